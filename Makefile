@@ -1,0 +1,29 @@
+# What a developer runs; .ci/run calls the same.
+
+.PHONY: test lint bench peers build trace
+
+build:
+	go build -o bin/mcpconform ./cmd/mcpconform
+
+# All tests: hermetic, in parallel. With MCP_SPEC_DIR and MCP_SCHEMA_DIR set they
+# also compare with a checkout of the specification and the published schemas.
+test:
+	go test ./...
+
+lint:
+	@test -z "$$(gofmt -l .)" || { gofmt -l .; echo "run gofmt -w on these"; exit 1; }
+	go vet ./...
+	go tool -modfile=.ci/tools/go.mod golangci-lint run ./...
+
+# How long a full run on the reference takes, by transport.
+bench:
+	go test -run '^$$' -bench . -benchtime 5x ./internal/runner
+
+# Check the servers that others wrote, and compare with what is recorded.
+peers:
+	fixtures/peers/install bin/peers
+	MCP_PEERS_DIR=$(CURDIR)/bin/peers go test -count=1 -v ./fixtures/peers
+
+# Every normative sentence of a checkout of the specification, and what covers it.
+trace:
+	go run ./cmd/mcpconform trace --spec $(MCP_SPEC_DIR)

@@ -1,0 +1,86 @@
+//go:build linux
+
+package main
+
+import (
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+func TestWrongUsageIsOneLineWithTheMend(t *testing.T) {
+	t.Parallel()
+	for name, one := range map[string]struct {
+		arguments []string
+		says      []string
+	}{
+		"unknown command":        {[]string{"servr"}, []string{`unknown command "servr"`, `did you mean "server"?`}},
+		"unknown flag":           {[]string{"server", "--revison", "auto"}, []string{"unknown flag --revison", `did you mean "--revision"?`}},
+		"flag without a value":   {[]string{"server", "--url"}, []string{"--url", "--help"}},
+		"unknown revision":       {[]string{"server", "--revision", "2025-11-26"}, []string{`"2025-11-26"`, `did you mean "2025-11-25"?`}},
+		"unknown transport":      {[]string{"server", "--transport", "stdoi"}, []string{`did you mean "stdio"?`}},
+		"unknown tool policy":    {[]string{"server", "--call-tools", "readonyl"}, []string{`did you mean "readonly"?`}},
+		"filter of nothing":      {[]string{"server", "--transport", "stdio", "--filter", "pingg"}, []string{`"pingg" matches no check`, `did you mean "ping"?`}},
+		"filter that is garbled": {[]string{"server", "--filter", "(ping &&"}, []string{`--filter "(ping &&" cannot be read`}},
+		"URL without a scheme":   {[]string{"server", "--url", "localhost:3000"}, []string{"http://"}},
+		"URL as an argument":     {[]string{"server", "http://localhost/mcp"}, []string{"--url http://localhost/mcp"}},
+		"URL and command":        {[]string{"server", "--url", "http://localhost/mcp", "--", "true"}, []string{"exclude each other"}},
+		"command without --":     {[]string{"server", "my-server", "serve"}, []string{"mcpconform server -- my-server serve"}},
+		"nothing behind --":      {[]string{"server", "--"}, []string{"nothing stands behind --"}},
+		"negative time":          {[]string{"server", "--timeout", "-1s"}, []string{"must be positive"}},
+		"time without a unit":    {[]string{"server", "--timeout", "5"}, []string{"--timeout"}},
+		"size":                   {[]string{"server", "--max-message", "big"}, []string{`"big"`, "16MiB"}},
+		"header":                 {[]string{"server", "--url", "http://localhost/mcp", "--header", "secret"}, []string{"NAME: VALUE"}},
+		"env":                    {[]string{"server", "--env", "secret", "--", "true"}, []string{"NAME=VALUE"}},
+		"config that is missing": {[]string{"server", "--config", "none.yaml"}, []string{"none.yaml: no such file"}},
+		"report in no directory": {[]string{"server", "--json", "none/run.json"}, []string{"there is no directory none", "mkdir -p none"}},
+		"report as a directory":  {[]string{"server", "--junit", "."}, []string{"is a directory", "name a file in it"}},
+		"report not writable":    {[]string{"server", "--json", "/proc/run.json"}, []string{"/proc/run.json cannot be written"}},
+		"transcripts in a file":  {[]string{"server", "--transcripts", "/proc/self/status/t"}, []string{"--transcripts", "cannot be created"}},
+		"two reports, one file":  {[]string{"server", "--json", "a", "--junit", "a"}, []string{"both name a"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			found := mcpconform(t, one.arguments...)
+			found.demand(t, exitUsage, one.says...)
+			if strings.Count(strings.TrimSuffix(found.stderr, "\n"), "\n") > 0 || !strings.HasPrefix(found.stderr, "mcpconform: ") {
+				t.Errorf("want one line\n%s", found)
+			}
+		})
+	}
+}
+
+func TestWrongConfigNamesFileAndLine(t *testing.T) {
+	t.Parallel()
+	for name, one := range map[string]struct {
+		text string
+		says []string
+	}{
+		"unknown key": {"strict: true\nreversion: auto\n", []string{"mcpconform.yaml:2:", `"reversion"`, `did you mean "revision"?`}},
+		"wrong type":  {"workers: many\n", []string{"mcpconform.yaml:1:"}},
+		"no YAML":     {"strict: [\n", []string{"mcpconform.yaml:"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			directory := t.TempDir()
+			writeFile(t, directory, "mcpconform.yaml", one.text)
+			found := mcpconformIn(t, directory, "server")
+			found.demand(t, exitUsage, one.says...)
+			found.oneLine(t)
+		})
+	}
+}
+
+func TestReportsAndTranscriptsAreWritten(t *testing.T) {
+	t.Parallel()
+	directory := t.TempDir()
+
+	found := mcpconformIn(t, directory, args("server", "--filter", "ping", "--json", "run.json", "--junit", "run.xml", "--transcripts", "new/transcripts", bad("good"))...)
+
+	found.demand(t, exitConforms)
+	onlyFiles(t, directory, "new", "run.json", "run.xml")
+	written, err := filepath.Glob(filepath.Join(directory, "new/transcripts/*/*.jsonl"))
+	if err != nil || len(written) == 0 {
+		t.Errorf("no transcript was written: %v\n%s", err, found)
+	}
+}

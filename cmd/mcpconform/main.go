@@ -1,0 +1,84 @@
+// Command mcpconform checks whether an implementation of the Model Context
+// Protocol keeps the specification.
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log"
+	"os"
+	"os/signal"
+	"syscall"
+
+	"github.com/mcpconform/mcpconform/internal/runner"
+)
+
+// Exit statuses.
+const (
+	exitConforms    = 0
+	exitDoesNot     = 1 // the target does not conform
+	exitUsage       = 2 // wrong usage or config
+	exitUnreachable = 3 // the target could not be started or reached
+	exitHarness     = 4 // the harness itself failed
+)
+
+// exitError ends the program with a status; message may be empty when
+// everything is said.
+type exitError struct {
+	status  int
+	message string
+}
+
+func (e *exitError) Error() string { return e.message }
+
+func usageError(format string, arguments ...any) error {
+	return &exitError{status: exitUsage, message: fmt.Sprintf(format, arguments...)}
+}
+
+func main() { os.Exit(run(os.Args[1:])) }
+
+func run(arguments []string) int {
+	log.SetOutput(io.Discard) // libraries log there what a hostile target does
+	ctx, cancel := context.WithCancelCause(context.Background())
+	defer cancel(nil)
+	signals := make(chan os.Signal, 1)
+	signal.Notify(signals, os.Interrupt, syscall.SIGTERM)
+	defer signal.Stop(signals)
+	// A closed pipe is an error of a write, not the end of this process: what it
+	// started is stopped first. (Ignored, it would be so in what it starts, too.)
+	broken := make(chan os.Signal, 1)
+	signal.Notify(broken, syscall.SIGPIPE)
+	defer signal.Stop(broken)
+	go func() {
+		<-signals
+		cancel(runner.Interrupted())
+		<-signals // asked twice: at once
+		os.Exit(exitHarness)
+	}()
+
+	err := execute(ctx, arguments)
+	if err == nil {
+		return exitConforms
+	}
+	if text := err.Error(); text != "" && !errors.Is(err, syscall.EPIPE) {
+		fmt.Fprintln(os.Stderr, "mcpconform: "+text)
+	}
+	return statusOf(err)
+}
+
+func statusOf(err error) int {
+	var exit *exitError
+	var unreachable *runner.TargetError
+	var filter *runner.FilterError
+	switch {
+	case errors.As(err, &exit):
+		return exit.status
+	case errors.As(err, &unreachable):
+		return exitUnreachable
+	case errors.As(err, &filter):
+		return exitUsage
+	}
+	return exitHarness
+}

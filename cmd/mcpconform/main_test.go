@@ -1,0 +1,156 @@
+//go:build unix
+
+package main
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+)
+
+// asProgram makes the test binary the command line itself, or, when its first
+// argument is badServer, one of the servers that misbehave.
+const (
+	asProgram = "MCPCONFORM_TEST_AS_PROGRAM"
+	badServer = "bad-server"
+)
+
+func TestMain(m *testing.M) {
+	switch {
+	case os.Getenv(asProgram) == "":
+		os.Exit(m.Run())
+	case len(os.Args) > 2 && os.Args[1] == badServer:
+		misbehave(os.Args[2])
+		os.Exit(0)
+	}
+	os.Exit(run(os.Args[1:]))
+}
+
+// testDeadline bounds one run of the command line: far more than any needs,
+// far less than the bound of the test binary.
+const testDeadline = 90 * time.Second
+
+// outcome is how a run of the command line ended.
+type outcome struct {
+	status         int
+	stdout, stderr string
+}
+
+func (o outcome) String() string {
+	return fmt.Sprintf("status %d\n--- stdout\n%s\n--- stderr\n%s", o.status, o.stdout, o.stderr)
+}
+
+// mcpconform runs the command line to its end in an empty directory.
+func mcpconform(t *testing.T, arguments ...string) outcome {
+	t.Helper()
+	return mcpconformIn(t, t.TempDir(), arguments...)
+}
+
+func mcpconformIn(t *testing.T, directory string, arguments ...string) outcome {
+	t.Helper()
+	one := begin(t, directory, nil, arguments...)
+	return one.wait()
+}
+
+// execution is a run of the command line that is under way.
+type execution struct {
+	t              *testing.T
+	command        *exec.Cmd
+	stdout, stderr bytes.Buffer
+}
+
+// begin starts the command line.
+func begin(t *testing.T, directory string, environment []string, arguments ...string) *execution {
+	t.Helper()
+	one := prepare(t, directory, environment, arguments...)
+	one.start()
+	return one
+}
+
+func prepare(t *testing.T, directory string, environment []string, arguments ...string) *execution {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), testDeadline)
+	t.Cleanup(cancel)
+	one := &execution{t: t, command: exec.CommandContext(ctx, os.Args[0], arguments...)}
+	one.command.Dir = directory
+	one.command.Env = append(append(os.Environ(), asProgram+"=1", "NO_COLOR=1"), environment...)
+	one.command.Stdout, one.command.Stderr = &one.stdout, &one.stderr
+	one.command.WaitDelay = testDeadline
+	return one
+}
+
+func (e *execution) start() {
+	e.t.Helper()
+	if err := e.command.Start(); err != nil {
+		e.t.Fatal(err)
+	}
+}
+
+func (e *execution) wait() outcome {
+	e.t.Helper()
+	err := e.command.Wait()
+	if exit := (*exec.ExitError)(nil); err != nil && !errors.As(err, &exit) {
+		e.t.Fatalf("%v\n%s", err, e.stderr.String())
+	}
+	if status, ok := e.command.ProcessState.Sys().(syscall.WaitStatus); ok && status.Signaled() {
+		e.t.Fatalf("mcpconform did not end by itself: %v\n%s\n%s", err, e.stdout.String(), e.stderr.String())
+	}
+	return outcome{status: e.command.ProcessState.ExitCode(), stdout: e.stdout.String(), stderr: e.stderr.String()}
+}
+
+// bad is the command line of a server that misbehaves.
+func bad(how string) []string { return []string{"--", os.Args[0], badServer, how} }
+
+func args(words ...any) []string {
+	var all []string
+	for _, word := range words {
+		switch word := word.(type) {
+		case string:
+			all = append(all, word)
+		case []string:
+			all = append(all, word...)
+		}
+	}
+	return all
+}
+
+// demand fails the test unless a run ended with a status and its text contains
+// all the parts.
+func (o outcome) demand(t *testing.T, status int, parts ...string) {
+	t.Helper()
+	text := o.stdout + o.stderr
+	for _, part := range parts {
+		if !strings.Contains(text, part) {
+			t.Errorf("does not say %q\n%s", part, o)
+		}
+	}
+	if o.status != status {
+		t.Errorf("want status %d\n%s", status, o)
+	}
+}
+
+// oneLine fails the test unless standard error is exactly one line and
+// standard output is empty.
+func (o outcome) oneLine(t *testing.T) {
+	t.Helper()
+	if o.stdout != "" || strings.Count(o.stderr, "\n") != 1 {
+		t.Errorf("want one line on standard error and nothing else\n%s", o)
+	}
+}
+
+func writeFile(t *testing.T, directory, name, text string) string {
+	t.Helper()
+	path := filepath.Join(directory, name)
+	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return path
+}

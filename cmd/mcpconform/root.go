@@ -1,0 +1,75 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"regexp"
+	"strings"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"github.com/mcpconform/mcpconform/internal/nearest"
+)
+
+func newRoot() *cobra.Command {
+	root := &cobra.Command{
+		Use:   "mcpconform",
+		Short: "Check whether an MCP implementation keeps the specification",
+		Long: `mcpconform checks whether an implementation of the Model Context Protocol
+keeps the specification, and says where exactly it does not.
+
+Exit status: 0 conforms, 1 does not, 2 wrong usage or config, 3 the target could
+not be started or reached, 4 the harness itself failed.`,
+		SilenceErrors: true,
+		SilenceUsage:  true,
+		Args:          noArguments,
+		RunE:          func(command *cobra.Command, _ []string) error { return command.Help() },
+	}
+	root.CompletionOptions.HiddenDefaultCmd = true
+	root.SetFlagErrorFunc(flagError)
+	root.AddCommand(
+		newServer(), newList(), newExplain(), newTrace(), newReference(), newVersion(), newWorker(),
+	)
+	return root
+}
+
+func execute(ctx context.Context, arguments []string) error {
+	root := newRoot()
+	root.SetArgs(arguments)
+	return root.ExecuteContext(ctx)
+}
+
+// noArguments refuses arguments; for an unknown subcommand it names the nearest.
+func noArguments(command *cobra.Command, arguments []string) error {
+	if len(arguments) == 0 {
+		return nil
+	}
+	var names []string
+	for _, child := range command.Commands() {
+		if child.IsAvailableCommand() {
+			names = append(names, child.Name())
+		}
+	}
+	if len(names) == 0 {
+		return usageError("%s takes no argument %q; mcpconform %s --help shows its flags", command.Name(), arguments[0], command.Name())
+	}
+	return usageError("unknown command %q%s", arguments[0], nearest.Hint(arguments[0], names))
+}
+
+var unknownFlag = regexp.MustCompile(`^unknown (?:flag: --|shorthand flag: ')([^' ]+)`)
+
+// flagError turns an error about flags into wrong usage, with the nearest flag
+// when there is none of the name.
+func flagError(command *cobra.Command, err error) error {
+	if errors.Is(err, pflag.ErrHelp) {
+		return err
+	}
+	text := err.Error()
+	if found := unknownFlag.FindStringSubmatch(text); found != nil && strings.HasPrefix(text, "unknown flag") {
+		var flags []string
+		command.Flags().VisitAll(func(flag *pflag.Flag) { flags = append(flags, "--"+flag.Name) })
+		return usageError("unknown flag --%s%s", found[1], nearest.Hint("--"+found[1], flags))
+	}
+	return usageError("%s; mcpconform %s --help shows the flags", text, command.Name())
+}

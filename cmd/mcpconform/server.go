@@ -1,0 +1,434 @@
+package main
+
+import (
+	"errors"
+	"io"
+	"io/fs"
+	"maps"
+	"net/http"
+	"net/url"
+	"os"
+	"runtime/debug"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/onsi/ginkgo/v2/types"
+	"github.com/spf13/cobra"
+	"golang.org/x/term"
+
+	"github.com/mcpconform/mcpconform/internal/config"
+	"github.com/mcpconform/mcpconform/internal/conform"
+	"github.com/mcpconform/mcpconform/internal/nearest"
+	"github.com/mcpconform/mcpconform/internal/runner"
+	"github.com/mcpconform/mcpconform/internal/target"
+	"github.com/mcpconform/mcpconform/reports"
+)
+
+// settings are the flags of a command that runs checks, before the config file
+// is laid under them.
+type settings struct {
+	config.File
+	configFile    string
+	header, env   []string
+	verbose       bool
+	quiet         bool
+	noColor       bool
+	maxMessage    int
+	transports    []string
+	revise        runner.Revise
+	commandGiven  bool
+	secretHeaders http.Header
+}
+
+func newServer() *cobra.Command {
+	s := &settings{}
+	command := &cobra.Command{
+		Use:   "server [flags] [--url URL | -- COMMAND ARG...]",
+		Short: "Check a server (with neither URL nor command: the embedded reference)",
+		Example: `  mcpconform server
+  mcpconform server --url http://127.0.0.1:3000/mcp --junit report.xml
+  mcpconform server --revision all -- npx -y my-mcp-server
+  mcpconform server --filter 'tools && MUST' -v -- ./my-server`,
+		RunE: func(command *cobra.Command, arguments []string) error {
+			return s.run(command, arguments)
+		},
+	}
+	flags := command.Flags()
+	flags.StringVar(&s.URL, "url", "", "the server's MCP `URL`, for Streamable HTTP")
+	flags.StringVar(&s.Revision, "revision", "auto", "`R`[,R] of the specification, auto (the newest that the server speaks) or all")
+	flags.StringVar(&s.Transport, "transport", "", "stdio or http; default: what the target allows")
+	flags.StringVar(&s.configFile, "config", "", "config `FILE` (default "+config.DefaultFile+", if there is one)")
+	flags.StringVar(&s.Filter, "filter", "", "run only what matches a label `EXPR`ession over MUST, page and requirement id")
+	flags.StringVar(&s.JUnit, "junit", "", "write a JUnit XML report to `FILE`")
+	flags.StringVar(&s.JSON, "json", "", "write the run as JSON to `FILE`")
+	flags.StringVar(&s.Transcripts, "transcripts", "", "write the transcript of every connection into `DIR`")
+	flags.IntVar(&s.Workers, "workers", 0, "how many checks run at once (default twice the processors, at most 8)")
+	flags.DurationVar(&s.Timeout, "timeout", 0, "how long one reply may take (default 5s)")
+	flags.DurationVar(&s.Deadline, "deadline", 0, "how long the whole run may take (default no limit)")
+	flags.StringVar(&s.MaxMessage, "max-message", "", "the longest message to accept, such as 64MiB (default 16MiB; more takes more memory)")
+	flags.StringArrayVar(&s.header, "header", nil, "`\"NAME: VALUE\"` sent with every HTTP request; may be repeated")
+	flags.StringArrayVar(&s.env, "env", nil, "`NAME=VALUE` in the environment of the server; may be repeated")
+	flags.StringVar(&s.CallTools, "call-tools", "", "which of the server's tools may be called: none, listed, readonly or all (default readonly)")
+	flags.BoolVar(&s.Strict, "strict", false, "warned and inconclusive count as failed")
+	flags.BoolVarP(&s.verbose, "verbose", "v", false, "show every check")
+	flags.BoolVarP(&s.quiet, "quiet", "q", false, "show nothing but the conclusion")
+	flags.BoolVar(&s.noColor, "no-color", false, "no colours (also: NO_COLOR in the environment)")
+	return command
+}
+
+func (s *settings) run(command *cobra.Command, arguments []string) error {
+	if err := s.complete(command, arguments); err != nil {
+		return err
+	}
+	debug.SetGCPercent(runner.Garbage)
+	debug.SetMemoryLimit(processMemory)
+	progress := s.progress()
+	options := s.options(progress)
+	found, err := runner.Run(command.Context(), options)
+	progress.Close()
+	if found == nil {
+		return err
+	}
+	found.Strict = s.Strict
+	found.Command = options.Redactor.All(append([]string{"mcpconform"}, os.Args[1:]...))
+	found.Target.Command = options.Redactor.All(found.Target.Command)
+	found.Target.URL = options.Redactor.Redact(found.Target.URL)
+	if err != nil {
+		found.Errors = append(found.Errors, err.Error())
+	}
+	return s.report(found)
+}
+
+// complete lays the config file under the flags and makes sure of the values.
+func (s *settings) complete(command *cobra.Command, arguments []string) error {
+	if err := s.separateCommand(command, arguments); err != nil {
+		return err
+	}
+	if err := s.readConfig(command); err != nil {
+		return err
+	}
+	if s.URL != "" && len(s.Command) > 0 {
+		return usageError("--url and a command exclude each other: a server is reached by one of them")
+	}
+	checks := []func() error{
+		s.completeURL, s.completeTransport, s.completeRevision, s.completeFilter,
+		s.completeCalls, s.completeHeader, s.completeEnv, s.completeBounds, s.completeOutputs,
+	}
+	for _, check := range checks {
+		if err := check(); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (s *settings) separateCommand(command *cobra.Command, arguments []string) error {
+	dash := command.ArgsLenAtDash()
+	switch {
+	case len(arguments) == 0 && dash < 0:
+		return nil
+	case dash == 0 && len(arguments) > 0:
+		s.Command, s.commandGiven = arguments, true
+		return nil
+	case dash >= 0 && len(arguments) == dash:
+		return usageError("nothing stands behind --; name the command that starts the server")
+	case strings.HasPrefix(arguments[0], "http://"), strings.HasPrefix(arguments[0], "https://"):
+		return usageError("a URL is given with --url: mcpconform server --url %s", arguments[0])
+	}
+	return usageError("unexpected argument %q; the command that starts the server stands behind --: mcpconform server -- %s",
+		arguments[0], strings.Join(arguments, " "))
+}
+
+// readConfig reads the config file; what a flag says wins.
+func (s *settings) readConfig(command *cobra.Command) error {
+	path := s.configFile
+	if path == "" {
+		if _, err := os.Stat(config.DefaultFile); errors.Is(err, fs.ErrNotExist) {
+			return nil
+		}
+		path = config.DefaultFile
+	}
+	file, err := config.Load(path)
+	if err != nil {
+		return usageError("%s", err)
+	}
+	given := command.Flags().Changed
+	if s.commandGiven || given("url") {
+		file.Command, file.URL = s.Command, s.URL
+	}
+	take := map[string]func(){
+		"revision":    func() { file.Revision = s.Revision },
+		"transport":   func() { file.Transport = s.Transport },
+		"filter":      func() { file.Filter = s.Filter },
+		"junit":       func() { file.JUnit = s.JUnit },
+		"json":        func() { file.JSON = s.JSON },
+		"transcripts": func() { file.Transcripts = s.Transcripts },
+		"workers":     func() { file.Workers = s.Workers },
+		"timeout":     func() { file.Timeout = s.Timeout },
+		"deadline":    func() { file.Deadline = s.Deadline },
+		"max-message": func() { file.MaxMessage = s.MaxMessage },
+		"call-tools":  func() { file.CallTools = s.CallTools },
+		"strict":      func() { file.Strict = s.Strict },
+	}
+	for name, keep := range take {
+		if given(name) {
+			keep()
+		}
+	}
+	if file.Revision == "" {
+		file.Revision = s.Revision
+	}
+	s.File = file
+	return nil
+}
+
+func (s *settings) completeURL() error {
+	if s.URL == "" {
+		return nil
+	}
+	parsed, err := url.Parse(s.URL)
+	switch {
+	case err != nil:
+		return usageError("--url %q is no URL: %s", s.URL, err)
+	case parsed.Scheme != "http" && parsed.Scheme != "https":
+		return usageError("--url %q must begin with http:// or https://", s.URL)
+	case parsed.Host == "":
+		return usageError("--url %q names no host", s.URL)
+	}
+	return nil
+}
+
+func (s *settings) completeTransport() error {
+	known := []string{conform.Stdio, conform.HTTP}
+	switch {
+	case s.Transport == "":
+		return nil
+	case !slices.Contains(known, s.Transport):
+		return usageError("--transport %q is unknown%s", s.Transport, nearest.Hint(s.Transport, known))
+	case s.URL != "" && s.Transport == conform.Stdio:
+		return usageError("--transport stdio needs a command that starts the server, not --url")
+	case len(s.Command) > 0 && s.Transport == conform.HTTP:
+		return usageError("--transport http needs --url: start the server by itself, and give its endpoint")
+	}
+	s.transports = []string{s.Transport}
+	return nil
+}
+
+func (s *settings) completeRevision() error {
+	switch s.Revision {
+	case "auto":
+		s.revise = runner.Revise{Auto: true}
+		return nil
+	case "all":
+		s.revise = runner.Revise{All: true}
+		return nil
+	}
+	for revision := range strings.SplitSeq(s.Revision, ",") {
+		if !slices.Contains(runner.Revisions, revision) {
+			return usageError("--revision %q is unknown%s", revision, nearest.Hint(revision, append(slices.Clone(runner.Revisions), "auto", "all")))
+		}
+		if !slices.Contains(s.revise.Listed, revision) {
+			s.revise.Listed = append(s.revise.Listed, revision)
+		}
+	}
+	return nil
+}
+
+func (s *settings) completeFilter() error {
+	if s.Filter == "" {
+		return nil
+	}
+	if _, err := types.ParseLabelFilter(s.Filter); err != nil {
+		return usageError("--filter %q cannot be read: %s", s.Filter, strings.Join(strings.Fields(err.Error()), " "))
+	}
+	return nil
+}
+
+func (s *settings) completeCalls() error {
+	known := []string{string(conform.CallNone), string(conform.CallListed), string(conform.CallReadOnly), string(conform.CallAll)}
+	if s.CallTools == "" {
+		s.CallTools = string(conform.CallReadOnly)
+	}
+	if !slices.Contains(known, s.CallTools) {
+		return usageError("--call-tools %q is unknown%s", s.CallTools, nearest.Hint(s.CallTools, known))
+	}
+	return nil
+}
+
+func (s *settings) completeHeader() error {
+	s.secretHeaders = http.Header{}
+	for name, value := range s.File.Header {
+		s.secretHeaders.Set(name, value)
+	}
+	for _, line := range s.header {
+		name, value, found := strings.Cut(line, ":")
+		if name = strings.TrimSpace(name); !found || name == "" || strings.ContainsAny(name, " \t") {
+			return usageError("--header %q must have the form \"NAME: VALUE\"", line)
+		}
+		s.secretHeaders.Set(name, strings.TrimSpace(value))
+	}
+	if len(s.secretHeaders) > 0 && len(s.Command) > 0 {
+		return usageError("--header is for servers that are reached by --url")
+	}
+	return nil
+}
+
+func (s *settings) completeEnv() error {
+	if s.Env == nil {
+		s.Env = map[string]string{}
+	}
+	for _, pair := range s.env {
+		name, value, found := strings.Cut(pair, "=")
+		if !found || name == "" {
+			return usageError("--env %q must have the form NAME=VALUE", pair)
+		}
+		s.Env[name] = value
+	}
+	if len(s.Env) > 0 && s.URL != "" {
+		return usageError("--env is for servers that a command starts; with --url the server runs already")
+	}
+	return nil
+}
+
+var sizeUnits = map[string]int{"": 1, "B": 1, "KIB": 1 << 10, "MIB": 1 << 20, "GIB": 1 << 30, "KB": 1000, "MB": 1000_000, "GB": 1000_000_000}
+
+func (s *settings) completeBounds() error {
+	if s.Workers < 0 {
+		return usageError("--workers %d must be positive", s.Workers)
+	}
+	if s.Timeout < 0 || s.Deadline < 0 {
+		return usageError("--timeout and --deadline must be positive, such as 10s")
+	}
+	if s.MaxMessage == "" {
+		return nil
+	}
+	digits := strings.TrimRight(s.MaxMessage, "KMGiBkmgb ")
+	unit, known := sizeUnits[strings.ToUpper(strings.TrimSpace(s.MaxMessage[len(digits):]))]
+	number, err := strconv.Atoi(digits)
+	if err != nil || !known || number <= 0 || number > (1<<40)/unit {
+		return usageError("--max-message %q must be a size such as 16MiB", s.MaxMessage)
+	}
+	s.maxMessage = number * unit
+	return nil
+}
+
+func (s *settings) options(progress *reports.Progress) runner.Options {
+	environment := make([]string, 0, len(s.Env))
+	for _, name := range slices.Sorted(maps.Keys(s.Env)) {
+		environment = append(environment, name+"="+s.Env[name])
+	}
+	return runner.Options{
+		URL: s.URL, Command: target.Command{Args: s.Command, Env: environment},
+		Transports: s.transports, Header: s.secretHeaders, Revisions: s.revise,
+		Filter: s.Filter, Calls: conform.Calls(s.CallTools), Arguments: s.Arguments, Provocations: s.Provocations,
+		Workers: s.Workers, Timeout: s.Timeout, Deadline: s.Deadline, MaxMessage: s.maxMessage,
+		Tool: reports.Tool{Name: "mcpconform", Version: version(), Go: goVersion()}, Transcripts: s.Transcripts, Redactor: reports.NewRedactor(s.secrets()...), Progress: progress, Again: s.again,
+	}
+}
+
+// secrets are the values that may stand in no report.
+func (s *settings) secrets() []reports.Secret {
+	var secrets []reports.Secret
+	for name, values := range s.secretHeaders {
+		for _, value := range values {
+			secrets = append(secrets, reports.Secret{Key: name, Value: value})
+		}
+	}
+	for name, value := range s.Env {
+		secrets = append(secrets, reports.Secret{Key: name, Value: value})
+	}
+	return secrets
+}
+
+// again is the command that repeats one check.
+func (s *settings) again(leg conform.Leg, filter string) string {
+	words := []string{"mcpconform", leg.Role, "--revision", leg.Revision, "--filter", filter, "-v"}
+	if s.URL == "" && len(s.Command) == 0 {
+		words = append(words, "--transport", leg.Transport)
+	}
+	if s.configFile != "" {
+		words = append(words, "--config", s.configFile)
+	}
+	if s.CallTools != string(conform.CallReadOnly) {
+		words = append(words, "--call-tools", s.CallTools)
+	}
+	for _, name := range slices.Sorted(maps.Keys(s.secretHeaders)) {
+		words = append(words, "--header", name+": ***")
+	}
+	for _, name := range slices.Sorted(maps.Keys(s.Env)) {
+		words = append(words, "--env", name+"=***")
+	}
+	if s.URL != "" {
+		words = append(words, "--url", s.URL)
+	}
+	if len(s.Command) > 0 {
+		words = append(append(words, "--"), s.Command...)
+	}
+	for i, word := range words {
+		words[i] = shellWord(word)
+	}
+	return strings.Join(words, " ")
+}
+
+// shellWord quotes a word so that a shell reads it as one.
+func shellWord(word string) string {
+	const plain = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789@%+=:,./_-"
+	if word != "" && strings.Trim(word, plain) == "" {
+		return word
+	}
+	return "'" + strings.ReplaceAll(word, "'", `'\''`) + "'"
+}
+
+func (s *settings) color() bool {
+	return !s.noColor && os.Getenv("NO_COLOR") == "" && os.Getenv("TERM") != "dumb" && term.IsTerminal(int(os.Stdout.Fd()))
+}
+
+func (s *settings) progress() *reports.Progress {
+	live := term.IsTerminal(int(os.Stderr.Fd())) && os.Getenv("TERM") != "dumb" && os.Getenv("CI") == ""
+	return reports.NewProgress(os.Stderr, reports.ProgressOptions{
+		Live: live, Quiet: s.quiet, Color: s.color(), Width: func() int { return terminalWidth(os.Stderr) },
+	})
+}
+
+// defaultWidth is that of a terminal which does not tell, and of a pipe.
+const defaultWidth = 80
+
+// maxWidth keeps lines readable on a wide screen.
+const maxWidth = 120
+
+func terminalWidth(file *os.File) int {
+	width, _, err := term.GetSize(int(file.Fd()))
+	if err != nil || width <= 0 {
+		return defaultWidth
+	}
+	return min(width, maxWidth)
+}
+
+// report prints the run and writes its files.
+func (s *settings) report(found *reports.Run) error {
+	faces := []struct {
+		path  string
+		write func(io.Writer) error
+	}{
+		{s.JSON, found.Write},
+		{s.JUnit, found.JUnit},
+	}
+	err := found.Terminal(os.Stdout, reports.TerminalOptions{
+		Width: terminalWidth(os.Stdout), Color: s.color(), Verbose: s.verbose, Quiet: s.quiet,
+	})
+	for _, face := range faces {
+		if face.path != "" {
+			err = errors.Join(err, reports.WriteFile(face.path, face.write))
+		}
+	}
+	switch {
+	case err != nil:
+		return err
+	case len(found.Errors) > 0:
+		return &exitError{status: exitHarness}
+	case !found.Conforms(s.Strict):
+		return &exitError{status: exitDoesNot}
+	}
+	return nil
+}

@@ -1,0 +1,426 @@
+package catalogue
+
+import (
+	"bytes"
+	"cmp"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"path"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"unicode/utf8"
+
+	"go.yaml.in/yaml/v3"
+
+	"github.com/mcpconform/mcpconform/internal/nearest"
+)
+
+const (
+	// fileName is what each page's part of the catalogue is called.
+	fileName = "requirements.yaml"
+	// maxFile bounds one file, in bytes. The largest page has some hundred
+	// requirements of some hundred bytes each.
+	maxFile = 1 << 20
+	// maxSays keeps a requirement to what a line or two of a report hold, in
+	// characters.
+	maxSays = 240
+	// maxShown is how much of a wrong value a message shows, in characters.
+	maxShown = 60
+)
+
+// Load reads every requirements.yaml below the root of fsys. The error joins
+// all that is wrong in all of the files; each line begins with file:line.
+func Load(fsys fs.FS) (*Catalogue, error) {
+	catalogue := &Catalogue{ids: map[string]*Requirement{}}
+	var problems []error
+	err := fs.WalkDir(fsys, ".", func(name string, entry fs.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		if entry.IsDir() || path.Base(name) != fileName {
+			return nil
+		}
+		source, err := readBounded(fsys, name, maxFile)
+		if err != nil {
+			return err
+		}
+		requirements, wrong := parseFile(name, source)
+		problems = append(problems, wrong...)
+		for _, requirement := range requirements {
+			if first, taken := catalogue.ids[requirement.ID]; taken {
+				problems = append(problems, fmt.Errorf("%s:%d: id %q is taken: %s:%d has it",
+					name, requirement.Line, requirement.ID, first.File, first.Line))
+				continue
+			}
+			catalogue.ids[requirement.ID] = requirement
+			catalogue.all = append(catalogue.all, requirement)
+		}
+		return nil
+	})
+	if err != nil {
+		return nil, fmt.Errorf("reading the catalogue: %w", err)
+	}
+	if len(problems) > 0 {
+		return nil, errors.Join(problems...)
+	}
+	slices.SortFunc(catalogue.all, func(a, b *Requirement) int { return cmp.Compare(a.ID, b.ID) })
+	return catalogue, nil
+}
+
+// parseFile returns the requirements of a file and all that is wrong in it.
+// A requirement with an id is returned even if other things are wrong with
+// it, so that its id is known to be taken.
+func parseFile(name string, source []byte) ([]*Requirement, []error) {
+	p := &fileParser{file: name}
+	if !utf8.Valid(source) {
+		return nil, []error{fmt.Errorf("%s:1: not UTF-8", name)}
+	}
+	var requirements []*Requirement
+	decoder := yaml.NewDecoder(bytes.NewReader(source))
+	for {
+		var document yaml.Node
+		err := decoder.Decode(&document)
+		if errors.Is(err, io.EOF) {
+			break
+		}
+		if err != nil {
+			p.syntax(err)
+			return nil, p.errors()
+		}
+		body := document.Content[0]
+		switch {
+		case body.Kind == yaml.SequenceNode:
+		case body.ShortTag() == nullTag:
+			continue // nothing but comments
+		default:
+			p.fail(body, "expected a list of requirements, each beginning with \"- id:\"")
+			continue
+		}
+		for _, item := range body.Content {
+			if requirement := p.requirement(item); requirement != nil {
+				requirements = append(requirements, requirement)
+			}
+		}
+	}
+	slices.SortStableFunc(p.problems, func(a, b problem) int { return cmp.Compare(a.line, b.line) })
+	return requirements, p.errors()
+}
+
+type fileParser struct {
+	file     string
+	problems []problem
+}
+
+type problem struct {
+	line int
+	text string
+}
+
+func (p *fileParser) errors() []error {
+	var all []error
+	for _, problem := range p.problems {
+		all = append(all, fmt.Errorf("%s:%d: %s", p.file, problem.line, problem.text))
+	}
+	return all
+}
+
+func (p *fileParser) fail(at *yaml.Node, format string, args ...any) {
+	p.failAt(at.Line, format, args...)
+}
+
+func (p *fileParser) failAt(line int, format string, args ...any) {
+	p.problems = append(p.problems, problem{line, fmt.Sprintf(format, args...)})
+}
+
+// syntaxError is how the YAML library tells a place. Of what is wrong in the
+// structure it tells the line before.
+var syntaxError = regexp.MustCompile(`^yaml: (?:line (\d+): )?`)
+
+func (p *fileParser) syntax(err error) {
+	message := strings.Join(strings.Fields(err.Error()), " ")
+	line := 1
+	if found := syntaxError.FindStringSubmatch(message); found != nil {
+		message = message[len(found[0]):]
+		if at, err := strconv.Atoi(found[1]); err == nil {
+			line = at
+		}
+	}
+	p.failAt(line, "%s", message)
+}
+
+// keys are those of a requirement, in the order in which people write them.
+var keys = []string{
+	"id", "obliges", "level", "says", "since", "until", "at", "covers",
+	"stated", "observed", "why", "transports", "needs",
+}
+
+var (
+	idPattern          = regexp.MustCompile(`^[a-z0-9]+(?:-[a-z0-9]+)*(?:\.[a-z0-9]+(?:-[a-z0-9]+)*)+$`)
+	fingerprintPattern = regexp.MustCompile(`^[0-9a-f]{8}$`)
+	placePattern       = regexp.MustCompile(`^[a-z_]+(?:/[a-z_-]+)*(?:#[^\s#]+)?$`)
+	needsPattern       = regexp.MustCompile(`^[A-Za-z][\w-]*(?:\.[A-Za-z][\w-]*)*$`)
+)
+
+func (p *fileParser) requirement(node *yaml.Node) *Requirement {
+	fields, order := p.mapping(node, "a requirement")
+	if fields == nil {
+		return nil
+	}
+	for _, key := range order {
+		if !slices.Contains(keys, key.name) {
+			p.failAt(key.line, "unknown key %q%s", key.name, suggest(key.name, keys))
+		}
+	}
+	r := &Requirement{File: p.file, Line: node.Line}
+	if id := fields["id"]; id != nil {
+		r.Line = id.Line
+	}
+	for _, key := range []string{"id", "obliges", "level", "says", "since", "at", "observed"} {
+		if _, ok := fields[key]; !ok {
+			p.failAt(r.Line, "%skey %q is missing", p.about(fields), key)
+		}
+	}
+
+	r.ID = p.text(fields, "id")
+	if r.ID != "" && !idPattern.MatchString(r.ID) {
+		p.fail(fields["id"], "id %q: expected lower-case words with dots and hyphens, as in lifecycle.version.echoed", r.ID)
+	}
+	r.Obliges = p.oneOf(fields, "obliges", Server, Client, Both)
+	r.Says = p.text(fields, "says")
+	if n := utf8.RuneCountInString(r.Says); n > maxSays {
+		p.fail(fields["says"], "says is %d characters long: expected at most %d", n, maxSays)
+	}
+	r.Since = p.oneOf(fields, "since", Revisions...)
+	r.Until = p.oneOf(fields, "until", Revisions...)
+	if r.Until != "" && r.Since > r.Until {
+		p.fail(fields["until"], "until %s is before since %s", r.Until, r.Since)
+	}
+	r.Observed = p.oneOf(fields, "observed", Wire, Process, Unseen)
+	r.Why = p.text(fields, "why")
+	if r.Observed == Unseen && fields["why"] == nil {
+		p.fail(fields["observed"], "observed is unseen: expected the key \"why\" with the reason that no peer can see it")
+	}
+	r.Stated = p.text(fields, "stated")
+	r.Needs = p.text(fields, "needs")
+	if r.Needs != "" && !needsPattern.MatchString(r.Needs) {
+		p.fail(fields["needs"], "needs %q: expected a capability, as in tools.listChanged", r.Needs)
+	}
+	for _, transport := range p.list(fields, "transports") {
+		if value, ok := p.known(transport, "transports", []string{Stdio, HTTP, SSE}); ok {
+			r.Transports = append(r.Transports, value)
+		}
+	}
+	p.covers(r, fields)
+	p.levels(r, fields["level"])
+	p.places(r, fields["at"])
+	return r
+}
+
+// about names the requirement that a message is about, when it has an id.
+func (p *fileParser) about(fields map[string]*yaml.Node) string {
+	if id, ok := scalar(fields["id"]); ok && idPattern.MatchString(id) {
+		return id + ": "
+	}
+	return ""
+}
+
+func (p *fileParser) covers(r *Requirement, fields map[string]*yaml.Node) {
+	isList := fields["covers"] != nil && fields["covers"].Kind == yaml.SequenceNode
+	for _, node := range p.list(fields, "covers") {
+		value, ok := scalar(node)
+		switch {
+		case !ok || !fingerprintPattern.MatchString(value):
+			p.fail(node, "covers %s: expected a fingerprint of 8 hex digits in lower case, as in 3f9a1c02", shown(node))
+		case slices.Contains(r.Covers, value):
+			p.fail(node, "covers names %s twice", value)
+		default:
+			r.Covers = append(r.Covers, value)
+		}
+	}
+	switch {
+	case len(r.Covers) == 0 && fields["stated"] == nil && fields["covers"] == nil:
+		p.failAt(r.Line, "%skey \"covers\" is missing; where no sentence states the requirement, \"stated\" says why", p.about(fields))
+	case isList && len(r.Covers) == 0 && fields["stated"] == nil:
+		p.fail(fields["covers"], "covers is empty: expected fingerprints, or the key \"stated\" with the reason that there is no sentence")
+	case len(r.Covers) > 0 && fields["stated"] != nil:
+		p.fail(fields["stated"], "stated is for a requirement without a sentence, but covers names some")
+	}
+}
+
+func (p *fileParser) levels(r *Requirement, node *yaml.Node) {
+	if node == nil {
+		return
+	}
+	names := make([]string, len(levels))
+	for i, level := range levels {
+		names[i] = string(level)
+	}
+	for _, d := range p.dated(r, node, "level") {
+		if value, ok := p.known(d.Value, "level", names); ok {
+			r.levels = append(r.levels, dated[Level]{d.Revision, Level(value)})
+		}
+	}
+}
+
+func (p *fileParser) places(r *Requirement, node *yaml.Node) {
+	if node == nil {
+		return
+	}
+	var names []string
+	for _, d := range p.dated(r, node, "at") {
+		value, ok := scalar(d.Value)
+		if !ok || !placePattern.MatchString(value) {
+			p.fail(d.Value, "at %s: expected a page and anchor, as in basic/lifecycle#version-negotiation", shown(d.Value))
+			continue
+		}
+		page, anchor, _ := strings.Cut(value, "#")
+		r.places = append(r.places, dated[place]{d.Revision, place{page, anchor}})
+		if page != schemaPage {
+			names = append(names, pageName(page))
+		}
+	}
+	first, _, _ := strings.Cut(r.ID, ".")
+	if r.ID != "" && len(names) > 0 && !slices.Contains(names, first) {
+		p.failAt(r.Line, "id %q: expected it to begin with the name of its page, %q", r.ID, names[0]+".")
+	}
+}
+
+// dated reads a value that is one for all revisions or a map by revision.
+func (p *fileParser) dated(r *Requirement, node *yaml.Node, key string) perRevision[*yaml.Node] {
+	if _, ok := scalar(node); ok {
+		return perRevision[*yaml.Node]{{r.Since, node}}
+	}
+	fields, order := p.mapping(node, key)
+	var all perRevision[*yaml.Node]
+	for _, k := range order {
+		switch {
+		case !slices.Contains(Revisions, k.name):
+			p.failAt(k.line, "%s: unknown revision %q%s", key, k.name, suggest(k.name, Revisions))
+		case r.Since != "" && !r.StandsAt(k.name):
+			p.failAt(k.line, "%s: the requirement does not stand at revision %s (see since, until)", key, k.name)
+		default:
+			all = append(all, dated[*yaml.Node]{k.name, fields[k.name]})
+		}
+	}
+	slices.SortFunc(all, func(a, b dated[*yaml.Node]) int { return cmp.Compare(a.Revision, b.Revision) })
+	if len(all) > 0 && r.Since != "" && all[0].Revision != r.Since {
+		p.fail(node, "%s: expected an entry for %s, where the requirement begins", key, r.Since)
+	}
+	return all
+}
+
+type keyAt struct {
+	name string
+	line int
+}
+
+// mapping returns the fields of a map and its keys in their order.
+func (p *fileParser) mapping(node *yaml.Node, what string) (map[string]*yaml.Node, []keyAt) {
+	if node.Kind != yaml.MappingNode {
+		p.fail(node, "%s: expected a map", what)
+		return nil, nil
+	}
+	fields := map[string]*yaml.Node{}
+	var order []keyAt
+	for pair := range slices.Chunk(node.Content, 2) {
+		key, value := pair[0], pair[1]
+		name, ok := scalar(key)
+		if !ok {
+			p.fail(key, "%s: expected a plain key", what)
+			continue
+		}
+		if fields[name] != nil {
+			p.fail(key, "key %q is given twice", name)
+			continue
+		}
+		fields[name] = value
+		order = append(order, keyAt{name, key.Line})
+	}
+	return fields, order
+}
+
+const nullTag = "!!null"
+
+// scalar returns the text of a plain or quoted value, as written: 77010042 and
+// 12345e67 are fingerprints. Aliases and tags are not for a catalogue.
+func scalar(node *yaml.Node) (string, bool) {
+	if node == nil || node.Kind != yaml.ScalarNode || node.Style&yaml.TaggedStyle != 0 || node.ShortTag() == nullTag {
+		return "", false
+	}
+	return node.Value, true
+}
+
+// shown returns a value for a message: on one line, and not for ever.
+func shown(node *yaml.Node) string {
+	value, ok := scalar(node)
+	if !ok {
+		return kinds[node.Kind]
+	}
+	if runes := []rune(value); len(runes) > maxShown {
+		value = string(runes[:maxShown]) + "…"
+	}
+	return strconv.Quote(value)
+}
+
+// kinds name what is no text.
+var kinds = map[yaml.Kind]string{
+	yaml.MappingNode: "a mapping", yaml.SequenceNode: "a sequence", yaml.AliasNode: "an alias",
+	yaml.ScalarNode: "null or a tagged value",
+}
+
+// text returns a value that must be text, folded to one line.
+func (p *fileParser) text(fields map[string]*yaml.Node, key string) string {
+	node, ok := fields[key]
+	if !ok {
+		return ""
+	}
+	value, ok := scalar(node)
+	value = strings.Join(strings.Fields(value), " ")
+	if !ok || value == "" {
+		p.fail(node, "%s: expected text", key)
+		return ""
+	}
+	return value
+}
+
+func (p *fileParser) oneOf(fields map[string]*yaml.Node, key string, values ...string) string {
+	node, ok := fields[key]
+	if !ok {
+		return ""
+	}
+	value, _ := p.known(node, key, values)
+	return value
+}
+
+func (p *fileParser) known(node *yaml.Node, key string, values []string) (string, bool) {
+	value, ok := scalar(node)
+	if !ok || !slices.Contains(values, value) {
+		p.fail(node, "%s: %s is none of %s%s", key, shown(node), strings.Join(values, ", "), suggest(value, values))
+		return "", false
+	}
+	return value, true
+}
+
+func (p *fileParser) list(fields map[string]*yaml.Node, key string) []*yaml.Node {
+	node, ok := fields[key]
+	if !ok {
+		return nil
+	}
+	if node.Kind != yaml.SequenceNode {
+		p.fail(node, "%s: expected a list", key)
+		return nil
+	}
+	return node.Content
+}
+
+// suggest returns the end of a message: what was probably meant.
+func suggest(word string, words []string) string {
+	if best := nearest.Word(word, words); best != "" {
+		return fmt.Sprintf(", did you mean %q?", best)
+	}
+	return ""
+}

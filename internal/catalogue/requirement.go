@@ -1,0 +1,135 @@
+package catalogue
+
+import (
+	"path"
+	"slices"
+	"strings"
+)
+
+// Revisions are the dated releases of the specification, oldest first.
+var Revisions = []string{"2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25", "2026-07-28"}
+
+// Who an obligation falls on, as Requirement.Obliges says it.
+const (
+	Server = "server"
+	Client = "client"
+	Both   = "both"
+)
+
+// Where a breach can be seen, as Requirement.Observed says it.
+const (
+	Wire    = "wire"    // in the messages
+	Process = "process" // in the process: its start, exit, or standard error
+	Unseen  = "unseen"  // nowhere a peer can look
+)
+
+// The transports, as Requirement.Transports says them.
+const (
+	Stdio = "stdio"
+	HTTP  = "http"
+	SSE   = "sse"
+)
+
+// A Requirement is one obligation of the specification.
+type Requirement struct {
+	ID         string   // lifecycle.version.echoed
+	Obliges    string   // Server, Client or Both
+	Says       string   // the obligation, in our own words
+	Since      string   // first revision where it stands
+	Until      string   // last one, or empty
+	Covers     []string // fingerprints of the sentences that it states, of any revision
+	Stated     string   // why no sentence states it, when Covers is empty
+	Observed   string   // Wire, Process or Unseen
+	Why        string   // why no peer can see it, or anything else worth knowing
+	Transports []string // the only ones it stands for; all, when empty
+	Needs      string   // the capability without which it does not matter: tools.listChanged
+	File       string   // where the catalogue has it
+	Line       int
+
+	levels perRevision[Level]
+	places perRevision[place]
+}
+
+// A place is a page and the heading in it.
+type place struct{ Page, Anchor string }
+
+func (p place) String() string {
+	if p.Anchor == "" {
+		return p.Page
+	}
+	return p.Page + "#" + p.Anchor
+}
+
+// perRevision holds values that stand from one revision until the next one
+// that has another.
+type perRevision[T any] []dated[T]
+
+type dated[T any] struct {
+	Revision string
+	Value    T
+}
+
+// at returns what stands at a revision; before the first one, the first.
+func (p perRevision[T]) at(revision string) (value T) {
+	for i, d := range p {
+		if i == 0 || d.Revision <= revision {
+			value = d.Value
+		}
+	}
+	return value
+}
+
+// StandsAt tells whether the requirement is part of a revision.
+func (r *Requirement) StandsAt(revision string) bool {
+	return slices.Contains(Revisions, revision) &&
+		r.Since <= revision && (r.Until == "" || revision <= r.Until)
+}
+
+// Applies tells whether the requirement obliges a target that plays the role
+// (Server or Client) at a revision over a transport. An empty revision,
+// transport or role means any.
+func (r *Requirement) Applies(revision, transport, role string) bool {
+	return (revision == "" || r.StandsAt(revision)) &&
+		(transport == "" || len(r.Transports) == 0 || slices.Contains(r.Transports, transport)) &&
+		(role == "" || r.Obliges == Both || r.Obliges == role)
+}
+
+// Level returns how strong the obligation is at a revision.
+func (r *Requirement) Level(revision string) Level { return r.levels.at(revision) }
+
+// Page returns the page of the specification that has the requirement at a
+// revision: basic/lifecycle.
+func (r *Requirement) Page(revision string) string { return r.places.at(revision).Page }
+
+// At returns the page and anchor: basic/lifecycle#version-negotiation.
+func (r *Requirement) At(revision string) string { return r.places.at(revision).String() }
+
+// Link returns the address of the sentence's heading on the site of the
+// specification.
+func (r *Requirement) Link(revision string) string {
+	at := r.places.at(revision)
+	page := at.Page
+	if path.Base(page) == "index" {
+		page = path.Dir(page)
+	}
+	link := "https://modelcontextprotocol.io/specification/" + revision + "/" + page
+	if at.Anchor != "" {
+		link += "#" + at.Anchor
+	}
+	return link
+}
+
+// Visible tells whether a peer can see a breach.
+func (r *Requirement) Visible() bool { return r.Observed != Unseen }
+
+// pageName returns the word that the ids of a page's requirements begin with:
+// the name of its folder under suites.
+func pageName(page string) string {
+	switch page {
+	case "basic/index":
+		return "base"
+	case "server/index":
+		return "server"
+	}
+	return strings.ReplaceAll(path.Base(page), "_", "-")
+}

@@ -1,0 +1,47 @@
+package catalogue_test
+
+import (
+	"os"
+	"strings"
+	"testing"
+
+	"github.com/mcpconform/mcpconform/internal/catalogue"
+)
+
+// TestSuites holds the real catalogue against the specification.
+func TestSuites(t *testing.T) {
+	t.Parallel()
+	all, err := catalogue.Load(os.DirFS("../../suites"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(all.All()) == 0 {
+		t.Skip("no requirements.yaml in suites")
+	}
+	dir := os.Getenv("MCP_SPEC_DIR")
+	if dir == "" {
+		t.Skip("MCP_SPEC_DIR is not set: no specification to compare with")
+	}
+	coverage, err := catalogue.Trace(os.DirFS(dir), all, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if coverage.Complete() {
+		return
+	}
+	text := &strings.Builder{}
+	if err := coverage.WriteText(text); err != nil {
+		t.Fatal(err)
+	}
+	t.Errorf("the catalogue and the specification differ:\n%s", text)
+}
+
+// BenchmarkLoad reads the real catalogue, which every run does first.
+func BenchmarkLoad(b *testing.B) {
+	suites := os.DirFS("../../suites")
+	for b.Loop() {
+		if _, err := catalogue.Load(suites); err != nil {
+			b.Fatal(err)
+		}
+	}
+}

@@ -1,0 +1,344 @@
+package catalogue
+
+import (
+	"fmt"
+	"io/fs"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/mcpconform/mcpconform/internal/nearest"
+)
+
+// Coverage says which normative sentences of the specification the catalogue
+// states, and where the two disagree.
+type Coverage struct {
+	Revisions []RevisionCoverage
+	Problems  []Problem
+}
+
+// RevisionCoverage is the coverage of one revision.
+type RevisionCoverage struct {
+	Revision  string
+	Total     Count
+	Pages     []PageCoverage
+	Uncounted []string // pages of the revision that are not catalogued yet
+}
+
+// PageCoverage is the coverage of one page at one revision.
+type PageCoverage struct {
+	Page string
+	Count
+	Uncatalogued []Sentence // normative, and stated by no requirement
+}
+
+// Count counts the normative sentences of a page.
+type Count struct {
+	Normative  int // sentences that carry a keyword
+	Catalogued int // of these, stated by a requirement
+	Visible    int // of these, by one that a peer can see
+	Checked    int // of these, by one that has a check
+	Server     int // of the catalogued ones, those that oblige a server,
+	Client     int // and those that oblige a client; some oblige both
+}
+
+func (c *Count) add(other Count) {
+	c.Normative += other.Normative
+	c.Catalogued += other.Catalogued
+	c.Visible += other.Visible
+	c.Checked += other.Checked
+	c.Server += other.Server
+	c.Client += other.Client
+}
+
+// The kinds of disagreement between catalogue and specification.
+const (
+	Gone        = "gone"        // covers a fingerprint that no revision has
+	NoAnchor    = "no anchor"   // is at a page or heading that does not exist
+	Contradicts = "contradicts" // has a level that none of its sentences has
+	NotStated   = "not stated"  // stands at a revision that has none of its sentences
+)
+
+// A Problem is one disagreement between a requirement and the specification.
+type Problem struct {
+	Requirement *Requirement
+	Kind        string
+	Revision    string // empty when it concerns all
+	Detail      string
+}
+
+// String returns the problem in one line, beginning with file:line.
+func (p Problem) String() string {
+	revision := ""
+	if p.Revision != "" {
+		revision = " at " + p.Revision
+	}
+	return fmt.Sprintf("%s:%d: %s %s%s: %s", p.Requirement.File, p.Requirement.Line, p.Requirement.ID, p.Kind, revision, p.Detail)
+}
+
+// Complete tells whether every normative sentence is catalogued and nothing
+// in the catalogue disagrees with the specification.
+func (c *Coverage) Complete() bool {
+	if len(c.Problems) > 0 {
+		return false
+	}
+	for _, revision := range c.Revisions {
+		if revision.Total.Catalogued < revision.Total.Normative {
+			return false
+		}
+	}
+	return true
+}
+
+// Trace compares the catalogue with a checkout of the specification (see
+// ReadSpecification). The function checked tells whether a requirement has a
+// check at a revision; nil means that none has.
+func Trace(fsys fs.FS, catalogue *Catalogue, checked func(id, revision string) bool) (*Coverage, error) {
+	spec, err := ReadSpecification(fsys)
+	if err != nil {
+		return nil, err
+	}
+	return spec.Trace(catalogue, checked), nil
+}
+
+// Trace compares the catalogue with the specification, as the function Trace.
+func (s *Specification) Trace(catalogue *Catalogue, checked func(id, revision string) bool) *Coverage {
+	t := &tracer{
+		spec:      s,
+		catalogue: catalogue,
+		checked:   checked,
+		sentences: map[string]map[string][]Sentence{},
+		covering:  map[string][]*Requirement{},
+	}
+	if t.checked == nil {
+		t.checked = func(string, string) bool { return false }
+	}
+	for revision := range s.revisions {
+		t.sentences[revision] = map[string][]Sentence{}
+		for _, name := range s.pages(revision) {
+			if name == schemaPage {
+				continue
+			}
+			for _, sentence := range s.Page(revision, name).Sentences {
+				t.sentences[revision][sentence.Fingerprint] = append(t.sentences[revision][sentence.Fingerprint], sentence)
+			}
+		}
+	}
+	for _, requirement := range catalogue.all {
+		for _, fingerprint := range requirement.Covers {
+			t.covering[fingerprint] = append(t.covering[fingerprint], requirement)
+		}
+	}
+
+	coverage := &Coverage{}
+	for _, revision := range TracedRevisions {
+		if s.revisions[revision] != nil {
+			coverage.Revisions = append(coverage.Revisions, t.revision(revision))
+		}
+	}
+	for _, requirement := range catalogue.all {
+		coverage.Problems = append(coverage.Problems, t.requirement(requirement)...)
+	}
+	return coverage
+}
+
+type tracer struct {
+	spec      *Specification
+	catalogue *Catalogue
+	checked   func(id, revision string) bool
+	sentences map[string]map[string][]Sentence // by revision and fingerprint
+	covering  map[string][]*Requirement        // by fingerprint
+}
+
+func (t *tracer) revision(revision string) RevisionCoverage {
+	coverage := RevisionCoverage{Revision: revision}
+	for _, name := range Pages {
+		page := t.spec.Page(revision, name)
+		if page == nil {
+			continue
+		}
+		counted := t.page(revision, page)
+		coverage.Total.add(counted.Count)
+		coverage.Pages = append(coverage.Pages, counted)
+	}
+	for _, name := range Uncounted {
+		if t.spec.Page(revision, name) != nil {
+			coverage.Uncounted = append(coverage.Uncounted, name)
+		}
+	}
+	return coverage
+}
+
+func (t *tracer) page(revision string, page *Page) PageCoverage {
+	coverage := PageCoverage{Page: page.Name}
+	for _, sentence := range page.Sentences {
+		if !sentence.Normative {
+			continue
+		}
+		coverage.Normative++
+		requirements := t.stating(revision, sentence)
+		if len(requirements) == 0 {
+			coverage.Uncatalogued = append(coverage.Uncatalogued, sentence)
+			continue
+		}
+		some := func(is func(*Requirement) bool) int {
+			if slices.ContainsFunc(requirements, is) {
+				return 1
+			}
+			return 0
+		}
+		coverage.add(Count{
+			Catalogued: 1,
+			Visible:    some((*Requirement).Visible),
+			Checked:    some(func(r *Requirement) bool { return r.Visible() && t.checked(r.ID, revision) }),
+			Server:     some(func(r *Requirement) bool { return r.Obliges != Client }),
+			Client:     some(func(r *Requirement) bool { return r.Obliges != Server }),
+		})
+	}
+	return coverage
+}
+
+// stating returns the requirements that state a sentence at a revision. Where
+// two pages have the same sentence, each needs a requirement of its own.
+func (t *tracer) stating(revision string, sentence Sentence) []*Requirement {
+	var stating []*Requirement
+	for _, requirement := range t.covering[sentence.Fingerprint] {
+		if !requirement.StandsAt(revision) {
+			continue
+		}
+		home := requirement.Page(revision)
+		elsewhere := home != sentence.Page && slices.ContainsFunc(t.sentences[revision][sentence.Fingerprint],
+			func(twin Sentence) bool { return twin.Page == home })
+		if !elsewhere {
+			stating = append(stating, requirement)
+		}
+	}
+	return stating
+}
+
+func (t *tracer) requirement(r *Requirement) []Problem {
+	var problems []Problem
+	report := func(kind, revision, format string, args ...any) {
+		problems = append(problems, Problem{r, kind, revision, fmt.Sprintf(format, args...)})
+	}
+	for _, fingerprint := range r.Covers {
+		if !t.exists(fingerprint) {
+			report(Gone, "", "no sentence has the fingerprint %s%s", fingerprint, t.closest(r, fingerprint))
+		}
+	}
+	for _, revision := range TracedRevisions {
+		if t.spec.revisions[revision] == nil || !r.StandsAt(revision) {
+			continue
+		}
+		stated := t.statedBy(r, revision)
+		at := r.places.at(revision)
+		switch page := t.spec.Page(revision, at.Page); {
+		case page == nil:
+			report(NoAnchor, revision, "there is no page %s%s", at.Page, suggest(at.Page, t.spec.pages(revision)))
+		case at.Anchor != "" && !page.Anchors[at.Anchor]:
+			report(NoAnchor, revision, "the page %s has no heading #%s%s",
+				at.Page, at.Anchor, suggest(at.Anchor, slices.Sorted(maps.Keys(page.Anchors))))
+		}
+		if len(r.Covers) > 0 && len(stated) == 0 {
+			report(NotStated, revision, "none of the sentences that it covers stands there")
+		}
+		level := r.Level(revision)
+		if found := levelsOf(stated); len(found) > 0 && !slices.Contains(found, level) {
+			words := make([]string, len(found))
+			for i, l := range found {
+				words[i] = string(l)
+			}
+			report(Contradicts, revision, "its level is %s, but what it covers says %s", level, strings.Join(words, ", "))
+		}
+	}
+	return problems
+}
+
+// statedBy returns the sentences of a revision that a requirement covers.
+func (t *tracer) statedBy(r *Requirement, revision string) []Sentence {
+	var stated []Sentence
+	for _, fingerprint := range r.Covers {
+		stated = append(stated, t.sentences[revision][fingerprint]...)
+	}
+	return stated
+}
+
+// levelsOf returns the levels of all the sentences, the strongest first. Those
+// without a keyword have none.
+func levelsOf(sentences []Sentence) []Level {
+	var found []Level
+	for _, level := range levels {
+		if slices.ContainsFunc(sentences, func(s Sentence) bool { return slices.Contains(s.Levels(), level) }) {
+			found = append(found, level)
+		}
+	}
+	return found
+}
+
+func (t *tracer) exists(fingerprint string) bool {
+	for _, sentences := range t.sentences {
+		if len(sentences[fingerprint]) > 0 {
+			return true
+		}
+	}
+	return false
+}
+
+// closest says which sentence a fingerprint that is gone may mean: one whose
+// fingerprint looks like it, or the one on the requirement's page, stated by
+// nobody, that shares most words with what the requirement says.
+func (t *tracer) closest(r *Requirement, fingerprint string) string {
+	var fingerprints []string
+	best, closest := closestWords, Sentence{}
+	for _, revision := range slices.Backward(TracedRevisions) {
+		page := t.spec.Page(revision, r.Page(revision))
+		if page == nil {
+			continue
+		}
+		for _, sentence := range page.Sentences {
+			fingerprints = append(fingerprints, sentence.Fingerprint)
+			if len(t.covering[sentence.Fingerprint]) > 0 {
+				continue
+			}
+			if alike := alikeness(r.Says, sentence.Text); alike > best {
+				best, closest = alike, sentence
+			}
+		}
+	}
+	if typo := nearest.Word(fingerprint, fingerprints); typo != "" {
+		return suggest(fingerprint, fingerprints)
+	}
+	if closest.Fingerprint == "" {
+		return ""
+	}
+	return fmt.Sprintf("; closest is %s on line %d, %q", closest.Fingerprint, closest.Line, closest.Text)
+}
+
+// closestWords is the share of words that two texts must have in common to be
+// worth naming.
+const closestWords = 0.25
+
+// alikeness returns the share of words that two texts have in common, from 0
+// to 1.
+func alikeness(a, b string) float64 {
+	wordsOf := func(s string) map[string]bool {
+		set := map[string]bool{}
+		for _, word := range strings.FieldsFunc(strings.ToLower(s), func(c rune) bool {
+			return strings.ContainsRune(" .,;:()\"'", c)
+		}) {
+			set[word] = true
+		}
+		return set
+	}
+	as, bs := wordsOf(a), wordsOf(b)
+	common := 0
+	for word := range as {
+		if bs[word] {
+			common++
+		}
+	}
+	if len(as)+len(bs) == 0 {
+		return 0
+	}
+	return 2 * float64(common) / float64(len(as)+len(bs))
+}

@@ -1,0 +1,342 @@
+// Package config reads mcpconform.yaml: the settings that flags have, and what
+// no flag can say, such as the arguments of a tool.
+package config
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"iter"
+	"maps"
+	"math"
+	"os"
+	"reflect"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+	"unicode/utf8"
+
+	"go.yaml.in/yaml/v3"
+
+	"github.com/mcpconform/mcpconform/internal/conform"
+	"github.com/mcpconform/mcpconform/internal/nearest"
+)
+
+// DefaultFile is read when it stands in the working directory and no other is
+// named.
+const DefaultFile = "mcpconform.yaml"
+
+// maxSize bounds a config file; a real one has a few kilobytes.
+const maxSize = 1 << 20
+
+// File is what a config file says. Flags win over it.
+type File struct {
+	URL       string            `yaml:"url"`     // endpoint of the target, or
+	Command   []string          `yaml:"command"` // what starts it
+	Revision  string            `yaml:"revision"`
+	Transport string            `yaml:"transport"`
+	Filter    string            `yaml:"filter"`
+	Header    map[string]string `yaml:"header"` // sent with every HTTP request
+	Env       map[string]string `yaml:"env"`    // of the target's process
+
+	JUnit       string `yaml:"junit"`
+	JSON        string `yaml:"json"`
+	Transcripts string `yaml:"transcripts"`
+
+	Workers    int           `yaml:"workers"`
+	Timeout    time.Duration `yaml:"timeout"`
+	Deadline   time.Duration `yaml:"deadline"`
+	MaxMessage string        `yaml:"max-message"`
+	Strict     bool          `yaml:"strict"`
+
+	CallTools string `yaml:"call-tools"`
+	// Arguments are those to call a tool with, by the tool's name; a tool that
+	// stands here may be called.
+	Arguments map[string]map[string]any `yaml:"arguments"`
+	// Provocations name, by kind, a tool that makes the target do what no
+	// client can ask for by the protocol.
+	Provocations map[string]conform.Provocation `yaml:"provocations"`
+}
+
+// Load reads a config file. An error begins with the file and, where there is
+// one, the line.
+func Load(path string) (File, error) {
+	text, err := read(path)
+	if err != nil {
+		if pathError, ok := errors.AsType[*os.PathError](err); ok {
+			err = pathError.Err
+		}
+		return File{}, fmt.Errorf("%s: %w", path, err)
+	}
+	return Parse(path, text)
+}
+
+func read(path string) ([]byte, error) {
+	file, err := os.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = file.Close() }() // nothing was written
+	text, err := io.ReadAll(io.LimitReader(file, maxSize+1))
+	if err == nil && len(text) > maxSize {
+		err = fmt.Errorf("larger than %d KiB", maxSize>>10)
+	}
+	return text, err
+}
+
+// Parse reads the text of a config file; name is what errors call it.
+func Parse(name string, text []byte) (File, error) {
+	text = bytes.TrimPrefix(text, []byte("\xef\xbb\xbf")) // editors of Windows write it
+	if !utf8.Valid(text) {
+		return File{}, fmt.Errorf("%s: not UTF-8", name)
+	}
+	decoder := yaml.NewDecoder(bytes.NewReader(text))
+	source := source{name: name}
+	if err := decoder.Decode(&source.document); err != nil {
+		if errors.Is(err, io.EOF) {
+			return File{}, nil
+		}
+		return File{}, source.explain(err)
+	}
+	switch err := decoder.Decode(&yaml.Node{}); {
+	case err == nil:
+		return File{}, fmt.Errorf("%s: more than one document; what follows --- would be ignored", name)
+	case !errors.Is(err, io.EOF):
+		return File{}, source.explain(err)
+	}
+	if err := source.knowsKeys(); err != nil {
+		return File{}, err
+	}
+	asJSON(&source.document)
+	var said File
+	if err := source.document.Decode(&said); err != nil {
+		return File{}, source.explain(err)
+	}
+	if err := source.judge(said); err != nil {
+		return File{}, err
+	}
+	return said, nil
+}
+
+// asJSON makes text of what YAML has and JSON has not: dates, and keys that are
+// numbers.
+func asJSON(node *yaml.Node) {
+	if node.Kind == yaml.MappingNode {
+		for pair := range slices.Chunk(node.Content, 2) {
+			if key := pair[0]; key.Kind == yaml.ScalarNode && key.ShortTag() != "!!merge" {
+				key.Tag = "!!str"
+			}
+		}
+	}
+	if node.ShortTag() == "!!timestamp" {
+		node.Tag = "!!str"
+	}
+	for _, child := range node.Content {
+		asJSON(child)
+	}
+}
+
+// judge says what is wrong with values that are of the right type.
+func (s source) judge(said File) error {
+	for _, kind := range slices.Sorted(maps.Keys(said.Provocations)) {
+		provocation := said.Provocations[kind]
+		place := s.place("provocations", kind)
+		if !slices.Contains(conform.Kinds(), kind) {
+			return fmt.Errorf("%s: provocations: unknown kind %q%s", place, kind, nearest.Hint(kind, conform.Kinds()))
+		}
+		if provocation.Tool == "" {
+			return fmt.Errorf("%s: provocations: %s names no tool", place, kind)
+		}
+		if err := sendable(provocation.Arguments); err != nil {
+			return fmt.Errorf("%s: provocations: the arguments of %s %w", place, kind, err)
+		}
+	}
+	for _, tool := range slices.Sorted(maps.Keys(said.Arguments)) {
+		if err := sendable(said.Arguments[tool]); err != nil {
+			return fmt.Errorf("%s: arguments: those of %s %w", s.place("arguments", tool), tool, err)
+		}
+	}
+	return nil
+}
+
+// maxValues bounds the arguments of one tool, in which aliases of YAML may
+// repeat a value without end.
+const maxValues = 100_000
+
+// sendable tells whether arguments can be written as JSON.
+func sendable(arguments map[string]any) error {
+	left := maxValues
+	return countValues(arguments, &left)
+}
+
+func countValues(value any, left *int) error {
+	if *left--; *left < 0 {
+		return fmt.Errorf("have more than %d values", maxValues)
+	}
+	switch value := value.(type) {
+	case float64:
+		if math.IsNaN(value) || math.IsInf(value, 0) {
+			return fmt.Errorf("contain the number %v, which JSON does not have", value)
+		}
+	case []any:
+		for _, element := range value {
+			if err := countValues(element, left); err != nil {
+				return err
+			}
+		}
+	case map[string]any:
+		for _, member := range value {
+			if err := countValues(member, left); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// source is a file that is being read, to find places in it.
+type source struct {
+	name     string
+	document yaml.Node
+}
+
+// member returns the key and the value of a member of a mapping, or nil.
+func member(node *yaml.Node, name string) (key, value *yaml.Node) {
+	for key, value := range members(node) {
+		if key.Value == name {
+			return key, value
+		}
+	}
+	return nil, nil
+}
+
+// members are the keys and values of a mapping; of anything else, none.
+func members(node *yaml.Node) iter.Seq2[*yaml.Node, *yaml.Node] {
+	return func(yield func(key, value *yaml.Node) bool) {
+		if node != nil && node.Kind == yaml.AliasNode {
+			node = node.Alias
+		}
+		if node == nil || node.Kind != yaml.MappingNode {
+			return
+		}
+		for pair := range slices.Chunk(node.Content, 2) {
+			if !yield(pair[0], pair[1]) {
+				return
+			}
+		}
+	}
+}
+
+// root is what the file says, or nil when it says nothing.
+func (s source) root() *yaml.Node {
+	if len(s.document.Content) == 0 {
+		return nil
+	}
+	return s.document.Content[0]
+}
+
+// place names the file and the line of a key, given with the keys above it.
+func (s source) place(path ...string) string {
+	place, node := s.name, s.root()
+	for _, name := range path {
+		key, value := member(node, name)
+		if key == nil {
+			break
+		}
+		place, node = s.line(key), value
+	}
+	return place
+}
+
+func (s source) line(at *yaml.Node) string { return fmt.Sprintf("%s:%d", s.name, at.Line) }
+
+// knowsKeys looks for keys that mean nothing, and says which were meant.
+func (s source) knowsKeys() error {
+	if err := s.knows(s.root(), reflect.TypeFor[File]()); err != nil {
+		return err
+	}
+	_, provocations := member(s.root(), "provocations")
+	for _, provocation := range members(provocations) {
+		if err := s.knows(provocation, reflect.TypeFor[conform.Provocation]()); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (s source) knows(node *yaml.Node, structure reflect.Type) error {
+	known := keys(structure)
+	for key := range members(node) {
+		if key.ShortTag() != "!!merge" && !slices.Contains(known, key.Value) {
+			return fmt.Errorf("%s: unknown key %q%s", s.line(key), key.Value, nearest.Hint(key.Value, known))
+		}
+	}
+	return nil
+}
+
+// How the YAML library words its errors.
+var (
+	placed   = regexp.MustCompile(`^(?:yaml: )?(?:line (\d+): )?(.*)$`)
+	mistyped = regexp.MustCompile("^cannot unmarshal (!!\\w+)(?: `(.*)`)? into (.+)$")
+)
+
+// explain turns an error of the YAML library into one line with the place and
+// what belongs there.
+func (s source) explain(err error) error {
+	text := err.Error()
+	if wrong, several := errors.AsType[*yaml.TypeError](err); several {
+		text = wrong.Errors[0]
+	}
+	found := placed.FindStringSubmatch(strings.Join(strings.Fields(text), " "))
+	place, problem := s.name, found[2]
+	if line := found[1]; line != "" {
+		place += ":" + line
+	}
+	if parts := mistyped.FindStringSubmatch(problem); parts != nil {
+		problem = fmt.Sprintf("%s stands where %s belongs", stands(parts[1], parts[2]), describe(parts[3]))
+	}
+	if strings.HasPrefix(problem, "invalid map key") {
+		problem = "a list or mapping stands where a key belongs"
+	}
+	return fmt.Errorf("%s: %s", place, problem)
+}
+
+// stands names a value by its tag and its beginning.
+func stands(tag, value string) string {
+	switch tag {
+	case "!!seq":
+		return "a list"
+	case "!!map":
+		return "a mapping"
+	}
+	return strconv.Quote(value)
+}
+
+// describe names a type for people.
+func describe(wanted string) string {
+	switch {
+	case wanted == "time.Duration":
+		return "a duration such as 5s"
+	case wanted == "bool":
+		return "true or false"
+	case wanted == "int":
+		return "a whole number"
+	case wanted == "string":
+		return "text"
+	case strings.HasPrefix(wanted, "[]"):
+		return "a list"
+	}
+	return "a mapping"
+}
+
+// keys lists the keys that a structure has.
+func keys(structure reflect.Type) []string {
+	var names []string
+	for field := range structure.Fields() {
+		names = append(names, field.Tag.Get("yaml"))
+	}
+	return names
+}

@@ -1,0 +1,73 @@
+package conform
+
+import (
+	"slices"
+
+	"github.com/onsi/ginkgo/v2"
+
+	"github.com/mcpconform/mcpconform/internal/transcript"
+)
+
+// current is the check that is running; a process runs one at a time.
+var current = &check{}
+
+type check struct {
+	environment *Environment
+	servers     []*Server
+	outcome     Outcome
+}
+
+// Begin prepares for a check and evaluates its gates; it is called in a
+// BeforeEach around the checks of an environment.
+func Begin(environment *Environment, report ginkgo.SpecReport) {
+	current = &check{environment: environment}
+	outcome := environment.gate(report.Labels())
+	switch outcome.Ending {
+	case Skipped:
+		NotApplicable(outcome.Reason)
+	case Inconclusion:
+		Inconclusive(outcome.Reason, outcome.Hint)
+	}
+}
+
+// End puts away what a check used and returns how it went: its outcome and
+// what went over the wire meanwhile, connection by connection. It is called
+// after the check, outside of any Ginkgo node.
+func End(state ginkgo.SpecReport) (Outcome, [][]transcript.Event) {
+	done := current
+	current = &check{}
+	var exchanges [][]transcript.Event
+	for _, server := range done.servers {
+		if events := server.Log().Since(server.from); len(events) > 0 {
+			exchanges = append(exchanges, events)
+		}
+		if server.reusable() && !state.Failed() {
+			done.environment.pool().put(server)
+		} else {
+			closing.close(server)
+		}
+	}
+	return done.outcome, exchanges
+}
+
+// Finish closes all sessions that are kept for reuse and waits until every
+// connection is closed and judged.
+func Finish() {
+	poolsMu.Lock()
+	all := make([]*pool, 0, len(pools))
+	for _, one := range pools {
+		all = append(all, one)
+	}
+	poolsMu.Unlock()
+	for _, one := range all {
+		one.drain()
+	}
+	closing.working.Wait()
+}
+
+func (c *check) use(server *Server) {
+	server.from = server.Log().Len()
+	if !slices.Contains(c.servers, server) {
+		c.servers = append(c.servers, server)
+	}
+}

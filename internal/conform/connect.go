@@ -1,0 +1,181 @@
+package conform
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/mcpconform/mcpconform/internal/scripted"
+	"github.com/mcpconform/mcpconform/internal/transcript"
+)
+
+// Connect opens a fresh connection: nothing has been said on it.
+func Connect(_ context.Context) *Server {
+	server, err := dial(current.environment)
+	if err != nil {
+		Inconclusive("no connection to the server: "+err.Error(), "see that the server can be started or reached, then run again")
+	}
+	current.use(server)
+	return server
+}
+
+// Session returns a connection on which the handshake is done, by a client
+// that offers everything. An earlier check may have used it; none left
+// anything open on it.
+func Session(ctx context.Context) *Server {
+	if server := current.environment.pool().take(); server != nil {
+		current.use(server)
+		return server
+	}
+	server := SessionOf(ctx, scripted.Everything(Revision()))
+	server.pooled = true
+	return server
+}
+
+// FreshSession returns a connection of its own on which the handshake is done,
+// by a client that offers everything: for a check that leaves something
+// behind, such as a log level.
+func FreshSession(ctx context.Context) *Server {
+	return SessionOf(ctx, scripted.Everything(Revision()))
+}
+
+// SessionOf returns a connection of its own on which the handshake is done, by
+// a client that declares the capabilities.
+func SessionOf(ctx context.Context, capabilities scripted.Capabilities) *Server {
+	server := Connect(ctx)
+	handshake, err := server.Initialize(ctx, scripted.Hello(Revision(), capabilities))
+	server.Handshake = handshake
+	if err != nil {
+		Inconclusive("no session: "+err.Error(), "mend what the lifecycle checks report, then run again")
+	}
+	if handshake.Revision != Revision() {
+		Inconclusive("no session at this revision: the server answered with "+handshake.Revision, "see the version negotiation checks")
+	}
+	return server
+}
+
+func dial(environment *Environment) (*Server, error) {
+	name := fmt.Sprintf("%s-%s-%d", environment.Revision, environment.Transport, connections.Add(1))
+	connection, err := scripted.Dial(environment.Target, transcript.NewLog(connectionPrefix+name))
+	if err != nil {
+		return nil, err
+	}
+	offer(connection.Client)
+	return &Server{Connection: connection, env: environment}, nil
+}
+
+// connections numbers the connections of this process.
+var connections atomic.Int64
+
+// connectionPrefix tells the connections of several workers apart.
+var connectionPrefix string
+
+// NameConnections sets what the names of this process's connections begin with.
+func NameConnections(prefix string) { connectionPrefix = prefix }
+
+// pool keeps sessions that a check left as it found them.
+type pool struct {
+	mu   sync.Mutex
+	idle []*Server
+}
+
+var (
+	poolsMu sync.Mutex
+	pools   = map[*Environment]*pool{}
+)
+
+func (e *Environment) pool() *pool {
+	poolsMu.Lock()
+	defer poolsMu.Unlock()
+	if pools[e] == nil {
+		pools[e] = &pool{}
+	}
+	return pools[e]
+}
+
+func (p *pool) take() *Server {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for len(p.idle) > 0 {
+		server := p.idle[len(p.idle)-1]
+		p.idle = p.idle[:len(p.idle)-1]
+		if server.reusable() {
+			return server
+		}
+		// It died while nobody used it: a transcript like any other.
+		closing.close(server)
+	}
+	return nil
+}
+
+func (p *pool) put(server *Server) {
+	offer(server.Client)
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.idle = append(p.idle, server)
+}
+
+func (p *pool) drain() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for _, server := range p.idle {
+		closing.close(server)
+	}
+	p.idle = nil
+}
+
+// reusable tells whether another check may use the session. One that has said
+// much is retired: rules read transcripts, and short ones tell more.
+func (s *Server) reusable() bool {
+	return s.pooled && s.Alive() && s.Idle() && s.Log().Len() < retireAfter
+}
+
+const retireAfter = 2000
+
+// Closing takes time (a process must be given the chance to end by itself), so
+// it goes on beside the next checks.
+var closing closer
+
+type closer struct {
+	working sync.WaitGroup
+	slots   chan struct{}
+	once    sync.Once
+}
+
+const (
+	// closersAtOnce bounds the processes that are ending while others begin.
+	closersAtOnce = 4
+	// longRecord is the number of events from which on a connection is ended
+	// before the next check begins: that of a target which floods, of which
+	// memory holds no two.
+	longRecord = 5000
+	// closeTimeout bounds one ending; a process that ignores everything is
+	// killed well before.
+	closeTimeout = 10 * time.Second
+)
+
+func (c *closer) close(server *Server) {
+	if server.Log().Len() > longRecord {
+		end(server)
+		return
+	}
+	c.once.Do(func() { c.slots = make(chan struct{}, closersAtOnce) })
+	c.slots <- struct{}{}
+	c.working.Go(func() {
+		defer func() { <-c.slots }()
+		end(server)
+	})
+}
+
+// end closes a connection and judges it. What was received is not kept
+// meanwhile: the record tells it.
+func end(server *Server) {
+	environment, log := server.env, server.Log()
+	ctx, cancel := context.WithTimeout(context.Background(), closeTimeout)
+	defer cancel()
+	server.Close(ctx)
+	server.Connection = nil
+	environment.judge(log)
+}

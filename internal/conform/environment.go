@@ -1,0 +1,88 @@
+// Package conform is the vocabulary that checks and rules are written in:
+// what a check verifies, what it needs, how it talks to the target and how it
+// says what it expected and what came.
+package conform
+
+import (
+	"time"
+
+	"github.com/mcpconform/mcpconform/internal/catalogue"
+	"github.com/mcpconform/mcpconform/internal/scripted"
+	"github.com/mcpconform/mcpconform/internal/survey"
+	"github.com/mcpconform/mcpconform/internal/transcript"
+)
+
+// Roles of a target.
+const (
+	ServerRole = "server"
+	ClientRole = "client"
+)
+
+// Transports, for NeedsTransport.
+const (
+	Stdio = scripted.OnStdio
+	HTTP  = scripted.OnHTTP
+)
+
+// Leg is one part of a run: a role at a revision over a transport.
+type Leg struct {
+	Role      string `json:"role"`
+	Revision  string `json:"revision"`
+	Transport string `json:"transport"`
+}
+
+// Name is the leg as people read it.
+func (l Leg) Name() string { return l.Role + " " + l.Revision + " " + l.Transport }
+
+// Calls says which of a target's own tools the harness may call.
+type Calls string
+
+// The values of --call-tools.
+const (
+	CallNone     Calls = "none"     // no tool at all
+	CallListed   Calls = "listed"   // those that the config names
+	CallReadOnly Calls = "readonly" // and those annotated read-only, and known fixtures
+	CallAll      Calls = "all"      // every tool
+)
+
+// Environment is everything that the checks of one leg need to know.
+type Environment struct {
+	Leg
+	Target       scripted.Target
+	Survey       *survey.Survey
+	Catalogue    *catalogue.Catalogue
+	Calls        Calls
+	Arguments    map[string]map[string]any // by tool: arguments that the config gives
+	Provocations map[string]Provocation    // by kind: those that the config gives
+	Rules        []Rule
+	// Record is called once for each connection, when it is closed.
+	Record func(Connection)
+}
+
+// Connection is the record of a closed connection and what the rules found
+// in it.
+type Connection struct {
+	Leg      Leg
+	Name     string
+	Events   []transcript.Event
+	Findings []Finding
+}
+
+// Timeout of the parts of a check that are not one reply: a check that talks
+// more than a few times has as many replies to wait for.
+const repliesPerCheck = 12
+
+// CheckTimeout bounds one whole check.
+func (e *Environment) CheckTimeout() time.Duration { return repliesPerCheck * e.Target.Reply }
+
+// building is the environment whose checks are being registered; the tree of
+// specs is built by one goroutine.
+var building *Environment
+
+// Build calls register while the checks that it declares belong to an
+// environment. It is called inside a container of Ginkgo.
+func Build(environment *Environment, register func()) {
+	building = environment
+	defer func() { building = nil }()
+	register()
+}

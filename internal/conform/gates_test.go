@@ -1,0 +1,212 @@
+package conform
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/onsi/ginkgo/v2"
+	"github.com/onsi/ginkgo/v2/types"
+
+	"github.com/mcpconform/mcpconform/internal/scripted"
+)
+
+func TestGates(t *testing.T) {
+	t.Parallel()
+	const stands = "ping.answered"
+	for name, test := range map[string]struct {
+		labels []string
+		over   string
+		want   Outcome
+	}{
+		"none":                    {[]string{stands}, Stdio, Outcome{}},
+		"a requirement to come":   {[]string{"ping.gone"}, Stdio, Outcome{Ending: Skipped, Reason: "not a requirement of revision 2025-06-18"}},
+		"one of two stands":       {[]string{"ping.gone", stands}, Stdio, Outcome{}},
+		"a requirement of HTTP":   {[]string{"ping.status"}, Stdio, Outcome{Ending: Skipped, Reason: "applies to the http and sse transport only"}},
+		"over HTTP":               {[]string{"ping.status"}, HTTP, Outcome{}},
+		"another transport":       {[]string{stands, "over:http"}, Stdio, Outcome{Ending: Skipped, Reason: "applies to the http transport only"}},
+		"the transport":           {[]string{stands, "over:stdio"}, Stdio, Outcome{}},
+		"declared":                {[]string{stands, "needs:tools", "needs:tools.listChanged"}, Stdio, Outcome{}},
+		"not declared":            {[]string{stands, "needs:tools", "needs:resources.subscribe"}, Stdio, Outcome{Ending: Skipped, Reason: `the server does not declare the capability "resources.subscribe"`}},
+		"provoked":                {[]string{stands, "provoked-by:text"}, Stdio, Outcome{}},
+		"not provoked":            {[]string{stands, "provoked-by:error"}, Stdio, Outcome{Ending: Inconclusion, Reason: "no tool is known that ends with isError", Hint: "name one in mcpconform.yaml: provocations: {error: {tool: NAME, arguments: {…}}}"}},
+		"skipped before unproven": {[]string{stands, "provoked-by:error", "needs:logging"}, Stdio, Outcome{Ending: Skipped, Reason: `the server does not declare the capability "logging"`}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			environment := environment(t, test.over)
+			environment.Provocations = map[string]Provocation{"text": {Tool: "say"}}
+			if difference := cmp.Diff(test.want, environment.gate(test.labels)); difference != "" {
+				t.Error(difference)
+			}
+		})
+	}
+}
+
+func TestVerifies(t *testing.T) {
+	environment := environment(t, Stdio)
+	Build(environment, func() {
+		got := Verifies("ping.later", "ping.answered")
+		want := ginkgo.Labels{"ping.later", "ping.answered", "ping", "SHOULD", "ping", "MUST"}
+		if difference := cmp.Diff(want, got); difference != "" {
+			t.Error(difference)
+		}
+		if difference := cmp.Diff([]string{"ping.later", "ping.answered"}, environment.Requirements(got)); difference != "" {
+			t.Error(difference)
+		}
+		defer func() {
+			if text, _ := recover().(string); text != `a check verifies "ping.answred", which no requirements.yaml has; the nearest is "ping.answered"` {
+				t.Errorf("panicked with %q", text)
+			}
+		}()
+		Verifies("ping.answred")
+		t.Error("an unknown requirement was verified")
+	})
+	if building != nil {
+		t.Error("the tree is still being built")
+	}
+	if labels := environment.RuleLabels(Rule{Requirements: []string{"ping.status"}}); !cmp.Equal(labels, []string{"ping.status", "ping", "MUST NOT"}) {
+		t.Errorf("a rule has the labels %q", labels)
+	}
+}
+
+func TestPageLabels(t *testing.T) {
+	t.Parallel()
+	for page, want := range map[string]string{
+		"basic/index": "base", "basic/utilities/ping": "ping", "server/tools": "tools", "index": "base",
+	} {
+		if label := pageLabel(page); label != want {
+			t.Errorf("%s has the label %q, wanted %q", page, label, want)
+		}
+	}
+}
+
+// Filters mean what they say, also when they contain an or.
+func TestAloneFilters(t *testing.T) {
+	t.Parallel()
+	for filter, test := range map[string]struct{ together, alone []string }{
+		"":             {[]string{"a", "b"}, []string{"c", "d"}},
+		"MUST":         {[]string{"a"}, []string{"c"}},
+		"MUST || ping": {[]string{"a", "b"}, []string{"c", "d"}},
+		"!MUST":        {[]string{"b"}, []string{"d"}},
+	} {
+		checks := map[string][]string{"a": {"MUST"}, "b": {"ping"}, "c": append(Alone(), "MUST"), "d": append(Alone(), "ping")}
+		together, alone := AloneFilters(filter)
+		for text, want := range map[string][]string{together: test.together, alone: test.alone} {
+			matches, err := types.ParseLabelFilter(text)
+			if err != nil {
+				t.Fatalf("%q: %v", text, err)
+			}
+			var got []string
+			for _, name := range []string{"a", "b", "c", "d"} {
+				if matches(checks[name]) {
+					got = append(got, name)
+				}
+			}
+			if !cmp.Equal(want, got) {
+				t.Errorf("%q chooses %q, wanted %q", text, got, want)
+			}
+		}
+	}
+	if !IsAlone(Alone()) || IsAlone(NeedsTransport("alone")) {
+		t.Error("what runs alone is not known")
+	}
+}
+
+func TestProvocations(t *testing.T) {
+	t.Parallel()
+	offered := []map[string]any{{"name": "test_simple_text"}}
+	given := map[string]Provocation{"text": {Tool: "say"}}
+	for name, test := range map[string]struct {
+		calls Calls
+		given map[string]Provocation
+		tool  string
+	}{
+		"a fixture":                 {CallReadOnly, nil, "test_simple_text"},
+		"the config's":              {CallReadOnly, given, "say"},
+		"the config's, when listed": {CallListed, given, "say"},
+		"no fixture, when listed":   {CallListed, nil, ""},
+		"none":                      {CallNone, given, ""},
+		"a fixture among all":       {CallAll, nil, "test_simple_text"},
+	} {
+		environment := environment(t, Stdio)
+		environment.Survey.Tools, environment.Calls, environment.Provocations = offered, test.calls, test.given
+		found, there := environment.provocation("text")
+		if found.Tool != test.tool || there != (test.tool != "") {
+			t.Errorf("%s: found %q, %t", name, found.Tool, there)
+		}
+	}
+	if call := (Provocation{Tool: "say"}).Call(); toJSON(call) != `{"arguments":{},"name":"say"}` {
+		t.Errorf("called with %v", call)
+	}
+}
+
+func TestMayCall(t *testing.T) {
+	t.Parallel()
+	own, readOnly, fixed := Object{"name": "own"}, Object{"name": "reader", "annotations": Object{"readOnlyHint": true}}, Object{"name": "test_simple_text"}
+	argued, provoking := Object{"name": "argued"}, Object{"name": "provoking"}
+	tools := []Object{own, readOnly, fixed, argued, provoking}
+	for calls, want := range map[Calls]string{
+		CallNone:     "",
+		CallListed:   "argued provoking",
+		CallReadOnly: "reader test_simple_text argued provoking",
+		CallAll:      "own reader test_simple_text argued provoking",
+	} {
+		environment := environment(t, Stdio)
+		environment.Calls = calls
+		environment.Arguments = map[string]map[string]any{"argued": {}}
+		environment.Provocations = map[string]Provocation{"text": {Tool: "provoking"}}
+		var may []string
+		for _, tool := range tools {
+			if environment.mayCall(tool) {
+				may = append(may, tool["name"].(string))
+			}
+		}
+		if strings.Join(may, " ") != want {
+			t.Errorf("%s may call %q, wanted %q", calls, may, want)
+		}
+	}
+}
+
+func TestArguments(t *testing.T) {
+	t.Parallel()
+	environment := environment(t, Stdio)
+	environment.Arguments = map[string]map[string]any{"given": {"a": 1}}
+	for tool, want := range map[string]string{
+		`{"name":"given","inputSchema":{"type":"object","required":["b"]}}`:                                      `{"a":1}`,
+		`{"name":"made","inputSchema":{"type":"object","properties":{"b":{"type":"boolean"}},"required":["b"]}}`: `{"b":`,
+		`{"name":"test_sampling","inputSchema":{"type":"object"}}`:                                               `{"prompt":"Say hello."}`,
+	} {
+		made, err := environment.arguments(reply(`{"result":` + tool + `}`).Object())
+		if err != nil || !strings.HasPrefix(toJSON(made), want) {
+			t.Errorf("%s is called with %s, %v", tool, toJSON(made), err)
+		}
+	}
+	_, err := environment.arguments(Object{"name": "odd", "inputSchema": Object{"type": "string"}})
+	if err == nil || err.Error() != "the input schema of odd asks for no object" {
+		t.Errorf("told %v", err)
+	}
+}
+
+func TestListMember(t *testing.T) {
+	t.Parallel()
+	for method, want := range map[string]string{"tools/list": "tools", "resources/templates/list": "resourceTemplates", "resources/list": "resources", "prompts/list": "prompts"} {
+		if member := ListMember(method); member != want {
+			t.Errorf("%s lists %q", method, member)
+		}
+	}
+}
+
+func TestMessagePredicates(t *testing.T) {
+	t.Parallel()
+	request, notification := reply(`{"id":1,"method":"m"}`).Received, reply(`{"method":"m"}`).Received
+	if !RequestOf("m")(request) || RequestOf("m")(notification) || RequestOf("n")(request) {
+		t.Error("requests are taken for others")
+	}
+	if !Notification("m")(notification) || Notification("m")(request) || Notification("n")(notification) {
+		t.Error("notifications are taken for others")
+	}
+	if !IsTimeout(scripted.ErrTimeout) || IsTimeout(scripted.ErrNoAnswer) {
+		t.Error("timeouts are taken for others")
+	}
+}

@@ -1,0 +1,97 @@
+package conform
+
+import (
+	"slices"
+	"testing"
+	"testing/fstest"
+	"time"
+
+	"github.com/mcpconform/mcpconform/internal/catalogue"
+	"github.com/mcpconform/mcpconform/internal/jsonrpc"
+	"github.com/mcpconform/mcpconform/internal/scripted"
+	"github.com/mcpconform/mcpconform/internal/survey"
+	"github.com/mcpconform/mcpconform/internal/transcript"
+)
+
+const requirements = `- id: ping.answered
+  obliges: both
+  level: MUST
+  says: A ping is answered.
+  since: 2024-11-05
+  at: basic/utilities/ping
+  covers: ["00000001"]
+  observed: wire
+- id: ping.later
+  obliges: server
+  level: {2025-06-18: SHOULD, 2025-11-25: MUST}
+  says: Something new.
+  since: 2025-06-18
+  at: basic/utilities/ping
+  covers: ["00000002"]
+  observed: wire
+- id: ping.gone
+  obliges: server
+  level: MAY
+  says: Something old.
+  since: 2024-11-05
+  until: 2025-03-26
+  at: basic/utilities/ping
+  covers: ["00000003"]
+  observed: wire
+- id: ping.status
+  obliges: server
+  level: MUST NOT
+  says: Something about HTTP.
+  since: 2024-11-05
+  at: basic/utilities/ping
+  covers: ["00000004"]
+  observed: wire
+  transports: [http, sse]
+`
+
+// environment is one of a leg, with a catalogue of its own.
+func environment(t *testing.T, transport string) *Environment {
+	t.Helper()
+	known, err := catalogue.Load(fstest.MapFS{"utilities/ping/requirements.yaml": {Data: []byte(requirements)}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return &Environment{
+		Leg:       Leg{Role: ServerRole, Revision: "2025-06-18", Transport: transport},
+		Target:    scripted.Target{Reply: 20 * time.Second},
+		Survey:    &survey.Survey{Capabilities: Object{"tools": Object{"listChanged": true}}},
+		Catalogue: known, Calls: CallReadOnly,
+	}
+}
+
+// reply reads an answer as it stands on the wire.
+func reply(raw string) Reply {
+	return Reply{scripted.Received{Message: jsonrpc.Parse([]byte(raw))}}
+}
+
+// said makes a transcript of messages: those of the client begin with >, those
+// of the server with <.
+func said(messages ...string) []transcript.Event {
+	var events []transcript.Event
+	for number, message := range messages {
+		from := transcript.Client
+		if message[0] == '<' {
+			from = transcript.Server
+		}
+		events = append(events, transcript.Event{Sequence: number, Kind: transcript.Message, From: from, Raw: []byte(message[1:])})
+	}
+	return events
+}
+
+func conversation(messages ...string) *Conversation {
+	return NewConversation(Leg{Role: ServerRole, Revision: "2025-06-18", Transport: Stdio}, said(messages...), true)
+}
+
+// indexes are the positions of messages in their conversation.
+func indexes(messages []*Said) []int {
+	all := []int{}
+	for _, message := range messages {
+		all = append(all, message.Index)
+	}
+	return slices.Clip(all)
+}

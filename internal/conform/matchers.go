@@ -1,0 +1,304 @@
+package conform
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"net/http"
+	"reflect"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/onsi/gomega/types"
+
+	"github.com/mcpconform/mcpconform/internal/catalogue"
+	"github.com/mcpconform/mcpconform/internal/jsonrpc"
+)
+
+// matcher is a Gomega matcher whose message has the form of a Mismatch.
+type matcher struct {
+	wanted string
+	// judge returns what was found instead, and where; "" when it matches.
+	judge func(actual any) (found, where string)
+	found string
+	where string
+}
+
+// Match judges; it keeps what was found for the message.
+func (m *matcher) Match(actual any) (bool, error) {
+	m.found, m.where = m.judge(actual)
+	return m.found == "", nil
+}
+
+// FailureMessage says what was wanted and what was found.
+func (m *matcher) FailureMessage(any) string {
+	return Mismatch{Wanted: m.wanted, Found: m.found, Where: m.where}.String()
+}
+
+// NegatedFailureMessage says that what was found should not have been.
+func (m *matcher) NegatedFailureMessage(actual any) string {
+	return Mismatch{Wanted: "anything but " + m.wanted, Found: Show(actual)}.String()
+}
+
+// Be makes a matcher of a predicate, described in words: "a non-empty string".
+func Be(description string, holds func(value any) bool) types.GomegaMatcher {
+	return &matcher{wanted: description, judge: func(actual any) (string, string) {
+		if holds(actual) {
+			return "", ""
+		}
+		return Show(actual), ""
+	}}
+}
+
+// HaveMember matches an object (or a response with a result object) that has a
+// member: with any value, with an equal one, or with one that matches.
+func HaveMember(name string, value ...any) types.GomegaMatcher {
+	wanted := fmt.Sprintf("a member %q", name)
+	if len(value) > 0 {
+		wanted += " that is " + describe(value[0])
+	}
+	return &matcher{wanted: wanted, judge: func(actual any) (string, string) {
+		object, isObject := asObject(actual)
+		if !isObject {
+			return Show(actual), ""
+		}
+		member, there := object[name]
+		switch {
+		case !there:
+			return "an object without it: " + Show(object), ""
+		case len(value) == 0 || matches(value[0], member):
+			return "", ""
+		}
+		return Show(member), "/" + name
+	}}
+}
+
+// BeJSONRPCError matches an error response; with codes, one with such a code.
+func BeJSONRPCError(codes ...int64) types.GomegaMatcher {
+	wanted := "a JSON-RPC error"
+	if len(codes) > 0 {
+		texts := make([]string, len(codes))
+		for i, code := range codes {
+			texts[i] = codeName(code)
+		}
+		wanted += " " + strings.Join(texts, " or ")
+	}
+	return &matcher{wanted: wanted, judge: func(actual any) (string, string) {
+		reply, isReply := actual.(Reply)
+		if !isReply {
+			return Show(actual), ""
+		}
+		refusal, refused := reply.Error()
+		switch {
+		case !refused:
+			return reply.Describe(), ""
+		case len(codes) == 0 || slices.Contains(codes, refusal.Code):
+			return "", ""
+		}
+		return reply.Describe(), "/error/code"
+	}}
+}
+
+// BeResult matches a response that carries a result, and no error.
+func BeResult() types.GomegaMatcher {
+	return &matcher{wanted: "a result", judge: func(actual any) (string, string) {
+		reply, isReply := actual.(Reply)
+		if !isReply {
+			return Show(actual), ""
+		}
+		if _, refused := reply.Error(); refused {
+			return reply.Describe(), ""
+		}
+		if _, there := reply.Result(); !there {
+			return reply.Describe(), ""
+		}
+		return "", ""
+	}}
+}
+
+// HaveStatus matches an HTTP response with one of the statuses.
+func HaveStatus(statuses ...int) types.GomegaMatcher {
+	texts := make([]string, len(statuses))
+	for i, status := range statuses {
+		texts[i] = statusName(status)
+	}
+	return &matcher{wanted: strings.Join(texts, " or "), judge: func(actual any) (string, string) {
+		response, isResponse := actual.(*Response)
+		switch {
+		case !isResponse:
+			return Show(actual), ""
+		case slices.Contains(statuses, response.Status):
+			return "", ""
+		}
+		return response.Describe(), "HTTP status"
+	}}
+}
+
+// HaveHeader matches an HTTP response with a header whose value is equal or
+// matches.
+func HaveHeader(name string, value any) types.GomegaMatcher {
+	return &matcher{wanted: fmt.Sprintf("a header %s that is %s", name, describe(value)), judge: func(actual any) (string, string) {
+		response, isResponse := actual.(*Response)
+		if !isResponse {
+			return Show(actual), ""
+		}
+		found := http.Header(response.Header).Get(name)
+		switch {
+		case matches(value, found):
+			return "", ""
+		case found == "":
+			return response.Describe() + " without it", "header " + name
+		}
+		return strconv.Quote(found), "header " + name
+	}}
+}
+
+// HaveContentType matches an HTTP response of one of the media types,
+// whatever its parameters.
+func HaveContentType(mediaTypes ...string) types.GomegaMatcher {
+	return &matcher{wanted: "the content type " + strings.Join(mediaTypes, " or "), judge: func(actual any) (string, string) {
+		response, isResponse := actual.(*Response)
+		switch {
+		case !isResponse:
+			return Show(actual), ""
+		case slices.Contains(mediaTypes, response.ContentType):
+			return "", ""
+		}
+		return response.Describe(), "header Content-Type"
+	}}
+}
+
+// BeEmptyObject matches a result without members; _meta may always be there.
+func BeEmptyObject() types.GomegaMatcher {
+	return Be("an empty object", func(value any) bool {
+		object, isObject := asObject(value)
+		if !isObject {
+			return false
+		}
+		_, meta := object["_meta"]
+		return len(object) == 0 || len(object) == 1 && meta
+	})
+}
+
+// BeText matches a string that is not empty.
+func BeText() types.GomegaMatcher {
+	return Be("a non-empty string", func(value any) bool {
+		text, isString := value.(string)
+		return isString && text != ""
+	})
+}
+
+// BeOneOf matches a value equal to one of those given.
+func BeOneOf(values ...any) types.GomegaMatcher {
+	texts := make([]string, len(values))
+	for i, value := range values {
+		texts[i] = Show(value)
+	}
+	return Be("one of "+strings.Join(texts, ", "), func(value any) bool {
+		return slices.ContainsFunc(values, func(allowed any) bool { return sameValue(allowed, value) })
+	})
+}
+
+// BeAList matches an array.
+func BeAList() types.GomegaMatcher {
+	return Be("an array", func(value any) bool {
+		_, isArray := value.([]any)
+		return isArray
+	})
+}
+
+func describe(value any) string {
+	if m, ours := value.(*matcher); ours {
+		return m.wanted
+	}
+	return Show(value)
+}
+
+func matches(wanted, actual any) bool {
+	if m, isMatcher := wanted.(types.GomegaMatcher); isMatcher {
+		ok, err := m.Match(actual)
+		return ok && err == nil
+	}
+	return sameValue(wanted, actual)
+}
+
+// sameValue compares JSON values whatever Go types they have; numbers are the
+// same when their values are.
+func sameValue(a, b any) bool {
+	if reflect.DeepEqual(a, b) {
+		return true
+	}
+	one, _ := jsonrpc.Decode([]byte(toJSON(a)))
+	other, _ := jsonrpc.Decode([]byte(toJSON(b)))
+	return sameDecoded(one, other)
+}
+
+func sameDecoded(a, b any) bool {
+	switch a := a.(type) {
+	case map[string]any:
+		b, isObject := b.(map[string]any)
+		return isObject && maps.EqualFunc(a, b, sameDecoded)
+	case []any:
+		b, isArray := b.([]any)
+		return isArray && slices.EqualFunc(a, b, sameDecoded)
+	case json.Number:
+		b, isNumber := b.(json.Number)
+		return isNumber && jsonrpc.IDOf(a) == jsonrpc.IDOf(b)
+	}
+	return a == b
+}
+
+func asObject(value any) (map[string]any, bool) {
+	switch value := value.(type) {
+	case map[string]any:
+		return value, true
+	case Reply:
+		result, _ := value.Result()
+		object, isObject := result.(map[string]any)
+		return object, isObject
+	}
+	return nil, false
+}
+
+func toJSON(value any) string {
+	var text bytes.Buffer
+	encoder := json.NewEncoder(&text)
+	encoder.SetEscapeHTML(false)
+	if err := encoder.Encode(value); err != nil {
+		return fmt.Sprint(value)
+	}
+	return strings.TrimRight(text.String(), "\n")
+}
+
+var codeNames = map[int64]string{
+	jsonrpc.ParseError:       "Parse error",
+	jsonrpc.InvalidRequest:   "Invalid Request",
+	jsonrpc.MethodNotFound:   "Method not found",
+	jsonrpc.InvalidParams:    "Invalid params",
+	jsonrpc.InternalError:    "Internal error",
+	jsonrpc.ResourceNotFound: "Resource not found",
+}
+
+func codeName(code int64) string {
+	if name, known := codeNames[code]; known {
+		return fmt.Sprintf("%d (%s)", code, name)
+	}
+	return strconv.FormatInt(code, 10)
+}
+
+func statusName(status int) string {
+	if name := http.StatusText(status); name != "" {
+		return fmt.Sprintf("HTTP %d (%s)", status, name)
+	}
+	return fmt.Sprintf("HTTP %d", status)
+}
+
+// BeARevision matches the name of a released revision of the specification.
+func BeARevision() types.GomegaMatcher {
+	return Be("a released revision ("+strings.Join(catalogue.Revisions, ", ")+")", func(value any) bool {
+		name, isString := value.(string)
+		return isString && slices.Contains(catalogue.Revisions, name)
+	})
+}

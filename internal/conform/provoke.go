@@ -1,0 +1,260 @@
+package conform
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/mcpconform/mcpconform/schema"
+)
+
+// Provocation is a known way to make a target do something that no client can
+// make it do by the protocol alone: a tool to call.
+type Provocation struct {
+	Tool      string `json:"tool"      yaml:"tool"`
+	Arguments Object `json:"arguments" yaml:"arguments"`
+	// Resource is the one that the tool changes, for "resource-updated".
+	Resource string `json:"resource,omitempty" yaml:"resource"`
+}
+
+// Call returns the params of the tools/call request.
+func (p Provocation) Call() Object {
+	arguments := p.Arguments
+	if arguments == nil {
+		arguments = Object{}
+	}
+	return Object{"name": p.Tool, "arguments": arguments}
+}
+
+// Kind of provocation, with what a tool must do to be one.
+var kinds = map[string]string{
+	"error":             "ends with isError",
+	"text":              "returns text",
+	"image":             "returns an image",
+	"audio":             "returns audio",
+	"embedded-resource": "returns an embedded resource",
+	"resource-link":     "returns a resource link",
+	"structured":        "returns structured content",
+	"progress":          "reports progress at least twice",
+	"logging":           "logs a message at the level info or above",
+	"sampling":          "asks the client for sampling",
+	"elicitation":       "asks the client for a form (elicitation)",
+	"elicitation-url":   "asks the client to open a URL (elicitation)",
+	"url-required":      "is refused with the error -32042 until a URL was visited",
+	"sampling-tools":    "asks the client for sampling and lends it a tool",
+	"client-task":       "asks the client for sampling or a form as a task",
+	"roots":             "asks the client for its roots",
+	"slow":              "takes a second or more, reports progress and can be cancelled",
+	"tools-changed":     "changes the list of tools",
+	"resources-changed": "changes the list of resources",
+	"prompts-changed":   "changes the list of prompts",
+	"resource-updated":  "changes a resource (named by the member resource)",
+	"stream-closed":     "makes the server close the event stream before the answer",
+	"task":              "can be called as a task and ends by itself",
+	"task-progress":     "can be called as a task and reports progress",
+	"task-slow":         "can be called as a task and takes a second or more",
+	"task-required":     "can only be called as a task",
+	"task-input":        "asks the client for a form while it runs as a task",
+	"task-failing":      "can be called as a task and ends with isError",
+	"task-refused":      "can be called as a task and ends with a JSON-RPC error",
+}
+
+// Kinds lists the kinds of provocations, sorted.
+func Kinds() []string { return slices.Sorted(maps.Keys(kinds)) }
+
+// fixture is a tool that conformance servers and well-known example servers
+// have, recognised by its name.
+type fixture struct {
+	provocation Provocation
+	provokes    []string
+}
+
+// fixtures are, in the order of preference, the tools of the official suite's
+// everything-server, of the reference server, and of server-everything.
+var fixtures = []fixture{
+	{Provocation{Tool: "test_simple_text"}, []string{"text"}},
+	{Provocation{Tool: "test_image_content"}, []string{"image"}},
+	{Provocation{Tool: "test_audio_content"}, []string{"audio"}},
+	{Provocation{Tool: "test_embedded_resource"}, []string{"embedded-resource"}},
+	{Provocation{Tool: "test_multiple_content_types"}, []string{"text", "image", "embedded-resource"}},
+	{Provocation{Tool: "test_resource_link"}, []string{"resource-link"}},
+	{Provocation{Tool: "test_structured_content"}, []string{"structured"}},
+	{Provocation{Tool: "test_tool_with_logging"}, []string{"logging"}},
+	{Provocation{Tool: "test_error_handling"}, []string{"error"}},
+	{Provocation{Tool: "test_tool_with_progress"}, []string{"progress"}},
+	{Provocation{Tool: "test_slow", Arguments: Object{"seconds": 0.2}}, []string{"slow"}},
+	{Provocation{Tool: "test_task_required"}, []string{"task-progress"}},
+	{Provocation{Tool: "test_sampling", Arguments: Object{"prompt": "Say hello."}}, []string{"sampling"}},
+	{Provocation{Tool: "test_elicitation", Arguments: Object{"message": "Who are you?"}}, []string{"elicitation"}},
+	{Provocation{Tool: "test_elicitation_sep1034_defaults"}, []string{"elicitation"}},
+	{Provocation{Tool: "test_sampling_with_tools", Arguments: Object{"prompt": "How is the weather in Paris?"}}, []string{"sampling-tools"}},
+	{Provocation{Tool: "test_sampling_as_task", Arguments: Object{"prompt": "Say hello."}}, []string{"client-task"}},
+	{Provocation{Tool: "test_elicitation_as_task", Arguments: Object{"message": "Who are you?"}}, []string{"client-task"}},
+	{Provocation{Tool: "test_elicitation_url"}, []string{"elicitation-url"}},
+	{Provocation{Tool: "test_elicitation_url_required"}, []string{"url-required", "task-refused"}},
+	{Provocation{Tool: "test_list_roots"}, []string{"roots"}},
+	{Provocation{Tool: "test_tool_with_progress"}, []string{"task"}},
+	{Provocation{Tool: "test_slow", Arguments: Object{"seconds": 0.2}}, []string{"task-slow"}},
+	{Provocation{Tool: "test_task_required"}, []string{"task-required"}},
+	{Provocation{Tool: "test_elicitation", Arguments: Object{"message": "Who are you?"}}, []string{"task-input"}},
+	{Provocation{Tool: "test_task_failing"}, []string{"task-failing"}},
+	{Provocation{Tool: "test_reconnection"}, []string{"stream-closed"}},
+	{Provocation{Tool: "test_trigger_tool_change"}, []string{"tools-changed"}},
+	{Provocation{Tool: "test_trigger_resource_change"}, []string{"resources-changed"}},
+	{Provocation{Tool: "test_trigger_prompt_change"}, []string{"prompts-changed"}},
+	{Provocation{Tool: "test_touch_resource", Resource: "test://watched-resource"}, []string{"resource-updated"}},
+	{Provocation{Tool: "echo", Arguments: Object{"message": "hello"}}, []string{"text"}},
+	{Provocation{Tool: "get-tiny-image"}, []string{"image"}},
+	{Provocation{Tool: "get-resource-reference", Arguments: Object{"resourceType": "Text", "resourceId": 1}}, []string{"embedded-resource"}},
+	{Provocation{Tool: "get-resource-links", Arguments: Object{"count": 2}}, []string{"resource-link"}},
+	{Provocation{Tool: "get-structured-content", Arguments: Object{"location": "New York"}}, []string{"structured"}},
+	{Provocation{Tool: "trigger-sampling-request", Arguments: Object{"prompt": "Say hello.", "maxTokens": 20}}, []string{"sampling"}},
+	{Provocation{Tool: "trigger-elicitation-request"}, []string{"elicitation"}},
+	{Provocation{Tool: "get-roots-list"}, []string{"roots"}},
+	{Provocation{Tool: "trigger-url-elicitation", Arguments: Object{"url": "https://example.com/visit", "message": "Please visit this page."}}, []string{"elicitation-url"}},
+	{Provocation{Tool: "trigger-url-elicitation", Arguments: Object{"url": "https://example.com/visit", "message": "Please visit this page.", "errorPath": true}}, []string{"url-required"}},
+	{Provocation{Tool: "trigger-long-running-operation", Arguments: Object{"duration": 0.4, "steps": 4}}, []string{"progress"}},
+	{Provocation{Tool: "trigger-long-running-operation", Arguments: Object{"duration": 2, "steps": 4}}, []string{"slow"}},
+	{Provocation{Tool: "simulate-research-query", Arguments: Object{"topic": "conformance"}}, []string{"task", "task-slow", "task-required"}},
+	{Provocation{Tool: "simulate-research-query", Arguments: Object{"topic": "conformance", "ambiguous": true}}, []string{"task-input"}},
+}
+
+// provocation finds a way to provoke a kind: the config's, or a fixture tool
+// that the target lists.
+func (e *Environment) provocation(kind string) (Provocation, bool) {
+	if e.Calls == CallNone {
+		return Provocation{}, false
+	}
+	if given, configured := e.Provocations[kind]; configured {
+		return given, true
+	}
+	if e.Calls == CallListed {
+		return Provocation{}, false
+	}
+	for _, known := range fixtures {
+		if slices.Contains(known.provokes, kind) && e.offers(known.provocation.Tool) {
+			return known.provocation, true
+		}
+	}
+	return Provocation{}, false
+}
+
+func (e *Environment) offers(tool string) bool {
+	return slices.ContainsFunc(e.Survey.Tools, func(offered map[string]any) bool { return offered["name"] == tool })
+}
+
+// Provoking returns the provocation of a kind. A check that uses it says so
+// with NeedsProvocation, unless it finds out first whether any would help.
+func Provoking(kind string) Provocation {
+	found, there := Provocable(kind)
+	if !there {
+		Inconclusive(unprovoked(kind), provocationHint(kind))
+	}
+	return found
+}
+
+// Provocable returns the provocation of a kind, if there is one: for a check
+// that has other ways to go on without it.
+func Provocable(kind string) (found Provocation, there bool) {
+	if _, exists := kinds[kind]; !exists {
+		panic("no such kind of provocation: " + kind)
+	}
+	return current.environment.provocation(kind)
+}
+
+func unprovoked(kind string) string {
+	return "no tool is known that " + kinds[kind]
+}
+
+func provocationHint(kind string) string {
+	return fmt.Sprintf("name one in mcpconform.yaml: provocations: {%s: {tool: NAME, arguments: {…}}}", kind)
+}
+
+// CallableTools returns the tools that the harness may call, with arguments
+// that their input schema allows. The reason tells, when there are none, why.
+func CallableTools() (calls []Provocation, reason string) {
+	environment := current.environment
+	if len(environment.Survey.Tools) == 0 {
+		return nil, "the server lists no tool"
+	}
+	var unmade []string
+	for _, tool := range environment.Survey.Tools {
+		name, _ := tool["name"].(string)
+		if !environment.mayCall(tool) {
+			continue
+		}
+		arguments, err := environment.arguments(tool)
+		if err != nil {
+			unmade = append(unmade, name)
+			continue
+		}
+		calls = append(calls, Provocation{Tool: name, Arguments: arguments})
+	}
+	switch {
+	case len(calls) > 0:
+		return calls, ""
+	case len(unmade) > 0:
+		return nil, "no arguments could be made for " + strings.Join(unmade, ", ")
+	}
+	return nil, "no tool may be called: none is annotated read-only or named in the config"
+}
+
+// mayCall tells whether the policy allows to call a tool.
+func (e *Environment) mayCall(tool Object) bool {
+	name, _ := tool["name"].(string)
+	switch e.Calls {
+	case CallNone:
+		return false
+	case CallAll:
+		return true
+	}
+	if e.configured(name) {
+		return true
+	}
+	if e.Calls == CallListed {
+		return false
+	}
+	annotations, _ := tool["annotations"].(map[string]any)
+	return annotations["readOnlyHint"] == true || isFixture(name)
+}
+
+// configured tells whether the config names a tool.
+func (e *Environment) configured(name string) bool {
+	if _, given := e.Arguments[name]; given {
+		return true
+	}
+	for _, provocation := range e.Provocations {
+		if provocation.Tool == name {
+			return true
+		}
+	}
+	return false
+}
+
+func isFixture(name string) bool {
+	return slices.ContainsFunc(fixtures, func(known fixture) bool { return known.provocation.Tool == name })
+}
+
+// arguments returns those that the config or a fixture gives, or makes some
+// from the input schema.
+func (e *Environment) arguments(tool Object) (Object, error) {
+	name, _ := tool["name"].(string)
+	if given, configured := e.Arguments[name]; configured {
+		return given, nil
+	}
+	for _, known := range fixtures {
+		if known.provocation.Tool == name && known.provocation.Arguments != nil {
+			return known.provocation.Arguments, nil
+		}
+	}
+	made, err := schema.Example(tool["inputSchema"], 0)
+	if err != nil {
+		return nil, err
+	}
+	object, isObject := made.(map[string]any)
+	if !isObject {
+		return nil, fmt.Errorf("the input schema of %s asks for no object", name)
+	}
+	return object, nil
+}

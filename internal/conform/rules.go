@@ -1,0 +1,292 @@
+package conform
+
+import (
+	"context"
+	"regexp"
+	"slices"
+
+	"github.com/mcpconform/mcpconform/internal/jsonrpc"
+	"github.com/mcpconform/mcpconform/internal/scripted"
+	"github.com/mcpconform/mcpconform/internal/transcript"
+	"github.com/mcpconform/mcpconform/schema"
+)
+
+// Rule is a check on any transcript, whatever provoked it. It judges what the
+// target sent; what the harness sent is only there to be answered.
+type Rule struct {
+	// Text is the behaviour, in the present tense: "answers each request once".
+	Text string
+	// Requirements are those that the rule verifies; the first names it.
+	Requirements []string
+	// Judge looks at one conversation. It calls Saw for every message that
+	// could have broken the rule, and Break for each that did: a rule that saw
+	// nothing in any conversation is skipped, not passed.
+	Judge func(conversation *Conversation, sight *Sight)
+}
+
+// Conversation is the transcript of one closed connection, as rules read it.
+type Conversation struct {
+	Leg
+	Events   []transcript.Event
+	Messages []*Said // of both sides, in the order of the transcript
+	// Complete is false when something was too much to keep: then the absence
+	// of a message shows nothing.
+	Complete bool
+	Schema   *schema.Schema
+	// ClientCapabilities and ServerCapabilities are what both declared in the
+	// handshake; nil when it did not take place.
+	ClientCapabilities, ServerCapabilities Object
+}
+
+// Said is one message of a conversation.
+type Said struct {
+	jsonrpc.Message
+	Event   transcript.Event
+	Index   int     // in Messages
+	Request *Said   // of a response: the request that it answers, if there is one
+	Answers []*Said // of a request: its answers, in order
+}
+
+// FromTarget tells whether the target sent the message.
+func (s *Said) FromTarget(leg Leg) bool {
+	return string(s.Event.From) == leg.Role
+}
+
+// ResultObject returns the result of a response as an object, or nil.
+func (s *Said) ResultObject() Object {
+	result, _ := s.Result()
+	object, _ := result.(map[string]any)
+	return object
+}
+
+// ParamsObject returns the params of a request or notification, or nil.
+func (s *Said) ParamsObject() Object {
+	object, _ := s.Params().(map[string]any)
+	return object
+}
+
+// ByTarget returns the messages that the target sent.
+func (c *Conversation) ByTarget() []*Said {
+	return c.where(func(said *Said) bool { return said.FromTarget(c.Leg) })
+}
+
+// Results returns the target's successful responses to requests of a method.
+func (c *Conversation) Results(method string) []*Said {
+	return c.where(func(said *Said) bool {
+		if !said.FromTarget(c.Leg) || said.Kind != jsonrpc.Response || said.Request == nil {
+			return false
+		}
+		_, refused := said.Error()
+		return !refused && said.Request.Method == method
+	})
+}
+
+// Notifications returns those of a method that the target sent.
+func (c *Conversation) Notifications(method string) []*Said {
+	return c.where(func(said *Said) bool {
+		return said.FromTarget(c.Leg) && said.Kind == jsonrpc.Notification && said.Method == method
+	})
+}
+
+// Requests returns those of a method that the target sent.
+func (c *Conversation) Requests(method string) []*Said {
+	return c.where(func(said *Said) bool {
+		return said.FromTarget(c.Leg) && said.Kind == jsonrpc.Request && said.Method == method
+	})
+}
+
+func (c *Conversation) where(keep func(*Said) bool) []*Said {
+	var kept []*Said
+	for _, said := range c.Messages {
+		if keep(said) {
+			kept = append(kept, said)
+		}
+	}
+	return kept
+}
+
+// NewConversation reads a transcript of one connection.
+func NewConversation(leg Leg, events []transcript.Event, complete bool) *Conversation {
+	c := &Conversation{Leg: leg, Events: events, Complete: complete}
+	if known, err := schema.For(leg.Revision); err == nil {
+		c.Schema = known
+	}
+	for _, event := range events {
+		if event.Kind != transcript.Message {
+			continue
+		}
+		if event.Size > 0 {
+			c.Complete = false // its beginning is no message
+			continue
+		}
+		c.Messages = append(c.Messages, &Said{Message: jsonrpc.Parse(event.Raw), Event: event, Index: len(c.Messages)})
+	}
+	c.correlate()
+	c.handshake()
+	return c
+}
+
+// correlate finds for each response the request that it answers: the latest
+// one before it, from the other side, with the same id.
+func (c *Conversation) correlate() {
+	type asked struct {
+		by transcript.Party
+		id jsonrpc.ID
+	}
+	requests := map[asked]*Said{}
+	for _, said := range c.Messages {
+		switch said.Kind {
+		case jsonrpc.Request:
+			requests[asked{said.Event.From, said.ID}] = said
+		case jsonrpc.Response:
+			if request := requests[asked{said.Event.From.Other(), said.ID}]; request != nil {
+				said.Request = request
+				request.Answers = append(request.Answers, said)
+			}
+		}
+	}
+}
+
+func (c *Conversation) handshake() {
+	for _, said := range c.Messages {
+		if said.Kind != jsonrpc.Response || said.Request == nil || said.Request.Method != "initialize" {
+			continue
+		}
+		if result := said.ResultObject(); result != nil {
+			c.ClientCapabilities, _ = said.Request.ParamsObject()["capabilities"].(map[string]any)
+			c.ServerCapabilities, _ = result["capabilities"].(map[string]any)
+			return
+		}
+	}
+}
+
+// Finding is what one rule found in one conversation.
+type Finding struct {
+	Rule   int // position among the rules
+	Saw    int // messages that could have broken it
+	Breaks []Breach
+}
+
+// Breach is one way in which a rule was broken, however often.
+type Breach struct {
+	Cause    string // breaches of the same cause are one
+	Mismatch Mismatch
+	Count    int
+	Exchange []transcript.Event // the messages that show it first
+	Judged   int                // sequence of the message that was judged
+}
+
+// maxBreaches bounds the different causes that are kept of one rule and one
+// conversation; one is enough to fail, some more help.
+const maxBreaches = 8
+
+// Sight collects what a rule sees.
+type Sight struct {
+	conversation *Conversation
+	finding      Finding
+}
+
+// Saw counts a message that could break the rule.
+func (s *Sight) Saw() { s.finding.Saw++ }
+
+// Break says that a message breaks the rule. Mismatches that want the same at
+// the same place (list positions aside) in answers to the same method are one
+// cause, counted.
+func (s *Sight) Break(said *Said, mismatch Mismatch) {
+	method := said.Method
+	if said.Request != nil {
+		method = said.Request.Method
+	}
+	s.add(method, mismatch, said.Event.Sequence, func() []transcript.Event { return s.conversation.excerpt(said) })
+}
+
+// BreakAt says that something other than a message breaks the rule, such as
+// the head of a response or the end of a stream. The events that explain it
+// come before it.
+func (s *Sight) BreakAt(event transcript.Event, mismatch Mismatch, before ...transcript.Event) {
+	s.add(string(event.Kind), mismatch, event.Sequence, func() []transcript.Event { return append(slices.Clip(before), event) })
+}
+
+func (s *Sight) add(about string, mismatch Mismatch, judged int, excerpt func() []transcript.Event) {
+	cause := about + " " + mismatch.Wanted + " " + positions.ReplaceAllString(mismatch.Where, "/*")
+	at := slices.IndexFunc(s.finding.Breaks, func(known Breach) bool { return known.Cause == cause })
+	if at >= 0 {
+		s.finding.Breaks[at].Count++
+		return
+	}
+	if len(s.finding.Breaks) == maxBreaches {
+		return
+	}
+	s.finding.Breaks = append(s.finding.Breaks, Breach{
+		Cause: cause, Mismatch: mismatch, Count: 1,
+		Exchange: excerpt(), Judged: judged,
+	})
+}
+
+var positions = regexp.MustCompile(`/\d+`)
+
+// leadingMessages is how many messages before the judged one are shown when no
+// request of its own explains it.
+const leadingMessages = 4
+
+// excerpt returns the messages that explain one: the request that it answers,
+// or else what was said just before.
+func (c *Conversation) excerpt(said *Said) []transcript.Event {
+	if said.Request != nil {
+		return []transcript.Event{said.Request.Event, said.Event}
+	}
+	var shown []transcript.Event
+	for _, earlier := range c.Messages[max(0, said.Index-leadingMessages) : said.Index+1] {
+		shown = append(shown, earlier.Event)
+	}
+	return shown
+}
+
+// ApplyRules judges a conversation by the rules; findings without anything
+// seen are left out.
+func ApplyRules(rules []Rule, conversation *Conversation) []Finding {
+	var findings []Finding
+	for index, rule := range rules {
+		sight := &Sight{conversation: conversation, finding: Finding{Rule: index}}
+		rule.Judge(conversation, sight)
+		if sight.finding.Saw > 0 || len(sight.finding.Breaks) > 0 {
+			findings = append(findings, sight.finding)
+		}
+	}
+	return findings
+}
+
+// StandingRules returns the rules whose requirements stand on the
+// environment's leg, and for the others why they do not apply.
+func (e *Environment) StandingRules() (standing []Rule, absent map[string]string) {
+	absent = map[string]string{}
+	for _, rule := range e.Rules {
+		if reason := e.absent(rule.Requirements); reason != "" {
+			absent[rule.Text] = reason
+		} else {
+			standing = append(standing, rule)
+		}
+	}
+	return standing, absent
+}
+
+// judge applies the rules to a connection that is closed and hands both on.
+func (e *Environment) judge(log *transcript.Log) {
+	if e.Record == nil {
+		return
+	}
+	events := log.Events()
+	rules, _ := e.StandingRules()
+	conversation := NewConversation(e.Leg, events, log.Dropped() == 0)
+	e.Record(Connection{
+		Leg: e.Leg, Name: log.Connection(), Events: events,
+		Findings: ApplyRules(rules, conversation),
+	})
+}
+
+// JudgeConnection closes a connection that no check used, such as the one that
+// the survey was taken on, and judges it like all others.
+func (e *Environment) JudgeConnection(ctx context.Context, connection *scripted.Connection) {
+	connection.Close(ctx)
+	e.judge(connection.Log())
+}

@@ -1,0 +1,213 @@
+package conform
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/mcpconform/mcpconform/internal/transcript"
+)
+
+// answered writes who answers what: "1>0" when message 1 answers message 0.
+func answered(c *Conversation) string {
+	var pairs []string
+	for _, message := range c.Messages {
+		if message.Request != nil {
+			pairs = append(pairs, fmt.Sprintf("%d>%d", message.Index, message.Request.Index))
+		}
+	}
+	return strings.Join(pairs, " ")
+}
+
+func TestCorrelation(t *testing.T) {
+	t.Parallel()
+	for name, test := range map[string]struct {
+		messages []string
+		pairs    string
+	}{
+		"one":                          {[]string{`>{"id":1,"method":"a"}`, `<{"id":1,"result":{}}`}, "1>0"},
+		"out of order":                 {[]string{`>{"id":1,"method":"a"}`, `>{"id":2,"method":"b"}`, `<{"id":2,"result":{}}`, `<{"id":1,"error":{}}`}, "2>1 3>0"},
+		"the same id of both sides":    {[]string{`>{"id":1,"method":"a"}`, `<{"id":1,"method":"b"}`, `>{"id":1,"result":{}}`, `<{"id":1,"result":{}}`}, "2>1 3>0"},
+		"an id that is used again":     {[]string{`>{"id":1,"method":"a"}`, `<{"id":1,"result":{}}`, `>{"id":1,"method":"b"}`, `<{"id":1,"result":{}}`}, "1>0 3>2"},
+		"an answer to itself":          {[]string{`>{"id":1,"method":"a"}`, `>{"id":1,"result":{}}`}, ""},
+		"an answer before":             {[]string{`<{"id":1,"result":{}}`, `>{"id":1,"method":"a"}`}, ""},
+		"two answers":                  {[]string{`>{"id":1,"method":"a"}`, `<{"id":1,"result":{}}`, `<{"id":1,"error":{}}`}, "1>0 2>0"},
+		"an equal number":              {[]string{`>{"id":1,"method":"a"}`, `<{"id":1.0,"result":{}}`}, "1>0"},
+		"a string for a number":        {[]string{`>{"id":1,"method":"a"}`, `<{"id":"1","result":{}}`}, ""},
+		"an error without an id":       {[]string{`>{"id":1,"method":"a"}`, `<{"id":null,"error":{}}`, `<{"error":{}}`}, ""},
+		"a notification has no answer": {[]string{`>{"method":"a"}`, `<{"result":{}}`}, ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			c := conversation(test.messages...)
+			if got := answered(c); got != test.pairs {
+				t.Errorf("pairs %q, wanted %q", got, test.pairs)
+			}
+			for _, message := range c.Messages {
+				for _, answer := range message.Answers {
+					if answer.Request != message {
+						t.Errorf("message %d is answered by one that answers another", message.Index)
+					}
+				}
+			}
+		})
+	}
+}
+
+func TestConversationReads(t *testing.T) {
+	t.Parallel()
+	c := conversation(
+		`>{"id":1,"method":"initialize","params":{"capabilities":{"roots":{}}}}`,
+		`<{"id":1,"result":{"capabilities":{"tools":{}}}}`,
+		`>{"method":"notifications/initialized"}`,
+		`>{"id":2,"method":"tools/list"}`,
+		`<{"id":2,"result":{"tools":[]}}`,
+		`<{"method":"n","params":{"a":1}}`,
+		`<{"id":1,"method":"ping"}`,
+		`>{"id":1,"result":{}}`,
+		`>{"id":3,"method":"tools/list"}`,
+		`<{"id":3,"error":{}}`,
+		`<hello`,
+		`>{"method":"n"}`,
+		`>{"id":4,"method":"initialize","params":{"capabilities":{}}}`,
+		`<{"id":4,"result":{"capabilities":{}}}`,
+	)
+	for name, test := range map[string]struct {
+		got  []*Said
+		want []int
+	}{
+		"by the target":    {c.ByTarget(), []int{1, 4, 5, 6, 9, 10, 13}},
+		"results":          {c.Results("tools/list"), []int{4}},
+		"no results":       {c.Results("ping"), []int{}},
+		"notifications":    {c.Notifications("n"), []int{5}},
+		"requests":         {c.Requests("ping"), []int{6}},
+		"not the client's": {c.Requests("tools/list"), []int{}},
+	} {
+		if difference := cmp.Diff(test.want, indexes(test.got)); difference != "" {
+			t.Errorf("%s:\n%s", name, difference)
+		}
+	}
+	if c.ClientCapabilities["roots"] == nil || c.ServerCapabilities["tools"] == nil {
+		t.Errorf("declared are %v and %v", c.ClientCapabilities, c.ServerCapabilities)
+	}
+	if c.Messages[5].ParamsObject()["a"] == nil || c.Messages[4].ResultObject()["tools"] == nil || c.Messages[10].ResultObject() != nil {
+		t.Error("params or results are read otherwise")
+	}
+	if c.Schema == nil || !c.Complete {
+		t.Error("the schema is missing, or something of the conversation")
+	}
+	client := NewConversation(Leg{Role: ClientRole, Revision: "2025-06-18"}, c.Events, true)
+	if difference := cmp.Diff([]int{3, 8}, indexes(client.Requests("tools/list"))); difference != "" {
+		t.Error(difference)
+	}
+}
+
+func TestConversationWithoutHandshake(t *testing.T) {
+	t.Parallel()
+	for name, messages := range map[string][]string{
+		"none":    {`>{"id":1,"method":"ping"}`},
+		"refused": {`>{"id":1,"method":"initialize","params":{"capabilities":{"roots":{}}}}`, `<{"id":1,"error":{}}`},
+		"odd":     {`>{"id":1,"method":"initialize"}`, `<{"id":1,"result":[]}`},
+	} {
+		if c := conversation(messages...); c.ClientCapabilities != nil || c.ServerCapabilities != nil {
+			t.Errorf("%s: declared are %v and %v", name, c.ClientCapabilities, c.ServerCapabilities)
+		}
+	}
+}
+
+// The beginning of a message that was too much to keep is no message, and what
+// is not there shows nothing.
+func TestConversationThatIsIncomplete(t *testing.T) {
+	t.Parallel()
+	events := said(`>{"id":1,"method":"a"}`, `<{"id":1,"resu`, `<{"method":"n"}`)
+	events[1].Size = 100 << 20
+	events = append(events, transcript.Event{Kind: transcript.Stderr, Raw: []byte("{}")})
+	c := NewConversation(Leg{Role: ServerRole, Revision: "2025-06-18"}, events, true)
+	if c.Complete || len(c.Messages) != 2 || c.Messages[1].Method != "n" || c.Messages[1].Event.Sequence != 2 || len(c.Events) != 4 {
+		t.Errorf("complete: %t, with %d messages of %d events", c.Complete, len(c.Messages), len(c.Events))
+	}
+	if NewConversation(c.Leg, nil, false).Complete {
+		t.Error("a transcript that lost events is complete")
+	}
+	if NewConversation(Leg{Revision: "1900-01-01"}, nil, true).Schema != nil {
+		t.Error("an unknown revision has a schema")
+	}
+}
+
+func TestFindingsAreGrouped(t *testing.T) {
+	t.Parallel()
+	c := conversation(
+		`>{"id":1,"method":"tools/list"}`, `<{"id":1,"result":{"tools":[{},{}]}}`,
+		`>{"id":2,"method":"tools/list"}`, `<{"id":2,"result":{"tools":[{}]}}`,
+		`>{"id":3,"method":"prompts/list"}`, `<{"id":3,"result":{}}`,
+		`<{"method":"n"}`,
+	)
+	rule := Rule{Text: "names each tool", Judge: func(c *Conversation, sight *Sight) {
+		for _, message := range c.ByTarget() {
+			sight.Saw()
+			for position := range 2 {
+				sight.Break(message, Mismatch{Wanted: "a name", Found: strconv.Itoa(message.Index), Where: fmt.Sprintf("/tools/%d/name", position)})
+			}
+		}
+		sight.BreakAt(c.Events[6], Mismatch{Wanted: "silence", Found: "n"}, c.Events[5])
+	}}
+	quiet := Rule{Text: "sees nothing", Judge: func(*Conversation, *Sight) {}}
+	seeing := Rule{Text: "sees and keeps still", Judge: func(_ *Conversation, sight *Sight) { sight.Saw() }}
+	findings := ApplyRules([]Rule{quiet, rule, seeing}, c)
+
+	events := c.Events
+	want := []Finding{
+		{Rule: 1, Saw: 4, Breaks: []Breach{
+			{Cause: "tools/list a name /tools/*/name", Mismatch: Mismatch{Wanted: "a name", Found: "1", Where: "/tools/0/name"}, Count: 4, Exchange: events[0:2], Judged: 1},
+			{Cause: "prompts/list a name /tools/*/name", Mismatch: Mismatch{Wanted: "a name", Found: "5", Where: "/tools/0/name"}, Count: 2, Exchange: events[4:6], Judged: 5},
+			{Cause: "n a name /tools/*/name", Mismatch: Mismatch{Wanted: "a name", Found: "6", Where: "/tools/0/name"}, Count: 2, Exchange: events[2:7], Judged: 6},
+			{Cause: "message silence ", Mismatch: Mismatch{Wanted: "silence", Found: "n"}, Count: 1, Exchange: events[5:7], Judged: 6},
+		}},
+		{Rule: 2, Saw: 1},
+	}
+	if difference := cmp.Diff(want, findings); difference != "" {
+		t.Error(difference)
+	}
+}
+
+func TestCausesAreBounded(t *testing.T) {
+	t.Parallel()
+	c := conversation(`<{"method":"n"}`)
+	findings := ApplyRules([]Rule{{Judge: func(c *Conversation, sight *Sight) {
+		for round := range 3 {
+			for cause := range 100 {
+				sight.Break(c.Messages[0], Mismatch{Wanted: fmt.Sprint("cause ", cause), Found: strconv.Itoa(round)})
+			}
+		}
+	}}}, c)
+	if len(findings) != 1 || len(findings[0].Breaks) != maxBreaches {
+		t.Fatalf("found %v", findings)
+	}
+	for _, breach := range findings[0].Breaks {
+		if breach.Count != 3 || breach.Mismatch.Found != "0" {
+			t.Errorf("%s is counted %d times and shows %s", breach.Cause, breach.Count, breach.Mismatch.Found)
+		}
+	}
+}
+
+func TestStandingRules(t *testing.T) {
+	t.Parallel()
+	environment := environment(t, Stdio)
+	environment.Rules = []Rule{
+		{Text: "stands", Requirements: []string{"ping.answered"}},
+		{Text: "stood", Requirements: []string{"ping.gone"}},
+		{Text: "over HTTP", Requirements: []string{"ping.status"}},
+		{Text: "in part", Requirements: []string{"ping.gone", "ping.later"}},
+	}
+	standing, absent := environment.StandingRules()
+	if len(standing) != 2 || standing[0].Text != "stands" || standing[1].Text != "in part" {
+		t.Errorf("standing are %v", standing)
+	}
+	want := map[string]string{"stood": "not a requirement of revision 2025-06-18", "over HTTP": "applies to the http and sse transport only"}
+	if difference := cmp.Diff(want, absent); difference != "" {
+		t.Error(difference)
+	}
+}

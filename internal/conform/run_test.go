@@ -1,0 +1,246 @@
+package conform
+
+import (
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/onsi/ginkgo/v2"
+	"github.com/onsi/ginkgo/v2/extensions/globals"
+	"github.com/onsi/ginkgo/v2/formatter"
+	"github.com/onsi/ginkgo/v2/types"
+	"github.com/onsi/gomega"
+
+	"github.com/mcpconform/mcpconform/internal/jsonrpc"
+	"github.com/mcpconform/mcpconform/internal/scripted"
+)
+
+// minimal serves a small MCP server over HTTP.
+func minimal(w http.ResponseWriter, request *http.Request) {
+	body, _ := io.ReadAll(request.Body) // a body that is cut off is no message
+	said := jsonrpc.Parse(body)
+	var answer []byte
+	switch {
+	case request.Method != http.MethodPost:
+		w.WriteHeader(http.StatusMethodNotAllowed)
+		return
+	case said.Kind != jsonrpc.Request:
+		w.WriteHeader(http.StatusAccepted)
+		return
+	case said.Method == "initialize":
+		answer = jsonrpc.NewResult(said.ID, Object{"protocolVersion": "2025-06-18", "capabilities": Object{"tools": Object{}}, "serverInfo": Object{"name": "s", "version": "1"}})
+	case said.Method == "ping":
+		answer = jsonrpc.NewResult(said.ID, nil)
+	case said.Method == "hang":
+		<-request.Context().Done()
+		return
+	default:
+		answer = jsonrpc.NewError(said.ID, jsonrpc.MethodNotFound, "no")
+	}
+	w.Header().Set("Content-Type", "application/json")
+	_, _ = w.Write(answer)
+}
+
+// discard takes the place of a testing.T in a suite whose checks are to fail.
+type discard struct{}
+
+func (discard) Fail() {}
+
+// perform runs checks as the runner does, and returns how each ended.
+func perform(environment *Environment, register func()) map[string]Outcome {
+	outcomes := map[string]Outcome{}
+	globals.Reset()
+	ginkgo.Describe("leg", func() {
+		ginkgo.BeforeEach(func() { Begin(environment, ginkgo.CurrentSpecReport()) })
+		Build(environment, register)
+	})
+	ginkgo.ReportAfterEach(func(report types.SpecReport) {
+		outcome, exchanges := End(report)
+		if outcome.Ending == Passed && report.State != types.SpecStatePassed {
+			outcome.Reason = report.State.String()
+		}
+		if len(exchanges) > 0 && len(exchanges[0]) == 0 {
+			outcome.Reason = "an exchange without events"
+		}
+		outcomes[report.LeafNodeText] = outcome
+	})
+	gomega.RegisterFailHandler(FailHandler)
+	formatter.ColorableStdOut, formatter.ColorableStdErr = io.Discard, io.Discard
+	suite, reporter := ginkgo.GinkgoConfiguration()
+	suite.RandomSeed, suite.GracePeriod = 1, time.Second
+	reporter.NoColor, reporter.Succinct = true, true
+	ginkgo.RunSpecs(discard{}, "conform", suite, reporter)
+	Finish()
+	return outcomes
+}
+
+// Checks end as their gates, their matchers and the server say; sessions are
+// used again when a check left them as they were.
+func TestChecks(t *testing.T) {
+	server := httptest.NewServer(http.HandlerFunc(minimal))
+	defer server.Close()
+	environment := environment(t, HTTP)
+	environment.Target = scripted.Target{Transport: HTTP, URL: server.URL, Reply: 20 * time.Second}
+	environment.Rules = []Rule{{Text: "speaks", Requirements: []string{"ping.answered"},
+		Judge: func(c *Conversation, sight *Sight) {
+			for range c.ByTarget() {
+				sight.Saw()
+			}
+		}}}
+	var recording sync.Mutex
+	var records []Connection
+	environment.Record = func(record Connection) {
+		recording.Lock()
+		defer recording.Unlock()
+		records = append(records, record)
+	}
+	NameConnections("w1-")
+	defer NameConnections("")
+
+	var pooled []*Server
+	outcomes := perform(environment, func() {
+		ginkgo.It("1 uses a session", Verifies("ping.answered"), func(ctx ginkgo.SpecContext) {
+			server := Session(ctx)
+			server.Client.Answer("ping", scripted.Silence)
+			gomega.Expect(server.Ask(ctx, "ping", nil)).To(BeResult())
+			server.StaysUsable(ctx)
+			server.Fence(ctx)
+			pooled = append(pooled, server)
+		})
+		ginkgo.It("2 uses it again and fails", Verifies("ping.answered"), func(ctx ginkgo.SpecContext) {
+			server := Session(ctx)
+			pooled = append(pooled, server)
+			gomega.Expect(server.Ask(ctx, "other", nil)).To(BeResult())
+		})
+		ginkgo.It("3 uses another", Verifies("ping.answered"), func(ctx ginkgo.SpecContext) {
+			server := Session(ctx)
+			pooled = append(pooled, server)
+			server.Start(ctx, "hang", nil) // is never answered
+		})
+		ginkgo.It("4 uses yet another", Verifies("ping.answered"), func(ctx ginkgo.SpecContext) {
+			server := Session(ctx)
+			pooled = append(pooled, server)
+			Demand(Revision() == "2025-06-18" && Transport() == HTTP && Declares("tools") && Survey() != nil, "the leg", "another")
+			Demand(server.Handshake.Revision == Revision(), "a handshake", "none")
+		})
+		ginkgo.It("5 uses a fresh one", Verifies("ping.answered"), func(ctx ginkgo.SpecContext) {
+			pooled = append(pooled, FreshSession(ctx))
+		})
+		ginkgo.It("is skipped", Verifies("ping.answered"), NeedsCapability("prompts"), func() { panic("a gate is open") })
+		ginkgo.It("cannot be provoked", Verifies("ping.answered"), NeedsProvocation("slow"), func() { panic("a gate is open") })
+		ginkgo.It("judges two things", Verifies("ping.answered"), func() {
+			Judge(Mismatch{Wanted: "a", Found: "b"}, Mismatch{Wanted: "c", Found: "d", Where: "/e"})
+		})
+		ginkgo.It("demands nothing in vain", Verifies("ping.answered"), func() {
+			Judge()
+			Demand(true, "a", "b")
+		})
+		ginkgo.It("calls in vain", Verifies("ping.answered"), func(ctx ginkgo.SpecContext) { Session(ctx).Call(ctx, "other", nil) })
+		ginkgo.It("needs in vain", Verifies("ping.answered"), func(ctx ginkgo.SpecContext) { Session(ctx).Need(ctx, "other", nil) })
+		ginkgo.It("lists in vain", Verifies("ping.answered"), func(ctx ginkgo.SpecContext) { Session(ctx).All(ctx, "tools/list") })
+		ginkgo.It("provokes in vain", Verifies("ping.answered"), func() { Provoking("slow") })
+		ginkgo.It("does not apply", Verifies("ping.answered"), func() { NotApplicable("over\n two  lines") })
+		ginkgo.It("exchanges", Verifies("ping.status"), func(ctx ginkgo.SpecContext) {
+			server := Session(ctx)
+			gomega.Expect(server.Get(ctx, "", WithoutHeader("Accept"))).To(HaveStatus(http.StatusMethodNotAllowed))
+			gomega.Expect(server.Delete(ctx, "")).To(HaveStatus(http.StatusMethodNotAllowed))
+			gomega.Expect(server.Post(ctx, []byte(`{"id":"p","method":"ping"}`), "", WithHeader("X-A", "b"))).To(HaveStatus(http.StatusAccepted))
+		})
+	})
+
+	vain := Mismatch{Wanted: "a result of other", Found: `error -32601 (Method not found) "no"`}
+	want := map[string]Outcome{
+		"1 uses a session":          {},
+		"2 uses it again and fails": {Ending: Failed, Mismatches: []Mismatch{{Wanted: "a result", Found: vain.Found}}},
+		"3 uses another":            {},
+		"4 uses yet another":        {},
+		"5 uses a fresh one":        {},
+		"is skipped":                {Ending: Skipped, Reason: `the server does not declare the capability "prompts"`},
+		"cannot be provoked":        {Ending: Inconclusion, Reason: unprovoked("slow"), Hint: provocationHint("slow")},
+		"judges two things":         {Ending: Failed, Mismatches: []Mismatch{{Wanted: "a", Found: "b"}, {Wanted: "c", Found: "d", Where: "/e"}}},
+		"demands nothing in vain":   {},
+		"calls in vain":             {Ending: Failed, Mismatches: []Mismatch{vain}},
+		"needs in vain":             {Ending: Inconclusion, Reason: "other did not succeed: " + vain.Found, Hint: "mend what the checks of other report, then run again"},
+		"lists in vain": {Ending: Inconclusion, Reason: "tools/list could not be followed to its end: tools/list was refused with error -32601: no",
+			Hint: "mend what the checks of tools/list report, then run again"},
+		"provokes in vain": {Ending: Inconclusion, Reason: unprovoked("slow"), Hint: provocationHint("slow")},
+		"does not apply":   {Ending: Skipped, Reason: "over two lines"},
+		"exchanges": {Ending: Failed, Mismatches: []Mismatch{{Wanted: "HTTP 202 (Accepted)",
+			Found: `HTTP 200 (OK), application/json, {"jsonrpc":"2.0","id":"p","result":{}}`, Where: "HTTP status"}}},
+	}
+	if difference := cmp.Diff(want, outcomes); difference != "" {
+		t.Fatal(difference)
+	}
+	if pooled[0] != pooled[1] {
+		t.Error("a session that was left as it was is not used again")
+	}
+	for number, server := range pooled[2:] {
+		if server == pooled[0] || number > 0 && server == pooled[2] {
+			t.Error("a session is used again after a failure, or with a request unanswered")
+		}
+	}
+	names := map[string]bool{}
+	for _, record := range records {
+		names[record.Name] = true
+		if len(record.Findings) != 1 || record.Findings[0].Saw == 0 || len(record.Events) == 0 || record.Leg != environment.Leg {
+			t.Errorf("the record of %s is of %d events, with the findings %v", record.Name, len(record.Events), record.Findings)
+		}
+		if !strings.HasPrefix(record.Name, "w1-2025-06-18-http-") {
+			t.Errorf("a connection is called %q", record.Name)
+		}
+	}
+	if len(names) != len(records) || len(records) < 4 {
+		t.Errorf("%d connections were closed, by %d names", len(records), len(names))
+	}
+}
+
+func TestSessionsRetire(t *testing.T) {
+	t.Parallel()
+	web := httptest.NewServer(http.HandlerFunc(minimal))
+	defer web.Close()
+	environment := environment(t, HTTP)
+	environment.Target = scripted.Target{Transport: HTTP, URL: web.URL, Reply: 20 * time.Second}
+	server, err := dial(environment)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if server.reusable() {
+		t.Error("a connection without a session serves another check")
+	}
+	server.pooled = true
+	if !server.reusable() {
+		t.Error("a new session does not serve another check")
+	}
+	for server.Log().Len() < retireAfter {
+		if !server.reusable() {
+			t.Fatalf("a session retires after %d events", server.Log().Len())
+		}
+		if err := server.Notify(t.Context(), "n", nil); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if server.reusable() {
+		t.Error("a session that said much does not retire")
+	}
+	environment.JudgeConnection(t.Context(), server.Connection)
+	server.pooled = true
+	if server.reusable() {
+		t.Error("a closed connection serves another check")
+	}
+}
+
+func TestCheckTimeout(t *testing.T) {
+	t.Parallel()
+	environment := &Environment{Target: scripted.Target{Reply: time.Second}}
+	if environment.CheckTimeout() != 12*time.Second {
+		t.Errorf("a check may take %s", environment.CheckTimeout())
+	}
+	if name := (Leg{Role: ServerRole, Revision: "2025-06-18", Transport: Stdio}).Name(); name != "server 2025-06-18 stdio" {
+		t.Errorf("a leg is called %q", name)
+	}
+}

@@ -1,0 +1,289 @@
+package conform
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/mcpconform/mcpconform/internal/jsonrpc"
+	"github.com/mcpconform/mcpconform/internal/scripted"
+	"github.com/mcpconform/mcpconform/internal/survey"
+	"github.com/mcpconform/mcpconform/internal/transport"
+)
+
+// Server is the target server, as a check talks to it: a connection whose
+// verbs fail the check when the target does not play its part.
+type Server struct {
+	*scripted.Connection
+	Handshake scripted.Handshake // once there was one
+	from      int                // of the transcript, where the check began
+	pooled    bool               // may serve another check afterwards
+	env       *Environment
+}
+
+// Reply is the answer to a request: a result or an error.
+type Reply struct{ scripted.Received }
+
+// Describe says in words what the answer is.
+func (r Reply) Describe() string {
+	if refusal, refused := r.Error(); refused {
+		return fmt.Sprintf("error %s %q", codeName(refusal.Code), refusal.Message)
+	}
+	if result, there := r.Result(); there {
+		return "the result " + Show(result)
+	}
+	return scripted.Short(r.Raw)
+}
+
+// Object returns the result as an object; nil when it is none.
+func (r Reply) Object() Object {
+	result, _ := r.Result()
+	object, _ := result.(map[string]any)
+	return object
+}
+
+// Object is a JSON object that came from the target.
+type Object = map[string]any
+
+// Revision is the revision under test.
+func Revision() string { return current.environment.Revision }
+
+// Transport is the transport under test.
+func Transport() string { return current.environment.Transport }
+
+// URL is where the target is reached over HTTP.
+func URL() string { return current.environment.Target.URL }
+
+// Survey is what the target declared and offered before the checks began.
+func Survey() *survey.Survey { return current.environment.Survey }
+
+// Declares tells whether the target declared a capability.
+func Declares(path string) bool { return current.environment.Survey.Declares(path) }
+
+// Hello is the params of an initialize request of a client that offers
+// everything.
+func Hello(revision string) Object {
+	return scripted.Hello(revision, scripted.Everything(Revision()))
+}
+
+// Ask sends a request and returns its answer, result or error. No answer at
+// all fails the check.
+func (s *Server) Ask(ctx context.Context, method string, params any) Reply {
+	return s.Await(ctx, s.Start(ctx, method, params))
+}
+
+// Await waits for the answer to a request that was sent before. No answer at
+// all fails the check.
+func (s *Server) Await(ctx context.Context, request *scripted.Pending) Reply {
+	received, err := request.Wait(ctx)
+	if err != nil {
+		Judge(Mismatch{Wanted: "an answer to " + request.Method, Found: err.Error()})
+	}
+	return Reply{received}
+}
+
+// Call sends a request that must succeed, and returns its result object.
+func (s *Server) Call(ctx context.Context, method string, params any) Object {
+	reply := s.Ask(ctx, method, params)
+	result, isObject := asObject(reply)
+	if !isObject {
+		Judge(Mismatch{Wanted: "a result of " + method, Found: reply.Describe()})
+	}
+	return result
+}
+
+// Need sends a request whose success the check needs but is not about: when
+// it fails the check is inconclusive, another one judges it.
+func (s *Server) Need(ctx context.Context, method string, params any) Object {
+	received, err := s.Connection.Call(ctx, method, params)
+	if err != nil {
+		Inconclusive(fmt.Sprintf("%s got no answer: %s", method, err), "mend what the checks of "+method+" report, then run again")
+	}
+	reply := Reply{received}
+	result, isObject := asObject(reply)
+	if !isObject {
+		Inconclusive(fmt.Sprintf("%s did not succeed: %s", method, reply.Describe()), "mend what the checks of "+method+" report, then run again")
+	}
+	return result
+}
+
+// Tell sends a notification; a refusal by the transport fails the check.
+func (s *Server) Tell(ctx context.Context, method string, params any) {
+	if err := s.Notify(ctx, method, params); err != nil {
+		Judge(Mismatch{Wanted: method + " to be accepted", Found: err.Error()})
+	}
+}
+
+// Fence sends a ping and waits for its answer: what the server sent because of
+// earlier messages is there by then, save on slower streams. A server that
+// does not answer makes the check inconclusive.
+func (s *Server) Fence(ctx context.Context) {
+	if _, err := s.Connection.Call(ctx, "ping", nil); err != nil {
+		Inconclusive("the server did not answer the ping that was to show the end of its messages: "+err.Error(),
+			"mend what the ping checks report, then run again")
+	}
+}
+
+// StaysUsable judges that the server still answers.
+func (s *Server) StaysUsable(ctx context.Context) {
+	received, err := s.Connection.Call(ctx, "ping", nil)
+	if err != nil {
+		Judge(Mismatch{Wanted: "the server to go on answering (a ping)", Found: err.Error()})
+	}
+	if reply := (Reply{received}); !isResult(reply) {
+		Judge(Mismatch{Wanted: "the server to go on answering (a ping)", Found: reply.Describe()})
+	}
+}
+
+func isResult(reply Reply) bool {
+	_, refused := reply.Error()
+	_, there := reply.Result()
+	return there && !refused
+}
+
+// Say sends bytes as they are: the reason says why they are illegal on purpose,
+// and is "" for legal ones.
+func (s *Server) Say(ctx context.Context, raw, reason string) *scripted.Delivery {
+	return s.Deliver(ctx, scripted.Outgoing{Raw: []byte(raw), Deliberate: reason})
+}
+
+// Until waits for a message of the server that matches, from a mark on. Its
+// absence is told with the description and fails the check.
+func (s *Server) Until(ctx context.Context, mark int, description string, match func(scripted.Received) bool) scripted.Received {
+	received, err := s.Connection.Await(ctx, mark, match)
+	if err != nil {
+		Judge(Mismatch{Wanted: description, Found: err.Error()})
+	}
+	return received
+}
+
+// Notification matches notifications of a method.
+func Notification(method string) func(scripted.Received) bool {
+	return func(received scripted.Received) bool {
+		return received.Kind == jsonrpc.Notification && received.Method == method
+	}
+}
+
+// RequestOf matches requests of a method.
+func RequestOf(method string) func(scripted.Received) bool {
+	return func(received scripted.Received) bool {
+		return received.Kind == jsonrpc.Request && received.Method == method
+	}
+}
+
+// Sent returns the messages of the server from a mark on that match.
+func (s *Server) Sent(mark int, match func(scripted.Received) bool) []scripted.Received {
+	var found []scripted.Received
+	for _, received := range s.Received(mark) {
+		if match(received) {
+			found = append(found, received)
+		}
+	}
+	return found
+}
+
+// All follows a list to its end and returns its items. A list that cannot be
+// had makes the check inconclusive.
+func (s *Server) All(ctx context.Context, method string) []Object {
+	items, err := survey.List(ctx, s.Client, method, ListMember(method))
+	if err != nil {
+		Inconclusive(fmt.Sprintf("%s could not be followed to its end: %s", method, err),
+			"mend what the checks of "+method+" report, then run again")
+	}
+	return items
+}
+
+// ListMember is the member of a list's result that holds its items.
+func ListMember(method string) string {
+	if method == "resources/templates/list" {
+		return "resourceTemplates"
+	}
+	return strings.TrimSuffix(method, "/list")
+}
+
+// Response is the answer to an HTTP exchange.
+type Response struct{ *scripted.Delivery }
+
+// Describe says in words what the response is.
+func (r *Response) Describe() string {
+	text := statusName(r.Status)
+	if r.ContentType != "" {
+		text += ", " + r.ContentType
+	}
+	if len(r.Body) > 0 {
+		text += ", " + scripted.Short(r.Body)
+	}
+	return text
+}
+
+// Exchange carries out an HTTP request and waits for its response: for the
+// whole of it, or, when it is an event stream, for its head. No response at
+// all fails the check. Messages in it are received like all others.
+func (s *Server) Exchange(ctx context.Context, request transport.Request) *Response {
+	return s.Response(ctx, s.HTTP.Exchange(request))
+}
+
+// Response waits for the response to an exchange that was begun before.
+func (s *Server) Response(ctx context.Context, delivery *scripted.Delivery) *Response {
+	ctx, cancel := context.WithTimeout(ctx, s.ReplyTime())
+	defer cancel()
+	waitFor := delivery.Head()
+	for {
+		select {
+		case <-waitFor:
+		case <-ctx.Done():
+			Judge(Mismatch{Wanted: "an HTTP response", Found: fmt.Sprintf("none within %s", s.ReplyTime())})
+		}
+		if delivery.ContentType == "text/event-stream" || waitFor == delivery.Done() {
+			break
+		}
+		waitFor = delivery.Done()
+	}
+	if delivery.ContentType != "text/event-stream" && delivery.Err != nil {
+		Judge(Mismatch{Wanted: "an HTTP response", Found: delivery.Err.Error()})
+	}
+	return &Response{delivery}
+}
+
+// Post carries out a POST of a body with the headers of a well-behaved client,
+// changed by edit.
+func (s *Server) Post(ctx context.Context, body []byte, deliberate string, edit ...HeaderEdit) *Response {
+	return s.request(ctx, "POST", body, deliberate, edit)
+}
+
+// Get carries out a GET with the headers of a well-behaved client, changed by
+// edit.
+func (s *Server) Get(ctx context.Context, deliberate string, edit ...HeaderEdit) *Response {
+	return s.request(ctx, "GET", nil, deliberate, edit)
+}
+
+// Delete carries out a DELETE with the headers of a well-behaved client,
+// changed by edit.
+func (s *Server) Delete(ctx context.Context, deliberate string, edit ...HeaderEdit) *Response {
+	return s.request(ctx, "DELETE", nil, deliberate, edit)
+}
+
+func (s *Server) request(ctx context.Context, method string, body []byte, deliberate string, edits []HeaderEdit) *Response {
+	header := s.HTTP.Header(method)
+	for _, edit := range edits {
+		if edit.value == "" {
+			header.Del(edit.name)
+		} else {
+			header.Set(edit.name, edit.value)
+		}
+	}
+	return s.Exchange(ctx, transport.Request{Method: method, Header: header, Body: body, Deliberate: deliberate})
+}
+
+// HeaderEdit changes one header of a request.
+type HeaderEdit struct{ name, value string }
+
+// WithHeader sets a header.
+func WithHeader(name, value string) HeaderEdit { return HeaderEdit{name, value} }
+
+// WithoutHeader leaves a header out.
+func WithoutHeader(name string) HeaderEdit { return HeaderEdit{name: name} }
+
+// IsTimeout tells whether an error means that nothing came in time.
+func IsTimeout(err error) bool { return errors.Is(err, scripted.ErrTimeout) }

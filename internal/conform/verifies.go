@@ -1,0 +1,143 @@
+package conform
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	. "github.com/onsi/ginkgo/v2"
+)
+
+// Prefixes of labels that carry a gate.
+const (
+	labelCapability  = "needs:"
+	labelTransport   = "over:"
+	labelProvocation = "provoked-by:"
+	labelAlone       = "alone"
+)
+
+// Verifies names the requirements that a check verifies. Level, page, link and
+// revisions come from the catalogue; ids, level and page are labels of the
+// check, so that --filter can name them.
+func Verifies(requirements ...string) Labels { return verifying(building, requirements) }
+
+func verifying(environment *Environment, requirements []string) Labels {
+	labels := slices.Clone(Labels(requirements)) // first: the first one names the check
+	for _, id := range requirements {
+		requirement, known := environment.Catalogue.Get(id)
+		if !known {
+			panic(fmt.Sprintf("a check verifies %q, which no requirements.yaml has; the nearest is %q",
+				id, environment.Catalogue.Nearest(id)))
+		}
+		labels = append(labels, pageLabel(requirement.Page(environment.Revision)))
+		if level := requirement.Level(environment.Revision); level != "" {
+			labels = append(labels, string(level))
+		}
+	}
+	return labels
+}
+
+// pageLabel is the last part of a page's path: labels may not contain slashes.
+func pageLabel(page string) string {
+	name := page[strings.LastIndexByte(page, '/')+1:]
+	if name == "index" {
+		return "base"
+	}
+	return name
+}
+
+// NeedsCapability skips a check unless the target declared all of the
+// capabilities, given as paths such as "resources.subscribe".
+func NeedsCapability(paths ...string) Labels { return prefixed(labelCapability, paths) }
+
+// NeedsTransport skips a check on other transports.
+func NeedsTransport(transport string) Labels { return Labels{labelTransport + transport} }
+
+// NeedsProvocation makes a check inconclusive unless the target has a known
+// way to provoke a behaviour, such as "progress": a fixture tool, or one that
+// the config names.
+func NeedsProvocation(kinds ...string) Labels { return prefixed(labelProvocation, kinds) }
+
+// Alone runs a check when no other runs: what it provokes reaches every
+// session of a shared target.
+func Alone() Labels { return Labels{labelAlone} }
+
+func prefixed(prefix string, values []string) Labels {
+	labels := make(Labels, len(values))
+	for i, value := range values {
+		labels[i] = prefix + value
+	}
+	return labels
+}
+
+// gate returns why a check with these labels does not apply or cannot be
+// shown; outcome is "" when it can run.
+func (e *Environment) gate(labels []string) (outcome Outcome) {
+	if reason := e.absent(e.Requirements(labels)); reason != "" {
+		return Outcome{Ending: Skipped, Reason: reason}
+	}
+	for _, label := range labels {
+		if wanted, ok := strings.CutPrefix(label, labelTransport); ok && wanted != e.Transport {
+			return Outcome{Ending: Skipped, Reason: "applies to the " + wanted + " transport only"}
+		}
+	}
+	for _, label := range labels {
+		if path, ok := strings.CutPrefix(label, labelCapability); ok && !e.Survey.Declares(path) {
+			return Outcome{Ending: Skipped, Reason: fmt.Sprintf("the server does not declare the capability %q", path)}
+		}
+	}
+	for _, label := range labels {
+		kind, ok := strings.CutPrefix(label, labelProvocation)
+		if !ok {
+			continue
+		}
+		if _, found := e.provocation(kind); !found {
+			return Outcome{Ending: Inconclusion, Reason: unprovoked(kind), Hint: provocationHint(kind)}
+		}
+	}
+	return Outcome{}
+}
+
+// Requirements returns the ids among a check's labels, in the order in which
+// the check names them.
+func (e *Environment) Requirements(labels []string) []string {
+	return slices.DeleteFunc(slices.Clone(labels), func(label string) bool {
+		_, known := e.Catalogue.Get(label)
+		return !known
+	})
+}
+
+// absent says why none of the requirements stands at this revision, over this
+// transport; "" when one does.
+func (e *Environment) absent(ids []string) string {
+	reason := ""
+	for _, id := range ids {
+		requirement, _ := e.Catalogue.Get(id)
+		switch {
+		case !requirement.StandsAt(e.Revision):
+			reason = "not a requirement of revision " + e.Revision
+		case !requirement.Applies("", e.Transport, ""):
+			reason = "applies to the " + strings.Join(requirement.Transports, " and ") + " transport only"
+		default:
+			return ""
+		}
+	}
+	return reason
+}
+
+// RuleLabels are the labels that a filter sees of a rule.
+func (e *Environment) RuleLabels(rule Rule) []string {
+	return verifying(e, rule.Requirements)
+}
+
+// AloneFilters splits a filter in two: the checks that run side by side, and
+// those that run alone.
+func AloneFilters(filter string) (together, alone string) {
+	if filter == "" {
+		return "!" + labelAlone, labelAlone
+	}
+	return "(" + filter + ") && !" + labelAlone, "(" + filter + ") && " + labelAlone
+}
+
+// IsAlone tells whether a check with these labels runs alone.
+func IsAlone(labels []string) bool { return slices.Contains(labels, labelAlone) }

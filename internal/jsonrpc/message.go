@@ -1,0 +1,121 @@
+// Package jsonrpc reads JSON-RPC 2.0 messages without repairing them: the raw
+// bytes stay beside the parsed form, and whatever a lenient parser would hide
+// (duplicate members, invalid UTF-8, odd number forms) is kept as a flaw.
+package jsonrpc
+
+import (
+	"encoding/json"
+	"slices"
+)
+
+// Kind tells what a message is by the members that it carries.
+type Kind string
+
+// The kinds of a message. A batch (a JSON array) and anything that is not a
+// message at all have kinds of their own, so that a check can judge them.
+const (
+	Request      Kind = "request"
+	Notification Kind = "notification"
+	Response     Kind = "response" // a result, an error, or (wrongly) both
+	Batch        Kind = "batch"
+	Invalid      Kind = "invalid"
+)
+
+// Message is one JSON-RPC message as it stood on the wire.
+type Message struct {
+	Raw    []byte         // the bytes, untouched
+	Kind   Kind           // by its members; Invalid when it is no JSON object
+	ID     ID             // zero when there is no id member
+	Method string         // of a request or notification, when it is a string
+	Object map[string]any // the decoded object; numbers are json.Number
+	Flaws  []Flaw         // what is wrong with the bytes as JSON
+}
+
+// Parse reads one message. It never fails: what is wrong is told by Kind and
+// Flaws. Raw is kept, not copied.
+func Parse(raw []byte) Message {
+	message := Message{Raw: raw, Kind: Invalid}
+	value, flaws := Decode(raw)
+	message.Flaws = flaws
+
+	switch value := value.(type) {
+	case []any:
+		message.Kind = Batch
+	case map[string]any:
+		message.Object = value
+		message.classify()
+	}
+	return message
+}
+
+func (m *Message) classify() {
+	id, hasID := m.Object["id"]
+	if hasID {
+		m.ID = IDOf(id)
+	}
+	method, hasMethod := m.Object["method"]
+	m.Method, _ = method.(string)
+	_, hasResult := m.Object["result"]
+	_, hasError := m.Object["error"]
+
+	switch {
+	case hasMethod && hasID:
+		m.Kind = Request
+	case hasMethod:
+		m.Kind = Notification
+	case hasResult || hasError:
+		m.Kind = Response
+	}
+}
+
+// Params returns the params member, or nil.
+func (m Message) Params() any { return m.Object["params"] }
+
+// Result returns the result member and whether there is one.
+func (m Message) Result() (any, bool) {
+	result, ok := m.Object["result"]
+	return result, ok
+}
+
+// Error returns the error member and whether there is one. Members of the
+// wrong type are left at their zero value; the schema judges them.
+func (m Message) Error() (Error, bool) {
+	member, ok := m.Object["error"]
+	if !ok {
+		return Error{}, false
+	}
+	object, _ := member.(map[string]any)
+	var found Error
+	if number, isNumber := object["code"].(json.Number); isNumber {
+		found.Code, _ = json.Number(canonicalNumber(number)).Int64() // -32601.0 is an integer too
+	}
+	found.Message, _ = object["message"].(string)
+	found.Data = object["data"]
+	return found, true
+}
+
+// Broken reports a flaw that makes the bytes no JSON text at all.
+func (m Message) Broken() (Flaw, bool) {
+	index := slices.IndexFunc(m.Flaws, func(flaw Flaw) bool { return flaw.Kind == Syntax })
+	if index < 0 {
+		return Flaw{}, false
+	}
+	return m.Flaws[index], true
+}
+
+// Error is the error member of a response.
+type Error struct {
+	Code    int64
+	Message string
+	Data    any
+}
+
+// Error codes that JSON-RPC 2.0 and MCP define.
+const (
+	ParseError       = -32700
+	InvalidRequest   = -32600
+	MethodNotFound   = -32601
+	InvalidParams    = -32602
+	InternalError    = -32603
+	ResourceNotFound = -32002 // MCP, server/resources
+)

@@ -1,0 +1,67 @@
+package runner
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/mcpconform/mcpconform/internal/jsonrpc"
+	"github.com/mcpconform/mcpconform/internal/transcript"
+)
+
+// muteChecks is how many checks in a row a target may leave without any answer
+// before the others are not tried: each costs a timeout at least, and a target
+// that is only slow, or silent where it may be, answers one of so many.
+const muteChecks = 8
+
+// silenceJudges are the pages whose checks are made for a target that answers
+// nothing, and say so.
+var silenceJudges = []string{"lifecycle", "ping"}
+
+func judgesSilence(labels []string) bool {
+	return slices.ContainsFunc(silenceJudges, func(page string) bool { return slices.Contains(labels, page) })
+}
+
+// mute tells why it is no use to ask the target anything on a leg of the plan;
+// "" when it answers.
+func (r *run) mute(leg int) string {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.state(leg).mute
+}
+
+// listen counts the checks in a row that the target left unanswered. The
+// caller holds the lock.
+func (s *legState) listen(found checked) {
+	switch {
+	case found.Mute:
+		s.silent++
+	case found.Evidence:
+		s.silent = 0
+	}
+	if s.silent >= muteChecks && s.mute == "" {
+		s.mute = fmt.Sprintf("not tried: the target answered nothing in %d checks before", muteChecks)
+	}
+}
+
+// unheard tells whether the target was asked something and answered nothing but
+// initialize.
+func unheard(exchanges [][]transcript.Event) bool {
+	asked := false
+	for _, events := range exchanges {
+		open := map[jsonrpc.ID]bool{}
+		for _, event := range events {
+			if event.Kind != transcript.Message {
+				continue
+			}
+			message := jsonrpc.Parse(event.Raw)
+			switch {
+			case event.From == transcript.Client && message.Kind == jsonrpc.Request:
+				asked = true
+				open[message.ID] = message.Method != "initialize"
+			case event.From == transcript.Server && message.Kind == jsonrpc.Response && open[message.ID]:
+				return false
+			}
+		}
+	}
+	return asked
+}

@@ -1,0 +1,61 @@
+// Package runner plans a run, starts workers that check the target side by
+// side, and merges what they found into a reports.Run.
+package runner
+
+import (
+	"net/http"
+	"time"
+
+	"github.com/mcpconform/mcpconform/internal/catalogue"
+	"github.com/mcpconform/mcpconform/internal/conform"
+	"github.com/mcpconform/mcpconform/internal/scripted"
+	"github.com/mcpconform/mcpconform/internal/survey"
+	"github.com/mcpconform/mcpconform/internal/target"
+	"github.com/mcpconform/mcpconform/internal/transport"
+	"github.com/mcpconform/mcpconform/suites"
+)
+
+// plan is what a worker needs to know, as JSON on its standard input.
+type plan struct {
+	Legs         []leg
+	Filter       string // Ginkgo label expression over the checks to run; "" for all
+	Name         string // what the names of the worker's connections begin with
+	Calls        conform.Calls
+	Arguments    map[string]map[string]any
+	Provocations map[string]conform.Provocation
+	Events       bool // send whole transcripts, too
+	Catalogue    *catalogue.Catalogue
+}
+
+// leg is one revision over one transport, with what the survey found.
+type leg struct {
+	conform.Leg
+	Command    target.Command
+	URL        string
+	Header     http.Header
+	Reply      time.Duration
+	Start      time.Duration
+	MaxMessage int
+	Survey     *survey.Survey
+}
+
+func (l leg) target() scripted.Target {
+	return scripted.Target{
+		Transport: l.Transport, Command: l.Command, URL: l.URL, Header: l.Header,
+		Reply: l.Reply, Start: l.Start, Limits: transport.Limits{Message: l.MaxMessage},
+	}
+}
+
+// environments makes what the checks of each leg see.
+func (p plan) environments(record func(legIndex int, connection conform.Connection)) []*conform.Environment {
+	rules := suites.Rules()
+	environments := make([]*conform.Environment, len(p.Legs))
+	for index, leg := range p.Legs {
+		environments[index] = &conform.Environment{
+			Leg: leg.Leg, Target: leg.target(), Survey: leg.Survey, Catalogue: p.Catalogue,
+			Calls: p.Calls, Arguments: p.Arguments, Provocations: p.Provocations, Rules: rules,
+			Record: func(connection conform.Connection) { record(index, connection) },
+		}
+	}
+	return environments
+}

@@ -1,0 +1,204 @@
+package runner
+
+import (
+	"fmt"
+	"io/fs"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/onsi/ginkgo/v2"
+	"github.com/onsi/ginkgo/v2/types"
+
+	"github.com/mcpconform/mcpconform/internal/catalogue"
+	"github.com/mcpconform/mcpconform/internal/conform"
+	"github.com/mcpconform/mcpconform/internal/nearest"
+	"github.com/mcpconform/mcpconform/internal/survey"
+	"github.com/mcpconform/mcpconform/suites"
+)
+
+func suiteRequirements() fs.FS { return suites.Requirements }
+
+// Declared is a check or a rule, as it is written.
+type Declared struct {
+	Group        []string
+	Text         string
+	Rule         bool
+	Labels       []string
+	Requirements []string
+	leg          int
+}
+
+// preview builds the tree of checks without running it and makes sure that the
+// declarations hold: each check stands under a name of its own, verifies
+// something, and requirements of one severity only.
+func preview(environments []*conform.Environment) ([]Declared, error) {
+	(&stage{environments: environments}).declare()
+	suite, reporter := quiet()
+	var declared []Declared
+	names := map[string]bool{}
+	for _, spec := range ginkgo.PreviewSpecs("mcpconform", suite, reporter).SpecReports {
+		if spec.LeafNodeType != types.NodeTypeIt {
+			continue
+		}
+		index := legIndex(spec)
+		environment := environments[index]
+		text := texts(spec)
+		check := Declared{
+			Group: text[:len(text)-1], Text: text[len(text)-1], Labels: spec.Labels(),
+			Requirements: environment.Requirements(spec.Labels()), leg: index,
+		}
+		name := key(environment.Name(), spec)
+		switch {
+		case names[name]:
+			return nil, fmt.Errorf("two checks are named %q", strings.Join(text, " · "))
+		case len(check.Requirements) == 0:
+			return nil, fmt.Errorf("the check %q verifies nothing", strings.Join(text, " · "))
+		}
+		if err := oneSeverity(environment.Catalogue, check.Requirements, environment.Revision); err != nil {
+			return nil, fmt.Errorf("the check %q %w", strings.Join(text, " · "), err)
+		}
+		names[name] = true
+		declared = append(declared, check)
+	}
+	for _, environment := range environments {
+		for _, rule := range environment.Rules {
+			if err := ruleHolds(environment, rule); err != nil {
+				return nil, err
+			}
+		}
+	}
+	return declared, nil
+}
+
+func ruleHolds(environment *conform.Environment, rule conform.Rule) error {
+	if len(rule.Requirements) == 0 {
+		return fmt.Errorf("the rule %q verifies nothing", rule.Text)
+	}
+	for _, id := range rule.Requirements {
+		if _, known := environment.Catalogue.Get(id); !known {
+			return fmt.Errorf("the rule %q verifies %q, which no requirements.yaml has", rule.Text, id)
+		}
+	}
+	if err := oneSeverity(environment.Catalogue, rule.Requirements, environment.Revision); err != nil {
+		return fmt.Errorf("the rule %q %w", rule.Text, err)
+	}
+	return nil
+}
+
+// oneSeverity makes sure that a broken check has one verdict: a MUST and a
+// SHOULD cannot share one.
+func oneSeverity(requirements *catalogue.Catalogue, ids []string, revision string) error {
+	var failing, warning string
+	for _, id := range ids {
+		requirement, _ := requirements.Get(id)
+		if !requirement.StandsAt(revision) {
+			continue
+		}
+		switch level := requirement.Level(revision); {
+		case level.Failing():
+			failing = id
+		case level.Warning():
+			warning = id
+		default:
+			return fmt.Errorf("verifies %s, which is a %s at %s: nothing can break it", id, level, revision)
+		}
+	}
+	if failing != "" && warning != "" {
+		return fmt.Errorf("verifies %s and %s, which differ in level at %s", failing, warning, revision)
+	}
+	return nil
+}
+
+// All returns every check and rule for a role at some revisions, over any
+// transport, by revision.
+func All(role string, revisions []string) (map[string][]Declared, *catalogue.Catalogue, error) {
+	requirements, err := catalogue.Load(suites.Requirements)
+	if err != nil {
+		return nil, nil, err
+	}
+	environments := make([]*conform.Environment, len(revisions))
+	for i, revision := range revisions {
+		environments[i] = &conform.Environment{
+			Leg:    conform.Leg{Role: role, Revision: revision, Transport: conform.HTTP},
+			Survey: &survey.Survey{}, Catalogue: requirements, Rules: suites.Rules(),
+		}
+	}
+	declared, err := preview(environments)
+	if err != nil {
+		return nil, nil, err
+	}
+	all := map[string][]Declared{}
+	for _, check := range declared {
+		revision := revisions[check.leg]
+		if stands(requirements, check.Requirements, revision) {
+			all[revision] = append(all[revision], check)
+		}
+	}
+	for i, revision := range revisions {
+		for _, rule := range environments[i].Rules {
+			if stands(requirements, rule.Requirements, revision) {
+				all[revision] = append(all[revision], Declared{
+					Group: []string{"Rules"}, Text: rule.Text, Rule: true,
+					Labels: environments[i].RuleLabels(rule), Requirements: rule.Requirements,
+				})
+			}
+		}
+	}
+	return all, requirements, nil
+}
+
+func stands(requirements *catalogue.Catalogue, ids []string, revision string) bool {
+	return slices.ContainsFunc(ids, func(id string) bool {
+		requirement, known := requirements.Get(id)
+		return known && requirement.StandsAt(revision)
+	})
+}
+
+// FilterError says what is wrong with a --filter.
+type FilterError struct{ Reason string }
+
+func (e *FilterError) Error() string { return e.Reason }
+
+// checkFilter makes sure that a filter can be read and matches something. It
+// returns the filter for the checks: when it names only rules, all checks run,
+// since the rules judge what they provoke.
+func (r *run) checkFilter(declared []Declared) (string, error) {
+	filter := r.options.Filter
+	if filter == "" {
+		return "", nil
+	}
+	matches, err := types.ParseLabelFilter(filter)
+	if err != nil {
+		return "", &FilterError{Reason: fmt.Sprintf("--filter %q cannot be read: %s", filter, oneLine(err.Error()))}
+	}
+	if slices.ContainsFunc(declared, func(check Declared) bool { return matches(check.Labels) }) {
+		return filter, nil
+	}
+	labels := map[string]bool{}
+	for _, check := range declared {
+		for _, label := range check.Labels {
+			labels[label] = true
+		}
+	}
+	rules := false
+	for _, state := range r.legs {
+		for _, rule := range state.rules {
+			ruleLabels := state.environment.RuleLabels(rule)
+			rules = rules || matches(ruleLabels)
+			for _, label := range ruleLabels {
+				labels[label] = true
+			}
+		}
+	}
+	if rules {
+		return "", nil
+	}
+	mend := "; mcpconform list shows what there is"
+	if meant := nearest.Word(filter, slices.Collect(maps.Keys(labels))); meant != "" {
+		mend = fmt.Sprintf(", did you mean %q?", meant)
+	}
+	return "", &FilterError{Reason: fmt.Sprintf("--filter %q matches no check%s", filter, mend)}
+}
+
+func oneLine(text string) string { return strings.Join(strings.Fields(text), " ") }

@@ -1,0 +1,376 @@
+package runner
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"os"
+	"runtime"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/onsi/ginkgo/v2/types"
+
+	"github.com/mcpconform/mcpconform/internal/catalogue"
+	"github.com/mcpconform/mcpconform/internal/conform"
+	"github.com/mcpconform/mcpconform/internal/scripted"
+	"github.com/mcpconform/mcpconform/internal/target"
+	"github.com/mcpconform/mcpconform/internal/transcript"
+	"github.com/mcpconform/mcpconform/internal/transport"
+	"github.com/mcpconform/mcpconform/reports"
+)
+
+// Options say what to check and how.
+type Options struct {
+	Executable []string // this binary, for workers and the reference; default os.Executable
+
+	URL        string         // the target's endpoint, or
+	Command    target.Command // the command that starts it, or neither: the embedded reference
+	Transports []string       // default: what the target allows
+	Header     http.Header
+	Revisions  Revise
+
+	Filter       string
+	Calls        conform.Calls
+	Arguments    map[string]map[string]any
+	Provocations map[string]conform.Provocation
+
+	Workers    int           // 0: twice the processors, at most 8
+	Timeout    time.Duration // of one reply, the first one too; 0: 5 s, and longer for the first
+	Deadline   time.Duration // of the run; 0: none
+	MaxMessage int           // bytes
+
+	Tool        reports.Tool // what the report says of this program
+	Transcripts string       // directory; "" for none
+	Redactor    *reports.Redactor
+	Progress    *reports.Progress                           // nil for none
+	Again       func(leg conform.Leg, filter string) string // the command that repeats a check
+
+}
+
+const (
+	// maxWorkers: beyond it, a target on the same machine is the bottleneck.
+	maxWorkers        = 8
+	workersPerCPU     = 2 // checks wait more than they compute
+	defaultTimeout    = 5 * time.Second
+	defaultMaxMessage = 16 << 20 // each worker may hold one: together they stay within 256 MiB
+)
+
+func (o *Options) defaults() error {
+	if o.Executable == nil {
+		self, err := os.Executable()
+		if err != nil {
+			return fmt.Errorf("finding this program: %w", err)
+		}
+		o.Executable = []string{self}
+	}
+	if o.Workers == 0 {
+		o.Workers = min(maxWorkers, workersPerCPU*runtime.NumCPU())
+	}
+	if o.Timeout == 0 {
+		o.Timeout = defaultTimeout
+	}
+	if o.MaxMessage == 0 {
+		o.MaxMessage = defaultMaxMessage
+	}
+	if o.Calls == "" {
+		o.Calls = conform.CallReadOnly
+	}
+	if len(o.Transports) == 0 {
+		o.Transports = o.allowedTransports()
+	}
+	return nil
+}
+
+func (o *Options) allowedTransports() []string {
+	switch {
+	case o.URL != "":
+		return []string{scripted.OnHTTP}
+	case len(o.Command.Args) > 0:
+		return []string{scripted.OnStdio}
+	}
+	return []string{scripted.OnStdio, scripted.OnHTTP}
+}
+
+// errInterrupted is the cause of a context that a signal cancelled.
+var errInterrupted = errors.New("interrupt")
+
+// Interrupted is the cause to cancel a run's context with when the user wants
+// it to stop; what was done until then is reported.
+func Interrupted() error { return errInterrupted }
+
+// Run checks a target. A run that was interrupted, or reached its deadline,
+// returns what was done. The error is a *TargetError when the target could not
+// be started or reached, anything else is a failure of the harness.
+func Run(ctx context.Context, options Options) (*reports.Run, error) {
+	if err := options.defaults(); err != nil {
+		return nil, err
+	}
+	if options.Deadline > 0 {
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithTimeoutCause(ctx, options.Deadline, fmt.Errorf("deadline of %s reached", options.Deadline))
+		defer cancel()
+	}
+	started := time.Now()
+	r := &run{
+		options: options,
+		load:    sync.OnceValues(func() (*catalogue.Catalogue, error) { return catalogue.Load(suiteRequirements()) }),
+		report: &reports.Run{Format: reports.Format, Tool: options.Tool, Started: started, Target: reports.Target{
+			Role: reports.RoleServer, URL: options.URL, Command: options.Command.Args,
+		}},
+	}
+	go func() { _, _ = r.load() }() // it takes as long as first contact
+	err := r.prepare(ctx)
+	switch {
+	case err == nil:
+		err = r.check(ctx)
+	case errors.Is(context.Cause(ctx), errInterrupted):
+		err = nil // nothing was done until then: that is reported
+	default:
+		r.report = nil
+	}
+	r.closing.Wait()
+	r.stopReference()
+	if r.report == nil {
+		return nil, err
+	}
+	r.merge()
+	if ctx.Err() != nil {
+		r.report.Interrupted = context.Cause(ctx).Error()
+	}
+	r.report.Duration = reports.SecondsOf(time.Since(started))
+	return r.report, err
+}
+
+// run is the state of one run in the parent.
+type run struct {
+	options   Options
+	load      func() (*catalogue.Catalogue, error) // once
+	catalogue *catalogue.Catalogue
+	closing   sync.WaitGroup // connections of the first contact that are ending
+
+	mu        sync.Mutex // of what is found
+	plan      plan
+	planned   []*conform.Environment // by leg of the plan
+	anyAlone  bool                   // some check runs alone
+	legs      []*legState            // one for each leg of the report
+	reference *reference
+	report    *reports.Run
+}
+
+// legState collects what is found on one leg.
+type legState struct {
+	report      reports.Leg
+	planned     int // index in the plan; -1 when the revision is not spoken
+	environment *conform.Environment
+	rules       []conform.Rule    // that stand on this leg
+	absent      map[string]string // why the others do not
+	findings    map[int]*found    // by rule
+	total       int               // checks that are planned
+	silent      int               // checks in a row that the target left unanswered
+	mute        string            // why it is no use to ask it anything
+}
+
+// prepare starts the embedded reference if there is no other target, makes
+// first contact and plans the legs.
+func (r *run) prepare(ctx context.Context) error {
+	r.plan = plan{
+		Calls: r.options.Calls, Arguments: r.options.Arguments,
+		Provocations: r.options.Provocations, Events: r.options.Transcripts != "",
+	}
+	var pending []contact
+	err := r.meet(ctx, &pending)
+	if err == nil {
+		err = r.declare()
+	}
+	for _, one := range pending {
+		r.closing.Go(func() {
+			if err != nil {
+				one.connection.Close(ctx)
+			} else {
+				r.judgeContact(ctx, one)
+			}
+		})
+	}
+	return err
+}
+
+// meet makes first contact over each transport.
+func (r *run) meet(ctx context.Context, pending *[]contact) error {
+	for _, transport := range r.options.Transports {
+		to, err := r.reach(ctx, transport)
+		if err != nil {
+			return err
+		}
+		visits, speaks, err := probe(ctx, to, repliesToStart*r.options.Timeout, r.options.Revisions)
+		if err != nil {
+			return err
+		}
+		*pending = append(*pending, r.addLegs(ctx, to, visits, speaks)...)
+	}
+	return nil
+}
+
+// contact is a connection of the first contact that belongs to a leg.
+type contact struct {
+	leg        int // in the plan
+	connection *scripted.Connection
+}
+
+// reach says how the target is reached over a transport.
+func (r *run) reach(ctx context.Context, transportName string) (scripted.Target, error) {
+	to := scripted.Target{
+		Transport: transportName, Command: r.options.Command, URL: r.options.URL,
+		Header: r.options.Header, Reply: r.options.Timeout,
+		Limits: transport.Limits{Message: r.options.MaxMessage},
+	}
+	if transportName == scripted.OnStdio {
+		to.Start = repliesToRestart * r.options.Timeout
+	}
+	if to.URL != "" || len(to.Command.Args) > 0 {
+		return to, nil
+	}
+	if transportName == scripted.OnStdio {
+		to.Command = r.itself("reference", "server", "--stdio")
+		return to, nil
+	}
+	started, err := r.startReference(ctx)
+	if err != nil {
+		return to, err
+	}
+	r.reference = started
+	to.URL = started.url
+	return to, nil
+}
+
+// addLegs adds the legs of one transport: one for each revision to check. It
+// returns the connections that belong to them; others are closed.
+func (r *run) addLegs(ctx context.Context, to scripted.Target, visits []*visit, speaks []string) []contact {
+	var contacts []contact
+	chosen := r.options.Revisions.choose(speaks)
+	for _, revision := range chosen {
+		at := slices.IndexFunc(visits, func(one *visit) bool { return one.asked == revision })
+		visit := visits[at]
+		state := &legState{planned: -1, findings: map[int]*found{}}
+		state.report = reports.Leg{
+			Role: reports.RoleServer, Revision: revision, Transport: to.Transport,
+			AlsoSpeaks: slices.DeleteFunc(slices.Clone(speaks), func(other string) bool { return other == revision }),
+		}
+		r.legs = append(r.legs, state)
+		if visit.survey == nil {
+			state.report.Note = unspoken(visit)
+			continue
+		}
+		state.report.Spoken = true
+		state.report.Target = identity(visit.survey.ServerInfo)
+		state.report.Capabilities = rawJSON(visit.survey.Capabilities)
+		state.planned, state.mute = len(r.plan.Legs), visit.mute
+		r.plan.Legs = append(r.plan.Legs, legFor(to, visit))
+		contacts = append(contacts, contact{leg: state.planned, connection: visit.connection})
+		visit.connection = nil
+	}
+	r.closing.Go(func() { closeAll(ctx, visits...) })
+	return contacts
+}
+
+// unspoken says in one line how it showed that a target does not speak a
+// revision.
+func unspoken(visit *visit) string {
+	if visit.err != nil {
+		return "not spoken: " + visit.err.Error()
+	}
+	return fmt.Sprintf("not spoken: asked for %s, the server answered with %s", visit.asked, visit.answered)
+}
+
+// declare builds the tree of checks once, without running it: to know how many
+// there are and that their declarations hold.
+func (r *run) declare() error {
+	requirements, err := r.load()
+	if err != nil {
+		return err
+	}
+	r.catalogue, r.plan.Catalogue = requirements, requirements
+	if len(r.plan.Legs) == 0 {
+		return nil
+	}
+	environments := r.plan.environments(r.closed)
+	r.planned = environments
+	for _, state := range r.legs {
+		if state.planned >= 0 {
+			state.environment = environments[state.planned]
+			state.rules, state.absent = state.environment.StandingRules()
+		}
+	}
+	declared, err := preview(environments)
+	if err != nil {
+		return err
+	}
+	filter, err := r.checkFilter(declared)
+	if err != nil {
+		return err
+	}
+	r.plan.Filter = filter
+	for _, check := range declared {
+		r.anyAlone = r.anyAlone || conform.IsAlone(check.Labels)
+		if filter == "" || types.MustParseLabelFilter(filter)(check.Labels) {
+			r.state(check.leg).total++
+		}
+	}
+	return nil
+}
+
+func (r *run) state(planned int) *legState {
+	at := slices.IndexFunc(r.legs, func(state *legState) bool { return state.planned == planned })
+	return r.legs[at]
+}
+
+// judgeContact closes a connection of the first contact, whose transcript is
+// judged like all others.
+func (r *run) judgeContact(ctx context.Context, one contact) {
+	r.state(one.leg).environment.JudgeConnection(ctx, one.connection)
+}
+
+// closed takes what the rules found in a connection.
+func (r *run) closed(planned int, connection conform.Connection) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	state := r.state(planned)
+	for _, finding := range connection.Findings {
+		one := state.findings[finding.Rule]
+		if one == nil {
+			one = &found{}
+			state.findings[finding.Rule] = one
+		}
+		one.add(finding)
+	}
+	if r.options.Transcripts != "" {
+		if err := r.keep(state, connection); err != nil {
+			r.report.Errors = append(r.report.Errors, err.Error())
+		}
+	}
+}
+
+// checked takes what a check found.
+func (r *run) checked(found checked) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	state := r.state(found.Leg)
+	result := r.result(state, found)
+	if found.Panic != "" {
+		r.report.Errors = append(r.report.Errors, fmt.Sprintf("%s: %s", found.Text, found.Panic))
+	}
+	state.listen(found)
+	state.report.Results = append(state.report.Results, result)
+	state.report.Duration += result.Duration
+	if r.options.Progress != nil {
+		r.options.Progress.Done(state.report.Name(), result.Text, result.Verdict)
+	}
+}
+
+func eventsOf(exchanges [][]transcript.Event) []transcript.Event {
+	return slices.SortedStableFunc(slices.Values(slices.Concat(exchanges...)), func(a, b transcript.Event) int {
+		return a.At.Compare(b.At)
+	})
+}

@@ -1,0 +1,249 @@
+package runner
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/mcpconform/mcpconform/internal/conform"
+	"github.com/mcpconform/mcpconform/internal/target"
+	"github.com/mcpconform/mcpconform/internal/transcript"
+	"github.com/mcpconform/mcpconform/reference/server"
+	"github.com/mcpconform/mcpconform/reports"
+)
+
+// TestMain lets this test binary take the place of mcpconform: a run starts
+// its workers and the embedded reference by these words.
+func TestMain(m *testing.M) {
+	if len(os.Args) < 2 {
+		os.Exit(m.Run())
+	}
+	switch os.Args[1] {
+	case WorkerCommand:
+		end(Work(os.Stdin, os.Stdout))
+	case "reference":
+		end(runReference(os.Args[2:]))
+	}
+	os.Exit(m.Run())
+}
+
+func end(err error) {
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(1)
+	}
+	os.Exit(0)
+}
+
+func runReference(arguments []string) error {
+	reference, err := server.New(server.Options{})
+	if err != nil {
+		return err
+	}
+	if slices.Contains(arguments, "--stdio") {
+		return reference.ServeStdio(context.Background(), os.Stdin, os.Stdout)
+	}
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		return err
+	}
+	fmt.Printf("listening on http://%s/mcp\n", listener.Addr())
+	ctx, end := context.WithCancel(context.Background())
+	go func() {
+		_, _ = io.Copy(io.Discard, os.Stdin) // it is attached: it ends with its input
+		end()
+	}()
+	return reference.Serve(ctx, listener)
+}
+
+// onReference are the options of a run on the embedded reference.
+func onReference(transports ...string) Options {
+	return Options{Transports: transports, Revisions: Revise{Auto: true}, Tool: reports.Tool{Name: "test", Version: "1"}}
+}
+
+func mustRun(t testing.TB, options Options) *reports.Run {
+	t.Helper()
+	found, err := Run(context.Background(), options)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, problem := range found.Errors {
+		t.Error(problem)
+	}
+	return found
+}
+
+func TestReferenceConforms(t *testing.T) {
+	options := onReference()
+	options.Revisions = Revise{All: true}
+	found := mustRun(t, options)
+	if len(found.Legs) != len(Revisions)*2 {
+		t.Errorf("%d legs", len(found.Legs))
+	}
+	for _, leg := range found.Legs {
+		for _, result := range leg.Results {
+			if result.Verdict != reports.Passed && result.Verdict != reports.Skipped {
+				t.Errorf("%s: %s %q: %s %+v", leg.Name(), result.Verdict, result.Text, result.Reason, result.Failures)
+			}
+		}
+	}
+}
+
+func TestReportIsValid(t *testing.T) {
+	found := mustRun(t, onReference(conform.HTTP))
+	var written bytes.Buffer
+	if err := found.Write(&written); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := reports.Read(&written); err != nil {
+		t.Error(err)
+	}
+}
+
+func TestSameVerdictsWithAnyNumberOfWorkers(t *testing.T) {
+	verdicts := func(workers int) []string {
+		options := onReference(conform.HTTP)
+		options.Workers = workers
+		var all []string
+		for _, result := range mustRun(t, options).Legs[0].Results {
+			all = append(all, fmt.Sprintln(result.ID, result.Text, result.Verdict, result.Reason))
+		}
+		return all
+	}
+	if one, many := verdicts(1), verdicts(6); !slices.Equal(one, many) {
+		t.Errorf("one worker: %v\nsix workers: %v", one, many)
+	}
+}
+
+func TestFilter(t *testing.T) {
+	options := onReference(conform.HTTP)
+	options.Filter = "ping.answered"
+	results := mustRun(t, options).Legs[0].Results
+	if len(results) == 0 {
+		t.Fatal("nothing ran")
+	}
+	for _, result := range results {
+		if !slices.ContainsFunc(result.Requirements, func(one reports.Requirement) bool { return one.ID == "ping.answered" }) {
+			t.Errorf("%q ran, too", result.Text)
+		}
+	}
+}
+
+func TestFilterThatMatchesNothing(t *testing.T) {
+	options := onReference(conform.HTTP)
+	options.Filter = "ping.answred"
+	_, err := Run(context.Background(), options)
+	wrong, ok := errors.AsType[*FilterError](err)
+	if !ok || !strings.Contains(wrong.Reason, `did you mean "ping.answered"?`) {
+		t.Errorf("got %v", err)
+	}
+}
+
+func TestFilterOfARule(t *testing.T) {
+	options := onReference(conform.HTTP)
+	options.Filter = "base.response.once"
+	_, requirements, err := All(conform.ServerRole, Revisions)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, known := requirements.Get(options.Filter); !known {
+		t.Skip("the rule has another name")
+	}
+	for _, result := range mustRun(t, options).Legs[0].Results {
+		if result.Kind != reports.KindRule {
+			t.Errorf("a check is reported: %q", result.Text)
+		}
+		if result.Verdict != reports.Passed {
+			t.Errorf("%s %s", result.Verdict, result.Reason)
+		}
+	}
+}
+
+func TestTranscripts(t *testing.T) {
+	options := onReference(conform.Stdio)
+	options.Filter = "ping"
+	options.Transcripts = t.TempDir()
+	mustRun(t, options)
+	files, err := filepath.Glob(filepath.Join(options.Transcripts, "2025-11-25-stdio", "*.jsonl"))
+	if err != nil || len(files) == 0 {
+		t.Fatalf("no transcripts: %v", err)
+	}
+	for _, name := range files {
+		file, err := os.Open(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		events, err := transcript.Read(file)
+		if err != nil || len(events) == 0 {
+			t.Errorf("%s: %d events, %v", name, len(events), err)
+		}
+		if err := file.Close(); err != nil {
+			t.Error(err)
+		}
+	}
+}
+
+func TestRevisionThatIsNotSpoken(t *testing.T) {
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	found := mustRun(t, Options{
+		Executable: []string{self}, Command: target.Command{Args: []string{self, "reference", "--stdio"}},
+		Revisions: Revise{Listed: []string{"2025-06-18"}}, Filter: "ping",
+	})
+	if leg := found.Legs[0]; !leg.Spoken || !slices.Equal(leg.AlsoSpeaks, []string{"2025-11-25"}) {
+		t.Errorf("%+v", leg)
+	}
+}
+
+func TestInterrupted(t *testing.T) {
+	ctx, cancel := context.WithCancelCause(context.Background())
+	cancel(Interrupted())
+	found, err := Run(ctx, onReference(conform.HTTP))
+	if found == nil && err == nil {
+		t.Error("neither a report nor an error")
+	}
+	if found != nil && found.Interrupted == "" {
+		t.Error("the report does not say that the run was interrupted")
+	}
+}
+
+// TestDeclarations makes sure of all checks and rules at once, as each run does.
+func TestDeclarations(t *testing.T) {
+	declared, requirements, err := All(conform.ServerRole, Revisions)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, revision := range Revisions {
+		for _, check := range declared[revision] {
+			for _, id := range check.Requirements {
+				requirement, _ := requirements.Get(id)
+				if !requirement.Visible() {
+					t.Errorf("%q verifies %s, which no peer can see", check.Text, id)
+				}
+				if requirement.Obliges == "client" {
+					t.Errorf("%q verifies %s, which obliges clients", check.Text, id)
+				}
+			}
+		}
+	}
+}
+
+func BenchmarkReference(b *testing.B) {
+	for _, transport := range []string{conform.HTTP, conform.Stdio} {
+		b.Run(transport, func(b *testing.B) {
+			for b.Loop() {
+				mustRun(b, onReference(transport))
+			}
+		})
+	}
+}

@@ -1,0 +1,290 @@
+package runner
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"os"
+	"slices"
+	"strings"
+	"sync"
+	"syscall"
+
+	"github.com/onsi/ginkgo/v2"
+	"github.com/onsi/ginkgo/v2/extensions/globals"
+	"github.com/onsi/ginkgo/v2/formatter"
+	"github.com/onsi/ginkgo/v2/types"
+	"github.com/onsi/gomega"
+
+	"github.com/mcpconform/mcpconform/internal/conform"
+	"github.com/mcpconform/mcpconform/internal/transcript"
+	"github.com/mcpconform/mcpconform/suites"
+)
+
+// host is the parent, as a worker sees it.
+type host interface {
+	// claim asks whether this worker is the one to run a check of a leg.
+	claim(leg int, key string) permission
+	// checked hands over what a check found.
+	checked(checked)
+	// closed hands over a connection that is closed and judged.
+	closed(legIndex int, connection conform.Connection)
+}
+
+// checked is one check that ran, or was skipped.
+type checked struct {
+	Leg          int
+	Group        []string
+	Text         string
+	Requirements []string
+	State        types.SpecState
+	Panic        string // of the harness itself
+	Outcome      conform.Outcome
+	Seconds      float64
+	Exchanges    [][]transcript.Event // of a check that did not pass
+	Evidence     bool                 // the target sent something meanwhile
+	Mute         bool                 // it left unanswered what it was asked, for as long as an answer may take
+}
+
+// key names a check among all legs.
+func key(legName string, report types.SpecReport) string {
+	return legName + "\n" + strings.Join(texts(report), "\n")
+}
+
+// texts are the headings of a check, without the leg's own, and its sentence.
+func texts(report types.SpecReport) []string {
+	headings := report.ContainerHierarchyTexts
+	if len(headings) > 0 {
+		headings = headings[1:]
+	}
+	return append(slices.Clone(headings), report.LeafNodeText)
+}
+
+// stage is where checks run: what surrounds each of them.
+type stage struct {
+	environments []*conform.Environment
+	host         host
+	claimed      bool // the check that runs is ours
+}
+
+// declare registers the checks of all legs with Ginkgo anew, each leg in a
+// container of its own, and what surrounds each check.
+func (s *stage) declare() {
+	globals.Reset()
+	for index, environment := range s.environments {
+		ginkgo.Describe(legLabel(index), func() {
+			ginkgo.BeforeEach(func() { s.before(index, environment) })
+			conform.Build(environment, suites.ServerChecks)
+		})
+	}
+	ginkgo.ReportAfterEach(s.after)
+}
+
+func (s *stage) before(leg int, environment *conform.Environment) {
+	report := ginkgo.CurrentSpecReport()
+	allowed := s.host.claim(leg, key(environment.Name(), report))
+	if s.claimed = allowed.Run; !s.claimed {
+		ginkgo.Skip("another worker has it")
+	}
+	conform.Begin(environment, report)
+	if allowed.Mute != "" && !judgesSilence(report.Labels()) {
+		conform.Inconclusive(allowed.Mute, "mend what the lifecycle and ping checks report, then run again")
+	}
+}
+
+func (s *stage) after(report types.SpecReport) {
+	if !s.claimed {
+		return
+	}
+	s.claimed = false
+	outcome, exchanges := conform.End(report)
+	if report.State.Is(types.SpecStateInterrupted | types.SpecStateAborted) {
+		return
+	}
+	index := legIndex(report)
+	s.host.checked(conclude(s.environments[index], index, report, outcome, exchanges))
+}
+
+// perform runs the checks that match the filter, as far as the host lets this
+// process claim them.
+func perform(environments []*conform.Environment, to host, filter string) {
+	(&stage{environments: environments, host: to}).declare()
+	gomega.RegisterFailHandler(conform.FailHandler)
+	suite, reporter := quiet()
+	suite.LabelFilter = filter
+	ginkgo.RunSpecs(discard{}, "mcpconform", suite, reporter)
+	conform.Finish()
+}
+
+func legLabel(index int) string { return fmt.Sprintf("leg %d", index) }
+
+func legIndex(report types.SpecReport) int {
+	var index int
+	if len(report.ContainerHierarchyTexts) == 0 {
+		return -1
+	}
+	if _, err := fmt.Sscanf(report.ContainerHierarchyTexts[0], "leg %d", &index); err != nil {
+		return -1
+	}
+	return index
+}
+
+// quiet keeps Ginkgo from writing anything: what it would say is in the
+// reports, in our words.
+func quiet() (types.SuiteConfig, types.ReporterConfig) {
+	formatter.ColorableStdOut = io.Discard
+	formatter.ColorableStdErr = io.Discard
+	suite, reporter := ginkgo.GinkgoConfiguration()
+	suite.RandomSeed = 1 // every worker builds the same tree in the same order
+	// Checks that wait stand together on a page: apart, they wait beside others
+	// that do not.
+	suite.RandomizeAllSpecs = true
+	suite.GracePeriod = gracePeriod
+	reporter.NoColor = true
+	reporter.Succinct = true
+	return suite, reporter
+}
+
+func conclude(environment *conform.Environment, index int, report types.SpecReport, outcome conform.Outcome, exchanges [][]transcript.Event) checked {
+	text := texts(report)
+	result := checked{
+		Leg: index, Group: text[:len(text)-1], Text: text[len(text)-1],
+		Requirements: environment.Requirements(report.Labels()),
+		State:        report.State, Outcome: outcome, Seconds: report.RunTime.Seconds(),
+		Evidence: evidence(exchanges),
+		Mute:     report.RunTime >= environment.Target.Reply && unheard(exchanges),
+	}
+	if report.State.Is(types.SpecStatePanicked) {
+		result.Panic = report.Failure.Message + ": " + report.Failure.ForwardedPanic + "\n" + report.Failure.Location.FullStackTrace
+	}
+	if !report.State.Is(types.SpecStatePassed) || !result.Evidence {
+		result.Exchanges = shorten(exchanges)
+	}
+	return result
+}
+
+// shorten leaves of exchanges what a report shows; transcripts have all of it.
+func shorten(exchanges [][]transcript.Event) [][]transcript.Event {
+	shorter := make([][]transcript.Event, len(exchanges))
+	for i, events := range exchanges {
+		if over := len(events) - maxSteps; over > 0 {
+			events = slices.Concat(events[:maxSteps/3], events[len(events)-maxSteps*2/3:])
+		}
+		shorter[i] = slices.Clone(events)
+		for j := range shorter[i] {
+			if event := &shorter[i][j]; len(event.Raw) > maxStepText+1 {
+				event.Size = max(event.Size, len(event.Raw))
+				event.Raw = event.Raw[:maxStepText+1] // one more shows that there was more
+			}
+		}
+	}
+	return shorter
+}
+
+// evidence tells whether the target said or did anything.
+func evidence(exchanges [][]transcript.Event) bool {
+	return slices.ContainsFunc(exchanges, func(events []transcript.Event) bool {
+		return slices.ContainsFunc(events, func(event transcript.Event) bool {
+			return event.From == transcript.Server || event.Kind == transcript.Exit
+		})
+	})
+}
+
+// discard takes the place of a testing.T: whether a suite failed is told by
+// its results.
+type discard struct{}
+
+func (discard) Fail() {}
+
+// note is one line that a worker writes.
+type note struct {
+	Claim      string              `json:",omitempty"`
+	Checked    *checked            `json:",omitempty"`
+	Leg        int                 `json:",omitempty"`
+	Connection *conform.Connection `json:",omitempty"`
+	Finished   bool                `json:",omitempty"`
+}
+
+// permission is one line: the parent's answer to a claim.
+type permission struct {
+	Run  bool
+	Mute string `json:",omitempty"` // why it is no use to ask the target anything
+}
+
+// Work is the life of a worker process: it reads its plan from in, claims
+// checks, and writes what it finds to out. When in ends before the work does,
+// it stops its targets and returns.
+func Work(in io.Reader, out io.Writer) error {
+	reader := json.NewDecoder(in)
+	pipe := &pipe{allowed: make(chan permission), writer: json.NewEncoder(out)}
+	var work plan
+	if err := reader.Decode(&work); err != nil {
+		return fmt.Errorf("reading the plan: %w", err)
+	}
+	pipe.events = work.Events
+	finished := make(chan struct{})
+	go pipe.hear(reader, finished)
+	conform.NameConnections(work.Name)
+	perform(work.environments(pipe.closed), pipe, work.Filter)
+	close(finished)
+	pipe.write(note{Finished: true})
+	return nil
+}
+
+// interrupt makes Ginkgo end the check that is running and skip the rest.
+// Where a process cannot signal itself, the check runs to its end.
+func interrupt() {
+	if self, err := os.FindProcess(os.Getpid()); err == nil {
+		_ = self.Signal(syscall.SIGTERM)
+	}
+}
+
+// pipe speaks to the parent over standard input and output.
+type pipe struct {
+	events  bool
+	allowed chan permission // closed when the parent is gone, or wants an end
+	mu      sync.Mutex
+	writer  *json.Encoder
+}
+
+// hear passes on what the parent says, and ends the work with it.
+func (p *pipe) hear(reader *json.Decoder, finished <-chan struct{}) {
+	defer close(p.allowed)
+	for {
+		var answer permission
+		if err := reader.Decode(&answer); err != nil {
+			select {
+			case <-finished:
+			default:
+				interrupt()
+			}
+			return
+		}
+		select {
+		case p.allowed <- answer:
+		case <-finished:
+			return
+		}
+	}
+}
+
+func (p *pipe) claim(leg int, key string) permission {
+	p.write(note{Leg: leg, Claim: key})
+	return <-p.allowed
+}
+
+func (p *pipe) checked(found checked) { p.write(note{Checked: &found}) }
+
+func (p *pipe) closed(legIndex int, connection conform.Connection) {
+	if !p.events {
+		connection.Events = nil
+	}
+	p.write(note{Leg: legIndex, Connection: &connection})
+}
+
+// write sends a line. When the parent is gone there is nobody to tell.
+func (p *pipe) write(line note) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	_ = p.writer.Encode(line)
+}

@@ -1,0 +1,239 @@
+package runner
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/mcpconform/mcpconform/internal/conform"
+	"github.com/mcpconform/mcpconform/internal/target"
+)
+
+// WorkerCommand is the hidden subcommand that makes this binary a worker.
+const WorkerCommand = "worker"
+
+const (
+	// gracePeriod is how long a check that is interrupted may still take.
+	gracePeriod = time.Second
+	// stopTimeout is how long a worker may take to stop its targets.
+	stopTimeout = 15 * time.Second
+	// killTimeout is how long one may take that did not stop by itself.
+	killTimeout = 2 * time.Second
+	// maxRestarts bounds how often workers that die are replaced.
+	maxRestarts = 20
+)
+
+// stopGrace is how a worker is stopped: by the end of its input.
+var stopGrace = target.Grace{Input: stopTimeout, Terminate: killTimeout}
+
+// check runs the checks: side by side, then those that run alone.
+func (r *run) check(ctx context.Context) error {
+	if len(r.plan.Legs) == 0 || over(ctx) {
+		return nil
+	}
+	r.announce()
+	if r.options.Workers == 1 {
+		defer context.AfterFunc(ctx, func() {
+			if !errors.Is(context.Cause(ctx), errInterrupted) { // which came by a signal that Ginkgo heard, too
+				interrupt()
+			}
+		})()
+		perform(r.planned, &alone{run: r, context: ctx}, r.plan.Filter)
+		return nil
+	}
+	together, single := conform.AloneFilters(r.plan.Filter)
+	desk := &desk{run: r, claimed: map[string]bool{}}
+	var working, last sync.WaitGroup
+	var lonely sync.Once
+	others := make(chan struct{}) // closed when those who work side by side are done
+	failures := make([]error, r.options.Workers+1)
+	for i := range r.options.Workers {
+		working.Go(func() {
+			failures[i] = desk.keepWorking(ctx, together, nil)
+			if !r.anyAlone || over(ctx) {
+				return
+			}
+			// The first to be done makes room for the one that runs alone, which
+			// gets ready while the others end.
+			lonely.Do(func() {
+				last.Go(func() { failures[r.options.Workers] = desk.keepWorking(ctx, single, others) })
+			})
+		})
+	}
+	working.Wait()
+	close(others)
+	last.Wait()
+	return errors.Join(failures...)
+}
+
+func (r *run) announce() {
+	if r.options.Progress == nil {
+		return
+	}
+	for _, state := range r.legs {
+		if state.planned >= 0 {
+			r.options.Progress.Leg(state.report.Name(), state.total)
+		}
+	}
+}
+
+// begin shows that a check is under way, by its sentence.
+func (r *run) begin(key string) {
+	if r.options.Progress != nil {
+		r.options.Progress.Begin(key[strings.LastIndexByte(key, '\n')+1:])
+	}
+}
+
+// alone is the host of checks that run in the parent itself.
+type alone struct {
+	*run
+	context context.Context
+}
+
+func (a *alone) claim(leg int, key string) permission {
+	if a.context.Err() != nil {
+		return permission{}
+	}
+	a.begin(key)
+	return permission{Run: true, Mute: a.mute(leg)}
+}
+
+// over tells whether the run is to end. That is no error: what was done until
+// then is reported.
+func over(ctx context.Context) bool { return ctx.Err() != nil }
+
+// desk hands checks to workers and takes what they find.
+type desk struct {
+	run      *run
+	mu       sync.Mutex
+	claimed  map[string]bool
+	restarts int
+	workers  int // begun so far
+}
+
+// keepWorking runs one worker after another, on the checks that match the
+// filter and once others are done, until one ends by itself: a worker that dies
+// loses the check it was on, not the rest.
+func (d *desk) keepWorking(ctx context.Context, filter string, others <-chan struct{}) error {
+	for {
+		died, err := d.work(ctx, filter, others)
+		if err != nil || !died || ctx.Err() != nil {
+			return err
+		}
+		d.mu.Lock()
+		d.restarts++
+		tooMany := d.restarts > maxRestarts
+		d.mu.Unlock()
+		if tooMany {
+			return fmt.Errorf("workers died %d times; the last one is not replaced", maxRestarts)
+		}
+	}
+}
+
+// work runs one worker process. It reports whether the process died before it
+// was done.
+func (d *desk) work(ctx context.Context, filter string, others <-chan struct{}) (died bool, err error) {
+	work := d.run.plan
+	work.Filter = filter
+	d.mu.Lock()
+	d.workers++
+	work.Name = "worker" + strconv.Itoa(d.workers) + "-"
+	d.mu.Unlock()
+
+	command := d.run.itself(WorkerCommand)
+	command.Orderly = true
+	worker, err := target.Start(command)
+	if err != nil {
+		return false, fmt.Errorf("starting a worker: %w", err)
+	}
+	defer func() { _ = worker.Close() }() // it is gone by then
+	// The end of its input asks a worker to stop, also when this process is killed.
+	defer context.AfterFunc(ctx, func() {
+		_, _ = worker.Shutdown(context.Background(), stopGrace)
+	})()
+
+	served := d.serve(ctx, work, worker, others)
+	_, stuck := worker.Shutdown(context.Background(), stopGrace)
+	switch {
+	case stuck != nil:
+		return false, fmt.Errorf("stopping a worker: %w", stuck)
+	case served.finished || over(ctx):
+		return false, nil
+	}
+	lastWords, _ := worker.Stderr()
+	d.lost(served.current, worker.Exit(), lastWords)
+	return true, nil
+}
+
+// service is how the conversation with a worker ended.
+type service struct {
+	finished bool
+	current  string // the check that it had claimed and not finished
+}
+
+// serve speaks with a worker until it is done or gone; it lets no check begin
+// before others are done.
+func (d *desk) serve(ctx context.Context, work plan, worker *target.Process, others <-chan struct{}) (ended service) {
+	writer := json.NewEncoder(worker.Stdin)
+	reader := json.NewDecoder(worker.Stdout)
+	_ = writer.Encode(work) // a worker that cannot be told is gone, or about to end
+	for {
+		var line note
+		if err := reader.Decode(&line); err != nil {
+			return ended
+		}
+		switch {
+		case line.Claim != "":
+			if others != nil {
+				<-others
+			}
+			answer := permission{Run: ctx.Err() == nil && d.grant(line.Claim)}
+			if answer.Run {
+				ended.current = line.Claim
+				answer.Mute = d.run.mute(line.Leg)
+			}
+			_ = writer.Encode(answer) // what it has done is read to the end
+		case line.Checked != nil:
+			ended.current = ""
+			d.run.checked(*line.Checked)
+		case line.Connection != nil:
+			d.run.closed(line.Leg, *line.Connection)
+		case line.Finished:
+			ended.finished = true
+		}
+	}
+}
+
+func (d *desk) grant(key string) bool {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.claimed[key] {
+		return false
+	}
+	d.claimed[key] = true
+	d.run.begin(key)
+	return true
+}
+
+// lost records that a worker died, and the check that it was on.
+func (d *desk) lost(key string, ended target.Exit, lastWords []byte) {
+	d.run.mu.Lock()
+	defer d.run.mu.Unlock()
+	on := "between checks"
+	if key != "" {
+		on = "on the check " + strconv.Quote(strings.ReplaceAll(key, "\n", " · "))
+	}
+	text := fmt.Sprintf("a worker was %s %s", ended, on)
+	if ended.Signal == "" {
+		text = fmt.Sprintf("a worker %s %s", ended, on)
+	}
+	if words := lastLines(string(lastWords)); words != "" {
+		text += "; its last words: " + words
+	}
+	d.run.report.Errors = append(d.run.report.Errors, text)
+}

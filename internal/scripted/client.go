@@ -1,0 +1,348 @@
+// Package scripted is the harness's own end of the wire. A scripted client
+// says to a target server exactly what a check tells it to say, legal or not,
+// and keeps everything that comes back. It judges nothing.
+package scripted
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"sync/atomic"
+	"time"
+	"unicode/utf8"
+
+	"github.com/mcpconform/mcpconform/internal/jsonrpc"
+	"github.com/mcpconform/mcpconform/internal/transcript"
+)
+
+// Client is a scripted client on one connection. Nothing is said on it until
+// a method says it, save the answers to the server's requests.
+type Client struct {
+	log   *transcript.Log
+	wire  wire
+	inbox *inbox
+	reply time.Duration
+	start time.Duration // of the first answer, if longer
+
+	lastID  atomic.Int64
+	mu      sync.Mutex
+	answers map[string]Answer
+	pending map[jsonrpc.ID]bool
+}
+
+// Answer makes the message that answers a request of the server. A nil answer
+// leaves the request unanswered.
+type Answer func(request Received) []byte
+
+// wire is a transport as the client uses it.
+type wire interface {
+	// send puts one message on the wire. id is that of a request whose answer
+	// is to come, else zero.
+	send(ctx context.Context, message Outgoing, id jsonrpc.ID) *Delivery
+	// answer puts the answer to a request of the server on the wire. It holds up
+	// a server that asks and does not take the answers.
+	answer(ctx context.Context, message Outgoing)
+	// listen opens a stream for what the server sends unasked.
+	listen(ctx context.Context) *Delivery
+	close(ctx context.Context)
+}
+
+// Outgoing is a message to send.
+type Outgoing struct {
+	Raw        []byte
+	Deliberate string // why it is illegal on purpose, if it is
+}
+
+// Delivery is what became of a message on the wire. Over stdio that is nothing
+// but the write; over HTTP it is the exchange that carried it.
+type Delivery struct {
+	head chan struct{}
+	done chan struct{}
+	last <-chan struct{} // closed when it can bring no answer any more; nil over stdio
+	cut  context.CancelFunc
+
+	// Valid when Head is closed.
+	Stream      string // of the transcript
+	Status      int    // of the HTTP response; 0 over stdio
+	Header      header // of the HTTP response
+	ContentType string // media type, lower case, without parameters
+
+	// Valid when Done is closed.
+	Body []byte // of a response that is no event stream
+	Err  error  // why the exchange or the write failed
+}
+
+type header = map[string][]string
+
+func newDelivery() *Delivery {
+	done := make(chan struct{})
+	return &Delivery{head: make(chan struct{}), done: done, last: done}
+}
+
+// Head is closed when the response's head is there, or will never be.
+func (d *Delivery) Head() <-chan struct{} { return d.head }
+
+// Done is closed when the exchange is over.
+func (d *Delivery) Done() <-chan struct{} { return d.done }
+
+// Refused tells, when the exchange is over, whether it was refused: by the
+// transport or by an HTTP status.
+func (d *Delivery) Refused() error {
+	if d.Err != nil {
+		return d.Err
+	}
+	if d.Status != 0 && (d.Status < 200 || d.Status > 299) {
+		return &StatusError{Status: d.Status, Header: d.Header, Body: d.Body}
+	}
+	return nil
+}
+
+// unanswered tells, when the exchange is over, why it brought no answer.
+func (d *Delivery) unanswered() error {
+	if refused := d.Refused(); refused != nil {
+		return refused
+	}
+	if len(d.Body) > 0 {
+		return fmt.Errorf("%w: HTTP %d with content type %q and the body %s", ErrNoAnswer, d.Status, d.ContentType, Short(d.Body))
+	}
+	return fmt.Errorf("%w: HTTP %d, content type %q", ErrNoAnswer, d.Status, d.ContentType)
+}
+
+// StatusError is an HTTP response that refuses a message.
+type StatusError struct {
+	Status int
+	Header header
+	Body   []byte
+}
+
+func (e *StatusError) Error() string {
+	if len(e.Body) == 0 {
+		return fmt.Sprintf("HTTP %d without a body", e.Status)
+	}
+	return fmt.Sprintf("HTTP %d with the body %s", e.Status, Short(e.Body))
+}
+
+// Reasons why no answer came. They are wrapped with what is known beside.
+var (
+	ErrTimeout    = errors.New("no answer in time")
+	ErrNoAnswer   = errors.New("the exchange ended without the answer")
+	ErrConnection = errors.New("the connection ended")
+)
+
+// newClient wires a client; run starts to fill its inbox.
+func newClient(log *transcript.Log, reply time.Duration) *Client {
+	return &Client{
+		log: log, inbox: newInbox(), reply: reply,
+		answers: map[string]Answer{"ping": Empty},
+		pending: map[jsonrpc.ID]bool{},
+	}
+}
+
+// Empty answers a request with an empty result.
+func Empty(request Received) []byte { return jsonrpc.NewResult(request.ID, nil) }
+
+// Result returns an Answer that gives the same result to every request.
+func Result(result any) Answer {
+	return func(request Received) []byte { return jsonrpc.NewResult(request.ID, result) }
+}
+
+// Refusal returns an Answer that refuses every request.
+func Refusal(code int64, message string) Answer {
+	return func(request Received) []byte { return jsonrpc.NewError(request.ID, code, message) }
+}
+
+// Silence leaves requests unanswered.
+func Silence(Received) []byte { return nil }
+
+// Log is the record of the connection.
+func (c *Client) Log() *transcript.Log { return c.log }
+
+// ReplyTime is how long the client waits for one answer.
+func (c *Client) ReplyTime() time.Duration { return c.reply }
+
+// Answer sets how requests of a method are answered from now on. Requests of a
+// method that has no answer are refused as unknown.
+func (c *Client) Answer(method string, answer Answer) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.answers[method] = answer
+}
+
+// NextID returns an id that was not used on this connection.
+func (c *Client) NextID() jsonrpc.ID { return jsonrpc.IntID(c.lastID.Add(1)) }
+
+// Pending is a request whose answer has not come yet.
+type Pending struct {
+	ID       jsonrpc.ID
+	Method   string
+	Delivery *Delivery
+	Mark     int // the messages received before it was sent
+	client   *Client
+	patience time.Duration // how long the answer may take
+}
+
+// Start sends a request and does not wait.
+func (c *Client) Start(ctx context.Context, method string, params any) *Pending {
+	return c.StartRaw(ctx, c.NextID(), method, Outgoing{}, params)
+}
+
+// StartRaw sends a request with an id of the caller's choice. When message has
+// bytes they are sent as they are, otherwise the request is written from
+// method and params.
+func (c *Client) StartRaw(ctx context.Context, id jsonrpc.ID, method string, message Outgoing, params any) *Pending {
+	if message.Raw == nil {
+		message.Raw = jsonrpc.NewRequest(id, method, params)
+	}
+	c.mu.Lock()
+	c.pending[id] = true
+	c.mu.Unlock()
+	mark, patience := c.inbox.len(), c.reply
+	if mark == 0 {
+		patience = max(c.reply, c.start) // the target may still be starting
+	}
+	return &Pending{ID: id, Method: method, Mark: mark, client: c, patience: patience, Delivery: c.wire.send(ctx, message, id)}
+}
+
+// Wait waits for the answer: a result or an error, both are answers. The error
+// tells why there is none.
+func (p *Pending) Wait(ctx context.Context) (Received, error) {
+	ctx, cancel := context.WithTimeout(ctx, p.patience)
+	defer cancel()
+	isAnswer := func(received Received) bool {
+		return received.Kind == jsonrpc.Response && received.ID == p.ID
+	}
+	received, err := p.client.inbox.await(ctx, p.Mark, isAnswer, p.Delivery.last)
+	switch {
+	case err == nil:
+		return received, nil
+	case errors.Is(err, errOtherwise):
+		return Received{}, p.Delivery.unanswered()
+	case errors.Is(err, context.DeadlineExceeded):
+		return Received{}, fmt.Errorf("%w: %s was not answered within %s", ErrTimeout, p.Method, p.patience)
+	}
+	return Received{}, err
+}
+
+// Call sends a request and waits for its answer.
+func (c *Client) Call(ctx context.Context, method string, params any) (Received, error) {
+	return c.Start(ctx, method, params).Wait(ctx)
+}
+
+// Notify sends a notification and waits until it is delivered.
+func (c *Client) Notify(ctx context.Context, method string, params any) error {
+	return c.Send(ctx, Outgoing{Raw: jsonrpc.NewNotification(method, params)})
+}
+
+// Send sends anything that no answer is expected to, and waits until it is
+// delivered: written, over stdio; accepted, over HTTP.
+func (c *Client) Send(ctx context.Context, message Outgoing) error {
+	delivery := c.Deliver(ctx, message)
+	ctx, cancel := context.WithTimeout(ctx, c.reply)
+	defer cancel()
+	select {
+	case <-delivery.done:
+		return delivery.Refused()
+	case <-ctx.Done():
+		return fmt.Errorf("%w: the message was not accepted within %s", ErrTimeout, c.reply)
+	}
+}
+
+// Deliver sends anything and does not wait.
+func (c *Client) Deliver(ctx context.Context, message Outgoing) *Delivery {
+	return c.wire.send(ctx, message, jsonrpc.NoID)
+}
+
+// Listen opens the stream on which the server may send unasked, where the
+// transport has one: the GET stream of Streamable HTTP. It waits for the
+// response's head; a server that offers none answers 405.
+func (c *Client) Listen(ctx context.Context) (*Delivery, error) {
+	delivery := c.wire.listen(ctx)
+	ctx, cancel := context.WithTimeout(ctx, c.reply)
+	defer cancel()
+	select {
+	case <-delivery.head:
+		return delivery, delivery.headRefused()
+	case <-ctx.Done():
+		return delivery, fmt.Errorf("%w: GET was not answered within %s", ErrTimeout, c.reply)
+	}
+}
+
+// headRefused tells whether the head refuses; the body may still be coming.
+func (d *Delivery) headRefused() error {
+	if d.Status != 0 && d.Status <= 299 {
+		return nil
+	}
+	<-d.done // a refusal has a short body, bounded by the transport
+	return d.Refused()
+}
+
+// Mark returns a position in what was received, for Await.
+func (c *Client) Mark() int { return c.inbox.len() }
+
+// Await waits for a message that matches, from a mark on.
+func (c *Client) Await(ctx context.Context, mark int, match func(Received) bool) (Received, error) {
+	ctx, cancel := context.WithTimeout(ctx, c.reply)
+	defer cancel()
+	received, err := c.inbox.await(ctx, mark, match, nil)
+	if errors.Is(err, context.DeadlineExceeded) {
+		return received, fmt.Errorf("%w: nothing of the kind came within %s", ErrTimeout, c.reply)
+	}
+	return received, err
+}
+
+// Received returns what was received from a mark on.
+func (c *Client) Received(mark int) []Received { return c.inbox.since(mark) }
+
+// Alive tells whether the connection can still bring something.
+func (c *Client) Alive() bool { return !c.inbox.finished() }
+
+// Idle tells whether no request of the client is unanswered.
+func (c *Client) Idle() bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return len(c.pending) == 0
+}
+
+// Close ends the connection in the way that the specification asks for and
+// stops everything that it started.
+func (c *Client) Close(ctx context.Context) {
+	c.wire.close(ctx)
+}
+
+// take keeps what came and answers it if it is a request.
+func (c *Client) take(ctx context.Context, received Received) {
+	if received.Kind == jsonrpc.Response { // first: who gets the answer finds the client idle
+		c.mu.Lock()
+		delete(c.pending, received.ID)
+		c.mu.Unlock()
+	}
+	if !c.inbox.add(received) {
+		return // a flood is not answered
+	}
+	if received.Kind != jsonrpc.Request || received.ID == jsonrpc.NullID {
+		return
+	}
+	c.mu.Lock()
+	answer, known := c.answers[received.Method]
+	c.mu.Unlock()
+	if !known {
+		answer = Refusal(jsonrpc.MethodNotFound, "this client does not offer "+received.Method)
+	}
+	if raw := answer(received); raw != nil {
+		c.wire.answer(ctx, Outgoing{Raw: raw})
+	}
+}
+
+// Short shortens bytes for a line of text, between characters.
+func Short(raw []byte) string {
+	const longest = 300
+	if len(raw) <= longest {
+		return string(raw)
+	}
+	end := longest
+	for end > longest-utf8.UTFMax && !utf8.RuneStart(raw[end]) {
+		end--
+	}
+	return fmt.Sprintf("%s… (%d bytes)", raw[:end], len(raw))
+}

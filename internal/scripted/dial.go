@@ -1,0 +1,131 @@
+package scripted
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"time"
+
+	"github.com/mcpconform/mcpconform/internal/jsonrpc"
+	"github.com/mcpconform/mcpconform/internal/target"
+	"github.com/mcpconform/mcpconform/internal/transcript"
+	"github.com/mcpconform/mcpconform/internal/transport"
+)
+
+// Transports, by the names that flags and reports use.
+const (
+	OnStdio = "stdio"
+	OnHTTP  = "http"
+)
+
+// Target says how a server under test is reached, over one transport.
+type Target struct {
+	Transport string
+	Command   target.Command // for stdio: started anew for every connection
+	URL       string         // for HTTP
+	Header    http.Header    // for HTTP: sent with every request
+	Reply     time.Duration  // how long one answer may take
+	Start     time.Duration  // how long the very first answer may take, if longer
+	Limits    transport.Limits
+}
+
+// Connection is an open connection of either transport.
+type Connection struct {
+	*Client
+	HTTP  *HTTP  // nil over stdio
+	Stdio *Stdio // nil over HTTP
+}
+
+// Dial opens a connection on which nothing has been said. Over stdio that
+// starts the target's process; over HTTP nothing is sent yet.
+func Dial(to Target, log *transcript.Log) (*Connection, error) {
+	switch to.Transport {
+	case OnStdio:
+		process, err := target.Start(to.Command)
+		if err != nil {
+			return nil, err
+		}
+		client := OverStdio(transport.NewStdio(process, log, to.Limits), log, to.Reply)
+		client.start = to.Start
+		return &Connection{Client: client.Client, Stdio: client}, nil
+	case OnHTTP:
+		wire, err := transport.NewHTTP(transport.HTTPOptions{URL: to.URL, Header: to.Header, Limits: to.Limits}, log)
+		if err != nil {
+			return nil, err
+		}
+		client := OverHTTP(wire, log, to.Reply)
+		client.start = to.Start
+		return &Connection{Client: client.Client, HTTP: client}, nil
+	}
+	return nil, fmt.Errorf("unknown transport %q", to.Transport)
+}
+
+// Handshake is what the two sides of an initialize said.
+type Handshake struct {
+	Revision     string // that the server answered with
+	Answer       Received
+	Capabilities map[string]any
+	ServerInfo   map[string]any
+	Instructions string
+}
+
+// Initialize performs the handshake: initialize, its answer, and the
+// initialized notification (basic/lifecycle#initialization).
+func (c *Connection) Initialize(ctx context.Context, params any) (Handshake, error) {
+	answer, err := c.Call(ctx, "initialize", params)
+	if err != nil {
+		return Handshake{}, fmt.Errorf("initialize: %w", err)
+	}
+	handshake, err := ReadHandshake(answer)
+	if err != nil {
+		return handshake, err
+	}
+	if c.HTTP != nil {
+		c.HTTP.SetVersion(handshake.Revision)
+	}
+	if err := c.Notify(ctx, "notifications/initialized", nil); err != nil {
+		return handshake, fmt.Errorf("notifications/initialized: %w", err)
+	}
+	return handshake, nil
+}
+
+// RefusedError says that a server answered initialize with an error.
+type RefusedError struct{ Refusal jsonrpc.Error }
+
+func (e *RefusedError) Error() string {
+	return fmt.Sprintf("initialize was refused with error %d: %s", e.Refusal.Code, Short([]byte(e.Refusal.Message)))
+}
+
+// Supported are the revisions that the server named in its error, if it did.
+func (e *RefusedError) Supported() []string {
+	data, _ := e.Refusal.Data.(map[string]any)
+	list, _ := data["supported"].([]any)
+	var revisions []string
+	for _, element := range list {
+		if revision, isText := element.(string); isText {
+			revisions = append(revisions, Short([]byte(revision)))
+		}
+	}
+	return revisions
+}
+
+// ReadHandshake reads the answer to initialize.
+func ReadHandshake(answer Received) (Handshake, error) {
+	handshake := Handshake{Answer: answer}
+	if refusal, refused := answer.Error(); refused {
+		return handshake, &RefusedError{Refusal: refusal}
+	}
+	member, _ := answer.Result()
+	result, isObject := member.(map[string]any)
+	if !isObject {
+		return handshake, fmt.Errorf("initialize was answered without a result object: %s", Short(answer.Raw))
+	}
+	handshake.Revision, _ = result["protocolVersion"].(string)
+	handshake.Capabilities, _ = result["capabilities"].(map[string]any)
+	handshake.ServerInfo, _ = result["serverInfo"].(map[string]any)
+	handshake.Instructions, _ = result["instructions"].(string)
+	if handshake.Revision == "" {
+		return handshake, fmt.Errorf("initialize was answered without a protocolVersion: %s", Short(answer.Raw))
+	}
+	return handshake, nil
+}

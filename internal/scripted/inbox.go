@@ -1,0 +1,148 @@
+package scripted
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"sync"
+
+	"github.com/mcpconform/mcpconform/internal/jsonrpc"
+	"github.com/mcpconform/mcpconform/internal/transport"
+)
+
+// Received is a message that came from the target.
+type Received struct {
+	jsonrpc.Message
+	Stream string           // of the transcript
+	Event  *transport.Event // when it came in an event stream
+	Index  int              // its position in all that was received
+}
+
+// Bounds of what one connection keeps in memory beside its transcript.
+const (
+	maxReceived      = 10_500   // a flood of 10,000 notifications passes
+	maxReceivedBytes = 12 << 20 // several workers stay within 256 MiB; one message of any size passes
+)
+
+// ErrFlood ends a connection on which the target sends more than can be kept.
+var ErrFlood = errors.New("the target sent more than the harness keeps of one connection")
+
+var errOtherwise = errors.New("something else happened")
+
+// inbox keeps everything that was received. Nothing is consumed: each waiter
+// looks from its own mark on.
+type inbox struct {
+	mu      sync.Mutex
+	all     []Received
+	bytes   int
+	over    error         // why nothing more can come
+	changed chan struct{} // closed and replaced at every change
+}
+
+func newInbox() *inbox { return &inbox{changed: make(chan struct{})} }
+
+func (b *inbox) len() int {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return len(b.all)
+}
+
+func (b *inbox) since(mark int) []Received {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return slices.Clone(b.all[min(mark, len(b.all)):])
+}
+
+func (b *inbox) finished() bool {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.over != nil
+}
+
+// add keeps a message; it reports false when nothing more is taken.
+func (b *inbox) add(received Received) bool {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.over != nil {
+		return false
+	}
+	received.Index = len(b.all)
+	b.all = append(b.all, received)
+	b.bytes += received.size()
+	if len(b.all) > maxReceived || b.bytes > maxReceivedBytes && len(b.all) > 1 {
+		b.over = ErrFlood
+	}
+	b.wake()
+	return true
+}
+
+// size is how many bytes a message keeps: the whole block, when it came in one.
+func (r Received) size() int {
+	if r.Event != nil {
+		return len(r.Event.Raw)
+	}
+	return len(r.Raw)
+}
+
+// finish says that nothing more can come, and why. The first reason stays.
+func (b *inbox) finish(err error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.over == nil {
+		b.over = err
+		b.wake()
+	}
+}
+
+func (b *inbox) wake() {
+	close(b.changed)
+	b.changed = make(chan struct{})
+}
+
+// await returns the first message from mark on that matches. It gives up with
+// the context's error, with the reason for which nothing more can come, or,
+// when otherwise is closed first, with errOtherwise.
+func (b *inbox) await(ctx context.Context, mark int, match func(Received) bool, otherwise <-chan struct{}) (Received, error) {
+	for {
+		// Whether otherwise is closed is looked at before the messages: what it
+		// announces the end of has been added by then.
+		ended := closed(otherwise)
+		found, next, changed, over := b.scan(mark, match)
+		switch {
+		case found != nil:
+			return *found, nil
+		case over != nil:
+			return Received{}, over
+		case ended:
+			return Received{}, errOtherwise
+		}
+		mark = next
+		select {
+		case <-changed:
+		case <-otherwise:
+		case <-ctx.Done():
+			return Received{}, ctx.Err()
+		}
+	}
+}
+
+func (b *inbox) scan(mark int, match func(Received) bool) (*Received, int, <-chan struct{}, error) {
+	b.mu.Lock()
+	all, changed, over := b.all, b.changed, b.over
+	b.mu.Unlock()
+	for ; mark < len(all); mark++ {
+		if match(all[mark]) {
+			return &all[mark], mark, changed, nil
+		}
+	}
+	return nil, mark, changed, over
+}
+
+func closed(channel <-chan struct{}) bool {
+	select {
+	case <-channel:
+		return true
+	default:
+		return false
+	}
+}

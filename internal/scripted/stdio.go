@@ -1,0 +1,101 @@
+package scripted
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"time"
+
+	"github.com/mcpconform/mcpconform/internal/jsonrpc"
+	"github.com/mcpconform/mcpconform/internal/target"
+	"github.com/mcpconform/mcpconform/internal/transcript"
+	"github.com/mcpconform/mcpconform/internal/transport"
+)
+
+// Stdio is a scripted client whose target is a process of its own.
+type Stdio struct {
+	*Client
+	Pipe *transport.Stdio // for checks that need the bytes themselves
+	read chan struct{}    // closed when the reader has ended
+}
+
+// OverStdio returns a client that talks through a pipe that is open.
+func OverStdio(pipe *transport.Stdio, log *transcript.Log, reply time.Duration) *Stdio {
+	s := &Stdio{Client: newClient(log, reply), Pipe: pipe, read: make(chan struct{})}
+	s.wire = s
+	go s.receive()
+	return s
+}
+
+func (s *Stdio) receive() {
+	defer close(s.read)
+	ctx := context.Background() // ends with the pipe, which close shuts
+	for {
+		line, err := s.Pipe.Read(ctx)
+		if err != nil {
+			s.inbox.finish(s.ended(err))
+			return
+		}
+		s.take(ctx, Received{Message: jsonrpc.Parse(line.Raw), Stream: "stdio"})
+		if s.inbox.finished() {
+			return // nothing more is kept: a flood waits in its pipe
+		}
+	}
+}
+
+// ended says in words why the pipe brings nothing more.
+func (s *Stdio) ended(err error) error {
+	if !errors.Is(err, io.EOF) {
+		return fmt.Errorf("%w: %w", ErrConnection, err)
+	}
+	if process := s.Pipe.Process(); process != nil {
+		// Its output ended: in most cases because it did, a moment before.
+		select {
+		case <-process.Done():
+			return fmt.Errorf("%w: the server's process %s", ErrConnection, process.Exit())
+		case <-time.After(exitGrace):
+		}
+	}
+	return fmt.Errorf("%w: the server closed its standard output", ErrConnection)
+}
+
+// exitGrace is how long after the end of its output a process may take to be
+// known as gone.
+const exitGrace = 200 * time.Millisecond
+
+func (s *Stdio) send(ctx context.Context, message Outgoing, _ jsonrpc.ID) *Delivery {
+	delivery := newDelivery()
+	delivery.Stream = "stdio"
+	ctx, cancel := context.WithTimeout(ctx, s.reply)
+	defer cancel()
+	line := append(slices.Clip(message.Raw), '\n')
+	if err := s.Pipe.WriteDeliberate(ctx, line, message.Deliberate); err != nil {
+		delivery.Err = fmt.Errorf("%w: writing to the server's standard input: %w", ErrConnection, err)
+	} else {
+		delivery.last = nil // what is written is delivered, and the answer may still come
+	}
+	close(delivery.head)
+	close(delivery.done)
+	return delivery
+}
+
+func (s *Stdio) answer(ctx context.Context, message Outgoing) { s.send(ctx, message, jsonrpc.NoID) }
+
+func (s *Stdio) listen(context.Context) *Delivery {
+	delivery := newDelivery()
+	delivery.Stream = "stdio"
+	close(delivery.head)
+	close(delivery.done)
+	return delivery
+}
+
+// closeGrace is short: many connections are closed in a run, and what a server
+// does when its input ends is judged by checks that give it longer.
+var closeGrace = target.Grace{Input: 500 * time.Millisecond, Terminate: target.DefaultGrace.Terminate}
+
+func (s *Stdio) close(ctx context.Context) {
+	_, _ = s.Pipe.Shutdown(ctx, closeGrace) // how it ended is in the transcript
+	<-s.read
+}

@@ -1,0 +1,138 @@
+// Package survey learns what a target server declares and offers, before any
+// check runs, so that checks know what applies to it.
+package survey
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/mcpconform/mcpconform/internal/scripted"
+	"github.com/mcpconform/mcpconform/internal/transport"
+)
+
+// Survey is what a server said of itself at one revision, over one transport.
+type Survey struct {
+	Revision     string           `json:"revision"`
+	ServerInfo   map[string]any   `json:"serverInfo,omitempty"`
+	Capabilities map[string]any   `json:"capabilities,omitempty"`
+	Session      bool             `json:"session,omitempty"` // it assigns session ids
+	Tools        []map[string]any `json:"tools,omitempty"`
+	Resources    []map[string]any `json:"resources,omitempty"`
+	Templates    []map[string]any `json:"templates,omitempty"`
+	Prompts      []map[string]any `json:"prompts,omitempty"`
+	// Failed says, by list method, why a list could not be had.
+	Failed map[string]string `json:"failed,omitempty"`
+}
+
+// Take reads the lists of a server on a connection whose handshake is done.
+func Take(ctx context.Context, connection *scripted.Connection, handshake scripted.Handshake) *Survey {
+	found := &Survey{
+		Revision: handshake.Revision, ServerInfo: handshake.ServerInfo,
+		Capabilities: handshake.Capabilities, Failed: map[string]string{},
+	}
+	found.Session = connection.HTTP != nil && connection.HTTP.Session() != ""
+	lists := []struct {
+		capability, method, member string
+		into                       *[]map[string]any
+	}{
+		{"tools", "tools/list", "tools", &found.Tools},
+		{"resources", "resources/list", "resources", &found.Resources},
+		{"resources", "resources/templates/list", "resourceTemplates", &found.Templates},
+		{"prompts", "prompts/list", "prompts", &found.Prompts},
+	}
+	if http := connection.HTTP; http != nil {
+		// Where there is such a stream, changes are told on it.
+		http.Exchange(transport.Request{Method: "GET", Header: http.Header("GET")})
+	}
+	for range maxRounds {
+		mark := connection.Mark()
+		for _, list := range lists {
+			if !found.Declares(list.capability) {
+				continue
+			}
+			delete(found.Failed, list.method)
+			items, err := List(ctx, connection.Client, list.method, list.member)
+			*list.into = items
+			if err != nil {
+				found.Failed[list.method] = err.Error()
+			}
+		}
+		if len(found.Failed) > 0 || !changed(ctx, connection, mark) {
+			break
+		}
+	}
+	return found
+}
+
+// maxRounds bounds how often the lists are read anew. Some servers add tools
+// when they have seen what the client offers, a moment after the handshake.
+const maxRounds = 3
+
+// changed tells whether the server announced a change of a list since a mark.
+func changed(ctx context.Context, connection *scripted.Connection, mark int) bool {
+	if _, err := connection.Call(ctx, "ping", nil); err != nil {
+		return false // what was announced before its answer is there
+	}
+	return slices.ContainsFunc(connection.Received(mark), func(received scripted.Received) bool {
+		return strings.HasSuffix(received.Method, "/list_changed")
+	})
+}
+
+// Bounds of a list that is followed to its end; a hostile server never ends.
+const (
+	MaxPages = 1000
+	MaxItems = 200_000
+)
+
+// List follows a list through all its pages. What was read before an error is
+// returned with it.
+func List(ctx context.Context, client *scripted.Client, method, member string) ([]map[string]any, error) {
+	var items []map[string]any
+	var params map[string]any
+	for page := 1; ; page++ {
+		answer, err := client.Call(ctx, method, orNil(params))
+		if err != nil {
+			return items, err
+		}
+		if refusal, refused := answer.Error(); refused {
+			return items, fmt.Errorf("%s was refused with error %d: %s", method, refusal.Code, refusal.Message)
+		}
+		member, next := Page(answer, member)
+		items = append(items, member...)
+		switch {
+		case next == "":
+			return items, nil
+		case page == MaxPages || len(items) > MaxItems:
+			return items, fmt.Errorf("%s did not end after %d pages with %d items", method, page, len(items))
+		}
+		params = map[string]any{"cursor": next}
+	}
+}
+
+// Page returns the items of one page and the cursor of the next, if any.
+func Page(answer scripted.Received, member string) (items []map[string]any, next string) {
+	result, _ := answer.Result()
+	object, _ := result.(map[string]any)
+	list, _ := object[member].([]any)
+	for _, element := range list {
+		if item, isObject := element.(map[string]any); isObject {
+			items = append(items, item)
+		}
+	}
+	next, _ = object["nextCursor"].(string)
+	return items, next
+}
+
+func orNil(params map[string]any) any {
+	if params == nil {
+		return nil
+	}
+	return params
+}
+
+// Declares tells whether the server declared a capability, given as a path
+// such as "resources.subscribe". A member that is false or null is not
+// declared.
+func (s *Survey) Declares(path string) bool { return Declares(s.Capabilities, path) }

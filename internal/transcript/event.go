@@ -1,0 +1,83 @@
+// Package transcript is the record of a connection: every message and every
+// transport event in order, with the raw bytes. A log is appended to while the
+// connection lives and read by rules and reports afterwards; it is written and
+// read as JSON lines.
+package transcript
+
+import (
+	"net/http"
+	"time"
+)
+
+// Party is an end of a connection.
+type Party string
+
+// The two ends.
+const (
+	Client Party = "client"
+	Server Party = "server"
+)
+
+// Other returns the opposite end.
+func (p Party) Other() Party {
+	if p == Client {
+		return Server
+	}
+	return Client
+}
+
+// Kind tells what an event is.
+type Kind string
+
+// The kinds of events.
+const (
+	Open    Kind = "open"    // the connection begins; Note says to what
+	Message Kind = "message" // a JSON-RPC message, or the bytes that stood where one belongs
+	Head    Kind = "head"    // the head of an HTTP request or response
+	Block   Kind = "block"   // an event-stream block that carries no message (comment, priming id, …)
+	End     Kind = "end"     // a stream ended; Note says how
+	Stderr  Kind = "stderr"  // text on the target's standard error
+	Signal  Kind = "signal"  // the harness closed stdin, signalled or killed the target
+	Exit    Kind = "exit"    // the target's process ended; Note says how
+	Failure Kind = "failure" // the transport failed; Note says how
+	Remark  Kind = "remark"  // the harness notes something (a check begins)
+	Close   Kind = "close"   // the connection is over
+)
+
+// Complete is the note of an End that the target came to by itself, in good
+// order.
+const Complete = "complete"
+
+// Event is one thing that happened on a connection.
+type Event struct {
+	Sequence   int       // position in its connection, from 0
+	At         time.Time // when the harness saw or did it
+	Connection string    // which connection
+	Stream     string    // "stdio", or an HTTP exchange such as "post-3", "get-1"
+	From       Party     // who sent it
+	Kind       Kind
+	Raw        []byte // the bytes of a message (data of an event), block or stderr text
+	Size       int    // how many bytes there were, when Raw was cut; else 0
+	HTTP       *HTTP  // for Head
+	SSE        *SSE   // for Block, and for a Message that came as an event
+	Note       string // in words, for people
+	Deliberate string // why the harness sent something illegal on purpose
+}
+
+// HTTP is the head of a request or of a response.
+type HTTP struct {
+	Method string      `json:"method,omitempty"` // request
+	URL    string      `json:"url,omitempty"`    // request
+	Status int         `json:"status,omitempty"` // response
+	Header http.Header `json:"header,omitempty"`
+}
+
+// SSE is what an event-stream block says beside its data.
+type SSE struct {
+	ID       *string  `json:"id,omitempty"` // nil when there is no id field
+	Name     string   `json:"event,omitempty"`
+	Retry    *int     `json:"retry,omitempty"` // milliseconds
+	HasData  bool     `json:"data,omitempty"`  // a data field, even an empty one
+	Comments []string `json:"comments,omitempty"`
+	Flaws    []string `json:"flaws,omitempty"` // malformed or unknown fields, in words
+}

@@ -1,0 +1,115 @@
+package transcript
+
+import (
+	"bytes"
+	"slices"
+	"sync"
+	"time"
+)
+
+// Bounds of one connection's record. A hostile peer sends without end; what is
+// beyond them is counted, not kept.
+const (
+	MaxEvents = 12_500   // six times what a list of 100,000 tools in pages of 100 needs
+	MaxBytes  = 24 << 20 // of whole messages; several workers stay within 256 MiB
+	maxBeyond = 4 << 20  // of what comes after them, cut, so that the end of the story is told
+	keptOfBig = 4 << 10  // of a message that no longer fits: enough to recognise it
+)
+
+// Log is the record of one connection. It is safe for concurrent use.
+type Log struct {
+	connection string
+
+	mu      sync.Mutex
+	events  []Event
+	bytes   int // of everything that the peer can make long
+	dropped int // from the first one on all are
+}
+
+// NewLog begins the record of a connection.
+func NewLog(connection string) *Log {
+	return &Log{connection: connection}
+}
+
+// Connection names the connection.
+func (l *Log) Connection() string { return l.connection }
+
+// Append adds an event; sequence, connection and, when it is not set, time are
+// filled in. Raw is copied. It returns the event's sequence number.
+func (l *Log) Append(event Event) int {
+	if event.At.IsZero() {
+		event.At = time.Now()
+	}
+	event.Connection = l.connection
+
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	event.Sequence = len(l.events) + l.dropped
+	if l.bytes+len(event.Raw) > MaxBytes && len(event.Raw) > keptOfBig {
+		if event.Size == 0 {
+			event.Size = len(event.Raw)
+		}
+		event.Raw = event.Raw[:keptOfBig]
+	}
+	if l.dropped > 0 || len(l.events) >= MaxEvents || l.bytes+weight(event) > MaxBytes+maxBeyond {
+		l.dropped++
+		return event.Sequence
+	}
+	event.Raw = bytes.Clone(event.Raw)
+	l.bytes += weight(event)
+	l.events = append(l.events, event)
+	return event.Sequence
+}
+
+// weight is how many bytes an event keeps of what the peer sent.
+func weight(event Event) int {
+	size := len(event.Raw) + len(event.Note)
+	if event.HTTP != nil {
+		size += len(event.HTTP.URL)
+		for name, values := range event.HTTP.Header {
+			size += len(name)
+			for _, value := range values {
+				size += len(value)
+			}
+		}
+	}
+	if event.SSE != nil {
+		size += len(event.SSE.Name)
+		if event.SSE.ID != nil {
+			size += len(*event.SSE.ID)
+		}
+		for _, text := range slices.Concat(event.SSE.Comments, event.SSE.Flaws) {
+			size += len(text)
+		}
+	}
+	return size
+}
+
+// Events returns the events so far, in order. The slice is the caller's, what
+// it points at is not to be changed.
+func (l *Log) Events() []Event {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return slices.Clone(l.events)
+}
+
+// Since returns the events from a sequence number on.
+func (l *Log) Since(sequence int) []Event {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return slices.Clone(l.events[min(sequence, len(l.events)):])
+}
+
+// Len returns how many events there were, dropped ones included.
+func (l *Log) Len() int {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return len(l.events) + l.dropped
+}
+
+// Dropped returns how many events did not fit.
+func (l *Log) Dropped() int {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.dropped
+}

@@ -1,0 +1,270 @@
+package transport
+
+import (
+	"bufio"
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"strconv"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/r3labs/sse/v2"
+
+	"github.com/mcpconform/mcpconform/internal/transcript"
+)
+
+// Event is one block of an event stream: the lines up to a blank one, whether
+// or not a client would dispatch them. Fields are read as the HTML Standard
+// says (server-sent events, interpreting an event stream), and what it says to
+// ignore is told as well.
+type Event struct {
+	Raw          []byte   // the lines, each line end written as \n, without the blank one
+	ID           *string  // the last valid id field; nil when there is none
+	Name         string   // the last event field
+	Data         []byte   // data fields, joined with \n
+	HasData      bool     // there is a data field, even an empty one
+	Retry        *int     // milliseconds; nil when there is no valid retry field
+	RetryRaw     string   // the last retry field as it stood
+	Comments     []string // in order
+	Unknown      []string // lines with other fields
+	Flaws        []string // what is malformed, in words
+	Unterminated bool     // the stream ended before the blank line: a client drops the block
+	Sequence     int      // of its event in the log
+}
+
+// Dispatched reports whether the block carries something that a client takes
+// for a message: it is complete and its data is not empty. (The HTML Standard
+// dispatches an empty data field too; in MCP that primes for reconnecting.)
+func (e *Event) Dispatched() bool { return len(e.Data) > 0 && !e.Unterminated }
+
+// maxRemarks bounds the comments, unknown fields and flaws of one block, and
+// maxRemark the bytes of each; all of them are in Raw.
+const (
+	maxRemarks = 64
+	maxRemark  = 1 << 10
+)
+
+var byteOrderMark = []byte("\xef\xbb\xbf")
+
+// parseEvent reads the fields of a block whose lines end in \n.
+func parseEvent(block []byte) Event {
+	event := Event{Raw: block}
+	if !utf8.Valid(block) {
+		event.flaw("contains bytes that are not UTF-8")
+	}
+	var data [][]byte
+	for line := range bytes.SplitSeq(block, []byte("\n")) {
+		if len(line) == 0 {
+			continue
+		}
+		field, value, colon := bytes.Cut(line, []byte(":"))
+		value = bytes.TrimPrefix(value, []byte(" "))
+		switch {
+		case colon && len(field) == 0:
+			event.Comments = remark(event.Comments, string(value))
+		case string(field) == "data":
+			data = append(data, value)
+		case string(field) == "event":
+			event.Name = string(value)
+		case string(field) == "id":
+			event.id(string(value))
+		case string(field) == "retry":
+			event.retry(string(value))
+		default:
+			event.Unknown = remark(event.Unknown, string(line))
+		}
+	}
+	event.HasData = len(data) > 0
+	switch len(data) {
+	case 0:
+	case 1:
+		event.Data = data[0] // shares Raw: most events are one line
+		if event.Data == nil {
+			event.Data = []byte{}
+		}
+	default:
+		event.Data = bytes.Join(data, []byte("\n"))
+	}
+	return event
+}
+
+func (e *Event) id(value string) {
+	if strings.ContainsRune(value, 0) {
+		e.flaw("an id field contains a NUL character and is ignored")
+		return
+	}
+	e.ID = &value
+}
+
+func (e *Event) retry(value string) {
+	e.RetryRaw = value
+	digits := value != "" && strings.Trim(value, "0123456789") == ""
+	milliseconds, err := strconv.Atoi(value)
+	if !digits || err != nil {
+		e.flaw(fmt.Sprintf("the retry field %.40q is not a number of milliseconds and is ignored", value))
+		return
+	}
+	e.Retry = &milliseconds
+}
+
+func (e *Event) flaw(text string) { e.Flaws = remark(e.Flaws, text) }
+
+func remark(remarks []string, text string) []string {
+	if len(remarks) == maxRemarks {
+		return remarks
+	}
+	if len(text) > maxRemark {
+		text = text[:maxRemark]
+	}
+	return append(remarks, text)
+}
+
+// record is the event as the transcript has it.
+func (e *Event) record() transcript.Event {
+	flaws := e.Flaws
+	for _, unknown := range e.Unknown {
+		flaws = remark(flaws, fmt.Sprintf("unknown field in the line %q", unknown))
+	}
+	event := transcript.Event{
+		From: transcript.Server, Kind: transcript.Block, Raw: e.Raw,
+		SSE: &transcript.SSE{ID: e.ID, Name: e.Name, Retry: e.Retry, HasData: e.HasData,
+			Comments: e.Comments, Flaws: flaws},
+	}
+	if e.Dispatched() {
+		event.Kind, event.Raw = transcript.Message, e.Data
+	}
+	return event
+}
+
+// eventStream splits the body of a response into blocks.
+type eventStream struct {
+	feed     *feed
+	framing  *sse.EventStreamReader
+	consumed int64 // bytes of the feed in the blocks so far
+	limit    int
+}
+
+func newEventStream(body io.Reader, limit int) *eventStream {
+	feed := &feed{source: body, raw: make([]byte, readSize), lineStart: true}
+	return &eventStream{feed: feed, framing: sse.NewEventStreamReader(feed, limit), limit: limit}
+}
+
+// next returns the next block that has any line. The error is io.EOF at a
+// clean end, ErrTooLarge, or that of the body; a block that the end cut comes
+// before it.
+func (s *eventStream) next() (Event, error) {
+	for {
+		block, err := s.framing.ReadEvent()
+		switch {
+		case errors.Is(err, bufio.ErrTooLong):
+			s.framing = nil // with its memory
+			return Event{}, tooLarge("reading an event stream", "an event", s.limit)
+		case errors.Is(err, io.EOF) && s.feed.err != nil:
+			return Event{}, s.feed.err
+		case err != nil:
+			return Event{}, err
+		}
+		s.consumed += int64(len(block)) + int64(len("\n\n"))
+		// The reader gives what follows the last blank line as if it were complete.
+		unterminated := s.consumed > s.feed.handed && s.feed.err != nil
+		lines := bytes.Trim(block, "\n")
+		if len(lines) == 0 {
+			continue
+		}
+		event := parseEvent(bytes.Clone(lines)) // the reader reuses its memory
+		if event.Unterminated = unterminated; unterminated {
+			event.flaw("the stream ended before the blank line that completes the event")
+		}
+		return event, nil
+	}
+}
+
+// feed prepares an event stream for its framing. It writes every line end as
+// \n (the reader does not know all combinations), leaves out a byte order mark
+// at the start, and holds back what grows an unfinished block by less than its
+// size: the reader searches all of it each time, which would be quadratic.
+type feed struct {
+	source io.Reader
+	raw    []byte // to read into
+
+	ready     []byte // prepared, not handed over
+	ends      int    // length of ready up to the last blank line in it
+	open      int    // bytes handed over of a block that is not complete
+	handed    int64  // bytes handed over in all
+	beginning []byte // the first bytes, while they may be a byte order mark
+	begun     bool
+	lineStart bool // nothing on the present line yet
+	afterCR   bool // a following \n belongs to the same line end
+	err       error
+}
+
+// heldBack bounds what is held back: an event of 64 MiB is searched twenty times.
+const heldBack = 4 << 20
+
+func (f *feed) Read(target []byte) (int, error) {
+	for f.err == nil && f.ends == 0 && len(f.ready) <= min(f.open, heldBack) {
+		n, err := f.source.Read(f.raw)
+		f.prepare(f.raw[:n])
+		if f.err = err; err != nil && !f.begun {
+			f.begun = true
+			f.convert(f.beginning) // too short for a byte order mark
+		}
+	}
+	if len(f.ready) == 0 {
+		return 0, io.EOF // the scanner then gives its rest; next tells how it ended
+	}
+	n := copy(target, f.ready)
+	f.ready = f.ready[n:]
+	f.handed += int64(n)
+	if n >= f.ends && f.ends > 0 {
+		f.open = n - f.ends
+		f.ends = 0
+	} else {
+		f.open += n
+		f.ends = max(0, f.ends-n)
+	}
+	if len(f.ready) == 0 {
+		f.ready = nil
+	}
+	return n, nil
+}
+
+func (f *feed) prepare(raw []byte) {
+	if f.begun {
+		f.convert(raw)
+		return
+	}
+	f.beginning = append(f.beginning, raw...)
+	if len(f.beginning) < len(byteOrderMark) && bytes.HasPrefix(byteOrderMark, f.beginning) {
+		return
+	}
+	f.begun = true
+	f.convert(bytes.TrimPrefix(f.beginning, byteOrderMark))
+	f.beginning = nil
+}
+
+func (f *feed) convert(raw []byte) {
+	for len(raw) > 0 {
+		if f.afterCR && raw[0] == '\n' {
+			raw = raw[1:]
+			f.afterCR = false
+			continue
+		}
+		f.afterCR = false
+		end := bytes.IndexAny(raw, "\r\n")
+		if end < 0 {
+			f.ready = append(f.ready, raw...)
+			f.lineStart = false
+			return
+		}
+		f.ready = append(append(f.ready, raw[:end]...), '\n')
+		if f.lineStart && end == 0 {
+			f.ends = len(f.ready)
+		}
+		f.lineStart = true
+		f.afterCR = raw[end] == '\r'
+		raw = raw[end+1:]
+	}
+}

@@ -1,0 +1,242 @@
+package transport
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+	"testing"
+	"testing/iotest"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+// readAll reads a stream that comes in pieces of the given size.
+func readAll(stream string, step int, limit int) ([]Event, error) {
+	var source io.Reader = strings.NewReader(stream)
+	if step > 0 {
+		source = &stepReader{source, step}
+	}
+	reader := newEventStream(source, limit)
+	var events []Event
+	for {
+		event, err := reader.next()
+		if err != nil {
+			return events, err
+		}
+		events = append(events, event)
+	}
+}
+
+// stepReader returns at most step bytes at a time.
+type stepReader struct {
+	source io.Reader
+	step   int
+}
+
+func (r *stepReader) Read(target []byte) (int, error) {
+	return r.source.Read(target[:min(r.step, len(target))])
+}
+
+func TestEventFields(t *testing.T) {
+	t.Parallel()
+	for name, test := range map[string]struct {
+		stream string
+		want   []Event
+	}{
+		"nothing":           {"", nil},
+		"blank lines":       {"\n\n\r\n\r\r", nil},
+		"one line":          {"data: {}\n\n", []Event{{Data: []byte("{}"), HasData: true}}},
+		"no space":          {"data:{}\n\n", []Event{{Data: []byte("{}"), HasData: true}}},
+		"two spaces":        {"data:  {}\n\n", []Event{{Data: []byte(" {}"), HasData: true}}},
+		"several lines":     {"data: a\ndata:\ndata: b\n\n", []Event{{Data: []byte("a\n\nb"), HasData: true}}},
+		"no colon":          {"data\n\n", []Event{{Data: []byte{}, HasData: true}}},
+		"colon in value":    {"data: a:b\n\n", []Event{{Data: []byte("a:b"), HasData: true}}},
+		"name":              {"event: message\ndata: x\n\n", []Event{{Name: "message", Data: []byte("x"), HasData: true}}},
+		"last name":         {"event: a\nevent: b\n\n", []Event{{Name: "b"}}},
+		"priming":           {"id: 7\ndata:\n\n", []Event{{ID: new("7"), Data: []byte{}, HasData: true}}},
+		"empty id":          {"id\n\n", []Event{{ID: new("")}}},
+		"comment":           {": hello\n:\n\n", []Event{{Comments: []string{"hello", ""}}}},
+		"retry":             {"retry: 250\n\n", []Event{{Retry: new(250), RetryRaw: "250"}}},
+		"unknown field":     {"Data: x\nfoo\n\n", []Event{{Unknown: []string{"Data: x", "foo"}}}},
+		"byte order mark":   {"\xef\xbb\xbfdata: x\n\n", []Event{{Data: []byte("x"), HasData: true}}},
+		"mark in the midst": {"data: x\n\n\xef\xbb\xbfdata: y\n\n", []Event{{Data: []byte("x"), HasData: true}, {Unknown: []string{"\xef\xbb\xbfdata: y"}}}},
+		"half a mark":       {"\xef\xbb", []Event{{Unknown: []string{"\xef\xbb"}, Unterminated: true, Flaws: []string{"contains bytes that are not UTF-8", unfinished}}}},
+		"NUL in id":         {"id: a\nid: b\x00\n\n", []Event{{ID: new("a"), Flaws: []string{"an id field contains a NUL character and is ignored"}}}},
+		"bad retry":         {"retry: 1s\n\n", []Event{{RetryRaw: "1s", Flaws: []string{`the retry field "1s" is not a number of milliseconds and is ignored`}}}},
+		"signed retry":      {"retry: +1\n\n", []Event{{RetryRaw: "+1", Flaws: []string{`the retry field "+1" is not a number of milliseconds and is ignored`}}}},
+		"not UTF-8":         {"data: \xff\n\n", []Event{{Data: []byte("\xff"), HasData: true, Flaws: []string{"contains bytes that are not UTF-8"}}}},
+		"no blank line":     {"data: x\n\ndata: y\n", []Event{{Data: []byte("x"), HasData: true}, {Data: []byte("y"), HasData: true, Unterminated: true, Flaws: []string{unfinished}}}},
+		"no line end":       {"data: y", []Event{{Data: []byte("y"), HasData: true, Unterminated: true, Flaws: []string{unfinished}}}},
+		"only an id":        {"id: 1", []Event{{ID: new("1"), Unterminated: true, Flaws: []string{unfinished}}}},
+	} {
+		for _, lineEnd := range []string{"\n", "\r", "\r\n"} {
+			for _, step := range []int{0, 1, 2, 3, 7} {
+				stream := test.stream
+				if lineEnd != "\n" {
+					stream = strings.ReplaceAll(stream, "\n", lineEnd)
+				}
+				t.Run(fmt.Sprintf("%s/%q by %d", name, lineEnd, step), func(t *testing.T) {
+					t.Parallel()
+					got, err := readAll(stream, step, 1<<20)
+					if !errors.Is(err, io.EOF) {
+						t.Errorf("ended with %v", err)
+					}
+					for index := range got {
+						if len(got[index].Raw) == 0 {
+							t.Error("an event without its lines")
+						}
+						got[index].Raw = nil
+					}
+					if difference := cmp.Diff(test.want, got); difference != "" {
+						t.Error(difference)
+					}
+				})
+			}
+		}
+	}
+}
+
+const unfinished = "the stream ended before the blank line that completes the event"
+
+func TestEventLineEndsMixed(t *testing.T) {
+	t.Parallel()
+	for _, blank := range []string{"\n\n", "\r\r", "\r\n\r\n", "\n\r", "\r\n\r", "\n\r\n", "\r\r\n", "\r\n\n"} {
+		for _, step := range []int{0, 1, 2} {
+			stream := "data: a" + blank + "data: b" + blank
+			events, err := readAll(stream, step, 1<<20)
+			if !errors.Is(err, io.EOF) || len(events) != 2 ||
+				string(events[0].Data) != "a" || string(events[1].Data) != "b" || events[1].Unterminated {
+				t.Errorf("%q by %d: %+v, %v", stream, step, events, err)
+			}
+		}
+	}
+}
+
+// An event is complete with its blank line: it must not wait for what follows.
+func TestEventIsThereWithItsBlankLine(t *testing.T) {
+	t.Parallel()
+	for _, blank := range []string{"\n\n", "\r\r", "\n\r", "\r\n\r"} {
+		body, server := io.Pipe()
+		stream := newEventStream(body, 1<<20)
+		go func() {
+			for _, piece := range []string{"data: " + strings.Repeat("a", 10_000), blank} {
+				_, _ = io.WriteString(server, piece)
+			}
+			// The pipe stays open: nothing follows.
+		}()
+		event, err := stream.next()
+		if err != nil || len(event.Data) != 10_000 {
+			t.Errorf("after %q: %d bytes, %v", blank, len(event.Data), err)
+		}
+		_ = body.Close()
+	}
+}
+
+func TestEventThatIsTooLarge(t *testing.T) {
+	t.Parallel()
+	events, err := readAll("data: small\n\ndata: "+strings.Repeat("x", 100_000)+"\n\n", 0, 64<<10)
+	if len(events) != 1 || !errors.Is(err, ErrTooLarge) {
+		t.Errorf("%d events, %v", len(events), err)
+	}
+}
+
+func TestEventStreamThatBreaks(t *testing.T) {
+	t.Parallel()
+	broken := errors.New("broken")
+	stream := newEventStream(io.MultiReader(strings.NewReader("data: a\n\ndata: b"), iotest.ErrReader(broken)), 1<<20)
+	first, _ := stream.next()
+	second, _ := stream.next()
+	_, err := stream.next()
+	if first.Unterminated || !second.Unterminated || string(second.Data) != "b" || !errors.Is(err, broken) {
+		t.Errorf("%+v, %+v, %v", first, second, err)
+	}
+}
+
+func TestEventRemarksAreBounded(t *testing.T) {
+	t.Parallel()
+	block := strings.Repeat(":"+strings.Repeat("c", 2000)+"\nunknown\nretry: x\n", 1000) + "\n"
+	events, _ := readAll(block, 0, 8<<20)
+	if len(events) != 1 {
+		t.Fatalf("%d events", len(events))
+	}
+	event := events[0]
+	if len(event.Comments) != maxRemarks || len(event.Unknown) != maxRemarks || len(event.Flaws) != maxRemarks ||
+		len(event.Comments[0]) != maxRemark {
+		t.Errorf("%d comments, %d unknown, %d flaws", len(event.Comments), len(event.Unknown), len(event.Flaws))
+	}
+}
+
+func BenchmarkLargeEvent(b *testing.B) {
+	stream := "data: " + strings.Repeat("x", 16<<20) + "\n\n"
+	b.SetBytes(int64(len(stream)))
+	for b.Loop() {
+		events, err := readAll(stream, 4<<10, 64<<20)
+		if len(events) != 1 || !errors.Is(err, io.EOF) {
+			b.Fatal(len(events), err)
+		}
+	}
+}
+
+// plainRead is the algorithm of the HTML Standard in its most literal form.
+func plainRead(stream string) (data []string, last string) {
+	stream = strings.TrimPrefix(stream, "\xef\xbb\xbf")
+	stream = strings.ReplaceAll(strings.ReplaceAll(stream, "\r\n", "\n"), "\r", "\n")
+	lines := strings.Split(stream, "\n")
+	buffer := ""
+	for _, line := range lines[:len(lines)-1] {
+		switch {
+		case line == "":
+			if buffer != "" && buffer != "\n" {
+				data = append(data, strings.TrimSuffix(buffer, "\n"))
+			}
+			buffer = ""
+		case line == "data":
+			buffer += "\n"
+		case strings.HasPrefix(line, "data:"):
+			buffer += strings.TrimPrefix(strings.TrimPrefix(line, "data:"), " ") + "\n"
+		case strings.HasPrefix(line, "id:") && !strings.Contains(line, "\x00"):
+			last = strings.TrimPrefix(strings.TrimPrefix(line, "id:"), " ")
+		case line == "id":
+			last = ""
+		}
+	}
+	return data, last
+}
+
+func FuzzEventStream(f *testing.F) {
+	for _, seed := range []string{"data: x\n\n", "id: 1\r\ndata: a\r\ndata: b\r\n\r\n", "\xef\xbb\xbf:c\r\rdata\n\r",
+		"retry: 10\n\nevent: e\ndata:y\n\nid: 2\ndata: z", "\r\n\r\r\n\n\r", "data:\ndata:\n\n", "id: 9\n"} {
+		f.Add([]byte(seed), uint8(1))
+	}
+	f.Fuzz(func(t *testing.T, stream []byte, step uint8) {
+		whole, err := readAll(string(stream), 0, 1<<20)
+		if !errors.Is(err, io.EOF) {
+			t.Fatalf("ended with %v", err)
+		}
+		pieces, err := readAll(string(stream), int(step%16)+1, 1<<20)
+		if !errors.Is(err, io.EOF) {
+			t.Fatalf("in pieces it ended with %v", err)
+		}
+		if difference := cmp.Diff(whole, pieces); difference != "" {
+			t.Fatalf("it depends on the pieces:\n%s", difference)
+		}
+		var data []string
+		for index, event := range whole {
+			if event.Dispatched() {
+				data = append(data, string(event.Data))
+			}
+			if event.Unterminated && index != len(whole)-1 {
+				t.Error("an event before the last is unterminated")
+			}
+			if bytes.Contains(event.Raw, []byte("\n\n")) {
+				t.Errorf("%q is more than one block", event.Raw)
+			}
+		}
+		wanted, _ := plainRead(string(stream))
+		if difference := cmp.Diff(wanted, data); difference != "" {
+			t.Fatalf("the standard reads otherwise:\n%s", difference)
+		}
+	})
+}

@@ -1,0 +1,89 @@
+// Page server/utilities/completion: suggestions while a user types.
+
+package server
+
+import (
+	"slices"
+	"strings"
+)
+
+// maxCompletions is how many values one answer may hold.
+const maxCompletions = 100
+
+// A completer returns all values that an argument can have, best first, given
+// the arguments that are already filled in.
+type completer func(filledIn map[string]string) []string
+
+type completeParams struct {
+	Ref struct {
+		Type string `json:"type"`
+		Name string `json:"name,omitempty"` // of a ref/prompt
+		URI  string `json:"uri,omitempty"`  // of a ref/resource
+	} `json:"ref"`
+	Argument struct {
+		Name  string `json:"name"`
+		Value string `json:"value"`
+	} `json:"argument"`
+	Context struct {
+		Arguments map[string]string `json:"arguments,omitempty"`
+	} `json:"context,omitzero"`
+}
+
+type completeResult struct {
+	Completion completion `json:"completion"`
+}
+
+type completion struct {
+	Values  []string `json:"values"`
+	Total   int      `json:"total"`
+	HasMore bool     `json:"hasMore"`
+}
+
+func (c *call) complete(params completeParams) (completeResult, error) {
+	all, err := c.session.completer(params)
+	if err != nil {
+		return completeResult{}, err
+	}
+	values := []string{} // no suggestion is [], not null
+	if all != nil {
+		typed := strings.ToLower(params.Argument.Value)
+		for _, value := range all(params.Context.Arguments) {
+			if strings.HasPrefix(strings.ToLower(value), typed) {
+				values = append(values, value)
+			}
+		}
+	}
+	total := len(values)
+	values = values[:min(total, maxCompletions)]
+	return completeResult{completion{values, total, total > len(values)}}, nil
+}
+
+// completer finds what completes the argument: nil when nothing does.
+func (s *session) completer(params completeParams) (completer, error) {
+	name := params.Argument.Name
+	switch params.Ref.Type {
+	case "ref/prompt":
+		p, err := s.prompt(params.Ref.Name)
+		if err != nil {
+			return nil, err
+		}
+		i := slices.IndexFunc(p.Arguments, func(a promptArgument) bool { return a.Name == name })
+		if i < 0 {
+			return nil, invalidParams("the prompt %q has no argument %q", p.Name, name)
+		}
+		return p.Arguments[i].complete, nil
+	case "ref/resource":
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		t, known := s.features.templates.find(func(t *resourceTemplate) bool { return t.URITemplate == params.Ref.URI })
+		if !known {
+			return nil, invalidParams("unknown resource template %q", params.Ref.URI)
+		}
+		if !strings.Contains(t.URITemplate, "{"+name+"}") {
+			return nil, invalidParams("the resource template %q has no variable %q", t.URITemplate, name)
+		}
+		return t.complete[name], nil
+	default:
+		return nil, invalidParams(`params.ref.type must be "ref/prompt" or "ref/resource", but is %q`, params.Ref.Type)
+	}
+}

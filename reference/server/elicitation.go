@@ -1,0 +1,131 @@
+// Page client/elicitation: asking the user of the client.
+
+package server
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+)
+
+type elicitResult struct {
+	Action  string          `json:"action"`
+	Content json.RawMessage `json:"content,omitempty"`
+}
+
+// canElicitForm tells whether the client shows forms. The empty capability
+// means forms alone.
+func (s *session) canElicitForm() bool {
+	declared := s.clientHas().Elicitation
+	if declared == nil {
+		return false
+	}
+	return !s.atLeast(Revision20251125) || declared.Form != nil || declared.URL == nil
+}
+
+// canElicitURL tells whether the client sends users to URLs, which only
+// clients of 2025-11-25 do.
+func (s *session) canElicitURL() bool {
+	declared := s.clientHas().Elicitation
+	return s.atLeast(Revision20251125) && declared != nil && declared.URL != nil
+}
+
+var (
+	errNoForm = errors.New("the client has not declared the capability elicitation, or not its form mode")
+	errNoURL  = errors.New("the client has not declared the capability elicitation.url")
+)
+
+func (c *call) formRequest(message string, schema json.RawMessage) object {
+	params := object{"message": message, "requestedSchema": schema}
+	if c.session.atLeast(Revision20251125) {
+		params["mode"] = "form"
+	}
+	return params
+}
+
+// elicitForm asks the user to fill in a form, and checks what was entered.
+func (c *call) elicitForm(message string, schema json.RawMessage) (elicitResult, error) {
+	if !c.session.canElicitForm() {
+		return elicitResult{}, errNoForm
+	}
+	raw, err := c.ask("elicitation/create", c.formRequest(message, schema))
+	if err != nil {
+		return elicitResult{}, err
+	}
+	return readElicitResult(raw, schema)
+}
+
+// elicitFormAsTask does the same by way of a task of the client.
+func (c *call) elicitFormAsTask(message string, schema json.RawMessage) (elicitResult, error) {
+	if !c.session.canElicitForm() {
+		return elicitResult{}, errNoForm
+	}
+	tasks := c.session.clientHas().Tasks
+	if tasks == nil || tasks.Requests == nil || tasks.Requests.Elicitation == nil || tasks.Requests.Elicitation.Create == nil {
+		return elicitResult{}, errors.New("the client has not declared the capability tasks.requests.elicitation.create")
+	}
+	raw, err := c.askAsTask("elicitation/create", c.formRequest(message, schema))
+	if err != nil {
+		return elicitResult{}, err
+	}
+	return readElicitResult(raw, schema)
+}
+
+func readElicitResult(raw, schema json.RawMessage) (elicitResult, error) {
+	var result elicitResult
+	if err := decode(raw, &result, "result"); err != nil {
+		return result, fmt.Errorf("the client's answer to elicitation/create is wrong: %w", err)
+	}
+	if !slices.Contains([]string{"accept", "decline", "cancel"}, result.Action) {
+		return result, fmt.Errorf("the client's answer to elicitation/create has the unknown action %q", result.Action)
+	}
+	if result.Action == "accept" && schema != nil {
+		if result.Content == nil {
+			return result, errors.New("the client accepts elicitation/create without content")
+		}
+		if err := validate(schema, result.Content); err != nil {
+			return result, fmt.Errorf("what the user entered does not fit the form: %w", err)
+		}
+	}
+	return result, nil
+}
+
+// urlRequest describes a visit to a URL. Nobody is at the other end of it: the
+// server has no users to know, so that it only shows the messages.
+func urlRequest(id, message string) object {
+	return object{
+		"mode":          "url",
+		"elicitationId": id,
+		"url":           "https://example.com/mcpconform/elicitation/" + id,
+		"message":       message,
+	}
+}
+
+// elicitURL asks the user to visit a URL, where what must not pass through the
+// client would be entered. To accept means only to be willing.
+func (c *call) elicitURL(id, message string) (elicitResult, error) {
+	if !c.session.canElicitURL() {
+		return elicitResult{}, errNoURL
+	}
+	raw, err := c.ask("elicitation/create", urlRequest(id, message))
+	if err != nil {
+		return elicitResult{}, err
+	}
+	return readElicitResult(raw, nil)
+}
+
+// elicitationComplete is the notification that a visit is over.
+func elicitationComplete(id string) (method string, params object) {
+	return "notifications/elicitation/complete", object{"elicitationId": id}
+}
+
+// urlRequired is the error of a request that must wait until the user has
+// visited a URL.
+func urlRequired(id, message string) *rpcError {
+	return &rpcError{
+		Code:    codeURLElicitationRequired,
+		Message: "This request needs a visit to a URL first",
+		Data:    object{"elicitations": []any{urlRequest(id, message)}},
+	}
+}

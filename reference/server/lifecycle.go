@@ -1,0 +1,146 @@
+// Page basic/lifecycle: version and capability negotiation.
+
+package server
+
+import (
+	"encoding/json"
+	"slices"
+)
+
+// serverVersion is the version that the server gives as its own.
+const serverVersion = "1.0.0"
+
+type initializeParams struct {
+	ProtocolVersion string             `json:"protocolVersion"`
+	Capabilities    clientCapabilities `json:"capabilities"`
+	ClientInfo      implementation     `json:"clientInfo"`
+}
+
+type initializeResult struct {
+	ProtocolVersion string         `json:"protocolVersion"`
+	Capabilities    object         `json:"capabilities"`
+	ServerInfo      implementation `json:"serverInfo"`
+	Instructions    string         `json:"instructions"`
+}
+
+type implementation struct {
+	Name        string `json:"name"`
+	Title       string `json:"title,omitempty"`
+	Version     string `json:"version"`
+	Description string `json:"description,omitempty"` // from 2025-11-25
+	Icons       []icon `json:"icons,omitempty"`       // from 2025-11-25
+	WebsiteURL  string `json:"websiteUrl,omitempty"`  // from 2025-11-25
+}
+
+// An icon is a picture for user interfaces, from 2025-11-25.
+type icon struct {
+	Src      string   `json:"src"`
+	MIMEType string   `json:"mimeType,omitempty"`
+	Sizes    []string `json:"sizes,omitempty"`
+	Theme    string   `json:"theme,omitempty"`
+}
+
+// declared is a capability without further settings.
+type declared struct{}
+
+// clientCapabilities is what the client has declared. A nil pointer is a
+// capability that it does not have, and that must not be used.
+type clientCapabilities struct {
+	Roots    *declared `json:"roots,omitempty"`
+	Sampling *struct {
+		Tools *declared `json:"tools,omitempty"` // from 2025-11-25
+	} `json:"sampling,omitempty"`
+	Elicitation *struct {
+		Form *declared `json:"form,omitempty"` // from 2025-11-25
+		URL  *declared `json:"url,omitempty"`  // from 2025-11-25
+	} `json:"elicitation,omitempty"`
+	Tasks *struct { // from 2025-11-25
+		Cancel   *declared `json:"cancel,omitempty"`
+		Requests *struct {
+			Sampling *struct {
+				CreateMessage *declared `json:"createMessage,omitempty"`
+			} `json:"sampling,omitempty"`
+			Elicitation *struct {
+				Create *declared `json:"create,omitempty"`
+			} `json:"elicitation,omitempty"`
+		} `json:"requests,omitempty"`
+	} `json:"tasks,omitempty"`
+}
+
+// newest is the newest revision that the server speaks.
+func (s *Server) newest() string { return s.options.Revisions[len(s.options.Revisions)-1] }
+
+func (s *Server) supports(revision string) bool {
+	return slices.Contains(s.options.Revisions, revision)
+}
+
+// initialize negotiates the revision: the one that the client asks for, or
+// else the newest, which the client may then refuse by leaving.
+func (c *call) initialize(params initializeParams) (initializeResult, error) {
+	s := c.session
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.revision != "" {
+		return initializeResult{}, invalidRequest("the session is already initialized")
+	}
+	s.revision = s.server.newest()
+	if s.server.supports(params.ProtocolVersion) {
+		s.revision = params.ProtocolVersion
+	}
+	s.client = params.Capabilities
+	s.features = featuresOf(s.revision)
+	s.logf("client %q version %q asks for %q and gets %s",
+		params.ClientInfo.Name, params.ClientInfo.Version, params.ProtocolVersion, s.revision)
+	return initializeResult{
+		ProtocolVersion: s.revision,
+		Capabilities:    capabilitiesAt(s.revision),
+		ServerInfo:      serverInfoAt(s.revision),
+		Instructions:    "A reference server for learning and testing the protocol: it has something of everything, and does nothing of consequence.",
+	}, nil
+}
+
+// capabilitiesAt is what the server declares at a revision.
+func capabilitiesAt(revision string) object {
+	capabilities := object{
+		"tools":       object{"listChanged": true},
+		"resources":   object{"listChanged": true, "subscribe": true},
+		"prompts":     object{"listChanged": true},
+		"completions": object{},
+		"logging":     object{},
+	}
+	if revision >= Revision20251125 {
+		capabilities["tasks"] = object{
+			"list":     object{},
+			"cancel":   object{},
+			"requests": object{"tools": object{"call": object{}}},
+		}
+	}
+	return capabilities
+}
+
+func serverInfoAt(revision string) implementation {
+	info := implementation{
+		Name:    "mcpconform-reference-server",
+		Title:   "mcpconform reference server",
+		Version: serverVersion,
+	}
+	if revision >= Revision20251125 {
+		info.Description = "A minimal MCP server that has something of everything"
+		info.Icons = icons
+		info.WebsiteURL = "https://github.com/mcpconform/mcpconform"
+	}
+	return info
+}
+
+// initialized opens the operation phase: from now on the server may ask.
+func (s *session) initialized(json.RawMessage) {
+	s.mu.Lock()
+	first := s.revision != "" && !s.ready
+	if first {
+		s.ready = true
+	}
+	s.mu.Unlock()
+	if first {
+		s.keepPinging()
+	}
+}

@@ -1,0 +1,40 @@
+// Page server/utilities/logging: log messages for the client.
+
+package server
+
+import "slices"
+
+// logLevels are the severities of RFC 5424, least severe first.
+var logLevels = []string{"debug", "info", "notice", "warning", "error", "critical", "alert", "emergency"}
+
+// defaultLogLevel is in force until the client sets one: info.
+const defaultLogLevel = 1
+
+// loggerName is the one logger of this server.
+const loggerName = "reference"
+
+type setLevelParams struct {
+	Level string `json:"level"`
+}
+
+func (c *call) setLevel(params setLevelParams) (emptyResult, error) {
+	level := slices.Index(logLevels, params.Level)
+	if level < 0 {
+		return emptyResult{}, invalidParams("params.level must be one of %v, but is %q", logLevels, params.Level)
+	}
+	c.session.mu.Lock()
+	c.session.level = level
+	c.session.mu.Unlock()
+	return emptyResult{}, nil
+}
+
+// log sends a log message, unless the client wants only more severe ones.
+func (c *call) log(level string, data any) {
+	c.session.mu.Lock()
+	threshold := c.session.level
+	c.session.mu.Unlock()
+	if slices.Index(logLevels, level) < threshold {
+		return
+	}
+	c.notify("notifications/message", object{"level": level, "logger": loggerName, "data": data})
+}

@@ -1,0 +1,256 @@
+// Package server is a small, complete MCP server: every feature of the
+// revisions 2025-06-18 and 2025-11-25, over stdio and Streamable HTTP.
+//
+// It is written to be read. Each file keeps to one page of the specification
+// and names it in its first line:
+//
+//	basic              jsonrpc.go decode.go lifecycle.go session.go call.go
+//	basic/transports   stdio.go streamablehttp.go eventstream.go
+//	basic/utilities    ping.go cancellation.go progress.go tasks.go
+//	server             tools.go resources.go prompts.go
+//	server/utilities   completion.go logging.go pagination.go
+//	client             sampling.go elicitation.go roots.go
+//
+// The things that it serves are in fixture_tools.go, fixture_resources.go and
+// fixture_prompts.go. They bear the names of the official conformance suite's
+// fixtures wherever one corresponds.
+//
+// A message travels like this: a transport reads it and gives it to the
+// session; the session starts a call for a request; the call runs the handler
+// of the method, which may notify or ask the client; every message goes out
+// through an outlet, which is the pipe of stdio or one event stream of HTTP.
+package server
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"log"
+	"net"
+	"net/http"
+	"slices"
+	"strings"
+	"time"
+)
+
+// The revisions of the specification that this server speaks. They are dates,
+// so that comparing them as strings orders them.
+const (
+	Revision20250618 = "2025-06-18"
+	Revision20251125 = "2025-11-25"
+)
+
+// Revisions lists all revisions that this server speaks, oldest first.
+func Revisions() []string { return []string{Revision20250618, Revision20251125} }
+
+// Options adjust a Server. The zero value is a good server.
+type Options struct {
+	// Revisions limits what is spoken to some of Revisions(). Empty: all.
+	Revisions []string
+	// Path is the HTTP path of the MCP endpoint. Empty: "/mcp".
+	Path string
+	// Log receives one line per event worth knowing. Nil: nothing is logged.
+	Log io.Writer
+	// AllowedOrigins are accepted in the Origin header beside those of the
+	// local machine, such as "https://app.example.com".
+	AllowedOrigins []string
+	// AllowedHosts are accepted in the Host header beside the names of the
+	// local machine, when a request comes in over a loopback address.
+	AllowedHosts []string
+	// RequestTimeout is how long the client may take to answer a request.
+	// Zero: one minute, since a person may have to decide.
+	RequestTimeout time.Duration
+	// PingInterval is the time between pings that see whether the client is
+	// still there. Zero: 30 seconds. Negative: no pings.
+	PingInterval time.Duration
+	// SessionIdle is how long an HTTP session is kept while nobody uses it.
+	// Zero: 30 minutes.
+	SessionIdle time.Duration
+}
+
+// Server is the reference server. It is safe for concurrent use; every
+// session has its own state, so that no client can disturb another.
+type Server struct {
+	options       Options
+	log           *log.Logger
+	methods       map[string]method
+	notifications map[string]func(*session, json.RawMessage)
+	http          *streamableHTTP
+}
+
+// New makes a server. It fails when the options ask for the impossible.
+func New(options Options) (*Server, error) {
+	if len(options.Revisions) == 0 {
+		options.Revisions = Revisions()
+	}
+	for _, revision := range options.Revisions {
+		if !slices.Contains(Revisions(), revision) {
+			return nil, fmt.Errorf("the reference server does not speak revision %q, only %s",
+				revision, strings.Join(Revisions(), " and "))
+		}
+	}
+	options.Revisions = slices.Sorted(slices.Values(options.Revisions))
+	if options.Path == "" {
+		options.Path = "/mcp"
+	}
+	if !strings.HasPrefix(options.Path, "/") {
+		return nil, fmt.Errorf("the path of the MCP endpoint must begin with a slash: %q", options.Path)
+	}
+	if options.Log == nil {
+		options.Log = io.Discard
+	}
+	setDefault(&options.RequestTimeout, time.Minute)
+	setDefault(&options.PingInterval, 30*time.Second)
+	setDefault(&options.SessionIdle, 30*time.Minute)
+
+	s := &Server{
+		options:       options,
+		log:           log.New(options.Log, "", log.LstdFlags|log.Lmicroseconds),
+		methods:       methods(),
+		notifications: notifications(),
+	}
+	s.http = newStreamableHTTP(s)
+	return s, nil
+}
+
+func setDefault(d *time.Duration, value time.Duration) {
+	if *d == 0 {
+		*d = value
+	}
+}
+
+// methods says who handles which request. The text beside each is the page of
+// the specification.
+func methods() map[string]method {
+	return map[string]method{
+		"initialize":               handles((*call).initialize),    // basic/lifecycle
+		"ping":                     handles((*call).ping),          // basic/utilities/ping
+		"tools/list":               handles((*call).listTools),     // server/tools
+		"tools/call":               handles((*call).callTool),      // server/tools
+		"resources/list":           handles((*call).listResources), // server/resources
+		"resources/templates/list": handles((*call).listTemplates), // server/resources
+		"resources/read":           handles((*call).readResource),  // server/resources
+		"resources/subscribe":      handles((*call).subscribe),     // server/resources
+		"resources/unsubscribe":    handles((*call).unsubscribe),   // server/resources
+		"prompts/list":             handles((*call).listPrompts),   // server/prompts
+		"prompts/get":              handles((*call).getPrompt),     // server/prompts
+		"completion/complete":      handles((*call).complete),      // server/utilities/completion
+		"logging/setLevel":         handles((*call).setLevel),      // server/utilities/logging
+
+		"tasks/get":    handles((*call).getTask).since(Revision20251125),    // basic/utilities/tasks
+		"tasks/list":   handles((*call).listTasks).since(Revision20251125),  // basic/utilities/tasks
+		"tasks/result": handles((*call).taskResult).since(Revision20251125), // basic/utilities/tasks
+		"tasks/cancel": handles((*call).cancelTask).since(Revision20251125), // basic/utilities/tasks
+	}
+}
+
+// notifications says who takes which notification. All others are ignored, as
+// a receiver of notifications should.
+func notifications() map[string]func(*session, json.RawMessage) {
+	return map[string]func(*session, json.RawMessage){
+		"notifications/initialized": (*session).initialized, // basic/lifecycle
+		"notifications/cancelled":   (*session).cancelled,   // basic/utilities/cancellation
+	}
+}
+
+// A method handles one kind of request.
+type method struct {
+	handle func(c *call, params json.RawMessage) (result any, err error)
+	from   string // the first revision that has it; "" for all
+}
+
+// handles makes a method of a typed function: params are decoded and checked
+// before it runs, and what does not fit is answered with Invalid params.
+func handles[P, R any](f func(*call, P) (R, error)) method {
+	return method{handle: func(c *call, raw json.RawMessage) (any, error) {
+		var params P
+		if err := decode(raw, &params, "params"); err != nil {
+			return nil, invalidParams("%v", err)
+		}
+		return f(c, params)
+	}}
+}
+
+func (m method) since(revision string) method { //nolint:unparam // each revision may bring methods
+	m.from = revision
+	return m
+}
+
+// Handler returns the HTTP side of the server: the MCP endpoint at
+// Options.Path, and Not Found everywhere else. Its sessions live until they
+// expire, the client ends them, or Close is called.
+func (s *Server) Handler() http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.URL.Path != s.options.Path {
+			http.NotFound(w, r)
+			return
+		}
+		s.http.ServeHTTP(w, r)
+	})
+}
+
+// Close ends every HTTP session and with it all that runs in them.
+func (s *Server) Close() { s.http.close() }
+
+// Bounds of the HTTP server that Serve runs.
+const (
+	headerTimeout  = 10 * time.Second // ample for some headers, too little to hold many connections
+	maxHeaderBytes = 64 << 10         // far above any honest request
+	idleConnection = 2 * time.Minute  // outlives the pauses of a working client
+	shutdownGrace  = time.Second      // for answers that are being written when the server ends
+)
+
+// ListenAndServe serves HTTP at addr until ctx ends, and then ends all
+// sessions. An addr without host, like ":8080", means the loopback address:
+// other machines are let in only when asked for by name, as in "0.0.0.0:8080".
+// The URL is logged.
+func (s *Server) ListenAndServe(ctx context.Context, addr string) error {
+	host, port, err := net.SplitHostPort(addr)
+	if err != nil {
+		return fmt.Errorf("the address to listen at must be HOST:PORT or :PORT: %w", err)
+	}
+	if host == "" {
+		host = "127.0.0.1"
+	}
+	var config net.ListenConfig
+	listener, err := config.Listen(ctx, "tcp", net.JoinHostPort(host, port))
+	if err != nil {
+		return fmt.Errorf("cannot listen at %s: %w", addr, err)
+	}
+	return s.Serve(ctx, listener)
+}
+
+// Serve serves HTTP on listener, which it closes, until ctx ends.
+func (s *Server) Serve(ctx context.Context, listener net.Listener) error {
+	server := &http.Server{
+		Handler:           s.Handler(),
+		ReadHeaderTimeout: headerTimeout,
+		MaxHeaderBytes:    maxHeaderBytes,
+		IdleTimeout:       idleConnection,
+		ErrorLog:          s.log,
+	}
+	s.log.Printf("listening at http://%s%s", listener.Addr(), s.options.Path)
+
+	served := make(chan error, 1)
+	go func() { served <- server.Serve(listener) }()
+	select {
+	case err := <-served:
+		s.Close()
+		return fmt.Errorf("cannot go on serving at %s: %w", listener.Addr(), err)
+	case <-ctx.Done():
+	}
+
+	s.Close() // ends the event streams, which Shutdown would wait for
+	grace, cancel := context.WithTimeout(context.WithoutCancel(ctx), shutdownGrace)
+	defer cancel()
+	err := server.Shutdown(grace)
+	if errors.Is(err, context.DeadlineExceeded) {
+		err = server.Close()
+	}
+	if failed := <-served; err == nil && !errors.Is(failed, http.ErrServerClosed) {
+		err = failed
+	}
+	return err
+}

@@ -1,0 +1,239 @@
+// Page basic: one client, from its first message to its last.
+
+package server
+
+import (
+	"context"
+	"crypto/rand"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strconv"
+	"sync"
+	"time"
+)
+
+// maxCalls bounds the requests of one client that run at the same time.
+const maxCalls = 128
+
+var errSessionEnded = errors.New("the session has ended")
+
+// An outlet carries messages to the client: the one pipe of stdio, or one of
+// the event streams of HTTP.
+type outlet interface {
+	// send takes a message. It reports false when it can carry no more.
+	send(message []byte) bool
+	// close says that nothing more will come this way.
+	close()
+}
+
+// A session is all that the server knows about one client.
+type session struct {
+	server    *Server
+	name      string          // for the log; says nothing of the session id, which is a secret
+	ctx       context.Context // ends with the session
+	cancel    context.CancelCauseFunc
+	unrelated outlet         // carries what belongs to no request of the client
+	listening func() bool    // tells whether the client hears what is unrelated
+	running   sync.WaitGroup // whatever was started for this session
+
+	mu            sync.Mutex
+	revision      string // negotiated; "" before initialize
+	ready         bool   // the client has sent initialized
+	client        clientCapabilities
+	level         int              // index in logLevels: what is below is not sent
+	calls         map[string]*call // requests of the client in flight, by the key of their id
+	questions     map[int64]chan message
+	asked         int64 // id of the last request that the server has sent
+	features      features
+	subscriptions map[string]bool // by URI
+	tasks         list[*task]
+	urlVisited    bool // the client has been told of the URL that test_elicitation_url_required wants visited
+}
+
+func (s *Server) newSession(unrelated outlet, listening func() bool) *session {
+	ctx, cancel := context.WithCancelCause(context.Background())
+	return &session{
+		server:        s,
+		name:          rand.Text()[:6],
+		ctx:           ctx,
+		cancel:        cancel,
+		unrelated:     unrelated,
+		listening:     listening,
+		level:         defaultLogLevel,
+		calls:         map[string]*call{},
+		questions:     map[int64]chan message{},
+		subscriptions: map[string]bool{},
+	}
+}
+
+// stop ends the session: everything that waits in it stops waiting. What it
+// has started may take a moment to return; session.running tells when.
+func (s *session) stop() {
+	s.mu.Lock() // spawn must not slip in between
+	defer s.mu.Unlock()
+	s.cancel(errSessionEnded)
+	for _, e := range s.tasks.entries {
+		e.item.expiry.Stop()
+	}
+}
+
+// spawn runs f on a goroutine of the session, unless the session has ended.
+func (s *session) spawn(f func()) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.ctx.Err() != nil {
+		return false
+	}
+	s.running.Go(f)
+	return true
+}
+
+func (s *session) logf(format string, args ...any) {
+	s.server.log.Printf("session "+s.name+": "+format, args...)
+}
+
+// speaks returns the negotiated revision; before that, the newest one.
+func (s *session) speaks() string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.revision == "" {
+		return s.server.newest()
+	}
+	return s.revision
+}
+
+func (s *session) atLeast(revision string) bool { //nolint:unparam // each revision may bring differences
+	return s.speaks() >= revision
+}
+
+// notify sends a notification that belongs to no request. Until the client has
+// sent initialized it is dropped: the client is not ready for it.
+func (s *session) notify(method string, params object) {
+	s.mu.Lock()
+	ready := s.ready
+	s.mu.Unlock()
+	if ready {
+		s.unrelated.send(encodeNotification(method, params))
+	}
+}
+
+// begin starts the call for a request of the client. Messages that belong to
+// it go through out, which ends with it. It returns as soon as the call is
+// settled: finished, or known to take its time. Until then nothing else is
+// read from a pipe, so that quick requests are answered in order.
+func (s *session) begin(m message, out outlet) *call {
+	c := newCall(s, m.id, out)
+	handler, err := s.admit(m, c)
+	if err != nil {
+		c.finish(nil, err)
+		return c
+	}
+	started := s.spawn(func() { c.finish(handler.handle(c, m.params)) })
+	if !started {
+		c.finish(nil, errSessionEnded)
+	}
+	<-c.settled
+	return c
+}
+
+// admit decides whether a request may be handled now, and by whom.
+func (s *session) admit(m message, c *call) (method, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.revision == "" && m.method != "initialize" && m.method != "ping" {
+		return method{}, invalidRequest("send initialize before %s", m.method)
+	}
+	handler, known := s.server.methods[m.method]
+	if !known || s.revision != "" && handler.from > s.revision {
+		return method{}, methodNotFound("%s", m.method)
+	}
+	if err := c.readMeta(m.params); err != nil {
+		return method{}, err
+	}
+	if m.method == "initialize" {
+		return handler, nil // not among the calls, since it must not be cancelled
+	}
+	if _, used := s.calls[m.id.key()]; used {
+		return method{}, invalidRequest("a request with the id %s is already in flight", m.id)
+	}
+	if len(s.calls) >= maxCalls {
+		return method{}, internalError("more than %d requests are in flight", maxCalls)
+	}
+	s.calls[m.id.key()] = c
+	return handler, nil
+}
+
+// forget takes a call off the list of those in flight.
+func (s *session) forget(c *call) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.calls[c.id.key()] == c {
+		delete(s.calls, c.id.key())
+	}
+}
+
+// notified takes a notification of the client. It never answers.
+func (s *session) notified(m message) {
+	if take, known := s.server.notifications[m.method]; known {
+		take(s, m.params)
+	}
+}
+
+// answered takes a response of the client. One that nobody waits for, perhaps
+// because it comes too late, is ignored.
+func (s *session) answered(m message) {
+	id, err := strconv.ParseInt(string(m.id), 10, 64)
+	if err != nil {
+		return
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if question, waiting := s.questions[id]; waiting {
+		delete(s.questions, id)
+		question <- m // has room for the one answer
+	}
+}
+
+// A sender is told a message and reports whether it was taken.
+type sender func(message []byte) bool
+
+var errNotSent = errors.New("the way to the client is closed")
+
+// ask sends a request to the client and waits for the answer. When ctx ends or
+// the client takes too long, it tells the client that the request is cancelled.
+func (s *session) ask(ctx context.Context, send sender, method string, params object) (json.RawMessage, error) {
+	s.mu.Lock()
+	if !s.ready && method != "ping" {
+		s.mu.Unlock()
+		return nil, errors.New("the client has not sent notifications/initialized yet")
+	}
+	s.asked++
+	id, answer := s.asked, make(chan message, 1)
+	s.questions[id] = answer
+	s.mu.Unlock()
+	defer func() {
+		s.mu.Lock()
+		delete(s.questions, id)
+		s.mu.Unlock()
+	}()
+
+	if !send(encodeRequest(id, method, params)) {
+		return nil, errNotSent
+	}
+	timeout := time.NewTimer(s.server.options.RequestTimeout)
+	defer timeout.Stop()
+	select {
+	case m := <-answer:
+		if m.err != nil {
+			return nil, fmt.Errorf("the client answers %s with the error %d: %s", method, m.err.Code, m.err.Message)
+		}
+		return m.result, nil
+	case <-ctx.Done():
+		send(encodeCancelled(id, "the request that needed it was cancelled", params))
+		return nil, context.Cause(ctx)
+	case <-timeout.C:
+		send(encodeCancelled(id, "no answer in time", params))
+		return nil, fmt.Errorf("the client did not answer %s within %s", method, s.server.options.RequestTimeout)
+	}
+}

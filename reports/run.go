@@ -1,0 +1,325 @@
+// Package reports holds a run as data, and its faces: the JSON document, JUnit
+// XML and text for a terminal.
+//
+// A producer fills a [Run], calls [Run.Sort], and hands it to a face. No face
+// changes a Run, and nothing that a target sent reaches a face unescaped.
+package reports
+
+import (
+	"cmp"
+	"encoding/json"
+	"math"
+	"slices"
+	"time"
+)
+
+// Format is the version of the JSON document that this package writes and reads.
+const Format = 1
+
+// Verdict is what a check or rule found about the target.
+type Verdict string
+
+// The five verdicts.
+const (
+	Passed       Verdict = "passed"       // the target does what is required
+	Failed       Verdict = "failed"       // a MUST is broken
+	Warned       Verdict = "warned"       // a SHOULD is broken
+	Skipped      Verdict = "skipped"      // does not apply: not declared, or not in this revision or transport
+	Inconclusive Verdict = "inconclusive" // applies, but the target gave no way to see it
+)
+
+// Verdicts lists every verdict, in the order in which they are counted out.
+func Verdicts() []Verdict {
+	return []Verdict{Passed, Failed, Warned, Skipped, Inconclusive}
+}
+
+// Fails tells whether the verdict makes a run fail. Strict turns warned and
+// inconclusive into failures.
+func (v Verdict) Fails(strict bool) bool {
+	return v == Failed || strict && (v == Warned || v == Inconclusive)
+}
+
+// Seconds is a length of time in seconds, to the microsecond.
+type Seconds float64
+
+// SecondsOf converts d, rounded to the microsecond. A negative d is zero: a
+// clock that went backwards is not worth a broken report.
+func SecondsOf(d time.Duration) Seconds {
+	if d < 0 {
+		return 0
+	}
+	return Seconds(float64(d.Round(time.Microsecond)/time.Microsecond) / 1e6)
+}
+
+// Duration converts s back.
+func (s Seconds) Duration() time.Duration {
+	return time.Duration(math.Round(float64(s)*1e6)) * time.Microsecond
+}
+
+// Roles that a target plays.
+const (
+	RoleServer = "server"
+	RoleClient = "client"
+)
+
+// Run is everything that one run of the harness found out: one versioned JSON
+// document, described by [Schema]. All texts are redacted by their producer
+// (see [Redactor]).
+type Run struct {
+	Format      int       `json:"format"` // always Format
+	Tool        Tool      `json:"tool"`
+	Started     time.Time `json:"started"`
+	Duration    Seconds   `json:"duration"`
+	Command     []string  `json:"command,omitempty"` // the command line that made the run
+	Target      Target    `json:"target"`
+	Strict      bool      `json:"strict"`                // warned and inconclusive count as failures
+	Legs        []Leg     `json:"legs"`                  // one per revision and transport, in the order they were run
+	Interrupted string    `json:"interrupted,omitempty"` // why the run ended early: "interrupt", "deadline of 5m reached"
+	Errors      []string  `json:"errors,omitempty"`      // failures of the harness itself
+}
+
+// Tool is the harness that made the run.
+type Tool struct {
+	Name    string `json:"name"`
+	Version string `json:"version"`
+	Go      string `json:"go,omitempty"` // the version of Go that built it
+}
+
+// Target is the implementation under test, and how it was reached: by URL or by
+// command.
+type Target struct {
+	Role    string   `json:"role"` // RoleServer or RoleClient
+	URL     string   `json:"url,omitempty"`
+	Command []string `json:"command,omitempty"`
+	Identity
+}
+
+// Identity is what an implementation says of itself (serverInfo or clientInfo).
+type Identity struct {
+	Name    string `json:"name,omitempty"`
+	Title   string `json:"title,omitempty"`
+	Version string `json:"version,omitempty"`
+}
+
+// Leg is the part of a run at one revision over one transport.
+type Leg struct {
+	Role         string          `json:"role"`      // of the target: RoleServer or RoleClient
+	Revision     string          `json:"revision"`  // "2025-11-25"
+	Transport    string          `json:"transport"` // "stdio", "http" or "sse"
+	Spoken       bool            `json:"spoken"`    // false: the target does not speak this revision, Note says how it showed, and there are no results
+	Note         string          `json:"note,omitempty"`
+	AlsoSpeaks   []string        `json:"alsoSpeaks,omitempty"` // other revisions that the target speaks on this transport
+	Target       Identity        `json:"target"`               // what the target said of itself on this leg
+	Capabilities json.RawMessage `json:"capabilities,omitempty"`
+	Duration     Seconds         `json:"duration"`
+	Pages        []string        `json:"pages,omitempty"` // the table of contents of the specification at this revision: the order of Results
+	Results      []Result        `json:"results"`
+}
+
+// Kinds of results.
+const (
+	KindCheck = "check" // a provocation of its own
+	KindRule  = "rule"  // judged over the transcripts of all checks
+)
+
+// Result is what one check or rule found on one leg.
+type Result struct {
+	ID           string        `json:"id"`              // stable id, for --filter and sorting: that of the first requirement
+	Kind         string        `json:"kind"`            // KindCheck or KindRule
+	Page         string        `json:"page"`            // "basic/lifecycle"
+	Group        []string      `json:"group,omitempty"` // headings that the check stands under, outermost first
+	Text         string        `json:"text"`            // the behaviour, present tense: "answers ping with an empty result"
+	Requirements []Requirement `json:"requirements"`
+	Verdict      Verdict       `json:"verdict"`
+	Reason       string        `json:"reason,omitempty"`     // one line: why it is skipped or inconclusive
+	Hint         string        `json:"hint,omitempty"`       // one line: what would make it conclusive
+	Failures     []Failure     `json:"failures,omitempty"`   // every mismatch of a failed or warned result
+	Occurrences  int           `json:"occurrences,omitzero"` // how often the same was seen; 0 and 1 mean once
+	Connections  int           `json:"connections,omitzero"` // in how many connections
+	Exchange     []Step        `json:"exchange,omitempty"`   // what went over the wire, in order
+	Again        string        `json:"again,omitempty"`      // the command that repeats this result
+	Output       string        `json:"output,omitempty"`     // the end of the target's stderr, where it may explain
+	Duration     Seconds       `json:"duration"`
+}
+
+// Levels of a requirement, as the specification writes them.
+const (
+	Must      = "MUST"
+	MustNot   = "MUST NOT"
+	Should    = "SHOULD"
+	ShouldNot = "SHOULD NOT"
+	May       = "MAY"
+)
+
+// Requirement is one obligation of the specification that a result verifies.
+type Requirement struct {
+	ID    string `json:"id"`
+	Level string `json:"level"`
+	Says  string `json:"says"`           // in plain words
+	At    string `json:"at,omitempty"`   // "basic/transports#protocol-version-header"
+	Link  string `json:"link,omitempty"` // the URL of the same place
+}
+
+// Failure is one mismatch between what the specification asks and what the
+// target did.
+type Failure struct {
+	Wanted string `json:"wanted,omitempty"`
+	Found  string `json:"found,omitempty"`
+	Where  string `json:"where,omitempty"` // a JSON pointer, "HTTP status", "header Mcp-Session-Id", ...
+	Hint   string `json:"hint,omitempty"`  // what to do about it
+}
+
+// Ends of a connection, in Step.From and Step.To.
+const (
+	Client  = "client"
+	Server  = "server"
+	Harness = "harness" // the harness itself remarks something: a step of kind StepNote
+)
+
+// Kinds of steps. Producers may use others: a face shows a kind that it does not
+// know by its name.
+const (
+	StepMessage  = "message"  // a JSON-RPC message
+	StepRequest  = "request"  // the head of an HTTP request
+	StepResponse = "response" // the head of an HTTP response
+	StepEvent    = "event"    // an event or comment of an event stream that is not a message
+	StepBytes    = "bytes"    // bytes that are none of these
+	StepStderr   = "stderr"   // what the target wrote to stderr
+	StepOpen     = "open"     // a connection or process began
+	StepClose    = "close"    // a connection or stream ended
+	StepExit     = "exit"     // the target's process ended
+	StepNote     = "note"     // a remark of the harness
+)
+
+// Step is one message or event of an exchange. Its text is redacted and
+// shortened by the producer.
+type Step struct {
+	At         Seconds `json:"at"`           // since the start of the connection
+	From       string  `json:"from"`         // Client, Server or Harness
+	To         string  `json:"to,omitempty"` // Client or Server; empty if it concerns one end alone
+	Kind       string  `json:"kind"`
+	Text       string  `json:"text,omitempty"`
+	Deliberate bool    `json:"deliberate,omitzero"` // illegal on purpose: the harness's doing
+	Marked     bool    `json:"marked,omitzero"`     // the one that was judged
+}
+
+// Counts is the number of results by verdict.
+type Counts struct {
+	Passed, Failed, Warned, Skipped, Inconclusive int
+}
+
+// Add counts one result more.
+func (c *Counts) Add(v Verdict) {
+	switch v {
+	case Passed:
+		c.Passed++
+	case Failed:
+		c.Failed++
+	case Warned:
+		c.Warned++
+	case Skipped:
+		c.Skipped++
+	case Inconclusive:
+		c.Inconclusive++
+	}
+}
+
+// Plus returns the sum of both.
+func (c Counts) Plus(d Counts) Counts {
+	return Counts{
+		Passed:       c.Passed + d.Passed,
+		Failed:       c.Failed + d.Failed,
+		Warned:       c.Warned + d.Warned,
+		Skipped:      c.Skipped + d.Skipped,
+		Inconclusive: c.Inconclusive + d.Inconclusive,
+	}
+}
+
+// Of returns the number of results with the verdict.
+func (c Counts) Of(v Verdict) int {
+	switch v {
+	case Passed:
+		return c.Passed
+	case Failed:
+		return c.Failed
+	case Warned:
+		return c.Warned
+	case Skipped:
+		return c.Skipped
+	case Inconclusive:
+		return c.Inconclusive
+	}
+	return 0
+}
+
+// Total returns the number of all results.
+func (c Counts) Total() int {
+	return c.Passed + c.Failed + c.Warned + c.Skipped + c.Inconclusive
+}
+
+// Fails returns the number of results that make a run fail.
+func (c Counts) Fails(strict bool) int {
+	n := 0
+	for _, v := range Verdicts() {
+		if v.Fails(strict) {
+			n += c.Of(v)
+		}
+	}
+	return n
+}
+
+// CountsOf counts results by verdict.
+func CountsOf(results []Result) Counts {
+	var c Counts
+	for i := range results {
+		c.Add(results[i].Verdict)
+	}
+	return c
+}
+
+// Counts counts the results of the leg by verdict.
+func (l *Leg) Counts() Counts { return CountsOf(l.Results) }
+
+// Counts counts the results of all legs by verdict.
+func (r *Run) Counts() Counts {
+	var c Counts
+	for i := range r.Legs {
+		c = c.Plus(r.Legs[i].Counts())
+	}
+	return c
+}
+
+// Conforms tells whether the target kept the specification: nothing failed, the
+// run reached its end without errors of its own, and there was something to look
+// at. Strict counts warned and inconclusive as failures.
+func (r *Run) Conforms(strict bool) bool {
+	counts := r.Counts()
+	return counts.Total() > 0 && counts.Fails(strict) == 0 && r.Interrupted == "" && len(r.Errors) == 0
+}
+
+// Sort orders the results of every leg: by page as the leg's Pages has them
+// (pages that it lacks come last, by name), then by id, then by text. The order
+// of the legs is the caller's.
+func (r *Run) Sort() {
+	for i := range r.Legs {
+		leg := &r.Legs[i]
+		place := make(map[string]int, len(leg.Pages))
+		for at, page := range leg.Pages {
+			place[page] = at
+		}
+		order := func(page string) int {
+			if at, known := place[page]; known {
+				return at
+			}
+			return len(leg.Pages)
+		}
+		slices.SortStableFunc(leg.Results, func(a, b Result) int {
+			return cmp.Or(
+				cmp.Compare(order(a.Page), order(b.Page)),
+				cmp.Compare(a.Page, b.Page),
+				cmp.Compare(a.ID, b.ID),
+				cmp.Compare(a.Text, b.Text),
+			)
+		})
+	}
+}

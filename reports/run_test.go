@@ -1,0 +1,111 @@
+package reports
+
+import (
+	"strings"
+	"testing"
+	"time"
+)
+
+func TestSort(t *testing.T) {
+	t.Parallel()
+	leg := Leg{Pages: []string{"basic/lifecycle", "basic"}, Results: []Result{
+		{Page: "zoo", ID: "a"}, {Page: "basic", ID: "b", Text: "2"}, {Page: "basic", ID: "b", Text: "1"},
+		{Page: "apes", ID: "z"}, {Page: "basic", ID: "a"}, {Page: "basic/lifecycle", ID: "z"},
+	}}
+	run := Run{Legs: []Leg{leg}}
+	run.Sort()
+	var order []string
+	for _, r := range run.Legs[0].Results {
+		order = append(order, r.Page+" "+r.ID+r.Text)
+	}
+	got := strings.Join(order, ", ")
+	if want := "basic/lifecycle z, basic a, basic b1, basic b2, apes z, zoo a"; got != want {
+		t.Errorf("%s, wanted %s", got, want)
+	}
+}
+
+// verdicts makes a run of one leg with these verdicts.
+func verdicts(list ...Verdict) *Run {
+	leg := Leg{Revision: "2025-11-25", Transport: "http", Spoken: true}
+	for _, v := range list {
+		leg.Results = append(leg.Results, Result{Verdict: v})
+	}
+	return &Run{Legs: []Leg{leg}}
+}
+
+func TestConformsAndConclusion(t *testing.T) {
+	t.Parallel()
+	interrupted := verdicts(Passed)
+	interrupted.Interrupted = "interrupt"
+	erred := verdicts(Passed, Failed)
+	erred.Errors = []string{"worker died"}
+	unspoken := &Run{Legs: []Leg{{Revision: "2025-06-18"}, {Revision: "2025-11-25"}}}
+	mixed := verdicts(Passed)
+	mixed.Legs = append(mixed.Legs, verdicts(Failed).Legs...)
+	mixed.Legs[1].Revision = "2025-06-18"
+	twice := verdicts(Passed)
+	twice.Legs = append(twice.Legs, verdicts(Failed).Legs...)
+	for name, c := range map[string]struct {
+		run              *Run
+		conforms, strict bool
+		says, saysStrict string
+	}{
+		"passed":       {verdicts(Passed, Skipped), true, true, "Conforms to 2025-11-25", "Conforms to 2025-11-25 (strict)"},
+		"failed":       {verdicts(Passed, Failed), false, false, "Does not conform to 2025-11-25", "Does not conform to 2025-11-25 (strict)"},
+		"warned":       {verdicts(Passed, Warned), true, false, "Conforms to 2025-11-25", "Does not conform to 2025-11-25 (strict)"},
+		"inconclusive": {verdicts(Passed, Inconclusive), true, false, "Conforms to 2025-11-25", "Does not conform to 2025-11-25 (strict)"},
+		"only skipped": {verdicts(Skipped), true, true, "Nothing could be judged at 2025-11-25", "Nothing could be judged at 2025-11-25 (strict)"},
+		"no results":   {verdicts(), false, false, "Nothing could be judged at 2025-11-25", "Nothing could be judged at 2025-11-25 (strict)"},
+		"no legs":      {&Run{}, false, false, "Nothing was checked", "Nothing was checked (strict)"},
+		"unspoken":     {unspoken, false, false, "Nothing was checked, the target does not speak 2025-06-18 and 2025-11-25", "Nothing was checked, the target does not speak 2025-06-18 and 2025-11-25 (strict)"},
+		"interrupted":  {interrupted, false, false, "Not judged to the end (interrupt)", "Not judged to the end (strict, interrupt)"},
+		"erred":        {erred, false, false, "Does not conform to 2025-11-25 (1 error of the harness)", "Does not conform to 2025-11-25 (strict, 1 error of the harness)"},
+		"mixed":        {mixed, false, false, "Conforms to 2025-11-25, but not to 2025-06-18", "Conforms to 2025-11-25, but not to 2025-06-18 (strict)"},
+		"one leg bad":  {twice, false, false, "Does not conform to 2025-11-25", "Does not conform to 2025-11-25 (strict)"},
+	} {
+		if got := c.run.Conforms(false); got != c.conforms {
+			t.Errorf("%s: conforms %v", name, got)
+		}
+		if got := c.run.Conforms(true); got != c.strict {
+			t.Errorf("%s: conforms strictly %v", name, got)
+		}
+		if got := c.run.Conclusion(); got != c.says {
+			t.Errorf("%s: %s, wanted %s", name, got, c.says)
+		}
+		c.run.Strict = true
+		if got := c.run.Conclusion(); got != c.saysStrict {
+			t.Errorf("%s: %s, wanted %s", name, got, c.saysStrict)
+		}
+	}
+}
+
+func TestCounts(t *testing.T) {
+	t.Parallel()
+	c := verdicts(Passed, Passed, Failed, Warned, Skipped, Inconclusive, Inconclusive).Counts()
+	if want := (Counts{Passed: 2, Failed: 1, Warned: 1, Skipped: 1, Inconclusive: 2}); c != want {
+		t.Errorf("%+v, wanted %+v", c, want)
+	}
+	if c.Total() != 7 || c.Fails(false) != 1 || c.Fails(true) != 4 {
+		t.Errorf("total %d, fails %d, strictly %d", c.Total(), c.Fails(false), c.Fails(true))
+	}
+}
+
+func TestSeconds(t *testing.T) {
+	t.Parallel()
+	for d, want := range map[time.Duration]Seconds{
+		0: 0, -time.Second: 0, 1499 * time.Nanosecond: 0.000001, 1234567 * time.Microsecond: 1.234567, time.Hour: 3600,
+	} {
+		got := SecondsOf(d)
+		if got != want {
+			t.Errorf("%v: %v, wanted %v", d, got, want)
+		}
+		if back := got.Duration(); d > 0 && back != d.Round(time.Microsecond) {
+			t.Errorf("%v: back %v", d, back)
+		}
+	}
+	for s, want := range map[Seconds]string{0.04: "0.0 s", 0.84: "0.8 s", 12.4: "12 s", 125.2: "2 min 5 s"} {
+		if got := duration(s); got != want {
+			t.Errorf("%v: %s, wanted %s", float64(s), got, want)
+		}
+	}
+}

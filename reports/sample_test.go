@@ -1,0 +1,167 @@
+package reports
+
+import (
+	"encoding/json"
+	"strings"
+	"time"
+)
+
+const specification = "https://modelcontextprotocol.io/specification/"
+
+// requirement makes one for the sample run.
+func requirement(revision, id, level, at, says string) Requirement {
+	return Requirement{ID: id, Level: level, Says: says, At: at, Link: specification + revision + "/" + at}
+}
+
+// passed makes an unremarkable result.
+func passed(revision, id, page, text string, group ...string) Result {
+	return Result{
+		ID: id, Kind: KindCheck, Page: page, Group: group, Text: text, Verdict: Passed, Duration: 0.0042,
+		Requirements: []Requirement{requirement(revision, id, Must, page, "It is so.")},
+	}
+}
+
+// sampleRun has each verdict, and every kind of text that a target could send to
+// break a report.
+func sampleRun() *Run {
+	const revision = "2025-11-25"
+	refused := Result{
+		ID: "transports.http.version-refused", Kind: KindCheck, Page: "basic/transports", Group: []string{"Protocol version header"},
+		Text:         "refuses a protocol version that was never negotiated",
+		Requirements: []Requirement{requirement(revision, "transports.http.version-refused", Must, "basic/transports#protocol-version-header", "An invalid or unsupported MCP-Protocol-Version header is answered with 400.")},
+		Verdict:      Failed,
+		Failures:     []Failure{{Wanted: "HTTP 400", Found: `HTTP 200, {"jsonrpc":"2.0","id":2,"result":{}}`, Where: "HTTP status", Hint: "compare the header with the revision that the session negotiated"}},
+		Exchange: []Step{
+			{At: 0, From: Client, To: Server, Kind: StepRequest, Text: "POST /mcp"},
+			{At: 0.0001, From: Client, To: Server, Kind: StepMessage, Text: `{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"mcpconform","version":"0.1.0"}}}`},
+			{At: 0.0013, From: Server, To: Client, Kind: StepResponse, Text: "HTTP 200, Content-Type: application/json"},
+			{At: 0.0014, From: Server, To: Client, Kind: StepMessage, Text: `{"jsonrpc":"2.0","id":1,"result":{"protocolVersion":"2025-11-25"}}`},
+			{At: 0.0020, From: Client, To: Server, Kind: StepRequest, Text: "POST /mcp, MCP-Protocol-Version: 1900-01-01", Deliberate: true},
+			{At: 0.0021, From: Client, To: Server, Kind: StepMessage, Text: `{"jsonrpc":"2.0","id":2,"method":"ping"}`},
+			{At: 0.0031, From: Server, To: Client, Kind: StepResponse, Text: "HTTP 200, Content-Type: application/json", Marked: true},
+			{At: 0.0032, From: Server, To: Client, Kind: StepMessage, Text: `{"jsonrpc":"2.0","id":2,"result":{}}`},
+			{At: 0.0040, From: Server, Kind: StepStderr, Text: "\x1b[31mping\x1b[0m handled"},
+			{At: 0.0050, From: Harness, Kind: StepNote, Text: "the connection is closed here"},
+		},
+		Again:    "mcpconform server --revision 2025-11-25 --filter transports.http.version-refused -v --url http://127.0.0.1:3001/mcp",
+		Output:   "listening on 3001\n\x1b]0;owned\x07ping handled\n",
+		Duration: 0.0051,
+	}
+	hostile := Result{
+		ID: "base.ids.answered", Kind: KindRule, Page: "basic", Text: "answers each request once, with the id it came with",
+		Requirements: []Requirement{
+			requirement(revision, "base.ids.answered", Must, "basic#responses", "A response carries the id of the request that it answers."),
+			requirement(revision, "base.results.either", MustNot, "basic#responses", "A response has a result or an error, never both."),
+		},
+		Verdict: Failed,
+		Failures: []Failure{
+			{Wanted: "the id \"\u65e5\u672c\u8a9e-\U0001f469\u200d\U0001f680\"", Found: "the id \"\x1b[2J\x00\xff\u202egnp.exe\ufffe\"\r\n]]>&<failure/>", Where: "/id"},
+			{Wanted: "one answer", Found: "ids " + strings.Repeat(`{"jsonrpc":"2.0","id":7,"result":{"content":[]}},`, 300), Where: "message 7"},
+		},
+		Occurrences: 12, Connections: 5,
+		Exchange: longExchange(),
+		Again:    "mcpconform server --filter base.ids.answered -v --url http://127.0.0.1:3001/mcp",
+		Duration: 0.0001,
+	}
+	warned := Result{
+		ID: "tools.annotations.titled", Kind: KindCheck, Page: "server/tools", Text: "gives every tool a title that people can read",
+		Requirements: []Requirement{requirement(revision, "tools.annotations.titled", Should, "server/tools#tool", "A tool has a title for display.")},
+		Verdict:      Warned,
+		Failures:     []Failure{{Wanted: "a title", Found: "none", Where: "/result/tools/3"}},
+		Exchange:     []Step{{At: 0.1, From: Server, To: Client, Kind: StepMessage, Text: `{"jsonrpc":"2.0","id":2,"result":{"tools":[]}}`, Marked: true}},
+		Again:        "mcpconform server --filter tools.annotations.titled -v --url http://127.0.0.1:3001/mcp",
+		Duration:     0.0123,
+	}
+	unseen := func(id, text string) Result {
+		r := passed(revision, id, "client/sampling", text)
+		r.Verdict = Inconclusive
+		r.Reason = "no tool of the target asks for sampling"
+		r.Hint = "name a tool that does under provoke.sampling in mcpconform.yaml"
+		return r
+	}
+	skipped := func(id, page, text, reason string) Result {
+		r := passed(revision, id, page, text)
+		r.Verdict, r.Reason, r.Duration = Skipped, reason, 0
+		return r
+	}
+	pages := []string{"basic", "basic/lifecycle", "basic/transports", "basic/utilities/ping", "client/sampling", "server/resources", "server/tools"}
+	older := refused
+	older.Requirements = []Requirement{requirement("2025-06-18", "transports.http.version-refused", Must, "basic/transports#protocol-version-header", "An invalid or unsupported MCP-Protocol-Version header is answered with 400.")}
+
+	run := &Run{
+		Format:   Format,
+		Tool:     Tool{Name: "mcpconform", Version: "0.1.0", Go: "go1.26.0"},
+		Started:  time.Date(2026, 1, 2, 3, 4, 5, 678000000, time.UTC),
+		Duration: 0.8431,
+		Command:  []string{"mcpconform", "server", "--header", "Authorization: ***", "--url", "http://127.0.0.1:3001/mcp"},
+		Target:   Target{Role: RoleServer, URL: "http://127.0.0.1:3001/mcp", Identity: Identity{Name: "everything-server", Title: "Everything Server \x1b[5m", Version: "2.1.0"}},
+		Legs: []Leg{
+			{
+				Role: RoleServer, Revision: revision, Transport: "http", Spoken: true, AlsoSpeaks: []string{"2025-06-18"},
+				Target:       Identity{Name: "everything-server", Title: "Everything Server", Version: "2.1.0"},
+				Capabilities: json.RawMessage(`{"tools":{"listChanged":true}}`),
+				Duration:     0.5, Pages: pages,
+				Results: []Result{
+					warned,
+					skipped("resources.list.valid", "server/resources", "lists its resources", "resources are not declared"),
+					skipped("resources.read.valid", "server/resources", "reads every resource that it lists", "resources are not declared"),
+					skipped("transports.stdio.newlines", "basic/transports", "writes one message to a line", "not over this transport"),
+					unseen("sampling.request.messages", "asks with messages that have a role and content"),
+					unseen("sampling.request.tokens", "asks with a limit of tokens"),
+					unseen("sampling.request.declared", "asks only a client that declared sampling"),
+					unseen("sampling.request.initialized", "asks nothing before initialized"),
+					unseen("sampling.request.tools", "sends tools only to a client that declared sampling.tools, and balances every use with a result in the next message"),
+					passed(revision, "lifecycle.version.echoed", "basic/lifecycle", "answers with the requested revision when it supports it", "Version negotiation"),
+					passed(revision, "lifecycle.version.countered", "basic/lifecycle", "answers an unknown revision with one that it supports", "Version negotiation"),
+					passed(revision, "lifecycle.initialize.info", "basic/lifecycle", "introduces itself with a name and a version", "Initialization"),
+					passed(revision, "ping.answered", "basic/utilities/ping", "answers ping with an empty result"),
+					passed(revision, "ping.answered", "basic/utilities/ping", "answers ping with an empty result"),
+					refused,
+					hostile,
+				},
+			},
+			{
+				Role: RoleServer, Revision: "2025-06-18", Transport: "http", Spoken: true, AlsoSpeaks: []string{"2025-11-25"},
+				Target:   Identity{Name: "everything-server", Version: "2.1.0"},
+				Duration: 0.3, Pages: pages,
+				Results: []Result{
+					passed("2025-06-18", "lifecycle.version.echoed", "basic/lifecycle", "answers with the requested revision when it supports it", "Version negotiation"),
+					older,
+				},
+			},
+			{
+				Role: RoleServer, Revision: "2025-03-26", Transport: "http",
+				Note: "not spoken: initialize was answered with 2025-11-25", Results: []Result{},
+			},
+		},
+	}
+	run.Sort()
+	return run
+}
+
+// longExchange has more steps than are shown.
+func longExchange() []Step {
+	steps := make([]Step, 0, 30)
+	for i := range 15 {
+		steps = append(steps,
+			Step{At: Seconds(i) / 100, From: Client, To: Server, Kind: StepMessage, Text: `{"jsonrpc":"2.0","id":7,"method":"tools/list"}`},
+			Step{At: Seconds(i)/100 + 0.001, From: Server, To: Client, Kind: StepEvent, Text: "data: " + strings.Repeat(`{"name":"x"},`, 200), Marked: i == 7})
+	}
+	return append(steps, Step{At: 1, From: Server, Kind: StepExit, Text: "killed by signal 9"})
+}
+
+// conformingRun has nothing to complain about.
+func conformingRun() *Run {
+	run := sampleRun()
+	leg := run.Legs[0]
+	leg.AlsoSpeaks = nil
+	var results []Result
+	for _, r := range leg.Results {
+		if r.Verdict == Passed || r.Verdict == Skipped {
+			results = append(results, r)
+		}
+	}
+	leg.Results = results
+	run.Legs = []Leg{leg}
+	return run
+}

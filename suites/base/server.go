@@ -1,0 +1,289 @@
+// Package base checks the page basic/index.
+package base
+
+import (
+	"context"
+
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
+
+	. "github.com/mcpconform/mcpconform/internal/conform"
+	"github.com/mcpconform/mcpconform/internal/jsonrpc"
+	"github.com/mcpconform/mcpconform/internal/scripted"
+)
+
+// ServerChecks registers the checks of a target server.
+func ServerChecks() {
+	Describe("Base protocol", func() {
+		requests()
+		malformed()
+		notifications()
+	})
+}
+
+// openAtOnce is how many requests a client of any kind may have open: an agent
+// asks for several lists, resources and tools together.
+const openAtOnce = 20
+
+func requests() {
+	It("completes a handshake and answers requests after it", Verifies("base.components.required"),
+		func(ctx SpecContext) {
+			server := Connect(ctx)
+
+			_, err := server.Initialize(ctx, Hello(Revision()))
+
+			Demand(err == nil, "a handshake that succeeds", text(err))
+			Expect(server.Ask(ctx, "ping", nil)).To(BeResult())
+		})
+
+	It("answers each of many requests that are open at once", Verifies("base.requests.answered"),
+		func(ctx SpecContext) {
+			server := Session(ctx)
+
+			var open []*scripted.Pending
+			for range openAtOnce {
+				open = append(open, server.Start(ctx, "ping", nil))
+			}
+
+			for _, request := range open {
+				server.Await(ctx, request)
+			}
+		})
+
+	It("answers an id that is a string with that string", Verifies("base.responses.id"),
+		func(ctx SpecContext) {
+			server := Session(ctx)
+
+			answered := answeredID(ctx, server, jsonrpc.StringID("mcpconform: a string, ünïcödé"))
+
+			Demand(answered == jsonrpc.StringID("mcpconform: a string, ünïcödé"), "the same id", answered.String())
+		})
+
+	It("answers an id that is a string of digits with a string", Verifies("base.responses.id"),
+		func(ctx SpecContext) {
+			server := Session(ctx)
+
+			answered := answeredID(ctx, server, jsonrpc.StringID("0042"))
+
+			Demand(answered == jsonrpc.StringID("0042"), `the id "0042"`, answered.String())
+		})
+
+	It("answers the id 0 with 0", Verifies("base.responses.id"),
+		func(ctx SpecContext) {
+			server := Session(ctx)
+
+			answered := answeredID(ctx, server, jsonrpc.IntID(0))
+
+			Demand(answered == jsonrpc.IntID(0), "the id 0", answered.String())
+		})
+
+	It("answers an id of more than 32 bits with all its digits", Verifies("base.responses.id"),
+		func(ctx SpecContext) {
+			server := Session(ctx)
+
+			answered := answeredID(ctx, server, jsonrpc.IntID(largeID))
+
+			Demand(answered == jsonrpc.IntID(largeID), "the same id", answered.String())
+		})
+
+	It("tolerates members of params that it does not know", Verifies("base.requests.extra-members"),
+		func(ctx SpecContext) {
+			server := Session(ctx)
+
+			reply := server.Ask(ctx, aMethod(), Object{"mcpconformUnknown": Object{"nested": true}})
+
+			Expect(reply).To(BeResult())
+		})
+
+	It("does not stumble over values at reserved _meta keys", Verifies("base.meta.reserved-values"),
+		func(ctx SpecContext) {
+			server := Session(ctx)
+
+			// The prefix is reserved by the words of both revisions.
+			reply := server.Ask(ctx, aMethod(), Object{"_meta": Object{
+				"dev.mcp.conformance/null":   nil,
+				"dev.mcp.conformance/list":   []any{1, "two", Object{}},
+				"dev.mcp.conformance/number": 0.5,
+			}})
+
+			Expect(reply).To(BeResult())
+		})
+}
+
+// largeID needs more than 32 bits, and less than the 53 that a double holds.
+const largeID = 1 << 40
+
+func malformed() {
+	It("answers an unknown method with an error", Verifies("base.errors.unknown-method"),
+		func(ctx SpecContext) {
+			server := Session(ctx)
+
+			reply := server.Ask(ctx, unknownMethod, nil)
+
+			Expect(reply).To(BeJSONRPCError())
+		})
+
+	It("answers an unknown method with the code -32601", Verifies("base.errors.method-not-found"),
+		func(ctx SpecContext) {
+			server := Session(ctx)
+
+			answer, err := server.Connection.Call(ctx, unknownMethod, nil)
+
+			if _, refused := answer.Error(); err != nil || !refused {
+				NotApplicable("the server does not answer it with an error at all")
+			}
+			Expect(Reply{Received: answer}).To(BeJSONRPCError(jsonrpc.MethodNotFound))
+		})
+
+	It("answers text that is not JSON, if at all, with the code -32700", Verifies("base.errors.parse-error"),
+		func(ctx SpecContext) {
+			server := FreshSession(ctx)
+
+			refusals := refusalsOf(ctx, server, notJSON, "not JSON")
+
+			for _, refusal := range refusals {
+				Expect(refusal).To(BeJSONRPCError(jsonrpc.ParseError))
+			}
+		})
+
+	It("answers JSON that is no message, if at all, with the code -32600", Verifies("base.errors.invalid-request"),
+		func(ctx SpecContext) {
+			server := FreshSession(ctx)
+
+			refusals := refusalsOf(ctx, server, noMessage, "a method that is no string")
+
+			for _, refusal := range refusals {
+				Expect(refusal).To(BeJSONRPCError(jsonrpc.InvalidRequest))
+			}
+		})
+
+	It("goes on after text that is not JSON", Verifies("base.errors.survived"),
+		func(ctx SpecContext) {
+			server := FreshSession(ctx)
+
+			say(ctx, server, notJSON, "not JSON")
+
+			server.StaysUsable(ctx)
+		})
+
+	It("goes on after JSON that is no message", Verifies("base.errors.survived"),
+		func(ctx SpecContext) {
+			server := FreshSession(ctx)
+
+			say(ctx, server, noMessage, "a method that is no string")
+
+			server.StaysUsable(ctx)
+		})
+
+	It("goes on after a message that is no object", Verifies("base.errors.survived"),
+		func(ctx SpecContext) {
+			server := FreshSession(ctx)
+
+			say(ctx, server, `"mcpconform"`, "a string where a message belongs")
+
+			server.StaysUsable(ctx)
+		})
+
+	It("goes on after a batch", Verifies("base.errors.survived"),
+		func(ctx SpecContext) {
+			server := FreshSession(ctx)
+
+			say(ctx, server, `[{"jsonrpc":"2.0","method":"notifications/mcpconform"}]`, "a batch")
+
+			server.StaysUsable(ctx)
+		})
+
+	It("goes on after a response to nothing", Verifies("base.errors.survived"),
+		func(ctx SpecContext) {
+			server := FreshSession(ctx)
+
+			say(ctx, server, `{"jsonrpc":"2.0","id":"mcpconform-never-asked","result":{}}`, "a response to nothing")
+
+			server.StaysUsable(ctx)
+		})
+}
+
+const (
+	unknownMethod = "mcpconform/unknown"
+	notJSON       = `{"jsonrpc":"2.0","id":"mcpconform-cut","method":`
+	noMessage     = `{"jsonrpc":"2.0","id":"mcpconform-strange","method":7}`
+)
+
+func notifications() {
+	It("answers no notification, known or unknown", Verifies("base.notifications.unanswered"),
+		func(ctx SpecContext) {
+			server := Session(ctx)
+			mark := server.Mark()
+
+			server.Tell(ctx, "notifications/roots/list_changed", nil)
+			if err := server.Notify(ctx, "notifications/mcpconform-unknown", nil); err != nil {
+				NotApplicable("the transport refuses an unknown notification: " + err.Error())
+			}
+
+			for _, response := range responsesBeforeFence(ctx, server, mark) {
+				Judge(Mismatch{Wanted: "no response to a notification", Found: scripted.Short(response.Raw)})
+			}
+		})
+}
+
+// aMethod is one that the server answers without any effect: a list that it
+// declares, or ping.
+func aMethod() string {
+	for _, feature := range []string{"tools", "prompts", "resources"} {
+		if Declares(feature) {
+			return feature + "/list"
+		}
+	}
+	return "ping"
+}
+
+func isResponse(received scripted.Received) bool { return received.Kind == jsonrpc.Response }
+
+// answeredID sends a ping with an id and returns the id of the response.
+func answeredID(ctx context.Context, server *Server, id jsonrpc.ID) jsonrpc.ID {
+	request := server.StartRaw(ctx, id, "ping", scripted.Outgoing{}, nil)
+	return server.Until(ctx, request.Mark, "a response to the ping with the id "+id.String(), isResponse).ID
+}
+
+// say sends something illegal; whether the transport takes it is all the same.
+func say(ctx context.Context, server *Server, raw, reason string) {
+	delivery := server.Say(ctx, raw, reason)
+	select {
+	case <-delivery.Done():
+	case <-ctx.Done():
+	}
+}
+
+// responsesBeforeFence returns the responses that came since a mark, without
+// that to a ping which follows what may have provoked them.
+func responsesBeforeFence(ctx context.Context, server *Server, mark int) []scripted.Received {
+	fence := server.Start(ctx, "ping", nil)
+	if _, err := fence.Wait(ctx); err != nil {
+		Inconclusive("the server did not answer the ping that followed: "+err.Error(),
+			"mend what the checks of ping and of malformed messages report, then run again")
+	}
+	return server.Sent(mark, func(received scripted.Received) bool {
+		return isResponse(received) && received.ID != fence.ID
+	})
+}
+
+// refusalsOf sends something illegal and returns the responses to it.
+func refusalsOf(ctx context.Context, server *Server, raw, reason string) []Reply {
+	mark := server.Mark()
+	say(ctx, server, raw, reason)
+	var refusals []Reply
+	for _, response := range responsesBeforeFence(ctx, server, mark) {
+		refusals = append(refusals, Reply{Received: response})
+	}
+	if len(refusals) == 0 {
+		NotApplicable("the server does not answer what it cannot read")
+	}
+	return refusals
+}
+
+func text(err error) string {
+	if err == nil {
+		return ""
+	}
+	return err.Error()
+}

@@ -1,0 +1,260 @@
+// Package elicitation checks the page client/elicitation.
+package elicitation
+
+import (
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
+
+	. "github.com/mcpconform/mcpconform/internal/conform"
+	"github.com/mcpconform/mcpconform/internal/jsonrpc"
+	"github.com/mcpconform/mcpconform/internal/scripted"
+	"github.com/mcpconform/mcpconform/suites/client/asking"
+)
+
+const (
+	method     = "elicitation/create"
+	completion = "notifications/elicitation/complete"
+	// urlRequired is the code of the error that demands a visit to a URL.
+	urlRequired = -32042
+)
+
+// ServerChecks registers the checks of a target server.
+func ServerChecks() {
+	Describe("Elicitation", func() {
+		requests()
+		answers()
+		visits()
+	})
+}
+
+func requests() {
+	It("asks only a client that declared elicitation for it", Verifies("lifecycle.capabilities.of-peer"), NeedsProvocation("elicitation"),
+		func(ctx SpecContext) {
+			server := SessionOf(ctx, scripted.Everything(Revision()).Without("elicitation"))
+
+			requests := asking.Unasked(ctx, server, "elicitation", method)
+
+			asking.JudgeNone(requests)
+		})
+
+	It("asks no client for a form that declared URL mode alone", Verifies("elicitation.request.mode"), NeedsProvocation("elicitation"),
+		func(ctx SpecContext) {
+			server := SessionOf(ctx, offering(Object{"url": Object{}}))
+
+			requests := asking.Unasked(ctx, server, "elicitation", method)
+
+			for _, request := range requests {
+				Expect(request.Params()).To(HaveMember("mode", "url"))
+			}
+		})
+
+	It("sends no user to a URL whose client declared form mode alone", Verifies("elicitation.request.mode"), NeedsProvocation("elicitation-url"),
+		func(ctx SpecContext) {
+			server := SessionOf(ctx, offering(Object{"form": Object{}}))
+
+			requests := asking.Unasked(ctx, server, "elicitation-url", method)
+
+			for _, request := range requests {
+				Expect(request.Params()).NotTo(HaveMember("mode", "url"))
+			}
+		})
+
+	It("takes an empty capability for form mode alone", Verifies("elicitation.request.mode"), NeedsProvocation("elicitation-url"),
+		func(ctx SpecContext) {
+			server := SessionOf(ctx, offering(Object{}))
+
+			requests := asking.Unasked(ctx, server, "elicitation-url", method)
+
+			for _, request := range requests {
+				Expect(request.Params()).NotTo(HaveMember("mode", "url"))
+			}
+		})
+}
+
+// offering is a client that declares elicitation in its own way.
+func offering(modes Object) scripted.Capabilities {
+	return scripted.Everything(Revision()).With("elicitation", modes)
+}
+
+func answers() {
+	It("goes on when the user accepts", Verifies("elicitation.answer.handled"), NeedsProvocation("elicitation"),
+		func(ctx SpecContext) {
+			server := Session(ctx)
+
+			asking.Provoke(ctx, server, "elicitation", method).Outcome(ctx)
+
+			server.StaysUsable(ctx)
+		})
+
+	It("goes on when the user declines", Verifies("elicitation.answer.handled"), NeedsProvocation("elicitation"),
+		func(ctx SpecContext) {
+			server := Session(ctx)
+			server.Answer(method, Answering(func(Object) Object { return Object{"action": "decline"} }))
+
+			asking.Provoke(ctx, server, "elicitation", method).Outcome(ctx)
+
+			server.StaysUsable(ctx)
+		})
+
+	It("goes on when the user cancels", Verifies("elicitation.answer.handled"), NeedsProvocation("elicitation"),
+		func(ctx SpecContext) {
+			server := Session(ctx)
+			server.Answer(method, Answering(func(Object) Object { return Object{"action": "cancel"} }))
+
+			asking.Provoke(ctx, server, "elicitation", method).Outcome(ctx)
+
+			server.StaysUsable(ctx)
+		})
+
+	It("goes on when the client refuses to ask its user", Verifies("elicitation.answer.handled"), NeedsProvocation("elicitation"),
+		func(ctx SpecContext) {
+			server := Session(ctx)
+			server.Answer(method, scripted.Refusal(jsonrpc.InvalidParams, "this client shows no such form"))
+
+			asking.Provoke(ctx, server, "elicitation", method).Outcome(ctx)
+
+			server.StaysUsable(ctx)
+		})
+
+	It("goes on while the user does not answer", Verifies("elicitation.answer.handled"), NeedsProvocation("elicitation"),
+		func(ctx SpecContext) {
+			server := FreshSession(ctx)
+			server.Answer(method, scripted.Silence)
+
+			question := asking.Provoke(ctx, server, "elicitation", method)
+
+			server.StaysUsable(ctx)
+			question.GiveUp(ctx)
+		})
+
+	It("takes no content for valid that does not match the schema", Verifies("elicitation.answer.validated"), NeedsProvocation("elicitation"),
+		func(ctx SpecContext) {
+			server := Session(ctx)
+			server.Answer(method, Answering(func(params Object) Object {
+				content := Object{}
+				for _, name := range fieldsOf(params) {
+					content[name] = Object{"wrong": asking.Marker}
+				}
+				return Object{"action": "accept", "content": content}
+			}))
+
+			question := asking.Provoke(ctx, server, "elicitation", method)
+			outcome := question.Outcome(ctx)
+
+			if len(question.Asked(method)) > 1 {
+				return // it asked again
+			}
+			asking.JudgeValidation(outcome, "every field of the answer has a value that the schema does not allow")
+		})
+}
+
+// fieldsOf returns the names of the fields of a form.
+func fieldsOf(params Object) []string {
+	form, _ := params["requestedSchema"].(map[string]any)
+	properties, _ := form["properties"].(map[string]any)
+	var names []string
+	for name := range properties {
+		names = append(names, name)
+	}
+	return names
+}
+
+func visits() {
+	It("sends users to URLs in URL mode", Verifies("elicitation.url.parameters"), NeedsProvocation("elicitation-url"),
+		func(ctx SpecContext) {
+			server := Session(ctx)
+
+			question := asking.Provoke(ctx, server, "elicitation-url", method)
+
+			Expect(question.Params()).To(HaveMember("mode", "url"))
+			Expect(question.Params()).To(HaveMember("message", BeText()))
+			Expect(question.Params()).To(HaveMember("url", BeText()))
+			Expect(question.Params()).To(HaveMember("elicitationId", BeText()))
+			question.Outcome(ctx)
+		})
+
+	It("gives every visit to a URL an id of its own", Verifies("elicitation.url.id-unique"), NeedsProvocation("elicitation-url"),
+		func(ctx SpecContext) {
+			server, other := FreshSession(ctx), FreshSession(ctx)
+
+			first := asking.Provoke(ctx, server, "elicitation-url", method)
+			second := asking.Provoke(ctx, other, "elicitation-url", method)
+
+			Expect(second.Params()).NotTo(HaveMember("elicitationId", elicitationID(first)))
+			first.Outcome(ctx)
+			second.Outcome(ctx)
+		})
+
+	It("goes on when the user does not want to visit a URL", Verifies("elicitation.answer.url-mode"), NeedsProvocation("elicitation-url"),
+		func(ctx SpecContext) {
+			server := Session(ctx)
+			server.Answer(method, Answering(func(Object) Object { return Object{"action": "decline"} }))
+
+			asking.Provoke(ctx, server, "elicitation-url", method).Outcome(ctx)
+
+			server.StaysUsable(ctx)
+		})
+
+	It("goes on when the visit to a URL is called off", Verifies("elicitation.answer.url-mode"), NeedsProvocation("elicitation-url"),
+		func(ctx SpecContext) {
+			server := Session(ctx)
+			server.Answer(method, Answering(func(Object) Object { return Object{"action": "cancel"} }))
+
+			asking.Provoke(ctx, server, "elicitation-url", method).Outcome(ctx)
+
+			server.StaysUsable(ctx)
+		})
+
+	It("tells nobody but the client that it asked when a visit is complete", Verifies("elicitation.completion.client"),
+		NeedsTransport(HTTP), NeedsProvocation("elicitation-url"),
+		func(ctx SpecContext) {
+			server, bystander := FreshSession(ctx), FreshSession(ctx)
+			listen(ctx, server)
+			listen(ctx, bystander)
+
+			question := asking.Provoke(ctx, server, "elicitation-url", method)
+			question.Outcome(ctx)
+
+			server.Fence(ctx)
+			bystander.Fence(ctx)
+			for _, announced := range bystander.Sent(0, Notification(completion)) {
+				Judge(Mismatch{Wanted: "nothing on a connection where no elicitation took place", Found: scripted.Short(announced.Raw)})
+			}
+			if len(server.Sent(0, Notification(completion))) == 0 {
+				Inconclusive("the server announced no completion at all, so that nothing shows whom it would tell",
+					"name a tool that announces the completion under provocations.elicitation-url in mcpconform.yaml")
+			}
+		})
+
+	It("demands a visit to a URL with the elicitations that are to be done", Verifies("elicitation.required.listed", "elicitation.required.elicitations"),
+		NeedsProvocation("url-required"),
+		func(ctx SpecContext) {
+			server := FreshSession(ctx)
+
+			reply := server.Ask(ctx, "tools/call", Provoking("url-required").Call())
+
+			refusal, refused := reply.Error()
+			if !refused || refusal.Code != urlRequired {
+				Inconclusive("the call was not refused with the error -32042: "+reply.Describe(),
+					"name a tool that is under provocations.url-required in mcpconform.yaml")
+			}
+			Expect(refusal.Data).To(HaveMember("elicitations", BeAList()))
+			elicitations, _ := refusal.Data.(map[string]any)["elicitations"].([]any)
+			Demand(len(elicitations) > 0, "at least one elicitation", "an empty list")
+			for _, one := range elicitations {
+				Expect(one).To(HaveMember("mode", "url"))
+				Expect(one).To(HaveMember("elicitationId", BeText()))
+				Expect(one).To(HaveMember("url", BeText()))
+			}
+		})
+}
+
+// listen opens the stream for what belongs to no request, if the server has one.
+func listen(ctx SpecContext, server *Server) {
+	_, _ = server.Listen(ctx) // a server without such a stream says so, and sends elsewhere
+}
+
+func elicitationID(question *asking.Question) any {
+	params, _ := question.Params().(map[string]any)
+	return params["elicitationId"]
+}

@@ -1,0 +1,151 @@
+// Package roots checks the page client/roots.
+package roots
+
+import (
+	"context"
+
+	. "github.com/onsi/ginkgo/v2"
+
+	. "github.com/mcpconform/mcpconform/internal/conform"
+	"github.com/mcpconform/mcpconform/internal/jsonrpc"
+	"github.com/mcpconform/mcpconform/internal/scripted"
+	"github.com/mcpconform/mcpconform/suites/client/asking"
+)
+
+const (
+	method  = "roots/list"
+	changed = "notifications/roots/list_changed"
+)
+
+// ServerChecks registers the checks of a target server.
+func ServerChecks() {
+	Describe("Roots", func() {
+
+		It("asks only a client that declared roots for them", Verifies("roots.request.capability"), NeedsProvocation("roots"),
+			func(ctx SpecContext) {
+				server := SessionOf(ctx, scripted.Everything(Revision()).Without("roots"))
+
+				requests := asking.Unasked(ctx, server, "roots", method)
+
+				asking.JudgeNone(requests)
+			})
+
+		It("goes on when the client tells its roots", Verifies("roots.change.handled"),
+			func(ctx SpecContext) {
+				server := sessionOf(ctx, Answering(Roots))
+
+				provoke(ctx, server).outcome(ctx)
+
+				server.StaysUsable(ctx)
+			})
+
+		It("goes on when the client has no roots", Verifies("roots.unavailable.handled"),
+			func(ctx SpecContext) {
+				server := sessionOf(ctx, Answering(noRoots))
+
+				provoke(ctx, server).outcome(ctx)
+
+				server.StaysUsable(ctx)
+			})
+
+		It("goes on when the client cannot tell its roots", Verifies("roots.unavailable.handled"),
+			func(ctx SpecContext) {
+				server := sessionOf(ctx, scripted.Refusal(jsonrpc.InternalError, "the workspace is not ready"))
+
+				provoke(ctx, server).outcome(ctx)
+
+				server.StaysUsable(ctx)
+			})
+
+		It("goes on while the client does not tell its roots", Verifies("roots.unavailable.handled"),
+			func(ctx SpecContext) {
+				server := sessionOf(ctx, scripted.Silence)
+
+				question := provoke(ctx, server)
+
+				server.StaysUsable(ctx)
+				question.giveUp(ctx)
+			})
+
+		It("goes on when the roots change", Verifies("roots.change.handled"),
+			func(ctx SpecContext) {
+				server := FreshSession(ctx)
+
+				server.Tell(ctx, changed, nil)
+
+				server.StaysUsable(ctx)
+			})
+
+		It("goes on when its roots are gone", Verifies("roots.change.handled"),
+			func(ctx SpecContext) {
+				server := sessionOf(ctx, Answering(Roots))
+				provoke(ctx, server).outcome(ctx)
+				server.Answer(method, Answering(noRoots))
+
+				provoke(ctx, server).outcome(ctx)
+
+				server.StaysUsable(ctx)
+			})
+	})
+}
+
+func noRoots(Object) Object { return Object{"roots": []any{}} }
+
+// sessionOf returns a connection on which roots/list is answered in one way
+// from the beginning: servers ask when they like.
+func sessionOf(ctx context.Context, answer scripted.Answer) *Server {
+	server := Connect(ctx)
+	server.Answer(method, answer)
+	if _, err := server.Initialize(ctx, Hello(Revision())); err != nil {
+		Inconclusive("no session: "+err.Error(), "mend what the lifecycle checks report, then run again")
+	}
+	_, _ = server.Listen(ctx) // a server that asks by itself needs a way to; one that does not has none
+	return server
+}
+
+// A question is what made the server ask for roots.
+type question struct {
+	server *Server
+	call   *scripted.Pending // of a tool; nil when the server asked by itself
+}
+
+// provoke makes the server ask for roots: by saying that they have changed, and
+// by a tool where one is known. A server that has not asked at all makes the
+// check inconclusive.
+func provoke(ctx context.Context, server *Server) question {
+	server.Tell(ctx, changed, nil)
+	asked := question{server: server}
+	if tool, there := Provocable("roots"); there {
+		mark := server.Mark()
+		asked.call = server.Start(ctx, "tools/call", tool.Call())
+		_, err := server.Connection.Await(ctx, mark, func(received scripted.Received) bool {
+			return RequestOf(method)(received) || received.Kind == jsonrpc.Response && received.ID == asked.call.ID
+		})
+		if err != nil {
+			Inconclusive("the tool for roots neither asked for them nor ended: "+err.Error(), hint)
+		}
+	} else {
+		server.Fence(ctx)
+	}
+	if len(server.Sent(0, RequestOf(method))) == 0 {
+		Inconclusive("the server did not ask for roots", hint)
+	}
+	return asked
+}
+
+const hint = "name a tool that asks for roots in mcpconform.yaml: provocations: {roots: {tool: NAME}}"
+
+// outcome waits for the end of the call that made the server ask. A call that
+// does not end fails the check.
+func (q question) outcome(ctx context.Context) {
+	if q.call != nil {
+		q.server.Await(ctx, q.call)
+	}
+}
+
+// giveUp cancels the call and leaves its end to the server.
+func (q question) giveUp(ctx context.Context) {
+	if q.call != nil {
+		q.server.Tell(ctx, "notifications/cancelled", Object{"requestId": q.call.ID, "reason": "the check is done"})
+	}
+}

@@ -1,0 +1,219 @@
+// Package sampling checks the page client/sampling.
+package sampling
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"sync/atomic"
+
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
+	"github.com/onsi/gomega/types"
+
+	. "github.com/mcpconform/mcpconform/internal/conform"
+	"github.com/mcpconform/mcpconform/internal/jsonrpc"
+	"github.com/mcpconform/mcpconform/internal/scripted"
+	"github.com/mcpconform/mcpconform/schema"
+	"github.com/mcpconform/mcpconform/suites/client/asking"
+)
+
+const method = "sampling/createMessage"
+
+// rejected is the code that the page gives to a refusal by the user.
+const rejected = -1
+
+// ServerChecks registers the checks of a target server.
+func ServerChecks() {
+	Describe("Sampling", func() {
+		requests()
+		toolLoops()
+		answers()
+	})
+}
+
+func requests() {
+	It("asks only a client that declared sampling for it", Verifies("lifecycle.capabilities.of-peer"), NeedsProvocation("sampling"),
+		func(ctx SpecContext) {
+			server := SessionOf(ctx, scripted.Everything(Revision()).Without("sampling"))
+
+			requests := asking.Unasked(ctx, server, "sampling", method)
+
+			asking.JudgeNone(requests)
+		})
+
+	It("includes no context of servers by itself", Verifies("sampling.request.no-context"), NeedsProvocation("sampling"),
+		func(ctx SpecContext) {
+			server := SessionOf(ctx, scripted.Everything(Revision()).With("sampling", Object{"context": Object{}, "tools": Object{}}))
+
+			question := asking.Provoke(ctx, server, "sampling", method)
+
+			Expect(question.Params()).NotTo(HaveMember("includeContext", BeOneOf("thisServer", "allServers")))
+			question.Outcome(ctx)
+		})
+
+	It("lends no tools to a client that did not declare sampling.tools", Verifies("sampling.request.tools"), NeedsProvocation("sampling-tools"),
+		func(ctx SpecContext) {
+			server := FreshSession(ctx)
+
+			requests := asking.Unasked(ctx, server, "sampling-tools", method)
+
+			for _, request := range requests {
+				Expect(request.Params()).NotTo(HaveMember("tools"))
+				Expect(request.Params()).NotTo(HaveMember("toolChoice"))
+			}
+		})
+}
+
+func toolLoops() {
+	It("gives the results of all tools that the model used", Verifies("sampling.results.balanced", "sampling.results.unmixed"),
+		NeedsProvocation("sampling-tools"),
+		func(ctx SpecContext) {
+			server := SessionOf(ctx, lendable())
+			server.Answer(method, usingTools(1))
+
+			question := asking.Provoke(ctx, server, "sampling-tools", method)
+			question.Outcome(ctx)
+
+			requests := question.Asked(method)
+			if len(requests) < 2 {
+				Inconclusive("the server did not ask again after the model used its tools",
+					"name a tool that does under provocations.sampling-tools in mcpconform.yaml")
+			}
+			results := lastMessage(requests[1])
+			Expect(results).To(HaveMember("role", "user"))
+			Expect(results["content"]).To(answerUses("use-1-1", "use-1-2"))
+		})
+
+	It("ends when the model uses tools without end", Verifies("sampling.tool-loop.limited"), NeedsProvocation("sampling-tools"),
+		func(ctx SpecContext) {
+			server := SessionOf(ctx, lendable())
+			server.Answer(method, usingTools(tooManyRounds))
+
+			question := asking.Provoke(ctx, server, "sampling-tools", method)
+			question.Outcome(ctx)
+
+			rounds := len(question.Asked(method))
+			Demand(rounds <= tooManyRounds, "an end after some rounds", fmt.Sprintf("%d rounds, until the model stopped by itself", rounds))
+		})
+}
+
+// tooManyRounds is far more than a sensible server lets a model use tools.
+const tooManyRounds = 100
+
+// lendable is a client whose model can use tools.
+func lendable() scripted.Capabilities {
+	return scripted.Everything(Revision()).With("sampling", Object{"tools": Object{}})
+}
+
+// usingTools answers for a model that uses the first tool twice in each of
+// some rounds, and then says something.
+func usingTools(rounds int64) scripted.Answer {
+	var asked atomic.Int64
+	return Answering(func(params Object) Object {
+		round := asked.Add(1)
+		tools, _ := params["tools"].([]any)
+		if round > rounds || len(tools) == 0 {
+			return Generation(params)
+		}
+		tool, _ := tools[0].(map[string]any)
+		use := func(number int) Object {
+			return Object{"type": "tool_use", "id": fmt.Sprintf("use-%d-%d", round, number), "name": tool["name"], "input": inputFor(tool)}
+		}
+		return Object{"role": "assistant", "model": "scripted", "stopReason": "toolUse", "content": []any{use(1), use(2)}}
+	})
+}
+
+// inputFor makes an input that a tool takes.
+func inputFor(tool Object) any {
+	input, err := schema.Example(tool["inputSchema"], 0)
+	if err != nil {
+		return Object{}
+	}
+	return input
+}
+
+// answerUses matches the content of a message that consists of the results of
+// uses of tools, one of each.
+func answerUses(ids ...string) types.GomegaMatcher {
+	return Be("the results of "+strings.Join(ids, " and ")+", and nothing else", func(content any) bool {
+		var answered []string
+		blocks, _ := content.([]any)
+		for _, element := range blocks {
+			block, _ := element.(map[string]any)
+			id, _ := block["toolUseId"].(string)
+			if block["type"] != "tool_result" {
+				return false
+			}
+			answered = append(answered, id)
+		}
+		slices.Sort(answered)
+		return slices.Equal(answered, ids)
+	})
+}
+
+func lastMessage(request scripted.Received) Object {
+	params, _ := request.Params().(map[string]any)
+	messages, _ := params["messages"].([]any)
+	if len(messages) == 0 {
+		return nil
+	}
+	last, _ := messages[len(messages)-1].(map[string]any)
+	return last
+}
+
+func answers() {
+	It("goes on when it has what the model said", Verifies("sampling.answer.handled"), NeedsProvocation("sampling"),
+		func(ctx SpecContext) {
+			server := Session(ctx)
+
+			asking.Provoke(ctx, server, "sampling", method).Outcome(ctx)
+
+			server.StaysUsable(ctx)
+		})
+
+	It("goes on when its request for sampling is rejected", Verifies("sampling.answer.handled"), NeedsProvocation("sampling"),
+		func(ctx SpecContext) {
+			server := Session(ctx)
+			server.Answer(method, scripted.Refusal(rejected, "User rejected sampling request"))
+
+			asking.Provoke(ctx, server, "sampling", method).Outcome(ctx)
+
+			server.StaysUsable(ctx)
+		})
+
+	It("goes on when the client knows no sampling after all", Verifies("sampling.answer.handled"), NeedsProvocation("sampling"),
+		func(ctx SpecContext) {
+			server := Session(ctx)
+			server.Answer(method, scripted.Refusal(jsonrpc.MethodNotFound, "Method not found"))
+
+			asking.Provoke(ctx, server, "sampling", method).Outcome(ctx)
+
+			server.StaysUsable(ctx)
+		})
+
+	It("goes on while its request for sampling is not answered", Verifies("sampling.answer.handled"), NeedsProvocation("sampling"),
+		func(ctx SpecContext) {
+			server := FreshSession(ctx)
+			server.Answer(method, scripted.Silence)
+
+			question := asking.Provoke(ctx, server, "sampling", method)
+
+			server.StaysUsable(ctx)
+			question.GiveUp(ctx)
+		})
+
+	It("takes no message for one that is not in the form of the schema", Verifies("sampling.content.validated"), NeedsProvocation("sampling"),
+		func(ctx SpecContext) {
+			server := Session(ctx)
+			server.Answer(method, Answering(func(Object) Object {
+				return Object{"role": "assistant", "model": "scripted", "content": Object{"type": "text", "text": Object{"wrong": asking.Marker}}}
+			}))
+
+			outcome := asking.Provoke(ctx, server, "sampling", method).Outcome(ctx)
+
+			asking.JudgeValidation(outcome, "the message in the answer has a text that is no string")
+			server.StaysUsable(ctx)
+		})
+
+}

@@ -1,0 +1,239 @@
+// Package lifecycle checks the page basic/lifecycle.
+package lifecycle
+
+import (
+	"context"
+	"slices"
+
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
+
+	"github.com/mcpconform/mcpconform/internal/catalogue"
+	. "github.com/mcpconform/mcpconform/internal/conform"
+	"github.com/mcpconform/mcpconform/internal/jsonrpc"
+	"github.com/mcpconform/mcpconform/internal/scripted"
+)
+
+// ServerChecks registers the checks of a target server. That its process exits
+// when it should is judged by a rule, at the end of every connection.
+func ServerChecks() {
+	Describe("Initialization", initialization)
+	Describe("Version negotiation", versionNegotiation)
+	Describe("Capability negotiation", capabilityNegotiation)
+	Describe("Error handling", errorHandling)
+}
+
+var anObject = Be("an object", func(value any) bool {
+	_, isObject := value.(map[string]any)
+	return isObject
+})
+
+var aString = Be("a string", func(value any) bool {
+	_, isText := value.(string)
+	return isText
+})
+
+func initialization() {
+	It("answers initialize with its capabilities and information", Verifies("lifecycle.initialize.answered"),
+		func(ctx SpecContext) {
+			server := Connect(ctx)
+
+			result := server.Call(ctx, "initialize", Hello(Revision()))
+
+			Expect(result).To(HaveMember("capabilities", anObject))
+			Expect(result).To(HaveMember("serverInfo", anObject))
+			Expect(result["serverInfo"]).To(HaveMember("name", aString))
+			Expect(result["serverInfo"]).To(HaveMember("version", aString))
+		})
+
+	It("sends no request but pings before it is told that the client is ready", Verifies("lifecycle.requests.before-initialized"),
+		func(ctx SpecContext) {
+			server := Connect(ctx)
+
+			result := server.Need(ctx, "initialize", Hello(Revision()))
+
+			adopt(server, result)
+			_, _ = server.Listen(ctx) // where there is such a stream, requests would come there
+			server.Fence(ctx)
+			for _, early := range server.Sent(0, isRequest) {
+				Demand(early.Method == "ping", "no request but pings before notifications/initialized", scripted.Short(early.Raw))
+			}
+		})
+}
+
+// unknownRevision is one that nobody speaks.
+const unknownRevision = "1900-01-01"
+
+func versionNegotiation() {
+	It("answers with the requested revision when it supports it", Verifies("lifecycle.version.echoed"),
+		func(ctx SpecContext) {
+			server := Connect(ctx)
+
+			result := server.Call(ctx, "initialize", Hello(Revision()))
+
+			Expect(result).To(HaveMember("protocolVersion", Revision()))
+		})
+
+	It("answers an unknown revision with one that it supports", Verifies("lifecycle.version.countered"),
+		func(ctx SpecContext) {
+			server := Connect(ctx)
+
+			reply := server.Ask(ctx, "initialize", Hello(unknownRevision))
+
+			if refusal, refused := reply.Error(); refused && refusal.Code == jsonrpc.InvalidParams {
+				NotApplicable("the server refuses the handshake, as the example under the heading Error Handling does")
+			}
+			Expect(reply).To(HaveMember("protocolVersion", BeARevision()))
+		})
+
+	It("answers an unknown revision with the latest that it supports", Verifies("lifecycle.version.countered-with-latest"),
+		func(ctx SpecContext) {
+			answered := negotiated(ctx, unknownRevision)
+			if !slices.Contains(catalogue.Revisions, answered) {
+				Inconclusive("the server answered an unknown revision with "+Show(answered), "see the check of what it answers")
+			}
+
+			for _, later := range catalogue.Revisions {
+				if later > answered && later <= lastWithHandshake {
+					Demand(negotiated(ctx, later) != later, "the latest revision that it supports, "+later, answered)
+				}
+			}
+		})
+}
+
+// lastWithHandshake is the last revision that begins with initialize.
+const lastWithHandshake = "2025-11-25"
+
+// negotiated asks for a revision on a connection of its own and returns the
+// one that the server answers with.
+func negotiated(ctx context.Context, revision string) string {
+	answered, _ := Connect(ctx).Need(ctx, "initialize", Hello(revision))["protocolVersion"].(string)
+	return answered
+}
+
+func capabilityNegotiation() {
+	It("knows tools/list when it declares tools", Verifies("lifecycle.capabilities.offered"), NeedsCapability("tools"),
+		func(ctx SpecContext) {
+			server := Session(ctx)
+
+			reply := server.Ask(ctx, "tools/list", nil)
+
+			judgeKnown("tools/list", reply)
+		})
+
+	It("knows prompts/list when it declares prompts", Verifies("lifecycle.capabilities.offered"), NeedsCapability("prompts"),
+		func(ctx SpecContext) {
+			server := Session(ctx)
+
+			reply := server.Ask(ctx, "prompts/list", nil)
+
+			judgeKnown("prompts/list", reply)
+		})
+
+	It("knows resources/list when it declares resources", Verifies("lifecycle.capabilities.offered"), NeedsCapability("resources"),
+		func(ctx SpecContext) {
+			server := Session(ctx)
+
+			reply := server.Ask(ctx, "resources/list", nil)
+
+			judgeKnown("resources/list", reply)
+		})
+
+	It("knows resources/subscribe when it declares subscriptions", Verifies("lifecycle.capabilities.offered"), NeedsCapability("resources.subscribe"),
+		func(ctx SpecContext) {
+			server := FreshSession(ctx)
+
+			reply := server.Ask(ctx, "resources/subscribe", Object{"uri": "mcpconform://no-such-resource"})
+
+			judgeKnown("resources/subscribe", reply)
+		})
+
+	It("knows completion/complete when it declares completions", Verifies("lifecycle.capabilities.offered"), NeedsCapability("completions"),
+		func(ctx SpecContext) {
+			server := Session(ctx)
+
+			reply := server.Ask(ctx, "completion/complete", Object{
+				"ref":      Object{"type": "ref/prompt", "name": "mcpconform-no-such-prompt"},
+				"argument": Object{"name": "any", "value": ""},
+			})
+
+			judgeKnown("completion/complete", reply)
+		})
+
+	It("knows logging/setLevel when it declares logging", Verifies("lifecycle.capabilities.offered"), NeedsCapability("logging"),
+		func(ctx SpecContext) {
+			server := FreshSession(ctx)
+
+			reply := server.Ask(ctx, "logging/setLevel", Object{"level": "info"})
+
+			judgeKnown("logging/setLevel", reply)
+		})
+
+	It("knows tasks/get when it declares tasks", Verifies("lifecycle.capabilities.offered"), NeedsCapability("tasks"),
+		func(ctx SpecContext) {
+			server := Session(ctx)
+
+			reply := server.Ask(ctx, "tasks/get", Object{"taskId": "mcpconform-no-such-task"})
+
+			judgeKnown("tasks/get", reply)
+		})
+}
+
+// judgeKnown judges that a method was not refused as unknown; whether the
+// answer is right is for the checks of its page.
+func judgeKnown(method string, reply Reply) {
+	refusal, refused := reply.Error()
+	Demand(!refused || refusal.Code != jsonrpc.MethodNotFound, "the method "+method+" to be known", reply.Describe())
+}
+
+func errorHandling() {
+	It("goes on after a client has asked for a revision that nobody speaks", Verifies("lifecycle.errors.version"),
+		func(ctx SpecContext) {
+			server := Connect(ctx)
+
+			reply := server.Ask(ctx, "initialize", Hello(unknownRevision))
+
+			if _, refused := reply.Error(); !refused {
+				adopt(server, reply.Object())
+				server.StaysUsable(ctx)
+			}
+			Expect(Connect(ctx).Ask(ctx, "initialize", Hello(Revision()))).To(BeResult())
+		})
+
+	It("copes with a client that declares no capability", Verifies("lifecycle.errors.capabilities"),
+		func(ctx SpecContext) {
+			server := Connect(ctx)
+
+			reply := server.Ask(ctx, "initialize", scripted.Hello(Revision(), scripted.Nothing()))
+
+			if _, refused := reply.Error(); refused {
+				return // it needs more, and says so
+			}
+			adopt(server, reply.Object())
+			server.Tell(ctx, "notifications/initialized", nil)
+			server.StaysUsable(ctx)
+		})
+
+	It("goes on while a request of its own is not answered", Verifies("lifecycle.errors.timeouts"), NeedsProvocation("sampling"),
+		func(ctx SpecContext) {
+			server := FreshSession(ctx)
+			server.Answer("sampling/createMessage", scripted.Silence)
+
+			mark := server.Mark()
+			server.Start(ctx, "tools/call", Provoking("sampling").Call())
+			if _, err := server.Connection.Await(ctx, mark, RequestOf("sampling/createMessage")); err != nil {
+				Inconclusive("the tool for sampling asked for none: "+err.Error(), "see that it asks the client for sampling")
+			}
+
+			server.StaysUsable(ctx)
+		})
+}
+
+func isRequest(received scripted.Received) bool { return received.Kind == jsonrpc.Request }
+
+// adopt goes on with the revision that the server has answered with.
+func adopt(server *Server, result Object) {
+	if answered, isText := result["protocolVersion"].(string); isText && server.HTTP != nil {
+		server.HTTP.SetVersion(answered)
+	}
+}

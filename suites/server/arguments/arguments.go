@@ -1,0 +1,153 @@
+// Package arguments finds values for the arguments of prompts and the
+// variables of resource templates, for the checks of several pages.
+package arguments
+
+import (
+	"context"
+	"strings"
+
+	"github.com/yosida95/uritemplate/v3"
+
+	"github.com/mcpconform/mcpconform/internal/conform"
+)
+
+// Argument is one that can be completed: of a prompt or of a template.
+type Argument struct {
+	Ref      conform.Object // as completion/complete takes it
+	Name     string
+	Required bool
+}
+
+// OfPrompt returns the arguments that a prompt declares.
+func OfPrompt(prompt conform.Object) []Argument {
+	declared, _ := prompt["arguments"].([]any)
+	var arguments []Argument
+	for _, element := range declared {
+		argument, _ := element.(map[string]any)
+		if name, named := argument["name"].(string); named {
+			arguments = append(arguments, Argument{
+				Ref:      conform.Object{"type": "ref/prompt", "name": prompt["name"]},
+				Name:     name,
+				Required: argument["required"] == true,
+			})
+		}
+	}
+	return arguments
+}
+
+// OfTemplate returns the variables of a resource template; none, when its URI
+// template cannot be read.
+func OfTemplate(template conform.Object) []Argument {
+	text, _ := template["uriTemplate"].(string)
+	parsed, err := uritemplate.New(text)
+	if err != nil {
+		return nil
+	}
+	var arguments []Argument
+	for _, name := range parsed.Varnames() {
+		arguments = append(arguments, Argument{
+			Ref:      conform.Object{"type": "ref/resource", "uri": text},
+			Name:     name,
+			Required: true,
+		})
+	}
+	return arguments
+}
+
+// Completable returns every argument of the target's prompts and templates, at
+// most limit.
+func Completable(limit int) []Argument {
+	var all []Argument
+	for _, prompt := range conform.Survey().Prompts {
+		all = append(all, OfPrompt(prompt)...)
+	}
+	for _, template := range conform.Survey().Templates {
+		all = append(all, OfTemplate(template)...)
+	}
+	return all[:min(limit, len(all))]
+}
+
+// Completion returns the params of a completion/complete request that asks for
+// the values of an argument, given those of others.
+func (a Argument) Completion(value string, known map[string]string) conform.Object {
+	params := conform.Object{"ref": a.Ref, "argument": conform.Object{"name": a.Name, "value": value}}
+	if len(known) > 0 {
+		params["context"] = conform.Object{"arguments": known}
+	}
+	return params
+}
+
+// Completed fills arguments with the first values that the server completes
+// them with, each given those before. It is false when one has none.
+func Completed(ctx context.Context, server *conform.Server, all []Argument) (values map[string]string, complete bool) {
+	values = map[string]string{}
+	for _, argument := range all {
+		value, found := first(ctx, server, argument, values)
+		if !found {
+			return values, false
+		}
+		values[argument.Name] = value
+	}
+	return values, true
+}
+
+// beginnings are what completions are asked for, one after the other: some
+// servers complete nothing when nothing is typed.
+var beginnings = []string{"", "1", "a"}
+
+func first(ctx context.Context, server *conform.Server, argument Argument, known map[string]string) (string, bool) {
+	if !conform.Declares("completions") {
+		return "", false
+	}
+	for _, typed := range beginnings {
+		received, err := server.Connection.Call(ctx, "completion/complete", argument.Completion(typed, known))
+		if err != nil {
+			return "", false
+		}
+		completion, _ := conform.Reply{Received: received}.Object()["completion"].(map[string]any)
+		values, _ := completion["values"].([]any)
+		if len(values) == 0 {
+			continue
+		}
+		value, isString := values[0].(string)
+		return value, isString
+	}
+	return "", false
+}
+
+// Made fills the required ones among arguments with made-up values. Where the
+// name asks for a URI it gets that of a resource.
+func Made(all []Argument) map[string]string {
+	values := map[string]string{}
+	for _, argument := range all {
+		name := strings.ToLower(argument.Name)
+		switch {
+		case !argument.Required:
+		case strings.Contains(name, "uri"), strings.Contains(name, "url"):
+			values[argument.Name] = anyURI()
+		default:
+			values[argument.Name] = "example"
+		}
+	}
+	return values
+}
+
+func anyURI() string {
+	for _, resource := range conform.Survey().Resources {
+		if uri, isString := resource["uri"].(string); isString {
+			return uri
+		}
+	}
+	return "https://example.com/"
+}
+
+// Required returns those arguments that must be given.
+func Required(all []Argument) []Argument {
+	var required []Argument
+	for _, argument := range all {
+		if argument.Required {
+			required = append(required, argument)
+		}
+	}
+	return required
+}

@@ -1,0 +1,145 @@
+// Package completion checks the page server/utilities/completion.
+package completion
+
+import (
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
+
+	. "github.com/mcpconform/mcpconform/internal/conform"
+	"github.com/mcpconform/mcpconform/internal/jsonrpc"
+	"github.com/mcpconform/mcpconform/suites/server/arguments"
+)
+
+const (
+	// unknownPrompt is a name that no server gives a prompt.
+	unknownPrompt = "mcpconform_prompt_that_does_not_exist"
+	// maxCompleted bounds the arguments that are completed.
+	maxCompleted = 10
+)
+
+// ServerChecks registers the checks of a target server.
+func ServerChecks() {
+	Describe("Completion", func() {
+
+		It("declares completions if it offers some", Verifies("completion.capability.declared"),
+			func(ctx SpecContext) {
+				server := Session(ctx)
+
+				for _, argument := range arguments.Completable(maxCompleted) {
+					answer, err := server.Connection.Call(ctx, "completion/complete", argument.Completion("", nil))
+
+					if values := valuesOf(Reply{Received: answer}); err == nil && len(values) > 0 {
+						Demand(Declares("completions"), `the capability "completions", or no completions`,
+							"no such capability, and completions of "+argument.Name+": "+Show(values))
+						return
+					}
+				}
+				NotApplicable("the server completes nothing")
+			})
+
+		It("completes arguments of its prompts or resource templates", Verifies("completion.answered"),
+			NeedsCapability("completions"),
+			func(ctx SpecContext) {
+				all := completable()
+				server := Session(ctx)
+
+				answered := false
+				var reply Reply
+				for _, argument := range all {
+					reply = server.Ask(ctx, "completion/complete", argument.Completion("", nil))
+
+					_, refused := reply.Error()
+					answered = answered || !refused
+				}
+				Demand(answered, "a result of completion/complete for some argument of a prompt or template", reply.Describe())
+			})
+
+		It("answers completion/complete with method not found when it completes nothing", Verifies("completion.unsupported.code"),
+			func(ctx SpecContext) {
+				if Declares("completions") {
+					NotApplicable("the server declares completions")
+				}
+				server := Session(ctx)
+
+				reply := server.Ask(ctx, "completion/complete", anyArgument().Completion("", nil))
+
+				if len(valuesOf(reply)) > 0 {
+					NotApplicable("the server does complete arguments, see the check of completion.capability.declared")
+				}
+				Expect(reply).To(BeJSONRPCError(jsonrpc.MethodNotFound))
+			})
+
+		It("calls an unknown prompt invalid params", Verifies("completion.unknown-prompt.code"), NeedsCapability("completions"),
+			func(ctx SpecContext) {
+				server := Session(ctx)
+
+				reply := server.Ask(ctx, "completion/complete", Object{
+					"ref":      Object{"type": "ref/prompt", "name": unknownPrompt},
+					"argument": Object{"name": "any", "value": ""},
+				})
+
+				Expect(reply).To(BeJSONRPCError(jsonrpc.InvalidParams))
+			})
+
+		It("calls a request without an argument invalid params", Verifies("completion.missing-argument.code"),
+			NeedsCapability("completions"),
+			func(ctx SpecContext) {
+				argument := completable()[0]
+				server := Session(ctx)
+
+				reply := server.Ask(ctx, "completion/complete", Object{"ref": argument.Ref})
+
+				Expect(reply).To(BeJSONRPCError(jsonrpc.InvalidParams))
+			})
+
+		It("refuses a reference of an unknown type", Verifies("completion.inputs.validated"), NeedsCapability("completions"),
+			func(ctx SpecContext) {
+				server := Session(ctx)
+
+				reply := server.Ask(ctx, "completion/complete", Object{
+					"ref":      Object{"type": "ref/unknown", "name": "any"},
+					"argument": Object{"name": "any", "value": ""},
+				})
+
+				Expect(reply).To(BeJSONRPCError())
+			})
+
+		It("refuses to complete what is no string", Verifies("completion.inputs.validated"), NeedsCapability("completions"),
+			func(ctx SpecContext) {
+				argument := completable()[0]
+				server := Session(ctx)
+
+				reply := server.Ask(ctx, "completion/complete", Object{
+					"ref":      argument.Ref,
+					"argument": Object{"name": argument.Name, "value": Object{"not": "a string"}},
+				})
+
+				Expect(reply).To(BeJSONRPCError())
+			})
+	})
+}
+
+// completable returns some arguments of the target's prompts and templates; a
+// check without any ends.
+func completable() []arguments.Argument {
+	all := arguments.Completable(maxCompleted)
+	if len(all) == 0 {
+		NotApplicable("the server has no prompt with an argument and no resource template")
+	}
+	return all
+}
+
+// anyArgument returns one of the target's, or one that is made up.
+func anyArgument() arguments.Argument {
+	if all := arguments.Completable(1); len(all) > 0 {
+		return all[0]
+	}
+	return arguments.Argument{Ref: Object{"type": "ref/prompt", "name": unknownPrompt}, Name: "any"}
+}
+
+// valuesOf returns the values of a completion; none, if it is none.
+func valuesOf(reply Reply) []any {
+	completion, _ := reply.Object()["completion"].(map[string]any)
+	values, _ := completion["values"].([]any)
+	return values
+}

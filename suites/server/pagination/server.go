@@ -1,0 +1,120 @@
+// Package pagination checks the page server/utilities/pagination.
+package pagination
+
+import (
+	"context"
+	"reflect"
+
+	. "github.com/onsi/ginkgo/v2"
+
+	. "github.com/mcpconform/mcpconform/internal/conform"
+	"github.com/mcpconform/mcpconform/internal/jsonrpc"
+	"github.com/mcpconform/mcpconform/internal/scripted"
+)
+
+// ServerChecks registers the checks of a target server. The cursors that a
+// server gives are followed by the survey and judged by rules.
+func ServerChecks() {
+	Describe("Pagination", func() {
+		stableCursors()
+		invalidCursors()
+	})
+}
+
+func stableCursors() {
+	It("leads to the same page when a cursor is used again", Verifies("pagination.cursor.stable"),
+		func(ctx SpecContext) {
+			server := Session(ctx)
+
+			used := 0
+			var found []Mismatch
+			for _, method := range lists() {
+				first, second, paged := samePageTwice(ctx, server, method)
+				if paged {
+					used++
+				}
+				if !reflect.DeepEqual(first, second) {
+					found = append(found, Mismatch{Wanted: "the same page of " + method + " as before: " + Show(first), Found: Show(second)})
+				}
+			}
+
+			if used == 0 {
+				NotApplicable("every list has one page only")
+			}
+			Judge(found...)
+		})
+}
+
+func invalidCursors() {
+	It("refuses a cursor that it never gave with -32602", Verifies("pagination.cursor.invalid-refused"),
+		func(ctx SpecContext) {
+			server := Session(ctx)
+
+			var found []Mismatch
+			for _, method := range lists() {
+				reply := askWithInvalidCursor(ctx, server, method)
+				if refusal, refused := reply.Error(); !refused || refusal.Code != jsonrpc.InvalidParams && !isUnknown(method, refusal) {
+					found = append(found, Mismatch{Wanted: "error -32602 (Invalid params) to " + method, Found: reply.Describe()})
+				}
+			}
+
+			Judge(found...)
+		})
+
+	It("goes on after a cursor that it never gave", Verifies("pagination.cursor.invalid-handled"),
+		func(ctx SpecContext) {
+			server := FreshSession(ctx)
+
+			askWithInvalidCursor(ctx, server, lists()[0])
+
+			server.StaysUsable(ctx)
+		})
+}
+
+// lists are the methods of the lists that the server declares.
+func lists() []string {
+	var methods []string
+	for _, feature := range []string{"tools", "prompts", "resources"} {
+		if Declares(feature) {
+			methods = append(methods, feature+"/list")
+		}
+	}
+	if Declares("resources") {
+		methods = append(methods, templates)
+	}
+	if len(methods) == 0 {
+		NotApplicable("the server declares no list")
+	}
+	return methods
+}
+
+// templates is the one list that a server may do without although it declares
+// the capability.
+const templates = "resources/templates/list"
+
+func isUnknown(method string, refusal jsonrpc.Error) bool {
+	return method == templates && refusal.Code == jsonrpc.MethodNotFound
+}
+
+// askWithInvalidCursor sends a cursor that no server gives out.
+func askWithInvalidCursor(ctx context.Context, server *Server, method string) Reply {
+	raw := Object{"cursor": "mcpconform: no such cursor"}
+	id := server.NextID()
+	request := server.StartRaw(ctx, id, method, scripted.Outgoing{
+		Raw: jsonrpc.NewRequest(id, method, raw), Deliberate: "the cursor was never given out",
+	}, nil)
+	return server.Await(ctx, request)
+}
+
+// samePageTwice asks twice for the second page of a list, if there is one.
+func samePageTwice(ctx context.Context, server *Server, method string) (first, second any, paged bool) {
+	reply := server.Ask(ctx, method, nil)
+	cursor, paged := reply.Object()["nextCursor"].(string)
+	if !paged {
+		return nil, nil, false
+	}
+	page := Object{"cursor": cursor}
+	first = server.Need(ctx, method, page)[ListMember(method)]
+	second = server.Need(ctx, method, page)[ListMember(method)]
+	return first, second, true
+}

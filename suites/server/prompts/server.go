@@ -1,0 +1,183 @@
+// Package prompts checks the page server/prompts.
+package prompts
+
+import (
+	"context"
+	"reflect"
+
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
+
+	. "github.com/mcpconform/mcpconform/internal/conform"
+	"github.com/mcpconform/mcpconform/internal/jsonrpc"
+	"github.com/mcpconform/mcpconform/internal/survey"
+	"github.com/mcpconform/mcpconform/suites/server/arguments"
+)
+
+const (
+	// unknownPrompt is a name that no server gives a prompt.
+	unknownPrompt = "mcpconform_prompt_that_does_not_exist"
+	// maxPrompts bounds the prompts that are got: a server may list thousands.
+	maxPrompts = 20
+)
+
+// ServerChecks registers the checks of a target server.
+func ServerChecks() {
+	Describe("Prompts", func() {
+
+		It("declares prompts if it offers some", Verifies("prompts.capability.declared"),
+			func(ctx SpecContext) {
+				server := Session(ctx)
+
+				answer, err := server.Connection.Call(ctx, "prompts/list", nil)
+
+				offered, _ := survey.Page(answer, "prompts")
+				if err != nil || len(offered) == 0 {
+					NotApplicable("the server offers no prompts")
+				}
+				Demand(Declares("prompts"), `the capability "prompts", or no prompts`, "no such capability, and the prompt "+Show(offered[0]["name"]))
+			})
+
+		It("answers prompts/list with its prompts", Verifies("prompts.list.answered"), NeedsCapability("prompts"),
+			func(ctx SpecContext) {
+				server := Session(ctx)
+
+				reply := server.Ask(ctx, "prompts/list", nil)
+
+				Expect(reply).To(BeResult())
+				Expect(reply).To(HaveMember("prompts", BeAList()))
+			})
+
+		It("announces a change of its prompts", Verifies("prompts.list-changed.sent"),
+			NeedsCapability("prompts.listChanged"), NeedsProvocation("prompts-changed"), Alone(),
+			func(ctx SpecContext) {
+				server := FreshSession(ctx)
+				_, _ = server.Listen(ctx) // where there is no such stream the announcement comes beside the answer
+				before := server.All(ctx, "prompts/list")
+				mark := server.Mark()
+
+				changed := server.Need(ctx, "tools/call", Provoking("prompts-changed").Call())
+
+				if changed["isError"] == true || reflect.DeepEqual(before, server.All(ctx, "prompts/list")) {
+					Inconclusive("the list of prompts did not change", "see that the tool for prompts-changed changes it")
+				}
+				server.Until(ctx, mark, "notifications/prompts/list_changed", Notification("notifications/prompts/list_changed"))
+			})
+	})
+
+	Describe("Getting prompts", func() {
+
+		It("answers prompts/get of its prompts with messages", Verifies("prompts.get.answered"), NeedsCapability("prompts"),
+			func(ctx SpecContext) {
+				prompts := listed()
+				server := Session(ctx)
+
+				var wrong []Mismatch
+				judged := 0
+				for _, prompt := range prompts {
+					params, chosen := filled(ctx, server, prompt)
+
+					reply := server.Ask(ctx, "prompts/get", params)
+
+					_, refused := reply.Error()
+					switch {
+					case refused && !chosen: // what was made up may be wrong
+					case refused:
+						judged++
+						wrong = append(wrong, Mismatch{Wanted: "the messages of the prompt " + Show(prompt["name"]), Found: reply.Describe()})
+					default:
+						judged++
+					}
+				}
+
+				if judged == 0 {
+					Inconclusive("every prompt refused the arguments that were made up for it", "offer completions for the arguments of a prompt")
+				}
+				Judge(wrong...)
+			})
+
+		It("answers prompts/get of an unknown prompt with invalid params", Verifies("prompts.unknown.code"),
+			NeedsCapability("prompts"),
+			func(ctx SpecContext) {
+				server := Session(ctx)
+
+				reply := server.Ask(ctx, "prompts/get", Object{"name": unknownPrompt})
+
+				Expect(reply).To(BeJSONRPCError(jsonrpc.InvalidParams))
+			})
+
+		It("answers prompts/get without a required argument with invalid params", Verifies("prompts.missing-argument.code"),
+			NeedsCapability("prompts"),
+			func(ctx SpecContext) {
+				prompt := having("no prompt has a required argument", func(prompt Object) bool {
+					return len(arguments.Required(arguments.OfPrompt(prompt))) > 0
+				})
+				server := Session(ctx)
+
+				reply := server.Ask(ctx, "prompts/get", Object{"name": prompt["name"], "arguments": Object{}})
+
+				Expect(reply).To(BeJSONRPCError(jsonrpc.InvalidParams))
+			})
+
+		It("refuses an argument that is no string", Verifies("prompts.arguments.validated"), NeedsCapability("prompts"),
+			func(ctx SpecContext) {
+				prompt := having("no prompt has an argument", func(prompt Object) bool {
+					return len(arguments.OfPrompt(prompt)) > 0
+				})
+				server := Session(ctx)
+
+				reply := server.Ask(ctx, "prompts/get", Object{"name": prompt["name"], "arguments": withObject(prompt)})
+
+				Expect(reply).To(BeJSONRPCError())
+			})
+	})
+}
+
+// listed returns some of the prompts that the target lists; a check without
+// any ends.
+func listed() []Object {
+	prompts := Survey().Prompts
+	if len(prompts) == 0 {
+		NotApplicable("the server lists no prompt")
+	}
+	return prompts[:min(maxPrompts, len(prompts))]
+}
+
+// having returns the first listed prompt that satisfies; none ends the check.
+func having(none string, satisfies func(Object) bool) Object {
+	for _, prompt := range listed() {
+		if satisfies(prompt) {
+			return prompt
+		}
+	}
+	NotApplicable(none)
+	return nil
+}
+
+// filled returns the params that get a prompt with its required arguments. It
+// tells whether their values are the server's own choice: completions, or none
+// at all.
+func filled(ctx context.Context, server *Server, prompt Object) (params Object, chosen bool) {
+	params = Object{"name": prompt["name"]}
+	required := arguments.Required(arguments.OfPrompt(prompt))
+	if len(required) == 0 {
+		return params, true
+	}
+	values, chosen := arguments.Completed(ctx, server, required)
+	if !chosen {
+		values = arguments.Made(required)
+	}
+	params["arguments"] = values
+	return params, chosen
+}
+
+// withObject returns the arguments of a prompt, one of them an object.
+func withObject(prompt Object) Object {
+	all := arguments.OfPrompt(prompt)
+	values := Object{}
+	for name, value := range arguments.Made(all) {
+		values[name] = value
+	}
+	values[all[0].Name] = Object{"not": "a string"}
+	return values
+}

@@ -1,0 +1,280 @@
+// Package resources checks the page server/resources.
+package resources
+
+import (
+	"context"
+	"reflect"
+
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
+	"github.com/yosida95/uritemplate/v3"
+
+	. "github.com/mcpconform/mcpconform/internal/conform"
+	"github.com/mcpconform/mcpconform/internal/jsonrpc"
+	"github.com/mcpconform/mcpconform/internal/scripted"
+	"github.com/mcpconform/mcpconform/internal/survey"
+	"github.com/mcpconform/mcpconform/suites/server/arguments"
+)
+
+const (
+	// unknownURI is one that no server has a resource for.
+	unknownURI = "mcpconform://resource/that-does-not-exist"
+	// noURI breaks RFC 3986: it has no scheme, but spaces and a stray percent sign.
+	noURI = "this is no URI: 100%"
+
+	// maxRead bounds the resources that are read: a server may list millions.
+	maxRead = 20
+	// maxTemplates bounds the templates that are expanded and read.
+	maxTemplates = 5
+	// maxSubscribed bounds the resources that are tried for a subscription:
+	// some may be fixed.
+	maxSubscribed = 5
+)
+
+// ServerChecks registers the checks of a target server.
+func ServerChecks() {
+	Describe("Resources", func() {
+
+		It("declares resources if it offers some", Verifies("resources.capability.declared"),
+			func(ctx SpecContext) {
+				server := Session(ctx)
+
+				answer, err := server.Connection.Call(ctx, "resources/list", nil)
+
+				offered, _ := survey.Page(answer, "resources")
+				if err != nil || len(offered) == 0 {
+					NotApplicable("the server offers no resources")
+				}
+				Demand(Declares("resources"), `the capability "resources", or no resources`, "no such capability, and the resource "+Show(offered[0]["uri"]))
+			})
+
+		It("answers resources/list with its resources", Verifies("resources.list.answered"), NeedsCapability("resources"),
+			func(ctx SpecContext) {
+				server := Session(ctx)
+
+				reply := server.Ask(ctx, "resources/list", nil)
+
+				Expect(reply).To(BeResult())
+				Expect(reply).To(HaveMember("resources", BeAList()))
+			})
+
+		It("announces a change of its resources", Verifies("resources.list-changed.sent"),
+			NeedsCapability("resources.listChanged"), NeedsProvocation("resources-changed"), Alone(),
+			func(ctx SpecContext) {
+				server := FreshSession(ctx)
+				_, _ = server.Listen(ctx) // where there is no such stream the announcement comes beside the answer
+				before := server.All(ctx, "resources/list")
+				mark := server.Mark()
+
+				changed := server.Need(ctx, "tools/call", Provoking("resources-changed").Call())
+
+				if changed["isError"] == true || reflect.DeepEqual(before, server.All(ctx, "resources/list")) {
+					Inconclusive("the list of resources did not change", "see that the tool for resources-changed changes it")
+				}
+				server.Until(ctx, mark, "notifications/resources/list_changed", Notification("notifications/resources/list_changed"))
+			})
+	})
+
+	Describe("Reading resources", func() {
+
+		It("lets the client read the resources that it lists", Verifies("resources.read.answered"), NeedsCapability("resources"),
+			func(ctx SpecContext) {
+				uris := listed(maxRead)
+				server := Session(ctx)
+
+				var wrong []Mismatch
+				for _, uri := range uris {
+					reply := server.Ask(ctx, "resources/read", Object{"uri": uri})
+
+					if _, refused := reply.Error(); refused {
+						wrong = append(wrong, Mismatch{Wanted: "the contents of " + uri, Found: reply.Describe()})
+					}
+				}
+				Judge(wrong...)
+			})
+
+		It("lets the client read what it completes a template to", Verifies("resources.templates.readable"),
+			NeedsCapability("resources", "completions"),
+			func(ctx SpecContext) {
+				server := Session(ctx)
+				uris := expanded(ctx, server)
+				if len(uris) == 0 {
+					NotApplicable("the server has no template for whose variables it offers completions")
+				}
+
+				var wrong []Mismatch
+				for _, uri := range uris {
+					reply := server.Ask(ctx, "resources/read", Object{"uri": uri})
+
+					if _, refused := reply.Error(); refused {
+						wrong = append(wrong, Mismatch{Wanted: "the contents of " + uri, Found: reply.Describe()})
+					}
+				}
+				Judge(wrong...)
+			})
+
+		It("answers resources/read of an unknown resource with resource not found", Verifies("resources.unknown.code"),
+			NeedsCapability("resources"),
+			func(ctx SpecContext) {
+				if isOffered(unknownURI) {
+					NotApplicable("a template of the server makes a resource of any URI")
+				}
+				server := Session(ctx)
+
+				reply := server.Ask(ctx, "resources/read", Object{"uri": unknownURI})
+
+				Expect(reply).To(BeJSONRPCError(jsonrpc.ResourceNotFound))
+			})
+
+		It("refuses to read what is no URI", Verifies("resources.uri.validated"), NeedsCapability("resources"),
+			func(ctx SpecContext) {
+				server := Session(ctx)
+
+				reply := server.Ask(ctx, "resources/read", Object{"uri": noURI})
+
+				Expect(reply).To(BeJSONRPCError())
+			})
+	})
+
+	Describe("Subscriptions", func() {
+
+		It("lets the client subscribe to a resource", Verifies("resources.subscribe.answered"),
+			NeedsCapability("resources.subscribe"),
+			func(ctx SpecContext) {
+				server := FreshSession(ctx)
+
+				uri, reply := subscribed(ctx, server)
+
+				Demand(uri != "", "a result of resources/subscribe for a resource that is listed", reply.Describe())
+			})
+
+		It("lets the client end a subscription", Verifies("resources.unsubscribe.answered"),
+			NeedsCapability("resources.subscribe"),
+			func(ctx SpecContext) {
+				server := FreshSession(ctx)
+				uri, _ := subscribed(ctx, server)
+				if uri == "" {
+					Inconclusive("no subscription could be made", "see the check of resources.subscribe.answered")
+				}
+
+				reply := server.Ask(ctx, "resources/unsubscribe", Object{"uri": uri})
+
+				Expect(reply).To(BeResult())
+			})
+
+		It("tells a subscribed client of a change", Verifies("resources.updated.sent"),
+			NeedsCapability("resources.subscribe"), NeedsProvocation("resource-updated"), Alone(),
+			func(ctx SpecContext) {
+				server := FreshSession(ctx)
+				_, _ = server.Listen(ctx) // where there is no such stream the update comes beside the answer
+				change := changing()
+				server.Need(ctx, "resources/subscribe", Object{"uri": change.Resource})
+				mark := server.Mark()
+
+				change.provoke(ctx, server)
+
+				server.Until(ctx, mark, "notifications/resources/updated", Notification("notifications/resources/updated"))
+			})
+
+		It("stops telling of changes when the client ends its subscription", Verifies("resources.updated.subscribed"),
+			NeedsCapability("resources.subscribe"), NeedsProvocation("resource-updated"), Alone(),
+			func(ctx SpecContext) {
+				server := FreshSession(ctx)
+				_, _ = server.Listen(ctx) // where there is no such stream an update would come beside the answer
+				change := changing()
+				server.Need(ctx, "resources/subscribe", Object{"uri": change.Resource})
+				server.Need(ctx, "resources/unsubscribe", Object{"uri": change.Resource})
+				mark := server.Mark()
+
+				change.provoke(ctx, server)
+				server.Fence(ctx)
+
+				for _, update := range server.Sent(mark, Notification("notifications/resources/updated")) {
+					Demand(false, "no update after resources/unsubscribe", scripted.Short(update.Raw))
+				}
+			})
+	})
+}
+
+// listed returns the URIs of some of the resources that the target lists; a
+// check without any ends.
+func listed(most int) []string {
+	var uris []string
+	for _, resource := range Survey().Resources {
+		if uri, isString := resource["uri"].(string); isString && len(uris) < most {
+			uris = append(uris, uri)
+		}
+	}
+	if len(uris) == 0 {
+		NotApplicable("the server lists no resource")
+	}
+	return uris
+}
+
+// expanded returns URIs that templates make of values that the server
+// completes their variables with.
+func expanded(ctx context.Context, server *Server) []string {
+	var uris []string
+	for _, template := range Survey().Templates {
+		variables := arguments.OfTemplate(template)
+		if len(variables) == 0 || len(uris) == maxTemplates {
+			continue
+		}
+		values, complete := arguments.Completed(ctx, server, variables)
+		text, _ := template["uriTemplate"].(string)
+		parsed, err := uritemplate.New(text)
+		if !complete || err != nil {
+			continue
+		}
+		filled := uritemplate.Values{}
+		for name, value := range values {
+			filled.Set(name, uritemplate.String(value))
+		}
+		if uri, err := parsed.Expand(filled); err == nil {
+			uris = append(uris, uri)
+		}
+	}
+	return uris
+}
+
+// isOffered tells whether a template of the target makes a URI.
+func isOffered(uri string) bool {
+	for _, template := range Survey().Templates {
+		text, _ := template["uriTemplate"].(string)
+		if parsed, err := uritemplate.New(text); err == nil && parsed.Match(uri) != nil {
+			return true
+		}
+	}
+	return false
+}
+
+// subscribed subscribes to the first resource that the server takes a
+// subscription for. The URI is "" when it takes none; the reply is the last.
+func subscribed(ctx context.Context, server *Server) (string, Reply) {
+	var reply Reply
+	for _, uri := range listed(maxSubscribed) {
+		reply = server.Ask(ctx, "resources/subscribe", Object{"uri": uri})
+		if _, refused := reply.Error(); !refused {
+			return uri, reply
+		}
+	}
+	return "", reply
+}
+
+// change is a known way to change a resource.
+type change struct{ Provocation }
+
+func changing() change {
+	known := Provoking("resource-updated")
+	if known.Resource == "" {
+		Inconclusive("it is not known which resource the tool "+known.Tool+" changes",
+			"name it in mcpconform.yaml: provocations: {resource-updated: {tool: …, resource: URI}}")
+	}
+	return change{known}
+}
+
+func (c change) provoke(ctx context.Context, server *Server) {
+	if server.Need(ctx, "tools/call", c.Call())["isError"] == true {
+		Inconclusive("the tool "+c.Tool+" did not change the resource", "see that the tool for resource-updated changes it")
+	}
+}

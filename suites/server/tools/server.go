@@ -1,0 +1,433 @@
+// Package tools checks the page server/tools.
+package tools
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"maps"
+	"reflect"
+	"slices"
+	"strings"
+	"unicode"
+
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
+
+	. "github.com/mcpconform/mcpconform/internal/conform"
+	"github.com/mcpconform/mcpconform/internal/jsonrpc"
+	"github.com/mcpconform/mcpconform/internal/scripted"
+	"github.com/mcpconform/mcpconform/internal/survey"
+	"github.com/mcpconform/mcpconform/schema"
+)
+
+// unknownTool is a name that no server gives a tool.
+const unknownTool = "mcpconform_tool_that_does_not_exist"
+
+const (
+	// maxTools bounds the tools that are called with wrong arguments: some show
+	// as much as all.
+	maxTools = 5
+	// maxLate bounds the tools that may take longer than a reply is waited for.
+	maxLate = 3
+)
+
+// urlElicitationRequired is the error of 2025-11-25 by which a server asks for
+// something else before it carries out a request
+// (client/elicitation#url-elicitation-required-errors).
+const urlElicitationRequired = -32042
+
+// ServerChecks registers the checks of a target server.
+func ServerChecks() {
+	Describe("Tools", func() {
+
+		It("declares tools if it offers some", Verifies("tools.capability.declared"),
+			func(ctx SpecContext) {
+				server := Session(ctx)
+
+				answer, err := server.Connection.Call(ctx, "tools/list", nil)
+
+				offered, _ := survey.Page(answer, "tools")
+				if err != nil || len(offered) == 0 {
+					NotApplicable("the server offers no tools")
+				}
+				Demand(Declares("tools"), `the capability "tools", or no tools`, "no such capability, and the tool "+Show(offered[0]["name"]))
+			})
+
+		It("answers tools/list with its tools", Verifies("tools.list.answered"), NeedsCapability("tools"),
+			func(ctx SpecContext) {
+				server := Session(ctx)
+
+				reply := server.Ask(ctx, "tools/list", nil)
+
+				Expect(reply).To(BeResult())
+				Expect(reply).To(HaveMember("tools", BeAList()))
+			})
+
+		It("announces a change of its tools", Verifies("tools.list-changed.sent"),
+			NeedsCapability("tools.listChanged"), NeedsProvocation("tools-changed"), Alone(),
+			func(ctx SpecContext) {
+				server := FreshSession(ctx)
+				_, _ = server.Listen(ctx) // where there is no such stream the announcement comes beside the answer
+				before := server.All(ctx, "tools/list")
+				mark := server.Mark()
+
+				changed := server.Need(ctx, "tools/call", Provoking("tools-changed").Call())
+
+				if changed["isError"] == true || reflect.DeepEqual(before, server.All(ctx, "tools/list")) {
+					Inconclusive("the list of tools did not change", "see that the tool for tools-changed changes it")
+				}
+				server.Until(ctx, mark, "notifications/tools/list_changed", Notification("notifications/tools/list_changed"))
+			})
+	})
+
+	Describe("Calling tools", func() {
+
+		It("answers calls of its tools with tool results", Verifies("tools.call.answered"), NeedsCapability("tools"),
+			func(ctx SpecContext) {
+				calls := callable()
+				server := FreshSession(ctx)   // a tool may leave something behind
+				server.All(ctx, "tools/list") // so that rules know the tools' schemas
+
+				var wrong []Mismatch
+				judged, late := 0, 0
+				for token, call := range calls {
+					reply, inTime := attempt(ctx, server, call, token)
+					if !inTime {
+						late++
+					}
+					if late == maxLate {
+						break
+					}
+					if !inTime || mayRefuse(reply) {
+						continue
+					}
+					judged++
+					if _, refused := reply.Error(); refused {
+						wrong = append(wrong, Mismatch{Wanted: "a tool result of " + call.Tool, Found: reply.Describe()})
+					}
+				}
+
+				if judged == 0 {
+					Inconclusive("no tool took the arguments that were made up for it", "give arguments for a tool in mcpconform.yaml")
+				}
+				Judge(wrong...)
+			})
+
+		It("answers the call of an unknown tool with an error", Verifies("tools.unknown.refused"), NeedsCapability("tools"),
+			func(ctx SpecContext) {
+				server := Session(ctx)
+
+				reply := server.Ask(ctx, "tools/call", Object{"name": unknownTool, "arguments": Object{}})
+
+				Expect(reply).To(BeJSONRPCError())
+			})
+
+		It("calls an unknown tool invalid params", Verifies("tools.unknown.code"), NeedsCapability("tools"),
+			func(ctx SpecContext) {
+				server := Session(ctx)
+
+				reply := server.Ask(ctx, "tools/call", Object{"name": unknownTool, "arguments": Object{}})
+
+				if _, refused := reply.Error(); !refused {
+					Inconclusive("the call of an unknown tool did not end in an error", "see the check of tools.unknown.refused")
+				}
+				Expect(reply).To(BeJSONRPCError(jsonrpc.InvalidParams))
+			})
+
+		It("answers a call that names no tool with an error", Verifies("tools.malformed.refused"), NeedsCapability("tools"),
+			func(ctx SpecContext) {
+				server := Session(ctx)
+
+				reply := server.Ask(ctx, "tools/call", Object{"arguments": Object{}})
+
+				Expect(reply).To(BeJSONRPCError())
+			})
+
+		It("tells tool names apart by case", Verifies("tools.name.case-sensitive"), NeedsCapability("tools"),
+			func(ctx SpecContext) {
+				call := renamed()
+				server := Session(ctx)
+
+				reply := server.Ask(ctx, "tools/call", call.Call())
+
+				Demand(!succeeded(reply), "no tool to be found by the name "+call.Tool, reply.Describe())
+			})
+	})
+
+	Describe("Arguments of tools", func() {
+
+		It("refuses a call without a required argument", Verifies("tools.inputs.validated"), NeedsCapability("tools"),
+			func(ctx SpecContext) {
+				calls := withoutRequired()
+				server := Session(ctx)
+
+				var wrong []Mismatch
+				for _, call := range calls {
+					reply := server.Ask(ctx, "tools/call", call.Call())
+
+					if succeeded(reply) {
+						wrong = append(wrong, Mismatch{Wanted: "an error: " + call.Tool + " was called without a required argument", Found: reply.Describe()})
+					}
+				}
+				Judge(wrong...)
+			})
+
+		It("refuses an argument of the wrong type", Verifies("tools.inputs.validated"), NeedsCapability("tools"),
+			func(ctx SpecContext) {
+				calls := withWrongType()
+				server := Session(ctx)
+
+				var wrong []Mismatch
+				for _, call := range calls {
+					reply := server.Ask(ctx, "tools/call", call.Call())
+
+					if succeeded(reply) {
+						wrong = append(wrong, Mismatch{Wanted: "an error: " + call.Tool + " was called with an argument of the wrong type", Found: reply.Describe()})
+					}
+				}
+				Judge(wrong...)
+			})
+
+		It("reports wrong arguments in a tool result", Verifies("tools.error.invalid-input"), NeedsCapability("tools"),
+			func(ctx SpecContext) {
+				calls := withoutRequired()
+				server := Session(ctx)
+
+				var wrong []Mismatch
+				judged := 0
+				for _, call := range calls {
+					reply := server.Ask(ctx, "tools/call", call.Call())
+
+					if succeeded(reply) {
+						continue // another check judges that
+					}
+					judged++
+					if _, refused := reply.Error(); refused {
+						wrong = append(wrong, Mismatch{Wanted: "a tool result of " + call.Tool + " with isError", Found: reply.Describe()})
+					}
+				}
+				if judged == 0 {
+					Inconclusive("no tool found fault with a call without a required argument", "see the checks of tools.inputs.validated")
+				}
+				Judge(wrong...)
+			})
+
+		It("reports the error of a tool in its result", Verifies("tools.error.in-result"),
+			NeedsCapability("tools"), NeedsProvocation("error"),
+			func(ctx SpecContext) {
+				server := Session(ctx)
+
+				reply := server.Ask(ctx, "tools/call", Provoking("error").Call())
+
+				Expect(reply).To(BeResult())
+				Expect(reply).To(HaveMember("isError", true))
+			})
+	})
+
+	Describe("Resource links", func() {
+
+		It("lets the client read a resource that a tool links to", Verifies("tools.resource-link.readable"),
+			NeedsCapability("resources"), NeedsProvocation("resource-link"),
+			func(ctx SpecContext) {
+				server := Session(ctx)
+
+				result := server.Need(ctx, "tools/call", Provoking("resource-link").Call())
+				links := readableLinks(result)
+				if len(links) == 0 {
+					Inconclusive("the tool returned no link that only the server can follow", "see that the tool for resource-link returns one")
+				}
+
+				for _, uri := range links {
+					Expect(server.Ask(ctx, "resources/read", Object{"uri": uri})).To(BeResult())
+				}
+			})
+	})
+}
+
+// apart are the kinds of provocations whose tools are called by their own
+// checks only: they disturb other checks, take time and show nothing more, or
+// fail on purpose.
+var apart = []string{
+	"tools-changed", "resources-changed", "prompts-changed", "resource-updated",
+	"slow", "task-slow", "stream-closed", "error",
+}
+
+// callable returns the calls that the policy allows; a check without any ends.
+// Tools that can be called only as tasks belong to the checks of that page.
+func callable() []Provocation {
+	calls, reason := CallableTools()
+	calls = slices.DeleteFunc(calls, func(call Provocation) bool {
+		execution, _ := definition(call.Tool)["execution"].(map[string]any)
+		return execution["taskSupport"] == "required" || slices.ContainsFunc(apart, func(kind string) bool {
+			known, there := Provocable(kind)
+			return there && known.Tool == call.Tool
+		})
+	})
+	switch {
+	case len(calls) > 0:
+		return calls
+	case len(Survey().Tools) == 0:
+		NotApplicable("the server lists no tool")
+	case reason == "":
+		Inconclusive("the tools that may be called have checks of their own", "annotate further tools with readOnlyHint, or name them in mcpconform.yaml")
+	}
+	Inconclusive(reason, "annotate tools with readOnlyHint, name them in mcpconform.yaml, or allow all with --call-tools=all")
+	return nil
+}
+
+// definition is a tool as the server lists it.
+func definition(name string) Object {
+	for _, tool := range Survey().Tools {
+		if tool["name"] == name {
+			return tool
+		}
+	}
+	return nil
+}
+
+// attempt calls a tool, with a progress token. A tool may take its time, and
+// over HTTP the stream may end before the answer, to be taken up again: such
+// calls are cancelled.
+func attempt(ctx context.Context, server *Server, call Provocation, token int) (reply Reply, inTime bool) {
+	params := call.Call()
+	params["_meta"] = Object{"progressToken": token}
+	request := server.Start(ctx, "tools/call", params)
+	received, err := request.Wait(ctx)
+	switch {
+	case IsTimeout(err), errors.Is(err, scripted.ErrNoAnswer):
+		server.Tell(ctx, "notifications/cancelled", Object{"requestId": request.ID})
+		return reply, false
+	case err != nil:
+		Judge(Mismatch{Wanted: "a tool result of " + call.Tool, Found: err.Error()})
+	}
+	return Reply{Received: received}, true
+}
+
+// mayRefuse tells whether an error may be right although the arguments are
+// those that the input schema asks for.
+func mayRefuse(reply Reply) bool {
+	refusal, refused := reply.Error()
+	if Revision() < "2025-11-25" {
+		// Invalid arguments of any kind are protocol errors there.
+		return refused && refusal.Code == jsonrpc.InvalidParams
+	}
+	return refused && refusal.Code == urlElicitationRequired
+}
+
+// succeeded tells whether a call ended well: with a result that is no error.
+func succeeded(reply Reply) bool {
+	_, refused := reply.Error()
+	return !refused && reply.Object()["isError"] != true
+}
+
+// withoutRequired returns calls that lack a required argument.
+func withoutRequired() []Provocation {
+	return spoiled("no tool that may be called has a required argument", func(input Object, arguments Object) bool {
+		required, _ := input["required"].([]any)
+		for _, element := range required {
+			name, _ := element.(string)
+			if _, given := arguments[name]; given {
+				delete(arguments, name)
+				return true
+			}
+		}
+		return false
+	})
+}
+
+// wrongValue is of a type that no scalar argument has, and that none is made
+// of by a lenient server.
+var wrongValue = Object{"not": "what was asked for"}
+
+// withWrongType returns calls with an object where the schema wants a scalar.
+func withWrongType() []Provocation {
+	return spoiled("no tool that may be called has a string, number or boolean as argument", func(input Object, arguments Object) bool {
+		properties, _ := input["properties"].(map[string]any)
+		for _, name := range slices.Sorted(maps.Keys(properties)) {
+			property, _ := properties[name].(map[string]any)
+			if slices.Contains([]any{"string", "number", "integer", "boolean"}, property["type"]) {
+				arguments[name] = wrongValue
+				return true
+			}
+		}
+		return false
+	})
+}
+
+// spoiled returns the allowed calls that spoil can make wrong, with the
+// arguments that are then against the input schema; none ends the check.
+func spoiled(none string, spoil func(input, arguments Object) bool) []Provocation {
+	var wrong []Provocation
+	for _, call := range callable() {
+		input, _ := definition(call.Tool)["inputSchema"].(map[string]any)
+		arguments := maps.Clone(call.Arguments)
+		if arguments == nil {
+			arguments = Object{}
+		}
+		if len(wrong) < maxTools && spoil(input, arguments) && forbids(input, arguments) {
+			wrong = append(wrong, Provocation{Tool: call.Tool, Arguments: arguments})
+		}
+	}
+	if len(wrong) == 0 {
+		NotApplicable(none)
+	}
+	return wrong
+}
+
+// forbids tells whether a schema surely does not allow arguments.
+func forbids(input, arguments Object) bool {
+	compiled, err := schema.Compile(input)
+	if err != nil {
+		return false
+	}
+	violations, err := compiled.Validate(plain(arguments))
+	return err == nil && len(violations) > 0
+}
+
+// plain returns arguments as they come out of JSON, whatever Go values they
+// were made of.
+func plain(arguments Object) any {
+	text, err := json.Marshal(arguments)
+	if err != nil {
+		return arguments
+	}
+	value, _ := jsonrpc.Decode(text)
+	return value
+}
+
+// renamed returns an allowed call by a name in another case that no tool has.
+func renamed() Provocation {
+	for _, call := range callable() {
+		name := strings.Map(swapCase, call.Tool)
+		if definition(name) == nil {
+			call.Tool = name
+			return call
+		}
+	}
+	NotApplicable("no tool that may be called has a name that could be written in another case")
+	return Provocation{}
+}
+
+func swapCase(letter rune) rune {
+	if unicode.IsUpper(letter) {
+		return unicode.ToLower(letter)
+	}
+	return unicode.ToUpper(letter)
+}
+
+// readableLinks returns the URIs of a result's resource links, save those that
+// a client can follow by itself.
+func readableLinks(result Object) []string {
+	content, _ := result["content"].([]any)
+	var uris []string
+	for _, element := range content {
+		block, _ := element.(map[string]any)
+		uri, _ := block["uri"].(string)
+		onTheWeb := strings.HasPrefix(uri, "https:") || strings.HasPrefix(uri, "http:")
+		if block["type"] == "resource_link" && uri != "" && !onTheWeb {
+			uris = append(uris, uri)
+		}
+	}
+	return uris
+}

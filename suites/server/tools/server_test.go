@@ -1,0 +1,79 @@
+package tools
+
+import (
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/mcpconform/mcpconform/internal/conform"
+	"github.com/mcpconform/mcpconform/internal/jsonrpc"
+	"github.com/mcpconform/mcpconform/internal/scripted"
+)
+
+func object(t *testing.T, text string) conform.Object {
+	t.Helper()
+	value, flaws := jsonrpc.Decode([]byte(text))
+	decoded, isObject := value.(map[string]any)
+	if !isObject || len(flaws) > 0 {
+		t.Fatalf("%s is no object: %v", text, flaws)
+	}
+	return decoded
+}
+
+func TestForbids(t *testing.T) {
+	t.Parallel()
+	const input = `{"type":"object","properties":{"n":{"type":"integer"}},"required":["n"]}`
+	for _, test := range []struct {
+		schema    string
+		arguments conform.Object
+		forbidden bool
+	}{
+		{input, conform.Object{"n": 1}, false},
+		{input, conform.Object{}, true},
+		{input, conform.Object{"n": wrongValue}, true},
+		{`{"type":"object"}`, conform.Object{"n": wrongValue}, false},
+		{`{"type":"object","properties":{"n":{"type":["integer","object"]}}}`, conform.Object{"n": wrongValue}, false},
+		{`{"type":"object","$schema":"https://example.com/own","required":["n"]}`, conform.Object{}, false}, // who knows
+		{`{"type":"object","required":7}`, conform.Object{}, false},                                         // no schema at all
+	} {
+		if got := forbids(object(t, test.schema), test.arguments); got != test.forbidden {
+			t.Errorf("%s forbids %v: %t", test.schema, test.arguments, got)
+		}
+	}
+}
+
+func TestSwapCase(t *testing.T) {
+	t.Parallel()
+	for name, swapped := range map[string]string{"getUser": "GETuSER", "a-1": "A-1", "123": "123"} {
+		if got := strings.Map(swapCase, name); got != swapped {
+			t.Errorf("%s became %s, wanted %s", name, got, swapped)
+		}
+	}
+}
+
+func TestSucceeded(t *testing.T) {
+	t.Parallel()
+	for answer, success := range map[string]bool{
+		`{"jsonrpc":"2.0","id":1,"result":{"content":[]}}`:                 true,
+		`{"jsonrpc":"2.0","id":1,"result":{"content":[],"isError":false}}`: true,
+		`{"jsonrpc":"2.0","id":1,"result":{"content":[],"isError":true}}`:  false,
+		`{"jsonrpc":"2.0","id":1,"error":{"code":-32602,"message":"no"}}`:  false,
+	} {
+		reply := conform.Reply{Received: scripted.Received{Message: jsonrpc.Parse([]byte(answer))}}
+		if succeeded(reply) != success {
+			t.Errorf("%s: wanted %t", answer, success)
+		}
+	}
+}
+
+func TestReadableLinks(t *testing.T) {
+	t.Parallel()
+	result := object(t, `{"content":[
+		{"type":"resource_link","uri":"test://a","name":"a"},
+		{"type":"resource_link","uri":"https://example.com/","name":"b"},
+		{"type":"resource_link","name":"c"},
+		{"type":"text","text":"d","uri":"test://d"}, 5]}`)
+	if got := readableLinks(result); !slices.Equal(got, []string{"test://a"}) {
+		t.Errorf("found %v", got)
+	}
+}

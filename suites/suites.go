@@ -1,0 +1,75 @@
+// Package suites is what is checked: one folder per page of the specification,
+// and the rules over every transcript.
+package suites
+
+import (
+	"embed"
+	"slices"
+
+	"github.com/mcpconform/mcpconform/internal/conform"
+	"github.com/mcpconform/mcpconform/suites/base"
+	"github.com/mcpconform/mcpconform/suites/client/elicitation"
+	"github.com/mcpconform/mcpconform/suites/client/roots"
+	"github.com/mcpconform/mcpconform/suites/client/sampling"
+	"github.com/mcpconform/mcpconform/suites/lifecycle"
+	"github.com/mcpconform/mcpconform/suites/server/completion"
+	"github.com/mcpconform/mcpconform/suites/server/logging"
+	"github.com/mcpconform/mcpconform/suites/server/pagination"
+	"github.com/mcpconform/mcpconform/suites/server/prompts"
+	"github.com/mcpconform/mcpconform/suites/server/resources"
+	"github.com/mcpconform/mcpconform/suites/server/tools"
+	"github.com/mcpconform/mcpconform/suites/transports"
+	"github.com/mcpconform/mcpconform/suites/utilities/cancellation"
+	"github.com/mcpconform/mcpconform/suites/utilities/ping"
+	"github.com/mcpconform/mcpconform/suites/utilities/progress"
+	"github.com/mcpconform/mcpconform/suites/utilities/tasks"
+	"github.com/mcpconform/mcpconform/suites/wire"
+)
+
+// Requirements are the catalogue: the requirements.yaml of every page.
+//
+//go:embed */requirements.yaml */*/requirements.yaml
+var Requirements embed.FS
+
+// ServerChecks registers the checks of a target server, in the order of the
+// specification.
+func ServerChecks() {
+	base.ServerChecks()
+	lifecycle.ServerChecks()
+	transports.ServerChecks()
+	cancellation.ServerChecks()
+	ping.ServerChecks()
+	progress.ServerChecks()
+	tasks.ServerChecks()
+	roots.ServerChecks()
+	sampling.ServerChecks()
+	elicitation.ServerChecks()
+	prompts.ServerChecks()
+	resources.ServerChecks()
+	tools.ServerChecks()
+	completion.ServerChecks()
+	logging.ServerChecks()
+	pagination.ServerChecks()
+}
+
+// Rules returns the rules that hold for every transcript, in the order of the
+// specification.
+func Rules() []conform.Rule {
+	return slices.Concat(
+		wire.BaseRules(),
+		wire.LifecycleRules(),
+		wire.TransportRules(),
+		wire.CancellationRules(),
+		wire.PingRules(),
+		wire.ProgressRules(),
+		wire.TaskRules(),
+		wire.SamplingRules(),
+		wire.ElicitationRules(),
+		wire.PromptRules(),
+		wire.ResourceRules(),
+		wire.ToolRules(),
+		wire.CompletionRules(),
+		wire.LoggingRules(),
+		wire.PaginationRules(),
+	)
+}

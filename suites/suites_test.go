@@ -1,0 +1,45 @@
+package suites_test
+
+import (
+	"slices"
+	"testing"
+
+	"github.com/mcpconform/mcpconform/internal/catalogue"
+	"github.com/mcpconform/mcpconform/internal/runner"
+	"github.com/mcpconform/mcpconform/suites"
+)
+
+// Whatever a peer can see of what a server must or should do is judged by a
+// check or a rule, at each revision.
+func TestVisibleRequirementsOfServersAreVerified(t *testing.T) {
+	t.Parallel()
+	declared, requirements, err := runner.All(catalogue.Server, catalogue.TracedRevisions)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, revision := range catalogue.TracedRevisions {
+		for _, requirement := range requirements.Applies(revision, "", catalogue.Server) {
+			level := requirement.Level(revision)
+			if !requirement.Visible() || !level.Failing() && !level.Warning() {
+				continue
+			}
+			verified := slices.ContainsFunc(declared[revision], func(one runner.Declared) bool {
+				return slices.Contains(one.Requirements, requirement.ID)
+			})
+			if !verified {
+				t.Errorf("%s: nothing verifies %s (%s, %s:%d)", revision, requirement.ID, level, requirement.File, requirement.Line)
+			}
+		}
+	}
+}
+
+func TestTextsOfRulesAreUnique(t *testing.T) {
+	t.Parallel()
+	known := map[string]bool{}
+	for _, rule := range suites.Rules() {
+		if known[rule.Text] {
+			t.Errorf("two rules are called %q", rule.Text)
+		}
+		known[rule.Text] = true
+	}
+}

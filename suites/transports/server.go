@@ -1,0 +1,33 @@
+// Package transports checks the page basic/transports: what holds for every
+// transport here, and one folder for each transport.
+package transports
+
+import (
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
+
+	"github.com/mcpconform/mcpconform/internal/jsonrpc"
+	"github.com/mcpconform/mcpconform/internal/scripted"
+	"github.com/mcpconform/mcpconform/suites/transports/stdio"
+	"github.com/mcpconform/mcpconform/suites/transports/streamablehttp"
+
+	. "github.com/mcpconform/mcpconform/internal/conform"
+)
+
+// ServerChecks registers the checks of a target server.
+func ServerChecks() {
+	Describe("Every transport", func() {
+
+		It("reads and writes characters of all lengths in UTF-8", Verifies("transports.utf8"),
+			func(ctx SpecContext) {
+				server := Session(ctx)
+				id := jsonrpc.StringID("é-日本-🙂") // of two, three and four bytes
+
+				reply := server.Await(ctx, server.StartRaw(ctx, id, "ping", scripted.Outgoing{}, nil))
+
+				Expect(reply).To(BeResult())
+			})
+	})
+	stdio.ServerChecks()
+	streamablehttp.ServerChecks()
+}

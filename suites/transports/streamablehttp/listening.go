@@ -1,0 +1,103 @@
+package streamablehttp
+
+import (
+	"fmt"
+
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
+
+	"github.com/mcpconform/mcpconform/internal/scripted"
+
+	. "github.com/mcpconform/mcpconform/internal/conform"
+)
+
+// listening checks the heading Listening for Messages from the Server.
+func listening() {
+	It("opens an event stream for GET, or says that it offers none", Verifies("transports.http.get.answered"),
+		func(ctx SpecContext) {
+			server := FreshSession(ctx)
+
+			response := server.Get(ctx, "")
+
+			Expect(response).To(HaveStatus(200, 405))
+			if response.Status == 200 {
+				Expect(response).To(HaveContentType(eventStream))
+			}
+		})
+
+	It("answers requests elsewhere than on the stream for GET", Verifies("transports.http.get.no-response"),
+		func(ctx SpecContext) {
+			server := FreshSession(ctx)
+			listening := mustListen(ctx, server)
+
+			reply := server.Ask(ctx, "ping", nil)
+
+			Demand(reply.Stream != listening.Stream, "the response on the stream of its request", "the response on the stream for GET")
+		})
+
+	It("sends the progress of a request elsewhere than on the stream for GET",
+		Verifies("transports.http.get.unrelated"),
+		func(ctx SpecContext) {
+			server := FreshSession(ctx)
+			listening := mustListen(ctx, server)
+			mark := server.Mark()
+
+			request := server.Start(ctx, "tools/call", withProgress(Provoking("progress"), newToken(server)))
+			server.Await(ctx, request)
+
+			if request.Delivery.ContentType != eventStream {
+				NotApplicable("the request was not answered with an event stream that could bring its progress")
+			}
+			progress := server.Sent(mark, Notification("notifications/progress"))
+			if len(progress) == 0 {
+				Inconclusive("the tool reported no progress", "name one that does in mcpconform.yaml: provocations: {progress: {tool: NAME}}")
+			}
+			for _, received := range progress {
+				Demand(received.Stream != listening.Stream, "progress on the stream of its request", "progress on the stream for GET")
+			}
+		})
+}
+
+// manyRequests is how many requests are open at once: more than one, and fewer
+// than any server refuses.
+const manyRequests = 5
+
+// connecting checks the heading Multiple Connections.
+func connecting() {
+	It("answers several requests that are sent at once", Verifies("transports.http.streams.served"),
+		func(ctx SpecContext) {
+			server := Session(ctx)
+
+			var requests []*scripted.Pending
+			for range manyRequests {
+				requests = append(requests, server.Start(ctx, "ping", nil))
+			}
+
+			for _, request := range requests {
+				Expect(server.Await(ctx, request)).To(BeResult())
+			}
+		})
+
+	It("sends a notification on one of two streams for GET", Verifies("transports.http.streams.once"),
+		NeedsCapability("tools.listChanged"), Alone(),
+		func(ctx SpecContext) {
+			server := FreshSession(ctx)
+			first := mustListen(ctx, server)
+			second := server.Get(ctx, "")
+			if second.Status != 200 {
+				NotApplicable("the server opens one stream for GET at a time")
+			}
+			change, mark := Provoking("tools-changed"), server.Mark()
+
+			server.Need(ctx, "tools/call", change.Call())
+			server.Until(ctx, mark, "notifications/tools/list_changed", Notification("notifications/tools/list_changed"))
+			server.Fence(ctx) // the same on another stream would be on its way by now
+
+			streams := map[string]int{}
+			for _, received := range server.Sent(mark, Notification("notifications/tools/list_changed")) {
+				streams[received.Stream]++
+			}
+			Demand(streams[first.Stream] == 0 || streams[second.Stream] == 0, "the notification on one of the two streams",
+				fmt.Sprintf("it on both, %s and %s", first.Stream, second.Stream))
+		})
+}

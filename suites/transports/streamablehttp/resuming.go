@@ -1,0 +1,160 @@
+package streamablehttp
+
+import (
+	"context"
+	"time"
+
+	. "github.com/onsi/ginkgo/v2"
+
+	"github.com/mcpconform/mcpconform/internal/jsonrpc"
+	"github.com/mcpconform/mcpconform/internal/scripted"
+
+	. "github.com/mcpconform/mcpconform/internal/conform"
+)
+
+// disconnecting checks what the heading Sending Messages to the Server says
+// of disconnection.
+func disconnecting() {
+	It("goes on with a request when the client disconnects", Verifies("transports.http.disconnect.no-cancel"),
+		func(ctx SpecContext) {
+			server := FreshSession(ctx)
+			mustReplay(ctx, server) // else no tool would help
+			Provoking("slow")
+			call := underWay(ctx, server)
+
+			call.Delivery.Cut()
+			said := call.whatFollows(ctx, server)
+
+			if refused, isRefused := said.Error(); isRefused {
+				Judge(Mismatch{Wanted: "the server to go on with the call", Found: "the error " + Show(refused.Message)})
+			}
+		})
+}
+
+// comings is how often a client comes back for what follows: a server may
+// replay only what it had when the client came.
+const comings = 2
+
+// whatFollows resumes the stream of a call until it brings more of it:
+// progress, or the response.
+func (c *running) whatFollows(ctx context.Context, server *Server) scripted.Received {
+	mark := server.Mark()
+	for range comings {
+		resumed := mustResume(ctx, server, c.lastEvent)
+		received, err := server.Connection.Await(ctx, mark, c.isPart)
+		resumed.Cut()
+		if err == nil {
+			return received
+		}
+	}
+	Judge(Mismatch{
+		Wanted: "progress or the response of the call on the stream that was resumed",
+		Found:  "nothing, although the server replays other streams",
+	})
+	return scripted.Received{}
+}
+
+// isPart tells whether a message is the response of the call, or its progress.
+func (c *running) isPart(received scripted.Received) bool {
+	params, _ := received.Params().(map[string]any)
+	return answers(c.ID)(received) || Notification("notifications/progress")(received) && params["progressToken"] == c.token
+}
+
+// resuming checks the heading Resumability and Redelivery.
+func resuming() {
+	It("replays nothing of another stream", Verifies("transports.http.resume.own-stream"),
+		func(ctx SpecContext) {
+			server := FreshSession(ctx)
+			first := streamed(ctx, server)
+			after := mustBeResumable(server, first)
+			second := streamed(ctx, server)
+			mark := server.Mark()
+
+			resumed := mustResume(ctx, server, after)
+			replayed(ctx, server, mark, first.ID)
+			server.Fence(ctx) // a replay of more would be on its way by now
+
+			for _, received := range server.Received(mark) {
+				if received.Stream == resumed.Stream && answers(second.ID)(received) {
+					Judge(Mismatch{
+						Wanted: "messages of " + first.Delivery.Stream + ", which is resumed",
+						Found:  "the response that " + second.Delivery.Stream + " brought",
+					})
+				}
+			}
+		})
+}
+
+// replayed tells whether a response comes again.
+func replayed(ctx context.Context, server *Server, mark int, id jsonrpc.ID) bool {
+	_, err := server.Connection.Await(ctx, mark, answers(id))
+	return err == nil
+}
+
+// mustReplay makes the check inapplicable unless the server replays responses:
+// it may, and need not.
+func mustReplay(ctx context.Context, server *Server) {
+	request := streamed(ctx, server)
+	after := mustBeResumable(server, request)
+	mark := server.Mark()
+	resumed := mustResume(ctx, server, after)
+	defer resumed.Cut()
+	if !replayed(ctx, server, mark, request.ID) {
+		NotApplicable("the server does not replay what it sent")
+	}
+}
+
+// running is a call that has not been answered.
+type running struct {
+	*scripted.Pending
+	token     string
+	lastEvent string // id of the last event on its stream
+}
+
+// underWay starts a call that takes its time and waits for an event with an id
+// on its stream.
+func underWay(ctx context.Context, server *Server) *running {
+	for _, kind := range []string{"slow", "progress"} {
+		provocation, there := Provocable(kind)
+		if !there {
+			continue
+		}
+		call := &running{token: newToken(server)}
+		call.Pending = server.Start(ctx, "tools/call", withProgress(provocation, call.token))
+		if kind == "progress" {
+			_, _ = server.Connection.Await(ctx, call.Mark, call.isPart) // without it there is no id
+		}
+		if call.awaitEvent(ctx, server) {
+			return call
+		}
+	}
+	NotApplicable("no call that was tried had an event with an id before its response")
+	return nil
+}
+
+// awaitEvent waits for an event with an id on the stream of the call, before
+// its response.
+func (c *running) awaitEvent(ctx context.Context, server *Server) bool {
+	select {
+	case <-c.Delivery.Head():
+	case <-time.After(server.ReplyTime()):
+		return false // it will be answered with JSON
+	}
+	for range patience {
+		if len(server.Sent(c.Mark, answers(c.ID))) > 0 {
+			return false
+		}
+		if ids := eventIDs(server, c.Delivery.Stream); len(ids) > 0 {
+			c.lastEvent = ids[len(ids)-1]
+			return true
+		}
+		server.Fence(ctx) // the first event comes at once, if it is there to ready the client
+	}
+	return false
+}
+
+func answers(id jsonrpc.ID) func(scripted.Received) bool {
+	return func(received scripted.Received) bool {
+		return received.Kind == jsonrpc.Response && received.ID == id
+	}
+}

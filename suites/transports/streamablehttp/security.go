@@ -1,0 +1,170 @@
+package streamablehttp
+
+import (
+	"encoding/binary"
+	"encoding/hex"
+	"net"
+	"net/netip"
+	"net/url"
+	"os"
+	"slices"
+	"strconv"
+	"strings"
+
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
+
+	"github.com/mcpconform/mcpconform/internal/jsonrpc"
+
+	. "github.com/mcpconform/mcpconform/internal/conform"
+)
+
+// stranger is an origin that nobody can have told a server to trust: the
+// domain invalid is reserved (RFC 2606).
+const stranger = "https://stranger.invalid"
+
+const byStranger = "comes from the web page of another site"
+
+// security checks the heading Security Warning.
+func security() {
+	It("refuses a handshake with a web page of another site", Verifies("transports.http.origin.validated"),
+		func(ctx SpecContext) {
+			server := Connect(ctx)
+
+			response := server.Post(ctx, hello(server), byStranger, WithHeader("Origin", stranger))
+
+			Expect(response).To(beRefused())
+		})
+
+	It("refuses requests of a web page of another site", Verifies("transports.http.origin.validated"),
+		func(ctx SpecContext) {
+			server := Session(ctx)
+
+			response := server.Post(ctx, ping(server), byStranger, WithHeader("Origin", stranger))
+
+			Expect(response).To(beRefused())
+		})
+
+	It("lets no web page of another site listen", Verifies("transports.http.origin.validated"),
+		func(ctx SpecContext) {
+			friend, server := FreshSession(ctx), FreshSession(ctx)
+			mustListen(ctx, friend)
+
+			response := server.Get(ctx, byStranger, WithHeader("Origin", stranger))
+
+			Expect(response).To(beRefused())
+		})
+
+	It("answers a web page of another site with 403", Verifies("transports.http.origin.forbidden"),
+		func(ctx SpecContext) {
+			server, unknown := Session(ctx), Connect(ctx)
+
+			request := server.Post(ctx, ping(server), byStranger, WithHeader("Origin", stranger))
+			handshake := unknown.Post(ctx, hello(unknown), byStranger, WithHeader("Origin", stranger))
+
+			if request.Status < 300 && handshake.Status < 300 {
+				NotApplicable("the server refuses no web page, which the checks of transports.http.origin.validated report")
+			}
+			Expect(request).To(HaveStatus(403))
+			Expect(handshake).To(HaveStatus(403))
+		})
+
+	It("listens at the loopback address only, when it runs there", Verifies("transports.http.loopback"),
+		func(ctx SpecContext) {
+			endpoint, err := url.Parse(URL())
+			if err != nil || !isLoopback(endpoint.Hostname()) {
+				NotApplicable("the server is not reached at a loopback address")
+			}
+			Session(ctx).Fence(ctx) // it is there
+
+			addresses := listeningAt(portOf(endpoint))
+
+			if len(addresses) == 0 {
+				NotApplicable("this system does not tell at which addresses programs listen")
+			}
+			for _, address := range addresses {
+				Demand(address.IsLoopback(), "a server that listens at a loopback address only",
+					"one that listens at "+address.String()+", where anybody in the network can reach it")
+			}
+		})
+}
+
+// hello is the body of an initialize request.
+func hello(server *Server) []byte {
+	return jsonrpc.NewRequest(server.NextID(), "initialize", Hello(Revision()))
+}
+
+func isLoopback(host string) bool {
+	ip := net.ParseIP(host)
+	return host == "localhost" || ip != nil && ip.IsLoopback()
+}
+
+func portOf(endpoint *url.URL) uint16 {
+	if port, err := strconv.ParseUint(endpoint.Port(), 10, 16); err == nil {
+		return uint16(port)
+	}
+	if endpoint.Scheme == "https" {
+		return 443
+	}
+	return 80
+}
+
+// socketTables are where Linux tells which sockets listen. Nothing is sent to
+// find out: other addresses than the one that the user named are none of a
+// harness's business.
+var socketTables = []string{"/proc/net/tcp", "/proc/net/tcp6"}
+
+// listeningAt returns the addresses of this machine at which a program listens
+// on a port, as far as the system tells. When several programs share the port,
+// one of them at a loopback address, that one is taken for the server.
+func listeningAt(port uint16) []netip.Addr {
+	var all []netip.Addr
+	for _, table := range socketTables {
+		text, err := os.ReadFile(table)
+		if err != nil {
+			continue
+		}
+		all = append(all, listeners(string(text), port)...)
+	}
+	if loopback := slices.DeleteFunc(slices.Clone(all), func(address netip.Addr) bool { return !address.IsLoopback() }); len(loopback) > 0 {
+		return loopback
+	}
+	return all
+}
+
+// stateListen is how a socket table writes that a socket listens.
+const stateListen = "0A"
+
+// listeners reads a socket table of Linux: in each line, after a number, stand
+// the local address and port in hexadecimal, the remote one, and the state.
+func listeners(table string, port uint16) []netip.Addr {
+	var found []netip.Addr
+	for line := range strings.Lines(table) {
+		fields := strings.Fields(line)
+		if len(fields) < 4 || fields[3] != stateListen {
+			continue
+		}
+		address, at, _ := strings.Cut(fields[1], ":")
+		if number, err := strconv.ParseUint(at, 16, 16); err != nil || uint16(number) != port {
+			continue
+		}
+		if ip, ok := addressOf(address); ok {
+			found = append(found, ip)
+		}
+	}
+	return found
+}
+
+// addressOf reads an address that is written as words of four bytes, each in
+// the order of the machine.
+func addressOf(hexadecimal string) (netip.Addr, bool) {
+	raw, err := hex.DecodeString(hexadecimal)
+	if err != nil || len(raw)%4 != 0 {
+		return netip.Addr{}, false
+	}
+	for at := 0; at < len(raw); at += 4 {
+		binary.BigEndian.PutUint32(raw[at:], binary.NativeEndian.Uint32(raw[at:]))
+	}
+	address, ok := netip.AddrFromSlice(raw)
+	return address.Unmap(), ok
+}

@@ -1,0 +1,91 @@
+package streamablehttp
+
+import (
+	"fmt"
+	"time"
+
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
+	"github.com/onsi/gomega/types"
+
+	"github.com/mcpconform/mcpconform/internal/jsonrpc"
+
+	. "github.com/mcpconform/mcpconform/internal/conform"
+)
+
+// sending checks the heading Sending Messages to the Server.
+func sending() {
+	It("takes a notification with 202 and no body", Verifies("transports.http.notification.accepted"),
+		func(ctx SpecContext) {
+			server := Session(ctx)
+
+			response := server.Post(ctx, jsonrpc.NewNotification("notifications/roots/list_changed", nil), "")
+
+			if response.Status >= 400 {
+				Inconclusive("the server does not accept notifications/roots/list_changed: "+response.Describe(),
+					"see why it refuses a notification that the client announced, then run again")
+			}
+			Expect(response).To(beTaken())
+		})
+
+	It("takes a response with 202 and no body", Verifies("transports.http.notification.accepted"),
+		func(ctx SpecContext) {
+			server := Session(ctx)
+
+			response := server.Post(ctx, jsonrpc.NewResult(jsonrpc.StringID("nobody awaits this"), nil), "answers no request")
+
+			if response.Status >= 400 {
+				NotApplicable("the server does not accept a response that it does not await")
+			}
+			Expect(response).To(beTaken())
+		})
+
+	It("refuses a notification that it cannot accept with an error status", Verifies("transports.http.notification.refused"),
+		func(ctx SpecContext) {
+			server := Session(ctx)
+
+			response := server.Post(ctx, []byte(`{"jsonrpc":"2.0","method":42}`), "has a method that is no string")
+
+			if response.Status < 300 && len(response.Body) == 0 {
+				NotApplicable("the server accepts even a notification whose method is a number")
+			}
+			Expect(response).To(beRefused())
+		})
+
+	It("ends the stream after the response", Verifies("transports.http.stream.closed"),
+		func(ctx SpecContext) {
+			server := FreshSession(ctx)
+
+			request := streamed(ctx, server)
+
+			select {
+			case <-request.Delivery.Done():
+			case <-time.After(server.ReplyTime()):
+				Judge(Mismatch{
+					Wanted: "the end of the stream after the response to " + request.Method,
+					Found:  fmt.Sprintf("a stream that is still open %s later", server.ReplyTime()),
+				})
+			}
+		})
+
+	It("brings the response to a client that comes back for it", Verifies("transports.http.stream.response"),
+		func(ctx SpecContext) {
+			server := FreshSession(ctx)
+			stream := streamed(ctx, server).Delivery.Stream
+			if _, there := Provocable("stream-closed"); !there && len(eventIDs(server, stream)) == 0 {
+				NotApplicable("the server gives its events no ids by which a client could come back")
+			}
+
+			reply := server.Ask(ctx, "tools/call", Provoking("stream-closed").Call())
+
+			Expect(reply).To(BeResult())
+		})
+}
+
+// beTaken matches the acceptance of a message that gets no answer.
+func beTaken() types.GomegaMatcher {
+	return Be("HTTP 202 (Accepted) and no body", func(actual any) bool {
+		response, isResponse := actual.(*Response)
+		return isResponse && response.Status == 202 && len(response.Body) == 0 && response.ContentType != eventStream
+	})
+}

@@ -1,0 +1,64 @@
+// Package streamablehttp checks the section Streamable HTTP of the page
+// basic/transports. There is one file for each of its headings.
+package streamablehttp
+
+import (
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
+	"github.com/onsi/gomega/types"
+
+	"github.com/mcpconform/mcpconform/internal/jsonrpc"
+
+	. "github.com/mcpconform/mcpconform/internal/conform"
+)
+
+// ServerChecks registers the checks of a target server.
+func ServerChecks() {
+	Describe("Streamable HTTP", func() {
+		endpoint()
+		security()
+		sending()
+		disconnecting()
+		listening()
+		connecting()
+		resuming()
+		sessions()
+		versions()
+	})
+}
+
+// ping is the body of a ping that was not sent before.
+func ping(server *Server) []byte { return jsonrpc.NewRequest(server.NextID(), "ping", nil) }
+
+// endpoint checks the introduction of the section.
+func endpoint() {
+	It("takes both POST and GET at its endpoint", Verifies("transports.http.endpoint"),
+		func(ctx SpecContext) {
+			server := FreshSession(ctx) // by POST
+
+			response := server.Get(ctx, "")
+
+			Expect(response).NotTo(HaveStatus(404, 501))
+		})
+
+	It("serves a second client beside the first", Verifies("transports.http.clients"),
+		func(ctx SpecContext) {
+			first, second := FreshSession(ctx), Connect(ctx)
+
+			_, err := second.Initialize(ctx, Hello(Revision()))
+
+			if err != nil {
+				Judge(Mismatch{Wanted: "a handshake with a second client, while the first is connected", Found: err.Error()})
+			}
+			Expect(second.Ask(ctx, "ping", nil)).To(BeResult())
+			Expect(first.Ask(ctx, "ping", nil)).To(BeResult())
+		})
+}
+
+// beRefused matches a response with an error status.
+func beRefused() types.GomegaMatcher {
+	return Be("an HTTP error status", func(actual any) bool {
+		response, isResponse := actual.(*Response)
+		return isResponse && response.Status >= 400
+	})
+}

@@ -1,0 +1,129 @@
+package streamablehttp
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	"github.com/agext/levenshtein"
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
+
+	"github.com/mcpconform/mcpconform/internal/jsonrpc"
+
+	. "github.com/mcpconform/mcpconform/internal/conform"
+)
+
+const inEnded = "names a session that has ended"
+
+// comparedSessions is how many sessions are opened to compare their ids: a
+// counter shows between any two.
+const comparedSessions = 4
+
+// sessions checks the heading Session Management.
+func sessions() {
+	It("gives each session an id of its own", Verifies("transports.http.session.unique"),
+		func(ctx SpecContext) {
+			ids := sessionIDs(ctx)
+
+			slices.Sort(ids)
+			Demand(len(slices.Compact(slices.Clone(ids))) == len(ids), "different session ids", fmt.Sprintf("%q", ids))
+		})
+
+	It("gives session ids that cannot be guessed from others", Verifies("transports.http.session.secure"),
+		func(ctx SpecContext) {
+			ids := sessionIDs(ctx)
+
+			one, other, found := guessable(ids)
+			Demand(!found, "session ids that have little in common", fmt.Sprintf("%q and %q", one, other))
+		})
+
+	It("answers a request without the session id with 400, if it requires one", Verifies("transports.http.session.missing"),
+		func(ctx SpecContext) {
+			server := FreshSession(ctx)
+			mustHaveSession(server)
+
+			response := server.Post(ctx, ping(server), "lacks the session id", WithoutHeader("Mcp-Session-Id"))
+
+			if response.Status < 300 {
+				NotApplicable("the server does not require its session id")
+			}
+			Expect(response).To(HaveStatus(400))
+		})
+
+	It("answers requests in a session that has ended with 404", Verifies("transports.http.session.gone"),
+		func(ctx SpecContext) {
+			server := FreshSession(ctx)
+			mustEnd(ctx, server)
+
+			response := server.Post(ctx, ping(server), inEnded)
+
+			Expect(response).To(HaveStatus(404))
+		})
+
+	It("answers notifications in a session that has ended with 404", Verifies("transports.http.session.gone"),
+		func(ctx SpecContext) {
+			server := FreshSession(ctx)
+			mustEnd(ctx, server)
+
+			response := server.Post(ctx, jsonrpc.NewNotification("notifications/roots/list_changed", nil), inEnded)
+
+			Expect(response).To(HaveStatus(404))
+		})
+
+	It("answers GET in a session that has ended with 404", Verifies("transports.http.session.gone"),
+		func(ctx SpecContext) {
+			server := FreshSession(ctx)
+			mustListen(ctx, server).Cut()
+			mustEnd(ctx, server)
+
+			response := server.Get(ctx, inEnded)
+
+			Expect(response).To(HaveStatus(404))
+		})
+}
+
+func mustHaveSession(server *Server) {
+	if server.HTTP.Session() == "" {
+		NotApplicable("the server assigns no session id")
+	}
+}
+
+// mustEnd ends a session. A server that does not let clients do so makes the
+// check inapplicable: it may, and need not.
+func mustEnd(ctx context.Context, server *Server) {
+	mustHaveSession(server)
+	response := server.Delete(ctx, "")
+	if response.Status < 200 || response.Status > 299 {
+		NotApplicable("the server does not let clients end sessions: DELETE was answered with " + response.Describe())
+	}
+}
+
+// sessionIDs opens some sessions and returns their ids.
+func sessionIDs(ctx context.Context) []string {
+	var ids []string
+	for range comparedSessions {
+		server := FreshSession(ctx)
+		mustHaveSession(server)
+		ids = append(ids, server.HTTP.Session())
+	}
+	return ids
+}
+
+// leastDistance is the least number of characters in which two secure ids
+// differ. Random ones of 16 hexadecimal digits, shorter than any that is
+// recommended, differ in fewer about once in a million times; those of a
+// counter or a clock in fewer nearly always.
+const leastDistance = 6
+
+// guessable finds two ids of which one can be guessed from the other.
+func guessable(ids []string) (one, other string, found bool) {
+	for i, one := range ids {
+		for _, other := range ids[i+1:] {
+			if levenshtein.Distance(one, other, nil) < leastDistance {
+				return one, other, true
+			}
+		}
+	}
+	return "", "", false
+}

@@ -1,0 +1,116 @@
+package streamablehttp
+
+import (
+	"context"
+	"maps"
+	"net/http"
+
+	"github.com/mcpconform/mcpconform/internal/scripted"
+	"github.com/mcpconform/mcpconform/internal/transcript"
+
+	. "github.com/mcpconform/mcpconform/internal/conform"
+)
+
+const eventStream = "text/event-stream"
+
+// mustListen opens the stream for what the server sends unasked. A server that
+// offers none makes the check inapplicable.
+func mustListen(ctx context.Context, server *Server) *scripted.Delivery {
+	delivery, err := server.Listen(ctx)
+	switch {
+	case delivery.Status == 405:
+		NotApplicable("the server offers no stream for GET")
+	case err != nil:
+		Inconclusive("no stream for GET: "+err.Error(), "mend what the checks of GET report, then run again")
+	case delivery.ContentType != eventStream:
+		Inconclusive("GET was answered with "+(&Response{Delivery: delivery}).Describe(), "mend what the checks of GET report, then run again")
+	}
+	return delivery
+}
+
+// streamed asks until a request is answered with an event stream, and returns
+// it when it is answered. A server that answers all with JSON makes the check
+// inapplicable.
+func streamed(ctx context.Context, server *Server) *scripted.Pending {
+	if request := asked(ctx, server, "ping", nil); request != nil {
+		return request
+	}
+	for _, kind := range []string{"progress", "logging", "text"} {
+		provocation, there := Provocable(kind)
+		if !there {
+			continue
+		}
+		if request := asked(ctx, server, "tools/call", withProgress(provocation, newToken(server))); request != nil {
+			return request
+		}
+	}
+	NotApplicable("no request that was tried was answered with an event stream")
+	return nil
+}
+
+// asked asks and returns the request if it was answered with an event stream.
+func asked(ctx context.Context, server *Server, method string, params any) *scripted.Pending {
+	request := server.Start(ctx, method, params)
+	if _, err := request.Wait(ctx); err != nil {
+		Inconclusive(method+" got no answer: "+err.Error(), "mend what the checks of "+method+" report, then run again")
+	}
+	if request.Delivery.ContentType != eventStream {
+		return nil
+	}
+	return request
+}
+
+// newToken is a progress token that no request on the connection has.
+func newToken(server *Server) string { return "transports-" + server.NextID().String() }
+
+// withProgress are the params of a call that asks for progress.
+func withProgress(provocation Provocation, token string) Object {
+	params := maps.Clone(provocation.Call())
+	params["_meta"] = Object{"progressToken": token}
+	return params
+}
+
+// eventIDs returns the ids of the events on a stream, in order.
+func eventIDs(server *Server, stream string) []string {
+	var ids []string
+	for _, event := range server.Log().Events() {
+		if event.Stream == stream && event.From == transcript.Server && event.SSE != nil && event.SSE.ID != nil && *event.SSE.ID != "" {
+			ids = append(ids, *event.SSE.ID)
+		}
+	}
+	return ids
+}
+
+// patience is how often a stream is asked for whose last reader the server
+// takes to be connected still: a ping goes by each time.
+const patience = 20
+
+// mustResume resumes a stream after an event. A server that does not resume
+// makes the check inapplicable: it may, and need not.
+func mustResume(ctx context.Context, server *Server, eventID string) *scripted.Delivery {
+	response := server.Response(ctx, server.HTTP.Resume(eventID))
+	for range patience {
+		if response.Status != http.StatusConflict {
+			break
+		}
+		server.Fence(ctx)
+		response = server.Response(ctx, server.HTTP.Resume(eventID))
+	}
+	if response.Status != http.StatusOK || response.ContentType != eventStream {
+		NotApplicable("the server does not resume streams: it answered Last-Event-ID with " + response.Describe())
+	}
+	return response.Delivery
+}
+
+// mustBeResumable returns the id of the first event on the stream of an
+// answered request, after which the stream can be resumed to get the rest.
+func mustBeResumable(server *Server, request *scripted.Pending) string {
+	ids := eventIDs(server, request.Delivery.Stream)
+	switch len(ids) {
+	case 0:
+		NotApplicable("the server gives its events no ids")
+	case 1:
+		NotApplicable("the only event with an id is the last one, after which nothing is to be resumed")
+	}
+	return ids[0]
+}

@@ -1,0 +1,187 @@
+// Package cancellation checks the page basic/utilities/cancellation.
+package cancellation
+
+import (
+	"context"
+	"time"
+
+	. "github.com/onsi/ginkgo/v2"
+
+	. "github.com/mcpconform/mcpconform/internal/conform"
+	"github.com/mcpconform/mcpconform/internal/jsonrpc"
+	"github.com/mcpconform/mcpconform/internal/scripted"
+)
+
+// ServerChecks registers the checks of a target server.
+func ServerChecks() {
+	Describe("Cancellation", func() {
+		inProgress()
+		invalid()
+	})
+}
+
+func inProgress() {
+	It("sends no response to a request that was cancelled", Verifies("cancellation.unanswered"), NeedsProvocation("slow"),
+		func(ctx SpecContext) {
+			server := FreshSession(ctx)
+			cancelled := begin(ctx, server, Provoking("slow").Call())
+
+			cancel(ctx, server, cancelled)
+
+			// The same call, begun later, is answered when this one would have been.
+			completeAnother(ctx, server, nil)
+			for _, response := range server.Sent(cancelled.Mark, responseTo(cancelled.ID)) {
+				Judge(Mismatch{Wanted: "no response to the cancelled request", Found: scripted.Short(response.Raw)})
+			}
+		})
+
+	It("stops reporting progress of a request that was cancelled", Verifies("cancellation.stops"), NeedsProvocation("slow"),
+		func(ctx SpecContext) {
+			server := FreshSession(ctx)
+			cancelled := begin(ctx, server, withToken(Provoking("slow").Call(), "mcpconform-cancelled"))
+
+			cancel(ctx, server, cancelled)
+
+			server.Fence(ctx) // until here, progress may have crossed the cancellation
+			mark := server.Mark()
+			completeAnother(ctx, server, "mcpconform-completed")
+			if len(server.Sent(mark, progressOf("mcpconform-completed"))) == 0 {
+				Inconclusive("the slow tool reports no progress that could stop",
+					"name one that does in mcpconform.yaml: provocations: {slow: {tool: NAME}}")
+			}
+			for _, report := range server.Sent(mark, progressOf("mcpconform-cancelled")) {
+				Judge(Mismatch{Wanted: "no progress of the cancelled request", Found: scripted.Short(report.Raw)})
+			}
+		})
+
+	It("copes with a cancellation that crosses the answer", Verifies("cancellation.races"),
+		func(ctx SpecContext) {
+			server := FreshSession(ctx)
+
+			crossed := server.Start(ctx, "ping", nil)
+			cancel(ctx, server, crossed)
+
+			server.StaysUsable(ctx)
+			Demand(len(server.Sent(crossed.Mark, responseTo(crossed.ID))) <= 1, "at most one response to the ping", "more than one")
+		})
+}
+
+func invalid() {
+	It("ignores the cancellation of an unknown request", Verifies("cancellation.invalid.unknown"),
+		func(ctx SpecContext) {
+			server := FreshSession(ctx)
+
+			found := provokedBy(ctx, server, jsonrpc.NewNotification(method, Object{"requestId": "mcpconform-never-sent", "reason": "a check"}),
+				"cancels a request that was never sent")
+
+			Judge(found...)
+		})
+
+	It("ignores the cancellation of a request that was answered", Verifies("cancellation.invalid.completed"),
+		func(ctx SpecContext) {
+			server := FreshSession(ctx)
+			answered := server.Start(ctx, "ping", nil)
+			server.Await(ctx, answered)
+
+			found := provokedBy(ctx, server, jsonrpc.NewNotification(method, Object{"requestId": answered.ID, "reason": "a check"}),
+				"cancels a request that was answered")
+
+			Judge(found...)
+		})
+
+	It("ignores a cancellation without params", Verifies("cancellation.invalid.malformed"),
+		func(ctx SpecContext) {
+			server := FreshSession(ctx)
+
+			found := provokedBy(ctx, server, jsonrpc.NewNotification(method, nil), "names no request")
+
+			Judge(found...)
+		})
+
+	It("ignores a cancellation whose request id is an object", Verifies("cancellation.invalid.malformed"),
+		func(ctx SpecContext) {
+			server := FreshSession(ctx)
+
+			found := provokedBy(ctx, server, jsonrpc.NewNotification(method, Object{"requestId": Object{"id": 1}}), "the id is an object")
+
+			Judge(found...)
+		})
+}
+
+const method = "notifications/cancelled"
+
+// headStart is what a call gets, over HTTP, to reach the server before its
+// cancellation does: they travel side by side. A server that opens an event
+// stream at once shows sooner that it is there.
+const headStart = 500 * time.Millisecond
+
+// begin makes a call and returns when the server has it.
+func begin(ctx context.Context, server *Server, call Object) *scripted.Pending {
+	request := server.Start(ctx, "tools/call", call)
+	if Transport() == HTTP {
+		select {
+		case <-request.Delivery.Head():
+		case <-time.After(headStart):
+		case <-ctx.Done():
+		}
+	}
+	server.Fence(ctx)
+	return request
+}
+
+func cancel(ctx context.Context, server *Server, request *scripted.Pending) {
+	server.Tell(ctx, method, Object{"requestId": request.ID, "reason": "a check of cancellation"})
+}
+
+// completeAnother makes the slow call again and waits for its answer, and a
+// little longer: for what was sent before it on another stream.
+func completeAnother(ctx context.Context, server *Server, token any) {
+	call := Provoking("slow").Call()
+	if token != nil {
+		call = withToken(call, token)
+	}
+	server.Need(ctx, "tools/call", call)
+	server.Fence(ctx)
+}
+
+func withToken(call Object, token any) Object {
+	call["_meta"] = Object{"progressToken": token}
+	return call
+}
+
+func responseTo(id jsonrpc.ID) func(scripted.Received) bool {
+	return func(received scripted.Received) bool {
+		return received.Kind == jsonrpc.Response && received.ID == id
+	}
+}
+
+func progressOf(token string) func(scripted.Received) bool {
+	isProgress := Notification("notifications/progress")
+	return func(received scripted.Received) bool {
+		params, _ := received.Params().(map[string]any)
+		return isProgress(received) && params["progressToken"] == token
+	}
+}
+
+// provokedBy sends an invalid cancellation and returns what is wrong with the
+// server's conduct: a response, or that it does not go on. Over HTTP it may
+// refuse the message.
+func provokedBy(ctx context.Context, server *Server, raw []byte, reason string) []Mismatch {
+	mark := server.Mark()
+	delivery := server.Say(ctx, string(raw), reason)
+	select {
+	case <-delivery.Done():
+	case <-ctx.Done():
+	}
+	ping := server.Start(ctx, "ping", nil)
+	if _, err := ping.Wait(ctx); err != nil {
+		return []Mismatch{{Wanted: "the server to go on answering (a ping)", Found: err.Error()}}
+	}
+	var found []Mismatch
+	for _, received := range server.Received(mark) {
+		if received.Kind == jsonrpc.Response && received.ID != ping.ID && delivery.Status < 300 {
+			found = append(found, Mismatch{Wanted: "no response to a notification", Found: scripted.Short(received.Raw)})
+		}
+	}
+	return found
+}

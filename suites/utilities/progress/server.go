@@ -1,0 +1,108 @@
+// Package progress checks the page basic/utilities/progress.
+package progress
+
+import (
+	"context"
+	"fmt"
+
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
+
+	. "github.com/mcpconform/mcpconform/internal/conform"
+	"github.com/mcpconform/mcpconform/internal/scripted"
+)
+
+// ServerChecks registers the checks of a target server. What they provoke is
+// judged by the rules about progress, too.
+func ServerChecks() {
+	Describe("Progress", func() {
+
+		It("reports progress with a token that is a string as it was given", Verifies("progress.token.provided"),
+			NeedsProvocation("progress"),
+			func(ctx SpecContext) {
+				server := Session(ctx)
+
+				reports := reportsOf(ctx, server, "mcpconform-progress")
+
+				for _, report := range reports {
+					Expect(report.Params()).To(HaveMember("progressToken", "mcpconform-progress"))
+				}
+			})
+
+		It("reports progress with a token that is an integer as it was given", Verifies("progress.token.provided"),
+			NeedsProvocation("progress"),
+			func(ctx SpecContext) {
+				server := Session(ctx)
+
+				reports := reportsOf(ctx, server, integerToken)
+
+				for _, report := range reports {
+					Expect(report.Params()).To(HaveMember("progressToken", integerToken))
+				}
+			})
+
+		It("reports no progress of a request without a token", Verifies("progress.token.provided"),
+			NeedsProvocation("progress"),
+			func(ctx SpecContext) {
+				server := Session(ctx)
+				mark := server.Mark()
+
+				server.Need(ctx, "tools/call", Provoking("progress").Call())
+
+				server.Fence(ctx)
+				for _, report := range server.Sent(mark, Notification("notifications/progress")) {
+					Judge(Mismatch{Wanted: "no progress", Found: scripted.Short(report.Raw)})
+				}
+			})
+
+		It("reports progress of a task with the token of the request", Verifies("progress.tasks.token"),
+			NeedsCapability("tasks.requests.tools.call"), NeedsProvocation("task-progress"),
+			func(ctx SpecContext) {
+				server := FreshSession(ctx)
+				_, _ = server.Listen(ctx) // where there is no such stream, progress comes beside the result
+				mark := server.Mark()
+
+				runTask(ctx, server, Provoking("task-progress"), "mcpconform-task-progress")
+
+				_, err := server.Connection.Await(ctx, mark, Notification("notifications/progress")) // it may come on another stream
+				reports := server.Sent(mark, Notification("notifications/progress"))
+				if err != nil {
+					Inconclusive("the task reported no progress", "name one that does in mcpconform.yaml: provocations: {task-progress: {tool: NAME}}")
+				}
+				for _, report := range reports {
+					Expect(report.Params()).To(HaveMember("progressToken", "mcpconform-task-progress"))
+				}
+			})
+	})
+}
+
+// integerToken is one that no other request of the session has.
+const integerToken = 424242
+
+// reportsOf calls the tool that reports progress and returns its reports.
+func reportsOf(ctx context.Context, server *Server, token any) []scripted.Received {
+	call := Provoking("progress").Call()
+	call["_meta"] = Object{"progressToken": token}
+	mark := server.Mark()
+	server.Need(ctx, "tools/call", call)
+	server.Fence(ctx)
+	reports := server.Sent(mark, Notification("notifications/progress"))
+	if len(reports) < 2 {
+		Inconclusive(fmt.Sprintf("the tool for progress reported it %d times", len(reports)),
+			"name one that reports it twice or more in mcpconform.yaml: provocations: {progress: {tool: NAME}}")
+	}
+	return reports
+}
+
+// runTask calls a tool as a task and waits until it is done.
+func runTask(ctx context.Context, server *Server, provocation Provocation, token any) {
+	call := provocation.Call()
+	call["task"] = Object{}
+	call["_meta"] = Object{"progressToken": token}
+	created, _ := server.Need(ctx, "tools/call", call)["task"].(map[string]any)
+	if created["taskId"] == nil {
+		Inconclusive("the tool was not run as a task", "mend what the checks of tasks report, then run again")
+	}
+	server.Need(ctx, "tasks/result", Object{"taskId": created["taskId"]})
+	server.Fence(ctx)
+}

@@ -1,0 +1,289 @@
+package tasks
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/onsi/gomega/types"
+
+	. "github.com/mcpconform/mcpconform/internal/conform"
+	"github.com/mcpconform/mcpconform/internal/scripted"
+)
+
+const (
+	// keptFor is how long the tasks of checks should be kept, in milliseconds:
+	// longer than any check takes.
+	keptFor = 60_000
+	// tenYears is a ttl that nobody should grant, in milliseconds.
+	tenYears = 10 * 365 * 24 * 3_600_000
+	// listed is how many tasks a list is made of: small pages show, and no
+	// bound on the tasks of one client should be that low.
+	listed = 5
+	// unknownTask is an id that no receiver makes.
+	unknownTask = "mcpconform-no-such-task"
+)
+
+// over are the statuses of tasks that are over.
+var over = []any{"completed", "failed", "cancelled"}
+
+// asTask returns the params that call a tool as a task.
+func asTask(tool Provocation) Object {
+	call := tool.Call()
+	call["task"] = Object{"ttl": keptFor}
+	return call
+}
+
+// supportOf returns what a tool that the target lists says in taskSupport; ""
+// when it says nothing.
+func supportOf(name string) string {
+	for _, tool := range Survey().Tools {
+		if tool["name"] == name {
+			execution, _ := tool["execution"].(map[string]any)
+			support, _ := execution["taskSupport"].(string)
+			return support
+		}
+	}
+	return ""
+}
+
+func takesTasks(tool Provocation) bool {
+	return slices.Contains([]string{"optional", "required"}, supportOf(tool.Tool))
+}
+
+// tool returns the provocation of a kind, which must be a tool that supports
+// tasks.
+func tool(kind string) Provocation {
+	found := Provoking(kind)
+	if !takesTasks(found) {
+		Inconclusive(fmt.Sprintf("the tool %s does not say that it can be called as a task", found.Tool),
+			"name one that does under provocations."+kind+" in mcpconform.yaml")
+	}
+	return found
+}
+
+// aTool returns any tool that supports tasks and may be called: the one known
+// for it, or the first that says so.
+func aTool() Provocation {
+	if known, there := Provocable("task"); there && takesTasks(known) {
+		return known
+	}
+	return toolWith("that supports tasks", "optional", "required")
+}
+
+// toolWith returns a tool that may be called and has one of the values of
+// taskSupport.
+func toolWith(description string, supports ...string) Provocation {
+	has := func(name string) bool { return slices.Contains(supports, supportOf(name)) }
+	calls, reason := CallableTools()
+	for _, call := range calls {
+		if has(call.Tool) {
+			return call
+		}
+	}
+	for _, listed := range Survey().Tools {
+		if name, _ := listed["name"].(string); has(name) {
+			Inconclusive("no tool may be called "+description+" (there is "+name+")", "name it under arguments in mcpconform.yaml, or allow more with --call-tools")
+		}
+	}
+	if len(Survey().Tools) == 0 {
+		NotApplicable(reason)
+	}
+	NotApplicable("the server lists no tool " + description)
+	return Provocation{}
+}
+
+// workingTool returns a tool whose call succeeds.
+func workingTool(ctx context.Context, server *Server) Provocation {
+	calls, reason := CallableTools()
+	for _, call := range calls[:min(len(calls), triedTools)] {
+		if result := server.Ask(ctx, "tools/call", call.Call()).Object(); result != nil && result["isError"] != true {
+			return call
+		}
+	}
+	if reason == "" {
+		reason = "none of the tools that may be called succeeds with arguments made from its schema"
+	}
+	Inconclusive(reason, "give arguments for one in mcpconform.yaml, or allow more with --call-tools")
+	return Provocation{}
+}
+
+// triedTools bounds how many tools are called in search of one that works.
+const triedTools = 5
+
+// begin calls a tool as a task and returns the task's id. A call that makes no
+// task makes the check inconclusive: another one judges that.
+func begin(ctx context.Context, server *Server, tool Provocation) string {
+	result := server.Need(ctx, "tools/call", asTask(tool))
+	id := idOf(result["task"])
+	if id == "" {
+		Inconclusive("the call of "+tool.Tool+" made no task: "+Show(result), "mend what the checks of tasks report, then run again")
+	}
+	return id
+}
+
+func idOf(task any) string {
+	object, _ := task.(map[string]any)
+	id, _ := object["taskId"].(string)
+	return id
+}
+
+// leave cancels tasks that the check has no more use for, if the server lets
+// it. Others end by themselves.
+func leave(ctx context.Context, server *Server, ids ...string) {
+	if !Declares(cancelable) {
+		return
+	}
+	for _, id := range ids {
+		_, _ = server.Connection.Call(ctx, "tasks/cancel", Object{"taskId": id}) // it may be over already
+	}
+}
+
+// result waits for the result of a task, which comes when the task is over and
+// not before. One that goes on for too long makes the check inconclusive.
+func result(ctx context.Context, server *Server, id string) Reply {
+	return await(ctx, server, id, server.Start(ctx, "tasks/result", Object{"taskId": id}))
+}
+
+// await waits for the answer to tasks/result, as long as the task goes on.
+func await(ctx context.Context, server *Server, id string, request *scripted.Pending) Reply {
+	for range patience {
+		received, err := request.Wait(ctx)
+		if err == nil {
+			return Reply{Received: received}
+		}
+		if !IsTimeout(err) {
+			Judge(Mismatch{Wanted: "an answer to tasks/result", Found: err.Error()})
+		}
+		if isOver(server.Need(ctx, "tasks/get", Object{"taskId": id})["status"]) {
+			return server.Await(ctx, request)
+		}
+	}
+	tooSlow(server)
+	return Reply{}
+}
+
+// patience is how many times the time of one answer a task may take. It keeps
+// within the time of a check.
+const patience = 6
+
+func tooSlow(server *Server) {
+	Inconclusive("the task goes on after "+(patience*server.ReplyTime()).String(),
+		"name a quicker tool in mcpconform.yaml, or raise --timeout")
+}
+
+func isOver(status any) bool { return slices.Contains(over, status) }
+
+// cancel cancels a task. One that is over before makes the check inconclusive.
+func cancel(ctx context.Context, server *Server, id string) Reply {
+	reply := server.Ask(ctx, "tasks/cancel", Object{"taskId": id})
+	if _, refused := reply.Error(); refused {
+		if status := server.Ask(ctx, "tasks/get", Object{"taskId": id}).Object()["status"]; isOver(status) && status != "cancelled" {
+			Inconclusive("the task was over before it could be cancelled",
+				"name a tool that takes longer under provocations.task-slow in mcpconform.yaml")
+		}
+	}
+	return reply
+}
+
+// cancelled cancels a task for a check that is about what comes after.
+func cancelled(ctx context.Context, server *Server, id string) {
+	if reply := cancel(ctx, server, id); reply.Object() == nil {
+		Inconclusive("tasks/cancel did not succeed: "+reply.Describe(), "mend what the checks of tasks/cancel report, then run again")
+	}
+}
+
+// lookedAt is how many tasks are looked at before one is said to be announced
+// late: a machine that is busy may lose some time between two messages.
+const lookedAt = 3
+
+// Bounds of the time between two looks at a task.
+const (
+	soonest = 10 * time.Millisecond  // no server is troubled by that
+	latest  = 500 * time.Millisecond // a check has only so much time
+)
+
+// awaitQuestion waits until a task asks the client, as long as the task goes
+// on. One that ends without a question makes the check inconclusive.
+func awaitQuestion(ctx context.Context, server *Server, id, method string) {
+	for range patience {
+		if _, err := server.Connection.Await(ctx, 0, RequestOf(method)); err == nil {
+			return
+		} else if !IsTimeout(err) {
+			Inconclusive("the task asked for nothing: "+err.Error(), inputHint)
+		}
+		if isOver(server.Need(ctx, "tasks/get", Object{"taskId": id})["status"]) {
+			Inconclusive("the task was over without having asked for input", inputHint)
+		}
+	}
+	tooSlow(server)
+}
+
+const inputHint = "name a tool that asks under provocations.task-input in mcpconform.yaml"
+
+// settled returns the state of a task that waits for its client, looked at
+// until it is not working any more: the question may come just before the
+// status changes. It gives up after some looks.
+func settled(ctx context.Context, server *Server, id string) (state Object) {
+	for range looks {
+		state = server.Need(ctx, "tasks/get", Object{"taskId": id})
+		if state["status"] != "working" {
+			return state
+		}
+		select {
+		case <-time.After(min(max(interval(state), soonest), latest)):
+		case <-ctx.Done():
+			return state
+		}
+	}
+	return state
+}
+
+// looks is how often a status that should have changed is looked at.
+const looks = 4
+
+func interval(state Object) time.Duration {
+	number, _ := state["pollInterval"].(json.Number)
+	milliseconds, err := number.Float64()
+	if err != nil || milliseconds < 0 || milliseconds > float64(latest.Milliseconds()) {
+		return latest
+	}
+	return time.Duration(milliseconds * float64(time.Millisecond))
+}
+
+// give answers what a task asked or asks from now on, so that it can end.
+func give(ctx context.Context, server *Server, id string) {
+	accept := Answering(Acceptance)
+	server.Answer("elicitation/create", accept)
+	for _, request := range server.Sent(0, RequestOf("elicitation/create")) {
+		<-server.Deliver(ctx, scripted.Outgoing{Raw: accept(request)}).Done()
+	}
+	leave(ctx, server, id)
+}
+
+// misleading names one task in the parameter and another in the metadata.
+func misleading(named, other string) Object {
+	return Object{"taskId": named, "_meta": Object{RelatedTask: Object{"taskId": other}}}
+}
+
+// lessThan matches a number below a bound.
+func lessThan(bound float64) types.GomegaMatcher {
+	return Be(fmt.Sprintf("less than %.0f", bound), func(value any) bool {
+		number, isNumber := value.(json.Number)
+		if !isNumber {
+			return false
+		}
+		given, err := number.Float64()
+		return err == nil && given < bound
+	})
+}
+
+// includeTask matches a list of tasks in which one is.
+func includeTask(id string) types.GomegaMatcher {
+	return Be("a list with the task "+id, func(list any) bool {
+		tasks, _ := list.([]Object)
+		return slices.ContainsFunc(tasks, func(task Object) bool { return task["taskId"] == id })
+	})
+}

@@ -1,0 +1,88 @@
+package tasks
+
+import (
+	"encoding/json"
+	"strings"
+	"testing"
+	"time"
+)
+
+func TestInterval(t *testing.T) {
+	t.Parallel()
+	for given, wanted := range map[string]time.Duration{
+		`{"pollInterval":20}`:    20 * time.Millisecond,
+		`{"pollInterval":0.5}`:   500 * time.Microsecond,
+		`{"pollInterval":60000}`: latest,
+		`{"pollInterval":-1}`:    latest,
+		`{"pollInterval":"20"}`:  latest,
+		`{}`:                     latest,
+	} {
+		if got := interval(decoded(t, given)); got != wanted {
+			t.Errorf("%s: %s, not %s", given, got, wanted)
+		}
+	}
+}
+
+func TestLessThan(t *testing.T) {
+	t.Parallel()
+	for given, wanted := range map[string]bool{
+		`{"ttl":3600000}`: true, `{"ttl":1e3}`: true, `{"ttl":315360000000}`: false, `{"ttl":null}`: false, `{"ttl":"1"}`: false, `{}`: false,
+	} {
+		if got, err := lessThan(tenYears).Match(decoded(t, given)["ttl"]); got != wanted || err != nil {
+			t.Errorf("%s: %t, %v", given, got, err)
+		}
+	}
+}
+
+func TestIncludeTask(t *testing.T) {
+	t.Parallel()
+	tasks := []map[string]any{{"taskId": "a"}, {"taskId": "b"}}
+	for id, wanted := range map[string]bool{"a": true, "b": true, "c": false, "": false} {
+		if got, err := includeTask(id).Match(tasks); got != wanted || err != nil {
+			t.Errorf("%q: %t, %v", id, got, err)
+		}
+	}
+}
+
+func TestIDOf(t *testing.T) {
+	t.Parallel()
+	for _, nothing := range []any{nil, 7, "a", map[string]any{}, map[string]any{"taskId": 7}} {
+		if got := idOf(nothing); got != "" {
+			t.Errorf("%v: %q", nothing, got)
+		}
+	}
+	if got := idOf(map[string]any{"taskId": "a"}); got != "a" {
+		t.Errorf("%q", got)
+	}
+}
+
+// The scripted client's task tells its statuses one after the other and is
+// over when its result was fetched.
+func TestClientTask(t *testing.T) {
+	t.Parallel()
+	task := &clientTask{statuses: []string{"working", "completed"}, result: map[string]any{"action": "accept"}}
+	if first, second, third := task.next(), task.next(), task.next(); first != "working" || second != "completed" || third != "completed" {
+		t.Errorf("%s, %s, %s", first, second, third)
+	}
+	early := &clientTask{statuses: []string{"input_required"}, result: map[string]any{"action": "accept"}}
+	if early.fetched() || early.next() != "input_required" {
+		t.Error("over before it was fetched")
+	}
+	if result := early.fetch(); result["action"] != "accept" || result["_meta"] == nil {
+		t.Errorf("%v", result)
+	}
+	if !early.fetched() || early.next() != "completed" || !early.told("completed") {
+		t.Error("not over after it was fetched")
+	}
+}
+
+func decoded(t *testing.T, text string) map[string]any {
+	t.Helper()
+	var value map[string]any
+	decoder := json.NewDecoder(strings.NewReader(text))
+	decoder.UseNumber()
+	if err := decoder.Decode(&value); err != nil {
+		t.Fatal(err)
+	}
+	return value
+}

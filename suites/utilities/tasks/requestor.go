@@ -1,0 +1,171 @@
+package tasks
+
+import (
+	"maps"
+	"slices"
+	"sync"
+
+	. "github.com/onsi/ginkgo/v2"
+
+	. "github.com/mcpconform/mcpconform/internal/conform"
+	"github.com/mcpconform/mcpconform/internal/jsonrpc"
+	"github.com/mcpconform/mcpconform/internal/scripted"
+)
+
+// asRequestor registers the checks of a server that asks its client for tasks.
+func asRequestor() {
+	It("asks a client that takes no tasks for none", Verifies("tasks.capability.respected"), NeedsProvocation("client-task"),
+		func(ctx SpecContext) {
+			server := FreshSession(ctx)
+
+			server.Ask(ctx, "tools/call", Provoking("client-task").Call())
+
+			server.Fence(ctx)
+			for _, request := range server.Sent(0, asksForTask) {
+				Judge(Mismatch{Wanted: "no task, since the client declared none", Found: scripted.Short(request.Raw)})
+			}
+		})
+
+	It("gets the result of the client's task without being told of its status", Verifies("tasks.notification.not-awaited"),
+		NeedsProvocation("client-task"),
+		func(ctx SpecContext) {
+			server := SessionOf(ctx, takingTasks())
+			task := answerWithTask(server, "working", "working", "completed")
+
+			server.Ask(ctx, "tools/call", Provoking("client-task").Call())
+
+			task.demandAsked()
+			Demand(task.fetched(), "tasks/result of the client's task", "none")
+		})
+
+	It("asks after the client's task until it is over, or waits for its result", Verifies("tasks.poll.continued"),
+		NeedsProvocation("client-task"),
+		func(ctx SpecContext) {
+			server := SessionOf(ctx, takingTasks())
+			task := answerWithTask(server, "working", "working", "working", "completed")
+
+			server.Ask(ctx, "tools/call", Provoking("client-task").Call())
+
+			task.demandAsked()
+			Demand(task.fetched() || task.told("completed"), "tasks/get until the task is completed, or tasks/result", "neither")
+		})
+
+	It("fetches what the client's task needs", Verifies("tasks.input.fetched"), NeedsProvocation("client-task"),
+		func(ctx SpecContext) {
+			server := SessionOf(ctx, takingTasks())
+			task := answerWithTask(server, "input_required")
+
+			server.Ask(ctx, "tools/call", Provoking("client-task").Call())
+
+			task.demandAsked()
+			Demand(task.fetched(), "tasks/result of a task in the status input_required", "none")
+		})
+}
+
+func asksForTask(received scripted.Received) bool {
+	params, _ := received.Params().(map[string]any)
+	_, asks := params["task"]
+	return received.Kind == jsonrpc.Request && asks
+}
+
+// takingTasks is a client that takes sampling and forms as tasks.
+func takingTasks() scripted.Capabilities {
+	return scripted.Everything(Revision()).With("tasks", Object{
+		"list": Object{}, "cancel": Object{},
+		"requests": Object{
+			"sampling":    Object{"createMessage": Object{}},
+			"elicitation": Object{"create": Object{}},
+		},
+	})
+}
+
+// A clientTask is a task of the scripted client.
+type clientTask struct {
+	mu       sync.Mutex
+	asked    bool
+	statuses []string // what is told by tasks/get, one after the other; the last one stays
+	said     []string
+	results  int
+	result   Object
+}
+
+// clientPollInterval is how long the scripted client asks the server to wait
+// between two looks, in milliseconds.
+const clientPollInterval = 40
+
+// answerWithTask makes the client answer with a task what it is asked to do as
+// one. tasks/result is answered at once: the task is over when it is asked for.
+func answerWithTask(server *Server, statuses ...string) *clientTask {
+	task := &clientTask{statuses: statuses}
+	server.Answer("sampling/createMessage", Answering(task.create(Generation)))
+	server.Answer("elicitation/create", Answering(task.create(Acceptance)))
+	server.Answer("tasks/get", Answering(func(Object) Object { return task.state(task.next()) }))
+	server.Answer("tasks/list", Answering(func(Object) Object { return Object{"tasks": []any{task.state("working")}} }))
+	server.Answer("tasks/cancel", Answering(func(Object) Object { return task.state("cancelled") }))
+	server.Answer("tasks/result", Answering(func(Object) Object { return task.fetch() }))
+	return task
+}
+
+func (t *clientTask) create(answer func(Object) Object) func(Object) Object {
+	return func(params Object) Object {
+		if _, asks := params["task"]; !asks {
+			return answer(params)
+		}
+		t.mu.Lock()
+		defer t.mu.Unlock()
+		t.asked, t.result = true, answer(params)
+		return Object{"task": t.state("working")}
+	}
+}
+
+func (t *clientTask) state(status string) Object {
+	const at = "2025-11-25T10:30:00Z"
+	return Object{
+		"taskId": "mcpconform-5d9c1f0a7be24c6fb3a8", "status": status, "createdAt": at, "lastUpdatedAt": at,
+		"ttl": keptFor, "pollInterval": clientPollInterval,
+	}
+}
+
+// next is the status that tasks/get tells now.
+func (t *clientTask) next() string {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	status := t.statuses[0]
+	if t.results > 0 {
+		status = "completed"
+	} else if len(t.statuses) > 1 {
+		t.statuses = t.statuses[1:]
+	}
+	t.said = append(t.said, status)
+	return status
+}
+
+func (t *clientTask) fetch() Object {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.results++
+	result := Object{"_meta": Object{RelatedTask: Object{"taskId": "mcpconform-5d9c1f0a7be24c6fb3a8"}}}
+	maps.Copy(result, t.result)
+	return result
+}
+
+func (t *clientTask) fetched() bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.results > 0
+}
+
+func (t *clientTask) told(status string) bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return slices.Contains(t.said, status)
+}
+
+// demandAsked makes the check inconclusive if the server asked for no task.
+func (t *clientTask) demandAsked() {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if !t.asked {
+		Inconclusive("the tool did not ask the client for a task", "name one that does under provocations.client-task in mcpconform.yaml")
+	}
+}

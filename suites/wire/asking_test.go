@@ -1,0 +1,405 @@
+package wire
+
+import (
+	"net/http"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/mcpconform/mcpconform/internal/conform"
+	"github.com/mcpconform/mcpconform/internal/transcript"
+)
+
+// askingRules are those of the pages tasks, sampling and elicitation.
+var askingRules = slices.Concat(TaskRules(), SamplingRules(), ElicitationRules())
+
+// brokenAndSeen returns the requirements of rules that are broken, and of
+// those that had something to judge.
+func brokenAndSeen(rules []conform.Rule, conversation *conform.Conversation) (broken, seen []string) {
+	for _, finding := range conform.ApplyRules(rules, conversation) {
+		id := rules[finding.Rule].Requirements[0]
+		seen = append(seen, id)
+		if len(finding.Breaks) > 0 {
+			broken = append(broken, id)
+		}
+	}
+	slices.Sort(broken)
+	return broken, seen
+}
+
+// greeting is a handshake in which the client declares capabilities.
+func greeting(capabilities string) string {
+	return strings.Replace(opening, `"capabilities":{"sampling":{}}`, `"capabilities":`+capabilities, 1)
+}
+
+const (
+	visiting = `{"elicitation":{"form":{},"url":{}}}`
+	onlyForm = `{"elicitation":{}}`
+	onlyURL  = `{"elicitation":{"url":{}}}`
+)
+
+func elicits(id, params string) string {
+	return `s {"jsonrpc":"2.0","id":` + id + `,"method":"elicitation/create","params":` + params + "}\n"
+}
+
+func form(properties string) string {
+	return `{"message":"Who?","requestedSchema":{"type":"object","properties":` + properties + `}}`
+}
+
+func visit(id, url string) string {
+	return `{"mode":"url","message":"Go","elicitationId":"` + id + `","url":"` + url + `"}`
+}
+
+func completed(id string) string {
+	return `s {"jsonrpc":"2.0","method":"notifications/elicitation/complete","params":{"elicitationId":"` + id + `"}}` + "\n"
+}
+
+func demanded(data string) string {
+	return working + `s {"jsonrpc":"2.0","id":2,"error":{"code":-32042,"message":"First a visit","data":` + data + `}}` + "\n"
+}
+
+// messages is a sampling request with these messages.
+func messages(list string) string {
+	return strings.Replace(sampling("9", ""), `"messages":[]`, `"messages":[`+list+`]`, 1)
+}
+
+const (
+	usesTool   = `{"role":"assistant","content":[{"type":"tool_use","id":"u","name":"n","input":{}}]}`
+	givesTool  = `{"role":"user","content":[{"type":"tool_result","toolUseId":"u","content":[]}]}`
+	plainWords = `{"type":"text","text":"x"}`
+)
+
+const good = `"createdAt":"2026-01-01T00:00:00Z","lastUpdatedAt":"2026-01-01T00:00:00.5+01:00","ttl":60000`
+
+// asksAsTask calls a tool as a task; made is the answer.
+func asksAsTask(id string) string {
+	return `c {"jsonrpc":"2.0","id":` + id + `,"method":"tools/call","params":{"name":"n","task":{},"_meta":{"progressToken":"t"}}}` + "\n"
+}
+
+func made(id, task, more string) string {
+	return `s {"jsonrpc":"2.0","id":` + id + `,"result":{"task":{"taskId":"` + task + `","status":"working",` + good + `}` + more + "}}\n"
+}
+
+const secret = "WBAWGOLLOXKRJVJJTFFAF2H2WJ"
+
+// about asks with a method about the task and answers with the result.
+func about(id, method, result string) string {
+	return `c {"jsonrpc":"2.0","id":` + id + `,"method":"` + method + `","params":{"taskId":"` + secret + `"}}` + "\n" +
+		`s {"jsonrpc":"2.0","id":` + id + `,"result":` + result + "}\n"
+}
+
+func state(status, more string) string {
+	return `{"taskId":"` + secret + `","status":"` + status + `",` + good + more + `}`
+}
+
+const related = `"_meta":{"io.modelcontextprotocol/related-task":{"taskId":"` + secret + `"}}`
+
+var oneTask = opening + asksAsTask("2") + made("2", secret, "")
+
+func TestRulesOfAskingPagesFindWhatIsBroken(t *testing.T) {
+	t.Parallel()
+	tests := []struct {
+		name   string
+		script string
+		broken []string
+	}{
+		{"task without capability", strings.Replace(oneTask, `"tasks":{"requests":{"tools":{"call":{}}}},`, "", 1), []string{"tasks.capability.declared"}},
+		{"strange support", opening + `
+			c {"jsonrpc":"2.0","id":2,"method":"tools/list"}
+			s {"jsonrpc":"2.0","id":2,"result":{"tools":[{"name":"n","inputSchema":{"type":"object"},"execution":{"taskSupport":"maybe"}}]}}`,
+			[]string{"tasks.tool.support"}},
+		{"task with a result", opening + asksAsTask("2") + made("2", secret, `,"content":[]`), []string{"tasks.create.result-apart"}},
+		{"number as id", opening + asksAsTask("2") + strings.Replace(made("2", secret, ""), `"`+secret+`"`, "7", 1), []string{"tasks.id.string"}},
+		{"no id", oneTask + about("3", "tasks/get", `{"status":"working",`+good+`}`), []string{"tasks.id.string"}},
+		{"id given twice", oneTask + asksAsTask("3") + made("3", secret, ""), []string{"tasks.id.unique"}},
+		{"short id", opening + asksAsTask("2") + made("2", "a1b2", ""), []string{"tasks.id.unguessable"}},
+		{"counter", opening + asksAsTask("2") + made("2", "task-of-the-server-0099", "") + asksAsTask("3") + made("3", "task-of-the-server-0100", ""),
+			[]string{"tasks.id.unguessable"}},
+		{"completed at once", opening + asksAsTask("2") + strings.Replace(made("2", secret, ""), `"working"`, `"completed"`, 1), []string{"tasks.status.begins-working"}},
+		{"back to work", oneTask + about("3", "tasks/get", state("completed", "")) + about("4", "tasks/get", state("working", "")),
+			[]string{"tasks.status.transitions"}},
+		{"back from the dead", oneTask + about("3", "tasks/cancel", state("cancelled", "")) + about("4", "tasks/get", state("completed", "")),
+			[]string{"tasks.status.transitions"}},
+		{"no timestamp", oneTask + about("3", "tasks/get", strings.Replace(state("working", ""), "createdAt", "madeAt", 1)), []string{"tasks.created-at.given"}},
+		{"date without time", oneTask + about("3", "tasks/get", strings.Replace(state("working", ""), "2026-01-01T00:00:00Z", "2026-01-01", 1)),
+			[]string{"tasks.created-at.given"}},
+		{"timestamp in words", oneTask + about("3", "tasks/get", strings.Replace(state("working", ""), "2026-01-01T00:00:00.5+01:00", "Thu Jan 1 2026", 1)),
+			[]string{"tasks.updated-at.given"}},
+		{"no ttl", oneTask + about("3", "tasks/get", strings.Replace(state("working", ""), "ttl", "life", 1)), []string{"tasks.ttl.given"}},
+		{"unexplained failure", oneTask + about("3", "tasks/get", state("failed", "")), []string{"tasks.failure.message"}},
+		{"error without words", oneTask + `
+			c {"jsonrpc":"2.0","id":3,"method":"tasks/get","params":{"taskId":"x"}}
+			s {"jsonrpc":"2.0","id":3,"error":{"code":-32602,"message":" "}}`, []string{"tasks.error.informative"}},
+		{"request of an unknown task", oneTask + sampling("9", `,"_meta":{"io.modelcontextprotocol/related-task":{"taskId":"other"}}`), []string{"tasks.related.request"}},
+		{"progress of no task", oneTask + progress(`"t"`, "1"), []string{"tasks.related.notification"}},
+		{"result of no task", oneTask + about("3", "tasks/result", `{"content":[]}`), []string{"tasks.related.response"}},
+		{"result of another task", oneTask + about("3", "tasks/result", `{"content":[],`+strings.Replace(related, secret, "other", 1)+`}`),
+			[]string{"tasks.related.response"}},
+		{"state with metadata", oneTask + about("3", "tasks/get", state("working", ","+related)), []string{"tasks.related.absent"}},
+		{"half a status", oneTask + `s {"jsonrpc":"2.0","method":"notifications/tasks/status","params":{"taskId":"` + secret + `","status":"working"}}`,
+			[]string{"tasks.notification.full"}},
+		{"status with metadata", oneTask + `s {"jsonrpc":"2.0","method":"notifications/tasks/status","params":` + state("working", ","+related) + "}",
+			[]string{"tasks.notification.no-metadata"}},
+		{"hasty", oneTask + `
+			s {"jsonrpc":"2.0","id":8,"method":"tasks/get","params":{"taskId":"c"}}
+			c {"jsonrpc":"2.0","id":8,"result":{"taskId":"c","status":"working",` + good + `,"pollInterval":5000}}
+			s {"jsonrpc":"2.0","id":9,"method":"tasks/get","params":{"taskId":"c"}}`, []string{"tasks.poll-interval.respected"}},
+		{"metadata beside a taskId", oneTask + `s {"jsonrpc":"2.0","id":8,"method":"tasks/result","params":{"taskId":"c",` + related + "}}",
+			[]string{"tasks.target.no-metadata"}},
+		{"invented cursor", opening + `s {"jsonrpc":"2.0","id":8,"method":"tasks/list","params":{"cursor":"2"}}`, []string{"tasks.list.cursor-opaque"}},
+
+		{"tools for a client without", opening + sampling("9", `,"tools":[]`), []string{"sampling.request.tools"}},
+		{"context for a client without", opening + sampling("9", `,"includeContext":"thisServer"`), []string{"sampling.request.context"}},
+		{"context for a client with", greeting(`{"sampling":{"context":{}}}`) + sampling("9", `,"includeContext":"allServers"`), []string{"sampling.request.no-context"}},
+		{"priority of two", opening + sampling("9", `,"modelPreferences":{"costPriority":2}`), []string{"sampling.request.priorities"}},
+		{"strange content", opening + messages(`{"role":"user","content":{"type":"video","data":""}}`), []string{"sampling.request.content"}},
+		{"no content", opening + messages(`{"role":"user"}`), []string{"sampling.request.content"}},
+		{"words beside results", opening + messages(usesTool+`,`+strings.Replace(givesTool, "[{", "["+plainWords+",{", 1)),
+			[]string{"sampling.results.balanced", "sampling.results.unmixed"}},
+		{"results of the assistant", opening + messages(usesTool+`,`+strings.Replace(givesTool, "user", "assistant", 1)), []string{"sampling.results.role"}},
+		{"use without result", opening + messages(usesTool+`,{"role":"user","content":`+plainWords+`}`), []string{"sampling.results.balanced"}},
+		{"use at the end", opening + messages(usesTool), []string{"sampling.results.balanced"}},
+		{"result of another use", opening + messages(usesTool+`,`+strings.Replace(givesTool, `"u"`, `"v"`, 1)), []string{"sampling.results.balanced"}},
+
+		{"no message", greeting(visiting) + elicits("9", `{"requestedSchema":{"type":"object","properties":{}}}`),
+			[]string{"elicitation.request.members", "elicitation.request.parameters"}},
+		{"strange mode", greeting(visiting) + elicits("9", `{"mode":"voice","message":"x"}`), []string{"elicitation.request.parameters"}},
+		{"form for URL mode", greeting(onlyURL) + elicits("9", form(`{}`)), []string{"elicitation.request.mode"}},
+		{"visit for form mode", greeting(onlyForm) + elicits("9", visit("e", "https://example.com")), []string{"elicitation.request.mode"}},
+		{"no schema", greeting(visiting) + elicits("9", `{"message":"x"}`), []string{"elicitation.form.parameters", "elicitation.request.members"}},
+		{"nested form", greeting(visiting) + elicits("9", form(`{"a":{"type":"object"}}`)), []string{"elicitation.form.schema"}},
+		{"strange format", greeting(visiting) + elicits("9", form(`{"a":{"type":"string","format":"ipv4"}}`)), []string{"elicitation.form.formats"}},
+		{"link in a form", greeting(visiting) + elicits("9", form(`{"a":{"type":"string","description":"See https://example.com/help"}}`)),
+			[]string{"elicitation.form.no-urls"}},
+		{"visit to nowhere", greeting(visiting) + elicits("9", `{"mode":"url","message":"x","elicitationId":"e"}`), []string{"elicitation.url.parameters"}},
+		{"visit without id", greeting(visiting) + elicits("9", `{"mode":"url","message":"x","url":"https://example.com"}`), []string{"elicitation.url.parameters"}},
+		{"path as URL", greeting(visiting) + elicits("9", visit("e", "/connect")), []string{"elicitation.url.valid"}},
+		{"URL without host", greeting(visiting) + elicits("9", visit("e", "https:///connect")), []string{"elicitation.url.valid"}},
+		{"URL in the clear", greeting(visiting) + elicits("9", visit("e", "http://example.com")), []string{"elicitation.url.https"}},
+		{"id of two visits", greeting(visiting) + elicits("8", visit("e", "https://example.com")) + elicits("9", visit("e", "https://example.com")),
+			[]string{"elicitation.url.id-unique"}},
+		{"completion of another visit", greeting(visiting) + elicits("9", visit("e", "https://example.com")) + completed("f"), []string{"elicitation.completion.id"}},
+		{"completion without a visit", greeting(visiting) + completed("e"), []string{"elicitation.completion.client"}},
+		{"demand of nothing", opening + demanded(`{"elicitations":[]}`), []string{"elicitation.required.url-mode"}},
+		{"demand without a list", opening + demanded(`{}`), []string{"elicitation.required.listed"}},
+		{"demand of a form", opening + demanded(`{"elicitations":[`+form(`{}`)+`]}`), []string{"elicitation.required.elicitations"}},
+	}
+	covered := map[string]bool{}
+	for _, test := range tests {
+		for _, requirement := range test.broken {
+			covered[requirement] = true
+		}
+		t.Run(test.name, func(t *testing.T) {
+			t.Parallel()
+			conversation := converse(t, stdio, test.script)
+			found, _ := brokenAndSeen(askingRules, conversation)
+			if difference := cmp.Diff(test.broken, found); difference != "" {
+				t.Errorf("broken requirements (-wanted +found):\n%s", difference)
+			}
+			bySchema := func(id string) bool { return strings.HasPrefix(id, "base.schema.") }
+			if twice := slices.DeleteFunc(broken(conversation), func(id string) bool { return !bySchema(id) }); len(twice) > 0 {
+				t.Errorf("one cause is blamed twice, also by %v", twice)
+			}
+		})
+	}
+	elsewhere := []string{"tasks.list.undeclared", "tasks.transport.kept", "tasks.get.no-stream"} // over HTTP: see below
+	for _, rule := range askingRules {
+		if id := rule.Requirements[0]; !covered[id] && !slices.Contains(elsewhere, id) {
+			t.Errorf("no test breaks the rule %q (%s)", rule.Text, id)
+		}
+	}
+}
+
+func TestRulesOfAskingPagesTolerateWhatIsFree(t *testing.T) {
+	t.Parallel()
+	tests := []struct {
+		name   string
+		script string
+		seen   []string // must have been judged
+	}{
+		{"a task from its beginning to its end", oneTask +
+			strings.Replace(progress(`"t"`, "1"), `"progress":1`, `"progress":1,`+related, 1) +
+			about("3", "tasks/get", state("input_required", `,"pollInterval":5`)) +
+			sampling("9", ","+related) + sampled("9") +
+			about("4", "tasks/get", state("working", "")) +
+			about("5", "tasks/result", `{"content":[],`+related+`}`) +
+			about("6", "tasks/get", state("completed", "")) +
+			about("7", "tasks/list", `{"tasks":[`+state("completed", "")+`]}`),
+			[]string{
+				"tasks.capability.declared", "tasks.id.unguessable", "tasks.status.transitions", "tasks.ttl.given",
+				"tasks.related.request", "tasks.related.notification", "tasks.related.response", "tasks.related.absent",
+			}},
+		{"an answer that crosses the end", oneTask + `
+			c {"jsonrpc":"2.0","id":3,"method":"tasks/get","params":{"taskId":"` + secret + `"}}
+			s {"jsonrpc":"2.0","method":"notifications/tasks/status","params":` + state("completed", "") + `}
+			s {"jsonrpc":"2.0","id":3,"result":` + state("working", "") + `}`, []string{"tasks.status.transitions"}},
+		{"a task that lasts for ever", oneTask + about("3", "tasks/get", strings.Replace(state("working", ""), "60000", "null", 1)), []string{"tasks.ttl.given"}},
+		{"ids of time and chance", opening + asksAsTask("2") + made("2", "019b76da-a800-7f5c-9a3e-0d3b1a2c4e5f", "") +
+			asksAsTask("3") + made("3", "019b76da-a801-7b1d-8c2f-5e6d7c8b9a01", ""), []string{"tasks.id.unguessable"}},
+		{"a refusal to make a task", opening + asksAsTask("2") + `s {"jsonrpc":"2.0","id":2,"error":{"code":-32601,"message":"no tasks"}}`, nil},
+		{"polls in their time", oneTask + `
+			s {"jsonrpc":"2.0","id":8,"method":"tasks/get","params":{"taskId":"c"}}
+			c {"jsonrpc":"2.0","id":8,"result":{"taskId":"c","status":"working",` + good + `,"pollInterval":120}}
+			s {"jsonrpc":"2.0","id":9,"method":"tasks/get","params":{"taskId":"c"}}`, []string{"tasks.poll-interval.respected"}},
+		{"sampling as it should be", greeting(`{"sampling":{"tools":{}}}`) + messages(`{"role":"user","content":`+plainWords+`},`+usesTool+`,`+givesTool) +
+			sampling("10", `,"tools":[],"includeContext":"none","modelPreferences":{"costPriority":1,"speedPriority":0}`),
+			[]string{"sampling.request.tools", "sampling.request.priorities", "sampling.results.balanced", "sampling.results.role"}},
+		{"a form without a mode for an empty capability", greeting(onlyForm) + elicits("9", form(`{"a":{"type":"string","format":"uri","default":"https://example.com"}}`)),
+			[]string{"elicitation.request.mode", "elicitation.form.schema", "elicitation.form.formats", "elicitation.form.no-urls"}},
+		{"every kind of choice", greeting(visiting) + elicits("9", form(`{
+			"a":{"type":"string","enum":["x"],"enumNames":["X"]},"b":{"type":"string","oneOf":[{"const":"x","title":"X"}]},
+			"c":{"type":"array","items":{"type":"string","enum":["x"]}},"d":{"type":"array","items":{"anyOf":[{"const":"x","title":"X"}]}},
+			"e":{"type":"boolean","default":true},"f":{"type":"integer","minimum":1}}`)), []string{"elicitation.form.schema"}},
+		{"a visit and its completion", greeting(visiting) + elicits("9", visit("e", "https://example.com/?elicitationId=e")) + completed("e"),
+			[]string{"elicitation.url.valid", "elicitation.url.https", "elicitation.completion.id", "elicitation.completion.client"}},
+		{"a visit to the machine itself", greeting(visiting) + elicits("9", visit("e", "http://127.0.0.1:8080/connect")), []string{"elicitation.url.https"}},
+		{"a demand and the completion", greeting(visiting) + demanded(`{"elicitations":[`+visit("e", "https://example.com")+`]}`) + completed("e"),
+			[]string{"elicitation.required.listed", "elicitation.required.elicitations", "elicitation.completion.id"}},
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			t.Parallel()
+			script := strings.Join(strings.Fields(strings.ReplaceAll(test.script, "\n", " \x00 ")), " ")
+			conversation := converse(t, stdio, unfolded(script))
+			found, seen := brokenAndSeen(askingRules, conversation)
+			if len(found) > 0 {
+				t.Errorf("found broken: %v", found)
+			}
+			for _, id := range test.seen {
+				if !slices.Contains(seen, id) {
+					t.Errorf("%s saw nothing", id)
+				}
+			}
+		})
+	}
+}
+
+// unfolded puts every line of a script that goes on in the next one together.
+func unfolded(script string) string {
+	var lines []string
+	for line := range strings.SplitSeq(script, "\x00") {
+		line = strings.TrimSpace(line)
+		if begins := strings.HasPrefix(line, "c ") || strings.HasPrefix(line, "s "); !begins && len(lines) > 0 {
+			lines[len(lines)-1] += " " + line
+			continue
+		}
+		lines = append(lines, line)
+	}
+	return strings.Join(lines, "\n")
+}
+
+// TestTasksOverHTTP reads heads, which scripts of stdio have not.
+func TestTasksOverHTTP(t *testing.T) {
+	t.Parallel()
+	tests := []struct {
+		name            string
+		session         string
+		authorization   string
+		contentType     string
+		broken, notSeen []string
+	}{
+		{"a session and JSON", "0123456789", "", "application/json", nil, nil},
+		{"neither session nor authorization", "", "", "application/json", []string{"tasks.list.undeclared"}, nil},
+		{"authorization", "", "Bearer ***", "application/json", nil, []string{"tasks.list.undeclared", "tasks.id.unguessable"}},
+		{"an event stream", "0123456789", "", "text/event-stream; charset=utf-8", []string{"tasks.get.no-stream"}, nil},
+		{"text", "0123456789", "", "text/plain", []string{"tasks.transport.kept"}, nil},
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			t.Parallel()
+			script := strings.Replace(oneTask, `"tasks":{`, `"tasks":{"list":{},`, 1) + about("3", "tasks/get", state("working", ""))
+			var events []transcript.Event
+			add := func(event transcript.Event) {
+				event.Sequence = len(events)
+				events = append(events, event)
+			}
+			for _, event := range converse(t, overHTTP, script).Events {
+				request := transcript.HTTP{Method: http.MethodPost, Header: http.Header{}}
+				if test.authorization != "" {
+					request.Header.Set("Authorization", test.authorization)
+				}
+				response := transcript.HTTP{Status: http.StatusOK, Header: http.Header{"Content-Type": {test.contentType}}}
+				if test.session != "" {
+					response.Header.Set(sessionHeader, test.session)
+				}
+				event.Stream = "post"
+				if event.From == transcript.Client {
+					add(transcript.Event{Kind: transcript.Head, From: transcript.Client, Stream: "post", HTTP: &request})
+					add(event)
+					add(transcript.Event{Kind: transcript.Head, From: transcript.Server, Stream: "post", HTTP: &response})
+					continue
+				}
+				add(event)
+			}
+			broken, seen := brokenAndSeen(askingRules, conform.NewConversation(overHTTP, events, true))
+			if difference := cmp.Diff(test.broken, broken); difference != "" {
+				t.Errorf("broken requirements (-wanted +found):\n%s", difference)
+			}
+			for _, id := range test.notSeen {
+				if slices.Contains(seen, id) {
+					t.Errorf("%s judged", id)
+				}
+			}
+		})
+	}
+}
+
+func TestIDsThatFollow(t *testing.T) {
+	t.Parallel()
+	for _, test := range []struct {
+		earlier, later string
+		follows        bool
+	}{
+		{"task-1", "task-2", true},
+		{"task-9", "task-10", true},
+		{"2026-01-01-0001", "2026-01-01-0004", true},
+		{"task-2", "task-1", false},
+		{"task-1", "task-5000000", false},
+		{"task-1", "job-2", false},
+		{"1-1", "2-2", false},
+		{"a", "a", false},
+		{"", "1", false},
+	} {
+		if got := follows(test.earlier, test.later); got != test.follows {
+			t.Errorf("%q after %q: %t", test.later, test.earlier, got)
+		}
+	}
+}
+
+// Whatever a target says, the rules come to an end and say what they found.
+func FuzzAskingRules(f *testing.F) {
+	for _, said := range []string{
+		`{"jsonrpc":"2.0","id":2,"result":{"task":{"taskId":"1","status":7,"createdAt":[],"ttl":"x"},"_meta":{"io.modelcontextprotocol/related-task":3}}}`,
+		`{"jsonrpc":"2.0","id":2,"error":{"code":-32042,"message":"?","data":{"elicitations":[1,{"url":"%"}]}}}`,
+		`{"jsonrpc":"2.0","id":7,"method":"sampling/createMessage","params":{"messages":[{"content":[1,{"type":"tool_use"}]}],"modelPreferences":[]}}`,
+		`{"jsonrpc":"2.0","id":7,"method":"elicitation/create","params":{"mode":"url","url":":","elicitationId":{}}}`,
+		`{"jsonrpc":"2.0","id":7,"method":"elicitation/create","params":{"message":1,"requestedSchema":{"title":2,"properties":{"a/b":{"enumNames":[1]}}}}}`,
+		`{"jsonrpc":"2.0","method":"notifications/tasks/status","params":7}`,
+		`{"jsonrpc":"2.0","method":"notifications/elicitation/complete"}`,
+		`{"jsonrpc":"2.0","id":8,"method":"tasks/list","params":{"cursor":"99999999999999999999"}}`,
+	} {
+		f.Add([]byte(said), true)
+		f.Add([]byte(said), false)
+	}
+	f.Fuzz(func(t *testing.T, said []byte, http bool) {
+		leg, stream := stdio, "stdio"
+		if http {
+			leg, stream = overHTTP, "post-1"
+		}
+		events := converse(t, leg, greeting(visiting)+asksAsTask("2")).Events
+		for range 2 {
+			events = append(events, transcript.Event{
+				Kind: transcript.Message, From: transcript.Server, Stream: stream, Raw: said, Sequence: len(events), At: began,
+			})
+		}
+		for _, finding := range conform.ApplyRules(askingRules, conform.NewConversation(leg, events, true)) {
+			for _, breach := range finding.Breaks {
+				if breach.Mismatch.Wanted == "" || breach.Mismatch.Found == "" {
+					t.Errorf("%q: says too little: %+v", askingRules[finding.Rule].Text, breach.Mismatch)
+				}
+			}
+		}
+	})
+}

@@ -1,0 +1,400 @@
+package wire
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/mcpconform/mcpconform/internal/conform"
+	"github.com/mcpconform/mcpconform/internal/jsonrpc"
+	"github.com/mcpconform/mcpconform/internal/scripted"
+	"github.com/mcpconform/mcpconform/schema"
+)
+
+// BaseRules are the rules of the page basic/index.
+func BaseRules() []conform.Rule {
+	return slices.Concat(messageRules(), schemaRules(), metaRules(), iconRules())
+}
+
+// messageRules are about JSON and JSON-RPC.
+func messageRules() []conform.Rule {
+	return []conform.Rule{
+		{
+			Text:         "sends messages that are JSON",
+			Requirements: []string{"base.json.well-formed"},
+			Judge:        every(looksLikeJSON, flaw("one JSON text", jsonrpc.Syntax, jsonrpc.Trailing)),
+		},
+		{
+			Text:         "begins no message with a byte order mark",
+			Requirements: []string{"base.json.no-mark"},
+			Judge:        every(looksLikeJSON, flaw("no byte order mark", jsonrpc.ByteOrderMark)),
+		},
+		{
+			Text:         "names each member of an object once",
+			Requirements: []string{"base.json.names-unique"},
+			Judge:        every(isObject, flaw("objects that name a member once", jsonrpc.Duplicate)),
+		},
+		{
+			Text:         "sends nothing but requests, notifications and responses",
+			Requirements: []string{"base.messages.kinds"},
+			Judge:        every(isJSON, notOfAKind),
+		},
+		{
+			Text:         "sends its messages one by one",
+			Requirements: []string{"base.messages.single"},
+			Judge:        every(isJSON, batched),
+		},
+		{
+			Text:         "gives each message the JSON-RPC version 2.0",
+			Requirements: []string{"base.messages.version"},
+			Judge:        every(isMessage, otherVersion),
+		},
+		{
+			Text:         "gives each request a string or an integer as id",
+			Requirements: []string{"base.requests.id"},
+			Judge:        unidentifiedRequests,
+		},
+		{
+			Text:         "gives no request the id null",
+			Requirements: []string{"base.requests.id-not-null"},
+			Judge:        every(isRequest, nullID),
+		},
+		{
+			Text:         "uses no request id twice in a session",
+			Requirements: []string{"base.requests.id-unused"},
+			Judge:        reusedIDs,
+		},
+		{
+			Text:         "answers no request more than once",
+			Requirements: []string{"base.requests.answered-once"},
+			Judge:        repeatedAnswers,
+		},
+		{
+			Text:         "gives each response the id of a request",
+			Requirements: []string{"base.responses.id"},
+			Judge:        strayResponses,
+		},
+		{
+			Text:         "puts a result or an error into each response",
+			Requirements: []string{"base.responses.outcome"},
+			Judge:        every(isOutcome, noOutcome),
+		},
+		{
+			Text:         "never puts both a result and an error into a response",
+			Requirements: []string{"base.responses.one-outcome"},
+			Judge:        every(isResponse, twoOutcomes),
+		},
+		{
+			Text:         "gives each error a code and a message",
+			Requirements: []string{"base.errors.members"},
+			Judge:        every(isRefusal, incompleteError),
+		},
+		{
+			Text:         "gives each error an integer as code",
+			Requirements: []string{"base.errors.integer-code"},
+			Judge:        every(hasErrorCode, fractionalCode),
+		},
+		{
+			Text:         "answers no notification",
+			Requirements: []string{"base.notifications.unanswered"},
+			Judge:        answeredNotifications,
+		},
+		{
+			Text:         "gives no notification an id",
+			Requirements: []string{"base.notifications.no-id"},
+			Judge:        every(isNotificationMethod, identified),
+		},
+	}
+}
+
+// looksLikeJSON leaves out what a program writes to standard output beside its
+// messages: no JSON, but no message either.
+func looksLikeJSON(said *conform.Said) bool {
+	text := bytes.TrimLeft(said.Raw, " \t\r\n\uFEFF")
+	return len(text) > 0 && (text[0] == '{' || text[0] == '[')
+}
+
+func isJSON(said *conform.Said) bool {
+	_, broken := said.Broken()
+	return !broken && !hasFlaw(said, jsonrpc.TooComplex)
+}
+
+func hasFlaw(said *conform.Said, kind jsonrpc.FlawKind) bool {
+	return slices.ContainsFunc(said.Flaws, func(found jsonrpc.Flaw) bool { return found.Kind == kind })
+}
+
+// flaw finds the first flaw of some kinds.
+func flaw(wanted string, kinds ...jsonrpc.FlawKind) func(*conform.Said) conform.Mismatch {
+	return func(said *conform.Said) conform.Mismatch {
+		for _, found := range said.Flaws {
+			if slices.Contains(kinds, found.Kind) {
+				return conform.Mismatch{
+					Wanted: wanted, Found: "a message that " + found.Detail + ": " + scripted.Short(said.Raw), Where: found.Pointer,
+				}
+			}
+		}
+		return conform.Mismatch{}
+	}
+}
+
+func notOfAKind(said *conform.Said) conform.Mismatch {
+	const wanted = "a request, a notification or a response"
+	method, isCall := said.Object["method"]
+	_, isText := method.(string)
+	_, hasResult := said.Object["result"]
+	_, hasError := said.Object["error"]
+	switch {
+	case said.Kind == jsonrpc.Batch:
+	case isCall && !isText:
+		return conform.Mismatch{Wanted: "a method that is a string", Found: conform.Show(method), Where: "/method"}
+	case isCall && (hasResult || hasError):
+		return conform.Mismatch{Wanted: wanted, Found: "a message with both a method and an outcome: " + scripted.Short(said.Raw)}
+	case said.Kind == jsonrpc.Invalid && said.ID == jsonrpc.NoID:
+		return conform.Mismatch{Wanted: wanted, Found: scripted.Short(said.Raw)}
+	}
+	return conform.Mismatch{}
+}
+
+func batched(said *conform.Said) conform.Mismatch {
+	if said.Kind != jsonrpc.Batch {
+		return conform.Mismatch{}
+	}
+	return conform.Mismatch{Wanted: "single messages", Found: "a batch: " + scripted.Short(said.Raw)}
+}
+
+func otherVersion(said *conform.Said) conform.Mismatch {
+	if said.Object["jsonrpc"] == "2.0" {
+		return conform.Mismatch{}
+	}
+	return conform.Mismatch{Wanted: `"2.0"`, Found: shown(said.Object, "jsonrpc"), Where: "/jsonrpc"}
+}
+
+// unidentifiedRequests finds ids of the wrong type, and requests without one,
+// which only the method tells from notifications.
+func unidentifiedRequests(conversation *conform.Conversation, sight *conform.Sight) {
+	for _, said := range conversation.ByTarget() {
+		switch {
+		case isRequest(said):
+			sight.Saw()
+			if !said.ID.IsString() && !said.ID.IsInteger() && said.ID != jsonrpc.NullID {
+				sight.Break(said, conform.Mismatch{Wanted: "a string or an integer", Found: shown(said.Object, "id"), Where: "/id"})
+			}
+		case said.Kind == jsonrpc.Notification && conversation.Schema != nil:
+			if method, known := conversation.Schema.Method(said.Method); known && method.Kind == schema.Request {
+				sight.Saw()
+				sight.Break(said, conform.Mismatch{Wanted: "an id in a request of " + said.Method, Found: shown(said.Object, "id"), Where: "/id"})
+			}
+		}
+	}
+}
+
+func nullID(said *conform.Said) conform.Mismatch {
+	if said.ID != jsonrpc.NullID {
+		return conform.Mismatch{}
+	}
+	return conform.Mismatch{Wanted: "a string or an integer", Found: "null", Where: "/id"}
+}
+
+// reusedIDs compares the target's requests of one session: a further handshake
+// begins another.
+func reusedIDs(conversation *conform.Conversation, sight *conform.Sight) {
+	used := map[jsonrpc.ID]bool{}
+	repeated := redelivered(conversation)
+	for _, said := range conversation.Messages {
+		switch {
+		case !isRequest(said) || repeated[said]:
+		case !said.FromTarget(conversation.Leg):
+			if said.Method == "initialize" {
+				clear(used)
+			}
+		default:
+			sight.Saw()
+			if used[said.ID] {
+				sight.Break(said, conform.Mismatch{
+					Wanted: "an id that no earlier request of the session had", Found: said.ID.String() + " again", Where: "/id",
+				})
+			}
+			used[said.ID] = true
+		}
+	}
+}
+
+// repeatedAnswers allows as many answers to an id as requests had it: that a
+// peer uses one twice is not the target's fault.
+func repeatedAnswers(conversation *conform.Conversation, sight *conform.Sight) {
+	asked, answered := map[jsonrpc.ID]int{}, map[jsonrpc.ID]int{}
+	for _, said := range byPeer(conversation) {
+		if isRequest(said) {
+			asked[said.ID]++
+		}
+	}
+	for _, said := range originals(conversation) {
+		if !isResponse(said) || said.Request == nil {
+			continue
+		}
+		sight.Saw()
+		answered[said.ID]++
+		if answered[said.ID] > asked[said.ID] {
+			sight.Break(said, conform.Mismatch{
+				Wanted: "one response to the request " + said.ID.String(), Found: "a further one: " + scripted.Short(said.Raw), Where: "/id",
+			})
+		}
+	}
+}
+
+// strayResponses finds responses that answer nothing. Those without an id are
+// in order where the request could not be read or was refused by HTTP.
+func strayResponses(conversation *conform.Conversation, sight *conform.Sight) {
+	refused, before := refusedStreams(conversation), priorOf(conversation)
+	for _, response := range conversation.ByTarget() {
+		if !isResponse(response) {
+			continue
+		}
+		sight.Saw()
+		anonymous := isAnonymous(response)
+		switch {
+		case response.Request != nil, !conversation.Complete, before.illegal(response):
+		case anonymous && (refused[response.Event.Stream] || before.onlyNotifications(response)):
+		default:
+			sight.Break(response, conform.Mismatch{
+				Wanted: "the id of a request that was sent", Found: shown(response.Object, "id"), Where: "/id",
+			})
+		}
+	}
+}
+
+func isAnonymous(said *conform.Said) bool {
+	return said.ID == jsonrpc.NoID || said.ID == jsonrpc.NullID
+}
+
+func answeredNotifications(conversation *conform.Conversation, sight *conform.Sight) {
+	for _, said := range byPeer(conversation) {
+		if said.Kind == jsonrpc.Notification && said.Event.Deliberate == "" {
+			sight.Saw()
+		}
+	}
+	refused, before := refusedStreams(conversation), priorOf(conversation)
+	for _, response := range conversation.ByTarget() {
+		if !isResponse(response) || !isAnonymous(response) || refused[response.Event.Stream] {
+			continue
+		}
+		if !before.illegal(response) && before.onlyNotifications(response) {
+			sight.Break(response, conform.Mismatch{Wanted: "no response to a notification", Found: scripted.Short(response.Raw)})
+		}
+	}
+}
+
+// prior knows from when on the peer had said what may provoke a response: the
+// index of the first message of a kind.
+type prior struct {
+	deliberate   int // something illegal
+	notification map[string]int
+	request      map[string]int // that may still be answered
+}
+
+// priorOf reads what the peer said, stream by stream. Over HTTP a response
+// belongs to the exchange that it comes in; over stdio to any request that has
+// no other.
+func priorOf(conversation *conform.Conversation) prior {
+	p := prior{deliberate: len(conversation.Messages), notification: map[string]int{}, request: map[string]int{}}
+	first := func(kind map[string]int, said *conform.Said) {
+		if _, earlier := kind[said.Event.Stream]; !earlier {
+			kind[said.Event.Stream] = said.Index
+		}
+	}
+	for _, said := range byPeer(conversation) {
+		if said.Event.Deliberate != "" {
+			p.deliberate = min(p.deliberate, said.Index)
+		}
+		switch {
+		case said.Kind == jsonrpc.Notification:
+			first(p.notification, said)
+		case isRequest(said) && (conversation.Transport == conform.HTTP || len(said.Answers) == 0):
+			first(p.request, said)
+		}
+	}
+	return p
+}
+
+// illegal tells whether something illegal was sent on purpose before: a
+// response may then be about that.
+func (p prior) illegal(response *conform.Said) bool { return p.deliberate < response.Index }
+
+// onlyNotifications tells whether notifications were sent before, and no
+// request that a response could be about.
+func (p prior) onlyNotifications(response *conform.Said) bool {
+	came := func(kind map[string]int) bool {
+		index, some := kind[response.Event.Stream]
+		return some && index < response.Index
+	}
+	return came(p.notification) && !came(p.request)
+}
+
+// isOutcome is true for responses, and for what can only be meant as one.
+func isOutcome(said *conform.Said) bool {
+	return isResponse(said) || said.Kind == jsonrpc.Invalid && said.ID != jsonrpc.NoID
+}
+
+func noOutcome(said *conform.Said) conform.Mismatch {
+	if isResponse(said) {
+		return conform.Mismatch{}
+	}
+	return conform.Mismatch{Wanted: `a member "result" or "error"`, Found: scripted.Short(said.Raw)}
+}
+
+func twoOutcomes(said *conform.Said) conform.Mismatch {
+	_, hasResult := said.Object["result"]
+	_, hasError := said.Object["error"]
+	if !hasResult || !hasError {
+		return conform.Mismatch{}
+	}
+	return conform.Mismatch{Wanted: "either a result or an error", Found: "both: " + scripted.Short(said.Raw)}
+}
+
+func isRefusal(said *conform.Said) bool {
+	_, refused := said.Error()
+	return isResponse(said) && refused
+}
+
+func incompleteError(said *conform.Said) conform.Mismatch {
+	refusal, isObject := said.Object["error"].(map[string]any)
+	if !isObject {
+		return conform.Mismatch{Wanted: "an object with code and message", Found: shown(said.Object, "error"), Where: "/error"}
+	}
+	for _, name := range []string{"code", "message"} {
+		if _, there := refusal[name]; !there {
+			return conform.Mismatch{Wanted: fmt.Sprintf("a member %q", name), Found: conform.Show(refusal), Where: "/error"}
+		}
+	}
+	return conform.Mismatch{}
+}
+
+func hasErrorCode(said *conform.Said) bool {
+	refusal, _ := said.Object["error"].(map[string]any)
+	_, there := refusal["code"]
+	return isResponse(said) && there
+}
+
+func fractionalCode(said *conform.Said) conform.Mismatch {
+	code := said.Object["error"].(map[string]any)["code"]
+	if _, isNumber := code.(json.Number); isNumber && jsonrpc.IDOf(code).IsInteger() {
+		return conform.Mismatch{}
+	}
+	return conform.Mismatch{Wanted: "an integer", Found: conform.Show(code), Where: "/error/code"}
+}
+
+// notificationPrefix begins the methods of all notifications.
+const notificationPrefix = "notifications/"
+
+func isNotificationMethod(said *conform.Said) bool {
+	return isCall(said) && strings.HasPrefix(said.Method, notificationPrefix)
+}
+
+func identified(said *conform.Said) conform.Mismatch {
+	if said.ID == jsonrpc.NoID {
+		return conform.Mismatch{}
+	}
+	return conform.Mismatch{Wanted: "no id in " + said.Method, Found: said.ID.String(), Where: "/id"}
+}

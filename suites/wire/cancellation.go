@@ -1,0 +1,106 @@
+package wire
+
+import (
+	"github.com/mcpconform/mcpconform/internal/conform"
+	"github.com/mcpconform/mcpconform/internal/jsonrpc"
+)
+
+// CancellationRules are the rules of the page basic/utilities/cancellation.
+func CancellationRules() []conform.Rule {
+	return []conform.Rule{
+		{
+			Text:         "cancels only requests of its own",
+			Requirements: []string{"cancellation.own-requests"},
+			Judge:        foreignCancellations,
+		},
+		{
+			Text:         "cancels no request whose answer it has received",
+			Requirements: []string{"cancellation.in-progress"},
+			Judge:        lateCancellations,
+		},
+		{
+			Text:         "cancels tasks with tasks/cancel",
+			Requirements: []string{"cancellation.not-tasks"},
+			Judge:        taskCancellations,
+		},
+	}
+}
+
+// A withdrawal is a cancellation of the target with the request of the target
+// that it names, nil if there was none.
+type withdrawal struct {
+	*conform.Said
+	id      jsonrpc.ID
+	request *conform.Said
+}
+
+func withdrawals(conversation *conform.Conversation) []withdrawal {
+	var all []withdrawal
+	requests := map[jsonrpc.ID]*conform.Said{}
+	for _, said := range originals(conversation) {
+		switch {
+		case isRequest(said):
+			requests[said.ID] = said
+		case said.Method == "notifications/cancelled":
+			if named, there := said.ParamsObject()["requestId"]; there {
+				id := jsonrpc.IDOf(named)
+				all = append(all, withdrawal{said, id, requests[id]})
+			}
+		}
+	}
+	return all
+}
+
+func foreignCancellations(conversation *conform.Conversation, sight *conform.Sight) {
+	for _, cancelled := range withdrawals(conversation) {
+		sight.Saw()
+		if cancelled.request == nil && conversation.Complete {
+			sight.Break(cancelled.Said, conform.Mismatch{
+				Wanted: "the id of a request that it has sent", Found: cancelled.id.String(), Where: "/params/requestId",
+			})
+		}
+	}
+}
+
+// lateCancellations accuses only over stdio, where messages arrive in the
+// order in which they are sent, and only when the target has answered
+// something that was sent after the answer to its own request.
+func lateCancellations(conversation *conform.Conversation, sight *conform.Sight) {
+	if conversation.Transport != conform.Stdio {
+		return
+	}
+	latest := 0 // index of the latest request of the peer that the target has answered
+	withdrawn := map[*conform.Said]withdrawal{}
+	for _, cancelled := range withdrawals(conversation) {
+		withdrawn[cancelled.Said] = cancelled
+	}
+	for _, said := range conversation.ByTarget() {
+		if isResponse(said) && said.Request != nil {
+			latest = max(latest, said.Request.Index)
+		}
+		cancelled := withdrawn[said]
+		if cancelled.request == nil {
+			continue
+		}
+		sight.Saw()
+		if answers := cancelled.request.Answers; len(answers) > 0 && answers[0].Index < latest {
+			sight.Break(said, conform.Mismatch{
+				Wanted: "a request that is still in progress", Found: cancelled.id.String() + ", which was answered before", Where: "/params/requestId",
+			})
+		}
+	}
+}
+
+func taskCancellations(conversation *conform.Conversation, sight *conform.Sight) {
+	for _, cancelled := range withdrawals(conversation) {
+		if cancelled.request == nil || !asksForTask(cancelled.request) {
+			continue
+		}
+		sight.Saw()
+		if taskMade(cancelled.request) != "" && cancelled.request.Answers[0].Index < cancelled.Index {
+			sight.Break(cancelled.Said, conform.Mismatch{
+				Wanted: "tasks/cancel for a request that became a task", Found: "notifications/cancelled", Where: "/method",
+			})
+		}
+	}
+}

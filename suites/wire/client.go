@@ -1,0 +1,618 @@
+package wire
+
+import (
+	"fmt"
+	"net"
+	"net/url"
+	"regexp"
+	"slices"
+	"strings"
+
+	"github.com/mcpconform/mcpconform/internal/conform"
+	"github.com/mcpconform/mcpconform/internal/survey"
+)
+
+// SamplingRules are the rules of the page client/sampling.
+func SamplingRules() []conform.Rule {
+	return []conform.Rule{
+		{
+			Text:         "lends tools only to clients that declared sampling.tools",
+			Requirements: []string{"sampling.request.tools"},
+			Judge:        toolsLent,
+		},
+		{
+			Text:         "includes the context of servers only if the client declared sampling.context",
+			Requirements: []string{"sampling.request.context"},
+			Judge:        contextIncluded(false),
+		},
+		{
+			Text:         "does without the context of servers",
+			Requirements: []string{"sampling.request.no-context"},
+			Judge:        contextIncluded(true),
+		},
+		{
+			Text:         "gives the priorities of model preferences from 0 to 1",
+			Requirements: []string{"sampling.request.priorities"},
+			Judge: func(conversation *conform.Conversation, sight *conform.Sight) {
+				for _, said := range conversation.Requests(samplingMethod) {
+					if preferences, there := paramsOf(said).member("modelPreferences"); there {
+						judgeMembers(conversation, sight, found{preferences, said}, "ModelPreferences", samplingPriorities)
+					}
+				}
+			},
+		},
+		{
+			Text:         "asks for sampling with content of the kinds that the schema has",
+			Requirements: []string{"sampling.request.content"},
+			Judge: func(conversation *conform.Conversation, sight *conform.Sight) {
+				for _, said := range conversation.Requests(samplingMethod) {
+					for _, message := range paramsOf(said).items("messages") {
+						judgeMembers(conversation, sight, found{message, said}, "SamplingMessage", samplingContent)
+					}
+				}
+			},
+		},
+		{
+			Text:         "puts nothing beside tool results into a message",
+			Requirements: []string{"sampling.results.unmixed"},
+			Judge:        mixedResults,
+		},
+		{
+			Text:         "gives tool results to the user and uses of tools to the assistant",
+			Requirements: []string{"sampling.results.role"},
+			Judge:        resultRoles,
+		},
+		{
+			Text:         "answers every use of a tool in the next message",
+			Requirements: []string{"sampling.results.balanced"},
+			Judge:        unansweredUses,
+		},
+	}
+}
+
+const samplingMethod = "sampling/createMessage"
+
+func toolsLent(conversation *conform.Conversation, sight *conform.Sight) {
+	declared := survey.Declares(conversation.ClientCapabilities, "sampling.tools")
+	for _, said := range conversation.Requests(samplingMethod) {
+		sight.Saw()
+		for _, name := range []string{"tools", "toolChoice"} {
+			if member, there := paramsOf(said).member(name); there && !declared {
+				sight.Break(said, conform.Mismatch{
+					Wanted: fmt.Sprintf("no member %q, since the client did not declare sampling.tools", name),
+					Found:  conform.Show(member.value), Where: member.pointer,
+				})
+			}
+		}
+	}
+}
+
+// contextIncluded judges requests to clients that declared sampling.context,
+// or to those that did not: one use of the context breaks one rule.
+func contextIncluded(declared bool) judge {
+	wanted := `no includeContext, or "none", since the client did not declare sampling.context`
+	if declared {
+		wanted = `no includeContext, or "none"`
+	}
+	return func(conversation *conform.Conversation, sight *conform.Sight) {
+		if survey.Declares(conversation.ClientCapabilities, "sampling.context") != declared {
+			return
+		}
+		for _, said := range conversation.Requests(samplingMethod) {
+			sight.Saw()
+			member, _ := paramsOf(said).member("includeContext")
+			if context := member.text(); context == "thisServer" || context == "allServers" {
+				sight.Break(said, conform.Mismatch{Wanted: wanted, Found: conform.Show(context), Where: member.pointer})
+			}
+		}
+	}
+}
+
+// A turn is one message of a conversation with a model.
+type turn struct {
+	place
+	role   string
+	blocks []place // of its content, which may be one block or several
+}
+
+// turns returns the messages of a sampling request.
+func turns(said *conform.Said) []turn {
+	var all []turn
+	for _, message := range paramsOf(said).items("messages") {
+		role, _ := message.member("role")
+		one := turn{place: message, role: role.text(), blocks: message.items("content")}
+		if content, _ := message.member("content"); content.object() != nil {
+			one.blocks = []place{content}
+		}
+		all = append(all, one)
+	}
+	return all
+}
+
+// of returns the blocks of a type.
+func (t turn) of(kind string) []place {
+	var kept []place
+	for _, block := range t.blocks {
+		if block.object()["type"] == kind {
+			kept = append(kept, block)
+		}
+	}
+	return kept
+}
+
+func mixedResults(conversation *conform.Conversation, sight *conform.Sight) {
+	for _, said := range conversation.Requests(samplingMethod) {
+		for _, turn := range turns(said) {
+			results := turn.of("tool_result")
+			if len(results) == 0 {
+				continue
+			}
+			sight.Saw()
+			for _, block := range turn.blocks {
+				if kind, _ := block.member("type"); kind.text() != "tool_result" {
+					sight.Break(said, conform.Mismatch{
+						Wanted: "nothing but tool results in this message", Found: conform.Show(kind.value), Where: block.pointer,
+					})
+				}
+			}
+		}
+	}
+}
+
+func resultRoles(conversation *conform.Conversation, sight *conform.Sight) {
+	roles := map[string]string{"tool_result": "user", "tool_use": "assistant"}
+	for _, said := range conversation.Requests(samplingMethod) {
+		for _, turn := range turns(said) {
+			for _, kind := range []string{"tool_result", "tool_use"} {
+				if len(turn.of(kind)) == 0 {
+					continue
+				}
+				sight.Saw()
+				if turn.role != roles[kind] {
+					sight.Break(said, conform.Mismatch{
+						Wanted: fmt.Sprintf("the role %q for content of type %s", roles[kind], kind),
+						Found:  conform.Show(turn.role), Where: turn.pointer + "/role",
+					})
+				}
+			}
+		}
+	}
+}
+
+func unansweredUses(conversation *conform.Conversation, sight *conform.Sight) {
+	for _, said := range conversation.Requests(samplingMethod) {
+		all := turns(said)
+		for i, one := range all {
+			uses := one.of("tool_use")
+			if len(uses) == 0 {
+				continue
+			}
+			sight.Saw()
+			var next turn
+			if i+1 < len(all) {
+				next = all[i+1]
+			}
+			answered := map[string]bool{}
+			for _, result := range next.of("tool_result") {
+				id, _ := result.member("toolUseId")
+				answered[id.text()] = true
+			}
+			for _, use := range uses {
+				id, _ := use.member("id")
+				if !answered[id.text()] {
+					sight.Break(said, conform.Mismatch{
+						Wanted: "a result of every use of a tool in the next message",
+						Found:  "none of " + conform.Show(id.value), Where: use.pointer,
+					})
+				}
+			}
+			if len(next.of("tool_result")) < len(next.blocks) {
+				sight.Break(said, conform.Mismatch{
+					Wanted: "nothing but tool results after uses of tools",
+					Found:  "other content", Where: next.pointer + "/content",
+				})
+			}
+		}
+	}
+}
+
+// ElicitationRules are the rules of the page client/elicitation.
+func ElicitationRules() []conform.Rule {
+	return []conform.Rule{
+		{
+			Text:         "asks with a message and a schema",
+			Requirements: []string{"elicitation.request.members"},
+			Judge:        judgeElicitations(anyMode, `^/params/(?:message|requestedSchema)$`),
+		},
+		{
+			Text:         "asks only in modes that the client declared",
+			Requirements: []string{"elicitation.request.mode"},
+			Judge:        undeclaredModes,
+		},
+		{
+			Text:         "asks with a message and in a mode that exists",
+			Requirements: []string{"elicitation.request.parameters"},
+			Judge:        judgeElicitations(anyMode, `^/params/(?:message|mode)$`),
+		},
+		{
+			Text:         "asks for forms with a requestedSchema",
+			Requirements: []string{"elicitation.form.parameters"},
+			Judge:        judgeElicitations(formMode, `^/params/requestedSchema$`),
+		},
+		{
+			Text:         "asks for forms that are flat objects of primitive values",
+			Requirements: []string{"elicitation.form.schema"},
+			Judge:        judgeForms(func(place string) bool { return !formFormat.MatchString(place) }),
+		},
+		{
+			Text:         "asks for strings in the formats email, uri, date and date-time only",
+			Requirements: []string{"elicitation.form.formats"},
+			Judge:        judgeForms(formFormat.MatchString),
+		},
+		{
+			Text:         "puts no URLs to be clicked into forms",
+			Requirements: []string{"elicitation.form.no-urls"},
+			Judge:        clickable,
+		},
+		{
+			Text:         "sends users to URLs with a url and an elicitationId",
+			Requirements: []string{"elicitation.url.parameters"},
+			Judge:        visitsDescribed,
+		},
+		{
+			Text:         "sends users to valid URLs",
+			Requirements: []string{"elicitation.url.valid"},
+			Judge:        everyURL(invalidURL),
+		},
+		{
+			Text:         "sends users to URLs that begin with https",
+			Requirements: []string{"elicitation.url.https"},
+			Judge:        everyURL(insecureURL),
+		},
+		{
+			Text:         "gives each elicitation an id of its own",
+			Requirements: []string{"elicitation.url.id-unique"},
+			Judge:        sharedElicitationIDs,
+		},
+		{
+			Text:         "announces the completion of elicitations by their elicitationId",
+			Requirements: []string{"elicitation.completion.id"},
+			Judge:        announcements(true),
+		},
+		{
+			Text:         "announces the completion of elicitations only to clients that it asked",
+			Requirements: []string{"elicitation.completion.client"},
+			Judge:        announcements(false),
+		},
+		{
+			Text:         "demands a visit to a URL only if there is one to make",
+			Requirements: []string{"elicitation.required.url-mode"},
+			Judge:        demandsNothing,
+		},
+		{
+			Text:         "lists the elicitations that it demands",
+			Requirements: []string{"elicitation.required.listed"},
+			Judge:        judgeDemands(regexp.MustCompile(`^/error/data(?:/elicitations)?$`)),
+		},
+		{
+			Text:         "demands elicitations in URL mode, with an elicitationId",
+			Requirements: []string{"elicitation.required.elicitations"},
+			Judge:        judgeDemands(regexp.MustCompile(`^/error/data/elicitations/\d+`)),
+		},
+	}
+}
+
+const (
+	elicitationMethod = "elicitation/create"
+	completionMethod  = "notifications/elicitation/complete"
+)
+
+// formFormat is the place of the format of a string in a form.
+var formFormat = regexp.MustCompile(`^/params/requestedSchema/properties/[^/]+/format$`)
+
+func modeOf(said *conform.Said) any {
+	if mode, there := said.ParamsObject()["mode"]; there {
+		return mode
+	}
+	return "form"
+}
+
+func anyMode(*conform.Said) bool       { return true }
+func formMode(said *conform.Said) bool { return modeOf(said) == "form" }
+func urlMode(said *conform.Said) bool  { return modeOf(said) == "url" }
+
+// elicitations returns the requests of a mode.
+func elicitations(conversation *conform.Conversation, ofMode func(*conform.Said) bool) []*conform.Said {
+	return slices.DeleteFunc(conversation.Requests(elicitationMethod), func(said *conform.Said) bool { return !ofMode(said) })
+}
+
+// elicitationViolations are what the schema says against a request, with the
+// place of each.
+func elicitationViolations(conversation *conform.Conversation, said *conform.Said, judgeOne func(place string, mismatch conform.Mismatch)) {
+	if conversation.Schema == nil {
+		return
+	}
+	method, known := conversation.Schema.Method(elicitationMethod)
+	if !known {
+		return
+	}
+	for _, violation := range conversation.Schema.Validate(method.Params, said.Params()) {
+		judgeOne(memberPlace("/params", violation), conform.Mismatch{
+			Wanted: violation.Expected, Found: violation.Found, Where: "/params" + violation.Pointer,
+		})
+	}
+}
+
+// judgeElicitations judges requests of a mode as far as places are concerned.
+func judgeElicitations(ofMode func(*conform.Said) bool, places string) judge {
+	concerned := regexp.MustCompile(places)
+	return func(conversation *conform.Conversation, sight *conform.Sight) {
+		for _, said := range elicitations(conversation, ofMode) {
+			sight.Saw()
+			elicitationViolations(conversation, said, func(place string, mismatch conform.Mismatch) {
+				if concerned.MatchString(place) {
+					sight.Break(said, mismatch)
+				}
+			})
+		}
+	}
+}
+
+// judgeForms judges what is in the schemas of forms.
+func judgeForms(concerned func(place string) bool) judge {
+	return func(conversation *conform.Conversation, sight *conform.Sight) {
+		for _, said := range elicitations(conversation, formMode) {
+			if form, _ := paramsOf(said).member("requestedSchema"); form.object() == nil {
+				continue
+			}
+			sight.Saw()
+			elicitationViolations(conversation, said, func(place string, mismatch conform.Mismatch) {
+				if strings.HasPrefix(place, "/params/requestedSchema/") && concerned(place) {
+					sight.Break(said, mismatch)
+				}
+			})
+		}
+	}
+}
+
+// undeclaredModes judges requests to clients that declared elicitation at all;
+// without that, the rule of the page about the lifecycle has them.
+func undeclaredModes(conversation *conform.Conversation, sight *conform.Sight) {
+	declared, _ := conversation.ClientCapabilities["elicitation"].(map[string]any)
+	if declared == nil {
+		return
+	}
+	for _, said := range conversation.Requests(elicitationMethod) {
+		mode, _ := modeOf(said).(string)
+		if mode != "form" && mode != "url" {
+			continue
+		}
+		sight.Saw()
+		_, offered := declared[mode]
+		if mode == "form" && len(declared) == 0 {
+			offered = true
+		}
+		if !offered {
+			sight.Break(said, conform.Mismatch{
+				Wanted: "a mode that the client declared: " + conform.Show(declared), Found: mode, Where: "/params/mode",
+			})
+		}
+	}
+}
+
+// clickable looks for URLs in the texts that a form shows to its user.
+func clickable(conversation *conform.Conversation, sight *conform.Sight) {
+	for _, said := range elicitations(conversation, formMode) {
+		sight.Saw()
+		for _, text := range formTexts(paramsOf(said)) {
+			if address := webAddress.FindString(text.text()); address != "" {
+				sight.Break(said, conform.Mismatch{
+					Wanted: "no URL in the texts of a form", Found: conform.Show(address), Where: text.pointer,
+				})
+			}
+		}
+	}
+}
+
+var webAddress = regexp.MustCompile(`(?i)\bhttps?://[^\s"'<>]+`)
+
+// formTexts returns what a form shows: its message, and the titles and
+// descriptions in its schema.
+func formTexts(params place) []place {
+	var texts []place
+	if message, there := params.member("message"); there {
+		texts = append(texts, message)
+	}
+	form, _ := params.member("requestedSchema")
+	fields := []place{form}
+	properties, _ := form.member("properties")
+	for name := range properties.object() {
+		field, _ := properties.member(name)
+		fields = append(fields, field)
+	}
+	for _, field := range fields {
+		for _, name := range []string{"title", "description"} {
+			if text, there := field.member(name); there {
+				texts = append(texts, text)
+			}
+		}
+		texts = append(texts, field.items("enumNames")...)
+	}
+	slices.SortFunc(texts, func(a, b place) int { return strings.Compare(a.pointer, b.pointer) })
+	return texts
+}
+
+func visitsDescribed(conversation *conform.Conversation, sight *conform.Sight) {
+	for _, said := range elicitations(conversation, urlMode) {
+		sight.Saw()
+		for _, name := range []string{"url", "elicitationId"} {
+			if _, isText := said.ParamsObject()[name].(string); !isText {
+				sight.Break(said, conform.Mismatch{
+					Wanted: fmt.Sprintf("a member %q that is a string", name),
+					Found:  shown(said.ParamsObject(), name), Where: "/params",
+				})
+			}
+		}
+	}
+}
+
+// visits returns every elicitation in URL mode: requests, and those that the
+// error URLElicitationRequired demands.
+func visits(conversation *conform.Conversation) []found {
+	var all []found
+	for _, said := range conversation.ByTarget() {
+		switch {
+		case isRequest(said) && said.Method == elicitationMethod && urlMode(said):
+			all = append(all, found{paramsOf(said), said})
+		case isDemand(said):
+			for _, demanded := range demands(said).items("elicitations") {
+				all = append(all, found{demanded, said})
+			}
+		}
+	}
+	return all
+}
+
+// everyURL judges the URLs of visits; wrong says what is wrong with one.
+func everyURL(wrong func(address *url.URL, err error) (wanted, why string)) judge {
+	return func(conversation *conform.Conversation, sight *conform.Sight) {
+		for _, visit := range visits(conversation) {
+			member, _ := visit.member("url")
+			text, isText := member.value.(string)
+			if !isText {
+				continue // another rule has it
+			}
+			sight.Saw()
+			if wanted, why := wrong(url.Parse(text)); wanted != "" {
+				sight.Break(visit.said, conform.Mismatch{Wanted: wanted, Found: conform.Show(text) + why, Where: member.pointer})
+			}
+		}
+	}
+}
+
+func invalidURL(address *url.URL, err error) (wanted, why string) {
+	const valid = "a valid URL, with a scheme"
+	switch {
+	case err != nil:
+		return valid, " (" + err.Error() + ")"
+	case address.Scheme == "":
+		return valid, ""
+	case (address.Scheme == "http" || address.Scheme == "https") && address.Hostname() == "":
+		return valid + " and a host", ""
+	}
+	return "", ""
+}
+
+// insecureURL lets URLs of the machine itself pass: they are for development.
+func insecureURL(address *url.URL, err error) (wanted, why string) {
+	if err != nil || address.Scheme == "" || address.Scheme == "https" {
+		return "", ""
+	}
+	if host := address.Hostname(); address.Scheme == "http" && isLoopback(host) {
+		return "", ""
+	}
+	return "a URL that begins with https", ""
+}
+
+func isLoopback(host string) bool {
+	if host == "localhost" || strings.HasSuffix(host, ".localhost") {
+		return true
+	}
+	address := net.ParseIP(host)
+	return address != nil && address.IsLoopback()
+}
+
+func sharedElicitationIDs(conversation *conform.Conversation, sight *conform.Sight) {
+	given := map[string]bool{}
+	for _, said := range originals(conversation) {
+		if !isRequest(said) || said.Method != elicitationMethod || !urlMode(said) {
+			continue
+		}
+		id, isText := said.ParamsObject()["elicitationId"].(string)
+		if !isText {
+			continue
+		}
+		sight.Saw()
+		if given[id] {
+			sight.Break(said, conform.Mismatch{
+				Wanted: "an id that no other elicitation has", Found: conform.Show(id) + " again", Where: "/params/elicitationId",
+			})
+		}
+		given[id] = true
+	}
+}
+
+// announcements judges those of a completion: to a client that was sent to URLs,
+// by their ids; to one that was not, by being sent at all.
+func announcements(asked bool) judge {
+	wanted := "no announcement of an elicitation that this client was not asked for"
+	if asked {
+		wanted = "the elicitationId of an elicitation in URL mode that the client was asked for"
+	}
+	return func(conversation *conform.Conversation, sight *conform.Sight) {
+		if !conversation.Complete || !asked && len(created(conversation)) > 0 {
+			return // what a task demands is told only to who fetches its result
+		}
+		ids := map[string]bool{}
+		for _, visit := range visits(conversation) {
+			id, _ := visit.member("elicitationId")
+			ids[id.text()] = true
+		}
+		for _, said := range conversation.Notifications(completionMethod) {
+			id, _ := said.ParamsObject()["elicitationId"].(string)
+			if known := ids[id]; !known && asked != (len(ids) > 0) {
+				continue // the other rule has it
+			}
+			sight.Saw()
+			if !ids[id] {
+				sight.Break(said, conform.Mismatch{Wanted: wanted, Found: shown(said.ParamsObject(), "elicitationId"), Where: "/params/elicitationId"})
+			}
+		}
+	}
+}
+
+// urlElicitationRequired is the code of the error that demands a visit.
+const urlElicitationRequired = -32042
+
+func isDemand(said *conform.Said) bool {
+	refusal, refused := said.Error()
+	return isResponse(said) && refused && refusal.Code == urlElicitationRequired
+}
+
+// demands is what the error says beside its code and message.
+func demands(said *conform.Said) place {
+	refusal, _ := said.Error()
+	return place{"/error/data", refusal.Data}
+}
+
+func demandsNothing(conversation *conform.Conversation, sight *conform.Sight) {
+	for _, said := range conversation.ByTarget() {
+		if !isDemand(said) {
+			continue
+		}
+		sight.Saw()
+		list, _ := demands(said).member("elicitations")
+		if all, isArray := list.value.([]any); isArray && len(all) == 0 {
+			sight.Break(said, conform.Mismatch{
+				Wanted: "at least one elicitation that the request waits for", Found: "an empty list", Where: list.pointer,
+			})
+		}
+	}
+}
+
+// judgeDemands judges what the error holds, as far as places are concerned.
+func judgeDemands(concerned *regexp.Regexp) judge {
+	return func(conversation *conform.Conversation, sight *conform.Sight) {
+		for _, said := range conversation.ByTarget() {
+			if !isDemand(said) || conversation.Schema == nil {
+				continue
+			}
+			sight.Saw()
+			for _, violation := range conversation.Schema.ValidateError(mended(said.Object, true)) {
+				if concerned.MatchString(memberPlace("", violation)) {
+					sight.Break(said, conform.Mismatch{Wanted: violation.Expected, Found: violation.Found, Where: violation.Pointer})
+				}
+			}
+		}
+	}
+}

@@ -1,0 +1,87 @@
+package wire
+
+import (
+	"encoding/json"
+	"fmt"
+
+	"github.com/mcpconform/mcpconform/internal/conform"
+)
+
+// CompletionRules are the rules of the page server/utilities/completion.
+func CompletionRules() []conform.Rule {
+	return []conform.Rule{
+		{
+			Text:         "completes with at most 100 values",
+			Requirements: []string{"completion.values.limit"},
+			Judge: func(conversation *conform.Conversation, sight *conform.Sight) {
+				judgeBy(conversation, sight, within(completions(conversation), "values"),
+					"CompleteResult/properties/completion/properties/values")
+			},
+		},
+		{
+			Text:         "counts no fewer completions than it sends",
+			Requirements: []string{"completion.total.consistent"},
+			Judge:        sufficientTotals,
+		},
+		{
+			Text:         "says that there are more completions when its total says so",
+			Requirements: []string{"completion.has-more.consistent"},
+			Judge:        honestHasMore,
+		},
+	}
+}
+
+// completions returns the completion member of all results.
+func completions(conversation *conform.Conversation) []found {
+	var all []found
+	for _, said := range conversation.Results("completion/complete") {
+		if completion, there := resultOf(said).member("completion"); there {
+			all = append(all, found{completion, said})
+		}
+	}
+	return all
+}
+
+// counts returns the number of values and the total of a completion; known is
+// false when it does not say both.
+func counts(completion found) (values int, total int64, known bool) {
+	list, isList := completion.object()["values"].([]any)
+	number, isNumber := completion.object()["total"].(json.Number)
+	total, err := number.Int64()
+	return len(list), total, isList && isNumber && err == nil
+}
+
+func sufficientTotals(conversation *conform.Conversation, sight *conform.Sight) {
+	for _, completion := range completions(conversation) {
+		values, total, known := counts(completion)
+		if !known {
+			continue
+		}
+		sight.Saw()
+		if total < int64(values) {
+			sight.Break(completion.said, conform.Mismatch{
+				Wanted: "a total of all matches, not below the number of values",
+				Found:  fmt.Sprintf("a total of %d and %d values", total, values), Where: completion.pointer + "/total",
+			})
+		}
+	}
+}
+
+// honestHasMore judges hasMore by the total. A total below the number of
+// values is wrong by itself and says nothing about hasMore.
+func honestHasMore(conversation *conform.Conversation, sight *conform.Sight) {
+	for _, completion := range completions(conversation) {
+		values, total, known := counts(completion)
+		more, said := completion.object()["hasMore"].(bool)
+		if !known || !said || total < int64(values) {
+			continue
+		}
+		sight.Saw()
+		if more != (total > int64(values)) {
+			sight.Break(completion.said, conform.Mismatch{
+				Wanted: "hasMore to say whether the total is above the number of values",
+				Found:  fmt.Sprintf("hasMore %t with a total of %d and %d values", more, total, values), Where: completion.pointer + "/hasMore",
+			})
+		}
+	}
+}

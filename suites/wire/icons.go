@@ -1,0 +1,96 @@
+package wire
+
+import (
+	"encoding/base64"
+	"fmt"
+	"net/url"
+	"regexp"
+	"strings"
+
+	"github.com/mcpconform/mcpconform/internal/conform"
+)
+
+// iconRules are about the icons that a target shows of itself and of what it
+// has.
+func iconRules() []conform.Rule {
+	return []conform.Rule{
+		{
+			Text:         "gives icons an HTTP, HTTPS or data URI",
+			Requirements: []string{"base.icons.source"},
+			Judge:        iconSources,
+		},
+		{
+			Text:         "gives the sizes of icons as width and height, or any",
+			Requirements: []string{"base.icons.sizes"},
+			Judge:        iconSizes,
+		},
+	}
+}
+
+// icons returns all icons in the target's messages.
+func icons(conversation *conform.Conversation) []found {
+	var all []found
+	for _, said := range conversation.ByTarget() {
+		for _, icons := range membersNamed(said, "icons") {
+			list, _ := icons.value.([]any)
+			for index, icon := range list {
+				all = append(all, found{place{fmt.Sprintf("%s/%d", icons.pointer, index), icon}, said})
+			}
+		}
+	}
+	return all
+}
+
+func iconSources(conversation *conform.Conversation, sight *conform.Sight) {
+	for _, source := range within(icons(conversation), "src") {
+		sight.Saw()
+		if !isIconSource(source.text()) {
+			sight.Break(source.said, conform.Mismatch{
+				Wanted: "an HTTP or HTTPS URL, or a data URI with base64 data", Found: conform.Show(source.value), Where: source.pointer,
+			})
+		}
+	}
+}
+
+func isIconSource(text string) bool {
+	source, err := url.Parse(text)
+	if err != nil {
+		return false
+	}
+	switch strings.ToLower(source.Scheme) {
+	case "http", "https":
+		return source.Host != ""
+	case "data":
+		kind, data, split := strings.Cut(text, ",")
+		return split && strings.HasSuffix(strings.ToLower(kind), ";base64") && isBase64(data)
+	}
+	return false
+}
+
+// isBase64 also takes what escapes a URI needs not, and what it may: padding
+// left out or escaped.
+func isBase64(data string) bool {
+	plain, err := url.PathUnescape(data)
+	if err != nil {
+		return false
+	}
+	_, err = base64.RawStdEncoding.DecodeString(strings.TrimRight(plain, "="))
+	return err == nil
+}
+
+var iconSize = regexp.MustCompile(`^(?:any|[1-9][0-9]*x[1-9][0-9]*)$`)
+
+func iconSizes(conversation *conform.Conversation, sight *conform.Sight) {
+	for _, sizes := range within(icons(conversation), "sizes") {
+		list, _ := sizes.value.([]any)
+		for index, size := range list {
+			sight.Saw()
+			if text, isText := size.(string); !isText || !iconSize.MatchString(text) {
+				sight.Break(sizes.said, conform.Mismatch{
+					Wanted: `a size such as "48x48", or "any"`, Found: conform.Show(size),
+					Where: fmt.Sprintf("%s/%d", sizes.pointer, index),
+				})
+			}
+		}
+	}
+}

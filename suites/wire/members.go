@@ -1,0 +1,85 @@
+package wire
+
+import (
+	"regexp"
+
+	"github.com/mcpconform/mcpconform/internal/conform"
+	"github.com/mcpconform/mcpconform/schema"
+)
+
+// memberClaims are, by method, the members whose violations of the schema are
+// judged by rules of their own, like claims, but also when they are missing.
+var memberClaims = map[string]*regexp.Regexp{
+	"tools/list":                 toolTaskSupport,
+	"tools/call":                 regexp.MustCompile(createdTask.String() + `|` + requiredElicitations.String()),
+	"resources/read":             requiredElicitations,
+	"prompts/get":                requiredElicitations,
+	"tasks/get":                  regexp.MustCompile(`^/result/(?:taskId|createdAt|lastUpdatedAt|ttl)$`),
+	"tasks/cancel":               regexp.MustCompile(`^/result/(?:taskId|createdAt|lastUpdatedAt)$`),
+	"tasks/list":                 regexp.MustCompile(`^/result/tasks/\d+/(?:taskId|createdAt|lastUpdatedAt)$`),
+	"tasks/result":               requiredElicitations,
+	"notifications/tasks/status": wholeParams,
+	"sampling/createMessage":     regexp.MustCompile(samplingPriorities.String() + `|` + samplingContent.String()),
+	"elicitation/create":         regexp.MustCompile(`^/params/(?:message|mode|url|elicitationId|requestedSchema(?:/.*)?)$`),
+}
+
+var (
+	toolTaskSupport      = regexp.MustCompile(`^/result/tools/\d+/execution/taskSupport$`)
+	createdTask          = regexp.MustCompile(`^/result/task/(?:taskId|createdAt|lastUpdatedAt)$`)
+	wholeParams          = regexp.MustCompile(`^/params(?:/.*)?$`)
+	samplingPriorities   = regexp.MustCompile(`^/params/modelPreferences/(?:cost|speed|intelligence)Priority$`)
+	samplingContent      = regexp.MustCompile(`^/params/messages/\d+/content(?:/.*)?$`)
+	requiredElicitations = regexp.MustCompile(`^/error/data(?:/.*)?$`)
+)
+
+func memberClaimed(method, place string) bool {
+	places, some := memberClaims[method]
+	return some && places.MatchString(place)
+}
+
+// memberPlace is the JSON pointer to what a violation is about: the place of a
+// missing member is where it would be.
+func memberPlace(prefix string, violation schema.Violation) string {
+	place := prefix + violation.Pointer
+	if missing := missingMember.FindStringSubmatch(violation.Expected); missing != nil {
+		place += "/" + escape(missing[1])
+	}
+	return place
+}
+
+// missingMember reads a violation that says which member had to be there.
+var missingMember = regexp.MustCompile(`^member "([^"]+)"`)
+
+// judgeMembers judges a part of a message by its definition in the schema, as
+// far as a rule is about it: members at the places.
+func judgeMembers(
+	conversation *conform.Conversation, sight *conform.Sight, part found, definition string, places *regexp.Regexp,
+) {
+	if conversation.Schema == nil {
+		return
+	}
+	sight.Saw()
+	for _, violation := range conversation.Schema.Validate(definition, part.value) {
+		if places.MatchString(memberPlace(part.pointer, violation)) {
+			sight.Break(part.said, conform.Mismatch{
+				Wanted: violation.Expected, Found: violation.Found, Where: part.pointer + violation.Pointer,
+			})
+		}
+	}
+}
+
+// relatedTask returns the id of the task that a message names in its metadata:
+// in params for requests and notifications, in the result for responses. There
+// is false when it names none.
+func relatedTask(said *conform.Said) (id string, there bool) {
+	carrier := said.ParamsObject()
+	if isResponse(said) {
+		carrier = said.ResultObject()
+	}
+	meta, _ := carrier["_meta"].(map[string]any)
+	related, there := meta[relatedTaskKey]
+	object, _ := related.(map[string]any)
+	return taskID(object), there
+}
+
+const relatedTaskKey = "io.modelcontextprotocol/related-task"

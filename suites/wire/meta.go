@@ -1,0 +1,105 @@
+package wire
+
+import (
+	"maps"
+	"regexp"
+	"slices"
+	"strings"
+
+	"github.com/mcpconform/mcpconform/internal/conform"
+)
+
+// metaRules are about the names of the keys in _meta.
+func metaRules() []conform.Rule {
+	return []conform.Rule{
+		{
+			Text:         "ends the prefix of a _meta key with a slash, and makes it of labels separated by dots",
+			Requirements: []string{"base.meta.prefix"},
+			Judge:        metaKeys(hasPrefix, "labels separated by dots before the slash", prefixIsSeries),
+		},
+		{
+			Text:         "begins the labels in _meta keys with a letter and ends them with a letter or digit",
+			Requirements: []string{"base.meta.labels"},
+			Judge:        metaKeys(hasLabels, "labels that begin with a letter and end with a letter or digit", labelsAreValid),
+		},
+		{
+			Text:         "begins and ends the names in _meta keys with a letter or digit",
+			Requirements: []string{"base.meta.name"},
+			Judge:        metaKeys(anyKey, "a name that is empty or begins and ends with a letter or digit", nameIsEnclosed),
+		},
+		{
+			Text:         "writes the names in _meta keys with letters, digits, hyphens, underscores and dots",
+			Requirements: []string{"base.meta.characters"},
+			Judge:        metaKeys(anyKey, "a name of letters, digits, hyphens, underscores and dots", nameIsPlain),
+		},
+	}
+}
+
+// metaKeys judges the keys of every _meta in the target's messages that
+// concern a rule.
+func metaKeys(concerned func(key string) bool, wanted string, holds func(key string) bool) judge {
+	return func(conversation *conform.Conversation, sight *conform.Sight) {
+		for _, said := range conversation.ByTarget() {
+			for _, meta := range membersNamed(said, "_meta") {
+				for _, key := range slices.Sorted(maps.Keys(meta.object())) {
+					if !concerned(key) {
+						continue
+					}
+					sight.Saw()
+					if !holds(key) {
+						sight.Break(said, conform.Mismatch{
+							Wanted: wanted, Found: conform.Show(key), Where: meta.pointer + "/" + escape(key),
+						})
+					}
+				}
+			}
+		}
+	}
+}
+
+// splitKey splits a _meta key: the prefix, without its slash, and the name.
+// The name has no slash, so the last one ends the prefix.
+func splitKey(key string) (prefix, name string) {
+	slash := strings.LastIndexByte(key, '/')
+	if slash < 0 {
+		return "", key
+	}
+	return key[:slash], key[slash+1:]
+}
+
+func anyKey(string) bool { return true }
+
+func hasPrefix(key string) bool { return strings.Contains(key, "/") }
+
+// hasLabels is true of a prefix that is a series of labels, good or bad.
+func hasLabels(key string) bool { return hasPrefix(key) && prefixIsSeries(key) }
+
+// prefixIsSeries tells whether the prefix consists of labels that are not
+// empty and contain no further slash.
+func prefixIsSeries(key string) bool {
+	prefix, _ := splitKey(key)
+	return !strings.Contains(prefix, "/") && !slices.Contains(strings.Split(prefix, "."), "")
+}
+
+var label = regexp.MustCompile(`^[A-Za-z](?:[A-Za-z0-9-]*[A-Za-z0-9])?$`)
+
+func labelsAreValid(key string) bool {
+	prefix, _ := splitKey(key)
+	return !slices.ContainsFunc(strings.Split(prefix, "."), func(one string) bool { return !label.MatchString(one) })
+}
+
+func nameIsEnclosed(key string) bool {
+	_, name := splitKey(key)
+	return name == "" || isAlphanumeric(name[0]) && isAlphanumeric(name[len(name)-1])
+}
+
+func isAlphanumeric(character byte) bool {
+	return 'a' <= character && character <= 'z' || 'A' <= character && character <= 'Z' || '0' <= character && character <= '9'
+}
+
+var plainName = regexp.MustCompile(`^[A-Za-z0-9._-]*$`)
+
+func nameIsPlain(key string) bool {
+	_, name := splitKey(key)
+	return plainName.MatchString(name)
+}

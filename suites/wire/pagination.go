@@ -1,0 +1,107 @@
+package wire
+
+import (
+	"slices"
+
+	"github.com/mcpconform/mcpconform/internal/conform"
+	"github.com/mcpconform/mcpconform/internal/jsonrpc"
+	"github.com/mcpconform/mcpconform/internal/scripted"
+)
+
+// PaginationRules are the rules of the page server/utilities/pagination.
+func PaginationRules() []conform.Rule {
+	return []conform.Rule{
+		{
+			Text:         "gives cursors that are strings",
+			Requirements: []string{"pagination.cursor.string"},
+			Judge:        strangeCursors,
+		},
+		{
+			Text:         "gives a cursor only where more results exist",
+			Requirements: []string{"pagination.page"},
+			Judge:        emptyPages,
+		},
+		{
+			Text:         "answers its own cursors with a further page",
+			Requirements: []string{"pagination.continued"},
+			Judge:        refusedCursors,
+		},
+	}
+}
+
+// paged are the methods whose results come in pages.
+var paged = []string{"resources/list", "resources/templates/list", "prompts/list", "tools/list"}
+
+// nextCursor returns the cursor in a result, if it has one.
+func nextCursor(said *conform.Said) (place, bool) { return resultOf(said).member("nextCursor") }
+
+func strangeCursors(conversation *conform.Conversation, sight *conform.Sight) {
+	for _, method := range paged {
+		for _, page := range conversation.Results(method) {
+			cursor, there := nextCursor(page)
+			if !there {
+				continue
+			}
+			sight.Saw()
+			if _, isText := cursor.value.(string); !isText {
+				sight.Break(page, conform.Mismatch{Wanted: "a string", Found: conform.Show(cursor.value), Where: cursor.pointer})
+			}
+		}
+	}
+}
+
+// continuations returns the answers to requests with a cursor that the target
+// gave out before, for the same list.
+func continuations(conversation *conform.Conversation) []*conform.Said {
+	type cursor struct{ method, text string }
+	given := map[cursor]bool{}
+	var all []*conform.Said
+	for _, said := range conversation.ByTarget() {
+		if !isResponse(said) || said.Request == nil || !slices.Contains(paged, said.Request.Method) {
+			continue
+		}
+		asked, isText := said.Request.ParamsObject()["cursor"].(string)
+		if isText && given[cursor{said.Request.Method, asked}] && said.Request.Event.Deliberate == "" {
+			all = append(all, said)
+		}
+		if next, there := nextCursor(said); there {
+			if text, isText := next.value.(string); isText {
+				given[cursor{said.Request.Method, text}] = true
+			}
+		}
+	}
+	return all
+}
+
+func emptyPages(conversation *conform.Conversation, sight *conform.Sight) {
+	for _, page := range continuations(conversation) {
+		if isRefusal(page) {
+			continue
+		}
+		sight.Saw()
+		asked := page.Request.ParamsObject()["cursor"]
+		items := resultOf(page).items(conform.ListMember(page.Request.Method))
+		next, more := nextCursor(page)
+		switch {
+		case more && next.value == asked:
+			sight.Break(page, conform.Mismatch{
+				Wanted: "an end of the list, or a cursor to a further page", Found: "the same cursor again: " + conform.Show(asked), Where: next.pointer,
+			})
+		case len(items) == 0:
+			sight.Break(page, conform.Mismatch{
+				Wanted: "further results where a cursor was given", Found: scripted.Short(page.Raw),
+			})
+		}
+	}
+}
+
+func refusedCursors(conversation *conform.Conversation, sight *conform.Sight) {
+	for _, page := range continuations(conversation) {
+		sight.Saw()
+		if refusal, refused := page.Error(); page.Kind == jsonrpc.Response && refused {
+			sight.Break(page, conform.Mismatch{
+				Wanted: "a page for a cursor that it gave", Found: "the error " + conform.Show(refusal.Message), Where: "/error",
+			})
+		}
+	}
+}

@@ -1,0 +1,76 @@
+package wire
+
+import (
+	"fmt"
+
+	"github.com/mcpconform/mcpconform/internal/conform"
+	"github.com/mcpconform/mcpconform/internal/scripted"
+)
+
+// PingRules are the rules of the page basic/utilities/ping.
+func PingRules() []conform.Rule {
+	return []conform.Rule{
+		{
+			Text:         "answers every ping with an empty result",
+			Requirements: []string{"ping.answered"},
+			Judge:        filledPongs,
+		},
+		{
+			Text:         "sends pings without parameters",
+			Requirements: []string{"ping.no-parameters"},
+			Judge:        every(isPing, parameters),
+		},
+		{
+			Text:         "does not flood its peer with pings",
+			Requirements: []string{"ping.not-excessive"},
+			Judge:        excessivePings,
+		},
+	}
+}
+
+func isPing(said *conform.Said) bool { return isRequest(said) && said.Method == "ping" }
+
+// filledPongs judges the answers to pings of a session that is established;
+// before, and with an HTTP error, a refusal is in order.
+func filledPongs(conversation *conform.Conversation, sight *conform.Sight) {
+	handshake := handshakeOf(conversation)
+	refused := refusedStreams(conversation)
+	for _, said := range conversation.ByTarget() {
+		if !isResponse(said) || said.Request == nil || said.Request.Method != "ping" || refused[said.Event.Stream] {
+			continue
+		}
+		if handshake == nil || said.Request.Index < handshake.Index || said.Request.Event.Deliberate != "" {
+			continue
+		}
+		sight.Saw()
+		result := said.ResultObject()
+		_, meta := result["_meta"]
+		if isRefusal(said) || result == nil || len(result) > 1 || len(result) == 1 && !meta {
+			sight.Break(said, conform.Mismatch{Wanted: "an empty result", Found: scripted.Short(said.Raw)})
+		}
+	}
+}
+
+func parameters(said *conform.Said) conform.Mismatch {
+	for name := range said.ParamsObject() {
+		if name != "_meta" {
+			return conform.Mismatch{Wanted: "no parameters", Found: conform.Show(said.Params()), Where: "/params"}
+		}
+	}
+	return conform.Mismatch{}
+}
+
+// mostPings is how many pings in one second nobody can need.
+const mostPings = 20
+
+func excessivePings(conversation *conform.Conversation, sight *conform.Sight) {
+	pings := conversation.Requests("ping")
+	for range pings {
+		sight.Saw()
+	}
+	if last := flood(pings, mostPings); last != nil {
+		sight.Break(last, conform.Mismatch{
+			Wanted: "pings at a moderate pace", Found: fmt.Sprintf("more than %d within a second", mostPings),
+		})
+	}
+}

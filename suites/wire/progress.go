@@ -1,0 +1,334 @@
+package wire
+
+import (
+	"encoding/json"
+	"fmt"
+	"math/big"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/mcpconform/mcpconform/internal/conform"
+	"github.com/mcpconform/mcpconform/internal/jsonrpc"
+)
+
+// ProgressRules are the rules of the page basic/utilities/progress.
+func ProgressRules() []conform.Rule {
+	return []conform.Rule{
+		{
+			Text:         "asks for progress with tokens that are strings or integers",
+			Requirements: []string{"progress.token.type"},
+			Judge:        every(asksForProgress, strangeToken),
+		},
+		{
+			Text:         "asks for progress with a different token in each request that is in progress",
+			Requirements: []string{"progress.token.unique"},
+			Judge:        sharedTokens,
+		},
+		{
+			Text:         "reports progress for tokens that it was given",
+			Requirements: []string{"progress.token.provided"},
+			Judge:        unknownTokens,
+		},
+		{
+			Text:         "reports progress of requests only until it answers them",
+			Requirements: []string{"progress.token.in-progress"},
+			Judge:        lateProgress,
+		},
+		{
+			Text:         "reports progress that grows with each notification",
+			Requirements: []string{"progress.increases"},
+			Judge:        standstills,
+		},
+		{
+			Text:         "limits how fast it reports progress",
+			Requirements: []string{"progress.not-flooding"},
+			Judge:        floodingProgress,
+		},
+		{
+			Text:         "reports progress of a task with the token of its request",
+			Requirements: []string{"progress.tasks.token"},
+			Judge:        foreignTaskTokens,
+		},
+		{
+			Text:         "reports no progress of a task that has ended",
+			Requirements: []string{"progress.tasks.stops"},
+			Judge:        lateTaskProgress,
+		},
+	}
+}
+
+const progressMethod = "notifications/progress"
+
+func asksForProgress(said *conform.Said) bool {
+	_, asks := progressToken(said)
+	return isRequest(said) && asks
+}
+
+func strangeToken(said *conform.Said) conform.Mismatch {
+	token, _ := progressToken(said)
+	if id := jsonrpc.IDOf(token); id.IsString() || id.IsInteger() {
+		return conform.Mismatch{}
+	}
+	return conform.Mismatch{Wanted: "a string or an integer", Found: conform.Show(token), Where: "/params/_meta/progressToken"}
+}
+
+// sharedTokens judges a target that asks. A request without an answer in the
+// transcript may have been given up, so that only what is known to be open
+// counts: requests that are answered later.
+func sharedTokens(conversation *conform.Conversation, sight *conform.Sight) {
+	openUntil := map[jsonrpc.ID]int{}
+	for _, said := range originals(conversation) {
+		if !asksForProgress(said) {
+			continue
+		}
+		sight.Saw()
+		token, _ := progressToken(said)
+		id := jsonrpc.IDOf(token)
+		if openUntil[id] > said.Index {
+			sight.Break(said, conform.Mismatch{
+				Wanted: "a token that no other request in progress has", Found: id.String() + " again", Where: "/params/_meta/progressToken",
+			})
+		}
+		if len(said.Answers) > 0 {
+			openUntil[id] = max(openUntil[id], said.Answers[0].Index)
+		}
+	}
+}
+
+// A progressReport is a progress notification with the requests that it may be about:
+// those of the peer that came before it with the same token.
+type progressReport struct {
+	*conform.Said
+	token    jsonrpc.ID
+	requests []*conform.Said
+}
+
+func progressReports(conversation *conform.Conversation) []progressReport {
+	var reports []progressReport
+	requests := map[jsonrpc.ID][]*conform.Said{}
+	repeated := redelivered(conversation)
+	for _, said := range conversation.Messages {
+		switch {
+		case !said.FromTarget(conversation.Leg):
+			if token, asks := progressToken(said); asks && isRequest(said) {
+				id := jsonrpc.IDOf(token)
+				requests[id] = append(requests[id], said)
+			}
+		case said.Kind == jsonrpc.Notification && said.Method == progressMethod && !repeated[said]:
+			if token, there := said.ParamsObject()["progressToken"]; there { // the schema has it otherwise
+				id := jsonrpc.IDOf(token)
+				reports = append(reports, progressReport{said, id, requests[id]})
+			}
+		}
+	}
+	return reports
+}
+
+func unknownTokens(conversation *conform.Conversation, sight *conform.Sight) {
+	for _, report := range progressReports(conversation) {
+		sight.Saw()
+		if len(report.requests) == 0 && conversation.Complete {
+			sight.Break(report.Said, conform.Mismatch{
+				Wanted: "a token that a request gave", Found: report.token.String(), Where: "/params/progressToken",
+			})
+		}
+	}
+}
+
+// lateProgress compares within a stream: between streams the order is that of
+// arrival only. Requests that became tasks have rules of their own.
+func lateProgress(conversation *conform.Conversation, sight *conform.Sight) {
+	for _, report := range progressReports(conversation) {
+		if len(report.requests) == 0 {
+			continue
+		}
+		sight.Saw()
+		inProgress := slices.ContainsFunc(report.requests, func(request *conform.Said) bool {
+			return !over(request, report.Said)
+		})
+		if !inProgress {
+			sight.Break(report.Said, conform.Mismatch{
+				Wanted: "progress only before the answer to the request", Found: "progress after it, for the token " + report.token.String(),
+			})
+		}
+	}
+}
+
+// over tells whether a request was answered, for good, before something was
+// said on the same stream.
+func over(request, said *conform.Said) bool {
+	return slices.ContainsFunc(request.Answers, func(answer *conform.Said) bool {
+		return answer.Index < said.Index && answer.Event.Stream == said.Event.Stream && taskMade(request) == ""
+	})
+}
+
+// taskMade returns the id of the task that a request became, or "".
+func taskMade(request *conform.Said) string {
+	if !asksForTask(request) || len(request.Answers) == 0 {
+		return ""
+	}
+	task, _ := request.Answers[0].ResultObject()["task"].(map[string]any)
+	return taskID(task)
+}
+
+// standstills compares, within a stream, the reports about one request.
+func standstills(conversation *conform.Conversation, sight *conform.Sight) {
+	type line struct {
+		request *conform.Said
+		token   jsonrpc.ID
+		stream  string
+	}
+	latest := map[line]json.Number{}
+	for _, report := range progressReports(conversation) {
+		value, isNumber := report.ParamsObject()["progress"].(json.Number)
+		if !isNumber {
+			continue // the schema has it
+		}
+		about := line{token: report.token, stream: report.Event.Stream}
+		if len(report.requests) > 0 {
+			about.request = report.requests[len(report.requests)-1]
+		}
+		previous, some := latest[about]
+		latest[about] = value
+		if !some {
+			continue
+		}
+		sight.Saw()
+		if order, ok := compare(previous, value); ok && order >= 0 {
+			sight.Break(report.Said, conform.Mismatch{
+				Wanted: "more than the progress before", Found: fmt.Sprintf("%s after %s", value, previous), Where: "/params/progress",
+			})
+		}
+	}
+}
+
+// compare compares numbers exactly where their size allows it.
+func compare(a, b json.Number) (order int, ok bool) {
+	left, leftRead := rational(a)
+	right, rightRead := rational(b)
+	if !leftRead || !rightRead {
+		return 0, false
+	}
+	return left.Cmp(right), true
+}
+
+// longestExact is how many digits a number may have to be compared exactly; a
+// hostile exponent would cost memory.
+const longestExact = 64
+
+func rational(number json.Number) (*big.Rat, bool) {
+	text := number.String()
+	if len(text) <= longestExact && !strings.ContainsAny(text, "eE") {
+		return new(big.Rat).SetString(text)
+	}
+	approximate, err := strconv.ParseFloat(text, 64)
+	if err != nil {
+		return nil, false
+	}
+	return new(big.Rat).SetFloat64(approximate), true
+}
+
+// mostReports is how many reports about one request within a second no reader
+// can follow, and no program needs.
+const mostReports = 200
+
+func floodingProgress(conversation *conform.Conversation, sight *conform.Sight) {
+	byToken := map[jsonrpc.ID][]*conform.Said{}
+	var tokens []jsonrpc.ID
+	for _, report := range progressReports(conversation) {
+		sight.Saw()
+		if byToken[report.token] == nil {
+			tokens = append(tokens, report.token)
+		}
+		byToken[report.token] = append(byToken[report.token], report.Said)
+	}
+	for _, token := range tokens {
+		if last := flood(byToken[token], mostReports); last != nil {
+			sight.Break(last, conform.Mismatch{
+				Wanted: "progress at a moderate pace", Found: fmt.Sprintf("more than %d notifications within a second", mostReports),
+			})
+		}
+	}
+}
+
+// creators returns, by task, the request of the peer that created it.
+func creators(conversation *conform.Conversation) map[string]*conform.Said {
+	requests := map[string]*conform.Said{}
+	for _, said := range byPeer(conversation) {
+		if id := taskMade(said); isRequest(said) && id != "" {
+			requests[id] = said
+		}
+	}
+	return requests
+}
+
+func foreignTaskTokens(conversation *conform.Conversation, sight *conform.Sight) {
+	requests := creators(conversation)
+	for _, report := range progressReports(conversation) {
+		task, _ := relatedTask(report.Said)
+		request := requests[task]
+		if request == nil {
+			continue
+		}
+		sight.Saw()
+		if token, asks := progressToken(request); asks && jsonrpc.IDOf(token) != report.token {
+			sight.Break(report.Said, conform.Mismatch{
+				Wanted: "the token of the request that created the task, " + conform.Show(token),
+				Found:  report.token.String(), Where: "/params/progressToken",
+			})
+		}
+	}
+}
+
+// lateTaskProgress compares, within a stream, the progress of a task with what
+// the target said about its status.
+func lateTaskProgress(conversation *conform.Conversation, sight *conform.Sight) {
+	ends := taskEnds(conversation)
+	for _, report := range progressReports(conversation) {
+		if len(report.requests) == 0 {
+			continue
+		}
+		task := taskMade(report.requests[len(report.requests)-1])
+		if task == "" {
+			continue
+		}
+		sight.Saw()
+		ended := slices.ContainsFunc(ends[task], func(end *conform.Said) bool {
+			return end.Index < report.Index && end.Event.Stream == report.Event.Stream
+		})
+		if ended {
+			sight.Break(report.Said, conform.Mismatch{
+				Wanted: "no progress after the task has reached a terminal status", Found: "progress of the task " + task,
+			})
+		}
+	}
+}
+
+// terminal are the statuses that a task never leaves.
+var terminal = []any{"completed", "failed", "cancelled"}
+
+// taskEnds returns, by task, the messages in which the target says that it has
+// reached a terminal status, or hands over its result.
+func taskEnds(conversation *conform.Conversation) map[string][]*conform.Said {
+	ends := map[string][]*conform.Said{}
+	note := func(said *conform.Said, task map[string]any) {
+		if id := taskID(task); id != "" && slices.Contains(terminal, task["status"]) {
+			ends[id] = append(ends[id], said)
+		}
+	}
+	for _, said := range conversation.ByTarget() {
+		switch {
+		case said.Method == "notifications/tasks/status":
+			note(said, said.ParamsObject())
+		case !isResponse(said) || said.Request == nil:
+		case said.Request.Method == "tasks/result":
+			if id := taskID(said.Request.ParamsObject()); id != "" {
+				ends[id] = append(ends[id], said)
+			}
+		case said.Request.Method == "tasks/get" || said.Request.Method == "tasks/cancel":
+			note(said, said.ResultObject())
+		}
+	}
+	return ends
+}

@@ -1,0 +1,110 @@
+package wire
+
+import "github.com/mcpconform/mcpconform/internal/conform"
+
+// PromptRules are the rules of the page server/prompts.
+func PromptRules() []conform.Rule {
+	return []conform.Rule{
+		{
+			Text:         "lists no two prompts of the same name",
+			Requirements: []string{"prompts.name.unique"},
+			Judge:        unique("prompts/list", "name", "notifications/prompts/list_changed"),
+		},
+		{
+			Text:         "puts images into prompts as base64",
+			Requirements: []string{"prompts.image.encoded"},
+			Judge:        encodedInPrompts("image"),
+		},
+		{
+			Text:         "puts images into prompts with their media type",
+			Requirements: []string{"prompts.image.mime-type"},
+			Judge:        typedInPrompts("image"),
+		},
+		{
+			Text:         "puts audio into prompts as base64",
+			Requirements: []string{"prompts.audio.encoded"},
+			Judge:        encodedInPrompts("audio"),
+		},
+		{
+			Text:         "puts audio into prompts with its media type",
+			Requirements: []string{"prompts.audio.mime-type"},
+			Judge:        typedInPrompts("audio"),
+		},
+		{
+			Text:         "embeds resources in prompts with a valid URI",
+			Requirements: []string{"prompts.embedded-resource.uri"},
+			Judge: func(conversation *conform.Conversation, sight *conform.Sight) {
+				judgeBy(conversation, sight, within(embeddedInPrompts(conversation), "uri"), "Resource/properties/uri")
+			},
+		},
+		{
+			Text:         "embeds resources in prompts with their media type",
+			Requirements: []string{"prompts.embedded-resource.mime-type"},
+			Judge:        typedEmbeddings,
+		},
+		{
+			Text:         "embeds resources in prompts with text or a base64 blob",
+			Requirements: []string{"prompts.embedded-resource.contents"},
+			Judge:        filledEmbeddings,
+		},
+	}
+}
+
+func embeddedInPrompts(conversation *conform.Conversation) []found {
+	return within(ofType(promptContent(conversation), "resource"), "resource")
+}
+
+func encodedInPrompts(kind string) func(*conform.Conversation, *conform.Sight) {
+	return func(conversation *conform.Conversation, sight *conform.Sight) {
+		judgeBy(conversation, sight, within(ofType(promptContent(conversation), kind), "data"), "ImageContent/properties/data")
+	}
+}
+
+func typedInPrompts(kind string) func(*conform.Conversation, *conform.Sight) {
+	return judgeText(func(conversation *conform.Conversation) []found {
+		return within(ofType(promptContent(conversation), kind), "mimeType")
+	}, aMediaType, isMediaType)
+}
+
+// typedEmbeddings judges the media types of embedded resources, which the
+// schema lets them leave out and the page does not.
+func typedEmbeddings(conversation *conform.Conversation, sight *conform.Sight) {
+	for _, resource := range embeddedInPrompts(conversation) {
+		if resource.object() == nil {
+			continue
+		}
+		sight.Saw()
+		switch mimeType, there := resource.member("mimeType"); {
+		case !there:
+			sight.Break(resource.said, conform.Mismatch{
+				Wanted: aMediaType, Found: "an embedded resource without mimeType", Where: resource.pointer,
+			})
+		case mimeType.text() != "" && !isMediaType(mimeType.text()):
+			sight.Break(resource.said, conform.Mismatch{
+				Wanted: aMediaType, Found: conform.Show(mimeType.value), Where: mimeType.pointer,
+			})
+		}
+	}
+}
+
+// filledEmbeddings judges that embedded resources have contents, and that
+// these are base64 where they are binary.
+func filledEmbeddings(conversation *conform.Conversation, sight *conform.Sight) {
+	var blobs []found
+	for _, resource := range embeddedInPrompts(conversation) {
+		if blob, binary := resource.member("blob"); binary {
+			blobs = append(blobs, found{blob, resource.said})
+			continue
+		}
+		sight.Saw()
+		text, there := resource.member("text")
+		if _, isString := text.value.(string); !isString {
+			mismatch := conform.Mismatch{Wanted: "text, or a blob of base64", Found: "neither", Where: resource.pointer}
+			if there {
+				mismatch.Found, mismatch.Where = conform.Show(text.value), text.pointer
+			}
+			sight.Break(resource.said, mismatch)
+		}
+	}
+	judgeBy(conversation, sight, blobs, "BlobResourceContents/properties/blob")
+}

@@ -1,0 +1,152 @@
+package wire
+
+import (
+	"slices"
+
+	"github.com/mcpconform/mcpconform/internal/conform"
+	"github.com/mcpconform/mcpconform/internal/jsonrpc"
+)
+
+// ResourceRules are the rules of the page server/resources.
+func ResourceRules() []conform.Rule {
+	return []conform.Rule{
+		{
+			Text:         "lists no two resources of the same URI",
+			Requirements: []string{"resources.uri.unique"},
+			Judge:        unique("resources/list", "uri", "notifications/resources/list_changed"),
+		},
+		{
+			Text:         "names resources by URIs of RFC 3986",
+			Requirements: []string{"resources.uri.valid"},
+			Judge: func(conversation *conform.Conversation, sight *conform.Sight) {
+				judgeBy(conversation, sight, resourceURIs(conversation), "Resource/properties/uri")
+			},
+		},
+		{
+			Text:         "gives resource templates URI templates of RFC 6570",
+			Requirements: []string{"resources.templates.valid"},
+			Judge: func(conversation *conform.Conversation, sight *conform.Sight) {
+				judgeBy(conversation, sight, within(listed(conversation, "resources/templates/list"), "uriTemplate"),
+					"ResourceTemplate/properties/uriTemplate")
+			},
+		},
+		{
+			Text:         "describes resources with media types",
+			Requirements: []string{"resources.mime-type.valid"},
+			Judge: judgeText(func(conversation *conform.Conversation) []found {
+				return within(slices.Concat(
+					listed(conversation, "resources/list"),
+					listed(conversation, "resources/templates/list"),
+					readContents(conversation),
+					ofType(toolContent(conversation), "resource_link"),
+					within(ofType(toolContent(conversation), "resource"), "resource"),
+				), "mimeType")
+			}, aMediaType, isMediaType),
+		},
+		{
+			Text:         "sends binary contents of resources as base64",
+			Requirements: []string{"resources.blob.encoded"},
+			Judge: func(conversation *conform.Conversation, sight *conform.Sight) {
+				judgeBy(conversation, sight, within(slices.Concat(
+					readContents(conversation),
+					within(ofType(toolContent(conversation), "resource"), "resource"),
+				), "blob"), "BlobResourceContents/properties/blob")
+			},
+		},
+		{
+			Text:         "annotates for no audience but user and assistant",
+			Requirements: []string{"resources.annotations.audience"},
+			Judge: func(conversation *conform.Conversation, sight *conform.Sight) {
+				judgeBy(conversation, sight, annotations(conversation, "audience"), "Annotations/properties/audience")
+			},
+		},
+		{
+			Text:         "annotates priorities from 0 to 1",
+			Requirements: []string{"resources.annotations.priority"},
+			Judge: func(conversation *conform.Conversation, sight *conform.Sight) {
+				judgeBy(conversation, sight, annotations(conversation, "priority"), "Annotations/properties/priority")
+			},
+		},
+		{
+			Text:         "annotates times in the form of ISO 8601",
+			Requirements: []string{"resources.annotations.last-modified"},
+			Judge: judgeText(func(conversation *conform.Conversation) []found {
+				return annotations(conversation, "lastModified")
+			}, "a date and time of ISO 8601, such as 2025-01-12T15:00:58Z", isISO8601),
+		},
+		{
+			Text:         "sends no updates of resources to a client that did not subscribe",
+			Requirements: []string{"resources.updated.subscribed"},
+			Judge:        updatesAfterSubscription,
+		},
+	}
+}
+
+// resourceURIs returns every URI of a resource that the target sent, save
+// those embedded in prompts, which have a sentence of their own.
+func resourceURIs(conversation *conform.Conversation) []found {
+	uris := within(slices.Concat(
+		listed(conversation, "resources/list"),
+		readContents(conversation),
+		ofType(toolContent(conversation), "resource_link"),
+		ofType(promptContent(conversation), "resource_link"),
+		within(ofType(toolContent(conversation), "resource"), "resource"),
+	), "uri")
+	for _, said := range conversation.Notifications("notifications/resources/updated") {
+		params := place{"/params", said.Params()}
+		if uri, there := params.member("uri"); there {
+			uris = append(uris, found{uri, said})
+		}
+	}
+	return uris
+}
+
+// annotations returns a member of everything that carries annotations for
+// clients; those of tools are of another kind.
+func annotations(conversation *conform.Conversation, member string) []found {
+	return within(within(slices.Concat(
+		listed(conversation, "resources/list"),
+		listed(conversation, "resources/templates/list"),
+		toolContent(conversation),
+		promptContent(conversation),
+		sampledContent(conversation),
+	), "annotations"), member)
+}
+
+// sampledContent returns the content of the samples that a target client gave.
+func sampledContent(conversation *conform.Conversation) []found {
+	var all []found
+	for _, said := range conversation.Results("sampling/createMessage") {
+		content, _ := resultOf(said).member("content")
+		if content.object() != nil {
+			all = append(all, found{content, said})
+		}
+		for _, block := range resultOf(said).items("content") {
+			all = append(all, found{block, said})
+		}
+	}
+	return all
+}
+
+// updatesAfterSubscription judges updates on connections where the client
+// never asked for any. After an unsubscription some may still be on their way.
+func updatesAfterSubscription(conversation *conform.Conversation, sight *conform.Sight) {
+	if !conversation.Complete || conversation.ServerCapabilities == nil {
+		return
+	}
+	subscribed := false
+	for _, said := range conversation.Messages {
+		switch {
+		case said.Kind == jsonrpc.Request && said.Method == "resources/subscribe" && !said.FromTarget(conversation.Leg):
+			subscribed = true
+		case said.Kind == jsonrpc.Notification && said.Method == "notifications/resources/updated" && said.FromTarget(conversation.Leg):
+			sight.Saw()
+			if !subscribed {
+				sight.Break(said, conform.Mismatch{
+					Wanted: "no update before the client subscribes",
+					Found:  "one of " + conform.Show(said.ParamsObject()["uri"]), Where: "/method",
+				})
+			}
+		}
+	}
+}

@@ -1,0 +1,231 @@
+package wire
+
+import (
+	"encoding/json"
+	"errors"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/mcpconform/mcpconform/internal/conform"
+	"github.com/mcpconform/mcpconform/internal/jsonrpc"
+	"github.com/mcpconform/mcpconform/schema"
+)
+
+// schemaRules are about what is in messages: the schema of the revision, and
+// the schemas that a target sends.
+func schemaRules() []conform.Rule {
+	return []conform.Rule{
+		{
+			Text:         "sends requests that are valid by the schema",
+			Requirements: []string{"base.schema.requests"},
+			Judge:        validCalls(schema.Request),
+		},
+		{
+			Text:         "sends notifications that are valid by the schema",
+			Requirements: []string{"base.schema.notifications"},
+			Judge:        validCalls(schema.Notification),
+		},
+		{
+			Text:         "sends results that are valid by the schema",
+			Requirements: []string{"base.schema.results"},
+			Judge:        validResults,
+		},
+		{
+			Text:         "sends errors that are valid by the schema",
+			Requirements: []string{"base.schema.errors"},
+			Judge:        validErrors,
+		},
+		{
+			Text:         "asks its peer with JSON Schemas that are valid by their dialect",
+			Requirements: []string{"base.dialects.valid"},
+			Judge:        validAskedSchemas,
+		},
+		{
+			Text:         "sends JSON Schemas of the dialect 2020-12",
+			Requirements: []string{"base.dialects.recommended"},
+			Judge:        otherDialects,
+		},
+	}
+}
+
+// validCalls judges method and params. The envelope has rules of its own, so
+// it is taken to be right here.
+func validCalls(kind schema.Kind) judge {
+	return func(conversation *conform.Conversation, sight *conform.Sight) {
+		judging := schemas(conversation)
+		for _, said := range conversation.ByTarget() {
+			known := judging[said.Index]
+			if !isCall(said) || known == nil || said.Method == "" || (said.Kind == jsonrpc.Request) != (kind == schema.Request) {
+				continue
+			}
+			if method, standard := known.Method(said.Method); standard && method.Kind != kind {
+				continue
+			}
+			sight.Saw()
+			if kind == schema.Request {
+				report(sight, said, "", known.ValidateRequest(said.Method, mended(said.Object, true)))
+			} else {
+				report(sight, said, "", known.ValidateNotification(said.Method, mended(said.Object, false)))
+			}
+		}
+	}
+}
+
+// mended returns a message with the right version and, if it needs one, a
+// right id.
+func mended(message map[string]any, needsID bool) map[string]any {
+	mended := maps.Clone(message)
+	mended["jsonrpc"] = "2.0"
+	delete(mended, "id")
+	if needsID {
+		mended["id"] = json.Number("0")
+	}
+	return mended
+}
+
+// report tells what a schema says, except where the page about the method has
+// a rule of its own.
+func report(sight *conform.Sight, said *conform.Said, prefix string, violations []schema.Violation) {
+	for _, violation := range violations {
+		if method := methodOf(said); claimed(method, prefix+violation.Pointer) || memberClaimed(method, memberPlace(prefix, violation)) {
+			continue
+		}
+		breakBy(sight, said, prefix, violation)
+	}
+}
+
+func breakBy(sight *conform.Sight, said *conform.Said, prefix string, violation schema.Violation) {
+	wanted := violation.Expected
+	if violation.Definition != "" {
+		wanted += " (" + violation.Definition + ")"
+	}
+	sight.Break(said, conform.Mismatch{Wanted: wanted, Found: violation.Found, Where: prefix + violation.Pointer})
+}
+
+func validResults(conversation *conform.Conversation, sight *conform.Sight) {
+	judging := schemas(conversation)
+	tasks := taskMethods(conversation)
+	for _, said := range conversation.ByTarget() {
+		known := judging[said.Index]
+		result, there := said.Result()
+		if !isResponse(said) || isRefusal(said) || !there || said.Request == nil || known == nil {
+			continue
+		}
+		sight.Saw()
+		method := said.Request.Method
+		standard, _ := known.Method(method)
+		switch payloadOf := tasks[taskID(said.Request.ParamsObject())]; {
+		case standard.TaskResult != "" && asksForTask(said.Request) && isCreatedTask(result):
+			report(sight, said, "/result", known.Validate(standard.TaskResult, result))
+		case method == "tasks/result" && payloadOf != "":
+			report(sight, said, "/result", known.ValidateResult(payloadOf, result))
+		default:
+			report(sight, said, "/result", known.ValidateResult(method, result))
+		}
+	}
+}
+
+func asksForTask(request *conform.Said) bool {
+	_, asked := request.ParamsObject()["task"].(map[string]any)
+	return asked
+}
+
+func isCreatedTask(result any) bool {
+	object, _ := result.(map[string]any)
+	_, created := object["task"].(map[string]any)
+	return created
+}
+
+func taskID(object map[string]any) string {
+	id, _ := object["taskId"].(string)
+	return id
+}
+
+// taskMethods returns, by task, the method of the request that the target made
+// a task of.
+func taskMethods(conversation *conform.Conversation) map[string]string {
+	methods := map[string]string{}
+	for _, said := range conversation.ByTarget() {
+		if !isResponse(said) || said.Request == nil || !asksForTask(said.Request) {
+			continue
+		}
+		task, _ := said.ResultObject()["task"].(map[string]any)
+		if id := taskID(task); id != "" {
+			methods[id] = said.Request.Method
+		}
+	}
+	return methods
+}
+
+func validErrors(conversation *conform.Conversation, sight *conform.Sight) {
+	judging := schemas(conversation)
+	for _, said := range conversation.ByTarget() {
+		known := judging[said.Index]
+		if _, hasResult := said.Result(); known == nil || hasResult || !isRefusal(said) {
+			continue
+		}
+		sight.Saw()
+		report(sight, said, "", known.ValidateError(mended(said.Object, true)))
+	}
+}
+
+// askedSchemas returns the schemas in what the target asks of its peer. The
+// schemas of its own tools have rules on the page about tools.
+func askedSchemas(conversation *conform.Conversation) []found {
+	var all []found
+	for _, said := range conversation.Requests("sampling/createMessage") {
+		for _, tool := range paramsOf(said).items("tools") {
+			all = append(all, found{tool, said})
+		}
+	}
+	schemas := slices.Concat(within(all, "inputSchema"), within(all, "outputSchema"))
+	for _, said := range conversation.Requests("elicitation/create") {
+		if asked, there := paramsOf(said).member("requestedSchema"); there {
+			schemas = append(schemas, found{asked, said})
+		}
+	}
+	return schemas
+}
+
+// toolSchemas returns the schemas of the tools that the target lists.
+func toolSchemas(conversation *conform.Conversation) []found {
+	tools := listed(conversation, "tools/list")
+	return slices.Concat(within(tools, "inputSchema"), within(tools, "outputSchema"))
+}
+
+// paramsOf are the params of a request or notification.
+func paramsOf(said *conform.Said) place { return place{"/params", said.Params()} }
+
+// validAskedSchemas judges what it can: unknown dialects and what a bound
+// stops are no proof against the target.
+func validAskedSchemas(conversation *conform.Conversation, sight *conform.Sight) {
+	for _, one := range askedSchemas(conversation) {
+		_, err := compiled(conversation.Revision, one.value)
+		invalid, isInvalid := errors.AsType[*schema.InvalidError](err)
+		switch {
+		case isInvalid:
+			sight.Saw()
+			for _, violation := range invalid.Violations {
+				breakBy(sight, one.said, one.pointer, violation)
+			}
+		case err == nil:
+			sight.Saw()
+		}
+	}
+}
+
+// dialect2020 is the $schema of JSON Schema 2020-12.
+const dialect2020 = "https://json-schema.org/draft/2020-12/schema"
+
+func otherDialects(conversation *conform.Conversation, sight *conform.Sight) {
+	for _, one := range slices.Concat(toolSchemas(conversation), askedSchemas(conversation)) {
+		sight.Saw()
+		named, names := one.member("$schema")
+		if names && strings.TrimSuffix(named.text(), "#") != dialect2020 {
+			sight.Break(one.said, conform.Mismatch{
+				Wanted: dialect2020 + ", or no $schema", Found: conform.Show(named.value), Where: named.pointer,
+			})
+		}
+	}
+}

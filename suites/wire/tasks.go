@@ -1,0 +1,688 @@
+package wire
+
+import (
+	"fmt"
+	"maps"
+	"math"
+	"math/big"
+	"regexp"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/mcpconform/mcpconform/internal/conform"
+	"github.com/mcpconform/mcpconform/internal/jsonrpc"
+	"github.com/mcpconform/mcpconform/internal/survey"
+	"github.com/mcpconform/mcpconform/internal/transcript"
+)
+
+// TaskRules are the rules of the page basic/utilities/tasks.
+func TaskRules() []conform.Rule {
+	return slices.Concat(taskRules(), taskMessageRules(), taskRequestorRules())
+}
+
+// taskRules are about tasks as the target tells of them.
+func taskRules() []conform.Rule {
+	return []conform.Rule{
+		{
+			Text:         "answers with tasks only requests that it declared in tasks.requests",
+			Requirements: []string{"tasks.capability.declared"},
+			Judge:        undeclaredTasks,
+		},
+		{
+			Text:         "gives execution.taskSupport of tools as required, optional or forbidden",
+			Requirements: []string{"tasks.tool.support"},
+			Judge: func(conversation *conform.Conversation, sight *conform.Sight) {
+				for _, tool := range listed(conversation, "tools/list") {
+					if execution, _ := tool.member("execution"); execution.object()["taskSupport"] != nil {
+						judgeMembers(conversation, sight, tool, "Tool", toolTaskSupport)
+					}
+				}
+			},
+		},
+		{
+			Text:         "announces tasks without the result of the operation",
+			Requirements: []string{"tasks.create.result-apart"},
+			Judge:        resultTooEarly,
+		},
+		{
+			Text:         "gives tasks ids that are strings",
+			Requirements: []string{"tasks.id.string"},
+			Judge:        judgeStates(taskMember("taskId")),
+		},
+		{
+			Text:         "gives no two tasks the same id",
+			Requirements: []string{"tasks.id.unique"},
+			Judge:        sharedTaskIDs,
+		},
+		{
+			Text:         "gives tasks ids that cannot be guessed",
+			Requirements: []string{"tasks.id.unguessable"},
+			Judge:        guessableTaskIDs,
+		},
+		{
+			Text:         "begins tasks with the status working",
+			Requirements: []string{"tasks.status.begins-working"},
+			Judge:        otherBeginnings,
+		},
+		{
+			Text:         "leaves tasks that are over as they are",
+			Requirements: []string{"tasks.status.transitions"},
+			Judge:        resurrections,
+		},
+		{
+			Text:         "tells when tasks were created",
+			Requirements: []string{"tasks.created-at.given"},
+			Judge:        judgeStates(taskTimestamp("createdAt")),
+		},
+		{
+			Text:         "tells when tasks last changed",
+			Requirements: []string{"tasks.updated-at.given"},
+			Judge:        judgeStates(taskTimestamp("lastUpdatedAt")),
+		},
+		{
+			Text:         "tells how long tasks are kept",
+			Requirements: []string{"tasks.ttl.given"},
+			Judge: func(conversation *conform.Conversation, sight *conform.Sight) {
+				for _, said := range conversation.Results("tasks/get") {
+					judgeMembers(conversation, sight, found{resultOf(said), said}, "GetTaskResult", taskTTL)
+				}
+			},
+		},
+		{
+			Text:         "tells why tasks failed",
+			Requirements: []string{"tasks.failure.message"},
+			Judge:        unexplainedFailures,
+		},
+		{
+			Text:         "says in errors about tasks what was wrong",
+			Requirements: []string{"tasks.error.informative"},
+			Judge: every(func(said *conform.Said) bool {
+				return isRefusal(said) && said.Request != nil && strings.HasPrefix(said.Request.Method, "tasks/")
+			}, func(said *conform.Said) conform.Mismatch {
+				if refusal, _ := said.Error(); strings.TrimSpace(refusal.Message) != "" {
+					return conform.Mismatch{}
+				}
+				return conform.Mismatch{Wanted: "a message that says what was wrong", Found: "an empty one", Where: "/error/message"}
+			}),
+		},
+		{
+			Text:         "declares tasks.list only if it can tell its clients apart",
+			Requirements: []string{"tasks.list.undeclared"},
+			Judge:        listsForAnybody,
+		},
+		{
+			Text:         "answers requests about tasks with an event stream or one JSON object",
+			Requirements: []string{"tasks.transport.kept"},
+			Judge:        taskExchanges,
+		},
+		{
+			Text:         "answers tasks/get without an event stream",
+			Requirements: []string{"tasks.get.no-stream"},
+			Judge:        streamedPolls,
+		},
+	}
+}
+
+// taskMessageRules are about the metadata that tie messages to tasks.
+func taskMessageRules() []conform.Rule {
+	return []conform.Rule{
+		{
+			Text:         "names the task in the requests that a task makes",
+			Requirements: []string{"tasks.related.request"},
+			Judge:        anonymousRequests,
+		},
+		{
+			Text:         "names the task in the notifications that belong to it",
+			Requirements: []string{"tasks.related.notification"},
+			Judge:        anonymousProgress,
+		},
+		{
+			Text:         "names the task in the results of requests that belong to it",
+			Requirements: []string{"tasks.related.response"},
+			Judge:        anonymousResults,
+		},
+		{
+			Text:         "repeats no related-task metadata in the results of tasks/get, tasks/list and tasks/cancel",
+			Requirements: []string{"tasks.related.absent"},
+			Judge: every(func(said *conform.Said) bool {
+				return isResponse(said) && said.ResultObject() != nil && said.Request != nil &&
+					slices.Contains([]string{"tasks/get", "tasks/list", "tasks/cancel"}, said.Request.Method)
+			}, noRelatedTask("/result")),
+		},
+		{
+			Text:         "sends the whole task in notifications/tasks/status",
+			Requirements: []string{"tasks.notification.full"},
+			Judge: func(conversation *conform.Conversation, sight *conform.Sight) {
+				for _, said := range conversation.Notifications(statusMethod) {
+					judgeMembers(conversation, sight, found{place{"", said.Object}, said}, "TaskStatusNotification", wholeParams)
+				}
+			},
+		},
+		{
+			Text:         "sends no related-task metadata in notifications/tasks/status",
+			Requirements: []string{"tasks.notification.no-metadata"},
+			Judge: every(func(said *conform.Said) bool {
+				return said.Kind == jsonrpc.Notification && said.Method == statusMethod
+			}, noRelatedTask("/params")),
+		},
+	}
+}
+
+// taskRequestorRules are about a target that asks for tasks itself.
+func taskRequestorRules() []conform.Rule {
+	return []conform.Rule{
+		{
+			Text:         "asks after a task no sooner than it was told",
+			Requirements: []string{"tasks.poll-interval.respected"},
+			Judge:        hastyPolls,
+		},
+		{
+			Text:         "puts no related-task metadata into requests that have a taskId",
+			Requirements: []string{"tasks.target.no-metadata"},
+			Judge: every(func(said *conform.Said) bool {
+				return isRequest(said) && strings.HasPrefix(said.Method, "tasks/")
+			}, noRelatedTask("/params")),
+		},
+		{
+			Text:         "sends back the cursors of lists of tasks as they came",
+			Requirements: []string{"tasks.list.cursor-opaque"},
+			Judge:        inventedTaskCursors,
+		},
+	}
+}
+
+const statusMethod = "notifications/tasks/status"
+
+var taskTTL = regexp.MustCompile(`^/result/ttl$`)
+
+// created returns the answers of the target that announce a task.
+func created(conversation *conform.Conversation) []*conform.Said {
+	var all []*conform.Said
+	for _, said := range originals(conversation) {
+		result, _ := said.Result()
+		if isResponse(said) && said.Request != nil && asksForTask(said.Request) && isCreatedTask(result) {
+			all = append(all, said)
+		}
+	}
+	return all
+}
+
+// states returns every task that the target told of in an answer.
+func states(conversation *conform.Conversation) []found {
+	var all []found
+	for _, said := range created(conversation) {
+		task, _ := resultOf(said).member("task")
+		all = append(all, found{task, said})
+	}
+	for _, method := range []string{"tasks/get", "tasks/cancel"} {
+		for _, said := range conversation.Results(method) {
+			all = append(all, found{resultOf(said), said})
+		}
+	}
+	return append(all, listed(conversation, "tasks/list")...)
+}
+
+// judgeStates judges a member of every task.
+func judgeStates(wrong func(task place) conform.Mismatch) judge {
+	return func(conversation *conform.Conversation, sight *conform.Sight) {
+		for _, state := range states(conversation) {
+			sight.Saw()
+			if mismatch := wrong(state.place); mismatch != (conform.Mismatch{}) {
+				sight.Break(state.said, mismatch)
+			}
+		}
+	}
+}
+
+func taskMember(name string) func(place) conform.Mismatch {
+	return func(task place) conform.Mismatch {
+		if _, isText := task.object()[name].(string); isText {
+			return conform.Mismatch{}
+		}
+		return conform.Mismatch{
+			Wanted: fmt.Sprintf("a %s that is a string", name), Found: shown(task.object(), name), Where: task.pointer + "/" + name,
+		}
+	}
+}
+
+func taskTimestamp(name string) func(place) conform.Mismatch {
+	return func(task place) conform.Mismatch {
+		if text, _ := task.object()[name].(string); isTimestamp(text) {
+			return conform.Mismatch{}
+		}
+		return conform.Mismatch{
+			Wanted: fmt.Sprintf("a %s that is an ISO 8601 timestamp, such as 2025-11-25T10:30:00Z", name),
+			Found:  shown(task.object(), name), Where: task.pointer + "/" + name,
+		}
+	}
+}
+
+// isTimestamp tells whether a text is a date and a time of ISO 8601.
+func isTimestamp(text string) bool { return strings.ContainsRune(text, 'T') && isISO8601(text) }
+
+func undeclaredTasks(conversation *conform.Conversation, sight *conform.Sight) {
+	judging := schemas(conversation)
+	for _, said := range created(conversation) {
+		known := judging[said.Index]
+		if known == nil {
+			continue
+		}
+		method, _ := known.Method(said.Request.Method)
+		if method.TaskCapability.Path == "" {
+			continue
+		}
+		sight.Saw()
+		declarer := method.TaskCapability.Declarer(party(conversation.Leg).Peer())
+		if !method.TaskCapability.DeclaredIn(declaredBy(conversation, declarer)) {
+			sight.Break(said, conform.Mismatch{
+				Wanted: "a task only if " + method.TaskCapability.Path + " is declared", Found: "a task without that", Where: "/result/task",
+			})
+		}
+	}
+}
+
+// resultMembers are those of the results that tasks may have.
+var resultMembers = []string{"content", "structuredContent", "isError", "action", "role", "model"}
+
+func resultTooEarly(conversation *conform.Conversation, sight *conform.Sight) {
+	for _, said := range created(conversation) {
+		sight.Saw()
+		for _, name := range resultMembers {
+			if member, there := resultOf(said).member(name); there {
+				sight.Break(said, conform.Mismatch{
+					Wanted: "the task alone", Found: fmt.Sprintf("a member %q of the operation's result: %s", name, conform.Show(member.value)),
+					Where: member.pointer,
+				})
+			}
+		}
+	}
+}
+
+// createdID returns the id of the task that an answer announces.
+func createdID(said *conform.Said) string {
+	task, _ := resultOf(said).member("task")
+	return taskID(task.object())
+}
+
+func sharedTaskIDs(conversation *conform.Conversation, sight *conform.Sight) {
+	given := map[string]*conform.Said{}
+	for _, said := range created(conversation) {
+		id := createdID(said)
+		if id == "" {
+			continue
+		}
+		sight.Saw()
+		if first := given[id]; first != nil && first.Request != said.Request {
+			sight.Break(said, conform.Mismatch{
+				Wanted: "an id that no other task has", Found: conform.Show(id) + " again", Where: "/result/task/taskId",
+			})
+		}
+		given[id] = said
+	}
+}
+
+// guessableTaskIDs judges where the client shows no authorization to which
+// tasks could be bound.
+func guessableTaskIDs(conversation *conform.Conversation, sight *conform.Sight) {
+	if authorized(conversation) {
+		return
+	}
+	last := ""
+	for _, said := range created(conversation) {
+		id := createdID(said)
+		if id == "" {
+			continue
+		}
+		sight.Saw()
+		switch {
+		case entropyAtMost(id) < leastEntropy:
+			sight.Break(said, conform.Mismatch{
+				Wanted: fmt.Sprintf("a random id of %d bits at the very least", leastEntropy),
+				Found:  fmt.Sprintf("%s, which has no more than %.0f", conform.Show(id), entropyAtMost(id)), Where: "/result/task/taskId",
+			})
+		case follows(last, id):
+			sight.Break(said, conform.Mismatch{
+				Wanted: "an id that cannot be told from another one",
+				Found:  fmt.Sprintf("%s after %s", conform.Show(id), conform.Show(last)), Where: "/result/task/taskId",
+			})
+		}
+		last = id
+	}
+}
+
+// authorized tells whether the client sent credentials.
+func authorized(conversation *conform.Conversation) bool {
+	return slices.ContainsFunc(conversation.Events, func(event transcript.Event) bool {
+		return event.Kind == transcript.Head && event.From == transcript.Client && event.HTTP != nil &&
+			event.HTTP.Header.Get("Authorization") != ""
+	})
+}
+
+// leastEntropy is far below what is called secure, in bits: ids are judged only
+// when they are beyond doubt too short.
+const leastEntropy = 32
+
+// entropyAtMost is how many bits an id holds if every character was chosen at
+// random among those of its kind.
+func entropyAtMost(id string) float64 {
+	alphabet := 64.0
+	switch {
+	case onlyOf(id, "0123456789"):
+		alphabet = 10
+	case onlyOf(strings.ToLower(id), "0123456789abcdef-"):
+		alphabet = 16
+	}
+	return float64(len(id)) * math.Log2(alphabet)
+}
+
+func onlyOf(text, characters string) bool { return strings.Trim(text, characters) == "" }
+
+var digits = regexp.MustCompile(`[0-9]+`)
+
+// nearby is how far a counter moves between two tasks of one client, when
+// others count, too.
+const nearby = 1000
+
+// follows tells whether two ids are the same but for one number that grew a
+// little: a counter.
+func follows(earlier, later string) bool {
+	if earlier == later || digits.ReplaceAllString(earlier, "0") != digits.ReplaceAllString(later, "0") {
+		return false
+	}
+	was, is := digits.FindAllString(earlier, -1), digits.FindAllString(later, -1)
+	changed := 0
+	for i := range was {
+		if was[i] == is[i] {
+			continue
+		}
+		before, okBefore := new(big.Int).SetString(was[i], 10)
+		after, okAfter := new(big.Int).SetString(is[i], 10)
+		if !okBefore || !okAfter {
+			return false
+		}
+		if step := new(big.Int).Sub(after, before); step.Sign() <= 0 || step.Cmp(big.NewInt(nearby)) > 0 {
+			return false
+		}
+		changed++
+	}
+	return changed == 1
+}
+
+func otherBeginnings(conversation *conform.Conversation, sight *conform.Sight) {
+	for _, said := range created(conversation) {
+		sight.Saw()
+		task, _ := resultOf(said).member("task")
+		if status, _ := task.member("status"); status.value != "working" {
+			sight.Break(said, conform.Mismatch{Wanted: `the status "working"`, Found: shown(task.object(), "status"), Where: status.pointer})
+		}
+	}
+}
+
+// resurrections judges what was asked after a task was known to be over: what
+// was said at the same time may have come in another order.
+func resurrections(conversation *conform.Conversation, sight *conform.Sight) {
+	type ending struct {
+		status string
+		known  int // position among the messages
+	}
+	over := map[string]ending{}
+	all := states(conversation)
+	for _, said := range conversation.Notifications(statusMethod) {
+		all = append(all, found{paramsOf(said), said})
+	}
+	slices.SortStableFunc(all, func(a, b found) int { return a.said.Index - b.said.Index })
+	for _, state := range all {
+		id, status := taskID(state.object()), state.object()["status"]
+		text, isText := status.(string)
+		if id == "" || !isText {
+			continue
+		}
+		sight.Saw()
+		end, known := over[id]
+		switch {
+		case !known && slices.Contains(terminal, status):
+			over[id] = ending{text, state.said.Index}
+		case known && text != end.status && state.said.Request != nil && state.said.Request.Index > end.known:
+			sight.Break(state.said, conform.Mismatch{
+				Wanted: fmt.Sprintf("the status %q, which the task had before", end.status),
+				Found:  conform.Show(text), Where: state.pointer + "/status",
+			})
+		}
+	}
+}
+
+func unexplainedFailures(conversation *conform.Conversation, sight *conform.Sight) {
+	for _, said := range conversation.Results("tasks/get") {
+		result := resultOf(said)
+		if status, _ := result.member("status"); status.value != "failed" {
+			continue
+		}
+		sight.Saw()
+		if message, _ := result.member("statusMessage"); strings.TrimSpace(message.text()) == "" {
+			sight.Break(said, conform.Mismatch{
+				Wanted: "a statusMessage that says why", Found: shown(result.object(), "statusMessage"), Where: message.pointer,
+			})
+		}
+	}
+}
+
+// listsForAnybody looks at a server over HTTP that has neither sessions nor
+// authorization nor cookies to know its clients by.
+func listsForAnybody(conversation *conform.Conversation, sight *conform.Sight) {
+	hello := handshakeOf(conversation)
+	if hello == nil || !survey.Declares(conversation.ServerCapabilities, "tasks.list") || authorized(conversation) {
+		return
+	}
+	sight.Saw()
+	for _, event := range conversation.Events {
+		if event.Kind == transcript.Head && event.From == transcript.Server && event.HTTP != nil &&
+			(event.HTTP.Header.Get(sessionHeader) != "" || event.HTTP.Header.Get("Set-Cookie") != "") {
+			return
+		}
+	}
+	sight.Break(hello, conform.Mismatch{
+		Wanted: "tasks.list only with sessions or authorization", Found: "tasks.list with neither", Where: "/result/capabilities/tasks/list",
+	})
+}
+
+// taskRequests returns the exchanges that carry requests about tasks and were
+// accepted.
+func taskRequests(conversation *conform.Conversation) []*exchange {
+	return slices.DeleteFunc(exchanges(conversation), func(one *exchange) bool {
+		return !one.asks() || !one.accepted() || !strings.HasPrefix(one.sent.Method, "tasks/")
+	})
+}
+
+func taskExchanges(conversation *conform.Conversation, sight *conform.Sight) {
+	for _, one := range taskRequests(conversation) {
+		sight.Saw()
+		if kind := one.mediaType(); kind != "application/json" && kind != eventStreamType {
+			sight.Break(one.sent, conform.Mismatch{
+				Wanted: "application/json or text/event-stream", Found: fmt.Sprintf("%q", kind), Where: "header Content-Type",
+			})
+		}
+	}
+}
+
+func streamedPolls(conversation *conform.Conversation, sight *conform.Sight) {
+	for _, one := range taskRequests(conversation) {
+		if one.sent.Method != "tasks/get" {
+			continue
+		}
+		sight.Saw()
+		if one.streams() {
+			sight.Break(one.sent, conform.Mismatch{
+				Wanted: "tasks/get to be answered with application/json", Found: eventStreamType, Where: "header Content-Type",
+			})
+		}
+	}
+}
+
+func noRelatedTask(carrier string) func(*conform.Said) conform.Mismatch {
+	return func(said *conform.Said) conform.Mismatch {
+		if id, there := relatedTask(said); there {
+			return conform.Mismatch{
+				Wanted: "no " + relatedTaskKey, Found: "that of " + conform.Show(id), Where: carrier + "/_meta/" + escape(relatedTaskKey),
+			}
+		}
+		return conform.Mismatch{}
+	}
+}
+
+// knownTasks are the ids of the tasks that the target announced.
+func knownTasks(conversation *conform.Conversation) map[string]bool {
+	known := map[string]bool{}
+	for _, said := range created(conversation) {
+		known[createdID(said)] = true
+	}
+	return known
+}
+
+// anonymousRequests judges requests that name a task, and those that come on
+// the stream of tasks/result: what is asked there belongs to a task.
+func anonymousRequests(conversation *conform.Conversation, sight *conform.Sight) {
+	known := knownTasks(conversation)
+	awaiting := map[string]bool{} // streams that answer tasks/result
+	for _, one := range exchanges(conversation) {
+		if one.root().asks() && one.root().sent.Method == "tasks/result" {
+			awaiting[one.request.Stream] = true
+		}
+	}
+	for _, said := range conversation.ByTarget() {
+		if !isRequest(said) || said.Method == "ping" {
+			continue
+		}
+		id, names := relatedTask(said)
+		if !names && !awaiting[said.Event.Stream] {
+			continue
+		}
+		sight.Saw()
+		if !known[id] {
+			found := "none"
+			if names {
+				found = conform.Show(id)
+			}
+			sight.Break(said, conform.Mismatch{
+				Wanted: fmt.Sprintf("the taskId of a task (%s) in %s", strings.Join(slices.Sorted(maps.Keys(known)), ", "), relatedTaskKey),
+				Found:  found, Where: "/params/_meta",
+			})
+		}
+	}
+}
+
+// anonymousProgress judges progress of requests that became tasks, after they
+// were announced.
+func anonymousProgress(conversation *conform.Conversation, sight *conform.Sight) {
+	for _, report := range progressReports(conversation) {
+		if len(report.requests) == 0 {
+			continue
+		}
+		request := report.requests[len(report.requests)-1]
+		if !asksForTask(request) || len(request.Answers) == 0 || request.Answers[0].Index > report.Index {
+			continue
+		}
+		id := createdID(request.Answers[0])
+		if id == "" {
+			continue
+		}
+		sight.Saw()
+		if named, there := relatedTask(report.Said); named != id {
+			found := "none"
+			if there {
+				found = conform.Show(named)
+			}
+			sight.Break(report.Said, conform.Mismatch{
+				Wanted: fmt.Sprintf("the taskId %s in %s", conform.Show(id), relatedTaskKey), Found: found, Where: "/params/_meta",
+			})
+		}
+	}
+}
+
+// anonymousResults judges the results of tasks/result, and of other requests
+// that name a task.
+func anonymousResults(conversation *conform.Conversation, sight *conform.Sight) {
+	for _, said := range conversation.ByTarget() {
+		if !isResponse(said) || said.ResultObject() == nil || said.Request == nil {
+			continue
+		}
+		wanted, belongs := relatedTask(said.Request)
+		switch method := said.Request.Method; {
+		case method == "tasks/result":
+			wanted = taskID(said.Request.ParamsObject())
+		case !belongs || strings.HasPrefix(method, "tasks/"):
+			continue
+		}
+		sight.Saw()
+		if named, there := relatedTask(said); named != wanted {
+			found := "none"
+			if there {
+				found = conform.Show(named)
+			}
+			sight.Break(said, conform.Mismatch{
+				Wanted: fmt.Sprintf("the taskId %s in %s", conform.Show(wanted), relatedTaskKey), Found: found, Where: "/result/_meta",
+			})
+		}
+	}
+}
+
+// hastyPolls judges how soon tasks/get comes again. Half of what was asked for
+// is enough: clocks and wires differ.
+func hastyPolls(conversation *conform.Conversation, sight *conform.Sight) {
+	answered := map[string]*conform.Said{} // by task: the last answer that had a pollInterval
+	for _, said := range conversation.Messages {
+		switch {
+		case said.FromTarget(conversation.Leg) && isRequest(said) && said.Method == "tasks/get":
+			before := answered[taskID(said.ParamsObject())]
+			if before == nil {
+				continue
+			}
+			sight.Saw()
+			asked := pollInterval(before)
+			if waited := said.Event.At.Sub(before.Event.At); waited < asked/2 {
+				sight.Break(said, conform.Mismatch{
+					Wanted: fmt.Sprintf("tasks/get again after %s", asked),
+					Found:  fmt.Sprintf("after %s", waited.Round(time.Millisecond)),
+				})
+			}
+		case !said.FromTarget(conversation.Leg) && isResponse(said) && said.Request != nil && said.Request.Method == "tasks/get":
+			if pollInterval(said) > 0 {
+				answered[taskID(said.ResultObject())] = said
+			}
+		}
+	}
+}
+
+func pollInterval(said *conform.Said) time.Duration {
+	milliseconds, isNumber := said.ResultObject()["pollInterval"].(interface{ Float64() (float64, error) })
+	if !isNumber {
+		return 0
+	}
+	value, err := milliseconds.Float64()
+	if err != nil || value <= 0 || value > float64(time.Hour.Milliseconds()) {
+		return 0
+	}
+	return time.Duration(value * float64(time.Millisecond))
+}
+
+func inventedTaskCursors(conversation *conform.Conversation, sight *conform.Sight) {
+	given := map[string]bool{}
+	for _, said := range conversation.Messages {
+		fromTarget := said.FromTarget(conversation.Leg)
+		switch {
+		case !fromTarget && isResponse(said) && said.Request != nil && said.Request.Method == "tasks/list":
+			if next, isText := said.ResultObject()["nextCursor"].(string); isText {
+				given[next] = true
+			}
+		case fromTarget && isRequest(said) && said.Method == "tasks/list":
+			cursor, there := said.ParamsObject()["cursor"].(string)
+			if !there {
+				continue
+			}
+			sight.Saw()
+			if !given[cursor] {
+				sight.Break(said, conform.Mismatch{Wanted: "a cursor that a list gave", Found: conform.Show(cursor), Where: "/params/cursor"})
+			}
+		}
+	}
+}

@@ -1,0 +1,389 @@
+package wire
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"regexp"
+	"sync"
+	"unicode/utf8"
+
+	"github.com/mcpconform/mcpconform/internal/conform"
+	"github.com/mcpconform/mcpconform/internal/jsonrpc"
+	"github.com/mcpconform/mcpconform/schema"
+)
+
+// ToolRules are the rules of the page server/tools.
+func ToolRules() []conform.Rule {
+	return []conform.Rule{
+		{
+			Text:         "lists no two tools of the same name",
+			Requirements: []string{"tools.name.unique"},
+			Judge:        unique("tools/list", "name", "notifications/tools/list_changed"),
+		},
+		{
+			Text:         "gives tools names of 1 to 128 characters",
+			Requirements: []string{"tools.name.length"},
+			Judge: judgeText(toolNames, "a name of 1 to 128 characters", func(name string) bool {
+				length := utf8.RuneCountInString(name)
+				return 1 <= length && length <= 128
+			}),
+		},
+		{
+			Text:         "gives tools names of letters, digits, underscores, hyphens and dots",
+			Requirements: []string{"tools.name.characters"},
+			Judge: judgeText(toolNames, "a name of the characters A-Z, a-z, 0-9, _, - and .", func(name string) bool {
+				return !strangeInName.MatchString(name)
+			}),
+		},
+		{
+			Text:         "describes the input of tools with valid JSON Schemas",
+			Requirements: []string{"tools.input-schema.valid", "base.dialects.valid"},
+			Judge:        validSchemas("inputSchema"),
+		},
+		{
+			Text:         "describes the output of tools with valid JSON Schemas",
+			Requirements: []string{"tools.output-schema.valid", "base.dialects.valid"},
+			Judge:        validSchemas("outputSchema"),
+		},
+		{
+			Text:         "returns structured content that conforms to the tool's output schema",
+			Requirements: []string{"tools.structured.conforms"},
+			Judge:        conformingStructure,
+		},
+		{
+			Text:         "returns structured content as text, too",
+			Requirements: []string{"tools.structured.text-copy"},
+			Judge:        structureAsText,
+		},
+		{
+			Text:         "declares resources if its tools return embedded resources",
+			Requirements: []string{"tools.embedded-resource.capability"},
+			Judge:        embeddedResourcesDeclared,
+		},
+		{
+			Text:         "returns images and audio from tools as base64",
+			Requirements: []string{"tools.content.encoded"},
+			Judge: func(conversation *conform.Conversation, sight *conform.Sight) {
+				judgeBy(conversation, sight, within(ofType(toolContent(conversation), "image", "audio"), "data"),
+					"ImageContent/properties/data")
+			},
+		},
+		{
+			Text:         "returns images and audio from tools with their media type",
+			Requirements: []string{"tools.content.mime-type"},
+			Judge: judgeText(func(conversation *conform.Conversation) []found {
+				return within(ofType(toolContent(conversation), "image", "audio"), "mimeType")
+			}, aMediaType, isMediaType),
+		},
+	}
+}
+
+// aMediaType is what a mimeType should be, in words.
+const aMediaType = "a media type, such as image/png"
+
+var strangeInName = regexp.MustCompile(`[^A-Za-z0-9_.-]`)
+
+func toolNames(conversation *conform.Conversation) []found {
+	return within(listed(conversation, "tools/list"), "name")
+}
+
+// judgeText judges strings by a predicate; values of other types are left to
+// the rule about the schema.
+func judgeText(
+	places func(*conform.Conversation) []found, wanted string, holds func(string) bool,
+) func(*conform.Conversation, *conform.Sight) {
+	return func(conversation *conform.Conversation, sight *conform.Sight) {
+		for _, one := range places(conversation) {
+			text, isString := one.value.(string)
+			if !isString {
+				continue
+			}
+			sight.Saw()
+			if !holds(text) {
+				sight.Break(one.said, conform.Mismatch{Wanted: wanted, Found: conform.Show(text), Where: one.pointer})
+			}
+		}
+	}
+}
+
+// unique judges that no two items of a list have the same key, on all its
+// pages. changed is the notification after which a list is another one.
+func unique(method, key, changed string) func(*conform.Conversation, *conform.Sight) {
+	return func(conversation *conform.Conversation, sight *conform.Sight) {
+		listings := map[string]*listing{} // by the cursor of the page that comes next
+		for _, said := range conversation.ByTarget() {
+			if said.Kind == jsonrpc.Notification && said.Method == changed {
+				clear(listings)
+			}
+			if said.Request == nil || said.Request.Method != method || said.ResultObject() == nil {
+				continue
+			}
+			cursor, isLater := said.Request.ParamsObject()["cursor"].(string)
+			list := listings[cursor]
+			if !isLater || list == nil {
+				list = &listing{seen: map[string]bool{}, pages: map[string]bool{}}
+			}
+			delete(listings, cursor)
+			list.judge(said, method, key, sight)
+			if next, more := said.ResultObject()["nextCursor"].(string); more {
+				listings[next] = list
+			}
+		}
+	}
+}
+
+// listing is a list as far as its pages have been followed.
+type listing struct {
+	seen  map[string]bool // keys of all items so far
+	pages map[string]bool // the pages so far, each as the JSON of its keys
+}
+
+func (l *listing) judge(said *conform.Said, method, key string, sight *conform.Sight) {
+	var keys []place
+	var names []string
+	for _, item := range resultOf(said).items(conform.ListMember(method)) {
+		if name, _ := item.member(key); name.text() != "" {
+			keys = append(keys, name)
+			names = append(names, name.text())
+		}
+	}
+	page := conform.Show(names)
+	if whole, err := json.Marshal(names); err == nil {
+		page = string(whole)
+	}
+	if len(names) > 0 && l.pages[page] {
+		return // the same page again is not the fault of its items: the pagination checks judge it
+	}
+	l.pages[page] = true
+	for _, name := range keys {
+		sight.Saw()
+		if l.seen[name.text()] {
+			sight.Break(said, conform.Mismatch{
+				Wanted: fmt.Sprintf("a %s that no other item of the list has", key),
+				Found:  conform.Show(name.text()) + " a second time", Where: name.pointer,
+			})
+		}
+		l.seen[name.text()] = true
+	}
+}
+
+// validSchemas judges a schema that tools have. What already breaks the
+// protocol's own definition of a tool is left to the rule about that.
+func validSchemas(member string) func(*conform.Conversation, *conform.Sight) {
+	return func(conversation *conform.Conversation, sight *conform.Sight) {
+		if conversation.Schema == nil {
+			return
+		}
+		for _, tool := range listed(conversation, "tools/list") {
+			document, there := tool.member(member)
+			if !there || len(conversation.Schema.Validate("Tool/properties/"+member, document.value)) > 0 {
+				continue
+			}
+			_, err := compiled(conversation.Revision, document.value)
+			invalid, isInvalid := errors.AsType[*schema.InvalidError](err)
+			if err != nil && !isInvalid {
+				continue // a dialect that is not known here, a reference elsewhere: it may be right
+			}
+			sight.Saw()
+			if isInvalid {
+				sight.Break(tool.said, conform.Mismatch{
+					Wanted: "a JSON Schema that is valid by " + invalid.Dialect,
+					Found:  fmt.Sprintf("in the %s of the tool %s: %s", member, conform.Show(tool.object()["name"]), invalid.Violations[0]),
+					Where:  document.pointer,
+				})
+			}
+		}
+	}
+}
+
+// firstWithDialect is the first revision that says which dialect a schema has
+// that names none.
+const firstWithDialect = "2025-11-25"
+
+// draft07 is the dialect that most schemas without one are meant in, where the
+// specification does not say.
+const draft07 = "http://json-schema.org/draft-07/schema#"
+
+// compiled compiles a tool's schema. Earlier revisions name no dialect for a
+// schema that names none: then it only has to be valid in one of two.
+func compiled(revision string, document any) (*schema.Compiled, error) {
+	text, err := json.Marshal(document)
+	if err != nil {
+		return nil, fmt.Errorf("%w: %w", schema.ErrCannotJudge, err)
+	}
+	compile := func() (*schema.Compiled, error) {
+		found, err := schema.Compile(document)
+		object, isObject := document.(map[string]any)
+		if err == nil || revision >= firstWithDialect || !isObject || object["$schema"] != nil {
+			return found, err
+		}
+		older := maps.Clone(object)
+		older["$schema"] = draft07
+		if second, err := schema.Compile(older); err == nil {
+			return second, nil
+		}
+		return found, err
+	}
+	return compilations.get(revision+" "+string(text), compile)
+}
+
+// compilations keeps compiled schemas: the same tools are listed on every
+// connection, and compiling takes a millisecond.
+var compilations = memory{entries: map[string]compilation{}}
+
+type memory struct {
+	mutex   sync.Mutex
+	entries map[string]compilation
+	bytes   int
+}
+
+type compilation struct {
+	schema *schema.Compiled
+	err    error
+}
+
+// maxCompilations bounds what is kept, in bytes of the schemas' text; the tools
+// of a large server have some hundred thousand.
+const maxCompilations = 4 << 20
+
+func (m *memory) get(key string, compile func() (*schema.Compiled, error)) (*schema.Compiled, error) {
+	m.mutex.Lock()
+	defer m.mutex.Unlock()
+	if known, there := m.entries[key]; there {
+		return known.schema, known.err
+	}
+	made, err := compile()
+	if m.bytes += len(key); m.bytes > maxCompilations {
+		clear(m.entries)
+		m.bytes = len(key)
+	}
+	m.entries[key] = compilation{made, err}
+	return made, err
+}
+
+// conformingStructure judges the results of tools by the output schemas that
+// the latest list before the call had.
+func conformingStructure(conversation *conform.Conversation, sight *conform.Sight) {
+	promised := promises{tools: map[string]*schema.Compiled{}, calls: map[*conform.Said]*schema.Compiled{}, tasks: map[string]*schema.Compiled{}}
+	for _, said := range conversation.Messages {
+		switch {
+		case !said.FromTarget(conversation.Leg):
+			promised.ask(said)
+		case said.Request == nil || said.ResultObject() == nil:
+		case said.Request.Method == "tools/list":
+			promised.list(conversation.Revision, said)
+		case promised.calls[said.Request] == nil:
+		case isCreatedTask(said.ResultObject()):
+			task, _ := resultOf(said).member("task")
+			promised.tasks[taskID(task.object())] = promised.calls[said.Request]
+		default:
+			judgeStructure(said, promised.calls[said.Request], sight)
+		}
+	}
+}
+
+// promises are the output schemas by which results are to be judged.
+type promises struct {
+	tools map[string]*schema.Compiled        // by name
+	calls map[*conform.Said]*schema.Compiled // by the request that gets the result
+	tasks map[string]*schema.Compiled        // by id
+}
+
+// ask notes which schema the result of a request is promised by.
+func (p promises) ask(said *conform.Said) {
+	params := said.ParamsObject()
+	switch name, _ := params["name"].(string); {
+	case said.Kind != jsonrpc.Request:
+	case said.Method == "tools/call":
+		p.calls[said] = p.tools[name]
+	case said.Method == "tasks/result":
+		p.calls[said] = p.tasks[taskID(params)]
+	}
+}
+
+// list notes the schemas of a page of tools.
+func (p promises) list(revision string, said *conform.Said) {
+	for _, tool := range resultOf(said).items("tools") {
+		name, _ := tool.object()["name"].(string)
+		delete(p.tools, name)
+		if document, there := tool.object()["outputSchema"]; there {
+			if output, err := compiled(revision, document); err == nil {
+				p.tools[name] = output
+			}
+		}
+	}
+}
+
+func judgeStructure(said *conform.Said, output *schema.Compiled, sight *conform.Sight) {
+	result := said.ResultObject()
+	if result["isError"] == true {
+		return
+	}
+	wanted := "structured content that conforms to the outputSchema of the tool"
+	content, there := result["structuredContent"]
+	if !there {
+		sight.Saw()
+		sight.Break(said, conform.Mismatch{Wanted: wanted, Found: "a result without structuredContent", Where: "/result"})
+		return
+	}
+	if _, isObject := content.(map[string]any); !isObject {
+		return // the rule about the schema has it
+	}
+	violations, err := output.Validate(content)
+	if err != nil {
+		return // it cannot be judged here
+	}
+	sight.Saw()
+	for _, violation := range violations {
+		sight.Break(said, conform.Mismatch{
+			Wanted: wanted + ": " + violation.Expected, Found: violation.Found,
+			Where: "/result/structuredContent" + violation.Pointer,
+		})
+	}
+}
+
+// structureAsText judges that structured content stands in a text block, too.
+func structureAsText(conversation *conform.Conversation, sight *conform.Sight) {
+	for _, method := range []string{"tools/call", "tasks/result"} {
+		for _, said := range conversation.Results(method) {
+			structured, isObject := said.ResultObject()["structuredContent"].(map[string]any)
+			if !isObject {
+				continue
+			}
+			sight.Saw()
+			if !hasCopy(said, structured) {
+				sight.Break(said, conform.Mismatch{
+					Wanted: "a text block with the structured content as JSON", Found: "none that says the same", Where: "/result/content",
+				})
+			}
+		}
+	}
+}
+
+func hasCopy(said *conform.Said, structured conform.Object) bool {
+	for _, block := range resultOf(said).items("content") {
+		text, _ := block.object()["text"].(string)
+		if value, _ := jsonrpc.Decode([]byte(text)); block.object()["type"] == "text" && sameJSON(structured, value) {
+			return true
+		}
+	}
+	return false
+}
+
+// embeddedResourcesDeclared judges a server whose tools embed resources.
+func embeddedResourcesDeclared(conversation *conform.Conversation, sight *conform.Sight) {
+	if conversation.ServerCapabilities == nil {
+		return
+	}
+	for _, block := range ofType(toolContent(conversation), "resource") {
+		sight.Saw()
+		if _, declared := conversation.ServerCapabilities["resources"].(map[string]any); !declared {
+			sight.Break(block.said, conform.Mismatch{
+				Wanted: "a server that declares the capability resources",
+				Found:  "an embedded resource of one that does not", Where: block.pointer,
+			})
+		}
+	}
+}

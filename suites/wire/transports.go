@@ -1,0 +1,789 @@
+package wire
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"slices"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/mcpconform/mcpconform/internal/conform"
+	"github.com/mcpconform/mcpconform/internal/jsonrpc"
+	"github.com/mcpconform/mcpconform/internal/scripted"
+	"github.com/mcpconform/mcpconform/internal/transcript"
+)
+
+// TransportRules returns the rules of the page basic/transports.
+func TransportRules() []conform.Rule {
+	return slices.Concat(encoding(), lines(), responses(), streams(), listening(), resumption(), sessions())
+}
+
+// encoding has the rule of every transport.
+func encoding() []conform.Rule {
+	return []conform.Rule{
+		{
+			Text:         "encodes its messages in UTF-8",
+			Requirements: []string{"transports.utf8"},
+			Judge:        every(func(*conform.Said) bool { return true }, otherEncoding),
+		},
+	}
+}
+
+func otherEncoding(said *conform.Said) conform.Mismatch {
+	if utf8.Valid(said.Raw) {
+		return conform.Mismatch{}
+	}
+	position := 0
+	for position < len(said.Raw) {
+		character, size := utf8.DecodeRune(said.Raw[position:])
+		if character == utf8.RuneError && size == 1 {
+			break
+		}
+		position += size
+	}
+	return conform.Mismatch{
+		Wanted: "a message in UTF-8",
+		Found:  fmt.Sprintf("the byte 0x%02X, which belongs to no character: %q", said.Raw[position], scripted.Short(said.Raw)),
+		Where:  fmt.Sprintf("byte %d", position),
+	}
+}
+
+// lines are the rules of stdio.
+func lines() []conform.Rule {
+	return []conform.Rule{
+		{
+			Text:         "puts no newline into a message",
+			Requirements: []string{"transports.stdio.newlines"},
+			Judge:        embeddedNewlines,
+		},
+		{
+			Text:         "writes nothing but messages to its standard output",
+			Requirements: []string{"transports.stdio.stdout"},
+			Judge:        otherOutput,
+		},
+	}
+}
+
+func embeddedNewlines(conversation *conform.Conversation, sight *conform.Sight) {
+	if conversation.Transport != conform.Stdio {
+		return
+	}
+	said := conversation.ByTarget()
+	parts := spread(said)
+	for index, one := range said {
+		sight.Saw()
+		if parts[index] > 0 {
+			sight.Break(one, conform.Mismatch{
+				Wanted: "a message on one line",
+				Found:  fmt.Sprintf("one on %d lines, the first of which is %s", parts[index], scripted.Short(one.Raw)),
+			})
+		}
+	}
+}
+
+func otherOutput(conversation *conform.Conversation, sight *conform.Sight) {
+	if conversation.Transport != conform.Stdio {
+		return
+	}
+	said := conversation.ByTarget()
+	parts := spread(said)
+	for index := 0; index < len(said); index++ {
+		if parts[index] > 0 {
+			index += parts[index] - 1 // messages, though on several lines
+			continue
+		}
+		sight.Saw()
+		if one := said[index]; one.Kind == jsonrpc.Invalid && one.Object == nil && !hasFlaw(one, jsonrpc.TooComplex) && !cutOff(one) {
+			sight.Break(one, conform.Mismatch{Wanted: "an MCP message", Found: fmt.Sprintf("the line %q", scripted.Short(one.Raw))})
+		}
+	}
+}
+
+// cutOff tells whether a line is the beginning of a message that the end of
+// the process cut off.
+func cutOff(said *conform.Said) bool { return said.Event.Note != "" && looksLikeJSON(said) }
+
+const (
+	// maxSpread bounds the lines of one message that is spread over several:
+	// that of an indented list of tools is shorter.
+	maxSpread = 10_000
+	// maxAttempts bounds how many beginnings are followed in vain.
+	maxAttempts = 100
+)
+
+// spread finds objects that are written over several lines: for the index of
+// the first line of each, how many there are.
+func spread(said []*conform.Said) map[int]int {
+	found := map[int]int{}
+	for first, attempts := 0, 0; first < len(said) && attempts < maxAttempts; first++ {
+		_, broken := said[first].Broken()
+		if !broken || !bytes.HasPrefix(bytes.TrimLeft(said[first].Raw, " \t\r"), []byte("{")) {
+			continue
+		}
+		attempts++
+		if count := objectLines(said[first:]); count > 1 {
+			found[first] = count
+			first += count - 1
+		}
+	}
+	return found
+}
+
+// objectLines returns on how many of the first lines there is one JSON object,
+// or 0.
+func objectLines(said []*conform.Said) int {
+	said = said[:min(len(said), maxSpread)]
+	readers := make([]io.Reader, 0, 2*len(said))
+	for _, line := range said {
+		readers = append(readers, bytes.NewReader(line.Raw), bytes.NewReader([]byte("\n")))
+	}
+	decoder := json.NewDecoder(io.MultiReader(readers...))
+	var object map[string]json.RawMessage
+	if decoder.Decode(&object) != nil {
+		return 0
+	}
+	end := decoder.InputOffset()
+	for index, line := range said {
+		if length := int64(len(line.Raw)); end > length {
+			end -= length + 1
+			continue
+		}
+		if len(bytes.TrimSpace(line.Raw[end:])) > 0 {
+			return 0
+		}
+		return index + 1
+	}
+	return 0
+}
+
+// responses are the rules about what an HTTP request is answered with.
+func responses() []conform.Rule {
+	return []conform.Rule{
+		{
+			Text:         "answers what it accepts of notifications and responses with 202 and no body",
+			Requirements: []string{"transports.http.notification.accepted"},
+			Judge:        acceptances,
+		},
+		{
+			Text:         "answers what it does not accept of notifications and responses with an error status",
+			Requirements: []string{"transports.http.notification.refused"},
+			Judge:        refusals,
+		},
+		{
+			Text:         "answers requests with an event stream or one JSON object",
+			Requirements: []string{"transports.http.request.content-type"},
+			Judge:        contentTypes,
+		},
+	}
+}
+
+// tells tells whether an exchange carries a message that gets no answer.
+func tells(one *exchange) bool {
+	return one.method == http.MethodPost && one.sent != nil && one.head != nil &&
+		(one.sent.Kind == jsonrpc.Notification || one.sent.Kind == jsonrpc.Response)
+}
+
+func acceptances(conversation *conform.Conversation, sight *conform.Sight) {
+	const wanted = "202 and no body"
+	for _, one := range exchanges(conversation) {
+		if !tells(one) || !one.accepted() || refusesInBody(one) {
+			continue
+		}
+		sight.Saw()
+		switch {
+		case one.status() != http.StatusAccepted:
+			sight.BreakAt(*one.head, conform.Mismatch{Wanted: wanted, Found: fmt.Sprintf("HTTP %d", one.status()), Where: "HTTP status"}, one.explained()...)
+		case len(one.events) > 0:
+			sight.BreakAt(one.events[0], conform.Mismatch{Wanted: wanted, Found: "the body " + scripted.Short(one.events[0].Raw)}, one.explained()...)
+		}
+	}
+}
+
+// refusesInBody tells whether what a response carries is an error.
+func refusesInBody(one *exchange) bool {
+	return slices.ContainsFunc(one.said, isRefusal)
+}
+
+func refusals(conversation *conform.Conversation, sight *conform.Sight) {
+	for _, one := range exchanges(conversation) {
+		if !tells(one) || one.accepted() && !refusesInBody(one) {
+			continue
+		}
+		sight.Saw()
+		if one.accepted() {
+			sight.BreakAt(*one.head, conform.Mismatch{
+				Wanted: "an HTTP error status, as the body is an error",
+				Found:  fmt.Sprintf("HTTP %d", one.status()), Where: "HTTP status",
+			}, one.explained()...)
+		}
+	}
+}
+
+func contentTypes(conversation *conform.Conversation, sight *conform.Sight) {
+	for _, one := range exchanges(conversation) {
+		if !one.asks() || !one.accepted() {
+			continue
+		}
+		sight.Saw()
+		switch one.mediaType() {
+		case eventStreamType:
+		case "application/json":
+			if found := noObject(one); found != "" {
+				sight.BreakAt(*one.head, conform.Mismatch{Wanted: "one JSON object", Found: found}, one.explained()...)
+			}
+		default:
+			sight.BreakAt(*one.head, conform.Mismatch{
+				Wanted: eventStreamType + " or application/json",
+				Found:  fmt.Sprintf("HTTP %d of the content type %q", one.status(), one.head.HTTP.Header.Get("Content-Type")),
+				Where:  "header Content-Type",
+			}, one.explained()...)
+		}
+	}
+}
+
+// noObject says what a body is that should be a JSON object; "" when it is one
+// or is not known.
+func noObject(one *exchange) string {
+	switch {
+	case len(one.events) == 0 && one.endedByServer():
+		return "no body"
+	case len(one.said) == 0 || one.said[0].Object != nil || hasFlaw(one.said[0], jsonrpc.TooComplex) || !one.endedByServer():
+		return ""
+	}
+	return scripted.Short(one.said[0].Raw)
+}
+
+// streams are the rules about event streams that answer a request.
+func streams() []conform.Rule {
+	return []conform.Rule{
+		{
+			Text:         "begins a stream with an event that has an id and no data",
+			Requirements: []string{"transports.http.stream.primed"},
+			Judge:        primings,
+		},
+		{
+			Text:         "brings the response on the stream of its request in the end",
+			Requirements: []string{"transports.http.stream.response"},
+			Judge:        broughtResponses,
+		},
+		{
+			Text:         "closes no stream before the response",
+			Requirements: []string{"transports.http.stream.kept"},
+			Judge:        keptStreams,
+		},
+		{
+			Text:         "sends a retry field before it closes a stream that has not ended",
+			Requirements: []string{"transports.http.stream.retry.sent"},
+			Judge:        retries,
+		},
+		{
+			Text:         "sends progress on the stream of a request for that request only",
+			Requirements: []string{"transports.http.stream.related"},
+			Judge:        relatedProgress,
+		},
+		{
+			Text:         "sends each message on one stream only",
+			Requirements: []string{"transports.http.streams.once"},
+			Judge:        broadcasts,
+		},
+	}
+}
+
+// primings judges the first event of streams that have ids. A client cannot
+// come back to others, so that there is nothing to ready it for.
+func primings(conversation *conform.Conversation, sight *conform.Sight) {
+	spoken := negotiations(conversation)
+	for _, one := range exchanges(conversation) {
+		events := slices.DeleteFunc(slices.Clone(one.events), onlyComments)
+		if !one.asks() || !one.streams() || !slices.ContainsFunc(events, hasID) || !one.spoke(conversation.Revision, spoken) {
+			continue
+		}
+		sight.Saw()
+		if first := events[0]; first.Kind != transcript.Block || !first.SSE.HasData || eventID(first) == "" {
+			sight.BreakAt(first, conform.Mismatch{
+				Wanted: "an event with an id and an empty data field at first", Found: describeEvent(first),
+			}, one.explained()...)
+		}
+	}
+}
+
+func hasID(event transcript.Event) bool { return eventID(event) != "" }
+
+// onlyComments tells whether a block is no event, as clients see it.
+func onlyComments(event transcript.Event) bool {
+	return event.Kind == transcript.Block && event.SSE != nil &&
+		event.SSE.ID == nil && !event.SSE.HasData && event.SSE.Retry == nil && event.SSE.Name == ""
+}
+
+func describeEvent(event transcript.Event) string {
+	id := "without an id"
+	if eventID(event) != "" {
+		id = fmt.Sprintf("with the id %q", eventID(event))
+	}
+	if event.Kind == transcript.Message {
+		return "an event " + id + " and the data " + scripted.Short(event.Raw)
+	}
+	if event.SSE != nil && event.SSE.HasData {
+		return "an event " + id + " and empty data"
+	}
+	return "an event " + id + " and no data field"
+}
+
+// cancelled tells whether the client gave up the request of an exchange.
+func (e *exchange) cancelled(conversation *conform.Conversation) bool {
+	return slices.ContainsFunc(byPeer(conversation), func(said *conform.Said) bool {
+		return said.Method == "notifications/cancelled" && jsonrpc.IDOf(said.ParamsObject()["requestId"]) == e.sent.ID
+	})
+}
+
+// endedInPeace tells whether the server ended a response of its own accord:
+// the client was not about to end the session.
+func (e *exchange) endedInPeace(all []*exchange) bool {
+	return e.endedByServer() && !slices.ContainsFunc(all, func(other *exchange) bool {
+		return other.method == http.MethodDelete && other.request.Sequence < e.end.Sequence
+	})
+}
+
+// family returns the streams that are parts of one: itself, and what resumed
+// it.
+func (e *exchange) family(all []*exchange) []*exchange {
+	return slices.DeleteFunc(slices.Clone(all), func(other *exchange) bool { return other.root() != e })
+}
+
+func (e *exchange) answeredIn(family []*exchange) bool {
+	return slices.ContainsFunc(family, func(other *exchange) bool { return e.answer(other.said) != nil })
+}
+
+func broughtResponses(conversation *conform.Conversation, sight *conform.Sight) {
+	all, spoken := exchanges(conversation), negotiations(conversation)
+	for _, one := range all {
+		if !one.asks() || !one.streams() || one.cancelled(conversation) || !one.spoke(conversation.Revision, spoken) {
+			continue
+		}
+		family := one.family(all)
+		last := family[len(family)-1]
+		ended := !slices.ContainsFunc(family, func(other *exchange) bool { return !other.endedInPeace(all) })
+		switch {
+		case one.answeredIn(family):
+			sight.Saw()
+		case ended && conversation.Complete && !waits(last, conversation):
+			sight.Saw()
+			sight.BreakAt(*last.end, conform.Mismatch{
+				Wanted: "the response to " + one.sent.Method + " before the stream ends",
+				Found:  "the end of the stream, which nothing followed",
+			}, one.explained()...)
+		}
+	}
+}
+
+// waits tells whether the server may wait for the client to resume a stream:
+// it closed the connection after an event with an id, as it may from
+// 2025-11-25 on, and nobody came.
+func waits(last *exchange, conversation *conform.Conversation) bool {
+	return conversation.Revision >= "2025-11-25" && slices.ContainsFunc(last.events, hasID)
+}
+
+func keptStreams(conversation *conform.Conversation, sight *conform.Sight) {
+	all, spoken := exchanges(conversation), negotiations(conversation)
+	for _, one := range all {
+		if !one.asks() || !one.streams() || !one.endedInPeace(all) || one.cancelled(conversation) ||
+			!conversation.Complete || !one.spoke(conversation.Revision, spoken) {
+			continue
+		}
+		sight.Saw()
+		if one.answer(one.said) == nil {
+			sight.BreakAt(*one.end, conform.Mismatch{
+				Wanted: "the stream to stay open until the response to " + one.sent.Method, Found: "its end before the response",
+			}, one.explained()...)
+		}
+	}
+}
+
+// retries judges streams that the server closed and that turned out not to
+// have ended: the response was missing, or more came when they were resumed.
+func retries(conversation *conform.Conversation, sight *conform.Sight) {
+	all, spoken := exchanges(conversation), negotiations(conversation)
+	for _, one := range all {
+		if !one.streams() || !one.endedInPeace(all) || !closedEarly(one, conversation, all) || !one.spoke(conversation.Revision, spoken) {
+			continue
+		}
+		sight.Saw()
+		if !slices.ContainsFunc(one.events, func(event transcript.Event) bool { return event.SSE != nil && event.SSE.Retry != nil }) {
+			sight.BreakAt(*one.end, conform.Mismatch{
+				Wanted: "an event with a retry field before the connection closes", Found: "none on " + one.request.Stream,
+			}, one.explained()...)
+		}
+	}
+}
+
+func closedEarly(one *exchange, conversation *conform.Conversation, all []*exchange) bool {
+	if root := one.root(); root.asks() {
+		soFar := slices.DeleteFunc(root.family(all), func(other *exchange) bool { return other.request.Sequence > one.request.Sequence })
+		return slices.ContainsFunc(one.events, hasID) && conversation.Complete && !root.answeredIn(soFar) && !root.cancelled(conversation)
+	}
+	return slices.ContainsFunc(all, func(later *exchange) bool {
+		return later.resumes == one && later.streams() && len(later.said) > 0 && !replays(later, one)
+	})
+}
+
+// replays tells whether all that a resumed stream brought had been sent before
+// its connection was closed.
+func replays(later, one *exchange) bool {
+	return !slices.ContainsFunc(later.said, func(said *conform.Said) bool {
+		return !slices.ContainsFunc(one.said, func(earlier *conform.Said) bool { return bytes.Equal(earlier.Raw, said.Raw) })
+	})
+}
+
+// askedFor finds the request of the peer that a progress notification of the
+// target is about; nil when it is none, or the token is not unique.
+func askedFor(said *conform.Said, conversation *conform.Conversation) *conform.Said {
+	if said.Method != "notifications/progress" {
+		return nil
+	}
+	token, there := said.ParamsObject()["progressToken"]
+	if !there {
+		return nil
+	}
+	var found *conform.Said
+	for _, request := range conversation.Messages[:said.Index] {
+		asked, asks := progressToken(request)
+		if request.FromTarget(conversation.Leg) || !asks || jsonrpc.IDOf(asked) != jsonrpc.IDOf(token) {
+			continue
+		}
+		if found != nil {
+			return nil
+		}
+		found = request
+	}
+	return found
+}
+
+func relatedProgress(conversation *conform.Conversation, sight *conform.Sight) {
+	for _, one := range exchanges(conversation) {
+		root := one.root()
+		if !root.asks() || !one.streams() || strings.HasPrefix(root.sent.Method, "tasks/") {
+			continue // what belongs to a task relates to the request that began it, too
+		}
+		for _, said := range one.said {
+			request := askedFor(said, conversation)
+			if request == nil {
+				continue
+			}
+			sight.Saw()
+			if request != root.sent {
+				sight.Break(said, conform.Mismatch{
+					Wanted: fmt.Sprintf("messages that relate to the request %s (%s)", root.sent.ID, root.sent.Method),
+					Found:  fmt.Sprintf("progress of the request %s (%s)", request.ID, request.Method),
+				})
+			}
+		}
+	}
+}
+
+// broadcasts judges messages that say which they are: responses and requests
+// by their id, progress by its value and a token that one request gave. Others
+// may be sent again with the same words.
+func broadcasts(conversation *conform.Conversation, sight *conform.Sight) {
+	if conversation.Transport != conform.HTTP {
+		return
+	}
+	sentOn := map[string]*exchange{}
+	given := tokensGiven(conversation)
+	all := exchanges(conversation)
+	for _, one := range all {
+		if one.root() != one || !one.streams() {
+			continue // what is resumed may be delivered again
+		}
+		if _, resumes := one.lastEventID(); resumes {
+			continue
+		}
+		for _, said := range one.said {
+			name := identity(said, one, given)
+			if name == "" {
+				continue
+			}
+			if slices.ContainsFunc(all, func(other *exchange) bool { return other != one && other.openAt(said.Event) }) {
+				sight.Saw()
+			}
+			if earlier := sentOn[name]; earlier != nil && earlier != one && earlier.openAt(said.Event) {
+				sight.Break(said, conform.Mismatch{
+					Wanted: "each message on one stream",
+					Found:  fmt.Sprintf("the same message on %s and on %s", earlier.request.Stream, one.request.Stream),
+				})
+			}
+			sentOn[name] = one
+		}
+	}
+}
+
+// tokensGiven counts the requests that gave each progress token, by its JSON.
+func tokensGiven(conversation *conform.Conversation) map[string]int {
+	given := map[string]int{}
+	for _, said := range byPeer(conversation) {
+		if token, there := progressToken(said); there {
+			given[conform.Show(token)]++
+		}
+	}
+	return given
+}
+
+func identity(said *conform.Said, one *exchange, given map[string]int) string {
+	switch {
+	case said.Kind == jsonrpc.Request, said.Kind == jsonrpc.Response && !isAnonymous(said):
+		return one.session() + " " + string(said.Raw)
+	case said.Method == "notifications/progress":
+		if given[conform.Show(said.ParamsObject()["progressToken"])] > 1 {
+			return "" // it may be the progress of either request
+		}
+		return one.session() + " " + string(said.Raw)
+	}
+	return ""
+}
+
+// listening are the rules about streams opened with GET.
+func listening() []conform.Rule {
+	return []conform.Rule{
+		{
+			Text:         "answers GET with an event stream or 405",
+			Requirements: []string{"transports.http.get.answered"},
+			Judge:        answeredGets,
+		},
+		{
+			Text:         "sends no response on a stream opened with GET",
+			Requirements: []string{"transports.http.get.no-response"},
+			Judge:        unaskedResponses,
+		},
+		{
+			Text:         "sends no progress of a running request on a stream opened with GET",
+			Requirements: []string{"transports.http.get.unrelated"},
+			Judge:        unrelatedProgress,
+		},
+	}
+}
+
+// answeredGets leaves out what says nothing of GET: that the server has too
+// much to do for the moment, that the session is over, or that one stream is
+// all that a client gets.
+func answeredGets(conversation *conform.Conversation, sight *conform.Sight) {
+	all := exchanges(conversation)
+	for _, one := range all {
+		if !one.standing() || one.deliberate() || one.head == nil {
+			continue
+		}
+		switch one.status() {
+		case http.StatusTooManyRequests, http.StatusServiceUnavailable:
+			continue
+		case http.StatusNotFound:
+			if sessionOver(one, all) {
+				continue
+			}
+		case http.StatusConflict:
+			if slices.ContainsFunc(all, func(other *exchange) bool { return other.standing() && other.openAt(one.request) }) {
+				continue
+			}
+		}
+		sight.Saw()
+		if one.status() == http.StatusMethodNotAllowed || one.status() == http.StatusOK && one.streams() {
+			continue
+		}
+		sight.BreakAt(*one.head, conform.Mismatch{
+			Wanted: "an event stream, or HTTP 405 (Method Not Allowed)",
+			Found:  fmt.Sprintf("HTTP %d of the content type %q", one.status(), one.head.HTTP.Header.Get("Content-Type")),
+			Where:  "HTTP status",
+		}, one.explained()...)
+	}
+}
+
+// sessionOver tells whether the session of an exchange may have ended before
+// it: nothing that came later was accepted in it.
+func sessionOver(one *exchange, all []*exchange) bool {
+	return one.session() != "" && !slices.ContainsFunc(all, func(later *exchange) bool {
+		return later.method == http.MethodPost && later.session() == one.session() &&
+			later.request.Sequence > one.request.Sequence && later.accepted()
+	})
+}
+
+func unaskedResponses(conversation *conform.Conversation, sight *conform.Sight) {
+	all := exchanges(conversation)
+	gets := slices.DeleteFunc(slices.Clone(all), func(one *exchange) bool { return !one.standing() || !one.streams() })
+	for _, one := range all {
+		_, resumes := one.lastEventID()
+		for _, said := range one.said {
+			switch {
+			case said.Kind != jsonrpc.Response:
+			case one.root().standing() && one.streams():
+				sight.Saw()
+				sight.Break(said, conform.Mismatch{
+					Wanted: "the response on the stream of its request", Found: "the response on " + one.request.Stream + ", opened with GET",
+				})
+			case !resumes && slices.ContainsFunc(gets, func(get *exchange) bool { return get.openAt(said.Event) }):
+				sight.Saw() // it could have come there
+			}
+		}
+	}
+}
+
+// unrelatedProgress judges progress of requests whose own stream is open, so
+// that it could have gone there.
+func unrelatedProgress(conversation *conform.Conversation, sight *conform.Sight) {
+	all := exchanges(conversation)
+	ownStream := func(request *conform.Said, at transcript.Event) *exchange {
+		index := slices.IndexFunc(all, func(one *exchange) bool { return one.sent == request && one.openAt(at) })
+		if index < 0 {
+			return nil
+		}
+		return all[index]
+	}
+	for _, one := range all {
+		for _, said := range one.said {
+			request := askedFor(said, conversation)
+			if request == nil || ownStream(request, said.Event) == nil {
+				continue
+			}
+			listening := slices.ContainsFunc(all, func(get *exchange) bool { return get.standing() && get.openAt(said.Event) })
+			if listening {
+				sight.Saw()
+			}
+			if one.root().standing() {
+				sight.Break(said, conform.Mismatch{
+					Wanted: "progress on the stream of its request, which is open",
+					Found:  "progress on " + one.request.Stream + ", opened with GET",
+				})
+			}
+		}
+	}
+}
+
+// resumption are the rules about event ids and what they are good for.
+func resumption() []conform.Rule {
+	return []conform.Rule{
+		{
+			Text:         "gives no two events of a session the same id",
+			Requirements: []string{"transports.http.events.unique"},
+			Judge:        uniqueEvents,
+		},
+		{
+			Text:         "replays messages of the resumed stream only",
+			Requirements: []string{"transports.http.resume.own-stream"},
+			Judge:        ownReplays,
+		},
+	}
+}
+
+// uniqueEvents compares the events of streams that resume none: those replay
+// events with the ids that they had.
+func uniqueEvents(conversation *conform.Conversation, sight *conform.Sight) {
+	type known struct {
+		one     *exchange
+		message bool
+	}
+	used := map[string]known{}
+	for _, one := range exchanges(conversation) {
+		if _, resumes := one.lastEventID(); resumes {
+			continue
+		}
+		for _, event := range one.events {
+			id := eventID(event)
+			if id == "" {
+				continue
+			}
+			sight.Saw()
+			name := one.session() + " " + id
+			earlier, there := used[name]
+			message := event.Kind == transcript.Message
+			// An event without a message may point at the last one that had one.
+			if there && (earlier.one != one || earlier.message && message) {
+				sight.BreakAt(event, conform.Mismatch{
+					Wanted: "ids that no other event of the session has",
+					Found:  fmt.Sprintf("the id %q on %s and on %s", id, earlier.one.request.Stream, one.request.Stream),
+				}, one.explained()...)
+			}
+			used[name] = known{one, message || there && earlier.message}
+		}
+	}
+}
+
+// ownReplays judges what a stream brings that resumes a known one.
+func ownReplays(conversation *conform.Conversation, sight *conform.Sight) {
+	all := exchanges(conversation)
+	for _, one := range all {
+		root := one.root()
+		if one.resumes == nil || !one.streams() {
+			continue
+		}
+		for _, said := range one.said {
+			sight.Saw()
+			if foreign := foreignTo(root, said, one, all); foreign != "" {
+				sight.Break(said, conform.Mismatch{
+					Wanted: "only messages of " + root.request.Stream + ", which is resumed", Found: foreign,
+				})
+			}
+		}
+	}
+}
+
+// foreignTo says where a message on a resumed stream belongs instead; "" when
+// nothing shows that it belongs elsewhere.
+func foreignTo(root *exchange, said *conform.Said, one *exchange, all []*exchange) string {
+	if said.Kind == jsonrpc.Response && said.Request != nil {
+		if root.sent == said.Request {
+			return ""
+		}
+		return fmt.Sprintf("the response to the request %s (%s), which %s carried", said.ID, said.Request.Method, said.Request.Event.Stream)
+	}
+	id := eventID(said.Event)
+	for _, other := range all {
+		if other.root() == root || other == one || other.session() != one.session() || other.request.Sequence > said.Event.Sequence {
+			continue
+		}
+		for _, earlier := range other.said {
+			sameEvent := id != "" && eventID(earlier.Event) == id
+			sameRequest := said.Kind == jsonrpc.Request
+			if (sameEvent || sameRequest) && bytes.Equal(earlier.Raw, said.Raw) && earlier.Event.Sequence < said.Event.Sequence {
+				return "a message that was sent on " + other.request.Stream
+			}
+		}
+	}
+	return ""
+}
+
+// sessions are the rules about session ids.
+func sessions() []conform.Rule {
+	return []conform.Rule{
+		{
+			Text:         "gives session ids of visible ASCII characters",
+			Requirements: []string{"transports.http.session.characters"},
+			Judge:        visibleSessions,
+		},
+	}
+}
+
+func visibleSessions(conversation *conform.Conversation, sight *conform.Sight) {
+	for _, one := range exchanges(conversation) {
+		if one.head == nil || one.head.HTTP == nil {
+			continue
+		}
+		for _, id := range one.head.HTTP.Header.Values(sessionHeader) {
+			sight.Saw()
+			if !isVisibleASCII(id) {
+				sight.BreakAt(*one.head, conform.Mismatch{
+					Wanted: "a session id of characters from 0x21 to 0x7E", Found: fmt.Sprintf("%+q", id), Where: "header " + sessionHeader,
+				}, one.explained()...)
+			}
+		}
+	}
+}
+
+// isVisibleASCII tells whether a text has visible ASCII characters, and no
+// others.
+func isVisibleASCII(text string) bool {
+	for _, character := range []byte(text) {
+		if character < 0x21 || character > 0x7E {
+			return false
+		}
+	}
+	return text != ""
+}

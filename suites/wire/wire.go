@@ -1,0 +1,230 @@
+// Package wire has the rules: what every transcript is judged by, whatever
+// provoked it. There is one file for each page of the specification; the page
+// basic/index has several.
+package wire
+
+import (
+	"bytes"
+	"cmp"
+	"fmt"
+	"net/http"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/mcpconform/mcpconform/internal/conform"
+	"github.com/mcpconform/mcpconform/internal/jsonrpc"
+	"github.com/mcpconform/mcpconform/internal/transcript"
+	"github.com/mcpconform/mcpconform/schema"
+)
+
+// judge is what a rule does with a conversation.
+type judge = func(*conform.Conversation, *conform.Sight)
+
+// every makes the judge of a rule about single messages of the target: which
+// of them could break it, and what is wrong with such a message. A zero
+// Mismatch means that nothing is.
+func every(concerned func(*conform.Said) bool, wrong func(*conform.Said) conform.Mismatch) judge {
+	return func(conversation *conform.Conversation, sight *conform.Sight) {
+		for _, said := range conversation.ByTarget() {
+			if !concerned(said) {
+				continue
+			}
+			sight.Saw()
+			if mismatch := wrong(said); mismatch != (conform.Mismatch{}) {
+				sight.Break(said, mismatch)
+			}
+		}
+	}
+}
+
+func isRequest(said *conform.Said) bool  { return said.Kind == jsonrpc.Request }
+func isResponse(said *conform.Said) bool { return said.Kind == jsonrpc.Response }
+
+func isCall(said *conform.Said) bool {
+	return said.Kind == jsonrpc.Request || said.Kind == jsonrpc.Notification
+}
+
+// isMessage leaves out what is none; rules about messages judge what is.
+func isMessage(said *conform.Said) bool { return isCall(said) || isResponse(said) }
+
+func isObject(said *conform.Said) bool { return said.Object != nil }
+
+// byPeer returns the messages that the target received.
+func byPeer(conversation *conform.Conversation) []*conform.Said {
+	var said []*conform.Said
+	for _, message := range conversation.Messages {
+		if !message.FromTarget(conversation.Leg) {
+			said = append(said, message)
+		}
+	}
+	return said
+}
+
+// party is the target, as a schema knows it.
+func party(leg conform.Leg) schema.Party {
+	if leg.Role == conform.ClientRole {
+		return schema.Client
+	}
+	return schema.Server
+}
+
+// negotiations returns, for each message, the revision that was negotiated
+// when it was said: that of the leg until a handshake says otherwise. The
+// answer that negotiates is itself in the revision that it names.
+func negotiations(conversation *conform.Conversation) []string {
+	revisions := make([]string, len(conversation.Messages))
+	spoken := conversation.Revision
+	for index, said := range conversation.Messages {
+		if isResponse(said) && said.Request != nil && said.Request.Method == "initialize" {
+			if answered, isText := said.ResultObject()["protocolVersion"].(string); isText {
+				spoken = answered
+			}
+		}
+		revisions[index] = spoken
+	}
+	return revisions
+}
+
+// schemas returns, for each message, the schema that it is to be judged by;
+// nil where none is known.
+func schemas(conversation *conform.Conversation) []*schema.Schema {
+	judging := make([]*schema.Schema, len(conversation.Messages))
+	for index, revision := range negotiations(conversation) {
+		if known, err := schema.For(revision); err == nil {
+			judging[index] = known
+		}
+	}
+	return judging
+}
+
+// originals returns the target's messages without those that it delivered a
+// second time.
+func originals(conversation *conform.Conversation) []*conform.Said {
+	repeated := redelivered(conversation)
+	return slices.DeleteFunc(conversation.ByTarget(), func(said *conform.Said) bool { return repeated[said] })
+}
+
+// redelivered returns the messages that the target sent again because the
+// client came back for them with Last-Event-ID.
+func redelivered(conversation *conform.Conversation) map[*conform.Said]bool {
+	resumed := resumedStreams(conversation)
+	if len(resumed) == 0 {
+		return nil
+	}
+	repeated, delivered := map[*conform.Said]bool{}, map[string]bool{}
+	for _, said := range conversation.ByTarget() {
+		text := string(said.Raw)
+		if resumed[said.Event.Stream] && delivered[text] {
+			repeated[said] = true
+		}
+		delivered[text] = true
+	}
+	return repeated
+}
+
+func resumedStreams(conversation *conform.Conversation) map[string]bool {
+	resumed := map[string]bool{}
+	for _, event := range conversation.Events {
+		if event.Kind == transcript.Head && event.From == transcript.Client && event.HTTP != nil &&
+			event.HTTP.Header.Get("Last-Event-Id") != "" {
+			resumed[event.Stream] = true
+		}
+	}
+	return resumed
+}
+
+// refusedStreams are the HTTP exchanges that were answered with an error
+// status. Over stdio there are none.
+func refusedStreams(conversation *conform.Conversation) map[string]bool {
+	refused := map[string]bool{}
+	for _, event := range conversation.Events {
+		if event.Kind == transcript.Head && event.From == transcript.Server && event.HTTP != nil &&
+			event.HTTP.Status >= http.StatusBadRequest {
+			refused[event.Stream] = true
+		}
+	}
+	return refused
+}
+
+// flood finds the first message at which more than most of them came within
+// one second; nil when there is none.
+func flood(messages []*conform.Said, most int) *conform.Said {
+	for last := most; last < len(messages); last++ {
+		if messages[last].Event.At.Sub(messages[last-most].Event.At) < time.Second {
+			return messages[last]
+		}
+	}
+	return nil
+}
+
+// opaque are the members whose value belongs to the implementations and not
+// to the protocol: what is in them only looks like parts of messages.
+var opaque = map[string]bool{
+	"_meta": true, "arguments": true, "structuredContent": true, "data": true,
+	"inputSchema": true, "outputSchema": true, "requestedSchema": true,
+	"experimental": true, "input": true, "metadata": true,
+}
+
+// membersNamed returns every member of a name in the objects of a message that
+// belong to the protocol, sorted by place.
+func membersNamed(said *conform.Said, name string) []place {
+	// Most messages have none, and walking through a long list takes its time.
+	if said.Object == nil || !bytes.Contains(said.Raw, []byte(`"`+name+`"`)) {
+		return nil
+	}
+	var members []place
+	collect(&members, nil, said.Object, name)
+	slices.SortFunc(members, func(a, b place) int { return cmp.Compare(a.pointer, b.pointer) })
+	return members
+}
+
+func collect(members *[]place, path []string, value any, name string) {
+	switch value := value.(type) {
+	case map[string]any:
+		if member, there := value[name]; there {
+			*members = append(*members, place{pointerTo(append(path, name)), member})
+		}
+		for inner, member := range value {
+			if !opaque[inner] {
+				collect(members, append(path, inner), member, name)
+			}
+		}
+	case []any:
+		for index, element := range value {
+			collect(members, append(path, strconv.Itoa(index)), element, name)
+		}
+	}
+}
+
+// pointerTo writes a JSON pointer (RFC 6901).
+func pointerTo(path []string) string {
+	var pointer strings.Builder
+	for _, name := range path {
+		pointer.WriteString("/" + escape(name))
+	}
+	return pointer.String()
+}
+
+var pointerEscapes = strings.NewReplacer("~", "~0", "/", "~1")
+
+// escape writes a name as part of a JSON pointer.
+func escape(name string) string { return pointerEscapes.Replace(name) }
+
+// shown shows a member of an object, or says that it is not there.
+func shown(object map[string]any, name string) string {
+	value, there := object[name]
+	if !there {
+		return fmt.Sprintf("no member %q", name)
+	}
+	return conform.Show(value)
+}
+
+// progressToken returns the progress token in the params of a request, if one
+// is there.
+func progressToken(said *conform.Said) (token any, there bool) {
+	meta, _ := said.ParamsObject()["_meta"].(map[string]any)
+	token, there = meta["progressToken"]
+	return token, there
+}
