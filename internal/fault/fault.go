@@ -1,0 +1,250 @@
+// Package fault lays deliberate changes over the wire between two peers: faults,
+// which break one requirement and must be noticed, and variations, which are
+// legal and must not be. Both are data; fixtures/faults and fixtures/variations
+// have them, and Load reads them.
+//
+// A middleman (Stdio, HTTP) stands between the peers, gives each message and
+// event to the Wire of its connection, and does what the Wire says. Without
+// changes it passes everything on as it came and only records.
+package fault
+
+import (
+	"net/http"
+	"time"
+)
+
+// Fault is one deliberate change of what a target says or does. A variation is
+// one that breaks nothing.
+type Fault struct {
+	// ID names it in words with hyphens: "version-not-echoed".
+	ID string `yaml:"id"`
+	// Says tells what such a target does, in the present tense: "Answers
+	// initialize with a revision of its own, whatever was asked for."
+	Says string `yaml:"says"`
+	// Seen names an implementation that has really done so, if one is known.
+	Seen string `yaml:"seen"`
+	// Breaks are the requirements that it breaks; none for a variation.
+	Breaks []string `yaml:"breaks"`
+	// Company are requirements that cannot be kept beside it, by id, each with
+	// the reason: what else is bound to fail.
+	Company map[string]string `yaml:"company"`
+	// Role of the target; "server" when it is empty.
+	Role string `yaml:"role"`
+	// Revision to lay it over; "" for the newest at which what it breaks stands.
+	Revision string `yaml:"revision"`
+	// Transport to lay it over, "stdio" or "http"; "" for http, unless what it
+	// breaks applies to stdio alone.
+	Transport string `yaml:"transport"`
+	// Switch names a defect of the reference, for what no change of the wire can
+	// express (state, above all).
+	Switch string `yaml:"switch"`
+	// Change is what is done on the wire: When and Do, or several of them in
+	// Changes.
+	Change  `yaml:",inline"`
+	Changes []Change `yaml:"changes"`
+
+	// File and Line are where it is written.
+	File string `yaml:"-"`
+	Line int    `yaml:"-"`
+}
+
+// Change is a match and what is done with what matches.
+type Change struct {
+	When *Match   `yaml:"when"`
+	Do   []Action `yaml:"do"`
+}
+
+// Direction of a message, seen from the target.
+type Direction string
+
+// The two directions.
+const (
+	In  Direction = "in"  // to the target
+	Out Direction = "out" // from the target
+)
+
+// Opposite returns the other direction.
+func (d Direction) Opposite() Direction {
+	if d == In {
+		return Out
+	}
+	return In
+}
+
+// Match says what a change is for. All that is given must hold. With Process it
+// matches an event of a process, with HTTP and nothing about a message the head
+// of an exchange, and else a message.
+type Match struct {
+	// Direction is Out when it is empty.
+	Direction Direction `yaml:"direction"`
+	// Kind is request, notification, response, result (a response with one) or
+	// error (a response with one).
+	Kind string `yaml:"kind"`
+	// Method of a request or notification: one of these.
+	Method Words `yaml:"method"`
+	// ResponseTo is the method of the request that a response answers: one of
+	// these, "*" for any.
+	ResponseTo Words `yaml:"response-to"`
+	// Where are conditions on the message, by JSON pointer. A part of the pointer
+	// that is * stands for any member or element: one of them must do.
+	Where map[string]Condition `yaml:"where"`
+	// Asked are conditions on the request that a response answers.
+	Asked map[string]Condition `yaml:"asked"`
+	// Nth is the one among those that match on a connection, from 1.
+	Nth int `yaml:"nth"`
+	// After and Before want that a message which matches has, or has not, passed
+	// on the connection before this one.
+	After  *Match `yaml:"after"`
+	Before *Match `yaml:"before"`
+	// Carried is how the message travels: "stdio", "body" (of a POST, or an
+	// answer as one JSON body), "post" (an event stream that answers a POST) or
+	// "get" (another event stream).
+	Carried Words `yaml:"carried"`
+	// HTTP are conditions on the exchange that carries the message, or, without
+	// any about a message, on the head of a request (in) or response (out).
+	HTTP *Exchange `yaml:"http"`
+	// Process is an event of the target's process over stdio: "start",
+	// "input-closed", "terminate" (asked to by a signal).
+	Process string `yaml:"process"`
+}
+
+// Exchange are conditions on one HTTP exchange.
+type Exchange struct {
+	Method Words                `yaml:"method"` // GET, POST, DELETE, ...
+	Status int                  `yaml:"status"` // of the response
+	Header map[string]Condition `yaml:"header"` // of the head that is judged: first value, by name
+	// Request are conditions on the request's header, when the head is a
+	// response's.
+	Request map[string]Condition `yaml:"request"`
+}
+
+// Action is one thing that is done with what matches. Exactly one verb is
+// given; what stands beside it belongs to it. Actions are done in their order.
+type Action struct {
+	// Edits of the message. Pointers may hold *, for all members or elements.
+	Replace *string `yaml:"replace"` // pointer; With is put there
+	Add     *string `yaml:"add"`     // pointer of a new member or element ("-" appends); With is put there; parents are made
+	Remove  *string `yaml:"remove"`  // pointer
+	Rename  *string `yaml:"rename"`  // pointer of a member; To is its new name
+	With    *Value  `yaml:"with"`
+	To      string  `yaml:"to"`
+
+	// Changes of the text of the message.
+	Substitute *Pattern `yaml:"substitute"` // regular expression; By takes the place of each match
+	By         string   `yaml:"by"`
+	Raw        *string  `yaml:"raw"`     // the whole message, as text
+	Hex        *string  `yaml:"hex"`     // the whole message, as bytes
+	Encode     string   `yaml:"encode"`  // utf-16, latin-1, bom
+	Rewrite    Words    `yaml:"rewrite"` // the same JSON, spelled otherwise: see Rewritings
+
+	// What becomes of the message.
+	Drop      bool          `yaml:"drop"`      // it is not passed on
+	Repeat    int           `yaml:"repeat"`    // so many more times
+	Delay     time.Duration `yaml:"delay"`     // others may overtake it
+	Hold      *Match        `yaml:"hold"`      // until a message that matches has passed
+	Answer    *Value        `yaml:"answer"`    // of a request: not passed on; answered with this result, or
+	Refuse    *Value        `yaml:"refuse"`    // with this error
+	Send      *Value        `yaml:"send"`      // another message, whole; Direction and Place say which way, and when
+	Direction Direction     `yaml:"direction"` // of Send; that of the match when empty
+	Place     string        `yaml:"place"`     // of Send and Write: "after" (default) or "before" the message
+	Stream    string        `yaml:"stream"`    // of Send over HTTP: "get" for the GET stream; default: the one of the message
+
+	// How it stands on stdio.
+	Split int     `yaml:"split"` // a newline after so many bytes
+	End   *string `yaml:"end"`   // what follows it instead of a newline
+	Chunk int     `yaml:"chunk"` // written in pieces of so many bytes; over HTTP too
+	Write *string `yaml:"write"` // bytes beside the messages: to standard output, or with To "stderr" there
+
+	// How it stands on HTTP.
+	Status    int                `yaml:"status"`     // of the response
+	Header    map[string]*string `yaml:"header"`     // set on the head, null removes
+	Body      *string            `yaml:"body"`       // instead of the body
+	Respond   *Respond           `yaml:"respond"`    // to a request, without asking the target
+	Event     *Fields            `yaml:"event"`      // fields of the event that carries the message
+	EventText *string            `yaml:"event-text"` // the whole event, as text with its blank line; %s is the message
+	As        string             `yaml:"as"`         // "json" or "events": how an answer is carried
+	Cut       bool               `yaml:"cut"`        // the connection breaks here
+	Close     bool               `yaml:"close"`      // the stream ends in good order after this message
+	KeepOpen  bool               `yaml:"keep-open"`  // the stream does not end
+
+	// What the process does.
+	Exit   *int `yaml:"exit"`   // it exits with this status
+	Hang   bool `yaml:"hang"`   // it does nothing more
+	Ignore bool `yaml:"ignore"` // the process event is not passed on to the target
+}
+
+// Respond is an answer over HTTP that is made up.
+type Respond struct {
+	Status int               `yaml:"status"`
+	Header map[string]string `yaml:"header"`
+	Body   string            `yaml:"body"`
+}
+
+// Fields are those of an event beside its data; "" writes an empty field.
+type Fields struct {
+	ID      *string `yaml:"id"`
+	Name    *string `yaml:"name"`
+	Retry   *string `yaml:"retry"`
+	Comment *string `yaml:"comment"`
+	NoID    bool    `yaml:"no-id"` // without the id that it had
+}
+
+// Head is the head of an HTTP request or response as a middleman sees it.
+type Head struct {
+	Direction Direction // In for a request, Out for a response
+	Method    string
+	Status    int         // of a response
+	Header    http.Header // of this head
+	Request   http.Header // of the request, when this is a response
+}
+
+// Passage is a message on its way.
+type Passage struct {
+	Direction Direction
+	Raw       []byte
+	Carried   string // see Match.Carried
+	Head      *Head  // of the head that carries it; nil over stdio
+}
+
+// Step is one thing for the middleman to do with a message; steps are done in
+// their order. One that has no message and no text is done where it stands.
+type Step struct {
+	Direction Direction // of Message
+	Message   []byte    // nil for none
+	Stream    string    // "get": on the GET stream; "" where the message came
+	Answers   bool      // Message takes the place of the target's answer
+	Wait      Wait      // first; what follows may overtake this step
+	End       *string   // over stdio: what follows instead of a newline
+	Chunk     int       // written in pieces of so many bytes; 0: whole
+	Text      []byte    // over stdio: bytes beside the messages
+	Stderr    bool      // Text goes to standard error
+	Event     *Fields   // over an event stream: changed fields of the event
+	EventText *string   // over an event stream: the whole event; %s is the message
+	As        string    // over HTTP: "json" or "events", how the answer is carried
+	Head      HeadPlan  // over HTTP: what becomes of the head, when it is not written yet
+	Cut       bool      // the connection breaks
+	Close     bool      // the stream ends in good order
+	KeepOpen  bool      // the stream does not end by itself
+	Exit      *int      // the process exits
+	Hang      bool      // nothing more is passed on, either way
+}
+
+// Wait is what a step waits for: a time, a message, or nothing.
+type Wait struct {
+	Time  time.Duration
+	Until <-chan struct{} // closed when it has passed; nil for none
+}
+
+// HeadPlan is what becomes of an HTTP exchange, by its head.
+type HeadPlan struct {
+	Respond  *Respond // a request is answered so, and not passed on
+	Status   int      // of the response; 0: its own
+	Header   map[string]*string
+	Body     *string // instead of the body; nil: its own
+	As       string
+	Wait     time.Duration // before the head is passed on
+	Chunk    int           // the body is written in pieces of so many bytes
+	Drop     bool          // a request never reaches the target, and is not answered
+	Cut      bool          // the connection breaks instead
+	KeepOpen bool          // the body does not end
+}
