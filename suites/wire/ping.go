@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"github.com/mcpconform/mcpconform/internal/conform"
+	"github.com/mcpconform/mcpconform/internal/jsonrpc"
 	"github.com/mcpconform/mcpconform/internal/scripted"
 )
 
@@ -31,12 +32,20 @@ func PingRules() []conform.Rule {
 func isPing(said *conform.Said) bool { return isRequest(said) && said.Method == "ping" }
 
 // filledPongs judges the answers to pings of a session that is established;
-// before, and with an HTTP error, a refusal is in order.
+// before, with an HTTP error, and where the ping was cancelled, a refusal is in
+// order.
 func filledPongs(conversation *conform.Conversation, sight *conform.Sight) {
 	handshake := handshakeOf(conversation)
 	refused := refusedStreams(conversation)
-	for _, said := range conversation.ByTarget() {
-		if !isResponse(said) || said.Request == nil || said.Request.Method != "ping" || refused[said.Event.Stream] {
+	cancelled := map[jsonrpc.ID]bool{}
+	for _, said := range conversation.Messages {
+		if named, there := said.ParamsObject()["requestId"]; there && said.Method == "notifications/cancelled" && !said.FromTarget(conversation.Leg) {
+			cancelled[jsonrpc.IDOf(named)] = true
+		}
+		if !isResponse(said) || said.Request == nil || said.Request.Method != "ping" || !said.FromTarget(conversation.Leg) {
+			continue
+		}
+		if refused[said.Event.Stream] || cancelled[said.ID] {
 			continue
 		}
 		if handshake == nil || said.Request.Index < handshake.Index || said.Request.Event.Deliberate != "" {

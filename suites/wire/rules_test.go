@@ -283,6 +283,9 @@ func TestRulesTolerateWhatIsFree(t *testing.T) {
 		{"a log message first", `s {"jsonrpc":"2.0","method":"notifications/message","params":{"level":"info","data":"hello"}}` + opening},
 		{"output that is no message", "s Server is running\n" + opening},
 		{"_meta in a pong", opening + pinged + `s {"jsonrpc":"2.0","id":2,"result":{"_meta":{"com.example/a.b_c-d":1,"":2,"io.x/":3}}}`},
+		{"a ping that was cancelled", opening + pinged + `
+			c {"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":2}}
+			s {"jsonrpc":"2.0","id":2,"error":{"code":0,"message":"cancelled"}}`},
 		{"an id that is written differently", opening + pinged + `s {"jsonrpc":"2.0","id":2.0,"result":{}}`},
 		{"further members", opening + working + `s {"jsonrpc":"2.0","id":2,"result":{"content":[],"x":1},"y":2}`},
 		{"an error without id after what cannot be read", opening + `
