@@ -121,8 +121,8 @@ func remark(remarks []string, text string) []string {
 	return append(remarks, text)
 }
 
-// record is the event as the transcript has it.
-func (e *Event) record() transcript.Event {
+// Record is the event as the transcript has it, but for its stream.
+func (e *Event) Record() transcript.Event {
 	flaws := e.Flaws
 	for _, unknown := range e.Unknown {
 		flaws = remark(flaws, fmt.Sprintf("unknown field in the line %q", unknown))
@@ -138,23 +138,24 @@ func (e *Event) record() transcript.Event {
 	return event
 }
 
-// eventStream splits the body of a response into blocks.
-type eventStream struct {
+// EventReader splits the body of a response, an event stream, into blocks.
+type EventReader struct {
 	feed     *feed
 	framing  *sse.EventStreamReader
 	consumed int64 // bytes of the feed in the blocks so far
 	limit    int
 }
 
-func newEventStream(body io.Reader, limit int) *eventStream {
+// NewEventReader reads a body whose events have at most limit bytes.
+func NewEventReader(body io.Reader, limit int) *EventReader {
 	feed := &feed{source: body, raw: make([]byte, readSize), lineStart: true}
-	return &eventStream{feed: feed, framing: sse.NewEventStreamReader(feed, limit), limit: limit}
+	return &EventReader{feed: feed, framing: sse.NewEventStreamReader(feed, limit), limit: limit}
 }
 
-// next returns the next block that has any line. The error is io.EOF at a
+// Next returns the next block that has any line. The error is io.EOF at a
 // clean end, ErrTooLarge, or that of the body; a block that the end cut comes
 // before it.
-func (s *eventStream) next() (Event, error) {
+func (s *EventReader) Next() (Event, error) {
 	for {
 		block, err := s.framing.ReadEvent()
 		switch {

@@ -18,10 +18,10 @@ func readAll(stream string, step int, limit int) ([]Event, error) {
 	if step > 0 {
 		source = &stepReader{source, step}
 	}
-	reader := newEventStream(source, limit)
+	reader := NewEventReader(source, limit)
 	var events []Event
 	for {
-		event, err := reader.next()
+		event, err := reader.Next()
 		if err != nil {
 			return events, err
 		}
@@ -119,14 +119,14 @@ func TestEventIsThereWithItsBlankLine(t *testing.T) {
 	t.Parallel()
 	for _, blank := range []string{"\n\n", "\r\r", "\n\r", "\r\n\r"} {
 		body, server := io.Pipe()
-		stream := newEventStream(body, 1<<20)
+		stream := NewEventReader(body, 1<<20)
 		go func() {
 			for _, piece := range []string{"data: " + strings.Repeat("a", 10_000), blank} {
 				_, _ = io.WriteString(server, piece)
 			}
 			// The pipe stays open: nothing follows.
 		}()
-		event, err := stream.next()
+		event, err := stream.Next()
 		if err != nil || len(event.Data) != 10_000 {
 			t.Errorf("after %q: %d bytes, %v", blank, len(event.Data), err)
 		}
@@ -145,10 +145,10 @@ func TestEventThatIsTooLarge(t *testing.T) {
 func TestEventStreamThatBreaks(t *testing.T) {
 	t.Parallel()
 	broken := errors.New("broken")
-	stream := newEventStream(io.MultiReader(strings.NewReader("data: a\n\ndata: b"), iotest.ErrReader(broken)), 1<<20)
-	first, _ := stream.next()
-	second, _ := stream.next()
-	_, err := stream.next()
+	stream := NewEventReader(io.MultiReader(strings.NewReader("data: a\n\ndata: b"), iotest.ErrReader(broken)), 1<<20)
+	first, _ := stream.Next()
+	second, _ := stream.Next()
+	_, err := stream.Next()
 	if first.Unterminated || !second.Unterminated || string(second.Data) != "b" || !errors.Is(err, broken) {
 		t.Errorf("%+v, %+v, %v", first, second, err)
 	}

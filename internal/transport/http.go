@@ -316,7 +316,7 @@ func (h *HTTP) fail(stream string, err error) {
 func (h *HTTP) begin(stream, doing string, response *http.Response, end func(error)) *Exchange {
 	e := &Exchange{
 		Stream: stream, Status: response.StatusCode, Proto: response.Proto, Header: response.Header,
-		ContentType: mediaType(response.Header.Get("Content-Type")),
+		ContentType: MediaType(response.Header.Get("Content-Type")),
 		http:        h, doing: "reading the answer to " + doing, source: response.Body, cancel: end,
 		events: newMailbox[Event](h.limits.Buffer), over: make(chan struct{}),
 	}
@@ -333,9 +333,9 @@ func (h *HTTP) begin(stream, doing string, response *http.Response, end func(err
 	return e
 }
 
-// mediaType returns the type without parameters, in lower case, also when the
-// parameters are malformed.
-func mediaType(contentType string) string {
+// MediaType returns the type that a Content-Type names, without parameters and
+// in lower case, also when the parameters are malformed.
+func MediaType(contentType string) string {
 	if parsed, _, err := mime.ParseMediaType(contentType); err == nil {
 		return parsed
 	}
@@ -472,16 +472,16 @@ func (e *Exchange) read() {
 }
 
 func (e *Exchange) readEvents() error {
-	stream := newEventStream(e.source, e.http.limits.Message)
+	stream := NewEventReader(e.source, e.http.limits.Message)
 	for {
-		event, err := stream.next()
+		event, err := stream.Next()
 		switch {
 		case errors.Is(err, io.EOF), errors.Is(err, ErrTooLarge):
 			return err
 		case err != nil:
 			return bodyError(e.doing, err, "of the event stream")
 		}
-		record := event.record()
+		record := event.Record()
 		record.Stream = e.Stream
 		event.Sequence = e.http.log.Append(record)
 		if !e.events.put(event, len(event.Raw)) {
