@@ -1,6 +1,12 @@
 package fault
 
-import "sync"
+import (
+	"maps"
+	"slices"
+	"sync"
+
+	"github.com/mcpconform/mcpconform/internal/jsonrpc"
+)
 
 // Laying says what is laid over a wire.
 type Laying struct {
@@ -13,33 +19,356 @@ type Laying struct {
 	Matched func(*Fault)
 }
 
+// None tells that nothing is laid over the wire and nothing watched: everything
+// can be passed on unread.
+func (l Laying) None() bool { return len(l.Faults) == 0 && len(l.Watched) == 0 }
+
 // Wire is one connection between a peer and a target, as its middleman sees it:
 // it decides what becomes of each message and event. Over HTTP a connection is a
 // session, or one exchange that belongs to none. It is safe for concurrent use.
 type Wire struct {
 	laying Laying
-	mu     sync.Mutex
+
+	mu    sync.Mutex
+	open  map[asking]*jsonrpc.Message // requests that passed, by who sent them
+	laid  []*change
+	gates []*gate
+}
+
+// maxOpen bounds the requests of a connection whose answers are waited for.
+const maxOpen = 10_000
+
+type asking struct {
+	by Direction
+	id jsonrpc.ID
+}
+
+// change is one change on one connection.
+type change struct {
+	fault *Fault
+	acts  bool
+	found *found
+	do    []Action
+}
+
+// gate opens when a message that matches has passed.
+type gate struct {
+	found *found
+	open  chan struct{}
 }
 
 // NewWire begins a connection.
-func NewWire(laying Laying) *Wire { return &Wire{laying: laying} }
+func NewWire(laying Laying) *Wire {
+	w := &Wire{laying: laying, open: map[asking]*jsonrpc.Message{}}
+	for _, fault := range laying.Faults {
+		w.lay(fault, true)
+	}
+	for _, fault := range laying.Watched {
+		w.lay(fault, false)
+	}
+	return w
+}
+
+func (w *Wire) lay(fault *Fault, acts bool) {
+	for _, one := range fault.AllChanges() {
+		w.laid = append(w.laid, &change{fault: fault, acts: acts, found: newFound(one.When), do: one.Do})
+	}
+}
+
+// AllChanges are When and Do, and all of Changes.
+func (f *Fault) AllChanges() []Change {
+	if f.When == nil {
+		return f.Changes
+	}
+	return append([]Change{f.Change}, f.Changes...)
+}
+
+// matching returns the changes that act on what passes.
+func (w *Wire) matching(fits func(*Match) bool) []*change {
+	var acting []*change
+	for _, one := range w.laid {
+		if !one.found.see(fits) {
+			continue
+		}
+		if w.laying.Matched != nil {
+			w.laying.Matched(one.fault)
+		}
+		if one.acts {
+			acting = append(acting, one)
+		}
+	}
+	return acting
+}
 
 // Message says what becomes of a message: the steps that take its place. Without
 // a change that is one step, with the message as it came.
 func (w *Wire) Message(p Passage) []Step {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	return []Step{{Direction: p.Direction, Message: p.Raw}}
+	if w.laying.None() {
+		return []Step{{Direction: p.Direction, Message: p.Raw}}
+	}
+	s := &said{Passage: p, message: jsonrpc.Parse(p.Raw)}
+	w.correlate(s)
+	acting := w.matching(func(match *Match) bool { return match.aboutMessage() && match.fits(s) })
+	steps := w.perform(s, acting)
+	w.pass(s)
+	return steps
+}
+
+func (w *Wire) correlate(s *said) {
+	switch s.message.Kind {
+	case jsonrpc.Request:
+		if len(w.open) < maxOpen {
+			w.open[asking{s.Direction, s.message.ID}] = &s.message
+		}
+	case jsonrpc.Response:
+		s.asked = w.open[asking{s.Direction.Opposite(), s.message.ID}]
+	}
+}
+
+// pass opens the gates that waited for a message.
+func (w *Wire) pass(s *said) {
+	w.gates = slices.DeleteFunc(w.gates, func(one *gate) bool {
+		passed := one.found.see(func(match *Match) bool { return match.fits(s) })
+		if passed {
+			close(one.open)
+		}
+		return passed
+	})
+}
+
+func (w *Wire) gate(match *Match) <-chan struct{} {
+	one := &gate{found: newFound(match), open: make(chan struct{})}
+	w.gates = append(w.gates, one)
+	return one.open
+}
+
+// perform does what the changes say with a message.
+func (w *Wire) perform(s *said, acting []*change) []Step {
+	work := &work{wire: w, said: s, edit: newEdit(s), own: Step{Direction: s.Direction}}
+	for _, one := range acting {
+		for i := range one.do {
+			work.act(&one.do[i])
+		}
+	}
+	return work.steps()
+}
+
+// work is one message while its changes are done.
+type work struct {
+	wire    *Wire
+	said    *said
+	edit    *edit
+	own     Step // of the message itself
+	dropped bool
+	repeat  int
+	before  []Step
+	after   []Step
+}
+
+func (k *work) act(action *Action) {
+	if done, err := k.edit.members(action); done {
+		_ = err // a message that has no such part stays as it is
+		return
+	}
+	if k.edit.bytes(action) {
+		return
+	}
+	switch {
+	case action.Drop:
+		k.dropped = true
+	case action.Repeat > 0:
+		k.repeat += action.Repeat
+	case action.Delay > 0:
+		k.own.Wait.Time = action.Delay
+	case action.Hold != nil:
+		k.own.Wait.Until = k.wire.gate(action.Hold)
+	case action.Answer != nil:
+		k.answer("result", action.Answer)
+	case action.Refuse != nil:
+		k.answer("error", action.Refuse)
+	case action.Send != nil:
+		k.send(action)
+	case action.Write != nil:
+		k.beside(action, Step{Direction: Out, Text: []byte(*action.Write), Stderr: action.To == toStderr})
+	case action.Split > 0:
+		text := k.edit.text()
+		at := min(action.Split, len(text))
+		k.edit.raw = slices.Concat(text[:at], []byte("\n"), text[at:])
+	default:
+		k.carry(action)
+	}
+}
+
+// toStderr is what To says of text for standard error.
+const toStderr = "stderr"
+
+// placeBefore is what Place says of what comes before the message.
+const placeBefore = "before"
+
+func (k *work) beside(action *Action, step Step) {
+	if action.Place == placeBefore {
+		k.before = append(k.before, step)
+	} else {
+		k.after = append(k.after, step)
+	}
+}
+
+func (k *work) answer(member string, value *Value) {
+	resolved, err := value.resolve(k.edit.object, k.edit.asked)
+	if err != nil {
+		return
+	}
+	k.dropped = true
+	answer := map[string]any{"jsonrpc": "2.0", "id": k.said.message.Object["id"], member: resolved}
+	k.after = append(k.after, Step{Direction: k.said.Direction.Opposite(), Message: write(answer), Answers: true})
+}
+
+func (k *work) send(action *Action) {
+	message, err := action.Send.resolve(k.edit.object, k.edit.asked)
+	if err != nil {
+		return
+	}
+	direction := action.Direction
+	if direction == "" {
+		direction = k.said.Direction
+	}
+	text := write(message)
+	if words, isText := message.(string); isText {
+		text = []byte(words) // not JSON, on purpose
+	}
+	k.beside(action, Step{Direction: direction, Message: text, Stream: action.Stream})
+}
+
+// carry is what changes how the message travels.
+func (k *work) carry(action *Action) {
+	step := &k.own
+	if action.Place == placeBefore { // an end that comes before the message
+		k.before = append(k.before, Step{Direction: k.said.Direction})
+		step = &k.before[len(k.before)-1]
+	}
+	switch {
+	case action.End != nil:
+		step.End = action.End
+	case action.Chunk > 0:
+		step.Chunk = action.Chunk
+	case action.Event != nil:
+		step.Event = action.Event
+	case action.EventText != nil:
+		step.EventText = action.EventText
+	case action.Cut:
+		step.Cut = true
+	case action.Close:
+		step.Close = true
+	case action.KeepOpen:
+		step.KeepOpen = true
+	case action.Exit != nil:
+		step.Exit = action.Exit
+	case action.Hang:
+		step.Hang = true
+	default:
+		action.change(&step.Head)
+		if action.As != "" {
+			step.As = action.As
+		}
+	}
+}
+
+// steps are what is done in place of the message. An end (a cut, an exit) that
+// belongs to a message that is dropped is done all the same.
+func (k *work) steps() []Step {
+	steps := k.before
+	if !k.dropped {
+		k.own.Message = k.edit.text()
+		for range 1 + k.repeat {
+			steps = append(steps, k.own)
+		}
+	} else if k.own.ends() {
+		steps = append(steps, k.own)
+	}
+	return append(steps, k.after...)
+}
+
+// ends tells whether a step does something without a message.
+func (s Step) ends() bool {
+	return s.Cut || s.Close || s.KeepOpen || s.Exit != nil || s.Hang || !s.Head.none()
+}
+
+func (p HeadPlan) none() bool {
+	return p.Respond == nil && p.Status == 0 && len(p.Header) == 0 && p.Body == nil && p.As == "" &&
+		p.Wait == 0 && p.Chunk == 0 && !p.Drop && !p.Cut && !p.KeepOpen
 }
 
 // Head says what becomes of an exchange by its head alone: of a request before
 // it is passed on, of a response before its body is read.
-func (w *Wire) Head(Head) HeadPlan { return HeadPlan{} }
+func (w *Wire) Head(head Head) HeadPlan {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	var plan HeadPlan
+	acting := w.matching(func(match *Match) bool {
+		return match.aboutHead() && match.direction() == head.Direction && match.HTTP.fits(head)
+	})
+	for _, one := range acting {
+		for i := range one.do {
+			one.do[i].change(&plan)
+		}
+	}
+	return plan
+}
+
+// change writes what an action says of a head into the plan.
+func (a *Action) change(plan *HeadPlan) {
+	switch {
+	case a.Status != 0:
+		plan.Status = a.Status
+	case a.Body != nil:
+		plan.Body = a.Body
+	case a.Respond != nil:
+		plan.Respond = a.Respond
+	case a.As != "":
+		plan.As = a.As
+	case a.Delay > 0:
+		plan.Wait = a.Delay
+	case a.Chunk > 0:
+		plan.Chunk = a.Chunk
+	case len(a.Header) > 0:
+		if plan.Header == nil {
+			plan.Header = map[string]*string{}
+		}
+		maps.Copy(plan.Header, a.Header)
+	}
+	plan.Drop = plan.Drop || a.Drop
+	plan.Cut = plan.Cut || a.Cut
+	plan.KeepOpen = plan.KeepOpen || a.KeepOpen
+}
 
 // Process says what is done at an event of the target's process, and whether the
 // event is kept from it.
-func (w *Wire) Process(string) (steps []Step, ignored bool) { return nil, false }
-
-// None tells that nothing is laid over the wire and nothing watched: everything
-// can be passed on unread.
-func (l Laying) None() bool { return len(l.Faults) == 0 && len(l.Watched) == 0 }
+func (w *Wire) Process(event string) (steps []Step, ignored bool) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	acting := w.matching(func(match *Match) bool { return match.Process == event })
+	for _, one := range acting {
+		for i := range one.do {
+			action := &one.do[i]
+			switch {
+			case action.Ignore:
+				ignored = true
+			case action.Write != nil:
+				steps = append(steps, Step{Direction: Out, Text: []byte(*action.Write), Stderr: action.To == toStderr})
+			case action.Send != nil:
+				if message, err := action.Send.resolve(nil, nil); err == nil {
+					steps = append(steps, Step{Direction: Out, Message: write(message)})
+				}
+			case action.Exit != nil:
+				steps = append(steps, Step{Direction: Out, Exit: action.Exit})
+			case action.Hang:
+				steps = append(steps, Step{Direction: Out, Hang: true})
+			case action.Delay > 0:
+				steps = append(steps, Step{Direction: Out, Wait: Wait{Time: action.Delay}})
+			}
+		}
+	}
+	return steps, ignored
+}

@@ -1,0 +1,214 @@
+package fault
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"path"
+	"reflect"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"unicode/utf8"
+
+	"go.yaml.in/yaml/v3"
+
+	"github.com/mcpconform/mcpconform/internal/nearest"
+)
+
+// maxFile bounds one file, in bytes. A page has some dozens of faults of some
+// hundred bytes each.
+const maxFile = 1 << 20
+
+// Load reads every .yaml file below the root of fsys. The error joins all that
+// is wrong in all of the files; each line begins with file:line.
+func Load(fsys fs.FS) ([]*Fault, error) {
+	var all []*Fault
+	var problems []error
+	ids := map[string]*Fault{}
+	err := fs.WalkDir(fsys, ".", func(name string, entry fs.DirEntry, err error) error {
+		if err != nil || entry.IsDir() || path.Ext(name) != ".yaml" {
+			return err
+		}
+		text, err := readBounded(fsys, name)
+		if err != nil {
+			return err
+		}
+		faults, err := Parse(name, text)
+		problems = append(problems, err)
+		for _, fault := range faults {
+			if first := ids[fault.ID]; first != nil {
+				problems = append(problems, fmt.Errorf("%s:%d: id %q is taken: %s:%d has it", name, fault.Line, fault.ID, first.File, first.Line))
+			}
+			ids[fault.ID] = fault
+		}
+		all = append(all, faults...)
+		return nil
+	})
+	if err := errors.Join(append(problems, err)...); err != nil {
+		return nil, err
+	}
+	return all, nil
+}
+
+func readBounded(fsys fs.FS, name string) ([]byte, error) {
+	file, err := fsys.Open(name)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = file.Close() }() // nothing was written
+	text, err := io.ReadAll(io.LimitReader(file, maxFile+1))
+	if err == nil && len(text) > maxFile {
+		err = fmt.Errorf("%s: larger than %d KiB", name, maxFile>>10)
+	}
+	return text, err
+}
+
+// Parse reads the text of a file of faults or variations; name is what errors
+// call it. The error joins all that is wrong.
+func Parse(name string, text []byte) ([]*Fault, error) {
+	if !utf8.Valid(text) {
+		return nil, fmt.Errorf("%s:1: not UTF-8", name)
+	}
+	var document yaml.Node
+	decoder := yaml.NewDecoder(bytes.NewReader(text))
+	if err := decoder.Decode(&document); err != nil {
+		if errors.Is(err, io.EOF) {
+			return nil, nil
+		}
+		return nil, explain(name, err)
+	}
+	if err := decoder.Decode(&yaml.Node{}); !errors.Is(err, io.EOF) {
+		return nil, fmt.Errorf("%s: more than one document; what follows --- would be ignored", name)
+	}
+	list := document.Content[0]
+	if list.Kind != yaml.SequenceNode {
+		return nil, fmt.Errorf("%s:%d: expected a list of faults, each beginning with \"- id:\"", name, list.Line)
+	}
+	var faults []*Fault
+	var problems []error
+	for _, item := range list.Content {
+		fault, err := parseOne(name, item)
+		if err != nil {
+			problems = append(problems, err)
+			continue
+		}
+		faults = append(faults, fault)
+	}
+	return faults, errors.Join(problems...)
+}
+
+func parseOne(name string, item *yaml.Node) (*Fault, error) {
+	if hasAlias(item) {
+		return nil, fmt.Errorf("%s:%d: aliases of YAML are not for a catalogue: write it out", name, item.Line)
+	}
+	if item.Kind != yaml.MappingNode {
+		return nil, fmt.Errorf("%s:%d: a fault: expected a map", name, item.Line)
+	}
+	if err := knows(name, item, reflect.TypeFor[Fault]()); err != nil {
+		return nil, err
+	}
+	fault := &Fault{File: name, Line: item.Line}
+	if err := item.Decode(fault); err != nil {
+		return nil, explain(name, err)
+	}
+	judge := &judge{place: fmt.Sprintf("%s:%d", name, item.Line), fault: fault}
+	judge.judge()
+	return fault, errors.Join(judge.problems...)
+}
+
+// hasAlias keeps out what could grow without end.
+func hasAlias(node *yaml.Node) bool {
+	return node.Kind == yaml.AliasNode || slices.ContainsFunc(node.Content, hasAlias)
+}
+
+// knows looks for keys that mean nothing, and says which were meant.
+func knows(name string, node *yaml.Node, structure reflect.Type) error {
+	for structure.Kind() == reflect.Pointer || structure.Kind() == reflect.Slice {
+		if structure.Kind() == reflect.Slice {
+			return knowsEach(name, node, structure.Elem())
+		}
+		structure = structure.Elem()
+	}
+	switch {
+	case node.Kind != yaml.MappingNode || structure == reflect.TypeFor[Value](): // a value is free
+		return nil
+	case structure.Kind() == reflect.Map:
+		for pair := range slices.Chunk(node.Content, 2) {
+			if err := knows(name, pair[1], structure.Elem()); err != nil {
+				return err
+			}
+		}
+		return nil
+	case structure.Kind() != reflect.Struct:
+		return nil
+	}
+	known := keys(structure)
+	for pair := range slices.Chunk(node.Content, 2) {
+		key, value := pair[0], pair[1]
+		index := slices.IndexFunc(known, func(field reflect.StructField) bool { return yamlName(field) == key.Value })
+		if index < 0 {
+			return fmt.Errorf("%s:%d: unknown key %q%s", name, key.Line, key.Value, nearest.Hint(key.Value, names(known)))
+		}
+		if err := knows(name, value, known[index].Type); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func knowsEach(name string, node *yaml.Node, element reflect.Type) error {
+	if node.Kind != yaml.SequenceNode {
+		return nil
+	}
+	for _, child := range node.Content {
+		if err := knows(name, child, element); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// keys lists the fields that a file may set, those of embedded structures too.
+func keys(structure reflect.Type) []reflect.StructField {
+	var fields []reflect.StructField
+	for field := range structure.Fields() {
+		switch tag := field.Tag.Get("yaml"); tag {
+		case "", "-":
+		case ",inline":
+			fields = append(fields, keys(field.Type)...)
+		default:
+			fields = append(fields, field)
+		}
+	}
+	return fields
+}
+
+func yamlName(field reflect.StructField) string { return field.Tag.Get("yaml") }
+
+func names(fields []reflect.StructField) []string {
+	all := make([]string, len(fields))
+	for i, field := range fields {
+		all[i] = yamlName(field)
+	}
+	return all
+}
+
+// How the YAML library words its errors, and the line that they tell.
+var placed = regexp.MustCompile(`^(?:yaml: )?(?:line (\d+): )?(.*)$`)
+
+func explain(name string, err error) error {
+	text := err.Error()
+	if wrong, several := errors.AsType[*yaml.TypeError](err); several {
+		text = wrong.Errors[0]
+	}
+	found := placed.FindStringSubmatch(strings.Join(strings.Fields(text), " "))
+	line := 1
+	if at, err := strconv.Atoi(found[1]); err == nil {
+		line = at
+	}
+	return fmt.Errorf("%s:%d: %s", name, line, found[2])
+}

@@ -1,0 +1,190 @@
+package fault
+
+import (
+	"encoding/json"
+	"net/http"
+	"reflect"
+	"slices"
+
+	"github.com/mcpconform/mcpconform/internal/jsonrpc"
+)
+
+// said is a message as a Match sees it.
+type said struct {
+	Passage
+	message jsonrpc.Message
+	asked   *jsonrpc.Message // the request that it answers
+}
+
+// Kinds that a match knows beside those of JSON-RPC: responses with a result,
+// and with an error.
+const (
+	kindResult = "result"
+	kindError  = "error"
+)
+
+// aboutMessage tells whether a match is for messages, not for heads or events of
+// a process.
+func (m *Match) aboutMessage() bool { return !m.aboutProcess() && !m.aboutHead() }
+
+func (m *Match) aboutProcess() bool { return m.Process != "" }
+
+func (m *Match) aboutHead() bool {
+	return m.HTTP != nil && m.Kind == "" && len(m.Method) == 0 && len(m.ResponseTo) == 0 &&
+		len(m.Where) == 0 && len(m.Asked) == 0 && len(m.Carried) == 0
+}
+
+func (m *Match) direction() Direction {
+	if m.Direction == "" {
+		return Out
+	}
+	return m.Direction
+}
+
+// fits tells whether a message is what the match describes, whatever came
+// before.
+func (m *Match) fits(s *said) bool {
+	return m.direction() == s.Direction && m.fitsKind(s.message) &&
+		(len(m.Method) == 0 || slices.Contains(m.Method, s.message.Method)) &&
+		(len(m.ResponseTo) == 0 || s.asked != nil && (slices.Contains(m.ResponseTo, s.asked.Method) || slices.Contains(m.ResponseTo, anyPart))) &&
+		holdAll(m.Where, s.message.Object) &&
+		(len(m.Asked) == 0 || s.asked != nil && holdAll(m.Asked, s.asked.Object)) &&
+		(len(m.Carried) == 0 || slices.Contains(m.Carried, s.Carried)) &&
+		(m.HTTP == nil || s.Head != nil && m.HTTP.fits(*s.Head))
+}
+
+func (m *Match) fitsKind(message jsonrpc.Message) bool {
+	switch m.Kind {
+	case "":
+		return true
+	case kindResult:
+		_, has := message.Result()
+		return has && message.Kind == jsonrpc.Response
+	case kindError:
+		_, has := message.Error()
+		return has && message.Kind == jsonrpc.Response
+	}
+	return string(message.Kind) == m.Kind
+}
+
+func (e *Exchange) fits(head Head) bool {
+	return (len(e.Method) == 0 || slices.Contains(e.Method, head.Method)) &&
+		(e.Status == 0 || e.Status == head.Status) &&
+		holdHeader(e.Header, head.Header) && holdHeader(e.Request, head.Request)
+}
+
+func holdHeader(conditions map[string]Condition, header http.Header) bool {
+	for name, condition := range conditions {
+		var found []any
+		if values := header.Values(name); len(values) > 0 {
+			found = []any{values[0]}
+		}
+		if !condition.holds(found) {
+			return false
+		}
+	}
+	return true
+}
+
+func holdAll(conditions map[string]Condition, object map[string]any) bool {
+	for pointer, condition := range conditions {
+		if !condition.holds(lookup(object, split(pointer))) {
+			return false
+		}
+	}
+	return true
+}
+
+// holds judges the values at a pointer: of several, one must do.
+func (c Condition) holds(found []any) bool {
+	if c.Present != nil && *c.Present != (len(found) > 0) {
+		return false
+	}
+	if c.Not != nil && slices.ContainsFunc(found, func(value any) bool { return equal(c.Not.value, value) }) {
+		return false
+	}
+	if c.Is == nil && c.Type == "" && c.Matches.Regexp == nil {
+		return true
+	}
+	return slices.ContainsFunc(found, func(value any) bool {
+		text, isText := value.(string)
+		return (c.Is == nil || equal(c.Is.value, value)) &&
+			(c.Type == "" || c.Type == typeOf(value)) &&
+			(c.Matches.Regexp == nil || isText && c.Matches.MatchString(text))
+	})
+}
+
+// equal compares JSON values; numbers by what they say, not how.
+func equal(wanted, found any) bool {
+	switch wanted := wanted.(type) {
+	case json.Number:
+		number, isNumber := found.(json.Number)
+		return isNumber && jsonrpc.IDOf(wanted) == jsonrpc.IDOf(number)
+	case []any:
+		list, isList := found.([]any)
+		return isList && slices.EqualFunc(wanted, list, equal)
+	case map[string]any:
+		object, isObject := found.(map[string]any)
+		if !isObject || len(object) != len(wanted) {
+			return false
+		}
+		for name, member := range wanted {
+			value, present := object[name]
+			if !present || !equal(member, value) {
+				return false
+			}
+		}
+		return true
+	}
+	return reflect.DeepEqual(wanted, found)
+}
+
+func typeOf(value any) string {
+	switch value.(type) {
+	case string:
+		return "string"
+	case json.Number:
+		return "number"
+	case bool:
+		return "boolean"
+	case []any:
+		return "array"
+	case map[string]any:
+		return "object"
+	}
+	return "null"
+}
+
+// found counts what a match has seen on one connection.
+type found struct {
+	match  *Match
+	count  int
+	after  *found
+	before *found
+}
+
+func newFound(match *Match) *found {
+	if match == nil {
+		return nil
+	}
+	return &found{match: match, after: newFound(match.After), before: newFound(match.Before)}
+}
+
+// see tells whether a passing thing is matched, which fits judges by itself, and
+// remembers it.
+func (f *found) see(fits func(*Match) bool) bool {
+	if f == nil {
+		return false
+	}
+	allowed := (f.after == nil || f.after.count > 0) && (f.before == nil || f.before.count == 0)
+	for _, other := range []*found{f.after, f.before} {
+		if other != nil {
+			other.see(fits)
+		}
+	}
+	if !allowed || !fits(f.match) {
+		return false
+	}
+	f.count++
+	return f.match.Nth == 0 || f.count == f.match.Nth
+}
