@@ -269,14 +269,24 @@ func (r *run) steps(events []transcript.Event, judged int) []reports.Step {
 		if len(events) > maxSteps && position >= maxSteps/3 && position < len(events)-maxSteps*2/3 {
 			continue // the middle of a long exchange
 		}
+		from, to := ends(event)
 		steps = append(steps, reports.Step{
 			At:   reports.SecondsOf(event.At.Sub(events[0].At)),
-			From: string(event.From), To: string(event.From.Other()),
+			From: from, To: to,
 			Kind: stepKind(event), Text: r.redact(stepText(event)),
 			Deliberate: event.Deliberate != "", Marked: position == judged,
 		})
 	}
 	return steps
+}
+
+// ends says between whom an event took place; what neither of them sent, such
+// as a failure of the transport, the harness tells.
+func ends(event transcript.Event) (from, to string) {
+	if event.From == "" {
+		return reports.Harness, ""
+	}
+	return string(event.From), string(event.From.Other())
 }
 
 var stepKinds = map[transcript.Kind]string{

@@ -74,6 +74,17 @@ func TestStepsOfALongExchange(t *testing.T) {
 	}
 }
 
+func TestWhatNobodySentIsToldByTheHarness(t *testing.T) {
+	t.Parallel()
+	steps := (&run{}).steps([]transcript.Event{{Kind: transcript.Failure, Note: "the server has closed it"}, {Kind: transcript.Message, From: transcript.Server}}, -1)
+	if steps[0].From != reports.Harness || steps[0].To != "" {
+		t.Errorf("a failure of the transport is from %q to %q", steps[0].From, steps[0].To)
+	}
+	if steps[1].From != reports.Server || steps[1].To != reports.Client {
+		t.Errorf("a message is from %q to %q", steps[1].From, steps[1].To)
+	}
+}
+
 func TestStepText(t *testing.T) {
 	t.Parallel()
 	for _, test := range []struct {
