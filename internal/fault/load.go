@@ -125,7 +125,9 @@ func hasAlias(node *yaml.Node) bool {
 	return node.Kind == yaml.AliasNode || slices.ContainsFunc(node.Content, hasAlias)
 }
 
-// knows looks for keys that mean nothing, and says which were meant.
+// knows looks for keys that mean nothing, and says which were meant. A null that
+// is a value of JSON gets a tag of its own: the YAML library takes the others for
+// nothing at all.
 func knows(name string, node *yaml.Node, structure reflect.Type) error {
 	for structure.Kind() == reflect.Pointer || structure.Kind() == reflect.Slice {
 		if structure.Kind() == reflect.Slice {
@@ -134,6 +136,9 @@ func knows(name string, node *yaml.Node, structure reflect.Type) error {
 		structure = structure.Elem()
 	}
 	switch {
+	case node.ShortTag() == "!!null" && (structure == reflect.TypeFor[Value]() || structure == reflect.TypeFor[Condition]()):
+		node.Tag = jsonNull
+		return nil
 	case node.Kind != yaml.MappingNode || structure == reflect.TypeFor[Value](): // a value is free
 		return nil
 	case structure.Kind() == reflect.Map:

@@ -71,9 +71,12 @@ func jsonOf(node *yaml.Node) (any, error) {
 	return scalarOf(node)
 }
 
+// jsonNull is the tag of a null that is a value.
+const jsonNull = "!json-null"
+
 func scalarOf(node *yaml.Node) (any, error) {
 	switch node.ShortTag() {
-	case "!!null":
+	case "!!null", jsonNull:
 		return nil, nil
 	case "!!bool":
 		var truth bool
