@@ -198,7 +198,8 @@ type Head struct {
 	Request   http.Header // of the request, when this is a response
 }
 
-// Passage is a message on its way.
+// Passage is a message on its way, or a block of an event stream that carries
+// none (a comment, an id to resume at), whose Raw is empty.
 type Passage struct {
 	Direction Direction
 	Raw       []byte
@@ -210,7 +211,8 @@ type Passage struct {
 // their order. One that has no message and no text is done where it stands.
 type Step struct {
 	Direction Direction // of Message
-	Message   []byte    // nil for none
+	Message   []byte    // nil for none; what came for a block without a message
+	Beside    bool      // Message goes beside the one that came, not in its place
 	Stream    string    // "get": on the GET stream; "" where the message came
 	Answers   bool      // Message takes the place of the target's answer
 	Wait      Wait      // first; what follows may overtake this step

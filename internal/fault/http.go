@@ -1,0 +1,175 @@
+package fault
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"net/url"
+	"sync"
+	"sync/atomic"
+
+	"github.com/mcpconform/mcpconform/internal/transcript"
+	"github.com/mcpconform/mcpconform/internal/transport"
+)
+
+// HTTPOptions say what a middleman on HTTP does beside passing on.
+type HTTPOptions struct {
+	Laying Laying
+	// Log returns the record of a connection that begins; nil for no records. It
+	// may be called from several goroutines. What passes is recorded as it came
+	// from either side, before any change.
+	Log func(connection string) *transcript.Log
+	// Limits are transport.DefaultLimits where they are zero. What is longer
+	// passes unread, but for an event of an event stream, which breaks it.
+	Limits transport.Limits
+}
+
+// HTTP is a middleman on Streamable HTTP: a reverse proxy that understands
+// POST answers, event streams, GET streams and sessions. The path and the Host
+// header of a request stay as they are. When the target breaks a connection or
+// cannot be reached, the connection to the client breaks, too. Interim responses
+// (1xx) are not passed on.
+type HTTP struct {
+	upstream  *url.URL
+	options   HTTPOptions
+	transport *http.Transport
+	life      context.Context // ends with Close, and when the target is made to exit
+	stop      context.CancelFunc
+	sessions  sessions
+
+	mu      sync.Mutex     // so that nothing begins while Close waits
+	working sync.WaitGroup // what goes on beside the exchanges
+}
+
+// NewHTTP returns a middleman before the server at a URL, of which the scheme and
+// the host count. Close must be called.
+func NewHTTP(upstream string, options HTTPOptions) (*HTTP, error) {
+	parsed, err := url.Parse(upstream)
+	if err != nil {
+		return nil, fmt.Errorf("the URL of the server: %w", err)
+	}
+	if parsed.Scheme != "http" && parsed.Scheme != "https" || parsed.Host == "" {
+		return nil, fmt.Errorf("the URL of the server %q must be http://HOST/PATH or https://HOST/PATH", upstream)
+	}
+	if options.Limits.Message <= 0 {
+		options.Limits = transport.DefaultLimits
+	}
+	h := &HTTP{
+		upstream: parsed, options: options,
+		transport: transport.NewTransport(transport.DefaultConnectTimeout),
+	}
+	h.life, h.stop = context.WithCancel(context.Background())
+	h.sessions.begin = h.newConnection
+	return h, nil
+}
+
+// Close breaks every exchange that is under way and frees everything.
+func (h *HTTP) Close() {
+	h.mu.Lock()
+	h.stop()
+	h.mu.Unlock()
+	h.working.Wait()
+	h.transport.CloseIdleConnections()
+}
+
+// beside does something that may outlast the exchange that asks for it, and must
+// end with the life of the middleman; it reports false when that is over.
+func (h *HTTP) beside(work func()) bool {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.life.Err() != nil {
+		return false
+	}
+	h.working.Go(work)
+	return true
+}
+
+// How an exchange ends otherwise than by passing everything on.
+var (
+	errCut    = errors.New("the connection was cut")
+	errClosed = errors.New("the stream was closed")
+	errHeld   = errors.New("the exchange is held until the client leaves")
+)
+
+// ServeHTTP passes one exchange on.
+func (h *HTTP) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	e := h.newExchange(w, r)
+	err := e.serve()
+	if err != nil {
+		e.end(err)
+	}
+	e.waiting.Wait()
+	if cause := context.Cause(e.ctx); cause != nil {
+		err = cause // a step, or the client, has ended it
+	}
+	if err == nil && (e.keepOpen.Load() || e.reply.plan.KeepOpen) {
+		err = errHeld
+	}
+	e.recordEnd(err)
+	e.end(nil)
+	e.connection.deafen(e)
+	if errors.Is(err, errHeld) {
+		select {
+		case <-r.Context().Done():
+		case <-h.life.Done():
+		}
+	}
+	e.reply.close()
+	if err != nil && !errors.Is(err, errClosed) {
+		panic(http.ErrAbortHandler) // so that the client sees no good end
+	}
+}
+
+// exchange is one request and its response.
+type exchange struct {
+	http       *HTTP
+	connection *connection
+	request    *http.Request
+	reply      *reply
+	head       Head        // of the request
+	stream     string      // its name in the record
+	keepOpen   atomic.Bool // the body does not end
+
+	ctx     context.Context // ends when the client leaves, or by a step
+	end     context.CancelCauseFunc
+	waiting sync.WaitGroup // steps that wait before they write to the client
+}
+
+func (h *HTTP) newExchange(w http.ResponseWriter, r *http.Request) *exchange {
+	c := h.sessions.of(r.Header)
+	e := &exchange{
+		http: h, connection: c, request: r, reply: newReply(w), stream: c.name(r.Method),
+		head: Head{Direction: In, Method: r.Method, Header: r.Header},
+	}
+	e.reply.told = func(header http.Header) { h.sessions.alias(header.Get(sessionHeader), c) }
+	e.ctx, e.end = context.WithCancelCause(r.Context())
+	return e
+}
+
+// serve takes an exchange to its end. An error says why there is no good one.
+func (e *exchange) serve() error {
+	e.recordHead(transcript.Client, &transcript.HTTP{
+		Method: e.request.Method, URL: e.request.URL.RequestURI(), Header: e.request.Header.Clone(),
+	})
+	defer context.AfterFunc(e.http.life, func() { e.end(errCut) })()
+	defer context.AfterFunc(e.connection.alive, func() { e.end(errHeld) })()
+	if e.connection.alive.Err() != nil {
+		return errHeld
+	}
+	out, err := e.receive()
+	if err != nil || out == nil {
+		return err
+	}
+	response, err := e.forward(out)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = response.Body.Close() }() // it was read, or is given up
+	e.http.sessions.bind(response.Header.Get(sessionHeader), e.connection)
+	e.recordHead(transcript.Server, &transcript.HTTP{Status: response.StatusCode, Header: response.Header.Clone()})
+	if out.cut || response.StatusCode < http.StatusOK { // 101 switches to what nobody here speaks
+		return errCut
+	}
+	return e.answer(out, response)
+}

@@ -1,0 +1,217 @@
+package fault
+
+import (
+	"bytes"
+	"errors"
+	"io"
+	"net/http"
+	"slices"
+	"strings"
+
+	"github.com/mcpconform/mcpconform/internal/transport"
+)
+
+// passEvents passes on an event stream block by block. A block that nothing
+// changes keeps its lines, each of which ends in \n then.
+func (a *answer) passEvents() error {
+	carried := onPost
+	if a.request.Method == http.MethodGet {
+		carried = onGet
+	}
+	if a.as == asJSON {
+		return a.collect(carried)
+	}
+	a.reply.header.Del("Content-Length")
+	if !a.connection.wire.changesHeads(carried, a.asked) {
+		if err := a.open(carried); err != nil {
+			return err
+		}
+	}
+	reader := transport.NewEventReader(a.response.Body, a.http.options.Limits.Message)
+	for {
+		event, err := reader.Next()
+		if errors.Is(err, io.EOF) {
+			return a.open(carried) // when nothing has come
+		}
+		if err != nil {
+			return err
+		}
+		if err := a.passEvent(carried, &event); err != nil {
+			return err
+		}
+	}
+}
+
+// open writes the head of an event stream, unless it is written, and what is to
+// be said first.
+func (a *answer) open(carried string) error {
+	if a.reply.begun {
+		return nil
+	}
+	if err := a.reply.begin(); err != nil {
+		return err
+	}
+	if carried == onGet {
+		a.connection.listen(a.exchange)
+	}
+	return a.say(a.said, nil)
+}
+
+func (a *answer) passEvent(carried string, event *transport.Event) error {
+	a.recordEvent(event)
+	if event.Unterminated { // a client drops it
+		if err := a.open(carried); err != nil {
+			return err
+		}
+		return a.reply.write(append(event.Raw, '\n'), 0)
+	}
+	steps := a.stepsOf(carried, event)
+	if !a.reply.begun {
+		for _, step := range steps {
+			a.reply.change(step.Head)
+			if step.As == asJSON {
+				return closing(a.sayAll(steps, asJSON))
+			}
+		}
+		if plan := a.reply.plan; plan.Body != nil {
+			return closing(a.sayPlanned())
+		}
+	}
+	if err := a.open(carried); err != nil {
+		return err
+	}
+	return a.say(steps, event)
+}
+
+// closing ends a stream in good order, unless there is an error.
+func closing(err error) error {
+	if err == nil {
+		return errClosed
+	}
+	return err
+}
+
+func (a *answer) stepsOf(carried string, event *transport.Event) []Step {
+	raw := event.Data
+	if raw == nil {
+		raw = []byte{}
+	}
+	return a.connection.wire.Message(Passage{Direction: Out, Raw: raw, Carried: carried, Head: &a.head})
+}
+
+// collect answers with the response that an event stream brings, as JSON.
+func (a *answer) collect(carried string) error {
+	reader := transport.NewEventReader(a.response.Body, a.http.options.Limits.Message)
+	for {
+		event, err := reader.Next()
+		if errors.Is(err, io.EOF) {
+			return errHeld
+		}
+		if err != nil {
+			return err
+		}
+		a.recordEvent(&event)
+		if event.Unterminated {
+			continue
+		}
+		steps := onlyResponse(a.stepsOf(carried, &event))
+		if slices.ContainsFunc(steps, Step.here) {
+			return a.sayAll(steps, asJSON)
+		}
+		if err := a.say(steps, nil); err != nil {
+			return err
+		}
+	}
+}
+
+// changesHeads tells whether a change of a message that an event stream brings, in
+// answer to a request of some method, may change the head of that stream, which
+// must then wait for the first message.
+func (w *Wire) changesHeads(carried, asked string) bool {
+	return slices.ContainsFunc(w.laid, func(one *change) bool {
+		match := one.found.match
+		if !one.acts || !match.aboutMessage() || match.direction() != Out {
+			return false
+		}
+		if len(match.Carried) > 0 && !slices.Contains(match.Carried, carried) || len(match.Carried) == 0 && carried == onGet {
+			return false
+		}
+		if len(match.ResponseTo) > 0 && !slices.Contains(match.ResponseTo, asked) && !slices.Contains(match.ResponseTo, anyPart) {
+			return false
+		}
+		return slices.ContainsFunc(one.do, func(action Action) bool {
+			return action.Status != 0 || len(action.Header) > 0 || action.Body != nil || action.As != ""
+		})
+	})
+}
+
+// eventText is the event that carries the message of a step; event is the one that
+// brought the message, nil for none.
+func eventText(step Step, event *transport.Event) []byte {
+	if step.Beside {
+		event = nil
+	}
+	switch {
+	case step.EventText != nil:
+		return []byte(strings.ReplaceAll(*step.EventText, "%s", string(step.Message)))
+	case event != nil && step.Event == nil && bytes.Equal(step.Message, event.Data):
+		return append(bytes.Clone(event.Raw), "\n\n"...)
+	}
+	var text bytes.Buffer
+	fields := step.Event
+	if fields == nil {
+		fields = &Fields{}
+	}
+	fields.write(&text)
+	hasData := event == nil || event.HasData || len(step.Message) > 0
+	if event != nil {
+		fields.keep(&text, event.Raw)
+	}
+	if hasData {
+		for line := range bytes.SplitSeq(step.Message, []byte("\n")) {
+			text.WriteString("data: ")
+			text.Write(line)
+			text.WriteByte('\n')
+		}
+	}
+	text.WriteByte('\n')
+	return text.Bytes()
+}
+
+// write writes the fields that are set.
+func (f *Fields) write(text *bytes.Buffer) {
+	for _, field := range []struct {
+		name  string
+		value *string
+	}{{"", f.Comment}, {"id", f.ID}, {"event", f.Name}, {"retry", f.Retry}} {
+		if field.value != nil {
+			text.WriteString(field.name + ": " + *field.value + "\n")
+		}
+	}
+}
+
+// keep writes the lines of an event that stay: all but its data and the fields
+// that are set.
+func (f *Fields) keep(text *bytes.Buffer, event []byte) {
+	for line := range bytes.SplitSeq(event, []byte("\n")) {
+		name, _, _ := bytes.Cut(line, []byte(":"))
+		switch string(name) {
+		case "data":
+			continue
+		case "id":
+			if f.ID != nil || f.NoID {
+				continue
+			}
+		case "event":
+			if f.Name != nil {
+				continue
+			}
+		case "retry":
+			if f.Retry != nil {
+				continue
+			}
+		}
+		text.Write(line)
+		text.WriteByte('\n')
+	}
+}

@@ -1,0 +1,207 @@
+package fault
+
+import (
+	"bytes"
+	"context"
+	"io"
+	"net/http"
+	"net/http/httptrace"
+	"sync"
+
+	"github.com/mcpconform/mcpconform/internal/jsonrpc"
+	"github.com/mcpconform/mcpconform/internal/transcript"
+)
+
+// outgoing is a request as it is passed on.
+type outgoing struct {
+	header http.Header
+	host   string
+	body   io.Reader
+	length int64    // of the body; -1 when it is not known
+	after  [][]byte // messages to post once the request is written
+	said   []Step   // messages for the client, before those of the target
+	as     string   // how the answer is carried
+	method string   // of the JSON-RPC request in it
+	cut    bool     // the connection breaks instead of an answer
+}
+
+// carry gives the request another body.
+func (o *outgoing) carry(body []byte) {
+	o.body = bytes.NewReader(body)
+	if o.length >= 0 {
+		o.length = int64(len(body))
+	}
+}
+
+// receive reads the request and does what is laid over it. It returns nil when
+// the request is answered already.
+func (e *exchange) receive() (*outgoing, error) {
+	r := e.request
+	out := &outgoing{header: r.Header.Clone(), host: r.Host, body: r.Body, length: r.ContentLength}
+	if id := e.connection.sessionID(); id != "" && out.header.Get(sessionHeader) != "" {
+		out.header.Set(sessionHeader, id) // the client may know it by another
+	}
+	if e.http.options.Laying.None() {
+		if e.connection.log != nil && r.Method == http.MethodPost {
+			out.body = &tapped{r.Body, e.bodyTap(transcript.Client, r.ContentLength)}
+		}
+		return out, nil
+	}
+	in := &inbox{exchange: e, out: out, plan: e.connection.wire.Head(e.head), passed: true}
+	if r.Method == http.MethodPost {
+		body, whole, err := readBody(r.Body, e.http.options.Limits.Message)
+		e.recordBody(transcript.Client, body, whole)
+		if err != nil {
+			return nil, err
+		}
+		if !whole {
+			out.body = io.MultiReader(bytes.NewReader(body), r.Body)
+		} else if err := in.take(body); err != nil {
+			return nil, err
+		}
+	}
+	return in.settle()
+}
+
+// readBody reads a body, or its beginning when it is longer than a limit.
+func readBody(body io.Reader, limit int) (read []byte, whole bool, err error) {
+	read, err = io.ReadAll(io.LimitReader(body, int64(limit)+1))
+	return read, len(read) <= limit, err
+}
+
+// inbox is a request while its steps are done.
+type inbox struct {
+	*exchange
+	out     *outgoing
+	plan    HeadPlan
+	kind    jsonrpc.Kind
+	passed  bool // the request goes to the target
+	wait    Wait // first
+	answers bool // a step answers in the place of the target
+}
+
+// take does the steps of the message in a POST.
+func (i *inbox) take(body []byte) error {
+	message := jsonrpc.Parse(body)
+	i.kind, i.out.method, i.passed = message.Kind, message.Method, false
+	for _, step := range i.connection.wire.Message(Passage{Direction: In, Raw: body, Carried: inBody, Head: &i.head}) {
+		i.plan = i.plan.over(step.Head)
+		if step.As != "" {
+			i.out.as = step.As
+		}
+		i.place(step)
+		if step.Cut && i.passed {
+			i.out.cut = true // the target gets it
+		} else if err := i.ends(step); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// place puts the message of a step where it belongs.
+func (i *inbox) place(step Step) {
+	switch {
+	case step.Message == nil:
+	case step.Direction == Out && step.Stream != onGet:
+		i.answers = i.answers || step.Answers
+		i.out.said = append(i.out.said, step)
+	case step.Direction == In && !step.Beside && !i.passed:
+		i.passed, i.wait = true, step.Wait
+		i.out.carry(step.Message)
+	case step.Direction == In && i.passed && i.wait.none() && step.Wait.none():
+		i.out.after = append(i.out.after, step.Message)
+	case step.Direction == In && step.Wait.none():
+		i.postInOrder(step.Message)
+	default:
+		i.aside(step)
+	}
+}
+
+// settle does what is left to do before the request goes out.
+func (i *inbox) settle() (*outgoing, error) {
+	if err := i.wait.done(i.ctx); err != nil {
+		return nil, err
+	}
+	if err := (Wait{Time: i.plan.Wait}).done(i.ctx); err != nil {
+		return nil, err
+	}
+	switch {
+	case i.plan.Cut:
+		return nil, errCut
+	case i.plan.Respond != nil:
+		return nil, i.reply.respond(i.plan.Respond)
+	case i.plan.Drop:
+		return nil, errHeld
+	case !i.passed:
+		return nil, i.unanswered()
+	}
+	if i.out.as == "" {
+		i.out.as = i.plan.As
+	}
+	if i.plan.Body != nil {
+		i.out.carry([]byte(*i.plan.Body))
+	}
+	i.plan.changeHeader(i.out.header)
+	if host := i.out.header.Get("Host"); host != "" {
+		i.out.host = host
+	}
+	return i.out, nil
+}
+
+// unanswered answers, if need be, what the target never sees.
+func (i *inbox) unanswered() error {
+	request := i.kind == jsonrpc.Request || i.kind == jsonrpc.Batch
+	if len(i.out.said) == 0 {
+		if request {
+			return errHeld
+		}
+		return i.reply.respond(&Respond{Status: http.StatusAccepted})
+	}
+	i.reply.is(http.StatusOK, http.Header{"Content-Type": {jsonMedia}})
+	err := i.sayAll(i.out.said, i.out.as)
+	if err == nil && request && !i.answers {
+		return errHeld
+	}
+	return err
+}
+
+// forward sends the request to the target and returns the head of the answer.
+func (e *exchange) forward(out *outgoing) (*http.Response, error) {
+	ctx := e.ctx
+	if len(out.after) > 0 {
+		postAll := sync.OnceFunc(func() {
+			e.http.beside(func() {
+				for _, message := range out.after {
+					e.postInOrder(message)
+				}
+			})
+		})
+		ctx = httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{
+			WroteRequest: func(httptrace.WroteRequestInfo) { postAll() },
+		})
+	}
+	return e.http.transport.RoundTrip(e.toTarget(ctx, e.request.Method, out))
+}
+
+// toTarget makes a request to the target.
+func (e *exchange) toTarget(ctx context.Context, method string, out *outgoing) *http.Request {
+	address := *e.request.URL
+	address.Scheme, address.Host = e.http.upstream.Scheme, e.http.upstream.Host
+	out.header.Del("Host")
+	if out.header.Get("Upgrade") != "" { // to what nobody here speaks
+		out.header.Del("Upgrade")
+		out.header.Del("Connection")
+	}
+	if _, sent := out.header["User-Agent"]; !sent {
+		out.header["User-Agent"] = nil // else net/http adds its own
+	}
+	request := (&http.Request{
+		Method: method, URL: &address, Host: out.host, Header: out.header,
+		Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1,
+	}).WithContext(ctx)
+	if out.length != 0 {
+		request.Body, request.ContentLength = io.NopCloser(out.body), out.length
+	}
+	return request
+}

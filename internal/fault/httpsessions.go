@@ -1,0 +1,153 @@
+package fault
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"strings"
+	"sync"
+
+	"github.com/mcpconform/mcpconform/internal/transcript"
+)
+
+// sessionHeader tells to which session an exchange belongs.
+const sessionHeader = "Mcp-Session-Id"
+
+// maxSessions bounds the sessions that are remembered, by the ids that clients
+// know: beyond it the oldest is forgotten, and begins anew when it comes back.
+const maxSessions = 4096
+
+// sessions are the connections by session id.
+type sessions struct {
+	begin func(number int) *connection
+
+	mu    sync.Mutex
+	count int
+	known map[string]*connection
+	order []string // of known, oldest first
+}
+
+// of returns the connection to which a request belongs. One that belongs to none
+// begins a new one, which bind may make known.
+func (s *sessions) of(header http.Header) *connection {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	id := header.Get(sessionHeader)
+	if c := s.known[id]; c != nil {
+		return c
+	}
+	s.count++
+	c := s.begin(s.count)
+	if id != "" {
+		c.id = id
+		s.keep(id, c)
+	}
+	return c
+}
+
+// bind makes a connection that of the session with an id, when the target has
+// given one.
+func (s *sessions) bind(id string, c *connection) {
+	if id == "" {
+		return
+	}
+	c.mu.Lock()
+	c.id = id
+	c.mu.Unlock()
+	s.alias(id, c)
+}
+
+// alias lets a client know a session by another id than the target does.
+func (s *sessions) alias(id string, c *connection) {
+	if id == "" {
+		return
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.keep(id, c)
+}
+
+func (s *sessions) keep(id string, c *connection) {
+	if s.known == nil {
+		s.known = map[string]*connection{}
+	}
+	if _, there := s.known[id]; !there {
+		s.order = append(s.order, id)
+	}
+	s.known[id] = c
+	if len(s.order) > maxSessions {
+		delete(s.known, s.order[0])
+		s.order = s.order[1:]
+	}
+}
+
+// connection is a session, or an exchange that belongs to none.
+type connection struct {
+	wire  *Wire
+	log   *transcript.Log // nil when it is not recorded
+	alive context.Context // ends when a step makes the target hang
+	hang  context.CancelFunc
+
+	mu        sync.Mutex
+	id        string         // of the session, as the target knows it; "" for none
+	count     map[string]int // exchanges by method
+	listening []*exchange    // GET streams that are open, newest last
+	listened  chan struct{}  // closed and replaced when one opens
+}
+
+func (h *HTTP) newConnection(number int) *connection {
+	c := &connection{wire: NewWire(h.options.Laying), count: map[string]int{}, listened: make(chan struct{})}
+	c.alive, c.hang = context.WithCancel(context.Background())
+	if h.options.Log != nil {
+		c.log = h.options.Log(fmt.Sprintf("connection-%d", number))
+		c.log.Append(transcript.Event{Kind: transcript.Open, From: transcript.Client, Note: "to " + h.upstream.Redacted()})
+	}
+	return c
+}
+
+// name numbers the exchanges of each method: post-1, get-1.
+func (c *connection) name(method string) string {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	method = strings.ToLower(method)
+	c.count[method]++
+	return fmt.Sprintf("%s-%d", method, c.count[method])
+}
+
+func (c *connection) sessionID() string {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.id
+}
+
+// listen says that a GET stream is open.
+func (c *connection) listen(e *exchange) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.listening = append(c.listening, e)
+	close(c.listened)
+	c.listened = make(chan struct{})
+}
+
+// deafen says that an exchange is over.
+func (c *connection) deafen(e *exchange) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for i, one := range c.listening {
+		if one == e {
+			c.listening = append(c.listening[:i:i], c.listening[i+1:]...)
+			return
+		}
+	}
+}
+
+// listener returns the newest GET stream, or a channel that is closed when one
+// opens.
+func (c *connection) listener() (*exchange, <-chan struct{}) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if n := len(c.listening); n > 0 {
+		return c.listening[n-1], nil
+	}
+	return nil, c.listened
+}

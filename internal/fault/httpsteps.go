@@ -1,0 +1,213 @@
+package fault
+
+import (
+	"context"
+	"io"
+	"net/http"
+	"net/http/httptrace"
+	"sync"
+	"time"
+
+	"github.com/mcpconform/mcpconform/internal/transport"
+)
+
+// How messages are carried: see Match.Carried, Action.As and Step.Stream.
+const (
+	onStdio  = "stdio"
+	inBody   = "body"
+	onPost   = "post"
+	onGet    = "get"
+	asJSON   = "json"
+	asEvents = "events"
+)
+
+const (
+	// postTime bounds what is posted beside the client's own requests. Its answer
+	// is read for so long and never looked at.
+	postTime = 30 * time.Second
+	// listenTime is how long a message for a GET stream waits until one is open.
+	listenTime = 10 * time.Second
+)
+
+// none tells that there is nothing to wait for.
+func (w Wait) none() bool { return w.Time <= 0 && w.Until == nil }
+
+// done waits. The error is the cause of the context's end.
+func (w Wait) done(ctx context.Context) error {
+	if w.Time > 0 {
+		timer := time.NewTimer(w.Time)
+		defer timer.Stop()
+		select {
+		case <-timer.C:
+		case <-ctx.Done():
+		}
+	}
+	if w.Until != nil {
+		select {
+		case <-w.Until:
+		case <-ctx.Done():
+		}
+	}
+	return context.Cause(ctx)
+}
+
+// here tells whether a step says something on the response at hand.
+func (s Step) here() bool { return s.Message != nil && s.Direction == Out && s.Stream != onGet }
+
+// say does steps on an event stream that is open; event carried the message that
+// they are about, if one did.
+func (e *exchange) say(steps []Step, event *transport.Event) error {
+	for _, step := range steps {
+		if step.here() && !step.Wait.none() {
+			e.waiting.Go(func() {
+				err := step.Wait.done(e.ctx)
+				if err == nil {
+					err = e.do(step, event)
+				}
+				if err != nil {
+					e.end(err)
+				}
+			})
+			continue
+		}
+		if err := e.do(step, event); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// do does a step on an event stream that is open.
+func (e *exchange) do(step Step, event *transport.Event) error {
+	if step.here() {
+		if err := e.reply.write(eventText(step, event), step.Chunk); err != nil {
+			return err
+		}
+	} else {
+		e.aside(step)
+	}
+	return e.ends(step)
+}
+
+// ends does what a step says of the end of the exchange.
+func (e *exchange) ends(step Step) error {
+	if step.KeepOpen {
+		e.keepOpen.Store(true)
+	}
+	switch {
+	case step.Exit != nil:
+		e.http.stop()
+		return errCut
+	case step.Hang:
+		e.connection.hang()
+		return errHeld
+	case step.Cut:
+		return errCut
+	case step.Close:
+		return errClosed
+	}
+	return nil
+}
+
+// aside does a step that says something elsewhere: to the target, or to the
+// client on a GET stream.
+func (e *exchange) aside(step Step) {
+	if step.Message == nil {
+		return
+	}
+	do := func() {
+		if step.Direction == In {
+			e.post(step.Message)
+		} else {
+			e.tellListener(step)
+		}
+	}
+	if step.Wait.none() {
+		do()
+		return
+	}
+	e.http.beside(func() {
+		if step.Wait.done(e.http.life) == nil {
+			do()
+		}
+	})
+}
+
+// tellListener says something on the GET stream of the session, when there is
+// one.
+func (e *exchange) tellListener(step Step) {
+	step.Wait, step.Stream = Wait{}, ""
+	tell := func(listener *exchange) {
+		if err := listener.do(step, nil); err != nil {
+			listener.end(err)
+		}
+	}
+	listener, opened := e.connection.listener()
+	if listener != nil {
+		tell(listener)
+		return
+	}
+	e.http.beside(func() {
+		ctx, cancel := context.WithTimeout(e.http.life, listenTime)
+		defer cancel()
+		for listener == nil && ctx.Err() == nil {
+			select {
+			case <-opened:
+			case <-ctx.Done():
+			}
+			listener, opened = e.connection.listener()
+		}
+		if listener != nil {
+			tell(listener)
+		}
+	})
+}
+
+// post sends a message to the target beside the client's own, with the headers of
+// the exchange, and returns when it is written. answered is closed when an answer
+// begins, or none will come.
+func (e *exchange) post(message []byte) (answered <-chan struct{}) {
+	written, done := make(chan struct{}), make(chan struct{})
+	isWritten := sync.OnceFunc(func() { close(written) })
+	begun := e.http.beside(func() {
+		ctx, cancel := context.WithTimeout(e.http.life, postTime)
+		defer cancel()
+		ctx = httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{
+			WroteRequest: func(httptrace.WroteRequestInfo) { isWritten() },
+		})
+		response, err := e.http.transport.RoundTrip(e.toTarget(ctx, http.MethodPost, e.letter(message)))
+		isWritten()
+		close(done)
+		if err == nil {
+			_, _ = io.Copy(io.Discard, response.Body) // nobody asked for it
+			_ = response.Body.Close()
+		}
+	})
+	if !begun {
+		close(done)
+		return done
+	}
+	<-written
+	return done
+}
+
+// postInOrder posts a message and waits until the target answers.
+func (e *exchange) postInOrder(message []byte) {
+	select {
+	case <-e.post(message):
+	case <-e.ctx.Done():
+	}
+}
+
+// letter is a message as it is posted with the headers of the exchange.
+func (e *exchange) letter(message []byte) *outgoing {
+	out := &outgoing{header: e.request.Header.Clone(), host: e.request.Host}
+	out.carry(message)
+	out.header.Del("Last-Event-Id")
+	out.header.Set("Content-Type", jsonMedia)
+	out.header.Set("Accept", jsonMedia+", "+eventStreamMedia)
+	if id := e.connection.sessionID(); id != "" {
+		out.header.Set(sessionHeader, id)
+	}
+	return out
+}

@@ -1,0 +1,173 @@
+package fault
+
+import (
+	"errors"
+	"io"
+	"iter"
+	"net/http"
+
+	"github.com/mcpconform/mcpconform/internal/transcript"
+	"github.com/mcpconform/mcpconform/internal/transport"
+)
+
+// shownOfLong is how much is recorded of what is too long for a message.
+const shownOfLong = 4 << 10
+
+// record writes an event of an exchange down, if somebody wants to know.
+func (e *exchange) record(event transcript.Event) {
+	if e.connection.log != nil {
+		event.Stream = e.stream
+		e.connection.log.Append(event)
+	}
+}
+
+func (e *exchange) recordHead(from transcript.Party, head *transcript.HTTP) {
+	e.record(transcript.Event{Kind: transcript.Head, From: from, HTTP: head})
+}
+
+// recordBody writes a body down, or the beginning of one that is too long.
+func (e *exchange) recordBody(from transcript.Party, body []byte, whole bool) {
+	event := transcript.Event{Kind: transcript.Message, From: from, Raw: body}
+	if !whole {
+		event.Raw, event.Size = body[:min(shownOfLong, len(body))], len(body)
+		event.Note = "the beginning of a body that is too long"
+	}
+	if len(body) > 0 {
+		e.record(event)
+	}
+}
+
+func (e *exchange) recordEvent(event *transport.Event) { e.record(event.Record()) }
+
+// recordEnd writes down how the response ended.
+func (e *exchange) recordEnd(err error) {
+	note := transcript.Complete
+	switch {
+	case err == nil, errors.Is(err, errClosed):
+	case e.request.Context().Err() != nil:
+		note = "the client left"
+	default:
+		note = err.Error()
+	}
+	e.record(transcript.Event{Kind: transcript.End, From: transcript.Server, Note: note})
+}
+
+// tap is told what passes unread, piece by piece, before it is passed on.
+type tap interface {
+	take(piece []byte)
+	end()
+}
+
+// tapOf returns what records the body of a response.
+func (e *exchange) tapOf(response *http.Response) tap {
+	switch {
+	case e.connection.log == nil:
+		return deaf{}
+	case transport.MediaType(response.Header.Get("Content-Type")) == eventStreamMedia:
+		return e.eventTap()
+	}
+	return e.bodyTap(transcript.Server, response.ContentLength)
+}
+
+// deaf records nothing.
+type deaf struct{}
+
+func (deaf) take([]byte) {}
+func (deaf) end()        {}
+
+// bodyTap records a body as one message.
+type bodyTap struct {
+	expected int64 // bytes; -1 when it is not known
+	limit    int
+	size     int64
+	body     []byte
+	tell     func(body []byte, whole bool)
+	told     bool
+}
+
+func (e *exchange) bodyTap(from transcript.Party, expected int64) *bodyTap {
+	return &bodyTap{expected: expected, limit: e.http.options.Limits.Message,
+		tell: func(body []byte, whole bool) { e.recordBody(from, body, whole) }}
+}
+
+func (b *bodyTap) take(piece []byte) {
+	b.size += int64(len(piece))
+	if room := b.limit + 1 - len(b.body); room > 0 {
+		b.body = append(b.body, piece[:min(room, len(piece))]...)
+	}
+	if b.size == b.expected { // the other side may answer before the end is seen
+		b.end()
+	}
+}
+
+func (b *bodyTap) end() {
+	if !b.told {
+		b.told = true
+		b.tell(b.body, len(b.body) <= b.limit)
+		b.body = nil
+	}
+}
+
+// tapped is a body that is recorded while it is read.
+type tapped struct {
+	io.Reader
+	tap tap
+}
+
+func (t *tapped) Read(target []byte) (int, error) {
+	n, err := t.Reader.Read(target)
+	t.tap.take(target[:n])
+	if err != nil {
+		t.tap.end()
+	}
+	return n, err
+}
+
+// eventTap records an event stream: its blocks, each as soon as it is complete.
+// The reader of blocks runs as a coroutine that takes what is there and then waits
+// for more.
+type eventTap struct {
+	piece []byte
+	more  func() (struct{}, bool)
+	stop  func()
+}
+
+func (e *exchange) eventTap() *eventTap {
+	t := &eventTap{}
+	over := false
+	t.more, t.stop = iter.Pull(func(yield func(struct{}) bool) {
+		source := readerFunc(func(target []byte) (int, error) {
+			for len(t.piece) == 0 && !over {
+				over = !yield(struct{}{})
+			}
+			n := copy(target, t.piece)
+			if t.piece = t.piece[n:]; n == 0 {
+				return 0, io.EOF
+			}
+			return n, nil
+		})
+		reader := transport.NewEventReader(source, e.http.options.Limits.Message)
+		for {
+			event, err := reader.Next()
+			if err != nil {
+				return
+			}
+			e.recordEvent(&event)
+		}
+	})
+	t.more() // to where it waits for the first piece
+	return t
+}
+
+func (t *eventTap) take(piece []byte) {
+	if len(piece) > 0 {
+		t.piece = piece
+		t.more()
+	}
+}
+
+func (t *eventTap) end() { t.stop() }
+
+type readerFunc func([]byte) (int, error)
+
+func (f readerFunc) Read(target []byte) (int, error) { return f(target) }
