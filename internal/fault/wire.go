@@ -238,7 +238,7 @@ func (k *work) send(action *Action) {
 	if words, isText := message.(string); isText {
 		text = []byte(words) // not JSON, on purpose
 	}
-	k.beside(action, Step{Direction: direction, Message: text, Stream: action.Stream})
+	k.beside(action, Step{Direction: direction, Message: text, Beside: true, Stream: action.Stream})
 }
 
 // carry is what changes how the message travels.
