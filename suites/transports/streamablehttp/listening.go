@@ -90,7 +90,9 @@ func connecting() {
 			change, mark := Provoking("tools-changed"), server.Mark()
 
 			server.Need(ctx, "tools/call", change.Call())
-			server.Until(ctx, mark, "notifications/tools/list_changed", Notification("notifications/tools/list_changed"))
+			if _, err := server.Connection.Await(ctx, mark, Notification("notifications/tools/list_changed")); err != nil {
+				Inconclusive("the server did not announce the change of its tools: "+err.Error(), "see the check of tools.list-changed.sent")
+			}
 			server.Fence(ctx) // the same on another stream would be on its way by now
 
 			streams := map[string]int{}
