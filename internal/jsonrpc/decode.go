@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"strconv"
 	"unicode/utf8"
 
 	"github.com/go-json-experiment/json/jsontext"
@@ -22,7 +23,7 @@ const (
 	NotUTF8       FlawKind = "not-utf8"       // bytes that are not UTF-8
 	LoneSurrogate FlawKind = "lone-surrogate" // an escape such as \ud800 without its half
 	ByteOrderMark FlawKind = "bom"            // begins with U+FEFF
-	TooComplex    FlawKind = "too-complex"    // deeper or longer than this harness reads
+	TooComplex    FlawKind = "too-complex"    // deeper or heavier than this harness reads
 )
 
 // Flaw is one defect of the bytes.
@@ -39,10 +40,6 @@ func (f Flaw) String() string {
 	return f.Detail + " at " + f.Pointer
 }
 
-// maxTokens bounds the memory that a decoded message takes: an array of a
-// million numbers passes, a hostile one of sixty million does not.
-const maxTokens = 3 << 20
-
 // Bounds of what is told: enough for a report. A hostile message could name
 // millions of members twice, each with a name of megabytes.
 const (
@@ -55,16 +52,21 @@ var byteOrderMark = []byte("\xef\xbb\xbf")
 // Decode reads one JSON value into the usual Go types, numbers as json.Number
 // so that their spelling survives. Of duplicate members the last one wins, as
 // with most parsers. The value is nil when there is none.
-func Decode(raw []byte) (any, []Flaw) { return decode(raw, maxTokens) }
+func Decode(raw []byte) (any, []Flaw) {
+	value, _, flaws := decode(raw, room(raw))
+	return value, flaws
+}
 
-func decode(raw []byte, tokens int) (any, []Flaw) {
-	d := decoder{limit: tokens}
+// decode also tells what the value weighs, which is at most limit.
+func decode(raw []byte, limit int) (any, int, []Flaw) {
+	d := decoder{limit: limit}
 	if bytes.HasPrefix(raw, byteOrderMark) {
 		d.flaw(ByteOrderMark, "", "begins with a byte order mark")
 		raw = raw[len(byteOrderMark):]
 	}
 	if !utf8.Valid(raw) {
 		d.flaw(NotUTF8, "", "contains bytes that are not UTF-8")
+		d.replaces = true
 	} else if at, found := loneSurrogate(raw); found {
 		d.flaw(LoneSurrogate, "", fmt.Sprintf("contains a lone surrogate escape at byte %d", at))
 	}
@@ -74,21 +76,23 @@ func decode(raw []byte, tokens int) (any, []Flaw) {
 	value, err := d.value()
 	if err != nil {
 		d.broken(err)
-		return nil, d.flaws
+		return nil, 0, d.flaws
 	}
 	rest := raw[d.text.InputOffset():]
 	if more := bytes.TrimLeft(rest, " \t\r\n"); len(more) > 0 {
 		d.flaw(Trailing, "", fmt.Sprintf("something follows the JSON value at byte %d", len(raw)-len(more)))
 	}
-	return value, d.flaws
+	return value, d.weight, d.flaws
 }
 
-var errTooManyTokens = errors.New("too many values")
+var errTooHeavy = errors.New("too heavy")
 
 type decoder struct {
 	text       *jsontext.Decoder
-	limit      int // of tokens
-	tokens     int
+	limit      int // of the weight
+	weight     int
+	replaces   bool  // bytes by U+FFFD, which are three
+	elements   []any // of the arrays that are open, so that each is made in its size
 	duplicates int
 	flaws      []Flaw
 }
@@ -117,8 +121,8 @@ func shorten(text string) string {
 
 func (d *decoder) broken(err error) {
 	switch {
-	case errors.Is(err, errTooManyTokens):
-		d.flaw(TooComplex, "", fmt.Sprintf("has more than %d JSON values", d.limit))
+	case errors.Is(err, errTooHeavy):
+		d.flaw(TooComplex, "", fmt.Sprintf("is too much: reading it takes more than %d MiB of memory", d.limit>>20))
 		return
 	case errors.Is(err, errTooDeep):
 		d.flaw(TooComplex, "", fmt.Sprintf("is nested more than %d deep", maxDepth))
@@ -142,12 +146,9 @@ const maxDepth = 5000
 var errTooDeep = errors.New("nested too deep")
 
 func (d *decoder) value() (any, error) {
-	token, err := d.text.ReadToken()
+	token, length, err := d.token()
 	if err != nil {
 		return nil, err
-	}
-	if d.tokens++; d.tokens > d.limit {
-		return nil, errTooManyTokens
 	}
 	switch token.Kind() {
 	case '{':
@@ -155,13 +156,42 @@ func (d *decoder) value() (any, error) {
 	case '[':
 		return d.array()
 	case '"':
+		if err := d.weigh(textWeight + length); err != nil {
+			return nil, err
+		}
 		return token.String(), nil
 	case '0':
-		return json.Number(token.String()), nil
+		return d.number(token.String())
 	case 't', 'f':
 		return token.Bool(), nil
 	}
 	return nil, nil
+}
+
+// token reads one token, and says how long its decoded text is at most.
+func (d *decoder) token() (jsontext.Token, int, error) {
+	before := d.text.InputOffset()
+	token, err := d.text.ReadToken()
+	length := int(d.text.InputOffset() - before)
+	if d.replaces {
+		length *= len(string(utf8.RuneError))
+	}
+	return token, length, err
+}
+
+// smallNumbers are those of one digit: lists of millions are made of them.
+var smallNumbers = func() (numbers [10]any) {
+	for digit := range numbers {
+		numbers[digit] = json.Number(strconv.Itoa(digit))
+	}
+	return numbers
+}()
+
+func (d *decoder) number(text string) (any, error) {
+	if len(text) == 1 {
+		return smallNumbers[text[0]-'0'], nil
+	}
+	return json.Number(text), d.weigh(textWeight + len(text))
 }
 
 func (d *decoder) object() (any, error) {
@@ -169,9 +199,15 @@ func (d *decoder) object() (any, error) {
 		return nil, errTooDeep
 	}
 	object := map[string]any{}
+	if err := d.weigh(objectWeight); err != nil {
+		return nil, err
+	}
 	for d.text.PeekKind() != '}' {
-		name, err := d.text.ReadToken()
+		name, length, err := d.token()
 		if err != nil {
+			return nil, err
+		}
+		if err := d.weigh(memberWeight(len(object)) + length); err != nil {
 			return nil, err
 		}
 		member := name.String()
@@ -190,13 +226,23 @@ func (d *decoder) array() (any, error) {
 	if d.text.StackDepth() > maxDepth {
 		return nil, errTooDeep
 	}
-	array := []any{}
+	start := len(d.elements)
 	for d.text.PeekKind() != ']' {
 		element, err := d.value()
 		if err != nil {
 			return nil, err
 		}
-		array = append(array, element)
+		if err := d.weigh(elementWeight); err != nil {
+			return nil, err
+		}
+		d.elements = append(d.elements, element)
+	}
+	array := make([]any, len(d.elements)-start)
+	copy(array, d.elements[start:])
+	clear(d.elements[start:])
+	d.elements = d.elements[:start]
+	if err := d.weigh(arrayWeight); err != nil {
+		return nil, err
 	}
 	_, err := d.text.ReadToken()
 	return array, err

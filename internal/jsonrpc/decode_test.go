@@ -191,28 +191,6 @@ func TestDecodeManyValues(t *testing.T) {
 	}
 }
 
-func TestDecodeTooManyValues(t *testing.T) {
-	t.Parallel()
-	for raw, kinds := range map[string]string{
-		`[0,0,0]`:           "",
-		`[0,0,0,0]`:         "too-complex",
-		`{"a":1,"b":{}}`:    "",
-		`{"a":[],"b":[{}]}`: "",
-		`{"a":[[[[`:         "too-complex",
-		`{"a":[],"a":[[0`:   "duplicate too-complex",
-		`[[[[`:              "syntax",
-	} {
-		value, flaws := jsonrpc.DecodeWithin([]byte(raw), 4)
-		if got := flawKinds(flaws); got != kinds || (value == nil) == (kinds == "") {
-			t.Errorf("%s has the flaws %q and the value %v, wanted the flaws %q", raw, got, value, kinds)
-		}
-	}
-	_, flaws := jsonrpc.DecodeWithin([]byte(`[0,0]`), 2)
-	if len(flaws) != 1 || flaws[0].String() != "has more than 2 JSON values" {
-		t.Errorf("told %q", flaws)
-	}
-}
-
 func TestNumbersKeepTheirSpelling(t *testing.T) {
 	t.Parallel()
 	for _, number := range []string{"0", "-0", "1", "1.0", "1e0", "1E+2", "1e400", "-1.50",

@@ -5,6 +5,7 @@ package jsonrpc
 
 import (
 	"encoding/json"
+	"fmt"
 	"slices"
 )
 
@@ -29,19 +30,27 @@ type Message struct {
 	Method string         // of a request or notification, when it is a string
 	Object map[string]any // the decoded object; numbers are json.Number
 	Flaws  []Flaw         // what is wrong with the bytes as JSON
+	Weight int            // the memory in bytes that all of this takes, about
 }
 
 // Parse reads one message. It never fails: what is wrong is told by Kind and
 // Flaws. Raw is kept, not copied.
 func Parse(raw []byte) Message {
 	message := Message{Raw: raw, Kind: Invalid}
-	value, flaws := Decode(raw)
+	value, weight, flaws := decode(raw, room(raw))
 	message.Flaws = flaws
+	message.Weight = len(raw) + weight
 
 	switch value := value.(type) {
 	case []any:
 		message.Kind = Batch
 	case map[string]any:
+		if textLength(value["id"]) > maxIDLength {
+			message.Flaws = append(message.Flaws, Flaw{Kind: TooComplex, Pointer: "/id",
+				Detail: fmt.Sprintf("has an id of more than %d KiB", maxIDLength>>10)})
+			message.Weight = len(raw)
+			break
+		}
 		message.Object = value
 		message.classify()
 	}
@@ -52,6 +61,7 @@ func (m *Message) classify() {
 	id, hasID := m.Object["id"]
 	if hasID {
 		m.ID = IDOf(id)
+		m.Weight += len(m.ID.key)
 	}
 	method, hasMethod := m.Object["method"]
 	m.Method, _ = method.(string)
@@ -95,8 +105,14 @@ func (m Message) Error() (Error, bool) {
 }
 
 // Broken reports a flaw that makes the bytes no JSON text at all.
-func (m Message) Broken() (Flaw, bool) {
-	index := slices.IndexFunc(m.Flaws, func(flaw Flaw) bool { return flaw.Kind == Syntax })
+func (m Message) Broken() (Flaw, bool) { return m.flaw(Syntax) }
+
+// Beyond reports that the message was not read to its end, because that takes
+// too much: nothing can be said of what it holds.
+func (m Message) Beyond() (Flaw, bool) { return m.flaw(TooComplex) }
+
+func (m Message) flaw(kind FlawKind) (Flaw, bool) {
+	index := slices.IndexFunc(m.Flaws, func(flaw Flaw) bool { return flaw.Kind == kind })
 	if index < 0 {
 		return Flaw{}, false
 	}

@@ -1,0 +1,138 @@
+package jsonrpc_test
+
+import (
+	"fmt"
+	"runtime"
+	"strings"
+	"testing"
+
+	"github.com/mcpconform/mcpconform/internal/jsonrpc"
+)
+
+// list is a message whose result is a list of about a number of bytes.
+func list(element string, size int) []byte {
+	elements := strings.Repeat(element+",", max(1, size/(len(element)+1)))
+	return []byte(`{"jsonrpc":"2.0","id":1,"result":[` + elements + `0]}`)
+}
+
+// numbered is an object with members that are numbered.
+func numbered(format string, members int) string {
+	var text strings.Builder
+	text.WriteString(`{"jsonrpc":"2.0"`)
+	for number := range members {
+		fmt.Fprintf(&text, ","+format, number)
+	}
+	return text.String() + "}"
+}
+
+var kept jsonrpc.Message
+
+// The weight must not be less than the memory that is taken, whatever a message
+// is made of. (Other tests run at another time: this one is not parallel.)
+func TestWeight(t *testing.T) { //nolint:paralleltest // measures memory
+	const size = 256 << 10
+	for name, raw := range map[string][]byte{
+		"digits":         list(`1`, size),
+		"numbers":        list(`12`, size),
+		"long numbers":   list(`12345678901234567890`, size),
+		"words":          list(`null`, size),
+		"empty strings":  list(`""`, size),
+		"strings":        list(`"abc"`, size),
+		"escapes":        list(`"\u0041\n\ud83d\ude00"`, size),
+		"not UTF-8":      list("\"\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\"", size),
+		"arrays":         list(`[]`, size),
+		"filled arrays":  list(`[1]`, size),
+		"objects":        list(`{}`, size),
+		"filled objects": list(`{"a":0}`, size),
+		"nested objects": list(`{"a":{"b":{}}}`, size),
+		"full objects":   list(`{"a":0,"b":0,"c":0,"d":0,"e":0,"f":0,"g":0,"h":0}`, size),
+		"larger objects": list(`{"a":0,"b":0,"c":0,"d":0,"e":0,"f":0,"g":0,"h":0,"i":0}`, size),
+		"long names":     list(`{"`+strings.Repeat("a", 1000)+`":0}`, size),
+		"tools":          list(`{"name":"some tool","inputSchema":{"type":"object","properties":{}}}`, size),
+		"deep":           list(strings.Repeat("[", 1000)+strings.Repeat("]", 1000), size),
+		"many members":   []byte(numbered(`"%d":0`, size/10)),
+		"members":        []byte(numbered(`"member %d":"value"`, 100)),
+		"one string":     list(`"`+strings.Repeat("a", size)+`"`, size),
+		"an id":          []byte(`{"id":"` + strings.Repeat("a", 60_000) + `"}`),
+	} {
+		before := inUse()
+		kept = jsonrpc.Parse(raw)
+		taken := inUse() - before + len(raw)
+		if _, beyond := kept.Beyond(); beyond || kept.Object == nil {
+			t.Errorf("%s: was not read: %v", name, kept.Flaws)
+		}
+		const aside = 128 << 10 // that libraries keep for another time
+		if taken > kept.Weight+aside || kept.Weight > 4*taken+aside {
+			t.Errorf("%s: takes %d bytes and weighs %d", name, taken, kept.Weight)
+		}
+		kept = jsonrpc.Message{}
+	}
+}
+
+func inUse() int {
+	runtime.GC()
+	var memory runtime.MemStats
+	runtime.ReadMemStats(&memory)
+	return int(memory.HeapAlloc)
+}
+
+func TestDecodeWithin(t *testing.T) {
+	t.Parallel()
+	for raw, kinds := range map[string]string{
+		`[0,0,0]`:                     "", // 24 and 28 each
+		`[0,0,0,0]`:                   "too-complex",
+		`"` + repeated(70) + `"`:      "",
+		`"` + repeated(100) + `"`:     "too-complex",
+		"\"\xff" + repeated(70):       "not-utf8 syntax",
+		"\"\xff" + repeated(70) + `"`: "not-utf8 too-complex",
+		`{}`:                          "",
+		`{"":0}`:                      "too-complex",
+		`[{}`:                         "syntax",
+		`[{},{},{`:                    "too-complex",
+	} {
+		value, weight, flaws := jsonrpc.DecodeWithin([]byte(raw), 120)
+		if got := flawKinds(flaws); got != kinds || (value == nil) == (kinds == "") || weight > 120 {
+			t.Errorf("%s has the flaws %q, the weight %d and the value %v, wanted the flaws %q", raw, got, weight, value, kinds)
+		}
+	}
+}
+
+func repeated(count int) string { return strings.Repeat("a", count) }
+
+func TestDecodeTellsWhatIsTooHeavy(t *testing.T) {
+	t.Parallel()
+	message := jsonrpc.Parse(list(`{"a":0}`, 1<<20))
+	flaw, beyond := message.Beyond()
+	const told = "is too much: reading it takes more than 30 MiB of memory"
+	if !beyond || flaw.String() != told || message.Kind != jsonrpc.Invalid || message.Object != nil {
+		t.Errorf("told %q of %s", flaw, message.Kind)
+	}
+}
+
+// A text may be as long as the transport lets it be.
+func TestDecodeLongText(t *testing.T) {
+	t.Parallel()
+	const size = 40 << 20
+	message := jsonrpc.Parse([]byte(`{"id":1,"result":{"content":[{"type":"text","text":"` + strings.Repeat("a", size) + `"}]}}`))
+	if _, beyond := message.Beyond(); beyond || message.Kind != jsonrpc.Response || message.Weight < 2*size {
+		t.Errorf("a %s of %d bytes: %v", message.Kind, message.Weight, message.Flaws)
+	}
+}
+
+func TestIDsAreBounded(t *testing.T) {
+	t.Parallel()
+	long := repeated(64 << 10)
+	for name, id := range map[string]string{
+		"a string": `"` + long + `"`, "a number": strings.Repeat("9", 64<<10),
+		"an array": "[" + strings.Repeat(`0,`, 64<<10) + "0]", "an object": `{"` + long + `":null}`,
+	} {
+		message := jsonrpc.Parse([]byte(`{"id":` + id + `,"method":"ping"}`))
+		flaw, beyond := message.Beyond()
+		if !beyond || flaw.String() != "has an id of more than 64 KiB at /id" || message.ID != jsonrpc.NoID || message.Kind != jsonrpc.Invalid {
+			t.Errorf("%s: %q, a %s", name, flaw, message.Kind)
+		}
+	}
+	if message := jsonrpc.Parse([]byte(`{"id":"` + long[:60<<10] + `","method":"ping"}`)); message.Kind != jsonrpc.Request {
+		t.Errorf("a long id makes it a %s: %v", message.Kind, message.Flaws)
+	}
+}
