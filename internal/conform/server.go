@@ -233,7 +233,7 @@ func (s *Server) Response(ctx context.Context, delivery *scripted.Delivery) *Res
 		select {
 		case <-waitFor:
 		case <-ctx.Done():
-			Judge(Mismatch{Wanted: "an HTTP response", Found: fmt.Sprintf("none within %s", s.ReplyTime())})
+			Judge(Mismatch{Wanted: "an HTTP response", Found: delivery.Telling(fmt.Sprintf("none within %s", s.ReplyTime()))})
 		}
 		if delivery.ContentType == "text/event-stream" || waitFor == delivery.Done() {
 			break

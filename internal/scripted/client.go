@@ -61,6 +61,7 @@ type Delivery struct {
 	done chan struct{}
 	last <-chan struct{} // closed when it can bring no answer any more; nil over stdio
 	cut  context.CancelFunc
+	came func() string // how far the answer has come, while it is not there
 
 	// Valid when Head is closed.
 	Stream      string // of the transcript
@@ -77,7 +78,7 @@ type header = map[string][]string
 
 func newDelivery() *Delivery {
 	done := make(chan struct{})
-	return &Delivery{head: make(chan struct{}), done: done, last: done}
+	return &Delivery{head: make(chan struct{}), done: done, last: done, came: func() string { return "" }}
 }
 
 // Head is closed when the response's head is there, or will never be.
@@ -107,6 +108,19 @@ func (d *Delivery) unanswered() error {
 		return fmt.Errorf("%w: HTTP %d with content type %q and the body %s", ErrNoAnswer, d.Status, d.ContentType, Short(d.Body))
 	}
 	return fmt.Errorf("%w: HTTP %d, content type %q", ErrNoAnswer, d.Status, d.ContentType)
+}
+
+// late says that something did not come in time, and what did.
+func (d *Delivery) late(format string, arguments ...any) error {
+	return fmt.Errorf("%w: %s", ErrTimeout, d.Telling(fmt.Sprintf(format, arguments...)))
+}
+
+// Telling adds to a sentence what has come so far, when something has.
+func (d *Delivery) Telling(sentence string) string {
+	if came := d.came(); came != "" {
+		return sentence + "; " + came
+	}
+	return sentence
 }
 
 // StatusError is an HTTP response that refuses a message.
@@ -219,7 +233,7 @@ func (p *Pending) Wait(ctx context.Context) (Received, error) {
 	case errors.Is(err, errOtherwise):
 		return Received{}, p.Delivery.unanswered()
 	case errors.Is(err, context.DeadlineExceeded):
-		return Received{}, fmt.Errorf("%w: %s was not answered within %s", ErrTimeout, p.Method, p.patience)
+		return Received{}, p.Delivery.late("%s was not answered within %s", p.Method, p.patience)
 	}
 	return Received{}, err
 }
@@ -244,7 +258,7 @@ func (c *Client) Send(ctx context.Context, message Outgoing) error {
 	case <-delivery.done:
 		return delivery.Refused()
 	case <-ctx.Done():
-		return fmt.Errorf("%w: the message was not accepted within %s", ErrTimeout, c.reply)
+		return delivery.late("the message was not accepted within %s", c.reply)
 	}
 }
 
@@ -264,7 +278,7 @@ func (c *Client) Listen(ctx context.Context) (*Delivery, error) {
 	case <-delivery.head:
 		return delivery, delivery.headRefused()
 	case <-ctx.Done():
-		return delivery, fmt.Errorf("%w: GET was not answered within %s", ErrTimeout, c.reply)
+		return delivery, delivery.late("GET was not answered within %s", c.reply)
 	}
 }
 

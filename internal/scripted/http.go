@@ -140,6 +140,8 @@ func (h *HTTP) Exchange(request transport.Request) *Delivery {
 // answer later, and only a check decides to disconnect.
 func (h *HTTP) exchange(request transport.Request, id jsonrpc.ID) *Delivery {
 	delivery := newDelivery()
+	request.Progress = &transport.Progress{}
+	delivery.came = request.Progress.String
 	life, cut := context.WithCancel(h.life)
 	delivery.cut = cut
 	h.open.Go(func() {
@@ -176,7 +178,7 @@ func (h *HTTP) carry(life context.Context, delivery *Delivery, request transport
 		}
 		header := h.Header(http.MethodGet)
 		header.Set(LastEventID, place.last)
-		request = transport.Request{Method: http.MethodGet, Header: header}
+		request = transport.Request{Method: http.MethodGet, Header: header, Progress: request.Progress}
 	}
 }
 

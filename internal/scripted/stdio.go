@@ -67,7 +67,7 @@ const exitGrace = 200 * time.Millisecond
 
 func (s *Stdio) send(ctx context.Context, message Outgoing, _ jsonrpc.ID) *Delivery {
 	delivery := newDelivery()
-	delivery.Stream = "stdio"
+	delivery.Stream, delivery.came = "stdio", s.Pipe.Unfinished
 	ctx, cancel := context.WithTimeout(ctx, s.reply)
 	defer cancel()
 	line := append(slices.Clip(message.Raw), '\n')

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"net"
+	"slices"
 	"strings"
 	"syscall"
 )
@@ -21,8 +22,9 @@ type unreadable struct{ err error }
 func (u *unreadable) Error() string { return u.err.Error() }
 func (u *unreadable) Unwrap() error { return u.err }
 
-// classify turns a failure before the body into words and a kind.
-func classify(ctx context.Context, doing string, err error) *Error {
+// classify turns a failure before the body into words and a kind. What came on
+// the wire until then is nil when it is not known.
+func classify(ctx context.Context, doing string, err error, wire *came) *Error {
 	if ctx.Err() != nil {
 		return interrupted(ctx, doing)
 	}
@@ -50,8 +52,11 @@ func classify(ctx context.Context, doing string, err error) *Error {
 	case errors.As(err, &timeout) && timeout.Timeout():
 		failure.Kind, failure.Detail = ErrTimeout, "no connection in time"
 		failure.Mend = "is the host reachable, and no firewall between?"
-	case errors.As(err, &garbled) && isDisconnect(err):
+	case errors.As(err, &garbled) && (isDisconnect(err) || wire != nil && wire.cutOff()):
 		failure.Kind, failure.Detail = ErrCut, "the connection ended in the middle of the response's head"
+		if wire != nil {
+			failure.Detail += ", after " + wire.of("it")
+		}
 	case errors.As(err, &garbled), strings.Contains(err.Error(), "malformed HTTP"):
 		explainNotHTTP(failure, err)
 	case isDisconnect(err):
@@ -116,14 +121,19 @@ func isDisconnect(err error) bool {
 		strings.Contains(err.Error(), "http2: client connection lost")
 }
 
-// bodyError says how the body of a response failed.
-func bodyError(doing string, err error, where string) *Error {
+// bodyError says how the body of a response failed, and after what.
+func bodyError(doing string, err error, after string) *Error {
 	failure := &Error{Kind: ErrCut, Doing: doing, Err: err,
-		Detail: fmt.Sprintf("the connection ended in the middle, %s (%s)", where, plain(err))}
-	text := err.Error()
-	if strings.Contains(text, "chunk") || strings.Contains(text, "malformed") || strings.Contains(text, "trailer") {
+		Detail: fmt.Sprintf("the connection ended in the middle, after %s (%s)", after, plain(err))}
+	switch text := err.Error(); {
+	case errors.Is(err, errCoding):
+		failure.Kind, failure.Detail = ErrNotHTTP, "the body is "+text
+	case slices.ContainsFunc(misframed, func(part string) bool { return strings.Contains(text, part) }):
 		failure.Kind = ErrNotHTTP
-		failure.Detail = fmt.Sprintf("the body is not framed as HTTP says, %s (%s)", where, text)
+		failure.Detail = fmt.Sprintf("the body is not framed as HTTP says, after %s (%s)", after, text)
 	}
 	return failure
 }
+
+// misframed are parts of what net/http says of a body that it cannot follow.
+var misframed = []string{"chunk", "malformed", "trailer", "header line too long"}

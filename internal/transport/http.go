@@ -14,7 +14,6 @@ import (
 	"net/url"
 	"strings"
 	"sync"
-	"sync/atomic"
 	"time"
 
 	"github.com/mcpconform/mcpconform/internal/transcript"
@@ -55,8 +54,8 @@ type HTTPOptions struct {
 	Transport *http.Transport
 }
 
-// NewTransport returns a transport that adds nothing to a request, undoes no
-// compression, and honours proxies of the environment except for loopback.
+// NewTransport returns a transport that adds nothing to a request, changes
+// nothing in an answer, and honours proxies of the environment except for loopback.
 func NewTransport(connectTimeout time.Duration) *http.Transport {
 	if connectTimeout <= 0 {
 		connectTimeout = DefaultConnectTimeout
@@ -64,13 +63,24 @@ func NewTransport(connectTimeout time.Duration) *http.Transport {
 	dialer := &net.Dialer{Timeout: connectTimeout}
 	return &http.Transport{
 		Proxy:                  http.ProxyFromEnvironment, // never for loopback
-		DialContext:            dialer.DialContext,
+		DialContext:            tapping(dialer),
 		ForceAttemptHTTP2:      true,
 		TLSHandshakeTimeout:    connectTimeout,
 		DisableCompression:     true,
 		MaxResponseHeaderBytes: MaxHeaderBytes,
 		MaxIdleConnsPerHost:    16, // more streams than a check has open
 		IdleConnTimeout:        idleTimeout,
+	}
+}
+
+// tapping dials connections of which is noted what comes.
+func tapping(dialer *net.Dialer) func(ctx context.Context, network, address string) (net.Conn, error) {
+	return func(ctx context.Context, network, address string) (net.Conn, error) {
+		conn, err := dialer.DialContext(ctx, network, address)
+		if err != nil {
+			return nil, err
+		}
+		return &tapped{Conn: conn}, nil
 	}
 }
 
@@ -150,6 +160,8 @@ type Request struct {
 	Body []byte
 	// Note and Deliberate go to the log: what this is, and why it is illegal.
 	Note, Deliberate string
+	// Progress is told how the answer comes; nil for none.
+	Progress *Progress
 }
 
 // Do sends a request and returns when the head of the response is there. The
@@ -172,35 +184,30 @@ func (h *HTTP) Do(ctx context.Context, request Request) (*Exchange, error) {
 	defer leave()
 	lifetime, end := context.WithCancelCause(context.WithoutCancel(ctx))
 	stop := context.AfterFunc(ctx, func() { end(context.Cause(ctx)) })
+	tracing := &tracing{progress: request.Progress}
 	response, err := h.roundTrip(lifetime, stream, &http.Request{
 		Method: request.Method, URL: target, Host: host, Header: header,
 		Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1,
-	}, request.Body)
+	}, request.Body, tracing)
 	if !stop() && err == nil {
 		_ = response.Body.Close() // the context ended with the head
 		err = context.Cause(ctx)
 	}
 	if err != nil {
 		end(err)
-		failure := classify(ctx, doing, err)
+		failure := classify(ctx, doing, err, tracing.wire.Load())
 		h.fail(stream, failure)
 		return nil, failure
 	}
-	return h.begin(stream, doing, response, func(cause error) { end(cause) }), nil
+	return h.begin(stream, doing, response, request.Progress, func(cause error) { end(cause) }), nil
 }
 
 // roundTrip sends a request, a second time when a connection from an earlier
 // exchange turns out to be closed: a server may close it at any moment, and
 // that says nothing about this request (RFC 9112, section 9.5).
-func (h *HTTP) roundTrip(ctx context.Context, stream string, request *http.Request, body []byte) (*http.Response, error) {
+func (h *HTTP) roundTrip(ctx context.Context, stream string, request *http.Request, body []byte, tracing *tracing) (*http.Response, error) {
 	for {
-		// The trace may still be called when RoundTrip has given up.
-		var reused, answered atomic.Bool
-		traced := httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{
-			GotConn:              func(info httptrace.GotConnInfo) { reused.Store(info.Reused) },
-			GotFirstResponseByte: func() { answered.Store(true) },
-		})
-		attempt := request.WithContext(traced)
+		attempt := request.WithContext(httptrace.WithClientTrace(ctx, tracing.trace()))
 		if body != nil {
 			attempt.ContentLength = int64(len(body))
 			attempt.GetBody = func() (io.ReadCloser, error) { return io.NopCloser(bytes.NewReader(body)), nil }
@@ -210,8 +217,9 @@ func (h *HTTP) roundTrip(ctx context.Context, stream string, request *http.Reque
 			}
 		}
 		response, err := h.transport.RoundTrip(attempt)
-		if err == nil || !reused.Load() || answered.Load() || ctx.Err() != nil || !isDisconnect(err) {
-			if err != nil && answered.Load() {
+		answered := tracing.answered.Load()
+		if err == nil || !tracing.reused.Load() || answered || ctx.Err() != nil || !isDisconnect(err) {
+			if err != nil && answered {
 				err = &unreadable{err}
 			}
 			return response, err
@@ -313,11 +321,15 @@ func (h *HTTP) fail(stream string, err error) {
 }
 
 // begin makes an exchange of a response and starts reading its body.
-func (h *HTTP) begin(stream, doing string, response *http.Response, end func(error)) *Exchange {
+func (h *HTTP) begin(stream, doing string, response *http.Response, progress *Progress, end func(error)) *Exchange {
+	body := &notedBody{decoded(response.Header, response.Body), &came{}}
+	if progress != nil {
+		progress.head(response.StatusCode, body.came)
+	}
 	e := &Exchange{
 		Stream: stream, Status: response.StatusCode, Proto: response.Proto, Header: response.Header,
 		ContentType: MediaType(response.Header.Get("Content-Type")),
-		http:        h, doing: "reading the answer to " + doing, source: response.Body, cancel: end,
+		http:        h, doing: "reading the answer to " + doing, source: body, cancel: end,
 		events: newMailbox[Event](h.limits.Buffer), over: make(chan struct{}),
 	}
 	e.Sequence = h.log.Append(transcript.Event{Kind: transcript.Head, Stream: stream, From: transcript.Server,
@@ -377,7 +389,7 @@ type Exchange struct {
 
 	http   *HTTP
 	doing  string
-	source io.ReadCloser
+	source *notedBody
 	cancel func(error)
 	events *mailbox[Event]
 	over   chan struct{} // the reader has ended
@@ -479,7 +491,7 @@ func (e *Exchange) readEvents() error {
 		case errors.Is(err, io.EOF), errors.Is(err, ErrTooLarge):
 			return err
 		case err != nil:
-			return bodyError(e.doing, err, "of the event stream")
+			return bodyError(e.doing, err, e.source.came.of("the event stream"))
 		}
 		record := event.Record()
 		record.Stream = e.Stream
@@ -500,7 +512,7 @@ func (e *Exchange) readBody() error {
 		event.Raw, event.Size, event.Note = body[:min(shown, len(body))], len(body), "the beginning of a body that is too long"
 		body = nil
 	case err != nil:
-		err = bodyError(e.doing, err, fmt.Sprintf("after %d bytes of the body", len(body)))
+		err = bodyError(e.doing, err, e.source.came.of("the body"))
 		event.Note = "cut off"
 	default:
 		err = io.EOF

@@ -201,12 +201,18 @@ func TestHTTPHeadersAreExact(t *testing.T) {
 	}
 }
 
-func TestHTTPChangesNothing(t *testing.T) {
-	t.Parallel()
-	var packed bytes.Buffer
-	writer := gzip.NewWriter(&packed)
-	_, _ = io.WriteString(writer, "{}")
+// packed is a text, compressed.
+func packed(text string) string {
+	var compressed bytes.Buffer
+	writer := gzip.NewWriter(&compressed)
+	_, _ = io.WriteString(writer, text)
 	_ = writer.Close()
+	return compressed.String()
+}
+
+// A server may compress unasked; that is undone, as every client does.
+func TestHTTPAddsNothing(t *testing.T) {
+	t.Parallel()
 	h, _ := serve(t, func(w http.ResponseWriter, r *http.Request) {
 		if r.Header.Get("Accept-Encoding") != "" {
 			t.Error("compression was asked for")
@@ -214,7 +220,7 @@ func TestHTTPChangesNothing(t *testing.T) {
 		switch r.URL.Path {
 		case "/gzip":
 			w.Header().Set("Content-Encoding", "gzip")
-			_, _ = w.Write(packed.Bytes())
+			_, _ = io.WriteString(w, packed("{}"))
 		case "/away":
 			http.SetCookie(w, &http.Cookie{Name: "a", Value: "b"})
 			http.Redirect(w, r, "/gzip", http.StatusTemporaryRedirect)
@@ -225,7 +231,7 @@ func TestHTTPChangesNothing(t *testing.T) {
 		}
 	})
 	zipped := do(t, h, transport.Request{Method: http.MethodGet, URL: "/gzip"})
-	if body, err := zipped.Body(within(t, patient)); err != nil || !bytes.Equal(body, packed.Bytes()) || zipped.Header.Get("Content-Encoding") != "gzip" {
+	if body, err := zipped.Body(within(t, patient)); err != nil || string(body) != "{}" || zipped.Header.Get("Content-Encoding") != "gzip" {
 		t.Errorf("read %q, %v", body, err)
 	}
 	away := do(t, h, transport.Request{Method: http.MethodGet, URL: "/away"})
@@ -267,7 +273,8 @@ func TestHTTPFailuresBeforeTheHead(t *testing.T) {
 		"bad header":    {speak(t, "HTTP/1.1 200 OK\r\nno colon here\r\n\r\n"), transport.ErrNotHTTP, "malformed"},
 		"bad length":    {speak(t, "HTTP/1.1 200 OK\r\nContent-Length: many\r\n\r\n"), transport.ErrNotHTTP, "Content-Length"},
 		"nothing":       {speak(t, ""), transport.ErrClosed, "closed the connection without an answer"},
-		"half a head":   {speak(t, "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n"), transport.ErrCut, "in the middle of the response's head"},
+		"half a head":   {speak(t, "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n"), transport.ErrCut, `in the middle of the response's head, after 36 bytes of it ("HTTP/1.1 200 OK\r\nContent-Length: 2\r\n")`},
+		"half a header": {speak(t, "HTTP/1.1 200 OK\r\nContent-Ty"), transport.ErrCut, `after 27 bytes of it`},
 		"header flood":  {speak(t, "HTTP/1.1 200 OK\r\n"+strings.Repeat("X-Flood: "+strings.Repeat("x", 1000)+"\r\n", 1200)+"\r\n"), transport.ErrTooLarge, "limit of 1 MiB"},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -299,6 +306,10 @@ func TestHTTPFailuresOfTheBody(t *testing.T) {
 		"chunked":             {head + "Transfer-Encoding: chunked\r\n\r\n3\r\nabc\r\n", transport.ErrCut, "after 3 bytes", "abc"},
 		"lies about a chunk":  {head + "Transfer-Encoding: chunked\r\n\r\n3\r\nabcdef\r\n0\r\n\r\n", transport.ErrNotHTTP, "not framed as HTTP says", "abc"},
 		"no chunk at all":     {head + "Transfer-Encoding: chunked\r\n\r\n{\"a\":1}\n", transport.ErrNotHTTP, "not framed as HTTP says", ""},
+		"no gzip":             {head + "Content-Encoding: gzip\r\n\r\n{\"jsonrpc\":\"2.0\"}", transport.ErrNotHTTP, "said to be gzip", ""},
+		"a bomb":              {head + "Content-Encoding: gzip\r\n\r\n" + packed(strings.Repeat(" ", 10<<20)), transport.ErrTooLarge, "limit of 64 KiB", ""},
+		"half of gzip":        {head + "Content-Encoding: gzip\r\n\r\n" + packed(strings.Repeat(" ", 1000))[:20], transport.ErrCut, "of the body", strings.Repeat(" ", 1000)},
+		"another coding":      {head + "Content-Encoding: br\r\n\r\nabc", transport.ErrNotHTTP, `content coding "br"`, ""},
 		"longer than allowed": {head + "\r\n" + strings.Repeat("x", 70_000), transport.ErrTooLarge, "the body is longer than the limit of 64 KiB", ""},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -36,20 +36,21 @@ func (h *HTTP) Raw(ctx context.Context, request RawRequest) (*Exchange, error) {
 
 	ctx, leave := h.whileOpen(ctx)
 	defer leave()
-	response, conn, err := h.rawRoundTrip(ctx, method, request.Bytes) //nolint:bodyclose // the exchange closes it
+	response, conn, wire, err := h.rawRoundTrip(ctx, method, request.Bytes) //nolint:bodyclose // the exchange closes it
 	if err != nil {
-		failure := classify(ctx, doing, err)
+		failure := classify(ctx, doing, err, wire)
 		h.fail(stream, failure)
 		return nil, failure
 	}
-	return h.begin(stream, doing, response, func(error) { _ = conn.Close() }), nil
+	return h.begin(stream, doing, response, nil, func(error) { _ = conn.Close() }), nil
 }
 
-func (h *HTTP) rawRoundTrip(ctx context.Context, method string, request []byte) (*http.Response, net.Conn, error) {
+func (h *HTTP) rawRoundTrip(ctx context.Context, method string, request []byte) (*http.Response, net.Conn, *came, error) {
 	conn, err := h.dial(ctx)
 	if err != nil {
-		return nil, nil, err
+		return nil, nil, nil, err
 	}
+	wire := tap(conn)
 	stop := context.AfterFunc(ctx, func() { _ = conn.SetDeadline(time.Unix(1, 0)) })
 	response, err := rawExchange(conn, method, request)
 	if !stop() && err == nil {
@@ -57,9 +58,9 @@ func (h *HTTP) rawRoundTrip(ctx context.Context, method string, request []byte) 
 	}
 	if err != nil {
 		_ = conn.Close() // the failure is told already
-		return nil, nil, err
+		return nil, nil, wire, err
 	}
-	return response, conn, nil
+	return response, conn, wire, nil
 }
 
 func rawExchange(conn net.Conn, method string, request []byte) (*http.Response, error) {
@@ -104,7 +105,7 @@ func (h *HTTP) dial(ctx context.Context) (net.Conn, error) {
 	dialer := &net.Dialer{Timeout: h.connect}
 	address := net.JoinHostPort(h.base.Hostname(), portOf(h.base))
 	if h.base.Scheme == "http" {
-		return dialer.DialContext(ctx, "tcp", address)
+		return tapping(dialer)(ctx, "tcp", address)
 	}
 	config := &tls.Config{MinVersion: tls.VersionTLS12}
 	if h.transport.TLSClientConfig != nil {

@@ -49,6 +49,7 @@ type Stdio struct {
 	lines   *mailbox[Line]
 	over    chan struct{} // the reader has ended
 	release func() error
+	open    *openLine
 
 	writing chan struct{} // holds a token while somebody writes
 	broken  error         // why nothing can be written any more
@@ -92,8 +93,18 @@ func newStdio(input io.WriteCloser, output io.ReadCloser, log *transcript.Log, l
 		input: input, output: output, log: log, limits: limits,
 		lines:   newMailbox[Line](limits.Buffer),
 		over:    make(chan struct{}),
+		open:    &openLine{came: &came{}},
 		writing: make(chan struct{}, 1),
 	}
+}
+
+// Unfinished says what came of a line that has not ended, or "" when every line
+// has.
+func (s *Stdio) Unfinished() string {
+	if line := s.open.line(); !line.empty() {
+		return "what came is " + line.of("a line that has not ended")
+	}
+	return ""
 }
 
 // Write writes exact bytes to the server's standard input; the newline that
@@ -247,7 +258,7 @@ func (s *Stdio) end(closing func() error) error {
 // read is the one goroutine that reads.
 func (s *Stdio) read() {
 	defer close(s.over)
-	reader := bufio.NewReaderSize(s.output, readSize)
+	reader := bufio.NewReaderSize(io.TeeReader(s.output, s.open), readSize)
 	for {
 		line, err := readLine(reader, s.limits.Message)
 		if errors.Is(err, ErrTooLarge) {

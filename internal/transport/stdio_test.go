@@ -314,3 +314,19 @@ func TestStdioPipesShutDown(t *testing.T) {
 		t.Errorf("read %q", line)
 	}
 }
+
+// Of a line that has not ended is told how it begins.
+func TestStdioTellsAnUnfinishedLine(t *testing.T) {
+	t.Parallel()
+	stdio, _, output := pipes(transcript.NewLog("c1"), transport.Limits{})
+	defer func() { _ = stdio.Close() }()
+	_, _ = io.WriteString(output, "{}\n")
+	if _, err := stdio.Read(within(t, patient)); err != nil || stdio.Unfinished() != "" {
+		t.Errorf("of a line that ended is told %q, %v", stdio.Unfinished(), err)
+	}
+	_, _ = io.WriteString(output, `{"half`)
+	_, _ = io.WriteString(output, "") // taken when what came before is noted
+	if told := stdio.Unfinished(); told != `what came is 6 bytes of a line that has not ended ("{\"half")` {
+		t.Errorf("told %q", told)
+	}
+}
