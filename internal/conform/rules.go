@@ -105,12 +105,17 @@ func (c *Conversation) where(keep func(*Said) bool) []*Said {
 	return kept
 }
 
-// NewConversation reads a transcript of one connection.
+// maxDecoded bounds the memory in bytes that the messages of a conversation
+// take, beside their text. A first one that alone takes more passes.
+const maxDecoded = 24 << 20
+
+// NewConversation reads a transcript of one connection, as far as memory goes.
 func NewConversation(leg Leg, events []transcript.Event, complete bool) *Conversation {
 	c := &Conversation{Leg: leg, Events: events, Complete: complete}
 	if known, err := schema.For(leg.Revision); err == nil {
 		c.Schema = known
 	}
+	decoded := 0
 	for _, event := range events {
 		if event.Kind != transcript.Message {
 			continue
@@ -119,7 +124,15 @@ func NewConversation(leg Leg, events []transcript.Event, complete bool) *Convers
 			c.Complete = false // its beginning is no message
 			continue
 		}
-		c.Messages = append(c.Messages, &Said{Message: jsonrpc.Parse(event.Raw), Event: event, Index: len(c.Messages)})
+		message := jsonrpc.Parse(event.Raw)
+		if decoded += message.Weight - len(message.Raw); decoded > maxDecoded && len(c.Messages) > 0 {
+			c.Complete = false
+			break // what is judged is a beginning without gaps
+		}
+		if _, beyond := message.Beyond(); beyond {
+			c.Complete = false // it may be any message
+		}
+		c.Messages = append(c.Messages, &Said{Message: message, Event: event, Index: len(c.Messages)})
 	}
 	c.correlate()
 	c.handshake()

@@ -78,9 +78,18 @@ func (s *Server) Ask(ctx context.Context, method string, params any) Reply {
 func (s *Server) Await(ctx context.Context, request *scripted.Pending) Reply {
 	received, err := request.Wait(ctx)
 	if err != nil {
-		Judge(Mismatch{Wanted: "an answer to " + request.Method, Found: err.Error()})
+		missing("an answer to "+request.Method, err)
 	}
 	return Reply{received}
+}
+
+// missing judges that something did not come: the target's fault, unless it
+// sent more than the harness takes.
+func missing(wanted string, err error) {
+	if scripted.TooMuch(err) {
+		Inconclusive("wanted "+wanted+": "+err.Error(), "let the server send less, or one message of that size alone")
+	}
+	Judge(Mismatch{Wanted: wanted, Found: err.Error()})
 }
 
 // Call sends a request that must succeed, and returns its result object.
@@ -111,7 +120,7 @@ func (s *Server) Need(ctx context.Context, method string, params any) Object {
 // Tell sends a notification; a refusal by the transport fails the check.
 func (s *Server) Tell(ctx context.Context, method string, params any) {
 	if err := s.Notify(ctx, method, params); err != nil {
-		Judge(Mismatch{Wanted: method + " to be accepted", Found: err.Error()})
+		missing(method+" to be accepted", err)
 	}
 }
 
@@ -129,7 +138,7 @@ func (s *Server) Fence(ctx context.Context) {
 func (s *Server) StaysUsable(ctx context.Context) {
 	received, err := s.Connection.Call(ctx, "ping", nil)
 	if err != nil {
-		Judge(Mismatch{Wanted: "the server to go on answering (a ping)", Found: err.Error()})
+		missing("the server to go on answering (a ping)", err)
 	}
 	if reply := (Reply{received}); !isResult(reply) {
 		Judge(Mismatch{Wanted: "the server to go on answering (a ping)", Found: reply.Describe()})
@@ -153,7 +162,7 @@ func (s *Server) Say(ctx context.Context, raw, reason string) *scripted.Delivery
 func (s *Server) Until(ctx context.Context, mark int, description string, match func(scripted.Received) bool) scripted.Received {
 	received, err := s.Connection.Await(ctx, mark, match)
 	if err != nil {
-		Judge(Mismatch{Wanted: description, Found: err.Error()})
+		missing(description, err)
 	}
 	return received
 }
@@ -241,7 +250,7 @@ func (s *Server) Response(ctx context.Context, delivery *scripted.Delivery) *Res
 		waitFor = delivery.Done()
 	}
 	if delivery.ContentType != "text/event-stream" && delivery.Err != nil {
-		Judge(Mismatch{Wanted: "an HTTP response", Found: delivery.Err.Error()})
+		missing("an HTTP response", delivery.Err)
 	}
 	return &Response{delivery}
 }

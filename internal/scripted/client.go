@@ -309,7 +309,7 @@ func (c *Client) Await(ctx context.Context, mark int, match func(Received) bool)
 func (c *Client) Received(mark int) []Received { return c.inbox.since(mark) }
 
 // Alive tells whether the connection can still bring something.
-func (c *Client) Alive() bool { return !c.inbox.finished() }
+func (c *Client) Alive() bool { return c.inbox.ended() == nil }
 
 // Idle tells whether no request of the client is unanswered.
 func (c *Client) Idle() bool {
@@ -326,6 +326,10 @@ func (c *Client) Close(ctx context.Context) {
 
 // take keeps what came and answers it if it is a request.
 func (c *Client) take(ctx context.Context, received Received) {
+	if flaw, beyond := received.Beyond(); beyond {
+		c.inbox.finish(fmt.Errorf("%w: it %s", ErrUnreadable, flaw))
+		return
+	}
 	if received.Kind == jsonrpc.Response { // first: who gets the answer finds the client idle
 		c.mu.Lock()
 		delete(c.pending, received.ID)

@@ -245,8 +245,8 @@ func (h *HTTP) events(life context.Context, exchange *transport.Exchange, place 
 		}
 		if event.Dispatched() {
 			h.take(life, Received{Message: jsonrpc.Parse(event.Data), Stream: exchange.Stream, Event: &event})
-			if h.inbox.finished() {
-				return ErrFlood // nothing more is kept
+			if over := h.inbox.ended(); over != nil {
+				return over // nothing more is kept
 			}
 		}
 	}

@@ -20,12 +20,21 @@ type Received struct {
 
 // Bounds of what one connection keeps in memory beside its transcript.
 const (
-	maxReceived      = 10_500   // a flood of 10,000 notifications passes
-	maxReceivedBytes = 12 << 20 // several workers stay within 256 MiB; one message of any size passes
+	maxReceived = 10_500   // a flood of 10,000 notifications passes
+	maxWeight   = 24 << 20 // bytes, decoded; the first message may be of any size
 )
 
-// ErrFlood ends a connection on which the target sends more than can be kept.
-var ErrFlood = errors.New("the target sent more than the harness keeps of one connection")
+// The target sends more than the harness takes, which ends a connection.
+var (
+	ErrFlood      = errors.New("the target sent more than the harness keeps of one connection")
+	ErrUnreadable = errors.New("the target sent a message that the harness does not read to its end")
+)
+
+// TooMuch tells whether a connection ended because the target sent more than
+// the harness takes, which says nothing of what it would have sent.
+func TooMuch(err error) bool {
+	return errors.Is(err, ErrFlood) || errors.Is(err, ErrUnreadable) || errors.Is(err, transport.ErrTooLarge)
+}
 
 var errOtherwise = errors.New("something else happened")
 
@@ -34,7 +43,7 @@ var errOtherwise = errors.New("something else happened")
 type inbox struct {
 	mu      sync.Mutex
 	all     []Received
-	bytes   int
+	weight  int
 	over    error         // why nothing more can come
 	changed chan struct{} // closed and replaced at every change
 }
@@ -53,10 +62,11 @@ func (b *inbox) since(mark int) []Received {
 	return slices.Clone(b.all[min(mark, len(b.all)):])
 }
 
-func (b *inbox) finished() bool {
+// ended tells why nothing more can come; nil while something can.
+func (b *inbox) ended() error {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	return b.over != nil
+	return b.over
 }
 
 // add keeps a message; it reports false when nothing more is taken.
@@ -66,22 +76,24 @@ func (b *inbox) add(received Received) bool {
 	if b.over != nil {
 		return false
 	}
+	b.weight += received.weight()
+	if len(b.all) == maxReceived || b.weight > maxWeight && len(b.all) > 0 {
+		b.over = ErrFlood
+		b.wake()
+		return false
+	}
 	received.Index = len(b.all)
 	b.all = append(b.all, received)
-	b.bytes += received.size()
-	if len(b.all) > maxReceived || b.bytes > maxReceivedBytes && len(b.all) > 1 {
-		b.over = ErrFlood
-	}
 	b.wake()
 	return true
 }
 
-// size is how many bytes a message keeps: the whole block, when it came in one.
-func (r Received) size() int {
+// weight is how many bytes a message keeps, the whole block when it came in one.
+func (r Received) weight() int {
 	if r.Event != nil {
-		return len(r.Event.Raw)
+		return r.Weight + len(r.Event.Raw)
 	}
-	return len(r.Raw)
+	return r.Weight
 }
 
 // finish says that nothing more can come, and why. The first reason stays.

@@ -3,6 +3,7 @@ package scripted
 import (
 	"context"
 	"errors"
+	"strings"
 	"testing"
 	"time"
 
@@ -21,17 +22,17 @@ func (w *countingWire) close(context.Context)                                {}
 
 func TestFloodEndsTheConnection(t *testing.T) {
 	t.Parallel()
-	long := make([]byte, 1<<20)
 	ping := jsonrpc.Parse(jsonrpc.NewRequest(jsonrpc.IntID(1), "ping", nil))
 	big := ping
-	big.Raw = long
+	big.Weight = 1 << 20
+	block := &transport.Event{Raw: make([]byte, 1<<20-ping.Weight)}
 	for name, test := range map[string]struct {
 		received Received
 		kept     int
 	}{
-		"of messages":        {Received{Message: ping}, maxReceived + 1},
-		"of bytes":           {Received{Message: big}, maxReceivedBytes>>20 + 1},
-		"of bytes of blocks": {Received{Message: ping, Event: &transport.Event{Raw: long}}, maxReceivedBytes>>20 + 1},
+		"of messages":        {Received{Message: ping}, maxReceived},
+		"of bytes":           {Received{Message: big}, maxWeight >> 20},
+		"of bytes of blocks": {Received{Message: ping, Event: block}, maxWeight >> 20},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -56,6 +57,34 @@ func TestFloodEndsTheConnection(t *testing.T) {
 				t.Errorf("what came before is lost: %v", err)
 			}
 		})
+	}
+}
+
+// One message may weigh more than all others together.
+func TestFirstMessageMayBeLong(t *testing.T) {
+	t.Parallel()
+	inbox := newInbox()
+	long := Received{Message: jsonrpc.Message{Weight: 2 * maxWeight}}
+	if !inbox.add(long) || inbox.ended() != nil {
+		t.Errorf("a long message ended the connection: %v", inbox.ended())
+	}
+	if inbox.add(long) || !errors.Is(inbox.ended(), ErrFlood) || inbox.len() != 1 {
+		t.Errorf("%d long messages are kept, the end is %v", inbox.len(), inbox.ended())
+	}
+}
+
+// What cannot be read to its end may be the answer: nothing waits for it.
+func TestUnreadableEndsTheConnection(t *testing.T) {
+	t.Parallel()
+	client := newClient(transcript.NewLog("c1"), time.Minute)
+	client.wire = &countingWire{}
+	pending := client.Start(t.Context(), "tools/list", nil)
+	pending.Delivery.last = nil // as over stdio
+	client.take(t.Context(), Received{Message: jsonrpc.Parse([]byte(strings.Repeat("[", 100_000)))})
+	_, err := pending.Wait(t.Context())
+	const told = "the target sent a message that the harness does not read to its end: it is nested more than 5000 deep"
+	if !errors.Is(err, ErrUnreadable) || err.Error() != told {
+		t.Errorf("told %v", err)
 	}
 }
 

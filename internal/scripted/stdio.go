@@ -39,7 +39,7 @@ func (s *Stdio) receive() {
 			return
 		}
 		s.take(ctx, Received{Message: jsonrpc.Parse(line.Raw), Stream: "stdio"})
-		if s.inbox.finished() {
+		if s.inbox.ended() != nil {
 			return // nothing more is kept: a flood waits in its pipe
 		}
 	}
