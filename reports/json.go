@@ -53,6 +53,10 @@ var compiled = sync.OnceValues(func() (*jsonschema.Schema, error) {
 func (r *Run) Write(w io.Writer) error {
 	document := *r
 	document.Format = Format
+	return writeDocument(w, &document, "run")
+}
+
+func writeDocument(w io.Writer, document any, name string) error {
 	text := json.MarshalToFunc(writeString)
 	raw := json.MarshalToFunc(func(enc *jsontext.Encoder, m stdjson.RawMessage) error {
 		switch value := jsontext.Value(m); {
@@ -63,12 +67,12 @@ func (r *Run) Write(w io.Writer) error {
 		}
 		return writeString(enc, string(m))
 	})
-	if err := json.MarshalWrite(w, &document, json.WithMarshalers(json.JoinMarshalers(text, raw)),
+	if err := json.MarshalWrite(w, document, json.WithMarshalers(json.JoinMarshalers(text, raw)),
 		jsontext.WithIndent("  "), jsontext.PreserveRawStrings(true)); err != nil {
-		return fmt.Errorf("write the run as JSON: %w", err)
+		return fmt.Errorf("write the %s as JSON: %w", name, err)
 	}
 	if _, err := io.WriteString(w, "\n"); err != nil {
-		return fmt.Errorf("write the run as JSON: %w", err)
+		return fmt.Errorf("write the %s as JSON: %w", name, err)
 	}
 	return nil
 }

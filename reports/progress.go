@@ -24,6 +24,7 @@ type ProgressOptions struct {
 	Quiet bool       // show nothing
 	Color bool       // use the colours of ANSI terminals
 	Width func() int // columns of the terminal at this moment; nil means 80
+	Noun  string     // what is counted; "check" when empty
 }
 
 // Progress shows how far a run is while it goes on: on a terminal as one line
@@ -84,7 +85,7 @@ func (p *Progress) Leg(name string, total int) {
 	defer p.mu.Unlock()
 	leg := p.leg(name)
 	leg.total = total
-	p.log("%s: %s", oneLine(name), plural(total, "check"))
+	p.log("%s: %s", oneLine(name), plural(total, cmp.Or(p.options.Noun, "check")))
 }
 
 // leg finds or makes the leg of a name.

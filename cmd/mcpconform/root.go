@@ -29,7 +29,8 @@ not be started or reached, 4 the harness itself failed.`,
 	root.CompletionOptions.HiddenDefaultCmd = true
 	root.SetFlagErrorFunc(flagError)
 	root.AddCommand(
-		newServer(), newList(), newExplain(), newTrace(), newReference(), newVersion(), newWorker(),
+		newServer(), newList(), newExplain(), newTrace(), newReference(), newSelftest(), newVersion(),
+		newWorker(), newSelftestWorker(),
 	)
 	return root
 }

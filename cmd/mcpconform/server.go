@@ -83,7 +83,7 @@ func (s *settings) run(command *cobra.Command, arguments []string) error {
 	}
 	debug.SetGCPercent(runner.Garbage)
 	debug.SetMemoryLimit(processMemory)
-	progress := s.progress()
+	progress := s.progress("check")
 	options := s.options(progress)
 	found, err := runner.Run(command.Context(), options)
 	progress.Close()
@@ -187,14 +187,18 @@ func (s *settings) completeURL() error {
 	if s.URL == "" {
 		return nil
 	}
-	parsed, err := url.Parse(s.URL)
+	return checkURL("--url", s.URL)
+}
+
+func checkURL(flag, text string) error {
+	parsed, err := url.Parse(text)
 	switch {
 	case err != nil:
-		return usageError("--url %q is no URL: %s", s.URL, err)
+		return usageError("%s %q is no URL: %s", flag, text, err)
 	case parsed.Scheme != "http" && parsed.Scheme != "https":
-		return usageError("--url %q must begin with http:// or https://", s.URL)
+		return usageError("%s %q must begin with http:// or https://", flag, text)
 	case parsed.Host == "":
-		return usageError("--url %q names no host", s.URL)
+		return usageError("%s %q names no host", flag, text)
 	}
 	return nil
 }
@@ -384,10 +388,11 @@ func (s *settings) color() bool {
 	return !s.noColor && os.Getenv("NO_COLOR") == "" && os.Getenv("TERM") != "dumb" && term.IsTerminal(int(os.Stdout.Fd()))
 }
 
-func (s *settings) progress() *reports.Progress {
+func (s *settings) progress(noun string) *reports.Progress {
 	live := term.IsTerminal(int(os.Stderr.Fd())) && os.Getenv("TERM") != "dumb" && os.Getenv("CI") == ""
 	return reports.NewProgress(os.Stderr, reports.ProgressOptions{
 		Live: live, Quiet: s.quiet, Color: s.color(), Width: func() int { return terminalWidth(os.Stderr) },
+		Noun: noun,
 	})
 }
 

@@ -58,6 +58,7 @@ func Finish() {
 	for _, one := range pools {
 		all = append(all, one)
 	}
+	clear(pools)
 	poolsMu.Unlock()
 	for _, one := range all {
 		one.drain()

@@ -30,7 +30,7 @@ func Session(ctx context.Context) *Server {
 		return server
 	}
 	server := SessionOf(ctx, scripted.Everything(Revision()))
-	server.pooled = true
+	server.pooled = !current.environment.Fresh
 	return server
 }
 

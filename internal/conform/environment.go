@@ -55,6 +55,9 @@ type Environment struct {
 	Arguments    map[string]map[string]any // by tool: arguments that the config gives
 	Provocations map[string]Provocation    // by kind: those that the config gives
 	Rules        []Rule
+	// Fresh gives each check a session of its own, so that it finds the same
+	// alone as in company.
+	Fresh bool
 	// Record is called once for each connection, when it is closed.
 	Record func(Connection)
 }

@@ -1,0 +1,120 @@
+package main
+
+import (
+	"errors"
+	"os"
+	"runtime/debug"
+
+	"github.com/spf13/cobra"
+
+	"github.com/mcpconform/mcpconform/internal/runner"
+	"github.com/mcpconform/mcpconform/internal/selftest"
+	"github.com/mcpconform/mcpconform/internal/target"
+	"github.com/mcpconform/mcpconform/reports"
+)
+
+func newSelftest() *cobra.Command {
+	s := &settings{}
+	command := &cobra.Command{
+		Use:   "selftest [flags] [--peer URL | -- COMMAND ARG...]",
+		Short: "Prove every check by faults that it must find",
+		Long: `Selftest lays every fault over the wire of the reference, one at a time, and
+demands that exactly the checks and rules of the requirements that it breaks fail;
+and every legal variation, of which it demands that no verdict changes. Over
+another server, given by --peer or a command, it tells which faults are caught
+there.`,
+		Example: `  mcpconform selftest
+  mcpconform selftest --filter lifecycle
+  mcpconform selftest --filter version-not-echoed -v
+  mcpconform selftest --json matrix.json -- ./my-server`,
+		RunE: func(command *cobra.Command, arguments []string) error { return s.selftest(command, arguments) },
+	}
+	flags := command.Flags()
+	flags.StringVar(&s.URL, "peer", "", "lay the same over the server at a `URL` instead of the reference")
+	flags.StringVar(&s.Filter, "filter", "", "only what matches a label `EXPR`ession over ids of faults and requirements, pages and levels")
+	flags.StringVar(&s.JSON, "json", "", "write the matrix of faults and checks as JSON to `FILE`")
+	flags.IntVar(&s.Workers, "workers", 0, "how many faults at once (default three times the processors)")
+	flags.DurationVar(&s.Timeout, "timeout", 0, "how long one reply may take (default 1s, and longer where that makes a difference)")
+	flags.BoolVarP(&s.verbose, "verbose", "v", false, "show every fault and what it made fail")
+	flags.BoolVarP(&s.quiet, "quiet", "q", false, "show only what is wrong, and the conclusion")
+	flags.BoolVar(&s.noColor, "no-color", false, "no colours (also: NO_COLOR in the environment)")
+	return command
+}
+
+func (s *settings) selftest(command *cobra.Command, arguments []string) error {
+	if err := s.completeSelftest(command, arguments); err != nil {
+		return err
+	}
+	debug.SetGCPercent(runner.Garbage)
+	progress := s.progress("trial")
+	found, err := selftest.Run(command.Context(), selftest.Options{
+		Filter: s.Filter, Workers: s.Workers, Timeout: s.Timeout, Progress: progress,
+		Peer: selftest.Peer{URL: s.URL, Command: target.Command{Args: s.Command}},
+		Tool: reports.Tool{Name: "mcpconform", Version: version(), Go: goVersion()},
+	})
+	progress.Close()
+	if wrong, declared := errors.AsType[*selftest.DeclarationError](err); declared {
+		return usageError("%s", wrong)
+	}
+	if err != nil {
+		return err
+	}
+	found.Command = append([]string{"mcpconform"}, os.Args[1:]...)
+	return s.tellSelftest(found)
+}
+
+func (s *settings) completeSelftest(command *cobra.Command, arguments []string) error {
+	if err := s.separateCommand(command, arguments); err != nil {
+		return err
+	}
+	if s.URL != "" {
+		if err := checkURL("--peer", s.URL); err != nil {
+			return err
+		}
+		if len(s.Command) > 0 {
+			return usageError("--peer and a command exclude each other: a server is reached by one of them")
+		}
+	}
+	for _, check := range []func() error{s.completeFilter, s.completeBounds, s.completeOutputs} {
+		if err := check(); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// tellSelftest prints what was found and writes its file.
+func (s *settings) tellSelftest(found *reports.Selftest) error {
+	err := found.Terminal(os.Stdout, reports.TerminalOptions{
+		Width: terminalWidth(os.Stdout), Color: s.color(), Verbose: s.verbose, Quiet: s.quiet,
+	})
+	if s.JSON != "" {
+		err = errors.Join(err, reports.WriteFile(s.JSON, found.Write))
+	}
+	switch {
+	case err != nil:
+		return err
+	case len(found.Errors) > 0:
+		return &exitError{status: exitHarness}
+	case !found.Holds():
+		return &exitError{status: exitDoesNot}
+	}
+	return nil
+}
+
+// newSelftestWorker is what a selftest starts of itself.
+func newSelftestWorker() *cobra.Command {
+	return &cobra.Command{
+		Use:    selftest.WorkerCommand,
+		Hidden: true,
+		Args:   noArguments,
+		RunE: func(*cobra.Command, []string) error {
+			debug.SetMemoryLimit(selftestMemory)
+			return selftest.Work(os.Stdin, os.Stdout)
+		},
+	}
+}
+
+// selftestMemory is where a worker of a selftest begins to collect its garbage
+// eagerly. Its targets are well-behaved, and it does much.
+const selftestMemory = 128 << 20

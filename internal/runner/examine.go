@@ -1,0 +1,143 @@
+package runner
+
+import (
+	"context"
+	"encoding/json"
+	"reflect"
+	"slices"
+	"strings"
+
+	"github.com/mcpconform/mcpconform/internal/catalogue"
+	"github.com/mcpconform/mcpconform/internal/conform"
+	"github.com/mcpconform/mcpconform/internal/scripted"
+	"github.com/mcpconform/mcpconform/internal/survey"
+	"github.com/mcpconform/mcpconform/reports"
+	"github.com/mcpconform/mcpconform/suites"
+)
+
+// Examination is one leg that is run within this process, one check after the
+// other, each on connections of its own. A process does one at a time.
+type Examination struct {
+	conform.Leg
+	Target    scripted.Target
+	Catalogue *catalogue.Catalogue
+	Rules     []conform.Rule
+	// Known is what a survey found before; nil when there was none.
+	Known *survey.Survey
+	// Contact takes a survey anew. Where none can be had, the known one stands.
+	Contact bool
+	// Wants tells whether to run a check, by name, given whether the survey is as
+	// known; nil for all.
+	Wants func(check string, asKnown bool) bool
+	// Turn is told what begins: a check, by name, or with "" the first contact.
+	// What it has begun is over, to the last connection, before the next; nil
+	// for nobody, and then checks begin while the connections of others end.
+	Turn func(check string)
+}
+
+// Examined is what an examination found.
+type Examined struct {
+	// Results of the checks that ran and of all rules, as they are: also where
+	// several tell of the same cause.
+	Results []reports.Result
+	Survey  *survey.Survey // that the checks ran with
+	Errors  []string       // of the harness itself
+}
+
+// CheckName names a check or rule among all of a leg.
+func CheckName(group []string, text string) string {
+	return strings.Join(append(slices.Clone(group), text), " · ")
+}
+
+// Examine runs an examination. It needs a survey: a known one, or a target that
+// answers.
+func Examine(ctx context.Context, e Examination) (*Examined, error) {
+	defer context.AfterFunc(ctx, interrupt)()
+	visit := &visit{}
+	if e.Contact || e.Known == nil {
+		e.turn("")
+		visit = visitAt(ctx, e.Target, e.Revision, true)
+	}
+	offered := e.Known
+	if visit.survey != nil {
+		offered = asSent(visit.survey)
+	}
+	if offered == nil {
+		closeAll(ctx, visit)
+		return nil, &TargetError{Reason: "no survey could be taken: " + visit.reason()}
+	}
+	x := e.begin(ctx, offered, visit.mute)
+	if visit.connection != nil {
+		x.environment.JudgeConnection(ctx, visit.connection)
+	}
+	perform([]*conform.Environment{x.environment}, x, "")
+	x.addRules(x.legs[0], nil)
+	return &Examined{Results: x.legs[0].report.Results, Survey: offered, Errors: x.report.Errors}, nil
+}
+
+// asSent returns a survey as it is when it was sent from one process to another:
+// so that it can be compared with one that was.
+func asSent(found *survey.Survey) *survey.Survey {
+	text, err := json.Marshal(found)
+	sent := &survey.Survey{}
+	if err != nil || json.Unmarshal(text, sent) != nil {
+		return found // it was no JSON; then nothing can be sent
+	}
+	return sent
+}
+
+// reason says why a handshake led to no survey.
+func (v *visit) reason() string {
+	if v.err != nil {
+		return v.err.Error()
+	}
+	return unspoken(v)
+}
+
+func (e Examination) turn(check string) {
+	if e.Turn != nil {
+		conform.Finish()
+		e.Turn(check)
+	}
+}
+
+// examiner is the host of an examination.
+type examiner struct {
+	*run
+	examination Examination
+	environment *conform.Environment
+	context     context.Context
+	asKnown     bool // the survey
+}
+
+func (e Examination) begin(ctx context.Context, offered *survey.Survey, mute string) *examiner {
+	state := &legState{
+		mute: mute, findings: map[int]*found{},
+		report: reports.Leg{Role: e.Role, Revision: e.Revision, Transport: e.Transport, Spoken: true},
+	}
+	x := &examiner{
+		run:         &run{catalogue: e.Catalogue, report: &reports.Run{}, legs: []*legState{state}},
+		examination: e, context: ctx, asKnown: reflect.DeepEqual(offered, e.Known),
+	}
+	x.environment = &conform.Environment{
+		Leg: e.Leg, Target: e.Target, Survey: offered, Catalogue: e.Catalogue,
+		Calls: conform.CallReadOnly, Rules: e.Rules, Fresh: true,
+		Record: func(connection conform.Connection) { x.closed(0, connection) },
+	}
+	state.environment = x.environment
+	state.rules, state.absent = x.environment.StandingRules()
+	return x
+}
+
+func (x *examiner) claim(leg int, key string) permission {
+	_, name, _ := strings.Cut(key, "\n")
+	name = strings.ReplaceAll(name, "\n", " · ")
+	if x.context.Err() != nil || x.examination.Wants != nil && !x.examination.Wants(name, x.asKnown) {
+		return permission{}
+	}
+	x.examination.turn(name)
+	return permission{Run: true, Mute: x.mute(leg)}
+}
+
+// SuiteRules are the rules for Examination.
+func SuiteRules() []conform.Rule { return suites.Rules() }

@@ -1,0 +1,138 @@
+package selftest
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"hash/fnv"
+	"strconv"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/mcpconform/mcpconform/internal/runner"
+	"github.com/mcpconform/mcpconform/internal/target"
+)
+
+// crew are the workers of a selftest. Each does one job at a time.
+type crew struct {
+	setup setup
+	hands []*hand // nil where none is at work
+}
+
+// hand is a worker process.
+type hand struct {
+	process *target.Process
+	writer  *json.Encoder
+	reader  *json.Decoder
+}
+
+const (
+	// jobTimeout ends a job that should long be over: a defect of the harness.
+	jobTimeout = 5 * time.Minute
+	// stopTimeout is how long a worker may take to stop when there is nothing
+	// more to do.
+	stopTimeout = 5 * time.Second
+)
+
+func newCrew(workers int, setup setup) *crew {
+	return &crew{setup: setup, hands: make([]*hand, workers)}
+}
+
+// do has all jobs done, in their order, and tells what became of each, from
+// several goroutines.
+func (c *crew) do(ctx context.Context, jobs []job, tell func(int, done)) {
+	var next atomic.Int64
+	var working sync.WaitGroup
+	for i := range min(len(c.hands), len(jobs)) {
+		working.Go(func() {
+			for {
+				n := int(next.Add(1)) - 1
+				if n >= len(jobs) || ctx.Err() != nil {
+					return
+				}
+				said, err := c.one(ctx, i, jobs[n])
+				if err != nil {
+					said = done{Errors: []string{err.Error()}}
+				}
+				if ctx.Err() == nil {
+					tell(n, said)
+				}
+			}
+		})
+	}
+	working.Wait()
+}
+
+// one has a job done by a worker, which is begun if need be. A worker that dies,
+// or does not come to an end, costs its job.
+func (c *crew) one(ctx context.Context, i int, next job) (said done, err error) {
+	if c.hands[i] == nil {
+		if c.hands[i], err = c.begin(); err != nil {
+			return said, err
+		}
+	}
+	h := c.hands[i]
+	ctx, cancel := context.WithTimeoutCause(ctx, jobTimeout, fmt.Errorf("not done within %s", jobTimeout))
+	defer cancel()
+	stopped := context.AfterFunc(ctx, func() { _ = h.process.Kill() })
+	_ = h.writer.Encode(next) // one that cannot be told is gone
+	err = h.reader.Decode(&said)
+	if stopped() && err == nil {
+		return said, nil
+	}
+	c.hands[i] = nil
+	return done{}, h.lost(ctx)
+}
+
+func (c *crew) begin() (*hand, error) {
+	process, err := target.Start(target.Command{
+		Args:    append(append([]string{}, c.setup.Executable...), WorkerCommand),
+		Env:     []string{"GOGC=" + strconv.Itoa(runner.Garbage)},
+		Orderly: true,
+	})
+	if err != nil {
+		return nil, fmt.Errorf("starting a worker: %w", err)
+	}
+	h := &hand{process: process, writer: json.NewEncoder(process.Stdin), reader: json.NewDecoder(process.Stdout)}
+	_ = h.writer.Encode(c.setup) // one that cannot be told is gone
+	return h, nil
+}
+
+// lost says why a worker is gone.
+func (h *hand) lost(ctx context.Context) error {
+	_ = h.process.Close()
+	words, _ := h.process.Stderr()
+	text := fmt.Sprintf("the worker %s", h.process.Exit())
+	if ctx.Err() != nil {
+		text = "the worker was ended: " + context.Cause(ctx).Error()
+	}
+	if len(words) > 0 {
+		text += "; its last words: " + string(words)
+	}
+	return errors.New(text)
+}
+
+// dismiss ends all workers.
+func (c *crew) dismiss() {
+	var leaving sync.WaitGroup
+	for _, h := range c.hands {
+		if h == nil {
+			continue
+		}
+		leaving.Go(func() {
+			_, _ = h.process.Shutdown(context.Background(), target.Grace{Input: stopTimeout, Terminate: stopTimeout})
+			_ = h.process.Close() // how it ended is nobody's news
+		})
+	}
+	leaving.Wait()
+}
+
+// partOf says which part of a leg a check belongs to: by its name alone, so that
+// it is the same for all.
+func partOf(check string, parts int) int {
+	sum := fnv.New32a()
+	_, _ = sum.Write([]byte(check))         // never fails
+	return int(sum.Sum32() % uint32(parts)) //nolint:gosec // a few
+}

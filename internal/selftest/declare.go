@@ -1,0 +1,207 @@
+package selftest
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"path"
+	"regexp"
+	"slices"
+	"strings"
+
+	"github.com/mcpconform/mcpconform/fixtures"
+	"github.com/mcpconform/mcpconform/internal/catalogue"
+	"github.com/mcpconform/mcpconform/internal/conform"
+	"github.com/mcpconform/mcpconform/internal/fault"
+	"github.com/mcpconform/mcpconform/internal/nearest"
+	"github.com/mcpconform/mcpconform/internal/runner"
+	"github.com/mcpconform/mcpconform/reports"
+)
+
+// layer is a fault or variation, and the leg that it is laid over.
+type layer struct {
+	*fault.Fault
+	kind   string // of trial
+	leg    conform.Leg
+	labels []string // that a filter sees
+}
+
+// place is where it is written, as seen from the root of the repository.
+func (l layer) place() string { return fmt.Sprintf("%s:%d", path.Join("fixtures", l.File), l.Line) }
+
+// declarations are what the faults and variations are held against.
+type declarations struct {
+	requirements *catalogue.Catalogue
+	checks       map[string][]runner.Declared // by revision, of those below
+	revisions    []string                     // that can be run, oldest first
+	switches     []string                     // that the reference has
+}
+
+// lineStart is where the place of a problem stands.
+var lineStart = regexp.MustCompile(`(?m)^`)
+
+// readLayers reads all faults and variations.
+func readLayers(files fs.FS) ([]layer, error) {
+	all, err := fault.Load(files)
+	if err != nil {
+		return nil, errors.New(lineStart.ReplaceAllString(err.Error(), "fixtures/"))
+	}
+	layers := make([]layer, len(all))
+	for i, one := range all {
+		layers[i] = layer{Fault: one, kind: reports.KindFault}
+		if path.Dir(one.File) == fixtures.Variations {
+			layers[i].kind = reports.KindVariation
+		}
+	}
+	return layers, nil
+}
+
+// declare finds out where each is laid, and makes sure that what it says of
+// requirements holds. The error joins all that is wrong.
+func (d declarations) declare(layers []layer) error {
+	var problems []error
+	for i := range layers {
+		one := &layers[i]
+		wrong := func(format string, values ...any) {
+			problems = append(problems, fmt.Errorf("%s: %s: %s", one.place(), one.ID, fmt.Sprintf(format, values...)))
+		}
+		before := len(problems)
+		d.roles(one, wrong)
+		d.known(one, wrong)
+		if len(problems) > before {
+			continue
+		}
+		d.choose(one, wrong)
+		if len(problems) > before {
+			continue
+		}
+		d.verified(one, wrong)
+		one.labels = d.labels(one)
+	}
+	return errors.Join(problems...)
+}
+
+type complaint func(format string, values ...any)
+
+func (d declarations) roles(one *layer, wrong complaint) {
+	if one.Role != "" && one.Role != conform.ServerRole {
+		wrong("role %q: only checks of a server can be proven yet", one.Role)
+	}
+	if one.Switch != "" && !slices.Contains(d.switches, one.Switch) {
+		wrong("the reference has no switch %q%s", one.Switch, nearest.Hint(one.Switch, d.switches))
+	}
+	switch {
+	case one.kind == reports.KindFault && len(one.Breaks) == 0:
+		wrong("a fault breaks something: name it with breaks; what is legal belongs into fixtures/%s", fixtures.Variations)
+	case one.kind == reports.KindVariation && len(one.Breaks)+len(one.Company) > 0:
+		wrong("a variation breaks nothing; what does belongs into fixtures/%s", fixtures.Faults)
+	}
+}
+
+// known makes sure that the catalogue has what is broken.
+func (d declarations) known(one *layer, wrong complaint) {
+	for i, id := range one.Breaks {
+		d.knownOne("breaks", id, wrong)
+		if slices.Contains(one.Breaks[:i], id) {
+			wrong("breaks %s twice", id)
+		}
+	}
+	for id, reason := range one.Company {
+		d.knownOne("has the company", id, wrong)
+		if strings.TrimSpace(reason) == "" {
+			wrong("says no reason for the company of %s", id)
+		}
+	}
+}
+
+func (d declarations) knownOne(does, id string, wrong complaint) {
+	requirement, known := d.requirements.Get(id)
+	switch {
+	case !known && d.requirements.Nearest(id) != "":
+		wrong("%s %q, which no requirements.yaml has, did you mean %q?", does, id, d.requirements.Nearest(id))
+	case !known:
+		wrong("%s %q, which no requirements.yaml has", does, id)
+	case requirement.Obliges == catalogue.Client:
+		wrong("%s %s, which obliges clients", does, id)
+	}
+}
+
+// choose finds the leg: the newest revision at which all that is broken stands,
+// over HTTP unless it concerns stdio alone.
+func (d declarations) choose(one *layer, wrong complaint) {
+	one.leg = conform.Leg{Role: conform.ServerRole, Revision: one.Revision, Transport: one.Transport}
+	if one.Revision != "" && !slices.Contains(d.revisions, one.Revision) {
+		wrong("revision %s cannot be run%s", one.Revision, nearest.Hint(one.Revision, d.revisions))
+		return
+	}
+	if one.leg.Revision == "" {
+		for _, revision := range slices.Backward(d.revisions) {
+			if d.allStand(one.Breaks, revision) {
+				one.leg.Revision = revision
+				break
+			}
+		}
+	}
+	if one.leg.Revision == "" {
+		wrong("at no revision that can be run all stand that it breaks: split it")
+		return
+	}
+	if one.leg.Transport == "" {
+		one.leg.Transport = conform.HTTP
+		if slices.ContainsFunc(one.Breaks, d.onlyStdio) {
+			one.leg.Transport = conform.Stdio
+		}
+	}
+}
+
+func (d declarations) allStand(ids []string, revision string) bool {
+	return !slices.ContainsFunc(ids, func(id string) bool {
+		requirement, _ := d.requirements.Get(id)
+		return !requirement.StandsAt(revision)
+	})
+}
+
+func (d declarations) onlyStdio(id string) bool {
+	requirement, _ := d.requirements.Get(id)
+	return slices.Equal(requirement.Transports, []string{catalogue.Stdio})
+}
+
+// verified makes sure that something can notice what is broken.
+func (d declarations) verified(one *layer, wrong complaint) {
+	for _, id := range slices.Concat(one.Breaks, companyOf(one.Fault)) {
+		requirement, _ := d.requirements.Get(id)
+		level := requirement.Level(one.leg.Revision)
+		switch {
+		case !requirement.Applies(one.leg.Revision, one.leg.Transport, conform.ServerRole):
+			wrong("%s does not stand at %s over %s", id, one.leg.Revision, one.leg.Transport)
+		case !level.Failing() && !level.Warning():
+			wrong("%s is a %s at %s: nothing can break it", id, level, one.leg.Revision)
+		case !d.isVerified(id, one.leg.Revision):
+			wrong("no check or rule verifies %s at %s", id, one.leg.Revision)
+		}
+	}
+}
+
+func (d declarations) isVerified(id, revision string) bool {
+	return slices.ContainsFunc(d.checks[revision], func(check runner.Declared) bool { return slices.Contains(check.Requirements, id) })
+}
+
+// companyOf returns the requirements of a fault's company, sorted.
+func companyOf(one *fault.Fault) []string {
+	ids := make([]string, 0, len(one.Company))
+	for id := range one.Company {
+		ids = append(ids, id)
+	}
+	slices.Sort(ids)
+	return ids
+}
+
+// labels are those that a filter sees: its id, what it breaks with levels and
+// pages, the name of its file, and what it is.
+func (d declarations) labels(one *layer) []string {
+	environment := conform.Environment{Leg: one.leg, Catalogue: d.requirements}
+	labels := append(environment.RuleLabels(conform.Rule{Requirements: one.Breaks}),
+		one.ID, one.kind, strings.TrimSuffix(path.Base(one.File), path.Ext(one.File)))
+	slices.Sort(labels)
+	return slices.Compact(labels)
+}

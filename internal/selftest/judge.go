@@ -1,0 +1,182 @@
+package selftest
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/mcpconform/mcpconform/internal/runner"
+	"github.com/mcpconform/mcpconform/reports"
+)
+
+// judgement is what trials are judged by.
+type judgement struct {
+	verified map[string][]string // by check or rule: the requirements
+	peer     bool                // the target may differ from the reference
+}
+
+func newJudgement(declared map[string][]runner.Declared, peer bool) judgement {
+	j := judgement{verified: map[string][]string{}, peer: peer}
+	for _, checks := range declared {
+		for _, check := range checks {
+			j.verified[runner.CheckName(check.Group, check.Text)] = check.Requirements
+		}
+	}
+	return j
+}
+
+// outcome is what all parts of a trial found together.
+type outcome struct {
+	found   map[string]finding
+	matched bool
+	seconds float64
+	errors  []string
+}
+
+func (o *outcome) take(part done) {
+	if o.found == nil {
+		o.found = map[string]finding{}
+	}
+	merge(o.found, part.Findings)
+	o.matched = o.matched || part.Matched
+	o.seconds += part.Seconds
+	o.errors = append(o.errors, part.Errors...)
+}
+
+// judge says what became of a trial.
+func (j judgement) judge(t trial, found outcome) reports.Trial {
+	said := reports.Trial{
+		ID: t.ID, Kind: t.kind, Says: t.Says, Seen: t.Seen, Place: t.place(), Breaks: t.Breaks,
+		Revision: t.leg.Revision, Transport: t.leg.Transport, Touched: t.touched,
+		Matched:  found.matched || t.Switch != "" && !j.peer,
+		Duration: reports.Seconds(found.seconds), Again: "mcpconform selftest --filter " + t.ID + " -v",
+	}
+	for _, id := range companyOf(t.Fault) {
+		said.Company = append(said.Company, reports.Company{ID: id, Reason: t.Company[id]})
+	}
+	for _, text := range found.errors {
+		said.Problems = append(said.Problems, reports.Problem{Kind: reports.Crashed, Says: text})
+	}
+	if len(found.errors) > 0 {
+		return said
+	}
+	if !said.Matched {
+		if !j.peer {
+			said.Problems = append(said.Problems, reports.Problem{Kind: reports.Unmatched,
+				Says: "nothing that passed on " + t.leg.Name() + " matched it"})
+		}
+		return said
+	}
+	j.effects(t, found.found, &said)
+	if t.kind == reports.KindVariation {
+		j.unchanged(&said)
+	} else {
+		j.exactly(t, found.found, &said)
+	}
+	return said
+}
+
+// effects collects the verdicts that differ from those without the layer. Of a
+// fault those that are red are told, and the others counted.
+func (j judgement) effects(t trial, found map[string]finding, said *reports.Trial) {
+	for _, check := range slices.Sorted(maps.Keys(found)) {
+		now, was := found[check], t.base.found[check].Verdict
+		switch {
+		case now.Verdict == was, now.red() && j.peer && t.base.found[check].red():
+			continue
+		case now.Kind == reports.KindRule && !now.red():
+			continue // it has seen less, since less was run
+		case now.Verdict == reports.Passed && t.kind == reports.KindFault:
+			continue
+		case !now.red() && t.kind == reports.KindFault:
+			said.Silenced++
+			continue
+		}
+		effect := reports.Effect{
+			Check: check, Kind: now.Kind, Requirements: j.verified[check], Was: was,
+			Verdict: now.Verdict, Reason: now.Reason, Failures: now.Failures,
+		}
+		switch {
+		case verifies(effect.Requirements, t.Breaks):
+			effect.Allowed = reports.ByBreaks
+			said.Caught = true
+		case verifies(effect.Requirements, companyOf(t.Fault)):
+			effect.Allowed = reports.ByCompany
+		}
+		said.Effects = append(said.Effects, effect)
+	}
+}
+
+// unchanged demands that a variation changes no verdict. What is not there may
+// leave nothing to judge: then a check may be skipped.
+func (j judgement) unchanged(said *reports.Trial) {
+	for _, effect := range said.Effects {
+		if effect.Red() || effect.Verdict == reports.Inconclusive {
+			said.Problems = append(said.Problems, reports.Problem{Kind: reports.Changed,
+				Says: fmt.Sprintf("%q is %s, not %s", effect.Check, effect.Verdict, cmp.Or(effect.Was, "run"))})
+		}
+	}
+}
+
+// exactly demands that a fault makes fail what verifies the requirements that it
+// breaks, and nothing else.
+func (j judgement) exactly(t trial, found map[string]finding, said *reports.Trial) {
+	complain := func(kind, format string, values ...any) {
+		said.Problems = append(said.Problems, reports.Problem{Kind: kind, Says: fmt.Sprintf(format, values...)})
+	}
+	if !said.Caught {
+		complain(reports.NotCaught, "%s", j.missed(t, found))
+	}
+	for _, effect := range said.Effects {
+		if effect.Allowed == "" {
+			complain(reports.Accused, "%q is %s; it verifies %s", effect.Check, effect.Verdict, strings.Join(effect.Requirements, ", "))
+		}
+	}
+	for _, id := range companyOf(t.Fault) {
+		needed := slices.ContainsFunc(said.Effects, func(effect reports.Effect) bool {
+			return effect.Allowed == reports.ByCompany && slices.Contains(effect.Requirements, id)
+		})
+		if !needed && !j.peer {
+			complain(reports.Stale, "%s did not fail: take it out of its company", id)
+		}
+	}
+}
+
+// missed says what became of the checks that should have caught a fault.
+func (j judgement) missed(t trial, found map[string]finding) string {
+	var told []string
+	for check, requirements := range j.verified {
+		if !verifies(requirements, t.Breaks) {
+			continue
+		}
+		switch now, ran := found[check]; {
+		case !ran:
+			told = append(told, fmt.Sprintf("%q did not run", check))
+		case now.Reason != "":
+			told = append(told, fmt.Sprintf("%q is %s: %s", check, now.Verdict, now.Reason))
+		default:
+			told = append(told, fmt.Sprintf("%q is %s", check, now.Verdict))
+		}
+	}
+	slices.Sort(told)
+	return strings.Join(told, "; ")
+}
+
+// fewAccused is how many checks a slow machine may make fail: what makes more
+// of them fail is the fault's doing.
+const fewAccused = 3
+
+// doubtful tells whether something of a trial may be wrong because the machine
+// was slow: then it is tried again with more patience.
+func doubtful(said reports.Trial, found outcome, reply float64) bool {
+	wrong := 0
+	for _, one := range said.Problems {
+		if one.Kind == reports.Accused || one.Kind == reports.Changed {
+			wrong++
+		}
+	}
+	return wrong > 0 && wrong <= fewAccused &&
+		slices.ContainsFunc(slices.Collect(maps.Values(found.found)), func(one finding) bool { return one.Seconds >= reply })
+}

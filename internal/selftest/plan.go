@@ -1,0 +1,155 @@
+package selftest
+
+import (
+	"cmp"
+	"slices"
+	"time"
+
+	"github.com/mcpconform/mcpconform/internal/conform"
+	"github.com/mcpconform/mcpconform/internal/fault"
+	"github.com/mcpconform/mcpconform/internal/runner"
+	"github.com/mcpconform/mcpconform/internal/survey"
+	"github.com/mcpconform/mcpconform/reports"
+)
+
+// base is a leg as it is when nothing is laid over the wire.
+type base struct {
+	leg     conform.Leg
+	survey  *survey.Survey
+	found   map[string]finding         // by check
+	touched map[string]map[string]bool // by fault: the checks that met it
+	met     map[string]bool            // the faults that first contact met
+}
+
+// jobsOf are the parts of a run of a leg that watches for faults.
+func (b *base) jobs(watched []string, parts int, reply time.Duration) []job {
+	jobs := make([]job, parts)
+	for part := range jobs {
+		jobs[part] = job{Leg: b.leg, Watch: watched, Part: part, Parts: parts, Reply: reply}
+	}
+	return jobs
+}
+
+// take adds what one part found.
+func (b *base) take(part done) {
+	if b.survey == nil {
+		b.survey = part.Survey
+	}
+	merge(b.found, part.Findings)
+	for check, ids := range part.Met {
+		for _, id := range ids {
+			if check == "" {
+				b.met[id] = true
+				continue
+			}
+			if b.touched[id] == nil {
+				b.touched[id] = map[string]bool{}
+			}
+			b.touched[id][check] = true
+		}
+	}
+}
+
+// trial is a layer to be tried, in one or several jobs.
+type trial struct {
+	layer
+	base    *base
+	checks  []string // to run, sorted; nil for all
+	touched int
+	parts   int
+}
+
+// planTrial says what is run under a layer: the checks that met it in the run
+// without, and those of what it breaks. A switch may concern any.
+func planTrial(one layer, on *base, declared []runner.Declared) trial {
+	t := trial{layer: one, base: on, touched: len(on.touched[one.ID]), parts: 1}
+	if one.Switch != "" {
+		t.touched = len(on.found)
+		return t
+	}
+	t.checks = []string{}
+	for check := range on.touched[one.ID] {
+		t.checks = append(t.checks, check)
+	}
+	if len(t.checks) > 0 || on.met[one.ID] {
+		for _, check := range declared {
+			name := runner.CheckName(check.Group, check.Text)
+			if !check.Rule && !on.touched[one.ID][name] && verifies(check.Requirements, one.Breaks) {
+				t.checks = append(t.checks, name)
+			}
+		}
+	}
+	slices.Sort(t.checks)
+	return t
+}
+
+// meets tells whether there is anything to try.
+func (t trial) meets() bool { return t.Switch != "" || t.base.met[t.ID] || t.touched > 0 }
+
+func verifies(requirements, ids []string) bool {
+	return slices.ContainsFunc(requirements, func(id string) bool { return slices.Contains(ids, id) })
+}
+
+// jobs are the parts of the trial.
+func (t trial) jobs(reply time.Duration) []job {
+	jobs := make([]job, t.parts)
+	for part := range jobs {
+		jobs[part] = job{
+			Leg: t.leg, Lay: t.ID, Known: t.base.survey, Checks: t.checks,
+			Contact: t.Switch != "" || t.base.met[t.ID], Part: part, Parts: t.parts, Reply: reply,
+		}
+	}
+	return jobs
+}
+
+// cost guesses how long a trial takes, for the long ones to begin first: checks
+// take their time, and wait when answers do not come.
+func (t trial) cost(reply time.Duration) time.Duration {
+	var cost time.Duration
+	add := func(found finding) { cost += time.Duration(found.Seconds * float64(time.Second)) }
+	if t.checks == nil {
+		for _, found := range t.base.found {
+			add(found)
+		}
+	}
+	for _, check := range t.checks {
+		add(t.base.found[check])
+	}
+	if t.delays() {
+		cost += time.Duration(min(max(t.touched, len(t.checks)), waiting)) * reply
+	}
+	return cost
+}
+
+// waiting is how many checks may wait for answers that do not come before the
+// others are not tried.
+const waiting = 20
+
+// delays tells whether a layer may keep something from arriving.
+func (t trial) delays() bool {
+	return t.Switch != "" || slices.ContainsFunc(t.AllChanges(), func(change fault.Change) bool {
+		return slices.ContainsFunc(change.Do, func(do fault.Action) bool {
+			return do.Drop || do.Delay > 0 || do.Hold != nil || do.Hang || do.KeepOpen || do.Cut || do.Close || do.Exit != nil || do.Ignore
+		})
+	})
+}
+
+// order sorts trials by what they cost, the dearest first.
+func order(trials []trial, reply time.Duration) {
+	slices.SortStableFunc(trials, func(a, b trial) int { return cmp.Compare(b.cost(reply), a.cost(reply)) })
+}
+
+// merge adds findings of one part to those of others: a rule has found what it
+// found in any.
+func merge(all map[string]finding, part []finding) {
+	for _, one := range part {
+		known, there := all[one.Check]
+		switch {
+		case !there, !known.red() && (one.red() || known.Verdict == reports.Skipped):
+			all[one.Check] = one
+		case known.red() && one.red():
+			known.Failures = append(slices.Clone(known.Failures), one.Failures...)
+			all[one.Check] = known
+		}
+	}
+}

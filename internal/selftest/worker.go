@@ -1,0 +1,197 @@
+package selftest
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"sync"
+	"time"
+
+	"github.com/mcpconform/mcpconform/fixtures"
+	"github.com/mcpconform/mcpconform/internal/catalogue"
+	"github.com/mcpconform/mcpconform/internal/conform"
+	"github.com/mcpconform/mcpconform/internal/fault"
+	"github.com/mcpconform/mcpconform/internal/runner"
+	"github.com/mcpconform/mcpconform/internal/survey"
+	"github.com/mcpconform/mcpconform/reports"
+)
+
+// WorkerCommand is the hidden subcommand that makes this binary a worker of a
+// selftest.
+const WorkerCommand = "selftest-worker"
+
+// setup is what a worker needs to know of all jobs, as JSON on its standard
+// input.
+type setup struct {
+	Executable []string
+	Catalogue  *catalogue.Catalogue
+	Peer       Peer
+}
+
+// job is one run of a leg, or of a part of its checks, as JSON on a worker's
+// standard input.
+type job struct {
+	Leg     conform.Leg
+	Lay     string         // id of what is laid over the wire; "" for nothing
+	Watch   []string       // ids of what is only looked for
+	Known   *survey.Survey // of the leg without anything laid over it
+	Contact bool           // first contact is made anew
+	Checks  []string       // to run while the survey is as known; nil for all
+	Part    int            // of the checks, from 0
+	Parts   int
+	Reply   time.Duration // how long one reply may take
+}
+
+// done is what a worker says of a job, as JSON on its standard output.
+type done struct {
+	Findings []finding
+	Survey   *survey.Survey
+	Met      map[string][]string // by check, or "" for first contact: what matched meanwhile
+	Matched  bool                // what was laid
+	Seconds  float64
+	Errors   []string // of the harness: the job is worth nothing
+}
+
+// finding is what a check or rule found.
+type finding struct {
+	Check    string
+	Kind     string
+	Verdict  reports.Verdict
+	Reason   string            `json:",omitempty"`
+	Failures []reports.Failure `json:",omitempty"`
+	Seconds  float64           `json:",omitempty"`
+}
+
+func (f finding) red() bool { return f.Verdict == reports.Failed || f.Verdict == reports.Warned }
+
+// Work is the life of a worker: it does the jobs that come in, one after the
+// other, and writes what it finds to out. When in ends, it stops.
+func Work(in io.Reader, out io.Writer) error {
+	reader, writer := json.NewDecoder(in), json.NewEncoder(out)
+	var work setup
+	if err := reader.Decode(&work); err != nil {
+		return fmt.Errorf("reading the setup: %w", err)
+	}
+	layers, err := readLayers(fixtures.Wire)
+	if err != nil {
+		return err
+	}
+	w := &worker{setup: work, rules: runner.SuiteRules(), layers: map[string]*fault.Fault{}}
+	for _, one := range layers {
+		w.layers[one.ID] = one.Fault
+	}
+	ctx, cancel := context.WithCancelCause(context.Background())
+	defer cancel(nil)
+	jobs := make(chan job)
+	go func() {
+		defer close(jobs)
+		for {
+			var next job
+			if err := reader.Decode(&next); err != nil {
+				cancel(errors.New("the selftest is over"))
+				return
+			}
+			jobs <- next
+		}
+	}()
+	for next := range jobs {
+		if err := writer.Encode(w.do(ctx, next)); err != nil {
+			return nil //nolint:nilerr // nobody listens any more
+		}
+	}
+	return nil
+}
+
+type worker struct {
+	setup
+	rules  []conform.Rule
+	layers map[string]*fault.Fault
+}
+
+// do runs a job.
+func (w *worker) do(ctx context.Context, next job) (said done) {
+	begun := time.Now()
+	defer func() { said.Seconds = time.Since(begun).Seconds() }()
+	said.Met = map[string][]string{}
+	watch := &watch{}
+	to, err := w.stand(next, watch)
+	if err != nil {
+		said.Errors = append(said.Errors, err.Error())
+		return said
+	}
+	defer to.close()
+	turn := ""
+	flush := func() {
+		if met := watch.take(); len(met) > 0 {
+			said.Met[turn] = append(said.Met[turn], met...)
+		}
+	}
+	examination := runner.Examination{
+		Leg: next.Leg, Target: to.target, Catalogue: w.Catalogue, Rules: w.rules,
+		Known: next.Known, Contact: next.Contact, Wants: next.wants(),
+	}
+	if len(next.Watch) > 0 {
+		examination.Turn = func(check string) {
+			flush()
+			turn = check
+		}
+	}
+	found, err := runner.Examine(ctx, examination)
+	flush()
+	said.Matched = len(said.Met) > 0
+	if err != nil {
+		said.Errors = append(said.Errors, err.Error())
+		return said
+	}
+	if len(next.Watch) == 0 {
+		said.Met = nil
+	}
+	said.Survey, said.Errors = found.Survey, found.Errors
+	for _, result := range found.Results {
+		said.Findings = append(said.Findings, finding{
+			Check: runner.CheckName(result.Group, result.Text), Kind: result.Kind, Verdict: result.Verdict,
+			Reason: result.Reason, Failures: result.Failures, Seconds: float64(result.Duration),
+		})
+	}
+	return said
+}
+
+// wants chooses the checks of a job.
+func (j job) wants() func(check string, asKnown bool) bool {
+	chosen := map[string]bool{}
+	for _, check := range j.Checks {
+		chosen[check] = true
+	}
+	return func(check string, asKnown bool) bool {
+		return (j.Checks == nil || !asKnown || chosen[check]) && (j.Parts <= 1 || partOf(check, j.Parts) == j.Part)
+	}
+}
+
+// watch collects what matched on the wire.
+type watch struct {
+	mu  sync.Mutex
+	met []string
+}
+
+// matched is told of a match.
+func (w *watch) matched(one *fault.Fault) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for _, id := range w.met {
+		if id == one.ID {
+			return
+		}
+	}
+	w.met = append(w.met, one.ID)
+}
+
+// take returns what matched since the last time.
+func (w *watch) take() []string {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	met := w.met
+	w.met = nil
+	return met
+}

@@ -1,0 +1,154 @@
+package reports
+
+import (
+	"io"
+	"slices"
+	"time"
+)
+
+// SelftestFormat is the version of the JSON document of a selftest.
+const SelftestFormat = 1
+
+// Selftest is what the checks and rules said about a good target over whose wire
+// faults and variations were laid: the matrix of faults and checks, and what is
+// wrong in it. It is one versioned JSON document.
+type Selftest struct {
+	Format      int           `json:"format"` // always SelftestFormat
+	Tool        Tool          `json:"tool"`
+	Started     time.Time     `json:"started"`
+	Duration    Seconds       `json:"duration"`
+	Command     []string      `json:"command,omitempty"` // the command line that made it
+	Target      Target        `json:"target"`            // the embedded reference has neither URL nor command
+	Filter      string        `json:"filter,omitempty"`  // that chose faults and checks
+	Workers     int           `json:"workers"`
+	Pages       []string      `json:"pages"` // the order of Proofs
+	Legs        []SelftestLeg `json:"legs"`
+	Proofs      []Proof       `json:"proofs"`
+	Trials      []Trial       `json:"trials"`
+	Interrupted string        `json:"interrupted,omitempty"` // why it ended early
+	Errors      []string      `json:"errors,omitempty"`      // failures of the harness itself
+}
+
+// SelftestLeg is how the target fares on a leg when nothing is laid over it.
+type SelftestLeg struct {
+	Role      string   `json:"role"`
+	Revision  string   `json:"revision"`
+	Transport string   `json:"transport"`
+	Note      string   `json:"note,omitempty"` // why nothing was run on it
+	Passed    int      `json:"passed"`
+	Red       []Effect `json:"red,omitempty"` // what fails or warns nevertheless
+}
+
+// Proof is a check or rule, and the faults that show that it finds what it is
+// there to find.
+type Proof struct {
+	ID           string   `json:"id"` // that of the first requirement
+	Kind         string   `json:"kind"`
+	Page         string   `json:"page"`
+	Check        string   `json:"check"` // headings and text, as in Effect
+	Requirements []string `json:"requirements"`
+	Revisions    []string `json:"revisions"`          // at which it stands, of those that the target speaks
+	Faults       []string `json:"faults,omitempty"`   // that break what it verifies, and that it found
+	Accepted     string   `json:"accepted,omitempty"` // why it need not be proven
+	Problem      string   `json:"problem,omitempty"`  // "" when all is well
+	Unbroken     []string `json:"unbroken,omitempty"` // requirements of its own that no fault breaks
+}
+
+// Kinds of trials.
+const (
+	KindFault     = "fault"
+	KindVariation = "variation"
+)
+
+// Trial is one fault or variation, and what became of it.
+type Trial struct {
+	ID        string    `json:"id"`
+	Kind      string    `json:"kind"`
+	Says      string    `json:"says"`
+	Seen      string    `json:"seen,omitempty"`
+	Place     string    `json:"place"` // file:line
+	Breaks    []string  `json:"breaks,omitempty"`
+	Company   []Company `json:"company,omitempty"`
+	Revision  string    `json:"revision"`
+	Transport string    `json:"transport"`
+	Touched   int       `json:"touched"`           // checks that met it
+	Matched   bool      `json:"matched"`           // it met anything at all
+	Caught    bool      `json:"caught,omitzero"`   // what verifies a requirement that it breaks found it
+	Effects   []Effect  `json:"effects,omitempty"` // verdicts that are not as without it
+	Silenced  int       `json:"silenced,omitzero"` // checks that passed without a fault and conclude nothing with it
+	Problems  []Problem `json:"problems,omitempty"`
+	Again     string    `json:"again"` // the command that repeats it
+	Duration  Seconds   `json:"duration"`
+}
+
+// Company is a requirement that cannot be kept beside a fault.
+type Company struct {
+	ID     string `json:"id"`
+	Reason string `json:"reason"`
+}
+
+// Why a fault may change a verdict.
+const (
+	ByBreaks  = "breaks"
+	ByCompany = "company"
+)
+
+// Effect is a verdict that a fault or variation has changed.
+type Effect struct {
+	Check        string    `json:"check"` // headings and text
+	Kind         string    `json:"kind"`
+	Requirements []string  `json:"requirements"`
+	Was          Verdict   `json:"was,omitempty"` // without it
+	Verdict      Verdict   `json:"verdict"`
+	Allowed      string    `json:"allowed,omitempty"` // ByBreaks, ByCompany, or "" when nothing allows it
+	Reason       string    `json:"reason,omitempty"`
+	Failures     []Failure `json:"failures,omitempty"`
+}
+
+// Red tells whether the check says that something is broken.
+func (e Effect) Red() bool { return e.Verdict == Failed || e.Verdict == Warned }
+
+// What may be wrong with a trial.
+const (
+	NotCaught = "not caught" // no check or rule of a requirement that it breaks found it
+	Accused   = "accused"    // a check or rule of another requirement failed
+	Stale     = "stale"      // its company kept what it was said to break
+	Changed   = "changed"    // a variation changed a verdict
+	Unmatched = "unmatched"  // it met nothing
+	Crashed   = "crashed"    // the harness failed
+)
+
+// Problem is one thing that is wrong with a trial.
+type Problem struct {
+	Kind string `json:"kind"`
+	Says string `json:"says"`
+}
+
+// Wrong returns the trials with problems.
+func (s *Selftest) Wrong() []Trial {
+	return slices.DeleteFunc(slices.Clone(s.Trials), func(one Trial) bool { return len(one.Problems) == 0 })
+}
+
+// Unproven returns the checks and rules with problems.
+func (s *Selftest) Unproven() []Proof {
+	return slices.DeleteFunc(slices.Clone(s.Proofs), func(one Proof) bool { return one.Problem == "" })
+}
+
+// Holds tells whether all is as it should be.
+func (s *Selftest) Holds() bool {
+	if s.Interrupted != "" || len(s.Errors) > 0 || len(s.Wrong()) > 0 || len(s.Unproven()) > 0 {
+		return false
+	}
+	return s.Peer() || !slices.ContainsFunc(s.Legs, func(leg SelftestLeg) bool { return len(leg.Red) > 0 })
+}
+
+// Peer tells whether the target is an implementation that others wrote, which
+// may break this and that by itself.
+func (s *Selftest) Peer() bool { return s.Target.URL != "" || len(s.Target.Command) > 0 }
+
+// Write writes the selftest as an indented JSON document, as Run.Write does.
+func (s *Selftest) Write(w io.Writer) error {
+	document := *s
+	document.Format = SelftestFormat
+	return writeDocument(w, &document, "selftest")
+}
