@@ -13,7 +13,7 @@ var memberClaims = map[string]*regexp.Regexp{
 	"tools/list":                 toolTaskSupport,
 	"tools/call":                 regexp.MustCompile(createdTask.String() + `|` + requiredElicitations.String()),
 	"resources/read":             requiredElicitations,
-	"prompts/get":                requiredElicitations,
+	"prompts/get":                regexp.MustCompile(requiredElicitations.String() + `|` + promptMembers.String()),
 	"tasks/get":                  regexp.MustCompile(`^/result/(?:taskId|createdAt|lastUpdatedAt|ttl)$`),
 	"tasks/cancel":               regexp.MustCompile(`^/result/(?:taskId|createdAt|lastUpdatedAt)$`),
 	"tasks/list":                 regexp.MustCompile(`^/result/tasks/\d+/(?:taskId|createdAt|lastUpdatedAt)$`),
@@ -29,6 +29,7 @@ var (
 	wholeParams          = regexp.MustCompile(`^/params(?:/.*)?$`)
 	samplingPriorities   = regexp.MustCompile(`^/params/modelPreferences/(?:cost|speed|intelligence)Priority$`)
 	samplingContent      = regexp.MustCompile(`^/params/messages/\d+/content(?:/.*)?$`)
+	promptMembers        = regexp.MustCompile(`^/result/messages/\d+/content/(?:data|mimeType|resource/(?:uri|mimeType))$`)
 	requiredElicitations = regexp.MustCompile(`^/error/data(?:/.*)?$`)
 )
 

@@ -238,6 +238,26 @@ func TestRulesOfServerPages(t *testing.T) {
 				"prompts.embedded-resource.uri": 1, "prompts.embedded-resource.mime-type": 1, "prompts.embedded-resource.contents": 2,
 			},
 		},
+		"a prompt that lacks everything": {
+			asked(`prompts/get {"name":"a"}`, `{"messages":[
+				{"role":"user","content":{"type":"image"}},
+				{"role":"user","content":{"type":"audio"}},
+				{"role":"user","content":{"type":"resource","resource":{}}}]}`),
+			map[string]int{
+				"prompts.image.encoded": 1, "prompts.image.mime-type": 1, "prompts.audio.encoded": 1, "prompts.audio.mime-type": 1,
+				"prompts.embedded-resource.uri": 1, "prompts.embedded-resource.mime-type": 1, "prompts.embedded-resource.contents": 1,
+			},
+		},
+		"a prompt with members of other types": {
+			asked(`prompts/get {"name":"a"}`, `{"messages":[
+				{"role":"user","content":{"type":"image","data":1,"mimeType":1}},
+				{"role":"user","content":{"type":"audio","data":null,"mimeType":""}},
+				{"role":"user","content":{"type":"resource","resource":{"uri":1,"mimeType":"","text":1}}}]}`),
+			map[string]int{
+				"prompts.image.encoded": 1, "prompts.image.mime-type": 1, "prompts.audio.encoded": 1, "prompts.audio.mime-type": 1,
+				"prompts.embedded-resource.uri": 1, "prompts.embedded-resource.mime-type": 1, "prompts.embedded-resource.contents": 1,
+			},
+		},
 		"completions": {
 			asked("completion/complete", `{"completion":{"values":["a"],"total":3,"hasMore":true}}`,
 				"completion/complete", `{"completion":{"values":["a"],"total":1,"hasMore":false}}`),

@@ -1,6 +1,10 @@
 package wire
 
-import "github.com/mcpconform/mcpconform/internal/conform"
+import (
+	"regexp"
+
+	"github.com/mcpconform/mcpconform/internal/conform"
+)
 
 // PromptRules are the rules of the page server/prompts.
 func PromptRules() []conform.Rule {
@@ -13,29 +17,27 @@ func PromptRules() []conform.Rule {
 		{
 			Text:         "puts images into prompts as base64",
 			Requirements: []string{"prompts.image.encoded"},
-			Judge:        encodedInPrompts("image"),
+			Judge:        encodedInPrompts("image", "ImageContent"),
 		},
 		{
 			Text:         "puts images into prompts with their media type",
 			Requirements: []string{"prompts.image.mime-type"},
-			Judge:        typedInPrompts("image"),
+			Judge:        typedInPrompts("image", "ImageContent"),
 		},
 		{
 			Text:         "puts audio into prompts as base64",
 			Requirements: []string{"prompts.audio.encoded"},
-			Judge:        encodedInPrompts("audio"),
+			Judge:        encodedInPrompts("audio", "AudioContent"),
 		},
 		{
 			Text:         "puts audio into prompts with its media type",
 			Requirements: []string{"prompts.audio.mime-type"},
-			Judge:        typedInPrompts("audio"),
+			Judge:        typedInPrompts("audio", "AudioContent"),
 		},
 		{
 			Text:         "embeds resources in prompts with a valid URI",
 			Requirements: []string{"prompts.embedded-resource.uri"},
-			Judge: func(conversation *conform.Conversation, sight *conform.Sight) {
-				judgeBy(conversation, sight, within(embeddedInPrompts(conversation), "uri"), "Resource/properties/uri")
-			},
+			Judge:        identifiedEmbeddings,
 		},
 		{
 			Text:         "embeds resources in prompts with their media type",
@@ -54,16 +56,47 @@ func embeddedInPrompts(conversation *conform.Conversation) []found {
 	return within(ofType(promptContent(conversation), "resource"), "resource")
 }
 
-func encodedInPrompts(kind string) func(*conform.Conversation, *conform.Sight) {
+// What the page about prompts asks of content, members that are missing, too.
+var (
+	promptData      = regexp.MustCompile(`/content/data$`)
+	promptMediaType = regexp.MustCompile(`/content/mimeType$`)
+)
+
+func encodedInPrompts(kind, definition string) judge {
 	return func(conversation *conform.Conversation, sight *conform.Sight) {
-		judgeBy(conversation, sight, within(ofType(promptContent(conversation), kind), "data"), "ImageContent/properties/data")
+		for _, content := range ofType(promptContent(conversation), kind) {
+			judgeMembers(conversation, sight, content, definition, promptData)
+		}
 	}
 }
 
-func typedInPrompts(kind string) func(*conform.Conversation, *conform.Sight) {
-	return judgeText(func(conversation *conform.Conversation) []found {
-		return within(ofType(promptContent(conversation), kind), "mimeType")
-	}, aMediaType, isMediaType)
+func typedInPrompts(kind, definition string) judge {
+	return func(conversation *conform.Conversation, sight *conform.Sight) {
+		for _, content := range ofType(promptContent(conversation), kind) {
+			judgeMembers(conversation, sight, content, definition, promptMediaType)
+			mimeType, _ := content.member("mimeType")
+			if text, isString := mimeType.value.(string); isString && !isMediaType(text) {
+				sight.Break(content.said, conform.Mismatch{Wanted: aMediaType, Found: conform.Show(text), Where: mimeType.pointer})
+			}
+		}
+	}
+}
+
+func identifiedEmbeddings(conversation *conform.Conversation, sight *conform.Sight) {
+	var uris []found
+	for _, resource := range embeddedInPrompts(conversation) {
+		uri, there := resource.member("uri")
+		switch {
+		case there:
+			uris = append(uris, found{uri, resource.said})
+		case resource.object() != nil:
+			sight.Saw()
+			sight.Break(resource.said, conform.Mismatch{
+				Wanted: "a URI", Found: "an embedded resource without uri", Where: resource.pointer,
+			})
+		}
+	}
+	judgeBy(conversation, sight, uris, "Resource/properties/uri")
 }
 
 // typedEmbeddings judges the media types of embedded resources, which the
@@ -79,7 +112,7 @@ func typedEmbeddings(conversation *conform.Conversation, sight *conform.Sight) {
 			sight.Break(resource.said, conform.Mismatch{
 				Wanted: aMediaType, Found: "an embedded resource without mimeType", Where: resource.pointer,
 			})
-		case mimeType.text() != "" && !isMediaType(mimeType.text()):
+		case !isMediaType(mimeType.text()):
 			sight.Break(resource.said, conform.Mismatch{
 				Wanted: aMediaType, Found: conform.Show(mimeType.value), Where: mimeType.pointer,
 			})
