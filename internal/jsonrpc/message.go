@@ -87,11 +87,12 @@ func (m Message) Result() (any, bool) {
 	return result, ok
 }
 
-// Error returns the error member and whether there is one. Members of the
-// wrong type are left at their zero value; the schema judges them.
+// Error returns the error member and whether there is one: a null beside a
+// result says that there is none. Members of the wrong type are left at their
+// zero value; the schema judges them.
 func (m Message) Error() (Error, bool) {
 	member, ok := m.Object["error"]
-	if !ok {
+	if _, answered := m.Result(); !ok || member == nil && answered {
 		return Error{}, false
 	}
 	object, _ := member.(map[string]any)

@@ -105,6 +105,9 @@ func TestErrorsOfTheWrongType(t *testing.T) {
 			t.Errorf("%s has the error %v, %t", raw, found, there)
 		}
 	}
+	if found, there := jsonrpc.Parse([]byte(`{"result":{},"error":null}`)).Error(); there {
+		t.Errorf("null beside a result is the error %v", found)
+	}
 }
 
 func TestIDsCompareByValue(t *testing.T) {

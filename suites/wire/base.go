@@ -59,7 +59,7 @@ func messageRules() []conform.Rule {
 		{
 			Text:         "gives no request the id null",
 			Requirements: []string{"base.requests.id-not-null"},
-			Judge:        every(isRequest, nullID),
+			Judge:        every(asks, nullID),
 		},
 		{
 			Text:         "uses no request id twice in a session",
@@ -143,18 +143,22 @@ func notOfAKind(said *conform.Said) conform.Mismatch {
 	const wanted = "a request, a notification or a response"
 	method, isCall := said.Object["method"]
 	_, isText := method.(string)
-	_, hasResult := said.Object["result"]
-	_, hasError := said.Object["error"]
 	switch {
 	case said.Kind == jsonrpc.Batch:
 	case isCall && !isText:
 		return conform.Mismatch{Wanted: "a method that is a string", Found: conform.Show(method), Where: "/method"}
-	case isCall && (hasResult || hasError):
+	case isCall && hasOutcome(said):
 		return conform.Mismatch{Wanted: wanted, Found: "a message with both a method and an outcome: " + scripted.Short(said.Raw)}
 	case said.Kind == jsonrpc.Invalid && said.ID == jsonrpc.NoID:
 		return conform.Mismatch{Wanted: wanted, Found: scripted.Short(said.Raw)}
 	}
 	return conform.Mismatch{}
+}
+
+func hasOutcome(said *conform.Said) bool {
+	_, hasResult := said.Object["result"]
+	_, hasError := said.Object["error"]
+	return hasResult || hasError
 }
 
 func batched(said *conform.Said) conform.Mismatch {
@@ -176,9 +180,9 @@ func otherVersion(said *conform.Said) conform.Mismatch {
 func unidentifiedRequests(conversation *conform.Conversation, sight *conform.Sight) {
 	for _, said := range conversation.ByTarget() {
 		switch {
-		case isRequest(said):
+		case asks(said):
 			sight.Saw()
-			if !said.ID.IsString() && !said.ID.IsInteger() && said.ID != jsonrpc.NullID {
+			if !isID(said.ID) && said.ID != jsonrpc.NullID {
 				sight.Break(said, conform.Mismatch{Wanted: "a string or an integer", Found: shown(said.Object, "id"), Where: "/id"})
 			}
 		case said.Kind == jsonrpc.Notification && conversation.Schema != nil:
@@ -190,6 +194,11 @@ func unidentifiedRequests(conversation *conform.Conversation, sight *conform.Sig
 	}
 }
 
+// asks leaves out notifications with an id, which have a rule of their own.
+func asks(said *conform.Said) bool { return isRequest(said) && !isNotificationMethod(said) }
+
+func isID(id jsonrpc.ID) bool { return id.IsString() || id.IsInteger() }
+
 func nullID(said *conform.Said) conform.Mismatch {
 	if said.ID != jsonrpc.NullID {
 		return conform.Mismatch{}
@@ -198,7 +207,7 @@ func nullID(said *conform.Said) conform.Mismatch {
 }
 
 // reusedIDs compares the target's requests of one session: a further handshake
-// begins another.
+// begins another. What is no id has rules of its own.
 func reusedIDs(conversation *conform.Conversation, sight *conform.Sight) {
 	used := map[jsonrpc.ID]bool{}
 	repeated := redelivered(conversation)
@@ -209,7 +218,7 @@ func reusedIDs(conversation *conform.Conversation, sight *conform.Sight) {
 			if said.Method == "initialize" {
 				clear(used)
 			}
-		default:
+		case asks(said) && isID(said.ID):
 			sight.Saw()
 			if used[said.ID] {
 				sight.Break(said, conform.Mismatch{
@@ -383,6 +392,12 @@ func fractionalCode(said *conform.Said) conform.Mismatch {
 		return conform.Mismatch{}
 	}
 	return conform.Mismatch{Wanted: "an integer", Found: conform.Show(code), Where: "/error/code"}
+}
+
+// isWhole tells whether a response has an error with all that each must have.
+func isWhole(refusal *conform.Said) bool {
+	nothing := conform.Mismatch{}
+	return incompleteError(refusal) == nothing && fractionalCode(refusal) == nothing
 }
 
 // notificationPrefix begins the methods of all notifications.

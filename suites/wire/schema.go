@@ -50,13 +50,13 @@ func schemaRules() []conform.Rule {
 }
 
 // validCalls judges method and params. The envelope has rules of its own, so
-// it is taken to be right here.
+// it is taken to be right here; what is a response as well is none.
 func validCalls(kind schema.Kind) judge {
 	return func(conversation *conform.Conversation, sight *conform.Sight) {
 		judging := schemas(conversation)
 		for _, said := range conversation.ByTarget() {
 			known := judging[said.Index]
-			if !isCall(said) || known == nil || said.Method == "" || (said.Kind == jsonrpc.Request) != (kind == schema.Request) {
+			if !isCall(said) || hasOutcome(said) || known == nil || said.Method == "" || (said.Kind == jsonrpc.Request) != (kind == schema.Request) {
 				continue
 			}
 			if method, standard := known.Method(said.Method); standard && method.Kind != kind {
@@ -158,11 +158,12 @@ func taskMethods(conversation *conform.Conversation) map[string]string {
 	return methods
 }
 
+// validErrors leaves what every error must have to the rules about it.
 func validErrors(conversation *conform.Conversation, sight *conform.Sight) {
 	judging := schemas(conversation)
 	for _, said := range conversation.ByTarget() {
 		known := judging[said.Index]
-		if _, hasResult := said.Result(); known == nil || hasResult || !isRefusal(said) {
+		if _, hasResult := said.Result(); known == nil || hasResult || !isRefusal(said) || !isWhole(said) {
 			continue
 		}
 		sight.Saw()
