@@ -137,6 +137,9 @@ type Action struct {
 	Encode     string   `yaml:"encode"`  // utf-16, latin-1, bom
 	Rewrite    Words    `yaml:"rewrite"` // the same JSON, spelled otherwise: see Rewritings
 
+	// Alias gives what the message names another name, here and from now on.
+	Alias *Alias `yaml:"alias"`
+
 	// What becomes of the message.
 	Drop      bool          `yaml:"drop"`      // it is not passed on
 	Repeat    int           `yaml:"repeat"`    // so many more times

@@ -111,6 +111,7 @@ var companions = map[string][]string{
 	"substitute": {"by"}, "raw": nil, "hex": nil, "encode": nil, "rewrite": nil,
 	"drop": nil, "repeat": nil, "delay": nil, "hold": nil, "answer": nil, "refuse": nil,
 	"send": {"direction", "place", "stream"}, "split": nil, "end": nil, "chunk": nil,
+	"alias": nil,
 	"write": {"to", "place"}, "status": nil, "header": nil, "body": nil, "respond": nil,
 	"event": nil, "event-text": nil, "as": nil, "cut": {"place"}, "close": {"place"},
 	"keep-open": nil, "exit": {"place"}, "hang": {"place"}, "ignore": nil,
@@ -156,6 +157,12 @@ func (j *judge) values(action *Action, verb string) {
 	for _, pointer := range []*string{action.Replace, action.Add, action.Remove, action.Rename} {
 		if pointer != nil {
 			j.pointer(*pointer)
+		}
+	}
+	if action.Alias != nil {
+		j.pointer(action.Alias.At)
+		if len(action.Alias.Names) == 0 {
+			j.fail("alias needs \"names\"")
 		}
 	}
 	if action.Hex != nil {

@@ -33,6 +33,8 @@ type Wire struct {
 	open  map[asking]*jsonrpc.Message // requests that passed, by who sent them
 	laid  []*change
 	gates []*gate
+
+	aliases aliases
 }
 
 // maxOpen bounds the requests of a connection whose answers are waited for.
@@ -108,11 +110,19 @@ func (w *Wire) Message(p Passage) []Step {
 	if w.laying.None() {
 		return []Step{{Direction: p.Direction, Message: p.Raw}}
 	}
+	if p.Direction == In {
+		p.Raw = w.aliases.inward(p.Raw)
+	}
 	s := &said{Passage: p, message: jsonrpc.Parse(p.Raw)}
 	w.correlate(s)
 	acting := w.matching(func(match *Match) bool { return match.aboutMessage() && match.fits(s) })
 	steps := w.perform(s, acting)
 	w.pass(s)
+	for i := range steps {
+		if steps[i].Direction == Out {
+			steps[i].Message = w.aliases.outward(steps[i].Message)
+		}
+	}
 	return steps
 }
 
@@ -190,6 +200,8 @@ func (k *work) act(action *Action) {
 		k.answer("error", action.Refuse)
 	case action.Send != nil:
 		k.send(action)
+	case action.Alias != nil:
+		k.wire.aliases.add(action.Alias, k.edit.object)
 	case action.Write != nil:
 		k.beside(action, Step{Direction: Out, Text: []byte(*action.Write), Stderr: action.To == toStderr})
 	case action.Split > 0:

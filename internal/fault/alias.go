@@ -1,0 +1,50 @@
+package fault
+
+import "bytes"
+
+// Alias lets the peer know by other names what the target has named: the first
+// text at a pointer by the first name, another by the second, and so on. Names
+// that are given twice are taken for what had them first; what comes when none
+// is left keeps its own.
+type Alias struct {
+	At    string `yaml:"at"` // pointer, in a message of the target
+	Names Words  `yaml:"names"`
+}
+
+// aliases are those of one connection. Wherever a text stands in a message by
+// itself, it is changed: the way back is found in whatever the peer says.
+type aliases []struct{ own, name []byte } // as JSON
+
+// add takes in what stands at the pointer of a message.
+func (a *aliases) add(alias *Alias, message any) {
+	for _, value := range lookup(message, split(alias.At)) {
+		if text, isText := value.(string); isText && len(*a) < len(alias.Names) && !a.knows(text) {
+			*a = append(*a, struct{ own, name []byte }{write(text), write(alias.Names[len(*a)])})
+		}
+	}
+}
+
+func (a *aliases) knows(text string) bool {
+	for _, one := range *a {
+		if bytes.Equal(one.own, write(text)) {
+			return true
+		}
+	}
+	return false
+}
+
+// outward changes a message of the target.
+func (a *aliases) outward(message []byte) []byte {
+	for _, one := range *a {
+		message = bytes.ReplaceAll(message, one.own, one.name)
+	}
+	return message
+}
+
+// inward changes a message of the peer.
+func (a *aliases) inward(message []byte) []byte {
+	for _, one := range *a {
+		message = bytes.ReplaceAll(message, one.name, one.own)
+	}
+	return message
+}
