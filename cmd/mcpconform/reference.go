@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"net"
@@ -11,6 +12,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/mcpconform/mcpconform/internal/fault"
 	"github.com/mcpconform/mcpconform/internal/nearest"
 	"github.com/mcpconform/mcpconform/internal/runner"
 	"github.com/mcpconform/mcpconform/reference/server"
@@ -27,50 +29,91 @@ func newReference() *cobra.Command {
 	return command
 }
 
+// referenceFlags say how the reference server runs.
+type referenceFlags struct {
+	stdio, verbose, attached bool
+	listen, revisions, fault string
+}
+
 func newReferenceServer() *cobra.Command {
-	var stdio, verbose, attached bool
-	var listen, revisions string
+	f := &referenceFlags{}
 	command := &cobra.Command{
 		Use:   "server [--stdio | --listen ADDR]",
 		Short: "Run the reference server, over stdio or Streamable HTTP",
 		Args:  noArguments,
-		RunE: func(command *cobra.Command, _ []string) error {
-			if stdio == (listen != "") {
-				return usageError("reference server needs one of --stdio and --listen ADDR, such as --listen 127.0.0.1:8080")
-			}
-			options := server.Options{}
-			if verbose {
-				options.Log = os.Stderr
-			}
-			if revisions != "" {
-				options.Revisions = strings.Split(revisions, ",")
-				for _, revision := range options.Revisions {
-					if !slices.Contains(server.Revisions(), revision) {
-						return usageError("--revision %q is unknown%s", revision, nearest.Hint(revision, server.Revisions()))
-					}
-				}
-			}
-			reference, err := server.New(options)
-			if err != nil {
-				return err
-			}
-			if stdio {
-				return reference.ServeStdio(command.Context(), os.Stdin, os.Stdout)
-			}
-			ctx := command.Context()
-			if attached {
-				ctx = untilInputEnds(ctx, os.Stdin)
-			}
-			return serveHTTP(ctx, command.OutOrStdout(), reference, listen)
-		},
+		RunE:  func(command *cobra.Command, _ []string) error { return f.run(command) },
 	}
-	command.Flags().BoolVar(&stdio, "stdio", false, "speak over standard input and output")
-	command.Flags().StringVar(&listen, "listen", "", "serve Streamable HTTP at `ADDR`, HOST:PORT; port 0 takes a free one")
-	command.Flags().StringVar(&revisions, "revision", "", "speak only `R`[,R]; default: all that it knows")
-	command.Flags().BoolVarP(&verbose, "verbose", "v", false, "log to standard error")
-	command.Flags().BoolVar(&attached, runner.AttachedFlag, false, "end when standard input ends")
-	_ = command.Flags().MarkHidden(runner.AttachedFlag) // it stands there
+	flags := command.Flags()
+	flags.BoolVar(&f.stdio, "stdio", false, "speak over standard input and output")
+	flags.StringVar(&f.listen, "listen", "", "serve Streamable HTTP at `ADDR`, HOST:PORT; port 0 takes a free one")
+	flags.StringVar(&f.revisions, "revision", "", "speak only `R`[,R]; default: all that it knows")
+	flags.StringVar(&f.fault, "fault", "", "with the fault or variation `ID` of the fixtures, or one of a file by FILE#ID")
+	flags.BoolVarP(&f.verbose, "verbose", "v", false, "log to standard error")
+	flags.BoolVar(&f.attached, runner.AttachedFlag, false, "end when standard input ends")
+	_ = flags.MarkHidden(runner.AttachedFlag) // it stands there
 	return command
+}
+
+func (f *referenceFlags) run(command *cobra.Command) error {
+	if f.stdio == (f.listen != "") {
+		return usageError("reference server needs one of --stdio and --listen ADDR, such as --listen 127.0.0.1:8080")
+	}
+	laying, err := layingOf(f.fault)
+	if err != nil {
+		return err
+	}
+	reference, err := f.reference(laying)
+	if err != nil {
+		return err
+	}
+	if f.stdio {
+		return serveStdio(command.Context(), reference, laying)
+	}
+	ctx := command.Context()
+	if f.attached {
+		ctx = untilInputEnds(ctx, os.Stdin)
+	}
+	return serveHTTP(ctx, command.OutOrStdout(), reference, f.listen, laying)
+}
+
+// reference makes the server, with the defect that a fault may name.
+func (f *referenceFlags) reference(laying fault.Laying) (*server.Server, error) {
+	options := server.Options{}
+	if f.verbose {
+		options.Log = os.Stderr
+	}
+	if f.revisions != "" {
+		options.Revisions = strings.Split(f.revisions, ",")
+		for _, revision := range options.Revisions {
+			if !slices.Contains(server.Revisions(), revision) {
+				return nil, usageError("--revision %q is unknown%s", revision, nearest.Hint(revision, server.Revisions()))
+			}
+		}
+	}
+	for _, one := range laying.Faults {
+		if options.Defect = one.Switch; one.Switch != "" && !slices.Contains(server.Defects(), one.Switch) {
+			return nil, usageError("%s:%d: the reference has no switch %q%s", one.File, one.Line, one.Switch,
+				nearest.Hint(one.Switch, server.Defects()))
+		}
+	}
+	return server.New(options)
+}
+
+// serveStdio speaks over the standard streams of this process.
+func serveStdio(ctx context.Context, reference *server.Server, laying fault.Laying) error {
+	if laying.None() {
+		return reference.ServeStdio(ctx, os.Stdin, os.Stdout)
+	}
+	err := fault.ServeStdio(reference.ServeStdio, standardStreams(), takeSignals(), fault.StdioOptions{Laying: laying})
+	return exitAsMade(err)
+}
+
+// exitAsMade gives this process the status with which a change makes it exit.
+func exitAsMade(err error) error {
+	if exit, made := errors.AsType[*fault.ExitError](err); made {
+		return &exitError{status: exit.Status}
+	}
+	return err
 }
 
 // untilInputEnds returns a context that also ends with the input: its other end
@@ -86,20 +129,27 @@ func untilInputEnds(ctx context.Context, input io.Reader) context.Context {
 
 // serveHTTP says where it listens on the first line of standard output, so
 // that a program that took a free port can read it.
-func serveHTTP(ctx context.Context, out io.Writer, reference *server.Server, address string) error {
-	host, port, err := net.SplitHostPort(address)
+func serveHTTP(ctx context.Context, out io.Writer, reference *server.Server, address string, laying fault.Laying) error {
+	host, _, err := net.SplitHostPort(address)
 	if err != nil {
 		return usageError("--listen %q must be HOST:PORT, such as 127.0.0.1:8080", address)
 	}
-	if host == "" {
-		host = "127.0.0.1" // never to the network by accident
-	}
-	listener, err := (&net.ListenConfig{}).Listen(ctx, "tcp", net.JoinHostPort(host, port))
+	listener, err := reference.Listen(ctx, address)
 	if err != nil {
 		return usageError("--listen %s: %s", address, err)
 	}
-	if _, err := fmt.Fprintf(out, "listening on http://%s/mcp\n", listener.Addr()); err != nil {
+	_, port, err := net.SplitHostPort(listener.Addr().String())
+	if err != nil {
 		return err
 	}
-	return reference.Serve(ctx, listener)
+	if host == "" {
+		host = "127.0.0.1" // as the reference has it
+	}
+	if _, err := fmt.Fprintf(out, "listening on http://%s/mcp\n", net.JoinHostPort(host, port)); err != nil {
+		return err
+	}
+	if laying.None() {
+		return reference.Serve(ctx, listener)
+	}
+	return exitAsMade(fault.ServeHTTP(ctx, listener, reference.Serve, laying))
 }

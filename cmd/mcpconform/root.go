@@ -30,7 +30,7 @@ not be started or reached, 4 the harness itself failed.`,
 	root.SetFlagErrorFunc(flagError)
 	root.AddCommand(
 		newServer(), newList(), newExplain(), newTrace(), newReference(), newSelftest(), newVersion(),
-		newWorker(), newSelftestWorker(),
+		newWorker(), newSelftestWorker(), newMiddleman(),
 	)
 	return root
 }

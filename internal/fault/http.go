@@ -23,6 +23,9 @@ type HTTPOptions struct {
 	// Limits are transport.DefaultLimits where they are zero. What is longer
 	// passes unread, but for an event of an event stream, which breaks it.
 	Limits transport.Limits
+	// Exit is told the status with which a change makes the target exit, once or
+	// more often; nil for nobody. Nothing passes afterwards.
+	Exit func(status int)
 }
 
 // HTTP is a middleman on Streamable HTTP: a reverse proxy that understands

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"errors"
 	"io"
+	"maps"
 	"net/http"
 	"slices"
 
@@ -89,9 +90,7 @@ func (e *exchange) passUnread(response *http.Response, body io.Reader) (err erro
 		}
 		switch {
 		case errors.Is(err, io.EOF):
-			for name, values := range response.Trailer {
-				e.reply.writer.Header()[name] = values
-			}
+			maps.Copy(e.reply.writer.Header(), response.Trailer)
 			return nil
 		case err != nil:
 			return err

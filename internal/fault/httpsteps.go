@@ -97,6 +97,9 @@ func (e *exchange) ends(step Step) error {
 	switch {
 	case step.Exit != nil:
 		e.http.stop()
+		if e.http.options.Exit != nil {
+			e.http.options.Exit(*step.Exit)
+		}
 		return errCut
 	case step.Hang:
 		e.connection.hang()

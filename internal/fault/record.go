@@ -1,6 +1,7 @@
 package fault
 
 import (
+	"bytes"
 	"errors"
 	"io"
 	"iter"
@@ -171,3 +172,52 @@ func (t *eventTap) end() { t.stop() }
 type readerFunc func([]byte) (int, error)
 
 func (f readerFunc) Read(target []byte) (int, error) { return f(target) }
+
+// lineTap records lines, each as one message.
+type lineTap struct {
+	limit int
+	line  []byte
+	size  int // of the line, which may be longer than what is kept
+	tell  func(line []byte, size int, ended bool)
+}
+
+func (s *stdio) lineTap(way Direction) *lineTap {
+	from := transcript.Client
+	if way == Out {
+		from = transcript.Server
+	}
+	return &lineTap{limit: s.limit, tell: func(line []byte, size int, ended bool) {
+		event := transcript.Event{Kind: transcript.Message, From: from, Raw: line}
+		switch {
+		case size > len(line):
+			event.Raw, event.Size = line[:min(shownOfLong, len(line))], size
+			event.Note = "the beginning of a line that is too long"
+		case !ended:
+			event.Note = "not ended by a newline"
+		}
+		s.record(event)
+	}}
+}
+
+func (l *lineTap) take(piece []byte) {
+	for len(piece) > 0 {
+		line, rest, ended := bytes.Cut(piece, []byte(newline))
+		l.size += len(line)
+		if room := l.limit - len(l.line); room > 0 {
+			l.line = append(l.line, line[:min(room, len(line))]...)
+		}
+		if !ended {
+			return
+		}
+		l.tell(l.line, l.size, true)
+		l.line, l.size = nil, 0
+		piece = rest
+	}
+}
+
+func (l *lineTap) end() {
+	if l.size > 0 {
+		l.tell(l.line, l.size, false)
+		l.line, l.size = nil, 0
+	}
+}

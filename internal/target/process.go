@@ -42,6 +42,9 @@ type Command struct {
 	Args []string // the program and its arguments
 	Env  []string // KEY=VALUE, added to the environment of this process
 	Dir  string   // working directory; empty for the current one
+	// Stderr is given standard error as it comes; nil for nobody. It must not
+	// block for long: whoever waits for the end of the process waits for it.
+	Stderr io.Writer
 	// Orderly says that the process ends by itself when its input does, and has
 	// things to put away: where the system can end others with a process that is
 	// killed, it leaves this one alone.
@@ -122,7 +125,7 @@ func Start(command Command) (*Process, error) {
 		command: cmd,
 		mark:    mark,
 		started: time.Now(),
-		stderr:  newStderr(stderrFile),
+		stderr:  newStderr(stderrFile, command.Stderr),
 		exited:  make(chan struct{}),
 		done:    make(chan struct{}),
 		ending:  Exited,
@@ -313,6 +316,7 @@ const (
 // stderr reads standard error, always, so that the process never blocks on it.
 type stderr struct {
 	file *os.File
+	copy io.Writer // nil for none
 	over chan struct{}
 
 	mu        sync.Mutex
@@ -322,8 +326,8 @@ type stderr struct {
 	followers []func([]byte)
 }
 
-func newStderr(file *os.File) *stderr {
-	return &stderr{file: file, over: make(chan struct{})}
+func newStderr(file *os.File, copied io.Writer) *stderr {
+	return &stderr{file: file, copy: copied, over: make(chan struct{})}
 }
 
 func (s *stderr) read() {
@@ -331,6 +335,9 @@ func (s *stderr) read() {
 	buffer := make([]byte, longStderrLine)
 	for {
 		n, err := s.file.Read(buffer)
+		if s.copy != nil && n > 0 {
+			_, _ = s.copy.Write(buffer[:n]) // nobody needs to read it
+		}
 		s.append(buffer[:n])
 		if err != nil {
 			s.flush()

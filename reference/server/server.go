@@ -68,6 +68,9 @@ type Options struct {
 	// SessionIdle is how long an HTTP session is kept while nobody uses it.
 	// Zero: 30 minutes.
 	SessionIdle time.Duration
+	// Defect makes it a bad server in one way, which is one of Defects(). Empty:
+	// none.
+	Defect string
 }
 
 // Server is the reference server. It is safe for concurrent use; every
@@ -78,6 +81,7 @@ type Server struct {
 	methods       map[string]method
 	notifications map[string]func(*session, json.RawMessage)
 	http          *streamableHTTP
+	bindTo        func(host string) string // at which address to listen when asked for a host
 }
 
 // New makes a server. It fails when the options ask for the impossible.
@@ -110,9 +114,10 @@ func New(options Options) (*Server, error) {
 		log:           log.New(options.Log, "", log.LstdFlags|log.Lmicroseconds),
 		methods:       methods(),
 		notifications: notifications(),
+		bindTo:        orLoopback,
 	}
 	s.http = newStreamableHTTP(s)
-	return s, nil
+	return s, s.spoil(options.Defect)
 }
 
 func setDefault(d *time.Duration, value time.Duration) {
@@ -207,19 +212,32 @@ const (
 // other machines are let in only when asked for by name, as in "0.0.0.0:8080".
 // The URL is logged.
 func (s *Server) ListenAndServe(ctx context.Context, addr string) error {
-	host, port, err := net.SplitHostPort(addr)
+	listener, err := s.Listen(ctx, addr)
 	if err != nil {
-		return fmt.Errorf("the address to listen at must be HOST:PORT or :PORT: %w", err)
-	}
-	if host == "" {
-		host = "127.0.0.1"
-	}
-	var config net.ListenConfig
-	listener, err := config.Listen(ctx, "tcp", net.JoinHostPort(host, port))
-	if err != nil {
-		return fmt.Errorf("cannot listen at %s: %w", addr, err)
+		return err
 	}
 	return s.Serve(ctx, listener)
+}
+
+// Listen listens at addr as ListenAndServe does.
+func (s *Server) Listen(ctx context.Context, addr string) (net.Listener, error) {
+	host, port, err := net.SplitHostPort(addr)
+	if err != nil {
+		return nil, fmt.Errorf("the address to listen at must be HOST:PORT or :PORT: %w", err)
+	}
+	var config net.ListenConfig
+	listener, err := config.Listen(ctx, "tcp", net.JoinHostPort(s.bindTo(host), port))
+	if err != nil {
+		return nil, fmt.Errorf("cannot listen at %s: %w", addr, err)
+	}
+	return listener, nil
+}
+
+func orLoopback(host string) string {
+	if host == "" {
+		return "127.0.0.1"
+	}
+	return host
 }
 
 // Serve serves HTTP on listener, which it closes, until ctx ends.

@@ -1,0 +1,26 @@
+//go:build unix
+
+package main
+
+import (
+	"os/signal"
+	"syscall"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// signalTime is how long a signal that this process sends itself may take.
+const signalTime = time.Second
+
+// dieBy ends this process by a signal, if it is one that programs die by in good
+// order. It returns when it is not.
+func dieBy(name string) {
+	number := unix.SignalNum(name)
+	switch number {
+	case unix.SIGHUP, unix.SIGINT, unix.SIGTERM, unix.SIGKILL:
+		signal.Reset(number)
+		_ = syscall.Kill(syscall.Getpid(), number) // itself: it may
+		<-time.After(signalTime)
+	}
+}

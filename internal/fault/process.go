@@ -1,0 +1,80 @@
+package fault
+
+import (
+	"context"
+	"errors"
+	"io"
+	"os"
+	"syscall"
+
+	"github.com/mcpconform/mcpconform/internal/target"
+	"github.com/mcpconform/mcpconform/internal/transcript"
+)
+
+// ServeCommand starts a target and stands between it and a peer until the target
+// exits. Signals that come are passed on to the target. It returns how the target
+// exited, or was made to.
+func ServeCommand(command target.Command, peer Peer, signals <-chan os.Signal, options StdioOptions) (target.Exit, error) {
+	command.Stderr = peer.Err
+	process, err := target.Start(command)
+	if err != nil {
+		return target.Exit{}, err
+	}
+	defer func() { _ = process.Close() }() // it is gone by then, or ErrStuck
+	s := newStdio(peer, Pipes{In: process.Stdin, Out: process.Stdout}, options)
+	s.recordProcess(process)
+	pass := func(signal os.Signal) {
+		if number, isNumber := signal.(syscall.Signal); isNumber {
+			_ = process.Signal(number) // it may have exited
+		}
+	}
+	if exit, made := errors.AsType[*ExitError](s.serve(signals, pass, process.Done())); made {
+		return target.Exit{Code: exit.Status}, process.Kill()
+	}
+	return process.Exit(), nil
+}
+
+// recordProcess records what is known of a process beside its messages.
+func (s *stdio) recordProcess(process *target.Process) {
+	if s.log == nil {
+		return
+	}
+	s.record(transcript.Event{Kind: transcript.Open, From: transcript.Client, Note: "started " + process.String()})
+	process.Watch(target.Watcher{
+		Stderr: func(line []byte) {
+			s.record(transcript.Event{Kind: transcript.Stderr, From: transcript.Server, Raw: line})
+		},
+		Signal: func(note string) {
+			s.record(transcript.Event{Kind: transcript.Signal, From: transcript.Client, Note: note})
+		},
+		Exit: func(exit target.Exit) {
+			s.record(transcript.Event{Kind: transcript.Exit, From: transcript.Server, Note: exit.String()})
+		},
+	})
+}
+
+// Server serves one client over stdio until its input ends, or the context.
+type Server func(ctx context.Context, in io.Reader, out io.Writer) error
+
+// ServeStdio stands between a server in this process and a peer until the server
+// returns, with its error. SIGTERM among the signals ends the server's context. An
+// *ExitError says with which status this process is to exit.
+func ServeStdio(serve Server, peer Peer, signals <-chan os.Signal, options StdioOptions) error {
+	fromPeer, toServer := io.Pipe()
+	fromServer, toPeer := io.Pipe()
+	s := newStdio(peer, Pipes{In: toServer, Out: fromServer}, options)
+	ctx, cancel := context.WithCancel(context.Background())
+	defer cancel()
+	gone := make(chan struct{})
+	var failed error
+	go func() {
+		failed = serve(ctx, fromPeer, toPeer)
+		_ = fromPeer.Close() // neither fails
+		_ = toPeer.Close()
+		close(gone)
+	}()
+	if err := s.serve(signals, func(os.Signal) { cancel() }, gone); err != nil {
+		return err
+	}
+	return failed
+}

@@ -1,0 +1,53 @@
+// Deliberate mistakes, for those who want to see that they are noticed. Most
+// mistakes show on the wire, and are made there; these are of state, which nobody
+// on the wire can change.
+
+package server
+
+import (
+	"encoding/json"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+)
+
+// defects make a good server bad in one way each, by putting something else in
+// the place of one of its parts. The parts know nothing of it.
+var defects = map[string]func(*Server){
+	"forgets-sessions":         forgetsSessions,
+	"listens-on-all-addresses": listensOnAllAddresses,
+}
+
+// Defects lists what Options.Defect may be.
+func Defects() []string { return slices.Sorted(maps.Keys(defects)) }
+
+func (s *Server) spoil(defect string) error {
+	if defect == "" {
+		return nil
+	}
+	spoil, known := defects[defect]
+	if !known {
+		return fmt.Errorf("the reference server has no defect %q, only %s", defect, strings.Join(Defects(), ", "))
+	}
+	spoil(s)
+	return nil
+}
+
+// forgetsSessions forgets each HTTP session as soon as it is ready for use, as a
+// server does that runs on several machines without a common memory.
+func forgetsSessions(s *Server) {
+	initialized := s.notifications["notifications/initialized"]
+	s.notifications["notifications/initialized"] = func(one *session, params json.RawMessage) {
+		initialized(one, params)
+		s.http.mu.Lock()
+		defer s.http.mu.Unlock()
+		maps.DeleteFunc(s.http.sessions, func(_ string, known *httpSession) bool { return known.session == one })
+	}
+}
+
+// listensOnAllAddresses lets the whole network in, whatever host it is told to
+// listen at.
+func listensOnAllAddresses(s *Server) {
+	s.bindTo = func(string) string { return "" }
+}
