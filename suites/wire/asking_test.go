@@ -235,6 +235,12 @@ func TestRulesOfAskingPagesTolerateWhatIsFree(t *testing.T) {
 			c {"jsonrpc":"2.0","id":3,"method":"tasks/get","params":{"taskId":"` + secret + `"}}
 			s {"jsonrpc":"2.0","method":"notifications/tasks/status","params":` + state("completed", "") + `}
 			s {"jsonrpc":"2.0","id":3,"result":` + state("working", "") + `}`, []string{"tasks.status.transitions"}},
+		{"requests about a task of the client, and for it", oneTask + `
+			s {"jsonrpc":"2.0","id":8,"method":"sampling/createMessage","params":{"messages":[],"maxTokens":1,"task":{}}}
+			c {"jsonrpc":"2.0","id":8,"result":{"task":{"taskId":"c","status":"working",` + good + `}}}` + "\n" +
+			sampling("9", `,"_meta":{"io.modelcontextprotocol/related-task":{"taskId":"c"}}`), []string{"tasks.related.request"}},
+		{"a request for a task of an earlier connection", opening + about("3", "tasks/get", state("working", "")) + sampling("9", ","+related),
+			[]string{"tasks.related.request"}},
 		{"a task that lasts for ever", oneTask + about("3", "tasks/get", strings.Replace(state("working", ""), "60000", "null", 1)), []string{"tasks.ttl.given"}},
 		{"ids of time and chance", opening + asksAsTask("2") + made("2", "019b76da-a800-7f5c-9a3e-0d3b1a2c4e5f", "") +
 			asksAsTask("3") + made("3", "019b76da-a801-7b1d-8c2f-5e6d7c8b9a01", ""), []string{"tasks.id.unguessable"}},

@@ -530,17 +530,27 @@ func noRelatedTask(carrier string) func(*conform.Said) conform.Mismatch {
 	}
 }
 
-// knownTasks are the ids of the tasks that the target announced.
+// knownTasks are the ids of the tasks that either side announced, or answered
+// for: they may have been made on an earlier connection.
 func knownTasks(conversation *conform.Conversation) map[string]bool {
 	known := map[string]bool{}
-	for _, said := range created(conversation) {
-		known[createdID(said)] = true
+	for _, said := range conversation.Messages {
+		if !isResponse(said) || said.Request == nil || said.ResultObject() == nil {
+			continue
+		}
+		if task, _ := resultOf(said).member("task"); asksForTask(said.Request) && taskID(task.object()) != "" {
+			known[taskID(task.object())] = true
+		}
+		if id := taskID(said.Request.ParamsObject()); id != "" && strings.HasPrefix(said.Request.Method, "tasks/") {
+			known[id] = true
+		}
 	}
 	return known
 }
 
 // anonymousRequests judges requests that name a task, and those that come on
-// the stream of tasks/result: what is asked there belongs to a task.
+// the stream of tasks/result: what is asked there belongs to a task. Requests
+// about tasks of the client have a rule of their own.
 func anonymousRequests(conversation *conform.Conversation, sight *conform.Sight) {
 	known := knownTasks(conversation)
 	awaiting := map[string]bool{} // streams that answer tasks/result
@@ -550,7 +560,7 @@ func anonymousRequests(conversation *conform.Conversation, sight *conform.Sight)
 		}
 	}
 	for _, said := range conversation.ByTarget() {
-		if !isRequest(said) || said.Method == "ping" {
+		if !isRequest(said) || said.Method == "ping" || strings.HasPrefix(said.Method, "tasks/") {
 			continue
 		}
 		id, names := relatedTask(said)
