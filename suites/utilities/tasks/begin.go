@@ -64,6 +64,17 @@ func tool(kind string) Provocation {
 	return found
 }
 
+// optionally returns the provocation of a kind, which must be a tool that can be
+// called as a task or not, so that one can be compared with the other.
+func optionally(kind string) Provocation {
+	found := tool(kind)
+	if supportOf(found.Tool) != "optional" {
+		Inconclusive(fmt.Sprintf("the tool %s cannot be called other than as a task", found.Tool),
+			"name one that can under provocations."+kind+" in mcpconform.yaml")
+	}
+	return found
+}
+
 // aTool returns any tool that supports tasks and may be called: the one known
 // for it, or the first that says so.
 func aTool() Provocation {
@@ -116,7 +127,12 @@ const triedTools = 5
 // begin calls a tool as a task and returns the task's id. A call that makes no
 // task makes the check inconclusive: another one judges that.
 func begin(ctx context.Context, server *Server, tool Provocation) string {
-	result := server.Need(ctx, "tools/call", asTask(tool))
+	return beginBy(ctx, server, tool, asTask(tool))
+}
+
+// beginBy is begin with a call of one's own.
+func beginBy(ctx context.Context, server *Server, tool Provocation, call Object) string {
+	result := server.Need(ctx, "tools/call", call)
 	id := idOf(result["task"])
 	if id == "" {
 		Inconclusive("the call of "+tool.Tool+" made no task: "+Show(result), "mend what the checks of tasks report, then run again")
@@ -261,6 +277,50 @@ func give(ctx context.Context, server *Server, id string) {
 		<-server.Deliver(ctx, scripted.Outgoing{Raw: accept(request)}).Done()
 	}
 	leave(ctx, server, id)
+}
+
+// demandQuestions returns what a task asked its client; a task that was over
+// without makes the check inconclusive.
+func demandQuestions(server *Server, method string) []scripted.Received {
+	requests := server.Sent(0, RequestOf(method))
+	if len(requests) == 0 {
+		Inconclusive("tasks/result was answered without a request for input", inputHint)
+	}
+	return requests
+}
+
+// What answers lack that a check looks at, but is not about, is judged by
+// others.
+const mendOthers = "mend what the other checks and rules about tasks report, then run again"
+
+func demandResult(reply Reply) {
+	if reply.Object() == nil {
+		Inconclusive("tasks/result was answered with "+reply.Describe(), mendOthers)
+	}
+}
+
+// demandNamed wants a result that names its task.
+func demandNamed(reply Reply, id string) {
+	demandResult(reply)
+	meta, _ := reply.Object()["_meta"].(map[string]any)
+	if idOf(meta[RelatedTask]) != id {
+		Inconclusive("the result does not name its task: "+reply.Describe(), mendOthers)
+	}
+}
+
+// demandID wants an answer that says which task it is about.
+func demandID(reply Reply) {
+	if idOf(reply.Object()) == "" {
+		Inconclusive("the answer to tasks/get has no taskId: "+reply.Describe(), mendOthers)
+	}
+}
+
+// demandTTL wants a number, or null for ever.
+func demandTTL(state Object) {
+	ttl, told := state["ttl"]
+	if _, isNumber := ttl.(json.Number); !told || ttl != nil && !isNumber {
+		Inconclusive("the answer to tasks/get has no ttl that could be read: "+Show(state), mendOthers)
+	}
 }
 
 // misleading names one task in the parameter and another in the metadata.

@@ -56,15 +56,15 @@ func negotiation() {
 			Expect(reply).To(BeJSONRPCError(jsonrpc.MethodNotFound))
 		})
 
-	It("answers a ping as usual that asks for a task", Verifies("tasks.undeclared.ignored"),
+	It("answers a ping as usual that asks for a task", Verifies("tasks.undeclared.ignored"), ByPing(),
 		func(ctx SpecContext) {
 			server := Session(ctx)
+			usual := server.Ask(ctx, "ping", nil)
 
 			reply := server.Await(ctx, server.StartRaw(ctx, server.NextID(), "ping",
 				scripted.Outgoing{Deliberate: "asks for a task with a kind of request that makes none"}, Object{"task": Object{"ttl": keptFor}}))
 
-			Expect(reply).To(BeResult())
-			Expect(reply).To(BeEmptyObject())
+			Demand(reply.Describe() == usual.Describe(), usual.Describe()+", as without a task", reply.Describe())
 		})
 
 	It("runs tools as usual that it was asked to run as tasks, if it declares none", Verifies("tasks.undeclared.ignored"), NeedsCapability("tools"),
@@ -129,12 +129,15 @@ func creation() {
 	It("keeps no task for as long as anybody asks", Verifies("tasks.ttl.limited"), NeedsCapability(callable),
 		func(ctx SpecContext) {
 			server := FreshSession(ctx)
-			call := asTask(aTool())
+			tool := aTool()
+			call := asTask(tool)
 			call["task"] = Object{"ttl": tenYears}
 
-			id := idOf(server.Need(ctx, "tools/call", call)["task"])
+			id := beginBy(ctx, server, tool, call)
+			state := server.Need(ctx, "tasks/get", Object{"taskId": id})
 
-			Expect(server.Need(ctx, "tasks/get", Object{"taskId": id})).To(HaveMember("ttl", lessThan(tenYears)))
+			demandTTL(state)
+			Expect(state).To(HaveMember("ttl", lessThan(tenYears)))
 			leave(ctx, server, id)
 		})
 }
@@ -149,6 +152,8 @@ func polling() {
 			reply := server.Await(ctx, server.StartRaw(ctx, server.NextID(), "tasks/get",
 				scripted.Outgoing{Deliberate: "names another task in the metadata"}, misleading(named, other)))
 
+			Expect(reply).To(BeResult())
+			demandID(reply)
 			Expect(reply).To(HaveMember("taskId", named))
 			leave(ctx, server, named, other)
 		})
@@ -158,7 +163,7 @@ func polling() {
 			server := FreshSession(ctx)
 			tool := aTool()
 			named, other := begin(ctx, server, tool), begin(ctx, server, tool)
-			result(ctx, server, named)
+			demandNamed(result(ctx, server, named), named)
 
 			reply := server.Await(ctx, server.StartRaw(ctx, server.NextID(), "tasks/result",
 				scripted.Outgoing{Deliberate: "names another task in the metadata"}, misleading(named, other)))
@@ -195,172 +200,6 @@ func polling() {
 				scripted.Outgoing{Deliberate: "names a task by a number"}, Object{"taskId": 7}))
 
 			Expect(reply).To(BeJSONRPCError(jsonrpc.InvalidParams))
-		})
-}
-
-func results() {
-	It("gives the result of the call by tasks/result", Verifies("tasks.result.same"), NeedsCapability(callable),
-		func(ctx SpecContext) {
-			server := FreshSession(ctx)
-			id := begin(ctx, server, aTool())
-
-			reply := result(ctx, server, id)
-
-			Expect(reply).To(BeResult())
-			Expect(reply).To(HaveMember("content", BeAList()))
-		})
-
-	It("gives the same result of a task as often as it is asked", Verifies("tasks.result.same"), NeedsCapability(callable),
-		func(ctx SpecContext) {
-			server := FreshSession(ctx)
-			id := begin(ctx, server, aTool())
-
-			first := result(ctx, server, id)
-			second := server.Ask(ctx, "tasks/result", Object{"taskId": id})
-
-			Expect(first).To(BeResult())
-			Expect(second).To(HaveMember("content", first.Object()["content"]))
-		})
-
-	It("ties the result to its task", Verifies("tasks.related.response"), NeedsCapability(callable),
-		func(ctx SpecContext) {
-			server := FreshSession(ctx)
-			id := begin(ctx, server, aTool())
-
-			reply := result(ctx, server, id)
-
-			Expect(reply).To(HaveMember("_meta", HaveMember(RelatedTask, HaveMember("taskId", id))))
-		})
-
-	It("names the task in the progress that it reports", Verifies("tasks.related.notification"), NeedsCapability(callable), NeedsProvocation("task-progress"),
-		func(ctx SpecContext) {
-			server := FreshSession(ctx)
-			_, _ = server.Listen(ctx) // where there is no such stream, progress comes beside the result
-			call := asTask(tool("task-progress"))
-			call["_meta"] = Object{"progressToken": 424242}
-			mark := server.Mark()
-
-			id := idOf(server.Need(ctx, "tools/call", call)["task"])
-			result(ctx, server, id)
-
-			_, err := server.Connection.Await(ctx, mark, Notification("notifications/progress")) // it may come on another stream
-			reports := server.Sent(mark, Notification("notifications/progress"))
-			if err != nil {
-				Inconclusive("the task reported no progress", "name a tool that does under provocations.task-progress in mcpconform.yaml")
-			}
-			for _, report := range reports {
-				Expect(report.Params()).To(HaveMember("_meta", HaveMember(RelatedTask, HaveMember("taskId", id))))
-			}
-		})
-
-	It("answers tasks/result only when the task is over", Verifies("tasks.result.blocks"), NeedsCapability(callable), NeedsProvocation("task-slow"),
-		func(ctx SpecContext) {
-			server := FreshSession(ctx)
-			id := begin(ctx, server, tool("task-slow"))
-
-			result(ctx, server, id)
-
-			Expect(server.Need(ctx, "tasks/get", Object{"taskId": id})).To(HaveMember("status", BeOneOf(over...)))
-		})
-
-	It("answers tasks/get while tasks/result waits", Verifies("tasks.result.blocks"), NeedsCapability(callable), NeedsProvocation("task-slow"),
-		func(ctx SpecContext) {
-			server := FreshSession(ctx)
-			id := begin(ctx, server, tool("task-slow"))
-
-			server.Start(ctx, "tasks/result", Object{"taskId": id})
-
-			Expect(server.Ask(ctx, "tasks/get", Object{"taskId": id})).To(HaveMember("taskId", id))
-			leave(ctx, server, id)
-		})
-}
-
-func failures() {
-	It("lets a task fail whose tool reports an error", Verifies("tasks.failure.status", "tasks.failure.message"),
-		NeedsCapability(callable), NeedsProvocation("task-failing"),
-		func(ctx SpecContext) {
-			server := FreshSession(ctx)
-			id := begin(ctx, server, tool("task-failing"))
-
-			reply := result(ctx, server, id)
-
-			if reply.Object()["isError"] != true {
-				Inconclusive("the tool ended without isError: "+reply.Describe(), "name one that fails under provocations.task-failing in mcpconform.yaml")
-			}
-			state := server.Need(ctx, "tasks/get", Object{"taskId": id})
-			Expect(state).To(HaveMember("status", "failed"))
-			Expect(state).To(HaveMember("statusMessage", BeText()))
-		})
-
-	It("answers tasks/result with the error that the call would have had", Verifies("tasks.result.same-error"),
-		NeedsCapability(callable), NeedsProvocation("task-refused"),
-		func(ctx SpecContext) {
-			plain, server := FreshSession(ctx), FreshSession(ctx)
-			refused := tool("task-refused")
-			refusal, isRefusal := plain.Ask(ctx, "tools/call", refused.Call()).Error()
-			if !isRefusal {
-				Inconclusive("the call did not end with an error", "name a tool that does under provocations.task-refused in mcpconform.yaml")
-			}
-
-			id := begin(ctx, server, refused)
-			reply := result(ctx, server, id)
-
-			Expect(reply).To(BeJSONRPCError(refusal.Code))
-		})
-
-	It("lets a task fail whose call ends with an error", Verifies("tasks.failure.status"), NeedsCapability(callable), NeedsProvocation("task-refused"),
-		func(ctx SpecContext) {
-			server := FreshSession(ctx)
-			id := begin(ctx, server, tool("task-refused"))
-
-			if reply := result(ctx, server, id); reply.Object() != nil {
-				Inconclusive("the task did not end with an error: "+reply.Describe(), "name a tool that does under provocations.task-refused in mcpconform.yaml")
-			}
-
-			Expect(server.Need(ctx, "tasks/get", Object{"taskId": id})).To(HaveMember("status", "failed"))
-		})
-}
-
-func input() {
-	const asks = "elicitation/create"
-
-	It("says of a task that it needs input", Verifies("tasks.status.input-required"), NeedsCapability(callable), NeedsProvocation("task-input"),
-		func(ctx SpecContext) {
-			server := FreshSession(ctx)
-			server.Answer(asks, scripted.Silence)
-			id := begin(ctx, server, tool("task-input"))
-
-			server.Start(ctx, "tasks/result", Object{"taskId": id})
-			awaitQuestion(ctx, server, id, asks)
-
-			Expect(settled(ctx, server, id)).To(HaveMember("status", "input_required"))
-			give(ctx, server, id)
-		})
-
-	It("names the task in its request for input", Verifies("tasks.related.request"), NeedsCapability(callable), NeedsProvocation("task-input"),
-		func(ctx SpecContext) {
-			server := FreshSession(ctx)
-			id := begin(ctx, server, tool("task-input"))
-
-			result(ctx, server, id) // brings the request for input, if it has not come before
-
-			requests := server.Sent(0, RequestOf(asks))
-			if len(requests) == 0 {
-				Inconclusive("the task was over without having asked for input", inputHint)
-			}
-			for _, request := range requests {
-				Expect(request.Params()).To(HaveMember("_meta", HaveMember(RelatedTask, HaveMember("taskId", id))))
-			}
-		})
-
-	It("takes up a task again that has its input", Verifies("tasks.status.input-received"), NeedsCapability(callable), NeedsProvocation("task-input"),
-		func(ctx SpecContext) {
-			server := FreshSession(ctx)
-			id := begin(ctx, server, tool("task-input"))
-
-			result(ctx, server, id) // brings the request for input, which is answered
-
-			Expect(server.Need(ctx, "tasks/get", Object{"taskId": id})).NotTo(HaveMember("status", "input_required"))
 		})
 }
 
@@ -415,7 +254,6 @@ func cancellation() {
 
 			Expect(reply).To(BeResult())
 			Expect(reply).To(HaveMember("status", "cancelled"))
-			Expect(reply).To(HaveMember("taskId", id))
 		})
 
 	It("leaves a cancelled task cancelled", Verifies("tasks.cancel.stays"), NeedsCapability(callable, cancelable), NeedsProvocation("task-slow"),

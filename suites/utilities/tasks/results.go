@@ -1,0 +1,199 @@
+package tasks
+
+import (
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
+
+	. "github.com/mcpconform/mcpconform/internal/conform"
+	"github.com/mcpconform/mcpconform/internal/scripted"
+)
+
+func results() {
+	It("gives the result of the call by tasks/result", Verifies("tasks.result.same"), NeedsCapability(callable),
+		func(ctx SpecContext) {
+			server := FreshSession(ctx)
+			id := begin(ctx, server, aTool())
+
+			reply := result(ctx, server, id)
+
+			Expect(reply).To(BeResult())
+			Expect(reply).To(HaveMember("content", BeAList()))
+		})
+
+	It("gives the same result of a task as often as it is asked", Verifies("tasks.result.same"), NeedsCapability(callable),
+		func(ctx SpecContext) {
+			server := FreshSession(ctx)
+			id := begin(ctx, server, aTool())
+
+			first := result(ctx, server, id)
+			second := server.Ask(ctx, "tasks/result", Object{"taskId": id})
+
+			Expect(first).To(BeResult())
+			Expect(second).To(HaveMember("content", first.Object()["content"]))
+		})
+
+	It("ties the result to its task", Verifies("tasks.related.response"), NeedsCapability(callable),
+		func(ctx SpecContext) {
+			server := FreshSession(ctx)
+			id := begin(ctx, server, aTool())
+
+			reply := result(ctx, server, id)
+
+			demandResult(reply)
+			Expect(reply).To(HaveMember("_meta", HaveMember(RelatedTask, HaveMember("taskId", id))))
+		})
+
+	It("names the task in the progress that it reports", Verifies("tasks.related.notification"), NeedsCapability(callable), NeedsProvocation("task-progress"),
+		func(ctx SpecContext) {
+			server := FreshSession(ctx)
+			_, _ = server.Listen(ctx) // where there is no such stream, progress comes beside the result
+			reporting := tool("task-progress")
+			call := asTask(reporting)
+			call["_meta"] = Object{"progressToken": 424242}
+			mark := server.Mark()
+
+			id := beginBy(ctx, server, reporting, call)
+			result(ctx, server, id)
+
+			_, err := server.Connection.Await(ctx, mark, Notification("notifications/progress")) // it may come on another stream
+			reports := server.Sent(mark, Notification("notifications/progress"))
+			if err != nil {
+				Inconclusive("the task reported no progress", "name a tool that does under provocations.task-progress in mcpconform.yaml")
+			}
+			for _, report := range reports {
+				Expect(report.Params()).To(HaveMember("_meta", HaveMember(RelatedTask, HaveMember("taskId", id))))
+			}
+		})
+
+	It("answers tasks/result only when the task is over", Verifies("tasks.result.blocks"), NeedsCapability(callable), NeedsProvocation("task-slow"),
+		func(ctx SpecContext) {
+			server := FreshSession(ctx)
+			id := begin(ctx, server, tool("task-slow"))
+
+			result(ctx, server, id)
+
+			Expect(server.Need(ctx, "tasks/get", Object{"taskId": id})).To(HaveMember("status", BeOneOf(over...)))
+		})
+
+	It("answers tasks/result of a task that needs input only when the task is over", Verifies("tasks.result.blocks"),
+		NeedsCapability(callable), NeedsProvocation("task-input"),
+		func(ctx SpecContext) {
+			server := FreshSession(ctx)
+			id := begin(ctx, server, tool("task-input"))
+
+			result(ctx, server, id) // brings the request for input, which is answered
+
+			Expect(server.Need(ctx, "tasks/get", Object{"taskId": id})).To(HaveMember("status", BeOneOf(over...)))
+		})
+
+	It("answers tasks/get while tasks/result waits", Verifies("tasks.result.blocks"), NeedsCapability(callable), NeedsProvocation("task-slow"),
+		func(ctx SpecContext) {
+			server := FreshSession(ctx)
+			id := begin(ctx, server, tool("task-slow"))
+
+			server.Start(ctx, "tasks/result", Object{"taskId": id})
+
+			Expect(server.Ask(ctx, "tasks/get", Object{"taskId": id})).To(BeResult())
+			leave(ctx, server, id)
+		})
+}
+
+func failures() {
+	It("lets a task fail whose tool reports an error", Verifies("tasks.failure.status", "tasks.failure.message"),
+		NeedsCapability(callable), NeedsProvocation("task-failing"),
+		func(ctx SpecContext) {
+			server := FreshSession(ctx)
+			id := begin(ctx, server, tool("task-failing"))
+
+			reply := result(ctx, server, id)
+
+			if reply.Object()["isError"] != true {
+				Inconclusive("the tool ended without isError: "+reply.Describe(), "name one that fails under provocations.task-failing in mcpconform.yaml")
+			}
+			state := server.Need(ctx, "tasks/get", Object{"taskId": id})
+			Expect(state).To(HaveMember("status", "failed"))
+			Expect(state).To(HaveMember("statusMessage", BeText()))
+		})
+
+	It("tells in the result of a task that its tool failed, where the call would tell it", Verifies("tasks.result.same"),
+		NeedsCapability(callable), NeedsProvocation("task-failing"),
+		func(ctx SpecContext) {
+			plain, server := FreshSession(ctx), FreshSession(ctx)
+			failing := optionally("task-failing")
+			if plain.Ask(ctx, "tools/call", failing.Call()).Object()["isError"] != true {
+				Inconclusive("the call ended without isError", "name a tool that fails under provocations.task-failing in mcpconform.yaml")
+			}
+
+			reply := result(ctx, server, begin(ctx, server, failing))
+
+			Expect(reply).To(HaveMember("isError", true))
+		})
+
+	It("answers tasks/result with the error that the call would have had", Verifies("tasks.result.same-error"),
+		NeedsCapability(callable), NeedsProvocation("task-refused"),
+		func(ctx SpecContext) {
+			plain, server := FreshSession(ctx), FreshSession(ctx)
+			refused := optionally("task-refused")
+			refusal, isRefusal := plain.Ask(ctx, "tools/call", refused.Call()).Error()
+			if !isRefusal {
+				Inconclusive("the call did not end with an error", "name a tool that does under provocations.task-refused in mcpconform.yaml")
+			}
+
+			id := begin(ctx, server, refused)
+			reply := result(ctx, server, id)
+
+			Expect(reply).To(BeJSONRPCError(refusal.Code))
+		})
+
+	It("lets a task fail whose call ends with an error", Verifies("tasks.failure.status"), NeedsCapability(callable), NeedsProvocation("task-refused"),
+		func(ctx SpecContext) {
+			server := FreshSession(ctx)
+			id := begin(ctx, server, tool("task-refused"))
+
+			if reply := result(ctx, server, id); reply.Object() != nil {
+				Inconclusive("the task did not end with an error: "+reply.Describe(), "name a tool that does under provocations.task-refused in mcpconform.yaml")
+			}
+
+			Expect(server.Need(ctx, "tasks/get", Object{"taskId": id})).To(HaveMember("status", "failed"))
+		})
+}
+
+func input() {
+	const asks = "elicitation/create"
+
+	It("says of a task that it needs input", Verifies("tasks.status.input-required"), NeedsCapability(callable), NeedsProvocation("task-input"),
+		func(ctx SpecContext) {
+			server := FreshSession(ctx)
+			server.Answer(asks, scripted.Silence)
+			id := begin(ctx, server, tool("task-input"))
+
+			server.Start(ctx, "tasks/result", Object{"taskId": id})
+			awaitQuestion(ctx, server, id, asks)
+
+			Expect(settled(ctx, server, id)).To(HaveMember("status", "input_required"))
+			give(ctx, server, id)
+		})
+
+	It("names the task in its request for input", Verifies("tasks.related.request"), NeedsCapability(callable), NeedsProvocation("task-input"),
+		func(ctx SpecContext) {
+			server := FreshSession(ctx)
+			id := begin(ctx, server, tool("task-input"))
+
+			result(ctx, server, id) // brings the request for input, if it has not come before
+
+			for _, request := range demandQuestions(server, asks) {
+				Expect(request.Params()).To(HaveMember("_meta", HaveMember(RelatedTask, HaveMember("taskId", id))))
+			}
+		})
+
+	It("takes up a task again that has its input", Verifies("tasks.status.input-received"), NeedsCapability(callable), NeedsProvocation("task-input"),
+		func(ctx SpecContext) {
+			server := FreshSession(ctx)
+			id := begin(ctx, server, tool("task-input"))
+
+			result(ctx, server, id) // brings the request for input, which is answered
+
+			demandQuestions(server, asks)
+			Expect(server.Need(ctx, "tasks/get", Object{"taskId": id})).NotTo(HaveMember("status", "input_required"))
+		})
+}
