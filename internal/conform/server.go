@@ -128,14 +128,28 @@ func (s *Server) Tell(ctx context.Context, method string, params any) {
 // earlier messages is there by then, save on slower streams. A server that
 // does not answer makes the check inconclusive.
 func (s *Server) Fence(ctx context.Context) {
+	s.needPing()
 	if _, err := s.Connection.Call(ctx, "ping", nil); err != nil {
-		Inconclusive("the server did not answer the ping that was to show the end of its messages: "+err.Error(),
-			"mend what the ping checks report, then run again")
+		Inconclusive("the server did not answer the ping that was to show the end of its messages: "+err.Error(), pingHint)
 	}
 }
 
-// StaysUsable judges that the server still answers.
+const pingHint = "mend what the ping checks report, then run again"
+
+// unpinged says why nothing is to be learned from a server by pings.
+func unpinged(environment *Environment) string {
+	return "it would show by a ping, which this server does not answer with a result: " + environment.Survey.NoPing
+}
+
+func (s *Server) needPing() {
+	if s.env.Survey.NoPing != "" {
+		Inconclusive(unpinged(s.env), pingHint)
+	}
+}
+
+// StaysUsable judges that the server still answers, as far as it does at all.
 func (s *Server) StaysUsable(ctx context.Context) {
+	s.needPing()
 	received, err := s.Connection.Call(ctx, "ping", nil)
 	if err != nil {
 		missing("the server to go on answering (a ping)", err)

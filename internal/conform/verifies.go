@@ -13,6 +13,7 @@ const (
 	labelCapability  = "needs:"
 	labelTransport   = "over:"
 	labelProvocation = "provoked-by:"
+	labelPing        = "by-ping"
 	labelAlone       = "alone"
 )
 
@@ -58,6 +59,10 @@ func NeedsTransport(transport string) Labels { return Labels{labelTransport + tr
 // the config names.
 func NeedsProvocation(kinds ...string) Labels { return prefixed(labelProvocation, kinds) }
 
+// ByPing makes a check inconclusive when the server does not answer pings: for
+// one that asks by pings, whatever it is about.
+func ByPing() Labels { return Labels{labelPing} }
+
 // Alone runs a check when no other runs: what it provokes reaches every
 // session of a shared target.
 func Alone() Labels { return Labels{labelAlone} }
@@ -85,6 +90,9 @@ func (e *Environment) gate(labels []string) (outcome Outcome) {
 		if path, ok := strings.CutPrefix(label, labelCapability); ok && !e.Survey.Declares(path) {
 			return Outcome{Ending: Skipped, Reason: fmt.Sprintf("the server does not declare the capability %q", path)}
 		}
+	}
+	if slices.Contains(labels, labelPing) && e.Survey.NoPing != "" {
+		return Outcome{Ending: Inconclusion, Reason: unpinged(e), Hint: pingHint}
 	}
 	for _, label := range labels {
 		kind, ok := strings.CutPrefix(label, labelProvocation)

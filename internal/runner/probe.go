@@ -155,14 +155,16 @@ func visitAt(ctx context.Context, to scripted.Target, revision string, wanted bo
 	// A server that answers, and then takes no notification or is gone, speaks
 	// the revision: the checks report what it does.
 	if wanted && handshake.Revision == revision {
-		found.mute = unanswered(ctx, connection)
-		if found.mute != "" {
+		noPing, silent := pinged(ctx, connection)
+		if silent {
+			found.mute = "after initialize the target answers nothing: " + noPing
 			// It is asked once more for each list, and not waited for again and again.
 			var cancel context.CancelFunc
 			ctx, cancel = context.WithTimeout(ctx, to.Reply)
 			defer cancel()
 		}
 		found.survey = survey.Take(ctx, connection, handshake)
+		found.survey.NoPing = noPing
 		if len(found.survey.Tools)+len(found.survey.Resources)+len(found.survey.Templates)+len(found.survey.Prompts) > 0 {
 			found.mute = ""
 		}
@@ -170,14 +172,17 @@ func visitAt(ctx context.Context, to scripted.Target, revision string, wanted bo
 	return found
 }
 
-// unanswered tells whether a ping, which every server must answer, is left
-// without an answer for as long as an answer may take.
-func unanswered(ctx context.Context, connection *scripted.Connection) string {
-	_, err := connection.Call(ctx, "ping", nil)
-	if !errors.Is(err, scripted.ErrTimeout) {
-		return ""
+// pinged says why a ping, which every server must answer, brings no result, and
+// whether it is left without any answer for as long as an answer may take.
+func pinged(ctx context.Context, connection *scripted.Connection) (noPing string, silent bool) {
+	answer, err := connection.Call(ctx, "ping", nil)
+	if err != nil {
+		return err.Error(), errors.Is(err, scripted.ErrTimeout)
 	}
-	return "after initialize the target answers nothing: " + err.Error()
+	if _, there := answer.Result(); !there {
+		return "it is answered with " + scripted.Short(answer.Raw), false
+	}
+	return "", false
 }
 
 // Revise says which revisions to check.

@@ -22,6 +22,8 @@ type Survey struct {
 	Resources    []map[string]any `json:"resources,omitempty"`
 	Templates    []map[string]any `json:"templates,omitempty"`
 	Prompts      []map[string]any `json:"prompts,omitempty"`
+	// NoPing says why a ping brings no empty result; "" when it does.
+	NoPing string `json:"noPing,omitempty"`
 	// Failed says, by list method, why a list could not be had.
 	Failed map[string]string `json:"failed,omitempty"`
 }

@@ -26,7 +26,7 @@ func ServerChecks() {
 const openAtOnce = 20
 
 func requests() {
-	It("completes a handshake and answers requests after it", Verifies("base.components.required"),
+	It("completes a handshake and answers requests after it", Verifies("base.components.required"), ByPing(),
 		func(ctx SpecContext) {
 			server := Connect(ctx)
 
@@ -36,7 +36,7 @@ func requests() {
 			Expect(server.Ask(ctx, "ping", nil)).To(BeResult())
 		})
 
-	It("answers each of many requests that are open at once", Verifies("base.requests.answered"),
+	It("answers each of many requests that are open at once", Verifies("base.requests.answered"), ByPing(),
 		func(ctx SpecContext) {
 			server := Session(ctx)
 
@@ -50,7 +50,7 @@ func requests() {
 			}
 		})
 
-	It("answers an id that is a string with that string", Verifies("base.responses.id"),
+	It("answers an id that is a string with that string", Verifies("base.responses.id"), ByPing(),
 		func(ctx SpecContext) {
 			server := Session(ctx)
 
@@ -59,7 +59,7 @@ func requests() {
 			Demand(answered == jsonrpc.StringID("mcpconform: a string, ünïcödé"), "the same id", answered.String())
 		})
 
-	It("answers an id that is a string of digits with a string", Verifies("base.responses.id"),
+	It("answers an id that is a string of digits with a string", Verifies("base.responses.id"), ByPing(),
 		func(ctx SpecContext) {
 			server := Session(ctx)
 
@@ -68,7 +68,7 @@ func requests() {
 			Demand(answered == jsonrpc.StringID("0042"), `the id "0042"`, answered.String())
 		})
 
-	It("answers the id 0 with 0", Verifies("base.responses.id"),
+	It("answers the id 0 with 0", Verifies("base.responses.id"), ByPing(),
 		func(ctx SpecContext) {
 			server := Session(ctx)
 
@@ -77,7 +77,7 @@ func requests() {
 			Demand(answered == jsonrpc.IntID(0), "the id 0", answered.String())
 		})
 
-	It("answers an id of more than 32 bits with all its digits", Verifies("base.responses.id"),
+	It("answers an id of more than 32 bits with all its digits", Verifies("base.responses.id"), ByPing(),
 		func(ctx SpecContext) {
 			server := Session(ctx)
 

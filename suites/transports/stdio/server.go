@@ -23,7 +23,7 @@ const longLine = 200 << 10
 func ServerChecks() {
 	Describe("stdio", func() {
 
-		It("answers on its standard output what it reads from its standard input", Verifies("transports.stdio.messages"),
+		It("answers on its standard output what it reads from its standard input", Verifies("transports.stdio.messages"), ByPing(),
 			func(ctx SpecContext) {
 				server := Session(ctx)
 
@@ -32,7 +32,7 @@ func ServerChecks() {
 				Expect(reply).To(BeResult())
 			})
 
-		It("takes two messages that arrive together as two", Verifies("transports.stdio.messages"),
+		It("takes two messages that arrive together as two", Verifies("transports.stdio.messages"), ByPing(),
 			func(ctx SpecContext) {
 				server := Session(ctx)
 				first, second, mark := server.NextID(), server.NextID(), server.Mark()
@@ -43,7 +43,7 @@ func ServerChecks() {
 				server.Until(ctx, mark, "an answer to the second of two pings", answers(second))
 			})
 
-		It("takes a message that arrives in pieces as one", Verifies("transports.stdio.messages"),
+		It("takes a message that arrives in pieces as one", Verifies("transports.stdio.messages"), ByPing(),
 			func(ctx SpecContext) {
 				// Nothing of the client's own may get between the pieces.
 				server := SessionOf(ctx, scripted.Nothing())

@@ -25,7 +25,7 @@ func listening() {
 			}
 		})
 
-	It("answers requests elsewhere than on the stream for GET", Verifies("transports.http.get.no-response"),
+	It("answers requests elsewhere than on the stream for GET", Verifies("transports.http.get.no-response"), ByPing(),
 		func(ctx SpecContext) {
 			server := FreshSession(ctx)
 			listening := mustListen(ctx, server)
@@ -64,7 +64,7 @@ const manyRequests = 5
 
 // connecting checks the heading Multiple Connections.
 func connecting() {
-	It("answers several requests that are sent at once", Verifies("transports.http.streams.served"),
+	It("answers several requests that are sent at once", Verifies("transports.http.streams.served"), ByPing(),
 		func(ctx SpecContext) {
 			server := Session(ctx)
 

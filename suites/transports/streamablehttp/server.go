@@ -41,7 +41,7 @@ func endpoint() {
 			Expect(response).NotTo(HaveStatus(404, 501))
 		})
 
-	It("serves a second client beside the first", Verifies("transports.http.clients"),
+	It("serves a second client beside the first", Verifies("transports.http.clients"), ByPing(),
 		func(ctx SpecContext) {
 			first, second := FreshSession(ctx), Connect(ctx)
 

@@ -32,7 +32,7 @@ func versions() {
 			Expect(response).To(HaveStatus(400))
 		})
 
-	It("serves a client of "+assumed+", which sends no version", Verifies("transports.http.version.assumed"),
+	It("serves a client of "+assumed+", which sends no version", Verifies("transports.http.version.assumed"), ByPing(),
 		func(ctx SpecContext) {
 			server := Connect(ctx)
 			hello := server.Need(ctx, "initialize", Hello(assumed))

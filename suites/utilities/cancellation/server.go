@@ -54,7 +54,7 @@ func inProgress() {
 			}
 		})
 
-	It("copes with a cancellation that crosses the answer", Verifies("cancellation.races"),
+	It("copes with a cancellation that crosses the answer", Verifies("cancellation.races"), ByPing(),
 		func(ctx SpecContext) {
 			server := FreshSession(ctx)
 
@@ -67,7 +67,7 @@ func inProgress() {
 }
 
 func invalid() {
-	It("ignores the cancellation of an unknown request", Verifies("cancellation.invalid.unknown"),
+	It("ignores the cancellation of an unknown request", Verifies("cancellation.invalid.unknown"), ByPing(),
 		func(ctx SpecContext) {
 			server := FreshSession(ctx)
 
@@ -77,7 +77,7 @@ func invalid() {
 			Judge(found...)
 		})
 
-	It("ignores the cancellation of a request that was answered", Verifies("cancellation.invalid.completed"),
+	It("ignores the cancellation of a request that was answered", Verifies("cancellation.invalid.completed"), ByPing(),
 		func(ctx SpecContext) {
 			server := FreshSession(ctx)
 			answered := server.Start(ctx, "ping", nil)
@@ -89,7 +89,7 @@ func invalid() {
 			Judge(found...)
 		})
 
-	It("ignores a cancellation without params", Verifies("cancellation.invalid.malformed"),
+	It("ignores a cancellation without params", Verifies("cancellation.invalid.malformed"), ByPing(),
 		func(ctx SpecContext) {
 			server := FreshSession(ctx)
 
@@ -98,7 +98,7 @@ func invalid() {
 			Judge(found...)
 		})
 
-	It("ignores a cancellation whose request id is an object", Verifies("cancellation.invalid.malformed"),
+	It("ignores a cancellation whose request id is an object", Verifies("cancellation.invalid.malformed"), ByPing(),
 		func(ctx SpecContext) {
 			server := FreshSession(ctx)
 

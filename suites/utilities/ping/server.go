@@ -19,7 +19,7 @@ func ServerChecks() {
 				reply := server.Ask(ctx, "ping", nil)
 
 				Expect(reply).To(BeResult())
-				Expect(reply.Object()).To(BeEmptyObject())
+				Expect(reply).To(BeEmptyObject())
 			})
 	})
 }
