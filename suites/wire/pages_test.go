@@ -355,6 +355,11 @@ func TestClaimed(t *testing.T) {
 		{"completion/complete", "/result/completion/values/0", false},
 		{"notifications/message", "/params/level", true},
 		{"logging/setLevel", "/params/level", false},
+		{"tools/list", "/result/nextCursor", true},
+		{"resources/list", "/result/nextCursor", true},
+		{"resources/list", "/result/resources/3/uri", true},
+		{"resources/list", "/result/resources/3/name", false},
+		{"tasks/list", "/result/nextCursor", false},
 	} {
 		if got := claimed(test.method, test.pointer); got != test.claimed {
 			t.Errorf("%s %s: claimed is %t", test.method, test.pointer, got)

@@ -50,23 +50,28 @@ func strangeCursors(conversation *conform.Conversation, sight *conform.Sight) {
 	}
 }
 
+// continuation is the answer to a request with a cursor, and the page that gave
+// the cursor.
+type continuation struct{ page, giver *conform.Said }
+
 // continuations returns the answers to requests with a cursor that the target
 // gave out before, for the same list.
-func continuations(conversation *conform.Conversation) []*conform.Said {
+func continuations(conversation *conform.Conversation) []continuation {
 	type cursor struct{ method, text string }
-	given := map[cursor]bool{}
-	var all []*conform.Said
+	given := map[cursor]*conform.Said{}
+	var all []continuation
 	for _, said := range conversation.ByTarget() {
 		if !isResponse(said) || said.Request == nil || !slices.Contains(paged, said.Request.Method) {
 			continue
 		}
 		asked, isText := said.Request.ParamsObject()["cursor"].(string)
-		if isText && given[cursor{said.Request.Method, asked}] && said.Request.Event.Deliberate == "" {
-			all = append(all, said)
+		giver := given[cursor{said.Request.Method, asked}]
+		if isText && giver != nil && said.Request.Event.Deliberate == "" {
+			all = append(all, continuation{said, giver})
 		}
 		if next, there := nextCursor(said); there {
 			if text, isText := next.value.(string); isText {
-				given[cursor{said.Request.Method, text}] = true
+				given[cursor{said.Request.Method, text}] = said
 			}
 		}
 	}
@@ -74,13 +79,14 @@ func continuations(conversation *conform.Conversation) []*conform.Said {
 }
 
 func emptyPages(conversation *conform.Conversation, sight *conform.Sight) {
-	for _, page := range continuations(conversation) {
+	for _, one := range continuations(conversation) {
+		page := one.page
 		if isRefusal(page) {
 			continue
 		}
 		sight.Saw()
 		asked := page.Request.ParamsObject()["cursor"]
-		items := resultOf(page).items(conform.ListMember(page.Request.Method))
+		items, before := listOf(page), listOf(one.giver)
 		next, more := nextCursor(page)
 		switch {
 		case more && next.value == asked:
@@ -91,12 +97,24 @@ func emptyPages(conversation *conform.Conversation, sight *conform.Sight) {
 			sight.Break(page, conform.Mismatch{
 				Wanted: "further results where a cursor was given", Found: scripted.Short(page.Raw),
 			})
+		case sameJSON(items, before):
+			sight.Break(page, conform.Mismatch{
+				Wanted: "further results where a cursor was given", Found: "the page again that gave the cursor: " + scripted.Short(page.Raw),
+			})
 		}
 	}
 }
 
+// listOf returns the items of a page.
+func listOf(page *conform.Said) []any {
+	list, _ := resultOf(page).member(conform.ListMember(page.Request.Method))
+	items, _ := list.value.([]any)
+	return items
+}
+
 func refusedCursors(conversation *conform.Conversation, sight *conform.Sight) {
-	for _, page := range continuations(conversation) {
+	for _, one := range continuations(conversation) {
+		page := one.page
 		sight.Saw()
 		if refusal, refused := page.Error(); page.Kind == jsonrpc.Response && refused {
 			sight.Break(page, conform.Mismatch{

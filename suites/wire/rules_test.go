@@ -232,8 +232,9 @@ func TestRulesFindWhatIsBroken(t *testing.T) {
 		{"cancels what was answered", opening + sampling("9", "") + sampled("9") + pinged + ponged + cancels("9"), []string{"cancellation.in-progress"}},
 
 		{"cursor that is a number", opening + list("", `"nextCursor":1`),
-			[]string{"base.schema.results", "pagination.cursor.string"}},
+			[]string{"pagination.cursor.string"}},
 		{"the same cursor for ever", opening + list("", `"nextCursor":"a"`) + list(`"cursor":"a"`, `"nextCursor":"a"`), []string{"pagination.page"}},
+		{"the same page for ever", opening + list("", `"nextCursor":"a"`) + list(`"cursor":"a"`, `"nextCursor":"b"`), []string{"pagination.page"}},
 		{"empty last page", opening + list("", `"nextCursor":"a"`) + strings.ReplaceAll(list(`"cursor":"a"`, ``), anyTool, ""), []string{"pagination.page"}},
 		{"cursor refused", opening + list("", `"nextCursor":"a"`) + `
 			c {"jsonrpc":"2.0","id":77,"method":"tools/list","params":{"cursor":"a"}}
@@ -259,7 +260,10 @@ func TestRulesFindWhatIsBroken(t *testing.T) {
 	}
 }
 
-const anyTool = `{"name":"n","inputSchema":{"type":"object"}}`
+const (
+	anyTool   = `{"name":"n","inputSchema":{"type":"object"}}`
+	otherTool = `{"name":"o","inputSchema":{"type":"object"}}`
+)
 
 var lists int
 
@@ -308,7 +312,7 @@ func TestRulesTolerateWhatIsFree(t *testing.T) {
 		{"progress that is too large to compare", opening + working + progress(`"t"`, "1e999999999") + progress(`"t"`, "1") + done},
 		{"progress of a task after its creation", opening + taskWorking + progress(`"t"`, "1") + taskDone},
 		{"a cancellation that crosses the answer", opening + sampling("9", "") + sampled("9") + cancels("9")},
-		{"pages", opening + list("", `"nextCursor":"a"`) + list(`"cursor":"a"`, "")},
+		{"pages", opening + list("", `"nextCursor":"a"`) + strings.ReplaceAll(list(`"cursor":"a"`, ""), anyTool, otherTool)},
 		{"an invalid cursor that is refused", opening + `
 			c! {"jsonrpc":"2.0","id":77,"method":"tools/list","params":{"cursor":"never given"}}
 			s {"jsonrpc":"2.0","id":77,"error":{"code":-32602,"message":"?"}}`},
