@@ -598,11 +598,20 @@ func answeredGets(conversation *conform.Conversation, sight *conform.Sight) {
 }
 
 // sessionOver tells whether the session of an exchange may have ended before
-// it: nothing that came later was accepted in it.
+// it: nothing that came later was accepted in it, or the client has ended it
+// before it had the answer, and the one may have overtaken the other.
 func sessionOver(one *exchange, all []*exchange) bool {
-	return one.session() != "" && !slices.ContainsFunc(all, func(later *exchange) bool {
+	return one.session() != "" && (one.overtaken(all) || !slices.ContainsFunc(all, func(later *exchange) bool {
 		return later.method == http.MethodPost && later.session() == one.session() &&
 			later.request.Sequence > one.request.Sequence && later.accepted()
+	}))
+}
+
+// overtaken tells whether the client ended the session before it had the head of
+// the answer.
+func (e *exchange) overtaken(all []*exchange) bool {
+	return slices.ContainsFunc(all, func(other *exchange) bool {
+		return other.method == http.MethodDelete && other.session() == e.session() && other.request.Sequence < e.head.Sequence
 	})
 }
 

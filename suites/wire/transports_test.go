@@ -228,6 +228,7 @@ func TestTransportRules(t *testing.T) {
 
 		{"404 for GET", present, "> get-1 GET\n< get-1 404\n. get-1", []string{"http.get.answered"}, ""},
 		{"404 for GET in a session that is over", present, "> get-1 GET Mcp-Session-Id:s\n< get-1 404\n. get-1", nil, ""},
+		{"404 for GET that the end of its session has overtaken", present, "> get-1 GET Mcp-Session-Id:s\n> post-1 POST Mcp-Session-Id:s\n< post-1 202\n. post-1\n> delete-1 DELETE Mcp-Session-Id:s\n< get-1 404\n. get-1\n< delete-1 204\n. delete-1", nil, ""},
 		{"404 for GET in a session that goes on", present, "> get-1 GET Mcp-Session-Id:s\n< get-1 404\n. get-1\n> post-1 POST Mcp-Session-Id:s\n< post-1 202\n. post-1",
 			[]string{"http.get.answered"}, ""},
 		{"JSON for GET", present, "> get-1 GET\n< get-1 200 Content-Type:application/json\n. get-1", []string{"http.get.answered"}, ""},
