@@ -63,7 +63,7 @@ func (a *answer) passEvent(carried string, event *transport.Event) error {
 		if err := a.open(carried); err != nil {
 			return err
 		}
-		return a.reply.write(append(event.Raw, '\n'), 0)
+		return a.reply.write(event.Raw, 0)
 	}
 	steps := a.stepsOf(carried, event)
 	if !a.reply.begun {

@@ -38,8 +38,8 @@ func (o *outgoing) carry(body []byte) {
 func (e *exchange) receive() (*outgoing, error) {
 	r := e.request
 	out := &outgoing{header: r.Header.Clone(), host: r.Host, body: r.Body, length: r.ContentLength}
-	if id := e.connection.sessionID(); id != "" && out.header.Get(sessionHeader) != "" {
-		out.header.Set(sessionHeader, id) // the client may know it by another
+	if given, id := out.header.Get(sessionHeader), e.connection.sessionID(); given != "" && given != id {
+		out.header.Set(sessionHeader, id) // the client was told another
 	}
 	if e.http.options.Laying.None() {
 		if e.connection.log != nil && r.Method == http.MethodPost {
@@ -126,6 +126,7 @@ func (i *inbox) settle() (*outgoing, error) {
 	if err := (Wait{Time: i.plan.Wait}).done(i.ctx); err != nil {
 		return nil, err
 	}
+	i.reply.change(HeadPlan{Status: i.plan.Status})
 	switch {
 	case i.plan.Cut:
 		return nil, errCut
@@ -152,10 +153,14 @@ func (i *inbox) settle() (*outgoing, error) {
 // unanswered answers, if need be, what the target never sees.
 func (i *inbox) unanswered() error {
 	request := i.kind == jsonrpc.Request || i.kind == jsonrpc.Batch
-	if len(i.out.said) == 0 {
-		if request {
-			return errHeld
-		}
+	switch {
+	case len(i.out.said) > 0:
+	case i.plan.Status != 0 || i.plan.Body != nil:
+		i.reply.change(i.plan)
+		return i.sayPlanned()
+	case request:
+		return errHeld
+	default:
 		return i.reply.respond(&Respond{Status: http.StatusAccepted})
 	}
 	i.reply.is(http.StatusOK, http.Header{"Content-Type": {jsonMedia}})
