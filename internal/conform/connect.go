@@ -129,7 +129,7 @@ func (p *pool) drain() {
 // reusable tells whether another check may use the session. One that has said
 // much is retired: rules read transcripts, and short ones tell more.
 func (s *Server) reusable() bool {
-	return s.pooled && s.Alive() && s.Idle() && s.Log().Len() < retireAfter
+	return s.pooled && s.Alive() && s.Idle() && s.Log().Len() < retireAfter && s.Weight() < heavy
 }
 
 const retireAfter = 2000
@@ -147,17 +147,18 @@ type closer struct {
 const (
 	// closersAtOnce bounds the processes that are ending while others begin.
 	closersAtOnce = 4
-	// longRecord is the number of events from which on a connection is ended
-	// before the next check begins: that of a target which floods, of which
-	// memory holds no two.
+	// longRecord is the number of events, and heavy the memory in bytes that
+	// messages take, from which on a connection is ended before the next check
+	// begins: that of a target which floods, of which memory holds no two.
 	longRecord = 5000
+	heavy      = 4 << 20
 	// closeTimeout bounds one ending; a process that ignores everything is
 	// killed well before.
 	closeTimeout = 10 * time.Second
 )
 
 func (c *closer) close(server *Server) {
-	if server.Log().Len() > longRecord {
+	if server.Log().Len() > longRecord || server.Weight() > heavy {
 		end(server)
 		return
 	}

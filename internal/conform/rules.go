@@ -106,8 +106,8 @@ func (c *Conversation) where(keep func(*Said) bool) []*Said {
 }
 
 // maxDecoded bounds the memory in bytes that the messages of a conversation
-// take, beside their text. A first one that alone takes more passes.
-const maxDecoded = 24 << 20
+// take, beside their text. One more of any size passes.
+const maxDecoded = 16 << 20
 
 // NewConversation reads a transcript of one connection, as far as memory goes.
 func NewConversation(leg Leg, events []transcript.Event, complete bool) *Conversation {
@@ -124,11 +124,12 @@ func NewConversation(leg Leg, events []transcript.Event, complete bool) *Convers
 			c.Complete = false // its beginning is no message
 			continue
 		}
-		message := jsonrpc.Parse(event.Raw)
-		if decoded += message.Weight - len(message.Raw); decoded > maxDecoded && len(c.Messages) > 0 {
+		if decoded > maxDecoded {
 			c.Complete = false
 			break // what is judged is a beginning without gaps
 		}
+		message := jsonrpc.Parse(event.Raw)
+		decoded += message.Weight - len(message.Raw)
 		if _, beyond := message.Beyond(); beyond {
 			c.Complete = false // it may be any message
 		}

@@ -59,23 +59,28 @@ func Decode(raw []byte) (any, []Flaw) {
 
 // decode also tells what the value weighs, which is at most limit.
 func decode(raw []byte, limit int) (any, int, []Flaw) {
-	d := decoder{limit: limit}
+	var d decoder
 	if bytes.HasPrefix(raw, byteOrderMark) {
 		d.flaw(ByteOrderMark, "", "begins with a byte order mark")
 		raw = raw[len(byteOrderMark):]
 	}
+	expands := 1 // how much longer a text may become
 	if !utf8.Valid(raw) {
 		d.flaw(NotUTF8, "", "contains bytes that are not UTF-8")
-		d.replaces = true
+		expands = len(string(utf8.RuneError)) // takes the place of a byte
 	} else if at, found := loneSurrogate(raw); found {
 		d.flaw(LoneSurrogate, "", fmt.Sprintf("contains a lone surrogate escape at byte %d", at))
 	}
-	d.text = jsontext.NewDecoder(bytes.NewBuffer(raw), // a buffer is read in place
-		jsontext.AllowDuplicateNames(true), jsontext.AllowInvalidUTF8(true))
-
+	d.begin(raw)
+	d.sizes, d.open = make([]int32, 0, len(raw)/bytesPerContainer+1), make([]int, 0, usualDepth)
+	if err := d.measure.take(&d.text, expands, limit); err != nil {
+		d.broken(err, limit)
+		return nil, 0, d.flaws
+	}
+	d.begin(raw)
 	value, err := d.value()
 	if err != nil {
-		d.broken(err)
+		d.broken(err, limit)
 		return nil, 0, d.flaws
 	}
 	rest := raw[d.text.InputOffset():]
@@ -88,13 +93,16 @@ func decode(raw []byte, limit int) (any, int, []Flaw) {
 var errTooHeavy = errors.New("too heavy")
 
 type decoder struct {
-	text       *jsontext.Decoder
-	limit      int // of the weight
-	weight     int
-	replaces   bool  // bytes by U+FFFD, which are three
-	elements   []any // of the arrays that are open, so that each is made in its size
+	measure
+	text       jsontext.Decoder
 	duplicates int
 	flaws      []Flaw
+}
+
+// begin reads from the beginning.
+func (d *decoder) begin(raw []byte) {
+	d.text.Reset(bytes.NewBuffer(raw), // a buffer is read in place
+		jsontext.AllowDuplicateNames(true), jsontext.AllowInvalidUTF8(true))
 }
 
 func (d *decoder) flaw(kind FlawKind, pointer, detail string) {
@@ -119,10 +127,10 @@ func shorten(text string) string {
 	return text[:end] + "…"
 }
 
-func (d *decoder) broken(err error) {
+func (d *decoder) broken(err error, limit int) {
 	switch {
 	case errors.Is(err, errTooHeavy):
-		d.flaw(TooComplex, "", fmt.Sprintf("is too much: reading it takes more than %d MiB of memory", d.limit>>20))
+		d.flaw(TooComplex, "", fmt.Sprintf("is too much: reading it takes more than %d MiB of memory", limit>>20))
 		return
 	case errors.Is(err, errTooDeep):
 		d.flaw(TooComplex, "", fmt.Sprintf("is nested more than %d deep", maxDepth))
@@ -146,7 +154,7 @@ const maxDepth = 5000
 var errTooDeep = errors.New("nested too deep")
 
 func (d *decoder) value() (any, error) {
-	token, length, err := d.token()
+	token, err := d.text.ReadToken()
 	if err != nil {
 		return nil, err
 	}
@@ -156,27 +164,13 @@ func (d *decoder) value() (any, error) {
 	case '[':
 		return d.array()
 	case '"':
-		if err := d.weigh(textWeight + length); err != nil {
-			return nil, err
-		}
 		return token.String(), nil
 	case '0':
-		return d.number(token.String())
+		return number(token.String()), nil
 	case 't', 'f':
 		return token.Bool(), nil
 	}
 	return nil, nil
-}
-
-// token reads one token, and says how long its decoded text is at most.
-func (d *decoder) token() (jsontext.Token, int, error) {
-	before := d.text.InputOffset()
-	token, err := d.text.ReadToken()
-	length := int(d.text.InputOffset() - before)
-	if d.replaces {
-		length *= len(string(utf8.RuneError))
-	}
-	return token, length, err
 }
 
 // smallNumbers are those of one digit: lists of millions are made of them.
@@ -187,27 +181,21 @@ var smallNumbers = func() (numbers [10]any) {
 	return numbers
 }()
 
-func (d *decoder) number(text string) (any, error) {
+func number(text string) any {
 	if len(text) == 1 {
-		return smallNumbers[text[0]-'0'], nil
+		return smallNumbers[text[0]-'0']
 	}
-	return json.Number(text), d.weigh(textWeight + len(text))
+	return json.Number(text)
 }
 
 func (d *decoder) object() (any, error) {
 	if d.text.StackDepth() > maxDepth {
 		return nil, errTooDeep
 	}
-	object := map[string]any{}
-	if err := d.weigh(objectWeight); err != nil {
-		return nil, err
-	}
+	object := make(map[string]any, d.size()/2) // names and values count
 	for d.text.PeekKind() != '}' {
-		name, length, err := d.token()
+		name, err := d.text.ReadToken()
 		if err != nil {
-			return nil, err
-		}
-		if err := d.weigh(memberWeight(len(object)) + length); err != nil {
 			return nil, err
 		}
 		member := name.String()
@@ -226,26 +214,23 @@ func (d *decoder) array() (any, error) {
 	if d.text.StackDepth() > maxDepth {
 		return nil, errTooDeep
 	}
-	start := len(d.elements)
+	array := make([]any, 0, d.size())
 	for d.text.PeekKind() != ']' {
 		element, err := d.value()
 		if err != nil {
 			return nil, err
 		}
-		if err := d.weigh(elementWeight); err != nil {
-			return nil, err
-		}
-		d.elements = append(d.elements, element)
-	}
-	array := make([]any, len(d.elements)-start)
-	copy(array, d.elements[start:])
-	clear(d.elements[start:])
-	d.elements = d.elements[:start]
-	if err := d.weigh(arrayWeight); err != nil {
-		return nil, err
+		array = append(array, element)
 	}
 	_, err := d.text.ReadToken()
 	return array, err
+}
+
+// size is that of the array or object that begins.
+func (d *decoder) size() int32 {
+	size := d.sizes[0]
+	d.sizes = d.sizes[1:]
+	return size
 }
 
 // loneSurrogate finds a \u escape of one half of a surrogate pair without the

@@ -79,19 +79,20 @@ func inUse() int {
 func TestDecodeWithin(t *testing.T) {
 	t.Parallel()
 	for raw, kinds := range map[string]string{
-		`[0,0,0]`:                     "", // 24 and 28 each
-		`[0,0,0,0]`:                   "too-complex",
+		`[0,0,0,0]`:                   "", // 52, and 16 each
+		`[0,0,0,0,0]`:                 "too-complex",
 		`"` + repeated(70) + `"`:      "",
 		`"` + repeated(100) + `"`:     "too-complex",
+		"\"\xff" + repeated(20) + `"`: "not-utf8",
+		"\"\xff" + repeated(30) + `"`: "not-utf8 too-complex",
 		"\"\xff" + repeated(70):       "not-utf8 syntax",
-		"\"\xff" + repeated(70) + `"`: "not-utf8 too-complex",
 		`{}`:                          "",
 		`{"":0}`:                      "too-complex",
 		`[{}`:                         "syntax",
-		`[{},{},{`:                    "too-complex",
+		`[{},{`:                       "too-complex",
 	} {
 		value, weight, flaws := jsonrpc.DecodeWithin([]byte(raw), 120)
-		if got := flawKinds(flaws); got != kinds || (value == nil) == (kinds == "") || weight > 120 {
+		if got := flawKinds(flaws); got != kinds || (value == nil) != (weight == 0) || weight > 120 {
 			t.Errorf("%s has the flaws %q, the weight %d and the value %v, wanted the flaws %q", raw, got, weight, value, kinds)
 		}
 	}
@@ -103,7 +104,7 @@ func TestDecodeTellsWhatIsTooHeavy(t *testing.T) {
 	t.Parallel()
 	message := jsonrpc.Parse(list(`{"a":0}`, 1<<20))
 	flaw, beyond := message.Beyond()
-	const told = "is too much: reading it takes more than 30 MiB of memory"
+	const told = "is too much: reading it takes more than 22 MiB of memory"
 	if !beyond || flaw.String() != told || message.Kind != jsonrpc.Invalid || message.Object != nil {
 		t.Errorf("told %q of %s", flaw, message.Kind)
 	}

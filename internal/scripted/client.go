@@ -311,6 +311,9 @@ func (c *Client) Received(mark int) []Received { return c.inbox.since(mark) }
 // Alive tells whether the connection can still bring something.
 func (c *Client) Alive() bool { return c.inbox.ended() == nil }
 
+// Weight is how many bytes of memory what was received takes.
+func (c *Client) Weight() int { return c.inbox.weighs() }
+
 // Idle tells whether no request of the client is unanswered.
 func (c *Client) Idle() bool {
 	c.mu.Lock()

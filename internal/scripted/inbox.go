@@ -21,7 +21,7 @@ type Received struct {
 // Bounds of what one connection keeps in memory beside its transcript.
 const (
 	maxReceived = 10_500   // a flood of 10,000 notifications passes
-	maxWeight   = 24 << 20 // bytes, decoded; the first message may be of any size
+	maxWeight   = 16 << 20 // bytes, decoded; one more message of any size passes
 )
 
 // The target sends more than the harness takes, which ends a connection.
@@ -56,6 +56,12 @@ func (b *inbox) len() int {
 	return len(b.all)
 }
 
+func (b *inbox) weighs() int {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.weight
+}
+
 func (b *inbox) since(mark int) []Received {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -76,14 +82,14 @@ func (b *inbox) add(received Received) bool {
 	if b.over != nil {
 		return false
 	}
-	b.weight += received.weight()
-	if len(b.all) == maxReceived || b.weight > maxWeight && len(b.all) > 0 {
+	if len(b.all) == maxReceived || b.weight > maxWeight {
 		b.over = ErrFlood
 		b.wake()
 		return false
 	}
 	received.Index = len(b.all)
 	b.all = append(b.all, received)
+	b.weight += received.weight()
 	b.wake()
 	return true
 }

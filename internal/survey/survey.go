@@ -13,6 +13,7 @@ import (
 )
 
 // Survey is what a server said of itself at one revision, over one transport.
+// Of long lists it has the beginning.
 type Survey struct {
 	Revision     string           `json:"revision"`
 	ServerInfo   map[string]any   `json:"serverInfo,omitempty"`
@@ -56,7 +57,7 @@ func Take(ctx context.Context, connection *scripted.Connection, handshake script
 			}
 			delete(found.Failed, list.method)
 			items, err := List(ctx, connection.Client, list.method, list.member)
-			*list.into = items
+			*list.into = few(items)
 			if err != nil {
 				found.Failed[list.method] = err.Error()
 			}
@@ -66,6 +67,37 @@ func Take(ctx context.Context, connection *scripted.Connection, handshake script
 		}
 	}
 	return found
+}
+
+// maxKept bounds the JSON values in each list: a survey is handed to every
+// worker. Some hundred tools with long schemas have as many.
+const maxKept = 30_000
+
+// few returns the first items, as many as a survey keeps.
+func few(items []map[string]any) []map[string]any {
+	left := maxKept
+	for index, item := range items {
+		if left -= values(item); left < 0 {
+			return slices.Clone(items[:index]) // and lets go of the others
+		}
+	}
+	return items
+}
+
+// values counts the JSON values in one.
+func values(value any) int {
+	count := 1
+	switch value := value.(type) {
+	case []any:
+		for _, element := range value {
+			count += values(element)
+		}
+	case map[string]any:
+		for _, member := range value {
+			count += values(member)
+		}
+	}
+	return count
 }
 
 // maxRounds bounds how often the lists are read anew. Some servers add tools
