@@ -103,6 +103,7 @@ type Effect struct {
 	Allowed      string    `json:"allowed,omitempty"` // ByBreaks, ByCompany, or "" when nothing allows it
 	Reason       string    `json:"reason,omitempty"`
 	Failures     []Failure `json:"failures,omitempty"`
+	Exchange     []Step    `json:"exchange,omitempty"` // what went over the wire, when nothing allows it
 }
 
 // Red tells whether the check says that something is broken.

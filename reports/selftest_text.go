@@ -123,6 +123,10 @@ func (t *selftestText) effect(one Effect, indent string, detailed bool) {
 	}
 }
 
+// effectsShown is how many of the checks that nothing allows to fail are told in
+// detail.
+const effectsShown = 4
+
 // failuresShown is how many mismatches of one check are told.
 const failuresShown = 3
 
@@ -246,12 +250,16 @@ func (t *selftestText) wrong() {
 			}
 			field(problem.Kind, problem.Says)
 		}
+		detailed := 0
 		for _, effect := range one.Effects {
-			switch {
-			case effect.Allowed != "":
-				t.effect(effect, indent, false)
-			case effect.Red() || effect.Verdict == Inconclusive:
-				t.effect(effect, indent, true)
+			wrong := effect.Allowed == "" && (effect.Red() || effect.Verdict == Inconclusive)
+			if wrong {
+				detailed++
+			}
+			t.effect(effect, indent, wrong && (t.verbose || detailed <= effectsShown))
+			if wrong && t.verbose {
+				wire := detail{sheet: &t.sheet, indent: 2*labelWidth - 4, verbose: true}
+				wire.exchange(effect.Exchange)
 			}
 		}
 		field("again", one.Again)

@@ -6,17 +6,19 @@ import (
 	"syscall"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"github.com/mcpconform/mcpconform/fixtures"
 	"github.com/mcpconform/mcpconform/internal/fault"
 	"github.com/mcpconform/mcpconform/internal/runner"
+	"github.com/mcpconform/mcpconform/internal/selftest"
 	"github.com/mcpconform/mcpconform/internal/target"
 )
 
 // newMiddleman stands between this process's standard streams and a server that it
 // starts. A selftest over a real implementation starts it in the server's place.
 func newMiddleman() *cobra.Command {
-	var name string
+	lay := &layFlags{}
 	command := &cobra.Command{
 		Use:    "middleman [--fault ID | --fault FILE#ID] -- COMMAND ARG...",
 		Short:  "Lay a fault over the standard input and output of a server",
@@ -25,7 +27,7 @@ func newMiddleman() *cobra.Command {
 			if command.ArgsLenAtDash() != 0 || len(arguments) == 0 {
 				return usageError("middleman needs -- and the command that starts the server")
 			}
-			laying, err := layingOf(name)
+			laying, err := lay.laying()
 			if err != nil {
 				return err
 			}
@@ -37,7 +39,7 @@ func newMiddleman() *cobra.Command {
 			return endLike(exit)
 		},
 	}
-	command.Flags().StringVar(&name, "fault", "", "lay the fault or variation `ID` over it, or one of a file by FILE#ID")
+	lay.add(command.Flags())
 	return command
 }
 
@@ -65,14 +67,38 @@ func endLike(exit target.Exit) error {
 	return &exitError{status: exit.Code}
 }
 
-// layingOf lays the fault or variation that --fault names, if it names one.
-func layingOf(name string) (fault.Laying, error) {
-	if name == "" {
-		return fault.Laying{}, nil
+// layFlags say what is laid over a wire.
+type layFlags struct{ fault, watch, matched string }
+
+func (f *layFlags) add(flags *pflag.FlagSet) {
+	flags.StringVar(&f.fault, "fault", "", "with the fault or variation `ID` of the fixtures, or one of a file by FILE#ID")
+	flags.StringVar(&f.watch, selftest.WatchFlag, "", "only look for the faults of a `FILE`")
+	flags.StringVar(&f.matched, selftest.MatchedFlag, "", "append the ids of those that matched to a `FILE`")
+	for _, hidden := range []string{selftest.WatchFlag, selftest.MatchedFlag} {
+		_ = flags.MarkHidden(hidden) // it stands there
 	}
-	one, err := fault.Find(fixtures.Wire, name)
-	if err != nil {
-		return fault.Laying{}, usageError("--fault %s: %s", name, err)
+}
+
+func (f *layFlags) laying() (fault.Laying, error) {
+	var laying fault.Laying
+	if f.fault != "" {
+		one, err := fault.Find(fixtures.Wire, f.fault)
+		if err != nil {
+			return laying, usageError("--fault %s: %s", f.fault, err)
+		}
+		laying.Faults = []*fault.Fault{one}
 	}
-	return fault.Laying{Faults: []*fault.Fault{one}}, nil
+	if f.watch != "" {
+		text, err := os.ReadFile(f.watch)
+		if err == nil {
+			laying.Watched, err = fault.Parse(f.watch, text)
+		}
+		if err != nil {
+			return laying, usageError("--%s: %s", selftest.WatchFlag, err)
+		}
+	}
+	if f.matched != "" {
+		laying.Matched = selftest.Tell(f.matched)
+	}
+	return laying, nil
 }

@@ -32,7 +32,8 @@ func newReference() *cobra.Command {
 // referenceFlags say how the reference server runs.
 type referenceFlags struct {
 	stdio, verbose, attached bool
-	listen, revisions, fault string
+	listen, revisions        string
+	lay                      layFlags
 }
 
 func newReferenceServer() *cobra.Command {
@@ -47,7 +48,7 @@ func newReferenceServer() *cobra.Command {
 	flags.BoolVar(&f.stdio, "stdio", false, "speak over standard input and output")
 	flags.StringVar(&f.listen, "listen", "", "serve Streamable HTTP at `ADDR`, HOST:PORT; port 0 takes a free one")
 	flags.StringVar(&f.revisions, "revision", "", "speak only `R`[,R]; default: all that it knows")
-	flags.StringVar(&f.fault, "fault", "", "with the fault or variation `ID` of the fixtures, or one of a file by FILE#ID")
+	f.lay.add(flags)
 	flags.BoolVarP(&f.verbose, "verbose", "v", false, "log to standard error")
 	flags.BoolVar(&f.attached, runner.AttachedFlag, false, "end when standard input ends")
 	_ = flags.MarkHidden(runner.AttachedFlag) // it stands there
@@ -58,7 +59,7 @@ func (f *referenceFlags) run(command *cobra.Command) error {
 	if f.stdio == (f.listen != "") {
 		return usageError("reference server needs one of --stdio and --listen ADDR, such as --listen 127.0.0.1:8080")
 	}
-	laying, err := layingOf(f.fault)
+	laying, err := f.lay.laying()
 	if err != nil {
 		return err
 	}

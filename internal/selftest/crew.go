@@ -19,6 +19,7 @@ import (
 type crew struct {
 	setup setup
 	hands []*hand // nil where none is at work
+	jobs  atomic.Int64
 }
 
 // hand is a worker process.
@@ -52,7 +53,9 @@ func (c *crew) do(ctx context.Context, jobs []job, tell func(int, done)) {
 				if n >= len(jobs) || ctx.Err() != nil {
 					return
 				}
-				said, err := c.one(ctx, i, jobs[n])
+				one := jobs[n]
+				one.Number = int(c.jobs.Add(1))
+				said, err := c.one(ctx, i, one)
 				if err != nil {
 					said = done{Errors: []string{err.Error()}}
 				}

@@ -96,7 +96,7 @@ func (j judgement) effects(t trial, found map[string]finding, said *reports.Tria
 		}
 		effect := reports.Effect{
 			Check: check, Kind: now.Kind, Requirements: j.verified[check], Was: was,
-			Verdict: now.Verdict, Reason: now.Reason, Failures: now.Failures,
+			Verdict: now.Verdict, Reason: now.Reason, Failures: now.Failures, Exchange: now.Exchange,
 		}
 		switch {
 		case verifies(effect.Requirements, t.Breaks):

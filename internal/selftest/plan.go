@@ -116,14 +116,13 @@ func (t trial) cost(reply time.Duration) time.Duration {
 		add(t.base.found[check])
 	}
 	if t.delays() {
-		cost += time.Duration(min(max(t.touched, len(t.checks)), waiting)) * reply
+		cost += time.Duration(max(t.touched, len(t.checks))) * reply / likely
 	}
 	return cost
 }
 
-// waiting is how many checks may wait for answers that do not come before the
-// others are not tried.
-const waiting = 20
+// likely is one in how many of the checks that could have to wait does.
+const likely = 3
 
 // delays tells whether a layer may keep something from arriving.
 func (t trial) delays() bool {
@@ -137,6 +136,24 @@ func (t trial) delays() bool {
 // order sorts trials by what they cost, the dearest first.
 func order(trials []trial, reply time.Duration) {
 	slices.SortStableFunc(trials, func(a, b trial) int { return cmp.Compare(b.cost(reply), a.cost(reply)) })
+}
+
+const (
+	// longJob is what a trial may take before it is done in parts: the longest
+	// must not be what all wait for in the end.
+	longJob = 8 * time.Second
+	// shortJob is what a part takes at least: each has a target to start.
+	shortJob = 300 * time.Millisecond
+)
+
+// split makes parts of long trials, and of all where there are more workers than
+// trials.
+func split(trials []trial, workers int, reply time.Duration) {
+	for i := range trials {
+		cost := trials[i].cost(reply)
+		wanted := max(int(cost/longJob)+1, workers/len(trials))
+		trials[i].parts = max(1, min(wanted, workers, int(cost/shortJob)))
+	}
 }
 
 // merge adds findings of one part to those of others: a rule has found what it

@@ -95,7 +95,14 @@ func Run(ctx context.Context, options Options) (*reports.Selftest, error) {
 		Target: reports.Target{Role: reports.RoleServer, URL: options.Peer.URL, Command: options.Peer.Command.Args},
 		Pages:  catalogue.Pages,
 	}
-	t.crew = newCrew(options.Workers, setup{Executable: options.Executable, Catalogue: t.requirements, Peer: options.Peer})
+	directory, err := os.MkdirTemp("", "mcpconform-selftest-")
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = os.RemoveAll(directory) }() // what stays behind is small
+	t.crew = newCrew(options.Workers, setup{
+		Executable: options.Executable, Catalogue: t.requirements, Peer: options.Peer, Directory: directory,
+	})
 	defer t.crew.dismiss()
 	if t.runBases(ctx) {
 		t.runTrials(ctx)
@@ -127,7 +134,7 @@ func (t *test) declare() error {
 	if err != nil {
 		return err
 	}
-	t.declarations = declarations{requirements: requirements, checks: checks, revisions: revisions}
+	t.declarations = declarations{requirements: requirements, checks: checks, revisions: revisions, switches: server.Defects()}
 	t.judgement = newJudgement(checks, t.options.Peer.given())
 	if t.layers, err = readLayers(fixtures.Wire); err == nil {
 		err = t.declarations.declare(t.layers)
@@ -222,7 +229,7 @@ func (t *test) describe(b *base) reports.SelftestLeg {
 		case found.red(), found.Verdict == reports.Inconclusive && !t.peer:
 			leg.Red = append(leg.Red, reports.Effect{
 				Check: check, Kind: found.Kind, Requirements: t.judgement.verified[check],
-				Verdict: found.Verdict, Reason: found.Reason, Failures: found.Failures,
+				Verdict: found.Verdict, Reason: found.Reason, Failures: found.Failures, Exchange: found.Exchange,
 			})
 		}
 	}
@@ -238,16 +245,9 @@ func (t *test) runTrials(ctx context.Context) {
 		trials[i] = planTrial(one, t.bases[one.leg], t.checks[one.leg.Revision])
 	}
 	order(trials, t.options.Timeout)
-	t.split(trials)
+	split(trials, t.options.Workers, t.options.Timeout)
 	doubtful := t.try(ctx, trials, t.options.Timeout, true)
 	t.try(ctx, doubtful, patience*t.options.Timeout, false)
-}
-
-// split makes parts of trials where there are more workers than trials.
-func (t *test) split(trials []trial) {
-	for i := range trials {
-		trials[i].parts = max(1, t.options.Workers/len(trials))
-	}
 }
 
 // progressName is what is counted in the progress.

@@ -1,27 +1,34 @@
 package selftest
 
 import (
+	"context"
 	"fmt"
 	"net"
 	"net/http"
 	"net/url"
+	"path/filepath"
+	"slices"
+	"strconv"
 	"time"
 
 	"github.com/mcpconform/mcpconform/internal/conform"
 	"github.com/mcpconform/mcpconform/internal/fault"
+	"github.com/mcpconform/mcpconform/internal/runner"
 	"github.com/mcpconform/mcpconform/internal/scripted"
+	"github.com/mcpconform/mcpconform/internal/target"
 	"github.com/mcpconform/mcpconform/reference/server"
 )
 
 // stand is a target with something laid over its wire.
 type stand struct {
-	target scripted.Target
-	stops  []func() // the last first
+	target  scripted.Target
+	matched string // file in which its processes tell what matched; "" for none
+	stops   []func()
 }
 
 func (s *stand) close() {
-	for i := len(s.stops) - 1; i >= 0; i-- {
-		s.stops[i]()
+	for _, stop := range slices.Backward(s.stops) {
+		stop()
 	}
 }
 
@@ -48,15 +55,13 @@ func (w *worker) stand(next job, watch *watch) (*stand, error) {
 		return nil, err
 	}
 	s := &stand{target: scripted.Target{Transport: next.Leg.Transport, Reply: next.Reply}}
-	if next.Leg.Transport != conform.HTTP {
-		return nil, fmt.Errorf("nothing can be laid over %s yet", next.Leg.Transport)
-	}
-	upstream := w.Peer.URL
-	if upstream == "" {
-		upstream, err = s.reference(laying)
-	}
-	if err == nil {
-		err = s.front(upstream, laying)
+	switch {
+	case next.Leg.Transport == conform.Stdio:
+		err = s.process(w.setup, next.Number, laying)
+	case w.Peer.URL != "":
+		err = s.front(w.Peer.URL, laying)
+	default:
+		err = s.reference(laying)
 	}
 	if err != nil {
 		s.close()
@@ -66,16 +71,41 @@ func (w *worker) stand(next job, watch *watch) (*stand, error) {
 }
 
 // reference starts a reference server over HTTP.
-func (s *stand) reference(laying fault.Laying) (string, error) {
+func (s *stand) reference(laying fault.Laying) error {
 	options := server.Options{}
+	for _, one := range laying.Faults {
+		options.Defect = one.Switch
+	}
 	reference, err := server.New(options)
 	if err != nil {
-		return "", err
+		return err
 	}
-	s.stops = append(s.stops, reference.Close)
-	address, err := s.serve(reference.Handler())
-	return "http://" + address + "/mcp", err
+	ctx, cancel := context.WithCancel(context.Background())
+	listener, err := reference.Listen(ctx, "127.0.0.1:0")
+	if err != nil {
+		cancel()
+		return err
+	}
+	_, port, err := net.SplitHostPort(listener.Addr().String())
+	if err != nil {
+		cancel()
+		return err
+	}
+	served := make(chan struct{})
+	go func() {
+		defer close(served)
+		_ = fault.ServeHTTP(ctx, listener, reference.Serve, laying) // that it ends is all that matters
+	}()
+	s.stops = append(s.stops, func() {
+		cancel()
+		<-served
+	})
+	s.target.URL = "http://127.0.0.1:" + port + "/mcp"
+	return nil
 }
+
+// headerTimeout bounds the wait for a request that has begun.
+const headerTimeout = 10 * time.Second
 
 // front puts a middleman before a server and takes its place.
 func (s *stand) front(upstream string, laying fault.Laying) error {
@@ -84,30 +114,53 @@ func (s *stand) front(upstream string, laying fault.Laying) error {
 		return err
 	}
 	s.stops = append(s.stops, middleman.Close)
-	address, err := s.serve(middleman)
-	if err != nil {
-		return err
-	}
 	place, err := url.Parse(upstream)
 	if err != nil {
 		return err
 	}
-	place.Scheme, place.Host = "http", address
+	listener, err := net.Listen("tcp", "127.0.0.1:0") //nolint:noctx // it takes no time
+	if err != nil {
+		return fmt.Errorf("listening on the loopback interface: %w", err)
+	}
+	front := &http.Server{Handler: middleman, ReadHeaderTimeout: headerTimeout}
+	s.stops = append(s.stops, func() { _ = front.Close() }) // what is open is broken
+	go func() { _ = front.Serve(listener) }()               // until it is closed
+	place.Scheme, place.Host = "http", listener.Addr().String()
 	s.target.URL = place.String()
 	return nil
 }
 
-// headerTimeout bounds the wait for a request that has begun.
-const headerTimeout = 10 * time.Second
+// startReplies is how many times longer than others the first answer of a process
+// may take, which must start first.
+const startReplies = 10
 
-// serve lets a handler listen on the loopback interface.
-func (s *stand) serve(handler http.Handler) (address string, err error) {
-	listener, err := net.Listen("tcp", "127.0.0.1:0") //nolint:noctx // it takes no time
-	if err != nil {
-		return "", fmt.Errorf("listening on the loopback interface: %w", err)
+// process is the target as a process, with what is laid over its standard input
+// and output.
+func (s *stand) process(setup setup, number int, laying fault.Laying) error {
+	name := strconv.Itoa(number)
+	s.matched = filepath.Join(setup.Directory, name+".matched")
+	arguments := []string{"--" + MatchedFlag, s.matched}
+	for _, one := range laying.Faults {
+		file, err := writeFaults(setup.Directory, name+".yaml", laying.Faults)
+		if err != nil {
+			return err
+		}
+		arguments = append(arguments, "--fault", file+"#"+one.ID)
 	}
-	front := &http.Server{Handler: handler, ReadHeaderTimeout: headerTimeout}
-	s.stops = append(s.stops, func() { _ = front.Close() }) // what is open is broken
-	go func() { _ = front.Serve(listener) }()               // until it is closed
-	return listener.Addr().String(), nil
+	if len(laying.Watched) > 0 {
+		file, err := writeFaults(setup.Directory, name+".watched.yaml", laying.Watched)
+		if err != nil {
+			return err
+		}
+		arguments = append(arguments, "--"+WatchFlag, file)
+	}
+	command := slices.Clone(setup.Executable)
+	if peer := setup.Peer.Command.Args; len(peer) > 0 {
+		command = slices.Concat(command, []string{"middleman"}, arguments, []string{"--"}, peer)
+	} else {
+		command = slices.Concat(command, []string{"reference", "server", "--stdio"}, arguments)
+	}
+	s.target.Command = target.Command{Args: command, Env: []string{"GOGC=" + strconv.Itoa(runner.Garbage)}}
+	s.target.Start = startReplies * s.target.Reply
+	return nil
 }

@@ -6,7 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"sync"
+	"slices"
 	"time"
 
 	"github.com/mcpconform/mcpconform/fixtures"
@@ -28,11 +28,13 @@ type setup struct {
 	Executable []string
 	Catalogue  *catalogue.Catalogue
 	Peer       Peer
+	Directory  string // for what is told from process to process
 }
 
 // job is one run of a leg, or of a part of its checks, as JSON on a worker's
 // standard input.
 type job struct {
+	Number  int
 	Leg     conform.Leg
 	Lay     string         // id of what is laid over the wire; "" for nothing
 	Watch   []string       // ids of what is only looked for
@@ -61,6 +63,7 @@ type finding struct {
 	Verdict  reports.Verdict
 	Reason   string            `json:",omitempty"`
 	Failures []reports.Failure `json:",omitempty"`
+	Exchange []reports.Step    `json:",omitempty"` // of what nothing allows to fail
 	Seconds  float64           `json:",omitempty"`
 }
 
@@ -122,6 +125,7 @@ func (w *worker) do(ctx context.Context, next job) (said done) {
 		return said
 	}
 	defer to.close()
+	watch.file = to.matched
 	turn := ""
 	flush := func() {
 		if met := watch.take(); len(met) > 0 {
@@ -150,12 +154,24 @@ func (w *worker) do(ctx context.Context, next job) (said done) {
 	}
 	said.Survey, said.Errors = found.Survey, found.Errors
 	for _, result := range found.Results {
-		said.Findings = append(said.Findings, finding{
+		one := finding{
 			Check: runner.CheckName(result.Group, result.Text), Kind: result.Kind, Verdict: result.Verdict,
 			Reason: result.Reason, Failures: result.Failures, Seconds: float64(result.Duration),
-		})
+		}
+		if one.red() && !w.allows(next.Lay, result.Requirements) {
+			one.Exchange = result.Exchange
+		}
+		said.Findings = append(said.Findings, one)
 	}
 	return said
+}
+
+// allows tells whether a layer may break one of the requirements.
+func (w *worker) allows(id string, requirements []reports.Requirement) bool {
+	one, known := w.layers[id]
+	return known && slices.ContainsFunc(requirements, func(requirement reports.Requirement) bool {
+		return slices.Contains(one.Breaks, requirement.ID) || one.Company[requirement.ID] != ""
+	})
 }
 
 // wants chooses the checks of a job.
@@ -167,31 +183,4 @@ func (j job) wants() func(check string, asKnown bool) bool {
 	return func(check string, asKnown bool) bool {
 		return (j.Checks == nil || !asKnown || chosen[check]) && (j.Parts <= 1 || partOf(check, j.Parts) == j.Part)
 	}
-}
-
-// watch collects what matched on the wire.
-type watch struct {
-	mu  sync.Mutex
-	met []string
-}
-
-// matched is told of a match.
-func (w *watch) matched(one *fault.Fault) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	for _, id := range w.met {
-		if id == one.ID {
-			return
-		}
-	}
-	w.met = append(w.met, one.ID)
-}
-
-// take returns what matched since the last time.
-func (w *watch) take() []string {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	met := w.met
-	w.met = nil
-	return met
 }
