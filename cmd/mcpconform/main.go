@@ -13,6 +13,7 @@ import (
 	"syscall"
 
 	"github.com/mcpconform/mcpconform/internal/runner"
+	"github.com/mcpconform/mcpconform/reports"
 )
 
 // Exit statuses.
@@ -63,7 +64,7 @@ func run(arguments []string) int {
 		return exitConforms
 	}
 	if text := err.Error(); text != "" && !errors.Is(err, syscall.EPIPE) {
-		fmt.Fprintln(os.Stderr, "mcpconform: "+text)
+		fmt.Fprintln(os.Stderr, "mcpconform: "+reports.Visible(text))
 	}
 	return statusOf(err)
 }

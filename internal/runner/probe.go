@@ -286,7 +286,7 @@ func indent(text string) string { return "    " + strings.ReplaceAll(text, "\n",
 
 func httpReason(url string, visit *visit) string {
 	var status *scripted.StatusError
-	if !errors.As(visit.err, &status) {
+	if !errors.As(visit.err, &status) || errors.Is(visit.err, scripted.ErrNoAnswer) {
 		reason := fmt.Sprintf("%s does not speak MCP: %s", url, visit.err)
 		if errors.Is(visit.err, scripted.ErrNoAnswer) {
 			reason += "; give the URL of the MCP endpoint itself, which often ends in /mcp"
@@ -298,11 +298,11 @@ func httpReason(url string, visit *visit) string {
 	case status.Status == http.StatusUnauthorized:
 		reason := url + " needs a login (HTTP 401)"
 		if says := header.Get("WWW-Authenticate"); says != "" {
-			reason += ": WWW-Authenticate says " + says
+			reason += ": WWW-Authenticate says " + scripted.Short([]byte(says))
 		}
 		return reason + "; give a token with --header \"Authorization: Bearer TOKEN\""
 	case status.Status >= 300 && status.Status <= 399:
-		return fmt.Sprintf("%s redirects (HTTP %d) to %s; give that URL, if it is the MCP endpoint", url, status.Status, header.Get("Location"))
+		return fmt.Sprintf("%s redirects (HTTP %d) to %s; give that URL, if it is the MCP endpoint", url, status.Status, scripted.Short([]byte(header.Get("Location"))))
 	case status.Status == http.StatusNotFound:
 		return url + " answers HTTP 404; give the URL of the MCP endpoint itself, which often ends in /mcp"
 	}

@@ -228,10 +228,7 @@ func (d *desk) lost(key string, ended target.Exit, lastWords []byte) {
 	if key != "" {
 		on = "on the check " + strconv.Quote(strings.ReplaceAll(key, "\n", " · "))
 	}
-	text := fmt.Sprintf("a worker was %s %s", ended, on)
-	if ended.Signal == "" {
-		text = fmt.Sprintf("a worker %s %s", ended, on)
-	}
+	text := fmt.Sprintf("a worker %s %s", ended.Past(), on)
 	if words := lastLines(string(lastWords)); words != "" {
 		text += "; its last words: " + words
 	}

@@ -7,6 +7,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -359,11 +360,13 @@ func (c *Client) take(ctx context.Context, received Received) {
 func Short(raw []byte) string {
 	const longest = 300
 	if len(raw) <= longest {
-		return string(raw)
+		return lineBreaks.Replace(strings.TrimRight(string(raw), "\r\n"))
 	}
 	end := longest
 	for end > longest-utf8.UTFMax && !utf8.RuneStart(raw[end]) {
 		end--
 	}
-	return fmt.Sprintf("%s… (%d bytes)", raw[:end], len(raw))
+	return fmt.Sprintf("%s… (%d bytes)", lineBreaks.Replace(string(raw[:end])), len(raw))
 }
+
+var lineBreaks = strings.NewReplacer("\n", `\n`, "\r", `\r`)

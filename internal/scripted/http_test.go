@@ -165,7 +165,7 @@ func TestHTTPAnswers(t *testing.T) {
 		}, "", "HTTP 401 without a body", 0},
 		"not found": {func(w http.ResponseWriter, request jsonrpc.Message) {
 			http.NotFound(w, &http.Request{URL: nil, Method: request.Method})
-		}, "", "HTTP 404 with the body 404 page not found\n", 0},
+		}, "", "HTTP 404 with the body 404 page not found", 0},
 		"a redirect": {func(w http.ResponseWriter, _ jsonrpc.Message) {
 			w.Header().Set("Location", "/elsewhere")
 			w.WriteHeader(http.StatusTemporaryRedirect)

@@ -54,7 +54,7 @@ func (s *Stdio) ended(err error) error {
 		// Its output ended: in most cases because it did, a moment before.
 		select {
 		case <-process.Done():
-			return fmt.Errorf("%w: the server's process %s", ErrConnection, process.Exit())
+			return fmt.Errorf("%w: the server's process %s", ErrConnection, process.Exit().Past())
 		case <-time.After(exitGrace):
 		}
 	}

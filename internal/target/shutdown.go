@@ -24,6 +24,14 @@ func (e Exit) String() string {
 	return fmt.Sprintf("exited with status %d", e.Code)
 }
 
+// Past returns for instance "exited with status 3" or "was killed by SIGTERM".
+func (e Exit) Past() string {
+	if e.Signal != "" {
+		return "was " + e.String()
+	}
+	return e.String()
+}
+
 // Grace says how long each step of a shutdown waits before the next.
 type Grace struct {
 	Input     time.Duration // after closing standard input
