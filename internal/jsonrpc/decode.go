@@ -72,7 +72,7 @@ func decode(raw []byte, limit int) (any, int, []Flaw) {
 		d.flaw(LoneSurrogate, "", fmt.Sprintf("contains a lone surrogate escape at byte %d", at))
 	}
 	d.begin(raw)
-	d.sizes, d.open = make([]int32, 0, len(raw)/bytesPerContainer+1), make([]int, 0, usualDepth)
+	d.sizes, d.open = make([]int, 0, len(raw)/bytesPerContainer+1), make([]int, 0, usualDepth)
 	if err := d.measure.take(&d.text, expands, limit); err != nil {
 		d.broken(err, limit)
 		return nil, 0, d.flaws
@@ -227,7 +227,7 @@ func (d *decoder) array() (any, error) {
 }
 
 // size is that of the array or object that begins.
-func (d *decoder) size() int32 {
+func (d *decoder) size() int {
 	size := d.sizes[0]
 	d.sizes = d.sizes[1:]
 	return size

@@ -18,7 +18,7 @@ func room(raw []byte) int { return max(maxWeight-len(raw), len(raw)+aside) }
 // large as its text; the tests compare with what is really taken.
 const (
 	elementWeight     = 16 // of an array
-	containerWeight   = 52 // of an array or object, and of its size while it is made
+	containerWeight   = 56 // of an array or object, and of its size while it is made
 	textWeight        = 24 // of a string, name or number, beside its bytes
 	firstMemberWeight = 288
 	roomOfSmall       = 8  // members; one more makes it another kind of map
@@ -27,9 +27,9 @@ const (
 
 // measure is what is known of a message before any of it is made.
 type measure struct {
-	weight int     // of the decoded form
-	sizes  []int32 // of the arrays and objects, in the order in which they begin
-	open   []int   // those that are open, as indexes of sizes
+	weight int   // of the decoded form
+	sizes  []int // of the arrays and objects, in the order in which they begin
+	open   []int // those that are open, as indexes of sizes
 }
 
 // What messages are usually like.
@@ -55,7 +55,7 @@ func (m *measure) take(text *jsontext.Decoder, expands, limit int) error {
 			m.weight += containerWeight
 		case ']', '}':
 			last := len(m.open) - 1
-			m.sizes[m.open[last]] = int32(before)
+			m.sizes[m.open[last]] = int(before)
 			m.open = m.open[:last]
 			continue
 		case '"':

@@ -79,20 +79,20 @@ func inUse() int {
 func TestDecodeWithin(t *testing.T) {
 	t.Parallel()
 	for raw, kinds := range map[string]string{
-		`[0,0,0,0]`:                   "", // 52, and 16 each
+		`[0,0,0,0]`:                   "", // 56, and 16 each
 		`[0,0,0,0,0]`:                 "too-complex",
 		`"` + repeated(70) + `"`:      "",
-		`"` + repeated(100) + `"`:     "too-complex",
+		`"` + repeated(120) + `"`:     "too-complex",
 		"\"\xff" + repeated(20) + `"`: "not-utf8",
-		"\"\xff" + repeated(30) + `"`: "not-utf8 too-complex",
+		"\"\xff" + repeated(40) + `"`: "not-utf8 too-complex",
 		"\"\xff" + repeated(70):       "not-utf8 syntax",
 		`{}`:                          "",
 		`{"":0}`:                      "too-complex",
-		`[{}`:                         "syntax",
+		`[{`:                          "syntax",
 		`[{},{`:                       "too-complex",
 	} {
-		value, weight, flaws := jsonrpc.DecodeWithin([]byte(raw), 120)
-		if got := flawKinds(flaws); got != kinds || (value == nil) != (weight == 0) || weight > 120 {
+		value, weight, flaws := jsonrpc.DecodeWithin([]byte(raw), 130)
+		if got := flawKinds(flaws); got != kinds || (value == nil) != (weight == 0) || weight > 130 {
 			t.Errorf("%s has the flaws %q, the weight %d and the value %v, wanted the flaws %q", raw, got, weight, value, kinds)
 		}
 	}
