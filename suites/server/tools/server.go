@@ -159,7 +159,7 @@ func ServerChecks() {
 
 		It("refuses a call without a required argument", Verifies("tools.inputs.validated"), NeedsCapability("tools"),
 			func(ctx SpecContext) {
-				calls := withoutRequired()
+				calls := some(withoutRequired(), "no tool that may be called has a required argument")
 				server := Session(ctx)
 
 				var wrong []Mismatch
@@ -175,7 +175,7 @@ func ServerChecks() {
 
 		It("refuses an argument of the wrong type", Verifies("tools.inputs.validated"), NeedsCapability("tools"),
 			func(ctx SpecContext) {
-				calls := withWrongType()
+				calls := some(withWrongType(), "no tool that may be called has a string, number or boolean as argument")
 				server := Session(ctx)
 
 				var wrong []Mismatch
@@ -191,7 +191,7 @@ func ServerChecks() {
 
 		It("reports wrong arguments in a tool result", Verifies("tools.error.invalid-input"), NeedsCapability("tools"),
 			func(ctx SpecContext) {
-				calls := withoutRequired()
+				calls := some(slices.Concat(withoutRequired(), withWrongType()), "no tool that may be called has an argument that could be wrong")
 				server := Session(ctx)
 
 				var wrong []Mismatch
@@ -208,7 +208,7 @@ func ServerChecks() {
 					}
 				}
 				if judged == 0 {
-					Inconclusive("no tool found fault with a call without a required argument", "see the checks of tools.inputs.validated")
+					Inconclusive("no tool found fault with wrong arguments", "see the checks of tools.inputs.validated")
 				}
 				Judge(wrong...)
 			})
@@ -323,7 +323,7 @@ func succeeded(reply Reply) bool {
 
 // withoutRequired returns calls that lack a required argument.
 func withoutRequired() []Provocation {
-	return spoiled("no tool that may be called has a required argument", func(input Object, arguments Object) bool {
+	return spoiled(func(input Object, arguments Object) bool {
 		required, _ := input["required"].([]any)
 		for _, element := range required {
 			name, _ := element.(string)
@@ -342,7 +342,7 @@ var wrongValue = Object{"not": "what was asked for"}
 
 // withWrongType returns calls with an object where the schema wants a scalar.
 func withWrongType() []Provocation {
-	return spoiled("no tool that may be called has a string, number or boolean as argument", func(input Object, arguments Object) bool {
+	return spoiled(func(input Object, arguments Object) bool {
 		properties, _ := input["properties"].(map[string]any)
 		for _, name := range slices.Sorted(maps.Keys(properties)) {
 			property, _ := properties[name].(map[string]any)
@@ -356,8 +356,8 @@ func withWrongType() []Provocation {
 }
 
 // spoiled returns the allowed calls that spoil can make wrong, with the
-// arguments that are then against the input schema; none ends the check.
-func spoiled(none string, spoil func(input, arguments Object) bool) []Provocation {
+// arguments that are then against the input schema.
+func spoiled(spoil func(input, arguments Object) bool) []Provocation {
 	var wrong []Provocation
 	for _, call := range callable() {
 		input, _ := definition(call.Tool)["inputSchema"].(map[string]any)
@@ -369,10 +369,15 @@ func spoiled(none string, spoil func(input, arguments Object) bool) []Provocatio
 			wrong = append(wrong, Provocation{Tool: call.Tool, Arguments: arguments})
 		}
 	}
-	if len(wrong) == 0 {
+	return wrong
+}
+
+// some returns the calls; a check without any ends.
+func some(calls []Provocation, none string) []Provocation {
+	if len(calls) == 0 {
 		NotApplicable(none)
 	}
-	return wrong
+	return calls
 }
 
 // forbids tells whether a schema surely does not allow arguments.
