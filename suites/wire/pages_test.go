@@ -338,6 +338,22 @@ func TestSchemaWithoutDialect(t *testing.T) {
 	}
 }
 
+func TestSchemaThatIsNoObject(t *testing.T) {
+	t.Parallel()
+	listing := asked("tools/list", tools(`{"name":"a","inputSchema":null,"outputSchema":true}`))
+	for revision, wanted := range map[string]map[string]int{
+		"2025-06-18": {"tools.name.unique": 0, "tools.name.length": 0, "tools.name.characters": 0},
+		"2025-11-25": {
+			"tools.name.unique": 0, "tools.name.length": 0, "tools.name.characters": 0,
+			"tools.input-schema.valid": 1, "tools.output-schema.valid": 1,
+		},
+	} {
+		if got := findings(talk(revision, listing...)); fmt.Sprint(got) != fmt.Sprint(wanted) {
+			t.Errorf("at %s found  %v\nwanted %v", revision, got, wanted)
+		}
+	}
+}
+
 func TestClaimed(t *testing.T) {
 	t.Parallel()
 	for _, test := range []struct {

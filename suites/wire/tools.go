@@ -169,7 +169,7 @@ func (l *listing) judge(said *conform.Said, method, key string, sight *conform.S
 	}
 }
 
-// validSchemas judges a schema that tools have. What already breaks the
+// validSchemas judges a schema that tools have. An object that already breaks the
 // protocol's own definition of a tool is left to the rule about that.
 func validSchemas(member string) func(*conform.Conversation, *conform.Sight) {
 	return func(conversation *conform.Conversation, sight *conform.Sight) {
@@ -178,6 +178,13 @@ func validSchemas(member string) func(*conform.Conversation, *conform.Sight) {
 		}
 		for _, tool := range listed(conversation, "tools/list") {
 			document, there := tool.member(member)
+			if there && document.object() == nil && conversation.Revision >= firstWithDialect {
+				sight.Saw()
+				sight.Break(tool.said, conform.Mismatch{
+					Wanted: "a JSON Schema that is an object", Found: conform.Show(document.value), Where: document.pointer,
+				})
+				continue
+			}
 			if !there || len(conversation.Schema.Validate("Tool/properties/"+member, document.value)) > 0 {
 				continue
 			}
@@ -199,7 +206,7 @@ func validSchemas(member string) func(*conform.Conversation, *conform.Sight) {
 }
 
 // firstWithDialect is the first revision that says which dialect a schema has
-// that names none.
+// that names none, and that it is an object.
 const firstWithDialect = "2025-11-25"
 
 // draft07 is the dialect that most schemas without one are meant in, where the
