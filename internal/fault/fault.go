@@ -150,7 +150,7 @@ type Action struct {
 	Send      *Value        `yaml:"send"`      // another message, whole; Direction and Place say which way, and when
 	Direction Direction     `yaml:"direction"` // of Send; that of the match when empty
 	Place     string        `yaml:"place"`     // of Send and Write: "after" (default) or "before" the message
-	Stream    string        `yaml:"stream"`    // of Send over HTTP: "get" for the GET stream; default: the one of the message
+	Stream    string        `yaml:"stream"`    // of Send over HTTP: "get" for the GET stream, "others" for all other GET streams; default: the one of the message
 
 	// How it stands on stdio.
 	Split int     `yaml:"split"` // a newline after so many bytes
@@ -216,7 +216,7 @@ type Step struct {
 	Direction Direction // of Message
 	Message   []byte    // nil for none; what came for a block without a message
 	Beside    bool      // Message goes beside the one that came, not in its place
-	Stream    string    // "get": on the GET stream; "" where the message came
+	Stream    string    // "get": on the GET stream; "others": on all other GET streams; "" where the message came
 	Answers   bool      // Message takes the place of the target's answer
 	Wait      Wait      // first; what follows may overtake this step
 	End       *string   // over stdio: what follows instead of a newline

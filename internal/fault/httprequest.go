@@ -103,7 +103,7 @@ func (i *inbox) take(body []byte) error {
 func (i *inbox) place(step Step) {
 	switch {
 	case step.Message == nil:
-	case step.Direction == Out && step.Stream != onGet:
+	case step.Direction == Out && step.Stream == "":
 		i.answers = i.answers || step.Answers
 		i.out.said = append(i.out.said, step)
 	case step.Direction == In && !step.Beside && !i.passed:

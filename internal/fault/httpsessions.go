@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"net/http"
+	"slices"
 	"strings"
 	"sync"
 
@@ -139,6 +140,13 @@ func (c *connection) deafen(e *exchange) {
 			return
 		}
 	}
+}
+
+// listeners returns all GET streams that are open.
+func (c *connection) listeners() []*exchange {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return slices.Clone(c.listening)
 }
 
 // listener returns the newest GET stream, or a channel that is closed when one

@@ -17,6 +17,7 @@ const (
 	inBody   = "body"
 	onPost   = "post"
 	onGet    = "get"
+	onOthers = "others"
 	asJSON   = "json"
 	asEvents = "events"
 )
@@ -52,7 +53,7 @@ func (w Wait) done(ctx context.Context) error {
 }
 
 // here tells whether a step says something on the response at hand.
-func (s Step) here() bool { return s.Message != nil && s.Direction == Out && s.Stream != onGet }
+func (s Step) here() bool { return s.Message != nil && s.Direction == Out && s.Stream == "" }
 
 // say does steps on an event stream that is open; event carried the message that
 // they are about, if one did.
@@ -137,13 +138,22 @@ func (e *exchange) aside(step Step) {
 }
 
 // tellListener says something on the GET stream of the session, when there is
-// one.
+// one, or on all but the one at hand.
 func (e *exchange) tellListener(step Step) {
+	toOthers := step.Stream == onOthers
 	step.Wait, step.Stream = Wait{}, ""
 	tell := func(listener *exchange) {
 		if err := listener.do(step, nil); err != nil {
 			listener.end(err)
 		}
+	}
+	if toOthers {
+		for _, listener := range e.connection.listeners() {
+			if listener != e {
+				tell(listener)
+			}
+		}
+		return
 	}
 	listener, opened := e.connection.listener()
 	if listener != nil {

@@ -178,7 +178,7 @@ func (j *judge) values(action *Action, verb string) {
 	}
 	j.oneOf("place", action.Place, "", placeBefore, "after")
 	j.oneOf("as", action.As, "", "json", "events")
-	j.oneOf("stream", action.Stream, "", "get")
+	j.oneOf("stream", action.Stream, "", onGet, onOthers)
 	j.oneOf("direction", string(action.Direction), "", string(In), string(Out))
 	for _, value := range []*Value{action.With, action.Answer, action.Refuse, action.Send} {
 		if value != nil {
