@@ -1,16 +1,9 @@
 package jsonrpc_test
 
 import (
-	"bytes"
 	"encoding/json"
-	"errors"
-	"io"
-	"maps"
-	"reflect"
-	"slices"
 	"strings"
 	"testing"
-	"unicode/utf8"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -221,81 +214,6 @@ func TestWritersRefuseWhatIsNoJSON(t *testing.T) {
 	}()
 	jsonrpc.NewRequest(jsonrpc.IntID(1), "m", func() {})
 	t.Error("a function was written")
-}
-
-// strict decodes with encoding/json as a lenient peer would.
-func strict(raw []byte) (any, error) {
-	decoder := json.NewDecoder(bytes.NewReader(raw))
-	decoder.UseNumber()
-	var value any
-	if err := decoder.Decode(&value); err != nil {
-		return nil, err
-	}
-	if _, err := decoder.Token(); !errors.Is(err, io.EOF) {
-		return nil, errors.New("trailing data")
-	}
-	return value, nil
-}
-
-// FuzzParse shows that nothing makes Parse panic, that what encoding/json
-// accepts is decoded to the same value, and that what is told about a message
-// agrees with what it is.
-func FuzzParse(f *testing.F) {
-	for _, seed := range []string{
-		`{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"a","arguments":{"b":[1,2.50,-0,1e400]}}}`,
-		`{"id":null,"result":{},"error":{"code":-32601,"message":"no"}}`,
-		`[{"id":1,"method":7},{}]`, `{"a":1,"a":2}`, `"\ud83d\ude00\ud83d"`, `"\\ud83d"`, "\xef\xbb\xbf{}",
-		"\"\xff\"", `{}{}`, `{"id":1.0}`, `{"id":1e999999999}`, ``, `nul`, strings.Repeat("[", 6000),
-	} {
-		f.Add([]byte(seed))
-	}
-	f.Fuzz(func(t *testing.T, raw []byte) {
-		before := bytes.Clone(raw)
-		message := jsonrpc.Parse(raw)
-		if !bytes.Equal(before, message.Raw) {
-			t.Fatal("the raw bytes were changed")
-		}
-		value, flaws := jsonrpc.Decode(raw)
-		kinds := map[jsonrpc.FlawKind]bool{}
-		for _, flaw := range flaws {
-			kinds[flaw.Kind] = true
-			if flaw.String() == "" || !utf8.ValidString(flaw.Detail) && utf8.Valid(raw) {
-				t.Errorf("a flaw is told as %q", flaw)
-			}
-		}
-		agrees(t, raw, value, kinds)
-
-		if _, broken := message.Broken(); broken && message.Kind != jsonrpc.Invalid {
-			t.Errorf("is broken and a %s", message.Kind)
-		}
-		_, hasID := message.Object["id"]
-		if hasID != (message.ID != jsonrpc.NoID) {
-			t.Errorf("has an id: %t, and the id is %s", hasID, message.ID)
-		}
-		if hasID {
-			again := jsonrpc.Parse(jsonrpc.NewResult(message.ID, nil))
-			if again.ID != message.ID {
-				t.Errorf("the id %s comes back as %s", message.ID, again.ID)
-			}
-		}
-	})
-}
-
-// agrees compares what was decoded with what encoding/json makes of the bytes.
-func agrees(t *testing.T, raw []byte, value any, kinds map[jsonrpc.FlawKind]bool) {
-	t.Helper()
-	if kinds[jsonrpc.TooComplex] || kinds[jsonrpc.ByteOrderMark] {
-		return
-	}
-	want, err := strict(raw)
-	refused := kinds[jsonrpc.Syntax] || kinds[jsonrpc.Trailing]
-	if (err != nil) != refused {
-		t.Fatalf("encoding/json says %v, the flaws are %v", err, slices.Collect(maps.Keys(kinds)))
-	}
-	// Each replaces what is not UTF-8 in its own way, and names may then be equal.
-	if err == nil && !kinds[jsonrpc.NotUTF8] && !kinds[jsonrpc.LoneSurrogate] && !kinds[jsonrpc.Duplicate] && !reflect.DeepEqual(want, value) {
-		t.Fatalf("decoded otherwise:\n%s", cmp.Diff(want, value))
-	}
 }
 
 func BenchmarkParse(b *testing.B) {
