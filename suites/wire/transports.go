@@ -462,15 +462,16 @@ func askedFor(said *conform.Said, conversation *conform.Conversation) *conform.S
 }
 
 func relatedProgress(conversation *conform.Conversation, sight *conform.Sight) {
-	for _, one := range exchanges(conversation) {
+	all := exchanges(conversation)
+	for _, one := range all {
 		root := one.root()
 		if !root.asks() || !one.streams() || strings.HasPrefix(root.sent.Method, "tasks/") {
 			continue // what belongs to a task relates to the request that began it, too
 		}
 		for _, said := range one.said {
 			request := askedFor(said, conversation)
-			if request == nil {
-				continue
+			if request == nil || one != root && foreignTo(root, said, one, all) != "" {
+				continue // what is replayed wrongly has a rule of its own
 			}
 			sight.Saw()
 			if request != root.sent {

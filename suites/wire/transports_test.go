@@ -251,6 +251,11 @@ func TestTransportRules(t *testing.T) {
 			resume("get-2", "a1") + "e get-2 #c1 " + progressOf("x") + "e get-2 #a2 " + result("1") + ". get-2",
 			[]string{"http.resume.own-stream"}, ""},
 
+		{"progress of another stream replayed", present, call("post-1", "1", "t") + opened("post-1") + "e post-1 #a1 data\ne post-1 #a2 " + result("1") + ". post-1\n" +
+			call("post-2", "2", "u") + opened("post-2") + "e post-2 #b1 data\ne post-2 #b2 " + progressOf("u") + "e post-2 #b3 " + result("2") + ". post-2\n" +
+			resume("get-1", "a1") + "e get-1 #b2 " + progressOf("u") + "e get-1 #a2 " + result("1") + ". get-1",
+			[]string{"http.resume.own-stream"}, ""},
+
 		{"a visible session id", present, "> post-1 POST\n< post-1 200 Mcp-Session-Id:abc~!\n", nil, "http.session.characters"},
 		{"a session id with a letter of another alphabet", present, "> post-1 POST\n< post-1 200 Mcp-Session-Id:sé\n", []string{"http.session.characters"}, ""},
 		{"a byte that is not UTF-8", present, post("post-1", "1") + "< post-1 200 Content-Type:application/json\ns post-1 {\"jsonrpc\":\"2.0\",\"id\":1,\"result\":{\"a\":\"\xff\"}}\n. post-1",
