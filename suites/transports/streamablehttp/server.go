@@ -30,6 +30,13 @@ func ServerChecks() {
 // ping is the body of a ping that was not sent before.
 func ping(server *Server) []byte { return jsonrpc.NewRequest(server.NextID(), "ping", nil) }
 
+// helloBy are the params of an initialize request of a client with a name.
+func helloBy(name string) Object {
+	hello := Hello(Revision())
+	hello["clientInfo"] = Object{"name": name, "version": "1.0.0"}
+	return hello
+}
+
 // endpoint checks the introduction of the section.
 func endpoint() {
 	It("takes both POST and GET at its endpoint", Verifies("transports.http.endpoint"),
@@ -45,7 +52,7 @@ func endpoint() {
 		func(ctx SpecContext) {
 			first, second := FreshSession(ctx), Connect(ctx)
 
-			_, err := second.Initialize(ctx, Hello(Revision()))
+			_, err := second.Initialize(ctx, helloBy("mcpconform-second"))
 
 			if err != nil {
 				Judge(Mismatch{Wanted: "a handshake with a second client, while the first is connected", Found: err.Error()})

@@ -99,11 +99,15 @@ func mustEnd(ctx context.Context, server *Server) {
 	}
 }
 
-// sessionIDs opens some sessions and returns their ids.
+// sessionIDs opens some sessions of clients that say the same of themselves, and
+// returns their ids.
 func sessionIDs(ctx context.Context) []string {
 	var ids []string
 	for range comparedSessions {
-		server := FreshSession(ctx)
+		server := Connect(ctx)
+		if _, err := server.Initialize(ctx, helloBy("mcpconform-compared")); err != nil {
+			Inconclusive("no session: "+err.Error(), "mend what the lifecycle checks report, then run again")
+		}
 		mustHaveSession(server)
 		ids = append(ids, server.HTTP.Session())
 	}
