@@ -126,6 +126,10 @@ func begin(ctx context.Context, server *Server, call Object) *scripted.Pending {
 		}
 	}
 	server.Fence(ctx)
+	if len(server.Sent(request.Mark, responseTo(request.ID))) > 0 {
+		Inconclusive("the slow tool had answered before it could be cancelled",
+			"name one that takes a second or more in mcpconform.yaml: provocations: {slow: {tool: NAME}}")
+	}
 	return request
 }
 
