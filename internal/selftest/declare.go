@@ -35,6 +35,7 @@ type declarations struct {
 	checks       map[string][]runner.Declared // by revision, of those below
 	revisions    []string                     // that can be run, oldest first
 	switches     []string                     // that the reference has
+	only         string                       // transport of a peer; "" for the reference
 }
 
 // lineStart is where the place of a problem stands.
@@ -147,11 +148,24 @@ func (d declarations) choose(one *layer, wrong complaint) {
 		return
 	}
 	if one.leg.Transport == "" {
-		one.leg.Transport = conform.HTTP
-		if slices.ContainsFunc(one.Breaks, d.onlyStdio) {
-			one.leg.Transport = conform.Stdio
-		}
+		one.leg.Transport = d.transport(one)
 	}
+}
+
+// transport is HTTP unless that is not possible: what is broken concerns stdio
+// alone, or the target of the selftest is reached over nothing else.
+func (d declarations) transport(one *layer) string {
+	concerns := func(transport string) bool {
+		return slices.ContainsFunc(one.Breaks, func(id string) bool {
+			requirement, _ := d.requirements.Get(id)
+			return slices.Equal(requirement.Transports, []string{transport})
+		})
+	}
+	overHTTP := concerns(catalogue.HTTP) || slices.ContainsFunc(one.AllChanges(), func(change fault.Change) bool { return change.When != nil && change.When.HTTP != nil })
+	if concerns(catalogue.Stdio) || d.only == conform.Stdio && !overHTTP {
+		return conform.Stdio
+	}
+	return conform.HTTP
 }
 
 func (d declarations) allStand(ids []string, revision string) bool {
@@ -161,14 +175,13 @@ func (d declarations) allStand(ids []string, revision string) bool {
 	})
 }
 
-func (d declarations) onlyStdio(id string) bool {
-	requirement, _ := d.requirements.Get(id)
-	return slices.Equal(requirement.Transports, []string{catalogue.Stdio})
-}
-
 // verified makes sure that something can notice what is broken.
 func (d declarations) verified(one *layer, wrong complaint) {
-	for _, id := range slices.Concat(one.Breaks, companyOf(one.Fault)) {
+	held := one.Breaks
+	if d.only == "" { // elsewhere it may have less company
+		held = slices.Concat(held, companyOf(one.Fault))
+	}
+	for _, id := range held {
 		requirement, _ := d.requirements.Get(id)
 		level := requirement.Level(one.leg.Revision)
 		switch {

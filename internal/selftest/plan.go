@@ -19,9 +19,14 @@ type base struct {
 	found   map[string]finding         // by check
 	touched map[string]map[string]bool // by fault: the checks that met it
 	met     map[string]bool            // the faults that first contact met
+	note    string                     // why nothing can be run on it
 }
 
-// jobsOf are the parts of a run of a leg that watches for faults.
+func newBase(leg conform.Leg) *base {
+	return &base{leg: leg, found: map[string]finding{}, touched: map[string]map[string]bool{}, met: map[string]bool{}}
+}
+
+// jobs are the parts of a run of a leg that watches for faults.
 func (b *base) jobs(watched []string, parts int, reply time.Duration) []job {
 	jobs := make([]job, parts)
 	for part := range jobs {
@@ -33,7 +38,7 @@ func (b *base) jobs(watched []string, parts int, reply time.Duration) []job {
 // take adds what one part found.
 func (b *base) take(part done) {
 	if b.survey == nil {
-		b.survey = part.Survey
+		b.survey, b.note = part.Survey, part.Note
 	}
 	merge(b.found, part.Findings)
 	for check, ids := range part.Met {
@@ -57,6 +62,8 @@ type trial struct {
 	checks  []string // to run, sorted; nil for all
 	touched int
 	parts   int
+	// hopeless: the target has nothing of what it changes
+	hopeless bool
 }
 
 // planTrial says what is run under a layer: the checks that met it in the run
@@ -84,7 +91,9 @@ func planTrial(one layer, on *base, declared []runner.Declared) trial {
 }
 
 // meets tells whether there is anything to try.
-func (t trial) meets() bool { return t.Switch != "" || t.base.met[t.ID] || t.touched > 0 }
+func (t trial) meets() bool {
+	return !t.hopeless && t.base.note == "" && (t.Switch != "" || t.base.met[t.ID] || t.touched > 0)
+}
 
 func verifies(requirements, ids []string) bool {
 	return slices.ContainsFunc(requirements, func(id string) bool { return slices.Contains(ids, id) })

@@ -10,7 +10,6 @@ import (
 	"runtime"
 	"slices"
 	"strings"
-	"sync"
 	"time"
 
 	"github.com/onsi/ginkgo/v2/types"
@@ -29,7 +28,7 @@ import (
 type Options struct {
 	Executable []string      // this binary, for workers; default os.Executable
 	Filter     string        // Ginkgo label expression over faults and checks
-	Workers    int           // 0: three times the processors
+	Workers    int           // 0: three times the processors, and one for the URL of a peer
 	Timeout    time.Duration // of one reply; 0: defaultTimeout
 	Peer       Peer          // instead of the reference
 	Tool       reports.Tool
@@ -43,7 +42,18 @@ type Peer struct {
 	Command target.Command
 }
 
-func (p Peer) given() bool { return p.URL != "" || len(p.Command.Args) > 0 }
+func (p Peer) given() bool { return p.transport() != "" }
+
+// transport over which a peer is reached; "" for the reference, which speaks all.
+func (p Peer) transport() string {
+	switch {
+	case p.URL != "":
+		return conform.HTTP
+	case len(p.Command.Args) > 0:
+		return conform.Stdio
+	}
+	return ""
+}
 
 const (
 	// workersPerCPU: checks wait for a good part of their time.
@@ -70,7 +80,10 @@ func (o *Options) defaults() error {
 		}
 		o.Executable = []string{self}
 	}
-	if o.Workers == 0 {
+	switch {
+	case o.Workers == 0 && o.Peer.URL != "":
+		o.Workers = 1 // what one session changes may reach all others
+	case o.Workers == 0:
 		o.Workers = workersPerCPU * runtime.NumCPU()
 	}
 	if o.Timeout == 0 {
@@ -134,7 +147,10 @@ func (t *test) declare() error {
 	if err != nil {
 		return err
 	}
-	t.declarations = declarations{requirements: requirements, checks: checks, revisions: revisions, switches: server.Defects()}
+	t.declarations = declarations{
+		requirements: requirements, checks: checks, revisions: revisions,
+		switches: server.Defects(), only: t.options.Peer.transport(),
+	}
 	t.judgement = newJudgement(checks, t.options.Peer.given())
 	if t.layers, err = readLayers(fixtures.Wire); err == nil {
 		err = t.declarations.declare(t.layers)
@@ -177,135 +193,4 @@ func (t *test) filter() error {
 		mend = fmt.Sprintf(", did you mean %q?", meant)
 	}
 	return &runner.FilterError{Reason: fmt.Sprintf("--filter %q matches no fault, variation or check%s", filter, mend)}
-}
-
-// runBases runs the legs without anything laid over them, and tells whether
-// trials can be judged by them.
-func (t *test) runBases(ctx context.Context) bool {
-	watched := map[conform.Leg][]string{}
-	for _, one := range t.layers {
-		t.bases[one.leg] = &base{
-			leg: one.leg, found: map[string]finding{}, touched: map[string]map[string]bool{}, met: map[string]bool{},
-		}
-		watched[one.leg] = append(watched[one.leg], one.ID)
-	}
-	legs := t.legs()
-	var jobs []job
-	parts := max(1, t.options.Workers/max(1, len(legs)))
-	for _, leg := range legs {
-		jobs = append(jobs, t.bases[leg].jobs(watched[leg], parts, patience*t.options.Timeout)...)
-	}
-	var taking sync.Mutex
-	t.crew.do(ctx, jobs, func(n int, part done) {
-		taking.Lock()
-		defer taking.Unlock()
-		t.bases[jobs[n].Leg].take(part)
-		for _, text := range part.Errors {
-			t.report.Errors = append(t.report.Errors, "without a fault, "+jobs[n].Leg.Name()+": "+text)
-		}
-	})
-	for _, leg := range legs {
-		t.report.Legs = append(t.report.Legs, t.describe(t.bases[leg]))
-	}
-	return len(t.report.Errors) == 0 && ctx.Err() == nil && (t.peer || t.report.Holds())
-}
-
-// legs that something is laid over, in a fixed order.
-func (t *test) legs() []conform.Leg {
-	var legs []conform.Leg
-	for leg := range t.bases {
-		legs = append(legs, leg)
-	}
-	slices.SortFunc(legs, func(a, b conform.Leg) int { return strings.Compare(a.Name(), b.Name()) })
-	return legs
-}
-
-func (t *test) describe(b *base) reports.SelftestLeg {
-	leg := reports.SelftestLeg{Role: b.leg.Role, Revision: b.leg.Revision, Transport: b.leg.Transport}
-	for check, found := range b.found {
-		switch {
-		case found.Verdict == reports.Passed:
-			leg.Passed++
-		case found.red(), found.Verdict == reports.Inconclusive && !t.peer:
-			leg.Red = append(leg.Red, reports.Effect{
-				Check: check, Kind: found.Kind, Requirements: t.judgement.verified[check],
-				Verdict: found.Verdict, Reason: found.Reason, Failures: found.Failures, Exchange: found.Exchange,
-			})
-		}
-	}
-	slices.SortFunc(leg.Red, func(a, b reports.Effect) int { return strings.Compare(a.Check, b.Check) })
-	return leg
-}
-
-// runTrials lays everything over the wire, and again with more patience what
-// may have gone wrong for the lack of it.
-func (t *test) runTrials(ctx context.Context) {
-	trials := make([]trial, len(t.layers))
-	for i, one := range t.layers {
-		trials[i] = planTrial(one, t.bases[one.leg], t.checks[one.leg.Revision])
-	}
-	order(trials, t.options.Timeout)
-	split(trials, t.options.Workers, t.options.Timeout)
-	doubtful := t.try(ctx, trials, t.options.Timeout, true)
-	t.try(ctx, doubtful, patience*t.options.Timeout, false)
-}
-
-// progressName is what is counted in the progress.
-const progressName = "selftest"
-
-// try runs trials. It returns those that are in doubt, if there may be any.
-func (t *test) try(ctx context.Context, trials []trial, reply time.Duration, doubts bool) []trial {
-	if t.options.Progress != nil && doubts {
-		t.options.Progress.Leg(progressName, len(trials))
-	}
-	var jobs []job
-	var of []int // trial of a job
-	outcomes := make([]outcome, len(trials))
-	left := make([]int, len(trials))
-	var again []trial
-	var taking sync.Mutex
-	conclude := func(i int) {
-		said := t.judge(trials[i], outcomes[i])
-		if doubts && doubtful(said, outcomes[i], reply.Seconds()) {
-			again = append(again, trials[i])
-			return
-		}
-		t.report.Trials = append(t.report.Trials, said)
-		if t.options.Progress != nil {
-			verdict := reports.Passed
-			if len(said.Problems) > 0 {
-				verdict = reports.Failed
-			}
-			t.options.Progress.Done(progressName, said.ID, verdict)
-		}
-	}
-	for i, one := range trials {
-		if !one.meets() || t.peer && one.Switch != "" {
-			conclude(i)
-			continue
-		}
-		for _, part := range one.jobs(reply) {
-			jobs, of = append(jobs, part), append(of, i)
-			left[i]++
-		}
-	}
-	t.crew.do(ctx, jobs, func(n int, part done) {
-		taking.Lock()
-		defer taking.Unlock()
-		outcomes[of[n]].take(part)
-		if left[of[n]]--; left[of[n]] == 0 {
-			conclude(of[n])
-		}
-	})
-	return again
-}
-
-// conclude says what is proven.
-func (t *test) conclude() {
-	place := map[string]int{} // as they are written
-	for i, one := range t.layers {
-		place[one.ID] = i
-	}
-	slices.SortFunc(t.report.Trials, func(a, b reports.Trial) int { return place[a.ID] - place[b.ID] })
-	t.report.Proofs = t.proofs(t.matches, t.report.Trials, t.peer)
 }

@@ -52,6 +52,7 @@ type done struct {
 	Survey   *survey.Survey
 	Met      map[string][]string // by check, or "" for first contact: what matched meanwhile
 	Matched  bool                // what was laid
+	Note     string              // why a peer could not be run on this leg
 	Seconds  float64
 	Errors   []string // of the harness: the job is worth nothing
 }
@@ -145,6 +146,10 @@ func (w *worker) do(ctx context.Context, next job) (said done) {
 	found, err := runner.Examine(ctx, examination)
 	flush()
 	said.Matched = len(said.Met) > 0
+	if unspoken, failed := errors.AsType[*runner.TargetError](err); failed && w.Peer.given() {
+		said.Note = unspoken.Reason
+		return said
+	}
 	if err != nil {
 		said.Errors = append(said.Errors, err.Error())
 		return said
