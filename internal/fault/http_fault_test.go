@@ -73,17 +73,23 @@ func (s *script) received(count int) []string {
 	}
 }
 
-// faulty stands a middleman with changes before a script.
-func faulty(t *testing.T, changes string) (*script, string) {
+// laying lays changes over a wire.
+func laying(t *testing.T, changes string) fault.Laying {
 	t.Helper()
 	faults, err := fault.Parse("test.yaml", []byte("- id: test\n  says: x\n"+changes))
 	if err != nil {
 		t.Fatal(err)
 	}
+	return fault.Laying{Faults: faults}
+}
+
+// faulty stands a middleman with changes before a script.
+func faulty(t *testing.T, changes string) (*script, string) {
+	t.Helper()
 	target := newScript()
 	served := httptest.NewServer(target)
 	t.Cleanup(served.CloseClientConnections)
-	return target, before(t, served.Listener.Addr().String(), fault.HTTPOptions{Laying: fault.Laying{Faults: faults}})
+	return target, before(t, served.Listener.Addr().String(), fault.HTTPOptions{Laying: laying(t, changes)})
 }
 
 const (

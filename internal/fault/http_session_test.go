@@ -19,7 +19,7 @@ import (
 
 const hello = `{"jsonrpc":"2.0","id":0,"method":"initialize"}`
 
-// ends sends a request that is never answered and leaves when a fence says that
+// unanswered sends a request that is never answered and leaves when a fence says that
 // nothing more can come of it.
 func unanswered(t *testing.T, address, method, body string, fence func(), header ...string) {
 	t.Helper()
@@ -73,7 +73,7 @@ func TestHTTPNeverAnswers(t *testing.T) {
 
 func TestHTTPKeepsStreamsOpen(t *testing.T) {
 	t.Parallel()
-	_, address := faulty(t, one("direction: out, http: {}", "{keep-open: true}"))
+	_, address := faulty(t, one("direction: out, http: {header: {Content-Type: text/event-stream}}", "{keep-open: true}"))
 	ctx, leave := context.WithCancel(t.Context())
 	response := open(t, ctx, http.MethodPost, address, call)
 	piece(t, response.Body, events)
@@ -179,18 +179,22 @@ func TestHTTPSaysOnAllOtherStreams(t *testing.T) {
 
 func TestHTTPHangs(t *testing.T) {
 	t.Parallel()
-	target, address := faulty(t, one("direction: in, method: ping", "{hang: true, place: before}"))
-	session := begin(t, address)
-	listening := open(t, t.Context(), http.MethodGet, address, "", "Mcp-Session-Id", session)
-	piece(t, listening.Body, ": welcome\n\n")
-	others := func() { // another session goes on
-		begin(t, address)
-		target.received(2)
+	target := newScript()
+	served := httptest.NewServer(target)
+	t.Cleanup(served.CloseClientConnections)
+	middleman, err := fault.NewHTTP(served.URL, fault.HTTPOptions{
+		Laying: laying(t, one("direction: in, method: ping", "{hang: true, place: before}")),
+	})
+	if err != nil {
+		t.Fatal(err)
 	}
-	unanswered(t, address, http.MethodPost, ping, others, "Mcp-Session-Id", session)
-	unanswered(t, address, http.MethodPost, call, func() { ask(t, address, post(ready)) }, "Mcp-Session-Id", session)
-	if got := target.received(3); slices.ContainsFunc(got, func(one string) bool { return strings.Contains(one, "real") }) {
-		t.Errorf("of the session that hangs the target gets %q", got)
+	t.Cleanup(middleman.Close)
+	address := serving(t, middleman.ServeHTTP)
+	session := begin(t, address)
+	unanswered(t, address, http.MethodPost, ping, func() { <-middleman.Hung(session) }, "Mcp-Session-Id", session)
+	unanswered(t, address, http.MethodPost, call, func() { begin(t, address) }, "Mcp-Session-Id", session)
+	if got := target.received(2); !slices.Equal(got, []string{hello, hello}) {
+		t.Errorf("the target gets %q", got)
 	}
 }
 
@@ -199,13 +203,9 @@ func TestHTTPExits(t *testing.T) {
 	target := newScript()
 	served := httptest.NewServer(target)
 	t.Cleanup(served.CloseClientConnections)
-	faults, err := fault.Parse("test.yaml", []byte("- id: test\n  says: x\n"+one("direction: in, method: ping", "{exit: 3, place: before}")))
-	if err != nil {
-		t.Fatal(err)
-	}
 	exits := make(chan int, 1)
 	address := before(t, served.Listener.Addr().String(), fault.HTTPOptions{
-		Laying: fault.Laying{Faults: faults}, Exit: func(status int) { exits <- status },
+		Laying: laying(t, one("direction: in, method: ping", "{exit: 3, place: before}")), Exit: func(status int) { exits <- status },
 	})
 	listening := open(t, t.Context(), http.MethodGet, address, "")
 	piece(t, listening.Body, ": welcome\n\n")
@@ -242,9 +242,9 @@ func (l *logs) lines() []string {
 	var lines []string
 	for _, log := range l.all {
 		for _, event := range log.Events() {
-			line := strings.TrimSpace(fmt.Sprint(event.Connection, " ", event.Stream, " ", event.From, " ", event.Kind, " ", string(event.Raw), " ", event.Note))
+			line := fmt.Sprint(event.Connection, " ", event.Stream, " ", event.From, " ", event.Kind, " ", string(event.Raw), event.Note)
 			if event.HTTP != nil {
-				line += fmt.Sprint(" ", event.HTTP.Method, event.HTTP.URL, event.HTTP.Status, event.HTTP.Header.Get("Mcp-Session-Id"))
+				line += fmt.Sprint(event.HTTP.Method, event.HTTP.URL, event.HTTP.Status, event.HTTP.Header.Get("Mcp-Session-Id"))
 			}
 			lines = append(lines, strings.ReplaceAll(line, "\n", "|"))
 		}
@@ -264,31 +264,31 @@ func TestHTTPRecords(t *testing.T) {
 		ask(t, address, post(call, inSession(session)))
 		ask(t, address, post(ping))
 		lines := logs.lines()
-		to := "client open  to http://" + served.Listener.Addr().String()
+		to := "client open to http://" + served.Listener.Addr().String()
 		want := []string{
 			"connection-1  " + to,
-			"connection-1 post-1 client head   POST/mcp0",
+			"connection-1 post-1 client head POST/mcp0",
 			"connection-1 post-1 client message " + hello,
-			"connection-1 post-1 server head   200real",
+			"connection-1 post-1 server head 200real",
 			`connection-1 post-1 server message {"jsonrpc":"2.0","id":0,"result":{}}`,
-			"connection-1 post-1 server end  complete",
-			"connection-1 post-2 client head   POST/mcp0real",
+			"connection-1 post-1 server end complete",
+			"connection-1 post-2 client head POST/mcp0real",
 			"connection-1 post-2 client message " + ready,
-			"connection-1 post-2 server head   202",
-			"connection-1 post-2 server end  complete",
-			"connection-1 post-3 client head   POST/mcp0real",
+			"connection-1 post-2 server head 202",
+			"connection-1 post-2 server end complete",
+			"connection-1 post-3 client head POST/mcp0real",
 			"connection-1 post-3 client message " + call,
-			"connection-1 post-3 server head   200",
+			"connection-1 post-3 server head 200",
 			"connection-1 post-3 server block id: 1|data:",
 			"connection-1 post-3 server message " + progress,
 			"connection-1 post-3 server message " + answer,
-			"connection-1 post-3 server end  complete",
+			"connection-1 post-3 server end complete",
 			"connection-2  " + to,
-			"connection-2 post-1 client head   POST/mcp0",
+			"connection-2 post-1 client head POST/mcp0",
 			"connection-2 post-1 client message " + ping,
-			"connection-2 post-1 server head   200",
+			"connection-2 post-1 server head 200",
 			"connection-2 post-1 server message " + answer,
-			"connection-2 post-1 server end  complete",
+			"connection-2 post-1 server end complete",
 		}
 		if diff := cmp.Diff(want, lines); diff != "" {
 			t.Errorf("unread %t: wanted - found +\n%s", laying.None(), diff)
