@@ -10,11 +10,13 @@ import (
 	"maps"
 	"slices"
 	"strings"
+	"sync/atomic"
 )
 
 // defects make a good server bad in one way each, by putting something else in
 // the place of one of its parts. The parts know nothing of it.
 var defects = map[string]func(*Server){
+	"counts-sessions":          countsSessions,
 	"forgets-sessions":         forgetsSessions,
 	"listens-on-all-addresses": listensOnAllAddresses,
 }
@@ -32,6 +34,12 @@ func (s *Server) spoil(defect string) error {
 	}
 	spoil(s)
 	return nil
+}
+
+// countsSessions gives HTTP sessions the numbers of a counter for ids.
+func countsSessions(s *Server) {
+	var last atomic.Int64
+	s.http.newID = func() string { return fmt.Sprintf("session-%d", 1000+last.Add(1)) }
 }
 
 // forgetsSessions forgets each HTTP session as soon as it is ready for use, as a

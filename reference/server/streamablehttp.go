@@ -39,6 +39,7 @@ const (
 // streamableHTTP is the MCP endpoint of the handshake era.
 type streamableHTTP struct {
 	server *Server
+	newID  func() string // of a session
 
 	mu       sync.Mutex
 	sessions map[string]*httpSession // by session id
@@ -46,7 +47,7 @@ type streamableHTTP struct {
 }
 
 func newStreamableHTTP(s *Server) *streamableHTTP {
-	return &streamableHTTP{server: s, sessions: map[string]*httpSession{}}
+	return &streamableHTTP{server: s, newID: rand.Text, sessions: map[string]*httpSession{}}
 }
 
 // A refusal is an answer at the level of HTTP: a status, and the reason.
@@ -315,7 +316,7 @@ type httpSession struct {
 }
 
 func (h *streamableHTTP) newHTTPSession() *httpSession {
-	s := &httpSession{id: rand.Text(), open: map[string]*eventStream{}, isListener: map[string]bool{}}
+	s := &httpSession{id: h.newID(), open: map[string]*eventStream{}, isListener: map[string]bool{}}
 	s.session = h.server.newSession((*unrelatedOutlet)(s), s.hasListener)
 	h.mu.Lock()
 	defer h.mu.Unlock()
