@@ -36,7 +36,7 @@ func (a *aliases) knows(text string) bool {
 // outward changes a message of the target.
 func (a *aliases) outward(message []byte) []byte {
 	for _, one := range *a {
-		message = bytes.ReplaceAll(message, one.own, one.name)
+		message = swap(message, one.own, one.name)
 	}
 	return message
 }
@@ -44,7 +44,15 @@ func (a *aliases) outward(message []byte) []byte {
 // inward changes a message of the peer.
 func (a *aliases) inward(message []byte) []byte {
 	for _, one := range *a {
-		message = bytes.ReplaceAll(message, one.name, one.own)
+		message = swap(message, one.name, one.own)
 	}
 	return message
+}
+
+// swap leaves a message alone that has nothing of the kind, be it empty.
+func swap(message, from, to []byte) []byte {
+	if !bytes.Contains(message, from) {
+		return message
+	}
+	return bytes.ReplaceAll(message, from, to)
 }

@@ -30,3 +30,12 @@ func TestAliasesHoldBothWays(t *testing.T) {
 		t.Errorf("wanted\n%s\nfound\n%s", wanted, became)
 	}
 }
+
+func TestAliasesLeaveEmptyMessagesAsTheyAre(t *testing.T) {
+	t.Parallel()
+	wire := laid(t, "  when: {response-to: make}\n  do: [{alias: {at: /result/thing, names: [a]}}]")
+	pass(wire, `>{"id":1,"method":"make"}`, `<{"id":1,"result":{"thing":"x1"}}`)
+	if steps := wire.Message(Passage{Direction: Out, Raw: []byte{}, Carried: "post"}); len(steps) != 1 || steps[0].Message == nil {
+		t.Errorf("found %+v", steps)
+	}
+}
