@@ -106,9 +106,12 @@ func toolWith(description string, supports ...string) Provocation {
 	return Provocation{}
 }
 
-// workingTool returns a tool whose call succeeds.
+// workingTool returns a tool whose call succeeds: one that could be a task, if
+// there is any, since that is the one that may become one.
 func workingTool(ctx context.Context, server *Server) Provocation {
 	calls, reason := CallableTools()
+	rank := map[string]int{"optional": -1}
+	slices.SortStableFunc(calls, func(a, b Provocation) int { return rank[supportOf(a.Tool)] - rank[supportOf(b.Tool)] })
 	for _, call := range calls[:min(len(calls), triedTools)] {
 		if result := server.Ask(ctx, "tools/call", call.Call()).Object(); result != nil && result["isError"] != true {
 			return call
