@@ -19,8 +19,8 @@ func (s *Selftest) Terminal(w io.Writer, o TerminalOptions) error {
 		sheet:    sheet{width: max(cmp.Or(o.Width, defaultWidth), leastWidth), color: o.Color},
 		selftest: shown, verbose: o.Verbose,
 	}
+	t.legs(o.Quiet)
 	if !o.Quiet {
-		t.legs()
 		if o.Verbose {
 			t.trials()
 		}
@@ -43,10 +43,13 @@ type selftestText struct {
 	verbose  bool
 }
 
-// legs tells how the target fares by itself.
-func (t *selftestText) legs() {
+// legs tells how the target fares by itself, or only where it does not fare well.
+func (t *selftestText) legs(quiet bool) {
 	for i := range t.selftest.Legs {
 		leg := &t.selftest.Legs[i]
+		if quiet && (len(leg.Red) == 0 || t.selftest.Peer()) {
+			continue
+		}
 		text := fmt.Sprintf("%d passed", leg.Passed)
 		if leg.Note != "" {
 			text = leg.Note
@@ -297,6 +300,10 @@ func (t *selftestText) conclusion() {
 	t.gap()
 	if t.selftest.Interrupted != "" {
 		t.block("Ended early: ", boldYellow, t.selftest.Interrupted, plainStyle, fieldLines)
+	}
+	if !t.selftest.Peer() && slices.ContainsFunc(t.selftest.Legs, func(leg SelftestLeg) bool { return len(leg.Red) > 0 }) {
+		t.block("Not proven: ", boldRed, "what is to pass without a fault does not; mend that first", plainStyle, fieldLines)
+		return
 	}
 	word, how := "Proven", boldGreen
 	if !t.selftest.Holds() {

@@ -119,8 +119,8 @@ func Run(ctx context.Context, options Options) (*reports.Selftest, error) {
 	defer t.crew.dismiss()
 	if t.runBases(ctx) {
 		t.runTrials(ctx)
+		t.conclude()
 	}
-	t.conclude()
 	if ctx.Err() != nil {
 		t.report.Interrupted = context.Cause(ctx).Error()
 	}
