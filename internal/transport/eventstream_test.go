@@ -1,7 +1,6 @@
 package transport
 
 import (
-	"bytes"
 	"errors"
 	"fmt"
 	"io"
@@ -177,66 +176,4 @@ func BenchmarkLargeEvent(b *testing.B) {
 			b.Fatal(len(events), err)
 		}
 	}
-}
-
-// plainRead is the algorithm of the HTML Standard in its most literal form.
-func plainRead(stream string) (data []string, last string) {
-	stream = strings.TrimPrefix(stream, "\xef\xbb\xbf")
-	stream = strings.ReplaceAll(strings.ReplaceAll(stream, "\r\n", "\n"), "\r", "\n")
-	lines := strings.Split(stream, "\n")
-	buffer := ""
-	for _, line := range lines[:len(lines)-1] {
-		switch {
-		case line == "":
-			if buffer != "" && buffer != "\n" {
-				data = append(data, strings.TrimSuffix(buffer, "\n"))
-			}
-			buffer = ""
-		case line == "data":
-			buffer += "\n"
-		case strings.HasPrefix(line, "data:"):
-			buffer += strings.TrimPrefix(strings.TrimPrefix(line, "data:"), " ") + "\n"
-		case strings.HasPrefix(line, "id:") && !strings.Contains(line, "\x00"):
-			last = strings.TrimPrefix(strings.TrimPrefix(line, "id:"), " ")
-		case line == "id":
-			last = ""
-		}
-	}
-	return data, last
-}
-
-func FuzzEventStream(f *testing.F) {
-	for _, seed := range []string{"data: x\n\n", "id: 1\r\ndata: a\r\ndata: b\r\n\r\n", "\xef\xbb\xbf:c\r\rdata\n\r",
-		"retry: 10\n\nevent: e\ndata:y\n\nid: 2\ndata: z", "\r\n\r\r\n\n\r", "data:\ndata:\n\n", "id: 9\n"} {
-		f.Add([]byte(seed), uint8(1))
-	}
-	f.Fuzz(func(t *testing.T, stream []byte, step uint8) {
-		whole, err := readAll(string(stream), 0, 1<<20)
-		if !errors.Is(err, io.EOF) {
-			t.Fatalf("ended with %v", err)
-		}
-		pieces, err := readAll(string(stream), int(step%16)+1, 1<<20)
-		if !errors.Is(err, io.EOF) {
-			t.Fatalf("in pieces it ended with %v", err)
-		}
-		if difference := cmp.Diff(whole, pieces); difference != "" {
-			t.Fatalf("it depends on the pieces:\n%s", difference)
-		}
-		var data []string
-		for index, event := range whole {
-			if event.Dispatched() {
-				data = append(data, string(event.Data))
-			}
-			if event.Unterminated && index != len(whole)-1 {
-				t.Error("an event before the last is unterminated")
-			}
-			if bytes.Contains(event.Raw, []byte("\n\n")) {
-				t.Errorf("%q is more than one block", event.Raw)
-			}
-		}
-		wanted, _ := plainRead(string(stream))
-		if difference := cmp.Diff(wanted, data); difference != "" {
-			t.Fatalf("the standard reads otherwise:\n%s", difference)
-		}
-	})
 }
