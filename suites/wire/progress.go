@@ -70,7 +70,7 @@ func strangeToken(said *conform.Said) conform.Mismatch {
 	if id := jsonrpc.IDOf(token); id.IsString() || id.IsInteger() {
 		return conform.Mismatch{}
 	}
-	return conform.Mismatch{Wanted: "a string or an integer", Found: conform.Show(token), Where: "/params/_meta/progressToken"}
+	return conform.Mismatch{Wanted: "a string or an integer", Found: conform.Show(token), Where: askedToken}
 }
 
 // sharedTokens judges a target that asks. A request without an answer in the
@@ -87,7 +87,7 @@ func sharedTokens(conversation *conform.Conversation, sight *conform.Sight) {
 		id := jsonrpc.IDOf(token)
 		if openUntil[id] > said.Index {
 			sight.Break(said, conform.Mismatch{
-				Wanted: "a token that no other request in progress has", Found: id.String() + " again", Where: "/params/_meta/progressToken",
+				Wanted: "a token that no other request in progress has", Found: id.String() + " again", Where: askedToken,
 			})
 		}
 		if len(said.Answers) > 0 {
@@ -125,10 +125,13 @@ func progressReports(conversation *conform.Conversation) []progressReport {
 	return reports
 }
 
+// unknownTokens leaves the progress of a task whose request gave a token to the
+// rule about that.
 func unknownTokens(conversation *conform.Conversation, sight *conform.Sight) {
+	creators := creators(conversation)
 	for _, report := range progressReports(conversation) {
 		sight.Saw()
-		if len(report.requests) == 0 && conversation.Complete {
+		if _, ofTask := report.taskToken(creators); len(report.requests) == 0 && conversation.Complete && !ofTask {
 			sight.Break(report.Said, conform.Mismatch{
 				Wanted: "a token that a request gave", Found: report.token.String(), Where: "/params/progressToken",
 			})
@@ -263,16 +266,25 @@ func creators(conversation *conform.Conversation) map[string]*conform.Said {
 	return requests
 }
 
+// taskToken returns the token of the request that created the task to which a
+// report belongs.
+func (r progressReport) taskToken(creators map[string]*conform.Said) (token any, there bool) {
+	task, _ := relatedTask(r.Said)
+	if request := creators[task]; request != nil {
+		return progressToken(request)
+	}
+	return nil, false
+}
+
 func foreignTaskTokens(conversation *conform.Conversation, sight *conform.Sight) {
-	requests := creators(conversation)
+	creators := creators(conversation)
 	for _, report := range progressReports(conversation) {
-		task, _ := relatedTask(report.Said)
-		request := requests[task]
-		if request == nil {
+		token, there := report.taskToken(creators)
+		if !there {
 			continue
 		}
 		sight.Saw()
-		if token, asks := progressToken(request); asks && jsonrpc.IDOf(token) != report.token {
+		if jsonrpc.IDOf(token) != report.token {
 			sight.Break(report.Said, conform.Mismatch{
 				Wanted: "the token of the request that created the task, " + conform.Show(token),
 				Found:  report.token.String(), Where: "/params/progressToken",

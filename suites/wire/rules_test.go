@@ -215,7 +215,7 @@ func TestRulesFindWhatIsBroken(t *testing.T) {
 		{"ping with parameters", opening + `s {"jsonrpc":"2.0","id":2,"method":"ping","params":{"a":1}}`, []string{"ping.no-parameters"}},
 		{"too many pings", opening + "now\n" + pings(mostPings+1), []string{"ping.not-excessive"}},
 
-		{"strange token", opening + sampling("9", `,"_meta":{"progressToken":1.5}`), []string{"base.schema.requests", "progress.token.type"}},
+		{"strange token", opening + sampling("9", `,"_meta":{"progressToken":1.5}`), []string{"progress.token.type"}},
 		{"shared token", opening + sampling("8", `,"_meta":{"progressToken":"x"}`) + sampling("9", `,"_meta":{"progressToken":"x"}`) + sampled("8"),
 			[]string{"progress.token.unique"}},
 		{"unknown token", opening + working + progress(`"u"`, "1") + done, []string{"progress.token.provided"}},
@@ -225,7 +225,10 @@ func TestRulesFindWhatIsBroken(t *testing.T) {
 		{"backwards", opening + working + progress(`"t"`, "9007199254740993") + progress(`"t"`, "9007199254740992") + done, []string{"progress.increases"}},
 		{"other token of a task", opening + taskWorking +
 			`s {"jsonrpc":"2.0","method":"notifications/progress","params":{"progressToken":"u","progress":1,"_meta":{"io.modelcontextprotocol/related-task":{"taskId":"a"}}}}`,
-			[]string{"progress.tasks.token", "progress.token.provided"}},
+			[]string{"progress.tasks.token"}},
+		{"token of a task that was given none", opening + strings.Replace(taskWorking, `,"_meta":{"progressToken":"t"}`, "", 1) +
+			`s {"jsonrpc":"2.0","method":"notifications/progress","params":{"progressToken":"a","progress":1,"_meta":{"io.modelcontextprotocol/related-task":{"taskId":"a"}}}}`,
+			[]string{"progress.token.provided"}},
 		{"progress of a task that ended", opening + taskWorking + taskDone + progress(`"t"`, "1"), []string{"progress.tasks.stops"}},
 
 		{"cancels what it never asked", opening + cancels(`"x"`), []string{"cancellation.own-requests"}},
