@@ -175,11 +175,11 @@ const (
 // about the schema leaves such places out: one cause is one failure.
 func claimed(method, pointer string) bool {
 	places, some := claims[method]
-	return some && places.MatchString(pointer) || pointer == askedToken
+	return some && places.MatchString(pointer) || pointer == progressPlace
 }
 
-// askedToken is where any request may ask for progress.
-const askedToken = "/params/_meta/progressToken"
+// progressPlace is where a request asks for progress.
+const progressPlace = "/params/_meta/progressToken"
 
 // methodOf is the method of a message, or of the request that it answers.
 func methodOf(said *conform.Said) string {

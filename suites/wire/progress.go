@@ -70,7 +70,7 @@ func strangeToken(said *conform.Said) conform.Mismatch {
 	if id := jsonrpc.IDOf(token); id.IsString() || id.IsInteger() {
 		return conform.Mismatch{}
 	}
-	return conform.Mismatch{Wanted: "a string or an integer", Found: conform.Show(token), Where: askedToken}
+	return conform.Mismatch{Wanted: "a string or an integer", Found: conform.Show(token), Where: progressPlace}
 }
 
 // sharedTokens judges a target that asks. A request without an answer in the
@@ -87,7 +87,7 @@ func sharedTokens(conversation *conform.Conversation, sight *conform.Sight) {
 		id := jsonrpc.IDOf(token)
 		if openUntil[id] > said.Index {
 			sight.Break(said, conform.Mismatch{
-				Wanted: "a token that no other request in progress has", Found: id.String() + " again", Where: askedToken,
+				Wanted: "a token that no other request in progress has", Found: id.String() + " again", Where: progressPlace,
 			})
 		}
 		if len(said.Answers) > 0 {
