@@ -1,10 +1,18 @@
 package reports
 
 import (
+	_ "embed" // the schema
 	"io"
 	"slices"
 	"time"
 )
+
+//go:embed selftest.schema.json
+var selftestSchema []byte
+
+// SelftestSchema returns the JSON Schema (2020-12) of the document that
+// Selftest.Write writes. It refers to that of Schema.
+func SelftestSchema() []byte { return slices.Clone(selftestSchema) }
 
 // SelftestFormat is the version of the JSON document of a selftest.
 const SelftestFormat = 1

@@ -241,7 +241,7 @@ func (t *selftestText) wrong() {
 		field := func(label, text string) {
 			t.block(indent+padRight(label, labelWidth), dim, text, plainStyle, fieldLinesVerbose)
 		}
-		field(one.Kind, one.Says)
+		field("says", one.Says)
 		field("at", one.Place)
 		if len(one.Breaks) > 0 {
 			field("breaks", strings.Join(one.Breaks, ", "))
@@ -251,7 +251,7 @@ func (t *selftestText) wrong() {
 			if problem.Kind == Accused || problem.Kind == Changed {
 				continue // shown below, with what it found
 			}
-			field(problem.Kind, problem.Says)
+			field("wrong", problem.Kind+": "+problem.Says)
 		}
 		detailed := 0
 		for _, effect := range one.Effects {
