@@ -291,10 +291,12 @@ func (r *Run) Counts() Counts {
 
 // Conforms tells whether the target kept the specification: nothing failed, the
 // run reached its end without errors of its own, and there was something to look
-// at. Strict counts warned and inconclusive as failures.
+// at. Strict counts warned and inconclusive as failures. Where everything that
+// applies is inconclusive, nothing shows that the target conforms.
 func (r *Run) Conforms(strict bool) bool {
 	counts := r.Counts()
-	return counts.Total() > 0 && counts.Fails(strict) == 0 && r.Interrupted == "" && len(r.Errors) == 0
+	shown := counts.Passed+counts.Warned > 0 || counts.Skipped > 0 && counts.Inconclusive == 0
+	return shown && counts.Fails(strict) == 0 && r.Interrupted == "" && len(r.Errors) == 0
 }
 
 // Sort orders the results of every leg: by page as the leg's Pages has them

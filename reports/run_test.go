@@ -50,18 +50,19 @@ func TestConformsAndConclusion(t *testing.T) {
 		conforms, strict bool
 		says, saysStrict string
 	}{
-		"passed":       {verdicts(Passed, Skipped), true, true, "Conforms to 2025-11-25", "Conforms to 2025-11-25 (strict)"},
-		"failed":       {verdicts(Passed, Failed), false, false, "Does not conform to 2025-11-25", "Does not conform to 2025-11-25 (strict)"},
-		"warned":       {verdicts(Passed, Warned), true, false, "Conforms to 2025-11-25", "Does not conform to 2025-11-25 (strict)"},
-		"inconclusive": {verdicts(Passed, Inconclusive), true, false, "Conforms to 2025-11-25", "Does not conform to 2025-11-25 (strict)"},
-		"only skipped": {verdicts(Skipped), true, true, "Nothing could be judged at 2025-11-25", "Nothing could be judged at 2025-11-25 (strict)"},
-		"no results":   {verdicts(), false, false, "Nothing could be judged at 2025-11-25", "Nothing could be judged at 2025-11-25 (strict)"},
-		"no legs":      {&Run{}, false, false, "Nothing was checked", "Nothing was checked (strict)"},
-		"unspoken":     {unspoken, false, false, "Nothing was checked, the target does not speak 2025-06-18 and 2025-11-25", "Nothing was checked, the target does not speak 2025-06-18 and 2025-11-25 (strict)"},
-		"interrupted":  {interrupted, false, false, "Not judged to the end (interrupt)", "Not judged to the end (strict, interrupt)"},
-		"erred":        {erred, false, false, "Does not conform to 2025-11-25 (1 error of the harness)", "Does not conform to 2025-11-25 (strict, 1 error of the harness)"},
-		"mixed":        {mixed, false, false, "Conforms to 2025-11-25, but not to 2025-06-18", "Conforms to 2025-11-25, but not to 2025-06-18 (strict)"},
-		"one leg bad":  {twice, false, false, "Does not conform to 2025-11-25", "Does not conform to 2025-11-25 (strict)"},
+		"passed":        {verdicts(Passed, Skipped), true, true, "Conforms to 2025-11-25", "Conforms to 2025-11-25 (strict)"},
+		"failed":        {verdicts(Passed, Failed), false, false, "Does not conform to 2025-11-25", "Does not conform to 2025-11-25 (strict)"},
+		"warned":        {verdicts(Passed, Warned), true, false, "Conforms to 2025-11-25", "Does not conform to 2025-11-25 (strict)"},
+		"inconclusive":  {verdicts(Passed, Inconclusive), true, false, "Conforms to 2025-11-25", "Does not conform to 2025-11-25 (strict)"},
+		"nothing shown": {verdicts(Skipped, Inconclusive), false, false, "Nothing could be judged at 2025-11-25", "Does not conform to 2025-11-25 (strict)"},
+		"only skipped":  {verdicts(Skipped), true, true, "Nothing could be judged at 2025-11-25", "Nothing could be judged at 2025-11-25 (strict)"},
+		"no results":    {verdicts(), false, false, "Nothing could be judged at 2025-11-25", "Nothing could be judged at 2025-11-25 (strict)"},
+		"no legs":       {&Run{}, false, false, "Nothing was checked", "Nothing was checked (strict)"},
+		"unspoken":      {unspoken, false, false, "Nothing was checked, the target does not speak 2025-06-18 and 2025-11-25", "Nothing was checked, the target does not speak 2025-06-18 and 2025-11-25 (strict)"},
+		"interrupted":   {interrupted, false, false, "Not judged to the end (interrupt)", "Not judged to the end (strict, interrupt)"},
+		"erred":         {erred, false, false, "Does not conform to 2025-11-25 (1 error of the harness)", "Does not conform to 2025-11-25 (strict, 1 error of the harness)"},
+		"mixed":         {mixed, false, false, "Conforms to 2025-11-25, but not to 2025-06-18", "Conforms to 2025-11-25, but not to 2025-06-18 (strict)"},
+		"one leg bad":   {twice, false, false, "Does not conform to 2025-11-25", "Does not conform to 2025-11-25 (strict)"},
 	} {
 		if got := c.run.Conforms(false); got != c.conforms {
 			t.Errorf("%s: conforms %v", name, got)
