@@ -135,7 +135,7 @@ const failuresShown = 3
 
 // pages counts what is proven.
 func (t *selftestText) pages() {
-	type row struct{ checks, proven, faults int }
+	type row struct{ checks, proven int }
 	rows := map[string]*row{}
 	faults := map[string]map[string]bool{}
 	for i := range t.selftest.Proofs {

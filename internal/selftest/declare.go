@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
 	"path"
 	"regexp"
 	"slices"
@@ -107,11 +108,8 @@ func (d declarations) known(one *layer, wrong complaint) {
 			wrong("breaks %s twice", id)
 		}
 	}
-	for id, reason := range one.Company {
+	for _, id := range companyOf(one.Fault) {
 		d.knownOne("has the company", id, wrong)
-		if strings.TrimSpace(reason) == "" {
-			wrong("says no reason for the company of %s", id)
-		}
 	}
 }
 
@@ -201,12 +199,7 @@ func (d declarations) isVerified(id, revision string) bool {
 
 // companyOf returns the requirements of a fault's company, sorted.
 func companyOf(one *fault.Fault) []string {
-	ids := make([]string, 0, len(one.Company))
-	for id := range one.Company {
-		ids = append(ids, id)
-	}
-	slices.Sort(ids)
-	return ids
+	return slices.Sorted(maps.Keys(one.Company))
 }
 
 // labels are those that a filter sees: its id, what it breaks with levels and

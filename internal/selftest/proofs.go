@@ -40,7 +40,7 @@ func (d declarations) proofs(matches types.LabelFilter, trials []reports.Trial, 
 	for _, name := range slices.Sorted(maps.Keys(byCheck)) {
 		proof := byCheck[name]
 		if !peer {
-			judgeProof(proof)
+			judgeProof(proof, unprovable)
 		}
 		proofs = append(proofs, *proof)
 	}
@@ -65,7 +65,7 @@ func (d declarations) page(check runner.Declared, revision string) string {
 
 // judgeProof says what is wrong with a proof. What the reference cannot show is
 // accepted, for as long as it cannot.
-func judgeProof(proof *reports.Proof) {
+func judgeProof(proof *reports.Proof, unprovable map[string]string) {
 	reason, accepted := unprovable[proof.Check]
 	switch {
 	case len(proof.Faults) == 0 && accepted:

@@ -102,7 +102,7 @@ func Work(in io.Reader, out io.Writer) error {
 	}()
 	for next := range jobs {
 		if err := writer.Encode(w.do(ctx, next)); err != nil {
-			return nil //nolint:nilerr // nobody listens any more
+			return fmt.Errorf("telling what was found: %w", err)
 		}
 	}
 	return nil

@@ -1,0 +1,168 @@
+package selftest
+
+import (
+	"slices"
+	"strings"
+	"testing"
+	"testing/fstest"
+
+	"github.com/onsi/ginkgo/v2/types"
+
+	"github.com/mcpconform/mcpconform/fixtures"
+	"github.com/mcpconform/mcpconform/internal/conform"
+	"github.com/mcpconform/mcpconform/internal/runner"
+	"github.com/mcpconform/mcpconform/reference/server"
+	"github.com/mcpconform/mcpconform/reports"
+)
+
+// real are the declarations of all checks.
+func realDeclarations(t *testing.T) declarations {
+	t.Helper()
+	checks, requirements, err := runner.All(conform.ServerRole, server.Revisions())
+	if err != nil {
+		t.Fatal(err)
+	}
+	return declarations{requirements: requirements, checks: checks, revisions: server.Revisions(), switches: server.Defects()}
+}
+
+// TestDeclarations is what is made sure of before anything is run. The tree of
+// checks is built by one goroutine at a time: its parts are not parallel.
+func TestDeclarations(t *testing.T) {
+	d := realDeclarations(t)
+	const change = "  when: {response-to: ping}\n  do: [{drop: true}]\n"
+	for name, one := range map[string]struct{ folder, text, says string }{
+		"unknown requirement": {fixtures.Faults, "  breaks: [ping.answred]\n" + change, `fixtures/faults/f.yaml:1: a: breaks "ping.answred", which no requirements.yaml has, did you mean "ping.answered"?`},
+		"unknown company":     {fixtures.Faults, "  breaks: [ping.answered]\n  company: {ping.flod: x}\n" + change, `has the company "ping.flod"`},
+		"twice":               {fixtures.Faults, "  breaks: [ping.answered, ping.answered]\n" + change, "breaks ping.answered twice"},
+		"nothing broken":      {fixtures.Faults, change, "a fault breaks something"},
+		"a variation breaks":  {fixtures.Variations, "  breaks: [ping.answered]\n" + change, "a variation breaks nothing"},
+		"a MAY":               {fixtures.Faults, "  breaks: [ping.reset]\n" + change, "ping.reset is a MAY at 2025-11-25: nothing can break it"},
+		"nothing verifies it": {fixtures.Faults, "  breaks: [ping.logged]\n" + change, "no check or rule verifies ping.logged at 2025-11-25"},
+		"not at the revision": {fixtures.Faults, "  breaks: [" + since20251125(t, d) + "]\n  revision: \"2025-06-18\"\n" + change, "does not stand at 2025-06-18 over http"},
+		"no such revision":    {fixtures.Faults, "  breaks: [ping.answered]\n  revision: \"2024-11-05\"\n" + change, `revision 2024-11-05 cannot be run, did you mean`},
+		"not over stdio":      {fixtures.Faults, "  breaks: [transports.http.endpoint]\n  transport: stdio\n" + change, "does not stand at 2025-11-25 over stdio"},
+		"no such switch":      {fixtures.Faults, "  breaks: [ping.answered]\n  switch: forget-sessions\n", `no switch "forget-sessions", did you mean "forgets-sessions"?`},
+		"of a client":         {fixtures.Faults, "  role: client\n  breaks: [ping.answered]\n" + change, `only checks of a server`},
+	} {
+		t.Run(name, func(t *testing.T) {
+			files := fstest.MapFS{one.folder + "/f.yaml": {Data: []byte("- id: a\n  says: x\n" + one.text)}}
+			layers, err := readLayers(files)
+			if err == nil {
+				err = d.declare(layers)
+			}
+			if err == nil || !strings.Contains(err.Error(), one.says) {
+				t.Errorf("wanted %q\nfound  %v", one.says, err)
+			}
+		})
+	}
+	t.Run("all of the fixtures", func(t *testing.T) {
+		layers, err := readLayers(fixtures.Wire)
+		if err == nil {
+			err = d.declare(layers)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, one := range layers {
+			if one.leg.Transport == "" || !slices.Contains(d.revisions, one.leg.Revision) || !slices.Contains(one.labels, one.ID) {
+				t.Errorf("%s: %s is laid over %q, labels %v", one.place(), one.ID, one.leg.Name(), one.labels)
+			}
+		}
+	})
+	t.Run("what is accepted exists", func(t *testing.T) {
+		known := newJudgement(d.checks, false).verified
+		for check, reason := range unprovable {
+			if _, there := known[check]; !there || strings.TrimSpace(reason) == "" {
+				t.Errorf("%q is no check, or says no reason: %q", check, reason)
+			}
+		}
+	})
+	t.Run("proofs", func(t *testing.T) { proofs(t, d) })
+	t.Run("where", func(t *testing.T) { where(t, d) })
+}
+
+// since20251125 returns a requirement that a check verifies and that does not
+// stand before.
+func since20251125(t *testing.T, d declarations) string {
+	t.Helper()
+	for _, check := range d.checks["2025-11-25"] {
+		for _, id := range check.Requirements {
+			if requirement, _ := d.requirements.Get(id); !requirement.StandsAt("2025-06-18") {
+				return id
+			}
+		}
+	}
+	t.Fatal("there is none")
+	return ""
+}
+
+// where makes sure of the legs that are chosen.
+func where(t *testing.T, d declarations) {
+	for name, one := range map[string]struct{ only, text, leg string }{
+		"the newest":        {"", "  breaks: [ping.answered]\n  when: {response-to: ping}\n  do: [{drop: true}]\n", "server 2025-11-25 http"},
+		"as it says":        {"", "  breaks: [ping.answered]\n  revision: \"2025-06-18\"\n  transport: stdio\n  when: {response-to: ping}\n  do: [{drop: true}]\n", "server 2025-06-18 stdio"},
+		"stdio alone":       {"", "  breaks: [transports.stdio.stdout]\n  when: {process: start}\n  do: [{write: x}]\n", "server 2025-11-25 stdio"},
+		"a peer over stdio": {conform.Stdio, "  breaks: [ping.answered]\n  when: {response-to: ping}\n  do: [{drop: true}]\n", "server 2025-11-25 stdio"},
+		"a head, there too": {conform.Stdio, "  breaks: [transports.http.endpoint]\n  when: {http: {method: GET}}\n  do: [{status: 404}]\n", "server 2025-11-25 http"},
+	} {
+		d.only = one.only
+		layers, err := readLayers(fstest.MapFS{fixtures.Faults + "/f.yaml": {Data: []byte("- id: a\n  says: x\n" + one.text)}})
+		if err == nil {
+			err = d.declare(layers)
+		}
+		if err != nil {
+			t.Errorf("%s: %v", name, err)
+			continue
+		}
+		if found := layers[0].leg.Name(); found != one.leg {
+			t.Errorf("%s: laid over %s, wanted %s", name, found, one.leg)
+		}
+	}
+}
+
+// proofs makes sure of what counts as a proof.
+func proofs(t *testing.T, d declarations) {
+	const check = "Ping · answers ping with an empty result"
+	effect := func(allowed string) []reports.Effect {
+		return []reports.Effect{{Check: check, Verdict: reports.Failed, Allowed: allowed}}
+	}
+	matches := types.MustParseLabelFilter("ping.answered")
+	for name, one := range map[string]struct {
+		trial  reports.Trial
+		proven bool
+	}{
+		"by what breaks it":   {reports.Trial{ID: "a", Breaks: []string{"ping.answered"}, Effects: effect(reports.ByBreaks)}, true},
+		"by company":          {reports.Trial{ID: "a", Breaks: []string{"ping.stale"}, Effects: effect(reports.ByCompany)}, false},
+		"by what may not":     {reports.Trial{ID: "a", Breaks: []string{"ping.stale"}, Effects: effect("")}, false},
+		"by what breaks none": {reports.Trial{ID: "a", Breaks: []string{"ping.answered"}}, false},
+	} {
+		found := d.proofs(matches, []reports.Trial{one.trial}, false)
+		at := slices.IndexFunc(found, func(proof reports.Proof) bool { return proof.Check == check })
+		if len(found) != 2 || at < 0 {
+			t.Fatalf("the filter matches %d: %+v", len(found), found)
+		}
+		proof := found[at]
+		if proof.Page != "basic/utilities/ping" || !slices.Equal(proof.Revisions, server.Revisions()) {
+			t.Errorf("%s: %+v", name, proof)
+		}
+		if (proof.Problem == "") != one.proven || (len(proof.Faults) == 1) != one.proven || (len(proof.Unbroken) == 0) != one.proven {
+			t.Errorf("%s: %+v", name, proof)
+		}
+		if peer := d.proofs(matches, []reports.Trial{one.trial}, true)[at]; peer.Problem != "" {
+			t.Errorf("%s: a peer proves nothing, but %q", name, peer.Problem)
+		}
+	}
+}
+
+func TestAcceptedUntilProven(t *testing.T) {
+	t.Parallel()
+	reasons := map[string]string{"Ping · answers": "it cannot be seen"}
+	open := &reports.Proof{Check: "Ping · answers", Requirements: []string{"ping.answered"}}
+	if judgeProof(open, reasons); open.Accepted != "it cannot be seen" || open.Problem != "" {
+		t.Errorf("found %+v", open)
+	}
+	proven := &reports.Proof{Check: "Ping · answers", Faults: []string{"ping-unknown"}}
+	if judgeProof(proven, reasons); !strings.Contains(proven.Problem, "proven by ping-unknown") {
+		t.Errorf("found %+v", proven)
+	}
+}

@@ -1,0 +1,183 @@
+package selftest
+
+import (
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/mcpconform/mcpconform/internal/conform"
+	"github.com/mcpconform/mcpconform/internal/fault"
+	"github.com/mcpconform/mcpconform/internal/runner"
+	"github.com/mcpconform/mcpconform/reports"
+)
+
+// declared are two checks and a rule of three requirements.
+func declared() map[string][]runner.Declared {
+	return map[string][]runner.Declared{"2025-11-25": {
+		{Group: []string{"Ping"}, Text: "answers", Requirements: []string{"ping.answered"}},
+		{Group: []string{"Tools"}, Text: "lists", Requirements: []string{"tools.list.answered"}},
+		{Group: []string{"Rules"}, Text: "valid", Rule: true, Requirements: []string{"base.schema.results"}},
+	}}
+}
+
+const (
+	pingAnswers = "Ping · answers"
+	toolsLists  = "Tools · lists"
+	rulesValid  = "Rules · valid"
+)
+
+// verdicts makes what was found, by check.
+func verdicts(ping, tools, rules reports.Verdict) map[string]finding {
+	return map[string]finding{
+		pingAnswers: {Check: pingAnswers, Kind: reports.KindCheck, Verdict: ping},
+		toolsLists:  {Check: toolsLists, Kind: reports.KindCheck, Verdict: tools},
+		rulesValid:  {Check: rulesValid, Kind: reports.KindRule, Verdict: rules},
+	}
+}
+
+func trialOf(kind string, one *fault.Fault, before map[string]finding) trial {
+	on := newBase(conform.Leg{Role: conform.ServerRole, Revision: "2025-11-25", Transport: conform.HTTP})
+	on.found = before
+	return trial{layer: layer{Fault: one, kind: kind, leg: on.leg}, base: on}
+}
+
+func kindsOf(said reports.Trial) string {
+	var kinds []string
+	for _, one := range said.Problems {
+		kinds = append(kinds, one.Kind)
+	}
+	return strings.Join(kinds, ", ")
+}
+
+func TestJudgeFaults(t *testing.T) {
+	t.Parallel()
+	const passed, failed, warned, skipped, open = reports.Passed, reports.Failed, reports.Warned, reports.Skipped, reports.Inconclusive
+	well := verdicts(passed, passed, passed)
+	company := map[string]string{"base.schema.results": "it is no object"}
+	for name, one := range map[string]struct {
+		company map[string]string
+		found   map[string]finding
+		missed  bool // it matched nothing
+		wrong   string
+	}{
+		"caught":                         {found: verdicts(failed, passed, passed)},
+		"caught by a warning":            {found: verdicts(warned, passed, passed)},
+		"others conclude nothing":        {found: verdicts(failed, open, skipped)},
+		"others did not run":             {found: map[string]finding{pingAnswers: {Verdict: failed}}},
+		"not caught":                     {found: well, wrong: reports.NotCaught},
+		"not caught, only inconclusive":  {found: verdicts(open, passed, passed), wrong: reports.NotCaught},
+		"another fails, too":             {found: verdicts(failed, failed, passed), wrong: reports.Accused},
+		"another fails instead":          {found: verdicts(passed, passed, failed), wrong: reports.NotCaught + ", " + reports.Accused},
+		"in company":                     {company: company, found: verdicts(failed, passed, failed)},
+		"in company that it never has":   {company: company, found: verdicts(failed, passed, passed), wrong: reports.Stale},
+		"in other company":               {company: company, found: verdicts(failed, warned, failed), wrong: reports.Accused},
+		"only its company fails":         {company: company, found: verdicts(passed, passed, failed), wrong: reports.NotCaught},
+		"nothing matched":                {found: verdicts(failed, passed, passed), missed: true, wrong: reports.Unmatched},
+		"nothing matched and none fails": {company: company, found: nil, missed: true, wrong: reports.Unmatched},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			trial := trialOf(reports.KindFault, &fault.Fault{ID: "a", Breaks: []string{"ping.answered"}, Company: one.company}, well)
+			said := newJudgement(declared(), false).judge(trial, outcome{found: one.found, matched: !one.missed})
+			if found := kindsOf(said); found != one.wrong {
+				t.Errorf("wanted %q, found %q: %+v", one.wrong, found, said.Problems)
+			}
+		})
+	}
+}
+
+func TestJudgeVariations(t *testing.T) {
+	t.Parallel()
+	const passed, failed, warned, skipped, open = reports.Passed, reports.Failed, reports.Warned, reports.Skipped, reports.Inconclusive
+	before := verdicts(passed, skipped, passed)
+	for name, one := range map[string]struct {
+		found  map[string]finding
+		missed bool
+		wrong  string
+	}{
+		"nothing changes":             {found: before},
+		"a check fails":               {found: verdicts(failed, skipped, passed), wrong: reports.Changed},
+		"a check warns":               {found: verdicts(warned, skipped, passed), wrong: reports.Changed},
+		"a check concludes nothing":   {found: verdicts(open, skipped, passed), wrong: reports.Changed},
+		"a rule fails":                {found: verdicts(passed, skipped, failed), wrong: reports.Changed},
+		"a check is skipped":          {found: verdicts(skipped, skipped, passed)},
+		"a check is no longer":        {found: verdicts(passed, passed, passed)},
+		"a rule has nothing to judge": {found: verdicts(passed, skipped, skipped)},
+		"nothing matched":             {found: before, missed: true, wrong: reports.Unmatched},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			trial := trialOf(reports.KindVariation, &fault.Fault{ID: "a"}, before)
+			said := newJudgement(declared(), false).judge(trial, outcome{found: one.found, matched: !one.missed})
+			if found := kindsOf(said); found != one.wrong {
+				t.Errorf("wanted %q, found %q: %+v", one.wrong, found, said.Problems)
+			}
+		})
+	}
+}
+
+// What a peer fails by itself, lacks, or is not reached by is not held against a
+// fault.
+func TestJudgePeers(t *testing.T) {
+	t.Parallel()
+	judgement := newJudgement(declared(), true)
+	one := &fault.Fault{ID: "a", Breaks: []string{"ping.answered"}, Company: map[string]string{"base.schema.results": "x"}}
+	before := verdicts(reports.Passed, reports.Warned, reports.Passed)
+	said := judgement.judge(trialOf(reports.KindFault, one, before), outcome{found: verdicts(reports.Failed, reports.Warned, reports.Passed), matched: true})
+	if !said.Caught || len(said.Problems) > 0 || len(said.Effects) != 1 {
+		t.Errorf("caught %t, problems %v, effects %v", said.Caught, said.Problems, said.Effects)
+	}
+	if said = judgement.judge(trialOf(reports.KindFault, one, before), outcome{}); said.Matched || len(said.Problems) > 0 {
+		t.Errorf("not applicable: %+v", said)
+	}
+	switched := &fault.Fault{ID: "a", Breaks: one.Breaks, Switch: "forgets-sessions"}
+	if said = judgement.judge(trialOf(reports.KindFault, switched, before), outcome{}); said.Matched || len(said.Problems) > 0 {
+		t.Errorf("a switch that it does not have: %+v", said)
+	}
+}
+
+func TestJudgeCrashes(t *testing.T) {
+	t.Parallel()
+	trial := trialOf(reports.KindFault, &fault.Fault{ID: "a", Breaks: []string{"ping.answered"}}, verdicts(reports.Passed, reports.Passed, reports.Passed))
+	var found outcome
+	found.take(done{Findings: []finding{{Check: pingAnswers, Verdict: reports.Failed}}, Matched: true})
+	found.take(done{Errors: []string{"the worker exited with status 2"}})
+	said := newJudgement(declared(), false).judge(trial, found)
+	if kindsOf(said) != reports.Crashed || said.Problems[0].Says != "the worker exited with status 2" {
+		t.Errorf("found %+v", said.Problems)
+	}
+}
+
+// What a slow machine may have caused is tried again, what a fault does is not.
+func TestDoubtful(t *testing.T) {
+	t.Parallel()
+	accused := reports.Problem{Kind: reports.Accused}
+	for name, one := range map[string]struct {
+		problems []reports.Problem
+		seconds  float64
+		want     bool
+	}{
+		"all is well":            {nil, 2, false},
+		"accused after a wait":   {[]reports.Problem{accused}, 2, true},
+		"accused at once":        {[]reports.Problem{accused}, 0.5, false},
+		"not caught":             {[]reports.Problem{{Kind: reports.NotCaught}}, 2, false},
+		"changed after a wait":   {[]reports.Problem{{Kind: reports.Changed}}, 2, true},
+		"many are accused by it": {slices.Repeat([]reports.Problem{accused}, fewAccused+1), 2, false},
+	} {
+		found := outcome{found: map[string]finding{pingAnswers: {Seconds: one.seconds}}}
+		if got := doubtful(reports.Trial{Problems: one.problems}, found, 1); got != one.want {
+			t.Errorf("%s: doubtful %t", name, got)
+		}
+	}
+}
+
+func TestMissedTellsWhatBecameOfTheChecks(t *testing.T) {
+	t.Parallel()
+	trial := trialOf(reports.KindFault, &fault.Fault{ID: "a", Breaks: []string{"ping.answered", "tools.list.answered"}}, verdicts(reports.Passed, reports.Passed, reports.Passed))
+	found := map[string]finding{pingAnswers: {Check: pingAnswers, Verdict: reports.Inconclusive, Reason: "no session"}}
+	said := newJudgement(declared(), false).judge(trial, outcome{found: found, matched: true})
+	const want = `"Ping · answers" is inconclusive: no session; "Tools · lists" did not run`
+	if len(said.Problems) != 1 || said.Problems[0].Says != want {
+		t.Errorf("wanted %q, found %+v", want, said.Problems)
+	}
+}

@@ -1,0 +1,160 @@
+package selftest
+
+import (
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/mcpconform/mcpconform/internal/conform"
+	"github.com/mcpconform/mcpconform/internal/fault"
+	"github.com/mcpconform/mcpconform/reports"
+)
+
+// touchedBy is a leg on which faults met checks.
+func touchedBy(met map[string][]string) *base {
+	on := newBase(conform.Leg{Role: conform.ServerRole, Revision: "2025-11-25", Transport: conform.HTTP})
+	on.take(done{
+		Findings: []finding{
+			{Check: pingAnswers, Verdict: reports.Passed, Seconds: 0.1},
+			{Check: toolsLists, Verdict: reports.Passed, Seconds: 2},
+			{Check: rulesValid, Kind: reports.KindRule, Verdict: reports.Passed},
+		},
+		Met: met,
+	})
+	return on
+}
+
+func TestPlan(t *testing.T) {
+	t.Parallel()
+	for name, one := range map[string]struct {
+		met     map[string][]string
+		breaks  string
+		toggled string
+		checks  []string
+		contact bool
+		meets   bool
+		touched int
+	}{
+		"what it met and what it breaks": {map[string][]string{toolsLists: {"a", "b"}}, "ping.answered", "", []string{pingAnswers, toolsLists}, false, true, 1},
+		"what it met":                    {map[string][]string{pingAnswers: {"a"}}, "ping.answered", "", []string{pingAnswers}, false, true, 1},
+		"no rule":                        {map[string][]string{pingAnswers: {"a"}}, "base.schema.results", "", []string{pingAnswers}, false, true, 1},
+		"first contact":                  {map[string][]string{"": {"a"}}, "tools.list.answered", "", []string{toolsLists}, true, true, 0},
+		"nothing":                        {map[string][]string{pingAnswers: {"b"}}, "ping.answered", "", []string{}, false, false, 0},
+		"a switch":                       {nil, "ping.answered", "forgets-sessions", nil, true, true, 3},
+	} {
+		layer := layer{Fault: &fault.Fault{ID: "a", Breaks: []string{one.breaks}, Switch: one.toggled}}
+		planned := planTrial(layer, touchedBy(one.met), declared()["2025-11-25"])
+		if !slices.Equal(planned.checks, one.checks) || (planned.checks == nil) != (one.checks == nil) {
+			t.Errorf("%s: runs %q, wanted %q", name, planned.checks, one.checks)
+		}
+		if planned.meets() != one.meets || planned.touched != one.touched {
+			t.Errorf("%s: meets %t, touches %d", name, planned.meets(), planned.touched)
+		}
+		if job := planned.jobs(time.Second)[0]; job.Contact != one.contact || job.Lay != "a" {
+			t.Errorf("%s: %+v", name, job)
+		}
+	}
+}
+
+// The long ones begin first, and what takes very long is done in parts, each check
+// in one of them.
+func TestOrderAndParts(t *testing.T) {
+	t.Parallel()
+	on := touchedBy(map[string][]string{pingAnswers: {"quick", "waits"}, toolsLists: {"slow"}})
+	for i := range 100 {
+		check := string(rune('A'+i%26)) + string(rune('a'+i/26))
+		on.found[check] = finding{Check: check, Seconds: 0.5}
+	}
+	var trials []trial
+	for id, one := range map[string]*fault.Fault{
+		"quick": {},
+		"waits": {Change: fault.Change{When: &fault.Match{}, Do: []fault.Action{{Drop: true}}}},
+		"slow":  {},
+		"all":   {Switch: "forgets-sessions"},
+	} {
+		one.ID = id
+		trials = append(trials, planTrial(layer{Fault: one}, on, nil))
+	}
+	order(trials, time.Second)
+	var ids []string
+	for _, one := range trials {
+		ids = append(ids, one.ID)
+	}
+	if want := []string{"all", "slow", "waits", "quick"}; !slices.Equal(ids, want) {
+		t.Errorf("the order is %q, wanted %q", ids, want)
+	}
+	split(trials, 4, time.Second)
+	if trials[0].parts != 4 || trials[1].parts != 1 || trials[3].parts != 1 {
+		t.Errorf("parts: %d, %d, %d", trials[0].parts, trials[1].parts, trials[3].parts)
+	}
+	count := map[string]int{}
+	for _, part := range trials[0].jobs(time.Second) {
+		for check := range on.found {
+			if part.wants()(check, true) {
+				count[check]++
+			}
+		}
+	}
+	for check := range on.found {
+		if count[check] != 1 {
+			t.Errorf("%q is in %d parts", check, count[check])
+		}
+	}
+}
+
+func TestFewTrialsAreDoneByAllWorkers(t *testing.T) {
+	t.Parallel()
+	trials := []trial{planTrial(layer{Fault: &fault.Fault{ID: "a"}}, touchedBy(map[string][]string{toolsLists: {"a"}}), nil)}
+	split(trials, 4, time.Second)
+	if trials[0].parts != 4 {
+		t.Errorf("%d parts", trials[0].parts)
+	}
+	quick := []trial{planTrial(layer{Fault: &fault.Fault{ID: "a"}}, touchedBy(map[string][]string{pingAnswers: {"a"}}), nil)}
+	split(quick, 4, time.Second)
+	if quick[0].parts != 1 {
+		t.Errorf("%d parts of what is over at once", quick[0].parts)
+	}
+}
+
+// When the survey is another, all checks of a part are run.
+func TestWants(t *testing.T) {
+	t.Parallel()
+	some := job{Checks: []string{pingAnswers}}.wants()
+	if !some(pingAnswers, true) || some(toolsLists, true) || !some(toolsLists, false) {
+		t.Error("the chosen checks run, and all where the survey is another")
+	}
+	all := job{}.wants()
+	if !all(pingAnswers, true) || !all(toolsLists, true) {
+		t.Error("without a choice all run")
+	}
+}
+
+func TestMerge(t *testing.T) {
+	t.Parallel()
+	rule := func(verdict reports.Verdict, failures ...string) []finding {
+		one := finding{Check: rulesValid, Kind: reports.KindRule, Verdict: verdict}
+		for _, found := range failures {
+			one.Failures = append(one.Failures, reports.Failure{Found: found})
+		}
+		return []finding{one}
+	}
+	for name, one := range map[string]struct {
+		parts    [][]finding
+		want     reports.Verdict
+		failures int
+	}{
+		"seen by one":     {[][]finding{rule(reports.Skipped), rule(reports.Passed)}, reports.Passed, 0},
+		"seen by neither": {[][]finding{rule(reports.Skipped), rule(reports.Skipped)}, reports.Skipped, 0},
+		"broken in one":   {[][]finding{rule(reports.Failed, "x"), rule(reports.Passed)}, reports.Failed, 1},
+		"broken later":    {[][]finding{rule(reports.Passed), rule(reports.Failed, "x")}, reports.Failed, 1},
+		"broken in both":  {[][]finding{rule(reports.Warned, "x"), rule(reports.Warned, "y")}, reports.Warned, 2},
+	} {
+		all := map[string]finding{}
+		for _, part := range one.parts {
+			merge(all, part)
+		}
+		if found := all[rulesValid]; found.Verdict != one.want || len(found.Failures) != one.failures {
+			t.Errorf("%s: %+v", name, found)
+		}
+	}
+}

@@ -1,0 +1,180 @@
+package selftest
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/mcpconform/mcpconform/fixtures"
+	"github.com/mcpconform/mcpconform/internal/conform"
+	"github.com/mcpconform/mcpconform/internal/fault"
+	"github.com/mcpconform/mcpconform/internal/runner"
+	"github.com/mcpconform/mcpconform/reports"
+)
+
+// mortal is an argument that makes this binary a worker that dies of a job.
+const mortal = "mortal"
+
+// TestMain lets this test binary take the place of mcpconform: a selftest starts
+// its workers by these words.
+func TestMain(m *testing.M) {
+	if len(os.Args) < 2 {
+		os.Exit(m.Run())
+	}
+	switch os.Args[1] {
+	case WorkerCommand:
+		if err := Work(os.Stdin, os.Stdout); err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			os.Exit(1)
+		}
+		os.Exit(0)
+	case mortal:
+		fmt.Fprintln(os.Stderr, "out of luck")
+		os.Exit(7)
+	}
+	os.Exit(m.Run())
+}
+
+func testExecutable(t *testing.T) string {
+	t.Helper()
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return self
+}
+
+// A fault is laid over the reference, and found by the checks that are there for
+// it, and by no other.
+func TestRun(t *testing.T) {
+	found, err := Run(context.Background(), Options{Filter: "ping-answered-with-pong", Workers: 2, Timeout: reliable})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !found.Holds() {
+		t.Errorf("does not hold: %v, %+v", found.Errors, found.Wrong())
+	}
+	if len(found.Trials) != 1 || len(found.Legs) != 1 || found.Legs[0].Passed < 100 {
+		t.Fatalf("%d trials on legs %+v", len(found.Trials), found.Legs)
+	}
+	trial := found.Trials[0]
+	var allowed []string
+	for _, effect := range trial.Effects {
+		allowed = append(allowed, effect.Allowed)
+		if effect.Was != reports.Passed || !effect.Red() || len(effect.Failures) == 0 {
+			t.Errorf("effect %+v", effect)
+		}
+	}
+	slices.Sort(allowed)
+	if !trial.Caught || trial.Touched == 0 || !slices.Equal(slices.Compact(allowed), []string{reports.ByBreaks, reports.ByCompany}) {
+		t.Errorf("caught %t, touches %d, allowed %q", trial.Caught, trial.Touched, allowed)
+	}
+}
+
+// reliable is a time within which every reply comes, on any machine: nothing in
+// these tests waits for one that does not.
+const reliable = 60e9
+
+func TestRunRefusesFilters(t *testing.T) {
+	for filter, says := range map[string]string{
+		"ping-unknwn": `did you mean "ping-unknown"?`,
+		"ping &&":     "cannot be read",
+	} {
+		_, err := Run(context.Background(), Options{Filter: filter})
+		if wrong, refused := errors.AsType[*runner.FilterError](err); !refused || !strings.Contains(wrong.Reason, says) {
+			t.Errorf("%q: %v", filter, err)
+		}
+	}
+}
+
+func TestRunEndsWhenInterrupted(t *testing.T) {
+	ctx, cancel := context.WithCancelCause(context.Background())
+	cancel(runner.Interrupted())
+	found, err := Run(ctx, Options{Filter: "ping-unknown"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if found.Interrupted != "interrupt" || found.Holds() || len(found.Trials) > 0 {
+		t.Errorf("interrupted %q, %d trials", found.Interrupted, len(found.Trials))
+	}
+}
+
+// A worker that dies costs its job, and another takes its place.
+func TestWorkerDies(t *testing.T) {
+	t.Parallel()
+	crew := newCrew(1, setup{Executable: []string{testExecutable(t), mortal}})
+	defer crew.dismiss()
+	told := map[int]string{}
+	crew.do(t.Context(), make([]job, 2), func(n int, said done) { told[n] = strings.Join(said.Errors, "; ") })
+	for n := range 2 {
+		if !strings.Contains(told[n], "exited with status 7") || !strings.Contains(told[n], "out of luck") {
+			t.Errorf("job %d: %q", n, told[n])
+		}
+	}
+}
+
+func TestLayingKnowsWhatThereIs(t *testing.T) {
+	t.Parallel()
+	w := &worker{layers: map[string]*fault.Fault{}}
+	if said := w.do(t.Context(), job{Lay: "unheard-of", Leg: conform.Leg{Transport: conform.HTTP}}); len(said.Errors) != 1 || !strings.Contains(said.Errors[0], "unheard-of") {
+		t.Errorf("found %+v", said)
+	}
+}
+
+// What processes tell of matches is read once each time.
+func TestWatch(t *testing.T) {
+	t.Parallel()
+	file := filepath.Join(t.TempDir(), "matched")
+	first, second := Tell(file), Tell(file)
+	one, other := &fault.Fault{ID: "a"}, &fault.Fault{ID: "b"}
+	watch := &watch{file: file}
+	if met := watch.take(); len(met) > 0 {
+		t.Errorf("found %q where nothing was told", met)
+	}
+	first(one)
+	first(one)
+	second(one)
+	watch.matched(other)
+	if met := watch.take(); !slices.Equal(met, []string{"b", "a"}) {
+		t.Errorf("found %q", met)
+	}
+	second(other)
+	if met := watch.take(); !slices.Equal(met, []string{"b"}) {
+		t.Errorf("found %q afterwards", met)
+	}
+}
+
+// Faults are written as they stand in the fixtures.
+func TestWriteFaults(t *testing.T) {
+	t.Parallel()
+	layers, err := readLayers(fixtures.Wire)
+	if err != nil {
+		t.Fatal(err)
+	}
+	all := make([]*fault.Fault, len(layers))
+	for i, one := range layers {
+		all[i] = one.Fault
+	}
+	file, err := writeFaults(t.TempDir(), "faults.yaml", all)
+	if err != nil {
+		t.Fatal(err)
+	}
+	text, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	read, err := fault.Parse(file, text)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i, one := range all {
+		if i >= len(read) || read[i].ID != one.ID || read[i].Says != one.Says || len(read[i].AllChanges()) != len(one.AllChanges()) {
+			t.Fatalf("%s is not as it was", one.ID)
+		}
+	}
+}
