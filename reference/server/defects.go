@@ -8,6 +8,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"maps"
+	"math"
 	"slices"
 	"strings"
 	"sync/atomic"
@@ -18,7 +19,9 @@ import (
 var defects = map[string]func(*Server){
 	"counts-sessions":          countsSessions,
 	"forgets-sessions":         forgetsSessions,
+	"lends-tools-without-end":  lendsToolsWithoutEnd,
 	"listens-on-all-addresses": listensOnAllAddresses,
+	"tells-all-of-visits":      tellsAllOfVisits,
 }
 
 // Defects lists what Options.Defect may be.
@@ -54,8 +57,32 @@ func forgetsSessions(s *Server) {
 	}
 }
 
+// lendsToolsWithoutEnd lets the client's model use tools for as long as it likes.
+func lendsToolsWithoutEnd(s *Server) { s.toolRounds = math.MaxInt }
+
 // listensOnAllAddresses lets the whole network in, whatever host it is told to
 // listen at.
 func listensOnAllAddresses(s *Server) {
 	s.bindTo = func(string) string { return "" }
+}
+
+// tellsAllOfVisits announces to every client over HTTP that a visit to a URL is
+// complete, whichever of them it had asked for it.
+func tellsAllOfVisits(s *Server) {
+	callTool := s.methods["tools/call"]
+	s.methods["tools/call"] = method{handle: func(c *call, params json.RawMessage) (any, error) {
+		result, err := callTool.handle(c, params)
+		var called struct{ Name string }
+		if json.Unmarshal(params, &called) != nil || called.Name != "test_elicitation_url" {
+			return result, err
+		}
+		s.http.mu.Lock()
+		defer s.http.mu.Unlock()
+		for _, other := range s.http.sessions {
+			if other.session != c.session {
+				other.notify(elicitationComplete("a-visit-of-another"))
+			}
+		}
+		return result, err
+	}}
 }

@@ -120,7 +120,7 @@ func (c *call) sampleWithTool(prompt string, lent *tool, use func(input json.Raw
 	params["tools"] = []*tool{lent}
 	for round := 1; ; round++ {
 		params["toolChoice"] = object{"mode": "auto"}
-		if round == maxToolRounds {
+		if round == c.session.server.toolRounds {
 			params["toolChoice"] = object{"mode": "none"}
 		}
 		raw, err := c.ask("sampling/createMessage", params)
@@ -145,7 +145,7 @@ func (c *call) sampleWithTool(prompt string, lent *tool, use func(input json.Raw
 				})
 			}
 		}
-		if len(results) == 0 || round == maxToolRounds {
+		if len(results) == 0 || round == c.session.server.toolRounds {
 			return answer, nil
 		}
 		params["messages"] = append(params["messages"].([]any),

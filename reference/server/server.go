@@ -82,6 +82,7 @@ type Server struct {
 	notifications map[string]func(*session, json.RawMessage)
 	http          *streamableHTTP
 	bindTo        func(host string) string // at which address to listen when asked for a host
+	toolRounds    int                      // how often the client's model may use tools
 }
 
 // New makes a server. It fails when the options ask for the impossible.
@@ -115,6 +116,7 @@ func New(options Options) (*Server, error) {
 		methods:       methods(),
 		notifications: notifications(),
 		bindTo:        orLoopback,
+		toolRounds:    maxToolRounds,
 	}
 	s.http = newStreamableHTTP(s)
 	return s, s.spoil(options.Defect)

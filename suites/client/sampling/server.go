@@ -49,7 +49,7 @@ func requests() {
 			question := asking.Provoke(ctx, server, "sampling", method)
 
 			Expect(question.Params()).NotTo(HaveMember("includeContext", BeOneOf("thisServer", "allServers")))
-			question.Outcome(ctx)
+			question.GiveUp(ctx)
 		})
 
 	It("lends no tools to a client that did not declare sampling.tools", Verifies("sampling.request.tools"), NeedsProvocation("sampling-tools"),
@@ -80,9 +80,7 @@ func toolLoops() {
 				Inconclusive("the server did not ask again after the model used its tools",
 					"name a tool that does under provocations.sampling-tools in mcpconform.yaml")
 			}
-			results := lastMessage(requests[1])
-			Expect(results).To(HaveMember("role", "user"))
-			Expect(results["content"]).To(answerUses("use-1-1", "use-1-2"))
+			Expect(lastMessage(requests[1])).To(HaveMember("content", answerUses("use-1-1", "use-1-2")))
 		})
 
 	It("ends when the model uses tools without end", Verifies("sampling.tool-loop.limited"), NeedsProvocation("sampling-tools"),
@@ -98,8 +96,9 @@ func toolLoops() {
 		})
 }
 
-// tooManyRounds is far more than a sensible server lets a model use tools.
-const tooManyRounds = 100
+// tooManyRounds is more than a sensible server lets a model use tools, and few
+// enough that what is said in them, again in each round, can be kept.
+const tooManyRounds = 50
 
 // lendable is a client whose model can use tools.
 func lendable() scripted.Capabilities {
