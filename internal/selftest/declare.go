@@ -22,9 +22,10 @@ import (
 // layer is a fault or variation, and the leg that it is laid over.
 type layer struct {
 	*fault.Fault
-	kind   string // of trial
-	leg    conform.Leg
-	labels []string // that a filter sees
+	kind     string // of trial
+	leg      conform.Leg
+	labels   []string // that a filter sees
+	problems []error  // with what it says of itself
 }
 
 // place is where it is written, as seen from the root of the repository.
@@ -58,29 +59,30 @@ func readLayers(files fs.FS) ([]layer, error) {
 	return layers, nil
 }
 
-// declare finds out where each is laid, and makes sure that what it says of
-// requirements holds. The error joins all that is wrong.
-func (d declarations) declare(layers []layer) error {
-	var problems []error
+// declare finds out where each is laid, and whether what it says of requirements
+// holds: what does not is kept with it.
+func (d declarations) declare(layers []layer) {
 	for i := range layers {
 		one := &layers[i]
 		wrong := func(format string, values ...any) {
-			problems = append(problems, fmt.Errorf("%s: %s: %s", one.place(), one.ID, fmt.Sprintf(format, values...)))
+			one.problems = append(one.problems, fmt.Errorf("%s: %s: %s", one.place(), one.ID, fmt.Sprintf(format, values...)))
 		}
-		before := len(problems)
-		d.roles(one, wrong)
-		d.known(one, wrong)
-		if len(problems) > before {
-			continue
+		for _, step := range []func(*layer, complaint){d.roles, d.known, d.choose, d.verified} {
+			if step(one, wrong); len(one.problems) > 0 {
+				break
+			}
 		}
-		d.choose(one, wrong)
-		if len(problems) > before {
-			continue
-		}
-		d.verified(one, wrong)
 		one.labels = d.labels(one)
 	}
-	return errors.Join(problems...)
+}
+
+// problems joins all that is wrong.
+func problems(layers []layer) error {
+	var all []error
+	for _, one := range layers {
+		all = append(all, one.problems...)
+	}
+	return errors.Join(all...)
 }
 
 type complaint func(format string, values ...any)
@@ -206,8 +208,12 @@ func companyOf(one *fault.Fault) []string {
 // pages, the name of its file, and what it is.
 func (d declarations) labels(one *layer) []string {
 	environment := conform.Environment{Leg: one.leg, Catalogue: d.requirements}
-	labels := append(environment.RuleLabels(conform.Rule{Requirements: one.Breaks}),
-		one.ID, one.kind, strings.TrimSuffix(path.Base(one.File), path.Ext(one.File)))
+	labels := []string{one.ID, one.kind, strings.TrimSuffix(path.Base(one.File), path.Ext(one.File))}
+	for _, id := range one.Breaks {
+		if _, known := d.requirements.Get(id); known {
+			labels = append(labels, environment.RuleLabels(conform.Rule{Requirements: []string{id}})...)
+		}
+	}
 	slices.Sort(labels)
 	return slices.Compact(labels)
 }

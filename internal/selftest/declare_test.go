@@ -48,7 +48,8 @@ func TestDeclarations(t *testing.T) {
 			files := fstest.MapFS{one.folder + "/f.yaml": {Data: []byte("- id: a\n  says: x\n" + one.text)}}
 			layers, err := readLayers(files)
 			if err == nil {
-				err = d.declare(layers)
+				d.declare(layers)
+				err = problems(layers)
 			}
 			if err == nil || !strings.Contains(err.Error(), one.says) {
 				t.Errorf("wanted %q\nfound  %v", one.says, err)
@@ -58,7 +59,8 @@ func TestDeclarations(t *testing.T) {
 	t.Run("all of the fixtures", func(t *testing.T) {
 		layers, err := readLayers(fixtures.Wire)
 		if err == nil {
-			err = d.declare(layers)
+			d.declare(layers)
+			err = problems(layers)
 		}
 		if err != nil {
 			t.Fatal(err)
@@ -108,7 +110,8 @@ func where(t *testing.T, d declarations) {
 		d.only = one.only
 		layers, err := readLayers(fstest.MapFS{fixtures.Faults + "/f.yaml": {Data: []byte("- id: a\n  says: x\n" + one.text)}})
 		if err == nil {
-			err = d.declare(layers)
+			d.declare(layers)
+			err = problems(layers)
 		}
 		if err != nil {
 			t.Errorf("%s: %v", name, err)

@@ -152,13 +152,17 @@ func (t *test) declare() error {
 		switches: server.Defects(), only: t.options.Peer.transport(),
 	}
 	t.judgement = newJudgement(checks, t.options.Peer.given())
-	if t.layers, err = readLayers(fixtures.Wire); err == nil {
-		err = t.declarations.declare(t.layers)
-	}
-	if err != nil {
+	if t.layers, err = readLayers(fixtures.Wire); err != nil {
 		return &DeclarationError{Problems: err}
 	}
-	return t.filter()
+	t.declarations.declare(t.layers)
+	if err := t.filter(); err != nil {
+		return err
+	}
+	if err := problems(t.layers); err != nil {
+		return &DeclarationError{Problems: err}
+	}
+	return nil
 }
 
 func (t *test) filter() error {
