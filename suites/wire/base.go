@@ -1,9 +1,9 @@
 package wire
 
 import (
-	"bytes"
 	"encoding/json"
 	"fmt"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -24,7 +24,7 @@ func messageRules() []conform.Rule {
 		{
 			Text:         "sends messages that are JSON",
 			Requirements: []string{"base.json.well-formed"},
-			Judge:        every(looksLikeJSON, flaw("one JSON text", jsonrpc.Syntax, jsonrpc.Trailing)),
+			Judge:        whole(looksLikeJSON, flaw("one JSON text", jsonrpc.Syntax, jsonrpc.Trailing)),
 		},
 		{
 			Text:         "begins no message with a byte order mark",
@@ -39,7 +39,7 @@ func messageRules() []conform.Rule {
 		{
 			Text:         "sends nothing but requests, notifications and responses",
 			Requirements: []string{"base.messages.kinds"},
-			Judge:        every(isJSON, notOfAKind),
+			Judge:        whole(isJSON, notOfAKind),
 		},
 		{
 			Text:         "sends its messages one by one",
@@ -110,11 +110,11 @@ func messageRules() []conform.Rule {
 }
 
 // looksLikeJSON leaves out what a program writes to standard output beside its
-// messages: no JSON, but no message either.
-func looksLikeJSON(said *conform.Said) bool {
-	text := bytes.TrimLeft(said.Raw, " \t\r\n\uFEFF")
-	return len(text) > 0 && (text[0] == '{' || text[0] == '[')
-}
+// messages: no JSON, but no message either. A line such as "[INFO] ready" is none.
+func looksLikeJSON(said *conform.Said) bool { return beginning.Match(said.Raw) }
+
+// beginning is that of an object, or of a list of them.
+var beginning = regexp.MustCompile(`^[\s\x{FEFF}]*(\{|\[\s*[\[\]{])`)
 
 func isJSON(said *conform.Said) bool {
 	_, broken := said.Broken()

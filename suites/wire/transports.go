@@ -2,9 +2,7 @@ package wire
 
 import (
 	"bytes"
-	"encoding/json"
 	"fmt"
-	"io"
 	"net/http"
 	"slices"
 	"strings"
@@ -49,114 +47,6 @@ func otherEncoding(said *conform.Said) conform.Mismatch {
 		Found:  fmt.Sprintf("the byte 0x%02X, which belongs to no character: %q", said.Raw[position], scripted.Short(said.Raw)),
 		Where:  fmt.Sprintf("byte %d", position),
 	}
-}
-
-// lines are the rules of stdio.
-func lines() []conform.Rule {
-	return []conform.Rule{
-		{
-			Text:         "puts no newline into a message",
-			Requirements: []string{"transports.stdio.newlines"},
-			Judge:        embeddedNewlines,
-		},
-		{
-			Text:         "writes nothing but messages to its standard output",
-			Requirements: []string{"transports.stdio.stdout"},
-			Judge:        otherOutput,
-		},
-	}
-}
-
-func embeddedNewlines(conversation *conform.Conversation, sight *conform.Sight) {
-	if conversation.Transport != conform.Stdio {
-		return
-	}
-	said := conversation.ByTarget()
-	parts := spread(said)
-	for index, one := range said {
-		sight.Saw()
-		if parts[index] > 0 {
-			sight.Break(one, conform.Mismatch{
-				Wanted: "a message on one line",
-				Found:  fmt.Sprintf("one on %d lines, the first of which is %s", parts[index], scripted.Short(one.Raw)),
-			})
-		}
-	}
-}
-
-func otherOutput(conversation *conform.Conversation, sight *conform.Sight) {
-	if conversation.Transport != conform.Stdio {
-		return
-	}
-	said := conversation.ByTarget()
-	parts := spread(said)
-	for index := 0; index < len(said); index++ {
-		if parts[index] > 0 {
-			index += parts[index] - 1 // messages, though on several lines
-			continue
-		}
-		sight.Saw()
-		if one := said[index]; one.Kind == jsonrpc.Invalid && one.Object == nil && !hasFlaw(one, jsonrpc.TooComplex) && !cutOff(one) {
-			sight.Break(one, conform.Mismatch{Wanted: "an MCP message", Found: fmt.Sprintf("the line %q", scripted.Short(one.Raw))})
-		}
-	}
-}
-
-// cutOff tells whether a line is the beginning of a message that the end of
-// the process cut off.
-func cutOff(said *conform.Said) bool { return said.Event.Note != "" && looksLikeJSON(said) }
-
-const (
-	// maxSpread bounds the lines of one message that is spread over several:
-	// that of an indented list of tools is shorter.
-	maxSpread = 10_000
-	// maxAttempts bounds how many beginnings are followed in vain.
-	maxAttempts = 100
-)
-
-// spread finds objects that are written over several lines: for the index of
-// the first line of each, how many there are.
-func spread(said []*conform.Said) map[int]int {
-	found := map[int]int{}
-	for first, attempts := 0, 0; first < len(said) && attempts < maxAttempts; first++ {
-		_, broken := said[first].Broken()
-		if !broken || !bytes.HasPrefix(bytes.TrimLeft(said[first].Raw, " \t\r"), []byte("{")) {
-			continue
-		}
-		attempts++
-		if count := objectLines(said[first:]); count > 1 {
-			found[first] = count
-			first += count - 1
-		}
-	}
-	return found
-}
-
-// objectLines returns on how many of the first lines there is one JSON object,
-// or 0.
-func objectLines(said []*conform.Said) int {
-	said = said[:min(len(said), maxSpread)]
-	readers := make([]io.Reader, 0, 2*len(said))
-	for _, line := range said {
-		readers = append(readers, bytes.NewReader(line.Raw), bytes.NewReader([]byte("\n")))
-	}
-	decoder := json.NewDecoder(io.MultiReader(readers...))
-	var object map[string]json.RawMessage
-	if decoder.Decode(&object) != nil {
-		return 0
-	}
-	end := decoder.InputOffset()
-	for index, line := range said {
-		if length := int64(len(line.Raw)); end > length {
-			end -= length + 1
-			continue
-		}
-		if len(bytes.TrimSpace(line.Raw[end:])) > 0 {
-			return 0
-		}
-		return index + 1
-	}
-	return 0
 }
 
 // responses are the rules about what an HTTP request is answered with.

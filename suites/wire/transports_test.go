@@ -291,8 +291,11 @@ func TestLinesOfStandardOutput(t *testing.T) {
 		{"a greeting", []string{"s Listening on stdio", ponged}, []string{"stdio.stdout"}},
 		{"an empty line", []string{"s ", ponged}, []string{"stdio.stdout"}},
 		{"a message on three lines", []string{`s {"jsonrpc":"2.0",`, `s  "id":2,`, `s  "result":{}}`, ponged}, []string{"stdio.newlines"}},
-		{"a broken message", []string{`s {"jsonrpc":"2.0","id":2,"result":{}`, ponged}, []string{"stdio.stdout"}},
-		{"a message, and a broken one after it", []string{ponged, `s {"jsonrpc"`}, []string{"stdio.stdout"}},
+		{"a newline inside a text", []string{`s {"jsonrpc":"2.0","method":"m","params":{"text":"one`, `s two"}}`, ponged}, []string{"stdio.newlines"}},
+		{"a newline inside a number", []string{`s {"jsonrpc":"2.0","id":2,"result":{"n":12`, `s 34}}`, ponged}, []string{"stdio.newlines"}},
+		{"a warning in brackets", []string{"s [WARN] late", "s [2026-11-21 10:00] late", ponged}, []string{"stdio.stdout"}},
+		{"a broken message", []string{`s {"jsonrpc":"2.0","id":2,"result":{}`, ponged}, []string{}},
+		{"a message, and a broken one after it", []string{ponged, `s {"jsonrpc"`}, []string{}},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {

@@ -1,0 +1,148 @@
+package wire
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"io"
+
+	"github.com/mcpconform/mcpconform/internal/conform"
+	"github.com/mcpconform/mcpconform/internal/scripted"
+)
+
+// lines are the rules of stdio.
+func lines() []conform.Rule {
+	return []conform.Rule{
+		{
+			Text:         "puts no newline into a message",
+			Requirements: []string{"transports.stdio.newlines"},
+			Judge:        embeddedNewlines,
+		},
+		{
+			Text:         "writes nothing but messages to its standard output",
+			Requirements: []string{"transports.stdio.stdout"},
+			Judge:        otherOutput,
+		},
+	}
+}
+
+func embeddedNewlines(conversation *conform.Conversation, sight *conform.Sight) {
+	if conversation.Transport != conform.Stdio {
+		return
+	}
+	said := conversation.ByTarget()
+	parts := spread(said)
+	for index, one := range said {
+		sight.Saw()
+		if parts[index] > 0 {
+			sight.Break(one, conform.Mismatch{
+				Wanted: "a message on one line",
+				Found:  fmt.Sprintf("one on %d lines, the first of which is %s", parts[index], scripted.Short(one.Raw)),
+			})
+		}
+	}
+}
+
+// otherOutput judges lines that were never meant for messages. What is meant for
+// one, and is none, has rules of its own.
+func otherOutput(conversation *conform.Conversation, sight *conform.Sight) {
+	if conversation.Transport != conform.Stdio {
+		return
+	}
+	said := conversation.ByTarget()
+	parts := spread(said)
+	for index := 0; index < len(said); index++ {
+		if parts[index] > 0 {
+			index += parts[index] - 1 // messages, though on several lines
+			continue
+		}
+		sight.Saw()
+		if one := said[index]; !looksLikeJSON(one) {
+			sight.Break(one, conform.Mismatch{Wanted: "an MCP message", Found: fmt.Sprintf("the line %q", scripted.Short(one.Raw))})
+		}
+	}
+}
+
+// whole is every for rules about the text of messages: it leaves out lines of
+// standard output that the rules of stdio judge.
+func whole(concerned func(*conform.Said) bool, wrong func(*conform.Said) conform.Mismatch) judge {
+	return func(conversation *conform.Conversation, sight *conform.Sight) {
+		stray := strayLines(conversation)
+		every(func(said *conform.Said) bool { return !stray[said] && concerned(said) }, wrong)(conversation, sight)
+	}
+}
+
+// strayLines finds the lines of standard output that are no messages by
+// themselves: those over which one is spread, those that were never meant for
+// one, and the beginning of one that the end of the process cut off.
+func strayLines(conversation *conform.Conversation) map[*conform.Said]bool {
+	if conversation.Transport != conform.Stdio {
+		return nil
+	}
+	stray := map[*conform.Said]bool{}
+	said := conversation.ByTarget()
+	for first, count := range spread(said) {
+		for _, part := range said[first : first+count] {
+			stray[part] = true
+		}
+	}
+	for _, one := range said {
+		if !looksLikeJSON(one) || one.Event.Note != "" {
+			stray[one] = true
+		}
+	}
+	return stray
+}
+
+const (
+	// maxSpread bounds the lines of one message that is spread over several:
+	// that of an indented list of tools is shorter.
+	maxSpread = 10_000
+	// maxAttempts bounds how many beginnings are followed in vain.
+	maxAttempts = 100
+)
+
+// spread finds objects that are written over several lines: for the index of
+// the first line of each, how many there are.
+func spread(said []*conform.Said) map[int]int {
+	found := map[int]int{}
+	for first, attempts := 0, 0; first < len(said) && attempts < maxAttempts; first++ {
+		_, broken := said[first].Broken()
+		if !broken || !bytes.HasPrefix(bytes.TrimLeft(said[first].Raw, " \t\r"), []byte("{")) {
+			continue
+		}
+		attempts++
+		if count := objectLines(said[first:]); count > 1 {
+			found[first] = count
+			first += count - 1
+		}
+	}
+	return found
+}
+
+// objectLines returns on how many of the first lines there is one JSON object,
+// or 0. The newlines do not count, as some may stand inside a text.
+func objectLines(said []*conform.Said) int {
+	said = said[:min(len(said), maxSpread)]
+	readers := make([]io.Reader, 0, len(said))
+	for _, line := range said {
+		readers = append(readers, bytes.NewReader(line.Raw))
+	}
+	decoder := json.NewDecoder(io.MultiReader(readers...))
+	var object map[string]json.RawMessage
+	if decoder.Decode(&object) != nil {
+		return 0
+	}
+	end := decoder.InputOffset()
+	for index, line := range said {
+		if length := int64(len(line.Raw)); end > length {
+			end -= length
+			continue
+		}
+		if len(bytes.TrimSpace(line.Raw[end:])) > 0 {
+			return 0
+		}
+		return index + 1
+	}
+	return 0
+}
