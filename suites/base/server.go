@@ -3,6 +3,7 @@ package base
 
 import (
 	"context"
+	"time"
 
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
@@ -252,6 +253,7 @@ func say(ctx context.Context, server *Server, raw, reason string) {
 	delivery := server.Say(ctx, raw, reason)
 	select {
 	case <-delivery.Done():
+	case <-time.After(server.ReplyTime()): // what follows will tell
 	case <-ctx.Done():
 	}
 }

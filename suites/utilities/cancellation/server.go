@@ -173,8 +173,11 @@ func progressOf(token string) func(scripted.Received) bool {
 func provokedBy(ctx context.Context, server *Server, raw []byte, reason string) []Mismatch {
 	mark := server.Mark()
 	delivery := server.Say(ctx, string(raw), reason)
+	refused := false
 	select {
 	case <-delivery.Done():
+		refused = delivery.Status >= 300
+	case <-time.After(server.ReplyTime()): // the ping will tell
 	case <-ctx.Done():
 	}
 	ping := server.Start(ctx, "ping", nil)
@@ -183,7 +186,7 @@ func provokedBy(ctx context.Context, server *Server, raw []byte, reason string) 
 	}
 	var found []Mismatch
 	for _, received := range server.Received(mark) {
-		if received.Kind == jsonrpc.Response && received.ID != ping.ID && delivery.Status < 300 {
+		if received.Kind == jsonrpc.Response && received.ID != ping.ID && !refused {
 			found = append(found, Mismatch{Wanted: "no response to a notification", Found: scripted.Short(received.Raw)})
 		}
 	}
