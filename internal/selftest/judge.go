@@ -173,7 +173,8 @@ const fewAccused = 3
 func doubtful(said reports.Trial, found outcome, reply float64) bool {
 	wrong := 0
 	for _, one := range said.Problems {
-		if one.Kind == reports.Accused || one.Kind == reports.Changed {
+		switch one.Kind {
+		case reports.Accused, reports.Changed, reports.NotCaught, reports.Unmatched:
 			wrong++
 		}
 	}

@@ -160,7 +160,9 @@ func TestDoubtful(t *testing.T) {
 		"all is well":            {nil, 2, false},
 		"accused after a wait":   {[]reports.Problem{accused}, 2, true},
 		"accused at once":        {[]reports.Problem{accused}, 0.5, false},
-		"not caught":             {[]reports.Problem{{Kind: reports.NotCaught}}, 2, false},
+		"not caught":             {[]reports.Problem{{Kind: reports.NotCaught}}, 0.5, false},
+		"not caught, after all":  {[]reports.Problem{{Kind: reports.NotCaught}}, 2, true},
+		"nothing came so far":    {[]reports.Problem{{Kind: reports.Unmatched}}, 2, true},
 		"changed after a wait":   {[]reports.Problem{{Kind: reports.Changed}}, 2, true},
 		"many are accused by it": {slices.Repeat([]reports.Problem{accused}, fewAccused+1), 2, false},
 	} {
