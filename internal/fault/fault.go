@@ -160,7 +160,7 @@ type Action struct {
 
 	// How it stands on HTTP.
 	Status    int                `yaml:"status"`     // of the response
-	Header    map[string]*string `yaml:"header"`     // set on the head, null removes
+	Header    map[string]*string `yaml:"header"`     // set on the head, null removes; %s is the value that it had
 	Body      *string            `yaml:"body"`       // instead of the body
 	Respond   *Respond           `yaml:"respond"`    // to a request, without asking the target
 	Event     *Fields            `yaml:"event"`      // fields of the event that carries the message
@@ -190,6 +190,8 @@ type Fields struct {
 	Retry   *string `yaml:"retry"`
 	Comment *string `yaml:"comment"`
 	NoID    bool    `yaml:"no-id"` // without the id that it had
+	End     string  `yaml:"end"`   // of each of its lines: "\n" (default), "\r" or "\r\n"
+	Bare    bool    `yaml:"bare"`  // without the space after the colons
 }
 
 // Head is the head of an HTTP request or response as a middleman sees it.

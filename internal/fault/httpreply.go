@@ -4,6 +4,7 @@ import (
 	"maps"
 	"net/http"
 	"strconv"
+	"strings"
 	"sync"
 )
 
@@ -43,14 +44,19 @@ func (p HeadPlan) over(plan HeadPlan) HeadPlan {
 	return p
 }
 
-// changeHeader sets and removes what the plan says.
+// changeHeader sets and removes what the plan says. A name in lower case is
+// written so, which is as good as any other.
 func (p HeadPlan) changeHeader(header http.Header) {
 	for name, value := range p.Header {
-		if value == nil {
-			header.Del(name)
-		} else {
-			header.Set(name, *value)
+		was := header.Get(name)
+		header.Del(name)
+		switch {
+		case value == nil:
+			continue
+		case name != strings.ToLower(name):
+			name = http.CanonicalHeaderKey(name)
 		}
+		header[name] = []string{strings.ReplaceAll(*value, "%s", was)}
 	}
 }
 
