@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"slices"
 
 	"github.com/mcpconform/mcpconform/internal/conform"
 	"github.com/mcpconform/mcpconform/internal/scripted"
@@ -57,7 +58,7 @@ func otherOutput(conversation *conform.Conversation, sight *conform.Sight) {
 			continue
 		}
 		sight.Saw()
-		if one := said[index]; !looksLikeJSON(one) {
+		if one := said[index]; !meantAsMessage(one) {
 			sight.Break(one, conform.Mismatch{Wanted: "an MCP message", Found: fmt.Sprintf("the line %q", scripted.Short(one.Raw))})
 		}
 	}
@@ -87,11 +88,23 @@ func strayLines(conversation *conform.Conversation) map[*conform.Said]bool {
 		}
 	}
 	for _, one := range said {
-		if !looksLikeJSON(one) || one.Event.Note != "" {
+		if !meantAsMessage(one) || one.Event.Note != "" {
 			stray[one] = true
 		}
 	}
 	return stray
+}
+
+// meantAsMessage tells whether a line was meant for a message, well made or not: a
+// list, or an object that has a member of one, as those of a log have not.
+func meantAsMessage(said *conform.Said) bool {
+	if said.Object == nil {
+		return looksLikeJSON(said)
+	}
+	return slices.ContainsFunc([]string{"jsonrpc", "id", "method", "params", "result", "error"}, func(name string) bool {
+		_, there := said.Object[name]
+		return there
+	})
 }
 
 const (

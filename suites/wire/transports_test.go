@@ -294,6 +294,7 @@ func TestLinesOfStandardOutput(t *testing.T) {
 		{"a newline inside a text", []string{`s {"jsonrpc":"2.0","method":"m","params":{"text":"one`, `s two"}}`, ponged}, []string{"stdio.newlines"}},
 		{"a newline inside a number", []string{`s {"jsonrpc":"2.0","id":2,"result":{"n":12`, `s 34}}`, ponged}, []string{"stdio.newlines"}},
 		{"a warning in brackets", []string{"s [WARN] late", "s [2026-11-21 10:00] late", ponged}, []string{"stdio.stdout"}},
+		{"a log that is JSON", []string{`s {"level":30,"time":1763719200123,"msg":"tool called"}`, "s {}", ponged}, []string{"stdio.stdout"}},
 		{"a broken message", []string{`s {"jsonrpc":"2.0","id":2,"result":{}`, ponged}, []string{}},
 		{"a message, and a broken one after it", []string{ponged, `s {"jsonrpc"`}, []string{}},
 	}
