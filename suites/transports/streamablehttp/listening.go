@@ -6,6 +6,7 @@ import (
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
 
+	"github.com/mcpconform/mcpconform/internal/jsonrpc"
 	"github.com/mcpconform/mcpconform/internal/scripted"
 
 	. "github.com/mcpconform/mcpconform/internal/conform"
@@ -66,11 +67,12 @@ const manyRequests = 5
 func connecting() {
 	It("answers several requests that are sent at once", Verifies("transports.http.streams.served"), ByPing(),
 		func(ctx SpecContext) {
-			server := FreshSession(ctx) // what a server keeps of earlier requests must not matter
+			server := Session(ctx)
 
 			var requests []*scripted.Pending
-			for range manyRequests {
-				requests = append(requests, server.Start(ctx, "ping", nil))
+			for number := range manyRequests {
+				id := jsonrpc.StringID(fmt.Sprintf("mcpconform-at-once-%d", number))
+				requests = append(requests, server.StartRaw(ctx, id, "ping", scripted.Outgoing{}, nil))
 			}
 
 			for _, request := range requests {
