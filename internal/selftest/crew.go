@@ -31,7 +31,7 @@ type hand struct {
 
 const (
 	// jobTimeout ends a job that should long be over: a defect of the harness.
-	jobTimeout = 5 * time.Minute
+	jobTimeout = 3 * time.Minute
 	// stopTimeout is how long a worker may take to stop when there is nothing
 	// more to do.
 	stopTimeout = 5 * time.Second

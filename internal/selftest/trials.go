@@ -30,6 +30,7 @@ func (t *test) runTrials(ctx context.Context) {
 			t.tell(said)
 		}
 	})
+	split(again, t.options.Workers, patience*t.options.Timeout)
 	t.try(ctx, again, patience*t.options.Timeout, func(one trial, found outcome) { t.tell(t.judge(one, found)) })
 }
 
