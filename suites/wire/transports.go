@@ -120,6 +120,9 @@ func contentTypes(conversation *conform.Conversation, sight *conform.Sight) {
 		sight.Saw()
 		switch one.mediaType() {
 		case eventStreamType:
+			if found := noEvents(one); found != "" {
+				sight.BreakAt(one.events[0], conform.Mismatch{Wanted: "an event stream", Found: found}, one.explained()...)
+			}
 		case "application/json":
 			if found := noObject(one); found != "" {
 				sight.BreakAt(*one.head, conform.Mismatch{Wanted: "one JSON object", Found: found}, one.explained()...)
@@ -144,6 +147,16 @@ func noObject(one *exchange) string {
 		return ""
 	}
 	return scripted.Short(one.said[0].Raw)
+}
+
+// noEvents says what a body is that should be an event stream and ends without
+// one field of an event; "" when it has some, or nothing but comments.
+func noEvents(one *exchange) string {
+	isOther := func(event transcript.Event) bool { return onlyComments(event) && len(event.SSE.Comments) == 0 }
+	if len(one.events) == 0 || !one.endedByServer() || slices.ContainsFunc(one.events, func(event transcript.Event) bool { return !isOther(event) }) {
+		return ""
+	}
+	return scripted.Short(one.events[0].Raw)
 }
 
 // streams are the rules about event streams that answer a request.
@@ -527,7 +540,8 @@ func unaskedResponses(conversation *conform.Conversation, sight *conform.Sight) 
 }
 
 // unrelatedProgress judges progress of requests whose own stream is open, so
-// that it could have gone there.
+// that it could have gone there. That of a task is left out: it goes on when its
+// request is answered, and which of two streams was first is not to be seen.
 func unrelatedProgress(conversation *conform.Conversation, sight *conform.Sight) {
 	all := exchanges(conversation)
 	ownStream := func(request *conform.Said, at transcript.Event) *exchange {
@@ -540,7 +554,7 @@ func unrelatedProgress(conversation *conform.Conversation, sight *conform.Sight)
 	for _, one := range all {
 		for _, said := range one.said {
 			request := askedFor(said, conversation)
-			if request == nil || ownStream(request, said.Event) == nil {
+			if request == nil || ofTask(said) || ownStream(request, said.Event) == nil {
 				continue
 			}
 			listening := slices.ContainsFunc(all, func(get *exchange) bool { return get.standing() && get.openAt(said.Event) })
@@ -555,6 +569,12 @@ func unrelatedProgress(conversation *conform.Conversation, sight *conform.Sight)
 			}
 		}
 	}
+}
+
+func ofTask(said *conform.Said) bool {
+	meta, _ := said.ParamsObject()["_meta"].(map[string]any)
+	_, related := meta[conform.RelatedTask]
+	return related
 }
 
 // resumption are the rules about event ids and what they are good for.
