@@ -133,10 +133,15 @@ type exchange struct {
 	head       Head        // of the request
 	stream     string      // its name in the record
 	keepOpen   atomic.Bool // the body does not end
+	answered   bool        // by the target
+	ended      bool        // the end of the answer is recorded
 
 	ctx     context.Context // ends when the client leaves, or by a step
 	end     context.CancelCauseFunc
-	waiting sync.WaitGroup // steps that wait before they write to the client
+	waiting sync.WaitGroup // for steps that are held
+
+	turn sync.Mutex // whose holder lets a message pass
+	held []*held    // in turn
 }
 
 func (h *HTTP) newExchange(w http.ResponseWriter, r *http.Request) *exchange {
@@ -157,7 +162,10 @@ func (e *exchange) serve() error {
 	})
 	defer context.AfterFunc(e.http.life, func() { e.end(errCut) })()
 	defer context.AfterFunc(e.connection.alive, func() { e.end(errHeld) })()
-	if e.connection.alive.Err() != nil {
+	switch { // what the functions above do may come late
+	case e.http.life.Err() != nil:
+		return errCut
+	case e.connection.alive.Err() != nil:
 		return errHeld
 	}
 	out, err := e.receive()
@@ -170,6 +178,7 @@ func (e *exchange) serve() error {
 	}
 	defer func() { _ = response.Body.Close() }() // it was read, or is given up
 	e.http.sessions.bind(response.Header.Get(sessionHeader), e.connection)
+	e.answered = true
 	e.recordHead(transcript.Server, &transcript.HTTP{Status: response.StatusCode, Header: response.Header.Clone()})
 	if out.cut || response.StatusCode < http.StatusOK { // 101 switches to what nobody here speaks
 		return errCut

@@ -51,10 +51,10 @@ func (s *script) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		fallthrough
 	case message.Method == "ping":
 		w.Header().Set("Content-Type", "application/json")
-		fmt.Fprintf(w, `{"jsonrpc":"2.0","id":%s,"result":{}}`, message.ID)
+		_, _ = fmt.Fprintf(w, `{"jsonrpc":"2.0","id":%s,"result":{}}`, message.ID)
 	default:
 		w.Header().Set("Content-Type", "text/event-stream")
-		fmt.Fprintf(w, "id: 1\ndata:\n\nid: 2\ndata: %s\n\nid: 3\ndata: {\"jsonrpc\":\"2.0\",\"id\":%s,\"result\":{}}\n\n", progress, message.ID)
+		_, _ = fmt.Fprintf(w, "id: 1\ndata:\n\nid: 2\ndata: %s\n\nid: 3\ndata: {\"jsonrpc\":\"2.0\",\"id\":%s,\"result\":{}}\n\n", progress, message.ID)
 	}
 }
 

@@ -26,7 +26,7 @@ func TestHTTPPassesRequestsAsTheyCame(t *testing.T) {
 	t.Parallel()
 	address := serving(t, func(w http.ResponseWriter, r *http.Request) {
 		body, err := io.ReadAll(r.Body)
-		fmt.Fprintln(w, r.Method, r.RequestURI, r.Proto, r.Host, r.Header, r.ContentLength, r.TransferEncoding, r.Close, string(body), err)
+		_, _ = fmt.Fprintln(w, r.Method, r.RequestURI, r.Proto, r.Host, r.Header, r.ContentLength, r.TransferEncoding, r.Close, string(body), err)
 	})
 	for name, request := range map[string]string{
 		"POST":       post(ping, "User-Agent: me", "Mcp-Session-Id: 7", "X-One: b", "X-One: a", "Accept: application/json, text/event-stream"),
@@ -65,8 +65,8 @@ func inBothWays(t *testing.T, test func(t *testing.T, options fault.HTTPOptions)
 	}
 }
 
-// open sends a request and returns its response, whose body is still coming.
-func open(t *testing.T, ctx context.Context, method, address, body string, header ...string) *http.Response {
+// open sends a request and returns the body of the response, which is still coming.
+func open(ctx context.Context, t *testing.T, method, address, body string, header ...string) io.Reader {
 	t.Helper()
 	request, err := http.NewRequestWithContext(ctx, method, "http://"+address+"/mcp", strings.NewReader(body))
 	if err != nil {
@@ -80,7 +80,7 @@ func open(t *testing.T, ctx context.Context, method, address, body string, heade
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = response.Body.Close() })
-	return response
+	return response.Body
 }
 
 // piece reads exactly what is wanted, and nothing more.
@@ -101,18 +101,18 @@ func TestHTTPPassesEachPieceAtOnce(t *testing.T) {
 			_ = http.NewResponseController(w).Flush()
 			for i := range 3 {
 				<-next
-				fmt.Fprintf(w, "data: %d\n\n", i)
+				_, _ = fmt.Fprintf(w, "data: %d\n\n", i)
 				_ = http.NewResponseController(w).Flush()
 			}
 			<-next
 		})
-		response := open(t, t.Context(), http.MethodPost, before(t, address, options), ping)
+		response := open(t.Context(), t, http.MethodPost, before(t, address, options), ping)
 		for i := range 3 {
 			next <- struct{}{}
-			piece(t, response.Body, fmt.Sprintf("data: %d\n\n", i))
+			piece(t, response, fmt.Sprintf("data: %d\n\n", i))
 		}
 		close(next)
-		if rest, err := io.ReadAll(response.Body); err != nil || len(rest) > 0 {
+		if rest, err := io.ReadAll(response); err != nil || len(rest) > 0 {
 			t.Errorf("the end: %q, %v", rest, err)
 		}
 	})
@@ -127,10 +127,10 @@ func TestHTTPPassesPartsOfBodiesAtOnce(t *testing.T) {
 		<-next
 		_, _ = io.WriteString(w, `"2.0"}`)
 	})
-	response := open(t, t.Context(), http.MethodPost, before(t, address, fault.HTTPOptions{}), ping)
-	piece(t, response.Body, `{"jsonrpc":`)
+	response := open(t.Context(), t, http.MethodPost, before(t, address, fault.HTTPOptions{}), ping)
+	piece(t, response, `{"jsonrpc":`)
 	close(next)
-	piece(t, response.Body, `"2.0"}`)
+	piece(t, response, `"2.0"}`)
 }
 
 func TestHTTPLeavesWithTheClient(t *testing.T) {
@@ -154,7 +154,7 @@ func TestHTTPLeavesWithTheClient(t *testing.T) {
 				ctx, leave := context.WithCancel(t.Context())
 				through := before(t, address, options)
 				if begun {
-					piece(t, open(t, ctx, http.MethodPost, through, ping).Body, "data: {}\n\n")
+					piece(t, open(ctx, t, http.MethodPost, through, ping), "data: {}\n\n")
 				} else {
 					request, err := http.NewRequestWithContext(ctx, http.MethodPost, "http://"+through, strings.NewReader(ping))
 					if err != nil {
@@ -185,10 +185,10 @@ func TestHTTPBreaksWithTheTarget(t *testing.T) {
 			<-next
 			panic(http.ErrAbortHandler)
 		})
-		response := open(t, t.Context(), http.MethodPost, before(t, address, options), ping)
-		piece(t, response.Body, "data: {}\n\n")
+		response := open(t.Context(), t, http.MethodPost, before(t, address, options), ping)
+		piece(t, response, "data: {}\n\n")
 		close(next)
-		if rest, err := io.ReadAll(response.Body); !errors.Is(err, io.ErrUnexpectedEOF) {
+		if rest, err := io.ReadAll(response); !errors.Is(err, io.ErrUnexpectedEOF) {
 			t.Errorf("found %q, %v", rest, err)
 		}
 	})
@@ -215,8 +215,8 @@ func TestHTTPPassesWhatIsTooLong(t *testing.T) {
 	options := fault.HTTPOptions{Laying: watching(t)}
 	options.Limits.Message = 1 << 20
 	message := `{"jsonrpc":"2.0","id":1,"result":"` + strings.Repeat("x", size) + `"}`
-	response := open(t, t.Context(), http.MethodPost, before(t, address, options), message)
-	if found, err := io.ReadAll(response.Body); err != nil || !bytes.Equal(found, []byte(message)) {
+	response := open(t.Context(), t, http.MethodPost, before(t, address, options), message)
+	if found, err := io.ReadAll(response); err != nil || !bytes.Equal(found, []byte(message)) {
 		t.Errorf("%d bytes became %d, %v", len(message), len(found), err)
 	}
 }

@@ -75,11 +75,11 @@ func TestHTTPKeepsStreamsOpen(t *testing.T) {
 	t.Parallel()
 	_, address := faulty(t, one("direction: out, http: {header: {Content-Type: text/event-stream}}", "{keep-open: true}"))
 	ctx, leave := context.WithCancel(t.Context())
-	response := open(t, ctx, http.MethodPost, address, call)
-	piece(t, response.Body, events)
+	response := open(ctx, t, http.MethodPost, address, call)
+	piece(t, response, events)
 	more := make(chan error, 1)
 	go func() {
-		_, err := response.Body.Read(make([]byte, 1))
+		_, err := response.Read(make([]byte, 1))
 		more <- err
 	}()
 	ask(t, address, post(ready)) // in which time it would end
@@ -89,7 +89,9 @@ func TestHTTPKeepsStreamsOpen(t *testing.T) {
 	default:
 	}
 	leave()
-	<-more
+	if err := <-more; err == nil {
+		t.Error("something came after the end")
+	}
 }
 
 // begin begins a session and returns its id.
@@ -139,10 +141,10 @@ func TestHTTPSaysOnTheOtherStream(t *testing.T) {
 			t.Parallel()
 			_, address := faulty(t, one("direction: in, method: ping", "{send: {x: 1}, direction: out, stream: get}"))
 			session := begin(t, address)
-			var listening *http.Response
+			var listening io.Reader
 			listen := func() {
-				listening = open(t, t.Context(), http.MethodGet, address, "", "Mcp-Session-Id", session)
-				piece(t, listening.Body, ": welcome\n\n")
+				listening = open(t.Context(), t, http.MethodGet, address, "", "Mcp-Session-Id", session)
+				piece(t, listening, ": welcome\n\n")
 			}
 			if before {
 				listen()
@@ -153,7 +155,7 @@ func TestHTTPSaysOnTheOtherStream(t *testing.T) {
 			if !before {
 				listen()
 			}
-			piece(t, listening.Body, "data: {\"x\":1}\n\n")
+			piece(t, listening, "data: {\"x\":1}\n\n")
 		})
 	}
 }
@@ -164,16 +166,16 @@ func TestHTTPSaysOnAllOtherStreams(t *testing.T) {
     - {when: {carried: get, nth: 2}, do: [{send: {x: 1}, stream: others}]}
     - {when: {direction: in, method: ping}, do: [{send: {y: 2}, direction: out, stream: others}]}`)
 	session := begin(t, address)
-	var listening []*http.Response
+	var listening []io.Reader
 	for range 2 {
-		stream := open(t, t.Context(), http.MethodGet, address, "", "Mcp-Session-Id", session)
-		piece(t, stream.Body, ": welcome\n\n")
+		stream := open(t.Context(), t, http.MethodGet, address, "", "Mcp-Session-Id", session)
+		piece(t, stream, ": welcome\n\n")
 		listening = append(listening, stream)
 	}
-	piece(t, listening[0].Body, "data: {\"x\":1}\n\n")
+	piece(t, listening[0], "data: {\"x\":1}\n\n")
 	ask(t, address, post(ping, inSession(session)))
 	for _, stream := range listening {
-		piece(t, stream.Body, "data: {\"y\":2}\n\n")
+		piece(t, stream, "data: {\"y\":2}\n\n")
 	}
 }
 
@@ -192,8 +194,8 @@ func TestHTTPHangs(t *testing.T) {
 	address := serving(t, middleman.ServeHTTP)
 	session := begin(t, address)
 	unanswered(t, address, http.MethodPost, ping, func() { <-middleman.Hung(session) }, "Mcp-Session-Id", session)
-	unanswered(t, address, http.MethodPost, call, func() { begin(t, address) }, "Mcp-Session-Id", session)
-	if got := target.received(2); !slices.Equal(got, []string{hello, hello}) {
+	unanswered(t, address, http.MethodPost, call, func() { ask(t, address, post(ready)) }, "Mcp-Session-Id", session)
+	if got := target.received(2); !slices.Equal(got, []string{hello, ready}) { // others go on
 		t.Errorf("the target gets %q", got)
 	}
 }
@@ -207,15 +209,15 @@ func TestHTTPExits(t *testing.T) {
 	address := before(t, served.Listener.Addr().String(), fault.HTTPOptions{
 		Laying: laying(t, one("direction: in, method: ping", "{exit: 3, place: before}")), Exit: func(status int) { exits <- status },
 	})
-	listening := open(t, t.Context(), http.MethodGet, address, "")
-	piece(t, listening.Body, ": welcome\n\n")
+	listening := open(t.Context(), t, http.MethodGet, address, "")
+	piece(t, listening, ": welcome\n\n")
 	if found := ask(t, address, post(ping)); !found.Silent {
 		t.Errorf("found %+v", found)
 	}
 	if status := <-exits; status != 3 {
 		t.Errorf("status %d", status)
 	}
-	if rest, err := io.ReadAll(listening.Body); err == nil {
+	if rest, err := io.ReadAll(listening); err == nil {
 		t.Errorf("the open stream ends in good order: %q", rest)
 	}
 	if found := ask(t, address, post(ready)); !found.Silent || len(target.received(0)) > 0 {

@@ -74,7 +74,7 @@ func ask(t *testing.T, address, request string) seen {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer conn.Close()
+	defer func() { _ = conn.Close() }()
 	if _, err := io.WriteString(conn, request); err != nil {
 		t.Fatal(err)
 	}
@@ -84,6 +84,7 @@ func ask(t *testing.T, address, request string) seen {
 		return seen{Silent: true}
 	}
 	body, err := io.ReadAll(response.Body)
+	_ = response.Body.Close()
 	if err != nil && !errors.Is(err, io.ErrUnexpectedEOF) {
 		t.Fatal(err)
 	}
@@ -103,7 +104,7 @@ const ping = `{"jsonrpc":"2.0","id":1,"method":"ping"}`
 func chunked(parts ...string) string {
 	var text strings.Builder
 	for _, part := range parts {
-		fmt.Fprintf(&text, "%x\r\n%s\r\n", len(part), part)
+		_, _ = fmt.Fprintf(&text, "%x\r\n%s\r\n", len(part), part)
 	}
 	return text.String()
 }

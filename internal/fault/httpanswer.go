@@ -59,10 +59,10 @@ func (a *answer) pass() error {
 	case readable && media == eventStreamMedia:
 		return a.passEvents()
 	case readable && media == jsonMedia:
-		return a.passBody()
+		return a.inTurn(a.passBody)
 	case len(a.said) > 0:
 		a.reply.status = http.StatusOK
-		return a.sayAll(a.said, asEvents)
+		return a.inTurn(func() error { return a.sayAll(a.said, asEvents) })
 	}
 	return a.passUnread(a.response, a.response.Body)
 }
@@ -78,13 +78,19 @@ func (e *exchange) passUnread(response *http.Response, body io.Reader) (err erro
 	}
 	tap := e.tapOf(response)
 	defer tap.end()
+	if response.Body == http.NoBody {
+		e.recordEnd(nil) // before the client can go on
+	}
 	if err := e.reply.begin(); err != nil {
 		return err
 	}
 	buffer := make([]byte, readSize)
 	for {
 		n, err := body.Read(buffer)
-		tap.take(buffer[:n])
+		if tap.take(buffer[:n]); errors.Is(err, io.EOF) {
+			tap.end()
+			e.recordEnd(nil)
+		}
 		if err := e.reply.write(buffer[:n], 0); err != nil {
 			return err
 		}
@@ -112,6 +118,7 @@ func (a *answer) passBody() error {
 		return a.passUnread(a.response, bytes.NewReader(nil))
 	}
 	a.recordBody(transcript.Server, body, true)
+	a.recordEnd(nil)
 	steps := a.connection.wire.Message(Passage{Direction: Out, Raw: body, Carried: inBody, Head: &a.head})
 	return a.sayAll(slices.Concat(a.said, steps), a.as)
 }

@@ -24,7 +24,7 @@ func (a *answer) passEvents() error {
 	}
 	a.reply.header.Del("Content-Length")
 	if !a.connection.wire.changesHeads(carried, a.asked) {
-		if err := a.open(carried); err != nil {
+		if err := a.inTurn(func() error { return a.open(carried) }); err != nil {
 			return err
 		}
 	}
@@ -32,12 +32,13 @@ func (a *answer) passEvents() error {
 	for {
 		event, err := reader.Next()
 		if errors.Is(err, io.EOF) {
-			return a.open(carried) // when nothing has come
+			a.recordEnd(nil)
+			return a.inTurn(func() error { return a.open(carried) }) // when nothing has come
 		}
 		if err != nil {
 			return err
 		}
-		if err := a.passEvent(carried, &event); err != nil {
+		if err := a.inTurn(func() error { return a.passEvent(carried, &event) }); err != nil {
 			return err
 		}
 	}
@@ -106,6 +107,7 @@ func (a *answer) collect(carried string) error {
 	for {
 		event, err := reader.Next()
 		if errors.Is(err, io.EOF) {
+			a.recordEnd(nil)
 			return errHeld
 		}
 		if err != nil {
@@ -115,14 +117,18 @@ func (a *answer) collect(carried string) error {
 		if event.Unterminated {
 			continue
 		}
-		steps := onlyResponse(a.stepsOf(carried, &event))
-		if slices.ContainsFunc(steps, Step.here) {
-			return a.sayAll(steps, asJSON)
-		}
-		if err := a.say(steps, nil); err != nil {
+		if err := a.inTurn(func() error { return a.collectFrom(carried, &event) }); err != nil {
 			return err
 		}
 	}
+}
+
+func (a *answer) collectFrom(carried string, event *transport.Event) error {
+	steps := onlyResponse(a.stepsOf(carried, event))
+	if slices.ContainsFunc(steps, Step.here) {
+		return closing(a.sayAll(steps, asJSON))
+	}
+	return a.say(steps, nil)
 }
 
 // changesHeads tells whether a change of a message that an event stream brings, in

@@ -164,7 +164,7 @@ func (i *inbox) unanswered() error {
 		return i.reply.respond(&Respond{Status: http.StatusAccepted})
 	}
 	i.reply.is(http.StatusOK, http.Header{"Content-Type": {jsonMedia}})
-	err := i.sayAll(i.out.said, i.out.as)
+	err := i.inTurn(func() error { return i.sayAll(i.out.said, i.out.as) })
 	if err == nil && request && !i.answers {
 		return errHeld
 	}

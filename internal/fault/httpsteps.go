@@ -5,6 +5,7 @@ import (
 	"io"
 	"net/http"
 	"net/http/httptrace"
+	"slices"
 	"sync"
 	"time"
 
@@ -55,27 +56,70 @@ func (w Wait) done(ctx context.Context) error {
 // here tells whether a step says something on the response at hand.
 func (s Step) here() bool { return s.Message != nil && s.Direction == Out && s.Stream == "" }
 
+// inTurn lets one message pass at a time.
+func (e *exchange) inTurn(pass func() error) error {
+	e.turn.Lock()
+	defer e.turn.Unlock()
+	return pass()
+}
+
+// held is a step that waits, and the event that it is about.
+type held struct {
+	step  Step
+	event *transport.Event
+	done  bool
+}
+
 // say does steps on an event stream that is open; event carried the message that
-// they are about, if one did.
+// they are about, if one did. It must be called in turn.
 func (e *exchange) say(steps []Step, event *transport.Event) error {
 	for _, step := range steps {
 		if step.here() && !step.Wait.none() {
-			e.waiting.Go(func() {
-				err := step.Wait.done(e.ctx)
-				if err == nil {
-					err = e.do(step, event)
-				}
-				if err != nil {
-					e.end(err)
-				}
-			})
-			continue
-		}
-		if err := e.do(step, event); err != nil {
+			e.hold(&held{step: step, event: event})
+		} else if err := e.do(step, event); err != nil {
 			return err
 		}
 	}
+	for _, one := range e.held { // those that waited for this come next
+		if one.step.Wait.Time <= 0 && one.step.Wait.Until != nil && isClosed(one.step.Wait.Until) {
+			if err := e.release(one); err != nil {
+				return err
+			}
+		}
+	}
+	e.held = slices.DeleteFunc(e.held, func(one *held) bool { return one.done })
 	return nil
+}
+
+func isClosed(channel <-chan struct{}) bool {
+	select {
+	case <-channel:
+		return true
+	default:
+		return false
+	}
+}
+
+// hold does a step when its time has come.
+func (e *exchange) hold(one *held) {
+	e.held = append(e.held, one)
+	e.waiting.Go(func() {
+		err := one.step.Wait.done(e.ctx)
+		if err == nil {
+			err = e.inTurn(func() error { return e.release(one) })
+		}
+		if err != nil {
+			e.end(err)
+		}
+	})
+}
+
+func (e *exchange) release(one *held) error {
+	if one.done {
+		return nil
+	}
+	one.done = true
+	return e.do(one.step, one.event)
 }
 
 // do does a step on an event stream that is open.

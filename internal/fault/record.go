@@ -40,15 +40,20 @@ func (e *exchange) recordBody(from transcript.Party, body []byte, whole bool) {
 
 func (e *exchange) recordEvent(event *transport.Event) { e.record(event.Record()) }
 
-// recordEnd writes down how the response ended.
+// recordEnd writes down how the answer of the target ended, once.
 func (e *exchange) recordEnd(err error) {
+	if e.ended {
+		return
+	}
+	e.ended = true
 	note := transcript.Complete
 	switch {
-	case err == nil, errors.Is(err, errClosed):
-	case e.request.Context().Err() != nil:
+	case e.request.Context().Err() != nil && err != nil:
 		note = "the client left"
-	default:
+	case err != nil && !errors.Is(err, errClosed):
 		note = err.Error()
+	case !e.answered:
+		note = "answered in the place of the target"
 	}
 	e.record(transcript.Event{Kind: transcript.End, From: transcript.Server, Note: note})
 }

@@ -7,9 +7,9 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"slices"
 	"sync"
 	"syscall"
+	"time"
 
 	"github.com/mcpconform/mcpconform/internal/transcript"
 	"github.com/mcpconform/mcpconform/internal/transport"
@@ -62,6 +62,9 @@ type stdio struct {
 	end   context.CancelCauseFunc
 	hung  chan struct{} // closed when a step hangs
 	hang  func()
+
+	mu   sync.Mutex
+	held []Step // until another message has passed
 }
 
 func newStdio(peer Peer, target Pipes, options StdioOptions) *stdio {
@@ -87,19 +90,17 @@ func (s *stdio) serve(signals <-chan os.Signal, pass func(os.Signal), gone <-cha
 	defer s.end(nil)
 	output := make(chan struct{})
 	go s.begin(output)
+	signalled := false
 	for {
 		select {
 		case signal := <-signals:
-			if signal != syscall.SIGTERM || !s.event(terminate) {
+			if s.notices(signal) {
+				signalled = true
 				pass(signal)
 			}
 			continue
 		case <-gone:
-			select {
-			case <-output:
-			case <-s.hung:
-			case <-s.ctx.Done():
-			}
+			s.awaitOutput(output, signals, signalled)
 		case <-s.ctx.Done():
 		}
 		if exit, made := errors.AsType[*ExitError](context.Cause(s.ctx)); made {
@@ -109,12 +110,50 @@ func (s *stdio) serve(signals <-chan os.Signal, pass func(os.Signal), gone <-cha
 	}
 }
 
+// notices tells whether the target is to notice a signal.
+func (s *stdio) notices(signal os.Signal) bool {
+	if signal != syscall.SIGTERM {
+		return true
+	}
+	ignored, _ := s.event(terminate)
+	return !ignored
+}
+
+// lastOutput bounds the wait for a peer that does not read, when the target was
+// ended by a signal.
+const lastOutput = time.Second
+
+// awaitOutput waits until the peer has what the target said last.
+func (s *stdio) awaitOutput(output <-chan struct{}, signals <-chan os.Signal, signalled bool) {
+	var late <-chan time.Time
+	if signalled {
+		timer := time.NewTimer(lastOutput)
+		defer timer.Stop()
+		late = timer.C
+	}
+	select {
+	case <-output:
+	case <-s.hung:
+	case <-signals:
+	case <-late:
+	case <-s.ctx.Done():
+	}
+}
+
 // begin passes everything on; it closes output when the target has said its last.
 func (s *stdio) begin(output chan<- struct{}) {
-	s.event(start)
+	_, done := s.event(start)
+	s.await(done)
 	go s.passIn()
 	s.pass(Out)
 	close(output)
+}
+
+func (s *stdio) await(done <-chan struct{}) {
+	select {
+	case <-done:
+	case <-s.ctx.Done():
+	}
 }
 
 // Events of a target's process: see Match.Process.
@@ -125,36 +164,32 @@ const (
 )
 
 // event says that something happens to the target's process. It reports whether
-// the target must not notice.
-func (s *stdio) event(event string) (ignored bool) {
+// the target must not notice; done is closed when all that is laid over the event
+// is done.
+func (s *stdio) event(event string) (ignored bool, done <-chan struct{}) {
 	steps, ignored := s.wire.Process(event)
 	for _, step := range steps {
 		if step.Wait.done(s.ctx) == nil {
-			_ = s.do(step) // whoever passes on next finds out, too
+			s.lanes[Out].inOrder(func() { _ = s.do(step) })
 		}
 	}
-	return ignored
+	return ignored, s.lanes[Out].fence()
 }
 
 // passIn passes on what the peer says, and the end of it.
 func (s *stdio) passIn() {
 	s.pass(In)
 	s.record(transcript.Event{Kind: transcript.Signal, From: transcript.Client, Note: "closed its standard input"})
-	if ignored := s.event(inputClosed); !ignored && !s.isHung() {
+	ignored, done := s.event(inputClosed)
+	s.await(done)
+	if !ignored && !s.isHung() {
 		s.lanes[In].close()
 	}
 }
 
 func (s *stdio) over() bool { return s.ctx.Err() != nil }
 
-func (s *stdio) isHung() bool {
-	select {
-	case <-s.hung:
-		return true
-	default:
-		return false
-	}
-}
+func (s *stdio) isHung() bool { return isClosed(s.hung) }
 
 const newline = "\n"
 
@@ -171,8 +206,7 @@ func (s *stdio) pass(way Direction) {
 	} else {
 		err = s.passLines(bufio.NewReaderSize(from, readSize), way, lane)
 	}
-	lane.ended()
-	lane.waiting.Wait()
+	lane.settle()
 	if way == Out {
 		s.record(transcript.Event{Kind: transcript.End, From: transcript.Server, Note: endNote(err)})
 		lane.close()
@@ -244,54 +278,6 @@ func (s *stdio) passLines(from *bufio.Reader, way Direction, lane *lane) error {
 		}
 		line = nil // steps may keep it
 	}
-}
-
-// passLine does the steps that take the place of a line.
-func (s *stdio) passLine(way Direction, line []byte) error {
-	steps := s.wire.Message(Passage{Direction: way, Raw: line[:len(line)-len(newline)], Carried: onStdio})
-	for _, step := range steps {
-		if step.Wait.none() {
-			if err := s.do(step); err != nil && step.Direction == way {
-				return err
-			}
-			continue
-		}
-		lane := s.lanes[step.Direction]
-		lane.waiting.Go(func() {
-			if lane.await(s.ctx, step.Wait) {
-				_ = s.do(step) // whoever passes on next finds out, too
-			}
-		})
-	}
-	return nil
-}
-
-// do does one step. The error is that of writing its message.
-func (s *stdio) do(step Step) (err error) {
-	if s.isHung() || s.over() {
-		return nil
-	}
-	if step.Message != nil {
-		end := newline
-		if step.End != nil {
-			end = *step.End
-		}
-		err = s.lanes[step.Direction].write(append(slices.Clip(step.Message), end...), step.Chunk)
-	}
-	if step.Text != nil && step.Stderr {
-		_, _ = s.peer.Err.Write(step.Text) // nobody needs to read it
-	} else if step.Text != nil {
-		err = errors.Join(err, s.lanes[Out].write(step.Text, step.Chunk))
-	}
-	switch {
-	case step.Exit != nil:
-		s.end(&ExitError{Status: *step.Exit})
-	case step.Hang:
-		s.hang()
-	case step.Cut, step.Close:
-		s.lanes[Out].close()
-	}
-	return err
 }
 
 func (s *stdio) record(event transcript.Event) {

@@ -2,7 +2,6 @@ package fault
 
 import (
 	"bufio"
-	"context"
 	"errors"
 	"io"
 	"sync"
@@ -10,44 +9,100 @@ import (
 
 // lane is one way between the two.
 type lane struct {
-	from    io.Reader
-	waiting sync.WaitGroup // steps that wait
-	over    chan struct{}  // closed when no more will come this way
-	ended   func()
+	from io.Reader
 
-	mu     sync.Mutex
-	to     io.Writer
-	closed bool
+	mu      sync.Mutex
+	changed *sync.Cond // pending or queue
+	pending int        // what is done beside
+	queue   []func()   // what is done in order
+
+	writing sync.Mutex
+	to      io.Writer
+	closed  bool
 }
 
 func newLane(from io.Reader, to io.Writer) *lane {
-	l := &lane{from: from, to: to, over: make(chan struct{})}
-	l.ended = sync.OnceFunc(func() { close(l.over) })
+	l := &lane{from: from, to: to}
+	l.changed = sync.NewCond(&l.mu)
 	return l
 }
 
-// await waits before a step. It reports false when the step cannot be done any
-// more: what it waits for a message that will not come.
-func (l *lane) await(ctx context.Context, wait Wait) bool {
-	if (Wait{Time: wait.Time}).done(ctx) != nil {
-		return false
+// settle waits for what is done beside.
+func (l *lane) settle() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for l.pending > 0 {
+		l.changed.Wait()
 	}
-	if wait.Until == nil {
-		return true
+}
+
+// beside does something beside what passes.
+func (l *lane) beside(work func()) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.besideLocked(work)
+}
+
+func (l *lane) besideLocked(work func()) {
+	l.pending++
+	go func() {
+		work()
+		l.mu.Lock()
+		defer l.mu.Unlock()
+		l.pending--
+		l.changed.Broadcast()
+	}()
+}
+
+// maxQueue bounds what is to be done in order before who asks for it is held up.
+const maxQueue = 256
+
+// awaitRoom waits until not too much is to be done in order.
+func (l *lane) awaitRoom() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for len(l.queue) >= maxQueue {
+		l.changed.Wait()
 	}
-	select {
-	case <-wait.Until:
-		return true
-	case <-l.over:
-	case <-ctx.Done():
+}
+
+// inOrder does something beside what passes, after all that was begun so before.
+func (l *lane) inOrder(work func()) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.queue = append(l.queue, work); len(l.queue) == 1 {
+		l.besideLocked(l.workInOrder)
 	}
-	return false
+}
+
+func (l *lane) workInOrder() {
+	for {
+		l.mu.Lock()
+		next := l.queue[0]
+		l.mu.Unlock()
+		next()
+		l.mu.Lock()
+		l.queue = l.queue[1:]
+		left := len(l.queue)
+		l.changed.Broadcast()
+		l.mu.Unlock()
+		if left == 0 {
+			return
+		}
+	}
+}
+
+// fence is closed when all that is done in order is done.
+func (l *lane) fence() <-chan struct{} {
+	done := make(chan struct{})
+	l.inOrder(func() { close(done) })
+	return done
 }
 
 // write writes bytes; in pieces of so many, unless that is 0.
 func (l *lane) write(text []byte, chunk int) error {
-	l.mu.Lock()
-	defer l.mu.Unlock()
+	l.writing.Lock()
+	defer l.writing.Unlock()
 	return l.writeLocked(text, chunk)
 }
 
@@ -67,8 +122,8 @@ func (l *lane) writeLocked(text []byte, chunk int) error {
 
 // writeLong writes a line of which more is to be read, with nothing in between.
 func (l *lane) writeLong(beginning []byte, rest *bufio.Reader) error {
-	l.mu.Lock()
-	defer l.mu.Unlock()
+	l.writing.Lock()
+	defer l.writing.Unlock()
 	if err := l.writeLocked(beginning, 0); err != nil {
 		return err
 	}
@@ -85,8 +140,8 @@ func (l *lane) writeLong(beginning []byte, rest *bufio.Reader) error {
 
 // close closes the way out, as far as that can be.
 func (l *lane) close() {
-	l.mu.Lock()
-	defer l.mu.Unlock()
+	l.writing.Lock()
+	defer l.writing.Unlock()
 	if l.closed = true; l.to != nil {
 		if closer, can := l.to.(io.Closer); can {
 			_ = closer.Close() // the other side may have closed it
