@@ -3,11 +3,13 @@ package wire
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"slices"
 
 	"github.com/mcpconform/mcpconform/internal/conform"
+	"github.com/mcpconform/mcpconform/internal/jsonrpc"
 	"github.com/mcpconform/mcpconform/internal/scripted"
 )
 
@@ -40,6 +42,29 @@ func embeddedNewlines(conversation *conform.Conversation, sight *conform.Sight) 
 				Wanted: "a message on one line",
 				Found:  fmt.Sprintf("one on %d lines, the first of which is %s", parts[index], scripted.Short(one.Raw)),
 			})
+		} else if count := objectsIn(one); count > 1 {
+			sight.Break(one, conform.Mismatch{
+				Wanted: "a newline after each message",
+				Found:  fmt.Sprintf("%d messages on one line: %s", count, scripted.Short(one.Raw)),
+			})
+		}
+	}
+}
+
+// objectsIn returns how many JSON objects a line consists of; 0 when there is
+// anything else on it.
+func objectsIn(line *conform.Said) int {
+	if !hasFlaw(line, jsonrpc.Trailing) {
+		return 0
+	}
+	decoder := json.NewDecoder(bytes.NewReader(line.Raw))
+	for count := 0; ; count++ {
+		var object map[string]json.RawMessage
+		switch err := decoder.Decode(&object); {
+		case errors.Is(err, io.EOF):
+			return count
+		case err != nil:
+			return 0
 		}
 	}
 }
@@ -74,8 +99,9 @@ func whole(concerned func(*conform.Said) bool, wrong func(*conform.Said) conform
 }
 
 // strayLines finds the lines of standard output that are no messages by
-// themselves: those over which one is spread, those that were never meant for
-// one, and the beginning of one that the end of the process cut off.
+// themselves: those over which one is spread, those that hold several, those that
+// were never meant for one, and the beginning of one that the end of the process
+// cut off.
 func strayLines(conversation *conform.Conversation) map[*conform.Said]bool {
 	if conversation.Transport != conform.Stdio {
 		return nil
@@ -88,7 +114,7 @@ func strayLines(conversation *conform.Conversation) map[*conform.Said]bool {
 		}
 	}
 	for _, one := range said {
-		if !meantAsMessage(one) || one.Event.Note != "" {
+		if !meantAsMessage(one) || one.Event.Note != "" || objectsIn(one) > 1 {
 			stray[one] = true
 		}
 	}

@@ -148,7 +148,7 @@ func TestRulesFindWhatIsBroken(t *testing.T) {
 		broken []string
 	}{
 		{"syntax", opening + pinged + ponged + `s {"jsonrpc":`, []string{"base.json.well-formed"}},
-		{"trailing", opening + pinged + `s {"jsonrpc":"2.0","id":2,"result":{}} {}`, []string{"base.json.well-formed"}},
+		{"trailing", opening + pinged + `s {"jsonrpc":"2.0","id":2,"result":{}}}`, []string{"base.json.well-formed"}},
 		{"mark", opening + pinged + "s \uFEFF" + `{"jsonrpc":"2.0","id":2,"result":{}}`, []string{"base.json.no-mark"}},
 		{"duplicate member", opening + pinged + `s {"jsonrpc":"2.0","id":3,"id":2,"result":{}}`, []string{"base.json.names-unique"}},
 		{"scalar, which a rule of stdio judges", opening + "s true", []string{}},

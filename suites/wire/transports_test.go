@@ -21,6 +21,7 @@ import (
 //	c  the body of the request, c! one that is illegal on purpose
 //	s  the body of the response
 //	e  an event: #id, ~retry, and a message, or data for an empty data field
+//	b  a block of an event stream, as text without any field that is known
 //	.  the server ends the response; x the client does
 func carry(t *testing.T, revision, script string) *conform.Conversation {
 	t.Helper()
@@ -51,6 +52,8 @@ func carry(t *testing.T, revision, script string) *conform.Conversation {
 			event.Kind, event.From, event.Raw, event.Deliberate = transcript.Message, transcript.Client, []byte(rest), "a test"
 		case "s":
 			event.Kind, event.Raw = transcript.Message, []byte(rest)
+		case "b":
+			event.Kind, event.Raw, event.SSE = transcript.Block, []byte(rest), &transcript.SSE{}
 		case "e":
 			event.Kind, event.Raw, event.SSE = eventOf(t, rest)
 		case ".":
@@ -170,6 +173,8 @@ func TestTransportRules(t *testing.T) {
 			[]string{"http.request.content-type"}, ""},
 		{"no body for a request", present, post("post-1", "1") + "< post-1 200 Content-Type:application/json\n. post-1",
 			[]string{"http.request.content-type"}, ""},
+		{"JSON that is called an event stream", present, post("post-1", "1") + opened("post-1") + "b post-1 " + result("1") + ". post-1",
+			[]string{"http.request.content-type", "http.stream.response"}, ""},
 		{"plain text that refuses a request", present, post("post-1", "1") + "< post-1 503 Content-Type:text/plain\ns post-1 busy\n. post-1", nil, ""},
 
 		{"a stream with the response", present, primed + "e post-1 #a2 " + result("1") + ". post-1", nil, "http.stream.primed"},
@@ -294,6 +299,8 @@ func TestLinesOfStandardOutput(t *testing.T) {
 		{"a newline inside a text", []string{`s {"jsonrpc":"2.0","method":"m","params":{"text":"one`, `s two"}}`, ponged}, []string{"stdio.newlines"}},
 		{"a newline inside a number", []string{`s {"jsonrpc":"2.0","id":2,"result":{"n":12`, `s 34}}`, ponged}, []string{"stdio.newlines"}},
 		{"a warning in brackets", []string{"s [WARN] late", "s [2026-11-21 10:00] late", ponged}, []string{"stdio.stdout"}},
+		{"two messages on one line", []string{"s " + `{"jsonrpc":"2.0","method":"m"}` + `{"jsonrpc":"2.0","method":"m"}`, ponged}, []string{"stdio.newlines"}},
+		{"a message, and something else behind it", []string{"s " + `{"jsonrpc":"2.0","method":"m"}}`, ponged}, []string{}},
 		{"a log that is JSON", []string{`s {"level":30,"time":1763719200123,"msg":"tool called"}`, "s {}", ponged}, []string{"stdio.stdout"}},
 		{"a broken message", []string{`s {"jsonrpc":"2.0","id":2,"result":{}`, ponged}, []string{}},
 		{"a message, and a broken one after it", []string{ponged, `s {"jsonrpc"`}, []string{}},
