@@ -55,6 +55,16 @@ func security() {
 			Expect(response).To(beRefused())
 		})
 
+	It("lets no web page of another site end a session", Verifies("transports.http.origin.validated"),
+		func(ctx SpecContext) {
+			server := FreshSession(ctx)
+			mustHaveSession(server)
+
+			response := server.Delete(ctx, byStranger, WithHeader("Origin", stranger))
+
+			Expect(response).To(beRefused())
+		})
+
 	It("answers a web page of another site with 403", Verifies("transports.http.origin.forbidden"),
 		func(ctx SpecContext) {
 			server, unknown := Session(ctx), Connect(ctx)

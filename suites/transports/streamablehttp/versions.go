@@ -32,6 +32,16 @@ func versions() {
 			Expect(response).To(HaveStatus(400))
 		})
 
+	It("answers GET for a version that does not exist with 400", Verifies("transports.http.version.refused"),
+		func(ctx SpecContext) {
+			listener, server := FreshSession(ctx), FreshSession(ctx)
+			mustListen(ctx, listener)
+
+			response := server.Get(ctx, "names a revision that does not exist", WithHeader("MCP-Protocol-Version", "1900-01-01"))
+
+			Expect(response).To(HaveStatus(400))
+		})
+
 	It("serves a client of "+assumed+", which sends no version", Verifies("transports.http.version.assumed"), ByPing(),
 		func(ctx SpecContext) {
 			server := Connect(ctx)
