@@ -12,44 +12,87 @@ import (
 	"github.com/mcpconform/mcpconform/internal/conform"
 	"github.com/mcpconform/mcpconform/internal/fault"
 	"github.com/mcpconform/mcpconform/internal/runner"
+	"github.com/mcpconform/mcpconform/internal/target"
 	"github.com/mcpconform/mcpconform/reference/server"
 	"github.com/mcpconform/mcpconform/reports"
 )
 
+// What this test binary is when its first argument says so.
+const (
+	asReference = "reference" // the reference server over stdio
+	asMiddleman = "middleman" // a process that starts the one behind --
+	asBoth      = "both"      // a middleman and the reference in one process
+	reading     = "reading"   // the last argument: everything is read
+)
+
 // TestMain lets this test binary take the place of mcpconform.
 func TestMain(m *testing.M) {
-	if len(os.Args) > 1 && os.Args[1] == runner.WorkerCommand {
-		if err := runner.Work(os.Stdin, os.Stdout); err != nil {
-			fmt.Fprintln(os.Stderr, err)
-			os.Exit(1)
-		}
-		os.Exit(0)
+	if len(os.Args) < 2 {
+		os.Exit(m.Run())
 	}
-	os.Exit(m.Run())
+	var err error
+	switch os.Args[1] {
+	case runner.WorkerCommand:
+		err = runner.Work(os.Stdin, os.Stdout)
+	case asReference:
+		err = newReference().ServeStdio(context.Background(), os.Stdin, os.Stdout)
+	case asMiddleman:
+		command := target.Command{Args: []string{os.Args[0], asReference}}
+		_, err = fault.ServeCommand(command, ownStreams(), nil, ownOptions())
+	case asBoth:
+		err = fault.ServeStdio(newReference().ServeStdio, ownStreams(), nil, ownOptions())
+	default:
+		os.Exit(m.Run())
+	}
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(1)
+	}
+	os.Exit(0)
+}
+
+func newReference() *server.Server {
+	reference, err := server.New(server.Options{})
+	if err != nil {
+		panic(err)
+	}
+	return reference
+}
+
+func ownStreams() fault.Peer { return fault.Peer{In: os.Stdin, Out: os.Stdout, Err: os.Stderr} }
+
+func ownOptions() fault.StdioOptions {
+	if os.Args[len(os.Args)-1] != reading {
+		return fault.StdioOptions{}
+	}
+	faults, err := fault.Parse("watched.yaml", []byte(watched))
+	if err != nil {
+		panic(err)
+	}
+	return fault.StdioOptions{Laying: fault.Laying{Watched: faults}}
 }
 
 // reference serves the reference server over HTTP.
 func reference(t *testing.T) string {
 	t.Helper()
-	reference, err := server.New(server.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	reference := newReference()
 	served := httptest.NewServer(reference.Handler())
 	t.Cleanup(served.Close)
 	t.Cleanup(reference.Close)
 	return served.URL + "/mcp"
 }
 
-// watching is a laying that changes nothing and reads everything.
-func watching(t *testing.T) fault.Laying {
-	t.Helper()
-	faults, err := fault.Parse("watched.yaml", []byte(`
+const watched = `
 - id: watched
   says: Is only looked for.
   when: {kind: request}
   do: [{drop: true}]
-`))
+`
+
+// watching is a laying that changes nothing and reads everything.
+func watching(t *testing.T) fault.Laying {
+	t.Helper()
+	faults, err := fault.Parse("watched.yaml", []byte(watched))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -110,5 +153,19 @@ func TestSameVerdictsThroughHTTP(t *testing.T) {
 			t.Cleanup(served.Close)
 			same(t, direct, verdicts(t, runner.Options{URL: served.URL + "/mcp", Transports: []string{conform.HTTP}}))
 		})
+	}
+}
+
+func TestSameVerdictsThroughStdio(t *testing.T) {
+	run := func(arguments ...string) []string {
+		return verdicts(t, runner.Options{
+			Command: target.Command{Args: append([]string{os.Args[0]}, arguments...)}, Transports: []string{conform.Stdio},
+		})
+	}
+	direct := run(asReference)
+	for name, arguments := range map[string][]string{
+		"unread, two processes": {asMiddleman}, "read, one process": {asBoth, reading},
+	} {
+		t.Run(name, func(t *testing.T) { same(t, direct, run(arguments...)) })
 	}
 }
