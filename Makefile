@@ -1,6 +1,6 @@
 # What a developer runs; .ci/run calls the same.
 
-.PHONY: test lint bench peers build trace
+.PHONY: test lint bench peers build trace selftest
 
 build:
 	go build -o bin/mcpconform ./cmd/mcpconform
@@ -14,6 +14,11 @@ lint:
 	@test -z "$$(gofmt -l .)" || { gofmt -l .; echo "run gofmt -w on these"; exit 1; }
 	go vet ./...
 	go tool -modfile=.ci/tools/go.mod golangci-lint run ./...
+
+# Every fault and every variation over the reference: each check must fail for the
+# defects that it is there to find, and for no other.
+selftest: build
+	bin/mcpconform selftest
 
 # How long a full run on the reference takes, by transport.
 bench:
