@@ -1,0 +1,208 @@
+//go:build unix
+
+package main
+
+import (
+	"bufio"
+	"errors"
+	"io"
+	"net/http"
+	"os/exec"
+	"strings"
+	"syscall"
+	"testing"
+
+	"github.com/mcpconform/mcpconform/fixtures"
+	"github.com/mcpconform/mcpconform/internal/fault"
+)
+
+// faultFile writes a file with one fault and returns what --fault calls it.
+func faultFile(t *testing.T, change string) string {
+	t.Helper()
+	return writeFile(t, t.TempDir(), "own.yaml", "- id: own\n  says: x\n"+change) + "#own"
+}
+
+// piped begins the command line with pipes.
+func piped(t *testing.T, arguments ...string) (one *execution, in io.WriteCloser, out *bufio.Reader) {
+	t.Helper()
+	one = prepare(t, t.TempDir(), nil, arguments...)
+	one.command.Stdout = nil
+	in, err := one.command.StdinPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	stdout, err := one.command.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	one.start()
+	return one, in, bufio.NewReader(stdout)
+}
+
+func line(t *testing.T, from *bufio.Reader, wanted string) {
+	t.Helper()
+	found, err := from.ReadString('\n')
+	if err != nil || !strings.Contains(found, wanted) {
+		t.Fatalf("wanted a line with %q, found %q, %v", wanted, found, err)
+	}
+}
+
+const somePing = `{"jsonrpc":"2.0","id":1,"method":"ping"}` + "\n"
+
+func TestMiddlemanPassesTheExitOn(t *testing.T) {
+	t.Parallel()
+	found := mcpconform(t, args("middleman", bad("exits"))...)
+	if found.status != 3 || found.stdout != "" || found.stderr != "cannot find module 'left-pad'\n" {
+		t.Error(found)
+	}
+}
+
+func TestMiddlemanPassesMessagesOn(t *testing.T) {
+	t.Parallel()
+	one, in, out := piped(t, args("middleman", bad("good"))...)
+	if _, err := io.WriteString(in, somePing); err != nil {
+		t.Fatal(err)
+	}
+	line(t, out, `"result"`)
+	if err := in.Close(); err != nil {
+		t.Error(err)
+	}
+	if found := one.wait(); found.status != 0 || found.stderr != "" {
+		t.Error(found)
+	}
+}
+
+func TestMiddlemanDiesBySignalsAsTheServer(t *testing.T) {
+	t.Parallel()
+	one, _, out := piped(t, args("middleman", bad("noise"))...)
+	line(t, out, "have a nice day")
+	if err := one.command.Process.Signal(syscall.SIGTERM); err != nil {
+		t.Fatal(err)
+	}
+	exit, _ := errors.AsType[*exec.ExitError](one.command.Wait())
+	if exit == nil {
+		t.Fatal("it exited in good order")
+	}
+	if status, _ := exit.Sys().(syscall.WaitStatus); !status.Signaled() || status.Signal() != syscall.SIGTERM {
+		t.Errorf("it ended by %v", exit)
+	}
+}
+
+func TestMiddlemanLaysAFault(t *testing.T) {
+	t.Parallel()
+	name := faultFile(t, `  changes:
+    - {when: {process: terminate}, do: [{write: "not now\n"}, {ignore: true}]}
+    - {when: {process: input-closed}, do: [{exit: 7}]}`)
+	one, in, out := piped(t, args("middleman", "--fault", name, bad("good"))...)
+	if _, err := io.WriteString(in, somePing); err != nil {
+		t.Fatal(err)
+	}
+	line(t, out, `"result"`)
+	if err := one.command.Process.Signal(syscall.SIGTERM); err != nil {
+		t.Fatal(err)
+	}
+	line(t, out, "not now")
+	if err := in.Close(); err != nil {
+		t.Error(err)
+	}
+	if found := one.wait(); found.status != 7 || found.stderr != "" {
+		t.Error(found)
+	}
+}
+
+func TestMiddlemanNeedsACommand(t *testing.T) {
+	t.Parallel()
+	for _, arguments := range [][]string{{"middleman"}, {"middleman", "x"}, {"middleman", "--"}} {
+		found := mcpconform(t, arguments...)
+		found.demand(t, exitUsage, "middleman needs -- and the command")
+		found.oneLine(t)
+	}
+	mcpconform(t, "middleman", "--", "/does/not/exist").demand(t, exitUnreachable, "/does/not/exist")
+}
+
+func TestFaultsThatAreNotThere(t *testing.T) {
+	t.Parallel()
+	all, err := fault.Load(fixtures.Wire)
+	if err != nil {
+		t.Fatal(err)
+	}
+	file := strings.TrimSuffix(faultFile(t, "  when: {method: ping}\n  do: [{drop: true}]"), "own")
+	for name, says := range map[string]string{
+		all[0].ID + "x":                       `did you mean "` + all[0].ID + `"?`,
+		file + "ow":                           `did you mean "own"?`,
+		"nowhere.yaml#x":                      "nowhere.yaml",
+		faultFile(t, "  when: {metod: ping}"): `own.yaml:3: unknown key "metod", did you mean "method"?`,
+	} {
+		found := mcpconform(t, "reference", "server", "--stdio", "--fault", name)
+		found.demand(t, exitUsage, says)
+		found.oneLine(t)
+	}
+}
+
+func TestReferenceKnowsTheFixtures(t *testing.T) {
+	t.Parallel()
+	for _, folder := range []string{fixtures.Faults, fixtures.Variations} {
+		entries, err := fixtures.Wire.ReadDir(folder)
+		if err != nil || len(entries) == 0 {
+			t.Fatalf("%s: %d files, %v", folder, len(entries), err)
+		}
+		text, err := fixtures.Wire.ReadFile(folder + "/" + entries[0].Name())
+		if err != nil {
+			t.Fatal(err)
+		}
+		faults, err := fault.Parse(entries[0].Name(), text)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if found := mcpconform(t, "reference", "server", "--stdio", "--fault", faults[0].ID); found.status != 0 {
+			t.Error(found)
+		}
+	}
+}
+
+func TestReferenceWithAFaultOverStdio(t *testing.T) {
+	t.Parallel()
+	one, in, out := piped(t, "reference", "server", "--stdio", "--fault",
+		faultFile(t, "  changes:\n    - {when: {direction: in, method: ping}, do: [{refuse: {code: 5}}]}\n    - {when: {process: input-closed}, do: [{exit: 9}]}"))
+	if _, err := io.WriteString(in, somePing); err != nil {
+		t.Fatal(err)
+	}
+	line(t, out, `"code":5`)
+	if err := in.Close(); err != nil {
+		t.Error(err)
+	}
+	if found := one.wait(); found.status != 9 || found.stderr != "" {
+		t.Error(found)
+	}
+}
+
+func TestReferenceWithAFaultOverHTTP(t *testing.T) {
+	t.Parallel()
+	one, _, out := piped(t, "reference", "server", "--listen", "127.0.0.1:0", "--fault",
+		faultFile(t, "  changes:\n    - {when: {direction: in, http: {method: PUT}}, do: [{respond: {status: 418}}]}\n    - {when: {direction: in, method: ping}, do: [{exit: 9}]}"))
+	text, err := out.ReadString('\n')
+	if err != nil {
+		t.Fatal(err)
+	}
+	url := strings.TrimSpace(strings.TrimPrefix(text, "listening on "))
+	send := func(method, body string) (*http.Response, error) {
+		request, err := http.NewRequestWithContext(t.Context(), method, url, strings.NewReader(body))
+		if err != nil {
+			t.Fatal(err)
+		}
+		response, err := http.DefaultClient.Do(request)
+		if err == nil {
+			_ = response.Body.Close()
+		}
+		return response, err
+	}
+	if response, err := send(http.MethodPut, ""); err != nil || response.StatusCode != http.StatusTeapot {
+		t.Errorf("found %v, %v", response, err)
+	}
+	if response, err := send(http.MethodPost, somePing); err == nil {
+		t.Errorf("it answers with %s instead of exiting", response.Status)
+	}
+	if found := one.wait(); found.status != 9 || found.stderr != "" {
+		t.Error(found)
+	}
+}
