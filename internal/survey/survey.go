@@ -133,10 +133,10 @@ func List(ctx context.Context, client *scripted.Client, method, member string) (
 		if refusal, refused := answer.Error(); refused {
 			return items, fmt.Errorf("%s was refused with error %d: %s", method, refusal.Code, refusal.Message)
 		}
-		member, next := Page(answer, member)
+		member, next, more := Page(answer, member)
 		items = append(items, member...)
 		switch {
-		case next == "":
+		case !more:
 			return items, nil
 		case page == MaxPages || len(items) > MaxItems:
 			return items, fmt.Errorf("%s did not end after %d pages with %d items", method, page, len(items))
@@ -145,8 +145,9 @@ func List(ctx context.Context, client *scripted.Client, method, member string) (
 	}
 }
 
-// Page returns the items of one page and the cursor of the next, if any.
-func Page(answer scripted.Received, member string) (items []map[string]any, next string) {
+// Page returns the items of one page and the cursor of the next, if there is one.
+// It may be any text, an empty one as well.
+func Page(answer scripted.Received, member string) (items []map[string]any, next string, more bool) {
 	result, _ := answer.Result()
 	object, _ := result.(map[string]any)
 	list, _ := object[member].([]any)
@@ -155,8 +156,8 @@ func Page(answer scripted.Received, member string) (items []map[string]any, next
 			items = append(items, item)
 		}
 	}
-	next, _ = object["nextCursor"].(string)
-	return items, next
+	next, more = object["nextCursor"].(string)
+	return items, next, more
 }
 
 func orNil(params map[string]any) any {

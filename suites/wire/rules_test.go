@@ -315,6 +315,7 @@ func TestRulesTolerateWhatIsFree(t *testing.T) {
 		{"progress that is too large to compare", opening + working + progress(`"t"`, "1e999999999") + progress(`"t"`, "1") + done},
 		{"progress of a task after its creation", opening + taskWorking + progress(`"t"`, "1") + taskDone},
 		{"a cancellation that crosses the answer", opening + sampling("9", "") + sampled("9") + cancels("9")},
+		{"an empty page before the last", opening + list("", `"nextCursor":""`) + strings.ReplaceAll(list(`"cursor":""`, `"nextCursor":"b"`), anyTool, "") + strings.ReplaceAll(list(`"cursor":"b"`, ""), anyTool, otherTool)},
 		{"pages", opening + list("", `"nextCursor":"a"`) + strings.ReplaceAll(list(`"cursor":"a"`, ""), anyTool, otherTool)},
 		{"an invalid cursor that is refused", opening + `
 			c! {"jsonrpc":"2.0","id":77,"method":"tools/list","params":{"cursor":"never given"}}

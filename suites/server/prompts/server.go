@@ -31,7 +31,7 @@ func ServerChecks() {
 
 				answer, err := server.Connection.Call(ctx, "prompts/list", nil)
 
-				offered, _ := survey.Page(answer, "prompts")
+				offered, _, _ := survey.Page(answer, "prompts")
 				if err != nil || len(offered) == 0 {
 					NotApplicable("the server offers no prompts")
 				}

@@ -41,7 +41,7 @@ func ServerChecks() {
 
 				answer, err := server.Connection.Call(ctx, "resources/list", nil)
 
-				offered, _ := survey.Page(answer, "resources")
+				offered, _, _ := survey.Page(answer, "resources")
 				if err != nil || len(offered) == 0 {
 					NotApplicable("the server offers no resources")
 				}

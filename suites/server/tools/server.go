@@ -47,7 +47,7 @@ func ServerChecks() {
 
 				answer, err := server.Connection.Call(ctx, "tools/list", nil)
 
-				offered, _ := survey.Page(answer, "tools")
+				offered, _, _ := survey.Page(answer, "tools")
 				if err != nil || len(offered) == 0 {
 					NotApplicable("the server offers no tools")
 				}
