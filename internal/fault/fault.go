@@ -38,6 +38,9 @@ type Fault struct {
 	// Switch names a defect of the reference, for what no change of the wire can
 	// express (state, above all).
 	Switch string `yaml:"switch"`
+	// Silences is said of a variation that takes away what checks need, such as a
+	// tool: then they may have nothing to go on.
+	Silences bool `yaml:"silences"`
 	// Change is what is done on the wire: When and Do, or several of them in
 	// Changes.
 	Change  `yaml:",inline"`

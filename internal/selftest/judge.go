@@ -71,7 +71,7 @@ func (j judgement) judge(t trial, found outcome) reports.Trial {
 	}
 	j.effects(t, found.found, &said)
 	if t.kind == reports.KindVariation {
-		j.unchanged(&said)
+		j.unchanged(t, &said)
 	} else {
 		j.exactly(t, found.found, &said)
 	}
@@ -110,10 +110,11 @@ func (j judgement) effects(t trial, found map[string]finding, said *reports.Tria
 }
 
 // unchanged demands that a variation changes no verdict. What is not there may
-// leave nothing to judge: then a check may be skipped.
-func (j judgement) unchanged(said *reports.Trial) {
+// leave nothing to judge: then a check may be skipped, and be inconclusive where
+// the variation says that it takes something away.
+func (j judgement) unchanged(t trial, said *reports.Trial) {
 	for _, effect := range said.Effects {
-		if effect.Red() || effect.Verdict == reports.Inconclusive {
+		if effect.Red() || effect.Verdict == reports.Inconclusive && !t.Silences {
 			said.Problems = append(said.Problems, reports.Problem{Kind: reports.Changed,
 				Says: fmt.Sprintf("%q is %s, not %s", effect.Check, effect.Verdict, cmp.Or(effect.Was, "run"))})
 		}

@@ -91,14 +91,17 @@ func TestJudgeVariations(t *testing.T) {
 	const passed, failed, warned, skipped, open = reports.Passed, reports.Failed, reports.Warned, reports.Skipped, reports.Inconclusive
 	before := verdicts(passed, skipped, passed)
 	for name, one := range map[string]struct {
-		found  map[string]finding
-		missed bool
-		wrong  string
+		found    map[string]finding
+		silences bool
+		missed   bool
+		wrong    string
 	}{
 		"nothing changes":             {found: before},
 		"a check fails":               {found: verdicts(failed, skipped, passed), wrong: reports.Changed},
 		"a check warns":               {found: verdicts(warned, skipped, passed), wrong: reports.Changed},
 		"a check concludes nothing":   {found: verdicts(open, skipped, passed), wrong: reports.Changed},
+		"it took away what is needed": {found: verdicts(open, skipped, passed), silences: true},
+		"it took away and broke":      {found: verdicts(warned, skipped, passed), silences: true, wrong: reports.Changed},
 		"a rule fails":                {found: verdicts(passed, skipped, failed), wrong: reports.Changed},
 		"a check is skipped":          {found: verdicts(skipped, skipped, passed)},
 		"a check is no longer":        {found: verdicts(passed, passed, passed)},
@@ -107,7 +110,7 @@ func TestJudgeVariations(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			trial := trialOf(reports.KindVariation, &fault.Fault{ID: "a"}, before)
+			trial := trialOf(reports.KindVariation, &fault.Fault{ID: "a", Silences: one.silences}, before)
 			said := newJudgement(declared(), false).judge(trial, outcome{found: one.found, matched: !one.missed})
 			if found := kindsOf(said); found != one.wrong {
 				t.Errorf("wanted %q, found %q: %+v", one.wrong, found, said.Problems)
