@@ -231,11 +231,19 @@ func (s *Sight) add(about string, mismatch Mismatch, judged int, excerpt func() 
 	if len(s.finding.Breaks) == maxBreaches {
 		return
 	}
+	shown := excerpt()
+	for index := range shown {
+		shown[index] = shown[index].Cut(maxShown)
+	}
 	s.finding.Breaks = append(s.finding.Breaks, Breach{
 		Cause: cause, Mismatch: mismatch, Count: 1,
-		Exchange: excerpt(), Judged: judged,
+		Exchange: shown, Judged: judged,
 	})
 }
+
+// maxShown bounds the bytes of a message that explains a breach: more than a
+// report shows of it.
+const maxShown = 4 << 10
 
 var positions = regexp.MustCompile(`/\d+`)
 

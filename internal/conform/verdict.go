@@ -5,8 +5,6 @@ import (
 
 	"github.com/onsi/ginkgo/v2"
 	"github.com/onsi/gomega/format"
-
-	"github.com/mcpconform/mcpconform/internal/scripted"
 )
 
 // Outcome is how a check ended, before its level makes a verdict of it.
@@ -109,14 +107,5 @@ func FailHandler(message string, callerSkip ...int) {
 }
 
 func oneLine(text string) string { return strings.Join(strings.Fields(text), " ") }
-
-// Show writes a value for people: in words if it has some, or as JSON,
-// shortened.
-func Show(value any) string {
-	if described, ok := value.(interface{ Describe() string }); ok {
-		return described.Describe()
-	}
-	return scripted.Short([]byte(toJSON(value)))
-}
 
 func init() { format.MaxLength = 0 } // what a matcher says is shortened by the reports

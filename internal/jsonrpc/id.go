@@ -34,29 +34,9 @@ func IDOf(member any) ID {
 	return ID{key: string(encode(member))}
 }
 
-// maxIDLength bounds an id in bytes: it stands in every answer, and in many
-// places beside.
-const maxIDLength = 64 << 10
-
-// textLength is about how long a decoded value is as JSON text.
-func textLength(value any) int {
-	length := 2
-	switch value := value.(type) {
-	case string:
-		length += len(value)
-	case json.Number:
-		length += len(value)
-	case []any:
-		for _, element := range value {
-			length += textLength(element)
-		}
-	case map[string]any:
-		for name, member := range value {
-			length += len(name) + textLength(member)
-		}
-	}
-	return length
-}
+// maxID bounds the memory in bytes that an id takes: it stands in every answer,
+// and in many places beside.
+const maxID = 64 << 10
 
 // canonicalNumber spells equal numbers equally: 1, 1.0 and 1e0 are "1".
 func canonicalNumber(number json.Number) string {

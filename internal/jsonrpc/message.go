@@ -45,9 +45,9 @@ func Parse(raw []byte) Message {
 	case []any:
 		message.Kind = Batch
 	case map[string]any:
-		if textLength(value["id"]) > maxIDLength {
+		if Weight(value["id"]) > maxID {
 			message.Flaws = append(message.Flaws, Flaw{Kind: TooComplex, Pointer: "/id",
-				Detail: fmt.Sprintf("has an id of more than %d KiB", maxIDLength>>10)})
+				Detail: fmt.Sprintf("has an id of more than %d KiB", maxID>>10)})
 			message.Weight = len(raw)
 			break
 		}

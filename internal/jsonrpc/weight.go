@@ -1,6 +1,10 @@
 package jsonrpc
 
-import "github.com/go-json-experiment/json/jsontext"
+import (
+	"encoding/json"
+
+	"github.com/go-json-experiment/json/jsontext"
+)
 
 // maxWeight bounds the memory in bytes that a message takes, its text and its
 // decoded form together: a list of ten thousand tools passes, and an array of a
@@ -76,6 +80,31 @@ func (m *measure) take(text *jsontext.Decoder, expands, limit int) error {
 		}
 	}
 	return nil
+}
+
+// Weight is the memory in bytes that a decoded value takes, about.
+func Weight(value any) int {
+	switch value := value.(type) {
+	case string:
+		return textWeight + len(value)
+	case json.Number:
+		return textWeight + len(value)
+	case []any:
+		weight := containerWeight
+		for _, element := range value {
+			weight += elementWeight + Weight(element)
+		}
+		return weight
+	case map[string]any:
+		weight := containerWeight
+		before := 0
+		for name, member := range value {
+			weight += memberWeight(before) + textWeight + len(name) + Weight(member)
+			before++
+		}
+		return weight
+	}
+	return 0
 }
 
 // memberWeight is that of one more member of an object, beside its

@@ -172,10 +172,7 @@ func shorten(exchanges [][]transcript.Event) [][]transcript.Event {
 		}
 		shorter[i] = slices.Clone(events)
 		for j := range shorter[i] {
-			if event := &shorter[i][j]; len(event.Raw) > maxStepText+1 {
-				event.Size = max(event.Size, len(event.Raw))
-				event.Raw = event.Raw[:maxStepText+1] // one more shows that there was more
-			}
+			shorter[i][j] = shorter[i][j].Cut(maxStepText + 1) // one more shows that there was more
 		}
 	}
 	return shorter

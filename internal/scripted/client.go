@@ -356,17 +356,24 @@ func (c *Client) take(ctx context.Context, received Received) {
 	}
 }
 
-// Short shortens bytes for a line of text, between characters.
+// longest is how many bytes of a message stand in a line of text.
+const longest = 300
+
+// Short shortens bytes for a line of text.
 func Short(raw []byte) string {
-	const longest = 300
 	if len(raw) <= longest {
 		return lineBreaks.Replace(strings.TrimRight(string(raw), "\r\n"))
 	}
-	end := longest
-	for end > longest-utf8.UTFMax && !utf8.RuneStart(raw[end]) {
+	return fmt.Sprintf("%s… (%d bytes)", Beginning(raw), len(raw))
+}
+
+// Beginning cuts bytes for a line of text, between characters.
+func Beginning(raw []byte) string {
+	end := min(longest, len(raw))
+	for end < len(raw) && end > longest-utf8.UTFMax && !utf8.RuneStart(raw[end]) {
 		end--
 	}
-	return fmt.Sprintf("%s… (%d bytes)", lineBreaks.Replace(string(raw[:end])), len(raw))
+	return lineBreaks.Replace(string(raw[:end]))
 }
 
 var lineBreaks = strings.NewReplacer("\n", `\n`, "\r", `\r`)

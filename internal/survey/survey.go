@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/mcpconform/mcpconform/internal/jsonrpc"
 	"github.com/mcpconform/mcpconform/internal/scripted"
 	"github.com/mcpconform/mcpconform/internal/transport"
 )
@@ -69,35 +70,19 @@ func Take(ctx context.Context, connection *scripted.Connection, handshake script
 	return found
 }
 
-// maxKept bounds the JSON values in each list: a survey is handed to every
-// worker. Some hundred tools with long schemas have as many.
-const maxKept = 30_000
+// maxKept bounds the memory in bytes that each list takes: a survey is handed to
+// every worker. Some hundred tools with long schemas pass.
+const maxKept = 4 << 20
 
 // few returns the first items, as many as a survey keeps.
 func few(items []map[string]any) []map[string]any {
 	left := maxKept
 	for index, item := range items {
-		if left -= values(item); left < 0 {
+		if left -= jsonrpc.Weight(item); left < 0 {
 			return slices.Clone(items[:index]) // and lets go of the others
 		}
 	}
 	return items
-}
-
-// values counts the JSON values in one.
-func values(value any) int {
-	count := 1
-	switch value := value.(type) {
-	case []any:
-		for _, element := range value {
-			count += values(element)
-		}
-	case map[string]any:
-		for _, member := range value {
-			count += values(member)
-		}
-	}
-	return count
 }
 
 // maxRounds bounds how often the lists are read anew. Some servers add tools

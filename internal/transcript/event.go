@@ -5,6 +5,7 @@
 package transcript
 
 import (
+	"bytes"
 	"net/http"
 	"time"
 )
@@ -62,6 +63,15 @@ type Event struct {
 	SSE        *SSE   // for Block, and for a Message that came as an event
 	Note       string // in words, for people
 	Deliberate string // why the harness sent something illegal on purpose
+}
+
+// Cut returns the event with at most so many bytes of Raw, in memory of its own.
+func (e Event) Cut(most int) Event {
+	if len(e.Raw) > most {
+		e.Size = max(e.Size, len(e.Raw))
+		e.Raw = bytes.Clone(e.Raw[:most])
+	}
+	return e
 }
 
 // HTTP is the head of a request or of a response.

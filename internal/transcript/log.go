@@ -37,6 +37,12 @@ func (l *Log) Connection() string { return l.connection }
 // Append adds an event; sequence, connection and, when it is not set, time are
 // filled in. Raw is copied. It returns the event's sequence number.
 func (l *Log) Append(event Event) int {
+	event.Raw = bytes.Clone(event.Raw)
+	return l.Keep(event)
+}
+
+// Keep is Append for what nobody will change: Raw is not copied.
+func (l *Log) Keep(event Event) int {
 	if event.At.IsZero() {
 		event.At = time.Now()
 	}
@@ -45,17 +51,13 @@ func (l *Log) Append(event Event) int {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	event.Sequence = len(l.events) + l.dropped
-	if l.bytes+len(event.Raw) > MaxBytes && len(event.Raw) > keptOfBig {
-		if event.Size == 0 {
-			event.Size = len(event.Raw)
-		}
-		event.Raw = event.Raw[:keptOfBig]
+	if l.bytes+len(event.Raw) > MaxBytes {
+		event = event.Cut(keptOfBig)
 	}
 	if l.dropped > 0 || len(l.events) >= MaxEvents || l.bytes+weight(event) > MaxBytes+maxBeyond {
 		l.dropped++
 		return event.Sequence
 	}
-	event.Raw = bytes.Clone(event.Raw)
 	l.bytes += weight(event)
 	l.events = append(l.events, event)
 	return event.Sequence

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"strconv"
 	"strings"
 	"unicode/utf8"
@@ -54,7 +55,6 @@ func parseEvent(block []byte) Event {
 	if !utf8.Valid(block) {
 		event.flaw("contains bytes that are not UTF-8")
 	}
-	var data [][]byte
 	for line := range bytes.SplitSeq(block, []byte("\n")) {
 		if len(line) == 0 {
 			continue
@@ -65,7 +65,7 @@ func parseEvent(block []byte) Event {
 		case colon && len(field) == 0:
 			event.Comments = remark(event.Comments, string(value))
 		case string(field) == "data":
-			data = append(data, value)
+			event.data(value)
 		case string(field) == "event":
 			event.Name = string(value)
 		case string(field) == "id":
@@ -76,18 +76,19 @@ func parseEvent(block []byte) Event {
 			event.Unknown = remark(event.Unknown, string(line))
 		}
 	}
-	event.HasData = len(data) > 0
-	switch len(data) {
-	case 0:
-	case 1:
-		event.Data = data[0] // shares Raw: most events are one line
-		if event.Data == nil {
-			event.Data = []byte{}
-		}
-	default:
-		event.Data = bytes.Join(data, []byte("\n"))
-	}
 	return event
+}
+
+// data adds a line. The first one shares Raw: most events have but one.
+func (e *Event) data(value []byte) {
+	if e.HasData {
+		e.Data = append(append(e.Data, '\n'), value...)
+		return
+	}
+	e.HasData = true
+	if e.Data = slices.Clip(value); value == nil {
+		e.Data = []byte{}
+	}
 }
 
 func (e *Event) id(value string) {
@@ -156,48 +157,55 @@ func NewEventReader(body io.Reader, limit int) *EventReader {
 // clean end, ErrTooLarge, or that of the body; a block that the end cut comes
 // before it.
 func (s *EventReader) Next() (Event, error) {
-	for {
-		block, err := s.framing.ReadEvent()
-		switch {
-		case errors.Is(err, bufio.ErrTooLong):
-			s.framing = nil // with its memory
-			return Event{}, tooLarge("reading an event stream", "an event", s.limit)
-		case errors.Is(err, io.EOF) && s.feed.err != nil:
-			return Event{}, s.feed.err
-		case err != nil:
-			return Event{}, err
-		}
-		s.consumed += int64(len(block)) + int64(len("\n\n"))
-		// The reader gives what follows the last blank line as if it were complete.
-		unterminated := s.consumed > s.feed.handed && s.feed.err != nil
-		lines := bytes.Trim(block, "\n")
-		if len(lines) == 0 {
-			continue
-		}
-		event := parseEvent(bytes.Clone(lines)) // the reader reuses its memory
-		if event.Unterminated = unterminated; unterminated {
-			event.flaw("the stream ended before the blank line that completes the event")
-		}
-		return event, nil
+	block, err := s.framing.ReadEvent()
+	switch {
+	case errors.Is(err, bufio.ErrTooLong):
+		s.framing = nil // with its memory
+		return Event{}, tooLarge("reading an event stream", "an event", s.limit)
+	case errors.Is(err, io.EOF) && s.feed.err != nil:
+		return Event{}, s.feed.err
+	case err != nil:
+		return Event{}, err
 	}
+	event := parseEvent(bytes.TrimSuffix(s.own(block), []byte("\n")))
+	// The reader gives what follows the last blank line as if it were complete.
+	s.consumed += int64(len(block)) + int64(len("\n\n"))
+	if event.Unterminated = s.consumed > s.feed.handed && s.feed.err != nil; event.Unterminated {
+		event.flaw("the stream ended before the blank line that completes the event")
+	}
+	return event, nil
+}
+
+// own makes a block one that the reader does not write over: a copy, or, when it
+// is long, its memory. The reader has nothing else in it: the feed hands over
+// one block at a time.
+func (s *EventReader) own(block []byte) []byte {
+	if len(block) <= readSize {
+		return bytes.Clone(block)
+	}
+	s.framing = sse.NewEventStreamReader(s.feed, s.limit)
+	return slices.Clip(block)
 }
 
 // feed prepares an event stream for its framing. It writes every line end as
-// \n (the reader does not know all combinations), leaves out a byte order mark
-// at the start, and holds back what grows an unfinished block by less than its
-// size: the reader searches all of it each time, which would be quadratic.
+// \n (the reader does not know all combinations), and leaves out a byte order
+// mark at the start and blank lines that end nothing. It hands over one whole
+// block at a time, and holds back what grows an unfinished one by less than its
+// size: the reader searches all that it has each time, which would be quadratic.
 type feed struct {
 	source io.Reader
 	raw    []byte // to read into
 
 	ready     []byte // prepared, not handed over
-	ends      int    // length of ready up to the last blank line in it
+	whole     []int  // lengths of the whole blocks in it
+	counted   int    // their sum
 	open      int    // bytes handed over of a block that is not complete
 	handed    int64  // bytes handed over in all
 	beginning []byte // the first bytes, while they may be a byte order mark
 	begun     bool
 	lineStart bool // nothing on the present line yet
 	afterCR   bool // a following \n belongs to the same line end
+	inBlock   bool // the present block has a line
 	err       error
 }
 
@@ -205,7 +213,7 @@ type feed struct {
 const heldBack = 4 << 20
 
 func (f *feed) Read(target []byte) (int, error) {
-	for f.err == nil && f.ends == 0 && len(f.ready) <= min(f.open, heldBack) {
+	for f.err == nil && len(f.whole) == 0 && len(f.ready) <= min(f.open, heldBack) {
 		n, err := f.source.Read(f.raw)
 		f.prepare(f.raw[:n])
 		if f.err = err; err != nil && !f.begun {
@@ -216,20 +224,26 @@ func (f *feed) Read(target []byte) (int, error) {
 	if len(f.ready) == 0 {
 		return 0, io.EOF // the scanner then gives its rest; next tells how it ended
 	}
-	n := copy(target, f.ready)
-	f.ready = f.ready[n:]
-	f.handed += int64(n)
-	if n >= f.ends && f.ends > 0 {
-		f.open = n - f.ends
-		f.ends = 0
-	} else {
-		f.open += n
-		f.ends = max(0, f.ends-n)
+	if len(f.whole) == 0 {
+		return f.hand(target, f.ready), nil
 	}
-	if len(f.ready) == 0 {
-		f.ready = nil
+	n := f.hand(target, f.ready[:f.whole[0]])
+	f.counted -= n
+	if f.whole[0] -= n; f.whole[0] == 0 {
+		f.whole = f.whole[1:]
+		f.open = 0
 	}
 	return n, nil
+}
+
+func (f *feed) hand(target, block []byte) int {
+	n := copy(target, block)
+	if f.ready = f.ready[n:]; len(f.ready) == 0 {
+		f.ready = nil
+	}
+	f.handed += int64(n)
+	f.open += n
+	return n
 }
 
 func (f *feed) prepare(raw []byte) {
@@ -257,15 +271,25 @@ func (f *feed) convert(raw []byte) {
 		end := bytes.IndexAny(raw, "\r\n")
 		if end < 0 {
 			f.ready = append(f.ready, raw...)
-			f.lineStart = false
+			f.lineStart, f.inBlock = false, true
 			return
 		}
-		f.ready = append(append(f.ready, raw[:end]...), '\n')
-		if f.lineStart && end == 0 {
-			f.ends = len(f.ready)
-		}
-		f.lineStart = true
+		f.line(raw[:end])
 		f.afterCR = raw[end] == '\r'
 		raw = raw[end+1:]
+	}
+}
+
+// line takes the rest of a line, or a whole one, that ends.
+func (f *feed) line(text []byte) {
+	blank := f.lineStart && len(text) == 0
+	f.lineStart = true
+	if blank && !f.inBlock {
+		return
+	}
+	f.ready = append(append(f.ready, text...), '\n')
+	if f.inBlock = !blank; blank {
+		f.whole = append(f.whole, len(f.ready)-f.counted)
+		f.counted = len(f.ready)
 	}
 }

@@ -495,7 +495,7 @@ func (e *Exchange) readEvents() error {
 		}
 		record := event.Record()
 		record.Stream = e.Stream
-		event.Sequence = e.http.log.Append(record)
+		event.Sequence = e.http.log.Keep(record)
 		if !e.events.put(event, len(event.Raw)) {
 			return io.ErrClosedPipe // by Close, which tells
 		}
@@ -509,7 +509,8 @@ func (e *Exchange) readBody() error {
 	switch {
 	case len(body) > limit:
 		err = tooLarge(e.doing, "the body", limit)
-		event.Raw, event.Size, event.Note = body[:min(shown, len(body))], len(body), "the beginning of a body that is too long"
+		event = event.Cut(shown)
+		event.Note = "the beginning of a body that is too long"
 		body = nil
 	case err != nil:
 		err = bodyError(e.doing, err, e.source.came.of("the body"))
@@ -518,7 +519,7 @@ func (e *Exchange) readBody() error {
 		err = io.EOF
 	}
 	if len(event.Raw) > 0 {
-		e.http.log.Append(event)
+		e.http.log.Keep(event)
 	}
 	e.mu.Lock()
 	e.body = body

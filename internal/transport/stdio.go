@@ -274,7 +274,7 @@ func (s *Stdio) read() {
 			if !line.Terminated {
 				event.Note = "not ended by a newline"
 			}
-			line.Sequence = s.log.Append(event)
+			line.Sequence = s.log.Keep(event)
 			if !s.lines.put(line, len(line.Raw)) {
 				s.logEnd(os.ErrClosed) // by Close
 				return

@@ -1,0 +1,71 @@
+package conform
+
+import (
+	"encoding/json"
+	"fmt"
+	"maps"
+	"slices"
+
+	"github.com/mcpconform/mcpconform/internal/jsonrpc"
+	"github.com/mcpconform/mcpconform/internal/scripted"
+)
+
+// Show writes a value for people: in words if it has some, or as JSON,
+// shortened.
+func Show(value any) string {
+	if described, ok := value.(interface{ Describe() string }); ok {
+		return described.Describe()
+	}
+	weight := jsonrpc.Weight(value)
+	if weight <= large {
+		return scripted.Short([]byte(toJSON(value)))
+	}
+	room := large
+	return fmt.Sprintf("%s… (some %d KiB)", scripted.Beginning([]byte(toJSON(beginning(value, &room)))), weight>>10)
+}
+
+// large is the memory in bytes from which on no JSON text is made of the whole
+// of a value.
+const large = 64 << 10
+
+// beginning copies what there is room for of a decoded value.
+func beginning(value any, room *int) any {
+	*room -= frame
+	switch value := value.(type) {
+	case string:
+		return cut(value, room)
+	case json.Number:
+		if len(value) > *room {
+			return cut(string(value), room)
+		}
+		*room -= len(value)
+	case []any:
+		var copied []any
+		for _, element := range value {
+			if *room <= 0 {
+				break
+			}
+			copied = append(copied, beginning(element, room))
+		}
+		return copied
+	case map[string]any:
+		copied := map[string]any{}
+		for _, name := range slices.Sorted(maps.Keys(value)) {
+			if *room <= 0 {
+				break
+			}
+			copied[cut(name, room)] = beginning(value[name], room)
+		}
+		return copied
+	}
+	return value
+}
+
+// frame is what a value takes beside its text, about.
+const frame = 16
+
+func cut(text string, room *int) string {
+	text = text[:min(len(text), max(*room, 0))]
+	*room -= len(text)
+	return text
+}
