@@ -114,6 +114,8 @@ func TestRulesOfAskingPagesFindWhatIsBroken(t *testing.T) {
 		{"number as id", opening + asksAsTask("2") + strings.Replace(made("2", secret, ""), `"`+secret+`"`, "7", 1), []string{"tasks.id.string"}},
 		{"no id", oneTask + about("3", "tasks/get", `{"status":"working",`+good+`}`), []string{"tasks.id.string"}},
 		{"id given twice", oneTask + asksAsTask("3") + made("3", secret, ""), []string{"tasks.id.unique"}},
+		{"id of two tasks, one of which is over", oneTask + asksAsTask("3") + made("3", secret, "") +
+			about("4", "tasks/get", state("completed", "")) + about("5", "tasks/get", state("working", "")), []string{"tasks.id.unique"}},
 		{"short id", opening + asksAsTask("2") + made("2", "a1b2", ""), []string{"tasks.id.unguessable"}},
 		{"counter", opening + asksAsTask("2") + made("2", "task-of-the-server-0099", "") + asksAsTask("3") + made("3", "task-of-the-server-0100", ""),
 			[]string{"tasks.id.unguessable"}},

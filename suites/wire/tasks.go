@@ -420,13 +420,18 @@ func otherBeginnings(conversation *conform.Conversation, sight *conform.Sight) {
 }
 
 // resurrections judges what was asked after a task was known to be over: what
-// was said at the same time may have come in another order.
+// was said at the same time may have come in another order. Of an id that
+// several tasks have nobody knows which is meant.
 func resurrections(conversation *conform.Conversation, sight *conform.Sight) {
 	type ending struct {
 		status string
 		known  int // position among the messages
 	}
 	over := map[string]ending{}
+	announced := map[string]int{}
+	for _, said := range created(conversation) {
+		announced[createdID(said)]++
+	}
 	all := states(conversation)
 	for _, said := range conversation.Notifications(statusMethod) {
 		all = append(all, found{paramsOf(said), said})
@@ -435,7 +440,7 @@ func resurrections(conversation *conform.Conversation, sight *conform.Sight) {
 	for _, state := range all {
 		id, status := taskID(state.object()), state.object()["status"]
 		text, isText := status.(string)
-		if id == "" || !isText {
+		if id == "" || !isText || announced[id] > 1 {
 			continue
 		}
 		sight.Saw()
