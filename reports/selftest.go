@@ -80,6 +80,7 @@ type Trial struct {
 	Revision  string    `json:"revision"`
 	Transport string    `json:"transport"`
 	Touched   int       `json:"touched"`           // checks that met it
+	Ran       int       `json:"ran"`               // checks that were run under it
 	Matched   bool      `json:"matched"`           // it met anything at all
 	Caught    bool      `json:"caught,omitzero"`   // what verifies a requirement that it breaks found it
 	Effects   []Effect  `json:"effects,omitempty"` // verdicts that are not as without it

@@ -246,7 +246,7 @@ func (t *selftestText) wrong() {
 		if len(one.Breaks) > 0 {
 			field("breaks", strings.Join(one.Breaks, ", "))
 		}
-		field("on", fmt.Sprintf("%s · %s, where it touches %s", one.Revision, one.Transport, plural(one.Touched, "check")))
+		field("on", fmt.Sprintf("%s · %s, where it touches %s; %d ran", one.Revision, one.Transport, plural(one.Touched, "check"), one.Ran))
 		for _, problem := range one.Problems {
 			if problem.Kind == Accused || problem.Kind == Changed {
 				continue // shown below, with what it found

@@ -53,6 +53,11 @@ func (j judgement) judge(t trial, found outcome) reports.Trial {
 		Matched:  found.matched || t.Switch != "" && !j.peer,
 		Duration: reports.Seconds(found.seconds), Again: "mcpconform selftest --filter " + t.ID + " -v",
 	}
+	for _, one := range found.found {
+		if one.Kind == reports.KindCheck {
+			said.Ran++
+		}
+	}
 	for _, id := range companyOf(t.Fault) {
 		said.Company = append(said.Company, reports.Company{ID: id, Reason: t.Company[id]})
 	}
