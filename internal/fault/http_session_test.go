@@ -124,11 +124,11 @@ func TestHTTPKnowsSessions(t *testing.T) {
 // Where a change gives the client another id, the target still knows its own.
 func TestHTTPTranslatesSessionIDs(t *testing.T) {
 	t.Parallel()
-	target, address := faulty(t, one("response-to: initialize", "{header: {Mcp-Session-Id: fake}}"))
-	if session := begin(t, address); session != "fake" {
+	target, address := faulty(t, one("response-to: initialize", "{header: {Mcp-Session-Id: not %s}}"))
+	if session := begin(t, address); session != "not real" {
 		t.Errorf("the client gets %q", session)
 	}
-	ask(t, address, post(ping, inSession("fake")))
+	ask(t, address, post(ping, inSession("not real")))
 	if got := target.received(2)[1]; got != "real "+ping {
 		t.Errorf("the target gets %q", got)
 	}

@@ -44,8 +44,8 @@ func (p HeadPlan) over(plan HeadPlan) HeadPlan {
 	return p
 }
 
-// changeHeader sets and removes what the plan says. A name in lower case is
-// written so, which is as good as any other.
+// changeHeader sets and removes what the plan says; %s stands for the value that
+// there was. A name in lower case is written so, which is as good as any other.
 func (p HeadPlan) changeHeader(header http.Header) {
 	for name, value := range p.Header {
 		was := header.Get(name)
