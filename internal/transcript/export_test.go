@@ -1,4 +1,8 @@
 package transcript
 
-// ReadWithin is Read with a bound of its own on the bytes of a line.
-var ReadWithin = read
+import "io"
+
+// ReadWithin is Read with bounds of its own.
+func ReadWithin(r io.Reader, line, events, weight int) ([]Event, error) {
+	return read(r, limits{line, events, weight})
+}

@@ -2,17 +2,19 @@ package transcript
 
 import (
 	"bufio"
-	"encoding/base64"
+	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"time"
 	"unicode/utf8"
+
+	"github.com/go-json-experiment/json/jsontext"
 )
 
-// line is an event as a JSON line. Bytes that are UTF-8 are written as text,
-// others in base64, so that a transcript can be read with ordinary tools.
+// line is an event as a JSON line. Bytes that are text are written as such, so
+// that a transcript can be read with ordinary tools, others in base64.
 type line struct {
 	Connection string    `json:"connection"`
 	Sequence   int       `json:"sequence"`
@@ -20,8 +22,8 @@ type line struct {
 	Stream     string    `json:"stream,omitempty"`
 	From       Party     `json:"from,omitempty"`
 	Kind       Kind      `json:"kind"`
-	Raw        *string   `json:"raw,omitempty"`
-	Raw64      string    `json:"raw64,omitempty"`
+	Raw        *text     `json:"raw,omitempty"`
+	Raw64      []byte    `json:"raw64,omitempty"`
 	Size       int       `json:"size,omitempty"`
 	HTTP       *HTTP     `json:"http,omitempty"`
 	SSE        *SSE      `json:"sse,omitempty"`
@@ -29,9 +31,30 @@ type line struct {
 	Deliberate string    `json:"deliberate,omitempty"`
 }
 
-// maxLine bounds a line that is read: the longest that is written is a message
-// of control characters, each of which takes six bytes, and its frame.
-const maxLine = 6*(MaxBytes+maxBeyond) + 1<<20
+// text is a JSON string that is read into bytes at once.
+type text []byte
+
+// MarshalJSON writes the string.
+func (t text) MarshalJSON() ([]byte, error) { return jsontext.AppendQuote(nil, t) }
+
+// UnmarshalJSON reads it.
+func (t *text) UnmarshalJSON(quoted []byte) error {
+	if string(quoted) == "null" {
+		return nil
+	}
+	unquoted, err := jsontext.AppendUnquote(make([]byte, 0, len(quoted)), quoted)
+	*t = unquoted
+	return err
+}
+
+// Bounds of what is read: a transcript may come from anywhere. What Write writes
+// of a Log is within them.
+const (
+	maxFrame  = 4 << 20                           // bytes of a line beside those of a message
+	maxLine   = 2*(MaxBytes+maxBeyond) + maxFrame // bytes; see isWordy
+	maxEvents = 8 * MaxEvents                     // of several connections
+	maxWeight = 5 * (MaxBytes + maxBeyond)        // bytes of all lines and of what is kept of them
+)
 
 // Write writes events as JSON lines.
 func Write(w io.Writer, events []Event) error {
@@ -45,11 +68,10 @@ func Write(w io.Writer, events []Event) error {
 		}
 		switch {
 		case event.Raw == nil:
-		case utf8.Valid(event.Raw):
-			text := string(event.Raw)
-			written.Raw = &text
+		case utf8.Valid(event.Raw) && !isWordy(event.Raw):
+			written.Raw = (*text)(&event.Raw)
 		default:
-			written.Raw64 = base64.StdEncoding.EncodeToString(event.Raw)
+			written.Raw64 = event.Raw
 		}
 		if err := encoder.Encode(written); err != nil {
 			return fmt.Errorf("writing event %d of %s: %w", event.Sequence, event.Connection, err)
@@ -58,20 +80,50 @@ func Write(w io.Writer, events []Event) error {
 	return nil
 }
 
-// Read reads JSON lines until the end. An error names the line.
-func Read(r io.Reader) ([]Event, error) { return read(r, maxLine) }
+// isWordy tells whether text is better written in base64: as a JSON string it is
+// more than twice as long, which nothing is but control characters.
+func isWordy(raw []byte) bool {
+	more := 0
+	for _, char := range raw {
+		switch char {
+		case '"', '\\', '\b', '\t', '\n', '\f', '\r':
+			more += len(`\n`) - 1
+		default:
+			if char < ' ' {
+				more += len(`\u0000`) - 1
+			}
+		}
+	}
+	return more > len(raw)
+}
 
-func read(r io.Reader, longest int) ([]Event, error) {
+// Read reads JSON lines until the end, as far as memory goes. An error names the
+// line; what was read before it is returned with it.
+func Read(r io.Reader) ([]Event, error) {
+	return read(r, limits{line: maxLine, events: maxEvents, weight: maxWeight})
+}
+
+type limits struct{ line, events, weight int }
+
+func read(r io.Reader, limits limits) ([]Event, error) {
 	scanner := bufio.NewScanner(r)
-	scanner.Buffer(nil, longest)
+	scanner.Buffer(nil, limits.line)
 	var events []Event
-	number := 0
+	number, total := 0, 0
 	for scanner.Scan() {
 		number++
 		if len(scanner.Bytes()) == 0 {
 			continue
 		}
 		event, err := readLine(scanner.Bytes())
+		total += len(scanner.Bytes()) + weight(event)
+		switch {
+		case err != nil:
+		case len(events) == limits.events:
+			err = fmt.Errorf("more than %d events; give the connections one by one", limits.events)
+		case total > limits.weight:
+			err = fmt.Errorf("more than %d MiB in all; give the connections one by one", limits.weight>>20)
+		}
 		if err != nil {
 			return events, fmt.Errorf("line %d: %w", number, err)
 		}
@@ -79,16 +131,19 @@ func read(r io.Reader, longest int) ([]Event, error) {
 	}
 	if err := scanner.Err(); err != nil {
 		if errors.Is(err, bufio.ErrTooLong) {
-			err = fmt.Errorf("longer than %d MiB", longest>>20)
+			err = fmt.Errorf("longer than %d MiB", limits.line>>20)
 		}
 		return events, fmt.Errorf("line %d: %w", number+1, err)
 	}
 	return events, nil
 }
 
-func readLine(text []byte) (Event, error) {
+func readLine(written []byte) (Event, error) {
+	if len(written) > maxFrame && frame(written) > maxFrame {
+		return Event{}, fmt.Errorf("more than %d MiB beside the bytes of the message", maxFrame>>20)
+	}
 	var read line
-	if err := json.Unmarshal(text, &read); err != nil {
+	if err := json.Unmarshal(written, &read); err != nil {
 		return Event{}, fmt.Errorf("not an event of a transcript: %w", err)
 	}
 	if read.Kind == "" {
@@ -98,16 +153,36 @@ func readLine(text []byte) (Event, error) {
 		Connection: read.Connection, Sequence: read.Sequence, At: read.At,
 		Stream: read.Stream, From: read.From, Kind: read.Kind, Size: read.Size,
 		HTTP: read.HTTP, SSE: read.SSE, Note: read.Note, Deliberate: read.Deliberate,
+		Raw: read.Raw64,
 	}
-	switch {
-	case read.Raw != nil:
-		event.Raw = []byte(*read.Raw)
-	case read.Raw64 != "":
-		raw, err := base64.StdEncoding.DecodeString(read.Raw64)
-		if err != nil {
-			return Event{}, fmt.Errorf("raw64: %w", err)
-		}
-		event.Raw = raw
+	if read.Raw != nil {
+		event.Raw = *read.Raw
 	}
 	return event, nil
+}
+
+// frame is how long a line is beside the bytes of its message: what may take
+// many times as much memory as its text. That of what is no JSON is its length.
+func frame(written []byte) int {
+	decoder := jsontext.NewDecoder(bytes.NewBuffer(written), // which is read in place
+		jsontext.AllowDuplicateNames(true), jsontext.AllowInvalidUTF8(true))
+	length := len(written)
+	if _, err := decoder.ReadToken(); err != nil || decoder.StackDepth() == 0 {
+		return length
+	}
+	for decoder.PeekKind() == '"' {
+		name, err := decoder.ReadToken()
+		if err != nil {
+			return length
+		}
+		isRaw := name.String() == "raw" || name.String() == "raw64"
+		value, err := decoder.ReadValue()
+		if err != nil {
+			return length
+		}
+		if isRaw && value.Kind() == '"' {
+			length -= len(value)
+		}
+	}
+	return length
 }

@@ -108,7 +108,7 @@ func TestReadTellsTheLine(t *testing.T) {
 		"no kind":              {"\n\n" + `{"jsonrpc":"2.0"}`, `line 3: not an event of a transcript: the member "kind" is missing`, 0},
 		"a number as kind":     {`{"kind":1}`, "line 1: not an event", 0},
 		"a time that is none":  {`{"kind":"close","at":"now"}`, "line 1: not an event of a transcript: parsing time", 0},
-		"raw that is no bytes": {`{"kind":"message","raw64":"***"}`, "line 1: raw64: illegal base64 data", 0},
+		"raw that is no bytes": {`{"kind":"message","raw64":"***"}`, "line 1: not an event of a transcript: illegal base64 data", 0},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -146,7 +146,7 @@ func (e *endless) Read(target []byte) (int, error) {
 func TestReadBoundsALine(t *testing.T) {
 	t.Parallel()
 	source := &endless{}
-	_, err := transcript.ReadWithin(io.MultiReader(strings.NewReader("\n"), source), 2<<20)
+	_, err := transcript.ReadWithin(io.MultiReader(strings.NewReader("\n"), source), 2<<20, 10, 10<<20)
 	if err == nil || err.Error() != "line 2: longer than 2 MiB" {
 		t.Errorf("told %v", err)
 	}
@@ -155,36 +155,65 @@ func TestReadBoundsALine(t *testing.T) {
 	}
 }
 
-// FuzzRead shows that nothing makes Read panic, and that what it reads is
-// written and read again the same.
-func FuzzRead(f *testing.F) {
-	var text bytes.Buffer
-	if err := transcript.Write(&text, everyKind()); err != nil {
-		f.Fatal(err)
+func TestReadBoundsTheWhole(t *testing.T) {
+	t.Parallel()
+	const line = `{"kind":"message","raw":"0123456789"}` + "\n" // 37 bytes, of which 10 are kept
+	lines := strings.Repeat(line, 10)
+	for told, limits := range map[string][2]int{
+		"": {10, 470},
+		"line 10: more than 9 events; give the connections one by one":     {9, 470},
+		"line 10: more than 0 MiB in all; give the connections one by one": {10, 469},
+	} {
+		events, err := transcript.ReadWithin(strings.NewReader(lines), 1<<10, limits[0], limits[1])
+		if told == "" && (err != nil || len(events) != 10) || told != "" && (err == nil || err.Error() != told || len(events) != 9) {
+			t.Errorf("%d events, told %v, wanted %q", len(events), err, told)
+		}
 	}
-	for line := range bytes.Lines(text.Bytes()) {
-		f.Add(line)
+}
+
+// What is not the bytes of a message takes many times its length when it is read.
+func TestReadBoundsWhatIsBesideTheMessage(t *testing.T) {
+	t.Parallel()
+	const size = 5 << 20
+	long := strings.Repeat("a", size)
+	for name, test := range map[string]struct {
+		line string
+		told string
+	}{
+		"a long message":     {`{"kind":"message","raw":"` + long + `","size":7}`, ""},
+		"in base64":          {`{"raw64":"` + long[:4<<20] + `aaaa","kind":"message"}`, ""},
+		"comments":           {`{"kind":"block","raw":"","sse":{"comments":[""` + strings.Repeat(`,""`, size/3) + `]}}`, "more than 4 MiB beside"},
+		"headers":            {`{"kind":"head","http":{"header":{"a":[]` + strings.Repeat(`,"a":[]`, size/7) + `}}}`, "more than 4 MiB beside"},
+		"an unknown member":  {`{"kind":"message","other":"` + long + `"}`, "more than 4 MiB beside"},
+		"raw of other types": {`{"kind":"message","raw":["` + long + `"]}`, "more than 4 MiB beside"},
+		"no JSON":            {long, "more than 4 MiB beside"},
+		"cut off":            {`{"kind":"message","raw":"` + long, "more than 4 MiB beside"},
+	} {
+		events, err := transcript.Read(strings.NewReader(test.line))
+		if test.told == "" && (err != nil || len(events) != 1) || test.told != "" && (err == nil || !strings.HasPrefix(err.Error(), "line 1: "+test.told)) {
+			t.Errorf("%s: %d events, told %v", name, len(events), err)
+		}
 	}
-	f.Add([]byte("{\"kind\":\"x\",\"raw\":\"a\",\"raw64\":\"YQ==\",\"size\":-1}\n\n[]"))
-	f.Fuzz(func(t *testing.T, raw []byte) {
-		events, _ := transcript.Read(bytes.NewReader(raw))
+}
+
+// What a log keeps is written in lines that are read again, whatever it is made of.
+func TestWrittenLinesAreBounded(t *testing.T) {
+	t.Parallel()
+	const size = 60_000
+	for name, piece := range map[string]string{
+		"letters": "a", "quotes": `"`, "line ends": "\r\n", "control characters": "\x00", "separators": "\u2028", "bytes": "\xff",
+	} {
+		raw := []byte(strings.Repeat(piece, size/len(piece)))
 		var text bytes.Buffer
-		if err := transcript.Write(&text, events); err != nil {
-			t.Skip("a year beyond 9999 is read and not written")
+		if err := transcript.Write(&text, []transcript.Event{{Kind: transcript.Message, Raw: raw}}); err != nil {
+			t.Fatal(err)
+		}
+		if text.Len() > 2*size+200 {
+			t.Errorf("%s: %d bytes are written as %d", name, size, text.Len())
 		}
 		again, err := transcript.Read(&text)
-		if err != nil {
-			t.Fatalf("what was written cannot be read: %v", err)
+		if err != nil || len(again) != 1 || !bytes.Equal(again[0].Raw, raw) {
+			t.Errorf("%s: %d events, %v", name, len(again), err)
 		}
-		if len(again) != len(events) {
-			t.Fatalf("%d events became %d", len(events), len(again))
-		}
-		for number := range events {
-			if !bytes.Equal(events[number].Raw, again[number].Raw) || events[number].Kind != again[number].Kind ||
-				events[number].Size != again[number].Size || events[number].Note != again[number].Note ||
-				!events[number].At.Equal(again[number].At) {
-				t.Errorf("event %d became another:\n%s", number, cmp.Diff(events[number], again[number]))
-			}
-		}
-	})
+	}
 }

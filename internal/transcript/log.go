@@ -63,15 +63,16 @@ func (l *Log) Keep(event Event) int {
 	return event.Sequence
 }
 
-// weight is how many bytes an event keeps of what the peer sent.
+// weight is how many bytes an event keeps of what the peer sent, about.
 func weight(event Event) int {
+	const frame = 64 // of a text, beside its bytes
 	size := len(event.Raw) + len(event.Note)
 	if event.HTTP != nil {
 		size += len(event.HTTP.URL)
 		for name, values := range event.HTTP.Header {
-			size += len(name)
+			size += frame + len(name)
 			for _, value := range values {
-				size += len(value)
+				size += frame + len(value)
 			}
 		}
 	}
@@ -81,7 +82,7 @@ func weight(event Event) int {
 			size += len(*event.SSE.ID)
 		}
 		for _, text := range slices.Concat(event.SSE.Comments, event.SSE.Flaws) {
-			size += len(text)
+			size += frame + len(text)
 		}
 	}
 	return size

@@ -3,6 +3,7 @@ package transport
 import (
 	"bufio"
 	"bytes"
+	"crypto/sha256"
 	"errors"
 	"fmt"
 	"io"
@@ -130,13 +131,28 @@ func (e *Event) Record() transcript.Event {
 	}
 	event := transcript.Event{
 		From: transcript.Server, Kind: transcript.Block, Raw: e.Raw,
-		SSE: &transcript.SSE{ID: e.ID, Name: e.Name, Retry: e.Retry, HasData: e.HasData,
+		SSE: &transcript.SSE{Name: field(e.Name), Retry: e.Retry, HasData: e.HasData,
 			Comments: e.Comments, Flaws: flaws},
+	}
+	if e.ID != nil {
+		event.SSE.ID = new(field(*e.ID))
 	}
 	if e.Dispatched() {
 		event.Kind, event.Raw = transcript.Message, e.Data
 	}
 	return event
+}
+
+// maxField bounds the bytes of an id or a name in a transcript, where they stand
+// beside the message.
+const maxField = 64 << 10
+
+// field shortens a value such that different ones stay different.
+func field(value string) string {
+	if len(value) <= maxField {
+		return value
+	}
+	return fmt.Sprintf("%s… (%d bytes, SHA-256 %x)", value[:maxField], len(value), sha256.Sum256([]byte(value)))
 }
 
 // EventReader splits the body of a response, an event stream, into blocks.

@@ -167,6 +167,20 @@ func TestEventRemarksAreBounded(t *testing.T) {
 	}
 }
 
+// Ids and names of megabytes are told apart in a transcript, and not kept there.
+func TestEventRecordsAreBounded(t *testing.T) {
+	t.Parallel()
+	long := strings.Repeat("i", 1<<20)
+	events, _ := readAll("id: "+long+"\nevent: "+long+"\ndata: x\n\nid: "+long+"j\n\n", 0, 8<<20)
+	if len(events) != 2 || *events[0].ID != long {
+		t.Fatalf("%d events", len(events))
+	}
+	first, second := events[0].Record().SSE, events[1].Record().SSE
+	if len(*first.ID) > 70_000 || len(first.Name) > 70_000 || *first.ID != first.Name || *first.ID == *second.ID {
+		t.Errorf("recorded are the ids of %d and %d bytes, and a name of %d", len(*first.ID), len(*second.ID), len(first.Name))
+	}
+}
+
 func BenchmarkLargeEvent(b *testing.B) {
 	stream := "data: " + strings.Repeat("x", 16<<20) + "\n\n"
 	b.SetBytes(int64(len(stream)))
