@@ -1,7 +1,9 @@
 package conform
 
 import (
+	"bytes"
 	"context"
+	"net/http"
 	"regexp"
 	"slices"
 
@@ -116,8 +118,10 @@ func NewConversation(leg Leg, events []transcript.Event, complete bool) *Convers
 		c.Schema = known
 	}
 	decoded := 0
+	bodies := bodies{}
 	for _, event := range events {
-		if event.Kind != transcript.Message {
+		bodies.see(event)
+		if event.Kind != transcript.Message || bodies.foreign(event) {
 			continue
 		}
 		if event.Size > 0 {
@@ -138,6 +142,21 @@ func NewConversation(leg Leg, events []transcript.Event, complete bool) *Convers
 	c.correlate()
 	c.handshake()
 	return c
+}
+
+// bodies tells the HTTP exchanges, by stream, whose answer may have a body that is
+// no message: those that end a session, and those that are refused.
+type bodies map[string]bool
+
+func (b bodies) see(event transcript.Event) {
+	if head := event.HTTP; event.Kind == transcript.Head && head != nil {
+		b[event.Stream] = b[event.Stream] || head.Method == http.MethodDelete || head.Status >= http.StatusBadRequest
+	}
+}
+
+// foreign tells whether a body is such a one, in the words of a gateway perhaps.
+func (b bodies) foreign(event transcript.Event) bool {
+	return b[event.Stream] && event.From == transcript.Server && !bytes.Contains(event.Raw, []byte(`"jsonrpc"`))
 }
 
 // correlate finds for each response the request that it answers: the latest

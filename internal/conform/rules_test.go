@@ -120,6 +120,31 @@ func TestConversationWithoutHandshake(t *testing.T) {
 
 // The beginning of a message that was too much to keep is no message, and what
 // is not there shows nothing.
+func TestBodiesThatAreNoMessages(t *testing.T) {
+	t.Parallel()
+	for name, test := range map[string]struct {
+		method   string
+		status   int
+		body     string
+		messages int
+	}{
+		"a body for a POST":    {"POST", 200, `{"ok":true}`, 1},
+		"words of a gateway":   {"POST", 403, `{"message":"Forbidden"}`, 0},
+		"an error response":    {"POST", 400, `{"jsonrpc":"2.0","error":{}}`, 1},
+		"a body for a DELETE":  {"DELETE", 200, `{"ok":true}`, 0},
+		"an error of a DELETE": {"DELETE", 405, `{"jsonrpc":"2.0","error":{}}`, 1},
+	} {
+		events := []transcript.Event{
+			{Kind: transcript.Head, Stream: "a", From: transcript.Client, HTTP: &transcript.HTTP{Method: test.method}},
+			{Kind: transcript.Head, Stream: "a", From: transcript.Server, HTTP: &transcript.HTTP{Status: test.status}},
+			{Kind: transcript.Message, Stream: "a", From: transcript.Server, Raw: []byte(test.body)},
+		}
+		if found := NewConversation(Leg{}, events, true).Messages; len(found) != test.messages {
+			t.Errorf("%s: %d messages", name, len(found))
+		}
+	}
+}
+
 func TestConversationThatIsIncomplete(t *testing.T) {
 	t.Parallel()
 	events := said(`>{"id":1,"method":"a"}`, `<{"id":1,"resu`, `<{"method":"n"}`)

@@ -39,7 +39,14 @@ type Event struct {
 // Dispatched reports whether the block carries something that a client takes
 // for a message: it is complete and its data is not empty. (The HTML Standard
 // dispatches an empty data field too; in MCP that primes for reconnecting.)
-func (e *Event) Dispatched() bool { return len(e.Data) > 0 && !e.Unterminated }
+func (e *Event) Dispatched() bool { return len(e.Data) > 0 && !e.Unterminated && !e.foreign() }
+
+// foreign tells whether the event has another name than the one that events have
+// without, and holds no message: it is for somebody else then. Nothing is said of
+// the names of events that hold one.
+func (e *Event) foreign() bool {
+	return e.Name != "" && e.Name != "message" && !bytes.Contains(e.Data, []byte(`"jsonrpc"`))
+}
 
 // maxRemarks bounds the comments, unknown fields and flaws of one block, and
 // maxRemark the bytes of each; all of them are in Raw.

@@ -38,6 +38,22 @@ func (r *stepReader) Read(target []byte) (int, error) {
 	return r.source.Read(target[:min(r.step, len(target))])
 }
 
+func TestEventsForOthers(t *testing.T) {
+	t.Parallel()
+	for stream, dispatched := range map[string]bool{
+		"data: x\n\n":                               true,
+		"event: message\ndata: x\n\n":               true,
+		"event: ping\ndata: 12:00\n\n":              false,
+		"event: x\ndata: {\"jsonrpc\":\"2.0\"}\n\n": true,
+		"event: ping\n\n":                           false,
+	} {
+		events, _ := readAll(stream, 0, 1<<10)
+		if len(events) != 1 || events[0].Dispatched() != dispatched {
+			t.Errorf("%q: %v", stream, events)
+		}
+	}
+}
+
 func TestEventFields(t *testing.T) {
 	t.Parallel()
 	for name, test := range map[string]struct {
