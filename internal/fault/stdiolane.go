@@ -66,6 +66,15 @@ func (l *lane) awaitRoom() {
 	}
 }
 
+// clear waits until all that was to be done in order is done.
+func (l *lane) clear() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for len(l.queue) > 0 {
+		l.changed.Wait()
+	}
+}
+
 // inOrder does something beside what passes, after all that was begun so before.
 func (l *lane) inOrder(work func()) {
 	l.mu.Lock()

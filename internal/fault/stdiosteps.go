@@ -51,6 +51,7 @@ func (s *stdio) doSoon(way Direction, step Step) error {
 			}
 		})
 	case step.Direction == way:
+		lane.clear() // what was begun before comes first
 		return s.do(step)
 	default: // the receiver may read only when this way is clear
 		lane.awaitRoom()
