@@ -58,6 +58,8 @@ type Environment struct {
 	// Fresh gives each check a session of its own, so that it finds the same
 	// alone as in company.
 	Fresh bool
+	// Asked is told what a check wants to know of the survey; nil for nobody.
+	Asked func(survey.Question)
 	// Record is called once for each connection, when it is closed.
 	Record func(Connection)
 }

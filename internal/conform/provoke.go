@@ -140,10 +140,6 @@ func (e *Environment) provocation(kind string) (Provocation, bool) {
 	return Provocation{}, false
 }
 
-func (e *Environment) offers(tool string) bool {
-	return slices.ContainsFunc(e.Survey.Tools, func(offered map[string]any) bool { return offered["name"] == tool })
-}
-
 // Provoking returns the provocation of a kind. A check that uses it says so
 // with NeedsProvocation, unless it finds out first whether any would help.
 func Provoking(kind string) Provocation {
@@ -175,11 +171,12 @@ func provocationHint(kind string) string {
 // that their input schema allows. The reason tells, when there are none, why.
 func CallableTools() (calls []Provocation, reason string) {
 	environment := current.environment
-	if len(environment.Survey.Tools) == 0 {
+	listed := environment.tools()
+	if len(listed) == 0 {
 		return nil, "the server lists no tool"
 	}
 	var unmade []string
-	for _, tool := range environment.Survey.Tools {
+	for _, tool := range listed {
 		name, _ := tool["name"].(string)
 		if !environment.mayCall(tool) {
 			continue

@@ -125,7 +125,7 @@ func TestChecks(t *testing.T) {
 		ginkgo.It("4 uses yet another", Verifies("ping.answered"), func(ctx ginkgo.SpecContext) {
 			server := Session(ctx)
 			pooled = append(pooled, server)
-			Demand(Revision() == "2025-06-18" && Transport() == HTTP && Declares("tools") && Survey() != nil, "the leg", "another")
+			Demand(Revision() == "2025-06-18" && Transport() == HTTP && Declares("tools") && ListedTools() == nil, "the leg", "another")
 			Demand(server.Handshake.Revision == Revision(), "a handshake", "none")
 		})
 		ginkgo.It("5 uses a fresh one", Verifies("ping.answered"), func(ctx ginkgo.SpecContext) {

@@ -55,12 +55,6 @@ func Transport() string { return current.environment.Transport }
 // URL is where the target is reached over HTTP.
 func URL() string { return current.environment.Target.URL }
 
-// Survey is what the target declared and offered before the checks began.
-func Survey() *survey.Survey { return current.environment.Survey }
-
-// Declares tells whether the target declared a capability.
-func Declares(path string) bool { return current.environment.Survey.Declares(path) }
-
 // Hello is the params of an initialize request of a client that offers
 // everything.
 func Hello(revision string) Object {
@@ -138,11 +132,11 @@ const pingHint = "mend what the ping checks report, then run again"
 
 // unpinged says why nothing is to be learned from a server by pings.
 func unpinged(environment *Environment) string {
-	return "it would show by a ping, which this server does not answer with a result: " + environment.Survey.NoPing
+	return "it would show by a ping, which this server does not answer with a result: " + environment.noPing()
 }
 
 func (s *Server) needPing() {
-	if s.env.Survey.NoPing != "" {
+	if s.env.noPing() != "" {
 		Inconclusive(unpinged(s.env), pingHint)
 	}
 }

@@ -87,11 +87,11 @@ func (e *Environment) gate(labels []string) (outcome Outcome) {
 		}
 	}
 	for _, label := range labels {
-		if path, ok := strings.CutPrefix(label, labelCapability); ok && !e.Survey.Declares(path) {
+		if path, ok := strings.CutPrefix(label, labelCapability); ok && !e.declares(path) {
 			return Outcome{Ending: Skipped, Reason: fmt.Sprintf("the server does not declare the capability %q", path)}
 		}
 	}
-	if slices.Contains(labels, labelPing) && e.Survey.NoPing != "" {
+	if slices.Contains(labels, labelPing) && e.noPing() != "" {
 		return Outcome{Ending: Inconclusion, Reason: unpinged(e), Hint: pingHint}
 	}
 	for _, label := range labels {

@@ -26,9 +26,11 @@ type Examination struct {
 	Known *survey.Survey
 	// Contact takes a survey anew. Where none can be had, the known one stands.
 	Contact bool
-	// Wants tells whether to run a check, by name, given whether the survey is as
-	// known; nil for all.
-	Wants func(check string, asKnown bool) bool
+	// Wants tells whether to run a check, by name; nil for all. Differs tells
+	// whether the survey answers a question otherwise than the known one.
+	Wants func(check string, differs func(survey.Question) bool) bool
+	// Asked is told what a check wants to know of the survey; nil for nobody.
+	Asked func(survey.Question)
 	// Turn is told what begins: a check, by name, or with "" the first contact.
 	// What it has begun is over, to the last connection, before the next; nil
 	// for nobody, and then checks begin while the connections of others end.
@@ -86,6 +88,14 @@ func asSent(found *survey.Survey) *survey.Survey {
 	return sent
 }
 
+// differing compares the answers of two surveys.
+func differing(known, offered *survey.Survey) func(survey.Question) bool {
+	if reflect.DeepEqual(known, offered) {
+		return func(survey.Question) bool { return false }
+	}
+	return func(question survey.Question) bool { return known == nil || known.Differs(offered, question) }
+}
+
 // reason says why a handshake led to no survey.
 func (v *visit) reason() string {
 	if v.err != nil {
@@ -107,7 +117,7 @@ type examiner struct {
 	examination Examination
 	environment *conform.Environment
 	context     context.Context
-	asKnown     bool // the survey
+	differs     func(survey.Question) bool
 }
 
 func (e Examination) begin(ctx context.Context, offered *survey.Survey, mute string) *examiner {
@@ -117,11 +127,11 @@ func (e Examination) begin(ctx context.Context, offered *survey.Survey, mute str
 	}
 	x := &examiner{
 		run:         &run{catalogue: e.Catalogue, report: &reports.Run{}, legs: []*legState{state}},
-		examination: e, context: ctx, asKnown: reflect.DeepEqual(offered, e.Known),
+		examination: e, context: ctx, differs: differing(e.Known, offered),
 	}
 	x.environment = &conform.Environment{
 		Leg: e.Leg, Target: e.Target, Survey: offered, Catalogue: e.Catalogue,
-		Calls: conform.CallReadOnly, Rules: e.Rules, Fresh: true,
+		Calls: conform.CallReadOnly, Rules: e.Rules, Fresh: true, Asked: e.Asked,
 		Record: func(connection conform.Connection) { x.closed(0, connection) },
 	}
 	state.environment = x.environment
@@ -132,7 +142,7 @@ func (e Examination) begin(ctx context.Context, offered *survey.Survey, mute str
 func (x *examiner) claim(leg int, key string) permission {
 	_, name, _ := strings.Cut(key, "\n")
 	name = strings.ReplaceAll(name, "\n", " · ")
-	if x.context.Err() != nil || x.examination.Wants != nil && !x.examination.Wants(name, x.asKnown) {
+	if x.context.Err() != nil || x.examination.Wants != nil && !x.examination.Wants(name, x.differs) {
 		return permission{}
 	}
 	x.examination.turn(name)

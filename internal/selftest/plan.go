@@ -2,6 +2,7 @@ package selftest
 
 import (
 	"cmp"
+	"maps"
 	"slices"
 	"time"
 
@@ -19,11 +20,12 @@ type base struct {
 	found   map[string]finding         // by check
 	touched map[string]map[string]bool // by fault: the checks that met it
 	met     map[string]bool            // the faults that first contact met
-	note    string                     // why nothing can be run on it
+	asked   questions
+	note    string // why nothing can be run on it
 }
 
 func newBase(leg conform.Leg) *base {
-	return &base{leg: leg, found: map[string]finding{}, touched: map[string]map[string]bool{}, met: map[string]bool{}}
+	return &base{leg: leg, found: map[string]finding{}, touched: map[string]map[string]bool{}, met: map[string]bool{}, asked: questions{}}
 }
 
 // jobs are the parts of a run of a leg that watches for faults.
@@ -41,6 +43,7 @@ func (b *base) take(part done) {
 		b.survey, b.note = part.Survey, part.Note
 	}
 	merge(b.found, part.Findings)
+	maps.Copy(b.asked, part.Asked)
 	for check, ids := range part.Met {
 		for _, id := range ids {
 			if check == "" {
@@ -106,6 +109,9 @@ func (t trial) jobs(reply time.Duration) []job {
 		jobs[part] = job{
 			Leg: t.leg, Lay: t.ID, Known: t.base.survey, Checks: t.checks,
 			Contact: t.Switch != "" || t.base.met[t.ID], Part: part, Parts: t.parts, Reply: reply,
+		}
+		if jobs[part].Contact && t.checks != nil {
+			jobs[part].Asked = t.base.asked
 		}
 	}
 	return jobs

@@ -7,6 +7,7 @@ import (
 
 	"github.com/mcpconform/mcpconform/internal/conform"
 	"github.com/mcpconform/mcpconform/internal/fault"
+	"github.com/mcpconform/mcpconform/internal/survey"
 	"github.com/mcpconform/mcpconform/reports"
 )
 
@@ -90,7 +91,7 @@ func TestOrderAndParts(t *testing.T) {
 	count := map[string]int{}
 	for _, part := range trials[0].jobs(time.Second) {
 		for check := range on.found {
-			if part.wants()(check, true) {
+			if part.wants()(check, func(survey.Question) bool { return false }) {
 				count[check]++
 			}
 		}
@@ -116,15 +117,20 @@ func TestFewTrialsAreDoneByAllWorkers(t *testing.T) {
 	}
 }
 
-// When the survey is another, all checks of a part are run.
+// When the survey is another, the checks that want to know what has changed are
+// run, too.
 func TestWants(t *testing.T) {
 	t.Parallel()
-	some := job{Checks: []string{pingAnswers}}.wants()
-	if !some(pingAnswers, true) || some(toolsLists, true) || !some(toolsLists, false) {
-		t.Error("the chosen checks run, and all where the survey is another")
+	asKnown := func(survey.Question) bool { return false }
+	otherTools := func(question survey.Question) bool { return question == survey.AllTools }
+	some := job{Checks: []string{pingAnswers}, Asked: questions{toolsLists: {survey.Pinged, survey.AllTools}, rulesValid: {survey.Pinged}}}.wants()
+	for check, want := range map[string][2]bool{pingAnswers: {true, true}, toolsLists: {false, true}, rulesValid: {false, false}} {
+		if found := [2]bool{some(check, asKnown), some(check, otherTools)}; found != want {
+			t.Errorf("%s: runs %v, wanted %v", check, found, want)
+		}
 	}
 	all := job{}.wants()
-	if !all(pingAnswers, true) || !all(toolsLists, true) {
+	if !all(pingAnswers, asKnown) || !all(toolsLists, otherTools) {
 		t.Error("without a choice all run")
 	}
 }

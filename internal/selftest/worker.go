@@ -40,19 +40,24 @@ type job struct {
 	Watch   []string       // ids of what is only looked for
 	Known   *survey.Survey // of the leg without anything laid over it
 	Contact bool           // first contact is made anew
-	Checks  []string       // to run while the survey is as known; nil for all
+	Checks  []string       // to run; nil for all
+	Asked   questions      // by check: it is run, too, if the survey answers one otherwise
 	Part    int            // of the checks, from 0
 	Parts   int
 	Reply   time.Duration // how long one reply may take
 }
+
+// questions are what checks want to know of a survey, by check.
+type questions map[string][]survey.Question
 
 // done is what a worker says of a job, as JSON on its standard output.
 type done struct {
 	Findings []finding
 	Survey   *survey.Survey
 	Met      map[string][]string // by check, or "" for first contact: what matched meanwhile
-	Matched  bool                // what was laid
-	Note     string              // why a peer could not be run on this leg
+	Asked    questions
+	Matched  bool   // what was laid
+	Note     string // why a peer could not be run on this leg
 	Seconds  float64
 	Errors   []string // of the harness: the job is worth nothing
 }
@@ -142,6 +147,12 @@ func (w *worker) do(ctx context.Context, next job) (said done) {
 			flush()
 			turn = check
 		}
+		said.Asked = questions{}
+		examination.Asked = func(question survey.Question) {
+			if !slices.Contains(said.Asked[turn], question) {
+				said.Asked[turn] = append(said.Asked[turn], question)
+			}
+		}
 	}
 	found, err := runner.Examine(ctx, examination)
 	flush()
@@ -180,12 +191,13 @@ func (w *worker) allows(id string, requirements []reports.Requirement) bool {
 }
 
 // wants chooses the checks of a job.
-func (j job) wants() func(check string, asKnown bool) bool {
+func (j job) wants() func(check string, differs func(survey.Question) bool) bool {
 	chosen := map[string]bool{}
 	for _, check := range j.Checks {
 		chosen[check] = true
 	}
-	return func(check string, asKnown bool) bool {
-		return (j.Checks == nil || !asKnown || chosen[check]) && (j.Parts <= 1 || partOf(check, j.Parts) == j.Part)
+	return func(check string, differs func(survey.Question) bool) bool {
+		return (j.Parts <= 1 || partOf(check, j.Parts) == j.Part) &&
+			(j.Checks == nil || chosen[check] || slices.ContainsFunc(j.Asked[check], differs))
 	}
 }

@@ -58,10 +58,10 @@ func OfTemplate(template conform.Object) []Argument {
 // most limit.
 func Completable(limit int) []Argument {
 	var all []Argument
-	for _, prompt := range conform.Survey().Prompts {
+	for _, prompt := range conform.ListedPrompts() {
 		all = append(all, OfPrompt(prompt)...)
 	}
-	for _, template := range conform.Survey().Templates {
+	for _, template := range conform.ListedTemplates() {
 		all = append(all, OfTemplate(template)...)
 	}
 	return all[:min(limit, len(all))]
@@ -133,7 +133,7 @@ func Made(all []Argument) map[string]string {
 }
 
 func anyURI() string {
-	for _, resource := range conform.Survey().Resources {
+	for _, resource := range conform.ListedResources() {
 		if uri, isString := resource["uri"].(string); isString {
 			return uri
 		}

@@ -136,7 +136,7 @@ func ServerChecks() {
 // listed returns some of the prompts that the target lists; a check without
 // any ends.
 func listed() []Object {
-	prompts := Survey().Prompts
+	prompts := ListedPrompts()
 	if len(prompts) == 0 {
 		NotApplicable("the server lists no prompt")
 	}

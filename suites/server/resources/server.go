@@ -200,7 +200,7 @@ func ServerChecks() {
 // check without any ends.
 func listed(most int) []string {
 	var uris []string
-	for _, resource := range Survey().Resources {
+	for _, resource := range ListedResources() {
 		if uri, isString := resource["uri"].(string); isString && len(uris) < most {
 			uris = append(uris, uri)
 		}
@@ -215,7 +215,7 @@ func listed(most int) []string {
 // completes their variables with.
 func expanded(ctx context.Context, server *Server) []string {
 	var uris []string
-	for _, template := range Survey().Templates {
+	for _, template := range ListedTemplates() {
 		variables := arguments.OfTemplate(template)
 		if len(variables) == 0 || len(uris) == maxTemplates {
 			continue
@@ -239,7 +239,7 @@ func expanded(ctx context.Context, server *Server) []string {
 
 // isOffered tells whether a template of the target makes a URI.
 func isOffered(uri string) bool {
-	for _, template := range Survey().Templates {
+	for _, template := range ListedTemplates() {
 		text, _ := template["uriTemplate"].(string)
 		if parsed, err := uritemplate.New(text); err == nil && parsed.Match(uri) != nil {
 			return true

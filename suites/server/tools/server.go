@@ -267,7 +267,7 @@ func callable() []Provocation {
 	switch {
 	case len(calls) > 0:
 		return calls
-	case len(Survey().Tools) == 0:
+	case len(ListedTools()) == 0:
 		NotApplicable("the server lists no tool")
 	case reason == "":
 		Inconclusive("the tools that may be called have checks of their own", "annotate further tools with readOnlyHint, or name them in mcpconform.yaml")
@@ -278,7 +278,7 @@ func callable() []Provocation {
 
 // definition is a tool as the server lists it.
 func definition(name string) Object {
-	for _, tool := range Survey().Tools {
+	for _, tool := range ListedTools() {
 		if tool["name"] == name {
 			return tool
 		}

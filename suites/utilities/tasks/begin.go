@@ -39,7 +39,7 @@ func asTask(tool Provocation) Object {
 // supportOf returns what a tool that the target lists says in taskSupport; ""
 // when it says nothing.
 func supportOf(name string) string {
-	for _, tool := range Survey().Tools {
+	for _, tool := range ListedTools() {
 		if tool["name"] == name {
 			execution, _ := tool["execution"].(map[string]any)
 			support, _ := execution["taskSupport"].(string)
@@ -94,12 +94,12 @@ func toolWith(description string, supports ...string) Provocation {
 			return call
 		}
 	}
-	for _, listed := range Survey().Tools {
+	for _, listed := range ListedTools() {
 		if name, _ := listed["name"].(string); has(name) {
 			Inconclusive("no tool may be called "+description+" (there is "+name+")", "name it under arguments in mcpconform.yaml, or allow more with --call-tools")
 		}
 	}
-	if len(Survey().Tools) == 0 {
+	if len(ListedTools()) == 0 {
 		NotApplicable(reason)
 	}
 	NotApplicable("the server lists no tool " + description)

@@ -1,0 +1,38 @@
+package conform
+
+import "github.com/mcpconform/mcpconform/internal/survey"
+
+// Declares tells whether the target declared a capability.
+func Declares(path string) bool { return current.environment.declares(path) }
+
+// ListedTools are the tools that the target listed before the checks began.
+func ListedTools() []Object { return current.environment.tools() }
+
+// ListedResources are the resources that the target listed.
+func ListedResources() []Object { return lookUp[[]Object](current.environment, survey.AllResources) }
+
+// ListedTemplates are the resource templates that the target listed.
+func ListedTemplates() []Object { return lookUp[[]Object](current.environment, survey.AllTemplates) }
+
+// ListedPrompts are the prompts that the target listed.
+func ListedPrompts() []Object { return lookUp[[]Object](current.environment, survey.AllPrompts) }
+
+func (e *Environment) declares(path string) bool {
+	return lookUp[bool](e, survey.WhetherDeclares(path))
+}
+
+func (e *Environment) offers(tool string) bool { return lookUp[bool](e, survey.WhetherOffers(tool)) }
+
+func (e *Environment) tools() []Object { return lookUp[[]Object](e, survey.AllTools) }
+
+// noPing says why the target does not answer pings; "" when it does.
+func (e *Environment) noPing() string { return lookUp[string](e, survey.Pinged) }
+
+// lookUp asks the survey, and tells that it did.
+func lookUp[T any](e *Environment, question survey.Question) T {
+	if e.Asked != nil {
+		e.Asked(question)
+	}
+	answer, _ := e.Survey.Answer(question).(T)
+	return answer
+}

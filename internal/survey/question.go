@@ -1,0 +1,59 @@
+package survey
+
+import (
+	"reflect"
+	"slices"
+	"strings"
+)
+
+// Question is what somebody wants to know of a survey. Who records the questions
+// of a check knows whether another survey would make it go another way.
+type Question string
+
+// The questions that name nothing.
+const (
+	AllTools     Question = "tools"
+	AllResources Question = "resources"
+	AllTemplates Question = "templates"
+	AllPrompts   Question = "prompts"
+	Pinged       Question = "ping"
+)
+
+const (
+	declares = "declares "
+	offers   = "offers "
+)
+
+// WhetherDeclares asks whether a capability is declared.
+func WhetherDeclares(path string) Question { return Question(declares + path) }
+
+// WhetherOffers asks whether a tool is listed.
+func WhetherOffers(tool string) Question { return Question(offers + tool) }
+
+// Answer answers a question; nil is the answer to one that is none.
+func (s *Survey) Answer(question Question) any {
+	if path, asked := strings.CutPrefix(string(question), declares); asked {
+		return s.Declares(path)
+	}
+	if tool, asked := strings.CutPrefix(string(question), offers); asked {
+		return slices.ContainsFunc(s.Tools, func(offered map[string]any) bool { return offered["name"] == tool })
+	}
+	switch question {
+	case AllTools:
+		return s.Tools
+	case AllResources:
+		return s.Resources
+	case AllTemplates:
+		return s.Templates
+	case AllPrompts:
+		return s.Prompts
+	case Pinged:
+		return s.NoPing
+	}
+	return nil
+}
+
+// Differs tells whether another survey answers a question otherwise.
+func (s *Survey) Differs(other *Survey, question Question) bool {
+	return !reflect.DeepEqual(s.Answer(question), other.Answer(question))
+}
