@@ -118,8 +118,11 @@ func List(ctx context.Context, client *scripted.Client, method, member string) (
 		if refusal, refused := answer.Error(); refused {
 			return items, fmt.Errorf("%s was refused with error %d: %s", method, refusal.Code, refusal.Message)
 		}
-		member, next, more := Page(answer, member)
-		items = append(items, member...)
+		found, next, more := Page(answer, member)
+		if more && next == "" && params["cursor"] == "" {
+			return items, nil // it means the end, and begins again: rules tell that
+		}
+		items = append(items, found...)
 		switch {
 		case !more:
 			return items, nil

@@ -69,6 +69,7 @@ func TestList(t *testing.T) {
 		}, "a c", ""},
 		"an empty list":        {map[any]string{nil: `"result":{"tools":[]}`}, "", ""},
 		"an empty cursor":      {map[any]string{nil: `"result":{"tools":[{"name":"a"}],"nextCursor":""}`, "": `"result":{"tools":[{"name":"b"}]}`}, "a b", ""},
+		"an empty one for end": {map[any]string{nil: `"result":{"tools":[{"name":"a"}],"nextCursor":""}`, "": `"result":{"tools":[{"name":"a"}],"nextCursor":""}`}, "a", ""},
 		"what is no object":    {map[any]string{nil: `"result":{"tools":["x",{"name":"a"},null]}`}, "a", ""},
 		"what is no list":      {map[any]string{nil: `"result":{"tools":{"name":"a"}}`}, "", ""},
 		"what is no result":    {map[any]string{nil: `"result":[]`}, "", ""},
