@@ -82,7 +82,6 @@ func (s *settings) run(command *cobra.Command, arguments []string) error {
 		return err
 	}
 	debug.SetGCPercent(runner.Garbage)
-	debug.SetMemoryLimit(processMemory)
 	progress := s.progress("check")
 	options := s.options(progress)
 	found, err := runner.Run(command.Context(), options)

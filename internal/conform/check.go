@@ -38,6 +38,9 @@ func End(state ginkgo.SpecReport) (Outcome, [][]transcript.Event) {
 	current = &check{}
 	var exchanges [][]transcript.Event
 	for _, server := range done.servers {
+		if done.environment.Company && server.Log().Crowded() {
+			done.outcome = Outcome{Ending: PutOff}
+		}
 		if events := server.Log().Since(server.from); len(events) > 0 {
 			exchanges = append(exchanges, events)
 		}

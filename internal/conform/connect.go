@@ -58,7 +58,7 @@ func SessionOf(ctx context.Context, capabilities scripted.Capabilities) *Server 
 
 func dial(environment *Environment) (*Server, error) {
 	name := fmt.Sprintf("%s-%s-%d", environment.Revision, environment.Transport, connections.Add(1))
-	connection, err := scripted.Dial(environment.Target, transcript.NewLog(connectionPrefix+name))
+	connection, err := scripted.Dial(environment.Target, transcript.NewLogIn(environment.Room, connectionPrefix+name))
 	if err != nil {
 		return nil, err
 	}
@@ -177,6 +177,7 @@ func end(server *Server) {
 	ctx, cancel := context.WithTimeout(context.Background(), closeTimeout)
 	defer cancel()
 	server.Close(ctx)
+	server.Forget()
 	server.Connection = nil
 	environment.judge(log)
 }

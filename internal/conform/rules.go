@@ -109,10 +109,15 @@ func (c *Conversation) where(keep func(*Said) bool) []*Said {
 
 // maxDecoded bounds the memory in bytes that the messages of a conversation
 // take, beside their text. One more of any size passes.
-const maxDecoded = 16 << 20
+const maxDecoded = 112 << 20
 
 // NewConversation reads a transcript of one connection, as far as memory goes.
 func NewConversation(leg Leg, events []transcript.Event, complete bool) *Conversation {
+	return newConversation(leg, events, complete, transcript.NewLog(""))
+}
+
+// newConversation reads as long as the log has room for what is decoded.
+func newConversation(leg Leg, events []transcript.Event, complete bool, log *transcript.Log) *Conversation {
 	c := &Conversation{Leg: leg, Events: events, Complete: complete}
 	if known, err := schema.For(leg.Revision); err == nil {
 		c.Schema = known
@@ -132,8 +137,12 @@ func NewConversation(leg Leg, events []transcript.Event, complete bool) *Convers
 			c.Complete = false
 			break // what is judged is a beginning without gaps
 		}
-		message := jsonrpc.Parse(event.Raw)
-		decoded += message.Weight - len(message.Raw)
+		message := jsonrpc.ParseWithin(event.Raw, log.Left())
+		weight := message.Weight - len(message.Raw)
+		if decoded += weight; !log.Take(weight) {
+			c.Complete = false
+			break
+		}
 		if _, beyond := message.Beyond(); beyond {
 			c.Complete = false // it may be any message
 		}
@@ -311,14 +320,17 @@ func (e *Environment) StandingRules() (standing []Rule, absent map[string]string
 	return standing, absent
 }
 
-// judge applies the rules to a connection that is closed and hands both on.
+// judge applies the rules to a connection that is closed and hands both on. A
+// record that is incomplete for lack of room is not judged in company: the check
+// is run again.
 func (e *Environment) judge(log *transcript.Log) {
-	if e.Record == nil {
+	defer log.Release()
+	if e.Record == nil || e.Company && log.Crowded() {
 		return
 	}
 	events := log.Events()
 	rules, _ := e.StandingRules()
-	conversation := NewConversation(e.Leg, events, log.Dropped() == 0)
+	conversation := newConversation(e.Leg, events, log.Dropped() == 0, log)
 	e.Record(Connection{
 		Leg: e.Leg, Name: log.Connection(), Events: events,
 		Findings: ApplyRules(rules, conversation),
@@ -329,5 +341,6 @@ func (e *Environment) judge(log *transcript.Log) {
 // the survey was taken on, and judges it like all others.
 func (e *Environment) JudgeConnection(ctx context.Context, connection *scripted.Connection) {
 	connection.Close(ctx)
+	connection.Forget()
 	e.judge(connection.Log())
 }

@@ -24,6 +24,7 @@ const (
 	Failed       Ending = "failed"
 	Skipped      Ending = "skipped"
 	Inconclusion Ending = "inconclusive"
+	PutOff       Ending = "put off" // there was no room for what the target sent
 )
 
 // Mismatch is one difference between what a requirement wants and what the

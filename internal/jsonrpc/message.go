@@ -6,6 +6,7 @@ package jsonrpc
 import (
 	"encoding/json"
 	"fmt"
+	"math"
 	"slices"
 )
 
@@ -35,9 +36,12 @@ type Message struct {
 
 // Parse reads one message. It never fails: what is wrong is told by Kind and
 // Flaws. Raw is kept, not copied.
-func Parse(raw []byte) Message {
+func Parse(raw []byte) Message { return ParseWithin(raw, math.MaxInt) }
+
+// ParseWithin reads a message if its decoded form takes at most so many bytes.
+func ParseWithin(raw []byte, most int) Message {
 	message := Message{Raw: raw, Kind: Invalid}
-	value, weight, flaws := decode(raw, room(raw))
+	value, weight, flaws := decode(raw, min(most, room(raw)))
 	message.Flaws = flaws
 	message.Weight = len(raw) + weight
 

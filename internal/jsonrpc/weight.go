@@ -7,10 +7,9 @@ import (
 )
 
 // maxWeight bounds the memory in bytes that a message takes, its text and its
-// decoded form together: a list of ten thousand tools passes, and an array of a
-// million digits. How long a message may be is for the transport to say: the
+// decoded form together: a list of a hundred thousand tools passes. How long a message may be is for the transport to say: the
 // decoded form may always be as large as the text, whose strings it holds.
-const maxWeight = 24 << 20
+const maxWeight = 112 << 20
 
 // aside is what there is beside one long string that makes up a message.
 const aside = 1 << 20

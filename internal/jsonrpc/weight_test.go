@@ -102,9 +102,9 @@ func repeated(count int) string { return strings.Repeat("a", count) }
 
 func TestDecodeTellsWhatIsTooHeavy(t *testing.T) {
 	t.Parallel()
-	message := jsonrpc.Parse(list(`{"a":0}`, 1<<20))
+	message := jsonrpc.Parse(list(`{"a":0}`, 4<<20))
 	flaw, beyond := message.Beyond()
-	const told = "is too much: reading it takes more than 22 MiB of memory"
+	const told = "is too much: reading it takes more than 107 MiB of memory"
 	if !beyond || flaw.String() != told || message.Kind != jsonrpc.Invalid || message.Object != nil {
 		t.Errorf("told %q of %s", flaw, message.Kind)
 	}

@@ -58,7 +58,7 @@ func Examine(ctx context.Context, e Examination) (*Examined, error) {
 	visit := &visit{}
 	if e.Contact || e.Known == nil {
 		e.turn("")
-		visit = visitAt(ctx, e.Target, e.Revision, true)
+		visit = visitAt(ctx, nil, e.Target, e.Revision, true)
 	}
 	offered := e.Known
 	if visit.survey != nil {

@@ -11,6 +11,7 @@ import (
 	"github.com/mcpconform/mcpconform/internal/scripted"
 	"github.com/mcpconform/mcpconform/internal/survey"
 	"github.com/mcpconform/mcpconform/internal/target"
+	"github.com/mcpconform/mcpconform/internal/transcript"
 	"github.com/mcpconform/mcpconform/internal/transport"
 	"github.com/mcpconform/mcpconform/suites"
 )
@@ -20,6 +21,7 @@ type plan struct {
 	Legs         []leg
 	Filter       string // Ginkgo label expression over the checks to run; "" for all
 	Name         string // what the names of the worker's connections begin with
+	Workers      int    // how many work at the same time
 	Calls        conform.Calls
 	Arguments    map[string]map[string]any
 	Provocations map[string]conform.Provocation
@@ -46,14 +48,18 @@ func (l leg) target() scripted.Target {
 	}
 }
 
-// environments makes what the checks of each leg see.
-func (p plan) environments(record func(legIndex int, connection conform.Connection)) []*conform.Environment {
+// environments makes what the checks of each leg see, with room for all of them
+// together.
+func (p plan) environments(room *transcript.Room, record func(legIndex int, connection conform.Connection)) []*conform.Environment {
 	rules := suites.Rules()
 	environments := make([]*conform.Environment, len(p.Legs))
 	for index, leg := range p.Legs {
+		to := leg.target()
+		to.Limits.Message = min(to.Limits.Message, longestMessage(p.Workers))
 		environments[index] = &conform.Environment{
-			Leg: leg.Leg, Target: leg.target(), Survey: leg.Survey, Catalogue: p.Catalogue,
+			Leg: leg.Leg, Target: to, Survey: leg.Survey, Catalogue: p.Catalogue,
 			Calls: p.Calls, Arguments: p.Arguments, Provocations: p.Provocations, Rules: rules,
+			Room: room, Company: p.Workers > 1,
 			Record: func(connection conform.Connection) { record(index, connection) },
 		}
 	}

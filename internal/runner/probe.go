@@ -66,10 +66,10 @@ func (v *visit) refused() (*scripted.RefusedError, bool) {
 // what the target declares and offers at each that it speaks. The very first
 // answer may take as long as start. The connections stay open until they are
 // judged.
-func probe(ctx context.Context, to scripted.Target, start time.Duration, policy Revise) ([]*visit, []string, error) {
+func probe(ctx context.Context, room *transcript.Room, to scripted.Target, start time.Duration, policy Revise) ([]*visit, []string, error) {
 	first := to
 	first.Start = start
-	newest := visitAt(ctx, first, policy.first(), true)
+	newest := visitAt(ctx, room, first, policy.first(), true)
 	if _, refused := newest.refused(); newest.err != nil && !refused {
 		closeAll(ctx, newest)
 		return nil, nil, targetError(ctx, to, newest)
@@ -77,17 +77,21 @@ func probe(ctx context.Context, to scripted.Target, start time.Duration, policy 
 
 	// The target was up once: what is asked next may not take as long.
 	others := slices.DeleteFunc(slices.Clone(handshakeRevisions), func(revision string) bool { return revision == newest.asked })
+	enough := policy.Auto && newest.spoken()
 	visits := make([]*visit, len(others))
 	var asking sync.WaitGroup
 	for i, revision := range others {
-		asking.Go(func() { visits[i] = visitAt(ctx, to, revision, policy.wants(revision)) })
+		asking.Go(func() { visits[i] = visitAt(ctx, room, to, revision, policy.wants(revision) && !enough) })
+		if heavy(room) {
+			asking.Wait() // there is no room for several at once
+		}
 	}
 	asking.Wait()
 	visits = append(visits, newest)
 
 	var speaks []string
 	for _, one := range visits {
-		if one.err == nil && one.asked == one.answered {
+		if one.spoken() {
 			speaks = append(speaks, one.asked)
 		}
 	}
@@ -129,7 +133,10 @@ func closeAll(ctx context.Context, visits ...*visit) {
 	var closing sync.WaitGroup
 	for _, one := range visits {
 		if one.connection != nil {
-			closing.Go(func() { one.connection.Close(ctx) })
+			closing.Go(func() {
+				one.connection.Close(ctx)
+				one.connection.Log().Release()
+			})
 		}
 	}
 	closing.Wait()
@@ -137,9 +144,9 @@ func closeAll(ctx context.Context, visits ...*visit) {
 
 // visitAt performs a handshake; when the revision is one to check and the
 // target speaks it, the lists are read too.
-func visitAt(ctx context.Context, to scripted.Target, revision string, wanted bool) *visit {
+func visitAt(ctx context.Context, room *transcript.Room, to scripted.Target, revision string, wanted bool) *visit {
 	found := &visit{asked: revision}
-	log := transcript.NewLog(fmt.Sprintf("survey-%s-%s", revision, to.Transport))
+	log := transcript.NewLogIn(room, fmt.Sprintf("survey-%s-%s", revision, to.Transport))
 	connection, err := scripted.Dial(to, log)
 	if err != nil {
 		found.err = err
@@ -169,8 +176,12 @@ func visitAt(ctx context.Context, to scripted.Target, revision string, wanted bo
 			found.mute = ""
 		}
 	}
+	connection.Forget() // the survey and the record have what matters
 	return found
 }
+
+// spoken tells whether the target speaks the revision that it was asked for.
+func (v *visit) spoken() bool { return v.err == nil && v.asked == v.answered }
 
 // pinged says why a ping, which every server must answer, brings no result, and
 // whether it is left without any answer for as long as an answer may take.

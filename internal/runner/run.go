@@ -114,6 +114,7 @@ func Run(ctx context.Context, options Options) (*reports.Run, error) {
 		defer cancel()
 	}
 	started := time.Now()
+	confine(memoryAlone)
 	r := &run{
 		options: options,
 		load:    sync.OnceValues(func() (*catalogue.Catalogue, error) { return catalogue.Load(suiteRequirements()) }),
@@ -150,6 +151,7 @@ type run struct {
 	load      func() (*catalogue.Catalogue, error) // once
 	catalogue *catalogue.Catalogue
 	closing   sync.WaitGroup // connections of the first contact that are ending
+	room      *transcript.Room
 
 	mu        sync.Mutex // of what is found
 	plan      plan
@@ -176,8 +178,10 @@ type legState struct {
 // prepare starts the embedded reference if there is no other target, makes
 // first contact and plans the legs.
 func (r *run) prepare(ctx context.Context) error {
+	r.room = transcript.NewRoom(roomAlone)
 	r.plan = plan{
-		Calls: r.options.Calls, Arguments: r.options.Arguments,
+		Workers: 1,
+		Calls:   r.options.Calls, Arguments: r.options.Arguments,
 		Provocations: r.options.Provocations, Events: r.options.Transcripts != "",
 	}
 	var pending []contact
@@ -204,7 +208,7 @@ func (r *run) meet(ctx context.Context, pending *[]contact) error {
 		if err != nil {
 			return err
 		}
-		visits, speaks, err := probe(ctx, to, repliesToStart*r.options.Timeout, r.options.Revisions)
+		visits, speaks, err := probe(ctx, r.room, to, repliesToStart*r.options.Timeout, r.options.Revisions)
 		if err != nil {
 			return err
 		}
@@ -295,7 +299,7 @@ func (r *run) declare() error {
 	if len(r.plan.Legs) == 0 {
 		return nil
 	}
-	environments := r.plan.environments(r.closed)
+	environments := r.plan.environments(r.room, r.closed)
 	r.planned = environments
 	for _, state := range r.legs {
 		if state.planned >= 0 {

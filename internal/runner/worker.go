@@ -219,10 +219,11 @@ func Work(in io.Reader, out io.Writer) error {
 		return fmt.Errorf("reading the plan: %w", err)
 	}
 	pipe.events = work.Events
+	confine(min(memoryAlone, share(work.Workers)))
 	finished := make(chan struct{})
 	go pipe.hear(reader, finished)
 	conform.NameConnections(work.Name)
-	perform(work.environments(pipe.closed), pipe, work.Filter)
+	perform(work.environments(transcript.NewRoom(roomOf(work.Workers)), pipe.closed), pipe, work.Filter)
 	close(finished)
 	pipe.write(note{Finished: true})
 	return nil

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"runtime/debug"
 	"strconv"
 	"strings"
 	"sync"
@@ -37,6 +38,7 @@ func (r *run) check(ctx context.Context) error {
 		return nil
 	}
 	r.announce()
+	r.makeRoom()
 	if r.options.Workers == 1 {
 		defer context.AfterFunc(ctx, func() {
 			if !errors.Is(context.Cause(ctx), errInterrupted) { // which came by a signal that Ginkgo heard, too
@@ -46,22 +48,39 @@ func (r *run) check(ctx context.Context) error {
 		perform(r.planned, &alone{run: r, context: ctx}, r.plan.Filter)
 		return nil
 	}
-	together, single := conform.AloneFilters(r.plan.Filter)
-	desk := &desk{run: r, claimed: map[string]bool{}}
+	confine(memoryOfRun)
+	desk := &desk{run: r, claimed: map[string]bool{}, putOff: map[string]bool{}}
+	return errors.Join(desk.sideBySide(ctx), desk.again(ctx))
+}
+
+// makeRoom leaves the memory to the checks.
+func (r *run) makeRoom() {
+	if heavy(r.room) {
+		r.closing.Wait()
+		debug.FreeOSMemory()
+	}
+}
+
+// sideBySide has all checks run by workers; those that run alone come last.
+func (d *desk) sideBySide(ctx context.Context) error {
+	together, single := conform.AloneFilters(d.run.plan.Filter)
 	var working, last sync.WaitGroup
 	var lonely sync.Once
 	others := make(chan struct{}) // closed when those who work side by side are done
-	failures := make([]error, r.options.Workers+1)
-	for i := range r.options.Workers {
+	workers := d.run.options.Workers
+	failures := make([]error, workers+1)
+	for i := range workers {
 		working.Go(func() {
-			failures[i] = desk.keepWorking(ctx, together, nil)
-			if !r.anyAlone || over(ctx) {
+			failures[i] = d.keepWorking(ctx, shift{filter: together, workers: workers})
+			if !d.run.anyAlone || over(ctx) {
 				return
 			}
 			// The first to be done makes room for the one that runs alone, which
 			// gets ready while the others end.
 			lonely.Do(func() {
-				last.Go(func() { failures[r.options.Workers] = desk.keepWorking(ctx, single, others) })
+				last.Go(func() {
+					failures[workers] = d.keepWorking(ctx, shift{filter: single, workers: 1, others: others})
+				})
 			})
 		})
 	}
@@ -69,6 +88,17 @@ func (r *run) check(ctx context.Context) error {
 	close(others)
 	last.Wait()
 	return errors.Join(failures...)
+}
+
+// again runs the checks that were put off, by a worker that has all the room.
+func (d *desk) again(ctx context.Context) error {
+	d.mu.Lock()
+	none := len(d.putOff) == 0
+	d.mu.Unlock()
+	if none || over(ctx) {
+		return nil
+	}
+	return d.keepWorking(ctx, shift{filter: d.run.plan.Filter, workers: 1, again: true})
 }
 
 func (r *run) announce() {
@@ -112,16 +142,24 @@ type desk struct {
 	run      *run
 	mu       sync.Mutex
 	claimed  map[string]bool
+	putOff   map[string]bool // claimed, and to be run again
 	restarts int
 	workers  int // begun so far
 }
 
-// keepWorking runs one worker after another, on the checks that match the
-// filter and once others are done, until one ends by itself: a worker that dies
-// loses the check it was on, not the rest.
-func (d *desk) keepWorking(ctx context.Context, filter string, others <-chan struct{}) error {
+// shift is what a worker is for.
+type shift struct {
+	filter  string          // the checks that it runs
+	workers int             // that work at the same time
+	others  <-chan struct{} // closed when those are done whom it has to wait for
+	again   bool            // it runs what was put off, nothing else
+}
+
+// keepWorking runs one worker after another until one ends by itself: a worker
+// that dies loses the check it was on, not the rest.
+func (d *desk) keepWorking(ctx context.Context, shift shift) error {
 	for {
-		died, err := d.work(ctx, filter, others)
+		died, err := d.work(ctx, shift)
 		if err != nil || !died || ctx.Err() != nil {
 			return err
 		}
@@ -137,9 +175,9 @@ func (d *desk) keepWorking(ctx context.Context, filter string, others <-chan str
 
 // work runs one worker process. It reports whether the process died before it
 // was done.
-func (d *desk) work(ctx context.Context, filter string, others <-chan struct{}) (died bool, err error) {
+func (d *desk) work(ctx context.Context, shift shift) (died bool, err error) {
 	work := d.run.plan
-	work.Filter = filter
+	work.Filter, work.Workers = shift.filter, shift.workers
 	d.mu.Lock()
 	d.workers++
 	work.Name = "worker" + strconv.Itoa(d.workers) + "-"
@@ -157,7 +195,7 @@ func (d *desk) work(ctx context.Context, filter string, others <-chan struct{}) 
 		_, _ = worker.Shutdown(context.Background(), stopGrace)
 	})()
 
-	served := d.serve(ctx, work, worker, others)
+	served := d.serve(ctx, work, worker, shift)
 	_, stuck := worker.Shutdown(context.Background(), stopGrace)
 	switch {
 	case stuck != nil:
@@ -178,7 +216,7 @@ type service struct {
 
 // serve speaks with a worker until it is done or gone; it lets no check begin
 // before others are done.
-func (d *desk) serve(ctx context.Context, work plan, worker *target.Process, others <-chan struct{}) (ended service) {
+func (d *desk) serve(ctx context.Context, work plan, worker *target.Process, shift shift) (ended service) {
 	writer := json.NewEncoder(worker.Stdin)
 	reader := json.NewDecoder(worker.Stdout)
 	_ = writer.Encode(work) // a worker that cannot be told is gone, or about to end
@@ -189,18 +227,22 @@ func (d *desk) serve(ctx context.Context, work plan, worker *target.Process, oth
 		}
 		switch {
 		case line.Claim != "":
-			if others != nil {
-				<-others
+			if shift.others != nil {
+				<-shift.others
 			}
-			answer := permission{Run: ctx.Err() == nil && d.grant(line.Claim)}
+			answer := permission{Run: ctx.Err() == nil && d.grant(line.Claim, shift.again)}
 			if answer.Run {
 				ended.current = line.Claim
 				answer.Mute = d.run.mute(line.Leg)
 			}
 			_ = writer.Encode(answer) // what it has done is read to the end
 		case line.Checked != nil:
+			if line.Checked.Outcome.Ending == conform.PutOff {
+				d.postpone(ended.current)
+			} else {
+				d.run.checked(*line.Checked)
+			}
 			ended.current = ""
-			d.run.checked(*line.Checked)
 		case line.Connection != nil:
 			d.run.closed(line.Leg, *line.Connection)
 		case line.Finished:
@@ -209,15 +251,25 @@ func (d *desk) serve(ctx context.Context, work plan, worker *target.Process, oth
 	}
 }
 
-func (d *desk) grant(key string) bool {
+// grant lets a worker run a check that nobody has run, or again one that was
+// put off.
+func (d *desk) grant(key string, again bool) bool {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	if d.claimed[key] {
+	if d.claimed[key] && (!again || !d.putOff[key]) {
 		return false
 	}
 	d.claimed[key] = true
+	delete(d.putOff, key)
 	d.run.begin(key)
 	return true
+}
+
+// postpone keeps a check for when there is more room.
+func (d *desk) postpone(key string) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.putOff[key] = true
 }
 
 // lost records that a worker died, and the check that it was on.

@@ -108,7 +108,7 @@ func (d *Delivery) unanswered() error {
 	if len(d.Body) > 0 {
 		return fmt.Errorf("%w: HTTP %d with content type %q and the body %s", ErrNoAnswer, d.Status, d.ContentType, Short(d.Body))
 	}
-	return fmt.Errorf("%w: HTTP %d, content type %q", ErrNoAnswer, d.Status, d.ContentType)
+	return fmt.Errorf("%w: %s, of the content type %q", ErrNoAnswer, d.came(), d.ContentType)
 }
 
 // late says that something did not come in time, and what did.
@@ -148,7 +148,7 @@ var (
 // newClient wires a client; run starts to fill its inbox.
 func newClient(log *transcript.Log, reply time.Duration) *Client {
 	return &Client{
-		log: log, inbox: newInbox(), reply: reply,
+		log: log, inbox: newInbox(log), reply: reply,
 		answers: map[string]Answer{"ping": Empty},
 		pending: map[jsonrpc.ID]bool{},
 	}
@@ -315,6 +315,9 @@ func (c *Client) Alive() bool { return c.inbox.ended() == nil }
 // Weight is how many bytes of memory what was received takes.
 func (c *Client) Weight() int { return c.inbox.weighs() }
 
+// Forget lets go of what was received. The record of the connection has it.
+func (c *Client) Forget() { c.inbox.forget() }
+
 // Idle tells whether no request of the client is unanswered.
 func (c *Client) Idle() bool {
 	c.mu.Lock()
@@ -328,9 +331,13 @@ func (c *Client) Close(ctx context.Context) {
 	c.wire.close(ctx)
 }
 
+// read reads a message, as far as there is room for what it holds.
+func (c *Client) read(raw []byte) jsonrpc.Message { return jsonrpc.ParseWithin(raw, c.log.Left()) }
+
 // take keeps what came and answers it if it is a request.
 func (c *Client) take(ctx context.Context, received Received) {
 	if flaw, beyond := received.Beyond(); beyond {
+		c.log.Crowd()
 		c.inbox.finish(fmt.Errorf("%w: it %s", ErrUnreadable, flaw))
 		return
 	}

@@ -215,7 +215,7 @@ func (h *HTTP) once(life context.Context, delivery *Delivery, request transport.
 	}
 	body, err := exchange.Body(life)
 	if err == nil && exchange.ContentType == "application/json" && len(body) > 0 {
-		h.take(life, Received{Message: jsonrpc.Parse(body), Stream: exchange.Stream})
+		h.take(life, Received{Message: h.read(body), Stream: exchange.Stream})
 	}
 	switch {
 	case first:
@@ -244,7 +244,7 @@ func (h *HTTP) events(life context.Context, exchange *transport.Exchange, place 
 			place.retry = time.Duration(*event.Retry) * time.Millisecond
 		}
 		if event.Dispatched() {
-			h.take(life, Received{Message: jsonrpc.Parse(event.Data), Stream: exchange.Stream, Event: &event})
+			h.take(life, Received{Message: h.read(event.Data), Stream: exchange.Stream, Event: &event})
 			if over := h.inbox.ended(); over != nil {
 				return over // nothing more is kept
 			}

@@ -145,17 +145,17 @@ func TestHTTPAnswers(t *testing.T) {
 		}, "", `the exchange ended without the answer: HTTP 200 with content type "application/json" and the body {"id":"1","result":{}}`, 1},
 		"a stream without it": {func(w http.ResponseWriter, _ jsonrpc.Message) {
 			asStream(w)(data(jsonrpc.NewNotification("n", nil)))
-		}, "", `the exchange ended without the answer: HTTP 200, content type "text/event-stream"`, 1},
+		}, "", `the exchange ended without the answer: HTTP 200 came, and 38 bytes of its body ("data: {\"jsonrpc\":\"2.0\",\"method\":\"n\"}\n\n"), of the content type "text/event-stream"`, 1},
 		"a stream that ends within a block": {func(w http.ResponseWriter, request jsonrpc.Message) {
 			w.Header().Set("Content-Type", "text/event-stream")
 			_, _ = fmt.Fprintf(w, "data: %s\n", echo(request))
 		}, "", "the exchange ended without the answer", 0},
 		"an empty body": {func(w http.ResponseWriter, _ jsonrpc.Message) {
 			w.Header().Set("Content-Type", "application/json")
-		}, "", `the exchange ended without the answer: HTTP 200, content type "application/json"`, 0},
+		}, "", `the exchange ended without the answer: HTTP 200 came, and nothing of its body, of the content type "application/json"`, 0},
 		"accepted": {func(w http.ResponseWriter, _ jsonrpc.Message) {
 			w.WriteHeader(http.StatusAccepted)
-		}, "", `the exchange ended without the answer: HTTP 202, content type ""`, 0},
+		}, "", `the exchange ended without the answer: HTTP 202 came, and nothing of its body, of the content type ""`, 0},
 		"a page": {func(w http.ResponseWriter, _ jsonrpc.Message) {
 			w.Header().Set("Content-Type", "text/html")
 			_, _ = fmt.Fprint(w, "<h1>Welcome</h1>")

@@ -7,6 +7,7 @@ import (
 	"sync"
 
 	"github.com/mcpconform/mcpconform/internal/jsonrpc"
+	"github.com/mcpconform/mcpconform/internal/transcript"
 	"github.com/mcpconform/mcpconform/internal/transport"
 )
 
@@ -20,8 +21,8 @@ type Received struct {
 
 // Bounds of what one connection keeps in memory beside its transcript.
 const (
-	maxReceived = 10_500   // a flood of 10,000 notifications passes
-	maxWeight   = 16 << 20 // bytes, decoded; one more message of any size passes
+	maxReceived = 10_500    // a flood of 10,000 notifications passes
+	maxWeight   = 112 << 20 // bytes, decoded; one more message of any size passes
 )
 
 // The target sends more than the harness takes, which ends a connection.
@@ -41,6 +42,8 @@ var errOtherwise = errors.New("something else happened")
 // inbox keeps everything that was received. Nothing is consumed: each waiter
 // looks from its own mark on.
 type inbox struct {
+	log *transcript.Log // whose room the messages take
+
 	mu      sync.Mutex
 	all     []Received
 	weight  int
@@ -48,7 +51,7 @@ type inbox struct {
 	changed chan struct{} // closed and replaced at every change
 }
 
-func newInbox() *inbox { return &inbox{changed: make(chan struct{})} }
+func newInbox(log *transcript.Log) *inbox { return &inbox{log: log, changed: make(chan struct{})} }
 
 func (b *inbox) len() int {
 	b.mu.Lock()
@@ -82,7 +85,8 @@ func (b *inbox) add(received Received) bool {
 	if b.over != nil {
 		return false
 	}
-	if len(b.all) == maxReceived || b.weight > maxWeight {
+	if len(b.all) == maxReceived || b.weight > maxWeight || !b.log.Take(received.weight()) {
+		b.log.Crowd()
 		b.over = ErrFlood
 		b.wake()
 		return false
@@ -92,6 +96,15 @@ func (b *inbox) add(received Received) bool {
 	b.weight += received.weight()
 	b.wake()
 	return true
+}
+
+// forget lets go of all messages; their number stays.
+func (b *inbox) forget() {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.all = make([]Received, len(b.all)) // not cleared: somebody may be looking
+	b.log.Give(b.weight)
+	b.weight = 0
 }
 
 // weight is how many bytes a message keeps, the whole block when it came in one.

@@ -63,7 +63,7 @@ func TestFloodEndsTheConnection(t *testing.T) {
 // One message may weigh more than all others together.
 func TestOneMessageMayBeLong(t *testing.T) {
 	t.Parallel()
-	inbox := newInbox()
+	inbox := newInbox(transcript.NewLog("c1"))
 	inbox.add(Received{Message: jsonrpc.Message{Weight: 1 << 20}})
 	long := Received{Message: jsonrpc.Message{Weight: 2 * maxWeight}}
 	if !inbox.add(long) || inbox.ended() != nil {
@@ -71,6 +71,25 @@ func TestOneMessageMayBeLong(t *testing.T) {
 	}
 	if inbox.add(long) || !errors.Is(inbox.ended(), ErrFlood) || inbox.len() != 2 {
 		t.Errorf("%d long messages are kept, the end is %v", inbox.len(), inbox.ended())
+	}
+}
+
+// Messages take room that connections share, until they are forgotten.
+func TestNoRoomEndsTheConnection(t *testing.T) {
+	t.Parallel()
+	room := transcript.NewRoom(10 << 10)
+	inbox := newInbox(transcript.NewLogIn(room, "c1"))
+	ping := Received{Message: jsonrpc.Parse(jsonrpc.NewRequest(jsonrpc.IntID(1), "ping", nil))}
+	for inbox.add(ping) {
+		continue
+	}
+	count := inbox.len()
+	if !errors.Is(inbox.ended(), ErrFlood) || count != 10<<10/ping.Weight || !inbox.log.Crowded() {
+		t.Errorf("%d messages of %d bytes are kept, the end is %v", count, ping.Weight, inbox.ended())
+	}
+	inbox.forget()
+	if inbox.len() != count || inbox.weighs() != 0 || room.Left() != 10<<10 {
+		t.Errorf("forgotten, %d messages weigh %d, and %d bytes are left", inbox.len(), inbox.weighs(), room.Left())
 	}
 }
 
@@ -92,7 +111,7 @@ func TestUnreadableEndsTheConnection(t *testing.T) {
 // The first reason for the end of a connection stays.
 func TestFirstReasonStays(t *testing.T) {
 	t.Parallel()
-	inbox := newInbox()
+	inbox := newInbox(transcript.NewLog("c1"))
 	first := errors.New("first")
 	inbox.finish(first)
 	inbox.finish(errors.New("second"))
@@ -107,7 +126,7 @@ func TestFirstReasonStays(t *testing.T) {
 // An answer that came is found even when the exchange that brought it is over.
 func TestAwaitLooksBeforeItGivesUp(t *testing.T) {
 	t.Parallel()
-	inbox := newInbox()
+	inbox := newInbox(transcript.NewLog("c1"))
 	over := make(chan struct{})
 	close(over)
 	all := func(Received) bool { return true }

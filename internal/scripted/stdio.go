@@ -38,7 +38,7 @@ func (s *Stdio) receive() {
 			s.inbox.finish(s.ended(err))
 			return
 		}
-		s.take(ctx, Received{Message: jsonrpc.Parse(line.Raw), Stream: "stdio"})
+		s.take(ctx, Received{Message: s.Client.read(line.Raw), Stream: "stdio"})
 		if s.inbox.ended() != nil {
 			return // nothing more is kept: a flood waits in its pipe
 		}
@@ -72,7 +72,7 @@ func (s *Stdio) send(ctx context.Context, message Outgoing, _ jsonrpc.ID) *Deliv
 	defer cancel()
 	line := append(slices.Clip(message.Raw), '\n')
 	if err := s.Pipe.WriteDeliberate(ctx, line, message.Deliberate); err != nil {
-		delivery.Err = fmt.Errorf("%w: writing to the server's standard input: %w", ErrConnection, err)
+		delivery.Err = fmt.Errorf("%w: %w", ErrConnection, err)
 	} else {
 		delivery.last = nil // what is written is delivered, and the answer may still come
 	}

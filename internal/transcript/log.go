@@ -19,16 +19,23 @@ const (
 // Log is the record of one connection. It is safe for concurrent use.
 type Log struct {
 	connection string
+	room       *Room
 
 	mu      sync.Mutex
 	events  []Event
 	bytes   int // of everything that the peer can make long
 	dropped int // from the first one on all are
+	taken   int // of the room
+	crowded bool
 }
 
 // NewLog begins the record of a connection.
-func NewLog(connection string) *Log {
-	return &Log{connection: connection}
+func NewLog(connection string) *Log { return NewLogIn(nil, connection) }
+
+// NewLogIn begins the record of a connection in room that others share. The
+// log holds its part until Release.
+func NewLogIn(room *Room, connection string) *Log {
+	return &Log{connection: connection, room: room}
 }
 
 // Connection names the connection.
@@ -54,13 +61,68 @@ func (l *Log) Keep(event Event) int {
 	if l.bytes+len(event.Raw) > MaxBytes {
 		event = event.Cut(keptOfBig)
 	}
-	if l.dropped > 0 || len(l.events) >= MaxEvents || l.bytes+weight(event) > MaxBytes+maxBeyond {
+	if l.dropped > 0 || len(l.events) >= MaxEvents || l.bytes+weight(event) > MaxBytes+maxBeyond ||
+		!l.take(weight(event)+perEvent) {
 		l.dropped++
 		return event.Sequence
 	}
 	l.bytes += weight(event)
 	l.events = append(l.events, event)
 	return event.Sequence
+}
+
+// perEvent is about how many bytes an event takes beside what it keeps.
+const perEvent = 400
+
+// Take takes room for what is made of the record. It reports false when there
+// is not so much.
+func (l *Log) Take(bytes int) bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.take(bytes)
+}
+
+func (l *Log) take(bytes int) bool {
+	if !l.room.take(bytes) {
+		l.crowded = true
+		return false
+	}
+	l.taken += bytes
+	return true
+}
+
+// Left returns how many bytes of the room are left.
+func (l *Log) Left() int { return l.room.Left() }
+
+// Give gives back room that Take took.
+func (l *Log) Give(bytes int) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.taken -= bytes
+	l.room.give(bytes)
+}
+
+// Release gives back all room, also that of the events: they are about to be
+// forgotten.
+func (l *Log) Release() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.room.give(l.taken)
+	l.taken = 0
+}
+
+// Crowd notes that something had no room.
+func (l *Log) Crowd() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.crowded = true
+}
+
+// Crowded tells whether something had no room.
+func (l *Log) Crowded() bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.crowded
 }
 
 // weight is how many bytes an event keeps of what the peer sent, about.

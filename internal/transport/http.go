@@ -488,7 +488,10 @@ func (e *Exchange) readEvents() error {
 	for {
 		event, err := stream.Next()
 		switch {
-		case errors.Is(err, io.EOF), errors.Is(err, ErrTooLarge):
+		case errors.Is(err, io.EOF):
+			return err
+		case errors.Is(err, ErrTooLarge):
+			e.http.log.Crowd()
 			return err
 		case err != nil:
 			return bodyError(e.doing, err, e.source.came.of("the event stream"))
@@ -509,6 +512,7 @@ func (e *Exchange) readBody() error {
 	switch {
 	case len(body) > limit:
 		err = tooLarge(e.doing, "the body", limit)
+		e.http.log.Crowd()
 		event = event.Cut(shown)
 		event.Note = "the beginning of a body that is too long"
 		body = nil

@@ -264,6 +264,7 @@ func (s *Stdio) read() {
 		if errors.Is(err, ErrTooLarge) {
 			s.log.Append(transcript.Event{Kind: transcript.Message, Stream: stdioStream, From: transcript.Server,
 				Raw: line.Raw, Size: s.limits.Message, Note: "the beginning of a line that is too long"})
+			s.log.Crowd()
 			s.fail(err)
 			s.lines.finish(err)
 			_ = s.output.Close() // the server must not wait for a reader

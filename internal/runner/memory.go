@@ -1,0 +1,51 @@
+package runner
+
+import (
+	"math"
+	"runtime/debug"
+
+	"github.com/mcpconform/mcpconform/internal/transcript"
+)
+
+// What the processes of a run take together, in bytes, is bounded whatever the
+// target sends: each has its share, and records only what there is room for. A
+// check for which several workers leave no room is put off until one has it
+// alone.
+const (
+	memory         = 256 << 20 // of all processes together
+	memoryOfRun    = 44 << 20  // of the process that starts the workers, while they work
+	memoryOfWork   = 20 << 20  // of a worker, before a target says anything
+	memoryOfCode   = 6 << 20   // of a process, which no collector of garbage frees
+	leastOfMemory  = 16 << 20  // below it, collecting garbage takes all the time
+	memoryAlone    = 150 << 20 // of a process that works alone, before it collects its garbage eagerly
+	roomAlone      = 128 << 20 // of a process that works alone, beside what reading takes
+	leastRoom      = 2 << 20   // of one of many: what an ordinary target needs
+	heavyRecord    = 4 << 20   // what no ordinary target makes the first contact leave
+	messagesInRoom = 4         // of the longest: each is read, recorded, and decoded
+)
+
+// share is the memory of one of several workers.
+func share(workers int) int { return (memory - memoryOfRun) / workers }
+
+// roomOf is the room for records of one of several workers.
+func roomOf(workers int) int {
+	if workers == 1 {
+		return roomAlone
+	}
+	return max(leastRoom, (share(workers)-memoryOfWork)/2)
+}
+
+// longestMessage is how long one may be for one of several workers; for one
+// that works alone only the user says.
+func longestMessage(workers int) int {
+	if workers == 1 {
+		return math.MaxInt
+	}
+	return roomOf(workers) / messagesInRoom
+}
+
+// heavy tells whether much of the room for a process that works alone is taken.
+func heavy(room *transcript.Room) bool { return room.Left() < roomAlone-heavyRecord }
+
+// confine makes this process collect its garbage when it takes so much.
+func confine(bytes int) { debug.SetMemoryLimit(int64(max(leastOfMemory, bytes-memoryOfCode))) }

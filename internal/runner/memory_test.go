@@ -1,0 +1,57 @@
+package runner
+
+import (
+	"testing"
+
+	"github.com/mcpconform/mcpconform/internal/transcript"
+)
+
+// Whatever the number of workers, their shares and what they have room for are
+// within the whole.
+func TestMemoryIsShared(t *testing.T) {
+	t.Parallel()
+	for workers := 2; workers <= maxWorkers; workers++ {
+		each := memoryOfWork + roomOf(workers) + 2*longestMessage(workers) // which is put together from pieces
+		if together := memoryOfRun + workers*each; together > memory {
+			t.Errorf("%d workers may take %d MiB", workers, together>>20)
+		}
+		if roomOf(workers) < 8*200<<10 {
+			t.Errorf("%d workers have room for %d bytes each", workers, roomOf(workers))
+		}
+	}
+	if alone := memoryOfRun + memoryOfWork + roomAlone; alone > memory {
+		t.Errorf("a worker alone may take %d MiB", alone>>20)
+	}
+}
+
+func TestHeavyContactIsNoticed(t *testing.T) {
+	t.Parallel()
+	room := transcript.NewRoom(roomAlone)
+	log := transcript.NewLogIn(room, "c1")
+	if heavy(room) || !log.Take(heavyRecord+1) || !heavy(room) {
+		t.Errorf("%d bytes of %d are left", room.Left(), roomAlone)
+	}
+}
+
+// A check that was put off is run again by nobody but the one that has room.
+func TestPutOffChecksAreRunAgainOnce(t *testing.T) {
+	t.Parallel()
+	desk := &desk{run: &run{}, claimed: map[string]bool{}, putOff: map[string]bool{}}
+	for step, one := range []struct {
+		key            string
+		again, granted bool
+	}{{"a", false, true}, {"a", false, false}, {"b", false, true}} {
+		if desk.grant(one.key, one.again) != one.granted {
+			t.Errorf("step %d: granted %t", step, !one.granted)
+		}
+	}
+	desk.postpone("a")
+	for step, one := range []struct {
+		key            string
+		again, granted bool
+	}{{"a", false, false}, {"b", true, false}, {"a", true, true}, {"a", true, false}} {
+		if desk.grant(one.key, one.again) != one.granted {
+			t.Errorf("then, step %d: granted %t", step, !one.granted)
+		}
+	}
+}

@@ -1,0 +1,60 @@
+package transcript_test
+
+import (
+	"bytes"
+	"testing"
+
+	"github.com/mcpconform/mcpconform/internal/transcript"
+)
+
+func TestRecordsShareRoom(t *testing.T) {
+	t.Parallel()
+	room := transcript.NewRoom(100 << 10)
+	one, other := transcript.NewLogIn(room, "c1"), transcript.NewLogIn(room, "c2")
+	one.Append(message(bytes.Repeat([]byte("x"), 60<<10)))
+	if other.Append(message(bytes.Repeat([]byte("x"), 60<<10))); other.Dropped() != 1 || !other.Crowded() || one.Crowded() {
+		t.Errorf("%d events are dropped where there is no room for one, crowded %t and %t", other.Dropped(), one.Crowded(), other.Crowded())
+	}
+	if left := room.Left(); left < 38<<10 || left > 40<<10 {
+		t.Errorf("%d bytes are left", left)
+	}
+	if one.Take(60<<10) || !one.Crowded() {
+		t.Error("there is more room than there should be")
+	}
+	if !other.Take(30 << 10) {
+		t.Error("there is less room than there should be")
+	}
+	other.Give(10 << 10)
+	one.Release()
+	other.Release()
+	if room.Left() != 100<<10 {
+		t.Errorf("%d bytes are left when all are released", room.Left())
+	}
+	if one.Release(); room.Left() != 100<<10 {
+		t.Errorf("%d bytes are left when they are released twice", room.Left())
+	}
+}
+
+// Small events take memory, too.
+func TestEventsTakeRoom(t *testing.T) {
+	t.Parallel()
+	log := transcript.NewLogIn(transcript.NewRoom(100<<10), "c1")
+	for range 1000 {
+		log.Append(transcript.Event{Kind: transcript.Remark})
+	}
+	if kept := len(log.Events()); kept < 100 || kept > 500 || log.Len() != 1000 {
+		t.Errorf("%d events of %d are kept", kept, log.Len())
+	}
+}
+
+func TestRoomWithoutEnd(t *testing.T) {
+	t.Parallel()
+	log := transcript.NewLog("c1")
+	if !log.Take(1<<40) || log.Left() < 1<<40 || log.Crowded() {
+		t.Error("a log of its own has no room")
+	}
+	log.Crowd()
+	if !log.Crowded() {
+		t.Error("what is noted is not told")
+	}
+}
