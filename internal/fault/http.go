@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net/http"
 	"net/url"
+	"strings"
 	"sync"
 	"sync/atomic"
 
@@ -150,7 +151,13 @@ func (h *HTTP) newExchange(w http.ResponseWriter, r *http.Request) *exchange {
 		http: h, connection: c, request: r, reply: newReply(w), stream: c.name(r.Method),
 		head: Head{Direction: In, Method: r.Method, Header: r.Header},
 	}
-	e.reply.told = func(header http.Header) { h.sessions.alias(header.Get(sessionHeader), c) }
+	e.reply.told = func(header http.Header) {
+		for name, values := range header { // as it is spelled
+			if strings.EqualFold(name, sessionHeader) && len(values) > 0 {
+				h.sessions.alias(values[0], c)
+			}
+		}
+	}
 	e.ctx, e.end = context.WithCancelCause(r.Context())
 	return e
 }

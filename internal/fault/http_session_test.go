@@ -124,7 +124,7 @@ func TestHTTPKnowsSessions(t *testing.T) {
 // Where a change gives the client another id, the target still knows its own.
 func TestHTTPTranslatesSessionIDs(t *testing.T) {
 	t.Parallel()
-	target, address := faulty(t, one("response-to: initialize", "{header: {Mcp-Session-Id: not %s}}"))
+	target, address := faulty(t, one("response-to: initialize", "{header: {mcp-session-id: not %s}}"))
 	if session := begin(t, address); session != "not real" {
 		t.Errorf("the client gets %q", session)
 	}
