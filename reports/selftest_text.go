@@ -71,14 +71,22 @@ func (t *selftestText) trials() {
 			t.gap()
 			t.line(t.paint(bold, place))
 		}
-		mark, how, word := "✓", green, t.word(one)
+		sign, how, word := mark(Passed), green, t.word(one)
 		if len(one.Problems) > 0 {
-			mark, how = "✗", red
+			sign, how = mark(Failed), red
 		}
 		right := fmt.Sprintf("%s  %s", word, duration(one.Duration))
-		t.line("  ", t.paint(how, mark+" "), padRight(clip(one.ID, t.width-6-len(right)), t.width-5-len(right)), t.paint(dim, right))
+		t.line("  ", t.paint(how, sign+" "), padRight(clip(one.ID, t.width-6-len(right)), t.width-5-len(right)), t.paint(dim, right))
+		skipped := 0
 		for _, effect := range one.Effects {
+			if effect.Verdict == Skipped || effect.Verdict == Passed {
+				skipped++
+				continue
+			}
 			t.effect(effect, "      ", false)
+		}
+		if skipped > 0 {
+			t.line(t.paint(dim, "      "+mark(Skipped)+" "+plural(skipped, "check")+" skipped, or skipped no longer"))
 		}
 	}
 }
@@ -101,9 +109,6 @@ func (t *selftestText) effect(one Effect, indent string, detailed bool) {
 	text := oneLine(one.Check)
 	if one.Allowed == ByCompany {
 		text += "  (company)"
-	}
-	if one.Verdict == Skipped {
-		text += "  (skipped)"
 	}
 	t.block(indent+mark(one.Verdict)+" ", verdictStyle(one.Verdict), text, plainStyle, fieldLines)
 	if !detailed {

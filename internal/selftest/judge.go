@@ -124,6 +124,10 @@ func (j judgement) unchanged(t trial, said *reports.Trial) {
 				Says: fmt.Sprintf("%q is %s, not %s", effect.Check, effect.Verdict, cmp.Or(effect.Was, "run"))})
 		}
 	}
+	silent := slices.ContainsFunc(said.Effects, func(effect reports.Effect) bool { return effect.Verdict == reports.Inconclusive })
+	if t.Silences && !silent && !j.peer {
+		said.Problems = append(said.Problems, reports.Problem{Kind: reports.Stale, Says: "it silences nothing: take silences out"})
+	}
 }
 
 // exactly demands that a fault makes fail what verifies the requirements that it
