@@ -22,13 +22,15 @@ func (p Party) Peer() Party {
 	return Client
 }
 
-// Kind tells requests, which are answered, from notifications, which are not.
+// Kind tells requests, which are answered, from notifications, which are not. From 2026-07-28 on a server asks for
+// input within a result: such a request is no message of its own, and its answer comes with the next request.
 type Kind string
 
 // The kinds of methods.
 const (
 	Request      Kind = "request"
 	Notification Kind = "notification"
+	InputRequest Kind = "request for input"
 )
 
 // Side is a party, seen from one message: the one that sends it, or the one that receives it.
@@ -40,8 +42,9 @@ const (
 	Receiver Side = "receiver"
 )
 
-// Capability is what one side must have declared during initialization before a message may be sent.
-// The zero Capability demands nothing.
+// Capability is what one side must have declared before a message may be sent: during initialization or, from
+// 2026-07-28 on, the client in the request itself and the server when it is discovered. The zero Capability demands
+// nothing.
 type Capability struct {
 	Of   Side
 	Path string // members of the capabilities object, joined by dots: "resources.subscribe"
@@ -83,6 +86,7 @@ type Method struct {
 	Params         string     // definition of its params, or the place inside Message, as Schema.Validate takes it
 	Result         string     // definition of the result; "" for a notification
 	TaskResult     string     // definition of the result when the receiver makes a task of the request; "" if it cannot
+	InputResult    string     // definition of the result when the receiver needs input first; "" if it cannot ask for it
 	Capability     Capability // needed to send it at all
 	TaskCapability Capability // needed to ask for a task
 }
@@ -99,81 +103,114 @@ func (s *Schema) Method(name string) (Method, bool) {
 // Methods lists the methods of the revision.
 func (s *Schema) Methods() []Method { return slices.Clone(s.methods) }
 
-var (
-	client = []Party{Client}
-	server = []Party{Server}
-	both   = []Party{Client, Server}
-)
+// messageUnions are the definitions that say which messages there are, of what kind, and who sends them.
+var messageUnions = []struct {
+	name   string
+	kind   Kind
+	sender Party
+}{
+	{"ClientRequest", Request, Client},
+	{"ServerRequest", Request, Server},
+	{"InputRequest", InputRequest, Server},
+	{"ClientNotification", Notification, Client},
+	{"ServerNotification", Notification, Server},
+}
+
+// sending looks up the kind of a message and who sends it; nobody does if the revision does not have it.
+func (s *Schema) sending(message string) (kind Kind, senders []Party) {
+	for _, union := range messageUnions {
+		if slices.Contains(alternatives(s.definitions[union.name]), message) {
+			kind, senders = union.kind, append(senders, union.sender)
+		}
+	}
+	return kind, senders
+}
+
+// alternatives are the definitions that a union is made of; of one, it is just another name.
+func alternatives(union any) []string {
+	object, _ := union.(map[string]any)
+	if name := referred(object); name != "" && len(object) == 1 {
+		return []string{name}
+	}
+	var names []string
+	branches, _ := object["anyOf"].([]any)
+	for _, branch := range branches {
+		branch, _ := branch.(map[string]any)
+		if name := referred(branch); name != "" {
+			names = append(names, name)
+		}
+	}
+	return names
+}
 
 func of(side Side, path string) Capability { return Capability{Of: side, Path: path} }
 
-// methodTable holds the methods of all revisions; a revision has those whose message its document defines.
+// methodTable holds the methods of all revisions; a revision has those whose message is in the unions of its document,
+// with the results that it defines.
 var methodTable = []Method{
 	// lifecycle and utilities
-	{Name: "initialize", Kind: Request, Senders: client, Message: "InitializeRequest", Result: "InitializeResult"},
-	{Name: "notifications/initialized", Kind: Notification, Senders: client, Message: "InitializedNotification"},
-	{Name: "ping", Kind: Request, Senders: both, Message: "PingRequest", Result: "EmptyResult"},
-	{Name: "notifications/cancelled", Kind: Notification, Senders: both, Message: "CancelledNotification"},
-	{Name: "notifications/progress", Kind: Notification, Senders: both, Message: "ProgressNotification"},
+	{Name: "initialize", Message: "InitializeRequest", Result: "InitializeResult"},
+	{Name: "notifications/initialized", Message: "InitializedNotification"},
+	{Name: "ping", Message: "PingRequest", Result: "EmptyResult"},
+	{Name: "notifications/cancelled", Message: "CancelledNotification"},
+	{Name: "notifications/progress", Message: "ProgressNotification"},
+	{Name: "server/discover", Message: "DiscoverRequest", Result: "DiscoverResult"},
+
+	// subscriptions
+	{Name: "subscriptions/listen", Message: "SubscriptionsListenRequest", Result: "SubscriptionsListenResult"},
+	{Name: "notifications/subscriptions/acknowledged", Message: "SubscriptionsAcknowledgedNotification"},
 
 	// tasks
-	{Name: "tasks/get", Kind: Request, Senders: both, Message: "GetTaskRequest", Result: "GetTaskResult",
+	{Name: "tasks/get", Message: "GetTaskRequest", Result: "GetTaskResult", Capability: of(Receiver, "tasks")},
+	{Name: "tasks/result", Message: "GetTaskPayloadRequest", Result: "GetTaskPayloadResult",
 		Capability: of(Receiver, "tasks")},
-	{Name: "tasks/result", Kind: Request, Senders: both, Message: "GetTaskPayloadRequest", Result: "GetTaskPayloadResult",
-		Capability: of(Receiver, "tasks")},
-	{Name: "tasks/cancel", Kind: Request, Senders: both, Message: "CancelTaskRequest", Result: "CancelTaskResult",
+	{Name: "tasks/cancel", Message: "CancelTaskRequest", Result: "CancelTaskResult",
 		Capability: of(Receiver, "tasks.cancel")},
-	{Name: "tasks/list", Kind: Request, Senders: both, Message: "ListTasksRequest", Result: "ListTasksResult",
+	{Name: "tasks/list", Message: "ListTasksRequest", Result: "ListTasksResult",
 		Capability: of(Receiver, "tasks.list")},
-	{Name: "notifications/tasks/status", Kind: Notification, Senders: both, Message: "TaskStatusNotification",
-		Capability: of(Sender, "tasks")},
+	{Name: "notifications/tasks/status", Message: "TaskStatusNotification", Capability: of(Sender, "tasks")},
 
 	// server features
-	{Name: "resources/list", Kind: Request, Senders: client, Message: "ListResourcesRequest", Result: "ListResourcesResult",
+	{Name: "resources/list", Message: "ListResourcesRequest", Result: "ListResourcesResult",
 		Capability: of(Receiver, "resources")},
-	{Name: "resources/templates/list", Kind: Request, Senders: client, Message: "ListResourceTemplatesRequest",
-		Result: "ListResourceTemplatesResult", Capability: of(Receiver, "resources")},
-	{Name: "resources/read", Kind: Request, Senders: client, Message: "ReadResourceRequest", Result: "ReadResourceResult",
+	{Name: "resources/templates/list", Message: "ListResourceTemplatesRequest", Result: "ListResourceTemplatesResult",
 		Capability: of(Receiver, "resources")},
-	{Name: "resources/subscribe", Kind: Request, Senders: client, Message: "SubscribeRequest", Result: "EmptyResult",
+	{Name: "resources/read", Message: "ReadResourceRequest", Result: "ReadResourceResult",
+		InputResult: "InputRequiredResult", Capability: of(Receiver, "resources")},
+	{Name: "resources/subscribe", Message: "SubscribeRequest", Result: "EmptyResult",
 		Capability: of(Receiver, "resources.subscribe")},
-	{Name: "resources/unsubscribe", Kind: Request, Senders: client, Message: "UnsubscribeRequest", Result: "EmptyResult",
+	{Name: "resources/unsubscribe", Message: "UnsubscribeRequest", Result: "EmptyResult",
 		Capability: of(Receiver, "resources.subscribe")},
-	{Name: "notifications/resources/updated", Kind: Notification, Senders: server, Message: "ResourceUpdatedNotification",
+	{Name: "notifications/resources/updated", Message: "ResourceUpdatedNotification",
 		Capability: of(Sender, "resources.subscribe")},
-	{Name: "notifications/resources/list_changed", Kind: Notification, Senders: server,
-		Message: "ResourceListChangedNotification", Capability: of(Sender, "resources.listChanged")},
-	{Name: "prompts/list", Kind: Request, Senders: client, Message: "ListPromptsRequest", Result: "ListPromptsResult",
+	{Name: "notifications/resources/list_changed", Message: "ResourceListChangedNotification",
+		Capability: of(Sender, "resources.listChanged")},
+	{Name: "prompts/list", Message: "ListPromptsRequest", Result: "ListPromptsResult",
 		Capability: of(Receiver, "prompts")},
-	{Name: "prompts/get", Kind: Request, Senders: client, Message: "GetPromptRequest", Result: "GetPromptResult",
+	{Name: "prompts/get", Message: "GetPromptRequest", Result: "GetPromptResult", InputResult: "InputRequiredResult",
 		Capability: of(Receiver, "prompts")},
-	{Name: "notifications/prompts/list_changed", Kind: Notification, Senders: server,
-		Message: "PromptListChangedNotification", Capability: of(Sender, "prompts.listChanged")},
-	{Name: "tools/list", Kind: Request, Senders: client, Message: "ListToolsRequest", Result: "ListToolsResult",
-		Capability: of(Receiver, "tools")},
-	{Name: "tools/call", Kind: Request, Senders: client, Message: "CallToolRequest", Result: "CallToolResult",
+	{Name: "notifications/prompts/list_changed", Message: "PromptListChangedNotification",
+		Capability: of(Sender, "prompts.listChanged")},
+	{Name: "tools/list", Message: "ListToolsRequest", Result: "ListToolsResult", Capability: of(Receiver, "tools")},
+	{Name: "tools/call", Message: "CallToolRequest", Result: "CallToolResult", InputResult: "InputRequiredResult",
 		TaskResult: "CreateTaskResult", Capability: of(Receiver, "tools"),
 		TaskCapability: of(Receiver, "tasks.requests.tools.call")},
-	{Name: "notifications/tools/list_changed", Kind: Notification, Senders: server,
-		Message: "ToolListChangedNotification", Capability: of(Sender, "tools.listChanged")},
-	{Name: "completion/complete", Kind: Request, Senders: client, Message: "CompleteRequest", Result: "CompleteResult",
+	{Name: "notifications/tools/list_changed", Message: "ToolListChangedNotification",
+		Capability: of(Sender, "tools.listChanged")},
+	{Name: "completion/complete", Message: "CompleteRequest", Result: "CompleteResult",
 		Capability: of(Receiver, "completions")},
-	{Name: "logging/setLevel", Kind: Request, Senders: client, Message: "SetLevelRequest", Result: "EmptyResult",
-		Capability: of(Receiver, "logging")},
-	{Name: "notifications/message", Kind: Notification, Senders: server, Message: "LoggingMessageNotification",
-		Capability: of(Sender, "logging")},
+	{Name: "logging/setLevel", Message: "SetLevelRequest", Result: "EmptyResult", Capability: of(Receiver, "logging")},
+	{Name: "notifications/message", Message: "LoggingMessageNotification", Capability: of(Sender, "logging")},
 
 	// client features
-	{Name: "roots/list", Kind: Request, Senders: server, Message: "ListRootsRequest", Result: "ListRootsResult",
-		Capability: of(Receiver, "roots")},
-	{Name: "notifications/roots/list_changed", Kind: Notification, Senders: client,
-		Message: "RootsListChangedNotification", Capability: of(Sender, "roots.listChanged")},
-	{Name: "sampling/createMessage", Kind: Request, Senders: server, Message: "CreateMessageRequest",
-		Result: "CreateMessageResult", TaskResult: "CreateTaskResult", Capability: of(Receiver, "sampling"),
+	{Name: "roots/list", Message: "ListRootsRequest", Result: "ListRootsResult", Capability: of(Receiver, "roots")},
+	{Name: "notifications/roots/list_changed", Message: "RootsListChangedNotification",
+		Capability: of(Sender, "roots.listChanged")},
+	{Name: "sampling/createMessage", Message: "CreateMessageRequest", Result: "CreateMessageResult",
+		TaskResult: "CreateTaskResult", Capability: of(Receiver, "sampling"),
 		TaskCapability: of(Receiver, "tasks.requests.sampling.createMessage")},
-	{Name: "elicitation/create", Kind: Request, Senders: server, Message: "ElicitRequest", Result: "ElicitResult",
-		TaskResult: "CreateTaskResult", Capability: of(Receiver, "elicitation"),
-		TaskCapability: of(Receiver, "tasks.requests.elicitation.create")},
-	{Name: "notifications/elicitation/complete", Kind: Notification, Senders: server,
-		Message: "ElicitationCompleteNotification", Capability: of(Receiver, "elicitation.url")},
+	{Name: "elicitation/create", Message: "ElicitRequest", Result: "ElicitResult", TaskResult: "CreateTaskResult",
+		Capability: of(Receiver, "elicitation"), TaskCapability: of(Receiver, "tasks.requests.elicitation.create")},
+	{Name: "notifications/elicitation/complete", Message: "ElicitationCompleteNotification",
+		Capability: of(Receiver, "elicitation.url")},
 }

@@ -30,6 +30,7 @@ type Schema struct {
 	definitions map[string]any
 	methods     []Method
 	byName      map[string]Method
+	errorCodes  []ErrorCode
 
 	mutex    sync.Mutex
 	compiler *jsonschema.Compiler
@@ -86,16 +87,20 @@ func open(revision string) *Schema {
 		panic(err)
 	}
 	for _, m := range methodTable {
-		if s.definitions[m.Message] == nil {
+		if m.Kind, m.Senders = s.sending(m.Message); m.Senders == nil {
 			continue // not in this revision
 		}
 		if s.definitions[m.TaskResult] == nil {
 			m.TaskResult, m.TaskCapability = "", Capability{}
 		}
+		if s.definitions[m.InputResult] == nil {
+			m.InputResult = ""
+		}
 		m.Params = s.paramsOf(m.Message)
 		s.methods = append(s.methods, m)
 		s.byName[m.Name] = m
 	}
+	s.errorCodes = findErrorCodes(s.definitions)
 	return s
 }
 
@@ -189,38 +194,6 @@ func (s *Schema) validateCall(method string, kind Kind, envelope string, message
 // ValidateResponse judges the envelope of a response with a result; ValidateResult judges the result in it.
 func (s *Schema) ValidateResponse(message any) []Violation {
 	return s.Validate(s.either("JSONRPCResultResponse", "JSONRPCResponse"), message)
-}
-
-// ValidateError judges a whole response with an error.
-func (s *Schema) ValidateError(message any) []Violation {
-	definition := s.either("JSONRPCErrorResponse", "JSONRPCError")
-	if s.definitions[urlElicitationError] != nil && errorCode(message) == urlElicitationCode {
-		definition = urlElicitationError
-	}
-	return s.Validate(definition, message)
-}
-
-// ValidateResult judges the value of a response's result by the method of its request. The result of a request that
-// was taken as a task is judged by Method.TaskResult instead, and a task's payload (tasks/result) also by the method
-// that made the task. A method that the revision does not know may answer any object.
-func (s *Schema) ValidateResult(method string, result any) []Violation {
-	if m, ok := s.byName[method]; ok && m.Result != "" {
-		return s.Validate(m.Result, result)
-	}
-	return s.Validate("Result", result)
-}
-
-// From 2025-11-25 one error code has a definition of its own:
-// https://modelcontextprotocol.io/specification/2025-11-25/schema#urlelicitationrequirederror
-const (
-	urlElicitationError = "URLElicitationRequiredError"
-	urlElicitationCode  = "-32042"
-)
-
-func errorCode(message any) string {
-	object, _ := message.(map[string]any)
-	fault, _ := object["error"].(map[string]any)
-	return fmt.Sprint(fault["code"])
 }
 
 // either names the definition under the name that this revision gives it.

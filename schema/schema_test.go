@@ -2,7 +2,7 @@ package schema
 
 import (
 	"encoding/json"
-	"slices"
+	"fmt"
 	"strings"
 	"sync"
 	"testing"
@@ -40,7 +40,7 @@ func lines(found []Violation) []string {
 func TestForNamesTheRevisionsThatExist(t *testing.T) {
 	t.Parallel()
 	_, err := For("2025-06-19")
-	if want := `no schema for revision "2025-06-19": expected one of 2025-06-18, 2025-11-25`; err == nil || err.Error() != want {
+	if want := `no schema for revision "2025-06-19": expected one of 2025-06-18, 2025-11-25, 2026-07-28`; err == nil || err.Error() != want {
 		t.Errorf("got %v, want %s", err, want)
 	}
 }
@@ -54,12 +54,12 @@ func TestDefinitionsCompile(t *testing.T) {
 			s.compile(name)
 		}
 		for _, m := range s.Methods() {
-			for _, name := range []string{m.Message, m.Params, m.Result, m.TaskResult} {
+			for _, name := range []string{m.Message, m.Params, m.Result, m.TaskResult, m.InputResult} {
 				if name != "" {
 					s.compile(name)
 				}
 			}
-			if m.Params == "" || (m.Kind == Request) != (m.Result != "") || len(m.Senders) == 0 {
+			if m.Params == "" || (m.Kind == Notification) != (m.Result == "") || len(m.Senders) == 0 {
 				t.Errorf("%s: incomplete: %+v", revision, m)
 			}
 			if (m.TaskResult != "") != (m.TaskCapability != Capability{}) {
@@ -69,38 +69,22 @@ func TestDefinitionsCompile(t *testing.T) {
 	}
 }
 
-// The table agrees with the unions of the documents about who sends what, and names every message.
-func TestMethodsAgreeWithTheUnions(t *testing.T) {
+// The table has every message of the documents, under its name.
+func TestMethodsAgreeWithTheDocuments(t *testing.T) {
 	t.Parallel()
 	for _, revision := range Revisions() {
 		s := schemaOf(t, revision)
-		for union, kind := range map[string]Kind{
-			"ClientRequest": Request, "ServerRequest": Request, "ClientNotification": Notification, "ServerNotification": Notification,
-		} {
-			sender := Client
-			if strings.HasPrefix(union, "Server") {
-				sender = Server
-			}
-			var want, got []string
-			for _, branch := range s.definitions[union].(map[string]any)["anyOf"].([]any) {
-				want = append(want, referred(branch.(map[string]any)))
-			}
-			for _, m := range s.Methods() {
-				if m.Kind == kind && m.SentBy(sender) {
-					got = append(got, m.Message)
-				}
-			}
-			slices.Sort(want)
-			slices.Sort(got)
-			if diff := cmp.Diff(want, got); diff != "" {
-				t.Errorf("%s %s (-document +table):\n%s", revision, union, diff)
+		want, got := map[string]any{}, map[string]any{}
+		for name, definition := range s.definitions {
+			if method := at(definition, []string{"properties", "method", "const"}); method != nil {
+				want[name] = method
 			}
 		}
 		for _, m := range s.Methods() {
-			properties := s.definitions[m.Message].(map[string]any)["properties"].(map[string]any)
-			if named := properties["method"].(map[string]any)["const"]; named != m.Name {
-				t.Errorf("%s: %s is the message of %v, not of %s", revision, m.Message, named, m.Name)
-			}
+			got[m.Message] = m.Name
+		}
+		if diff := cmp.Diff(want, got); diff != "" {
+			t.Errorf("%s (-document +table):\n%s", revision, diff)
 		}
 	}
 }
@@ -149,6 +133,60 @@ func TestMethod(t *testing.T) {
 	}
 	if _, ok := schemaOf(t, "2025-06-18").Method("tasks/get"); ok {
 		t.Error("2025-06-18 knows tasks/get")
+	}
+}
+
+// What nobody sends as a message of its own is no request here.
+func TestMethodsWithoutServerRequests(t *testing.T) {
+	t.Parallel()
+	var got []string
+	for _, m := range schemaOf(t, "2026-07-28").Methods() {
+		got = append(got, fmt.Sprintf("%s %v: %s %s %s", m.Name, m.Senders, m.Kind, m.Result, m.InputResult))
+	}
+	want := []string{
+		"notifications/cancelled [client server]: notification  ",
+		"notifications/progress [server]: notification  ",
+		"server/discover [client]: request DiscoverResult ",
+		"subscriptions/listen [client]: request SubscriptionsListenResult ",
+		"notifications/subscriptions/acknowledged [server]: notification  ",
+		"resources/list [client]: request ListResourcesResult ",
+		"resources/templates/list [client]: request ListResourceTemplatesResult ",
+		"resources/read [client]: request ReadResourceResult InputRequiredResult",
+		"notifications/resources/updated [server]: notification  ",
+		"notifications/resources/list_changed [server]: notification  ",
+		"prompts/list [client]: request ListPromptsResult ",
+		"prompts/get [client]: request GetPromptResult InputRequiredResult",
+		"notifications/prompts/list_changed [server]: notification  ",
+		"tools/list [client]: request ListToolsResult ",
+		"tools/call [client]: request CallToolResult InputRequiredResult",
+		"notifications/tools/list_changed [server]: notification  ",
+		"completion/complete [client]: request CompleteResult ",
+		"notifications/message [server]: notification  ",
+		"roots/list [server]: request for input ListRootsResult ",
+		"sampling/createMessage [server]: request for input CreateMessageResult ",
+		"elicitation/create [server]: request for input ElicitResult ",
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
+
+func TestErrorCodes(t *testing.T) {
+	t.Parallel()
+	for revision, want := range map[string]string{
+		"2025-06-18": "",
+		"2025-11-25": "-32042 URLElicitationRequiredError",
+		"2026-07-28": "-32020 HeaderMismatchError, -32603 InternalError, -32602 InvalidParamsError, -32600 InvalidRequestError, " +
+			"-32601 MethodNotFoundError, -32021 MissingRequiredClientCapabilityError, -32700 ParseError, " +
+			"-32022 UnsupportedProtocolVersionError",
+	} {
+		var got []string
+		for _, known := range schemaOf(t, revision).ErrorCodes() {
+			got = append(got, known.Code+" "+known.Definition)
+		}
+		if diff := cmp.Diff(want, strings.Join(got, ", ")); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", revision, diff)
+		}
 	}
 }
 
@@ -233,6 +271,27 @@ func TestViolations(t *testing.T) {
 		{"wild numbers", "2025-06-18", "Annotations", `{"priority": 1e999999999999}`, []string{
 			`at /priority: expected a number of at most 1; found 1e400 (Annotations)`,
 		}},
+		{"a request without its metadata", "2026-07-28", "ListToolsRequest", `{"jsonrpc": "2.0", "id": 1, "method": "tools/list"}`, []string{
+			`expected member "params"; found an object with members id, jsonrpc, method (ListToolsRequest)`,
+		}},
+		{"metadata without what is required", "2026-07-28", "RequestParams", `{"_meta": {"io.modelcontextprotocol/protocolVersion": 2026}}`, []string{
+			`at /_meta: expected member "io.modelcontextprotocol/clientCapabilities"; found an object with only the member io.modelcontextprotocol/protocolVersion (RequestMetaObject)`,
+			`at /_meta/io.modelcontextprotocol~1protocolVersion: expected a string; found 2026 (RequestMetaObject)`,
+		}},
+		{"a request for input that nobody knows", "2026-07-28", "InputRequiredResult", `{"resultType": "input_required", "inputRequests": {"a": {"method": "ping"}}}`, []string{
+			`at /inputRequests/a/method: expected one of "elicitation/create", "sampling/createMessage", "roots/list"; found "ping" (InputRequest)`,
+		}},
+		{"a result that says what it is", "2026-07-28", "ReadResourceResultResponse", `{"jsonrpc": "2.0", "id": 1, "result": {"resultType": "complete", "ttlMs": 0, "cacheScope": "private"}}`, []string{
+			`at /result: expected member "contents"; found an object with members cacheScope, resultType, ttlMs (ReadResourceResult)`,
+		}},
+		{"an error beside a result", "2026-07-28", "JSONRPCResultResponse", `{"jsonrpc": "2.0", "id": 1, "result": {"resultType": "complete"}, "error": {}}`, []string{
+			`at /error: expected no member "error"; found an empty object (JSONRPCResultResponse)`,
+		}},
+		{"a result beside an error", "2026-07-28", "JSONRPCErrorResponse", `{"jsonrpc": "2.0", "result": {}, "error": {"code": 0, "message": ""}}`, []string{
+			`at /result: expected no member "result"; found an empty object (JSONRPCErrorResponse)`,
+		}},
+		{"no value at all", "2026-07-28", "JSONValue", `null`, nil},
+		{"any JSON in a capability", "2026-07-28", "ServerCapabilities", `{"extensions": {"a.b/c": {"d": null, "e": 0.5, "f": [{}]}}}`, nil},
 		{"too many items", "2025-06-18", "CompleteResult", `{"completion": {"values": [` + strings.Repeat(`"",`, 100) + `""]}}`, []string{
 			`at /completion/values: expected at most 100 items; found an array of 101 items (CompleteResult)`,
 		}},
@@ -245,6 +304,24 @@ func TestViolations(t *testing.T) {
 				t.Errorf("(-want +got):\n%s", diff)
 			}
 		})
+	}
+}
+
+// Where a result is one of two, either will do.
+func TestEitherResult(t *testing.T) {
+	t.Parallel()
+	s := schemaOf(t, "2026-07-28")
+	for definition, complete := range map[string]string{
+		"CallToolResult":     `{"resultType": "complete", "content": []}`,
+		"GetPromptResult":    `{"resultType": "complete", "messages": []}`,
+		"ReadResourceResult": `{"resultType": "complete", "contents": [], "ttlMs": 0, "cacheScope": "public"}`,
+	} {
+		for _, result := range []string{complete, `{"resultType": "input_required", "requestState": ""}`} {
+			response := decode(t, `{"jsonrpc": "2.0", "id": 1, "result": `+result+`}`)
+			if found := s.Validate(definition+"Response", response); len(found) > 0 {
+				t.Errorf("%s, %s: %v", definition, result, found)
+			}
+		}
 	}
 }
 
@@ -366,6 +443,10 @@ func TestWholeMessages(t *testing.T) {
 			`{"jsonrpc": "2.0", "id": 1, "method": "notifications/initialized"}`, []string{
 				`at /id: expected no member "id"; found 1 (JSONRPCNotification)`,
 			}},
+		{"notification with an id, later", "2026-07-28", notification("notifications/progress"),
+			`{"jsonrpc": "2.0", "id": 1, "method": "notifications/progress", "params": {"progressToken": 1, "progress": 1}}`, []string{
+				`at /id: expected no member "id"; found 1 (JSONRPCNotification)`,
+			}},
 		{"request without an id", "2025-11-25", notification("ping"), `{"jsonrpc": "2.0", "method": "ping"}`, []string{
 			`at /method: expected the method of a notification; found "ping", the method of a request (JSONRPCNotification)`,
 		}},
@@ -391,6 +472,36 @@ func TestWholeMessages(t *testing.T) {
 			`{"jsonrpc": "2.0", "id": 1, "error": {"code": -32042, "message": "", "data": {}}}`, nil},
 		{"result", "2025-06-18", result("tools/list"), `{"tools": {}}`, []string{
 			`at /tools: expected an array; found an empty object (ListToolsResult)`,
+		}},
+		{"version that is refused", "2026-07-28", (*Schema).ValidateError,
+			`{"jsonrpc": "2.0", "id": 1, "error": {"code": -32022, "message": "", "data": {"supported": "2026-07-28"}}}`, []string{
+				`at /error/data: expected member "requested"; found an object with only the member supported (UnsupportedProtocolVersionError)`,
+				`at /error/data/supported: expected an array; found "2026-07-28" (UnsupportedProtocolVersionError)`,
+			}},
+		{"error of JSON-RPC", "2026-07-28", (*Schema).ValidateError, `{"jsonrpc": "2.0", "id": 1, "error": {"code": -32602}}`, []string{
+			`at /error: expected member "message"; found an object with only the member code (Error)`,
+		}},
+		{"request of a server", "2026-07-28", request("roots/list"), `{"jsonrpc": "2.0", "id": 1, "method": "roots/list"}`, []string{
+			`at /method: expected the method of a request; found "roots/list", the method of a request for input (JSONRPCRequest)`,
+		}},
+		{"result without a type", "2026-07-28", result("tools/call"), `{"content": []}`, []string{
+			`expected member "resultType"; found an object with only the member content (CallToolResult)`,
+		}},
+		{"result that is complete", "2026-07-28", result("tools/call"), `{"resultType": "complete", "requestState": "x"}`, []string{
+			`expected member "content"; found an object with members requestState, resultType (CallToolResult)`,
+		}},
+		{"result that needs input", "2026-07-28", result("tools/call"), `{"resultType": "input_required", "requestState": "x"}`, nil},
+		{"result that does not say which input", "2026-07-28", result("tools/call"), `{"resultType": "input_required", "content": []}`, []string{
+			`expected one of member "inputRequests", member "requestState"; found an object with members content, resultType (InputRequiredResult)`,
+		}},
+		{"result that may not need input", "2026-07-28", result("tools/list"), `{"resultType": "input_required", "requestState": "x", "_meta": 1}`, []string{
+			`at /_meta: expected an object; found 1 (ResultMetaObject)`,
+			`at /resultType: expected "complete"; found "input_required", which no answer to tools/list may be (ListToolsResult)`,
+		}},
+		{"result of an extension", "2026-07-28", result("tools/call"), `{"resultType": "task", "taskId": "x"}`, nil},
+		{"answer to a request for input", "2026-07-28", result("elicitation/create"), `{"action": "accept", "resultType": "input_required"}`, nil},
+		{"result before there were types", "2025-11-25", result("tools/call"), `{"resultType": "input_required", "requestState": "x"}`, []string{
+			`expected member "content"; found an object with members requestState, resultType (CallToolResult)`,
 		}},
 		{"result of an unknown method", "2025-06-18", result("x/y"), `3`, []string{`expected an object; found 3 (Result)`}},
 	}

@@ -405,7 +405,7 @@ func (b branch) reasons(base string) []string {
 
 // discriminates tells whether the member at a place is one by which the specification tells alternatives apart.
 func discriminates(at []string) bool {
-	return slices.Contains([]string{"type", "method", "mode", "jsonrpc"}, at[len(at)-1])
+	return slices.Contains([]string{"type", "method", "mode", "resultType", "jsonrpc"}, at[len(at)-1])
 }
 
 // absent finds a discriminating member that every branch misses, and the values that it could have.

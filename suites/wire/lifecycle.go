@@ -85,8 +85,9 @@ func askedBeforeInitialized(conversation *conform.Conversation, sight *conform.S
 	}
 }
 
-// foreignMethods finds methods that only another revision has. Methods that no
-// revision has are the target's own.
+// foreignMethods finds methods that only another revision with a handshake has.
+// Those of the other era need none and may pass on the same connection; those
+// that no revision has are the target's own.
 func foreignMethods(conversation *conform.Conversation, sight *conform.Sight) {
 	judging := schemas(conversation)
 	for _, said := range conversation.ByTarget() {
@@ -113,7 +114,7 @@ func revisionsWith(method string) []string {
 	var having []string
 	for _, revision := range schema.Revisions() {
 		known, err := schema.For(revision)
-		if err != nil {
+		if err != nil || !hasHandshake(known) {
 			continue
 		}
 		if _, here := known.Method(method); here {

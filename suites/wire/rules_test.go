@@ -324,6 +324,10 @@ func TestRulesTolerateWhatIsFree(t *testing.T) {
 		{"an exit of its own, then a late signal", opening + "signal sent SIGTERM\nexit"},
 		{"icons", opening + icon(`{"src":"data:image/png;base64,iVBORw0KGgo=","sizes":["48x48","any"]}`)},
 		{"a method of its own", opening + `s {"jsonrpc":"2.0","method":"notifications/example.com/own"}`},
+		{"a method of the era without handshakes", opening + `
+			s {"jsonrpc":"2.0","method":"notifications/subscriptions/acknowledged","params":{"notifications":{}}}`},
+		{"a handshake that names the era without one", strings.ReplaceAll(opening, `{"protocolVersion":"2025-11-25","capabilities":{"tools"`,
+			`{"protocolVersion":"2026-07-28","capabilities":{"tools"`) + working + done},
 		{"many pings in their time", opening + pings(2*mostPings)},
 	}
 	for _, test := range tests {

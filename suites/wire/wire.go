@@ -88,15 +88,22 @@ func negotiations(conversation *conform.Conversation) []string {
 }
 
 // schemas returns, for each message, the schema that it is to be judged by;
-// nil where none is known.
+// nil where none is known, and where a handshake names a revision that has none.
 func schemas(conversation *conform.Conversation) []*schema.Schema {
 	judging := make([]*schema.Schema, len(conversation.Messages))
 	for index, revision := range negotiations(conversation) {
-		if known, err := schema.For(revision); err == nil {
+		known, err := schema.For(revision)
+		if err == nil && (revision == conversation.Revision || hasHandshake(known)) {
 			judging[index] = known
 		}
 	}
 	return judging
+}
+
+// hasHandshake tells the era of a revision.
+func hasHandshake(known *schema.Schema) bool {
+	_, has := known.Method("initialize")
+	return has
 }
 
 // originals returns the target's messages without those that it delivered a
