@@ -75,7 +75,7 @@ func TestReportsAndTranscriptsAreWritten(t *testing.T) {
 	t.Parallel()
 	directory := t.TempDir()
 
-	found := mcpconformIn(t, directory, args("server", "--filter", "ping", "--json", "run.json", "--junit", "run.xml", "--transcripts", "new/transcripts", bad("good"))...)
+	found := mcpconformIn(t, directory, args("server", "--filter", "ping", "--json", "run.json", "--junit", "run.xml", "--transcripts", "new/transcripts", bad(t, "none"))...)
 
 	found.demand(t, exitConforms)
 	onlyFiles(t, directory, "new", "run.json", "run.xml")

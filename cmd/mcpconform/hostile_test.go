@@ -3,17 +3,17 @@
 package main
 
 import (
-	"bufio"
 	"encoding/json"
 	"fmt"
 	"io"
-	"net"
-	"net/http"
-	"net/http/httptest"
 	"os"
+	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
+	"sync"
 	"testing"
+	"time"
 
 	"github.com/mcpconform/mcpconform/reports"
 )
@@ -28,177 +28,182 @@ const (
 	hasty = "200ms"
 )
 
-func TestTargetsThatCannotBeSpokenTo(t *testing.T) {
-	t.Parallel()
-	for name, one := range map[string]struct {
-		timeout string
-		command []string
-		says    []string
-	}{
-		"does not exist":       {ample, []string{"--", "no-such-command-at-all"}, []string{`command "no-such-command-at-all" not found in PATH`}},
-		"exits at once":        {ample, bad("exits"), []string{"exited with status 3", "cannot find module 'left-pad'"}},
-		"noise":                {hasty, bad("noise"), []string{"Server listening, have a nice day!", "only JSON-RPC messages may stand"}},
-		"never answers":        {hasty, bad("silent"), []string{"initialize was not answered within", "--timeout"}},
-		"does not even end":    {hasty, bad("deaf"), []string{"initialize was not answered within"}},
-		"line of 100 MB":       {ample, bad("long-line"), []string{"a line is longer than the limit of 16 MiB", "--max-message"}},
-		"line without an end":  {ample, bad("endless"), []string{"a line is longer than the limit of 16 MiB"}},
-		"flood":                {ample, bad("flood"), []string{"sent more than the harness keeps"}},
-		"flood of blank lines": {ample, bad("blank-flood"), []string{"sent more than the harness keeps"}},
-		"invalid UTF-8":        {ample, bad("invalid-utf8"), []string{"without a protocolVersion"}},
-		"errors":               {ample, bad("errors"), []string{"refused with error -32603", "nothing works today"}},
-		"other ids":            {hasty, bad("others-ids"), []string{"initialize was not answered", "of somebody else"}},
-		"empty object":         {hasty, bad("empty-object"), []string{"initialize was not answered", "{}"}},
-		"empty result":         {ample, bad("empty-result"), []string{"without a protocolVersion"}},
-		"stateless":            {ample, bad("stateless"), []string{"no revision that begins with initialize", "-32004", "2026-07-28"}},
-		"older revision":       {ample, bad("older-only"), []string{"speaks 2024-11-05; what can be checked is"}},
-	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			found := mcpconform(t, args("server", "--timeout", one.timeout, one.command)...)
-			found.demand(t, exitUnreachable, one.says...)
-			if found.stdout != "" {
-				t.Errorf("nothing was checked, and yet\n%s", found)
-			}
+// small bounds messages where their size is not the point.
+const small = "1MiB"
+
+// hostileProgram builds fixtures/hostile, once, in a directory that is removed
+// when all tests are done.
+var hostileProgram = sync.OnceValues(func() (string, error) {
+	directory, err := os.MkdirTemp("", "mcpconform-hostile")
+	if err != nil {
+		return "", err
+	}
+	hostileDirectory = directory
+	program := filepath.Join(directory, "hostile")
+	built, err := exec.Command("go", "build", "-o", program, "../../fixtures/hostile").CombinedOutput()
+	if err != nil {
+		_, _ = os.Stderr.Write(built)
+	}
+	return program, err
+})
+
+// hostileDirectory has what was built, if anything was.
+var hostileDirectory string
+
+// putAway removes what was built. The status is 1 when something of it still
+// runs: also what has escaped the harness ends with the pipes that it holds.
+func putAway() (status int) {
+	if hostileDirectory == "" {
+		return 0
+	}
+	running := func() []string {
+		found, _ := filepath.Glob("/proc/[0-9]*/exe")
+		return slices.DeleteFunc(found, func(link string) bool {
+			program, err := os.Readlink(link)
+			return err != nil || !strings.HasPrefix(program, hostileDirectory)
 		})
 	}
-}
-
-func TestARevisionThatIsAskedForAndNotSpoken(t *testing.T) {
-	t.Parallel()
-	for how, says := range map[string]string{"older-only": "also speaks 2024-11-05", "stateless": "refused with error -32004"} {
-		t.Run(how, func(t *testing.T) {
-			t.Parallel()
-			mcpconform(t, args("server", "--revision", "2025-11-25", "--timeout", brief, bad(how))...).
-				demand(t, exitDoesNot, "does not speak 2025-11-25", says)
-		})
-	}
-}
-
-func TestAServerThatRefusesTheNewestRevisionIsAskedForOthers(t *testing.T) {
-	t.Parallel()
-	mcpconform(t, args("server", "--filter", "ping", bad("refuses-newest"))...).
-		demand(t, exitConforms, "Conforms to 2025-06-18")
-}
-
-func TestAddressesThatAreNoServer(t *testing.T) {
-	t.Parallel()
-	answer := func(status int, header, value, body string) http.HandlerFunc {
-		return func(w http.ResponseWriter, _ *http.Request) {
-			w.Header().Set(header, value)
-			w.WriteHeader(status)
-			_, _ = io.WriteString(w, body)
+	for deadline := time.Now().Add(settling); len(running()) > 0; <-time.After(time.Millisecond) {
+		if time.Now().After(deadline) {
+			fmt.Fprintln(os.Stderr, "hostile targets are left:", running())
+			status = 1
+			break
 		}
 	}
-	endless := func(kind, piece string) http.HandlerFunc {
-		return func(w http.ResponseWriter, _ *http.Request) {
-			w.Header().Set("Content-Type", kind)
-			for {
-				if _, err := io.WriteString(w, piece); err != nil {
-					return
-				}
-			}
-		}
+	if err := os.RemoveAll(hostileDirectory); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		status = 1
 	}
-	for name, one := range map[string]struct {
-		timeout string
-		serve   http.HandlerFunc
-		says    []string
-	}{
-		"HTML":         {ample, answer(200, "Content-Type", "text/html", "<html>Welcome</html>"), []string{"text/html", "<html>Welcome</html>", "often ends in /mcp"}},
-		"not found":    {ample, answer(404, "Content-Type", "text/html", "nope"), []string{"HTTP 404", "often ends in /mcp"}},
-		"redirect":     {ample, answer(307, "Location", "/elsewhere", ""), []string{"redirects (HTTP 307) to /elsewhere"}},
-		"login":        {ample, answer(401, "WWW-Authenticate", `Bearer resource_metadata="https://x/y"`, ""), []string{"needs a login (HTTP 401)", `Bearer resource_metadata="https://x/y"`, "--header"}},
-		"broken":       {ample, answer(500, "Content-Type", "text/plain", "oh no"), []string{"HTTP 500", "oh no"}},
-		"refusal":      {ample, answer(400, "Content-Type", "application/json", `{"jsonrpc":"2.0","id":null,"error":{"code":-32022,"message":"no","data":{"supported":["2026-07-28"]}}}`), []string{"-32022", "supports 2026-07-28"}},
-		"endless body": {ample, endless("application/json", strings.Repeat(" ", 1<<16)), []string{"longer than the limit of 16 MiB"}},
-		"endless flood of events": {ample, endless("text/event-stream", "data: {\"jsonrpc\":\"2.0\",\"method\":\"notifications/message\",\"params\":{}}\n\n"),
-			[]string{"sent more than the harness keeps"}},
-		"endless event": {ample, endless("text/event-stream", "data: "+strings.Repeat("x", 1<<16)+"\n"), []string{"longer than the limit of 16 MiB"}},
-		"silence":       {hasty, func(_ http.ResponseWriter, r *http.Request) { <-r.Context().Done() }, []string{"was not answered within"}},
-	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			server := httptest.NewServer(drain(one.serve))
-			t.Cleanup(server.Close)
-			found := mcpconform(t, "server", "--timeout", one.timeout, "--url", server.URL)
-			found.demand(t, exitUnreachable, append(one.says, server.URL)...)
-			found.oneLine(t)
-		})
-	}
+	return status
 }
 
-// drain reads a request before it is answered, so that its end is noticed.
-func drain(serve http.HandlerFunc) http.HandlerFunc {
-	return func(w http.ResponseWriter, r *http.Request) {
-		_, _ = io.Copy(io.Discard, r.Body)
-		serve(w, r)
-	}
-}
-
-func TestAddressesThatAreNoHTTP(t *testing.T) {
-	t.Parallel()
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
+func hostile(t *testing.T) string {
+	t.Helper()
+	program, err := hostileProgram()
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { _ = listener.Close() })
-	go func() {
-		for {
-			connection, err := listener.Accept()
-			if err != nil {
-				return
-			}
-			_, _ = bufio.NewReader(connection).ReadString('\n')
-			_, _ = io.WriteString(connection, "220 mail.example ESMTP\r\n")
-			_ = connection.Close()
-		}
-	}()
-	mcpconform(t, "server", "--timeout", brief, "--url", "http://"+listener.Addr().String()).
-		demand(t, exitUnreachable, "the answer is not HTTP", "is this the port of an HTTP server?")
+	return program
+}
 
-	refusing, err := net.Listen("tcp", "127.0.0.1:0")
+// bad is the command line of a server over stdio that has a defect, always or
+// at some occasion; see fixtures/hostile.
+func bad(t *testing.T, defect string, when ...string) []string {
+	t.Helper()
+	return append([]string{"--", hostile(t), "stdio", defect}, when...)
+}
+
+// badURL starts a server over HTTP that has a defect and names its URL. It lasts
+// as long as the test.
+func badURL(t *testing.T, words ...string) []string {
+	t.Helper()
+	server := exec.Command(hostile(t), words...)
+	input, err := server.StdinPipe()
 	if err != nil {
 		t.Fatal(err)
 	}
-	_ = refusing.Close()
-	mcpconform(t, "server", "--timeout", brief, "--url", "http://"+refusing.Addr().String()).
-		demand(t, exitUnreachable, "connection refused", "is the server running")
+	output, err := server.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := server.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		_ = input.Close()
+		_ = server.Wait()
+	})
+	line := make([]byte, 100)
+	length, err := output.Read(line)
+	if err != nil {
+		t.Fatal(err)
+	}
+	go func() { _, _ = io.Copy(io.Discard, output) }()
+	return []string{"--url", strings.TrimSpace(string(line[:length]))}
 }
 
-// A target that is dead, silent or broken after the handshake passes nothing
-// that it would have to answer for.
-func TestBrokenTargetsPassNothingThatTheyDoNotAnswer(t *testing.T) {
-	t.Parallel()
-	for _, how := range []string{
-		"errors-later", "others-ids-later", "empty-object-later", "invalid-utf8-later", "dies-after-initialize",
-		"hangs-after-initialize", "hangs-later", "long-line-later", "flood-later",
-	} {
-		t.Run(how, func(t *testing.T) {
-			t.Parallel()
-			directory := t.TempDir()
-			found := mcpconformIn(t, directory, args("server", "--timeout", "500ms", "--filter", "ping || tools && MUST", "--json", "run.json", bad(how))...)
-			if found.status != exitDoesNot {
-				t.Errorf("want status %d\n%s", exitDoesNot, found)
-			}
-			for _, result := range results(t, directory) {
-				if result.Verdict == reports.Passed && result.Kind == reports.KindCheck && !answeredByAnError(how, result) {
-					t.Errorf("passes: %s", result.Text)
-				}
-			}
-		})
+// encounter is one hostile target, and what is to come of it.
+type encounter struct {
+	target string   // transport, defect and occasion
+	flags  string   // beside --timeout
+	reply  string   // how long one may take
+	status int      // of the run
+	says   []string // on either output
+	passes []string // the checks that pass; others must not, unless passes is nil
+}
+
+var none = []string{}
+
+// meet runs the command line against the target.
+func (e encounter) meet(t *testing.T) {
+	t.Helper()
+	words := strings.Fields(e.target)
+	var target []string
+	switch words[0] {
+	case "stdio":
+		target = bad(t, words[1], words[2:]...)
+	default:
+		target = badURL(t, words...)
+	}
+	directory := t.TempDir()
+	one := watch(t, directory, args("server", "--timeout", e.reply, "--json", "run.json", strings.Fields(e.flags), target)...)
+	stop, done := make(chan struct{}), make(chan struct{})
+	gauge := &gauge{mark: one.mark, foreign: map[int]bool{}}
+	go gauge.follow(stop, done)
+
+	ended := one.finish()
+
+	close(stop)
+	<-done
+	t.Logf("%s\nthe harness took at most %d MiB (%d)", ended, gauge.most>>10, gauge.each)
+	ended.demand(t, e.status, e.says...)
+	ended.shows(t)
+	if canMeasure() && gauge.most > memoryBound { // a run of a moment may be over unseen
+		t.Errorf("the harness took %d MiB, wanted at most %d", gauge.most>>10, memoryBound>>10)
+	}
+	if e.status == exitUnreachable {
+		ended.judgesNothing(t, directory)
+		return
+	}
+	onlyFiles(t, directory, "run.json")
+	for _, result := range results(t, directory) {
+		if e.passes != nil && result.Verdict == reports.Passed && result.Kind == reports.KindCheck && !contains(e.passes, result.Text) {
+			t.Errorf("passes: %s\n%s", result.Text, ended)
+		}
 	}
 }
 
-// answeredByAnError tells whether a check passes because the target refuses
-// what is to be refused.
-func answeredByAnError(how string, result reports.Result) bool {
-	return (how == "errors-later" || how == "invalid-utf8-later") && strings.Contains(result.Text, "error")
+func contains(parts []string, text string) bool {
+	for _, part := range parts {
+		if strings.Contains(text, part) {
+			return true
+		}
+	}
+	return false
 }
 
-func TestAServerThatDiesOnOneRequestIsJudgedOnTheRest(t *testing.T) {
-	t.Parallel()
-	mcpconform(t, args("server", "--timeout", brief, "--filter", "ping || tools", "-v", bad("dies-on-tools"))...).
-		demand(t, exitDoesNot, "answers ping", "exited with status 7")
+// shows fails the test when something came through that a terminal obeys.
+func (o outcome) shows(t *testing.T) {
+	t.Helper()
+	if text := o.stdout + o.stderr; reports.Visible(text) != text {
+		t.Errorf("what the target sent reaches the terminal as it is\n%q", o)
+	}
+}
+
+// judgesNothing fails the test unless a run said in one line why there is
+// nothing to judge; what stands indented below is the target's standard error.
+func (o outcome) judgesNothing(t *testing.T, directory string) {
+	t.Helper()
+	onlyFiles(t, directory)
+	first, rest, _ := strings.Cut(o.stderr, "\n")
+	if o.stdout != "" || !strings.HasPrefix(first, "mcpconform: ") {
+		t.Errorf("want one line on standard error and nothing else\n%s", o)
+	}
+	for line := range strings.Lines(rest) {
+		if !strings.HasPrefix(line, "    ") && line != "its standard error ended with:\n" {
+			t.Errorf("a line more: %q\n%s", line, o)
+		}
+	}
 }
 
 func results(t *testing.T, directory string) []reports.Result {
@@ -215,69 +220,33 @@ func results(t *testing.T, directory string) []reports.Result {
 	for _, leg := range run.Legs {
 		all = append(all, leg.Results...)
 	}
-	if len(all) == 0 {
-		t.Fatal("there are no results")
-	}
 	return all
 }
 
-// memoryBound is what all processes of a run may take together, in KiB.
-const memoryBound = 256 << 10
-
-func TestMemoryStaysBounded(t *testing.T) {
+// Every defect of fixtures/hostile is met by some test; one that messages have is
+// the same over either transport.
+func TestEveryHostileTargetIsMet(t *testing.T) {
 	t.Parallel()
-	if raceDetector {
-		t.Skip("the race detector takes memory of its own")
+	listed, err := exec.Command(hostile(t), "list").Output()
+	if err != nil {
+		t.Fatal(err)
 	}
-	if _, err := os.Stat("/proc/self/smaps_rollup"); err != nil {
-		t.Skip("memory is measured by /proc/PID/smaps_rollup, which this system does not have")
+	met := map[string]bool{}
+	for _, one := range slices.Concat(withoutHandshake, withoutHTTP, dead, odd, large) {
+		met[strings.Fields(one.target)[1]] = true
 	}
-	for _, how := range []string{"long-line-on-tools", "floods-on-tools"} {
-		t.Run(how, func(t *testing.T) {
-			one := beginMarked(t, t.TempDir(), args("server", "--workers", "4", "--timeout", brief, "--filter", "tools", bad(how))...)
-			most := make(chan int)
-			stop := make(chan struct{})
-			go one.watchMemory(stop, most)
-			ended := one.finish()
-			close(stop)
-			found := <-most
-			if ended.status != exitDoesNot || found > memoryBound || found == 0 {
-				t.Errorf("at most %d MiB were taken\n%s", found>>10, ended)
-			}
+	for _, defect := range strings.Fields(string(listed)) {
+		if !met[defect] {
+			t.Errorf("no test meets %s", defect)
+		}
+	}
+}
+
+func meetAll(t *testing.T, encounters []encounter) {
+	for _, one := range encounters {
+		t.Run(one.target, func(t *testing.T) {
+			t.Parallel()
+			one.meet(t)
 		})
 	}
-}
-
-// watchMemory sends the most that the processes of the harness took at one
-// time, in KiB; pages that they share count once.
-func (m *marked) watchMemory(stop <-chan struct{}, most chan<- int) {
-	highest := 0
-	for {
-		together := 0
-		for pid, line := range processes(m.mark) {
-			if strings.HasPrefix(line, os.Args[0]+" "+badServer) {
-				continue
-			}
-			together += proportional(pid)
-		}
-		highest = max(highest, together)
-		select {
-		case <-stop:
-			most <- highest
-			return
-		default:
-		}
-	}
-}
-
-// proportional is the memory of a process, in KiB, its share of common pages
-// included.
-func proportional(pid int) (kilobytes int) {
-	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/smaps_rollup", pid))
-	if err != nil {
-		return 0
-	}
-	_, rest, _ := strings.Cut(string(text), "\nPss:")
-	_, _ = fmt.Sscan(rest, &kilobytes)
-	return kilobytes
 }

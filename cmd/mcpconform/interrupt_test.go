@@ -3,103 +3,14 @@
 package main
 
 import (
-	"bufio"
 	"bytes"
-	"crypto/rand"
 	"fmt"
-	"io"
 	"os"
 	"path/filepath"
-	"strconv"
 	"strings"
 	"syscall"
 	"testing"
-	"time"
 )
-
-// markOf is a variable in the environment of everything that one run starts.
-const markOf = "MCPCONFORM_TEST_RUN"
-
-// marked is a run whose processes can be found.
-type marked struct {
-	*execution
-	mark string
-	said *bufio.Reader // standard error, as it comes
-}
-
-func beginMarked(t *testing.T, directory string, arguments ...string) *marked {
-	t.Helper()
-	mark := markOf + "=" + rand.Text()
-	one := prepare(t, directory, []string{mark}, arguments...)
-	one.command.Stderr = nil
-	pipe, err := one.command.StderrPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	one.start()
-	t.Cleanup(func() {
-		for pid := range processes(mark) {
-			_ = syscall.Kill(pid, syscall.SIGKILL)
-		}
-	})
-	return &marked{execution: one, mark: mark, said: bufio.NewReader(io.TeeReader(pipe, &one.stderr))}
-}
-
-// processes finds those that carry a mark, with their command lines.
-func processes(mark string) map[int]string {
-	found := map[int]string{}
-	environments, _ := filepath.Glob("/proc/[0-9]*/environ")
-	for _, path := range environments {
-		environment, err := os.ReadFile(path)
-		if err != nil || !bytes.Contains(environment, []byte(mark)) {
-			continue
-		}
-		directory := filepath.Dir(path)
-		pid, _ := strconv.Atoi(filepath.Base(directory))
-		line, _ := os.ReadFile(filepath.Join(directory, "cmdline"))
-		found[pid] = string(bytes.ReplaceAll(line, []byte{0}, []byte(" ")))
-	}
-	return found
-}
-
-// until waits for a condition that other processes bring about, within the
-// test's deadline.
-func (m *marked) until(what string, holds func() bool) {
-	m.t.Helper()
-	deadline := time.Now().Add(testDeadline)
-	for !holds() {
-		if time.Now().After(deadline) {
-			m.t.Fatalf("%s: never\n%v\n%s", what, processes(m.mark), m.stderr.String())
-		}
-		<-time.After(time.Millisecond)
-	}
-}
-
-// running waits until a process that the run started, whose command line
-// contains words, is there and returns its id.
-func (m *marked) running(words string) (pid int) {
-	m.t.Helper()
-	m.until(words+" runs", func() bool {
-		for one, line := range processes(m.mark) {
-			if one != m.command.Process.Pid && strings.Contains(line, words) {
-				pid = one
-			}
-		}
-		return pid != 0
-	})
-	return pid
-}
-
-// finish waits for the run's end; nothing of it may be left.
-func (m *marked) finish() outcome {
-	m.t.Helper()
-	_, _ = io.Copy(io.Discard, m.said)
-	ended := m.wait()
-	if left := processes(m.mark); len(left) > 0 {
-		m.t.Errorf("left behind: %v\n%s", left, ended)
-	}
-	return ended
-}
 
 func TestInterruptedRunsStopEverythingAndReport(t *testing.T) {
 	t.Parallel()
@@ -108,7 +19,7 @@ func TestInterruptedRunsStopEverythingAndReport(t *testing.T) {
 			t.Run(fmt.Sprintf("%s %s", signal, name), func(t *testing.T) {
 				t.Parallel()
 				directory := t.TempDir()
-				one := beginMarked(t, directory, args("server", "--timeout", "300ms", "--json", "run.json", "--junit", "run.xml", flags, bad("hangs-on-ping"))...)
+				one := watch(t, directory, args("server", "--timeout", "300ms", "--json", "run.json", "--junit", "run.xml", flags, bad(t, "silent", "ping"))...)
 				one.underWay()
 
 				if err := one.command.Process.Signal(signal); err != nil {
@@ -127,19 +38,11 @@ func TestInterruptedRunsStopEverythingAndReport(t *testing.T) {
 	}
 }
 
-// underWay waits until checks run.
-func (m *marked) underWay() {
-	m.t.Helper()
-	if line, err := m.said.ReadString('\n'); err != nil || !strings.Contains(line, "checks") {
-		m.t.Fatalf("%q: %v", line, err)
-	}
-}
-
 func TestDeadlineEndsARunAndReports(t *testing.T) {
 	t.Parallel()
 	for _, workers := range []string{"1", "2"} {
 		directory := t.TempDir()
-		one := beginMarked(t, directory, args("server", "--timeout", "300ms", "--deadline", "2s", "--workers", workers, "--json", "run.json", bad("hangs-on-ping"))...)
+		one := watch(t, directory, args("server", "--timeout", "300ms", "--deadline", "2s", "--workers", workers, "--json", "run.json", bad(t, "silent", "ping"))...)
 		ended := one.finish()
 		ended.demand(t, exitDoesNot, "deadline of 2s reached")
 		onlyFiles(t, directory, "run.json")
@@ -148,15 +51,15 @@ func TestDeadlineEndsARunAndReports(t *testing.T) {
 
 func TestDeadlineDuringFirstContact(t *testing.T) {
 	t.Parallel()
-	one := beginMarked(t, t.TempDir(), args("server", "--deadline", "1s", bad("deaf"))...)
+	one := watch(t, t.TempDir(), args("server", "--deadline", "1s", bad(t, "deaf", "at-once"))...)
 	one.finish().demand(t, exitUnreachable, "initialize was not answered", "deadline of 1s reached")
 }
 
 func TestInterruptDuringFirstContact(t *testing.T) {
 	t.Parallel()
 	directory := t.TempDir()
-	one := beginMarked(t, directory, args("server", "--json", "run.json", bad("deaf"))...)
-	one.running(badServer)
+	one := watch(t, directory, args("server", "--json", "run.json", bad(t, "deaf", "at-once"))...)
+	one.running(hostile(t))
 
 	if err := one.command.Process.Signal(syscall.SIGINT); err != nil {
 		t.Fatal(err)
@@ -168,10 +71,10 @@ func TestInterruptDuringFirstContact(t *testing.T) {
 
 func TestAKilledRunLeavesNothing(t *testing.T) {
 	t.Parallel()
-	for name, target := range map[string][]string{"a hanging target": bad("deaf-on-ping"), "the reference": nil} {
+	for name, target := range map[string][]string{"a hanging target": bad(t, "deaf", "ping"), "the reference": nil} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			one := beginMarked(t, t.TempDir(), args("server", "--timeout", "300ms", "--workers", "2", target)...)
+			one := watch(t, t.TempDir(), args("server", "--timeout", "300ms", "--workers", "2", target)...)
 			one.underWay()
 			one.running(" worker")
 
@@ -187,7 +90,7 @@ func TestAKilledRunLeavesNothing(t *testing.T) {
 
 func TestAKilledWorkerCostsOnlyItsCheck(t *testing.T) {
 	t.Parallel()
-	one := beginMarked(t, t.TempDir(), args("server", "--timeout", "300ms", "--workers", "2", "--filter", "ping", bad("hangs-on-ping"))...)
+	one := watch(t, t.TempDir(), args("server", "--timeout", "300ms", "--workers", "2", "--filter", "ping", bad(t, "silent", "ping"))...)
 	worker := one.running(" worker")
 
 	if err := syscall.Kill(worker, syscall.SIGKILL); err != nil {

@@ -1,4 +1,4 @@
-//go:build unix
+//go:build linux
 
 package main
 
@@ -51,7 +51,7 @@ const somePing = `{"jsonrpc":"2.0","id":1,"method":"ping"}` + "\n"
 
 func TestMiddlemanPassesTheExitOn(t *testing.T) {
 	t.Parallel()
-	found := mcpconform(t, args("middleman", bad("exits"))...)
+	found := mcpconform(t, args("middleman", bad(t, "missing", "at-once"))...)
 	if found.status != 3 || found.stdout != "" || found.stderr != "cannot find module 'left-pad'\n" {
 		t.Error(found)
 	}
@@ -59,7 +59,7 @@ func TestMiddlemanPassesTheExitOn(t *testing.T) {
 
 func TestMiddlemanPassesMessagesOn(t *testing.T) {
 	t.Parallel()
-	one, in, out := piped(t, args("middleman", bad("good"))...)
+	one, in, out := piped(t, args("middleman", bad(t, "none"))...)
 	if _, err := io.WriteString(in, somePing); err != nil {
 		t.Fatal(err)
 	}
@@ -74,7 +74,7 @@ func TestMiddlemanPassesMessagesOn(t *testing.T) {
 
 func TestMiddlemanDiesBySignalsAsTheServer(t *testing.T) {
 	t.Parallel()
-	one, _, out := piped(t, args("middleman", bad("noise"))...)
+	one, _, out := piped(t, args("middleman", bad(t, "noise", "at-once"))...)
 	line(t, out, "have a nice day")
 	if err := one.command.Process.Signal(syscall.SIGTERM); err != nil {
 		t.Fatal(err)
@@ -93,7 +93,7 @@ func TestMiddlemanLaysAFault(t *testing.T) {
 	name := faultFile(t, `  changes:
     - {when: {process: terminate}, do: [{write: "not now\n"}, {ignore: true}]}
     - {when: {process: input-closed}, do: [{exit: 7}]}`)
-	one, in, out := piped(t, args("middleman", "--fault", name, bad("good"))...)
+	one, in, out := piped(t, args("middleman", "--fault", name, bad(t, "none"))...)
 	if _, err := io.WriteString(in, somePing); err != nil {
 		t.Fatal(err)
 	}

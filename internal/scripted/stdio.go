@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"slices"
+	"syscall"
 	"time"
 
 	"github.com/mcpconform/mcpconform/internal/jsonrpc"
@@ -47,23 +48,45 @@ func (s *Stdio) receive() {
 
 // ended says in words why the pipe brings nothing more.
 func (s *Stdio) ended(err error) error {
-	if !errors.Is(err, io.EOF) {
+	switch {
+	case !errors.Is(err, io.EOF):
 		return fmt.Errorf("%w: %w", ErrConnection, err)
-	}
-	if process := s.Pipe.Process(); process != nil {
-		// Its output ended: in most cases because it did, a moment before.
-		select {
-		case <-process.Done():
-			return fmt.Errorf("%w: the server's process %s", ErrConnection, process.Exit().Past())
-		case <-time.After(exitGrace):
-		}
+	case s.exited():
+		return s.exit()
 	}
 	return fmt.Errorf("%w: the server closed its standard output", ErrConnection)
 }
 
+// unsent says in words why nothing could be written.
+func (s *Stdio) unsent(err error) error {
+	if errors.Is(err, syscall.EPIPE) && s.exited() {
+		return s.exit()
+	}
+	return fmt.Errorf("%w: %w", ErrConnection, err)
+}
+
+// exited tells whether the process is gone: when one of its pipes is closed it
+// is, in most cases, since a moment.
+func (s *Stdio) exited() bool {
+	process := s.Pipe.Process()
+	if process == nil {
+		return false
+	}
+	select {
+	case <-process.Done():
+		return true
+	case <-time.After(exitGrace):
+		return false
+	}
+}
+
+func (s *Stdio) exit() error {
+	return fmt.Errorf("%w: the server's process %s", ErrConnection, s.Pipe.Process().Exit().Past())
+}
+
 // exitGrace is how long after the end of its output a process may take to be
-// known as gone.
-const exitGrace = 200 * time.Millisecond
+// known as gone, on a loaded machine.
+const exitGrace = time.Second
 
 func (s *Stdio) send(ctx context.Context, message Outgoing, _ jsonrpc.ID) *Delivery {
 	delivery := newDelivery()
@@ -72,7 +95,7 @@ func (s *Stdio) send(ctx context.Context, message Outgoing, _ jsonrpc.ID) *Deliv
 	defer cancel()
 	line := append(slices.Clip(message.Raw), '\n')
 	if err := s.Pipe.WriteDeliberate(ctx, line, message.Deliberate); err != nil {
-		delivery.Err = fmt.Errorf("%w: %w", ErrConnection, err)
+		delivery.Err = s.unsent(err)
 	} else {
 		delivery.last = nil // what is written is delivered, and the answer may still come
 	}

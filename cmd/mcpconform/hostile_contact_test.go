@@ -1,0 +1,164 @@
+//go:build linux
+
+package main
+
+import (
+	"net"
+	"testing"
+)
+
+// withoutHandshake are servers over stdio that cannot be spoken to: whatever
+// they do instead of it is told in one line, with what came.
+var withoutHandshake = []encounter{
+	// They end.
+	{"stdio nothing at-once", "", ample, exitUnreachable, []string{"the server's process exited with status 0"}, nil},
+	{"stdio nothing initialize", "", ample, exitUnreachable, []string{"the server's process exited with status 0"}, nil},
+	{"stdio missing at-once", "", ample, exitUnreachable, []string{"exited with status 3", "cannot find module 'left-pad'"}, nil},
+	{"stdio panics initialize", "", ample, exitUnreachable, []string{"exited with status 7", "panic: out of luck"}, nil},
+	{"stdio killed initialize", "", ample, exitUnreachable, []string{"the server's process was killed by SIGKILL"}, nil},
+	{"stdio cut initialize", "", ample, exitUnreachable, []string{"exited with status 0", `on standard output it wrote "{\"jsonrpc\"`, "unexpected EOF"}, nil},
+	{"stdio forks-dies at-once", "", ample, exitUnreachable, []string{"the server's process exited with status 0"}, nil},
+
+	// They do not answer.
+	{"stdio hangs at-once", "", hasty, exitUnreachable, []string{"initialize was not answered within", "--timeout"}, nil},
+	{"stdio silent initialize", "", hasty, exitUnreachable, []string{"initialize was not answered within", "--timeout"}, nil},
+	{"stdio deaf at-once", "", hasty, exitUnreachable, []string{"initialize was not answered within"}, nil},
+	{"stdio half initialize", "", hasty, exitUnreachable, []string{"initialize was not answered within", "70 bytes of a line that has not ended"}, nil},
+	{"stdio drips initialize", "", hasty, exitUnreachable, []string{"initialize was not answered within", "of a line that has not ended"}, nil},
+	{"stdio restarts initialize", "", hasty, exitUnreachable, []string{"initialize was not answered within"}, nil},
+	{"stdio asks initialize", "", hasty, exitUnreachable, []string{"initialize was not answered within", `what it sent, beginning with {"jsonrpc":"2.0","id":"ask-0"`}, nil},
+	{"stdio chatty at-once", "", hasty, exitUnreachable, []string{"initialize was not answered within", "something may have happened"}, nil},
+
+	// They close.
+	{"stdio closes-output initialize", "", ample, exitUnreachable, []string{"the server closed its standard output"}, nil},
+	{"stdio closes-both at-once", "", ample, exitUnreachable, []string{"the connection ended"}, nil},
+
+	// They say something else.
+	{"stdio noise at-once", "", hasty, exitUnreachable, []string{"Server listening, have a nice day!", "only JSON-RPC messages may stand"}, nil},
+	{"stdio binary initialize", "--max-message " + small, hasty, exitUnreachable, []string{`on standard output it wrote "\x00\x01`, "only JSON-RPC messages may stand"}, nil},
+	{"stdio others-ids", "", hasty, exitUnreachable, []string{"initialize was not answered", "of somebody else"}, nil},
+	{"stdio empty-object", "", hasty, exitUnreachable, []string{"initialize was not answered", "{}"}, nil},
+	{"stdio empty-result", "", ample, exitUnreachable, []string{"without a protocolVersion"}, nil},
+	{"stdio garbled", "", ample, exitUnreachable, []string{"without a protocolVersion"}, nil},
+	{"stdio nul initialize", "", hasty, exitUnreachable, []string{"initialize was not answered", `invalid character '\x00' in string`}, nil},
+	{"stdio deep initialize", "", ample, exitUnreachable, []string{"nested more than 5000 deep"}, nil},
+	{"stdio errors", "", ample, exitUnreachable, []string{"refused with error -32603", "nothing works today"}, nil},
+	{"stdio stateless", "", ample, exitUnreachable, []string{"no revision that begins with initialize", "-32004", "2026-07-28"}, nil},
+	{"stdio older-only", "", ample, exitUnreachable, []string{"speaks 2024-11-05; what can be checked is"}, nil},
+
+	// They say too much.
+	{"stdio gigabyte initialize", "", ample, exitUnreachable, []string{"a line is longer than the limit of 16 MiB", "--max-message"}, nil},
+	{"stdio endless-line at-once", "", ample, exitUnreachable, []string{"a line is longer than the limit of 16 MiB"}, nil},
+	{"stdio flood at-once", "", ample, exitUnreachable, []string{"sent more than the harness keeps"}, nil},
+	{"stdio blank-lines at-once", "", ample, exitUnreachable, []string{"sent more than the harness keeps"}, nil},
+	{"stdio binary-flood at-once", "", ample, exitUnreachable, []string{"sent more than the harness keeps"}, nil},
+}
+
+func TestTargetsThatCannotBeSpokenTo(t *testing.T) {
+	t.Parallel()
+	meetAll(t, withoutHandshake)
+	t.Run("does not exist", func(t *testing.T) {
+		t.Parallel()
+		found := mcpconform(t, "server", "--timeout", ample, "--", "no-such-command-at-all")
+		found.demand(t, exitUnreachable, `command "no-such-command-at-all" not found in PATH`)
+		found.oneLine(t)
+	})
+}
+
+// withoutHTTP are addresses that are no MCP server, or no HTTP server at all.
+var withoutHTTP = []encounter{
+	// They answer with a status, or with something else.
+	{"http html", "", ample, exitUnreachable, []string{"text/html", "<html>Welcome</html>", "often ends in /mcp"}, nil},
+	{"http not-found", "", ample, exitUnreachable, []string{"HTTP 404", "often ends in /mcp"}, nil},
+	{"http redirects", "", ample, exitUnreachable, []string{"redirects (HTTP 307) to /elsewhere"}, nil},
+	{"http circle", "", ample, exitUnreachable, []string{"redirects (HTTP 308) to /mcp"}, nil},
+	{"http login", "", ample, exitUnreachable, []string{"needs a login (HTTP 401)", `Bearer resource_metadata="https://x/y"`, "--header"}, nil},
+	{"http broken", "", ample, exitUnreachable, []string{"HTTP 500", "oh no"}, nil},
+	{"http broken-large", "", ample, exitUnreachable, []string{"HTTP 500", "aaa… (1048576 bytes)"}, nil},
+	{"http modern", "", ample, exitUnreachable, []string{"-32022", "supports 2026-07-28"}, nil},
+	{"http errors", "", ample, exitUnreachable, []string{"refused with error -32603", "nothing works today"}, nil},
+	{"http stateless", "", ample, exitUnreachable, []string{"no revision that begins with initialize", "-32004"}, nil},
+	{"http older-only", "", ample, exitUnreachable, []string{"speaks 2024-11-05; what can be checked is"}, nil},
+	{"http empty-object", "", ample, exitUnreachable, []string{"ended without the answer", "{}"}, nil},
+	{"http empty-result", "", ample, exitUnreachable, []string{"without a protocolVersion"}, nil},
+	{"http others-ids", "", ample, exitUnreachable, []string{"ended without the answer", "of somebody else"}, nil},
+	{"http nul initialize", "", ample, exitUnreachable, []string{"ended without the answer", `"odd":"a\x00b"`}, nil},
+	{"http deep initialize", "", ample, exitUnreachable, []string{"nested more than 5000 deep"}, nil},
+
+	// They do not answer.
+	{"http hangs at-once", "", hasty, exitUnreachable, []string{"initialize was not answered within", "nothing of a response's head"}, nil},
+	{"http silent", "", hasty, exitUnreachable, []string{"initialize was not answered within", "nothing of a response's head"}, nil},
+	{"http half-head", "", hasty, exitUnreachable, []string{"initialize was not answered within", `27 bytes of a response's head ("HTTP/1.1 200 OK\r\nContent-Ty")`}, nil},
+	{"http drips-head", "", hasty, exitUnreachable, []string{"initialize was not answered within", "of a response's head (\"HT"}, nil},
+	{"http half-body", "", hasty, exitUnreachable, []string{"initialize was not answered within", `HTTP 200 came, and 70 bytes of its body ("{\"jsonrpc\"`}, nil},
+	{"http drips", "", hasty, exitUnreachable, []string{"initialize was not answered within", "HTTP 200 came, and", "of its body"}, nil},
+	{"http chunk-huge", "", hasty, exitUnreachable, []string{"HTTP 200 came, and"}, nil},
+	{"http stream-hangs", "", hasty, exitUnreachable, []string{"HTTP 200 came, and nothing of its body"}, nil},
+	{"http stream-drips", "", hasty, exitUnreachable, []string{"HTTP 200 came, and", `"data: {`}, nil},
+	{"http comments", "", hasty, exitUnreachable, []string{"initialize was not answered within", `": still here\n\n`}, nil},
+
+	// They close.
+	{"http closes at-once", "", ample, exitUnreachable, []string{"the server closed the connection without an answer"}, nil},
+	{"http closes", "", ample, exitUnreachable, []string{"the server closed the connection without an answer"}, nil},
+	{"http resets", "", ample, exitUnreachable, []string{"the server closed the connection without an answer"}, nil},
+	{"http half-closes", "", ample, exitUnreachable, []string{"the server closed the connection without an answer"}, nil},
+	{"http cut-head", "", ample, exitUnreachable, []string{"in the middle of the response's head, after 27 bytes"}, nil},
+	{"http cut-body", "", ample, exitUnreachable, []string{"the connection ended in the middle, after 70 bytes of the body"}, nil},
+	{"http stream-cut", "", ample, exitUnreachable, []string{"the connection ended in the middle, after 76 bytes of the event stream"}, nil},
+	{"http no-blank-line", "", ample, exitUnreachable, []string{"ended without the answer", `of its body ("data: {`}, nil},
+	{"http stream-empty", "", ample, exitUnreachable, []string{"ended without the answer", "text/event-stream"}, nil},
+	{"http polls", "", ample, exitUnreachable, []string{"ended without the answer"}, nil},
+	{"http polls-never", "", hasty, exitUnreachable, []string{"answer"}, nil},
+
+	// They break the rules of HTTP.
+	{"http no-http", "", ample, exitUnreachable, []string{"the answer is not HTTP", "is this the port of an HTTP server?"}, nil},
+	{"http binary", "", ample, exitUnreachable, []string{"the answer is not HTTP"}, nil},
+	{"http length-over", "", ample, exitUnreachable, []string{"the connection ended in the middle, after 140 bytes of the body"}, nil},
+	{"http length-under", "", ample, exitUnreachable, []string{"ended without the answer", `{"jsonrpc":"2.0"`}, nil},
+	{"http length-absurd", "", ample, exitUnreachable, []string{"the connection ended in the middle, after 140 bytes of the body"}, nil},
+	{"http lengths", "", ample, exitUnreachable, []string{"the answer is not HTTP", "multiple Content-Length headers"}, nil},
+	{"http chunk-short", "", ample, exitUnreachable, []string{"the connection ended in the middle, after 20 bytes of the body"}, nil},
+	{"http chunk-none", "", ample, exitUnreachable, []string{"the connection ended in the middle, after 140 bytes of the body"}, nil},
+	{"http chunk-long", "", ample, exitUnreachable, []string{"the body is not framed as HTTP says, after 5 bytes of the body"}, nil},
+	{"http chunk-size", "", ample, exitUnreachable, []string{"the body is not framed as HTTP says"}, nil},
+	{"http chunk-extended", "", ample, exitUnreachable, []string{"the body is not framed as HTTP says"}, nil},
+	{"http trailers", "", ample, exitUnreachable, []string{"the body is not framed as HTTP says, after 140 bytes of the body"}, nil},
+	{"http gzip-cut", "", ample, exitUnreachable, []string{"the connection ended in the middle"}, nil},
+	{"http gzip-none", "", ample, exitUnreachable, []string{"the content coding is said to be gzip"}, nil},
+	{"http brotli", "", ample, exitUnreachable, []string{`the content coding "br"`}, nil},
+
+	// They say too much.
+	{"http gzip-bomb", "", ample, exitUnreachable, []string{"the body is longer than the limit of 16 MiB", "--max-message"}, nil},
+	{"http gigabyte initialize", "", ample, exitUnreachable, []string{"the body is longer than the limit of 16 MiB"}, nil},
+	{"sse gigabyte initialize", "", ample, exitUnreachable, []string{"an event is longer than the limit of 16 MiB"}, nil},
+	{"http endless-body", "", ample, exitUnreachable, []string{"the body is longer than the limit of 16 MiB"}, nil},
+	{"http event-endless", "", ample, exitUnreachable, []string{"an event is longer than the limit of 16 MiB"}, nil},
+	{"http field-data", "", ample, exitUnreachable, []string{"an event is longer than the limit of 16 MiB"}, nil},
+	{"http field-id", "", ample, exitUnreachable, []string{"an event is longer than the limit of 16 MiB"}, nil},
+	{"http field-comment", "", ample, exitUnreachable, []string{"an event is longer than the limit of 16 MiB"}, nil},
+	{"http field-unknown", "", ample, exitUnreachable, []string{"an event is longer than the limit of 16 MiB"}, nil},
+	{"http event-flood", "", ample, exitUnreachable, []string{"sent more than the harness keeps"}, nil},
+	{"http many-ids", "", hasty, exitUnreachable, []string{"initialize was not answered within"}, nil},
+	{"http flood", "", ample, exitUnreachable, []string{"sent more than the harness keeps"}, nil},
+	{"http asks initialize", "", ample, exitUnreachable, []string{"sent more than the harness keeps"}, nil},
+	{"http asks", "", hasty, exitUnreachable, []string{"initialize was not answered within"}, nil},
+	{"http headers-1m", "", ample, exitUnreachable, []string{"the head of the response is longer than the limit of 1 MiB"}, nil},
+	{"http headers-endless", "", ample, exitUnreachable, []string{"the head of the response is longer than the limit of 1 MiB"}, nil},
+	{"http interim", "", ample, exitUnreachable, []string{"the head of the response is longer than the limit of 1 MiB"}, nil},
+}
+
+func TestAddressesThatAreNoServer(t *testing.T) {
+	t.Parallel()
+	meetAll(t, withoutHTTP)
+	t.Run("nobody listens", func(t *testing.T) {
+		t.Parallel()
+		refusing, err := net.Listen("tcp", "127.0.0.1:0")
+		if err != nil {
+			t.Fatal(err)
+		}
+		_ = refusing.Close()
+		found := mcpconform(t, "server", "--timeout", ample, "--url", "http://"+refusing.Addr().String())
+		found.demand(t, exitUnreachable, "connection refused", "is the server running")
+		found.oneLine(t)
+	})
+}

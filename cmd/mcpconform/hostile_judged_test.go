@@ -1,0 +1,124 @@
+//go:build linux
+
+package main
+
+import "testing"
+
+// Some checks that are run where any will do: what they have in common is that a
+// target has to answer. They are run by workers, or by the process itself.
+const (
+	some   = "--filter ping||tools&&MUST --workers 2 "
+	within = "--filter ping||tools&&MUST --workers 1 "
+)
+
+// dead are servers that break down when the handshake is done. They pass nothing
+// that they would have to answer for.
+var dead = []encounter{
+	// They end, or close.
+	{"stdio nothing after-initialize", some, ample, exitDoesNot, []string{"exited with status 0"}, none},
+	{"stdio nothing later", some, ample, exitDoesNot, []string{"exited with status 0"}, none},
+	{"stdio panics after-initialize", some, ample, exitDoesNot, []string{"exited with status 7"}, none},
+	{"stdio killed after-initialize", some, ample, exitDoesNot, []string{"was killed by SIGKILL"}, none},
+	{"stdio cut later", some, ample, exitDoesNot, []string{"exited with status 0"}, none},
+	{"stdio closes-input after-initialize", some, hasty, exitDoesNot, nil, none}, // what is written meanwhile may go unanswered instead
+	{"stdio closes-output after-initialize", some, ample, exitDoesNot, []string{"the server closed its standard output"}, none},
+	{"stdio closes-both after-initialize", some, ample, exitDoesNot, []string{"the connection ended"}, none},
+	{"http closes later", within, ample, exitDoesNot, []string{"the server closed the connection without an answer"}, none},
+	{"http resets later", within, ample, exitDoesNot, []string{"the server closed the connection without an answer"}, none},
+	{"http half-closes later", within, ample, exitDoesNot, []string{"the server closed the connection without an answer"}, none},
+	{"http cut-head later", within, ample, exitDoesNot, []string{"in the middle of the response's head, after 27 bytes of it"}, none},
+	{"http cut-body later", within, ample, exitDoesNot, []string{"the connection ended in the middle, after 18 bytes of the body"}, none},
+	{"http stream-cut later", within, ample, exitDoesNot, []string{"the connection ended in the middle, after 24 bytes of the event stream"}, none},
+	{"http stream-empty later", within, ample, exitDoesNot, []string{"ended without the answer: HTTP 200 came, and nothing of its body"}, none},
+	{"http polls later", within, ample, exitDoesNot, []string{"ended without the answer"}, none},
+
+	// They do not answer, or not to its end.
+	{"stdio silent later", some, hasty, exitDoesNot, []string{"ping was not answered within"}, none},
+	{"stdio hangs after-initialize", some, hasty, exitDoesNot, []string{"ping was not answered within"}, none},
+	{"stdio deaf later", some, hasty, exitDoesNot, []string{"ping was not answered within"}, none},
+	{"stdio half later", some, hasty, exitDoesNot, []string{"ping was not answered within"}, none},
+	{"stdio drips later", some, hasty, exitDoesNot, []string{"ping was not answered within"}, none},
+	{"stdio restarts later", some, hasty, exitDoesNot, []string{"ping was not answered within"}, none},
+	{"http silent later", within, hasty, exitDoesNot, []string{"ping was not answered within"}, none},
+	{"http half-head later", within, hasty, exitDoesNot, []string{"ping was not answered within"}, none},
+	{"http half-body later", within, hasty, exitDoesNot, []string{"ping was not answered within", "18 bytes of its body"}, none},
+	{"http drips later", within, hasty, exitDoesNot, []string{"ping was not answered within", "of its body"}, none},
+	{"http stream-hangs later", within, hasty, exitDoesNot, []string{"ping was not answered within", "HTTP 200 came, and nothing of its body"}, none},
+	{"http comments later", within, hasty, exitDoesNot, []string{"ping was not answered within"}, none},
+	{"http chunk-long later", within, ample, exitDoesNot, []string{"not framed as HTTP says"}, none},
+
+	// They say something else.
+	{"stdio errors later", some, ample, exitDoesNot, []string{"nothing works today"}, none},
+	{"stdio others-ids later", some, hasty, exitDoesNot, []string{"ping was not answered within"}, none},
+	{"stdio empty-object later", some, hasty, exitDoesNot, []string{"ping was not answered within"}, none},
+	{"stdio garbled later", some, ample, exitDoesNot, []string{`\xff\xfe\x80`}, none},
+	{"stdio binary later", some, hasty, exitDoesNot, []string{"ping was not answered within"}, none},
+	{"stdio noise later", some, hasty, exitDoesNot, []string{"ping was not answered within"}, none},
+	{"http errors later", within, ample, exitDoesNot, []string{"nothing works today"}, none},
+	{"http others-ids later", within, ample, exitDoesNot, []string{"of somebody else"}, none},
+	{"http no-http later", within, ample, exitDoesNot, []string{"the answer is not HTTP"}, none},
+	{"http broken later", within, ample, exitDoesNot, []string{"HTTP 500 with the body oh no"}, none},
+	{"http html later", within, ample, exitDoesNot, []string{"<html>Welcome</html>"}, none},
+	{"http circle later", within, ample, exitDoesNot, []string{"HTTP 308"}, none},
+
+	// They say too much.
+	{"stdio flood notifications/initialized", some, ample, exitDoesNot, []string{"sent more than the harness keeps"}, none},
+	{"stdio asks notifications/initialized", some, hasty, exitDoesNot, []string{"ping was not answered within"}, none},
+	{"stdio gigabyte later", some, ample, exitDoesNot, []string{"a line is longer than the limit"}, none},
+	{"stdio endless-line later", some, ample, exitDoesNot, []string{"a line is longer than the limit"}, none},
+	{"stdio chatty after-initialize", some, hasty, exitDoesNot, []string{"ping was not answered within"}, none},
+	{"http gzip-bomb later", within, ample, exitDoesNot, []string{"the body is longer than the limit"}, none},
+	{"http event-flood later", within, ample, exitDoesNot, []string{"sent more than the harness keeps"}, none},
+	{"http headers-endless later", within, ample, exitDoesNot, []string{"the head of the response is longer than the limit of 1 MiB"}, none},
+}
+
+func TestDeadTargetsPassNothing(t *testing.T) {
+	t.Parallel()
+	meetAll(t, dead)
+}
+
+// odd are servers that have a defect and yet can be judged, or are only not what
+// one expects.
+var odd = []encounter{
+	{"stdio none", "--filter ping", ample, exitConforms, []string{"Conforms to 2025-11-25"}, nil},
+	{"http none", "--filter ping", ample, exitConforms, []string{"Conforms to 2025-11-25"}, nil},
+	{"sse none", "--filter ping", ample, exitConforms, []string{"Conforms to 2025-11-25"}, nil},
+	{"stdio refuses-newest initialize", "--filter ping", ample, exitConforms, []string{"Conforms to 2025-06-18"}, nil},
+	{"http refuses-newest initialize", "--filter ping", ample, exitConforms, []string{"Conforms to 2025-06-18"}, nil},
+	{"stdio older-only", "--filter ping --revision 2025-11-25", ample, exitDoesNot, []string{"does not speak 2025-11-25", "also speaks 2024-11-05"}, nil},
+	{"stdio stateless", "--filter ping --revision 2025-11-25", ample, exitDoesNot, []string{"does not speak 2025-11-25", "refused with error -32004"}, nil},
+	{"stdio panics tools/list", "--filter ping||tools -v", ample, exitDoesNot, []string{"answers ping", "exited with status 7"}, nil},
+	{"http restarts tools/list", "--filter ping||tools -v --workers 1", ample, exitDoesNot, []string{"answers ping", "HTTP 404 with the body no such session"}, nil},
+
+	// What is fair conforms.
+	{"stdio forks initialize", "--filter ping", ample, exitConforms, nil, nil},
+	{"stdio forks-away initialize", "--filter ping", ample, exitConforms, nil, nil},
+	{"stdio escapes initialize", "--filter ping", ample, exitConforms, nil, nil},
+	{"stdio forks-often initialize", "--filter ping", ample, exitConforms, nil, nil},
+	{"stdio notifications ping", "--filter ping", ample, exitConforms, nil, nil},
+	{"http notifications ping", "--filter ping", ample, exitConforms, nil, nil},
+	{"stdio numbers tools/list", "--filter ping||tools", ample, exitConforms, nil, nil},
+	{"http half-closes-late", "--filter ping", ample, exitConforms, nil, nil},
+	{"http half-closes-read", "--filter ping", ample, exitConforms, nil, nil},
+	{"http chunk-crumbs", "--filter ping", ample, exitConforms, nil, nil},
+	{"http gzip", "--filter ping", ample, exitConforms, nil, nil},
+	{"http headers-900k", "--filter ping", ample, exitConforms, nil, nil},
+	{"http session-900k initialize", "--filter ping", ample, exitConforms, nil, nil},
+	{"sse line-ends", "--filter ping", ample, exitConforms, nil, nil},
+	{"sse stream-crumbs", "--filter ping", ample, exitConforms, nil, nil},
+	{"sse stream-stays initialize", "--filter ping", ample, exitConforms, nil, nil},
+
+	// What is not is judged.
+	{"stdio debugs initialize", "", ample, exitDoesNot, []string{`the line "DEBUG: starting up"`}, nil},
+	{"stdio duplicates later", "--filter ping||base", ample, exitDoesNot, []string{"twice"}, nil},
+	{"stdio surrogates later", "--filter ping||base", ample, exitDoesNot, []string{"surrogate"}, nil},
+	{"stdio invalid-utf8 later", "--filter ping||transports", ample, exitDoesNot, []string{"UTF-8"}, nil},
+	{"stdio bom later", "--filter ping||base", ample, exitDoesNot, []string{"byte order mark"}, nil},
+	{"stdio nul later", "--filter ping||base", hasty, exitDoesNot, []string{"ping was not answered within", `"odd":"a\x00b"`}, nil},
+	{"stdio endless-pages tools/list", "--filter ping||pagination", ample, exitConforms, nil, nil},
+}
+
+func TestTargetsThatAreJudged(t *testing.T) {
+	t.Parallel()
+	meetAll(t, odd)
+}

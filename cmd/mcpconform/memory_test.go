@@ -1,0 +1,121 @@
+//go:build linux
+
+package main
+
+import (
+	"bytes"
+	"fmt"
+	"os"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// memoryBound is what all processes of a run may take together, in KiB.
+const memoryBound = 256 << 10
+
+// sampling is how often memory is looked at: what is large takes longer to be
+// read and judged.
+const sampling = 20 * time.Millisecond
+
+// canMeasure tells whether memory can be measured here: the race detector takes
+// memory of its own.
+func canMeasure() bool {
+	_, err := os.Stat("/proc/self/smaps_rollup")
+	return err == nil && !raceDetector
+}
+
+// gauge follows what the processes of the harness take together.
+type gauge struct {
+	mark    string
+	foreign map[int]bool // processes that run another program
+	most    int          // KiB
+	each    []int        // MiB, when it was most
+}
+
+// follow looks until it is stopped; pages that processes share count once.
+func (g *gauge) follow(stop <-chan struct{}, done chan<- struct{}) {
+	defer close(done)
+	tick := time.NewTicker(sampling)
+	defer tick.Stop()
+	for {
+		g.look()
+		select {
+		case <-stop:
+			return
+		case <-tick.C:
+		}
+	}
+}
+
+func (g *gauge) look() {
+	directory, err := os.Open("/proc")
+	if err != nil {
+		return
+	}
+	names, _ := directory.Readdirnames(-1)
+	_ = directory.Close()
+	var ours []int
+	resident := 0 // common pages counted again and again: never less than what is taken
+	for _, name := range names {
+		pid, err := strconv.Atoi(name)
+		if err == nil && g.harness(pid) {
+			ours = append(ours, pid)
+			resident += residentOf(pid)
+		}
+	}
+	if resident <= g.most {
+		return
+	}
+	together := 0
+	var each []int
+	for _, pid := range ours {
+		one := proportional(pid)
+		together += one
+		each = append(each, one>>10)
+	}
+	if together > g.most {
+		g.most, g.each = together, each
+	}
+}
+
+// harness tells whether a process is one of the run's, and no target.
+func (g *gauge) harness(pid int) bool {
+	if g.foreign[pid] {
+		return false
+	}
+	line, err := os.ReadFile(fmt.Sprintf("/proc/%d/cmdline", pid))
+	if err != nil || len(line) == 0 {
+		return false // gone, or not begun
+	}
+	if program, _, _ := strings.Cut(string(line), "\x00"); program != os.Args[0] {
+		g.foreign[pid] = true
+		return false
+	}
+	environment, err := os.ReadFile(fmt.Sprintf("/proc/%d/environ", pid))
+	return err == nil && bytes.Contains(environment, []byte(g.mark))
+}
+
+// residentOf is the memory of a process, in KiB, common pages included. It is
+// known at once.
+func residentOf(pid int) int {
+	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/statm", pid))
+	if err != nil {
+		return 0
+	}
+	var size, resident int
+	_, _ = fmt.Sscan(string(text), &size, &resident)
+	return resident * (os.Getpagesize() >> 10)
+}
+
+// proportional is the memory of a process, in KiB, its share of common pages
+// included.
+func proportional(pid int) (kilobytes int) {
+	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/smaps_rollup", pid))
+	if err != nil {
+		return 0
+	}
+	_, rest, _ := strings.Cut(string(text), "\nPss:")
+	_, _ = fmt.Sscan(rest, &kilobytes)
+	return kilobytes
+}
