@@ -23,6 +23,7 @@ import (
 
 	"github.com/mcpconform/mcpconform/internal/conform"
 	"github.com/mcpconform/mcpconform/internal/nearest"
+	"github.com/mcpconform/mcpconform/internal/yamlnode"
 )
 
 // DefaultFile is read when it stands in the working directory and no other is
@@ -101,11 +102,15 @@ func Parse(name string, text []byte) (File, error) {
 		}
 		return File{}, source.explain(err)
 	}
-	switch err := decoder.Decode(&yaml.Node{}); {
+	var second yaml.Node
+	switch err := decoder.Decode(&second); {
 	case err == nil:
-		return File{}, fmt.Errorf("%s: more than one document; what follows --- would be ignored", name)
+		return File{}, fmt.Errorf("%s:%d: more than one document; what follows --- would be ignored", name, second.Line)
 	case !errors.Is(err, io.EOF):
 		return File{}, source.explain(err)
+	}
+	if problem := yamlnode.Check(&source.document); problem != nil {
+		return File{}, fmt.Errorf("%s:%d: %s", name, problem.Line, problem.Text)
 	}
 	if err := source.knowsKeys(); err != nil {
 		return File{}, err
@@ -297,9 +302,6 @@ func (s source) explain(err error) error {
 	}
 	if parts := mistyped.FindStringSubmatch(problem); parts != nil {
 		problem = fmt.Sprintf("%s stands where %s belongs", stands(parts[1], parts[2]), describe(parts[3]))
-	}
-	if strings.HasPrefix(problem, "invalid map key") {
-		problem = "a list or mapping stands where a key belongs"
 	}
 	return fmt.Errorf("%s: %s", place, problem)
 }

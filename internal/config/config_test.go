@@ -101,8 +101,8 @@ func TestParseTellsWhatIsWrong(t *testing.T) {
 		"unknown key, far off":       {"zzz: x", `f:1: unknown key "zzz"; known are arguments, call-tools, command, `},
 		"another case":               {"URL: x", `f:1: unknown key "URL", did you mean "url"?`},
 		"unknown key, further in":    {"provocations:\n  text:\n    tol: a", `f:3: unknown key "tol", did you mean "tool"?`},
-		"duplicate key":              {"url: a\nurl: b", `f:2: mapping key "url" already defined at line 1`},
-		"duplicate, further in":      {"header:\n  A: a\n  A: b", `f:3: mapping key "A" already defined at line 2`},
+		"duplicate key":              {"url: a\nurl: b", `f:2: key "url" is given twice, the first time on line 1`},
+		"duplicate, further in":      {"header:\n  A: a\n  A: b", `f:3: key "A" is given twice, the first time on line 2`},
 		"not a duration":             {"url: x\ntimeout: 5x", `f:2: "5x" stands where a duration such as 5s belongs`},
 		"not a duration, the second": {"timeout: 5s\n\ndeadline: soon", `f:3: "soon" stands where a duration such as 5s belongs`},
 		"a duration without a unit":  {"timeout: 5", `f:1: "5" stands where a duration such as 5s belongs`},
@@ -119,14 +119,15 @@ func TestParseTellsWhatIsWrong(t *testing.T) {
 		"a tab":                      {"\turl: a", "f: found character that cannot start any token"},
 		"not UTF-8":                  {"url: \xff", "f: not UTF-8"},
 		"an unknown alias":           {"url: *b", "f: unknown anchor 'b' referenced"},
-		"two documents":              {"url: a\n---\nurl: b", "f: more than one document"},
+		"two documents":              {"url: a\n---\nurl: b", "f:2: more than one document"},
 		"a second that is not YAML":  {"url: a\n---\nb: c: d", "f:3: mapping values are not allowed"},
 		"unknown provocation":        {"url: x\nprovocations:\n  text: {tool: a}\n  txt: {tool: a}", `f:4: provocations: unknown kind "txt", did you mean "text"?`},
 		"the first of two":           {"provocations:\n  zz: {tool: a}\n  aa: {tool: a}", `f:3: provocations: unknown kind "aa"; known are audio, `},
 		"a provocation of nothing":   {"provocations:\n  text: {}", "f:2: provocations: text names no tool"},
 		"not a JSON number":          {"arguments:\n  a: {}\n  b: {x: [1, .nan]}", "f:3: arguments: those of b contain the number NaN, which JSON does not have"},
-		"a mapping as a key":         {"arguments:\n  a: {x: {? {b: c} : d}}", "f: a list or mapping stands where a key belongs"},
-		"too many values":            {"arguments:\n  a: {x: [" + strings.Repeat("1, ", 100_000) + "]}", "f:2: arguments: those of a have more than 100000 values"},
+		"a mapping as a key":         {"arguments:\n  a: {x: {? {b: c} : d}}", "f:2: a list, mapping or alias stands where a key belongs"},
+		"too many values":            {"arguments:\n  a: {x: [" + strings.Repeat("1, ", 100_000) + "]}", "f:2: more than 30000 keys and values"},
+		"too many by aliases":        {"arguments:\n  a: {x: &x [" + strings.Repeat("1, ", 10_000) + "], y: [" + strings.Repeat("*x, ", 10) + "]}", "f:2: arguments: those of a have more than 100000 values"},
 		"infinite, in a provocation": {"provocations:\n  text: {tool: a, arguments: {x: {y: -.inf}}}", "f:2: provocations: the arguments of text contain the number -Inf"},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -192,25 +193,4 @@ func TestLoadTellsTheFile(t *testing.T) {
 			t.Errorf("told %v, wanted %s", err, path+told)
 		}
 	}
-}
-
-// FuzzParse shows that nothing makes Parse panic, that every error names the
-// file, and that what is read can be handed on as JSON.
-func FuzzParse(f *testing.F) {
-	for _, seed := range []string{everything, "", "url: &a x\nrevision: *a", "<<: {url: a}", "? url\n: x", "timeout: -5s",
-		"arguments: {a: {1: [.inf, 0x10, 2020-01-01, !!binary YQ==]}}", "- - -", "{", "a: |\n  b\n", "%YAML 1.2\n---\nurl: x"} {
-		f.Add([]byte(seed))
-	}
-	f.Fuzz(func(t *testing.T, text []byte) {
-		read, err := config.Parse("f", text)
-		if err != nil {
-			if !strings.HasPrefix(err.Error(), "f:") {
-				t.Errorf("the error does not name the file: %v", err)
-			}
-			return
-		}
-		if _, err := json.Marshal(read); err != nil {
-			t.Errorf("read what is no JSON: %v", err)
-		}
-	})
 }

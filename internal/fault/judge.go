@@ -20,7 +20,8 @@ type judge struct {
 }
 
 func (j *judge) fail(format string, args ...any) {
-	j.problems = append(j.problems, fmt.Errorf("%s: %s: %s", j.place, j.fault.ID, fmt.Sprintf(format, args...)))
+	problem := strings.Join(strings.Fields(j.fault.ID+": "+fmt.Sprintf(format, args...)), " ") // one line, whatever is quoted
+	j.problems = append(j.problems, fmt.Errorf("%s: %s", j.place, problem))
 }
 
 var idPattern = regexp.MustCompile(`^[a-z0-9]+(-[a-z0-9]+)*$`)

@@ -17,6 +17,7 @@ import (
 	"go.yaml.in/yaml/v3"
 
 	"github.com/mcpconform/mcpconform/internal/nearest"
+	"github.com/mcpconform/mcpconform/internal/yamlnode"
 )
 
 // maxFile bounds one file, in bytes. A page has some dozens of faults of some
@@ -81,8 +82,15 @@ func Parse(name string, text []byte) ([]*Fault, error) {
 		}
 		return nil, explain(name, err)
 	}
-	if err := decoder.Decode(&yaml.Node{}); !errors.Is(err, io.EOF) {
-		return nil, fmt.Errorf("%s: more than one document; what follows --- would be ignored", name)
+	var second yaml.Node
+	switch err := decoder.Decode(&second); {
+	case err == nil:
+		return nil, fmt.Errorf("%s:%d: more than one document; what follows --- would be ignored", name, second.Line)
+	case !errors.Is(err, io.EOF):
+		return nil, explain(name, err)
+	}
+	if problem := yamlnode.Check(&document); problem != nil {
+		return nil, fmt.Errorf("%s:%d: %s", name, problem.Line, problem.Text)
 	}
 	list := document.Content[0]
 	if list.Kind != yaml.SequenceNode {
