@@ -26,6 +26,9 @@ type Examination struct {
 	Known *survey.Survey
 	// Contact takes a survey anew. Where none can be had, the known one stands.
 	Contact bool
+	// Filter is a label expression that all of them match; "" for none. It saves
+	// the trouble of asking for each.
+	Filter string
 	// Wants tells whether to run a check, by name; nil for all. Differs tells
 	// whether the survey answers a question otherwise than the known one.
 	Wants func(check string, differs func(survey.Question) bool) bool
@@ -72,7 +75,7 @@ func Examine(ctx context.Context, e Examination) (*Examined, error) {
 	if visit.connection != nil {
 		x.environment.JudgeConnection(ctx, visit.connection)
 	}
-	perform([]*conform.Environment{x.environment}, x, "")
+	perform([]*conform.Environment{x.environment}, x, e.Filter)
 	x.addRules(x.legs[0], nil)
 	return &Examined{Results: x.legs[0].report.Results, Survey: offered, Errors: x.report.Errors}, nil
 }

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"maps"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/mcpconform/mcpconform/internal/conform"
@@ -63,6 +64,7 @@ type trial struct {
 	layer
 	base    *base
 	checks  []string // to run, sorted; nil for all
+	filter  string   // that they all match
 	touched int
 	parts   int
 	// hopeless: the target has nothing of what it changes
@@ -90,7 +92,21 @@ func planTrial(one layer, on *base, declared []runner.Declared) trial {
 		}
 	}
 	slices.Sort(t.checks)
+	t.filter = filterOf(t.checks, declared)
 	return t
+}
+
+// filterOf returns a label expression that checks match, by the requirements that
+// name them.
+func filterOf(checks []string, declared []runner.Declared) string {
+	var ids []string
+	for _, check := range declared {
+		if _, wanted := slices.BinarySearch(checks, runner.CheckName(check.Group, check.Text)); wanted {
+			ids = append(ids, check.Requirements[0])
+		}
+	}
+	slices.Sort(ids)
+	return strings.Join(slices.Compact(ids), " || ")
 }
 
 // meets tells whether there is anything to try.
@@ -110,8 +126,12 @@ func (t trial) jobs(reply time.Duration) []job {
 			Leg: t.leg, Lay: t.ID, Known: t.base.survey, Checks: t.checks,
 			Contact: t.Switch != "" || t.base.met[t.ID], Part: part, Parts: t.parts, Reply: reply,
 		}
-		if jobs[part].Contact && t.checks != nil {
+		switch {
+		case t.checks == nil: // a switch
+		case jobs[part].Contact: // others may want to know what is otherwise
 			jobs[part].Asked = t.base.asked
+		default:
+			jobs[part].Filter = t.filter
 		}
 	}
 	return jobs

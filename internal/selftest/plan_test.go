@@ -35,13 +35,14 @@ func TestPlan(t *testing.T) {
 		contact bool
 		meets   bool
 		touched int
+		filter  string
 	}{
-		"what it met and what it breaks": {map[string][]string{toolsLists: {"a", "b"}}, "ping.answered", "", []string{pingAnswers, toolsLists}, false, true, 1},
-		"what it met":                    {map[string][]string{pingAnswers: {"a"}}, "ping.answered", "", []string{pingAnswers}, false, true, 1},
-		"no rule":                        {map[string][]string{pingAnswers: {"a"}}, "base.schema.results", "", []string{pingAnswers}, false, true, 1},
-		"first contact":                  {map[string][]string{"": {"a"}}, "tools.list.answered", "", []string{toolsLists}, true, true, 0},
-		"nothing":                        {map[string][]string{pingAnswers: {"b"}}, "ping.answered", "", []string{}, false, false, 0},
-		"a switch":                       {nil, "ping.answered", "forgets-sessions", nil, true, true, 3},
+		"what it met and what it breaks": {map[string][]string{toolsLists: {"a", "b"}}, "ping.answered", "", []string{pingAnswers, toolsLists}, false, true, 1, "ping.answered || tools.list.answered"},
+		"what it met":                    {map[string][]string{pingAnswers: {"a"}}, "ping.answered", "", []string{pingAnswers}, false, true, 1, "ping.answered"},
+		"no rule":                        {map[string][]string{pingAnswers: {"a"}}, "base.schema.results", "", []string{pingAnswers}, false, true, 1, "ping.answered"},
+		"first contact":                  {map[string][]string{"": {"a"}}, "tools.list.answered", "", []string{toolsLists}, true, true, 0, ""},
+		"nothing":                        {map[string][]string{pingAnswers: {"b"}}, "ping.answered", "", []string{}, false, false, 0, ""},
+		"a switch":                       {nil, "ping.answered", "forgets-sessions", nil, true, true, 3, ""},
 	} {
 		layer := layer{Fault: &fault.Fault{ID: "a", Breaks: []string{one.breaks}, Switch: one.toggled}}
 		planned := planTrial(layer, touchedBy(one.met), declared()["2025-11-25"])
@@ -51,8 +52,12 @@ func TestPlan(t *testing.T) {
 		if planned.meets() != one.meets || planned.touched != one.touched {
 			t.Errorf("%s: meets %t, touches %d", name, planned.meets(), planned.touched)
 		}
-		if job := planned.jobs(time.Second)[0]; job.Contact != one.contact || job.Lay != "a" {
+		job := planned.jobs(time.Second)[0]
+		if job.Contact != one.contact || job.Lay != "a" {
 			t.Errorf("%s: %+v", name, job)
+		}
+		if job.Filter != one.filter {
+			t.Errorf("%s: filter %q", name, job.Filter)
 		}
 	}
 }

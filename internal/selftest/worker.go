@@ -41,6 +41,7 @@ type job struct {
 	Known   *survey.Survey // of the leg without anything laid over it
 	Contact bool           // first contact is made anew
 	Checks  []string       // to run; nil for all
+	Filter  string         // that they all match; "" for none
 	Asked   questions      // by check: it is run, too, if the survey answers one otherwise
 	Part    int            // of the checks, from 0
 	Parts   int
@@ -140,7 +141,7 @@ func (w *worker) do(ctx context.Context, next job) (said done) {
 	}
 	examination := runner.Examination{
 		Leg: next.Leg, Target: to.target, Catalogue: w.Catalogue, Rules: w.rules,
-		Known: next.Known, Contact: next.Contact, Wants: next.wants(),
+		Known: next.Known, Contact: next.Contact, Filter: next.Filter, Wants: next.wants(),
 	}
 	if len(next.Watch) > 0 {
 		examination.Turn = func(check string) {
