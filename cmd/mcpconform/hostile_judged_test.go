@@ -20,7 +20,7 @@ var dead = []encounter{
 	{"stdio panics after-initialize", some, ample, exitDoesNot, []string{"exited with status 7"}, none},
 	{"stdio killed after-initialize", some, ample, exitDoesNot, []string{"was killed by SIGKILL"}, none},
 	{"stdio cut later", some, ample, exitDoesNot, []string{"exited with status 0"}, none},
-	{"stdio closes-input after-initialize", some, hasty, exitDoesNot, nil, none}, // what is written meanwhile may go unanswered instead
+	{"stdio closes-input after-initialize", some, hasty, exitDoesNot, []string{"the server has closed it"}, none},
 	{"stdio closes-output after-initialize", some, ample, exitDoesNot, []string{"the server closed its standard output"}, none},
 	{"stdio closes-both after-initialize", some, ample, exitDoesNot, []string{"the connection ended"}, none},
 	{"http closes later", within, ample, exitDoesNot, []string{"the server closed the connection without an answer"}, none},

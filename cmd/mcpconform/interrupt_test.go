@@ -90,8 +90,9 @@ func TestAKilledRunLeavesNothing(t *testing.T) {
 
 func TestAKilledWorkerCostsOnlyItsCheck(t *testing.T) {
 	t.Parallel()
-	one := watch(t, t.TempDir(), args("server", "--timeout", "300ms", "--workers", "2", "--filter", "ping", bad(t, "silent", "ping"))...)
-	worker := one.running(" worker")
+	one := watch(t, t.TempDir(), args("server", "--timeout", "2s", "--workers", "2", "--filter", "ping||lifecycle", bad(t, "silent", "ping"))...)
+	one.underWay()
+	worker := one.running(" worker") // each has a check that waits for a ping
 
 	if err := syscall.Kill(worker, syscall.SIGKILL); err != nil {
 		t.Fatal(err)

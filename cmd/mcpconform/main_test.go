@@ -39,7 +39,7 @@ func TestMain(m *testing.M) {
 
 // testDeadline bounds one run of the command line: far more than any needs,
 // far less than the bound of the test binary.
-const testDeadline = 90 * time.Second
+const testDeadline = 4 * time.Minute
 
 // outcome is how a run of the command line ended.
 type outcome struct {

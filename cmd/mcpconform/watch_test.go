@@ -169,7 +169,7 @@ func remains(before []string) string {
 	}
 	var all bytes.Buffer
 	_ = pprof.Lookup("goroutine").WriteTo(&all, 2) // a buffer takes everything
-	for _, stack := range strings.Split(all.String(), "\n\n") {
+	for stack := range strings.SplitSeq(all.String(), "\n\n") {
 		if !slices.ContainsFunc(lasting, func(name string) bool { return strings.Contains(stack, name) }) {
 			left = append(left, stack)
 		}
