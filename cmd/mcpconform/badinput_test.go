@@ -37,6 +37,13 @@ func TestWrongUsageIsOneLineWithTheMend(t *testing.T) {
 		"report as a directory":  {[]string{"server", "--junit", "."}, []string{"is a directory", "name a file in it"}},
 		"report not writable":    {[]string{"server", "--json", "/proc/run.json"}, []string{"/proc/run.json cannot be written"}},
 		"transcripts in a file":  {[]string{"server", "--transcripts", "/proc/self/status/t"}, []string{"--transcripts", "cannot be created"}},
+		"selftest of nothing":    {[]string{"selftest", "--filter", "ping-unanswred"}, []string{"matches no fault", `did you mean "ping-unanswered"?`}},
+		"selftest, garbled":      {[]string{"selftest", "--filter", "(ping &&"}, []string{`--filter "(ping &&" cannot be read`}},
+		"selftest of a URL":      {[]string{"selftest", "http://localhost/mcp"}, []string{"--peer http://localhost/mcp"}},
+		"selftest, no scheme":    {[]string{"selftest", "--peer", "localhost:3000"}, []string{"--peer", "http://"}},
+		"selftest of two":        {[]string{"selftest", "--peer", "http://localhost/mcp", "--", "true"}, []string{"exclude each other"}},
+		"selftest, matrix":       {[]string{"selftest", "--json", "none/m.json"}, []string{"there is no directory none"}},
+		"selftest, flag":         {[]string{"selftest", "--pear", "x"}, []string{`did you mean "--peer"?`}},
 		"two reports, one file":  {[]string{"server", "--json", "a", "--junit", "a"}, []string{"both name a"}},
 	} {
 		t.Run(name, func(t *testing.T) {

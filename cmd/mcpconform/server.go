@@ -133,10 +133,14 @@ func (s *settings) separateCommand(command *cobra.Command, arguments []string) e
 	case dash >= 0 && len(arguments) == dash:
 		return usageError("nothing stands behind --; name the command that starts the server")
 	case strings.HasPrefix(arguments[0], "http://"), strings.HasPrefix(arguments[0], "https://"):
-		return usageError("a URL is given with --url: mcpconform server --url %s", arguments[0])
+		flag := "--url"
+		if command.Flags().Lookup("peer") != nil {
+			flag = "--peer"
+		}
+		return usageError("a URL is given with %s: mcpconform %s %s %s", flag, command.Name(), flag, arguments[0])
 	}
-	return usageError("unexpected argument %q; the command that starts the server stands behind --: mcpconform server -- %s",
-		arguments[0], strings.Join(arguments, " "))
+	return usageError("unexpected argument %q; the command that starts the server stands behind --: mcpconform %s -- %s",
+		arguments[0], command.Name(), strings.Join(arguments, " "))
 }
 
 // readConfig reads the config file; what a flag says wins.
