@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"os"
 	"slices"
 	"time"
 
@@ -83,6 +84,9 @@ func Work(in io.Reader, out io.Writer) error {
 	var work setup
 	if err := reader.Decode(&work); err != nil {
 		return fmt.Errorf("reading the setup: %w", err)
+	}
+	if work.Directory != "" { // a parent that is killed cannot do it
+		defer func() { _ = os.RemoveAll(work.Directory) }()
 	}
 	layers, err := readLayers(fixtures.Wire)
 	if err != nil {
