@@ -28,6 +28,8 @@ const (
 	// maxSays keeps a requirement to what a line or two of a report hold, in
 	// characters.
 	maxSays = 240
+	// maxProblems bounds what is told of one file; a person mends the first few.
+	maxProblems = 100
 	// maxShown is how much of a wrong value a message shows, in characters.
 	maxShown = 60
 )
@@ -101,7 +103,7 @@ func parseFile(name string, source []byte) ([]*Requirement, []error) {
 			continue
 		}
 		for _, item := range body.Content {
-			if requirement := p.requirement(item); requirement != nil {
+			if requirement := p.requirement(item); requirement != nil && requirement.ID != "" {
 				requirements = append(requirements, requirement)
 			}
 		}
@@ -122,7 +124,10 @@ type problem struct {
 
 func (p *fileParser) errors() []error {
 	var all []error
-	for _, problem := range p.problems {
+	for index, problem := range p.problems {
+		if index == maxProblems {
+			return append(all, fmt.Errorf("%s:%d: and %d more", p.file, problem.line, len(p.problems)-index))
+		}
 		all = append(all, fmt.Errorf("%s:%d: %s", p.file, problem.line, problem.text))
 	}
 	return all
