@@ -594,15 +594,19 @@ func anonymousProgress(conversation *conform.Conversation, sight *conform.Sight)
 			continue
 		}
 		request := report.requests[len(report.requests)-1]
-		if !asksForTask(request) || len(request.Answers) == 0 || request.Answers[0].Index > report.Index {
+		if !asksForTask(request) || len(request.Answers) == 0 {
 			continue
 		}
 		id := createdID(request.Answers[0])
-		if id == "" {
+		named, there := relatedTask(report.Said)
+		// On another stream, progress may overtake the answer that begins the task:
+		// then it shows only what is kept.
+		early := request.Answers[0].Index > report.Index
+		if id == "" || early && named != id {
 			continue
 		}
 		sight.Saw()
-		if named, there := relatedTask(report.Said); named != id {
+		if named != id {
 			found := "none"
 			if there {
 				found = conform.Show(named)
