@@ -1,0 +1,82 @@
+package conform
+
+import (
+	"net/http"
+	"net/http/httptest"
+	"testing"
+	"time"
+
+	"github.com/onsi/ginkgo/v2"
+
+	"github.com/mcpconform/mcpconform/internal/scripted"
+	"github.com/mcpconform/mcpconform/internal/transcript"
+)
+
+// A check for whose connections there was no room is put off in company, and
+// what came is not judged; alone it has the outcome that it has. Either way the
+// room is given back.
+func TestChecksWithoutRoomArePutOff(t *testing.T) { //nolint:paralleltest // a process runs one check at a time
+	server := httptest.NewServer(http.HandlerFunc(minimal))
+	defer server.Close()
+	for name, test := range map[string]struct {
+		company, crowded bool
+		ending           Ending
+		judged           int
+	}{
+		"in company, with room": {true, false, Failed, 1},
+		"in company, without":   {true, true, PutOff, 0},
+		"alone, without":        {false, true, Failed, 1},
+	} {
+		t.Run(name, func(t *testing.T) {
+			const all = 1 << 20
+			judged := 0
+			environment := environment(t, HTTP)
+			environment.Target = scripted.Target{Transport: HTTP, URL: server.URL, Reply: 20 * time.Second}
+			environment.Room, environment.Company = transcript.NewRoom(all), test.company
+			environment.Record = func(Connection) { judged++ }
+			current = &check{environment: environment, outcome: Outcome{Ending: Failed}}
+			connected := Connect(t.Context())
+			if _, err := connected.Connection.Call(t.Context(), "ping", nil); err != nil {
+				t.Fatal(err)
+			}
+			if test.crowded && connected.Log().Take(all) {
+				t.Fatal("there is more room than there is")
+			}
+
+			outcome, exchanges := End(ginkgo.SpecReport{})
+			Finish()
+
+			if outcome.Ending != test.ending || len(exchanges) != 1 || judged != test.judged {
+				t.Errorf("ended as %q with %d exchanges, judged %d times", outcome.Ending, len(exchanges), judged)
+			}
+			if left := environment.Room.Left(); left != all {
+				t.Errorf("%d bytes are not given back", all-left)
+			}
+		})
+	}
+}
+
+// What is judged is what there is room to decode, and nothing is said of the rest.
+func TestConversationsHaveRoom(t *testing.T) {
+	t.Parallel()
+	leg := Leg{Role: ServerRole, Revision: "2025-06-18", Transport: Stdio}
+	log := transcript.NewLogIn(transcript.NewRoom(20<<10), "c1")
+	for range 20 {
+		log.Keep(transcript.Event{Kind: transcript.Message, From: transcript.Server, Raw: []byte(`{"jsonrpc":"2.0","method":"m","params":{"a":{"b":{}}}}`)})
+	}
+	conversation := newConversation(leg, log.Events(), true, log)
+	read := 0
+	for _, said := range conversation.Messages {
+		if said.Object != nil {
+			read++
+		} else if _, beyond := said.Beyond(); !beyond {
+			t.Errorf("a message is not read for another reason: %v", said.Flaws)
+		}
+	}
+	if conversation.Complete || read == 0 || read == 20 {
+		t.Errorf("%d messages are read, complete %t", read, conversation.Complete)
+	}
+	if whole := NewConversation(leg, log.Events(), true); !whole.Complete || len(whole.Messages) != 20 {
+		t.Errorf("%d messages are read where there is room for all", len(whole.Messages))
+	}
+}
