@@ -243,6 +243,10 @@ func TestEveryHostileTargetIsMet(t *testing.T) {
 }
 
 func meetAll(t *testing.T, encounters []encounter) {
+	t.Helper()
+	if raceDetector {
+		t.Skip("the race detector makes these many processes slow; the plain tests meet them")
+	}
 	for _, one := range encounters {
 		t.Run(one.target, func(t *testing.T) {
 			t.Parallel()
