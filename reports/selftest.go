@@ -82,6 +82,7 @@ type Trial struct {
 	Touched   int       `json:"touched"`           // checks that met it
 	Ran       int       `json:"ran"`               // checks that were run under it
 	Matched   bool      `json:"matched"`           // it met anything at all
+	Repeated  bool      `json:"repeated,omitzero"` // it was tried a second time, with more patience: this is what came of it
 	Caught    bool      `json:"caught,omitzero"`   // what verifies a requirement that it breaks found it
 	Effects   []Effect  `json:"effects,omitempty"` // verdicts that are not as without it
 	Silenced  int       `json:"silenced,omitzero"` // checks that passed without a fault and conclude nothing with it

@@ -32,6 +32,7 @@ func sampleSelftest() *Selftest {
 		failed("Rules · sends results that are valid by the schema", ByCompany, "base.schema.results"))
 	caught.Caught = true
 	caught.Company = []Company{{ID: "base.schema.results", Reason: "Every result is an object."}}
+	caught.Repeated = true
 	elsewhere := trial("ping-flood", KindFault, nil)
 	elsewhere.Matched = false
 	return &Selftest{

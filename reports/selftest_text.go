@@ -282,8 +282,11 @@ func (t *selftestText) errors() {
 }
 
 func (t *selftestText) conclusion() {
-	var faults, caught, variations, inapplicable int
+	var faults, caught, variations, inapplicable, repeated int
 	for _, one := range t.selftest.Trials {
+		if one.Repeated {
+			repeated++
+		}
 		switch {
 		case !one.Matched && len(one.Problems) == 0:
 			inapplicable++
@@ -316,6 +319,9 @@ func (t *selftestText) conclusion() {
 	}
 	text := fmt.Sprintf("%d of %s caught, %s, %d of %s proven, %d wrong", caught, plural(faults, "fault"),
 		plural(variations, "variation"), proven, plural(len(t.selftest.Proofs), "check"), len(t.selftest.Wrong()))
+	if repeated > 0 {
+		text += fmt.Sprintf(", %d tried twice", repeated)
+	}
 	if inapplicable > 0 {
 		text += fmt.Sprintf(", %d not applicable", inapplicable)
 	}

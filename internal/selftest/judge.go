@@ -179,15 +179,19 @@ func (j judgement) missed(t trial, found map[string]finding) string {
 const fewAccused = 3
 
 // doubtful tells whether something of a trial may be wrong because the machine
-// was slow: then it is tried again with more patience.
+// was slow: then it is tried again with more patience. What a check has missed may
+// have come too late for it, on another stream; what it has seen it has seen,
+// unless it has waited in vain.
 func doubtful(said reports.Trial, found outcome, reply float64) bool {
-	wrong := 0
+	missed, seen := 0, 0
 	for _, one := range said.Problems {
 		switch one.Kind {
-		case reports.Accused, reports.Changed, reports.NotCaught, reports.Unmatched:
-			wrong++
+		case reports.NotCaught, reports.Unmatched, reports.Stale:
+			missed++
+		case reports.Accused, reports.Changed:
+			seen++
 		}
 	}
-	return wrong > 0 && wrong <= fewAccused &&
-		slices.ContainsFunc(slices.Collect(maps.Values(found.found)), func(one finding) bool { return one.Seconds >= reply })
+	waited := slices.ContainsFunc(slices.Collect(maps.Values(found.found)), func(one finding) bool { return one.Seconds >= reply })
+	return seen <= fewAccused && (seen > 0 && waited || seen == 0 && missed > 0 && len(found.found) > 0)
 }

@@ -164,9 +164,10 @@ func TestDoubtful(t *testing.T) {
 		"all is well":            {nil, 2, false},
 		"accused after a wait":   {[]reports.Problem{accused}, 2, true},
 		"accused at once":        {[]reports.Problem{accused}, 0.5, false},
-		"not caught":             {[]reports.Problem{{Kind: reports.NotCaught}}, 0.5, false},
-		"not caught, after all":  {[]reports.Problem{{Kind: reports.NotCaught}}, 2, true},
-		"nothing came so far":    {[]reports.Problem{{Kind: reports.Unmatched}}, 2, true},
+		"not caught":             {[]reports.Problem{{Kind: reports.NotCaught}}, 0.5, true},
+		"nothing came so far":    {[]reports.Problem{{Kind: reports.Unmatched}}, 0.5, true},
+		"its company is kept":    {[]reports.Problem{{Kind: reports.Stale}}, 0.5, true},
+		"not caught and accused": {[]reports.Problem{{Kind: reports.NotCaught}, accused}, 0.5, false},
 		"changed after a wait":   {[]reports.Problem{{Kind: reports.Changed}}, 2, true},
 		"many are accused by it": {slices.Repeat([]reports.Problem{accused}, fewAccused+1), 2, false},
 	} {
@@ -174,6 +175,9 @@ func TestDoubtful(t *testing.T) {
 		if got := doubtful(reports.Trial{Problems: one.problems}, found, 1); got != one.want {
 			t.Errorf("%s: doubtful %t", name, got)
 		}
+	}
+	if doubtful(reports.Trial{Problems: []reports.Problem{{Kind: reports.Unmatched}}}, outcome{}, 1) {
+		t.Error("what nothing ever matched is tried again")
 	}
 }
 

@@ -31,7 +31,11 @@ func (t *test) runTrials(ctx context.Context) {
 		}
 	})
 	split(again, t.options.Workers, patience*t.options.Timeout)
-	t.try(ctx, again, patience*t.options.Timeout, func(one trial, found outcome) { t.tell(t.judge(one, found)) })
+	t.try(ctx, again, patience*t.options.Timeout, func(one trial, found outcome) {
+		said := t.judge(one, found)
+		said.Repeated = true
+		t.tell(said)
+	})
 }
 
 // progressName is what stands in the progress.
