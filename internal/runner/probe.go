@@ -71,8 +71,9 @@ func probe(ctx context.Context, room *transcript.Room, to scripted.Target, start
 	first.Start = start
 	newest := visitAt(ctx, room, first, policy.first(), true)
 	if _, refused := newest.refused(); newest.err != nil && !refused {
+		reason := targetError(ctx, to, newest) // first: the end may cut a line in two
 		closeAll(ctx, newest)
-		return nil, nil, targetError(ctx, to, newest)
+		return nil, nil, reason
 	}
 
 	// The target was up once: what is asked next may not take as long.
