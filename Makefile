@@ -1,6 +1,6 @@
 # What a developer runs; .ci/run calls the same.
 
-.PHONY: test lint bench peers build trace selftest
+.PHONY: test lint bench peers build trace selftest fuzz
 
 build:
 	go build -o bin/mcpconform ./cmd/mcpconform
@@ -32,3 +32,12 @@ peers:
 # Every normative sentence of a checkout of the specification, and what covers it.
 trace:
 	go run ./cmd/mcpconform trace --spec $(MCP_SPEC_DIR)
+
+# Every fuzz target for FUZZTIME, one after the other.
+FUZZTIME ?= 30s
+fuzz:
+	@grep -rl '^func Fuzz' --include=*_test.go . | xargs -n1 dirname | sort -u | while read package; do \
+	  go test -list '^Fuzz' $$package | grep '^Fuzz' | while read target; do \
+	    echo "== $$package $$target"; go test -run '^$$' -fuzz "^$$target\$$" -fuzztime $(FUZZTIME) $$package || exit 1; \
+	  done || exit 1; \
+	done
