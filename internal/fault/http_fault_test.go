@@ -190,7 +190,12 @@ func TestHTTPChanges(t *testing.T) {
 			if diff := cmp.Diff(test.want, text); diff != "" {
 				t.Errorf("wanted - found +\n%s", diff)
 			}
-			if diff := cmp.Diff(test.got, target.received(len(test.got))); diff != "" {
+			got := target.received(len(test.got))
+			if name == "another after the request" || name == "request repeated" { // each on a connection of its own
+				slices.Sort(got)
+				slices.Sort(test.got)
+			}
+			if diff := cmp.Diff(test.got, got); diff != "" {
 				t.Errorf("of what the target gets: wanted - found +\n%s", diff)
 			}
 		})
