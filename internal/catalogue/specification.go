@@ -18,18 +18,29 @@ import (
 var Pages = []string{
 	"basic/index",
 	"basic/lifecycle",
+	"basic/versioning",
+	"basic/patterns/index",
+	"basic/patterns/mrtr",
+	"basic/patterns/subscriptions",
+	"basic/patterns/cancellation",
+	"basic/patterns/progress",
 	"basic/transports",
+	"basic/transports/index",
+	"basic/transports/stdio",
+	"basic/transports/streamable-http",
 	"basic/utilities/ping",
 	"basic/utilities/progress",
 	"basic/utilities/cancellation",
 	"basic/utilities/tasks",
 	"server/index",
+	"server/discover",
 	"server/tools",
 	"server/resources",
 	"server/prompts",
 	"server/utilities/completion",
 	"server/utilities/logging",
 	"server/utilities/pagination",
+	"server/utilities/caching",
 	"client/roots",
 	"client/sampling",
 	"client/elicitation",
@@ -39,11 +50,15 @@ var Pages = []string{
 // and leaves them out of its numbers.
 var Uncounted = []string{
 	"basic/authorization",
+	"basic/authorization/index",
+	"basic/authorization/authorization-server-discovery",
+	"basic/authorization/client-registration",
+	"basic/authorization/security-considerations",
 	"basic/security_best_practices",
 }
 
 // TracedRevisions are the revisions that coverage is computed for.
-var TracedRevisions = []string{"2025-06-18", "2025-11-25"}
+var TracedRevisions = []string{"2025-06-18", "2025-11-25", "2026-07-28"}
 
 const (
 	// maxPage bounds one page of the specification, in bytes. The largest, the

@@ -19,7 +19,7 @@ import (
 )
 
 // Revisions that the harness checks, oldest first.
-var Revisions = []string{"2025-06-18", "2025-11-25"}
+var Revisions = []string{"2025-06-18", "2025-11-25", "2026-07-28"}
 
 // handshakeRevisions are all released revisions that begin with initialize:
 // what else a target speaks is asked of these.
