@@ -98,6 +98,7 @@ func TestPageName(t *testing.T) {
 	t.Parallel()
 	for page, want := range map[string]string{
 		"basic/index": "base", "server/index": "server", "server/tools": "tools",
+		"basic/transports/index": "transports", "basic/transports/streamable-http": "transports",
 		"basic/utilities/ping": "ping", "basic/security_best_practices": "security-best-practices",
 	} {
 		if got := pageName(page); got != want {

@@ -125,11 +125,13 @@ func (r *Requirement) Visible() bool { return r.Observed != Unseen }
 // pageName returns the word that the ids of a page's requirements begin with:
 // the name of its folder under suites.
 func pageName(page string) string {
-	switch page {
-	case "basic/index":
+	switch {
+	case page == "basic/index":
 		return "base"
-	case "server/index":
+	case page == "server/index":
 		return "server"
+	case strings.HasPrefix(page, "basic/transports/"):
+		return "transports"
 	}
 	return strings.ReplaceAll(path.Base(page), "_", "-")
 }
