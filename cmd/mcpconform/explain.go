@@ -42,10 +42,23 @@ func newExplain() *cobra.Command {
 	}
 }
 
+// obliged tells whom the requirement obliges, and since when another one.
+func obliged(requirement *catalogue.Requirement) string {
+	who := requirement.Obliges(requirement.Since)
+	all := who
+	for _, revision := range catalogue.Revisions {
+		if next := requirement.Obliges(revision); requirement.StandsAt(revision) && next != who {
+			who = next
+			all += ", from " + revision + " on " + who
+		}
+	}
+	return all
+}
+
 func explain(w io.Writer, requirement *catalogue.Requirement, declared map[string][]runner.Declared) error {
 	var text strings.Builder
 	fmt.Fprintf(&text, "%s\n\n  %s\n\n", requirement.ID, requirement.Says)
-	fmt.Fprintf(&text, "  obliges   %s\n", requirement.Obliges)
+	fmt.Fprintf(&text, "  obliges   %s\n", obliged(requirement))
 	for _, revision := range runner.Revisions {
 		if requirement.StandsAt(revision) {
 			fmt.Fprintf(&text, "  %s  %-10s  %s\n", revision, requirement.Level(revision), requirement.Link(revision))

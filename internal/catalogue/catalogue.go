@@ -21,12 +21,12 @@ type Catalogue struct {
 // what it is filtered by.
 type record struct {
 	ID         string
-	Obliges    string
 	Since      string
 	Until      string   `json:",omitempty"`
 	Observed   string   `json:",omitempty"`
 	Transports []string `json:",omitempty"`
 	Needs      string   `json:",omitempty"`
+	Obliges    perRevision[string]
 	Levels     perRevision[Level]
 	Places     perRevision[place]
 }
@@ -37,7 +37,7 @@ type record struct {
 func (c *Catalogue) MarshalJSON() ([]byte, error) {
 	records := make([]record, len(c.all))
 	for i, r := range c.all {
-		records[i] = record{r.ID, r.Obliges, r.Since, r.Until, r.Observed, r.Transports, r.Needs, r.levels, r.places}
+		records[i] = record{r.ID, r.Since, r.Until, r.Observed, r.Transports, r.Needs, r.obliges, r.levels, r.places}
 	}
 	return json.Marshal(records)
 }
@@ -51,8 +51,8 @@ func (c *Catalogue) UnmarshalJSON(text []byte) error {
 	*c = Catalogue{ids: map[string]*Requirement{}}
 	for _, r := range records {
 		requirement := &Requirement{
-			ID: r.ID, Obliges: r.Obliges, Since: r.Since, Until: r.Until, Observed: r.Observed,
-			Transports: r.Transports, Needs: r.Needs, levels: r.Levels, places: r.Places,
+			ID: r.ID, Since: r.Since, Until: r.Until, Observed: r.Observed,
+			Transports: r.Transports, Needs: r.Needs, obliges: r.Obliges, levels: r.Levels, places: r.Places,
 		}
 		c.all = append(c.all, requirement)
 		c.ids[r.ID] = requirement

@@ -64,6 +64,25 @@ func TestLinkOfIndex(t *testing.T) {
 	}
 }
 
+func TestObliges(t *testing.T) {
+	t.Parallel()
+	moved := &Requirement{
+		Since:   "2025-06-18",
+		obliges: perRevision[string]{{"2025-06-18", Both}, {"2026-07-28", Client}},
+	}
+	for _, test := range []struct {
+		revision string
+		server   bool
+	}{{"2025-11-25", true}, {"2026-07-28", false}, {"", true}} {
+		if got := moved.Applies(test.revision, "", Server); got != test.server {
+			t.Errorf("at %q it obliges servers: %v, expected %v", test.revision, got, test.server)
+		}
+		if !moved.Applies(test.revision, "", Client) {
+			t.Errorf("at %q it does not oblige clients", test.revision)
+		}
+	}
+}
+
 func TestLevel(t *testing.T) {
 	t.Parallel()
 	for level, want := range map[Level][2]bool{
@@ -99,6 +118,7 @@ func TestPageName(t *testing.T) {
 	for page, want := range map[string]string{
 		"basic/index": "base", "server/index": "server", "server/tools": "tools",
 		"basic/transports/index": "transports", "basic/transports/streamable-http": "transports",
+		"basic/patterns/index": "patterns",
 		"basic/utilities/ping": "ping", "basic/security_best_practices": "security-best-practices",
 	} {
 		if got := pageName(page); got != want {

@@ -194,7 +194,6 @@ func (p *fileParser) requirement(node *yaml.Node) *Requirement {
 	if r.ID != "" && !idPattern.MatchString(r.ID) {
 		p.fail(fields["id"], "id %q: expected lower-case words with dots and hyphens, as in lifecycle.version.echoed", r.ID)
 	}
-	r.Obliges = p.oneOf(fields, "obliges", Server, Client, Both)
 	r.Says = p.text(fields, "says")
 	if n := utf8.RuneCountInString(r.Says); n > maxSays {
 		p.fail(fields["says"], "says is %d characters long: expected at most %d", n, maxSays)
@@ -220,6 +219,7 @@ func (p *fileParser) requirement(node *yaml.Node) *Requirement {
 		}
 	}
 	p.covers(r, fields)
+	p.obliges(r, fields["obliges"])
 	p.levels(r, fields["level"])
 	p.places(r, fields["at"])
 	return r
@@ -253,6 +253,17 @@ func (p *fileParser) covers(r *Requirement, fields map[string]*yaml.Node) {
 		p.fail(fields["covers"], "covers is empty: expected fingerprints, or the key \"stated\" with the reason that there is no sentence")
 	case len(r.Covers) > 0 && fields["stated"] != nil:
 		p.fail(fields["stated"], "stated is for a requirement without a sentence, but covers names some")
+	}
+}
+
+func (p *fileParser) obliges(r *Requirement, node *yaml.Node) {
+	if node == nil {
+		return
+	}
+	for _, d := range p.dated(r, node, "obliges") {
+		if value, ok := p.known(d.Value, "obliges", []string{Server, Client, Both}); ok {
+			r.obliges = append(r.obliges, dated[string]{d.Revision, value})
+		}
 	}
 }
 

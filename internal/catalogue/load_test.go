@@ -79,12 +79,13 @@ func TestLoad(t *testing.T) {
 	}
 	answered, _ := catalogue.Get("ping.answered")
 	want := Requirement{
-		ID: "ping.answered", Obliges: Both, Says: "A ping is answered with an empty result.",
+		ID: "ping.answered", Says: "A ping is answered with an empty result.",
 		Since: "2024-11-05", Until: "2025-11-25", Observed: Wire,
 		Covers: []string{"2a241dfe", "77010042", "12345e67", "00000001"},
 		File:   "utilities/ping/requirements.yaml", Line: 2,
-		levels: perRevision[Level]{{"2024-11-05", Must}},
-		places: perRevision[place]{{"2024-11-05", place{"basic/utilities/ping", "behavior-requirements"}}},
+		obliges: perRevision[string]{{"2024-11-05", Both}},
+		levels:  perRevision[Level]{{"2024-11-05", Must}},
+		places:  perRevision[place]{{"2024-11-05", place{"basic/utilities/ping", "behavior-requirements"}}},
 	}
 	if diff := cmp.Diff(want, *answered, cmp.AllowUnexported(Requirement{})); diff != "" {
 		t.Errorf("ping.answered (-want +got):\n%s", diff)

@@ -9,7 +9,7 @@ import (
 // Revisions are the dated releases of the specification, oldest first.
 var Revisions = []string{"2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25", "2026-07-28"}
 
-// Who an obligation falls on, as Requirement.Obliges says it.
+// Who an obligation falls on, as Requirement.Obliges tells it.
 const (
 	Server = "server"
 	Client = "client"
@@ -33,7 +33,6 @@ const (
 // A Requirement is one obligation of the specification.
 type Requirement struct {
 	ID         string   // lifecycle.version.echoed
-	Obliges    string   // Server, Client or Both
 	Says       string   // the obligation, in our own words
 	Since      string   // first revision where it stands
 	Until      string   // last one, or empty
@@ -46,8 +45,9 @@ type Requirement struct {
 	File       string   // where the catalogue has it
 	Line       int
 
-	levels perRevision[Level]
-	places perRevision[place]
+	obliges perRevision[string]
+	levels  perRevision[Level]
+	places  perRevision[place]
 }
 
 // A place is a page and the heading in it.
@@ -91,8 +91,22 @@ func (r *Requirement) StandsAt(revision string) bool {
 func (r *Requirement) Applies(revision, transport, role string) bool {
 	return (revision == "" || r.StandsAt(revision)) &&
 		(transport == "" || len(r.Transports) == 0 || slices.Contains(r.Transports, transport)) &&
-		(role == "" || r.Obliges == Both || r.Obliges == role)
+		(role == "" || r.concerns(revision, role))
 }
+
+// concerns tells whether the requirement obliges a role, at a revision or at
+// any.
+func (r *Requirement) concerns(revision, role string) bool {
+	obliges := func(who string) bool { return who == Both || who == role }
+	if revision != "" {
+		return obliges(r.Obliges(revision))
+	}
+	return slices.ContainsFunc(r.obliges, func(d dated[string]) bool { return obliges(d.Value) })
+}
+
+// Obliges returns who the obligation falls on at a revision: Server, Client or
+// Both.
+func (r *Requirement) Obliges(revision string) string { return r.obliges.at(revision) }
 
 // Level returns how strong the obligation is at a revision.
 func (r *Requirement) Level(revision string) Level { return r.levels.at(revision) }
@@ -128,10 +142,9 @@ func pageName(page string) string {
 	switch {
 	case page == "basic/index":
 		return "base"
-	case page == "server/index":
-		return "server"
 	case strings.HasPrefix(page, "basic/transports/"):
 		return "transports"
 	}
+	page = strings.TrimSuffix(page, "/index")
 	return strings.ReplaceAll(path.Base(page), "_", "-")
 }

@@ -191,8 +191,8 @@ func (t *tracer) page(revision string, page *Page) PageCoverage {
 			Catalogued: 1,
 			Visible:    some((*Requirement).Visible),
 			Checked:    some(func(r *Requirement) bool { return r.Visible() && t.checked(r.ID, revision) }),
-			Server:     some(func(r *Requirement) bool { return r.Obliges != Client }),
-			Client:     some(func(r *Requirement) bool { return r.Obliges != Server }),
+			Server:     some(func(r *Requirement) bool { return r.Obliges(revision) != Client }),
+			Client:     some(func(r *Requirement) bool { return r.Obliges(revision) != Server }),
 		})
 	}
 	return coverage

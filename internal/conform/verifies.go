@@ -124,6 +124,8 @@ func (e *Environment) absent(ids []string) string {
 		switch {
 		case !requirement.StandsAt(e.Revision):
 			reason = "not a requirement of revision " + e.Revision
+		case !requirement.Applies(e.Revision, "", e.Role):
+			reason = "not a requirement of a " + e.Role + " at revision " + e.Revision
 		case !requirement.Applies("", e.Transport, ""):
 			reason = "applies to the " + strings.Join(requirement.Transports, " and ") + " transport only"
 		default:

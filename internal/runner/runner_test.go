@@ -230,7 +230,7 @@ func TestDeclarations(t *testing.T) {
 				if !requirement.Visible() {
 					t.Errorf("%q verifies %s, which no peer can see", check.Text, id)
 				}
-				if requirement.Obliges == "client" {
+				if !requirement.Applies("", "", conform.ServerRole) {
 					t.Errorf("%q verifies %s, which obliges clients", check.Text, id)
 				}
 			}

@@ -124,7 +124,7 @@ func (d declarations) knownOne(does, id string, wrong complaint) {
 		wrong("%s %q, which no requirements.yaml has, did you mean %q?", does, id, d.requirements.Nearest(id))
 	case !known:
 		wrong("%s %q, which no requirements.yaml has", does, id)
-	case requirement.Obliges == catalogue.Client:
+	case !requirement.Applies("", "", catalogue.Server):
 		wrong("%s %s, which obliges clients", does, id)
 	}
 }
