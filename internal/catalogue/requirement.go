@@ -122,11 +122,14 @@ func (r *Requirement) At(revision string) string { return r.places.at(revision).
 // specification.
 func (r *Requirement) Link(revision string) string {
 	at := r.places.at(revision)
-	page := at.Page
+	page := "specification/" + revision + "/" + at.Page
 	if path.Base(page) == "index" {
 		page = path.Dir(page)
 	}
-	link := "https://modelcontextprotocol.io/specification/" + revision + "/" + page
+	if proposal, ok := extensions[at.Page]; ok {
+		page = "seps/" + proposal.name
+	}
+	link := "https://modelcontextprotocol.io/" + page
 	if at.Anchor != "" {
 		link += "#" + at.Anchor
 	}
@@ -144,6 +147,8 @@ func pageName(page string) string {
 		return "base"
 	case strings.HasPrefix(page, "basic/transports/"):
 		return "transports"
+	case page == tasksExtension:
+		return "tasks-extension" // not the page of tasks of an older revision
 	}
 	page = strings.TrimSuffix(page, "/index")
 	return strings.ReplaceAll(path.Base(page), "_", "-")

@@ -44,6 +44,7 @@ var Pages = []string{
 	"client/roots",
 	"client/sampling",
 	"client/elicitation",
+	tasksExtension,
 }
 
 // Uncounted are the pages that are not catalogued yet: coverage names them
@@ -101,6 +102,9 @@ func ReadSpecification(fsys fs.FS) (*Specification, error) {
 		if pages != nil {
 			spec.revisions[revision] = pages
 		}
+	}
+	if err := spec.readExtensions(fsys, root); err != nil {
+		return nil, fmt.Errorf("reading the extensions of the specification: %w", err)
 	}
 	return spec, nil
 }

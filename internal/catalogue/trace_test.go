@@ -269,8 +269,9 @@ func TestWriteSentences(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	revisions := []string{"2025-06-18", "2025-11-25"}
 	text := &strings.Builder{}
-	if err := spec.WriteSentences(text, "basic/utilities/ping", TracedRevisions); err != nil {
+	if err := spec.WriteSentences(text, "basic/utilities/ping", revisions); err != nil {
 		t.Fatal(err)
 	}
 	want := fmt.Sprintf(`
@@ -287,11 +288,11 @@ basic/utilities/ping#behaviour
 	if diff := cmp.Diff(want, text.String()); diff != "" {
 		t.Errorf("sentences (-want +got):\n%s", diff)
 	}
-	err = spec.WriteSentences(io.Discard, "basic/utilities/pong", TracedRevisions)
+	err = spec.WriteSentences(io.Discard, "basic/utilities/pong", revisions)
 	if wanted := `no page "basic/utilities/pong" at 2025-06-18, 2025-11-25, did you mean "basic/utilities/ping"?`; err == nil || err.Error() != wanted {
 		t.Errorf("error is %v, expected %s", err, wanted)
 	}
-	if err := spec.WriteSentences(failingWriter{}, "basic/utilities/ping", TracedRevisions); !errors.Is(err, errFull) {
+	if err := spec.WriteSentences(failingWriter{}, "basic/utilities/ping", revisions); !errors.Is(err, errFull) {
 		t.Errorf("error is %v, expected %v", err, errFull)
 	}
 }
