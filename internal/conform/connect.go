@@ -11,7 +11,8 @@ import (
 	"github.com/mcpconform/mcpconform/internal/transcript"
 )
 
-// Connect opens a fresh connection: nothing has been said on it.
+// Connect opens a fresh connection: nothing has been said on it. In the stateless
+// era that is all there is to a session.
 func Connect(_ context.Context) *Server {
 	server, err := dial(current.environment)
 	if err != nil {
@@ -21,9 +22,9 @@ func Connect(_ context.Context) *Server {
 	return server
 }
 
-// Session returns a connection on which the handshake is done, by a client
-// that offers everything. An earlier check may have used it; none left
-// anything open on it.
+// Session returns a connection that is ready for requests of a client that offers
+// everything: in the handshake era the handshake is done. An earlier check may
+// have used it; none left anything open on it.
 func Session(ctx context.Context) *Server {
 	if server := current.environment.pool().take(); server != nil {
 		current.use(server)
@@ -34,19 +35,21 @@ func Session(ctx context.Context) *Server {
 	return server
 }
 
-// FreshSession returns a connection of its own on which the handshake is done,
-// by a client that offers everything: for a check that leaves something
-// behind, such as a log level.
+// FreshSession returns such a connection that no other check uses: for one that
+// leaves something behind, such as a log level.
 func FreshSession(ctx context.Context) *Server {
 	return SessionOf(ctx, scripted.Everything(Revision()))
 }
 
-// SessionOf returns a connection of its own on which the handshake is done, by
-// a client that declares the capabilities.
+// SessionOf returns such a connection of a client that declares the capabilities:
+// in the handshake, or with each request.
 func SessionOf(ctx context.Context, capabilities scripted.Capabilities) *Server {
 	server := Connect(ctx)
+	if Stateless() {
+		server.Speak(Revision(), capabilities)
+		return server
+	}
 	handshake, err := server.Initialize(ctx, scripted.Hello(Revision(), capabilities))
-	server.Handshake = handshake
 	if err != nil {
 		Inconclusive("no session: "+err.Error(), "mend what the lifecycle checks report, then run again")
 	}
@@ -63,6 +66,13 @@ func dial(environment *Environment) (*Server, error) {
 		return nil, err
 	}
 	offer(connection.Client)
+	if environment.stateless() {
+		connection.Speak(environment.Revision, scripted.Everything(environment.Revision))
+		connection.Learn(environment.Survey.Tools)
+		if connection.HTTP != nil {
+			connection.HTTP.SetVersion(environment.Revision)
+		}
+	}
 	return &Server{Connection: connection, env: environment}, nil
 }
 

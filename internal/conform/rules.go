@@ -36,7 +36,9 @@ type Conversation struct {
 	Complete bool
 	Schema   *schema.Schema
 	// ClientCapabilities and ServerCapabilities are what both declared in the
-	// handshake; nil when it did not take place.
+	// handshake; nil when it did not take place. In the stateless era the client
+	// declares anew with each request (ClientDeclared), and the server in answer
+	// to server/discover, here or when it was first met.
 	ClientCapabilities, ServerCapabilities Object
 }
 
@@ -95,6 +97,44 @@ func (c *Conversation) Requests(method string) []*Said {
 	return c.where(func(said *Said) bool {
 		return said.FromTarget(c.Leg) && said.Kind == jsonrpc.Request && said.Method == method
 	})
+}
+
+// Ask is something that the target, a server, wants from the client: a request in the
+// handshake era, an input request in a result of the stateless era.
+type Ask struct {
+	*Said         // the message that carries it
+	Method string // such as sampling/createMessage
+	Params Object
+	Where  string // JSON pointer of the params in the message
+}
+
+// Asks returns what the target wants by one of the methods from the client; any,
+// when none is given.
+func (c *Conversation) Asks(methods ...string) []Ask {
+	var all []Ask
+	for _, said := range c.ByTarget() {
+		for _, request := range requestsIn(said.Message) {
+			if len(methods) == 0 || slices.Contains(methods, request.method) {
+				all = append(all, Ask{Said: said, Method: request.method, Params: request.params, Where: request.pointer})
+			}
+		}
+	}
+	return all
+}
+
+// ClientDeclared returns the capabilities of the client that a message of the server
+// is bound to: those of the handshake, or, in the stateless era, those of the
+// request that it answers. Nil when there are none to be found.
+func (c *Conversation) ClientDeclared(said *Said) Object {
+	request := said
+	if said.Request != nil {
+		request = said.Request
+	}
+	meta, _ := request.ParamsObject()["_meta"].(map[string]any)
+	if declared, there := meta[scripted.MetaCapabilities].(map[string]any); there && request.Kind == jsonrpc.Request {
+		return declared
+	}
+	return c.ClientCapabilities
 }
 
 func (c *Conversation) where(keep func(*Said) bool) []*Said {
@@ -191,13 +231,20 @@ func (c *Conversation) correlate() {
 
 func (c *Conversation) handshake() {
 	for _, said := range c.Messages {
-		if said.Kind != jsonrpc.Response || said.Request == nil || said.Request.Method != "initialize" {
+		result := said.ResultObject()
+		if said.Kind != jsonrpc.Response || said.Request == nil || result == nil {
 			continue
 		}
-		if result := said.ResultObject(); result != nil {
+		declared, _ := result["capabilities"].(map[string]any)
+		switch said.Request.Method {
+		case "initialize":
 			c.ClientCapabilities, _ = said.Request.ParamsObject()["capabilities"].(map[string]any)
-			c.ServerCapabilities, _ = result["capabilities"].(map[string]any)
+			c.ServerCapabilities = declared
 			return
+		case "server/discover":
+			if c.ServerCapabilities == nil && scripted.Stateless(c.Revision) {
+				c.ServerCapabilities = declared
+			}
 		}
 	}
 }
@@ -331,6 +378,9 @@ func (e *Environment) judge(log *transcript.Log) {
 	events := log.Events()
 	rules, _ := e.StandingRules()
 	conversation := newConversation(e.Leg, events, log.Dropped() == 0, log)
+	if conversation.ServerCapabilities == nil && e.stateless() && e.Survey != nil {
+		conversation.ServerCapabilities = e.Survey.Capabilities
+	}
 	e.Record(Connection{
 		Leg: e.Leg, Name: log.Connection(), Events: events,
 		Findings: ApplyRules(rules, conversation),

@@ -126,7 +126,6 @@ func TestChecks(t *testing.T) {
 			server := Session(ctx)
 			pooled = append(pooled, server)
 			Demand(Revision() == "2025-06-18" && Transport() == HTTP && Declares("tools") && ListedTools() == nil, "the leg", "another")
-			Demand(server.Handshake.Revision == Revision(), "a handshake", "none")
 		})
 		ginkgo.It("5 uses a fresh one", Verifies("ping.answered"), func(ctx ginkgo.SpecContext) {
 			pooled = append(pooled, FreshSession(ctx))

@@ -16,10 +16,9 @@ import (
 // verbs fail the check when the target does not play its part.
 type Server struct {
 	*scripted.Connection
-	Handshake scripted.Handshake // once there was one
-	from      int                // of the transcript, where the check began
-	pooled    bool               // may serve another check afterwards
-	env       *Environment
+	from   int  // of the transcript, where the check began
+	pooled bool // may serve another check afterwards
+	env    *Environment
 }
 
 // Reply is the answer to a request: a result or an error.
@@ -49,6 +48,12 @@ type Object = map[string]any
 // Revision is the revision under test.
 func Revision() string { return current.environment.Revision }
 
+// Stateless tells whether the revision under test is of the stateless era, in which
+// each request stands for itself.
+func Stateless() bool { return current.environment.stateless() }
+
+func (e *Environment) stateless() bool { return scripted.Stateless(e.Revision) }
+
 // Transport is the transport under test.
 func Transport() string { return current.environment.Transport }
 
@@ -61,15 +66,26 @@ func Hello(revision string) Object {
 	return scripted.Hello(revision, scripted.Everything(Revision()))
 }
 
-// Ask sends a request and returns its answer, result or error. No answer at
-// all fails the check.
+// Ask sends a request and returns its answer, result or error. As long as the
+// server asks for input, the client gives it and asks again. No answer at all
+// fails the check.
 func (s *Server) Ask(ctx context.Context, method string, params any) Reply {
 	return s.Await(ctx, s.Start(ctx, method, params))
 }
 
-// Await waits for the answer to a request that was sent before. No answer at
-// all fails the check.
+// Await does the same for a request that was sent before.
 func (s *Server) Await(ctx context.Context, request *scripted.Pending) Reply {
+	received, err := request.Settle(ctx)
+	if err != nil {
+		missing("an answer to "+request.Method, err)
+	}
+	return Reply{received}
+}
+
+// Once sends a request and returns its very answer, also when that asks for input.
+// No answer at all fails the check.
+func (s *Server) Once(ctx context.Context, method string, params any) Reply {
+	request := s.Start(ctx, method, params)
 	received, err := request.Wait(ctx)
 	if err != nil {
 		missing("an answer to "+request.Method, err)
@@ -118,38 +134,50 @@ func (s *Server) Tell(ctx context.Context, method string, params any) {
 	}
 }
 
-// Fence sends a ping and waits for its answer: what the server sent because of
-// earlier messages is there by then, save on slower streams. A server that
-// does not answer makes the check inconclusive.
+// Fence sends a request that every server answers, and waits for the answer: what
+// the server sent because of earlier messages is there by then, save on slower
+// streams. A server that does not answer makes the check inconclusive.
 func (s *Server) Fence(ctx context.Context) {
-	s.needPing()
-	if _, err := s.Connection.Call(ctx, "ping", nil); err != nil {
-		Inconclusive("the server did not answer the ping that was to show the end of its messages: "+err.Error(), pingHint)
+	s.needFence()
+	if _, err := s.Connection.Once(ctx, s.env.fence(), nil); err != nil {
+		Inconclusive("the server did not answer the "+s.env.fence()+" that was to show the end of its messages: "+err.Error(), s.env.fenceHint())
 	}
 }
 
-const pingHint = "mend what the ping checks report, then run again"
-
-// unpinged says why nothing is to be learned from a server by pings.
-func unpinged(environment *Environment) string {
-	return "it would show by a ping, which this server does not answer with a result: " + environment.noPing()
+// fence is the request that every server must answer at any time: ping
+// (basic/utilities/ping), in the stateless era server/discover.
+func (e *Environment) fence() string {
+	if e.stateless() {
+		return "server/discover"
+	}
+	return "ping"
 }
 
-func (s *Server) needPing() {
-	if s.env.noPing() != "" {
-		Inconclusive(unpinged(s.env), pingHint)
+func (e *Environment) fenceHint() string {
+	return "mend what the checks of " + e.fence() + " report, then run again"
+}
+
+// unfenced says why nothing is to be learned from a server by such requests.
+func (e *Environment) unfenced() string {
+	return "it would show by a " + e.fence() + ", which this server does not answer with a result: " + e.noFence()
+}
+
+func (s *Server) needFence() {
+	if s.env.noFence() != "" {
+		Inconclusive(s.env.unfenced(), s.env.fenceHint())
 	}
 }
 
 // StaysUsable judges that the server still answers, as far as it does at all.
 func (s *Server) StaysUsable(ctx context.Context) {
-	s.needPing()
-	received, err := s.Connection.Call(ctx, "ping", nil)
+	s.needFence()
+	wanted := "the server to go on answering (a " + s.env.fence() + ")"
+	received, err := s.Connection.Once(ctx, s.env.fence(), nil)
 	if err != nil {
-		missing("the server to go on answering (a ping)", err)
+		missing(wanted, err)
 	}
 	if reply := (Reply{received}); !isResult(reply) {
-		Judge(Mismatch{Wanted: "the server to go on answering (a ping)", Found: reply.Describe()})
+		Judge(Mismatch{Wanted: wanted, Found: reply.Describe()})
 	}
 }
 
@@ -263,6 +291,11 @@ func (s *Server) Response(ctx context.Context, delivery *scripted.Delivery) *Res
 	return &Response{delivery}
 }
 
+// Body writes a request that a well-behaved client could send now.
+func (s *Server) Body(method string, params any) []byte {
+	return jsonrpc.NewRequest(s.NextID(), method, s.Dress(params))
+}
+
 // Post carries out a POST of a body with the headers of a well-behaved client,
 // changed by edit.
 func (s *Server) Post(ctx context.Context, body []byte, deliberate string, edit ...HeaderEdit) *Response {
@@ -282,7 +315,7 @@ func (s *Server) Delete(ctx context.Context, deliberate string, edit ...HeaderEd
 }
 
 func (s *Server) request(ctx context.Context, method string, body []byte, deliberate string, edits []HeaderEdit) *Response {
-	header := s.HTTP.Header(method)
+	header := s.HTTP.HeaderOf(method, body)
 	for _, edit := range edits {
 		if edit.value == "" {
 			header.Del(edit.name)

@@ -25,8 +25,9 @@ func (e *Environment) offers(tool string) bool { return lookUp[bool](e, survey.W
 
 func (e *Environment) tools() []Object { return lookUp[[]Object](e, survey.AllTools) }
 
-// noPing says why the target does not answer pings; "" when it does.
-func (e *Environment) noPing() string { return lookUp[string](e, survey.Pinged) }
+// noFence says why the target does not answer what every server must; "" when it
+// does.
+func (e *Environment) noFence() string { return lookUp[string](e, survey.Fenced) }
 
 // lookUp asks the survey, and tells that it did.
 func lookUp[T any](e *Environment, question survey.Question) T {

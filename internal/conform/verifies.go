@@ -13,7 +13,7 @@ const (
 	labelCapability  = "needs:"
 	labelTransport   = "over:"
 	labelProvocation = "provoked-by:"
-	labelPing        = "by-ping"
+	labelFence       = "by-fence"
 	labelAlone       = "alone"
 )
 
@@ -59,9 +59,10 @@ func NeedsTransport(transport string) Labels { return Labels{labelTransport + tr
 // the config names.
 func NeedsProvocation(kinds ...string) Labels { return prefixed(labelProvocation, kinds) }
 
-// ByPing makes a check inconclusive when the server does not answer pings: for
-// one that asks by pings, whatever it is about.
-func ByPing() Labels { return Labels{labelPing} }
+// ByFence makes a check inconclusive when the server does not answer what every
+// server must (ping; server/discover): for one that asks by it, whatever it is
+// about.
+func ByFence() Labels { return Labels{labelFence} }
 
 // Alone runs a check when no other runs: what it provokes reaches every
 // session of a shared target.
@@ -91,8 +92,8 @@ func (e *Environment) gate(labels []string) (outcome Outcome) {
 			return Outcome{Ending: Skipped, Reason: fmt.Sprintf("the server does not declare the capability %q", path)}
 		}
 	}
-	if slices.Contains(labels, labelPing) && e.noPing() != "" {
-		return Outcome{Ending: Inconclusion, Reason: unpinged(e), Hint: pingHint}
+	if slices.Contains(labels, labelFence) && e.noFence() != "" {
+		return Outcome{Ending: Inconclusion, Reason: e.unfenced(), Hint: e.fenceHint()}
 	}
 	for _, label := range labels {
 		kind, ok := strings.CutPrefix(label, labelProvocation)

@@ -138,5 +138,9 @@ const (
 	MethodNotFound   = -32601
 	InvalidParams    = -32602
 	InternalError    = -32603
-	ResourceNotFound = -32002 // MCP, server/resources
+	ResourceNotFound = -32002 // MCP until 2025-11-25, server/resources
+
+	HeaderMismatch      = -32020 // MCP since 2026-07-28, basic/index#error-codes
+	MissingCapability   = -32021 // the client did not declare what the request needs
+	UnsupportedRevision = -32022
 )

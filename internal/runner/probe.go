@@ -10,6 +10,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/mcpconform/mcpconform/internal/catalogue"
 	"github.com/mcpconform/mcpconform/internal/conform"
 	"github.com/mcpconform/mcpconform/internal/jsonrpc"
 	"github.com/mcpconform/mcpconform/internal/scripted"
@@ -21,9 +22,11 @@ import (
 // Revisions that the harness checks, oldest first.
 var Revisions = []string{"2025-06-18", "2025-11-25", "2026-07-28"}
 
-// handshakeRevisions are all released revisions that begin with initialize:
-// what else a target speaks is asked of these.
-var handshakeRevisions = []string{"2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25"}
+// released are all revisions: what else a target speaks is asked of these.
+var released = catalogue.Revisions
+
+// newestHandshake is the last revision that begins with initialize.
+const newestHandshake = "2025-11-25"
 
 const (
 	// repliesToStart is how many times longer than others the very first answer
@@ -41,25 +44,43 @@ type TargetError struct{ Reason string }
 
 func (e *TargetError) Error() string { return e.Reason }
 
-// visit is one handshake and what it showed.
+// visit is one opening of the target, a handshake or a server/discover, and what it
+// showed.
 type visit struct {
 	asked      string
-	answered   string // the revision that the server answered with
+	answered   string   // the revision that the server answered with; of the stateless era, if it is supported
+	supported  []string // revisions that an answer to server/discover lists
 	connection *scripted.Connection
 	survey     *survey.Survey
 	mute       string // what shows that it answers nothing but initialize, if it does not
 	err        error
 }
 
-// refused returns the error that a server answered initialize with, if it did:
+// refused returns the error that a server answered the opening with, if it did:
 // over HTTP it may stand, without the request's id, in the body of a 400.
 func (v *visit) refused() (*scripted.RefusedError, bool) {
 	if status, isStatus := errors.AsType[*scripted.StatusError](v.err); isStatus && status.Status == http.StatusBadRequest {
 		if refusal, there := jsonrpc.Parse(status.Body).Error(); there {
-			return &scripted.RefusedError{Refusal: refusal}, true
+			return &scripted.RefusedError{Method: opening(v.asked), Refusal: refusal}, true
 		}
 	}
 	return errors.AsType[*scripted.RefusedError](v.err)
+}
+
+// opening is the request that first contact at a revision makes.
+func opening(revision string) string {
+	if scripted.Stateless(revision) {
+		return "server/discover"
+	}
+	return "initialize"
+}
+
+// reached tells whether a visit shows that somebody is there who speaks MCP: there
+// is an answer, or a refusal. Servers of the handshake era refuse server/discover in
+// whatever way they like.
+func (v *visit) reached() bool {
+	refusal, refused := v.refused()
+	return v.err == nil || refused && (!scripted.Stateless(v.asked) || refusal.Modern())
 }
 
 // probe makes first contact: it asks for the revisions of the run, and learns
@@ -69,60 +90,121 @@ func (v *visit) refused() (*scripted.RefusedError, bool) {
 func probe(ctx context.Context, room *transcript.Room, to scripted.Target, start time.Duration, policy Revise) ([]*visit, []string, error) {
 	first := to
 	first.Start = start
-	newest := visitAt(ctx, room, first, policy.first(), true)
-	if _, refused := newest.refused(); newest.err != nil && !refused {
-		reason := targetError(ctx, to, newest) // first: the end may cut a line in two
-		closeAll(ctx, newest)
+	visits := meet(ctx, room, first, policy)
+	newest := visits[0]
+	for _, one := range visits {
+		if !newest.reached() {
+			newest = one
+		}
+	}
+	if !newest.reached() {
+		reason := targetError(ctx, to, visits[len(visits)-1]) // first: the end may cut a line in two
+		closeAll(ctx, visits...)
 		return nil, nil, reason
 	}
 
 	// The target was up once: what is asked next may not take as long.
-	others := slices.DeleteFunc(slices.Clone(handshakeRevisions), func(revision string) bool { return revision == newest.asked })
+	others := slices.DeleteFunc(slices.Clone(released), func(revision string) bool {
+		return slices.ContainsFunc(visits, func(one *visit) bool { return one.asked == revision })
+	})
 	enough := policy.Auto && newest.spoken()
-	visits := make([]*visit, len(others))
+	more := make([]*visit, len(others))
 	var asking sync.WaitGroup
 	for i, revision := range others {
-		asking.Go(func() { visits[i] = visitAt(ctx, room, to, revision, policy.wants(revision) && !enough) })
+		asking.Go(func() { more[i] = visitAt(ctx, room, to, revision, policy.wants(revision) && !enough) })
 		if heavy(room) {
 			asking.Wait() // there is no room for several at once
 		}
 	}
 	asking.Wait()
-	visits = append(visits, newest)
+	visits = append(visits, more...)
 
-	var speaks []string
-	for _, one := range visits {
-		if one.spoken() {
-			speaks = append(speaks, one.asked)
-		}
-	}
-	if newest.err == nil && !slices.Contains(speaks, newest.answered) {
-		speaks = append(speaks, newest.answered)
-	}
-	slices.Sort(speaks)
+	speaks := spoken(visits)
 	checkable := slices.ContainsFunc(Revisions, func(revision string) bool { return slices.Contains(speaks, revision) })
 	if checkable || policy.named() {
 		return visits, speaks, nil
 	}
 	closeAll(ctx, visits...)
-	return nil, nil, unspeakable(ctx, to, newest, speaks)
+	return nil, nil, unspeakable(ctx, to, visits, speaks)
+}
+
+// meet asks for the newest revision that is wanted. When that is of the stateless
+// era, and the answer is none of such a server, or is late, it goes on with the
+// handshake, in the order that the specification has for clients of both eras
+// (2026-07-28, basic/transports/stdio#backward-compatibility): a server of the
+// handshake era may answer in any way, or not at all. The visits are in the order in
+// which they were begun.
+func meet(ctx context.Context, room *transcript.Room, to scripted.Target, policy Revise) []*visit {
+	wanted := policy.first()
+	if !scripted.Stateless(wanted) {
+		return []*visit{visitAt(ctx, room, to, wanted, true)}
+	}
+	asking, giveUp := context.WithCancel(ctx)
+	defer giveUp()
+	discovered := make(chan *visit, 1)
+	go func() { discovered <- visitAt(asking, room, to, wanted, true) }()
+	select {
+	case found := <-discovered:
+		if found.reached() {
+			return []*visit{found}
+		}
+		discovered <- found
+	case <-time.After(discoverPatience):
+	}
+	shaken := visitAt(ctx, room, to, newestHandshake, policy.wants(newestHandshake))
+	if shaken.reached() {
+		defer time.AfterFunc(discoverPatience, giveUp).Stop()
+	}
+	found := <-discovered
+	if asking.Err() != nil && ctx.Err() == nil && found.err != nil {
+		found.err = errors.New("server/discover was not answered, while initialize was")
+	}
+	return []*visit{found, shaken}
+}
+
+// discoverPatience is how long server/discover may be unanswered before the
+// handshake is tried beside it, and once more when that is answered.
+const discoverPatience = time.Second
+
+// spoken lists the revisions that the target speaks, oldest first: those that it
+// answered with, and those that it lists and that nobody could ask for.
+func spoken(visits []*visit) []string {
+	var speaks []string
+	for _, one := range visits {
+		if one.err == nil && one.answered != "" && (one.spoken() || one == visits[0] || one.asked == newestHandshake) {
+			speaks = append(speaks, one.answered)
+		}
+		for _, revision := range one.supported {
+			if !slices.Contains(released, revision) {
+				speaks = append(speaks, revision)
+			}
+		}
+	}
+	slices.Sort(speaks)
+	return slices.Compact(speaks)
 }
 
 // unspeakable says why none of the revisions that can be checked is spoken.
-func unspeakable(ctx context.Context, to scripted.Target, newest *visit, speaks []string) error {
+func unspeakable(ctx context.Context, to scripted.Target, visits []*visit, speaks []string) error {
+	last := visits[0]
+	for _, one := range visits {
+		if _, refused := one.refused(); refused {
+			last = one
+		}
+	}
 	if ctx.Err() != nil {
-		return targetError(ctx, to, newest)
+		return targetError(ctx, to, last)
 	}
 	name := to.URL
 	if to.Transport == scripted.OnStdio {
 		name = commandLine(to.Command)
 	}
 	checked := "; what can be checked is " + strings.Join(Revisions, " and ")
-	refusal, refused := newest.refused()
-	if !refused {
+	refusal, refused := last.refused()
+	if len(speaks) > 0 || !refused {
 		return &TargetError{Reason: name + " speaks " + strings.Join(speaks, " and ") + checked}
 	}
-	reason := fmt.Sprintf("%s speaks no revision that begins with initialize: %s", name, refusal)
+	reason := fmt.Sprintf("%s speaks no revision that is known: %s", name, refusal)
 	if supported := refusal.Supported(); len(supported) > 0 {
 		reason += "; it says that it supports " + strings.Join(supported, " and ")
 	}
@@ -143,8 +225,8 @@ func closeAll(ctx context.Context, visits ...*visit) {
 	closing.Wait()
 }
 
-// visitAt performs a handshake; when the revision is one to check and the
-// target speaks it, the lists are read too.
+// visitAt opens the target at a revision; when it is one to check and the target
+// speaks it, the lists are read too.
 func visitAt(ctx context.Context, room *transcript.Room, to scripted.Target, revision string, wanted bool) *visit {
 	found := &visit{asked: revision}
 	log := transcript.NewLogIn(room, fmt.Sprintf("survey-%s-%s", revision, to.Transport))
@@ -154,8 +236,8 @@ func visitAt(ctx context.Context, room *transcript.Room, to scripted.Target, rev
 		return found
 	}
 	found.connection = connection
-	handshake, err := connection.Initialize(ctx, scripted.Hello(revision, scripted.Everything(revision)))
-	found.answered = handshake.Revision
+	handshake, err := introduce(ctx, connection, revision)
+	found.answered, found.supported = handshake.Revision, handshake.Supported
 	if err != nil && found.answered == "" {
 		found.err = err
 		return found
@@ -163,16 +245,19 @@ func visitAt(ctx context.Context, room *transcript.Room, to scripted.Target, rev
 	// A server that answers, and then takes no notification or is gone, speaks
 	// the revision: the checks report what it does.
 	if wanted && handshake.Revision == revision {
-		noPing, silent := pinged(ctx, connection)
+		noFence, silent := "", false
+		if !scripted.Stateless(revision) { // server/discover was answered
+			noFence, silent = pinged(ctx, connection)
+		}
 		if silent {
-			found.mute = "after initialize the target answers nothing: " + noPing
+			found.mute = "after initialize the target answers nothing: " + noFence
 			// It is asked once more for each list, and not waited for again and again.
 			var cancel context.CancelFunc
 			ctx, cancel = context.WithTimeout(ctx, to.Reply)
 			defer cancel()
 		}
 		found.survey = survey.Take(ctx, connection, handshake)
-		found.survey.NoPing = noPing
+		found.survey.NoFence = noFence
 		if len(found.survey.Tools)+len(found.survey.Resources)+len(found.survey.Templates)+len(found.survey.Prompts) > 0 {
 			found.mute = ""
 		}
@@ -181,12 +266,20 @@ func visitAt(ctx context.Context, room *transcript.Room, to scripted.Target, rev
 	return found
 }
 
+// introduce learns what the server says of itself, in the way of the era.
+func introduce(ctx context.Context, connection *scripted.Connection, revision string) (scripted.Handshake, error) {
+	if scripted.Stateless(revision) {
+		return connection.Discover(ctx, revision, scripted.Everything(revision))
+	}
+	return connection.Initialize(ctx, scripted.Hello(revision, scripted.Everything(revision)))
+}
+
 // spoken tells whether the target speaks the revision that it was asked for.
 func (v *visit) spoken() bool { return v.err == nil && v.asked == v.answered }
 
 // pinged says why a ping, which every server must answer, brings no result, and
 // whether it is left without any answer for as long as an answer may take.
-func pinged(ctx context.Context, connection *scripted.Connection) (noPing string, silent bool) {
+func pinged(ctx context.Context, connection *scripted.Connection) (noFence string, silent bool) {
 	answer, err := connection.Call(ctx, "ping", nil)
 	if err != nil {
 		return err.Error(), errors.Is(err, scripted.ErrTimeout)

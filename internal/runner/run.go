@@ -8,6 +8,7 @@ import (
 	"os"
 	"runtime"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -282,8 +283,11 @@ func (r *run) addLegs(ctx context.Context, to scripted.Target, visits []*visit, 
 // unspoken says in one line how it showed that a target does not speak a
 // revision.
 func unspoken(visit *visit) string {
-	if visit.err != nil {
+	switch {
+	case visit.err != nil:
 		return "not spoken: " + visit.err.Error()
+	case scripted.Stateless(visit.asked):
+		return "not spoken: the server supports " + strings.Join(visit.supported, " and ")
 	}
 	return fmt.Sprintf("not spoken: asked for %s, the server answered with %s", visit.asked, visit.answered)
 }

@@ -30,6 +30,11 @@ type Client struct {
 	mu      sync.Mutex
 	answers map[string]Answer
 	pending map[jsonrpc.ID]bool
+
+	// Of a client of the stateless era:
+	revision     string // that it speaks; "" in the handshake era
+	capabilities Capabilities
+	mirrored     map[string][]mirror // by tool: the arguments that headers repeat
 }
 
 // Answer makes the message that answers a request of the server. A nil answer
@@ -184,13 +189,21 @@ func (c *Client) Answer(method string, answer Answer) {
 	c.answers[method] = answer
 }
 
-// NextID returns an id that was not used on this connection.
-func (c *Client) NextID() jsonrpc.ID { return jsonrpc.IntID(c.lastID.Add(1)) }
+// NextID returns an id that was not used on this connection. Where there are no
+// connections, over HTTP in the stateless era, it was used on none.
+func (c *Client) NextID() jsonrpc.ID {
+	if _, overHTTP := c.wire.(*HTTP); overHTTP && c.stateless() {
+		return jsonrpc.IntID(lastShared.Add(1))
+	}
+	return jsonrpc.IntID(c.lastID.Add(1))
+}
 
 // Pending is a request whose answer has not come yet.
 type Pending struct {
 	ID       jsonrpc.ID
 	Method   string
+	Params   any  // as the caller gave them
+	Raw      bool // it was sent as bytes of the caller's choice
 	Delivery *Delivery
 	Mark     int // the messages received before it was sent
 	client   *Client
@@ -204,10 +217,11 @@ func (c *Client) Start(ctx context.Context, method string, params any) *Pending 
 
 // StartRaw sends a request with an id of the caller's choice. When message has
 // bytes they are sent as they are, otherwise the request is written from
-// method and params.
+// method and params, dressed as the era wants it.
 func (c *Client) StartRaw(ctx context.Context, id jsonrpc.ID, method string, message Outgoing, params any) *Pending {
-	if message.Raw == nil {
-		message.Raw = jsonrpc.NewRequest(id, method, params)
+	isRaw := message.Raw != nil
+	if !isRaw {
+		message.Raw = jsonrpc.NewRequest(id, method, c.Dress(params))
 	}
 	c.mu.Lock()
 	c.pending[id] = true
@@ -216,7 +230,10 @@ func (c *Client) StartRaw(ctx context.Context, id jsonrpc.ID, method string, mes
 	if mark == 0 {
 		patience = max(c.reply, c.start) // the target may still be starting
 	}
-	return &Pending{ID: id, Method: method, Mark: mark, client: c, patience: patience, Delivery: c.wire.send(ctx, message, id)}
+	return &Pending{
+		ID: id, Method: method, Params: params, Raw: isRaw, Mark: mark,
+		client: c, patience: patience, Delivery: c.wire.send(ctx, message, id),
+	}
 }
 
 // Wait waits for the answer: a result or an error, both are answers. The error
@@ -239,8 +256,14 @@ func (p *Pending) Wait(ctx context.Context) (Received, error) {
 	return Received{}, err
 }
 
-// Call sends a request and waits for its answer.
+// Call sends a request and waits until it is settled: for its answer, and for that
+// to the next attempt as long as the server asks for input.
 func (c *Client) Call(ctx context.Context, method string, params any) (Received, error) {
+	return c.Start(ctx, method, params).Settle(ctx)
+}
+
+// Once sends a request and waits for its answer, also when that asks for input.
+func (c *Client) Once(ctx context.Context, method string, params any) (Received, error) {
 	return c.Start(ctx, method, params).Wait(ctx)
 }
 
@@ -349,8 +372,8 @@ func (c *Client) take(ctx context.Context, received Received) {
 	if !c.inbox.add(received) {
 		return // a flood is not answered
 	}
-	if received.Kind != jsonrpc.Request || received.ID == jsonrpc.NullID {
-		return
+	if received.Kind != jsonrpc.Request || received.ID == jsonrpc.NullID || c.stateless() {
+		return // a client of the stateless era sends no responses
 	}
 	c.mu.Lock()
 	answer, known := c.answers[received.Method]

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"net/http"
+	"slices"
 	"time"
 
 	"github.com/mcpconform/mcpconform/internal/jsonrpc"
@@ -60,9 +61,11 @@ func Dial(to Target, log *transcript.Log) (*Connection, error) {
 	return nil, fmt.Errorf("unknown transport %q", to.Transport)
 }
 
-// Handshake is what the two sides of an initialize said.
+// Handshake is what a server says of itself: in answer to initialize, or, in the
+// stateless era, to server/discover.
 type Handshake struct {
-	Revision     string // that the server answered with
+	Revision     string   // that the server answered with; that was asked for, and is supported
+	Supported    []string // revisions, of an answer to server/discover
 	Answer       Received
 	Capabilities map[string]any
 	ServerInfo   map[string]any
@@ -89,17 +92,25 @@ func (c *Connection) Initialize(ctx context.Context, params any) (Handshake, err
 	return handshake, nil
 }
 
-// RefusedError says that a server answered initialize with an error.
-type RefusedError struct{ Refusal jsonrpc.Error }
+// RefusedError says that a server answered initialize, or server/discover, with an
+// error.
+type RefusedError struct {
+	Method  string
+	Refusal jsonrpc.Error
+}
 
 func (e *RefusedError) Error() string {
-	return fmt.Sprintf("initialize was refused with error %d: %s", e.Refusal.Code, Short([]byte(e.Refusal.Message)))
+	return fmt.Sprintf("%s was refused with error %d: %s", e.Method, e.Refusal.Code, Short([]byte(e.Refusal.Message)))
 }
 
 // Supported are the revisions that the server named in its error, if it did.
 func (e *RefusedError) Supported() []string {
 	data, _ := e.Refusal.Data.(map[string]any)
-	list, _ := data["supported"].([]any)
+	return revisionsIn(data["supported"])
+}
+
+func revisionsIn(member any) []string {
+	list, _ := member.([]any)
 	var revisions []string
 	for _, element := range list {
 		if revision, isText := element.(string); isText {
@@ -113,7 +124,7 @@ func (e *RefusedError) Supported() []string {
 func ReadHandshake(answer Received) (Handshake, error) {
 	handshake := Handshake{Answer: answer}
 	if refusal, refused := answer.Error(); refused {
-		return handshake, &RefusedError{Refusal: refusal}
+		return handshake, &RefusedError{Method: "initialize", Refusal: refusal}
 	}
 	member, _ := answer.Result()
 	result, isObject := member.(map[string]any)
@@ -128,4 +139,54 @@ func ReadHandshake(answer Received) (Handshake, error) {
 		return handshake, fmt.Errorf("initialize was answered without a protocolVersion: %s", Short(answer.Raw))
 	}
 	return handshake, nil
+}
+
+// Modern tells whether the refusal is one that only a server of the stateless era
+// knows (2026-07-28, basic/index#error-codes).
+func (e *RefusedError) Modern() bool {
+	switch e.Refusal.Code {
+	case jsonrpc.HeaderMismatch, jsonrpc.MissingCapability, jsonrpc.UnsupportedRevision:
+		return true
+	}
+	return false
+}
+
+// Discover makes the client one of the stateless era and asks the server what it
+// is (2026-07-28, server/discover). A server that does not support the revision
+// says so with a *RefusedError, or by what it lists.
+func (c *Connection) Discover(ctx context.Context, revision string, capabilities Capabilities) (Handshake, error) {
+	c.Speak(revision, capabilities)
+	if c.HTTP != nil {
+		c.HTTP.SetVersion(revision)
+	}
+	answer, err := c.Once(ctx, "server/discover", nil)
+	if err != nil {
+		return Handshake{}, fmt.Errorf("server/discover: %w", err)
+	}
+	return ReadDiscovery(answer, revision)
+}
+
+// ReadDiscovery reads the answer to server/discover that was asked at a revision.
+func ReadDiscovery(answer Received, revision string) (Handshake, error) {
+	found := Handshake{Answer: answer}
+	if refusal, refused := answer.Error(); refused {
+		return found, &RefusedError{Method: "server/discover", Refusal: refusal}
+	}
+	member, _ := answer.Result()
+	result, isObject := member.(map[string]any)
+	if !isObject {
+		return found, fmt.Errorf("server/discover was answered without a result object: %s", Short(answer.Raw))
+	}
+	found.Supported = revisionsIn(result["supportedVersions"])
+	found.Capabilities, _ = result["capabilities"].(map[string]any)
+	meta, _ := result["_meta"].(map[string]any)
+	found.ServerInfo, _ = meta[MetaServerInfo].(map[string]any)
+	found.Instructions, _ = result["instructions"].(string)
+	if found.Supported == nil && found.Capabilities == nil {
+		return found, fmt.Errorf("server/discover was answered with neither supportedVersions nor capabilities: %s", Short(answer.Raw))
+	}
+	if slices.Contains(found.Supported, revision) {
+		found.Revision = revision
+	}
+	return found, nil
 }

@@ -20,6 +20,9 @@ func Everything(revision string) Capabilities {
 	if revision >= "2025-11-25" {
 		everything["elicitation"] = map[string]any{"form": map[string]any{}, "url": map[string]any{}}
 	}
+	if Stateless(revision) {
+		everything["roots"] = map[string]any{}
+	}
 	return everything
 }
 

@@ -71,8 +71,9 @@ func (h *HTTP) SetSession(session string) {
 	h.session = session
 }
 
-// Header returns the headers that a well-behaved client sends now with a
-// request of the HTTP method. The caller may change them.
+// Header returns the headers that a well-behaved client sends now with any
+// request of the HTTP method; those that its body makes necessary come beside
+// (Mirror). The caller may change them.
 func (h *HTTP) Header(method string) http.Header {
 	header := http.Header{}
 	switch method {
@@ -95,10 +96,20 @@ func (h *HTTP) Header(method string) http.Header {
 
 func (h *HTTP) send(_ context.Context, message Outgoing, id jsonrpc.ID) *Delivery {
 	request := transport.Request{
-		Method: http.MethodPost, Header: h.Header(http.MethodPost),
+		Method: http.MethodPost, Header: h.HeaderOf(http.MethodPost, message.Raw),
 		Body: message.Raw, Deliberate: message.Deliberate,
 	}
 	return h.exchange(request, id)
+}
+
+// HeaderOf returns the headers that a well-behaved client sends now with a request
+// of the HTTP method that has a body, or none. The caller may change them.
+func (h *HTTP) HeaderOf(method string, body []byte) http.Header {
+	header := h.Header(method)
+	if method == http.MethodPost {
+		h.Mirror(header, body)
+	}
+	return header
 }
 
 // answersAtOnce bounds the exchanges that a server can make the client begin:
@@ -165,7 +176,7 @@ func (h *HTTP) carry(life context.Context, delivery *Delivery, request transport
 	place := &place{}
 	for attempt := 0; ; attempt++ {
 		err := h.once(life, delivery, request, place, attempt == 0)
-		if err != nil || answered() || place.last == "" || attempt == maxResumes {
+		if err != nil || answered() || place.last == "" || attempt == maxResumes || h.stateless() {
 			delivery.Err = err
 			return
 		}

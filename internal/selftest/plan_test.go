@@ -128,7 +128,7 @@ func TestWants(t *testing.T) {
 	t.Parallel()
 	asKnown := func(survey.Question) bool { return false }
 	otherTools := func(question survey.Question) bool { return question == survey.AllTools }
-	some := job{Checks: []string{pingAnswers}, Asked: questions{toolsLists: {survey.Pinged, survey.AllTools}, rulesValid: {survey.Pinged}}}.wants()
+	some := job{Checks: []string{pingAnswers}, Asked: questions{toolsLists: {survey.Fenced, survey.AllTools}, rulesValid: {survey.Fenced}}}.wants()
 	for check, want := range map[string][2]bool{pingAnswers: {true, true}, toolsLists: {false, true}, rulesValid: {false, false}} {
 		if found := [2]bool{some(check, asKnown), some(check, otherTools)}; found != want {
 			t.Errorf("%s: runs %v, wanted %v", check, found, want)

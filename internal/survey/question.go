@@ -16,7 +16,7 @@ const (
 	AllResources Question = "resources"
 	AllTemplates Question = "templates"
 	AllPrompts   Question = "prompts"
-	Pinged       Question = "ping"
+	Fenced       Question = "fence"
 )
 
 const (
@@ -47,8 +47,8 @@ func (s *Survey) Answer(question Question) any {
 		return s.Templates
 	case AllPrompts:
 		return s.Prompts
-	case Pinged:
-		return s.NoPing
+	case Fenced:
+		return s.NoFence
 	}
 	return nil
 }

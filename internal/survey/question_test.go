@@ -20,7 +20,7 @@ func TestQuestions(t *testing.T) {
 	all := []survey.Question{
 		survey.WhetherDeclares("tools"), survey.WhetherDeclares("tools.listChanged"), survey.WhetherDeclares("prompts"),
 		survey.WhetherOffers("echo"), survey.WhetherOffers("slow"),
-		survey.AllTools, survey.AllResources, survey.AllTemplates, survey.AllPrompts, survey.Pinged,
+		survey.AllTools, survey.AllResources, survey.AllTemplates, survey.AllPrompts, survey.Fenced,
 	}
 	for name, one := range map[string]struct {
 		change  func(*survey.Survey)
@@ -35,7 +35,7 @@ func TestQuestions(t *testing.T) {
 		"resources":        {func(s *survey.Survey) { s.Resources = nil }, []survey.Question{survey.AllResources}},
 		"templates":        {func(s *survey.Survey) { s.Templates = s.Resources }, []survey.Question{survey.AllTemplates}},
 		"prompts":          {func(s *survey.Survey) { s.Prompts = s.Tools }, []survey.Question{survey.AllPrompts}},
-		"no pings":         {func(s *survey.Survey) { s.NoPing = "no answer" }, []survey.Question{survey.Pinged}},
+		"no fence":         {func(s *survey.Survey) { s.NoFence = "no answer" }, []survey.Question{survey.Fenced}},
 	} {
 		other := known()
 		one.change(other)

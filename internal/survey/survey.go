@@ -24,13 +24,15 @@ type Survey struct {
 	Resources    []map[string]any `json:"resources,omitempty"`
 	Templates    []map[string]any `json:"templates,omitempty"`
 	Prompts      []map[string]any `json:"prompts,omitempty"`
-	// NoPing says why a ping brings no empty result; "" when it does.
-	NoPing string `json:"noPing,omitempty"`
+	// NoFence says why a request that every server must answer (ping; in the
+	// stateless era server/discover) brings no result; "" when it does.
+	NoFence string `json:"noFence,omitempty"`
 	// Failed says, by list method, why a list could not be had.
 	Failed map[string]string `json:"failed,omitempty"`
 }
 
-// Take reads the lists of a server on a connection whose handshake is done.
+// Take reads the lists of a server on a connection whose handshake is done, or, in
+// the stateless era, that was asked what it is.
 func Take(ctx context.Context, connection *scripted.Connection, handshake scripted.Handshake) *Survey {
 	found := &Survey{
 		Revision: handshake.Revision, ServerInfo: handshake.ServerInfo,
@@ -46,7 +48,8 @@ func Take(ctx context.Context, connection *scripted.Connection, handshake script
 		{"resources", "resources/templates/list", "resourceTemplates", &found.Templates},
 		{"prompts", "prompts/list", "prompts", &found.Prompts},
 	}
-	if http := connection.HTTP; http != nil {
+	stateless := scripted.Stateless(handshake.Revision)
+	if http := connection.HTTP; http != nil && !stateless {
 		// Where there is such a stream, changes are told on it.
 		http.Exchange(transport.Request{Method: "GET", Header: http.Header("GET")})
 	}
@@ -63,7 +66,7 @@ func Take(ctx context.Context, connection *scripted.Connection, handshake script
 				found.Failed[list.method] = err.Error()
 			}
 		}
-		if len(found.Failed) > 0 || !changed(ctx, connection, mark) {
+		if len(found.Failed) > 0 || stateless || !changed(ctx, connection, mark) {
 			break
 		}
 	}
@@ -85,8 +88,8 @@ func few(items []map[string]any) []map[string]any {
 	return items
 }
 
-// maxRounds bounds how often the lists are read anew. Some servers add tools
-// when they have seen what the client offers, a moment after the handshake.
+// maxRounds bounds how often the lists are read anew. Some servers of the handshake
+// era add tools when they have seen what the client offers, a moment after it.
 const maxRounds = 3
 
 // changed tells whether the server announced a change of a list since a mark.

@@ -27,7 +27,7 @@ func ServerChecks() {
 const openAtOnce = 20
 
 func requests() {
-	It("completes a handshake and answers requests after it", Verifies("base.components.required"), ByPing(),
+	It("completes a handshake and answers requests after it", Verifies("base.components.required"), ByFence(),
 		func(ctx SpecContext) {
 			server := Connect(ctx)
 
@@ -37,7 +37,7 @@ func requests() {
 			Expect(server.Ask(ctx, "ping", nil)).To(BeResult())
 		})
 
-	It("answers each of many requests that are open at once", Verifies("base.requests.answered"), ByPing(),
+	It("answers each of many requests that are open at once", Verifies("base.requests.answered"), ByFence(),
 		func(ctx SpecContext) {
 			server := Session(ctx)
 
@@ -51,7 +51,7 @@ func requests() {
 			}
 		})
 
-	It("answers an id that is a string with that string", Verifies("base.responses.id"), ByPing(),
+	It("answers an id that is a string with that string", Verifies("base.responses.id"), ByFence(),
 		func(ctx SpecContext) {
 			server := Session(ctx)
 
@@ -60,7 +60,7 @@ func requests() {
 			Demand(answered == jsonrpc.StringID("mcpconform: a string, ünïcödé"), "the same id", answered.String())
 		})
 
-	It("answers an id that is a string of digits with a string", Verifies("base.responses.id"), ByPing(),
+	It("answers an id that is a string of digits with a string", Verifies("base.responses.id"), ByFence(),
 		func(ctx SpecContext) {
 			server := Session(ctx)
 
@@ -69,7 +69,7 @@ func requests() {
 			Demand(answered == jsonrpc.StringID("0042"), `the id "0042"`, answered.String())
 		})
 
-	It("answers the id 0 with 0", Verifies("base.responses.id"), ByPing(),
+	It("answers the id 0 with 0", Verifies("base.responses.id"), ByFence(),
 		func(ctx SpecContext) {
 			server := Session(ctx)
 
@@ -78,7 +78,7 @@ func requests() {
 			Demand(answered == jsonrpc.IntID(0), "the id 0", answered.String())
 		})
 
-	It("answers an id of more than 32 bits with all its digits", Verifies("base.responses.id"), ByPing(),
+	It("answers an id of more than 32 bits with all its digits", Verifies("base.responses.id"), ByFence(),
 		func(ctx SpecContext) {
 			server := Session(ctx)
 

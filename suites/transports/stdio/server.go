@@ -22,7 +22,7 @@ const longLine = 200 << 10
 func ServerChecks() {
 	Describe("stdio", func() {
 
-		It("takes two messages that arrive together as two", Verifies("transports.stdio.messages"), ByPing(),
+		It("takes two messages that arrive together as two", Verifies("transports.stdio.messages"), ByFence(),
 			func(ctx SpecContext) {
 				server := Session(ctx)
 				first, second := jsonrpc.StringID("mcpconform-first-of-two"), jsonrpc.StringID("mcpconform-second-of-two")
@@ -34,7 +34,7 @@ func ServerChecks() {
 				server.Until(ctx, mark, "an answer to the second of two pings", answers(second))
 			})
 
-		It("takes a message that arrives in pieces as one", Verifies("transports.stdio.messages"), ByPing(),
+		It("takes a message that arrives in pieces as one", Verifies("transports.stdio.messages"), ByFence(),
 			func(ctx SpecContext) {
 				// Nothing of the client's own may get between the pieces.
 				server := SessionOf(ctx, scripted.Nothing())

@@ -29,7 +29,7 @@ func listening() {
 			}
 		})
 
-	It("answers requests elsewhere than on the stream for GET", Verifies("transports.http.get.no-response"), ByPing(),
+	It("answers requests elsewhere than on the stream for GET", Verifies("transports.http.get.no-response"), ByFence(),
 		func(ctx SpecContext) {
 			server := FreshSession(ctx)
 			listening := mustListen(ctx, server)
@@ -68,7 +68,7 @@ const manyRequests = 5
 
 // connecting checks the heading Multiple Connections.
 func connecting() {
-	It("answers several requests that are sent at once", Verifies("transports.http.streams.served"), ByPing(),
+	It("answers several requests that are sent at once", Verifies("transports.http.streams.served"), ByFence(),
 		func(ctx SpecContext) {
 			server := Session(ctx)
 

@@ -48,7 +48,7 @@ func endpoint() {
 			Expect(response).NotTo(HaveStatus(404, 501))
 		})
 
-	It("serves a second client beside the first", Verifies("transports.http.clients"), ByPing(),
+	It("serves a second client beside the first", Verifies("transports.http.clients"), ByFence(),
 		func(ctx SpecContext) {
 			first, second := FreshSession(ctx), Connect(ctx)
 

@@ -42,7 +42,7 @@ func versions() {
 			Expect(response).To(HaveStatus(400))
 		})
 
-	It("serves a client of "+assumed+", which sends no version", Verifies("transports.http.version.assumed"), ByPing(),
+	It("serves a client of "+assumed+", which sends no version", Verifies("transports.http.version.assumed"), ByFence(),
 		func(ctx SpecContext) {
 			server := Connect(ctx)
 			hello := server.Need(ctx, "initialize", Hello(assumed))

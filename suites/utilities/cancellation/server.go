@@ -60,7 +60,7 @@ func inProgress() {
 			}
 		})
 
-	It("copes with a cancellation that crosses the answer", Verifies("cancellation.races"), ByPing(),
+	It("copes with a cancellation that crosses the answer", Verifies("cancellation.races"), ByFence(),
 		func(ctx SpecContext) {
 			server := FreshSession(ctx)
 
@@ -73,7 +73,7 @@ func inProgress() {
 }
 
 func invalid() {
-	It("ignores the cancellation of an unknown request", Verifies("cancellation.invalid.unknown"), ByPing(),
+	It("ignores the cancellation of an unknown request", Verifies("cancellation.invalid.unknown"), ByFence(),
 		func(ctx SpecContext) {
 			server := FreshSession(ctx)
 
@@ -83,7 +83,7 @@ func invalid() {
 			Judge(found...)
 		})
 
-	It("ignores the cancellation of a request that was answered", Verifies("cancellation.invalid.completed"), ByPing(),
+	It("ignores the cancellation of a request that was answered", Verifies("cancellation.invalid.completed"), ByFence(),
 		func(ctx SpecContext) {
 			server := FreshSession(ctx)
 			answered := server.Start(ctx, "ping", nil)
@@ -95,7 +95,7 @@ func invalid() {
 			Judge(found...)
 		})
 
-	It("ignores a cancellation without params", Verifies("cancellation.invalid.malformed"), ByPing(),
+	It("ignores a cancellation without params", Verifies("cancellation.invalid.malformed"), ByFence(),
 		func(ctx SpecContext) {
 			server := FreshSession(ctx)
 
@@ -104,7 +104,7 @@ func invalid() {
 			Judge(found...)
 		})
 
-	It("ignores a cancellation whose request id is an object", Verifies("cancellation.invalid.malformed"), ByPing(),
+	It("ignores a cancellation whose request id is an object", Verifies("cancellation.invalid.malformed"), ByFence(),
 		func(ctx SpecContext) {
 			server := FreshSession(ctx)
 

@@ -56,7 +56,7 @@ func negotiation() {
 			Expect(reply).To(BeJSONRPCError(jsonrpc.MethodNotFound))
 		})
 
-	It("answers a ping as usual that asks for a task", Verifies("tasks.undeclared.ignored"), ByPing(),
+	It("answers a ping as usual that asks for a task", Verifies("tasks.undeclared.ignored"), ByFence(),
 		func(ctx SpecContext) {
 			server := Session(ctx)
 			usual := server.Ask(ctx, "ping", nil)

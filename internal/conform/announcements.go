@@ -1,0 +1,166 @@
+package conform
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+
+	"github.com/go-json-experiment/json/jsontext"
+
+	"github.com/mcpconform/mcpconform/internal/jsonrpc"
+	"github.com/mcpconform/mcpconform/internal/scripted"
+)
+
+// Hear opens what the server announces changes on: in the handshake era the GET
+// stream of Streamable HTTP, in the stateless era a subscription to all lists.
+// Where the server has no such thing, announcements come beside answers, or not.
+func (s *Server) Hear(ctx context.Context) {
+	if !Stateless() {
+		_, _ = s.Listen(ctx)
+		return
+	}
+	_, _ = s.subscribe(ctx, Object{"toolsListChanged": true, "promptsListChanged": true, "resourcesListChanged": true})
+}
+
+// Watch subscribes to a resource. A server that refuses makes the check
+// inconclusive.
+func (s *Server) Watch(ctx context.Context, uri string) {
+	if Stateless() {
+		s.Subscribe(ctx, Object{"resourceSubscriptions": []any{uri}})
+		return
+	}
+	s.Hear(ctx)
+	s.Need(ctx, "resources/subscribe", Object{"uri": uri})
+}
+
+// Subscription is a subscriptions/listen request that the server has acknowledged
+// (2026-07-28, basic/patterns/subscriptions).
+type Subscription struct {
+	*scripted.Pending
+	Acknowledged Object // the filter that the server honours
+	server       *Server
+}
+
+// Subscribe opens a subscription with a filter and waits for its acknowledgement. A
+// server that does not acknowledge makes the check inconclusive.
+func (s *Server) Subscribe(ctx context.Context, filter Object) *Subscription {
+	subscription, err := s.subscribe(ctx, filter)
+	if err != nil {
+		Inconclusive("no subscription: "+err.Error(), "mend what the checks of subscriptions/listen report, then run again")
+	}
+	return subscription
+}
+
+func (s *Server) subscribe(ctx context.Context, filter Object) (*Subscription, error) {
+	request := s.Start(ctx, "subscriptions/listen", Object{"notifications": filter})
+	subscription := &Subscription{Pending: request, server: s}
+	first, err := s.Connection.Await(ctx, request.Mark, func(received scripted.Received) bool {
+		return received.Kind == jsonrpc.Response && received.ID == request.ID || subscription.has(received)
+	})
+	switch {
+	case err != nil:
+		return nil, fmt.Errorf("subscriptions/listen was not acknowledged: %w", err)
+	case first.Method != "notifications/subscriptions/acknowledged":
+		return nil, fmt.Errorf("subscriptions/listen was not acknowledged first; what came is %s", scripted.Short(first.Raw))
+	}
+	params, _ := first.Params().(map[string]any)
+	subscription.Acknowledged, _ = params["notifications"].(map[string]any)
+	return subscription, nil
+}
+
+// has tells whether a notification belongs to the subscription, by the id in its
+// _meta.
+func (s *Subscription) has(received scripted.Received) bool {
+	params, _ := received.Params().(map[string]any)
+	meta, _ := params["_meta"].(map[string]any)
+	id, there := meta[scripted.MetaSubscription]
+	return received.Kind == jsonrpc.Notification && there && jsonrpc.IDOf(id) == s.ID
+}
+
+// Notifications returns what came on the subscription since it was asked for, the
+// acknowledgement first.
+func (s *Subscription) Notifications() []scripted.Received { return s.server.Sent(s.Mark, s.has) }
+
+// Until waits for a notification of a method on the subscription. Its absence fails
+// the check.
+func (s *Subscription) Until(ctx context.Context, method string) scripted.Received {
+	return s.server.Until(ctx, s.Mark, method+" on the subscription", func(received scripted.Received) bool {
+		return received.Method == method && s.has(received)
+	})
+}
+
+// Cancel ends the subscription from the client's side: over HTTP by closing its
+// stream, over stdio by notifications/cancelled.
+func (s *Subscription) Cancel(ctx context.Context) { s.server.Abandon(ctx, s.Pending) }
+
+// Abandon cancels a request in the way of the era and transport (2026-07-28,
+// basic/patterns/cancellation#transport-specific-cancellation): by
+// notifications/cancelled, or, in the stateless era over HTTP, by closing the
+// stream of its answer.
+func (s *Server) Abandon(ctx context.Context, request *scripted.Pending) {
+	if Stateless() && s.HTTP != nil {
+		request.Delivery.Cut()
+		return
+	}
+	s.Tell(ctx, "notifications/cancelled", Object{"requestId": request.ID, "reason": "the check needs it no more"})
+}
+
+// Asked is something that the server wants from the client: a request in the
+// handshake era, an input request in a result of the stateless era.
+type Asked struct {
+	scripted.Received        // the message that carries it
+	Key               string // of an input request
+	Method            string // such as sampling/createMessage
+	Parameters        Object // its params
+}
+
+// Asked returns what the server has asked for by a method since a mark.
+func (s *Server) Asked(mark int, method string) []Asked {
+	var all []Asked
+	for _, received := range s.Received(mark) {
+		for _, request := range requestsIn(received.Message) {
+			if request.method == method {
+				all = append(all, Asked{Received: received, Key: request.key, Method: method, Parameters: request.params})
+			}
+		}
+	}
+	return all
+}
+
+// asking is what a message of the server asks of the client.
+type asking struct {
+	key     string // of an input request
+	pointer string // of its params
+	method  string
+	params  Object
+}
+
+// requestsIn finds what a message asks of the other side: it is a request, or a
+// result with input requests, in the order of their keys.
+func requestsIn(message jsonrpc.Message) []asking {
+	if message.Kind == jsonrpc.Request {
+		params, _ := message.Params().(map[string]any)
+		return []asking{{pointer: "/params", method: message.Method, params: params}}
+	}
+	where := "/result/inputRequests"
+	member, _ := message.Result()
+	result, _ := member.(map[string]any)
+	requests, there := result["inputRequests"].(map[string]any)
+	if message.Kind == jsonrpc.Notification { // notifications/tasks have the whole task
+		params, _ := message.Params().(map[string]any)
+		requests, there = params["inputRequests"].(map[string]any)
+		where = "/params/inputRequests"
+	}
+	if !there {
+		return nil
+	}
+	var all []asking
+	for _, key := range slices.Sorted(maps.Keys(requests)) {
+		request, _ := requests[key].(map[string]any)
+		method, _ := request["method"].(string)
+		params, _ := request["params"].(map[string]any)
+		all = append(all, asking{key, string(jsontext.Pointer(where).AppendToken(key)) + "/params", method, params})
+	}
+	return all
+}

@@ -1,0 +1,308 @@
+package scripted
+
+import (
+	"context"
+	"encoding/base64"
+	"encoding/json"
+	"maps"
+	"net/http"
+	"strconv"
+	"strings"
+	"sync/atomic"
+
+	"github.com/mcpconform/mcpconform/internal/jsonrpc"
+)
+
+// FirstStateless is the revision that began the stateless era.
+const FirstStateless = "2026-07-28"
+
+// Stateless tells the era of a revision: whether each request stands for itself,
+// or a handshake comes first (2026-07-28, basic/versioning#terminology).
+func Stateless(revision string) bool { return revision >= FirstStateless }
+
+// Keys in the _meta of a request of the stateless era
+// (basic/index#meta), of its results, and of what belongs to a subscription.
+const (
+	MetaVersion      = "io.modelcontextprotocol/protocolVersion"
+	MetaClientInfo   = "io.modelcontextprotocol/clientInfo"
+	MetaCapabilities = "io.modelcontextprotocol/clientCapabilities"
+	MetaLogLevel     = "io.modelcontextprotocol/logLevel"
+	MetaServerInfo   = "io.modelcontextprotocol/serverInfo"
+	MetaSubscription = "io.modelcontextprotocol/subscriptionId"
+)
+
+// Headers that mirror the body of a POST in the stateless era
+// (basic/transports/streamable-http#request-metadata).
+const (
+	MethodHeader    = "Mcp-Method"
+	NameHeader      = "Mcp-Name"
+	ParameterHeader = "Mcp-Param-" // and the name that the tool's schema gives
+)
+
+// Omitted is the value of a member of _meta that a client of the stateless era
+// would write, and is not to. As the whole _meta it leaves all of it out.
+var Omitted any = omitted{}
+
+type omitted struct{}
+
+// Speak makes the client one of the stateless era, which says with each request
+// that it writes at which revision it is and what the client offers.
+func (c *Client) Speak(revision string, capabilities Capabilities) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.revision, c.capabilities = revision, capabilities
+}
+
+// Learn tells the client the tools of the server: their schemas say which
+// arguments of a call are mirrored in headers.
+func (c *Client) Learn(tools []map[string]any) {
+	mirrored := map[string][]mirror{}
+	for _, tool := range tools {
+		name, _ := tool["name"].(string)
+		if found := mirrors(nil, tool["inputSchema"]); len(found) > 0 {
+			mirrored[name] = found
+		}
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.mirrored = mirrored
+}
+
+// stateless tells the era that the client is of.
+func (c *Client) stateless() bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.revision != ""
+}
+
+// Dress returns the params of a request as the client writes them: in the
+// stateless era with what each request says of itself. What the caller gives
+// itself stands. Params that are no object stay as they are.
+func (c *Client) Dress(params any) any {
+	c.mu.Lock()
+	revision, capabilities := c.revision, c.capabilities
+	c.mu.Unlock()
+	given, isObject := params.(map[string]any)
+	if revision == "" || params != nil && !isObject {
+		return params
+	}
+	own, hasOwn := given["_meta"]
+	meta, isMeta := own.(map[string]any)
+	if hasOwn && !isMeta && own != Omitted {
+		return params
+	}
+	dressed := map[string]any{}
+	maps.Copy(dressed, given)
+	delete(dressed, "_meta")
+	if own != Omitted {
+		all := map[string]any{MetaVersion: revision, MetaClientInfo: ClientInfo, MetaCapabilities: capabilities}
+		maps.Copy(all, meta)
+		maps.DeleteFunc(all, func(_ string, value any) bool { return value == Omitted })
+		dressed["_meta"] = all
+	}
+	return dressed
+}
+
+// lastShared numbers the requests of all clients of the stateless era over HTTP:
+// where there is no session, this process is one client.
+var lastShared atomic.Int64
+
+// mirror is an argument of a tool that a header repeats.
+type mirror struct {
+	path   []string // of members, from the arguments on
+	header string
+}
+
+// maxMirrorDepth bounds the objects in one another that are looked through.
+const maxMirrorDepth = 32
+
+// mirrors finds the arguments that are to be repeated in headers: those that are
+// reached by properties alone.
+func mirrors(path []string, schema any) []mirror {
+	object, _ := schema.(map[string]any)
+	properties, _ := object["properties"].(map[string]any)
+	if len(path) > maxMirrorDepth {
+		return nil
+	}
+	var found []mirror
+	for name, property := range properties {
+		own, _ := property.(map[string]any)
+		here := append(path[:len(path):len(path)], name)
+		if header, annotated := own["x-mcp-header"].(string); annotated && isToken(header) {
+			found = append(found, mirror{here, header})
+		}
+		found = append(found, mirrors(here, property)...)
+	}
+	return found
+}
+
+// isToken tells whether a text can be part of a header's name (RFC 9110, 5.6.2).
+func isToken(text string) bool {
+	for _, char := range []byte(text) {
+		switch {
+		case '0' <= char && char <= '9', 'a' <= char && char <= 'z', 'A' <= char && char <= 'Z',
+			strings.IndexByte("!#$%&'*+-.^_`|~", char) >= 0:
+		default:
+			return false
+		}
+	}
+	return text != ""
+}
+
+// named are the methods whose requests name something in a header, and the member
+// that does.
+var named = map[string]string{
+	"tools/call": "name", "prompts/get": "name", "resources/read": "uri",
+	"tasks/get": "taskId", "tasks/update": "taskId", "tasks/cancel": "taskId", // the tasks extension
+}
+
+// Mirror sets the headers that repeat what the body of a POST says, as a client of
+// the stateless era must. A client of the other era sets none.
+func (h *HTTP) Mirror(header http.Header, body []byte) {
+	if !h.stateless() {
+		return
+	}
+	message := h.read(body)
+	params, _ := message.Params().(map[string]any)
+	meta, _ := params["_meta"].(map[string]any)
+	if version, given := meta[MetaVersion].(string); given {
+		header.Set(VersionHeader, HeaderValue(version))
+	}
+	if message.Method != "" {
+		header.Set(MethodHeader, HeaderValue(message.Method))
+	}
+	if name, isText := params[named[message.Method]].(string); isText {
+		header.Set(NameHeader, HeaderValue(name))
+	}
+	if message.Method != "tools/call" {
+		return
+	}
+	tool, _ := params["name"].(string)
+	h.Client.mu.Lock()
+	mirrored := h.mirrored[tool]
+	h.Client.mu.Unlock()
+	for _, one := range mirrored {
+		if text, there := one.valueIn(params["arguments"]); there {
+			header.Set(ParameterHeader+one.header, HeaderValue(text))
+		}
+	}
+}
+
+// valueIn returns the argument as a header has it, if it is given and of a type
+// that a header can have.
+func (m mirror) valueIn(arguments any) (text string, there bool) {
+	value := arguments
+	for _, name := range m.path {
+		object, _ := value.(map[string]any)
+		value = object[name]
+	}
+	switch value := value.(type) {
+	case string:
+		return value, true
+	case bool:
+		return strconv.FormatBool(value), true
+	case json.Number:
+		if whole, err := value.Int64(); err == nil {
+			return strconv.FormatInt(whole, 10), true
+		}
+		return value.String(), true
+	}
+	return "", false
+}
+
+const (
+	encodedPrefix = "=?base64?"
+	encodedSuffix = "?="
+)
+
+// HeaderValue writes a text as the value of a header
+// (basic/transports/streamable-http#value-encoding).
+func HeaderValue(text string) string {
+	safe := text == strings.TrimSpace(text) &&
+		!(strings.HasPrefix(text, encodedPrefix) && strings.HasSuffix(text, encodedSuffix))
+	for _, char := range []byte(text) {
+		safe = safe && (' ' <= char && char <= '~' || char == '\t')
+	}
+	if safe {
+		return text
+	}
+	return encodedPrefix + base64.StdEncoding.EncodeToString([]byte(text)) + encodedSuffix
+}
+
+// maxRounds bounds how often a request is made again because the server wants to
+// know more.
+const maxRounds = 8
+
+// Settle waits for the answer to a request as Wait does. As long as it asks for
+// input, the client gives it, as its answers say, and makes the request again
+// (2026-07-28, basic/patterns/mrtr). An input that the client has no answer to,
+// or an end without one, leaves the last result as it is.
+func (p *Pending) Settle(ctx context.Context) (Received, error) {
+	for round := 1; ; round++ {
+		received, err := p.Wait(ctx)
+		if err != nil || !p.client.stateless() || p.Raw || round == maxRounds {
+			return received, err
+		}
+		more, asked := p.client.Fulfil(received)
+		if !asked {
+			return received, nil
+		}
+		given, _ := p.Params.(map[string]any)
+		params := maps.Clone(given)
+		if params == nil {
+			params = map[string]any{}
+		}
+		delete(params, "inputResponses")
+		delete(params, "requestState")
+		maps.Copy(params, more)
+		again := p.client.Start(ctx, p.Method, params)
+		again.Params = p.Params // what one round adds is not for the next
+		p = again
+	}
+}
+
+// Fulfil returns what the params of the next attempt have beside those of the
+// first when an answer asks for input. Nothing is to be done when it does not, or
+// when the client has no answer to something.
+func (c *Client) Fulfil(answer Received) (more map[string]any, asked bool) {
+	member, _ := answer.Result()
+	result, _ := member.(map[string]any)
+	if result["resultType"] != "input_required" {
+		return nil, false
+	}
+	more = map[string]any{}
+	if state, there := result["requestState"]; there {
+		more["requestState"] = state
+	}
+	requests, _ := result["inputRequests"].(map[string]any)
+	responses := map[string]any{}
+	for key, value := range requests {
+		request, _ := value.(map[string]any)
+		method, _ := request["method"].(string)
+		response, known := c.respond(method, request["params"])
+		if !known {
+			return nil, false
+		}
+		responses[key] = response
+	}
+	if len(requests) > 0 {
+		more["inputResponses"] = responses
+	}
+	return more, len(more) > 0
+}
+
+// respond makes the client's answer to an input request, as it would answer a
+// request of the server.
+func (c *Client) respond(method string, params any) (any, bool) {
+	c.mu.Lock()
+	answer, known := c.answers[method]
+	c.mu.Unlock()
+	if !known {
+		return nil, false
+	}
+	raw := answer(Received{Message: jsonrpc.Parse(jsonrpc.NewRequest(jsonrpc.IntID(0), method, params))})
+	if raw == nil {
+		return nil, false
+	}
+	return jsonrpc.Parse(raw).Result()
+}
