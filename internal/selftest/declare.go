@@ -1,6 +1,7 @@
 package selftest
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -16,6 +17,7 @@ import (
 	"github.com/mcpconform/mcpconform/internal/fault"
 	"github.com/mcpconform/mcpconform/internal/nearest"
 	"github.com/mcpconform/mcpconform/internal/runner"
+	"github.com/mcpconform/mcpconform/internal/scripted"
 	"github.com/mcpconform/mcpconform/reports"
 )
 
@@ -24,6 +26,8 @@ type layer struct {
 	*fault.Fault
 	kind     string // of trial
 	leg      conform.Leg
+	company  []string // that stands on the leg, sorted
+	shared   bool     // it is laid over another leg, too
 	labels   []string // that a filter sees
 	problems []error  // with what it says of itself
 }
@@ -60,20 +64,37 @@ func readLayers(files fs.FS) ([]layer, error) {
 }
 
 // declare finds out where each is laid, and whether what it says of requirements
-// holds: what does not is kept with it.
-func (d declarations) declare(layers []layer) {
-	for i := range layers {
-		one := &layers[i]
+// holds: what does not is kept with it. One that holds in both eras is laid twice.
+func (d declarations) declare(layers []layer) []layer {
+	var laid []layer
+	for _, one := range layers {
 		wrong := func(format string, values ...any) {
 			one.problems = append(one.problems, fmt.Errorf("%s: %s: %s", one.place(), one.ID, fmt.Sprintf(format, values...)))
 		}
-		for _, step := range []func(*layer, complaint){d.roles, d.known, d.choose, d.verified} {
-			if step(one, wrong); len(one.problems) > 0 {
+		for _, step := range []func(*layer, complaint){d.roles, d.known} {
+			if step(&one, wrong); len(one.problems) > 0 {
 				break
 			}
 		}
-		one.labels = d.labels(one)
+		var legs []conform.Leg
+		if len(one.problems) == 0 {
+			legs = d.choose(&one, wrong)
+		}
+		if len(legs) == 0 {
+			one.labels = d.labels(&one)
+			laid = append(laid, one)
+		}
+		for _, leg := range legs {
+			here := one
+			here.leg, here.shared = leg, len(legs) > 1
+			d.verified(&here, func(format string, values ...any) {
+				here.problems = append(here.problems, fmt.Errorf("%s: %s: %s", here.place(), here.ID, fmt.Sprintf(format, values...)))
+			})
+			here.labels = d.labels(&here)
+			laid = append(laid, here)
+		}
 	}
+	return laid
 }
 
 // problems joins all that is wrong.
@@ -129,29 +150,44 @@ func (d declarations) knownOne(does, id string, wrong complaint) {
 	}
 }
 
-// choose finds the leg: the newest revision at which all that is broken stands,
-// over HTTP unless it concerns stdio alone.
-func (d declarations) choose(one *layer, wrong complaint) {
-	one.leg = conform.Leg{Role: conform.ServerRole, Revision: one.Revision, Transport: one.Transport}
-	if one.Revision != "" && !slices.Contains(d.revisions, one.Revision) {
+// choose finds the legs: the newest revision of each era at which all that is broken
+// stands and something would notice, or the one that is named; over HTTP unless it
+// concerns stdio alone.
+func (d declarations) choose(one *layer, wrong complaint) []conform.Leg {
+	leg := conform.Leg{Role: conform.ServerRole, Revision: one.Revision, Transport: cmp.Or(one.Transport, d.transport(one))}
+	switch {
+	case one.Revision != "" && !slices.Contains(d.revisions, one.Revision):
 		wrong("revision %s cannot be run%s", one.Revision, nearest.Hint(one.Revision, d.revisions))
-		return
+		return nil
+	case one.Revision != "":
+		return []conform.Leg{leg}
 	}
-	if one.leg.Revision == "" {
+	var legs []conform.Leg
+	for _, noticed := range []bool{true, false} { // what nothing would notice is told
+		eras := map[bool]bool{}
 		for _, revision := range slices.Backward(d.revisions) {
-			if d.allStand(one.Breaks, revision) {
-				one.leg.Revision = revision
-				break
+			era := scripted.Stateless(revision)
+			if !eras[era] && d.allStand(one.Breaks, revision) && (!noticed || d.noticed(one.Breaks, revision)) {
+				eras[era] = true
+				leg.Revision = revision
+				legs = append(legs, leg)
 			}
 		}
+		if len(legs) > 0 {
+			return legs
+		}
 	}
-	if one.leg.Revision == "" {
-		wrong("at no revision that can be run all stand that it breaks: split it")
-		return
-	}
-	if one.leg.Transport == "" {
-		one.leg.Transport = d.transport(one)
-	}
+	wrong("at no revision that can be run all stand that it breaks: split it")
+	return nil
+}
+
+// noticed tells whether there are checks or rules for all that is broken.
+func (d declarations) noticed(ids []string, revision string) bool {
+	return !slices.ContainsFunc(ids, func(id string) bool {
+		requirement, _ := d.requirements.Get(id)
+		level := requirement.Level(revision)
+		return !level.Failing() && !level.Warning() || !d.isVerified(id, revision)
+	})
 }
 
 // transport is HTTP unless that is not possible: what is broken concerns stdio
@@ -177,11 +213,17 @@ func (d declarations) allStand(ids []string, revision string) bool {
 	})
 }
 
-// verified makes sure that something can notice what is broken.
+// verified makes sure that something can notice what is broken. What stands in
+// another era alone is no company in this one.
 func (d declarations) verified(one *layer, wrong complaint) {
+	for _, id := range companyOf(one.Fault) {
+		if requirement, _ := d.requirements.Get(id); !one.shared || requirement.StandsAt(one.leg.Revision) {
+			one.company = append(one.company, id)
+		}
+	}
 	held := one.Breaks
 	if d.only == "" { // elsewhere it may have less company
-		held = slices.Concat(held, companyOf(one.Fault))
+		held = slices.Concat(held, one.company)
 	}
 	for _, id := range held {
 		requirement, _ := d.requirements.Get(id)

@@ -18,11 +18,11 @@ import (
 // real are the declarations of all checks.
 func realDeclarations(t *testing.T) declarations {
 	t.Helper()
-	checks, requirements, err := runner.All(conform.ServerRole, server.Revisions())
+	checks, requirements, err := runner.All(conform.ServerRole, runner.Revisions)
 	if err != nil {
 		t.Fatal(err)
 	}
-	return declarations{requirements: requirements, checks: checks, revisions: server.Revisions(), switches: server.Defects()}
+	return declarations{requirements: requirements, checks: checks, revisions: runner.Revisions, switches: server.Defects()}
 }
 
 // TestDeclarations is what is made sure of before anything is run. The tree of
@@ -48,8 +48,7 @@ func TestDeclarations(t *testing.T) {
 			files := fstest.MapFS{one.folder + "/f.yaml": {Data: []byte("- id: a\n  says: x\n" + one.text)}}
 			layers, err := readLayers(files)
 			if err == nil {
-				d.declare(layers)
-				err = problems(layers)
+				err = problems(d.declare(layers))
 			}
 			if err == nil || !strings.Contains(err.Error(), one.says) {
 				t.Errorf("wanted %q\nfound  %v", one.says, err)
@@ -59,7 +58,7 @@ func TestDeclarations(t *testing.T) {
 	t.Run("all of the fixtures", func(t *testing.T) {
 		layers, err := readLayers(fixtures.Wire)
 		if err == nil {
-			d.declare(layers)
+			layers = d.declare(layers)
 			err = problems(layers)
 		}
 		if err != nil {
@@ -100,25 +99,36 @@ func since20251125(t *testing.T, d declarations) string {
 
 // where makes sure of the legs that are chosen.
 func where(t *testing.T, d declarations) {
-	for name, one := range map[string]struct{ only, text, leg string }{
-		"the newest":        {"", "  breaks: [ping.answered]\n  when: {response-to: ping}\n  do: [{drop: true}]\n", "server 2025-11-25 http"},
-		"as it says":        {"", "  breaks: [ping.answered]\n  revision: \"2025-06-18\"\n  transport: stdio\n  when: {response-to: ping}\n  do: [{drop: true}]\n", "server 2025-06-18 stdio"},
-		"stdio alone":       {"", "  breaks: [transports.stdio.stdout]\n  when: {process: start}\n  do: [{write: x}]\n", "server 2025-11-25 stdio"},
-		"a peer over stdio": {conform.Stdio, "  breaks: [ping.answered]\n  when: {response-to: ping}\n  do: [{drop: true}]\n", "server 2025-11-25 stdio"},
-		"a head, there too": {conform.Stdio, "  breaks: [transports.http.endpoint]\n  when: {http: {method: GET}}\n  do: [{status: 404}]\n", "server 2025-11-25 http"},
+	const handshake, stateless = "server 2025-11-25 http", "server 2026-07-28 http"
+	const ping, list = "  breaks: [ping.answered]\n  when: {response-to: ping}\n", "  breaks: [tools.list.answered]\n  when: {response-to: tools/list}\n"
+	const drop = "  do: [{drop: true}]\n"
+	for name, one := range map[string]struct {
+		only, text string
+		legs       []string
+	}{
+		"the newest of its era": {"", ping + drop, []string{handshake}},
+		"one for each era":      {"", list + drop, []string{stateless, handshake}},
+		"as it says":            {"", list + "  revision: \"2025-06-18\"\n  transport: stdio\n" + drop, []string{"server 2025-06-18 stdio"}},
+		"stdio alone":           {"", "  breaks: [transports.stdio.stdout]\n  when: {process: start}\n  do: [{write: x}]\n", []string{"server 2026-07-28 stdio", "server 2025-11-25 stdio"}},
+		"a peer over stdio":     {conform.Stdio, ping + drop, []string{"server 2025-11-25 stdio"}},
+		"a head, there too":     {conform.Stdio, "  breaks: [ping.answered]\n  when: {http: {method: GET}}\n  do: [{status: 404}]\n", []string{handshake}},
 	} {
 		d.only = one.only
 		layers, err := readLayers(fstest.MapFS{fixtures.Faults + "/f.yaml": {Data: []byte("- id: a\n  says: x\n" + one.text)}})
 		if err == nil {
-			d.declare(layers)
+			layers = d.declare(layers)
 			err = problems(layers)
 		}
 		if err != nil {
 			t.Errorf("%s: %v", name, err)
 			continue
 		}
-		if found := layers[0].leg.Name(); found != one.leg {
-			t.Errorf("%s: laid over %s, wanted %s", name, found, one.leg)
+		var found []string
+		for _, layer := range layers {
+			found = append(found, layer.leg.Name())
+		}
+		if !slices.Equal(found, one.legs) || layers[0].shared != (len(one.legs) > 1) {
+			t.Errorf("%s: laid over %q, wanted %q", name, found, one.legs)
 		}
 	}
 }
@@ -134,10 +144,10 @@ func proofs(t *testing.T, d declarations) {
 		trial  reports.Trial
 		proven bool
 	}{
-		"by what breaks it":   {reports.Trial{ID: "a", Breaks: []string{"ping.answered"}, Effects: effect(reports.ByBreaks)}, true},
-		"by company":          {reports.Trial{ID: "a", Breaks: []string{"ping.stale"}, Effects: effect(reports.ByCompany)}, false},
-		"by what may not":     {reports.Trial{ID: "a", Breaks: []string{"ping.stale"}, Effects: effect("")}, false},
-		"by what breaks none": {reports.Trial{ID: "a", Breaks: []string{"ping.answered"}}, false},
+		"by what breaks it":   {reports.Trial{ID: "a", Revision: "2025-11-25", Breaks: []string{"ping.answered"}, Effects: effect(reports.ByBreaks)}, true},
+		"by company":          {reports.Trial{ID: "a", Revision: "2025-11-25", Breaks: []string{"ping.stale"}, Effects: effect(reports.ByCompany)}, false},
+		"by what may not":     {reports.Trial{ID: "a", Revision: "2025-11-25", Breaks: []string{"ping.stale"}, Effects: effect("")}, false},
+		"by what breaks none": {reports.Trial{ID: "a", Revision: "2025-11-25", Breaks: []string{"ping.answered"}}, false},
 	} {
 		found := d.proofs(matches, []reports.Trial{one.trial}, false)
 		at := slices.IndexFunc(found, func(proof reports.Proof) bool { return proof.Check == check })
@@ -145,7 +155,7 @@ func proofs(t *testing.T, d declarations) {
 			t.Fatalf("the filter matches %d: %+v", len(found), found)
 		}
 		proof := found[at]
-		if proof.Page != "basic/utilities/ping" || !slices.Equal(proof.Revisions, server.Revisions()) {
+		if proof.Page != "basic/utilities/ping" || !slices.Equal(proof.Revisions, []string{"2025-06-18", "2025-11-25"}) {
 			t.Errorf("%s: %+v", name, proof)
 		}
 		if (proof.Problem == "") != one.proven || (len(proof.Faults) == 1) != one.proven || (len(proof.Unbroken) == 0) != one.proven {
@@ -160,12 +170,30 @@ func proofs(t *testing.T, d declarations) {
 func TestAcceptedUntilProven(t *testing.T) {
 	t.Parallel()
 	reasons := map[string]string{"Ping · answers": "it cannot be seen"}
-	open := &reports.Proof{Check: "Ping · answers", Requirements: []string{"ping.answered"}}
-	if judgeProof(open, reasons); open.Accepted != "it cannot be seen" || open.Problem != "" {
+	open := &reports.Proof{Check: "Ping · answers", Requirements: []string{"ping.answered"}, Revisions: []string{"2025-11-25"}}
+	if judgeProof(open, nil, reasons); open.Accepted != "it cannot be seen" || open.Problem != "" {
 		t.Errorf("found %+v", open)
 	}
-	proven := &reports.Proof{Check: "Ping · answers", Faults: []string{"ping-unknown"}}
-	if judgeProof(proven, reasons); !strings.Contains(proven.Problem, "proven by ping-unknown") {
+	proven := &reports.Proof{Check: "Ping · answers", Faults: []string{"ping-unknown"}, Revisions: []string{"2025-11-25"}}
+	if judgeProof(proven, []string{"2025-11-25"}, reasons); !strings.Contains(proven.Problem, "proven by ping-unknown") {
 		t.Errorf("found %+v", proven)
+	}
+}
+
+func TestProofsAreOfEachEra(t *testing.T) {
+	t.Parallel()
+	for name, one := range map[string]struct {
+		proven []string
+		says   string
+	}{
+		"both":      {[]string{"2025-06-18", "2026-07-28"}, ""},
+		"handshake": {[]string{"2025-06-18"}, "makes it fail at 2026-07-28"},
+		"stateless": {[]string{"2026-07-28"}, "makes it fail at 2025-11-25"},
+		"neither":   {nil, "makes it fail at 2026-07-28 and 2025-11-25"},
+	} {
+		proof := &reports.Proof{Check: "Tools · lists", Requirements: []string{"tools.list.answered"}, Revisions: []string{"2025-06-18", "2025-11-25", "2026-07-28"}}
+		if judgeProof(proof, one.proven, nil); !strings.HasSuffix(proof.Problem, one.says) || (proof.Problem == "") != (one.says == "") {
+			t.Errorf("%s: %q", name, proof.Problem)
+		}
 	}
 }

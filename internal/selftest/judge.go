@@ -58,7 +58,7 @@ func (j judgement) judge(t trial, found outcome) reports.Trial {
 			said.Ran++
 		}
 	}
-	for _, id := range companyOf(t.Fault) {
+	for _, id := range t.company {
 		said.Company = append(said.Company, reports.Company{ID: id, Reason: t.Company[id]})
 	}
 	for _, text := range found.errors {
@@ -107,7 +107,7 @@ func (j judgement) effects(t trial, found map[string]finding, said *reports.Tria
 		case verifies(effect.Requirements, t.Breaks):
 			effect.Allowed = reports.ByBreaks
 			said.Caught = true
-		case verifies(effect.Requirements, companyOf(t.Fault)):
+		case verifies(effect.Requirements, t.company):
 			effect.Allowed = reports.ByCompany
 		}
 		said.Effects = append(said.Effects, effect)
@@ -144,7 +144,7 @@ func (j judgement) exactly(t trial, found map[string]finding, said *reports.Tria
 			complain(reports.Accused, "%q is %s; it verifies %s", effect.Check, effect.Verdict, strings.Join(effect.Requirements, ", "))
 		}
 	}
-	for _, id := range companyOf(t.Fault) {
+	for _, id := range t.company {
 		needed := slices.ContainsFunc(said.Effects, func(effect reports.Effect) bool {
 			return effect.Allowed == reports.ByCompany && slices.Contains(effect.Requirements, id)
 		})

@@ -8,6 +8,7 @@ import (
 	"github.com/onsi/ginkgo/v2/types"
 
 	"github.com/mcpconform/mcpconform/internal/runner"
+	"github.com/mcpconform/mcpconform/internal/scripted"
 	"github.com/mcpconform/mcpconform/reports"
 )
 
@@ -15,6 +16,7 @@ import (
 // that it finds what it is there to find.
 func (d declarations) proofs(matches types.LabelFilter, trials []reports.Trial, peer bool) []reports.Proof {
 	byCheck := map[string]*reports.Proof{}
+	proven := map[string][]string{} // revisions, by check
 	for _, revision := range d.revisions {
 		for _, check := range d.checks[revision] {
 			if matches != nil && !matches(check.Labels) {
@@ -31,7 +33,10 @@ func (d declarations) proofs(matches types.LabelFilter, trials []reports.Trial, 
 	for _, trial := range trials {
 		for _, effect := range trial.Effects {
 			if proof := byCheck[effect.Check]; proof != nil && effect.Allowed == reports.ByBreaks {
-				proof.Faults = append(proof.Faults, trial.ID)
+				if !slices.Contains(proof.Faults, trial.ID) {
+					proof.Faults = append(proof.Faults, trial.ID)
+				}
+				proven[effect.Check] = append(proven[effect.Check], trial.Revision)
 				proof.Unbroken = slices.DeleteFunc(proof.Unbroken, func(id string) bool { return slices.Contains(trial.Breaks, id) })
 			}
 		}
@@ -40,7 +45,7 @@ func (d declarations) proofs(matches types.LabelFilter, trials []reports.Trial, 
 	for _, name := range slices.Sorted(maps.Keys(byCheck)) {
 		proof := byCheck[name]
 		if !peer {
-			judgeProof(proof, unprovable)
+			judgeProof(proof, proven[name], unprovable)
 		}
 		proofs = append(proofs, *proof)
 	}
@@ -63,17 +68,28 @@ func (d declarations) page(check runner.Declared, revision string) string {
 	return requirement.Page(revision)
 }
 
-// judgeProof says what is wrong with a proof. What the reference cannot show is
-// accepted, for as long as it cannot.
-func judgeProof(proof *reports.Proof, unprovable map[string]string) {
+// judgeProof says what is wrong with a proof: each era in which the check stands needs
+// a fault. What the reference cannot show is accepted, for as long as it cannot.
+func judgeProof(proof *reports.Proof, proven []string, unprovable map[string]string) {
 	reason, accepted := unprovable[proof.Check]
+	var missing []string
+	for _, revision := range slices.Backward(proof.Revisions) {
+		if !inEraOf(revision, proven) && !inEraOf(revision, missing) {
+			missing = append(missing, revision)
+		}
+	}
 	switch {
-	case len(proof.Faults) == 0 && accepted:
+	case len(missing) > 0 && accepted:
 		proof.Accepted = reason
-	case len(proof.Faults) == 0:
-		proof.Problem = "no fault that breaks " + strings.Join(proof.Requirements, " or ") + " makes it fail"
+	case len(missing) > 0:
+		proof.Problem = "no fault that breaks " + strings.Join(proof.Requirements, " or ") + " makes it fail at " + strings.Join(missing, " and ")
 	case accepted:
 		proof.Accepted = reason
 		proof.Problem = "it is proven by " + proof.Faults[0] + ": take it out of the list of what cannot be"
 	}
+}
+
+// inEraOf tells whether one of the revisions is of the era of another.
+func inEraOf(revision string, revisions []string) bool {
+	return slices.ContainsFunc(revisions, func(other string) bool { return scripted.Stateless(other) == scripted.Stateless(revision) })
 }

@@ -155,7 +155,7 @@ func (t *test) declare() error {
 	if t.layers, err = readLayers(fixtures.Wire); err != nil {
 		return &DeclarationError{Problems: err}
 	}
-	t.declarations.declare(t.layers)
+	t.layers = t.declarations.declare(t.layers)
 	if err := t.filter(); err != nil {
 		return err
 	}

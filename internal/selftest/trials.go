@@ -1,8 +1,10 @@
 package selftest
 
 import (
+	"cmp"
 	"context"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -12,11 +14,7 @@ import (
 // runTrials lays everything over the wire, and again with more patience what
 // may have gone wrong for the lack of it.
 func (t *test) runTrials(ctx context.Context) {
-	trials := make([]trial, len(t.layers))
-	for i, one := range t.layers {
-		trials[i] = planTrial(one, t.bases[one.leg], t.checks[one.leg.Revision])
-		trials[i].hopeless = t.peer && one.Switch != ""
-	}
+	trials := t.planTrials()
 	order(trials, t.options.Timeout)
 	split(trials, t.options.Workers, t.options.Timeout)
 	if t.options.Progress != nil {
@@ -35,6 +33,24 @@ func (t *test) runTrials(ctx context.Context) {
 		said := t.judge(one, found)
 		said.Repeated = true
 		t.tell(said)
+	})
+}
+
+// planTrials says what is run. What is laid over several legs and meets nothing on
+// one of them is not for that one.
+func (t *test) planTrials() []trial {
+	met := map[string]bool{}
+	trials := make([]trial, len(t.layers))
+	for i, one := range t.layers {
+		trials[i] = planTrial(one, t.bases[one.leg], t.checks[one.leg.Revision])
+		trials[i].hopeless = t.peer && one.Switch != ""
+		met[one.ID] = met[one.ID] || trials[i].meets()
+	}
+	told := map[string]bool{}
+	return slices.DeleteFunc(trials, func(one trial) bool {
+		superfluous := one.shared && !one.meets() && (met[one.ID] || told[one.ID])
+		told[one.ID] = true
+		return superfluous
 	})
 }
 
@@ -88,6 +104,8 @@ func (t *test) conclude() {
 	for i, one := range t.layers {
 		place[one.ID] = i
 	}
-	slices.SortFunc(t.report.Trials, func(a, b reports.Trial) int { return place[a.ID] - place[b.ID] })
+	slices.SortFunc(t.report.Trials, func(a, b reports.Trial) int {
+		return cmp.Or(place[a.ID]-place[b.ID], -strings.Compare(a.Revision, b.Revision))
+	})
 	t.report.Proofs = t.proofs(t.matches, t.report.Trials, t.peer)
 }
