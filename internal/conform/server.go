@@ -144,8 +144,10 @@ func (s *Server) Fence(ctx context.Context) {
 	}
 }
 
-// fence is the request that every server must answer at any time: ping
-// (basic/utilities/ping), in the stateless era server/discover.
+// FenceMethod is a request without params that every server must answer at any
+// time: ping (basic/utilities/ping), in the stateless era server/discover.
+func FenceMethod() string { return current.environment.fence() }
+
 func (e *Environment) fence() string {
 	if e.stateless() {
 		return "server/discover"

@@ -38,13 +38,17 @@ func verifying(environment *Environment, requirements []string) Labels {
 	return labels
 }
 
-// pageLabel is the last part of a page's path: labels may not contain slashes.
+// pageLabel is the last part of a page's path: labels may not contain slashes. The
+// pages of the transports have one label, as they were one page once.
 func pageLabel(page string) string {
-	name := page[strings.LastIndexByte(page, '/')+1:]
-	if name == "index" {
+	if strings.HasPrefix(page, "basic/transports/") {
+		return "transports"
+	}
+	page = strings.TrimSuffix(page, "/index")
+	if page == "basic" {
 		return "base"
 	}
-	return name
+	return page[strings.LastIndexByte(page, '/')+1:]
 }
 
 // NeedsCapability skips a check unless the target declared all of the

@@ -1,0 +1,243 @@
+package wire
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/mcpconform/mcpconform/internal/conform"
+)
+
+// headerKeyword is the keyword of a schema that names the header which repeats an
+// argument (2026-07-28, basic/transports/streamable-http#schema-extension).
+const headerKeyword = "x-mcp-header"
+
+// headers are the rules about the annotations x-mcp-header of the tools that are
+// listed, which two pages state.
+func headers() []conform.Rule {
+	return []conform.Rule{
+		{
+			Text:         "names the header of every parameter that has one",
+			Requirements: []string{"tools.header.named", "transports.http.params.named"},
+			Judge: judgeAnnotations(func(one annotation) string {
+				if one.value == "" {
+					return "an empty name"
+				}
+				return ""
+			}, "a name for the header"),
+		},
+		{
+			Text:         "names headers of parameters by tokens",
+			Requirements: []string{"tools.header.token", "transports.http.params.token"},
+			Judge: judgeAnnotations(func(one annotation) string {
+				text, isText := one.value.(string)
+				if !isText || text != "" && !hasControl(text) && !isToken(text) {
+					return conform.Show(one.value)
+				}
+				return ""
+			}, "a token, as the name of a header is: letters, digits and some signs, without spaces"),
+		},
+		{
+			Text:         "names headers of parameters without control characters",
+			Requirements: []string{"tools.header.printable", "transports.http.params.control"},
+			Judge: judgeAnnotations(func(one annotation) string {
+				if hasControl(one.text()) {
+					return conform.Show(one.value)
+				}
+				return ""
+			}, "a name without control characters"),
+		},
+		{
+			Text:         "gives each parameter of a tool a header of its own",
+			Requirements: []string{"tools.header.unique", "transports.http.params.unique"},
+			Judge:        sharedHeaders,
+		},
+		{
+			Text:         "gives headers to integers, strings and booleans only",
+			Requirements: []string{"tools.header.primitive", "transports.http.params.primitive"},
+			Judge: judgeAnnotations(func(one annotation) string {
+				if mayBeHeader(one.schema["type"]) {
+					return ""
+				}
+				return "a parameter of the type " + conform.Show(one.schema["type"])
+			}, "a parameter of the type integer, string or boolean"),
+		},
+		{
+			Text:         "gives headers to parameters that properties alone lead to",
+			Requirements: []string{"tools.header.reachable", "transports.http.params.reachable"},
+			Judge: judgeAnnotations(func(one annotation) string {
+				if one.reachable() || one.barred() != "" {
+					return "" // what is barred has a rule of its own
+				}
+				return "one that is reached otherwise"
+			}, "the annotation of a parameter that is reached from the root by properties alone"),
+		},
+		{
+			Text:         "gives headers to no part of an array, a composition, a condition or a reference",
+			Requirements: []string{"transports.http.params.chain", "tools.header.reachable"},
+			Judge: judgeAnnotations(func(one annotation) string {
+				if keyword := one.barred(); keyword != "" {
+					return "one that is reached through " + keyword
+				}
+				return ""
+			}, "the annotation of a parameter that is reached from the root by properties alone"),
+		},
+	}
+}
+
+// An annotation is one x-mcp-header in the input schema of a tool.
+type annotation struct {
+	place
+	schema conform.Object // that has it
+	path   []string       // keywords and names from the root of the input schema to the schema
+}
+
+// judgeAnnotations makes the judge of a rule about single annotations: what is wrong with
+// one, "" when nothing is.
+func judgeAnnotations(wrong func(annotation) string, wanted string) judge {
+	return func(conversation *conform.Conversation, sight *conform.Sight) {
+		for _, tool := range listed(conversation, "tools/list") {
+			for _, one := range annotationsOf(tool.place) {
+				sight.Saw()
+				if found := wrong(one); found != "" {
+					sight.Break(tool.said, conform.Mismatch{Wanted: wanted, Found: found, Where: one.pointer})
+				}
+			}
+		}
+	}
+}
+
+func sharedHeaders(conversation *conform.Conversation, sight *conform.Sight) {
+	for _, tool := range listed(conversation, "tools/list") {
+		known := map[string]annotation{}
+		for _, one := range annotationsOf(tool.place) {
+			sight.Saw()
+			name := strings.ToLower(one.text())
+			first, taken := known[name]
+			if taken && name != "" {
+				sight.Break(tool.said, conform.Mismatch{
+					Wanted: "a name that no other parameter of the tool has, in whatever case",
+					Found:  fmt.Sprintf("%s, as at %s", conform.Show(one.value), first.pointer),
+					Where:  one.pointer,
+				})
+			}
+			known[name] = one
+		}
+	}
+}
+
+// reachable tells whether properties alone lead to the schema, and at least one
+// does.
+func (a annotation) reachable() bool {
+	for index, step := range a.path {
+		if index%2 == 0 && step != "properties" {
+			return false
+		}
+	}
+	return len(a.path) > 0
+}
+
+// barred returns the keyword on the way to the schema that the specification names
+// as one which may not be there, or "".
+func (a annotation) barred() string {
+	// Names of properties stand behind keywords that have them, and are none.
+	for index := 0; index < len(a.path); index++ {
+		keyword := a.path[index]
+		if slices.Contains(barring, keyword) {
+			return keyword
+		}
+		if slices.Contains(mapsOfSchemas, keyword) {
+			index++
+		}
+	}
+	return ""
+}
+
+// barring are the keywords of arrays, compositions and conditions, and those whose
+// schemas only a $ref leads to.
+var barring = []string{
+	"items", "prefixItems", "contains", "additionalItems", "unevaluatedItems",
+	"oneOf", "anyOf", "allOf", "not", "if", "then", "else", "$defs", "definitions",
+}
+
+// Keywords of JSON Schema whose value is a schema, a list of some, or a map of some
+// by name. What other keywords hold is no schema, whatever it looks like.
+var (
+	schemaKeywords = []string{
+		"items", "contains", "additionalItems", "unevaluatedItems", "not", "if", "then", "else",
+		"additionalProperties", "unevaluatedProperties", "propertyNames", "contentSchema",
+	}
+	listsOfSchemas = []string{"prefixItems", "items", "oneOf", "anyOf", "allOf"}
+	mapsOfSchemas  = []string{"properties", "patternProperties", "dependentSchemas", "$defs", "definitions"}
+)
+
+// maxSchemaDepth bounds the schemas in one another that are looked through.
+const maxSchemaDepth = 64
+
+// annotationsOf finds the annotations in the input schema of a tool, in the order of
+// their places.
+func annotationsOf(tool place) []annotation {
+	schema, _ := tool.member("inputSchema")
+	var all []annotation
+	collectAnnotations(&all, schema, nil)
+	slices.SortFunc(all, func(a, b annotation) int { return strings.Compare(a.pointer, b.pointer) })
+	return all
+}
+
+func collectAnnotations(all *[]annotation, schema place, path []string) {
+	object := schema.object()
+	if object == nil || len(path) > maxSchemaDepth {
+		return
+	}
+	if value, there := schema.member(headerKeyword); there {
+		*all = append(*all, annotation{value, object, path})
+	}
+	follow := func(to place, steps ...string) {
+		collectAnnotations(all, to, append(path[:len(path):len(path)], steps...))
+	}
+	for _, keyword := range schemaKeywords {
+		if inner, there := schema.member(keyword); there {
+			follow(inner, keyword)
+		}
+	}
+	for _, keyword := range listsOfSchemas {
+		for _, inner := range schema.items(keyword) {
+			follow(inner, keyword)
+		}
+	}
+	for _, keyword := range mapsOfSchemas {
+		named, _ := schema.member(keyword)
+		for name, inner := range named.object() {
+			follow(place{named.pointer + "/" + escape(name), inner}, keyword, name)
+		}
+	}
+}
+
+// mayBeHeader tells whether the type of a schema allows no values but those that a
+// header can repeat. A schema that says none may say it otherwise; null repeats
+// nothing.
+func mayBeHeader(value any) bool {
+	primitive := func(name any) bool { return name == "string" || name == "integer" || name == "boolean" }
+	switch value := value.(type) {
+	case nil:
+		return true
+	case []any:
+		return !slices.ContainsFunc(value, func(name any) bool { return name != "null" && !primitive(name) })
+	}
+	return primitive(value)
+}
+
+// isToken tells whether a text is a token (RFC 9110, section 5.6.2).
+func isToken(text string) bool {
+	for _, char := range []byte(text) {
+		letter := 'a' <= char|0x20 && char|0x20 <= 'z'
+		if !letter && !('0' <= char && char <= '9') && !strings.ContainsRune("!#$%&'*+-.^_`|~", rune(char)) {
+			return false
+		}
+	}
+	return text != ""
+}
+
+func hasControl(text string) bool {
+	return strings.ContainsFunc(text, func(char rune) bool { return char < 0x20 || char == 0x7F })
+}

@@ -1,0 +1,68 @@
+package wire
+
+import (
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/mcpconform/mcpconform/internal/conform"
+)
+
+// TestHeadersOfParameters judges annotations x-mcp-header by the constraints of
+// basic/transports/streamable-http#schema-extension.
+func TestHeadersOfParameters(t *testing.T) {
+	t.Parallel()
+	const (
+		named     = "names the header of every parameter that has one"
+		token     = "names headers of parameters by tokens"
+		control   = "names headers of parameters without control characters"
+		unique    = "gives each parameter of a tool a header of its own"
+		primitive = "gives headers to integers, strings and booleans only"
+		reachable = "gives headers to parameters that properties alone lead to"
+		barred    = "gives headers to no part of an array, a composition, a condition or a reference"
+	)
+	tests := map[string]struct {
+		schema string
+		broken []string
+	}{
+		"a good one":            {`{"type":"object","properties":{"a":{"type":"string","x-mcp-header":"Region"}}}`, nil},
+		"all good types":        {`{"properties":{"a":{"type":"integer","x-mcp-header":"A"},"b":{"type":"boolean","x-mcp-header":"B"}}}`, nil},
+		"nullable":              {`{"properties":{"a":{"type":["string","null"],"x-mcp-header":"A"}}}`, nil},
+		"without a type":        {`{"properties":{"a":{"enum":["x"],"x-mcp-header":"A"}}}`, nil},
+		"nested":                {`{"properties":{"a":{"type":"object","properties":{"items":{"type":"string","x-mcp-header":"A"}}}}}`, nil},
+		"a parameter of a name": {`{"properties":{"x-mcp-header":{"type":"string"}}}`, nil},
+		"only data":             {`{"properties":{"a":{"default":{"x-mcp-header":""},"const":{"x-mcp-header":1}}}}`, nil},
+		"empty":                 {`{"properties":{"a":{"type":"string","x-mcp-header":""}}}`, []string{named}},
+		"with a space":          {`{"properties":{"a":{"type":"string","x-mcp-header":"My Region"}}}`, []string{token}},
+		"with a colon":          {`{"properties":{"a":{"type":"string","x-mcp-header":"Region:"}}}`, []string{token}},
+		"beyond ASCII":          {`{"properties":{"a":{"type":"string","x-mcp-header":"Région"}}}`, []string{token}},
+		"no text":               {`{"properties":{"a":{"type":"string","x-mcp-header":true}}}`, []string{token}},
+		"a line break":          {`{"properties":{"a":{"type":"string","x-mcp-header":"A\r\nB"}}}`, []string{control}},
+		"the same":              {`{"properties":{"a":{"type":"string","x-mcp-header":"A"},"b":{"type":"string","x-mcp-header":"a"}}}`, []string{unique}},
+		"a number":              {`{"properties":{"a":{"type":"number","x-mcp-header":"A"}}}`, []string{primitive}},
+		"an object":             {`{"properties":{"a":{"type":"object","x-mcp-header":"A"}}}`, []string{primitive}},
+		"a list with numbers":   {`{"properties":{"a":{"type":["string","number"],"x-mcp-header":"A"}}}`, []string{primitive}},
+		"in items":              {`{"properties":{"a":{"type":"array","items":{"type":"string","x-mcp-header":"A"}}}}`, []string{barred}},
+		"in a composition":      {`{"oneOf":[{"properties":{"a":{"type":"string","x-mcp-header":"A"}}}]}`, []string{barred}},
+		"in a condition":        {`{"if":{},"then":{"properties":{"a":{"type":"string","x-mcp-header":"A"}}}}`, []string{barred}},
+		"in a definition":       {`{"$defs":{"properties":{"type":"string","x-mcp-header":"A"}}}`, []string{barred}},
+		"in other properties":   {`{"additionalProperties":{"type":"string","x-mcp-header":"A"}}`, []string{reachable}},
+		"by a pattern":          {`{"patternProperties":{"^a":{"type":"string","x-mcp-header":"A"}}}`, []string{reachable}},
+		"at the root":           {`{"type":"object","x-mcp-header":"A"}`, []string{primitive, reachable}},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			conversation := talk("2026-07-28", asked("tools/list", `{"tools":[{"name":"a","inputSchema":`+test.schema+`}]}`)...)
+			rules, found := headers(), []string(nil)
+			for _, finding := range conform.ApplyRules(rules, conversation) {
+				if len(finding.Breaks) > 0 {
+					found = append(found, rules[finding.Rule].Text)
+				}
+			}
+			if diff := cmp.Diff(test.broken, found); diff != "" {
+				t.Errorf("broken (-wanted +found):\n%s", diff)
+			}
+		})
+	}
+}
