@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/mcpconform/mcpconform/internal/conform"
+	"github.com/mcpconform/mcpconform/internal/scripted"
 	"github.com/mcpconform/mcpconform/internal/survey"
 )
 
@@ -34,9 +35,9 @@ func SamplingRules() []conform.Rule {
 			Text:         "gives the priorities of model preferences from 0 to 1",
 			Requirements: []string{"sampling.request.priorities"},
 			Judge: func(conversation *conform.Conversation, sight *conform.Sight) {
-				for _, said := range conversation.Requests(samplingMethod) {
-					if preferences, there := paramsOf(said).member("modelPreferences"); there {
-						judgeMembers(conversation, sight, found{preferences, said}, "ModelPreferences", samplingPriorities)
+				for _, ask := range conversation.Asks(samplingMethod) {
+					if preferences, there := askedBy(ask).member("modelPreferences"); there {
+						judgeMembers(conversation, sight, found{preferences, ask.Said}, "ModelPreferences", samplingPriorities)
 					}
 				}
 			},
@@ -45,9 +46,9 @@ func SamplingRules() []conform.Rule {
 			Text:         "asks for sampling with content of the kinds that the schema has",
 			Requirements: []string{"sampling.request.content"},
 			Judge: func(conversation *conform.Conversation, sight *conform.Sight) {
-				for _, said := range conversation.Requests(samplingMethod) {
-					for _, message := range paramsOf(said).items("messages") {
-						judgeMembers(conversation, sight, found{message, said}, "SamplingMessage", samplingContent)
+				for _, ask := range conversation.Asks(samplingMethod) {
+					for _, message := range askedBy(ask).items("messages") {
+						judgeMembers(conversation, sight, found{message, ask.Said}, "SamplingMessage", samplingContent)
 					}
 				}
 			},
@@ -72,13 +73,16 @@ func SamplingRules() []conform.Rule {
 
 const samplingMethod = "sampling/createMessage"
 
+// askedBy are the params of what the target asks its client.
+func askedBy(ask conform.Ask) place { return place{ask.Where, ask.Params} }
+
 func toolsLent(conversation *conform.Conversation, sight *conform.Sight) {
-	declared := survey.Declares(conversation.ClientCapabilities, "sampling.tools")
-	for _, said := range conversation.Requests(samplingMethod) {
+	for _, ask := range conversation.Asks(samplingMethod) {
 		sight.Saw()
+		declared := survey.Declares(conversation.ClientDeclared(ask.Said), "sampling.tools")
 		for _, name := range []string{"tools", "toolChoice"} {
-			if member, there := paramsOf(said).member(name); there && !declared {
-				sight.Break(said, conform.Mismatch{
+			if member, there := askedBy(ask).member(name); there && !declared {
+				sight.Break(ask.Said, conform.Mismatch{
 					Wanted: fmt.Sprintf("no member %q, since the client did not declare sampling.tools", name),
 					Found:  conform.Show(member.value), Where: member.pointer,
 				})
@@ -95,14 +99,14 @@ func contextIncluded(declared bool) judge {
 		wanted = `no includeContext, or "none"`
 	}
 	return func(conversation *conform.Conversation, sight *conform.Sight) {
-		if survey.Declares(conversation.ClientCapabilities, "sampling.context") != declared {
-			return
-		}
-		for _, said := range conversation.Requests(samplingMethod) {
+		for _, ask := range conversation.Asks(samplingMethod) {
+			if survey.Declares(conversation.ClientDeclared(ask.Said), "sampling.context") != declared {
+				continue
+			}
 			sight.Saw()
-			member, _ := paramsOf(said).member("includeContext")
+			member, _ := askedBy(ask).member("includeContext")
 			if context := member.text(); context == "thisServer" || context == "allServers" {
-				sight.Break(said, conform.Mismatch{Wanted: wanted, Found: conform.Show(context), Where: member.pointer})
+				sight.Break(ask.Said, conform.Mismatch{Wanted: wanted, Found: conform.Show(context), Where: member.pointer})
 			}
 		}
 	}
@@ -116,9 +120,9 @@ type turn struct {
 }
 
 // turns returns the messages of a sampling request.
-func turns(said *conform.Said) []turn {
+func turns(ask conform.Ask) []turn {
 	var all []turn
-	for _, message := range paramsOf(said).items("messages") {
+	for _, message := range askedBy(ask).items("messages") {
 		role, _ := message.member("role")
 		one := turn{place: message, role: role.text(), blocks: message.items("content")}
 		if content, _ := message.member("content"); content.object() != nil {
@@ -141,8 +145,8 @@ func (t turn) of(kind string) []place {
 }
 
 func mixedResults(conversation *conform.Conversation, sight *conform.Sight) {
-	for _, said := range conversation.Requests(samplingMethod) {
-		for _, turn := range turns(said) {
+	for _, ask := range conversation.Asks(samplingMethod) {
+		for _, turn := range turns(ask) {
 			results := turn.of("tool_result")
 			if len(results) == 0 {
 				continue
@@ -150,7 +154,7 @@ func mixedResults(conversation *conform.Conversation, sight *conform.Sight) {
 			sight.Saw()
 			for _, block := range turn.blocks {
 				if kind, _ := block.member("type"); kind.text() != "tool_result" {
-					sight.Break(said, conform.Mismatch{
+					sight.Break(ask.Said, conform.Mismatch{
 						Wanted: "nothing but tool results in this message", Found: conform.Show(kind.value), Where: block.pointer,
 					})
 				}
@@ -161,15 +165,15 @@ func mixedResults(conversation *conform.Conversation, sight *conform.Sight) {
 
 func resultRoles(conversation *conform.Conversation, sight *conform.Sight) {
 	roles := map[string]string{"tool_result": "user", "tool_use": "assistant"}
-	for _, said := range conversation.Requests(samplingMethod) {
-		for _, turn := range turns(said) {
+	for _, ask := range conversation.Asks(samplingMethod) {
+		for _, turn := range turns(ask) {
 			for _, kind := range []string{"tool_result", "tool_use"} {
 				if len(turn.of(kind)) == 0 {
 					continue
 				}
 				sight.Saw()
 				if turn.role != roles[kind] {
-					sight.Break(said, conform.Mismatch{
+					sight.Break(ask.Said, conform.Mismatch{
 						Wanted: fmt.Sprintf("the role %q for content of type %s", roles[kind], kind),
 						Found:  conform.Show(turn.role), Where: turn.pointer + "/role",
 					})
@@ -180,8 +184,8 @@ func resultRoles(conversation *conform.Conversation, sight *conform.Sight) {
 }
 
 func unansweredUses(conversation *conform.Conversation, sight *conform.Sight) {
-	for _, said := range conversation.Requests(samplingMethod) {
-		all := turns(said)
+	for _, ask := range conversation.Asks(samplingMethod) {
+		all := turns(ask)
 		for i, one := range all {
 			uses := one.of("tool_use")
 			if len(uses) == 0 {
@@ -200,14 +204,14 @@ func unansweredUses(conversation *conform.Conversation, sight *conform.Sight) {
 			for _, use := range uses {
 				id, _ := use.member("id")
 				if !answered[id.text()] {
-					sight.Break(said, conform.Mismatch{
+					sight.Break(ask.Said, conform.Mismatch{
 						Wanted: "a result of every use of a tool in the next message",
 						Found:  "none of " + conform.Show(id.value), Where: use.pointer,
 					})
 				}
 			}
 			if len(next.of("tool_result")) < len(next.blocks) {
-				sight.Break(said, conform.Mismatch{
+				sight.Break(ask.Said, conform.Mismatch{
 					Wanted: "nothing but tool results after uses of tools",
 					Found:  "other content", Where: next.pointer + "/content",
 				})
@@ -255,7 +259,7 @@ func ElicitationRules() []conform.Rule {
 			Judge:        clickable,
 		},
 		{
-			Text:         "sends users to URLs with a url and an elicitationId",
+			Text:         "sends users to URLs with what their visit needs",
 			Requirements: []string{"elicitation.url.parameters"},
 			Judge:        visitsDescribed,
 		},
@@ -310,25 +314,25 @@ const (
 // formFormat is the place of the format of a string in a form.
 var formFormat = regexp.MustCompile(`^/params/requestedSchema/properties/[^/]+/format$`)
 
-func modeOf(said *conform.Said) any {
-	if mode, there := said.ParamsObject()["mode"]; there {
+func modeOf(ask conform.Ask) any {
+	if mode, there := ask.Params["mode"]; there {
 		return mode
 	}
 	return "form"
 }
 
-func anyMode(*conform.Said) bool       { return true }
-func formMode(said *conform.Said) bool { return modeOf(said) == "form" }
-func urlMode(said *conform.Said) bool  { return modeOf(said) == "url" }
+func anyMode(conform.Ask) bool      { return true }
+func formMode(ask conform.Ask) bool { return modeOf(ask) == "form" }
+func urlMode(ask conform.Ask) bool  { return modeOf(ask) == "url" }
 
 // elicitations returns the requests of a mode.
-func elicitations(conversation *conform.Conversation, ofMode func(*conform.Said) bool) []*conform.Said {
-	return slices.DeleteFunc(conversation.Requests(elicitationMethod), func(said *conform.Said) bool { return !ofMode(said) })
+func elicitations(conversation *conform.Conversation, ofMode func(conform.Ask) bool) []conform.Ask {
+	return slices.DeleteFunc(conversation.Asks(elicitationMethod), func(ask conform.Ask) bool { return !ofMode(ask) })
 }
 
 // elicitationViolations are what the schema says against a request, with the
-// place of each.
-func elicitationViolations(conversation *conform.Conversation, said *conform.Said, judgeOne func(place string, mismatch conform.Mismatch)) {
+// place of each as it is in a message of its own.
+func elicitationViolations(conversation *conform.Conversation, ask conform.Ask, judgeOne func(place string, mismatch conform.Mismatch)) {
 	if conversation.Schema == nil {
 		return
 	}
@@ -336,22 +340,22 @@ func elicitationViolations(conversation *conform.Conversation, said *conform.Sai
 	if !known {
 		return
 	}
-	for _, violation := range conversation.Schema.Validate(method.Params, said.Params()) {
+	for _, violation := range conversation.Schema.Validate(method.Params, ask.Params) {
 		judgeOne(memberPlace("/params", violation), conform.Mismatch{
-			Wanted: violation.Expected, Found: violation.Found, Where: "/params" + violation.Pointer,
+			Wanted: violation.Expected, Found: violation.Found, Where: ask.Where + violation.Pointer,
 		})
 	}
 }
 
 // judgeElicitations judges requests of a mode as far as places are concerned.
-func judgeElicitations(ofMode func(*conform.Said) bool, places string) judge {
+func judgeElicitations(ofMode func(conform.Ask) bool, places string) judge {
 	concerned := regexp.MustCompile(places)
 	return func(conversation *conform.Conversation, sight *conform.Sight) {
-		for _, said := range elicitations(conversation, ofMode) {
+		for _, ask := range elicitations(conversation, ofMode) {
 			sight.Saw()
-			elicitationViolations(conversation, said, func(place string, mismatch conform.Mismatch) {
+			elicitationViolations(conversation, ask, func(place string, mismatch conform.Mismatch) {
 				if concerned.MatchString(place) {
-					sight.Break(said, mismatch)
+					sight.Break(ask.Said, mismatch)
 				}
 			})
 		}
@@ -361,14 +365,14 @@ func judgeElicitations(ofMode func(*conform.Said) bool, places string) judge {
 // judgeForms judges what is in the schemas of forms.
 func judgeForms(concerned func(place string) bool) judge {
 	return func(conversation *conform.Conversation, sight *conform.Sight) {
-		for _, said := range elicitations(conversation, formMode) {
-			if form, _ := paramsOf(said).member("requestedSchema"); form.object() == nil {
+		for _, ask := range elicitations(conversation, formMode) {
+			if form, _ := askedBy(ask).member("requestedSchema"); form.object() == nil {
 				continue
 			}
 			sight.Saw()
-			elicitationViolations(conversation, said, func(place string, mismatch conform.Mismatch) {
+			elicitationViolations(conversation, ask, func(place string, mismatch conform.Mismatch) {
 				if strings.HasPrefix(place, "/params/requestedSchema/") && concerned(place) {
-					sight.Break(said, mismatch)
+					sight.Break(ask.Said, mismatch)
 				}
 			})
 		}
@@ -378,13 +382,10 @@ func judgeForms(concerned func(place string) bool) judge {
 // undeclaredModes judges requests to clients that declared elicitation at all;
 // without that, the rule of the page about the lifecycle has them.
 func undeclaredModes(conversation *conform.Conversation, sight *conform.Sight) {
-	declared, _ := conversation.ClientCapabilities["elicitation"].(map[string]any)
-	if declared == nil {
-		return
-	}
-	for _, said := range conversation.Requests(elicitationMethod) {
-		mode, _ := modeOf(said).(string)
-		if mode != "form" && mode != "url" {
+	for _, ask := range conversation.Asks(elicitationMethod) {
+		declared, _ := conversation.ClientDeclared(ask.Said)["elicitation"].(map[string]any)
+		mode, _ := modeOf(ask).(string)
+		if declared == nil || mode != "form" && mode != "url" {
 			continue
 		}
 		sight.Saw()
@@ -393,8 +394,8 @@ func undeclaredModes(conversation *conform.Conversation, sight *conform.Sight) {
 			offered = true
 		}
 		if !offered {
-			sight.Break(said, conform.Mismatch{
-				Wanted: "a mode that the client declared: " + conform.Show(declared), Found: mode, Where: "/params/mode",
+			sight.Break(ask.Said, conform.Mismatch{
+				Wanted: "a mode that the client declared: " + conform.Show(declared), Found: mode, Where: ask.Where + "/mode",
 			})
 		}
 	}
@@ -402,11 +403,11 @@ func undeclaredModes(conversation *conform.Conversation, sight *conform.Sight) {
 
 // clickable looks for URLs in the texts that a form shows to its user.
 func clickable(conversation *conform.Conversation, sight *conform.Sight) {
-	for _, said := range elicitations(conversation, formMode) {
+	for _, ask := range elicitations(conversation, formMode) {
 		sight.Saw()
-		for _, text := range formTexts(paramsOf(said)) {
+		for _, text := range formTexts(askedBy(ask)) {
 			if address := webAddress.FindString(text.text()); address != "" {
-				sight.Break(said, conform.Mismatch{
+				sight.Break(ask.Said, conform.Mismatch{
 					Wanted: "no URL in the texts of a form", Found: conform.Show(address), Where: text.pointer,
 				})
 			}
@@ -443,13 +444,17 @@ func formTexts(params place) []place {
 }
 
 func visitsDescribed(conversation *conform.Conversation, sight *conform.Sight) {
-	for _, said := range elicitations(conversation, urlMode) {
+	members := []string{"url", "elicitationId"}
+	if scripted.Stateless(conversation.Revision) {
+		members = members[:1]
+	}
+	for _, ask := range elicitations(conversation, urlMode) {
 		sight.Saw()
-		for _, name := range []string{"url", "elicitationId"} {
-			if _, isText := said.ParamsObject()[name].(string); !isText {
-				sight.Break(said, conform.Mismatch{
+		for _, name := range members {
+			if _, isText := ask.Params[name].(string); !isText {
+				sight.Break(ask.Said, conform.Mismatch{
 					Wanted: fmt.Sprintf("a member %q that is a string", name),
-					Found:  shown(said.ParamsObject(), name), Where: "/params",
+					Found:  shown(ask.Params, name), Where: ask.Where,
 				})
 			}
 		}
@@ -460,11 +465,11 @@ func visitsDescribed(conversation *conform.Conversation, sight *conform.Sight) {
 // error URLElicitationRequired demands.
 func visits(conversation *conform.Conversation) []found {
 	var all []found
+	for _, ask := range elicitations(conversation, urlMode) {
+		all = append(all, found{askedBy(ask), ask.Said})
+	}
 	for _, said := range conversation.ByTarget() {
-		switch {
-		case isRequest(said) && said.Method == elicitationMethod && urlMode(said):
-			all = append(all, found{paramsOf(said), said})
-		case isDemand(said):
+		if isDemand(said) {
 			for _, demanded := range demands(said).items("elicitations") {
 				all = append(all, found{demanded, said})
 			}
@@ -525,7 +530,7 @@ func isLoopback(host string) bool {
 func sharedElicitationIDs(conversation *conform.Conversation, sight *conform.Sight) {
 	given := map[string]bool{}
 	for _, said := range originals(conversation) {
-		if !isRequest(said) || said.Method != elicitationMethod || !urlMode(said) {
+		if !isRequest(said) || said.Method != elicitationMethod || said.ParamsObject()["mode"] != "url" {
 			continue
 		}
 		id, isText := said.ParamsObject()["elicitationId"].(string)

@@ -61,13 +61,19 @@ func judgeMembers(
 	}
 	sight.Saw()
 	for _, violation := range conversation.Schema.Validate(definition, part.value) {
-		if places.MatchString(memberPlace(part.pointer, violation)) {
+		if places.MatchString(ownPlace(memberPlace(part.pointer, violation))) {
 			sight.Break(part.said, conform.Mismatch{
 				Wanted: violation.Expected, Found: violation.Found, Where: part.pointer + violation.Pointer,
 			})
 		}
 	}
 }
+
+// ownPlace is a place in an input request as it would be in a request of its own.
+func ownPlace(pointer string) string { return inputRequestPlace.ReplaceAllString(pointer, "") }
+
+// inputRequestPlace is where a result has one of its input requests.
+var inputRequestPlace = regexp.MustCompile(`^/(?:result|params)/inputRequests/[^/]+`)
 
 // relatedTask returns the id of the task that a message names in its metadata:
 // in params for requests and notifications, in the result for responses. There

@@ -175,15 +175,15 @@ func validErrors(conversation *conform.Conversation, sight *conform.Sight) {
 // schemas of its own tools have rules on the page about tools.
 func askedSchemas(conversation *conform.Conversation) []found {
 	var all []found
-	for _, said := range conversation.Requests("sampling/createMessage") {
-		for _, tool := range paramsOf(said).items("tools") {
-			all = append(all, found{tool, said})
+	for _, ask := range conversation.Asks("sampling/createMessage") {
+		for _, tool := range askedBy(ask).items("tools") {
+			all = append(all, found{tool, ask.Said})
 		}
 	}
 	schemas := slices.Concat(within(all, "inputSchema"), within(all, "outputSchema"))
-	for _, said := range conversation.Requests("elicitation/create") {
-		if asked, there := paramsOf(said).member("requestedSchema"); there {
-			schemas = append(schemas, found{asked, said})
+	for _, ask := range conversation.Asks("elicitation/create") {
+		if asked, there := askedBy(ask).member("requestedSchema"); there {
+			schemas = append(schemas, found{asked, ask.Said})
 		}
 	}
 	return schemas
