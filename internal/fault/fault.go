@@ -153,7 +153,7 @@ type Action struct {
 	Send      *Value        `yaml:"send"`      // another message, whole; Direction and Place say which way, and when
 	Direction Direction     `yaml:"direction"` // of Send; that of the match when empty
 	Place     string        `yaml:"place"`     // of Send and Write: "after" (default) or "before" the message
-	Stream    string        `yaml:"stream"`    // of Send over HTTP: "get" for the GET stream, "others" for all other GET streams; default: the one of the message
+	Stream    string        `yaml:"stream"`    // of Send over HTTP: "get" for the stream of what comes unasked (GET, subscriptions/listen), "others" for all others of them; default: the one of the message
 
 	// How it stands on stdio.
 	Split int     `yaml:"split"` // a newline after so many bytes

@@ -53,7 +53,7 @@ func (a *answer) open(carried string) error {
 	if err := a.reply.begin(); err != nil {
 		return err
 	}
-	if carried == onGet {
+	if carried == onGet || a.asked == "subscriptions/listen" {
 		a.connection.listen(a.exchange)
 	}
 	return a.say(a.said, nil)

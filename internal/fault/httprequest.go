@@ -10,6 +10,7 @@ import (
 
 	"github.com/mcpconform/mcpconform/internal/jsonrpc"
 	"github.com/mcpconform/mcpconform/internal/transcript"
+	"github.com/mcpconform/mcpconform/internal/transport"
 )
 
 // outgoing is a request as it is passed on.
@@ -30,6 +31,28 @@ func (o *outgoing) carry(body []byte) {
 	o.body = bytes.NewReader(body)
 	if o.length >= 0 {
 		o.length = int64(len(body))
+	}
+}
+
+// remirror lets the headers that mirror a body follow when it becomes another: they
+// are the transport's, as lengths are. What was wrong before stays.
+func remirror(header http.Header, before, after []byte) {
+	if bytes.Equal(before, after) || header.Get(transport.MethodHeader) == "" {
+		return // nothing has changed, or it is of an era without such headers
+	}
+	was, is := transport.Mirrored(jsonrpc.Parse(before)), transport.Mirrored(jsonrpc.Parse(after))
+	for _, name := range []string{transport.VersionHeader, transport.MethodHeader, transport.NameHeader} {
+		if header.Get(name) == was.Get(name) {
+			mirror(header, name, is)
+		}
+	}
+}
+
+func mirror(header http.Header, name string, from http.Header) {
+	if value := from.Get(name); value != "" {
+		header.Set(name, value)
+	} else {
+		header.Del(name)
 	}
 }
 
@@ -74,6 +97,7 @@ type inbox struct {
 	*exchange
 	out     *outgoing
 	plan    HeadPlan
+	body    []byte // as it came
 	kind    jsonrpc.Kind
 	passed  bool // the request goes to the target
 	wait    Wait // first
@@ -83,7 +107,7 @@ type inbox struct {
 // take does the steps of the message in a POST.
 func (i *inbox) take(body []byte) error {
 	message := jsonrpc.Parse(body)
-	i.kind, i.out.method, i.passed = message.Kind, message.Method, false
+	i.body, i.kind, i.out.method, i.passed = body, message.Kind, message.Method, false
 	for _, step := range i.connection.wire.Message(Passage{Direction: In, Raw: body, Carried: inBody, Head: &i.head}) {
 		i.plan = i.plan.over(step.Head)
 		if step.As != "" {
@@ -109,6 +133,7 @@ func (i *inbox) place(step Step) {
 	case step.Direction == In && !step.Beside && !i.passed:
 		i.passed, i.wait = true, step.Wait
 		i.out.carry(step.Message)
+		remirror(i.out.header, i.body, step.Message)
 	case step.Direction == In && i.passed && i.wait.none() && step.Wait.none():
 		i.out.after = append(i.out.after, step.Message)
 	case step.Direction == In && step.Wait.none():

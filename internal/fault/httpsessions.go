@@ -9,6 +9,7 @@ import (
 	"sync"
 
 	"github.com/mcpconform/mcpconform/internal/transcript"
+	"github.com/mcpconform/mcpconform/internal/transport"
 )
 
 // sessionHeader tells to which session an exchange belongs.
@@ -22,14 +23,19 @@ const maxSessions = 4096
 type sessions struct {
 	begin func(number int) *connection
 
-	mu    sync.Mutex
-	count int
-	known map[string]*connection
-	order []string // of known, oldest first
+	mu        sync.Mutex
+	count     int
+	known     map[string]*connection
+	order     []string    // of known, oldest first
+	stateless *connection // of all that belongs to no session, by the revision that it names
 }
 
-// of returns the connection to which a request belongs. One that belongs to none
-// begins a new one, which bind may make known.
+// firstStateless is the revision that knows no sessions any more.
+const firstStateless = "2026-07-28"
+
+// of returns the connection to which a request belongs. Requests of an era without
+// sessions have one in common; another that belongs to none begins a new one, which
+// bind may make known.
 func (s *sessions) of(header http.Header) *connection {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -37,11 +43,18 @@ func (s *sessions) of(header http.Header) *connection {
 	if c := s.known[id]; c != nil {
 		return c
 	}
+	stateless := id == "" && header.Get(transport.VersionHeader) >= firstStateless
+	if stateless && s.stateless != nil {
+		return s.stateless
+	}
 	s.count++
 	c := s.begin(s.count)
-	if id != "" {
+	switch {
+	case id != "":
 		c.id = id
 		s.keep(id, c)
+	case stateless:
+		s.stateless = c
 	}
 	return c
 }
@@ -82,7 +95,8 @@ func (s *sessions) keep(id string, c *connection) {
 	}
 }
 
-// connection is a session, or an exchange that belongs to none.
+// connection is a session, or an exchange that belongs to none, or all of an era
+// without sessions.
 type connection struct {
 	wire  *Wire
 	log   *transcript.Log // nil when it is not recorded
@@ -92,7 +106,7 @@ type connection struct {
 	mu        sync.Mutex
 	id        string         // of the session, as the target knows it; "" for none
 	count     map[string]int // exchanges by method
-	listening []*exchange    // GET streams that are open, newest last
+	listening []*exchange    // streams for what comes unasked (GET, subscriptions/listen) that are open, newest last
 	listened  chan struct{}  // closed and replaced when one opens
 }
 
@@ -121,7 +135,7 @@ func (c *connection) sessionID() string {
 	return c.id
 }
 
-// listen says that a GET stream is open.
+// listen says that a stream for what comes unasked is open.
 func (c *connection) listen(e *exchange) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -142,14 +156,14 @@ func (c *connection) deafen(e *exchange) {
 	}
 }
 
-// listeners returns all GET streams that are open.
+// listeners returns all such streams that are open.
 func (c *connection) listeners() []*exchange {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return slices.Clone(c.listening)
 }
 
-// listener returns the newest GET stream, or a channel that is closed when one
+// listener returns the newest of them, or a channel that is closed when one
 // opens.
 func (c *connection) listener() (*exchange, <-chan struct{}) {
 	c.mu.Lock()

@@ -9,6 +9,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/mcpconform/mcpconform/internal/jsonrpc"
 	"github.com/mcpconform/mcpconform/internal/transport"
 )
 
@@ -265,6 +266,11 @@ func (e *exchange) letter(message []byte) *outgoing {
 	out.header.Set("Accept", jsonMedia+", "+eventStreamMedia)
 	if id := e.connection.sessionID(); id != "" {
 		out.header.Set(sessionHeader, id)
+	}
+	if out.header.Get(transport.MethodHeader) != "" {
+		mirrored := transport.Mirrored(jsonrpc.Parse(message))
+		mirror(out.header, transport.MethodHeader, mirrored)
+		mirror(out.header, transport.NameHeader, mirrored)
 	}
 	return out
 }

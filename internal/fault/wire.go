@@ -31,13 +31,15 @@ type Wire struct {
 
 	mu    sync.Mutex
 	open  map[asking]*jsonrpc.Message // requests that passed, by who sent them
+	order []asking                    // of open, oldest first
 	laid  []*change
 	gates []*gate
 
 	aliases aliases
 }
 
-// maxOpen bounds the requests of a connection whose answers are waited for.
+// maxOpen bounds the requests of a connection whose answers are waited for: beyond
+// it the oldest is forgotten.
 const maxOpen = 10_000
 
 type asking struct {
@@ -129,8 +131,14 @@ func (w *Wire) Message(p Passage) []Step {
 func (w *Wire) correlate(s *said) {
 	switch s.message.Kind {
 	case jsonrpc.Request:
-		if len(w.open) < maxOpen {
-			w.open[asking{s.Direction, s.message.ID}] = &s.message
+		key := asking{s.Direction, s.message.ID}
+		if _, known := w.open[key]; !known {
+			w.order = append(w.order, key)
+		}
+		w.open[key] = &s.message
+		if len(w.order) > maxOpen {
+			delete(w.open, w.order[0])
+			w.order = w.order[1:]
 		}
 	case jsonrpc.Response:
 		s.asked = w.open[asking{s.Direction.Opposite(), s.message.ID}]

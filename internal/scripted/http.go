@@ -17,7 +17,9 @@ import (
 // Headers of Streamable HTTP.
 const (
 	SessionHeader = "Mcp-Session-Id"
-	VersionHeader = "Mcp-Protocol-Version"
+	VersionHeader = transport.VersionHeader
+	MethodHeader  = transport.MethodHeader
+	NameHeader    = transport.NameHeader
 	LastEventID   = "Last-Event-Id"
 )
 

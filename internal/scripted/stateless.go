@@ -2,7 +2,6 @@ package scripted
 
 import (
 	"context"
-	"encoding/base64"
 	"encoding/json"
 	"maps"
 	"net/http"
@@ -11,6 +10,7 @@ import (
 	"sync/atomic"
 
 	"github.com/mcpconform/mcpconform/internal/jsonrpc"
+	"github.com/mcpconform/mcpconform/internal/transport"
 )
 
 // FirstStateless is the revision that began the stateless era.
@@ -23,7 +23,7 @@ func Stateless(revision string) bool { return revision >= FirstStateless }
 // Keys in the _meta of a request of the stateless era
 // (basic/index#meta), of its results, and of what belongs to a subscription.
 const (
-	MetaVersion      = "io.modelcontextprotocol/protocolVersion"
+	MetaVersion      = transport.MetaVersion
 	MetaClientInfo   = "io.modelcontextprotocol/clientInfo"
 	MetaCapabilities = "io.modelcontextprotocol/clientCapabilities"
 	MetaLogLevel     = "io.modelcontextprotocol/logLevel"
@@ -31,13 +31,10 @@ const (
 	MetaSubscription = "io.modelcontextprotocol/subscriptionId"
 )
 
-// Headers that mirror the body of a POST in the stateless era
-// (basic/transports/streamable-http#request-metadata).
-const (
-	MethodHeader    = "Mcp-Method"
-	NameHeader      = "Mcp-Name"
-	ParameterHeader = "Mcp-Param-" // and the name that the tool's schema gives
-)
+// ParameterHeader is what the headers that mirror arguments of a tool begin with; the
+// tool's schema gives the rest
+// (basic/transports/streamable-http#custom-headers-from-tool-parameters).
+const ParameterHeader = "Mcp-Param-"
 
 // Omitted is the value of a member of _meta that a client of the stateless era
 // would write, and is not to. As the whole _meta it leaves all of it out.
@@ -149,13 +146,6 @@ func isToken(text string) bool {
 	return text != ""
 }
 
-// named are the methods whose requests name something in a header, and the member
-// that does.
-var named = map[string]string{
-	"tools/call": "name", "prompts/get": "name", "resources/read": "uri",
-	"tasks/get": "taskId", "tasks/update": "taskId", "tasks/cancel": "taskId", // the tasks extension
-}
-
 // Mirror sets the headers that repeat what the body of a POST says, as a client of
 // the stateless era must. A client of the other era sets none.
 func (h *HTTP) Mirror(header http.Header, body []byte) {
@@ -163,27 +153,18 @@ func (h *HTTP) Mirror(header http.Header, body []byte) {
 		return
 	}
 	message := h.read(body)
-	params, _ := message.Params().(map[string]any)
-	meta, _ := params["_meta"].(map[string]any)
-	if version, given := meta[MetaVersion].(string); given {
-		header.Set(VersionHeader, HeaderValue(version))
-	}
-	if message.Method != "" {
-		header.Set(MethodHeader, HeaderValue(message.Method))
-	}
-	if name, isText := params[named[message.Method]].(string); isText {
-		header.Set(NameHeader, HeaderValue(name))
-	}
+	maps.Copy(header, transport.Mirrored(message))
 	if message.Method != "tools/call" {
 		return
 	}
+	params, _ := message.Params().(map[string]any)
 	tool, _ := params["name"].(string)
 	h.Client.mu.Lock()
 	mirrored := h.mirrored[tool]
 	h.Client.mu.Unlock()
 	for _, one := range mirrored {
 		if text, there := one.valueIn(params["arguments"]); there {
-			header.Set(ParameterHeader+one.header, HeaderValue(text))
+			header.Set(ParameterHeader+one.header, transport.HeaderValue(text))
 		}
 	}
 }
@@ -208,25 +189,6 @@ func (m mirror) valueIn(arguments any) (text string, there bool) {
 		return value.String(), true
 	}
 	return "", false
-}
-
-const (
-	encodedPrefix = "=?base64?"
-	encodedSuffix = "?="
-)
-
-// HeaderValue writes a text as the value of a header
-// (basic/transports/streamable-http#value-encoding).
-func HeaderValue(text string) string {
-	safe := text == strings.TrimSpace(text) &&
-		!(strings.HasPrefix(text, encodedPrefix) && strings.HasSuffix(text, encodedSuffix))
-	for _, char := range []byte(text) {
-		safe = safe && (' ' <= char && char <= '~' || char == '\t')
-	}
-	if safe {
-		return text
-	}
-	return encodedPrefix + base64.StdEncoding.EncodeToString([]byte(text)) + encodedSuffix
 }
 
 // maxRounds bounds how often a request is made again because the server wants to

@@ -1,0 +1,64 @@
+package transport
+
+import (
+	"encoding/base64"
+	"net/http"
+	"strings"
+
+	"github.com/mcpconform/mcpconform/internal/jsonrpc"
+)
+
+// Headers that mirror the body of a POST since 2026-07-28
+// (basic/transports/streamable-http#request-metadata).
+const (
+	VersionHeader = "Mcp-Protocol-Version" // in every revision since 2025-06-18
+	MethodHeader  = "Mcp-Method"
+	NameHeader    = "Mcp-Name"
+)
+
+// MetaVersion is the key in the _meta of a request that names its revision.
+const MetaVersion = "io.modelcontextprotocol/protocolVersion"
+
+// named are the methods whose requests name something in a header, and the member
+// of their params that does.
+var named = map[string]string{
+	"tools/call": "name", "prompts/get": "name", "resources/read": "uri",
+	"tasks/get": "taskId", "tasks/update": "taskId", "tasks/cancel": "taskId", // the tasks extension
+}
+
+// Mirrored returns the standard headers that repeat what a message says; those that
+// it has nothing for are not there.
+func Mirrored(message jsonrpc.Message) http.Header {
+	header := http.Header{}
+	params, _ := message.Params().(map[string]any)
+	meta, _ := params["_meta"].(map[string]any)
+	if version, given := meta[MetaVersion].(string); given {
+		header.Set(VersionHeader, HeaderValue(version))
+	}
+	if message.Method != "" {
+		header.Set(MethodHeader, HeaderValue(message.Method))
+	}
+	if name, isText := params[named[message.Method]].(string); isText {
+		header.Set(NameHeader, HeaderValue(name))
+	}
+	return header
+}
+
+const (
+	encodedPrefix = "=?base64?"
+	encodedSuffix = "?="
+)
+
+// HeaderValue writes a text as the value of a header that mirrors a body
+// (basic/transports/streamable-http#value-encoding).
+func HeaderValue(text string) string {
+	safe := text == strings.TrimSpace(text) &&
+		!(strings.HasPrefix(text, encodedPrefix) && strings.HasSuffix(text, encodedSuffix))
+	for _, char := range []byte(text) {
+		safe = safe && (' ' <= char && char <= '~' || char == '\t')
+	}
+	if safe {
+		return text
+	}
+	return encodedPrefix + base64.StdEncoding.EncodeToString([]byte(text)) + encodedSuffix
+}
