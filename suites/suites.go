@@ -58,6 +58,7 @@ func Rules() []conform.Rule {
 	return slices.Concat(
 		wire.BaseRules(),
 		wire.LifecycleRules(),
+		wire.VersioningRules(),
 		wire.TransportRules(),
 		wire.CancellationRules(),
 		wire.PingRules(),
@@ -71,5 +72,6 @@ func Rules() []conform.Rule {
 		wire.CompletionRules(),
 		wire.LoggingRules(),
 		wire.PaginationRules(),
+		wire.CachingRules(),
 	)
 }

@@ -15,7 +15,9 @@ import (
 
 // BaseRules are the rules of the page basic/index.
 func BaseRules() []conform.Rule {
-	return slices.Concat(messageRules(), schemaRules(), metaRules(), iconRules())
+	return slices.Concat(
+		messageRules(), resultRules(), errorRules(), schemaRules(), metaRules(), traceRules(), iconRules(),
+	)
 }
 
 // messageRules are about JSON and JSON-RPC.

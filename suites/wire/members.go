@@ -35,7 +35,7 @@ var (
 
 func memberClaimed(method, place string) bool {
 	places, some := memberClaims[method]
-	return some && places.MatchString(place)
+	return some && places.MatchString(place) || place == resultTypePlace || isHint(method, place)
 }
 
 // memberPlace is the JSON pointer to what a violation is about: the place of a

@@ -175,7 +175,7 @@ const (
 // about the schema leaves such places out: one cause is one failure.
 func claimed(method, pointer string) bool {
 	places, some := claims[method]
-	return some && places.MatchString(pointer) || pointer == progressPlace
+	return some && places.MatchString(pointer) || pointer == progressPlace || pointer == resultTypePlace
 }
 
 // progressPlace is where a request asks for progress.

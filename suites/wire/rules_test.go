@@ -17,7 +17,7 @@ import (
 
 // commonRules are those that this file tests.
 var commonRules = slices.Concat(
-	BaseRules(), LifecycleRules(), PingRules(), ProgressRules(), CancellationRules(), PaginationRules(),
+	messageRules(), schemaRules(), metaRules(), iconRules(), LifecycleRules(), PingRules(), ProgressRules(), CancellationRules(), PaginationRules(),
 )
 
 // began is when all transcripts of tests begin; their events follow each other

@@ -167,7 +167,10 @@ func validErrors(conversation *conform.Conversation, sight *conform.Sight) {
 			continue
 		}
 		sight.Saw()
-		report(sight, said, "", known.ValidateError(mended(said.Object, true)))
+		violations := known.ValidateError(mended(said.Object, true))
+		report(sight, said, "", slices.DeleteFunc(violations, func(one schema.Violation) bool {
+			return hasOwnData(said) && strings.HasPrefix(memberPlace("", one), "/error/data")
+		}))
 	}
 }
 

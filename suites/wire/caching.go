@@ -1,0 +1,151 @@
+package wire
+
+import (
+	"encoding/json"
+	"fmt"
+	"slices"
+
+	"github.com/mcpconform/mcpconform/internal/conform"
+	"github.com/mcpconform/mcpconform/internal/jsonrpc"
+)
+
+// CachingRules are the rules of the page server/utilities/caching.
+func CachingRules() []conform.Rule {
+	return []conform.Rule{
+		{
+			Text:         "gives caching hints with each result that clients may keep",
+			Requirements: []string{"caching.hints.given"},
+			Judge:        missingHints,
+		},
+		{
+			Text:         "gives no caching hints with results that ask for input",
+			Requirements: []string{"caching.hints.interim"},
+			Judge:        interimHints,
+		},
+		{
+			Text:         "gives times to live that are integers",
+			Requirements: []string{"caching.ttl.integer"},
+			Judge:        hints(timeToLive, "an integer", isWholeNumber),
+		},
+		{
+			Text:         "gives times to live that are not negative",
+			Requirements: []string{"caching.ttl.not-negative"},
+			Judge:        hints(timeToLive, "0 or more", isNotNegative),
+		},
+		{
+			Text:         "gives a cache scope that is public or private",
+			Requirements: []string{"caching.scope.values"},
+			Judge: hints(cacheScope, `"public" or "private"`, func(value any) bool {
+				return value == "public" || value == "private"
+			}),
+		},
+		{
+			Text:         "gives all pages of a list the same cache scope",
+			Requirements: []string{"caching.pages.scope"},
+			Judge:        scopesOfPages,
+		},
+	}
+}
+
+// The two hints (server/utilities/caching#cacheable-model).
+const (
+	timeToLive = "ttlMs"
+	cacheScope = "cacheScope"
+)
+
+// cacheable are the methods whose results clients may keep.
+var cacheable = append([]string{"server/discover", "resources/read"}, paged...)
+
+// isHint tells whether a place in a message is that of a hint: what the schema says
+// of it, the rules here say.
+func isHint(method, place string) bool {
+	return (place == "/result/"+timeToLive || place == "/result/"+cacheScope) && slices.Contains(cacheable, method)
+}
+
+// cacheableResults returns the results that must have hints. One whose type is
+// missing is meant to be complete.
+func cacheableResults(conversation *conform.Conversation) []found {
+	var all []found
+	for _, said := range standaloneResults(conversation) {
+		kind, typed := said.ResultObject()["resultType"]
+		if slices.Contains(cacheable, said.Request.Method) && (!typed || kind == complete) {
+			all = append(all, found{resultOf(said), said})
+		}
+	}
+	return all
+}
+
+func missingHints(conversation *conform.Conversation, sight *conform.Sight) {
+	for _, result := range cacheableResults(conversation) {
+		sight.Saw()
+		for _, name := range []string{timeToLive, cacheScope} {
+			if hint, there := result.member(name); !there {
+				sight.Break(result.said, conform.Mismatch{
+					Wanted: fmt.Sprintf("a member %q in results of %s", name, result.said.Request.Method),
+					Found:  shown(result.object(), name), Where: hint.pointer,
+				})
+			}
+		}
+	}
+}
+
+func interimHints(conversation *conform.Conversation, sight *conform.Sight) {
+	for _, said := range standaloneResults(conversation) {
+		if !asksForInput(said) {
+			continue
+		}
+		sight.Saw()
+		for _, name := range []string{timeToLive, cacheScope} {
+			if hint, there := resultOf(said).member(name); there {
+				sight.Break(said, conform.Mismatch{
+					Wanted: fmt.Sprintf("no member %q in a result that asks for input", name),
+					Found:  conform.Show(hint.value), Where: hint.pointer,
+				})
+			}
+		}
+	}
+}
+
+// hints judges one of the hints wherever it must be.
+func hints(name, wanted string, holds func(any) bool) judge {
+	return func(conversation *conform.Conversation, sight *conform.Sight) {
+		for _, hint := range within(cacheableResults(conversation), name) {
+			sight.Saw()
+			if !holds(hint.value) {
+				sight.Break(hint.said, conform.Mismatch{Wanted: wanted, Found: conform.Show(hint.value), Where: hint.pointer})
+			}
+		}
+	}
+}
+
+func isWholeNumber(value any) bool {
+	_, isNumber := value.(json.Number)
+	return isNumber && jsonrpc.IDOf(value).IsInteger()
+}
+
+// isNotNegative leaves what is no number to the rule about that.
+func isNotNegative(value any) bool {
+	number, isNumber := value.(json.Number)
+	if !isNumber {
+		return true
+	}
+	amount, _ := number.Float64() // or the infinity that is nearest
+	return amount >= 0
+}
+
+// scopesOfPages compares each page with the one that gave its cursor.
+func scopesOfPages(conversation *conform.Conversation, sight *conform.Sight) {
+	for _, one := range continuations(conversation) {
+		first, firstThere := resultOf(one.giver).member(cacheScope)
+		next, nextThere := resultOf(one.page).member(cacheScope)
+		if !firstThere || !nextThere {
+			continue
+		}
+		sight.Saw()
+		if !sameJSON(first.value, next.value) {
+			sight.Break(one.page, conform.Mismatch{
+				Wanted: "the scope of the page before, " + conform.Show(first.value), Found: conform.Show(next.value), Where: next.pointer,
+			})
+		}
+	}
+}

@@ -1,0 +1,196 @@
+package wire
+
+import (
+	"fmt"
+	"slices"
+	"strconv"
+
+	"github.com/mcpconform/mcpconform/internal/conform"
+	"github.com/mcpconform/mcpconform/internal/jsonrpc"
+	"github.com/mcpconform/mcpconform/internal/scripted"
+)
+
+// errorRules are about the codes of errors in the stateless era
+// (2026-07-28, basic/index#error-codes).
+func errorRules() []conform.Rule {
+	return []conform.Rule{
+		{
+			Text:         "uses none of the error codes that earlier revisions defined",
+			Requirements: []string{"base.errors.retired-codes"},
+			Judge:        codes(retired, "-32602 where -32002 was, and a result that asks for input where -32042 was"),
+		},
+		{
+			Text:         "uses no reserved error code that the revision does not define",
+			Requirements: []string{"base.errors.reserved-codes"},
+			Judge: codes(func(code int64, conversation *conform.Conversation) bool {
+				return lastReserved <= code && code <= firstReserved && !defines(conversation, code)
+			}, "from -32099 to -32020 none but a code that the specification defines"),
+		},
+		{
+			Text:         "uses no error code from -32000 to -32019",
+			Requirements: []string{"base.errors.legacy-codes"},
+			Judge: codes(func(code int64, conversation *conform.Conversation) bool {
+				return firstReserved < code && code <= firstLegacy && !retired(code, conversation)
+			}, "a code of the specification, or one above -32000; only implementations that used this one before may keep it"),
+		},
+		{
+			Text:         "takes error codes of its own from outside the range of JSON-RPC",
+			Requirements: []string{"base.errors.own-codes"},
+			Judge: codes(func(code int64, _ *conform.Conversation) bool {
+				return lastOfJSONRPC <= code && code < lastReserved && !slices.Contains(standardCodes, code)
+			}, "a code of JSON-RPC or of the specification, or one outside -32768 to -32000"),
+		},
+		{
+			Text:         "uses the error codes that the revision defines for what they mean",
+			Requirements: []string{"base.errors.defined-meaning"},
+			Judge:        misusedCodes,
+		},
+		{
+			Text:         "names the capabilities that a request lacks when it refuses it for that",
+			Requirements: []string{"base.capabilities.required"},
+			Judge:        unnamedCapabilities,
+		},
+	}
+}
+
+// The ranges of codes, from above to below.
+const (
+	firstLegacy   = -32000 // to -32019: whatever implementations used before
+	firstReserved = -32020 // to -32099: for the specification
+	lastReserved  = -32099
+	lastOfJSONRPC = -32768
+)
+
+// standardCodes are those of JSON-RPC 2.0, section 5.1.
+var standardCodes = []int64{
+	jsonrpc.ParseError, jsonrpc.InvalidRequest, jsonrpc.MethodNotFound, jsonrpc.InvalidParams, jsonrpc.InternalError,
+}
+
+// retired are the codes of earlier revisions: a resource that is not there, and a
+// URL that must be visited.
+func retired(code int64, _ *conform.Conversation) bool { return code == -32002 || code == -32042 }
+
+// defines tells whether the revision gives a code a meaning, or an earlier one
+// did, which has a rule of its own.
+func defines(conversation *conform.Conversation, code int64) bool {
+	if conversation.Schema == nil || retired(code, conversation) {
+		return true
+	}
+	for _, known := range conversation.Schema.ErrorCodes() {
+		if known.Code == strconv.FormatInt(code, 10) {
+			return true
+		}
+	}
+	return false
+}
+
+// codes finds errors with a code that is not to be used.
+func codes(wrong func(int64, *conform.Conversation) bool, wanted string) judge {
+	return func(conversation *conform.Conversation, sight *conform.Sight) {
+		for _, said := range standaloneErrors(conversation) {
+			sight.Saw()
+			if refusal, _ := said.Error(); wrong(refusal.Code, conversation) {
+				sight.Break(said, conform.Mismatch{
+					Wanted: wanted, Found: fmt.Sprintf("%d %q", refusal.Code, refusal.Message), Where: "/error/code",
+				})
+			}
+		}
+	}
+}
+
+// misusedCodes judges what an error says against the request that it answers. What
+// its data has to look like, the schema says.
+func misusedCodes(conversation *conform.Conversation, sight *conform.Sight) {
+	for _, said := range standaloneErrors(conversation) {
+		refusal, _ := said.Error()
+		data, _ := refusal.Data.(map[string]any)
+		switch refusal.Code {
+		case jsonrpc.HeaderMismatch:
+			sight.Saw()
+			if conversation.Transport == conform.Stdio {
+				sight.Break(said, conform.Mismatch{
+					Wanted: "an error about HTTP headers over HTTP only", Found: scripted.Short(said.Raw), Where: "/error/code",
+				})
+			}
+		case jsonrpc.MissingCapability:
+			required, isObject := data[requiredCapabilities].(map[string]any)
+			if !isObject || said.Request == nil {
+				continue
+			}
+			sight.Saw()
+			if declared := conversation.ClientDeclared(said); contains(declared, required) {
+				sight.Break(said, conform.Mismatch{
+					Wanted: "capabilities that the request did not declare; it declared " + conform.Show(declared),
+					Found:  conform.Show(required), Where: "/error/data/requiredCapabilities",
+				})
+			}
+		case jsonrpc.UnsupportedRevision:
+			if said.Request != nil && standalone(said.Request) {
+				sight.Saw()
+				judgeUnsupported(sight, said, data)
+			}
+		}
+	}
+}
+
+// judgeUnsupported judges the error for a revision that is not supported.
+func judgeUnsupported(sight *conform.Sight, said *conform.Said, data conform.Object) {
+	meta, _ := said.Request.ParamsObject()["_meta"].(map[string]any)
+	asked := meta[scripted.MetaVersion]
+	if requested, isText := data["requested"].(string); isText && requested != asked {
+		sight.Break(said, conform.Mismatch{
+			Wanted: "the revision of the request, " + conform.Show(asked), Found: conform.Show(requested), Where: "/error/data/requested",
+		})
+	}
+	if supported, _ := data["supported"].([]any); slices.Contains(supported, asked) {
+		sight.Break(said, conform.Mismatch{
+			Wanted: "supported revisions without the one that is refused, " + conform.Show(asked),
+			Found:  conform.Show(supported), Where: "/error/data/supported",
+		})
+	}
+}
+
+// hasOwnData tells whether rules of their own judge what belongs to an error.
+func hasOwnData(refusal *conform.Said) bool {
+	told, _ := refusal.Error()
+	return told.Code == jsonrpc.MissingCapability || told.Code == jsonrpc.UnsupportedRevision
+}
+
+// requiredCapabilities is the member of an error's data that names what a request
+// lacks.
+const requiredCapabilities = "requiredCapabilities"
+
+func unnamedCapabilities(conversation *conform.Conversation, sight *conform.Sight) {
+	for _, said := range standaloneErrors(conversation) {
+		refusal, _ := said.Error()
+		if refusal.Code != jsonrpc.MissingCapability {
+			continue
+		}
+		sight.Saw()
+		data, _ := refusal.Data.(map[string]any)
+		required, isObject := data[requiredCapabilities].(map[string]any)
+		switch {
+		case !isObject:
+			sight.Break(said, conform.Mismatch{
+				Wanted: "an object with the capabilities that are missing", Found: shown(data, requiredCapabilities),
+				Where: "/error/data/" + requiredCapabilities,
+			})
+		case conversation.Schema != nil:
+			for _, violation := range conversation.Schema.Validate("ClientCapabilities", required) {
+				breakBy(sight, said, "/error/data/"+requiredCapabilities, violation)
+			}
+		}
+	}
+}
+
+// contains tells whether somebody declares capabilities: with all their members.
+func contains(declared, required conform.Object) bool {
+	for name, value := range required {
+		own, there := declared[name]
+		inner, isObject := value.(map[string]any)
+		if ownInner, _ := own.(map[string]any); !there || isObject && !contains(ownInner, inner) {
+			return false
+		}
+	}
+	return true
+}

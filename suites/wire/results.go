@@ -1,0 +1,101 @@
+package wire
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+
+	"github.com/mcpconform/mcpconform/internal/conform"
+	"github.com/mcpconform/mcpconform/internal/scripted"
+)
+
+// resultRules are about what every result of the stateless era has.
+func resultRules() []conform.Rule {
+	return []conform.Rule{
+		{
+			Text:         "tells the type of each result",
+			Requirements: []string{"base.result-type.given"},
+			Judge:        untypedResults,
+		},
+		{
+			Text:         "gives results types of the core protocol, or of an extension that it declares",
+			Requirements: []string{"base.result-type.known"},
+			Judge:        strangeResults,
+		},
+		{
+			Text:         "says in each result which server it is",
+			Requirements: []string{"base.fields.server-info"},
+			Judge:        unsignedResults,
+		},
+	}
+}
+
+func untypedResults(conversation *conform.Conversation, sight *conform.Sight) {
+	for _, said := range standaloneResults(conversation) {
+		sight.Saw()
+		if _, isText := said.ResultObject()["resultType"].(string); !isText {
+			sight.Break(said, conform.Mismatch{
+				Wanted: `a member "resultType" that is a string`, Found: shown(said.ResultObject(), "resultType"), Where: resultTypePlace,
+			})
+		}
+	}
+}
+
+// resultTypePlace is where a result tells its type.
+const resultTypePlace = "/result/resultType"
+
+// strangeResults leaves out what cannot be judged: an extension that nobody here
+// knows may have types of its own.
+func strangeResults(conversation *conform.Conversation, sight *conform.Sight) {
+	declared := extensions(conversation.ServerCapabilities)
+	for _, said := range standaloneResults(conversation) {
+		kind, isText := said.ResultObject()["resultType"].(string)
+		if !isText || conversation.ServerCapabilities == nil || slices.ContainsFunc(declared, unknownExtension) {
+			continue
+		}
+		sight.Saw()
+		if !isCoreType(kind) && !slices.ContainsFunc(declared, func(name string) bool { return slices.Contains(resultTypes[name], kind) }) {
+			sight.Break(said, conform.Mismatch{
+				Wanted: fmt.Sprintf("%q, %q, or a type of an extension that the server declares", complete, inputRequired),
+				Found:  conform.Show(kind), Where: resultTypePlace,
+			})
+		}
+	}
+}
+
+func isCoreType(kind string) bool { return kind == complete || kind == inputRequired }
+
+// resultTypes are the types of results that known extensions add to those of the
+// core protocol.
+var resultTypes = map[string][]string{
+	"io.modelcontextprotocol/tasks": {"task"},
+	"io.modelcontextprotocol/ui":    nil,
+}
+
+func unknownExtension(name string) bool {
+	_, known := resultTypes[name]
+	return !known
+}
+
+// extensions returns the identifiers of the extensions that somebody declares.
+func extensions(capabilities conform.Object) []string {
+	declared, _ := capabilities["extensions"].(map[string]any)
+	return slices.Sorted(maps.Keys(declared))
+}
+
+// unsignedResults leaves server/discover to the page about it.
+func unsignedResults(conversation *conform.Conversation, sight *conform.Sight) {
+	for _, said := range standaloneResults(conversation) {
+		if said.Request.Method == "server/discover" {
+			continue
+		}
+		sight.Saw()
+		meta, _ := said.ResultObject()["_meta"].(map[string]any)
+		if _, there := meta[scripted.MetaServerInfo]; !there {
+			sight.Break(said, conform.Mismatch{
+				Wanted: "the server's name and version at " + scripted.MetaServerInfo,
+				Found:  shown(meta, scripted.MetaServerInfo), Where: "/result/_meta",
+			})
+		}
+	}
+}
