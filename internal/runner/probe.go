@@ -186,23 +186,21 @@ func spoken(visits []*visit) []string {
 
 // unspeakable says why none of the revisions that can be checked is spoken.
 func unspeakable(ctx context.Context, to scripted.Target, visits []*visit, speaks []string) error {
-	last := visits[0]
-	for _, one := range visits {
-		if _, refused := one.refused(); refused {
-			last = one
-		}
-	}
 	if ctx.Err() != nil {
-		return targetError(ctx, to, last)
+		return targetError(ctx, to, visits[0])
 	}
 	name := to.URL
 	if to.Transport == scripted.OnStdio {
 		name = commandLine(to.Command)
 	}
 	checked := "; what can be checked is " + strings.Join(Revisions, " and ")
-	refusal, refused := last.refused()
-	if len(speaks) > 0 || !refused {
+	if len(speaks) > 0 {
 		return &TargetError{Reason: name + " speaks " + strings.Join(speaks, " and ") + checked}
+	}
+	refusing := slices.IndexFunc(visits, (*visit).reached) // by a refusal, since it speaks nothing
+	refusal, _ := visits[max(0, refusing)].refused()
+	if refusal == nil {
+		return &TargetError{Reason: name + " names no revision that it speaks" + checked}
 	}
 	reason := fmt.Sprintf("%s speaks no revision that is known: %s", name, refusal)
 	if supported := refusal.Supported(); len(supported) > 0 {
