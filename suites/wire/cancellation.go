@@ -5,7 +5,8 @@ import (
 	"github.com/mcpconform/mcpconform/internal/jsonrpc"
 )
 
-// CancellationRules are the rules of the page basic/utilities/cancellation.
+// CancellationRules are the rules of the page about cancellation:
+// basic/utilities/cancellation, and from 2026-07-28 on basic/patterns/cancellation.
 func CancellationRules() []conform.Rule {
 	return []conform.Rule{
 		{
@@ -101,6 +102,26 @@ func taskCancellations(conversation *conform.Conversation, sight *conform.Sight)
 			sight.Break(cancelled.Said, conform.Mismatch{
 				Wanted: "tasks/cancel for a request that became a task", Found: "notifications/cancelled", Where: "/method",
 			})
+		}
+	}
+}
+
+// otherCancellations judges a server, which may cancel requests of its client if
+// they are subscriptions.
+func otherCancellations(conversation *conform.Conversation, sight *conform.Sight) {
+	subscribed := map[jsonrpc.ID]bool{}
+	for _, said := range conversation.Messages {
+		switch {
+		case !said.FromTarget(conversation.Leg):
+			subscribed[said.ID] = subscribed[said.ID] || isRequest(said) && said.Method == listenMethod
+		case isMessage(said):
+			sight.Saw()
+			id := jsonrpc.IDOf(said.ParamsObject()["requestId"])
+			if said.Method == cancelledMethod && !subscribed[id] && conversation.Complete {
+				sight.Break(said, conform.Mismatch{
+					Wanted: "the id of a subscription", Found: shown(said.ParamsObject(), "requestId"), Where: "/params/requestId",
+				})
+			}
 		}
 	}
 }

@@ -19,6 +19,7 @@ var memberClaims = map[string]*regexp.Regexp{
 	"tasks/list":                 regexp.MustCompile(`^/result/tasks/\d+/(?:taskId|createdAt|lastUpdatedAt)$`),
 	"tasks/result":               requiredElicitations,
 	"notifications/tasks/status": wholeParams,
+	"subscriptions/listen":       regexp.MustCompile(`^/result/_meta(?:/io\.modelcontextprotocol~1subscriptionId)?$`),
 	"sampling/createMessage":     regexp.MustCompile(samplingPriorities.String() + `|` + samplingContent.String()),
 	"elicitation/create":         regexp.MustCompile(`^/params/(?:message|mode|url|elicitationId|requestedSchema(?:/.*)?)$`),
 }

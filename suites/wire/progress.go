@@ -12,7 +12,8 @@ import (
 	"github.com/mcpconform/mcpconform/internal/jsonrpc"
 )
 
-// ProgressRules are the rules of the page basic/utilities/progress.
+// ProgressRules are the rules of the page about progress: basic/utilities/progress, and
+// from 2026-07-28 on basic/patterns/progress.
 func ProgressRules() []conform.Rule {
 	return []conform.Rule{
 		{

@@ -88,7 +88,8 @@ func mended(message map[string]any, needsID bool) map[string]any {
 // a rule of its own.
 func report(sight *conform.Sight, said *conform.Said, prefix string, violations []schema.Violation) {
 	for _, violation := range violations {
-		if method := methodOf(said); claimed(method, prefix+violation.Pointer) || memberClaimed(method, memberPlace(prefix, violation)) {
+		method, place := methodOf(said), memberPlace(prefix, violation)
+		if claimed(method, prefix+violation.Pointer) || memberClaimed(method, place) || ofInput(place, violation) {
 			continue
 		}
 		breakBy(sight, said, prefix, violation)

@@ -1,0 +1,213 @@
+package wire
+
+import (
+	"cmp"
+	"regexp"
+	"slices"
+	"strings"
+
+	"github.com/mcpconform/mcpconform/internal/conform"
+	"github.com/mcpconform/mcpconform/internal/jsonrpc"
+	"github.com/mcpconform/mcpconform/schema"
+)
+
+// InputRules are the rules of the page basic/patterns/mrtr.
+func InputRules() []conform.Rule {
+	return []conform.Rule{
+		{
+			Text:         "asks for input in answers to tools/call, prompts/get and resources/read only",
+			Requirements: []string{"mrtr.result.supported"},
+			Judge:        inputInOtherAnswers,
+		},
+		{
+			Text:         "asks for input with inputRequests or a requestState",
+			Requirements: []string{"mrtr.result.members"},
+			Judge:        everyInputRequired(emptyInputRequired),
+		},
+		{
+			Text:         "gives each input request a key of its own",
+			Requirements: []string{"mrtr.requests.keys"},
+			Judge:        everyInputRequired(sharedKeys),
+		},
+		{
+			Text:         "asks for input by elicitation, sampling and the list of roots only",
+			Requirements: []string{"mrtr.requests.kinds"},
+			Judge:        otherInputs,
+		},
+		{
+			Text:         "asks for input in the form that the schema has for it",
+			Requirements: []string{"mrtr.requests.form"},
+			Judge:        misshapenInputs,
+		},
+		{
+			Text:         "asks for input that the client has declared",
+			Requirements: []string{"mrtr.requests.declared"},
+			Judge:        undeclaredInputs,
+		},
+	}
+}
+
+// inputs are what servers may ask for, by method, with the capability of the
+// client that it takes.
+var inputs = map[string]string{
+	"elicitation/create":     "elicitation",
+	"sampling/createMessage": "sampling",
+	"roots/list":             "roots",
+}
+
+// inputMethods are the methods whose answers may ask for input.
+var inputMethods = []string{"tools/call", "prompts/get", "resources/read"}
+
+const inputRequestsPlace = "/result/inputRequests"
+
+// asksForInput tells whether a message is a result that asks for input.
+func asksForInput(said *conform.Said) bool {
+	return isResponse(said) && said.ResultObject()["resultType"] == "input_required"
+}
+
+func inputInOtherAnswers(conversation *conform.Conversation, sight *conform.Sight) {
+	for _, said := range conversation.ByTarget() {
+		if !isResponse(said) || said.Request == nil || said.ResultObject() == nil {
+			continue
+		}
+		sight.Saw()
+		if method := said.Request.Method; asksForInput(said) && !slices.Contains(inputMethods, method) {
+			sight.Break(said, conform.Mismatch{
+				Wanted: "a result that asks for no input, as " + method + " is answered at once",
+				Found:  `the resultType "input_required"`, Where: "/result/resultType",
+			})
+		}
+	}
+}
+
+// everyInputRequired judges the results that ask for input.
+func everyInputRequired(wrong func(*conform.Said) conform.Mismatch) judge {
+	return every(asksForInput, wrong)
+}
+
+func emptyInputRequired(said *conform.Said) conform.Mismatch {
+	result := resultOf(said)
+	_, asks := result.member("inputRequests")
+	_, remembers := result.member("requestState")
+	if asks || remembers {
+		return conform.Mismatch{}
+	}
+	return conform.Mismatch{Wanted: "inputRequests, a requestState, or both", Found: "neither", Where: result.pointer}
+}
+
+// sharedKeys looks at the text: of two members with one name, reading keeps one.
+func sharedKeys(said *conform.Said) conform.Mismatch {
+	for _, flaw := range said.Flaws {
+		if flaw.Kind == jsonrpc.Duplicate && inputRequestKey.MatchString(flaw.Pointer) {
+			return conform.Mismatch{Wanted: "keys that differ", Found: flaw.Detail, Where: inputRequestsPlace}
+		}
+	}
+	return conform.Mismatch{}
+}
+
+var inputRequestKey = regexp.MustCompile(`^` + inputRequestsPlace + `/[^/]*$`)
+
+// inputMaps returns the inputRequests of all results that ask for input.
+func inputMaps(conversation *conform.Conversation) []found {
+	var all []found
+	for _, said := range conversation.ByTarget() {
+		if requests, there := resultOf(said).member("inputRequests"); there && asksForInput(said) {
+			all = append(all, found{requests, said})
+		}
+	}
+	return all
+}
+
+// inputRequests returns the members of all of them, in the order of their keys.
+func inputRequests(conversation *conform.Conversation) []found {
+	var all []found
+	for _, requests := range inputMaps(conversation) {
+		var ofOne []found
+		for key, request := range requests.object() {
+			ofOne = append(ofOne, found{place{requests.pointer + "/" + escape(key), request}, requests.said})
+		}
+		slices.SortFunc(ofOne, func(a, b found) int { return cmp.Compare(a.pointer, b.pointer) })
+		all = append(all, ofOne...)
+	}
+	return all
+}
+
+func otherInputs(conversation *conform.Conversation, sight *conform.Sight) {
+	for _, request := range inputRequests(conversation) {
+		sight.Saw()
+		method, there := request.member("method")
+		if inputs[method.text()] != "" {
+			continue
+		}
+		mismatch := conform.Mismatch{
+			Wanted: "elicitation/create, sampling/createMessage or roots/list",
+			Found:  conform.Show(method.value), Where: method.pointer,
+		}
+		if !there {
+			mismatch.Found, mismatch.Where = "no method", request.pointer
+		}
+		sight.Break(request.said, mismatch)
+	}
+}
+
+// misshapenInputs leaves to the pages about roots, sampling and elicitation what
+// they have sentences about.
+func misshapenInputs(conversation *conform.Conversation, sight *conform.Sight) {
+	if conversation.Schema == nil {
+		return
+	}
+	for _, requests := range inputMaps(conversation) {
+		sight.Saw()
+		if requests.object() == nil {
+			sight.Break(requests.said, conform.Mismatch{
+				Wanted: "an object with a request for each key", Found: conform.Show(requests.value), Where: requests.pointer,
+			})
+		}
+	}
+	for _, request := range inputRequests(conversation) {
+		name, _ := request.member("method")
+		method, known := conversation.Schema.Method(name.text())
+		if !known || inputs[name.text()] == "" {
+			continue // another rule has it
+		}
+		sight.Saw()
+		for _, violation := range conversation.Schema.Validate(method.Message, request.value) {
+			if memberClaimed(name.text(), ownPlace(memberPlace(request.pointer, violation))) {
+				continue
+			}
+			sight.Break(request.said, conform.Mismatch{
+				Wanted: violation.Expected, Found: violation.Found, Where: request.pointer + violation.Pointer,
+			})
+		}
+	}
+}
+
+func undeclaredInputs(conversation *conform.Conversation, sight *conform.Sight) {
+	for _, request := range inputRequests(conversation) {
+		method, _ := request.member("method")
+		needed := inputs[method.text()]
+		declared := conversation.ClientDeclared(request.said)
+		if needed == "" || declared == nil {
+			continue
+		}
+		sight.Saw()
+		if _, offered := declared[needed]; !offered {
+			sight.Break(request.said, conform.Mismatch{
+				Wanted: "nothing that the client has not declared: " + conform.Show(declared),
+				Found:  method.text(), Where: request.pointer,
+			})
+		}
+	}
+}
+
+// ofInput tells whether what the schema says of a place in a result, or of a
+// member that is missing there, is judged by the rules about input.
+func ofInput(place string, violation schema.Violation) bool {
+	switch place {
+	case "/result": // both are missing
+		return violation.Definition == "InputRequiredResult"
+	case "/result/resultType":
+		return strings.HasPrefix(violation.Found, `"input_required"`)
+	}
+	return place == inputRequestsPlace || strings.HasPrefix(place, inputRequestsPlace+"/")
+}

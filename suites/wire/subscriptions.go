@@ -1,0 +1,414 @@
+package wire
+
+import (
+	"cmp"
+	"slices"
+	"strings"
+
+	"github.com/mcpconform/mcpconform/internal/conform"
+	"github.com/mcpconform/mcpconform/internal/jsonrpc"
+	"github.com/mcpconform/mcpconform/internal/scripted"
+	"github.com/mcpconform/mcpconform/internal/survey"
+)
+
+// SubscriptionRules are the rules of the page basic/patterns/subscriptions, and of
+// basic/patterns/cancellation what servers may cancel.
+func SubscriptionRules() []conform.Rule {
+	return []conform.Rule{
+		{
+			Text:         "acknowledges subscriptions before it ends them",
+			Requirements: []string{"subscriptions.acknowledged.sent"},
+			Judge:        unacknowledged,
+		},
+		{
+			Text:         "sends nothing on a subscription before the acknowledgement",
+			Requirements: []string{"subscriptions.acknowledged.first"},
+			Judge:        hasty,
+		},
+		{
+			Text:         "acknowledges only what was asked for",
+			Requirements: []string{"subscriptions.acknowledged.requested"},
+			Judge:        everyAcknowledged(unrequested),
+		},
+		{
+			Text:         "acknowledges only what it supports",
+			Requirements: []string{"subscriptions.acknowledged.supported"},
+			Judge:        everyAcknowledged(unsupported),
+		},
+		{
+			Text:         "announces only what a subscription asked for",
+			Requirements: []string{"subscriptions.filter.honored"},
+			Judge:        unwanted,
+		},
+		{
+			Text:         "gives what belongs to a subscription its id",
+			Requirements: []string{"subscriptions.id.carried"},
+			Judge:        untagged,
+		},
+		{
+			Text:         "says so when it ends a subscription",
+			Requirements: []string{"subscriptions.closed.announced"},
+			Judge:        brokenOff,
+		},
+		{
+			Text:         "gives the result that ends a subscription its id",
+			Requirements: []string{"subscriptions.closed.id"},
+			Judge:        closedWithoutID,
+		},
+		{
+			Text:         "cancels nothing but subscriptions",
+			Requirements: []string{"cancellation.by-server.subscriptions"},
+			Judge:        otherCancellations,
+		},
+	}
+}
+
+const (
+	listenMethod       = "subscriptions/listen"
+	acknowledgedMethod = "notifications/subscriptions/acknowledged"
+	cancelledMethod    = "notifications/cancelled"
+	updatedMethod      = "notifications/resources/updated"
+)
+
+// subscriptionIDPlace is where _meta has the id of a subscription, as JSON pointer.
+const subscriptionIDPlace = "/io.modelcontextprotocol~1subscriptionId"
+
+type listChange struct{ wish, method, capability string }
+
+// listChanges are the members of a filter that ask for announcements of changes
+// of a list, with their notifications and what a server declares that sends them.
+var listChanges = []listChange{
+	{"toolsListChanged", "notifications/tools/list_changed", "tools.listChanged"},
+	{"promptsListChanged", "notifications/prompts/list_changed", "prompts.listChanged"},
+	{"resourcesListChanged", "notifications/resources/list_changed", "resources.listChanged"},
+}
+
+// isAnnouncement tells whether a notification is one that subscriptions are for.
+func isAnnouncement(said *conform.Said) bool {
+	if said.Kind != jsonrpc.Notification {
+		return false
+	}
+	return said.Method == updatedMethod || said.Method == acknowledgedMethod ||
+		slices.ContainsFunc(listChanges, func(one listChange) bool { return one.method == said.Method })
+}
+
+// A subscription is a request to listen, with what the target said on it: over
+// HTTP on its stream, over stdio with its id.
+type subscription struct {
+	request *conform.Said
+	filter  place
+	told    []*conform.Said
+}
+
+// subscriptions reads those of a conversation, and what the target announced that
+// belongs to none.
+func subscriptions(conversation *conform.Conversation) (all []*subscription, stray []*conform.Said) {
+	byStream, byID := map[string]*subscription{}, map[jsonrpc.ID]*subscription{}
+	for _, said := range conversation.Messages {
+		if !said.FromTarget(conversation.Leg) {
+			if isRequest(said) && said.Method == listenMethod && said.Event.Deliberate == "" {
+				filter, _ := paramsOf(said).member("notifications")
+				one := &subscription{request: said, filter: filter}
+				all = append(all, one)
+				byStream[said.Event.Stream], byID[said.ID] = one, one
+			}
+			continue
+		}
+		if said.Kind != jsonrpc.Notification {
+			continue
+		}
+		tag, tagged := subscriptionID(said)
+		one := byID[tag]
+		if conversation.Transport == conform.HTTP {
+			one = byStream[said.Event.Stream]
+		}
+		switch {
+		case one != nil:
+			one.told = append(one.told, said)
+		case tagged || isAnnouncement(said):
+			stray = append(stray, said)
+		}
+	}
+	return all, stray
+}
+
+// subscriptionID returns the id of the subscription that a notification names.
+func subscriptionID(said *conform.Said) (id jsonrpc.ID, there bool) {
+	meta, _ := said.ParamsObject()["_meta"].(map[string]any)
+	value, there := meta[scripted.MetaSubscription]
+	return jsonrpc.IDOf(value), there
+}
+
+// wants tells whether the filter asks for the changes of a list.
+func wants(filter place, wish string) bool {
+	asked, _ := filter.member(wish)
+	return asked.value == true
+}
+
+// answer is the first response to the request, nil when there is none.
+func (s *subscription) answer() *conform.Said {
+	if len(s.request.Answers) == 0 {
+		return nil
+	}
+	return s.request.Answers[0]
+}
+
+// acknowledgement is the first one, nil when there is none.
+func (s *subscription) acknowledgement() *conform.Said {
+	for _, said := range s.told {
+		if said.Method == acknowledgedMethod {
+			return said
+		}
+	}
+	return nil
+}
+
+func unacknowledged(conversation *conform.Conversation, sight *conform.Sight) {
+	all, _ := subscriptions(conversation)
+	for _, one := range all {
+		answer := one.answer()
+		switch {
+		case one.acknowledgement() != nil:
+			sight.Saw()
+		case answer != nil && !isRefusal(answer) && conversation.Complete:
+			sight.Saw()
+			sight.Break(answer, conform.Mismatch{
+				Wanted: "an acknowledgement, and this result at the end of the subscription", Found: "the result alone",
+			})
+		}
+	}
+}
+
+// hasty leaves aside what a request may bring whatever it asks for.
+func hasty(conversation *conform.Conversation, sight *conform.Sight) {
+	all, _ := subscriptions(conversation)
+	for _, one := range all {
+		first := slices.IndexFunc(one.told, func(said *conform.Said) bool { return isAnnouncement(said) || isTagged(said) })
+		if first < 0 {
+			continue
+		}
+		sight.Saw()
+		if said := one.told[first]; said.Method != acknowledgedMethod {
+			sight.Break(said, conform.Mismatch{
+				Wanted: acknowledgedMethod + " as the first message of the subscription", Found: said.Method, Where: "/method",
+			})
+		}
+	}
+}
+
+func isTagged(said *conform.Said) bool {
+	_, tagged := subscriptionID(said)
+	return tagged
+}
+
+// everyAcknowledged judges the filters that were acknowledged.
+func everyAcknowledged(judgeOne func(one *subscription, declared conform.Object, agreed place, breaks func(conform.Mismatch))) judge {
+	return func(conversation *conform.Conversation, sight *conform.Sight) {
+		all, _ := subscriptions(conversation)
+		for _, one := range all {
+			acknowledgement := one.acknowledgement()
+			if acknowledgement == nil {
+				continue
+			}
+			agreed, _ := paramsOf(acknowledgement).member("notifications")
+			if agreed.object() == nil {
+				continue // the schema has it
+			}
+			sight.Saw()
+			judgeOne(one, conversation.ServerCapabilities, agreed, func(mismatch conform.Mismatch) { sight.Break(acknowledgement, mismatch) })
+		}
+	}
+}
+
+func unrequested(one *subscription, _ conform.Object, agreed place, breaks func(conform.Mismatch)) {
+	for _, change := range listChanges {
+		if wants(agreed, change.wish) && !wants(one.filter, change.wish) {
+			breaks(conform.Mismatch{
+				Wanted: "nothing that was not asked for", Found: change.wish, Where: agreed.pointer + "/" + change.wish,
+			})
+		}
+	}
+	asked := texts(one.filter, "resourceSubscriptions")
+	for _, uri := range agreed.items("resourceSubscriptions") {
+		if !slices.Contains(asked, uri.text()) {
+			breaks(conform.Mismatch{
+				Wanted: "nothing that was not asked for", Found: conform.Show(uri.value), Where: uri.pointer,
+			})
+		}
+	}
+}
+
+func unsupported(_ *subscription, declared conform.Object, agreed place, breaks func(conform.Mismatch)) {
+	if declared == nil {
+		return
+	}
+	for _, change := range listChanges {
+		if wants(agreed, change.wish) && !survey.Declares(declared, change.capability) {
+			breaks(conform.Mismatch{
+				Wanted: "nothing that the server has not declared: " + change.capability,
+				Found:  change.wish, Where: agreed.pointer + "/" + change.wish,
+			})
+		}
+	}
+	if len(agreed.items("resourceSubscriptions")) > 0 && !survey.Declares(declared, "resources.subscribe") {
+		breaks(conform.Mismatch{
+			Wanted: "nothing that the server has not declared: resources.subscribe",
+			Found:  "resourceSubscriptions", Where: agreed.pointer + "/resourceSubscriptions",
+		})
+	}
+}
+
+// texts returns the strings in the array that is a member.
+func texts(object place, name string) []string {
+	var all []string
+	for _, item := range object.items(name) {
+		all = append(all, item.text())
+	}
+	return all
+}
+
+// unwanted judges announcements, and what belongs to other requests. What
+// extensions announce, and ask for in filters of their own, is for them to say.
+func unwanted(conversation *conform.Conversation, sight *conform.Sight) {
+	all, stray := subscriptions(conversation)
+	for _, one := range all {
+		for _, said := range one.told {
+			if !isAnnouncement(said) && !(isTagged(said) && isOfRequest(said)) {
+				continue
+			}
+			sight.Saw()
+			if mismatch := one.unwanted(said); mismatch != (conform.Mismatch{}) {
+				sight.Break(said, mismatch)
+			}
+		}
+	}
+	for _, said := range stray {
+		if !isAnnouncement(said) || someAsked(all, said) || !conversation.Complete {
+			continue // if some did, it lacks the id
+		}
+		sight.Saw()
+		sight.Break(said, conform.Mismatch{Wanted: "nothing that no subscription has asked for", Found: said.Method, Where: "/method"})
+	}
+}
+
+// isOfRequest tells whether a notification is about one request in progress.
+func isOfRequest(said *conform.Said) bool {
+	return said.Method == progressMethod || said.Method == "notifications/message"
+}
+
+// someAsked tells whether a subscription that was there before wants something.
+func someAsked(all []*subscription, said *conform.Said) bool {
+	return slices.ContainsFunc(all, func(one *subscription) bool {
+		return one.request.Index < said.Index && one.unwanted(said) == conform.Mismatch{}
+	})
+}
+
+// unwanted says why the subscription did not ask for something.
+func (s *subscription) unwanted(said *conform.Said) conform.Mismatch {
+	switch {
+	case said.Method == acknowledgedMethod:
+		return conform.Mismatch{}
+	case isOfRequest(said):
+		return conform.Mismatch{
+			Wanted: "announcements of changes only, on a subscription", Found: said.Method, Where: "/method",
+		}
+	case said.Method == updatedMethod:
+		uri, _ := said.ParamsObject()["uri"].(string)
+		asked := texts(s.filter, "resourceSubscriptions")
+		if slices.ContainsFunc(asked, func(one string) bool { return strings.HasPrefix(uri, one) }) {
+			return conform.Mismatch{} // one below it is a part of it, maybe
+		}
+		if len(asked) == 0 {
+			return conform.Mismatch{Wanted: "no updates of resources, which the subscription did not ask for", Found: said.Method, Where: "/method"}
+		}
+		return conform.Mismatch{
+			Wanted: "updates of what the subscription asked for: " + strings.Join(asked, ", "), Found: conform.Show(uri), Where: "/params/uri",
+		}
+	}
+	for _, change := range listChanges {
+		if change.method == said.Method && !wants(s.filter, change.wish) {
+			return conform.Mismatch{
+				Wanted: "nothing without " + change.wish + " in the filter of the subscription", Found: said.Method, Where: "/method",
+			}
+		}
+	}
+	return conform.Mismatch{}
+}
+
+// untagged judges what is announced on the stream of a subscription, and over
+// stdio, where all share one channel, what some subscription has asked for.
+func untagged(conversation *conform.Conversation, sight *conform.Sight) {
+	all, stray := subscriptions(conversation)
+	var concerned []*conform.Said
+	wanted := map[*conform.Said]string{}
+	for _, one := range all {
+		for _, said := range one.told {
+			if isAnnouncement(said) || isTagged(said) {
+				concerned = append(concerned, said)
+				wanted[said] = "the id of the subscription, " + one.request.ID.String()
+				if tag, _ := subscriptionID(said); tag == one.request.ID {
+					wanted[said] = ""
+				}
+			}
+		}
+	}
+	for _, said := range stray {
+		if conversation.Transport == conform.Stdio && isAnnouncement(said) && (said.Method == acknowledgedMethod || someAsked(all, said)) {
+			concerned = append(concerned, said)
+			wanted[said] = "the id of a subscription"
+		}
+	}
+	slices.SortFunc(concerned, func(a, b *conform.Said) int { return cmp.Compare(a.Index, b.Index) })
+	for _, said := range concerned {
+		sight.Saw()
+		if wanted[said] == "" {
+			continue
+		}
+		mismatch := conform.Mismatch{Wanted: wanted[said], Found: "none", Where: "/params/_meta" + subscriptionIDPlace}
+		if tag, tagged := subscriptionID(said); tagged {
+			mismatch.Found = tag.String()
+		}
+		sight.Break(said, mismatch)
+	}
+}
+
+// brokenOff judges streams that the server has ended in good order. Over stdio
+// nothing shows that a subscription is over but what says so.
+func brokenOff(conversation *conform.Conversation, sight *conform.Sight) {
+	all, _ := subscriptions(conversation)
+	byRequest := map[*conform.Said]*subscription{}
+	for _, one := range all {
+		byRequest[one.request] = one
+	}
+	for _, one := range exchanges(conversation) {
+		subscribed := byRequest[one.sent]
+		if subscribed == nil || !one.streams() {
+			continue
+		}
+		sight.Saw()
+		if one.endedByServer() && subscribed.answer() == nil && !subscribed.cancelled() {
+			sight.BreakAt(*one.end, conform.Mismatch{
+				Wanted: "the result of " + listenMethod + " before the end of its stream, or " + cancelledMethod,
+				Found:  "the end of the stream",
+			}, one.explained()...)
+		}
+	}
+}
+
+// cancelled tells whether the target said so on the subscription.
+func (s *subscription) cancelled() bool {
+	return slices.ContainsFunc(s.told, func(said *conform.Said) bool { return said.Method == cancelledMethod })
+}
+
+func closedWithoutID(conversation *conform.Conversation, sight *conform.Sight) {
+	for _, said := range conversation.Results(listenMethod) {
+		sight.Saw()
+		meta, _ := said.ResultObject()["_meta"].(map[string]any)
+		if id := jsonrpc.IDOf(meta[scripted.MetaSubscription]); id != said.ID {
+			sight.Break(said, conform.Mismatch{
+				Wanted: "the id of the subscription, " + said.ID.String(), Found: shown(meta, scripted.MetaSubscription),
+				Where: "/result/_meta" + subscriptionIDPlace,
+			})
+		}
+	}
+}
