@@ -1,0 +1,159 @@
+package conform
+
+import (
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/onsi/ginkgo/v2"
+	"github.com/onsi/gomega"
+
+	"github.com/mcpconform/mcpconform/internal/jsonrpc"
+	"github.com/mcpconform/mcpconform/internal/scripted"
+)
+
+// stateless serves a small server of the stateless era over HTTP: it has one tool,
+// which wants a name, and tells subscribers at once that a resource has changed.
+func stateless(w http.ResponseWriter, request *http.Request) {
+	body, _ := io.ReadAll(request.Body) // a body that is cut off is no message
+	said := jsonrpc.Parse(body)
+	params, _ := said.Params().(Object)
+	meta, _ := params["_meta"].(Object)
+	w.Header().Set("Content-Type", "application/json")
+	switch {
+	case meta[scripted.MetaVersion] != "2026-07-28" || request.Header.Get("Mcp-Method") != said.Method:
+		w.WriteHeader(http.StatusBadRequest)
+		_, _ = w.Write(jsonrpc.NewError(said.ID, jsonrpc.InvalidParams, "no"))
+	case said.Method == "server/discover":
+		_, _ = w.Write(jsonrpc.NewResult(said.ID, Object{"resultType": "complete", "supportedVersions": []string{"2026-07-28"}, "capabilities": Object{"prompts": Object{}}}))
+	case said.Method == "tools/call" && params["inputResponses"] == nil:
+		_, _ = w.Write(jsonrpc.NewResult(said.ID, Object{"resultType": "input_required", "inputRequests": Object{
+			"a/b": Object{"method": "elicitation/create", "params": Object{"message": "Who?"}},
+		}}))
+	case said.Method == "tools/call":
+		_, _ = w.Write(jsonrpc.NewResult(said.ID, Object{"resultType": "complete", "content": []any{}}))
+	case said.Method == "subscriptions/listen" && params["notifications"].(Object)["promptsListChanged"] != true:
+		w.Header().Set("Content-Type", "text/event-stream")
+		related := Object{scripted.MetaSubscription: said.ID}
+		_, _ = fmt.Fprintf(w, "data: %s\n\n", jsonrpc.NewNotification("notifications/subscriptions/acknowledged", Object{"_meta": related, "notifications": params["notifications"]}))
+		_, _ = fmt.Fprintf(w, "data: %s\n\n", jsonrpc.NewNotification("notifications/resources/updated", Object{"_meta": Object{scripted.MetaSubscription: "another"}, "uri": "a:c"}))
+		_, _ = fmt.Fprintf(w, "data: %s\n\n", jsonrpc.NewNotification("notifications/resources/updated", Object{"_meta": related, "uri": "a:b"}))
+		_ = http.NewResponseController(w).Flush()
+		<-request.Context().Done()
+	default:
+		_, _ = w.Write(jsonrpc.NewError(said.ID, jsonrpc.MethodNotFound, "no"))
+	}
+}
+
+func TestChecksOfTheStatelessEra(t *testing.T) {
+	server := httptest.NewServer(http.HandlerFunc(stateless))
+	defer server.Close()
+	environment := environment(t, HTTP)
+	environment.Revision = "2026-07-28"
+	environment.Target = scripted.Target{Transport: HTTP, URL: server.URL, Reply: 20 * time.Second}
+	outcomes := perform(environment, func() {
+		ginkgo.It("needs no handshake", Verifies("ping.answered"), func(ctx ginkgo.SpecContext) {
+			Demand(Stateless(), "the era", "the other")
+			server := Session(ctx)
+			server.Fence(ctx)
+			server.StaysUsable(ctx)
+			server.Hear(ctx) // which is refused
+		})
+		ginkgo.It("gives what the server asks for", Verifies("ping.answered"), func(ctx ginkgo.SpecContext) {
+			server := Session(ctx)
+			mark := server.Mark()
+			result := server.Call(ctx, "tools/call", Object{"name": "greet"})
+			gomega.Expect(result).To(HaveMember("resultType", "complete"))
+			asked := server.Asked(mark, "elicitation/create")
+			Demand(len(asked) == 1 && asked[0].Key == "a/b" && asked[0].Parameters["message"] == "Who?", "one question", fmt.Sprint(asked))
+			gomega.Expect(server.Once(ctx, "tools/call", Object{"name": "greet"})).To(HaveMember("resultType", "input_required"))
+		})
+		ginkgo.It("says all of it in a body", Verifies("ping.answered"), func(ctx ginkgo.SpecContext) {
+			server := SessionOf(ctx, scripted.Nothing())
+			good := server.Post(ctx, server.Body("server/discover", nil), "")
+			bad := server.Post(ctx, server.Body("server/discover", nil), "another method in the header", WithHeader(scripted.MethodHeader, "tools/list"))
+			Demand(good.Status == http.StatusOK && bad.Status == http.StatusBadRequest, "200 and 400", fmt.Sprint(good.Status, bad.Status))
+		})
+		ginkgo.It("subscribes", Verifies("ping.answered"), func(ctx ginkgo.SpecContext) {
+			server := FreshSession(ctx)
+			subscription := server.Subscribe(ctx, Object{"resourceSubscriptions": []any{"a:b"}})
+			changed := subscription.Until(ctx, "notifications/resources/updated")
+			gomega.Expect(changed.Params()).To(HaveMember("uri", "a:b"))
+			Demand(len(subscription.Notifications()) == 2 && subscription.Acknowledged["resourceSubscriptions"] != nil, "two notifications", "others")
+			subscription.Cancel(ctx)
+			server.Watch(ctx, "a:b")
+		})
+		ginkgo.It("cannot subscribe", Verifies("ping.answered"), func(ctx ginkgo.SpecContext) {
+			FreshSession(ctx).Subscribe(ctx, Object{"promptsListChanged": true})
+		})
+	})
+	for text, outcome := range outcomes {
+		if text == "cannot subscribe" {
+			if outcome.Ending != Inconclusion || !strings.Contains(outcome.Reason, "no subscription: subscriptions/listen was not acknowledged first; what came is") {
+				t.Errorf("%s: %+v", text, outcome)
+			}
+			continue
+		}
+		if outcome.Ending != Passed || outcome.Reason != "" {
+			t.Errorf("%s: %+v", text, outcome)
+		}
+	}
+}
+
+// What servers want of clients is read where the era has it, with what the client
+// declared for it.
+func TestAsks(t *testing.T) {
+	t.Parallel()
+	const declaring = `"_meta":{"io.modelcontextprotocol/clientCapabilities":{"roots":{}}}`
+	stateless := NewConversation(Leg{Role: ServerRole, Revision: "2026-07-28", Transport: Stdio}, said(
+		`>{"id":1,"method":"server/discover","params":{`+declaring+`}}`,
+		`<{"id":1,"result":{"capabilities":{"tools":{}}}}`,
+		`>{"id":2,"method":"tools/call","params":{}}`,
+		`<{"id":2,"result":{"inputRequests":{"b":{"method":"roots/list"},"a~":{"method":"elicitation/create","params":{"x":1}}}}}`,
+		`<{"method":"notifications/tasks","params":{"inputRequests":{"c":{"method":"roots/list","params":{}}}}}`,
+	), true)
+	handshake := conversation(
+		`>{"id":1,"method":"initialize","params":{"capabilities":{"sampling":{}}}}`,
+		`<{"id":1,"result":{"capabilities":{"prompts":{}}}}`,
+		`<{"id":1,"method":"roots/list","params":{"y":2}}`,
+	)
+	for name, test := range map[string]struct {
+		conversation *Conversation
+		methods      []string
+		asks         string
+	}{
+		"all":           {stateless, nil, "3 elicitation/create /result/inputRequests/a~0/params map[x:1]; 3 roots/list /result/inputRequests/b/params map[]; 4 roots/list /params/inputRequests/c/params map[]"},
+		"one":           {stateless, []string{"elicitation/create"}, "3 elicitation/create /result/inputRequests/a~0/params map[x:1]"},
+		"by a request":  {handshake, []string{"roots/list", "ping"}, "2 roots/list /params map[y:2]"},
+		"none by a few": {handshake, []string{"ping"}, ""},
+	} {
+		var asks []string
+		for _, one := range test.conversation.Asks(test.methods...) {
+			asks = append(asks, fmt.Sprint(one.Index, " ", one.Method, " ", one.Where, " ", one.Params))
+		}
+		if diff := cmp.Diff(test.asks, strings.Join(asks, "; ")); diff != "" {
+			t.Errorf("%s: wanted - found +\n%s", name, diff)
+		}
+	}
+	for name, test := range map[string]struct {
+		conversation *Conversation
+		message      int
+		client       Object
+		server       string
+	}{
+		"with the request":   {stateless, 1, Object{"roots": Object{}}, "tools"},
+		"with no request":    {stateless, 3, nil, "tools"},
+		"in the handshake":   {handshake, 2, Object{"sampling": Object{}}, "prompts"},
+		"with a foreign one": {handshake, 0, Object{"sampling": Object{}}, "prompts"},
+	} {
+		found := test.conversation.ClientDeclared(test.conversation.Messages[test.message])
+		if diff := cmp.Diff(test.client, found); diff != "" || test.conversation.ServerCapabilities[test.server] == nil {
+			t.Errorf("%s: wanted - found +\n%s; the server declares %v", name, diff, test.conversation.ServerCapabilities)
+		}
+	}
+}
