@@ -60,11 +60,6 @@ var inputMethods = []string{"tools/call", "prompts/get", "resources/read"}
 
 const inputRequestsPlace = "/result/inputRequests"
 
-// asksForInput tells whether a message is a result that asks for input.
-func asksForInput(said *conform.Said) bool {
-	return isResponse(said) && said.ResultObject()["resultType"] == "input_required"
-}
-
 func inputInOtherAnswers(conversation *conform.Conversation, sight *conform.Sight) {
 	for _, said := range conversation.ByTarget() {
 		if !isResponse(said) || said.Request == nil || said.ResultObject() == nil {
