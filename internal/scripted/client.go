@@ -34,7 +34,7 @@ type Client struct {
 	// Of a client of the stateless era:
 	revision     string // that it speaks; "" in the handshake era
 	capabilities Capabilities
-	mirrored     map[string][]mirror // by tool: the arguments that headers repeat
+	mirrored     map[string][]Mirror // by tool: the arguments that headers repeat
 }
 
 // Answer makes the message that answers a request of the server. A nil answer

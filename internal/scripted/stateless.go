@@ -53,7 +53,7 @@ func (c *Client) Speak(revision string, capabilities Capabilities) {
 // Learn tells the client the tools of the server: their schemas say which
 // arguments of a call are mirrored in headers.
 func (c *Client) Learn(tools []map[string]any) {
-	mirrored := map[string][]mirror{}
+	mirrored := map[string][]Mirror{}
 	for _, tool := range tools {
 		name, _ := tool["name"].(string)
 		if found := mirrors(nil, tool["inputSchema"]); len(found) > 0 {
@@ -104,29 +104,31 @@ func (c *Client) Dress(params any) any {
 // where there is no session, this process is one client.
 var lastShared atomic.Int64
 
-// mirror is an argument of a tool that a header repeats.
-type mirror struct {
-	path   []string // of members, from the arguments on
-	header string
+// Mirror is an argument of a tool that a header repeats.
+type Mirror struct {
+	Path   []string // of members, from the arguments on
+	Header string   // behind ParameterHeader
 }
 
 // maxMirrorDepth bounds the objects in one another that are looked through.
 const maxMirrorDepth = 32
 
-// mirrors finds the arguments that are to be repeated in headers: those that are
-// reached by properties alone.
-func mirrors(path []string, schema any) []mirror {
+// Mirrors finds the arguments that are to be repeated in headers, by the input schema
+// of a tool: those that are reached by properties alone.
+func Mirrors(schema any) []Mirror { return mirrors(nil, schema) }
+
+func mirrors(path []string, schema any) []Mirror {
 	object, _ := schema.(map[string]any)
 	properties, _ := object["properties"].(map[string]any)
 	if len(path) > maxMirrorDepth {
 		return nil
 	}
-	var found []mirror
+	var found []Mirror
 	for name, property := range properties {
 		own, _ := property.(map[string]any)
 		here := append(path[:len(path):len(path)], name)
 		if header, annotated := own["x-mcp-header"].(string); annotated && isToken(header) {
-			found = append(found, mirror{here, header})
+			found = append(found, Mirror{here, header})
 		}
 		found = append(found, mirrors(here, property)...)
 	}
@@ -163,17 +165,17 @@ func (h *HTTP) Mirror(header http.Header, body []byte) {
 	mirrored := h.mirrored[tool]
 	h.Client.mu.Unlock()
 	for _, one := range mirrored {
-		if text, there := one.valueIn(params["arguments"]); there {
-			header.Set(ParameterHeader+one.header, transport.HeaderValue(text))
+		if text, there := one.ValueIn(params["arguments"]); there {
+			header.Set(ParameterHeader+one.Header, transport.HeaderValue(text))
 		}
 	}
 }
 
-// valueIn returns the argument as a header has it, if it is given and of a type
+// ValueIn returns the argument as a header has it, if it is given and of a type
 // that a header can have.
-func (m mirror) valueIn(arguments any) (text string, there bool) {
+func (m Mirror) ValueIn(arguments any) (text string, there bool) {
 	value := arguments
-	for _, name := range m.path {
+	for _, name := range m.Path {
 		object, _ := value.(map[string]any)
 		value = object[name]
 	}

@@ -1,5 +1,6 @@
-// Package transports checks the page basic/transports: what holds for every
-// transport here, and one folder for each transport.
+// Package transports checks the page basic/transports, which is several pages from
+// 2026-07-28 on: what holds for every transport here, and one folder for each
+// transport.
 package transports
 
 import (
@@ -23,11 +24,12 @@ func ServerChecks() {
 				server := Session(ctx)
 				id := jsonrpc.StringID("é-日本-🙂") // of two, three and four bytes
 
-				reply := server.Await(ctx, server.StartRaw(ctx, id, "ping", scripted.Outgoing{}, nil))
+				reply := server.Await(ctx, server.StartRaw(ctx, id, FenceMethod(), scripted.Outgoing{}, nil))
 
 				Expect(reply).To(BeResult())
 			})
 	})
+	cancelling()
 	stdio.ServerChecks()
 	streamablehttp.ServerChecks()
 }

@@ -16,7 +16,7 @@ import (
 
 // TransportRules returns the rules of the page basic/transports.
 func TransportRules() []conform.Rule {
-	return slices.Concat(encoding(), lines(), responses(), streams(), listening(), resumption(), sessions(), headers())
+	return slices.Concat(encoding(), lines(), responses(), streams(), listening(), resumption(), sessions(), directions(), headers())
 }
 
 // encoding has the rule of every transport.
@@ -188,6 +188,16 @@ func streams() []conform.Rule {
 			Judge:        relatedProgress,
 		},
 		{
+			Text:         "sends what belongs to a subscription on the stream of that subscription only",
+			Requirements: []string{"transports.http.stream.related"},
+			Judge:        relatedSubscriptions,
+		},
+		{
+			Text:         "asks proxies to pass on event streams at once",
+			Requirements: []string{"transports.http.stream.unbuffered"},
+			Judge:        buffered,
+		},
+		{
 			Text:         "sends each message on one stream only",
 			Requirements: []string{"transports.http.streams.once"},
 			Judge:        broadcasts,
@@ -263,7 +273,8 @@ func (e *exchange) answeredIn(family []*exchange) bool {
 func broughtResponses(conversation *conform.Conversation, sight *conform.Sight) {
 	all, spoken := exchanges(conversation), negotiations(conversation)
 	for _, one := range all {
-		if !one.asks() || !one.streams() || one.cancelled(conversation) || !one.spoke(conversation.Revision, spoken) {
+		if !one.asks() || !one.streams() || one.cancelled(conversation) || !one.spoke(conversation.Revision, spoken) ||
+			one.sent.Method == "subscriptions/listen" { // whose end has sentences of its own
 			continue
 		}
 		family := one.family(all)
@@ -283,10 +294,10 @@ func broughtResponses(conversation *conform.Conversation, sight *conform.Sight) 
 }
 
 // waits tells whether the server may wait for the client to resume a stream:
-// it closed the connection after an event with an id, as it may from
-// 2025-11-25 on, and nobody came.
+// it closed the connection after an event with an id, as it may at 2025-11-25, and
+// nobody came.
 func waits(last *exchange, conversation *conform.Conversation) bool {
-	return conversation.Revision >= "2025-11-25" && slices.ContainsFunc(last.events, hasID)
+	return conversation.Revision >= "2025-11-25" && !scripted.Stateless(conversation.Revision) && slices.ContainsFunc(last.events, hasID)
 }
 
 func keptStreams(conversation *conform.Conversation, sight *conform.Sight) {

@@ -1,12 +1,15 @@
-// Package stdio checks the section stdio of the page basic/transports.
+// Package stdio checks the section stdio of the page basic/transports, which is a page
+// of its own from 2026-07-28 on.
 package stdio
 
 import (
 	"bytes"
 	"fmt"
 	"strings"
+	"time"
 
 	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
 
 	"github.com/mcpconform/mcpconform/internal/jsonrpc"
 	"github.com/mcpconform/mcpconform/internal/scripted"
@@ -18,6 +21,13 @@ import (
 // Linux hold 64 KiB.
 const longLine = 200 << 10
 
+// telling are requests without params and the member by which a result shows that it
+// answers the one and not the other.
+var telling = map[string]string{
+	"server/discover": "supportedVersions", "tools/list": "tools", "prompts/list": "prompts",
+	"resources/list": "resources",
+}
+
 // ServerChecks registers the checks of a target server.
 func ServerChecks() {
 	Describe("stdio", func() {
@@ -28,10 +38,10 @@ func ServerChecks() {
 				first, second := jsonrpc.StringID("mcpconform-first-of-two"), jsonrpc.StringID("mcpconform-second-of-two")
 				mark := server.Mark()
 
-				write(ctx, server, line(first), line(second))
+				write(ctx, server, line(server, first), line(server, second))
 
-				server.Until(ctx, mark, "an answer to the first of two pings", answers(first))
-				server.Until(ctx, mark, "an answer to the second of two pings", answers(second))
+				server.Until(ctx, mark, "an answer to the first of two requests", answers(first))
+				server.Until(ctx, mark, "an answer to the second of two requests", answers(second))
 			})
 
 		It("takes a message that arrives in pieces as one", Verifies("transports.stdio.messages"), ByFence(),
@@ -41,18 +51,54 @@ func ServerChecks() {
 				server.Answer("ping", scripted.Silence)
 				id, mark := server.NextID(), server.Mark()
 				padding := Object{"_meta": Object{"padding": strings.Repeat("0123456789", longLine/10)}}
-				message := append(jsonrpc.NewRequest(id, "ping", padding), '\n')
+				message := append(jsonrpc.NewRequest(id, FenceMethod(), server.Dress(padding)), '\n')
 
 				write(ctx, server, message[:len(message)/2])
 				write(ctx, server, message[len(message)/2:])
 
-				server.Until(ctx, mark, fmt.Sprintf("an answer to a ping of %d bytes", len(message)), answers(id))
+				server.Until(ctx, mark, fmt.Sprintf("an answer to a request of %d bytes", len(message)), answers(id))
+			})
+
+		It("answers each of several requests that are open at once", Verifies("transports.stdio.interleaved"), ByFence(),
+			func(ctx SpecContext) {
+				server := FreshSession(ctx)
+				server.Hear(ctx) // a subscription on the same channel, where the server has some
+
+				requests := map[string]*scripted.Pending{}
+				for method := range telling {
+					if method == FenceMethod() || Declares(ListMember(method)) {
+						requests[method] = server.Start(ctx, method, nil)
+					}
+				}
+
+				for method, request := range requests {
+					Expect(server.Await(ctx, request)).To(HaveMember(telling[method]))
+				}
+			})
+
+		It("exits when its standard input is closed", Verifies("transports.stdio.shutdown.exits"), ByFence(),
+			func(ctx SpecContext) {
+				server := FreshSession(ctx)
+				server.Fence(ctx) // it is there
+
+				server.Stdio.Pipe.CloseInput()
+
+				select {
+				case <-server.Stdio.Pipe.Process().Done():
+				case <-time.After(server.ReplyTime()):
+					Judge(Mismatch{
+						Wanted: "the end of the process after its standard input was closed",
+						Found:  fmt.Sprintf("a process that still runs %s later", server.ReplyTime()),
+					})
+				}
 			})
 	})
 }
 
-// line is a ping on a line of its own.
-func line(id jsonrpc.ID) []byte { return append(jsonrpc.NewRequest(id, "ping", nil), '\n') }
+// line is a request that every server answers, on a line of its own.
+func line(server *Server, id jsonrpc.ID) []byte {
+	return append(jsonrpc.NewRequest(id, FenceMethod(), server.Dress(nil)), '\n')
+}
 
 // write writes bytes in one go.
 func write(ctx SpecContext, server *Server, parts ...[]byte) {

@@ -34,7 +34,7 @@ func listening() {
 			server := FreshSession(ctx)
 			listening := mustListen(ctx, server)
 
-			reply := server.Ask(ctx, "ping", nil)
+			reply := server.Ask(ctx, FenceMethod(), nil)
 
 			Demand(reply.Stream != listening.Stream, "the response on the stream of its request", "the response on the stream for GET")
 		})
@@ -75,7 +75,7 @@ func connecting() {
 			var requests []*scripted.Pending
 			for number := range manyRequests {
 				id := jsonrpc.StringID(fmt.Sprintf("mcpconform-at-once-%d", number))
-				requests = append(requests, server.StartRaw(ctx, id, "ping", scripted.Outgoing{}, nil))
+				requests = append(requests, server.StartRaw(ctx, id, FenceMethod(), scripted.Outgoing{}, nil))
 			}
 
 			for _, request := range requests {

@@ -19,9 +19,12 @@ func sending() {
 		func(ctx SpecContext) {
 			server := Session(ctx)
 
-			response := server.Post(ctx, jsonrpc.NewNotification("notifications/roots/list_changed", nil), "")
+			response := server.Post(ctx, harmless(), "")
 
-			if refused(response) {
+			switch {
+			case refused(response) && Stateless():
+				NotApplicable("the server accepts no notification over HTTP, where this revision has none that it must: " + response.Describe())
+			case refused(response):
 				Inconclusive("the server does not accept notifications/roots/list_changed: "+response.Describe(),
 					"see why it refuses a notification that the client announced, then run again")
 			}
@@ -30,6 +33,7 @@ func sending() {
 
 	It("takes a response with 202 and no body", Verifies("transports.http.notification.accepted"),
 		func(ctx SpecContext) {
+			needHandshake() // later clients send no responses
 			server := Session(ctx)
 
 			response := server.Post(ctx, jsonrpc.NewResult(jsonrpc.StringID("nobody awaits this"), nil), "answers no request")
@@ -70,6 +74,7 @@ func sending() {
 
 	It("brings the response to a client that comes back for it", Verifies("transports.http.stream.response"),
 		func(ctx SpecContext) {
+			needHandshake() // later a stream that broke is lost
 			server := FreshSession(ctx)
 			stream := streamed(ctx, server).Delivery.Stream
 			if _, there := Provocable("stream-closed"); !there && len(eventIDs(server, stream)) == 0 {
@@ -80,6 +85,15 @@ func sending() {
 
 			Expect(reply).To(BeResult())
 		})
+}
+
+// harmless is a notification that changes nothing. From 2026-07-28 on clients have none
+// to send over HTTP; the one that is left is about a request which there is none of.
+func harmless() []byte {
+	if Stateless() {
+		return jsonrpc.NewNotification("notifications/cancelled", Object{"requestId": "mcpconform-never-sent"})
+	}
+	return jsonrpc.NewNotification("notifications/roots/list_changed", nil)
 }
 
 // refused tells whether a server refuses a message that gets no answer: by the

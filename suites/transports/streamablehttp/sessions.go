@@ -43,7 +43,7 @@ func sessions() {
 			server := FreshSession(ctx)
 			mustHaveSession(server)
 
-			response := server.Post(ctx, ping(server), "lacks the session id", WithoutHeader("Mcp-Session-Id"))
+			response := server.Post(ctx, anyRequest(server), "lacks the session id", WithoutHeader("Mcp-Session-Id"))
 
 			if response.Status < 300 {
 				NotApplicable("the server does not require its session id")
@@ -56,7 +56,7 @@ func sessions() {
 			server := FreshSession(ctx)
 			mustEnd(ctx, server)
 
-			response := server.Post(ctx, ping(server), inEnded)
+			response := server.Post(ctx, anyRequest(server), inEnded)
 
 			Expect(response).To(HaveStatus(404))
 		})

@@ -32,7 +32,7 @@ func mustListen(ctx context.Context, server *Server) *scripted.Delivery {
 // it when it is answered. A server that answers all with JSON makes the check
 // inapplicable.
 func streamed(ctx context.Context, server *Server) *scripted.Pending {
-	if request := asked(ctx, server, "ping", nil); request != nil {
+	if request := asked(ctx, server, FenceMethod(), nil); request != nil {
 		return request
 	}
 	for _, kind := range []string{"progress", "logging", "text"} {

@@ -2,9 +2,14 @@ package streamablehttp
 
 import (
 	"fmt"
+	"net/http"
 
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
+
+	"github.com/mcpconform/mcpconform/internal/jsonrpc"
+	"github.com/mcpconform/mcpconform/internal/scripted"
+	"github.com/mcpconform/mcpconform/internal/transport"
 
 	. "github.com/mcpconform/mcpconform/internal/conform"
 )
@@ -18,7 +23,7 @@ func versions() {
 		func(ctx SpecContext) {
 			server := Session(ctx)
 
-			response := server.Post(ctx, ping(server), "names a revision that does not exist", WithHeader("MCP-Protocol-Version", "1900-01-01"))
+			response := server.Post(ctx, anyRequest(server), "names a revision that does not exist", WithHeader("MCP-Protocol-Version", "1900-01-01"))
 
 			Expect(response).To(HaveStatus(400))
 		})
@@ -27,7 +32,7 @@ func versions() {
 		func(ctx SpecContext) {
 			server := Session(ctx)
 
-			response := server.Post(ctx, ping(server), "names no revision", WithHeader("MCP-Protocol-Version", "the latest one"))
+			response := server.Post(ctx, anyRequest(server), "names no revision", WithHeader("MCP-Protocol-Version", "the latest one"))
 
 			Expect(response).To(HaveStatus(400))
 		})
@@ -51,8 +56,69 @@ func versions() {
 			}
 
 			server.Tell(ctx, "notifications/initialized", nil)
-			reply := server.Ask(ctx, "ping", nil)
+			reply := server.Ask(ctx, FenceMethod(), nil)
 
 			Expect(reply).To(BeResult())
 		})
+
+	It("answers a version that nobody implements with 400 and -32022", Verifies("transports.http.version.unsupported"),
+		func(ctx SpecContext) {
+			server := Session(ctx)
+			body := server.Body(FenceMethod(), Object{"_meta": Object{scripted.MetaVersion: "1900-01-01"}})
+
+			given := post(ctx, server, body, "names a revision that does not exist")
+
+			Expect(given).To(beTheError(http.StatusBadRequest, jsonrpc.UnsupportedRevision))
+		})
+
+	It("refuses a request whose header names another version than the body", Verifies("transports.http.version.mismatch"), ByFence(),
+		func(ctx SpecContext) {
+			server := Session(ctx)
+
+			given := post(ctx, server, anyRequest(server), otherVersion, WithHeader(transport.VersionHeader, lastHandshake))
+
+			Expect(given).To(beTurnedDown())
+		})
+
+	It("answers a request that contradicts its version header with 400 and -32020", Verifies("transports.http.headers.error"), ByFence(),
+		func(ctx SpecContext) {
+			server := Session(ctx)
+
+			given := post(ctx, server, anyRequest(server), otherVersion, WithHeader(transport.VersionHeader, lastHandshake))
+
+			mustBeTurnedDown(given, "transports.http.version.mismatch")
+			if given.code() == jsonrpc.UnsupportedRevision {
+				NotApplicable("the server looks at the version in the header first, which is one that it does not implement")
+			}
+			Expect(given).To(beTheError(http.StatusBadRequest, jsonrpc.HeaderMismatch))
+		})
+
+	It("refuses a request without the version header", Verifies("transports.http.version.missing"), ByFence(),
+		func(ctx SpecContext) {
+			server := Session(ctx)
+			if revision := handshakeAt(ctx, assumed); revision != "" && revision < firstWithHeader {
+				NotApplicable("the server speaks " + revision + ", whose clients send no such header")
+			}
+
+			given := post(ctx, server, anyRequest(server), "lacks the version header", WithoutHeader(transport.VersionHeader))
+
+			Expect(given).To(beTurnedDown())
+		})
+
+	It("answers a method that it does not implement with 404 and -32601", Verifies("transports.http.method.unknown"),
+		func(ctx SpecContext) {
+			server := Session(ctx)
+
+			given := post(ctx, server, server.Body("mcpconform/no-such-method", nil), "has a method that nobody has defined")
+
+			Expect(given).To(beTheError(http.StatusNotFound, jsonrpc.MethodNotFound))
+		})
 }
+
+const (
+	otherVersion = "names another version in the header than in the body"
+	// lastHandshake is the newest revision that is not of the stateless era.
+	lastHandshake = "2025-11-25"
+	// firstWithHeader is the oldest revision whose clients send the version header.
+	firstWithHeader = "2025-06-18"
+)

@@ -1,0 +1,58 @@
+package transports
+
+import (
+	"maps"
+
+	. "github.com/onsi/ginkgo/v2"
+
+	"github.com/mcpconform/mcpconform/internal/jsonrpc"
+	"github.com/mcpconform/mcpconform/internal/scripted"
+
+	. "github.com/mcpconform/mcpconform/internal/conform"
+)
+
+// cancelling checks the heading Cancellation that the pages of both transports have in
+// the stateless era.
+func cancelling() {
+	Describe("Cancellation by the transport", func() {
+
+		It("sends nothing more for a call that the client gave up, and goes on",
+			Verifies("transports.stdio.cancel.silent", "transports.http.cancel.silent"), NeedsProvocation("slow"), ByFence(),
+			func(ctx SpecContext) {
+				server := FreshSession(ctx)
+				const token, other = "mcpconform-given-up", "mcpconform-completed"
+				request := server.Start(ctx, "tools/call", reporting(Provoking("slow"), token))
+				if _, err := server.Connection.Await(ctx, request.Mark, concerns(request.ID, token)); err != nil {
+					Inconclusive("the slow tool reports no progress by which to tell that it runs: "+err.Error(),
+						"name one that does in mcpconform.yaml: provocations: {slow: {tool: NAME}}")
+				}
+
+				server.Abandon(ctx, request)
+
+				server.StaysUsable(ctx) // until here, something may have crossed the cancellation
+				mark := server.Mark()
+				// The same call, begun later, is answered when this one would have been.
+				server.Need(ctx, "tools/call", reporting(Provoking("slow"), other))
+				server.Fence(ctx)
+				for _, received := range server.Sent(mark, concerns(request.ID, token)) {
+					Judge(Mismatch{Wanted: "nothing more for the call", Found: scripted.Short(received.Raw)})
+				}
+			})
+	})
+}
+
+// reporting are the params of a call that asks for progress.
+func reporting(provocation Provocation, token string) Object {
+	params := maps.Clone(provocation.Call())
+	params["_meta"] = Object{"progressToken": token}
+	return params
+}
+
+// concerns matches the response to a request and the progress of it.
+func concerns(id jsonrpc.ID, token string) func(scripted.Received) bool {
+	return func(received scripted.Received) bool {
+		params, _ := received.Params().(map[string]any)
+		return received.Kind == jsonrpc.Response && received.ID == id ||
+			received.Kind == jsonrpc.Notification && params["progressToken"] == token
+	}
+}

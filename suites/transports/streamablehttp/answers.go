@@ -1,0 +1,83 @@
+package streamablehttp
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/onsi/gomega/types"
+
+	"github.com/mcpconform/mcpconform/internal/jsonrpc"
+	"github.com/mcpconform/mcpconform/internal/scripted"
+
+	. "github.com/mcpconform/mcpconform/internal/conform"
+)
+
+// An answer is what a request was answered with that was posted by itself: the HTTP
+// response, and the message that it brought, in a body or on an event stream.
+type answer struct {
+	*Response
+	message jsonrpc.Message
+}
+
+// post posts a request and waits for its answer. No answer at all fails the check.
+func post(ctx context.Context, server *Server, body []byte, deliberate string, edits ...HeaderEdit) answer {
+	return answered(ctx, server, server.Post(ctx, body, deliberate, edits...), body)
+}
+
+// answered waits for the message of a response to the request in a body.
+func answered(ctx context.Context, server *Server, response *Response, body []byte) answer {
+	if response.ContentType != eventStream {
+		return answer{response, jsonrpc.Parse(response.Body)}
+	}
+	id := jsonrpc.Parse(body).ID
+	received := server.Until(ctx, 0, "an answer on the event stream", func(received scripted.Received) bool {
+		return received.Kind == jsonrpc.Response && received.ID == id
+	})
+	return answer{response, received.Message}
+}
+
+// refused tells whether the request was turned down, in whatever way.
+func (a answer) refused() bool {
+	_, isError := a.message.Error()
+	return isError || a.Status >= 300
+}
+
+// code is that of the error in the answer; 0 when there is none.
+func (a answer) code() int64 {
+	refusal, _ := a.message.Error()
+	return refusal.Code
+}
+
+// Describe says in words what the answer is.
+func (a answer) Describe() string {
+	if a.ContentType == eventStream {
+		return a.Response.Describe() + ", " + scripted.Short(a.message.Raw)
+	}
+	return a.Response.Describe()
+}
+
+// beTurnedDown matches an answer that refuses a request: by its status, or at least
+// by an error. How a refusal is to look is for checks of its own.
+func beTurnedDown() types.GomegaMatcher {
+	return Be("a refusal", func(actual any) bool {
+		given, isAnswer := actual.(answer)
+		return isAnswer && given.refused()
+	})
+}
+
+// beTheError matches an answer with an HTTP status and an error of a code.
+func beTheError(status int, code int64) types.GomegaMatcher {
+	return Be(fmt.Sprintf("HTTP %d and the error %d", status, code), func(actual any) bool {
+		given, isAnswer := actual.(answer)
+		return isAnswer && given.Status == status && given.code() == code
+	})
+}
+
+// mustServe posts a request as it should be. A server that refuses it shows nothing
+// when it refuses one that is not.
+func mustServe(ctx context.Context, server *Server, method string, params any) {
+	if given := post(ctx, server, server.Body(method, params), ""); given.refused() {
+		Inconclusive(fmt.Sprintf("%s is refused even with all headers: %s", method, given.Describe()),
+			"mend what the checks of "+method+" report, then run again")
+	}
+}

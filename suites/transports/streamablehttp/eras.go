@@ -1,0 +1,106 @@
+package streamablehttp
+
+import (
+	"context"
+	"net/http"
+
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
+
+	"github.com/mcpconform/mcpconform/internal/jsonrpc"
+	"github.com/mcpconform/mcpconform/internal/scripted"
+	"github.com/mcpconform/mcpconform/internal/transport"
+
+	. "github.com/mcpconform/mcpconform/internal/conform"
+)
+
+// otherEras checks the heading Earlier Streamable HTTP Revisions of the stateless era. A
+// server that speaks earlier ones, too, may do what those say.
+func otherEras() {
+	It("answers GET with 405, unless it speaks older revisions", Verifies("transports.http.older.methods"),
+		func(ctx SpecContext) {
+			mustBeOfOneEra(ctx)
+
+			response := Session(ctx).Get(ctx, fromOlder)
+
+			Expect(response).To(HaveStatus(http.StatusMethodNotAllowed))
+		})
+
+	It("answers DELETE with 405, unless it speaks older revisions", Verifies("transports.http.older.methods"),
+		func(ctx SpecContext) {
+			mustBeOfOneEra(ctx)
+
+			response := Session(ctx).Delete(ctx, fromOlder, WithHeader(scripted.SessionHeader, sessionOfNobody))
+
+			Expect(response).To(HaveStatus(http.StatusMethodNotAllowed))
+		})
+
+	It("gives no session id, unless it speaks older revisions", Verifies("transports.http.older.sessions"), ByFence(),
+		func(ctx SpecContext) {
+			mustBeOfOneEra(ctx)
+			server := Session(ctx)
+
+			given := post(ctx, server, anyRequest(server), "")
+
+			Demand(sessionIn(given.Response) == "", "no session id", "the session id "+sessionIn(given.Response))
+		})
+
+	It("ignores a session id, unless it speaks older revisions", Verifies("transports.http.older.sessions"), ByFence(),
+		func(ctx SpecContext) {
+			mustBeOfOneEra(ctx)
+			server := Session(ctx)
+
+			given := post(ctx, server, anyRequest(server), fromOlder, WithHeader(scripted.SessionHeader, sessionOfNobody))
+
+			Demand(!given.refused(), "the answer that the request gets without a session id", given.Describe())
+			Demand(sessionIn(given.Response) == "", "no session id", "the session id "+sessionIn(given.Response))
+		})
+
+	It("ignores Last-Event-ID, unless it speaks older revisions", Verifies("transports.http.stream.not-resumable"), ByFence(),
+		func(ctx SpecContext) {
+			mustBeOfOneEra(ctx)
+			server := Session(ctx)
+
+			given := post(ctx, server, anyRequest(server), fromOlder, WithHeader(scripted.LastEventID, "mcpconform-1"))
+
+			Demand(!given.refused(), "the answer that the request gets without Last-Event-ID", given.Describe())
+		})
+}
+
+const (
+	fromOlder       = "is what a client of an older revision sends"
+	sessionOfNobody = "mcpconform-session-of-nobody"
+)
+
+// mustBeOfOneEra ends a check of a server that speaks revisions of the handshake era
+// too: it says so, or agrees to a handshake.
+func mustBeOfOneEra(ctx context.Context) {
+	server := Session(ctx)
+	supported, _ := server.Need(ctx, "server/discover", nil)["supportedVersions"].([]any)
+	for _, revision := range supported {
+		if name, isText := revision.(string); isText && !scripted.Stateless(name) {
+			NotApplicable("the server speaks " + name + ", too")
+		}
+	}
+	if revision := handshakeAt(ctx, lastHandshake); revision != "" {
+		NotApplicable("the server speaks " + revision + ", too: it agrees to a handshake")
+	}
+}
+
+// handshakeAt returns the revision to which a server agrees when a client of the
+// handshake era asks for one; "" when it agrees to none.
+func handshakeAt(ctx context.Context, revision string) string {
+	server := Connect(ctx)
+	header := http.Header{"Content-Type": {"application/json"}, "Accept": {scripted.AcceptBoth}}
+	hello := jsonrpc.NewRequest(server.NextID(), "initialize", scripted.Hello(revision, scripted.Nothing()))
+	response := server.Exchange(ctx, transport.Request{Method: http.MethodPost, Header: header, Body: hello, Note: "finds out what else the server speaks"})
+	result, _ := answered(ctx, server, response, hello).message.Result()
+	members, _ := result.(map[string]any)
+	agreed, _ := members["protocolVersion"].(string)
+	return agreed // the client ends a session that it got by this when it closes the connection
+}
+
+// sessionIn returns the session id that the head of a response has, or "".
+func sessionIn(response *Response) string {
+	return http.Header(response.Header).Get(scripted.SessionHeader)
+}

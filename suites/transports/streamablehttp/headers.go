@@ -1,0 +1,224 @@
+package streamablehttp
+
+import (
+	"context"
+	"encoding/base64"
+	"net/http"
+	"strings"
+
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
+
+	"github.com/mcpconform/mcpconform/internal/jsonrpc"
+	"github.com/mcpconform/mcpconform/internal/transport"
+	"github.com/mcpconform/mcpconform/suites/server/arguments"
+
+	. "github.com/mcpconform/mcpconform/internal/conform"
+)
+
+// standardHeaders checks the headings Standard Request Headers, Case Sensitivity and
+// Server Validation of the stateless era.
+func standardHeaders() {
+	It("refuses a request without Mcp-Method", Verifies("transports.http.headers.missing"), ByFence(),
+		func(ctx SpecContext) {
+			server := Session(ctx)
+
+			given := post(ctx, server, server.Body(FenceMethod(), nil), "lacks Mcp-Method", WithoutHeader(transport.MethodHeader))
+
+			Expect(given).To(beTurnedDown())
+		})
+
+	It("refuses a request without Mcp-Name", Verifies("transports.http.headers.missing"),
+		func(ctx SpecContext) {
+			server := Session(ctx)
+			named := mustName(ctx, server)
+
+			given := post(ctx, server, server.Body(named.method, named.params), "lacks Mcp-Name", WithoutHeader(transport.NameHeader))
+
+			Expect(given).To(beTurnedDown())
+		})
+
+	It("refuses a request whose Mcp-Method is another", Verifies("transports.http.headers.mismatch"), ByFence(),
+		func(ctx SpecContext) {
+			server := Session(ctx)
+
+			given := post(ctx, server, server.Body(FenceMethod(), nil), otherMethod, WithHeader(transport.MethodHeader, "tools/list"))
+
+			Expect(given).To(beTurnedDown())
+		})
+
+	It("refuses a request whose Mcp-Method is in another case", Verifies("transports.http.headers.mismatch"), ByFence(),
+		func(ctx SpecContext) {
+			server := Session(ctx)
+
+			given := post(ctx, server, server.Body(FenceMethod(), nil), "has Mcp-Method in another case than the body",
+				WithHeader(transport.MethodHeader, strings.ToUpper(FenceMethod())))
+
+			Expect(given).To(beTurnedDown())
+		})
+
+	It("refuses a request whose Mcp-Name is another", Verifies("transports.http.headers.mismatch"),
+		func(ctx SpecContext) {
+			server := Session(ctx)
+			named := mustName(ctx, server)
+
+			given := post(ctx, server, server.Body(named.method, named.params), otherName, WithHeader(transport.NameHeader, stranger))
+
+			Expect(given).To(beTurnedDown())
+		})
+
+	It("refuses a request whose Mcp-Name is another once it is decoded", Verifies("transports.http.headers.mismatch"),
+		func(ctx SpecContext) {
+			server := Session(ctx)
+			named := mustName(ctx, server)
+
+			given := post(ctx, server, server.Body(named.method, named.params), otherName, WithHeader(transport.NameHeader, encoded(stranger)))
+
+			Expect(given).To(beTurnedDown())
+		})
+
+	It("refuses a request whose Mcp-Name can not be decoded", Verifies("transports.http.headers.mismatch"),
+		func(ctx SpecContext) {
+			server := Session(ctx)
+			named := mustName(ctx, server)
+
+			given := post(ctx, server, server.Body(named.method, named.params), "has no Base64 between the markers of Mcp-Name",
+				WithHeader(transport.NameHeader, "=?base64?%%%?="))
+
+			Expect(given).To(beTurnedDown())
+		})
+
+	It("answers a request that lacks a header with 400 and -32020", Verifies("transports.http.headers.error"), ByFence(),
+		func(ctx SpecContext) {
+			server := Session(ctx)
+
+			given := post(ctx, server, server.Body(FenceMethod(), nil), "lacks Mcp-Method", WithoutHeader(transport.MethodHeader))
+
+			mustBeTurnedDown(given, "transports.http.headers.missing")
+			Expect(given).To(beTheError(http.StatusBadRequest, jsonrpc.HeaderMismatch))
+		})
+
+	It("answers a request that contradicts its headers with 400 and -32020", Verifies("transports.http.headers.error"), ByFence(),
+		func(ctx SpecContext) {
+			server := Session(ctx)
+
+			given := post(ctx, server, server.Body(FenceMethod(), nil), otherMethod, WithHeader(transport.MethodHeader, "tools/list"))
+
+			mustBeTurnedDown(given, "transports.http.headers.mismatch")
+			Expect(given).To(beTheError(http.StatusBadRequest, jsonrpc.HeaderMismatch))
+		})
+
+	It("takes the names of headers in lower case", Verifies("transports.http.headers.names"),
+		func(ctx SpecContext) {
+			server := Session(ctx)
+			named := mustName(ctx, server)
+
+			given := postSpelled(ctx, server, server.Body(named.method, named.params), strings.ToLower)
+
+			Demand(!given.refused(), "the answer that the request gets with names in the usual case", given.Describe())
+		})
+
+	It("takes the names of headers in upper case", Verifies("transports.http.headers.names"),
+		func(ctx SpecContext) {
+			server := Session(ctx)
+			named := mustName(ctx, server)
+
+			given := postSpelled(ctx, server, server.Body(named.method, named.params), strings.ToUpper)
+
+			Demand(!given.refused(), "the answer that the request gets with names in the usual case", given.Describe())
+		})
+
+	It("decodes Mcp-Name", Verifies("transports.http.encoding.decoded"),
+		func(ctx SpecContext) {
+			server := Session(ctx)
+			named := mustName(ctx, server)
+
+			given := post(ctx, server, server.Body(named.method, named.params), "", WithHeader(transport.NameHeader, encoded(named.name)))
+
+			Demand(!given.refused(), "the answer that the request gets with the plain name", given.Describe())
+		})
+
+	It("takes no markers in another case than they are defined in", Verifies("transports.http.encoding.markers"),
+		func(ctx SpecContext) {
+			server := Session(ctx)
+			named := mustName(ctx, server)
+			marked := strings.Replace(encoded(named.name), "base64", "BASE64", 1)
+
+			given := post(ctx, server, server.Body(named.method, named.params), "has other markers around Mcp-Name", WithHeader(transport.NameHeader, marked))
+
+			Expect(given).To(beTurnedDown())
+		})
+}
+
+const (
+	otherMethod = "has a Mcp-Method that is not the method of the body"
+	otherName   = "has a Mcp-Name that is not the name in the body"
+)
+
+// mustBeTurnedDown ends a check of how a server refuses that looks at a request which
+// it does not refuse, as other checks report.
+func mustBeTurnedDown(given answer, reported string) {
+	if !given.refused() {
+		NotApplicable("the server does not refuse it, which the checks of " + reported + " report")
+	}
+}
+
+// encoded writes a text in the form that any value of a header can have
+// (basic/transports/streamable-http#value-encoding).
+func encoded(text string) string {
+	return "=?base64?" + base64.StdEncoding.EncodeToString([]byte(text)) + "?="
+}
+
+// postSpelled posts a request with the names of its headers spelled otherwise.
+func postSpelled(ctx context.Context, server *Server, body []byte, spell func(string) string) answer {
+	header := http.Header{}
+	for name, values := range server.HTTP.HeaderOf(http.MethodPost, body) {
+		header[spell(name)] = values
+	}
+	response := server.Exchange(ctx, transport.Request{Method: http.MethodPost, Header: header, Body: body})
+	return answered(ctx, server, response, body)
+}
+
+// naming is a request that a header names the object of.
+type naming struct {
+	method string
+	params Object
+	name   string
+}
+
+// mustName returns a request with a name that the server answers with a result: the
+// read of a resource, a prompt that needs nothing, or the call of a tool.
+func mustName(ctx context.Context, server *Server) naming {
+	for _, one := range namings() {
+		if !post(ctx, server, server.Body(one.method, one.params), "").refused() {
+			return one
+		}
+	}
+	Inconclusive("the server has nothing with a name that can be asked for: no resource, no prompt without arguments, no tool that may be called",
+		"name a tool that may be called in mcpconform.yaml: arguments: {NAME: {…}}")
+	return naming{}
+}
+
+// mostNamings bounds what is tried to find a request that succeeds.
+const mostNamings = 3
+
+func namings() []naming {
+	var all []naming
+	for _, resource := range ListedResources() {
+		if uri, isText := resource["uri"].(string); isText {
+			all = append(all, naming{"resources/read", Object{"uri": uri}, uri})
+			break
+		}
+	}
+	for _, prompt := range ListedPrompts() {
+		if name, isText := prompt["name"].(string); isText && len(arguments.OfPrompt(prompt)) == 0 {
+			all = append(all, naming{"prompts/get", Object{"name": name}, name})
+			break
+		}
+	}
+	calls, _ := CallableTools()
+	for _, call := range calls {
+		all = append(all, naming{"tools/call", call.Call(), call.Tool})
+	}
+	return all[:min(len(all), mostNamings)]
+}

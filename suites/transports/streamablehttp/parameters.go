@@ -1,0 +1,328 @@
+package streamablehttp
+
+import (
+	"context"
+	"encoding/json"
+	"maps"
+	"net/http"
+	"slices"
+	"strings"
+
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
+
+	"github.com/mcpconform/mcpconform/internal/jsonrpc"
+	"github.com/mcpconform/mcpconform/internal/scripted"
+	"github.com/mcpconform/mcpconform/internal/transport"
+	"github.com/mcpconform/mcpconform/schema"
+
+	. "github.com/mcpconform/mcpconform/internal/conform"
+)
+
+// parameters checks the heading Custom Headers from Tool Parameters of the stateless
+// era. The server chooses which arguments a header repeats; one that chooses none has
+// nothing to keep.
+func parameters() {
+	It("refuses a call without the header of an argument", Verifies("transports.http.params.missing"),
+		func(ctx SpecContext) {
+			server := Session(ctx)
+			one := mustMirror(ctx, server, "")
+
+			given := post(ctx, server, one.call(server), "lacks the header of an argument", WithoutHeader(one.header))
+
+			Expect(given).To(beTurnedDown())
+		})
+
+	It("refuses a call whose header is not the argument", Verifies("transports.http.params.mismatch"),
+		func(ctx SpecContext) {
+			server := Session(ctx)
+			one := mustMirror(ctx, server, "")
+
+			given := post(ctx, server, one.call(server), otherArgument, WithHeader(one.header, one.other()))
+
+			Expect(given).To(beTurnedDown())
+		})
+
+	It("refuses a call whose header is the argument in another case", Verifies("transports.http.params.mismatch"),
+		func(ctx SpecContext) {
+			server := Session(ctx)
+			one := mustMirror(ctx, server, "string")
+			if strings.ToUpper(one.text) == one.text {
+				NotApplicable("the value that the tool takes has no small letters")
+			}
+
+			given := post(ctx, server, one.call(server), otherArgument, WithHeader(one.header, transport.HeaderValue(strings.ToUpper(one.text))))
+
+			Expect(given).To(beTurnedDown())
+		})
+
+	It("refuses a call whose header is not the argument once it is decoded", Verifies("transports.http.params.mismatch"),
+		func(ctx SpecContext) {
+			server := Session(ctx)
+			one := mustMirror(ctx, server, "string")
+
+			given := post(ctx, server, one.call(server), otherArgument, WithHeader(one.header, encoded(one.text+"-other")))
+
+			Expect(given).To(beTurnedDown())
+		})
+
+	It("answers a call that contradicts the header of an argument with 400 and -32020", Verifies("transports.http.headers.error"),
+		func(ctx SpecContext) {
+			server := Session(ctx)
+			one := mustMirror(ctx, server, "")
+
+			given := post(ctx, server, one.call(server), otherArgument, WithHeader(one.header, one.other()))
+
+			mustBeTurnedDown(given, "transports.http.params.mismatch")
+			Expect(given).To(beTheError(http.StatusBadRequest, jsonrpc.HeaderMismatch))
+		})
+
+	It("refuses a call whose header has characters that must be encoded", Verifies("transports.http.params.characters"),
+		func(ctx SpecContext) {
+			server := Session(ctx)
+			one := mustMirror(ctx, server, "string").with(foreign)
+			mustTake(ctx, server, one)
+
+			given := post(ctx, server, one.call(server), "has a header with characters beyond ASCII", WithHeader(one.header, foreign))
+
+			Expect(given).To(beTurnedDown())
+		})
+
+	It("decodes the header of an argument", Verifies("transports.http.encoding.decoded"),
+		func(ctx SpecContext) {
+			server := Session(ctx)
+			one := mustMirror(ctx, server, "string")
+
+			given := post(ctx, server, one.call(server), "", WithHeader(one.header, encoded(one.text)))
+
+			Demand(!given.refused(), "the answer that the call gets with the plain value", given.Describe())
+		})
+
+	It("decodes the header of an argument beyond ASCII", Verifies("transports.http.encoding.decoded"),
+		func(ctx SpecContext) {
+			server := Session(ctx)
+			one := mustMirror(ctx, server, "string").with(foreign)
+			if !one.allowed() {
+				NotApplicable("the tool takes no text of the harness's choice for it")
+			}
+
+			given := post(ctx, server, one.call(server), "") // the client encodes it
+
+			Demand(given.code() != jsonrpc.HeaderMismatch, "no error about headers", given.Describe())
+		})
+
+	It("takes no markers around an argument in another case than they are defined in", Verifies("transports.http.encoding.markers"),
+		func(ctx SpecContext) {
+			server := Session(ctx)
+			one := mustMirror(ctx, server, "string")
+			marked := strings.Replace(encoded(one.text), "base64", "BASE64", 1)
+
+			given := post(ctx, server, one.call(server), "has other markers around the header of an argument", WithHeader(one.header, marked))
+
+			Expect(given).To(beTurnedDown())
+		})
+
+	It("expects no header for an argument that is not given", Verifies("transports.http.params.unexpected"),
+		func(ctx SpecContext) {
+			server := Session(ctx)
+			one := mustMirror(ctx, server, "").without()
+
+			given := post(ctx, server, one.call(server), "", WithoutHeader(one.header))
+
+			// Where the argument is required the call may fail, but not for its headers.
+			Demand(given.code() != jsonrpc.HeaderMismatch, "no error about headers", given.Describe())
+		})
+
+	It("expects no header for an argument that is null", Verifies("transports.http.params.unexpected"),
+		func(ctx SpecContext) {
+			server := Session(ctx)
+			one := mustMirror(ctx, server, "").with(nil)
+
+			given := post(ctx, server, one.call(server), "", WithoutHeader(one.header))
+
+			// Where the schema does not allow null the call may fail, but not for its headers.
+			Demand(given.code() != jsonrpc.HeaderMismatch, "no error about headers", given.Describe())
+		})
+
+	It("compares integers by their value", Verifies("transports.http.params.numbers"),
+		func(ctx SpecContext) {
+			server := Session(ctx)
+			one := mustMirror(ctx, server, "integer")
+
+			given := post(ctx, server, one.call(server), "", WithHeader(one.header, one.text+".0"))
+
+			Demand(given.code() != jsonrpc.HeaderMismatch, "no error about headers, as "+one.text+" and "+one.text+".0 are equal", given.Describe())
+		})
+}
+
+const otherArgument = "has a header that is not the argument in the body"
+
+// foreign is a text that no header can carry as it is.
+const foreign = "Größe 日本"
+
+// A mirrored argument is one that a header repeats, with a call that has it.
+type mirrored struct {
+	tool      string
+	schema    Object // the input schema of the tool
+	arguments Object
+	path      []string // of members, from the arguments to the value
+	header    string
+	kind      string // string, integer or boolean
+	text      string // the value, as a header has it
+}
+
+// mustMirror returns an argument of a type ("" for any) in a call that the server
+// takes. A server whose tools have none has nothing to keep.
+func mustMirror(ctx context.Context, server *Server, kind string) mirrored {
+	calls, reason := CallableTools()
+	declared := false
+	for _, tool := range ListedTools() {
+		for _, one := range mirroredBy(tool) {
+			if kind != "" && one.kind != kind {
+				continue
+			}
+			declared = true
+			known := slices.IndexFunc(calls, func(call Provocation) bool { return call.Tool == one.tool })
+			if known < 0 {
+				continue
+			}
+			if post(ctx, server, one.call(server), "").refused() {
+				continue
+			}
+			return one
+		}
+	}
+	if !declared {
+		NotApplicable("no tool has x-mcp-header on " + described(kind))
+	}
+	if reason == "" {
+		reason = "of the tools that have x-mcp-header none may be called with success"
+	}
+	Inconclusive(reason, "name a tool that has x-mcp-header in mcpconform.yaml: arguments: {NAME: {…}}")
+	return mirrored{}
+}
+
+func described(kind string) string {
+	if kind == "" {
+		return "a parameter"
+	}
+	return "a parameter of the type " + kind
+}
+
+// mustTake ends a check for which the tool takes no value of the harness's choice.
+func mustTake(ctx context.Context, server *Server, one mirrored) {
+	if !one.allowed() {
+		NotApplicable("the tool takes no text of the harness's choice for it")
+	}
+	if given := post(ctx, server, one.call(server), ""); given.refused() {
+		Inconclusive("the call is refused even with the header encoded: "+given.Describe(),
+			"mend what the checks of transports.http.encoding.decoded report, then run again")
+	}
+}
+
+// mirroredBy finds the arguments of a tool that a header repeats and of which a value
+// can be made, in the order of their headers.
+func mirroredBy(tool Object) []mirrored {
+	input, _ := tool["inputSchema"].(map[string]any)
+	name, _ := tool["name"].(string)
+	made, err := schema.Example(input, everyProperty)
+	arguments, isObject := spelled(made).(map[string]any)
+	if err != nil || !isObject {
+		return nil
+	}
+	var all []mirrored
+	for _, one := range scripted.Mirrors(input) {
+		found := mirrored{tool: name, schema: input, arguments: arguments, path: one.Path, header: scripted.ParameterHeader + one.Header}
+		text, there := one.ValueIn(arguments)
+		if !there {
+			continue
+		}
+		found.text = text
+		switch found.value().(type) {
+		case string:
+			found.kind = "string"
+		case bool:
+			found.kind = "boolean"
+		default:
+			found.kind = "integer"
+		}
+		all = append(all, found)
+	}
+	slices.SortFunc(all, func(a, b mirrored) int { return strings.Compare(a.header, b.header) })
+	return all
+}
+
+// everyProperty is the example of a schema that has all properties.
+const everyProperty = 1
+
+// call is the body of the call.
+func (m mirrored) call(server *Server) []byte {
+	return server.Body("tools/call", Object{"name": m.tool, "arguments": m.arguments})
+}
+
+func (m mirrored) value() any {
+	value := any(m.arguments)
+	for _, name := range m.path {
+		object, _ := value.(map[string]any)
+		value = object[name]
+	}
+	return value
+}
+
+// with returns the same with another value.
+func (m mirrored) with(value any) mirrored {
+	m.arguments = replaced(m.arguments, m.path, func(in Object, name string) { in[name] = value })
+	return m
+}
+
+// without returns the same without the argument.
+func (m mirrored) without() mirrored {
+	m.arguments = replaced(m.arguments, m.path, func(in Object, name string) { delete(in, name) })
+	return m
+}
+
+// replaced returns a copy of an object with a change at the end of a path.
+func replaced(object Object, path []string, change func(in Object, name string)) Object {
+	object = maps.Clone(object)
+	if len(path) == 1 {
+		change(object, path[0])
+		return object
+	}
+	inner, _ := object[path[0]].(map[string]any)
+	object[path[0]] = replaced(inner, path[1:], change)
+	return object
+}
+
+// allowed tells whether the schema of the tool allows the arguments.
+func (m mirrored) allowed() bool {
+	compiled, err := schema.Compile(m.schema)
+	if err != nil {
+		return false
+	}
+	violations, err := compiled.Validate(spelled(m.arguments))
+	return err == nil && len(violations) == 0
+}
+
+// spelled returns a value as it is read from the wire, its numbers as they are
+// written.
+func spelled(value any) any {
+	text, err := json.Marshal(value)
+	if err != nil {
+		return nil
+	}
+	read, _ := jsonrpc.Decode(text)
+	return read
+}
+
+// other is a value of the same type that the argument has not, as a header has it.
+func (m mirrored) other() string {
+	switch {
+	case m.text == "true":
+		return "false"
+	case m.text == "false":
+		return "true"
+	case m.kind == "integer":
+		return m.text + "1"
+	}
+	return transport.HeaderValue(m.text + "-other")
+}

@@ -1,0 +1,120 @@
+package wire
+
+import (
+	"fmt"
+	"net/http"
+	"strings"
+
+	"github.com/mcpconform/mcpconform/internal/conform"
+	"github.com/mcpconform/mcpconform/internal/jsonrpc"
+	"github.com/mcpconform/mcpconform/internal/scripted"
+)
+
+// directions are the rules of the stateless era about which messages go which way, and
+// what they have to do with (2026-07-28, basic/transports).
+func directions() []conform.Rule {
+	return []conform.Rule{
+		{
+			Text:         "sends no requests to the client",
+			Requirements: []string{"transports.stdio.no-requests", "transports.http.stream.no-requests"},
+			Judge:        requestsToClient,
+		},
+		{
+			Text:         "sends notifications while a request or a subscription is open only",
+			Requirements: []string{"transports.stdio.notifications"},
+			Judge:        looseNotifications,
+		},
+	}
+}
+
+// requestsToClient leaves out what a client of the handshake era has asked for on the
+// same connection.
+func requestsToClient(conversation *conform.Conversation, sight *conform.Sight) {
+	spoken := negotiations(conversation)
+	for _, said := range conversation.ByTarget() {
+		if !scripted.Stateless(spoken[said.Index]) {
+			continue
+		}
+		sight.Saw()
+		if isRequest(said) {
+			sight.Break(said, conform.Mismatch{
+				Wanted: "responses and notifications only; what the server asks of the client is in an input_required result",
+				Found:  "the request " + said.Method, Where: "/method",
+			})
+		}
+	}
+}
+
+// looseNotifications judges notifications that come when no request is unanswered, nor
+// was given up: that one may still be running is not the server's fault.
+func looseNotifications(conversation *conform.Conversation, sight *conform.Sight) {
+	spoken := negotiations(conversation)
+	if conversation.Transport != conform.Stdio {
+		return
+	}
+	open := map[jsonrpc.ID]bool{}
+	for _, said := range conversation.Messages {
+		switch {
+		case !said.FromTarget(conversation.Leg):
+			if isRequest(said) {
+				open[said.ID] = true
+			}
+		case isResponse(said):
+			delete(open, said.ID)
+		case said.Kind == jsonrpc.Notification && scripted.Stateless(spoken[said.Index]):
+			sight.Saw()
+			if len(open) == 0 {
+				sight.Break(said, conform.Mismatch{
+					Wanted: "notifications about a request that is running, or of a subscription that is open",
+					Found:  said.Method + " while there is none",
+				})
+			}
+		}
+	}
+}
+
+// relatedSubscriptions judges notifications that name a subscription.
+func relatedSubscriptions(conversation *conform.Conversation, sight *conform.Sight) {
+	for _, one := range exchanges(conversation) {
+		if !one.asks() || !one.streams() {
+			continue
+		}
+		for _, said := range one.said {
+			meta, _ := said.ParamsObject()["_meta"].(map[string]any)
+			named, there := meta[scripted.MetaSubscription]
+			if said.Kind != jsonrpc.Notification || !there {
+				continue
+			}
+			sight.Saw()
+			if id := jsonrpc.IDOf(named); id != one.sent.ID {
+				sight.Break(said, conform.Mismatch{
+					Wanted: fmt.Sprintf("messages that relate to the request %s (%s)", one.sent.ID, one.sent.Method),
+					Found:  fmt.Sprintf("%s of the subscription %s", said.Method, id),
+					Where:  pointerTo([]string{"params", "_meta", scripted.MetaSubscription}),
+				})
+			}
+		}
+	}
+}
+
+// bufferingHeader tells proxies whether they may keep a response back until there is
+// more of it.
+const bufferingHeader = "X-Accel-Buffering"
+
+func buffered(conversation *conform.Conversation, sight *conform.Sight) {
+	if !scripted.Stateless(conversation.Revision) {
+		return
+	}
+	spoken := negotiations(conversation)
+	for _, one := range exchanges(conversation) {
+		if one.method != http.MethodPost || !one.streams() || !one.spoke(conversation.Revision, spoken) {
+			continue
+		}
+		sight.Saw()
+		if value := one.head.HTTP.Header.Get(bufferingHeader); !strings.EqualFold(value, "no") {
+			sight.BreakAt(*one.head, conform.Mismatch{
+				Wanted: "the value no, as the response is an event stream", Found: fmt.Sprintf("%q", value), Where: "header " + bufferingHeader,
+			}, one.explained()...)
+		}
+	}
+}

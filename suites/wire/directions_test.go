@@ -1,0 +1,97 @@
+package wire
+
+import (
+	"slices"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/mcpconform/mcpconform/internal/conform"
+)
+
+const (
+	listensOn2 = `{"jsonrpc":"2.0","id":2,"method":"subscriptions/listen","params":{"notifications":{"toolsListChanged":true}}}`
+	changedOf2 = `{"jsonrpc":"2.0","method":"notifications/tools/list_changed","params":{"_meta":{"io.modelcontextprotocol/subscriptionId":2}}}`
+)
+
+// TestDirections judges which messages go which way at 2026-07-28, over stdio.
+func TestDirections(t *testing.T) {
+	t.Parallel()
+	const (
+		asks  = "sends no requests to the client"
+		loose = "sends notifications while a request or a subscription is open only"
+	)
+	tests := map[string]struct {
+		said   []string
+		broken []string
+	}{
+		"an answer":                        {[]string{`>{"jsonrpc":"2.0","id":1,"method":"tools/list"}`, `<{"jsonrpc":"2.0","id":1,"result":{}}`}, nil},
+		"progress of a request":            {[]string{`>{"jsonrpc":"2.0","id":1,"method":"tools/call"}`, `<` + progressOf("a"), `<{"jsonrpc":"2.0","id":1,"result":{}}`}, nil},
+		"progress of a cancelled request":  {[]string{`>{"jsonrpc":"2.0","id":1,"method":"tools/call"}`, `>{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":1}}`, `<` + progressOf("a")}, nil},
+		"a change for a subscription":      {[]string{`>` + listensOn2, `<` + changedOf2}, nil},
+		"a request":                        {[]string{`>{"jsonrpc":"2.0","id":1,"method":"tools/call"}`, `<{"jsonrpc":"2.0","id":1,"method":"roots/list"}`}, []string{asks}},
+		"a change that nobody asked for":   {[]string{`>{"jsonrpc":"2.0","id":1,"method":"tools/list"}`, `<{"jsonrpc":"2.0","id":1,"result":{}}`, `<` + changedOf2}, []string{loose}},
+		"a log before any request":         {[]string{`<{"jsonrpc":"2.0","method":"notifications/message","params":{"level":"info","data":"hello"}}`}, []string{loose}},
+		"a request of the handshake era":   {append(handshake("{}"), `<{"jsonrpc":"2.0","id":1,"method":"roots/list"}`), nil},
+		"a change in the handshake era":    {append(handshake("{}"), `<{"jsonrpc":"2.0","method":"notifications/tools/list_changed"}`), nil},
+		"an answer where there is no call": {[]string{`<{"jsonrpc":"2.0","id":1,"result":{}}`}, nil},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			if diff := cmp.Diff(test.broken, brokenTexts(directions(), talk("2026-07-28", test.said...))); diff != "" {
+				t.Errorf("broken (-wanted +found):\n%s", diff)
+			}
+		})
+	}
+}
+
+// TestStreamsOfTheStatelessEra judges event streams at 2026-07-28.
+func TestStreamsOfTheStatelessEra(t *testing.T) {
+	t.Parallel()
+	const (
+		related    = "sends what belongs to a subscription on the stream of that subscription only"
+		unbuffered = "asks proxies to pass on event streams at once"
+		answered   = "brings the response on the stream of its request in the end"
+		flows      = "< post-1 200 Content-Type:text/event-stream X-Accel-Buffering:no\n"
+		listens    = "> post-1 POST\nc post-1 " + listensOn2 + "\n"
+	)
+	tests := map[string]struct {
+		script string
+		broken []string
+	}{
+		"a stream with the response":          {post("post-1", "1") + flows + "e post-1 " + result("1") + ". post-1", nil},
+		"a stream without the header":         {post("post-1", "1") + opened("post-1") + "e post-1 " + result("1") + ". post-1", []string{unbuffered}},
+		"a stream that proxies may keep back": {post("post-1", "1") + "< post-1 200 Content-Type:text/event-stream X-Accel-Buffering:yes\n" + "e post-1 " + result("1") + ". post-1", []string{unbuffered}},
+		"JSON":                                {post("post-1", "1") + "< post-1 200 Content-Type:application/json\ns post-1 " + result("1") + ". post-1", nil},
+		"a stream that ends early":            {post("post-1", "1") + flows + ". post-1", []string{answered}},
+		"one with an id that ends early":      {post("post-1", "1") + flows + "e post-1 #a1 data\n. post-1", []string{answered}},
+		"a subscription":                      {listens + flows + "e post-1 " + changedOf2 + "\n", nil},
+		"a subscription that the server ends": {listens + flows + ". post-1", nil},
+		"a change of another subscription":    {post("post-1", "1") + flows + "e post-1 " + changedOf2 + "\ne post-1 " + result("1") + ". post-1", []string{related}},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			rules := slices.DeleteFunc(streams(), func(rule conform.Rule) bool {
+				return !slices.Contains([]string{related, unbuffered, answered}, rule.Text)
+			})
+				return strings.Contains(rule.Requirements[0], ".primed") || strings.Contains(rule.Requirements[0], ".retry")
+			})
+			if diff := cmp.Diff(test.broken, brokenTexts(rules, carry(t, "2026-07-28", test.script))); diff != "" {
+				t.Errorf("broken (-wanted +found):\n%s", diff)
+			}
+		})
+	}
+}
+
+// brokenTexts returns the texts of the rules that are broken.
+func brokenTexts(rules []conform.Rule, conversation *conform.Conversation) []string {
+	var broken []string
+	for _, finding := range conform.ApplyRules(rules, conversation) {
+		if len(finding.Breaks) > 0 {
+			broken = append(broken, rules[finding.Rule].Text)
+		}
+	}
+	return broken
+}
