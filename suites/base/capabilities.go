@@ -1,0 +1,74 @@
+package base
+
+import (
+	"net/http"
+
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
+
+	. "github.com/mcpconform/mcpconform/internal/conform"
+	"github.com/mcpconform/mcpconform/internal/jsonrpc"
+	"github.com/mcpconform/mcpconform/internal/scripted"
+)
+
+// clientCapabilities checks what becomes of requests that need a capability which
+// their client does not declare.
+func clientCapabilities() {
+	It("refuses a request that needs an undeclared capability, and names that", Verifies("base.capabilities.required"),
+		func(ctx SpecContext) {
+			server := Session(ctx)
+			asking, capability := askingTool(ctx, server)
+
+			reply, _ := server.Provoke(ctx, "tools/call", callBy(asking, Object{}), "")
+
+			exceptWithout(reply, capability)
+			Expect(reply).To(BeJSONRPCError(jsonrpc.MissingCapability))
+			refusal, _ := reply.Error()
+			data, _ := refusal.Data.(map[string]any)
+			Expect(data["requiredCapabilities"]).To(HaveMember(capability))
+		})
+
+	It("refuses a request that needs an undeclared capability with HTTP 400", Verifies("base.capabilities.required-status"),
+		func(ctx SpecContext) {
+			server := Session(ctx)
+			asking, capability := askingTool(ctx, server)
+
+			reply, status := server.Provoke(ctx, "tools/call", callBy(asking, Object{}), "")
+
+			exceptWithout(reply, capability)
+			Demand(status == http.StatusBadRequest, "HTTP 400", "HTTP "+Show(status))
+		})
+}
+
+// askingTool finds a tool that asks this client for input, and the capability that
+// the client must declare for that.
+func askingTool(ctx SpecContext, server *Server) (asking Provocation, capability string) {
+	found := "no tool is known that asks the client for sampling, elicitation or roots"
+	for _, capability := range []string{"sampling", "elicitation", "roots"} {
+		asking, there := Provocable(capability)
+		if !there {
+			continue
+		}
+		reply := server.Once(ctx, "tools/call", asking.Call())
+		if reply.Object()["resultType"] == inputRequired {
+			return asking, capability
+		}
+		found = "the tool " + asking.Tool + " did not ask the client for input: " + reply.Describe()
+	}
+	Inconclusive(found, "name one that does in mcpconform.yaml: provocations: {elicitation: {tool: NAME, arguments: {…}}}")
+	return asking, ""
+}
+
+// callBy is the call of a tool by a client that declares the capabilities.
+func callBy(tool Provocation, capabilities Object) Object {
+	call := tool.Call()
+	call["_meta"] = Object{scripted.MetaCapabilities: capabilities}
+	return call
+}
+
+// exceptWithout ends a check when a tool does without what it asks others for.
+func exceptWithout(reply Reply, capability string) {
+	if result := reply.Object(); result != nil && result["resultType"] != inputRequired && result["isError"] != true {
+		NotApplicable("the tool does without " + capability)
+	}
+}

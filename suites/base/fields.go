@@ -1,0 +1,153 @@
+package base
+
+import (
+	"net/http"
+
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
+	"github.com/onsi/gomega/types"
+
+	. "github.com/mcpconform/mcpconform/internal/conform"
+	"github.com/mcpconform/mcpconform/internal/jsonrpc"
+	"github.com/mcpconform/mcpconform/internal/scripted"
+)
+
+// fields checks what requests of the stateless era carry in _meta.
+func fields() {
+	It("refuses a request without the capabilities of its client", Verifies("base.fields.missing"),
+		func(ctx SpecContext) {
+			server := Session(ctx)
+
+			reply, _ := server.Provoke(ctx, aMethod(), meta(scripted.MetaCapabilities, scripted.Omitted), "no clientCapabilities")
+
+			Expect(reply).To(BeJSONRPCError(jsonrpc.InvalidParams))
+		})
+
+	It("refuses a request without a revision", Verifies("base.fields.missing"),
+		func(ctx SpecContext) {
+			exceptBesideHandshake(ctx)
+			server := Connect(ctx)
+
+			reply, _ := server.Provoke(ctx, aMethod(), meta(scripted.MetaVersion, scripted.Omitted), "no protocolVersion")
+
+			Expect(reply).To(beRefusalOfFields())
+		})
+
+	It("refuses a request without any of the fields", Verifies("base.fields.missing"),
+		func(ctx SpecContext) {
+			exceptBesideHandshake(ctx)
+			server := Connect(ctx)
+
+			reply, _ := server.Provoke(ctx, aMethod(), Object{"_meta": scripted.Omitted}, "no _meta")
+
+			Expect(reply).To(beRefusalOfFields())
+		})
+
+	It("refuses a request without a required field with HTTP 400", Verifies("base.fields.missing-status"),
+		func(ctx SpecContext) {
+			server := Session(ctx)
+
+			body := server.Body(aMethod(), meta(scripted.MetaCapabilities, scripted.Omitted))
+			response := server.Post(ctx, body, "no clientCapabilities")
+
+			Expect(response).To(HaveStatus(http.StatusBadRequest))
+		})
+
+	It("refuses capabilities of a client that are no object", Verifies("base.fields.malformed"),
+		func(ctx SpecContext) {
+			server := Session(ctx)
+
+			reply, _ := server.Provoke(ctx, aMethod(), meta(scripted.MetaCapabilities, "sampling"), "clientCapabilities are a string")
+
+			Expect(reply).To(BeJSONRPCError(jsonrpc.InvalidParams))
+		})
+
+	It("refuses a revision that is no string", Verifies("base.fields.malformed"),
+		func(ctx SpecContext) {
+			exceptBesideHandshake(ctx)
+			server := Connect(ctx)
+
+			reply, _ := server.Provoke(ctx, aMethod(), meta(scripted.MetaVersion, 20260728), "protocolVersion is a number")
+
+			Expect(reply).To(beRefusalOfFields())
+		})
+
+	It("serves a client that does not say which it is", Verifies("base.fields.optional"),
+		func(ctx SpecContext) {
+			server := Session(ctx)
+
+			reply := server.Ask(ctx, aMethod(), meta(scripted.MetaClientInfo, scripted.Omitted))
+
+			Expect(reply).To(BeResult())
+		})
+
+	It("takes trace context", Verifies("base.meta.trace-context-taken"),
+		func(ctx SpecContext) {
+			server := Session(ctx)
+			server.Need(ctx, aMethod(), nil) // or else nothing shows what it stumbles over
+
+			reply := server.Ask(ctx, aMethod(), Object{"_meta": Object{
+				"traceparent": "00-0af7651916cd43dd8448eb211c80319c-00f067aa0ba902b7-01",
+				"tracestate":  "rojo=00f067aa0ba902b7,congo=t61rcWkgMzE",
+				"baggage":     "userId=alice,serverNode=DF%2028;ttl=30",
+			}})
+
+			Expect(reply).To(BeResult())
+		})
+
+	It("lists the same for every client", Verifies("base.fields.info-unused"),
+		func(ctx SpecContext) {
+			if aMethod() == anyTime() {
+				NotApplicable("the server declares no list")
+			}
+			server := Session(ctx)
+
+			one := namesFor(ctx, server, "mcpconform")
+			other := namesFor(ctx, server, "mcpconform-under-another-name")
+			again := namesFor(ctx, server, "mcpconform")
+
+			if Show(one) != Show(again) {
+				NotApplicable("the list changes from one time to the next, whoever asks")
+			}
+			Demand(Show(one) == Show(other), "for a client of another name the same list, "+Show(one), Show(other))
+		})
+}
+
+// meta are params with one field of _meta changed.
+func meta(key string, value any) Object { return Object{"_meta": Object{key: value}} }
+
+// beRefusalOfFields matches -32602. Over HTTP the version header may be looked at
+// first, which then has nothing in the body that it matches.
+func beRefusalOfFields() types.GomegaMatcher {
+	if Transport() == HTTP {
+		return BeJSONRPCError(jsonrpc.InvalidParams, jsonrpc.HeaderMismatch)
+	}
+	return BeJSONRPCError(jsonrpc.InvalidParams)
+}
+
+// exceptBesideHandshake ends a check of requests that name no revision when nothing
+// else tells that they are of this one: over stdio, to a server of both eras.
+func exceptBesideHandshake(ctx SpecContext) {
+	if Transport() != Stdio {
+		return
+	}
+	listed, _ := Connect(ctx).Need(ctx, "server/discover", nil)["supportedVersions"].([]any)
+	for _, revision := range listed {
+		if name, isText := revision.(string); isText && name < scripted.FirstStateless {
+			NotApplicable("the server also serves " + name + ", where a request may look like this")
+		}
+	}
+}
+
+// namesFor returns the names that a list has for a client of a name. A list with
+// several pages is judged by the first.
+func namesFor(ctx SpecContext, server *Server, client string) []any {
+	result := server.Need(ctx, aMethod(), meta(scripted.MetaClientInfo, Object{"name": client, "version": "1.0.0"}))
+	items, _ := result[ListMember(aMethod())].([]any)
+	names := make([]any, len(items))
+	for index, item := range items {
+		object, _ := item.(map[string]any)
+		names[index] = object["name"]
+	}
+	return names
+}

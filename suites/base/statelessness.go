@@ -1,0 +1,145 @@
+package base
+
+import (
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
+
+	. "github.com/mcpconform/mcpconform/internal/conform"
+	"github.com/mcpconform/mcpconform/internal/jsonrpc"
+	"github.com/mcpconform/mcpconform/internal/scripted"
+)
+
+// statelessness checks that each request stands for itself.
+func statelessness() {
+	It("serves a first request that is not server/discover", Verifies("base.stateless.context"),
+		func(ctx SpecContext) {
+			if aMethod() == anyTime() {
+				NotApplicable("the server declares no list")
+			}
+			server := Connect(ctx)
+
+			reply := server.Ask(ctx, aMethod(), nil)
+
+			Expect(reply).To(BeResult())
+		})
+
+	It("takes no field from an earlier request", Verifies("base.stateless.context"),
+		func(ctx SpecContext) {
+			server := FreshSession(ctx)
+
+			server.Need(ctx, aMethod(), nil)
+			reply, _ := server.Provoke(ctx, aMethod(), meta(scripted.MetaCapabilities, scripted.Omitted), "no clientCapabilities")
+
+			Expect(reply).To(BeJSONRPCError())
+		})
+
+	It("takes no capability from an earlier request", Verifies("base.stateless.context"),
+		func(ctx SpecContext) {
+			server := FreshSession(ctx)
+			asking, capability := askingTool(ctx, server)
+
+			reply := server.Once(ctx, "tools/call", callBy(asking, Object{}))
+
+			Demand(reply.Object()["resultType"] != inputRequired,
+				"no input of a client that does not declare "+capability+" in this request", reply.Describe())
+		})
+
+	It("holds no earlier request against a capability that is declared", Verifies("base.stateless.context"),
+		func(ctx SpecContext) {
+			asking, capability := askingTool(ctx, Session(ctx))
+			server := FreshSession(ctx)
+
+			server.Once(ctx, "tools/call", callBy(asking, Object{}))
+			reply := server.Once(ctx, "tools/call", asking.Call())
+
+			Demand(!lacks(reply), "the client's "+capability+" to count, which this request declares", reply.Describe())
+		})
+
+	It("serves two clients that take turns on one connection", Verifies("base.stateless.interleaved"),
+		func(ctx SpecContext) {
+			server := Session(ctx)
+			server.Need(ctx, aMethod(), nil) // or else nothing shows what it stumbles over
+
+			var open []*scripted.Pending
+			for turn := range openAtOnce {
+				open = append(open, server.Start(ctx, aMethod(), clientOfTurn(turn)))
+			}
+
+			for _, request := range open {
+				Expect(server.Await(ctx, request)).To(BeResult())
+			}
+		})
+
+	It("goes on with a list on another connection", Verifies("base.stateless.connection"),
+		func(ctx SpecContext) {
+			method, cursor := furtherPage(ctx, Session(ctx))
+			other := Connect(ctx)
+
+			reply := other.Ask(ctx, method, Object{"cursor": cursor})
+
+			Expect(reply).To(BeResult())
+		})
+
+	It("knows on another connection what it has listed", Verifies("base.stateless.connection"),
+		func(ctx SpecContext) {
+			method, params := somethingListed()
+			Session(ctx).Need(ctx, method, params)
+			other := Connect(ctx)
+
+			reply := other.Ask(ctx, method, params)
+
+			Expect(reply).To(BeResult())
+		})
+}
+
+// clientOfTurn makes every other request one of a second client, which offers
+// nothing.
+func clientOfTurn(turn int) Object {
+	if turn%2 == 0 {
+		return nil
+	}
+	return Object{"_meta": Object{
+		scripted.MetaClientInfo:   Object{"name": "mcpconform-second", "version": "1.0.0"},
+		scripted.MetaCapabilities: Object{},
+	}}
+}
+
+// furtherPage returns the first list that has a further page, and its cursor.
+func furtherPage(ctx SpecContext, server *Server) (method string, cursor any) {
+	for _, list := range []string{"tools", "prompts", "resources"} {
+		if !Declares(list) {
+			continue
+		}
+		if next, more := server.Need(ctx, list+"/list", nil)["nextCursor"]; more {
+			return list + "/list", next
+		}
+	}
+	NotApplicable("no list of the server has a second page")
+	return "", nil
+}
+
+// somethingListed returns a request for something that the server lists and that
+// has no effect: a resource, or a prompt without arguments.
+func somethingListed() (method string, params Object) {
+	for _, resource := range ListedResources() {
+		if uri, isText := resource["uri"].(string); isText {
+			return "resources/read", Object{"uri": uri}
+		}
+	}
+	for _, prompt := range ListedPrompts() {
+		if arguments, _ := prompt["arguments"].([]any); len(arguments) == 0 {
+			return "prompts/get", Object{"name": prompt["name"]}
+		}
+	}
+	NotApplicable("the server lists neither resources nor prompts without arguments")
+	return "", nil
+}
+
+// inputRequired is the type of a result that asks for input.
+const inputRequired = "input_required"
+
+// lacks tells whether a reply says that the client did not declare what is needed.
+func lacks(reply Reply) bool {
+	refusal, refused := reply.Error()
+	return refused && refusal.Code == jsonrpc.MissingCapability
+}
