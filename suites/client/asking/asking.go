@@ -5,6 +5,7 @@ package asking
 import (
 	"context"
 	"fmt"
+	"maps"
 	"strings"
 
 	"github.com/mcpconform/mcpconform/internal/conform"
@@ -12,74 +13,94 @@ import (
 	"github.com/mcpconform/mcpconform/internal/scripted"
 )
 
-// Question is a request of the server that a call of a tool made it send.
+// Question is what a call of a tool made the server ask of its client: by a
+// request, or in the stateless era by the result of the call.
 type Question struct {
-	scripted.Received
+	conform.Asked
 	server *conform.Server
 	call   *scripted.Pending
 	mark   int
 }
 
-// Provoke calls a tool that makes the server send a request of a method, and
-// waits for that. A tool that ends without asking makes the check inconclusive.
+// Params are those of what is asked.
+func (q *Question) Params() conform.Object { return q.Parameters }
+
+// Provoke calls a tool that makes the server ask by a method, and waits for that. A
+// tool that ends without asking makes the check inconclusive.
 func Provoke(ctx context.Context, server *conform.Server, kind, method string) *Question {
 	provocation := conform.Provoking(kind)
 	mark := server.Mark()
 	call := server.Start(ctx, "tools/call", provocation.Call())
-	answers := func(received scripted.Received) bool {
-		return received.Kind == jsonrpc.Response && received.ID == call.ID
-	}
 	asks := conform.RequestOf(method)
 	received, err := server.Connection.Await(ctx, mark, func(received scripted.Received) bool {
-		return asks(received) || answers(received)
+		return asks(received) || received.Kind == jsonrpc.Response && received.ID == call.ID
 	})
-	switch {
-	case err != nil:
-		conform.Inconclusive(fmt.Sprintf("the tool %s neither sent %s nor ended: %s", provocation.Tool, method, err),
-			"name a tool that asks under provocations."+kind+" in mcpconform.yaml")
-	case !asks(received):
-		conform.Inconclusive(fmt.Sprintf("the tool %s ended without %s: %s", provocation.Tool, method, conform.Reply{Received: received}.Describe()),
-			"name a tool that asks under provocations."+kind+" in mcpconform.yaml")
+	hint := "name a tool that asks under provocations." + kind + " in mcpconform.yaml"
+	if err != nil {
+		conform.Inconclusive(fmt.Sprintf("the tool %s neither asked for %s nor ended: %s", provocation.Tool, method, err), hint)
 	}
-	return &Question{Received: received, server: server, call: call, mark: mark}
+	asked := server.Asked(mark, method)
+	if len(asked) == 0 {
+		conform.Inconclusive(fmt.Sprintf("the tool %s ended without %s: %s", provocation.Tool, method, conform.Reply{Received: received}.Describe()), hint)
+	}
+	return &Question{Asked: asked[0], server: server, call: call, mark: mark}
 }
 
-// Outcome waits for the end of the call that made the server ask. A call that
-// does not end fails the check.
-func (q *Question) Outcome(ctx context.Context) conform.Reply { return q.server.Await(ctx, q.call) }
+// mostRounds is how often a call is made again because the server asks for more.
+const mostRounds = 64
 
-// Asked returns the requests of a method that the server sent since the call
-// began.
-func (q *Question) Asked(method string) []scripted.Received {
-	return q.server.Sent(q.mark, conform.RequestOf(method))
+// Outcome waits for the end of the call that made the server ask, which the client
+// answers meanwhile as it was told to. A call that does not end fails the check; in
+// the stateless era its end may be a question that the client does not answer.
+func (q *Question) Outcome(ctx context.Context) conform.Reply {
+	if !conform.Stateless() {
+		return q.server.Await(ctx, q.call)
+	}
+	call, _ := q.call.Params.(conform.Object)
+	reply := conform.Reply{Received: q.Received}
+	for range mostRounds {
+		more, asked := q.server.Fulfil(reply.Received)
+		if !asked {
+			break
+		}
+		maps.Copy(more, call)
+		reply = q.server.Once(ctx, q.call.Method, more)
+	}
+	return reply
 }
 
-// GiveUp cancels the call and leaves its end to the server.
+// Since returns what the server asked for by a method since the call began.
+func (q *Question) Since(method string) []conform.Asked { return q.server.Asked(q.mark, method) }
+
+// GiveUp leaves the question unanswered: it cancels the call that waits for the
+// answer. In the stateless era none does.
 func (q *Question) GiveUp(ctx context.Context) {
-	q.server.Tell(ctx, "notifications/cancelled", conform.Object{"requestId": q.call.ID, "reason": "the check is done"})
+	if !conform.Stateless() {
+		q.server.Abandon(ctx, q.call)
+	}
 }
 
-// Unasked calls a tool that would make the server send a request of a method,
-// on a connection where it should not, and returns the requests that it sent
-// all the same. How the call ends is left to the server.
-func Unasked(ctx context.Context, server *conform.Server, kind, method string) []scripted.Received {
+// Unasked calls a tool that would make the server ask by a method, on a connection
+// where it should not, and returns what it asked for all the same. How the call
+// ends is left to the server.
+func Unasked(ctx context.Context, server *conform.Server, kind, method string) []conform.Asked {
 	mark := server.Mark()
 	server.Ask(ctx, "tools/call", conform.Provoking(kind).Call())
 	server.Fence(ctx)
-	return server.Sent(mark, conform.RequestOf(method))
+	return server.Asked(mark, method)
 }
 
-// JudgeNone fails the check when there are requests.
-func JudgeNone(requests []scripted.Received) {
-	for _, request := range requests {
-		conform.Judge(conform.Mismatch{Wanted: "no " + request.Method, Found: scripted.Short(request.Raw)})
+// JudgeNone fails the check when something was asked for.
+func JudgeNone(all []conform.Asked) {
+	for _, asked := range all {
+		conform.Judge(conform.Mismatch{Wanted: "no " + asked.Method, Found: scripted.Short(asked.Raw)})
 	}
 }
 
 // Succeeded tells whether a call ended with a result that is no error.
 func Succeeded(outcome conform.Reply) bool {
 	result := outcome.Object()
-	return result != nil && result["isError"] != true
+	return result != nil && result["isError"] != true && result["resultType"] != "input_required"
 }
 
 // Marker is a value that stands where a wrong answer is wrong, so that it can be

@@ -21,7 +21,7 @@ const (
 func ServerChecks() {
 	Describe("Roots", func() {
 
-		It("asks only a client that declared roots for them", Verifies("roots.request.capability"), NeedsProvocation("roots"),
+		It("asks only a client that declared roots for them", Verifies("roots.request.capability", "mrtr.requests.declared"), NeedsProvocation("roots"),
 			func(ctx SpecContext) {
 				server := SessionOf(ctx, scripted.Everything(Revision()).Without("roots"))
 
@@ -94,32 +94,44 @@ func noRoots(Object) Object { return Object{"roots": []any{}} }
 // sessionOf returns a connection on which roots/list is answered in one way
 // from the beginning: servers ask when they like.
 func sessionOf(ctx context.Context, answer scripted.Answer) *Server {
+	if Stateless() {
+		server := FreshSession(ctx)
+		server.Answer(method, answer)
+		return server
+	}
 	server := Connect(ctx)
 	server.Answer(method, answer)
 	if _, err := server.Initialize(ctx, Hello(Revision())); err != nil {
 		Inconclusive("no session: "+err.Error(), "mend what the lifecycle checks report, then run again")
 	}
-	_, _ = server.Listen(ctx) // a server that asks by itself needs a way to; one that does not has none
+	server.Hear(ctx) // a server that asks by itself needs a way to; one that does not has none
 	return server
 }
 
-// A question is what made the server ask for roots.
+// A question is what made the server ask for roots: a call of a tool, or nil when
+// it asked by itself.
 type question struct {
 	server *Server
-	call   *scripted.Pending // of a tool; nil when the server asked by itself
+	call   *scripted.Pending // of the handshake era
+	asked  *asking.Question  // of the stateless era
 }
 
-// provoke makes the server ask for roots: by saying that they have changed, and
-// by a tool where one is known. A server that has not asked at all makes the
-// check inconclusive.
+const hint = "name a tool that asks for roots in mcpconform.yaml: provocations: {roots: {tool: NAME}}"
+
+// provoke makes the server ask for roots: by saying that they have changed, where
+// the era has that, and by a tool where one is known. A server that has not asked
+// at all makes the check inconclusive.
 func provoke(ctx context.Context, server *Server) question {
+	if Stateless() {
+		return question{asked: asking.Provoke(ctx, server, "roots", method)}
+	}
 	server.Tell(ctx, changed, nil)
-	asked := question{server: server}
+	provoked := question{server: server}
 	if tool, there := Provocable("roots"); there {
 		mark := server.Mark()
-		asked.call = server.Start(ctx, "tools/call", tool.Call())
+		provoked.call = server.Start(ctx, "tools/call", tool.Call())
 		_, err := server.Connection.Await(ctx, mark, func(received scripted.Received) bool {
-			return RequestOf(method)(received) || received.Kind == jsonrpc.Response && received.ID == asked.call.ID
+			return RequestOf(method)(received) || received.Kind == jsonrpc.Response && received.ID == provoked.call.ID
 		})
 		if err != nil {
 			Inconclusive("the tool for roots neither asked for them nor ended: "+err.Error(), hint)
@@ -127,18 +139,19 @@ func provoke(ctx context.Context, server *Server) question {
 	} else {
 		server.Fence(ctx)
 	}
-	if len(server.Sent(0, RequestOf(method))) == 0 {
+	if len(server.Asked(0, method)) == 0 { // it may remember what it asked before
 		Inconclusive("the server did not ask for roots", hint)
 	}
-	return asked
+	return provoked
 }
-
-const hint = "name a tool that asks for roots in mcpconform.yaml: provocations: {roots: {tool: NAME}}"
 
 // outcome waits for the end of the call that made the server ask. A call that
 // does not end fails the check.
 func (q question) outcome(ctx context.Context) {
-	if q.call != nil {
+	switch {
+	case q.asked != nil:
+		q.asked.Outcome(ctx)
+	case q.call != nil:
 		q.server.Await(ctx, q.call)
 	}
 }
@@ -146,6 +159,6 @@ func (q question) outcome(ctx context.Context) {
 // giveUp cancels the call and leaves its end to the server.
 func (q question) giveUp(ctx context.Context) {
 	if q.call != nil {
-		q.server.Tell(ctx, "notifications/cancelled", Object{"requestId": q.call.ID, "reason": "the check is done"})
+		q.server.Abandon(ctx, q.call)
 	}
 }

@@ -33,7 +33,7 @@ func ServerChecks() {
 }
 
 func requests() {
-	It("asks only a client that declared sampling for it", Verifies("lifecycle.capabilities.of-peer"), NeedsProvocation("sampling"),
+	It("asks only a client that declared sampling for it", Verifies("lifecycle.capabilities.of-peer", "mrtr.requests.declared"), NeedsProvocation("sampling"),
 		func(ctx SpecContext) {
 			server := SessionOf(ctx, scripted.Everything(Revision()).Without("sampling"))
 
@@ -59,8 +59,8 @@ func requests() {
 			requests := asking.Unasked(ctx, server, "sampling-tools", method)
 
 			for _, request := range requests {
-				Expect(request.Params()).NotTo(HaveMember("tools"))
-				Expect(request.Params()).NotTo(HaveMember("toolChoice"))
+				Expect(request.Parameters).NotTo(HaveMember("tools"))
+				Expect(request.Parameters).NotTo(HaveMember("toolChoice"))
 			}
 		})
 }
@@ -75,7 +75,7 @@ func toolLoops() {
 			question := asking.Provoke(ctx, server, "sampling-tools", method)
 			question.Outcome(ctx)
 
-			requests := question.Asked(method)
+			requests := question.Since(method)
 			if len(requests) < 2 {
 				Inconclusive("the server did not ask again after the model used its tools",
 					"name a tool that does under provocations.sampling-tools in mcpconform.yaml")
@@ -91,7 +91,7 @@ func toolLoops() {
 			question := asking.Provoke(ctx, server, "sampling-tools", method)
 			question.Outcome(ctx)
 
-			rounds := len(question.Asked(method))
+			rounds := len(question.Since(method))
 			Demand(rounds <= tooManyRounds, "an end after some rounds", fmt.Sprintf("%d rounds, until the model stopped by itself", rounds))
 		})
 }
@@ -151,9 +151,8 @@ func answerUses(ids ...string) types.GomegaMatcher {
 	})
 }
 
-func lastMessage(request scripted.Received) Object {
-	params, _ := request.Params().(map[string]any)
-	messages, _ := params["messages"].([]any)
+func lastMessage(request Asked) Object {
+	messages, _ := request.Parameters["messages"].([]any)
 	if len(messages) == 0 {
 		return nil
 	}
