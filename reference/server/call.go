@@ -6,6 +6,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"sync"
 	"time"
 )
@@ -13,7 +14,12 @@ import (
 // A call is a request of the client in flight: what its handler needs to know,
 // and the ways in which it may talk to the client meanwhile.
 type call struct {
-	session       *session
+	server        *Server
+	era           era
+	session       *session // nil in the stateless era, which has none
+	revision      string
+	client        clientCapabilities
+	features      *features
 	id            requestID
 	ctx           context.Context // ends when the client cancels, or with the session
 	cancel        context.CancelCauseFunc
@@ -31,11 +37,45 @@ type call struct {
 	progressed  float64 // the last progress that was sent
 }
 
-func newCall(s *session, id requestID, out outlet) *call {
-	c := &call{session: s, id: id, out: out, settled: make(chan struct{})}
-	c.ctx, c.cancel = context.WithCancelCause(s.ctx)
+// An era is the set of rules that a call is under: those of its session, or,
+// where there are no sessions, those of the request itself.
+type era interface {
+	// logsFrom is the least severe level of log messages that the client
+	// wants, as index in logLevels.
+	logsFrom() int
+	// ask puts questions to the client and returns the answers by key.
+	ask(c *call, questions []question) (map[string]json.RawMessage, error)
+	// respond encodes the answer to the request.
+	respond(c *call, result any, err error) []byte
+	// forget is told that the call is over.
+	forget(c *call)
+}
+
+// A question is a request to the client. The key tells it from the others of
+// the same call.
+type question struct {
+	key    string
+	method string
+	params object
+}
+
+func newCall(ctx context.Context, s *Server, e era, id requestID, out outlet) *call {
+	c := &call{server: s, era: e, id: id, out: out, settled: make(chan struct{})}
+	c.ctx, c.cancel = context.WithCancelCause(ctx)
 	c.settle = sync.OnceFunc(func() { close(c.settled) })
 	return c
+}
+
+// atLeast tells whether the call is of a revision, or of a later one.
+func (c *call) atLeast(revision string) bool { return c.revision >= revision }
+
+// run lets the handler answer, on a goroutine that spawn starts, and returns as
+// soon as the call is settled: finished, or known to take its time.
+func (c *call) run(handler method, params json.RawMessage, spawn func(func()) bool) {
+	if !spawn(func() { c.finish(handler.handle(c, params)) }) {
+		c.finish(nil, errSessionEnded)
+	}
+	<-c.settled
 }
 
 // readMeta looks for what any request may carry in params._meta.
@@ -101,14 +141,36 @@ func (c *call) notify(method string, params object) {
 	}
 }
 
-// ask sends a request that belongs to this call, and waits for the answer.
-func (c *call) ask(method string, params object) (json.RawMessage, error) {
-	c.takesTime()
-	params = c.related(params)
-	if c.task != nil {
-		return c.task.ask(c.ctx, method, params)
-	}
-	return c.session.ask(c.ctx, c.send, method, params)
+// ask puts one question to the client.
+func (c *call) ask(key, method string, params object) (json.RawMessage, error) {
+	answers, err := c.askAll(question{key, method, params})
+	return answers[key], err
+}
+
+// askAll puts several questions to the client, which may answer them together.
+func (c *call) askAll(questions ...question) (map[string]json.RawMessage, error) {
+	return c.era.ask(c, questions)
+}
+
+// A clientError is a mistake of the client that is not in the request itself:
+// what it does not declare, or how it has answered a question.
+type clientError struct {
+	text string
+	code *rpcError // from 2026-07-28, where it is no business of the model
+}
+
+func (e *clientError) Error() string { return e.text }
+
+// lacks is the error of a client without the capabilities that are needed.
+func lacks(text string, needed object) *clientError {
+	return &clientError{text, missingCapability(text, needed)}
+}
+
+// wronglyAnswered is the error of a client whose answer to a question cannot be
+// used.
+func wronglyAnswered(format string, args ...any) *clientError {
+	text := fmt.Sprintf(format, args...)
+	return &clientError{text, invalidParams("%s", text)}
 }
 
 // related adds what associates a message with the task that it belongs to.
@@ -125,15 +187,11 @@ func (c *call) related(params object) object {
 
 // finish answers the request, if it is still to be answered.
 func (c *call) finish(result any, err error) {
-	c.session.forget(c) // first, so that the client may use the id again
+	c.era.forget(c) // first, so that the client may use the id again
 	c.mu.Lock()
 	c.finished = true
 	if c.wantsAnswer(err) {
-		if err != nil {
-			c.out.send(encodeError(c.session.speaks(), c.id, asRPCError(err)))
-		} else {
-			c.out.send(encodeResult(c.id, result))
-		}
+		c.out.send(c.era.respond(c, result, err))
 	}
 	c.mu.Unlock()
 	c.out.close()

@@ -40,7 +40,7 @@ type completion struct {
 }
 
 func (c *call) complete(params completeParams) (completeResult, error) {
-	all, err := c.session.completer(params)
+	all, err := c.features.completer(params)
 	if err != nil {
 		return completeResult{}, err
 	}
@@ -59,11 +59,11 @@ func (c *call) complete(params completeParams) (completeResult, error) {
 }
 
 // completer finds what completes the argument: nil when nothing does.
-func (s *session) completer(params completeParams) (completer, error) {
+func (f *features) completer(params completeParams) (completer, error) {
 	name := params.Argument.Name
 	switch params.Ref.Type {
 	case "ref/prompt":
-		p, err := s.prompt(params.Ref.Name)
+		p, err := f.prompt(params.Ref.Name)
 		if err != nil {
 			return nil, err
 		}
@@ -73,9 +73,9 @@ func (s *session) completer(params completeParams) (completer, error) {
 		}
 		return p.Arguments[i].complete, nil
 	case "ref/resource":
-		s.mu.Lock()
-		defer s.mu.Unlock()
-		t, known := s.features.templates.find(func(t *resourceTemplate) bool { return t.URITemplate == params.Ref.URI })
+		f.mu.Lock()
+		defer f.mu.Unlock()
+		t, known := f.templates.find(func(t *resourceTemplate) bool { return t.URITemplate == params.Ref.URI })
 		if !known {
 			return nil, invalidParams("unknown resource template %q", params.Ref.URI)
 		}

@@ -41,6 +41,9 @@ func decodeObject(raw json.RawMessage, value reflect.Value, path string) error {
 		return fmt.Errorf("%s must be an object", path)
 	}
 	for i := range value.NumField() {
+		if !value.Type().Field(i).IsExported() {
+			continue
+		}
 		name, options, _ := strings.Cut(value.Type().Field(i).Tag.Get("json"), ",")
 		member, present := members[name]
 		if !present || string(member) == "null" {

@@ -5,7 +5,6 @@ package server
 import (
 	"encoding/json"
 	"errors"
-	"fmt"
 	"slices"
 )
 
@@ -16,40 +15,42 @@ type elicitResult struct {
 
 // canElicitForm tells whether the client shows forms. The empty capability
 // means forms alone.
-func (s *session) canElicitForm() bool {
-	declared := s.clientHas().Elicitation
+func (c *call) canElicitForm() bool {
+	declared := c.client.Elicitation
 	if declared == nil {
 		return false
 	}
-	return !s.atLeast(Revision20251125) || declared.Form != nil || declared.URL == nil
+	return !c.atLeast(Revision20251125) || declared.Form != nil || declared.URL == nil
 }
 
 // canElicitURL tells whether the client sends users to URLs, which only
-// clients of 2025-11-25 do.
-func (s *session) canElicitURL() bool {
-	declared := s.clientHas().Elicitation
-	return s.atLeast(Revision20251125) && declared != nil && declared.URL != nil
+// clients of 2025-11-25 and later do.
+func (c *call) canElicitURL() bool {
+	declared := c.client.Elicitation
+	return c.atLeast(Revision20251125) && declared != nil && declared.URL != nil
 }
 
 var (
-	errNoForm = errors.New("the client has not declared the capability elicitation, or not its form mode")
-	errNoURL  = errors.New("the client has not declared the capability elicitation.url")
+	errNoForm = lacks("the client has not declared the capability elicitation, or not its form mode",
+		object{"elicitation": object{"form": object{}}})
+	errNoURL = lacks("the client has not declared the capability elicitation.url",
+		object{"elicitation": object{"url": object{}}})
 )
 
 func (c *call) formRequest(message string, schema json.RawMessage) object {
 	params := object{"message": message, "requestedSchema": schema}
-	if c.session.atLeast(Revision20251125) {
+	if c.atLeast(Revision20251125) {
 		params["mode"] = "form"
 	}
 	return params
 }
 
 // elicitForm asks the user to fill in a form, and checks what was entered.
-func (c *call) elicitForm(message string, schema json.RawMessage) (elicitResult, error) {
-	if !c.session.canElicitForm() {
+func (c *call) elicitForm(key, message string, schema json.RawMessage) (elicitResult, error) {
+	if !c.canElicitForm() {
 		return elicitResult{}, errNoForm
 	}
-	raw, err := c.ask("elicitation/create", c.formRequest(message, schema))
+	raw, err := c.ask(key, "elicitation/create", c.formRequest(message, schema))
 	if err != nil {
 		return elicitResult{}, err
 	}
@@ -58,10 +59,10 @@ func (c *call) elicitForm(message string, schema json.RawMessage) (elicitResult,
 
 // elicitFormAsTask does the same by way of a task of the client.
 func (c *call) elicitFormAsTask(message string, schema json.RawMessage) (elicitResult, error) {
-	if !c.session.canElicitForm() {
+	if !c.canElicitForm() {
 		return elicitResult{}, errNoForm
 	}
-	tasks := c.session.clientHas().Tasks
+	tasks := c.client.Tasks
 	if tasks == nil || tasks.Requests == nil || tasks.Requests.Elicitation == nil || tasks.Requests.Elicitation.Create == nil {
 		return elicitResult{}, errors.New("the client has not declared the capability tasks.requests.elicitation.create")
 	}
@@ -75,40 +76,44 @@ func (c *call) elicitFormAsTask(message string, schema json.RawMessage) (elicitR
 func readElicitResult(raw, schema json.RawMessage) (elicitResult, error) {
 	var result elicitResult
 	if err := decode(raw, &result, "result"); err != nil {
-		return result, fmt.Errorf("the client's answer to elicitation/create is wrong: %w", err)
+		return result, wronglyAnswered("the client's answer to elicitation/create is wrong: %v", err)
 	}
 	if !slices.Contains([]string{"accept", "decline", "cancel"}, result.Action) {
-		return result, fmt.Errorf("the client's answer to elicitation/create has the unknown action %q", result.Action)
+		return result, wronglyAnswered("the client's answer to elicitation/create has the unknown action %q", result.Action)
 	}
 	if result.Action == "accept" && schema != nil {
 		if result.Content == nil {
-			return result, errors.New("the client accepts elicitation/create without content")
+			return result, wronglyAnswered("the client accepts elicitation/create without content")
 		}
 		if err := validate(schema, result.Content); err != nil {
-			return result, fmt.Errorf("what the user entered does not fit the form: %w", err)
+			return result, wronglyAnswered("what the user entered does not fit the form: %v", err)
 		}
 	}
 	return result, nil
 }
 
 // urlRequest describes a visit to a URL. Nobody is at the other end of it: the
-// server has no users to know, so that it only shows the messages.
-func urlRequest(id, message string) object {
-	return object{
-		"mode":          "url",
-		"elicitationId": id,
-		"url":           "https://example.com/mcpconform/elicitation/" + id,
-		"message":       message,
+// server has no users to know, so that it only shows the messages. The id is
+// told to clients of 2025-11-25, which are told later that the visit is over.
+func (c *call) urlRequest(id, message string) object {
+	params := object{
+		"mode":    "url",
+		"url":     "https://example.com/mcpconform/elicitation/" + id,
+		"message": message,
 	}
+	if !c.atLeast(Revision20260728) {
+		params["elicitationId"] = id
+	}
+	return params
 }
 
 // elicitURL asks the user to visit a URL, where what must not pass through the
 // client would be entered. To accept means only to be willing.
-func (c *call) elicitURL(id, message string) (elicitResult, error) {
-	if !c.session.canElicitURL() {
+func (c *call) elicitURL(key, id, message string) (elicitResult, error) {
+	if !c.canElicitURL() {
 		return elicitResult{}, errNoURL
 	}
-	raw, err := c.ask("elicitation/create", urlRequest(id, message))
+	raw, err := c.ask(key, "elicitation/create", c.urlRequest(id, message))
 	if err != nil {
 		return elicitResult{}, err
 	}
@@ -121,11 +126,11 @@ func elicitationComplete(id string) (method string, params object) {
 }
 
 // urlRequired is the error of a request that must wait until the user has
-// visited a URL.
-func urlRequired(id, message string) *rpcError {
+// visited a URL, at 2025-11-25 alone.
+func (c *call) urlRequired(id, message string) *rpcError {
 	return &rpcError{
 		Code:    codeURLElicitationRequired,
 		Message: "This request needs a visit to a URL first",
-		Data:    object{"elicitations": []any{urlRequest(id, message)}},
+		Data:    object{"elicitations": []any{c.urlRequest(id, message)}},
 	}
 }

@@ -166,6 +166,7 @@ func (e *eventStream) write(ctx context.Context, w http.ResponseWriter, connecti
 	control := http.NewResponseController(w)
 	w.Header().Set("Content-Type", eventStreamMedia)
 	w.Header().Set("Cache-Control", "no-cache")
+	w.Header().Set("X-Accel-Buffering", "no") // a proxy that collects events would delay them
 	w.WriteHeader(http.StatusOK)
 	put := func(format string, args ...any) bool {
 		// Not every writer has deadlines.
@@ -182,7 +183,7 @@ func (e *eventStream) write(ctx context.Context, w http.ResponseWriter, connecti
 		for _, sent := range events {
 			after++
 			if sent.message != nil {
-				if !put("id: %s\ndata: %s\n\n", e.eventID(after), sent.message) {
+				if !put("%sdata: %s\n\n", e.idField(after), sent.message) {
 					return
 				}
 			} else if retry := e.takeDisconnect(after); retry > 0 {
@@ -199,6 +200,15 @@ func (e *eventStream) write(ctx context.Context, w http.ResponseWriter, connecti
 			return
 		}
 	}
+}
+
+// idField is the line of an event that says where to go on. A stream without an
+// id cannot be taken up again, as from 2026-07-28.
+func (e *eventStream) idField(number int) string {
+	if e.id == "" {
+		return ""
+	}
+	return "id: " + e.eventID(number) + "\n"
 }
 
 func (e *eventStream) eventID(number int) string { return e.id + "-" + strconv.Itoa(number) }

@@ -12,7 +12,7 @@ func fixturePrompts() []prompt {
 		{
 			Name: "test_simple_prompt", Title: "Simple prompt",
 			Description: "One message, no arguments", Icons: icons, Meta: exampleMeta,
-			get: func(map[string]string) ([]promptMessage, error) {
+			get: func(*call, map[string]string) ([]promptMessage, error) {
 				return []promptMessage{user(text("This is a simple prompt for testing."))}, nil
 			},
 		},
@@ -23,7 +23,7 @@ func fixturePrompts() []prompt {
 				{Name: "arg1", Title: "First", Description: "The first of the two", Required: true, complete: fruits},
 				{Name: "arg2", Title: "Second", Description: "The second of the two", Required: true},
 			},
-			get: func(arguments map[string]string) ([]promptMessage, error) {
+			get: func(_ *call, arguments map[string]string) ([]promptMessage, error) {
 				return []promptMessage{user(text(fmt.Sprintf("Prompt with arguments: arg1='%s', arg2='%s'",
 					arguments["arg1"], arguments["arg2"])))}, nil
 			},
@@ -32,7 +32,7 @@ func fixturePrompts() []prompt {
 			Name: "test_prompt_with_embedded_resource", Title: "Prompt with an embedded resource",
 			Description: "Embeds a resource with the URI that it is given",
 			Arguments:   []promptArgument{{Name: "resourceUri", Description: "The URI of the resource", Required: true}},
-			get: func(arguments map[string]string) ([]promptMessage, error) {
+			get: func(_ *call, arguments map[string]string) ([]promptMessage, error) {
 				uri := arguments["resourceUri"]
 				if parsed, err := url.Parse(uri); err != nil || parsed.Scheme == "" {
 					return nil, invalidParams("the argument resourceUri must be an absolute URI, but is %q", uri)
@@ -46,14 +46,14 @@ func fixturePrompts() []prompt {
 		{
 			Name: "test_prompt_with_image", Title: "Prompt with a picture",
 			Description: "A picture of one pixel, and what to do with it",
-			get: func(map[string]string) ([]promptMessage, error) {
+			get: func(*call, map[string]string) ([]promptMessage, error) {
 				return []promptMessage{user(image(pixelPNG)), user(text("Please analyze the image above."))}, nil
 			},
 		},
 		{
 			Name: "test_prompt_with_audio", Title: "Prompt with a sound",
 			Description: "A moment of silence, and an answer of the assistant",
-			get: func(map[string]string) ([]promptMessage, error) {
+			get: func(*call, map[string]string) ([]promptMessage, error) {
 				return []promptMessage{user(audio(silenceWAV)), assistant(text("I hear nothing."))}, nil
 			},
 		},
@@ -65,18 +65,19 @@ func fixturePrompts() []prompt {
 				{Name: "name", Description: "Whom to greet", complete: names},
 				{Name: "number", Description: "How often; has more suggestions than fit in one answer", complete: numbers},
 			},
-			get: func(arguments map[string]string) ([]promptMessage, error) {
+			get: func(_ *call, arguments map[string]string) ([]promptMessage, error) {
 				return []promptMessage{user(text(fmt.Sprintf("Greet %s in %s, %s times.",
 					orElse(arguments["name"], "everybody"), arguments["language"], orElse(arguments["number"], "three"))))}, nil
 			},
 		},
+		inputPrompt(),
 	}
 }
 
 // transientPrompt is there or not, as test_trigger_prompt_change decides.
 var transientPrompt = &prompt{
 	Name: "test_transient_prompt", Title: "Transient prompt", Description: "Comes and goes",
-	get: func(map[string]string) ([]promptMessage, error) {
+	get: func(*call, map[string]string) ([]promptMessage, error) {
 		return []promptMessage{user(text("Here today, gone tomorrow."))}, nil
 	},
 }

@@ -13,48 +13,51 @@ const watchedURI = "test://watched-resource"
 // staticText is the content of test://static-text.
 const staticText = "This is the content of the static text resource."
 
-func fixtureResources(touched *int) []resource {
+func fixtureResources() []resource {
 	return []resource{
 		{
 			URI: "test://static-text", Name: "static-text", Title: "Static text",
 			Description: "Text that never changes", MIMEType: "text/plain", Size: len(staticText),
 			Icons: icons, Annotations: exampleAnnotations, Meta: exampleMeta,
-			read: textual(func() string { return staticText }),
+			read: textual(func(*call) string { return staticText }),
 		},
 		{
 			URI: "test://static-binary", Name: "static-binary", Title: "Static picture",
 			Description: "A picture of one pixel", MIMEType: "image/png",
-			read: func(r *resource) []resourceContents {
-				return []resourceContents{{URI: r.URI, MIMEType: r.MIMEType, Blob: pixelPNG}}
+			read: func(_ *call, r *resource) ([]resourceContents, error) {
+				return []resourceContents{{URI: r.URI, MIMEType: r.MIMEType, Blob: pixelPNG}}, nil
 			},
 		},
 		{
 			URI: watchedURI, Name: "watched-resource", Title: "Watched text",
 			Description: "Text that changes with every call of test_touch_resource", MIMEType: "text/plain",
-			read: textual(func() string { return fmt.Sprintf("Watched resource content, touched %d times.", *touched) }),
+			read: textual(func(c *call) string {
+				return fmt.Sprintf("Watched resource content, touched %d times.", c.features.touches())
+			}),
 		},
 		{
 			URI: "test://collection", Name: "collection", Title: "Collection",
 			Description: "One resource with two contents, a text and a picture",
-			read: func(r *resource) []resourceContents {
+			read: func(_ *call, r *resource) ([]resourceContents, error) {
 				return []resourceContents{
 					textAt(r.URI+"/text", "text/plain", "The text of the collection."),
 					{URI: r.URI + "/picture", MIMEType: "image/png", Blob: pixelPNG},
-				}
+				}, nil
 			},
 		},
 		{
 			URI: "test://empty", Name: "empty", Title: "Empty text",
 			Description: "Text without a character", MIMEType: "text/plain",
-			read: textual(func() string { return "" }),
+			read: textual(func(*call) string { return "" }),
 		},
+		inputResource(),
 	}
 }
 
 // textual reads a resource that is one text.
-func textual(content func() string) func(*resource) []resourceContents {
-	return func(r *resource) []resourceContents {
-		return []resourceContents{textAt(r.URI, r.MIMEType, content())}
+func textual(content func(*call) string) func(*call, *resource) ([]resourceContents, error) {
+	return func(c *call, r *resource) ([]resourceContents, error) {
+		return []resourceContents{textAt(r.URI, r.MIMEType, content(c))}, nil
 	}
 }
 
@@ -62,7 +65,7 @@ func textual(content func() string) func(*resource) []resourceContents {
 var transientResource = &resource{
 	URI: "test://transient", Name: "transient", Title: "Transient text",
 	Description: "Text that comes and goes", MIMEType: "text/plain",
-	read: textual(func() string { return "Here today, gone tomorrow." }),
+	read: textual(func(*call) string { return "Here today, gone tomorrow." }),
 }
 
 func fixtureTemplates() []resourceTemplate {

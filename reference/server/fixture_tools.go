@@ -48,13 +48,22 @@ func always(result toolResult) func(*call, json.RawMessage) (toolResult, error) 
 	return func(*call, json.RawMessage) (toolResult, error) { return result, nil }
 }
 
+// from20251125 and the others are the revisions that have what a tool shows.
+var (
+	from20251125 = span{since: Revision20251125}
+	at20251125   = span{since: Revision20251125, until: Revision20251125}
+	until2025    = span{until: Revision20251125}
+	from20260728 = span{since: Revision20260728}
+)
+
 func fixtureTools() []tool {
 	var tools []tool
 	tools = append(tools, contentTools()...)
 	tools = append(tools, utilityTools()...)
 	tools = append(tools, clientTools()...)
 	tools = append(tools, changeTools()...)
-	return append(tools, taskTools()...)
+	tools = append(tools, taskTools()...)
+	return append(tools, statelessTools()...)
 }
 
 // contentTools show what a result can be.
@@ -174,7 +183,7 @@ func contentTools() []tool {
 				"then":{"required":["phone"]},
 				"else":{"required":["email"]},
 				"additionalProperties":false}`),
-			Annotations: readsOnly, since: Revision20251125,
+			Annotations: readsOnly, span: from20251125,
 			run: func(_ *call, arguments json.RawMessage) (toolResult, error) {
 				return contents(text("Called with " + string(arguments))), nil
 			},
@@ -243,7 +252,7 @@ func utilityTools() []tool {
 		{
 			Name: "test_reconnection", Title: "Reconnection",
 			Description: "Ends the connection before the answer, which waits for the client to come back",
-			InputSchema: noArguments, Annotations: readsOnly,
+			InputSchema: noArguments, Annotations: readsOnly, span: until2025,
 			run: just(func(c *call) (toolResult, error) {
 				if !c.disconnect(reconnectGap) {
 					return contents(text("This connection cannot be taken up again, so it was not ended.")), nil
@@ -276,13 +285,13 @@ func clientTools() []tool {
 			Name: "test_sampling", Title: "Sampling", Description: "Asks the client's model",
 			InputSchema: promptSchema, Annotations: readsOnly, Execution: &toolExecution{taskOptional},
 			run: runs(func(c *call, arguments promptArguments) (toolResult, error) {
-				return saidByModel(c.sample(arguments.Prompt))
+				return saidByModel(c.sample("sampling", arguments.Prompt))
 			}),
 		},
 		{
 			Name: "test_sampling_with_tools", Title: "Sampling with a tool",
 			Description: "Asks the client's model, and lends it a tool that knows the weather",
-			InputSchema: promptSchema, Annotations: readsOnly, since: Revision20251125,
+			InputSchema: promptSchema, Annotations: readsOnly, span: from20251125,
 			run: runs(func(c *call, arguments promptArguments) (toolResult, error) {
 				weather := &tool{
 					Name: "get_weather", Description: "Tells the weather in a city",
@@ -295,7 +304,7 @@ func clientTools() []tool {
 		},
 		{
 			Name: "test_sampling_as_task", Title: "Sampling as a task", Description: "Asks the client's model by way of a task",
-			InputSchema: promptSchema, Annotations: readsOnly, since: Revision20251125,
+			InputSchema: promptSchema, Annotations: readsOnly, span: at20251125,
 			run: runs(func(c *call, arguments promptArguments) (toolResult, error) {
 				return saidByModel(c.sampleAsTask(arguments.Prompt))
 			}),
@@ -304,12 +313,12 @@ func clientTools() []tool {
 			Name: "test_elicitation", Title: "Elicitation", Description: "Asks the user for a name",
 			InputSchema: messageSchema, Annotations: readsOnly, Execution: &toolExecution{taskOptional},
 			run: runs(func(c *call, arguments messageArguments) (toolResult, error) {
-				return saidByUser(c.elicitForm(arguments.Message, usernameForm))
+				return saidByUser(c.elicitForm("elicitation", arguments.Message, usernameForm))
 			}),
 		},
 		{
 			Name: "test_elicitation_as_task", Title: "Elicitation as a task", Description: "Asks the user by way of a task",
-			InputSchema: messageSchema, Annotations: readsOnly, since: Revision20251125,
+			InputSchema: messageSchema, Annotations: readsOnly, span: at20251125,
 			run: runs(func(c *call, arguments messageArguments) (toolResult, error) {
 				return saidByUser(c.elicitFormAsTask(arguments.Message, usernameForm))
 			}),
@@ -317,9 +326,9 @@ func clientTools() []tool {
 		{
 			Name: "test_elicitation_sep1034_defaults", Title: "Form with defaults",
 			Description: "Asks the user, and suggests a value for every type of field",
-			InputSchema: noArguments, Annotations: readsOnly, since: Revision20251125,
+			InputSchema: noArguments, Annotations: readsOnly, span: from20251125,
 			run: just(func(c *call) (toolResult, error) {
-				return saidByUser(c.elicitForm("Please review the suggested values.", json.RawMessage(`{
+				return saidByUser(c.elicitForm("elicitation", "Please review the suggested values.", json.RawMessage(`{
 					"type":"object","properties":{
 					"name":{"type":"string","description":"User name","default":"John Doe"},
 					"age":{"type":"integer","description":"User age","default":30},
@@ -331,9 +340,9 @@ func clientTools() []tool {
 		{
 			Name: "test_elicitation_sep1330_enums", Title: "Form with choices",
 			Description: "Asks the user to choose, in every way that there is",
-			InputSchema: noArguments, Annotations: readsOnly, since: Revision20251125,
+			InputSchema: noArguments, Annotations: readsOnly, span: from20251125,
 			run: just(func(c *call) (toolResult, error) {
-				return saidByUser(c.elicitForm("Please choose.", json.RawMessage(`{
+				return saidByUser(c.elicitForm("elicitation", "Please choose.", json.RawMessage(`{
 					"type":"object","properties":{
 					"untitledSingle":{"type":"string","enum":["option1","option2","option3"]},
 					"titledSingle":{"type":"string","oneOf":[
@@ -350,11 +359,11 @@ func clientTools() []tool {
 		},
 		{
 			Name: "test_elicitation_url", Title: "Visit to a URL", Description: "Asks the user to visit a URL, and pretends that it was done",
-			InputSchema: noArguments, Annotations: readsOnly, since: Revision20251125,
+			InputSchema: noArguments, Annotations: readsOnly, span: from20251125,
 			run: just(func(c *call) (toolResult, error) {
 				id := rand.Text()
-				result, err := c.elicitURL(id, "Please visit this page.")
-				if err == nil && result.Action == "accept" {
+				result, err := c.elicitURL("visit", id, "Please visit this page.")
+				if err == nil && result.Action == "accept" && c.session != nil {
 					c.notify(elicitationComplete(id))
 				}
 				return saidByUser(result, err)
@@ -363,12 +372,12 @@ func clientTools() []tool {
 		{
 			Name: "test_elicitation_url_required", Title: "Visit to a URL first",
 			Description: "Fails the first time, since a URL must be visited before; the second time pretends that it was done",
-			InputSchema: noArguments, Annotations: readsOnly, since: Revision20251125, Execution: &toolExecution{taskOptional},
+			InputSchema: noArguments, Annotations: readsOnly, span: at20251125, Execution: &toolExecution{taskOptional},
 			run: just(func(c *call) (toolResult, error) {
-				s := c.session
-				if !s.canElicitURL() {
+				if !c.canElicitURL() {
 					return toolResult{}, errNoURL
 				}
+				s := c.session
 				s.mu.Lock()
 				visited := s.urlVisited
 				s.urlVisited = true
@@ -378,14 +387,14 @@ func clientTools() []tool {
 				}
 				id := rand.Text()
 				c.afterwards = append(c.afterwards, func() { s.notify(elicitationComplete(id)) })
-				return toolResult{}, urlRequired(id, "Please visit this page first.")
+				return toolResult{}, c.urlRequired(id, "Please visit this page first.")
 			}),
 		},
 		{
 			Name: "test_list_roots", Title: "Roots", Description: "Asks the client for its roots",
 			InputSchema: noArguments, Annotations: readsOnly,
 			run: just(func(c *call) (toolResult, error) {
-				roots, err := c.listRoots()
+				roots, err := c.listRoots("roots")
 				if err != nil {
 					return toolResult{}, err
 				}
@@ -394,7 +403,7 @@ func clientTools() []tool {
 		},
 		{
 			Name: "test_ping", Title: "Ping", Description: "Pings the client",
-			InputSchema: noArguments, Annotations: readsOnly,
+			InputSchema: noArguments, Annotations: readsOnly, span: until2025,
 			run: just(func(c *call) (toolResult, error) {
 				if err := c.pingClient(); err != nil {
 					return toolResult{}, err
@@ -431,7 +440,7 @@ func changeTools() []tool {
 			Name: "test_trigger_tool_change", Title: "Change of tools", Description: "Adds a tool, or removes it again",
 			InputSchema: noArguments, Annotations: changes,
 			run: just(func(c *call) (toolResult, error) {
-				c.session.changeTools(transientTool)
+				c.features.changeTools(transientTool)
 				return contents(text("The list of tools has changed")), nil
 			}),
 		},
@@ -439,7 +448,7 @@ func changeTools() []tool {
 			Name: "test_trigger_resource_change", Title: "Change of resources", Description: "Adds a resource, or removes it again",
 			InputSchema: noArguments, Annotations: changes,
 			run: just(func(c *call) (toolResult, error) {
-				c.session.changeResources(transientResource)
+				c.features.changeResources(transientResource)
 				return contents(text("The list of resources has changed")), nil
 			}),
 		},
@@ -447,7 +456,7 @@ func changeTools() []tool {
 			Name: "test_trigger_prompt_change", Title: "Change of prompts", Description: "Adds a prompt, or removes it again",
 			InputSchema: noArguments, Annotations: changes,
 			run: just(func(c *call) (toolResult, error) {
-				c.session.changePrompts(transientPrompt)
+				c.features.changePrompts(transientPrompt)
 				return contents(text("The list of prompts has changed")), nil
 			}),
 		},
@@ -455,10 +464,7 @@ func changeTools() []tool {
 			Name: "test_touch_resource", Title: "Change of a resource", Description: "Changes " + watchedURI,
 			InputSchema: noArguments, Annotations: changes,
 			run: just(func(c *call) (toolResult, error) {
-				c.session.mu.Lock()
-				*c.session.features.touched++
-				c.session.mu.Unlock()
-				c.session.resourceUpdated(watchedURI)
+				c.features.touch()
 				return contents(text(watchedURI + " has changed")), nil
 			}),
 		},
@@ -477,7 +483,7 @@ func taskTools() []tool {
 	return []tool{
 		{
 			Name: "test_task_required", Title: "Only as a task", Description: "Can be called only as a task",
-			InputSchema: noArguments, Annotations: readsOnly, since: Revision20251125, Execution: &toolExecution{taskRequired},
+			InputSchema: noArguments, Annotations: readsOnly, span: from20251125, Execution: &toolExecution{taskRequired}, async: taskRequired,
 			run: just(func(c *call) (toolResult, error) {
 				for _, done := range []float64{1, 2} {
 					c.progress(done, 2, fmt.Sprintf("Completed step %v of 2", done))
@@ -491,12 +497,12 @@ func taskTools() []tool {
 		},
 		{
 			Name: "test_task_forbidden", Title: "Never as a task", Description: "Cannot be called as a task",
-			InputSchema: noArguments, Annotations: readsOnly, since: Revision20251125, Execution: &toolExecution{taskForbidden},
+			InputSchema: noArguments, Annotations: readsOnly, span: at20251125, Execution: &toolExecution{taskForbidden},
 			run: always(contents(text("This was not a task"))),
 		},
 		{
 			Name: "test_task_failing", Title: "Failing task", Description: "Fails, as a task or not",
-			InputSchema: noArguments, Annotations: readsOnly, since: Revision20251125, Execution: &toolExecution{taskOptional},
+			InputSchema: noArguments, Annotations: readsOnly, span: from20251125, Execution: &toolExecution{taskOptional}, async: taskOptional,
 			run: just(func(c *call) (toolResult, error) {
 				if err := c.wait(step); err != nil {
 					return toolResult{}, err

@@ -2,31 +2,48 @@
 
 package server
 
-// features is what one session can list and use. It is guarded by session.mu.
+import "sync"
+
+// features is what can be listed and used: by one session or, in the stateless
+// era, by everybody.
 type features struct {
+	announce func(method string, params object) // tells of a change
+
+	mu        sync.Mutex
 	tools     list[*tool]
 	resources list[*resource]
 	templates list[*resourceTemplate]
 	prompts   list[*prompt]
-	touched   *int // how often the watched resource has been changed
+	touched   int // how often the watched resource has been changed
 }
 
-// featuresOf makes the features of a new session.
-func featuresOf(revision string) features {
-	f := features{touched: new(int)}
+// span is the revisions that have a fixture, first and last; "" for no limit.
+type span struct{ since, until string }
+
+func (s span) has(revision string) bool {
+	return s.since <= revision && (s.until == "" || revision <= s.until)
+}
+
+// featuresOf makes what there is at a revision. Changes of it are announced.
+func featuresOf(revision string, announce func(method string, params object)) *features {
+	f := &features{announce: announce}
 	for _, t := range fixtureTools() {
-		if t.since <= revision {
+		if t.has(revision) {
 			f.tools.add(t.at(revision))
 		}
 	}
-	for _, r := range fixtureResources(f.touched) {
-		f.resources.add(r.at(revision))
+	for _, r := range fixtureResources() {
+		if r.has(revision) {
+			f.resources.add(r.at(revision))
+		}
 	}
 	for _, t := range fixtureTemplates() {
 		f.templates.add(t.at(revision))
 	}
 	for _, p := range fixturePrompts() {
-		f.prompts.add(p.at(revision))
+		if p.has(revision) {
+			f.prompts.add(p.at(revision))
+		}
 	}
 	return f
 }

@@ -65,7 +65,7 @@ func toolCall(id int, name string) string {
 const pingRequest = `{"jsonrpc":"2.0","id":1,"method":"ping"}`
 
 func TestHTTPStatus(t *testing.T) {
-	for _, revision := range server.Revisions() {
+	for _, revision := range sessionRevisions {
 		t.Run(revision, func(t *testing.T) {
 			t.Parallel()
 			w := dialSession(t, revision, server.Options{
@@ -210,7 +210,7 @@ func (s *stream) ends() {
 }
 
 func TestStreamOfPost(t *testing.T) {
-	for _, revision := range server.Revisions() {
+	for _, revision := range sessionRevisions {
 		t.Run(revision, func(t *testing.T) {
 			t.Parallel()
 			w := dialSession(t, revision, server.Options{})
@@ -291,7 +291,7 @@ func TestDisconnectionIsNotCancellation(t *testing.T) {
 }
 
 func TestUnrelatedMessagesGoToOneListener(t *testing.T) {
-	for _, revision := range server.Revisions() {
+	for _, revision := range sessionRevisions {
 		t.Run(revision, func(t *testing.T) {
 			t.Parallel()
 			w := dialSession(t, revision, server.Options{})

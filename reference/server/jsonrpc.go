@@ -22,8 +22,12 @@ const (
 	codeMethodNotFound         = -32601
 	codeInvalidParams          = -32602
 	codeInternalError          = -32603
-	codeResourceNotFound       = -32002 // server/resources
-	codeURLElicitationRequired = -32042 // client/elicitation, from 2025-11-25
+	codeResourceNotFound       = -32002 // server/resources, until 2025-11-25
+	codeURLElicitationRequired = -32042 // client/elicitation, at 2025-11-25
+
+	codeHeaderMismatch     = -32020 // basic/transports/streamable-http, from 2026-07-28
+	codeMissingCapability  = -32021 // basic, from 2026-07-28
+	codeUnsupportedVersion = -32022 // basic/versioning, from 2026-07-28
 )
 
 // object is a JSON object to be sent.
@@ -34,6 +38,8 @@ type rpcError struct {
 	Code    int    `json:"code"`
 	Message string `json:"message"`
 	Data    any    `json:"data,omitempty"`
+
+	status int // of the HTTP response, from 2026-07-28; 0 for OK
 }
 
 func (e *rpcError) Error() string { return fmt.Sprintf("%s (%d)", e.Message, e.Code) }

@@ -7,8 +7,14 @@ import (
 	"slices"
 )
 
-// serverVersion is the version that the server gives as its own.
-const serverVersion = "1.0.0"
+// Name and version that the server gives as its own.
+const (
+	serverName    = "mcpconform-reference-server"
+	serverVersion = "1.0.0"
+)
+
+// instructions are for the model of the client.
+const instructions = "A reference server for learning and testing the protocol: it has something of everything, and does nothing of consequence."
 
 type initializeParams struct {
 	ProtocolVersion string             `json:"protocolVersion"`
@@ -54,7 +60,7 @@ type clientCapabilities struct {
 		Form *declared `json:"form,omitempty"` // from 2025-11-25
 		URL  *declared `json:"url,omitempty"`  // from 2025-11-25
 	} `json:"elicitation,omitempty"`
-	Tasks *struct { // from 2025-11-25
+	Tasks *struct { // at 2025-11-25
 		Cancel   *declared `json:"cancel,omitempty"`
 		Requests *struct {
 			Sampling *struct {
@@ -65,13 +71,22 @@ type clientCapabilities struct {
 			} `json:"elicitation,omitempty"`
 		} `json:"requests,omitempty"`
 	} `json:"tasks,omitempty"`
+	Extensions *struct { // from 2026-07-28
+		Tasks *declared `json:"io.modelcontextprotocol/tasks,omitempty"`
+	} `json:"extensions,omitempty"`
 }
 
-// newest is the newest revision that the server speaks.
-func (s *Server) newest() string { return s.options.Revisions[len(s.options.Revisions)-1] }
+// newest is the newest revision that the server speaks in sessions.
+func (s *Server) newest() string {
+	if len(s.handshake) == 0 {
+		return s.stateless.revisions[0] // there will be no session, but errors have a revision, too
+	}
+	return s.handshake[len(s.handshake)-1]
+}
 
+// supports tells whether the server speaks a revision in sessions.
 func (s *Server) supports(revision string) bool {
-	return slices.Contains(s.options.Revisions, revision)
+	return slices.Contains(s.handshake, revision)
 }
 
 // initialize negotiates the revision: the one that the client asks for, or
@@ -88,14 +103,14 @@ func (c *call) initialize(params initializeParams) (initializeResult, error) {
 		s.revision = params.ProtocolVersion
 	}
 	s.client = params.Capabilities
-	s.features = featuresOf(s.revision)
+	s.features = featuresOf(s.revision, s.announce)
 	s.logf("client %q version %q asks for %q and gets %s",
 		params.ClientInfo.Name, params.ClientInfo.Version, params.ProtocolVersion, s.revision)
 	return initializeResult{
 		ProtocolVersion: s.revision,
 		Capabilities:    capabilitiesAt(s.revision),
 		ServerInfo:      serverInfoAt(s.revision),
-		Instructions:    "A reference server for learning and testing the protocol: it has something of everything, and does nothing of consequence.",
+		Instructions:    instructions,
 	}, nil
 }
 
@@ -108,7 +123,7 @@ func capabilitiesAt(revision string) object {
 		"completions": object{},
 		"logging":     object{},
 	}
-	if revision >= Revision20251125 {
+	if revision == Revision20251125 {
 		capabilities["tasks"] = object{
 			"list":     object{},
 			"cancel":   object{},
@@ -120,7 +135,7 @@ func capabilitiesAt(revision string) object {
 
 func serverInfoAt(revision string) implementation {
 	info := implementation{
-		Name:    "mcpconform-reference-server",
+		Name:    serverName,
 		Title:   "mcpconform reference server",
 		Version: serverVersion,
 	}

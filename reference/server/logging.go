@@ -28,12 +28,16 @@ func (c *call) setLevel(params setLevelParams) (emptyResult, error) {
 	return emptyResult{}, nil
 }
 
+// logsFrom is the level that the client has set.
+func (s *session) logsFrom() int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.level
+}
+
 // log sends a log message, unless the client wants only more severe ones.
 func (c *call) log(level string, data any) {
-	c.session.mu.Lock()
-	threshold := c.session.level
-	c.session.mu.Unlock()
-	if slices.Index(logLevels, level) < threshold {
+	if slices.Index(logLevels, level) < c.era.logsFrom() {
 		return
 	}
 	c.notify("notifications/message", object{"level": level, "logger": loggerName, "data": data})

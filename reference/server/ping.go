@@ -12,7 +12,7 @@ func (c *call) ping(noParams) (emptyResult, error) { return emptyResult{}, nil }
 
 // pingClient asks the client for a sign of life, as part of a call.
 func (c *call) pingClient() error {
-	_, err := c.ask("ping", nil)
+	_, err := c.session.askFor(c, "ping", nil)
 	return err
 }
 
@@ -33,7 +33,7 @@ func (s *session) keepPinging() {
 			if !s.listening() {
 				continue
 			}
-			if _, err := s.ask(s.ctx, s.unrelated.send, "ping", nil); err != nil && s.ctx.Err() == nil {
+			if _, err := s.request(s.ctx, s.unrelated.send, "ping", nil); err != nil && s.ctx.Err() == nil {
 				s.logf("ping: %v", err)
 			}
 		}

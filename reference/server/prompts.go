@@ -10,7 +10,8 @@ type prompt struct {
 	Arguments   []promptArgument `json:"arguments,omitempty"`
 	Meta        object           `json:"_meta,omitempty"`
 
-	get func(arguments map[string]string) ([]promptMessage, error)
+	span
+	get func(c *call, arguments map[string]string) ([]promptMessage, error)
 }
 
 type promptArgument struct {
@@ -49,14 +50,14 @@ type getPromptResult struct {
 }
 
 func (c *call) listPrompts(params listParams) (listPromptsResult, error) {
-	c.session.mu.Lock()
-	defer c.session.mu.Unlock()
-	prompts, next, err := c.session.features.prompts.page("prompts", params.Cursor, promptsPage)
+	c.features.mu.Lock()
+	defer c.features.mu.Unlock()
+	prompts, next, err := c.features.prompts.page("prompts", params.Cursor, promptsPage)
 	return listPromptsResult{prompts, next}, err
 }
 
 func (c *call) getPrompt(params getPromptParams) (getPromptResult, error) {
-	p, err := c.session.prompt(params.Name)
+	p, err := c.features.prompt(params.Name)
 	if err != nil {
 		return getPromptResult{}, err
 	}
@@ -65,14 +66,14 @@ func (c *call) getPrompt(params getPromptParams) (getPromptResult, error) {
 			return getPromptResult{}, invalidParams("the prompt %q needs the argument %q", p.Name, argument.Name)
 		}
 	}
-	messages, err := p.get(params.Arguments)
+	messages, err := p.get(c, params.Arguments)
 	return getPromptResult{p.Description, messages}, err
 }
 
-func (s *session) prompt(name string) (*prompt, error) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	p, known := s.features.prompts.find(func(p *prompt) bool { return p.Name == name })
+func (f *features) prompt(name string) (*prompt, error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	p, known := f.prompts.find(func(p *prompt) bool { return p.Name == name })
 	if !known {
 		return nil, invalidParams("unknown prompt %q", name)
 	}
@@ -80,13 +81,13 @@ func (s *session) prompt(name string) (*prompt, error) {
 }
 
 // changePrompts is to prompts what changeTools is to tools.
-func (s *session) changePrompts(item *prompt) {
-	s.mu.Lock()
-	if !s.features.prompts.remove(func(p *prompt) bool { return p.Name == item.Name }) {
-		s.features.prompts.add(item)
+func (f *features) changePrompts(item *prompt) {
+	f.mu.Lock()
+	if !f.prompts.remove(func(p *prompt) bool { return p.Name == item.Name }) {
+		f.prompts.add(item)
 	}
-	s.mu.Unlock()
-	s.notify("notifications/prompts/list_changed", nil)
+	f.mu.Unlock()
+	f.announce("notifications/prompts/list_changed", nil)
 }
 
 // at returns the prompt as a revision describes it.

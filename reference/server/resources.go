@@ -18,7 +18,8 @@ type resource struct {
 	Annotations *annotations `json:"annotations,omitempty"`
 	Meta        object       `json:"_meta,omitempty"`
 
-	read func(*resource) []resourceContents
+	span
+	read func(*call, *resource) ([]resourceContents, error)
 }
 
 type resourceTemplate struct {
@@ -72,41 +73,51 @@ type readResourceResult struct {
 }
 
 func (c *call) listResources(params listParams) (listResourcesResult, error) {
-	c.session.mu.Lock()
-	defer c.session.mu.Unlock()
-	resources, next, err := c.session.features.resources.page("resources", params.Cursor, resourcesPage)
+	c.features.mu.Lock()
+	defer c.features.mu.Unlock()
+	resources, next, err := c.features.resources.page("resources", params.Cursor, resourcesPage)
 	return listResourcesResult{resources, next}, err
 }
 
 func (c *call) listTemplates(params listParams) (listTemplatesResult, error) {
-	c.session.mu.Lock()
-	defer c.session.mu.Unlock()
-	templates, next, err := c.session.features.templates.page("templates", params.Cursor, templatesPage)
+	c.features.mu.Lock()
+	defer c.features.mu.Unlock()
+	templates, next, err := c.features.templates.page("templates", params.Cursor, templatesPage)
 	return listTemplatesResult{templates, next}, err
 }
 
 func (c *call) readResource(params resourceParams) (readResourceResult, error) {
-	contents, err := c.session.contentsOf(params.URI)
+	read, err := c.reader(params.URI)
+	if err != nil {
+		return readResourceResult{}, err
+	}
+	contents, err := read()
 	return readResourceResult{contents}, err
 }
 
-// contentsOf reads the resource with the URI, or the one that a template makes
-// of it.
-func (s *session) contentsOf(uri string) ([]resourceContents, error) {
+// reader finds what reads the resource with the URI, or the one that a template
+// makes of it.
+func (c *call) reader(uri string) (read func() ([]resourceContents, error), err error) {
 	if parsed, err := url.Parse(uri); err != nil || parsed.Scheme == "" {
 		return nil, invalidParams("params.uri must be an absolute URI, but is %q", uri)
 	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if r, known := s.features.resources.find(func(r *resource) bool { return r.URI == uri }); known {
-		return r.read(r), nil
+	c.features.mu.Lock()
+	defer c.features.mu.Unlock()
+	if r, known := c.features.resources.find(func(r *resource) bool { return r.URI == uri }); known {
+		return func() ([]resourceContents, error) { return r.read(c, r) }, nil
 	}
-	for _, e := range s.features.templates.entries {
+	for _, e := range c.features.templates.entries {
 		if variables, matches := matchTemplate(e.item.URITemplate, uri); matches {
-			return []resourceContents{e.item.read(uri, variables)}, nil
+			return func() ([]resourceContents, error) {
+				return []resourceContents{e.item.read(uri, variables)}, nil
+			}, nil
 		}
 	}
-	return nil, &rpcError{Code: codeResourceNotFound, Message: "Resource not found", Data: object{"uri": uri}}
+	code := codeResourceNotFound
+	if c.atLeast(Revision20260728) {
+		code = codeInvalidParams
+	}
+	return nil, &rpcError{Code: code, Message: "Resource not found", Data: object{"uri": uri}}
 }
 
 // matchTemplate finds the variables of a URI template of simple expressions,
@@ -132,7 +143,7 @@ func matchTemplate(template, uri string) (variables map[string]string, matches b
 }
 
 func (c *call) subscribe(params resourceParams) (emptyResult, error) {
-	if _, err := c.session.contentsOf(params.URI); err != nil {
+	if _, err := c.reader(params.URI); err != nil {
 		return emptyResult{}, err
 	}
 	c.session.mu.Lock()
@@ -149,7 +160,7 @@ func (c *call) subscribe(params resourceParams) (emptyResult, error) {
 const maxSubscriptions = 1000
 
 func (c *call) unsubscribe(params resourceParams) (emptyResult, error) {
-	if _, err := c.session.contentsOf(params.URI); err != nil {
+	if _, err := c.reader(params.URI); err != nil {
 		return emptyResult{}, err
 	}
 	c.session.mu.Lock()
@@ -158,25 +169,42 @@ func (c *call) unsubscribe(params resourceParams) (emptyResult, error) {
 	return emptyResult{}, nil
 }
 
-// resourceUpdated tells the client, if it has subscribed, that a resource has
-// changed.
-func (s *session) resourceUpdated(uri string) {
-	s.mu.Lock()
-	subscribed := s.subscriptions[uri]
-	s.mu.Unlock()
-	if subscribed {
-		s.notify("notifications/resources/updated", object{"uri": uri})
+// announce tells the client of a change. Of those of one resource it hears only
+// if it has subscribed to that.
+func (s *session) announce(method string, params object) {
+	if uri, ofOne := params["uri"].(string); ofOne {
+		s.mu.Lock()
+		subscribed := s.subscriptions[uri]
+		s.mu.Unlock()
+		if !subscribed {
+			return
+		}
 	}
+	s.notify(method, params)
+}
+
+// touch changes the resource that can be watched.
+func (f *features) touch() {
+	f.mu.Lock()
+	f.touched++
+	f.mu.Unlock()
+	f.announce("notifications/resources/updated", object{"uri": watchedURI})
+}
+
+func (f *features) touches() int {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.touched
 }
 
 // changeResources is to resources what changeTools is to tools.
-func (s *session) changeResources(item *resource) {
-	s.mu.Lock()
-	if !s.features.resources.remove(func(r *resource) bool { return r.URI == item.URI }) {
-		s.features.resources.add(item)
+func (f *features) changeResources(item *resource) {
+	f.mu.Lock()
+	if !f.resources.remove(func(r *resource) bool { return r.URI == item.URI }) {
+		f.resources.add(item)
 	}
-	s.mu.Unlock()
-	s.notify("notifications/resources/list_changed", nil)
+	f.mu.Unlock()
+	f.announce("notifications/resources/list_changed", nil)
 }
 
 // at returns the resource as a revision describes it.

@@ -3,8 +3,7 @@
 package server
 
 import (
-	"errors"
-	"fmt"
+	"encoding/json"
 	"strings"
 )
 
@@ -15,31 +14,30 @@ type root struct {
 
 // listRoots asks the client for its roots. They are not kept, so that
 // notifications/roots/list_changed leaves nothing to do.
-func (c *call) listRoots() ([]root, error) {
-	if c.session.clientHas().Roots == nil {
-		return nil, errors.New("the client has not declared the capability roots")
+func (c *call) listRoots(key string) ([]root, error) {
+	if c.client.Roots == nil {
+		return nil, errNoRoots
 	}
-	raw, err := c.ask("roots/list", nil)
+	raw, err := c.ask(key, "roots/list", nil)
 	if err != nil {
 		return nil, err
 	}
+	return readRoots(raw)
+}
+
+var errNoRoots = lacks("the client has not declared the capability roots", object{"roots": object{}})
+
+func readRoots(raw json.RawMessage) ([]root, error) {
 	var result struct {
 		Roots []root `json:"roots"`
 	}
 	if err := decode(raw, &result, "result"); err != nil {
-		return nil, fmt.Errorf("the client's answer to roots/list is wrong: %w", err)
+		return nil, wronglyAnswered("the client's answer to roots/list is wrong: %v", err)
 	}
 	for _, r := range result.Roots {
 		if !strings.HasPrefix(r.URI, "file://") {
-			return nil, fmt.Errorf("the client's root %q is not a file:// URI", r.URI)
+			return nil, wronglyAnswered("the client's root %q is not a file:// URI", r.URI)
 		}
 	}
 	return result.Roots, nil
-}
-
-// clientHas is what the client has declared.
-func (s *session) clientHas() clientCapabilities {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.client
 }

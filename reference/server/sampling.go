@@ -41,7 +41,7 @@ func (r samplingResult) blocks() ([]samplingBlock, error) {
 	blocks := make([]samplingBlock, len(many))
 	for i, raw := range many {
 		if err := decode(raw, &blocks[i], "result.content"); err != nil {
-			return nil, fmt.Errorf("the client's answer to sampling/createMessage is wrong: %w", err)
+			return nil, wronglyAnswered("the client's answer to sampling/createMessage is wrong: %v", err)
 		}
 	}
 	return blocks, nil
@@ -60,12 +60,17 @@ func (r samplingResult) text() (string, error) {
 func readSamplingResult(raw json.RawMessage) (samplingResult, error) {
 	var result samplingResult
 	if err := decode(raw, &result, "result"); err != nil {
-		return result, fmt.Errorf("the client's answer to sampling/createMessage is wrong: %w", err)
+		return result, wronglyAnswered("the client's answer to sampling/createMessage is wrong: %v", err)
 	}
 	return result, nil
 }
 
-var errNoSampling = errors.New("the client has not declared the capability sampling")
+var (
+	errNoSampling = lacks("the client has not declared the capability sampling",
+		object{"sampling": object{}})
+	errNoSamplingTools = lacks("the client has not declared the capability sampling.tools",
+		object{"sampling": object{"tools": object{}}})
+)
 
 // samplingRequest is the start of a conversation with the client's model.
 func samplingRequest(prompt string) object {
@@ -80,11 +85,11 @@ func samplingRequest(prompt string) object {
 }
 
 // sample asks the client's model.
-func (c *call) sample(prompt string) (samplingResult, error) {
-	if c.session.clientHas().Sampling == nil {
+func (c *call) sample(key, prompt string) (samplingResult, error) {
+	if c.client.Sampling == nil {
 		return samplingResult{}, errNoSampling
 	}
-	raw, err := c.ask("sampling/createMessage", samplingRequest(prompt))
+	raw, err := c.ask(key, "sampling/createMessage", samplingRequest(prompt))
 	if err != nil {
 		return samplingResult{}, err
 	}
@@ -93,7 +98,7 @@ func (c *call) sample(prompt string) (samplingResult, error) {
 
 // sampleAsTask asks the client's model by way of a task of the client.
 func (c *call) sampleAsTask(prompt string) (samplingResult, error) {
-	client := c.session.clientHas()
+	client := c.client
 	if client.Sampling == nil {
 		return samplingResult{}, errNoSampling
 	}
@@ -112,18 +117,18 @@ func (c *call) sampleAsTask(prompt string) (samplingResult, error) {
 // the tool is answered, in one message that holds nothing else, until the
 // model has its answer. In the last round it may not use the tool any more.
 func (c *call) sampleWithTool(prompt string, lent *tool, use func(input json.RawMessage) string) (samplingResult, error) {
-	client := c.session.clientHas()
+	client := c.client
 	if client.Sampling == nil || client.Sampling.Tools == nil {
-		return samplingResult{}, errors.New("the client has not declared the capability sampling.tools")
+		return samplingResult{}, errNoSamplingTools
 	}
 	params := samplingRequest(prompt)
 	params["tools"] = []*tool{lent}
 	for round := 1; ; round++ {
 		params["toolChoice"] = object{"mode": "auto"}
-		if round == c.session.server.toolRounds {
+		if round == c.server.toolRounds {
 			params["toolChoice"] = object{"mode": "none"}
 		}
-		raw, err := c.ask("sampling/createMessage", params)
+		raw, err := c.ask(fmt.Sprintf("turn_%d", round), "sampling/createMessage", params)
 		if err != nil {
 			return samplingResult{}, err
 		}
@@ -145,7 +150,7 @@ func (c *call) sampleWithTool(prompt string, lent *tool, use func(input json.Raw
 				})
 			}
 		}
-		if len(results) == 0 || round == c.session.server.toolRounds {
+		if len(results) == 0 || round == c.server.toolRounds {
 			return answer, nil
 		}
 		params["messages"] = append(params["messages"].([]any),

@@ -1,24 +1,41 @@
 // Package server is a small, complete MCP server: every feature of the
-// revisions 2025-06-18 and 2025-11-25, over stdio and Streamable HTTP.
+// revisions 2025-06-18, 2025-11-25 and 2026-07-28, over stdio and Streamable
+// HTTP.
 //
 // It is written to be read. Each file keeps to one page of the specification
-// and names it in its first line:
+// and names it in its first line. What both eras have in common is written once:
 //
-//	basic              jsonrpc.go decode.go lifecycle.go session.go call.go
+//	basic              jsonrpc.go decode.go jsonschema.go call.go
 //	basic/transports   stdio.go streamablehttp.go eventstream.go
-//	basic/utilities    ping.go cancellation.go progress.go tasks.go
+//	basic/utilities    cancellation.go progress.go
 //	server             tools.go resources.go prompts.go
 //	server/utilities   completion.go logging.go pagination.go
 //	client             sampling.go elicitation.go roots.go
+//
+// The handshake era, of revisions up to 2025-11-25, has beside these:
+//
+//	basic              lifecycle.go session.go
+//	basic/transports   sessions.go
+//	basic/utilities    ping.go tasks.go
+//
+// And the stateless era, from 2026-07-28:
+//
+//	basic              stateless.go versioning.go
+//	basic/transports   statelesshttp.go headers.go
+//	basic/patterns     mrtr.go subscriptions.go
+//	server             discover.go
+//	server/utilities   caching.go
+//	extensions         asynctasks.go
 //
 // The things that it serves are in fixture_tools.go, fixture_resources.go and
 // fixture_prompts.go. They bear the names of the official conformance suite's
 // fixtures wherever one corresponds.
 //
 // A message travels like this: a transport reads it and gives it to the
-// session; the session starts a call for a request; the call runs the handler
-// of the method, which may notify or ask the client; every message goes out
-// through an outlet, which is the pipe of stdio or one event stream of HTTP.
+// session or, in the stateless era, to a connection that knows nothing of what
+// came before; that starts a call for a request; the call runs the handler of
+// the method, which may notify or ask the client; every message goes out through
+// an outlet, which is the pipe of stdio or one event stream of HTTP.
 package server
 
 import (
@@ -40,10 +57,11 @@ import (
 const (
 	Revision20250618 = "2025-06-18"
 	Revision20251125 = "2025-11-25"
+	Revision20260728 = "2026-07-28" // the first of the stateless era
 )
 
 // Revisions lists all revisions that this server speaks, oldest first.
-func Revisions() []string { return []string{Revision20250618, Revision20251125} }
+func Revisions() []string { return []string{Revision20250618, Revision20251125, Revision20260728} }
 
 // Options adjust a Server. The zero value is a good server.
 type Options struct {
@@ -68,16 +86,22 @@ type Options struct {
 	// SessionIdle is how long an HTTP session is kept while nobody uses it.
 	// Zero: 30 minutes.
 	SessionIdle time.Duration
+	// StateLife is for how long the state that a request leaves with the client
+	// is good. Zero: ten minutes, since a person may have to be asked meanwhile.
+	StateLife time.Duration
 	// Defect makes it a bad server in one way, which is one of Defects(). Empty:
 	// none.
 	Defect string
 }
 
-// Server is the reference server. It is safe for concurrent use; every
-// session has its own state, so that no client can disturb another.
+// Server is the reference server. It is safe for concurrent use. Every session
+// has its own state, so that no client can disturb another; in the stateless era
+// there is one for all, and its changes reach everybody.
 type Server struct {
 	options       Options
 	log           *log.Logger
+	handshake     []string // the revisions spoken in sessions, oldest first
+	stateless     *stateless
 	methods       map[string]method
 	notifications map[string]func(*session, json.RawMessage)
 	http          *streamableHTTP
@@ -109,6 +133,7 @@ func New(options Options) (*Server, error) {
 	setDefault(&options.RequestTimeout, time.Minute)
 	setDefault(&options.PingInterval, 30*time.Second)
 	setDefault(&options.SessionIdle, 30*time.Minute)
+	setDefault(&options.StateLife, stateLife)
 
 	s := &Server{
 		options:       options,
@@ -118,6 +143,12 @@ func New(options Options) (*Server, error) {
 		bindTo:        orLoopback,
 		toolRounds:    maxToolRounds,
 	}
+	first := slices.IndexFunc(options.Revisions, func(revision string) bool { return revision >= Revision20260728 })
+	if first < 0 {
+		first = len(options.Revisions)
+	}
+	s.handshake = options.Revisions[:first]
+	s.stateless = newStateless(s, options.Revisions[first:])
 	s.http = newStreamableHTTP(s)
 	return s, s.spoil(options.Defect)
 }
@@ -128,8 +159,8 @@ func setDefault(d *time.Duration, value time.Duration) {
 	}
 }
 
-// methods says who handles which request. The text beside each is the page of
-// the specification.
+// methods says who handles which request in a session. The text beside each is
+// the page of the specification.
 func methods() map[string]method {
 	return map[string]method{
 		"initialize":               handles((*call).initialize),    // basic/lifecycle
@@ -166,6 +197,7 @@ func notifications() map[string]func(*session, json.RawMessage) {
 type method struct {
 	handle func(c *call, params json.RawMessage) (result any, err error)
 	from   string // the first revision that has it; "" for all
+	hints  *hints // for how long results may be kept, from 2026-07-28; nil for not at all
 }
 
 // handles makes a method of a typed function: params are decoded and checked
@@ -198,8 +230,12 @@ func (s *Server) Handler() http.Handler {
 	})
 }
 
-// Close ends every HTTP session and with it all that runs in them.
-func (s *Server) Close() { s.http.close() }
+// Close ends every HTTP session, and all that runs in them or without one. Open
+// subscriptions are told.
+func (s *Server) Close() {
+	s.stateless.cancel(errSessionEnded)
+	s.http.close()
+}
 
 // Bounds of the HTTP server that Serve runs.
 const (

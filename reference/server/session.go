@@ -45,7 +45,7 @@ type session struct {
 	calls         map[string]*call // requests of the client in flight, by the key of their id
 	questions     map[int64]chan message
 	asked         int64 // id of the last request that the server has sent
-	features      features
+	features      *features
 	subscriptions map[string]bool // by URI
 	tasks         list[*task]
 	urlVisited    bool // the client has been told of the URL that test_elicitation_url_required wants visited
@@ -123,17 +123,23 @@ func (s *session) notify(method string, params object) {
 // settled: finished, or known to take its time. Until then nothing else is
 // read from a pipe, so that quick requests are answered in order.
 func (s *session) begin(m message, out outlet) *call {
-	c := newCall(s, m.id, out)
+	c := s.newCall(m.id, out)
 	handler, err := s.admit(m, c)
 	if err != nil {
 		c.finish(nil, err)
 		return c
 	}
-	started := s.spawn(func() { c.finish(handler.handle(c, m.params)) })
-	if !started {
-		c.finish(nil, errSessionEnded)
-	}
-	<-c.settled
+	c.run(handler, m.params, s.spawn)
+	return c
+}
+
+// newCall makes a call under the rules that were agreed on with initialize.
+func (s *session) newCall(id requestID, out outlet) *call {
+	c := newCall(s.ctx, s.server, s, id, out)
+	c.session, c.revision = s, s.speaks()
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	c.client, c.features = s.client, s.features
 	return c
 }
 
@@ -142,7 +148,7 @@ func (s *session) admit(m message, c *call) (method, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.revision == "" && m.method != "initialize" && m.method != "ping" {
-		return method{}, invalidRequest("send initialize before %s", m.method)
+		return method{}, s.server.unopened(m.method)
 	}
 	handler, known := s.server.methods[m.method]
 	if !known || s.revision != "" && handler.from > s.revision {
@@ -195,14 +201,46 @@ func (s *session) answered(m message) {
 	}
 }
 
+// respond encodes a response of the handshake era.
+func (s *session) respond(c *call, result any, err error) []byte {
+	if err != nil {
+		return encodeError(s.speaks(), c.id, asRPCError(err))
+	}
+	return encodeResult(c.id, result)
+}
+
+// ask puts the questions of a call to the client, one after the other, as
+// requests of the server.
+func (s *session) ask(c *call, questions []question) (map[string]json.RawMessage, error) {
+	answers := map[string]json.RawMessage{}
+	for _, q := range questions {
+		answer, err := s.askFor(c, q.method, q.params)
+		if err != nil {
+			return nil, err
+		}
+		answers[q.key] = answer
+	}
+	return answers, nil
+}
+
+// askFor sends a request that belongs to a call, and waits for the answer.
+func (s *session) askFor(c *call, method string, params object) (json.RawMessage, error) {
+	c.takesTime()
+	params = c.related(params)
+	if c.task != nil {
+		return c.task.ask(c.ctx, method, params)
+	}
+	return s.request(c.ctx, c.send, method, params)
+}
+
 // A sender is told a message and reports whether it was taken.
 type sender func(message []byte) bool
 
 var errNotSent = errors.New("the way to the client is closed")
 
-// ask sends a request to the client and waits for the answer. When ctx ends or
-// the client takes too long, it tells the client that the request is cancelled.
-func (s *session) ask(ctx context.Context, send sender, method string, params object) (json.RawMessage, error) {
+// request sends a request to the client and waits for the answer. When ctx ends
+// or the client takes too long, it tells the client that the request is cancelled.
+func (s *session) request(ctx context.Context, send sender, method string, params object) (json.RawMessage, error) {
 	s.mu.Lock()
 	if !s.ready && method != "ping" {
 		s.mu.Unlock()

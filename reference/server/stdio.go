@@ -28,18 +28,27 @@ var errStalled = errors.New("the client does not read what the server writes")
 // returns is left to whoever owns in.
 func (s *Server) ServeStdio(ctx context.Context, in io.Reader, out io.Writer) error {
 	p := &pipe{queue: make(chan []byte, pipeQueue), broken: make(chan struct{}), flushed: make(chan struct{})}
-	session := s.newSession(p, func() bool { return true })
+	client := &stdioClient{s, s.newSession(p, func() bool { return true }), s.stateless.connect()}
 	go p.write(out)
 	lines := make(chan line)
-	go readLines(session.ctx, bufio.NewReader(in), lines)
+	go readLines(client.session.ctx, bufio.NewReader(in), lines)
 
-	err := session.read(ctx, p, lines)
-	session.stop()
-	return errors.Join(err, p.finish(&session.running))
+	err := client.read(ctx, p, lines)
+	client.session.stop()
+	client.connection.stop()
+	return errors.Join(err, p.finish(&client.session.running, &client.connection.running))
+}
+
+// A stdioClient is the client at the other end of the pipes, in both eras: what
+// it sends belongs to its one session, unless it says that it does not.
+type stdioClient struct {
+	server     *Server
+	session    *session
+	connection *connection
 }
 
 // read takes lines until there are no more.
-func (s *session) read(ctx context.Context, p *pipe, lines <-chan line) error {
+func (s *stdioClient) read(ctx context.Context, p *pipe, lines <-chan line) error {
 	for {
 		select {
 		case l := <-lines:
@@ -59,22 +68,27 @@ func (s *session) read(ctx context.Context, p *pipe, lines <-chan line) error {
 }
 
 // readLine takes one line.
-func (s *session) readLine(l line, p *pipe) {
+func (s *stdioClient) readLine(l line, p *pipe) {
 	m, malformed := parseMessage(l.text)
 	if l.err != nil {
 		malformed = invalidRequest("%v", l.err)
 	}
 	switch {
 	case malformed != nil && m.kind != request:
-		s.logf("ignored: %v", malformed) // neither responses nor notifications are answered
+		s.session.logf("ignored: %v", malformed) // neither responses nor notifications are answered
 	case malformed != nil:
-		p.send(encodeError(s.speaks(), m.id, malformed))
+		p.send(encodeError(s.session.speaks(), m.id, malformed))
+	case m.kind == request && m.method == "initialize" && len(s.server.handshake) == 0:
+		p.send(encodeError(Revision20260728, m.id, s.server.noHandshake()))
+	case m.kind == request && s.server.isStateless(m, ""):
+		s.connection.begin(m, p)
 	case m.kind == request:
-		s.begin(m, p)
+		s.session.begin(m, p)
 	case m.kind == notification:
-		s.notified(m)
+		s.connection.notified(m)
+		s.session.notified(m)
 	case m.kind == response:
-		s.answered(m)
+		s.session.answered(m)
 	}
 }
 
@@ -184,12 +198,14 @@ func (p *pipe) write(out io.Writer) {
 
 // finish waits, but not for long, until whatever is running has returned and
 // everything is written.
-func (p *pipe) finish(running *sync.WaitGroup) error {
+func (p *pipe) finish(running ...*sync.WaitGroup) error {
 	deadline := time.AfterFunc(pipeFinish, func() { p.fail(errStalled) })
 	defer deadline.Stop()
 	idle := make(chan struct{})
 	go func() {
-		running.Wait()
+		for _, group := range running {
+			group.Wait()
+		}
 		close(idle)
 	}()
 	select {

@@ -80,7 +80,7 @@ func TestMessages(t *testing.T) {
 		"{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"ping\",\"a\":\"\xff\"}":                 `-32700`,
 		`{"jsonrpc":"2.0","id":1,"method":"ping","a":"` + strings.Repeat("a", 5<<20) + `"}`: `-32600`,
 	} {
-		for _, revision := range server.Revisions() {
+		for _, revision := range sessionRevisions {
 			got := converse(t, server.Options{}, hello(revision), "", sent, `{"jsonrpc":"2.0","id":"fence","method":"ping"}`)
 			if len(got) != 3 {
 				t.Errorf("%.80s: %d lines: %s", sent, len(got), got)
@@ -121,7 +121,7 @@ func TestSilence(t *testing.T) {
 }
 
 func TestBeforeInitialize(t *testing.T) {
-	got := converse(t, server.Options{},
+	got := converse(t, server.Options{Revisions: sessionRevisions},
 		`{"jsonrpc":"2.0","id":1,"method":"ping"}`,
 		`{"jsonrpc":"2.0","id":2,"method":"tools/list"}`,
 		`{"jsonrpc":"2.0","method":"notifications/initialized"}`,

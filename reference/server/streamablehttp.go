@@ -36,7 +36,7 @@ const (
 	retryAfterAny = 10               // seconds after which a refused client may try again
 )
 
-// streamableHTTP is the MCP endpoint of the handshake era.
+// streamableHTTP is the MCP endpoint, with the sessions of the handshake era.
 type streamableHTTP struct {
 	server *Server
 	newID  func() string // of a session
@@ -79,21 +79,30 @@ func writeJSON(w http.ResponseWriter, status int, body []byte) {
 func (h *streamableHTTP) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	refused := h.checkSender(r)
 	if refused == nil {
-		switch r.Method {
-		case http.MethodPost:
+		sessions := len(h.server.handshake) > 0
+		switch {
+		case r.Method == http.MethodPost:
 			refused = h.post(w, r)
-		case http.MethodGet:
+		case r.Method == http.MethodGet && sessions:
 			refused = h.get(w, r)
-		case http.MethodDelete:
+		case r.Method == http.MethodDelete && sessions:
 			refused = h.delete(w, r)
 		default:
-			w.Header().Set("Allow", "POST, GET, DELETE")
-			refused = refuse(http.StatusMethodNotAllowed, "the MCP endpoint takes POST, GET and DELETE, not %s", r.Method)
+			refused = h.wrongMethod(w, r, sessions)
 		}
 	}
 	if refused != nil {
 		refused.write(w)
 	}
+}
+
+func (h *streamableHTTP) wrongMethod(w http.ResponseWriter, r *http.Request, sessions bool) *refusal {
+	allowed := "POST"
+	if sessions {
+		allowed = "POST, GET, DELETE"
+	}
+	w.Header().Set("Allow", allowed)
+	return refuse(http.StatusMethodNotAllowed, "the MCP endpoint takes %s, not %s", allowed, r.Method)
 }
 
 // checkSender keeps out web pages of strangers, which a browser on this
@@ -133,14 +142,17 @@ func (h *streamableHTTP) post(w http.ResponseWriter, r *http.Request) *refusal {
 	if !accepts(r, jsonMedia) || !accepts(r, eventStreamMedia) {
 		return refuse(http.StatusNotAcceptable, "the Accept header of a POST must list both %s and %s", jsonMedia, eventStreamMedia)
 	}
-	if refused := h.checkVersion(r); refused != nil {
-		return refused
-	}
 	body, refused := readBody(w, r)
 	if refused != nil {
 		return refused
 	}
 	m, malformed := parseMessage(body)
+	if h.server.isStateless(m, r.Header.Get(versionHeader)) {
+		return h.server.stateless.post(w, r, m, malformed)
+	}
+	if refused := h.checkVersion(r); refused != nil {
+		return refused
+	}
 	starts := malformed == nil && m.kind == request && m.method == "initialize" && r.Header.Get(sessionHeader) == ""
 	if starts {
 		return h.initialize(w, m)
@@ -195,7 +207,7 @@ func accepts(r *http.Request, mediaType string) bool {
 func (h *streamableHTTP) checkVersion(r *http.Request) *refusal {
 	if version, sent := header(r, versionHeader); sent && !h.server.supports(version) {
 		return refuse(http.StatusBadRequest, "the MCP-Protocol-Version %q is not supported, only %s",
-			version, strings.Join(h.server.options.Revisions, " and "))
+			version, strings.Join(h.server.handshake, " and "))
 	}
 	return nil
 }
@@ -551,7 +563,7 @@ func (o *unrelatedOutlet) close() {}
 // has told it where to resume.
 func (c *call) disconnect(retry time.Duration) bool {
 	stream, resumable := c.out.(*eventStream)
-	if !resumable || !c.session.atLeast(Revision20251125) {
+	if !resumable || !c.atLeast(Revision20251125) {
 		return false
 	}
 	c.takesTime()

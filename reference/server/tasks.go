@@ -109,7 +109,7 @@ func (c *call) startTask(raw json.RawMessage, run func(*call) (toolResult, error
 		TTL:           ttl.Milliseconds(),
 		PollInterval:  taskPollInterval.Milliseconds(),
 	}
-	inner := newCall(c.session, "", t)
+	inner := c.session.newCall("", t)
 	inner.task, inner.progressToken = t, c.progressToken
 	t.cancel = inner.cancel
 	created := createTaskResult{Task: t.state, Meta: relatedTask(t.id)}
@@ -256,7 +256,7 @@ func (t *task) ask(ctx context.Context, method string, params object) (json.RawM
 		waiting, joined := len(t.listeners) > 0, t.joined
 		t.mu.Unlock()
 		if waiting {
-			return t.session.ask(ctx, t.sendAny, method, params)
+			return t.session.request(ctx, t.sendAny, method, params)
 		}
 		select {
 		case <-joined:
@@ -358,8 +358,8 @@ func (c *call) cancelTask(params taskIDParams) (taskState, error) {
 // askAsTask sends a request to the client as a task, and fetches the result.
 // The client must have declared that it takes such tasks.
 func (c *call) askAsTask(method string, params object) (json.RawMessage, error) {
-	params["task"] = object{"ttl": c.session.server.options.RequestTimeout.Milliseconds()}
-	raw, err := c.ask(method, params)
+	params["task"] = object{"ttl": c.server.options.RequestTimeout.Milliseconds()}
+	raw, err := c.session.askFor(c, method, params)
 	if err != nil {
 		return nil, err
 	}
@@ -376,7 +376,7 @@ func (c *call) askAsTask(method string, params object) (json.RawMessage, error) 
 	if err := c.followTask(id); err != nil {
 		return nil, c.abandonTask(id, err)
 	}
-	result, err := c.ask("tasks/result", object{"taskId": id})
+	result, err := c.session.askFor(c, "tasks/result", object{"taskId": id})
 	if err != nil {
 		return nil, c.abandonTask(id, err)
 	}
@@ -393,9 +393,9 @@ const (
 // followTask asks after a task of the client, as often as the client suggests,
 // until it is over or needs input, which tasks/result would bring.
 func (c *call) followTask(id string) error {
-	deadline := time.Now().Add(c.session.server.options.RequestTimeout)
+	deadline := time.Now().Add(c.server.options.RequestTimeout)
 	for {
-		raw, err := c.ask("tasks/get", object{"taskId": id})
+		raw, err := c.session.askFor(c, "tasks/get", object{"taskId": id})
 		if err != nil {
 			return err
 		}
@@ -422,10 +422,10 @@ func (c *call) followTask(id string) error {
 // abandonTask cancels a task of the client, if it can be cancelled, when this
 // call is itself cancelled. It returns the reason, err.
 func (c *call) abandonTask(id string, err error) error {
-	if tasks := c.session.clientHas().Tasks; c.ctx.Err() != nil && tasks.Cancel != nil {
+	if tasks := c.client.Tasks; c.ctx.Err() != nil && tasks.Cancel != nil {
 		ctx, cancel := context.WithTimeout(c.session.ctx, courtesyTimeout)
 		defer cancel()
-		if _, failed := c.session.ask(ctx, c.send, "tasks/cancel", object{"taskId": id}); failed != nil {
+		if _, failed := c.session.request(ctx, c.send, "tasks/cancel", object{"taskId": id}); failed != nil {
 			c.session.logf("the client's task cannot be cancelled: %v", failed)
 		}
 	}

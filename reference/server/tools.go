@@ -17,10 +17,11 @@ type tool struct {
 	InputSchema  json.RawMessage  `json:"inputSchema"`
 	OutputSchema json.RawMessage  `json:"outputSchema,omitempty"`
 	Annotations  *toolAnnotations `json:"annotations,omitempty"`
-	Execution    *toolExecution   `json:"execution,omitempty"` // from 2025-11-25
+	Execution    *toolExecution   `json:"execution,omitempty"` // at 2025-11-25
 	Meta         object           `json:"_meta,omitempty"`
 
-	since string // the first revision that has what the tool shows; "" for all
+	span
+	async string // whether it runs as a task of the extension for tasks; "" for never
 	run   func(c *call, arguments json.RawMessage) (toolResult, error)
 }
 
@@ -52,7 +53,7 @@ type listToolsResult struct {
 type callToolParams struct {
 	Name      string          `json:"name"`
 	Arguments json.RawMessage `json:"arguments,omitempty"`
-	Task      json.RawMessage `json:"task,omitempty"` // from 2025-11-25
+	Task      json.RawMessage `json:"task,omitempty"` // at 2025-11-25
 }
 
 type toolResult struct {
@@ -117,18 +118,22 @@ func embedded(contents resourceContents) resourceContent {
 func link(to *resource) linkContent { return linkContent{"resource_link", to} }
 
 func (c *call) listTools(params listParams) (listToolsResult, error) {
-	c.session.mu.Lock()
-	defer c.session.mu.Unlock()
-	tools, next, err := c.session.features.tools.page("tools", params.Cursor, toolsPage)
+	c.features.mu.Lock()
+	defer c.features.mu.Unlock()
+	tools, next, err := c.features.tools.page("tools", params.Cursor, toolsPage)
 	return listToolsResult{tools, next}, err
+}
+
+func (f *features) tool(name string) (*tool, bool) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.tools.find(func(t *tool) bool { return t.Name == name })
 }
 
 // callTool answers with the result of the tool or, when the client wants to
 // come back for that later, with a task.
 func (c *call) callTool(params callToolParams) (any, error) {
-	c.session.mu.Lock()
-	t, known := c.session.features.tools.find(func(t *tool) bool { return t.Name == params.Name })
-	c.session.mu.Unlock()
+	t, known := c.features.tool(params.Name)
 	if !known {
 		return nil, invalidParams("unknown tool %q", params.Name)
 	}
@@ -139,7 +144,10 @@ func (c *call) callTool(params callToolParams) (any, error) {
 		return nil, invalidParams("params.arguments must be an object")
 	}
 
-	if c.session.atLeast(Revision20251125) {
+	if c.atLeast(Revision20260728) {
+		return c.callStateless(t, params.Arguments)
+	}
+	if c.atLeast(Revision20251125) {
 		asTask := params.Task != nil
 		switch support := t.taskSupport(); {
 		case asTask && support == taskForbidden:
@@ -158,17 +166,26 @@ func (c *call) callTool(params callToolParams) (any, error) {
 // call checks the arguments and runs the tool.
 func (t *tool) call(c *call, arguments json.RawMessage) (toolResult, error) {
 	if err := validate(t.InputSchema, arguments); err != nil {
-		if c.session.atLeast(Revision20251125) {
+		if c.atLeast(Revision20251125) {
 			return failure("Invalid arguments: " + err.Error()), nil // the model can mend that
 		}
 		return toolResult{}, invalidParams("arguments: %v", err)
 	}
 	result, err := t.run(c, arguments)
-	var protocolError *rpcError
-	if err == nil || c.ctx.Err() != nil || errors.As(err, &protocolError) {
+	if err == nil || c.ctx.Err() != nil || c.isProtocolError(err) {
 		return result, err
 	}
 	return failure(err.Error()), nil
+}
+
+// isProtocolError tells whether an error is the answer to the request, and not a
+// failure of the tool.
+func (c *call) isProtocolError(err error) bool {
+	var protocolError *rpcError
+	var ofClient *clientError
+	var unanswered *inputRequired
+	return errors.As(err, &protocolError) || errors.As(err, &unanswered) ||
+		errors.As(err, &ofClient) && c.atLeast(Revision20260728)
 }
 
 func (t *tool) taskSupport() string {
@@ -181,18 +198,21 @@ func (t *tool) taskSupport() string {
 // at returns the tool as a revision describes it.
 func (t tool) at(revision string) *tool {
 	if revision < Revision20251125 {
-		t.Icons, t.Execution = nil, nil
+		t.Icons = nil
+	}
+	if revision != Revision20251125 {
+		t.Execution = nil
 	}
 	return &t
 }
 
-// changeTools adds the item to the tools of the session, or takes it out if it
-// is there, and tells the client that the list has changed.
-func (s *session) changeTools(item *tool) {
-	s.mu.Lock()
-	if !s.features.tools.remove(func(t *tool) bool { return t.Name == item.Name }) {
-		s.features.tools.add(item)
+// changeTools adds the item to the tools, or takes it out if it is there, and
+// announces that the list has changed.
+func (f *features) changeTools(item *tool) {
+	f.mu.Lock()
+	if !f.tools.remove(func(t *tool) bool { return t.Name == item.Name }) {
+		f.tools.add(item)
 	}
-	s.mu.Unlock()
-	s.notify("notifications/tools/list_changed", nil)
+	f.mu.Unlock()
+	f.announce("notifications/tools/list_changed", nil)
 }

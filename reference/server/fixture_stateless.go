@@ -1,0 +1,390 @@
+// What this server serves from 2026-07-28: what shows structured content of any
+// kind, headers from parameters, questions in results, and tasks.
+
+package server
+
+import (
+	"encoding/json"
+	"fmt"
+	"strings"
+	"time"
+)
+
+// defaultCompute is how many seconds slow_compute takes when not told.
+const defaultCompute = 0.1
+
+func statelessTools() []tool {
+	var tools []tool
+	tools = append(tools, headerTools()...)
+	tools = append(tools, structuredTools()...)
+	tools = append(tools, requestTools()...)
+	tools = append(tools, inputTools()...)
+	tools = append(tools, asyncTools()...)
+	for i := range tools {
+		tools[i].span, tools[i].Annotations = from20260728, readsOnly
+	}
+	return tools
+}
+
+// headerTools have parameters that HTTP headers repeat.
+func headerTools() []tool {
+	repeats := func(_ *call, arguments json.RawMessage) (toolResult, error) {
+		return contents(text(string(arguments))), nil
+	}
+	return []tool{
+		{
+			Name: "test_x_mcp_header", Title: "Header", Description: "Repeats its arguments, one of which is in a header, too",
+			InputSchema: json.RawMessage(`{"type":"object","properties":{
+				"region":{"type":"string","x-mcp-header":"Region"},
+				"level":{"type":"integer"}}}`),
+			run: repeats,
+		},
+		{
+			Name: "test_header_parameters", Title: "Headers", Description: "Repeats its arguments, which are in headers of every type, too",
+			InputSchema: json.RawMessage(`{"type":"object","properties":{
+				"text":{"type":"string","x-mcp-header":"Text"},
+				"count":{"type":"integer","minimum":-1000,"maximum":1000,"x-mcp-header":"Count"},
+				"flag":{"type":"boolean","x-mcp-header":"Flag"},
+				"place":{"type":"object","properties":{
+					"city":{"type":"string","x-mcp-header":"City"}}}}}`),
+			run: repeats,
+		},
+	}
+}
+
+// structuredTools have structured content that is not an object.
+func structuredTools() []tool {
+	return []tool{
+		{
+			Name: "sep_2106_array_output_tool", Title: "Array", Description: "Answers with an array",
+			InputSchema:  noArguments,
+			OutputSchema: json.RawMessage(`{"type":"array","items":{"type":"string"}}`),
+			run:          always(structured([]string{"one", "two"})),
+		},
+		{
+			Name: "sep_2106_primitive_output_tool", Title: "Number", Description: "Answers with a number",
+			InputSchema: noArguments, OutputSchema: json.RawMessage(`{"type":"number"}`),
+			run: always(structured(42)),
+		},
+		{
+			Name: "test_structured_string", Title: "String", Description: "Answers with a string",
+			InputSchema: noArguments, OutputSchema: json.RawMessage(`{"type":"string"}`),
+			run: always(structured("a string")),
+		},
+		{
+			Name: "test_structured_null", Title: "Null", Description: "Answers with null",
+			InputSchema: noArguments, OutputSchema: json.RawMessage(`{"type":"null"}`),
+			run: always(structured(json.RawMessage("null"))),
+		},
+	}
+}
+
+// requestTools show what a request says of itself.
+func requestTools() []tool {
+	return []tool{
+		{
+			Name: "test_missing_capability", Title: "Capability", Description: "Works only for clients that declare sampling",
+			InputSchema: noArguments,
+			run: just(func(c *call) (toolResult, error) {
+				if c.client.Sampling == nil {
+					return toolResult{}, errNoSampling
+				}
+				return contents(text("The client declares sampling")), nil
+			}),
+		},
+		{
+			Name: "test_logging_tool", Title: "Logging once", Description: "Logs one message, if the request asks for any",
+			InputSchema: noArguments,
+			run: just(func(c *call) (toolResult, error) {
+				c.log("info", "test_logging_tool executed")
+				return contents(text("Logged once")), nil
+			}),
+		},
+		{
+			Name: "test_streaming_elicitation", Title: "Stream", Description: "Reports progress over the stream of its response, if asked to",
+			InputSchema: noArguments,
+			run: just(func(c *call) (toolResult, error) {
+				for done := range 3 {
+					c.progress(float64(done+1), 3, fmt.Sprintf("Step %d of 3", done+1))
+					if err := c.wait(step); err != nil {
+						return toolResult{}, err
+					}
+				}
+				return contents(text("There was nothing else on the stream")), nil
+			}),
+		},
+	}
+}
+
+// Forms that the tools here ask the user to fill in.
+var (
+	nameForm    = json.RawMessage(`{"type":"object","properties":{"name":{"type":"string"}},"required":["name"]}`)
+	colorForm   = json.RawMessage(`{"type":"object","properties":{"color":{"type":"string"}},"required":["color"]}`)
+	okForm      = json.RawMessage(`{"type":"object","properties":{"ok":{"type":"boolean"}},"required":["ok"]}`)
+	contextForm = json.RawMessage(`{"type":"object","properties":{"context":{"type":"string"}},"required":["context"]}`)
+	confirmForm = json.RawMessage(`{"type":"object","properties":{"confirm":{"type":"boolean"}},"required":["confirm"]}`)
+)
+
+// inputTools ask the client, by their results.
+func inputTools() []tool {
+	return []tool{
+		{
+			Name: "test_input_required_result_elicitation", Title: "One question", Description: "Asks the user for a name",
+			InputSchema: noArguments,
+			run: just(func(c *call) (toolResult, error) {
+				return saidByUser(c.elicitForm("user_name", "What is your name?", nameForm))
+			}),
+		},
+		{
+			Name: "test_input_required_result_sampling", Title: "Question to the model", Description: "Asks the client's model",
+			InputSchema: noArguments,
+			run: just(func(c *call) (toolResult, error) {
+				return saidByModel(c.sample("capital_question", "What is the capital of France?"))
+			}),
+		},
+		{
+			Name: "test_input_required_result_list_roots", Title: "Question for roots", Description: "Asks the client for its roots",
+			InputSchema: noArguments,
+			run: just(func(c *call) (toolResult, error) {
+				roots, err := c.listRoots("client_roots")
+				return contents(text(string(encode(roots)))), err
+			}),
+		},
+		{
+			Name: "test_input_required_result_request_state", Title: "Question with a state",
+			Description: "Asks the user to confirm, and gives the client something to bring along",
+			InputSchema: noArguments, run: just(confirmWithState),
+		},
+		{
+			Name: "test_input_required_result_tampered_state", Title: "State that must not change",
+			Description: "Asks the user to confirm, and takes the answer only with the state that it gave",
+			InputSchema: noArguments, run: just(confirmWithState),
+		},
+		{
+			Name: "test_input_required_result_state_only", Title: "State without a question",
+			Description: "Sends the client away with a state, and answers when it is back",
+			InputSchema: noArguments,
+			run: just(func(c *call) (toolResult, error) {
+				if c.note() == "" {
+					c.remember("was here")
+					return toolResult{}, c.again()
+				}
+				return contents(text("You are back")), nil
+			}),
+		},
+		{
+			Name: "test_input_required_result_multiple_inputs", Title: "Three questions at once",
+			Description: "Asks the user, the model and for roots, all at once",
+			InputSchema: noArguments, run: just(askEverything),
+		},
+		{
+			Name: "test_input_required_result_multi_round", Title: "Two questions in turn",
+			Description: "Asks the user for a name, and then for a color",
+			InputSchema: noArguments,
+			run: just(func(c *call) (toolResult, error) {
+				name, err := c.elicitForm("step1", "Step 1: What is your name?", nameForm)
+				if err != nil {
+					return toolResult{}, err
+				}
+				color, err := c.elicitForm("step2", "Step 2: What is your favorite color?", colorForm)
+				if err != nil {
+					return toolResult{}, err
+				}
+				return contents(text(fmt.Sprintf("Multi-round complete: %s, %s",
+					orElse(string(name.Content), name.Action), orElse(string(color.Content), color.Action)))), nil
+			}),
+		},
+		{
+			Name: "test_input_required_result_capabilities", Title: "Questions that fit",
+			Description: "Asks only what the client declares that it can answer",
+			InputSchema: noArguments, run: just(askWhatFits),
+		},
+		{
+			Name: "test_elicitation_url_required", Title: "Visit to a URL first",
+			Description: "Asks the user to visit a URL, and knows by its state which visit it was",
+			InputSchema: noArguments,
+			run: just(func(c *call) (toolResult, error) {
+				if c.note() == "" {
+					c.remember(timestamp())
+				}
+				return saidByUser(c.elicitURL("visit", "required", "Please visit this page first."))
+			}),
+		},
+	}
+}
+
+// confirmWithState asks the user to confirm. An answer that comes without the
+// state was given to nobody, so that the question is put again.
+func confirmWithState(c *call) (toolResult, error) {
+	if c.note() == "" {
+		c.forgetAnswers()
+		c.remember("asked to confirm")
+	}
+	result, err := c.elicitForm("confirm", "Please confirm", okForm)
+	if err != nil {
+		return toolResult{}, err
+	}
+	return contents(text("state-ok: the user says " + result.Action)), nil
+}
+
+// askEverything puts three questions at once.
+func askEverything(c *call) (toolResult, error) {
+	switch {
+	case !c.canElicitForm():
+		return toolResult{}, errNoForm
+	case c.client.Sampling == nil:
+		return toolResult{}, errNoSampling
+	case c.client.Roots == nil:
+		return toolResult{}, errNoRoots
+	}
+	return c.askThese(
+		question{"user_name", "elicitation/create", c.formRequest("What is your name?", nameForm)},
+		question{"greeting", "sampling/createMessage", samplingRequest("Generate a greeting")},
+		question{"client_roots", "roots/list", nil},
+	)
+}
+
+// askWhatFits puts as many of the same questions as the client can answer.
+func askWhatFits(c *call) (toolResult, error) {
+	var questions []question
+	if c.canElicitForm() {
+		questions = append(questions, question{"user_name", "elicitation/create", c.formRequest("What is your name?", nameForm)})
+	}
+	if c.client.Sampling != nil {
+		questions = append(questions, question{"greeting", "sampling/createMessage", samplingRequest("Generate a greeting")})
+	}
+	if c.client.Roots != nil {
+		questions = append(questions, question{"client_roots", "roots/list", nil})
+	}
+	return c.askThese(questions...)
+}
+
+// askThese puts questions at once, checks the answers, and repeats them.
+func (c *call) askThese(questions ...question) (toolResult, error) {
+	answers, err := c.askAll(questions...)
+	if err != nil {
+		return toolResult{}, err
+	}
+	said := []string{fmt.Sprintf("%d answers", len(answers))}
+	for _, q := range questions {
+		answer := answers[q.key]
+		switch q.method {
+		case "elicitation/create":
+			_, err = readElicitResult(answer, q.params["requestedSchema"].(json.RawMessage))
+		case "sampling/createMessage":
+			_, err = readSamplingResult(answer)
+		default:
+			_, err = readRoots(answer)
+		}
+		if err != nil {
+			return toolResult{}, err
+		}
+		said = append(said, q.key+": "+string(answer))
+	}
+	return contents(text(strings.Join(said, ", "))), nil
+}
+
+// asyncTools run as tasks for clients that know these. They bear the names that
+// the scenarios of the official suite for the extension expect.
+func asyncTools() []tool {
+	return []tool{
+		{
+			Name: "greet", Title: "Greeting", Description: "Greets somebody, and is never a task",
+			InputSchema: json.RawMessage(`{"type":"object","properties":{"name":{"type":"string"}}}`),
+			run: runs(func(_ *call, arguments struct {
+				Name string `json:"name,omitempty"`
+			}) (toolResult, error) {
+				return contents(text("Hello, " + orElse(arguments.Name, "World") + "!")), nil
+			}),
+		},
+		{
+			Name: "slow_compute", Title: "Slow task", Description: "Takes some seconds, and can be cancelled",
+			InputSchema: json.RawMessage(`{"type":"object","properties":{
+				"seconds":{"type":"number","minimum":0,"maximum":60,"default":0.1},
+				"label":{"type":"string"}}}`),
+			async: taskOptional,
+			run: runs(func(c *call, arguments struct {
+				Seconds *float64 `json:"seconds,omitempty"`
+				Label   string   `json:"label,omitempty"`
+			}) (toolResult, error) {
+				seconds := defaultCompute
+				if arguments.Seconds != nil {
+					seconds = *arguments.Seconds
+				}
+				if err := c.wait(time.Duration(seconds * float64(time.Second))); err != nil {
+					return toolResult{}, err
+				}
+				return contents(text("Computed " + orElse(arguments.Label, "something"))), nil
+			}),
+		},
+		{
+			Name: "confirm_delete", Title: "Task with a question", Description: "Asks the user to confirm, and pretends to delete",
+			InputSchema: json.RawMessage(`{"type":"object","properties":{"filename":{"type":"string"}}}`),
+			async:       taskOptional,
+			run: just(func(c *call) (toolResult, error) {
+				return saidByUser(c.elicitForm("confirm", "Delete it?", confirmForm))
+			}),
+		},
+		{
+			Name: "multi_input", Title: "Task with two questions", Description: "Asks the user for a name and to confirm, at once",
+			InputSchema: noArguments, async: taskOptional,
+			run: just(func(c *call) (toolResult, error) {
+				if !c.canElicitForm() {
+					return toolResult{}, errNoForm
+				}
+				return c.askThese(
+					question{"name", "elicitation/create", c.formRequest("What is your name?", nameForm)},
+					question{"confirm", "elicitation/create", c.formRequest("Are you sure?", confirmForm)},
+				)
+			}),
+		},
+		{
+			Name: "failing_job", Title: "Task that fails", Description: "Always reports a failure",
+			InputSchema: noArguments, async: taskOptional,
+			run: just(func(c *call) (toolResult, error) {
+				err := c.wait(step)
+				return failure("This job fails on purpose"), err
+			}),
+		},
+		{
+			Name: "protocol_error_job", Title: "Task that breaks", Description: "Always ends with an error of the protocol",
+			InputSchema: noArguments, async: taskOptional,
+			run: just(func(c *call) (toolResult, error) {
+				if err := c.wait(step); err != nil {
+					return toolResult{}, err
+				}
+				return toolResult{}, internalError("this job breaks on purpose")
+			}),
+		},
+	}
+}
+
+// inputPrompt asks the user before it has messages.
+func inputPrompt() prompt {
+	return prompt{
+		Name: "test_input_required_result_prompt", Title: "Prompt with a question",
+		Description: "Asks the user for a context, and repeats it", span: from20260728,
+		get: func(c *call, _ map[string]string) ([]promptMessage, error) {
+			result, err := c.elicitForm("user_context", "Please provide context for the prompt", contextForm)
+			if err != nil {
+				return nil, err
+			}
+			return []promptMessage{user(text("Context: " + orElse(string(result.Content), result.Action)))}, nil
+		},
+	}
+}
+
+// inputResource asks the user before it can be read.
+func inputResource() resource {
+	return resource{
+		URI: "test://input-required", Name: "test_input_required_result_resource", Title: "Text with a question",
+		Description: "Asks the user for a name, and repeats it", MIMEType: "text/plain", span: from20260728,
+		read: func(c *call, r *resource) ([]resourceContents, error) {
+			result, err := c.elicitForm("user_name", "Who wants to read this?", nameForm)
+			if err != nil {
+				return nil, err
+			}
+			return []resourceContents{textAt(r.URI, r.MIMEType, "Read by "+orElse(string(result.Content), result.Action))}, nil
+		},
+	}
+}

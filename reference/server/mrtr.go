@@ -1,0 +1,207 @@
+// Page basic/patterns/mrtr, from 2026-07-28: questions that a result puts, and
+// that the next request answers.
+
+package server
+
+import (
+	"bytes"
+	"crypto/hmac"
+	"crypto/rand"
+	"crypto/sha256"
+	"encoding/base64"
+	"encoding/json"
+	"errors"
+	"strings"
+	"time"
+)
+
+// An inputRequired is the result of a request that cannot be completed without
+// the client: with questions, or with a state to come back with, or both. It is
+// an error on its way through a handler, which begins anew when the client is
+// back, and finds its questions answered.
+type inputRequired struct {
+	Questions map[string]object `json:"inputRequests,omitempty"`
+	State     string            `json:"requestState,omitempty"`
+}
+
+func (*inputRequired) Error() string { return "the client must be asked first" }
+
+func asInputRequired(err error) (*inputRequired, bool) { return errors.AsType[*inputRequired](err) }
+
+func asClientError(err error) (*clientError, bool) { return errors.AsType[*clientError](err) }
+
+// A retry is what a request brings from those before it.
+type retry struct {
+	answers map[string]json.RawMessage // by key, whether or not there is such a question
+	used    map[string]json.RawMessage // those of them that were asked for
+	note    string                     // what the handler has told itself
+}
+
+// readRetry reads what the client brings with its request.
+func (x *exchange) readRetry() error {
+	var params struct {
+		Answers map[string]json.RawMessage `json:"inputResponses,omitempty"`
+		State   *string                    `json:"requestState,omitempty"`
+	}
+	if err := decode(x.params, &params, "params"); err != nil {
+		return invalidParams("%v", err)
+	}
+	x.retry = retry{answers: map[string]json.RawMessage{}, used: map[string]json.RawMessage{}}
+	if params.State != nil {
+		state, err := x.states.open(*params.State, x.digest())
+		if err != nil {
+			return invalidParams("params.requestState %v", err)
+		}
+		x.retry.note = state.Note
+		for key, answer := range state.Answers {
+			x.retry.answers[key] = answer
+		}
+	}
+	for key, answer := range params.Answers {
+		if !bytes.HasPrefix(bytes.TrimSpace(answer), []byte("{")) {
+			return invalidParams("params.inputResponses.%s must be an object", key)
+		}
+		x.retry.answers[key] = answer
+	}
+	return nil
+}
+
+// ask looks for the answers to the questions of a call, and puts those that are
+// still to be answered. What it has answered already it need not answer again:
+// that goes into the state.
+func (x *exchange) ask(_ *call, questions []question) (map[string]json.RawMessage, error) {
+	answers, open := map[string]json.RawMessage{}, map[string]object{}
+	for _, q := range questions {
+		if answer, given := x.retry.answers[q.key]; given {
+			answers[q.key], x.retry.used[q.key] = answer, answer
+			continue
+		}
+		open[q.key] = object{"method": q.method}
+		if q.params != nil {
+			open[q.key]["params"] = q.params
+		}
+	}
+	if len(open) == 0 {
+		return answers, nil
+	}
+	return nil, &inputRequired{Questions: open, State: x.state()}
+}
+
+// state is what the client is to bring along, or "" when there is nothing.
+func (x *exchange) state() string {
+	if len(x.retry.used) == 0 && x.retry.note == "" {
+		return ""
+	}
+	return x.states.seal(state{
+		Request: x.digest(),
+		Expires: time.Now().Add(x.states.life).UnixMilli(),
+		Answers: x.retry.used,
+		Note:    x.retry.note,
+	})
+}
+
+// note is what the handler has told itself when the request came before.
+func (c *call) note() string {
+	if x, ok := c.era.(*exchange); ok {
+		return x.retry.note
+	}
+	return ""
+}
+
+// remember tells the handler something for when the request comes again.
+func (c *call) remember(note string) {
+	if x, ok := c.era.(*exchange); ok {
+		x.retry.note = note
+	}
+}
+
+// forgetAnswers takes no notice of what the client brings.
+func (c *call) forgetAnswers() {
+	if x, ok := c.era.(*exchange); ok {
+		clear(x.retry.answers)
+	}
+}
+
+// again asks the client to come again, without a question.
+func (c *call) again() error {
+	if x, ok := c.era.(*exchange); ok {
+		return &inputRequired{State: x.state()}
+	}
+	return errors.New("only a client of the stateless era can be asked to come again")
+}
+
+// digest identifies the request by its method and all that it asks for.
+func (x *exchange) digest() string {
+	var params object
+	_ = json.Unmarshal(x.params, &params) // it was read before
+	for _, name := range []string{"_meta", "inputResponses", "requestState"} {
+		delete(params, name)
+	}
+	sum := sha256.Sum256(encode([]any{x.method, params})) // members are in the order of their names
+	return base64.RawURLEncoding.EncodeToString(sum[:])
+}
+
+// stateLife is for how long a state is good: a person may have to be found.
+const stateLife = 10 * time.Minute
+
+// A state is what a request leaves with the client for the next.
+type state struct {
+	Request string                     `json:"request"` // the digest of the only one that it is good for
+	Expires int64                      `json:"expires"` // in milliseconds since 1970
+	Answers map[string]json.RawMessage `json:"answers,omitempty"`
+	Note    string                     `json:"note,omitempty"`
+}
+
+// states makes states that nobody else can make or change.
+type states struct {
+	secret      []byte
+	life        time.Duration
+	authentic   func(payload, signature []byte) bool
+	sameRequest func(one, other string) bool
+}
+
+func newStates(life time.Duration) *states {
+	s := &states{secret: []byte(rand.Text()), life: life}
+	s.authentic = func(payload, signature []byte) bool { return hmac.Equal(signature, s.sign(payload)) }
+	s.sameRequest = func(one, other string) bool { return one == other }
+	return s
+}
+
+var (
+	errStateForged  = errors.New("was not given by this server")
+	errStateExpired = errors.New("has expired: begin anew")
+	errStateOfOther = errors.New("was given for another request")
+)
+
+func (s *states) sign(payload []byte) []byte {
+	mac := hmac.New(sha256.New, s.secret)
+	mac.Write(payload)
+	return mac.Sum(nil)
+}
+
+var stateEncoding = base64.RawURLEncoding.Strict()
+
+func (s *states) seal(sealed state) string {
+	payload := encode(sealed)
+	return stateEncoding.EncodeToString(payload) + "." + stateEncoding.EncodeToString(s.sign(payload))
+}
+
+// open reads a state, unless it is forged, has expired, or is of another request.
+func (s *states) open(sealed, request string) (state, error) {
+	encoded, signature, _ := strings.Cut(sealed, ".")
+	payload, err := stateEncoding.DecodeString(encoded)
+	signed, unreadable := stateEncoding.DecodeString(signature)
+	if err != nil || unreadable != nil || !s.authentic(payload, signed) {
+		return state{}, errStateForged
+	}
+	var opened state
+	switch {
+	case json.Unmarshal(payload, &opened) != nil:
+		return state{}, errStateForged
+	case time.Now().UnixMilli() > opened.Expires:
+		return state{}, errStateExpired
+	case !s.sameRequest(opened.Request, request):
+		return state{}, errStateOfOther
+	}
+	return opened, nil
+}

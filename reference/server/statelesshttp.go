@@ -1,0 +1,53 @@
+// Page basic/transports/streamable-http, from 2026-07-28: one request, one
+// response.
+
+package server
+
+import (
+	"context"
+	"net/http"
+)
+
+// post takes one message of the stateless era.
+func (e *stateless) post(w http.ResponseWriter, r *http.Request, m message, malformed *rpcError) *refusal {
+	switch {
+	case malformed != nil:
+		return notUnderstood(w, Revision20260728, m, malformed)
+	case m.kind == notification:
+		w.WriteHeader(http.StatusAccepted) // none means anything here
+		return nil
+	case m.kind == response:
+		return refuse(http.StatusBadRequest, "a response answers nothing: this server asks by its results")
+	}
+	if err := e.checkHeaders(r, m); err != nil {
+		writeJSON(w, err.status, encodeError(Revision20260728, m.id, err))
+		return nil
+	}
+	e.answer(w, r, m)
+	return nil
+}
+
+// answer handles a request: with JSON when the answer is at hand and nothing
+// else is to be said, or else with an event stream. A client that closes the
+// stream has cancelled the request.
+func (e *stateless) answer(w http.ResponseWriter, r *http.Request, m message) {
+	n := e.connect()
+	stream := newEventStream("", func() {})
+	c := n.begin(m, stream)
+	if answer, only := stream.onlyMessage(); only && !c.tookTime() {
+		writeJSON(w, statusOf(c), answer)
+		return
+	}
+	stop := context.AfterFunc(r.Context(), func() { c.cancel(errCancelled) })
+	defer stop()
+	stream.serve(r.Context(), w, 0, false)
+	c.cancel(errCancelled) // it is over, or nobody can hear of it
+}
+
+// statusOf is the status of the response to a call that is finished.
+func statusOf(c *call) int {
+	if failed := c.era.(*exchange).failed; failed != nil && failed.status != 0 {
+		return failed.status
+	}
+	return http.StatusOK
+}

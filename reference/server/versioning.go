@@ -1,0 +1,74 @@
+// Page basic/versioning: which revision, and of which era, a request is of.
+
+package server
+
+import (
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"slices"
+	"strings"
+)
+
+// Statuses of HTTP responses to errors that are told apart by them.
+const (
+	statusBadRequest = http.StatusBadRequest
+	statusNotFound   = http.StatusNotFound
+)
+
+// isStateless tells whether a message is of the stateless era: when it says so
+// in its metadata or, over HTTP, in its headers, or when there is no other era.
+func (s *Server) isStateless(m message, versionHeader string) bool {
+	switch {
+	case len(s.stateless.revisions) == 0:
+		return false
+	case len(s.handshake) == 0 || versionHeader >= Revision20260728:
+		return true
+	}
+	var params struct {
+		Meta map[string]json.RawMessage `json:"_meta"`
+	}
+	if json.Unmarshal(m.params, &params) != nil {
+		return false
+	}
+	return slices.ContainsFunc([]string{metaVersion, metaClient, metaCapabilities, metaLogLevel}, func(key string) bool {
+		_, given := params.Meta[key]
+		return given
+	})
+}
+
+// supported is what the server speaks in either era, newest first.
+func (s *Server) supported() []string {
+	all := slices.Clone(s.options.Revisions)
+	slices.Reverse(all)
+	return all
+}
+
+// unsupportedVersion is the error of a request of a revision that the server
+// does not speak, or not in this era.
+func (s *Server) unsupportedVersion(requested string) *rpcError {
+	return &rpcError{
+		Code:    codeUnsupportedVersion,
+		Message: fmt.Sprintf("Unsupported protocol version %q: a request can be of %s", requested, strings.Join(s.stateless.revisions, " or ")),
+		Data:    object{"supported": s.supported(), "requested": requested},
+		status:  statusBadRequest,
+	}
+}
+
+// unopened is the error of a request that is of neither era: it says nothing of
+// itself, and no session was begun.
+func (s *Server) unopened(method string) *rpcError {
+	if len(s.stateless.revisions) == 0 {
+		return invalidRequest("send initialize before %s", method)
+	}
+	return invalidParams("params._meta.%s is missing, and initialize was not sent before %s", metaVersion, method)
+}
+
+// noHandshake is the error of initialize where no revision has it. Old clients
+// show it to their users, so that it says what would be understood.
+func (s *Server) noHandshake() *rpcError {
+	err := unknownMethod("initialize")
+	err.Message += ": this server speaks only " + strings.Join(s.stateless.revisions, " and ") + ", which begins without"
+	err.Data = object{"supported": s.supported()}
+	return err
+}
