@@ -11,6 +11,7 @@ import (
 	"github.com/mcpconform/mcpconform/suites/client/elicitation"
 	"github.com/mcpconform/mcpconform/suites/client/roots"
 	"github.com/mcpconform/mcpconform/suites/client/sampling"
+	tasksextension "github.com/mcpconform/mcpconform/suites/extensions/tasks"
 	"github.com/mcpconform/mcpconform/suites/lifecycle"
 	"github.com/mcpconform/mcpconform/suites/server/completion"
 	"github.com/mcpconform/mcpconform/suites/server/logging"
@@ -50,6 +51,7 @@ func ServerChecks() {
 	completion.ServerChecks()
 	logging.ServerChecks()
 	pagination.ServerChecks()
+	tasksextension.ServerChecks()
 }
 
 // Rules returns the rules that hold for every transcript, in the order of the
@@ -75,6 +77,7 @@ func Rules() []conform.Rule {
 		wire.CompletionRules(),
 		wire.LoggingRules(),
 		wire.PaginationRules(),
+		wire.TasksExtensionRules(),
 		wire.CachingRules(),
 	)
 }

@@ -98,11 +98,3 @@ func Build(environment *Environment, register func()) {
 	defer func() { building = nil }()
 	register()
 }
-
-// InHandshakeEra registers checks of what the handshake era alone has, though what they
-// verify stands in both.
-func InHandshakeEra(register func()) {
-	if !building.stateless() {
-		register()
-	}
-}

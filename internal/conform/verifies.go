@@ -11,6 +11,7 @@ import (
 // Prefixes of labels that carry a gate.
 const (
 	labelCapability  = "needs:"
+	labelExtension   = "extended-by:"
 	labelTransport   = "over:"
 	labelProvocation = "provoked-by:"
 	labelFence       = "by-fence"
@@ -55,6 +56,13 @@ func pageLabel(page string) string {
 // capabilities, given as paths such as "resources.subscribe".
 func NeedsCapability(paths ...string) Labels { return prefixed(labelCapability, paths) }
 
+// NeedsExtension skips a check unless the target declared one of the extensions of
+// the protocol's own (extensions/overview), such as "tasks".
+func NeedsExtension(name string) Labels { return Labels{labelExtension + name} }
+
+// officialExtensions is what the identifiers of these extensions begin with.
+const officialExtensions = "io.modelcontextprotocol/"
+
 // NeedsTransport skips a check on other transports.
 func NeedsTransport(transport string) Labels { return Labels{labelTransport + transport} }
 
@@ -94,6 +102,9 @@ func (e *Environment) gate(labels []string) (outcome Outcome) {
 	for _, label := range labels {
 		if path, ok := strings.CutPrefix(label, labelCapability); ok && !e.declares(path) {
 			return Outcome{Ending: Skipped, Reason: fmt.Sprintf("the server does not declare the capability %q", path)}
+		}
+		if name, ok := strings.CutPrefix(label, labelExtension); ok && !e.declares("extensions."+officialExtensions+name) {
+			return Outcome{Ending: Skipped, Reason: fmt.Sprintf("the server does not declare the extension %q", officialExtensions+name)}
 		}
 	}
 	if slices.Contains(labels, labelFence) && e.noFence() != "" {

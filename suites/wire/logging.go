@@ -6,6 +6,7 @@ import (
 
 	"github.com/mcpconform/mcpconform/internal/conform"
 	"github.com/mcpconform/mcpconform/internal/jsonrpc"
+	"github.com/mcpconform/mcpconform/internal/scripted"
 )
 
 // LoggingRules are the rules of the page server/utilities/logging.
@@ -33,12 +34,28 @@ func LoggingRules() []conform.Rule {
 		{
 			Text:         "sends no log message below the level that was set",
 			Requirements: []string{"logging.level.respected"},
-			Judge:        messagesAtLevel,
+			Judge: func(conversation *conform.Conversation, sight *conform.Sight) {
+				if scripted.Stateless(conversation.Revision) {
+					messagesAtOwnLevel(conversation, sight)
+				} else {
+					messagesAtLevel(conversation, sight)
+				}
+			},
+		},
+		{
+			Text:         "sends log messages only for requests that ask for them",
+			Requirements: []string{"logging.message.requested"},
+			Judge:        unaskedMessages,
+		},
+		{
+			Text:         "sends log messages only where the response to their request goes",
+			Requirements: []string{"logging.message.own-stream"},
+			Judge:        strayMessages,
 		},
 	}
 }
 
-// declaredLogging judges log messages after the handshake. It stands in for the
+// declaredLogging judges log messages of a server whose capabilities are known. It stands in for the
 // rule about all capabilities, which leaves them out.
 func declaredLogging(conversation *conform.Conversation, sight *conform.Sight) {
 	if conversation.ServerCapabilities == nil {
@@ -120,4 +137,118 @@ func leastInForce(set []*conform.Said, since int) int {
 		}
 	}
 	return -1
+}
+
+// A logEntry is a log message of the stateless era, with the requests that it may be
+// about.
+type logEntry struct {
+	*conform.Said
+	stream *conform.Said   // over HTTP: the request on whose stream it came
+	asking []*conform.Said // requests without an answer that asked for log messages
+}
+
+// loggedBy returns the log messages of a conversation; none of the handshake era,
+// which has one level for all of them.
+func loggedBy(conversation *conform.Conversation) []logEntry {
+	if !scripted.Stateless(conversation.Revision) {
+		return nil
+	}
+	opened := map[string]*conform.Said{} // requests, by the stream of their answer
+	for _, one := range exchanges(conversation) {
+		if one.sent != nil {
+			opened[one.request.Stream] = one.sent
+		}
+	}
+	var asking []*conform.Said
+	for _, request := range byPeer(conversation) {
+		if isRequest(request) && askedLevel(request) != nil {
+			asking = append(asking, request)
+		}
+	}
+	var all []logEntry
+	for _, said := range conversation.Notifications("notifications/message") {
+		message := logEntry{Said: said, stream: opened[said.Event.Stream]}
+		for _, request := range asking {
+			if openDuring(request, said) {
+				message.asking = append(message.asking, request)
+			}
+		}
+		all = append(all, message)
+	}
+	return all
+}
+
+// askedLevel returns what a request says of the log messages that it asks for, nil
+// when it asks for none.
+func askedLevel(request *conform.Said) any {
+	meta, _ := request.ParamsObject()["_meta"].(map[string]any)
+	return meta[scripted.MetaLogLevel]
+}
+
+// openDuring tells whether a request was asked, and not yet answered, when something
+// was said.
+func openDuring(request, said *conform.Said) bool {
+	return request.Index < said.Index && (len(request.Answers) == 0 || said.Index < request.Answers[0].Index)
+}
+
+// messagesAtOwnLevel judges log messages by the level of the request that they came
+// for; where it may be one of several, by the least severe.
+func messagesAtOwnLevel(conversation *conform.Conversation, sight *conform.Sight) {
+	for _, message := range loggedBy(conversation) {
+		candidates := message.asking
+		if message.stream != nil {
+			candidates = []*conform.Said{message.stream}
+		}
+		least := -1
+		for _, request := range candidates {
+			if level := severity(askedLevel(request)); level >= 0 && (least < 0 || level < least) {
+				least = level
+			}
+		}
+		level := severity(message.ParamsObject()["level"])
+		if least < 0 || level < 0 {
+			continue
+		}
+		sight.Saw()
+		if level < least {
+			sight.Break(message.Said, conform.Mismatch{
+				Wanted: "no message below the level that its request asked for",
+				Found:  fmt.Sprintf("one of level %s for a request that asked for %s", severities[level], severities[least]), Where: "/params/level",
+			})
+		}
+	}
+}
+
+// unaskedMessages judges log messages that come while no request is open that asked
+// for any. Where another one asked, they are astray, which is another rule's.
+func unaskedMessages(conversation *conform.Conversation, sight *conform.Sight) {
+	for _, message := range loggedBy(conversation) {
+		sight.Saw()
+		onItsOwn := message.stream != nil && askedLevel(message.stream) != nil
+		subscribed := message.stream != nil && message.stream.Method == listenMethod
+		if len(message.asking) == 0 && !onItsOwn && !subscribed {
+			sight.Break(message.Said, conform.Mismatch{
+				Wanted: "log messages only for requests with " + scripted.MetaLogLevel + " in their _meta",
+				Found:  "one while no such request was open", Where: "/method",
+			})
+		}
+	}
+}
+
+// strayMessages judges log messages over HTTP that come on the stream of a
+// subscription, or of a request that asked for none while another one did.
+func strayMessages(conversation *conform.Conversation, sight *conform.Sight) {
+	for _, message := range loggedBy(conversation) {
+		if message.stream == nil {
+			continue
+		}
+		sight.Saw()
+		subscribed := message.stream.Method == listenMethod
+		if subscribed || askedLevel(message.stream) == nil && len(message.asking) > 0 {
+			sight.Break(message.Said, conform.Mismatch{
+				Wanted: "log messages on the stream of the response to the request that asked for them",
+				Found:  "one on the stream of " + message.stream.Method, Where: "/method",
+			})
+		}
+	}
 }

@@ -70,11 +70,9 @@ func listed(conversation *conform.Conversation, method string) []found {
 // toolContent returns the content blocks of all tool results.
 func toolContent(conversation *conform.Conversation) []found {
 	var all []found
-	for _, method := range []string{"tools/call", "tasks/result"} {
-		for _, said := range conversation.Results(method) {
-			for _, block := range resultOf(said).items("content") {
-				all = append(all, found{block, said})
-			}
+	for _, result := range toolResults(conversation) {
+		for _, block := range result.items("content") {
+			all = append(all, found{block, result.said})
 		}
 	}
 	return all

@@ -306,45 +306,64 @@ func createdID(said *conform.Said) string {
 }
 
 func sharedTaskIDs(conversation *conform.Conversation, sight *conform.Sight) {
-	given := map[string]*conform.Said{}
+	judgeSharedIDs(createdTasks(conversation), sight)
+}
+
+// createdTasks returns the tasks that the target announced.
+func createdTasks(conversation *conform.Conversation) []found {
+	var all []found
 	for _, said := range created(conversation) {
-		id := createdID(said)
+		task, _ := resultOf(said).member("task")
+		all = append(all, found{task, said})
+	}
+	return all
+}
+
+// judgeSharedIDs judges that no two of the tasks that were announced have the same id.
+func judgeSharedIDs(announced []found, sight *conform.Sight) {
+	given := map[string]*conform.Said{}
+	for _, task := range announced {
+		id := taskID(task.object())
 		if id == "" {
 			continue
 		}
 		sight.Saw()
-		if first := given[id]; first != nil && first.Request != said.Request {
-			sight.Break(said, conform.Mismatch{
-				Wanted: "an id that no other task has", Found: conform.Show(id) + " again", Where: "/result/task/taskId",
+		if first := given[id]; first != nil && first.Request != task.said.Request {
+			sight.Break(task.said, conform.Mismatch{
+				Wanted: "an id that no other task has", Found: conform.Show(id) + " again", Where: task.pointer + "/taskId",
 			})
 		}
-		given[id] = said
+		given[id] = task.said
 	}
 }
 
-// guessableTaskIDs judges where the client shows no authorization to which
-// tasks could be bound.
 func guessableTaskIDs(conversation *conform.Conversation, sight *conform.Sight) {
+	judgeGuessableIDs(conversation, createdTasks(conversation), sight)
+}
+
+// judgeGuessableIDs judges the ids of tasks that were announced, where the client shows no
+// authorization to which tasks could be bound.
+func judgeGuessableIDs(conversation *conform.Conversation, announced []found, sight *conform.Sight) {
 	if authorized(conversation) {
 		return
 	}
 	last := ""
-	for _, said := range created(conversation) {
-		id := createdID(said)
+	for _, task := range announced {
+		id := taskID(task.object())
 		if id == "" {
 			continue
 		}
 		sight.Saw()
 		switch {
 		case entropyAtMost(id) < leastEntropy:
-			sight.Break(said, conform.Mismatch{
+			sight.Break(task.said, conform.Mismatch{
 				Wanted: fmt.Sprintf("a random id of %d bits at the very least", leastEntropy),
-				Found:  fmt.Sprintf("%s, which has no more than %.0f", conform.Show(id), entropyAtMost(id)), Where: "/result/task/taskId",
+				Found:  fmt.Sprintf("%s, which has no more than %.0f", conform.Show(id), entropyAtMost(id)), Where: task.pointer + "/taskId",
 			})
 		case follows(last, id):
-			sight.Break(said, conform.Mismatch{
+			sight.Break(task.said, conform.Mismatch{
 				Wanted: "an id that cannot be told from another one",
-				Found:  fmt.Sprintf("%s after %s", conform.Show(id), conform.Show(last)), Where: "/result/task/taskId",
+				Found:  fmt.Sprintf("%s after %s", conform.Show(id), conform.Show(last)), Where: task.pointer + "/taskId",
 			})
 		}
 		last = id
@@ -419,25 +438,29 @@ func otherBeginnings(conversation *conform.Conversation, sight *conform.Sight) {
 	}
 }
 
-// resurrections judges what was asked after a task was known to be over: what
-// was said at the same time may have come in another order. Of an id that
-// several tasks have nobody knows which is meant.
 func resurrections(conversation *conform.Conversation, sight *conform.Sight) {
+	all := states(conversation)
+	for _, said := range conversation.Notifications(statusMethod) {
+		all = append(all, found{paramsOf(said), said})
+	}
+	judgeEndings(createdTasks(conversation), all, sight)
+}
+
+// judgeEndings judges what was asked after a task was known to be over: what was said
+// at the same time may have come in another order. Of an id that several tasks have
+// nobody knows which is meant.
+func judgeEndings(created, states []found, sight *conform.Sight) {
 	type ending struct {
 		status string
 		known  int // position among the messages
 	}
 	over := map[string]ending{}
 	announced := map[string]int{}
-	for _, said := range created(conversation) {
-		announced[createdID(said)]++
+	for _, task := range created {
+		announced[taskID(task.object())]++
 	}
-	all := states(conversation)
-	for _, said := range conversation.Notifications(statusMethod) {
-		all = append(all, found{paramsOf(said), said})
-	}
-	slices.SortStableFunc(all, func(a, b found) int { return a.said.Index - b.said.Index })
-	for _, state := range all {
+	slices.SortStableFunc(states, func(a, b found) int { return a.said.Index - b.said.Index })
+	for _, state := range states {
 		id, status := taskID(state.object()), state.object()["status"]
 		text, isText := status.(string)
 		if id == "" || !isText || announced[id] > 1 {

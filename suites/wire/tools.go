@@ -12,6 +12,7 @@ import (
 
 	"github.com/mcpconform/mcpconform/internal/conform"
 	"github.com/mcpconform/mcpconform/internal/jsonrpc"
+	"github.com/mcpconform/mcpconform/internal/scripted"
 	"github.com/mcpconform/mcpconform/schema"
 )
 
@@ -293,10 +294,40 @@ func conformingStructure(conversation *conform.Conversation, sight *conform.Sigh
 		case isCreatedTask(said.ResultObject()):
 			task, _ := resultOf(said).member("task")
 			promised.tasks[taskID(task.object())] = promised.calls[said.Request]
+		case isExtensionTask(said):
+			promised.tasks[taskID(said.ResultObject())] = promised.calls[said.Request]
 		default:
-			judgeStructure(said, promised.calls[said.Request], sight)
+			if result, there := toolResult(said); there {
+				judgeStructure(conversation, result, promised.calls[said.Request], sight)
+			}
 		}
 	}
+}
+
+// toolResult returns the result of a tool in a response: to the call itself, to
+// tasks/result, or to tasks/get of the tasks extension when the task is done. There
+// is false when the response has none, but says what comes first.
+func toolResult(said *conform.Said) (result found, there bool) {
+	whole := resultOf(said)
+	if said.Request.Method == "tasks/get" {
+		inner, there := whole.member("result")
+		return found{inner, said}, there && whole.object()["status"] == "completed"
+	}
+	kind, typed := whole.object()["resultType"].(string)
+	return found{whole, said}, !typed || kind == "complete"
+}
+
+// toolResults returns the results of all tools.
+func toolResults(conversation *conform.Conversation) []found {
+	var all []found
+	for _, method := range []string{"tools/call", "tasks/result", "tasks/get"} {
+		for _, said := range conversation.Results(method) {
+			if result, there := toolResult(said); there && result.object() != nil {
+				all = append(all, result)
+			}
+		}
+	}
+	return all
 }
 
 // promises are the output schemas by which results are to be judged.
@@ -313,7 +344,7 @@ func (p promises) ask(said *conform.Said) {
 	case said.Kind != jsonrpc.Request:
 	case said.Method == "tools/call":
 		p.calls[said] = p.tools[name]
-	case said.Method == "tasks/result":
+	case said.Method == "tasks/result", said.Method == "tasks/get":
 		p.calls[said] = p.tasks[taskID(params)]
 	}
 }
@@ -331,56 +362,58 @@ func (p promises) list(revision string, said *conform.Said) {
 	}
 }
 
-func judgeStructure(said *conform.Said, output *schema.Compiled, sight *conform.Sight) {
-	result := said.ResultObject()
-	if result["isError"] == true {
+func judgeStructure(conversation *conform.Conversation, result found, output *schema.Compiled, sight *conform.Sight) {
+	if result.object() == nil || result.object()["isError"] == true {
 		return
 	}
 	wanted := "structured content that conforms to the outputSchema of the tool"
-	content, there := result["structuredContent"]
+	content, there := result.member("structuredContent")
 	if !there {
 		sight.Saw()
-		sight.Break(said, conform.Mismatch{Wanted: wanted, Found: "a result without structuredContent", Where: "/result"})
+		sight.Break(result.said, conform.Mismatch{Wanted: wanted, Found: "a result without structuredContent", Where: result.pointer})
 		return
 	}
-	if _, isObject := content.(map[string]any); !isObject {
+	if content.object() == nil && !scripted.Stateless(conversation.Revision) {
 		return // the rule about the schema has it
 	}
-	violations, err := output.Validate(content)
+	violations, err := output.Validate(content.value)
 	if err != nil {
 		return // it cannot be judged here
 	}
 	sight.Saw()
 	for _, violation := range violations {
-		sight.Break(said, conform.Mismatch{
+		sight.Break(result.said, conform.Mismatch{
 			Wanted: wanted + ": " + violation.Expected, Found: violation.Found,
-			Where: "/result/structuredContent" + violation.Pointer,
+			Where: content.pointer + violation.Pointer,
 		})
 	}
 }
 
 // structureAsText judges that structured content stands in a text block, too.
+// What is no object, as it may be in the stateless era, may be told in other words
+// there: the page itself shows a list so.
 func structureAsText(conversation *conform.Conversation, sight *conform.Sight) {
-	for _, method := range []string{"tools/call", "tasks/result"} {
-		for _, said := range conversation.Results(method) {
-			structured, isObject := said.ResultObject()["structuredContent"].(map[string]any)
-			if !isObject {
-				continue
-			}
-			sight.Saw()
-			if !hasCopy(said, structured) {
-				sight.Break(said, conform.Mismatch{
-					Wanted: "a text block with the structured content as JSON", Found: "none that says the same", Where: "/result/content",
-				})
-			}
+	for _, result := range toolResults(conversation) {
+		structured, there := result.member("structuredContent")
+		isObject := structured.object() != nil
+		if !there || !isObject && !scripted.Stateless(conversation.Revision) {
+			continue
+		}
+		sight.Saw()
+		if !hasText(result, func(text string) bool {
+			value, _ := jsonrpc.Decode([]byte(text))
+			return !isObject || sameJSON(structured.value, value)
+		}) {
+			sight.Break(result.said, conform.Mismatch{
+				Wanted: "a text block with the structured content as JSON", Found: "none that says the same", Where: result.pointer + "/content",
+			})
 		}
 	}
 }
 
-func hasCopy(said *conform.Said, structured conform.Object) bool {
-	for _, block := range resultOf(said).items("content") {
-		text, _ := block.object()["text"].(string)
-		if value, _ := jsonrpc.Decode([]byte(text)); block.object()["type"] == "text" && sameJSON(structured, value) {
+func hasText(result found, holds func(string) bool) bool {
+	for _, block := range result.items("content") {
+		if text, isText := block.object()["text"].(string); isText && block.object()["type"] == "text" && holds(text) {
 			return true
 		}
 	}

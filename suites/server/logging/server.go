@@ -9,56 +9,124 @@ import (
 
 	. "github.com/mcpconform/mcpconform/internal/conform"
 	"github.com/mcpconform/mcpconform/internal/jsonrpc"
+	"github.com/mcpconform/mcpconform/internal/scripted"
 )
 
 // levels are those of RFC 5424, the least severe first.
 var levels = []string{"debug", "info", "notice", "warning", "error", "critical", "alert", "emergency"}
 
+const (
+	logMessage = "notifications/message"
+	// noLevel is one that does not exist.
+	noLevel = "loudest"
+)
+
 // ServerChecks registers the checks of a target server.
 func ServerChecks() {
 	Describe("Logging", func() {
-
-		It("takes each log level with an empty result", Verifies("logging.set-level.answered"), NeedsCapability("logging"),
-			func(ctx SpecContext) {
-				server := FreshSession(ctx)
-
-				for _, level := range levels {
-					result := server.Call(ctx, "logging/setLevel", Object{"level": level})
-
-					Expect(result).To(BeEmptyObject())
-				}
-			})
-
-		It("answers an unknown log level with invalid params", Verifies("logging.invalid-level.code"), NeedsCapability("logging"),
-			func(ctx SpecContext) {
-				server := FreshSession(ctx)
-
-				reply := server.Ask(ctx, "logging/setLevel", Object{"level": "loudest"})
-
-				Expect(reply).To(BeJSONRPCError(jsonrpc.InvalidParams))
-			})
-
-		// The rule about log messages below the level judges both calls.
-		It("sends log messages once the level allows them", Verifies("logging.message.sent"),
-			NeedsCapability("logging"), NeedsProvocation("logging"),
-			func(ctx SpecContext) {
-				server := FreshSession(ctx)
-				_, _ = server.Listen(ctx) // where there is no such stream messages come beside the answer
-				server.Need(ctx, "logging/setLevel", Object{"level": "emergency"})
-				provoke(ctx, server)
-				server.Need(ctx, "logging/setLevel", Object{"level": "info"})
-				mark := server.Mark()
-
-				provoke(ctx, server)
-
-				server.Until(ctx, mark, "notifications/message", Notification("notifications/message"))
-			})
+		settingLevels()
+		askingForMessages()
+		unknownLevels()
 	})
 }
 
-// provoke calls the tool that logs.
-func provoke(ctx context.Context, server *Server) {
-	if server.Need(ctx, "tools/call", Provoking("logging").Call())["isError"] == true {
+// settingLevels checks what the handshake era has: one level for a session.
+func settingLevels() {
+	It("takes each log level with an empty result", Verifies("logging.set-level.answered"), NeedsCapability("logging"),
+		func(ctx SpecContext) {
+			server := FreshSession(ctx)
+
+			for _, level := range levels {
+				result := server.Call(ctx, "logging/setLevel", Object{"level": level})
+
+				Expect(result).To(BeEmptyObject())
+			}
+		})
+
+	// The rule about log messages below the level judges both calls.
+	It("sends log messages once the level allows them", Verifies("logging.message.sent"),
+		NeedsCapability("logging"), NeedsProvocation("logging"),
+		func(ctx SpecContext) {
+			server := FreshSession(ctx)
+			server.Hear(ctx)
+			provoke(ctx, server, "emergency")
+			mark := server.Mark()
+
+			provoke(ctx, server, "info")
+
+			server.Until(ctx, mark, logMessage, Notification(logMessage))
+		})
+}
+
+// askingForMessages checks what the stateless era has: a level for a request.
+func askingForMessages() {
+	It("serves requests that ask for log messages of each level", Verifies("logging.level.accepted"), NeedsCapability("logging"),
+		func(ctx SpecContext) {
+			server := Session(ctx)
+
+			for _, level := range levels {
+				reply := server.Ask(ctx, FenceMethod(), atLevel(level, nil))
+
+				Expect(reply).To(BeResult())
+			}
+		})
+
+	// The rule about log messages below the level judges the first two calls.
+	It("sends no log messages for a request that does not ask for any", Verifies("logging.message.requested"),
+		NeedsCapability("logging"), NeedsProvocation("logging"),
+		func(ctx SpecContext) {
+			server := FreshSession(ctx)
+			provoke(ctx, server, "emergency")
+			provoke(ctx, server, "debug") // this is for one request
+			mark := server.Mark()
+
+			provoke(ctx, server, "")
+			server.Fence(ctx)
+
+			for _, message := range server.Sent(mark, Notification(logMessage)) {
+				Demand(false, "no log message for a request without "+scripted.MetaLogLevel, scripted.Short(message.Raw))
+			}
+		})
+}
+
+// unknownLevels checks what both eras have.
+func unknownLevels() {
+	It("answers an unknown log level with invalid params", Verifies("logging.invalid-level.code"), NeedsCapability("logging"),
+		func(ctx SpecContext) {
+			server := FreshSession(ctx)
+			method, params := "logging/setLevel", Object{"level": noLevel}
+			if Stateless() {
+				method, params = FenceMethod(), atLevel(noLevel, nil)
+			}
+
+			reply := server.Ask(ctx, method, params)
+
+			Expect(reply).To(BeJSONRPCError(jsonrpc.InvalidParams))
+		})
+}
+
+// atLevel returns the params of a request that asks for log messages of a level
+// and above; of one that asks for none, when it is "".
+func atLevel(level string, params Object) Object {
+	if level == "" {
+		return params
+	}
+	asking := Object{"_meta": Object{scripted.MetaLogLevel: level}}
+	for name, value := range params {
+		asking[name] = value
+	}
+	return asking
+}
+
+// provoke calls the tool that logs, with a level asked for in the way of the era.
+func provoke(ctx context.Context, server *Server, level string) {
+	call := Provoking("logging").Call()
+	if Stateless() {
+		call = atLevel(level, call)
+	} else {
+		server.Need(ctx, "logging/setLevel", Object{"level": level})
+	}
+	if server.Need(ctx, "tools/call", call)["isError"] == true {
 		Inconclusive("the tool for logging ended in an error", "see that it logs a message at the level info or above")
 	}
 }

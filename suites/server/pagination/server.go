@@ -104,10 +104,7 @@ func isUnknown(method string, refusal jsonrpc.Error) bool {
 
 // askWithInvalidCursor sends a cursor that no server gives out.
 func askWithInvalidCursor(ctx context.Context, server *Server, method string) Reply {
-	raw := Object{"cursor": "mcpconform: no such cursor"}
-	id := server.NextID()
-	request := server.StartRaw(ctx, id, method, scripted.Outgoing{
-		Raw: jsonrpc.NewRequest(id, method, raw), Deliberate: "the cursor was never given out",
-	}, nil)
+	request := server.StartRaw(ctx, server.NextID(), method,
+		scripted.Outgoing{Deliberate: "the cursor was never given out"}, Object{"cursor": "mcpconform: no such cursor"})
 	return server.Await(ctx, request)
 }

@@ -12,6 +12,7 @@ import (
 	"github.com/mcpconform/mcpconform/internal/jsonrpc"
 	"github.com/mcpconform/mcpconform/internal/survey"
 	"github.com/mcpconform/mcpconform/suites/server/arguments"
+	"github.com/mcpconform/mcpconform/suites/server/lists"
 )
 
 const (
@@ -48,11 +49,14 @@ func ServerChecks() {
 				Expect(reply).To(HaveMember("prompts", BeAList()))
 			})
 
+		It("lists the same prompts on each connection", Verifies("prompts.list.stateless"), NeedsCapability("prompts"),
+			func(ctx SpecContext) { lists.StayTheSame(ctx, "prompts/list") })
+
 		It("announces a change of its prompts", Verifies("prompts.list-changed.sent"),
 			NeedsCapability("prompts.listChanged"), NeedsProvocation("prompts-changed"), Alone(),
 			func(ctx SpecContext) {
 				server := FreshSession(ctx)
-				_, _ = server.Listen(ctx) // where there is no such stream the announcement comes beside the answer
+				server.Hear(ctx)
 				before := server.All(ctx, "prompts/list")
 				mark := server.Mark()
 

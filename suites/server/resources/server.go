@@ -14,6 +14,7 @@ import (
 	"github.com/mcpconform/mcpconform/internal/scripted"
 	"github.com/mcpconform/mcpconform/internal/survey"
 	"github.com/mcpconform/mcpconform/suites/server/arguments"
+	"github.com/mcpconform/mcpconform/suites/server/lists"
 )
 
 const (
@@ -58,11 +59,14 @@ func ServerChecks() {
 				Expect(reply).To(HaveMember("resources", BeAList()))
 			})
 
+		It("lists the same resources on each connection", Verifies("resources.list.stateless"), NeedsCapability("resources"),
+			func(ctx SpecContext) { lists.StayTheSame(ctx, "resources/list") })
+
 		It("announces a change of its resources", Verifies("resources.list-changed.sent"),
 			NeedsCapability("resources.listChanged"), NeedsProvocation("resources-changed"), Alone(),
 			func(ctx SpecContext) {
 				server := FreshSession(ctx)
-				_, _ = server.Listen(ctx) // where there is no such stream the announcement comes beside the answer
+				server.Hear(ctx)
 				before := server.All(ctx, "resources/list")
 				mark := server.Mark()
 
@@ -123,7 +127,21 @@ func ServerChecks() {
 
 				reply := server.Ask(ctx, "resources/read", Object{"uri": unknownURI})
 
-				Expect(reply).To(BeJSONRPCError(jsonrpc.ResourceNotFound))
+				Expect(reply).To(BeJSONRPCError(notFound()))
+			})
+
+		It("does not answer resources/read of an unknown resource with nothing", Verifies("resources.unknown.not-empty"),
+			NeedsCapability("resources"),
+			func(ctx SpecContext) {
+				if isOffered(unknownURI) {
+					NotApplicable("a template of the server makes a resource of any URI")
+				}
+				server := Session(ctx)
+
+				reply := server.Ask(ctx, "resources/read", Object{"uri": unknownURI})
+
+				contents, isList := reply.Object()["contents"].([]any)
+				Demand(!isList || len(contents) > 0, "an error, which says that there is no such resource", reply.Describe())
 			})
 
 		It("refuses to read what is no URI", Verifies("resources.uri.validated"), NeedsCapability("resources"),
@@ -148,6 +166,17 @@ func ServerChecks() {
 				Demand(uri != "", "a result of resources/subscribe for a resource that is listed", reply.Describe())
 			})
 
+		It("agrees to tell of changes of a resource", Verifies("resources.subscribe.agreed"),
+			NeedsCapability("resources.subscribe"),
+			func(ctx SpecContext) {
+				server := FreshSession(ctx)
+
+				subscription := server.Subscribe(ctx, Object{"resourceSubscriptions": listed(maxSubscribed)})
+
+				agreed, _ := subscription.Acknowledged["resourceSubscriptions"].([]any)
+				Demand(len(agreed) > 0, "resourceSubscriptions in the acknowledgement, with some of the resources that are listed", Show(subscription.Acknowledged))
+			})
+
 		It("lets the client end a subscription", Verifies("resources.unsubscribe.answered"),
 			NeedsCapability("resources.subscribe"),
 			func(ctx SpecContext) {
@@ -166,9 +195,8 @@ func ServerChecks() {
 			NeedsCapability("resources.subscribe"), NeedsProvocation("resource-updated"), Alone(),
 			func(ctx SpecContext) {
 				server := FreshSession(ctx)
-				_, _ = server.Listen(ctx) // where there is no such stream the update comes beside the answer
 				change := changing()
-				server.Need(ctx, "resources/subscribe", Object{"uri": change.Resource})
+				server.Watch(ctx, change.Resource)
 				mark := server.Mark()
 
 				change.provoke(ctx, server)
@@ -180,9 +208,8 @@ func ServerChecks() {
 			NeedsCapability("resources.subscribe"), NeedsProvocation("resource-updated"), Alone(),
 			func(ctx SpecContext) {
 				server := FreshSession(ctx)
-				_, _ = server.Listen(ctx) // where there is no such stream an update would come beside the answer
 				change := changing()
-				server.Need(ctx, "resources/subscribe", Object{"uri": change.Resource})
+				server.Watch(ctx, change.Resource)
 				server.Need(ctx, "resources/unsubscribe", Object{"uri": change.Resource})
 				mark := server.Mark()
 
@@ -194,6 +221,14 @@ func ServerChecks() {
 				}
 			})
 	})
+}
+
+// notFound is the code of the error for a resource that does not exist.
+func notFound() int64 {
+	if Stateless() {
+		return jsonrpc.InvalidParams
+	}
+	return jsonrpc.ResourceNotFound
 }
 
 // listed returns the URIs of some of the resources that the target lists; a

@@ -19,6 +19,7 @@ import (
 	"github.com/mcpconform/mcpconform/internal/scripted"
 	"github.com/mcpconform/mcpconform/internal/survey"
 	"github.com/mcpconform/mcpconform/schema"
+	"github.com/mcpconform/mcpconform/suites/server/lists"
 )
 
 // unknownTool is a name that no server gives a tool.
@@ -64,11 +65,28 @@ func ServerChecks() {
 				Expect(reply).To(HaveMember("tools", BeAList()))
 			})
 
+		It("lists its tools in the same order each time", Verifies("tools.list.ordered"), NeedsCapability("tools"),
+			func(ctx SpecContext) {
+				first, second := Session(ctx), FreshSession(ctx)
+
+				listings := [][]any{lists.Keys(ctx, first, "tools/list"), lists.Keys(ctx, first, "tools/list"), lists.Keys(ctx, second, "tools/list")}
+
+				for _, again := range listings[1:] {
+					if !lists.SameItems(listings[0], again) {
+						Inconclusive("the list of tools changed meanwhile", "check a server whose tools stay the same")
+					}
+					Demand(reflect.DeepEqual(listings[0], again), "the tools in the order "+Show(listings[0]), Show(again))
+				}
+			})
+
+		It("lists the same tools on each connection", Verifies("tools.list.stateless"), NeedsCapability("tools"),
+			func(ctx SpecContext) { lists.StayTheSame(ctx, "tools/list") })
+
 		It("announces a change of its tools", Verifies("tools.list-changed.sent"),
 			NeedsCapability("tools.listChanged"), NeedsProvocation("tools-changed"), Alone(),
 			func(ctx SpecContext) {
 				server := FreshSession(ctx)
-				_, _ = server.Listen(ctx) // where there is no such stream the announcement comes beside the answer
+				server.Hear(ctx)
 				before := server.All(ctx, "tools/list")
 				mark := server.Mark()
 
@@ -257,9 +275,13 @@ var apart = []string{
 // Tools that can be called only as tasks belong to the checks of that page.
 func callable() []Provocation {
 	calls, reason := CallableTools()
+	kinds := apart
+	if Stateless() {
+		kinds = append(slices.Clip(kinds), "task-refused", "task-required") // of the tasks extension
+	}
 	calls = slices.DeleteFunc(calls, func(call Provocation) bool {
 		execution, _ := definition(call.Tool)["execution"].(map[string]any)
-		return execution["taskSupport"] == "required" || slices.ContainsFunc(apart, func(kind string) bool {
+		return execution["taskSupport"] == "required" || slices.ContainsFunc(kinds, func(kind string) bool {
 			known, there := Provocable(kind)
 			return there && known.Tool == call.Tool
 		})
@@ -293,10 +315,10 @@ func attempt(ctx context.Context, server *Server, call Provocation, token int) (
 	params := call.Call()
 	params["_meta"] = Object{"progressToken": token}
 	request := server.Start(ctx, "tools/call", params)
-	received, err := request.Wait(ctx)
+	received, err := request.Settle(ctx)
 	switch {
 	case IsTimeout(err), errors.Is(err, scripted.ErrNoAnswer):
-		server.Tell(ctx, "notifications/cancelled", Object{"requestId": request.ID})
+		server.Abandon(ctx, request)
 		return reply, false
 	case err != nil:
 		Judge(Mismatch{Wanted: "a tool result of " + call.Tool, Found: err.Error()})
@@ -308,9 +330,12 @@ func attempt(ctx context.Context, server *Server, call Provocation, token int) (
 // those that the input schema asks for.
 func mayRefuse(reply Reply) bool {
 	refusal, refused := reply.Error()
-	if Revision() < "2025-11-25" {
+	switch {
+	case Revision() < "2025-11-25":
 		// Invalid arguments of any kind are protocol errors there.
 		return refused && refusal.Code == jsonrpc.InvalidParams
+	case Stateless():
+		return refused && refusal.Code == jsonrpc.MissingCapability // of an extension, perhaps
 	}
 	return refused && refusal.Code == urlElicitationRequired
 }
@@ -346,7 +371,8 @@ func withWrongType() []Provocation {
 		properties, _ := input["properties"].(map[string]any)
 		for _, name := range slices.Sorted(maps.Keys(properties)) {
 			property, _ := properties[name].(map[string]any)
-			if slices.Contains([]any{"string", "number", "integer", "boolean"}, property["type"]) {
+			_, inHeader := property["x-mcp-header"] // then it is the header that a server misses
+			if !inHeader && slices.Contains([]any{"string", "number", "integer", "boolean"}, property["type"]) {
 				arguments[name] = wrongValue
 				return true
 			}

@@ -31,19 +31,18 @@ func sending() {
 			Expect(response).To(beTaken())
 		})
 
-	InHandshakeEra(func() { // later clients send no responses
-		It("takes a response with 202 and no body", Verifies("transports.http.notification.accepted"),
-			func(ctx SpecContext) {
-				server := Session(ctx)
+	It("takes a response with 202 and no body", Verifies("transports.http.notification.accepted"),
+		func(ctx SpecContext) {
+			needHandshake() // later clients send no responses
+			server := Session(ctx)
 
-				response := server.Post(ctx, jsonrpc.NewResult(jsonrpc.StringID("nobody awaits this"), nil), "answers no request")
+			response := server.Post(ctx, jsonrpc.NewResult(jsonrpc.StringID("nobody awaits this"), nil), "answers no request")
 
-				if refused(response) {
-					NotApplicable("the server does not accept a response that it does not await")
-				}
-				Expect(response).To(beTaken())
-			})
-	})
+			if refused(response) {
+				NotApplicable("the server does not accept a response that it does not await")
+			}
+			Expect(response).To(beTaken())
+		})
 
 	It("refuses a notification that it cannot accept with an error status", Verifies("transports.http.notification.refused"),
 		func(ctx SpecContext) {
@@ -73,20 +72,19 @@ func sending() {
 			}
 		})
 
-	InHandshakeEra(func() { // later a stream that broke is lost
-		It("brings the response to a client that comes back for it", Verifies("transports.http.stream.response"),
-			func(ctx SpecContext) {
-				server := FreshSession(ctx)
-				stream := streamed(ctx, server).Delivery.Stream
-				if _, there := Provocable("stream-closed"); !there && len(eventIDs(server, stream)) == 0 {
-					NotApplicable("the server gives its events no ids by which a client could come back")
-				}
+	It("brings the response to a client that comes back for it", Verifies("transports.http.stream.response"),
+		func(ctx SpecContext) {
+			needHandshake() // later a stream that broke is lost
+			server := FreshSession(ctx)
+			stream := streamed(ctx, server).Delivery.Stream
+			if _, there := Provocable("stream-closed"); !there && len(eventIDs(server, stream)) == 0 {
+				NotApplicable("the server gives its events no ids by which a client could come back")
+			}
 
-				reply := server.Ask(ctx, "tools/call", Provoking("stream-closed").Call())
+			reply := server.Ask(ctx, "tools/call", Provoking("stream-closed").Call())
 
-				Expect(reply).To(BeResult())
-			})
-	})
+			Expect(reply).To(BeResult())
+		})
 }
 
 // harmless is a notification that changes nothing. From 2026-07-28 on clients have none

@@ -1,0 +1,176 @@
+package tasks
+
+import (
+	"context"
+	"encoding/json"
+	"slices"
+	"time"
+
+	. "github.com/mcpconform/mcpconform/internal/conform"
+	"github.com/mcpconform/mcpconform/internal/scripted"
+)
+
+const (
+	// identifier is what the extension is declared as.
+	identifier = "io.modelcontextprotocol/tasks"
+	// unknownTask is an id that no server gives a task.
+	unknownTask = "mcpconform-no-such-task"
+	// unknownKey is one that no server gives a request for input.
+	unknownKey = "mcpconform-no-such-key"
+
+	// patience is how many times the time of one answer a task may take. It keeps
+	// within the time of a check.
+	patience = 6
+	// unhurried is how long to wait before a task is asked for again, where the
+	// server does not say.
+	unhurried = 20 * time.Millisecond
+	// triedTools bounds how many tools are called in search of one that makes a task.
+	triedTools = 10
+)
+
+// over are the statuses that a task never leaves.
+var over = []any{"completed", "failed", "cancelled"}
+
+func isOver(state Object) bool { return slices.Contains(over, state["status"]) }
+
+// declaring returns a connection of a client that declares the extension.
+func declaring(ctx context.Context) *Server {
+	capabilities := scripted.Everything(Revision())
+	capabilities["extensions"] = Object{identifier: Object{}}
+	return SessionOf(ctx, capabilities)
+}
+
+// undeclared returns params that say of a request that the client offers everything
+// but the extension.
+func undeclared(params Object) Object {
+	own := Object{"_meta": Object{scripted.MetaCapabilities: scripted.Everything(Revision())}}
+	for name, value := range params {
+		own[name] = value
+	}
+	return own
+}
+
+// of are the params of a request about a task.
+func of(id string) Object { return Object{"taskId": id} }
+
+// begin makes a task by the tool that is known for a kind.
+func begin(ctx context.Context, server *Server, kind string) (id string) {
+	tool := Provoking(kind)
+	result := server.Need(ctx, "tools/call", tool.Call())
+	if id = idOf(result); id == "" {
+		Inconclusive("the call of "+tool.Tool+" made no task: "+Show(result),
+			"name a tool that makes one under provocations."+kind+" in mcpconform.yaml")
+	}
+	return id
+}
+
+// anyTask makes a task by any tool that may be called: the one known for it, or the
+// first that makes one.
+func anyTask(ctx context.Context, server *Server) (tool Provocation, id string) {
+	calls, reason := CallableTools()
+	calls = slices.DeleteFunc(calls, isApart)
+	if known, there := Provocable("task"); there {
+		calls = slices.Insert(calls, 0, known)
+	}
+	for _, call := range calls[:min(triedTools, len(calls))] {
+		if received, err := server.Connection.Call(ctx, "tools/call", call.Call()); err == nil {
+			if id := idOf(Reply{Received: received}.Object()); id != "" {
+				return call, id
+			}
+		}
+	}
+	if reason == "" {
+		reason = "no tool that may be called answered with a task"
+	}
+	Inconclusive(reason, "name a tool that makes one in mcpconform.yaml: provocations: {task: {tool: NAME, arguments: {…}}}")
+	return tool, ""
+}
+
+// isApart tells whether a tool disturbs other checks, or fails on purpose.
+func isApart(call Provocation) bool {
+	kinds := []string{"tools-changed", "resources-changed", "prompts-changed", "resource-updated", "stream-closed", "error"}
+	return slices.ContainsFunc(kinds, func(kind string) bool {
+		known, there := Provocable(kind)
+		return there && known.Tool == call.Tool
+	})
+}
+
+// slowTask makes a task that is not over at once, if a tool is known that makes one.
+func slowTask(ctx context.Context, server *Server) (id string) {
+	if _, there := Provocable("task-slow"); there {
+		return begin(ctx, server, "task-slow")
+	}
+	_, id = anyTask(ctx, server)
+	return id
+}
+
+// idOf returns the id of the task that a result creates, or "".
+func idOf(result Object) string {
+	id, _ := result["taskId"].(string)
+	if result["resultType"] != "task" {
+		return ""
+	}
+	return id
+}
+
+// observe asks for a task again and again, as often as the server likes, until it is as
+// wanted or over. One that goes on for too long makes the check inconclusive.
+func observe(ctx context.Context, server *Server, id string, wanted func(Object) bool) Object {
+	end := time.Now().Add(patience * server.ReplyTime())
+	for time.Now().Before(end) {
+		state := server.Need(ctx, "tasks/get", of(id))
+		if wanted(state) || isOver(state) {
+			return state
+		}
+		select {
+		case <-ctx.Done():
+		case <-time.After(interval(state, server.ReplyTime())):
+		}
+	}
+	Inconclusive("the task goes on after "+(patience*server.ReplyTime()).String(), "name a quicker tool in mcpconform.yaml, or raise --timeout")
+	return nil
+}
+
+// interval is how long to wait before a task is asked for again: as long as the server
+// wishes, up to a limit.
+func interval(state Object, most time.Duration) time.Duration {
+	number, isNumber := state["pollIntervalMs"].(json.Number)
+	milliseconds, err := number.Float64()
+	if !isNumber || err != nil || milliseconds < 0 {
+		return unhurried
+	}
+	return min(time.Duration(milliseconds*float64(time.Millisecond)), most)
+}
+
+// awaitInput observes a task until it needs input. One that needs none makes the check
+// inconclusive.
+func awaitInput(ctx context.Context, server *Server, id string) Object {
+	state := observe(ctx, server, id, func(state Object) bool { return state["status"] == "input_required" })
+	if requests, _ := state["inputRequests"].(map[string]any); len(requests) > 0 {
+		return requests
+	}
+	Inconclusive("the task asked for no input: "+Show(state), "see that the tool for task-input asks the client for a form")
+	return nil
+}
+
+// responses answers requests for input as the scripted client does.
+func responses(requests Object) Object {
+	answers := map[string]func(Object) Object{
+		"elicitation/create": Acceptance, "sampling/createMessage": Generation, "roots/list": Roots,
+	}
+	all := Object{}
+	for key, value := range requests {
+		request, _ := value.(map[string]any)
+		method, _ := request["method"].(string)
+		params, _ := request["params"].(map[string]any)
+		if answer, known := answers[method]; known {
+			all[key] = answer(params)
+		}
+	}
+	return all
+}
+
+// leave cancels a task that the check has no more use for.
+func leave(ctx context.Context, server *Server, id string) {
+	_, _ = server.Connection.Call(ctx, "tasks/cancel", of(id)) // it may be over already
+}

@@ -1,0 +1,322 @@
+// Package tasks checks the tasks extension (SEP-2663).
+package tasks
+
+import (
+	"maps"
+	"slices"
+
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
+
+	. "github.com/mcpconform/mcpconform/internal/conform"
+	"github.com/mcpconform/mcpconform/internal/jsonrpc"
+	"github.com/mcpconform/mcpconform/internal/scripted"
+)
+
+// ServerChecks registers the checks of a target server. What they provoke is judged
+// by the rules about the extension, too.
+func ServerChecks() {
+	Describe("Tasks extension", func() {
+		negotiation()
+		creation()
+		endings()
+		input()
+		cancellation()
+		notifications()
+		unknown()
+		former()
+	})
+}
+
+func negotiation() {
+	It("makes no task for a request that does not declare the extension", Verifies("tasks-extension.created.negotiated"), NeedsExtension("tasks"),
+		func(ctx SpecContext) {
+			server := declaring(ctx)
+			tool, id := anyTask(ctx, server) // it was declared before, on this connection
+			leave(ctx, server, id)
+
+			reply := server.Ask(ctx, "tools/call", undeclared(tool.Call()))
+
+			Demand(reply.Object()["resultType"] != "task", "a result of the tool, or an error", reply.Describe())
+		})
+
+	It("says which extension a call needs that can only be a task", Verifies("tasks-extension.created.unable"),
+		NeedsExtension("tasks"), NeedsProvocation("task-required"),
+		func(ctx SpecContext) {
+			server := Session(ctx)
+
+			reply := server.Ask(ctx, "tools/call", Provoking("task-required").Call())
+
+			if _, refused := reply.Error(); !refused {
+				NotApplicable("the server serves the call without a task, too")
+			}
+			demandMissing(reply)
+		})
+
+	It("refuses requests about tasks that do not declare the extension", Verifies("tasks-extension.undeclared.refused"), NeedsExtension("tasks"),
+		func(ctx SpecContext) {
+			server := declaring(ctx)
+			_, id := anyTask(ctx, server)
+			update := Object{"taskId": id, "inputResponses": Object{}}
+
+			replies := map[string]Reply{
+				"tasks/get":    server.Ask(ctx, "tasks/get", undeclared(of(id))),
+				"tasks/update": server.Ask(ctx, "tasks/update", undeclared(update)),
+				"tasks/cancel": server.Ask(ctx, "tasks/cancel", undeclared(of(id))),
+			}
+
+			var wrong []Mismatch
+			for _, method := range slices.Sorted(maps.Keys(replies)) {
+				if refusal, _ := replies[method].Error(); refusal.Code != jsonrpc.MissingCapability {
+					wrong = append(wrong, Mismatch{Wanted: "error -32021 (Missing required client capability) to " + method, Found: replies[method].Describe()})
+				}
+			}
+			Judge(wrong...)
+			leave(ctx, server, id)
+		})
+}
+
+func creation() {
+	It("finds a task as soon as it has told of it", Verifies("tasks-extension.created.durable", "tasks-extension.get.answered"), NeedsExtension("tasks"),
+		func(ctx SpecContext) {
+			server := declaring(ctx)
+			_, id := anyTask(ctx, server)
+
+			reply := server.Ask(ctx, "tasks/get", of(id))
+
+			Expect(reply).To(BeResult())
+			Expect(reply).To(HaveMember("taskId", id))
+			leave(ctx, server, id)
+		})
+
+	It("finds a task from another connection", Verifies("tasks-extension.created.durable"), NeedsExtension("tasks"), NeedsTransport(HTTP),
+		func(ctx SpecContext) {
+			server, other := declaring(ctx), declaring(ctx)
+			_, id := anyTask(ctx, server)
+
+			reply := other.Ask(ctx, "tasks/get", of(id))
+
+			Expect(reply).To(BeResult())
+			leave(ctx, server, id)
+		})
+}
+
+// endings checks how tasks end. The rules about their states judge the rest.
+func endings() {
+	It("completes a task with the result of its tool", Verifies("tasks-extension.get.completed"), NeedsExtension("tasks"), NeedsProvocation("task"),
+		func(ctx SpecContext) {
+			server := declaring(ctx)
+			id := begin(ctx, server, "task")
+
+			state := observe(ctx, server, id, isOver)
+
+			if state["status"] != "completed" {
+				Inconclusive("the task was not completed: "+Show(state), "see that the tool for task ends well")
+			}
+			Expect(state).To(HaveMember("result", HaveMember("content", BeAList())))
+		})
+
+	It("completes a task whose tool ends in an error", Verifies("tasks-extension.task.completed-errors", "tasks-extension.task.failed-errors"),
+		NeedsExtension("tasks"), NeedsProvocation("task-failing"),
+		func(ctx SpecContext) {
+			server := declaring(ctx)
+			id := begin(ctx, server, "task-failing")
+
+			state := observe(ctx, server, id, isOver)
+
+			Expect(state).To(HaveMember("status", "completed"))
+			Expect(state).To(HaveMember("result", HaveMember("isError", true)))
+		})
+
+	It("fails a task that ends in a JSON-RPC error, with that error", Verifies("tasks-extension.get.failed"),
+		NeedsExtension("tasks"), NeedsProvocation("task-refused"),
+		func(ctx SpecContext) {
+			server := declaring(ctx)
+			id := begin(ctx, server, "task-refused")
+
+			state := observe(ctx, server, id, isOver)
+
+			if state["status"] != "failed" {
+				Inconclusive("the task did not fail: "+Show(state), "see that the tool for task-refused ends with a JSON-RPC error")
+			}
+			Expect(state).To(HaveMember("error", HaveMember("code")))
+		})
+}
+
+func input() {
+	It("goes on with a task when it has the input", Verifies("tasks-extension.update.acknowledged", "tasks-extension.get.input-required"),
+		NeedsExtension("tasks"), NeedsProvocation("task-input"),
+		func(ctx SpecContext) {
+			server := declaring(ctx)
+			id := begin(ctx, server, "task-input")
+			requests := awaitInput(ctx, server, id)
+
+			reply := server.Ask(ctx, "tasks/update", Object{"taskId": id, "inputResponses": responses(requests)})
+
+			Expect(reply).To(BeResult())
+			observe(ctx, server, id, func(state Object) bool { return state["status"] != "input_required" })
+			leave(ctx, server, id)
+		})
+
+	It("ignores responses to what it did not ask for", Verifies("tasks-extension.update.stray-ignored"),
+		NeedsExtension("tasks"), NeedsProvocation("task-input"),
+		func(ctx SpecContext) {
+			server := declaring(ctx)
+			id := begin(ctx, server, "task-input")
+			awaitInput(ctx, server, id)
+
+			reply := server.Ask(ctx, "tasks/update", Object{"taskId": id, "inputResponses": Object{unknownKey: Acceptance(nil)}})
+
+			Expect(reply).To(BeResult())
+			state := server.Need(ctx, "tasks/get", of(id))
+			Expect(state).To(HaveMember("status", "input_required"))
+			leave(ctx, server, id)
+		})
+}
+
+func cancellation() {
+	It("acknowledges the cancellation of a task", Verifies("tasks-extension.cancel.acknowledged"), NeedsExtension("tasks"),
+		func(ctx SpecContext) {
+			server := declaring(ctx)
+			id := slowTask(ctx, server)
+			if isOver(server.Need(ctx, "tasks/get", of(id))) {
+				Inconclusive("the task was over before it could be cancelled", "name a slower tool under provocations.task-slow in mcpconform.yaml")
+			}
+
+			reply := server.Ask(ctx, "tasks/cancel", of(id))
+
+			Expect(reply).To(BeResult())
+			server.Ask(ctx, "tasks/get", of(id)) // for the rules about its state
+		})
+}
+
+func notifications() {
+	It("tells of a task that the client subscribed to, and of no other", Verifies("tasks-extension.notifications.subscribed"),
+		NeedsExtension("tasks"),
+		func(ctx SpecContext) {
+			server := declaring(ctx)
+			id, other := slowTask(ctx, server), slowTask(ctx, server)
+
+			subscription := server.Subscribe(ctx, Object{"taskIds": []any{id}})
+			if agreed, _ := subscription.Acknowledged["taskIds"].([]any); !slices.Contains(agreed, any(id)) {
+				NotApplicable("the server does not tell of tasks by notifications")
+			}
+			observe(ctx, server, id, isOver)
+			observe(ctx, server, other, isOver)
+			server.Fence(ctx)
+
+			for _, told := range subscription.Notifications() {
+				params, _ := told.Params().(map[string]any)
+				Demand(told.Method != "notifications/tasks" || params["taskId"] == id, "notifications of the task "+id+" alone", scripted.Short(told.Raw))
+			}
+		})
+
+	It("refuses a subscription to tasks that does not declare the extension", Verifies("tasks-extension.notifications.undeclared"), NeedsExtension("tasks"),
+		func(ctx SpecContext) {
+			server := declaring(ctx)
+			_, id := anyTask(ctx, server)
+
+			request := server.Start(ctx, "subscriptions/listen", undeclared(Object{"notifications": Object{"taskIds": []any{id}}}))
+			first := server.Until(ctx, request.Mark, "an answer to subscriptions/listen", func(received scripted.Received) bool {
+				return received.ID == request.ID || received.Method == "notifications/subscriptions/acknowledged"
+			})
+
+			demandMissing(Reply{Received: first})
+			leave(ctx, server, id)
+		})
+}
+
+func unknown() {
+	It("answers tasks/get of an unknown task with invalid params", Verifies("tasks-extension.unknown.get"), NeedsExtension("tasks"),
+		func(ctx SpecContext) {
+			server := declaring(ctx)
+
+			reply := server.Ask(ctx, "tasks/get", of(unknownTask))
+
+			Expect(reply).To(BeJSONRPCError(jsonrpc.InvalidParams))
+		})
+
+	It("refuses tasks/update of an unknown task", Verifies("tasks-extension.update.unknown"), NeedsExtension("tasks"),
+		func(ctx SpecContext) {
+			server := declaring(ctx)
+
+			reply := server.Ask(ctx, "tasks/update", Object{"taskId": unknownTask, "inputResponses": Object{}})
+
+			Expect(reply).To(BeJSONRPCError())
+		})
+
+	It("refuses tasks/cancel of an unknown task", Verifies("tasks-extension.cancel.unknown"), NeedsExtension("tasks"),
+		func(ctx SpecContext) {
+			server := declaring(ctx)
+
+			reply := server.Ask(ctx, "tasks/cancel", of(unknownTask))
+
+			Expect(reply).To(BeJSONRPCError())
+		})
+
+	It("calls an unknown task invalid params in tasks/update and tasks/cancel", Verifies("tasks-extension.unknown.code"), NeedsExtension("tasks"),
+		func(ctx SpecContext) {
+			server := declaring(ctx)
+
+			replies := []Reply{
+				server.Ask(ctx, "tasks/update", Object{"taskId": unknownTask, "inputResponses": Object{}}),
+				server.Ask(ctx, "tasks/cancel", of(unknownTask)),
+			}
+
+			judged := 0
+			for _, reply := range replies {
+				if _, refused := reply.Error(); refused { // other checks tell where it is not
+					judged++
+					Expect(reply).To(BeJSONRPCError(jsonrpc.InvalidParams))
+				}
+			}
+			if judged == 0 {
+				Inconclusive("the server refused neither", "see the checks of tasks-extension.update.unknown and tasks-extension.cancel.unknown")
+			}
+		})
+}
+
+// former checks what became of the tasks of 2025-11-25.
+func former() {
+	It("does not know tasks/result any more", Verifies("tasks-extension.former.result-removed"), NeedsExtension("tasks"),
+		func(ctx SpecContext) {
+			server := declaring(ctx)
+
+			reply := server.Ask(ctx, "tasks/result", of(unknownTask))
+
+			Expect(reply).To(BeJSONRPCError(jsonrpc.MethodNotFound))
+		})
+
+	It("makes no task because a call or the former capability asks for it",
+		Verifies("tasks-extension.former.parameter-ignored", "tasks-extension.former.clients"), NeedsExtension("tasks"),
+		func(ctx SpecContext) {
+			server := declaring(ctx)
+			tool, id := anyTask(ctx, server)
+			leave(ctx, server, id)
+			call := undeclared(tool.Call())
+			call["task"] = Object{}
+			capabilities := scripted.Everything(Revision())
+			capabilities["tasks"] = Object{"requests": Object{"sampling": Object{"createMessage": Object{}}}, "cancel": Object{}}
+			call["_meta"] = Object{scripted.MetaCapabilities: capabilities}
+
+			reply := server.Ask(ctx, "tools/call", call)
+
+			_, hasTask := reply.Object()["task"]
+			Demand(reply.Object()["resultType"] != "task" && !hasTask, "a result of the tool, or an error", reply.Describe())
+		})
+}
+
+// demandMissing judges that an answer is the error that names the extension as what
+// the client should have declared.
+func demandMissing(reply Reply) {
+	refusal, _ := reply.Error()
+	data, _ := refusal.Data.(map[string]any)
+	required, _ := data["requiredCapabilities"].(map[string]any)
+	extensions, _ := required["extensions"].(map[string]any)
+	_, named := extensions[identifier]
+	found := reply.Describe()
+	if refusal.Code == jsonrpc.MissingCapability && !named {
+		found += " with the data " + Show(refusal.Data)
+	}
+	Demand(refusal.Code == jsonrpc.MissingCapability && named, "error -32021 with the extension in data.requiredCapabilities", found)
+}

@@ -1,0 +1,72 @@
+// Package lists judges the lists of tools, resources and prompts by what the
+// pages about them ask alike.
+package lists
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	. "github.com/mcpconform/mcpconform/internal/conform"
+	"github.com/mcpconform/mcpconform/internal/scripted"
+)
+
+// StayTheSame judges that a list depends neither on the connection nor on what
+// was asked for on it before. A list may change with time: one that does so
+// meanwhile shows nothing.
+func StayTheSame(ctx context.Context, method string) {
+	one, other := Session(ctx), FreshSession(ctx)
+	askAround(ctx, other)
+
+	first, elsewhere := Keys(ctx, one, method), Keys(ctx, other, method)
+	if SameItems(first, elsewhere) {
+		return
+	}
+	if !SameItems(first, Keys(ctx, one, method)) || !SameItems(elsewhere, Keys(ctx, other, method)) {
+		Inconclusive("what "+method+" lists changes with time", "check a server whose lists stay the same for a while")
+	}
+	Judge(Mismatch{
+		Wanted: "the same list on both of two connections: " + Show(first),
+		Found:  "on the other one, where something was asked for before, " + Show(elsewhere),
+	})
+}
+
+// askAround asks for what changes nothing, also as a client that offers nothing.
+func askAround(ctx context.Context, server *Server) {
+	bare := Object{"_meta": Object{scripted.MetaCapabilities: Object{}}}
+	for _, feature := range []string{"tools", "prompts", "resources"} {
+		if Declares(feature) {
+			_, _ = server.Connection.Call(ctx, feature+"/list", bare) // others judge the answer
+		}
+	}
+	for _, resource := range ListedResources()[:min(1, len(ListedResources()))] {
+		_, _ = server.Connection.Call(ctx, "resources/read", Object{"uri": resource["uri"]})
+	}
+}
+
+// Keys returns the names of what a list has, or the URIs of resources, in their
+// order. A list that cannot be had makes the check inconclusive.
+func Keys(ctx context.Context, server *Server, method string) []any {
+	key := "name"
+	if method == "resources/list" {
+		key = "uri"
+	}
+	var keys []any
+	for _, item := range server.All(ctx, method) {
+		keys = append(keys, item[key])
+	}
+	return keys
+}
+
+// SameItems tells whether two lists have the same items, in whatever order.
+func SameItems(first, second []any) bool {
+	sorted := func(keys []any) []string {
+		texts := make([]string, len(keys))
+		for index, key := range keys {
+			texts[index] = fmt.Sprint(key)
+		}
+		slices.Sort(texts)
+		return texts
+	}
+	return slices.Equal(sorted(first), sorted(second))
+}

@@ -1,0 +1,614 @@
+package wire
+
+import (
+	"encoding/json"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/mcpconform/mcpconform/internal/conform"
+	"github.com/mcpconform/mcpconform/internal/jsonrpc"
+	"github.com/mcpconform/mcpconform/internal/scripted"
+	"github.com/mcpconform/mcpconform/internal/survey"
+)
+
+const (
+	// tasksExtension is what the extension is declared as.
+	tasksExtension = "io.modelcontextprotocol/tasks"
+	// taskType is the resultType of a task that is created.
+	taskType = "task"
+	// taskNotification tells of a task.
+	taskNotification = "notifications/tasks"
+)
+
+// TasksExtensionRules are the rules of the tasks extension (SEP-2663).
+func TasksExtensionRules() []conform.Rule {
+	return slices.Concat(extensionCreationRules(), extensionStateRules(), extensionMessageRules())
+}
+
+// extensionCreationRules are about which results are tasks.
+func extensionCreationRules() []conform.Rule {
+	return []conform.Rule{
+		{
+			Text:         "declares the tasks extension if it answers with tasks",
+			Requirements: []string{"tasks-extension.capability.declared"},
+			Judge:        undeclaredExtension,
+		},
+		{
+			Text:         "answers with tasks only requests that declare the tasks extension",
+			Requirements: []string{"tasks-extension.created.negotiated"},
+			Judge: judgeTasks(createdByExtension, func(conversation *conform.Conversation, task found) conform.Mismatch {
+				if declaresExtension(conversation.ClientDeclared(task.said)) {
+					return conform.Mismatch{}
+				}
+				return conform.Mismatch{
+					Wanted: "no task for a request that does not declare " + tasksExtension, Found: "a task", Where: "/result/resultType",
+				}
+			}),
+		},
+		{
+			Text:         "answers with tasks of the extension only calls of tools",
+			Requirements: []string{"tasks-extension.methods.supported"},
+			Judge: judgeTasks(createdByExtension, func(_ *conform.Conversation, task found) conform.Mismatch {
+				if task.said.Request.Method == "tools/call" {
+					return conform.Mismatch{}
+				}
+				return conform.Mismatch{Wanted: "a task in answer to tools/call only", Found: "one in answer to " + task.said.Request.Method, Where: "/result"}
+			}),
+		},
+		{
+			Text:         "calls tasks that it creates tasks",
+			Requirements: []string{"tasks-extension.result-type.task"},
+			Judge:        unnamedTasks,
+		},
+		{
+			Text:         "calls nothing a task but one that it creates",
+			Requirements: []string{"tasks-extension.result-type.reserved"},
+			Judge:        namedTasks,
+		},
+		{
+			Text:         "answers tasks/get with a complete result",
+			Requirements: []string{"tasks-extension.result-type.get"},
+			Judge:        completeResults("tasks/get"),
+		},
+		{
+			Text:         "answers tasks/update with a complete result",
+			Requirements: []string{"tasks-extension.result-type.update"},
+			Judge:        completeResults("tasks/update"),
+		},
+		{
+			Text:         "answers tasks/cancel with a complete result",
+			Requirements: []string{"tasks-extension.result-type.cancel"},
+			Judge:        completeResults("tasks/cancel"),
+		},
+		{
+			Text:         "acknowledges tasks/update with nothing else",
+			Requirements: []string{"tasks-extension.update.acknowledged"},
+			Judge:        emptyResults("tasks/update"),
+		},
+		{
+			Text:         "acknowledges tasks/cancel with nothing else",
+			Requirements: []string{"tasks-extension.cancel.acknowledged"},
+			Judge:        emptyResults("tasks/cancel"),
+		},
+		{
+			Text:         "does not declare the tasks of 2025-11-25 beside the extension",
+			Requirements: []string{"tasks-extension.former.capability"},
+			Judge:        formerCapability,
+		},
+	}
+}
+
+// extensionStateRules are about tasks as the target tells of them.
+func extensionStateRules() []conform.Rule {
+	return []conform.Rule{
+		{
+			Text:         "gives tasks of the extension an id, a status, times and a ttlMs",
+			Requirements: []string{"tasks-extension.task.shape"},
+			Judge:        misshapenTasks,
+		},
+		{
+			Text:         "gives tasks of the extension a status that there is",
+			Requirements: []string{"tasks-extension.task.status"},
+			Judge: judgeTasks(extensionStates, func(_ *conform.Conversation, task found) conform.Mismatch {
+				status, isText := task.object()["status"].(string)
+				if !isText || slices.Contains(extensionStatuses, status) {
+					return conform.Mismatch{} // of one that is no text the rule about members tells
+				}
+				return conform.Mismatch{Wanted: strings.Join(extensionStatuses, ", "), Found: conform.Show(status), Where: task.pointer + "/status"}
+			}),
+		},
+		{
+			Text:         "dates tasks of the extension in the form of ISO 8601",
+			Requirements: []string{"tasks-extension.task.timestamps"},
+			Judge:        misdatedTasks,
+		},
+		{
+			Text:         "creates each task of the extension once",
+			Requirements: []string{"tasks-extension.task.created-once"},
+			Judge:        recreatedTasks,
+		},
+		{
+			Text:         "tells times of tasks of the extension in whole milliseconds",
+			Requirements: []string{"tasks-extension.task.ttl"},
+			Judge:        mistimedTasks,
+		},
+		{
+			Text:         "leaves tasks of the extension that are over as they are",
+			Requirements: []string{"tasks-extension.task.terminal"},
+			Judge: func(conversation *conform.Conversation, sight *conform.Sight) {
+				judgeEndings(createdByExtension(conversation), extensionStates(conversation), sight)
+			},
+		},
+		{
+			Text:         "gives no two tasks of the extension the same id",
+			Requirements: []string{"tasks-extension.task.unique"},
+			Judge: func(conversation *conform.Conversation, sight *conform.Sight) {
+				judgeSharedIDs(createdByExtension(conversation), sight)
+			},
+		},
+		{
+			Text:         "gives tasks of the extension ids that cannot be guessed",
+			Requirements: []string{"tasks-extension.security.entropy"},
+			Judge: func(conversation *conform.Conversation, sight *conform.Sight) {
+				judgeGuessableIDs(conversation, createdByExtension(conversation), sight)
+			},
+		},
+		{
+			Text:         "tells why tasks of the extension failed",
+			Requirements: []string{"tasks-extension.task.failed-message"},
+			Judge:        unexplainedFailures,
+		},
+		{
+			Text:         "fails no task of the extension for the error of a tool",
+			Requirements: []string{"tasks-extension.task.failed-errors"},
+			Judge: judgeTasks(inStatus("failed"), func(_ *conform.Conversation, task found) conform.Mismatch {
+				result, _ := task.object()["result"].(map[string]any)
+				if result["isError"] != true {
+					return conform.Mismatch{}
+				}
+				return conform.Mismatch{
+					Wanted: `the status "completed" of a task whose result is an error of the tool`, Found: `"failed"`, Where: task.pointer + "/status",
+				}
+			}),
+		},
+		{
+			Text:         "tells what it waits for of tasks of the extension that need input",
+			Requirements: []string{"tasks-extension.get.input-required"},
+			Judge:        judgePayloads("input_required"),
+		},
+		{
+			Text:         "gives the results of tasks of the extension that are completed",
+			Requirements: []string{"tasks-extension.get.completed"},
+			Judge:        judgePayloads("completed"),
+		},
+		{
+			Text:         "gives the errors of tasks of the extension that failed",
+			Requirements: []string{"tasks-extension.get.failed"},
+			Judge:        judgePayloads("failed"),
+		},
+		{
+			Text:         "uses a key of the inputRequests of a task for one request",
+			Requirements: []string{"tasks-extension.input.keys"},
+			Judge:        reusedKeys,
+		},
+	}
+}
+
+// extensionMessageRules are about notifications.
+func extensionMessageRules() []conform.Rule {
+	return []conform.Rule{
+		{
+			Text:         "tells of tasks only on subscriptions to them",
+			Requirements: []string{"tasks-extension.notifications.subscribed"},
+			Judge:        unsubscribedTasks,
+		},
+		{
+			Text:         "tells all of a task in notifications/tasks",
+			Requirements: []string{"tasks-extension.notifications.complete"},
+			Judge: judgeTasks(notifiedTasks, func(_ *conform.Conversation, task found) conform.Mismatch {
+				return wrongPayload(task.place)
+			}),
+		},
+		{
+			Text:         "sends neither progress nor log messages to subscriptions to tasks",
+			Requirements: []string{"tasks-extension.notifications.others"},
+			Judge:        strangersOnTasks,
+		},
+	}
+}
+
+// extensionStatuses are those that a task can have.
+var extensionStatuses = []string{"working", "input_required", "completed", "failed", "cancelled"}
+
+// declaresExtension tells whether capabilities have the extension.
+func declaresExtension(capabilities conform.Object) bool {
+	return survey.Declares(capabilities, "extensions."+tasksExtension)
+}
+
+// isExtensionTask tells whether a response says that it creates a task.
+func isExtensionTask(said *conform.Said) bool {
+	return said.ResultObject()["resultType"] == taskType && !isAboutTask(said.Request)
+}
+
+// isAboutTask tells whether a request asks for something about a task, and so makes
+// none.
+func isAboutTask(request *conform.Said) bool {
+	return slices.Contains([]string{"tasks/get", "tasks/update", "tasks/cancel"}, request.Method)
+}
+
+// createdByExtension returns the tasks that the target announced.
+func createdByExtension(conversation *conform.Conversation) []found {
+	var all []found
+	for _, said := range conversation.ByTarget() {
+		if isResponse(said) && said.Request != nil && isExtensionTask(said) && isTask(said.ResultObject()) {
+			all = append(all, found{resultOf(said), said})
+		}
+	}
+	return all
+}
+
+// isTask tells whether an object has what makes it a task, however little else.
+func isTask(object conform.Object) bool {
+	_, hasID := object["taskId"]
+	_, hasStatus := object["status"]
+	return hasID && hasStatus
+}
+
+// notifiedTasks returns the tasks that the target told of by notifications.
+func notifiedTasks(conversation *conform.Conversation) []found {
+	var all []found
+	for _, said := range conversation.Notifications(taskNotification) {
+		all = append(all, found{paramsOf(said), said})
+	}
+	return all
+}
+
+// askedStates returns the tasks that the target told of in answer to tasks/get.
+func askedStates(conversation *conform.Conversation) []found {
+	var all []found
+	for _, said := range conversation.Results("tasks/get") {
+		all = append(all, found{resultOf(said), said})
+	}
+	return all
+}
+
+// extensionStates returns everything that the target told of tasks, in its order.
+func extensionStates(conversation *conform.Conversation) []found {
+	all := slices.Concat(createdByExtension(conversation), askedStates(conversation), notifiedTasks(conversation))
+	slices.SortStableFunc(all, func(a, b found) int { return a.said.Index - b.said.Index })
+	return all
+}
+
+// inStatus returns the answers to tasks/get about tasks in a status.
+func inStatus(status string) func(*conform.Conversation) []found {
+	return func(conversation *conform.Conversation) []found {
+		return slices.DeleteFunc(askedStates(conversation), func(task found) bool { return task.object()["status"] != status })
+	}
+}
+
+// judgeTasks makes the judge of a rule about single tasks: what is wrong with one.
+func judgeTasks(
+	tasks func(*conform.Conversation) []found, wrong func(*conform.Conversation, found) conform.Mismatch,
+) judge {
+	return func(conversation *conform.Conversation, sight *conform.Sight) {
+		for _, task := range tasks(conversation) {
+			sight.Saw()
+			if mismatch := wrong(conversation, task); mismatch != (conform.Mismatch{}) {
+				sight.Break(task.said, mismatch)
+			}
+		}
+	}
+}
+
+func undeclaredExtension(conversation *conform.Conversation, sight *conform.Sight) {
+	if conversation.ServerCapabilities == nil {
+		return
+	}
+	for _, task := range createdByExtension(conversation) {
+		sight.Saw()
+		if !declaresExtension(conversation.ServerCapabilities) {
+			sight.Break(task.said, conform.Mismatch{
+				Wanted: "tasks only of a server that declares the extension " + tasksExtension, Found: "one of a server that does not", Where: "/result/resultType",
+			})
+		}
+	}
+}
+
+// unnamedTasks judges results of tools that are tasks, whatever they say: they have
+// what a task must have, and nothing of a result.
+func unnamedTasks(conversation *conform.Conversation, sight *conform.Sight) {
+	for _, said := range conversation.Results("tools/call") {
+		result := said.ResultObject()
+		_, hasContent := result["content"]
+		if !isTask(result) || hasContent {
+			continue
+		}
+		sight.Saw()
+		if kind, there := result["resultType"]; kind != taskType {
+			wrong := conform.Mismatch{Wanted: `the resultType "task" of a task`, Found: "none", Where: "/result"}
+			if there {
+				wrong.Found, wrong.Where = conform.Show(kind), "/result/resultType"
+			}
+			sight.Break(said, wrong)
+		}
+	}
+}
+
+func namedTasks(conversation *conform.Conversation, sight *conform.Sight) {
+	for _, said := range conversation.ByTarget() {
+		if !isResponse(said) || said.Request == nil || said.ResultObject()["resultType"] != taskType {
+			continue
+		}
+		sight.Saw()
+		switch {
+		case isAboutTask(said.Request):
+			sight.Break(said, conform.Mismatch{
+				Wanted: `the resultType "task" of none but a task that is created`, Found: "that of an answer to " + said.Request.Method, Where: "/result/resultType",
+			})
+		case !isTask(said.ResultObject()):
+			sight.Break(said, conform.Mismatch{
+				Wanted: `the resultType "task" of none but a task that is created`, Found: "that of a result without taskId or status", Where: "/result/resultType",
+			})
+		}
+	}
+}
+
+// completeResults judges the resultType of answers that have one; a rule about all
+// results tells of those that have none.
+func completeResults(method string) judge {
+	return func(conversation *conform.Conversation, sight *conform.Sight) {
+		for _, said := range conversation.Results(method) {
+			kind, there := said.ResultObject()["resultType"]
+			if !there {
+				continue
+			}
+			sight.Saw()
+			if kind != "complete" {
+				sight.Break(said, conform.Mismatch{Wanted: `the resultType "complete"`, Found: conform.Show(kind), Where: "/result/resultType"})
+			}
+		}
+	}
+}
+
+// emptyResults judges that answers have no member but those of every result.
+func emptyResults(method string) judge {
+	return func(conversation *conform.Conversation, sight *conform.Sight) {
+		for _, said := range conversation.Results(method) {
+			sight.Saw()
+			for _, name := range slices.Sorted(maps.Keys(said.ResultObject())) {
+				if name != "resultType" && name != "_meta" {
+					sight.Break(said, conform.Mismatch{
+						Wanted: "an empty result", Found: fmt.Sprintf("one with a member %q", name), Where: "/result/" + escape(name),
+					})
+				}
+			}
+		}
+	}
+}
+
+func formerCapability(conversation *conform.Conversation, sight *conform.Sight) {
+	for _, said := range conversation.Results("server/discover") {
+		capabilities, _ := resultOf(said).member("capabilities")
+		if !declaresExtension(capabilities.object()) {
+			continue
+		}
+		sight.Saw()
+		if former, there := capabilities.member("tasks"); there {
+			sight.Break(said, conform.Mismatch{
+				Wanted: "the extension alone", Found: "the capability tasks of 2025-11-25, too: " + conform.Show(former.value), Where: former.pointer,
+			})
+		}
+	}
+}
+
+func misshapenTasks(conversation *conform.Conversation, sight *conform.Sight) {
+	for _, task := range extensionStates(conversation) {
+		sight.Saw()
+		for _, name := range []string{"taskId", "status", "createdAt", "lastUpdatedAt"} {
+			if _, isText := task.object()[name].(string); !isText {
+				sight.Break(task.said, conform.Mismatch{
+					Wanted: fmt.Sprintf("a %s that is a string", name), Found: shown(task.object(), name), Where: task.pointer + "/" + name,
+				})
+			}
+		}
+		if _, there := task.member("ttlMs"); !there {
+			sight.Break(task.said, conform.Mismatch{
+				Wanted: "a ttlMs: an integer, or null for no limit", Found: "none", Where: task.pointer,
+			})
+		}
+	}
+}
+
+func misdatedTasks(conversation *conform.Conversation, sight *conform.Sight) {
+	for _, task := range extensionStates(conversation) {
+		sight.Saw()
+		var moments []time.Time
+		for _, name := range []string{"createdAt", "lastUpdatedAt"} {
+			text, isText := task.object()[name].(string)
+			if isText && !isTimestamp(text) {
+				sight.Break(task.said, conform.Mismatch{
+					Wanted: "a time of ISO 8601, such as 2025-11-25T10:30:00Z", Found: conform.Show(text), Where: task.pointer + "/" + name,
+				})
+			}
+			if moment, err := time.Parse(time.RFC3339, text); err == nil {
+				moments = append(moments, moment)
+			}
+		}
+		if len(moments) == 2 && moments[1].Before(moments[0]) {
+			sight.Break(task.said, conform.Mismatch{
+				Wanted: "a lastUpdatedAt that is not before createdAt, " + conform.Show(task.object()["createdAt"]),
+				Found:  conform.Show(task.object()["lastUpdatedAt"]), Where: task.pointer + "/lastUpdatedAt",
+			})
+		}
+	}
+}
+
+// recreatedTasks judges that the time of a task's creation stays. The same moment may
+// be written in several ways, and more or less exactly.
+func recreatedTasks(conversation *conform.Conversation, sight *conform.Sight) {
+	first := map[string]time.Time{}
+	for _, task := range extensionStates(conversation) {
+		id := taskID(task.object())
+		text, _ := task.object()["createdAt"].(string)
+		moment, err := time.Parse(time.RFC3339, text)
+		if id == "" || err != nil {
+			continue
+		}
+		before, known := first[id]
+		if !known {
+			first[id] = moment
+			continue
+		}
+		sight.Saw()
+		if moment.Sub(before).Abs() >= time.Second {
+			sight.Break(task.said, conform.Mismatch{
+				Wanted: "the createdAt that the task had before, " + before.Format(time.RFC3339Nano), Found: conform.Show(text), Where: task.pointer + "/createdAt",
+			})
+		}
+	}
+}
+
+func mistimedTasks(conversation *conform.Conversation, sight *conform.Sight) {
+	for _, task := range extensionStates(conversation) {
+		sight.Saw()
+		if ttl, there := task.member("ttlMs"); there && ttl.value != nil && !isMilliseconds(ttl.value) {
+			sight.Break(task.said, conform.Mismatch{Wanted: "an integer of milliseconds, or null", Found: conform.Show(ttl.value), Where: ttl.pointer})
+		}
+		if interval, there := task.member("pollIntervalMs"); there && !isMilliseconds(interval.value) {
+			sight.Break(task.said, conform.Mismatch{Wanted: "an integer of milliseconds", Found: conform.Show(interval.value), Where: interval.pointer})
+		}
+	}
+}
+
+// isMilliseconds tells whether a value is an integer that a time can have.
+func isMilliseconds(value any) bool {
+	number, isNumber := value.(json.Number)
+	return isNumber && jsonrpc.IDOf(value).IsInteger() && !strings.HasPrefix(number.String(), "-")
+}
+
+// payloads are what tasks have because of their status.
+var payloads = map[string]string{"input_required": "inputRequests", "completed": "result", "failed": "error"}
+
+func judgePayloads(status string) judge {
+	return judgeTasks(inStatus(status), func(_ *conform.Conversation, task found) conform.Mismatch { return wrongPayload(task.place) })
+}
+
+// wrongPayload says what is wrong with that which a task has because of its status.
+func wrongPayload(task place) conform.Mismatch {
+	status, _ := task.object()["status"].(string)
+	name, has := payloads[status]
+	if !has {
+		return conform.Mismatch{}
+	}
+	payload, there := task.member(name)
+	wanted := fmt.Sprintf("%s of a task with the status %q", name, status)
+	switch {
+	case !there:
+		return conform.Mismatch{Wanted: wanted, Found: "none", Where: task.pointer}
+	case payload.object() == nil:
+		return conform.Mismatch{Wanted: wanted + ": an object", Found: conform.Show(payload.value), Where: payload.pointer}
+	case name == "inputRequests" && len(payload.object()) == 0:
+		return conform.Mismatch{Wanted: wanted + ": at least one that is outstanding", Found: "none", Where: payload.pointer}
+	case name == "error" && !jsonrpc.IDOf(payload.object()["code"]).IsInteger():
+		return conform.Mismatch{Wanted: wanted + ": a JSON-RPC error with its code", Found: conform.Show(payload.value), Where: payload.pointer}
+	}
+	return conform.Mismatch{}
+}
+
+// reusedKeys judges that a key of a task's inputRequests stands for one request.
+func reusedKeys(conversation *conform.Conversation, sight *conform.Sight) {
+	type key struct{ task, name string }
+	known := map[key]any{}
+	for _, task := range extensionStates(conversation) {
+		requests, _ := task.member("inputRequests")
+		for _, name := range slices.Sorted(maps.Keys(requests.object())) {
+			one := key{taskID(task.object()), name}
+			request := requests.object()[name]
+			sight.Saw()
+			if before, used := known[one]; used && !sameJSON(before, request) {
+				sight.Break(task.said, conform.Mismatch{
+					Wanted: "the request that this key stood for before: " + conform.Show(before), Found: conform.Show(request),
+					Where: requests.pointer + "/" + escape(name),
+				})
+			} else if !used {
+				known[one] = request
+			}
+		}
+	}
+}
+
+// subscriptionOf returns the request that opened the subscription which a notification
+// belongs to, as far as it says so.
+func subscriptionOf(said *conform.Said, subscriptions map[jsonrpc.ID]*conform.Said) *conform.Said {
+	meta, _ := said.ParamsObject()["_meta"].(map[string]any)
+	id, there := meta[scripted.MetaSubscription]
+	if !there {
+		return nil
+	}
+	return subscriptions[jsonrpc.IDOf(id)]
+}
+
+// subscriptionsTo returns the subscriptions of the client, by id.
+func subscriptionsTo(conversation *conform.Conversation) map[jsonrpc.ID]*conform.Said {
+	all := map[jsonrpc.ID]*conform.Said{}
+	for _, said := range byPeer(conversation) {
+		if isRequest(said) && said.Method == listenMethod {
+			all[said.ID] = said
+		}
+	}
+	return all
+}
+
+// subscribedTasks are the ids of the tasks that a subscription asks for.
+func subscribedTasks(subscription *conform.Said) []any {
+	filter, _ := paramsOf(subscription).member("notifications")
+	ids, _ := filter.object()["taskIds"].([]any)
+	return ids
+}
+
+func unsubscribedTasks(conversation *conform.Conversation, sight *conform.Sight) {
+	subscriptions := subscriptionsTo(conversation)
+	for _, task := range notifiedTasks(conversation) {
+		sight.Saw()
+		subscription := subscriptionOf(task.said, subscriptions)
+		if subscription == nil || !slices.Contains(subscribedTasks(subscription), any(taskID(task.object()))) {
+			sight.Break(task.said, conform.Mismatch{
+				Wanted: "notifications of tasks only on a subscription that asks for them", Found: "one of the task " + conform.Show(task.object()["taskId"]),
+				Where: "/params",
+			})
+		}
+	}
+}
+
+// strangersOnTasks judges what comes on subscriptions to tasks: over HTTP by the stream,
+// elsewhere by what the notification says.
+func strangersOnTasks(conversation *conform.Conversation, sight *conform.Sight) {
+	subscriptions := subscriptionsTo(conversation)
+	opened := map[string]*conform.Said{}
+	for _, one := range exchanges(conversation) {
+		if one.sent != nil && one.sent.Method == listenMethod {
+			opened[one.request.Stream] = one.sent
+		}
+	}
+	for _, said := range conversation.ByTarget() {
+		if said.Kind != jsonrpc.Notification {
+			continue
+		}
+		subscription := opened[said.Event.Stream]
+		if subscription == nil {
+			subscription = subscriptionOf(said, subscriptions)
+		}
+		if subscription == nil || len(subscribedTasks(subscription)) == 0 {
+			continue
+		}
+		sight.Saw()
+		if said.Method == "notifications/progress" || said.Method == "notifications/message" {
+			sight.Break(said, conform.Mismatch{
+				Wanted: "neither progress nor log messages on a subscription to tasks", Found: said.Method, Where: "/method",
+			})
+		}
+	}
+}
