@@ -209,7 +209,7 @@ func (d declarations) transport(one *layer) string {
 func (d declarations) allStand(ids []string, revision string) bool {
 	return !slices.ContainsFunc(ids, func(id string) bool {
 		requirement, _ := d.requirements.Get(id)
-		return !requirement.StandsAt(revision)
+		return !requirement.Applies(revision, "", catalogue.Server)
 	})
 }
 
@@ -217,7 +217,7 @@ func (d declarations) allStand(ids []string, revision string) bool {
 // another era alone is no company in this one.
 func (d declarations) verified(one *layer, wrong complaint) {
 	for _, id := range companyOf(one.Fault) {
-		if requirement, _ := d.requirements.Get(id); !one.shared || requirement.StandsAt(one.leg.Revision) {
+		if requirement, _ := d.requirements.Get(id); !one.shared || requirement.Applies(one.leg.Revision, one.leg.Transport, catalogue.Server) {
 			one.company = append(one.company, id)
 		}
 	}

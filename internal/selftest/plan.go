@@ -64,6 +64,7 @@ type trial struct {
 	layer
 	base    *base
 	checks  []string // to run, sorted; nil for all
+	whole   []string // checks before it was narrowed; nil when it was not
 	filter  string   // that they all match
 	touched int
 	parts   int

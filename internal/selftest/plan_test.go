@@ -7,6 +7,7 @@ import (
 
 	"github.com/mcpconform/mcpconform/internal/conform"
 	"github.com/mcpconform/mcpconform/internal/fault"
+	"github.com/mcpconform/mcpconform/internal/runner"
 	"github.com/mcpconform/mcpconform/internal/survey"
 	"github.com/mcpconform/mcpconform/reports"
 )
@@ -59,6 +60,38 @@ func TestPlan(t *testing.T) {
 		if job.Filter != one.filter {
 			t.Errorf("%s: filter %q", name, job.Filter)
 		}
+	}
+}
+
+// What another era has tried is tried in this one for what is broken, and for what is
+// only here; rules get something to see.
+func TestNarrow(t *testing.T) {
+	t.Parallel()
+	const onlyHere = "Sessions · end"
+	here := append(slices.Clone(declared()["2025-11-25"]), runner.Declared{Group: []string{"Sessions"}, Text: "end", Requirements: []string{"sessions.end"}})
+	for name, one := range map[string]struct {
+		kind, breaks string
+		checks       []string
+		left         bool
+	}{
+		"what it breaks":       {reports.KindFault, "ping.answered", []string{pingAnswers, onlyHere}, true},
+		"a rule":               {reports.KindFault, "base.schema.results", []string{pingAnswers, onlyHere, toolsLists}, true},
+		"a variation":          {reports.KindVariation, "", []string{onlyHere}, true},
+		"nothing that is ours": {reports.KindFault, "other", []string{onlyHere}, true},
+	} {
+		on := touchedBy(map[string][]string{pingAnswers: {"a"}, toolsLists: {"a"}, onlyHere: {"a"}})
+		planned := planTrial(layer{Fault: &fault.Fault{ID: "a", Breaks: []string{one.breaks}}, kind: one.kind}, on, here)
+		left := planned.narrow(declared()["2025-11-25"], here)
+		if left != one.left || !slices.Equal(planned.checks, one.checks) {
+			t.Errorf("%s: %t, runs %q, wanted %q", name, left, planned.checks, one.checks)
+		}
+		if planned.widen(here); len(planned.checks) != 3 || planned.whole != nil {
+			t.Errorf("%s: runs %q again", name, planned.checks)
+		}
+	}
+	empty := planTrial(layer{Fault: &fault.Fault{ID: "a"}, kind: reports.KindVariation}, touchedBy(map[string][]string{pingAnswers: {"a"}}), here)
+	if empty.narrow(declared()["2025-11-25"], here) {
+		t.Errorf("a variation without checks of its own runs %q", empty.checks)
 	}
 }
 

@@ -28,7 +28,7 @@ import (
 type Options struct {
 	Executable []string      // this binary, for workers; default os.Executable
 	Filter     string        // Ginkgo label expression over faults and checks
-	Workers    int           // 0: three times the processors, and one for the URL of a peer
+	Workers    int           // 0: six times the processors, and one for the URL of a peer
 	Timeout    time.Duration // of one reply; 0: defaultTimeout
 	Peer       Peer          // instead of the reference
 	Tool       reports.Tool
@@ -56,8 +56,8 @@ func (p Peer) transport() string {
 }
 
 const (
-	// workersPerCPU: checks wait for a good part of their time.
-	workersPerCPU = 3
+	// workersPerCPU: checks wait for most of their time.
+	workersPerCPU = 6
 	// defaultTimeout is far more than a reply of the reference takes on a machine
 	// that is four times slower and busy. What seems wrong after a wait is tried
 	// again with more patience.

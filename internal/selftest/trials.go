@@ -8,6 +8,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/mcpconform/mcpconform/internal/runner"
 	"github.com/mcpconform/mcpconform/reports"
 )
 
@@ -23,6 +24,7 @@ func (t *test) runTrials(ctx context.Context) {
 	var again []trial
 	t.try(ctx, trials, t.options.Timeout, func(one trial, found outcome) {
 		if said := t.judge(one, found); doubtful(said, found, t.options.Timeout.Seconds()) {
+			one.widen(t.checks[one.leg.Revision])
 			again = append(again, one)
 		} else {
 			t.tell(said)
@@ -36,22 +38,74 @@ func (t *test) runTrials(ctx context.Context) {
 	})
 }
 
-// planTrials says what is run. What is laid over several legs and meets nothing on
-// one of them is not for that one.
+// planTrials says what is run. What is laid over the legs of several eras and meets
+// nothing on one of them is not for that one. What meets something in the newest is
+// run there as a whole, and in another for what is only there, and for what it breaks.
 func (t *test) planTrials() []trial {
-	met := map[string]bool{}
+	newest := map[string]string{} // by layer: the leg's revision
 	trials := make([]trial, len(t.layers))
 	for i, one := range t.layers {
 		trials[i] = planTrial(one, t.bases[one.leg], t.checks[one.leg.Revision])
 		trials[i].hopeless = t.peer && one.Switch != ""
-		met[one.ID] = met[one.ID] || trials[i].meets()
+		if trials[i].meets() {
+			newest[one.ID] = max(newest[one.ID], one.leg.Revision)
+		}
 	}
+	var planned []trial
 	told := map[string]bool{}
-	return slices.DeleteFunc(trials, func(one trial) bool {
-		superfluous := one.shared && !one.meets() && (met[one.ID] || told[one.ID])
+	for _, one := range trials {
+		whole := newest[one.ID]
+		superfluous := one.shared && !one.meets() && (whole != "" || told[one.ID])
 		told[one.ID] = true
-		return superfluous
-	})
+		if superfluous || one.leg.Revision < whole && !one.narrow(t.checks[whole], t.checks[one.leg.Revision]) {
+			continue
+		}
+		planned = append(planned, one)
+	}
+	return planned
+}
+
+// sample is how many of the checks that another trial runs are run nevertheless, for
+// rules to see what is broken.
+const sample = 4
+
+// narrow leaves out of a trial the checks that another trial of the layer runs, save
+// those of what it breaks. It tells whether anything is left to run. What is not seen
+// then is tried again as a whole.
+func (t *trial) narrow(elsewhere, declared []runner.Declared) bool {
+	if t.checks == nil { // a switch
+		return true
+	}
+	broken := slices.Concat(t.Breaks, t.company)
+	run := map[string]bool{}
+	for _, check := range elsewhere {
+		run[runner.CheckName(check.Group, check.Text)] = !verifies(check.Requirements, broken)
+	}
+	byRule := slices.ContainsFunc(declared, func(check runner.Declared) bool { return check.Rule && verifies(check.Requirements, broken) })
+	var narrowed, others []string
+	for _, check := range t.checks {
+		if run[check] {
+			others = append(others, check)
+		} else {
+			narrowed = append(narrowed, check)
+		}
+	}
+	if byRule {
+		slices.SortStableFunc(others, func(a, b string) int { return cmp.Compare(t.base.found[a].Seconds, t.base.found[b].Seconds) })
+		narrowed = append(narrowed, others[:min(sample, len(others))]...)
+	}
+	slices.Sort(narrowed)
+	t.whole, t.checks = t.checks, narrowed
+	t.filter = filterOf(t.checks, declared)
+	return len(t.checks) > 0 || t.kind == reports.KindFault
+}
+
+// widen undoes narrow.
+func (t *trial) widen(declared []runner.Declared) {
+	if t.whole != nil {
+		t.checks, t.whole = t.whole, nil
+		t.filter = filterOf(t.checks, declared)
+	}
 }
 
 // progressName is what stands in the progress.
