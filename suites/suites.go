@@ -14,6 +14,7 @@ import (
 	tasksextension "github.com/mcpconform/mcpconform/suites/extensions/tasks"
 	"github.com/mcpconform/mcpconform/suites/lifecycle"
 	"github.com/mcpconform/mcpconform/suites/server/completion"
+	"github.com/mcpconform/mcpconform/suites/server/discover"
 	"github.com/mcpconform/mcpconform/suites/server/logging"
 	"github.com/mcpconform/mcpconform/suites/server/pagination"
 	"github.com/mcpconform/mcpconform/suites/server/prompts"
@@ -24,6 +25,7 @@ import (
 	"github.com/mcpconform/mcpconform/suites/utilities/ping"
 	"github.com/mcpconform/mcpconform/suites/utilities/progress"
 	"github.com/mcpconform/mcpconform/suites/utilities/tasks"
+	"github.com/mcpconform/mcpconform/suites/versioning"
 	"github.com/mcpconform/mcpconform/suites/wire"
 )
 
@@ -37,6 +39,7 @@ var Requirements embed.FS
 func ServerChecks() {
 	base.ServerChecks()
 	lifecycle.ServerChecks()
+	versioning.ServerChecks()
 	transports.ServerChecks()
 	cancellation.ServerChecks()
 	ping.ServerChecks()
@@ -45,6 +48,7 @@ func ServerChecks() {
 	roots.ServerChecks()
 	sampling.ServerChecks()
 	elicitation.ServerChecks()
+	discover.ServerChecks()
 	prompts.ServerChecks()
 	resources.ServerChecks()
 	tools.ServerChecks()

@@ -112,7 +112,7 @@ func negotiated(ctx context.Context, revision string) string {
 }
 
 func capabilityNegotiation() {
-	It("knows tools/list when it declares tools", Verifies("lifecycle.capabilities.offered"), NeedsCapability("tools"),
+	It("knows tools/list when it declares tools", Verifies("lifecycle.capabilities.offered", "discover.capabilities.kept"), NeedsCapability("tools"),
 		func(ctx SpecContext) {
 			server := Session(ctx)
 
@@ -121,7 +121,7 @@ func capabilityNegotiation() {
 			judgeKnown("tools/list", reply)
 		})
 
-	It("knows prompts/list when it declares prompts", Verifies("lifecycle.capabilities.offered"), NeedsCapability("prompts"),
+	It("knows prompts/list when it declares prompts", Verifies("lifecycle.capabilities.offered", "discover.capabilities.kept"), NeedsCapability("prompts"),
 		func(ctx SpecContext) {
 			server := Session(ctx)
 
@@ -130,7 +130,7 @@ func capabilityNegotiation() {
 			judgeKnown("prompts/list", reply)
 		})
 
-	It("knows resources/list when it declares resources", Verifies("lifecycle.capabilities.offered"), NeedsCapability("resources"),
+	It("knows resources/list when it declares resources", Verifies("lifecycle.capabilities.offered", "discover.capabilities.kept"), NeedsCapability("resources"),
 		func(ctx SpecContext) {
 			server := Session(ctx)
 
@@ -148,7 +148,7 @@ func capabilityNegotiation() {
 			judgeKnown("resources/subscribe", reply)
 		})
 
-	It("knows completion/complete when it declares completions", Verifies("lifecycle.capabilities.offered"), NeedsCapability("completions"),
+	It("knows completion/complete when it declares completions", Verifies("lifecycle.capabilities.offered", "discover.capabilities.kept"), NeedsCapability("completions"),
 		func(ctx SpecContext) {
 			server := Session(ctx)
 

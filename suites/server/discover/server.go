@@ -1,0 +1,107 @@
+// Package discover checks the page server/discover.
+package discover
+
+import (
+	"slices"
+
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
+
+	"github.com/mcpconform/mcpconform/internal/catalogue"
+	. "github.com/mcpconform/mcpconform/internal/conform"
+	"github.com/mcpconform/mcpconform/internal/jsonrpc"
+	"github.com/mcpconform/mcpconform/internal/scripted"
+)
+
+// ServerChecks registers the checks of a target server.
+func ServerChecks() {
+	Describe("Discovery", func() {
+		It("answers server/discover before any other request", Verifies("discover.implemented"),
+			func(ctx SpecContext) {
+				server := Connect(ctx)
+
+				reply := server.Ask(ctx, "server/discover", nil)
+
+				Expect(reply).To(BeResult())
+			})
+
+		It("lists the revision that it was asked at", Verifies("discover.versions"),
+			func(ctx SpecContext) {
+				server := Session(ctx)
+
+				result := server.Call(ctx, "server/discover", nil)
+
+				listed, _ := result["supportedVersions"].([]any)
+				if !slices.Contains(listed, any(Revision())) {
+					Judge(Mismatch{Wanted: "a list with " + Revision(), Found: Show(result["supportedVersions"]), Where: "/supportedVersions"})
+				}
+			})
+
+		It("accepts requests of the revisions that it lists", Verifies("discover.versions"),
+			func(ctx SpecContext) {
+				server := Session(ctx)
+				listed, _ := server.Need(ctx, "server/discover", nil)["supportedVersions"].([]any)
+
+				for _, revision := range listed {
+					if !slices.Contains(withHandshake(), revision) {
+						judgeAccepted(ctx, server, revision)
+					}
+				}
+			})
+
+		It("says which server it is, in which version", Verifies("discover.server-info"),
+			func(ctx SpecContext) {
+				server := Session(ctx)
+
+				result := server.Call(ctx, "server/discover", nil)
+
+				Expect(result).To(HaveMember("_meta"))
+				Expect(result["_meta"]).To(HaveMember(scripted.MetaServerInfo))
+			})
+
+		It("refuses what it does not declare as an unknown method", Verifies("discover.capabilities.undeclared"),
+			func(ctx SpecContext) {
+				server := Session(ctx)
+				method := undeclared()
+
+				reply := server.Ask(ctx, method, nil)
+
+				if _, refused := reply.Error(); !refused {
+					NotApplicable("the server answers " + method + " all the same")
+				}
+				Expect(reply).To(BeJSONRPCError(jsonrpc.MethodNotFound))
+			})
+	})
+}
+
+// withHandshake are the revisions that are asked for by initialize.
+func withHandshake() []any {
+	var all []any
+	for _, revision := range catalogue.Revisions {
+		if !scripted.Stateless(revision) {
+			all = append(all, revision)
+		}
+	}
+	return all
+}
+
+// judgeAccepted judges that a revision is not refused; what the answer has to look
+// like, that revision says.
+func judgeAccepted(ctx SpecContext, server *Server, revision any) {
+	params := Object{"_meta": Object{scripted.MetaVersion: revision}}
+	reply, _ := server.Provoke(ctx, "server/discover", params, "")
+	refusal, refused := reply.Error()
+	Demand(!refused || refusal.Code != jsonrpc.UnsupportedRevision,
+		"no refusal of "+Show(revision)+", which it lists", reply.Describe())
+}
+
+// undeclared returns the method of a list that the server does not declare.
+func undeclared() string {
+	for _, feature := range []string{"tools", "prompts", "resources"} {
+		if !Declares(feature) {
+			return feature + "/list"
+		}
+	}
+	NotApplicable("the server declares tools, prompts and resources")
+	return ""
+}

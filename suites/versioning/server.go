@@ -1,0 +1,178 @@
+// Package versioning checks the page basic/versioning.
+package versioning
+
+import (
+	"slices"
+	"strings"
+
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
+
+	"github.com/mcpconform/mcpconform/internal/catalogue"
+	. "github.com/mcpconform/mcpconform/internal/conform"
+	"github.com/mcpconform/mcpconform/internal/jsonrpc"
+	"github.com/mcpconform/mcpconform/internal/scripted"
+)
+
+// ServerChecks registers the checks of a target server.
+func ServerChecks() {
+	Describe("Versioning", func() {
+		unsupported()
+		independence()
+		eras()
+	})
+}
+
+// Revisions that nobody speaks: before all others, and after.
+const (
+	ancient = "1900-01-01"
+	distant = "2999-12-31"
+)
+
+func unsupported() {
+	It("refuses a revision that nobody speaks", Verifies("versioning.unsupported.refused"),
+		func(ctx SpecContext) {
+			server := Session(ctx)
+
+			reply := askAt(ctx, server, ancient)
+
+			Expect(reply).To(BeJSONRPCError(jsonrpc.UnsupportedRevision))
+		})
+
+	It("refuses a revision that is yet to come", Verifies("versioning.unsupported.refused"),
+		func(ctx SpecContext) {
+			server := Session(ctx)
+
+			reply := askAt(ctx, server, distant)
+
+			Expect(reply).To(BeJSONRPCError(jsonrpc.UnsupportedRevision))
+		})
+
+	It("refuses a released revision that it does not list", Verifies("versioning.unsupported.refused"),
+		func(ctx SpecContext) {
+			server := Session(ctx)
+			listed := listedVersions(ctx, server)
+			unlisted := slices.DeleteFunc(slices.Clone(catalogue.Revisions), func(revision string) bool { return slices.Contains(listed, any(revision)) })
+			if len(unlisted) == 0 {
+				NotApplicable("the server lists all released revisions")
+			}
+
+			reply := askAt(ctx, server, unlisted[len(unlisted)-1])
+
+			Expect(reply).To(BeJSONRPCError(jsonrpc.UnsupportedRevision))
+		})
+
+	It("lists the revision under test among those that it supports", Verifies("versioning.unsupported.listed"),
+		func(ctx SpecContext) {
+			server := Session(ctx)
+
+			reply := askAt(ctx, server, distant)
+
+			refusal, refused := reply.Error()
+			if !refused || refusal.Code != jsonrpc.UnsupportedRevision {
+				NotApplicable("the server does not refuse a revision that is yet to come")
+			}
+			data, _ := refusal.Data.(map[string]any)
+			supported, _ := data["supported"].([]any)
+			if !slices.Contains(supported, any(Revision())) {
+				Judge(Mismatch{Wanted: "a list with " + Revision(), Found: Show(data["supported"]), Where: "/error/data/supported"})
+			}
+		})
+}
+
+func independence() {
+	It("serves its own revision after it has refused another", Verifies("versioning.requests.independent"),
+		func(ctx SpecContext) {
+			server := Session(ctx)
+			server.Need(ctx, "server/discover", nil) // or else nothing shows what it stumbles over
+
+			askAt(ctx, server, distant)
+
+			Expect(server.Ask(ctx, "server/discover", nil)).To(BeResult())
+		})
+
+	It("refuses another revision after it has served its own", Verifies("versioning.requests.independent"),
+		func(ctx SpecContext) {
+			if _, refused := askAt(ctx, Connect(ctx), distant).Error(); !refused {
+				NotApplicable("the server does not refuse a revision that is yet to come")
+			}
+			server := Connect(ctx)
+
+			server.Need(ctx, "server/discover", nil)
+			reply := askAt(ctx, server, distant)
+
+			Expect(reply).To(BeJSONRPCError())
+		})
+}
+
+func eras() {
+	It("names the revisions that it supports when it refuses initialize", Verifies("versioning.eras.refusal-helps"),
+		func(ctx SpecContext) {
+			server := handshakeClient(ctx)
+
+			answer, err := server.Connection.Call(ctx, "initialize", oldHello())
+
+			_, refused := answer.Error()
+			switch {
+			case err == nil && !refused:
+				NotApplicable("the server also serves clients that begin with initialize")
+			case err == nil:
+				Demand(strings.Contains(string(answer.Raw), Revision()), "an error that names "+Revision(), Reply{Received: answer}.Describe())
+			default:
+				if status, isStatus := err.(*scripted.StatusError); isStatus {
+					Demand(strings.Contains(string(status.Body), Revision()), "a refusal that names "+Revision(), err.Error())
+					return
+				}
+				NotApplicable("the server does not answer initialize: " + err.Error())
+			}
+		})
+
+	It("serves a client that begins with initialize by a revision that has it", Verifies("versioning.eras.handshake-served"),
+		func(ctx SpecContext) {
+			server := handshakeClient(ctx)
+
+			handshake, err := server.Initialize(ctx, oldHello())
+
+			if err != nil {
+				NotApplicable("the server does not serve clients that begin with initialize: " + err.Error())
+			}
+			Expect(handshake.Revision).To(Be("a revision that begins with initialize", func(any) bool {
+				return !scripted.Stateless(handshake.Revision)
+			}))
+			Expect(server.Ask(ctx, "ping", nil)).To(BeResult())
+		})
+}
+
+// lastWithHandshake is the last revision that begins with initialize.
+const lastWithHandshake = "2025-11-25"
+
+func oldHello() Object {
+	return scripted.Hello(lastWithHandshake, scripted.Everything(lastWithHandshake))
+}
+
+// handshakeClient opens a connection of a client that knows no other era than that
+// of the handshake.
+func handshakeClient(ctx SpecContext) *Server {
+	server := Connect(ctx)
+	server.Speak("", nil)
+	if server.HTTP != nil {
+		server.HTTP.SetVersion("")
+	}
+	return server
+}
+
+// askAt asks for something harmless at a revision.
+func askAt(ctx SpecContext, server *Server, revision string) Reply {
+	params := Object{"_meta": Object{scripted.MetaVersion: revision}}
+	reply, _ := server.Provoke(ctx, "server/discover", params, "")
+	return reply
+}
+
+// listedVersions are the revisions that the server says it supports.
+func listedVersions(ctx SpecContext, server *Server) []any {
+	listed, isList := server.Need(ctx, "server/discover", nil)["supportedVersions"].([]any)
+	if !isList {
+		Inconclusive("server/discover lists no revisions", "mend what the checks of server/discover report, then run again")
+	}
+	return listed
+}
