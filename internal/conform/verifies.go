@@ -31,6 +31,9 @@ func verifying(environment *Environment, requirements []string) Labels {
 			panic(fmt.Sprintf("a check verifies %q, which no requirements.yaml has; the nearest is %q",
 				id, environment.Catalogue.Nearest(id)))
 		}
+		if !slices.Contains(environment.Standing(requirements), id) {
+			continue
+		}
 		labels = append(labels, pageLabel(requirement.Page(environment.Revision)))
 		if level := requirement.Level(environment.Revision); level != "" {
 			labels = append(labels, string(level))
@@ -122,13 +125,26 @@ func (e *Environment) gate(labels []string) (outcome Outcome) {
 	return Outcome{}
 }
 
-// Requirements returns the ids among a check's labels, in the order in which
-// the check names them.
+// Requirements returns the ids among a check's labels that stand, in the order in
+// which the check names them; all, when none does.
 func (e *Environment) Requirements(labels []string) []string {
-	return slices.DeleteFunc(slices.Clone(labels), func(label string) bool {
+	return e.Standing(slices.DeleteFunc(slices.Clone(labels), func(label string) bool {
 		_, known := e.Catalogue.Get(label)
 		return !known
+	}))
+}
+
+// Standing returns those of the requirements that stand at the revision; all, when
+// none does. What holds in both eras may be written down for each.
+func (e *Environment) Standing(ids []string) []string {
+	standing := slices.DeleteFunc(slices.Clone(ids), func(id string) bool {
+		requirement, known := e.Catalogue.Get(id)
+		return known && !requirement.StandsAt(e.Revision)
 	})
+	if len(standing) == 0 {
+		return ids
+	}
+	return standing
 }
 
 // absent says why none of the requirements stands at this revision, over this

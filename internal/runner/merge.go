@@ -116,11 +116,11 @@ func (r *run) addRules(state *legState, matches types.LabelFilter) {
 }
 
 func (r *run) ruleResult(state *legState, rule conform.Rule) reports.Result {
+	ids := state.environment.Standing(rule.Requirements)
 	result := reports.Result{
-		ID: rule.Requirements[0], Kind: reports.KindRule, Group: []string{"Rules"}, Text: rule.Text,
-		Requirements: r.requirements(state, rule.Requirements), Verdict: reports.Passed,
+		ID: ids[0], Kind: reports.KindRule, Group: []string{"Rules"}, Text: rule.Text,
+		Requirements: r.requirements(state, ids), Page: r.page(state, ids[0]), Verdict: reports.Passed,
 	}
-	result.Page = r.page(state, rule.Requirements[0])
 	if reason, absent := state.absent[rule.Text]; absent {
 		result.Verdict, result.Reason = reports.Skipped, reason
 		return result
@@ -132,7 +132,7 @@ func (r *run) ruleResult(state *legState, rule conform.Rule) reports.Result {
 	case seen == nil:
 		result.Verdict, result.Reason = reports.Skipped, "nothing came over the wire that it could judge"
 	case len(seen.breaches) > 0:
-		result.Verdict = r.severity(state, rule.Requirements)
+		result.Verdict = r.severity(state, ids)
 		r.describeBreaches(state, &result, seen)
 	}
 	return result

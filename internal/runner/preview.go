@@ -140,7 +140,7 @@ func All(role string, revisions []string) (map[string][]Declared, *catalogue.Cat
 			if stands(requirements, rule.Requirements, revision) {
 				all[revision] = append(all[revision], Declared{
 					Group: []string{"Rules"}, Text: rule.Text, Rule: true,
-					Labels: environments[i].RuleLabels(rule), Requirements: rule.Requirements,
+					Labels: environments[i].RuleLabels(rule), Requirements: environments[i].Standing(rule.Requirements),
 				})
 			}
 		}
