@@ -20,7 +20,6 @@ func TestGates(t *testing.T) {
 		want   Outcome
 	}{
 		"none":                    {[]string{stands}, Stdio, Outcome{}},
-		"a requirement to come":   {[]string{"ping.gone"}, Stdio, Outcome{Ending: Skipped, Reason: "not a requirement of revision 2025-06-18"}},
 		"one of two stands":       {[]string{"ping.gone", stands}, Stdio, Outcome{}},
 		"a requirement of HTTP":   {[]string{"ping.status"}, Stdio, Outcome{Ending: Skipped, Reason: "applies to the http and sse transport only"}},
 		"over HTTP":               {[]string{"ping.status"}, HTTP, Outcome{}},

@@ -353,18 +353,21 @@ func ApplyRules(rules []Rule, conversation *Conversation) []Finding {
 	return findings
 }
 
-// StandingRules returns the rules whose requirements stand on the
-// environment's leg, and for the others why they do not apply.
-func (e *Environment) StandingRules() (standing []Rule, absent map[string]string) {
-	absent = map[string]string{}
+// StandingRules returns the rules whose requirements stand at the revision and apply
+// to the transport, and for those that do not apply to it the reason, by text.
+func (e *Environment) StandingRules() (standing []Rule, elsewhere map[string]string) {
+	elsewhere = map[string]string{}
 	for _, rule := range e.Rules {
-		if reason := e.absent(rule.Requirements); reason != "" {
-			absent[rule.Text] = reason
+		if !e.stands(rule.Requirements) {
+			continue
+		}
+		if reason := e.elsewhere(rule.Requirements); reason != "" {
+			elsewhere[rule.Text] = reason
 		} else {
 			standing = append(standing, rule)
 		}
 	}
-	return standing, absent
+	return standing, elsewhere
 }
 
 // judge applies the rules to a connection that is closed and hands both on. A

@@ -16,6 +16,7 @@ const (
 	labelProvocation = "provoked-by:"
 	labelFence       = "by-fence"
 	labelAlone       = "alone"
+	labelAbsent      = "not-at-this-revision"
 )
 
 // Verifies names the requirements that a check verifies. Level, page, link and
@@ -38,6 +39,9 @@ func verifying(environment *Environment, requirements []string) Labels {
 		if level := requirement.Level(environment.Revision); level != "" {
 			labels = append(labels, string(level))
 		}
+	}
+	if !environment.stands(requirements) {
+		labels = append(labels, labelAbsent)
 	}
 	return labels
 }
@@ -94,7 +98,7 @@ func prefixed(prefix string, values []string) Labels {
 // gate returns why a check with these labels does not apply or cannot be
 // shown; outcome is "" when it can run.
 func (e *Environment) gate(labels []string) (outcome Outcome) {
-	if reason := e.absent(e.Requirements(labels)); reason != "" {
+	if reason := e.elsewhere(e.Requirements(labels)); reason != "" {
 		return Outcome{Ending: Skipped, Reason: reason}
 	}
 	for _, label := range labels {
@@ -147,25 +151,42 @@ func (e *Environment) Standing(ids []string) []string {
 	return standing
 }
 
-// absent says why none of the requirements stands at this revision, over this
-// transport; "" when one does.
-func (e *Environment) absent(ids []string) string {
+// stands tells whether one of the requirements obliges the target at the revision.
+func (e *Environment) stands(ids []string) bool {
+	return slices.ContainsFunc(ids, func(id string) bool {
+		requirement, known := e.Catalogue.Get(id)
+		return known && requirement.Applies(e.Revision, "", e.Role)
+	})
+}
+
+// elsewhere says why none of the requirements that stand applies to the transport;
+// "" when one does.
+func (e *Environment) elsewhere(ids []string) string {
 	reason := ""
 	for _, id := range ids {
 		requirement, _ := e.Catalogue.Get(id)
-		switch {
-		case !requirement.StandsAt(e.Revision):
-			reason = "not a requirement of revision " + e.Revision
-		case !requirement.Applies(e.Revision, "", e.Role):
-			reason = "not a requirement of a " + e.Role + " at revision " + e.Revision
-		case !requirement.Applies("", e.Transport, ""):
-			reason = "applies to the " + strings.Join(requirement.Transports, " and ") + " transport only"
-		default:
+		if requirement.Applies(e.Revision, e.Transport, e.Role) {
 			return ""
+		}
+		if requirement.Applies(e.Revision, "", e.Role) {
+			reason = "applies to the " + strings.Join(requirement.Transports, " and ") + " transport only"
 		}
 	}
 	return reason
 }
+
+// Standing returns a filter for what matches another ("" for everything) and stands
+// at the revision of its leg.
+func Standing(filter string) string {
+	if filter == "" {
+		return "!" + labelAbsent
+	}
+	return "(" + filter + ") && !" + labelAbsent
+}
+
+// Stands tells whether a check or rule with these labels stands at the revision of
+// its leg: another is no part of a run.
+func Stands(labels []string) bool { return !slices.Contains(labels, labelAbsent) }
 
 // RuleLabels are the labels that a filter sees of a rule.
 func (e *Environment) RuleLabels(rule Rule) []string {

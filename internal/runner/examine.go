@@ -138,7 +138,7 @@ func (e Examination) begin(ctx context.Context, offered *survey.Survey, mute str
 		Record: func(connection conform.Connection) { x.closed(0, connection) },
 	}
 	state.environment = x.environment
-	state.rules, state.absent = x.environment.StandingRules()
+	state.rules, state.elsewhere = x.environment.StandingRules()
 	return x
 }
 

@@ -108,7 +108,7 @@ func oneCauseOneFailure(results []reports.Result) {
 func (r *run) addRules(state *legState, matches types.LabelFilter) {
 	for _, rule := range state.environment.Rules {
 		labels := state.environment.RuleLabels(rule)
-		if matches != nil && !matches(labels) {
+		if !conform.Stands(labels) || matches != nil && !matches(labels) {
 			continue
 		}
 		state.report.Results = append(state.report.Results, r.ruleResult(state, rule))
@@ -121,7 +121,7 @@ func (r *run) ruleResult(state *legState, rule conform.Rule) reports.Result {
 		ID: ids[0], Kind: reports.KindRule, Group: []string{"Rules"}, Text: rule.Text,
 		Requirements: r.requirements(state, ids), Page: r.page(state, ids[0]), Verdict: reports.Passed,
 	}
-	if reason, absent := state.absent[rule.Text]; absent {
+	if reason, isElsewhere := state.elsewhere[rule.Text]; isElsewhere {
 		result.Verdict, result.Reason = reports.Skipped, reason
 		return result
 	}

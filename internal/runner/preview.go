@@ -130,29 +130,21 @@ func All(role string, revisions []string) (map[string][]Declared, *catalogue.Cat
 	}
 	all := map[string][]Declared{}
 	for _, check := range declared {
-		revision := revisions[check.leg]
-		if stands(requirements, check.Requirements, revision) {
+		if revision := revisions[check.leg]; conform.Stands(check.Labels) {
 			all[revision] = append(all[revision], check)
 		}
 	}
 	for i, revision := range revisions {
 		for _, rule := range environments[i].Rules {
-			if stands(requirements, rule.Requirements, revision) {
+			if labels := environments[i].RuleLabels(rule); conform.Stands(labels) {
 				all[revision] = append(all[revision], Declared{
 					Group: []string{"Rules"}, Text: rule.Text, Rule: true,
-					Labels: environments[i].RuleLabels(rule), Requirements: environments[i].Standing(rule.Requirements),
+					Labels: labels, Requirements: environments[i].Standing(rule.Requirements),
 				})
 			}
 		}
 	}
 	return all, requirements, nil
-}
-
-func stands(requirements *catalogue.Catalogue, ids []string, revision string) bool {
-	return slices.ContainsFunc(ids, func(id string) bool {
-		requirement, known := requirements.Get(id)
-		return known && requirement.StandsAt(revision)
-	})
 }
 
 // FilterError says what is wrong with a --filter.
@@ -172,7 +164,8 @@ func (r *run) checkFilter(declared []Declared) (string, error) {
 	if err != nil {
 		return "", &FilterError{Reason: fmt.Sprintf("--filter %q cannot be read: %s", filter, oneLine(err.Error()))}
 	}
-	if slices.ContainsFunc(declared, func(check Declared) bool { return matches(check.Labels) }) {
+	stands := func(check Declared) bool { return matches(check.Labels) && conform.Stands(check.Labels) }
+	if slices.ContainsFunc(declared, stands) {
 		return filter, nil
 	}
 	labels := map[string]bool{}
@@ -193,6 +186,9 @@ func (r *run) checkFilter(declared []Declared) (string, error) {
 	}
 	if rules {
 		return "", nil
+	}
+	if slices.ContainsFunc(declared, func(check Declared) bool { return matches(check.Labels) }) {
+		return "", &FilterError{Reason: fmt.Sprintf("--filter %q matches only checks of other revisions; give the one that is meant with --revision", filter)}
 	}
 	mend := "; mcpconform list shows what there is"
 	if meant := nearest.Word(filter, slices.Collect(maps.Keys(labels))); meant != "" {

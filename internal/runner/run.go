@@ -169,7 +169,7 @@ type legState struct {
 	planned     int // index in the plan; -1 when the revision is not spoken
 	environment *conform.Environment
 	rules       []conform.Rule    // that stand on this leg
-	absent      map[string]string // why the others do not
+	elsewhere   map[string]string // why others do not apply to the transport
 	findings    map[int]*found    // by rule
 	total       int               // checks that are planned
 	silent      int               // checks in a row that the target left unanswered
@@ -308,7 +308,7 @@ func (r *run) declare() error {
 	for _, state := range r.legs {
 		if state.planned >= 0 {
 			state.environment = environments[state.planned]
-			state.rules, state.absent = state.environment.StandingRules()
+			state.rules, state.elsewhere = state.environment.StandingRules()
 		}
 	}
 	declared, err := preview(environments)
@@ -321,6 +321,9 @@ func (r *run) declare() error {
 	}
 	r.plan.Filter = filter
 	for _, check := range declared {
+		if !conform.Stands(check.Labels) {
+			continue
+		}
 		r.anyAlone = r.anyAlone || conform.IsAlone(check.Labels)
 		if filter == "" || types.MustParseLabelFilter(filter)(check.Labels) {
 			r.state(check.leg).total++

@@ -125,13 +125,13 @@ func TestSameVerdictsWithAnyNumberOfWorkers(t *testing.T) {
 
 func TestFilter(t *testing.T) {
 	options := onReference(conform.HTTP)
-	options.Filter = "ping.answered"
+	options.Filter = "tools.list.answered"
 	results := mustRun(t, options).Legs[0].Results
 	if len(results) == 0 {
 		t.Fatal("nothing ran")
 	}
 	for _, result := range results {
-		if !slices.ContainsFunc(result.Requirements, func(one reports.Requirement) bool { return one.ID == "ping.answered" }) {
+		if !slices.ContainsFunc(result.Requirements, func(one reports.Requirement) bool { return one.ID == "tools.list.answered" }) {
 			t.Errorf("%q ran, too", result.Text)
 		}
 	}
@@ -143,6 +143,16 @@ func TestFilterThatMatchesNothing(t *testing.T) {
 	_, err := Run(context.Background(), options)
 	wrong, ok := errors.AsType[*FilterError](err)
 	if !ok || !strings.Contains(wrong.Reason, `did you mean "ping.answered"?`) {
+		t.Errorf("got %v", err)
+	}
+}
+
+func TestFilterOfAnotherRevision(t *testing.T) {
+	options := onReference(conform.HTTP)
+	options.Filter = "ping.answered"
+	_, err := Run(context.Background(), options)
+	wrong, ok := errors.AsType[*FilterError](err)
+	if !ok || !strings.Contains(wrong.Reason, "matches only checks of other revisions; give the one that is meant with --revision") {
 		t.Errorf("got %v", err)
 	}
 }
@@ -169,10 +179,10 @@ func TestFilterOfARule(t *testing.T) {
 
 func TestTranscripts(t *testing.T) {
 	options := onReference(conform.Stdio)
-	options.Filter = "ping"
+	options.Filter = "progress"
 	options.Transcripts = t.TempDir()
 	mustRun(t, options)
-	files, err := filepath.Glob(filepath.Join(options.Transcripts, "2025-11-25-stdio", "*.jsonl"))
+	files, err := filepath.Glob(filepath.Join(options.Transcripts, "2026-07-28-stdio", "*.jsonl"))
 	if err != nil || len(files) == 0 {
 		t.Fatalf("no transcripts: %v", err)
 	}
@@ -200,7 +210,7 @@ func TestRevisionThatIsNotSpoken(t *testing.T) {
 		Executable: []string{self}, Command: target.Command{Args: []string{self, "reference", "--stdio"}},
 		Revisions: Revise{Listed: []string{"2025-06-18"}}, Filter: "ping",
 	})
-	if leg := found.Legs[0]; !leg.Spoken || !slices.Equal(leg.AlsoSpeaks, []string{"2025-11-25"}) {
+	if leg := found.Legs[0]; !leg.Spoken || !slices.Equal(leg.AlsoSpeaks, []string{"2025-11-25", "2026-07-28"}) {
 		t.Errorf("%+v", leg)
 	}
 }

@@ -111,7 +111,7 @@ func perform(environments []*conform.Environment, to host, filter string) {
 	(&stage{environments: environments, host: to}).declare()
 	gomega.RegisterFailHandler(conform.FailHandler)
 	suite, reporter := quiet()
-	suite.LabelFilter = filter
+	suite.LabelFilter = conform.Standing(filter)
 	ginkgo.RunSpecs(discard{}, "mcpconform", suite, reporter)
 	conform.Finish()
 }
