@@ -13,6 +13,8 @@ import (
 	"github.com/mcpconform/mcpconform/suites/client/sampling"
 	tasksextension "github.com/mcpconform/mcpconform/suites/extensions/tasks"
 	"github.com/mcpconform/mcpconform/suites/lifecycle"
+	"github.com/mcpconform/mcpconform/suites/patterns/mrtr"
+	"github.com/mcpconform/mcpconform/suites/patterns/subscriptions"
 	"github.com/mcpconform/mcpconform/suites/server/completion"
 	"github.com/mcpconform/mcpconform/suites/server/discover"
 	"github.com/mcpconform/mcpconform/suites/server/logging"
@@ -41,6 +43,8 @@ func ServerChecks() {
 	lifecycle.ServerChecks()
 	versioning.ServerChecks()
 	transports.ServerChecks()
+	mrtr.ServerChecks()
+	subscriptions.ServerChecks()
 	cancellation.ServerChecks()
 	ping.ServerChecks()
 	progress.ServerChecks()

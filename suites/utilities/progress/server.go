@@ -1,4 +1,5 @@
-// Package progress checks the page basic/utilities/progress.
+// Package progress checks the page about progress: basic/utilities/progress, and from
+// 2026-07-28 on basic/patterns/progress.
 package progress
 
 import (

@@ -1,0 +1,212 @@
+// Package mrtr checks the page basic/patterns/mrtr: what becomes of requests that
+// a server answers by asking for input.
+package mrtr
+
+import (
+	"context"
+	"maps"
+
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
+
+	. "github.com/mcpconform/mcpconform/internal/conform"
+	"github.com/mcpconform/mcpconform/internal/jsonrpc"
+	"github.com/mcpconform/mcpconform/internal/scripted"
+	"github.com/mcpconform/mcpconform/suites/client/asking"
+)
+
+// ServerChecks registers the checks of a target server. What they provoke is
+// judged by the rules about input, too.
+func ServerChecks() {
+	Describe("Multi round-trip requests", func() {
+		requests()
+		retries()
+		responses()
+		states()
+	})
+}
+
+func requests() {
+	It("asks for no input that the client does not declare", Verifies("mrtr.requests.declared"), NeedsProvocation("input-several"),
+		func(ctx SpecContext) {
+			server := SessionOf(ctx, scripted.Nothing())
+			mark := server.Mark()
+
+			server.Ask(ctx, "tools/call", Provoking("input-several").Call())
+
+			for _, method := range []string{"elicitation/create", "sampling/createMessage", "roots/list"} {
+				asking.JudgeNone(server.Asked(mark, method))
+			}
+		})
+}
+
+func retries() {
+	It("goes on when its request for input is not answered", Verifies("mrtr.retry.not-awaited"), NeedsProvocation("elicitation"),
+		func(ctx SpecContext) {
+			server := FreshSession(ctx)
+
+			begin(ctx, server, "elicitation")
+
+			server.Once(ctx, "tools/call", Provoking("elicitation").Call()) // another call, with a question of its own
+			server.StaysUsable(ctx)
+		})
+
+	It("takes a retry on another connection", Verifies("mrtr.retry.independent"), NeedsProvocation("elicitation"),
+		func(ctx SpecContext) {
+			server, other := FreshSession(ctx), FreshSession(ctx)
+			needsToSucceed(ctx, server, "elicitation")
+
+			attempt := begin(ctx, server, "elicitation")
+			reply := other.Once(ctx, "tools/call", attempt.retry(nil))
+
+			Demand(asking.Succeeded(reply), "what the same retry is answered with on the first connection: a success", reply.Describe())
+		})
+}
+
+func responses() {
+	It("asks again for input that does not come", Verifies("mrtr.responses.missing"), NeedsProvocation("elicitation"),
+		func(ctx SpecContext) {
+			server := Session(ctx)
+			attempt := begin(ctx, server, "elicitation")
+
+			reply := server.Once(ctx, "tools/call", attempt.retry(Object{"inputResponses": Object{}}))
+
+			judgeAskedAgain(reply, attempt.requests())
+		})
+
+	It("asks again for the part of the input that does not come", Verifies("mrtr.responses.missing"), NeedsProvocation("input-several"),
+		func(ctx SpecContext) {
+			server := Session(ctx)
+			attempt := begin(ctx, server, "input-several")
+			given, missing := Object{}, Object{}
+			for key, request := range attempt.requests() {
+				if len(given) == 0 {
+					given[key] = attempt.responses()[key]
+				} else {
+					missing[key] = request
+				}
+			}
+			if len(missing) == 0 {
+				Inconclusive("the tool asked for one input only", "name one that asks for several under provocations.input-several in mcpconform.yaml")
+			}
+
+			reply := server.Once(ctx, "tools/call", attempt.retry(Object{"inputResponses": given}))
+
+			judgeAskedAgain(reply, missing)
+		})
+
+	It("ignores input that it did not ask for", Verifies("mrtr.responses.unknown"), NeedsProvocation("elicitation"),
+		func(ctx SpecContext) {
+			server := Session(ctx)
+			needsToSucceed(ctx, server, "elicitation")
+			attempt := begin(ctx, server, "elicitation")
+			more := maps.Clone(attempt.responses())
+			more["mcpconform-unknown"] = Object{"action": "decline"}
+
+			reply := server.Once(ctx, "tools/call", attempt.retry(Object{"inputResponses": more}))
+
+			Demand(asking.Succeeded(reply), "a success, as without the input that was not asked for", reply.Describe())
+		})
+
+	It("refuses inputResponses that are no object", Verifies("mrtr.responses.refused"), NeedsProvocation("elicitation"),
+		func(ctx SpecContext) {
+			server := Session(ctx)
+			attempt := begin(ctx, server, "elicitation")
+
+			reply := lie(ctx, server, attempt.retry(Object{"inputResponses": []any{"yes"}}), "inputResponses is a list")
+
+			Expect(reply).To(BeJSONRPCError())
+		})
+
+	It("takes no response for valid that is no object", Verifies("mrtr.responses.validated"), NeedsProvocation("elicitation"),
+		func(ctx SpecContext) {
+			server := Session(ctx)
+			attempt := begin(ctx, server, "elicitation")
+			wrong := Object{}
+			for key := range attempt.requests() {
+				wrong[key] = asking.Marker
+			}
+
+			reply := lie(ctx, server, attempt.retry(Object{"inputResponses": wrong}), "the responses are texts")
+
+			asking.JudgeValidation(reply, "each response to its requests for input is a text")
+		})
+}
+
+// lie sends a call that is illegal on purpose, and returns its very answer.
+func lie(ctx context.Context, server *Server, params Object, reason string) Reply {
+	id := server.NextID()
+	raw := jsonrpc.NewRequest(id, "tools/call", server.Dress(params))
+	request := server.StartRaw(ctx, id, "tools/call", scripted.Outgoing{Raw: raw, Deliberate: reason}, params)
+	return server.Await(ctx, request)
+}
+
+// An attempt is a call that was answered by a request for input.
+type attempt struct {
+	call  Object // its params
+	reply Reply
+	more  Object // what a good client adds to the retry
+}
+
+// begin calls a tool that asks for input. One that does not makes the check
+// inconclusive.
+func begin(ctx context.Context, server *Server, kind string) attempt {
+	provocation := Provoking(kind)
+	reply := server.Once(ctx, "tools/call", provocation.Call())
+	more, asked := server.Fulfil(reply.Received)
+	if !asked {
+		Inconclusive("the tool "+provocation.Tool+" did not ask for input: "+reply.Describe(),
+			"name one that does under provocations."+kind+" in mcpconform.yaml")
+	}
+	return attempt{call: provocation.Call(), reply: reply, more: more}
+}
+
+// retry returns the params of the next attempt, as a good client makes them, save
+// for what is other.
+func (a attempt) retry(other Object) Object {
+	params := maps.Clone(a.call)
+	maps.Copy(params, a.more)
+	maps.Copy(params, other)
+	return params
+}
+
+func (a attempt) requests() Object  { return member(a.reply.Object(), "inputRequests") }
+func (a attempt) responses() Object { return member(a.more, "inputResponses") }
+
+func member(object Object, name string) Object {
+	found, _ := object[name].(map[string]any)
+	return found
+}
+
+// needsToSucceed makes the check inconclusive when the tool does not succeed for a
+// good client.
+func needsToSucceed(ctx context.Context, server *Server, kind string) {
+	provocation := Provoking(kind)
+	if reply := server.Ask(ctx, "tools/call", provocation.Call()); !asking.Succeeded(reply) {
+		Inconclusive("the tool "+provocation.Tool+" does not succeed for a client that gives what it asks for: "+reply.Describe(),
+			"name one that does under provocations."+kind+" in mcpconform.yaml")
+	}
+}
+
+// judgeAskedAgain judges the answer to a retry in which the responses to requests
+// are missing.
+func judgeAskedAgain(reply Reply, missing Object) {
+	if asking.Succeeded(reply) {
+		Inconclusive("the call succeeded without the input that it had asked for, so that it can do without",
+			"name a tool that needs its input under provocations in mcpconform.yaml")
+	}
+	again := member(reply.Object(), "inputRequests")
+	for _, request := range missing {
+		for _, one := range again {
+			if method(one) == method(request) {
+				return
+			}
+		}
+	}
+	Judge(Mismatch{Wanted: "another request for the missing input", Found: reply.Describe()})
+}
+
+func method(request any) any {
+	object, _ := request.(map[string]any)
+	return object["method"]
+}

@@ -1,0 +1,183 @@
+package mrtr
+
+import (
+	"bytes"
+	"encoding/base64"
+	"encoding/json"
+	"fmt"
+	"strings"
+
+	. "github.com/onsi/ginkgo/v2"
+
+	. "github.com/mcpconform/mcpconform/internal/conform"
+	"github.com/mcpconform/mcpconform/suites/client/asking"
+)
+
+func states() {
+	It("goes on after a requestState that it did not give", Verifies("mrtr.state.distrusted"), NeedsProvocation("elicitation"),
+		func(ctx SpecContext) {
+			server := FreshSession(ctx)
+			attempt := begin(ctx, server, "elicitation")
+
+			for _, forged := range []string{"mcpconform", `{"admin":true}`, "e30", "../../x", strings.Repeat("A", longState)} {
+				server.Once(ctx, "tools/call", attempt.retry(Object{"requestState": forged}))
+			}
+
+			server.StaysUsable(ctx)
+		})
+
+	It("refuses a requestState in which a character was changed", Verifies("mrtr.state.protected"), NeedsProvocation("input-state"),
+		func(ctx SpecContext) {
+			server := Session(ctx)
+			needsToSucceed(ctx, server, "input-state")
+
+			for _, share := range []int{1, 2, 3} { // quarters of its length
+				attempt := beginWithState(ctx, server, "input-state")
+				changed := withAnother(attempt.state, len(attempt.state)*share/4)
+				reply := server.Once(ctx, "tools/call", attempt.retry(Object{"requestState": changed}))
+				judgeRefused(reply, fmt.Sprintf("the requestState %s, changed to %s", Show(attempt.state), Show(changed)))
+			}
+		})
+
+	It("refuses a requestState whose contents were changed", Verifies("mrtr.state.protected"), NeedsProvocation("input-state"),
+		func(ctx SpecContext) {
+			server := Session(ctx)
+			needsToSucceed(ctx, server, "input-state")
+			attempt := beginWithState(ctx, server, "input-state")
+			changed, readable := rewritten(attempt.state)
+			if !readable {
+				return // it cannot be changed but blindly, which is another check
+			}
+
+			reply := server.Once(ctx, "tools/call", attempt.retry(Object{"requestState": changed}))
+
+			judgeRefused(reply, fmt.Sprintf("the requestState %s, with its contents changed to %s", Show(attempt.state), Show(changed)))
+		})
+
+	It("refuses a requestState on a request that it was not given for", Verifies("mrtr.state.bound"),
+		NeedsProvocation("input-state", "input-other-state"),
+		func(ctx SpecContext) {
+			server := Session(ctx)
+			needsToSucceed(ctx, server, "input-other-state")
+			one := beginWithState(ctx, server, "input-state")
+			other := beginWithState(ctx, server, "input-other-state")
+
+			reply := server.Once(ctx, "tools/call", other.retry(Object{"requestState": one.state}))
+
+			judgeRefused(reply, fmt.Sprintf("a requestState that was given for the tool %v", one.call["name"]))
+		})
+}
+
+// longState is the length of a requestState that no server has given.
+const longState = 16 << 10
+
+// A stateful attempt was answered with a requestState.
+type stateful struct {
+	attempt
+	state string
+}
+
+// beginWithState calls a tool that gives a requestState. One that does not makes
+// the check inconclusive.
+func beginWithState(ctx SpecContext, server *Server, kind string) stateful {
+	begun := begin(ctx, server, kind)
+	state, isText := begun.more["requestState"].(string)
+	if !isText || state == "" {
+		Inconclusive(fmt.Sprintf("the tool %v gave no requestState", begun.call["name"]),
+			"name one that does under provocations."+kind+" in mcpconform.yaml")
+	}
+	return stateful{begun, state}
+}
+
+// judgeRefused judges the answer to a retry with something wrong: an error, or the
+// question anew, refuses it.
+func judgeRefused(reply Reply, wrong string) {
+	Demand(!asking.Succeeded(reply), "a refusal of "+wrong, reply.Describe())
+}
+
+// withAnother puts another character in the place of one, in the middle of a word:
+// at its end, in base64, some bits mean nothing. The other character differs in
+// the first bits of its value.
+func withAnother(state string, at int) string {
+	for distance := range len(state) {
+		if inWord(state, at+distance) {
+			at += distance
+			break
+		}
+		if inWord(state, at-distance) {
+			at -= distance
+			break
+		}
+	}
+	other := "A"
+	if 'A' <= state[at] && state[at] <= 'Z' {
+		other = "8"
+	}
+	return state[:at] + other + state[at+1:]
+}
+
+func inWord(state string, at int) bool {
+	return at >= 2 && at+2 < len(state) &&
+		isLetterOrDigit(state[at-2]) && isLetterOrDigit(state[at]) && isLetterOrDigit(state[at+2])
+}
+
+func isLetterOrDigit(char byte) bool {
+	return '0' <= char && char <= '9' || 'A' <= char && char <= 'Z' || 'a' <= char && char <= 'z'
+}
+
+// rewritten changes all values in a requestState that is JSON, as it is or in
+// base64, also as the first of several parts, as in tokens.
+func rewritten(state string) (changed string, readable bool) {
+	part, rest, _ := strings.Cut(state, ".")
+	if rest != "" {
+		rest = "." + rest
+	}
+	if other, isJSON := otherValues([]byte(state)); isJSON {
+		return string(other), true
+	}
+	for _, encoding := range []*base64.Encoding{base64.RawURLEncoding, base64.RawStdEncoding, base64.URLEncoding, base64.StdEncoding} {
+		text, err := encoding.DecodeString(part)
+		if err != nil {
+			continue
+		}
+		if other, isJSON := otherValues(text); isJSON {
+			return encoding.EncodeToString(other) + rest, true
+		}
+	}
+	return "", false
+}
+
+func otherValues(text []byte) ([]byte, bool) {
+	decoder := json.NewDecoder(bytes.NewReader(text))
+	decoder.UseNumber()
+	var value any
+	if decoder.Decode(&value) != nil {
+		return nil, false
+	}
+	if _, isObject := value.(map[string]any); !isObject {
+		return nil, false
+	}
+	changed, err := json.Marshal(other(value))
+	return changed, err == nil
+}
+
+// other changes what has no parts, and leaves names as they are.
+func other(value any) any {
+	switch value := value.(type) {
+	case map[string]any:
+		for name := range value {
+			value[name] = other(value[name])
+		}
+	case []any:
+		for i := range value {
+			value[i] = other(value[i])
+		}
+	case string:
+		return value + "-" + asking.Marker
+	case json.Number:
+		return json.Number("1" + strings.TrimPrefix(value.String(), "-"))
+	case bool:
+		return !value
+	}
+	return value
+}

@@ -1,0 +1,245 @@
+// Package subscriptions checks the page basic/patterns/subscriptions.
+package subscriptions
+
+import (
+	"context"
+
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
+
+	. "github.com/mcpconform/mcpconform/internal/conform"
+	"github.com/mcpconform/mcpconform/internal/jsonrpc"
+	"github.com/mcpconform/mcpconform/internal/scripted"
+)
+
+const (
+	method       = "subscriptions/listen"
+	acknowledged = "notifications/subscriptions/acknowledged"
+	toolsChanged = "notifications/tools/list_changed"
+	updated      = "notifications/resources/updated"
+)
+
+// listChanges are the members of a filter that ask for changes of a list, with the
+// capability of servers that announce them.
+var listChanges = map[string]string{
+	"toolsListChanged": "tools.listChanged", "promptsListChanged": "prompts.listChanged", "resourcesListChanged": "resources.listChanged",
+}
+
+// ServerChecks registers the checks of a target server. What they provoke is
+// judged by the rules about subscriptions, too.
+func ServerChecks() {
+	Describe("Subscriptions", func() {
+		acknowledgements()
+		announcements()
+		endings()
+	})
+}
+
+// everything is a filter that asks for all changes of lists.
+func everything() Object {
+	filter := Object{}
+	for wish := range listChanges {
+		filter[wish] = true
+	}
+	return filter
+}
+
+func acknowledgements() {
+	It("acknowledges a subscription", Verifies("subscriptions.acknowledged.sent"),
+		func(ctx SpecContext) {
+			needsSubscriptions()
+			server := FreshSession(ctx)
+
+			first := listen(ctx, server, server.NextID(), everything())
+
+			Expect(first.Method).To(Be(acknowledged, isAcknowledged))
+		})
+
+	It("acknowledges a subscription whose id is a text", Verifies("subscriptions.acknowledged.sent"),
+		func(ctx SpecContext) {
+			needsSubscriptions()
+			server := FreshSession(ctx)
+
+			first := listen(ctx, server, jsonrpc.StringID("mcpconform-subscription"), everything())
+
+			Expect(first.Method).To(Be(acknowledged, isAcknowledged))
+		})
+
+	It("acknowledges no more than a subscription asks for", Verifies("subscriptions.acknowledged.requested"),
+		func(ctx SpecContext) {
+			needsSubscriptions()
+			server := FreshSession(ctx)
+
+			subscription := server.Subscribe(ctx, Object{})
+
+			for wish := range listChanges {
+				Expect(subscription.Acknowledged).NotTo(HaveMember(wish, true))
+			}
+		})
+
+	It("leaves out of the acknowledgement what it does not support", Verifies("subscriptions.acknowledged.supported"),
+		func(ctx SpecContext) {
+			needsSubscriptions()
+			server := FreshSession(ctx)
+
+			subscription := server.Subscribe(ctx, everything())
+
+			for wish, capability := range listChanges {
+				if !Declares(capability) {
+					Expect(subscription.Acknowledged).NotTo(HaveMember(wish, true))
+				}
+			}
+		})
+}
+
+// needsSubscriptions skips the check when there is nothing to subscribe to: such a
+// server need not know of subscriptions.
+func needsSubscriptions() {
+	for _, capability := range listChanges {
+		if Declares(capability) {
+			return
+		}
+	}
+	if !Declares("resources.subscribe") {
+		NotApplicable("the server declares nothing that one could subscribe to: no listChanged, no resources.subscribe")
+	}
+}
+
+// listen asks for a subscription and returns the first message that answers the
+// request or carries its id.
+func listen(ctx context.Context, server *Server, id jsonrpc.ID, filter Object) scripted.Received {
+	request := server.StartRaw(ctx, id, method, scripted.Outgoing{}, Object{"notifications": filter})
+	return server.Until(ctx, request.Mark, acknowledged+" with the id "+id.String(), func(received scripted.Received) bool {
+		return received.ID == id && received.Kind == jsonrpc.Response || subscriptionOf(received) == id
+	})
+}
+
+func isAcknowledged(method any) bool { return method == acknowledged }
+
+// subscriptionOf is the id of the subscription that a notification names.
+func subscriptionOf(received scripted.Received) jsonrpc.ID {
+	params, _ := received.Params().(map[string]any)
+	meta, _ := params["_meta"].(map[string]any)
+	if id, there := meta[scripted.MetaSubscription]; there && received.Kind == jsonrpc.Notification {
+		return jsonrpc.IDOf(id)
+	}
+	return jsonrpc.NoID
+}
+
+func announcements() {
+	It("announces changes of its tools to who asked for them", Verifies("subscriptions.filter.delivered"),
+		NeedsCapability("tools.listChanged"), NeedsProvocation("tools-changed"), Alone(),
+		func(ctx SpecContext) {
+			server := FreshSession(ctx)
+			subscription := server.Subscribe(ctx, Object{"toolsListChanged": true})
+
+			server.Need(ctx, "tools/call", Provoking("tools-changed").Call())
+
+			subscription.Until(ctx, toolsChanged)
+		})
+
+	It("announces updates of a resource to who asked for them", Verifies("subscriptions.filter.delivered"),
+		NeedsCapability("resources.subscribe"), NeedsProvocation("resource-updated"), Alone(),
+		func(ctx SpecContext) {
+			server := FreshSession(ctx)
+			subscription := server.Subscribe(ctx, Object{"resourceSubscriptions": []any{Provoking("resource-updated").Resource}})
+
+			server.Need(ctx, "tools/call", Provoking("resource-updated").Call())
+
+			subscription.Until(ctx, updated)
+		})
+
+	It("announces a change on every subscription that asked for it", Verifies("subscriptions.several.served"),
+		NeedsCapability("tools.listChanged"), NeedsProvocation("tools-changed"), Alone(),
+		func(ctx SpecContext) {
+			server := FreshSession(ctx)
+			first := server.Subscribe(ctx, Object{"toolsListChanged": true})
+			second := server.Subscribe(ctx, everything())
+
+			server.Need(ctx, "tools/call", Provoking("tools-changed").Call())
+
+			first.Until(ctx, toolsChanged)
+			second.Until(ctx, toolsChanged)
+		})
+
+	It("announces changes of its tools to nobody else", Verifies("subscriptions.filter.honored"),
+		NeedsCapability("tools.listChanged"), NeedsProvocation("tools-changed"), Alone(),
+		func(ctx SpecContext) {
+			server := FreshSession(ctx)
+			other := server.Subscribe(ctx, Object{"promptsListChanged": true, "resourcesListChanged": true})
+			subscription := server.Subscribe(ctx, Object{"toolsListChanged": true})
+
+			change(ctx, server, subscription)
+
+			for _, received := range other.Notifications() {
+				Expect(received.Method).NotTo(BeOneOf(toolsChanged))
+			}
+		})
+
+	It("announces updates of a resource to nobody else", Verifies("subscriptions.filter.honored"),
+		NeedsCapability("resources.subscribe"), NeedsProvocation("resource-updated"), Alone(),
+		func(ctx SpecContext) {
+			server := FreshSession(ctx)
+			other := server.Subscribe(ctx, Object{"resourceSubscriptions": []any{}, "toolsListChanged": true})
+			subscription := server.Subscribe(ctx, Object{"resourceSubscriptions": []any{Provoking("resource-updated").Resource}})
+
+			server.Need(ctx, "tools/call", Provoking("resource-updated").Call())
+			await(ctx, server, subscription, updated)
+
+			for _, received := range other.Notifications() {
+				Expect(received.Method).NotTo(BeOneOf(updated))
+			}
+		})
+}
+
+func endings() {
+	It("announces nothing on a subscription that was cancelled", Verifies("subscriptions.cancelled"),
+		NeedsCapability("tools.listChanged"), NeedsProvocation("tools-changed"), Alone(),
+		func(ctx SpecContext) {
+			server := FreshSession(ctx)
+			cancelled := server.Subscribe(ctx, Object{"toolsListChanged": true})
+			other := server.Subscribe(ctx, Object{"toolsListChanged": true})
+
+			cancelled.Cancel(ctx)
+			server.Fence(ctx)
+			mark := server.Mark()
+			change(ctx, server, other)
+
+			announced := func(received scripted.Received) bool { return subscriptionOf(received) == cancelled.ID }
+			for _, received := range server.Sent(mark, announced) {
+				Judge(Mismatch{Wanted: "nothing on the subscription that was cancelled", Found: scripted.Short(received.Raw)})
+			}
+		})
+
+	It("keeps a subscription when another one is cancelled", Verifies("subscriptions.several.served"),
+		NeedsCapability("tools.listChanged"), NeedsProvocation("tools-changed"), Alone(),
+		func(ctx SpecContext) {
+			server := FreshSession(ctx)
+			cancelled := server.Subscribe(ctx, Object{"toolsListChanged": true})
+			kept := server.Subscribe(ctx, Object{"toolsListChanged": true})
+
+			cancelled.Cancel(ctx)
+			server.Fence(ctx)
+			server.Need(ctx, "tools/call", Provoking("tools-changed").Call())
+
+			kept.Until(ctx, toolsChanged)
+		})
+}
+
+// change makes the server change its tools, and waits until it has told a
+// subscription.
+func change(ctx context.Context, server *Server, subscription *Subscription) {
+	server.Need(ctx, "tools/call", Provoking("tools-changed").Call())
+	await(ctx, server, subscription, toolsChanged)
+}
+
+// await waits for an announcement that the check needs and is not about.
+func await(ctx context.Context, server *Server, subscription *Subscription, method string) {
+	_, err := server.Connection.Await(ctx, subscription.Mark, func(received scripted.Received) bool {
+		return received.Method == method && subscriptionOf(received) == subscription.ID
+	})
+	if err != nil {
+		Inconclusive("the server announced nothing to who asked for it: "+err.Error(), "mend what the check of subscriptions.filter.delivered reports, then run again")
+	}
+	server.Fence(ctx)
+}
