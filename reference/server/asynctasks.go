@@ -150,8 +150,7 @@ func (c *call) startAsyncTask(run func(*call) (toolResult, error)) (createAsyncT
 	}
 	created := createAsyncTaskResult{t.state}
 	c.afterwards = append(c.afterwards, func() {
-		expiry := time.AfterFunc(defaultTaskTTL, t.expire)
-		context.AfterFunc(all.ctx, func() { expiry.Stop() })
+		time.AfterFunc(defaultTaskTTL, t.expire)
 		go func() { t.finish(run(inner)) }()
 	})
 	return created, nil

@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -43,6 +44,8 @@ type client struct {
 	heard    []object          // notifications and requests, in order
 	asked    map[string]string // methods of requests, by id as JSON
 	early    []object          // responses that nobody has waited for yet
+
+	capabilities object // what each request declares, from 2026-07-28
 }
 
 // A wire carries raw messages, whatever the transport.
@@ -63,7 +66,14 @@ func newServer(t *testing.T, options server.Options) *server.Server {
 	return s
 }
 
-// everywhere runs a test at every revision over every transport.
+// inBothEras runs a test at every revision over every transport.
+func inBothEras(t *testing.T, test func(t *testing.T, connect func(capabilities object) *client)) {
+	everywhere(t, test)
+	at(t, server.Revision20260728, test)
+}
+
+// everywhere runs a test at every revision of the handshake era over every
+// transport.
 func everywhere(t *testing.T, test func(t *testing.T, connect func(capabilities object) *client)) {
 	for _, revision := range sessionRevisions {
 		at(t, revision, test)
@@ -90,6 +100,10 @@ func at(t *testing.T, revision string, test func(t *testing.T, connect func(capa
 
 func (c *client) initialize(capabilities object) {
 	c.t.Helper()
+	if c.stateless() {
+		c.capabilities = capabilities
+		return
+	}
 	result := c.call("initialize", object{
 		"protocolVersion": c.revision,
 		"capabilities":    capabilities,
@@ -102,6 +116,26 @@ func (c *client) initialize(capabilities object) {
 	if h, ok := c.wire.(*httpWire); ok {
 		h.listen("")
 	}
+}
+
+func (c *client) stateless() bool { return c.revision >= server.Revision20260728 }
+
+// described adds to params what each request says of itself.
+func (c *client) described(params object) object {
+	meta := object{
+		"io.modelcontextprotocol/protocolVersion":    c.revision,
+		"io.modelcontextprotocol/clientInfo":         object{"name": "test", "version": "1"},
+		"io.modelcontextprotocol/clientCapabilities": c.capabilities,
+	}
+	given, _ := params["_meta"].(object)
+	maps.Copy(meta, given)
+	described := object{"_meta": meta}
+	for name, value := range params {
+		if name != "_meta" {
+			described[name] = value
+		}
+	}
+	return described
 }
 
 func encode(t *testing.T, value any) string {
@@ -127,6 +161,9 @@ func (c *client) start(method string, params object) int {
 	c.t.Helper()
 	c.lastID++
 	message := object{"jsonrpc": "2.0", "id": c.lastID, "method": method}
+	if c.stateless() {
+		params = c.described(params)
+	}
 	if params != nil {
 		message["params"] = params
 	}
@@ -201,14 +238,61 @@ func (c *client) response(id any) object {
 	}
 }
 
-// call sends a request and returns its result.
+// call sends a request and returns its result. What a result asks for is
+// answered, and the request sent again.
 func (c *client) call(method string, params object) object {
+	c.t.Helper()
+	for {
+		result := c.once(method, params)
+		if result["resultType"] != "input_required" {
+			return result
+		}
+		params = c.retry(params, result)
+	}
+}
+
+// once sends a request and returns its result, whatever that is.
+func (c *client) once(method string, params object) object {
 	c.t.Helper()
 	m := c.response(c.start(method, params))
 	if m["error"] != nil {
 		c.t.Fatalf("%s is answered with the error %v", method, m["error"])
 	}
 	return m["result"].(object)
+}
+
+// retry answers what a result asks for, and returns the params to come again with.
+func (c *client) retry(params, result object) object {
+	c.t.Helper()
+	again := maps.Clone(params)
+	delete(again, "requestState")
+	if state, given := result["requestState"]; given {
+		again["requestState"] = state
+	}
+	answers := object{}
+	questions, _ := result["inputRequests"].(object)
+	for key, q := range questions {
+		q := q.(object)
+		answer, known := c.answers[q["method"].(string)]
+		if !known {
+			c.t.Fatalf("the server asks %v, which was not expected", q)
+		}
+		asked, _ := q["params"].(object)
+		answers[key], _ = answer(asked)
+	}
+	again["inputResponses"] = answers
+	return again
+}
+
+// cancel gives up a request: by a notification or, from 2026-07-28 over HTTP, by
+// closing the stream of the response.
+func (c *client) cancel(id int) {
+	c.t.Helper()
+	if h, ok := c.wire.(*httpWire); ok && c.stateless() {
+		h.abandon(id)
+		return
+	}
+	c.notify("notifications/cancelled", object{"requestId": id, "reason": "a test"})
 }
 
 // fails sends a request that must be answered with an error of the code.
@@ -323,14 +407,16 @@ type httpWire struct {
 	stop     func()
 	readers  sync.WaitGroup
 
-	mu      sync.Mutex
-	session string
+	mu       sync.Mutex
+	session  string
+	inFlight map[int]func() // ends requests, by their id
 }
 
 func dialHTTP(t *testing.T, s *server.Server, revision string) wire {
 	web := httptest.NewServer(s.Handler())
 	ctx, cancel := context.WithCancel(context.Background())
-	w := &httpWire{t: t, url: web.URL + "/mcp", revision: revision, messages: make(chan []byte, 1000), ctx: ctx}
+	w := &httpWire{t: t, url: web.URL + "/mcp", revision: revision, messages: make(chan []byte, 1000), ctx: ctx,
+		inFlight: map[int]func(){}}
 	w.stop = func() {
 		cancel()
 		w.readers.Wait()
@@ -351,6 +437,9 @@ func (w *httpWire) do(method, body string, headers ...string) *http.Response {
 	r, err := http.NewRequestWithContext(w.ctx, method, w.url, strings.NewReader(body))
 	if err != nil {
 		w.t.Fatal(err)
+	}
+	if w.revision >= server.Revision20260728 {
+		r = w.describe(r, body)
 	}
 	w.mu.Lock()
 	if w.session != "" {
@@ -378,6 +467,32 @@ func (w *httpWire) do(method, body string, headers ...string) *http.Response {
 		return nil
 	}
 	return response
+}
+
+// describe gives a request the headers that repeat its body, and a way to end it.
+func (w *httpWire) describe(r *http.Request, body string) *http.Request {
+	var m struct {
+		ID     int
+		Method string
+		Params struct{ Name, URI, TaskID string }
+	}
+	_ = json.Unmarshal([]byte(body), &m) // tests send anything
+	r.Header.Set("Mcp-Protocol-Version", w.revision)
+	r.Header.Set("Mcp-Method", m.Method)
+	if name := m.Params.Name + m.Params.URI + m.Params.TaskID; name != "" && m.Method != "completion/complete" {
+		r.Header.Set("Mcp-Name", name)
+	}
+	ctx, end := context.WithCancel(r.Context())
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.inFlight[m.ID] = end
+	return r.WithContext(ctx)
+}
+
+func (w *httpWire) abandon(id int) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.inFlight[id]()
 }
 
 // send posts a message. An answer in JSON is read at once, a stream beside.
@@ -485,6 +600,9 @@ func (c *client) checkSchema(raw []byte) {
 		}
 	}
 	if method, ok := m["method"].(string); ok {
+		if method == "notifications/tasks" {
+			return // the extension has no schema
+		}
 		name = definitionOf(method)
 	} else if result, ok := m["result"]; ok {
 		name, part = resultOf(c.asked[fmt.Sprint(m["id"])], result.(object)), result
@@ -500,22 +618,23 @@ func (c *client) checkSchema(raw []byte) {
 
 func definitionOf(method string) string {
 	return map[string]string{
-		"notifications/message":                "LoggingMessageNotification",
-		"notifications/progress":               "ProgressNotification",
-		"notifications/cancelled":              "CancelledNotification",
-		"notifications/tools/list_changed":     "ToolListChangedNotification",
-		"notifications/resources/list_changed": "ResourceListChangedNotification",
-		"notifications/prompts/list_changed":   "PromptListChangedNotification",
-		"notifications/resources/updated":      "ResourceUpdatedNotification",
-		"notifications/tasks/status":           "TaskStatusNotification",
-		"notifications/elicitation/complete":   "ElicitationCompleteNotification",
-		"sampling/createMessage":               "CreateMessageRequest",
-		"elicitation/create":                   "ElicitRequest",
-		"roots/list":                           "ListRootsRequest",
-		"ping":                                 "PingRequest",
-		"tasks/get":                            "GetTaskRequest",
-		"tasks/result":                         "GetTaskPayloadRequest",
-		"tasks/cancel":                         "CancelTaskRequest",
+		"notifications/message":                    "LoggingMessageNotification",
+		"notifications/progress":                   "ProgressNotification",
+		"notifications/cancelled":                  "CancelledNotification",
+		"notifications/tools/list_changed":         "ToolListChangedNotification",
+		"notifications/resources/list_changed":     "ResourceListChangedNotification",
+		"notifications/prompts/list_changed":       "PromptListChangedNotification",
+		"notifications/resources/updated":          "ResourceUpdatedNotification",
+		"notifications/tasks/status":               "TaskStatusNotification",
+		"notifications/elicitation/complete":       "ElicitationCompleteNotification",
+		"sampling/createMessage":                   "CreateMessageRequest",
+		"elicitation/create":                       "ElicitRequest",
+		"roots/list":                               "ListRootsRequest",
+		"ping":                                     "PingRequest",
+		"notifications/subscriptions/acknowledged": "SubscriptionsAcknowledgedNotification",
+		"tasks/get":                                "GetTaskRequest",
+		"tasks/result":                             "GetTaskPayloadRequest",
+		"tasks/cancel":                             "CancelTaskRequest",
 	}[method]
 }
 
@@ -523,8 +642,16 @@ func resultOf(method string, result object) string {
 	if _, isTask := result["task"]; isTask {
 		return "CreateTaskResult"
 	}
+	switch kind, _ := result["resultType"].(string); {
+	case kind == "input_required":
+		return "InputRequiredResult"
+	case kind == "task", kind != "" && strings.HasPrefix(method, "tasks/"):
+		return "Result" // the extension has no schema
+	}
 	if name, known := map[string]string{
 		"initialize":               "InitializeResult",
+		"server/discover":          "DiscoverResult",
+		"subscriptions/listen":     "SubscriptionsListenResult",
 		"tools/list":               "ListToolsResult",
 		"tools/call":               "CallToolResult",
 		"resources/list":           "ListResourcesResult",

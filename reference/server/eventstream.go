@@ -20,6 +20,10 @@ const (
 	maxEventBytes = 1 << 20
 )
 
+// keepAlive is how often a quiet stream says something that means nothing, lest
+// a proxy takes it for dead.
+const keepAlive = 15 * time.Second
+
 // writeTimeout is how long one write to a client may take.
 const writeTimeout = 30 * time.Second
 
@@ -178,6 +182,8 @@ func (e *eventStream) write(ctx context.Context, w http.ResponseWriter, connecti
 	if prime && !put("id: %s\ndata: \n\n", e.eventID(after)) {
 		return
 	}
+	quiet := time.NewTicker(keepAlive)
+	defer quiet.Stop()
 	for {
 		events, over, changed := e.next(connection, after)
 		for _, sent := range events {
@@ -196,6 +202,10 @@ func (e *eventStream) write(ctx context.Context, w http.ResponseWriter, connecti
 		}
 		select {
 		case <-changed:
+		case <-quiet.C:
+			if !put(":\n\n") { // a comment
+				return
+			}
 		case <-ctx.Done():
 			return
 		}

@@ -21,7 +21,10 @@ func statelessTools() []tool {
 	tools = append(tools, inputTools()...)
 	tools = append(tools, asyncTools()...)
 	for i := range tools {
-		tools[i].span, tools[i].Annotations = from20260728, readsOnly
+		tools[i].span = from20260728
+		if tools[i].Annotations == nil {
+			tools[i].Annotations = readsOnly
+		}
 	}
 	return tools
 }
@@ -348,7 +351,7 @@ func asyncTools() []tool {
 		},
 		{
 			Name: "protocol_error_job", Title: "Task that breaks", Description: "Always ends with an error of the protocol",
-			InputSchema: noArguments, async: taskOptional,
+			InputSchema: noArguments, Annotations: changes, async: taskOptional,
 			run: just(func(c *call) (toolResult, error) {
 				if err := c.wait(step); err != nil {
 					return toolResult{}, err

@@ -30,6 +30,12 @@ func asInputRequired(err error) (*inputRequired, bool) { return errors.AsType[*i
 
 func asClientError(err error) (*clientError, bool) { return errors.AsType[*clientError](err) }
 
+// asking makes a method one whose results may ask the client.
+func (m method) asking() method {
+	m.asks = true
+	return m
+}
+
 // A retry is what a request brings from those before it.
 type retry struct {
 	answers map[string]json.RawMessage // by key, whether or not there is such a question

@@ -197,6 +197,7 @@ func notifications() map[string]func(*session, json.RawMessage) {
 type method struct {
 	handle func(c *call, params json.RawMessage) (result any, err error)
 	from   string // the first revision that has it; "" for all
+	asks   bool   // whether results may ask the client for input, from 2026-07-28
 	hints  *hints // for how long results may be kept, from 2026-07-28; nil for not at all
 }
 

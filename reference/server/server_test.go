@@ -109,7 +109,7 @@ func names(c *client, method, list, key string) (all []string, pages int) {
 }
 
 func TestListsHavePages(t *testing.T) {
-	everywhere(t, func(t *testing.T, connect func(object) *client) {
+	inBothEras(t, func(t *testing.T, connect func(object) *client) {
 		c := connect(object{})
 		for method, list := range map[string][2]string{
 			"tools/list":               {"tools", "name"},
@@ -152,7 +152,7 @@ func TestEveryToolThatNeedsNothingAnswers(t *testing.T) {
 }
 
 func TestContent(t *testing.T) {
-	everywhere(t, func(t *testing.T, connect func(object) *client) {
+	inBothEras(t, func(t *testing.T, connect func(object) *client) {
 		c := connect(object{})
 		for name, types := range map[string]string{
 			"test_simple_text":            "text",
@@ -184,7 +184,7 @@ func TestContent(t *testing.T) {
 }
 
 func TestInvalidArguments(t *testing.T) {
-	everywhere(t, func(t *testing.T, connect func(object) *client) {
+	inBothEras(t, func(t *testing.T, connect func(object) *client) {
 		c := connect(object{})
 		for _, arguments := range []object{{}, {"word": 1, "times": 1}, {"word": "a", "times": 0}, {"word": "a", "times": 1.5},
 			{"word": "", "times": 1}, {"word": "a", "times": 1, "more": 1}} {
@@ -243,7 +243,7 @@ func TestLogging(t *testing.T) {
 }
 
 func TestProgress(t *testing.T) {
-	everywhere(t, func(t *testing.T, connect func(object) *client) {
+	inBothEras(t, func(t *testing.T, connect func(object) *client) {
 		c := connect(object{})
 		for token, written := range map[any]string{`a"b`: `"a\"b"`, 7: "7"} {
 			c.heard = nil
@@ -368,7 +368,7 @@ func TestListChanges(t *testing.T) {
 }
 
 func TestPrompts(t *testing.T) {
-	everywhere(t, func(t *testing.T, connect func(object) *client) {
+	inBothEras(t, func(t *testing.T, connect func(object) *client) {
 		c := connect(object{})
 		get := func(name string, arguments object) string {
 			return fmt.Sprint(c.call("prompts/get", object{"name": name, "arguments": arguments})["messages"])
@@ -390,7 +390,7 @@ func TestPrompts(t *testing.T) {
 }
 
 func TestCompletion(t *testing.T) {
-	everywhere(t, func(t *testing.T, connect func(object) *client) {
+	inBothEras(t, func(t *testing.T, connect func(object) *client) {
 		c := connect(object{})
 		complete := func(ref object, name, value string, filledIn object) object {
 			return c.call("completion/complete", object{"ref": ref, "argument": object{"name": name, "value": value},

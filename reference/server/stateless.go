@@ -44,19 +44,19 @@ func newStateless(s *Server, revisions []string) *stateless {
 // statelessMethods says who handles which request.
 func statelessMethods() map[string]method {
 	return map[string]method{
-		"server/discover":          handles((*call).discover).cached(aboutServer),             // server/discover
-		"tools/list":               handles((*call).listTools).cached(lists),                  // server/tools
-		"tools/call":               handles((*call).callTool),                                 // server/tools
-		"resources/list":           handles((*call).listResources).cached(lists),              // server/resources
-		"resources/templates/list": handles((*call).listTemplates).cached(lists),              // server/resources
-		"resources/read":           handles((*call).readResource).cached(contentsOfResources), // server/resources
-		"prompts/list":             handles((*call).listPrompts).cached(lists),                // server/prompts
-		"prompts/get":              handles((*call).getPrompt),                                // server/prompts
-		"completion/complete":      handles((*call).complete),                                 // server/utilities/completion
-		"subscriptions/listen":     handles((*call).listen),                                   // basic/patterns/subscriptions
-		"tasks/get":                handles((*call).getAsyncTask).needs(tasksOfClient),        // extensions/tasks
-		"tasks/update":             handles((*call).updateAsyncTask).needs(tasksOfClient),     // extensions/tasks
-		"tasks/cancel":             handles((*call).cancelAsyncTask).needs(tasksOfClient),     // extensions/tasks
+		"server/discover":          handles((*call).discover).cached(aboutServer),                      // server/discover
+		"tools/list":               handles((*call).listTools).cached(lists),                           // server/tools
+		"tools/call":               handles((*call).callTool).asking(),                                 // server/tools
+		"resources/list":           handles((*call).listResources).cached(lists),                       // server/resources
+		"resources/templates/list": handles((*call).listTemplates).cached(lists),                       // server/resources
+		"resources/read":           handles((*call).readResource).asking().cached(contentsOfResources), // server/resources
+		"prompts/list":             handles((*call).listPrompts).cached(lists),                         // server/prompts
+		"prompts/get":              handles((*call).getPrompt).asking(),                                // server/prompts
+		"completion/complete":      handles((*call).complete),                                          // server/utilities/completion
+		"subscriptions/listen":     handles((*call).listen),                                            // basic/patterns/subscriptions
+		"tasks/get":                handles((*call).getAsyncTask).needs(tasksOfClient),                 // extensions/tasks
+		"tasks/update":             handles((*call).updateAsyncTask).needs(tasksOfClient),              // extensions/tasks
+		"tasks/cancel":             handles((*call).cancelAsyncTask).needs(tasksOfClient),              // extensions/tasks
 	}
 }
 
@@ -181,8 +181,10 @@ func (n *connection) admit(m message, c *call, x *exchange) (method, error) {
 	}
 	c.revision, c.client, c.features, c.progressToken = meta.Version, meta.Capabilities, n.features, meta.ProgressToken
 	x.meta, x.handler = meta, handler
-	if err := x.readRetry(); err != nil {
-		return method{}, err
+	if handler.asks {
+		if err := x.readRetry(); err != nil {
+			return method{}, err
+		}
 	}
 
 	n.mu.Lock()

@@ -6,6 +6,8 @@ package server
 import (
 	"context"
 	"net/http"
+	"slices"
+	"strings"
 )
 
 // post takes one message of the stateless era.
@@ -14,8 +16,7 @@ func (e *stateless) post(w http.ResponseWriter, r *http.Request, m message, malf
 	case malformed != nil:
 		return notUnderstood(w, Revision20260728, m, malformed)
 	case m.kind == notification:
-		w.WriteHeader(http.StatusAccepted) // none means anything here
-		return nil
+		return e.take(w, r)
 	case m.kind == response:
 		return refuse(http.StatusBadRequest, "a response answers nothing: this server asks by its results")
 	}
@@ -27,11 +28,22 @@ func (e *stateless) post(w http.ResponseWriter, r *http.Request, m message, malf
 	return nil
 }
 
+// take accepts any notification: none means anything here.
+func (e *stateless) take(w http.ResponseWriter, r *http.Request) *refusal {
+	if version, sent := header(r, versionHeader); sent && !slices.Contains(e.revisions, version) {
+		return refuse(http.StatusBadRequest, "the MCP-Protocol-Version %q is not supported, only %s",
+			version, strings.Join(e.revisions, " and "))
+	}
+	w.WriteHeader(http.StatusAccepted)
+	return nil
+}
+
 // answer handles a request: with JSON when the answer is at hand and nothing
 // else is to be said, or else with an event stream. A client that closes the
 // stream has cancelled the request.
 func (e *stateless) answer(w http.ResponseWriter, r *http.Request, m message) {
 	n := e.connect()
+	defer n.stop()
 	stream := newEventStream("", func() {})
 	c := n.begin(m, stream)
 	if answer, only := stream.onlyMessage(); only && !c.tookTime() {

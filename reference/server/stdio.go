@@ -80,7 +80,7 @@ func (s *stdioClient) readLine(l line, p *pipe) {
 		p.send(encodeError(s.session.speaks(), m.id, malformed))
 	case m.kind == request && m.method == "initialize" && len(s.server.handshake) == 0:
 		p.send(encodeError(Revision20260728, m.id, s.server.noHandshake()))
-	case m.kind == request && s.server.isStateless(m, ""):
+	case m.kind == request && s.server.isStateless(m, nil):
 		s.connection.begin(m, p)
 	case m.kind == request:
 		s.session.begin(m, p)

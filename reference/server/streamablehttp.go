@@ -147,7 +147,7 @@ func (h *streamableHTTP) post(w http.ResponseWriter, r *http.Request) *refusal {
 		return refused
 	}
 	m, malformed := parseMessage(body)
-	if h.server.isStateless(m, r.Header.Get(versionHeader)) {
+	if h.server.isStateless(m, r.Header) {
 		return h.server.stateless.post(w, r, m, malformed)
 	}
 	if refused := h.checkVersion(r); refused != nil {

@@ -17,12 +17,14 @@ const (
 )
 
 // isStateless tells whether a message is of the stateless era: when it says so
-// in its metadata or, over HTTP, in its headers, or when there is no other era.
-func (s *Server) isStateless(m message, versionHeader string) bool {
+// in its metadata or, over HTTP, in a header that is not that of a session, or
+// when there is no other era.
+func (s *Server) isStateless(m message, headers http.Header) bool {
 	switch {
 	case len(s.stateless.revisions) == 0:
 		return false
-	case len(s.handshake) == 0 || versionHeader >= Revision20260728:
+	case len(s.handshake) == 0,
+		headers.Get(versionHeader) >= Revision20260728 && headers.Get(sessionHeader) == "":
 		return true
 	}
 	var params struct {
