@@ -8,6 +8,7 @@ import (
 	"crypto/rand"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"sync"
@@ -196,10 +197,7 @@ func (t *asyncTask) snapshot() asyncTaskState {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	state := t.state
-	state.Questions = map[string]object{}
-	for key, q := range t.state.Questions {
-		state.Questions[key] = q
-	}
+	state.Questions = maps.Clone(state.Questions)
 	return state
 }
 

@@ -8,6 +8,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"net/http"
+	"strconv"
 	"strings"
 )
 
@@ -58,7 +59,8 @@ func headerMismatch(format string, args ...any) *rpcError {
 // checkName compares the header Mcp-Name with what the request is about. The
 // extension for tasks has its clients send it too, but not servers insist.
 func checkName(r *http.Request, m message) *rpcError {
-	member, needed := "", true
+	var member string
+	needed := true
 	switch m.method {
 	case "tools/call", "prompts/get":
 		member = "name"
@@ -123,9 +125,7 @@ func (e *stateless) checkParameters(r *http.Request, m message) *rpcError {
 		return nil
 	}
 	var params callToolParams
-	if decode(m.params, &params, "params") != nil {
-		return nil // which the handler will say
-	}
+	_ = decode(m.params, &params, "params") // what is wrong with them, the handler will say
 	t, known := e.features.tool(params.Name)
 	if !known {
 		return nil
@@ -183,7 +183,7 @@ func says(header string, value any) bool {
 	case string:
 		return header == value
 	case bool:
-		return header == fmt.Sprint(value)
+		return header == strconv.FormatBool(value)
 	case float64:
 		var number float64
 		return json.Unmarshal([]byte(header), &number) == nil && number == value

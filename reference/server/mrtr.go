@@ -11,22 +11,25 @@ import (
 	"encoding/base64"
 	"encoding/json"
 	"errors"
+	"maps"
 	"strings"
 	"time"
 )
 
-// An inputRequired is the result of a request that cannot be completed without
+// An inputRequiredError is the result of a request that cannot be completed without
 // the client: with questions, or with a state to come back with, or both. It is
 // an error on its way through a handler, which begins anew when the client is
 // back, and finds its questions answered.
-type inputRequired struct {
+type inputRequiredError struct {
 	Questions map[string]object `json:"inputRequests,omitempty"`
 	State     string            `json:"requestState,omitempty"`
 }
 
-func (*inputRequired) Error() string { return "the client must be asked first" }
+func (*inputRequiredError) Error() string { return "the client must be asked first" }
 
-func asInputRequired(err error) (*inputRequired, bool) { return errors.AsType[*inputRequired](err) }
+func asInputRequired(err error) (*inputRequiredError, bool) {
+	return errors.AsType[*inputRequiredError](err)
+}
 
 func asClientError(err error) (*clientError, bool) { return errors.AsType[*clientError](err) }
 
@@ -59,9 +62,7 @@ func (x *exchange) readRetry() error {
 			return invalidParams("params.requestState %v", err)
 		}
 		x.retry.note = state.Note
-		for key, answer := range state.Answers {
-			x.retry.answers[key] = answer
-		}
+		maps.Copy(x.retry.answers, state.Answers)
 	}
 	for key, answer := range params.Answers {
 		if !bytes.HasPrefix(bytes.TrimSpace(answer), []byte("{")) {
@@ -90,7 +91,7 @@ func (x *exchange) ask(_ *call, questions []question) (map[string]json.RawMessag
 	if len(open) == 0 {
 		return answers, nil
 	}
-	return nil, &inputRequired{Questions: open, State: x.state()}
+	return nil, &inputRequiredError{Questions: open, State: x.state()}
 }
 
 // state is what the client is to bring along, or "" when there is nothing.
@@ -131,7 +132,7 @@ func (c *call) forgetAnswers() {
 // again asks the client to come again, without a question.
 func (c *call) again() error {
 	if x, ok := c.era.(*exchange); ok {
-		return &inputRequired{State: x.state()}
+		return &inputRequiredError{State: x.state()}
 	}
 	return errors.New("only a client of the stateless era can be asked to come again")
 }

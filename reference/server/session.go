@@ -103,7 +103,7 @@ func (s *session) speaks() string {
 	return s.revision
 }
 
-func (s *session) atLeast(revision string) bool { //nolint:unparam // each revision may bring differences
+func (s *session) atLeast(revision string) bool {
 	return s.speaks() >= revision
 }
 

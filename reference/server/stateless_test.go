@@ -7,6 +7,7 @@ import (
 	"io"
 	"net/http"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -260,7 +261,7 @@ func TestCancellationEndsTheCall(t *testing.T) {
 		c.cancel(id)
 		c.tool("test_tool_with_progress", nil) // a fence
 		for _, m := range append(c.heard, c.early...) {
-			if fmt.Sprint(m["id"]) == fmt.Sprint(id) {
+			if fmt.Sprint(m["id"]) == strconv.Itoa(id) {
 				t.Errorf("the cancelled request is answered: %v", m)
 			}
 		}
@@ -272,7 +273,7 @@ func (c *client) listen(filter object) (id int, acknowledged object) {
 	c.t.Helper()
 	id = c.start("subscriptions/listen", object{"notifications": filter})
 	m := c.hears("notifications/subscriptions/acknowledged")
-	if got := subscriptionOf(m); got != fmt.Sprint(id) {
+	if got := subscriptionOf(m); got != strconv.Itoa(id) {
 		c.t.Errorf("acknowledged %v, not %d", got, id)
 	}
 	return id, m["params"].(object)["notifications"].(object)
@@ -297,10 +298,10 @@ func TestSubscriptions(t *testing.T) {
 		c.tool("test_trigger_prompt_change", nil)
 		c.tool("test_touch_resource", nil)
 		c.tool("test_trigger_tool_change", nil)
-		if got := subscriptionOf(c.hears("notifications/resources/updated")); got != fmt.Sprint(watched) {
+		if got := subscriptionOf(c.hears("notifications/resources/updated")); got != strconv.Itoa(watched) {
 			t.Errorf("updated: %v", got)
 		}
-		if got := subscriptionOf(c.hears("notifications/tools/list_changed")); got != fmt.Sprint(tools) {
+		if got := subscriptionOf(c.hears("notifications/tools/list_changed")); got != strconv.Itoa(tools) {
 			t.Errorf("changed: %v", got)
 		}
 		if len(c.heard) != 0 {
@@ -321,7 +322,7 @@ func TestSubscriptionIsGivenUp(t *testing.T) {
 		c.cancel(first)
 		second, _ := c.listen(object{"toolsListChanged": true})
 		c.tool("test_trigger_tool_change", nil)
-		if got := subscriptionOf(c.hears("notifications/tools/list_changed")); got != fmt.Sprint(second) || len(c.heard) != 0 {
+		if got := subscriptionOf(c.hears("notifications/tools/list_changed")); got != strconv.Itoa(second) || len(c.heard) != 0 {
 			t.Errorf("heard by %v, and %v", got, c.heard)
 		}
 	})

@@ -6,6 +6,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"maps"
 	"slices"
 	"sync"
 )
@@ -50,9 +51,7 @@ type subscription struct {
 // notify sends a notification that belongs to the subscription.
 func (s *subscription) notify(method string, params object) {
 	said := object{"_meta": object{metaSubscription: json.RawMessage(s.call.id)}}
-	for name, value := range params {
-		said[name] = value
-	}
+	maps.Copy(said, params)
 	s.call.notify(method, said)
 }
 

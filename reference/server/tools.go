@@ -183,7 +183,7 @@ func (t *tool) call(c *call, arguments json.RawMessage) (toolResult, error) {
 func (c *call) isProtocolError(err error) bool {
 	var protocolError *rpcError
 	var ofClient *clientError
-	var unanswered *inputRequired
+	var unanswered *inputRequiredError
 	return errors.As(err, &protocolError) || errors.As(err, &unanswered) ||
 		errors.As(err, &ofClient) && c.atLeast(Revision20260728)
 }
