@@ -52,6 +52,9 @@ func pageLabel(page string) string {
 	if strings.HasPrefix(page, "basic/transports/") {
 		return "transports"
 	}
+	if name, isExtension := strings.CutPrefix(page, "extensions/"); isExtension {
+		return name + "-extension" // the protocol had tasks of its own once
+	}
 	page = strings.TrimSuffix(page, "/index")
 	if page == "basic" {
 		return "base"

@@ -4,6 +4,7 @@ package prompts
 import (
 	"context"
 	"reflect"
+	"strings"
 
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
@@ -20,6 +21,8 @@ const (
 	unknownPrompt = "mcpconform_prompt_that_does_not_exist"
 	// maxPrompts bounds the prompts that are got: a server may list thousands.
 	maxPrompts = 20
+	// maxLinks bounds the links of prompts that are followed.
+	maxLinks = 5
 )
 
 // ServerChecks registers the checks of a target server.
@@ -98,6 +101,24 @@ func ServerChecks() {
 					Inconclusive("every prompt refused the arguments that were made up for it", "offer completions for the arguments of a prompt")
 				}
 				Judge(wrong...)
+			})
+
+		It("lets the client read a resource that a prompt links to", Verifies("prompts.resource-link.readable"), NeedsCapability("prompts", "resources"),
+			func(ctx SpecContext) {
+				server := Session(ctx)
+
+				var links []string
+				for _, prompt := range listed() {
+					params, _ := filled(ctx, server, prompt)
+					links = append(links, readableLinks(server.Ask(ctx, "prompts/get", params).Object())...)
+				}
+				if len(links) == 0 {
+					NotApplicable("no prompt has a link that only the server can follow")
+				}
+
+				for _, uri := range links[:min(maxLinks, len(links))] {
+					Expect(server.Ask(ctx, "resources/read", Object{"uri": uri})).To(BeResult())
+				}
 			})
 
 		It("answers prompts/get of an unknown prompt with invalid params", Verifies("prompts.unknown.code"),
@@ -184,4 +205,21 @@ func withObject(prompt Object) Object {
 	}
 	values[all[0].Name] = Object{"not": "a string"}
 	return values
+}
+
+// readableLinks returns the URIs of the resource links in a prompt's messages, save
+// those that a client can follow by itself.
+func readableLinks(result Object) []string {
+	messages, _ := result["messages"].([]any)
+	var uris []string
+	for _, element := range messages {
+		message, _ := element.(map[string]any)
+		content, _ := message["content"].(map[string]any)
+		uri, _ := content["uri"].(string)
+		onTheWeb := strings.HasPrefix(uri, "https:") || strings.HasPrefix(uri, "http:")
+		if content["type"] == "resource_link" && uri != "" && !onTheWeb {
+			uris = append(uris, uri)
+		}
+	}
+	return uris
 }
