@@ -148,7 +148,7 @@ type Action struct {
 	Repeat    int           `yaml:"repeat"`    // so many more times
 	Delay     time.Duration `yaml:"delay"`     // others may overtake it
 	Hold      *Match        `yaml:"hold"`      // until a message that matches has passed
-	Answer    *Value        `yaml:"answer"`    // of a request: not passed on; answered with this result, or
+	Answer    *Value        `yaml:"answer"`    // of a request: not passed on; answered with this result (and what every result has), or
 	Refuse    *Value        `yaml:"refuse"`    // with this error
 	Send      *Value        `yaml:"send"`      // another message, whole; Direction and Place say which way, and when
 	Direction Direction     `yaml:"direction"` // of Send; that of the match when empty

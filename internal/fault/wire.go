@@ -241,6 +241,9 @@ func (k *work) answer(member string, value *Value) {
 		return
 	}
 	k.dropped = true
+	if member == "result" {
+		resolved = completed(resolved, k.edit.object)
+	}
 	answer := map[string]any{"jsonrpc": "2.0", "id": k.said.message.Object["id"], member: resolved}
 	k.after = append(k.after, Step{Direction: k.said.Direction.Opposite(), Message: write(answer), Answers: true})
 }
