@@ -141,12 +141,12 @@ func (e *Environment) Requirements(labels []string) []string {
 	}))
 }
 
-// Standing returns those of the requirements that stand at the revision; all, when
-// none does. What holds in both eras may be written down for each.
+// Standing returns those of the requirements that oblige the target at the revision;
+// all, when none does. What holds in both eras may be written down for each.
 func (e *Environment) Standing(ids []string) []string {
 	standing := slices.DeleteFunc(slices.Clone(ids), func(id string) bool {
 		requirement, known := e.Catalogue.Get(id)
-		return known && !requirement.StandsAt(e.Revision)
+		return known && !requirement.Applies(e.Revision, "", e.Role)
 	})
 	if len(standing) == 0 {
 		return ids

@@ -6,6 +6,8 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+
+	"github.com/mcpconform/mcpconform/internal/transport"
 )
 
 // Media types of the transport.
@@ -87,9 +89,13 @@ func (r *reply) is(status int, header http.Header) { r.status, r.header = status
 // change lays a plan over the head that is not written yet.
 func (r *reply) change(plan HeadPlan) { r.plan = r.plan.over(plan) }
 
-// stream makes the body an event stream of unknown length.
+// stream makes the body an event stream of unknown length, with what a good server
+// says of one (2026-07-28, basic/transports/streamable-http#receiving-messages).
 func (r *reply) stream() {
-	r.header.Set("Content-Type", eventStreamMedia)
+	if transport.MediaType(r.header.Get("Content-Type")) != eventStreamMedia {
+		r.header.Set("Content-Type", eventStreamMedia)
+		r.header.Set("X-Accel-Buffering", "no")
+	}
 	r.header.Del("Content-Length")
 }
 
