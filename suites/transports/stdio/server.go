@@ -67,7 +67,8 @@ func ServerChecks() {
 				requests := map[string]*scripted.Pending{}
 				for method := range telling {
 					if method == FenceMethod() || Declares(ListMember(method)) {
-						requests[method] = server.Start(ctx, method, nil)
+						id := jsonrpc.StringID("mcpconform-beside-" + method)
+						requests[method] = server.StartRaw(ctx, id, method, scripted.Outgoing{}, nil)
 					}
 				}
 

@@ -113,7 +113,7 @@ func standardHeaders() {
 			server := Session(ctx)
 			named := mustName(ctx, server)
 
-			given := postSpelled(ctx, server, server.Body(named.method, named.params), strings.ToLower)
+			given := postSpelled(ctx, server, named.identified(server, "mcpconform-lower-case"), strings.ToLower)
 
 			Demand(!given.refused(), "the answer that the request gets with names in the usual case", given.Describe())
 		})
@@ -123,7 +123,7 @@ func standardHeaders() {
 			server := Session(ctx)
 			named := mustName(ctx, server)
 
-			given := postSpelled(ctx, server, server.Body(named.method, named.params), strings.ToUpper)
+			given := postSpelled(ctx, server, named.identified(server, "mcpconform-upper-case"), strings.ToUpper)
 
 			Demand(!given.refused(), "the answer that the request gets with names in the usual case", given.Describe())
 		})
@@ -184,6 +184,11 @@ type naming struct {
 	method string
 	params Object
 	name   string
+}
+
+// identified is the body of the request with an id of its own.
+func (n naming) identified(server *Server, id string) []byte {
+	return jsonrpc.NewRequest(jsonrpc.StringID(id), n.method, server.Dress(n.params))
 }
 
 // mustName returns a request with a name that the server answers with a result: the

@@ -26,7 +26,7 @@ func parameters() {
 	It("refuses a call without the header of an argument", Verifies("transports.http.params.missing"),
 		func(ctx SpecContext) {
 			server := Session(ctx)
-			one := mustMirror(ctx, server, "")
+			one := mustMirror(ctx, server, parameter)
 
 			given := post(ctx, server, one.call(server), "lacks the header of an argument", WithoutHeader(one.header))
 
@@ -36,7 +36,17 @@ func parameters() {
 	It("refuses a call whose header is not the argument", Verifies("transports.http.params.mismatch"),
 		func(ctx SpecContext) {
 			server := Session(ctx)
-			one := mustMirror(ctx, server, "")
+			one := mustMirror(ctx, server, parameter)
+
+			given := post(ctx, server, one.call(server), otherArgument, WithHeader(one.header, one.other()))
+
+			Expect(given).To(beTurnedDown())
+		})
+
+	It("refuses a call whose header is not the argument inside an object", Verifies("transports.http.params.mismatch"),
+		func(ctx SpecContext) {
+			server := Session(ctx)
+			one := mustMirror(ctx, server, innerParameter)
 
 			given := post(ctx, server, one.call(server), otherArgument, WithHeader(one.header, one.other()))
 
@@ -46,7 +56,7 @@ func parameters() {
 	It("refuses a call whose header is the argument in another case", Verifies("transports.http.params.mismatch"),
 		func(ctx SpecContext) {
 			server := Session(ctx)
-			one := mustMirror(ctx, server, "string")
+			one := mustMirror(ctx, server, textParameter)
 			if strings.ToUpper(one.text) == one.text {
 				NotApplicable("the value that the tool takes has no small letters")
 			}
@@ -59,7 +69,7 @@ func parameters() {
 	It("refuses a call whose header is not the argument once it is decoded", Verifies("transports.http.params.mismatch"),
 		func(ctx SpecContext) {
 			server := Session(ctx)
-			one := mustMirror(ctx, server, "string")
+			one := mustMirror(ctx, server, textParameter)
 
 			given := post(ctx, server, one.call(server), otherArgument, WithHeader(one.header, encoded(one.text+"-other")))
 
@@ -69,7 +79,7 @@ func parameters() {
 	It("answers a call that contradicts the header of an argument with 400 and -32020", Verifies("transports.http.headers.error"),
 		func(ctx SpecContext) {
 			server := Session(ctx)
-			one := mustMirror(ctx, server, "")
+			one := mustMirror(ctx, server, parameter)
 
 			given := post(ctx, server, one.call(server), otherArgument, WithHeader(one.header, one.other()))
 
@@ -80,7 +90,7 @@ func parameters() {
 	It("refuses a call whose header has characters that must be encoded", Verifies("transports.http.params.characters"),
 		func(ctx SpecContext) {
 			server := Session(ctx)
-			one := mustMirror(ctx, server, "string").with(foreign)
+			one := mustMirror(ctx, server, textParameter).with(foreign)
 			mustTake(ctx, server, one)
 
 			given := post(ctx, server, one.call(server), "has a header with characters beyond ASCII", WithHeader(one.header, foreign))
@@ -91,7 +101,7 @@ func parameters() {
 	It("decodes the header of an argument", Verifies("transports.http.encoding.decoded"),
 		func(ctx SpecContext) {
 			server := Session(ctx)
-			one := mustMirror(ctx, server, "string")
+			one := mustMirror(ctx, server, textParameter)
 
 			given := post(ctx, server, one.call(server), "", WithHeader(one.header, encoded(one.text)))
 
@@ -101,7 +111,7 @@ func parameters() {
 	It("decodes the header of an argument beyond ASCII", Verifies("transports.http.encoding.decoded"),
 		func(ctx SpecContext) {
 			server := Session(ctx)
-			one := mustMirror(ctx, server, "string").with(foreign)
+			one := mustMirror(ctx, server, textParameter).with(foreign)
 			if !one.allowed() {
 				NotApplicable("the tool takes no text of the harness's choice for it")
 			}
@@ -114,7 +124,7 @@ func parameters() {
 	It("takes no markers around an argument in another case than they are defined in", Verifies("transports.http.encoding.markers"),
 		func(ctx SpecContext) {
 			server := Session(ctx)
-			one := mustMirror(ctx, server, "string")
+			one := mustMirror(ctx, server, textParameter)
 			marked := strings.Replace(encoded(one.text), "base64", "BASE64", 1)
 
 			given := post(ctx, server, one.call(server), "has other markers around the header of an argument", WithHeader(one.header, marked))
@@ -125,7 +135,7 @@ func parameters() {
 	It("expects no header for an argument that is not given", Verifies("transports.http.params.unexpected"),
 		func(ctx SpecContext) {
 			server := Session(ctx)
-			one := mustMirror(ctx, server, "").without()
+			one := mustMirror(ctx, server, parameter).without()
 
 			given := post(ctx, server, one.call(server), "", WithoutHeader(one.header))
 
@@ -136,7 +146,7 @@ func parameters() {
 	It("expects no header for an argument that is null", Verifies("transports.http.params.unexpected"),
 		func(ctx SpecContext) {
 			server := Session(ctx)
-			one := mustMirror(ctx, server, "").with(nil)
+			one := mustMirror(ctx, server, parameter).with(nil)
 
 			given := post(ctx, server, one.call(server), "", WithoutHeader(one.header))
 
@@ -147,7 +157,7 @@ func parameters() {
 	It("compares integers by their value", Verifies("transports.http.params.numbers"),
 		func(ctx SpecContext) {
 			server := Session(ctx)
-			one := mustMirror(ctx, server, "integer")
+			one := mustMirror(ctx, server, integerParameter)
 
 			given := post(ctx, server, one.call(server), "", WithHeader(one.header, one.text+".0"))
 
@@ -171,42 +181,48 @@ type mirrored struct {
 	text      string // the value, as a header has it
 }
 
-// mustMirror returns an argument of a type ("" for any) in a call that the server
-// takes. A server whose tools have none has nothing to keep.
-func mustMirror(ctx context.Context, server *Server, kind string) mirrored {
+// A choice of mirrored arguments, in words for people.
+type choice struct {
+	described string
+	fits      func(mirrored) bool
+}
+
+var (
+	parameter        = choice{"a parameter", func(mirrored) bool { return true }}
+	textParameter    = choice{"a parameter of the type string", func(one mirrored) bool { return one.kind == "string" }}
+	integerParameter = choice{"a parameter of the type integer", func(one mirrored) bool { return one.kind == "integer" }}
+	innerParameter   = choice{"a parameter inside an object", func(one mirrored) bool { return len(one.path) > 1 }}
+)
+
+// mustMirror returns an argument of a choice in a call that the server takes. A
+// server whose tools have none has nothing to keep.
+func mustMirror(ctx context.Context, server *Server, wanted choice) mirrored {
 	calls, reason := CallableTools()
 	declared := false
 	for _, tool := range ListedTools() {
-		for _, one := range mirroredBy(tool) {
-			if kind != "" && one.kind != kind {
+		known := slices.IndexFunc(calls, func(call Provocation) bool { return call.Tool == tool["name"] })
+		var given Object
+		if known >= 0 {
+			given = calls[known].Arguments
+		}
+		for _, one := range mirroredBy(tool, given) {
+			if !wanted.fits(one) {
 				continue
 			}
 			declared = true
-			known := slices.IndexFunc(calls, func(call Provocation) bool { return call.Tool == one.tool })
-			if known < 0 {
-				continue
+			if known >= 0 && !post(ctx, server, one.call(server), "").refused() {
+				return one
 			}
-			if post(ctx, server, one.call(server), "").refused() {
-				continue
-			}
-			return one
 		}
 	}
 	if !declared {
-		NotApplicable("no tool has x-mcp-header on " + described(kind))
+		NotApplicable("no tool has x-mcp-header on " + wanted.described)
 	}
 	if reason == "" {
 		reason = "of the tools that have x-mcp-header none may be called with success"
 	}
 	Inconclusive(reason, "name a tool that has x-mcp-header in mcpconform.yaml: arguments: {NAME: {…}}")
 	return mirrored{}
-}
-
-func described(kind string) string {
-	if kind == "" {
-		return "a parameter"
-	}
-	return "a parameter of the type " + kind
 }
 
 // mustTake ends a check for which the tool takes no value of the harness's choice.
@@ -221,14 +237,17 @@ func mustTake(ctx context.Context, server *Server, one mirrored) {
 }
 
 // mirroredBy finds the arguments of a tool that a header repeats and of which a value
-// can be made, in the order of their headers.
-func mirroredBy(tool Object) []mirrored {
+// is given or can be made, in the order of their headers.
+func mirroredBy(tool, given Object) []mirrored {
 	input, _ := tool["inputSchema"].(map[string]any)
 	name, _ := tool["name"].(string)
 	made, err := schema.Example(input, everyProperty)
 	arguments, isObject := spelled(made).(map[string]any)
 	if err != nil || !isObject {
-		return nil
+		arguments = Object{}
+	}
+	if own, isObject := spelled(given).(map[string]any); isObject {
+		maps.Copy(arguments, own)
 	}
 	var all []mirrored
 	for _, one := range scripted.Mirrors(input) {

@@ -8,6 +8,9 @@ import (
 	. "github.com/onsi/gomega"
 	"github.com/onsi/gomega/types"
 
+	"github.com/mcpconform/mcpconform/internal/jsonrpc"
+	"github.com/mcpconform/mcpconform/internal/scripted"
+
 	. "github.com/mcpconform/mcpconform/internal/conform"
 )
 
@@ -33,6 +36,11 @@ func ServerChecks() {
 // before.
 func anyRequest(server *Server) []byte { return server.Body(FenceMethod(), nil) }
 
+// identified is the same with an id of its own.
+func identified(server *Server, id string) []byte {
+	return jsonrpc.NewRequest(jsonrpc.StringID(id), FenceMethod(), server.Dress(nil))
+}
+
 // helloBy are the params of an initialize request of a client with a name.
 func helloBy(name string) Object {
 	hello := Hello(Revision())
@@ -55,7 +63,7 @@ func endpoint() {
 		func(ctx SpecContext) {
 			server := Session(ctx)
 
-			given := post(ctx, server, anyRequest(server), "")
+			given := post(ctx, server, identified(server, "mcpconform-at-endpoint"), "")
 
 			if given.code() == 0 { // an error in the body tells of a server that takes POST
 				Expect(given.Response).NotTo(HaveStatus(404, 405, 501))
@@ -72,7 +80,8 @@ func endpoint() {
 					Judge(Mismatch{Wanted: "a handshake with a second client, while the first is connected", Found: err.Error()})
 				}
 			}
-			Expect(second.Ask(ctx, FenceMethod(), nil)).To(BeResult())
+			id := jsonrpc.StringID("mcpconform-second-client")
+			Expect(second.Await(ctx, second.StartRaw(ctx, id, FenceMethod(), scripted.Outgoing{}, nil))).To(BeResult())
 			Expect(first.Ask(ctx, FenceMethod(), nil)).To(BeResult())
 		})
 }
