@@ -43,7 +43,7 @@ var withoutHandshake = []encounter{
 	{"stdio nul initialize", "", hasty, exitUnreachable, []string{"initialize was not answered", `invalid character '\x00' in string`}, nil},
 	{"stdio deep initialize", "", ample, exitUnreachable, []string{"nested more than 5000 deep"}, nil},
 	{"stdio errors", "", ample, exitUnreachable, []string{"refused with error -32603", "nothing works today"}, nil},
-	{"stdio stateless", "", ample, exitUnreachable, []string{"no revision that begins with initialize", "-32004", "2026-07-28"}, nil},
+	{"stdio stateless", "", ample, exitUnreachable, []string{"no revision that is known", "-32004", "2026-07-28"}, nil},
 	{"stdio older-only", "", ample, exitUnreachable, []string{"speaks 2024-11-05; what can be checked is"}, nil},
 
 	// They say too much.
@@ -77,7 +77,7 @@ var withoutHTTP = []encounter{
 	{"http broken-large", "", ample, exitUnreachable, []string{"HTTP 500", "aaa… (1048576 bytes)"}, nil},
 	{"http modern", "", ample, exitUnreachable, []string{"-32022", "supports 2026-07-28"}, nil},
 	{"http errors", "", ample, exitUnreachable, []string{"refused with error -32603", "nothing works today"}, nil},
-	{"http stateless", "", ample, exitUnreachable, []string{"no revision that begins with initialize", "-32004"}, nil},
+	{"http stateless", "", ample, exitUnreachable, []string{"no revision that is known", "-32004"}, nil},
 	{"http older-only", "", ample, exitUnreachable, []string{"speaks 2024-11-05; what can be checked is"}, nil},
 	{"http empty-object", "", ample, exitUnreachable, []string{"ended without the answer", "{}"}, nil},
 	{"http empty-result", "", ample, exitUnreachable, []string{"without a protocolVersion"}, nil},
