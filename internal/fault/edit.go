@@ -64,37 +64,50 @@ func write(value any) []byte {
 // errNothing says that there was nothing to change.
 var errNothing = errors.New("there is nothing to change")
 
-// members applies an action that changes members. It reports whether the action
-// is one of those.
-func (e *edit) members(action *Action) (done bool, err error) {
+// ofMembers tells whether an action changes members.
+func (a *Action) ofMembers() bool {
+	return a.Replace != nil || a.Add != nil || a.Remove != nil || a.Rename != nil
+}
+
+// members applies an action that changes members, to the part of the message at a
+// place.
+func (e *edit) members(action *Action, place []string) error {
 	var pointer *string
 	var change func(container any, part string) (any, bool)
 	switch {
 	case action.Replace != nil:
-		pointer, change = action.Replace, e.replace(action)
+		pointer, change = action.Replace, e.replace(action, place)
 	case action.Add != nil:
-		pointer, change = action.Add, e.add(action)
+		pointer, change = action.Add, e.add(action, place)
 	case action.Remove != nil:
 		pointer, change = action.Remove, remove
-	case action.Rename != nil:
-		pointer, change = action.Rename, rename(action.To)
 	default:
-		return false, nil
+		pointer, change = action.Rename, rename(action.To)
 	}
-	if *pointer == "" { // the whole message
+	path := slices.Concat(place, split(*pointer))
+	if len(path) == 0 { // the whole message
 		value, err := action.With.resolve(e.object, e.asked)
 		if err == nil {
 			e.object, e.stale = value, true
 		}
-		return true, err
+		return err
 	}
 	// What other parts of the wire refer to must not change with this one.
-	altered, changed := alter(clone(e.object), split(*pointer), action.Add != nil, change)
+	altered, changed := alter(clone(e.object), path, action.Add != nil, change)
 	if !changed {
-		return true, errNothing
+		return errNothing
 	}
 	e.object, e.stale = altered, true
-	return true, nil
+	return nil
+}
+
+// value is what an action puts into the part of the message at a place.
+func (e *edit) value(action *Action, place []string) (any, error) {
+	parts := lookup(e.object, place)
+	if len(parts) == 0 {
+		return nil, errAbsent
+	}
+	return action.With.resolve(parts[0], e.asked)
 }
 
 func clone(value any) any {
@@ -115,9 +128,9 @@ func clone(value any) any {
 	return value
 }
 
-func (e *edit) replace(action *Action) func(any, string) (any, bool) {
+func (e *edit) replace(action *Action, place []string) func(any, string) (any, bool) {
 	return func(container any, part string) (any, bool) {
-		value, err := action.With.resolve(e.object, e.asked)
+		value, err := e.value(action, place)
 		if err != nil {
 			return container, false
 		}
@@ -150,9 +163,9 @@ func put(container any, part string, change func(any) any) (any, bool) {
 // appended is the part of a pointer that stands for a new last element.
 const appended = "-"
 
-func (e *edit) add(action *Action) func(any, string) (any, bool) {
+func (e *edit) add(action *Action, place []string) func(any, string) (any, bool) {
 	return func(container any, part string) (any, bool) {
-		value, err := action.With.resolve(e.object, e.asked)
+		value, err := e.value(action, place)
 		if err != nil {
 			return container, false
 		}

@@ -88,6 +88,10 @@ type Match struct {
 	// ResponseTo is the method of the request that a response answers: one of
 	// these, "*" for any.
 	ResponseTo Words `yaml:"response-to"`
+	// Asks is what the target asks of its client, whatever the era: by a request of
+	// one of these methods, or by a request for input in a result. Where, and the
+	// edits of what is done, are then about that request.
+	Asks Words `yaml:"asks"`
 	// Where are conditions on the message, by JSON pointer. A part of the pointer
 	// that is * stands for any member or element: one of them must do.
 	Where map[string]Condition `yaml:"where"`

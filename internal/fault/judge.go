@@ -93,8 +93,8 @@ func (j *judge) match(match *Match) {
 			j.oneOf("type", condition.Type, "", "string", "number", "boolean", "null", "object", "array")
 		}
 	}
-	if len(match.Asked) > 0 && len(match.ResponseTo) == 0 {
-		j.fail("asked is for responses: expected response-to beside it")
+	if len(match.Asked) > 0 && len(match.ResponseTo) == 0 && len(match.Asks) == 0 {
+		j.fail("asked is for responses: expected response-to, or asks, beside it")
 	}
 	j.match(match.After)
 	j.match(match.Before)

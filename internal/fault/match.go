@@ -2,6 +2,7 @@ package fault
 
 import (
 	"encoding/json"
+	"maps"
 	"net/http"
 	"reflect"
 	"slices"
@@ -31,7 +32,7 @@ func (m *Match) aboutProcess() bool { return m.Process != "" }
 
 func (m *Match) aboutHead() bool {
 	return m.HTTP != nil && m.Kind == "" && len(m.Method) == 0 && len(m.ResponseTo) == 0 &&
-		len(m.Where) == 0 && len(m.Asked) == 0 && len(m.Carried) == 0
+		len(m.Asks) == 0 && len(m.Where) == 0 && len(m.Asked) == 0 && len(m.Carried) == 0
 }
 
 func (m *Match) direction() Direction {
@@ -47,11 +48,39 @@ func (m *Match) fits(s *said) bool {
 	return m.direction() == s.Direction && m.fitsKind(s.message) &&
 		(len(m.Method) == 0 || slices.Contains(m.Method, s.message.Method)) &&
 		(len(m.ResponseTo) == 0 || s.asked != nil && (slices.Contains(m.ResponseTo, s.asked.Method) || slices.Contains(m.ResponseTo, anyPart))) &&
-		holdAll(m.Where, s.message.Object) &&
+		len(m.places(s)) > 0 &&
 		(len(m.Asked) == 0 || s.asked != nil && holdAll(m.Asked, s.asked.Object)) &&
 		(len(m.Carried) == 0 || slices.Contains(m.Carried, s.Carried)) &&
 		(m.HTTP == nil || s.Head != nil && m.HTTP.fits(*s.Head))
 }
+
+// places returns where in a message the objects are that Where is about and holds
+// for: the message itself, or the requests for input in it.
+func (m *Match) places(s *said) [][]string {
+	all := [][]string{nil}
+	if len(m.Asks) > 0 && s.message.Kind != jsonrpc.Request {
+		all = nil
+		for _, requests := range lookup(s.message.Object, inputRequests) {
+			object, _ := requests.(map[string]any)
+			for _, key := range slices.Sorted(maps.Keys(object)) {
+				all = append(all, append(slices.Clone(inputRequests), key))
+			}
+		}
+	}
+	return slices.DeleteFunc(all, func(place []string) bool {
+		for _, found := range lookup(s.message.Object, place) {
+			object, _ := found.(map[string]any)
+			method, _ := object["method"].(string)
+			if (len(m.Asks) == 0 || slices.Contains(m.Asks, method)) && holdAll(m.Where, object) {
+				return false
+			}
+		}
+		return true
+	})
+}
+
+// inputRequests is where a result has what it asks of the client.
+var inputRequests = []string{"result", "inputRequests"}
 
 func (m *Match) fitsKind(message jsonrpc.Message) bool {
 	switch m.Kind {

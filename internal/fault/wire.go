@@ -166,6 +166,7 @@ func (w *Wire) gate(match *Match) <-chan struct{} {
 func (w *Wire) perform(s *said, acting []*change) []Step {
 	work := &work{wire: w, said: s, edit: newEdit(s), own: Step{Direction: s.Direction}}
 	for _, one := range acting {
+		work.places = one.found.match.places(s)
 		for i := range one.do {
 			work.act(&one.do[i])
 		}
@@ -178,7 +179,8 @@ type work struct {
 	wire    *Wire
 	said    *said
 	edit    *edit
-	own     Step // of the message itself
+	places  [][]string // of what a change is about in the message
+	own     Step       // of the message itself
 	dropped bool
 	repeat  int
 	before  []Step
@@ -186,8 +188,10 @@ type work struct {
 }
 
 func (k *work) act(action *Action) {
-	if done, err := k.edit.members(action); done {
-		_ = err // a message that has no such part stays as it is
+	if action.ofMembers() {
+		for _, place := range k.places {
+			_ = k.edit.members(action, place) // a message that has no such part stays as it is
+		}
 		return
 	}
 	if k.edit.bytes(action) {

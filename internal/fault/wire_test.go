@@ -99,8 +99,14 @@ func TestMessages(t *testing.T) {
 		"by what was asked": {"  when: {response-to: m, asked: {/params/a: {matches: ^x}}}\n  do: [{drop: true}]", []string{ask, answer}, ask},
 		"what does not match stays, to the byte": {response + `  - {drop: true}`, []string{`>{"id": 1 , "method":"other"}`, `<{"id":1.0, "result":{} }`},
 			`>{"id": 1 , "method":"other"}` + "\n" + `<{"id":1.0, "result":{} }`},
-		"null":                  {response + `  - {replace: /result/list, with: null}`, []string{ask, answer}, ask + "\n" + `<{"id":1,"jsonrpc":"2.0","result":{"list":null}}`},
-		"only for null":         {"  when: {method: n, where: {/params: null}}\n  do: [{drop: true}]", []string{`<{"method":"n","params":null}`, `<{"method":"n","params":1}`}, `<{"method":"n","params":1}`},
+		"null":          {response + `  - {replace: /result/list, with: null}`, []string{ask, answer}, ask + "\n" + `<{"id":1,"jsonrpc":"2.0","result":{"list":null}}`},
+		"only for null": {"  when: {method: n, where: {/params: null}}\n  do: [{drop: true}]", []string{`<{"method":"n","params":null}`, `<{"method":"n","params":1}`}, `<{"method":"n","params":1}`},
+		"what is asked by a request": {"  when: {asks: elicitation/create, where: {/params/mode: form}}\n  do: [{replace: /params/message, with: {$message: /params/mode}}]",
+			[]string{`<{"id":1,"method":"elicitation/create","params":{"message":"x","mode":"form"}}`, `<{"id":2,"method":"roots/list","params":{"mode":"form"}}`},
+			`<{"id":1,"method":"elicitation/create","params":{"message":"form","mode":"form"}}` + "\n" + `<{"id":2,"method":"roots/list","params":{"mode":"form"}}`},
+		"what is asked by a result": {"  when: {asks: elicitation/create, where: {/params/mode: form}}\n  do: [{replace: /params/message, with: {$message: /params/mode}}, {remove: /params/mode}]",
+			[]string{`<{"id":1,"result":{"inputRequests":{"a/b":{"method":"elicitation/create","params":{"mode":"form"}},"b":{"method":"elicitation/create","params":{"message":"x","mode":"form"}},"c":{"method":"elicitation/create","params":{"mode":"url"}},"d":{"method":"roots/list"}}}}`},
+			`<{"id":1,"result":{"inputRequests":{"a/b":{"method":"elicitation/create","params":{}},"b":{"method":"elicitation/create","params":{"message":"form"}},"c":{"method":"elicitation/create","params":{"mode":"url"}},"d":{"method":"roots/list"}}}}`},
 		"an error is no result": {"  when: {response-to: m, kind: result}\n  do: [{drop: true}]", []string{ask, `<{"id":1,"error":{"code":1,"message":"x"}}`}, ask + "\n" + `<{"id":1,"error":{"code":1,"message":"x"}}`},
 	} {
 		t.Run(name, func(t *testing.T) {
