@@ -62,7 +62,7 @@ func (t *test) describe(b *base) reports.SelftestLeg {
 			leg.Passed++
 		case found.red(), found.Verdict == reports.Inconclusive && !t.peer:
 			leg.Red = append(leg.Red, reports.Effect{
-				Check: check, Kind: found.Kind, Requirements: t.judgement.verified[check],
+				Check: check, Kind: found.Kind, Requirements: t.judgement.verified[b.leg.Revision][check],
 				Verdict: found.Verdict, Reason: found.Reason, Failures: found.Failures, Exchange: found.Exchange,
 			})
 		}

@@ -13,15 +13,16 @@ import (
 
 // judgement is what trials are judged by.
 type judgement struct {
-	verified map[string][]string // by check or rule: the requirements
-	peer     bool                // the target may differ from the reference
+	verified map[string]map[string][]string // by revision, and check or rule: the requirements
+	peer     bool                           // the target may differ from the reference
 }
 
 func newJudgement(declared map[string][]runner.Declared, peer bool) judgement {
-	j := judgement{verified: map[string][]string{}, peer: peer}
-	for _, checks := range declared {
+	j := judgement{verified: map[string]map[string][]string{}, peer: peer}
+	for revision, checks := range declared {
+		j.verified[revision] = map[string][]string{}
 		for _, check := range checks {
-			j.verified[runner.CheckName(check.Group, check.Text)] = check.Requirements
+			j.verified[revision][runner.CheckName(check.Group, check.Text)] = check.Requirements
 		}
 	}
 	return j
@@ -100,7 +101,7 @@ func (j judgement) effects(t trial, found map[string]finding, said *reports.Tria
 			continue
 		}
 		effect := reports.Effect{
-			Check: check, Kind: now.Kind, Requirements: j.verified[check], Was: was,
+			Check: check, Kind: now.Kind, Requirements: j.verified[t.leg.Revision][check], Was: was,
 			Verdict: now.Verdict, Reason: now.Reason, Failures: now.Failures, Exchange: now.Exchange,
 		}
 		switch {
@@ -157,7 +158,7 @@ func (j judgement) exactly(t trial, found map[string]finding, said *reports.Tria
 // missed says what became of the checks that should have caught a fault.
 func (j judgement) missed(t trial, found map[string]finding) string {
 	var told []string
-	for check, requirements := range j.verified {
+	for check, requirements := range j.verified[t.leg.Revision] {
 		if !verifies(requirements, t.Breaks) {
 			continue
 		}
