@@ -62,6 +62,15 @@ func pageLabel(page string) string {
 	return page[strings.LastIndexByte(page, '/')+1:]
 }
 
+// InHandshakeEra keeps a check to the revisions with a handshake, where what it
+// verifies stands in both eras.
+func InHandshakeEra() Labels {
+	if building.stateless() {
+		return Labels{labelAbsent}
+	}
+	return nil
+}
+
 // NeedsCapability skips a check unless the target declared all of the
 // capabilities, given as paths such as "resources.subscribe".
 func NeedsCapability(paths ...string) Labels { return prefixed(labelCapability, paths) }

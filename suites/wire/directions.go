@@ -10,38 +10,15 @@ import (
 	"github.com/mcpconform/mcpconform/internal/scripted"
 )
 
-// directions are the rules of the stateless era about which messages go which way, and
-// what they have to do with (2026-07-28, basic/transports).
+// directions are the rules of the stateless era about what messages have to do with
+// (2026-07-28, basic/transports/stdio#receiving-messages).
 func directions() []conform.Rule {
 	return []conform.Rule{
-		{
-			Text:         "sends no requests to the client",
-			Requirements: []string{"transports.stdio.no-requests", "transports.http.stream.no-requests"},
-			Judge:        requestsToClient,
-		},
 		{
 			Text:         "sends notifications while a request or a subscription is open only",
 			Requirements: []string{"transports.stdio.notifications"},
 			Judge:        looseNotifications,
 		},
-	}
-}
-
-// requestsToClient leaves out what a client of the handshake era has asked for on the
-// same connection.
-func requestsToClient(conversation *conform.Conversation, sight *conform.Sight) {
-	spoken := negotiations(conversation)
-	for _, said := range conversation.ByTarget() {
-		if !scripted.Stateless(spoken[said.Index]) {
-			continue
-		}
-		sight.Saw()
-		if isRequest(said) {
-			sight.Break(said, conform.Mismatch{
-				Wanted: "responses and notifications only; what the server asks of the client is in an input_required result",
-				Found:  "the request " + said.Method, Where: "/method",
-			})
-		}
 	}
 }
 

@@ -14,11 +14,10 @@ const (
 	changedOf2 = `{"jsonrpc":"2.0","method":"notifications/tools/list_changed","params":{"_meta":{"io.modelcontextprotocol/subscriptionId":2}}}`
 )
 
-// TestDirections judges which messages go which way at 2026-07-28, over stdio.
+// TestDirections judges what messages have to do with at 2026-07-28, over stdio.
 func TestDirections(t *testing.T) {
 	t.Parallel()
 	const (
-		asks  = "sends no requests to the client"
 		loose = "sends notifications while a request or a subscription is open only"
 	)
 	tests := map[string]struct {
@@ -29,10 +28,8 @@ func TestDirections(t *testing.T) {
 		"progress of a request":            {[]string{`>{"jsonrpc":"2.0","id":1,"method":"tools/call"}`, `<` + progressOf("a"), `<{"jsonrpc":"2.0","id":1,"result":{}}`}, nil},
 		"progress of a cancelled request":  {[]string{`>{"jsonrpc":"2.0","id":1,"method":"tools/call"}`, `>{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":1}}`, `<` + progressOf("a")}, nil},
 		"a change for a subscription":      {[]string{`>` + listensOn2, `<` + changedOf2}, nil},
-		"a request":                        {[]string{`>{"jsonrpc":"2.0","id":1,"method":"tools/call"}`, `<{"jsonrpc":"2.0","id":1,"method":"roots/list"}`}, []string{asks}},
 		"a change that nobody asked for":   {[]string{`>{"jsonrpc":"2.0","id":1,"method":"tools/list"}`, `<{"jsonrpc":"2.0","id":1,"result":{}}`, `<` + changedOf2}, []string{loose}},
 		"a log before any request":         {[]string{`<{"jsonrpc":"2.0","method":"notifications/message","params":{"level":"info","data":"hello"}}`}, []string{loose}},
-		"a request of the handshake era":   {append(handshake("{}"), `<{"jsonrpc":"2.0","id":1,"method":"roots/list"}`), nil},
 		"a change in the handshake era":    {append(handshake("{}"), `<{"jsonrpc":"2.0","method":"notifications/tools/list_changed"}`), nil},
 		"an answer where there is no call": {[]string{`<{"jsonrpc":"2.0","id":1,"result":{}}`}, nil},
 	}

@@ -45,9 +45,8 @@ func security() {
 			Expect(response).To(beRefused())
 		})
 
-	It("lets no web page of another site listen", Verifies("transports.http.origin.validated"),
+	It("lets no web page of another site listen", Verifies("transports.http.origin.validated"), InHandshakeEra(),
 		func(ctx SpecContext) {
-			needHandshake()
 			friend, server := FreshSession(ctx), FreshSession(ctx)
 			mustListen(ctx, friend)
 
@@ -56,7 +55,7 @@ func security() {
 			Expect(response).To(beRefused())
 		})
 
-	It("lets no web page of another site end a session", Verifies("transports.http.origin.validated"),
+	It("lets no web page of another site end a session", Verifies("transports.http.origin.validated"), InHandshakeEra(),
 		func(ctx SpecContext) {
 			server := FreshSession(ctx)
 			mustHaveSession(server)
@@ -106,13 +105,6 @@ func opening(server *Server) []byte {
 		return anyRequest(server)
 	}
 	return jsonrpc.NewRequest(server.NextID(), "initialize", Hello(Revision()))
-}
-
-// needHandshake ends a check of what is part of the handshake era alone.
-func needHandshake() {
-	if Stateless() {
-		NotApplicable("there is no such thing at revision " + Revision())
-	}
 }
 
 func isLoopback(host string) bool {

@@ -31,9 +31,9 @@ func sending() {
 			Expect(response).To(beTaken())
 		})
 
-	It("takes a response with 202 and no body", Verifies("transports.http.notification.accepted"),
+	// Later clients send no responses.
+	It("takes a response with 202 and no body", Verifies("transports.http.notification.accepted"), InHandshakeEra(),
 		func(ctx SpecContext) {
-			needHandshake() // later clients send no responses
 			server := Session(ctx)
 
 			response := server.Post(ctx, jsonrpc.NewResult(jsonrpc.StringID("nobody awaits this"), nil), "answers no request")
@@ -72,9 +72,9 @@ func sending() {
 			}
 		})
 
-	It("brings the response to a client that comes back for it", Verifies("transports.http.stream.response"),
+	// Later a stream that broke is lost.
+	It("brings the response to a client that comes back for it", Verifies("transports.http.stream.response"), InHandshakeEra(),
 		func(ctx SpecContext) {
-			needHandshake() // later a stream that broke is lost
 			server := FreshSession(ctx)
 			stream := streamed(ctx, server).Delivery.Stream
 			if _, there := Provocable("stream-closed"); !there && len(eventIDs(server, stream)) == 0 {
