@@ -193,8 +193,9 @@ func (c *call) finish(result any, err error) {
 	if c.wantsAnswer(err) {
 		c.out.send(c.era.respond(c, result, err))
 	}
+	out := c.out
 	c.mu.Unlock()
-	c.out.close()
+	out.close()
 	c.cancel(nil)
 	c.conclude()
 	c.settle()

@@ -22,6 +22,21 @@ var defects = map[string]func(*Server){
 	"lends-tools-without-end":  lendsToolsWithoutEnd,
 	"listens-on-all-addresses": listensOnAllAddresses,
 	"tells-all-of-visits":      tellsAllOfVisits,
+
+	"announces-to-one-only":       announcesToOneOnly,
+	"holds-to-first-capabilities": holdsToFirstCapabilities,
+	"keeps-subscriptions":         keepsSubscriptions,
+	"remembers-capabilities":      remembersCapabilities,
+	"remembers-fields":            remembersFields,
+	"remembers-log-level":         remembersLogLevel,
+	"sends-on-after-disconnect":   sendsOnAfterDisconnect,
+	"serves-only-what-it-listed":  servesOnlyWhatItListed,
+	"shares-filters":              sharesFilters,
+	"takes-states-of-others":      takesStatesOfOthers,
+	"tells-of-tasks-too-early":    tellsOfTasksTooEarly,
+	"ties-cursors-to-processes":   tiesCursorsToProcesses,
+	"trusts-states":               trustsStates,
+	"wants-discover-first":        wantsDiscoverFirst,
 }
 
 // Defects lists what Options.Defect may be.

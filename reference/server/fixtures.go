@@ -8,6 +8,7 @@ import "sync"
 // era, by everybody.
 type features struct {
 	announce func(method string, params object) // tells of a change
+	cursors  string                             // what marks the cursors of its lists
 
 	mu        sync.Mutex
 	tools     list[*tool]

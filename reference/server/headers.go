@@ -20,15 +20,15 @@ const (
 )
 
 // checkHeaders compares the headers of a request with its body.
-func (e *stateless) checkHeaders(r *http.Request, m message) *rpcError {
+func (n *connection) checkHeaders(r *http.Request, m message) *rpcError {
 	version, sent := header(r, versionHeader)
 	if !sent {
-		return headerMismatch("the header MCP-Protocol-Version is missing: this server speaks %s", strings.Join(e.server.supported(), ", "))
+		return headerMismatch("the header MCP-Protocol-Version is missing: this server speaks %s", strings.Join(n.server.supported(), ", "))
 	}
-	if m.method == "initialize" && len(e.server.handshake) == 0 {
-		return e.server.noHandshake()
+	if m.method == "initialize" && len(n.server.handshake) == 0 {
+		return n.server.noHandshake()
 	}
-	meta, malformed := readRequestMeta(m.params)
+	meta, malformed := n.readMeta(n, m.params)
 	if malformed != nil {
 		return malformed
 	}
@@ -45,7 +45,7 @@ func (e *stateless) checkHeaders(r *http.Request, m message) *rpcError {
 	if err := checkName(r, m); err != nil {
 		return err
 	}
-	return e.checkParameters(r, m)
+	return n.checkParameters(r, m)
 }
 
 func headerMismatch(format string, args ...any) *rpcError {

@@ -161,16 +161,14 @@ type state struct {
 
 // states makes states that nobody else can make or change.
 type states struct {
-	secret      []byte
-	life        time.Duration
-	authentic   func(payload, signature []byte) bool
-	sameRequest func(one, other string) bool
+	secret []byte
+	life   time.Duration
+	open   func(sealed, request string) (state, error)
 }
 
 func newStates(life time.Duration) *states {
 	s := &states{secret: []byte(rand.Text()), life: life}
-	s.authentic = func(payload, signature []byte) bool { return hmac.Equal(signature, s.sign(payload)) }
-	s.sameRequest = func(one, other string) bool { return one == other }
+	s.open = s.verify
 	return s
 }
 
@@ -193,22 +191,19 @@ func (s *states) seal(sealed state) string {
 	return stateEncoding.EncodeToString(payload) + "." + stateEncoding.EncodeToString(s.sign(payload))
 }
 
-// open reads a state, unless it is forged, has expired, or is of another request.
-func (s *states) open(sealed, request string) (state, error) {
+// verify reads a state, unless it is forged, has expired, or is of another request.
+func (s *states) verify(sealed, request string) (state, error) {
 	encoded, signature, _ := strings.Cut(sealed, ".")
 	payload, err := stateEncoding.DecodeString(encoded)
 	signed, unreadable := stateEncoding.DecodeString(signature)
-	if err != nil || unreadable != nil || !s.authentic(payload, signed) {
-		return state{}, errStateForged
-	}
 	var opened state
 	switch {
-	case json.Unmarshal(payload, &opened) != nil:
+	case err != nil, unreadable != nil, !hmac.Equal(signed, s.sign(payload)), json.Unmarshal(payload, &opened) != nil:
 		return state{}, errStateForged
 	case time.Now().UnixMilli() > opened.Expires:
 		return state{}, errStateExpired
-	case !s.sameRequest(opened.Request, request):
-		return state{}, errStateOfOther
+	case opened.Request != request:
+		return opened, errStateOfOther
 	}
 	return opened, nil
 }

@@ -52,7 +52,7 @@ type getPromptResult struct {
 func (c *call) listPrompts(params listParams) (listPromptsResult, error) {
 	c.features.mu.Lock()
 	defer c.features.mu.Unlock()
-	prompts, next, err := c.features.prompts.page("prompts", params.Cursor, promptsPage)
+	prompts, next, err := c.features.prompts.page(c.features.cursors+"prompts", params.Cursor, promptsPage)
 	return listPromptsResult{prompts, next}, err
 }
 

@@ -75,14 +75,14 @@ type readResourceResult struct {
 func (c *call) listResources(params listParams) (listResourcesResult, error) {
 	c.features.mu.Lock()
 	defer c.features.mu.Unlock()
-	resources, next, err := c.features.resources.page("resources", params.Cursor, resourcesPage)
+	resources, next, err := c.features.resources.page(c.features.cursors+"resources", params.Cursor, resourcesPage)
 	return listResourcesResult{resources, next}, err
 }
 
 func (c *call) listTemplates(params listParams) (listTemplatesResult, error) {
 	c.features.mu.Lock()
 	defer c.features.mu.Unlock()
-	templates, next, err := c.features.templates.page("templates", params.Cursor, templatesPage)
+	templates, next, err := c.features.templates.page(c.features.cursors+"templates", params.Cursor, templatesPage)
 	return listTemplatesResult{templates, next}, err
 }
 

@@ -25,6 +25,8 @@ type stateless struct {
 	server        *Server
 	revisions     []string // those of this era, oldest first
 	methods       map[string]method
+	readMeta      func(n *connection, params json.RawMessage) (requestMeta, *rpcError)
+	abandoned     func(c *call)   // what becomes of a call whose client has left
 	ctx           context.Context // ends with the server
 	cancel        context.CancelCauseFunc
 	features      *features
@@ -36,6 +38,9 @@ type stateless struct {
 func newStateless(s *Server, revisions []string) *stateless {
 	ctx, cancel := context.WithCancelCause(context.Background())
 	e := &stateless{server: s, revisions: revisions, methods: statelessMethods(), ctx: ctx, cancel: cancel}
+	e.readMeta = func(_ *connection, params json.RawMessage) (requestMeta, *rpcError) { return readRequestMeta(params) }
+	e.abandoned = func(c *call) { c.cancel(errCancelled) }
+	e.subscriptions.reached = wanting
 	e.features = featuresOf(Revision20260728, e.subscriptions.announce)
 	e.states = newStates(s.options.StateLife)
 	return e
@@ -168,7 +173,7 @@ func (n *connection) begin(m message, out outlet) *call {
 
 // admit decides whether a request may be handled, and by whom.
 func (n *connection) admit(m message, c *call, x *exchange) (method, error) {
-	meta, malformed := readRequestMeta(m.params)
+	meta, malformed := n.readMeta(n, m.params)
 	if malformed != nil {
 		return method{}, malformed
 	}

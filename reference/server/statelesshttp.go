@@ -20,11 +20,13 @@ func (e *stateless) post(w http.ResponseWriter, r *http.Request, m message, malf
 	case m.kind == response:
 		return refuse(http.StatusBadRequest, "a response answers nothing: this server asks by its results")
 	}
-	if err := e.checkHeaders(r, m); err != nil {
+	n := e.connect()
+	defer n.stop()
+	if err := n.checkHeaders(r, m); err != nil {
 		writeJSON(w, err.status, encodeError(Revision20260728, m.id, err))
 		return nil
 	}
-	e.answer(w, r, m)
+	n.answer(w, r, m)
 	return nil
 }
 
@@ -41,19 +43,18 @@ func (e *stateless) take(w http.ResponseWriter, r *http.Request) *refusal {
 // answer handles a request: with JSON when the answer is at hand and nothing
 // else is to be said, or else with an event stream. A client that closes the
 // stream has cancelled the request.
-func (e *stateless) answer(w http.ResponseWriter, r *http.Request, m message) {
-	n := e.connect()
-	defer n.stop()
+func (n *connection) answer(w http.ResponseWriter, r *http.Request, m message) {
 	stream := newEventStream("", func() {})
 	c := n.begin(m, stream)
 	if answer, only := stream.onlyMessage(); only && !c.tookTime() {
 		writeJSON(w, statusOf(c), answer)
 		return
 	}
-	stop := context.AfterFunc(r.Context(), func() { c.cancel(errCancelled) })
-	defer stop()
+	stop := context.AfterFunc(r.Context(), func() { n.abandoned(c) })
 	stream.serve(r.Context(), w, 0, false)
-	c.cancel(errCancelled) // it is over, or nobody can hear of it
+	if stop() {
+		c.cancel(errCancelled) // it is over, or this client is too slow to hear of it
+	}
 }
 
 // statusOf is the status of the response to a call that is finished.

@@ -57,18 +57,23 @@ func (s *subscription) notify(method string, params object) {
 
 // subscriptions is all that are open at a server.
 type subscriptions struct {
+	reached func(open []*subscription, method string, params object) []*subscription // by a change
+
 	mu   sync.Mutex
 	open []*subscription
+}
+
+// wanting are the subscriptions that want to hear of a change.
+func wanting(open []*subscription, method string, params object) []*subscription {
+	return slices.DeleteFunc(slices.Clone(open), func(each *subscription) bool { return !each.filter.wants(method, params) })
 }
 
 // announce tells a change to all that want to hear of it.
 func (s *subscriptions) announce(method string, params object) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	for _, each := range s.open {
-		if each.filter.wants(method, params) {
-			each.notify(method, params)
-		}
+	for _, each := range s.reached(s.open, method, params) {
+		each.notify(method, params)
 	}
 }
 

@@ -120,7 +120,7 @@ func link(to *resource) linkContent { return linkContent{"resource_link", to} }
 func (c *call) listTools(params listParams) (listToolsResult, error) {
 	c.features.mu.Lock()
 	defer c.features.mu.Unlock()
-	tools, next, err := c.features.tools.page("tools", params.Cursor, toolsPage)
+	tools, next, err := c.features.tools.page(c.features.cursors+"tools", params.Cursor, toolsPage)
 	return listToolsResult{tools, next}, err
 }
 

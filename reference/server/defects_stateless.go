@@ -1,0 +1,249 @@
+// Deliberate mistakes of the stateless era, most of which are that it is not:
+// that something is kept from one request for another.
+
+package server
+
+import (
+	"context"
+	"crypto/rand"
+	"encoding/json"
+	"errors"
+	"strings"
+	"sync"
+	"time"
+)
+
+// rereads puts something between a request and what it says of itself.
+func rereads(s *Server, change func(n *connection, meta requestMeta, malformed *rpcError) (requestMeta, *rpcError)) {
+	var mu sync.Mutex
+	s.stateless.readMeta = func(n *connection, params json.RawMessage) (requestMeta, *rpcError) {
+		meta, malformed := readRequestMeta(params)
+		mu.Lock()
+		defer mu.Unlock()
+		return change(n, meta, malformed)
+	}
+}
+
+// remembersCapabilities holds every client to be able to do what any has declared
+// before.
+func remembersCapabilities(s *Server) {
+	var known clientCapabilities
+	rereads(s, func(_ *connection, meta requestMeta, malformed *rpcError) (requestMeta, *rpcError) {
+		if malformed != nil {
+			return meta, malformed
+		}
+		_ = decode(encode(meta.Capabilities), &known, "") // adds what is new
+		meta.Capabilities = known
+		return meta, nil
+	})
+}
+
+// holdsToFirstCapabilities takes those that the first request over a pipe has
+// declared for all that follow.
+func holdsToFirstCapabilities(s *Server) {
+	first := map[*connection]clientCapabilities{}
+	rereads(s, func(n *connection, meta requestMeta, malformed *rpcError) (requestMeta, *rpcError) {
+		if malformed != nil {
+			return meta, malformed
+		}
+		if known, begun := first[n]; begun {
+			meta.Capabilities = known
+		}
+		first[n] = meta.Capabilities
+		return meta, nil
+	})
+}
+
+// remembersFields takes what a request lacks from the one before it.
+func remembersFields(s *Server) {
+	var last *requestMeta
+	rereads(s, func(_ *connection, meta requestMeta, malformed *rpcError) (requestMeta, *rpcError) {
+		if malformed == nil {
+			last = &meta
+		} else if last != nil && strings.HasSuffix(malformed.Message, "is missing") {
+			filled := *last
+			filled.ProgressToken, filled.LogLevel = nil, ""
+			return filled, nil
+		}
+		return meta, malformed
+	})
+}
+
+// remembersLogLevel logs for all requests once one has asked for it.
+func remembersLogLevel(s *Server) {
+	var last string
+	rereads(s, func(_ *connection, meta requestMeta, malformed *rpcError) (requestMeta, *rpcError) {
+		if meta.LogLevel == "" {
+			meta.LogLevel = last
+		}
+		last = meta.LogLevel
+		return meta, malformed
+	})
+}
+
+// before puts a condition before a request: an error refuses it.
+func before(s *Server, name string, check func(n *connection) error) {
+	known := s.stateless.methods[name]
+	handle := known.handle
+	known.handle = func(c *call, params json.RawMessage) (any, error) {
+		if err := check(c.era.(*exchange).connection); err != nil {
+			return nil, err
+		}
+		return handle(c, params)
+	}
+	s.stateless.methods[name] = known
+}
+
+// wantsDiscoverFirst serves nothing over a pipe until server/discover has come.
+func wantsDiscoverFirst(s *Server) {
+	var discovered sync.Map
+	for name := range s.stateless.methods {
+		before(s, name, func(n *connection) error {
+			if name == "server/discover" {
+				discovered.Store(n, true)
+			}
+			if _, done := discovered.Load(n); !done {
+				return invalidRequest("send server/discover first")
+			}
+			return nil
+		})
+	}
+}
+
+// servesOnlyWhatItListed knows resources and prompts only over the pipe over which
+// they were listed.
+func servesOnlyWhatItListed(s *Server) {
+	for use, list := range map[string]string{
+		"resources/read": "resources/list", "prompts/get": "prompts/list",
+	} {
+		var listed sync.Map
+		before(s, list, func(n *connection) error {
+			listed.Store(n, true)
+			return nil
+		})
+		before(s, use, func(n *connection) error {
+			if _, done := listed.Load(n); !done {
+				return invalidParams("there is no such thing")
+			}
+			return nil
+		})
+	}
+}
+
+// tiesCursorsToProcesses gives cursors that only the process takes that gave them.
+func tiesCursorsToProcesses(s *Server) { s.stateless.features.cursors = rand.Text() }
+
+// trustsStates takes any state for its own.
+func trustsStates(s *Server) {
+	open := s.stateless.states.open
+	s.stateless.states.open = func(sealed, request string) (state, error) {
+		opened, err := open(sealed, request)
+		if !errors.Is(err, errStateForged) {
+			return opened, err
+		}
+		encoded, _, _ := strings.Cut(sealed, ".")
+		payload, _ := stateEncoding.DecodeString(encoded)
+		if json.Unmarshal(payload, &opened) != nil || opened.Note == "" {
+			opened.Note = "whatever it was"
+		}
+		return opened, nil
+	}
+}
+
+// takesStatesOfOthers takes the state of one request on another.
+func takesStatesOfOthers(s *Server) {
+	open := s.stateless.states.open
+	s.stateless.states.open = func(sealed, request string) (state, error) {
+		opened, err := open(sealed, request)
+		if errors.Is(err, errStateOfOther) {
+			err = nil
+		}
+		return opened, err
+	}
+}
+
+// sharesFilters announces to everybody what anybody wants to hear.
+func sharesFilters(s *Server) {
+	s.stateless.subscriptions.reached = func(open []*subscription, method string, params object) []*subscription {
+		if len(wanting(open, method, params)) == 0 {
+			return nil
+		}
+		return open
+	}
+}
+
+// announcesToOneOnly announces to the newest of those who want to hear.
+func announcesToOneOnly(s *Server) {
+	s.stateless.subscriptions.reached = func(open []*subscription, method string, params object) []*subscription {
+		all := wanting(open, method, params)
+		return all[max(0, len(all)-1):]
+	}
+}
+
+// keepsSubscriptions goes on with subscriptions that were cancelled.
+func keepsSubscriptions(s *Server) {
+	known := s.stateless.methods["subscriptions/listen"]
+	handle := known.handle
+	known.handle = func(c *call, params json.RawMessage) (any, error) {
+		c.ctx = c.era.(*exchange).ctx // which ends with the pipe alone
+		return handle(c, params)
+	}
+	s.stateless.methods["subscriptions/listen"] = known
+}
+
+// taskDelay is how long tells-of-tasks-too-early takes to know a task.
+const taskDelay = 200 * time.Millisecond
+
+// tellsOfTasksTooEarly finds a task only some time after it has told of it, as a
+// server does whose memory is copied from place to place.
+func tellsOfTasksTooEarly(s *Server) {
+	for _, name := range []string{"tasks/get", "tasks/update", "tasks/cancel"} {
+		known := s.stateless.methods[name]
+		handle := known.handle
+		known.handle = func(c *call, raw json.RawMessage) (any, error) {
+			var params taskIDParams
+			_ = decode(raw, &params, "params")
+			if t, err := s.stateless.tasks.find(params.TaskID); err == nil {
+				created, _ := time.Parse(time.RFC3339, t.snapshot().CreatedAt)
+				if time.Since(created) < taskDelay {
+					return nil, invalidParams("no task has the id %q", params.TaskID)
+				}
+			}
+			return handle(c, raw)
+		}
+		s.stateless.methods[name] = known
+	}
+}
+
+// sendsOnAfterDisconnect goes on with a call of a tool whose client has closed the
+// stream, and sends what belongs to it over the stream that was opened last.
+func sendsOnAfterDisconnect(s *Server) {
+	var mu sync.Mutex
+	var newest outlet
+	elsewhere := redirected{func(message []byte) bool {
+		mu.Lock()
+		defer mu.Unlock()
+		return newest.send(message)
+	}}
+	known := s.stateless.methods["tools/call"]
+	handle := known.handle
+	known.handle = func(c *call, params json.RawMessage) (any, error) {
+		mu.Lock()
+		newest = c.out
+		mu.Unlock()
+		c.ctx = context.WithoutCancel(c.ctx)
+		return handle(c, params)
+	}
+	s.stateless.methods["tools/call"] = known
+	s.stateless.abandoned = func(c *call) {
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		c.out = elsewhere
+	}
+}
+
+// redirected is an outlet that leads elsewhere.
+type redirected struct{ to sender }
+
+func (r redirected) send(message []byte) bool { return r.to(message) }
+func (r redirected) close()                   {}
