@@ -88,6 +88,10 @@ func compile(document any, assertFormat bool) (compiled *Compiled, err error) {
 	if err != nil {
 		return nil, err
 	}
+	key := compiledBefore.key(document, assertFormat)
+	if known := compiledBefore.recall(key); known != nil {
+		return known, nil
+	}
 	dialect, err := dialectOf(document)
 	if err != nil {
 		return nil, err
@@ -103,8 +107,13 @@ func compile(document any, assertFormat bool) (compiled *Compiled, err error) {
 	if expressions.unread != "" {
 		return nil, fmt.Errorf("%w: %s", ErrCannotJudge, expressions.unread)
 	}
-	c.schema, err = c.build(dialect, assertFormat, expressions, &c.meter)
-	return c, err
+	if c.schema, err = c.build(dialect, assertFormat, expressions, &c.meter); err != nil {
+		return nil, err
+	}
+	if key != "" {
+		compiledBefore.keep(key, c)
+	}
+	return c, nil
 }
 
 // targetURL is the name of a target's schema inside the compiler; nothing is ever fetched from there.

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -446,5 +447,37 @@ func BenchmarkExample(b *testing.B) {
 		if _, err := Example(document, 0); err != nil {
 			b.Fatal(err)
 		}
+	}
+}
+
+// A schema is compiled once; another, or the same with formats as a demand, is
+// another one.
+func TestCompileRemembers(t *testing.T) {
+	t.Parallel()
+	document := func() any { return map[string]any{"title": "TestCompileRemembers", "format": "ipv4"} }
+	first, err := Compile(document())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if again, err := Compile(document()); err != nil || again != first {
+		t.Errorf("compiled again: %v", err)
+	}
+	if strict, err := compile(document(), true); err != nil || strict == first {
+		t.Errorf("a demand is taken for a remark: %v", err)
+	}
+	long := map[string]any{"title": strings.Repeat("x", maxRememberedText)}
+	one, err := Compile(long)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if other, err := Compile(long); err != nil || other == one {
+		t.Errorf("a long one was kept: %v", err)
+	}
+	forgetful := &memory{}
+	for i := range maxRemembered + 1 {
+		forgetful.keep(strconv.Itoa(i), first)
+	}
+	if len(forgetful.known) != 1 || forgetful.recall("0") != nil || forgetful.recall(strconv.Itoa(maxRemembered)) != first {
+		t.Errorf("%d are known", len(forgetful.known))
 	}
 }
