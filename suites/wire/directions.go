@@ -52,9 +52,6 @@ func looseNotifications(conversation *conform.Conversation, sight *conform.Sight
 
 // relatedSubscriptions judges notifications that name a subscription.
 func relatedSubscriptions(conversation *conform.Conversation, sight *conform.Sight) {
-	if !scripted.Stateless(conversation.Revision) {
-		return
-	}
 	for _, one := range exchanges(conversation) {
 		if !one.asks() || !one.streams() {
 			continue

@@ -189,7 +189,7 @@ func streams() []conform.Rule {
 		},
 		{
 			Text:         "sends what belongs to a subscription on the stream of that subscription only",
-			Requirements: []string{"transports.http.stream.related"},
+			Requirements: []string{"transports.http.stream.of-subscription"},
 			Judge:        relatedSubscriptions,
 		},
 		{

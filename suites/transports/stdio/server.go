@@ -80,7 +80,8 @@ func ServerChecks() {
 		It("exits when its standard input is closed", Verifies("transports.stdio.shutdown.exits"), ByFence(),
 			func(ctx SpecContext) {
 				server := FreshSession(ctx)
-				server.Fence(ctx) // it is there
+				id := jsonrpc.StringID("mcpconform-before-the-end")
+				server.Await(ctx, server.StartRaw(ctx, id, FenceMethod(), scripted.Outgoing{}, nil)) // it is there
 
 				server.Stdio.Pipe.CloseInput()
 
