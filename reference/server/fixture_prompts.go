@@ -70,6 +70,16 @@ func fixturePrompts() []prompt {
 					orElse(arguments["name"], "everybody"), arguments["language"], orElse(arguments["number"], "three"))))}, nil
 			},
 		},
+		{
+			Name: "test_prompt_with_resource_link", Title: "Prompt with a link",
+			Description: "A link to a resource, and what to do with it",
+			get: func(*call, map[string]string) ([]promptMessage, error) {
+				return []promptMessage{
+					user(link(&resource{URI: "test://static-text", Name: "static-text", MIMEType: "text/plain"})),
+					user(text("Please read the linked resource.")),
+				}, nil
+			},
+		},
 		inputPrompt(),
 	}
 }

@@ -379,6 +379,7 @@ func TestPrompts(t *testing.T) {
 			"uri:test://example-resource":                    get("test_prompt_with_embedded_resource", object{"resourceUri": "test://example-resource"}),
 			"type:image":                                     get("test_prompt_with_image", nil),
 			"type:audio":                                     get("test_prompt_with_audio", nil),
+			"type:resource_link":                             get("test_prompt_with_resource_link", nil),
 			"Greet everybody in German":                      get("test_prompt_with_completion", object{"language": "German"}),
 		} {
 			if !strings.Contains(got, want) {
