@@ -64,7 +64,7 @@ func TestMessages(t *testing.T) {
 		"answered in the stateless era": {"  when: {direction: in, method: tools/list}\n  do: [{answer: {tools: [], ttlMs: 5}}]",
 			[]string{`>{"id":1,"method":"tools/list","params":{"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28"}}}`},
 			`<{"id":1,"jsonrpc":"2.0","result":{"_meta":{"io.modelcontextprotocol/serverInfo":{"name":"mcpconform-middleman","version":"1.0.0"}},` +
-				`"cacheScope":"private","resultType":"complete","tools":[],"ttlMs":5}}`},
+				`"cacheScope":"public","resultType":"complete","tools":[],"ttlMs":5}}`},
 		"replaced": {response + `  - {replace: /result/list/*/n, with: 3}`, []string{ask, answer},
 			ask + "\n" + `<{"id":1,"jsonrpc":"2.0","result":{"list":[{"n":3},{"n":3}]}}`},
 		"added, with parents": {response + `  - {add: /result/_meta/k, with: {$asked: /params/token}}`, []string{ask, answer},

@@ -32,11 +32,6 @@ func TasksExtensionRules() []conform.Rule {
 func extensionCreationRules() []conform.Rule {
 	return []conform.Rule{
 		{
-			Text:         "declares the tasks extension if it answers with tasks",
-			Requirements: []string{"tasks-extension.capability.declared"},
-			Judge:        undeclaredExtension,
-		},
-		{
 			Text:         "answers with tasks only requests that declare the tasks extension",
 			Requirements: []string{"tasks-extension.created.negotiated"},
 			Judge: judgeTasks(createdByExtension, func(conversation *conform.Conversation, task found) conform.Mismatch {
@@ -299,20 +294,6 @@ func judgeTasks(
 			if mismatch := wrong(conversation, task); mismatch != (conform.Mismatch{}) {
 				sight.Break(task.said, mismatch)
 			}
-		}
-	}
-}
-
-func undeclaredExtension(conversation *conform.Conversation, sight *conform.Sight) {
-	if conversation.ServerCapabilities == nil {
-		return
-	}
-	for _, task := range createdByExtension(conversation) {
-		sight.Saw()
-		if !declaresExtension(conversation.ServerCapabilities) {
-			sight.Break(task.said, conform.Mismatch{
-				Wanted: "tasks only of a server that declares the extension " + tasksExtension, Found: "one of a server that does not", Where: "/result/resultType",
-			})
 		}
 	}
 }

@@ -26,6 +26,8 @@ const (
 	unhurried = 20 * time.Millisecond
 	// triedTools bounds how many tools are called in search of one that makes a task.
 	triedTools = 10
+	// fewTools bounds them where the server does not say that it makes any.
+	fewTools = 3
 )
 
 // over are the statuses that a task never leaves.
@@ -64,25 +66,30 @@ func begin(ctx context.Context, server *Server, kind string) (id string) {
 	return id
 }
 
-// anyTask makes a task by any tool that may be called: the one known for it, or the
-// first that makes one.
+// anyTask makes a task by any tool that may be called.
 func anyTask(ctx context.Context, server *Server) (tool Provocation, id string) {
-	calls, reason := CallableTools()
+	if tool, id = firstTask(ctx, server, triedTools); id == "" {
+		Inconclusive("no tool that may be called answered with a task",
+			"name one that does in mcpconform.yaml: provocations: {task: {tool: NAME, arguments: {…}}}")
+	}
+	return tool, id
+}
+
+// firstTask makes a task by the tool that is known for it, or the first that makes one
+// among so many that may be called. The id is "" when none did.
+func firstTask(ctx context.Context, server *Server, most int) (tool Provocation, id string) {
+	calls, _ := CallableTools()
 	calls = slices.DeleteFunc(calls, isApart)
 	if known, there := Provocable("task"); there {
 		calls = slices.Insert(calls, 0, known)
 	}
-	for _, call := range calls[:min(triedTools, len(calls))] {
+	for _, call := range calls[:min(most, len(calls))] {
 		if received, err := server.Connection.Call(ctx, "tools/call", call.Call()); err == nil {
 			if id := idOf(Reply{Received: received}.Object()); id != "" {
 				return call, id
 			}
 		}
 	}
-	if reason == "" {
-		reason = "no tool that may be called answered with a task"
-	}
-	Inconclusive(reason, "name a tool that makes one in mcpconform.yaml: provocations: {task: {tool: NAME, arguments: {…}}}")
 	return tool, ""
 }
 

@@ -29,6 +29,18 @@ func ServerChecks() {
 }
 
 func negotiation() {
+	It("declares the extension if it answers with tasks", Verifies("tasks-extension.capability.declared"), NeedsCapability("tools"),
+		func(ctx SpecContext) {
+			server := declaring(ctx)
+
+			tool, id := firstTask(ctx, server, fewTools)
+
+			if id == "" {
+				NotApplicable("no tool that was called answered with a task")
+			}
+			Demand(Declares("extensions."+identifier), "the extension "+identifier+", or no tasks", "no such extension, and a task of "+tool.Tool)
+		})
+
 	It("makes no task for a request that does not declare the extension", Verifies("tasks-extension.created.negotiated"), NeedsExtension("tasks"),
 		func(ctx SpecContext) {
 			server := declaring(ctx)
@@ -109,6 +121,7 @@ func endings() {
 			id := begin(ctx, server, "task")
 
 			state := observe(ctx, server, id, isOver)
+			server.Need(ctx, "tasks/get", of(id)) // a rule tells whether it stays so
 
 			if state["status"] != "completed" {
 				Inconclusive("the task was not completed: "+Show(state), "see that the tool for task ends well")

@@ -76,6 +76,7 @@ func askingForMessages() {
 		NeedsCapability("logging"), NeedsProvocation("logging"),
 		func(ctx SpecContext) {
 			server := FreshSession(ctx)
+			server.Hear(ctx) // messages might go astray there
 			provoke(ctx, server, "emergency")
 			provoke(ctx, server, "debug") // this is for one request
 			mark := server.Mark()

@@ -24,7 +24,7 @@ func ServerChecks() {
 func stableCursors() {
 	It("leads to the same page when a cursor is used again", Verifies("pagination.cursor.stable"),
 		func(ctx SpecContext) {
-			server := Session(ctx)
+			server := FreshSession(ctx) // no cursor was used on it
 
 			used := 0
 			var found []Mismatch

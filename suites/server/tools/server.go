@@ -308,12 +308,15 @@ func definition(name string) Object {
 	return nil
 }
 
-// attempt calls a tool, with a progress token. A tool may take its time, and
-// over HTTP the stream may end before the answer, to be taken up again: such
-// calls are cancelled.
+// attempt calls a tool, with a progress token, and asking for log messages where
+// each request does so. A tool may take its time, and over HTTP the stream may end
+// before the answer, to be taken up again: such calls are cancelled.
 func attempt(ctx context.Context, server *Server, call Provocation, token int) (reply Reply, inTime bool) {
 	params := call.Call()
 	params["_meta"] = Object{"progressToken": token}
+	if Stateless() {
+		params["_meta"] = Object{"progressToken": token, scripted.MetaLogLevel: "debug"}
+	}
 	request := server.Start(ctx, "tools/call", params)
 	received, err := request.Settle(ctx)
 	switch {
