@@ -9,30 +9,35 @@ import (
 )
 
 // Provoke sends a request that is to be refused, for the reason, and returns its
-// answer with the HTTP status (0 over stdio). Over HTTP the error may stand in the
-// body of the refusal without the request's id. No answer at all fails the check.
+// answer with the HTTP status (0 over stdio). No answer at all fails the check.
 func (s *Server) Provoke(ctx context.Context, method string, params any, reason string) (reply Reply, status int) {
+	reply, status, err := s.Attempt(ctx, method, params, reason)
+	if err != nil {
+		missing("a JSON-RPC error in answer to "+method, err)
+	}
+	return reply, status
+}
+
+// Attempt does the same for a check that goes on without an answer. Over HTTP the
+// error may stand in the body of the refusal without the request's id.
+func (s *Server) Attempt(ctx context.Context, method string, params any, reason string) (reply Reply, status int, err error) {
 	id := s.NextID()
 	raw := jsonrpc.NewRequest(id, method, s.Dress(params))
 	request := s.StartRaw(ctx, id, method, scripted.Outgoing{Raw: raw, Deliberate: reason}, nil)
 	received, err := request.Wait(ctx)
-	if err != nil {
-		message, inBody := errorInBody(err)
-		if !inBody {
-			missing("a JSON-RPC error in answer to "+method, err)
-		}
-		received.Message = message
+	if refusal, inBody := errorInBody(err); inBody {
+		received.Message, err = refusal, nil
 	}
-	return Reply{received}, request.Delivery.Status
+	return Reply{received}, request.Delivery.Status, err
 }
 
 // errorInBody reads the JSON-RPC error in a response that has a status of refusal.
-func errorInBody(err error) (jsonrpc.Message, bool) {
+func errorInBody(err error) (refusal jsonrpc.Message, there bool) {
 	status, refused := errors.AsType[*scripted.StatusError](err)
 	if !refused {
-		return jsonrpc.Message{}, false
+		return refusal, false
 	}
-	message := jsonrpc.Parse(status.Body)
-	_, isError := message.Error()
-	return message, isError
+	refusal = jsonrpc.Parse(status.Body)
+	_, there = refusal.Error()
+	return refusal, there
 }

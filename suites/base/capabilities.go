@@ -16,8 +16,8 @@ import (
 func clientCapabilities() {
 	It("refuses a request that needs an undeclared capability, and names that", Verifies("base.capabilities.required"),
 		func(ctx SpecContext) {
-			server := Session(ctx)
-			asking, capability := askingTool(ctx, server)
+			asking, capability := askingTool(ctx, Session(ctx))
+			server := Connect(ctx) // where no earlier request can stand in
 
 			reply, _ := server.Provoke(ctx, "tools/call", callBy(asking, Object{}), "")
 
@@ -30,8 +30,8 @@ func clientCapabilities() {
 
 	It("refuses a request that needs an undeclared capability with HTTP 400", Verifies("base.capabilities.required-status"),
 		func(ctx SpecContext) {
-			server := Session(ctx)
-			asking, capability := askingTool(ctx, server)
+			asking, capability := askingTool(ctx, Session(ctx))
+			server := Connect(ctx) // where no earlier request can stand in
 
 			reply, status := server.Provoke(ctx, "tools/call", callBy(asking, Object{}), "")
 

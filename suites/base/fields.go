@@ -16,7 +16,8 @@ import (
 func fields() {
 	It("refuses a request without the capabilities of its client", Verifies("base.fields.missing"),
 		func(ctx SpecContext) {
-			server := Session(ctx)
+			needMethod(ctx)
+			server := Connect(ctx) // where no earlier request can stand in
 
 			reply, _ := server.Provoke(ctx, aMethod(), meta(scripted.MetaCapabilities, scripted.Omitted), "no clientCapabilities")
 
@@ -25,6 +26,7 @@ func fields() {
 
 	It("refuses a request without a revision", Verifies("base.fields.missing"),
 		func(ctx SpecContext) {
+			needMethod(ctx)
 			exceptBesideHandshake(ctx)
 			server := Connect(ctx)
 
@@ -35,6 +37,7 @@ func fields() {
 
 	It("refuses a request without any of the fields", Verifies("base.fields.missing"),
 		func(ctx SpecContext) {
+			needMethod(ctx)
 			exceptBesideHandshake(ctx)
 			server := Connect(ctx)
 
@@ -45,6 +48,7 @@ func fields() {
 
 	It("refuses a request without a required field with HTTP 400", Verifies("base.fields.missing-status"),
 		func(ctx SpecContext) {
+			needMethod(ctx)
 			server := Session(ctx)
 
 			body := server.Body(aMethod(), meta(scripted.MetaCapabilities, scripted.Omitted))
@@ -55,6 +59,7 @@ func fields() {
 
 	It("refuses capabilities of a client that are no object", Verifies("base.fields.malformed"),
 		func(ctx SpecContext) {
+			needMethod(ctx)
 			server := Session(ctx)
 
 			reply, _ := server.Provoke(ctx, aMethod(), meta(scripted.MetaCapabilities, "sampling"), "clientCapabilities are a string")
@@ -64,6 +69,7 @@ func fields() {
 
 	It("refuses a revision that is no string", Verifies("base.fields.malformed"),
 		func(ctx SpecContext) {
+			needMethod(ctx)
 			exceptBesideHandshake(ctx)
 			server := Connect(ctx)
 
@@ -74,6 +80,7 @@ func fields() {
 
 	It("serves a client that does not say which it is", Verifies("base.fields.optional"),
 		func(ctx SpecContext) {
+			needMethod(ctx)
 			server := Session(ctx)
 
 			reply := server.Ask(ctx, aMethod(), meta(scripted.MetaClientInfo, scripted.Omitted))
@@ -112,6 +119,10 @@ func fields() {
 			Demand(Show(one) == Show(other), "for a client of another name the same list, "+Show(one), Show(other))
 		})
 }
+
+// needMethod makes sure that a request is served when nothing is wrong with it: or
+// else nothing shows what it is refused for.
+func needMethod(ctx SpecContext) { Session(ctx).Need(ctx, aMethod(), nil) }
 
 // meta are params with one field of _meta changed.
 func meta(key string, value any) Object { return Object{"_meta": Object{key: value}} }

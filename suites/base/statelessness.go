@@ -16,6 +16,9 @@ func statelessness() {
 			if aMethod() == anyTime() {
 				NotApplicable("the server declares no list")
 			}
+			greeted := Connect(ctx)
+			greeted.Need(ctx, "server/discover", nil)
+			greeted.Need(ctx, aMethod(), nil) // or else nothing shows what it is refused for
 			server := Connect(ctx)
 
 			reply := server.Ask(ctx, aMethod(), nil)
@@ -86,6 +89,7 @@ func statelessness() {
 			Session(ctx).Need(ctx, method, params)
 			other := Connect(ctx)
 
+			params["_meta"] = Object{scripted.MetaClientInfo: Object{"name": "mcpconform-elsewhere", "version": "1.0.0"}}
 			reply := other.Ask(ctx, method, params)
 
 			Expect(reply).To(BeResult())

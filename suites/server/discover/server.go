@@ -18,7 +18,7 @@ func ServerChecks() {
 	Describe("Discovery", func() {
 		It("answers server/discover before any other request", Verifies("discover.implemented"),
 			func(ctx SpecContext) {
-				server := Connect(ctx)
+				server := SessionOf(ctx, scripted.Nothing())
 
 				reply := server.Ask(ctx, "server/discover", nil)
 
