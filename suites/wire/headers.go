@@ -1,6 +1,7 @@
 package wire
 
 import (
+	"bytes"
 	"fmt"
 	"slices"
 	"strings"
@@ -96,7 +97,7 @@ type annotation struct {
 // one, "" when nothing is.
 func judgeAnnotations(wrong func(annotation) string, wanted string) judge {
 	return func(conversation *conform.Conversation, sight *conform.Sight) {
-		for _, tool := range listed(conversation, "tools/list") {
+		for _, tool := range withAnnotations(conversation) {
 			for _, one := range annotationsOf(tool.place) {
 				sight.Saw()
 				if found := wrong(one); found != "" {
@@ -108,7 +109,7 @@ func judgeAnnotations(wrong func(annotation) string, wanted string) judge {
 }
 
 func sharedHeaders(conversation *conform.Conversation, sight *conform.Sight) {
-	for _, tool := range listed(conversation, "tools/list") {
+	for _, tool := range withAnnotations(conversation) {
 		known := map[string]annotation{}
 		for _, one := range annotationsOf(tool.place) {
 			sight.Saw()
@@ -173,6 +174,14 @@ var (
 
 // maxSchemaDepth bounds the schemas in one another that are looked through.
 const maxSchemaDepth = 64
+
+// withAnnotations returns the listed tools of messages that have the keyword, or hide it
+// behind escapes: the others need no long look.
+func withAnnotations(conversation *conform.Conversation) []found {
+	return slices.DeleteFunc(listed(conversation, "tools/list"), func(tool found) bool {
+		return !bytes.Contains(tool.said.Raw, []byte(headerKeyword)) && !bytes.Contains(tool.said.Raw, []byte(`\u`))
+	})
+}
 
 // annotationsOf finds the annotations in the input schema of a tool, in the order of
 // their places.
