@@ -72,6 +72,36 @@ var dead = []encounter{
 	{"http headers-endless later", within, ample, exitDoesNot, []string{"the head of the response is longer than the limit of 1 MiB"}, none},
 }
 
+// deadStateless are such servers of the stateless era, which break down when they are
+// known.
+var deadStateless = []encounter{
+	{"stdio nothing later stateless", some, ample, exitDoesNot, []string{"exited with status 0"}, none},
+	{"stdio panics tools/list stateless", some, ample, exitDoesNot, []string{"exited with status 7"}, none},
+	{"stdio cut later stateless", some, ample, exitDoesNot, []string{"exited with status 0"}, none},
+	{"stdio silent later stateless", some, hasty, exitDoesNot, []string{"tools/list was not answered within"}, none},
+	{"stdio hangs tools/list stateless", some, hasty, exitDoesNot, []string{"was not answered within"}, none},
+	{"stdio others-ids later stateless", some, hasty, exitDoesNot, []string{"was not answered within"}, none},
+	{"stdio flood tools/list stateless", some, hasty, exitDoesNot, []string{"sent more than the harness keeps"}, none},
+	{"stdio gigabyte later stateless", some, ample, exitDoesNot, []string{"a line is longer than the limit"}, none},
+	{"http closes later stateless", within, ample, exitDoesNot, []string{"the server closed the connection without an answer"}, none},
+	{"http cut-body later stateless", within, ample, exitDoesNot, []string{"the connection ended in the middle"}, none},
+	{"http stream-cut later stateless", within, ample, exitDoesNot, []string{"the connection ended in the middle"}, none},
+	{"http stream-empty later stateless", within, ample, exitDoesNot, []string{"ended without the answer: HTTP 200 came, and nothing of its body"}, none},
+	{"http polls later stateless", within, ample, exitDoesNot, []string{"ended without the answer"}, none}, // nobody comes back
+	{"http silent later stateless", within, hasty, exitDoesNot, []string{"was not answered within"}, none},
+	{"http stream-hangs later stateless", within, hasty, exitDoesNot, []string{"was not answered within"}, none},
+	{"http comments later stateless", within, hasty, exitDoesNot, []string{"was not answered within"}, none},
+	{"http others-ids later stateless", within, ample, exitDoesNot, []string{"of somebody else"}, none},
+	{"http errors later stateless", within, ample, exitDoesNot, []string{"nothing works today"}, none},
+	{"http gzip-bomb later stateless", within, ample, exitDoesNot, []string{"the body is longer than the limit"}, none},
+	{"http event-flood later stateless", within, ample, exitDoesNot, []string{"sent more than the harness keeps"}, none},
+}
+
+func TestDeadTargetsOfTheStatelessEraPassNothing(t *testing.T) {
+	t.Parallel()
+	meetAll(t, deadStateless)
+}
+
 func TestDeadTargetsPassNothing(t *testing.T) {
 	t.Parallel()
 	meetAll(t, dead)
