@@ -83,6 +83,31 @@ func connecting() {
 			}
 		})
 
+	It("brings to each of two calls at once what belongs to it", Verifies("transports.http.stream.related"), NeedsProvocation("progress"), ByFence(),
+		func(ctx SpecContext) {
+			server := FreshSession(ctx)
+			tokens := []string{"mcpconform-one-of-two", "mcpconform-two-of-two"}
+
+			var requests []*scripted.Pending
+			for _, token := range tokens {
+				requests = append(requests, server.Start(ctx, "tools/call", withProgress(Provoking("progress"), token)))
+			}
+			for _, request := range requests {
+				server.Await(ctx, request)
+			}
+
+			for index, request := range requests {
+				if request.Delivery.ContentType != eventStream {
+					NotApplicable("the calls were not answered with event streams that could bring their progress")
+				}
+				for _, received := range server.Sent(request.Mark, Notification("notifications/progress")) {
+					params, _ := received.Params().(map[string]any)
+					Demand(received.Stream != request.Delivery.Stream || params["progressToken"] == tokens[index],
+						"the progress of the call "+tokens[index], scripted.Short(received.Raw))
+				}
+			}
+		})
+
 	It("sends a notification on one of its streams", Verifies("transports.http.streams.once"),
 		NeedsCapability("tools.listChanged"), Alone(),
 		func(ctx SpecContext) {

@@ -221,7 +221,7 @@ func mustMirror(ctx context.Context, server *Server, wanted choice) mirrored {
 	if reason == "" {
 		reason = "of the tools that have x-mcp-header none may be called with success"
 	}
-	Inconclusive(reason, "name a tool that has x-mcp-header in mcpconform.yaml: arguments: {NAME: {…}}")
+	Inconclusive(reason, "name one that may be called in mcpconform.yaml: provocations: {header: {tool: NAME, arguments: {…}}}")
 	return mirrored{}
 }
 
