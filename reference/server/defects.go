@@ -30,7 +30,6 @@ var defects = map[string]func(*Server){
 	"remembers-fields":            remembersFields,
 	"remembers-log-level":         remembersLogLevel,
 	"sends-on-after-disconnect":   sendsOnAfterDisconnect,
-	"serves-only-what-it-listed":  servesOnlyWhatItListed,
 	"shares-filters":              sharesFilters,
 	"takes-states-of-others":      takesStatesOfOthers,
 	"tells-of-tasks-too-early":    tellsOfTasksTooEarly,

@@ -24,32 +24,36 @@ func rereads(s *Server, change func(n *connection, meta requestMeta, malformed *
 	}
 }
 
-// remembersCapabilities holds every client to be able to do what any has declared
-// before.
+// remembersCapabilities holds a request to declare what any other has declared
+// before it over the same pipe, but for extensions.
 func remembersCapabilities(s *Server) {
-	var known clientCapabilities
-	rereads(s, func(_ *connection, meta requestMeta, malformed *rpcError) (requestMeta, *rpcError) {
+	declared := map[*connection]clientCapabilities{}
+	rereads(s, func(n *connection, meta requestMeta, malformed *rpcError) (requestMeta, *rpcError) {
 		if malformed != nil {
 			return meta, malformed
 		}
-		_ = decode(encode(meta.Capabilities), &known, "") // adds what is new
-		meta.Capabilities = known
+		all := declared[n]
+		all.Extensions = nil
+		_ = decode(encode(meta.Capabilities), &all, "") // adds what is new
+		declared[n], meta.Capabilities = all, all
 		return meta, nil
 	})
 }
 
 // holdsToFirstCapabilities takes those that the first request over a pipe has
-// declared for all that follow.
+// declared for all that follow, but for extensions.
 func holdsToFirstCapabilities(s *Server) {
 	first := map[*connection]clientCapabilities{}
 	rereads(s, func(n *connection, meta requestMeta, malformed *rpcError) (requestMeta, *rpcError) {
 		if malformed != nil {
 			return meta, malformed
 		}
+		extensions := meta.Capabilities.Extensions
 		if known, begun := first[n]; begun {
 			meta.Capabilities = known
 		}
 		first[n] = meta.Capabilities
+		meta.Capabilities.Extensions = extensions
 		return meta, nil
 	})
 }
@@ -81,52 +85,22 @@ func remembersLogLevel(s *Server) {
 	})
 }
 
-// before puts a condition before a request: an error refuses it.
-func before(s *Server, name string, check func(n *connection) error) {
-	known := s.stateless.methods[name]
-	handle := known.handle
-	known.handle = func(c *call, params json.RawMessage) (any, error) {
-		if err := check(c.era.(*exchange).connection); err != nil {
-			return nil, err
-		}
-		return handle(c, params)
-	}
-	s.stateless.methods[name] = known
-}
-
 // wantsDiscoverFirst serves nothing over a pipe until server/discover has come.
 func wantsDiscoverFirst(s *Server) {
 	var discovered sync.Map
-	for name := range s.stateless.methods {
-		before(s, name, func(n *connection) error {
+	for name, known := range s.stateless.methods {
+		handle := known.handle
+		known.handle = func(c *call, params json.RawMessage) (any, error) {
+			n := c.era.(*exchange).connection
 			if name == "server/discover" {
 				discovered.Store(n, true)
 			}
 			if _, done := discovered.Load(n); !done {
-				return invalidRequest("send server/discover first")
+				return nil, invalidRequest("send server/discover first")
 			}
-			return nil
-		})
-	}
-}
-
-// servesOnlyWhatItListed knows resources and prompts only over the pipe over which
-// they were listed.
-func servesOnlyWhatItListed(s *Server) {
-	for use, list := range map[string]string{
-		"resources/read": "resources/list", "prompts/get": "prompts/list",
-	} {
-		var listed sync.Map
-		before(s, list, func(n *connection) error {
-			listed.Store(n, true)
-			return nil
-		})
-		before(s, use, func(n *connection) error {
-			if _, done := listed.Load(n); !done {
-				return invalidParams("there is no such thing")
-			}
-			return nil
-		})
+			return handle(c, params)
+		}
+		s.stateless.methods[name] = known
 	}
 }
 
@@ -203,7 +177,7 @@ func tellsOfTasksTooEarly(s *Server) {
 		known.handle = func(c *call, raw json.RawMessage) (any, error) {
 			var params taskIDParams
 			_ = decode(raw, &params, "params")
-			if t, err := s.stateless.tasks.find(params.TaskID); err == nil {
+			if t, err := s.stateless.tasks.find(params.TaskID); err == nil && tasksOfClient(c.client) == nil {
 				created, _ := time.Parse(time.RFC3339, t.snapshot().CreatedAt)
 				if time.Since(created) < taskDelay {
 					return nil, invalidParams("no task has the id %q", params.TaskID)
@@ -235,7 +209,12 @@ func sendsOnAfterDisconnect(s *Server) {
 		return handle(c, params)
 	}
 	s.stateless.methods["tools/call"] = known
+	abandoned := s.stateless.abandoned
 	s.stateless.abandoned = func(c *call) {
+		if c.era.(*exchange).method != "tools/call" {
+			abandoned(c)
+			return
+		}
 		c.mu.Lock()
 		defer c.mu.Unlock()
 		c.out = elsewhere

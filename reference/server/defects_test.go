@@ -63,7 +63,7 @@ func spoiled(t *testing.T, dial func(*testing.T, *server.Server, string) wire, d
 func TestWhatIsRememberedOfEarlierRequests(t *testing.T) {
 	t.Parallel()
 	question := object{"name": "test_input_required_result_elicitation"}
-	c := spoiled(t, dialHTTP, "remembers-capabilities")
+	c := spoiled(t, dialStdio, "remembers-capabilities")
 	c.tool("greet", nil)
 	c.capabilities = object{}
 	if result := c.once("tools/call", question); result["resultType"] != "input_required" {
@@ -95,11 +95,6 @@ func TestWhatMustComeFirst(t *testing.T) {
 	c.fails(-32600, "tools/list", nil)
 	c.call("server/discover", nil)
 	c.call("tools/list", nil)
-
-	c = spoiled(t, dialStdio, "serves-only-what-it-listed")
-	c.fails(-32602, "resources/read", object{"uri": "test://static-text"})
-	c.call("resources/list", nil)
-	c.call("resources/read", object{"uri": "test://static-text"})
 
 	one, other := spoiled(t, dialStdio, "ties-cursors-to-processes"), spoiled(t, dialStdio, "ties-cursors-to-processes")
 	cursor := one.call("tools/list", nil)["nextCursor"]
