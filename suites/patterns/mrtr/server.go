@@ -50,17 +50,6 @@ func retries() {
 			server.Once(ctx, "tools/call", Provoking("elicitation").Call()) // another call, with a question of its own
 			server.StaysUsable(ctx)
 		})
-
-	It("takes a retry on another connection", Verifies("mrtr.retry.independent"), NeedsProvocation("elicitation"),
-		func(ctx SpecContext) {
-			server, other := FreshSession(ctx), FreshSession(ctx)
-			needsToSucceed(ctx, server, "elicitation")
-
-			attempt := begin(ctx, server, "elicitation")
-			reply := other.Once(ctx, "tools/call", attempt.retry(nil))
-
-			Demand(asking.Succeeded(reply), "what the same retry is answered with on the first connection: a success", reply.Describe())
-		})
 }
 
 func responses() {

@@ -49,10 +49,12 @@ func acknowledgements() {
 		func(ctx SpecContext) {
 			needsSubscriptions()
 			server := FreshSession(ctx)
+			filter := everything()
+			filter["resourceSubscriptions"] = []any{}
 
-			first := listen(ctx, server, server.NextID(), everything())
+			answer := listen(ctx, server, server.NextID(), filter)
 
-			Expect(first.Method).To(Be(acknowledged, isAcknowledged))
+			judgeAcknowledged(answer)
 		})
 
 	It("acknowledges a subscription whose id is a text", Verifies("subscriptions.acknowledged.sent"),
@@ -60,9 +62,9 @@ func acknowledgements() {
 			needsSubscriptions()
 			server := FreshSession(ctx)
 
-			first := listen(ctx, server, jsonrpc.StringID("mcpconform-subscription"), everything())
+			answer := listen(ctx, server, jsonrpc.StringID("mcpconform-subscription"), everything())
 
-			Expect(first.Method).To(Be(acknowledged, isAcknowledged))
+			judgeAcknowledged(answer)
 		})
 
 	It("acknowledges no more than a subscription asks for", Verifies("subscriptions.acknowledged.requested"),
@@ -105,16 +107,18 @@ func needsSubscriptions() {
 	}
 }
 
-// listen asks for a subscription and returns the first message that answers the
-// request or carries its id.
+// listen asks for a subscription and returns its acknowledgement, or else the answer
+// to the request.
 func listen(ctx context.Context, server *Server, id jsonrpc.ID, filter Object) scripted.Received {
 	request := server.StartRaw(ctx, id, method, scripted.Outgoing{}, Object{"notifications": filter})
 	return server.Until(ctx, request.Mark, acknowledged+" with the id "+id.String(), func(received scripted.Received) bool {
-		return received.ID == id && received.Kind == jsonrpc.Response || subscriptionOf(received) == id
+		return received.ID == id && received.Kind == jsonrpc.Response || received.Method == acknowledged && subscriptionOf(received) == id
 	})
 }
 
-func isAcknowledged(method any) bool { return method == acknowledged }
+func judgeAcknowledged(answer scripted.Received) {
+	Demand(answer.Method == acknowledged, acknowledged+" first", scripted.Short(answer.Raw))
+}
 
 // subscriptionOf is the id of the subscription that a notification names.
 func subscriptionOf(received scripted.Received) jsonrpc.ID {
