@@ -125,24 +125,25 @@ func misusedCodes(conversation *conform.Conversation, sight *conform.Sight) {
 				})
 			}
 		case jsonrpc.UnsupportedRevision:
-			if said.Request != nil && standalone(said.Request) {
+			if said.Request == nil {
+				continue
+			}
+			if asked, named := revisionOf(said.Request); named {
 				sight.Saw()
-				judgeUnsupported(sight, said, data)
+				judgeUnsupported(sight, said, asked, data)
 			}
 		}
 	}
 }
 
 // judgeUnsupported judges the error for a revision that is not supported.
-func judgeUnsupported(sight *conform.Sight, said *conform.Said, data conform.Object) {
-	meta, _ := said.Request.ParamsObject()["_meta"].(map[string]any)
-	asked := meta[scripted.MetaVersion]
+func judgeUnsupported(sight *conform.Sight, said *conform.Said, asked string, data conform.Object) {
 	if requested, isText := data["requested"].(string); isText && requested != asked {
 		sight.Break(said, conform.Mismatch{
 			Wanted: "the revision of the request, " + conform.Show(asked), Found: conform.Show(requested), Where: "/error/data/requested",
 		})
 	}
-	if supported, _ := data["supported"].([]any); slices.Contains(supported, asked) {
+	if supported, _ := data["supported"].([]any); slices.Contains(supported, any(asked)) {
 		sight.Break(said, conform.Mismatch{
 			Wanted: "supported revisions without the one that is refused, " + conform.Show(asked),
 			Found:  conform.Show(supported), Where: "/error/data/supported",

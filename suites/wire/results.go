@@ -50,7 +50,8 @@ func strangeResults(conversation *conform.Conversation, sight *conform.Sight) {
 	declared := extensions(conversation.ServerCapabilities)
 	for _, said := range standaloneResults(conversation) {
 		kind, isText := said.ResultObject()["resultType"].(string)
-		if !isText || conversation.ServerCapabilities == nil || slices.ContainsFunc(declared, unknownExtension) {
+		judgeable := conversation.ServerCapabilities != nil && !slices.ContainsFunc(declared, unknownExtension)
+		if !isText || !isCoreType(kind) && !judgeable {
 			continue
 		}
 		sight.Saw()

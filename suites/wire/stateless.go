@@ -7,36 +7,42 @@ import (
 	"github.com/mcpconform/mcpconform/internal/scripted"
 )
 
-// standalone tells whether a request stands for itself: it names its revision, one
-// of the stateless era, in its _meta.
-func standalone(request *conform.Said) bool {
+// revisionOf returns the revision that a request names in its _meta, as each of the
+// stateless era does.
+func revisionOf(request *conform.Said) (revision string, named bool) {
 	meta, _ := request.ParamsObject()["_meta"].(map[string]any)
-	revision, _ := meta[scripted.MetaVersion].(string)
-	return isRequest(request) && scripted.Stateless(revision)
+	revision, named = meta[scripted.MetaVersion].(string)
+	return revision, named && isRequest(request)
 }
 
-// standaloneResults returns the target's results for requests of the stateless era.
-// A server of both eras also gives others.
+// standaloneResults returns the target's results for requests that name the revision
+// under test. Of others, and of those of the other era, other revisions tell.
 func standaloneResults(conversation *conform.Conversation) []*conform.Said {
 	return slices.DeleteFunc(conversation.ByTarget(), func(said *conform.Said) bool {
-		return !isResponse(said) || isRefusal(said) || said.ResultObject() == nil ||
-			said.Request == nil || !standalone(said.Request)
+		if !isResponse(said) || isRefusal(said) || said.ResultObject() == nil || said.Request == nil {
+			return true
+		}
+		revision, _ := revisionOf(said.Request)
+		return revision != conversation.Revision
 	})
 }
 
 // standaloneErrors returns the target's errors in the stateless era: those to its
-// requests and to what is no request at all. What answers a handshake, or comes
-// after one that succeeded, is of the other era.
+// requests, of whatever revision, and to what is no request at all. What answers a
+// handshake, or comes after one that succeeded, is of the other era.
 func standaloneErrors(conversation *conform.Conversation) []*conform.Said {
 	spoken := negotiations(conversation)
 	return slices.DeleteFunc(conversation.ByTarget(), func(said *conform.Said) bool {
-		switch {
-		case !isRefusal(said) || !isWhole(said):
+		if !isRefusal(said) || !isWhole(said) {
 			return true
-		case said.Request != nil && standalone(said.Request):
-			return false
-		case said.Request != nil && said.Request.Method == "initialize":
-			return true
+		}
+		if said.Request != nil {
+			if _, named := revisionOf(said.Request); named {
+				return false
+			}
+			if said.Request.Method == "initialize" {
+				return true
+			}
 		}
 		return !scripted.Stateless(spoken[said.Index])
 	})

@@ -3,6 +3,7 @@ package wire
 import (
 	"fmt"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -81,6 +82,7 @@ func TestStatelessRules(t *testing.T) {
 			c {"jsonrpc":"2.0","id":2,"method":"tools/list"}
 			s {"jsonrpc":"2.0","id":2,"result":{"tools":[]}}
 		`, nil},
+		{"results of another revision", strings.ReplaceAll(list, "2026-07-28", "DRAFT-2027-v1") + `s {"jsonrpc":"2.0","id":1,"result":{}}`, nil},
 		{"errors of the other era", legacyOpens + `c {"jsonrpc":"2.0","id":2,"method":"resources/read","params":{"uri":"a:b"}}` + "\n" + refuses("2", "-32002", ""), nil},
 
 		{"the code of a resource that is not there", call + refuses("1", "-32002", ""), []string{"base.errors.retired-codes"}},
@@ -167,6 +169,7 @@ func TestTheSchemaLeavesTheirPlacesToStatelessRules(t *testing.T) {
 		"wrong hints":          list + gives("1", final+`,"ttlMs":"1","cacheScope":1,"tools":[]`),
 		"data of an error":     list + refuses("1", "-32021", ""),
 		"data of another":      list + refuses("1", "-32022", `{"supported":"2026-07-28"}`),
+		"another revision":     strings.ReplaceAll(list, "2026-07-28", "DRAFT-2027-v1") + `s {"jsonrpc":"2.0","id":1,"result":{}}`,
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

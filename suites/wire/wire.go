@@ -70,9 +70,10 @@ func party(leg conform.Leg) schema.Party {
 	return schema.Server
 }
 
-// negotiations returns, for each message, the revision that was negotiated
-// when it was said: that of the leg until a handshake says otherwise. The
-// answer that negotiates is itself in the revision that it names.
+// negotiations returns, for each message, the revision that it is said in: that of
+// the leg until a handshake says otherwise. The answer that negotiates is itself in
+// the revision that it names, and the result for a request of the stateless era in
+// the one that the request names.
 func negotiations(conversation *conform.Conversation) []string {
 	revisions := make([]string, len(conversation.Messages))
 	spoken := conversation.Revision
@@ -83,6 +84,11 @@ func negotiations(conversation *conform.Conversation) []string {
 			}
 		}
 		revisions[index] = spoken
+		if isResponse(said) && said.Request != nil && !isRefusal(said) {
+			if named, some := revisionOf(said.Request); some {
+				revisions[index] = named
+			}
+		}
 	}
 	return revisions
 }
