@@ -36,6 +36,9 @@ func clientCapabilities() {
 			reply, status := server.Provoke(ctx, "tools/call", callBy(asking, Object{}), "")
 
 			exceptWithout(reply, capability)
+			if _, refused := reply.Error(); reply.Object() != nil && !refused {
+				NotApplicable("the request is not refused, which another check reports")
+			}
 			Demand(status == http.StatusBadRequest, "HTTP 400", "HTTP "+Show(status))
 		})
 }
