@@ -89,6 +89,8 @@ var fixtures = []fixture{
 	{provocation: Provocation{Tool: "confirm_delete"}, provokes: []string{"task-input"}, stateless: true},
 	{provocation: Provocation{Tool: "failing_job"}, provokes: []string{"task-failing"}, stateless: true},
 	{provocation: Provocation{Tool: "protocol_error_job"}, provokes: []string{"task-refused"}, stateless: true},
+	{provocation: Provocation{Tool: "test_x_mcp_header"}, stateless: true}, // there for its headers, whatever calls it
+	{provocation: Provocation{Tool: "test_header_parameters"}, stateless: true},
 	{provocation: Provocation{Tool: "test_simple_text"}, provokes: []string{"text"}},
 	{provocation: Provocation{Tool: "test_image_content"}, provokes: []string{"image"}},
 	{provocation: Provocation{Tool: "test_audio_content"}, provokes: []string{"audio"}},

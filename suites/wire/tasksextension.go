@@ -403,6 +403,9 @@ func misshapenTasks(conversation *conform.Conversation, sight *conform.Sight) {
 	}
 }
 
+// skew is how much the clocks of those who work on a task may differ, or be rounded.
+const skew = time.Second
+
 func misdatedTasks(conversation *conform.Conversation, sight *conform.Sight) {
 	for _, task := range extensionStates(conversation) {
 		sight.Saw()
@@ -418,7 +421,7 @@ func misdatedTasks(conversation *conform.Conversation, sight *conform.Sight) {
 				moments = append(moments, moment)
 			}
 		}
-		if len(moments) == 2 && moments[1].Before(moments[0]) {
+		if len(moments) == 2 && moments[1].Add(skew).Before(moments[0]) {
 			sight.Break(task.said, conform.Mismatch{
 				Wanted: "a lastUpdatedAt that is not before createdAt, " + conform.Show(task.object()["createdAt"]),
 				Found:  conform.Show(task.object()["lastUpdatedAt"]), Where: task.pointer + "/lastUpdatedAt",
@@ -444,7 +447,7 @@ func recreatedTasks(conversation *conform.Conversation, sight *conform.Sight) {
 			continue
 		}
 		sight.Saw()
-		if moment.Sub(before).Abs() >= time.Second {
+		if moment.Sub(before).Abs() >= skew {
 			sight.Break(task.said, conform.Mismatch{
 				Wanted: "the createdAt that the task had before, " + before.Format(time.RFC3339Nano), Found: conform.Show(text), Where: task.pointer + "/createdAt",
 			})

@@ -109,8 +109,9 @@ func ServerChecks() {
 
 				var links []string
 				for _, prompt := range listed() {
-					params, _ := filled(ctx, server, prompt)
-					links = append(links, readableLinks(server.Ask(ctx, "prompts/get", params).Object())...)
+					if params, chosen := filled(ctx, server, prompt); chosen { // made-up arguments may make links to nothing
+						links = append(links, readableLinks(server.Ask(ctx, "prompts/get", params).Object())...)
+					}
 				}
 				if len(links) == 0 {
 					NotApplicable("no prompt has a link that only the server can follow")

@@ -30,6 +30,8 @@ const (
 	// maxSubscribed bounds the resources that are tried for a subscription:
 	// some may be fixed.
 	maxSubscribed = 5
+	// maxAgreed bounds those that are asked for at once.
+	maxAgreed = 100
 )
 
 // ServerChecks registers the checks of a target server.
@@ -171,7 +173,7 @@ func ServerChecks() {
 			func(ctx SpecContext) {
 				server := FreshSession(ctx)
 
-				subscription := server.Subscribe(ctx, Object{"resourceSubscriptions": listed(maxSubscribed)})
+				subscription := server.Subscribe(ctx, Object{"resourceSubscriptions": listed(maxAgreed)})
 
 				agreed, _ := subscription.Acknowledged["resourceSubscriptions"].([]any)
 				Demand(len(agreed) > 0, "resourceSubscriptions in the acknowledgement, with some of the resources that are listed", Show(subscription.Acknowledged))
