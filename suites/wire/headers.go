@@ -202,7 +202,7 @@ func collectAnnotations(all *[]annotation, schema place, path []string) {
 		*all = append(*all, annotation{value, object, path})
 	}
 	follow := func(to place, steps ...string) {
-		collectAnnotations(all, to, append(path[:len(path):len(path)], steps...))
+		collectAnnotations(all, to, append(slices.Clip(path), steps...))
 	}
 	for _, keyword := range schemaKeywords {
 		if inner, there := schema.member(keyword); there {
@@ -239,8 +239,8 @@ func mayBeHeader(value any) bool {
 // isToken tells whether a text is a token (RFC 9110, section 5.6.2).
 func isToken(text string) bool {
 	for _, char := range []byte(text) {
-		letter := 'a' <= char|0x20 && char|0x20 <= 'z'
-		if !letter && !('0' <= char && char <= '9') && !strings.ContainsRune("!#$%&'*+-.^_`|~", rune(char)) {
+		letter, digit := 'a' <= char|0x20 && char|0x20 <= 'z', '0' <= char && char <= '9'
+		if !letter && !digit && !strings.ContainsRune("!#$%&'*+-.^_`|~", rune(char)) {
 			return false
 		}
 	}

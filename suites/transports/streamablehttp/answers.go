@@ -72,12 +72,3 @@ func beTheError(status int, code int64) types.GomegaMatcher {
 		return isAnswer && given.Status == status && given.code() == code
 	})
 }
-
-// mustServe posts a request as it should be. A server that refuses it shows nothing
-// when it refuses one that is not.
-func mustServe(ctx context.Context, server *Server, method string, params any) {
-	if given := post(ctx, server, server.Body(method, params), ""); given.refused() {
-		Inconclusive(fmt.Sprintf("%s is refused even with all headers: %s", method, given.Describe()),
-			"mend what the checks of "+method+" report, then run again")
-	}
-}
