@@ -40,24 +40,6 @@ func remembersCapabilities(s *Server) {
 	})
 }
 
-// holdsToFirstCapabilities takes those that the first request over a pipe has
-// declared for all that follow, but for extensions.
-func holdsToFirstCapabilities(s *Server) {
-	first := map[*connection]clientCapabilities{}
-	rereads(s, func(n *connection, meta requestMeta, malformed *rpcError) (requestMeta, *rpcError) {
-		if malformed != nil {
-			return meta, malformed
-		}
-		extensions := meta.Capabilities.Extensions
-		if known, begun := first[n]; begun {
-			meta.Capabilities = known
-		}
-		first[n] = meta.Capabilities
-		meta.Capabilities.Extensions = extensions
-		return meta, nil
-	})
-}
-
 // remembersFields takes what a request lacks from the one before it.
 func remembersFields(s *Server) {
 	var last *requestMeta
@@ -83,25 +65,6 @@ func remembersLogLevel(s *Server) {
 		last = meta.LogLevel
 		return meta, malformed
 	})
-}
-
-// wantsDiscoverFirst serves nothing over a pipe until server/discover has come.
-func wantsDiscoverFirst(s *Server) {
-	var discovered sync.Map
-	for name, known := range s.stateless.methods {
-		handle := known.handle
-		known.handle = func(c *call, params json.RawMessage) (any, error) {
-			n := c.era.(*exchange).connection
-			if name == "server/discover" {
-				discovered.Store(n, true)
-			}
-			if _, done := discovered.Load(n); !done {
-				return nil, invalidRequest("send server/discover first")
-			}
-			return handle(c, params)
-		}
-		s.stateless.methods[name] = known
-	}
 }
 
 // tiesCursorsToProcesses gives cursors that only the process takes that gave them.
@@ -152,17 +115,6 @@ func announcesToOneOnly(s *Server) {
 		all := wanting(open, method, params)
 		return all[max(0, len(all)-1):]
 	}
-}
-
-// keepsSubscriptions goes on with subscriptions that were cancelled.
-func keepsSubscriptions(s *Server) {
-	known := s.stateless.methods["subscriptions/listen"]
-	handle := known.handle
-	known.handle = func(c *call, params json.RawMessage) (any, error) {
-		c.ctx = c.era.(*exchange).ctx // which ends with the pipe alone
-		return handle(c, params)
-	}
-	s.stateless.methods["subscriptions/listen"] = known
 }
 
 // taskDelay is how long tells-of-tasks-too-early takes to know a task.

@@ -70,12 +70,6 @@ func TestWhatIsRememberedOfEarlierRequests(t *testing.T) {
 		t.Errorf("remembers-capabilities: %v", result)
 	}
 
-	c = spoiled(t, dialStdio, "holds-to-first-capabilities")
-	c.capabilities = object{}
-	c.tool("greet", nil)
-	c.capabilities = withTasks()
-	c.fails(-32021, "tools/call", question)
-
 	c = spoiled(t, dialStdio, "remembers-fields")
 	missing := object{"_meta": object{"io.modelcontextprotocol/clientCapabilities": nil}}
 	c.fails(-32602, "tools/list", missing)
@@ -89,13 +83,8 @@ func TestWhatIsRememberedOfEarlierRequests(t *testing.T) {
 	c.hears("notifications/message")
 }
 
-func TestWhatMustComeFirst(t *testing.T) {
+func TestCursorsOfAnotherProcess(t *testing.T) {
 	t.Parallel()
-	c := spoiled(t, dialStdio, "wants-discover-first")
-	c.fails(-32600, "tools/list", nil)
-	c.call("server/discover", nil)
-	c.call("tools/list", nil)
-
 	one, other := spoiled(t, dialStdio, "ties-cursors-to-processes"), spoiled(t, dialStdio, "ties-cursors-to-processes")
 	cursor := one.call("tools/list", nil)["nextCursor"]
 	one.call("tools/list", object{"cursor": cursor})
@@ -131,14 +120,6 @@ func TestSubscriptionsThatAreMixedUp(t *testing.T) {
 		if len(c.heard) != want || subscriptionOf(c.heard[want-1]) != strconv.Itoa(last) {
 			t.Errorf("%q: heard %v", defect, c.heard)
 		}
-	}
-
-	c := spoiled(t, dialStdio, "keeps-subscriptions")
-	kept, _ := c.listen(object{"toolsListChanged": true})
-	c.cancel(kept)
-	c.tool("test_trigger_tool_change", nil)
-	if len(c.heard) != 1 {
-		t.Errorf("heard %v", c.heard)
 	}
 }
 
