@@ -23,7 +23,8 @@ func directions() []conform.Rule {
 }
 
 // looseNotifications judges notifications that come when no request is unanswered, nor
-// was given up: that one may still be running is not the server's fault.
+// was given up: that one may still be running is not the server's fault. A cancellation
+// tells of a subscription that ends, before or after its response.
 func looseNotifications(conversation *conform.Conversation, sight *conform.Sight) {
 	spoken := negotiations(conversation)
 	if conversation.Transport != conform.Stdio {
@@ -38,7 +39,7 @@ func looseNotifications(conversation *conform.Conversation, sight *conform.Sight
 			}
 		case isResponse(said):
 			delete(open, said.ID)
-		case said.Kind == jsonrpc.Notification && scripted.Stateless(spoken[said.Index]):
+		case said.Kind == jsonrpc.Notification && said.Method != "notifications/cancelled" && scripted.Stateless(spoken[said.Index]):
 			sight.Saw()
 			if len(open) == 0 {
 				sight.Break(said, conform.Mismatch{

@@ -28,6 +28,7 @@ func TestDirections(t *testing.T) {
 		"progress of a request":            {[]string{`>{"jsonrpc":"2.0","id":1,"method":"tools/call"}`, `<` + progressOf("a"), `<{"jsonrpc":"2.0","id":1,"result":{}}`}, nil},
 		"progress of a cancelled request":  {[]string{`>{"jsonrpc":"2.0","id":1,"method":"tools/call"}`, `>{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":1}}`, `<` + progressOf("a")}, nil},
 		"a change for a subscription":      {[]string{`>` + listensOn2, `<` + changedOf2}, nil},
+		"the end of a subscription":        {[]string{`>` + listensOn2, `<{"jsonrpc":"2.0","id":2,"result":{}}`, `<{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":2}}`}, nil},
 		"a change that nobody asked for":   {[]string{`>{"jsonrpc":"2.0","id":1,"method":"tools/list"}`, `<{"jsonrpc":"2.0","id":1,"result":{}}`, `<` + changedOf2}, []string{loose}},
 		"a log before any request":         {[]string{`<{"jsonrpc":"2.0","method":"notifications/message","params":{"level":"info","data":"hello"}}`}, []string{loose}},
 		"a change in the handshake era":    {append(handshake("{}"), `<{"jsonrpc":"2.0","method":"notifications/tools/list_changed"}`), nil},

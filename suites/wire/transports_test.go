@@ -326,12 +326,14 @@ func TestLinesOfStandardOutput(t *testing.T) {
 func FuzzTransportRules(f *testing.F) {
 	f.Add("{\n\"a\":1}\n{}", "text/event-stream; charset=x", "1")
 	f.Add("\xff\n\n{", "", "")
+	f.Add(`{"id":1,"result":{"tools":[{"inputSchema":{"items":[{"x-mcp-header":1}],"properties":{"a":{"x-mcp-header":""}}}}]}}`, "text/event-stream", "")
 	f.Fuzz(func(t *testing.T, output, contentType, id string) {
 		var events []transcript.Event
 		for line := range strings.SplitSeq(output, "\n") {
 			events = append(events, transcript.Event{Kind: transcript.Message, From: transcript.Server, Stream: "stdio", Sequence: len(events), Raw: []byte(line)})
 		}
 		judged(conform.NewConversation(stdio, events, true))
+		judged(conform.NewConversation(conform.Leg{Role: conform.ServerRole, Revision: "2026-07-28", Transport: conform.Stdio}, events, true))
 
 		events = []transcript.Event{
 			{Kind: transcript.Head, From: transcript.Client, Stream: "post-1", HTTP: &transcript.HTTP{Method: "POST"}},
@@ -340,10 +342,13 @@ func FuzzTransportRules(f *testing.F) {
 			{Kind: transcript.Message, From: transcript.Server, Stream: "post-1", Sequence: 3, Raw: []byte(output), SSE: &transcript.SSE{ID: &id}},
 			{Kind: transcript.End, From: transcript.Server, Stream: "post-1", Sequence: 4, Note: transcript.Complete},
 		}
-		broken, seen := judged(conform.NewConversation(overHTTP, events, true))
-		for _, name := range broken {
-			if !slices.Contains(seen, name) {
-				t.Errorf("%s is broken, but was not seen", name)
+		for _, revision := range []string{overHTTP.Revision, "2026-07-28"} {
+			leg := conform.Leg{Role: conform.ServerRole, Revision: revision, Transport: conform.HTTP}
+			broken, seen := judged(conform.NewConversation(leg, events, true))
+			for _, name := range broken {
+				if !slices.Contains(seen, name) {
+					t.Errorf("%s: %s is broken, but was not seen", revision, name)
+				}
 			}
 		}
 	})

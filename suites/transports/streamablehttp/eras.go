@@ -75,16 +75,26 @@ const (
 // mustBeOfOneEra ends a check of a server that speaks revisions of the handshake era
 // too: it says so, or agrees to a handshake.
 func mustBeOfOneEra(ctx context.Context) {
-	server := Session(ctx)
-	supported, _ := server.Need(ctx, "server/discover", nil)["supportedVersions"].([]any)
-	for _, revision := range supported {
-		if name, isText := revision.(string); isText && !scripted.Stateless(name) {
-			NotApplicable("the server speaks " + name + ", too")
+	for _, revision := range supported(ctx, Session(ctx)) {
+		if !scripted.Stateless(revision) {
+			NotApplicable("the server speaks " + revision + ", too")
 		}
 	}
 	if revision := handshakeAt(ctx, lastHandshake); revision != "" {
 		NotApplicable("the server speaks " + revision + ", too: it agrees to a handshake")
 	}
+}
+
+// supported returns the revisions that a server says it supports.
+func supported(ctx context.Context, server *Server) []string {
+	listed, _ := server.Need(ctx, "server/discover", nil)["supportedVersions"].([]any)
+	var revisions []string
+	for _, revision := range listed {
+		if name, isText := revision.(string); isText {
+			revisions = append(revisions, name)
+		}
+	}
+	return revisions
 }
 
 // handshakeAt returns the revision to which a server agrees when a client of the
