@@ -3,6 +3,7 @@ package wire
 import (
 	"github.com/mcpconform/mcpconform/internal/conform"
 	"github.com/mcpconform/mcpconform/internal/jsonrpc"
+	"github.com/mcpconform/mcpconform/internal/scripted"
 )
 
 // CancellationRules are the rules of the page about cancellation:
@@ -109,12 +110,13 @@ func taskCancellations(conversation *conform.Conversation, sight *conform.Sight)
 // otherCancellations judges a server, which may cancel requests of its client if
 // they are subscriptions.
 func otherCancellations(conversation *conform.Conversation, sight *conform.Sight) {
+	spoken := negotiations(conversation)
 	subscribed := map[jsonrpc.ID]bool{}
 	for _, said := range conversation.Messages {
 		switch {
 		case !said.FromTarget(conversation.Leg):
 			subscribed[said.ID] = subscribed[said.ID] || isRequest(said) && said.Method == listenMethod
-		case isMessage(said):
+		case isMessage(said) && scripted.Stateless(spoken[said.Index]):
 			sight.Saw()
 			id := jsonrpc.IDOf(said.ParamsObject()["requestId"])
 			if said.Method == cancelledMethod && !subscribed[id] && conversation.Complete {

@@ -8,6 +8,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/mcpconform/mcpconform/internal/conform"
+	"github.com/mcpconform/mcpconform/internal/transcript"
 )
 
 // patternRules are those of the pages about patterns, with the rules of the schema,
@@ -160,6 +161,12 @@ func TestRulesOfPatternsLeaveFree(t *testing.T) {
 		{"subscription that ends in both ways", subscribed + ended + cancels("5")},
 		{"subscription that is refused", listens("5", toTools) + `s {"jsonrpc":"2.0","id":5,"error":{"code":-32601,"message":"no"}}`},
 		{"news of an extension", listens("5", `{"taskIds":["t"]}`) + agrees("5", `{"taskIds":["t"]}`) + told("5", "tasks", `"taskId":"t",`)},
+		{"a request after a handshake", `
+			c {"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{"roots":{}},"clientInfo":{"name":"c","version":"1"}}}
+			s {"jsonrpc":"2.0","id":1,"result":{"protocolVersion":"2025-11-25","capabilities":{"tools":{"listChanged":true}},"serverInfo":{"name":"s","version":"1"}}}
+			s {"jsonrpc":"2.0","id":1,"method":"roots/list"}
+			s {"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":1}}
+			s {"jsonrpc":"2.0","method":"notifications/tools/list_changed"}`},
 		{"progress of another request", subscribed + `s {"jsonrpc":"2.0","method":"notifications/progress","params":{"progressToken":1,"progress":1}}`},
 	}
 	for _, test := range tests {
@@ -170,4 +177,77 @@ func TestRulesOfPatternsLeaveFree(t *testing.T) {
 			}
 		})
 	}
+}
+
+// streamed puts a script of messages on one event stream over HTTP.
+func streamed(stream, script string) string {
+	var text strings.Builder
+	for line := range strings.Lines(script) {
+		line = strings.TrimSpace(line)
+		if said, byClient := strings.CutPrefix(line, "c "); byClient {
+			text.WriteString("> " + stream + " POST\nc " + stream + " " + said + "\n< " + stream + " 200 Content-Type:text/event-stream\n")
+		} else if said, byServer := strings.CutPrefix(line, "s "); byServer {
+			text.WriteString("e " + stream + " " + said + "\n")
+		}
+	}
+	return text.String()
+}
+
+func TestSubscriptionsOverHTTP(t *testing.T) {
+	t.Parallel()
+	news := `s {"jsonrpc":"2.0","method":"notifications/tools/list_changed"}`
+	for name, test := range map[string]struct {
+		script string
+		broken []string
+	}{
+		"a subscription":                  {streamed("post-1", subscribed+told("5", "tools/list_changed", "")), nil},
+		"one that the client ends":        {streamed("post-1", subscribed) + "x post-1", nil},
+		"one that the server ends":        {streamed("post-1", subscribed+ended) + ". post-1", nil},
+		"one that the server cancels":     {streamed("post-1", subscribed+cancels("5")) + ". post-1", nil},
+		"one that ends without a word":    {streamed("post-1", subscribed) + ". post-1", []string{"subscriptions.closed.announced"}},
+		"news without an id":              {streamed("post-1", subscribed+news), []string{"subscriptions.id.carried"}},
+		"news with the id of another one": {streamed("post-1", subscribed+told("6", "tools/list_changed", "")), []string{"subscriptions.id.carried"}},
+		"news on another stream": {streamed("post-1", asksOnce(everything, `{"resultType":"complete","content":[]}`)+news),
+			[]string{"subscriptions.filter.honored"}},
+		"progress of the request itself": {streamed("post-1", subscribed+progress("1", "1")), nil},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			broken, _ := brokenAndSeen(patternRules, carry(t, "2026-07-28", test.script))
+			if difference := cmp.Diff(test.broken, broken); difference != "" {
+				t.Errorf("broken requirements (-wanted +found):\n%s", difference)
+			}
+		})
+	}
+}
+
+// Whatever a target says, rules come to an end and break nothing but a sentence.
+func FuzzPatternRules(f *testing.F) {
+	for _, said := range []string{
+		`{"jsonrpc":"2.0","id":2,"result":` + needs(whoAreYou+","+sayHello+","+getRoots) + `}`,
+		`{"jsonrpc":"2.0","id":2,"result":{"resultType":"input_required","inputRequests":{"":7,"/":{"method":[]},"a":{"method":"roots/list","params":null}}}}`,
+		`{"jsonrpc":"2.0","id":2,"result":{"resultType":"input_required","requestState":{}}}`,
+		`{"jsonrpc":"2.0","method":"notifications/subscriptions/acknowledged","params":{"notifications":{"toolsListChanged":1,"resourceSubscriptions":[null]},"_meta":{"io.modelcontextprotocol/subscriptionId":5}}}`,
+		`{"jsonrpc":"2.0","method":"notifications/resources/updated","params":{"uri":{},"_meta":{"io.modelcontextprotocol/subscriptionId":{}}}}`,
+		`{"jsonrpc":"2.0","method":"notifications/cancelled","params":[]}`,
+		`{"jsonrpc":"2.0","id":5,"result":{"_meta":[]}}`,
+		`{"jsonrpc":"2.0","id":5,"method":"roots/list"}`,
+	} {
+		f.Add([]byte(said))
+	}
+	f.Fuzz(func(t *testing.T, said []byte) {
+		events := converse(t, statelessStdio, subscribed+asksOnce(everything, needs(whoAreYou))).Events
+		for range 2 {
+			events = append(events, transcript.Event{
+				Kind: transcript.Message, From: transcript.Server, Stream: "stdio", Raw: said, Sequence: len(events), At: began,
+			})
+		}
+		for _, finding := range conform.ApplyRules(patternRules, conform.NewConversation(statelessStdio, events, true)) {
+			for _, breach := range finding.Breaks {
+				if breach.Mismatch.Wanted == "" || breach.Mismatch.Found == "" {
+					t.Errorf("%q: says too little: %+v", patternRules[finding.Rule].Text, breach.Mismatch)
+				}
+			}
+		}
+	})
 }

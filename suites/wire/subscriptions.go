@@ -100,9 +100,10 @@ type subscription struct {
 	told    []*conform.Said
 }
 
-// subscriptions reads those of a conversation, and what the target announced that
-// belongs to none.
+// subscriptions reads those of a conversation, and what the target announced in the
+// stateless era that belongs to none.
 func subscriptions(conversation *conform.Conversation) (all []*subscription, stray []*conform.Said) {
+	spoken := negotiations(conversation)
 	byStream, byID := map[string]*subscription{}, map[jsonrpc.ID]*subscription{}
 	for _, said := range conversation.Messages {
 		if !said.FromTarget(conversation.Leg) {
@@ -125,7 +126,7 @@ func subscriptions(conversation *conform.Conversation) (all []*subscription, str
 		switch {
 		case one != nil:
 			one.told = append(one.told, said)
-		case tagged || isAnnouncement(said):
+		case scripted.Stateless(spoken[said.Index]) && (tagged || isAnnouncement(said)):
 			stray = append(stray, said)
 		}
 	}
@@ -273,7 +274,7 @@ func unwanted(conversation *conform.Conversation, sight *conform.Sight) {
 	all, stray := subscriptions(conversation)
 	for _, one := range all {
 		for _, said := range one.told {
-			if !isAnnouncement(said) && !(isTagged(said) && isOfRequest(said)) {
+			if !isAnnouncement(said) && (!isTagged(said) || !isOfRequest(said)) {
 				continue
 			}
 			sight.Saw()

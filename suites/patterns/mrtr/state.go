@@ -4,12 +4,14 @@ import (
 	"bytes"
 	"encoding/base64"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"strings"
 
 	. "github.com/onsi/ginkgo/v2"
 
 	. "github.com/mcpconform/mcpconform/internal/conform"
+	"github.com/mcpconform/mcpconform/internal/scripted"
 	"github.com/mcpconform/mcpconform/suites/client/asking"
 )
 
@@ -20,7 +22,10 @@ func states() {
 			attempt := begin(ctx, server, "elicitation")
 
 			for _, forged := range []string{"mcpconform", `{"admin":true}`, "e30", "../../x", strings.Repeat("A", longState)} {
-				server.Once(ctx, "tools/call", attempt.retry(Object{"requestState": forged}))
+				_, err := server.Connection.Once(ctx, "tools/call", attempt.retry(Object{"requestState": forged}))
+				if _, refused := errors.AsType[*scripted.StatusError](err); err != nil && !refused {
+					Judge(Mismatch{Wanted: "an answer to a call with the requestState " + scripted.Short([]byte(forged)), Found: err.Error()})
+				}
 			}
 
 			server.StaysUsable(ctx)

@@ -78,20 +78,6 @@ func acknowledgements() {
 				Expect(subscription.Acknowledged).NotTo(HaveMember(wish, true))
 			}
 		})
-
-	It("leaves out of the acknowledgement what it does not support", Verifies("subscriptions.acknowledged.supported"),
-		func(ctx SpecContext) {
-			needsSubscriptions()
-			server := FreshSession(ctx)
-
-			subscription := server.Subscribe(ctx, everything())
-
-			for wish, capability := range listChanges {
-				if !Declares(capability) {
-					Expect(subscription.Acknowledged).NotTo(HaveMember(wish, true))
-				}
-			}
-		})
 }
 
 // needsSubscriptions skips the check when there is nothing to subscribe to: such a
