@@ -145,6 +145,7 @@ type logEntry struct {
 	*conform.Said
 	stream *conform.Said   // over HTTP: the request on whose stream it came
 	asking []*conform.Said // requests without an answer that asked for log messages
+	late   bool            // over stdio: it may be about the request that was answered just before
 }
 
 // loggedBy returns the log messages of a conversation; none of the handshake era,
@@ -159,21 +160,26 @@ func loggedBy(conversation *conform.Conversation) []logEntry {
 			opened[one.request.Stream] = one.sent
 		}
 	}
-	var asking []*conform.Said
-	for _, request := range byPeer(conversation) {
-		if isRequest(request) && askedLevel(request) != nil {
-			asking = append(asking, request)
-		}
-	}
+	var asking []*conform.Said // requests
+	var answered *conform.Said // the request that was answered last
 	var all []logEntry
-	for _, said := range conversation.Notifications("notifications/message") {
-		message := logEntry{Said: said, stream: opened[said.Event.Stream]}
-		for _, request := range asking {
-			if openDuring(request, said) {
-				message.asking = append(message.asking, request)
+	for _, said := range conversation.Messages {
+		fromTarget := said.FromTarget(conversation.Leg)
+		switch {
+		case !fromTarget && isRequest(said) && askedLevel(said) != nil:
+			asking = append(asking, said)
+		case fromTarget && isResponse(said) && said.Request != nil:
+			answered = said.Request
+		case fromTarget && said.Kind == jsonrpc.Notification && said.Method == "notifications/message":
+			message := logEntry{Said: said, stream: opened[said.Event.Stream]}
+			message.late = message.stream == nil && answered != nil && askedLevel(answered) != nil
+			for _, request := range asking {
+				if openDuring(request, said) {
+					message.asking = append(message.asking, request)
+				}
 			}
+			all = append(all, message)
 		}
-		all = append(all, message)
 	}
 	return all
 }
@@ -226,7 +232,7 @@ func unaskedMessages(conversation *conform.Conversation, sight *conform.Sight) {
 		sight.Saw()
 		onItsOwn := message.stream != nil && askedLevel(message.stream) != nil
 		subscribed := message.stream != nil && message.stream.Method == listenMethod
-		if len(message.asking) == 0 && !onItsOwn && !subscribed {
+		if len(message.asking) == 0 && !onItsOwn && !subscribed && !message.late {
 			sight.Break(message.Said, conform.Mismatch{
 				Wanted: "log messages only for requests with " + scripted.MetaLogLevel + " in their _meta",
 				Found:  "one while no such request was open", Where: "/method",

@@ -79,6 +79,7 @@ func askingForMessages() {
 			server.Hear(ctx) // messages might go astray there
 			provoke(ctx, server, "emergency")
 			provoke(ctx, server, "debug") // this is for one request
+			server.Fence(ctx)
 			mark := server.Mark()
 
 			provoke(ctx, server, "")

@@ -1,0 +1,43 @@
+package wire
+
+import (
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+// asksToLog calls a tool with a level for its log messages.
+func asksToLog(id, level string) string {
+	return `c {"jsonrpc":"2.0","id":` + id + `,"method":"tools/call","params":{"name":"n","_meta":{"io.modelcontextprotocol/logLevel":"` + level + `"}}}` + "\n"
+}
+
+func logs(level string) string {
+	return `s {"jsonrpc":"2.0","method":"notifications/message","params":{"level":"` + level + `","data":1}}` + "\n"
+}
+
+func TestLoggingRulesOfTheStatelessEra(t *testing.T) {
+	t.Parallel()
+	declared := discovers(`{"logging":{}}`)
+	for _, test := range []struct {
+		name, script string
+		broken       []string
+	}{
+		{"messages at and above the level", declared + asksToLog("1", "warning") + logs("warning") + logs("emergency") + gives("1", final), nil},
+		{"a message below the level", declared + asksToLog("1", "warning") + logs("notice") + gives("1", final), []string{"logging.level.respected"}},
+		{"a message that may be for either of two requests", declared + asksToLog("1", "error") + asksToLog("2", "info") + logs("info") + gives("2", final) + gives("1", final), nil},
+		{"a message for nobody", declared + asksPlain("1", "tools/call", `"name":"n"`) + logs("error") + gives("1", final), []string{"logging.message.requested"}},
+		{"a message right after the answer", declared + asksToLog("1", "info") + gives("1", final) + logs("error"), nil},
+		{"a message after another answer", declared + asksToLog("1", "info") + gives("1", final) + asksPlain("2", "tools/list", "") + gives("2", final) + logs("error"),
+			[]string{"logging.message.requested"}},
+		{"a message of an undeclared server", discovers(`{}`) + asksToLog("1", "info") + logs("error") + gives("1", final), []string{"logging.capability.declared"}},
+		{"a level that does not exist", declared + asksToLog("1", "info") + logs("fatal") + gives("1", final), []string{"logging.message.level"}},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			t.Parallel()
+			found, _ := brokenAndSeen(LoggingRules(), converse(t, statelessLeg, test.script))
+			if difference := cmp.Diff(append([]string{}, test.broken...), append([]string{}, found...)); difference != "" {
+				t.Errorf("broken requirements (-wanted +found):\n%s", difference)
+			}
+		})
+	}
+}
