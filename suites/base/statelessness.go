@@ -77,6 +77,28 @@ func statelessness() {
 			}
 		})
 
+	It("tells requests of two clients apart that have the same id", Verifies("base.stateless.interleaved"), NeedsTransport(HTTP),
+		func(ctx SpecContext) {
+			needMethod(ctx)
+			one, other := Connect(ctx), Connect(ctx)
+
+			first := one.StartRaw(ctx, jsonrpc.StringID("mcpconform-shared"), aMethod(), scripted.Outgoing{}, nil)
+			second := other.StartRaw(ctx, jsonrpc.StringID("mcpconform-shared"), anyTime(), scripted.Outgoing{}, secondClient())
+
+			Expect(one.Await(ctx, first)).To(HaveMember(ListMember(aMethod())))
+			Expect(other.Await(ctx, second)).To(HaveMember("supportedVersions"))
+		})
+
+	It("answers a request with the id of one that it has answered", Verifies("base.requests.id-again"),
+		func(ctx SpecContext) {
+			server := Session(ctx)
+
+			for range 2 {
+				reply := server.Await(ctx, server.StartRaw(ctx, jsonrpc.StringID("mcpconform-again"), anyTime(), scripted.Outgoing{}, nil))
+				Expect(reply).To(BeResult())
+			}
+		})
+
 	It("goes on with a list on another connection", Verifies("base.stateless.connection"),
 		func(ctx SpecContext) {
 			method, cursor := furtherPage(ctx, Session(ctx))
@@ -104,12 +126,16 @@ func statelessness() {
 // nothing.
 func clientOfTurn(turn int) Object {
 	if turn%2 == 0 {
-		return nil
+		return Object{}
 	}
-	return Object{"_meta": Object{
-		scripted.MetaClientInfo:   Object{"name": "mcpconform-second", "version": "1.0.0"},
-		scripted.MetaCapabilities: Object{},
-	}}
+	second := secondClient()
+	second["_meta"].(Object)[scripted.MetaCapabilities] = Object{}
+	return second
+}
+
+// secondClient makes a request one of a second client.
+func secondClient() Object {
+	return meta(scripted.MetaClientInfo, Object{"name": "mcpconform-second", "version": "1.0.0"})
 }
 
 // furtherPage returns the first list that has a further page, and its cursor.
