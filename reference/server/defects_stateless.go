@@ -48,7 +48,7 @@ func remembersFields(s *Server) {
 			last = &meta
 		} else if last != nil && strings.HasSuffix(malformed.Message, "is missing") {
 			filled := *last
-			filled.ProgressToken, filled.LogLevel = nil, ""
+			filled.ProgressToken, filled.LogLevel = nil, nil
 			return filled, nil
 		}
 		return meta, malformed
@@ -57,9 +57,9 @@ func remembersFields(s *Server) {
 
 // remembersLogLevel logs for all requests once one has asked for it.
 func remembersLogLevel(s *Server) {
-	var last string
+	var last *string
 	rereads(s, func(_ *connection, meta requestMeta, malformed *rpcError) (requestMeta, *rpcError) {
-		if meta.LogLevel == "" {
+		if meta.LogLevel == nil {
 			meta.LogLevel = last
 		}
 		last = meta.LogLevel

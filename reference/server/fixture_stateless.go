@@ -232,13 +232,18 @@ func confirmWithState(c *call) (toolResult, error) {
 
 // askEverything puts three questions at once.
 func askEverything(c *call) (toolResult, error) {
-	switch {
-	case !c.canElicitForm():
-		return toolResult{}, errNoForm
-	case c.client.Sampling == nil:
-		return toolResult{}, errNoSampling
-	case c.client.Roots == nil:
-		return toolResult{}, errNoRoots
+	missing := object{}
+	if !c.canElicitForm() {
+		missing["elicitation"] = object{"form": object{}}
+	}
+	if c.client.Sampling == nil {
+		missing["sampling"] = object{}
+	}
+	if c.client.Roots == nil {
+		missing["roots"] = object{}
+	}
+	if len(missing) > 0 {
+		return toolResult{}, lacks("the client has not declared all of elicitation, sampling and roots", missing)
 	}
 	return c.askThese(
 		question{"user_name", "elicitation/create", c.formRequest("What is your name?", nameForm)},

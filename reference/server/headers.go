@@ -52,7 +52,7 @@ func headerMismatch(format string, args ...any) *rpcError {
 	return &rpcError{
 		Code:    codeHeaderMismatch,
 		Message: "Header mismatch: " + fmt.Sprintf(format, args...),
-		status:  statusBadRequest,
+		status:  http.StatusBadRequest,
 	}
 }
 

@@ -6,6 +6,7 @@ package server
 import (
 	"context"
 	"encoding/json"
+	"net/http"
 	"slices"
 	"sync"
 )
@@ -82,7 +83,7 @@ type requestMeta struct {
 	Version       string             `json:"io.modelcontextprotocol/protocolVersion"`
 	Client        *implementation    `json:"io.modelcontextprotocol/clientInfo,omitempty"`
 	Capabilities  clientCapabilities `json:"io.modelcontextprotocol/clientCapabilities"`
-	LogLevel      string             `json:"io.modelcontextprotocol/logLevel,omitempty"`
+	LogLevel      *string            `json:"io.modelcontextprotocol/logLevel,omitempty"`
 	ProgressToken json.RawMessage    `json:"progressToken,omitempty"`
 }
 
@@ -98,8 +99,8 @@ func readRequestMeta(params json.RawMessage) (requestMeta, *rpcError) {
 		return meta, malformedRequest("%v", err)
 	case token != nil && !requestID(token).valid():
 		return meta, malformedRequest("params._meta.progressToken must be a string or an integer")
-	case meta.LogLevel != "" && !slices.Contains(logLevels, meta.LogLevel):
-		return meta, malformedRequest("params._meta.%s must be one of %v, but is %q", metaLogLevel, logLevels, meta.LogLevel)
+	case meta.LogLevel != nil && !slices.Contains(logLevels, *meta.LogLevel):
+		return meta, malformedRequest("params._meta.%s must be one of %v, but is %q", metaLogLevel, logLevels, *meta.LogLevel)
 	}
 	return meta, nil
 }
@@ -107,7 +108,7 @@ func readRequestMeta(params json.RawMessage) (requestMeta, *rpcError) {
 // malformedRequest is the error of a request that lacks what each must have.
 func malformedRequest(format string, args ...any) *rpcError {
 	err := invalidParams(format, args...)
-	err.status = statusBadRequest
+	err.status = http.StatusBadRequest
 	return err
 }
 
@@ -118,7 +119,7 @@ func missingCapability(text string, needed object) *rpcError {
 		Code:    codeMissingCapability,
 		Message: "Missing required client capability: " + text,
 		Data:    object{"requiredCapabilities": needed},
-		status:  statusBadRequest,
+		status:  http.StatusBadRequest,
 	}
 }
 
@@ -206,7 +207,7 @@ func (n *connection) admit(m message, c *call, x *exchange) (method, error) {
 
 func unknownMethod(name string) *rpcError {
 	err := methodNotFound("%s", name)
-	err.status = statusNotFound
+	err.status = http.StatusNotFound
 	return err
 }
 
@@ -228,10 +229,10 @@ func (n *connection) forget(c *call) {
 
 // logsFrom is the level that the request asks for. Without one it wants none.
 func (x *exchange) logsFrom() int {
-	if x.meta.LogLevel == "" {
+	if x.meta.LogLevel == nil {
 		return len(logLevels)
 	}
-	return slices.Index(logLevels, x.meta.LogLevel)
+	return slices.Index(logLevels, *x.meta.LogLevel)
 }
 
 // An exchange is one request and its answer: the era of a single call.

@@ -75,6 +75,7 @@ func TestRequestsMustSayWhatTheyAre(t *testing.T) {
 			{"io.modelcontextprotocol/clientCapabilities": 1},
 			{"io.modelcontextprotocol/clientInfo": object{"name": "no version"}},
 			{"io.modelcontextprotocol/logLevel": "loud"},
+			{"io.modelcontextprotocol/logLevel": ""},
 			{"progressToken": 1.5},
 		} {
 			c.fails(-32602, "tools/list", object{"_meta": wrong})
@@ -419,6 +420,10 @@ func TestOnlyWhatIsDeclaredIsAsked(t *testing.T) {
 			}
 		}
 		c.fails(-32021, "prompts/get", object{"name": "test_input_required_result_prompt"})
+		failure := c.fails(-32021, "tools/call", object{"name": "test_input_required_result_multiple_inputs"})
+		if got := fmt.Sprint(failure["data"]); got != "map[requiredCapabilities:map[elicitation:map[form:map[]] sampling:map[]]]" {
+			t.Errorf("all that is missing: %s", got)
+		}
 		asked := c.once("tools/call", object{"name": "test_input_required_result_capabilities"})["inputRequests"].(object)
 		if len(asked) != 1 || asked["client_roots"] == nil {
 			t.Errorf("asked %v", asked)

@@ -10,12 +10,6 @@ import (
 	"strings"
 )
 
-// Statuses of HTTP responses to errors that are told apart by them.
-const (
-	statusBadRequest = http.StatusBadRequest
-	statusNotFound   = http.StatusNotFound
-)
-
 // isStateless tells whether a message is of the stateless era: when it says so
 // in its metadata or, over HTTP, in a header that is not that of a session, or
 // when there is no other era.
@@ -53,7 +47,7 @@ func (s *Server) unsupportedVersion(requested string) *rpcError {
 		Code:    codeUnsupportedVersion,
 		Message: fmt.Sprintf("Unsupported protocol version %q: a request can be of %s", requested, strings.Join(s.stateless.revisions, " or ")),
 		Data:    object{"supported": s.supported(), "requested": requested},
-		status:  statusBadRequest,
+		status:  http.StatusBadRequest,
 	}
 }
 
