@@ -10,14 +10,15 @@ func PatternRules() []conform.Rule {
 	return []conform.Rule{
 		{
 			Text:         "sends no requests of its own",
-			Requirements: []string{"patterns.requests.none"},
-			Judge:        serverRequests,
+			Requirements: []string{"patterns.requests.none", "transports.stdio.no-requests", "transports.http.stream.no-requests"},
+			Judge:        requestsOfServer,
 		},
 	}
 }
 
-// serverRequests leaves aside what a server of both eras says after a handshake.
-func serverRequests(conversation *conform.Conversation, sight *conform.Sight) {
+// requestsOfServer leaves out what a client of the handshake era has begun on the same
+// connection.
+func requestsOfServer(conversation *conform.Conversation, sight *conform.Sight) {
 	spoken := negotiations(conversation)
 	for _, said := range conversation.ByTarget() {
 		if !isMessage(said) || !scripted.Stateless(spoken[said.Index]) {
