@@ -4,11 +4,17 @@ import (
 	"regexp"
 
 	"github.com/mcpconform/mcpconform/internal/conform"
+	"github.com/mcpconform/mcpconform/internal/survey"
 )
 
 // PromptRules are the rules of the page server/prompts.
 func PromptRules() []conform.Rule {
 	return []conform.Rule{
+		{
+			Text:         "announces changes of its prompts only if it declares that it does",
+			Requirements: []string{"prompts.capability.respected"},
+			Judge:        undeclaredChangesOfPrompts,
+		},
 		{
 			Text:         "lists no two prompts of the same name",
 			Requirements: []string{"prompts.name.unique"},
@@ -49,6 +55,20 @@ func PromptRules() []conform.Rule {
 			Requirements: []string{"prompts.embedded-resource.contents"},
 			Judge:        filledEmbeddings,
 		},
+	}
+}
+
+func undeclaredChangesOfPrompts(conversation *conform.Conversation, sight *conform.Sight) {
+	if conversation.ServerCapabilities == nil {
+		return
+	}
+	for _, said := range conversation.Notifications("notifications/prompts/list_changed") {
+		sight.Saw()
+		if !survey.Declares(conversation.ServerCapabilities, "prompts.listChanged") {
+			sight.Break(said, conform.Mismatch{
+				Wanted: "announcements only of a server that declares prompts.listChanged", Found: "one of a server that does not", Where: "/method",
+			})
+		}
 	}
 }
 
