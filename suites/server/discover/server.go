@@ -42,10 +42,9 @@ func ServerChecks() {
 				server := Session(ctx)
 				listed, _ := server.Need(ctx, "server/discover", nil)["supportedVersions"].([]any)
 
-				for _, revision := range listed {
-					if !slices.Contains(withHandshake(), revision) {
-						judgeAccepted(ctx, server, revision)
-					}
+				modern := slices.DeleteFunc(listed, func(revision any) bool { return slices.Contains(withHandshake(), revision) })
+				for _, revision := range modern[:min(len(modern), mostAsked)] {
+					judgeAccepted(ctx, server, revision)
 				}
 			})
 
@@ -73,6 +72,10 @@ func ServerChecks() {
 			})
 	})
 }
+
+// mostAsked bounds how many of the revisions that a server lists are asked for: more
+// than there are.
+const mostAsked = 8
 
 // withHandshake are the revisions that are asked for by initialize.
 func withHandshake() []any {
