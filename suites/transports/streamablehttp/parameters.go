@@ -194,11 +194,14 @@ var (
 	innerParameter   = choice{"a parameter inside an object", func(one mirrored) bool { return len(one.path) > 1 }}
 )
 
+// mostTried bounds the calls that are made to find one which succeeds.
+const mostTried = 8
+
 // mustMirror returns an argument of a choice in a call that the server takes. A
 // server whose tools have none has nothing to keep.
 func mustMirror(ctx context.Context, server *Server, wanted choice) mirrored {
 	calls, reason := CallableTools()
-	declared := false
+	declared, tried := false, 0
 	for _, tool := range ListedTools() {
 		known := slices.IndexFunc(calls, func(call Provocation) bool { return call.Tool == tool["name"] })
 		var given Object
@@ -210,7 +213,11 @@ func mustMirror(ctx context.Context, server *Server, wanted choice) mirrored {
 				continue
 			}
 			declared = true
-			if known >= 0 && !post(ctx, server, one.call(server), "").refused() {
+			if known < 0 || tried == mostTried {
+				continue
+			}
+			tried++
+			if !post(ctx, server, one.call(server), "").refused() {
 				return one
 			}
 		}
