@@ -68,9 +68,13 @@ func callBy(tool Provocation, capabilities Object) Object {
 	return call
 }
 
-// exceptWithout ends a check when a tool does without what it asks others for.
+// exceptWithout ends a check when a tool does without what it asks others for, or
+// asks all the same.
 func exceptWithout(reply Reply, capability string) {
-	if result := reply.Object(); result != nil && result["resultType"] != inputRequired && result["isError"] != true {
+	switch result := reply.Object(); {
+	case result["resultType"] == inputRequired:
+		NotApplicable("the tool asks for " + capability + " all the same, which another check reports")
+	case result != nil && result["isError"] != true:
 		NotApplicable("the tool does without " + capability)
 	}
 }
