@@ -3,6 +3,7 @@ package tasks
 import (
 	"context"
 	"encoding/json"
+	"maps"
 	"slices"
 	"time"
 
@@ -46,9 +47,7 @@ func declaring(ctx context.Context) *Server {
 // but the extension.
 func undeclared(params Object) Object {
 	own := Object{"_meta": Object{scripted.MetaCapabilities: scripted.Everything(Revision())}}
-	for name, value := range params {
-		own[name] = value
-	}
+	maps.Copy(own, params)
 	return own
 }
 
@@ -84,13 +83,33 @@ func firstTask(ctx context.Context, server *Server, most int) (tool Provocation,
 		calls = slices.Insert(calls, 0, known)
 	}
 	for _, call := range calls[:min(most, len(calls))] {
-		if received, err := server.Connection.Call(ctx, "tools/call", call.Call()); err == nil {
-			if id := idOf(Reply{Received: received}.Object()); id != "" {
+		if reply, inTime := attempt(ctx, server, call.Call()); inTime {
+			if id := idOf(reply.Object()); id != "" {
 				return call, id
 			}
 		}
 	}
 	return tool, ""
+}
+
+// attempt calls a tool that may take its time, or longer: then it is cancelled.
+func attempt(ctx context.Context, server *Server, call Object) (reply Reply, inTime bool) {
+	request := server.Start(ctx, "tools/call", call)
+	received, err := request.Settle(ctx)
+	if IsTimeout(err) {
+		server.Abandon(ctx, request)
+	}
+	return Reply{Received: received}, err == nil
+}
+
+// withoutTask calls a tool in a way that must make no task. One that takes too long
+// without makes the check inconclusive.
+func withoutTask(ctx context.Context, server *Server, tool Provocation, call Object) Reply {
+	reply, inTime := attempt(ctx, server, call)
+	if !inTime {
+		Inconclusive("the tool "+tool.Tool+" gives no answer in time other than by a task", "name a quicker one under provocations.task in mcpconform.yaml")
+	}
+	return reply
 }
 
 // isApart tells whether a tool disturbs other checks, or fails on purpose.

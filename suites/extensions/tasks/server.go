@@ -47,7 +47,7 @@ func negotiation() {
 			tool, id := anyTask(ctx, server) // it was declared before, on this connection
 			leave(ctx, server, id)
 
-			reply := server.Ask(ctx, "tools/call", undeclared(tool.Call()))
+			reply := withoutTask(ctx, server, tool, undeclared(tool.Call()))
 
 			Demand(reply.Object()["resultType"] != "task", "a result of the tool, or an error", reply.Describe())
 		})
@@ -312,7 +312,7 @@ func former() {
 			capabilities["tasks"] = Object{"requests": Object{"sampling": Object{"createMessage": Object{}}}, "cancel": Object{}}
 			call["_meta"] = Object{scripted.MetaCapabilities: capabilities}
 
-			reply := server.Ask(ctx, "tools/call", call)
+			reply := withoutTask(ctx, server, tool, call)
 
 			_, hasTask := reply.Object()["task"]
 			Demand(reply.Object()["resultType"] != "task" && !hasTask, "a result of the tool, or an error", reply.Describe())

@@ -3,6 +3,7 @@ package logging
 
 import (
 	"context"
+	"maps"
 
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
@@ -114,9 +115,7 @@ func atLevel(level string, params Object) Object {
 		return params
 	}
 	asking := Object{"_meta": Object{scripted.MetaLogLevel: level}}
-	for name, value := range params {
-		asking[name] = value
-	}
+	maps.Copy(asking, params)
 	return asking
 }
 
