@@ -5,6 +5,7 @@ package mrtr
 import (
 	"context"
 	"maps"
+	"slices"
 
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
@@ -67,17 +68,12 @@ func responses() {
 		func(ctx SpecContext) {
 			server := Session(ctx)
 			attempt := begin(ctx, server, "input-several")
-			given, missing := Object{}, Object{}
-			for key, request := range attempt.requests() {
-				if len(given) == 0 {
-					given[key] = attempt.responses()[key]
-				} else {
-					missing[key] = request
-				}
-			}
-			if len(missing) == 0 {
+			keys := slices.Sorted(maps.Keys(attempt.requests()))
+			if len(keys) < 2 {
 				Inconclusive("the tool asked for one input only", "name one that asks for several under provocations.input-several in mcpconform.yaml")
 			}
+			given, missing := Object{keys[0]: attempt.responses()[keys[0]]}, maps.Clone(attempt.requests())
+			delete(missing, keys[0])
 
 			reply := server.Once(ctx, "tools/call", attempt.retry(Object{"inputResponses": given}))
 

@@ -3,6 +3,8 @@ package subscriptions
 
 import (
 	"context"
+	"maps"
+	"slices"
 
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
@@ -35,11 +37,15 @@ func ServerChecks() {
 	})
 }
 
-// everything is a filter that asks for all changes of lists.
+// everything is a filter that asks for all changes of lists, and for updates of a
+// resource where the server has them.
 func everything() Object {
 	filter := Object{}
 	for wish := range listChanges {
 		filter[wish] = true
+	}
+	if resources := ListedResources(); Declares("resources.subscribe") && len(resources) > 0 {
+		filter["resourceSubscriptions"] = []any{resources[0]["uri"]}
 	}
 	return filter
 }
@@ -49,10 +55,8 @@ func acknowledgements() {
 		func(ctx SpecContext) {
 			needsSubscriptions()
 			server := FreshSession(ctx)
-			filter := everything()
-			filter["resourceSubscriptions"] = []any{}
 
-			answer := listen(ctx, server, server.NextID(), filter)
+			answer := listen(ctx, server, server.NextID(), everything())
 
 			judgeAcknowledged(answer)
 		})
@@ -74,7 +78,7 @@ func acknowledgements() {
 
 			subscription := server.Subscribe(ctx, Object{})
 
-			for wish := range listChanges {
+			for _, wish := range slices.Sorted(maps.Keys(listChanges)) {
 				Expect(subscription.Acknowledged).NotTo(HaveMember(wish, true))
 			}
 		})
