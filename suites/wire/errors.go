@@ -143,7 +143,8 @@ func judgeUnsupported(sight *conform.Sight, said *conform.Said, asked string, da
 			Wanted: "the revision of the request, " + conform.Show(asked), Found: conform.Show(requested), Where: "/error/data/requested",
 		})
 	}
-	if supported, _ := data["supported"].([]any); slices.Contains(supported, any(asked)) {
+	// A revision of the handshake era may be supported, and not in a request like this.
+	if supported, _ := data["supported"].([]any); scripted.Stateless(asked) && slices.Contains(supported, any(asked)) {
 		sight.Break(said, conform.Mismatch{
 			Wanted: "supported revisions without the one that is refused, " + conform.Show(asked),
 			Found:  conform.Show(supported), Where: "/error/data/supported",

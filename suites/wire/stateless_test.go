@@ -112,6 +112,11 @@ func TestStatelessRules(t *testing.T) {
 		{"no revision was requested", call + refuses("1", "-32022", `{"supported":["2027-01-01"]}`), []string{"versioning.unsupported.listed"}},
 		{"another revision was requested", call + refuses("1", "-32022", `{"supported":["2027-01-01"],"requested":"2025-11-25"}`), []string{"base.errors.defined-meaning"}},
 		{"the revision is supported", call + refuses("1", "-32022", `{"supported":["2026-07-28"],"requested":"2026-07-28"}`), []string{"base.errors.defined-meaning"}},
+		{
+			"the revision is supported in the other era",
+			strings.ReplaceAll(list, "2026-07-28", "2025-11-25") + refuses("1", "-32022", `{"supported":["2026-07-28","2025-11-25"],"requested":"2025-11-25"}`),
+			nil,
+		},
 		{"another revision is supported", call + refuses("1", "-32022", `{"supported":["2027-01-01"],"requested":"2026-07-28"}`), nil},
 
 		{"an extension without a prefix", discovers(`{"extensions":{"tasks":{}}}`), []string{"versioning.extensions.identifiers"}},
