@@ -54,8 +54,11 @@ func unsupported() {
 			unlisted := slices.DeleteFunc(slices.Clone(catalogue.Revisions), func(revision string) bool {
 				return revision == Revision() || slices.Contains(listed, any(revision))
 			})
-			if len(unlisted) == 0 {
+			switch {
+			case len(unlisted) == 0:
 				NotApplicable("the server lists all released revisions")
+			case !slices.ContainsFunc(listed, beginsWithInitialize) && answersInitialize(ctx):
+				NotApplicable("the server lists no revision that begins with initialize, and serves some")
 			}
 
 			reply := askAt(ctx, Connect(ctx), unlisted[len(unlisted)-1])
@@ -178,6 +181,18 @@ func refusalOf(ctx SpecContext, server *Server, revision string) jsonrpc.Error {
 		NotApplicable("the server does not refuse " + revision + " as a revision that it does not support")
 	}
 	return refusal
+}
+
+func beginsWithInitialize(revision any) bool {
+	name, isText := revision.(string)
+	return isText && !scripted.Stateless(name)
+}
+
+// answersInitialize tells whether the server serves the other era, too.
+func answersInitialize(ctx SpecContext) bool {
+	answer, err := handshakeClient(ctx).Connection.Call(ctx, "initialize", oldHello())
+	_, refused := answer.Error()
+	return err == nil && !refused
 }
 
 // listedVersions are the revisions that the server says it supports.
