@@ -9,9 +9,14 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// maxNodes bounds the keys and values of a document. The library compares each
-// key of a mapping with all others, which takes a second for fifty thousand.
-const maxNodes = 30_000
+const (
+	// maxNodes bounds the keys and values of a document: a catalogue of a thousand
+	// faults has some thirty thousand.
+	maxNodes = 100_000
+	// maxKeys bounds the keys of one mapping. The library compares each with all
+	// others, which takes a second for twenty-five thousand.
+	maxKeys = 15_000
+)
 
 // Problem is what is wrong with a document, and the line.
 type Problem struct {
@@ -20,7 +25,7 @@ type Problem struct {
 }
 
 // Check finds a key that is given twice, of which the library would list every
-// pair, and a document that is too long. It returns nil when all is well.
+// pair, and what is too long. It returns nil when all is well.
 func Check(document *yaml.Node) *Problem {
 	left := maxNodes
 	return check(document, &left)
@@ -44,6 +49,9 @@ func check(node *yaml.Node, left *int) *Problem {
 }
 
 func repeated(mapping *yaml.Node) *Problem {
+	if len(mapping.Content)/2 > maxKeys {
+		return &Problem{mapping.Line, fmt.Sprintf("more than %d keys in one mapping", maxKeys)}
+	}
 	lines := map[string]int{}
 	for pair := range slices.Chunk(mapping.Content, 2) {
 		key := pair[0]
