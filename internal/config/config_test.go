@@ -126,7 +126,7 @@ func TestParseTellsWhatIsWrong(t *testing.T) {
 		"a provocation of nothing":   {"provocations:\n  text: {}", "f:2: provocations: text names no tool"},
 		"not a JSON number":          {"arguments:\n  a: {}\n  b: {x: [1, .nan]}", "f:3: arguments: those of b contain the number NaN, which JSON does not have"},
 		"a mapping as a key":         {"arguments:\n  a: {x: {? {b: c} : d}}", "f:2: a list, mapping or alias stands where a key belongs"},
-		"too many values":            {"arguments:\n  a: {x: [" + strings.Repeat("1, ", 100_000) + "]}", "f:2: more than 30000 keys and values"},
+		"too many values":            {"arguments:\n  a: {x: [" + strings.Repeat("1, ", 100_000) + "]}", "f:2: more than 100000 keys and values"},
 		"too many by aliases":        {"arguments:\n  a: {x: &x [" + strings.Repeat("1, ", 10_000) + "], y: [" + strings.Repeat("*x, ", 10) + "]}", "f:2: arguments: those of a have more than 100000 values"},
 		"infinite, in a provocation": {"provocations:\n  text: {tool: a, arguments: {x: {y: -.inf}}}", "f:2: provocations: the arguments of text contain the number -Inf"},
 	} {
