@@ -62,6 +62,26 @@ func statelessness() {
 			Demand(!lacks(reply), "the client's "+capability+" to count, which this request declares", reply.Describe())
 		})
 
+	It("takes no log level from an earlier request", Verifies("base.stateless.context"), NeedsProvocation("logging"),
+		func(ctx SpecContext) {
+			server := FreshSession(ctx)
+			loud, quiet := Provoking("logging").Call(), Provoking("logging").Call()
+			loud["_meta"] = Object{scripted.MetaLogLevel: "debug"}
+			before := server.Mark()
+			server.Need(ctx, "tools/call", loud)
+			if len(server.Sent(before, Notification("notifications/message"))) == 0 {
+				NotApplicable("the server logs nothing for a request that asks for all messages")
+			}
+
+			mark := server.Mark()
+			server.Need(ctx, "tools/call", quiet)
+			server.Fence(ctx)
+
+			for _, logged := range server.Sent(mark, Notification("notifications/message")) {
+				Judge(Mismatch{Wanted: "no log messages for a request that asks for none", Found: scripted.Short(logged.Raw)})
+			}
+		})
+
 	It("serves two clients that take turns on one connection", Verifies("base.stateless.interleaved"),
 		func(ctx SpecContext) {
 			server := Session(ctx)

@@ -39,6 +39,16 @@ func unsupported() {
 			Expect(reply).To(BeJSONRPCError(jsonrpc.UnsupportedRevision))
 		})
 
+	It("refuses whatever is asked for at a revision that nobody speaks", Verifies("versioning.unsupported.refused"),
+		func(ctx SpecContext) {
+			list := aList()
+			Session(ctx).Need(ctx, list, nil) // or else nothing shows what it is refused for
+
+			reply, _ := Connect(ctx).Provoke(ctx, list, Object{"_meta": Object{scripted.MetaVersion: ancient}}, "")
+
+			Expect(reply).To(BeJSONRPCError(jsonrpc.UnsupportedRevision))
+		})
+
 	It("refuses a revision that is yet to come", Verifies("versioning.unsupported.refused"),
 		func(ctx SpecContext) {
 			server := Connect(ctx)
@@ -169,6 +179,17 @@ func askAt(ctx SpecContext, server *Server, revision string) Reply {
 	params := Object{"_meta": Object{scripted.MetaVersion: revision}}
 	reply, _ := server.Provoke(ctx, "server/discover", params, "")
 	return reply
+}
+
+// aList returns the method of a list that the server declares.
+func aList() string {
+	for _, feature := range []string{"tools", "prompts", "resources"} {
+		if Declares(feature) {
+			return feature + "/list"
+		}
+	}
+	NotApplicable("the server declares no list")
+	return ""
 }
 
 // refusalOf returns the error for a revision that the server does not support. A
