@@ -45,14 +45,14 @@ func newExplain() *cobra.Command {
 // obliged tells whom the requirement obliges, and since when another one.
 func obliged(requirement *catalogue.Requirement) string {
 	who := requirement.Obliges(requirement.Since)
-	all := who
+	all := []string{who}
 	for _, revision := range catalogue.Revisions {
 		if next := requirement.Obliges(revision); requirement.StandsAt(revision) && next != who {
 			who = next
-			all += ", from " + revision + " on " + who
+			all = append(all, "from "+revision+" on "+who)
 		}
 	}
-	return all
+	return strings.Join(all, ", ")
 }
 
 func explain(w io.Writer, requirement *catalogue.Requirement, declared map[string][]runner.Declared) error {
