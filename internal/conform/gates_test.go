@@ -27,6 +27,7 @@ func TestGates(t *testing.T) {
 		"the transport":           {[]string{stands, "over:stdio"}, Stdio, Outcome{}},
 		"declared":                {[]string{stands, "needs:tools", "needs:tools.listChanged"}, Stdio, Outcome{}},
 		"not declared":            {[]string{stands, "needs:tools", "needs:resources.subscribe"}, Stdio, Outcome{Ending: Skipped, Reason: `the server does not declare the capability "resources.subscribe"`}},
+		"not extended":            {[]string{stands, "extended-by:tasks"}, Stdio, Outcome{Ending: Skipped, Reason: `the server does not declare the extension "io.modelcontextprotocol/tasks"`}},
 		"provoked":                {[]string{stands, "provoked-by:text"}, Stdio, Outcome{}},
 		"not provoked":            {[]string{stands, "provoked-by:error"}, Stdio, Outcome{Ending: Inconclusion, Reason: "no tool is known that ends with isError", Hint: "name one in mcpconform.yaml: provocations: {error: {tool: NAME, arguments: {…}}}"}},
 		"skipped before unproven": {[]string{stands, "provoked-by:error", "needs:logging"}, Stdio, Outcome{Ending: Skipped, Reason: `the server does not declare the capability "logging"`}},
@@ -72,7 +73,7 @@ func TestVerifies(t *testing.T) {
 func TestPageLabels(t *testing.T) {
 	t.Parallel()
 	for page, want := range map[string]string{
-		"basic/index": "base", "basic/utilities/ping": "ping", "server/tools": "tools", "basic/patterns/index": "patterns",
+		"basic/index": "base", "extensions/tasks": "tasks-extension", "basic/utilities/ping": "ping", "server/tools": "tools", "basic/patterns/index": "patterns",
 		"basic/transports/index": "transports", "basic/transports/streamable-http": "transports",
 	} {
 		if label := pageLabel(page); label != want {

@@ -158,13 +158,15 @@ func TestTake(t *testing.T) {
 func TestDeclares(t *testing.T) {
 	t.Parallel()
 	capabilities, _ := jsonrpc.Decode([]byte(`{"tools":{"listChanged":true},"resources":{"subscribe":false,"listChanged":null},
-		"logging":{},"prompts":null,"tasks":{"requests":{"tools":{"call":{}}}},"odd":"yes","list":[]}`))
+		"logging":{},"prompts":null,"tasks":{"requests":{"tools":{"call":{}}}},"odd":"yes","list":[],
+		"extensions":{"io.modelcontextprotocol/tasks":{},"com.example/other":null}}`))
 	object, _ := capabilities.(map[string]any)
 	for path, want := range map[string]bool{
 		"tools": true, "tools.listChanged": true, "tools.other": false, "tools.listChanged.deeper": false,
 		"resources": true, "resources.subscribe": false, "resources.listChanged": false,
 		"logging": true, "logging.x": false, "prompts": false, "completions": false,
 		"tasks.requests.tools.call": true, "tasks.requests.sampling.createMessage": false,
+		"extensions": true, "extensions.io.modelcontextprotocol/tasks": true, "extensions.com.example/other": false, "extensions.io": false,
 		"odd": true, "odd.x": false, "list": true, "list.x": false, "": false,
 	} {
 		if survey.Declares(object, path) != want {
