@@ -34,7 +34,7 @@ func refusal(status int, code int64, data object) answerTo {
 	return func(w http.ResponseWriter, request jsonrpc.Message) {
 		w.Header().Set("Content-Type", "application/json")
 		w.WriteHeader(status)
-		_, _ = w.Write([]byte(fmt.Sprintf(`{"jsonrpc":"2.0","id":%s,"error":{"code":%d,"message":"no","data":%s}}`, request.ID, code, quoted(data))))
+		_, _ = fmt.Fprintf(w, `{"jsonrpc":"2.0","id":%s,"error":{"code":%d,"message":"no","data":%s}}`, request.ID, code, quoted(data))
 	}
 }
 

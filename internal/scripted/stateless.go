@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"maps"
 	"net/http"
+	"slices"
 	"strconv"
 	"strings"
 	"sync/atomic"
@@ -126,7 +127,7 @@ func mirrors(path []string, schema any) []Mirror {
 	var found []Mirror
 	for name, property := range properties {
 		own, _ := property.(map[string]any)
-		here := append(path[:len(path):len(path)], name)
+		here := slices.Concat(path, []string{name})
 		if header, annotated := own["x-mcp-header"].(string); annotated && isToken(header) {
 			found = append(found, Mirror{here, header})
 		}

@@ -52,8 +52,8 @@ const (
 // HeaderValue writes a text as the value of a header that mirrors a body
 // (basic/transports/streamable-http#value-encoding).
 func HeaderValue(text string) string {
-	safe := text == strings.TrimSpace(text) &&
-		!(strings.HasPrefix(text, encodedPrefix) && strings.HasSuffix(text, encodedSuffix))
+	encoded := strings.HasPrefix(text, encodedPrefix) && strings.HasSuffix(text, encodedSuffix)
+	safe := text == strings.TrimSpace(text) && !encoded
 	for _, char := range []byte(text) {
 		safe = safe && (' ' <= char && char <= '~' || char == '\t')
 	}

@@ -2,6 +2,7 @@
 package versioning
 
 import (
+	"errors"
 	"slices"
 	"strings"
 
@@ -124,7 +125,7 @@ func eras() {
 			case err == nil:
 				Demand(strings.Contains(string(answer.Raw), Revision()), "an error that names "+Revision(), Reply{Received: answer}.Describe())
 			default:
-				if status, isStatus := err.(*scripted.StatusError); isStatus {
+				if status, isStatus := errors.AsType[*scripted.StatusError](err); isStatus {
 					Demand(strings.Contains(string(status.Body), Revision()), "a refusal that names "+Revision(), err.Error())
 					return
 				}

@@ -79,13 +79,13 @@ func isTraceState(text string) bool {
 }
 
 const (
-	token       = "[!#$%&'*+.^_`|~0-9A-Za-z-]+"
+	headerWord  = "[!#$%&'*+.^_`|~0-9A-Za-z-]+"
 	baggageText = `[\x21\x23-\x2b\x2d-\x3a\x3c-\x5b\x5d-\x7e]*`
 	blank       = `[ \t]*`
 )
 
 var baggageMember = regexp.MustCompile(
-	`^` + token + blank + `=` + blank + baggageText + `(?:` + blank + `;` + blank + token + `(?:` + blank + `=` + blank + baggageText + `)?)*$`)
+	`^` + headerWord + blank + `=` + blank + baggageText + `(?:` + blank + `;` + blank + headerWord + `(?:` + blank + `=` + blank + baggageText + `)?)*$`)
 
 // isBaggage reads the header of W3C Baggage, section 3.2.
 func isBaggage(text string) bool {
