@@ -68,10 +68,13 @@ func endLike(exit target.Exit) error {
 }
 
 // layFlags say what is laid over a wire.
-type layFlags struct{ fault, watch, matched string }
+type layFlags struct {
+	faults         []string
+	watch, matched string
+}
 
 func (f *layFlags) add(flags *pflag.FlagSet) {
-	flags.StringVar(&f.fault, "fault", "", "with the fault or variation `ID` of the fixtures, or one of a file by FILE#ID")
+	flags.StringArrayVar(&f.faults, "fault", nil, "with the fault or variation `ID` of the fixtures, or one of a file by FILE#ID; may be given several times")
 	flags.StringVar(&f.watch, selftest.WatchFlag, "", "only look for the faults of a `FILE`")
 	flags.StringVar(&f.matched, selftest.MatchedFlag, "", "append the ids of those that matched to a `FILE`")
 	for _, hidden := range []string{selftest.WatchFlag, selftest.MatchedFlag} {
@@ -81,12 +84,12 @@ func (f *layFlags) add(flags *pflag.FlagSet) {
 
 func (f *layFlags) laying() (fault.Laying, error) {
 	var laying fault.Laying
-	if f.fault != "" {
-		one, err := fault.Find(fixtures.Wire, f.fault)
+	for _, name := range f.faults {
+		one, err := fault.Find(fixtures.Wire, name)
 		if err != nil {
-			return laying, usageError("--fault %s: %s", f.fault, err)
+			return laying, usageError("--fault %s: %s", name, err)
 		}
-		laying.Faults = []*fault.Fault{one}
+		laying.Faults = append(laying.Faults, one)
 	}
 	if f.watch != "" {
 		text, err := os.ReadFile(f.watch)

@@ -92,9 +92,15 @@ func (f *referenceFlags) reference(laying fault.Laying) (*server.Server, error) 
 		}
 	}
 	for _, one := range laying.Faults {
-		if options.Defect = one.Switch; one.Switch != "" && !slices.Contains(server.Defects(), one.Switch) {
+		switch {
+		case one.Switch == "":
+		case !slices.Contains(server.Defects(), one.Switch):
 			return nil, usageError("%s:%d: the reference has no switch %q%s", one.File, one.Line, one.Switch,
 				nearest.Hint(one.Switch, server.Defects()))
+		case options.Defect != "":
+			return nil, usageError("--fault %s: the reference can have one defect of its own at a time, and has %s", one.ID, options.Defect)
+		default:
+			options.Defect = one.Switch
 		}
 	}
 	return server.New(options)

@@ -36,11 +36,15 @@ type Fault struct {
 	// breaks applies to stdio alone.
 	Transport string `yaml:"transport"`
 	// Switch names a defect of the reference, for what no change of the wire can
-	// express (state, above all).
+	// express (state, above all). When, without Do, says what shows it: only checks
+	// during which that passes are run; all are, when it is not given.
 	Switch string `yaml:"switch"`
 	// Silences is said of a variation that takes away what checks need, such as a
 	// tool: then they may have nothing to go on.
 	Silences bool `yaml:"silences"`
+	// Alone is said of a variation that changes what there is to check, such as the
+	// capabilities of a server: beside it others would not be seen.
+	Alone bool `yaml:"alone"`
 	// Change is what is done on the wire: When and Do, or several of them in
 	// Changes.
 	Change  `yaml:",inline"`

@@ -69,7 +69,7 @@ func (j *judge) change(change Change) {
 		return
 	}
 	j.match(change.When)
-	if len(change.Do) == 0 {
+	if len(change.Do) == 0 && j.fault.Switch == "" {
 		j.fail("when without do")
 	}
 	for i := range change.Do {

@@ -120,6 +120,8 @@ func (d declarations) roles(one *layer, wrong complaint) {
 		wrong("a fault breaks something: name it with breaks; what is legal belongs into fixtures/%s", fixtures.Variations)
 	case one.kind == reports.KindFault && one.Silences:
 		wrong("silences is for variations: what a fault silences is counted")
+	case one.kind == reports.KindFault && one.Alone:
+		wrong("alone is for variations: every fault is laid alone")
 	case one.kind == reports.KindVariation && len(one.Breaks)+len(one.Company) > 0:
 		wrong("a variation breaks nothing; what does belongs into fixtures/%s", fixtures.Faults)
 	}

@@ -31,17 +31,19 @@ func newJudgement(declared map[string][]runner.Declared, peer bool) judgement {
 // outcome is what all parts of a trial found together.
 type outcome struct {
 	found   map[string]finding
-	matched bool
+	matched map[string]bool // by layer
 	seconds float64
 	errors  []string
 }
 
 func (o *outcome) take(part done) {
 	if o.found == nil {
-		o.found = map[string]finding{}
+		o.found, o.matched = map[string]finding{}, map[string]bool{}
 	}
 	merge(o.found, part.Findings)
-	o.matched = o.matched || part.Matched
+	for _, id := range part.Matched {
+		o.matched[id] = true
+	}
 	o.seconds += part.Seconds
 	o.errors = append(o.errors, part.Errors...)
 }
@@ -51,7 +53,7 @@ func (j judgement) judge(t trial, found outcome) reports.Trial {
 	said := reports.Trial{
 		ID: t.ID, Kind: t.kind, Says: t.Says, Seen: t.Seen, Place: t.place(), Breaks: t.Breaks,
 		Revision: t.leg.Revision, Transport: t.leg.Transport, Touched: t.touched,
-		Matched:  found.matched || t.Switch != "" && !j.peer,
+		Matched:  found.matched[t.ID] || t.Switch != "" && !j.peer,
 		Duration: reports.Seconds(found.seconds), Again: "mcpconform selftest --filter " + t.ID + " -v",
 	}
 	for _, one := range found.found {

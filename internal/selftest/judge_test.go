@@ -78,7 +78,7 @@ func TestJudgeFaults(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			trial := trialOf(reports.KindFault, &fault.Fault{ID: "a", Breaks: []string{"ping.answered"}, Company: one.company}, well)
-			said := newJudgement(declared(), false).judge(trial, outcome{found: one.found, matched: !one.missed})
+			said := newJudgement(declared(), false).judge(trial, outcome{found: one.found, matched: map[string]bool{"a": !one.missed}})
 			if found := kindsOf(said); found != one.wrong {
 				t.Errorf("wanted %q, found %q: %+v", one.wrong, found, said.Problems)
 			}
@@ -112,7 +112,7 @@ func TestJudgeVariations(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			trial := trialOf(reports.KindVariation, &fault.Fault{ID: "a", Silences: one.silences}, before)
-			said := newJudgement(declared(), false).judge(trial, outcome{found: one.found, matched: !one.missed})
+			said := newJudgement(declared(), false).judge(trial, outcome{found: one.found, matched: map[string]bool{"a": !one.missed}})
 			if found := kindsOf(said); found != one.wrong {
 				t.Errorf("wanted %q, found %q: %+v", one.wrong, found, said.Problems)
 			}
@@ -127,7 +127,7 @@ func TestJudgePeers(t *testing.T) {
 	judgement := newJudgement(declared(), true)
 	one := &fault.Fault{ID: "a", Breaks: []string{"ping.answered"}, Company: map[string]string{"base.schema.results": "x"}}
 	before := verdicts(reports.Passed, reports.Warned, reports.Passed)
-	said := judgement.judge(trialOf(reports.KindFault, one, before), outcome{found: verdicts(reports.Failed, reports.Warned, reports.Passed), matched: true})
+	said := judgement.judge(trialOf(reports.KindFault, one, before), outcome{found: verdicts(reports.Failed, reports.Warned, reports.Passed), matched: map[string]bool{"a": true}})
 	if !said.Caught || len(said.Problems) > 0 || len(said.Effects) != 1 {
 		t.Errorf("caught %t, problems %v, effects %v", said.Caught, said.Problems, said.Effects)
 	}
@@ -144,7 +144,7 @@ func TestJudgeCrashes(t *testing.T) {
 	t.Parallel()
 	trial := trialOf(reports.KindFault, &fault.Fault{ID: "a", Breaks: []string{"ping.answered"}}, verdicts(reports.Passed, reports.Passed, reports.Passed))
 	var found outcome
-	found.take(done{Findings: []finding{{Check: pingAnswers, Verdict: reports.Failed}}, Matched: true})
+	found.take(done{Findings: []finding{{Check: pingAnswers, Verdict: reports.Failed}}, Matched: []string{"a"}})
 	found.take(done{Errors: []string{"the worker exited with status 2"}})
 	said := newJudgement(declared(), false).judge(trial, found)
 	if kindsOf(said) != reports.Crashed || said.Problems[0].Says != "the worker exited with status 2" {
@@ -185,7 +185,7 @@ func TestMissedTellsWhatBecameOfTheChecks(t *testing.T) {
 	t.Parallel()
 	trial := trialOf(reports.KindFault, &fault.Fault{ID: "a", Breaks: []string{"ping.answered", "tools.list.answered"}}, verdicts(reports.Passed, reports.Passed, reports.Passed))
 	found := map[string]finding{pingAnswers: {Check: pingAnswers, Verdict: reports.Inconclusive, Reason: "no session"}}
-	said := newJudgement(declared(), false).judge(trial, outcome{found: found, matched: true})
+	said := newJudgement(declared(), false).judge(trial, outcome{found: found, matched: map[string]bool{"a": true}})
 	const want = `"Ping · answers" is inconclusive: no session; "Tools · lists" did not run`
 	if len(said.Problems) != 1 || said.Problems[0].Says != want {
 		t.Errorf("wanted %q, found %+v", want, said.Problems)

@@ -68,15 +68,17 @@ type trial struct {
 	filter  string   // that they all match
 	touched int
 	parts   int
+	members []trial // of variations that are laid at once
 	// hopeless: the target has nothing of what it changes
 	hopeless bool
 }
 
 // planTrial says what is run under a layer: the checks that met it in the run
-// without, and those of what it breaks. A switch may concern any.
+// without, and those of what it breaks. A switch that does not say what shows it may
+// concern any.
 func planTrial(one layer, on *base, declared []runner.Declared) trial {
 	t := trial{layer: one, base: on, touched: len(on.touched[one.ID]), parts: 1}
-	if one.Switch != "" {
+	if one.Switch != "" && len(one.AllChanges()) == 0 {
 		t.touched = len(on.found)
 		return t
 	}
@@ -84,7 +86,7 @@ func planTrial(one layer, on *base, declared []runner.Declared) trial {
 	for check := range on.touched[one.ID] {
 		t.checks = append(t.checks, check)
 	}
-	if len(t.checks) > 0 || on.met[one.ID] {
+	if len(t.checks) > 0 || on.met[one.ID] || one.Switch != "" {
 		for _, check := range declared {
 			name := runner.CheckName(check.Group, check.Text)
 			if !check.Rule && !on.touched[one.ID][name] && verifies(check.Requirements, one.Breaks) {
@@ -112,7 +114,24 @@ func filterOf(checks []string, declared []runner.Declared) string {
 
 // meets tells whether there is anything to try.
 func (t trial) meets() bool {
-	return !t.hopeless && t.base.note == "" && (t.Switch != "" || t.base.met[t.ID] || t.touched > 0)
+	return !t.hopeless && t.base.note == "" && (t.Switch != "" || t.contact() || t.touched > 0)
+}
+
+// lays are the ids of what is laid over the wire.
+func (t trial) lays() []string {
+	if len(t.members) == 0 {
+		return []string{t.ID}
+	}
+	var ids []string
+	for _, member := range t.members {
+		ids = append(ids, member.ID)
+	}
+	return ids
+}
+
+// contact tells whether first contact met it.
+func (t trial) contact() bool {
+	return slices.ContainsFunc(t.lays(), func(id string) bool { return t.base.met[id] })
 }
 
 func verifies(requirements, ids []string) bool {
@@ -124,8 +143,8 @@ func (t trial) jobs(reply time.Duration) []job {
 	jobs := make([]job, t.parts)
 	for part := range jobs {
 		jobs[part] = job{
-			Leg: t.leg, Lay: t.ID, Known: t.base.survey, Checks: t.checks,
-			Contact: t.Switch != "" || t.base.met[t.ID], Part: part, Parts: t.parts, Reply: reply,
+			Leg: t.leg, Lay: t.lays(), Known: t.base.survey, Checks: t.checks,
+			Contact: t.Switch != "" || t.contact(), Part: part, Parts: t.parts, Reply: reply,
 		}
 		switch {
 		case t.checks == nil: // a switch

@@ -2,6 +2,7 @@ package selftest
 
 import (
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -54,7 +55,7 @@ func TestPlan(t *testing.T) {
 			t.Errorf("%s: meets %t, touches %d", name, planned.meets(), planned.touched)
 		}
 		job := planned.jobs(time.Second)[0]
-		if job.Contact != one.contact || job.Lay != "a" {
+		if job.Contact != one.contact || !slices.Equal(job.Lay, []string{"a"}) {
 			t.Errorf("%s: %+v", name, job)
 		}
 		if job.Filter != one.filter {
@@ -92,6 +93,68 @@ func TestNarrow(t *testing.T) {
 	empty := planTrial(layer{Fault: &fault.Fault{ID: "a"}, kind: reports.KindVariation}, touchedBy(map[string][]string{pingAnswers: {"a"}}), here)
 	if empty.narrow(declared()["2025-11-25"], here) {
 		t.Errorf("a variation without checks of its own runs %q", empty.checks)
+	}
+}
+
+// A switch that says what shows it is tried where that passes.
+func TestPlanASwitchThatShows(t *testing.T) {
+	t.Parallel()
+	shown := &fault.Fault{ID: "a", Breaks: []string{"ping.answered"}, Switch: "forgets-sessions", Change: fault.Change{When: &fault.Match{}}}
+	planned := planTrial(layer{Fault: shown}, touchedBy(map[string][]string{toolsLists: {"a"}}), declared()["2025-11-25"])
+	if !slices.Equal(planned.checks, []string{pingAnswers, toolsLists}) || !planned.meets() || !planned.jobs(time.Second)[0].Contact {
+		t.Errorf("runs %q", planned.checks)
+	}
+}
+
+// Variations are laid at once, but for those that say otherwise. When a verdict
+// changes each is tried by itself.
+func TestVariationsAtOnce(t *testing.T) {
+	t.Parallel()
+	const count = 2*atOnce + 1
+	met := map[string][]string{pingAnswers: {"silences", "alone", "fault"}}
+	var trials []trial
+	for i := range count {
+		met[pingAnswers] = append(met[pingAnswers], string(rune('a'+i)))
+	}
+	met[toolsLists] = []string{"a"}
+	on := touchedBy(met)
+	plan := func(kind string, one *fault.Fault) {
+		trials = append(trials, planTrial(layer{Fault: one, kind: kind, leg: on.leg}, on, declared()["2025-11-25"]))
+	}
+	plan(reports.KindVariation, &fault.Fault{ID: "silences", Silences: true})
+	plan(reports.KindVariation, &fault.Fault{ID: "alone", Alone: true})
+	plan(reports.KindFault, &fault.Fault{ID: "fault"})
+	for i := range count {
+		plan(reports.KindVariation, &fault.Fault{ID: string(rune('a' + i))})
+	}
+	tester := &test{bases: map[conform.Leg]*base{on.leg: on}, judgement: newJudgement(declared(), false), report: &reports.Selftest{}}
+	tester.checks = declared()
+
+	gathered := tester.gather(trials)
+
+	var lays []string
+	for _, one := range gathered {
+		lays = append(lays, strings.Join(one.lays(), " "))
+	}
+	if want := []string{"silences", "alone", "fault", "a d g", "b e h", "c f i"}; !slices.Equal(lays, want) {
+		t.Fatalf("laid are %q, wanted %q", lays, want)
+	}
+	first := gathered[3]
+	if !slices.Equal(first.checks, []string{pingAnswers, toolsLists}) || !first.meets() || len(first.jobs(time.Second)[0].Lay) != 3 {
+		t.Errorf("runs %q", first.checks)
+	}
+	all := map[string]bool{"a": true, "d": true, "g": true}
+	well := verdicts(reports.Passed, reports.Passed, reports.Passed)
+	if apart := tester.tellAll(first, outcome{found: well, matched: all, seconds: 3}); apart != nil || len(tester.report.Trials) != 3 || tester.report.Trials[0].Duration != 1 {
+		t.Errorf("apart are %d, told %+v", len(apart), tester.report.Trials)
+	}
+	red := verdicts(reports.Failed, reports.Passed, reports.Passed)
+	if apart := tester.tellAll(first, outcome{found: red, matched: all}); len(apart) != 3 || len(tester.report.Trials) != 3 {
+		t.Errorf("what fails is not tried one by one: %d", len(apart))
+	}
+	delete(all, "d")
+	if apart := tester.tellAll(first, outcome{found: well, matched: all}); len(apart) != 3 {
+		t.Errorf("what nothing met is not tried one by one: %d", len(apart))
 	}
 }
 

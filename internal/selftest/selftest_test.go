@@ -121,7 +121,7 @@ func TestWorkerDies(t *testing.T) {
 func TestLayingKnowsWhatThereIs(t *testing.T) {
 	t.Parallel()
 	w := &worker{layers: map[string]*fault.Fault{}}
-	if said := w.do(t.Context(), job{Lay: "unheard-of", Leg: conform.Leg{Transport: conform.HTTP}}); len(said.Errors) != 1 || !strings.Contains(said.Errors[0], "unheard-of") {
+	if said := w.do(t.Context(), job{Lay: []string{"unheard-of"}, Leg: conform.Leg{Transport: conform.HTTP}}); len(said.Errors) != 1 || !strings.Contains(said.Errors[0], "unheard-of") {
 		t.Errorf("found %+v", said)
 	}
 }

@@ -35,12 +35,12 @@ func (s *stand) close() {
 // laying is what a job lays over the wire.
 func (w *worker) laying(next job, watch *watch) (fault.Laying, error) {
 	laying := fault.Laying{Matched: watch.matched}
-	if next.Lay != "" {
-		one, known := w.layers[next.Lay]
+	for _, id := range next.Lay {
+		one, known := w.layers[id]
 		if !known {
-			return laying, fmt.Errorf("there is no fault or variation %q", next.Lay)
+			return laying, fmt.Errorf("there is no fault or variation %q", id)
 		}
-		laying.Faults = []*fault.Fault{one}
+		laying.Faults = append(laying.Faults, one)
 	}
 	for _, id := range next.Watch {
 		laying.Watched = append(laying.Watched, w.layers[id])

@@ -8,6 +8,8 @@ import (
 	"sync"
 	"time"
 
+	"github.com/mcpconform/mcpconform/internal/conform"
+	"github.com/mcpconform/mcpconform/internal/fault"
 	"github.com/mcpconform/mcpconform/internal/runner"
 	"github.com/mcpconform/mcpconform/reports"
 )
@@ -16,20 +18,28 @@ import (
 // may have gone wrong for the lack of it.
 func (t *test) runTrials(ctx context.Context) {
 	trials := t.planTrials()
-	order(trials, t.options.Timeout)
-	split(trials, t.options.Workers, t.options.Timeout)
 	if t.options.Progress != nil {
 		t.options.Progress.Leg(progressName, len(trials))
 	}
-	var again []trial
-	t.try(ctx, trials, t.options.Timeout, func(one trial, found outcome) {
+	var apart, again []trial
+	take := func(one trial, found outcome) {
+		if len(one.members) > 0 {
+			apart = append(apart, t.tellAll(one, found)...)
+			return
+		}
 		if said := t.judge(one, found); doubtful(said, found, t.options.Timeout.Seconds()) {
 			one.widen(t.checks[one.leg.Revision])
 			again = append(again, one)
 		} else {
 			t.tell(said)
 		}
-	})
+	}
+	trials = t.gather(trials)
+	order(trials, t.options.Timeout)
+	split(trials, t.options.Workers, t.options.Timeout)
+	t.try(ctx, trials, t.options.Timeout, take)
+	split(apart, t.options.Workers, t.options.Timeout)
+	t.try(ctx, apart, t.options.Timeout, take)
 	split(again, t.options.Workers, patience*t.options.Timeout)
 	t.try(ctx, again, patience*t.options.Timeout, func(one trial, found outcome) {
 		said := t.judge(one, found)
@@ -73,8 +83,13 @@ const sample = 4
 // those of what it breaks. It tells whether anything is left to run. What is not seen
 // then is tried again as a whole.
 func (t *trial) narrow(elsewhere, declared []runner.Declared) bool {
-	if t.checks == nil { // a switch
-		return true
+	if t.checks == nil { // a switch that says nothing of what shows it
+		for _, check := range declared {
+			if !check.Rule {
+				t.checks = append(t.checks, runner.CheckName(check.Group, check.Text))
+			}
+		}
+		slices.Sort(t.checks)
 	}
 	broken := slices.Concat(t.Breaks, t.company)
 	run := map[string]bool{}
@@ -106,6 +121,72 @@ func (t *trial) widen(declared []runner.Declared) {
 		t.checks, t.whole = t.whole, nil
 		t.filter = filterOf(t.checks, declared)
 	}
+}
+
+// atOnce is how many variations are laid over a wire at once.
+const atOnce = 4
+
+// gather puts variations of a leg together, those that stand far from one another,
+// which concern different things: what changes no verdict in company changes none
+// alone.
+func (t *test) gather(trials []trial) []trial {
+	var gathered []trial
+	byLeg := map[conform.Leg][]trial{}
+	for _, one := range trials {
+		if one.kind != reports.KindVariation || one.Alone || one.Silences || !one.meets() || one.Switch != "" {
+			gathered = append(gathered, one)
+		} else {
+			byLeg[one.leg] = append(byLeg[one.leg], one)
+		}
+	}
+	for _, leg := range t.legs() {
+		some := byLeg[leg]
+		count := (len(some) + atOnce - 1) / atOnce
+		for first := range count {
+			var members []trial
+			for at := first; at < len(some); at += count {
+				members = append(members, some[at])
+			}
+			gathered = append(gathered, company(members, t.checks[leg.Revision]))
+		}
+	}
+	return gathered
+}
+
+// company is the trial of several variations at once.
+func company(members []trial, declared []runner.Declared) trial {
+	if len(members) == 1 {
+		return members[0]
+	}
+	all := trial{layer: members[0].layer, base: members[0].base, parts: 1, members: members}
+	all.Fault = &fault.Fault{}
+	for _, member := range members {
+		all.Changes = append(all.Changes, member.AllChanges()...)
+		all.checks = append(all.checks, member.checks...)
+		all.touched += member.touched
+	}
+	slices.Sort(all.checks)
+	all.checks = slices.Compact(all.checks)
+	all.filter = filterOf(all.checks, declared)
+	return all
+}
+
+// tellAll keeps what became of variations that were laid at once. When anything is
+// not as without them it returns them all, to be tried one by one.
+func (t *test) tellAll(together trial, found outcome) (apart []trial) {
+	var said []reports.Trial
+	for _, member := range together.members {
+		one := t.judge(member, found)
+		one.Duration /= reports.Seconds(len(together.members))
+		if len(one.Effects)+len(one.Problems) > 0 {
+			return together.members
+		}
+		said = append(said, one)
+	}
+	for _, one := range said {
+		t.tell(one)
+	}
+	return nil
 }
 
 // progressName is what stands in the progress.

@@ -37,7 +37,7 @@ type setup struct {
 type job struct {
 	Number  int
 	Leg     conform.Leg
-	Lay     string         // id of what is laid over the wire; "" for nothing
+	Lay     []string       // ids of what is laid over the wire
 	Watch   []string       // ids of what is only looked for
 	Known   *survey.Survey // of the leg without anything laid over it
 	Contact bool           // first contact is made anew
@@ -58,8 +58,8 @@ type done struct {
 	Survey   *survey.Survey
 	Met      map[string][]string // by check, or "" for first contact: what matched meanwhile
 	Asked    questions
-	Matched  bool   // what was laid
-	Note     string // why a peer could not be run on this leg
+	Matched  []string // of what was laid
+	Note     string   // why a peer could not be run on this leg
 	Seconds  float64
 	Errors   []string // of the harness: the job is worth nothing
 }
@@ -161,7 +161,9 @@ func (w *worker) do(ctx context.Context, next job) (said done) {
 	}
 	found, err := runner.Examine(ctx, examination)
 	flush()
-	said.Matched = len(said.Met) > 0
+	for _, met := range said.Met {
+		said.Matched = append(said.Matched, met...)
+	}
 	if unspoken, failed := errors.AsType[*runner.TargetError](err); failed && w.Peer.given() {
 		said.Note = unspoken.Reason
 		return said
@@ -187,11 +189,13 @@ func (w *worker) do(ctx context.Context, next job) (said done) {
 	return said
 }
 
-// allows tells whether a layer may break one of the requirements.
-func (w *worker) allows(id string, requirements []reports.Requirement) bool {
-	one, known := w.layers[id]
-	return known && slices.ContainsFunc(requirements, func(requirement reports.Requirement) bool {
-		return slices.Contains(one.Breaks, requirement.ID) || one.Company[requirement.ID] != ""
+// allows tells whether one of the layers may break one of the requirements.
+func (w *worker) allows(ids []string, requirements []reports.Requirement) bool {
+	return slices.ContainsFunc(ids, func(id string) bool {
+		one := w.layers[id]
+		return slices.ContainsFunc(requirements, func(requirement reports.Requirement) bool {
+			return slices.Contains(one.Breaks, requirement.ID) || one.Company[requirement.ID] != ""
+		})
 	})
 }
 
