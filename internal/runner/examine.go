@@ -26,9 +26,9 @@ type Examination struct {
 	Known *survey.Survey
 	// Contact takes a survey anew. Where none can be had, the known one stands.
 	Contact bool
-	// Filter is a label expression that all of them match; "" for none. It saves
-	// the trouble of asking for each.
-	Filter string
+	// Filter makes a label expression that all of them match, when the survey is
+	// there; nil for none. It saves the trouble of asking for each.
+	Filter func(differs func(survey.Question) bool) string
 	// Wants tells whether to run a check, by name; nil for all. Differs tells
 	// whether the survey answers a question otherwise than the known one.
 	Wants func(check string, differs func(survey.Question) bool) bool
@@ -75,7 +75,11 @@ func Examine(ctx context.Context, e Examination) (*Examined, error) {
 	if visit.connection != nil {
 		x.environment.JudgeConnection(ctx, visit.connection)
 	}
-	perform([]*conform.Environment{x.environment}, x, e.Filter)
+	filter := ""
+	if e.Filter != nil {
+		filter = e.Filter(x.differs)
+	}
+	perform([]*conform.Environment{x.environment}, x, filter)
 	x.addRules(x.legs[0], nil)
 	return &Examined{Results: x.legs[0].report.Results, Survey: offered, Errors: x.report.Errors}, nil
 }

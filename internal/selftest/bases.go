@@ -19,7 +19,7 @@ func (t *test) runBases(ctx context.Context) bool {
 	}
 	var jobs []job
 	for leg := range watched {
-		t.bases[leg] = newBase(leg)
+		t.bases[leg] = newBase(leg, t.checks[leg.Revision])
 		if t.only != "" && t.only != leg.Transport {
 			t.bases[leg].note = "the peer is reached over " + t.only + " alone"
 			continue

@@ -36,7 +36,7 @@ func verdicts(ping, tools, rules reports.Verdict) map[string]finding {
 }
 
 func trialOf(kind string, one *fault.Fault, before map[string]finding) trial {
-	on := newBase(conform.Leg{Role: conform.ServerRole, Revision: "2025-11-25", Transport: conform.HTTP})
+	on := newBase(conform.Leg{Role: conform.ServerRole, Revision: "2025-11-25", Transport: conform.HTTP}, declared()["2025-11-25"])
 	on.found = before
 	return trial{layer: layer{Fault: one, kind: kind, leg: on.leg, company: companyOf(one)}, base: on}
 }

@@ -2,7 +2,6 @@ package selftest
 
 import (
 	"cmp"
-	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -22,11 +21,22 @@ type base struct {
 	touched map[string]map[string]bool // by fault: the checks that met it
 	met     map[string]bool            // the faults that first contact met
 	asked   questions
-	note    string // why nothing can be run on it
+	names   map[string]string // by check: the requirement that names it
+	others  questions         // asked, by that
+	note    string            // why nothing can be run on it
 }
 
-func newBase(leg conform.Leg) *base {
-	return &base{leg: leg, found: map[string]finding{}, touched: map[string]map[string]bool{}, met: map[string]bool{}, asked: questions{}}
+func newBase(leg conform.Leg, declared []runner.Declared) *base {
+	b := &base{
+		leg: leg, found: map[string]finding{}, touched: map[string]map[string]bool{}, met: map[string]bool{},
+		asked: questions{}, names: map[string]string{}, others: questions{},
+	}
+	for _, check := range declared {
+		if !check.Rule {
+			b.names[runner.CheckName(check.Group, check.Text)] = check.Requirements[0]
+		}
+	}
+	return b
 }
 
 // jobs are the parts of a run of a leg that watches for faults.
@@ -44,7 +54,12 @@ func (b *base) take(part done) {
 		b.survey, b.note = part.Survey, part.Note
 	}
 	merge(b.found, part.Findings)
-	maps.Copy(b.asked, part.Asked)
+	for check, asked := range part.Asked {
+		b.asked[check] = asked
+		if id := b.names[check]; id != "" {
+			b.others[id] = append(b.others[id], asked...)
+		}
+	}
 	for check, ids := range part.Met {
 		for _, id := range ids {
 			if check == "" {
@@ -146,12 +161,12 @@ func (t trial) jobs(reply time.Duration) []job {
 			Leg: t.leg, Lay: t.lays(), Known: t.base.survey, Checks: t.checks,
 			Contact: t.Switch != "" || t.contact(), Part: part, Parts: t.parts, Reply: reply,
 		}
-		switch {
-		case t.checks == nil: // a switch
-		case jobs[part].Contact: // others may want to know what is otherwise
-			jobs[part].Asked = t.base.asked
-		default:
-			jobs[part].Filter = t.filter
+		if t.checks == nil { // a switch
+			continue
+		}
+		jobs[part].Filter = t.filter
+		if jobs[part].Contact { // others may want to know what is otherwise
+			jobs[part].Asked, jobs[part].Others = t.base.asked, t.base.others
 		}
 	}
 	return jobs

@@ -15,7 +15,7 @@ import (
 
 // touchedBy is a leg on which faults met checks.
 func touchedBy(met map[string][]string) *base {
-	on := newBase(conform.Leg{Role: conform.ServerRole, Revision: "2025-11-25", Transport: conform.HTTP})
+	on := newBase(conform.Leg{Role: conform.ServerRole, Revision: "2025-11-25", Transport: conform.HTTP}, declared()["2025-11-25"])
 	on.take(done{
 		Findings: []finding{
 			{Check: pingAnswers, Verdict: reports.Passed, Seconds: 0.1},
@@ -42,7 +42,7 @@ func TestPlan(t *testing.T) {
 		"what it met and what it breaks": {map[string][]string{toolsLists: {"a", "b"}}, "ping.answered", "", []string{pingAnswers, toolsLists}, false, true, 1, "ping.answered || tools.list.answered"},
 		"what it met":                    {map[string][]string{pingAnswers: {"a"}}, "ping.answered", "", []string{pingAnswers}, false, true, 1, "ping.answered"},
 		"no rule":                        {map[string][]string{pingAnswers: {"a"}}, "base.schema.results", "", []string{pingAnswers}, false, true, 1, "ping.answered"},
-		"first contact":                  {map[string][]string{"": {"a"}}, "tools.list.answered", "", []string{toolsLists}, true, true, 0, ""},
+		"first contact":                  {map[string][]string{"": {"a"}}, "tools.list.answered", "", []string{toolsLists}, true, true, 0, "tools.list.answered"},
 		"nothing":                        {map[string][]string{pingAnswers: {"b"}}, "ping.answered", "", []string{}, false, false, 0, ""},
 		"a switch":                       {nil, "ping.answered", "forgets-sessions", nil, true, true, 3, ""},
 	} {
@@ -233,6 +233,26 @@ func TestWants(t *testing.T) {
 	all := job{}.wants()
 	if !all(pingAnswers, asKnown) || !all(toolsLists, otherTools) {
 		t.Error("without a choice all run")
+	}
+}
+
+// The filter of a job lets pass what it wants, and what another survey makes go
+// another way.
+func TestFilterOfAJob(t *testing.T) {
+	t.Parallel()
+	differs := func(question survey.Question) bool { return question == survey.AllPrompts }
+	for name, one := range map[string]struct {
+		job    job
+		filter string
+	}{
+		"what it wants": {job{Filter: "b || a"}, "b || a"},
+		"others":        {job{Filter: "b", Others: questions{"c": {survey.AllTools, survey.AllPrompts}, "d": {survey.AllTools}}}, "b || c"},
+		"others alone":  {job{Others: questions{"c": {survey.AllPrompts}}}, "c"},
+		"nothing":       {job{}, "no-check-at-all"},
+	} {
+		if found := one.job.filter(differs); found != one.filter {
+			t.Errorf("%s: %q, wanted %q", name, found, one.filter)
+		}
 	}
 }
 

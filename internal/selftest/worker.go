@@ -8,6 +8,7 @@ import (
 	"io"
 	"os"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/mcpconform/mcpconform/fixtures"
@@ -42,7 +43,8 @@ type job struct {
 	Known   *survey.Survey // of the leg without anything laid over it
 	Contact bool           // first contact is made anew
 	Checks  []string       // to run; nil for all
-	Filter  string         // that they all match; "" for none
+	Filter  string         // that they all match
+	Others  questions      // the same as Asked by the requirement that names a check
 	Asked   questions      // by check: it is run, too, if the survey answers one otherwise
 	Part    int            // of the checks, from 0
 	Parts   int
@@ -145,7 +147,10 @@ func (w *worker) do(ctx context.Context, next job) (said done) {
 	}
 	examination := runner.Examination{
 		Leg: next.Leg, Target: to.target, Catalogue: w.Catalogue, Rules: w.rules,
-		Known: next.Known, Contact: next.Contact, Filter: next.Filter, Wants: next.wants(),
+		Known: next.Known, Contact: next.Contact, Wants: next.wants(),
+	}
+	if next.Checks != nil {
+		examination.Filter = next.filter
 	}
 	if len(next.Watch) > 0 {
 		examination.Turn = func(check string) {
@@ -197,6 +202,24 @@ func (w *worker) allows(ids []string, requirements []reports.Requirement) bool {
 			return slices.Contains(one.Breaks, requirement.ID) || one.Company[requirement.ID] != ""
 		})
 	})
+}
+
+// filter is what all checks of a job match.
+func (j job) filter(differs func(survey.Question) bool) string {
+	words := []string{}
+	if j.Filter != "" {
+		words = append(words, j.Filter)
+	}
+	for id, asked := range j.Others {
+		if slices.ContainsFunc(asked, differs) {
+			words = append(words, id)
+		}
+	}
+	if len(words) == 0 {
+		return "no-check-at-all"
+	}
+	slices.Sort(words)
+	return strings.Join(words, " || ")
 }
 
 // wants chooses the checks of a job.

@@ -1,8 +1,10 @@
 package streamablehttp
 
 import (
+	"bufio"
 	"encoding/binary"
 	"encoding/hex"
+	"io"
 	"net"
 	"net/netip"
 	"net/url"
@@ -133,11 +135,12 @@ var socketTables = []string{"/proc/net/tcp", "/proc/net/tcp6"}
 func listeningAt(port uint16) []netip.Addr {
 	var all []netip.Addr
 	for _, table := range socketTables {
-		text, err := os.ReadFile(table)
+		file, err := os.Open(table)
 		if err != nil {
 			continue
 		}
-		all = append(all, listeners(string(text), port)...)
+		all = append(all, listeners(file, port)...)
+		_ = file.Close() // nothing was written
 	}
 	if loopback := slices.DeleteFunc(slices.Clone(all), func(address netip.Addr) bool { return !address.IsLoopback() }); len(loopback) > 0 {
 		return loopback
@@ -149,13 +152,18 @@ func listeningAt(port uint16) []netip.Addr {
 const stateListen = "0A"
 
 // listeners reads a socket table of Linux: in each line, after a number, stand
-// the local address and port in hexadecimal, the remote one, and the state.
-func listeners(table string, port uint16) []netip.Addr {
+// the local address and port in hexadecimal, the remote one, and the state. Sockets
+// that listen come first; the thousands of others are left unread.
+func listeners(table io.Reader, port uint16) []netip.Addr {
 	var found []netip.Addr
-	for line := range strings.Lines(table) {
-		fields := strings.Fields(line)
-		if len(fields) < 4 || fields[3] != stateListen {
-			continue
+	lines := bufio.NewScanner(table)
+	for lines.Scan() {
+		fields := strings.Fields(lines.Text())
+		if len(fields) < 4 || !strings.HasSuffix(fields[0], ":") {
+			continue // the heading
+		}
+		if fields[3] != stateListen {
+			break
 		}
 		address, at, _ := strings.Cut(fields[1], ":")
 		if number, err := strconv.ParseUint(at, 16, 16); err != nil || uint16(number) != port {

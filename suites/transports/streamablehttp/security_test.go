@@ -4,6 +4,7 @@ import (
 	"net"
 	"net/netip"
 	"slices"
+	"strings"
 	"testing"
 )
 
@@ -17,7 +18,7 @@ func TestListeners(t *testing.T) {
    4: nonsense
 `
 	want := []netip.Addr{netip.MustParseAddr("127.0.0.1"), netip.MustParseAddr("0.0.0.0")}
-	if found := listeners(table, 8080); !slices.Equal(found, want) {
+	if found := listeners(strings.NewReader(table), 8080); !slices.Equal(found, want) {
 		t.Errorf("found %v", found)
 	}
 }
