@@ -11,7 +11,6 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/mcpconform/mcpconform/internal/runner"
 	"github.com/mcpconform/mcpconform/internal/target"
 )
 
@@ -32,6 +31,10 @@ type hand struct {
 const (
 	// jobTimeout ends a job that should long be over: a defect of the harness.
 	jobTimeout = 3 * time.Minute
+	// garbage and memory let a worker collect its garbage seldom (debug.SetGCPercent,
+	// debug.SetMemoryLimit): it has little that lives, and makes much.
+	garbage = 1200
+	memory  = "192MiB"
 	// stopTimeout is how long a worker may take to stop when there is nothing
 	// more to do.
 	stopTimeout = 5 * time.Second
@@ -92,7 +95,7 @@ func (c *crew) one(ctx context.Context, i int, next job) (said done, err error) 
 func (c *crew) begin() (*hand, error) {
 	process, err := target.Start(target.Command{
 		Args:    append(append([]string{}, c.setup.Executable...), WorkerCommand),
-		Env:     []string{"GOGC=" + strconv.Itoa(runner.Garbage)},
+		Env:     []string{"GOGC=" + strconv.Itoa(garbage), "GOMEMLIMIT=" + memory},
 		Orderly: true,
 	})
 	if err != nil {
