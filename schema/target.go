@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"regexp"
+	"regexp/syntax"
 	"slices"
 	"strings"
 	"sync"
@@ -22,11 +23,15 @@ const (
 	maxSchemaDepth = 256
 	// maxSchemaText bounds the bytes in all strings and member names together, descriptions included.
 	maxSchemaText = 4 << 20
-	// maxPatterns bounds the bytes of all different regular expressions together: a dozen of them can ask for
-	// a thousand states ("\p{L}{0,900}"), which takes some milliseconds to compile.
+	// maxPatterns bounds the bytes of all different regular expressions together, and maxStates their states: a dozen
+	// bytes can ask for a thousand ("\p{L}{0,900}"), which takes some milliseconds to compile.
 	maxPatterns = 32 << 10
+	maxStates   = 100_000
 	// maxSteps bounds the work of one validation: a few hundred bytes of schema can ask for 2^50 steps.
 	maxSteps = 1 << 18
+	// matchedPerStep is how many bytes times states of a regular expression are matched in one step: a megabyte can be
+	// matched by some hundred states.
+	matchedPerStep = 400
 	// maxRecursion bounds how deep a validation can nest: the depth of the instance times the schemas that can follow
 	// one another at one place of it ($ref to $ref to $ref). Each level takes some 2 KiB of stack.
 	maxRecursion = 1 << 16
@@ -100,7 +105,7 @@ func compile(document any, assertFormat bool) (compiled *Compiled, err error) {
 
 	// Twice: to meter the work a vocabulary of our own is added, and with that the library forgets those parts of the
 	// meta-schemas that are not about validation ("title", say).
-	expressions := &patterns{compiled: map[string]*regexp.Regexp{}}
+	expressions := &patterns{compiled: map[string]*expression{}, meter: &c.meter}
 	if _, err := c.build(dialect, assertFormat, expressions, nil); err != nil {
 		return nil, err
 	}
@@ -238,7 +243,11 @@ func (m *metered) Validate(_ *jsonschema.ValidatorContext, value any) {
 	case string:
 		m.steps += len(value) >> 10
 	}
-	if m.steps > maxSteps {
+	m.add(0)
+}
+
+func (m *meter) add(steps int) {
+	if m.steps += steps; m.steps > maxSteps {
 		panic(fmt.Sprintf("it takes more than %d steps to validate", maxSteps))
 	}
 }
@@ -338,26 +347,63 @@ func (m *measure) add(value any, depth int) error {
 // patterns makes the regular expressions of a schema into Go's, each once. One that Go cannot read is noted, and no
 // error: it may well be good ECMAScript (lookahead, backreference).
 type patterns struct {
-	compiled map[string]*regexp.Regexp
+	compiled map[string]*expression
+	meter    *meter
 	bytes    int
+	states   int
 	unread   string // why the first one could not be read
+}
+
+// expression is a regular expression whose matching is metered: it takes as long as the text has bytes, times states.
+type expression struct {
+	*regexp.Regexp
+	meter  *meter
+	states int
+}
+
+// MatchString is what the library calls.
+func (e *expression) MatchString(text string) bool {
+	e.meter.add(1 + len(text)*e.states/matchedPerStep)
+	return e.Regexp.MatchString(text)
 }
 
 func (p *patterns) compile(pattern string) (jsonschema.Regexp, error) {
 	if known, ok := p.compiled[pattern]; ok {
 		return known, nil
 	}
-	read, reason := never, ""
-	if p.bytes += len(pattern); p.bytes > maxPatterns {
-		reason = fmt.Sprintf("the regular expressions are longer than %d bytes", maxPatterns)
-	} else if compiled, err := regexp.Compile(fromECMAScript(pattern)); err != nil {
-		reason = fmt.Sprintf("the regular expression %s: %v", quote(pattern), err)
-	} else {
-		read = compiled
+	read, err := p.read(pattern)
+	if err != nil {
+		p.unread = cmp.Or(p.unread, err.Error())
+		read = &expression{Regexp: never, meter: p.meter}
 	}
-	p.unread = cmp.Or(p.unread, reason)
 	p.compiled[pattern] = read
 	return read, nil
+}
+
+func (p *patterns) read(pattern string) (*expression, error) {
+	if p.bytes += len(pattern); p.bytes > maxPatterns {
+		return nil, fmt.Errorf("the regular expressions are longer than %d bytes", maxPatterns)
+	}
+	if p.unread != "" {
+		return nil, errors.New(p.unread) // the schema is never used
+	}
+	spelled := fromECMAScript(pattern)
+	parsed, err := syntax.Parse(spelled, syntax.Perl)
+	if err != nil {
+		return nil, fmt.Errorf("the regular expression %s: %w", quote(pattern), err)
+	}
+	program, err := syntax.Compile(parsed.Simplify())
+	if err != nil {
+		return nil, fmt.Errorf("the regular expression %s: %w", quote(pattern), err)
+	}
+	if p.states += len(program.Inst); p.states > maxStates {
+		return nil, fmt.Errorf("the regular expressions have more than %d states", maxStates)
+	}
+	compiled, err := regexp.Compile(spelled)
+	if err != nil {
+		return nil, fmt.Errorf("the regular expression %s: %w", quote(pattern), err)
+	}
+	return &expression{Regexp: compiled, meter: p.meter, states: len(program.Inst)}, nil
 }
 
 // never stands in for a pattern that was not read; the schema that holds it is never used.

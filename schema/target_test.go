@@ -80,6 +80,8 @@ func TestCompileRefuses(t *testing.T) {
 			"cannot judge: the regular expression \"(?!a)\": error parsing regexp: invalid or unsupported Perl syntax: `(?!`"},
 		{"endless patterns", `{"pattern": "` + strings.Repeat("a", maxPatterns+1) + `"}`, ErrCannotJudge,
 			`cannot judge: the regular expressions are longer than 32768 bytes`},
+		{"many states", `{"allOf": [` + strings.TrimSuffix(numbered(`{"pattern": "(a{1,500}){1,2}b%d"},`, 200), ",") + `]}`, ErrCannotJudge,
+			`cannot judge: the regular expressions have more than 100000 states`},
 		{"too deep a schema", strings.Repeat(`{"not":`, maxSchemaDepth) + `{}` + strings.Repeat(`}`, maxSchemaDepth), ErrCannotJudge,
 			"cannot judge: the schema is nested more than 256 deep"},
 		{"too large a schema", `{"enum": [0` + strings.Repeat(`,0`, maxSchemaNodes) + `]}`, ErrCannotJudge,
@@ -208,6 +210,15 @@ func TestKeywordsInWords(t *testing.T) {
 	}
 }
 
+// numbered repeats a text with a number in it.
+func numbered(text string, count int) string {
+	var all strings.Builder
+	for number := range count {
+		_, _ = fmt.Fprintf(&all, text, number)
+	}
+	return all.String()
+}
+
 // Schemas that would keep a validator busy, or end it, are told from those that can be judged.
 func TestCompiledValidateIsBounded(t *testing.T) {
 	t.Parallel()
@@ -238,6 +249,9 @@ func TestCompiledValidateIsBounded(t *testing.T) {
 		}, "x", "it takes more than 262144 steps to validate"},
 		{"a long chain", map[string]any{"$defs": chain, "$ref": "#/$defs/d0"}, nested, "nested more than 21 deep"},
 		{"itself", map[string]any{"$ref": "#"}, nested, "refers to itself without end"},
+		{"a slow expression", map[string]any{"pattern": "((a{0,30}){0,30})b"}, strings.Repeat("a", 1<<20), "it takes more than 262144 steps to validate"},
+		{"a slow expression for names", map[string]any{"patternProperties": map[string]any{"((a{0,30}){0,30})b": true}},
+			map[string]any{strings.Repeat("a", 1<<20): 1}, "it takes more than 262144 steps to validate"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
@@ -251,7 +265,10 @@ func TestCompiledValidateIsBounded(t *testing.T) {
 			}
 		})
 	}
-	// A schema that holds itself is no reason for alarm.
+	// An expression of the usual kind for a long text is no reason for alarm, nor is a schema that holds itself.
+	if found, err := mustCompile(t, `{"pattern": "^[A-Za-z0-9+/]*={0,2}$"}`).Validate(strings.Repeat("A", 1<<20)); err != nil || len(found) > 0 {
+		t.Errorf("got %v, %v", found, err)
+	}
 	if found, err := mustCompile(t, `{"type": "array", "items": {"$ref": "#"}}`).Validate(nested); err != nil || len(found) > 0 {
 		t.Errorf("got %v, %v", found, err)
 	}
