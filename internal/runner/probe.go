@@ -36,6 +36,9 @@ const (
 	// repliesToRestart is the same for a process that has started before: on a
 	// loaded machine an interpreter needs its seconds.
 	repliesToRestart = 6
+	// slowerStarts is how many times longer a start may take than the first did, which
+	// had the machine more or less for itself.
+	slowerStarts = 16
 )
 
 // TargetError says that the target could not be started, reached or spoken to
@@ -52,7 +55,8 @@ type visit struct {
 	supported  []string // revisions that an answer to server/discover lists
 	connection *scripted.Connection
 	survey     *survey.Survey
-	mute       string // what shows that it answers nothing but initialize, if it does not
+	mute       string        // what shows that it answers nothing but initialize, if it does not
+	started    time.Duration // that the first answer took
 	err        error
 }
 
@@ -234,7 +238,9 @@ func visitAt(ctx context.Context, room *transcript.Room, to scripted.Target, rev
 		return found
 	}
 	found.connection = connection
+	begun := time.Now()
 	handshake, err := introduce(ctx, connection, revision)
+	found.started = time.Since(begun)
 	found.answered, found.supported = handshake.Revision, handshake.Supported
 	if err != nil && found.answered == "" {
 		found.err = err
@@ -332,7 +338,8 @@ func (r Revise) choose(speaks []string) []string {
 func legFor(to scripted.Target, visit *visit) leg {
 	return leg{
 		Leg:     conform.Leg{Role: conform.ServerRole, Revision: visit.asked, Transport: to.Transport},
-		Command: to.Command, URL: to.URL, Header: to.Header, Reply: to.Reply, Start: to.Start,
+		Command: to.Command, URL: to.URL, Header: to.Header, Reply: to.Reply,
+		Start:      min(to.Start, to.Reply+slowerStarts*visit.started),
 		MaxMessage: to.Limits.Message, Survey: visit.survey,
 	}
 }
