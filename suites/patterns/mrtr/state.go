@@ -51,7 +51,7 @@ func states() {
 			attempt := beginWithState(ctx, server, "input-state")
 			changed, readable := rewritten(attempt.state)
 			if !readable {
-				return // it cannot be changed but blindly, which is another check
+				NotApplicable("the requestState cannot be read, so that it can be changed but blindly, as another check does")
 			}
 
 			reply := server.Once(ctx, "tools/call", attempt.retry(Object{"requestState": changed}))
