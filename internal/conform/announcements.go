@@ -69,13 +69,18 @@ func (s *Server) subscribe(ctx context.Context, filter Object) (*Subscription, e
 	return subscription, nil
 }
 
-// has tells whether a notification belongs to the subscription, by the id in its
-// _meta.
-func (s *Subscription) has(received scripted.Received) bool {
+// has tells whether a notification belongs to the subscription.
+func (s *Subscription) has(received scripted.Received) bool { return SubscriptionOf(received) == s.ID }
+
+// SubscriptionOf returns the id of the subscription that a notification names in its
+// _meta; jsonrpc.NoID when it names none.
+func SubscriptionOf(received scripted.Received) jsonrpc.ID {
 	params, _ := received.Params().(map[string]any)
 	meta, _ := params["_meta"].(map[string]any)
-	id, there := meta[scripted.MetaSubscription]
-	return received.Kind == jsonrpc.Notification && there && jsonrpc.IDOf(id) == s.ID
+	if id, there := meta[scripted.MetaSubscription]; there && received.Kind == jsonrpc.Notification {
+		return jsonrpc.IDOf(id)
+	}
+	return jsonrpc.NoID
 }
 
 // Notifications returns what came on the subscription since it was asked for, the

@@ -69,6 +69,17 @@ func (s *Said) ParamsObject() Object {
 	return object
 }
 
+// Meta returns the _meta of the params, or of the result of a response; nil when
+// there is none.
+func (s *Said) Meta() Object {
+	carrier := s.ParamsObject()
+	if s.Kind == jsonrpc.Response {
+		carrier = s.ResultObject()
+	}
+	meta, _ := carrier["_meta"].(map[string]any)
+	return meta
+}
+
 // ByTarget returns the messages that the target sent.
 func (c *Conversation) ByTarget() []*Said {
 	return c.where(func(said *Said) bool { return said.FromTarget(c.Leg) })
@@ -130,8 +141,7 @@ func (c *Conversation) ClientDeclared(said *Said) Object {
 	if said.Request != nil {
 		request = said.Request
 	}
-	meta, _ := request.ParamsObject()["_meta"].(map[string]any)
-	if declared, there := meta[scripted.MetaCapabilities].(map[string]any); there && request.Kind == jsonrpc.Request {
+	if declared, there := request.Meta()[scripted.MetaCapabilities].(map[string]any); there && request.Kind == jsonrpc.Request {
 		return declared
 	}
 	return c.ClientCapabilities

@@ -58,13 +58,12 @@ func relatedSubscriptions(conversation *conform.Conversation, sight *conform.Sig
 			continue
 		}
 		for _, said := range one.said {
-			meta, _ := said.ParamsObject()["_meta"].(map[string]any)
-			named, there := meta[scripted.MetaSubscription]
+			id, there := subscriptionID(said)
 			if said.Kind != jsonrpc.Notification || !there {
 				continue
 			}
 			sight.Saw()
-			if id := jsonrpc.IDOf(named); id != one.sent.ID {
+			if id != one.sent.ID {
 				sight.Break(said, conform.Mismatch{
 					Wanted: fmt.Sprintf("messages that relate to the request %s (%s)", one.sent.ID, one.sent.Method),
 					Found:  fmt.Sprintf("%s of the subscription %s", said.Method, id),

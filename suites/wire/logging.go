@@ -186,10 +186,7 @@ func loggedBy(conversation *conform.Conversation) []logEntry {
 
 // askedLevel returns what a request says of the log messages that it asks for, nil
 // when it asks for none.
-func askedLevel(request *conform.Said) any {
-	meta, _ := request.ParamsObject()["_meta"].(map[string]any)
-	return meta[scripted.MetaLogLevel]
-}
+func askedLevel(request *conform.Said) any { return request.Meta()[scripted.MetaLogLevel] }
 
 // openDuring tells whether a request was asked, and not yet answered, when something
 // was said.

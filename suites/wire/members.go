@@ -80,14 +80,7 @@ var inputRequestPlace = regexp.MustCompile(`^/(?:result|params)/inputRequests/[^
 // in params for requests and notifications, in the result for responses. There
 // is false when it names none.
 func relatedTask(said *conform.Said) (id string, there bool) {
-	carrier := said.ParamsObject()
-	if isResponse(said) {
-		carrier = said.ResultObject()
-	}
-	meta, _ := carrier["_meta"].(map[string]any)
-	related, there := meta[relatedTaskKey]
+	related, there := said.Meta()[conform.RelatedTask]
 	object, _ := related.(map[string]any)
 	return taskID(object), there
 }
-
-const relatedTaskKey = "io.modelcontextprotocol/related-task"

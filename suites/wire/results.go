@@ -91,7 +91,7 @@ func unsignedResults(conversation *conform.Conversation, sight *conform.Sight) {
 			continue
 		}
 		sight.Saw()
-		meta, _ := said.ResultObject()["_meta"].(map[string]any)
+		meta := said.Meta()
 		if _, there := meta[scripted.MetaServerInfo]; !there {
 			sight.Break(said, conform.Mismatch{
 				Wanted: "the server's name and version at " + scripted.MetaServerInfo,

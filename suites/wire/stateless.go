@@ -10,8 +10,7 @@ import (
 // revisionOf returns the revision that a request names in its _meta, as each of the
 // stateless era does.
 func revisionOf(request *conform.Said) (revision string, named bool) {
-	meta, _ := request.ParamsObject()["_meta"].(map[string]any)
-	revision, named = meta[scripted.MetaVersion].(string)
+	revision, named = request.Meta()[scripted.MetaVersion].(string)
 	return revision, named && isRequest(request)
 }
 

@@ -133,10 +133,9 @@ func subscriptions(conversation *conform.Conversation) (all []*subscription, str
 	return all, stray
 }
 
-// subscriptionID returns the id of the subscription that a notification names.
+// subscriptionID returns the id of the subscription that a message names.
 func subscriptionID(said *conform.Said) (id jsonrpc.ID, there bool) {
-	meta, _ := said.ParamsObject()["_meta"].(map[string]any)
-	value, there := meta[scripted.MetaSubscription]
+	value, there := said.Meta()[scripted.MetaSubscription]
 	return jsonrpc.IDOf(value), there
 }
 
@@ -404,10 +403,9 @@ func (s *subscription) cancelled() bool {
 func closedWithoutID(conversation *conform.Conversation, sight *conform.Sight) {
 	for _, said := range conversation.Results(listenMethod) {
 		sight.Saw()
-		meta, _ := said.ResultObject()["_meta"].(map[string]any)
-		if id := jsonrpc.IDOf(meta[scripted.MetaSubscription]); id != said.ID {
+		if id, _ := subscriptionID(said); id != said.ID {
 			sight.Break(said, conform.Mismatch{
-				Wanted: "the id of the subscription, " + said.ID.String(), Found: shown(meta, scripted.MetaSubscription),
+				Wanted: "the id of the subscription, " + said.ID.String(), Found: shown(said.Meta(), scripted.MetaSubscription),
 				Where: "/result/_meta" + subscriptionIDPlace,
 			})
 		}

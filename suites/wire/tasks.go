@@ -551,7 +551,7 @@ func noRelatedTask(carrier string) func(*conform.Said) conform.Mismatch {
 	return func(said *conform.Said) conform.Mismatch {
 		if id, there := relatedTask(said); there {
 			return conform.Mismatch{
-				Wanted: "no " + relatedTaskKey, Found: "that of " + conform.Show(id), Where: carrier + "/_meta/" + escape(relatedTaskKey),
+				Wanted: "no " + conform.RelatedTask, Found: "that of " + conform.Show(id), Where: carrier + "/_meta/" + escape(conform.RelatedTask),
 			}
 		}
 		return conform.Mismatch{}
@@ -602,7 +602,7 @@ func anonymousRequests(conversation *conform.Conversation, sight *conform.Sight)
 				found = conform.Show(id)
 			}
 			sight.Break(said, conform.Mismatch{
-				Wanted: fmt.Sprintf("the taskId of a task (%s) in %s", strings.Join(slices.Sorted(maps.Keys(known)), ", "), relatedTaskKey),
+				Wanted: fmt.Sprintf("the taskId of a task (%s) in %s", strings.Join(slices.Sorted(maps.Keys(known)), ", "), conform.RelatedTask),
 				Found:  found, Where: "/params/_meta",
 			})
 		}
@@ -635,7 +635,7 @@ func anonymousProgress(conversation *conform.Conversation, sight *conform.Sight)
 				found = conform.Show(named)
 			}
 			sight.Break(report.Said, conform.Mismatch{
-				Wanted: fmt.Sprintf("the taskId %s in %s", conform.Show(id), relatedTaskKey), Found: found, Where: "/params/_meta",
+				Wanted: fmt.Sprintf("the taskId %s in %s", conform.Show(id), conform.RelatedTask), Found: found, Where: "/params/_meta",
 			})
 		}
 	}
@@ -662,7 +662,7 @@ func anonymousResults(conversation *conform.Conversation, sight *conform.Sight) 
 				found = conform.Show(named)
 			}
 			sight.Break(said, conform.Mismatch{
-				Wanted: fmt.Sprintf("the taskId %s in %s", conform.Show(wanted), relatedTaskKey), Found: found, Where: "/result/_meta",
+				Wanted: fmt.Sprintf("the taskId %s in %s", conform.Show(wanted), conform.RelatedTask), Found: found, Where: "/result/_meta",
 			})
 		}
 	}

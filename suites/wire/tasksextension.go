@@ -10,7 +10,6 @@ import (
 
 	"github.com/mcpconform/mcpconform/internal/conform"
 	"github.com/mcpconform/mcpconform/internal/jsonrpc"
-	"github.com/mcpconform/mcpconform/internal/scripted"
 	"github.com/mcpconform/mcpconform/internal/survey"
 )
 
@@ -527,12 +526,11 @@ func reusedKeys(conversation *conform.Conversation, sight *conform.Sight) {
 // subscriptionOf returns the request that opened the subscription which a notification
 // belongs to, as far as it says so.
 func subscriptionOf(said *conform.Said, subscriptions map[jsonrpc.ID]*conform.Said) *conform.Said {
-	meta, _ := said.ParamsObject()["_meta"].(map[string]any)
-	id, there := meta[scripted.MetaSubscription]
+	id, there := subscriptionID(said)
 	if !there {
 		return nil
 	}
-	return subscriptions[jsonrpc.IDOf(id)]
+	return subscriptions[id]
 }
 
 // subscriptionsTo returns the subscriptions of the client, by id.

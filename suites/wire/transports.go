@@ -583,8 +583,7 @@ func unrelatedProgress(conversation *conform.Conversation, sight *conform.Sight)
 }
 
 func ofTask(said *conform.Said) bool {
-	meta, _ := said.ParamsObject()["_meta"].(map[string]any)
-	_, related := meta[conform.RelatedTask]
+	_, related := said.Meta()[conform.RelatedTask]
 	return related
 }
 

@@ -237,7 +237,6 @@ func shown(object map[string]any, name string) string {
 // progressToken returns the progress token in the params of a request, if one
 // is there.
 func progressToken(said *conform.Said) (token any, there bool) {
-	meta, _ := said.ParamsObject()["_meta"].(map[string]any)
-	token, there = meta["progressToken"]
+	token, there = said.Meta()["progressToken"]
 	return token, there
 }

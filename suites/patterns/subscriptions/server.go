@@ -102,22 +102,12 @@ func needsSubscriptions() {
 func listen(ctx context.Context, server *Server, id jsonrpc.ID, filter Object) scripted.Received {
 	request := server.StartRaw(ctx, id, method, scripted.Outgoing{}, Object{"notifications": filter})
 	return server.Until(ctx, request.Mark, acknowledged+" with the id "+id.String(), func(received scripted.Received) bool {
-		return received.ID == id && received.Kind == jsonrpc.Response || received.Method == acknowledged && subscriptionOf(received) == id
+		return received.ID == id && received.Kind == jsonrpc.Response || received.Method == acknowledged && SubscriptionOf(received) == id
 	})
 }
 
 func judgeAcknowledged(answer scripted.Received) {
 	Demand(answer.Method == acknowledged, acknowledged+" first", scripted.Short(answer.Raw))
-}
-
-// subscriptionOf is the id of the subscription that a notification names.
-func subscriptionOf(received scripted.Received) jsonrpc.ID {
-	params, _ := received.Params().(map[string]any)
-	meta, _ := params["_meta"].(map[string]any)
-	if id, there := meta[scripted.MetaSubscription]; there && received.Kind == jsonrpc.Notification {
-		return jsonrpc.IDOf(id)
-	}
-	return jsonrpc.NoID
 }
 
 func announcements() {
@@ -199,7 +189,7 @@ func endings() {
 			mark := server.Mark()
 			change(ctx, server, other)
 
-			announced := func(received scripted.Received) bool { return subscriptionOf(received) == cancelled.ID }
+			announced := func(received scripted.Received) bool { return SubscriptionOf(received) == cancelled.ID }
 			for _, received := range server.Sent(mark, announced) {
 				Judge(Mismatch{Wanted: "nothing on the subscription that was cancelled", Found: scripted.Short(received.Raw)})
 			}
@@ -230,7 +220,7 @@ func change(ctx context.Context, server *Server, subscription *Subscription) {
 // await waits for an announcement that the check needs and is not about.
 func await(ctx context.Context, server *Server, subscription *Subscription, method string) {
 	_, err := server.Connection.Await(ctx, subscription.Mark, func(received scripted.Received) bool {
-		return received.Method == method && subscriptionOf(received) == subscription.ID
+		return received.Method == method && SubscriptionOf(received) == subscription.ID
 	})
 	if err != nil {
 		Inconclusive("the server announced nothing to who asked for it: "+err.Error(), "mend what the check of subscriptions.filter.delivered reports, then run again")
