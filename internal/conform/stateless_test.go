@@ -15,6 +15,7 @@ import (
 
 	"github.com/mcpconform/mcpconform/internal/jsonrpc"
 	"github.com/mcpconform/mcpconform/internal/scripted"
+	"github.com/mcpconform/mcpconform/internal/transport"
 )
 
 // stateless serves a small server of the stateless era over HTTP: it has one tool,
@@ -76,7 +77,7 @@ func TestChecksOfTheStatelessEra(t *testing.T) {
 		ginkgo.It("says all of it in a body", Verifies("ping.answered"), func(ctx ginkgo.SpecContext) {
 			server := SessionOf(ctx, scripted.Nothing())
 			good := server.Post(ctx, server.Body("server/discover", nil), "")
-			bad := server.Post(ctx, server.Body("server/discover", nil), "another method in the header", WithHeader(scripted.MethodHeader, "tools/list"))
+			bad := server.Post(ctx, server.Body("server/discover", nil), "another method in the header", WithHeader(transport.MethodHeader, "tools/list"))
 			Demand(good.Status == http.StatusOK && bad.Status == http.StatusBadRequest, "200 and 400", fmt.Sprint(good.Status, bad.Status))
 		})
 		ginkgo.It("subscribes", Verifies("ping.answered"), func(ctx ginkgo.SpecContext) {

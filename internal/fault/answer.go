@@ -1,11 +1,13 @@
 package fault
 
-import "maps"
+import (
+	"maps"
 
-const (
-	versionKey    = "io.modelcontextprotocol/protocolVersion"
-	serverInfoKey = "io.modelcontextprotocol/serverInfo"
+	"github.com/mcpconform/mcpconform/internal/transport"
 )
+
+// serverInfoKey is where a result says who gave it.
+const serverInfoKey = "io.modelcontextprotocol/serverInfo"
 
 // middleman is who answers in the target's place.
 var middleman = map[string]any{"name": "mcpconform-middleman", "version": "1.0.0"}
@@ -18,7 +20,7 @@ func completed(result, message any) any {
 	params, _ := request["params"].(map[string]any)
 	asked, _ := params["_meta"].(map[string]any)
 	object, isObject := result.(map[string]any)
-	if _, stateless := asked[versionKey]; !stateless || !isObject {
+	if _, stateless := asked[transport.MetaVersion]; !stateless || !isObject {
 		return result
 	}
 	whole := map[string]any{"resultType": "complete"}

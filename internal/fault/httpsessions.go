@@ -30,9 +30,6 @@ type sessions struct {
 	stateless *connection // of all that belongs to no session, by the revision that it names
 }
 
-// firstStateless is the revision that knows no sessions any more.
-const firstStateless = "2026-07-28"
-
 // of returns the connection to which a request belongs. Requests of an era without
 // sessions have one in common; another that belongs to none begins a new one, which
 // bind may make known.
@@ -43,7 +40,7 @@ func (s *sessions) of(header http.Header) *connection {
 	if c := s.known[id]; c != nil {
 		return c
 	}
-	stateless := id == "" && header.Get(transport.VersionHeader) >= firstStateless
+	stateless := id == "" && header.Get(transport.VersionHeader) >= transport.FirstStateless
 	if stateless && s.stateless != nil {
 		return s.stateless
 	}

@@ -25,9 +25,6 @@ var Revisions = []string{"2025-06-18", "2025-11-25", "2026-07-28"}
 // released are all revisions: what else a target speaks is asked of these.
 var released = catalogue.Revisions
 
-// newestHandshake is the last revision that begins with initialize.
-const newestHandshake = "2025-11-25"
-
 const (
 	// repliesToStart is how many times longer than others the very first answer
 	// may take (by default a minute): a package runner may be downloading the
@@ -155,7 +152,7 @@ func meet(ctx context.Context, room *transcript.Room, to scripted.Target, policy
 		discovered <- found
 	case <-time.After(discoverPatience):
 	}
-	shaken := visitAt(ctx, room, to, newestHandshake, policy.wants(newestHandshake))
+	shaken := visitAt(ctx, room, to, scripted.LastHandshake, policy.wants(scripted.LastHandshake))
 	if shaken.reached() {
 		defer time.AfterFunc(discoverPatience, giveUp).Stop()
 	}
@@ -175,7 +172,7 @@ const discoverPatience = time.Second
 func spoken(visits []*visit) []string {
 	var speaks []string
 	for _, one := range visits {
-		if one.err == nil && one.answered != "" && (one.spoken() || one == visits[0] || one.asked == newestHandshake) {
+		if one.err == nil && one.answered != "" && (one.spoken() || one == visits[0] || one.asked == scripted.LastHandshake) {
 			speaks = append(speaks, one.answered)
 		}
 		for _, revision := range one.supported {

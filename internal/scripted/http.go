@@ -18,8 +18,6 @@ import (
 const (
 	SessionHeader = "Mcp-Session-Id"
 	VersionHeader = transport.VersionHeader
-	MethodHeader  = transport.MethodHeader
-	NameHeader    = transport.NameHeader
 	LastEventID   = "Last-Event-Id"
 )
 

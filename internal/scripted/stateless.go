@@ -14,8 +14,11 @@ import (
 	"github.com/mcpconform/mcpconform/internal/transport"
 )
 
-// FirstStateless is the revision that began the stateless era.
-const FirstStateless = "2026-07-28"
+// The revisions on either side of the change of eras.
+const (
+	LastHandshake  = "2025-11-25"
+	FirstStateless = transport.FirstStateless
+)
 
 // Stateless tells the era of a revision: whether each request stands for itself,
 // or a handshake comes first (2026-07-28, basic/versioning#terminology).

@@ -16,6 +16,10 @@ const (
 	NameHeader    = "Mcp-Name"
 )
 
+// FirstStateless is the revision that began the stateless era: without sessions, and
+// with these headers.
+const FirstStateless = "2026-07-28"
+
 // MetaVersion is the key in the _meta of a request that names its revision.
 const MetaVersion = "io.modelcontextprotocol/protocolVersion"
 
@@ -60,5 +64,11 @@ func HeaderValue(text string) string {
 	if safe {
 		return text
 	}
+	return EncodedHeaderValue(text)
+}
+
+// EncodedHeaderValue writes a text in the form that any value can have, also one that
+// could stand as it is.
+func EncodedHeaderValue(text string) string {
 	return encodedPrefix + base64.StdEncoding.EncodeToString([]byte(text)) + encodedSuffix
 }

@@ -94,15 +94,12 @@ func versionNegotiation() {
 			}
 
 			for _, later := range catalogue.Revisions {
-				if later > answered && later <= lastWithHandshake {
+				if later > answered && later <= scripted.LastHandshake {
 					Demand(negotiated(ctx, later) != later, "the latest revision that it supports, "+later, answered)
 				}
 			}
 		})
 }
-
-// lastWithHandshake is the last revision that begins with initialize.
-const lastWithHandshake = "2025-11-25"
 
 // negotiated asks for a revision on a connection of its own and returns the
 // one that the server answers with.

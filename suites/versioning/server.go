@@ -151,11 +151,8 @@ func goOn(ctx SpecContext, server *Server, revision string) {
 	server.Tell(ctx, "notifications/initialized", nil)
 }
 
-// lastWithHandshake is the last revision that begins with initialize.
-const lastWithHandshake = "2025-11-25"
-
 func oldHello() Object {
-	return scripted.Hello(lastWithHandshake, scripted.Everything(lastWithHandshake))
+	return scripted.Hello(scripted.LastHandshake, scripted.Everything(scripted.LastHandshake))
 }
 
 // handshakeClient opens a connection of a client that knows no other era than that

@@ -80,7 +80,7 @@ func mustBeOfOneEra(ctx context.Context) {
 			NotApplicable("the server speaks " + revision + ", too")
 		}
 	}
-	if revision := handshakeAt(ctx, lastHandshake); revision != "" {
+	if revision := handshakeAt(ctx, scripted.LastHandshake); revision != "" {
 		NotApplicable("the server speaks " + revision + ", too: it agrees to a handshake")
 	}
 }

@@ -2,7 +2,6 @@ package streamablehttp
 
 import (
 	"context"
-	"encoding/base64"
 	"net/http"
 	"strings"
 
@@ -74,7 +73,7 @@ func standardHeaders() {
 			server := Session(ctx)
 			named := mustName(ctx, server)
 
-			given := post(ctx, server, server.Body(named.method, named.params), otherName, WithHeader(transport.NameHeader, encoded(stranger)))
+			given := post(ctx, server, server.Body(named.method, named.params), otherName, WithHeader(transport.NameHeader, transport.EncodedHeaderValue(stranger)))
 
 			Expect(given).To(beTurnedDown())
 		})
@@ -135,7 +134,7 @@ func standardHeaders() {
 			server := Session(ctx)
 			named := mustName(ctx, server)
 
-			given := post(ctx, server, server.Body(named.method, named.params), "", WithHeader(transport.NameHeader, encoded(named.name)))
+			given := post(ctx, server, server.Body(named.method, named.params), "", WithHeader(transport.NameHeader, transport.EncodedHeaderValue(named.name)))
 
 			Demand(!given.refused(), "the answer that the request gets with the plain name", given.Describe())
 		})
@@ -144,7 +143,7 @@ func standardHeaders() {
 		func(ctx SpecContext) {
 			server := Session(ctx)
 			named := mustName(ctx, server)
-			marked := strings.Replace(encoded(named.name), "base64", "BASE64", 1)
+			marked := strings.Replace(transport.EncodedHeaderValue(named.name), "base64", "BASE64", 1)
 
 			given := post(ctx, server, server.Body(named.method, named.params), "has other markers around Mcp-Name", WithHeader(transport.NameHeader, marked))
 
@@ -163,12 +162,6 @@ func mustBeTurnedDown(given answer, reported string) {
 	if !given.refused() {
 		NotApplicable("the server does not refuse it, which the checks of " + reported + " report")
 	}
-}
-
-// encoded writes a text in the form that any value of a header can have
-// (basic/transports/streamable-http#value-encoding).
-func encoded(text string) string {
-	return "=?base64?" + base64.StdEncoding.EncodeToString([]byte(text)) + "?="
 }
 
 // postSpelled posts a request with the names of its headers spelled otherwise.

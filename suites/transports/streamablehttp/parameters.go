@@ -71,7 +71,7 @@ func parameters() {
 			server := Session(ctx)
 			one := mustMirror(ctx, server, textParameter)
 
-			given := post(ctx, server, one.call(server), otherArgument, WithHeader(one.header, encoded(one.text+"-other")))
+			given := post(ctx, server, one.call(server), otherArgument, WithHeader(one.header, transport.EncodedHeaderValue(one.text+"-other")))
 
 			Expect(given).To(beTurnedDown())
 		})
@@ -103,7 +103,7 @@ func parameters() {
 			server := Session(ctx)
 			one := mustMirror(ctx, server, textParameter)
 
-			given := post(ctx, server, one.call(server), "", WithHeader(one.header, encoded(one.text)))
+			given := post(ctx, server, one.call(server), "", WithHeader(one.header, transport.EncodedHeaderValue(one.text)))
 
 			Demand(!given.refused(), "the answer that the call gets with the plain value", given.Describe())
 		})
@@ -125,7 +125,7 @@ func parameters() {
 		func(ctx SpecContext) {
 			server := Session(ctx)
 			one := mustMirror(ctx, server, textParameter)
-			marked := strings.Replace(encoded(one.text), "base64", "BASE64", 1)
+			marked := strings.Replace(transport.EncodedHeaderValue(one.text), "base64", "BASE64", 1)
 
 			given := post(ctx, server, one.call(server), "has other markers around the header of an argument", WithHeader(one.header, marked))
 

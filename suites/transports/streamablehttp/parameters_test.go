@@ -1,6 +1,8 @@
 package streamablehttp
 
 import (
+	"github.com/mcpconform/mcpconform/internal/transport"
+
 	"encoding/json"
 	"testing"
 
@@ -81,7 +83,7 @@ func TestEncoded(t *testing.T) {
 		"=?base64?literal?=": "=?base64?PT9iYXNlNjQ/bGl0ZXJhbD89?=",
 		"line1\nline2":       "=?base64?bGluZTEKbGluZTI=?=",
 	} {
-		if found := encoded(text); found != want {
+		if found := transport.EncodedHeaderValue(text); found != want {
 			t.Errorf("%q is encoded as %q, wanted %q", text, found, want)
 		}
 	}

@@ -75,7 +75,7 @@ func versions() {
 		func(ctx SpecContext) {
 			server := Session(ctx)
 
-			given := post(ctx, server, anyRequest(server), otherVersion, WithHeader(transport.VersionHeader, lastHandshake))
+			given := post(ctx, server, anyRequest(server), otherVersion, WithHeader(transport.VersionHeader, scripted.LastHandshake))
 
 			Expect(given).To(beTurnedDown())
 		})
@@ -84,7 +84,7 @@ func versions() {
 		func(ctx SpecContext) {
 			server := Session(ctx)
 
-			given := post(ctx, server, anyRequest(server), otherVersion, WithHeader(transport.VersionHeader, lastHandshake))
+			given := post(ctx, server, anyRequest(server), otherVersion, WithHeader(transport.VersionHeader, scripted.LastHandshake))
 
 			mustBeTurnedDown(given, "transports.http.version.mismatch")
 			if given.code() == jsonrpc.UnsupportedRevision {
@@ -119,8 +119,6 @@ func versions() {
 
 const (
 	otherVersion = "names another version in the header than in the body"
-	// lastHandshake is the newest revision that is not of the stateless era.
-	lastHandshake = "2025-11-25"
 	// firstWithHeader is the oldest revision whose clients send the version header.
 	firstWithHeader = "2025-06-18"
 )
