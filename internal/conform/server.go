@@ -76,6 +76,17 @@ func (s *Server) Ask(ctx context.Context, method string, params any) Reply {
 // Await does the same for a request that was sent before.
 func (s *Server) Await(ctx context.Context, request *scripted.Pending) Reply {
 	received, err := request.Settle(ctx)
+	return judgeAnswered(request, received, err)
+}
+
+// AwaitWithin does so with so many attempts at most.
+func (s *Server) AwaitWithin(ctx context.Context, request *scripted.Pending, rounds int) Reply {
+	received, err := request.SettleWithin(ctx, rounds)
+	return judgeAnswered(request, received, err)
+}
+
+// judgeAnswered judges that there is an answer to a request, and returns it.
+func judgeAnswered(request *scripted.Pending, received scripted.Received, err error) Reply {
 	if err != nil {
 		missing("an answer to "+request.Method, err)
 	}
@@ -87,10 +98,7 @@ func (s *Server) Await(ctx context.Context, request *scripted.Pending) Reply {
 func (s *Server) Once(ctx context.Context, method string, params any) Reply {
 	request := s.Start(ctx, method, params)
 	received, err := request.Wait(ctx)
-	if err != nil {
-		missing("an answer to "+request.Method, err)
-	}
-	return Reply{received}
+	return judgeAnswered(request, received, err)
 }
 
 // missing judges that something did not come: the target's fault, unless it

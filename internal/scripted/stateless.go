@@ -206,9 +206,14 @@ const maxRounds = 8
 // (2026-07-28, basic/patterns/mrtr). An input that the client has no answer to,
 // or an end without one, leaves the last result as it is.
 func (p *Pending) Settle(ctx context.Context) (Received, error) {
+	return p.SettleWithin(ctx, maxRounds)
+}
+
+// SettleWithin does so with so many attempts at most, the first included.
+func (p *Pending) SettleWithin(ctx context.Context, rounds int) (Received, error) {
 	for round := 1; ; round++ {
 		received, err := p.Wait(ctx)
-		if err != nil || !p.client.stateless() || p.Raw || round == maxRounds {
+		if err != nil || !p.client.stateless() || p.Raw || round == rounds {
 			return received, err
 		}
 		more, asked := p.client.Fulfil(received)
@@ -243,20 +248,28 @@ func (c *Client) Fulfil(answer Received) (more map[string]any, asked bool) {
 		more["requestState"] = state
 	}
 	requests, _ := result["inputRequests"].(map[string]any)
-	responses := map[string]any{}
-	for key, value := range requests {
-		request, _ := value.(map[string]any)
-		method, _ := request["method"].(string)
-		response, known := c.respond(method, request["params"])
-		if !known {
-			return nil, false
-		}
-		responses[key] = response
+	responses := c.Responses(requests)
+	if len(responses) < len(requests) {
+		return nil, false
 	}
 	if len(requests) > 0 {
 		more["inputResponses"] = responses
 	}
 	return more, len(more) > 0
+}
+
+// Responses are those of the client to input requests, by key, as far as it has an
+// answer to them.
+func (c *Client) Responses(requests map[string]any) map[string]any {
+	responses := map[string]any{}
+	for key, value := range requests {
+		request, _ := value.(map[string]any)
+		method, _ := request["method"].(string)
+		if response, known := c.respond(method, request["params"]); known {
+			responses[key] = response
+		}
+	}
+	return responses
 }
 
 // respond makes the client's answer to an input request, as it would answer a

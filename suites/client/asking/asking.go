@@ -5,7 +5,6 @@ package asking
 import (
 	"context"
 	"fmt"
-	"maps"
 	"strings"
 
 	"github.com/mcpconform/mcpconform/internal/conform"
@@ -46,27 +45,15 @@ func Provoke(ctx context.Context, server *conform.Server, kind, method string) *
 	return &Question{Asked: asked[0], server: server, call: call, mark: mark}
 }
 
-// mostRounds is how often a call is made again because the server asks for more.
-const mostRounds = 64
+// mostRounds is how often a call is made at most, again because the server asks for
+// more.
+const mostRounds = 65
 
 // Outcome waits for the end of the call that made the server ask, which the client
 // answers meanwhile as it was told to. A call that does not end fails the check; in
 // the stateless era its end may be a question that the client does not answer.
 func (q *Question) Outcome(ctx context.Context) conform.Reply {
-	if !conform.Stateless() {
-		return q.server.Await(ctx, q.call)
-	}
-	call, _ := q.call.Params.(conform.Object)
-	reply := conform.Reply{Received: q.Received}
-	for range mostRounds {
-		more, asked := q.server.Fulfil(reply.Received)
-		if !asked {
-			break
-		}
-		maps.Copy(more, call)
-		reply = q.server.Once(ctx, q.call.Method, more)
-	}
-	return reply
+	return q.server.AwaitWithin(ctx, q.call, mostRounds)
 }
 
 // Since returns what the server asked for by a method since the call began.

@@ -179,23 +179,6 @@ func awaitInput(ctx context.Context, server *Server, id string) Object {
 	return nil
 }
 
-// responses answers requests for input as the scripted client does.
-func responses(requests Object) Object {
-	answers := map[string]func(Object) Object{
-		"elicitation/create": Acceptance, "sampling/createMessage": Generation, "roots/list": Roots,
-	}
-	all := Object{}
-	for key, value := range requests {
-		request, _ := value.(map[string]any)
-		method, _ := request["method"].(string)
-		params, _ := request["params"].(map[string]any)
-		if answer, known := answers[method]; known {
-			all[key] = answer(params)
-		}
-	}
-	return all
-}
-
 // leave cancels a task that the check has no more use for.
 func leave(ctx context.Context, server *Server, id string) {
 	_, _ = server.Connection.Call(ctx, "tasks/cancel", of(id)) // it may be over already

@@ -164,7 +164,7 @@ func input() {
 			id := begin(ctx, server, "task-input")
 			requests := awaitInput(ctx, server, id)
 
-			reply := server.Ask(ctx, "tasks/update", Object{"taskId": id, "inputResponses": responses(requests)})
+			reply := server.Ask(ctx, "tasks/update", Object{"taskId": id, "inputResponses": server.Responses(requests)})
 
 			Expect(reply).To(BeResult())
 			observe(ctx, server, id, func(state Object) bool { return state["status"] != "input_required" })
