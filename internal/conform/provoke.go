@@ -27,6 +27,13 @@ func (p Provocation) Call() Object {
 	return Object{"name": p.Tool, "arguments": arguments}
 }
 
+// Reporting returns the params of the tools/call request with a progress token.
+func (p Provocation) Reporting(token any) Object {
+	call := p.Call()
+	call["_meta"] = Object{"progressToken": token}
+	return call
+}
+
 // Kind of provocation, with what a tool must do to be one.
 var kinds = map[string]string{
 	"error":             "ends with isError",

@@ -1,8 +1,6 @@
 package transports
 
 import (
-	"maps"
-
 	. "github.com/onsi/ginkgo/v2"
 
 	"github.com/mcpconform/mcpconform/internal/jsonrpc"
@@ -21,7 +19,7 @@ func cancelling() {
 			func(ctx SpecContext) {
 				server := FreshSession(ctx)
 				const token, other = "mcpconform-given-up", "mcpconform-completed"
-				request := server.Start(ctx, "tools/call", reporting(Provoking("slow"), token))
+				request := server.Start(ctx, "tools/call", Provoking("slow").Reporting(token))
 				if _, err := server.Connection.Await(ctx, request.Mark, concerns(request.ID, token)); err != nil {
 					Inconclusive("the slow tool reports no progress by which to tell that it runs: "+err.Error(),
 						"name one that does in mcpconform.yaml: provocations: {slow: {tool: NAME}}")
@@ -32,20 +30,13 @@ func cancelling() {
 				server.StaysUsable(ctx) // until here, something may have crossed the cancellation
 				mark := server.Mark()
 				// The same call, begun later, is answered when this one would have been.
-				server.Need(ctx, "tools/call", reporting(Provoking("slow"), other))
+				server.Need(ctx, "tools/call", Provoking("slow").Reporting(other))
 				server.Fence(ctx)
 				for _, received := range server.Sent(mark, concerns(request.ID, token)) {
 					Judge(Mismatch{Wanted: "nothing more for the call", Found: scripted.Short(received.Raw)})
 				}
 			})
 	})
-}
-
-// reporting are the params of a call that asks for progress.
-func reporting(provocation Provocation, token string) Object {
-	params := maps.Clone(provocation.Call())
-	params["_meta"] = Object{"progressToken": token}
-	return params
 }
 
 // concerns matches the response to a request and the progress of it.

@@ -312,8 +312,7 @@ func definition(name string) Object {
 // each request does so. A tool may take its time, and over HTTP the stream may end
 // before the answer, to be taken up again: such calls are cancelled.
 func attempt(ctx context.Context, server *Server, call Provocation, token int) (reply Reply, inTime bool) {
-	params := call.Call()
-	params["_meta"] = Object{"progressToken": token}
+	params := call.Reporting(token)
 	if Stateless() {
 		params["_meta"] = Object{"progressToken": token, scripted.MetaLogLevel: "debug"}
 	}

@@ -46,7 +46,7 @@ func listening() {
 			listening := mustListen(ctx, server)
 			mark := server.Mark()
 
-			request := server.Start(ctx, "tools/call", withProgress(Provoking("progress"), newToken(server)))
+			request := server.Start(ctx, "tools/call", Provoking("progress").Reporting(newToken(server)))
 			server.Await(ctx, request)
 
 			if request.Delivery.ContentType != eventStream {
@@ -90,7 +90,7 @@ func connecting() {
 
 			var requests []*scripted.Pending
 			for _, token := range tokens {
-				requests = append(requests, server.Start(ctx, "tools/call", withProgress(Provoking("progress"), token)))
+				requests = append(requests, server.Start(ctx, "tools/call", Provoking("progress").Reporting(token)))
 			}
 			for _, request := range requests {
 				server.Await(ctx, request)

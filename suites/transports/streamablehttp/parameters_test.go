@@ -1,12 +1,12 @@
 package streamablehttp
 
 import (
-	"github.com/mcpconform/mcpconform/internal/transport"
-
 	"encoding/json"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/mcpconform/mcpconform/internal/transport"
 )
 
 // tool has parameters that headers repeat: at the root, inside an object, and one that

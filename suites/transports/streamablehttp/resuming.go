@@ -120,7 +120,7 @@ func underWay(ctx context.Context, server *Server) *running {
 			continue
 		}
 		call := &running{token: newToken(server)}
-		call.Pending = server.Start(ctx, "tools/call", withProgress(provocation, call.token))
+		call.Pending = server.Start(ctx, "tools/call", provocation.Reporting(call.token))
 		if kind == "progress" {
 			_, _ = server.Connection.Await(ctx, call.Mark, call.isPart) // without it there is no id
 		}

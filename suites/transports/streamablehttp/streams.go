@@ -2,7 +2,6 @@ package streamablehttp
 
 import (
 	"context"
-	"maps"
 	"net/http"
 
 	"github.com/mcpconform/mcpconform/internal/scripted"
@@ -40,7 +39,7 @@ func streamed(ctx context.Context, server *Server) *scripted.Pending {
 		if !there {
 			continue
 		}
-		if request := asked(ctx, server, "tools/call", withProgress(provocation, newToken(server))); request != nil {
+		if request := asked(ctx, server, "tools/call", provocation.Reporting(newToken(server))); request != nil {
 			return request
 		}
 	}
@@ -62,13 +61,6 @@ func asked(ctx context.Context, server *Server, method string, params any) *scri
 
 // newToken is a progress token that no request on the connection has.
 func newToken(server *Server) string { return "transports-" + server.NextID().String() }
-
-// withProgress are the params of a call that asks for progress.
-func withProgress(provocation Provocation, token string) Object {
-	params := maps.Clone(provocation.Call())
-	params["_meta"] = Object{"progressToken": token}
-	return params
-}
 
 // eventIDs returns the ids of the events on a stream, in order.
 func eventIDs(server *Server, stream string) []string {

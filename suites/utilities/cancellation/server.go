@@ -41,7 +41,7 @@ func inProgress() {
 		func(ctx SpecContext) {
 			needsSight()
 			server := FreshSession(ctx)
-			cancelled := begin(ctx, server, withToken(Provoking("slow").Call(), "mcpconform-cancelled"))
+			cancelled := begin(ctx, server, Provoking("slow").Reporting("mcpconform-cancelled"))
 
 			server.Abandon(ctx, cancelled)
 
@@ -155,15 +155,10 @@ func needsSight() {
 func completeAnother(ctx context.Context, server *Server, token any) {
 	call := Provoking("slow").Call()
 	if token != nil {
-		call = withToken(call, token)
+		call = Provoking("slow").Reporting(token)
 	}
 	server.Need(ctx, "tools/call", call)
 	server.Fence(ctx)
-}
-
-func withToken(call Object, token any) Object {
-	call["_meta"] = Object{"progressToken": token}
-	return call
 }
 
 func responseTo(id jsonrpc.ID) func(scripted.Received) bool {

@@ -82,8 +82,7 @@ const integerToken = 424242
 
 // reportsOf calls the tool that reports progress and returns its reports.
 func reportsOf(ctx context.Context, server *Server, token any) []scripted.Received {
-	call := Provoking("progress").Call()
-	call["_meta"] = Object{"progressToken": token}
+	call := Provoking("progress").Reporting(token)
 	mark := server.Mark()
 	server.Need(ctx, "tools/call", call)
 	server.Fence(ctx)
@@ -97,9 +96,8 @@ func reportsOf(ctx context.Context, server *Server, token any) []scripted.Receiv
 
 // runTask calls a tool as a task and waits until it is done.
 func runTask(ctx context.Context, server *Server, provocation Provocation, token any) {
-	call := provocation.Call()
+	call := provocation.Reporting(token)
 	call["task"] = Object{}
-	call["_meta"] = Object{"progressToken": token}
 	created, _ := server.Need(ctx, "tools/call", call)["task"].(map[string]any)
 	if created["taskId"] == nil {
 		Inconclusive("the tool was not run as a task", "mend what the checks of tasks report, then run again")
