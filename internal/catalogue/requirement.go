@@ -19,7 +19,7 @@ const (
 // Where a breach can be seen, as Requirement.Observed says it.
 const (
 	Wire    = "wire"    // in the messages
-	Process = "process" // in the process: its start, exit, or standard error
+	Process = "process" // in the process: its start, exit or standard error, and what it tells of its steps
 	Unseen  = "unseen"  // nowhere a peer can look
 )
 
