@@ -14,13 +14,15 @@ var current = &check{}
 type check struct {
 	environment *Environment
 	servers     []*Server
+	story       string  // in which the check looks
+	client      *Client // when it has looked
 	outcome     Outcome
 }
 
 // Begin prepares for a check and evaluates its gates; it is called in a
 // BeforeEach around the checks of an environment.
 func Begin(environment *Environment, report ginkgo.SpecReport) {
-	current = &check{environment: environment}
+	current = &check{environment: environment, story: StoryOf(report.Labels())}
 	outcome := environment.gate(report.Labels())
 	switch outcome.Ending {
 	case Skipped:
@@ -50,12 +52,24 @@ func End(state ginkgo.SpecReport) (Outcome, [][]transcript.Event) {
 			closing.close(server)
 		}
 	}
+	if done.client != nil {
+		for _, connection := range done.client.Connections {
+			exchanges = append(exchanges, connection.Events)
+		}
+	}
+	if done.environment.Fresh {
+		done.environment.leave()
+	}
 	return done.outcome, exchanges
 }
 
-// Finish closes all sessions that are kept for reuse and waits until every
-// connection is closed and judged.
-func Finish() {
+// Finish ends with the stories that clients of some environments have played, closes
+// all sessions that are kept for reuse, and waits until every connection is closed
+// and judged.
+func Finish(environments ...*Environment) {
+	for _, environment := range environments {
+		environment.leave()
+	}
 	poolsMu.Lock()
 	all := make([]*pool, 0, len(pools))
 	for _, one := range pools {

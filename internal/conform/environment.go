@@ -69,6 +69,17 @@ type Environment struct {
 	Company bool
 	// Record is called once for each connection, when it is closed.
 	Record func(Connection)
+
+	// Of a target client: how it is started, what stands between it and the
+	// scripted server (nil for nothing), whether it is known for not ending by
+	// itself, and what came of stories that were played before, by name.
+	Launch       Launch
+	Middle       Middle
+	Hasty        bool
+	Performances map[string]*Performance
+
+	stories map[string]*Story
+	stage   stage
 }
 
 // Connection is the record of a closed connection and what the rules found

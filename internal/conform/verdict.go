@@ -5,6 +5,8 @@ import (
 
 	"github.com/onsi/ginkgo/v2"
 	"github.com/onsi/gomega/format"
+
+	"github.com/mcpconform/mcpconform/internal/transcript"
 )
 
 // Outcome is how a check ended, before its level makes a verdict of it.
@@ -13,6 +15,7 @@ type Outcome struct {
 	Reason     string // why it was skipped or is inconclusive: one line
 	Hint       string // what would make it conclusive: one line
 	Mismatches []Mismatch
+	Judged     *transcript.Event // that breaks the requirement; nil for the last of the target
 }
 
 // Ending is how a check ended, whatever the level of what it verifies.

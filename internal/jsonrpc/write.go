@@ -35,8 +35,15 @@ func NewResult(id ID, result any) []byte {
 }
 
 // NewError writes the refusal of a request.
-func NewError(id ID, code int64, message string) []byte {
-	return write(outgoing{ID: &id, Error: map[string]any{"code": code, "message": message}})
+func NewError(id ID, code int64, message string) []byte { return NewErrorWith(id, code, message, nil) }
+
+// NewErrorWith writes the refusal of a request with data, unless they are nil.
+func NewErrorWith(id ID, code int64, message string, data any) []byte {
+	refusal := map[string]any{"code": code, "message": message}
+	if data != nil {
+		refusal["data"] = data
+	}
+	return write(outgoing{ID: &id, Error: refusal})
 }
 
 // write writes a message in one line.

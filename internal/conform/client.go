@@ -1,0 +1,242 @@
+package conform
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/mcpconform/mcpconform/internal/jsonrpc"
+	"github.com/mcpconform/mcpconform/internal/transcript"
+)
+
+// Client is the target client, as one story found it: all that it sent and did.
+type Client struct {
+	*Performance
+	// Conversations are its connections to the server, in order: processes that it
+	// spawned, or sessions over HTTP.
+	Conversations []*Conversation
+
+	story    *Story
+	told     map[int]StepOutcome
+	messages []*Said
+}
+
+// Played has the client play the story in which the check looks, unless it has
+// played it already, and returns what came of it. A client that did not come makes
+// the check inconclusive.
+func Played(ctx context.Context) *Client {
+	environment := current.environment
+	story := environment.stories[current.story]
+	client, err := environment.played(ctx, story)
+	if err != nil {
+		Inconclusive("the client could not be started: "+err.Error(), "see that the command starts the client, then run again")
+	}
+	current.client = client
+	if client.Crowded && environment.Company {
+		current.outcome = Outcome{Ending: PutOff}
+	}
+	if !client.Came() {
+		client.inconclusive("the client never connected", "see that the command ends with the URL of the server, or has {url} or {server} where it belongs")
+	}
+	return client
+}
+
+func newClient(environment *Environment, story *Story, performance *Performance, logs []*transcript.Log) *Client {
+	client := &Client{Performance: performance, story: story, told: performance.outcomes()}
+	for i, connection := range performance.Connections {
+		log := transcript.NewLog(connection.Name)
+		if i < len(logs) {
+			log = logs[i] // which holds the room for what is decoded
+		}
+		conversation := newConversation(environment.Leg, connection.Events, connection.Complete, log)
+		client.Conversations = append(client.Conversations, conversation)
+		client.messages = append(client.messages, conversation.Messages...)
+	}
+	slices.SortStableFunc(client.messages, func(a, b *Said) int { return a.Event.At.Compare(b.Event.At) })
+	return client
+}
+
+// All returns the messages of both sides, over all connections, in order.
+func (c *Client) All() []*Said { return c.messages }
+
+func (c *Client) where(keep func(*Said) bool) []*Said {
+	var kept []*Said
+	for _, said := range c.messages {
+		if keep(said) {
+			kept = append(kept, said)
+		}
+	}
+	return kept
+}
+
+func fromClient(said *Said) bool { return said.Event.From == transcript.Client }
+
+// Sent returns the messages of the client.
+func (c *Client) Sent() []*Said { return c.where(fromClient) }
+
+// Requests returns the client's requests of some methods; all, when none is given.
+func (c *Client) Requests(methods ...string) []*Said {
+	return c.where(func(said *Said) bool {
+		return fromClient(said) && said.Kind == jsonrpc.Request && (len(methods) == 0 || slices.Contains(methods, said.Method))
+	})
+}
+
+// Notifications returns the client's notifications of a method.
+func (c *Client) Notifications(method string) []*Said {
+	return c.where(func(said *Said) bool {
+		return fromClient(said) && said.Kind == jsonrpc.Notification && said.Method == method
+	})
+}
+
+// Responses returns the client's answers to the server's requests of a method.
+func (c *Client) Responses(method string) []*Said {
+	return c.where(func(said *Said) bool {
+		return fromClient(said) && said.Kind == jsonrpc.Response && said.Request != nil && said.Request.Method == method
+	})
+}
+
+// FromServer returns the messages of the scripted server of a method.
+func (c *Client) FromServer(method string) []*Said {
+	return c.where(func(said *Said) bool { return !fromClient(said) && said.Method == method })
+}
+
+// Calls returns the client's calls of a tool.
+func (c *Client) Calls(tool string) []*Said {
+	return slices.DeleteFunc(c.Requests("tools/call"), func(said *Said) bool { return said.ParamsObject()["name"] != tool })
+}
+
+// Events returns the events of all connections, in order.
+func (c *Client) Events() []transcript.Event {
+	var all []transcript.Event
+	for _, connection := range c.Connections {
+		all = append(all, connection.Events...)
+	}
+	slices.SortStableFunc(all, func(a, b transcript.Event) int { return a.At.Compare(b.At) })
+	return all
+}
+
+// Heads returns the heads of the client's HTTP requests with a method, such as
+// POST; of all when it is "".
+func (c *Client) Heads(method string) []transcript.Event {
+	return slices.DeleteFunc(c.Events(), func(event transcript.Event) bool {
+		return event.Kind != transcript.Head || event.From != transcript.Client || event.HTTP == nil ||
+			method != "" && event.HTTP.Method != method
+	})
+}
+
+// HeadOf returns the head of the HTTP request that carried a message, and whether
+// there is one.
+func (c *Client) HeadOf(said *Said) (transcript.Event, bool) {
+	for _, event := range c.Heads("") {
+		if event.Connection == said.Event.Connection && event.Stream == said.Event.Stream {
+			return event, true
+		}
+	}
+	return transcript.Event{}, false
+}
+
+// NeedRequests returns the client's requests of a method, of which the check needs
+// one at least: else it is inconclusive, with the step that would show it.
+func (c *Client) NeedRequests(method string) []*Said {
+	requests := c.Requests(method)
+	if len(requests) == 0 {
+		c.Never(method)
+	}
+	return requests
+}
+
+// NeedCalls does so for calls of a tool.
+func (c *Client) NeedCalls(tool string) []*Said {
+	calls := c.Calls(tool)
+	if len(calls) == 0 {
+		c.Never("tools/call")
+	}
+	return calls
+}
+
+// NeedResponses does so for answers to the server's requests of a method: a client
+// that was not asked, or did not answer, shows nothing.
+func (c *Client) NeedResponses(method string) []*Said {
+	responses := c.Responses(method)
+	if len(responses) == 0 {
+		c.Never(method)
+	}
+	return responses
+}
+
+// Never ends a check as inconclusive, since the client has never sent a message of
+// the method, or answered one.
+func (c *Client) Never(method string) {
+	c.inconclusive("the client never did "+method, c.hint(method))
+}
+
+// NeverBut does so with a reason of one's own.
+func (c *Client) NeverBut(reason, method string) { c.inconclusive(reason, c.hint(method)) }
+
+func (c *Client) hint(method string) string {
+	if at := c.story.Told.first(verbs[method]); at >= 0 {
+		return "let the client do the step " + toJSON(c.story.Told[at])
+	}
+	return "let the client do the steps of MCPCONFORM_STEPS"
+}
+
+// inconclusive adds what the process has to tell.
+func (c *Client) inconclusive(reason, hint string) {
+	if c.Departure.Failed {
+		reason += "; it " + c.Departure.Exit
+		if last := lastLine(c.Departure.Stderr); last != "" {
+			reason += fmt.Sprintf(", and its standard error ends with %q", last)
+		}
+	}
+	Inconclusive(reason, hint)
+}
+
+func lastLine(text []byte) string {
+	lines := strings.Split(strings.TrimSpace(string(text)), "\n")
+	return lines[len(lines)-1]
+}
+
+// Outcome returns how the first step of a verb went. When the driver of the client
+// does not tell, the check is inconclusive.
+func (c *Client) Outcome(verb string) StepOutcome {
+	return c.OutcomeOf(c.story.Told.first(verb))
+}
+
+// OutcomeOf returns how a step went, by its position.
+func (c *Client) OutcomeOf(position int) StepOutcome {
+	told, there := c.told[position]
+	if !there {
+		c.inconclusive("the client does not tell how the step "+toJSON(c.story.Told[position])+" went",
+			fmt.Sprintf(`let the client write {"step":%d,"outcome":"done" or "failed"} to standard output`, position))
+	}
+	return told
+}
+
+// ToldOutcome returns how a step went, if the driver tells.
+func (c *Client) ToldOutcome(position int) (StepOutcome, bool) {
+	told, there := c.told[position]
+	return told, there
+}
+
+// Blame fails the check for a message, which the report marks.
+func (c *Client) Blame(said *Said, mismatch Mismatch) {
+	current.outcome.Judged = &said.Event
+	Judge(mismatch)
+}
+
+// BlameEvent does so for an event that is no message.
+func (c *Client) BlameEvent(event transcript.Event, mismatch Mismatch) {
+	current.outcome.Judged = &event
+	Judge(mismatch)
+}
+
+// ShowOutcome writes the result that a driver tells for people.
+func ShowOutcome(outcome StepOutcome) string {
+	text, err := json.Marshal(outcome)
+	if err != nil {
+		return outcome.Outcome
+	}
+	return Show(json.RawMessage(text))
+}

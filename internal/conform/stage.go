@@ -1,0 +1,76 @@
+package conform
+
+import (
+	"context"
+	"sync"
+
+	"github.com/mcpconform/mcpconform/internal/transcript"
+)
+
+// stage keeps the stories that a target client has played, for the checks that
+// look at them.
+type stage struct {
+	mu     sync.Mutex
+	played map[string]*played
+}
+
+type played struct {
+	client *Client
+	logs   []*transcript.Log
+	err    error
+}
+
+// played lets the client play a story, or returns what came of it when it was
+// played before.
+func (e *Environment) played(ctx context.Context, story *Story) (*Client, error) {
+	e.stage.mu.Lock()
+	defer e.stage.mu.Unlock()
+	if known := e.stage.played[story.Name]; known != nil {
+		return known.client, known.err
+	}
+	one := e.stage.play(ctx, e, story)
+	if e.stage.played == nil {
+		e.stage.played = map[string]*played{}
+	}
+	e.stage.played[story.Name] = one
+	return one.client, one.err
+}
+
+func (s *stage) play(ctx context.Context, e *Environment, story *Story) *played {
+	if kept := e.Performances[story.Name]; kept != nil {
+		return &played{client: newClient(e, story, kept, nil)}
+	}
+	performance, logs, err := e.Perform(ctx, story)
+	if err != nil {
+		return &played{err: err}
+	}
+	return &played{client: newClient(e, story, performance, logs), logs: logs}
+}
+
+// leave ends with what was played: the rules judge it.
+func (e *Environment) leave() {
+	e.stage.mu.Lock()
+	defer e.stage.mu.Unlock()
+	for _, one := range e.stage.played {
+		if one.client != nil {
+			e.judgeClient(one.client, one.logs)
+		}
+	}
+	e.stage.played = nil
+}
+
+// judgeClient applies the rules to all connections of a story and hands them on.
+func (e *Environment) judgeClient(client *Client, logs []*transcript.Log) {
+	rules, _ := e.StandingRules()
+	for i, conversation := range client.Conversations {
+		if e.Record != nil && !(e.Company && client.Crowded) {
+			e.Record(Connection{
+				Leg: e.Leg, Name: client.Connections[i].Name, Events: conversation.Events,
+				Findings: ApplyRules(rules, conversation),
+			})
+		}
+	}
+	for _, log := range logs {
+		log.Release()
+	}
+}

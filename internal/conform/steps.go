@@ -1,0 +1,208 @@
+package conform
+
+import (
+	"encoding/json"
+	"fmt"
+	"maps"
+	"slices"
+)
+
+// Step is one thing that a target client is told to do, as it stands in
+// MCPCONFORM_STEPS; docs/steps.schema.json describes them all.
+type Step Object
+
+// Verb says what kind of step it is.
+func (s Step) Verb() string {
+	verb, _ := s["do"].(string)
+	return verb
+}
+
+// Describe says the step in words, to a person who does it by hand.
+func (s Step) Describe() string {
+	text := s.Verb()
+	if how := describers[text]; how != nil {
+		text = how(s)
+	}
+	if name, named := s["as"].(string); named {
+		text += fmt.Sprintf(" (in the background, as %q)", name)
+	}
+	return text
+}
+
+var describers = map[string]func(Step) string{
+	"answer-with": func(s Step) string {
+		switch {
+		case s["silent"] == true:
+			return fmt.Sprintf("leave %s unanswered", s["method"])
+		case s["error"] != nil:
+			return fmt.Sprintf("refuse %s with %s", s["method"], toJSON(s["error"]))
+		}
+		return fmt.Sprintf("answer %s with %s", s["method"], toJSON(s["result"]))
+	},
+	"connect": func(Step) string { return "connect" },
+	"list":    func(s Step) string { return fmt.Sprintf("list the %s, to the end", s["of"]) },
+	"call":    func(s Step) string { return fmt.Sprintf("call the tool %s with %s", s["tool"], toJSON(s["arguments"])) },
+	"read":    func(s Step) string { return fmt.Sprintf("read the resource %s", s["uri"]) },
+	"get": func(s Step) string {
+		return fmt.Sprintf("get the prompt %s with %s", s["prompt"], toJSON(s["arguments"]))
+	},
+	"complete":    func(s Step) string { return "ask for completions of " + toJSON(s["argument"]) },
+	"subscribe":   func(s Step) string { return fmt.Sprintf("subscribe to the resource %s", s["uri"]) },
+	"unsubscribe": func(s Step) string { return fmt.Sprintf("unsubscribe from the resource %s", s["uri"]) },
+	"listen":      func(s Step) string { return "listen for " + toJSON(s["to"]) },
+	"set-level":   func(s Step) string { return fmt.Sprintf("set the log level to %s", s["level"]) },
+	"wait-for":    func(s Step) string { return fmt.Sprintf("wait for %s from the server", s["method"]) },
+	"change-roots": func(s Step) string {
+		return "change the roots to " + toJSON(s["roots"])
+	},
+	"await":       func(s Step) string { return fmt.Sprintf("wait for the end of %q", s["what"]) },
+	"cancel":      func(s Step) string { return fmt.Sprintf("cancel %q", s["what"]) },
+	"get-task":    func(s Step) string { return fmt.Sprintf("ask for the state of the task %s", s["task"]) },
+	"task-result": func(s Step) string { return fmt.Sprintf("ask for the result of the task %s", s["task"]) },
+	"cancel-task": func(s Step) string { return fmt.Sprintf("cancel the task %s", s["task"]) },
+	"close":       func(Step) string { return "end the session" },
+}
+
+func step(verb string, members ...any) Step {
+	made := Step{"do": verb}
+	for i := 0; i < len(members); i += 2 {
+		made[members[i].(string)] = members[i+1]
+	}
+	return made
+}
+
+// with returns the step with a member more.
+func (s Step) with(name string, value any) Step {
+	more := maps.Clone(s)
+	more[name] = value
+	return more
+}
+
+// ToConnect tells the client to connect.
+func ToConnect() Step { return step("connect") }
+
+// ToAnswer tells the client to declare the capability of a method and to answer
+// requests of it with a result. It stands before ToConnect.
+func ToAnswer(method string, result Object) Step {
+	return step("answer-with", "method", method, "result", result)
+}
+
+// ToRefuse tells the client to declare the capability of a method and to refuse
+// requests of it.
+func ToRefuse(method string, code int64, message string) Step {
+	return step("answer-with", "method", method, "error", Object{"code": code, "message": message})
+}
+
+// ToIgnore tells the client to declare the capability of a method and to leave
+// requests of it unanswered.
+func ToIgnore(method string) Step { return step("answer-with", "method", method, "silent", true) }
+
+// Declaring says what the client declares under the capability of the method that
+// it answers.
+func (s Step) Declaring(capability Object) Step { return s.with("capability", capability) }
+
+// ToList tells the client to list "tools", "resources", "templates", "prompts" or
+// "tasks".
+func ToList(of string) Step { return step("list", "of", of) }
+
+// ToCall tells the client to call a tool.
+func ToCall(tool string, arguments Object) Step {
+	if arguments == nil {
+		arguments = Object{}
+	}
+	return step("call", "tool", tool, "arguments", arguments)
+}
+
+// WithProgress says that the client is to ask for progress.
+func (s Step) WithProgress() Step { return s.with("progress", true) }
+
+// AsTask says that the client is to ask for a task that is kept so long, in
+// milliseconds.
+func (s Step) AsTask(ttl int) Step { return s.with("task", Object{"ttl": ttl}) }
+
+// Within says how long the client is to wait for the answer, in milliseconds.
+func (s Step) Within(timeout int) Step { return s.with("timeout", timeout) }
+
+// As says that the client is to begin the step and go on, under a name for ToAwait
+// and ToCancel.
+func (s Step) As(name string) Step { return s.with("as", name) }
+
+// ToRead tells the client to read a resource.
+func ToRead(uri string) Step { return step("read", "uri", uri) }
+
+// ToGet tells the client to get a prompt.
+func ToGet(prompt string, arguments Object) Step {
+	return step("get", "prompt", prompt, "arguments", arguments)
+}
+
+// ToComplete tells the client to ask for completions of an argument.
+func ToComplete(ref, argument Object) Step {
+	return step("complete", "ref", ref, "argument", argument)
+}
+
+// ToSubscribe tells the client to subscribe to a resource (handshake era).
+func ToSubscribe(uri string) Step { return step("subscribe", "uri", uri) }
+
+// ToUnsubscribe tells the client to end that.
+func ToUnsubscribe(uri string) Step { return step("unsubscribe", "uri", uri) }
+
+// ToListen tells the client to open a stream of changes (stateless era).
+func ToListen(filter Object) Step { return step("listen", "to", filter) }
+
+// ToSetLevel tells the client which log messages it wants.
+func ToSetLevel(level string) Step { return step("set-level", "level", level) }
+
+// ToPing tells the client to ping (handshake era).
+func ToPing() Step { return step("ping") }
+
+// ToWaitFor tells the client to wait for a notification or request of the server.
+func ToWaitFor(method string) Step { return step("wait-for", "method", method) }
+
+// ToChangeRoots tells the client to change its roots.
+func ToChangeRoots(roots ...Object) Step { return step("change-roots", "roots", roots) }
+
+// ToAwait tells the client to wait for the end of a step that it has begun.
+func ToAwait(name string) Step { return step("await", "what", name) }
+
+// ToCancel tells the client to give up a step that it has begun.
+func ToCancel(name string) Step { return step("cancel", "what", name) }
+
+// ToGetTask tells the client to ask for the state of a task.
+func ToGetTask(id string) Step { return step("get-task", "task", id) }
+
+// ToTakeTaskResult tells the client to ask for the result of a task.
+func ToTakeTaskResult(id string) Step { return step("task-result", "task", id) }
+
+// ToCancelTask tells the client to cancel a task.
+func ToCancelTask(id string) Step { return step("cancel-task", "task", id) }
+
+// ToClose tells the client to end the session in good order.
+func ToClose() Step { return step("close") }
+
+// Steps are what a client is told, in order.
+type Steps []Step
+
+// JSON is the value of MCPCONFORM_STEPS.
+func (s Steps) JSON() []byte {
+	text, err := json.Marshal(s)
+	if err != nil {
+		panic("conform: a step that is no JSON: " + err.Error()) // written in a story
+	}
+	return text
+}
+
+// first returns the position of the first step of a verb; -1 when there is none.
+func (s Steps) first(verb string) int {
+	return slices.IndexFunc(s, func(one Step) bool { return one.Verb() == verb })
+}
+
+// verbs that bring about requests and notifications of a client.
+var verbs = map[string]string{
+	"initialize": "connect", "notifications/initialized": "connect", "server/discover": "connect",
+	"tools/list": "list", "resources/list": "list", "resources/templates/list": "list", "prompts/list": "list", "tasks/list": "list",
+	"tools/call": "call", "resources/read": "read", "prompts/get": "get", "completion/complete": "complete",
+	"resources/subscribe": "subscribe", "resources/unsubscribe": "unsubscribe", "subscriptions/listen": "listen",
+	"logging/setLevel": "set-level", "ping": "ping", "notifications/roots/list_changed": "change-roots",
+	"notifications/cancelled": "cancel", "tasks/get": "get-task", "tasks/result": "task-result", "tasks/cancel": "cancel-task",
+	"roots/list": "answer-with", "sampling/createMessage": "answer-with", "elicitation/create": "answer-with",
+}

@@ -1,0 +1,233 @@
+package scripted
+
+import (
+	"maps"
+	"net/http"
+	"sync"
+	"time"
+
+	"github.com/mcpconform/mcpconform/internal/jsonrpc"
+	"github.com/mcpconform/mcpconform/internal/transport"
+)
+
+// Exchange is an HTTP exchange of a session, with total control of the response.
+type Exchange struct {
+	*transport.Incoming
+	Session *Session
+}
+
+// Event sends a message in an event of an event stream, which begins when it has
+// not begun. An id is where a client may resume; nil for none.
+func (x *Exchange) Event(id *string, message []byte, deliberate string) bool {
+	defer x.Session.Server.touch(0)
+	return x.Write(transport.EventText(id, "", message), deliberate)
+}
+
+// LastEventID is where the client wants to resume; "" when it does not.
+func (x *Exchange) LastEventID() string { return x.Request.Header.Get(LastEventID) }
+
+// Call is a request or a notification of the client, as the server answers it.
+type Call struct {
+	Session  *Session
+	Message  jsonrpc.Message
+	Nth      int       // among the messages of its method, from 1
+	Exchange *Exchange // that carries it; nil over stdio
+
+	mark int // what the client had sent before
+
+	mu       sync.Mutex
+	answered bool
+	left     bool
+}
+
+// Params returns the params, or nil.
+func (c *Call) Params() Object {
+	params, _ := c.Message.Params().(Object)
+	return params
+}
+
+// Text returns a member of the params that is a string; "" when it is none.
+func (c *Call) Text(name string) string {
+	text, _ := c.Params()[name].(string)
+	return text
+}
+
+// Meta returns the _meta of the params, or nil.
+func (c *Call) Meta() Object {
+	meta, _ := c.Params()["_meta"].(Object)
+	return meta
+}
+
+// Stateless tells the era of the server.
+func (c *Call) Stateless() bool { return c.Session.Server.Stateless() }
+
+// Answer gives the call a result; in the stateless era it is complete unless it
+// says otherwise.
+func (c *Call) Answer(result Object) {
+	dressed := Object{}
+	if c.Stateless() {
+		dressed["resultType"] = "complete"
+	}
+	maps.Copy(dressed, result)
+	c.Finally(jsonrpc.NewResult(c.Message.ID, dressed), "")
+}
+
+// Text of a result of a tool.
+func Text(text string) Object {
+	return Object{"content": []any{Object{"type": "text", "text": text}}}
+}
+
+// Refuse gives the call an error; data may be nil.
+func (c *Call) Refuse(code int64, message string, data any) {
+	c.refuse(http.StatusOK, code, message, data)
+}
+
+func (c *Call) refuse(status int, code int64, message string, data any) {
+	raw := jsonrpc.NewErrorWith(c.Message.ID, code, message, data)
+	if c.Exchange != nil && !c.Exchange.Begun() {
+		c.conclusion(func() { c.Exchange.Answer(status, nil, raw, "") })
+		return
+	}
+	c.Finally(raw, "")
+}
+
+// Reject refuses what is no message.
+func (c *Call) Reject() {
+	raw := jsonrpc.NewErrorWith(jsonrpc.NullID, jsonrpc.InvalidRequest, "this is no message", nil)
+	if c.Exchange != nil {
+		c.Exchange.Answer(http.StatusBadRequest, nil, raw, "")
+		return
+	}
+	c.Say(raw, "")
+}
+
+// Finally sends bytes as the answer, and nothing after them. The reason says why
+// they are illegal on purpose.
+func (c *Call) Finally(message []byte, deliberate string) {
+	c.conclusion(func() {
+		switch {
+		case c.Exchange == nil:
+			c.Say(message, deliberate)
+		case c.Exchange.Begun():
+			c.Exchange.Event(nil, message, deliberate)
+			c.Exchange.Finish()
+		default:
+			c.Exchange.Answer(http.StatusOK, c.begun(), message, deliberate)
+		}
+	})
+}
+
+// begun is the header of the response by which a session begins.
+func (c *Call) begun() map[string]string {
+	if c.Message.Method == "initialize" && c.Session.ID != "" {
+		return map[string]string{SessionHeader: c.Session.ID}
+	}
+	return nil
+}
+
+func (c *Call) conclusion(send func()) {
+	c.mu.Lock()
+	again := c.answered
+	c.answered = true
+	c.mu.Unlock()
+	if !again {
+		send()
+	}
+}
+
+// Leave leaves the call unanswered: over HTTP the exchange stays open.
+func (c *Call) Leave() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.left = true
+}
+
+// conclude ends the exchange of a call that nobody has answered.
+func (c *Call) conclude() {
+	c.mu.Lock()
+	keep := c.left || c.answered
+	c.mu.Unlock()
+	if c.Exchange != nil && !keep {
+		c.Exchange.Finish()
+	}
+}
+
+// Streaming lets the answer be an event stream, whatever comes on it.
+func (c *Call) Streaming() *Call {
+	if c.Exchange != nil {
+		header := map[string]string{"Content-Type": "text/event-stream", "Cache-Control": "no-store"}
+		maps.Copy(header, c.begun())
+		c.Exchange.Head(http.StatusOK, header, "")
+	}
+	return c
+}
+
+// Say sends a message before the answer, on the stream of the call.
+func (c *Call) Say(message []byte, deliberate string) bool {
+	if c.Exchange == nil {
+		defer c.Session.Server.touch(0)
+		return c.Session.spawned.Write(message, deliberate) == nil
+	}
+	c.Streaming()
+	return c.Exchange.Event(nil, message, deliberate)
+}
+
+// Notify sends a notification before the answer, on the stream of the call.
+func (c *Call) Notify(method string, params Object) bool {
+	return c.Say(jsonrpc.NewNotification(method, nilIfEmpty(params)), "")
+}
+
+// Progress tells of progress, if the client has asked for it.
+func (c *Call) Progress(progress, total float64) bool {
+	token, asked := c.Meta()["progressToken"]
+	return asked && c.Notify("notifications/progress", Object{"progressToken": token, "progress": progress, "total": total})
+}
+
+// Ask sends a request to the client on the stream of the call, and waits for its
+// answer. It reports false when there was none in time. In the stateless era a
+// server asks by a result instead.
+func (c *Call) Ask(method string, params any) (Received, bool) {
+	id := c.Session.NextID()
+	mark := c.Session.Mark()
+	if !c.Say(jsonrpc.NewRequest(id, method, params), "") {
+		return Received{}, false
+	}
+	return c.Session.Until(mark, AnswerTo(id))
+}
+
+// Need answers a call of the stateless era by asking for input: requests by key,
+// and a state when it is not "".
+func (c *Call) Need(requests Object, state string) {
+	result := Object{"resultType": "input_required"}
+	if requests != nil {
+		result["inputRequests"] = requests
+	}
+	if state != "" {
+		result["requestState"] = state
+	}
+	c.Answer(result)
+}
+
+// Responses are what the client brings in answer to requests for input; nil when
+// it brings none.
+func (c *Call) Responses() Object {
+	responses, _ := c.Params()["inputResponses"].(Object)
+	return responses
+}
+
+// Await waits for a message of the client that comes after the call, and tells
+// whether it came in time.
+func (c *Call) Await(match func(Received) bool) bool {
+	_, came := c.Session.Until(c.mark, match)
+	return came
+}
+
+// Pause waits: for a server that takes its time.
+func (c *Call) Pause(length time.Duration) {
+	timer := time.NewTimer(length)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+	case <-c.Session.Server.life.Done():
+	}
+}

@@ -1,0 +1,338 @@
+package scripted
+
+import (
+	"context"
+	"fmt"
+	"net"
+	"net/http"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/mcpconform/mcpconform/internal/jsonrpc"
+	"github.com/mcpconform/mcpconform/internal/transcript"
+	"github.com/mcpconform/mcpconform/internal/transport"
+)
+
+// Object is a JSON object.
+type Object = map[string]any
+
+// Server is a scripted server: what a target client finds at the other end. As
+// long as nobody says otherwise it is a good server of one revision that offers a
+// little of everything (Offer). It keeps everything that the client sends, and
+// judges nothing.
+//
+// How it behaves is said before the client comes.
+type Server struct {
+	*Offer
+	options ServerOptions
+
+	life    context.Context // ends with Close
+	stop    context.CancelFunc
+	working sync.WaitGroup
+
+	onMessage  map[string]func(*Call)
+	onExchange func(*Exchange) bool
+	onStart    func(*Session)
+	onInputEnd func(*Session)
+	onSignal   func(*Session)
+
+	mu       sync.Mutex
+	counts   map[string]int // messages by method
+	sessions []*Session
+	busy     int       // handlers that are at work
+	open     int       // exchanges and processes that are not over
+	last     time.Time // when anything came or went
+	changed  chan struct{}
+	closed   bool
+}
+
+// ServerOptions say what a scripted server is made for.
+type ServerOptions struct {
+	Revision string        // the only one that it speaks
+	Reply    time.Duration // how long one answer of the client may take
+	Limits   transport.Limits
+	// Log makes the record of a session that begins.
+	Log func() *transcript.Log
+}
+
+// NewServer makes a good server. Close must be called.
+func NewServer(options ServerOptions) *Server {
+	s := &Server{
+		Offer: NewOffer(options.Revision), options: options, onMessage: map[string]func(*Call){},
+		counts: map[string]int{}, last: time.Now(), changed: make(chan struct{}),
+	}
+	s.life, s.stop = context.WithCancel(context.Background())
+	return s
+}
+
+// Revision is the one that the server speaks.
+func (s *Server) Revision() string { return s.options.Revision }
+
+// Stateless tells the era of the server.
+func (s *Server) Stateless() bool { return Stateless(s.options.Revision) }
+
+// On says what becomes of requests, or notifications, of a method. The function
+// runs beside others, and may take its time.
+func (s *Server) On(method string, do func(*Call)) { s.onMessage[method] = do }
+
+// OnExchange is shown every HTTP request before its message is read. It returns
+// true when it has seen to the response, now or later.
+func (s *Server) OnExchange(do func(*Exchange) bool) { s.onExchange = do }
+
+// OnStart is told when the client has started the server over stdio, before
+// anything is read.
+func (s *Server) OnStart(do func(*Session)) { s.onStart = do }
+
+// OnInputEnd is told when the client closes standard input, and says what becomes
+// of that; a good server exits.
+func (s *Server) OnInputEnd(do func(*Session)) { s.onInputEnd = do }
+
+// OnSignal is told when the client asks the process to end by a signal; a good
+// server exits.
+func (s *Server) OnSignal(do func(*Session)) { s.onSignal = do }
+
+// Sessions are those that have begun, in order: processes over stdio, over HTTP
+// sessions, or in the stateless era the one of all exchanges.
+func (s *Server) Sessions() []*Session {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return slices.Clone(s.sessions)
+}
+
+// Quiet waits until nothing has come or gone for a while, with nothing under way,
+// or the context ends. It tells whether anybody came in the meantime or before.
+func (s *Server) Quiet(ctx context.Context, first, while time.Duration) (came bool) {
+	for {
+		s.mu.Lock()
+		came = len(s.sessions) > 0
+		patience := first
+		if came {
+			patience = while
+		}
+		left := patience - time.Since(s.last)
+		if s.busy > 0 {
+			left = max(left, while)
+		}
+		changed := s.changed
+		s.mu.Unlock()
+		if left <= 0 {
+			return came
+		}
+		timer := time.NewTimer(left)
+		select {
+		case <-timer.C:
+		case <-changed:
+		case <-ctx.Done():
+			timer.Stop()
+			return came
+		}
+		timer.Stop()
+	}
+}
+
+// Settle waits until nothing is under way and nothing is open, at most for a while.
+func (s *Server) Settle(most time.Duration) {
+	timer := time.NewTimer(most)
+	defer timer.Stop()
+	for {
+		s.mu.Lock()
+		over, changed := s.busy == 0 && s.open == 0, s.changed
+		s.mu.Unlock()
+		if over {
+			return
+		}
+		select {
+		case <-changed:
+		case <-timer.C:
+			return
+		}
+	}
+}
+
+// opened notes that one more, or one less, is open.
+func (s *Server) opened(more int) {
+	s.mu.Lock()
+	s.open += more
+	s.mu.Unlock()
+	s.touch(0)
+}
+
+// touch notes that something came or went.
+func (s *Server) touch(busy int) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.busy += busy
+	s.last = time.Now()
+	close(s.changed)
+	s.changed = make(chan struct{})
+}
+
+// Close ends everything that is open, as a server that stops does, and waits until
+// nothing is at work any more.
+func (s *Server) Close() {
+	s.mu.Lock()
+	s.closed = true
+	s.mu.Unlock()
+	s.stop()
+	for _, session := range s.Sessions() {
+		session.end()
+	}
+	s.working.Wait()
+	for _, session := range s.Sessions() {
+		session.log.Append(transcript.Event{Kind: transcript.Close, From: transcript.Server})
+	}
+}
+
+// work runs something that Close waits for; it reports false when it is too late.
+func (s *Server) work(do func()) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.closed {
+		return false
+	}
+	s.working.Go(do)
+	return true
+}
+
+func (s *Server) begin() *Session {
+	session := &Session{Server: s, log: s.options.Log(), streams: map[string]int{}}
+	session.inbox = newInbox(session.log)
+	s.mu.Lock()
+	session.Number = len(s.sessions) + 1
+	s.sessions = append(s.sessions, session)
+	s.mu.Unlock()
+	s.touch(0)
+	return session
+}
+
+// dispatch takes a message of the client. Its answer, if it has one, goes out
+// through the exchange, or over stdio when that is nil.
+func (s *Server) dispatch(session *Session, raw []byte, exchange *Exchange) {
+	message := jsonrpc.ParseWithin(raw, session.log.Left())
+	if flaw, beyond := message.Beyond(); beyond {
+		session.log.Crowd()
+		session.inbox.finish(fmt.Errorf("%w: it %s", ErrUnreadable, flaw))
+	}
+	call := &Call{Session: session, Message: message, Exchange: exchange, mark: session.Mark()}
+	if !session.inbox.add(Received{Message: message}) {
+		if exchange != nil {
+			exchange.Cut()
+		}
+		return // a flood is not answered
+	}
+	s.mu.Lock()
+	s.counts[message.Method]++
+	call.Nth = s.counts[message.Method]
+	s.mu.Unlock()
+	s.touch(1)
+	working := s.work(func() {
+		defer s.touch(-1)
+		s.handle(call)
+		call.conclude()
+	})
+	if !working {
+		s.touch(-1)
+	}
+}
+
+func (s *Server) handle(call *Call) {
+	switch call.Message.Kind {
+	case jsonrpc.Request, jsonrpc.Notification:
+	case jsonrpc.Response:
+		return
+	default:
+		call.Reject()
+		return
+	}
+	if do := s.onMessage[call.Message.Method]; do != nil {
+		do(call)
+		return
+	}
+	s.Offer.handle(call)
+}
+
+// ServeHTTP is the endpoint of the server over Streamable HTTP.
+func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	incoming, err := transport.NewIncoming(w, r, s.options.Limits)
+	if err != nil {
+		return // the client has left; there is nobody to tell
+	}
+	session := s.sessionOf(incoming)
+	exchange := &Exchange{Incoming: incoming, Session: session}
+	incoming.Record(session.log, session.name(r.Method))
+	s.opened(1)
+	defer s.opened(-1)
+	defer context.AfterFunc(s.life, incoming.Cut)()
+	if s.onExchange == nil || !s.onExchange(exchange) {
+		s.exchange(exchange)
+	}
+	incoming.Serve()
+}
+
+// exchange does what a good server does with an HTTP request.
+func (s *Server) exchange(exchange *Exchange) {
+	session := exchange.Session
+	asked := exchange.Request.Header.Get(SessionHeader)
+	switch {
+	case exchange.TooLong:
+		exchange.Answer(http.StatusRequestEntityTooLarge, nil, nil, "")
+	case asked != "" && (asked != session.ID || session.Expired()):
+		exchange.Answer(http.StatusNotFound, nil, jsonrpc.NewErrorWith(jsonrpc.NullID, sessionUnknown, "Session not found", nil), "")
+	case exchange.Request.Method == http.MethodPost:
+		s.dispatch(session, exchange.Body, exchange)
+	case exchange.Request.Method == http.MethodGet && !s.Stateless() && s.Offer.Stream:
+		session.listen(exchange)
+	case exchange.Request.Method == http.MethodDelete && !s.Stateless() && session.ID != "":
+		session.Expire()
+		exchange.Answer(http.StatusOK, nil, nil, "")
+	default:
+		exchange.Answer(http.StatusMethodNotAllowed, map[string]string{"Allow": http.MethodPost}, nil, "")
+	}
+}
+
+// sessionUnknown is a code that servers use beside the status 404, which is what
+// counts.
+const sessionUnknown = -32001
+
+// sessionOf finds the session that an HTTP request belongs to: that of its session
+// id, a new one when it initializes, or else the latest.
+func (s *Server) sessionOf(incoming *transport.Incoming) *Session {
+	s.mu.Lock()
+	id := incoming.Request.Header.Get(SessionHeader)
+	var latest, named *Session
+	for _, session := range s.sessions {
+		latest = session
+		if id != "" && session.ID == id {
+			named = session
+		}
+	}
+	s.mu.Unlock()
+	initializes := !s.Stateless() && incoming.Request.Method == http.MethodPost &&
+		jsonrpc.Parse(incoming.Body).Method == "initialize"
+	switch {
+	case named != nil:
+		return named
+	case latest == nil, initializes:
+		return s.begin()
+	}
+	return latest
+}
+
+// ServeSpawned is the life of the server as a process that the client started.
+func (s *Server) ServeSpawned(conn net.Conn) {
+	session := s.begin()
+	s.opened(1)
+	defer s.opened(-1)
+	session.spawned = transport.NewSpawned(conn, session.log, s.options.Limits)
+	stop := context.AfterFunc(s.life, func() { _ = session.spawned.Close() })
+	defer stop()
+	defer func() { _ = session.spawned.Close() }() // it may be closed already
+	if s.onStart != nil {
+		s.onStart(session)
+	}
+	for session.readLine() {
+		s.touch(0)
+	}
+	session.inbox.finish(ErrConnection)
+}

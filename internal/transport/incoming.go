@@ -1,0 +1,243 @@
+package transport
+
+import (
+	"bytes"
+	"errors"
+	"io"
+	"mime"
+	"net/http"
+	"strings"
+	"sync"
+
+	"github.com/mcpconform/mcpconform/internal/transcript"
+)
+
+// Incoming is one HTTP exchange as a server sees it: the request that came, and
+// total control of the response. It may be answered from several goroutines, one
+// write after the other. What nobody answers is answered by Finish.
+type Incoming struct {
+	Request *http.Request
+	Body    []byte // of the request; what is beyond the limit is missing
+	TooLong bool   // the body was longer than the limit
+
+	log    *transcript.Log
+	stream string
+
+	mu        sync.Mutex
+	writer    http.ResponseWriter
+	begun     bool // the head of the response is written
+	streaming bool // it is an event stream
+	over      bool // nothing more can be written
+	cut       bool
+	done      chan struct{}
+}
+
+// NewIncoming reads a request, of whose body at most so many bytes are kept. The
+// error is that of reading it: the client has left, or does not frame it as HTTP
+// says.
+func NewIncoming(w http.ResponseWriter, r *http.Request, limits Limits) (*Incoming, error) {
+	limits = limits.orDefault()
+	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, int64(limits.Message)))
+	var tooLong *http.MaxBytesError
+	incoming := &Incoming{Request: r, Body: body, writer: w, done: make(chan struct{})}
+	if errors.As(err, &tooLong) {
+		incoming.TooLong, err = true, nil
+	}
+	return incoming, err
+}
+
+// Record writes the request into a log, and from now on everything else, under the
+// name of a stream.
+func (i *Incoming) Record(log *transcript.Log, stream string) {
+	i.log, i.stream = log, stream
+	header := i.Request.Header.Clone()
+	header.Set("Host", i.Request.Host)
+	i.append(transcript.Event{Kind: transcript.Head, From: transcript.Client, HTTP: &transcript.HTTP{
+		Method: i.Request.Method, URL: "http://" + i.Request.Host + i.Request.URL.RequestURI(), Header: header,
+	}})
+	if len(i.Body) == 0 {
+		return
+	}
+	event := transcript.Event{Kind: transcript.Message, From: transcript.Client, Raw: i.Body}
+	if i.TooLong {
+		event.Size = len(i.Body) + 1
+		event.Note = "the body is longer than the harness takes"
+	}
+	i.append(event)
+}
+
+func (i *Incoming) append(event transcript.Event) {
+	if i.log != nil {
+		event.Stream = i.stream
+		i.log.Append(event)
+	}
+}
+
+// Stream is the name under which the exchange is recorded.
+func (i *Incoming) Stream() string { return i.stream }
+
+// Gone is closed when the client has left, or the exchange is over.
+func (i *Incoming) Gone() <-chan struct{} { return i.Request.Context().Done() }
+
+// Done is closed when the exchange is over.
+func (i *Incoming) Done() <-chan struct{} { return i.done }
+
+// Begun tells whether the head of the response is written.
+func (i *Incoming) Begun() bool {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	return i.begun
+}
+
+// Streaming tells whether the response is an event stream that goes on.
+func (i *Incoming) Streaming() bool {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	return i.streaming && !i.over
+}
+
+// Head writes the head of the response. The second one is not written.
+func (i *Incoming) Head(status int, header map[string]string, deliberate string) {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	i.head(status, header, deliberate)
+}
+
+func (i *Incoming) head(status int, header map[string]string, deliberate string) {
+	if i.begun || i.over {
+		return
+	}
+	i.begun = true
+	for name, value := range header {
+		i.writer.Header()[http.CanonicalHeaderKey(name)] = []string{value}
+	}
+	mediaType, _, _ := mime.ParseMediaType(i.writer.Header().Get("Content-Type"))
+	i.streaming = mediaType == eventStreamType && status < http.StatusMultipleChoices
+	i.append(transcript.Event{Kind: transcript.Head, From: transcript.Server, Deliberate: deliberate,
+		HTTP: &transcript.HTTP{Status: status, Header: i.writer.Header().Clone()}})
+	i.writer.WriteHeader(status)
+	if i.streaming {
+		i.flush()
+	}
+}
+
+// flush sends what is written. An error means that the client has left, which the
+// context of the request tells.
+func (i *Incoming) flush() { _ = http.NewResponseController(i.writer).Flush() }
+
+// Answer writes a whole response whose body is a message, or none when it is nil.
+func (i *Incoming) Answer(status int, header map[string]string, message []byte, deliberate string) {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	if i.begun || i.over {
+		return
+	}
+	if message != nil && header["Content-Type"] == "" {
+		i.writer.Header().Set("Content-Type", "application/json")
+	}
+	i.head(status, header, deliberate)
+	if message != nil {
+		i.append(transcript.Event{Kind: transcript.Message, From: transcript.Server, Raw: message, Deliberate: deliberate})
+		_, _ = i.writer.Write(message) // the client may have left
+	}
+	i.finish(transcript.Complete)
+}
+
+// Write writes bytes of an event stream as they are, and begins it if it has not
+// begun. They are recorded as the events that they hold. It reports false when
+// nothing more can be written.
+func (i *Incoming) Write(text []byte, deliberate string) bool {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	i.head(http.StatusOK, map[string]string{"Content-Type": eventStreamType, "Cache-Control": "no-store"}, "")
+	if i.over || !i.streaming || i.Request.Context().Err() != nil {
+		return false
+	}
+	i.record(text, deliberate)
+	_, err := i.writer.Write(text)
+	i.flush()
+	return err == nil
+}
+
+func (i *Incoming) record(text []byte, deliberate string) {
+	blocks := NewEventReader(bytes.NewReader(text), len(text)+1)
+	for {
+		block, err := blocks.Next()
+		if err != nil {
+			return // all of it is read
+		}
+		event := block.Record()
+		event.Deliberate = deliberate
+		i.append(event)
+	}
+}
+
+// Finish ends the response in good order: with 202 Accepted when it has not begun.
+func (i *Incoming) Finish() {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	i.head(http.StatusAccepted, nil, "")
+	i.finish(transcript.Complete)
+}
+
+// Cut breaks the connection.
+func (i *Incoming) Cut() {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	i.cut = true
+	i.finish("the server cut the connection")
+}
+
+// Left records that the client has left an exchange that was not over.
+func (i *Incoming) Left() {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	if !i.over {
+		i.over = true
+		i.append(transcript.Event{Kind: transcript.End, From: transcript.Client, Note: "the client left"})
+		close(i.done)
+	}
+}
+
+func (i *Incoming) finish(note string) {
+	if i.over {
+		return
+	}
+	i.over = true
+	i.append(transcript.Event{Kind: transcript.End, From: transcript.Server, Note: note})
+	close(i.done)
+}
+
+// Serve keeps the exchange open until it is over or the client has left. It is the
+// last that the handler of the request does.
+func (i *Incoming) Serve() {
+	select {
+	case <-i.done:
+	case <-i.Request.Context().Done():
+		i.Left()
+	}
+	i.mu.Lock()
+	defer i.mu.Unlock() // nobody writes any more when the handler returns
+	if i.cut {
+		panic(http.ErrAbortHandler)
+	}
+}
+
+// EventText writes one event of a stream: an id and a name where they are given,
+// and the data, which may have several lines; no data field when it is nil.
+func EventText(id *string, name string, data []byte) []byte {
+	var text bytes.Buffer
+	if id != nil {
+		text.WriteString("id: " + *id + "\n")
+	}
+	if name != "" {
+		text.WriteString("event: " + name + "\n")
+	}
+	if data != nil {
+		for line := range strings.SplitSeq(string(data), "\n") {
+			text.WriteString("data: " + line + "\n")
+		}
+	}
+	text.WriteString("\n")
+	return text.Bytes()
+}

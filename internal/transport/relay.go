@@ -1,0 +1,300 @@
+package transport
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"os"
+	"path/filepath"
+	"sync"
+	"time"
+
+	"github.com/mcpconform/mcpconform/internal/transcript"
+)
+
+// A client under test spawns its server: a relay, which is a process of its own
+// and has nothing to say. What it hears it passes to the harness over a socket,
+// and it says and does what it is told there. Frames are JSON values.
+type frame struct {
+	Do     string `json:"do"`
+	Data   []byte `json:"data,omitempty"`
+	Status int    `json:"status,omitempty"` // of exit
+	Text   string `json:"text,omitempty"`   // of signal: its name
+}
+
+// What frames say, from the relay and to it.
+const (
+	frameInput       = "input"        // standard input brought bytes
+	frameInputEnd    = "input-end"    // standard input is closed
+	frameSignal      = "signal"       // a signal came
+	frameOutput      = "output"       // write to standard output
+	frameStderr      = "stderr"       // write to standard error
+	frameCloseOutput = "close-output" // close standard output
+	frameExit        = "exit"         // exit with a status
+)
+
+// Relay is the life of a spawned server: it passes on what in brings, and signals,
+// to the harness that listens at a socket, and does what it is told, until it is
+// told to exit, with a status, or the harness is gone, which is an error. The
+// reader is left to whoever owns it.
+func Relay(ctx context.Context, socket string, in io.Reader, out io.WriteCloser, stderr io.Writer, signals <-chan os.Signal) (status int, err error) {
+	conn, err := (&net.Dialer{}).DialContext(ctx, "unix", socket)
+	if err != nil {
+		return 0, fmt.Errorf("the harness that started this client is gone: %w", err)
+	}
+	defer func() { _ = conn.Close() }() // everything is said by then
+	defer context.AfterFunc(ctx, func() { _ = conn.Close() })()
+	told := &teller{encoder: json.NewEncoder(conn)}
+	go func() {
+		buffer := make([]byte, readSize/2)
+		for {
+			n, err := in.Read(buffer)
+			if n > 0 && told.tell(frame{Do: frameInput, Data: buffer[:n]}) != nil {
+				return
+			}
+			if err != nil {
+				_ = told.tell(frame{Do: frameInputEnd}) // or the harness is gone
+				return
+			}
+		}
+	}()
+	ended := make(chan struct{})
+	defer close(ended)
+	go func() {
+		for {
+			select {
+			case signal := <-signals:
+				_ = told.tell(frame{Do: frameSignal, Text: signal.String()})
+			case <-ended:
+				return
+			}
+		}
+	}()
+	frames := json.NewDecoder(conn)
+	for {
+		var next frame
+		if err := frames.Decode(&next); err != nil {
+			return 0, fmt.Errorf("the harness is gone: %w", err)
+		}
+		switch next.Do {
+		case frameOutput:
+			_, _ = out.Write(next.Data) // who does not read does not get it
+		case frameStderr:
+			_, _ = stderr.Write(next.Data)
+		case frameCloseOutput:
+			_ = out.Close()
+		case frameExit:
+			return next.Status, nil
+		}
+	}
+}
+
+// teller writes frames, one at a time.
+type teller struct {
+	mu      sync.Mutex
+	encoder *json.Encoder
+}
+
+func (t *teller) tell(next frame) error {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.encoder.Encode(next)
+}
+
+// Relays is where relays come to.
+type Relays struct {
+	listener  net.Listener
+	directory string
+}
+
+// ListenRelays opens a socket that only this user can reach. Close must be called.
+func ListenRelays(ctx context.Context) (*Relays, error) {
+	directory, err := os.MkdirTemp("", "mcpconform-")
+	if err != nil {
+		return nil, err
+	}
+	listener, err := (&net.ListenConfig{}).Listen(ctx, "unix", filepath.Join(directory, "socket"))
+	if err != nil {
+		return nil, errors.Join(err, os.RemoveAll(directory))
+	}
+	return &Relays{listener: listener, directory: directory}, nil
+}
+
+// Socket is what a relay must be told.
+func (r *Relays) Socket() string { return r.listener.Addr().String() }
+
+// Close ends the wait for relays.
+func (r *Relays) Close() error { return errors.Join(r.listener.Close(), os.RemoveAll(r.directory)) }
+
+// Accept waits for the next server that the client spawns.
+func (r *Relays) Accept() (net.Conn, error) { return r.listener.Accept() }
+
+// Spawned is the harness's end of a server that a client spawned. One goroutine
+// may write while another reads.
+type Spawned struct {
+	conn   net.Conn
+	log    *transcript.Log
+	limits Limits
+	told   *teller
+	frames *json.Decoder
+
+	rest    []byte // of standard input, behind the last newline
+	lines   [][]byte
+	exiting bool
+	mu      sync.Mutex
+}
+
+// NewSpawned takes over a relay's connection. Close must be called.
+func NewSpawned(conn net.Conn, log *transcript.Log, limits Limits) *Spawned {
+	log.Append(transcript.Event{Kind: transcript.Open, Stream: stdioStream, From: transcript.Client, Note: "the client started the server"})
+	return &Spawned{
+		conn: conn, log: log, limits: limits.orDefault(),
+		told: &teller{encoder: json.NewEncoder(conn)}, frames: json.NewDecoder(conn),
+	}
+}
+
+// How a wait for the next line ends without one.
+var (
+	// ErrInputEnd says that the client has closed standard input. Signals may come
+	// after it.
+	ErrInputEnd = errors.New("the client closed the standard input of the server")
+	// ErrGone says that the server is gone: it has exited, or was killed.
+	ErrGone = errors.New("the server that the client started is gone")
+)
+
+// SignalError says that the client has sent the server a signal.
+type SignalError struct{ Name string }
+
+func (e *SignalError) Error() string { return "the client sent the server the signal " + e.Name }
+
+// Read returns the next line of standard input, without its newline. The error is
+// a *SignalError or ErrInputEnd, after which Read may be called again; ErrTooLarge,
+// or ErrGone.
+func (s *Spawned) Read() ([]byte, error) {
+	for len(s.lines) == 0 {
+		var next frame
+		if err := s.frames.Decode(&next); err != nil {
+			s.lost()
+			return nil, ErrGone
+		}
+		switch next.Do {
+		case frameInput:
+			if err := s.take(next.Data); err != nil {
+				return nil, err
+			}
+		case frameInputEnd:
+			s.unended()
+			s.append(transcript.Event{Kind: transcript.End, From: transcript.Client, Note: "closed the standard input of the server"})
+			return nil, ErrInputEnd
+		case frameSignal:
+			s.append(transcript.Event{Kind: transcript.Signal, From: transcript.Client, Note: next.Text})
+			return nil, &SignalError{Name: next.Text}
+		}
+	}
+	line := s.lines[0]
+	s.lines = s.lines[1:]
+	s.append(transcript.Event{Kind: transcript.Message, From: transcript.Client, Raw: line})
+	return line, nil
+}
+
+func (s *Spawned) take(data []byte) error {
+	s.rest = append(s.rest, data...)
+	for {
+		line, rest, whole := cutLine(s.rest)
+		if len(line) > s.limits.Message {
+			s.append(transcript.Event{Kind: transcript.Message, From: transcript.Client, Raw: line[:shown], Size: len(line)})
+			return tooLarge("reading what the client says", "a line", s.limits.Message)
+		}
+		if !whole {
+			return nil
+		}
+		s.lines = append(s.lines, line)
+		s.rest = rest
+	}
+}
+
+func cutLine(text []byte) (line, rest []byte, whole bool) {
+	for i, letter := range text {
+		if letter == '\n' {
+			return text[:i:i], text[i+1:], true
+		}
+	}
+	return text, nil, false
+}
+
+// unended records what stands behind the last newline.
+func (s *Spawned) unended() {
+	if len(s.rest) > 0 {
+		s.append(transcript.Event{Kind: transcript.Message, From: transcript.Client, Raw: s.rest,
+			Note: "the input ended without a newline"})
+		s.rest = nil
+	}
+}
+
+func (s *Spawned) lost() {
+	s.unended()
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if !s.exiting {
+		s.exiting = true
+		s.append(transcript.Event{Kind: transcript.Signal, From: transcript.Client, Note: "killed"})
+	}
+}
+
+func (s *Spawned) append(event transcript.Event) {
+	event.Stream = stdioStream
+	s.log.Append(event)
+}
+
+// writeTimeout bounds the wait for a client that does not read: what a pipe and a
+// socket hold is much.
+const writeTimeout = 10 * time.Second
+
+// Write writes a message and a newline to the client.
+func (s *Spawned) Write(message []byte, deliberate string) error {
+	s.append(transcript.Event{Kind: transcript.Message, From: transcript.Server, Raw: message, Deliberate: deliberate})
+	return s.send(frame{Do: frameOutput, Data: append(message[:len(message):len(message)], '\n')})
+}
+
+// WriteText writes bytes to the client as they are.
+func (s *Spawned) WriteText(text []byte, deliberate string) error {
+	s.append(transcript.Event{Kind: transcript.Block, From: transcript.Server, Raw: text, Deliberate: deliberate})
+	return s.send(frame{Do: frameOutput, Data: text})
+}
+
+// WriteStderr writes to the standard error of the server.
+func (s *Spawned) WriteStderr(text string) error {
+	s.append(transcript.Event{Kind: transcript.Stderr, From: transcript.Server, Raw: []byte(text)})
+	return s.send(frame{Do: frameStderr, Data: []byte(text)})
+}
+
+// CloseOutput closes the standard output of the server.
+func (s *Spawned) CloseOutput() error {
+	s.append(transcript.Event{Kind: transcript.End, From: transcript.Server, Note: "closed its standard output"})
+	return s.send(frame{Do: frameCloseOutput})
+}
+
+// Exit makes the server exit.
+func (s *Spawned) Exit(status int) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.exiting {
+		return nil
+	}
+	s.exiting = true
+	s.append(transcript.Event{Kind: transcript.Exit, From: transcript.Server, Note: fmt.Sprintf("exited with status %d", status)})
+	return s.send(frame{Do: frameExit, Status: status})
+}
+
+func (s *Spawned) send(next frame) error {
+	s.told.mu.Lock()
+	defer s.told.mu.Unlock()
+	_ = s.conn.SetWriteDeadline(time.Now().Add(writeTimeout)) // fails when it is closed, as the write does
+	return s.told.encoder.Encode(next)
+}
+
+// Close ends the connection: a relay that still runs ends, too.
+func (s *Spawned) Close() error { return s.conn.Close() }
