@@ -18,8 +18,9 @@ func newTrace() *cobra.Command {
 		Use:   "trace --spec DIR",
 		Short: "Compare the catalogue with a checkout of the specification",
 		Long: `Trace counts, for each revision and page of a checkout of the specification,
-the normative sentences, those that are catalogued, and those that are checked;
-it names every sentence that is in neither, and every entry whose sentence is
+the normative sentences and those that are catalogued; then, for servers and for
+clients, how many are checked of those that a target can be seen to break. It
+names every sentence that is not catalogued, and every entry whose sentence is
 gone. Its exit status is 1 when a sentence is not catalogued or an entry is
 wrong.`,
 		Args: noArguments,
@@ -37,15 +38,11 @@ wrong.`,
 				}
 				return specification.WriteSentences(command.OutOrStdout(), page, runner.Revisions)
 			}
-			declared, requirements, err := runner.All(conform.ServerRole, runner.Revisions)
+			requirements, checked, err := declaredByRole()
 			if err != nil {
 				return err
 			}
-			coverage := specification.Trace(requirements, func(id, revision string) bool {
-				return slices.ContainsFunc(declared[revision], func(check runner.Declared) bool {
-					return slices.Contains(check.Requirements, id)
-				})
-			})
+			coverage := specification.Trace(requirements, checked)
 			if err := coverage.WriteText(command.OutOrStdout()); err != nil {
 				return err
 			}
@@ -58,4 +55,21 @@ wrong.`,
 	command.Flags().StringVar(&directory, "spec", "", "the `DIR`ectory with the pages of the specification")
 	command.Flags().StringVar(&page, "sentences", "", "list the sentences of a `PAGE` with their fingerprints instead")
 	return command
+}
+
+// declaredByRole returns the catalogue, and what of it is checked.
+func declaredByRole() (*catalogue.Catalogue, catalogue.Checked, error) {
+	var requirements *catalogue.Catalogue
+	declared := map[string]map[string][]runner.Declared{}
+	for _, role := range []string{conform.ServerRole, conform.ClientRole} {
+		var err error
+		if declared[role], requirements, err = runner.All(role, runner.Revisions); err != nil {
+			return nil, nil, err
+		}
+	}
+	return requirements, func(id, revision, role string) bool {
+		return slices.ContainsFunc(declared[role][revision], func(check runner.Declared) bool {
+			return slices.Contains(check.Requirements, id)
+		})
+	}, nil
 }

@@ -35,16 +35,15 @@ func (t *textWriter) printf(format string, args ...any) {
 }
 
 func (t *textWriter) revision(revision RevisionCoverage, pages []string) {
-	t.printf("%s\n", revision.Revision)
+	t.printf("%s (of servers and clients: checked/visible)\n", revision.Revision)
 	table := tabwriter.NewWriter(t.w, 0, 0, 2, ' ', tabwriter.AlignRight)
 	row := func(name string, c Count) {
 		if t.err == nil {
-			_, t.err = fmt.Fprintf(table, "%d\t%d\t%d\t%d\t%d\t%d\t  %s\n",
-				c.Normative, c.Catalogued, c.Visible, c.Checked, c.Server, c.Client, name)
+			_, t.err = fmt.Fprintf(table, "%d\t%d\t%s\t%s\t  %s\n", c.Normative, c.Catalogued, c.Server, c.Client, name)
 		}
 	}
 	if t.err == nil {
-		_, t.err = fmt.Fprintln(table, "sentences\tcatalogued\tvisible\tchecked\tserver\tclient\t  page")
+		_, t.err = fmt.Fprintln(table, "sentences\tcatalogued\tserver\tclient\t  page")
 	}
 	var total Count
 	for _, page := range revision.Pages {
@@ -64,6 +63,9 @@ func (t *textWriter) revision(revision RevisionCoverage, pages []string) {
 	}
 	t.printf("\n")
 }
+
+// String returns how many of the visible sentences are checked: 12/14.
+func (s Seen) String() string { return fmt.Sprintf("%d/%d", s.Checked, s.Visible) }
 
 // uncatalogued lists each sentence once, with the revisions that have it.
 func (t *textWriter) uncatalogued(revisions []RevisionCoverage, pages []string) {

@@ -36,20 +36,31 @@ type PageCoverage struct {
 type Count struct {
 	Normative  int // sentences that carry a keyword
 	Catalogued int // of these, stated by a requirement
-	Visible    int // of these, by one that a peer can see
-	Checked    int // of these, by one that has a check
-	Server     int // of the catalogued ones, those that oblige a server,
-	Client     int // and those that oblige a client; some oblige both
+	Server     Seen
+	Client     Seen // some oblige both
+}
+
+// Seen counts the catalogued sentences that oblige a role.
+type Seen struct {
+	Visible int // those of which a peer can see a breach
+	Checked int // of these, those that a check of the role verifies
 }
 
 func (c *Count) add(other Count) {
 	c.Normative += other.Normative
 	c.Catalogued += other.Catalogued
-	c.Visible += other.Visible
-	c.Checked += other.Checked
-	c.Server += other.Server
-	c.Client += other.Client
+	c.Server.add(other.Server)
+	c.Client.add(other.Client)
 }
+
+func (s *Seen) add(other Seen) {
+	s.Visible += other.Visible
+	s.Checked += other.Checked
+}
+
+// A Checked function tells whether a requirement has a check at a revision for
+// a target that plays a role.
+type Checked = func(id, revision, role string) bool
 
 // The kinds of disagreement between catalogue and specification.
 const (
@@ -91,9 +102,8 @@ func (c *Coverage) Complete() bool {
 }
 
 // Trace compares the catalogue with a checkout of the specification (see
-// ReadSpecification). The function checked tells whether a requirement has a
-// check at a revision; nil means that none has.
-func Trace(fsys fs.FS, catalogue *Catalogue, checked func(id, revision string) bool) (*Coverage, error) {
+// ReadSpecification). Nothing is checked when the function is nil.
+func Trace(fsys fs.FS, catalogue *Catalogue, checked Checked) (*Coverage, error) {
 	spec, err := ReadSpecification(fsys)
 	if err != nil {
 		return nil, err
@@ -102,7 +112,7 @@ func Trace(fsys fs.FS, catalogue *Catalogue, checked func(id, revision string) b
 }
 
 // Trace compares the catalogue with the specification, as the function Trace.
-func (s *Specification) Trace(catalogue *Catalogue, checked func(id, revision string) bool) *Coverage {
+func (s *Specification) Trace(catalogue *Catalogue, checked Checked) *Coverage {
 	t := &tracer{
 		spec:      s,
 		catalogue: catalogue,
@@ -111,7 +121,7 @@ func (s *Specification) Trace(catalogue *Catalogue, checked func(id, revision st
 		covering:  map[string][]*Requirement{},
 	}
 	if t.checked == nil {
-		t.checked = func(string, string) bool { return false }
+		t.checked = func(string, string, string) bool { return false }
 	}
 	for revision := range s.revisions {
 		t.sentences[revision] = map[string][]Sentence{}
@@ -145,7 +155,7 @@ func (s *Specification) Trace(catalogue *Catalogue, checked func(id, revision st
 type tracer struct {
 	spec      *Specification
 	catalogue *Catalogue
-	checked   func(id, revision string) bool
+	checked   Checked
 	sentences map[string]map[string][]Sentence // by revision and fingerprint
 	covering  map[string][]*Requirement        // by fingerprint
 }
@@ -181,21 +191,29 @@ func (t *tracer) page(revision string, page *Page) PageCoverage {
 			coverage.Uncatalogued = append(coverage.Uncatalogued, sentence)
 			continue
 		}
-		some := func(is func(*Requirement) bool) int {
-			if slices.ContainsFunc(requirements, is) {
-				return 1
-			}
-			return 0
-		}
 		coverage.add(Count{
 			Catalogued: 1,
-			Visible:    some((*Requirement).Visible),
-			Checked:    some(func(r *Requirement) bool { return r.Visible() && t.checked(r.ID, revision) }),
-			Server:     some(func(r *Requirement) bool { return r.Obliges(revision) != Client }),
-			Client:     some(func(r *Requirement) bool { return r.Obliges(revision) != Server }),
+			Server:     t.seen(requirements, revision, Server),
+			Client:     t.seen(requirements, revision, Client),
 		})
 	}
 	return coverage
+}
+
+// seen counts a sentence that the requirements state, for a role. Nobody can
+// break a MAY.
+func (t *tracer) seen(requirements []*Requirement, revision, role string) Seen {
+	seen := Seen{}
+	for _, r := range requirements {
+		if !r.Visible() || r.Level(revision) == May || !r.Applies(revision, "", role) {
+			continue
+		}
+		seen.Visible = 1
+		if t.checked(r.ID, revision, role) {
+			seen.Checked = 1
+		}
+	}
+	return seen
 }
 
 // stating returns the requirements that state a sentence at a revision. Where

@@ -58,7 +58,7 @@ func entry(id string, covers []string, settings ...string) string {
 	return strings.Join(lines, "\n  ") + "\n"
 }
 
-func trace(t *testing.T, checked func(string, string) bool, entries ...string) *Coverage {
+func trace(t *testing.T, checked Checked, entries ...string) *Coverage {
 	t.Helper()
 	catalogue, err := load(t, map[string]string{"requirements.yaml": strings.Join(entries, "")})
 	if err != nil {
@@ -73,13 +73,16 @@ func trace(t *testing.T, checked func(string, string) bool, entries ...string) *
 
 func TestTraceCounts(t *testing.T) {
 	t.Parallel()
-	checked := func(id, revision string) bool {
-		return id == "ping.prompt" && revision == "2025-06-18" || id == "ping.unseen"
+	checked := func(id, revision, role string) bool {
+		return id == "ping.prompt" && revision == "2025-06-18" || id == "ping.unseen" ||
+			id == "tools.paginated" && role == Server
 	}
 	coverage := trace(t, checked,
 		entry("ping.prompt", []string{prompt, "It MUST be prompt."}, "level: {2025-06-18: SHOULD, 2025-11-25: MUST}", "obliges: client"),
 		entry("ping.unseen", []string{answer}, "observed: unseen", "why: No peer sees it.", "until: 2025-06-18"),
-		entry("tools.paginated", []string{listed}, "at: server/tools#listing", "obliges: server", "until: 2025-06-18"),
+		entry("tools.paginated", []string{listed}, "at: server/tools#listing", "until: 2025-06-18"),
+		entry("tools.paged", []string{listed}, "at: server/tools#listing", "until: 2025-06-18", "obliges: server"),
+		entry("resources.paginated", []string{listed}, "at: server/resources", "until: 2025-06-18", "level: MAY"),
 	)
 	type row struct {
 		revision, page string
@@ -98,13 +101,14 @@ func TestTraceCounts(t *testing.T) {
 		got = append(got, row{revision.Revision, "", revision.Total, strings.Join(revision.Uncounted, " ")})
 	}
 	want := []row{
-		{"2025-06-18", "basic/utilities/ping", Count{Normative: 2, Catalogued: 2, Visible: 1, Checked: 1, Server: 1, Client: 2}, ""},
-		{"2025-06-18", "server/tools", Count{Normative: 1, Catalogued: 1, Visible: 1, Server: 1}, ""},
-		// The same sentence on another page is another obligation.
-		{"2025-06-18", "server/resources", Count{Normative: 1}, listed},
-		{"2025-06-18", "", Count{Normative: 4, Catalogued: 3, Visible: 2, Checked: 1, Server: 2, Client: 2}, "basic/authorization"},
-		{"2025-11-25", "basic/utilities/ping", Count{Normative: 2, Catalogued: 1, Visible: 1, Client: 1}, answer},
-		{"2025-11-25", "", Count{Normative: 2, Catalogued: 1, Visible: 1, Client: 1}, ""},
+		{"2025-06-18", "basic/utilities/ping", Count{Normative: 2, Catalogued: 2, Client: Seen{1, 1}}, ""},
+		// What both are obliged to may be checked of one only.
+		{"2025-06-18", "server/tools", Count{Normative: 1, Catalogued: 1, Server: Seen{1, 1}, Client: Seen{1, 0}}, ""},
+		// Nobody can break a MAY.
+		{"2025-06-18", "server/resources", Count{Normative: 1, Catalogued: 1}, ""},
+		{"2025-06-18", "", Count{Normative: 4, Catalogued: 4, Server: Seen{1, 1}, Client: Seen{2, 1}}, "basic/authorization"},
+		{"2025-11-25", "basic/utilities/ping", Count{Normative: 2, Catalogued: 1, Client: Seen{1, 0}}, answer},
+		{"2025-11-25", "", Count{Normative: 2, Catalogued: 1, Client: Seen{1, 0}}, ""},
 	}
 	if diff := cmp.Diff(want, got, cmp.AllowUnexported(row{})); diff != "" {
 		t.Errorf("coverage (-want +got):\n%s", diff)
@@ -177,7 +181,7 @@ func TestTraceProblems(t *testing.T) {
 
 func TestWriteText(t *testing.T) {
 	t.Parallel()
-	coverage := trace(t, func(string, string) bool { return true },
+	coverage := trace(t, func(_, _, role string) bool { return role == Server },
 		entry("ping.answered", []string{answer}),
 		entry("ping.gone", []string{"00000000", plain}),
 		entry("tools.paginated", []string{"00000000", listed}, "at: server/tools", "until: 2025-06-18"),
@@ -186,18 +190,18 @@ func TestWriteText(t *testing.T) {
 		pages []string
 		want  string
 	}{
-		{nil, `2025-06-18
-  sentences  catalogued  visible  checked  server  client  page
-          2           1        1        1       1       1  basic/utilities/ping
-          1           1        1        1       1       1  server/tools
-          1           0        0        0       0       0  server/resources
-          4           2        2        2       2       2  in all
+		{nil, `2025-06-18 (of servers and clients: checked/visible)
+  sentences  catalogued  server  client  page
+          2           1     1/1     0/1  basic/utilities/ping
+          1           1     1/1     0/1  server/tools
+          1           0     0/0     0/0  server/resources
+          4           2     2/2     0/2  in all
 basic/authorization is not yet catalogued, not counted
 
-2025-11-25
-  sentences  catalogued  visible  checked  server  client  page
-          2           1        1        1       1       1  basic/utilities/ping
-          2           1        1        1       1       1  in all
+2025-11-25 (of servers and clients: checked/visible)
+  sentences  catalogued  server  client  page
+          2           1     1/1     0/1  basic/utilities/ping
+          2           1     1/1     0/1  in all
 
 Not catalogued (lines of the last revision named):
   2025-06-18  basic/utilities/ping:7  PROMPT  It SHOULD be prompt.
@@ -207,14 +211,14 @@ Not catalogued (lines of the last revision named):
 requirements.yaml:9: ping.gone gone: no sentence has the fingerprint 00000000
 requirements.yaml:17: tools.paginated gone: no sentence has the fingerprint 00000000
 `},
-		{[]string{"server/tools"}, `2025-06-18
-  sentences  catalogued  visible  checked  server  client  page
-          1           1        1        1       1       1  server/tools
-          1           1        1        1       1       1  in all
+		{[]string{"server/tools"}, `2025-06-18 (of servers and clients: checked/visible)
+  sentences  catalogued  server  client  page
+          1           1     1/1     0/1  server/tools
+          1           1     1/1     0/1  in all
 
-2025-11-25
-  sentences  catalogued  visible  checked  server  client  page
-          0           0        0        0       0       0  in all
+2025-11-25 (of servers and clients: checked/visible)
+  sentences  catalogued  server  client  page
+          0           0     0/0     0/0  in all
 
 requirements.yaml:17: tools.paginated gone: no sentence has the fingerprint 00000000
 `},

@@ -74,7 +74,9 @@ func (s *stage) declare() {
 	for index, environment := range s.environments {
 		ginkgo.Describe(legLabel(index), func() {
 			ginkgo.BeforeEach(func() { s.before(index, environment) })
-			conform.Build(environment, suites.ServerChecks)
+			if environment.Role == conform.ServerRole {
+				conform.Build(environment, suites.ServerChecks)
+			}
 		})
 	}
 	ginkgo.ReportAfterEach(s.after)
