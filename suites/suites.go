@@ -62,6 +62,12 @@ func ServerChecks() {
 	tasksextension.ServerChecks()
 }
 
+// ClientChecks registers the checks of a target client, in the order of the
+// specification.
+func ClientChecks() {
+	lifecycle.ClientChecks()
+}
+
 // Rules returns the rules that hold for every transcript, in the order of the
 // specification.
 func Rules() []conform.Rule {

@@ -29,8 +29,8 @@ not be started or reached, 4 the harness itself failed.`,
 	root.CompletionOptions.HiddenDefaultCmd = true
 	root.SetFlagErrorFunc(flagError)
 	root.AddCommand(
-		newServer(), newList(), newExplain(), newTrace(), newReference(), newSelftest(), newVersion(),
-		newWorker(), newSelftestWorker(), newMiddleman(),
+		newServer(), newClient(), newList(), newExplain(), newTrace(), newReference(), newSelftest(), newVersion(),
+		newWorker(), newSelftestWorker(), newMiddleman(), newRelay(),
 	)
 	return root
 }

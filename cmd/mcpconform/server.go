@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"net/url"
 	"os"
+	"regexp"
 	"runtime/debug"
 	"slices"
 	"strconv"
@@ -15,6 +16,7 @@ import (
 
 	"github.com/onsi/ginkgo/v2/types"
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 	"golang.org/x/term"
 
 	"github.com/mcpconform/mcpconform/internal/config"
@@ -29,6 +31,7 @@ import (
 // is laid under them.
 type settings struct {
 	config.File
+	role          string
 	configFile    string
 	header, env   []string
 	verbose       bool
@@ -42,7 +45,7 @@ type settings struct {
 }
 
 func newServer() *cobra.Command {
-	s := &settings{}
+	s := &settings{role: conform.ServerRole}
 	command := &cobra.Command{
 		Use:   "server [flags] [--url URL | -- COMMAND ARG...]",
 		Short: "Check a server (with neither URL nor command: the embedded reference)",
@@ -56,7 +59,15 @@ func newServer() *cobra.Command {
 	}
 	flags := command.Flags()
 	flags.StringVar(&s.URL, "url", "", "the server's MCP `URL`, for Streamable HTTP")
-	flags.StringVar(&s.Revision, "revision", "auto", "`R`[,R] of the specification, auto (the newest that the server speaks) or all")
+	s.addFlags(flags)
+	flags.StringArrayVar(&s.header, "header", nil, "`\"NAME: VALUE\"` sent with every HTTP request; may be repeated")
+	flags.StringVar(&s.CallTools, "call-tools", "", "which of the server's tools may be called: none, listed, readonly or all (default readonly)")
+	return command
+}
+
+// addFlags adds the flags of a run, whatever the role of the target.
+func (s *settings) addFlags(flags *pflag.FlagSet) {
+	flags.StringVar(&s.Revision, "revision", "auto", "`R`[,R] of the specification, auto (the newest that the "+s.role+" speaks) or all")
 	flags.StringVar(&s.Transport, "transport", "", "stdio or http; default: what the target allows")
 	flags.StringVar(&s.configFile, "config", "", "config `FILE` (default "+config.DefaultFile+", if there is one)")
 	flags.StringVar(&s.Filter, "filter", "", "run only what matches a label `EXPR`ession over MUST, page and requirement id")
@@ -67,14 +78,11 @@ func newServer() *cobra.Command {
 	flags.DurationVar(&s.Timeout, "timeout", 0, "how long one reply may take (default 5s)")
 	flags.DurationVar(&s.Deadline, "deadline", 0, "how long the whole run may take (default no limit)")
 	flags.StringVar(&s.MaxMessage, "max-message", "", "the longest message to accept, such as 64MiB (default 16MiB; more takes more memory)")
-	flags.StringArrayVar(&s.header, "header", nil, "`\"NAME: VALUE\"` sent with every HTTP request; may be repeated")
-	flags.StringArrayVar(&s.env, "env", nil, "`NAME=VALUE` in the environment of the server; may be repeated")
-	flags.StringVar(&s.CallTools, "call-tools", "", "which of the server's tools may be called: none, listed, readonly or all (default readonly)")
+	flags.StringArrayVar(&s.env, "env", nil, "`NAME=VALUE` in the environment of the "+s.role+"; may be repeated")
 	flags.BoolVar(&s.Strict, "strict", false, "warned and inconclusive count as failed")
 	flags.BoolVarP(&s.verbose, "verbose", "v", false, "show every check")
 	flags.BoolVarP(&s.quiet, "quiet", "q", false, "show nothing but the conclusion")
 	flags.BoolVar(&s.noColor, "no-color", false, "no colours (also: NO_COLOR in the environment)")
-	return command
 }
 
 func (s *settings) run(command *cobra.Command, arguments []string) error {
@@ -131,17 +139,19 @@ func (s *settings) separateCommand(command *cobra.Command, arguments []string) e
 		s.Command, s.commandGiven = arguments, true
 		return nil
 	case dash >= 0 && len(arguments) == dash:
-		return usageError("nothing stands behind --; name the command that starts the server")
-	case strings.HasPrefix(arguments[0], "http://"), strings.HasPrefix(arguments[0], "https://"):
+		return usageError("nothing stands behind --; name the command that starts the %s", s.role)
+	case s.role == conform.ServerRole && webAddress.MatchString(arguments[0]):
 		flag := "--url"
 		if command.Flags().Lookup("peer") != nil {
 			flag = "--peer"
 		}
 		return usageError("a URL is given with %s: mcpconform %s %s %s", flag, command.Name(), flag, arguments[0])
 	}
-	return usageError("unexpected argument %q; the command that starts the server stands behind --: mcpconform %s -- %s",
-		arguments[0], command.Name(), strings.Join(arguments, " "))
+	return usageError("unexpected argument %q; the command that starts the %s stands behind --: mcpconform %s -- %s",
+		arguments[0], s.role, command.Name(), strings.Join(arguments, " "))
 }
+
+var webAddress = regexp.MustCompile(`^https?://`)
 
 // readConfig reads the config file; what a flag says wins.
 func (s *settings) readConfig(command *cobra.Command) error {
@@ -157,6 +167,9 @@ func (s *settings) readConfig(command *cobra.Command) error {
 		return usageError("%s", err)
 	}
 	given := command.Flags().Changed
+	if s.role == conform.ClientRole {
+		file.Command, file.URL = file.Client, ""
+	}
 	if s.commandGiven || given("url") {
 		file.Command, file.URL = s.Command, s.URL
 	}
@@ -215,6 +228,11 @@ func (s *settings) completeTransport() error {
 		return usageError("--transport %q is unknown%s", s.Transport, nearest.Hint(s.Transport, known))
 	case s.URL != "" && s.Transport == conform.Stdio:
 		return usageError("--transport stdio needs a command that starts the server, not --url")
+	case s.role == conform.ClientRole:
+		if s.Transport == conform.HTTP && runner.TakesServer(s.Command) {
+			return usageError("%s in the command is for a server over stdio; --transport http has a URL, at %s or behind the command",
+				runner.ServerPlace, runner.URLPlace)
+		}
 	case len(s.Command) > 0 && s.Transport == conform.HTTP:
 		return usageError("--transport http needs --url: start the server by itself, and give its endpoint")
 	}
@@ -275,7 +293,7 @@ func (s *settings) completeHeader() error {
 		}
 		s.secretHeaders.Set(name, strings.TrimSpace(value))
 	}
-	if len(s.secretHeaders) > 0 && len(s.Command) > 0 {
+	if s.role == conform.ServerRole && len(s.secretHeaders) > 0 && len(s.Command) > 0 {
 		return usageError("--header is for servers that are reached by --url")
 	}
 	return nil
@@ -326,7 +344,7 @@ func (s *settings) options(progress *reports.Progress) runner.Options {
 		environment = append(environment, name+"="+s.Env[name])
 	}
 	return runner.Options{
-		URL: s.URL, Command: target.Command{Args: s.Command, Env: environment},
+		Role: s.role, URL: s.URL, Command: target.Command{Args: s.Command, Env: environment},
 		Transports: s.transports, Header: s.secretHeaders, Revisions: s.revise,
 		Filter: s.Filter, Calls: conform.Calls(s.CallTools), Arguments: s.Arguments, Provocations: s.Provocations,
 		Workers: s.Workers, Timeout: s.Timeout, Deadline: s.Deadline, MaxMessage: s.maxMessage,
@@ -351,13 +369,13 @@ func (s *settings) secrets() []reports.Secret {
 // again is the command that repeats one check.
 func (s *settings) again(leg conform.Leg, filter string) string {
 	words := []string{"mcpconform", leg.Role, "--revision", leg.Revision, "--filter", filter, "-v"}
-	if s.URL == "" && len(s.Command) == 0 {
+	if s.role == conform.ClientRole && !runner.TakesServer(s.Command) || s.URL == "" && len(s.Command) == 0 {
 		words = append(words, "--transport", leg.Transport)
 	}
 	if s.configFile != "" {
 		words = append(words, "--config", s.configFile)
 	}
-	if s.CallTools != string(conform.CallReadOnly) {
+	if s.role == conform.ServerRole && s.CallTools != string(conform.CallReadOnly) {
 		words = append(words, "--call-tools", s.CallTools)
 	}
 	for _, name := range slices.Sorted(maps.Keys(s.secretHeaders)) {

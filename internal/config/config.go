@@ -37,6 +37,7 @@ const maxSize = 1 << 20
 type File struct {
 	URL       string            `yaml:"url"`     // endpoint of the target, or
 	Command   []string          `yaml:"command"` // what starts it
+	Client    []string          `yaml:"client"`  // what starts a target client
 	Revision  string            `yaml:"revision"`
 	Transport string            `yaml:"transport"`
 	Filter    string            `yaml:"filter"`

@@ -146,7 +146,7 @@ func (e Examination) begin(ctx context.Context, offered *survey.Survey, mute str
 	return x
 }
 
-func (x *examiner) claim(leg int, key string) permission {
+func (x *examiner) claim(leg int, key, _ string) permission {
 	_, name, _ := strings.Cut(key, "\n")
 	name = strings.ReplaceAll(name, "\n", " · ")
 	if x.context.Err() != nil || x.examination.Wants != nil && !x.examination.Wants(name, x.differs) {

@@ -168,7 +168,7 @@ func (r *run) result(state *legState, done checked) reports.Result {
 			result.Failures = append(result.Failures, r.failure(mismatch))
 		}
 		events := eventsOf(done.Exchanges)
-		result.Exchange = r.steps(events, lastFromServer(events))
+		result.Exchange = r.steps(events, judgedIn(events, done.Outcome.Judged, state.report.Role))
 		result.Output = r.redact(stderrOf(events))
 		result.Again = r.again(state, result.ID)
 	case reports.Inconclusive:
@@ -341,11 +341,17 @@ func headerText(header map[string][]string, shown []string) string {
 	return text.String()
 }
 
-// lastFromServer returns the position of the last message or response of the
-// server, which is what a check judged in most cases; -1 when there is none.
-func lastFromServer(events []transcript.Event) int {
+// judgedIn returns the position of what a check judged: when it does not say, the
+// last message or head of the target, which it is in most cases; -1 when there is
+// none.
+func judgedIn(events []transcript.Event, judged *transcript.Event, role string) int {
+	if judged != nil {
+		return slices.IndexFunc(events, func(event transcript.Event) bool {
+			return event.Connection == judged.Connection && event.Sequence == judged.Sequence
+		})
+	}
 	for position, event := range slices.Backward(events) {
-		if event.From == transcript.Server && (event.Kind == transcript.Message || event.Kind == transcript.Head) {
+		if string(event.From) == role && (event.Kind == transcript.Message || event.Kind == transcript.Head) {
 			return position
 		}
 	}

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/mcpconform/mcpconform/internal/conform"
 	"github.com/mcpconform/mcpconform/internal/jsonrpc"
 	"github.com/mcpconform/mcpconform/internal/transcript"
 )
@@ -43,9 +44,12 @@ func (s *legState) listen(found checked) {
 	}
 }
 
-// unheard tells whether the target was asked something and answered nothing but
-// initialize.
-func unheard(exchanges [][]transcript.Event) bool {
+// unheard tells whether a server was asked something and answered nothing but
+// initialize, or whether a client never came.
+func unheard(exchanges [][]transcript.Event, role string) bool {
+	if role == conform.ClientRole {
+		return len(exchanges) == 0
+	}
 	asked := false
 	for _, events := range exchanges {
 		open := map[jsonrpc.ID]bool{}

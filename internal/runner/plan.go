@@ -39,6 +39,7 @@ type leg struct {
 	Start      time.Duration
 	MaxMessage int
 	Survey     *survey.Survey
+	Hasty      bool // a client that is known for not ending by itself
 }
 
 func (l leg) target() scripted.Target {
@@ -61,6 +62,7 @@ func (p plan) environments(room *transcript.Room, record func(legIndex int, conn
 			Calls: p.Calls, Arguments: p.Arguments, Provocations: p.Provocations, Rules: rules,
 			Room: room, Company: p.Workers > 1,
 			Record: func(connection conform.Connection) { record(index, connection) },
+			Launch: launcher(leg.Command), Hasty: leg.Hasty,
 		}
 	}
 	return environments

@@ -27,6 +27,7 @@ import (
 type Options struct {
 	Executable []string // this binary, for workers and the reference; default os.Executable
 
+	Role       string         // that the target plays; default: server
 	URL        string         // the target's endpoint, or
 	Command    target.Command // the command that starts it, or neither: the embedded reference
 	Transports []string       // default: what the target allows
@@ -79,6 +80,9 @@ func (o *Options) defaults() error {
 	if o.Calls == "" {
 		o.Calls = conform.CallReadOnly
 	}
+	if o.Role == "" {
+		o.Role = reports.RoleServer
+	}
 	if len(o.Transports) == 0 {
 		o.Transports = o.allowedTransports()
 	}
@@ -87,7 +91,7 @@ func (o *Options) defaults() error {
 
 func (o *Options) allowedTransports() []string {
 	switch {
-	case o.URL != "":
+	case o.URL != "", o.Role == reports.RoleClient && len(o.Command.Args) > 0 && !TakesServer(o.Command.Args):
 		return []string{scripted.OnHTTP}
 	case len(o.Command.Args) > 0:
 		return []string{scripted.OnStdio}
@@ -120,7 +124,7 @@ func Run(ctx context.Context, options Options) (*reports.Run, error) {
 		options: options,
 		load:    sync.OnceValues(func() (*catalogue.Catalogue, error) { return catalogue.Load(suiteRequirements()) }),
 		report: &reports.Run{Format: reports.Format, Tool: options.Tool, Started: started, Target: reports.Target{
-			Role: reports.RoleServer, URL: options.URL, Command: options.Command.Args,
+			Role: options.Role, URL: options.URL, Command: options.Command.Args,
 		}},
 	}
 	go func() { _, _ = r.load() }() // it takes as long as first contact
@@ -186,7 +190,7 @@ func (r *run) prepare(ctx context.Context) error {
 		Provocations: r.options.Provocations, Events: r.options.Transcripts != "",
 	}
 	var pending []contact
-	err := r.meet(ctx, &pending)
+	err := r.meetTarget(ctx, &pending)
 	if err == nil {
 		err = r.declare()
 	}
@@ -200,6 +204,14 @@ func (r *run) prepare(ctx context.Context) error {
 		})
 	}
 	return err
+}
+
+// meetTarget makes first contact with a target of either role.
+func (r *run) meetTarget(ctx context.Context, pending *[]contact) error {
+	if r.options.Role == reports.RoleClient {
+		return r.meetClient(ctx)
+	}
+	return r.meet(ctx, pending)
 }
 
 // meet makes first contact over each transport.
@@ -229,7 +241,7 @@ func (r *run) reach(ctx context.Context, transportName string) (scripted.Target,
 	to := scripted.Target{
 		Transport: transportName, Command: r.options.Command, URL: r.options.URL,
 		Header: r.options.Header, Reply: r.options.Timeout,
-		Limits: transport.Limits{Message: r.options.MaxMessage},
+		Limits: r.limits(),
 	}
 	if transportName == scripted.OnStdio {
 		to.Start = repliesToRestart * r.options.Timeout
@@ -249,6 +261,8 @@ func (r *run) reach(ctx context.Context, transportName string) (scripted.Target,
 	to.URL = started.url
 	return to, nil
 }
+
+func (r *run) limits() transport.Limits { return transport.Limits{Message: r.options.MaxMessage} }
 
 // addLegs adds the legs of one transport: one for each revision to check. It
 // returns the connections that belong to them; others are closed.

@@ -23,8 +23,9 @@ import (
 
 // host is the parent, as a worker sees it.
 type host interface {
-	// claim asks whether this worker is the one to run a check of a leg.
-	claim(leg int, key string) permission
+	// claim asks whether this worker is the one to run a check of a leg. Checks that
+	// look at one story belong to one worker.
+	claim(leg int, key, story string) permission
 	// checked hands over what a check found.
 	checked(checked)
 	// closed hands over a connection that is closed and judged.
@@ -74,17 +75,27 @@ func (s *stage) declare() {
 	for index, environment := range s.environments {
 		ginkgo.Describe(legLabel(index), func() {
 			ginkgo.BeforeEach(func() { s.before(index, environment) })
-			if environment.Role == conform.ServerRole {
-				conform.Build(environment, suites.ServerChecks)
-			}
+			conform.Build(environment, checksOf(environment.Role))
 		})
 	}
 	ginkgo.ReportAfterEach(s.after)
 }
 
+// checksOf registers the checks of a role.
+func checksOf(role string) func() {
+	if role == conform.ClientRole {
+		return suites.ClientChecks
+	}
+	return suites.ServerChecks
+}
+
 func (s *stage) before(leg int, environment *conform.Environment) {
 	report := ginkgo.CurrentSpecReport()
-	allowed := s.host.claim(leg, key(environment.Name(), report))
+	story := conform.StoryOf(report.Labels())
+	if story != "" {
+		story = environment.Name() + "\n" + story
+	}
+	allowed := s.host.claim(leg, key(environment.Name(), report), story)
 	if s.claimed = allowed.Run; !s.claimed {
 		ginkgo.Skip("another worker has it")
 	}
@@ -115,7 +126,7 @@ func perform(environments []*conform.Environment, to host, filter string) {
 	suite, reporter := quiet()
 	suite.LabelFilter = conform.Standing(filter)
 	ginkgo.RunSpecs(discard{}, "mcpconform", suite, reporter)
-	conform.Finish()
+	conform.Finish(environments...)
 }
 
 func legLabel(index int) string { return fmt.Sprintf("leg %d", index) }
@@ -153,8 +164,8 @@ func conclude(environment *conform.Environment, index int, report types.SpecRepo
 		Leg: index, Group: text[:len(text)-1], Text: text[len(text)-1],
 		Requirements: environment.Requirements(report.Labels()),
 		State:        report.State, Outcome: outcome, Seconds: report.RunTime.Seconds(),
-		Evidence: evidence(exchanges),
-		Mute:     report.RunTime >= environment.Target.Reply && unheard(exchanges),
+		Evidence: evidence(exchanges, environment.Role),
+		Mute:     report.RunTime >= environment.Target.Reply && unheard(exchanges, environment.Role),
 	}
 	if report.State.Is(types.SpecStatePanicked) {
 		result.Panic = report.Failure.Message + ": " + report.Failure.ForwardedPanic + "\n" + report.Failure.Location.FullStackTrace
@@ -181,10 +192,10 @@ func shorten(exchanges [][]transcript.Event) [][]transcript.Event {
 }
 
 // evidence tells whether the target said or did anything.
-func evidence(exchanges [][]transcript.Event) bool {
+func evidence(exchanges [][]transcript.Event, role string) bool {
 	return slices.ContainsFunc(exchanges, func(events []transcript.Event) bool {
 		return slices.ContainsFunc(events, func(event transcript.Event) bool {
-			return event.From == transcript.Server || event.Kind == transcript.Exit
+			return string(event.From) == role || event.Kind == transcript.Exit
 		})
 	})
 }
@@ -198,6 +209,7 @@ func (discard) Fail() {}
 // note is one line that a worker writes.
 type note struct {
 	Claim      string              `json:",omitempty"`
+	Story      string              `json:",omitempty"` // in which the check that is claimed looks
 	Checked    *checked            `json:",omitempty"`
 	Leg        int                 `json:",omitempty"`
 	Connection *conform.Connection `json:",omitempty"`
@@ -268,8 +280,8 @@ func (p *pipe) hear(reader *json.Decoder, finished <-chan struct{}) {
 	}
 }
 
-func (p *pipe) claim(leg int, key string) permission {
-	p.write(note{Leg: leg, Claim: key})
+func (p *pipe) claim(leg int, key, story string) permission {
+	p.write(note{Leg: leg, Claim: key, Story: story})
 	return <-p.allowed
 }
 

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"runtime/debug"
 	"strconv"
 	"strings"
@@ -49,7 +50,7 @@ func (r *run) check(ctx context.Context) error {
 		return nil
 	}
 	confine(memoryOfRun)
-	desk := &desk{run: r, claimed: map[string]bool{}, putOff: map[string]bool{}}
+	desk := &desk{run: r, claimed: map[string]bool{}, putOff: map[string]bool{}, stories: map[string]string{}}
 	return errors.Join(desk.sideBySide(ctx), desk.again(ctx))
 }
 
@@ -125,7 +126,7 @@ type alone struct {
 	context context.Context
 }
 
-func (a *alone) claim(leg int, key string) permission {
+func (a *alone) claim(leg int, key, _ string) permission {
 	if a.context.Err() != nil {
 		return permission{}
 	}
@@ -142,7 +143,8 @@ type desk struct {
 	run      *run
 	mu       sync.Mutex
 	claimed  map[string]bool
-	putOff   map[string]bool // claimed, and to be run again
+	putOff   map[string]bool   // claimed, and to be run again
+	stories  map[string]string // the worker that has a story, by name
 	restarts int
 	workers  int // begun so far
 }
@@ -205,6 +207,7 @@ func (d *desk) work(ctx context.Context, shift shift) (died bool, err error) {
 	}
 	lastWords, _ := worker.Stderr()
 	d.lost(served.current, worker.Exit(), lastWords)
+	d.bequeath(work.Name)
 	return true, nil
 }
 
@@ -230,7 +233,7 @@ func (d *desk) serve(ctx context.Context, work plan, worker *target.Process, shi
 			if shift.others != nil {
 				<-shift.others
 			}
-			answer := permission{Run: ctx.Err() == nil && d.grant(line.Claim, shift.again)}
+			answer := permission{Run: ctx.Err() == nil && d.grant(line, work.Name, shift.again)}
 			if answer.Run {
 				ended.current = line.Claim
 				answer.Mute = d.run.mute(line.Leg)
@@ -251,18 +254,32 @@ func (d *desk) serve(ctx context.Context, work plan, worker *target.Process, shi
 	}
 }
 
-// grant lets a worker run a check that nobody has run, or again one that was
-// put off.
-func (d *desk) grant(key string, again bool) bool {
+// grant lets a worker run a check that nobody has run, or again one that was put
+// off. It looks in a story that this worker has, or nobody.
+func (d *desk) grant(asked note, worker string, again bool) bool {
+	key := asked.Claim
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if d.claimed[key] && (!again || !d.putOff[key]) {
 		return false
 	}
+	if asked.Story != "" && !again {
+		if owner := d.stories[asked.Story]; owner != "" && owner != worker {
+			return false
+		}
+		d.stories[asked.Story] = worker
+	}
 	d.claimed[key] = true
 	delete(d.putOff, key)
 	d.run.begin(key)
 	return true
+}
+
+// bequeath leaves the stories of a worker that died to others.
+func (d *desk) bequeath(worker string) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	maps.DeleteFunc(d.stories, func(_, owner string) bool { return owner == worker })
 }
 
 // postpone keeps a check for when there is more room.

@@ -1,0 +1,28 @@
+package main
+
+import (
+	"github.com/spf13/cobra"
+
+	"github.com/mcpconform/mcpconform/internal/conform"
+)
+
+func newClient() *cobra.Command {
+	s := &settings{role: conform.ClientRole}
+	command := &cobra.Command{
+		Use:   "client [flags] [-- COMMAND ARG...]",
+		Short: "Check a client (without a command: the embedded reference)",
+		Long: `Check a client: it is started once for each story, with the URL of a scripted
+server as its last argument, or where {url} stands. Over stdio it is given the
+command of a server to spawn, where {server} stands, or behind its arguments with
+--transport stdio. MCPCONFORM_STEPS tells it what to do.`,
+		Example: `  mcpconform client
+  mcpconform client -- ./my-client
+  mcpconform client --transport stdio -- ./my-client --spawn {server}
+  mcpconform client --filter 'lifecycle && MUST' -v -- node client.js`,
+		RunE: func(command *cobra.Command, arguments []string) error {
+			return s.run(command, arguments)
+		},
+	}
+	s.addFlags(command.Flags())
+	return command
+}

@@ -1,0 +1,203 @@
+package runner
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+
+	"github.com/mcpconform/mcpconform/internal/conform"
+	"github.com/mcpconform/mcpconform/internal/jsonrpc"
+	"github.com/mcpconform/mcpconform/internal/scripted"
+	"github.com/mcpconform/mcpconform/internal/survey"
+	"github.com/mcpconform/mcpconform/reports"
+)
+
+// meeting is what came of the first contact with a client at one revision.
+type meeting struct {
+	revision     string
+	performance  *conform.Performance
+	err          error // it could not be started
+	spoken       bool
+	note         string // why it is not spoken
+	info         conform.Object
+	capabilities any
+}
+
+// meetClient makes first contact with a target client: over each transport it
+// plays one story at each revision.
+func (r *run) meetClient(ctx context.Context) error {
+	for _, transportName := range r.options.Transports {
+		to := r.reachClient(transportName)
+		meetings := make([]*meeting, len(Revisions))
+		var meeting sync.WaitGroup
+		for i, revision := range Revisions {
+			meeting.Go(func() { meetings[i] = r.meetAt(ctx, to, revision) })
+		}
+		meeting.Wait()
+		if err := r.addClientLegs(ctx, to, meetings); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// reachClient says how the client is started over a transport.
+func (r *run) reachClient(transportName string) scripted.Target {
+	to := scripted.Target{
+		Transport: transportName, Command: r.options.Command, Reply: r.options.Timeout, Limits: r.limits(),
+	}
+	if len(to.Command.Args) == 0 {
+		to.Command = r.itself("reference", "client")
+		if transportName == scripted.OnStdio {
+			to.Command.Args = append(to.Command.Args, "--")
+		}
+	}
+	return to
+}
+
+func (r *run) meetAt(ctx context.Context, to scripted.Target, revision string) *meeting {
+	environment := &conform.Environment{
+		Leg:    conform.Leg{Role: conform.ClientRole, Revision: revision, Transport: to.Transport},
+		Target: to, Room: r.room, Launch: launcher(to.Command),
+	}
+	met := &meeting{revision: revision}
+	performance, logs, err := environment.Perform(ctx, conform.Meeting)
+	for _, log := range logs {
+		log.Release()
+	}
+	if met.performance, met.err = performance, err; err == nil {
+		met.read(environment.Leg)
+	}
+	return met
+}
+
+// read finds out whether the client speaks the revision.
+func (m *meeting) read(leg conform.Leg) {
+	m.note = "not spoken: the client never connected"
+	for _, connection := range m.performance.Connections {
+		conversation := conform.NewConversation(leg, connection.Events, connection.Complete)
+		if m.spoken = m.readConversation(conversation); m.spoken {
+			return
+		}
+	}
+}
+
+func (m *meeting) readConversation(conversation *conform.Conversation) bool {
+	if scripted.Stateless(m.revision) {
+		return m.readRequests(conversation)
+	}
+	hello := conversation.Requests("initialize")
+	if len(hello) == 0 {
+		m.note = "not spoken: the client did not send initialize, but " + methodsOf(conversation)
+		return false
+	}
+	first := hello[len(hello)-1]
+	m.info, _ = first.ParamsObject()["clientInfo"].(map[string]any)
+	m.capabilities = first.ParamsObject()["capabilities"]
+	if len(first.Answers) > 0 && slices.ContainsFunc(conversation.ByTarget(), func(said *conform.Said) bool { return said.Index > first.Answers[0].Index }) {
+		return true
+	}
+	m.note = fmt.Sprintf("not spoken: the client asked for %s, and said nothing more when the server answered with %s",
+		conform.Show(first.ParamsObject()["protocolVersion"]), m.revision)
+	return false
+}
+
+func (m *meeting) readRequests(conversation *conform.Conversation) bool {
+	for _, said := range conversation.ByTarget() {
+		meta := said.Meta()
+		if said.Kind == jsonrpc.Request && meta[scripted.MetaVersion] == m.revision {
+			m.info, _ = meta[scripted.MetaClientInfo].(map[string]any)
+			m.capabilities = meta[scripted.MetaCapabilities]
+			return true
+		}
+	}
+	m.note = "not spoken: the client sent no request that names " + m.revision + ", but " + methodsOf(conversation)
+	return false
+}
+
+func methodsOf(conversation *conform.Conversation) string {
+	var methods []string
+	for _, said := range conversation.ByTarget() {
+		if said.Method != "" && !slices.Contains(methods, said.Method) {
+			methods = append(methods, said.Method)
+		}
+	}
+	const most = 5
+	switch {
+	case len(methods) == 0:
+		return "nothing"
+	case len(methods) > most:
+		methods = append(methods[:most], "more")
+	}
+	return strings.Join(methods, ", ")
+}
+
+// addClientLegs adds the legs of one transport. The error is a *TargetError when
+// there is nothing to check.
+func (r *run) addClientLegs(ctx context.Context, to scripted.Target, meetings []*meeting) error {
+	var speaks []string
+	for _, met := range meetings {
+		if met.err != nil {
+			return &TargetError{Reason: met.err.Error()}
+		}
+		if met.spoken {
+			speaks = append(speaks, met.revision)
+		}
+	}
+	if len(speaks) == 0 && !r.options.Revisions.named() {
+		if ctx.Err() != nil {
+			return context.Cause(ctx)
+		}
+		return unmet(meetings)
+	}
+	for _, revision := range r.options.Revisions.choose(speaks) {
+		at := slices.IndexFunc(meetings, func(met *meeting) bool { return met.revision == revision })
+		met := meetings[at]
+		state := &legState{planned: -1, findings: map[int]*found{}}
+		state.report = reports.Leg{
+			Role: reports.RoleClient, Revision: revision, Transport: to.Transport,
+			AlsoSpeaks: slices.DeleteFunc(slices.Clone(speaks), func(other string) bool { return other == revision }),
+		}
+		r.legs = append(r.legs, state)
+		if !met.spoken {
+			state.report.Note = met.note
+			continue
+		}
+		state.report.Spoken = true
+		state.report.Target = identity(met.info)
+		state.report.Capabilities = rawJSON(met.capabilities)
+		state.planned = len(r.plan.Legs)
+		r.plan.Legs = append(r.plan.Legs, leg{
+			Leg:     conform.Leg{Role: conform.ClientRole, Revision: revision, Transport: to.Transport},
+			Command: to.Command, Reply: to.Reply, MaxMessage: to.Limits.Message,
+			Survey: &survey.Survey{Revision: revision}, Hasty: met.performance.Departure.Ended,
+		})
+	}
+	return nil
+}
+
+// unmet says why there is no client to check.
+func unmet(meetings []*meeting) error {
+	last := meetings[len(meetings)-1]
+	came := slices.IndexFunc(meetings, func(met *meeting) bool { return met.performance.Came() })
+	if came >= 0 {
+		var notes []string
+		for _, met := range meetings {
+			notes = append(notes, met.revision+" is "+met.note)
+		}
+		return &TargetError{Reason: "the client speaks no revision that is checked: " + strings.Join(notes, "; ")}
+	}
+	departure := last.performance.Departure
+	how := "did not end by itself"
+	if !departure.Ended {
+		how = departure.Exit
+	}
+	reason := "the client never connected to the scripted server, and " + how +
+		"; see that its command takes the URL as its last argument, or at {url}"
+	if stderr := lastLines(string(departure.Stderr)); stderr != "" {
+		reason += "\nits standard error ended with:\n" + indent(stderr)
+	}
+	return &TargetError{Reason: reason}
+}

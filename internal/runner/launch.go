@@ -1,0 +1,132 @@
+package runner
+
+import (
+	"bufio"
+	"context"
+	"io"
+	"os"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/mcpconform/mcpconform/internal/conform"
+	"github.com/mcpconform/mcpconform/internal/target"
+)
+
+// Where the URL of the scripted server, or the command that starts it, stands
+// among the arguments of a client, when it is not to come last.
+const (
+	URLPlace    = "{url}"
+	ServerPlace = "{server}"
+)
+
+// RelayCommand is the hidden subcommand that a client spawns as its server over
+// stdio.
+const RelayCommand = "relay"
+
+// Variables that tell a client what to do. The last three are those of the
+// official suite.
+const (
+	StepsVariable    = "MCPCONFORM_STEPS"
+	ScenarioVariable = "MCP_CONFORMANCE_SCENARIO"
+	ContextVariable  = "MCP_CONFORMANCE_CONTEXT"
+	RevisionVariable = "MCP_CONFORMANCE_PROTOCOL_VERSION"
+)
+
+const (
+	// maxOutput is how much of the standard output of a client is kept: what it
+	// tells of its steps.
+	maxOutput = 1 << 20
+	// maxStderr is how much of the end of standard error is kept.
+	maxStderr = 8 << 10
+)
+
+// leaveGrace is how a client is ended that does not end by itself.
+var leaveGrace = target.Grace{Input: 300 * time.Millisecond, Terminate: time.Second}
+
+// launcher starts a client by a command for each story.
+func launcher(command target.Command) conform.Launch {
+	return func(ctx context.Context, invocation conform.Invocation) (conform.Departure, error) {
+		one := command
+		server, err := serverOf(invocation)
+		if err != nil {
+			return conform.Departure{}, err
+		}
+		one.Args = placed(command.Args, server)
+		one.Env = append(slices.Clip(command.Env),
+			StepsVariable+"="+string(invocation.Steps), ScenarioVariable+"="+invocation.Scenario,
+			ContextVariable+"="+string(invocation.Context), RevisionVariable+"="+invocation.Revision)
+		process, err := target.Start(one)
+		if err != nil {
+			return conform.Departure{}, err
+		}
+		defer func() { _ = process.Close() }() // it is gone by then
+		output := make(chan []byte, 1)
+		go func() {
+			reader := bufio.NewReader(process.Stdout)
+			kept, _ := io.ReadAll(io.LimitReader(reader, maxOutput)) // it ends with the process
+			output <- kept
+			_, _ = io.Copy(io.Discard, reader)
+		}()
+		departure := conform.Departure{}
+		select {
+		case <-process.Done():
+		case <-ctx.Done():
+			departure.Ended = true
+		}
+		ending, err := process.Shutdown(context.WithoutCancel(ctx), leaveGrace)
+		if err != nil {
+			return conform.Departure{}, err
+		}
+		departure.Exit = ending.Exit.Past()
+		departure.Failed = !departure.Ended && ending.Exit != target.Exit{}
+		departure.Output = <-output
+		stderr, _ := process.Stderr()
+		departure.Stderr = stderr[max(0, len(stderr)-maxStderr):]
+		return departure, nil
+	}
+}
+
+// serverOf are the arguments that name the scripted server to a client.
+func serverOf(invocation conform.Invocation) ([]string, error) {
+	if invocation.Socket == "" {
+		return []string{invocation.URL}, nil
+	}
+	self, err := os.Executable()
+	if err != nil {
+		return nil, err
+	}
+	return []string{self, RelayCommand, invocation.Socket}, nil
+}
+
+// placed puts the server where it belongs among the arguments: in the place that
+// they have for it, or behind them. As a whole argument it is spliced in, in a
+// longer one it is one text.
+func placed(arguments, server []string) []string {
+	var all []string
+	found := false
+	for _, argument := range arguments {
+		for _, place := range []string{URLPlace, ServerPlace} {
+			if argument == place || !strings.Contains(argument, place) {
+				continue
+			}
+			found = true
+			argument = strings.ReplaceAll(argument, place, strings.Join(server, " "))
+		}
+		if argument == URLPlace || argument == ServerPlace {
+			found = true
+			all = append(all, server...)
+			continue
+		}
+		all = append(all, argument)
+	}
+	if !found {
+		all = append(all, server...)
+	}
+	return all
+}
+
+// TakesServer tells whether a command has a place for the command of a server.
+func TakesServer(arguments []string) bool {
+	return slices.ContainsFunc(arguments, func(argument string) bool { return strings.Contains(argument, ServerPlace) })
+}
