@@ -66,6 +66,7 @@ func ServerChecks() {
 // specification.
 func ClientChecks() {
 	lifecycle.ClientChecks()
+	pagination.ClientChecks()
 }
 
 // Rules returns the rules that hold for every transcript, in the order of the

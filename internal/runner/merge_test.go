@@ -132,11 +132,14 @@ func TestEvidence(t *testing.T) {
 	t.Parallel()
 	sent := transcript.Event{Kind: transcript.Message, From: transcript.Client}
 	came := transcript.Event{Kind: transcript.Message, From: transcript.Server}
-	if evidence([][]transcript.Event{{sent}}) {
+	if evidence([][]transcript.Event{{sent}}, conform.ServerRole) {
 		t.Error("what the harness sent is no evidence")
 	}
-	if !evidence([][]transcript.Event{{sent}, {sent, came}}) {
+	if !evidence([][]transcript.Event{{sent}, {sent, came}}, conform.ServerRole) {
 		t.Error("what the target sent is evidence")
+	}
+	if !evidence([][]transcript.Event{{sent}}, conform.ClientRole) {
+		t.Error("what a target client sent is evidence")
 	}
 }
 
