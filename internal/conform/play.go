@@ -123,7 +123,7 @@ func (e *Environment) Perform(ctx context.Context, story *Story) (*Performance, 
 		story.Server(p.server)
 	}
 	invocation := Invocation{
-		Story: story.Name, Steps: story.Told.JSON(), Scenario: story.Scenario, Revision: e.Revision,
+		Story: story.Name, Steps: story.Told.JSON(), Scenario: story.scenario(), Revision: e.Revision,
 	}
 	if story.Context != nil {
 		invocation.Context, _ = json.Marshal(story.Context) // objects of strings

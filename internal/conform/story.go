@@ -17,8 +17,9 @@ type Story struct {
 	// Says tells in one sentence what happens in it.
 	Says string
 	// Scenario is the scenario of the official suite for which a client does what
-	// this story needs; "" for none. A client that was written for that suite, and
-	// not for ours, plays the story then.
+	// this story needs: one that was written for that suite, and not for ours, plays
+	// the story then. When it is "" such a client connects, lists the tools, and calls
+	// AddNumbers where the steps do.
 	Scenario string
 	// Context is what that scenario gives the client beside.
 	Context Object
@@ -54,6 +55,17 @@ func In(story *Story) Labels {
 		labels = append(labels, labelTransport+story.Over)
 	}
 	return labels
+}
+
+func (s *Story) scenario() string {
+	calls := func(one Step) bool { return one["tool"] == scripted.AddNumbers }
+	switch {
+	case s.Scenario != "":
+		return s.Scenario
+	case slices.ContainsFunc(s.Told, calls):
+		return "tools_call"
+	}
+	return "initialize"
 }
 
 func (s *Story) at(revision string) bool {
@@ -112,7 +124,6 @@ func (e *Environment) Stories() []*Story {
 // and what it speaks.
 var Meeting = &Story{
 	Name: "meeting", Says: "The client connects, lists the tools, calls one and leaves.",
-	Scenario: "tools_call",
 	Told: Steps{
 		ToConnect(), ToList("tools"), ToCall(scripted.AddNumbers, Object{"a": 5, "b": 3}), ToClose(),
 	},
