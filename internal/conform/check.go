@@ -53,6 +53,7 @@ func End(state ginkgo.SpecReport) (Outcome, [][]transcript.Event) {
 		}
 	}
 	if done.client != nil {
+		done.outcome.Idle = done.client.idle()
 		for _, connection := range done.client.Connections {
 			exchanges = append(exchanges, connection.Events)
 		}

@@ -58,6 +58,13 @@ func newClient(environment *Environment, story *Story, performance *Performance,
 	return client
 }
 
+// idle tells that the client did nothing but connect, and had to be ended.
+func (c *Client) idle() bool {
+	return c.Departure.Ended && !slices.ContainsFunc(c.Requests(), func(said *Said) bool {
+		return said.Method != "initialize" && said.Method != "server/discover"
+	})
+}
+
 // All returns the messages of both sides, over all connections, in order.
 func (c *Client) All() []*Said { return c.messages }
 

@@ -63,7 +63,7 @@ func (e *Environment) leave() {
 func (e *Environment) judgeClient(client *Client, logs []*transcript.Log) {
 	rules, _ := e.StandingRules()
 	for i, conversation := range client.Conversations {
-		if e.Record != nil && !(e.Company && client.Crowded) {
+		if e.Record != nil && (!e.Company || !client.Crowded) {
 			e.Record(Connection{
 				Leg: e.Leg, Name: client.Connections[i].Name, Events: conversation.Events,
 				Findings: ApplyRules(rules, conversation),

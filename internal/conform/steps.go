@@ -65,8 +65,8 @@ var describers = map[string]func(Step) string{
 
 func step(verb string, members ...any) Step {
 	made := Step{"do": verb}
-	for i := 0; i < len(members); i += 2 {
-		made[members[i].(string)] = members[i+1]
+	for pair := range slices.Chunk(members, 2) {
+		made[pair[0].(string)] = pair[1]
 	}
 	return made
 }

@@ -15,7 +15,10 @@ type Outcome struct {
 	Reason     string // why it was skipped or is inconclusive: one line
 	Hint       string // what would make it conclusive: one line
 	Mismatches []Mismatch
-	Judged     *transcript.Event // that breaks the requirement; nil for the last of the target
+	// Idle tells of a target client that it did nothing in the story but connect, and
+	// had to be ended.
+	Idle   bool
+	Judged *transcript.Event // that breaks the requirement; nil for the last of the target
 }
 
 // Ending is how a check ended, whatever the level of what it verifies.

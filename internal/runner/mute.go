@@ -7,6 +7,7 @@ import (
 	"github.com/mcpconform/mcpconform/internal/conform"
 	"github.com/mcpconform/mcpconform/internal/jsonrpc"
 	"github.com/mcpconform/mcpconform/internal/transcript"
+	"github.com/mcpconform/mcpconform/reports"
 )
 
 // muteChecks is how many checks in a row a target may leave without any answer
@@ -40,7 +41,11 @@ func (s *legState) listen(found checked) {
 		s.silent = 0
 	}
 	if s.silent >= muteChecks && s.mute == "" {
-		s.mute = fmt.Sprintf("not tried: the target answered nothing in %d checks before", muteChecks)
+		did := "answered nothing"
+		if s.report.Role == reports.RoleClient {
+			did = "did nothing but connect"
+		}
+		s.mute = fmt.Sprintf("not tried: the target %s in %d checks before", did, muteChecks)
 	}
 }
 

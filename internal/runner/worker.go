@@ -165,7 +165,7 @@ func conclude(environment *conform.Environment, index int, report types.SpecRepo
 		Requirements: environment.Requirements(report.Labels()),
 		State:        report.State, Outcome: outcome, Seconds: report.RunTime.Seconds(),
 		Evidence: evidence(exchanges, environment.Role),
-		Mute:     report.RunTime >= environment.Target.Reply && unheard(exchanges, environment.Role),
+		Mute:     outcome.Idle || report.RunTime >= environment.Target.Reply && unheard(exchanges, environment.Role),
 	}
 	if report.State.Is(types.SpecStatePanicked) {
 		result.Panic = report.Failure.Message + ": " + report.Failure.ForwardedPanic + "\n" + report.Failure.Location.FullStackTrace

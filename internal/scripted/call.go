@@ -119,8 +119,8 @@ func (c *Call) Finally(message []byte, deliberate string) {
 
 // begun is the header of the response by which a session begins.
 func (c *Call) begun() map[string]string {
-	if c.Message.Method == "initialize" && c.Session.ID != "" {
-		return map[string]string{SessionHeader: c.Session.ID}
+	if c.Message.Method == "initialize" && c.Session.ID() != "" {
+		return map[string]string{SessionHeader: c.Session.ID()}
 	}
 	return nil
 }

@@ -190,7 +190,7 @@ func (o *Offer) initialize(c *Call) {
 		return
 	}
 	if c.Exchange != nil && o.Sessions {
-		c.Session.ID = "session-" + strconv.Itoa(c.Session.Number)
+		c.Session.Assign("session-" + strconv.Itoa(c.Session.Number))
 	}
 	c.Answer(o.Welcome(o.revision))
 }

@@ -195,7 +195,17 @@ func (s *Server) work(do func()) bool {
 	return true
 }
 
+// maxSessions bounds the sessions of one server: many more than a story needs.
+const maxSessions = 64
+
+// begin begins a session; nil when there are too many.
 func (s *Server) begin() *Session {
+	s.mu.Lock()
+	full := len(s.sessions) >= maxSessions
+	s.mu.Unlock()
+	if full {
+		return nil
+	}
 	session := &Session{Server: s, log: s.options.Log(), streams: map[string]int{}}
 	session.inbox = newInbox(session.log)
 	s.mu.Lock()
@@ -259,6 +269,9 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		return // the client has left; there is nobody to tell
 	}
 	session := s.sessionOf(incoming)
+	if session == nil {
+		panic(http.ErrAbortHandler) // which is a flood
+	}
 	exchange := &Exchange{Incoming: incoming, Session: session}
 	incoming.Record(session.log, session.name(r.Method))
 	s.opened(1)
@@ -277,13 +290,13 @@ func (s *Server) exchange(exchange *Exchange) {
 	switch {
 	case exchange.TooLong:
 		exchange.Answer(http.StatusRequestEntityTooLarge, nil, nil, "")
-	case asked != "" && (asked != session.ID || session.Expired()):
+	case asked != "" && (asked != session.ID() || session.Expired()):
 		exchange.Answer(http.StatusNotFound, nil, jsonrpc.NewErrorWith(jsonrpc.NullID, sessionUnknown, "Session not found", nil), "")
 	case exchange.Request.Method == http.MethodPost:
 		s.dispatch(session, exchange.Body, exchange)
 	case exchange.Request.Method == http.MethodGet && !s.Stateless() && s.Offer.Stream:
 		session.listen(exchange)
-	case exchange.Request.Method == http.MethodDelete && !s.Stateless() && session.ID != "":
+	case exchange.Request.Method == http.MethodDelete && !s.Stateless() && session.ID() != "":
 		session.Expire()
 		exchange.Answer(http.StatusOK, nil, nil, "")
 	default:
@@ -296,14 +309,15 @@ func (s *Server) exchange(exchange *Exchange) {
 const sessionUnknown = -32001
 
 // sessionOf finds the session that an HTTP request belongs to: that of its session
-// id, a new one when it initializes, or else the latest.
+// id, a new one when it initializes, or else the latest. It is nil when there are too
+// many.
 func (s *Server) sessionOf(incoming *transport.Incoming) *Session {
 	s.mu.Lock()
 	id := incoming.Request.Header.Get(SessionHeader)
 	var latest, named *Session
 	for _, session := range s.sessions {
 		latest = session
-		if id != "" && session.ID == id {
+		if id != "" && session.ID() == id {
 			named = session
 		}
 	}
@@ -322,6 +336,10 @@ func (s *Server) sessionOf(incoming *transport.Incoming) *Session {
 // ServeSpawned is the life of the server as a process that the client started.
 func (s *Server) ServeSpawned(conn net.Conn) {
 	session := s.begin()
+	if session == nil {
+		_ = conn.Close() // which is a flood
+		return
+	}
 	s.opened(1)
 	defer s.opened(-1)
 	session.spawned = transport.NewSpawned(conn, session.log, s.options.Limits)

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"net/http"
 	"slices"
 	"strings"
@@ -18,14 +19,14 @@ import (
 // over HTTP, or in the stateless era all exchanges over HTTP.
 type Session struct {
 	Server *Server
-	Number int    // from 1
-	ID     string // of the session over HTTP; "" for none
+	Number int // from 1
 
 	log     *transcript.Log
 	inbox   *inbox
 	spawned *transport.Spawned // nil over HTTP
 
 	mu        sync.Mutex
+	id        string         // of the session over HTTP; "" for none
 	streams   map[string]int // exchanges by method
 	listening []*Exchange    // streams of what comes unasked: GET
 	filters   []subscribed   // subscriptions/listen
@@ -37,6 +38,20 @@ type Session struct {
 type subscribed struct {
 	call   *Call
 	filter Object
+}
+
+// ID is the session id that the client was given over HTTP; "" for none.
+func (s *Session) ID() string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.id
+}
+
+// Assign gives the session an id, which goes out with the answer to initialize.
+func (s *Session) Assign(id string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.id = id
 }
 
 // Log is the record of the session.
@@ -149,9 +164,7 @@ func (s *Session) publish(method string, params Object) (sent bool) {
 // about says which subscription a notification belongs to.
 func about(call *Call, params Object) Object {
 	said := Object{"_meta": Object{MetaSubscription: call.Message.ID}}
-	for name, value := range params {
-		said[name] = value
-	}
+	maps.Copy(said, params)
 	return said
 }
 

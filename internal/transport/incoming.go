@@ -38,9 +38,8 @@ type Incoming struct {
 func NewIncoming(w http.ResponseWriter, r *http.Request, limits Limits) (*Incoming, error) {
 	limits = limits.orDefault()
 	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, int64(limits.Message)))
-	var tooLong *http.MaxBytesError
 	incoming := &Incoming{Request: r, Body: body, writer: w, done: make(chan struct{})}
-	if errors.As(err, &tooLong) {
+	if _, tooLong := errors.AsType[*http.MaxBytesError](err); tooLong {
 		incoming.TooLong, err = true, nil
 	}
 	return incoming, err

@@ -1,6 +1,7 @@
 package transport
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -9,6 +10,7 @@ import (
 	"net"
 	"os"
 	"path/filepath"
+	"slices"
 	"sync"
 	"time"
 
@@ -203,7 +205,7 @@ func (s *Spawned) Read() ([]byte, error) {
 func (s *Spawned) take(data []byte) error {
 	s.rest = append(s.rest, data...)
 	for {
-		line, rest, whole := cutLine(s.rest)
+		line, rest, whole := bytes.Cut(s.rest, []byte("\n"))
 		if len(line) > s.limits.Message {
 			s.append(transcript.Event{Kind: transcript.Message, From: transcript.Client, Raw: line[:shown], Size: len(line)})
 			return tooLarge("reading what the client says", "a line", s.limits.Message)
@@ -211,18 +213,9 @@ func (s *Spawned) take(data []byte) error {
 		if !whole {
 			return nil
 		}
-		s.lines = append(s.lines, line)
+		s.lines = append(s.lines, slices.Clip(line))
 		s.rest = rest
 	}
-}
-
-func cutLine(text []byte) (line, rest []byte, whole bool) {
-	for i, letter := range text {
-		if letter == '\n' {
-			return text[:i:i], text[i+1:], true
-		}
-	}
-	return text, nil, false
 }
 
 // unended records what stands behind the last newline.
@@ -256,7 +249,7 @@ const writeTimeout = 10 * time.Second
 // Write writes a message and a newline to the client.
 func (s *Spawned) Write(message []byte, deliberate string) error {
 	s.append(transcript.Event{Kind: transcript.Message, From: transcript.Server, Raw: message, Deliberate: deliberate})
-	return s.send(frame{Do: frameOutput, Data: append(message[:len(message):len(message)], '\n')})
+	return s.send(frame{Do: frameOutput, Data: append(slices.Clip(message), '\n')})
 }
 
 // WriteText writes bytes to the client as they are.
