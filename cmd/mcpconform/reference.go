@@ -25,7 +25,7 @@ func newReference() *cobra.Command {
 		Args:  noArguments,
 		RunE:  func(command *cobra.Command, _ []string) error { return command.Help() },
 	}
-	command.AddCommand(newReferenceServer())
+	command.AddCommand(newReferenceServer(), newReferenceClient())
 	return command
 }
 

@@ -6,6 +6,8 @@ import (
 	"encoding/json"
 	"errors"
 	"slices"
+
+	"github.com/mcpconform/mcpconform/reference/jsonschema"
 )
 
 type elicitResult struct {
@@ -85,7 +87,7 @@ func readElicitResult(raw, schema json.RawMessage) (elicitResult, error) {
 		if result.Content == nil {
 			return result, wronglyAnswered("the client accepts elicitation/create without content")
 		}
-		if err := validate(schema, result.Content); err != nil {
+		if err := jsonschema.Validate(schema, result.Content); err != nil {
 			return result, wronglyAnswered("what the user entered does not fit the form: %v", err)
 		}
 	}

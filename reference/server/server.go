@@ -5,7 +5,7 @@
 // It is written to be read. Each file keeps to one page of the specification
 // and names it in its first line. What both eras have in common is written once:
 //
-//	basic              jsonrpc.go decode.go jsonschema.go call.go
+//	basic              jsonrpc.go decode.go call.go
 //	basic/transports   stdio.go streamablehttp.go eventstream.go
 //	basic/utilities    cancellation.go progress.go
 //	server             tools.go resources.go prompts.go

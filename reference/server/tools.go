@@ -6,6 +6,8 @@ import (
 	"bytes"
 	"encoding/json"
 	"errors"
+
+	"github.com/mcpconform/mcpconform/reference/jsonschema"
 )
 
 // A tool is a function with a name and a schema.
@@ -165,7 +167,7 @@ func (c *call) callTool(params callToolParams) (any, error) {
 
 // call checks the arguments and runs the tool.
 func (t *tool) call(c *call, arguments json.RawMessage) (toolResult, error) {
-	if err := validate(t.InputSchema, arguments); err != nil {
+	if err := jsonschema.Validate(t.InputSchema, arguments); err != nil {
 		if c.atLeast(Revision20251125) {
 			return failure("Invalid arguments: " + err.Error()), nil // the model can mend that
 		}

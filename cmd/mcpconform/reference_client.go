@@ -1,0 +1,104 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/mcpconform/mcpconform/fixtures"
+	"github.com/mcpconform/mcpconform/internal/fault"
+	"github.com/mcpconform/mcpconform/internal/nearest"
+	"github.com/mcpconform/mcpconform/internal/runner"
+	"github.com/mcpconform/mcpconform/reference/client"
+)
+
+// referenceClientFlags say how the reference client runs.
+type referenceClientFlags struct {
+	verbose         bool
+	revision, fault string
+}
+
+func newReferenceClient() *cobra.Command {
+	f := &referenceClientFlags{}
+	command := &cobra.Command{
+		Use:   "client [flags] (URL | -- COMMAND ARG...)",
+		Short: "Run the reference client against a server",
+		Long: `Run the reference client against the server at a URL or, over stdio, the one that
+a command starts. It does the steps of ` + runner.StepsVariable + `, as docs/clients.md describes
+them, and tells how they went on standard output, one JSON object a line. Without
+steps it connects, lists whatever the server has, and leaves.`,
+		Example: `  mcpconform reference client http://127.0.0.1:3000/mcp
+  mcpconform reference client --revision 2025-06-18 -v -- ./my-server --stdio`,
+		RunE: func(command *cobra.Command, arguments []string) error { return f.run(command, arguments) },
+	}
+	flags := command.Flags()
+	flags.StringVar(&f.revision, "revision", "", "ask for `R`; default: that of "+runner.RevisionVariable+", or the newest")
+	flags.StringVar(&f.fault, "fault", "", "with the fault `ID` of the fixtures that is a defect of the client, or such a defect by its name")
+	flags.BoolVarP(&f.verbose, "verbose", "v", false, "log to standard error")
+	return command
+}
+
+func (f *referenceClientFlags) run(command *cobra.Command, arguments []string) error {
+	options, err := f.options(command, arguments)
+	if err != nil {
+		return err
+	}
+	err = client.Run(command.Context(), options)
+	if steps, wrong := errors.AsType[*client.StepsError](err); wrong {
+		return usageError("%s: %s", runner.StepsVariable, steps)
+	}
+	if err != nil {
+		return &exitError{status: exitDoesNot, message: err.Error()}
+	}
+	return nil
+}
+
+func (f *referenceClientFlags) options(command *cobra.Command, arguments []string) (client.Options, error) {
+	options := client.Options{Steps: []byte(os.Getenv(runner.StepsVariable)), Report: command.OutOrStdout()}
+	switch dash := command.ArgsLenAtDash(); {
+	case dash == 0 && len(arguments) > 0:
+		options.Command = arguments
+	case dash < 0 && len(arguments) == 1 && strings.Contains(arguments[0], "://"):
+		options.URL = arguments[0]
+		if err := checkURL("reference client", options.URL); err != nil {
+			return options, err
+		}
+	default:
+		return options, usageError("reference client needs the URL of a server, or -- and the command that starts one")
+	}
+	if f.verbose {
+		options.Log = os.Stderr
+	}
+	options.Revision = f.revision
+	if f.revision == "" {
+		options.Revision = os.Getenv(runner.RevisionVariable)
+	}
+	if options.Revision != "" && !slices.Contains(client.Revisions(), options.Revision) {
+		return options, usageError("the revision %q is unknown%s", options.Revision, nearest.Hint(options.Revision, client.Revisions()))
+	}
+	defect, err := f.defect()
+	options.Defect = defect
+	return options, err
+}
+
+// defect is the defect that --fault names: itself, or the fault that it makes.
+func (f *referenceClientFlags) defect() (string, error) {
+	if f.fault == "" || slices.Contains(client.Defects(), f.fault) {
+		return f.fault, nil
+	}
+	one, err := fault.Find(fixtures.Wire, f.fault)
+	switch {
+	case err != nil:
+		return "", usageError("--fault %s: %s%s", f.fault, err, nearest.Hint(f.fault, client.Defects()))
+	case one.Switch == "":
+		return "", usageError("--fault %s is laid over the wire, and is no defect of the client", f.fault)
+	case !slices.Contains(client.Defects(), one.Switch):
+		return "", usageError("%s: the reference client has no switch %q%s", fmt.Sprintf("%s:%d", one.File, one.Line), one.Switch,
+			nearest.Hint(one.Switch, client.Defects()))
+	}
+	return one.Switch, nil
+}

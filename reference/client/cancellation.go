@@ -1,0 +1,67 @@
+// Page basic/utilities/cancellation, which is basic/patterns/cancellation from
+// 2026-07-28.
+
+package client
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/mcpconform/mcpconform/internal/jsonrpc"
+)
+
+var (
+	errCancelled = errors.New("cancelled by the user")
+	errClosing   = errors.New("the session ends")
+)
+
+// farewell bounds what is said when nobody waits any more.
+const farewell = 2 * time.Second
+
+// giveUp tells the server that the answer to a request is not wanted any more.
+// The opening of a session is never cancelled.
+func (c *client) giveUp(r *request, reason error) {
+	if r.moved.Load() || r.method == "server/discover" && c.speaks() == "" {
+		r.leave() // what goes on is another request, or no server that knows of cancelling
+		return
+	}
+	if c.part.neverCancelled(r.method) {
+		return
+	}
+	c.mu.Lock()
+	transport := c.transport
+	c.mu.Unlock()
+	if transport.cancelsByClosing() && c.stateless() {
+		r.leave()
+		return
+	}
+	r.given.Store(true)
+	ctx, stop := context.WithTimeout(c.ctx, farewell)
+	defer stop()
+	if err := c.notify(ctx, "notifications/cancelled", object{"requestId": r.id, "reason": reason.Error()}); err != nil {
+		c.log.Printf("cannot cancel %s: %v", r.method, err)
+	}
+}
+
+func neverCancelled(method string) bool { return method == "initialize" }
+
+// cancelledByServer takes a cancellation: of a request of the server's own or,
+// over stdio from 2026-07-28, of a subscription. Anything else is ignored.
+func (c *client) cancelledByServer(params object) {
+	id := jsonrpc.IDOf(params["requestId"])
+	c.mu.Lock()
+	stop := c.answering[id]
+	subscribed := c.open[id]
+	c.mu.Unlock()
+	reason, _ := params["reason"].(string)
+	switch {
+	case stop != nil:
+		c.log.Printf("the server has cancelled its request %s: %s", id, reason)
+		c.part.stopAnswering(stop)
+	case subscribed != nil && subscribed.method == "subscriptions/listen":
+		subscribed.finish(nil, errors.New("the server has ended the subscription"))
+	default:
+		c.log.Printf("ignored: the cancellation of no open request, with the id %s", id)
+	}
+}

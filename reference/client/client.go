@@ -1,0 +1,241 @@
+// Package client is a small, complete MCP client: every feature of the
+// revisions 2025-06-18, 2025-11-25 and 2026-07-28, over stdio and Streamable
+// HTTP. It does what it is told step by step, and nobody has to sit before it:
+// what a user or a model would decide stands in the steps.
+//
+// It is written to be read. Each file keeps to one page of the specification
+// and names it in its first line. What both eras have in common is written once:
+//
+//	basic              messages.go request.go answering.go
+//	basic/transports   stdio.go process.go streamablehttp.go eventstream.go
+//	basic/utilities    cancellation.go
+//	server             lists.go tools.go features.go
+//	client             sampling.go elicitation.go roots.go
+//
+// The handshake era, of revisions up to 2025-11-25, has beside these:
+//
+//	basic              lifecycle.go
+//	basic/transports   sessions.go httpsse.go
+//	basic/utilities    tasks.go taskreceiver.go
+//
+// And the stateless era, from 2026-07-28:
+//
+//	basic              versioning.go
+//	basic/transports   headers.go
+//	basic/patterns     mrtr.go subscriptions.go
+//	server/utilities   caching.go
+//	extensions         asynctasks.go
+//
+// Steps are read in steps.go, carried out in drive.go, and told of in
+// report.go.
+package client
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log"
+	"net/http"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/mcpconform/mcpconform/internal/jsonrpc"
+)
+
+// The revisions of the specification that this client speaks. They are dates,
+// so that comparing them as strings orders them.
+const (
+	Revision20250618 = "2025-06-18"
+	Revision20251125 = "2025-11-25"
+	Revision20260728 = "2026-07-28" // the first of the stateless era
+)
+
+// Revisions lists all revisions that this client speaks, oldest first.
+func Revisions() []string { return []string{Revision20250618, Revision20251125, Revision20260728} }
+
+// Options say what a client does, and to which server.
+type Options struct {
+	// URL is the endpoint of a server that is spoken to over HTTP.
+	URL string
+	// Transport carries the HTTP requests. Nil: the network.
+	Transport *http.Transport
+	// Command starts a server that is spoken to over stdio.
+	Command []string
+	// Dial starts one in another way. It is used where Command is empty.
+	Dial func(context.Context) (Process, error)
+	// Steps are what to do, as JSON. Empty: connect, list all there is, close.
+	Steps []byte
+	// Revision is asked for where a step asks for none. Empty: the newest.
+	Revision string
+	// Defect makes it a bad client in one way, which is one of Defects(). Empty:
+	// none.
+	Defect string
+	// Report receives the outcome of each step as one line of JSON. Nil: nobody
+	// is told.
+	Report io.Writer
+	// Log receives one line per event worth knowing. Nil: nothing is logged.
+	Log io.Writer
+	// Timeouts say how long to wait.
+	Timeouts Timeouts
+}
+
+// Timeouts are for how long to wait for what. A zero stands for the default.
+type Timeouts struct {
+	Request   time.Duration // an answer; 30 seconds, since a person may have to decide
+	Probe     time.Duration // an answer to server/discover over stdio; 2 seconds, since servers of the handshake era may give none
+	Exit      time.Duration // a server to exit when its input ends, and again when it is told to; 2 seconds
+	Visit     time.Duration // a visit to a URL to be over; one second
+	Reconnect time.Duration // until a stream is taken up again, where the server names no time; half a second
+}
+
+// An object is a JSON object.
+type object = map[string]any
+
+// A client is the reference client, and all that it knows of its server.
+type client struct {
+	options Options
+	log     *log.Logger
+	steps   []step
+	part    parts
+	ctx     context.Context // of the whole run
+	cancel  context.CancelFunc
+	report  *report
+
+	background *sync.WaitGroup // what is done beside the steps, in this session
+	closing    chan struct{}   // closed when the session is to end
+
+	mu         sync.Mutex
+	transport  transport
+	revision   string // spoken since connect; "" before
+	knownEra   string // the revision that the server was last found to speak
+	peer       peer
+	lastID     int64
+	lastToken  int64
+	sessions   int // how many were begun
+	open       map[jsonrpc.ID]*request
+	answering  map[jsonrpc.ID]context.CancelFunc // requests of the server that are worked on
+	logLevel   string
+	answers    map[string]*answers // by method
+	roots      []any               // in place of those of answers, once they have changed
+	received   map[string]int      // how often the server sent what, by method
+	taken      map[string]int      // how often wait-for has waited for it
+	news       chan struct{}       // closed, and replaced, when something was received
+	listed     map[string]bool     // which lists were asked for
+	relisting  map[string]relist   // which are fetched anew since they have changed
+	tools      map[string]*tool    // by name; nil before they were listed
+	cache      map[cacheKey]cached
+	visits     map[string]chan struct{} // to URLs that are not complete, by elicitation id
+	subscribed []*subscription
+	tasks      *ownTasks
+}
+
+// A peer is what the server has said of itself.
+type peer struct {
+	Capabilities object
+	Info         any
+}
+
+// Run connects to a server, carries out the steps and leaves it in good order.
+// A step that fails is reported, and is no error but for connecting.
+func Run(ctx context.Context, options Options) error {
+	c, err := newClient(ctx, options)
+	if err != nil {
+		return err
+	}
+	defer c.cancel()
+	return c.drive()
+}
+
+func newClient(ctx context.Context, options Options) (*client, error) {
+	steps, err := readSteps(options.Steps)
+	if err != nil {
+		return nil, err
+	}
+	if options.Revision != "" && !slices.Contains(Revisions(), options.Revision) {
+		return nil, fmt.Errorf("the reference client does not speak revision %q, only %s", options.Revision, strings.Join(Revisions(), ", "))
+	}
+	if (options.URL != "") == (len(options.Command) > 0 || options.Dial != nil) {
+		return nil, errors.New("the reference client needs either the URL of a server or the command that starts one")
+	}
+	if options.Log == nil {
+		options.Log = io.Discard
+	}
+	setDefault(&options.Timeouts.Request, 30*time.Second)
+	setDefault(&options.Timeouts.Probe, 2*time.Second)
+	setDefault(&options.Timeouts.Exit, 2*time.Second)
+	setDefault(&options.Timeouts.Visit, time.Second)
+	setDefault(&options.Timeouts.Reconnect, 500*time.Millisecond)
+	c := &client{
+		options:   options,
+		log:       log.New(options.Log, "", log.LstdFlags|log.Lmicroseconds),
+		steps:     steps,
+		part:      goodParts(),
+		report:    &report{to: options.Report},
+		open:      map[jsonrpc.ID]*request{},
+		answering: map[jsonrpc.ID]context.CancelFunc{},
+		answers:   map[string]*answers{},
+		received:  map[string]int{},
+		taken:     map[string]int{},
+		news:      make(chan struct{}),
+		listed:    map[string]bool{},
+		relisting: map[string]relist{},
+		cache:     map[cacheKey]cached{},
+		visits:    map[string]chan struct{}{},
+		tasks:     &ownTasks{known: map[string]*ownTask{}},
+	}
+	c.ctx, c.cancel = context.WithCancel(ctx)
+	if err := c.spoil(options.Defect); err != nil {
+		c.cancel()
+		return nil, err
+	}
+	return c, nil
+}
+
+func setDefault(d *time.Duration, value time.Duration) {
+	if *d == 0 {
+		*d = value
+	}
+}
+
+// speaks is the revision that is spoken, "" before one was agreed on.
+func (c *client) speaks() string {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.revision
+}
+
+// stateless tells whether what is spoken is of the stateless era.
+func (c *client) stateless() bool { return c.speaks() >= Revision20260728 }
+
+// declares tells whether the server has declared a capability, such as
+// "resources", "subscribe".
+func (c *client) declares(path ...string) bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return declared(c.peer.Capabilities, path...)
+}
+
+// declared tells whether capabilities have a member that is an object or true.
+func declared(capabilities object, path ...string) bool {
+	var at any = capabilities
+	for _, name := range path {
+		members, _ := at.(object)
+		at = members[name]
+	}
+	if flag, isFlag := at.(bool); isFlag {
+		return flag
+	}
+	_, isObject := at.(object)
+	return isObject
+}
+
+// needs is the error of a step for which the server lacks a capability.
+func (c *client) needs(path ...string) error {
+	if !c.declares(path...) {
+		return fmt.Errorf("the server has not declared the capability %s", strings.Join(path, "."))
+	}
+	return nil
+}

@@ -1,0 +1,218 @@
+// Doing the steps, one after another.
+
+package client
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+)
+
+// An errand is a step that was begun and is not waited for.
+type errand struct {
+	ctx     context.Context
+	cancel  context.CancelCauseFunc
+	once    sync.Once
+	started chan struct{} // closed when its first request is on its way
+	done    chan struct{} // closed when result or err are there
+	result  any
+	err     error
+}
+
+type errandKey struct{}
+
+// begunIn tells whoever has begun an errand that its request is on its way.
+func begunIn(ctx context.Context) {
+	if e, isErrand := ctx.Value(errandKey{}).(*errand); isErrand {
+		e.once.Do(func() { close(e.started) })
+	}
+}
+
+// preparing is the context of requests that an errand needs before its own.
+func preparing(ctx context.Context) context.Context {
+	return context.WithValue(ctx, errandKey{}, nil)
+}
+
+func (c *client) newErrand() *errand {
+	e := &errand{started: make(chan struct{}), done: make(chan struct{})}
+	ctx, cancel := context.WithCancelCause(c.ctx)
+	e.ctx, e.cancel = context.WithValue(ctx, errandKey{}, e), cancel
+	return e
+}
+
+// failed is an errand that could not be begun.
+func failed(err error) *errand {
+	e := &errand{cancel: func(error) {}, done: make(chan struct{}), err: err}
+	close(e.done)
+	return e
+}
+
+// drive does all steps.
+func (c *client) drive() error {
+	known := verbs()
+	errands := map[string]*errand{}
+	for i, s := range c.steps {
+		if c.ctx.Err() != nil {
+			break
+		}
+		var result any
+		var err error
+		switch {
+		case s.As != "" && c.background == nil:
+			err = errNotConnected
+			errands[s.As] = failed(err)
+		case s.As != "":
+			errands[s.As] = c.begin(i, s, known[s.Do])
+			continue
+		case s.Do == awaitVerb:
+			result, err = errands[s.What].await(c.ctx)
+		case s.Do == cancelVerb:
+			err = errands[s.What].stop(c.ctx)
+		case s.Do == closeVerb:
+			c.close(errands)
+		default:
+			result, err = known[s.Do].run(c, c.ctx, s)
+		}
+		c.report.tell(i, result, err)
+		if err != nil {
+			c.log.Printf("step %d, %s: %v", i, s.Do, err)
+		}
+		if err != nil && s.Do == "connect" {
+			c.close(errands)
+			return fmt.Errorf("cannot connect: %w", err)
+		}
+	}
+	c.close(errands)
+	return errors.Join(c.ctx.Err(), c.report.err)
+}
+
+// begin does a step beside the others. It returns when the request is on its
+// way, so that what is done next comes after it.
+func (c *client) begin(number int, s step, v verb) *errand {
+	e := c.newErrand()
+	c.mu.Lock()
+	c.beside(func() {
+		e.result, e.err = v.run(c, e.ctx, s)
+		c.report.tell(number, e.result, e.err)
+		close(e.done)
+	})
+	c.mu.Unlock()
+	select {
+	case <-e.started:
+	case <-e.done:
+	case <-c.ctx.Done():
+	}
+	return e
+}
+
+func (e *errand) await(ctx context.Context) (any, error) {
+	select {
+	case <-e.done:
+		return e.result, e.err
+	case <-ctx.Done():
+		return nil, context.Cause(ctx)
+	}
+}
+
+// stop cancels what was begun, and returns when the server is told so.
+func (e *errand) stop(ctx context.Context) error {
+	e.cancel(errCancelled)
+	select {
+	case <-e.done:
+		return nil
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+}
+
+// quiet bounds how long the end of a session waits for what is still being said.
+const quiet = 5 * time.Second
+
+// close ends the session in good order: what is begun is cancelled, what is
+// being said is said to its end.
+func (c *client) close(errands map[string]*errand) {
+	if c.background == nil {
+		return // there is no session
+	}
+	c.mu.Lock()
+	close(c.closing) // from now on nothing is begun
+	c.mu.Unlock()
+	for _, e := range errands {
+		e.cancel(errClosing)
+	}
+	c.endSubscriptions()
+	said := make(chan struct{})
+	background := c.background
+	go func() {
+		background.Wait()
+		close(said)
+	}()
+	patience := time.NewTimer(quiet)
+	defer patience.Stop()
+	select {
+	case <-said:
+	case <-patience.C:
+		c.log.Printf("not all was said within %s", quiet)
+	case <-c.ctx.Done():
+	}
+	c.mu.Lock()
+	c.background = nil
+	c.mu.Unlock()
+	c.disconnect()
+}
+
+// beside does something while the steps go on. The end of the session waits for
+// it, unless that has begun. The caller holds c.mu.
+func (c *client) beside(do func()) {
+	if c.background == nil || c.isClosing() {
+		go do()
+		return
+	}
+	c.background.Go(do)
+}
+
+// end is closed when the session is to end.
+func (c *client) end() <-chan struct{} {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.closing
+}
+
+// disconnect leaves the server.
+func (c *client) disconnect() {
+	c.mu.Lock()
+	transport := c.transport
+	c.transport = nil
+	c.mu.Unlock()
+	if transport != nil {
+		c.part.leave(transport)
+		c.lost(nil, errClosing)
+	}
+}
+
+// waitFor waits until the server has sent one more of a method.
+func (c *client) waitFor(ctx context.Context, s step) (any, error) {
+	timeout := time.NewTimer(c.options.Timeouts.Request)
+	defer timeout.Stop()
+	for {
+		c.mu.Lock()
+		news := c.news
+		came := c.received[s.Method] > c.taken[s.Method]
+		if came {
+			c.taken[s.Method]++
+		}
+		c.mu.Unlock()
+		if came {
+			return nil, nil
+		}
+		select {
+		case <-news:
+		case <-timeout.C:
+			return nil, fmt.Errorf("the server has sent no %s within %s", s.Method, c.options.Timeouts.Request)
+		case <-ctx.Done():
+			return nil, context.Cause(ctx)
+		}
+	}
+}

@@ -1,0 +1,110 @@
+// Page basic/transports, "Streamable HTTP": streams of server-sent events.
+
+package client
+
+import (
+	"bufio"
+	"bytes"
+	"io"
+	"strconv"
+	"time"
+)
+
+// An event is what stands between two empty lines.
+type event struct {
+	name string
+	data []byte
+}
+
+// events reads a stream, and keeps what belongs to all of it.
+type events struct {
+	in       *bufio.Reader
+	lastID   string        // of the last event that had one
+	retry    time.Duration // how long to wait before coming back; negative when nothing was said
+	began    bool
+	returned bool // the last line ended with a carriage return
+}
+
+func newEvents(in io.Reader, before *events) *events {
+	e := &events{in: bufio.NewReader(in), retry: -1}
+	if before != nil {
+		e.lastID, e.retry = before.lastID, before.retry
+	}
+	return e
+}
+
+// next returns the next event that has data. What stands after the last empty
+// line is no event.
+func (e *events) next() (event, error) {
+	var found event
+	var data [][]byte
+	size := 0
+	id, hasID := "", false
+	for {
+		text, err := e.line()
+		if err != nil {
+			return event{}, err
+		}
+		if len(text) == 0 {
+			if hasID {
+				e.lastID = id
+			}
+			if len(data) > 0 {
+				found.data = bytes.Join(data, []byte("\n"))
+				return found, nil
+			}
+			found, id, hasID = event{}, "", false
+			continue
+		}
+		field, value, _ := bytes.Cut(text, []byte(":"))
+		value = bytes.TrimPrefix(value, []byte(" "))
+		switch string(field) {
+		case "event":
+			found.name = string(value)
+		case "data":
+			if size += len(value) + 1; size > maxMessage {
+				return event{}, errTooLong
+			}
+			data = append(data, value)
+		case "id":
+			if !bytes.Contains(value, []byte{0}) {
+				id, hasID = string(value), true
+			}
+		case "retry":
+			if milliseconds, err := strconv.ParseUint(string(value), 10, 31); err == nil {
+				e.retry = time.Duration(milliseconds) * time.Millisecond
+			}
+		}
+	}
+}
+
+// line reads a line, which ends with a carriage return, a newline, or both.
+func (e *events) line() ([]byte, error) {
+	var text []byte
+	for {
+		b, err := e.in.ReadByte()
+		switch {
+		case err != nil:
+			return nil, err
+		case b == '\n' && e.returned:
+			e.returned = false // it belongs to the carriage return before
+			continue
+		case b == '\n' || b == '\r':
+			e.returned = b == '\r'
+			return e.unmarked(text), nil
+		case len(text) >= maxMessage:
+			return nil, errTooLong
+		}
+		e.returned = false
+		text = append(text, b)
+	}
+}
+
+// unmarked takes the byte order mark away with which a stream may begin.
+func (e *events) unmarked(text []byte) []byte {
+	if !e.began {
+		e.began = true
+		return bytes.TrimPrefix(text, []byte("\xef\xbb\xbf"))
+	}
+	return text
+}

@@ -1,0 +1,82 @@
+// Pages server/resources, server/prompts, server/utilities/completion,
+// server/utilities/logging and basic/utilities/ping: requests that are one
+// question and its answer.
+
+package client
+
+import (
+	"context"
+	"errors"
+	"fmt"
+)
+
+func (c *client) readResource(ctx context.Context, s step) (any, error) {
+	if err := c.needs("resources"); err != nil {
+		return nil, err
+	}
+	return c.fetch(ctx, "resources/read", object{"uri": s.URI})
+}
+
+func (c *client) getPrompt(ctx context.Context, s step) (any, error) {
+	if err := c.needs("prompts"); err != nil {
+		return nil, err
+	}
+	params := object{"name": s.Prompt}
+	if s.Arguments != nil {
+		params["arguments"] = s.Arguments
+	}
+	result, _, err := c.ask(ctx, question{method: "prompts/get", params: params})
+	return result, err
+}
+
+func (c *client) complete(ctx context.Context, s step) (any, error) {
+	if err := c.needs("completions"); err != nil {
+		return nil, err
+	}
+	params := object{"ref": s.Ref, "argument": s.Argument}
+	if s.Context != nil {
+		params["context"] = s.Context
+	}
+	result, _, err := c.ask(ctx, question{method: "completion/complete", params: params})
+	return result, err
+}
+
+func (c *client) subscribe(ctx context.Context, s step) (any, error) {
+	return c.subscription(ctx, "resources/subscribe", s.URI)
+}
+
+func (c *client) unsubscribe(ctx context.Context, s step) (any, error) {
+	return c.subscription(ctx, "resources/unsubscribe", s.URI)
+}
+
+func (c *client) subscription(ctx context.Context, method, uri string) (any, error) {
+	if c.stateless() {
+		return nil, fmt.Errorf("%s has no %s: tell this client to listen", c.speaks(), method)
+	}
+	if err := c.needs("resources", "subscribe"); err != nil {
+		return nil, err
+	}
+	return c.request(ctx, question{method: method, params: object{"uri": uri}})
+}
+
+// setLevel says which log messages are wanted: once for a session, or with each
+// request from now on.
+func (c *client) setLevel(ctx context.Context, s step) (any, error) {
+	if err := c.needs("logging"); err != nil {
+		return nil, err
+	}
+	if c.stateless() {
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		c.logLevel = s.Level
+		return nil, nil
+	}
+	return c.request(ctx, question{method: "logging/setLevel", params: object{"level": s.Level}})
+}
+
+func (c *client) ping(ctx context.Context, _ step) (any, error) {
+	if c.stateless() {
+		return nil, errors.New(c.speaks() + " has no ping")
+	}
+	return c.request(ctx, question{method: "ping"})
+}

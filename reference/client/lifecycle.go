@@ -1,0 +1,84 @@
+// Page basic/lifecycle, up to 2025-11-25: the handshake that begins a session.
+
+package client
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+)
+
+// reach prepares the way to the server.
+func (c *client) reach(ctx context.Context) error {
+	c.mu.Lock()
+	c.closing = make(chan struct{})
+	c.background = &sync.WaitGroup{}
+	c.sessions++
+	c.mu.Unlock()
+	c.forgetServer()
+	var opened transport
+	if c.options.URL != "" {
+		opened = newStreamableHTTP(c)
+	} else {
+		pipes, err := newStdio(ctx, c)
+		if err != nil {
+			return err
+		}
+		opened = pipes
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.transport = opened
+	return nil
+}
+
+// forgetServer drops what was learned of a server in an earlier connection.
+func (c *client) forgetServer() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.revision, c.peer, c.tools, c.logLevel = "", peer{}, nil, ""
+	clear(c.listed)
+	if c.knownEra < Revision20260728 {
+		clear(c.cache)
+	}
+}
+
+// initialize makes the handshake. A client that does not speak what the server
+// answers leaves.
+func (c *client) initialize(ctx context.Context, revision string) error {
+	c.mu.Lock()
+	capabilities := c.capabilities(revision)
+	c.mu.Unlock()
+	hello := object{"protocolVersion": revision, "capabilities": capabilities, "clientInfo": clientInfo()}
+	result, err := c.request(ctx, question{method: "initialize", params: hello})
+	if err != nil {
+		return err
+	}
+	version, isText := result["protocolVersion"].(string)
+	if !isText {
+		return errors.New("the server's answer to initialize has no protocolVersion")
+	}
+	if version >= Revision20260728 || !slices.Contains(c.part.understands(), version) {
+		return fmt.Errorf("the server speaks %q, and this client only %s", version, strings.Join(Revisions(), ", "))
+	}
+	server, _ := result["capabilities"].(object)
+	c.mu.Lock()
+	c.revision = version
+	c.peer = peer{Capabilities: server, Info: result["serverInfo"]}
+	transport := c.transport
+	c.mu.Unlock()
+	transport.agreed(version)
+	if err := c.part.initialized(ctx, c); err != nil {
+		return err
+	}
+	transport.hear()
+	return nil
+}
+
+// initialized says that the session can begin.
+func initialized(ctx context.Context, c *client) error {
+	return c.notify(ctx, "notifications/initialized", nil)
+}

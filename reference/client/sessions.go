@@ -1,0 +1,218 @@
+// Page basic/transports, "Streamable HTTP", up to 2025-11-25: sessions, and
+// streams that are taken up again.
+
+package client
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"mime"
+	"net/http"
+	"time"
+)
+
+// maxResumptions bounds how often a stream is taken up again without any news.
+const maxResumptions = 5
+
+// maxRenewals bounds how often a session is begun anew.
+const maxRenewals = 8
+
+// A renewal marks what is done to begin a new session.
+type renewal struct{}
+
+// sessionID is the id of the session, "" where there is none.
+func (h *streamableHTTP) sessionID() string {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return h.session
+}
+
+// begin notes the id that the server has given to the session.
+func (h *streamableHTTP) begin(session string) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.session = session
+}
+
+// follow reads the stream that answers a request. When the connection ends
+// before the answer is there, the stream is taken up again after its last event.
+func (h *streamableHTTP) follow(ctx context.Context, r *request, body io.Reader) error {
+	stream := newEvents(body, nil)
+	for attempt := 0; ; attempt++ {
+		before := stream.lastID
+		err := h.drain(stream, r)
+		if r.isAnswered() || errors.Is(err, errTooLong) {
+			return err
+		}
+		if stream.lastID != before {
+			attempt = 0
+		}
+		if stream.lastID == "" || attempt >= maxResumptions || h.client.stateless() || !h.client.part.resumes() {
+			return fmt.Errorf("the stream that was to answer %s ended without an answer: %w", r.method, err)
+		}
+		if err := h.client.part.rest(ctx, h.retryAfter(stream)); err != nil {
+			return err
+		}
+		response, err := h.get(ctx, stream.lastID)
+		if err != nil {
+			return fmt.Errorf("the stream that was to answer %s cannot be taken up again: %w", r.method, err)
+		}
+		defer func() { _ = response.Body.Close() }()
+		stream = newEvents(response.Body, stream)
+	}
+}
+
+// drain gives the messages of a stream to the client, until it ends or the
+// request that it belongs to, if any, is answered.
+func (h *streamableHTTP) drain(stream *events, r *request) error {
+	for {
+		one, err := stream.next()
+		if err != nil {
+			return err
+		}
+		if len(one.data) > 0 && (one.name == "" || one.name == "message") {
+			h.client.receive(one.data)
+		}
+		if r != nil && r.isAnswered() && !r.given.Load() {
+			return nil
+		}
+	}
+}
+
+// retryAfter is how long to wait before a stream is taken up again.
+func (h *streamableHTTP) retryAfter(stream *events) time.Duration {
+	if stream.retry >= 0 {
+		return stream.retry
+	}
+	return h.client.options.Timeouts.Reconnect
+}
+
+// get asks for a stream: a new one or, after an event, the one that it was of.
+func (h *streamableHTTP) get(ctx context.Context, lastID string) (*http.Response, error) {
+	asked, err := http.NewRequestWithContext(ctx, http.MethodGet, h.client.options.URL, nil)
+	if err != nil {
+		return nil, err
+	}
+	asked.Header = h.headers()
+	asked.Header.Set("Accept", eventStreamMedia)
+	if lastID != "" {
+		asked.Header.Set(lastEventHeader, lastID)
+	}
+	response, err := h.http.Do(asked)
+	if err != nil {
+		return nil, err
+	}
+	media, _, _ := mime.ParseMediaType(response.Header.Get("Content-Type"))
+	switch {
+	case response.StatusCode != http.StatusOK:
+		err = refusalOf(response)
+	case media != eventStreamMedia:
+		err = fmt.Errorf("a stream was asked for, but %q came", media)
+	default:
+		return response, nil
+	}
+	return nil, errors.Join(err, response.Body.Close())
+}
+
+// hear listens to what the server says of itself.
+func (h *streamableHTTP) hear() {
+	if h.replacement() == nil {
+		go h.listen(h.sessionID())
+	}
+}
+
+// listen goes on for as long as the session lasts and the server offers a stream.
+func (h *streamableHTTP) listen(session string) {
+	var stream *events
+	for attempt := 0; attempt <= maxResumptions; attempt++ {
+		lastID := ""
+		if stream != nil {
+			lastID = stream.lastID
+		}
+		response, err := h.get(h.ctx, lastID)
+		if err != nil {
+			status, refused := errors.AsType[*statusError](err)
+			if refused && status.code == http.StatusNotFound && session != "" && h.client.part.renews() {
+				err = h.renew(h.ctx, session)
+			}
+			h.client.log.Printf("no stream of the server: %v", err)
+			return
+		}
+		stream = newEvents(response.Body, stream)
+		err = h.drain(stream, nil)
+		_ = response.Body.Close()
+		if stream.lastID != lastID {
+			attempt = 0
+		}
+		if h.ctx.Err() != nil || h.sessionID() != session {
+			return
+		}
+		h.client.log.Printf("the stream of the server has ended: %v", err)
+		if h.client.part.rest(h.ctx, h.retryAfter(stream)) != nil {
+			return
+		}
+	}
+}
+
+// againInNewSession sends a request once more, since the session that it was of
+// is no more. A cursor is of no use in a new session.
+func (h *streamableHTTP) againInNewSession(r *request, lost string) error {
+	if err := h.renew(r.ctx, lost); err != nil {
+		return fmt.Errorf("the session is over, and no new one began: %w", err)
+	}
+	if r.params["cursor"] != nil {
+		return errBeginAnew
+	}
+	r.moved.Store(true)
+	again, err := h.client.request(r.ctx, question{method: r.method, params: r.params, again: true})
+	r.finish(again, err)
+	return err
+}
+
+// renew begins a new session in place of one that the server has ended. Whoever
+// finds that out first does so for all.
+func (h *streamableHTTP) renew(ctx context.Context, lost string) error {
+	if ctx.Value(renewal{}) != nil {
+		return errors.New("the new session is over before it began")
+	}
+	h.renewing.Lock()
+	defer h.renewing.Unlock()
+	h.mu.Lock()
+	if h.session != lost {
+		h.mu.Unlock()
+		return nil
+	}
+	if h.renewals++; h.renewals > maxRenewals {
+		h.mu.Unlock()
+		return fmt.Errorf("the server has ended more than %d sessions", maxRenewals)
+	}
+	h.session, h.version = "", ""
+	h.mu.Unlock()
+	h.client.log.Printf("the server has ended the session %s: a new one is begun", lost)
+	h.client.mu.Lock()
+	h.client.sessions++
+	revision := h.client.revision
+	h.client.mu.Unlock()
+	return h.client.initialize(context.WithValue(h.ctx, renewal{}, true), revision)
+}
+
+// endSession tells the server that the session is not needed any more. Not every
+// server lets clients do so.
+func endSession(h *streamableHTTP) {
+	ctx, stop := context.WithTimeout(h.ctx, farewell)
+	defer stop()
+	ending, err := http.NewRequestWithContext(ctx, http.MethodDelete, h.client.options.URL, nil)
+	if err != nil {
+		return
+	}
+	ending.Header = h.headers()
+	response, err := h.http.Do(ending)
+	if err != nil {
+		h.client.log.Printf("cannot end the session: %v", err)
+		return
+	}
+	_ = response.Body.Close()
+	h.client.log.Printf("the session is ended, with the HTTP status %d", response.StatusCode)
+}

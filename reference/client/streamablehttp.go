@@ -1,0 +1,238 @@
+// Page basic/transports, "Streamable HTTP": each message to the one endpoint as a
+// request of its own, whose response is an answer or a stream with one in it.
+
+package client
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"mime"
+	"net/http"
+	"net/http/httptrace"
+	"sync"
+
+	"github.com/mcpconform/mcpconform/internal/jsonrpc"
+)
+
+// Headers and media types of the transport.
+const (
+	sessionHeader    = "Mcp-Session-Id"
+	versionHeader    = "MCP-Protocol-Version"
+	lastEventHeader  = "Last-Event-ID"
+	jsonMedia        = "application/json"
+	eventStreamMedia = "text/event-stream"
+)
+
+// maxRefusal bounds what is read of the reason why a request was refused.
+const maxRefusal = 1 << 20
+
+// streamableHTTP is the transport to one endpoint. The sessions of the handshake
+// era are in sessions.go.
+type streamableHTTP struct {
+	client *client
+	http   *http.Client
+	ctx    context.Context // of this connection
+	stop   context.CancelFunc
+
+	mu      sync.Mutex
+	version string   // that was agreed on
+	session string   // the id of the session, where there is one
+	older   *httpSSE // in place of this, once the server is found to be that old
+
+	renewing sync.Mutex
+	renewals int
+}
+
+func newStreamableHTTP(c *client) *streamableHTTP {
+	carrier := c.options.Transport
+	if carrier == nil {
+		carrier = http.DefaultTransport.(*http.Transport).Clone()
+		carrier.DisableCompression = true // events are to come at once
+	}
+	ctx, stop := context.WithCancel(c.ctx)
+	// A redirection would take a message, and what secrets it has, elsewhere.
+	stay := func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
+	return &streamableHTTP{client: c, http: &http.Client{Transport: carrier, CheckRedirect: stay}, ctx: ctx, stop: stop}
+}
+
+// A statusError says that the server has refused at the level of HTTP.
+type statusError struct {
+	code   int
+	reason string
+}
+
+func (e *statusError) Error() string {
+	text := fmt.Sprintf("HTTP status %d", e.code)
+	if e.reason != "" {
+		text += ": " + e.reason
+	}
+	return text
+}
+
+// request sends a request, and reads what comes of it beside whoever waits.
+func (h *streamableHTTP) request(ctx context.Context, r *request) error {
+	if older := h.replacement(); older != nil {
+		return older.send(ctx, r.message)
+	}
+	written := make(chan struct{})
+	var once sync.Once
+	trace := &httptrace.ClientTrace{WroteRequest: func(httptrace.WroteRequestInfo) { once.Do(func() { close(written) }) }}
+	go func() {
+		r.finish(nil, h.exchange(httptrace.WithClientTrace(r.ctx, trace), r))
+		r.leave()
+	}()
+	select {
+	case <-written:
+	case <-r.answered:
+	case <-ctx.Done():
+	}
+	return nil
+}
+
+// exchange sends a request and gives what comes back to the client. The error
+// says why there can be no answer, when there was none.
+func (h *streamableHTTP) exchange(ctx context.Context, r *request) error {
+	stop := context.AfterFunc(h.ctx, r.leave)
+	defer stop()
+	session := h.sessionID()
+	response, err := h.post(ctx, r.message, h.headersOf(r))
+	if err != nil {
+		return err
+	}
+	defer func() { _ = response.Body.Close() }()
+	switch {
+	case response.StatusCode == http.StatusNotFound && session != "" && !r.again && h.client.part.renews():
+		return h.againInNewSession(r, session)
+	case isOlder(response.StatusCode) && r.method == "initialize":
+		return h.tryOlder(ctx, r, refusalOf(response))
+	case response.StatusCode != http.StatusOK:
+		return h.refused(r, response)
+	}
+	if r.method == "initialize" {
+		h.begin(response.Header.Get(sessionHeader))
+	}
+	switch media, _, _ := mime.ParseMediaType(response.Header.Get("Content-Type")); media {
+	case jsonMedia:
+		return h.takeJSON(response.Body)
+	case eventStreamMedia:
+		return h.follow(ctx, r, response.Body)
+	default:
+		return fmt.Errorf("the answer to %s is neither %s nor %s, but %q", r.method, jsonMedia, eventStreamMedia, media)
+	}
+}
+
+// takeJSON takes an answer that is one JSON object.
+func (h *streamableHTTP) takeJSON(body io.Reader) error {
+	raw, err := io.ReadAll(io.LimitReader(body, maxMessage+1))
+	switch {
+	case err != nil:
+		return fmt.Errorf("the answer cannot be read: %w", err)
+	case len(raw) > maxMessage:
+		return fmt.Errorf("the answer is longer than %d bytes", maxMessage)
+	}
+	h.client.receive(bytes.TrimSpace(raw))
+	return errors.New("the body of the response does not answer the request")
+}
+
+// refused takes an answer with another status, which may hold an error for the
+// request.
+func (h *streamableHTTP) refused(r *request, response *http.Response) error {
+	refusal := refusalOf(response)
+	m := jsonrpc.Parse([]byte(refusal.reason))
+	if failed, isError := m.Error(); isError && m.Kind == jsonrpc.Response && (m.ID == r.id || m.ID == jsonrpc.NoID || m.ID == jsonrpc.NullID) {
+		return &rpcError{Code: failed.Code, Message: failed.Message, Data: failed.Data}
+	}
+	return refusal
+}
+
+// refusalOf reads why the server refuses.
+func refusalOf(response *http.Response) *statusError {
+	reason, _ := io.ReadAll(io.LimitReader(response.Body, maxRefusal)) // as much as there is
+	return &statusError{response.StatusCode, string(bytes.TrimSpace(reason))}
+}
+
+// post sends one message.
+func (h *streamableHTTP) post(ctx context.Context, message []byte, headers http.Header) (*http.Response, error) {
+	sent, err := http.NewRequestWithContext(ctx, http.MethodPost, h.client.options.URL, bytes.NewReader(message))
+	if err != nil {
+		return nil, err
+	}
+	sent.Header = headers
+	sent.Header.Set("Content-Type", jsonMedia)
+	sent.Header.Set("Accept", jsonMedia+", "+eventStreamMedia)
+	return h.http.Do(sent)
+}
+
+// headersOf are the headers of a request, beside those of any message.
+func (h *streamableHTTP) headersOf(r *request) http.Header {
+	headers := h.headers()
+	if r.method == "initialize" {
+		return http.Header{} // it belongs to no session, and no version is agreed on
+	}
+	if meta, _ := r.params["_meta"].(object); meta[metaVersion] != nil {
+		headers.Set(versionHeader, fmt.Sprint(meta[metaVersion]))
+		maps.Copy(headers, standardHeaders(r))
+		maps.Copy(headers, r.headers)
+	}
+	return headers
+}
+
+// headers are those of any message once it is known what is spoken.
+func (h *streamableHTTP) headers() http.Header {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	headers := http.Header{}
+	if h.version != "" {
+		headers.Set(versionHeader, h.version)
+	}
+	if h.session != "" {
+		headers.Set(sessionHeader, h.session)
+	}
+	return headers
+}
+
+// send sends what is not answered.
+func (h *streamableHTTP) send(ctx context.Context, message []byte) error {
+	if older := h.replacement(); older != nil {
+		return older.send(ctx, message)
+	}
+	session := h.sessionID()
+	response, err := h.post(ctx, message, h.headers())
+	if err != nil {
+		return err
+	}
+	defer func() { _ = response.Body.Close() }()
+	if response.StatusCode == http.StatusNotFound && session != "" && h.client.part.renews() {
+		// What belonged to the old session means nothing in the new one.
+		return h.renew(ctx, session)
+	}
+	if response.StatusCode >= http.StatusMultipleChoices {
+		return refusalOf(response)
+	}
+	return nil
+}
+
+// agreed says what is spoken from now on.
+func (h *streamableHTTP) agreed(revision string) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.version = revision
+}
+
+func (h *streamableHTTP) cancelsByClosing() bool { return true }
+
+// close ends the session, and whatever stream is open.
+func (h *streamableHTTP) close() {
+	if h.sessionID() != "" {
+		h.client.part.endSession(h)
+	}
+	h.stop()
+	if older := h.replacement(); older != nil {
+		older.close()
+	}
+	h.http.CloseIdleConnections()
+}
