@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/mcpconform/mcpconform/internal/jsonrpc"
+	"github.com/mcpconform/mcpconform/internal/scripted"
 	"github.com/mcpconform/mcpconform/internal/transcript"
 )
 
@@ -142,6 +143,11 @@ func (c *Client) HeadOf(said *Said) (transcript.Event, bool) {
 		}
 	}
 	return transcript.Event{}, false
+}
+
+// Fetched returns the notes of what the client looked up at a lure of the server.
+func (c *Client) Fetched() []transcript.Event {
+	return slices.DeleteFunc(c.Events(), func(event transcript.Event) bool { return !scripted.IsFetched(event) })
 }
 
 // NeedRequests returns the client's requests of a method, of which the check needs

@@ -122,6 +122,10 @@ func (e *Environment) Perform(ctx context.Context, story *Story) (*Performance, 
 	if story.Server != nil {
 		story.Server(p.server)
 	}
+	if err := p.server.Unready(); err != nil {
+		p.server.Close()
+		return nil, nil, err
+	}
 	invocation := Invocation{
 		Story: story.Name, Steps: story.Told.JSON(), Scenario: story.scenario(), Revision: e.Revision,
 	}

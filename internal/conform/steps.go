@@ -31,13 +31,17 @@ func (s Step) Describe() string {
 
 var describers = map[string]func(Step) string{
 	"answer-with": func(s Step) string {
+		late := ""
+		if s["delay"] != nil {
+			late = fmt.Sprintf(", after %v ms", s["delay"])
+		}
 		switch {
 		case s["silent"] == true:
 			return fmt.Sprintf("leave %s unanswered", s["method"])
 		case s["error"] != nil:
-			return fmt.Sprintf("refuse %s with %s", s["method"], toJSON(s["error"]))
+			return fmt.Sprintf("refuse %s with %s", s["method"], toJSON(s["error"])) + late
 		}
-		return fmt.Sprintf("answer %s with %s", s["method"], toJSON(s["result"]))
+		return fmt.Sprintf("answer %s with %s", s["method"], toJSON(s["result"])) + late
 	},
 	"connect": func(Step) string { return "connect" },
 	"list":    func(s Step) string { return fmt.Sprintf("list the %s, to the end", s["of"]) },
@@ -96,6 +100,9 @@ func ToRefuse(method string, code int64, message string) Step {
 // ToIgnore tells the client to declare the capability of a method and to leave
 // requests of it unanswered.
 func ToIgnore(method string) Step { return step("answer-with", "method", method, "silent", true) }
+
+// Late says that the client is to take so long to answer, in milliseconds.
+func (s Step) Late(milliseconds int) Step { return s.with("delay", milliseconds) }
 
 // Declaring says what the client declares under the capability of the method that
 // it answers.

@@ -36,6 +36,7 @@ type Server struct {
 	onStart    func(*Session)
 	onInputEnd func(*Session)
 	onSignal   func(*Session)
+	unready    error
 
 	mu       sync.Mutex
 	counts   map[string]int // messages by method
@@ -224,6 +225,7 @@ func (s *Server) dispatch(session *Session, raw []byte, exchange *Exchange) {
 		session.log.Crowd()
 		session.inbox.finish(fmt.Errorf("%w: it %s", ErrUnreadable, flaw))
 	}
+	session.learn(message)
 	call := &Call{Session: session, Message: message, Exchange: exchange, mark: session.Mark()}
 	if !session.inbox.add(Received{Message: message}) {
 		if exchange != nil {

@@ -342,3 +342,52 @@ func TestScriptedServerOverStdio(t *testing.T) {
 		t.Error(told.String())
 	}
 }
+
+func TestScriptedServerKnowsWhatTheClientDeclares(t *testing.T) {
+	t.Parallel()
+	for _, revision := range []string{"2025-11-25", "2026-07-28"} {
+		t.Run(revision, func(t *testing.T) {
+			t.Parallel()
+			declared := make(chan bool, 2)
+			client, _ := meet(t, revision, func(server *scripted.Server) {
+				server.On("tools/list", func(call *scripted.Call) {
+					declared <- call.Declares("sampling")
+					declared <- call.Declares("sampling", "nothing", "such")
+					call.Good()
+				})
+			})
+			shake(t, client, revision)
+			result(t, client, "tools/list", nil)
+			if !<-declared || <-declared {
+				t.Error("it does not know that its client declares sampling, and no more")
+			}
+		})
+	}
+}
+
+func TestLureNotesWhoFetchesIt(t *testing.T) {
+	t.Parallel()
+	lure := ""
+	client, server := meet(t, "2026-07-28", func(server *scripted.Server) { lure = server.Lure() })
+	if err := server.Unready(); err != nil {
+		t.Fatal(err)
+	}
+	shake(t, client, "2026-07-28")
+	result(t, client, "tools/list", nil)
+	log := server.Sessions()[0].Log()
+	if slices.ContainsFunc(log.Events(), scripted.IsFetched) {
+		t.Error("nobody has fetched the lure yet")
+	}
+	request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, lure+"/schema.json", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	response, err := http.DefaultClient.Do(request)
+	if err != nil {
+		t.Fatal(err)
+	}
+	_ = response.Body.Close()
+	if at := slices.IndexFunc(log.Events(), scripted.IsFetched); at < 0 || !strings.Contains(log.Events()[at].Note, "GET /schema.json") {
+		t.Error("the record does not note that the lure was fetched")
+	}
+}

@@ -32,6 +32,7 @@ type Session struct {
 	filters   []subscribed   // subscriptions/listen
 	expired   bool
 	lastAsk   int64
+	declared  Object // in the handshake
 }
 
 // subscribed is a stream of changes that the client has asked for.
