@@ -39,12 +39,18 @@ func meet(t *testing.T, revision string, edit func(*scripted.Server)) (*scripted
 
 func shake(t *testing.T, client *scripted.Connection, revision string) {
 	t.Helper()
+	shakeAs(t, client, revision, scripted.Everything(revision))
+}
+
+// shakeAs declares capabilities of its own.
+func shakeAs(t *testing.T, client *scripted.Connection, revision string, capabilities scripted.Capabilities) {
+	t.Helper()
 	if scripted.Stateless(revision) {
-		client.Speak(revision, scripted.Everything(revision))
+		client.Speak(revision, capabilities)
 		client.HTTP.SetVersion(revision)
 		return
 	}
-	if _, err := client.Initialize(t.Context(), scripted.Hello(revision, scripted.Everything(revision))); err != nil {
+	if _, err := client.Initialize(t.Context(), scripted.Hello(revision, capabilities)); err != nil {
 		t.Fatal(err)
 	}
 }

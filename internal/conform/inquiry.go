@@ -1,0 +1,122 @@
+package conform
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+
+	"github.com/go-json-experiment/json/jsontext"
+
+	"github.com/mcpconform/mcpconform/internal/jsonrpc"
+	"github.com/mcpconform/mcpconform/internal/scripted"
+)
+
+// Inquiry is what the scripted server wanted from the target client, and what came of
+// it: a request and its response in the handshake era, an input request of a result
+// and the input response of the retry in the stateless era.
+type Inquiry struct {
+	Question *Said // carries the question
+	Method   string
+	Params   Object
+	Answer   *Said         // carries the answer; nil when none came
+	Result   Object        // nil when none came, or a refusal
+	Refused  bool          // by an error, as there are in the handshake era
+	Refusal  jsonrpc.Error // which one
+	Where    string        // JSON pointer of the result in the message that carries it
+}
+
+// Answered tells whether the client gave a result.
+func (i Inquiry) Answered() bool { return i.Result != nil }
+
+// Describe says in words what came.
+func (i Inquiry) Describe() string {
+	if i.Answer == nil {
+		return "no answer"
+	}
+	return scripted.Short(i.Answer.Raw)
+}
+
+// Inquiries returns what the scripted server wanted by a method, in order.
+func (c *Client) Inquiries(method string) []Inquiry {
+	var all []Inquiry
+	for _, said := range c.messages {
+		if fromClient(said) || said.Kind == jsonrpc.Notification {
+			continue
+		}
+		for _, asked := range requestsIn(said.Message) {
+			if asked.method == method {
+				all = append(all, c.answered(said, asked))
+			}
+		}
+	}
+	return all
+}
+
+func (c *Client) answered(said *Said, asked asking) Inquiry {
+	inquiry := Inquiry{Question: said, Method: asked.method, Params: asked.params}
+	if said.Kind == jsonrpc.Request {
+		if len(said.Answers) > 0 {
+			inquiry.Answer = said.Answers[0]
+			inquiry.Result = inquiry.Answer.ResultObject()
+			inquiry.Refusal, inquiry.Refused = inquiry.Answer.Error()
+			inquiry.Where = "/result"
+		}
+		return inquiry
+	}
+	retry := c.RetryOf(said)
+	if retry == nil {
+		return inquiry
+	}
+	responses, _ := retry.ParamsObject()["inputResponses"].(map[string]any)
+	if given, there := responses[asked.key].(map[string]any); there {
+		inquiry.Answer, inquiry.Result = retry, given
+		inquiry.Where = string(jsontext.Pointer("/params/inputResponses").AppendToken(asked.key))
+	}
+	return inquiry
+}
+
+// RetryOf returns the request by which the client goes on after a result that asks for
+// input: the next like it that brings input or state. It is nil when there is none.
+func (c *Client) RetryOf(result *Said) *Said {
+	if result.Request == nil {
+		return nil
+	}
+	state, remembers := result.ResultObject()["requestState"]
+	for _, said := range c.Requests(result.Request.Method) {
+		params := said.ParamsObject()
+		_, answers := params["inputResponses"]
+		given, brings := params["requestState"]
+		if said.Event.Connection == result.Event.Connection && said.Event.Sequence > result.Event.Sequence &&
+			(answers || brings) && sameAttempt(result.Request, said) && (!remembers || !brings || sameValue(given, state)) {
+			return said
+		}
+	}
+	return nil
+}
+
+// sameAttempt tells whether two requests ask for the same, input aside.
+func sameAttempt(first, second *Said) bool {
+	return sameValue(withoutInput(first), withoutInput(second))
+}
+
+func withoutInput(said *Said) Object {
+	params := maps.Clone(said.ParamsObject())
+	maps.DeleteFunc(params, func(name string, _ any) bool {
+		return slices.Contains([]string{"_meta", "inputResponses", "requestState"}, name)
+	})
+	return params
+}
+
+// NeedInquiries returns what the scripted server wanted by a method, of which the check
+// needs one at least. It asks only clients that have declared the capability.
+func (c *Client) NeedInquiries(method string) []Inquiry {
+	all := c.Inquiries(method)
+	if len(all) > 0 {
+		return all
+	}
+	if len(c.Requests("tools/call")) == 0 {
+		c.Never("tools/call")
+	}
+	c.NeverBut(fmt.Sprintf("the client was not asked for %s, as it did not declare what that takes", method), method)
+	return nil
+}

@@ -1,0 +1,64 @@
+package conform
+
+import (
+	"testing"
+)
+
+// clientOf is a target client that has said, and was told, messages over stdio.
+func clientOf(revision string, messages ...string) *Client {
+	environment := &Environment{Leg: Leg{Role: ClientRole, Revision: revision, Transport: Stdio}}
+	performance := &Performance{Story: "test", Connections: []Recorded{{Name: "c", Events: said(messages...), Complete: true}}}
+	return newClient(environment, &Story{Name: "test"}, performance, nil)
+}
+
+func TestInquiriesOfTheHandshakeEra(t *testing.T) {
+	t.Parallel()
+	client := clientOf("2025-11-25",
+		`>{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"t"}}`,
+		`<{"jsonrpc":"2.0","id":"a","method":"roots/list"}`,
+		`<{"jsonrpc":"2.0","id":"b","method":"sampling/createMessage","params":{"maxTokens":1}}`,
+		`>{"jsonrpc":"2.0","id":"b","result":{"role":"assistant"}}`,
+		`<{"jsonrpc":"2.0","id":"c","method":"sampling/createMessage"}`,
+		`>{"jsonrpc":"2.0","id":"c","error":{"code":-1,"message":"no","data":{}}}`,
+	)
+
+	roots, sampling := client.Inquiries("roots/list"), client.Inquiries("sampling/createMessage")
+
+	if len(roots) != 1 || roots[0].Answer != nil || roots[0].Answered() || roots[0].Describe() != "no answer" {
+		t.Errorf("roots/list: %+v", roots)
+	}
+	if len(sampling) != 2 {
+		t.Fatalf("%d requests for sampling", len(sampling))
+	}
+	if first := sampling[0]; !first.Answered() || first.Refused || first.Where != "/result" || first.Result["role"] != "assistant" || first.Params["maxTokens"] == nil {
+		t.Errorf("a result: %+v", first)
+	}
+	if second := sampling[1]; second.Answered() || !second.Refused || second.Refusal.Code != -1 {
+		t.Errorf("a refusal: %+v", second)
+	}
+}
+
+func TestInquiriesOfTheStatelessEra(t *testing.T) {
+	t.Parallel()
+	client := clientOf("2026-07-28",
+		`>{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"t","_meta":{"x":1}}}`,
+		`<{"jsonrpc":"2.0","id":1,"result":{"resultType":"input_required","requestState":"s1","inputRequests":{"k":{"method":"roots/list"}}}}`,
+		`>{"jsonrpc":"2.0","id":2,"method":"tools/call","params":{"name":"other","inputResponses":{"k":{"roots":[1]}},"requestState":"s1"}}`,
+		`>{"jsonrpc":"2.0","id":3,"method":"tools/call","params":{"name":"t","inputResponses":{"k":{"roots":[2]}},"requestState":"s2"}}`,
+		`>{"jsonrpc":"2.0","id":4,"method":"tools/call","params":{"name":"t","inputResponses":{"k":{"roots":[3]}},"requestState":"s1"}}`,
+		`<{"jsonrpc":"2.0","id":4,"result":{"resultType":"input_required","inputRequests":{"m":{"method":"roots/list"}}}}`,
+		`>{"jsonrpc":"2.0","id":5,"method":"tools/call","params":{"name":"t"}}`,
+	)
+
+	roots := client.Inquiries("roots/list")
+
+	if len(roots) != 2 {
+		t.Fatalf("%d requests for roots", len(roots))
+	}
+	if first := roots[0]; !first.Answered() || first.Where != "/params/inputResponses/k" || Show(first.Result["roots"]) != "[3]" {
+		t.Errorf("the first: %+v", first)
+	}
+	if second := roots[1]; second.Answered() || second.Answer != nil {
+		t.Errorf("the second, without a retry: %+v", second)
+	}
+}
