@@ -6,6 +6,7 @@ package client
 import (
 	"context"
 	"maps"
+	"time"
 
 	"github.com/mcpconform/mcpconform/internal/jsonrpc"
 )
@@ -108,11 +109,7 @@ func (c *client) input(ctx context.Context, method string, params object) (objec
 		return nil, err
 	}
 	next := c.nextAnswer(method)
-	if next.Silent {
-		select {
-		case <-ctx.Done():
-		case <-c.end():
-		}
+	if !c.decides(ctx, next) {
 		return nil, nil
 	}
 	if next.Error != nil {
@@ -128,6 +125,25 @@ func (c *client) input(ctx context.Context, method string, params object) (objec
 	default:
 		return c.listRoots(next.Result), nil
 	}
+}
+
+// decides takes as long over an answer as it should. It reports false when there is
+// to be none, or nobody wants it any more.
+func (c *client) decides(ctx context.Context, answer step) bool {
+	var decided <-chan time.Time // never, when it is nil
+	switch {
+	case !answer.Silent && answer.Delay == 0:
+		return true
+	case !answer.Silent:
+		decided = time.After(time.Duration(answer.Delay) * time.Millisecond)
+	}
+	select {
+	case <-decided:
+		return true
+	case <-ctx.Done():
+	case <-c.end():
+	}
+	return false
 }
 
 // refusal is why a request of the server cannot be met, whoever decides.

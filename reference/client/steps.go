@@ -21,6 +21,7 @@ type step struct {
 	Result     object
 	Error      object
 	Silent     bool
+	Delay      int64 // milliseconds
 	Revision   string
 	Of         string
 	Tool       string
@@ -73,7 +74,7 @@ func verbs() map[string]verb {
 	return map[string]verb{
 		"answer-with": {
 			needs: map[string]kind{"method": aText},
-			takes: map[string]kind{"capability": anObject, "result": anObject, "error": anObject, "silent": aFlag},
+			takes: map[string]kind{"capability": anObject, "result": anObject, "error": anObject, "silent": aFlag, "delay": aNumber},
 			oneOf: map[string][]string{"method": slices.Sorted(maps.Keys(capabilityOf))},
 			run:   (*client).answerWith,
 		},
