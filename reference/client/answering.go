@@ -64,6 +64,10 @@ func (c *client) answerTo(ctx context.Context, m jsonrpc.Message) []byte {
 		return writeError(m.ID, invalidParams("params must be an object"))
 	}
 	result, err := c.answer(ctx, m.Method, params)
+	meta, _ := params["_meta"].(object)
+	if related := meta[relatedTask]; related != nil && result != nil {
+		result = relate(result, related)
+	}
 	switch {
 	case err != nil:
 		return writeError(m.ID, err)

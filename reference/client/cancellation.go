@@ -26,8 +26,9 @@ func (c *client) giveUp(r *request, reason error) {
 		r.leave() // what goes on is another request, or no server that knows of cancelling
 		return
 	}
-	if c.part.neverCancelled(r.method) {
-		return
+	_, asTask := r.params["task"]
+	if asTask && !c.stateless() || c.part.neverCancelled(r.method) {
+		return // a task is cancelled by a request of its own
 	}
 	c.mu.Lock()
 	transport := c.transport

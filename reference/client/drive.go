@@ -15,8 +15,9 @@ type errand struct {
 	ctx     context.Context
 	cancel  context.CancelCauseFunc
 	once    sync.Once
-	started chan struct{} // closed when its first request is on its way
-	done    chan struct{} // closed when result or err are there
+	started chan struct{}  // closed when its first request is on its way
+	tail    sync.WaitGroup // what goes on when it is done
+	done    chan struct{}  // closed when result or err are there
 	result  any
 	err     error
 }
@@ -33,6 +34,12 @@ func begunIn(ctx context.Context) {
 // preparing is the context of requests that an errand needs before its own.
 func preparing(ctx context.Context) context.Context {
 	return context.WithValue(ctx, errandKey{}, nil)
+}
+
+// lasting is the context of a request that goes on when the errand that it is of
+// is cancelled.
+func lasting(whole, errand context.Context) context.Context {
+	return context.WithValue(whole, errandKey{}, errand.Value(errandKey{}))
 }
 
 func (c *client) newErrand() *errand {
@@ -119,8 +126,14 @@ func (e *errand) await(ctx context.Context) (any, error) {
 // stop cancels what was begun, and returns when the server is told so.
 func (e *errand) stop(ctx context.Context) error {
 	e.cancel(errCancelled)
+	over := make(chan struct{})
+	go func() {
+		<-e.done
+		e.tail.Wait()
+		close(over)
+	}()
 	select {
-	case <-e.done:
+	case <-over:
 		return nil
 	case <-ctx.Done():
 		return context.Cause(ctx)

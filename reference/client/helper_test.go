@@ -217,7 +217,7 @@ func (v visit) stream(texts ...string) {
 	v.Header().Set("Content-Type", "text/event-stream")
 	for _, text := range texts {
 		_, _ = io.WriteString(v, text)
-		_ = http.NewResponseController(v).Flush()
+		_ = http.NewResponseController(v.ResponseWriter).Flush()
 	}
 }
 
@@ -302,4 +302,129 @@ func (s *script) methods() []string {
 		}
 	}
 	return all
+}
+
+// A talker is a server over stdio that a test writes, and the record of what
+// came, from all of its processes.
+type talker struct {
+	mu        sync.Mutex
+	messages  []object
+	processes []*pipe
+}
+
+// errExit makes a process of a talker exit.
+var errExit = errors.New("the process exits")
+
+// talking serves each message of the client with a function, which says what to
+// answer.
+func talking(t *testing.T, serve func(m object, say func(any)) error) (*talker, client.Options) {
+	t.Helper()
+	s := &talker{}
+	one := func(_ context.Context, in io.Reader, out io.Writer) error {
+		say := func(message any) { _, _ = out.Write(append(encode(message), '\n')) }
+		decoder := json.NewDecoder(in)
+		for {
+			var m object
+			if err := decoder.Decode(&m); err != nil {
+				return nil
+			}
+			s.mu.Lock()
+			s.messages = append(s.messages, m)
+			s.mu.Unlock()
+			if err := serve(m, say); err != nil {
+				return nil
+			}
+		}
+	}
+	return s, client.Options{Dial: func(context.Context) (client.Process, error) {
+		p := start(one)
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		s.processes = append(s.processes, p)
+		return p, nil
+	}}
+}
+
+// of are the messages of a method so far; "" are the responses.
+func (s *talker) of(method string) []object {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	var some []object
+	for _, m := range s.messages {
+		if named, _ := m["method"].(string); named == method {
+			some = append(some, m)
+		}
+	}
+	return some
+}
+
+func (s *talker) methods() []string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	var all []string
+	for _, m := range s.messages {
+		method, _ := m["method"].(string)
+		all = append(all, method)
+	}
+	return all
+}
+
+// to answers a message with a result.
+func to(m object, result any) object {
+	return object{"jsonrpc": "2.0", "id": m["id"], "result": result}
+}
+
+// no answers a message with an error.
+func no(m object, code int, message string) object {
+	return object{"jsonrpc": "2.0", "id": m["id"], "error": object{"code": code, "message": message}}
+}
+
+// ask is a request of the server.
+func ask(id any, method string, params object) object {
+	m := notice(method, params)
+	m["id"] = id
+	return m
+}
+
+func notice(method string, params object) object {
+	m := object{"jsonrpc": "2.0", "method": method}
+	if params != nil {
+		m["params"] = params
+	}
+	return m
+}
+
+// everything is what a server may declare.
+var everything = object{
+	"tools": object{"listChanged": true}, "prompts": object{}, "resources": object{"subscribe": true},
+	"completions": object{}, "logging": object{}, "extensions": object{"io.modelcontextprotocol/tasks": object{}},
+	"tasks": object{"list": object{}, "cancel": object{}, "requests": object{"tools": object{"call": object{}}}},
+}
+
+// hello answers what opens a connection, of whichever era, at one revision.
+func hello(m object, revision string) (object, bool) {
+	switch {
+	case m["method"] == "initialize" && revision < client.Revision20260728:
+		return to(m, object{"protocolVersion": revision, "capabilities": everything, "serverInfo": object{"name": "script", "version": "1"}}), true
+	case m["method"] == "server/discover" && revision >= client.Revision20260728:
+		return to(m, object{"resultType": "complete", "supportedVersions": []string{revision}, "capabilities": everything, "ttlMs": 0, "cacheScope": "public"}), true
+	case m["method"] == "server/discover" || m["method"] == "initialize":
+		return no(m, -32601, "Method not found"), true
+	}
+	return nil, false
+}
+
+// text is the result of a tool.
+func text(words string) object {
+	return object{"content": []object{{"type": "text", "text": words}}}
+}
+
+// param is a member of the params of a message.
+func param(m object, path ...string) any {
+	at := any(m["params"])
+	for _, name := range path {
+		members, _ := at.(object)
+		at = members[name]
+	}
+	return at
 }

@@ -3,6 +3,7 @@
 package client
 
 import (
+	"encoding/base64"
 	"fmt"
 	"slices"
 
@@ -37,9 +38,10 @@ func (c *client) refuseMessages(params, capability object) *rpcError {
 			return invalidParams("messages[%d] has no content", i)
 		}
 		uses, results, others := sortBlocks(blocks)
+		wrong := slices.IndexFunc(blocks, func(block object) bool { return !isContent(block) })
 		switch {
-		case slices.Contains(blockTypes(blocks), ""):
-			return invalidParams("messages[%d] has content without a type", i)
+		case wrong >= 0:
+			return invalidParams("messages[%d] has content that is none: %.100s", i, encode(blocks[wrong]))
 		case len(results) > 0 && others > 0:
 			return invalidParams("messages[%d] mixes tool results with other content", i)
 		case len(open) > 0 && (role != "user" || !sameIDs(open, results)):
@@ -79,6 +81,23 @@ func blocksOf(content any) []object {
 		blocks = append(blocks, members)
 	}
 	return blocks
+}
+
+// isContent tells whether a block has what its type wants.
+func isContent(block object) bool {
+	kind, _ := block["type"].(string)
+	switch kind {
+	case "text":
+		_, isText := block["text"].(string)
+		return isText
+	case "image", "audio":
+		data, isText := block["data"].(string)
+		_, hasType := block["mimeType"].(string)
+		_, err := base64.StdEncoding.DecodeString(data)
+		return isText && hasType && err == nil
+	default:
+		return kind != ""
+	}
 }
 
 func blockTypes(blocks []object) []string {

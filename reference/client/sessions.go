@@ -55,6 +55,9 @@ func (h *streamableHTTP) follow(ctx context.Context, r *request, body io.Reader)
 		if err := h.client.part.rest(ctx, h.retryAfter(stream)); err != nil {
 			return err
 		}
+		if r.isAnswered() {
+			return nil // nobody waits any more
+		}
 		response, err := h.get(ctx, stream.lastID)
 		if err != nil {
 			return fmt.Errorf("the stream that was to answer %s cannot be taken up again: %w", r.method, err)

@@ -41,6 +41,8 @@ type pipes struct {
 	queue   chan line
 	exited  chan struct{}
 	ended   chan struct{} // closed when there is nothing more to read
+	settled chan struct{} // closed when it is known what comes of that
+	fate    error         // which is this
 }
 
 // A line is a message to write.
@@ -62,7 +64,10 @@ func (s *stdio) launch(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	p := &pipes{process: process, queue: make(chan line, pipeQueue), exited: make(chan struct{}), ended: make(chan struct{})}
+	p := &pipes{
+		process: process, queue: make(chan line, pipeQueue),
+		exited: make(chan struct{}), ended: make(chan struct{}), settled: make(chan struct{}),
+	}
 	s.pipes = p
 	go p.write()
 	go func() {
@@ -74,7 +79,12 @@ func (s *stdio) launch(ctx context.Context) error {
 	go func() {
 		err := p.read(s.client.receive, s.client.log.Printf)
 		close(p.ended)
-		s.over(p, err)
+		p.fate = s.over(p, err)
+		close(p.settled)
+		s.client.lost(p, p.fate)
+		if errors.Is(p.fate, errRestarting) {
+			s.client.renewSubscriptions()
+		}
 	}()
 	return nil
 }
@@ -135,12 +145,12 @@ func (p *pipes) write() {
 
 // over takes the end of what the server writes. In the stateless era, and before
 // an era is known, nothing but what was under way is lost with a server, so that
-// it is started again.
-func (s *stdio) over(p *pipes, err error) {
+// it is started again. It returns what requests that are under way end with.
+func (s *stdio) over(p *pipes, err error) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.closing || s.pipes != p {
-		return
+		return errServerGone
 	}
 	s.pipes = nil
 	reason := errServerGone
@@ -149,19 +159,16 @@ func (s *stdio) over(p *pipes, err error) {
 	}
 	revision := s.client.speaks()
 	if revision != "" && revision < Revision20260728 || s.restarts >= maxRestarts || !s.client.part.restarts() {
-		s.client.lost(p, reason)
-		return
+		return reason
 	}
 	s.restarts++
 	s.client.log.Printf("%v: it is started again", reason)
 	s.end(p)
 	if err := s.launch(s.client.ctx); err != nil {
 		s.client.log.Printf("%v", err)
-		s.client.lost(p, reason)
-		return
+		return reason
 	}
-	s.client.lost(p, errRestarting)
-	s.client.renewSubscriptions(s.client.ctx)
+	return errRestarting
 }
 
 func (s *stdio) current() (*pipes, error) {
@@ -182,12 +189,15 @@ func (s *stdio) request(ctx context.Context, r *request) error {
 	r.via = p
 	s.client.mu.Unlock()
 	err = p.put(ctx, r.message)
-	select {
-	case <-p.ended:
-		// Nobody may be left to say that the answer does not come.
-		return errors.Join(err, errServerGone)
-	default:
+	if err != nil && !within(drain, p.ended) {
 		return err
+	}
+	select {
+	case <-p.ended: // nobody may be left to say that the answer does not come
+		<-p.settled
+		return p.fate
+	default:
+		return nil
 	}
 }
 

@@ -16,11 +16,13 @@ import (
 // A subscription is what one step listens to. Its request is another one after
 // each restart of the server.
 type subscription struct {
+	ctx          context.Context
 	to           object
 	stop         context.CancelCauseFunc
 	id           jsonrpc.ID
 	acknowledged chan object // takes the first acknowledgement
 	ended        chan error
+	over         chan struct{} // closed with its end
 }
 
 // listen subscribes. It is done when the server has acknowledged, and goes on
@@ -30,12 +32,15 @@ func (c *client) listen(ctx context.Context, s step) (any, error) {
 		return nil, fmt.Errorf("%s has no subscriptions/listen: tell this client to subscribe", c.speaks())
 	}
 	// The subscription outlives the step, unless that is cancelled.
-	lasting, stop := context.WithCancelCause(ctx)
-	one := &subscription{to: s.To, stop: stop, acknowledged: make(chan object, 1), ended: make(chan error, 1)}
+	going, stop := context.WithCancelCause(ctx)
+	one := &subscription{ctx: going, to: s.To, stop: stop, acknowledged: make(chan object, 1), ended: make(chan error, 1), over: make(chan struct{})}
 	c.mu.Lock()
 	c.subscribed = append(c.subscribed, one)
-	c.beside(func() { c.listenOnce(lasting, one) })
+	c.beside(func() { c.listenOnce(one) })
 	c.mu.Unlock()
+	if e, isErrand := ctx.Value(errandKey{}).(*errand); isErrand {
+		e.tail.Go(func() { <-one.over })
+	}
 	timeout := time.NewTimer(c.options.Timeouts.Request)
 	defer timeout.Stop()
 	select {
@@ -52,8 +57,8 @@ func (c *client) listen(ctx context.Context, s step) (any, error) {
 }
 
 // listenOnce sends the request of a subscription, and waits for its end.
-func (c *client) listenOnce(ctx context.Context, one *subscription) {
-	_, err := c.request(ctx, question{
+func (c *client) listenOnce(one *subscription) {
+	_, err := c.request(one.ctx, question{
 		method:  "subscriptions/listen",
 		params:  object{"notifications": one.to},
 		endless: true,
@@ -63,7 +68,7 @@ func (c *client) listenOnce(ctx context.Context, one *subscription) {
 			one.id = r.id
 		},
 	})
-	if errors.Is(err, errRestarting) && ctx.Err() == nil {
+	if errors.Is(err, errRestarting) && one.ctx.Err() == nil {
 		return // it is taken up again
 	}
 	one.stop(nil)
@@ -75,6 +80,7 @@ func (c *client) listenOnce(ctx context.Context, one *subscription) {
 	}
 	c.log.Printf("a subscription is over: %v", err)
 	one.ended <- err
+	close(one.over)
 }
 
 // acknowledged takes the news that a subscription stands.
@@ -106,13 +112,13 @@ func (c *client) endSubscriptions() {
 }
 
 // renewSubscriptions subscribes once more, since the server has forgotten it.
-func (c *client) renewSubscriptions(ctx context.Context) {
+func (c *client) renewSubscriptions() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.isClosing() {
 		return
 	}
 	for _, one := range c.subscribed {
-		c.beside(func() { c.listenOnce(ctx, one) })
+		c.beside(func() { c.listenOnce(one) })
 	}
 }

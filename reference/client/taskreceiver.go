@@ -198,11 +198,15 @@ func (o *ownTasks) result(ctx context.Context, t *ownTask, closing <-chan struct
 	if t.err != nil {
 		return nil, t.err
 	}
-	result := maps.Clone(t.result)
-	meta := object{}
+	return relate(t.result, object{"taskId": t.id}), nil
+}
+
+// relate says to which task a result belongs.
+func relate(result object, task any) object {
+	related, meta := maps.Clone(result), object{}
 	given, _ := result["_meta"].(object)
 	maps.Copy(meta, given)
-	meta[relatedTask] = object{"taskId": t.id}
-	result["_meta"] = meta
-	return result, nil
+	meta[relatedTask] = task
+	related["_meta"] = meta
+	return related
 }

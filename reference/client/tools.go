@@ -130,7 +130,11 @@ func (c *client) callOnce(ctx context.Context, s step, t *tool) (object, error) 
 	if err != nil {
 		return nil, err
 	}
-	result, _, err := c.ask(ctx, question{
+	asking := ctx
+	if wanted {
+		asking = lasting(c.ctx, ctx) // what is to be cancelled must be known first
+	}
+	result, _, err := c.ask(asking, question{
 		method:   "tools/call",
 		params:   params,
 		progress: s.Progress,

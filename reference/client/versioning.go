@@ -152,10 +152,12 @@ func texts(value any) []string {
 }
 
 // fallsBack tells whether what became of server/discover is what a server of
-// the handshake era may do with it: refuse it in whatever way, or say nothing.
+// the handshake era may do with it: refuse it in whatever way, say nothing,
+// or exit.
 func fallsBack(err error) bool {
 	_, refused := asRPCError(err)
 	_, silent := errors.AsType[*timeoutError](err)
 	status, isStatus := errors.AsType[*statusError](err)
-	return refused || silent || isStatus && status.code >= http.StatusBadRequest && status.code < http.StatusInternalServerError
+	exited := errors.Is(err, errRestarting)
+	return refused || silent || exited || isStatus && status.code >= http.StatusBadRequest && status.code < http.StatusInternalServerError
 }
