@@ -2,7 +2,7 @@ package fault
 
 import "bytes"
 
-// Alias lets the peer know by other names what the target has named: the first
+// Alias lets the other side know by other names what the target has named: the first
 // text at a pointer by the first name, another by the second, and so on. Names
 // that are given twice are taken for what had them first; what comes when none
 // is left keeps its own.
@@ -41,7 +41,7 @@ func (a *aliases) outward(message []byte) []byte {
 	return message
 }
 
-// inward changes a message of the peer.
+// inward changes a message to the target.
 func (a *aliases) inward(message []byte) []byte {
 	for _, one := range *a {
 		message = swap(message, one.name, one.own)

@@ -61,13 +61,14 @@ type Change struct {
 	Do   []Action `yaml:"do"`
 }
 
-// Direction of a message, seen from the target.
+// Direction of a message. What is written sees it from the target, which may be a
+// client; a wire, and all that stands on it, sees it from the server.
 type Direction string
 
 // The two directions.
 const (
-	In  Direction = "in"  // to the target
-	Out Direction = "out" // from the target
+	In  Direction = "in"  // to the target; on a wire: to the server
+	Out Direction = "out" // from the target; on a wire: from the server
 )
 
 // Opposite returns the other direction.
@@ -92,10 +93,14 @@ type Match struct {
 	// ResponseTo is the method of the request that a response answers: one of
 	// these, "*" for any.
 	ResponseTo Words `yaml:"response-to"`
-	// Asks is what the target asks of its client, whatever the era: by a request of
+	// Asks is what a server asks of its client, whatever the era: by a request of
 	// one of these methods, or by a request for input in a result. Where, and the
 	// edits of what is done, are then about that request.
 	Asks Words `yaml:"asks"`
+	// Answers is the result that a client gives when it is asked so by one of these
+	// methods, whatever the era: in a response, or in a request that brings input.
+	// Where, and the edits of what is done, are then about that result.
+	Answers Words `yaml:"answers"`
 	// Where are conditions on the message, by JSON pointer. A part of the pointer
 	// that is * stands for any member or element: one of them must do.
 	Where map[string]Condition `yaml:"where"`
@@ -159,6 +164,7 @@ type Action struct {
 	Answer    *Value        `yaml:"answer"`    // of a request: not passed on; answered with this result (and what every result has), or
 	Refuse    *Value        `yaml:"refuse"`    // with this error
 	Send      *Value        `yaml:"send"`      // another message, whole; Direction and Place say which way, and when
+	Request   *Request      `yaml:"request"`   // of a client, over HTTP: another request, with the headers of the one at hand
 	Direction Direction     `yaml:"direction"` // of Send; that of the match when empty
 	Place     string        `yaml:"place"`     // of Send and Write: "after" (default) or "before" the message
 	Stream    string        `yaml:"stream"`    // of Send over HTTP: "get" for the stream of what comes unasked (GET, subscriptions/listen), "others" for all others of them; default: the one of the message
@@ -185,6 +191,13 @@ type Action struct {
 	Exit   *int `yaml:"exit"`   // it exits with this status
 	Hang   bool `yaml:"hang"`   // it does nothing more
 	Ignore bool `yaml:"ignore"` // the process event is not passed on to the target
+}
+
+// Request is an HTTP request of a client that is made up. It has no body, and
+// nobody hears what becomes of it.
+type Request struct {
+	Method string             `yaml:"method"`
+	Header map[string]*string `yaml:"header"` // as in Action
 }
 
 // Respond is an answer over HTTP that is made up.
@@ -236,6 +249,7 @@ type Step struct {
 	Chunk     int       // written in pieces of so many bytes; 0: whole
 	Text      []byte    // over stdio: bytes beside the messages
 	Stderr    bool      // Text goes to standard error
+	Request   *Request  // over HTTP: another request to the server
 	Event     *Fields   // over an event stream: changed fields of the event
 	EventText *string   // over an event stream: the whole event; %s is the message
 	As        string    // over HTTP: "json" or "events", how the answer is carried

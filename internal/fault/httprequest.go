@@ -18,12 +18,12 @@ type outgoing struct {
 	header http.Header
 	host   string
 	body   io.Reader
-	length int64    // of the body; -1 when it is not known
-	after  [][]byte // messages to post once the request is written
-	said   []Step   // messages for the client, before those of the target
-	as     string   // how the answer is carried
-	method string   // of the JSON-RPC request in it
-	cut    bool     // the connection breaks instead of an answer
+	length int64  // of the body; -1 when it is not known
+	after  []Step // to be said to the target once the request is written
+	said   []Step // messages for the client, before those of the target
+	as     string // how the answer is carried
+	method string // of the JSON-RPC request in it
+	cut    bool   // the connection breaks instead of an answer
 }
 
 // carry gives the request another body.
@@ -70,7 +70,7 @@ func (e *exchange) receive() (*outgoing, error) {
 		}
 		return out, nil
 	}
-	in := &inbox{exchange: e, out: out, plan: e.connection.wire.Head(e.head), passed: true}
+	in := &inbox{exchange: e, out: out, plan: e.connection.wire.Head(e.head), passed: true, ofClient: e.connection.wire.from == In}
 	if r.Method == http.MethodPost {
 		body, whole, err := readBody(r.Body, e.http.options.Limits.Message)
 		e.recordBody(transcript.Client, body, whole)
@@ -95,13 +95,14 @@ func readBody(body io.Reader, limit int) (read []byte, whole bool, err error) {
 // inbox is a request while its steps are done.
 type inbox struct {
 	*exchange
-	out     *outgoing
-	plan    HeadPlan
-	body    []byte // as it came
-	kind    jsonrpc.Kind
-	passed  bool // the request goes to the target
-	wait    Wait // first
-	answers bool // a step answers in the place of the target
+	out      *outgoing
+	plan     HeadPlan
+	ofClient bool   // what is laid is of a client
+	body     []byte // as it came
+	kind     jsonrpc.Kind
+	passed   bool // the request goes to the target
+	wait     Wait // first
+	answers  bool // a step answers in the place of the target
 }
 
 // take does the steps of the message in a POST.
@@ -126,18 +127,24 @@ func (i *inbox) take(body []byte) error {
 // place puts the message of a step where it belongs.
 func (i *inbox) place(step Step) {
 	switch {
+	case step.Request != nil && i.passed:
+		i.out.after = append(i.out.after, step)
+	case step.Request != nil:
+		i.aside(step)
 	case step.Message == nil:
 	case step.Direction == Out && step.Stream == "":
 		i.answers = i.answers || step.Answers
 		i.out.said = append(i.out.said, step)
+	case step.Direction == In && !step.Wait.none() && i.ofClient && i.kind != jsonrpc.Request:
+		i.aside(step) // the client does not wait for what it says late
 	case step.Direction == In && !step.Beside && !i.passed:
 		i.passed, i.wait = true, step.Wait
 		i.out.carry(step.Message)
 		remirror(i.out.header, i.body, step.Message)
 	case step.Direction == In && i.passed && i.wait.none() && step.Wait.none():
-		i.out.after = append(i.out.after, step.Message)
+		i.out.after = append(i.out.after, step)
 	case step.Direction == In && step.Wait.none():
-		i.postInOrder(step.Message)
+		i.sendInOrder(step)
 	default:
 		i.aside(step)
 	}
@@ -202,8 +209,8 @@ func (e *exchange) forward(out *outgoing) (*http.Response, error) {
 	if len(out.after) > 0 {
 		postAll := sync.OnceFunc(func() {
 			e.http.beside(func() {
-				for _, message := range out.after {
-					e.postInOrder(message)
+				for _, step := range out.after {
+					e.sendInOrder(step)
 				}
 			})
 		})

@@ -161,12 +161,12 @@ func (e *exchange) ends(step Step) error {
 // aside does a step that says something elsewhere: to the target, or to the
 // client on a GET stream.
 func (e *exchange) aside(step Step) {
-	if step.Message == nil {
+	if step.Message == nil && step.Request == nil {
 		return
 	}
 	do := func() {
 		if step.Direction == In {
-			e.post(step.Message)
+			e.send(step)
 		} else {
 			e.tellListener(step)
 		}
@@ -221,10 +221,15 @@ func (e *exchange) tellListener(step Step) {
 	})
 }
 
-// post sends a message to the target beside the client's own, with the headers of
-// the exchange, and returns when it is written. answered is closed when an answer
-// begins, or none will come.
-func (e *exchange) post(message []byte) (answered <-chan struct{}) {
+// send says something to the target beside what the client says itself, with the
+// headers of the exchange, and returns when it is written. answered is closed when an
+// answer begins, or none will come.
+func (e *exchange) send(step Step) (answered <-chan struct{}) {
+	method, out := http.MethodPost, e.letter(step.Message)
+	if step.Request != nil {
+		method, out = step.Request.Method, e.letter(nil)
+		HeadPlan{Header: step.Request.Header}.changeHeader(out.header)
+	}
 	written, done := make(chan struct{}), make(chan struct{})
 	isWritten := sync.OnceFunc(func() { close(written) })
 	begun := e.http.beside(func() {
@@ -233,7 +238,7 @@ func (e *exchange) post(message []byte) (answered <-chan struct{}) {
 		ctx = httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{
 			WroteRequest: func(httptrace.WroteRequestInfo) { isWritten() },
 		})
-		response, err := e.http.transport.RoundTrip(e.toTarget(ctx, http.MethodPost, e.letter(message)))
+		response, err := e.http.transport.RoundTrip(e.toTarget(ctx, method, out))
 		isWritten()
 		close(done)
 		if err == nil {
@@ -249,21 +254,24 @@ func (e *exchange) post(message []byte) (answered <-chan struct{}) {
 	return done
 }
 
-// postInOrder posts a message and waits until the target answers.
-func (e *exchange) postInOrder(message []byte) {
+// sendInOrder waits until the target answers.
+func (e *exchange) sendInOrder(step Step) {
 	select {
-	case <-e.post(message):
+	case <-e.send(step):
 	case <-e.ctx.Done():
 	}
 }
 
-// letter is a message as it is posted with the headers of the exchange.
+// letter is a message, or none, as it is sent with the headers of the exchange.
 func (e *exchange) letter(message []byte) *outgoing {
 	out := &outgoing{header: e.request.Header.Clone(), host: e.request.Host}
 	out.carry(message)
 	out.header.Del("Last-Event-Id")
 	out.header.Set("Content-Type", jsonMedia)
 	out.header.Set("Accept", jsonMedia+", "+eventStreamMedia)
+	if message == nil {
+		out.header.Del("Content-Type")
+	}
 	if id := e.connection.sessionID(); id != "" {
 		out.header.Set(sessionHeader, id)
 	}

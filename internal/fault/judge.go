@@ -84,6 +84,12 @@ func (j *judge) match(match *Match) {
 	j.oneOf("direction", string(match.Direction), "", string(In), string(Out))
 	j.oneOf("kind", match.Kind, "", "request", "notification", "response", kindResult, kindError, "batch", "invalid")
 	j.oneOf("process", match.Process, "", "start", "input-closed", "terminate")
+	if j.fault.ofClient() && match.aboutProcess() {
+		j.fail("process is for servers: what the process of a client does wrong is a switch")
+	}
+	if len(match.Asks) > 0 && len(match.Answers) > 0 {
+		j.fail("asks and answers exclude each other")
+	}
 	for _, carried := range match.Carried {
 		j.oneOf("carried", carried, "stdio", "body", "post", "get")
 	}
@@ -112,7 +118,7 @@ var companions = map[string][]string{
 	"substitute": {"by"}, "raw": nil, "hex": nil, "encode": nil, "rewrite": nil,
 	"drop": nil, "repeat": nil, "delay": nil, "hold": nil, "answer": nil, "refuse": nil,
 	"send": {"direction", "place", "stream"}, "split": nil, "end": nil, "chunk": nil,
-	"alias": nil,
+	"alias": nil, "request": nil,
 	"write": {"to", "place"}, "status": nil, "header": nil, "body": nil, "respond": nil,
 	"event": nil, "event-text": nil, "as": nil, "cut": {"place"}, "close": {"place"},
 	"keep-open": nil, "exit": {"place"}, "hang": {"place"}, "ignore": nil,
@@ -123,6 +129,9 @@ var companions = map[string][]string{
 var (
 	headVerbs    = []string{"status", "header", "body", "respond", "as", "delay", "chunk", "drop", "cut", "keep-open"}
 	processVerbs = []string{"ignore", "write", "send", "exit", "hang", "delay"}
+	// clientVerbs are of clients alone, serverVerbs of servers.
+	clientVerbs = []string{"request"}
+	serverVerbs = []string{"exit", "ignore"}
 )
 
 func (j *judge) action(match *Match, action *Action) {
@@ -143,6 +152,10 @@ func (j *judge) action(match *Match, action *Action) {
 		j.fail("%s cannot be done with the head of an exchange, only %s", verb, strings.Join(headVerbs, ", "))
 	case match.aboutProcess() && !slices.Contains(processVerbs, verb):
 		j.fail("%s cannot be done at an event of the process, only %s", verb, strings.Join(processVerbs, ", "))
+	case j.fault.ofClient() && slices.Contains(serverVerbs, verb):
+		j.fail("%s is for servers: what the process of a client does wrong is a switch", verb)
+	case !j.fault.ofClient() && slices.Contains(clientVerbs, verb):
+		j.fail("%s is for clients: expected role: client", verb)
 	}
 	j.values(action, verb)
 	j.match(action.Hold)
@@ -181,6 +194,12 @@ func (j *judge) values(action *Action, verb string) {
 	j.oneOf("as", action.As, "", "json", "events")
 	j.oneOf("stream", action.Stream, "", onGet, onOthers)
 	j.oneOf("direction", string(action.Direction), "", string(In), string(Out))
+	if action.Request != nil && action.Request.Method == "" {
+		j.fail("request needs \"method\"")
+	}
+	if action.To == toStderr && j.fault.ofClient() {
+		j.fail("what a client writes to its standard error is nobody's business: write it to standard output, or not at all")
+	}
 	for _, value := range []*Value{action.With, action.Answer, action.Refuse, action.Send} {
 		if value != nil {
 			j.spelled(value.value)

@@ -125,6 +125,9 @@ func parseOne(name string, item *yaml.Node) (*Fault, error) {
 	}
 	judge := &judge{place: fmt.Sprintf("%s:%d", name, item.Line), fault: fault}
 	judge.judge()
+	if fault.ofClient() {
+		fault.turn()
+	}
 	return fault, errors.Join(judge.problems...)
 }
 

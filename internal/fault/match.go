@@ -14,7 +14,8 @@ import (
 type said struct {
 	Passage
 	message jsonrpc.Message
-	asked   *jsonrpc.Message // the request that it answers
+	asked   *jsonrpc.Message  // the request that it answers
+	inputs  map[string]string // methods of the requests for input that the server has made, by key
 }
 
 // Kinds that a match knows beside those of JSON-RPC: responses with a result,
@@ -32,7 +33,7 @@ func (m *Match) aboutProcess() bool { return m.Process != "" }
 
 func (m *Match) aboutHead() bool {
 	return m.HTTP != nil && m.Kind == "" && len(m.Method) == 0 && len(m.ResponseTo) == 0 &&
-		len(m.Asks) == 0 && len(m.Where) == 0 && len(m.Asked) == 0 && len(m.Carried) == 0
+		len(m.Asks) == 0 && len(m.Answers) == 0 && len(m.Where) == 0 && len(m.Asked) == 0 && len(m.Carried) == 0
 }
 
 func (m *Match) direction() Direction {
@@ -55,17 +56,14 @@ func (m *Match) fits(s *said) bool {
 }
 
 // places returns where in a message the objects are that Where is about and holds
-// for: the message itself, or the requests for input in it.
+// for: the message itself, or the requests for input in it, or their results.
 func (m *Match) places(s *said) [][]string {
 	all := [][]string{nil}
-	if len(m.Asks) > 0 && s.message.Kind != jsonrpc.Request {
-		all = nil
-		for _, requests := range lookup(s.message.Object, inputRequests) {
-			object, _ := requests.(map[string]any)
-			for _, key := range slices.Sorted(maps.Keys(object)) {
-				all = append(all, append(slices.Clone(inputRequests), key))
-			}
-		}
+	switch {
+	case len(m.Answers) > 0:
+		all = m.answers(s)
+	case len(m.Asks) > 0 && s.message.Kind != jsonrpc.Request:
+		all = membersOf(s.message, inputRequests)
 	}
 	return slices.DeleteFunc(all, func(place []string) bool {
 		for _, found := range lookup(s.message.Object, place) {
@@ -79,8 +77,37 @@ func (m *Match) places(s *said) [][]string {
 	})
 }
 
-// inputRequests is where a result has what it asks of the client.
-var inputRequests = []string{"result", "inputRequests"}
+// answers returns where in a message of a client the results are that the server has
+// asked for.
+func (m *Match) answers(s *said) [][]string {
+	if s.message.Kind == jsonrpc.Response {
+		if s.asked == nil || !slices.Contains(m.Answers, s.asked.Method) {
+			return nil
+		}
+		return [][]string{{"result"}}
+	}
+	return slices.DeleteFunc(membersOf(s.message, inputResponses), func(place []string) bool {
+		return !slices.Contains(m.Answers, s.inputs[place[len(place)-1]])
+	})
+}
+
+// membersOf returns where the members are of an object in a message.
+func membersOf(message jsonrpc.Message, place []string) (all [][]string) {
+	for _, found := range lookup(message.Object, place) {
+		object, _ := found.(map[string]any)
+		for _, key := range slices.Sorted(maps.Keys(object)) {
+			all = append(all, append(slices.Clone(place), key))
+		}
+	}
+	return all
+}
+
+var (
+	// inputRequests is where a result has what it asks of the client.
+	inputRequests = []string{"result", "inputRequests"}
+	// inputResponses is where a request has what it was asked for.
+	inputResponses = []string{"params", "inputResponses"}
+)
 
 func (m *Match) fitsKind(message jsonrpc.Message) bool {
 	switch m.Kind {

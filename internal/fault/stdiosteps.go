@@ -75,7 +75,7 @@ func (s *stdio) do(step Step) (err error) {
 	if step.Text != nil && step.Stderr {
 		_, _ = s.peer.Err.Write(step.Text) // nobody needs to read it
 	} else if step.Text != nil {
-		err = errors.Join(err, s.lanes[Out].write(step.Text, step.Chunk))
+		err = errors.Join(err, s.lanes[step.Direction].write(step.Text, step.Chunk))
 	}
 	if step.Exit != nil || step.Hang || step.Cut || step.Close {
 		s.finish(step)
@@ -83,10 +83,12 @@ func (s *stdio) do(step Step) (err error) {
 	return err
 }
 
-// finish does what a step says of the end, once the peer has what was said before.
+// finish does what a step says of the end, once the other side has what the target
+// said before.
 func (s *stdio) finish(step Step) {
-	if step.Direction == In {
-		s.await(s.lanes[Out].fence())
+	from := s.lanes[s.wire.from]
+	if step.Direction != s.wire.from {
+		s.await(from.fence())
 	}
 	switch {
 	case step.Exit != nil:
@@ -94,6 +96,6 @@ func (s *stdio) finish(step Step) {
 	case step.Hang:
 		s.hang()
 	default:
-		s.lanes[Out].close()
+		from.close()
 	}
 }

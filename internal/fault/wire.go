@@ -10,7 +10,7 @@ import (
 
 // Laying says what is laid over a wire.
 type Laying struct {
-	// Faults are what is done, in their order.
+	// Faults are what is done, in their order. All of a laying are of one role.
 	Faults []*Fault
 	// Watched are only looked for: what they would have matched is told.
 	Watched []*Fault
@@ -23,11 +23,16 @@ type Laying struct {
 // can be passed on unread.
 func (l Laying) None() bool { return len(l.Faults) == 0 && len(l.Watched) == 0 }
 
+func (l Laying) ofClient() bool {
+	return slices.ContainsFunc(slices.Concat(l.Faults, l.Watched), (*Fault).ofClient)
+}
+
 // Wire is one connection between a peer and a target, as its middleman sees it:
 // it decides what becomes of each message and event. Over HTTP a connection is a
 // session, or one exchange that belongs to none. It is safe for concurrent use.
 type Wire struct {
 	laying Laying
+	from   Direction // the way of what the target says
 
 	mu    sync.Mutex
 	open  map[asking]*jsonrpc.Message // requests that passed, by who sent them
@@ -35,6 +40,7 @@ type Wire struct {
 	laid  []*change
 	gates []*gate
 
+	inputs  map[string]string // methods of requests for input, by key
 	aliases aliases
 }
 
@@ -63,7 +69,10 @@ type gate struct {
 
 // NewWire begins a connection.
 func NewWire(laying Laying) *Wire {
-	w := &Wire{laying: laying, open: map[asking]*jsonrpc.Message{}}
+	w := &Wire{laying: laying, from: Out, open: map[asking]*jsonrpc.Message{}, inputs: map[string]string{}}
+	if laying.ofClient() {
+		w.from = In
+	}
 	for _, fault := range laying.Faults {
 		w.lay(fault, true)
 	}
@@ -112,16 +121,16 @@ func (w *Wire) Message(p Passage) []Step {
 	if w.laying.None() {
 		return []Step{{Direction: p.Direction, Message: p.Raw}}
 	}
-	if p.Direction == In {
+	if p.Direction != w.from {
 		p.Raw = w.aliases.inward(p.Raw)
 	}
-	s := &said{Passage: p, message: jsonrpc.Parse(p.Raw)}
+	s := &said{Passage: p, message: jsonrpc.Parse(p.Raw), inputs: w.inputs}
 	w.correlate(s)
 	acting := w.matching(func(match *Match) bool { return match.aboutMessage() && match.fits(s) })
 	steps := w.perform(s, acting)
 	w.pass(s)
 	for i := range steps {
-		if steps[i].Direction == Out {
+		if steps[i].Direction == w.from {
 			steps[i].Message = w.aliases.outward(steps[i].Message)
 		}
 	}
@@ -142,6 +151,19 @@ func (w *Wire) correlate(s *said) {
 		}
 	case jsonrpc.Response:
 		s.asked = w.open[asking{s.Direction.Opposite(), s.message.ID}]
+		for _, place := range membersOf(s.message, inputRequests) {
+			w.remember(place[len(place)-1], lookup(s.message.Object, append(place, "method")))
+		}
+	}
+}
+
+// remember keeps by which method input is asked for.
+func (w *Wire) remember(key string, method []any) {
+	if len(w.inputs) >= maxOpen {
+		clear(w.inputs)
+	}
+	for _, one := range method {
+		w.inputs[key], _ = one.(string)
 	}
 }
 
@@ -212,10 +234,12 @@ func (k *work) act(action *Action) {
 		k.answer("error", action.Refuse)
 	case action.Send != nil:
 		k.send(action)
+	case action.Request != nil:
+		k.after = append(k.after, Step{Direction: In, Request: action.Request})
 	case action.Alias != nil:
 		k.wire.aliases.add(action.Alias, k.edit.object)
 	case action.Write != nil:
-		k.beside(action, Step{Direction: Out, Text: []byte(*action.Write), Stderr: action.To == toStderr})
+		k.beside(action, Step{Direction: k.wire.from, Text: []byte(*action.Write), Stderr: action.To == toStderr})
 	case action.Split > 0:
 		text := k.edit.text()
 		at := min(action.Split, len(text))

@@ -4,12 +4,9 @@ import (
 	"context"
 	"fmt"
 	"net"
-	"net/http"
-	"net/url"
 	"path/filepath"
 	"slices"
 	"strconv"
-	"time"
 
 	"github.com/mcpconform/mcpconform/internal/conform"
 	"github.com/mcpconform/mcpconform/internal/fault"
@@ -59,7 +56,10 @@ func (w *worker) stand(next job, watch *watch) (*stand, error) {
 	case next.Leg.Transport == conform.Stdio:
 		err = s.process(w.setup, next.Number, laying)
 	case w.Peer.URL != "":
-		err = s.front(w.Peer.URL, laying)
+		var stop func()
+		if s.target.URL, stop, err = fault.Front(w.Peer.URL, fault.HTTPOptions{Laying: laying}); err == nil {
+			s.stops = append(s.stops, stop)
+		}
 	default:
 		err = s.reference(laying)
 	}
@@ -101,32 +101,6 @@ func (s *stand) reference(laying fault.Laying) error {
 		<-served
 	})
 	s.target.URL = "http://127.0.0.1:" + port + "/mcp"
-	return nil
-}
-
-// headerTimeout bounds the wait for a request that has begun.
-const headerTimeout = 10 * time.Second
-
-// front puts a middleman before a server and takes its place.
-func (s *stand) front(upstream string, laying fault.Laying) error {
-	middleman, err := fault.NewHTTP(upstream, fault.HTTPOptions{Laying: laying})
-	if err != nil {
-		return err
-	}
-	s.stops = append(s.stops, middleman.Close)
-	place, err := url.Parse(upstream)
-	if err != nil {
-		return err
-	}
-	listener, err := net.Listen("tcp", "127.0.0.1:0") //nolint:noctx // it takes no time
-	if err != nil {
-		return fmt.Errorf("listening on the loopback interface: %w", err)
-	}
-	front := &http.Server{Handler: middleman, ReadHeaderTimeout: headerTimeout}
-	s.stops = append(s.stops, func() { _ = front.Close() }) // what is open is broken
-	go func() { _ = front.Serve(listener) }()               // until it is closed
-	place.Scheme, place.Host = "http", listener.Addr().String()
-	s.target.URL = place.String()
 	return nil
 }
 

@@ -1,0 +1,83 @@
+package fault
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"sync"
+)
+
+// ofClient tells whether the target is a client.
+func (f *Fault) ofClient() bool { return f.Role == "client" }
+
+// turn makes what is said of a client, and seen from there, what it is on a wire.
+func (f *Fault) turn() {
+	for _, change := range f.AllChanges() {
+		change.When.turn()
+		for i := range change.Do {
+			change.Do[i].Hold.turn()
+			if given := change.Do[i].Direction; given != "" {
+				change.Do[i].Direction = given.Opposite()
+			}
+		}
+	}
+}
+
+func (m *Match) turn() {
+	if m == nil {
+		return
+	}
+	m.Direction = m.direction().Opposite()
+	m.After.turn()
+	m.Before.turn()
+}
+
+// Through stands between a client in this process and a server that it has started,
+// and returns what leads to the server from now on. stop ends everything, and closes
+// the pipes.
+func Through(server Pipes, options StdioOptions) (pipes Pipes, stop func()) {
+	hears, in := io.Pipe()
+	out, says := io.Pipe()
+	s := newStdio(Peer{In: hears, Out: says, Err: io.Discard}, server, options)
+	var ways sync.WaitGroup
+	ways.Go(s.passIn)
+	ways.Go(func() { s.pass(Out) })
+	stop = func() {
+		s.end(nil)
+		for _, one := range []io.Closer{hears, says, server.In, server.Out} {
+			_ = one.Close() // who is at the other end may have closed it
+		}
+		ways.Wait()
+	}
+	return Pipes{In: in, Out: out}, stop
+}
+
+// Front stands before the server at a URL, on a port of its own, and returns the URL
+// that leads there from now on. stop breaks what is open.
+func Front(upstream string, options HTTPOptions) (front string, stop func(), err error) {
+	middleman, err := NewHTTP(upstream, options)
+	if err != nil {
+		return "", nil, err
+	}
+	listener, err := (&net.ListenConfig{}).Listen(context.Background(), "tcp", "127.0.0.1:0")
+	if err != nil {
+		middleman.Close()
+		return "", nil, fmt.Errorf("listening on the loopback interface: %w", err)
+	}
+	server := &http.Server{Handler: middleman, ReadHeaderTimeout: headerTime}
+	served := make(chan struct{})
+	go func() {
+		defer close(served)
+		_ = server.Serve(listener) // until it is closed
+	}()
+	place := *middleman.upstream
+	place.Scheme, place.Host = "http", listener.Addr().String()
+	stop = func() {
+		_ = server.Close() // what is open is broken
+		middleman.Close()
+		<-served
+	}
+	return place.String(), stop, nil
+}
