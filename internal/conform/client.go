@@ -9,6 +9,7 @@ import (
 
 	"github.com/mcpconform/mcpconform/internal/jsonrpc"
 	"github.com/mcpconform/mcpconform/internal/scripted"
+	"github.com/mcpconform/mcpconform/internal/survey"
 	"github.com/mcpconform/mcpconform/internal/transcript"
 )
 
@@ -231,6 +232,23 @@ func (c *Client) OutcomeOf(position int) StepOutcome {
 func (c *Client) ToldOutcome(position int) (StepOutcome, bool) {
 	told, there := c.told[position]
 	return told, there
+}
+
+// Declares tells whether the client declares a capability, such as "sampling.tools":
+// in a handshake, or with a request.
+func (c *Client) Declares(path string) bool {
+	return slices.ContainsFunc(c.Conversations, func(conversation *Conversation) bool {
+		return slices.ContainsFunc(conversation.Messages, func(said *Said) bool {
+			return fromClient(said) && survey.Declares(conversation.ClientDeclared(said), path)
+		})
+	})
+}
+
+// Judging says which message a check is about, which the report marks when it fails,
+// and gives it to the matchers.
+func (c *Client) Judging(said *Said) Reply {
+	current.outcome.Judged = &said.Event
+	return Reply{Received: scripted.Received{Message: said.Message}}
 }
 
 // Blame fails the check for a message, which the report marks.

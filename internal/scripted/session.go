@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"time"
 
 	"github.com/mcpconform/mcpconform/internal/jsonrpc"
 	"github.com/mcpconform/mcpconform/internal/transcript"
@@ -92,6 +93,13 @@ func (s *Session) listen(exchange *Exchange) {
 	s.listening = append(s.listening, exchange)
 	s.mu.Unlock()
 	s.Server.touch(0)
+}
+
+// Hears tells whether the server can say something unasked now.
+func (s *Session) Hears() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.spawned != nil || slices.ContainsFunc(s.listening, func(one *Exchange) bool { return one.Streaming() })
 }
 
 // Stream waits for a stream on which the server may say something unasked; nil
@@ -221,7 +229,12 @@ func (s *Session) Mark() int { return s.inbox.len() }
 
 // Until waits until the client has sent a message that matches, from a mark on.
 func (s *Session) Until(mark int, match func(Received) bool) (Received, bool) {
-	ctx, cancel := context.WithTimeout(s.Server.life, s.Server.options.Reply)
+	return s.Within(s.Server.options.Reply, mark, match)
+}
+
+// Within does so for a time of one's own.
+func (s *Session) Within(most time.Duration, mark int, match func(Received) bool) (Received, bool) {
+	ctx, cancel := context.WithTimeout(s.Server.life, most)
 	defer cancel()
 	received, err := s.inbox.await(ctx, mark, match, nil)
 	return received, err == nil
