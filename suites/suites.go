@@ -66,6 +66,8 @@ func ServerChecks() {
 // specification.
 func ClientChecks() {
 	lifecycle.ClientChecks()
+	roots.ClientChecks()
+	sampling.ClientChecks()
 	pagination.ClientChecks()
 }
 

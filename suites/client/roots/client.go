@@ -1,0 +1,150 @@
+package roots
+
+import (
+	. "github.com/onsi/ginkgo/v2"
+
+	. "github.com/mcpconform/mcpconform/internal/conform"
+	"github.com/mcpconform/mcpconform/internal/jsonrpc"
+	"github.com/mcpconform/mcpconform/internal/scripted"
+	"github.com/mcpconform/mcpconform/suites/client/asking"
+)
+
+// ClientChecks registers the checks of a target client.
+func ClientChecks() {
+	Describe("Listing roots", listing)
+}
+
+// The roots of the client in the stories.
+var (
+	project = Object{"uri": "file:///home/user/project", "name": "Project"}
+	notes   = Object{"uri": "file:///home/user/my%20notes"}
+	moved   = Object{"uri": "file:///home/user/moved", "name": "Moved"}
+)
+
+// changing is a client whose roots change.
+var changing = &Story{
+	Name: "roots-change", Says: "During two calls the server asks for the roots of the client, which change between them.",
+	Until: "2025-11-25",
+	Told: Steps{
+		ToAnswer(method, Object{"roots": []any{project, notes}}).Declaring(Object{"listChanged": true}),
+		ToConnect(), ToList("tools"), ToCall(scripted.AddNumbers, asking.Numbers),
+		ToChangeRoots(moved), ToCall(scripted.AddNumbers, asking.Numbers), ToList("prompts"), ToClose(),
+	},
+	Server: func(server *scripted.Server) { asking.DuringCalls(server, scripted.Question{Method: method}) },
+}
+
+// changeStep is the position of the change in the story.
+const changeStep = 4
+
+// undeclared is a client without roots that is asked for some.
+var undeclared = &Story{
+	Name: "roots-undeclared", Says: "The server asks for roots that the client has not declared to have.",
+	Until: "2025-11-25",
+	Told: Steps{
+		ToConnect(), ToList("tools"), ToCall(scripted.AddNumbers, asking.Numbers), ToList("prompts"), ToClose(),
+	},
+	Server: func(server *scripted.Server) {
+		asking.DuringCalls(server, scripted.Question{Method: method, Deliberate: notDeclared})
+	},
+}
+
+const notDeclared = "the client has not declared roots"
+
+// input are roots that the server needs for the answer to a call.
+var input = &Story{
+	Name: "roots-as-input", Says: "The server needs the roots of the client to answer a call.",
+	Since: "2026-07-28",
+	Told: Steps{
+		ToAnswer(method, Object{"roots": []any{project, notes}}),
+		ToConnect(), ToList("tools"), ToCall(scripted.AddNumbers, asking.Numbers), ToList("prompts"), ToClose(),
+	},
+	Server: func(server *scripted.Server) { asking.DuringCalls(server, scripted.Question{Method: method}) },
+}
+
+func listing() {
+	It("answers with its roots when it is asked for them", Verifies("roots.list.answered"), In(changing),
+		func(ctx SpecContext) {
+			client := Played(ctx)
+
+			for _, inquiry := range client.NeedInquiries(method) {
+				switch {
+				case inquiry.Answer == nil:
+					client.NeverBut("the client did not answer "+method, method)
+				case inquiry.Refused:
+					client.Blame(inquiry.Answer, Mismatch{Wanted: "the roots that it has declared to have", Found: inquiry.Describe()})
+				}
+			}
+		})
+
+	It("says when its roots have changed", Verifies("roots.list-changed.sent"), In(changing),
+		func(ctx SpecContext) {
+			client := Played(ctx)
+
+			client.NeedRequests("initialize")
+			if !client.Declares("roots.listChanged") {
+				NotApplicable("the client does not declare roots.listChanged")
+			}
+			if len(client.Notifications(changed)) > 0 {
+				return
+			}
+			before, after := lists(client)
+			told, there := client.ToldOutcome(changeStep)
+			switch {
+			case before != after:
+				Judge(Mismatch{Wanted: changed + " when the roots change", Found: "none, but the roots were " + before + " and then " + after})
+			case there && !told.Failed():
+				Judge(Mismatch{Wanted: changed + " when the roots change", Found: "none, though the client has told that it changed them"})
+			default:
+				client.Never(changed)
+			}
+		})
+
+	It("refuses to list roots that it has not declared", Verifies("roots.error.unsupported"), In(undeclared),
+		func(ctx SpecContext) {
+			client := Played(ctx)
+
+			client.NeedRequests("tools/call")
+			if client.Declares("roots") {
+				NotApplicable("the client declares roots, whatever it is told")
+			}
+			for _, inquiry := range client.NeedInquiries(method) {
+				switch {
+				case inquiry.Answer == nil:
+					client.NeverBut("the client did not answer "+method, "tools/call")
+				case inquiry.Refusal.Code != jsonrpc.MethodNotFound:
+					client.Blame(inquiry.Answer, Mismatch{Wanted: "error -32601 (Method not found)", Found: inquiry.Describe()})
+				}
+			}
+		})
+
+	It("declares roots with the request that brings them", Verifies("roots.capability.declared"), In(input),
+		func(ctx SpecContext) {
+			client := Played(ctx)
+
+			for _, inquiry := range client.NeedInquiries(method) {
+				if !inquiry.Answered() {
+					client.NeverBut("the client did not make the call again with its roots", method)
+				}
+				capabilities, _ := inquiry.Answer.Meta()[scripted.MetaCapabilities].(map[string]any)
+				if _, declared := capabilities["roots"]; !declared {
+					client.Blame(inquiry.Answer, Mismatch{
+						Wanted: "the capability roots among " + scripted.MetaCapabilities, Found: Show(capabilities), Where: "/params/_meta",
+					})
+				}
+			}
+		})
+}
+
+// lists are the roots that the client told first and last.
+func lists(client *Client) (before, after string) {
+	for _, inquiry := range client.Inquiries(method) {
+		if !inquiry.Answered() {
+			continue
+		}
+		after = Show(inquiry.Result["roots"])
+		if before == "" {
+			before = after
+		}
+	}
+	return before, after
+}

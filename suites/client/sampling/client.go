@@ -1,0 +1,276 @@
+package sampling
+
+import (
+	"maps"
+
+	. "github.com/onsi/ginkgo/v2"
+
+	. "github.com/mcpconform/mcpconform/internal/conform"
+	"github.com/mcpconform/mcpconform/internal/jsonrpc"
+	"github.com/mcpconform/mcpconform/internal/scripted"
+	"github.com/mcpconform/mcpconform/suites/client/asking"
+)
+
+// ClientChecks registers the checks of a target client.
+func ClientChecks() {
+	Describe("Sampling", func() {
+		samplings()
+		rejections()
+		wrongRequests()
+	})
+}
+
+// question is a request for sampling.
+func question(deliberate string, more Object, messages ...any) scripted.Question {
+	params := Object{"messages": messages, "maxTokens": 100}
+	maps.Copy(params, more)
+	return scripted.Question{Method: method, Params: params, Deliberate: deliberate}
+}
+
+func message(role string, content any) Object { return Object{"role": role, "content": content} }
+
+func text(words string) Object { return Object{"type": "text", "text": words} }
+
+// hello is a message that nothing is wrong with.
+var hello = message("user", text("Say hello."))
+
+// spoken and used are what a model answers: with words, or with the use of a tool.
+var (
+	spoken = Object{"role": "assistant", "content": text("Hello."), "model": "a-model", "stopReason": "endTurn"}
+	used   = Object{"role": "assistant", "content": use("use-1"), "model": "a-model", "stopReason": "toolUse"}
+)
+
+func use(id string) Object {
+	return Object{"type": "tool_use", "id": id, "name": "weather", "input": Object{"city": "Paris"}}
+}
+
+func result(id string) Object {
+	return Object{"type": "tool_result", "toolUseId": id, "content": []any{text("It rains.")}}
+}
+
+// lending are the params of a request that lends a tool, to be used in a mode.
+func lending(mode string) Object {
+	return Object{
+		"tools": []any{Object{
+			"name": "weather", "description": "Tells the weather of a city",
+			"inputSchema": Object{"type": "object", "properties": Object{"city": Object{"type": "string"}}},
+		}},
+		"toolChoice": Object{"mode": mode},
+	}
+}
+
+// model is a client whose model answers.
+var model = &Story{
+	Name: "sampling", Says: "During a call the server asks for sampling, twice.",
+	Told: Steps{
+		ToAnswer(method, spoken), ToConnect(), ToList("tools"),
+		ToCall(scripted.AddNumbers, asking.Numbers), ToList("prompts"), ToClose(),
+	},
+	Server: func(server *scripted.Server) {
+		asking.DuringCalls(server,
+			question("", Object{
+				"_meta": Object{"progressToken": "sampling-1"}, "systemPrompt": "Be short.", "temperature": 0.5,
+				"modelPreferences": Object{"hints": []any{Object{"name": "small"}}, "speedPriority": 1},
+			}, hello),
+			question("", Object{"_meta": Object{"progressToken": 2}}, hello, message("assistant", text("Hello.")), hello),
+		)
+	},
+}
+
+// lent is a client whose model uses tools.
+var lent = &Story{
+	Name: "sampling-with-tools", Says: "During calls the server asks for sampling and lends a tool, which must, may, and must not be used.",
+	Since: "2025-11-25",
+	Told: Steps{
+		ToAnswer(method, used).Declaring(Object{"tools": Object{}}), ToAnswer(method, spoken), ToConnect(), ToList("tools"),
+		ToCall("must_use", nil), ToCall("must_not_use", nil), ToCall("may_use", nil), ToCall("has_used", nil), ToList("prompts"), ToClose(),
+	},
+	Server: func(server *scripted.Server) {
+		asking.Tool(server, "must_use", question("", lending("required"), hello))
+		asking.Tool(server, "must_not_use", question("", lending("none"), hello))
+		asking.Tool(server, "may_use", question("", lending("auto"), hello))
+		asking.Tool(server, "has_used", question("", lending("auto"),
+			hello, message("assistant", []any{use("a"), use("b")}), message("user", []any{result("a"), result("b")})))
+	},
+}
+
+func samplings() {
+	It("declares sampling when it samples", Verifies("sampling.capability.declared"), In(model),
+		func(ctx SpecContext) {
+			client := Played(ctx)
+
+			needResults(client)
+			Demand(client.Declares("sampling"), "the capability sampling", "a result of "+method+" without it")
+		})
+
+	It("uses a tool when it is required to, and none when it must not", Verifies("sampling.tool-choice.required", "sampling.tool-choice.none"), In(lent),
+		func(ctx SpecContext) {
+			client := Played(ctx)
+
+			for _, inquiry := range needResults(client) {
+				choice, _ := inquiry.Params["toolChoice"].(map[string]any)
+				content, _ := inquiry.Result["content"].(map[string]any)
+				switch uses := content["type"] == "tool_use"; {
+				case content == nil: // a list, which the rules read
+				case choice["mode"] == "required" && !uses, choice["mode"] == "none" && uses:
+					client.Blame(inquiry.Answer, Mismatch{
+						Wanted: "an answer that fits the toolChoice " + Show(choice), Found: Show(content), Where: inquiry.Where + "/content",
+					})
+				}
+			}
+		})
+}
+
+// needResults returns the requests for sampling that were answered by a result, of
+// which the check needs one at least.
+func needResults(client *Client) []Inquiry {
+	var all []Inquiry
+	for _, inquiry := range client.NeedInquiries(method) {
+		if inquiry.Answered() {
+			all = append(all, inquiry)
+		}
+	}
+	if len(all) == 0 {
+		client.NeverBut("the client answered no request for sampling with a result", method)
+	}
+	return all
+}
+
+// rejects is a client whose user does not want the model to be asked.
+var rejects = &Story{
+	Name: "sampling-rejected", Says: "During a call the server asks for sampling, which the user rejects.",
+	Until: "2025-11-25",
+	Told: Steps{
+		ToRefuse(method, rejected, "User rejected sampling request"), ToConnect(), ToList("tools"),
+		ToCall(scripted.AddNumbers, asking.Numbers), ToList("prompts"), ToClose(),
+	},
+	Server: func(server *scripted.Server) { asking.DuringCalls(server, question("", nil, hello)) },
+}
+
+func rejections() {
+	It("answers with an error when the user rejects the request", Verifies("sampling.error.any", "sampling.error.rejected"), In(rejects),
+		func(ctx SpecContext) {
+			client := Played(ctx)
+
+			for _, inquiry := range client.NeedInquiries(method) {
+				if told := client.Outcome("answer-with"); told.Failed() || inquiry.Answer == nil {
+					client.NeverBut("the client did not answer "+method, method)
+				}
+				if !inquiry.Refused {
+					client.Blame(inquiry.Answer, Mismatch{Wanted: "an error, as the user rejects the request", Found: inquiry.Describe()})
+				}
+			}
+		})
+
+	It("says by its code that the user rejected the request", Verifies("sampling.error.rejected"), In(rejects),
+		func(ctx SpecContext) {
+			client := Played(ctx)
+
+			for _, inquiry := range client.NeedInquiries(method) {
+				if told := client.Outcome("answer-with"); told.Failed() || !inquiry.Refused {
+					client.NeverBut("the client did not refuse "+method, method)
+				}
+				if inquiry.Refusal.Code != rejected {
+					client.Blame(inquiry.Answer, Mismatch{Wanted: "the code -1", Found: inquiry.Describe(), Where: "/error/code"})
+				}
+			}
+		})
+}
+
+// What is wrong with the messages of requests for sampling.
+const (
+	noData        = "an image without data"
+	noContent     = "a message without content"
+	resultMissing = "the result of a tool use is missing"
+	resultMixed   = "a tool result is mixed with text"
+)
+
+// wrongMessages is a server whose requests for sampling have messages that no model
+// can make sense of.
+var wrongMessages = &Story{
+	Name: "sampling-wrong-messages", Says: "During calls the server asks for sampling of messages that are malformed.",
+	Told: Steps{
+		ToAnswer(method, spoken), ToConnect(), ToList("tools"),
+		ToCall("well_formed", nil), ToCall("no_data", nil), ToCall("no_content", nil), ToList("prompts"), ToClose(),
+	},
+	Server: func(server *scripted.Server) {
+		asking.Tool(server, "well_formed", question("", nil, hello))
+		asking.Tool(server, "no_data", question(noData, nil, message("user", Object{"type": "image", "mimeType": "image/png"})))
+		asking.Tool(server, "no_content", question(noContent, nil, Object{"role": "user"}))
+	},
+}
+
+// wrongResults is a server whose requests for sampling make wrong use of the results of
+// tools.
+var wrongResults = &Story{
+	Name: "sampling-wrong-results", Says: "During calls the server asks for sampling of messages in which results of tools are missing, or mixed with text.",
+	Since: "2025-11-25", Until: "2025-11-25",
+	Told: Steps{
+		ToAnswer(method, spoken).Declaring(Object{"tools": Object{}}), ToConnect(), ToList("tools"),
+		ToCall("result_missing", nil), ToCall("result_mixed", nil), ToList("prompts"), ToClose(),
+	},
+	Server: func(server *scripted.Server) {
+		asking.Tool(server, "result_missing", question(resultMissing, lending("auto"),
+			hello, message("assistant", []any{use("a"), use("b")}), message("user", []any{result("a")})))
+		asking.Tool(server, "result_mixed", question(resultMixed, lending("auto"),
+			hello, message("assistant", []any{use("a")}), message("user", []any{result("a"), text("What about tomorrow?")})))
+	},
+}
+
+func wrongRequests() {
+	It("takes no messages that are malformed", Verifies("sampling.content.validated"), In(wrongMessages),
+		func(ctx SpecContext) {
+			client := Played(ctx)
+
+			needResults(client)
+			for _, wrong := range []string{noData, noContent} {
+				for _, inquiry := range needAsked(client, wrong) {
+					if inquiry.Answered() {
+						client.Blame(inquiry.Answer, Mismatch{
+							Wanted: "no result, since the messages have " + wrong, Found: Show(inquiry.Result), Where: inquiry.Where,
+						})
+					}
+				}
+			}
+		})
+
+	It("refuses messages that lack the result of a tool use", Verifies("sampling.error.result-missing"), In(wrongResults),
+		func(ctx SpecContext) {
+			client := Played(ctx)
+
+			judgeInvalid(client, resultMissing)
+		})
+
+	It("refuses messages that mix tool results with other content", Verifies("sampling.error.result-mixed"), In(wrongResults),
+		func(ctx SpecContext) {
+			client := Played(ctx)
+
+			judgeInvalid(client, resultMixed)
+		})
+}
+
+func judgeInvalid(client *Client, wrong string) {
+	if client.NeedRequests("tools/call"); !client.Declares("sampling.tools") {
+		client.NeverBut("the client does not declare sampling.tools", method)
+	}
+	for _, inquiry := range needAsked(client, wrong) {
+		switch {
+		case inquiry.Answer == nil:
+			client.NeverBut("the client did not answer "+method, method)
+		case inquiry.Refusal.Code != jsonrpc.InvalidParams:
+			client.Blame(inquiry.Answer, Mismatch{
+				Wanted: "error -32602 (Invalid params), since " + wrong, Found: inquiry.Describe(),
+			})
+		}
+	}
+}
+
+// needAsked returns the requests for sampling that are wrong on purpose, of which the
+// check needs one.
+func needAsked(client *Client, wrong string) []Inquiry {
+	all := asking.On(client.Inquiries(method), wrong)
+	if len(all) == 0 {
+		client.NeverBut("the client did not make the call during which "+wrong+" would have come", "tools/call")
+	}
+	return all
+}
