@@ -29,7 +29,7 @@ not be started or reached, 4 the harness itself failed.`,
 	root.CompletionOptions.HiddenDefaultCmd = true
 	root.SetFlagErrorFunc(flagError)
 	root.AddCommand(
-		newServer(), newClient(), newList(), newExplain(), newTrace(), newReference(), newSelftest(), newVersion(),
+		newServer(), newClient(), newServe(), newList(), newExplain(), newTrace(), newReference(), newSelftest(), newVersion(),
 		newWorker(), newSelftestWorker(), newMiddleman(), newRelay(),
 	)
 	return root

@@ -390,10 +390,16 @@ func (s *settings) again(leg conform.Leg, filter string) string {
 	if len(s.Command) > 0 {
 		words = append(append(words, "--"), s.Command...)
 	}
+	return shellWords(words)
+}
+
+// shellWords writes a command as a shell reads it.
+func shellWords(words []string) string {
+	quoted := make([]string, len(words))
 	for i, word := range words {
-		words[i] = shellWord(word)
+		quoted[i] = shellWord(word)
 	}
-	return strings.Join(words, " ")
+	return strings.Join(quoted, " ")
 }
 
 // shellWord quotes a word so that a shell reads it as one.

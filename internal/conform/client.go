@@ -21,6 +21,7 @@ type Client struct {
 	Conversations []*Conversation
 
 	story    *Story
+	byHand   bool // no command starts it
 	told     map[int]StepOutcome
 	messages []*Said
 }
@@ -39,14 +40,17 @@ func Played(ctx context.Context) *Client {
 	if client.Crowded && environment.Company {
 		current.outcome = Outcome{Ending: PutOff}
 	}
-	if !client.Came() {
+	switch {
+	case !client.Came() && environment.recorded():
+		Inconclusive("its story was not played", "give the client the URL of the story, and let it do what the story says")
+	case !client.Came():
 		client.inconclusive("the client never connected", "see that the command ends with the URL of the server, or has {url} or {server} where it belongs")
 	}
 	return client
 }
 
 func newClient(environment *Environment, story *Story, performance *Performance, logs []*transcript.Log) *Client {
-	client := &Client{Performance: performance, story: story, told: performance.outcomes()}
+	client := &Client{Performance: performance, story: story, byHand: environment.recorded(), told: performance.outcomes()}
 	for i, connection := range performance.Connections {
 		log := transcript.NewLog(connection.Name)
 		if i < len(logs) {
@@ -190,7 +194,13 @@ func (c *Client) Never(method string) {
 func (c *Client) NeverBut(reason, method string) { c.inconclusive(reason, c.hint(method)) }
 
 func (c *Client) hint(method string) string {
-	if at := c.story.Told.first(verbs[method]); at >= 0 {
+	at := c.story.Told.first(verbs[method])
+	switch {
+	case at >= 0 && c.byHand:
+		return "let the client " + c.story.Told[at].Describe()
+	case c.byHand:
+		return "let the client do what the story says"
+	case at >= 0:
 		return "let the client do the step " + toJSON(c.story.Told[at])
 	}
 	return "let the client do the steps of MCPCONFORM_STEPS"
@@ -221,7 +231,11 @@ func (c *Client) Outcome(verb string) StepOutcome {
 // OutcomeOf returns how a step went, by its position.
 func (c *Client) OutcomeOf(position int) StepOutcome {
 	told, there := c.told[position]
-	if !there {
+	switch {
+	case !there && c.byHand:
+		Inconclusive("nobody tells what the client made of the step: "+c.story.Told[position].Describe(),
+			"a client that a command starts can tell: see mcpconform client --help")
+	case !there:
 		c.inconclusive("the client does not tell how the step "+toJSON(c.story.Told[position])+" went",
 			fmt.Sprintf(`let the client write {"step":%d,"outcome":"done" or "failed"} to standard output`, position))
 	}

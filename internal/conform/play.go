@@ -96,6 +96,7 @@ type performing struct {
 	environment *Environment
 	story       *Story
 	server      *scripted.Server
+	room        *transcript.Room
 
 	mu   sync.Mutex
 	logs []*transcript.Log
@@ -115,13 +116,7 @@ const (
 // Perform lets the client play a story. The error says that it could not be
 // started.
 func (e *Environment) Perform(ctx context.Context, story *Story) (*Performance, []*transcript.Log, error) {
-	p := &performing{environment: e, story: story}
-	p.server = scripted.NewServer(scripted.ServerOptions{
-		Revision: e.Revision, Reply: e.Target.Reply, Limits: e.Target.Limits, Log: p.log,
-	})
-	if story.Server != nil {
-		story.Server(p.server)
-	}
+	p := e.prepare(story, e.Room)
 	if err := p.server.Unready(); err != nil {
 		p.server.Close()
 		return nil, nil, err
@@ -147,9 +142,21 @@ func (e *Environment) Perform(ctx context.Context, story *Story) (*Performance, 
 	return p.performance(departure), p.logs, nil
 }
 
+// prepare makes the scripted server of a story, whose records take room.
+func (e *Environment) prepare(story *Story, room *transcript.Room) *performing {
+	p := &performing{environment: e, story: story, room: room}
+	p.server = scripted.NewServer(scripted.ServerOptions{
+		Revision: e.Revision, Reply: e.Target.Reply, Limits: e.Target.Limits, Log: p.log,
+	})
+	if story.Server != nil {
+		story.Server(p.server)
+	}
+	return p
+}
+
 func (p *performing) log() *transcript.Log {
 	name := fmt.Sprintf("%s%s-%d", connectionPrefix, p.story.Name, connections.Add(1))
-	log := transcript.NewLogIn(p.environment.Room, name)
+	log := transcript.NewLogIn(p.room, name)
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.logs = append(p.logs, log)
@@ -243,6 +250,8 @@ func (p *performing) launch(ctx context.Context, invocation Invocation) (Departu
 }
 
 func (p *performing) performance(departure Departure) *Performance {
+	p.mu.Lock()
+	defer p.mu.Unlock()
 	done := &Performance{Story: p.story.Name, Departure: departure}
 	for _, log := range p.logs {
 		done.Crowded = done.Crowded || log.Crowded()

@@ -37,7 +37,11 @@ func (e *Environment) played(ctx context.Context, story *Story) (*Client, error)
 }
 
 func (s *stage) play(ctx context.Context, e *Environment, story *Story) *played {
-	if kept := e.Performances[story.Name]; kept != nil {
+	kept := e.Performances[story.Name]
+	switch {
+	case e.recorded():
+		return e.recall(story, kept)
+	case kept != nil:
 		return &played{client: newClient(e, story, kept, nil)}
 	}
 	performance, logs, err := e.Perform(ctx, story)
@@ -47,10 +51,39 @@ func (s *stage) play(ctx context.Context, e *Environment, story *Story) *played 
 	return &played{client: newClient(e, story, performance, logs), logs: logs}
 }
 
+// recorded tells that there is no client to start: all that there is are records of
+// what others have played.
+func (e *Environment) recorded() bool { return e.Launch == nil }
+
+// recall takes up what came of a story; nil for nothing.
+func (e *Environment) recall(story *Story, kept *Performance) *played {
+	if kept == nil {
+		kept = &Performance{Story: story.Name}
+	}
+	var logs []*transcript.Log
+	for _, connection := range kept.Connections {
+		logs = append(logs, transcript.NewLogIn(e.Room, connection.Name))
+	}
+	return &played{client: newClient(e, story, kept, logs), logs: logs}
+}
+
+// recallAll takes up the records at which no check has looked.
+func (e *Environment) recallAll() {
+	for name, kept := range e.Performances {
+		if e.stage.played[name] == nil {
+			one := e.recall(&Story{Name: name}, kept)
+			e.judgeClient(one.client, one.logs)
+		}
+	}
+}
+
 // leave ends with what was played: the rules judge it.
 func (e *Environment) leave() {
 	e.stage.mu.Lock()
 	defer e.stage.mu.Unlock()
+	if e.recorded() {
+		e.recallAll()
+	}
 	for _, one := range e.stage.played {
 		if one.client != nil {
 			e.judgeClient(one.client, one.logs)

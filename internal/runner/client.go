@@ -155,27 +155,32 @@ func (r *run) addClientLegs(ctx context.Context, to scripted.Target, meetings []
 	for _, revision := range r.options.Revisions.choose(speaks) {
 		at := slices.IndexFunc(meetings, func(met *meeting) bool { return met.revision == revision })
 		met := meetings[at]
-		state := &legState{planned: -1, findings: map[int]*found{}}
-		state.report = reports.Leg{
-			Role: reports.RoleClient, Revision: revision, Transport: to.Transport,
-			AlsoSpeaks: slices.DeleteFunc(slices.Clone(speaks), func(other string) bool { return other == revision }),
-		}
-		r.legs = append(r.legs, state)
-		if !met.spoken {
-			state.report.Note = met.note
-			continue
-		}
-		state.report.Spoken = true
-		state.report.Target = identity(met.info)
-		state.report.Capabilities = rawJSON(met.capabilities)
-		state.planned = len(r.plan.Legs)
-		r.plan.Legs = append(r.plan.Legs, leg{
+		others := slices.DeleteFunc(slices.Clone(speaks), func(other string) bool { return other == revision })
+		r.addClientLeg(met, others, leg{
 			Leg:     conform.Leg{Role: conform.ClientRole, Revision: revision, Transport: to.Transport},
 			Command: to.Command, Reply: to.Reply, MaxMessage: to.Limits.Message,
 			Survey: &survey.Survey{Revision: revision}, Hasty: met.performance.Departure.Ended,
 		})
 	}
 	return nil
+}
+
+// addClientLeg adds a leg, which is checked when the client speaks its revision.
+func (r *run) addClientLeg(met *meeting, alsoSpeaks []string, planned leg) {
+	state := &legState{planned: -1, findings: map[int]*found{}}
+	state.report = reports.Leg{
+		Role: planned.Role, Revision: planned.Revision, Transport: planned.Transport, AlsoSpeaks: alsoSpeaks,
+	}
+	r.legs = append(r.legs, state)
+	if !met.spoken {
+		state.report.Note = met.note
+		return
+	}
+	state.report.Spoken = true
+	state.report.Target = identity(met.info)
+	state.report.Capabilities = rawJSON(met.capabilities)
+	state.planned = len(r.plan.Legs)
+	r.plan.Legs = append(r.plan.Legs, planned)
 }
 
 // unmet says why there is no client to check.

@@ -40,6 +40,17 @@ type leg struct {
 	MaxMessage int
 	Survey     *survey.Survey
 	Hasty      bool // a client that is known for not ending by itself
+	// Performances are what came of stories, by name, where they were recorded and
+	// there is no client to start; else nil.
+	Performances map[string]*conform.Performance
+}
+
+// launch starts the client of a leg; nil when there is none to start.
+func (l leg) launch() conform.Launch {
+	if l.Performances != nil {
+		return nil
+	}
+	return launcher(l.Command)
 }
 
 func (l leg) target() scripted.Target {
@@ -62,7 +73,7 @@ func (p plan) environments(room *transcript.Room, record func(legIndex int, conn
 			Calls: p.Calls, Arguments: p.Arguments, Provocations: p.Provocations, Rules: rules,
 			Room: room, Company: p.Workers > 1,
 			Record: func(connection conform.Connection) { record(index, connection) },
-			Launch: launcher(leg.Command), Hasty: leg.Hasty,
+			Launch: leg.launch(), Hasty: leg.Hasty, Performances: leg.Performances,
 		}
 	}
 	return environments

@@ -161,6 +161,7 @@ type run struct {
 	mu        sync.Mutex // of what is found
 	plan      plan
 	planned   []*conform.Environment // by leg of the plan
+	declared  []Declared             // checks that are planned
 	anyAlone  bool                   // some check runs alone
 	legs      []*legState            // one for each leg of the report
 	reference *reference
@@ -341,6 +342,7 @@ func (r *run) declare() error {
 		r.anyAlone = r.anyAlone || conform.IsAlone(check.Labels)
 		if filter == "" || types.MustParseLabelFilter(filter)(check.Labels) {
 			r.state(check.leg).total++
+			r.declared = append(r.declared, check)
 		}
 	}
 	return nil

@@ -50,8 +50,20 @@ func (r *run) check(ctx context.Context) error {
 		return nil
 	}
 	confine(memoryOfRun)
-	desk := &desk{run: r, claimed: map[string]bool{}, putOff: map[string]bool{}, stories: map[string]string{}}
+	desk := r.desk()
 	return errors.Join(desk.sideBySide(ctx), desk.again(ctx))
+}
+
+func (r *run) desk() *desk {
+	return &desk{run: r, claimed: map[string]bool{}, putOff: map[string]bool{}, stories: map[string]string{}}
+}
+
+// recall has the checks judge what was recorded, by one worker.
+func (r *run) recall(ctx context.Context) error {
+	if len(r.plan.Legs) == 0 || over(ctx) {
+		return nil
+	}
+	return r.desk().keepWorking(ctx, shift{filter: r.plan.Filter, workers: 1})
 }
 
 // makeRoom leaves the memory to the checks.

@@ -132,6 +132,40 @@ func (s *Server) Quiet(ctx context.Context, first, while time.Duration) (came bo
 	}
 }
 
+// Rest waits until something has come or gone since a moment, and then nothing more
+// for a while, with nothing under way. It returns when the last was; false when the
+// context ended before.
+func (s *Server) Rest(ctx context.Context, since time.Time, while time.Duration) (time.Time, bool) {
+	for {
+		s.mu.Lock()
+		last, changed := s.last, s.changed
+		resting := last.After(since) && s.busy == 0
+		s.mu.Unlock()
+		left := while - time.Since(last)
+		if resting && left <= 0 {
+			return last, true
+		}
+		if resting {
+			waiting, stop := context.WithTimeout(ctx, left)
+			await(waiting, changed)
+			stop()
+		} else {
+			await(ctx, changed)
+		}
+		if ctx.Err() != nil {
+			return last, false
+		}
+	}
+}
+
+// await waits until something changes, or the context ends.
+func await(ctx context.Context, changed <-chan struct{}) {
+	select {
+	case <-changed:
+	case <-ctx.Done():
+	}
+}
+
 // Settle waits until nothing is under way and nothing is open, at most for a while.
 func (s *Server) Settle(most time.Duration) {
 	timer := time.NewTimer(most)

@@ -8,12 +8,18 @@ import (
 // Room is memory, in bytes, that several records share with what is made of
 // them. It is safe for concurrent use; a nil Room has no end.
 type Room struct {
+	within *Room // of which it is a part; nil for none
+
 	mu   sync.Mutex
 	left int
 }
 
 // NewRoom returns room for so many bytes.
 func NewRoom(bytes int) *Room { return &Room{left: bytes} }
+
+// Part returns room for so many bytes that are taken from the whole as they are
+// needed: others may have taken them before.
+func (r *Room) Part(bytes int) *Room { return &Room{within: r, left: bytes} }
 
 // Left returns how many bytes are left.
 func (r *Room) Left() int {
@@ -22,7 +28,7 @@ func (r *Room) Left() int {
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	return r.left
+	return min(r.left, r.within.Left())
 }
 
 func (r *Room) take(bytes int) bool {
@@ -31,7 +37,7 @@ func (r *Room) take(bytes int) bool {
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if bytes > r.left {
+	if bytes > r.left || !r.within.take(bytes) {
 		return false
 	}
 	r.left -= bytes
@@ -45,4 +51,5 @@ func (r *Room) give(bytes int) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.left += bytes
+	r.within.give(bytes)
 }

@@ -1,0 +1,128 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"os"
+	"runtime/debug"
+	"slices"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/mcpconform/mcpconform/internal/conform"
+	"github.com/mcpconform/mcpconform/internal/nearest"
+	"github.com/mcpconform/mcpconform/internal/runner"
+	"github.com/mcpconform/mcpconform/internal/serve"
+	"github.com/mcpconform/mcpconform/reports"
+)
+
+const (
+	// servedAt is where the stories are served when the user does not say.
+	servedAt = "127.0.0.1:7777"
+	// patience is how long a scripted server waits for an answer that a person may
+	// have to give.
+	patience = time.Minute
+)
+
+func newServe() *cobra.Command {
+	s := &settings{role: conform.ClientRole}
+	var listen string
+	command := &cobra.Command{
+		Use:   "serve [flags]",
+		Short: "Serve the stories for clients that no command can drive",
+		Long: `Serve plays the scripted servers on a port, without starting a client: for an
+editor or a chat application. The page at / lists the stories, says what to let
+the client do in each, and shows what was found as it comes. The end of the
+program, by Ctrl-C or on the page, writes the same reports as mcpconform client.`,
+		Example: `  mcpconform serve
+  mcpconform serve --revision 2025-11-25 --filter tools --junit report.xml`,
+		Args: noArguments,
+		RunE: func(command *cobra.Command, arguments []string) error {
+			return s.serve(command, arguments, listen)
+		},
+	}
+	flags := command.Flags()
+	flags.StringVar(&listen, "listen", servedAt, "`ADDR`, HOST:PORT, to serve at; port 0 takes a free one")
+	flags.StringVar(&s.Revision, "revision", newest(), "the `R`evision of the specification that the servers speak")
+	flags.StringVar(&s.configFile, "config", "", "config `FILE` (default mcpconform.yaml, if there is one)")
+	flags.StringVar(&s.Filter, "filter", "", "serve only the stories of what matches a label `EXPR`ession over MUST, page and requirement id")
+	flags.StringVar(&s.JUnit, "junit", "", "write a JUnit XML report to `FILE`")
+	flags.StringVar(&s.JSON, "json", "", "write the run as JSON to `FILE`")
+	flags.StringVar(&s.Transcripts, "transcripts", "", "write the transcript of every connection into `DIR`")
+	flags.DurationVar(&s.Timeout, "timeout", 0, "how long one answer of the client may take (default 1m)")
+	flags.StringVar(&s.MaxMessage, "max-message", "", "the longest message to accept, such as 4MiB (default 2MiB)")
+	flags.BoolVar(&s.Strict, "strict", false, "warned and inconclusive count as failed")
+	flags.BoolVarP(&s.verbose, "verbose", "v", false, "show every check")
+	flags.BoolVarP(&s.quiet, "quiet", "q", false, "show nothing but the conclusion")
+	flags.BoolVar(&s.noColor, "no-color", false, "no colours (also: NO_COLOR in the environment)")
+	return command
+}
+
+func newest() string { return slices.Max(runner.Revisions) }
+
+func (s *settings) serve(command *cobra.Command, arguments []string, listen string) error {
+	if err := s.complete(command, arguments); err != nil {
+		return err
+	}
+	switch {
+	case len(s.revise.Listed) != 1 && command.Flags().Changed("revision"):
+		return usageError("--revision %q: serve speaks one revision at a time%s", s.Revision, nearest.Hint(s.Revision, runner.Revisions))
+	case len(s.revise.Listed) != 1:
+		s.revise.Listed = []string{newest()} // the config file has one for other commands
+	}
+	if s.Timeout == 0 {
+		s.Timeout = patience
+	}
+	debug.SetGCPercent(runner.Garbage)
+	options := s.options(nil)
+	options.Again = s.serveAgain
+	judging, err := runner.NewJudging(options, s.revise.Listed[0])
+	if err != nil {
+		return err
+	}
+	found, err := s.serveAt(command.Context(), listen, judging)
+	if err != nil {
+		return err
+	}
+	found.Strict = s.Strict
+	found.Command = append([]string{"mcpconform"}, os.Args[1:]...)
+	return s.report(found)
+}
+
+func (s *settings) serveAt(ctx context.Context, listen string, judging *runner.Judging) (*reports.Run, error) {
+	host, _, err := net.SplitHostPort(listen)
+	if err != nil {
+		return nil, usageError("--listen %q must be HOST:PORT, such as %s", listen, servedAt)
+	}
+	if host == "" {
+		host = "127.0.0.1" // nobody else is let in unless the user says so
+		listen = host + listen
+	}
+	listener, err := (&net.ListenConfig{}).Listen(ctx, "tcp", listen)
+	if err != nil {
+		if inner, isNet := errors.AsType[*net.OpError](err); isNet {
+			err = inner.Err
+		}
+		return nil, usageError("--listen %s: %s", listen, err)
+	}
+	_, port, err := net.SplitHostPort(listener.Addr().String())
+	if err != nil {
+		return nil, err
+	}
+	tell := func(line string) {
+		if !s.quiet {
+			fmt.Fprintln(os.Stderr, reports.Visible(line))
+		}
+	}
+	tell(fmt.Sprintf("%d stories at %s: open http://%s/ in a browser; Ctrl-C ends",
+		len(judging.Scenes()), judging.Revision(), net.JoinHostPort(host, port)))
+	return serve.Serve(ctx, serve.Options{Judging: judging, Listener: listener, Host: host, Tell: tell})
+}
+
+// serveAgain is the command that serves the story of one check.
+func (s *settings) serveAgain(leg conform.Leg, filter string) string {
+	return shellWords([]string{"mcpconform", "serve", "--revision", leg.Revision, "--filter", filter})
+}

@@ -1,0 +1,168 @@
+package runner
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/mcpconform/mcpconform/internal/catalogue"
+	"github.com/mcpconform/mcpconform/internal/conform"
+	"github.com/mcpconform/mcpconform/internal/scripted"
+	"github.com/mcpconform/mcpconform/internal/survey"
+	"github.com/mcpconform/mcpconform/internal/transcript"
+	"github.com/mcpconform/mcpconform/reports"
+)
+
+// Judging judges what came of stories over HTTP at one revision, where nobody starts
+// the client: a person lets it do what a story says. It may be used from several
+// goroutines.
+type Judging struct {
+	options     Options
+	leg         conform.Leg
+	load        func() (*catalogue.Catalogue, error)
+	environment *conform.Environment
+	scenes      []Scene
+
+	mu     sync.Mutex // one worker at a time: each takes memory
+	spoken bool       // some performance has shown that the client speaks the revision
+}
+
+// Scene is a story with the checks that look at it.
+type Scene struct {
+	Story  *conform.Story
+	Checks []Declared
+}
+
+const (
+	// roomOfScenes bounds what is kept of all stories together. It is sent to a worker
+	// and decoded there, which takes several times as much.
+	roomOfScenes = 32 << 20
+	// longestInScene is the longest message that is taken.
+	longestInScene = 2 << 20
+)
+
+// NewJudging makes one. The error is a *FilterError when no check of a client matches
+// the filter.
+func NewJudging(options Options, revision string) (*Judging, error) {
+	options.Role, options.Transports = reports.RoleClient, []string{scripted.OnHTTP}
+	if options.MaxMessage == 0 {
+		options.MaxMessage = longestInScene
+	}
+	if err := options.defaults(); err != nil {
+		return nil, err
+	}
+	j := &Judging{
+		options: options, leg: conform.Leg{Role: conform.ClientRole, Revision: revision, Transport: scripted.OnHTTP},
+		load: sync.OnceValues(func() (*catalogue.Catalogue, error) { return catalogue.Load(suiteRequirements()) }),
+	}
+	r := j.run(map[string]*conform.Performance{}, &meeting{spoken: true})
+	if err := r.declare(); err != nil {
+		return nil, err
+	}
+	j.environment = r.planned[0]
+	j.environment.Room = transcript.NewRoom(roomOfScenes)
+	j.scenes = scenes(j.environment.Stories(), r.declared)
+	return j, nil
+}
+
+// scenes are the stories in which some of the checks look, and the one by which every
+// client can be met.
+func scenes(stories []*conform.Story, declared []Declared) []Scene {
+	looking := map[string][]Declared{}
+	for _, check := range declared {
+		name := conform.StoryOf(check.Labels)
+		looking[name] = append(looking[name], check)
+	}
+	all := []Scene{{Story: conform.Meeting, Checks: looking[conform.Meeting.Name]}}
+	for _, story := range stories {
+		if checks := looking[story.Name]; len(checks) > 0 && story != conform.Meeting {
+			all = append(all, Scene{Story: story, Checks: checks})
+		}
+	}
+	return all
+}
+
+// Revision is the one that the scripted servers speak.
+func (j *Judging) Revision() string { return j.leg.Revision }
+
+// Scenes are the stories that can be played, the meeting first.
+func (j *Judging) Scenes() []Scene { return j.scenes }
+
+// Open begins to play a story.
+func (j *Judging) Open(story *conform.Story) *conform.Playing { return j.environment.Open(story) }
+
+// Judge judges performances as they are now: more may come of them.
+func (j *Judging) Judge(ctx context.Context, performances ...*conform.Performance) (*reports.Run, error) {
+	return j.judge(ctx, "", performances)
+}
+
+// Conclude judges performances of which no more will come, and keeps their
+// transcripts where the options want it. The error is a *TargetError when no client
+// came to any of them.
+func (j *Judging) Conclude(ctx context.Context, performances ...*conform.Performance) (*reports.Run, error) {
+	return j.judge(ctx, j.options.Transcripts, performances)
+}
+
+func (j *Judging) judge(ctx context.Context, transcripts string, performances []*conform.Performance) (*reports.Run, error) {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	records := map[string]*conform.Performance{}
+	for _, performance := range performances {
+		if performance.Came() {
+			records[performance.Story] = performance
+		}
+	}
+	if len(records) == 0 {
+		return nil, &TargetError{Reason: "no client came to any of the stories"}
+	}
+	r := j.run(records, j.meet(records))
+	r.options.Transcripts, r.plan.Events = transcripts, transcripts != ""
+	err := r.declare()
+	if err == nil {
+		err = r.recall(ctx)
+	}
+	if err == nil && ctx.Err() != nil {
+		err = fmt.Errorf("judging what came: %w", context.Cause(ctx))
+	}
+	if err != nil {
+		return nil, err
+	}
+	r.merge()
+	r.report.Duration = reports.SecondsOf(time.Since(r.report.Started))
+	return r.report, nil
+}
+
+// meet looks who came. A client that has shown in one story that it speaks the
+// revision need not show it in another.
+func (j *Judging) meet(records map[string]*conform.Performance) *meeting {
+	met := &meeting{revision: j.leg.Revision}
+	for _, name := range slices.Sorted(maps.Keys(records)) {
+		met.performance = records[name]
+		if met.read(j.leg); met.spoken {
+			break
+		}
+	}
+	j.spoken = j.spoken || met.spoken
+	met.spoken = j.spoken
+	return met
+}
+
+// run makes a run of which everything is recorded.
+func (j *Judging) run(records map[string]*conform.Performance, met *meeting) *run {
+	r := &run{
+		options: j.options, load: j.load,
+		plan: plan{Workers: 1, Calls: j.options.Calls},
+		report: &reports.Run{
+			Format: reports.Format, Tool: j.options.Tool, Started: time.Now(),
+			Target: reports.Target{Role: reports.RoleClient},
+		},
+	}
+	r.addClientLeg(met, nil, leg{
+		Leg: j.leg, Reply: j.options.Timeout, MaxMessage: j.options.MaxMessage,
+		Survey: &survey.Survey{Revision: j.leg.Revision}, Performances: records,
+	})
+	return r
+}

@@ -1,0 +1,273 @@
+package runner
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"slices"
+	"testing"
+
+	"github.com/mcpconform/mcpconform/internal/conform"
+	"github.com/mcpconform/mcpconform/internal/transcript"
+	"github.com/mcpconform/mcpconform/reports"
+)
+
+// judging makes one at a revision of the handshake era.
+func judging(t *testing.T, options Options) *Judging {
+	t.Helper()
+	options.Tool = reports.Tool{Name: "test", Version: "1"}
+	made, err := NewJudging(options, "2025-11-25")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return made
+}
+
+// play opens a story, sends it messages of a client, and returns what came.
+func play(t *testing.T, judging *Judging, story *conform.Story, messages ...string) *conform.Performance {
+	t.Helper()
+	playing := judging.Open(story)
+	defer playing.Forget()
+	defer playing.Close()
+	server := httptest.NewServer(playing)
+	defer server.Close()
+	session := ""
+	for _, message := range messages {
+		request, err := http.NewRequestWithContext(t.Context(), http.MethodPost, server.URL+"/mcp", bytes.NewReader([]byte(message)))
+		if err != nil {
+			t.Fatal(err)
+		}
+		request.Header.Set("Content-Type", "application/json")
+		request.Header.Set("Accept", "application/json, text/event-stream")
+		if session != "" {
+			request.Header.Set("Mcp-Session-Id", session)
+			request.Header.Set("Mcp-Protocol-Version", judging.Revision())
+		}
+		response, err := http.DefaultClient.Do(request)
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, _ = io.Copy(io.Discard, response.Body)
+		_ = response.Body.Close()
+		if assigned := response.Header.Get("Mcp-Session-Id"); assigned != "" {
+			session = assigned
+		}
+	}
+	return playing.Performance()
+}
+
+// What an ordinary client says.
+const (
+	saysInitialize = `{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-11-25",` +
+		`"capabilities":{},"clientInfo":{"name":"a-client","version":"7"}}}`
+	saysInitialized = `{"jsonrpc":"2.0","method":"notifications/initialized"}`
+	saysList        = `{"jsonrpc":"2.0","id":2,"method":"tools/list"}`
+)
+
+// verdictOf returns the verdict of the check or rule that stands first under an id.
+func verdictOf(t *testing.T, found *reports.Run, id string) reports.Result {
+	t.Helper()
+	for _, result := range found.Legs[0].Results {
+		if result.ID == id {
+			return result
+		}
+	}
+	t.Fatalf("no result of %s", id)
+	return reports.Result{}
+}
+
+func TestPerformancesAreJudged(t *testing.T) {
+	to := judging(t, Options{})
+	good := play(t, to, conform.Meeting, saysInitialize, saysInitialized, saysList)
+
+	found, err := to.Judge(t.Context(), good)
+	if err != nil {
+		t.Fatal(err)
+	}
+
+	if result := verdictOf(t, found, "lifecycle.initialized.sent"); result.Verdict != reports.Passed {
+		t.Errorf("%+v", result)
+	}
+	if name := found.Legs[0].Target.Name; name != "a-client" {
+		t.Errorf("the client is named %q", name)
+	}
+	if !found.Conforms(false) {
+		t.Errorf("%+v", found)
+	}
+
+	hasty := play(t, to, conform.Meeting, saysInitialize, saysList)
+	found, err = to.Judge(t.Context(), hasty)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if result := verdictOf(t, found, "lifecycle.initialized.sent"); result.Verdict != reports.Failed {
+		t.Errorf("%+v", result)
+	}
+}
+
+func TestRulesJudgePerformancesAtWhichNoCheckLooks(t *testing.T) {
+	to := judging(t, Options{Filter: "lifecycle.initialized.sent"})
+	other := play(t, to, &conform.Story{Name: "unseen"}, saysInitialize, saysInitialized, `{"jsonrpc":"2.0","id":null,"method":"ping"}`)
+
+	all, err := judging(t, Options{}).Judge(t.Context(), other)
+	if err != nil {
+		t.Fatal(err)
+	}
+
+	broken := slices.ContainsFunc(all.Legs[0].Results, func(result reports.Result) bool {
+		return result.Kind == reports.KindRule && result.Verdict == reports.Failed
+	})
+	if !broken {
+		t.Error("no rule has seen a null id")
+	}
+}
+
+func TestAStoryThatWasNotPlayedIsInconclusive(t *testing.T) {
+	to := judging(t, Options{})
+	found, err := to.Judge(t.Context(), play(t, to, conform.Meeting, saysInitialize, saysInitialized, saysList))
+	if err != nil {
+		t.Fatal(err)
+	}
+	looking := map[string]bool{}
+	for _, scene := range to.Scenes()[1:] {
+		for _, check := range scene.Checks {
+			looking[CheckName(check.Group, check.Text)] = true
+		}
+	}
+	for _, result := range found.Legs[0].Results {
+		if !looking[CheckName(result.Group, result.Text)] {
+			continue
+		}
+		if result.Verdict != reports.Inconclusive && result.Verdict != reports.Skipped || result.Verdict == reports.Inconclusive && result.Hint == "" {
+			t.Errorf("%q: %s %s", result.Text, result.Verdict, result.Reason)
+		}
+	}
+	if len(looking) == 0 {
+		t.Error("no check looks in another story")
+	}
+}
+
+func TestAClientOfAnotherEraIsNotJudged(t *testing.T) {
+	made, err := NewJudging(Options{Tool: reports.Tool{Name: "test", Version: "1"}}, "2026-07-28")
+	if err != nil {
+		t.Fatal(err)
+	}
+	found, err := made.Judge(t.Context(), play(t, made, conform.Meeting, saysInitialize, saysInitialized))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if leg := found.Legs[0]; leg.Spoken || leg.Note == "" || len(leg.Results) > 0 {
+		t.Errorf("%+v", leg)
+	}
+}
+
+func TestNobodyCame(t *testing.T) {
+	to := judging(t, Options{})
+	if _, err := to.Conclude(t.Context(), play(t, to, conform.Meeting)); err == nil {
+		t.Error("nobody came, and that is no error")
+	} else if _, expected := errors.AsType[*TargetError](err); !expected {
+		t.Errorf("%T %v", err, err)
+	}
+}
+
+func TestJudgingKnowsItsFilter(t *testing.T) {
+	_, err := NewJudging(Options{Filter: "no-such-thing"}, "2025-11-25")
+	if _, expected := errors.AsType[*FilterError](err); !expected {
+		t.Errorf("%T %v", err, err)
+	}
+	one := judging(t, Options{Filter: "lifecycle.initialized.sent"})
+	if scenes := one.Scenes(); len(scenes) != 1 || scenes[0].Story != conform.Meeting || len(scenes[0].Checks) != 1 {
+		t.Errorf("%+v", scenes)
+	}
+}
+
+func TestTranscriptsOfWhatWasPlayedAreKeptAtTheEnd(t *testing.T) {
+	directory := t.TempDir()
+	to := judging(t, Options{Transcripts: directory})
+	performance := play(t, to, conform.Meeting, saysInitialize, saysInitialized, saysList)
+	kept := func() []string {
+		files, err := filepath.Glob(filepath.Join(directory, "*", "*.jsonl"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return files
+	}
+	if _, err := to.Judge(t.Context(), performance); err != nil {
+		t.Fatal(err)
+	}
+	if early := kept(); len(early) > 0 {
+		t.Errorf("%v", early)
+	}
+
+	if _, err := to.Conclude(t.Context(), performance); err != nil {
+		t.Fatal(err)
+	}
+
+	files := kept()
+	if len(files) != 1 {
+		t.Fatalf("%v", files)
+	}
+	file, err := os.Open(files[0])
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = file.Close() }()
+	events, err := transcript.Read(file)
+	if err != nil || len(events) != len(performance.Connections[0].Events) {
+		t.Errorf("%d events, %v", len(events), err)
+	}
+}
+
+// TestAWorkerSeesWhatCame sends a performance as a plan is sent: whatever bytes a
+// client uses, they reach the worker as they are.
+func TestAWorkerSeesWhatCame(t *testing.T) {
+	t.Parallel()
+	id, retry := "7", 30
+	came := &conform.Performance{Story: "any", Connections: []conform.Recorded{{
+		Name: "any-1", Complete: true, Events: []transcript.Event{
+			{Kind: transcript.Head, From: transcript.Client, Stream: "post-1", HTTP: &transcript.HTTP{
+				Method: "POST", URL: "http://127.0.0.1/mcp", Header: http.Header{"Accept": {"a", "b"}, "X-Odd": {""}},
+			}},
+			{Sequence: 1, Kind: transcript.Message, From: transcript.Client, Raw: []byte("\xff\xfe{\"\\u0000<&>\"}\x00"), Size: 99},
+			{Sequence: 2, Kind: transcript.Block, SSE: &transcript.SSE{ID: &id, Retry: &retry, HasData: true, Comments: []string{"c"}}},
+		},
+	}}}
+	sent := plan{Legs: []leg{{Performances: map[string]*conform.Performance{"any": came}}}}
+
+	received := sendPlan(t, sent)
+
+	got := received.Legs[0].Performances["any"]
+	if connection := got.Connections[0]; connection.Name != "any-1" || !connection.Complete || len(connection.Events) != 3 {
+		t.Errorf("%+v", got)
+	}
+	for i, event := range got.Connections[0].Events {
+		var was, is bytes.Buffer
+		if err := errors.Join(transcript.Write(&was, came.Connections[0].Events[i:i+1]), transcript.Write(&is, []transcript.Event{event})); err != nil {
+			t.Fatal(err)
+		}
+		if was.String() != is.String() {
+			t.Errorf("%s became %s", was.String(), is.String())
+		}
+	}
+	if received.Legs[0].launch() != nil {
+		t.Error("a client would be started")
+	}
+}
+
+func sendPlan(t *testing.T, sent plan) plan {
+	t.Helper()
+	text, err := json.Marshal(sent)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var received plan
+	if err := json.Unmarshal(text, &received); err != nil {
+		t.Fatal(err)
+	}
+	return received
+}

@@ -1,0 +1,105 @@
+package serve
+
+import (
+	"errors"
+	"io"
+	"net"
+	"net/http"
+	"net/netip"
+	"net/url"
+	"strings"
+	"sync/atomic"
+)
+
+// handler leads to the page and to the endpoints. What comes from elsewhere by way of
+// somebody's browser is turned away.
+func (s *stage) handler() http.Handler {
+	page := http.NewServeMux()
+	page.HandleFunc("GET /{$}", s.showPage)
+	page.HandleFunc("POST /stories/{name}/again", s.startOver)
+	page.HandleFunc("POST /finish", s.finishOnPage)
+	guarded := http.NewCrossOriginProtection().Handler(page)
+
+	all := http.NewServeMux()
+	all.Handle("/", guarded)
+	all.HandleFunc("/mcp", func(w http.ResponseWriter, r *http.Request) { s.endpoint(w, r, s.scenes[0]) })
+	all.HandleFunc("/stories/{name}/mcp", func(w http.ResponseWriter, r *http.Request) {
+		if one := s.scene(r.PathValue("name")); one != nil {
+			s.endpoint(w, r, one)
+			return
+		}
+		http.Error(w, "no story has this name; the page at / lists them", http.StatusNotFound)
+	})
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if !s.known(r.Host) {
+			http.Error(w, "this host is not known here; use an address, such as 127.0.0.1", http.StatusForbidden)
+			return
+		}
+		all.ServeHTTP(w, r)
+	})
+}
+
+// known tells whether a host, perhaps with a port, is an address, localhost, or the
+// name that the user gave: a site whose name leads here is none of these.
+func (s *stage) known(host string) bool {
+	name := host
+	if bare, _, err := net.SplitHostPort(host); err == nil {
+		name = bare
+	}
+	name = strings.ToLower(strings.Trim(name, "[]"))
+	_, err := netip.ParseAddr(name)
+	return err == nil || name == "localhost" || strings.HasSuffix(name, ".localhost") ||
+		s.options.Host != "" && name == strings.ToLower(s.options.Host)
+}
+
+// endpoint passes a request on to a scripted server, unless it comes from a web site
+// elsewhere (basic/transports: servers validate the Origin header).
+func (s *stage) endpoint(w http.ResponseWriter, r *http.Request, one *scene) {
+	origin, err := url.Parse(r.Header.Get("Origin"))
+	web := err == nil && (origin.Scheme == "http" || origin.Scheme == "https")
+	if err != nil || web && !s.known(origin.Host) {
+		http.Error(w, "this Origin is not allowed here", http.StatusForbidden)
+		return
+	}
+	body := s.bodies.of(r)
+	defer body.release()
+	r.Body = body
+	one.ServeHTTP(w, r)
+}
+
+func (s *stage) scene(name string) *scene {
+	for _, one := range s.scenes {
+		if one.Story.Name == name {
+			return one
+		}
+	}
+	return nil
+}
+
+// maxBodies bounds the bodies of all requests that are under way, in bytes.
+const maxBodies = 32 << 20
+
+// bodies counts what the bodies of requests that are under way take.
+type bodies struct{ left atomic.Int64 }
+
+// body is that of one request.
+type body struct {
+	io.ReadCloser
+	all  *bodies
+	took int64
+}
+
+func (b *bodies) of(r *http.Request) *body { return &body{ReadCloser: r.Body, all: b} }
+
+var errBodies = errors.New("too much comes at once")
+
+func (b *body) Read(target []byte) (int, error) {
+	count, err := b.ReadCloser.Read(target)
+	b.took += int64(count)
+	if b.all.left.Add(-int64(count)) < 0 {
+		return count, errBodies
+	}
+	return count, err
+}
+
+func (b *body) release() { b.all.left.Add(b.took) }

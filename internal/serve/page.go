@@ -1,0 +1,168 @@
+package serve
+
+import (
+	"bytes"
+	"crypto/sha256"
+	_ "embed"
+	"encoding/base64"
+	"encoding/hex"
+	"html/template"
+	"net/http"
+	"strings"
+
+	"github.com/mcpconform/mcpconform/reports"
+)
+
+var (
+	//go:embed page.html
+	pageText string
+	//go:embed page.css
+	styleText string
+	//go:embed page.js
+	scriptText string
+)
+
+var page = template.Must(template.New("page").Funcs(template.FuncMap{
+	"visible": reports.Visible, "mark": mark,
+}).Parse(pageText))
+
+// policy allows of the page what stands in it, and nothing from anywhere else.
+var policy = strings.Join([]string{
+	"default-src 'none'", "style-src '" + digest(styleText) + "'", "script-src '" + digest(scriptText) + "'",
+	"connect-src 'self'", "form-action 'self'", "base-uri 'none'", "frame-ancestors 'none'",
+}, "; ")
+
+func digest(text string) string {
+	sum := sha256.Sum256([]byte(text))
+	return "sha256-" + base64.StdEncoding.EncodeToString(sum[:])
+}
+
+func mark(verdict reports.Verdict) string {
+	switch verdict {
+	case reports.Passed:
+		return "✓"
+	case reports.Failed:
+		return "✗"
+	case reports.Warned:
+		return "!"
+	case reports.Skipped:
+		return "–"
+	}
+	return "?"
+}
+
+// view is what the page shows.
+type view struct {
+	Style    template.CSS
+	Script   template.JS
+	Revision string
+	Plain    string // URL of the ordinary server
+	Finished bool
+	Played   int
+	Counts   reports.Counts
+	Scenes   []sceneView
+}
+
+// sceneView is what the page shows of one story.
+type sceneView struct {
+	Name        string
+	Says        string
+	URL         string
+	Steps       []string
+	Connections int
+	Messages    int // of the client
+	Judged      bool
+	Unspoken    string
+	Problem     string
+	Counts      reports.Counts
+	Holding     int
+	Broken      []reports.Result // failed or warned
+	Others      []reports.Result
+	Waiting     []string // checks of a story that was not played
+}
+
+func (s *stage) view(r *http.Request, finished bool) view {
+	base := "http://" + r.Host
+	shown := view{
+		Style: template.CSS(styleText), Script: template.JS(scriptText), //nolint:gosec // our own
+		Revision: s.options.Judging.Revision(), Plain: base + "/mcp", Finished: finished,
+	}
+	for _, one := range s.scenes {
+		view := one.view(base)
+		shown.Scenes = append(shown.Scenes, view)
+		shown.Counts = shown.Counts.Plus(view.Counts)
+		if view.Judged {
+			shown.Played++
+		}
+	}
+	return shown
+}
+
+func (s *scene) view(base string) sceneView {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	shown := sceneView{Name: s.Story.Name, Says: s.Story.Says, URL: base + "/stories/" + s.Story.Name + "/mcp"}
+	for _, step := range s.Story.Told {
+		shown.Steps = append(shown.Steps, step.Describe())
+	}
+	if s.findings == nil {
+		for _, check := range s.Checks {
+			shown.Waiting = append(shown.Waiting, check.Text)
+		}
+		return shown
+	}
+	shown.Judged = true
+	shown.Connections, shown.Messages = len(s.came.Connections), s.came.Messages()
+	found := s.findings
+	shown.Unspoken, shown.Problem, shown.Counts, shown.Holding = found.Unspoken, found.Problem, found.Counts, found.Holding
+	for _, result := range found.Results {
+		if result.Verdict == reports.Failed || result.Verdict == reports.Warned {
+			shown.Broken = append(shown.Broken, result)
+		} else {
+			shown.Others = append(shown.Others, result)
+		}
+	}
+	return shown
+}
+
+func (s *stage) showPage(w http.ResponseWriter, r *http.Request) { s.write(w, r, false) }
+
+func (s *stage) write(w http.ResponseWriter, r *http.Request, finished bool) {
+	var text bytes.Buffer
+	if err := page.Execute(&text, s.view(r, finished)); err != nil {
+		http.Error(w, "the page could not be written: "+err.Error(), http.StatusInternalServerError)
+		return
+	}
+	sum := sha256.Sum256(text.Bytes())
+	version := `"` + hex.EncodeToString(sum[:8]) + `"`
+	header := w.Header()
+	header.Set("Content-Type", "text/html; charset=utf-8")
+	header.Set("Content-Security-Policy", policy)
+	header.Set("X-Content-Type-Options", "nosniff")
+	header.Set("Referrer-Policy", "no-referrer")
+	header.Set("Cache-Control", "no-cache")
+	header.Set("ETag", version)
+	if r.Method == http.MethodGet && r.Header.Get("If-None-Match") == version {
+		w.WriteHeader(http.StatusNotModified)
+		return
+	}
+	_, _ = w.Write(text.Bytes()) // the reader may have left
+}
+
+// startOver forgets what came in a story, and shows the page again.
+func (s *stage) startOver(w http.ResponseWriter, r *http.Request) {
+	one := s.scene(r.PathValue("name"))
+	if one == nil {
+		http.Error(w, "no story has this name; the page at / lists them", http.StatusNotFound)
+		return
+	}
+	one.startOver()
+	http.Redirect(w, r, "/#story-"+one.Story.Name, http.StatusSeeOther)
+}
+
+// finishOnPage ends the serving when the reader of the page has been told.
+func (s *stage) finishOnPage(w http.ResponseWriter, r *http.Request) {
+	s.write(w, r, true)
+	_ = http.NewResponseController(w).Flush() // the reader may have left
+	s.finish()
+}

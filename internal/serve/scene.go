@@ -1,0 +1,170 @@
+package serve
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"sync"
+	"time"
+
+	"github.com/mcpconform/mcpconform/internal/conform"
+	"github.com/mcpconform/mcpconform/internal/runner"
+	"github.com/mcpconform/mcpconform/reports"
+)
+
+// scene is a story that is being played.
+type scene struct {
+	runner.Scene
+	open func(*conform.Story) *conform.Playing
+
+	mu       sync.Mutex
+	playing  *conform.Playing
+	since    time.Time     // when the last came that is judged
+	again    chan struct{} // closed when the story starts over
+	came     *conform.Performance
+	findings *findings
+	told     string
+	over     bool
+}
+
+// findings are what was found in a scene so far.
+type findings struct {
+	Unspoken string // why the client does not speak the revision; "" when it does
+	Problem  string // of the harness
+	Results  []reports.Result
+	Holding  int // rules that hold
+	Counts   reports.Counts
+}
+
+func newScene(judging *runner.Judging, one runner.Scene) *scene {
+	return &scene{Scene: one, open: judging.Open, playing: judging.Open(one.Story), again: make(chan struct{})}
+}
+
+// ServeHTTP is the endpoint of the story.
+func (s *scene) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	s.mu.Lock()
+	playing := s.playing
+	s.mu.Unlock()
+	playing.ServeHTTP(w, r)
+}
+
+// next waits until something has come and then nothing more for a moment, and
+// returns what came so far. It reports false when the context ended.
+func (s *scene) next(ctx context.Context) (*conform.Playing, *conform.Performance, bool) {
+	for {
+		s.mu.Lock()
+		playing, since, again := s.playing, s.since, s.again
+		s.mu.Unlock()
+		resting, stop := context.WithCancel(ctx)
+		go func() {
+			select {
+			case <-again:
+				stop()
+			case <-resting.Done():
+			}
+		}()
+		last, rested := playing.Rest(resting, since, quiet)
+		stop()
+		if ctx.Err() != nil {
+			return nil, nil, false
+		}
+		s.mu.Lock()
+		same := s.playing == playing
+		if same && rested {
+			s.since = last
+		}
+		s.mu.Unlock()
+		if same && rested {
+			return playing, playing.Performance(), true
+		}
+	}
+}
+
+// judged takes what was found, unless the story has started over since. It returns a
+// line for people, when there is news.
+func (s *scene) judged(playing *conform.Playing, came *conform.Performance, found *reports.Run, err error) string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.playing != playing {
+		return ""
+	}
+	s.came = came
+	if err != nil {
+		s.findings = &findings{Problem: err.Error()}
+	} else {
+		s.findings = s.sort(&found.Legs[0])
+	}
+	line := s.Story.Name + ": " + s.findings.line()
+	if line == s.told {
+		return ""
+	}
+	s.told = line
+	return line
+}
+
+// sort picks out what belongs to the story.
+func (s *scene) sort(leg *reports.Leg) *findings {
+	found := &findings{}
+	if !leg.Spoken {
+		found.Unspoken = leg.Note
+	}
+	looking := map[string]bool{}
+	for _, check := range s.Checks {
+		looking[runner.CheckName(check.Group, check.Text)] = true
+	}
+	for _, result := range leg.Results {
+		isRule := result.Kind == reports.KindRule
+		broken := result.Verdict == reports.Failed || result.Verdict == reports.Warned
+		switch {
+		case isRule && !broken:
+			if result.Verdict == reports.Passed {
+				found.Holding++
+			}
+			continue
+		case !isRule && !looking[runner.CheckName(result.Group, result.Text)]:
+			continue
+		}
+		found.Results = append(found.Results, result)
+		found.Counts.Add(result.Verdict)
+	}
+	return found
+}
+
+func (f *findings) line() string {
+	switch {
+	case f.Problem != "":
+		return "could not be judged: " + f.Problem
+	case f.Unspoken != "":
+		return f.Unspoken
+	}
+	return fmt.Sprintf("%d passed, %d failed, %d warned, %d skipped, %d inconclusive",
+		f.Counts.Passed+f.Holding, f.Counts.Failed, f.Counts.Warned, f.Counts.Skipped, f.Counts.Inconclusive)
+}
+
+// startOver forgets what came.
+func (s *scene) startOver() {
+	fresh := s.open(s.Story)
+	s.mu.Lock()
+	if s.over {
+		s.mu.Unlock()
+		fresh.Close()
+		return
+	}
+	old := s.playing
+	s.playing, s.since, s.came, s.findings, s.told = fresh, time.Time{}, nil, nil, ""
+	close(s.again)
+	s.again = make(chan struct{})
+	s.mu.Unlock()
+	old.Close()
+	old.Forget()
+}
+
+// end ends what is open, and returns what came.
+func (s *scene) end() *conform.Performance {
+	s.mu.Lock()
+	s.over = true
+	playing := s.playing
+	s.mu.Unlock()
+	playing.Close()
+	return playing.Performance()
+}

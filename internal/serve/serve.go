@@ -1,0 +1,124 @@
+// Package serve plays scripted servers on a port to clients that no command can
+// start: an editor, a chat application. A page says what to do in each story, and
+// what was found so far.
+package serve
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"sync"
+	"time"
+
+	"golang.org/x/net/netutil"
+
+	"github.com/mcpconform/mcpconform/internal/conform"
+	"github.com/mcpconform/mcpconform/internal/runner"
+	"github.com/mcpconform/mcpconform/reports"
+)
+
+// Options say what is served.
+type Options struct {
+	Judging  *runner.Judging
+	Listener net.Listener // is closed at the end
+	Host     string       // a name by which the page may be reached, beside addresses; "" for none
+	// Tell is told what is worth a line: what was found in a story. It is nil for
+	// nobody.
+	Tell func(line string)
+}
+
+const (
+	// quiet is how long nothing may come before a story is judged: a client that is at
+	// work seldom pauses for so long.
+	quiet = 300 * time.Millisecond
+	// judgingTime bounds one judgement.
+	judgingTime = time.Minute
+	// headerTime bounds the wait for a request that has begun.
+	headerTime = 10 * time.Second
+	// idleTime is how long a connection may be kept on which nothing is asked.
+	idleTime = 2 * time.Minute
+	// maxHeader bounds the head of a request, in bytes.
+	maxHeader = 64 << 10
+	// maxConnections bounds how many there are at a time: some for each story.
+	maxConnections = 512
+)
+
+// Serve plays the stories until the context ends or somebody asks for the end on the
+// page, and returns what was found in all of them. The error is a *runner.TargetError
+// when no client came.
+func Serve(ctx context.Context, options Options) (*reports.Run, error) {
+	ctx, finish := context.WithCancel(ctx)
+	defer finish()
+	s := newStage(options, finish)
+	server := &http.Server{
+		Handler: s.handler(), ReadHeaderTimeout: headerTime, IdleTimeout: idleTime, MaxHeaderBytes: maxHeader,
+	}
+	served := make(chan error, 1)
+	go func() { served <- server.Serve(netutil.LimitListener(options.Listener, maxConnections)) }()
+	var watching sync.WaitGroup
+	for _, one := range s.scenes {
+		watching.Go(func() { s.watch(ctx, one) })
+	}
+	var err error
+	select {
+	case <-ctx.Done():
+	case err = <-served:
+		finish()
+	}
+	watching.Wait()
+	performances := make([]*conform.Performance, len(s.scenes))
+	for i, one := range s.scenes {
+		performances[i] = one.end()
+	}
+	_ = server.Close() // what is open is broken
+	if err != nil && !errors.Is(err, http.ErrServerClosed) {
+		return nil, fmt.Errorf("serving: %w", err)
+	}
+	concluding, cancel := context.WithTimeout(context.WithoutCancel(ctx), judgingTime)
+	defer cancel()
+	return options.Judging.Conclude(concluding, performances...)
+}
+
+// stage is what is played, and to whom.
+type stage struct {
+	options Options
+	finish  func()
+	scenes  []*scene // the first is the meeting
+	bodies  *bodies
+}
+
+func newStage(options Options, finish func()) *stage {
+	if options.Tell == nil {
+		options.Tell = func(string) {}
+	}
+	s := &stage{options: options, finish: finish, bodies: &bodies{}}
+	s.bodies.left.Store(maxBodies)
+	for _, one := range options.Judging.Scenes() {
+		s.scenes = append(s.scenes, newScene(options.Judging, one))
+	}
+	return s
+}
+
+// watch judges a scene whenever it is quiet.
+func (s *stage) watch(ctx context.Context, one *scene) {
+	for {
+		playing, performance, more := one.next(ctx)
+		if !more {
+			return
+		}
+		if !performance.Came() {
+			continue
+		}
+		judging, cancel := context.WithTimeout(ctx, judgingTime)
+		found, err := s.options.Judging.Judge(judging, performance)
+		cancel()
+		if ctx.Err() != nil {
+			return
+		}
+		if line := one.judged(playing, performance, found, err); line != "" {
+			s.options.Tell(line)
+		}
+	}
+}
