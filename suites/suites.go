@@ -86,6 +86,7 @@ func Rules() []conform.Rule {
 		wire.PingRules(),
 		wire.ProgressRules(),
 		wire.TaskRules(),
+		wire.RootRules(),
 		wire.SamplingRules(),
 		wire.ElicitationRules(),
 		wire.PromptRules(),

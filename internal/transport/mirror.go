@@ -48,15 +48,16 @@ func Mirrored(message jsonrpc.Message) http.Header {
 	return header
 }
 
+// The markers around a value that is encoded in Base64.
 const (
-	encodedPrefix = "=?base64?"
-	encodedSuffix = "?="
+	EncodedPrefix = "=?base64?"
+	EncodedSuffix = "?="
 )
 
 // HeaderValue writes a text as the value of a header that mirrors a body
 // (basic/transports/streamable-http#value-encoding).
 func HeaderValue(text string) string {
-	encoded := strings.HasPrefix(text, encodedPrefix) && strings.HasSuffix(text, encodedSuffix)
+	encoded := strings.HasPrefix(text, EncodedPrefix) && strings.HasSuffix(text, EncodedSuffix)
 	safe := text == strings.TrimSpace(text) && !encoded
 	for _, char := range []byte(text) {
 		safe = safe && (' ' <= char && char <= '~' || char == '\t')
@@ -67,8 +68,17 @@ func HeaderValue(text string) string {
 	return EncodedHeaderValue(text)
 }
 
+// DecodedHeaderValue reads a text that a header has in encoded form; there is false
+// when it is none.
+func DecodedHeaderValue(value string) (text string, encoded bool) {
+	inner, begins := strings.CutPrefix(value, EncodedPrefix)
+	inner, ends := strings.CutSuffix(inner, EncodedSuffix)
+	decoded, err := base64.StdEncoding.DecodeString(inner)
+	return string(decoded), begins && ends && err == nil
+}
+
 // EncodedHeaderValue writes a text in the form that any value can have, also one that
 // could stand as it is.
 func EncodedHeaderValue(text string) string {
-	return encodedPrefix + base64.StdEncoding.EncodeToString([]byte(text)) + encodedSuffix
+	return EncodedPrefix + base64.StdEncoding.EncodeToString([]byte(text)) + EncodedSuffix
 }

@@ -47,3 +47,21 @@ func TestHeaderValue(t *testing.T) {
 		}
 	}
 }
+
+func TestDecodedHeaderValue(t *testing.T) {
+	t.Parallel()
+	for value, want := range map[string]struct {
+		text    string
+		encoded bool
+	}{
+		"=?base64?IHBhZGRlZCA=?=": {" padded ", true},
+		"=?base64??=":             {"", true},
+		"=?BASE64?IHBhZGRlZCA=?=": {"", false},
+		"=?base64?IHBhZGRlZCA?=":  {"", false},
+		"plain":                   {"", false},
+	} {
+		if text, encoded := transport.DecodedHeaderValue(value); encoded != want.encoded || encoded && text != want.text {
+			t.Errorf("%q: found %q, %t", value, text, encoded)
+		}
+	}
+}

@@ -16,7 +16,7 @@ import (
 // BaseRules are the rules of the page basic/index.
 func BaseRules() []conform.Rule {
 	return slices.Concat(
-		messageRules(), resultRules(), errorRules(), schemaRules(), metaRules(), traceRules(), iconRules(),
+		messageRules(), fieldRules(), resultRules(), errorRules(), schemaRules(), metaRules(), traceRules(), iconRules(),
 	)
 }
 
@@ -45,7 +45,7 @@ func messageRules() []conform.Rule {
 		},
 		{
 			Text:         "sends its messages one by one",
-			Requirements: []string{"base.messages.single"},
+			Requirements: []string{"base.messages.single", "transports.http.post.single"},
 			Judge:        every(isJSON, batched),
 		},
 		{
@@ -67,6 +67,11 @@ func messageRules() []conform.Rule {
 			Text:         "uses no request id twice in a session",
 			Requirements: []string{"base.requests.id-unused"},
 			Judge:        reusedIDs,
+		},
+		{
+			Text:         "has no two requests with the same id open at once",
+			Requirements: []string{"base.requests.id-open"},
+			Judge:        ofClient(sharedIDs),
 		},
 		{
 			Text:         "answers no request more than once",
@@ -209,25 +214,63 @@ func nullID(said *conform.Said) conform.Mismatch {
 }
 
 // reusedIDs compares the target's requests of one session: a further handshake
-// begins another. What is no id has rules of its own.
+// begins another. What is no id has rules of its own, and what HTTP refuses may be
+// sent again.
 func reusedIDs(conversation *conform.Conversation, sight *conform.Sight) {
 	used := map[jsonrpc.ID]bool{}
-	repeated := redelivered(conversation)
+	repeated, refused := redelivered(conversation), refusedStreams(conversation)
+	for _, said := range conversation.Messages {
+		if !isRequest(said) || repeated[said] {
+			continue
+		}
+		if said.Method == "initialize" {
+			clear(used)
+		}
+		if !said.FromTarget(conversation.Leg) || !asks(said) || !isID(said.ID) {
+			continue
+		}
+		sight.Saw()
+		if used[said.ID] {
+			sight.Break(said, conform.Mismatch{
+				Wanted: "an id that no earlier request of the session had", Found: said.ID.String() + " again", Where: "/id",
+			})
+		}
+		used[said.ID] = !refused[said.Event.Stream]
+	}
+}
+
+// sharedIDs compares requests with those that are still open: neither answered nor
+// given up, on a stream that has not ended.
+func sharedIDs(conversation *conform.Conversation, sight *conform.Sight) {
+	ended := map[string]int{} // by stream: when
+	for _, one := range exchanges(conversation) {
+		if one.end != nil {
+			ended[one.request.Stream] = one.end.Sequence
+		} else if one.head != nil && !one.accepted() {
+			ended[one.request.Stream] = one.head.Sequence
+		}
+	}
+	given := map[jsonrpc.ID]*conform.Said{}
 	for _, said := range conversation.Messages {
 		switch {
-		case !isRequest(said) || repeated[said]:
+		case isResponse(said) && !said.FromTarget(conversation.Leg):
+			delete(given, said.ID)
 		case !said.FromTarget(conversation.Leg):
-			if said.Method == "initialize" {
-				clear(used)
-			}
+		case said.Method == cancelledMethod:
+			delete(given, jsonrpc.IDOf(said.ParamsObject()["requestId"]))
 		case asks(said) && isID(said.ID):
 			sight.Saw()
-			if used[said.ID] {
-				sight.Break(said, conform.Mismatch{
-					Wanted: "an id that no earlier request of the session had", Found: said.ID.String() + " again", Where: "/id",
-				})
+			open := given[said.ID]
+			given[said.ID] = said
+			if open == nil {
+				continue
 			}
-			used[said.ID] = true
+			if end, over := ended[open.Event.Stream]; over && end < said.Event.Sequence {
+				continue
+			}
+			sight.Break(said, conform.Mismatch{
+				Wanted: "an id that no open request has", Found: fmt.Sprintf("%s, which %s has", said.ID, open.Method), Where: "/id",
+			})
 		}
 	}
 }
@@ -241,9 +284,10 @@ func repeatedAnswers(conversation *conform.Conversation, sight *conform.Sight) {
 			asked[said.ID]++
 		}
 	}
+	refused := refusedStreams(conversation)
 	for _, said := range originals(conversation) {
-		if !isResponse(said) || said.Request == nil {
-			continue
+		if !isResponse(said) || said.Request == nil || refused[said.Event.Stream] && conversation.Role == conform.ClientRole {
+			continue // what HTTP refuses may be sent again
 		}
 		sight.Saw()
 		answered[said.ID]++
@@ -300,19 +344,26 @@ func answeredNotifications(conversation *conform.Conversation, sight *conform.Si
 // prior knows from when on the peer had said what may provoke a response: the
 // index of the first message of a kind.
 type prior struct {
+	lane         func(*conform.Said) string
 	deliberate   int // something illegal
 	notification map[string]int
 	request      map[string]int // that may still be answered
 }
 
-// priorOf reads what the peer said, stream by stream. Over HTTP a response
-// belongs to the exchange that it comes in; over stdio to any request that has
-// no other.
+// priorOf reads what the peer said. Over HTTP the response of a server belongs to
+// the exchange that it comes in; any other to any request that has no other.
 func priorOf(conversation *conform.Conversation) prior {
+	byExchange := conversation.Transport == conform.HTTP && conversation.Role == conform.ServerRole
 	p := prior{deliberate: len(conversation.Messages), notification: map[string]int{}, request: map[string]int{}}
+	p.lane = func(said *conform.Said) string {
+		if byExchange {
+			return said.Event.Stream
+		}
+		return ""
+	}
 	first := func(kind map[string]int, said *conform.Said) {
-		if _, earlier := kind[said.Event.Stream]; !earlier {
-			kind[said.Event.Stream] = said.Index
+		if _, earlier := kind[p.lane(said)]; !earlier {
+			kind[p.lane(said)] = said.Index
 		}
 	}
 	for _, said := range byPeer(conversation) {
@@ -322,7 +373,7 @@ func priorOf(conversation *conform.Conversation) prior {
 		switch {
 		case said.Kind == jsonrpc.Notification:
 			first(p.notification, said)
-		case isRequest(said) && (conversation.Transport == conform.HTTP || len(said.Answers) == 0):
+		case isRequest(said) && (byExchange || len(said.Answers) == 0):
 			first(p.request, said)
 		}
 	}
@@ -337,7 +388,7 @@ func (p prior) illegal(response *conform.Said) bool { return p.deliberate < resp
 // request that a response could be about.
 func (p prior) onlyNotifications(response *conform.Said) bool {
 	came := func(kind map[string]int) bool {
-		index, some := kind[response.Event.Stream]
+		index, some := kind[p.lane(response)]
 		return some && index < response.Index
 	}
 	return came(p.notification) && !came(p.request)

@@ -1,6 +1,8 @@
 package wire
 
 import (
+	"slices"
+
 	"github.com/mcpconform/mcpconform/internal/conform"
 	"github.com/mcpconform/mcpconform/internal/jsonrpc"
 	"github.com/mcpconform/mcpconform/internal/scripted"
@@ -19,6 +21,11 @@ func CancellationRules() []conform.Rule {
 			Text:         "cancels no request whose answer it has received",
 			Requirements: []string{"cancellation.in-progress"},
 			Judge:        lateCancellations,
+		},
+		{
+			Text:         "never cancels initialize",
+			Requirements: []string{"cancellation.not-initialize"},
+			Judge:        ofClient(cancelledInitializations),
 		},
 		{
 			Text:         "cancels tasks with tasks/cancel",
@@ -64,24 +71,34 @@ func foreignCancellations(conversation *conform.Conversation, sight *conform.Sig
 	}
 }
 
+func cancelledInitializations(conversation *conform.Conversation, sight *conform.Sight) {
+	for _, cancelled := range withdrawals(conversation) {
+		sight.Saw()
+		if cancelled.request != nil && cancelled.request.Method == "initialize" {
+			sight.Break(cancelled.Said, conform.Mismatch{
+				Wanted: "any request but initialize", Found: cancelled.id.String() + ", which is initialize", Where: "/params/requestId",
+			})
+		}
+	}
+}
+
 // lateCancellations accuses only over stdio, where messages arrive in the
-// order in which they are sent, and only when the target has answered
-// something that was sent after the answer to its own request.
+// order in which they are sent, and only when the target has shown that it read
+// something that was sent after the answer to its own request. What has become a
+// task has a rule of its own.
 func lateCancellations(conversation *conform.Conversation, sight *conform.Sight) {
 	if conversation.Transport != conform.Stdio {
 		return
 	}
-	latest := 0 // index of the latest request of the peer that the target has answered
+	latest := 0 // index of the latest message of the peer that the target has read
 	withdrawn := map[*conform.Said]withdrawal{}
 	for _, cancelled := range withdrawals(conversation) {
 		withdrawn[cancelled.Said] = cancelled
 	}
 	for _, said := range conversation.ByTarget() {
-		if isResponse(said) && said.Request != nil {
-			latest = max(latest, said.Request.Index)
-		}
+		latest = max(latest, lastRead(conversation, said))
 		cancelled := withdrawn[said]
-		if cancelled.request == nil {
+		if cancelled.request == nil || cancelled.request.Method == "initialize" || becameTask(cancelled.request) {
 			continue
 		}
 		sight.Saw()
@@ -91,6 +108,30 @@ func lateCancellations(conversation *conform.Conversation, sight *conform.Sight)
 			})
 		}
 	}
+}
+
+// lastRead returns the index of the message of the peer that the target must have
+// read to say something: the request that it answers, or the page whose cursor it
+// sends.
+func lastRead(conversation *conform.Conversation, said *conform.Said) int {
+	if isResponse(said) && said.Request != nil {
+		return said.Request.Index
+	}
+	cursor, asked := said.ParamsObject()["cursor"].(string)
+	if !asked || cursor == "" {
+		return 0
+	}
+	for _, earlier := range slices.Backward(conversation.Messages[:said.Index]) {
+		if next, _ := nextCursor(earlier); !earlier.FromTarget(conversation.Leg) && next.value == cursor {
+			return earlier.Index
+		}
+	}
+	return 0
+}
+
+// becameTask tells whether a request was answered by a task, of either era.
+func becameTask(request *conform.Said) bool {
+	return taskMade(request) != "" || len(request.Answers) > 0 && isExtensionTask(request.Answers[0])
 }
 
 func taskCancellations(conversation *conform.Conversation, sight *conform.Sight) {

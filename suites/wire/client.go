@@ -15,7 +15,7 @@ import (
 
 // SamplingRules are the rules of the page client/sampling.
 func SamplingRules() []conform.Rule {
-	return []conform.Rule{
+	return append([]conform.Rule{
 		{
 			Text:         "lends tools only to clients that declared sampling.tools",
 			Requirements: []string{"sampling.request.tools"},
@@ -68,7 +68,7 @@ func SamplingRules() []conform.Rule {
 			Requirements: []string{"sampling.results.balanced"},
 			Judge:        unansweredUses,
 		},
-	}
+	}, samplingAnswerRules()...)
 }
 
 const samplingMethod = "sampling/createMessage"
@@ -123,14 +123,18 @@ type turn struct {
 func turns(ask conform.Ask) []turn {
 	var all []turn
 	for _, message := range askedBy(ask).items("messages") {
-		role, _ := message.member("role")
-		one := turn{place: message, role: role.text(), blocks: message.items("content")}
-		if content, _ := message.member("content"); content.object() != nil {
-			one.blocks = []place{content}
-		}
-		all = append(all, one)
+		all = append(all, turnAt(message))
 	}
 	return all
+}
+
+func turnAt(message place) turn {
+	role, _ := message.member("role")
+	one := turn{place: message, role: role.text(), blocks: message.items("content")}
+	if content, _ := message.member("content"); content.object() != nil {
+		one.blocks = []place{content}
+	}
+	return one
 }
 
 // of returns the blocks of a type.
@@ -222,7 +226,7 @@ func unansweredUses(conversation *conform.Conversation, sight *conform.Sight) {
 
 // ElicitationRules are the rules of the page client/elicitation.
 func ElicitationRules() []conform.Rule {
-	return []conform.Rule{
+	return append([]conform.Rule{
 		{
 			Text:         "asks with a message and a schema",
 			Requirements: []string{"elicitation.request.members"},
@@ -303,7 +307,7 @@ func ElicitationRules() []conform.Rule {
 			Requirements: []string{"elicitation.required.elicitations"},
 			Judge:        judgeDemands(regexp.MustCompile(`^/error/data/elicitations/\d+`)),
 		},
-	}
+	}, elicitationAnswerRules()...)
 }
 
 const (

@@ -213,6 +213,49 @@ func (e *exchange) spoke(revision string, spoken []string) bool {
 	return true
 }
 
+// sendings tell in which order the target sent its messages: those of a stream in
+// that of the transcript. Over HTTP each message of a client has a request of its
+// own, and that it sent one after another is known when the one was answered before
+// the other began.
+type sendings struct {
+	byRequest       bool
+	begun, answered map[string]int // by stream: sequence of the heads
+}
+
+func sendingOrder(conversation *conform.Conversation) sendings {
+	order := sendings{
+		byRequest: conversation.Transport == conform.HTTP && conversation.Role == conform.ClientRole,
+		begun:     map[string]int{}, answered: map[string]int{},
+	}
+	if !order.byRequest {
+		return order
+	}
+	for _, one := range exchanges(conversation) {
+		order.begun[one.request.Stream] = one.request.Sequence
+		if one.head != nil {
+			order.answered[one.request.Stream] = one.head.Sequence
+		}
+	}
+	return order
+}
+
+// lane is what messages have in common whose order may be known.
+func (s sendings) lane(said *conform.Said) string {
+	if s.byRequest {
+		return ""
+	}
+	return said.Event.Stream
+}
+
+// before tells whether it is known that one message was sent before another.
+func (s sendings) before(earlier, later *conform.Said) bool {
+	if !s.byRequest {
+		return earlier.Event.Stream == later.Event.Stream && earlier.Index < later.Index
+	}
+	answered, known := s.answered[earlier.Event.Stream]
+	return known && answered < s.begun[later.Event.Stream]
+}
+
 // explained returns the events that show what an exchange was about.
 func (e *exchange) explained() []transcript.Event {
 	events := []transcript.Event{e.request}

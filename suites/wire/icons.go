@@ -5,9 +5,11 @@ import (
 	"fmt"
 	"net/url"
 	"regexp"
+	"slices"
 	"strings"
 
 	"github.com/mcpconform/mcpconform/internal/conform"
+	"github.com/mcpconform/mcpconform/internal/scripted"
 )
 
 // iconRules are about the icons that a target shows of itself and of what it
@@ -31,11 +33,27 @@ func iconRules() []conform.Rule {
 func icons(conversation *conform.Conversation) []found {
 	var all []found
 	for _, said := range conversation.ByTarget() {
-		for _, icons := range membersNamed(said, "icons") {
+		for _, icons := range slices.Concat(membersNamed(said, "icons"), introducing(said)) {
 			list, _ := icons.value.([]any)
 			for index, icon := range list {
 				all = append(all, found{place{fmt.Sprintf("%s/%d", icons.pointer, index), icon}, said})
 			}
+		}
+	}
+	return all
+}
+
+// introducing returns the icons of who sent a message, as it says in its _meta since
+// 2026-07-28.
+func introducing(said *conform.Said) []place {
+	carrier := "/params/_meta/"
+	if isResponse(said) {
+		carrier = "/result/_meta/"
+	}
+	var all []place
+	for _, key := range []string{scripted.MetaClientInfo, scripted.MetaServerInfo} {
+		if icons, there := (place{carrier + escape(key), said.Meta()[key]}).member("icons"); there {
+			all = append(all, icons)
 		}
 	}
 	return all

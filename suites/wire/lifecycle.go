@@ -1,17 +1,24 @@
 package wire
 
 import (
+	"cmp"
 	"fmt"
+	"regexp"
 	"slices"
 	"strings"
 
 	"github.com/mcpconform/mcpconform/internal/conform"
 	"github.com/mcpconform/mcpconform/internal/jsonrpc"
+	"github.com/mcpconform/mcpconform/internal/scripted"
 	"github.com/mcpconform/mcpconform/schema"
 )
 
 // LifecycleRules are the rules of the page basic/lifecycle.
 func LifecycleRules() []conform.Rule {
+	return slices.Concat(lifecycleRules(), openingRules())
+}
+
+func lifecycleRules() []conform.Rule {
 	return []conform.Rule{
 		{
 			Text:         "begins with initialization",
@@ -41,6 +48,150 @@ func LifecycleRules() []conform.Rule {
 	}
 }
 
+// openingRules are about how a client opens a session.
+func openingRules() []conform.Rule {
+	return []conform.Rule{
+		{
+			Text:         "names a protocol version in initialize",
+			Requirements: []string{"lifecycle.initialize.version"},
+			Judge: introductions(func(params place) conform.Mismatch {
+				return wantedText(params, "protocolVersion")
+			}),
+		},
+		{
+			Text:         "tells its capabilities in initialize",
+			Requirements: []string{"lifecycle.initialize.capabilities"},
+			Judge: introductions(func(params place) conform.Mismatch {
+				return wantedObject(params, "capabilities")
+			}),
+		},
+		{
+			Text:         "says in initialize which client it is",
+			Requirements: []string{"lifecycle.initialize.client-info"},
+			Judge: introductions(func(params place) conform.Mismatch {
+				info, _ := params.member("clientInfo")
+				return cmp.Or(wantedObject(params, "clientInfo"), wantedText(info, "name"), wantedText(info, "version"))
+			}),
+		},
+		{
+			Text:         "sends no requests but pings before the answer to initialize",
+			Requirements: []string{"lifecycle.requests.before-answer"},
+			Judge:        ofClient(askedBeforeAnswer),
+		},
+		{
+			Text:         "says that it is initialized before it works with the server",
+			Requirements: []string{"lifecycle.initialized.sent"},
+			Judge:        ofClient(neverInitialized),
+		},
+	}
+}
+
+// introduced are the places of initialize that rules of their own judge.
+var introduced = regexp.MustCompile(`^/params(?:/(?:protocolVersion|capabilities|clientInfo(?:/(?:name|version))?))?$`)
+
+// introductions judges the params of every initialize.
+func introductions(wrong func(params place) conform.Mismatch) judge {
+	return every(func(said *conform.Said) bool { return isRequest(said) && said.Method == "initialize" },
+		func(said *conform.Said) conform.Mismatch { return wrong(paramsOf(said)) })
+}
+
+// wantedText says what is wrong with a member that has to be a string.
+func wantedText(object place, name string) conform.Mismatch {
+	if member, _ := object.member(name); isText(member.value) {
+		return conform.Mismatch{}
+	}
+	return conform.Mismatch{Wanted: fmt.Sprintf("a member %q that is a string", name), Found: shown(object.object(), name), Where: object.pointer}
+}
+
+func isText(value any) bool {
+	_, text := value.(string)
+	return text
+}
+
+// wantedObject says what is wrong with a member that has to be an object.
+func wantedObject(object place, name string) conform.Mismatch {
+	if member, _ := object.member(name); member.object() != nil {
+		return conform.Mismatch{}
+	}
+	return conform.Mismatch{Wanted: fmt.Sprintf("a member %q that is an object", name), Found: shown(object.object(), name), Where: object.pointer}
+}
+
+// probes tells whether a client asks for the other era, which needs no handshake.
+func probes(said *conform.Said) bool {
+	revision, named := revisionOf(said)
+	return isRequest(said) && (said.Method == "server/discover" || named && scripted.Stateless(revision))
+}
+
+// openings returns the first initialize of a client and the position of its answer,
+// that of the end when there is none.
+func openings(conversation *conform.Conversation) (initialize *conform.Said, answered int) {
+	answered = len(conversation.Messages)
+	all := conversation.Requests("initialize")
+	if len(all) == 0 {
+		return nil, answered
+	}
+	if answers := all[0].Answers; len(answers) > 0 {
+		answered = answers[0].Index
+	}
+	return all[0], answered
+}
+
+// saidBeforeInitialize judges what a client says before it asks for initialization,
+// and what it announces before the answer; requests until then have a rule of their
+// own.
+func saidBeforeInitialize(conversation *conform.Conversation, sight *conform.Sight) {
+	initialize, answered := openings(conversation)
+	for _, said := range conversation.ByTarget() {
+		begun := initialize != nil && initialize.Index <= said.Index
+		if !isCall(said) || said.Index > answered || probes(said) {
+			continue
+		}
+		sight.Saw()
+		switch {
+		case begun && isRequest(said), said.Method == "ping", slices.Contains(early, said.Method):
+		case begun:
+			sight.Break(said, conform.Mismatch{Wanted: "nothing but pings before initialize is answered", Found: said.Method})
+		default:
+			sight.Break(said, conform.Mismatch{Wanted: "initialize before anything else", Found: said.Method})
+		}
+	}
+}
+
+func askedBeforeAnswer(conversation *conform.Conversation, sight *conform.Sight) {
+	initialize, answered := openings(conversation)
+	if initialize == nil {
+		return
+	}
+	for _, said := range conversation.ByTarget() {
+		if !isRequest(said) || said.Index < initialize.Index || said.Method == "ping" || probes(said) {
+			continue
+		}
+		sight.Saw()
+		if initialize.Index < said.Index && said.Index < answered && said.Method != "initialize" {
+			sight.Break(said, conform.Mismatch{Wanted: "no request but pings before initialize is answered", Found: said.Method})
+		}
+	}
+}
+
+// neverInitialized judges a client that works with the server: one that does not may
+// have found that it cannot.
+func neverInitialized(conversation *conform.Conversation, sight *conform.Sight) {
+	handshake := handshakeOf(conversation)
+	if handshake == nil {
+		return
+	}
+	if len(conversation.Notifications("notifications/initialized")) > 0 {
+		sight.Saw()
+		return
+	}
+	for _, said := range conversation.ByTarget() {
+		if isRequest(said) && said.Index > handshake.Index && said.Method != "ping" && said.Method != "initialize" && !probes(said) && conversation.Complete {
+			sight.Break(said, conform.Mismatch{Wanted: "notifications/initialized after the answer to initialize", Found: said.Method + ", and never that"})
+			return
+		}
+	}
+}
+
 // early are the notifications that may pass during initialization: logging is
 // allowed, and the others belong to the initialize request or to a ping.
 var early = []string{"notifications/message", "notifications/progress", "notifications/cancelled"}
@@ -48,6 +199,10 @@ var early = []string{"notifications/message", "notifications/progress", "notific
 // saidBeforeInitialization judges notifications before the answer to
 // initialize; requests have a rule of their own.
 func saidBeforeInitialization(conversation *conform.Conversation, sight *conform.Sight) {
+	if conversation.Role == conform.ClientRole {
+		saidBeforeInitialize(conversation, sight)
+		return
+	}
 	answered := slices.IndexFunc(conversation.Messages, func(said *conform.Said) bool {
 		return isResponse(said) && said.Request != nil && said.Request.Method == "initialize"
 	})
@@ -142,7 +297,7 @@ func undeclared(declarer schema.Side) judge {
 			if known := judging[said.Index]; isCall(said) && known != nil && said.Index > handshake.Index {
 				method, _ := known.Method(said.Method)
 				needed := []schema.Capability{method.Capability}
-				if asksForTask(said) {
+				if asksForTask(said) && said.Method != "tools/call" { // the page about tasks has a sentence
 					needed = append(needed, method.TaskCapability)
 				}
 				for _, capability := range needed {

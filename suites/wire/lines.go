@@ -22,8 +22,8 @@ func lines() []conform.Rule {
 			Judge:        embeddedNewlines,
 		},
 		{
-			Text:         "writes nothing but messages to its standard output",
-			Requirements: []string{"transports.stdio.stdout"},
+			Text:         "writes nothing but messages to its peer",
+			Requirements: []string{"transports.stdio.stdout", "transports.stdio.stdin"},
 			Judge:        otherOutput,
 		},
 	}

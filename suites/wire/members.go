@@ -10,6 +10,7 @@ import (
 // memberClaims are, by method, the members whose violations of the schema are
 // judged by rules of their own, like claims, but also when they are missing.
 var memberClaims = map[string]*regexp.Regexp{
+	"initialize":                 introduced,
 	"tools/list":                 toolTaskSupport,
 	"tools/call":                 regexp.MustCompile(createdTask.String() + `|` + requiredElicitations.String()),
 	"resources/read":             requiredElicitations,

@@ -13,7 +13,7 @@ import (
 
 // InputRules are the rules of the page basic/patterns/mrtr.
 func InputRules() []conform.Rule {
-	return []conform.Rule{
+	return append([]conform.Rule{
 		{
 			Text:         "asks for input in answers to tools/call, prompts/get and resources/read only",
 			Requirements: []string{"mrtr.result.supported"},
@@ -44,7 +44,7 @@ func InputRules() []conform.Rule {
 			Requirements: []string{"mrtr.requests.declared"},
 			Judge:        undeclaredInputs,
 		},
-	}
+	}, retryRules()...)
 }
 
 // inputs are what servers may ask for, by method, with the capability of the

@@ -26,6 +26,11 @@ func PaginationRules() []conform.Rule {
 			Requirements: []string{"pagination.continued"},
 			Judge:        refusedCursors,
 		},
+		{
+			Text:         "sends back cursors as they came",
+			Requirements: []string{"pagination.cursor.unchanged"},
+			Judge:        ofClient(inventedCursors(paged...)),
+		},
 	}
 }
 
@@ -121,6 +126,33 @@ func refusedCursors(conversation *conform.Conversation, sight *conform.Sight) {
 			sight.Break(page, conform.Mismatch{
 				Wanted: "a page for a cursor that it gave", Found: "the error " + conform.Show(refusal.Message), Where: "/error",
 			})
+		}
+	}
+}
+
+// inventedCursors judges the cursors of requests for further pages of lists: the
+// server gave each of them, for the same list.
+func inventedCursors(lists ...string) judge {
+	return func(conversation *conform.Conversation, sight *conform.Sight) {
+		type cursor struct{ method, text string }
+		given := map[cursor]bool{}
+		for _, said := range conversation.Messages {
+			fromTarget := said.FromTarget(conversation.Leg)
+			switch {
+			case !fromTarget && isResponse(said) && said.Request != nil:
+				if next, isText := said.ResultObject()["nextCursor"].(string); isText {
+					given[cursor{said.Request.Method, next}] = true
+				}
+			case fromTarget && isRequest(said) && slices.Contains(lists, said.Method):
+				text, isText := said.ParamsObject()["cursor"].(string)
+				if !isText || !conversation.Complete {
+					continue
+				}
+				sight.Saw()
+				if !given[cursor{said.Method, text}] {
+					sight.Break(said, conform.Mismatch{Wanted: "a cursor that the list gave", Found: conform.Show(text), Where: "/params/cursor"})
+				}
+			}
 		}
 	}
 }

@@ -13,6 +13,29 @@ func PatternRules() []conform.Rule {
 			Requirements: []string{"patterns.requests.none", "transports.stdio.no-requests", "transports.http.stream.no-requests"},
 			Judge:        requestsOfServer,
 		},
+		{
+			Text:         "sends no responses",
+			Requirements: []string{"patterns.responses.none", "transports.stdio.no-responses", "transports.http.post.body"},
+			Judge:        ofClient(responsesOfClient),
+		},
+	}
+}
+
+// responsesOfClient leaves what can only be meant for a notification to the rule
+// about these, and what is said in a handshake to the other era.
+func responsesOfClient(conversation *conform.Conversation, sight *conform.Sight) {
+	spoken, before := negotiations(conversation), priorOf(conversation)
+	for _, said := range conversation.ByTarget() {
+		if !isMessage(said) || !scripted.Stateless(spoken[said.Index]) || isAnonymous(said) && before.onlyNotifications(said) {
+			continue
+		}
+		sight.Saw()
+		if isResponse(said) {
+			sight.Break(said, conform.Mismatch{
+				Wanted: "requests and notifications only; what the server asks for is answered in inputResponses",
+				Found:  "a response: " + scripted.Short(said.Raw),
+			})
+		}
 	}
 }
 

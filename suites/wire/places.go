@@ -56,6 +56,15 @@ type found struct {
 	said *conform.Said
 }
 
+// results returns the target's results for requests of a method.
+func results(conversation *conform.Conversation, method string) []found {
+	var all []found
+	for _, said := range conversation.Results(method) {
+		all = append(all, found{resultOf(said), said})
+	}
+	return all
+}
+
 // listed returns the items of every page of a list that the target sent.
 func listed(conversation *conform.Conversation, method string) []found {
 	var all []found
@@ -157,6 +166,7 @@ var claims = map[string]*regexp.Regexp{
 	"tools/list":                      regexp.MustCompile(`^/result/nextCursor$`),
 	"prompts/list":                    regexp.MustCompile(`^/result/nextCursor$`),
 	"completion/complete":             regexp.MustCompile(`^/result/completion/values$`),
+	"roots/list":                      regexp.MustCompile(`^/result/roots/\d+/uri$`),
 	"sampling/createMessage":          regexp.MustCompile(`^/result/content(?:/\d+)?/` + annotated + `$`),
 	"notifications/resources/updated": regexp.MustCompile(`^/params/uri$`),
 	"notifications/progress":          regexp.MustCompile(`^/params/progressToken$`),
@@ -173,8 +183,11 @@ const (
 // about the schema leaves such places out: one cause is one failure.
 func claimed(method, pointer string) bool {
 	places, some := claims[method]
-	return some && places.MatchString(pointer) || pointer == progressPlace || pointer == resultTypePlace
+	return some && places.MatchString(pointer) || pointer == progressPlace || pointer == resultTypePlace || inputClaims.MatchString(pointer)
 }
+
+// inputClaims are such places in an input response, whatever the request that has it.
+var inputClaims = regexp.MustCompile(`^/params/inputResponses/[^/]+/(?:roots/\d+/uri|content(?:/\d+)?/` + annotated + `)$`)
 
 // progressPlace is where a request asks for progress.
 const progressPlace = "/params/_meta/progressToken"

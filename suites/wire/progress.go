@@ -140,16 +140,16 @@ func unknownTokens(conversation *conform.Conversation, sight *conform.Sight) {
 	}
 }
 
-// lateProgress compares within a stream: between streams the order is that of
-// arrival only. Requests that became tasks have rules of their own.
+// lateProgress compares where the order is known. Requests that became tasks have rules of their own.
 func lateProgress(conversation *conform.Conversation, sight *conform.Sight) {
+	order := sendingOrder(conversation)
 	for _, report := range progressReports(conversation) {
 		if len(report.requests) == 0 {
 			continue
 		}
 		sight.Saw()
 		inProgress := slices.ContainsFunc(report.requests, func(request *conform.Said) bool {
-			return !over(request, report.Said)
+			return !over(request, report.Said, order)
 		})
 		if !inProgress {
 			sight.Break(report.Said, conform.Mismatch{
@@ -160,10 +160,10 @@ func lateProgress(conversation *conform.Conversation, sight *conform.Sight) {
 }
 
 // over tells whether a request was answered, for good, before something was
-// said on the same stream.
-func over(request, said *conform.Said) bool {
+// said.
+func over(request, said *conform.Said, order sendings) bool {
 	return slices.ContainsFunc(request.Answers, func(answer *conform.Said) bool {
-		return answer.Index < said.Index && answer.Event.Stream == said.Event.Stream && taskMade(request) == ""
+		return order.before(answer, said) && taskMade(request) == ""
 	})
 }
 
@@ -176,32 +176,34 @@ func taskMade(request *conform.Said) string {
 	return taskID(task)
 }
 
-// standstills compares, within a stream, the reports about one request.
+// standstills compares the reports about one request, where their order is known.
 func standstills(conversation *conform.Conversation, sight *conform.Sight) {
 	type line struct {
 		request *conform.Said
 		token   jsonrpc.ID
-		stream  string
+		lane    string
 	}
-	latest := map[line]json.Number{}
+	latest := map[line]progressReport{}
+	order := sendingOrder(conversation)
 	for _, report := range progressReports(conversation) {
 		value, isNumber := report.ParamsObject()["progress"].(json.Number)
 		if !isNumber {
 			continue // the schema has it
 		}
-		about := line{token: report.token, stream: report.Event.Stream}
+		about := line{token: report.token, lane: order.lane(report.Said)}
 		if len(report.requests) > 0 {
 			about.request = report.requests[len(report.requests)-1]
 		}
 		previous, some := latest[about]
-		latest[about] = value
-		if !some {
+		latest[about] = report
+		if !some || !order.before(previous.Said, report.Said) {
 			continue
 		}
 		sight.Saw()
-		if order, ok := compare(previous, value); ok && order >= 0 {
+		before := previous.ParamsObject()["progress"].(json.Number)
+		if sign, ok := compare(before, value); ok && sign >= 0 {
 			sight.Break(report.Said, conform.Mismatch{
-				Wanted: "more than the progress before", Found: fmt.Sprintf("%s after %s", value, previous), Where: "/params/progress",
+				Wanted: "more than the progress before", Found: fmt.Sprintf("%s after %s", value, before), Where: "/params/progress",
 			})
 		}
 	}
@@ -294,9 +296,10 @@ func foreignTaskTokens(conversation *conform.Conversation, sight *conform.Sight)
 	}
 }
 
-// lateTaskProgress compares, within a stream, the progress of a task with what
-// the target said about its status.
+// lateTaskProgress compares the progress of a task with what the target said about
+// its status before, where the order is known.
 func lateTaskProgress(conversation *conform.Conversation, sight *conform.Sight) {
+	order := sendingOrder(conversation)
 	ends := taskEnds(conversation)
 	for _, report := range progressReports(conversation) {
 		if len(report.requests) == 0 {
@@ -308,7 +311,7 @@ func lateTaskProgress(conversation *conform.Conversation, sight *conform.Sight) 
 		}
 		sight.Saw()
 		ended := slices.ContainsFunc(ends[task], func(end *conform.Said) bool {
-			return end.Index < report.Index && end.Event.Stream == report.Event.Stream
+			return order.before(end, report.Said)
 		})
 		if ended {
 			sight.Break(report.Said, conform.Mismatch{

@@ -11,9 +11,12 @@ import (
 func PromptRules() []conform.Rule {
 	return []conform.Rule{
 		{
-			Text:         "announces changes of its prompts only if it declares that it does",
+			Text:         "uses of prompts only what the server declares",
 			Requirements: []string{"prompts.capability.respected"},
-			Judge:        undeclaredChangesOfPrompts,
+			Judge: func(conversation *conform.Conversation, sight *conform.Sight) {
+				undeclaredChangesOfPrompts(conversation, sight)
+				undeclaredRequestsForPrompts(conversation, sight)
+			},
 		},
 		{
 			Text:         "lists no two prompts of the same name",
@@ -68,6 +71,23 @@ func undeclaredChangesOfPrompts(conversation *conform.Conversation, sight *confo
 			sight.Break(said, conform.Mismatch{
 				Wanted: "announcements only of a server that declares prompts.listChanged", Found: "one of a server that does not", Where: "/method",
 			})
+		}
+	}
+}
+
+// undeclaredRequestsForPrompts judges a client.
+func undeclaredRequestsForPrompts(conversation *conform.Conversation, sight *conform.Sight) {
+	if conversation.ServerCapabilities == nil {
+		return
+	}
+	for _, method := range []string{"prompts/list", "prompts/get"} {
+		for _, said := range conversation.Requests(method) {
+			sight.Saw()
+			if !survey.Declares(conversation.ServerCapabilities, "prompts") {
+				sight.Break(said, conform.Mismatch{
+					Wanted: "requests for prompts only to a server that declares prompts", Found: "one to a server that does not", Where: "/method",
+				})
+			}
 		}
 	}
 }

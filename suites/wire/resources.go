@@ -116,13 +116,9 @@ func annotations(conversation *conform.Conversation, member string) []found {
 // sampledContent returns the content of the samples that a target client gave.
 func sampledContent(conversation *conform.Conversation) []found {
 	var all []found
-	for _, said := range conversation.Results("sampling/createMessage") {
-		content, _ := resultOf(said).member("content")
-		if content.object() != nil {
-			all = append(all, found{content, said})
-		}
-		for _, block := range resultOf(said).items("content") {
-			all = append(all, found{block, said})
+	for _, one := range answers(conversation, samplingMethod) {
+		for _, block := range turnAt(one.place).blocks {
+			all = append(all, found{block, one.said})
 		}
 	}
 	return all

@@ -64,7 +64,11 @@ func validCalls(kind schema.Kind) judge {
 			}
 			sight.Saw()
 			if kind == schema.Request {
-				report(sight, said, "", known.ValidateRequest(said.Method, mended(said.Object, true)))
+				violations := known.ValidateRequest(said.Method, mended(said.Object, true))
+				if !hasHandshake(known) {
+					violations = slices.DeleteFunc(violations, ofFields)
+				}
+				report(sight, said, "", violations)
 			} else {
 				report(sight, said, "", known.ValidateNotification(said.Method, mended(said.Object, false)))
 			}

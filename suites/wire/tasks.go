@@ -12,6 +12,7 @@ import (
 
 	"github.com/mcpconform/mcpconform/internal/conform"
 	"github.com/mcpconform/mcpconform/internal/jsonrpc"
+	"github.com/mcpconform/mcpconform/internal/scripted"
 	"github.com/mcpconform/mcpconform/internal/survey"
 	"github.com/mcpconform/mcpconform/internal/transcript"
 )
@@ -187,7 +188,22 @@ func taskRequestorRules() []conform.Rule {
 		{
 			Text:         "sends back the cursors of lists of tasks as they came",
 			Requirements: []string{"tasks.list.cursor-opaque"},
-			Judge:        inventedTaskCursors,
+			Judge:        inventedCursors("tasks/list"),
+		},
+		{
+			Text:         "asks for tasks only a server that declares them for tools",
+			Requirements: []string{"tasks.tool.undeclared"},
+			Judge:        ofClient(undeclaredTaskCalls),
+		},
+		{
+			Text:         "calls tools as tasks only if they allow it",
+			Requirements: []string{"tasks.tool.forbidden"},
+			Judge:        ofClient(forbiddenTaskCalls),
+		},
+		{
+			Text:         "calls tools as tasks if they require it",
+			Requirements: []string{"tasks.tool.required"},
+			Judge:        ofClient(requiredTaskCalls),
 		},
 	}
 }
@@ -671,7 +687,12 @@ func anonymousResults(conversation *conform.Conversation, sight *conform.Sight) 
 // hastyPolls judges how soon tasks/get comes again. Half of what was asked for
 // is enough: clocks and wires differ.
 func hastyPolls(conversation *conform.Conversation, sight *conform.Sight) {
-	answered := map[string]*conform.Said{} // by task: the last answer that had a pollInterval
+	judgePolls(conversation, sight, "pollInterval")
+}
+
+// judgePolls judges them by what the answer before says.
+func judgePolls(conversation *conform.Conversation, sight *conform.Sight, interval string) {
+	answered := map[string]*conform.Said{} // by task: the last answer that had an interval
 	for _, said := range conversation.Messages {
 		switch {
 		case said.FromTarget(conversation.Leg) && isRequest(said) && said.Method == "tasks/get":
@@ -680,7 +701,7 @@ func hastyPolls(conversation *conform.Conversation, sight *conform.Sight) {
 				continue
 			}
 			sight.Saw()
-			asked := pollInterval(before)
+			asked := pollInterval(before, interval)
 			if waited := said.Event.At.Sub(before.Event.At); waited < asked/2 {
 				sight.Break(said, conform.Mismatch{
 					Wanted: fmt.Sprintf("tasks/get again after %s", asked),
@@ -688,15 +709,15 @@ func hastyPolls(conversation *conform.Conversation, sight *conform.Sight) {
 				})
 			}
 		case !said.FromTarget(conversation.Leg) && isResponse(said) && said.Request != nil && said.Request.Method == "tasks/get":
-			if pollInterval(said) > 0 {
+			if pollInterval(said, interval) > 0 {
 				answered[taskID(said.ResultObject())] = said
 			}
 		}
 	}
 }
 
-func pollInterval(said *conform.Said) time.Duration {
-	milliseconds, isNumber := said.ResultObject()["pollInterval"].(interface{ Float64() (float64, error) })
+func pollInterval(said *conform.Said, member string) time.Duration {
+	milliseconds, isNumber := said.ResultObject()[member].(interface{ Float64() (float64, error) })
 	if !isNumber {
 		return 0
 	}
@@ -707,24 +728,82 @@ func pollInterval(said *conform.Said) time.Duration {
 	return time.Duration(value * float64(time.Millisecond))
 }
 
-func inventedTaskCursors(conversation *conform.Conversation, sight *conform.Sight) {
-	given := map[string]bool{}
+// toolTasks is the capability of a server that takes calls of tools as tasks.
+const toolTasks = "tasks.requests.tools.call"
+
+// A toolCall is one of a client, with what the server last said of the tool.
+type toolCall struct {
+	*conform.Said
+	tool place // without a value when it was not listed
+}
+
+func toolCalls(conversation *conform.Conversation) []toolCall {
+	var all []toolCall
+	known := map[string]place{}
 	for _, said := range conversation.Messages {
-		fromTarget := said.FromTarget(conversation.Leg)
 		switch {
-		case !fromTarget && isResponse(said) && said.Request != nil && said.Request.Method == "tasks/list":
-			if next, isText := said.ResultObject()["nextCursor"].(string); isText {
-				given[next] = true
+		case !said.FromTarget(conversation.Leg):
+			if isResponse(said) && said.Request != nil && said.Request.Method == "tools/list" {
+				for _, tool := range resultOf(said).items("tools") {
+					name, _ := tool.member("name")
+					known[name.text()] = tool
+				}
 			}
-		case fromTarget && isRequest(said) && said.Method == "tasks/list":
-			cursor, there := said.ParamsObject()["cursor"].(string)
-			if !there {
-				continue
-			}
-			sight.Saw()
-			if !given[cursor] {
-				sight.Break(said, conform.Mismatch{Wanted: "a cursor that a list gave", Found: conform.Show(cursor), Where: "/params/cursor"})
-			}
+		case isRequest(said) && said.Method == "tools/call":
+			name, _ := said.ParamsObject()["name"].(string)
+			all = append(all, toolCall{said, known[name]})
+		}
+	}
+	return all
+}
+
+// support is what a tool says of tasks; "forbidden" when it says nothing.
+func (c toolCall) support() string {
+	execution, _ := c.tool.member("execution")
+	if support, _ := execution.member("taskSupport"); support.text() != "" {
+		return support.text()
+	}
+	return "forbidden"
+}
+
+func undeclaredTaskCalls(conversation *conform.Conversation, sight *conform.Sight) {
+	for _, call := range toolCalls(conversation) {
+		if conversation.ServerCapabilities == nil || survey.Declares(conversation.ServerCapabilities, toolTasks) {
+			continue
+		}
+		sight.Saw()
+		if asksForTask(call.Said) {
+			sight.Break(call.Said, conform.Mismatch{
+				Wanted: "no task, as the server does not declare " + toolTasks, Found: conform.Show(call.ParamsObject()["task"]), Where: "/params/task",
+			})
+		}
+	}
+}
+
+func forbiddenTaskCalls(conversation *conform.Conversation, sight *conform.Sight) {
+	for _, call := range toolCalls(conversation) {
+		if call.tool.object() == nil || call.support() != "forbidden" || !survey.Declares(conversation.ServerCapabilities, toolTasks) {
+			continue
+		}
+		sight.Saw()
+		if asksForTask(call.Said) {
+			sight.Break(call.Said, conform.Mismatch{
+				Wanted: "no task of a tool that does not support it", Found: conform.Show(call.ParamsObject()["task"]), Where: "/params/task",
+			})
+		}
+	}
+}
+
+func requiredTaskCalls(conversation *conform.Conversation, sight *conform.Sight) {
+	for _, call := range toolCalls(conversation) {
+		if call.support() != "required" || !survey.Declares(conversation.ServerCapabilities, toolTasks) {
+			continue
+		}
+		sight.Saw()
+		if !asksForTask(call.Said) {
+			sight.Break(call.Said, conform.Mismatch{
+				Wanted: "a task, as the tool requires one", Found: "a call without a task: " + scripted.Short(call.Raw), Where: "/params",
+			})
 		}
 	}
 }

@@ -24,7 +24,7 @@ const (
 
 // TasksExtensionRules are the rules of the tasks extension (SEP-2663).
 func TasksExtensionRules() []conform.Rule {
-	return slices.Concat(extensionCreationRules(), extensionStateRules(), extensionMessageRules())
+	return slices.Concat(extensionCreationRules(), extensionStateRules(), extensionMessageRules(), extensionClientRules())
 }
 
 // extensionCreationRules are about which results are tasks.
@@ -590,6 +590,75 @@ func strangersOnTasks(conversation *conform.Conversation, sight *conform.Sight) 
 		if said.Method == "notifications/progress" || said.Method == "notifications/message" {
 			sight.Break(said, conform.Mismatch{
 				Wanted: "neither progress nor log messages on a subscription to tasks", Found: said.Method, Where: "/method",
+			})
+		}
+	}
+}
+
+// extensionClientRules are about what a client does with tasks.
+func extensionClientRules() []conform.Rule {
+	return []conform.Rule{
+		{
+			Text:         "polls a task no sooner than it was told",
+			Requirements: []string{"tasks-extension.poll.interval-respected"},
+			Judge: ofClient(func(conversation *conform.Conversation, sight *conform.Sight) {
+				judgePolls(conversation, sight, "pollIntervalMs")
+			}),
+		},
+		{
+			Text:         "answers each input request of a task once",
+			Requirements: []string{"tasks-extension.input.answered-once"},
+			Judge:        ofClient(repeatedInputs),
+		},
+		{
+			Text:         "cancels tasks of the extension with tasks/cancel",
+			Requirements: []string{"tasks-extension.cancel.by-request"},
+			Judge:        ofClient(cancelledTasks),
+		},
+	}
+}
+
+func repeatedInputs(conversation *conform.Conversation, sight *conform.Sight) {
+	type input struct{ task, key string }
+	given := map[input]bool{}
+	refused := refusedStreams(conversation)
+	for _, said := range conversation.Requests("tasks/update") {
+		if refused[said.Event.Stream] || len(said.Answers) > 0 && isRefusal(said.Answers[0]) {
+			continue // what was refused may be given again
+		}
+		responses, _ := paramsOf(said).member(inputResponses)
+		for _, key := range slices.Sorted(maps.Keys(responses.object())) {
+			sight.Saw()
+			one := input{taskID(said.ParamsObject()), key}
+			if given[one] {
+				sight.Break(said, conform.Mismatch{
+					Wanted: "one answer to each input request", Found: "another one to " + conform.Show(key), Where: responses.pointer + "/" + escape(key),
+				})
+			}
+			given[one] = true
+		}
+	}
+}
+
+// cancelledTasks judges cancellations that come when the client knows of the task,
+// as it has asked after it.
+func cancelledTasks(conversation *conform.Conversation, sight *conform.Sight) {
+	asked := map[string]int{} // by task: index of the first request about it
+	for _, said := range conversation.ByTarget() {
+		id := taskID(said.ParamsObject())
+		if _, known := asked[id]; isRequest(said) && id != "" && !known {
+			asked[id] = said.Index
+		}
+	}
+	for _, cancelled := range withdrawals(conversation) {
+		sight.Saw()
+		if cancelled.request == nil || len(cancelled.request.Answers) == 0 || !isExtensionTask(cancelled.request.Answers[0]) {
+			continue
+		}
+		first, known := asked[taskID(cancelled.request.Answers[0].ResultObject())]
+		if known && first < cancelled.Index {
+			sight.Break(cancelled.Said, conform.Mismatch{
+				Wanted: "tasks/cancel for a request that became a task", Found: cancelledMethod, Where: "/method",
 			})
 		}
 	}

@@ -121,7 +121,7 @@ func TestTasksExtensionRules(t *testing.T) {
 		})
 	}
 	for _, rule := range TasksExtensionRules() {
-		if !tested[rule.Requirements[0]] {
+		if id := rule.Requirements[0]; !tested[id] && !brokenByClients[id] {
 			t.Errorf("no test breaks the rule %q (%s)", rule.Text, rule.Requirements[0])
 		}
 	}

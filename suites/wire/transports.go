@@ -16,7 +16,7 @@ import (
 
 // TransportRules returns the rules of the page basic/transports.
 func TransportRules() []conform.Rule {
-	return slices.Concat(encoding(), lines(), responses(), streams(), listening(), resumption(), sessions(), directions(), headers())
+	return slices.Concat(encoding(), lines(), responses(), streams(), listening(), resumption(), sessions(), directions(), headers(), posts(), mirrorRules())
 }
 
 // encoding has the rule of every transport.

@@ -16,14 +16,19 @@ import (
 
 // carry reads what went over HTTP. Each line is a sign, a stream, and the rest:
 //
-//	>  a request: method, and headers as Name:value
+//	>  a request: method, and headers as Name:value; Path: is that of its URL
 //	<  a response: status, and headers
 //	c  the body of the request, c! one that is illegal on purpose
 //	s  the body of the response
-//	e  an event: #id, ~retry, and a message, or data for an empty data field
+//	e  an event: #id, ~retry, =name, and a message, or data for an empty data field
 //	b  a block of an event stream, as text without any field that is known
 //	.  the server ends the response; x the client does
 func carry(t *testing.T, revision, script string) *conform.Conversation {
+	t.Helper()
+	return carryFor(t, conform.Leg{Role: conform.ServerRole, Revision: revision, Transport: conform.HTTP}, script)
+}
+
+func carryFor(t *testing.T, leg conform.Leg, script string) *conform.Conversation {
 	t.Helper()
 	var events []transcript.Event
 	for line := range strings.Lines(script) {
@@ -39,6 +44,7 @@ func carry(t *testing.T, revision, script string) *conform.Conversation {
 			method, headers, _ := strings.Cut(rest, " ")
 			event.Kind, event.From = transcript.Head, transcript.Client
 			event.HTTP = &transcript.HTTP{Method: method, Header: headersOf(headers)}
+			event.HTTP.URL = "http://localhost/" + event.HTTP.Header.Get("Path")
 		case "<":
 			status, headers, _ := strings.Cut(rest, " ")
 			number, err := strconv.Atoi(status)
@@ -65,7 +71,7 @@ func carry(t *testing.T, revision, script string) *conform.Conversation {
 		}
 		events = append(events, event)
 	}
-	return conform.NewConversation(conform.Leg{Role: conform.ServerRole, Revision: revision, Transport: conform.HTTP}, events, true)
+	return conform.NewConversation(leg, events, true)
 }
 
 func headersOf(text string) http.Header {
@@ -92,6 +98,8 @@ func eventOf(t *testing.T, text string) (transcript.Kind, []byte, *transcript.SS
 				t.Fatalf("%q: %v", text, err)
 			}
 			found.Retry = &retry
+		case strings.HasPrefix(field, "="):
+			found.Name = field[1:]
 		case field == "data":
 			found.HasData = true
 		default:

@@ -3,9 +3,11 @@ package wire
 import (
 	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/mcpconform/mcpconform/internal/conform"
 	"github.com/mcpconform/mcpconform/internal/jsonrpc"
+	"github.com/mcpconform/mcpconform/internal/scripted"
 )
 
 // VersioningRules are the rules of the page basic/versioning.
@@ -22,9 +24,12 @@ func VersioningRules() []conform.Rule {
 			Judge:        extensionNames,
 		},
 		{
-			Text:         "keeps to the core protocol with clients that do not declare its extensions",
+			Text:         "keeps to the core protocol with peers that do not declare an extension",
 			Requirements: []string{"versioning.extensions.fallback"},
-			Judge:        extendedResults,
+			Judge: func(conversation *conform.Conversation, sight *conform.Sight) {
+				extendedResults(conversation, sight)
+				extendedRequests(conversation, sight)
+			},
 		},
 	}
 }
@@ -59,18 +64,30 @@ func isListOfNames(value any) bool {
 }
 
 func extensionNames(conversation *conform.Conversation, sight *conform.Sight) {
-	for _, said := range conversation.Results("server/discover") {
-		capabilities, _ := resultOf(said).member("capabilities")
+	for _, capabilities := range declarations(conversation) {
 		for _, name := range extensions(capabilities.object()) {
 			sight.Saw()
 			if !isExtension(name) {
-				sight.Break(said, conform.Mismatch{
+				sight.Break(capabilities.said, conform.Mismatch{
 					Wanted: "a name with a prefix, such as com.example/extension", Found: conform.Show(name),
 					Where: capabilities.pointer + "/extensions/" + escape(name),
 				})
 			}
 		}
 	}
+}
+
+// declarations are the capabilities that the target of the stateless era declares: a
+// server in answer to server/discover, a client with each request.
+func declarations(conversation *conform.Conversation) []found {
+	all := within(results(conversation, "server/discover"), "capabilities")
+	for _, said := range conversation.ByTarget() {
+		meta, _ := paramsOf(said).member("_meta")
+		if declared, there := meta.object()[scripted.MetaCapabilities]; there && isRequest(said) {
+			all = append(all, found{place{meta.pointer + "/" + escape(scripted.MetaCapabilities), declared}, said})
+		}
+	}
+	return all
 }
 
 func isExtension(name string) bool {
@@ -95,6 +112,26 @@ func extendedResults(conversation *conform.Conversation, sight *conform.Sight) {
 			sight.Break(said, conform.Mismatch{
 				Wanted: fmt.Sprintf("%q or %q: the request declares no extension that has another type", complete, inputRequired),
 				Found:  conform.Show(kind), Where: resultTypePlace,
+			})
+		}
+	}
+}
+
+// extendedRequests looks at the requests of a client in the stateless era, once it
+// has heard what the server declares: those about tasks belong to an extension.
+func extendedRequests(conversation *conform.Conversation, sight *conform.Sight) {
+	declared := conversation.ServerCapabilities
+	if conversation.Role != conform.ClientRole || !scripted.Stateless(conversation.Revision) || declared == nil {
+		return
+	}
+	for _, said := range conversation.ByTarget() {
+		if _, stateless := revisionOf(said); !stateless {
+			continue
+		}
+		sight.Saw()
+		if strings.HasPrefix(said.Method, "tasks/") && !declaresExtension(declared) {
+			sight.Break(said, conform.Mismatch{
+				Wanted: "nothing of " + tasksExtension + ", which the server does not declare", Found: said.Method, Where: "/method",
 			})
 		}
 	}

@@ -39,6 +39,15 @@ func every(concerned func(*conform.Said) bool, wrong func(*conform.Said) conform
 	}
 }
 
+// ofClient makes a rule judge clients alone.
+func ofClient(judged judge) judge {
+	return func(conversation *conform.Conversation, sight *conform.Sight) {
+		if conversation.Role == conform.ClientRole {
+			judged(conversation, sight)
+		}
+	}
+}
+
 func isRequest(said *conform.Said) bool  { return said.Kind == jsonrpc.Request }
 func isResponse(said *conform.Said) bool { return said.Kind == jsonrpc.Response }
 
@@ -98,12 +107,25 @@ func negotiations(conversation *conform.Conversation) []string {
 func schemas(conversation *conform.Conversation) []*schema.Schema {
 	judging := make([]*schema.Schema, len(conversation.Messages))
 	for index, revision := range negotiations(conversation) {
+		if asked, some := revisionAsked(conversation.Messages[index]); some {
+			revision = asked
+		}
 		known, err := schema.For(revision)
 		if err == nil && (revision == conversation.Revision || hasHandshake(known)) {
 			judging[index] = known
 		}
 	}
 	return judging
+}
+
+// revisionAsked returns the revision that a request names as its own: initialize in
+// its params, one of the stateless era in its _meta.
+func revisionAsked(said *conform.Said) (revision string, named bool) {
+	if isRequest(said) && said.Method == "initialize" {
+		revision, named = said.ParamsObject()["protocolVersion"].(string)
+		return revision, named
+	}
+	return revisionOf(said)
 }
 
 // hasHandshake tells the era of a revision.

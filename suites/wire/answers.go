@@ -1,0 +1,382 @@
+package wire
+
+import (
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/mcpconform/mcpconform/internal/conform"
+	"github.com/mcpconform/mcpconform/internal/jsonrpc"
+	"github.com/mcpconform/mcpconform/internal/scripted"
+	"github.com/mcpconform/mcpconform/internal/survey"
+)
+
+// An answer is what a client gives to the server: a result in the handshake era, an
+// input response of the stateless era.
+type answer struct {
+	found           // the result
+	method   string // by which the server asked
+	asked    conform.Object
+	declared conform.Object // capabilities of the client
+}
+
+// answers returns those to requests by one of the methods; to all, when none is
+// given.
+func answers(conversation *conform.Conversation, methods ...string) []answer {
+	all := slices.Concat(responsesGiven(conversation), inputsGiven(conversation), updatesGiven(conversation))
+	if len(methods) == 0 {
+		return all
+	}
+	return slices.DeleteFunc(all, func(one answer) bool { return !slices.Contains(methods, one.method) })
+}
+
+// responsesGiven are results, also those that come by way of a task.
+func responsesGiven(conversation *conform.Conversation) []answer {
+	var all []answer
+	creators := creators(conversation)
+	for _, said := range conversation.ByTarget() {
+		if !isResponse(said) || said.Request == nil || isRefusal(said) || said.ResultObject() == nil {
+			continue
+		}
+		request := said.Request
+		if request.Method == "tasks/result" {
+			request = creators[taskID(request.ParamsObject())]
+		} else if taskMade(request) != "" {
+			continue
+		}
+		if request != nil && inputs[request.Method] != "" {
+			all = append(all, answer{found{resultOf(said), said}, request.Method, request.ParamsObject(), conversation.ClientCapabilities})
+		}
+	}
+	return all
+}
+
+// inputsGiven are the input responses of retries.
+func inputsGiven(conversation *conform.Conversation) []answer {
+	var all []answer
+	for _, one := range retriesMade(conversation) {
+		if one.asked != nil {
+			all = append(all, inputsOf(conversation, one.Said, one.asked.ResultObject()["inputRequests"])...)
+		}
+	}
+	return all
+}
+
+// updatesGiven are the input responses for tasks of the extension, whose input
+// requests the server told before.
+func updatesGiven(conversation *conform.Conversation) []answer {
+	var all []answer
+	requests := map[string]any{} // by task
+	for _, said := range conversation.Messages {
+		if said.FromTarget(conversation.Leg) {
+			if isRequest(said) && said.Method == "tasks/update" {
+				all = append(all, inputsOf(conversation, said, requests[taskID(said.ParamsObject())])...)
+			}
+			continue
+		}
+		for _, task := range []conform.Object{said.ResultObject(), said.ParamsObject()} {
+			if asked, there := task["inputRequests"]; there && taskID(task) != "" {
+				requests[taskID(task)] = asked
+			}
+		}
+	}
+	return all
+}
+
+// inputsOf returns the input responses in a request that answer input requests.
+func inputsOf(conversation *conform.Conversation, said *conform.Said, asked any) []answer {
+	requests, _ := asked.(map[string]any)
+	responses, _ := paramsOf(said).member(inputResponses)
+	var all []answer
+	for key, response := range responses.object() {
+		request := place{"", requests[key]}
+		method, _ := request.member("method")
+		params, _ := request.member("params")
+		if inputs[method.text()] != "" {
+			where := found{place{responses.pointer + "/" + escape(key), response}, said}
+			all = append(all, answer{where, method.text(), params.object(), conversation.ClientDeclared(said)})
+		}
+	}
+	slices.SortFunc(all, func(a, b answer) int { return strings.Compare(a.pointer, b.pointer) })
+	return all
+}
+
+// unannounced judges that a client declared what it answers to: a capability, when an
+// answer takes it.
+func unannounced(method, capability string, takes func(answer) bool) judge {
+	return ofClient(func(conversation *conform.Conversation, sight *conform.Sight) {
+		for _, one := range answers(conversation, method) {
+			if !takes(one) || one.declared == nil {
+				continue
+			}
+			sight.Saw()
+			if !survey.Declares(one.declared, capability) {
+				sight.Break(one.said, conform.Mismatch{
+					Wanted: fmt.Sprintf("the capability %s declared by a client that answers so", capability),
+					Found:  "no such capability: " + conform.Show(one.declared), Where: one.pointer,
+				})
+			}
+		}
+	})
+}
+
+func anyAnswer(answer) bool { return true }
+
+// RootRules are the rules of the page client/roots.
+func RootRules() []conform.Rule {
+	return []conform.Rule{
+		{
+			Text:         "declares roots if it lists them",
+			Requirements: []string{"roots.capability.declared"},
+			Judge:        unannounced(rootsMethod, "roots", anyAnswer),
+		},
+		{
+			Text:         "names roots by file:// URIs",
+			Requirements: []string{"roots.uri.file"},
+			Judge: everyRoot(func(uri place, _ []any) conform.Mismatch {
+				if strings.HasPrefix(uri.text(), "file://") {
+					return conform.Mismatch{}
+				}
+				return conform.Mismatch{Wanted: "a URI that begins with file://", Found: conform.Show(uri.value), Where: uri.pointer}
+			}),
+		},
+		{
+			Text:         "lists no root twice",
+			Requirements: []string{"roots.uri.unique"},
+			Judge: everyRoot(func(uri place, earlier []any) conform.Mismatch {
+				if !slices.Contains(earlier, any(uri.text())) {
+					return conform.Mismatch{}
+				}
+				return conform.Mismatch{Wanted: "a URI that no other root has", Found: conform.Show(uri.value) + " again", Where: uri.pointer}
+			}),
+		},
+		{
+			Text:         "refuses roots/list as an unknown method when it has no roots",
+			Requirements: []string{"roots.error.unsupported"},
+			Judge:        ofClient(rootsRefused),
+		},
+	}
+}
+
+const rootsMethod = "roots/list"
+
+// everyRoot judges the URIs of roots that have one, beside those of the roots before
+// in the list.
+func everyRoot(wrong func(uri place, earlier []any) conform.Mismatch) judge {
+	return ofClient(func(conversation *conform.Conversation, sight *conform.Sight) {
+		for _, list := range answers(conversation, rootsMethod) {
+			var earlier []any
+			for _, root := range list.items("roots") {
+				uri, there := root.member("uri")
+				if !there {
+					continue // the schema has it
+				}
+				sight.Saw()
+				if mismatch := wrong(uri, earlier); mismatch != (conform.Mismatch{}) {
+					sight.Break(list.said, mismatch)
+				}
+				earlier = append(earlier, uri.value)
+			}
+		}
+	})
+}
+
+func rootsRefused(conversation *conform.Conversation, sight *conform.Sight) {
+	for _, said := range conversation.ByTarget() {
+		refusal, _ := said.Error()
+		if !isRefusal(said) || !isWhole(said) || said.Request == nil || said.Request.Method != rootsMethod ||
+			conversation.ClientCapabilities == nil || survey.Declares(conversation.ClientCapabilities, "roots") {
+			continue
+		}
+		sight.Saw()
+		if refusal.Code != jsonrpc.MethodNotFound {
+			sight.Break(said, conform.Mismatch{Wanted: "-32601 (Method not found)", Found: strconv.FormatInt(refusal.Code, 10), Where: "/error/code"})
+		}
+	}
+}
+
+// samplingAnswerRules are about what a client gives to sampling/createMessage.
+func samplingAnswerRules() []conform.Rule {
+	return []conform.Rule{
+		{
+			Text:         "declares sampling if it samples",
+			Requirements: []string{"sampling.capability.declared"},
+			Judge:        unannounced(samplingMethod, "sampling", anyAnswer),
+		},
+		{
+			Text:         "declares sampling.tools if it samples with tools",
+			Requirements: []string{"sampling.tools.declared"},
+			Judge: unannounced(samplingMethod, "sampling.tools", func(one answer) bool {
+				_, lent := one.asked["tools"]
+				return lent && survey.Declares(one.declared, "sampling")
+			}),
+		},
+		{
+			Text:         "uses a tool where it is required to",
+			Requirements: []string{"sampling.tool-choice.required"},
+			Judge:        toolChoices("required"),
+		},
+		{
+			Text:         "uses no tool where it must not",
+			Requirements: []string{"sampling.tool-choice.none"},
+			Judge:        toolChoices("none"),
+		},
+	}
+}
+
+// toolChoices judges answers to requests with a toolChoice. A tool may have been
+// used in a round before, and an answer that was cut off has no end to judge.
+func toolChoices(mode string) judge {
+	return ofClient(func(conversation *conform.Conversation, sight *conform.Sight) {
+		for _, one := range answers(conversation, samplingMethod) {
+			asked := place{"", one.asked}
+			choice, _ := asked.member("toolChoice")
+			used := turnAt(one.place).of("tool_use")
+			before := slices.ContainsFunc(asked.items("messages"), func(message place) bool {
+				return len(turnAt(message).of("tool_use")) > 0
+			})
+			stop, _ := one.member("stopReason")
+			if choice.object()["mode"] != mode || mode == "required" && (before || stop.text() == "maxTokens" || len(asked.items("tools")) == 0) {
+				continue
+			}
+			sight.Saw()
+			switch {
+			case mode == "required" && len(used) == 0:
+				sight.Break(one.said, conform.Mismatch{Wanted: "the use of a tool, as toolChoice requires it", Found: "none", Where: one.pointer + "/content"})
+			case mode == "none" && len(used) > 0:
+				sight.Break(one.said, conform.Mismatch{Wanted: "no use of a tool, as toolChoice has it", Found: conform.Show(used[0].value), Where: used[0].pointer})
+			}
+		}
+	})
+}
+
+// elicitationAnswerRules are about what a client gives to elicitation/create.
+func elicitationAnswerRules() []conform.Rule {
+	return []conform.Rule{
+		{
+			Text:         "declares elicitation if it gives what is asked for",
+			Requirements: []string{"elicitation.capability.declared"},
+			Judge:        unannounced(elicitationMethod, "elicitation", accepts),
+		},
+		{
+			Text:         "offers elicitation by forms or by URLs",
+			Requirements: []string{"elicitation.capability.mode"},
+			Judge:        ofClient(modelessClients),
+		},
+		{
+			Text:         "refuses modes that it has not declared, as invalid params",
+			Requirements: []string{"elicitation.mode.refused"},
+			Judge:        ofClient(modesTaken),
+		},
+		{
+			Text:         "gives content that matches the schema asked for",
+			Requirements: []string{"elicitation.content.matches"},
+			Judge:        ofClient(contentsGiven),
+		},
+		{
+			Text:         "gives no content when it accepts a visit to a URL",
+			Requirements: []string{"elicitation.content.url-mode"},
+			Judge:        ofClient(contentsOfVisits),
+		},
+	}
+}
+
+// accepts tells whether an elicitation was accepted: to decline is no support.
+func accepts(one answer) bool { return one.object()["action"] == "accept" }
+
+// modelessClients looks at clients that declare something of elicitation, and no mode;
+// that nothing is declared of it means forms.
+func modelessClients(conversation *conform.Conversation, sight *conform.Sight) {
+	var all []found
+	for _, said := range conversation.Requests("initialize") {
+		all = append(all, found{paramsOf(said), said})
+	}
+	capabilities := slices.Concat(within(all, "capabilities"), declarations(conversation))
+	for _, elicitation := range within(capabilities, "elicitation") {
+		declared := elicitation.object()
+		if declared == nil {
+			continue
+		}
+		sight.Saw()
+		_, forms := declared["form"]
+		_, urls := declared["url"]
+		if len(declared) > 0 && !forms && !urls {
+			sight.Break(elicitation.said, conform.Mismatch{Wanted: "form, url or both", Found: conform.Show(declared), Where: elicitation.pointer})
+		}
+	}
+}
+
+// declaresMode tells whether a client offers a mode of elicitation.
+func declaresMode(capabilities conform.Object, mode any) bool {
+	declared, _ := capabilities["elicitation"].(map[string]any)
+	if mode == "form" && len(declared) == 0 {
+		return declared != nil
+	}
+	name, _ := mode.(string)
+	_, offered := declared[name]
+	return offered
+}
+
+func modesTaken(conversation *conform.Conversation, sight *conform.Sight) {
+	for _, said := range conversation.ByTarget() {
+		if !isResponse(said) || said.Request == nil || said.Request.Method != elicitationMethod ||
+			!survey.Declares(conversation.ClientCapabilities, "elicitation") {
+			continue
+		}
+		mode := modeOf(conform.Ask{Params: said.Request.ParamsObject()})
+		if mode != "form" && mode != "url" || declaresMode(conversation.ClientCapabilities, mode) {
+			continue
+		}
+		sight.Saw()
+		wanted := "-32602 (Invalid params), as the client does not declare the mode " + conform.Show(mode)
+		if refusal, refused := said.Error(); !refused {
+			sight.Break(said, conform.Mismatch{Wanted: wanted, Found: scripted.Short(said.Raw)})
+		} else if refusal.Code != jsonrpc.InvalidParams {
+			sight.Break(said, conform.Mismatch{Wanted: wanted, Found: strconv.FormatInt(refusal.Code, 10), Where: "/error/code"})
+		}
+	}
+}
+
+// contentsGiven judges what is accepted in form mode, as far as the schema of the
+// protocol allows it and that of the form can be read.
+func contentsGiven(conversation *conform.Conversation, sight *conform.Sight) {
+	for _, one := range answers(conversation, elicitationMethod) {
+		form, isForm := one.asked["requestedSchema"].(map[string]any)
+		known := conversation.Schema
+		if !accepts(one) || !isForm || modeOf(conform.Ask{Params: one.asked}) != "form" || known == nil ||
+			len(known.ValidateResult(elicitationMethod, one.value)) > 0 {
+			continue
+		}
+		document, err := compiled(conversation.Revision, form)
+		if err != nil {
+			continue
+		}
+		content, there := one.member("content")
+		if !there {
+			content.value = map[string]any{}
+		}
+		violations, err := document.Validate(content.value)
+		if err != nil {
+			continue
+		}
+		sight.Saw()
+		for _, violation := range violations {
+			sight.Break(one.said, conform.Mismatch{
+				Wanted: "content that matches the requestedSchema: " + violation.Expected, Found: violation.Found, Where: content.pointer + violation.Pointer,
+			})
+		}
+	}
+}
+
+func contentsOfVisits(conversation *conform.Conversation, sight *conform.Sight) {
+	for _, one := range answers(conversation, elicitationMethod) {
+		if modeOf(conform.Ask{Params: one.asked}) != "url" {
+			continue
+		}
+		sight.Saw()
+		if content, there := one.member("content"); there {
+			sight.Break(one.said, conform.Mismatch{Wanted: "no content", Found: conform.Show(content.value), Where: content.pointer})
+		}
+	}
+}

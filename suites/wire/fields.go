@@ -1,0 +1,60 @@
+package wire
+
+import (
+	"cmp"
+	"regexp"
+	"slices"
+
+	"github.com/mcpconform/mcpconform/internal/conform"
+	"github.com/mcpconform/mcpconform/internal/scripted"
+	"github.com/mcpconform/mcpconform/schema"
+)
+
+// fieldRules are about what each request of the stateless era says of itself
+// (2026-07-28, basic/index#meta).
+func fieldRules() []conform.Rule {
+	return []conform.Rule{
+		{
+			Text:         "names its revision and its capabilities in each request",
+			Requirements: []string{"base.fields.sent"},
+			Judge: requestFields(func(meta place) conform.Mismatch {
+				return cmp.Or(wantedText(meta, scripted.MetaVersion), wantedObject(meta, scripted.MetaCapabilities))
+			}),
+		},
+		{
+			Text:         "says in each request which client it is",
+			Requirements: []string{"base.fields.client-info"},
+			Judge: requestFields(func(meta place) conform.Mismatch {
+				return wantedObject(meta, scripted.MetaClientInfo)
+			}),
+		},
+	}
+}
+
+// requestFields judges the _meta of every request in the stateless era.
+func requestFields(wrong func(meta place) conform.Mismatch) judge {
+	return ofClient(func(conversation *conform.Conversation, sight *conform.Sight) {
+		for _, said := range standaloneRequests(conversation) {
+			sight.Saw()
+			meta, _ := paramsOf(said).member("_meta")
+			if mismatch := wrong(meta); mismatch != (conform.Mismatch{}) {
+				sight.Break(said, mismatch)
+			}
+		}
+	})
+}
+
+// standaloneRequests returns the target's requests that belong to the stateless era:
+// all but a handshake and what follows one that succeeded.
+func standaloneRequests(conversation *conform.Conversation) []*conform.Said {
+	spoken := negotiations(conversation)
+	return slices.DeleteFunc(conversation.ByTarget(), func(said *conform.Said) bool {
+		return !isRequest(said) || said.Method == "initialize" || !scripted.Stateless(spoken[said.Index])
+	})
+}
+
+// ofFields tells whether what the schema says of a request is judged by these rules:
+// what it lacks of the fields that each has.
+func ofFields(violation schema.Violation) bool { return fields.MatchString(memberPlace("", violation)) }
+
+var fields = regexp.MustCompile(`^/params(?:/_meta(?:/io\.modelcontextprotocol~1(?:protocolVersion|clientCapabilities))?)?$`)

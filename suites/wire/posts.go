@@ -1,0 +1,239 @@
+package wire
+
+import (
+	"fmt"
+	"net/http"
+	"net/url"
+	"strings"
+
+	"github.com/mcpconform/mcpconform/internal/conform"
+	"github.com/mcpconform/mcpconform/internal/transport"
+)
+
+// posts are the rules about the HTTP requests that a client makes, in whichever era.
+func posts() []conform.Rule {
+	return []conform.Rule{
+		{
+			Text:         "sends each message by a POST of its own to the endpoint",
+			Requirements: []string{"transports.http.post.each"},
+			Judge:        ofClient(strayPosts),
+		},
+		{
+			Text:         "accepts JSON and event streams in answer to a POST",
+			Requirements: []string{"transports.http.post.accept"},
+			Judge:        accepting(http.MethodPost, "application/json", eventStreamType),
+		},
+		{
+			Text:         "accepts an event stream in answer to a GET",
+			Requirements: []string{"transports.http.get.accept"},
+			Judge:        accepting(http.MethodGet, eventStreamType),
+		},
+		{
+			Text:         "sends MCP-Protocol-Version with every request after initialize",
+			Requirements: []string{"transports.http.version.sent", "lifecycle.version.header"},
+			Judge: everyLaterRequest(transport.VersionHeader, func(given []string, _ agreement) (wanted string) {
+				if len(given) == 0 {
+					return "the protocol version in every request after initialize"
+				}
+				return ""
+			}),
+		},
+		{
+			Text:         "sends the negotiated version in MCP-Protocol-Version",
+			Requirements: []string{"transports.http.version.negotiated"},
+			Judge: everyLaterRequest(transport.VersionHeader, func(given []string, agreed agreement) (wanted string) {
+				if len(given) > 0 && !isOnly(given, agreed.version) {
+					return agreed.version + ", which was negotiated"
+				}
+				return ""
+			}),
+		},
+		{
+			Text:         "sends the id of its session with every request",
+			Requirements: []string{"transports.http.session.sent"},
+			Judge: everyLaterRequest(sessionHeader, func(given []string, agreed agreement) (wanted string) {
+				if agreed.session != "" && !isOnly(given, agreed.session) {
+					return "the id of the session, " + agreed.session
+				}
+				return ""
+			}),
+		},
+	}
+}
+
+// isOnly tells whether a header has one value and no other.
+func isOnly(given []string, value string) bool { return len(given) == 1 && given[0] == value }
+
+// endpoint returns the exchanges with the MCP endpoint of the server: that to which the
+// client sends its first message. Others may ask for anything, such as what the server
+// tells about authorization.
+func endpoint(conversation *conform.Conversation) []*exchange {
+	all := exchanges(conversation)
+	var kept []*exchange
+	path, known := "", false
+	for _, one := range all {
+		if one.sent == nil && !known {
+			continue
+		}
+		if !known {
+			path, known = pathOf(one), true
+		}
+		if pathOf(one) == path {
+			kept = append(kept, one)
+		}
+	}
+	return kept
+}
+
+// pathOf is the path of a request's URL.
+func pathOf(one *exchange) string {
+	address, err := url.Parse(one.request.HTTP.URL)
+	if err != nil {
+		return one.request.HTTP.URL
+	}
+	return address.Path
+}
+
+// strayPosts judges messages in other requests than a POST, beside others, or for
+// another address. The HTTP+SSE transport of older revisions has two addresses.
+func strayPosts(conversation *conform.Conversation, sight *conform.Sight) {
+	if conversation.Transport != conform.HTTP {
+		return
+	}
+	carriers := map[string]*exchange{}
+	first := (*exchange)(nil)
+	older := false
+	for _, one := range exchanges(conversation) {
+		carriers[one.request.Stream] = one
+		if first == nil && one.sent != nil {
+			first = one
+		}
+		for _, event := range one.events {
+			older = older || event.SSE != nil && event.SSE.Name == "endpoint"
+		}
+	}
+	carried := map[string]bool{}
+	for _, said := range conversation.ByTarget() {
+		one := carriers[said.Event.Stream]
+		if one == nil {
+			continue
+		}
+		sight.Saw()
+		const wanted = "each message in a POST of its own to the endpoint"
+		switch {
+		case one.method != http.MethodPost:
+			sight.Break(said, conform.Mismatch{Wanted: wanted, Found: "one in the body of " + one.method, Where: "HTTP method"})
+		case carried[said.Event.Stream]:
+			sight.Break(said, conform.Mismatch{Wanted: wanted, Found: "a second one in " + said.Event.Stream})
+		case !older && pathOf(one) != pathOf(first):
+			sight.Break(said, conform.Mismatch{
+				Wanted: wanted + ", " + pathOf(first), Found: "one for " + pathOf(one), Where: "HTTP path",
+			})
+		}
+		carried[said.Event.Stream] = true
+	}
+}
+
+// accepting judges the Accept header of requests of a method: it lists the types.
+func accepting(method string, types ...string) judge {
+	return ofClient(func(conversation *conform.Conversation, sight *conform.Sight) {
+		for _, one := range endpoint(conversation) {
+			if one.method != method {
+				continue
+			}
+			sight.Saw()
+			given := strings.Join(one.request.HTTP.Header.Values("Accept"), ", ")
+			for _, wanted := range types {
+				if !acceptLists(given, wanted) {
+					sight.BreakAt(one.request, conform.Mismatch{
+						Wanted: strings.Join(types, " and "), Found: fmt.Sprintf("%q in %s", given, one.name()), Where: "header Accept",
+					})
+					break
+				}
+			}
+		}
+	})
+}
+
+// acceptLists tells whether an Accept header names a media type (RFC 9110, section 12.5.1).
+func acceptLists(accept, wanted string) bool {
+	for part := range strings.SplitSeq(accept, ",") {
+		if mediaType(strings.TrimSpace(part)) == wanted {
+			return true
+		}
+	}
+	return false
+}
+
+// An agreement is what a client and a server came to by initialize.
+type agreement struct {
+	answer           *conform.Said
+	version, session string
+}
+
+// agreementOf returns that of a conversation over HTTP; there is false when there is
+// none.
+func agreementOf(conversation *conform.Conversation) (agreed agreement, there bool) {
+	answer := handshakeOf(conversation)
+	if answer == nil || conversation.Transport != conform.HTTP {
+		return agreement{}, false
+	}
+	agreed.answer = answer
+	agreed.version, _ = answer.ResultObject()["protocolVersion"].(string)
+	for _, one := range exchanges(conversation) {
+		if one.sent == answer.Request && one.head != nil {
+			agreed.session = one.head.HTTP.Header.Get(sessionHeader)
+		}
+	}
+	return agreed, true
+}
+
+// everyLaterRequest judges a header of the HTTP requests that follow a handshake. A
+// ping may have been on its way before the client knew of the answer, and one that
+// asks for another session or era belongs to that.
+func everyLaterRequest(name string, wrong func(given []string, agreed agreement) (wanted string)) judge {
+	return ofClient(func(conversation *conform.Conversation, sight *conform.Sight) {
+		agreed, there := agreementOf(conversation)
+		if !there || agreed.version < firstWithHeader || name == sessionHeader && agreed.session == "" {
+			return
+		}
+		for _, one := range endpoint(conversation) {
+			if one.request.Sequence < agreed.answer.Event.Sequence || beginsAnew(one) {
+				continue
+			}
+			sight.Saw()
+			given := one.request.HTTP.Header.Values(name)
+			if wanted := wrong(given, agreed); wanted != "" {
+				sight.BreakAt(one.request, conform.Mismatch{
+					Wanted: wanted, Found: headerShown(given) + " in " + one.name(), Where: "header " + name,
+				})
+			}
+		}
+	})
+}
+
+// firstWithHeader is the first revision with the header MCP-Protocol-Version.
+const firstWithHeader = "2025-06-18"
+
+// beginsAnew tells whether an exchange stands outside of a session.
+func beginsAnew(one *exchange) bool {
+	return one.sent != nil && (one.sent.Method == "initialize" || one.sent.Method == "ping" || probes(one.sent))
+}
+
+func headerShown(given []string) string {
+	if len(given) == 0 {
+		return "no such header"
+	}
+	return fmt.Sprintf("%q", strings.Join(given, ", "))
+}
+
+// name tells people which request an exchange is: the POST of tools/list.
+func (e *exchange) name() string {
+	switch {
+	case e.sent == nil:
+		return "the " + e.method
+	case isResponse(e.sent):
+		return "the " + e.method + " of a response"
+	}
+	return "the " + e.method + " of " + e.sent.Method
+}

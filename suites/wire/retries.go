@@ -1,0 +1,202 @@
+package wire
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+
+	"github.com/mcpconform/mcpconform/internal/conform"
+	"github.com/mcpconform/mcpconform/internal/jsonrpc"
+)
+
+// retryRules are about how a client goes on when a result asks for input
+// (2026-07-28, basic/patterns/mrtr#client-requirements-basic-workflow).
+func retryRules() []conform.Rule {
+	return []conform.Rule{
+		{
+			Text:         "gives a retry an id of its own",
+			Requirements: []string{"mrtr.client.id", "tools.call.retry-id"},
+			Judge:        everyRetry(sameID),
+		},
+		{
+			Text:         "sends back the requestState of the result, to the letter",
+			Requirements: []string{"mrtr.client.state.echoed"},
+			Judge:        everyRetry(otherState),
+		},
+		{
+			Text:         "sends no requestState where the result had none",
+			Requirements: []string{"mrtr.client.state.none"},
+			Judge:        everyRetry(inventedState),
+		},
+		{
+			Text:         "has all input that was asked for when it retries",
+			Requirements: []string{"mrtr.client.inputs"},
+			Judge:        ofClient(missingInputs),
+		},
+		{
+			Text:         "gives input and state to the retry of the request that they are for",
+			Requirements: []string{"mrtr.client.only-retry"},
+			Judge:        ofClient(strayInputs),
+		},
+	}
+}
+
+// The members of a retry that the first attempt has not.
+const (
+	inputResponses = "inputResponses"
+	requestState   = "requestState"
+)
+
+// A retry is a request of a client with the result that asked for input; nil when
+// none did.
+type retry struct {
+	*conform.Said
+	asked *conform.Said
+}
+
+// retriesMade returns the requests with input or state. What they are for is told by the
+// method and all other params; of several like results each is retried once, and the
+// one that fits best first.
+func retriesMade(conversation *conform.Conversation) []retry {
+	var all []retry
+	open := map[*conform.Said]bool{}
+	for _, said := range conversation.Messages {
+		if !said.FromTarget(conversation.Leg) {
+			open[said] = isResponse(said) && said.Request != nil && asksForInput(said)
+			continue
+		}
+		if !isRetry(said) {
+			continue
+		}
+		var asked *conform.Said
+		for _, result := range slices.Backward(conversation.Messages[:said.Index]) {
+			if open[result] && sameRequest(result.Request, said) && (asked == nil || !fits(asked, said) && fits(result, said)) {
+				asked = result
+			}
+		}
+		delete(open, asked)
+		all = append(all, retry{said, asked})
+	}
+	return all
+}
+
+// isRetry leaves out updates of tasks, which carry input of their own.
+func isRetry(said *conform.Said) bool {
+	params := said.ParamsObject()
+	_, answers := params[inputResponses]
+	_, remembers := params[requestState]
+	return isRequest(said) && said.Method != "tasks/update" && (answers || remembers)
+}
+
+// sameRequest tells whether a request makes another one again.
+func sameRequest(first, second *conform.Said) bool {
+	return first.Method == second.Method && sameJSON(asMade(first), asMade(second))
+}
+
+// asMade are the params of a request without those that differ from attempt to
+// attempt.
+func asMade(request *conform.Said) map[string]any {
+	params := maps.Clone(request.ParamsObject())
+	for _, name := range []string{"_meta", inputResponses, requestState} {
+		delete(params, name)
+	}
+	return params
+}
+
+// fits tells whether a retry gives back just what a result asked for.
+func fits(asked, retry *conform.Said) bool {
+	wanted, wants := asked.ResultObject()[requestState]
+	given, gives := retry.ParamsObject()[requestState]
+	return wants == gives && sameJSON(wanted, given) && len(lackingInputs(asked, retry)) == 0
+}
+
+// lackingInputs are the keys of input that was asked for and is not given.
+func lackingInputs(asked, retry *conform.Said) []string {
+	requests, _ := asked.ResultObject()["inputRequests"].(map[string]any)
+	responses, _ := retry.ParamsObject()[inputResponses].(map[string]any)
+	return slices.DeleteFunc(slices.Sorted(maps.Keys(requests)), func(key string) bool {
+		_, given := responses[key]
+		return given
+	})
+}
+
+// everyRetry judges retries of results that are known.
+func everyRetry(wrong func(retry) conform.Mismatch) judge {
+	return ofClient(func(conversation *conform.Conversation, sight *conform.Sight) {
+		for _, one := range retriesMade(conversation) {
+			if one.asked == nil {
+				continue
+			}
+			sight.Saw()
+			if mismatch := wrong(one); mismatch != (conform.Mismatch{}) {
+				sight.Break(one.Said, mismatch)
+			}
+		}
+	})
+}
+
+func sameID(one retry) conform.Mismatch {
+	if first := one.asked.Request.ID; one.ID != first || first == jsonrpc.NoID {
+		return conform.Mismatch{}
+	}
+	return conform.Mismatch{Wanted: "another id than that of the request before", Found: one.ID.String() + " again", Where: "/id"}
+}
+
+func otherState(one retry) conform.Mismatch {
+	wanted, wants := one.asked.ResultObject()[requestState]
+	given, gives := one.ParamsObject()[requestState]
+	if !wants || gives && sameJSON(wanted, given) {
+		return conform.Mismatch{}
+	}
+	return conform.Mismatch{
+		Wanted: "the requestState of the result, " + conform.Show(wanted), Found: shown(one.ParamsObject(), requestState), Where: "/params/" + requestState,
+	}
+}
+
+func inventedState(one retry) conform.Mismatch {
+	_, wants := one.asked.ResultObject()[requestState]
+	given, gives := one.ParamsObject()[requestState]
+	if wants || !gives {
+		return conform.Mismatch{}
+	}
+	return conform.Mismatch{Wanted: "no requestState, as the result had none", Found: conform.Show(given), Where: "/params/" + requestState}
+}
+
+// missingInputs judges that a retry has an answer of the right kind to everything
+// that was asked. What is no answer of any kind the schema knows.
+func missingInputs(conversation *conform.Conversation, sight *conform.Sight) {
+	for _, one := range retriesMade(conversation) {
+		if one.asked == nil {
+			continue
+		}
+		sight.Saw()
+		for _, key := range lackingInputs(one.asked, one.Said) {
+			sight.Break(one.Said, conform.Mismatch{
+				Wanted: fmt.Sprintf("the input %q that was asked for", key), Found: "none", Where: "/params/" + inputResponses,
+			})
+		}
+	}
+	for _, given := range answers(conversation) {
+		known := conversation.Schema
+		if isResponse(given.said) || known == nil || len(known.Validate("InputResponse", given.value)) > 0 {
+			continue
+		}
+		for _, violation := range known.ValidateResult(given.method, given.value) {
+			sight.Break(given.said, conform.Mismatch{
+				Wanted: "an answer to " + given.method + ": " + violation.Expected, Found: violation.Found, Where: given.pointer + violation.Pointer,
+			})
+		}
+	}
+}
+
+func strayInputs(conversation *conform.Conversation, sight *conform.Sight) {
+	for _, one := range retriesMade(conversation) {
+		sight.Saw()
+		if one.asked == nil && conversation.Complete {
+			sight.Break(one.Said, conform.Mismatch{
+				Wanted: "inputResponses and requestState only in the retry of a request whose result asked for input",
+				Found:  "a request of " + one.Method + " that makes none again", Where: "/params",
+			})
+		}
+	}
+}
