@@ -66,6 +66,7 @@ func ServerChecks() {
 // specification.
 func ClientChecks() {
 	lifecycle.ClientChecks()
+	tasks.ClientChecks()
 	roots.ClientChecks()
 	sampling.ClientChecks()
 	pagination.ClientChecks()

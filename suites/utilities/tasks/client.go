@@ -1,0 +1,193 @@
+package tasks
+
+import (
+	"slices"
+	"strings"
+	"time"
+
+	. "github.com/onsi/ginkgo/v2"
+
+	. "github.com/mcpconform/mcpconform/internal/conform"
+	"github.com/mcpconform/mcpconform/internal/scripted"
+)
+
+// ClientChecks registers the checks of a target client. What the stories provoke is
+// judged by the rules about tasks, too.
+func ClientChecks() {
+	Describe("Tasks", func() {
+		followingTasks()
+		takingTasksOn()
+		takingTime()
+	})
+}
+
+// revision is the only one that has these tasks.
+const revision = "2025-11-25"
+
+// Tools of the scripted server.
+const (
+	background = "run_in_background" // may be called as a task
+	taskOnly   = "run_as_task"       // must be
+	taskNever  = "run_at_once"       // must not be
+)
+
+// toolsAsTasks is a server whose tools can, must or must not be called as tasks.
+var toolsAsTasks = &Story{
+	Name: "tools-as-tasks", Says: "The server has tools that may, must or must not be called as tasks, and never tells how a task goes on.",
+	Since: revision, Until: revision,
+	Told: Steps{
+		ToConnect(), ToList("tools"), ToCall(background, nil).AsTask(keptFor), ToCall(taskOnly, nil), ToCall(taskNever, nil),
+		ToCall(scripted.AddNumbers, Object{"a": 5, "b": 3}), ToList("tasks"), ToClose(),
+	},
+	Server: func(server *scripted.Server) {
+		keepTasks(server, "working", "working", "completed").patience = patientFor
+	},
+}
+
+// toolsWithoutTasks is a server that declares no tasks, whatever its tools say.
+var toolsWithoutTasks = &Story{
+	Name: "tools-without-tasks", Says: "A tool says that it can be called as a task, but the server does not declare that.",
+	Since: revision, Until: revision,
+	Told: Steps{ToConnect(), ToList("tools"), ToCall(scripted.AddNumbers, Object{"a": 5, "b": 3}), ToClose()},
+	Server: func(server *scripted.Server) {
+		server.Tools[0].Definition["execution"] = Object{"taskSupport": "optional"}
+	},
+}
+
+// taskThatAsks is a server whose task needs something of the client.
+var taskThatAsks = &Story{
+	Name: "task-that-asks", Says: "A tool that is called as a task asks its user, on the stream of a GET where there is one.",
+	Since: revision, Until: revision,
+	Told: Steps{
+		ToAnswer(elicitation, Object{"action": "accept", "content": Object{"name": "Ada"}}),
+		ToConnect(), ToList("tools"), ToCall(background, nil).AsTask(keptFor), ToList("tools"), ToClose(),
+	},
+	Server: func(server *scripted.Server) {
+		keepTasks(server, "input_required", "input_required", "input_required", "input_required", "completed").asks = true
+	},
+}
+
+func followingTasks() {
+	It("gets the result of its task without being told of its status", Verifies("tasks.notification.not-awaited"), In(toolsAsTasks),
+		func(ctx SpecContext) {
+			client := Played(ctx)
+
+			id := begunTask(client)
+			asked := askedAfter(client, id)
+			if len(asked) == 0 {
+				client.NeverBut("the client never asked after its task", "tools/call")
+			}
+			for _, told := range client.FromServer("notifications/tasks/status") {
+				waited := asked[0].Event.At.Sub(told.Event.At)
+				if waited >= 0 && waited < patientFor/2 { // later than that it asks by itself
+					client.Blame(asked[0], Mismatch{
+						Wanted: "tasks/get or tasks/result, though no notifications/tasks/status comes",
+						Found:  "none in " + patientFor.String() + ", and one upon that notification",
+					})
+				}
+			}
+		})
+
+	It("asks after its task until it is over, or waits for its result", Verifies("tasks.poll.continued"), In(toolsAsTasks),
+		func(ctx SpecContext) {
+			client := Played(ctx)
+
+			id := begunTask(client)
+			asked := askedAfter(client, id)
+			if len(asked) == 0 {
+				client.NeverBut("the client never asked after its task", "tools/call")
+			}
+			last := asked[len(asked)-1]
+			if last.Method == "tasks/result" || isOver(statusIn(last)) {
+				return
+			}
+			demandMore(client, last)
+			client.Blame(last, Mismatch{
+				Wanted: "tasks/get until the task is over, or tasks/result",
+				Found:  "no more of them after the status " + Show(statusIn(last)),
+			})
+		})
+
+	It("fetches what its task needs", Verifies("tasks.input.fetched"), In(taskThatAsks),
+		func(ctx SpecContext) {
+			client := Played(ctx)
+
+			id := begunTask(client)
+			if len(about(client.Requests("tasks/result"), id)) > 0 {
+				return
+			}
+			looks := slices.DeleteFunc(about(client.Requests("tasks/get"), id), func(said *Said) bool { return statusIn(said) != "input_required" })
+			if len(looks) == 0 {
+				client.NeverBut("the client never asked after its task", "tools/call")
+			}
+			demandMore(client, looks[0])
+			client.Blame(looks[0], Mismatch{Wanted: "tasks/result of a task in the status input_required", Found: "none"})
+		})
+
+	It("answers what its task asks, whatever the stream", Verifies("tasks.input.any-stream"), In(taskThatAsks),
+		func(ctx SpecContext) {
+			client := Played(ctx)
+
+			begunTask(client)
+			if !client.Declares("elicitation") {
+				NotApplicable("the client does not declare elicitation")
+			}
+			questions := client.FromServer(elicitation)
+			if len(questions) == 0 {
+				client.NeverBut("the client did not come to be asked", "tools/call")
+			}
+			if len(questions[0].Answers) == 0 {
+				demandMore(client, questions[0])
+				client.Blame(questions[0], Mismatch{Wanted: "an answer to what the task asks", Found: "none"})
+			}
+		})
+}
+
+// begunTask returns the id of the task that the client has begun. Without one there
+// is nothing to judge.
+func begunTask(client *Client) string {
+	for _, call := range client.NeedCalls(background) {
+		if id := idOf(answerTo(call)["task"]); id != "" {
+			return id
+		}
+	}
+	client.NeverBut("the client called no tool as a task", "tools/call")
+	return ""
+}
+
+// askedAfter returns what the client asked about a task that tells how it goes on.
+func askedAfter(client *Client, id string) []*Said {
+	return about(client.Requests("tasks/get", "tasks/result"), id)
+}
+
+// about keeps the requests about a task.
+func about(requests []*Said, id string) []*Said {
+	return slices.DeleteFunc(requests, func(said *Said) bool { return said.ParamsObject()["taskId"] != id })
+}
+
+func statusIn(request *Said) any { return answerTo(request)["status"] }
+
+// answerTo is the result that the server answered a request with; nil for none.
+func answerTo(request *Said) Object {
+	if len(request.Answers) == 0 {
+		return nil
+	}
+	return request.Answers[0].ResultObject()
+}
+
+// demandMore wants that the client went on after a message: what it has not done by
+// then, it does not do.
+func demandMore(client *Client, after *Said) {
+	more := slices.ContainsFunc(client.Requests(), func(said *Said) bool {
+		return said.Event.At.After(after.Event.At) && said.Method != "ping" && !strings.HasPrefix(said.Method, "tasks/")
+	})
+	if !more {
+		client.NeverBut("the client did nothing more", "tools/call")
+	}
+}
+
+const elicitation = "elicitation/create"
+
+// patientFor is how long the scripted server waits for a client to ask after its
+// task, before it tells: much longer than it asks the client to wait.
+const patientFor = 2 * time.Second

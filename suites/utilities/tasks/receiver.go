@@ -1,0 +1,464 @@
+package tasks
+
+import (
+	"slices"
+	"time"
+
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
+
+	. "github.com/mcpconform/mcpconform/internal/conform"
+	"github.com/mcpconform/mcpconform/internal/jsonrpc"
+	"github.com/mcpconform/mcpconform/internal/scripted"
+)
+
+// What the client answers with, at last.
+var (
+	generated = Object{
+		"role": "assistant", "content": Object{"type": "text", "text": "Hello there."}, "model": "mcpconform", "stopReason": "endTurn",
+	}
+	entered = Object{"action": "accept", "content": Object{"name": "Ada"}}
+)
+
+const (
+	declined = -1                       // the code of an error that the client answers with
+	because  = "User rejected sampling" // its message
+	unheard  = "mcpconform-no-such-cursor"
+)
+
+// askedForTasks is a server that has its client do something as tasks.
+var askedForTasks = &Story{
+	Name: "asked-for-tasks", Says: "During a call the server asks for two answers as tasks, then for one that is refused, and looks at them in every way.",
+	Since: revision, Until: revision,
+	Told: Steps{
+		ToAnswer(sampling, generated), ToAnswer(sampling, generated), ToRefuse(sampling, declined, because),
+		ToAnswer(elicitation, entered), ToAnswer(elicitation, entered), ToRefuse(elicitation, declined, because),
+		ToConnect(), ToList("tools"), ToCall(scripted.AddNumbers, Object{"a": 5, "b": 3}), ToClose(),
+	},
+	Server: func(server *scripted.Server) {
+		server.On("tools/call", func(call *scripted.Call) {
+			asksForTasks(interviewing(call))
+			call.Good()
+		})
+	},
+}
+
+func asksForTasks(i *interview) {
+	i.askOddly("ping", Object{"task": Object{"ttl": keptFor}}, "asks for a task with a kind of request that makes none")
+	if i.method == "" {
+		return
+	}
+	one, other := "", ""
+	both(func() { one = i.begin(keptFor) }, func() { other = i.begin(keptFor) })
+	if one == "" || other == "" {
+		return
+	}
+	i.ask("tasks/result", Object{"taskId": one})
+	i.ask("tasks/result", Object{"taskId": other})
+	i.ask("tasks/result", Object{"taskId": one})
+	i.askOddly("tasks/get", misleading(one, other), "names another task in the metadata")
+	i.ask("tasks/get", Object{"taskId": unknownTask})
+	i.ask("tasks/result", Object{"taskId": unknownTask})
+	if i.call.Declares("tasks", "list") {
+		i.all()
+		i.askOddly("tasks/list", Object{"cursor": unheard}, "uses a cursor that no list gave")
+	}
+	if i.call.Declares("tasks", "cancel") {
+		i.ask("tasks/cancel", Object{"taskId": unknownTask})
+		i.ask("tasks/cancel", Object{"taskId": one})
+	}
+	refused := i.begin(tenYears)
+	i.ask("tasks/result", Object{"taskId": refused})
+	i.ask("tasks/get", Object{"taskId": refused})
+}
+
+// longTasks is a server whose client takes its time.
+var longTasks = &Story{
+	Name: "asked-for-long-tasks", Says: "The client takes a while over two answers as tasks; the server waits for one, and cancels the other.",
+	Since: revision, Until: revision,
+	Told: Steps{
+		ToAnswer(sampling, generated).Late(longFor), ToAnswer(elicitation, entered).Late(longFor),
+		ToConnect(), ToList("tools"), ToCall(scripted.AddNumbers, Object{"a": 5, "b": 3}), ToClose(),
+	},
+	Server: func(server *scripted.Server) {
+		server.On("tools/call", func(call *scripted.Call) {
+			asksForLongTasks(interviewing(call))
+			call.Good()
+		})
+	},
+}
+
+// longFor is how long the client takes over an answer, in milliseconds: so long that
+// what is not done at once shows, on a machine that is busy.
+const longFor = 300
+
+func asksForLongTasks(i *interview) {
+	if i.method == "" {
+		return
+	}
+	waited := i.begin(keptFor)
+	if waited == "" {
+		return
+	}
+	i.ask("tasks/get", Object{"taskId": waited})
+	stopped := i.begin(keptFor)
+	both(func() {
+		i.ask("tasks/result", Object{"taskId": waited})
+		i.ask("tasks/get", Object{"taskId": waited})
+	}, func() {
+		if stopped == "" || !i.call.Declares("tasks", "cancel") {
+			return
+		}
+		i.ask("tasks/cancel", Object{"taskId": stopped})
+		i.ask("tasks/cancel", Object{"taskId": stopped})
+		i.pause(longFor)
+		i.ask("tasks/get", Object{"taskId": stopped})
+	})
+}
+
+// takingTasksOn registers the checks of a client that answers with tasks.
+func takingTasksOn() {
+	It("answers a ping as usual that asks for a task", Verifies("tasks.undeclared.ignored"), In(askedForTasks),
+		func(ctx SpecContext) {
+			client := Played(ctx)
+
+			client.NeedCalls(scripted.AddNumbers)
+			for _, answer := range client.NeedResponses("ping") {
+				Expect(client.Judging(answer)).To(BeEmptyObject())
+			}
+		})
+
+	It("answers a request as a task with a task", Verifies("tasks.create.answered"), In(askedForTasks),
+		func(ctx SpecContext) {
+			client := Played(ctx)
+
+			for _, answer := range begunByClient(client) {
+				if _, refused := answer.Error(); refused {
+					continue // it takes on no such task
+				}
+				Expect(client.Judging(answer)).To(HaveMember("task", HaveMember("taskId", BeText())))
+			}
+		})
+
+	It("makes an id of its own for every task", Verifies("tasks.id.generated", "tasks.id.unique"), In(askedForTasks),
+		func(ctx SpecContext) {
+			client := Played(ctx)
+
+			answers := created(client)
+			for position, answer := range answers {
+				id := idOf(answer.ResultObject()["task"])
+				if answer.ID.String() == id {
+					client.Blame(answer, Mismatch{Wanted: "an id that the client makes", Found: "the id of the request: " + Show(id), Where: "/result/task/taskId"})
+				}
+				if position > 0 && id == idOf(answers[0].ResultObject()["task"]) {
+					client.Blame(answer, Mismatch{Wanted: "an id for each task", Found: "the same again: " + Show(id), Where: "/result/task/taskId"})
+				}
+			}
+		})
+
+	It("keeps no task for as long as anybody asks", Verifies("tasks.ttl.limited"), In(askedForTasks),
+		func(ctx SpecContext) {
+			client := Played(ctx)
+
+			state := lastAnswer(client, "tasks/get", idOf(thirdTask(client).ResultObject()["task"]))
+			demandTTL(state.ResultObject())
+			Expect(client.Judging(state)).To(HaveMember("ttl", lessThan(tenYears)))
+		})
+
+	It("tells of the task that taskId names, whatever the metadata say", Verifies("tasks.target.parameter"), In(askedForTasks),
+		func(ctx SpecContext) {
+			client := Played(ctx)
+
+			created(client)
+			for _, answer := range client.Responses("tasks/get") {
+				if answer.Request.Meta()[RelatedTask] != nil {
+					Expect(client.Judging(answer)).To(HaveMember("taskId", answer.Request.ParamsObject()["taskId"]))
+					return
+				}
+			}
+			client.NeverBut("the client was asked for no state of a task", "tools/call")
+		})
+
+	It("refuses what is asked of an unknown task", Verifies("tasks.error.unknown-task"), In(askedForTasks),
+		func(ctx SpecContext) {
+			client := Played(ctx)
+
+			created(client)
+			refusals := slices.DeleteFunc(client.Sent(), func(said *Said) bool {
+				return said.Kind != jsonrpc.Response || said.Request == nil || said.Request.ParamsObject()["taskId"] != unknownTask
+			})
+			if len(refusals) == 0 {
+				client.NeverBut("the client answered nothing about an unknown task", "tools/call")
+			}
+			for _, refusal := range refusals {
+				Expect(client.Judging(refusal)).To(BeJSONRPCError(jsonrpc.InvalidParams))
+			}
+		})
+
+	It("gives the answer that was asked for as the result of its task", Verifies("tasks.result.same"), In(askedForTasks),
+		func(ctx SpecContext) {
+			client := Played(ctx)
+
+			own := "model"
+			if created(client)[0].Request.Method == elicitation {
+				own = "action"
+			}
+			for _, answer := range fetched(client, idOf(created(client)[0].ResultObject()["task"])) {
+				Expect(client.Judging(answer)).To(BeResult())
+				Expect(client.Judging(answer)).To(HaveMember(own))
+			}
+		})
+
+	It("gives the same result of a task as often as it is asked", Verifies("tasks.result.same"), In(askedForTasks),
+		func(ctx SpecContext) {
+			client := Played(ctx)
+
+			answers := fetched(client, idOf(created(client)[0].ResultObject()["task"]))
+			if len(answers) < 2 || answers[0].ResultObject() == nil {
+				client.NeverBut("the client did not give the result of a task twice", "tools/call")
+			}
+			Expect(client.Judging(answers[1])).To(HaveMember("content", answers[0].ResultObject()["content"]))
+		})
+
+	It("answers tasks/result with the error that the request would have had", Verifies("tasks.result.same-error"), In(askedForTasks),
+		func(ctx SpecContext) {
+			client := Played(ctx)
+
+			answers := fetched(client, idOf(thirdTask(client).ResultObject()["task"]))
+			Expect(client.Judging(answers[0])).To(BeJSONRPCError(declined))
+		})
+
+	It("lets a task fail whose request ends with an error", Verifies("tasks.failure.status"), In(askedForTasks),
+		func(ctx SpecContext) {
+			client := Played(ctx)
+
+			id := idOf(thirdTask(client).ResultObject()["task"])
+			if _, refused := fetched(client, id)[0].Error(); !refused {
+				client.NeverBut("the task did not end with an error", "tools/call")
+			}
+			Expect(client.Judging(lastAnswer(client, "tasks/get", id))).To(HaveMember("status", "failed"))
+		})
+
+	It("answers tasks/list with tasks", Verifies("tasks.list.answered"), In(askedForTasks),
+		func(ctx SpecContext) {
+			client := Played(ctx)
+
+			Expect(client.Judging(pagesOfTasks(client)[0])).To(HaveMember("tasks", BeAList()))
+		})
+
+	It("lists every task, on as many pages as it takes", Verifies("tasks.list.complete", "tasks.list.next-cursor"), In(askedForTasks),
+		func(ctx SpecContext) {
+			client := Played(ctx)
+
+			pages := pagesOfTasks(client)
+			var all []Object
+			for _, page := range pages {
+				items, _ := page.ResultObject()["tasks"].([]any)
+				for _, item := range items {
+					task, _ := item.(map[string]any)
+					all = append(all, task)
+				}
+			}
+			last := pages[len(pages)-1]
+			if last.ResultObject()["tasks"] == nil || last.ResultObject()["nextCursor"] != nil {
+				client.NeverBut("the client did not give its list of tasks to the end", "tools/call")
+			}
+			for _, answer := range created(client)[:2] {
+				client.Judging(last)
+				Expect(all).To(includeTask(idOf(answer.ResultObject()["task"])))
+			}
+		})
+
+	It("refuses a cursor of tasks/list that it never gave", Verifies("tasks.error.unknown-cursor"), In(askedForTasks),
+		func(ctx SpecContext) {
+			client := Played(ctx)
+
+			pagesOfTasks(client)
+			for _, answer := range client.Responses("tasks/list") {
+				if answer.Request.ParamsObject()["cursor"] == unheard {
+					Expect(client.Judging(answer)).To(BeJSONRPCError(jsonrpc.InvalidParams))
+					return
+				}
+			}
+			client.NeverBut("the client did not answer tasks/list with an unknown cursor", "tools/call")
+		})
+
+	It("refuses to cancel a task that is done", Verifies("tasks.cancel.refused"), In(askedForTasks),
+		func(ctx SpecContext) {
+			client := Played(ctx)
+
+			demandCancel(client)
+			id := idOf(created(client)[0].ResultObject()["task"])
+			fetched(client, id)
+			Expect(client.Judging(lastAnswer(client, "tasks/cancel", id))).To(BeJSONRPCError(jsonrpc.InvalidParams))
+		})
+}
+
+// takingTime registers the checks of a client that takes a while over its answers.
+func takingTime() {
+	It("announces a task before it is done", Verifies("tasks.create.prompt"), In(longTasks),
+		func(ctx SpecContext) {
+			client := Played(ctx)
+
+			answer := created(client)[0]
+			state := firstAnswer(client, "tasks/get", idOf(answer.ResultObject()["task"]))
+			taken := answer.Event.At.Sub(answer.Request.Event.At)
+			status := state.ResultObject()["status"]
+			if status == "working" {
+				return
+			}
+			if !isOver(status) || taken < tasksTake*4/5 {
+				client.NeverBut("the client takes no time over its answers", sampling)
+			}
+			client.Blame(answer, Mismatch{
+				Wanted: "a task at once", Found: "one after " + taken.Round(time.Millisecond).String() + ", when it was " + Show(status),
+			})
+		})
+
+	It("answers tasks/result only when the task is over", Verifies("tasks.result.blocks"), In(longTasks),
+		func(ctx SpecContext) {
+			client := Played(ctx)
+
+			id := idOf(created(client)[0].ResultObject()["task"])
+			demandWorking(client, id)
+			result := fetched(client, id)[0]
+			state := lastAnswer(client, "tasks/get", id)
+			if state.Request.Index < result.Index {
+				client.NeverBut("the client was not asked for the state of the task afterwards", "tools/call")
+			}
+			if !isOver(state.ResultObject()["status"]) {
+				client.Blame(result, Mismatch{Wanted: "no answer before the task is over", Found: "one, and then the status " + Show(state.ResultObject()["status"])})
+			}
+		})
+
+	It("answers tasks/cancel with the task, cancelled", Verifies("tasks.cancel.done"), In(longTasks),
+		func(ctx SpecContext) {
+			client := Played(ctx)
+
+			reply := client.Judging(cancelledByServer(client))
+			Expect(reply).To(BeResult())
+			Expect(reply).To(HaveMember("status", "cancelled"))
+		})
+
+	It("leaves a cancelled task cancelled", Verifies("tasks.cancel.stays"), In(longTasks),
+		func(ctx SpecContext) {
+			client := Played(ctx)
+
+			answer := cancelledByServer(client)
+			if answer.ResultObject()["status"] != "cancelled" {
+				Inconclusive("the task was not cancelled", mendOthers)
+			}
+			state := lastAnswer(client, "tasks/get", idOf(answer.ResultObject()))
+			if _, forgotten := state.Error(); !forgotten {
+				Expect(client.Judging(state)).To(HaveMember("status", "cancelled"))
+			}
+		})
+
+	It("refuses to cancel a task twice", Verifies("tasks.cancel.refused"), In(longTasks),
+		func(ctx SpecContext) {
+			client := Played(ctx)
+
+			answer := cancelledByServer(client)
+			if answer.ResultObject() == nil {
+				Inconclusive("the task was not cancelled", mendOthers)
+			}
+			id, _ := answer.Request.ParamsObject()["taskId"].(string)
+			Expect(client.Judging(lastAnswer(client, "tasks/cancel", id))).To(BeJSONRPCError(jsonrpc.InvalidParams))
+		})
+}
+
+const tasksTake = longFor * time.Millisecond
+
+// begunByClient returns the answers to requests that ask for tasks. A client that
+// makes no tasks has nothing to be judged.
+func begunByClient(client *Client) []*Said {
+	client.NeedCalls(scripted.AddNumbers)
+	if !client.Declares(samples) && !client.Declares(elicits) {
+		NotApplicable("the client does not declare that it answers with tasks")
+	}
+	answers := slices.DeleteFunc(append(client.Responses(sampling), client.Responses(elicitation)...), func(answer *Said) bool {
+		return answer.Request.ParamsObject()["task"] == nil
+	})
+	if len(answers) == 0 {
+		client.Never(sampling)
+	}
+	return answers
+}
+
+// created returns the answers that are tasks, of which the check needs one.
+func created(client *Client) []*Said {
+	answers := slices.DeleteFunc(begunByClient(client), func(answer *Said) bool { return idOf(answer.ResultObject()["task"]) == "" })
+	if len(answers) == 0 {
+		Inconclusive("the client made no task", mendOthers)
+	}
+	return answers
+}
+
+// thirdTask is the one whose request the client refuses.
+func thirdTask(client *Client) *Said {
+	answers := created(client)
+	if len(answers) < 3 {
+		client.NeverBut("the client made no task of what it refuses", sampling)
+	}
+	return answers[2]
+}
+
+// asked returns the answers to requests of a method about a task, of which the check
+// needs one.
+func asked(client *Client, method, id string) []*Said {
+	answers := slices.DeleteFunc(client.Responses(method), func(answer *Said) bool { return answer.Request.ParamsObject()["taskId"] != id })
+	if len(answers) == 0 {
+		client.NeverBut("the client answered no "+method, "tools/call")
+	}
+	return answers
+}
+
+func firstAnswer(client *Client, method, id string) *Said { return asked(client, method, id)[0] }
+
+func lastAnswer(client *Client, method, id string) *Said {
+	answers := asked(client, method, id)
+	return answers[len(answers)-1]
+}
+
+func fetched(client *Client, id string) []*Said { return asked(client, "tasks/result", id) }
+
+// pagesOfTasks returns the answers to tasks/list that a cursor of the client led to.
+func pagesOfTasks(client *Client) []*Said {
+	created(client)
+	if !client.Declares(listable) {
+		NotApplicable("the client does not declare " + listable)
+	}
+	pages := slices.DeleteFunc(client.Responses("tasks/list"), func(answer *Said) bool {
+		return answer.Request.ParamsObject()["cursor"] == unheard
+	})
+	if len(pages) == 0 {
+		client.NeverBut("the client answered no tasks/list", "tools/call")
+	}
+	return pages
+}
+
+func demandCancel(client *Client) {
+	created(client)
+	if !client.Declares(cancelable) {
+		NotApplicable("the client does not declare " + cancelable)
+	}
+}
+
+// demandWorking wants that a task was still worked on when it was first looked at.
+func demandWorking(client *Client, id string) {
+	if firstAnswer(client, "tasks/get", id).ResultObject()["status"] != "working" {
+		client.NeverBut("the client takes no time over its answers", sampling)
+	}
+}
+
+// cancelledByServer returns the first answer to tasks/cancel of a task that was still
+// worked on.
+func cancelledByServer(client *Client) *Said {
+	demandCancel(client)
+	answers := created(client)
+	demandWorking(client, idOf(answers[0].ResultObject()["task"]))
+	if len(answers) < 2 {
+		client.NeverBut("the client made no second task", sampling)
+	}
+	return firstAnswer(client, "tasks/cancel", idOf(answers[1].ResultObject()["task"]))
+}
