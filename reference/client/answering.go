@@ -6,6 +6,7 @@ package client
 import (
 	"context"
 	"maps"
+	"strings"
 	"time"
 
 	"github.com/mcpconform/mcpconform/internal/jsonrpc"
@@ -65,7 +66,7 @@ func (c *client) answerTo(ctx context.Context, m jsonrpc.Message) []byte {
 	}
 	result, err := c.answer(ctx, m.Method, params)
 	meta, _ := params["_meta"].(object)
-	if related := meta[relatedTask]; related != nil && result != nil {
+	if related := meta[relatedTask]; related != nil && result != nil && !strings.HasPrefix(m.Method, "tasks/") {
 		result = relate(result, related)
 	}
 	switch {

@@ -98,6 +98,7 @@ func (c *client) createTask(method string, params object) (object, *rpcError) {
 		result, err := c.input(ctx, method, params)
 		if result != nil || err != nil { // or else it was cancelled
 			c.tasks.finish(t, result, err)
+			c.tellStatus(t)
 		}
 	}()
 	return object{"task": created}, nil
@@ -126,6 +127,16 @@ func (o *ownTasks) finish(t *ownTask, result object, err *rpcError) {
 		t.status = taskFailed
 	}
 	close(t.over)
+}
+
+// tellStatus tells the server how a task goes on. Nobody has to count on it.
+func (c *client) tellStatus(t *ownTask) {
+	c.tasks.mu.Lock()
+	state := t.state()
+	c.tasks.mu.Unlock()
+	if err := c.notify(c.ctx, "notifications/tasks/status", state); err != nil {
+		c.log.Printf("cannot tell how the task %s goes on: %v", t.id, err)
+	}
 }
 
 // state is a task as the server sees it. The caller holds the lock, once others

@@ -68,6 +68,17 @@ var taskThatAsks = &Story{
 }
 
 func followingTasks() {
+	It("calls no tool as a task of a server that takes none", Verifies("tasks.tool.undeclared"), In(toolsWithoutTasks),
+		func(ctx SpecContext) {
+			client := Played(ctx)
+
+			for _, call := range client.NeedCalls(scripted.AddNumbers) {
+				if task, asks := call.ParamsObject()["task"]; asks {
+					client.Blame(call, Mismatch{Wanted: "no task, since the server declares none", Found: Show(task), Where: "/params/task"})
+				}
+			}
+		})
+
 	It("gets the result of its task without being told of its status", Verifies("tasks.notification.not-awaited"), In(toolsAsTasks),
 		func(ctx SpecContext) {
 			client := Played(ctx)
