@@ -428,3 +428,6 @@ func param(m object, path ...string) any {
 	}
 	return at
 }
+
+// raw is JSON as it is.
+func raw(text string) json.RawMessage { return json.RawMessage(text) }
