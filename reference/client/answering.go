@@ -7,6 +7,7 @@ import (
 	"context"
 	"maps"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/mcpconform/mcpconform/internal/jsonrpc"
@@ -18,6 +19,7 @@ const maxAnswering = 64
 // asked takes a request of the server.
 func (c *client) asked(m jsonrpc.Message) {
 	if c.stateless() {
+		c.count(m.Method)
 		c.log.Printf("ignored: a server sends no requests at %s, but %s came", c.speaks(), m.Method)
 		return
 	}
@@ -26,6 +28,7 @@ func (c *client) asked(m jsonrpc.Message) {
 		return
 	}
 	ctx, stop := context.WithCancel(c.ctx)
+	ctx = context.WithValue(ctx, considered{}, sync.OnceFunc(func() { c.count(m.Method) }))
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if len(c.answering) >= maxAnswering {
@@ -40,8 +43,19 @@ func (c *client) asked(m jsonrpc.Message) {
 	})
 }
 
+// considered marks the function that counts a request once it is answered, or is
+// left waiting: whoever waits for it may then go on to what would change the answer.
+type considered struct{}
+
+func consider(ctx context.Context) {
+	if count, isRequest := ctx.Value(considered{}).(func()); isRequest {
+		count()
+	}
+}
+
 // reply answers a request, unless that is cancelled or to be left unanswered.
 func (c *client) reply(ctx context.Context, m jsonrpc.Message) {
+	defer consider(ctx)
 	message := c.answerTo(ctx, m)
 	c.mu.Lock()
 	delete(c.answering, m.ID)
@@ -142,6 +156,7 @@ func (c *client) decides(ctx context.Context, answer step) bool {
 	case !answer.Silent:
 		decided = time.After(time.Duration(answer.Delay) * time.Millisecond)
 	}
+	consider(ctx)
 	select {
 	case <-decided:
 		return true

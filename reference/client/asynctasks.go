@@ -34,7 +34,7 @@ func (c *client) watchAsyncTask(ctx context.Context, id string, wait time.Durati
 		if err := pause(ctx, wait); err != nil {
 			return nil, err
 		}
-		result, _, err := c.ask(ctx, question{method: "tasks/get", params: object{"taskId": id}})
+		result, _, err := c.ask(lasting(c.ctx, ctx), question{method: "tasks/get", params: object{"taskId": id}})
 		if err != nil {
 			return nil, err
 		}

@@ -59,7 +59,7 @@ func (c *client) cancelledByServer(params object) {
 	switch {
 	case stop != nil:
 		c.log.Printf("the server has cancelled its request %s: %s", id, reason)
-		c.part.stopAnswering(stop)
+		c.part.stopAnswering(c, id, stop)
 	case subscribed != nil && subscribed.method == "subscriptions/listen":
 		subscribed.finish(nil, errors.New("the server has ended the subscription"))
 	default:

@@ -28,7 +28,7 @@ type parts struct {
 	fallsBack        func(err error) bool
 	initialized      func(ctx context.Context, c *client) error
 	neverCancelled   func(method string) bool
-	stopAnswering    func(stop context.CancelFunc)
+	stopAnswering    func(c *client, id jsonrpc.ID, stop context.CancelFunc)
 	refuses          func(c *client, method string, params, capability object) *rpcError
 	fillIn           func(schema, content object, everything bool) object
 	nextCursor       func(page object) (string, bool)
@@ -60,7 +60,7 @@ func goodParts() parts {
 		fallsBack:        fallsBack,
 		initialized:      initialized,
 		neverCancelled:   neverCancelled,
-		stopAnswering:    func(stop context.CancelFunc) { stop() },
+		stopAnswering:    func(_ *client, _ jsonrpc.ID, stop context.CancelFunc) { stop() },
 		refuses:          refusal,
 		fillIn:           fillIn,
 		nextCursor:       nextCursor,
@@ -85,7 +85,7 @@ func goodParts() parts {
 var defects = map[string]func(*client){
 	"accepts-any-version":          func(c *client) { c.part.understands = acceptsAnyVersion },
 	"alters-request-state":         func(c *client) { c.part.stateSent = altersState },
-	"answers-after-cancellation":   func(c *client) { c.part.stopAnswering = func(context.CancelFunc) {} },
+	"answers-after-cancellation":   func(c *client) { c.part.stopAnswering = answersAfterCancellation },
 	"asks-before-answer":           asksBeforeAnswer,
 	"caches-for-ever":              cachesForEver,
 	"fetches-network-refs":         fetchesNetworkRefs,
@@ -137,6 +137,17 @@ func acceptsAnyVersion() []string {
 func altersState(state any) any {
 	text, _ := state.(string)
 	return strings.TrimSpace(text) + "+"
+}
+
+// answersAfterCancellation tells the server that its request was cancelled.
+func answersAfterCancellation(c *client, id jsonrpc.ID, stop context.CancelFunc) {
+	stop()
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	transport := c.transport
+	c.beside(func() {
+		_ = transport.send(c.ctx, jsonrpc.NewError(id, jsonrpc.InternalError, "Internal error: the request was cancelled"))
+	})
 }
 
 // asksBeforeAnswer lists the tools while the handshake is still going on.

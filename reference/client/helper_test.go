@@ -322,19 +322,18 @@ func talking(t *testing.T, serve func(m object, say func(any)) error) (*talker, 
 	s := &talker{}
 	one := func(_ context.Context, in io.Reader, out io.Writer) error {
 		say := func(message any) { _, _ = out.Write(append(encode(message), '\n')) }
-		decoder := json.NewDecoder(in)
-		for {
-			var m object
-			if err := decoder.Decode(&m); err != nil {
-				return nil
-			}
+		take := func(m object) error {
 			s.mu.Lock()
 			s.messages = append(s.messages, m)
 			s.mu.Unlock()
-			if err := serve(m, say); err != nil {
-				return nil
-			}
+			return serve(m, say)
 		}
+		decoder := json.NewDecoder(in)
+		for going := true; going; {
+			var m object
+			going = decoder.Decode(&m) == nil && take(m) == nil
+		}
+		return nil
 	}
 	return s, client.Options{Dial: func(context.Context) (client.Process, error) {
 		p := start(one)
@@ -421,7 +420,7 @@ func text(words string) object {
 
 // param is a member of the params of a message.
 func param(m object, path ...string) any {
-	at := any(m["params"])
+	at := m["params"]
 	for _, name := range path {
 		members, _ := at.(object)
 		at = members[name]

@@ -67,8 +67,8 @@ func (c *client) receive(raw []byte) {
 	default:
 		c.log.Printf("ignored: no message of MCP: %.200q", raw)
 	}
-	if m.Method != "" {
-		c.count(m.Method)
+	if m.Kind == jsonrpc.Notification {
+		c.count(m.Method) // a request counts when it is considered
 	}
 }
 

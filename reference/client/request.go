@@ -99,6 +99,9 @@ func (c *client) request(ctx context.Context, q question) (object, error) {
 	if transport == nil {
 		return nil, errNotConnected
 	}
+	if ctx.Err() != nil {
+		return nil, context.Cause(ctx)
+	}
 	if q.timeout == 0 {
 		q.timeout = c.options.Timeouts.Request
 	}
@@ -113,7 +116,7 @@ func (c *client) request(ctx context.Context, q question) (object, error) {
 	if q.begun != nil {
 		q.begun(r)
 	}
-	if err := transport.request(ctx, r); err != nil {
+	if err := transport.request(ctx, r); err != nil && ctx.Err() == nil {
 		r.finish(nil, err)
 	}
 	begunIn(ctx)

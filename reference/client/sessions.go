@@ -121,20 +121,30 @@ func (h *streamableHTTP) get(ctx context.Context, lastID string) (*http.Response
 
 // hear listens to what the server says of itself.
 func (h *streamableHTTP) hear() {
-	if h.replacement() == nil {
-		go h.listen(h.sessionID())
+	if h.replacement() != nil {
+		return
+	}
+	ctx, written := untilWritten(h.ctx)
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		h.listen(ctx, h.sessionID())
+	}()
+	select {
+	case <-written: // so that nothing comes before it that is said later
+	case <-ended:
 	}
 }
 
 // listen goes on for as long as the session lasts and the server offers a stream.
-func (h *streamableHTTP) listen(session string) {
+func (h *streamableHTTP) listen(ctx context.Context, session string) {
 	var stream *events
 	for attempt := 0; attempt <= maxResumptions; attempt++ {
 		lastID := ""
 		if stream != nil {
 			lastID = stream.lastID
 		}
-		response, err := h.get(h.ctx, lastID)
+		response, err := h.get(ctx, lastID)
 		if err != nil {
 			status, refused := errors.AsType[*statusError](err)
 			if refused && status.code == http.StatusNotFound && session != "" && h.client.part.renews() {

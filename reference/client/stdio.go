@@ -189,7 +189,7 @@ func (s *stdio) request(ctx context.Context, r *request) error {
 	r.via = p
 	s.client.mu.Unlock()
 	err = p.put(ctx, r.message)
-	if err != nil && !within(drain, p.ended) {
+	if err != nil && (ctx.Err() != nil || !within(drain, p.ended)) {
 		return err
 	}
 	select {

@@ -78,11 +78,9 @@ func (h *streamableHTTP) request(ctx context.Context, r *request) error {
 	if older := h.replacement(); older != nil {
 		return older.send(ctx, r.message)
 	}
-	written := make(chan struct{})
-	var once sync.Once
-	trace := &httptrace.ClientTrace{WroteRequest: func(httptrace.WroteRequestInfo) { once.Do(func() { close(written) }) }}
+	traced, written := untilWritten(r.ctx)
 	go func() {
-		r.finish(nil, h.exchange(httptrace.WithClientTrace(r.ctx, trace), r))
+		r.finish(nil, h.exchange(traced, r))
 		r.leave()
 	}()
 	select {
@@ -91,6 +89,15 @@ func (h *streamableHTTP) request(ctx context.Context, r *request) error {
 	case <-ctx.Done():
 	}
 	return nil
+}
+
+// untilWritten returns a context for a request over HTTP, and what is closed when
+// that is written.
+func untilWritten(ctx context.Context) (traced context.Context, written <-chan struct{}) {
+	closed := make(chan struct{})
+	done := sync.OnceFunc(func() { close(closed) })
+	trace := &httptrace.ClientTrace{WroteRequest: func(httptrace.WroteRequestInfo) { done() }}
+	return httptrace.WithClientTrace(ctx, trace), closed
 }
 
 // exchange sends a request and gives what comes back to the client. The error

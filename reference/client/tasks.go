@@ -88,7 +88,8 @@ func (c *client) watchTask(ctx context.Context, known task) (object, error) {
 		if err := pause(ctx, c.part.pollAfter(known)); err != nil {
 			return nil, err
 		}
-		result, err := c.request(ctx, question{method: "tasks/get", params: object{"taskId": known.TaskID}})
+		// A look is over soon: nobody has to give it up.
+		result, err := c.request(lasting(c.ctx, ctx), question{method: "tasks/get", params: object{"taskId": known.TaskID}})
 		if err != nil {
 			return nil, err
 		}
