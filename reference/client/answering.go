@@ -128,9 +128,11 @@ func (c *client) input(ctx context.Context, method string, params object) (objec
 		return nil, err
 	}
 	next := c.nextAnswer(method)
+	c.tellProgress(params, 1)
 	if !c.decides(ctx, next) {
 		return nil, nil
 	}
+	c.tellProgress(params, 2)
 	if next.Error != nil {
 		failed := &rpcError{}
 		decode(next.Error, failed)
@@ -143,6 +145,23 @@ func (c *client) input(ctx context.Context, method string, params object) (objec
 		return c.entered(params, next.Result)
 	default:
 		return c.listRoots(next.Result), nil
+	}
+}
+
+// tellProgress tells the server, if it wants to know, how far the answer is: it is
+// begun, and it is about to be sent.
+func (c *client) tellProgress(params object, progress int) {
+	meta, _ := params["_meta"].(object)
+	token, wanted := meta["progressToken"]
+	if !wanted || c.stateless() {
+		return
+	}
+	said := object{"progressToken": token, "progress": progress, "total": 2}
+	if related := meta[relatedTask]; related != nil {
+		said["_meta"] = object{relatedTask: related}
+	}
+	if err := c.notify(c.ctx, "notifications/progress", said); err != nil {
+		c.log.Printf("cannot tell of progress: %v", err)
 	}
 }
 

@@ -95,7 +95,7 @@ func (c *client) createTask(method string, params object) (object, *rpcError) {
 	}
 	created := t.state()
 	go func() {
-		result, err := c.input(ctx, method, params)
+		result, err := c.input(ctx, method, relate(params, object{"taskId": t.id}))
 		if result != nil || err != nil { // or else it was cancelled
 			c.tasks.finish(t, result, err)
 			c.tellStatus(t)
@@ -212,10 +212,10 @@ func (o *ownTasks) result(ctx context.Context, t *ownTask, closing <-chan struct
 	return relate(t.result, object{"taskId": t.id}), nil
 }
 
-// relate says to which task a result belongs.
-func relate(result object, task any) object {
-	related, meta := maps.Clone(result), object{}
-	given, _ := result["_meta"].(object)
+// relate says to which task a result, or what was asked, belongs.
+func relate(what object, task any) object {
+	related, meta := maps.Clone(what), object{}
+	given, _ := what["_meta"].(object)
 	maps.Copy(meta, given)
 	meta[relatedTask] = task
 	related["_meta"] = meta

@@ -61,13 +61,14 @@ func (i *interview) askOddly(method string, params Object, deliberate string) Ob
 
 // begin has the client begin a task, and returns its id; "" when there is none.
 func (i *interview) begin(ttl int) string {
+	meta := Object{"progressToken": i.call.Session.NextID()}
 	params := Object{
 		"messages":  []any{Object{"role": "user", "content": Object{"type": "text", "text": "Say hello."}}},
-		"maxTokens": 100, "task": Object{"ttl": ttl},
+		"maxTokens": 100, "task": Object{"ttl": ttl}, "_meta": meta,
 	}
 	if i.method == elicitation {
 		params = Object{
-			"message": "What is your name?", "task": Object{"ttl": ttl},
+			"message": "What is your name?", "task": Object{"ttl": ttl}, "_meta": meta,
 			"requestedSchema": Object{"type": "object", "properties": Object{"name": Object{"type": "string"}}},
 		}
 	}
