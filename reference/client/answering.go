@@ -105,7 +105,7 @@ func (c *client) answer(ctx context.Context, method string, params object) (obje
 		return object{}, nil
 	case "sampling/createMessage", "elicitation/create":
 		if c.answersWithTasks(params) {
-			return c.createTask(method, params)
+			return c.createTask(ctx, method, params)
 		}
 		return c.input(ctx, method, params)
 	case "roots/list":

@@ -279,6 +279,7 @@ func TestOwnTasks(t *testing.T) {
 	var first, second string
 	sampling := ask("a", "sampling/createMessage", object{"messages": []object{}, "task": object{"ttl": 1e15}})
 	step := 0
+	states := 0
 	said := map[any]object{}
 	s, options := talking(t, func(m object, say func(any)) error {
 		if answer, opens := hello(m, client.Revision20251125); opens {
@@ -287,6 +288,12 @@ func TestOwnTasks(t *testing.T) {
 		}
 		if m["method"] == "notifications/initialized" {
 			say(sampling)
+			return nil
+		}
+		if m["method"] == "notifications/tasks/status" {
+			states++
+		}
+		if m["method"] != nil {
 			return nil
 		}
 		said[m["id"]] = m
@@ -342,6 +349,9 @@ func TestOwnTasks(t *testing.T) {
 	}
 	if found := string(encode(said["a"])); strings.Contains(found, "1000000000000000") || first == second {
 		t.Errorf("the task is %s", found)
+	}
+	if states != 1 {
+		t.Errorf("the client has told %d times how its tasks go on", states)
 	}
 	declared, _ := json.Marshal(s.of("initialize")[0])
 	if !strings.Contains(string(declared), `"tasks":{"cancel":{},"list":{},"requests":{"sampling":{"createMessage":{}}}}`) {

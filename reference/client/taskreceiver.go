@@ -72,8 +72,8 @@ func (c *client) answersWithTasks(params object) bool {
 	return wanted && c.declaresTasks()
 }
 
-// createTask begins to work on a request, and answers at once.
-func (c *client) createTask(method string, params object) (object, *rpcError) {
+// createTask answers at once, and works on the request when that is said.
+func (c *client) createTask(asked context.Context, method string, params object) (object, *rpcError) {
 	capability, declared := c.declaredFor(method)
 	if !declared {
 		return nil, refuse(jsonrpc.MethodNotFound, "Method not found: this client has not declared %s", capabilityOf[method])
@@ -95,6 +95,7 @@ func (c *client) createTask(method string, params object) (object, *rpcError) {
 	}
 	created := t.state()
 	go func() {
+		<-asked.Done() // it is answered
 		result, err := c.input(ctx, method, relate(params, object{"taskId": t.id}))
 		if result != nil || err != nil { // or else it was cancelled
 			c.tasks.finish(t, result, err)
