@@ -129,7 +129,9 @@ func RootRules() []conform.Rule {
 		{
 			Text:         "declares roots if it lists them",
 			Requirements: []string{"roots.capability.declared"},
-			Judge:        unannounced(rootsMethod, "roots", anyAnswer),
+			Judge: unannounced(rootsMethod, "roots", func(one answer) bool {
+				return len(one.items("roots")) > 0 // an empty list shows none
+			}),
 		},
 		{
 			Text:         "names roots by file:// URIs",

@@ -2,6 +2,7 @@ package wire
 
 import (
 	"fmt"
+	"net/http"
 	"os"
 	"slices"
 	"strings"
@@ -11,6 +12,7 @@ import (
 
 	"github.com/mcpconform/mcpconform/internal/catalogue"
 	"github.com/mcpconform/mcpconform/internal/conform"
+	"github.com/mcpconform/mcpconform/internal/transcript"
 )
 
 // A clientTest is a conversation of a target client, judged by every rule that stands
@@ -30,7 +32,7 @@ var (
 )
 
 // clientRules are the rules that stand for a client of a leg.
-func clientRules(t *testing.T, leg conform.Leg) []conform.Rule {
+func clientRules(t testing.TB, leg conform.Leg) []conform.Rule {
 	t.Helper()
 	requirements, err := catalogue.Load(os.DirFS(".."))
 	if err != nil {
@@ -194,6 +196,7 @@ var clientStdioTests = []clientTest{
 
 	{"roots", hello(`{"roots":{}}`, serves) + askedOfClient("7", "roots/list", "{}") + answersWith("7", file), nil, "roots.uri.file"},
 	{"roots that nobody declared", hello("{}", serves) + askedOfClient("7", "roots/list", "{}") + answersWith("7", file), []string{"roots.capability.declared"}, ""},
+	{"no roots that nobody declared", hello("{}", serves) + askedOfClient("7", "roots/list", "{}") + answersWith("7", `{"roots":[]}`), nil, ""},
 	{"roots on the web", hello(`{"roots":{}}`, serves) + askedOfClient("7", "roots/list", "{}") + answersWith("7", `{"roots":[{"uri":"https://example.com/"}]}`), []string{"roots.uri.file"}, ""},
 	{"a root without a scheme", hello(`{"roots":{}}`, serves) + askedOfClient("7", "roots/list", "{}") + answersWith("7", `{"roots":[{"uri":"/tmp"}]}`), []string{"roots.uri.file"}, ""},
 	{"a root twice", hello(`{"roots":{}}`, serves) + askedOfClient("7", "roots/list", "{}") + answersWith("7", `{"roots":[{"uri":"file:///a"},{"uri":"file:///a"}]}`), []string{"roots.uri.unique"}, ""},
@@ -235,4 +238,54 @@ var clientStdioTests = []clientTest{
 func TestClients(t *testing.T) {
 	t.Parallel()
 	testClients(t, clientStdio, clientStdioTests, converse)
+}
+
+// Whatever a client says, in messages and in headers, rules come to an end and say
+// what they found.
+func FuzzClientRules(f *testing.F) {
+	for _, said := range []string{
+		asksList, saysHi, noAnswer, `[]`, `{"id":`, "{} {}",
+		`{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"capabilities":{"elicitation":{"a":1}},"clientInfo":[]}}`,
+		`{"jsonrpc":"2.0","id":8,"result":{"roots":[{"uri":1},7],"content":[{"type":"tool_use"}],"action":"accept"}}`,
+		`{"jsonrpc":"2.0","id":9,"method":"tools/call","params":{"name":"n","arguments":{"region":[],"count":1e99},"inputResponses":{"r":0},"requestState":{}}}`,
+		`{"jsonrpc":"2.0","id":9,"method":"tasks/update","params":{"taskId":"t","inputResponses":{"r":{"content":{"age":1e99}}}}}`,
+	} {
+		f.Add(said, "Mcp-Name", "=?BASE64?ä?=", 200)
+		f.Add(said, "Accept", ";;,text/event-stream;q", 400)
+	}
+	legs := map[conform.Leg]string{
+		clientStdio: hello(withSampling, serves) + askedOfClient("8", "elicitation/create", whoForm), statelessClient: roundTrip(asksRoots, givesRoots),
+		clientHTTP: session, statelessHTTP: designates("{}", ""),
+	}
+	standing := map[conform.Leg][]conform.Rule{}
+	for leg := range legs {
+		standing[leg] = clientRules(f, leg)
+	}
+	f.Fuzz(func(t *testing.T, said, name, value string, status int) {
+		for leg, script := range legs {
+			read, stream := converse, "stdio"
+			if leg.Transport == conform.HTTP {
+				read, stream = carryFor, "post-9"
+			}
+			events := read(t, leg, script).Events
+			for _, event := range []transcript.Event{
+				{Kind: transcript.Head, From: transcript.Client, HTTP: &transcript.HTTP{Method: "POST", URL: value, Header: http.Header{name: {value}}}},
+				{Kind: transcript.Message, From: transcript.Client, Raw: []byte(said)},
+				{Kind: transcript.Head, From: transcript.Server, HTTP: &transcript.HTTP{Status: status}},
+				{Kind: transcript.Message, From: transcript.Server, Raw: []byte(said)},
+				{Kind: transcript.Message, From: transcript.Client, Raw: []byte(said)},
+			} {
+				event.Sequence, event.Stream = len(events), stream
+				events = append(events, event)
+			}
+			rules := standing[leg]
+			for _, finding := range conform.ApplyRules(rules, conform.NewConversation(leg, events, true)) {
+				for _, breach := range finding.Breaks {
+					if breach.Mismatch.Wanted == "" || breach.Mismatch.Found == "" {
+						t.Errorf("%q says too little: %+v", rules[finding.Rule].Text, breach.Mismatch)
+					}
+				}
+			}
+		}
+	})
 }

@@ -181,8 +181,8 @@ func agreementOf(conversation *conform.Conversation) (agreed agreement, there bo
 	agreed.answer = answer
 	agreed.version, _ = answer.ResultObject()["protocolVersion"].(string)
 	for _, one := range exchanges(conversation) {
-		if one.sent == answer.Request && one.head != nil {
-			agreed.session = one.head.HTTP.Header.Get(sessionHeader)
+		if one.sent == answer.Request {
+			agreed.session = one.session()
 		}
 	}
 	return agreed, true
