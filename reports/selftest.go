@@ -52,6 +52,7 @@ type SelftestLeg struct {
 type Proof struct {
 	ID           string   `json:"id"` // that of the first requirement
 	Kind         string   `json:"kind"`
+	Role         string   `json:"role,omitempty"` // that of a target which it checks; of a server when it is empty
 	Page         string   `json:"page"`
 	Check        string   `json:"check"` // headings and text, as in Effect
 	Requirements []string `json:"requirements"`
@@ -77,6 +78,7 @@ type Trial struct {
 	Place     string    `json:"place"` // file:line
 	Breaks    []string  `json:"breaks,omitempty"`
 	Company   []Company `json:"company,omitempty"`
+	Role      string    `json:"role,omitempty"` // of the target; a server when it is empty
 	Revision  string    `json:"revision"`
 	Transport string    `json:"transport"`
 	Touched   int       `json:"touched"`           // checks that met it

@@ -33,19 +33,22 @@ func sampleSelftest() *Selftest {
 	caught.Caught = true
 	caught.Company = []Company{{ID: "base.schema.results", Reason: "Every result is an object."}}
 	caught.Repeated = true
+	ofClient := trial("client-ping-unanswered", KindFault, nil, failed("Rules · answers every ping with an empty result", ByBreaks, "ping.answered"))
+	ofClient.Role, ofClient.Caught = RoleClient, true
 	elsewhere := trial("ping-flood", KindFault, nil)
 	elsewhere.Matched = false
 	return &Selftest{
 		Format: SelftestFormat, Tool: Tool{Name: "mcpconform", Version: "v1"}, Started: time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC),
 		Duration: 12.5, Target: Target{Role: RoleServer}, Workers: 6, Pages: []string{"basic/utilities/ping", "server/tools"},
-		Legs: []SelftestLeg{{Role: RoleServer, Revision: "2025-11-25", Transport: "http", Passed: 328}},
+		Legs: []SelftestLeg{{Role: RoleServer, Revision: "2025-11-25", Transport: "http", Passed: 328}, {Role: RoleClient, Revision: "2025-11-25", Transport: "http", Passed: 140}},
 		Proofs: []Proof{
 			{ID: "ping.answered", Kind: KindCheck, Page: "basic/utilities/ping", Check: "Ping · answers ping with an empty result", Requirements: []string{"ping.answered"}, Revisions: []string{"2025-11-25"}, Faults: []string{"ping-unknown"}},
 			{ID: "ping.not-excessive", Kind: KindRule, Page: "basic/utilities/ping", Check: "Rules · does not flood its peer with pings", Requirements: []string{"ping.not-excessive"}, Revisions: []string{"2025-11-25"}, Problem: "no fault that breaks ping.not-excessive makes it fail"},
+			{ID: "ping.answered", Kind: KindRule, Role: RoleClient, Page: "basic/utilities/ping", Check: "Rules · answers every ping with an empty result", Requirements: []string{"ping.answered"}, Revisions: []string{"2025-11-25"}, Faults: []string{"client-ping-unanswered"}},
 			{ID: "tools.list.answered", Kind: KindCheck, Page: "server/tools", Check: "Tools · answers tools/list with its tools", Requirements: []string{"tools.list.answered"}, Revisions: []string{"2025-11-25"}, Accepted: "the reference cannot show it"},
 		},
 		Trials: []Trial{
-			caught, elsewhere,
+			caught, elsewhere, ofClient,
 			trial("ping-answered-with-status", KindFault, []Problem{{Accused, "another check failed"}}, failed("Ping · answers ping with an empty result", ByBreaks, "ping.answered"), accused),
 			trial("ping-late", KindFault, []Problem{{NotCaught, `"Ping · answers ping with an empty result" is passed`}, {Stale, "base.schema.results did not fail: take it out of its company"}}),
 			trial("members-reversed", KindVariation, []Problem{{Changed, "a check is inconclusive"}}, Effect{Check: "Ping · answers", Kind: KindCheck, Requirements: []string{"ping.answered"}, Was: Passed, Verdict: Inconclusive, Reason: "no session"}),

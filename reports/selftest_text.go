@@ -54,7 +54,7 @@ func (t *selftestText) legs(quiet bool) {
 		if leg.Note != "" {
 			text = leg.Note
 		}
-		t.block(leg.Revision+" · "+leg.Transport+"  ", bold, "without anything laid over it: "+text, plainStyle, fieldLines)
+		t.block(leg.Role+" · "+leg.Revision+" · "+leg.Transport+"  ", bold, "without anything laid over it: "+text, plainStyle, fieldLines)
 		for _, one := range leg.Red {
 			t.effect(one, "    ", t.verbose || !t.selftest.Peer())
 		}
@@ -138,13 +138,22 @@ const effectsShown = 4
 // failuresShown is how many mismatches of one check are told.
 const failuresShown = 3
 
-// pages counts what is proven.
+// pages counts what is proven, for each role.
 func (t *selftestText) pages() {
+	for _, role := range []string{RoleServer, RoleClient} {
+		t.pagesOf(role)
+	}
+}
+
+func (t *selftestText) pagesOf(role string) {
 	type row struct{ checks, proven int }
 	rows := map[string]*row{}
 	faults := map[string]map[string]bool{}
 	for i := range t.selftest.Proofs {
 		one := &t.selftest.Proofs[i]
+		if cmp.Or(one.Role, RoleServer) != role {
+			continue
+		}
 		if rows[one.Page] == nil {
 			rows[one.Page], faults[one.Page] = &row{}, map[string]bool{}
 		}
@@ -162,7 +171,7 @@ func (t *selftestText) pages() {
 	t.gap()
 	const first, column = 34, 10
 	cell := func(text string) string { return strings.Repeat(" ", max(1, column-columns.StringWidth(text))) + text }
-	t.line(strings.Repeat(" ", first), t.paint(dim, cell("checks")+cell("proven")+cell("faults")))
+	t.line(t.paint(dim, padRight("  "+role, first)), t.paint(dim, cell("checks")+cell("proven")+cell("faults")))
 	for _, page := range t.selftest.Pages {
 		one := rows[page]
 		if one == nil {
@@ -218,14 +227,20 @@ func (t *selftestText) unproven() {
 	}
 	t.gap()
 	t.line(t.paint(boldRed, "UNPROVEN"), "  no fault that breaks what it verifies makes it fail")
+	for _, role := range []string{RoleServer, RoleClient} {
+		t.unprovenOf(role, all)
+	}
+}
+
+func (t *selftestText) unprovenOf(role string, all []Proof) {
 	for _, page := range t.selftest.Pages {
 		first := true
 		for _, one := range all {
-			if one.Page != page {
+			if one.Page != page || cmp.Or(one.Role, RoleServer) != role {
 				continue
 			}
 			if first {
-				t.line("  ", t.paint(bold, page))
+				t.line("  ", t.paint(bold, role+" · "+page))
 				first = false
 			}
 			t.block("    "+padRight(one.Kind, labelWidth-2), dim, one.Check+"  ("+strings.Join(one.Requirements, ", ")+")", plainStyle, fieldLines)
@@ -251,7 +266,7 @@ func (t *selftestText) wrong() {
 		if len(one.Breaks) > 0 {
 			field("breaks", strings.Join(one.Breaks, ", "))
 		}
-		field("on", fmt.Sprintf("%s · %s, where it touches %s; %d ran", one.Revision, one.Transport, plural(one.Touched, "check"), one.Ran))
+		field("on", fmt.Sprintf("%s · %s · %s, where it touches %s; %d ran", cmp.Or(one.Role, RoleServer), one.Revision, one.Transport, plural(one.Touched, "check"), one.Ran))
 		for _, problem := range one.Problems {
 			if problem.Kind == Accused || problem.Kind == Changed {
 				continue // shown below, with what it found

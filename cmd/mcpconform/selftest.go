@@ -7,6 +7,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/mcpconform/mcpconform/internal/conform"
 	"github.com/mcpconform/mcpconform/internal/runner"
 	"github.com/mcpconform/mcpconform/internal/selftest"
 	"github.com/mcpconform/mcpconform/internal/target"
@@ -25,12 +26,14 @@ another server, given by --peer or a command, it tells which faults are caught
 there.`,
 		Example: `  mcpconform selftest
   mcpconform selftest --filter lifecycle
+  mcpconform selftest --role client
   mcpconform selftest --filter version-not-echoed -v
   mcpconform selftest --json matrix.json -- ./my-server`,
 		RunE: func(command *cobra.Command, arguments []string) error { return s.selftest(command, arguments) },
 	}
 	flags := command.Flags()
 	flags.StringVar(&s.URL, "peer", "", "lay the same over the server at a `URL` instead of the reference")
+	flags.StringVar(&s.role, "role", "", "only checks of a `ROLE`, server or client; default: of both")
 	flags.StringVar(&s.Filter, "filter", "", "only what matches a label `EXPR`ession over ids of faults and requirements, pages and levels")
 	flags.StringVar(&s.JSON, "json", "", "write the matrix of faults and checks as JSON to `FILE`")
 	flags.IntVar(&s.Workers, "workers", 0, "how many faults at once (default six times the processors, one for --peer)")
@@ -48,7 +51,7 @@ func (s *settings) selftest(command *cobra.Command, arguments []string) error {
 	debug.SetGCPercent(runner.Garbage)
 	progress := s.progress("trial")
 	found, err := selftest.Run(command.Context(), selftest.Options{
-		Filter: s.Filter, Workers: s.Workers, Timeout: s.Timeout, Progress: progress,
+		Role: s.role, Filter: s.Filter, Workers: s.Workers, Timeout: s.Timeout, Progress: progress,
 		Peer: selftest.Peer{URL: s.URL, Command: target.Command{Args: s.Command}},
 		Tool: reports.Tool{Name: "mcpconform", Version: version(), Go: goVersion()},
 	})
@@ -74,6 +77,12 @@ func (s *settings) completeSelftest(command *cobra.Command, arguments []string) 
 		if len(s.Command) > 0 {
 			return usageError("--peer and a command exclude each other: a server is reached by one of them")
 		}
+	}
+	switch {
+	case s.role != "" && s.role != conform.ServerRole && s.role != conform.ClientRole:
+		return usageError("--role %q is neither server nor client", s.role)
+	case s.role == conform.ClientRole && (s.URL != "" || len(s.Command) > 0):
+		return usageError("--role client is for the reference: --peer and a command name servers")
 	}
 	for _, check := range []func() error{s.completeFilter, s.completeBounds, s.completeOutputs} {
 		if err := check(); err != nil {

@@ -70,11 +70,9 @@ type Environment struct {
 	// Record is called once for each connection, when it is closed.
 	Record func(Connection)
 
-	// Of a target client: how it is started, what stands between it and the
-	// scripted server (nil for nothing), whether it is known for not ending by
+	// Of a target client: how it is started, whether it is known for not ending by
 	// itself, and what came of stories that were played before, by name.
 	Launch       Launch
-	Middle       Middle
 	Hasty        bool
 	Performances map[string]*Performance
 

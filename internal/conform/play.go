@@ -40,15 +40,6 @@ type Departure struct {
 	Stderr []byte // the end of standard error
 }
 
-// Middle stands between a target client and the scripted server, and changes what
-// passes; see internal/fault.
-type Middle interface {
-	// HTTP returns a URL that leads to another one through what stands between.
-	HTTP(url string) (front string, stop func(), err error)
-	// Stdio takes the place of the connection of a server that the client spawned.
-	Stdio(conn net.Conn) net.Conn
-}
-
 // Performance is what came of one story. It can be kept and judged later.
 type Performance struct {
 	Story       string
@@ -182,17 +173,7 @@ func (p *performing) openHTTP(ctx context.Context, invocation *Invocation) (stop
 	server := &http.Server{Handler: p.server, ReadHeaderTimeout: headerTime}
 	go func() { _ = server.Serve(listener) }() // until it is closed
 	invocation.URL = "http://" + listener.Addr().String() + "/mcp"
-	stop = func() { _ = server.Close() } // what is open is broken
-	if p.environment.Middle == nil {
-		return stop, nil
-	}
-	front, leave, err := p.environment.Middle.HTTP(invocation.URL)
-	if err != nil {
-		stop()
-		return nil, err
-	}
-	invocation.URL = front
-	return func() { leave(); stop() }, nil
+	return func() { _ = server.Close() }, nil // what is open is broken
 }
 
 func (p *performing) openStdio(ctx context.Context, invocation *Invocation) (stop func(), err error) {
@@ -209,9 +190,6 @@ func (p *performing) openStdio(ctx context.Context, invocation *Invocation) (sto
 			conn, err := relays.Accept()
 			if err != nil {
 				return // it is closed
-			}
-			if p.environment.Middle != nil {
-				conn = p.environment.Middle.Stdio(conn)
 			}
 			serving.Go(func() { p.server.ServeSpawned(conn) })
 		}

@@ -6,7 +6,6 @@ import (
 	"io"
 	"net"
 	"net/http"
-	"sync"
 )
 
 // ofClient tells whether the target is a client.
@@ -41,15 +40,13 @@ func Through(server Pipes, options StdioOptions) (pipes Pipes, stop func()) {
 	hears, in := io.Pipe()
 	out, says := io.Pipe()
 	s := newStdio(Peer{In: hears, Out: says, Err: io.Discard}, server, options)
-	var ways sync.WaitGroup
-	ways.Go(s.passIn)
-	ways.Go(func() { s.pass(Out) })
+	go s.passIn()
+	go s.pass(Out)
 	stop = func() {
 		s.end(nil)
 		for _, one := range []io.Closer{hears, says, server.In, server.Out} {
 			_ = one.Close() // who is at the other end may have closed it
 		}
-		ways.Wait()
 	}
 	return Pipes{In: in, Out: out}, stop
 }

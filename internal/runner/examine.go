@@ -16,10 +16,12 @@ import (
 )
 
 // Examination is one leg that is run within this process, one check after the
-// other, each on connections of its own. A process does one at a time.
+// other, each on connections of its own; the checks of a client share the stories
+// that it plays. A process does one at a time.
 type Examination struct {
 	conform.Leg
 	Target    scripted.Target
+	Launch    conform.Launch // of a client, of which no survey is taken
 	Catalogue *catalogue.Catalogue
 	Rules     []conform.Rule
 	// Known is what a survey found before; nil when there was none.
@@ -29,9 +31,10 @@ type Examination struct {
 	// Filter makes a label expression that all of them match, when the survey is
 	// there; nil for none. It saves the trouble of asking for each.
 	Filter func(differs func(survey.Question) bool) string
-	// Wants tells whether to run a check, by name; nil for all. Differs tells
-	// whether the survey answers a question otherwise than the known one.
-	Wants func(check string, differs func(survey.Question) bool) bool
+	// Wants tells whether to run a check, by name and by the name of its story; nil
+	// for all. Differs tells whether the survey answers a question otherwise than the
+	// known one.
+	Wants func(check, story string, differs func(survey.Question) bool) bool
 	// Asked is told what a check wants to know of the survey; nil for nobody.
 	Asked func(survey.Question)
 	// Turn is told what begins: a check, by name, or with "" the first contact.
@@ -59,6 +62,9 @@ func CheckName(group []string, text string) string {
 func Examine(ctx context.Context, e Examination) (*Examined, error) {
 	defer context.AfterFunc(ctx, interrupt)()
 	visit := &visit{}
+	if e.Role == conform.ClientRole {
+		e.Known = &survey.Survey{Revision: e.Revision}
+	}
 	if e.Contact || e.Known == nil {
 		e.turn("")
 		visit = visitAt(ctx, nil, e.Target, e.Revision, true)
@@ -138,7 +144,7 @@ func (e Examination) begin(ctx context.Context, offered *survey.Survey, mute str
 	}
 	x.environment = &conform.Environment{
 		Leg: e.Leg, Target: e.Target, Survey: offered, Catalogue: e.Catalogue,
-		Calls: conform.CallReadOnly, Rules: e.Rules, Fresh: true, Asked: e.Asked,
+		Calls: conform.CallReadOnly, Rules: e.Rules, Fresh: e.Role == conform.ServerRole, Asked: e.Asked, Launch: e.Launch,
 		Record: func(connection conform.Connection) { x.closed(0, connection) },
 	}
 	state.environment = x.environment
@@ -146,10 +152,11 @@ func (e Examination) begin(ctx context.Context, offered *survey.Survey, mute str
 	return x
 }
 
-func (x *examiner) claim(leg int, key, _ string) permission {
+func (x *examiner) claim(leg int, key, story string) permission {
 	_, name, _ := strings.Cut(key, "\n")
 	name = strings.ReplaceAll(name, "\n", " · ")
-	if x.context.Err() != nil || x.examination.Wants != nil && !x.examination.Wants(name, x.differs) {
+	_, story, _ = strings.Cut(story, "\n") // behind the leg
+	if x.context.Err() != nil || x.examination.Wants != nil && !x.examination.Wants(name, story, x.differs) {
 		return permission{}
 	}
 	x.examination.turn(name)

@@ -19,7 +19,7 @@ func (t *test) runBases(ctx context.Context) bool {
 	}
 	var jobs []job
 	for leg := range watched {
-		t.bases[leg] = newBase(leg, t.checks[leg.Revision])
+		t.bases[leg] = newBase(leg, t.checks[sideOf(leg)])
 		if t.only != "" && t.only != leg.Transport {
 			t.bases[leg].note = "the peer is reached over " + t.only + " alone"
 			continue
@@ -62,7 +62,7 @@ func (t *test) describe(b *base) reports.SelftestLeg {
 			leg.Passed++
 		case found.red(), found.Verdict == reports.Inconclusive && !t.peer:
 			leg.Red = append(leg.Red, reports.Effect{
-				Check: check, Kind: found.Kind, Requirements: t.judgement.verified[b.leg.Revision][check],
+				Check: check, Kind: found.Kind, Requirements: t.judgement.verified[sideOf(b.leg)][check],
 				Verdict: found.Verdict, Reason: found.Reason, Failures: found.Failures, Exchange: found.Exchange,
 			})
 		}

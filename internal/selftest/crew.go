@@ -135,10 +135,10 @@ func (c *crew) dismiss() {
 	leaving.Wait()
 }
 
-// partOf says which part of a leg a check belongs to: by its name alone, so that
-// it is the same for all.
-func partOf(check string, parts int) int {
+// partOf says which part of a leg a check belongs to: by its name alone, or that of
+// its story, so that it is the same for all.
+func partOf(name string, parts int) int {
 	sum := fnv.New32a()
-	_, _ = sum.Write([]byte(check))         // never fails
+	_, _ = sum.Write([]byte(name))          // never fails
 	return int(sum.Sum32() % uint32(parts)) //nolint:gosec // a few
 }

@@ -18,6 +18,8 @@ import (
 	"github.com/mcpconform/mcpconform/internal/nearest"
 	"github.com/mcpconform/mcpconform/internal/runner"
 	"github.com/mcpconform/mcpconform/internal/scripted"
+	"github.com/mcpconform/mcpconform/reference/client"
+	"github.com/mcpconform/mcpconform/reference/server"
 	"github.com/mcpconform/mcpconform/reports"
 )
 
@@ -35,13 +37,52 @@ type layer struct {
 // place is where it is written, as seen from the root of the repository.
 func (l layer) place() string { return fmt.Sprintf("%s:%d", path.Join("fixtures", l.File), l.Line) }
 
+// role of the target that it is laid over.
+func (l layer) role() string { return cmp.Or(l.Role, conform.ServerRole) }
+
+// side is a role at a revision: what the checks of a target depend on.
+type side struct{ role, revision string }
+
+func sideOf(leg conform.Leg) side { return side{leg.Role, leg.Revision} }
+
 // declarations are what the faults and variations are held against.
 type declarations struct {
 	requirements *catalogue.Catalogue
-	checks       map[string][]runner.Declared // by revision, of those below
-	revisions    []string                     // that can be run, oldest first
-	switches     []string                     // that the reference has
-	only         string                       // transport of a peer; "" for the reference
+	checks       map[side][]runner.Declared // of the roles and revisions below
+	roles        []string                   // of targets
+	revisions    []string                   // that can be run, oldest first
+	switches     map[string][]string        // that the reference has, by role
+	only         string                     // transport of a peer; "" for the reference
+}
+
+// declarationsOf are those of all checks for some roles.
+func declarationsOf(roles []string) (declarations, error) {
+	d := declarations{
+		checks: map[side][]runner.Declared{}, roles: roles, revisions: server.Revisions(),
+		switches: map[string][]string{conform.ServerRole: server.Defects(), conform.ClientRole: client.Defects()},
+	}
+	for _, role := range roles {
+		checks, requirements, err := runner.All(role, d.revisions)
+		if err != nil {
+			return d, err
+		}
+		d.requirements = requirements
+		for revision, all := range checks {
+			d.checks[side{role, revision}] = all
+		}
+	}
+	return d, nil
+}
+
+// sides are all of them, in a fixed order.
+func (d declarations) sides() []side {
+	var all []side
+	for _, role := range d.roles {
+		for _, revision := range d.revisions {
+			all = append(all, side{role, revision})
+		}
+	}
+	return all
 }
 
 // lineStart is where the place of a problem stands.
@@ -71,7 +112,7 @@ func (d declarations) declare(layers []layer) []layer {
 		wrong := func(format string, values ...any) {
 			one.problems = append(one.problems, fmt.Errorf("%s: %s: %s", one.place(), one.ID, fmt.Sprintf(format, values...)))
 		}
-		for _, step := range []func(*layer, complaint){d.roles, d.known} {
+		for _, step := range []func(*layer, complaint){d.consistent, d.known} {
 			if step(&one, wrong); len(one.problems) > 0 {
 				break
 			}
@@ -108,12 +149,10 @@ func problems(layers []layer) error {
 
 type complaint func(format string, values ...any)
 
-func (d declarations) roles(one *layer, wrong complaint) {
-	if one.Role != "" && one.Role != conform.ServerRole {
-		wrong("role %q: only checks of a server can be proven yet", one.Role)
-	}
-	if one.Switch != "" && !slices.Contains(d.switches, one.Switch) {
-		wrong("the reference has no switch %q%s", one.Switch, nearest.Hint(one.Switch, d.switches))
+// consistent makes sure that a layer is what it says it is.
+func (d declarations) consistent(one *layer, wrong complaint) {
+	if switches := d.switches[one.role()]; one.Switch != "" && !slices.Contains(switches, one.Switch) {
+		wrong("the reference %s has no switch %q%s", one.role(), one.Switch, nearest.Hint(one.Switch, switches))
 	}
 	switch {
 	case one.kind == reports.KindFault && len(one.Breaks) == 0:
@@ -130,25 +169,25 @@ func (d declarations) roles(one *layer, wrong complaint) {
 // known makes sure that the catalogue has what is broken.
 func (d declarations) known(one *layer, wrong complaint) {
 	for i, id := range one.Breaks {
-		d.knownOne("breaks", id, wrong)
+		d.knownOne(one, "breaks", id, wrong)
 		if slices.Contains(one.Breaks[:i], id) {
 			wrong("breaks %s twice", id)
 		}
 	}
 	for _, id := range companyOf(one.Fault) {
-		d.knownOne("has the company", id, wrong)
+		d.knownOne(one, "has the company", id, wrong)
 	}
 }
 
-func (d declarations) knownOne(does, id string, wrong complaint) {
+func (d declarations) knownOne(one *layer, does, id string, wrong complaint) {
 	requirement, known := d.requirements.Get(id)
 	switch {
 	case !known && d.requirements.Nearest(id) != "":
 		wrong("%s %q, which no requirements.yaml has, did you mean %q?", does, id, d.requirements.Nearest(id))
 	case !known:
 		wrong("%s %q, which no requirements.yaml has", does, id)
-	case !requirement.Applies("", "", catalogue.Server):
-		wrong("%s %s, which obliges clients", does, id)
+	case !requirement.Applies("", "", one.role()):
+		wrong("%s %s, which does not oblige a %s", does, id, one.role())
 	}
 }
 
@@ -156,7 +195,7 @@ func (d declarations) knownOne(does, id string, wrong complaint) {
 // stands and something would notice, or the one that is named; over HTTP unless it
 // concerns stdio alone.
 func (d declarations) choose(one *layer, wrong complaint) []conform.Leg {
-	leg := conform.Leg{Role: conform.ServerRole, Revision: one.Revision, Transport: cmp.Or(one.Transport, d.transport(one))}
+	leg := conform.Leg{Role: one.role(), Revision: one.Revision, Transport: cmp.Or(one.Transport, d.transport(one))}
 	switch {
 	case one.Revision != "" && !slices.Contains(d.revisions, one.Revision):
 		wrong("revision %s cannot be run%s", one.Revision, nearest.Hint(one.Revision, d.revisions))
@@ -169,7 +208,8 @@ func (d declarations) choose(one *layer, wrong complaint) []conform.Leg {
 		eras := map[bool]bool{}
 		for _, revision := range slices.Backward(d.revisions) {
 			era := scripted.Stateless(revision)
-			if !eras[era] && d.allStand(one.Breaks, revision) && (!noticed || d.noticed(one.Breaks, revision)) {
+			here := side{one.role(), revision}
+			if !eras[era] && d.allStand(one.Breaks, here) && (!noticed || d.noticed(one.Breaks, here)) {
 				eras[era] = true
 				leg.Revision = revision
 				legs = append(legs, leg)
@@ -184,11 +224,11 @@ func (d declarations) choose(one *layer, wrong complaint) []conform.Leg {
 }
 
 // noticed tells whether there are checks or rules for all that is broken.
-func (d declarations) noticed(ids []string, revision string) bool {
+func (d declarations) noticed(ids []string, here side) bool {
 	return !slices.ContainsFunc(ids, func(id string) bool {
 		requirement, _ := d.requirements.Get(id)
-		level := requirement.Level(revision)
-		return !level.Failing() && !level.Warning() || !d.isVerified(id, revision)
+		level := requirement.Level(here.revision)
+		return !level.Failing() && !level.Warning() || !d.isVerified(id, here)
 	})
 }
 
@@ -208,10 +248,10 @@ func (d declarations) transport(one *layer) string {
 	return conform.HTTP
 }
 
-func (d declarations) allStand(ids []string, revision string) bool {
+func (d declarations) allStand(ids []string, here side) bool {
 	return !slices.ContainsFunc(ids, func(id string) bool {
 		requirement, _ := d.requirements.Get(id)
-		return !requirement.Applies(revision, "", catalogue.Server)
+		return !requirement.Applies(here.revision, "", here.role)
 	})
 }
 
@@ -219,7 +259,7 @@ func (d declarations) allStand(ids []string, revision string) bool {
 // another era alone is no company in this one.
 func (d declarations) verified(one *layer, wrong complaint) {
 	for _, id := range companyOf(one.Fault) {
-		if requirement, _ := d.requirements.Get(id); !one.shared || requirement.Applies(one.leg.Revision, one.leg.Transport, catalogue.Server) {
+		if requirement, _ := d.requirements.Get(id); !one.shared || requirement.Applies(one.leg.Revision, one.leg.Transport, one.role()) {
 			one.company = append(one.company, id)
 		}
 	}
@@ -231,18 +271,18 @@ func (d declarations) verified(one *layer, wrong complaint) {
 		requirement, _ := d.requirements.Get(id)
 		level := requirement.Level(one.leg.Revision)
 		switch {
-		case !requirement.Applies(one.leg.Revision, one.leg.Transport, conform.ServerRole):
+		case !requirement.Applies(one.leg.Revision, one.leg.Transport, one.role()):
 			wrong("%s does not stand at %s over %s", id, one.leg.Revision, one.leg.Transport)
 		case !level.Failing() && !level.Warning():
 			wrong("%s is a %s at %s: nothing can break it", id, level, one.leg.Revision)
-		case !d.isVerified(id, one.leg.Revision):
-			wrong("no check or rule verifies %s at %s", id, one.leg.Revision)
+		case !d.isVerified(id, sideOf(one.leg)):
+			wrong("no check or rule of a %s verifies %s at %s", one.role(), id, one.leg.Revision)
 		}
 	}
 }
 
-func (d declarations) isVerified(id, revision string) bool {
-	return slices.ContainsFunc(d.checks[revision], func(check runner.Declared) bool { return slices.Contains(check.Requirements, id) })
+func (d declarations) isVerified(id string, here side) bool {
+	return slices.ContainsFunc(d.checks[here], func(check runner.Declared) bool { return slices.Contains(check.Requirements, id) })
 }
 
 // companyOf returns the requirements of a fault's company, sorted.

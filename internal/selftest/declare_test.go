@@ -10,19 +10,17 @@ import (
 
 	"github.com/mcpconform/mcpconform/fixtures"
 	"github.com/mcpconform/mcpconform/internal/conform"
-	"github.com/mcpconform/mcpconform/internal/runner"
-	"github.com/mcpconform/mcpconform/reference/server"
 	"github.com/mcpconform/mcpconform/reports"
 )
 
 // real are the declarations of all checks.
 func realDeclarations(t *testing.T) declarations {
 	t.Helper()
-	checks, requirements, err := runner.All(conform.ServerRole, runner.Revisions)
+	d, err := declarationsOf([]string{conform.ServerRole, conform.ClientRole})
 	if err != nil {
 		t.Fatal(err)
 	}
-	return declarations{requirements: requirements, checks: checks, revisions: runner.Revisions, switches: server.Defects()}
+	return d
 }
 
 // TestDeclarations is what is made sure of before anything is run. The tree of
@@ -37,12 +35,14 @@ func TestDeclarations(t *testing.T) {
 		"nothing broken":      {fixtures.Faults, change, "a fault breaks something"},
 		"a variation breaks":  {fixtures.Variations, "  breaks: [ping.answered]\n" + change, "a variation breaks nothing"},
 		"a MAY":               {fixtures.Faults, "  breaks: [ping.reset]\n" + change, "ping.reset is a MAY at 2025-11-25: nothing can break it"},
-		"nothing verifies it": {fixtures.Faults, "  breaks: [ping.logged]\n" + change, "no check or rule verifies ping.logged at 2025-11-25"},
+		"nothing verifies it": {fixtures.Faults, "  breaks: [ping.logged]\n" + change, "no check or rule of a server verifies ping.logged at 2025-11-25"},
 		"not at the revision": {fixtures.Faults, "  breaks: [" + since20251125(t, d) + "]\n  revision: \"2025-06-18\"\n" + change, "does not stand at 2025-06-18 over http"},
 		"no such revision":    {fixtures.Faults, "  breaks: [ping.answered]\n  revision: \"2024-11-05\"\n" + change, `revision 2024-11-05 cannot be run, did you mean`},
 		"not over stdio":      {fixtures.Faults, "  breaks: [transports.http.endpoint]\n  transport: stdio\n" + change, "does not stand at 2025-11-25 over stdio"},
 		"no such switch":      {fixtures.Faults, "  breaks: [ping.answered]\n  switch: forget-sessions\n", `no switch "forget-sessions", did you mean "forgets-sessions"?`},
-		"of a client":         {fixtures.Faults, "  role: client\n  breaks: [ping.answered]\n" + change, `only checks of a server`},
+		"of a server":         {fixtures.Faults, "  role: client\n  breaks: [transports.http.endpoint]\n" + change, "breaks transports.http.endpoint, which does not oblige a client"},
+		"of a client":         {fixtures.Faults, "  breaks: [lifecycle.initialized.sent]\n" + change, "breaks lifecycle.initialized.sent, which does not oblige a server"},
+		"switch of a server":  {fixtures.Faults, "  role: client\n  breaks: [lifecycle.initialized.sent]\n  switch: forgets-sessions\n", `the reference client has no switch "forgets-sessions"`},
 	} {
 		t.Run(name, func(t *testing.T) {
 			files := fstest.MapFS{one.folder + "/f.yaml": {Data: []byte("- id: a\n  says: x\n" + one.text)}}
@@ -73,7 +73,7 @@ func TestDeclarations(t *testing.T) {
 	t.Run("what is accepted exists", func(t *testing.T) {
 		known := newJudgement(d.checks, false).verified
 		for check, reason := range unprovable {
-			there := slices.ContainsFunc(d.revisions, func(revision string) bool { return known[revision][check] != nil })
+			there := slices.ContainsFunc(d.sides(), func(here side) bool { return known[here][check] != nil })
 			if !there || strings.TrimSpace(reason) == "" {
 				t.Errorf("%q is no check, or says no reason: %q", check, reason)
 			}
@@ -87,7 +87,7 @@ func TestDeclarations(t *testing.T) {
 // stand before.
 func since20251125(t *testing.T, d declarations) string {
 	t.Helper()
-	for _, check := range d.checks["2025-11-25"] {
+	for _, check := range d.checks[side{conform.ServerRole, "2025-11-25"}] {
 		for _, id := range check.Requirements {
 			if requirement, _ := d.requirements.Get(id); !requirement.StandsAt("2025-06-18") {
 				return id
@@ -112,6 +112,7 @@ func where(t *testing.T, d declarations) {
 		"as it says":            {"", list + "  revision: \"2025-06-18\"\n  transport: stdio\n" + drop, []string{"server 2025-06-18 stdio"}},
 		"stdio alone":           {"", "  breaks: [transports.stdio.stdout]\n  when: {process: start}\n  do: [{write: x}]\n", []string{"server 2026-07-28 stdio", "server 2025-11-25 stdio"}},
 		"a peer over stdio":     {conform.Stdio, ping + drop, []string{"server 2025-11-25 stdio"}},
+		"a client":              {"", "  role: client\n  breaks: [lifecycle.initialized.sent]\n  switch: initialized-never-sent\n", []string{"client 2025-11-25 http"}},
 		"a head, there too":     {conform.Stdio, "  breaks: [ping.answered]\n  when: {http: {method: GET}}\n  do: [{status: 404}]\n", []string{handshake}},
 	} {
 		d.only = one.only
@@ -145,14 +146,14 @@ func proofs(t *testing.T, d declarations) {
 		trial  reports.Trial
 		proven bool
 	}{
-		"by what breaks it":   {reports.Trial{ID: "a", Revision: "2025-11-25", Breaks: []string{"ping.answered"}, Effects: effect(reports.ByBreaks)}, true},
-		"by company":          {reports.Trial{ID: "a", Revision: "2025-11-25", Breaks: []string{"ping.stale"}, Effects: effect(reports.ByCompany)}, false},
-		"by what may not":     {reports.Trial{ID: "a", Revision: "2025-11-25", Breaks: []string{"ping.stale"}, Effects: effect("")}, false},
-		"by what breaks none": {reports.Trial{ID: "a", Revision: "2025-11-25", Breaks: []string{"ping.answered"}}, false},
+		"by what breaks it":   {reports.Trial{ID: "a", Role: conform.ServerRole, Revision: "2025-11-25", Breaks: []string{"ping.answered"}, Effects: effect(reports.ByBreaks)}, true},
+		"by company":          {reports.Trial{ID: "a", Role: conform.ServerRole, Revision: "2025-11-25", Breaks: []string{"ping.stale"}, Effects: effect(reports.ByCompany)}, false},
+		"by what may not":     {reports.Trial{ID: "a", Role: conform.ServerRole, Revision: "2025-11-25", Breaks: []string{"ping.stale"}, Effects: effect("")}, false},
+		"by what breaks none": {reports.Trial{ID: "a", Role: conform.ServerRole, Revision: "2025-11-25", Breaks: []string{"ping.answered"}}, false},
 	} {
 		found := d.proofs(matches, []reports.Trial{one.trial}, false)
 		at := slices.IndexFunc(found, func(proof reports.Proof) bool { return proof.Check == check })
-		if len(found) != 2 || at < 0 {
+		if len(found) != 3 || at < 0 { // and a rule, for servers and for clients
 			t.Fatalf("the filter matches %d: %+v", len(found), found)
 		}
 		proof := found[at]

@@ -13,16 +13,16 @@ import (
 
 // judgement is what trials are judged by.
 type judgement struct {
-	verified map[string]map[string][]string // by revision, and check or rule: the requirements
-	peer     bool                           // the target may differ from the reference
+	verified map[side]map[string][]string // by check or rule: the requirements
+	peer     bool                         // the target may differ from the reference
 }
 
-func newJudgement(declared map[string][]runner.Declared, peer bool) judgement {
-	j := judgement{verified: map[string]map[string][]string{}, peer: peer}
-	for revision, checks := range declared {
-		j.verified[revision] = map[string][]string{}
+func newJudgement(declared map[side][]runner.Declared, peer bool) judgement {
+	j := judgement{verified: map[side]map[string][]string{}, peer: peer}
+	for here, checks := range declared {
+		j.verified[here] = map[string][]string{}
 		for _, check := range checks {
-			j.verified[revision][runner.CheckName(check.Group, check.Text)] = check.Requirements
+			j.verified[here][runner.CheckName(check.Group, check.Text)] = check.Requirements
 		}
 	}
 	return j
@@ -52,7 +52,7 @@ func (o *outcome) take(part done) {
 func (j judgement) judge(t trial, found outcome) reports.Trial {
 	said := reports.Trial{
 		ID: t.ID, Kind: t.kind, Says: t.Says, Seen: t.Seen, Place: t.place(), Breaks: t.Breaks,
-		Revision: t.leg.Revision, Transport: t.leg.Transport, Touched: t.touched,
+		Role: t.leg.Role, Revision: t.leg.Revision, Transport: t.leg.Transport, Touched: t.touched,
 		Matched:  found.matched[t.ID] || t.Switch != "" && !j.peer,
 		Duration: reports.Seconds(found.seconds), Again: "mcpconform selftest --filter " + t.ID + " -v",
 	}
@@ -103,7 +103,7 @@ func (j judgement) effects(t trial, found map[string]finding, said *reports.Tria
 			continue
 		}
 		effect := reports.Effect{
-			Check: check, Kind: now.Kind, Requirements: j.verified[t.leg.Revision][check], Was: was,
+			Check: check, Kind: now.Kind, Requirements: j.verified[sideOf(t.leg)][check], Was: was,
 			Verdict: now.Verdict, Reason: now.Reason, Failures: now.Failures, Exchange: now.Exchange,
 		}
 		switch {
@@ -160,7 +160,7 @@ func (j judgement) exactly(t trial, found map[string]finding, said *reports.Tria
 // missed says what became of the checks that should have caught a fault.
 func (j judgement) missed(t trial, found map[string]finding) string {
 	var told []string
-	for check, requirements := range j.verified[t.leg.Revision] {
+	for check, requirements := range j.verified[sideOf(t.leg)] {
 		if !verifies(requirements, t.Breaks) {
 			continue
 		}

@@ -11,9 +11,12 @@ import (
 	"github.com/mcpconform/mcpconform/reports"
 )
 
+// ofServers is the side of the tests.
+var ofServers = side{conform.ServerRole, "2025-11-25"}
+
 // declared are two checks and a rule of three requirements.
-func declared() map[string][]runner.Declared {
-	return map[string][]runner.Declared{"2025-11-25": {
+func declared() map[side][]runner.Declared {
+	return map[side][]runner.Declared{ofServers: {
 		{Group: []string{"Ping"}, Text: "answers", Requirements: []string{"ping.answered"}},
 		{Group: []string{"Tools"}, Text: "lists", Requirements: []string{"tools.list.answered"}},
 		{Group: []string{"Rules"}, Text: "valid", Rule: true, Requirements: []string{"base.schema.results"}},
@@ -36,7 +39,7 @@ func verdicts(ping, tools, rules reports.Verdict) map[string]finding {
 }
 
 func trialOf(kind string, one *fault.Fault, before map[string]finding) trial {
-	on := newBase(conform.Leg{Role: conform.ServerRole, Revision: "2025-11-25", Transport: conform.HTTP}, declared()["2025-11-25"])
+	on := newBase(conform.Leg{Role: conform.ServerRole, Revision: "2025-11-25", Transport: conform.HTTP}, declared()[ofServers])
 	on.found = before
 	return trial{layer: layer{Fault: one, kind: kind, leg: on.leg, company: companyOf(one)}, base: on}
 }

@@ -21,19 +21,25 @@ type base struct {
 	touched map[string]map[string]bool // by fault: the checks that met it
 	met     map[string]bool            // the faults that first contact met
 	asked   questions
-	names   map[string]string // by check: the requirement that names it
-	others  questions         // asked, by that
-	note    string            // why nothing can be run on it
+	names   map[string]string   // by check: the requirement that names it
+	others  questions           // asked, by that
+	stories map[string][]string // of a client: the checks that look at a story
+	note    string              // why nothing can be run on it
 }
 
 func newBase(leg conform.Leg, declared []runner.Declared) *base {
 	b := &base{
 		leg: leg, found: map[string]finding{}, touched: map[string]map[string]bool{}, met: map[string]bool{},
-		asked: questions{}, names: map[string]string{}, others: questions{},
+		asked: questions{}, names: map[string]string{}, others: questions{}, stories: map[string][]string{},
 	}
 	for _, check := range declared {
-		if !check.Rule {
-			b.names[runner.CheckName(check.Group, check.Text)] = check.Requirements[0]
+		if check.Rule {
+			continue
+		}
+		name := runner.CheckName(check.Group, check.Text)
+		b.names[name] = check.Requirements[0]
+		if story := conform.StoryOf(check.Labels); story != "" {
+			b.stories[story] = append(b.stories[story], name)
 		}
 	}
 	return b
@@ -60,17 +66,29 @@ func (b *base) take(part done) {
 			b.others[id] = append(b.others[id], asked...)
 		}
 	}
-	for check, ids := range part.Met {
+	for turn, ids := range part.Met {
 		for _, id := range ids {
-			if check == "" {
-				b.met[id] = true
-				continue
-			}
-			if b.touched[id] == nil {
-				b.touched[id] = map[string]bool{}
-			}
-			b.touched[id][check] = true
+			b.meet(id, turn)
 		}
+	}
+}
+
+// meet keeps where a layer was met: at first contact, by a check, or in a story, by
+// all checks that look there.
+func (b *base) meet(id, turn string) {
+	if turn == "" {
+		b.met[id] = true
+		return
+	}
+	checks := []string{turn}
+	if b.leg.Role == conform.ClientRole {
+		checks = b.stories[turn]
+	}
+	if b.touched[id] == nil {
+		b.touched[id] = map[string]bool{}
+	}
+	for _, check := range checks {
+		b.touched[id][check] = true
 	}
 }
 

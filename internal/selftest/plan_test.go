@@ -15,7 +15,7 @@ import (
 
 // touchedBy is a leg on which faults met checks.
 func touchedBy(met map[string][]string) *base {
-	on := newBase(conform.Leg{Role: conform.ServerRole, Revision: "2025-11-25", Transport: conform.HTTP}, declared()["2025-11-25"])
+	on := newBase(conform.Leg{Role: conform.ServerRole, Revision: "2025-11-25", Transport: conform.HTTP}, declared()[ofServers])
 	on.take(done{
 		Findings: []finding{
 			{Check: pingAnswers, Verdict: reports.Passed, Seconds: 0.1},
@@ -47,7 +47,7 @@ func TestPlan(t *testing.T) {
 		"a switch":                       {nil, "ping.answered", "forgets-sessions", nil, true, true, 3, ""},
 	} {
 		layer := layer{Fault: &fault.Fault{ID: "a", Breaks: []string{one.breaks}, Switch: one.toggled}}
-		planned := planTrial(layer, touchedBy(one.met), declared()["2025-11-25"])
+		planned := planTrial(layer, touchedBy(one.met), declared()[ofServers])
 		if !slices.Equal(planned.checks, one.checks) || (planned.checks == nil) != (one.checks == nil) {
 			t.Errorf("%s: runs %q, wanted %q", name, planned.checks, one.checks)
 		}
@@ -69,7 +69,7 @@ func TestPlan(t *testing.T) {
 func TestNarrow(t *testing.T) {
 	t.Parallel()
 	const onlyHere = "Sessions · end"
-	here := append(slices.Clone(declared()["2025-11-25"]), runner.Declared{Group: []string{"Sessions"}, Text: "end", Requirements: []string{"sessions.end"}})
+	here := append(slices.Clone(declared()[ofServers]), runner.Declared{Group: []string{"Sessions"}, Text: "end", Requirements: []string{"sessions.end"}})
 	for name, one := range map[string]struct {
 		kind, breaks string
 		checks       []string
@@ -82,7 +82,7 @@ func TestNarrow(t *testing.T) {
 	} {
 		on := touchedBy(map[string][]string{pingAnswers: {"a"}, toolsLists: {"a"}, onlyHere: {"a"}})
 		planned := planTrial(layer{Fault: &fault.Fault{ID: "a", Breaks: []string{one.breaks}}, kind: one.kind}, on, here)
-		left := planned.narrow(declared()["2025-11-25"], here)
+		left := planned.narrow(declared()[ofServers], here)
 		if left != one.left || !slices.Equal(planned.checks, one.checks) {
 			t.Errorf("%s: %t, runs %q, wanted %q", name, left, planned.checks, one.checks)
 		}
@@ -91,7 +91,7 @@ func TestNarrow(t *testing.T) {
 		}
 	}
 	empty := planTrial(layer{Fault: &fault.Fault{ID: "a"}, kind: reports.KindVariation}, touchedBy(map[string][]string{pingAnswers: {"a"}}), here)
-	if empty.narrow(declared()["2025-11-25"], here) {
+	if empty.narrow(declared()[ofServers], here) {
 		t.Errorf("a variation without checks of its own runs %q", empty.checks)
 	}
 }
@@ -100,7 +100,7 @@ func TestNarrow(t *testing.T) {
 func TestPlanASwitchThatShows(t *testing.T) {
 	t.Parallel()
 	shown := &fault.Fault{ID: "a", Breaks: []string{"ping.answered"}, Switch: "forgets-sessions", Change: fault.Change{When: &fault.Match{}}}
-	planned := planTrial(layer{Fault: shown}, touchedBy(map[string][]string{toolsLists: {"a"}}), declared()["2025-11-25"])
+	planned := planTrial(layer{Fault: shown}, touchedBy(map[string][]string{toolsLists: {"a"}}), declared()[ofServers])
 	if !slices.Equal(planned.checks, []string{pingAnswers, toolsLists}) || !planned.meets() || !planned.jobs(time.Second)[0].Contact {
 		t.Errorf("runs %q", planned.checks)
 	}
@@ -119,7 +119,7 @@ func TestVariationsAtOnce(t *testing.T) {
 	met[toolsLists] = []string{"a"}
 	on := touchedBy(met)
 	plan := func(kind string, one *fault.Fault) {
-		trials = append(trials, planTrial(layer{Fault: one, kind: kind, leg: on.leg}, on, declared()["2025-11-25"]))
+		trials = append(trials, planTrial(layer{Fault: one, kind: kind, leg: on.leg}, on, declared()[ofServers]))
 	}
 	plan(reports.KindVariation, &fault.Fault{ID: "silences", Silences: true})
 	plan(reports.KindVariation, &fault.Fault{ID: "alone", Alone: true})
@@ -192,7 +192,7 @@ func TestOrderAndParts(t *testing.T) {
 	count := map[string]int{}
 	for _, part := range trials[0].jobs(time.Second) {
 		for check := range on.found {
-			if part.wants()(check, func(survey.Question) bool { return false }) {
+			if part.wants()(check, "", func(survey.Question) bool { return false }) {
 				count[check]++
 			}
 		}
@@ -226,12 +226,12 @@ func TestWants(t *testing.T) {
 	otherTools := func(question survey.Question) bool { return question == survey.AllTools }
 	some := job{Checks: []string{pingAnswers}, Asked: questions{toolsLists: {survey.Fenced, survey.AllTools}, rulesValid: {survey.Fenced}}}.wants()
 	for check, want := range map[string][2]bool{pingAnswers: {true, true}, toolsLists: {false, true}, rulesValid: {false, false}} {
-		if found := [2]bool{some(check, asKnown), some(check, otherTools)}; found != want {
+		if found := [2]bool{some(check, "", asKnown), some(check, "", otherTools)}; found != want {
 			t.Errorf("%s: runs %v, wanted %v", check, found, want)
 		}
 	}
 	all := job{}.wants()
-	if !all(pingAnswers, asKnown) || !all(toolsLists, otherTools) {
+	if !all(pingAnswers, "", asKnown) || !all(toolsLists, "", otherTools) {
 		t.Error("without a choice all run")
 	}
 }

@@ -1,6 +1,7 @@
 package selftest
 
 import (
+	"cmp"
 	"maps"
 	"slices"
 	"strings"
@@ -15,50 +16,57 @@ import (
 // proofs says of each check and rule that the filter matches which faults show
 // that it finds what it is there to find.
 func (d declarations) proofs(matches types.LabelFilter, trials []reports.Trial, peer bool) []reports.Proof {
-	byCheck := map[string]*reports.Proof{}
-	proven := map[string][]string{} // revisions, by check
-	for _, revision := range d.revisions {
-		for _, check := range d.checks[revision] {
+	byCheck := map[checkOf]*reports.Proof{}
+	proven := map[checkOf][]string{} // revisions, by check
+	for _, here := range d.sides() {
+		for _, check := range d.checks[here] {
 			if matches != nil && !matches(check.Labels) {
 				continue
 			}
-			name := runner.CheckName(check.Group, check.Text)
-			if byCheck[name] == nil {
-				byCheck[name] = d.unproven(check, name)
+			one := checkOf{here.role, runner.CheckName(check.Group, check.Text)}
+			if byCheck[one] == nil {
+				byCheck[one] = d.unproven(check, one)
 			}
-			byCheck[name].Revisions = append(byCheck[name].Revisions, revision)
-			byCheck[name].Page = d.page(check, revision)
+			byCheck[one].Revisions = append(byCheck[one].Revisions, here.revision)
+			byCheck[one].Page = d.page(check, here.revision)
 		}
 	}
 	for _, trial := range trials {
 		for _, effect := range trial.Effects {
-			if proof := byCheck[effect.Check]; proof != nil && effect.Allowed == reports.ByBreaks {
+			one := checkOf{trial.Role, effect.Check}
+			if proof := byCheck[one]; proof != nil && effect.Allowed == reports.ByBreaks {
 				if !slices.Contains(proof.Faults, trial.ID) {
 					proof.Faults = append(proof.Faults, trial.ID)
 				}
-				proven[effect.Check] = append(proven[effect.Check], trial.Revision)
+				proven[one] = append(proven[one], trial.Revision)
 				proof.Unbroken = slices.DeleteFunc(proof.Unbroken, func(id string) bool { return slices.Contains(trial.Breaks, id) })
 			}
 		}
 	}
 	proofs := make([]reports.Proof, 0, len(byCheck))
-	for _, name := range slices.Sorted(maps.Keys(byCheck)) {
-		proof := byCheck[name]
+	inOrder := func(a, b checkOf) int {
+		return cmp.Or(-strings.Compare(a.role, b.role), strings.Compare(a.name, b.name))
+	}
+	for _, one := range slices.SortedFunc(maps.Keys(byCheck), inOrder) {
+		proof := byCheck[one]
 		if !peer {
-			judgeProof(proof, proven[name], unprovable)
+			judgeProof(proof, proven[one], unprovable)
 		}
 		proofs = append(proofs, *proof)
 	}
 	return proofs
 }
 
-func (d declarations) unproven(check runner.Declared, name string) *reports.Proof {
+// checkOf is a check or rule of a role. Rules of both have one name.
+type checkOf struct{ role, name string }
+
+func (d declarations) unproven(check runner.Declared, one checkOf) *reports.Proof {
 	kind := reports.KindCheck
 	if check.Rule {
 		kind = reports.KindRule
 	}
 	return &reports.Proof{
-		ID: check.Requirements[0], Kind: kind, Check: name,
+		ID: check.Requirements[0], Kind: kind, Role: one.role, Check: one.name,
 		Requirements: check.Requirements, Unbroken: slices.Clone(check.Requirements),
 	}
 }

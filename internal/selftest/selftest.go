@@ -20,13 +20,13 @@ import (
 	"github.com/mcpconform/mcpconform/internal/nearest"
 	"github.com/mcpconform/mcpconform/internal/runner"
 	"github.com/mcpconform/mcpconform/internal/target"
-	"github.com/mcpconform/mcpconform/reference/server"
 	"github.com/mcpconform/mcpconform/reports"
 )
 
 // Options say what to prove and how.
 type Options struct {
 	Executable []string      // this binary, for workers; default os.Executable
+	Role       string        // of the target; "" for both, or the server when it is a peer
 	Filter     string        // Ginkgo label expression over faults and checks
 	Workers    int           // 0: six times the processors, and one for the URL of a peer
 	Timeout    time.Duration // of one reply; 0: defaultTimeout
@@ -105,7 +105,7 @@ func Run(ctx context.Context, options Options) (*reports.Selftest, error) {
 	}
 	t.report = &reports.Selftest{
 		Format: reports.SelftestFormat, Tool: options.Tool, Started: began, Filter: options.Filter, Workers: options.Workers,
-		Target: reports.Target{Role: reports.RoleServer, URL: options.Peer.URL, Command: options.Peer.Command.Args},
+		Target: reports.Target{Role: options.roles()[0], URL: options.Peer.URL, Command: options.Peer.Command.Args},
 		Pages:  catalogue.Pages,
 	}
 	directory, err := os.MkdirTemp("", "mcpconform-selftest-")
@@ -128,6 +128,17 @@ func Run(ctx context.Context, options Options) (*reports.Selftest, error) {
 	return t.report, nil
 }
 
+// roles of the targets. Those that others wrote are servers.
+func (o Options) roles() []string {
+	switch {
+	case o.Role != "":
+		return []string{o.Role}
+	case o.Peer.given():
+		return []string{conform.ServerRole}
+	}
+	return []string{conform.ServerRole, conform.ClientRole}
+}
+
 // test is the state of one selftest in the parent.
 type test struct {
 	options Options
@@ -142,19 +153,17 @@ type test struct {
 
 // declare reads what there is to prove, and with what.
 func (t *test) declare() error {
-	revisions := server.Revisions()
-	checks, requirements, err := runner.All(conform.ServerRole, revisions)
+	known, err := declarationsOf(t.options.roles())
 	if err != nil {
 		return err
 	}
-	t.declarations = declarations{
-		requirements: requirements, checks: checks, revisions: revisions,
-		switches: server.Defects(), only: t.options.Peer.transport(),
-	}
-	t.judgement = newJudgement(checks, t.options.Peer.given())
+	known.only = t.options.Peer.transport()
+	t.declarations = known
+	t.judgement = newJudgement(t.checks, t.options.Peer.given())
 	if t.layers, err = readLayers(fixtures.Wire); err != nil {
 		return &DeclarationError{Problems: err}
 	}
+	t.layers = slices.DeleteFunc(t.layers, func(one layer) bool { return !slices.Contains(t.roles, one.role()) })
 	t.layers = t.declarations.declare(t.layers)
 	if err := t.filter(); err != nil {
 		return err
@@ -184,8 +193,8 @@ func (t *test) filter() error {
 	if len(t.layers) > 0 || known == 0 {
 		return nil
 	}
-	for _, revision := range t.revisions {
-		for _, check := range t.checks[revision] {
+	for _, one := range t.sides() {
+		for _, check := range t.checks[one] {
 			if matches(check.Labels) {
 				return nil // it is not proven by anything, which is told
 			}

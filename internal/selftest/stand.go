@@ -20,6 +20,7 @@ import (
 type stand struct {
 	target  scripted.Target
 	matched string // file in which its processes tell what matched; "" for none
+	laying  fault.Laying
 	stops   []func()
 }
 
@@ -51,8 +52,9 @@ func (w *worker) stand(next job, watch *watch) (*stand, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := &stand{target: scripted.Target{Transport: next.Leg.Transport, Reply: next.Reply}}
+	s := &stand{target: scripted.Target{Transport: next.Leg.Transport, Reply: next.Reply}, laying: laying}
 	switch {
+	case next.Leg.Role == conform.ClientRole: // is launched for each story
 	case next.Leg.Transport == conform.Stdio:
 		err = s.process(w.setup, next.Number, laying)
 	case w.Peer.URL != "":

@@ -28,7 +28,7 @@ func (t *test) runTrials(ctx context.Context) {
 			return
 		}
 		if said := t.judge(one, found); doubtful(said, found, t.options.Timeout.Seconds()) {
-			one.widen(t.checks[one.leg.Revision])
+			one.widen(t.checks[sideOf(one.leg)])
 			again = append(again, one)
 		} else {
 			t.tell(said)
@@ -55,7 +55,7 @@ func (t *test) planTrials() []trial {
 	newest := map[string]string{} // by layer: the leg's revision
 	trials := make([]trial, len(t.layers))
 	for i, one := range t.layers {
-		trials[i] = planTrial(one, t.bases[one.leg], t.checks[one.leg.Revision])
+		trials[i] = planTrial(one, t.bases[one.leg], t.checks[sideOf(one.leg)])
 		trials[i].hopeless = t.peer && one.Switch != ""
 		if trials[i].meets() {
 			newest[one.ID] = max(newest[one.ID], one.leg.Revision)
@@ -67,7 +67,7 @@ func (t *test) planTrials() []trial {
 		whole := newest[one.ID]
 		superfluous := one.shared && !one.meets() && (whole != "" || told[one.ID])
 		told[one.ID] = true
-		if superfluous || one.leg.Revision < whole && !one.narrow(t.checks[whole], t.checks[one.leg.Revision]) {
+		if superfluous || one.leg.Revision < whole && !one.narrow(t.checks[side{one.leg.Role, whole}], t.checks[sideOf(one.leg)]) {
 			continue
 		}
 		planned = append(planned, one)
@@ -147,7 +147,7 @@ func (t *test) gather(trials []trial) []trial {
 			for at := first; at < len(some); at += count {
 				members = append(members, some[at])
 			}
-			gathered = append(gathered, company(members, t.checks[leg.Revision]))
+			gathered = append(gathered, company(members, t.checks[sideOf(leg)]))
 		}
 	}
 	return gathered

@@ -1,6 +1,7 @@
 package selftest
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -58,7 +59,7 @@ type questions map[string][]survey.Question
 type done struct {
 	Findings []finding
 	Survey   *survey.Survey
-	Met      map[string][]string // by check, or "" for first contact: what matched meanwhile
+	Met      map[string][]string // by check, by story of a client, or "" for first contact: what matched meanwhile
 	Asked    questions
 	Matched  []string // of what was laid
 	Note     string   // why a peer could not be run on this leg
@@ -132,6 +133,12 @@ func (w *worker) do(ctx context.Context, next job) (said done) {
 	defer func() { said.Seconds = time.Since(begun).Seconds() }()
 	said.Met = map[string][]string{}
 	watch := &watch{}
+	turn := ""
+	flush := func() {
+		if met := watch.take(); len(met) > 0 {
+			said.Met[turn] = append(said.Met[turn], met...)
+		}
+	}
 	to, err := w.stand(next, watch)
 	if err != nil {
 		said.Errors = append(said.Errors, err.Error())
@@ -139,12 +146,6 @@ func (w *worker) do(ctx context.Context, next job) (said done) {
 	}
 	defer to.close()
 	watch.file = to.matched
-	turn := ""
-	flush := func() {
-		if met := watch.take(); len(met) > 0 {
-			said.Met[turn] = append(said.Met[turn], met...)
-		}
-	}
 	examination := runner.Examination{
 		Leg: next.Leg, Target: to.target, Catalogue: w.Catalogue, Rules: w.rules,
 		Known: next.Known, Contact: next.Contact, Wants: next.wants(),
@@ -152,7 +153,13 @@ func (w *worker) do(ctx context.Context, next job) (said done) {
 	if next.Checks != nil {
 		examination.Filter = next.filter
 	}
-	if len(next.Watch) > 0 {
+	if next.Leg.Role == conform.ClientRole {
+		examination.Launch = func(ctx context.Context, invocation conform.Invocation) (conform.Departure, error) {
+			turn = invocation.Story
+			defer flush()
+			return launch(ctx, invocation, to.laying)
+		}
+	} else if len(next.Watch) > 0 {
 		examination.Turn = func(check string) {
 			flush()
 			turn = check
@@ -223,13 +230,13 @@ func (j job) filter(differs func(survey.Question) bool) string {
 }
 
 // wants chooses the checks of a job.
-func (j job) wants() func(check string, differs func(survey.Question) bool) bool {
+func (j job) wants() func(check, story string, differs func(survey.Question) bool) bool {
 	chosen := map[string]bool{}
 	for _, check := range j.Checks {
 		chosen[check] = true
 	}
-	return func(check string, differs func(survey.Question) bool) bool {
-		return (j.Parts <= 1 || partOf(check, j.Parts) == j.Part) &&
+	return func(check, story string, differs func(survey.Question) bool) bool {
+		return (j.Parts <= 1 || partOf(cmp.Or(story, check), j.Parts) == j.Part) &&
 			(j.Checks == nil || chosen[check] || slices.ContainsFunc(j.Asked[check], differs))
 	}
 }

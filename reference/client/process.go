@@ -34,8 +34,8 @@ type command struct {
 // it has started may hold on to it.
 const drain = time.Second
 
-// startCommand starts a server. What it writes to standard error is for the log.
-func startCommand(words []string, log io.Writer) (Process, error) {
+// StartCommand starts a server. What it writes to standard error is for the log.
+func StartCommand(words []string, log io.Writer) (Process, error) {
 	read, write, err := os.Pipe()
 	if err != nil {
 		return nil, err
@@ -65,7 +65,7 @@ func (p *command) Kill() error                       { return errors.Join(p.Proc
 // start starts the server in the way that the options say.
 func (c *client) start(ctx context.Context) (Process, error) {
 	if len(c.options.Command) > 0 {
-		return startCommand(c.options.Command, c.options.Log)
+		return StartCommand(c.options.Command, c.options.Log)
 	}
 	return c.options.Dial(ctx)
 }

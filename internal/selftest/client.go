@@ -1,0 +1,201 @@
+package selftest
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"errors"
+	"io"
+	"os"
+	"sync"
+	"syscall"
+	"time"
+
+	"github.com/mcpconform/mcpconform/internal/conform"
+	"github.com/mcpconform/mcpconform/internal/fault"
+	"github.com/mcpconform/mcpconform/internal/transport"
+	"github.com/mcpconform/mcpconform/reference/client"
+)
+
+// clientTimeouts are shorter than those that the reference client has by itself:
+// nobody has to decide anything, and no server has to be loaded. An answer that does
+// not come is waited for until the harness ends the client.
+var clientTimeouts = client.Timeouts{Exit: time.Second, Reconnect: 100 * time.Millisecond}
+
+// launch has the reference client play a story within this process, with something
+// laid over its wire.
+func launch(ctx context.Context, invocation conform.Invocation, laying fault.Laying) (conform.Departure, error) {
+	var told bytes.Buffer
+	options := client.Options{
+		URL: invocation.URL, Steps: invocation.Steps, Revision: invocation.Revision,
+		Report: &told, Timeouts: clientTimeouts,
+	}
+	var spawned relays
+	defer spawned.leave()
+	if invocation.Socket != "" {
+		options.Dial = func(context.Context) (client.Process, error) { return spawned.begin(invocation.Socket), nil }
+	}
+	options, stop, err := Spoil(options, laying)
+	if err != nil {
+		return conform.Departure{}, err
+	}
+	defer stop()
+	err = client.Run(ctx, options)
+	departure := conform.Departure{Exit: "exited with status 0", Ended: ctx.Err() != nil, Output: told.Bytes()}
+	if err != nil && !departure.Ended {
+		departure.Exit, departure.Failed, departure.Stderr = "exited with status 1", true, []byte(err.Error())
+	}
+	return departure, nil
+}
+
+// Spoil makes a reference client that is good a bad one: it lays faults over its
+// wire, and gives it the defect that one of them may name. stop ends what stands
+// between.
+func Spoil(options client.Options, laying fault.Laying) (spoilt client.Options, stop func(), err error) {
+	stop = func() {}
+	for _, one := range laying.Faults {
+		if one.Switch != "" {
+			options.Defect = one.Switch
+		}
+	}
+	switch {
+	case laying.None():
+	case options.URL != "":
+		options.URL, stop, err = fault.Front(options.URL, fault.HTTPOptions{Laying: laying})
+	default:
+		var all middlemen
+		options.Dial, stop = all.before(starter(options), laying), all.stop
+		options.Command = nil
+	}
+	return options, stop, err
+}
+
+// starter starts a server in the way that the options say.
+func starter(options client.Options) func(context.Context) (client.Process, error) {
+	if len(options.Command) == 0 {
+		return options.Dial
+	}
+	return func(context.Context) (client.Process, error) {
+		return client.StartCommand(options.Command, cmp.Or(options.Log, io.Discard))
+	}
+}
+
+// middlemen stand before the servers that a client starts, one after the other.
+type middlemen struct {
+	mu    sync.Mutex
+	stops []func()
+}
+
+func (m *middlemen) before(start func(context.Context) (client.Process, error), laying fault.Laying) func(context.Context) (client.Process, error) {
+	return func(ctx context.Context) (client.Process, error) {
+		process, err := start(ctx)
+		if err != nil {
+			return nil, err
+		}
+		pipes, stop := fault.Through(fault.Pipes{In: process, Out: output{process}}, fault.StdioOptions{Laying: laying})
+		m.mu.Lock()
+		defer m.mu.Unlock()
+		m.stops = append(m.stops, stop)
+		return &spoilt{Process: process, pipes: pipes, stop: stop}, nil
+	}
+}
+
+func (m *middlemen) stop() {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	for _, stop := range m.stops {
+		stop()
+	}
+}
+
+// spoilt is a server over whose standard input and output something is laid.
+type spoilt struct {
+	client.Process
+	pipes fault.Pipes
+	stop  func()
+}
+
+func (s *spoilt) Read(into []byte) (int, error)     { return s.pipes.Out.Read(into) }
+func (s *spoilt) Write(message []byte) (int, error) { return s.pipes.In.Write(message) }
+func (s *spoilt) Close() error                      { return s.pipes.In.Close() }
+
+func (s *spoilt) Kill() error {
+	defer s.stop()
+	return s.Process.Kill()
+}
+
+// output is the standard output of a server. Closing it leaves the server alone: it
+// gets to know when it is killed.
+type output struct{ io.Reader }
+
+func (output) Close() error { return nil }
+
+// relay is a server that the reference client starts within this process: it says
+// and does what the harness has it.
+type relay struct {
+	*io.PipeReader // its standard output
+	input          *io.PipeWriter
+	signals        chan os.Signal
+	kill           context.CancelFunc
+	exited         chan struct{}
+	err            error
+}
+
+func spawnRelay(socket string) *relay {
+	hears, input := io.Pipe()
+	output, says := io.Pipe()
+	ctx, kill := context.WithCancel(context.Background())
+	r := &relay{PipeReader: output, input: input, signals: make(chan os.Signal, 1), kill: kill, exited: make(chan struct{})}
+	go func() {
+		defer close(r.exited)
+		defer kill()
+		_, r.err = transport.Relay(ctx, socket, hears, says, io.Discard, r.signals)
+		_ = hears.Close() // as the end of a process does
+		_ = says.Close()
+	}()
+	return r
+}
+
+func (r *relay) Write(message []byte) (int, error) { return r.input.Write(message) }
+func (r *relay) Close() error                      { return r.input.Close() }
+
+func (r *relay) Terminate() error {
+	select {
+	case r.signals <- syscall.SIGTERM:
+	default: // it was asked to already
+	}
+	return nil
+}
+
+func (r *relay) Kill() error {
+	r.kill()
+	return r.PipeReader.Close()
+}
+
+func (r *relay) Wait() error {
+	<-r.exited
+	return r.err
+}
+
+// relays are those that one client has started.
+type relays struct {
+	mu  sync.Mutex
+	all []*relay
+}
+
+func (r *relays) begin(socket string) *relay {
+	one := spawnRelay(socket)
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.all = append(r.all, one)
+	return one
+}
+
+// leave closes all pipes, as the end of the client's process does.
+func (r *relays) leave() {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for _, one := range r.all {
+		_ = errors.Join(one.input.Close(), one.PipeReader.Close()) // they may be closed
+	}
+}
