@@ -70,6 +70,7 @@ func ClientChecks() {
 	roots.ClientChecks()
 	sampling.ClientChecks()
 	pagination.ClientChecks()
+	tasksextension.ClientChecks()
 }
 
 // Rules returns the rules that hold for every transcript, in the order of the

@@ -650,6 +650,9 @@ func cancelledTasks(conversation *conform.Conversation, sight *conform.Sight) {
 			asked[id] = said.Index
 		}
 	}
+	for range conversation.Requests("tasks/cancel") {
+		sight.Saw()
+	}
 	for _, cancelled := range withdrawals(conversation) {
 		sight.Saw()
 		if cancelled.request == nil || len(cancelled.request.Answers) == 0 || !isExtensionTask(cancelled.request.Answers[0]) {

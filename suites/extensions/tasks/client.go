@@ -1,0 +1,316 @@
+package tasks
+
+import (
+	"slices"
+	"strings"
+
+	. "github.com/onsi/ginkgo/v2"
+
+	. "github.com/mcpconform/mcpconform/internal/conform"
+	"github.com/mcpconform/mcpconform/internal/jsonrpc"
+	"github.com/mcpconform/mcpconform/internal/scripted"
+)
+
+// ClientChecks registers the checks of a target client. What the stories provoke is
+// judged by the rules about the extension, too.
+func ClientChecks() {
+	Describe("Tasks extension", func() {
+		following()
+		givingInput()
+		endingEarly()
+	})
+}
+
+// since is the revision that has the extension.
+const since = "2026-07-28"
+
+var addition = Object{"a": 5, "b": 3}
+
+// callsBecomeTasks is a server that answers one call with a task, and another not.
+var callsBecomeTasks = &Story{
+	Name: "calls-become-tasks", Says: "Of three calls of one tool the first and the last are answered with tasks; the id of the last is no ASCII.",
+	Since: since,
+	Told: Steps{
+		ToConnect(), ToList("tools"), ToCall(scripted.AddNumbers, addition), ToCall(scripted.AddNumbers, addition),
+		ToCall(scripted.AddNumbers, addition), ToClose(),
+	},
+	Server: func(server *scripted.Server) {
+		keeper := keepTasks(server, Object{"status": "working"}, Object{"status": "working"}, completed())
+		server.On("tools/call", func(call *scripted.Call) {
+			switch {
+			case !declaredBy(call), call.Nth == 2:
+				call.Good()
+			case call.Nth == 1:
+				keeper.begin(call, "mcpconform-0c7f3ad19be24c6fb3a8")
+			default:
+				keeper.begin(call, "mcpconform tâche n° 5d9c1f0a7be2")
+			}
+		})
+	},
+}
+
+// taskNeedsInput is a server whose task asks the client for something.
+var taskNeedsInput = &Story{
+	Name: "task-needs-input", Says: "A call is answered with a task that needs input, and shows the request once more after it was answered.",
+	Since: since,
+	Told: Steps{
+		ToAnswer("elicitation/create", Object{"action": "accept", "content": Object{"name": "Ada"}}),
+		ToConnect(), ToList("tools"), ToCall(scripted.AddNumbers, addition), ToList("tools"), ToClose(),
+	},
+	Server: func(server *scripted.Server) {
+		asks := Object{"status": "input_required", "inputRequests": Object{inputKey: Object{
+			"method": "elicitation/create",
+			"params": Object{
+				"mode": "form", "message": "What is your name?",
+				"requestedSchema": Object{"type": "object", "properties": Object{"name": Object{"type": "string"}}},
+			},
+		}}}
+		keeper := keepTasks(server, asks, asks, asks, asks, completed())
+		keeper.updated = []Object{asks, {"status": "working"}, completed()}
+		server.On("tools/call", func(call *scripted.Call) {
+			if !declaredBy(call) || !call.Declares("elicitation") {
+				call.Good()
+				return
+			}
+			keeper.begin(call, "mcpconform-71e0b4d2a9c34f55")
+		})
+	},
+}
+
+const inputKey = "the name"
+
+// promptBecomesTask is a server that answers with a task what cannot become one.
+var promptBecomesTask = &Story{
+	Name: "prompt-becomes-task", Says: "The server answers prompts/get with a task, which nothing allows, and the next one as it should.",
+	Since: since,
+	Told: Steps{
+		ToConnect(), ToGet(scripted.PromptName, Object{"name": "Ada"}), ToGet(scripted.PromptName, Object{"name": "Grace"}), ToClose(),
+	},
+	Server: func(server *scripted.Server) {
+		keeper := keepTasks(server, Object{"status": "completed", "result": Object{
+			"resultType": "complete", "messages": []any{Object{"role": "user", "content": Object{"type": "text", "text": "Greet Ada."}}},
+		}})
+		server.On("prompts/get", func(call *scripted.Call) {
+			if call.Nth > 1 || !declaredBy(call) {
+				call.Good()
+				return
+			}
+			call.Finally(jsonrpc.NewResult(call.Message.ID, keeper.created(promptTask)), "answers prompts/get with a task")
+		})
+	},
+}
+
+// promptTask is the id of a task that nobody should ask for.
+const promptTask = "mcpconform-9b1f64c07de84a02"
+
+// taskGivenUp is a server whose task never ends.
+var taskGivenUp = &Story{
+	Name: "task-given-up", Says: "A call is answered with a task that goes on until the client gives it up.",
+	Since: since,
+	Told: Steps{
+		ToConnect(), ToList("tools"), ToCall(scripted.AddNumbers, addition).As("sum"), ToList("tools"), ToCancel("sum"), ToList("tools"), ToClose(),
+	},
+	Server: func(server *scripted.Server) {
+		keeper := keepTasks(server, Object{"status": "working"})
+		server.On("tools/call", func(call *scripted.Call) {
+			if !declaredBy(call) {
+				call.Good()
+				return
+			}
+			keeper.begin(call, "mcpconform-2fd81c5ab0934e17")
+		})
+		server.On("tools/list", func(call *scripted.Call) {
+			if call.Nth == 2 && declaredBy(call) {
+				call.Await(func(received scripted.Received) bool { return received.Method == "tasks/get" }) // or the client does not ask
+			}
+			call.Good()
+		})
+	},
+}
+
+func following() {
+	It("takes a task for an answer, as well as a result", Verifies("tasks-extension.created.either"), In(callsBecomeTasks),
+		func(ctx SpecContext) {
+			client := Played(ctx)
+
+			call := becameTask(client)
+			looks := about(client.Requests("tasks/get"), createdIn(call))
+			first, isTold := client.ToldOutcome(2)
+			plain, _ := client.ToldOutcome(3)
+			if isTold && first.Failed() {
+				if plain.Outcome != "done" {
+					client.NeverBut("no call of the tool succeeds", "tools/call")
+				}
+				client.Blame(call.Answers[0], Mismatch{Wanted: "the result of the task", Found: "a failure of the call: " + first.Error})
+			}
+			if len(looks) == 0 {
+				client.NeverBut("the client never asked after its task", "tools/call")
+			}
+		})
+
+	It("asks after a task until it is over", Verifies("tasks-extension.poll.continued"), In(callsBecomeTasks),
+		func(ctx SpecContext) {
+			client := Played(ctx)
+
+			last := lastLook(client, createdIn(becameTask(client)))
+			status := answerTo(last)["status"]
+			if status == "completed" {
+				return
+			}
+			demandMore(client, last)
+			client.Blame(last, Mismatch{Wanted: "tasks/get until the task is over", Found: "none after the status " + Show(status)})
+		})
+
+	It("takes a task for no answer to what cannot become one", Verifies("tasks-extension.created.unsupported"), In(promptBecomesTask),
+		func(ctx SpecContext) {
+			client := Played(ctx)
+
+			gets := client.NeedRequests("prompts/get")
+			demandDeclared(client)
+			for _, look := range about(client.Requests("tasks/get"), promptTask) {
+				client.Blame(look, Mismatch{Wanted: "no tasks/get of a task that answers prompts/get", Found: "one"})
+			}
+			told, plain := client.OutcomeOf(1), client.OutcomeOf(2)
+			if plain.Failed() {
+				client.NeverBut("no prompt can be got", "prompts/get")
+			}
+			if !told.Failed() && createdIn(gets[0]) != "" {
+				client.Blame(gets[0].Answers[0], Mismatch{Wanted: "that the client takes the answer for invalid", Found: "the step is told as done: " + ShowOutcome(told)})
+			}
+		})
+}
+
+func givingInput() {
+	It("answers what a task asks by tasks/update", Verifies("tasks-extension.input.answered"), In(taskNeedsInput),
+		func(ctx SpecContext) {
+			client := Played(ctx)
+
+			id := createdIn(asksForInput(client))
+			if len(updatesOf(client, id)) > 0 {
+				return
+			}
+			look := lastLook(client, id)
+			demandMore(client, look)
+			client.Blame(look, Mismatch{Wanted: "tasks/update with what the task asks for", Found: "none"})
+		})
+
+	It("goes on to ask after a task that it gave input", Verifies("tasks-extension.input.observed"), In(taskNeedsInput),
+		func(ctx SpecContext) {
+			client := Played(ctx)
+
+			id := createdIn(asksForInput(client))
+			updates := updatesOf(client, id)
+			if len(updates) == 0 {
+				client.NeverBut("the client gave the task no input", "elicitation/create")
+			}
+			if last := lastLook(client, id); last.Event.At.Before(updates[0].Event.At) {
+				demandMore(client, updates[0])
+				client.Blame(updates[0], Mismatch{Wanted: "tasks/get after tasks/update", Found: "none"})
+			}
+		})
+}
+
+func endingEarly() {
+	It("gives up a task by tasks/cancel", Verifies("tasks-extension.cancel.by-request"), In(taskGivenUp),
+		func(ctx SpecContext) {
+			client := Played(ctx)
+
+			call := becameTask(client)
+			id := createdIn(call)
+			looks := about(client.Requests("tasks/get"), id)
+			for _, cancelled := range client.Notifications("notifications/cancelled") {
+				if jsonrpc.IDOf(cancelled.ParamsObject()["requestId"]) == call.ID && len(looks) > 0 && looks[0].Event.At.Before(cancelled.Event.At) {
+					client.Blame(cancelled, Mismatch{Wanted: "tasks/cancel for a call that became a task", Found: "notifications/cancelled"})
+				}
+			}
+			if len(about(client.Requests("tasks/cancel"), id)) == 0 {
+				client.NeverBut("the client gave up no task", "notifications/cancelled")
+			}
+		})
+}
+
+// becameTask returns the call that was answered with a task, of which the check needs
+// one.
+func becameTask(client *Client) *Said {
+	calls := client.NeedCalls(scripted.AddNumbers)
+	demandDeclared(client)
+	for _, call := range calls {
+		if createdIn(call) != "" {
+			return call
+		}
+	}
+	client.NeverBut("no call of the client became a task", "tools/call")
+	return nil
+}
+
+func demandDeclared(client *Client) {
+	if !client.Declares("extensions." + identifier) {
+		NotApplicable("the client does not declare the extension " + identifier)
+	}
+}
+
+// asksForInput returns the call whose task asks for input.
+func asksForInput(client *Client) *Said {
+	client.NeedCalls(scripted.AddNumbers)
+	demandDeclared(client)
+	if !client.Declares("elicitation") {
+		client.NeverBut("the client does not declare elicitation", "elicitation/create")
+	}
+	return becameTask(client)
+}
+
+// createdIn returns the id of the task that a call was answered with; "" for none.
+func createdIn(call *Said) string {
+	answer := answerTo(call)
+	if answer["resultType"] != "task" {
+		return ""
+	}
+	id, _ := answer["taskId"].(string)
+	return id
+}
+
+func answerTo(request *Said) Object {
+	if len(request.Answers) == 0 {
+		return nil
+	}
+	return request.Answers[0].ResultObject()
+}
+
+// about keeps the requests about a task.
+func about(requests []*Said, id string) []*Said {
+	return slices.DeleteFunc(requests, func(said *Said) bool { return said.ParamsObject()["taskId"] != id })
+}
+
+func updatesOf(client *Client, id string) []*Said {
+	return slices.DeleteFunc(about(client.Requests("tasks/update"), id), func(said *Said) bool {
+		responses, _ := said.ParamsObject()["inputResponses"].(map[string]any)
+		return responses[inputKey] == nil
+	})
+}
+
+// lastLook returns the last tasks/get of a task, of which the check needs one. A
+// client that waits to be told of the task need not ask.
+func lastLook(client *Client, id string) *Said {
+	for _, listen := range client.Requests("subscriptions/listen") {
+		filter, _ := listen.ParamsObject()["notifications"].(map[string]any)
+		if filter["taskIds"] != nil {
+			client.NeverBut("the client waits for notifications about its task", "tools/call")
+		}
+	}
+	looks := about(client.Requests("tasks/get"), id)
+	if len(looks) == 0 {
+		client.NeverBut("the client never asked after its task", "tools/call")
+	}
+	return looks[len(looks)-1]
+}
+
+// demandMore wants that the client went on after a message: what it has not done by
+// then, it does not do.
+func demandMore(client *Client, after *Said) {
+	more := slices.ContainsFunc(client.Requests(), func(said *Said) bool {
+		return said.Event.At.After(after.Event.At) && !strings.HasPrefix(said.Method, "tasks/")
+	})
+	if !more {
+		client.NeverBut("the client did nothing more", "tools/call")
+	}
+}

@@ -1,0 +1,113 @@
+package tasks
+
+import (
+	"maps"
+	"sync"
+
+	. "github.com/mcpconform/mcpconform/internal/conform"
+	"github.com/mcpconform/mcpconform/internal/jsonrpc"
+	"github.com/mcpconform/mcpconform/internal/scripted"
+)
+
+// A keeper is what a scripted server does about tasks that calls have become.
+type keeper struct {
+	told    []Object // what tasks/get tells of each, one after the other; the last one stays
+	updated []Object // what it tells after tasks/update
+
+	mu   sync.Mutex
+	left map[string][]Object // what is still to be told, by task
+}
+
+const (
+	keptFor = 60_000 // milliseconds
+	// pollEvery is how long the scripted server asks its client to wait between two
+	// looks, in milliseconds.
+	pollEvery = 60
+)
+
+// keepTasks gives a server tasks. What is told begins with the status.
+func keepTasks(server *scripted.Server, told ...Object) *keeper {
+	k := &keeper{told: told, left: map[string][]Object{}}
+	server.Declare(Object{"extensions": Object{identifier: Object{}}})
+	server.On("tasks/get", k.get)
+	server.On("tasks/update", k.update)
+	server.On("tasks/cancel", k.cancel)
+	return k
+}
+
+// completed is the state of a task that has its result.
+func completed() Object {
+	result := scripted.Text("8")
+	result["resultType"] = "complete"
+	return Object{"status": "completed", "result": result}
+}
+
+// declaredBy tells whether the client declares the extension with a request.
+func declaredBy(call *scripted.Call) bool { return call.Declares("extensions", identifier) }
+
+// begin answers a call with a task.
+func (k *keeper) begin(call *scripted.Call, id string) { call.Answer(k.created(id)) }
+
+// created makes a task, and is the result that says so.
+func (k *keeper) created(id string) Object {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	k.left[id] = k.told
+	made := state(id, Object{"status": "working"})
+	made["resultType"] = "task"
+	return made
+}
+
+func state(id string, told Object) Object {
+	const at = "2026-07-28T10:30:00Z"
+	task := Object{"taskId": id, "createdAt": at, "lastUpdatedAt": at, "ttlMs": keptFor, "pollIntervalMs": pollEvery}
+	maps.Copy(task, told)
+	return task
+}
+
+// find returns the id of the task that a request is about, or refuses the request.
+// Whoever calls has the lock.
+func (k *keeper) find(call *scripted.Call) (string, bool) {
+	id := call.Text("taskId")
+	if _, known := k.left[id]; known {
+		return id, true
+	}
+	call.Refuse(jsonrpc.InvalidParams, "No such task", nil)
+	return "", false
+}
+
+func (k *keeper) get(call *scripted.Call) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	id, known := k.find(call)
+	if !known {
+		return
+	}
+	next := k.left[id][0]
+	if len(k.left[id]) > 1 {
+		k.left[id] = k.left[id][1:]
+	}
+	call.Answer(state(id, next))
+}
+
+func (k *keeper) update(call *scripted.Call) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	id, known := k.find(call)
+	if !known {
+		return
+	}
+	if k.updated != nil {
+		k.left[id], k.updated = k.updated, nil
+	}
+	call.Answer(nil)
+}
+
+func (k *keeper) cancel(call *scripted.Call) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if id, known := k.find(call); known {
+		k.left[id] = []Object{{"status": "cancelled"}}
+		call.Answer(nil)
+	}
+}
