@@ -49,6 +49,7 @@ func unfinished(stream, body string) string {
 var clientHTTPTests = []clientTest{
 	{"a session", session + getStream + posted("post-3", inSession, asksList, emptyList) + "> delete-1 DELETE " + agreedOn + "\n< delete-1 200\n", nil, "transports.http.session.sent"},
 	{"a list of authorization servers", "> get-0 GET Path:.well-known/oauth\n< get-0 404\n" + session + "> get-1 GET Path:.well-known/oauth\n< get-1 404\n", nil, "transports.http.version.sent"},
+	{"a browser that asks before", session + "> options-1 OPTIONS\n< options-1 204\n" + posted("post-3", inSession, asksList, emptyList), nil, "transports.http.version.sent"},
 	{"no version", session + posted("post-3", listsBoth+" Mcp-Session-Id:s1", asksList, emptyList), []string{"transports.http.version.sent"}, ""},
 	{"no version in a GET", session + "> get-1 GET Accept:text/event-stream Mcp-Session-Id:s1\n< get-1 405\n", []string{"transports.http.version.sent"}, ""},
 	{"another version", session + posted("post-3", listsBoth+" Mcp-Session-Id:s1 Mcp-Protocol-Version:2025-06-18", asksList, emptyList), []string{"transports.http.version.negotiated"}, ""},

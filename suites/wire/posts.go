@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"net/http"
 	"net/url"
+	"slices"
 	"strings"
 
 	"github.com/mcpconform/mcpconform/internal/conform"
@@ -198,7 +199,7 @@ func everyLaterRequest(name string, wrong func(given []string, agreed agreement)
 			return
 		}
 		for _, one := range endpoint(conversation) {
-			if one.request.Sequence < agreed.answer.Event.Sequence || beginsAnew(one) {
+			if one.request.Sequence < agreed.answer.Event.Sequence || beginsAnew(one) || !slices.Contains(methodsOfSessions, one.method) {
 				continue
 			}
 			sight.Saw()
@@ -211,6 +212,10 @@ func everyLaterRequest(name string, wrong func(given []string, agreed agreement)
 		}
 	})
 }
+
+// methodsOfSessions are those of the requests that belong to one; a browser asks by
+// others before.
+var methodsOfSessions = []string{http.MethodPost, http.MethodGet, http.MethodDelete}
 
 // firstWithHeader is the first revision with the header MCP-Protocol-Version.
 const firstWithHeader = "2025-06-18"
