@@ -124,7 +124,7 @@ func badURL(t *testing.T, words ...string) []string {
 
 // encounter is one hostile target, and what is to come of it.
 type encounter struct {
-	target string   // transport, defect and occasion
+	target string   // transport, defect and occasion; or client, transport and defect
 	flags  string   // beside --timeout
 	reply  string   // how long one may take
 	status int      // of the run
@@ -138,15 +138,19 @@ var none = []string{}
 func (e encounter) meet(t *testing.T) {
 	t.Helper()
 	words := strings.Fields(e.target)
+	role := "server"
 	var target []string
 	switch words[0] {
+	case "client":
+		role = "client"
+		target = args("--transport", words[1], "--", hostile(t), "client", words[2])
 	case "stdio":
 		target = bad(t, words[1], words[2:]...)
 	default:
 		target = badURL(t, words...)
 	}
 	directory := t.TempDir()
-	one := watch(t, directory, args("server", "--timeout", e.reply, "--json", "run.json", strings.Fields(e.flags), target)...)
+	one := watch(t, directory, args(role, "--timeout", e.reply, "--json", "run.json", strings.Fields(e.flags), target)...)
 	stop, done := make(chan struct{}), make(chan struct{})
 	gauge := &gauge{mark: one.mark, foreign: map[int]bool{}}
 	go gauge.follow(stop, done)

@@ -29,6 +29,9 @@ type Invocation struct {
 	Scenario string // of the official suite, and what belongs to it
 	Context  []byte
 	Revision string
+	// Left is called when the client itself has exited, and before what it has
+	// started is ended: what it said last is still on its way.
+	Left func()
 }
 
 // Departure is how a target client has ended.
@@ -113,7 +116,7 @@ func (e *Environment) Perform(ctx context.Context, story *Story) (*Performance, 
 		return nil, nil, err
 	}
 	invocation := Invocation{
-		Story: story.Name, Steps: story.Told.JSON(), Scenario: story.scenario(), Revision: e.Revision,
+		Story: story.Name, Steps: story.Told.JSON(), Scenario: story.scenario(), Revision: e.Revision, Left: p.left,
 	}
 	if story.Context != nil {
 		invocation.Context, _ = json.Marshal(story.Context) // objects of strings
@@ -124,7 +127,7 @@ func (e *Environment) Perform(ctx context.Context, story *Story) (*Performance, 
 		return nil, nil, err
 	}
 	departure, err := p.launch(ctx, invocation)
-	p.server.Settle(settling)
+	p.left()
 	p.server.Close()
 	stop()
 	if err != nil {
@@ -143,6 +146,12 @@ func (e *Environment) prepare(story *Story, room *transcript.Room) *performing {
 		story.Server(p.server)
 	}
 	return p
+}
+
+// left waits for the end of what a client that has ended had open.
+func (p *performing) left() {
+	p.server.Settle(settling)
+	p.server.Orphan()
 }
 
 func (p *performing) log() *transcript.Log {

@@ -77,6 +77,20 @@ func (e *Environment) recallAll() {
 	}
 }
 
+// Meet makes first contact with a client: it plays the meeting. The error says that
+// it could not be started. What came of it is for read, and forgotten afterwards.
+func (e *Environment) Meet(ctx context.Context, read func(*Client)) error {
+	performance, logs, err := e.Perform(ctx, Meeting)
+	if err != nil {
+		return err
+	}
+	read(newClient(e, Meeting, performance, logs))
+	for _, log := range logs {
+		log.Release()
+	}
+	return nil
+}
+
 // leave ends with what was played: the rules judge it.
 func (e *Environment) leave() {
 	e.stage.mu.Lock()

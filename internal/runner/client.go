@@ -1,6 +1,7 @@
 package runner
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -17,10 +18,10 @@ import (
 // meeting is what came of the first contact with a client at one revision.
 type meeting struct {
 	revision     string
-	performance  *conform.Performance
 	err          error // it could not be started
-	spoken       bool
+	came, spoken bool
 	note         string // why it is not spoken
+	departure    conform.Departure
 	info         conform.Object
 	capabilities any
 }
@@ -30,17 +31,40 @@ type meeting struct {
 func (r *run) meetClient(ctx context.Context) error {
 	for _, transportName := range r.options.Transports {
 		to := r.reachClient(transportName)
-		meetings := make([]*meeting, len(Revisions))
-		var meeting sync.WaitGroup
-		for i, revision := range Revisions {
-			meeting.Go(func() { meetings[i] = r.meetAt(ctx, to, revision) })
-		}
-		meeting.Wait()
-		if err := r.addClientLegs(ctx, to, meetings); err != nil {
+		if err := r.addClientLegs(ctx, to, r.meetings(ctx, to)); err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+// meetings are those at all revisions, of which there is but one with a client that
+// does not come.
+func (r *run) meetings(ctx context.Context, to scripted.Target) []*meeting {
+	first := r.meetAt(ctx, to, r.options.Revisions.first(), false)
+	all := []*meeting{first}
+	if !first.came {
+		return all
+	}
+	var meetings sync.WaitGroup
+	var adding sync.Mutex
+	for _, revision := range Revisions {
+		if revision == first.revision {
+			continue
+		}
+		meetings.Go(func() {
+			one := r.meetAt(ctx, to, revision, first.departure.Ended)
+			adding.Lock()
+			defer adding.Unlock()
+			all = append(all, one)
+		})
+		if heavy(r.room) {
+			meetings.Wait() // there is no room for several at once
+		}
+	}
+	meetings.Wait()
+	slices.SortFunc(all, func(a, b *meeting) int { return cmp.Compare(a.revision, b.revision) })
+	return all
 }
 
 // reachClient says how the client is started over a transport.
@@ -57,27 +81,24 @@ func (r *run) reachClient(transportName string) scripted.Target {
 	return to
 }
 
-func (r *run) meetAt(ctx context.Context, to scripted.Target, revision string) *meeting {
+func (r *run) meetAt(ctx context.Context, to scripted.Target, revision string, hasty bool) *meeting {
 	environment := &conform.Environment{
 		Leg:    conform.Leg{Role: conform.ClientRole, Revision: revision, Transport: to.Transport},
-		Target: to, Room: r.room, Launch: launcher(to.Command),
+		Target: to, Room: r.room, Launch: launcher(to.Command), Hasty: hasty,
 	}
 	met := &meeting{revision: revision}
-	performance, logs, err := environment.Perform(ctx, conform.Meeting)
-	for _, log := range logs {
-		log.Release()
-	}
-	if met.performance, met.err = performance, err; err == nil {
-		met.read(environment.Leg)
-	}
+	met.err = environment.Meet(ctx, func(client *conform.Client) {
+		met.departure = client.Departure
+		met.read(client.Conversations)
+	})
 	return met
 }
 
 // read finds out whether the client speaks the revision.
-func (m *meeting) read(leg conform.Leg) {
+func (m *meeting) read(conversations []*conform.Conversation) {
+	m.came = len(conversations) > 0
 	m.note = "not spoken: the client never connected"
-	for _, connection := range m.performance.Connections {
-		conversation := conform.NewConversation(leg, connection.Events, connection.Complete)
+	for _, conversation := range conversations {
 		if m.spoken = m.readConversation(conversation); m.spoken {
 			return
 		}
@@ -146,11 +167,14 @@ func (r *run) addClientLegs(ctx context.Context, to scripted.Target, meetings []
 			speaks = append(speaks, met.revision)
 		}
 	}
-	if len(speaks) == 0 && !r.options.Revisions.named() {
-		if ctx.Err() != nil {
-			return context.Cause(ctx)
-		}
-		return unmet(meetings)
+	came := slices.ContainsFunc(meetings, func(met *meeting) bool { return met.came })
+	switch {
+	case (!came || len(speaks) == 0) && ctx.Err() != nil:
+		return context.Cause(ctx)
+	case !came:
+		return absent(meetings[0].departure)
+	case len(speaks) == 0 && !r.options.Revisions.named():
+		return foreign(meetings)
 	}
 	for _, revision := range r.options.Revisions.choose(speaks) {
 		at := slices.IndexFunc(meetings, func(met *meeting) bool { return met.revision == revision })
@@ -159,7 +183,7 @@ func (r *run) addClientLegs(ctx context.Context, to scripted.Target, meetings []
 		r.addClientLeg(met, others, leg{
 			Leg:     conform.Leg{Role: conform.ClientRole, Revision: revision, Transport: to.Transport},
 			Command: to.Command, Reply: to.Reply, MaxMessage: to.Limits.Message,
-			Survey: &survey.Survey{Revision: revision}, Hasty: met.performance.Departure.Ended,
+			Survey: &survey.Survey{Revision: revision}, Hasty: met.departure.Ended,
 		})
 	}
 	return nil
@@ -183,24 +207,24 @@ func (r *run) addClientLeg(met *meeting, alsoSpeaks []string, planned leg) {
 	r.plan.Legs = append(r.plan.Legs, planned)
 }
 
-// unmet says why there is no client to check.
-func unmet(meetings []*meeting) error {
-	last := meetings[len(meetings)-1]
-	came := slices.IndexFunc(meetings, func(met *meeting) bool { return met.performance.Came() })
-	if came >= 0 {
-		var notes []string
-		for _, met := range meetings {
-			notes = append(notes, met.revision+" is "+met.note)
-		}
-		return &TargetError{Reason: "the client speaks no revision that is checked: " + strings.Join(notes, "; ")}
+// foreign says that a client speaks no revision that can be checked.
+func foreign(meetings []*meeting) error {
+	var notes []string
+	for _, met := range meetings {
+		notes = append(notes, met.revision+" is "+met.note)
 	}
-	departure := last.performance.Departure
-	how := "did not end by itself"
-	if !departure.Ended {
-		how = departure.Exit
+	return &TargetError{Reason: "the client speaks no revision that is checked: " + strings.Join(notes, "; ")}
+}
+
+// absent says how a client ended that did not come.
+func absent(departure conform.Departure) error {
+	how := departure.Exit
+	if departure.Ended {
+		how = "did not end by itself"
 	}
 	reason := "the client never connected to the scripted server, and " + how +
-		"; see that its command takes the URL as its last argument, or at {url}"
+		"; see that its command takes the URL as its last argument, or at " + URLPlace +
+		", or the command of the server at " + ServerPlace
 	if stderr := lastLines(string(departure.Stderr)); stderr != "" {
 		reason += "\nits standard error ended with:\n" + indent(stderr)
 	}

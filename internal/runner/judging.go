@@ -140,8 +140,11 @@ func (j *Judging) judge(ctx context.Context, transcripts string, performances []
 func (j *Judging) meet(records map[string]*conform.Performance) *meeting {
 	met := &meeting{revision: j.leg.Revision}
 	for _, name := range slices.Sorted(maps.Keys(records)) {
-		met.performance = records[name]
-		if met.read(j.leg); met.spoken {
+		var conversations []*conform.Conversation
+		for _, connection := range records[name].Connections {
+			conversations = append(conversations, conform.NewConversation(j.leg, connection.Events, connection.Complete))
+		}
+		if met.read(conversations); met.spoken {
 			break
 		}
 	}

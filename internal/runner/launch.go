@@ -56,6 +56,7 @@ func launcher(command target.Command) conform.Launch {
 		one.Env = append(slices.Clip(command.Env),
 			StepsVariable+"="+string(invocation.Steps), ScenarioVariable+"="+invocation.Scenario,
 			ContextVariable+"="+string(invocation.Context), RevisionVariable+"="+invocation.Revision)
+		one.Last = invocation.Left
 		process, err := target.Start(one)
 		if err != nil {
 			return conform.Departure{}, err

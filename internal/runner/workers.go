@@ -197,6 +197,11 @@ func (d *desk) work(ctx context.Context, shift shift) (died bool, err error) {
 	work.Name = "worker" + strconv.Itoa(d.workers) + "-"
 	d.mu.Unlock()
 
+	told, err := json.Marshal(work)
+	if err != nil {
+		return false, fmt.Errorf("writing the plan of a worker: %w", err)
+	}
+
 	command := d.run.itself(WorkerCommand)
 	command.Orderly = true
 	worker, err := target.Start(command)
@@ -209,7 +214,7 @@ func (d *desk) work(ctx context.Context, shift shift) (died bool, err error) {
 		_, _ = worker.Shutdown(context.Background(), stopGrace)
 	})()
 
-	served := d.serve(ctx, work, worker, shift)
+	served := d.serve(ctx, told, work.Name, worker, shift)
 	_, stuck := worker.Shutdown(context.Background(), stopGrace)
 	switch {
 	case stuck != nil:
@@ -231,10 +236,10 @@ type service struct {
 
 // serve speaks with a worker until it is done or gone; it lets no check begin
 // before others are done.
-func (d *desk) serve(ctx context.Context, work plan, worker *target.Process, shift shift) (ended service) {
+func (d *desk) serve(ctx context.Context, told []byte, name string, worker *target.Process, shift shift) (ended service) {
 	writer := json.NewEncoder(worker.Stdin)
 	reader := json.NewDecoder(worker.Stdout)
-	_ = writer.Encode(work) // a worker that cannot be told is gone, or about to end
+	_, _ = worker.Stdin.Write(told) // a worker that cannot be told is gone, or about to end
 	for {
 		var line note
 		if err := reader.Decode(&line); err != nil {
@@ -245,7 +250,7 @@ func (d *desk) serve(ctx context.Context, work plan, worker *target.Process, shi
 			if shift.others != nil {
 				<-shift.others
 			}
-			answer := permission{Run: ctx.Err() == nil && d.grant(line, work.Name, shift.again)}
+			answer := permission{Run: ctx.Err() == nil && d.grant(line, name, shift.again)}
 			if answer.Run {
 				ended.current = line.Claim
 				answer.Mute = d.run.mute(line.Leg)

@@ -30,6 +30,7 @@ type Server struct {
 	life    context.Context // ends with Close
 	stop    context.CancelFunc
 	working sync.WaitGroup
+	slots   chan struct{} // holds a token for each handler that is at work
 
 	onMessage  map[string]func(*Call)
 	onExchange func(*Exchange) bool
@@ -62,6 +63,7 @@ func NewServer(options ServerOptions) *Server {
 	s := &Server{
 		Offer: NewOffer(options.Revision), options: options, onMessage: map[string]func(*Call){},
 		counts: map[string]int{}, last: time.Now(), changed: make(chan struct{}),
+		slots: make(chan struct{}, maxHandlers),
 	}
 	s.life, s.stop = context.WithCancel(context.Background())
 	return s
@@ -185,6 +187,16 @@ func (s *Server) Settle(most time.Duration) {
 	}
 }
 
+// Orphan notes that the client has ended, and what it has left running is none of
+// its doing any more.
+func (s *Server) Orphan() {
+	for _, session := range s.Sessions() {
+		if session.spawned != nil {
+			session.spawned.Orphan()
+		}
+	}
+}
+
 // opened notes that one more, or one less, is open.
 func (s *Server) opened(more int) {
 	s.mu.Lock()
@@ -215,6 +227,7 @@ func (s *Server) Close() {
 	}
 	s.working.Wait()
 	for _, session := range s.Sessions() {
+		session.inbox.forget() // the record tells it
 		session.log.Append(transcript.Event{Kind: transcript.Close, From: transcript.Server})
 	}
 }
@@ -230,8 +243,14 @@ func (s *Server) work(do func()) bool {
 	return true
 }
 
-// maxSessions bounds the sessions of one server: many more than a story needs.
-const maxSessions = 64
+const (
+	// maxSessions bounds the sessions of one server: many more than a story needs.
+	// Over stdio each is a process.
+	maxSessions = 24
+	// maxHandlers bounds what is at work at the same time: a client that asks more at
+	// once is held up.
+	maxHandlers = 64
+)
 
 // begin begins a session; nil when there are too many.
 func (s *Server) begin() *Session {
@@ -272,13 +291,23 @@ func (s *Server) dispatch(session *Session, raw []byte, exchange *Exchange) {
 	call.Nth = s.counts[message.Method]
 	s.mu.Unlock()
 	s.touch(1)
+	select {
+	case s.slots <- struct{}{}:
+	case <-s.life.Done():
+		s.touch(-1)
+		return
+	}
+	done := func() {
+		<-s.slots
+		s.touch(-1)
+	}
 	working := s.work(func() {
-		defer s.touch(-1)
+		defer done()
 		s.handle(call)
 		call.conclude()
 	})
 	if !working {
-		s.touch(-1)
+		done()
 	}
 }
 

@@ -45,6 +45,9 @@ type Command struct {
 	// Stderr is given standard error as it comes; nil for nobody. It must not
 	// block for long: whoever waits for the end of the process waits for it.
 	Stderr io.Writer
+	// Last is called when the process itself has exited, and what it started is
+	// about to be killed; nil for nobody. It must not take long.
+	Last func() `json:"-"`
 	// Orderly says that the process ends by itself when its input does, and has
 	// things to put away: where the system can end others with a process that is
 	// killed, it leaves this one alone.
@@ -60,6 +63,7 @@ type Process struct {
 	Stdout io.ReadCloser
 
 	command *exec.Cmd
+	last    func()
 	mark    string
 	started time.Time
 	stderr  *stderr
@@ -123,6 +127,7 @@ func Start(command Command) (*Process, error) {
 	p := &Process{
 		Stdin:   stdin,
 		command: cmd,
+		last:    command.Last,
 		mark:    mark,
 		started: time.Now(),
 		stderr:  newStderr(stderrFile, command.Stderr),
@@ -170,6 +175,9 @@ func (p *Process) reap() {
 	waited := awaitExit(pid)
 	if !waited {
 		err = p.command.Wait()
+	}
+	if p.last != nil {
+		p.last()
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -418,3 +418,30 @@ func TestRelativeCommandsAreRelativeToTheDirectory(t *testing.T) {
 	}
 	await(t, process)
 }
+
+func TestLastIsCalledBeforeWhatTheProcessStartedIsKilled(t *testing.T) {
+	leavesNothing(t)
+	var process *target.Process
+	started, echoed := make(chan struct{}), make(chan string, 1)
+	command := target.Command{
+		Args: []string{"sh", "-c", "exec 3<&0; cat <&3 & exit 0"},
+		Last: func() {
+			<-started
+			_, _ = io.WriteString(process.Stdin, "still here\n")
+			line, _ := bufio.NewReader(process.Stdout).ReadString('\n')
+			echoed <- line
+		},
+	}
+	process, err := target.Start(command)
+	if err != nil {
+		t.Fatal(err)
+	}
+	close(started)
+	if line := <-echoed; line != "still here\n" {
+		t.Errorf("what it started said %q", line)
+	}
+	<-process.Done()
+	if err := process.Close(); err != nil {
+		t.Error(err)
+	}
+}

@@ -237,6 +237,20 @@ func (s *Spawned) lost() {
 	}
 }
 
+// Orphan notes that the client has ended; that the server ends then is no longer its
+// doing. It is recorded when the server still runs.
+func (s *Spawned) Orphan() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if !s.exiting {
+		s.exiting = true
+		s.append(transcript.Event{Kind: transcript.Remark, Note: Orphaned})
+	}
+}
+
+// Orphaned is the remark about a server that still ran when its client had ended.
+const Orphaned = "the client has ended, and left its server running"
+
 func (s *Spawned) append(event transcript.Event) {
 	event.Stream = stdioStream
 	s.log.Append(event)
@@ -244,7 +258,7 @@ func (s *Spawned) append(event transcript.Event) {
 
 // writeTimeout bounds the wait for a client that does not read: what a pipe and a
 // socket hold is much.
-const writeTimeout = 10 * time.Second
+const writeTimeout = 5 * time.Second
 
 // Write writes a message and a newline to the client.
 func (s *Spawned) Write(message []byte, deliberate string) error {
@@ -286,7 +300,11 @@ func (s *Spawned) send(next frame) error {
 	s.told.mu.Lock()
 	defer s.told.mu.Unlock()
 	_ = s.conn.SetWriteDeadline(time.Now().Add(writeTimeout)) // fails when it is closed, as the write does
-	return s.told.encoder.Encode(next)
+	err := s.told.encoder.Encode(next)
+	if err != nil {
+		_ = s.conn.Close() // a part of a frame may be written
+	}
+	return err
 }
 
 // Close ends the connection: a relay that still runs ends, too.

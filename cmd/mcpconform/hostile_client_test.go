@@ -1,0 +1,75 @@
+//go:build linux
+
+package main
+
+import (
+	"os/exec"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// listing are checks of clients where any will do.
+const listing = "--filter pagination.end||lifecycle.initialized.sent --revision 2025-11-25 --workers 2 "
+
+// hostileClients crash, hang, flood and lie. Each costs at most its deadlines, and
+// leaves nothing behind.
+var hostileClients = []encounter{
+	// They never come.
+	{"client http missing", listing, ample, exitUnreachable, []string{"the client never connected", "exited with status 3", "cannot find module 'left-pad'"}, nil},
+	{"client stdio missing", listing, ample, exitUnreachable, []string{"the client never connected", "cannot find module 'left-pad'"}, nil},
+	{"client http never", listing, hasty, exitUnreachable, []string{"the client never connected", "did not end by itself"}, nil},
+
+	// They end too early, or not.
+	{"client http none", listing, ample, exitConforms, []string{"0 failed"}, nil},
+	{"client stdio none", listing, ample, exitConforms, []string{"0 failed"}, nil},
+	{"client http crashes", listing, ample, exitConforms, []string{"the client never did tools/list; it exited with status 7", "panic: out of luck"}, nil},
+	{"client stdio crashes", listing, ample, exitConforms, []string{"the client never did tools/list; it exited with status 7", "panic: out of luck"}, nil},
+	{"client http killed", listing, ample, exitConforms, []string{"was killed by SIGKILL"}, nil},
+	{"client http hangs", listing, hasty, exitConforms, []string{"the client never did tools/list"}, nil},
+	{"client stdio hangs", listing, hasty, exitConforms, []string{"the client never did tools/list"}, nil},
+	{"client http deaf", listing, hasty, exitConforms, []string{"the client never did tools/list"}, nil},
+	{"client stdio deaf", listing, hasty, exitConforms, []string{"the client never did tools/list"}, nil},
+	{"client http forks", listing, ample, exitConforms, []string{"the client never did tools/list"}, nil},
+	{"client stdio forks", listing, ample, exitConforms, []string{"the client never did tools/list"}, nil},
+	{"client http half-body", listing, hasty, exitConforms, []string{"the client never did tools/list"}, nil},
+	{"client http no-http", listing, hasty, exitConforms, []string{"the client never did tools/list"}, nil},
+
+	// They say too much, or something else.
+	{"client http talks", listing, hasty, exitConforms, []string{"the client never did tools/list"}, nil},
+	{"client http chats", listing, hasty, exitConforms, []string{"the client never did tools/list"}, nil},
+	{"client http lies", listing, ample, exitConforms, []string{"the client never did tools/list"}, nil},
+	{"client http binary", listing, ample, exitConforms, []string{"the client never did tools/list"}, nil},
+	{"client stdio binary", listing, ample, exitConforms, []string{"the client never did tools/list"}, nil},
+	{"client http flood", listing, hasty, exitConforms, nil, nil},
+	{"client stdio flood", listing, hasty, exitConforms, nil, nil},
+	{"client http asks", listing, hasty, exitConforms, nil, nil},
+	{"client stdio asks", listing, hasty, exitConforms, nil, nil},
+	{"client http gigabyte", listing, ample, exitConforms, nil, nil},
+	{"client stdio gigabyte", listing, ample, exitConforms, nil, nil},
+	{"client http deep", listing, ample, exitConforms, nil, nil},
+	{"client stdio endless-line", listing, ample, exitConforms, nil, nil},
+	{"client stdio unread", listing, hasty, exitConforms, nil, nil},
+	{"client http sessions", listing, ample, exitConforms, nil, nil},
+	{"client http streams", listing, hasty, exitConforms, nil, nil},
+	{"client stdio servers", listing, hasty, exitConforms, nil, nil},
+}
+
+func TestHostileClientsAreBearable(t *testing.T) {
+	t.Parallel()
+	meetAll(t, hostileClients)
+}
+
+// Every defect of a client in fixtures/hostile is met.
+func TestEveryHostileClientIsMet(t *testing.T) {
+	t.Parallel()
+	listed, err := exec.Command(hostile(t), "clients").Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for defect := range strings.FieldsSeq(string(listed)) {
+		if !slices.ContainsFunc(hostileClients, func(one encounter) bool { return strings.HasSuffix(one.target, " "+defect) }) {
+			t.Errorf("no test meets %s", defect)
+		}
+	}
+}
