@@ -43,6 +43,10 @@ func TestWrongUsageIsOneLineWithTheMend(t *testing.T) {
 		"selftest, no scheme":    {[]string{"selftest", "--peer", "localhost:3000"}, []string{"--peer", "http://"}},
 		"selftest of two":        {[]string{"selftest", "--peer", "http://localhost/mcp", "--", "true"}, []string{"exclude each other"}},
 		"selftest, matrix":       {[]string{"selftest", "--json", "none/m.json"}, []string{"there is no directory none"}},
+		"selftest, role":         {[]string{"selftest", "--role", "severs"}, []string{`--role "severs"`, "server", "client"}},
+		"selftest, peer's role":  {[]string{"selftest", "--role", "client", "--", "true"}, []string{"--peer and a command name servers"}},
+		"fault of a server":      {[]string{"reference", "client", "--fault", "ping-unanswered", "http://localhost/mcp"}, []string{"mcpconform reference server"}},
+		"fault of a client":      {[]string{"reference", "server", "--stdio", "--fault", "initialized-never-sent"}, []string{"mcpconform reference client"}},
 		"selftest, flag":         {[]string{"selftest", "--pear", "x"}, []string{`did you mean "--peer"?`}},
 		"two reports, one file":  {[]string{"server", "--json", "a", "--junit", "a"}, []string{"both name a"}},
 	} {

@@ -1,15 +1,19 @@
 package main
 
 import (
+	"cmp"
 	"os"
 	"os/signal"
+	"slices"
 	"syscall"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
 	"github.com/mcpconform/mcpconform/fixtures"
+	"github.com/mcpconform/mcpconform/internal/conform"
 	"github.com/mcpconform/mcpconform/internal/fault"
+	"github.com/mcpconform/mcpconform/internal/nearest"
 	"github.com/mcpconform/mcpconform/internal/runner"
 	"github.com/mcpconform/mcpconform/internal/selftest"
 	"github.com/mcpconform/mcpconform/internal/target"
@@ -27,7 +31,7 @@ func newMiddleman() *cobra.Command {
 			if command.ArgsLenAtDash() != 0 || len(arguments) == 0 {
 				return usageError("middleman needs -- and the command that starts the server")
 			}
-			laying, err := lay.laying()
+			laying, err := lay.laying(conform.ServerRole)
 			if err != nil {
 				return err
 			}
@@ -82,12 +86,21 @@ func (f *layFlags) add(flags *pflag.FlagSet) {
 	}
 }
 
-func (f *layFlags) laying() (fault.Laying, error) {
+// laying is what is laid over the wire of a target that plays a role. Defects of the
+// reference may be given by their names.
+func (f *layFlags) laying(role string, defects ...string) (fault.Laying, error) {
 	var laying fault.Laying
 	for _, name := range f.faults {
+		if slices.Contains(defects, name) {
+			laying.Faults = append(laying.Faults, &fault.Fault{ID: name, Role: role, Switch: name})
+			continue
+		}
 		one, err := fault.Find(fixtures.Wire, name)
 		if err != nil {
-			return laying, usageError("--fault %s: %s", name, err)
+			return laying, usageError("--fault %s: %s%s", name, err, nearest.Hint(name, defects))
+		}
+		if plays := cmp.Or(one.Role, conform.ServerRole); plays != role {
+			return laying, usageError("--fault %s is one of a %s: give it to mcpconform reference %s", name, plays, plays)
 		}
 		laying.Faults = append(laying.Faults, one)
 	}
@@ -104,4 +117,20 @@ func (f *layFlags) laying() (fault.Laying, error) {
 		laying.Matched = selftest.Tell(f.matched)
 	}
 	return laying, nil
+}
+
+// defectOf is the defect of the reference that one of the faults names; "" for none.
+func defectOf(laying fault.Laying, defects []string) (defect string, err error) {
+	for _, one := range laying.Faults {
+		switch {
+		case one.Switch == "":
+		case !slices.Contains(defects, one.Switch):
+			return "", usageError("%s:%d: the reference has no switch %q%s", one.File, one.Line, one.Switch, nearest.Hint(one.Switch, defects))
+		case defect != "":
+			return "", usageError("--fault %s: the reference can have one defect of its own at a time, and has %s", one.ID, defect)
+		default:
+			defect = one.Switch
+		}
+	}
+	return defect, nil
 }

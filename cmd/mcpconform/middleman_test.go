@@ -7,6 +7,7 @@ import (
 	"errors"
 	"io"
 	"net/http"
+	"os"
 	"os/exec"
 	"strings"
 	"syscall"
@@ -14,6 +15,7 @@ import (
 
 	"github.com/mcpconform/mcpconform/fixtures"
 	"github.com/mcpconform/mcpconform/internal/fault"
+	"github.com/mcpconform/mcpconform/internal/runner"
 )
 
 // faultFile writes a file with one fault and returns what --fault calls it.
@@ -205,5 +207,28 @@ func TestReferenceWithAFaultOverHTTP(t *testing.T) {
 	}
 	if found := one.wait(); found.status != 9 || found.stderr != "" {
 		t.Error(found)
+	}
+}
+
+// A client over whose wire something is laid asks for what it does not mean, over
+// both transports.
+func TestReferenceClientWithAFault(t *testing.T) {
+	t.Parallel()
+	_, _, out := piped(t, "reference", "server", "--listen", "127.0.0.1:0", "--attached")
+	text, err := out.ReadString('\n')
+	if err != nil {
+		t.Fatal(err)
+	}
+	url := strings.TrimSpace(strings.TrimPrefix(text, "listening on "))
+	lost := faultFile(t, "  role: client\n  when: {method: prompts/list}\n  do: [{replace: /method, with: prompts/lost}]")
+	for name, server := range map[string][]string{"http": {url}, "stdio": {"--", os.Args[0], "reference", "server", "--stdio"}} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			steps := runner.StepsVariable + `=[{"do":"connect"},{"do":"list","of":"prompts"},{"do":"list","of":"resources"},{"do":"close"}]`
+			found := begin(t, t.TempDir(), []string{steps}, args("reference", "client", "--fault", lost, server)...).wait()
+			found.demand(t, 0, `"step":1,"outcome":"failed"`, `"step":2,"outcome":"done"`, `"step":3,"outcome":"done"`)
+			good := begin(t, t.TempDir(), []string{steps}, args("reference", "client", server)...).wait()
+			good.demand(t, 0, `"step":1,"outcome":"done"`)
+		})
 	}
 }

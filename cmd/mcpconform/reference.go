@@ -12,6 +12,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/mcpconform/mcpconform/internal/conform"
 	"github.com/mcpconform/mcpconform/internal/fault"
 	"github.com/mcpconform/mcpconform/internal/nearest"
 	"github.com/mcpconform/mcpconform/internal/runner"
@@ -59,7 +60,7 @@ func (f *referenceFlags) run(command *cobra.Command) error {
 	if f.stdio == (f.listen != "") {
 		return usageError("reference server needs one of --stdio and --listen ADDR, such as --listen 127.0.0.1:8080")
 	}
-	laying, err := f.lay.laying()
+	laying, err := f.lay.laying(conform.ServerRole)
 	if err != nil {
 		return err
 	}
@@ -91,18 +92,11 @@ func (f *referenceFlags) reference(laying fault.Laying) (*server.Server, error) 
 			}
 		}
 	}
-	for _, one := range laying.Faults {
-		switch {
-		case one.Switch == "":
-		case !slices.Contains(server.Defects(), one.Switch):
-			return nil, usageError("%s:%d: the reference has no switch %q%s", one.File, one.Line, one.Switch,
-				nearest.Hint(one.Switch, server.Defects()))
-		case options.Defect != "":
-			return nil, usageError("--fault %s: the reference can have one defect of its own at a time, and has %s", one.ID, options.Defect)
-		default:
-			options.Defect = one.Switch
-		}
+	defect, err := defectOf(laying, server.Defects())
+	if err != nil {
+		return nil, err
 	}
+	options.Defect = defect
 	return server.New(options)
 }
 

@@ -2,24 +2,24 @@ package main
 
 import (
 	"errors"
-	"fmt"
 	"os"
 	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
 
-	"github.com/mcpconform/mcpconform/fixtures"
-	"github.com/mcpconform/mcpconform/internal/fault"
+	"github.com/mcpconform/mcpconform/internal/conform"
 	"github.com/mcpconform/mcpconform/internal/nearest"
 	"github.com/mcpconform/mcpconform/internal/runner"
+	"github.com/mcpconform/mcpconform/internal/selftest"
 	"github.com/mcpconform/mcpconform/reference/client"
 )
 
 // referenceClientFlags say how the reference client runs.
 type referenceClientFlags struct {
-	verbose         bool
-	revision, fault string
+	verbose  bool
+	revision string
+	lay      layFlags
 }
 
 func newReferenceClient() *cobra.Command {
@@ -37,7 +37,7 @@ steps it connects, lists whatever the server has, and leaves.`,
 	}
 	flags := command.Flags()
 	flags.StringVar(&f.revision, "revision", "", "ask for `R`; default: that of "+runner.RevisionVariable+", or the newest")
-	flags.StringVar(&f.fault, "fault", "", "with the fault `ID` of the fixtures that is a defect of the client, or such a defect by its name")
+	f.lay.add(flags)
 	flags.BoolVarP(&f.verbose, "verbose", "v", false, "log to standard error")
 	return command
 }
@@ -47,6 +47,18 @@ func (f *referenceClientFlags) run(command *cobra.Command, arguments []string) e
 	if err != nil {
 		return err
 	}
+	laying, err := f.lay.laying(conform.ClientRole, client.Defects()...)
+	if err != nil {
+		return err
+	}
+	if _, err := defectOf(laying, client.Defects()); err != nil {
+		return err
+	}
+	options, stop, err := selftest.Spoil(options, laying)
+	if err != nil {
+		return err
+	}
+	defer stop()
 	err = client.Run(command.Context(), options)
 	if steps, wrong := errors.AsType[*client.StepsError](err); wrong {
 		return usageError("%s: %s", runner.StepsVariable, steps)
@@ -80,25 +92,5 @@ func (f *referenceClientFlags) options(command *cobra.Command, arguments []strin
 	if options.Revision != "" && !slices.Contains(client.Revisions(), options.Revision) {
 		return options, usageError("the revision %q is unknown%s", options.Revision, nearest.Hint(options.Revision, client.Revisions()))
 	}
-	defect, err := f.defect()
-	options.Defect = defect
-	return options, err
-}
-
-// defect is the defect that --fault names: itself, or the fault that it makes.
-func (f *referenceClientFlags) defect() (string, error) {
-	if f.fault == "" || slices.Contains(client.Defects(), f.fault) {
-		return f.fault, nil
-	}
-	one, err := fault.Find(fixtures.Wire, f.fault)
-	switch {
-	case err != nil:
-		return "", usageError("--fault %s: %s%s", f.fault, err, nearest.Hint(f.fault, client.Defects()))
-	case one.Switch == "":
-		return "", usageError("--fault %s is laid over the wire, and is no defect of the client", f.fault)
-	case !slices.Contains(client.Defects(), one.Switch):
-		return "", usageError("%s: the reference client has no switch %q%s", fmt.Sprintf("%s:%d", one.File, one.Line), one.Switch,
-			nearest.Hint(one.Switch, client.Defects()))
-	}
-	return one.Switch, nil
+	return options, nil
 }

@@ -15,7 +15,8 @@ import (
 )
 
 func newSelftest() *cobra.Command {
-	s := &settings{}
+	s := &settings{role: conform.ServerRole} // of a peer
+	role := ""
 	command := &cobra.Command{
 		Use:   "selftest [flags] [--peer URL | -- COMMAND ARG...]",
 		Short: "Prove every check by faults that it must find",
@@ -29,11 +30,11 @@ there.`,
   mcpconform selftest --role client
   mcpconform selftest --filter version-not-echoed -v
   mcpconform selftest --json matrix.json -- ./my-server`,
-		RunE: func(command *cobra.Command, arguments []string) error { return s.selftest(command, arguments) },
+		RunE: func(command *cobra.Command, arguments []string) error { return s.selftest(command, arguments, role) },
 	}
 	flags := command.Flags()
 	flags.StringVar(&s.URL, "peer", "", "lay the same over the server at a `URL` instead of the reference")
-	flags.StringVar(&s.role, "role", "", "only checks of a `ROLE`, server or client; default: of both")
+	flags.StringVar(&role, "role", "", "only checks of a `ROLE`, server or client; default: of both")
 	flags.StringVar(&s.Filter, "filter", "", "only what matches a label `EXPR`ession over ids of faults and requirements, pages and levels")
 	flags.StringVar(&s.JSON, "json", "", "write the matrix of faults and checks as JSON to `FILE`")
 	flags.IntVar(&s.Workers, "workers", 0, "how many faults at once (default six times the processors, one for --peer)")
@@ -44,14 +45,14 @@ there.`,
 	return command
 }
 
-func (s *settings) selftest(command *cobra.Command, arguments []string) error {
-	if err := s.completeSelftest(command, arguments); err != nil {
+func (s *settings) selftest(command *cobra.Command, arguments []string, role string) error {
+	if err := s.completeSelftest(command, arguments, role); err != nil {
 		return err
 	}
 	debug.SetGCPercent(runner.Garbage)
 	progress := s.progress("trial")
 	found, err := selftest.Run(command.Context(), selftest.Options{
-		Role: s.role, Filter: s.Filter, Workers: s.Workers, Timeout: s.Timeout, Progress: progress,
+		Role: role, Filter: s.Filter, Workers: s.Workers, Timeout: s.Timeout, Progress: progress,
 		Peer: selftest.Peer{URL: s.URL, Command: target.Command{Args: s.Command}},
 		Tool: reports.Tool{Name: "mcpconform", Version: version(), Go: goVersion()},
 	})
@@ -66,7 +67,7 @@ func (s *settings) selftest(command *cobra.Command, arguments []string) error {
 	return s.tellSelftest(found)
 }
 
-func (s *settings) completeSelftest(command *cobra.Command, arguments []string) error {
+func (s *settings) completeSelftest(command *cobra.Command, arguments []string, role string) error {
 	if err := s.separateCommand(command, arguments); err != nil {
 		return err
 	}
@@ -79,9 +80,9 @@ func (s *settings) completeSelftest(command *cobra.Command, arguments []string) 
 		}
 	}
 	switch {
-	case s.role != "" && s.role != conform.ServerRole && s.role != conform.ClientRole:
-		return usageError("--role %q is neither server nor client", s.role)
-	case s.role == conform.ClientRole && (s.URL != "" || len(s.Command) > 0):
+	case role != "" && role != conform.ServerRole && role != conform.ClientRole:
+		return usageError("--role %q is neither server nor client", role)
+	case role == conform.ClientRole && (s.URL != "" || len(s.Command) > 0):
 		return usageError("--role client is for the reference: --peer and a command name servers")
 	}
 	for _, check := range []func() error{s.completeFilter, s.completeBounds, s.completeOutputs} {
