@@ -65,10 +65,12 @@ func ServerChecks() {
 // ClientChecks registers the checks of a target client, in the order of the
 // specification.
 func ClientChecks() {
+	base.ClientSchemaChecks()
 	lifecycle.ClientChecks()
 	tasks.ClientChecks()
 	roots.ClientChecks()
 	sampling.ClientChecks()
+	tools.ClientChecks()
 	pagination.ClientChecks()
 	tasksextension.ClientChecks()
 }

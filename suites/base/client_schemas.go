@@ -1,0 +1,191 @@
+package base
+
+import (
+	"slices"
+
+	. "github.com/onsi/ginkgo/v2"
+
+	. "github.com/mcpconform/mcpconform/internal/conform"
+	"github.com/mcpconform/mcpconform/internal/scripted"
+	"github.com/mcpconform/mcpconform/suites/server/tools/results"
+)
+
+// Tools whose results conform to schemas that only the dialect 2020-12 reads so.
+const (
+	undated = "pair_of_no_dialect"
+	dated   = "pair_of_2020_12"
+)
+
+// schemaDialects is a server whose tools promise results in several dialects.
+var schemaDialects = &Story{
+	Name: "schema-dialects", Says: "Tools promise pairs by prefixItems, without a dialect and in that of 2020-12, and give them.",
+	Since: "2025-11-25",
+	Told: Steps{
+		ToConnect(), ToList("tools"), ToCall(results.Right, nil), ToCall(results.Wrong, nil), ToCall(undated, nil), ToCall(dated, nil), ToClose(),
+	},
+	Server: func(server *scripted.Server) {
+		results.Add(server)
+		pair := Object{"pair": []any{1, "one"}}
+		results.AddTool(server, undated, promiseOfPair(), pair)
+		results.AddTool(server, dated, named("https://json-schema.org/draft/2020-12/schema", promiseOfPair()), pair)
+	},
+}
+
+// promiseOfPair is a schema that a reader of older drafts takes to allow no pair.
+func promiseOfPair() Object {
+	return Object{
+		"type": "object", "required": []any{"pair"}, "properties": Object{"pair": Object{
+			"type": "array", "prefixItems": []any{Object{"type": "number"}, Object{"type": "string"}}, "items": false,
+		}},
+	}
+}
+
+// named is a schema that names its dialect.
+func named(dialect string, schema Object) Object {
+	schema["$schema"] = dialect
+	return schema
+}
+
+const (
+	noDialect   = "https://example.com/mcpconform/no-such-dialect"
+	elicitation = "elicitation/create"
+)
+
+// unknownDialect is a server that asks for input by a schema that nobody can read.
+var unknownDialect = &Story{
+	Name: "unknown-dialect", Says: "During a call the server asks the user for something by a schema of a dialect that does not exist.",
+	Since: "2025-11-25",
+	Told: Steps{
+		ToAnswer(elicitation, Object{"action": "accept", "content": Object{"name": "Ada"}}),
+		ToConnect(), ToList("tools"), ToCall(scripted.AddNumbers, Object{"a": 5, "b": 3}), ToClose(),
+	},
+	Server: func(server *scripted.Server) {
+		question := scripted.Question{Method: elicitation, Params: Object{
+			"message":         "What is your name?",
+			"requestedSchema": named(noDialect, Object{"type": "object", "properties": Object{"name": Object{"type": "string"}}}),
+		}}
+		server.On("tools/call", func(call *scripted.Call) {
+			if call.Inquire(question) {
+				call.Good()
+			}
+		})
+	},
+}
+
+const referring = "refer_elsewhere"
+
+// networkReferences is a server whose schemas refer to the network.
+var networkReferences = &Story{
+	Name: "network-references", Says: "The schemas of a tool refer to a URL, at which nobody may look.",
+	Since: "2026-07-28", Scenario: "json-schema-ref-no-deref",
+	Told: Steps{
+		ToConnect(), ToList("tools"), ToCall(results.Right, nil), ToCall(results.Wrong, nil), ToCall(referring, Object{"name": "Ada"}),
+		ToList("tools"), ToClose(),
+	},
+	Server: func(server *scripted.Server) {
+		results.Add(server)
+		lure := server.Lure()
+		results.AddTool(server, referring, Object{"type": "object", "$ref": lure + "/output.json"}, Object{"name": "Ada"})
+		server.Tools[len(server.Tools)-1].Definition["inputSchema"] = Object{
+			"type": "object", "properties": Object{"name": Object{"$ref": lure + "/input.json"}},
+		}
+	},
+}
+
+// ClientSchemaChecks registers the checks of what a target client makes of schemas.
+func ClientSchemaChecks() {
+	Describe("JSON Schema", readingSchemas)
+}
+
+func readingSchemas() {
+	It("reads a schema without a dialect as JSON Schema 2020-12", Verifies("base.dialects.default-by-clients"), In(schemaDialects),
+		func(ctx SpecContext) {
+			client := Played(ctx)
+
+			judgePair(client, undated, 4)
+		})
+
+	It("reads a schema by the dialect that it names", Verifies("base.dialects.validated-by-clients"), In(schemaDialects),
+		func(ctx SpecContext) {
+			client := Played(ctx)
+
+			judgePair(client, dated, 5)
+		})
+
+	It("refuses a schema of a dialect that it does not know", Verifies("base.dialects.refused-by-clients"), In(unknownDialect),
+		func(ctx SpecContext) {
+			client := Played(ctx)
+
+			inquiry := client.NeedInquiries(elicitation)[0]
+			switch {
+			case inquiry.Answer == nil && (!Stateless() || !client.OutcomeOf(3).Failed()): // it gives up the call instead
+				client.NeverBut("the client did not answer", elicitation)
+			case inquiry.Result["action"] == "accept":
+				client.Blame(inquiry.Answer, Mismatch{
+					Wanted: "an error, since nobody knows the dialect " + noDialect, Found: inquiry.Describe(), Where: inquiry.Where,
+				})
+			}
+		})
+
+	It("fetches nothing that a schema refers to", Verifies("base.references.not-fetched-by-clients"), In(networkReferences),
+		func(ctx SpecContext) {
+			client := Played(ctx)
+
+			client.NeedRequests("tools/list")
+			for _, fetched := range client.Fetched() {
+				client.BlameEvent(fetched, Mismatch{Wanted: "that nothing is fetched of what a $ref names", Found: fetched.Note})
+			}
+		})
+
+	It("takes a schema that it cannot resolve to allow nothing", Verifies("base.references.unresolved-by-clients", "tools.schemas.references"),
+		In(networkReferences),
+		func(ctx SpecContext) {
+			client := Played(ctx)
+
+			calls := client.Calls(referring)
+			if len(calls) == 0 && isLeftOut(client, referring) {
+				return
+			}
+			client.NeedCalls(referring)
+			demandValidating(client)
+			if told := client.OutcomeOf(4); !results.Refused(told) {
+				client.Blame(calls[0], Mismatch{
+					Wanted: "that the client refuses a result by a schema that it cannot resolve",
+					Found:  "the call is told as done: " + ShowOutcome(told),
+				})
+			}
+		})
+}
+
+// judgePair wants that the client took a pair, told of in a step, if it validates.
+func judgePair(client *Client, tool string, step int) {
+	calls := client.NeedCalls(tool)
+	demandValidating(client)
+	if told := client.OutcomeOf(step); results.Refused(told) {
+		client.Blame(calls[0], Mismatch{
+			Wanted: `that the client takes {"pair":[1,"one"]}, which conforms to JSON Schema 2020-12`,
+			Found:  "a refusal: " + told.Error, Where: "/result/structuredContent",
+		})
+	}
+}
+
+// demandValidating wants a client that refuses results that break a plain schema, and
+// no others. The steps 2 and 3 show it.
+func demandValidating(client *Client) {
+	if results.Refused(client.OutcomeOf(2)) {
+		client.NeverBut("the client takes no structured result at all", "tools/call")
+	}
+	if !results.Refused(client.OutcomeOf(3)) {
+		NotApplicable("the client does not validate results by schemas")
+	}
+}
+
+// isLeftOut tells whether the client tells that it listed tools without one.
+func isLeftOut(client *Client, name string) bool {
+	told, isTold := client.ToldOutcome(1)
+	items, isList := told.Result.([]any)
+	return isTold && isList && len(items) > 0 && !slices.ContainsFunc(items, func(item any) bool {
+		tool, _ := item.(map[string]any)
+		return tool["name"] == name
+	})
+}

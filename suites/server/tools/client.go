@@ -1,0 +1,42 @@
+package tools
+
+import (
+	. "github.com/onsi/ginkgo/v2"
+
+	. "github.com/mcpconform/mcpconform/internal/conform"
+	"github.com/mcpconform/mcpconform/internal/scripted"
+	"github.com/mcpconform/mcpconform/suites/server/tools/results"
+)
+
+// ClientChecks registers the checks of a target client.
+func ClientChecks() {
+	Describe("Calling tools", takingResults)
+}
+
+// structuredResults is a server of which one tool does not keep what it promises.
+var structuredResults = &Story{
+	Name: "structured-results", Says: "Two tools promise results of the same form; the second gives another.",
+	Told: Steps{ToConnect(), ToList("tools"), ToCall(results.Right, nil), ToCall(results.Wrong, nil), ToClose()},
+	Server: func(server *scripted.Server) {
+		results.Add(server)
+	},
+}
+
+func takingResults() {
+	It("takes no result that breaks the outputSchema of its tool", Verifies("tools.structured.validated"), In(structuredResults),
+		func(ctx SpecContext) {
+			client := Played(ctx)
+
+			wrong := client.NeedCalls(results.Wrong)[0]
+			right := client.OutcomeOf(2)
+			if right.Failed() {
+				client.NeverBut("the client takes no structured result at all", "tools/call")
+			}
+			if told := client.OutcomeOf(3); !results.Refused(told) {
+				client.Blame(wrong, Mismatch{
+					Wanted: `that the client refuses {"count":"one"}, where the tool promises an integer`,
+					Found:  "the call is told as done: " + ShowOutcome(told),
+				})
+			}
+		})
+}
