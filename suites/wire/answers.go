@@ -137,7 +137,7 @@ func RootRules() []conform.Rule {
 			Text:         "names roots by file:// URIs",
 			Requirements: []string{"roots.uri.file"},
 			Judge: everyRoot(func(uri place, _ []any) conform.Mismatch {
-				if strings.HasPrefix(uri.text(), "file://") {
+				if strings.HasPrefix(strings.ToLower(uri.text()), "file://") {
 					return conform.Mismatch{}
 				}
 				return conform.Mismatch{Wanted: "a URI that begins with file://", Found: conform.Show(uri.value), Where: uri.pointer}
@@ -322,7 +322,7 @@ func declaresMode(capabilities conform.Object, mode any) bool {
 
 func modesTaken(conversation *conform.Conversation, sight *conform.Sight) {
 	for _, said := range conversation.ByTarget() {
-		if !isResponse(said) || said.Request == nil || said.Request.Method != elicitationMethod ||
+		if !isResponse(said) || said.Request == nil || said.Request.Method != elicitationMethod || taskMade(said.Request) != "" ||
 			!survey.Declares(conversation.ClientCapabilities, "elicitation") {
 			continue
 		}

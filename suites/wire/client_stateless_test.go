@@ -95,6 +95,8 @@ var statelessClientTests = []clientTest{
 	{"input under another key", roundTrip(asksRoots, strings.Replace(givesRoots, `"r"`, `"R"`, 1)), []string{"mrtr.client.inputs"}, ""},
 	{"input of another kind", roundTrip(asksRoots, `,"inputResponses":{"r":{"action":"decline"}}`), []string{"mrtr.client.inputs"}, ""},
 	{"input for another request", saysAs(hasRoots, "1", "tools/call", callN) + needing("1", asksRoots) + saysAs(hasRoots, "2", "tools/call", `"name":"o"`+givesRoots), []string{"mrtr.client.only-retry"}, ""},
+	{"input that another process asked for", saysAs(hasRoots, "2", "tools/call", callN+givesRoots+stateA), nil, ""},
+	{"a cursor of another process", says("2", "tools/list", `"cursor":"b"`), nil, ""},
 	{"two at once", saysAs(hasRoots, "1", "tools/call", callN) + saysAs(hasRoots, "2", "tools/call", callN) + needing("2", `,"requestState":"B"`) + needing("1", stateA) +
 		saysAs(hasRoots, "3", "tools/call", callN+`,"requestState":"B"`) + saysAs(hasRoots, "4", "tools/call", callN+stateA), nil, "mrtr.client.state.echoed"},
 	{"two rounds", roundTrip(asksRoots+stateA, givesRoots+stateA) + needing("2", `,"requestState":"B"`) + saysAs(hasRoots, "3", "tools/call", callN+`,"requestState":"B"`), nil, "mrtr.client.state.none"},

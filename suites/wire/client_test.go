@@ -168,7 +168,7 @@ var clientStdioTests = []clientTest{
 	{"what the server does not offer", hello("{}", "{}") + pagesOf("2", "", "a"), []string{"lifecycle.capabilities.of-peer"}, ""},
 	{"changes of roots undeclared", hello(`{"roots":{}}`, serves) + `c {"jsonrpc":"2.0","method":"notifications/roots/list_changed"}`, []string{"lifecycle.capabilities.own"}, ""},
 	{"another cursor", hello("{}", serves) + pagesOf("2", "", "a") + pagesOf("3", "A", "b"), []string{"pagination.cursor.unchanged"}, ""},
-	{"the cursor of another list", hello("{}", serves) + pagesOf("2", "", "a") + strings.ReplaceAll(pagesOf("3", "a", "b"), "tools/list", "prompts/list"), []string{"pagination.cursor.unchanged"}, ""},
+	{"the cursor of another list", hello("{}", serves) + pagesOf("2", "", "a") + strings.NewReplacer("tools/list", "prompts/list", `"tools"`, `"prompts"`).Replace(pagesOf("3", "", "b")+pagesOf("4", "a", "c")), []string{"pagination.cursor.unchanged"}, ""},
 	{"an invalid request", hello("{}", serves) + `c {"jsonrpc":"2.0","id":5,"method":"tools/call","params":{}}`, []string{"base.schema.requests"}, ""},
 	{"an answer to nothing", hello("{}", serves) + answersWith("77", "{}"), []string{"base.responses.id"}, ""},
 	{"an answer to a notification", hello("{}", serves) + `
@@ -197,6 +197,7 @@ var clientStdioTests = []clientTest{
 	{"roots", hello(`{"roots":{}}`, serves) + askedOfClient("7", "roots/list", "{}") + answersWith("7", file), nil, "roots.uri.file"},
 	{"roots that nobody declared", hello("{}", serves) + askedOfClient("7", "roots/list", "{}") + answersWith("7", file), []string{"roots.capability.declared"}, ""},
 	{"no roots that nobody declared", hello("{}", serves) + askedOfClient("7", "roots/list", "{}") + answersWith("7", `{"roots":[]}`), nil, ""},
+	{"roots with a loud scheme", hello(`{"roots":{}}`, serves) + askedOfClient("7", "roots/list", "{}") + answersWith("7", `{"roots":[{"uri":"FILE:///a"}]}`), nil, "roots.uri.file"},
 	{"roots on the web", hello(`{"roots":{}}`, serves) + askedOfClient("7", "roots/list", "{}") + answersWith("7", `{"roots":[{"uri":"https://example.com/"}]}`), []string{"roots.uri.file"}, ""},
 	{"a root without a scheme", hello(`{"roots":{}}`, serves) + askedOfClient("7", "roots/list", "{}") + answersWith("7", `{"roots":[{"uri":"/tmp"}]}`), []string{"roots.uri.file"}, ""},
 	{"a root twice", hello(`{"roots":{}}`, serves) + askedOfClient("7", "roots/list", "{}") + answersWith("7", `{"roots":[{"uri":"file:///a"},{"uri":"file:///a"}]}`), []string{"roots.uri.unique"}, ""},

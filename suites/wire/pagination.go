@@ -131,21 +131,24 @@ func refusedCursors(conversation *conform.Conversation, sight *conform.Sight) {
 }
 
 // inventedCursors judges the cursors of requests for further pages of lists: the
-// server gave each of them, for the same list.
+// server gave each of them, for the same list. Without sessions, one that is asked for
+// before any was given may be of an earlier process.
 func inventedCursors(lists ...string) judge {
 	return func(conversation *conform.Conversation, sight *conform.Sight) {
 		type cursor struct{ method, text string }
 		given := map[cursor]bool{}
+		some := map[string]bool{} // by method: whether a cursor was given
+		restarts := scripted.Stateless(conversation.Revision) && conversation.Transport == conform.Stdio
 		for _, said := range conversation.Messages {
 			fromTarget := said.FromTarget(conversation.Leg)
 			switch {
 			case !fromTarget && isResponse(said) && said.Request != nil:
 				if next, isText := said.ResultObject()["nextCursor"].(string); isText {
-					given[cursor{said.Request.Method, next}] = true
+					given[cursor{said.Request.Method, next}], some[said.Request.Method] = true, true
 				}
 			case fromTarget && isRequest(said) && slices.Contains(lists, said.Method):
 				text, isText := said.ParamsObject()["cursor"].(string)
-				if !isText || !conversation.Complete {
+				if !isText || !conversation.Complete || restarts && !some[said.Method] {
 					continue
 				}
 				sight.Saw()

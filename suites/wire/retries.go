@@ -189,10 +189,16 @@ func missingInputs(conversation *conform.Conversation, sight *conform.Sight) {
 	}
 }
 
+// strayInputs needs to know what was asked for: over stdio a server that was started
+// anew may have asked before.
 func strayInputs(conversation *conform.Conversation, sight *conform.Sight) {
+	asked := conversation.Transport == conform.HTTP || slices.ContainsFunc(byPeer(conversation), asksForInput)
+	if !asked || !conversation.Complete {
+		return
+	}
 	for _, one := range retriesMade(conversation) {
 		sight.Saw()
-		if one.asked == nil && conversation.Complete {
+		if one.asked == nil {
 			sight.Break(one.Said, conform.Mismatch{
 				Wanted: "inputResponses and requestState only in the retry of a request whose result asked for input",
 				Found:  "a request of " + one.Method + " that makes none again", Where: "/params",
