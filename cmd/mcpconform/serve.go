@@ -4,10 +4,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"net"
 	"os"
 	"runtime/debug"
 	"slices"
+	"sync"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -112,14 +114,27 @@ func (s *settings) serveAt(ctx context.Context, listen string, judging *runner.J
 	if err != nil {
 		return nil, err
 	}
-	tell := func(line string) {
-		if !s.quiet {
-			fmt.Fprintln(os.Stderr, reports.Visible(line))
+	tell := s.teller(os.Stderr)
+	tell(fmt.Sprintf("%d stories at %s", len(judging.Scenes()), judging.Revision()),
+		fmt.Sprintf("open http://%s/ in a browser; Ctrl-C ends", net.JoinHostPort(host, port)))
+	return serve.Serve(ctx, serve.Options{Judging: judging, Listener: listener, Host: host, Tell: tell})
+}
+
+// teller writes what is news of a story.
+func (s *settings) teller(out io.Writer) func(story, found string) {
+	if s.quiet {
+		out = io.Discard
+	}
+	var mu sync.Mutex
+	told := map[string]string{}
+	return func(story, found string) {
+		mu.Lock()
+		defer mu.Unlock()
+		if told[story] != found {
+			told[story] = found
+			fmt.Fprintln(out, reports.Visible(story+": "+found))
 		}
 	}
-	tell(fmt.Sprintf("%d stories at %s: open http://%s/ in a browser; Ctrl-C ends",
-		len(judging.Scenes()), judging.Revision(), net.JoinHostPort(host, port)))
-	return serve.Serve(ctx, serve.Options{Judging: judging, Listener: listener, Host: host, Tell: tell})
 }
 
 // serveAgain is the command that serves the story of one check.

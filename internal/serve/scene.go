@@ -23,7 +23,6 @@ type scene struct {
 	again    chan struct{} // closed when the story starts over
 	came     *conform.Performance
 	findings *findings
-	told     string
 	over     bool
 }
 
@@ -80,8 +79,8 @@ func (s *scene) next(ctx context.Context) (*conform.Playing, *conform.Performanc
 	}
 }
 
-// judged takes what was found, unless the story has started over since. It returns a
-// line for people, when there is news.
+// judged takes what was found, and returns it in a line for people; "" when the story
+// has started over since.
 func (s *scene) judged(playing *conform.Playing, came *conform.Performance, found *reports.Run, err error) string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -94,12 +93,7 @@ func (s *scene) judged(playing *conform.Playing, came *conform.Performance, foun
 	} else {
 		s.findings = s.sort(&found.Legs[0])
 	}
-	line := s.Story.Name + ": " + s.findings.line()
-	if line == s.told {
-		return ""
-	}
-	s.told = line
-	return line
+	return s.findings.line()
 }
 
 // sort picks out what belongs to the story.
@@ -151,7 +145,7 @@ func (s *scene) startOver() {
 		return
 	}
 	old := s.playing
-	s.playing, s.since, s.came, s.findings, s.told = fresh, time.Time{}, nil, nil, ""
+	s.playing, s.since, s.came, s.findings = fresh, time.Time{}, nil, nil
 	close(s.again)
 	s.again = make(chan struct{})
 	s.mu.Unlock()

@@ -24,9 +24,9 @@ type Options struct {
 	Judging  *runner.Judging
 	Listener net.Listener // is closed at the end
 	Host     string       // a name by which the page may be reached, beside addresses; "" for none
-	// Tell is told what is worth a line: what was found in a story. It is nil for
-	// nobody.
-	Tell func(line string)
+	// Tell is told, in a line, what was found in a story each time that it is judged.
+	// It is nil for nobody.
+	Tell func(story, found string)
 }
 
 const (
@@ -91,7 +91,7 @@ type stage struct {
 
 func newStage(options Options, finish func()) *stage {
 	if options.Tell == nil {
-		options.Tell = func(string) {}
+		options.Tell = func(string, string) {}
 	}
 	s := &stage{options: options, finish: finish, bodies: &bodies{}}
 	s.bodies.left.Store(maxBodies)
@@ -118,7 +118,7 @@ func (s *stage) watch(ctx context.Context, one *scene) {
 			return
 		}
 		if line := one.judged(playing, performance, found, err); line != "" {
-			s.options.Tell(line)
+			s.options.Tell(one.Story.Name, line)
 		}
 	}
 }
