@@ -49,6 +49,20 @@ func Played(ctx context.Context) *Client {
 	return client
 }
 
+// Beside has the client play another story, to compare; nil when it cannot be played
+// now, or the client did not come.
+func Beside(ctx context.Context, story *Story) *Client {
+	environment := current.environment
+	if environment.Launch == nil && environment.Performances[story.Name] == nil {
+		return nil // it is played by hand, and was not
+	}
+	client, err := environment.played(ctx, story)
+	if err != nil || !client.Came() {
+		return nil
+	}
+	return client
+}
+
 func newClient(environment *Environment, story *Story, performance *Performance, logs []*transcript.Log) *Client {
 	client := &Client{Performance: performance, story: story, byHand: environment.recorded(), told: performance.outcomes()}
 	for i, connection := range performance.Connections {
@@ -56,7 +70,7 @@ func newClient(environment *Environment, story *Story, performance *Performance,
 		if i < len(logs) {
 			log = logs[i] // which holds the room for what is decoded
 		}
-		conversation := newConversation(environment.Leg, connection.Events, connection.Complete, log)
+		conversation := newConversation(story.leg(environment.Leg), connection.Events, connection.Complete, log)
 		client.Conversations = append(client.Conversations, conversation)
 		client.messages = append(client.messages, conversation.Messages...)
 	}

@@ -118,6 +118,9 @@ func (e *Environment) Perform(ctx context.Context, story *Story) (*Performance, 
 	invocation := Invocation{
 		Story: story.Name, Steps: story.Told.JSON(), Scenario: story.scenario(), Revision: e.Revision, Left: p.left,
 	}
+	if story.Unnamed {
+		invocation.Revision = ""
+	}
 	if story.Context != nil {
 		invocation.Context, _ = json.Marshal(story.Context) // objects of strings
 	}
@@ -140,7 +143,7 @@ func (e *Environment) Perform(ctx context.Context, story *Story) (*Performance, 
 func (e *Environment) prepare(story *Story, room *transcript.Room) *performing {
 	p := &performing{environment: e, story: story, room: room}
 	p.server = scripted.NewServer(scripted.ServerOptions{
-		Revision: e.Revision, Reply: e.Target.Reply, Limits: e.Target.Limits, Log: p.log,
+		Revision: story.leg(e.Leg).Revision, Reply: e.Target.Reply, Limits: e.Target.Limits, Log: p.log,
 	})
 	if story.Server != nil {
 		story.Server(p.server)

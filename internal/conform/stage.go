@@ -109,6 +109,9 @@ func (e *Environment) leave() {
 // judgeClient applies the rules to all connections of a story and hands them on.
 func (e *Environment) judgeClient(client *Client, logs []*transcript.Log) {
 	rules, _ := e.StandingRules()
+	if client.story.leg(e.Leg) != e.Leg {
+		rules = nil
+	}
 	for i, conversation := range client.Conversations {
 		if e.Record != nil && (!e.Company || !client.Crowded) {
 			e.Record(Connection{

@@ -27,6 +27,11 @@ type Story struct {
 	Since, Until string
 	// Over is the transport over which it can be played; "" for each.
 	Over string
+	// Speaks is the revision of the scripted server where it is another one than that
+	// of the leg: what a client says then is not judged by the rules.
+	Speaks string
+	// Unnamed leaves it to the client which revision it begins with: none is named.
+	Unnamed bool
 	// Told are the steps of the client.
 	Told Steps
 	// Server says how the scripted server differs from a good one; nil for not at
@@ -66,6 +71,14 @@ func (s *Story) scenario() string {
 		return "tools_call"
 	}
 	return "initialize"
+}
+
+// leg is the one in which the client plays the story.
+func (s *Story) leg(of Leg) Leg {
+	if s.Speaks != "" {
+		of.Revision = s.Speaks
+	}
+	return of
 }
 
 func (s *Story) at(revision string) bool {

@@ -69,6 +69,9 @@ func (c *Call) Answer(result Object) {
 		dressed["resultType"] = "complete"
 	}
 	maps.Copy(dressed, result)
+	if change := c.Session.Server.onResult; change != nil {
+		change(c, dressed)
+	}
 	c.Finally(jsonrpc.NewResult(c.Message.ID, dressed), "")
 }
 

@@ -33,6 +33,7 @@ type Server struct {
 	slots   chan struct{} // holds a token for each handler that is at work
 
 	onMessage  map[string]func(*Call)
+	onResult   func(*Call, Object)
 	onExchange func(*Exchange) bool
 	onStart    func(*Session)
 	onInputEnd func(*Session)
@@ -78,6 +79,9 @@ func (s *Server) Stateless() bool { return Stateless(s.options.Revision) }
 // On says what becomes of requests, or notifications, of a method. The function
 // runs beside others, and may take its time.
 func (s *Server) On(method string, do func(*Call)) { s.onMessage[method] = do }
+
+// OnResult is given every result before it goes out, to change it.
+func (s *Server) OnResult(do func(call *Call, result Object)) { s.onResult = do }
 
 // OnExchange is shown every HTTP request before its message is read. It returns
 // true when it has seen to the response, now or later.

@@ -240,6 +240,13 @@ func (s *Session) Within(most time.Duration, mark int, match func(Received) bool
 	return received, err == nil
 }
 
+// Linger says that something may come of the session for a while, though nothing
+// comes or goes: a client may be waiting.
+func (s *Session) Linger(most time.Duration) {
+	s.Server.touch(1)
+	time.AfterFunc(most, func() { s.Server.touch(-1) })
+}
+
 // end breaks what is open.
 func (s *Session) end() {
 	if s.spawned != nil {

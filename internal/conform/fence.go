@@ -1,0 +1,89 @@
+package conform
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/mcpconform/mcpconform/internal/jsonrpc"
+)
+
+// GoesOn demands that the client asks for more after a message of the server: that
+// whatever came with it did not end the session. What did not happen is a failure
+// only where the client, in the story by which it was met, does go on and end in
+// good order; else it shows nothing.
+func (c *Client) GoesOn(ctx context.Context, after *Said, despite string) {
+	if after == nil || len(c.AskedAfter(after)) > 0 {
+		return
+	}
+	wanted := "that the client goes on, on the same connection, after " + despite
+	broken := c.Breakdown()
+	if elsewhere := c.laterElsewhere(after); broken == "" && elsewhere != nil {
+		broken = "a connection of its own for the next request, " + elsewhere.Method
+	}
+	if broken == "" || !meets(ctx) {
+		c.inconclusive("the client asked for nothing more after "+despite, "let the client do the steps of MCPCONFORM_STEPS")
+	}
+	c.Blame(after, Mismatch{Wanted: wanted, Found: broken})
+}
+
+// AskedAfter returns the requests of the client, but pings, that come after a message
+// on the same connection.
+func (c *Client) AskedAfter(after *Said) []*Said {
+	return c.where(func(said *Said) bool {
+		return fromClient(said) && isAsking(said) && said.Event.Connection == after.Event.Connection &&
+			said.Event.Sequence > after.Event.Sequence
+	})
+}
+
+// AnswerTo returns the first answer of the scripted server to a request; nil when
+// there is none.
+func AnswerTo(request *Said) *Said {
+	if len(request.Answers) == 0 {
+		return nil
+	}
+	return request.Answers[0]
+}
+
+func isAsking(said *Said) bool {
+	return said.Kind == jsonrpc.Request && said.Method != "ping"
+}
+
+// laterElsewhere returns the first request of the client that comes after a message on
+// another connection; nil when there is none.
+func (c *Client) laterElsewhere(after *Said) *Said {
+	for _, said := range c.messages {
+		if fromClient(said) && isAsking(said) && said.Event.Connection != after.Event.Connection && said.Event.At.After(after.Event.At) {
+			return said
+		}
+	}
+	return nil
+}
+
+// Breakdown says in words how the client came to no good end, as a step that failed or
+// the exit of the process tells; "" when it did, or nobody tells.
+func (c *Client) Breakdown() string {
+	for position, step := range c.story.Told {
+		if told, there := c.told[position]; there && told.Failed() {
+			return fmt.Sprintf("nothing more; the step %s failed: %s", toJSON(step), oneLine(told.Error))
+		}
+	}
+	switch {
+	case c.Departure.Failed:
+		text := "nothing more; the client " + c.Departure.Exit
+		if last := lastLine(c.Departure.Stderr); last != "" {
+			text += fmt.Sprintf(", and its standard error ends with %q", last)
+		}
+		return text
+	case c.Departure.Ended && !c.story.Unclosed:
+		return "nothing more; the client had to be ended"
+	}
+	return ""
+}
+
+// meets tells whether the client can do what Meeting asks for, on one connection and
+// to a good end.
+func meets(ctx context.Context) bool {
+	client := Beside(ctx, Meeting)
+	return client != nil && client.Breakdown() == "" && len(client.Conversations) == 1 &&
+		len(client.Requests("tools/list")) > 0 && len(client.Requests("tools/call")) > 0
+}
