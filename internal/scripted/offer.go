@@ -251,6 +251,15 @@ func (o *Offer) cached(c *Call, result Object) Object {
 	return result
 }
 
+// AnswerFresh gives the call a result that stays fresh for so many milliseconds,
+// which servers of the stateless era say.
+func (c *Call) AnswerFresh(result Object, ttl int) {
+	if c.Stateless() {
+		result["ttlMs"], result["cacheScope"] = ttl, c.Session.Server.Scope
+	}
+	c.Answer(result)
+}
+
 // list answers with a page of a list. A cursor is where the next one begins.
 func (o *Offer) list(c *Call) {
 	member, items := o.items(c.Message.Method)

@@ -1,7 +1,7 @@
 package pagination
 
 import (
-	"fmt"
+	"strings"
 
 	. "github.com/onsi/ginkgo/v2"
 
@@ -12,49 +12,215 @@ import (
 // ClientChecks registers the checks of a target client.
 func ClientChecks() {
 	Describe("Following lists", followingLists)
+	Describe("Reading cursors", readingCursors)
 }
 
-// pages is a server whose tools take three pages.
+// Lists of several pages. Those of the tools have different lengths, and the fourth
+// is empty.
+var (
+	someTools     = tools(page{"", 3}, page{"tools-2", 1}, page{"tools-3", 7}, page{"tools-4", 0}, page{"tools-5", 2})
+	someResources = resources(page{"", 2}, page{"resources-2", 2}, page{"resources-3", 1})
+	someTemplates = templates(page{"", 2}, page{"templates-2", 2}, page{"templates-3", 1})
+	somePrompts   = prompts(page{"", 2}, page{"prompts-2", 2}, page{"prompts-3", 1})
+)
+
+// emptyPage is the position of the page of tools without any.
+const emptyPage = 3
+
+// pages is a server whose lists take several pages.
 var pages = &Story{
-	Name: "tools-in-pages", Says: "The server lists its tools on three pages.",
-	Told: Steps{ToConnect(), ToList("tools"), ToClose()},
+	Name: "lists-in-pages", Says: "The server gives each list on several pages; those of the tools have different lengths, and one is empty.",
+	Told: Steps{
+		ToConnect(), ToList("tools"), ToList("resources"), ToList("templates"), ToList("prompts"), ToClose(),
+	},
 	Server: func(server *scripted.Server) {
-		server.PageSize = 2
-		for number := range 4 {
-			server.AddTool(fmt.Sprintf("tool_%d", number), nil, func(call *scripted.Call) { call.Answer(scripted.Text("done")) })
-		}
+		someTools.bind(server)
+		someResources.bind(server)
+		someTemplates.bind(server)
+		somePrompts.bind(server)
 	},
 }
 
 func followingLists() {
+	It("follows the pages of the tools", Verifies("pagination.operations"), In(pages),
+		func(ctx SpecContext) {
+			someTools.follows(Played(ctx), 0, "the second page")
+		})
+
+	It("follows the pages of the resources", Verifies("pagination.operations"), In(pages),
+		func(ctx SpecContext) {
+			someResources.follows(Played(ctx), 0, "the second page")
+		})
+
+	It("follows the pages of the resource templates", Verifies("pagination.operations"), In(pages),
+		func(ctx SpecContext) {
+			someTemplates.follows(Played(ctx), 0, "the second page")
+		})
+
+	It("follows the pages of the prompts", Verifies("pagination.operations", "prompts.list.paginated"), In(pages),
+		func(ctx SpecContext) {
+			somePrompts.follows(Played(ctx), 0, "the second page")
+		})
+
+	It("goes on after a page that is shorter than the one before", Verifies("pagination.page-size"), In(pages),
+		func(ctx SpecContext) {
+			someTools.follows(Played(ctx), 1, "the page after one that is shorter than the first")
+		})
+
+	It("goes on after a page that is longer than those before", Verifies("pagination.page-size"), In(pages),
+		func(ctx SpecContext) {
+			someTools.follows(Played(ctx), 2, "the page after one that is longer than the first")
+		})
+
+	It("takes nothing but a missing cursor for the end", Verifies("pagination.end"), In(pages),
+		func(ctx SpecContext) {
+			someTools.follows(Played(ctx), emptyPage, "the page after one that is empty and has a cursor")
+		})
+
 	It("asks for no more after the last page", Verifies("pagination.end"), In(pages),
 		func(ctx SpecContext) {
 			client := Played(ctx)
 
-			lists := client.NeedRequests("tools/list")
-			last := -1
-			for position, list := range lists {
-				if answer := resultOf(list); answer != nil && answer["nextCursor"] == nil {
-					last = position
-				}
+			last := someTools.turned(client, len(someTools.pages)-1)
+			if last == nil || AnswerTo(last) == nil {
+				client.NeverBut("the client did not come to the last page of tools/list", "tools/list")
 			}
-			if last < 0 {
-				client.NeverBut("the client did not come to the last page", "tools/list")
-			}
-			for _, list := range lists[last+1:] {
-				if cursor, there := list.ParamsObject()["cursor"]; there {
-					client.Blame(list, Mismatch{
+			for _, more := range client.Requests("tools/list") {
+				cursor, given := more.ParamsObject()["cursor"]
+				if given && more.Event.At.After(AnswerTo(last).Event.At) {
+					client.Blame(more, Mismatch{
 						Wanted: "no request for a page behind the last one", Found: "the cursor " + Show(cursor), Where: "/params/cursor",
 					})
 				}
 			}
 		})
+
+	It("lists what comes on one page, and what comes on several", Verifies("pagination.both-flows"), In(cursors),
+		func(ctx SpecContext) {
+			client := Played(ctx)
+
+			inOne := client.NeedRequests("prompts/list")[0]
+			inSeveral := client.NeedRequests("tools/list")[0]
+			client.Does(promptsListed, toolsListed, "a list of one page, without a cursor")
+			client.GoesOn(ctx, AnswerTo(inOne), "a list on one page")
+			someCursors.follows(client, 0, "the second page of what comes on several")
+			client.GoesOn(ctx, AnswerTo(inSeveral), "a list on several pages")
+		})
+
+	It("begins a list anew in a new session", Verifies("pagination.cursor.within-session"), In(lostPages),
+		func(ctx SpecContext) {
+			client := Played(ctx)
+
+			client.NeedRequests("tools/list")
+			if len(client.Conversations) < 2 {
+				client.NeverBut("the client began no new session after the server had ended the first", "tools/list")
+			}
+			lists := 0
+			for _, conversation := range client.Conversations[1:] {
+				for _, list := range conversation.Requests("tools/list") {
+					lists++
+					if list.ParamsObject()["cursor"] == lostCursor {
+						client.Blame(list, Mismatch{
+							Wanted: "no cursor of the session before", Found: "the cursor " + Show(lostCursor), Where: "/params/cursor",
+						})
+					}
+				}
+			}
+			if lists == 0 {
+				client.NeverBut("the client did not ask for the list again in the new session", "tools/list")
+			}
+		})
 }
 
-// resultOf is what the server answered to a request; nil for nothing.
-func resultOf(request *Said) Object {
-	for _, answer := range request.Answers {
-		return answer.ResultObject()
-	}
-	return nil
+// Cursors in which nothing can be read.
+const (
+	plainCursor = "bmV4dA"
+	markedUp    = "%2F%3D é\"\\ +&?#"
+	likeNumber  = "00"
+	likeSpace   = " "
+	likeJSON    = `{"page":5,"of":null}`
+	emptyCursor = ""
+)
+
+// longCursor is longer than what fits into most columns.
+var longCursor = strings.Repeat("0123456789abcdef", 128)
+
+// Tools behind such cursors; the empty one leads to the last page.
+var (
+	someCursors = tools(page{"", 1}, page{plainCursor, 1}, page{markedUp, 1}, page{likeNumber, 1}, page{likeSpace, 1},
+		page{likeJSON, 1}, page{longCursor, 1})
+	withEmptyCursor = tools(append(someCursors.pages[:len(someCursors.pages):len(someCursors.pages)], page{emptyCursor, 1})...)
+)
+
+// Positions in the steps of cursors.
+const (
+	toolsListed   = 1
+	promptsListed = 2
+)
+
+// cursors is a server whose cursors look like anything; its other lists have one
+// page.
+var cursors = &Story{
+	Name: "cursors-of-any-form", Says: "The server gives cursors that look like markup, numbers, space and JSON, and prompts on one page.",
+	Told: Steps{ToConnect(), ToList("tools"), ToList("prompts"), ToList("resources"), ToClose()},
+	Server: func(server *scripted.Server) {
+		if server.Stateless() {
+			withEmptyCursor.bind(server)
+		} else {
+			someCursors.bind(server)
+		}
+	},
+}
+
+// lostCursor is of a session that ends.
+const lostCursor = "session-1-page-2"
+
+// lostPages is a server that ends the session in the middle of a list.
+var lostPages = &Story{
+	Name: "pages-of-a-lost-session", Says: "The server ends the session when the second page is asked for; tools/list has two.",
+	Until: "2025-11-25", Over: HTTP,
+	Told: Steps{ToConnect(), ToList("tools"), ToList("tools"), ToClose()},
+	Server: func(server *scripted.Server) {
+		first, second := tools(page{"", 1}, page{lostCursor, 1}), tools(page{"", 1}, page{"session-2-page-2", 1})
+		server.On("tools/list", func(call *scripted.Call) {
+			if call.Session.Number > 1 {
+				second.leaf(call)
+				return
+			}
+			call.Session.Expire() // from now on the session is unknown
+			first.leaf(call)
+		})
+	},
+}
+
+func readingCursors() {
+	It("gives back a cursor that looks like markup", Verifies("pagination.cursor.any-format"), In(cursors),
+		func(ctx SpecContext) {
+			someCursors.follows(Played(ctx), 1, "the page of a cursor like any other")
+		})
+
+	It("gives back a cursor that looks like a number", Verifies("pagination.cursor.any-format"), In(cursors),
+		func(ctx SpecContext) {
+			someCursors.follows(Played(ctx), 2, "the page of a cursor like any other")
+		})
+
+	It("gives back a cursor that is a space", Verifies("pagination.cursor.any-format"), In(cursors),
+		func(ctx SpecContext) {
+			someCursors.follows(Played(ctx), 3, "the page of a cursor like any other")
+		})
+
+	It("gives back a cursor that looks like JSON", Verifies("pagination.cursor.any-format"), In(cursors),
+		func(ctx SpecContext) {
+			someCursors.follows(Played(ctx), 4, "the page of a cursor like any other")
+		})
+
+	It("gives back a long cursor", Verifies("pagination.cursor.any-format"), In(cursors),
+		func(ctx SpecContext) {
+			someCursors.follows(Played(ctx), 5, "the page of a cursor like any other")
+		})
+
+	It("takes an empty cursor for one that leads on", Verifies("pagination.cursor.opaque"), In(cursors),
+		func(ctx SpecContext) {
+			withEmptyCursor.follows(Played(ctx), len(someCursors.pages)-1, "the page of an empty cursor")
+		})
 }

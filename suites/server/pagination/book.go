@@ -1,0 +1,109 @@
+package pagination
+
+import (
+	"fmt"
+	"slices"
+
+	. "github.com/mcpconform/mcpconform/internal/conform"
+	"github.com/mcpconform/mcpconform/internal/jsonrpc"
+	"github.com/mcpconform/mcpconform/internal/scripted"
+)
+
+// book is a list in pages, as a scripted server gives it.
+type book struct {
+	method, member string
+	item           func(server *scripted.Server, number int) Object
+	pages          []page
+}
+
+// page is so many items of a list.
+type page struct {
+	cursor string // by which it is asked for; the first needs none
+	items  int
+}
+
+// leaf answers a request for a page.
+func (b book) leaf(call *scripted.Call) {
+	at := 0
+	if cursor, given := call.Params()["cursor"]; given {
+		at = slices.IndexFunc(b.pages[1:], func(one page) bool { return one.cursor == cursor }) + 1
+		if at == 0 {
+			call.Refuse(jsonrpc.InvalidParams, "Invalid cursor", nil)
+			return
+		}
+	}
+	first := 0
+	for _, before := range b.pages[:at] {
+		first += before.items
+	}
+	items := []any{}
+	for number := range b.pages[at].items {
+		items = append(items, b.item(call.Session.Server, first+number))
+	}
+	result := Object{b.member: items}
+	if at+1 < len(b.pages) {
+		result["nextCursor"] = b.pages[at+1].cursor
+	}
+	call.AnswerFresh(result, 0)
+}
+
+// bind lets a server give the list.
+func (b book) bind(server *scripted.Server) { server.On(b.method, b.leaf) }
+
+// turned returns the client's request for a page, by its position; nil when it did
+// not ask for it.
+func (b book) turned(client *Client, position int) *Said {
+	for _, request := range client.Requests(b.method) {
+		cursor, given := request.ParamsObject()["cursor"]
+		if given == (position > 0) && (!given || cursor == b.pages[position].cursor) {
+			return request
+		}
+	}
+	return nil
+}
+
+// follows demands that a client that has asked for a page, and got it, asks for the
+// next one.
+func (b book) follows(client *Client, position int, wanted string) {
+	before := b.turned(client, position)
+	if before == nil || AnswerTo(before) == nil {
+		client.NeverBut(fmt.Sprintf("the client did not come to page %d of %s", position+1, b.method), b.method)
+	}
+	if b.turned(client, position+1) == nil {
+		client.Blame(AnswerTo(before), Mismatch{
+			Wanted: wanted + ": " + b.method + " with the cursor " + Show(b.pages[position+1].cursor),
+			Found:  "no such request", Where: "/result/nextCursor",
+		})
+	}
+}
+
+// tools are what tools/list gives; the first is one that clients know to call.
+func tools(pages ...page) book {
+	return book{"tools/list", "tools", func(server *scripted.Server, number int) Object {
+		if number == 0 {
+			return server.Tools[0].Definition
+		}
+		return Object{"name": fmt.Sprintf("tool_%d", number), "inputSchema": Object{"type": "object", "properties": Object{}}}
+	}, pages}
+}
+
+// resources are what resources/list gives.
+func resources(pages ...page) book {
+	return book{"resources/list", "resources", func(_ *scripted.Server, number int) Object {
+		return Object{"name": fmt.Sprintf("resource-%d", number), "uri": fmt.Sprintf("test://resource/%d", number)}
+	}, pages}
+}
+
+// templates are what resources/templates/list gives.
+func templates(pages ...page) book {
+	return book{"resources/templates/list", "resourceTemplates", func(_ *scripted.Server, number int) Object {
+		return Object{"name": fmt.Sprintf("template-%d", number), "uriTemplate": fmt.Sprintf("test://template/%d/{id}", number)}
+	}, pages}
+}
+
+// prompts are what prompts/list gives.
+func prompts(pages ...page) book {
+	return book{"prompts/list", "prompts", func(_ *scripted.Server, number int) Object {
+		return Object{"name": fmt.Sprintf("prompt-%d", number)}
+	}, pages}
+}
