@@ -208,7 +208,7 @@ func (c *Client) Never(method string) {
 func (c *Client) NeverBut(reason, method string) { c.inconclusive(reason, c.hint(method)) }
 
 func (c *Client) hint(method string) string {
-	at := c.story.Told.first(verbs[method])
+	at := c.story.Told.bringing(method)
 	switch {
 	case at >= 0 && c.byHand:
 		return "let the client " + c.story.Told[at].Describe()

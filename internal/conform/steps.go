@@ -203,6 +203,20 @@ func (s Steps) first(verb string) int {
 	return slices.IndexFunc(s, func(one Step) bool { return one.Verb() == verb })
 }
 
+// bringing returns the position of the first step that brings about messages of a
+// method; -1 when there is none.
+func (s Steps) bringing(method string) int {
+	return slices.IndexFunc(s, func(one Step) bool {
+		return one.Verb() == verbs[method] && (lists[method] == "" || one["of"] == lists[method])
+	})
+}
+
+// lists are what the lists of a method are called in steps.
+var lists = map[string]string{
+	"tools/list": "tools", "resources/list": "resources", "resources/templates/list": "templates",
+	"prompts/list": "prompts", "tasks/list": "tasks",
+}
+
 // verbs that bring about requests and notifications of a client.
 var verbs = map[string]string{
 	"initialize": "connect", "notifications/initialized": "connect", "server/discover": "connect",

@@ -77,32 +77,37 @@ func (b book) follows(client *Client, position int, wanted string) {
 	}
 }
 
-// tools are what tools/list gives; the first is one that clients know to call.
-func tools(pages ...page) book {
+// toolsOn pages are what tools/list gives. One that clients know to call is the last
+// of all: whoever wants it needs all pages.
+func toolsOn(pages ...page) book {
+	last := -1
+	for _, one := range pages {
+		last += one.items
+	}
 	return book{"tools/list", "tools", func(server *scripted.Server, number int) Object {
-		if number == 0 {
+		if number == last {
 			return server.Tools[0].Definition
 		}
 		return Object{"name": fmt.Sprintf("tool_%d", number), "inputSchema": Object{"type": "object", "properties": Object{}}}
 	}, pages}
 }
 
-// resources are what resources/list gives.
-func resources(pages ...page) book {
+// resourcesOn pages are what resources/list gives.
+func resourcesOn(pages ...page) book {
 	return book{"resources/list", "resources", func(_ *scripted.Server, number int) Object {
 		return Object{"name": fmt.Sprintf("resource-%d", number), "uri": fmt.Sprintf("test://resource/%d", number)}
 	}, pages}
 }
 
-// templates are what resources/templates/list gives.
-func templates(pages ...page) book {
-	return book{"resources/templates/list", "resourceTemplates", func(_ *scripted.Server, number int) Object {
+// templatesOn pages are what resources/templates/list gives.
+func templatesOn(pages ...page) book {
+	return book{templates, "resourceTemplates", func(_ *scripted.Server, number int) Object {
 		return Object{"name": fmt.Sprintf("template-%d", number), "uriTemplate": fmt.Sprintf("test://template/%d/{id}", number)}
 	}, pages}
 }
 
-// prompts are what prompts/list gives.
-func prompts(pages ...page) book {
+// promptsOn pages are what prompts/list gives.
+func promptsOn(pages ...page) book {
 	return book{"prompts/list", "prompts", func(_ *scripted.Server, number int) Object {
 		return Object{"name": fmt.Sprintf("prompt-%d", number)}
 	}, pages}

@@ -1,6 +1,7 @@
 package pagination
 
 import (
+	"slices"
 	"strings"
 
 	. "github.com/onsi/ginkgo/v2"
@@ -18,10 +19,10 @@ func ClientChecks() {
 // Lists of several pages. Those of the tools have different lengths, and the fourth
 // is empty.
 var (
-	someTools     = tools(page{"", 3}, page{"tools-2", 1}, page{"tools-3", 7}, page{"tools-4", 0}, page{"tools-5", 2})
-	someResources = resources(page{"", 2}, page{"resources-2", 2}, page{"resources-3", 1})
-	someTemplates = templates(page{"", 2}, page{"templates-2", 2}, page{"templates-3", 1})
-	somePrompts   = prompts(page{"", 2}, page{"prompts-2", 2}, page{"prompts-3", 1})
+	someTools     = toolsOn(page{"", 3}, page{"tools-2", 1}, page{"tools-3", 7}, page{"tools-4", 0}, page{"tools-5", 2})
+	someResources = resourcesOn(page{"", 2}, page{"resources-2", 2}, page{"resources-3", 1})
+	someTemplates = templatesOn(page{"", 2}, page{"templates-2", 2}, page{"templates-3", 1})
+	somePrompts   = promptsOn(page{"", 2}, page{"prompts-2", 2}, page{"prompts-3", 1})
 )
 
 // emptyPage is the position of the page of tools without any.
@@ -31,7 +32,8 @@ const emptyPage = 3
 var pages = &Story{
 	Name: "lists-in-pages", Says: "The server gives each list on several pages; those of the tools have different lengths, and one is empty.",
 	Told: Steps{
-		ToConnect(), ToList("tools"), ToList("resources"), ToList("templates"), ToList("prompts"), ToClose(),
+		ToConnect(), ToList("tools"), ToList("resources"), ToList("templates"), ToList("prompts"),
+		ToCall(scripted.AddNumbers, Object{"a": 5, "b": 3}), ToClose(),
 	},
 	Server: func(server *scripted.Server) {
 		someTools.bind(server)
@@ -147,9 +149,9 @@ var longCursor = strings.Repeat("0123456789abcdef", 128)
 
 // Tools behind such cursors; the empty one leads to the last page.
 var (
-	someCursors = tools(page{"", 1}, page{plainCursor, 1}, page{markedUp, 1}, page{likeNumber, 1}, page{likeSpace, 1},
+	someCursors = toolsOn(page{"", 1}, page{plainCursor, 1}, page{markedUp, 1}, page{likeNumber, 1}, page{likeSpace, 1},
 		page{likeJSON, 1}, page{longCursor, 1})
-	withEmptyCursor = tools(append(someCursors.pages[:len(someCursors.pages):len(someCursors.pages)], page{emptyCursor, 1})...)
+	withEmptyCursor = toolsOn(append(slices.Clip(someCursors.pages), page{emptyCursor, 1})...)
 )
 
 // Positions in the steps of cursors.
@@ -162,13 +164,13 @@ const (
 // page.
 var cursors = &Story{
 	Name: "cursors-of-any-form", Says: "The server gives cursors that look like markup, numbers, space and JSON, and prompts on one page.",
-	Told: Steps{ToConnect(), ToList("tools"), ToList("prompts"), ToList("resources"), ToClose()},
+	Told: Steps{ToConnect(), ToList("tools"), ToList("prompts"), ToCall(scripted.AddNumbers, Object{"a": 5, "b": 3}), ToClose()},
 	Server: func(server *scripted.Server) {
+		book := someCursors
 		if server.Stateless() {
-			withEmptyCursor.bind(server)
-		} else {
-			someCursors.bind(server)
+			book = withEmptyCursor
 		}
+		book.bind(server)
 	},
 }
 
@@ -181,7 +183,7 @@ var lostPages = &Story{
 	Until: "2025-11-25", Over: HTTP,
 	Told: Steps{ToConnect(), ToList("tools"), ToList("tools"), ToClose()},
 	Server: func(server *scripted.Server) {
-		first, second := tools(page{"", 1}, page{lostCursor, 1}), tools(page{"", 1}, page{"session-2-page-2", 1})
+		first, second := toolsOn(page{"", 1}, page{lostCursor, 1}), toolsOn(page{"", 1}, page{"session-2-page-2", 1})
 		server.On("tools/list", func(call *scripted.Call) {
 			if call.Session.Number > 1 {
 				second.leaf(call)
