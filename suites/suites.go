@@ -71,6 +71,7 @@ func ClientChecks() {
 	roots.ClientChecks()
 	sampling.ClientChecks()
 	tools.ClientChecks()
+	completion.ClientChecks()
 	pagination.ClientChecks()
 	tasksextension.ClientChecks()
 }

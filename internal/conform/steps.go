@@ -147,6 +147,9 @@ func ToComplete(ref, argument Object) Step {
 	return step("complete", "ref", ref, "argument", argument)
 }
 
+// Given says which other arguments are completed already.
+func (s Step) Given(arguments Object) Step { return s.with("context", Object{"arguments": arguments}) }
+
 // ToSubscribe tells the client to subscribe to a resource (handshake era).
 func ToSubscribe(uri string) Step { return step("subscribe", "uri", uri) }
 

@@ -1,0 +1,107 @@
+package completion
+
+import (
+	. "github.com/onsi/ginkgo/v2"
+
+	. "github.com/mcpconform/mcpconform/internal/conform"
+	"github.com/mcpconform/mcpconform/internal/scripted"
+)
+
+// ClientChecks registers the checks of a target client.
+func ClientChecks() {
+	Describe("Completion", askingForCompletions)
+}
+
+// Arguments of the prompt that clients are told to complete.
+const (
+	prompt   = "translation"
+	language = "language"
+	dialect  = "dialect"
+)
+
+// Positions in the steps of completions.
+const (
+	someValues = iota + 1
+	noValues
+	moreValues
+	manyValues
+)
+
+// completions is a server that has less and less to propose.
+var completions = &Story{
+	Name: "completions", Says: "The server completes an argument: with values, with none, with one of more that it has not counted, and with some of very many.",
+	Told: Steps{
+		ToConnect(),
+		ToComplete(Object{"type": "ref/prompt", "name": prompt}, Object{"name": dialect, "value": "q"}).
+			Given(Object{language: "french"}),
+		ToComplete(Object{"type": "ref/prompt", "name": prompt}, Object{"name": language, "value": "x"}),
+		ToComplete(Object{"type": "ref/prompt", "name": prompt}, Object{"name": language, "value": "f"}),
+		ToComplete(Object{"type": "ref/prompt", "name": prompt}, Object{"name": language, "value": ""}),
+		ToList("tools"), ToClose(),
+	},
+	Server: func(server *scripted.Server) {
+		server.Prompts = append(server.Prompts, Object{"name": prompt, "arguments": []any{
+			Object{"name": language, "required": true}, Object{"name": dialect},
+		}})
+		server.On("completion/complete", func(call *scripted.Call) {
+			completion := Object{"values": []any{"québécois"}, "total": 1, "hasMore": false}
+			switch call.Nth {
+			case noValues:
+				completion = Object{"values": []any{}}
+			case moreValues:
+				completion = Object{"values": []any{"french"}, "hasMore": true}
+			case manyValues:
+				completion = Object{"values": []any{"arabic", "bengali"}, "total": 7000, "hasMore": true}
+			}
+			call.Answer(Object{"completion": completion})
+		})
+	},
+}
+
+func askingForCompletions() {
+	It("sends the arguments that are completed already", Verifies("completion.context.sent"), In(completions),
+		func(ctx SpecContext) {
+			client := Played(ctx)
+
+			request := client.NeedRequests("completion/complete")[0]
+			about, _ := request.ParamsObject()["argument"].(Object)
+			if about["name"] != dialect {
+				client.NeverBut("the client asked for other completions than it was told to", "completion/complete")
+			}
+			given, _ := request.ParamsObject()["context"].(Object)
+			arguments, _ := given["arguments"].(Object)
+			if arguments[language] != "french" {
+				client.Blame(request, Mismatch{
+					Wanted: `the other argument of the prompt, which the step tells: {"language":"french"}`,
+					Found:  Show(request.ParamsObject()["context"]), Where: "/params/context/arguments",
+				})
+			}
+		})
+
+	It("copes with completions that are empty", Verifies("completion.partial.handled"), In(completions),
+		func(ctx SpecContext) {
+			copes(ctx, noValues, "a completion without values")
+		})
+
+	It("copes with completions of which there are more, nobody says how many", Verifies("completion.partial.handled"), In(completions),
+		func(ctx SpecContext) {
+			copes(ctx, moreValues, "a completion of which there is more, without a total")
+		})
+
+	It("copes with a few of many completions", Verifies("completion.partial.handled"), In(completions),
+		func(ctx SpecContext) {
+			copes(ctx, manyValues, "a completion with fewer values than its total")
+		})
+}
+
+// copes demands that the client goes on after an answer to completion/complete.
+func copes(ctx SpecContext, nth int, despite string) {
+	client := Played(ctx)
+
+	requests := client.NeedRequests("completion/complete")
+	if len(requests) < nth {
+		client.NeverBut("the client asked for no more completions", "completion/complete")
+	}
+	client.Does(nth, someValues, despite)
+	client.GoesOn(ctx, AnswerTo(requests[nth-1]), despite)
+}
