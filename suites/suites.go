@@ -15,6 +15,7 @@ import (
 	"github.com/mcpconform/mcpconform/suites/lifecycle"
 	"github.com/mcpconform/mcpconform/suites/patterns/mrtr"
 	"github.com/mcpconform/mcpconform/suites/patterns/subscriptions"
+	"github.com/mcpconform/mcpconform/suites/server/caching"
 	"github.com/mcpconform/mcpconform/suites/server/completion"
 	"github.com/mcpconform/mcpconform/suites/server/discover"
 	"github.com/mcpconform/mcpconform/suites/server/logging"
@@ -74,6 +75,7 @@ func ClientChecks() {
 	completion.ClientChecks()
 	pagination.ClientChecks()
 	tasksextension.ClientChecks()
+	caching.ClientChecks()
 }
 
 // Rules returns the rules that hold for every transcript, in the order of the

@@ -1,0 +1,355 @@
+// Package caching checks the page server/utilities/caching.
+package caching
+
+import (
+	"slices"
+	"time"
+
+	. "github.com/onsi/ginkgo/v2"
+
+	. "github.com/mcpconform/mcpconform/internal/conform"
+	"github.com/mcpconform/mcpconform/internal/jsonrpc"
+	"github.com/mcpconform/mcpconform/internal/scripted"
+)
+
+// ClientChecks registers the checks of a target client. One that keeps nothing
+// passes them: nobody must.
+func ClientChecks() {
+	Describe("Fresh results", freshResults)
+	Describe("Stale results", staleResults)
+	Describe("Pages", pages)
+}
+
+// since is the revision that brought caching.
+const since = "2026-07-28"
+
+// long is a time to live that no story outlives, in milliseconds.
+const long = 600_000
+
+// Resources of the server whose results stay fresh.
+const (
+	oneURI     = "test://one"
+	anotherURI = "test://another"
+	privateURI = "test://private" // for which it needs to know more
+)
+
+// Positions in the steps of fresh.
+const (
+	announcementAwaited = 6
+	changedListed       = 7
+	anotherRead         = 9
+	otherListed         = 11
+	privateReadAgain    = 13
+)
+
+// fresh is a server whose results stay fresh longer than anybody waits.
+var fresh = &Story{
+	Name: "results-that-stay-fresh", Since: since,
+	Says: "The server gives every result ten minutes to live, and says during a call that its tools have changed.",
+	Told: Steps{
+		ToAnswer("elicitation/create", Object{"action": "accept", "content": Object{"name": "Ada"}}), ToConnect(),
+		ToListen(Object{"toolsListChanged": true}), ToList("tools"), ToList("tools"),
+		ToCall(scripted.AddNumbers, Object{"a": 5, "b": 3}), ToWaitFor("notifications/tools/list_changed"), ToList("tools"),
+		ToRead(oneURI), ToRead(anotherURI), ToList("prompts"), ToList("resources"), ToRead(privateURI), ToRead(privateURI),
+		ToRead(scripted.ResourceURI), ToClose(),
+	},
+	Server: func(server *scripted.Server) {
+		server.Fresh = long
+		for _, uri := range []string{oneURI, anotherURI, privateURI} {
+			server.Resources = append(server.Resources, Object{"uri": uri, "name": uri})
+		}
+		server.On("tools/call", func(call *scripted.Call) {
+			call.Session.Notify("notifications/tools/list_changed", nil)
+			call.Good()
+		})
+		server.On("resources/read", func(call *scripted.Call) {
+			if call.Text("uri") == privateURI && call.Responses() == nil && call.Declares("elicitation") {
+				call.Need(Object{"who": Object{"method": "elicitation/create", "params": Object{
+					"message": "Whose is it?", "requestedSchema": Object{
+						"type": "object", "properties": Object{"name": Object{"type": "string"}}, "required": []any{"name"},
+					},
+				}}}, "")
+				return
+			}
+			call.Good()
+		})
+	},
+}
+
+func freshResults() {
+	It("lists the tools again once they have changed", Verifies("caching.notifications.stale"), In(fresh),
+		func(ctx SpecContext) {
+			client := Played(ctx)
+
+			client.NeedRequests("tools/list")
+			announced := client.FromServer("notifications/tools/list_changed")
+			if len(announced) == 0 {
+				client.NeverBut("the client did not listen for changes, or called nothing", "subscriptions/listen")
+			}
+			client.NeedPast(changedListed)
+			if waited, told := client.ToldOutcome(announcementAwaited); told && waited.Failed() {
+				client.NeverBut("the client did not take notice of the change: "+waited.Error, "subscriptions/listen")
+			}
+			if !asksAfter(client, announced[0], "tools/list") {
+				client.Blame(announced[0], Mismatch{
+					Wanted: "a new tools/list when the tools are wanted after this", Found: "no such request: the list from before is used again",
+				})
+			}
+		})
+
+	It("reads one resource although it knows another", Verifies("caching.key.respected"), In(fresh),
+		func(ctx SpecContext) {
+			client := Played(ctx)
+
+			known := readsOf(client, oneURI)
+			if len(known) == 0 {
+				client.Never("resources/read")
+			}
+			client.NeedPast(anotherRead)
+			if len(readsOf(client, anotherURI)) == 0 {
+				client.Blame(known[0], Mismatch{
+					Wanted: "a resources/read for " + anotherURI + ", too", Found: "none: what was read of " + oneURI + " is used for it",
+				})
+			}
+		})
+
+	It("asks by one method although it knows the answer to another", Verifies("caching.key.respected"), In(fresh),
+		func(ctx SpecContext) {
+			client := Played(ctx)
+
+			known := client.NeedRequests("prompts/list")
+			client.NeedPast(otherListed)
+			if len(client.Requests("resources/list")) == 0 {
+				client.Blame(known[0], Mismatch{
+					Wanted: "a resources/list, too", Found: "none: what prompts/list gave is used for it",
+				})
+			}
+		})
+
+	It("keeps no result that depended on what the user said", Verifies("caching.key.no-retries"), In(fresh),
+		func(ctx SpecContext) {
+			client := Played(ctx)
+
+			retry := slices.IndexFunc(readsOf(client, privateURI), func(read *Said) bool { return read.ParamsObject()["inputResponses"] != nil })
+			if retry < 0 {
+				client.NeverBut("the client brought no input for resources/read", "elicitation/create")
+			}
+			client.NeedPast(privateReadAgain)
+			if reads := readsOf(client, privateURI); retry == len(reads)-1 {
+				client.Blame(reads[retry], Mismatch{
+					Wanted: "another resources/read when the resource is wanted again", Found: "none: the result of the retry is used again",
+				})
+			}
+		})
+}
+
+// readsOf returns the client's reads of a resource.
+func readsOf(client *Client, uri string) []*Said {
+	return slices.DeleteFunc(client.Requests("resources/read"), func(read *Said) bool { return read.ParamsObject()["uri"] != uri })
+}
+
+// asksAfter tells whether the client sent a request of a method after a message.
+func asksAfter(client *Client, message *Said, method string) bool {
+	return slices.ContainsFunc(client.Requests(method), func(request *Said) bool { return request.Event.At.After(message.Event.At) })
+}
+
+const (
+	// short is a time to live that is over soon, in milliseconds.
+	short = 20
+	// working is how long the call takes in whose time lists grow stale: many times
+	// that.
+	working = 400 * time.Millisecond
+	// fewPolls may have another reason.
+	fewPolls = 2
+	// manyPolls cannot come in the time of the call when each wait is longer than the
+	// one before by a fifth.
+	manyPolls = 12
+)
+
+// Positions in the steps of stale.
+const (
+	negativeListedAgain = 3
+	staleListedAgain    = 5
+)
+
+// stale is a server whose results are soon out of date.
+var stale = &Story{
+	Name: "results-that-go-stale", Since: since,
+	Says: "The server gives the list of tools a fiftieth of a second to live, and that of prompts less than nothing; a call takes longer.",
+	Told: Steps{
+		ToConnect(), ToList("tools"), ToList("prompts"), ToList("prompts"), ToCall(scripted.AddNumbers, Object{"a": 5, "b": 3}),
+		ToList("tools"), ToRead(scripted.ResourceURI), ToClose(),
+	},
+	Server: func(server *scripted.Server) {
+		server.Fresh = short
+		server.On("prompts/list", func(call *scripted.Call) {
+			call.Finally(jsonrpc.NewResult(call.Message.ID, Object{
+				"resultType": "complete", "prompts": []any{}, "ttlMs": -1, "cacheScope": "private",
+			}), "the time to live is negative")
+		})
+		server.On("tools/call", func(call *scripted.Call) {
+			call.Pause(working)
+			call.Good()
+		})
+	},
+}
+
+func staleResults() {
+	It("lists again what has a negative time to live", Verifies("caching.ttl.negative"), In(stale),
+		func(ctx SpecContext) {
+			client := Played(ctx)
+
+			lists := client.NeedRequests("prompts/list")
+			client.NeedPast(negativeListedAgain)
+			if len(lists) < 2 {
+				client.Blame(lists[0], Mismatch{
+					Wanted: "another prompts/list when the prompts are wanted again", Found: "none: a result with ttlMs -1 is used again",
+				})
+			}
+		})
+
+	It("lists again what is out of date", Verifies("caching.stale.fetched"), In(stale),
+		func(ctx SpecContext) {
+			client := Played(ctx)
+
+			lists := client.NeedRequests("tools/list")
+			client.NeedCalls(scripted.AddNumbers) // in whose time the list grows stale
+			client.NeedPast(staleListedAgain)
+			if len(lists) < 2 {
+				client.Blame(lists[0], Mismatch{
+					Wanted: "another tools/list when the tools are wanted again after 400 ms",
+					Found:  "none: a result with ttlMs 20 is used again",
+				})
+			}
+		})
+
+	It("fetches nothing in the background each time that it is out of date", Verifies("caching.stale.not-polled"), In(stale),
+		func(ctx SpecContext) {
+			client := Played(ctx)
+
+			if polls := pollsOf(client); len(polls) > fewPolls {
+				client.Blame(polls[fewPolls], Mismatch{
+					Wanted: "no tools/list while a call is waited for and nobody wants the tools",
+					Found:  Show(len(polls)) + " of them in 400 ms, with a ttlMs of 20",
+				})
+			}
+		})
+
+	It("slows down if it polls all the same", Verifies("caching.stale.polled-gently"), In(stale),
+		func(ctx SpecContext) {
+			client := Played(ctx)
+
+			polls := pollsOf(client)
+			if len(polls) <= fewPolls {
+				NotApplicable("the client does not poll")
+			}
+			if len(polls) >= manyPolls {
+				client.Blame(polls[manyPolls-1], Mismatch{
+					Wanted: "longer waits from poll to poll", Found: Show(len(polls)) + " of tools/list in 400 ms, with a ttlMs of 20",
+				})
+			}
+		})
+}
+
+// pollsOf returns the lists of tools that the client asked for during the long call.
+func pollsOf(client *Client) []*Said {
+	client.NeedRequests("tools/list")
+	call := client.NeedCalls(scripted.AddNumbers)[0]
+	answer := AnswerTo(call)
+	if answer == nil {
+		client.NeverBut("the client did not wait for the answer of the call", "tools/call")
+	}
+	return slices.DeleteFunc(client.Requests("tools/list"), func(list *Said) bool {
+		return list.Event.At.Before(call.Event.At) || list.Event.At.After(answer.Event.At)
+	})
+}
+
+// secondPage is the cursor of the pages that are out of date at once.
+const secondPage = "page-2"
+
+// Positions in the steps of stalePages.
+const (
+	toolsListedAgain   = 2
+	promptsListedAgain = 4
+)
+
+// stalePages is a server whose second pages are out of date at once; that of the
+// prompts is gone when it is asked for again.
+var stalePages = &Story{
+	Name: "pages-that-go-stale", Since: since,
+	Says: "The server lists tools and prompts on two pages each, of which the first has long to live and the second no time; the second page of prompts can be had once.",
+	Told: Steps{
+		ToConnect(), ToList("tools"), ToList("tools"), ToList("prompts"), ToList("prompts"), ToRead(scripted.ResourceURI), ToClose(),
+	},
+	Server: func(server *scripted.Server) {
+		server.On("tools/list", func(call *scripted.Call) {
+			if call.Text("cursor") == secondPage {
+				call.AnswerFresh(Object{"tools": []any{}}, 0)
+				return
+			}
+			call.AnswerFresh(Object{"tools": []any{server.Tools[0].Definition}, "nextCursor": secondPage}, long)
+		})
+		given := make(chan struct{}, 1) // the second page of prompts, once
+		given <- struct{}{}
+		server.On("prompts/list", func(call *scripted.Call) {
+			if call.Text("cursor") != secondPage {
+				call.AnswerFresh(Object{"prompts": []any{server.Prompts[0]}, "nextCursor": secondPage}, long)
+				return
+			}
+			select {
+			case <-given:
+				call.AnswerFresh(Object{"prompts": []any{}}, 0)
+			default:
+				call.Refuse(jsonrpc.InvalidParams, "Invalid cursor", nil)
+			}
+		})
+	},
+}
+
+func pages() {
+	It("fetches a page that is out of date by its cursor", Verifies("caching.pages.fetched"), In(stalePages),
+		func(ctx SpecContext) {
+			client := Played(ctx)
+
+			seconds := slices.DeleteFunc(client.NeedRequests("tools/list"), isFirst)
+			if len(seconds) == 0 {
+				client.NeverBut("the client did not come to the second page", "tools/list")
+			}
+			client.NeedPast(toolsListedAgain)
+			if len(seconds) == 1 {
+				client.Blame(seconds[0], Mismatch{
+					Wanted: "another tools/list with the cursor " + Show(secondPage) + " when the tools are wanted again",
+					Found:  "none: a page with ttlMs 0 is used again, or left out",
+				})
+			}
+		})
+
+	It("fetches a list from its beginning when a cursor is not good any more", Verifies("caching.pages.invalid-cursor"), In(stalePages),
+		func(ctx SpecContext) {
+			client := Played(ctx)
+
+			lists := client.NeedRequests("prompts/list")
+			refused := slices.IndexFunc(lists, func(list *Said) bool {
+				answer := AnswerTo(list)
+				return answer != nil && answer.ResultObject() == nil
+			})
+			if refused < 0 {
+				client.NeverBut("the client did not come to the second page of prompts a second time", "prompts/list")
+			}
+			if firsts := slices.DeleteFunc(slices.Clone(lists[:refused]), func(list *Said) bool { return !isFirst(list) }); len(firsts) > 1 {
+				NotApplicable("the client keeps no pages: it had just begun from the beginning")
+			}
+			client.NeedPast(promptsListedAgain)
+			if !slices.ContainsFunc(lists[refused:], isFirst) {
+				client.Blame(AnswerTo(lists[refused]), Mismatch{
+					Wanted: "a prompts/list without a cursor after this refusal", Found: "no such request",
+				})
+			}
+		})
+}
+
+// isFirst tells whether a request is for the first page of a list.
+func isFirst(list *Said) bool {
+	_, given := list.ParamsObject()["cursor"]
+	return !given
+}
