@@ -31,7 +31,7 @@ type Call struct {
 	Session  *Session
 	Message  jsonrpc.Message
 	Nth      int       // among the messages of its method, from 1
-	Exchange *Exchange // that carries it; nil over stdio
+	Exchange *Exchange // that carries it; nil over stdio, and over HTTP+SSE
 
 	mark int // what the client had sent before
 
@@ -168,8 +168,7 @@ func (c *Call) Streaming() *Call {
 // Say sends a message before the answer, on the stream of the call.
 func (c *Call) Say(message []byte, deliberate string) bool {
 	if c.Exchange == nil {
-		defer c.Session.Server.touch(0)
-		return c.Session.spawned.Write(message, deliberate) == nil
+		return c.Session.Say(message, deliberate)
 	}
 	c.Streaming()
 	return c.Exchange.Event(nil, message, deliberate)

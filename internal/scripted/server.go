@@ -38,6 +38,7 @@ type Server struct {
 	onStart    func(*Session)
 	onInputEnd func(*Session)
 	onSignal   func(*Session)
+	single     bool // over HTTP: one session, whatever initializes
 	unready    error
 
 	mu       sync.Mutex
@@ -391,7 +392,7 @@ func (s *Server) sessionOf(incoming *transport.Incoming) *Session {
 		}
 	}
 	s.mu.Unlock()
-	initializes := !s.Stateless() && incoming.Request.Method == http.MethodPost &&
+	initializes := !s.single && !s.Stateless() && incoming.Request.Method == http.MethodPost &&
 		jsonrpc.Parse(incoming.Body).Method == "initialize"
 	switch {
 	case named != nil:

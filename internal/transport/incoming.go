@@ -95,7 +95,8 @@ func (i *Incoming) Streaming() bool {
 	return i.streaming && !i.over
 }
 
-// Head writes the head of the response. The second one is not written.
+// Head writes the head of the response. The second one is not written. The names of
+// headers are written as they are given, and recorded in their usual form.
 func (i *Incoming) Head(status int, header map[string]string, deliberate string) {
 	i.mu.Lock()
 	defer i.mu.Unlock()
@@ -107,13 +108,17 @@ func (i *Incoming) head(status int, header map[string]string, deliberate string)
 		return
 	}
 	i.begun = true
+	said := i.writer.Header().Clone()
 	for name, value := range header {
-		i.writer.Header()[http.CanonicalHeaderKey(name)] = []string{value}
+		canonical := http.CanonicalHeaderKey(name)
+		said[canonical] = []string{value}
+		i.writer.Header()[canonical] = nil // or it would be guessed
+		i.writer.Header()[name] = []string{value}
 	}
-	mediaType, _, _ := mime.ParseMediaType(i.writer.Header().Get("Content-Type"))
+	mediaType, _, _ := mime.ParseMediaType(said.Get("Content-Type"))
 	i.streaming = mediaType == eventStreamType && status < http.StatusMultipleChoices
 	i.append(transcript.Event{Kind: transcript.Head, From: transcript.Server, Deliberate: deliberate,
-		HTTP: &transcript.HTTP{Status: status, Header: i.writer.Header().Clone()}})
+		HTTP: &transcript.HTTP{Status: status, Header: said}})
 	i.writer.WriteHeader(status)
 	if i.streaming {
 		i.flush()
@@ -131,7 +136,7 @@ func (i *Incoming) Answer(status int, header map[string]string, message []byte, 
 	if i.begun || i.over {
 		return
 	}
-	if message != nil && header["Content-Type"] == "" {
+	if message != nil && !hasHeader(header, "Content-Type") {
 		i.writer.Header().Set("Content-Type", "application/json")
 	}
 	i.head(status, header, deliberate)
@@ -140,6 +145,16 @@ func (i *Incoming) Answer(status int, header map[string]string, message []byte, 
 		_, _ = i.writer.Write(message) // the client may have left
 	}
 	i.finish(transcript.Complete)
+}
+
+// hasHeader tells whether there is a header of a name, in whatever letters.
+func hasHeader(header map[string]string, name string) bool {
+	for given := range header {
+		if strings.EqualFold(given, name) {
+			return true
+		}
+	}
+	return false
 }
 
 // Write writes bytes of an event stream as they are, and begins it if it has not
