@@ -87,6 +87,29 @@ func TestIncomingIsAnsweredAsOneBody(t *testing.T) {
 	}
 }
 
+func TestIncomingKeepsTheLettersOfHeaders(t *testing.T) {
+	t.Parallel()
+	recorder := httptest.NewRecorder()
+	request := httptest.NewRequestWithContext(t.Context(), http.MethodPost, "/", strings.NewReader("{}"))
+	incoming, err := transport.NewIncoming(recorder, request, transport.Limits{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	log := transcript.NewLog("c")
+	incoming.Record(log, "post-1")
+
+	incoming.Answer(http.StatusOK, map[string]string{"cOnTeNt-TyPe": "application/json"}, []byte("{}"), "")
+
+	if written := recorder.Header(); len(written["Content-Type"]) > 0 || len(written["cOnTeNt-TyPe"]) != 1 {
+		t.Errorf("written %v", written)
+	}
+	for _, event := range log.Events() {
+		if event.HTTP != nil && event.HTTP.Status == http.StatusOK && http.Header(event.HTTP.Header).Get("Content-Type") != "application/json" {
+			t.Errorf("recorded %v", event.HTTP.Header)
+		}
+	}
+}
+
 func TestIncomingIsAnsweredByEvents(t *testing.T) {
 	t.Parallel()
 	url, log, over := visited(t, transport.Limits{}, func(incoming *transport.Incoming) {
