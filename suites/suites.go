@@ -68,9 +68,11 @@ func ServerChecks() {
 func ClientChecks() {
 	base.ClientSchemaChecks()
 	lifecycle.ClientChecks()
+	mrtr.ClientChecks()
 	tasks.ClientChecks()
 	roots.ClientChecks()
 	sampling.ClientChecks()
+	elicitation.ClientChecks()
 	tools.ClientChecks()
 	completion.ClientChecks()
 	pagination.ClientChecks()

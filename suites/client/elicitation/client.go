@@ -1,0 +1,249 @@
+package elicitation
+
+import (
+	"slices"
+
+	. "github.com/onsi/ginkgo/v2"
+
+	. "github.com/mcpconform/mcpconform/internal/conform"
+	"github.com/mcpconform/mcpconform/internal/jsonrpc"
+	"github.com/mcpconform/mcpconform/internal/scripted"
+	"github.com/mcpconform/mcpconform/suites/client/asking"
+)
+
+// ClientChecks registers the checks of a target client.
+func ClientChecks() {
+	Describe("Elicitation", func() {
+		forms()
+		modes()
+		visiting()
+	})
+}
+
+const (
+	formMode = "form"
+	urlMode  = "url"
+	// modeSince is the first revision with modes, and with defaults of any type.
+	modeSince = "2025-11-25"
+)
+
+// form is a request for a form with fields of all types. It names its mode where it is
+// told to, and the revision has any.
+func form(revision, mode string) scripted.Question {
+	properties := map[string]Object{
+		"name":     {"type": "string", "title": "Name", "description": "Your name", "minLength": 1, "maxLength": 50},
+		"mail":     {"type": "string", "format": "email"},
+		"born":     {"type": "string", "format": "date"},
+		"age":      {"type": "integer", "minimum": 18, "maximum": 120},
+		"score":    {"type": "number", "minimum": 0, "maximum": 100},
+		"status":   {"type": "string", "enum": []any{"active", "inactive", "pending"}},
+		"verified": {"type": "boolean", "default": true},
+	}
+	schema := Object{"type": "object", "properties": properties}
+	params := Object{"message": "Who are you?", "requestedSchema": schema}
+	if revision >= modeSince {
+		for name, suggested := range suggestions {
+			properties[name]["default"] = suggested
+		}
+		schema["required"] = []any{"name", "status"}
+		if mode != "" {
+			params["mode"] = mode
+		}
+	}
+	return scripted.Question{Method: method, Params: params}
+}
+
+// suggestions are the defaults of the form.
+var suggestions = Object{"name": "John Doe", "age": 30, "score": 95.5, "status": "active"}
+
+// entered is what a user enters into the form.
+var entered = Object{
+	"name": "Ada", "mail": "ada@example.com", "born": "1990-12-10", "age": 36, "score": 1.5, "status": "inactive", "verified": false,
+}
+
+func accepting(content Object) Object { return Object{"action": "accept", "content": content} }
+
+// defaults is the tool of the scenario of the official suite.
+const defaults = "test_client_elicitation_defaults"
+
+// filled is a client whose user fills in forms, leaves them as they are, declines and
+// cancels them.
+var filled = &Story{
+	Name: "elicitation-forms", Says: "During calls the server asks for a form, which the user fills in, leaves as it is, declines and cancels.",
+	Scenario: "elicitation-sep1034-client-defaults",
+	Told: Steps{
+		ToAnswer(method, accepting(entered)), ToAnswer(method, accepting(Object{})), ToAnswer(method, accepting(entered)),
+		ToAnswer(method, Object{"action": "decline"}), ToAnswer(method, Object{"action": "cancel"}),
+		ToConnect(), ToList("tools"),
+		ToCall(defaults, nil), ToCall(defaults, nil), ToCall("ask_by_mode", nil), ToCall(defaults, nil), ToCall(defaults, nil),
+		ToList("prompts"), ToClose(),
+	},
+	Server: func(server *scripted.Server) {
+		asking.Tool(server, defaults, form(server.Revision(), ""))
+		asking.Tool(server, "ask_by_mode", form(server.Revision(), formMode))
+	},
+}
+
+func forms() {
+	It("declares elicitation when it answers with what a user entered", Verifies("elicitation.capability.declared"), In(filled),
+		func(ctx SpecContext) {
+			client := Played(ctx)
+
+			needAccepted(client)
+			Demand(client.Declares("elicitation"), "the capability elicitation", "an answer to "+method+" without it")
+		})
+
+	It("takes a request without a mode for one in form mode", Verifies("elicitation.mode.default"), In(filled),
+		func(ctx SpecContext) {
+			client := Played(ctx)
+
+			accepted := needAccepted(client)
+			if slices.ContainsFunc(accepted, withoutMode) {
+				return
+			}
+			for _, inquiry := range client.Inquiries(method) {
+				if withoutMode(inquiry) && !inquiry.Answered() {
+					client.Blame(inquiry.Question, Mismatch{
+						Wanted: "an answer, as there is one to the same form with the mode named", Found: inquiry.Describe(),
+					})
+				}
+			}
+		})
+}
+
+func withoutMode(inquiry Inquiry) bool {
+	_, named := inquiry.Params["mode"]
+	return !named
+}
+
+// needAccepted returns the inquiries that the user accepted, of which the check needs
+// one at least.
+func needAccepted(client *Client) []Inquiry {
+	var all []Inquiry
+	for _, inquiry := range client.NeedInquiries(method) {
+		if inquiry.Result["action"] == "accept" {
+			all = append(all, inquiry)
+		}
+	}
+	if len(all) == 0 {
+		client.NeverBut("the client accepted nothing that it was asked for", method)
+	}
+	return all
+}
+
+// visit is a request to open a URL.
+func visit(revision, address, id, deliberate string) scripted.Question {
+	params := Object{"mode": urlMode, "message": "Please sign in.", "url": address}
+	if !scripted.Stateless(revision) {
+		params["elicitationId"] = id
+	}
+	return scripted.Question{Method: method, Params: params, Deliberate: deliberate}
+}
+
+const notDeclared = "the client has declared form mode alone"
+
+// formsOnly is a client that shows forms, and opens no URLs.
+var formsOnly = &Story{
+	Name: "elicitation-mode-undeclared", Says: "The server sends the user of a client to a URL that has declared form mode alone.",
+	Since: "2025-11-25", Until: "2025-11-25",
+	Told: Steps{
+		ToAnswer(method, Object{"action": "accept"}).Declaring(Object{formMode: Object{}}),
+		ToConnect(), ToList("tools"), ToCall(scripted.AddNumbers, asking.Numbers), ToList("prompts"), ToClose(),
+	},
+	Server: func(server *scripted.Server) {
+		asking.DuringCalls(server, visit(server.Revision(), "https://example.com/visit", "visit-1", notDeclared))
+	},
+}
+
+func modes() {
+	It("refuses a mode that it has not declared", Verifies("elicitation.mode.refused"), In(formsOnly),
+		func(ctx SpecContext) {
+			client := Played(ctx)
+
+			client.NeedRequests("tools/call")
+			switch {
+			case !client.Declares("elicitation"):
+				client.NeverBut("the client does not declare elicitation", method)
+			case client.Declares("elicitation.url"):
+				NotApplicable("the client declares URL mode, whatever it is told")
+			}
+			for _, inquiry := range client.NeedInquiries(method) {
+				switch {
+				case inquiry.Answer == nil:
+					client.NeverBut("the client did not answer "+method, method)
+				case inquiry.Refusal.Code != jsonrpc.InvalidParams:
+					client.Blame(inquiry.Answer, Mismatch{
+						Wanted: "error -32602 (Invalid params), since " + notDeclared, Found: inquiry.Describe(),
+					})
+				}
+			}
+		})
+}
+
+// Why announcements of a completion are to be ignored.
+const (
+	unknownID = "announces the completion of an elicitation that never was"
+	completed = "announces the completion of an elicitation again"
+)
+
+// visited is a client whose user agrees to open a URL, and then declines.
+var visited = &Story{
+	Name: "elicitation-visits", Says: "During calls the server sends the user to a URL.",
+	Since: "2025-11-25",
+	Told: Steps{
+		ToAnswer(method, Object{"action": "accept"}).Declaring(Object{formMode: Object{}, urlMode: Object{}}),
+		ToAnswer(method, Object{"action": "decline"}),
+		ToConnect(), ToList("tools"),
+		ToCall(scripted.AddNumbers, asking.Numbers), ToCall(scripted.AddNumbers, asking.Numbers), ToList("tools"), ToClose(),
+	},
+	Server: func(server *scripted.Server) {
+		address := server.Lure() + "/visit"
+		server.On("tools/call", func(call *scripted.Call) {
+			asked := visit(server.Revision(), address, "visit-1", "")
+			if !call.Inquire(asked) {
+				return
+			}
+			if !call.Stateless() {
+				call.Say(announcing("visit-never"), unknownID)
+				if call.MayAsk(asked) {
+					call.Say(announcing("visit-1"), "")
+				}
+				call.Say(announcing("visit-1"), completed)
+			}
+			call.Good()
+		})
+	},
+}
+
+func announcing(id string) []byte {
+	return jsonrpc.NewNotification(completion, Object{"elicitationId": id})
+}
+
+func visiting() {
+	It("does not look itself at the URL that its user is asked to open", Verifies("elicitation.url.not-fetched"), In(visited),
+		func(ctx SpecContext) {
+			client := Played(ctx)
+
+			client.NeedInquiries(method)
+			for _, fetched := range client.Fetched() {
+				client.BlameEvent(fetched, Mismatch{Wanted: "no request for the URL", Found: fetched.Note})
+			}
+		})
+
+	It("ignores the completion of what it does not know, or what is complete", Verifies("elicitation.completion.ignored"), In(visited),
+		func(ctx SpecContext) {
+			client := Played(ctx)
+
+			client.NeedRequests("tools/call")
+			announced := client.FromServer(completion)
+			if len(announced) == 0 {
+				client.NeverBut("the client was told of no completion", "tools/call")
+			}
+			for _, said := range client.Sent() {
+				if said.Kind == jsonrpc.Response && said.Request == nil {
+					client.Blame(said, Mismatch{Wanted: "no response to a notification", Found: scripted.Short(said.Raw)})
+				}
+			}
+			client.GoesOn(ctx, announced[len(announced)-1], "the announcement of a completion that is none")
+		})
+}

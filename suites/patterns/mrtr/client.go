@@ -1,0 +1,281 @@
+package mrtr
+
+import (
+	"strings"
+	"time"
+
+	. "github.com/onsi/ginkgo/v2"
+
+	. "github.com/mcpconform/mcpconform/internal/conform"
+	"github.com/mcpconform/mcpconform/internal/jsonrpc"
+	"github.com/mcpconform/mcpconform/internal/scripted"
+	"github.com/mcpconform/mcpconform/suites/client/asking"
+)
+
+// ClientChecks registers the checks of a target client.
+func ClientChecks() {
+	Describe("Requests that need input", func() {
+		retriesOfClients()
+		simultaneous()
+		undeclared()
+	})
+}
+
+// What the scripted server asks for.
+var (
+	confirmation = scripted.Question{Method: "elicitation/create", Params: Object{
+		"mode": "form", "message": "Are you sure?",
+		"requestedSchema": Object{"type": "object", "properties": Object{"confirmed": Object{"type": "boolean"}}},
+	}}
+	sampling = scripted.Question{Method: "sampling/createMessage", Params: Object{
+		"messages":  []any{Object{"role": "user", "content": Object{"type": "text", "text": "Say hello."}}},
+		"maxTokens": 100,
+	}}
+	roots = scripted.Question{Method: "roots/list"}
+)
+
+// answers are what the client is told to answer.
+var answers = Steps{
+	ToAnswer(confirmation.Method, Object{"action": "accept", "content": Object{"confirmed": true}}),
+	ToAnswer(sampling.Method, Object{
+		"role": "assistant", "content": Object{"type": "text", "text": "Hello."}, "model": "a-model", "stopReason": "endTurn",
+	}),
+	ToAnswer(roots.Method, Object{"roots": []any{Object{"uri": "file:///home/user/project"}}}),
+}
+
+// need asks for those of some inputs, by key, that the client has declared, and gives it
+// a state; "" for none. It reports false when there is nothing to ask.
+func need(call *scripted.Call, state string, questions map[string]scripted.Question) bool {
+	var requests Object
+	for key, question := range questions {
+		if !call.MayAsk(question) {
+			continue
+		}
+		if requests == nil {
+			requests = Object{}
+		}
+		request := Object{"method": question.Method}
+		if question.Params != nil {
+			request["params"] = question.Params
+		}
+		requests[key] = request
+	}
+	if requests == nil && state == "" {
+		return false
+	}
+	call.Need(requests, state)
+	return true
+}
+
+// isRetry tells whether a call brings what a result has asked for.
+func isRetry(call *scripted.Call) bool {
+	_, remembers := call.Params()["requestState"]
+	return remembers || call.Responses() != nil
+}
+
+// Tools of the scenario of the official suite.
+const (
+	echoState    = "test_mrtr_echo_state"
+	noState      = "test_mrtr_no_state"
+	unrelated    = "test_mrtr_unrelated"
+	noResultType = "test_mrtr_no_result_type"
+)
+
+// oddState is a state that comes back as it is only from a client that leaves it alone.
+var oddState = " {\"a\":1}\t\"\\ \u00e9\u2028\U0001F600 +/=%20&amp; " + strings.Repeat("0123456789abcdef", 256)
+
+// needing is a server that needs input for all that it may need it for.
+var needing = &Story{
+	Name: "input-required", Says: "The server needs input to answer calls of tools, a prompt and a resource.",
+	Scenario: "sep-2322-client-request-state",
+	Since:    "2026-07-28",
+	Told: append(append(Steps{}, answers...),
+		ToConnect(), ToList("tools"),
+		ToCall(echoState, nil), ToCall(noState, nil), ToCall(unrelated, nil), ToCall(noResultType, nil),
+		ToCall("state_only", nil), ToCall("all_kinds", nil), ToCall("two_rounds", nil),
+		ToGet(scripted.PromptName, Object{"name": "you"}), ToRead(scripted.ResourceURI), ToList("tools"), ToClose(),
+	),
+	Server: func(server *scripted.Server) {
+		tool := func(name, state string, questions map[string]scripted.Question) {
+			server.AddTool(name, nil, func(call *scripted.Call) {
+				if isRetry(call) || !need(call, state, questions) {
+					call.Answer(scripted.Text("done"))
+				}
+			})
+		}
+		confirm := map[string]scripted.Question{"confirm": confirmation}
+		tool(echoState, oddState, confirm)
+		tool(noState, "", confirm)
+		tool("state_only", "only a state", nil)
+		tool("all_kinds", "", map[string]scripted.Question{"a/b": confirmation, "~c": sampling, "": roots})
+		server.AddTool(unrelated, nil, func(call *scripted.Call) { call.Answer(scripted.Text("done")) })
+		server.AddTool(noResultType, nil, func(call *scripted.Call) {
+			call.Finally(jsonrpc.NewResult(call.Message.ID, scripted.Text("done")), "")
+		})
+		server.AddTool("two_rounds", nil, twoRounds)
+		for _, method := range []string{"prompts/get", "resources/read"} {
+			server.On(method, func(call *scripted.Call) {
+				if isRetry(call) || !need(call, "the state of "+method, confirm) {
+					call.Good()
+				}
+			})
+		}
+	},
+}
+
+// twoRounds asks twice, with another state each time.
+func twoRounds(call *scripted.Call) {
+	switch call.Text("requestState") {
+	case "":
+		need(call, "round 1", map[string]scripted.Question{"first": confirmation})
+	case "round 1":
+		need(call, "round 2", map[string]scripted.Question{"second": roots})
+	default:
+		call.Answer(scripted.Text("done"))
+	}
+}
+
+func retriesOfClients() {
+	It("brings the state back to the letter when it makes a call again", Verifies("mrtr.client.state.echoed"), In(needing),
+		func(ctx SpecContext) {
+			client := Played(ctx)
+
+			for _, retry := range needRetries(client, echoState) {
+				if state := retry.ParamsObject()["requestState"]; state != oddState {
+					client.Blame(retry, Mismatch{
+						Wanted: "the requestState of the result, " + Show(oddState), Found: Show(state), Where: "/params/requestState",
+					})
+				}
+			}
+		})
+
+	It("brings no state when there was none", Verifies("mrtr.client.state.none"), In(needing),
+		func(ctx SpecContext) {
+			client := Played(ctx)
+
+			for _, retry := range needRetries(client, noState) {
+				if state, brings := retry.ParamsObject()["requestState"]; brings {
+					client.Blame(retry, Mismatch{
+						Wanted: "no requestState, as the result had none", Found: Show(state), Where: "/params/requestState",
+					})
+				}
+			}
+		})
+
+	It("brings input and state to no other call", Verifies("mrtr.client.only-retry"), In(needing),
+		func(ctx SpecContext) {
+			client := Played(ctx)
+
+			needRetries(client, echoState)
+			for _, call := range client.NeedCalls(unrelated) {
+				for _, name := range []string{"inputResponses", "requestState"} {
+					if value, brings := call.ParamsObject()[name]; brings {
+						client.Blame(call, Mismatch{
+							Wanted: "no " + name + ", as nothing was asked for this call", Found: Show(value), Where: "/params/" + name,
+						})
+					}
+				}
+			}
+		})
+}
+
+// needRetries returns the calls of a tool that come after its first result has asked for
+// input, of which the check needs one.
+func needRetries(client *Client, tool string) []*Said {
+	calls := client.NeedCalls(tool)
+	if len(calls) == 1 {
+		client.NeverBut("the client did not make the call of "+tool+" again, for which the server needs input", "elicitation/create")
+	}
+	return calls[1:]
+}
+
+// atOnce is a server that needs input for two calls at a time.
+var atOnce = &Story{
+	Name: "input-required-at-once", Says: "The server needs input for two calls that are made at the same time.",
+	Since: "2026-07-28",
+	Told: append(append(Steps{}, answers...),
+		ToConnect(), ToList("tools"),
+		ToCall("one", nil).As("one"), ToCall("other", nil).As("other"), ToAwait("one"), ToAwait("other"),
+		ToList("tools"), ToClose(),
+	),
+	Server: func(server *scripted.Server) {
+		beside := func(name, neighbour string) {
+			server.AddTool(name, nil, func(call *scripted.Call) {
+				if isRetry(call) {
+					call.Answer(scripted.Text("done"))
+					return
+				}
+				call.Session.Within(besideTime, 0, func(received scripted.Received) bool {
+					params, _ := received.Params().(Object)
+					return params["name"] == neighbour
+				})
+				need(call, stateOf(name), map[string]scripted.Question{name: confirmation})
+			})
+		}
+		beside("one", "other")
+		beside("other", "one")
+	},
+}
+
+// besideTime is how long the server waits for the other of two calls at once.
+const besideTime = 300 * time.Millisecond
+
+func stateOf(tool string) string { return "the state of " + tool }
+
+func simultaneous() {
+	It("keeps the input and the states of two calls apart", Verifies("mrtr.client.only-retry"), In(atOnce),
+		func(ctx SpecContext) {
+			client := Played(ctx)
+
+			needRetries(client, "one")
+			needRetries(client, "other")
+			for _, call := range client.Requests("tools/call") {
+				tool, _ := call.ParamsObject()["name"].(string)
+				state, brings := call.ParamsObject()["requestState"]
+				if brings && state != stateOf(tool) {
+					client.Blame(call, Mismatch{Wanted: "the state of the call of " + tool, Found: Show(state), Where: "/params/requestState"})
+				}
+				responses, _ := call.ParamsObject()["inputResponses"].(map[string]any)
+				for key := range responses {
+					if key != tool {
+						client.Blame(call, Mismatch{Wanted: "the input for the call of " + tool, Found: Show(responses), Where: "/params/inputResponses"})
+					}
+				}
+			}
+		})
+}
+
+// uninvited is a server that needs input which the client has not declared.
+var uninvited = &Story{
+	Name: "input-undeclared", Says: "To answer a call the server needs sampling, which the client has not declared.",
+	Since: "2026-07-28",
+	Told: Steps{
+		ToConnect(), ToList("tools"), ToCall(scripted.AddNumbers, asking.Numbers), ToList("tools"), ToClose(),
+	},
+	Server: func(server *scripted.Server) {
+		question := sampling
+		question.Deliberate = "the client has not declared sampling"
+		asking.DuringCalls(server, question)
+	},
+}
+
+func undeclared() {
+	It("does not make a call again without the input that it cannot give", Verifies("mrtr.client.inputs"), In(uninvited),
+		func(ctx SpecContext) {
+			client := Played(ctx)
+
+			client.NeedCalls(scripted.AddNumbers)
+			if client.Declares("sampling") {
+				NotApplicable("the client declares sampling, whatever it is told")
+			}
+			for _, inquiry := range client.NeedInquiries(sampling.Method) {
+				retry := client.RetryOf(inquiry.Question)
+				if retry != nil && !inquiry.Answered() {
+					client.Blame(retry, Mismatch{
+						Wanted: "the answer to " + sampling.Method + ", or no call again",
+						Found:  "a call without it", Where: "/params/inputResponses",
+					})
+				}
+			}
+		})
+}
