@@ -66,6 +66,7 @@ func ServerChecks() {
 // ClientChecks registers the checks of a target client, in the order of the
 // specification.
 func ClientChecks() {
+	base.ClientChecks()
 	base.ClientSchemaChecks()
 	lifecycle.ClientChecks()
 	mrtr.ClientChecks()

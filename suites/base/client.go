@@ -1,0 +1,404 @@
+package base
+
+import (
+	. "github.com/onsi/ginkgo/v2"
+
+	. "github.com/mcpconform/mcpconform/internal/conform"
+	"github.com/mcpconform/mcpconform/internal/jsonrpc"
+	"github.com/mcpconform/mcpconform/internal/scripted"
+)
+
+// ClientChecks registers the checks of a target client.
+func ClientChecks() {
+	Describe("Base protocol", func() {
+		opening()
+		asked()
+		garbled()
+		strangeMetadata()
+		resultTypes()
+		famousServer()
+	})
+}
+
+// numbers are arguments of the tool that every scripted server has.
+var numbers = Object{"a": 5, "b": 3}
+
+func opening() {
+	It("goes on to ask for something once the server has answered its opening", Verifies("base.components.required"), In(Meeting),
+		func(ctx SpecContext) {
+			client := Played(ctx)
+
+			requests := client.Requests()
+			if len(requests) == 0 || AnswerTo(requests[0]) == nil {
+				client.NeverBut("the client did not wait for an answer of the server", "initialize")
+			}
+			opened := AnswerTo(requests[0])
+			if len(client.AskedAfter(opened)) > 0 || len(client.Notifications("notifications/initialized")) > 0 {
+				return
+			}
+			broken := client.Breakdown()
+			if broken == "" {
+				client.NeverBut("the client left when its opening was answered, and had nothing to ask", "tools/list")
+			}
+			client.Blame(opened, Mismatch{Wanted: "that the client goes on when its " + requests[0].Method + " is answered", Found: broken})
+		})
+}
+
+// Ids of what the server asks amid a call.
+var (
+	pingIDs   = []jsonrpc.ID{jsonrpc.IntID(1), jsonrpc.StringID("two"), jsonrpc.IntID(3)}
+	extraID   = jsonrpc.StringID("with-more-members")
+	unknownID = jsonrpc.StringID("unknown-method")
+)
+
+const strangeMethod = "mcpconform/unknown"
+
+// inquisitive is a server that asks a client several things at once.
+var inquisitive = &Story{
+	Name: "base-inquisitive-server", Until: "2025-11-25",
+	Says: "While a call is open, the server sends three pings at once, a ping with members that the client does not know, and a request of a method that does not exist.",
+	Told: Steps{ToConnect(), ToList("tools"), ToCall(scripted.AddNumbers, numbers), ToList("tools"), ToClose()},
+	Server: func(server *scripted.Server) {
+		server.On("tools/call", func(call *scripted.Call) {
+			for _, id := range pingIDs {
+				call.Say(jsonrpc.NewRequest(id, "ping", nil), "")
+			}
+			call.Say(jsonrpc.NewRequest(extraID, "ping", Object{"mcpconform/unknown": 1, "_meta": Object{"example.com/unknown": true}}), "")
+			call.Say(jsonrpc.NewRequest(unknownID, strangeMethod, Object{}), "there is no such method")
+			for _, id := range append(pingIDs[:len(pingIDs):len(pingIDs)], extraID, unknownID) {
+				if !call.Await(scripted.AnswerTo(id)) {
+					break // the others had as much time
+				}
+			}
+			call.Good()
+		})
+	},
+}
+
+// theAsked returns a request of the inquisitive server, and the answer of the client;
+// nil when there is none.
+func theAsked(client *Client, id jsonrpc.ID) (request, answer *Said) {
+	client.NeedCalls(scripted.AddNumbers)
+	for _, said := range client.All() {
+		if said.Event.From == "server" && said.Kind == jsonrpc.Request && said.ID == id {
+			request = said
+			break
+		}
+	}
+	if request == nil {
+		client.NeverBut("nothing was asked, since the client did not call the tool", "tools/call")
+	}
+	answer = AnswerTo(request)
+	if answer == nil && client.Breakdown() != "" {
+		client.NeverBut("the client was gone before it could answer", "tools/call")
+	}
+	return request, answer
+}
+
+func asked() {
+	It("answers every one of several requests that are open at once", Verifies("base.requests.answered"), In(inquisitive),
+		func(ctx SpecContext) {
+			client := Played(ctx)
+
+			for _, id := range pingIDs {
+				request, answer := theAsked(client, id)
+				if answer == nil {
+					client.Blame(request, Mismatch{Wanted: "an answer to each of three pings", Found: "none to the one with the id " + id.String()})
+				}
+			}
+		})
+
+	It("tolerates members of params that it does not know", Verifies("base.requests.extra-members"), In(inquisitive),
+		func(ctx SpecContext) {
+			client := Played(ctx)
+
+			request, answer := theAsked(client, extraID)
+			if answer == nil {
+				client.Blame(request, Mismatch{Wanted: "a result", Found: "no answer"})
+			} else if refusal, refused := answer.Error(); refused {
+				client.Blame(answer, Mismatch{Wanted: "a result", Found: "the error " + Show(refusal), Where: "/error"})
+			}
+		})
+
+	It("refuses a method that it does not know", Verifies("base.errors.unknown-method"), In(inquisitive),
+		func(ctx SpecContext) {
+			client := Played(ctx)
+
+			request, answer := theAsked(client, unknownID)
+			if answer == nil {
+				client.Blame(request, Mismatch{Wanted: "an error", Found: "no answer"})
+			} else if _, refused := answer.Error(); !refused {
+				client.Blame(answer, Mismatch{Wanted: "an error", Found: Show(answer.Object), Where: "/result"})
+			}
+		})
+
+	It("refuses a method that it does not know with the code Method not found", Verifies("base.errors.method-not-found"), In(inquisitive),
+		func(ctx SpecContext) {
+			client := Played(ctx)
+
+			if _, answer := theAsked(client, unknownID); answer != nil {
+				demandCode(client, answer, jsonrpc.MethodNotFound)
+			} else {
+				client.NeverBut("the client does not answer requests of a method that does not exist", "tools/call")
+			}
+		})
+}
+
+// demandCode demands that an answer that is an error has a code.
+func demandCode(client *Client, answer *Said, code int64) {
+	refusal, refused := answer.Error()
+	if refused && refusal.Code != code {
+		client.Blame(answer, Mismatch{Wanted: "the error code " + Show(code), Found: Show(refusal.Code), Where: "/error/code"})
+	}
+}
+
+// What the garbling server says that is no message, and why.
+const (
+	brokenText   = `{"jsonrpc":"2.0","method":"notifications/message","params":{"level":"info",`
+	isNotJSON    = "it is no JSON"
+	nothingKnown = `{"jsonrpc":"2.0","id":"mcpconform-no-message","foo":1}`
+	isNoMessage  = "it is no message of JSON-RPC"
+	textParams   = `{"jsonrpc":"2.0","method":"notifications/message","params":"text"}`
+	notParams    = "params are never a text"
+	stray        = `{"jsonrpc":"2.0","id":"mcpconform-never-asked","result":{}}`
+	strayReason  = "it answers no request"
+)
+
+// garbling is a server that says things that are no messages, or not of use.
+var garbling = &Story{
+	Name: "base-garbling-server",
+	Says: "Before its answers to tools/list, tools/call and tools/list again, the server says what is no JSON, what is no message, and messages that make no sense.",
+	Told: Steps{
+		ToConnect(), ToList("tools"), ToCall(scripted.AddNumbers, numbers), ToList("tools"), ToList("prompts"), ToClose(),
+	},
+	Server: func(server *scripted.Server) {
+		server.On("tools/list", func(call *scripted.Call) {
+			if call.Nth == 1 {
+				call.Say([]byte(brokenText), isNotJSON)
+			} else {
+				call.Say([]byte(textParams), notParams)
+				call.Say([]byte(stray), strayReason)
+			}
+			call.Good()
+		})
+		server.On("tools/call", func(call *scripted.Call) {
+			call.Say([]byte(nothingKnown), isNoMessage)
+			call.Good()
+		})
+	},
+}
+
+// answered returns the scripted server's answer to the client's request of a method
+// that is the nth one; without it the check is inconclusive.
+func answered(client *Client, method string, nth int) *Said {
+	requests := client.NeedRequests(method)
+	if len(requests) < nth || AnswerTo(requests[nth-1]) == nil {
+		client.Never(method)
+	}
+	return AnswerTo(requests[nth-1])
+}
+
+func garbled() {
+	It("goes on after text that is no JSON", Verifies("base.errors.survived"), In(garbling),
+		func(ctx SpecContext) {
+			client := Played(ctx)
+
+			client.GoesOn(ctx, answered(client, "tools/list", 1), "text that is no JSON")
+		})
+
+	It("goes on after JSON that is no message", Verifies("base.errors.survived"), In(garbling),
+		func(ctx SpecContext) {
+			client := Played(ctx)
+
+			client.GoesOn(ctx, answered(client, "tools/call", 1), "JSON that is no message")
+		})
+
+	It("goes on after messages that make no sense", Verifies("base.errors.survived"), In(garbling),
+		func(ctx SpecContext) {
+			client := Played(ctx)
+
+			client.GoesOn(ctx, answered(client, "tools/list", 2), "a notification with a text for params and an answer to nothing")
+		})
+
+	It("answers text that is no JSON, if at all, with the code Parse error", Verifies("base.errors.parse-error"), In(garbling),
+		func(ctx SpecContext) {
+			client := Played(ctx)
+
+			answered(client, "tools/list", 1)
+			for _, said := range client.All() {
+				if said.Event.Deliberate == isNoMessage {
+					break // what comes now may be about that
+				}
+				if _, refused := said.Error(); refused && fromClient(said) && said.Request == nil {
+					demandCode(client, said, jsonrpc.ParseError)
+					return
+				}
+			}
+			NotApplicable("the client answers nothing that is no JSON")
+		})
+
+	It("answers JSON that is no message, if at all, with the code Invalid Request", Verifies("base.errors.invalid-request"), In(garbling),
+		func(ctx SpecContext) {
+			client := Played(ctx)
+
+			answered(client, "tools/call", 1)
+			for _, said := range client.Sent() {
+				if _, refused := said.Error(); refused && said.ID == jsonrpc.StringID("mcpconform-no-message") {
+					demandCode(client, said, jsonrpc.InvalidRequest)
+					return
+				}
+			}
+			NotApplicable("the client answers nothing that is no message")
+		})
+}
+
+func fromClient(said *Said) bool { return said.Event.From == "client" }
+
+// reserved is a server with metadata at keys that are reserved and nobody knows.
+var reserved = &Story{
+	Name: "base-reserved-metadata",
+	Says: "The results of the server have _meta with unknown values at keys that are reserved for the protocol.",
+	Told: Steps{ToConnect(), ToList("tools"), ToCall(scripted.AddNumbers, numbers), ToList("tools"), ToClose()},
+	Server: func(server *scripted.Server) {
+		server.OnResult(func(call *scripted.Call, result Object) {
+			if call.Message.Method == "tools/list" || call.Message.Method == "tools/call" {
+				result["_meta"] = Object{"modelcontextprotocol.io/unknown": []any{1}, "io.modelcontextprotocol/unknown": nil, "tools.mcp.com/unknown": Object{}}
+			}
+		})
+	},
+}
+
+// traced is a server that tells of traces.
+var traced = &Story{
+	Name: "base-trace-context", Since: "2026-07-28",
+	Says: "The results of the server have _meta with the context of a trace.",
+	Told: Steps{ToConnect(), ToList("tools"), ToCall(scripted.AddNumbers, numbers), ToList("tools"), ToClose()},
+	Server: func(server *scripted.Server) {
+		server.OnResult(func(call *scripted.Call, result Object) {
+			if call.Message.Method == "tools/list" || call.Message.Method == "tools/call" {
+				result["_meta"] = Object{
+					"traceparent": "00-0af7651916cd43dd8448eb211c80319c-00f067aa0ba902b7-01",
+					"tracestate":  "vendor=00f067aa0ba902b7", "baggage": "user=alice,region=eu",
+				}
+			}
+		})
+	},
+}
+
+func strangeMetadata() {
+	It("takes any value at a reserved key of _meta", Verifies("base.meta.reserved-values"), In(reserved),
+		func(ctx SpecContext) {
+			client := Played(ctx)
+
+			client.GoesOn(ctx, answered(client, "tools/list", 1), "unknown values at reserved keys of _meta")
+		})
+
+	It("takes the context of a trace in _meta", Verifies("base.meta.trace-context-taken"), In(traced),
+		func(ctx SpecContext) {
+			client := Played(ctx)
+
+			client.GoesOn(ctx, answered(client, "tools/list", 1), "traceparent, tracestate and baggage in _meta")
+		})
+}
+
+// unknownType is a type of results that no extension of the client defines.
+const unknownType = "com.example/unknown"
+
+// strange is a server whose second call ends in a result of an unknown type.
+var strange = &Story{
+	Name: "base-unknown-result-type", Since: "2026-07-28",
+	Says: "The server answers the first call as usual, and all others with a result of an unknown type.",
+	Told: Steps{
+		ToConnect(), ToList("tools"), ToCall(scripted.AddNumbers, numbers), ToCall(scripted.AddNumbers, numbers), ToList("prompts"), ToClose(),
+	},
+	Server: func(server *scripted.Server) {
+		server.OnResult(func(call *scripted.Call, result Object) {
+			if call.Message.Method == "tools/call" && call.Nth > 1 {
+				result["resultType"] = unknownType
+			}
+		})
+	},
+}
+
+// Positions of the two calls among the steps of strange.
+const (
+	usualCall   = 2
+	strangeCall = 3
+)
+
+// untyped is a server that gives its results no type, as earlier ones did.
+var untyped = &Story{
+	Name: "base-no-result-type", Since: "2026-07-28",
+	Says: "The server answers tools/list and tools/call without a resultType.",
+	Told: Steps{ToConnect(), ToList("tools"), ToCall(scripted.AddNumbers, numbers), ToList("tools"), ToClose()},
+	Server: func(server *scripted.Server) {
+		server.OnResult(func(call *scripted.Call, result Object) {
+			if call.Message.Method == "tools/list" || call.Message.Method == "tools/call" {
+				delete(result, "resultType")
+			}
+		})
+	},
+}
+
+func resultTypes() {
+	It("takes a result of an unknown type for invalid", Verifies("base.result-type.unrecognized"), In(strange),
+		func(ctx SpecContext) {
+			client := Played(ctx)
+
+			calls := client.NeedCalls(scripted.AddNumbers)
+			if client.OutcomeOf(usualCall).Failed() || len(calls) < 2 {
+				client.NeverBut("the client did not call the tool a second time", "tools/call")
+			}
+			if outcome := client.OutcomeOf(strangeCall); !outcome.Failed() {
+				client.Blame(AnswerTo(calls[1]), Mismatch{
+					Wanted: "that the call fails, since nobody knows results of this type", Found: ShowOutcome(outcome), Where: "/result/resultType",
+				})
+			}
+		})
+
+	It("takes a result without a type for complete", Verifies("base.result-type.absent"), In(untyped),
+		func(ctx SpecContext) {
+			client := Played(ctx)
+
+			client.GoesOn(ctx, answered(client, "tools/list", 1), "a result without a resultType")
+		})
+}
+
+// famous is a server that says it is one that many know.
+var famous = &Story{
+	Name: "base-famous-server", Since: "2026-07-28",
+	Says: "All is as in the story meeting, but the server says that it is a famous one.",
+	Told: Meeting.Told,
+	Server: func(server *scripted.Server) {
+		server.OnResult(func(call *scripted.Call, result Object) {
+			if call.Message.Method == "server/discover" {
+				result["_meta"] = Object{scripted.MetaServerInfo: Object{"name": "github-mcp-server", "version": "0.20.2", "title": "GitHub MCP Server"}}
+			}
+		})
+	},
+}
+
+func famousServer() {
+	It("asks the same whatever the server says that it is", Verifies("base.fields.info-unused"), In(famous),
+		func(ctx SpecContext) {
+			client := Played(ctx)
+
+			client.NeedRequests("server/discover") // which tells what the server is
+			ordinary := Beside(ctx, Meeting)
+			if ordinary == nil || ordinary.Breakdown() != "" || client.Breakdown() != "" {
+				client.NeverBut("the client did not come to a good end with both servers", "tools/list")
+			}
+			for _, request := range client.Requests() {
+				if len(ordinary.Requests(request.Method)) == 0 {
+					client.Blame(request, Mismatch{Wanted: "what it asks of a server of another name", Found: request.Method + ", which it does not ask there"})
+				}
+			}
+			for _, request := range ordinary.Requests() {
+				if len(client.Requests(request.Method)) == 0 {
+					client.Blame(AnswerTo(client.Requests("server/discover")[0]), Mismatch{
+						Wanted: request.Method + ", as it asks a server of another name", Found: "no such request",
+					})
+				}
+			}
+		})
+}
