@@ -84,6 +84,9 @@ func (c *Client) Breakdown() string {
 // to a good end.
 func meets(ctx context.Context) bool {
 	client := Beside(ctx, Meeting)
-	return client != nil && client.Breakdown() == "" && len(client.Conversations) == 1 &&
-		len(client.Requests("tools/list")) > 0 && len(client.Requests("tools/call")) > 0
+	if client == nil || client.Breakdown() != "" {
+		return false
+	}
+	lists, calls := client.Requests("tools/list"), client.Requests("tools/call")
+	return len(lists) > 0 && len(calls) > 0 && lists[0].Event.Connection == calls[0].Event.Connection
 }
