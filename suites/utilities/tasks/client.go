@@ -197,8 +197,6 @@ func demandMore(client *Client, after *Said) {
 	}
 }
 
-const elicitation = "elicitation/create"
-
 // patientFor is how long the scripted server waits for a client to ask after its
 // task, before it tells: much longer than it asks the client to wait.
 const patientFor = 2 * time.Second

@@ -1,6 +1,7 @@
 package tasks
 
 import (
+	"strings"
 	"sync"
 	"time"
 
@@ -8,7 +9,12 @@ import (
 	"github.com/mcpconform/mcpconform/internal/scripted"
 )
 
-const sampling = "sampling/createMessage"
+// What a server asks of a client, as a task or not.
+const (
+	sampling    = "sampling/createMessage"
+	elicitation = "elicitation/create"
+	rootsList   = "roots/list"
+)
 
 // Capabilities of a client that answers with tasks.
 const (
@@ -28,13 +34,23 @@ type interview struct {
 
 func interviewing(call *scripted.Call) *interview {
 	i := &interview{call: call}
-	switch {
-	case call.Declares("sampling") && call.Declares("tasks", "requests", "sampling", "createMessage"):
-		i.method = sampling
-	case call.Declares("elicitation") && call.Declares("tasks", "requests", "elicitation", "create"):
-		i.method = elicitation
+	for _, method := range []string{elicitation, sampling} {
+		if i.may(method) && i.makesTasks(method) {
+			i.method = method
+		}
 	}
 	return i
+}
+
+// may tells whether the client declares that it answers requests of a method.
+func (i *interview) may(method string) bool {
+	return i.call.MayAsk(scripted.Question{Method: method})
+}
+
+// makesTasks tells whether it declares that it makes tasks of them.
+func (i *interview) makesTasks(method string) bool {
+	kind, name, _ := strings.Cut(method, "/")
+	return i.call.Declares("tasks", "requests", kind, name)
 }
 
 // ask returns the result of a request; nil when there is none.
@@ -61,18 +77,21 @@ func (i *interview) askOddly(method string, params Object, deliberate string) Ob
 
 // begin has the client begin a task, and returns its id; "" when there is none.
 func (i *interview) begin(ttl int) string {
-	meta := Object{"progressToken": i.call.Session.NextID()}
-	params := Object{
-		"messages":  []any{Object{"role": "user", "content": Object{"type": "text", "text": "Say hello."}}},
-		"maxTokens": 100, "task": Object{"ttl": ttl}, "_meta": meta,
+	return idOf(i.ask(i.method, i.wish(i.method, ttl))["task"])
+}
+
+// wish is what is asked for as a task.
+func (i *interview) wish(method string, ttl int) Object {
+	wish := Object{"task": Object{"ttl": ttl}, "_meta": Object{"progressToken": i.call.Session.NextID()}}
+	switch method {
+	case elicitation:
+		wish["message"] = "What is your name?"
+		wish["requestedSchema"] = Object{"type": "object", "properties": Object{"name": Object{"type": "string"}}}
+	case sampling:
+		wish["messages"] = []any{Object{"role": "user", "content": Object{"type": "text", "text": "Say hello."}}}
+		wish["maxTokens"] = 100
 	}
-	if i.method == elicitation {
-		params = Object{
-			"message": "What is your name?", "task": Object{"ttl": ttl}, "_meta": meta,
-			"requestedSchema": Object{"type": "object", "properties": Object{"name": Object{"type": "string"}}},
-		}
-	}
-	return idOf(i.ask(i.method, params)["task"])
+	return wish
 }
 
 // both does two things at once.

@@ -2,6 +2,7 @@ package tasks
 
 import (
 	"slices"
+	"strings"
 	"time"
 
 	. "github.com/onsi/ginkgo/v2"
@@ -31,6 +32,7 @@ var askedForTasks = &Story{
 	Name: "asked-for-tasks", Says: "During a call the server asks for two answers as tasks, then for one that is refused, and looks at them in every way.",
 	Since: revision, Until: revision,
 	Told: Steps{
+		ToAnswer(rootsList, Object{"roots": []any{Object{"uri": "file:///home/ada"}}}),
 		ToAnswer(sampling, generated), ToAnswer(sampling, generated), ToRefuse(sampling, declined, because),
 		ToAnswer(elicitation, entered), ToAnswer(elicitation, entered), ToRefuse(elicitation, declined, because),
 		ToConnect(), ToList("tools"), ToCall(scripted.AddNumbers, Object{"a": 5, "b": 3}), ToClose(),
@@ -45,11 +47,15 @@ var askedForTasks = &Story{
 
 func asksForTasks(i *interview) {
 	i.askOddly("ping", Object{"task": Object{"ttl": keptFor}}, "asks for a task with a kind of request that makes none")
+	for _, method := range []string{rootsList, sampling, elicitation} {
+		if i.may(method) && !i.makesTasks(method) {
+			i.askOddly(method, i.wish(method, keptFor), "asks for a task where the client declares none")
+		}
+	}
 	if i.method == "" {
 		return
 	}
-	one, other := "", ""
-	both(func() { one = i.begin(keptFor) }, func() { other = i.begin(keptFor) })
+	one, other := i.begin(keptFor), i.begin(keptFor)
 	if one == "" || other == "" {
 		return
 	}
@@ -128,7 +134,21 @@ func takingTasksOn() {
 			}
 		})
 
-	It("answers a request as a task with a task", Verifies("tasks.create.answered"), In(askedForTasks),
+	It("answers as usual what asks for a task that it does not declare", Verifies("tasks.undeclared.ignored"), In(askedForTasks),
+		func(ctx SpecContext) {
+			client := Played(ctx)
+
+			answers := slices.Concat(client.Responses(rootsList), plainAnswers(client, sampling), plainAnswers(client, elicitation))
+			if len(answers) == 0 {
+				client.NeverBut("the client was asked for no task that it does not declare", sampling)
+			}
+			for _, answer := range answers {
+				Expect(client.Judging(answer)).To(BeResult())
+				Expect(client.Judging(answer)).NotTo(HaveMember("task"))
+			}
+		})
+
+	It("answers a request as a task with a task", Verifies("tasks.create.answered", "tasks.id.string", "tasks.status.begins-working"), In(askedForTasks),
 		func(ctx SpecContext) {
 			client := Played(ctx)
 
@@ -136,7 +156,9 @@ func takingTasksOn() {
 				if _, refused := answer.Error(); refused {
 					continue // it takes on no such task
 				}
-				Expect(client.Judging(answer)).To(HaveMember("task", HaveMember("taskId", BeText())))
+				reply := client.Judging(answer)
+				Expect(reply).To(HaveMember("task", HaveMember("taskId", BeText())))
+				Expect(reply).To(HaveMember("task", HaveMember("status", "working")))
 			}
 		})
 
@@ -376,13 +398,24 @@ func begunByClient(client *Client) []*Said {
 	if !client.Declares(samples) && !client.Declares(elicits) {
 		NotApplicable("the client does not declare that it answers with tasks")
 	}
-	answers := slices.DeleteFunc(append(client.Responses(sampling), client.Responses(elicitation)...), func(answer *Said) bool {
-		return answer.Request.ParamsObject()["task"] == nil
-	})
+	method := sampling
+	if !client.Declares(samples) {
+		method = elicitation
+	}
+	answers := client.Responses(method)
 	if len(answers) == 0 {
-		client.Never(sampling)
+		client.Never(method)
 	}
 	return answers
+}
+
+// plainAnswers returns the answers to requests of a method of which the client declares
+// that it makes no tasks.
+func plainAnswers(client *Client, method string) []*Said {
+	if client.Declares("tasks.requests." + strings.ReplaceAll(method, "/", ".")) {
+		return nil
+	}
+	return client.Responses(method)
 }
 
 // created returns the answers that are tasks, of which the check needs one.
