@@ -2,6 +2,7 @@ package main
 
 import (
 	"errors"
+	"io"
 	"os"
 	"slices"
 	"strings"
@@ -36,6 +37,7 @@ steps it connects, lists whatever the server has, and leaves.`,
 		RunE: func(command *cobra.Command, arguments []string) error { return f.run(command, arguments) },
 	}
 	flags := command.Flags()
+	flags.SetInterspersed(false) // those of the server are its own
 	flags.StringVar(&f.revision, "revision", "", "ask for `R`; default: that of "+runner.RevisionVariable+", or the newest")
 	f.lay.add(flags)
 	flags.BoolVarP(&f.verbose, "verbose", "v", false, "log to standard error")
@@ -43,7 +45,7 @@ steps it connects, lists whatever the server has, and leaves.`,
 }
 
 func (f *referenceClientFlags) run(command *cobra.Command, arguments []string) error {
-	options, err := f.options(command, arguments)
+	options, err := f.options(arguments, command.OutOrStdout())
 	if err != nil {
 		return err
 	}
@@ -69,18 +71,18 @@ func (f *referenceClientFlags) run(command *cobra.Command, arguments []string) e
 	return nil
 }
 
-func (f *referenceClientFlags) options(command *cobra.Command, arguments []string) (client.Options, error) {
-	options := client.Options{Steps: []byte(os.Getenv(runner.StepsVariable)), Report: command.OutOrStdout()}
-	switch dash := command.ArgsLenAtDash(); {
-	case dash == 0 && len(arguments) > 0:
-		options.Command = arguments
-	case dash < 0 && len(arguments) == 1 && strings.Contains(arguments[0], "://"):
+func (f *referenceClientFlags) options(arguments []string, report io.Writer) (client.Options, error) {
+	options := client.Options{Steps: []byte(os.Getenv(runner.StepsVariable)), Report: report}
+	switch {
+	case len(arguments) == 0:
+		return options, usageError("reference client needs the URL of a server, or -- and the command that starts one")
+	case len(arguments) == 1 && strings.Contains(arguments[0], "://"):
 		options.URL = arguments[0]
 		if err := checkURL("reference client", options.URL); err != nil {
 			return options, err
 		}
 	default:
-		return options, usageError("reference client needs the URL of a server, or -- and the command that starts one")
+		options.Command = arguments
 	}
 	if f.verbose {
 		options.Log = os.Stderr

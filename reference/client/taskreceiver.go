@@ -96,11 +96,14 @@ func (c *client) createTask(asked context.Context, method string, params object)
 	created := t.state()
 	go func() {
 		<-asked.Done() // it is answered
-		result, err := c.input(ctx, method, relate(params, object{"taskId": t.id}))
-		if result != nil || err != nil { // or else it was cancelled
-			c.tasks.finish(t, result, err)
-			c.tellStatus(t)
+		quietly := maps.Clone(params)
+		delete(quietly, "_meta")
+		result, err := c.input(ctx, method, quietly)
+		if result == nil && err == nil {
+			return // it was cancelled
 		}
+		c.tasks.finish(t, result, err, func() { c.tellProgress(relate(params, object{"taskId": t.id}), 2) })
+		c.tellStatus(t)
 	}()
 	return object{"task": created}, nil
 }
@@ -116,13 +119,15 @@ func (o *ownTasks) keep(t *ownTask) bool {
 	return true
 }
 
-// finish ends a task, unless it is over.
-func (o *ownTasks) finish(t *ownTask, result object, err *rpcError) {
+// finish ends a task, unless it is over. Nobody finds it over before the last of
+// its progress is told.
+func (o *ownTasks) finish(t *ownTask, result object, err *rpcError, tell func()) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	if t.status != taskWorking {
 		return
 	}
+	tell()
 	t.status, t.result, t.err, t.updated = taskCompleted, result, err, time.Now()
 	if err != nil {
 		t.status = taskFailed
