@@ -132,7 +132,7 @@ func (s *settings) teller(out io.Writer) func(story, found string) {
 		defer mu.Unlock()
 		if told[story] != found {
 			told[story] = found
-			fmt.Fprintln(out, reports.Visible(story+": "+found))
+			_, _ = fmt.Fprintln(out, reports.Visible(story+": "+found))
 		}
 	}
 }

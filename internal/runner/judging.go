@@ -22,7 +22,7 @@ import (
 type Judging struct {
 	options     Options
 	leg         conform.Leg
-	load        func() (*catalogue.Catalogue, error)
+	declared    *run // of which nothing was run: what checks there are
 	environment *conform.Environment
 	scenes      []Scene
 
@@ -56,13 +56,12 @@ func NewJudging(options Options, revision string) (*Judging, error) {
 	}
 	j := &Judging{
 		options: options, leg: conform.Leg{Role: conform.ClientRole, Revision: revision, Transport: scripted.OnHTTP},
-		load: sync.OnceValues(func() (*catalogue.Catalogue, error) { return catalogue.Load(suiteRequirements()) }),
 	}
 	r := j.run(map[string]*conform.Performance{}, &meeting{spoken: true})
 	if err := r.declare(); err != nil {
 		return nil, err
 	}
-	j.environment = r.planned[0]
+	j.declared, j.environment = r, r.planned[0]
 	j.environment.Room = transcript.NewRoom(roomOfScenes)
 	j.scenes = scenes(j.environment.Stories(), r.declared)
 	return j, nil
@@ -120,10 +119,12 @@ func (j *Judging) judge(ctx context.Context, transcripts string, performances []
 	}
 	r := j.run(records, j.meet(records))
 	r.options.Transcripts, r.plan.Events = transcripts, transcripts != ""
-	err := r.declare()
-	if err == nil {
-		err = r.recall(ctx)
+	r.catalogue, r.plan.Catalogue, r.plan.Filter = j.declared.catalogue, j.declared.catalogue, j.declared.plan.Filter
+	if state := r.legs[0]; state.planned >= 0 {
+		like := j.declared.legs[0]
+		state.environment, state.rules, state.elsewhere = like.environment, like.rules, like.elsewhere
 	}
+	err := r.recall(ctx)
 	if err == nil && ctx.Err() != nil {
 		err = fmt.Errorf("judging what came: %w", context.Cause(ctx))
 	}
@@ -156,8 +157,9 @@ func (j *Judging) meet(records map[string]*conform.Performance) *meeting {
 // run makes a run of which everything is recorded.
 func (j *Judging) run(records map[string]*conform.Performance, met *meeting) *run {
 	r := &run{
-		options: j.options, load: j.load,
-		plan: plan{Workers: 1, Calls: j.options.Calls},
+		options: j.options,
+		load:    func() (*catalogue.Catalogue, error) { return catalogue.Load(suiteRequirements()) },
+		plan:    plan{Workers: 1, Calls: j.options.Calls},
 		report: &reports.Run{
 			Format: reports.Format, Tool: j.options.Tool, Started: time.Now(),
 			Target: reports.Target{Role: reports.RoleClient},

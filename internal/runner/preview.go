@@ -6,6 +6,7 @@ import (
 	"maps"
 	"slices"
 	"strings"
+	"sync"
 
 	"github.com/onsi/ginkgo/v2"
 	"github.com/onsi/ginkgo/v2/types"
@@ -29,10 +30,15 @@ type Declared struct {
 	leg          int
 }
 
+// previewing is held while a tree is built: Ginkgo has one for the whole process.
+var previewing sync.Mutex
+
 // preview builds the tree of checks without running it and makes sure that the
 // declarations hold: each check stands under a name of its own, verifies
 // something, and requirements of one severity only.
 func preview(environments []*conform.Environment) ([]Declared, error) {
+	previewing.Lock()
+	defer previewing.Unlock()
 	(&stage{environments: environments}).declare()
 	suite, reporter := quiet()
 	var declared []Declared

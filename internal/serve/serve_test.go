@@ -32,13 +32,14 @@ const revision = "2025-11-25"
 
 // served is a serving that is under way.
 type served struct {
-	t     *testing.T
-	base  string
-	lines chan string
-	stop  context.CancelFunc
-	ended chan struct{}
-	found *reports.Run
-	err   error
+	t       *testing.T
+	judging *runner.Judging
+	base    string
+	lines   chan string
+	stop    context.CancelFunc
+	ended   chan struct{}
+	found   *reports.Run
+	err     error
 }
 
 // begin serves on a free port until the test ends, or it is told to stop.
@@ -54,7 +55,7 @@ func begin(t *testing.T, options runner.Options) *served {
 		t.Fatal(err)
 	}
 	s := &served{
-		t: t, base: "http://" + listener.Addr().String(), lines: make(chan string, 100), ended: make(chan struct{}),
+		t: t, judging: judging, base: "http://" + listener.Addr().String(), lines: make(chan string, 100), ended: make(chan struct{}),
 	}
 	ctx, stop := context.WithCancel(t.Context())
 	s.stop = stop
@@ -167,7 +168,7 @@ func TestThePageSaysWhatToDo(t *testing.T) {
 	s := begin(t, runner.Options{})
 	s.shows(s.page(), "revision <strong>2025-11-25</strong>", s.base+"/mcp",
 		conform.Meeting.Says, s.base+"/stories/meeting/mcp", "<li>list the tools, to the end</li>",
-		"says that it is ready once the server has answered initialize", "not played yet")
+		s.judging.Scenes()[0].Checks[0].Text, "not played yet")
 }
 
 func TestThePageShowsWhatWasFound(t *testing.T) {
