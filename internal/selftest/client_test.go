@@ -1,0 +1,146 @@
+package selftest
+
+import (
+	"context"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/mcpconform/mcpconform/internal/conform"
+	"github.com/mcpconform/mcpconform/internal/fault"
+	"github.com/mcpconform/mcpconform/internal/scripted"
+	"github.com/mcpconform/mcpconform/reports"
+)
+
+// acting has the reference client play the meeting, with something laid over its wire.
+func acting(t *testing.T, leg conform.Leg, laying fault.Laying) *conform.Performance {
+	t.Helper()
+	environment := &conform.Environment{
+		Leg: leg, Target: scripted.Target{Transport: leg.Transport, Reply: reliable},
+		Launch: func(ctx context.Context, invocation conform.Invocation) (conform.Departure, error) {
+			return launch(ctx, invocation, laying)
+		},
+	}
+	performance, logs, err := environment.Perform(t.Context(), conform.Meeting)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, log := range logs {
+		log.Release()
+	}
+	return performance
+}
+
+// clientLegs are all ways in which a client speaks.
+func clientLegs() []conform.Leg {
+	var legs []conform.Leg
+	for _, revision := range []string{"2025-06-18", "2025-11-25", "2026-07-28"} {
+		for _, transport := range []string{conform.Stdio, conform.HTTP} {
+			legs = append(legs, conform.Leg{Role: conform.ClientRole, Revision: revision, Transport: transport})
+		}
+	}
+	return legs
+}
+
+// said are the messages of the client, as text.
+func said(performance *conform.Performance, leg conform.Leg) string {
+	var all []string
+	for _, connection := range performance.Connections {
+		for _, one := range conform.NewConversation(leg, connection.Events, connection.Complete).ByTarget() {
+			all = append(all, string(one.Raw))
+		}
+	}
+	return strings.Join(all, "\n")
+}
+
+func parse(t *testing.T, change string) []*fault.Fault {
+	t.Helper()
+	faults, err := fault.Parse("f.yaml", []byte("- id: a\n  role: client\n  says: x\n"+change))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return faults
+}
+
+// The reference client plays its part within this process: alone, watched, with a
+// fault on its wire, and with a defect of its own.
+func TestLaunch(t *testing.T) {
+	t.Parallel()
+	for _, leg := range clientLegs() {
+		t.Run(leg.Name(), func(t *testing.T) {
+			t.Parallel()
+			const change = "  when: {method: tools/call}\n  do: [{replace: /params/arguments, with: {a: 40, b: 2}}]\n"
+			var matched []string
+			tell := func(one *fault.Fault) { matched = append(matched, one.ID) }
+
+			alone := acting(t, leg, fault.Laying{})
+			watched := acting(t, leg, fault.Laying{Watched: parse(t, change), Matched: tell})
+			changed := acting(t, leg, fault.Laying{Faults: parse(t, change)})
+
+			for _, one := range []*conform.Performance{alone, watched, changed} {
+				if departure := one.Departure; departure.Failed || departure.Ended || !strings.Contains(string(departure.Output), `"step":3,"outcome":"done"`) {
+					t.Errorf("the client %s, its output is %s", departure.Exit, departure.Output)
+				}
+			}
+			if text := said(alone, leg); !strings.Contains(text, "tools/call") || text != said(watched, leg) {
+				t.Errorf("alone it says\n%s\nand watched\n%s", text, said(watched, leg))
+			}
+			if text := said(changed, leg); !strings.Contains(text, `"a":40`) || strings.Contains(said(alone, leg), `"a":40`) {
+				t.Errorf("under a fault it says\n%s", text)
+			}
+			if !slices.Equal(matched, []string{"a"}) {
+				t.Errorf("matched %q", matched)
+			}
+		})
+	}
+}
+
+func TestLaunchWithADefect(t *testing.T) {
+	t.Parallel()
+	leg := conform.Leg{Role: conform.ClientRole, Revision: "2025-11-25", Transport: conform.Stdio}
+	performance := acting(t, leg, fault.Laying{Faults: parse(t, "  switch: initialized-never-sent\n")})
+	if text := said(performance, leg); strings.Contains(text, "notifications/initialized") || !strings.Contains(text, "tools/call") {
+		t.Errorf("it says\n%s", text)
+	}
+	if _, err := launch(t.Context(), conform.Invocation{URL: "http://127.0.0.1:1"}, fault.Laying{Faults: parse(t, "  switch: none\n")}); err != nil {
+		t.Error(err) // it tells by its exit
+	}
+}
+
+// A fault of a client is found by the checks that are there for it, in the stories
+// that it touches.
+func TestRunClients(t *testing.T) {
+	found, err := Run(context.Background(), Options{Filter: "initialized-never-sent", Workers: 2, Timeout: reliable})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(found.Trials) != 1 || len(found.Errors) > 0 || found.Target.Role != reports.RoleServer {
+		t.Fatalf("%d trials, %q", len(found.Trials), found.Errors)
+	}
+	trial := found.Trials[0]
+	if trial.Role != reports.RoleClient || !trial.Matched || !trial.Caught || trial.Touched == 0 {
+		t.Errorf("found %+v", trial)
+	}
+	only, err := Run(context.Background(), Options{Role: conform.ClientRole, Filter: "initialized-never-sent", Workers: 1, Timeout: time.Minute})
+	if err != nil || only.Target.Role != reports.RoleClient || len(only.Trials) != 1 {
+		t.Errorf("found %+v, %v", only, err)
+	}
+	if _, err := Run(context.Background(), Options{Role: conform.ServerRole, Filter: "initialized-never-sent"}); err == nil {
+		t.Error("a fault of a client is tried on servers")
+	}
+}
+
+// What is met in a story, all checks meet that look there.
+func TestBasesOfClients(t *testing.T) {
+	t.Parallel()
+	declared := declared()[ofServers]
+	for i := range declared {
+		declared[i].Labels = []string{"in:opening"}
+	}
+	on := newBase(conform.Leg{Role: conform.ClientRole}, declared)
+	on.take(done{Met: map[string][]string{"opening": {"a"}, "closing": {"b"}}})
+	if !on.touched["a"][pingAnswers] || !on.touched["a"][toolsLists] || len(on.touched["a"]) != 2 || len(on.touched["b"]) > 0 {
+		t.Errorf("touched are %v", on.touched)
+	}
+}
