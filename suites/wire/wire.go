@@ -1,6 +1,7 @@
 // Package wire has the rules: what every transcript is judged by, whatever
 // provoked it. There is one file for each page of the specification; the page
-// basic/index has several.
+// basic/index has several, and so have the pages that oblige clients: their HTTP
+// requests are in posts.go and mirrors.go, what they give in retries.go and answers.go.
 package wire
 
 import (
