@@ -33,12 +33,12 @@ func TestReferenceClientIsUsedWrongly(t *testing.T) {
 		arguments []string
 		says      string
 	}{
-		"no server":      {"", nil, "needs the URL of a server"},
-		"no URL":         {"", []string{"ftp://example.com/"}, "must begin with http"},
-		"steps":          {`[{"do":"conect"}]`, []string{nobody}, "MCPCONFORM_STEPS: step 0"},
-		"revision":       {"", []string{"--revision", "2025-11-52", nobody}, `did you mean "2025-11-25"`},
-		"fault":          {"", []string{"--fault", "never-resume", nobody}, `did you mean "never-resumes"`},
-		"of a server":    {"", []string{"--fault", "version-not-echoed", nobody}, "one of a server"},
+		"no server":   {"", nil, "needs the URL of a server"},
+		"no URL":      {"", []string{"ftp://example.com/"}, "must begin with http"},
+		"steps":       {`[{"do":"conect"}]`, []string{nobody}, "MCPCONFORM_STEPS: step 0"},
+		"revision":    {"", []string{"--revision", "2025-11-52", nobody}, `did you mean "2025-11-25"`},
+		"fault":       {"", []string{"--fault", "never-resume", nobody}, `did you mean "never-resumes"`},
+		"of a server": {"", []string{"--fault", "version-not-echoed", nobody}, "one of a server"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

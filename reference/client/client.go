@@ -162,6 +162,8 @@ func newClient(ctx context.Context, options Options) (*client, error) {
 	}
 	if options.Log == nil {
 		options.Log = io.Discard
+	} else {
+		options.Log = &shared{to: options.Log}
 	}
 	setDefault(&options.Timeouts.Request, 30*time.Second)
 	setDefault(&options.Timeouts.Probe, 2*time.Second)
@@ -192,6 +194,18 @@ func newClient(ctx context.Context, options Options) (*client, error) {
 		return nil, err
 	}
 	return c, nil
+}
+
+// A shared writer is written to by the log, and by the standard error of servers.
+type shared struct {
+	mu sync.Mutex
+	to io.Writer
+}
+
+func (s *shared) Write(text []byte) (int, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.to.Write(text)
 }
 
 func setDefault(d *time.Duration, value time.Duration) {
