@@ -116,7 +116,7 @@ func TestRunClients(t *testing.T) {
 		t.Fatal(err)
 	}
 	if len(found.Trials) != 1 || len(found.Errors) > 0 || found.Target.Role != reports.RoleServer {
-		t.Fatalf("%d trials, %q", len(found.Trials), found.Errors)
+		t.Fatalf("%d trials, %q, on %+v", len(found.Trials), found.Errors, found.Legs)
 	}
 	trial := found.Trials[0]
 	if trial.Role != reports.RoleClient || !trial.Matched || !trial.Caught || trial.Touched == 0 {
