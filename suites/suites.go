@@ -70,6 +70,9 @@ func ClientChecks() {
 	base.ClientSchemaChecks()
 	lifecycle.ClientChecks()
 	mrtr.ClientChecks()
+	cancellation.ClientChecks()
+	ping.ClientChecks()
+	progress.ClientChecks()
 	tasks.ClientChecks()
 	roots.ClientChecks()
 	sampling.ClientChecks()
@@ -77,8 +80,8 @@ func ClientChecks() {
 	tools.ClientChecks()
 	completion.ClientChecks()
 	pagination.ClientChecks()
-	tasksextension.ClientChecks()
 	caching.ClientChecks()
+	tasksextension.ClientChecks()
 }
 
 // Rules returns the rules that hold for every transcript, in the order of the

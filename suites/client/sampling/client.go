@@ -69,10 +69,10 @@ var model = &Story{
 	Server: func(server *scripted.Server) {
 		asking.DuringCalls(server,
 			question("", Object{
-				"_meta": Object{"progressToken": "sampling-1"}, "systemPrompt": "Be short.", "temperature": 0.5,
+				"systemPrompt": "Be short.", "temperature": 0.5,
 				"modelPreferences": Object{"hints": []any{Object{"name": "small"}}, "speedPriority": 1},
 			}, hello),
-			question("", Object{"_meta": Object{"progressToken": 2}}, hello, message("assistant", text("Hello.")), hello),
+			question("", nil, hello, message("assistant", text("Hello.")), hello),
 		)
 	},
 }

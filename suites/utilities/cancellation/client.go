@@ -1,0 +1,374 @@
+package cancellation
+
+import (
+	"strings"
+	"sync/atomic"
+	"time"
+
+	. "github.com/onsi/ginkgo/v2"
+
+	. "github.com/mcpconform/mcpconform/internal/conform"
+	"github.com/mcpconform/mcpconform/internal/jsonrpc"
+	"github.com/mcpconform/mcpconform/internal/scripted"
+	"github.com/mcpconform/mcpconform/internal/transcript"
+	"github.com/mcpconform/mcpconform/suites/client/asking"
+)
+
+// ClientChecks registers the checks of a target client.
+func ClientChecks() {
+	Describe("Cancellation", func() {
+		cancelling()
+		expiring()
+		cancelled()
+		invalidForClients()
+	})
+}
+
+const progress = "notifications/progress"
+
+// tooLate is the answer to a call that was cancelled before.
+const tooLate = "too late"
+
+// cancels is a client that cancels a call which is answered at once, and one that is
+// answered too late.
+var cancels = &Story{
+	Name: "cancelled-calls", Says: "The client cancels two calls: one is answered meanwhile, the other one afterwards.",
+	Told: Steps{
+		ToConnect(), ToList("tools"),
+		ToCall("quick", nil).WithProgress().As("quick"), ToWaitFor(progress), ToCancel("quick"),
+		ToCall("slow", nil).WithProgress().As("slow"), ToWaitFor(progress), ToCancel("slow"),
+		ToList("tools"), ToCall(scripted.AddNumbers, asking.Numbers), ToClose(),
+	},
+	Server: func(server *scripted.Server) {
+		server.AddTool("quick", nil, func(call *scripted.Call) {
+			call.Progress(1, 2)
+			if !call.Stateless() {
+				crossPing(call)
+			}
+			call.Answer(scripted.Text("done"))
+		})
+		server.AddTool("slow", nil, func(call *scripted.Call) {
+			call.Leave()
+			call.Progress(1, 2)
+			if call.Stateless() && call.Exchange != nil {
+				return // nothing can come on the stream that the client closes
+			}
+			if call.Await(func(received scripted.Received) bool {
+				return cancelsCall(received, call) || received.Method == "tools/list"
+			}) {
+				call.Answer(scripted.Text(tooLate))
+			}
+		})
+	},
+}
+
+// Steps of the story.
+const (
+	cancelStep = 7
+	slowStep   = 5
+)
+
+func cancelsCall(received scripted.Received, call *scripted.Call) bool {
+	params, _ := received.Params().(map[string]any)
+	return received.Method == method && jsonrpc.IDOf(params["requestId"]) == call.Message.ID
+}
+
+// crossPing sends a ping and cancels it at once, so that its answer crosses the
+// cancellation.
+func crossPing(call *scripted.Call) {
+	id := call.Session.NextID()
+	call.Say(jsonrpc.NewRequest(id, "ping", nil), "")
+	call.Notify(method, Object{"requestId": id})
+}
+
+func cancelling() {
+	It("cancels a request by a notification that names it", Verifies("cancellation.sent.stdio"), In(cancels),
+		func(ctx SpecContext) {
+			client := Played(ctx)
+
+			call := client.NeedCalls("slow")[0]
+			if cancellationOf(client, call) != nil {
+				return
+			}
+			if told := client.OutcomeOf(cancelStep); told.Failed() {
+				client.Never(method)
+			}
+			client.Blame(call, Mismatch{
+				Wanted: method + " for the call that the client was told to cancel, and has cancelled as it says", Found: "none",
+			})
+		})
+
+	It("ignores the answer to a request that it has cancelled", Verifies("cancellation.late-response.client"), In(cancels),
+		func(ctx SpecContext) {
+			client := Played(ctx)
+
+			if Stateless() && Transport() == HTTP {
+				NotApplicable("over HTTP a request is cancelled by closing the stream, so that nothing can come afterwards")
+			}
+			call := client.NeedCalls("slow")[0]
+			cancellation := cancellationOf(client, call)
+			if cancellation == nil {
+				client.Never(method)
+			}
+			answer := AnswerTo(call)
+			if answer == nil {
+				NotApplicable("the client closed the stream of the request that it had cancelled, so that nothing could come afterwards")
+			}
+			if answer.Event.Sequence < cancellation.Event.Sequence {
+				client.NeverBut("the client cancelled the call only when it was answered", method)
+			}
+			if told, there := client.ToldOutcome(slowStep); there && !told.Failed() && strings.Contains(ShowOutcome(told), tooLate) {
+				client.Blame(answer, Mismatch{Wanted: "a call that ends without its late answer", Found: ShowOutcome(told)})
+			}
+			client.GoesOn(ctx, answer, "the answer to a request that it had cancelled")
+		})
+
+	It("copes with cancellations that cross answers", Verifies("cancellation.races"), In(cancels),
+		func(ctx SpecContext) {
+			client := Played(ctx)
+
+			after := client.NeedCalls("quick")[0]
+			if answer := AnswerTo(after); answer != nil {
+				after = answer // or else the client had closed the stream
+			}
+			client.GoesOn(ctx, after, "the answer to a request that it cancelled meanwhile, and the cancellation of one that it answered meanwhile")
+		})
+}
+
+// cancellationOf returns the client's notification that cancels a request; nil for none.
+func cancellationOf(client *Client, request *Said) *Said {
+	for _, said := range client.Notifications(method) {
+		if jsonrpc.IDOf(said.ParamsObject()["requestId"]) == request.ID && said.Event.Connection == request.Event.Connection {
+			return said
+		}
+	}
+	return nil
+}
+
+// expires is a client that waits for an answer for a limited time.
+var expires = &Story{
+	Name: "call-timed-out", Says: "The server never answers a call, for which the client waits for a limited time.",
+	Since: "2026-07-28",
+	Told: Steps{
+		ToConnect(), ToList("tools"), ToCall("never", nil).Within(100), ToList("tools"), ToClose(),
+	},
+	Server: func(server *scripted.Server) {
+		var open atomic.Pointer[scripted.Exchange] // of the call
+		server.AddTool("never", nil, func(call *scripted.Call) {
+			call.Leave()
+			open.Store(call.Streaming().Exchange)
+		})
+		server.On("tools/list", func(call *scripted.Call) {
+			if exchange := open.Load(); exchange != nil {
+				select {
+				case <-exchange.Done():
+				case <-time.After(leavingTime):
+				}
+			}
+			call.Good()
+		})
+	},
+}
+
+// leavingTime is how long it may take until the server sees that a client has closed a
+// stream.
+const leavingTime = time.Second
+
+// expiryStep is the position of the call in the story.
+const expiryStep = 2
+
+func expiring() {
+	It("cancels a request that is not answered in time", Verifies("cancellation.timeouts.cancelled"), In(expires),
+		func(ctx SpecContext) {
+			client := Played(ctx)
+
+			call := client.NeedCalls("never")[0]
+			if told := client.OutcomeOf(expiryStep); !told.Failed() {
+				client.NeverBut("the client did not give up the call that is never answered", "tools/call")
+			}
+			if Transport() != HTTP {
+				if cancellationOf(client, call) == nil {
+					client.Blame(call, Mismatch{Wanted: method + " for the call that the client has given up", Found: "none"})
+				}
+				return
+			}
+			after := client.AskedAfter(call)
+			if len(after) == 0 {
+				client.NeverBut("the client asked for nothing more after the call that it has given up", "tools/list")
+			}
+			end := endOf(client, call)
+			if answer := AnswerTo(after[0]); end == nil || answer == nil || end.At.After(answer.Event.At) {
+				client.Blame(call, Mismatch{Wanted: "the end of the stream of the call that the client has given up", Found: "a stream that stays open"})
+			}
+		})
+}
+
+// endOf returns the event by which the client left the exchange of a message; nil for
+// none.
+func endOf(client *Client, said *Said) *transcript.Event {
+	for _, event := range client.Events() {
+		if event.Kind == transcript.End && event.From == transcript.Client &&
+			event.Connection == said.Event.Connection && event.Stream == said.Event.Stream {
+			return &event
+		}
+	}
+	return nil
+}
+
+// questions are what the server may ask, and cancels.
+var questions = []scripted.Question{
+	{Method: "sampling/createMessage", Params: Object{
+		"messages":  []any{Object{"role": "user", "content": Object{"type": "text", "text": "Say hello."}}},
+		"maxTokens": 100,
+	}},
+	{Method: "elicitation/create", Params: Object{
+		"message":         "Are you sure?",
+		"requestedSchema": Object{"type": "object", "properties": Object{"sure": Object{"type": "boolean"}}},
+	}},
+}
+
+// asked is a client whose server cancels what it has asked for.
+var asked = &Story{
+	Name: "cancelled-question", Says: "During a call the server asks the client for something, and cancels that.",
+	Until: "2025-11-25",
+	Told: Steps{
+		ToIgnore("sampling/createMessage"), ToIgnore("elicitation/create"),
+		ToConnect(), ToList("tools"), ToCall(scripted.AddNumbers, asking.Numbers), ToList("tools"), ToClose(),
+	},
+	Server: func(server *scripted.Server) {
+		server.On("tools/call", func(call *scripted.Call) {
+			for _, question := range questions {
+				if call.MayAsk(question) {
+					cancelQuestion(call, question)
+					break
+				}
+			}
+			call.Good()
+		})
+	},
+}
+
+// cancelQuestion asks, cancels that, and sees by pings that the client has read both.
+func cancelQuestion(call *scripted.Call, question scripted.Question) {
+	id := call.Session.NextID()
+	call.Say(jsonrpc.NewRequest(id, question.Method, question.Params), "")
+	call.Ask("ping", nil)
+	call.Notify(method, Object{"requestId": id, "reason": "the server has changed its mind"})
+	call.Ask("ping", nil)
+}
+
+func cancelled() {
+	It("stops working on a request that was cancelled, and sends no response to it", Verifies("cancellation.unanswered", "cancellation.stops"), In(asked),
+		func(ctx SpecContext) {
+			client := Played(ctx)
+
+			client.NeedRequests("tools/call")
+			cancellations := client.FromServer(method)
+			if len(cancellations) == 0 {
+				client.NeverBut("the client was asked for nothing that could be cancelled, as it declares neither sampling nor elicitation", "sampling/createMessage")
+			}
+			cancellation := cancellations[0]
+			pings := client.FromServer("ping")
+			read := AnswerTo(pings[len(pings)-1])
+			if read == nil && len(client.AskedAfter(cancellation)) == 0 {
+				client.NeverBut("the client said nothing more after the cancellation", "tools/list")
+			}
+			for _, response := range append(client.Responses("sampling/createMessage"), client.Responses("elicitation/create")...) {
+				if response.ID != jsonrpc.IDOf(cancellation.ParamsObject()["requestId"]) {
+					continue
+				}
+				told, there := client.ToldOutcome(0)
+				silent := there && !told.Failed()
+				switch {
+				case response.Event.Sequence < cancellation.Event.Sequence:
+					client.NeverBut("the client had answered before the server could cancel", response.Request.Method)
+				case silent, read != nil && response.Event.Sequence > read.Event.Sequence:
+					client.Blame(response, Mismatch{Wanted: "no response to the cancelled request", Found: scripted.Short(response.Raw)})
+				default:
+					client.NeverBut("the answer of the client may have crossed the cancellation", response.Request.Method)
+				}
+			}
+		})
+}
+
+// What is wrong with the cancellations of a server.
+const (
+	unknownRequest   = "cancels a request that was never sent"
+	completedRequest = "cancels a request that was answered"
+	noRequest        = "cancels a request without naming it"
+	objectRequest    = "cancels a request by an object"
+)
+
+// confused is a server whose cancellations are none.
+var confused = &Story{
+	Name: "invalid-cancellations", Says: "The server sends cancellations of requests that are unknown, or answered, and malformed ones.",
+	Told: Steps{
+		ToConnect(), ToList("tools"), ToCall(scripted.AddNumbers, asking.Numbers), ToList("prompts"), ToList("tools"), ToClose(),
+	},
+	Server: func(server *scripted.Server) {
+		say := func(call *scripted.Call, params Object, reason string) {
+			call.Say(jsonrpc.NewNotification(method, params), reason)
+		}
+		server.On("tools/list", func(call *scripted.Call) {
+			if call.Nth == 1 {
+				say(call, Object{"requestId": "mcpconform-never-sent", "reason": "a check"}, unknownRequest)
+			}
+			call.Good()
+		})
+		server.On("tools/call", func(call *scripted.Call) {
+			var answered scripted.Received
+			if call.Stateless() {
+				answered, _ = call.Session.Until(0, func(received scripted.Received) bool { return received.Method == "tools/list" })
+			} else {
+				answered, _ = call.Ask("ping", nil)
+			}
+			say(call, Object{"requestId": answered.ID, "reason": "a check"}, completedRequest)
+			call.Good()
+		})
+		server.On("prompts/list", func(call *scripted.Call) {
+			say(call, Object{}, noRequest)
+			say(call, Object{"requestId": Object{"id": 1}}, objectRequest)
+			call.Good()
+		})
+	},
+}
+
+func invalidForClients() {
+	It("ignores the cancellation of an unknown request", Verifies("cancellation.invalid.unknown"), In(confused),
+		func(ctx SpecContext) {
+			ignores(ctx, Played(ctx), unknownRequest)
+		})
+
+	It("ignores the cancellation of a request that was answered", Verifies("cancellation.invalid.completed"), In(confused),
+		func(ctx SpecContext) {
+			ignores(ctx, Played(ctx), completedRequest)
+		})
+
+	It("ignores a cancellation that names no request", Verifies("cancellation.invalid.malformed"), In(confused),
+		func(ctx SpecContext) {
+			ignores(ctx, Played(ctx), noRequest)
+		})
+
+	It("ignores a cancellation that names an object", Verifies("cancellation.invalid.malformed"), In(confused),
+		func(ctx SpecContext) {
+			ignores(ctx, Played(ctx), objectRequest)
+		})
+}
+
+// ignores judges that the client goes on after a cancellation that is invalid for a
+// reason, and says nothing to it.
+func ignores(ctx SpecContext, client *Client, reason string) {
+	for _, said := range client.FromServer(method) {
+		if said.Event.Deliberate != reason {
+			continue
+		}
+		for _, response := range client.Sent() {
+			if response.Kind == jsonrpc.Response && response.Request == nil && response.Event.At.After(said.Event.At) {
+				client.Blame(response, Mismatch{Wanted: "no response to a notification", Found: scripted.Short(response.Raw)})
+			}
+		}
+		client.GoesOn(ctx, said, "a notification that "+reason)
+		return
+	}
+	client.NeverBut("the client did not make the request during which the server "+reason, "tools/call")
+}

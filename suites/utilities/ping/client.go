@@ -1,0 +1,67 @@
+package ping
+
+import (
+	"sync/atomic"
+
+	. "github.com/onsi/ginkgo/v2"
+
+	. "github.com/mcpconform/mcpconform/internal/conform"
+	"github.com/mcpconform/mcpconform/internal/jsonrpc"
+	"github.com/mcpconform/mcpconform/internal/scripted"
+	"github.com/mcpconform/mcpconform/suites/client/asking"
+)
+
+// ClientChecks registers the checks of a target client.
+func ClientChecks() {
+	Describe("Pings", func() {
+
+		It("answers every ping", Verifies("ping.answered"), In(pinged),
+			func(ctx SpecContext) {
+				client := Played(ctx)
+
+				pings := client.FromServer("ping")
+				if len(pings) == 0 {
+					client.NeverBut("the server had no way to ping the client", "tools/call")
+				}
+				for _, ping := range pings {
+					switch {
+					case len(ping.Answers) > 0: // the rules read it
+					case len(client.AskedAfter(ping)) > 0:
+						client.Blame(ping, Mismatch{Wanted: "an answer", Found: "none, though the client goes on"})
+					default:
+						client.NeverBut("the client did not answer a ping, nor say anything else afterwards", "tools/call")
+					}
+				}
+			})
+	})
+}
+
+// pinged is a client that pings the server, and is pinged by it: between requests, where
+// there is a way, and during a call.
+var pinged = &Story{
+	Name: "pings", Says: "The client pings the server, which pings the client between its requests and during a call.",
+	Until: "2025-11-25",
+	Told: Steps{
+		ToConnect(), ToPing(), ToList("tools"), ToCall(scripted.AddNumbers, asking.Numbers), ToPing(), ToList("tools"), ToClose(),
+	},
+	Server: func(server *scripted.Server) {
+		var idle atomic.Pointer[jsonrpc.ID] // of the ping between requests
+		server.On("tools/list", func(call *scripted.Call) {
+			call.Good()
+			if id := call.Session.NextID(); call.Nth == 1 && call.Session.Hears() {
+				idle.Store(&id)
+				call.Session.Say(jsonrpc.NewRequest(id, "ping", nil), "")
+			}
+		})
+		server.On("tools/call", func(call *scripted.Call) {
+			call.Ask("ping", nil)
+			mark, number := call.Session.Mark(), jsonrpc.IntID(4711)
+			call.Say(jsonrpc.NewRequest(number, "ping", nil), "")
+			call.Session.Until(mark, scripted.AnswerTo(number))
+			if id := idle.Load(); id != nil {
+				call.Session.Until(0, scripted.AnswerTo(*id))
+			}
+			call.Good()
+		})
+	},
+}
