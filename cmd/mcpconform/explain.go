@@ -25,7 +25,7 @@ func newExplain() *cobra.Command {
 			return nil
 		},
 		RunE: func(command *cobra.Command, arguments []string) error {
-			declared, requirements, err := runner.All(conform.ServerRole, runner.Revisions)
+			declared, requirements, err := declaredOf(roles, runner.Revisions)
 			if err != nil {
 				return err
 			}
@@ -55,7 +55,7 @@ func obliged(requirement *catalogue.Requirement) string {
 	return strings.Join(all, ", ")
 }
 
-func explain(w io.Writer, requirement *catalogue.Requirement, declared map[string][]runner.Declared) error {
+func explain(w io.Writer, requirement *catalogue.Requirement, declared map[string]map[string][]runner.Declared) error {
 	var text strings.Builder
 	fmt.Fprintf(&text, "%s\n\n  %s\n\n", requirement.ID, requirement.Says)
 	fmt.Fprintf(&text, "  obliges   %s\n", obliged(requirement))
@@ -71,23 +71,32 @@ func explain(w io.Writer, requirement *catalogue.Requirement, declared map[strin
 		fmt.Fprintf(&text, "  note      %s\n", requirement.Why)
 	}
 	text.WriteString("\n")
-	checks := verifying(requirement.ID, declared)
-	switch {
-	case len(checks) > 0:
-		for _, check := range checks {
-			fmt.Fprintf(&text, "  %s\n", check)
+	checked := false
+	for _, role := range roles {
+		if checks := verifying(requirement.ID, declared[role]); len(checks) > 0 {
+			checked = true
+			fmt.Fprintf(&text, "%s\n  mcpconform %s --filter %s -v %s\n\n", strings.Join(checks, ""), role, requirement.ID, reaching[role])
 		}
-		fmt.Fprintf(&text, "\n  mcpconform server --filter %s -v [--url URL | -- COMMAND ARG...]\n", requirement.ID)
+	}
+	switch {
+	case checked:
 	case !requirement.Visible():
 		text.WriteString("  No peer can see it, so nothing checks it.\n")
 	default:
 		text.WriteString("  Nothing checks it yet.\n")
 	}
-	_, err := io.WriteString(w, text.String())
+	_, err := io.WriteString(w, strings.TrimRight(text.String(), "\n")+"\n")
 	return err
 }
 
-// verifying describes the checks and rules that verify a requirement.
+// reaching is how a command says where the target is.
+var reaching = map[string]string{
+	conform.ServerRole: "[--url URL | -- COMMAND ARG...]",
+	conform.ClientRole: "[-- COMMAND ARG...]",
+}
+
+// verifying describes the checks and rules of one role that verify a requirement,
+// with the stories in which they look.
 func verifying(id string, declared map[string][]runner.Declared) []string {
 	var found []string
 	for _, revision := range runner.Revisions {
@@ -96,11 +105,24 @@ func verifying(id string, declared map[string][]runner.Declared) []string {
 			if check.Rule {
 				kind = "a rule"
 			}
-			line := fmt.Sprintf("%-8s  %s", kind, check.Text)
-			if slices.Contains(check.Requirements, id) && !slices.Contains(found, line) {
-				found = append(found, line)
+			text := fmt.Sprintf("  %-8s  %s\n", kind, check.Text) + toldIn(check.Story)
+			if slices.Contains(check.Requirements, id) && !slices.Contains(found, text) {
+				found = append(found, text)
 			}
 		}
 	}
 	return found
+}
+
+// toldIn tells a story; "" when there is none.
+func toldIn(story *conform.Story) string {
+	if story == nil {
+		return ""
+	}
+	var text strings.Builder
+	fmt.Fprintf(&text, "%12sin the story %s: %s\n", "", story.Name, story.Says)
+	for number, step := range story.Told {
+		fmt.Fprintf(&text, "%12s%2d. %s\n", "", number+1, step.Describe())
+	}
+	return text.String()
 }

@@ -17,7 +17,7 @@ import (
 )
 
 func newList() *cobra.Command {
-	var revision, filter string
+	var revision, filter, role string
 	var asJSON bool
 	command := &cobra.Command{
 		Use:   "list",
@@ -28,26 +28,28 @@ func newList() *cobra.Command {
 			if err != nil {
 				return err
 			}
+			chosen, err := chosenRoles(role)
+			if err != nil {
+				return err
+			}
 			matches := types.LabelFilter(func([]string) bool { return true })
 			if filter != "" {
 				if matches, err = types.ParseLabelFilter(filter); err != nil {
 					return usageError("--filter %q cannot be read: %s", filter, strings.Join(strings.Fields(err.Error()), " "))
 				}
 			}
-			declared, requirements, err := runner.All(conform.ServerRole, revisions)
+			declared, requirements, err := declaredOf(chosen, revisions)
 			if err != nil {
 				return err
 			}
-			for one, all := range declared {
-				declared[one] = slices.DeleteFunc(all, func(check runner.Declared) bool { return !matches(check.Labels) })
-			}
 			if asJSON {
-				return writeListJSON(command.OutOrStdout(), revisions, declared, requirements)
+				return writeListJSON(command.OutOrStdout(), checksIn(declared, chosen, revisions, matches), requirements)
 			}
-			return writeList(command.OutOrStdout(), revisions, declared, requirements)
+			return writeList(command.OutOrStdout(), checksIn(declared, chosen, revisions, matches), requirements)
 		},
 	}
 	command.Flags().StringVar(&revision, "revision", "all", "`R`[,R] of the specification, or all")
+	command.Flags().StringVar(&role, "role", "all", "only the checks of targets of a `ROLE`: server, client, or all")
 	command.Flags().StringVar(&filter, "filter", "", "list only what matches a label `EXPR`ession over MUST, page and requirement id")
 	command.Flags().BoolVar(&asJSON, "json", false, "as JSON")
 	return command
@@ -66,17 +68,60 @@ func chosenRevisions(list string) ([]string, error) {
 	return revisions, nil
 }
 
-func writeList(w io.Writer, revisions []string, declared map[string][]runner.Declared, requirements *catalogue.Catalogue) error {
+// roles are those that a target may play.
+var roles = []string{conform.ServerRole, conform.ClientRole}
+
+func chosenRoles(role string) ([]string, error) {
+	switch {
+	case role == "all":
+		return roles, nil
+	case slices.Contains(roles, role):
+		return []string{role}, nil
+	}
+	return nil, usageError("--role %q is unknown%s", role, nearest.Hint(role, append(slices.Clone(roles), "all")))
+}
+
+// declaredOf returns what is checked, by role and revision, and the catalogue.
+func declaredOf(roles, revisions []string) (map[string]map[string][]runner.Declared, *catalogue.Catalogue, error) {
+	var requirements *catalogue.Catalogue
+	declared := map[string]map[string][]runner.Declared{}
+	for _, role := range roles {
+		var err error
+		if declared[role], requirements, err = runner.All(role, revisions); err != nil {
+			return nil, nil, err
+		}
+	}
+	return declared, requirements, nil
+}
+
+// checksAt are the checks of one role at one revision.
+type checksAt struct {
+	role, revision string
+	checks         []runner.Declared
+}
+
+// checksIn puts what matches into the order of the list.
+func checksIn(declared map[string]map[string][]runner.Declared, roles, revisions []string, matches types.LabelFilter) []checksAt {
+	var all []checksAt
+	for _, role := range roles {
+		for _, revision := range revisions {
+			matching := slices.DeleteFunc(declared[role][revision], func(check runner.Declared) bool { return !matches(check.Labels) })
+			all = append(all, checksAt{role, revision, matching})
+		}
+	}
+	return all
+}
+
+func writeList(w io.Writer, all []checksAt, requirements *catalogue.Catalogue) error {
 	var text strings.Builder
-	for _, revision := range revisions {
-		checks := declared[revision]
+	for _, at := range all {
 		rules := 0
 		page := ""
-		fmt.Fprintf(&text, "%s\n", revision)
-		for _, check := range byPage(checks, requirements, revision) {
+		fmt.Fprintf(&text, "%s %s\n", at.role, at.revision)
+		for _, check := range byPage(at.checks, requirements, at.revision) {
 			requirement, _ := requirements.Get(check.Requirements[0])
-			if at := requirement.Page(revision); at != page {
-				page = at
+			if named := requirement.Page(at.revision); named != page {
+				page = named
 				fmt.Fprintf(&text, "\n  %s\n", page)
 			}
 			kind := "check"
@@ -84,9 +129,13 @@ func writeList(w io.Writer, revisions []string, declared map[string][]runner.Dec
 				kind = "rule "
 				rules++
 			}
-			fmt.Fprintf(&text, "    %s %-10s  %s\n                      %s\n", kind, requirement.Level(revision), check.Text, strings.Join(check.Requirements, ", "))
+			fmt.Fprintf(&text, "    %s %-10s  %s\n%22s%s\n", kind, requirement.Level(at.revision), check.Text,
+				"", strings.Join(check.Requirements, ", "))
+			if check.Story != nil {
+				fmt.Fprintf(&text, "%22sin the story %s\n", "", check.Story.Name)
+			}
 		}
-		fmt.Fprintf(&text, "\n%d checks and %d rules at %s\n\n", len(checks)-rules, rules, revision)
+		fmt.Fprintf(&text, "\n%d checks and %d rules of the %s at %s\n\n", len(at.checks)-rules, rules, at.role, at.revision)
 	}
 	_, err := io.WriteString(w, text.String())
 	return err
@@ -108,6 +157,7 @@ func byPage(checks []runner.Declared, requirements *catalogue.Catalogue, revisio
 
 // listed is one line of list --json.
 type listed struct {
+	Role         string   `json:"role"`
 	Revision     string   `json:"revision"`
 	Page         string   `json:"page"`
 	Kind         string   `json:"kind"`
@@ -115,25 +165,36 @@ type listed struct {
 	Level        string   `json:"level"`
 	Requirements []string `json:"requirements"`
 	Labels       []string `json:"labels"`
+	Story        *told    `json:"story,omitempty"`
 }
 
-func writeListJSON(w io.Writer, revisions []string, declared map[string][]runner.Declared, requirements *catalogue.Catalogue) error {
-	all := []listed{}
-	for _, revision := range revisions {
-		for _, check := range byPage(declared[revision], requirements, revision) {
+// told is the story in which a check of a client looks.
+type told struct {
+	Name  string        `json:"name"`
+	Says  string        `json:"says"`
+	Steps conform.Steps `json:"steps"`
+}
+
+func writeListJSON(w io.Writer, all []checksAt, requirements *catalogue.Catalogue) error {
+	lines := []listed{}
+	for _, at := range all {
+		for _, check := range byPage(at.checks, requirements, at.revision) {
 			requirement, _ := requirements.Get(check.Requirements[0])
-			kind := "check"
-			if check.Rule {
-				kind = "rule"
+			line := listed{
+				Role: at.role, Revision: at.revision, Page: requirement.Page(at.revision), Kind: "check", Text: check.Text,
+				Level: string(requirement.Level(at.revision)), Requirements: check.Requirements, Labels: check.Labels,
 			}
-			all = append(all, listed{
-				Revision: revision, Page: requirement.Page(revision), Kind: kind, Text: check.Text,
-				Level: string(requirement.Level(revision)), Requirements: check.Requirements, Labels: check.Labels,
-			})
+			if check.Rule {
+				line.Kind = "rule"
+			}
+			if check.Story != nil {
+				line.Story = &told{check.Story.Name, check.Story.Says, check.Story.Told}
+			}
+			lines = append(lines, line)
 		}
 	}
 	encoder := json.NewEncoder(w)
 	encoder.SetEscapeHTML(false)
 	encoder.SetIndent("", "  ")
-	return encoder.Encode(all)
+	return encoder.Encode(lines)
 }

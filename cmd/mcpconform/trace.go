@@ -7,7 +7,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/mcpconform/mcpconform/internal/catalogue"
-	"github.com/mcpconform/mcpconform/internal/conform"
 	"github.com/mcpconform/mcpconform/internal/nearest"
 	"github.com/mcpconform/mcpconform/internal/runner"
 )
@@ -59,13 +58,9 @@ wrong.`,
 
 // declaredByRole returns the catalogue, and what of it is checked.
 func declaredByRole() (*catalogue.Catalogue, catalogue.Checked, error) {
-	var requirements *catalogue.Catalogue
-	declared := map[string]map[string][]runner.Declared{}
-	for _, role := range []string{conform.ServerRole, conform.ClientRole} {
-		var err error
-		if declared[role], requirements, err = runner.All(role, runner.Revisions); err != nil {
-			return nil, nil, err
-		}
+	declared, requirements, err := declaredOf(roles, runner.Revisions)
+	if err != nil {
+		return nil, nil, err
 	}
 	return requirements, func(id, revision, role string) bool {
 		return slices.ContainsFunc(declared[role][revision], func(check runner.Declared) bool {

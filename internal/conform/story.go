@@ -115,6 +115,9 @@ func (e *Environment) tell(story *Story) {
 	e.stories[story.Name] = story
 }
 
+// StoryIn returns the story in which a check with these labels looks; nil for none.
+func (e *Environment) StoryIn(labels []string) *Story { return e.stories[StoryOf(labels)] }
+
 // Stories are those in which the checks of the environment look and that can be
 // played at its revision and over its transport, by name.
 func (e *Environment) Stories() []*Story {

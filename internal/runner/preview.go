@@ -27,6 +27,7 @@ type Declared struct {
 	Rule         bool
 	Labels       []string
 	Requirements []string
+	Story        *conform.Story // in which a check of a client looks; nil for none
 	leg          int
 }
 
@@ -52,7 +53,7 @@ func preview(environments []*conform.Environment) ([]Declared, error) {
 		text := texts(spec)
 		check := Declared{
 			Group: text[:len(text)-1], Text: text[len(text)-1], Labels: spec.Labels(),
-			Requirements: environment.Requirements(spec.Labels()), leg: index,
+			Requirements: environment.Requirements(spec.Labels()), Story: environment.StoryIn(spec.Labels()), leg: index,
 		}
 		name := key(environment.Name(), spec)
 		switch {

@@ -1,0 +1,107 @@
+//go:build linux
+
+package main
+
+import (
+	"bytes"
+	"net"
+	"os"
+	"path/filepath"
+	"regexp"
+	"syscall"
+	"testing"
+
+	"github.com/mcpconform/mcpconform/internal/runner"
+)
+
+var servedPage = regexp.MustCompile(`http://127\.0\.0\.1:[0-9]+/`)
+
+// serving starts serve on a free port and returns where its page is.
+func serving(t *testing.T, directory string, arguments ...string) (*watched, string) {
+	t.Helper()
+	one := watch(t, directory, args("serve", "--listen", "127.0.0.1:0", "--filter", "lifecycle.initialized.sent", arguments)...)
+	line, err := one.said.ReadString('\n')
+	page := servedPage.FindString(line)
+	if err != nil || page == "" {
+		t.Fatalf("%q: %v", line, err)
+	}
+	return one, page
+}
+
+func TestServeReportsOnClientsThatComeByThemselves(t *testing.T) {
+	t.Parallel()
+	directory := t.TempDir()
+	one, page := serving(t, directory, "--revision", "2025-11-25", "--json", "run.json", "--junit", "run.xml", "--transcripts", "wires")
+	steps := runner.StepsVariable + `=[{"do":"connect"},{"do":"list","of":"tools"},{"do":"close"}]`
+	client := begin(t, t.TempDir(), []string{steps}, "reference", "client", page+"mcp")
+	client.wait().demand(t, 0)
+
+	if err := one.command.Process.Signal(syscall.SIGTERM); err != nil {
+		t.Fatal(err)
+	}
+
+	one.finish().demand(t, exitConforms, "Conforms to 2025-11-25", "0 failed")
+	onlyFiles(t, directory, "run.json", "run.xml", "wires")
+	for _, report := range []string{"run.json", "run.xml"} {
+		text, err := os.ReadFile(filepath.Join(directory, report))
+		if err != nil || !bytes.Contains(text, []byte("lifecycle.initialized.sent")) {
+			t.Errorf("%s: %v\n%s", report, err, text)
+		}
+	}
+}
+
+func TestServeToNobody(t *testing.T) {
+	t.Parallel()
+	one, _ := serving(t, t.TempDir(), "--revision", "2025-11-25")
+	if err := one.command.Process.Signal(syscall.SIGINT); err != nil {
+		t.Fatal(err)
+	}
+	one.finish().demand(t, exitUnreachable, "no client came to any of the stories")
+}
+
+func TestServeWhereSomebodyListens(t *testing.T) {
+	t.Parallel()
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = listener.Close() }()
+	address := listener.Addr().String()
+	refused := mcpconform(t, "serve", "--listen", address)
+	refused.demand(t, exitUsage, "--listen "+address, "address already in use")
+	refused.oneLine(t)
+}
+
+func TestServeTakesWhatIsForClientsFromTheConfig(t *testing.T) {
+	t.Parallel()
+	directory := t.TempDir()
+	writeFile(t, directory, "mcpconform.yaml", "command: [./server]\nclient: [./client]\nrevision: 2025-06-18\n")
+	one, _ := serving(t, directory)
+	if err := one.command.Process.Signal(syscall.SIGTERM); err != nil {
+		t.Fatal(err)
+	}
+	one.finish().demand(t, exitUnreachable, "at 2025-06-18")
+}
+
+func TestTheConfigNamesAServerAndAClient(t *testing.T) {
+	t.Parallel()
+	directory := t.TempDir()
+	writeFile(t, directory, "mcpconform.yaml",
+		"command: [./no-such-server]\nclient: ["+os.Args[0]+", reference, client]\ntransport: http\nfilter: lifecycle.initialized.sent\n")
+	mcpconformIn(t, directory, "client", "--revision", "2025-11-25").demand(t, exitConforms, "Conforms to 2025-11-25", "reference client")
+
+	mcpconformIn(t, directory, "server", "--transport", "stdio").demand(t, exitUnreachable, "no-such-server")
+}
+
+func TestListAndExplainKnowBothRoles(t *testing.T) {
+	t.Parallel()
+	mcpconform(t, "list", "--revision", "2025-11-25", "--filter", "lifecycle.initialized.sent").demand(t, 0,
+		"in the story meeting", "0 checks and 0 rules of the server at 2025-11-25", "of the client at 2025-11-25")
+	mcpconform(t, "list", "--role", "server", "--revision", "2025-11-25", "--filter", "lifecycle.version.echoed", "--json").demand(t, 0,
+		`"role": "server"`)
+	mcpconform(t, "list", "--role", "client", "--revision", "2025-11-25", "--filter", "lifecycle.initialized.sent", "--json").demand(t, 0,
+		`"role": "client"`, `"name": "meeting"`, `"do": "connect"`)
+	mcpconform(t, "explain", "lifecycle.initialized.sent").demand(t, 0,
+		"in the story meeting: ", " 1. connect", "mcpconform client --filter lifecycle.initialized.sent -v")
+	mcpconform(t, "explain", "lifecycle.version.echoed").demand(t, 0, "mcpconform server --filter lifecycle.version.echoed -v")
+}
