@@ -24,6 +24,7 @@ import (
 	"github.com/mcpconform/mcpconform/suites/server/resources"
 	"github.com/mcpconform/mcpconform/suites/server/tools"
 	"github.com/mcpconform/mcpconform/suites/transports"
+	"github.com/mcpconform/mcpconform/suites/transports/streamablehttp"
 	"github.com/mcpconform/mcpconform/suites/utilities/cancellation"
 	"github.com/mcpconform/mcpconform/suites/utilities/ping"
 	"github.com/mcpconform/mcpconform/suites/utilities/progress"
@@ -69,6 +70,7 @@ func ClientChecks() {
 	base.ClientChecks()
 	base.ClientSchemaChecks()
 	lifecycle.ClientChecks()
+	streamablehttp.ClientChecks()
 	mrtr.ClientChecks()
 	cancellation.ClientChecks()
 	ping.ClientChecks()

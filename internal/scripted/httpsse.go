@@ -2,6 +2,7 @@ package scripted
 
 import (
 	"net/http"
+	"strings"
 
 	"github.com/mcpconform/mcpconform/internal/transport"
 )
@@ -31,5 +32,5 @@ func (s *Server) OverHTTPSSE() {
 	})
 }
 
-// IsOlderEndpoint tells whether a URL is where such a server takes messages.
-func IsOlderEndpoint(path string) bool { return path == olderPath }
+// IsOlderEndpoint tells whether a URL is that to which such a server wants messages.
+func IsOlderEndpoint(url string) bool { return strings.HasSuffix(url, olderPath) }

@@ -1,0 +1,282 @@
+package streamablehttp
+
+import (
+	"net/http"
+	"slices"
+	"time"
+
+	. "github.com/onsi/ginkgo/v2"
+
+	. "github.com/mcpconform/mcpconform/internal/conform"
+	"github.com/mcpconform/mcpconform/internal/jsonrpc"
+	"github.com/mcpconform/mcpconform/internal/scripted"
+	"github.com/mcpconform/mcpconform/internal/transcript"
+	"github.com/mcpconform/mcpconform/internal/transport"
+)
+
+// ClientChecks registers the checks of a target client.
+func ClientChecks() {
+	Describe("Taking answers", takingAnswers)
+	Describe("Giving up", givingUp)
+	Describe("Resuming", resumingStreams)
+	Describe("Sessions", keepingSessions)
+	Describe("Older servers", olderServers)
+	Describe("Headers from parameters", designatedParameters)
+}
+
+// lastHandshake is the last revision with sessions, and with streams that go on.
+const lastHandshake = "2025-11-25"
+
+// Positions in the steps of bothForms.
+const (
+	streamedCall = iota + 1
+	plainCall
+	oddPlainCall
+	oddStreamedCall
+)
+
+// bothForms is a server that answers by event streams and by JSON in turn.
+var bothForms = &Story{
+	Name: "answers-in-both-forms", Over: HTTP,
+	Says: "The server answers calls by an event stream, by JSON, and by both with the letters of Content-Type mixed.",
+	Told: Steps{
+		ToConnect(), addNumbers(1).WithProgress(), addNumbers(2).WithProgress(), addNumbers(3), addNumbers(4), ToList("tools"), ToClose(),
+	},
+	Server: func(server *scripted.Server) {
+		server.On("tools/call", func(call *scripted.Call) {
+			answer := jsonrpc.NewResult(call.Message.ID, Object{
+				"resultType": "complete", "content": []any{Object{"type": "text", "text": "8"}},
+			})
+			switch call.Nth {
+			case streamedCall:
+				answerStreamed(call)
+			case oddPlainCall:
+				call.Exchange.Answer(http.StatusOK, map[string]string{"cOnTeNt-TyPe": "application/json"}, answer, "")
+			case oddStreamedCall:
+				call.Exchange.Head(http.StatusOK, map[string]string{"CONTENT-TYPE": "text/event-stream"}, "")
+				call.Good()
+			default:
+				call.Good()
+			}
+		})
+	},
+}
+
+func addNumbers(a int) Step { return ToCall(scripted.AddNumbers, Object{"a": a, "b": 3}) }
+
+// answerStreamed answers a call on an event stream, on which there is more than messages.
+func answerStreamed(call *scripted.Call) {
+	call.Streaming()
+	call.Exchange.Write([]byte(": a comment\n\n"), "")
+	call.Progress(1, 2)
+	if !call.Stateless() {
+		call.Say(jsonrpc.NewRequest(call.Session.NextID(), "ping", nil), "")
+		call.Say(jsonrpc.NewRequest(call.Session.NextID(), "ping", nil), "")
+	}
+	call.Progress(2, 2)
+	call.Good()
+}
+
+func takingAnswers() {
+	It("takes an answer that is an event stream", Verifies("transports.http.request.both-answers"), In(bothForms),
+		func(ctx SpecContext) {
+			takes(ctx, streamedCall, plainCall, "an answer by an event stream")
+		})
+
+	It("takes an answer that is JSON", Verifies("transports.http.request.both-answers"), In(bothForms),
+		func(ctx SpecContext) {
+			takes(ctx, plainCall, streamedCall, "an answer by a JSON object")
+		})
+
+	It("takes JSON whatever the letters of Content-Type", Verifies("transports.http.headers.names"), In(bothForms),
+		func(ctx SpecContext) {
+			takes(ctx, oddPlainCall, plainCall, "a header cOnTeNt-TyPe")
+		})
+
+	It("takes an event stream whatever the letters of Content-Type", Verifies("transports.http.headers.names"), In(bothForms),
+		func(ctx SpecContext) {
+			takes(ctx, oddStreamedCall, streamedCall, "a header CONTENT-TYPE")
+		})
+}
+
+// takes demands that the client takes the answer to one of its calls as it takes
+// that to another.
+func takes(ctx SpecContext, nth, like int, despite string) {
+	client := Played(ctx)
+
+	calls := client.NeedCalls(scripted.AddNumbers)
+	if len(calls) < nth {
+		client.NeverBut("the client made no more calls", "tools/call")
+	}
+	client.Does(nth, like, despite)
+	client.GoesOn(ctx, AnswerTo(calls[nth-1]), despite)
+}
+
+// slowTool is one that gives no answer.
+const slowTool = "slow"
+
+// givenUp is a server whose tool takes longer than anybody waits.
+var givenUp = &Story{
+	Name: "call-over-http-that-is-given-up", Until: lastHandshake, Over: HTTP,
+	Says: "The server has a tool that gives no answer; the client gives the call up.",
+	Told: Steps{ToConnect(), ToCall(slowTool, nil).As("slow"), ToCancel("slow"), ToList("tools"), ToClose()},
+	Server: func(server *scripted.Server) {
+		server.AddTool(slowTool, nil, func(call *scripted.Call) {
+			call.Streaming()
+			call.Leave()
+		})
+	},
+}
+
+// cancelStep is the position of the step that gives the call up.
+const cancelStep = 2
+
+func givingUp() {
+	It("says so when it gives up a call", Verifies("transports.http.disconnect.cancelled"), In(givenUp),
+		func(ctx SpecContext) {
+			client := Played(ctx)
+
+			call := client.NeedCalls(slowTool)[0]
+			for _, cancelled := range client.Notifications("notifications/cancelled") {
+				if jsonrpc.IDOf(cancelled.ParamsObject()["requestId"]) == call.ID {
+					return
+				}
+			}
+			wanted := "notifications/cancelled with the requestId " + call.ID.String()
+			if left := endOf(client, call, transcript.Client); left != nil && asksAfter(client, *left) {
+				client.BlameEvent(*left, Mismatch{Wanted: wanted, Found: "that the client closed the stream of the call, and nothing else"})
+			}
+			if told, there := client.ToldOutcome(cancelStep); there && !told.Failed() {
+				client.Blame(call, Mismatch{Wanted: wanted, Found: "nothing, although the client says that it has cancelled the call"})
+			}
+			client.NeverBut("the client did not give up the call", "notifications/cancelled")
+		})
+}
+
+// endOf returns the end of the stream of a message, by the side that ended it; nil
+// when it did not.
+func endOf(client *Client, said *Said, by transcript.Party) *transcript.Event {
+	for _, event := range client.Events() {
+		if event.Kind == transcript.End && event.From == by &&
+			event.Connection == said.Event.Connection && event.Stream == said.Event.Stream {
+			return &event
+		}
+	}
+	return nil
+}
+
+// asksAfter tells whether the client asked for anything after an event.
+func asksAfter(client *Client, event transcript.Event) bool {
+	return slices.ContainsFunc(client.Requests(), func(request *Said) bool { return request.Event.At.After(event.At) })
+}
+
+// brokenTool is one whose stream ends before the answer; the official suite knows it
+// by this name.
+const brokenTool = "test_reconnection"
+
+const (
+	// waitBeforeResuming is how many milliseconds the server wants clients to wait.
+	waitBeforeResuming = 500
+	// least is what is taken for as long: clocks of two processes differ a little.
+	least = waitBeforeResuming * 8 / 10 * time.Millisecond
+	// lastEvent is the id of the last event before the stream ends.
+	lastEvent = "event-2"
+)
+
+// broken is a server that ends the stream of a call before the answer, which it gives
+// to whoever comes back for it.
+var broken = &Story{
+	Name: "stream-that-is-resumed", Scenario: "sse-retry", Until: lastHandshake, Over: HTTP,
+	Says: "The server ends the stream of a call before the answer, and gives the answer to who comes back with Last-Event-ID.",
+	Told: Steps{ToConnect(), ToCall(brokenTool, nil), ToList("tools"), ToClose()},
+	Server: func(server *scripted.Server) {
+		waiting := make(chan jsonrpc.ID, 1)
+		server.AddTool(brokenTool, nil, func(call *scripted.Call) {
+			call.Streaming()
+			if server.Revision() >= lastHandshake {
+				call.Exchange.Write([]byte("id: event-1\nretry: 500\ndata:\n\n"), "")
+			} else {
+				call.Exchange.Write([]byte("id: event-1\nretry: 50\n\n"), "")
+			}
+			call.Exchange.Write(transport.EventText(new(lastEvent), "", jsonrpc.NewNotification("notifications/message",
+				Object{"level": "info", "data": "to be continued"})), "")
+			waiting <- call.Message.ID
+			call.Exchange.Finish()
+		})
+		server.OnExchange(func(exchange *scripted.Exchange) bool {
+			if exchange.Request.Method != http.MethodGet || exchange.LastEventID() == "" {
+				return false
+			}
+			select {
+			case id := <-waiting:
+				exchange.Event(new("event-3"), jsonrpc.NewResult(id, scripted.Text("resumed")), "")
+				exchange.Finish()
+				return true
+			default:
+				return false
+			}
+		})
+	},
+}
+
+func resumingStreams() {
+	It("comes back to a stream whose connection the server closed", Verifies("transports.http.stream.polled"), In(broken),
+		func(ctx SpecContext) {
+			client := Played(ctx)
+
+			end := brokenOff(client)
+			if len(resumptions(client, end)) == 0 {
+				client.BlameEvent(end, Mismatch{
+					Wanted: "a GET with the header Last-Event-ID: " + lastEvent, Found: "no GET with such a header",
+				})
+			}
+		})
+
+	It("waits as long as the server says before it comes back", Verifies("transports.http.stream.retry.respected"), In(broken),
+		func(ctx SpecContext) {
+			client := Played(ctx)
+
+			end := brokenOff(client)
+			again := resumptions(client, end)
+			if len(again) == 0 {
+				client.NeverBut("the client did not come back to the stream", "tools/call")
+			}
+			if waited := again[0].At.Sub(end.At); waited < least {
+				client.BlameEvent(again[0], Mismatch{
+					Wanted: "no GET with Last-Event-ID until 500 ms after the end of the stream, as its retry field says",
+					Found:  "one after " + waited.Round(time.Millisecond).String(),
+				})
+			}
+		})
+
+	It("says after which event it resumes a stream", Verifies("transports.http.resume.requested"), In(broken),
+		func(ctx SpecContext) {
+			client := Played(ctx)
+
+			again := resumptions(client, brokenOff(client))
+			if len(again) == 0 {
+				client.NeverBut("the client did not come back to the stream", "tools/call")
+			}
+			if last := http.Header(again[0].HTTP.Header).Get(scripted.LastEventID); last != lastEvent {
+				client.BlameEvent(again[0], Mismatch{
+					Wanted: Show(lastEvent) + ", the last id that the client received", Found: Show(last), Where: "header Last-Event-ID",
+				})
+			}
+		})
+}
+
+// brokenOff returns the end of the stream of the call that is not answered on it.
+func brokenOff(client *Client) transcript.Event {
+	end := endOf(client, client.NeedCalls(brokenTool)[0], transcript.Server)
+	if end == nil {
+		client.NeverBut("the client left before the server ended the stream", "tools/call")
+	}
+	return *end
+}
+
+// resumptions returns the heads of requests that resume a stream after an event.
+func resumptions(client *Client, after transcript.Event) []transcript.Event {
+	return slices.DeleteFunc(client.Heads(http.MethodGet), func(head transcript.Event) bool {
+		return !head.At.After(after.At) || http.Header(head.HTTP.Header).Get(scripted.LastEventID) == ""
+	})
+}

@@ -1,0 +1,204 @@
+package streamablehttp
+
+import (
+	"net/http"
+	"slices"
+	"sync/atomic"
+
+	. "github.com/onsi/ginkgo/v2"
+
+	. "github.com/mcpconform/mcpconform/internal/conform"
+	"github.com/mcpconform/mcpconform/internal/jsonrpc"
+	"github.com/mcpconform/mcpconform/internal/scripted"
+)
+
+// designated is the schema of a parameter that goes into a header.
+func designated(kind, header string) Object { return Object{"type": kind, "x-mcp-header": header} }
+
+func schemaOf(properties Object) Object { return Object{"type": "object", "properties": properties} }
+
+// routeTool has parameters of all kinds that can go into headers.
+const routeTool = "route"
+
+// routeCalls are its arguments, call by call.
+var routeCalls = []Object{
+	{"region": "us-west1", "priority": 42, "urgent": true, "via": Object{"city": "Hello, 世界"}, "query": "SELECT 1"},
+	{"region": "=?base64?literal?=", "priority": -7, "urgent": false, "via": Object{"city": " padded "}},
+	{"region": "line1\nline2", "priority": 9007199254740991},
+	{"region": nil, "via": Object{}},
+}
+
+// Prompts whose names no header can carry as they are.
+const (
+	promptOfLetters = "Grüße"
+	promptOfMarks   = "=?base64?R3LDvMOfZQ==?="
+)
+
+// routes is a server with such a tool and such prompts.
+var routes = &Story{
+	Name: "parameters-in-headers", Scenario: "http-custom-headers", Since: "2026-07-28", Over: HTTP,
+	Says: "The server has a tool with parameters that go into headers; the values are of all kinds.",
+	Context: Object{"toolCalls": []any{
+		Object{"name": routeTool, "arguments": routeCalls[0]}, Object{"name": routeTool, "arguments": routeCalls[1]},
+		Object{"name": routeTool, "arguments": routeCalls[2]}, Object{"name": routeTool, "arguments": routeCalls[3]},
+	}},
+	Told: Steps{
+		ToConnect(), ToList("tools"),
+		ToCall(routeTool, routeCalls[0]), ToCall(routeTool, routeCalls[1]), ToCall(routeTool, routeCalls[2]), ToCall(routeTool, routeCalls[3]),
+		ToRead(scripted.ResourceURI), ToGet(promptOfLetters, Object{}), ToGet(promptOfMarks, Object{}), ToClose(),
+	},
+	Server: func(server *scripted.Server) {
+		server.AddTool(routeTool, schemaOf(Object{
+			"region": designated("string", "Region"), "priority": designated("integer", "Priority"), "urgent": designated("boolean", "Urgent"),
+			"via": schemaOf(Object{"city": designated("string", "City")}), "query": Object{"type": "string"},
+		}), func(call *scripted.Call) { call.Answer(scripted.Text("on its way")) })
+		server.Prompts = append(server.Prompts, Object{"name": promptOfLetters}, Object{"name": promptOfMarks})
+	},
+}
+
+// Tools with a parameter for a header: one that is right, and some that are wrong.
+const (
+	rightTool  = "right_header"
+	emptyTool  = "empty_header"
+	spacedTool = "header_with_a_space"
+	numberTool = "header_of_a_number"
+	objectTool = "header_of_an_object"
+	doubleTool = "two_headers_of_one_name"
+	itemsTool  = "header_of_an_item"
+)
+
+var wrongTools = []string{emptyTool, spacedTool, numberTool, objectTool, doubleTool, itemsTool}
+
+// wrong is a server with tools that clients have to leave out.
+var wrong = &Story{
+	Name: "tools-that-are-left-out", Scenario: "http-invalid-tool-headers", Since: "2026-07-28", Over: HTTP,
+	Says: "The server has tools with wrong annotations x-mcp-header, and one with a right one.",
+	Told: Steps{
+		ToConnect(), ToList("tools"), ToCall(emptyTool, Object{"region": "us-west1"}), ToCall(rightTool, Object{"region": "us-west1"}), ToClose(),
+	},
+	Server: func(server *scripted.Server) {
+		region := Object{"type": "string"}
+		for _, tool := range []struct {
+			name       string
+			properties Object
+		}{
+			{rightTool, Object{"region": designated("string", "Region")}},
+			{emptyTool, Object{"region": designated("string", "")}},
+			{spacedTool, Object{"region": designated("string", "My Region")}},
+			{numberTool, Object{"region": region, "share": designated("number", "Share")}},
+			{objectTool, Object{"region": region, "place": designated("object", "Place")}},
+			{doubleTool, Object{"region": designated("string", "Region"), "other": designated("string", "REGION")}},
+			{itemsTool, Object{"region": region, "list": Object{"type": "array", "items": designated("string", "Item")}}},
+		} {
+			server.AddTool(tool.name, schemaOf(tool.properties), func(call *scripted.Call) { call.Answer(scripted.Text("done")) })
+		}
+	},
+}
+
+// listStep is the position of the step that lists the tools of wrong.
+const listStep = 1
+
+// headerMismatch is the code of the error for headers that do not fit the body.
+const headerMismatch = -32020
+
+// moved is a server that gives a header of a tool another name when the tool is
+// called first.
+var moved = &Story{
+	Name: "parameter-that-moves", Since: "2026-07-28", Over: HTTP,
+	Says: "The server wants a parameter of add_numbers in another header than its list of tools said: it refuses the call with -32020.",
+	Told: Steps{ToConnect(), ToList("tools"), addNumbers(1), ToRead(scripted.ResourceURI), ToClose()},
+	Server: func(server *scripted.Server) {
+		var called atomic.Bool
+		server.On("tools/list", func(call *scripted.Call) {
+			header := "Left"
+			if called.Load() {
+				header = "Right"
+			}
+			call.AnswerFresh(Object{"tools": []any{Object{
+				"name": scripted.AddNumbers, "inputSchema": schemaOf(Object{"a": designated("integer", header), "b": Object{"type": "number"}}),
+			}}}, 0)
+		})
+		server.On("tools/call", func(call *scripted.Call) {
+			if called.Swap(true) && rightHeader(call.Exchange.Request.Header) != "" {
+				call.Good()
+				return
+			}
+			call.Exchange.Answer(http.StatusBadRequest, nil, jsonrpc.NewErrorWith(call.Message.ID, headerMismatch,
+				"Header mismatch: Mcp-Param-Right is missing", nil), "")
+		})
+	},
+}
+
+func rightHeader(header http.Header) string { return header.Get("Mcp-Param-Right") }
+
+func designatedParameters() {
+	It("repeats in a header what the tool designates", Verifies("transports.http.params.sent"), In(routes),
+		func(ctx SpecContext) {
+			client := Played(ctx)
+
+			for _, call := range client.NeedCalls(routeTool) {
+				arguments, _ := call.ParamsObject()["arguments"].(Object)
+				head, there := client.HeadOf(call)
+				if arguments["region"] != "us-west1" || !there {
+					continue
+				}
+				if found := http.Header(head.HTTP.Header).Get("Mcp-Param-Region"); found != "us-west1" {
+					client.BlameEvent(head, Mismatch{Wanted: `"us-west1"`, Found: Show(found), Where: "header Mcp-Param-Region"})
+				}
+				return
+			}
+			client.Never("tools/call")
+		})
+
+	It("leaves out tools whose annotations for headers are wrong", Verifies("transports.http.params.invalid.excluded"), In(wrong),
+		func(ctx SpecContext) {
+			client := Played(ctx)
+
+			list := client.NeedRequests("tools/list")[0]
+			for _, call := range client.Requests("tools/call") {
+				if name, _ := call.ParamsObject()["name"].(string); slices.Contains(wrongTools, name) {
+					client.Blame(call, Mismatch{Wanted: "no call of a tool that is to be left out", Found: Show(name), Where: "/params/name"})
+				}
+			}
+			told, there := client.ToldOutcome(listStep)
+			if !there || told.Failed() {
+				client.NeedCalls(rightTool) // so that those left out were wanted, too
+				return
+			}
+			items, _ := told.Result.([]any)
+			for _, item := range items {
+				tool, _ := item.(Object)
+				if name, _ := tool["name"].(string); slices.Contains(wrongTools, name) {
+					client.Blame(AnswerTo(list), Mismatch{
+						Wanted: "a list for the user of the client without " + name, Found: "one with it", Where: "/result/tools",
+					})
+				}
+			}
+		})
+
+	It("lists the tools again when its headers are refused, and repeats the call", Verifies("transports.http.params.retried"), In(moved),
+		func(ctx SpecContext) {
+			client := Played(ctx)
+
+			refusal := AnswerTo(client.NeedCalls(scripted.AddNumbers)[0])
+			if refusal == nil {
+				client.Never("tools/call")
+			}
+			after := func(requests []*Said) []*Said {
+				return slices.DeleteFunc(requests, func(request *Said) bool { return !request.Event.At.After(refusal.Event.At) })
+			}
+			if len(after(client.Requests("tools/list"))) == 0 {
+				client.Blame(refusal, Mismatch{Wanted: "a tools/list after this refusal", Found: "no such request"})
+			}
+			calls := after(client.Calls(scripted.AddNumbers))
+			if len(calls) == 0 {
+				client.Blame(refusal, Mismatch{Wanted: "the call once more, after a new tools/list", Found: "no call"})
+			}
+			last := calls[len(calls)-1]
+			if head, there := client.HeadOf(last); there && rightHeader(head.HTTP.Header) == "" {
+				client.Blame(last, Mismatch{
+					Wanted: "the parameter in the header that the new list names", Found: "no such header", Where: "header Mcp-Param-Right",
+				})
+			}
+		})
+}

@@ -1,0 +1,191 @@
+package streamablehttp
+
+import (
+	"net/http"
+	"slices"
+	"strings"
+
+	. "github.com/onsi/ginkgo/v2"
+
+	. "github.com/mcpconform/mcpconform/internal/conform"
+	"github.com/mcpconform/mcpconform/internal/jsonrpc"
+	"github.com/mcpconform/mcpconform/internal/scripted"
+	"github.com/mcpconform/mcpconform/internal/transcript"
+)
+
+// secondCall is the position of the second call in the steps of forgotten.
+const secondCall = 3
+
+// forgotten is a server that ends its first session when it has listed its tools.
+var forgotten = &Story{
+	Name: "session-that-is-forgotten", Until: lastHandshake, Over: HTTP,
+	Says: "The server ends the session after tools/list: from then on it answers its id with 404.",
+	Told: Steps{ToConnect(), ToList("tools"), addNumbers(1), addNumbers(2), ToList("tools"), ToClose()},
+	Server: func(server *scripted.Server) {
+		server.On("tools/list", func(call *scripted.Call) {
+			if call.Session.Number == 1 {
+				call.Session.Expire()
+			}
+			call.Good()
+		})
+	},
+}
+
+func keepingSessions() {
+	It("begins a new session when the server does not know its own any more", Verifies("transports.http.session.renewed"), In(forgotten),
+		func(ctx SpecContext) {
+			client := Played(ctx)
+
+			lost := lostSession(client)
+			for _, initialize := range client.Requests("initialize") {
+				if !initialize.Event.At.After(lost.At) {
+					continue
+				}
+				if head, _ := client.HeadOf(initialize); head.HTTP != nil && sessionOf(head) != "" {
+					client.BlameEvent(head, Mismatch{
+						Wanted: "an initialize without a session id", Found: Show(sessionOf(head)), Where: "header Mcp-Session-Id",
+					})
+				}
+				return
+			}
+			if !asksInSession(client, lost) && !client.WentPast(secondCall) {
+				client.NeverBut("the client ended when the server did not know its session", "tools/call")
+			}
+			client.BlameEvent(lost, Mismatch{Wanted: "a new initialize, without a session id, after this", Found: "no initialize"})
+		})
+
+	It("ends the session that it needs no longer", Verifies("transports.http.session.deleted"), In(Meeting),
+		func(ctx SpecContext) {
+			client := Played(ctx)
+
+			initialize := client.NeedRequests("initialize")[0]
+			for _, head := range client.Heads(http.MethodDelete) {
+				if sessionOf(head) != "" {
+					return
+				}
+			}
+			if client.Departure.Failed || client.Departure.Ended {
+				client.NeverBut("the client did not end by itself, in good order", "tools/list")
+			}
+			if AnswerTo(initialize) == nil {
+				client.Never("initialize")
+			}
+			client.Blame(AnswerTo(initialize), Mismatch{
+				Wanted: "a DELETE with the session id that this response gave, before the client ends", Found: "no such DELETE",
+			})
+		})
+}
+
+func sessionOf(head transcript.Event) string {
+	return http.Header(head.HTTP.Header).Get(scripted.SessionHeader)
+}
+
+// lostSession returns the head of the first 404 to a request with a session id.
+func lostSession(client *Client) transcript.Event {
+	type exchange struct{ connection, stream string }
+	asked := map[exchange]bool{} // with a session id
+	for _, event := range client.Events() {
+		if event.Kind != transcript.Head || event.HTTP == nil {
+			continue
+		}
+		at := exchange{event.Connection, event.Stream}
+		switch {
+		case event.From == transcript.Client:
+			asked[at] = event.HTTP.Method != http.MethodDelete && sessionOf(event) != ""
+		case event.HTTP.Status == http.StatusNotFound && asked[at]:
+			return event
+		}
+	}
+	client.NeverBut("the client asked for nothing in the session that the server had ended", "tools/call")
+	return transcript.Event{}
+}
+
+// asksInSession tells whether the client sent anything in a session after an event,
+// but its end.
+func asksInSession(client *Client, after transcript.Event) bool {
+	return slices.ContainsFunc(client.Heads(http.MethodPost), func(head transcript.Event) bool {
+		return head.At.After(after.At) && sessionOf(head) != ""
+	})
+}
+
+// olderRevision is the last one with the transport HTTP+SSE.
+const olderRevision = "2024-11-05"
+
+// older is a server of that transport.
+var older = &Story{
+	Name: "server-of-http-and-sse", Over: HTTP, Speaks: olderRevision,
+	Says: "The server speaks HTTP+SSE: it refuses a POST with 405, and answers a GET with a stream whose first event names its endpoint.",
+	Told: Steps{ToConnect(), ToList("tools"), ToClose()},
+	Server: func(server *scripted.Server) {
+		server.OverHTTPSSE()
+		server.On("initialize", func(call *scripted.Call) { call.Answer(server.Welcome(call.Text("protocolVersion"))) })
+	},
+}
+
+// laterOnly is the name of a revision that no client knows.
+const laterOnly = "2099-01-01"
+
+// later is a server that speaks a later revision and nothing else.
+var later = &Story{
+	Name: "server-of-a-later-revision", Since: "2026-07-28", Over: HTTP,
+	Says: "The server refuses everything with 400 and the error -32022, since it speaks a later revision.",
+	Told: Steps{ToConnect(), ToList("tools"), ToClose()},
+	Server: func(server *scripted.Server) {
+		server.OnExchange(func(exchange *scripted.Exchange) bool {
+			request := jsonrpc.Parse(exchange.Body)
+			if request.Kind != jsonrpc.Request {
+				return false
+			}
+			exchange.Answer(http.StatusBadRequest, nil, jsonrpc.NewErrorWith(request.ID, jsonrpc.UnsupportedRevision,
+				"Unsupported protocol version", Object{"supported": []any{laterOnly}, "requested": "2026-07-28"}), "")
+			return true
+		})
+	},
+}
+
+func olderServers() {
+	It("finds the endpoint of a server of HTTP+SSE", Verifies("transports.http.older-servers"), In(older),
+		func(ctx SpecContext) {
+			client := Played(ctx)
+
+			first := client.Heads(http.MethodPost)
+			if len(first) == 0 {
+				client.Never("initialize")
+			}
+			gets := slices.DeleteFunc(client.Heads(http.MethodGet), func(get transcript.Event) bool { return !get.At.After(first[0].At) })
+			if len(gets) == 0 {
+				client.NeverBut("the client does not look for servers of HTTP+SSE, as it may", "initialize")
+			}
+			if accept := strings.Join(http.Header(gets[0].HTTP.Header).Values("Accept"), ", "); !strings.Contains(accept, "text/event-stream") {
+				client.BlameEvent(gets[0], Mismatch{Wanted: "text/event-stream", Found: Show(accept), Where: "header Accept"})
+			}
+			for _, post := range first {
+				if !post.At.After(gets[0].At) {
+					continue
+				}
+				if !scripted.IsOlderEndpoint(post.HTTP.URL) {
+					client.BlameEvent(post, Mismatch{
+						Wanted: "a POST to the endpoint that the first event of the stream names", Found: "one to " + post.HTTP.URL, Where: "URL",
+					})
+				}
+				return
+			}
+			client.NeverBut("the client sent nothing after it had opened the stream", "initialize")
+		})
+
+	It("looks into a refusal before it takes the server for an older one", Verifies("transports.http.older.inspected"), In(later),
+		func(ctx SpecContext) {
+			client := Played(ctx)
+
+			requests := client.Requests()
+			if len(requests) == 0 || requests[0].Method == "initialize" {
+				client.NeverBut("the client asked for nothing as clients of this revision do", "server/discover")
+			}
+			for _, initialize := range client.Requests("initialize") {
+				client.Blame(initialize, Mismatch{
+					Wanted: "no initialize after a refusal with the error -32022, by which servers of this era are known",
+					Found:  "initialize", Where: "/method",
+				})
+			}
+		})
+}
