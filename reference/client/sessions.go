@@ -201,7 +201,6 @@ func (h *streamableHTTP) renew(ctx context.Context, lost string) error {
 		h.mu.Unlock()
 		return fmt.Errorf("the server has ended more than %d sessions", maxRenewals)
 	}
-	h.session, h.version = "", ""
 	h.mu.Unlock()
 	h.client.log.Printf("the server has ended the session %s: a new one is begun", lost)
 	h.client.mu.Lock()
@@ -209,6 +208,16 @@ func (h *streamableHTTP) renew(ctx context.Context, lost string) error {
 	revision := h.client.revision
 	h.client.mu.Unlock()
 	return h.client.initialize(context.WithValue(h.ctx, renewal{}, true), revision)
+}
+
+// settled waits while a new session is begun in place of another: what is said
+// meanwhile would belong to neither.
+func (h *streamableHTTP) settled(ctx context.Context) {
+	if ctx.Value(renewal{}) != nil {
+		return
+	}
+	h.renewing.Lock()
+	defer h.renewing.Unlock()
 }
 
 // endSession tells the server that the session is not needed any more. Not every

@@ -78,6 +78,7 @@ func (h *streamableHTTP) request(ctx context.Context, r *request) error {
 	if older := h.replacement(); older != nil {
 		return older.send(ctx, r.message)
 	}
+	h.settled(ctx)
 	traced, written := untilWritten(r.ctx)
 	go func() {
 		r.finish(nil, h.exchange(traced, r))
@@ -207,6 +208,7 @@ func (h *streamableHTTP) send(ctx context.Context, message []byte) error {
 	if older := h.replacement(); older != nil {
 		return older.send(ctx, message)
 	}
+	h.settled(ctx)
 	session := h.sessionID()
 	response, err := h.post(ctx, message, h.headers())
 	if err != nil {
