@@ -124,15 +124,20 @@ func followingTasks() {
 			client := Played(ctx)
 
 			id := begunTask(client)
-			if len(about(client.Requests("tasks/result"), id)) > 0 {
+			fetched := about(client.Requests("tasks/result"), id)
+			looks := about(client.Requests("tasks/get"), id)
+			finds := func(status string) int {
+				return slices.IndexFunc(looks, func(said *Said) bool { return statusIn(said) == status })
+			}
+			waits, over := finds("input_required"), finds("completed")
+			if len(fetched) > 0 && (over < 0 || fetched[0].Event.At.Before(looks[over].Event.At)) {
 				return
 			}
-			looks := slices.DeleteFunc(about(client.Requests("tasks/get"), id), func(said *Said) bool { return statusIn(said) != "input_required" })
-			if len(looks) == 0 {
+			if waits < 0 {
 				client.NeverBut("the client never asked after its task", "tools/call")
 			}
-			demandMore(client, looks[0])
-			client.Blame(looks[0], Mismatch{Wanted: "tasks/result of a task in the status input_required", Found: "none"})
+			demandMore(client, looks[waits])
+			client.Blame(looks[waits], Mismatch{Wanted: "tasks/result of a task in the status input_required", Found: "none until it was over"})
 		})
 
 	It("answers what its task asks, whatever the stream", Verifies("tasks.input.any-stream"), In(taskThatAsks),

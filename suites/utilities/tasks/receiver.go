@@ -194,6 +194,7 @@ func takingTasksOn() {
 			created(client)
 			for _, answer := range client.Responses("tasks/get") {
 				if answer.Request.Meta()[RelatedTask] != nil {
+					demandID(client.Judging(answer))
 					Expect(client.Judging(answer)).To(HaveMember("taskId", answer.Request.ParamsObject()["taskId"]))
 					return
 				}
