@@ -24,6 +24,7 @@ import (
 	"github.com/mcpconform/mcpconform/suites/server/resources"
 	"github.com/mcpconform/mcpconform/suites/server/tools"
 	"github.com/mcpconform/mcpconform/suites/transports"
+	"github.com/mcpconform/mcpconform/suites/transports/stdio"
 	"github.com/mcpconform/mcpconform/suites/transports/streamablehttp"
 	"github.com/mcpconform/mcpconform/suites/utilities/cancellation"
 	"github.com/mcpconform/mcpconform/suites/utilities/ping"
@@ -70,6 +71,8 @@ func ClientChecks() {
 	base.ClientChecks()
 	base.ClientSchemaChecks()
 	lifecycle.ClientChecks()
+	versioning.ClientChecks()
+	stdio.ClientChecks()
 	streamablehttp.ClientChecks()
 	mrtr.ClientChecks()
 	cancellation.ClientChecks()

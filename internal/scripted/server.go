@@ -422,5 +422,6 @@ func (s *Server) ServeSpawned(conn net.Conn) {
 	for session.readLine() {
 		s.touch(0)
 	}
+	session.gone()
 	session.inbox.finish(ErrConnection)
 }

@@ -33,7 +33,8 @@ type Session struct {
 	filters   []subscribed   // subscriptions/listen
 	expired   bool
 	lastAsk   int64
-	declared  Object // in the handshake
+	lingering *time.Timer // nil for nothing
+	declared  Object      // in the handshake
 }
 
 // subscribed is a stream of changes that the client has asked for.
@@ -240,11 +241,23 @@ func (s *Session) Within(most time.Duration, mark int, match func(Received) bool
 	return received, err == nil
 }
 
-// Linger says that something may come of the session for a while, though nothing
-// comes or goes: a client may be waiting.
+// Linger says that something may still come, though nothing does for a while: the
+// client may be waiting. It holds until the process is gone, and not longer than so.
 func (s *Session) Linger(most time.Duration) {
 	s.Server.touch(1)
-	time.AfterFunc(most, func() { s.Server.touch(-1) })
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.lingering = time.AfterFunc(most, func() { s.Server.touch(-1) })
+}
+
+// gone ends what was to be waited for.
+func (s *Session) gone() {
+	s.mu.Lock()
+	lingering := s.lingering
+	s.mu.Unlock()
+	if lingering != nil && lingering.Stop() {
+		s.Server.touch(-1)
+	}
 }
 
 // end breaks what is open.

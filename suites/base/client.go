@@ -167,7 +167,7 @@ const (
 // garbling is a server that says things that are no messages, or not of use.
 var garbling = &Story{
 	Name: "base-garbling-server",
-	Says: "Before its answers to tools/list, tools/call and tools/list again, the server says what is no JSON, what is no message, and messages that make no sense.",
+	Says: "Before its answers to tools/list, tools/call and tools/list again, the server says what is no JSON, what is no message, and messages that make no sense: from 2026-07-28 on a request, too.",
 	Told: Steps{
 		ToConnect(), ToList("tools"), ToCall(scripted.AddNumbers, numbers), ToList("tools"), ToList("prompts"), ToClose(),
 	},
@@ -178,6 +178,9 @@ var garbling = &Story{
 			} else {
 				call.Say([]byte(textParams), notParams)
 				call.Say([]byte(stray), strayReason)
+				if call.Stateless() {
+					call.Say(jsonrpc.NewRequest(jsonrpc.StringID("mcpconform-request"), "ping", nil), "servers ask nothing at this revision")
+				}
 			}
 			call.Good()
 		})

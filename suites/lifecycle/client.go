@@ -1,26 +1,238 @@
 package lifecycle
 
 import (
+	"context"
+	"slices"
+	"strings"
+
 	. "github.com/onsi/ginkgo/v2"
 
+	"github.com/mcpconform/mcpconform/internal/catalogue"
 	. "github.com/mcpconform/mcpconform/internal/conform"
+	"github.com/mcpconform/mcpconform/internal/jsonrpc"
+	"github.com/mcpconform/mcpconform/internal/scripted"
 )
 
 // ClientChecks registers the checks of a target client.
 func ClientChecks() {
-	Describe("Initialization", func() {
+	Describe("Handshake", func() {
+		shaking()
+		missing()
+		waiting()
+	})
+}
 
-		It("says that it is ready once the server has answered initialize", Verifies("lifecycle.initialized.sent"), In(Meeting),
-			func(ctx SpecContext) {
-				client := Played(ctx)
+// granting is a server that speaks whatever it is asked for.
+var granting = &Story{
+	Name: "lifecycle-granting-server", Until: "2025-11-25",
+	Says: "The server grants the revision that the client asks for, if it is none that was released.",
+	Told: Meeting.Told,
+	Server: func(server *scripted.Server) {
+		server.On("initialize", func(call *scripted.Call) {
+			if asked := call.Text("protocolVersion"); asked != "" && !slices.Contains(catalogue.Revisions, asked) {
+				call.Answer(server.Welcome(asked))
+			} else {
+				call.Good()
+			}
+		})
+	},
+}
 
-				initialize := client.NeedRequests("initialize")[0]
-				ready := client.Notifications("notifications/initialized")
-				if len(ready) == 0 {
-					client.Blame(initialize, Mismatch{
-						Wanted: "notifications/initialized after the answer to initialize", Found: "no such notification",
+// unnamed is a story in which nobody tells the client which revision to ask for.
+var unnamed = &Story{
+	Name: "lifecycle-unnamed-revision", Until: "2025-11-25", Unnamed: true,
+	Says: "The client begins with the revision of its own choice.",
+	Told: Meeting.Told,
+}
+
+// ancientRevision is a revision that nobody speaks.
+const ancientRevision = "1900-01-01"
+
+// outdated is a server that speaks what nobody else does.
+var outdated = &Story{
+	Name: "lifecycle-outdated-server", Until: "2025-11-25",
+	Says: "The server answers initialize with a revision that nobody speaks.",
+	Told: Meeting.Told,
+	Server: func(server *scripted.Server) {
+		server.On("initialize", func(call *scripted.Call) { call.Answer(server.Welcome(ancientRevision)) })
+	},
+}
+
+// hello is the client's first initialize and the answer to it.
+func hello(client *Client) (asked, answer *Said) {
+	asked = client.NeedRequests("initialize")[0]
+	if answer = AnswerTo(asked); answer == nil {
+		client.NeverBut("the client did not wait for the answer to initialize", "initialize")
+	}
+	return asked, answer
+}
+
+// wentOn tells whether the client took up the session after the answer to initialize.
+func wentOn(client *Client, answer *Said) bool {
+	return len(client.AskedAfter(answer)) > 0 || len(client.Notifications("notifications/initialized")) > 0
+}
+
+func shaking() {
+	It("speaks the revision that it asks for", Verifies("lifecycle.version.supported"), In(granting),
+		func(ctx SpecContext) {
+			client := Played(ctx)
+
+			asked, answer := hello(client)
+			granted, version := answer.ResultObject()["protocolVersion"], asked.ParamsObject()["protocolVersion"]
+			if granted != version {
+				NotApplicable("the client asks for " + Show(version) + ", and is judged there")
+			}
+			if wentOn(client, answer) {
+				return
+			}
+			if broken := client.Breakdown(); broken != "" {
+				client.Blame(asked, Mismatch{
+					Wanted: "a revision that the client speaks when it is granted", Found: Show(version) + ", and then " + broken,
+					Where: "/params/protocolVersion",
+				})
+			}
+			client.NeverBut("the client had nothing to ask when it was granted its revision", "initialize")
+		})
+
+	It("asks for the latest revision that it supports", Verifies("lifecycle.version.latest"), In(unnamed),
+		func(ctx SpecContext) {
+			client := Played(ctx)
+
+			asked, answer := hello(client)
+			version, _ := asked.ParamsObject()["protocolVersion"].(string)
+			if slices.Contains(catalogue.Revisions, version) && version < Revision() && wentOn(client, answer) {
+				client.Blame(asked, Mismatch{
+					Wanted: Revision() + ", which the client goes on with when the server answers so", Found: version,
+					Where: "/params/protocolVersion",
+				})
+			}
+		})
+
+	It("leaves a server that speaks no revision of its own", Verifies("lifecycle.version.disconnected"), In(outdated),
+		func(ctx SpecContext) {
+			client := Played(ctx)
+
+			_, answer := hello(client)
+			for _, said := range client.Sent() {
+				after := said.Event.Connection == answer.Event.Connection && said.Event.Sequence > answer.Event.Sequence
+				isReady := said.Kind == jsonrpc.Notification && said.Method == "notifications/initialized"
+				isWork := said.Kind == jsonrpc.Request && said.Method != "ping" && said.Method != "initialize"
+				if after && (isReady || isWork) {
+					client.Blame(said, Mismatch{
+						Wanted: "that the client leaves a server that answers with " + ancientRevision, Found: said.Method,
 					})
 				}
-			})
-	})
+			}
+			if client.Departure.Ended {
+				client.NeverBut("the client had to be ended", "initialize")
+			}
+		})
+
+	It("copes with a server that speaks no revision of its own", Verifies("lifecycle.errors.version"), In(outdated),
+		func(ctx SpecContext) {
+			client := Played(ctx)
+
+			_, answer := hello(client)
+			demandCoping(ctx, client, answer, "a server that speaks no revision of its own")
+		})
+}
+
+// demandCoping demands that the client comes to an end by itself, and does not crash,
+// as it does with a good server.
+func demandCoping(ctx context.Context, client *Client, after *Said, with string) {
+	met := Beside(ctx, Meeting)
+	if met == nil || met.Departure.Ended || met.Departure.Failed {
+		return // it does not with a good one either
+	}
+	found := ""
+	switch {
+	case client.Departure.Ended:
+		found = "the client did not end, and had to be ended"
+	case strings.HasPrefix(client.Departure.Exit, "was "): // ended by a signal
+		found = "the client " + client.Departure.Exit
+	}
+	if found != "" {
+		client.Blame(after, Mismatch{Wanted: "that the client copes with " + with, Found: found})
+	}
+}
+
+// bare is a server that has tools and nothing else.
+var bare = &Story{
+	Name: "lifecycle-bare-server", Until: "2025-11-25",
+	Says: "The server declares tools, and no other capabilities.",
+	Told: Meeting.Told,
+	Server: func(server *scripted.Server) {
+		server.Capabilities = Object{"tools": Object{}}
+		for _, method := range []string{"prompts/list", "resources/list", "resources/templates/list", "logging/setLevel", "completion/complete"} {
+			server.On(method, func(call *scripted.Call) { call.Refuse(jsonrpc.MethodNotFound, "Method not found: "+method, nil) })
+		}
+	},
+}
+
+func missing() {
+	It("copes with a server that has nothing but tools", Verifies("lifecycle.errors.capabilities"), In(bare),
+		func(ctx SpecContext) {
+			client := Played(ctx)
+
+			_, answer := hello(client)
+			demandCoping(ctx, client, answer, "a server that has nothing but tools")
+		})
+}
+
+// silent is a server that never answers a call.
+var silent = &Story{
+	Name: "lifecycle-silent-server", Until: "2025-11-25",
+	Says: "The server never answers the call of a tool, for which the client waits 300 ms.",
+	Told: Steps{
+		ToConnect(), ToList("tools"), ToCall(scripted.AddNumbers, Object{"a": 5, "b": 3}).Within(300), ToList("tools"), ToClose(),
+	},
+	Server: func(server *scripted.Server) {
+		server.On("tools/call", func(call *scripted.Call) { call.Leave() })
+	},
+}
+
+// Positions of steps of silent.
+const (
+	listBefore = 1
+	silentCall = 2
+	listAfter  = 3
+)
+
+// givenUp returns the call that the client has given up, as it tells.
+func givenUp(client *Client) *Said {
+	call := client.NeedCalls(scripted.AddNumbers)[0]
+	if told, there := client.ToldOutcome(silentCall); !there || !told.Failed() {
+		Inconclusive("the client does not tell that it gave up a call when its time was over",
+			`let the client give up the call after its "timeout" in milliseconds, and write {"step":2,"outcome":"failed"} to standard output`)
+	}
+	return call
+}
+
+func waiting() {
+	It("goes on when a request is not answered in time", Verifies("lifecycle.errors.timeouts"), In(silent),
+		func(ctx SpecContext) {
+			client := Played(ctx)
+
+			call := givenUp(client)
+			after, there := client.ToldOutcome(listAfter)
+			if before, told := client.ToldOutcome(listBefore); there && after.Failed() && told && !before.Failed() {
+				client.Blame(call, Mismatch{Wanted: "that the client goes on when this is not answered in time", Found: "its next request failed: " + after.Error})
+			}
+			if len(client.AskedAfter(call)) == 0 {
+				client.NeverBut("the client asked for nothing more when the time was over", "tools/list")
+			}
+		})
+
+	It("cancels a request that is not answered in time", Verifies("lifecycle.timeouts.cancelled-by-clients"), In(silent),
+		func(ctx SpecContext) {
+			client := Played(ctx)
+
+			call := givenUp(client)
+			for _, cancelled := range client.Notifications("notifications/cancelled") {
+				if jsonrpc.IDOf(cancelled.ParamsObject()["requestId"]) == call.ID {
+					return
+				}
+			}
+			client.Blame(call, Mismatch{Wanted: "notifications/cancelled with the id " + call.ID.String() + " when its time was over", Found: "none"})
+		})
 }

@@ -1,0 +1,283 @@
+package stdio
+
+import (
+	"time"
+
+	. "github.com/onsi/ginkgo/v2"
+
+	. "github.com/mcpconform/mcpconform/internal/conform"
+	"github.com/mcpconform/mcpconform/internal/jsonrpc"
+	"github.com/mcpconform/mcpconform/internal/scripted"
+	"github.com/mcpconform/mcpconform/internal/transcript"
+	"github.com/mcpconform/mcpconform/internal/transport"
+)
+
+// ClientChecks registers the checks of a target client.
+func ClientChecks() {
+	Describe("stdio", func() {
+		noise()
+		givingUp()
+		leaving()
+		restarting()
+	})
+}
+
+// numbers are arguments of the tool that every scripted server has.
+var numbers = Object{"a": 5, "b": 3}
+
+// noisy is a server that writes to its standard error whatever it does.
+var noisy = &Story{
+	Name: "stdio-noisy-server", Since: "2025-11-25", Over: Stdio,
+	Says: "The server writes to its standard error when it starts, and before each answer.",
+	Told: Steps{ToConnect(), ToList("tools"), ToCall(scripted.AddNumbers, numbers), ToList("tools"), ToClose()},
+	Server: func(server *scripted.Server) {
+		server.Instructions = "I say much on my standard error."
+		write := func(session *scripted.Session) {
+			_ = session.Spawned().WriteStderr("ERROR: something failed\nfatal: nothing works\n") // or the client is gone
+		}
+		server.OnStart(write)
+		server.OnResult(func(call *scripted.Call, _ Object) { write(call.Session) })
+	},
+}
+
+func noise() {
+	It("takes what the server writes to its standard error for no failure", Verifies("transports.stdio.stderr.harmless"), In(noisy),
+		func(ctx SpecContext) {
+			client := Played(ctx)
+
+			requests := client.Requests()
+			if len(requests) == 0 {
+				client.Never("tools/list")
+			}
+			first := requests[0]
+			if answer := AnswerTo(first); answer != nil {
+				first = answer
+			}
+			client.GoesOn(ctx, first, "lines on the standard error of the server")
+		})
+}
+
+// abandoned is a call that the client gives up.
+var abandoned = &Story{
+	Name: "stdio-call-given-up", Since: "2026-07-28", Over: Stdio,
+	Says: "The server does not answer a call, and the client gives it up.",
+	Told: Steps{
+		ToConnect(), ToList("tools"), ToCall(scripted.AddNumbers, numbers).As("call"), ToList("prompts"), ToCancel("call"), ToList("tools"), ToClose(),
+	},
+	Server: func(server *scripted.Server) {
+		server.On("tools/call", func(call *scripted.Call) { call.Leave() })
+	},
+}
+
+// cancelStep is the position of the step that gives up the call.
+const cancelStep = 4
+
+func givingUp() {
+	It("says so when it gives up a request", Verifies("transports.stdio.cancel.sent", "cancellation.sent.stdio"), In(abandoned),
+		func(ctx SpecContext) {
+			client := Played(ctx)
+
+			call := client.NeedCalls(scripted.AddNumbers)[0]
+			for _, cancelled := range client.Notifications("notifications/cancelled") {
+				if jsonrpc.IDOf(cancelled.ParamsObject()["requestId"]) == call.ID {
+					return
+				}
+			}
+			if client.OutcomeOf(cancelStep).Failed() || len(client.AskedAfter(call)) == 0 {
+				client.Never("notifications/cancelled")
+			}
+			client.Blame(call, Mismatch{Wanted: "notifications/cancelled with the id " + call.ID.String(), Found: "none"})
+		})
+}
+
+// leavingTime is how long a server takes to exit when its input ends: longer than a
+// client that does not wait.
+const leavingTime = 100 * time.Millisecond
+
+// parting is a server that takes a moment to exit.
+var parting = &Story{
+	Name: "stdio-parting-server", Over: Stdio,
+	Says: "When its input ends the server takes 100 ms to exit.",
+	Told: Meeting.Told,
+	Server: func(server *scripted.Server) {
+		server.OnInputEnd(func(session *scripted.Session) {
+			time.AfterFunc(leavingTime, func() { _ = session.Spawned().Exit(0) }) // or it is gone
+		})
+	},
+}
+
+// patience is how long a client may take to end a server that does not exit by itself.
+const patience = 15 * time.Second
+
+// stubborn is a server that has to be killed.
+var stubborn = &Story{
+	Name: "stdio-stubborn-server", Over: Stdio,
+	Says: "The server does not exit when its input ends, nor at a signal that asks it to.",
+	Told: Meeting.Told,
+	Server: func(server *scripted.Server) {
+		server.OnInputEnd(func(session *scripted.Session) { session.Linger(patience) })
+		server.OnSignal(func(*scripted.Session) {})
+	},
+}
+
+// departure is how a client parts with the server that it asked last.
+type departure struct {
+	inputEnd *transcript.Event
+	signals  []transcript.Event // that come before the server has exited
+	orphaned *transcript.Event  // the client ended, and the server still ran
+}
+
+func departureOf(client *Client) departure {
+	asked := client.Requests()
+	if len(asked) == 0 {
+		client.Never("tools/list")
+	}
+	var d departure
+	for _, event := range client.Events() {
+		if event.Connection != asked[len(asked)-1].Event.Connection {
+			continue
+		}
+		switch {
+		case event.Kind == transcript.End && event.From == transcript.Client && d.inputEnd == nil:
+			d.inputEnd = &event
+		case event.Kind == transcript.Signal:
+			d.signals = append(d.signals, event)
+		case event.Kind == transcript.Remark && event.Note == transport.Orphaned:
+			d.orphaned = &event
+		}
+	}
+	if client.Departure.Ended && len(d.signals) == 0 {
+		client.NeverBut("the client had to be ended itself", "tools/list")
+	}
+	return d
+}
+
+// killed is the note of a signal that cannot be ignored.
+const killed = "killed"
+
+func leaving() {
+	It("closes the input of its server before it ends it in any other way",
+		Verifies("lifecycle.shutdown.closes-input", "transports.stdio.shutdown.initiated"), In(parting),
+		func(ctx SpecContext) {
+			client := Played(ctx)
+
+			parted := departureOf(client)
+			if len(parted.signals) > 0 && (parted.inputEnd == nil || parted.signals[0].Sequence < parted.inputEnd.Sequence) {
+				client.BlameEvent(parted.signals[0], Mismatch{
+					Wanted: "the end of the server's input first", Found: "a signal: " + parted.signals[0].Note,
+				})
+			}
+			if parted.inputEnd == nil && len(parted.signals) == 0 {
+				client.NeverBut("the client did nothing to end its server", "tools/list")
+			}
+		})
+
+	It("gives its server time to exit when its input has ended",
+		Verifies("lifecycle.shutdown.waits", "transports.stdio.shutdown.initiated"), In(parting),
+		func(ctx SpecContext) {
+			client := Played(ctx)
+
+			if parted := departureOf(client); len(parted.signals) > 0 {
+				client.BlameEvent(parted.signals[0], Mismatch{
+					Wanted: "some time to exit, more than " + leavingTime.String(), Found: "a signal at once: " + parted.signals[0].Note,
+				})
+			}
+		})
+
+	It("ends a server that does not exit when its input has ended",
+		Verifies("lifecycle.shutdown.waits", "transports.stdio.shutdown.initiated"), In(stubborn),
+		func(ctx SpecContext) {
+			client := Played(ctx)
+
+			parted := departureOf(client)
+			if len(parted.signals) == 0 && parted.orphaned != nil {
+				client.BlameEvent(*parted.orphaned, Mismatch{Wanted: "a signal to the server, which does not exit", Found: parted.orphaned.Note})
+			}
+			if len(parted.signals) == 0 {
+				client.NeverBut("the client did nothing to end its server", "tools/list")
+			}
+		})
+
+	It("kills a server that does not exit when it is told to",
+		Verifies("lifecycle.shutdown.kills", "transports.stdio.shutdown.initiated"), In(stubborn),
+		func(ctx SpecContext) {
+			client := Played(ctx)
+
+			parted := departureOf(client)
+			if len(parted.signals) > 0 && parted.signals[len(parted.signals)-1].Note == killed && !client.Departure.Ended {
+				return
+			}
+			if parted.orphaned == nil {
+				client.NeverBut("the client had to be ended itself", "tools/list")
+			}
+			client.BlameEvent(*parted.orphaned, Mismatch{Wanted: "that the server is killed, since nothing else ends it", Found: parted.orphaned.Note})
+		})
+}
+
+// crashing is a server that exits after its first call.
+var crashing = &Story{
+	Name: "stdio-crashing-server", Since: "2026-07-28", Over: Stdio,
+	Says: "The server exits with status 1 when it has answered the first call.",
+	Told: Steps{
+		ToConnect(), ToListen(Object{"toolsListChanged": true}), ToCall(scripted.AddNumbers, numbers), ToList("tools"), ToList("tools"), ToClose(),
+	},
+	Server: func(server *scripted.Server) {
+		server.On("tools/call", func(call *scripted.Call) {
+			call.Good()
+			if call.Nth == 1 {
+				_ = call.Session.Spawned().Exit(1) // or it is gone
+			}
+		})
+	},
+}
+
+// afterCrash are the positions of the steps behind the crash.
+var afterCrash = []int{3, 4}
+
+// restarted returns the first request to the process that takes the place of the one
+// that crashed; nil when there is none.
+func restarted(client *Client) *Said {
+	call := client.NeedCalls(scripted.AddNumbers)[0]
+	for _, request := range client.Requests() {
+		if request.Event.Connection != call.Event.Connection && request.Event.At.After(call.Event.At) {
+			return request
+		}
+	}
+	return nil
+}
+
+func restarting() {
+	It("starts a server again that exits unexpectedly", Verifies("transports.stdio.restarted"), In(crashing),
+		func(ctx SpecContext) {
+			client := Played(ctx)
+
+			if restarted(client) != nil {
+				return
+			}
+			for _, position := range afterCrash {
+				if !client.OutcomeOf(position).Failed() {
+					client.NeverBut("the client asked for nothing when the server was gone", "tools/list")
+				}
+			}
+			client.Blame(client.Calls(scripted.AddNumbers)[0], Mismatch{
+				Wanted: "that the server is started again for what comes after the call", Found: "no other process, and requests that fail",
+			})
+		})
+
+	It("subscribes anew when it has started a server again", Verifies("subscriptions.renewed"), In(crashing),
+		func(ctx SpecContext) {
+			client := Played(ctx)
+
+			listens := client.NeedRequests("subscriptions/listen")
+			again := restarted(client)
+			if again == nil {
+				client.NeverBut("the client did not start the server again", "tools/list")
+			}
+			for _, listen := range listens {
+				if listen.Event.Connection == again.Event.Connection {
+					return
+				}
+			}
+			client.Blame(again, Mismatch{Wanted: "subscriptions/listen to the new process, too", Found: "none"})
+		})
+}

@@ -1,0 +1,206 @@
+package versioning
+
+import (
+	"net/http"
+
+	. "github.com/onsi/ginkgo/v2"
+
+	. "github.com/mcpconform/mcpconform/internal/conform"
+	"github.com/mcpconform/mcpconform/internal/jsonrpc"
+	"github.com/mcpconform/mcpconform/internal/scripted"
+)
+
+// ClientChecks registers the checks of a target client.
+func ClientChecks() {
+	Describe("Versioning", func() {
+		agreeing()
+		probing()
+	})
+}
+
+// modern is the revision with which the stateless era begins, legacy the last one
+// before it.
+const (
+	modern = "2026-07-28"
+	legacy = "2025-11-25"
+)
+
+// strangers is a server that speaks only what is yet to come.
+var strangers = &Story{
+	Name: "versioning-nothing-in-common", Since: modern, Speaks: distant,
+	Says: "The server refuses every request, since it speaks no revision of today.",
+	Told: Meeting.Told,
+}
+
+// older is a server that refuses requests without a handshake, and says so.
+var older = &Story{
+	Name: "versioning-older-in-common", Since: modern, Speaks: legacy, Unnamed: true,
+	Says: "The server says that it speaks the revision 2025-11-25 only, and takes initialize.",
+	Told: Meeting.Told,
+	Server: func(server *scripted.Server) {
+		server.On("server/discover", func(call *scripted.Call) {
+			requested, _ := call.Meta()[scripted.MetaVersion].(string)
+			call.RefuseVersion(requested, legacy)
+		})
+	},
+}
+
+// handshaking is a server of the handshake era: it knows no method but those of then.
+var handshaking = &Story{
+	Name: "versioning-handshake-server", Since: modern, Speaks: legacy, Unnamed: true,
+	Says:   "The server does not know server/discover, and takes initialize. The client connects twice.",
+	Told:   Steps{ToConnect(), ToList("tools"), ToClose(), ToConnect(), ToList("tools"), ToClose()},
+	Server: func(server *scripted.Server) { refuseDiscovery(server, jsonrpc.MethodNotFound, "Method not found") },
+}
+
+// balking is one that refuses what comes before initialize by a code of its own.
+var balking = &Story{
+	Name: "versioning-balking-server", Since: modern, Speaks: legacy, Unnamed: true, Over: Stdio,
+	Says:   "The server refuses what comes before initialize with the code -32000.",
+	Told:   Meeting.Told,
+	Server: func(server *scripted.Server) { refuseDiscovery(server, notInitialized, "Server not initialized") },
+}
+
+// notInitialized is a code that servers of the handshake era have for it.
+const notInitialized = -32000
+
+// refuseDiscovery makes a server refuse server/discover as those of the handshake era
+// do: over HTTP, for want of a session, with the status 400.
+func refuseDiscovery(server *scripted.Server, code int64, message string) {
+	server.On("server/discover", func(call *scripted.Call) {
+		if call.Exchange != nil {
+			call.Exchange.Answer(http.StatusBadRequest, nil, jsonrpc.NewError(call.Message.ID, code, message), "")
+			return
+		}
+		call.Refuse(code, message, nil)
+	})
+}
+
+// refused returns the first answer of the server that refuses a request.
+func refused(client *Client) *Said {
+	for _, request := range client.Requests() {
+		if answer := AnswerTo(request); answer != nil {
+			if _, isError := answer.Error(); isError {
+				return answer
+			}
+		}
+	}
+	client.NeverBut("the client asked for nothing that the server could refuse", "server/discover")
+	return nil
+}
+
+// fallsBack tells whether a client makes a handshake with a server that knows nothing
+// else.
+func fallsBack(client *Client) bool {
+	return client != nil && len(client.Requests("initialize")) > 0
+}
+
+func agreeing() {
+	It("gives up when it has no revision in common with the server", Verifies("versioning.unsupported.retried"), In(strangers),
+		func(ctx SpecContext) {
+			client := Played(ctx)
+
+			refusal := refused(client)
+			for _, request := range client.AskedAfter(refusal) {
+				if version := request.Meta()[scripted.MetaVersion]; version == modern && request.Method != "server/discover" {
+					client.Blame(request, Mismatch{
+						Wanted: "nothing more at " + modern + ", which the server has refused", Found: request.Method,
+					})
+				}
+			}
+			if client.Breakdown() != "" {
+				return // which its user sees
+			}
+			if told, there := client.ToldOutcome(0); !there || told.Failed() {
+				client.NeverBut("the client does not tell what became of it", "server/discover")
+			}
+			client.Blame(refusal, Mismatch{Wanted: "that the client tells its user", Found: "all steps are done, as it says"})
+		})
+
+	It("goes on with an older revision that the server names", Verifies("versioning.unsupported.retried"), In(older),
+		func(ctx SpecContext) {
+			client := Played(ctx)
+
+			refusal := refused(client)
+			switch {
+			case fallsBack(client):
+			case fallsBack(Beside(ctx, handshaking)):
+				client.Blame(refusal, Mismatch{
+					Wanted: "initialize, since the server speaks " + legacy + " and the client, too", Found: "no such request",
+					Where: "/error/data/supported",
+				})
+			default:
+				NotApplicable("the client speaks no revision with a handshake")
+			}
+		})
+}
+
+func probing() {
+	It("asks first what the server speaks", Verifies("transports.stdio.probe.anyway", "versioning.eras.probed"), In(Meeting),
+		NeedsTransport(Stdio),
+		func(ctx SpecContext) {
+			demandProbe(Played(ctx))
+		})
+
+	It("asks first what the server speaks when it could also make a handshake",
+		Verifies("transports.stdio.probe.first", "discover.probe"), In(handshaking), NeedsTransport(Stdio),
+		func(ctx SpecContext) {
+			client := Played(ctx)
+
+			if !fallsBack(client) {
+				NotApplicable("the client speaks no revision with a handshake")
+			}
+			demandProbe(client)
+		})
+
+	It("falls back to the handshake whatever the code of the refusal", Verifies("transports.stdio.probe.any-error"), In(balking),
+		func(ctx SpecContext) {
+			client := Played(ctx)
+
+			refusal := refused(client)
+			control := Beside(ctx, handshaking)
+			switch {
+			case !fallsBack(client) && !fallsBack(control):
+				NotApplicable("the client speaks no revision with a handshake")
+			case !fallsBack(client):
+				client.Blame(refusal, Mismatch{
+					Wanted: "initialize, as after the code " + Show(jsonrpc.MethodNotFound), Found: "no such request", Where: "/error/code",
+				})
+			case control != nil && !fallsBack(control):
+				client.Blame(refusal, Mismatch{
+					Wanted: "that the client falls back after every code", Found: "that it does so after this one, and not after " + Show(jsonrpc.MethodNotFound),
+				})
+			}
+		})
+
+	It("remembers of which era the server is", Verifies("versioning.eras.remembered"), In(handshaking), NeedsTransport(HTTP),
+		func(ctx SpecContext) {
+			client := Played(ctx)
+
+			handshakes := client.Requests("initialize")
+			if len(handshakes) == 0 {
+				NotApplicable("the client speaks no revision with a handshake")
+			}
+			if len(handshakes) < 2 {
+				client.NeverBut("the client did not connect a second time", "initialize")
+			}
+			for _, probe := range client.Requests("server/discover") {
+				if probe.Event.At.After(handshakes[0].Event.At) {
+					client.Blame(probe, Mismatch{Wanted: "initialize at once, since the server is known to want it", Found: probe.Method})
+				}
+			}
+		})
+}
+
+// demandProbe demands that a client asks first what the server speaks, at the revision
+// that it prefers.
+func demandProbe(client *Client) {
+	requests := client.Requests()
+	if len(requests) == 0 {
+		client.Never("server/discover")
+	}
+	first := requests[0]
+	if version, _ := first.Meta()[scripted.MetaVersion].(string); first.Method != "server/discover" || version != modern {
+		client.Blame(first, Mismatch{Wanted: "server/discover at " + modern, Found: first.Method + " at " + Show(first.Meta()[scripted.MetaVersion])})
+	}
+}
