@@ -21,6 +21,7 @@ import (
 // goroutines.
 type Judging struct {
 	options     Options
+	started     time.Time
 	leg         conform.Leg
 	declared    *run // of which nothing was run: what checks there are
 	environment *conform.Environment
@@ -55,7 +56,7 @@ func NewJudging(options Options, revision string) (*Judging, error) {
 		return nil, err
 	}
 	j := &Judging{
-		options: options, leg: conform.Leg{Role: conform.ClientRole, Revision: revision, Transport: scripted.OnHTTP},
+		options: options, started: time.Now(), leg: conform.Leg{Role: conform.ClientRole, Revision: revision, Transport: scripted.OnHTTP},
 	}
 	r := j.run(map[string]*conform.Performance{}, &meeting{spoken: true})
 	if err := r.declare(); err != nil {
@@ -161,7 +162,7 @@ func (j *Judging) run(records map[string]*conform.Performance, met *meeting) *ru
 		load:    func() (*catalogue.Catalogue, error) { return catalogue.Load(suiteRequirements()) },
 		plan:    plan{Workers: 1, Calls: j.options.Calls},
 		report: &reports.Run{
-			Format: reports.Format, Tool: j.options.Tool, Started: time.Now(),
+			Format: reports.Format, Tool: j.options.Tool, Started: j.started,
 			Target: reports.Target{Role: reports.RoleClient},
 		},
 	}

@@ -101,8 +101,14 @@ func (s *stage) before(leg int, environment *conform.Environment) {
 	}
 	conform.Begin(environment, report)
 	if allowed.Mute != "" && !judgesSilence(report.Labels()) {
-		conform.Inconclusive(allowed.Mute, "mend what the lifecycle and ping checks report, then run again")
+		conform.Inconclusive(allowed.Mute, unmuting[environment.Role])
 	}
+}
+
+// unmuting says what to do about a target that leaves unanswered what it is asked.
+var unmuting = map[string]string{
+	conform.ServerRole: "mend what the lifecycle and ping checks report, then run again",
+	conform.ClientRole: "see that the command does the steps of MCPCONFORM_STEPS, then run again",
 }
 
 func (s *stage) after(report types.SpecReport) {

@@ -29,7 +29,7 @@ var page = template.Must(template.New("page").Funcs(template.FuncMap{
 // policy allows of the page what stands in it, and nothing from anywhere else.
 var policy = strings.Join([]string{
 	"default-src 'none'", "style-src '" + digest(styleText) + "'", "script-src '" + digest(scriptText) + "'",
-	"connect-src 'self'", "form-action 'self'", "base-uri 'none'", "frame-ancestors 'none'",
+	"connect-src 'self'", "img-src data:", "form-action 'self'", "base-uri 'none'", "frame-ancestors 'none'",
 }, "; ")
 
 func digest(text string) string {
