@@ -64,14 +64,14 @@ func (c *client) watchAsyncTask(ctx context.Context, id string, wait time.Durati
 func (c *client) giveInput(ctx context.Context, known task, given map[string]bool) error {
 	open := object{}
 	for key, request := range known.InputRequests {
-		if !given[key] {
+		if !given[key] || c.part.answersAgain() {
 			open[key] = request
 		}
 	}
 	if len(open) == 0 {
 		return nil
 	}
-	responses, err := c.inputs(ctx, open)
+	responses, err := c.part.inputs(ctx, c, open)
 	if err != nil {
 		return err
 	}

@@ -27,16 +27,18 @@ var cacheable = []string{"tools/list", "prompts/list", "resources/list", "resour
 // fetch asks the server, or takes the result that it knows for as long as that
 // is fresh. Input that was asked for makes a result one of that request alone.
 func (c *client) fetch(ctx context.Context, method string, params object) (object, error) {
-	key := cacheKey{method, string(encode(params))}
+	key := c.part.cacheKey(method, params)
 	if fresh, known := c.freshResult(key); known {
 		return fresh, nil
 	}
 	result, retried, err := c.ask(ctx, question{method: method, params: params})
-	if err == nil && !retried && c.stateless() && slices.Contains(cacheable, method) {
+	if err == nil && (!retried || c.part.cachesRetries()) && c.stateless() && slices.Contains(cacheable, method) {
 		c.keep(key, result)
 	}
 	return result, err
 }
+
+func keyOf(method string, params object) cacheKey { return cacheKey{method, string(encode(params))} }
 
 func (c *client) freshResult(key cacheKey) (object, bool) {
 	c.mu.Lock()
@@ -71,7 +73,7 @@ func (c *client) forgetPages(method string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	for key := range c.cache {
-		if key.method == method {
+		if key.method == method && c.part.forgetsPages() {
 			delete(c.cache, key)
 		}
 	}

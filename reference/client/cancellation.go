@@ -33,7 +33,7 @@ func (c *client) giveUp(r *request, reason error) {
 	c.mu.Lock()
 	transport := c.transport
 	c.mu.Unlock()
-	if transport.cancelsByClosing() && c.stateless() {
+	if transport.cancelsByClosing() && (c.stateless() || c.part.hangsUp()) {
 		r.leave()
 		return
 	}

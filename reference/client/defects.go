@@ -6,6 +6,7 @@ package client
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"maps"
@@ -13,6 +14,8 @@ import (
 	"net/url"
 	"slices"
 	"strings"
+	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/mcpconform/mcpconform/internal/jsonrpc"
@@ -21,31 +24,44 @@ import (
 // Parts are what a good client is made of wherever a bad one has something else
 // in its place.
 type parts struct {
-	newID            func(c *client, q question) jsonrpc.ID // the caller holds c.mu
-	newToken         func(c *client) any                    // the caller holds c.mu
-	now              func() time.Time
-	understands      func() []string
-	fallsBack        func(err error) bool
-	initialized      func(ctx context.Context, c *client) error
-	neverCancelled   func(method string) bool
-	stopAnswering    func(c *client, id jsonrpc.ID, stop context.CancelFunc)
-	refuses          func(c *client, method string, params, capability object) *rpcError
-	fillIn           func(schema, content object, everything bool) object
-	nextCursor       func(page object) (string, bool)
-	listsAgain       func(of string) bool
-	listsBeforeCalls func() bool
-	checkOutput      func(t *tool, result object) error
-	mirroredOf       func(schema any) ([]mirrored, error)
-	resultType       func(result object) string
-	stateSent        func(state any) any
-	pollAfter        func(t task) time.Duration
-	restarts         func() bool
-	shutDown         func(s *stdio, p *pipes)
-	renews           func() bool
-	resumes          func() bool
-	rest             func(ctx context.Context, d time.Duration) error
-	endSession       func(h *streamableHTTP)
-	leave            func(t transport)
+	newID               func(c *client, q question) jsonrpc.ID // the caller holds c.mu
+	newToken            func(c *client) any                    // the caller holds c.mu
+	now                 func() time.Time
+	understands         func() []string
+	fallsBack           func(err error, modern bool) bool
+	remembersEras       func() bool
+	neverCancelled      func(method string) bool
+	stopAnswering       func(c *client, id jsonrpc.ID, stop context.CancelFunc)
+	refuses             func(c *client, method string, params, capability object) *rpcError
+	fillIn              func(schema, content object, everything bool) object
+	nextCursor          func(page object) (string, bool)
+	listsAgain          func(of string) bool
+	listsBeforeCalls    func() bool
+	watchTask           func(ctx context.Context, c *client, known task) (object, error)
+	answersAgain        func() bool // a question of a task that was answered
+	hangsUp             func() bool // to cancel, in the handshake era
+	cacheKey            func(method string, params object) cacheKey
+	cachesRetries       func() bool
+	forgetsPages        func() bool // when they have changed
+	headersOfInitialize func(h *streamableHTTP) http.Header
+	mediaRead           func(method, media string) string
+	inputs              func(ctx context.Context, c *client, requests any) (object, error)
+	complete            func(q question, params object) // the caller holds c.mu
+	subscribesAgain     func() bool
+	startled            func(c *client) // by an answer to nothing
+	appalled            func(c *client) // by what is no message
+	checkOutput         func(t *tool, result object) error
+	mirroredOf          func(schema any) ([]mirrored, error)
+	resultType          func(result object) string
+	stateSent           func(state any) any
+	pollAfter           func(t task) time.Duration
+	restarts            func() bool
+	shutDown            func(s *stdio, p *pipes)
+	renews              func() bool
+	resumes             func() bool
+	rest                func(ctx context.Context, d time.Duration) error
+	endSession          func(h *streamableHTTP)
+	leave               func(t transport)
 }
 
 func always() bool { return true }
@@ -53,31 +69,44 @@ func never() bool  { return false }
 
 func goodParts() parts {
 	return parts{
-		newID:            nextID,
-		newToken:         nextToken,
-		now:              time.Now,
-		understands:      Revisions,
-		fallsBack:        fallsBack,
-		initialized:      initialized,
-		neverCancelled:   neverCancelled,
-		stopAnswering:    func(_ *client, _ jsonrpc.ID, stop context.CancelFunc) { stop() },
-		refuses:          refusal,
-		fillIn:           fillIn,
-		nextCursor:       nextCursor,
-		listsAgain:       func(string) bool { return true },
-		listsBeforeCalls: always,
-		checkOutput:      checkOutput,
-		mirroredOf:       mirroredOf,
-		resultType:       resultType,
-		stateSent:        func(state any) any { return state },
-		pollAfter:        task.interval,
-		restarts:         always,
-		shutDown:         (*stdio).end,
-		renews:           always,
-		resumes:          always,
-		rest:             pause,
-		endSession:       endSession,
-		leave:            transport.close,
+		newID:               nextID,
+		newToken:            nextToken,
+		now:                 time.Now,
+		understands:         Revisions,
+		fallsBack:           fallsBack,
+		neverCancelled:      neverCancelled,
+		stopAnswering:       func(_ *client, _ jsonrpc.ID, stop context.CancelFunc) { stop() },
+		refuses:             refusal,
+		fillIn:              fillIn,
+		nextCursor:          nextCursor,
+		listsAgain:          func(string) bool { return true },
+		listsBeforeCalls:    always,
+		remembersEras:       always,
+		watchTask:           watchTask,
+		answersAgain:        never,
+		hangsUp:             never,
+		cacheKey:            keyOf,
+		cachesRetries:       never,
+		forgetsPages:        always,
+		headersOfInitialize: func(*streamableHTTP) http.Header { return http.Header{} },
+		mediaRead:           func(_, media string) string { return media },
+		inputs:              inputs,
+		complete:            func(question, object) {},
+		subscribesAgain:     always,
+		startled:            func(*client) {},
+		appalled:            func(*client) {},
+		checkOutput:         checkOutput,
+		mirroredOf:          mirroredOf,
+		resultType:          resultType,
+		stateSent:           func(state any) any { return state },
+		pollAfter:           task.interval,
+		restarts:            always,
+		shutDown:            (*stdio).end,
+		renews:              always,
+		resumes:             always,
+		rest:                pause,
+		endSession:          endSession,
+		leave:               transport.close,
 	}
 }
 
@@ -90,7 +119,32 @@ var defects = map[string]func(*client){
 	"caches-for-ever":              cachesForEver,
 	"fetches-network-refs":         fetchesNetworkRefs,
 	"fills-in-no-defaults":         func(c *client) { c.part.fillIn = fillsInNoDefaults },
-	"initialized-never-sent":       func(c *client) { c.part.initialized = sendsNothing },
+	"allows-unresolved-refs":       func(c *client) { c.part.checkOutput = without("$ref") },
+	"answers-input-again":          func(c *client) { c.part.answersAgain = always },
+	"appalled-by-garbage":          func(c *client) { c.part.appalled = hangsUp },
+	"assumes-page-size":            assumesPageSize,
+	"awaits-task-status":           func(c *client) { c.part.watchTask = awaitsTaskStatus },
+	"caches-all-alike":             func(c *client) { c.part.cacheKey = cachesAllAlike },
+	"caches-nothing":               cachesNothing,
+	"caches-past-changes":          func(c *client) { c.part.forgetsPages, c.part.listsAgain = never, func(string) bool { return false } },
+	"caches-retries":               func(c *client) { c.part.cachesRetries = always },
+	"falls-back-always":            func(c *client) { c.part.fallsBack = func(error, bool) bool { return true } },
+	"falls-back-for-one-code":      func(c *client) { c.part.fallsBack = fallsBackForOneCode },
+	"fetches-urls":                 func(c *client) { c.part.refuses = fetchesURLs },
+	"forgets-eras":                 func(c *client) { c.part.remembersEras = never },
+	"forgets-subscriptions":        func(c *client) { c.part.subscribesAgain = never },
+	"hangs-up-to-cancel":           func(c *client) { c.part.hangsUp = always },
+	"ignores-dialects":             func(c *client) { c.part.checkOutput = without("$schema") },
+	"keeps-request-state":          keepsRequestState,
+	"looks-once-at-tasks":          func(c *client) { c.part.watchTask = looksOnce },
+	"never-fetches-input":          func(c *client) { c.part.watchTask = neverFetchesInput },
+	"never-kills":                  func(c *client) { c.part.shutDown = neverKills },
+	"reads-no-json":                func(c *client) { c.part.mediaRead = readsNo(jsonMedia) },
+	"reads-no-streams":             func(c *client) { c.part.mediaRead = readsNo(eventStreamMedia) },
+	"reads-schemas-as-draft-07":    func(c *client) { c.part.checkOutput = without("prefixItems") },
+	"renews-with-old-session":      func(c *client) { c.part.headersOfInitialize = renewsWithOldSession },
+	"retries-without-input":        func(c *client) { c.part.inputs = retriesWithoutInput },
+	"startled-by-late-answers":     func(c *client) { c.part.startled = hangsUp },
 	"keeps-invalid-headers":        func(c *client) { c.part.mirroredOf = keepsInvalidHeaders },
 	"keeps-old-session":            func(c *client) { c.part.renews = never },
 	"keeps-tools-unlisted":         func(c *client) { c.part.listsBeforeCalls = never },
@@ -99,7 +153,7 @@ var defects = map[string]func(*client){
 	"lists-again-never":            func(c *client) { c.part.listsAgain = func(string) bool { return false } },
 	"never-cancels":                func(c *client) { c.part.neverCancelled = func(string) bool { return true } },
 	"never-deletes-session":        func(c *client) { c.part.endSession = func(*streamableHTTP) {} },
-	"never-falls-back":             func(c *client) { c.part.fallsBack = func(error) bool { return false } },
+	"never-falls-back":             func(c *client) { c.part.fallsBack = func(error, bool) bool { return false } },
 	"never-restarts":               func(c *client) { c.part.restarts = never },
 	"never-resumes":                func(c *client) { c.part.resumes = never },
 	"never-waits":                  func(c *client) { c.part.rest = neverWaits },
@@ -174,12 +228,7 @@ func fetchesNetworkRefs(c *client) {
 	c.part.checkOutput = func(t *tool, result object) error {
 		for _, ref := range references(t.outputSchema) {
 			if at, err := url.Parse(ref); err == nil && (at.Scheme == "http" || at.Scheme == "https") {
-				if asked, err := http.NewRequestWithContext(c.ctx, http.MethodGet, ref, nil); err == nil {
-					if response, err := http.DefaultClient.Do(asked); err == nil {
-						_, _ = io.Copy(io.Discard, io.LimitReader(response.Body, maxRefusal))
-						_ = response.Body.Close()
-					}
-				}
+				c.load(ref)
 			}
 		}
 		return checkOutput(t, result)
@@ -218,8 +267,6 @@ func fillsInNoDefaults(schema, content object, everything bool) object {
 	return fillIn(object{"properties": bare, "required": schema["required"]}, content, everything)
 }
 
-func sendsNothing(context.Context, *client) error { return nil }
-
 // keepsInvalidHeaders uses tools whose headers break the rules, as far as it can.
 func keepsInvalidHeaders(schema any) ([]mirrored, error) {
 	all, _ := mirroredOf(schema)
@@ -257,4 +304,180 @@ func retriesWithSameID(c *client) {
 func stopsAtEmptyCursor(page object) (string, bool) {
 	cursor, more := nextCursor(page)
 	return cursor, more && cursor != ""
+}
+
+// without has output checked as if its schema had no keyword of a name.
+func without(keyword string) func(*tool, object) error {
+	return func(t *tool, result object) error {
+		bare := *t
+		bare.outputSchema = strip(t.outputSchema, keyword)
+		return checkOutput(&bare, result)
+	}
+}
+
+func strip(schema any, keyword string) any {
+	switch schema := schema.(type) {
+	case object:
+		bare := object{}
+		for name, member := range schema {
+			if name != keyword {
+				bare[name] = strip(member, keyword)
+			}
+		}
+		return bare
+	case []any:
+		var bare []any
+		for _, member := range schema {
+			bare = append(bare, strip(member, keyword))
+		}
+		return bare
+	default:
+		return schema
+	}
+}
+
+// hangsUp ends the connection, since something has come that was not expected.
+func hangsUp(c *client) { go c.disconnect() }
+
+// assumesPageSize takes a page that is shorter than another for the last one.
+func assumesPageSize(c *client) {
+	var mu sync.Mutex
+	longest := 0
+	c.part.nextCursor = func(page object) (string, bool) {
+		mu.Lock()
+		defer mu.Unlock()
+		for _, l := range lists {
+			items, isList := page[l.member].([]any)
+			if isList && len(items) < longest {
+				return "", false
+			}
+			longest = max(longest, len(items))
+		}
+		return nextCursor(page)
+	}
+}
+
+// awaitsTaskStatus waits for the news that a task is over before it asks for its
+// result.
+func awaitsTaskStatus(ctx context.Context, c *client, known task) (object, error) {
+	if _, err := c.waitFor(ctx, step{Method: "notifications/tasks/status"}); err != nil {
+		return nil, err
+	}
+	return watchTask(ctx, c, known)
+}
+
+// looksOnce gives up a task that is not over at the first look.
+func looksOnce(ctx context.Context, c *client, known task) (object, error) {
+	if err := pause(ctx, known.interval()); err != nil {
+		return nil, err
+	}
+	result, err := c.request(ctx, question{method: "tasks/get", params: object{"taskId": known.TaskID}})
+	if err == nil && result["status"] == taskCompleted {
+		return watchTask(ctx, c, task{TaskID: known.TaskID, Status: taskCompleted})
+	}
+	return nil, errors.Join(err, errors.New("the task is not over"))
+}
+
+// neverFetchesInput looks at a task that needs input for as long as it does.
+func neverFetchesInput(ctx context.Context, c *client, known task) (object, error) {
+	for known.Status == taskWorking || known.Status == taskInput {
+		if err := pause(ctx, known.interval()); err != nil {
+			return nil, err
+		}
+		result, err := c.request(ctx, question{method: "tasks/get", params: object{"taskId": known.TaskID}})
+		if err != nil {
+			return nil, err
+		}
+		known.Status, _ = result["status"].(string)
+	}
+	return watchTask(ctx, c, known)
+}
+
+// cachesAllAlike finds all results of a method alike.
+func cachesAllAlike(method string, _ object) cacheKey { return cacheKey{method: method} }
+
+// cachesNothing finds whatever it has kept stale.
+func cachesNothing(c *client) {
+	var days atomic.Int64
+	c.part.now = func() time.Time { return time.Now().Add(time.Duration(days.Add(1)) * 2 * maxTTL) }
+}
+
+// fallsBackForOneCode knows servers of the handshake era by one error code.
+func fallsBackForOneCode(err error, _ bool) bool {
+	refused, isRefused := asRPCError(err)
+	return isRefused && refused.Code == jsonrpc.MethodNotFound
+}
+
+// fetchesURLs has a look at what the user is asked to visit.
+func fetchesURLs(c *client, method string, params, capability object) *rpcError {
+	refused := refusal(c, method, params, capability)
+	if address, isText := params["url"].(string); isText && refused == nil {
+		c.load(address)
+	}
+	return refused
+}
+
+// load fetches something, and makes nothing of it.
+func (c *client) load(address string) {
+	asked, err := http.NewRequestWithContext(c.ctx, http.MethodGet, address, nil)
+	if err != nil {
+		return
+	}
+	response, err := http.DefaultClient.Do(asked)
+	if err != nil {
+		return
+	}
+	_, _ = io.Copy(io.Discard, io.LimitReader(response.Body, maxRefusal))
+	_ = response.Body.Close()
+}
+
+// keepsRequestState sends the state of one call along with the next ones.
+func keepsRequestState(c *client) {
+	var last any
+	c.part.complete = func(q question, params object) {
+		if q.method != "tools/call" {
+			return
+		}
+		if state, given := params["requestState"]; given {
+			last = state
+		} else if last != nil {
+			params["requestState"] = last
+		}
+	}
+}
+
+// neverKills waits for the server to exit, and then leaves it alone.
+func neverKills(s *stdio, p *pipes) {
+	_ = p.process.Close()
+	within(s.client.options.Timeouts.Exit, p.exited)
+}
+
+// readsNo does not know a media type, unless it opens a connection.
+func readsNo(unknown string) func(string, string) string {
+	return func(method, media string) string {
+		if media == unknown && method != "initialize" && method != "server/discover" {
+			return "unknown"
+		}
+		return media
+	}
+}
+
+// renewsWithOldSession begins a new session under the id of the old one.
+func renewsWithOldSession(h *streamableHTTP) http.Header {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	headers := http.Header{}
+	if h.session != "" {
+		headers.Set(sessionHeader, h.session)
+	}
+	return headers
+}
+
+// retriesWithoutInput sends a request again when it cannot answer what is asked.
+func retriesWithoutInput(ctx context.Context, c *client, requests any) (object, error) {
+	responses, err := inputs(ctx, c, requests)
+	if err != nil {
+		return object{}, nil //nolint:nilerr // that is the mistake
+	}
+	return responses, nil
 }

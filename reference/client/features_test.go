@@ -65,6 +65,7 @@ func TestFloodOfChanges(t *testing.T) {
 
 func TestOutputIsChecked(t *testing.T) {
 	t.Parallel()
+	const tuple = `{"type":"object","properties":{"p":{"prefixItems":[{"type":"number"},{"type":"string"}],"items":false}}}`
 	var fetched atomic.Int64
 	site := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		fetched.Add(1)
@@ -86,7 +87,10 @@ func TestOutputIsChecked(t *testing.T) {
 		"dialect":    {schema: `{"$schema":"https://example.com/other","type":"object"}`, result: object{"structuredContent": object{}}, fails: "dialect"},
 		"on the net": {schema: `{"$ref":"` + site.URL + `"}`, result: object{"structuredContent": object{}}, fails: "not fetched"},
 		"fetched":    {schema: `{"$ref":"` + site.URL + `"}`, result: object{"structuredContent": object{}}, defect: "fetches-network-refs", fails: "not fetched", visits: 1},
-		"tuple":      {schema: `{"type":"object","properties":{"p":{"prefixItems":[{"type":"number"},{"type":"string"}],"items":false}}}`, result: object{"structuredContent": object{"p": []any{1, "x"}}}},
+		"allowed":    {schema: `{"$ref":"` + site.URL + `"}`, result: object{"structuredContent": object{}}, defect: "allows-unresolved-refs"},
+		"any":        {schema: `{"$schema":"https://example.com/other","type":"object"}`, result: object{"structuredContent": object{}}, defect: "ignores-dialects"},
+		"draft-07":   {schema: tuple, result: object{"structuredContent": object{"p": []any{1, "x"}}}, defect: "reads-schemas-as-draft-07", fails: "not allowed"},
+		"tuple":      {schema: tuple, result: object{"structuredContent": object{"p": []any{1, "x"}}}},
 	} {
 		_, options := talking(t, func(m object, say func(any)) error {
 			if answer, opens := hello(m, client.Revision20251125); opens {

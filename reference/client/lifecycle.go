@@ -71,7 +71,7 @@ func (c *client) initialize(ctx context.Context, revision string) error {
 	transport := c.transport
 	c.mu.Unlock()
 	transport.agreed(version)
-	if err := c.part.initialized(ctx, c); err != nil {
+	if err := c.initialized(ctx); err != nil {
 		return err
 	}
 	transport.hear()
@@ -79,6 +79,6 @@ func (c *client) initialize(ctx context.Context, revision string) error {
 }
 
 // initialized says that the session can begin.
-func initialized(ctx context.Context, c *client) error {
+func (c *client) initialized(ctx context.Context) error {
 	return c.notify(ctx, "notifications/initialized", nil)
 }

@@ -66,6 +66,7 @@ func (c *client) receive(raw []byte) {
 		c.asked(m)
 	default:
 		c.log.Printf("ignored: no message of MCP: %.200q", raw)
+		c.part.appalled(c)
 	}
 	if m.Kind == jsonrpc.Notification {
 		c.count(m.Method) // a request counts when it is considered
@@ -79,6 +80,7 @@ func (c *client) answered(m jsonrpc.Message) {
 	c.mu.Unlock()
 	if r == nil {
 		c.log.Printf("ignored: a response to no open request, with the id %s", m.ID)
+		c.part.startled(c)
 		return
 	}
 	result, hasResult := m.Result()

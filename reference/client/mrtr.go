@@ -73,7 +73,7 @@ func (c *client) addInput(ctx context.Context, params, result object) error {
 		return errors.New("the result asks for input, but has neither inputRequests nor requestState")
 	}
 	if asks {
-		responses, err := c.inputs(ctx, requests)
+		responses, err := c.part.inputs(ctx, c, requests)
 		if err != nil {
 			return err
 		}
@@ -86,7 +86,7 @@ func (c *client) addInput(ctx context.Context, params, result object) error {
 }
 
 // inputs answers all that is asked for, in the order of the keys.
-func (c *client) inputs(ctx context.Context, requests any) (object, error) {
+func inputs(ctx context.Context, c *client, requests any) (object, error) {
 	asked, isObject := requests.(object)
 	if !isObject {
 		return nil, errors.New("inputRequests is not an object")

@@ -146,6 +146,7 @@ func (c *client) newRequest(q question) *request {
 	if c.revision >= Revision20260728 || q.method == "server/discover" {
 		c.introduce(meta)
 	}
+	c.part.complete(q, params)
 	if len(meta) > 0 {
 		params["_meta"] = meta
 	}

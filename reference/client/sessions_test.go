@@ -242,22 +242,19 @@ func TestUnknownVersionIsLeft(t *testing.T) {
 
 func TestHandshake(t *testing.T) {
 	t.Parallel()
-	for defect, want := range map[string]string{
-		"":                       "initialize notifications/initialized ping",
-		"initialized-never-sent": "initialize ping",
-	} {
+	for _, revision := range handshake {
 		s, options := talking(t, func(m object, say func(any)) error {
-			if answer, opens := hello(m, client.Revision20251125); opens {
+			if answer, opens := hello(m, revision); opens {
 				say(answer)
 			} else if m["method"] == "ping" {
 				say(to(m, object{}))
 			}
 			return nil
 		})
-		options.Revision, options.Defect = client.Revision20251125, defect
+		options.Revision = revision
 		run(t, options, `[{"do":"connect"},{"do":"ping"},{"do":"close"}]`)
-		if found := strings.Join(s.methods(), " "); found != want {
-			t.Errorf("found %s, wanted %s", found, want)
+		if found := strings.Join(s.methods(), " "); found != "initialize notifications/initialized ping" {
+			t.Errorf("found %s", found)
 		}
 	}
 }
@@ -285,4 +282,18 @@ func TestAsksBeforeAnswer(t *testing.T) {
 	if len(s.of("tools/list")) != 1 {
 		t.Errorf("found %v", s.methods())
 	}
+}
+
+// A server that lets no new session begin is no reason to wait.
+func TestNoNewSession(t *testing.T) {
+	t.Parallel()
+	var began atomic.Bool
+	s := scripted(t, func(v visit) {
+		if v.is("initialize") && !began.CompareAndSwap(false, true) || !begins(v, "s-1") {
+			v.WriteHeader(http.StatusNotFound)
+		}
+	})
+	outcomes := run(t, in(s), `[{"do":"connect"},{"do":"list","of":"prompts"},{"do":"list","of":"prompts"},{"do":"close"}]`)
+	outcomes[1].failed(t, "no new one began")
+	outcomes[2].failed(t, "no new one began")
 }

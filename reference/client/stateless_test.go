@@ -409,7 +409,10 @@ func TestAsyncTaskInput(t *testing.T) {
 		}
 	})
 	run(t, options, `[`+elicits+`{"do":"call","tool":"t"},{"do":"get-task","task":"t-1"},{"do":"task-result","task":"t-1"},{"do":"cancel-task","task":"t-1"}]`)[2].says(t, "answered")
-	if found := len(s.of("tasks/update")); found != 1 {
+	looks.Store(0)
+	options.Defect = "answers-input-again"
+	run(t, options, `[`+elicits+`{"do":"call","tool":"t"}]`)[2].says(t, "answered")
+	if found := len(s.of("tasks/update")); found != 1+3 {
 		t.Errorf("it was answered %d times", found)
 	}
 	for _, v := range s.all() {

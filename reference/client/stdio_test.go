@@ -29,6 +29,7 @@ func TestShutdown(t *testing.T) {
 		"good":     {want: []string{"close"}},
 		"stubborn": {stubborn: true, want: []string{"close", "terminate", "kill"}},
 		"killed":   {defect: "kills-at-once", want: []string{"kill"}},
+		"spared":   {defect: "never-kills", stubborn: true, want: []string{"close"}},
 		"left":     {defect: "leaves-server-running"},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -94,6 +95,12 @@ func TestServerIsRestarted(t *testing.T) {
 	outcomes[4].done(t)
 	outcomes[5].says(t, "back")
 	if len(s.processes) != 2 || len(s.of("subscriptions/listen")) != 2 {
+		t.Errorf("there were %d processes, and %v", len(s.processes), s.methods())
+	}
+	s, options = serve()
+	options.Defect, options.Timeouts.Request = "forgets-subscriptions", 200*time.Millisecond
+	run(t, options, steps)[4].failed(t, "no notifications/subscriptions/acknowledged")
+	if len(s.processes) != 2 || len(s.of("subscriptions/listen")) != 1 {
 		t.Errorf("there were %d processes, and %v", len(s.processes), s.methods())
 	}
 	s, options = serve()

@@ -113,7 +113,7 @@ func (h *streamableHTTP) exchange(ctx context.Context, r *request) error {
 	}
 	defer func() { _ = response.Body.Close() }()
 	switch {
-	case response.StatusCode == http.StatusNotFound && session != "" && !r.again && h.client.part.renews():
+	case response.StatusCode == http.StatusNotFound && session != "" && !r.again && r.method != "initialize" && h.client.part.renews():
 		return h.againInNewSession(r, session)
 	case isOlder(response.StatusCode) && r.method == "initialize":
 		return h.tryOlder(ctx, r, refusalOf(response))
@@ -123,7 +123,7 @@ func (h *streamableHTTP) exchange(ctx context.Context, r *request) error {
 	if r.method == "initialize" {
 		h.begin(response.Header.Get(sessionHeader))
 	}
-	switch media, _, _ := mime.ParseMediaType(response.Header.Get("Content-Type")); media {
+	switch media, _, _ := mime.ParseMediaType(response.Header.Get("Content-Type")); h.client.part.mediaRead(r.method, media) {
 	case jsonMedia:
 		return h.takeJSON(response.Body)
 	case eventStreamMedia:
@@ -179,7 +179,7 @@ func (h *streamableHTTP) post(ctx context.Context, message []byte, headers http.
 func (h *streamableHTTP) headersOf(r *request) http.Header {
 	headers := h.headers()
 	if r.method == "initialize" {
-		return http.Header{} // it belongs to no session, and no version is agreed on
+		return h.client.part.headersOfInitialize(h) // it belongs to no session, and no version is agreed on
 	}
 	if meta, _ := r.params["_meta"].(object); meta[metaVersion] != nil {
 		headers.Set(versionHeader, fmt.Sprint(meta[metaVersion]))

@@ -115,7 +115,7 @@ func (c *client) endSubscriptions() {
 func (c *client) renewSubscriptions() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.isClosing() {
+	if c.isClosing() || !c.part.subscribesAgain() {
 		return
 	}
 	for _, one := range c.subscribed {

@@ -74,7 +74,7 @@ func (c *client) followTask(ctx context.Context, created object) (object, error)
 	if err != nil {
 		return nil, err
 	}
-	result, err := c.watchTask(ctx, known)
+	result, err := c.part.watchTask(ctx, c, known)
 	if ctx.Err() != nil {
 		c.abandonTask(known.TaskID)
 	}
@@ -83,7 +83,7 @@ func (c *client) followTask(ctx context.Context, created object) (object, error)
 
 // watchTask looks at a task from time to time until its result can be asked for:
 // when it is over, or when it needs what comes along with that question.
-func (c *client) watchTask(ctx context.Context, known task) (object, error) {
+func watchTask(ctx context.Context, c *client, known task) (object, error) {
 	for known.Status == taskWorking {
 		if err := pause(ctx, c.part.pollAfter(known)); err != nil {
 			return nil, err

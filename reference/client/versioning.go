@@ -61,7 +61,9 @@ func (c *client) connect(ctx context.Context, s step) (any, error) {
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.knownEra = c.revision
+	if c.part.remembersEras() {
+		c.knownEra = c.revision
+	}
 	return object{"revision": c.revision, "serverInfo": c.peer.Info}, nil
 }
 
@@ -78,7 +80,7 @@ func (c *client) agree(ctx context.Context, wanted string) error {
 	}
 	supported, modern, err := c.discover(ctx)
 	switch {
-	case err != nil && !modern && c.part.fallsBack(err):
+	case err != nil && c.part.fallsBack(err, modern):
 		c.log.Printf("the server does not answer server/discover, and is taken for one with a handshake: %v", err)
 		return c.initialize(ctx, Revision20251125)
 	case err != nil:
@@ -154,10 +156,10 @@ func texts(value any) []string {
 // fallsBack tells whether what became of server/discover is what a server of
 // the handshake era may do with it: refuse it in whatever way, say nothing,
 // or exit.
-func fallsBack(err error) bool {
+func fallsBack(err error, modern bool) bool {
 	_, refused := asRPCError(err)
 	_, silent := errors.AsType[*timeoutError](err)
 	status, isStatus := errors.AsType[*statusError](err)
 	exited := errors.Is(err, errRestarting)
-	return refused || silent || exited || isStatus && status.code >= http.StatusBadRequest && status.code < http.StatusInternalServerError
+	return !modern && (refused || silent || exited || isStatus && status.code >= http.StatusBadRequest && status.code < http.StatusInternalServerError)
 }

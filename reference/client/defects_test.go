@@ -1,0 +1,307 @@
+package client_test
+
+import (
+	"net/http"
+	"net/http/httptest"
+	"slices"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/mcpconform/mcpconform/reference/client"
+)
+
+func TestUnknownDefect(t *testing.T) {
+	t.Parallel()
+	err := client.Run(t.Context(), client.Options{URL: "http://127.0.0.1:1/", Defect: "never-resume"})
+	if err == nil || !strings.Contains(err.Error(), "never-resumes") {
+		t.Errorf("found %v", err)
+	}
+}
+
+// A good client and one that has the defect play the same, and differ.
+func TestDefectsOfSessions(t *testing.T) {
+	t.Parallel()
+	const lists = `[{"do":"connect"},{"do":"list","of":"prompts"},{"do":"list","of":"prompts"},{"do":"close"}]`
+	for defect, one := range map[string]struct {
+		steps string
+		serve func(n int, v visit) // what does not begin a session, by its number
+		good  string               // of the last step but one: "" for done
+		bad   string
+	}{
+		"reads-no-json":    {lists, func(_ int, v visit) { v.answer(object{"prompts": []object{}}) }, "", "neither"},
+		"reads-no-streams": {lists, func(_ int, v visit) { v.stream(event(to(v.message, object{"prompts": []object{}}))) }, "", "neither"},
+		"renews-with-old-session": {lists, func(n int, v visit) {
+			if n == 0 {
+				v.WriteHeader(http.StatusNotFound)
+				return
+			}
+			v.answer(object{"prompts": []object{}})
+		}, "", "no new one began"},
+		"assumes-page-size": {lists, func(n int, v visit) {
+			page := object{"prompts": []object{{"name": "a"}, {"name": "b"}}, "nextCursor": "c"}
+			switch n % 3 {
+			case 1:
+				page["prompts"] = []object{{"name": "c"}}
+			case 2:
+				page = object{"prompts": 7} // only a client that goes on sees it
+			}
+			v.answer(page)
+		}, "no array", ""},
+	} {
+		t.Run(defect, func(t *testing.T) {
+			t.Parallel()
+			for name, wants := range map[string]string{"": one.good, defect: one.bad} {
+				var visits atomic.Int64
+				s := scripted(t, func(v visit) {
+					switch {
+					case v.is("initialize") && v.Request.Header.Get("Mcp-Session-Id") != "":
+						v.WriteHeader(http.StatusConflict)
+					case begins(v, "s-"+time.Now().String()[20:24]):
+					default:
+						one.serve(int(visits.Add(1)-1), v)
+					}
+				})
+				options := in(s)
+				options.Defect = name
+				outcome := run(t, options, one.steps)[1]
+				if wants == "" {
+					outcome.done(t)
+				} else {
+					outcome.failed(t, wants)
+				}
+			}
+		})
+	}
+}
+
+func TestDefectsOfEras(t *testing.T) {
+	t.Parallel()
+	for defect, one := range map[string]struct {
+		code int
+		good bool // whether the client falls back to initialize
+		bad  bool
+	}{
+		"falls-back-always":       {code: -32020, bad: true},
+		"falls-back-for-one-code": {code: -32000, good: true},
+	} {
+		for name, falls := range map[string]bool{"": one.good, defect: one.bad} {
+			s, options := talking(t, func(m object, say func(any)) error {
+				if m["method"] == "server/discover" {
+					say(no(m, one.code, "no"))
+				} else if answer, opens := hello(m, client.Revision20251125); opens {
+					say(answer)
+				}
+				return nil
+			})
+			options.Defect = name
+			_, err := tryRun(t, options, `[{"do":"connect"},{"do":"close"}]`)
+			if (err == nil) != falls || len(s.of("initialize")) > 0 != falls {
+				t.Errorf("%q of %q: found %v", name, defect, s.methods())
+			}
+		}
+	}
+	s, options := talking(t, func(m object, say func(any)) error {
+		if answer, _ := hello(m, client.Revision20251125); answer != nil {
+			say(answer)
+		}
+		return nil
+	})
+	options.Defect = "forgets-eras"
+	run(t, options, `[{"do":"connect"},{"do":"close"},{"do":"connect"},{"do":"close"}]`)
+	if found := len(s.of("server/discover")); found != 2 {
+		t.Errorf("it has probed %d times", found)
+	}
+}
+
+// What comes unexpectedly is the end of it.
+func TestDefectsOfNerves(t *testing.T) {
+	t.Parallel()
+	for defect, unexpected := range map[string]any{
+		"appalled-by-garbage":      7,
+		"startled-by-late-answers": to(object{"id": 99}, object{}),
+	} {
+		for name, leaves := range map[string]bool{"": false, defect: true} {
+			s, options := talking(t, func(m object, say func(any)) error {
+				if answer, opens := hello(m, client.Revision20251125); opens {
+					say(answer)
+				}
+				if m["method"] == "notifications/initialized" {
+					say(unexpected)
+				}
+				if m["method"] == "ping" && !leaves {
+					say(to(m, object{}))
+				}
+				return nil
+			})
+			options.Revision, options.Defect = client.Revision20251125, name
+			outcome := run(t, options, `[{"do":"connect"},{"do":"ping"},{"do":"close"}]`)[1]
+			if leaves != (outcome.Outcome == "failed") {
+				t.Errorf("%q of %q: found %v, %v", name, defect, outcome, s.methods())
+			}
+		}
+	}
+}
+
+func TestDefectsOfCaches(t *testing.T) {
+	t.Parallel()
+	for defect, one := range map[string]struct{ good, bad int }{
+		"caches-all-alike": {good: 2, bad: 1},
+		"caches-nothing":   {good: 2, bad: 4},
+	} {
+		for name, want := range map[string]int{"": one.good, defect: one.bad} {
+			s, options := stateless(t, func(v visit) {
+				v.answer(complete(object{"contents": []object{{"uri": param(v.message, "uri"), "text": ""}}, "ttlMs": 60000, "cacheScope": "public"}))
+			})
+			options.Defect = name
+			run(t, options, `[{"do":"connect"},{"do":"read","uri":"test://a"},{"do":"read","uri":"test://b"},
+				{"do":"read","uri":"test://a"},{"do":"read","uri":"test://b"},{"do":"close"}]`)
+			if found := len(s.of("resources/read")); found != want {
+				t.Errorf("%q of %q: it was read %d times", name, defect, found)
+			}
+		}
+	}
+	for name, want := range map[string]int{"": 4, "caches-retries": 2} {
+		s, options := stateless(t, func(v visit) {
+			if param(v.message, "requestState") == nil {
+				v.answer(object{"resultType": "input_required", "requestState": "s"})
+				return
+			}
+			v.answer(complete(object{"contents": []object{}, "ttlMs": 60000, "cacheScope": "public"}))
+		})
+		options.Defect = name
+		run(t, options, `[{"do":"connect"},{"do":"read","uri":"test://a"},{"do":"read","uri":"test://a"},{"do":"close"}]`)
+		if found := len(s.of("resources/read")); found != want {
+			t.Errorf("%q: it was read %d times", name, found)
+		}
+	}
+	for name, again := range map[string]bool{"": true, "caches-past-changes": false} {
+		s, options := stateless(t, func(v visit) {
+			list := complete(object{"prompts": []object{}, "ttlMs": 60000, "cacheScope": "public"})
+			v.stream(event(notice("notifications/resources/list_changed", nil)), event(to(v.message, list)))
+		})
+		options.Defect = name
+		run(t, options, `[{"do":"connect"},{"do":"list","of":"resources"},{"do":"list","of":"prompts"},{"do":"list","of":"resources"},{"do":"close"}]`)
+		if found := len(s.of("resources/list")); found > 1 != again {
+			t.Errorf("%q: the resources were listed %d times", name, found)
+		}
+	}
+}
+
+func TestDefectsOfRetries(t *testing.T) {
+	t.Parallel()
+	for defect, want := range map[string]string{"": "", "keeps-request-state": "s", "retries-without-input": ""} {
+		s, options := stateless(t, func(v visit) {
+			switch {
+			case v.is("tools/list"):
+				v.answer(complete(object{"tools": []object{}}))
+			case param(v.message, "name") == "asks" && param(v.message, "requestState") == nil:
+				v.answer(object{"resultType": "input_required", "requestState": "s", "inputRequests": object{"r": object{"method": "roots/list"}}})
+			default:
+				v.answer(complete(text("done")))
+			}
+		})
+		options.Defect = defect
+		answers := `{"do":"answer-with","method":"roots/list"},`
+		if defect == "retries-without-input" {
+			answers = ""
+		}
+		run(t, options, `[`+answers+`{"do":"connect"},{"do":"call","tool":"asks"},{"do":"call","tool":"other"},{"do":"close"}]`)
+		calls := s.of("tools/call")
+		if state, _ := param(calls[len(calls)-1].message, "requestState").(string); len(calls) != 3 || state != want {
+			t.Errorf("%q: found %d calls, the last with the state %q", defect, len(calls), state)
+		}
+	}
+}
+
+func TestDefectsOfTasks(t *testing.T) {
+	t.Parallel()
+	for defect, one := range map[string]struct {
+		statuses []string // one look after another; the last one stays
+		good     string   // what the call fails with
+		bad      string
+	}{
+		"looks-once-at-tasks": {[]string{"working", "completed"}, "", "not over"},
+		"never-fetches-input": {[]string{"input_required"}, "", "no answer"},
+		"awaits-task-status":  {[]string{"completed"}, "", "no notifications/tasks/status"},
+	} {
+		t.Run(defect, func(t *testing.T) {
+			t.Parallel()
+			for name, fails := range map[string]string{"": one.good, defect: one.bad} {
+				looks := 0
+				_, options := talking(t, func(m object, say func(any)) error {
+					if answer, opens := hello(m, client.Revision20251125); opens {
+						say(answer)
+					}
+					task := object{"taskId": "t-1", "status": "working", "ttl": nil, "pollInterval": 1}
+					switch m["method"] {
+					case "tools/list":
+						say(to(m, object{"tools": []object{{"name": "t", "inputSchema": object{}, "execution": object{"taskSupport": "required"}}}}))
+					case "tools/call":
+						say(to(m, object{"task": task}))
+					case "tasks/get":
+						if looks > 20 {
+							return nil // enough
+						}
+						task["status"] = one.statuses[min(looks, len(one.statuses)-1)]
+						looks++
+						say(to(m, task))
+					case "tasks/result":
+						say(to(m, text("the result")))
+					}
+					return nil
+				})
+				options.Revision, options.Defect = client.Revision20251125, name
+				if fails != "" {
+					options.Timeouts.Request = 100 * time.Millisecond
+				}
+				outcome := run(t, options, `[{"do":"connect"},{"do":"call","tool":"t"},{"do":"close"}]`)[1]
+				if fails == "" {
+					outcome.says(t, "the result")
+				} else {
+					outcome.failed(t, fails)
+				}
+			}
+		})
+	}
+}
+
+func TestURLsAreFetched(t *testing.T) {
+	t.Parallel()
+	var fetched atomic.Int64
+	site := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { fetched.Add(1) }))
+	t.Cleanup(site.Close)
+	visit := ask(0, "elicitation/create", object{"mode": "url", "message": "?", "url": site.URL, "elicitationId": "e-1"})
+	for defect, want := range map[string]int64{"": 0, "fetches-urls": 1} {
+		before := fetched.Load()
+		asked(t, client.Revision20251125, defect, `{"do":"answer-with","method":"elicitation/create","capability":{"url":{}}},`, visit)
+		if found := fetched.Load() - before; found != want {
+			t.Errorf("%q: it was fetched %d times", defect, found)
+		}
+	}
+}
+
+func TestHangsUpToCancel(t *testing.T) {
+	t.Parallel()
+	for defect, told := range map[string]bool{"": true, "hangs-up-to-cancel": false} {
+		s := scripted(t, func(v visit) {
+			switch {
+			case v.is("notifications/cancelled"):
+				v.WriteHeader(http.StatusAccepted)
+			case begins(v, "s-1"):
+			case v.is("tools/list"):
+				v.answer(object{"tools": []object{}})
+			default:
+				v.stream(":\n\n")
+				<-v.Context().Done()
+			}
+		})
+		options := in(s)
+		options.Defect = defect
+		run(t, options, `[{"do":"connect"},{"do":"call","tool":"t","as":"c"},{"do":"cancel","what":"c"},{"do":"close"}]`)
+		if found := slices.Contains(s.methods(), "notifications/cancelled"); found != told {
+			t.Errorf("%q: found %v", defect, s.methods())
+		}
+	}
+}
