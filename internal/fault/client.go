@@ -6,6 +6,7 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"time"
 )
 
 // ofClient tells whether the target is a client.
@@ -51,8 +52,13 @@ func Through(server Pipes, options StdioOptions) (pipes Pipes, stop func()) {
 	return Pipes{In: in, Out: out}, stop
 }
 
+// lastMessage is what a message beside those of a client may take at the end, on a
+// busy machine.
+const lastMessage = 2 * time.Second
+
 // Front stands before the server at a URL, on a port of its own, and returns the URL
-// that leads there from now on. stop breaks what is open.
+// that leads there from now on. stop waits a little for what the client says beside,
+// and breaks what is open.
 func Front(upstream string, options HTTPOptions) (front string, stop func(), err error) {
 	middleman, err := NewHTTP(upstream, options)
 	if err != nil {
@@ -72,7 +78,8 @@ func Front(upstream string, options HTTPOptions) (front string, stop func(), err
 	place := *middleman.upstream
 	place.Scheme, place.Host = "http", listener.Addr().String()
 	stop = func() {
-		_ = server.Close() // what is open is broken
+		middleman.settle(lastMessage)
+		_ = server.Close()
 		middleman.Close()
 		<-served
 	}

@@ -173,3 +173,22 @@ func TestThroughEnds(t *testing.T) {
 		t.Error("the client still hears something")
 	}
 }
+
+// What a client says beside its last message comes before what stands between is
+// ended.
+func TestFrontEndsWhenAllHasCome(t *testing.T) {
+	t.Parallel()
+	for range 20 {
+		came, url := asking(t)
+		front, stop, err := fault.Front(url, fault.HTTPOptions{Laying: laying(t, ofClient("method: ping", "{send: {jsonrpc: '2.0', method: x}}, {request: {method: DELETE}}"))})
+		if err != nil {
+			t.Fatal(err)
+		}
+		address, _, _ := strings.Cut(strings.TrimPrefix(front, "http://"), "/")
+		ask(t, address, post(ping))
+		stop()
+		if len(came) != 3 {
+			t.Fatalf("%d requests have come of 3", len(came))
+		}
+	}
+}

@@ -46,6 +46,7 @@ func FuzzParse(f *testing.F) {
 		"- {id: a, says: x, changes: [{when: {kind: result}, do: [{hold: {method: ping}}, {rewrite: spaces}, {encode: utf-16}, {hex: ff}]}]}\n",
 		"- {id: a, says: x, when: {method: [a, b], after: {kind: error}}, do: [{send: {id: {$message: /id}}, place: before, stream: get}]}\n",
 		"- {id: a, says: x, when: {kind: request}, do: [{answer: null}, {refuse: {code: 1}}, {substitute: '(', by: $1}, {delay: 1s}]}\n",
+		"- {id: a, says: x, role: client, changes: [{when: {answers: roots/list, after: {method: m}}, do: [{hold: {kind: request}}, {request: {method: GET, header: {Accept: null}}}]}]}\n",
 		"", "[]\n---\n[]", "- &a {id: *a}", "{", "- id: \"a\\nb\"\n",
 	} {
 		f.Add(seed)

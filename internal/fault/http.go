@@ -9,6 +9,7 @@ import (
 	"strings"
 	"sync"
 	"sync/atomic"
+	"time"
 
 	"github.com/mcpconform/mcpconform/internal/transcript"
 	"github.com/mcpconform/mcpconform/internal/transport"
@@ -44,6 +45,8 @@ type HTTP struct {
 
 	mu      sync.Mutex     // so that nothing begins while Close waits
 	working sync.WaitGroup // what goes on beside the exchanges
+	sending int            // messages of a client that no answer to has begun
+	sent    chan struct{}  // closed when there are none; nil while nobody waits for that
 }
 
 // NewHTTP returns a middleman before the server at a URL, of which the scheme and
@@ -87,6 +90,42 @@ func (h *HTTP) beside(work func()) bool {
 	}
 	h.working.Go(work)
 	return true
+}
+
+// send notes that something is on its way to the target, until it is told that it
+// has come.
+func (h *HTTP) send() (came func()) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.sending++
+	return sync.OnceFunc(func() {
+		h.mu.Lock()
+		defer h.mu.Unlock()
+		if h.sending--; h.sending == 0 && h.sent != nil {
+			close(h.sent)
+			h.sent = nil
+		}
+	})
+}
+
+// settle waits until what is on its way to the target has come, at most for a while.
+func (h *HTTP) settle(most time.Duration) {
+	h.mu.Lock()
+	if h.sending == 0 {
+		h.mu.Unlock()
+		return
+	}
+	if h.sent == nil {
+		h.sent = make(chan struct{})
+	}
+	sent := h.sent
+	h.mu.Unlock()
+	timer := time.NewTimer(most)
+	defer timer.Stop()
+	select {
+	case <-sent:
+	case <-timer.C:
+	}
 }
 
 // How an exchange ends otherwise than by passing everything on.

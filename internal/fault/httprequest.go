@@ -206,19 +206,29 @@ func (i *inbox) unanswered() error {
 // forward sends the request to the target and returns the head of the answer.
 func (e *exchange) forward(out *outgoing) (*http.Response, error) {
 	ctx := e.ctx
+	came := func() {}
 	if len(out.after) > 0 {
+		came = e.http.send()
 		postAll := sync.OnceFunc(func() {
-			e.http.beside(func() {
+			begun := e.http.beside(func() {
+				defer came()
 				for _, step := range out.after {
 					e.sendInOrder(step)
 				}
 			})
+			if !begun {
+				came()
+			}
 		})
 		ctx = httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{
 			WroteRequest: func(httptrace.WroteRequestInfo) { postAll() },
 		})
 	}
-	return e.http.transport.RoundTrip(e.toTarget(ctx, e.request.Method, out))
+	response, err := e.http.transport.RoundTrip(e.toTarget(ctx, e.request.Method, out))
+	if err != nil {
+		came() // what comes after may never be sent
+	}
+	return response, err
 }
 
 // toTarget makes a request to the target.

@@ -230,6 +230,7 @@ func (e *exchange) send(step Step) (answered <-chan struct{}) {
 		method, out = step.Request.Method, e.letter(nil)
 		HeadPlan{Header: step.Request.Header}.changeHeader(out.header)
 	}
+	came := e.http.send()
 	written, done := make(chan struct{}), make(chan struct{})
 	isWritten := sync.OnceFunc(func() { close(written) })
 	begun := e.http.beside(func() {
@@ -241,12 +242,14 @@ func (e *exchange) send(step Step) (answered <-chan struct{}) {
 		response, err := e.http.transport.RoundTrip(e.toTarget(ctx, method, out))
 		isWritten()
 		close(done)
+		came()
 		if err == nil {
 			_, _ = io.Copy(io.Discard, response.Body) // nobody asked for it
 			_ = response.Body.Close()
 		}
 	})
 	if !begun {
+		came()
 		close(done)
 		return done
 	}
