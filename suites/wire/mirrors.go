@@ -142,7 +142,7 @@ func mirrors(conversation *conform.Conversation) []mirror {
 	tools := designations(conversation)
 	var all []mirror
 	for _, one := range statelessPosts(conversation) {
-		if !isRequest(one.sent) {
+		if !isRequest(one.sent) || one.sent.Method == "" { // no header repeats a method that is no text
 			continue
 		}
 		all = append(all, mirror{standardMirror, one, transport.MethodHeader, one.sent.Method, one.sent.Method})
