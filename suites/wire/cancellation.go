@@ -57,6 +57,11 @@ func withdrawals(conversation *conform.Conversation) []withdrawal {
 			}
 		}
 	}
+	for i, one := range all {
+		if one.request == nil && conversation.Transport == conform.HTTP { // where one POST may overtake another
+			all[i].request = requests[one.id]
+		}
+	}
 	return all
 }
 

@@ -71,6 +71,7 @@ var clientHTTPTests = []clientTest{
 	{"progress", session + getStream + wantsHi + posted("post-3", inSession, firstStep, "") + posted("post-4", inSession, secondStep, "") + posted("post-5", inSession, saysHi, ""), nil, "progress.increases"},
 	{"progress after the answer", session + getStream + wantsHi + posted("post-3", inSession, saysHi, "") + posted("post-4", inSession, firstStep, ""), []string{"progress.token.in-progress"}, ""},
 	{"progress that the answer overtook", session + getStream + wantsHi + unfinished("post-3", saysHi) + unfinished("post-4", firstStep), nil, "progress.token.in-progress"},
+	{"a cancellation that overtook its request", session + unfinished("post-3", `{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":2}}`) + unfinished("post-4", asksList), nil, "cancellation.own-requests"},
 	{"progress backwards", session + getStream + wantsHi + posted("post-3", inSession, secondStep, "") + posted("post-4", inSession, firstStep, "") + posted("post-5", inSession, saysHi, ""), []string{"progress.increases"}, ""},
 	{"progress that overtook another", session + getStream + wantsHi + unfinished("post-3", secondStep) + unfinished("post-4", firstStep), nil, ""},
 }
