@@ -26,13 +26,13 @@ var cacheable = []string{"tools/list", "prompts/list", "resources/list", "resour
 
 // fetch asks the server, or takes the result that it knows for as long as that
 // is fresh. Input that was asked for makes a result one of that request alone.
-func (c *client) fetch(ctx context.Context, method string, params object) (object, error) {
-	key := c.part.cacheKey(method, params)
+func (c *client) fetch(ctx context.Context, q question) (object, error) {
+	key := c.part.cacheKey(q.method, q.params)
 	if fresh, known := c.freshResult(key); known {
 		return fresh, nil
 	}
-	result, retried, err := c.ask(ctx, question{method: method, params: params})
-	if err == nil && (!retried || c.part.cachesRetries()) && c.stateless() && slices.Contains(cacheable, method) {
+	result, retried, err := c.ask(ctx, q)
+	if err == nil && (!retried || c.part.cachesRetries()) && c.stateless() && slices.Contains(cacheable, q.method) {
 		c.keep(key, result)
 	}
 	return result, err

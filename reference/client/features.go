@@ -14,7 +14,7 @@ func (c *client) readResource(ctx context.Context, s step) (any, error) {
 	if err := c.needs("resources"); err != nil {
 		return nil, err
 	}
-	return c.fetch(ctx, "resources/read", object{"uri": s.URI})
+	return c.fetch(ctx, question{method: "resources/read", params: object{"uri": s.URI}})
 }
 
 func (c *client) getPrompt(ctx context.Context, s step) (any, error) {

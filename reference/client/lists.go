@@ -72,7 +72,7 @@ func (c *client) pages(ctx context.Context, l list) ([]any, error) {
 	params := object{}
 	session := c.session()
 	for range maxPages {
-		page, err := c.fetch(ctx, l.method, params)
+		page, err := c.fetch(ctx, question{method: l.method, params: params, session: session})
 		if _, refused := asRPCError(err); refused && params["cursor"] != nil && c.stateless() {
 			c.forgetPages(l.method) // the cursor is not good any more
 			return nil, errBeginAnew

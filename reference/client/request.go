@@ -41,6 +41,7 @@ type question struct {
 	progress bool              // whether to ask for progress
 	timeout  time.Duration     // 0 for the usual
 	endless  bool              // goes on until it is cancelled
+	session  int               // the only session in which it can be asked; 0 for any
 	again    bool              // it was sent before, in a session that is over
 	headers  map[string]string // beside the usual ones, over HTTP
 	begun    func(*request)    // called before it is sent
@@ -56,6 +57,7 @@ type request struct {
 	ctx     context.Context // of the exchange over HTTP
 	leave   context.CancelFunc
 	via     any         // the pipes that carry it, over stdio
+	session int         // the only session in which it can be sent; 0 for any
 	again   bool        // it was sent before, in a session that is over
 	moved   atomic.Bool // it was sent again, in a new session
 	given   atomic.Bool // it was given up, and the server told so
@@ -156,6 +158,7 @@ func (c *client) newRequest(q question) *request {
 		params:   params,
 		headers:  http.Header{},
 		again:    q.again,
+		session:  q.session,
 		answered: make(chan struct{}),
 	}
 	var sent any

@@ -14,6 +14,7 @@ import (
 	"net/http"
 	"net/http/httptrace"
 	"sync"
+	"time"
 
 	"github.com/mcpconform/mcpconform/internal/jsonrpc"
 )
@@ -80,6 +81,7 @@ func (h *streamableHTTP) request(ctx context.Context, r *request) error {
 	}
 	h.settled(ctx)
 	traced, written := untilWritten(r.ctx)
+	traced, heard := untilHeard(traced)
 	go func() {
 		r.finish(nil, h.exchange(traced, r))
 		r.leave()
@@ -87,10 +89,24 @@ func (h *streamableHTTP) request(ctx context.Context, r *request) error {
 	select {
 	case <-written:
 	case <-r.answered:
+		return nil
+	case <-ctx.Done():
+		return nil
+	}
+	// What is said next comes over another connection, and should not come first.
+	arrival := time.NewTimer(arrivalTime)
+	defer arrival.Stop()
+	select {
+	case <-heard:
+	case <-arrival.C:
+	case <-r.answered:
 	case <-ctx.Done():
 	}
 	return nil
 }
+
+// arrivalTime is within which a request that is written has come to the server.
+const arrivalTime = 100 * time.Millisecond
 
 // untilWritten returns a context for a request over HTTP, and what is closed when
 // that is written.
@@ -101,13 +117,24 @@ func untilWritten(ctx context.Context) (traced context.Context, written <-chan s
 	return httptrace.WithClientTrace(ctx, trace), closed
 }
 
+// untilHeard returns a context for a request over HTTP, and what is closed when
+// the server begins to respond.
+func untilHeard(ctx context.Context) (traced context.Context, heard <-chan struct{}) {
+	closed := make(chan struct{})
+	trace := &httptrace.ClientTrace{GotFirstResponseByte: sync.OnceFunc(func() { close(closed) })}
+	return httptrace.WithClientTrace(ctx, trace), closed
+}
+
 // exchange sends a request and gives what comes back to the client. The error
 // says why there can be no answer, when there was none.
 func (h *streamableHTTP) exchange(ctx context.Context, r *request) error {
 	stop := context.AfterFunc(h.ctx, r.leave)
 	defer stop()
-	session := h.sessionID()
-	response, err := h.post(ctx, r.message, h.headersOf(r))
+	session, headers := h.sessionID(), h.headersOf(r)
+	if r.session != 0 && r.params["cursor"] != nil && r.session != h.client.session() {
+		return errBeginAnew // the cursor is of the session before
+	}
+	response, err := h.post(ctx, r.message, headers)
 	if err != nil {
 		return err
 	}
