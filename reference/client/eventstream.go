@@ -82,21 +82,27 @@ func (e *events) next() (event, error) {
 func (e *events) line() ([]byte, error) {
 	var text []byte
 	for {
-		b, err := e.in.ReadByte()
-		switch {
-		case err != nil:
+		if _, err := e.in.Peek(1); err != nil {
 			return nil, err
-		case b == '\n' && e.returned:
-			e.returned = false // it belongs to the carriage return before
-			continue
-		case b == '\n' || b == '\r':
-			e.returned = b == '\r'
-			return e.unmarked(text), nil
-		case len(text) >= maxMessage:
-			return nil, errTooLong
+		}
+		read, _ := e.in.Peek(e.in.Buffered()) // which is there
+		if e.returned && read[0] == '\n' {
+			read = nil // it belongs to the carriage return before
+			_, _ = e.in.Discard(1)
 		}
 		e.returned = false
-		text = append(text, b)
+		end := bytes.IndexAny(read, "\r\n")
+		if end >= 0 {
+			text = append(text, read[:end]...)
+			e.returned = read[end] == '\r'
+			_, _ = e.in.Discard(end + 1)
+			return e.unmarked(text), nil
+		}
+		text = append(text, read...)
+		_, _ = e.in.Discard(len(read))
+		if len(text) > maxMessage {
+			return nil, errTooLong
+		}
 	}
 }
 
