@@ -19,7 +19,7 @@ var servedPage = regexp.MustCompile(`http://127\.0\.0\.1:[0-9]+/`)
 // serving starts serve on a free port and returns where its page is.
 func serving(t *testing.T, directory string, arguments ...string) (*watched, string) {
 	t.Helper()
-	one := watch(t, directory, args("serve", "--listen", "127.0.0.1:0", "--filter", "lifecycle.initialized.sent", arguments)...)
+	one := watch(t, directory, args("serve", "--listen", "127.0.0.1:0", "--filter", "base.components.required||lifecycle.initialized.sent", arguments)...)
 	line, err := one.said.ReadString('\n')
 	page := servedPage.FindString(line)
 	if err != nil || page == "" {
@@ -87,7 +87,7 @@ func TestTheConfigNamesAServerAndAClient(t *testing.T) {
 	t.Parallel()
 	directory := t.TempDir()
 	writeFile(t, directory, "mcpconform.yaml",
-		"command: [./no-such-server]\nclient: ["+os.Args[0]+", reference, client]\ntransport: http\nfilter: lifecycle.initialized.sent\n")
+		"command: [./no-such-server]\nclient: ["+os.Args[0]+", reference, client]\ntransport: http\nfilter: base.components.required\n")
 	mcpconformIn(t, directory, "client", "--revision", "2025-11-25").demand(t, exitConforms, "Conforms to 2025-11-25", "reference client")
 
 	mcpconformIn(t, directory, "server", "--transport", "stdio").demand(t, exitUnreachable, "no-such-server")
@@ -95,13 +95,13 @@ func TestTheConfigNamesAServerAndAClient(t *testing.T) {
 
 func TestListAndExplainKnowBothRoles(t *testing.T) {
 	t.Parallel()
-	mcpconform(t, "list", "--revision", "2025-11-25", "--filter", "lifecycle.initialized.sent").demand(t, 0,
-		"in the story meeting", "0 checks and 0 rules of the server at 2025-11-25", "of the client at 2025-11-25")
+	mcpconform(t, "list", "--revision", "2025-11-25", "--filter", "base.components.required").demand(t, 0,
+		"in the story meeting", "of the server at 2025-11-25", "1 checks and 0 rules of the client at 2025-11-25")
 	mcpconform(t, "list", "--role", "server", "--revision", "2025-11-25", "--filter", "lifecycle.version.echoed", "--json").demand(t, 0,
 		`"role": "server"`)
-	mcpconform(t, "list", "--role", "client", "--revision", "2025-11-25", "--filter", "lifecycle.initialized.sent", "--json").demand(t, 0,
+	mcpconform(t, "list", "--role", "client", "--revision", "2025-11-25", "--filter", "base.components.required", "--json").demand(t, 0,
 		`"role": "client"`, `"name": "meeting"`, `"do": "connect"`)
-	mcpconform(t, "explain", "lifecycle.initialized.sent").demand(t, 0,
-		"in the story meeting: ", " 1. connect", "mcpconform client --filter lifecycle.initialized.sent -v")
+	mcpconform(t, "explain", "base.components.required").demand(t, 0,
+		"in the story meeting: ", " 1. connect", "mcpconform client --filter base.components.required -v")
 	mcpconform(t, "explain", "lifecycle.version.echoed").demand(t, 0, "mcpconform server --filter lifecycle.version.echoed -v")
 }

@@ -78,6 +78,9 @@ func newClient(environment *Environment, story *Story, performance *Performance,
 	return client
 }
 
+// ByHand tells that no command started the client: nobody knows how it ended.
+func (c *Client) ByHand() bool { return c.byHand }
+
 // idle tells that the client did nothing but connect, and had to be ended.
 func (c *Client) idle() bool {
 	return c.Departure.Ended && !slices.ContainsFunc(c.Requests(), func(said *Said) bool {
@@ -242,13 +245,19 @@ func (c *Client) Outcome(verb string) StepOutcome {
 	return c.OutcomeOf(c.story.Told.first(verb))
 }
 
+// untold ends a check as inconclusive: where a person lets the client do a step,
+// nobody tells how it went.
+func (c *Client) untold(position int) {
+	Inconclusive("nobody tells what the client made of the step: "+c.story.Told[position].Describe(),
+		"a client that a command starts can tell: see mcpconform client --help")
+}
+
 // OutcomeOf returns how a step went, by its position.
 func (c *Client) OutcomeOf(position int) StepOutcome {
 	told, there := c.told[position]
 	switch {
 	case !there && c.byHand:
-		Inconclusive("nobody tells what the client made of the step: "+c.story.Told[position].Describe(),
-			"a client that a command starts can tell: see mcpconform client --help")
+		c.untold(position)
 	case !there:
 		c.inconclusive("the client does not tell how the step "+toJSON(c.story.Told[position])+" went",
 			fmt.Sprintf(`let the client write {"step":%d,"outcome":"done" or "failed"} to standard output`, position))

@@ -21,7 +21,7 @@ func (c *Client) GoesOn(ctx context.Context, after *Said, despite string) {
 		broken = "a connection of its own for the next request, " + elsewhere.Method
 	}
 	if broken == "" || !meets(ctx) {
-		c.inconclusive("the client asked for nothing more after "+despite, "let the client do the steps of MCPCONFORM_STEPS")
+		c.inconclusive("the client asked for nothing more after "+despite, c.hint(""))
 	}
 	c.Blame(after, Mismatch{Wanted: wanted, Found: broken})
 }

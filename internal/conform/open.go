@@ -32,8 +32,8 @@ func (p *Playing) Rest(ctx context.Context, since time.Time, while time.Duration
 	return p.performing.server.Rest(ctx, since, while)
 }
 
-// Performance is what came so far.
-func (p *Playing) Performance() *Performance { return p.performing.performance(Departure{}) }
+// Performance is what came so far. Nobody has seen the client end by itself.
+func (p *Playing) Performance() *Performance { return p.performing.performance(Departure{Ended: true}) }
 
 // Close ends what is open.
 func (p *Playing) Close() { p.performing.server.Close() }

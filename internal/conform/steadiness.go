@@ -40,7 +40,11 @@ func (c *Client) WentPast(position int) bool {
 // NeedPast makes the check inconclusive unless the client is known to have done a
 // step, or tried to.
 func (c *Client) NeedPast(position int) {
-	if !c.WentPast(position) {
+	switch {
+	case c.WentPast(position):
+	case c.byHand:
+		c.untold(position)
+	default:
 		c.inconclusive("the client does not tell whether it did the step "+toJSON(c.story.Told[position]),
 			"let the client do the steps of MCPCONFORM_STEPS, and tell of each")
 	}

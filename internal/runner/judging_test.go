@@ -10,6 +10,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/mcpconform/mcpconform/internal/conform"
@@ -66,6 +67,7 @@ const (
 	saysInitialize = `{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-11-25",` +
 		`"capabilities":{},"clientInfo":{"name":"a-client","version":"7"}}}`
 	saysInitialized = `{"jsonrpc":"2.0","method":"notifications/initialized"}`
+	saysPing        = `{"jsonrpc":"2.0","id":3,"method":"ping"}`
 	saysList        = `{"jsonrpc":"2.0","id":2,"method":"tools/list"}`
 )
 
@@ -111,7 +113,7 @@ func TestPerformancesAreJudged(t *testing.T) {
 }
 
 func TestRulesJudgePerformancesAtWhichNoCheckLooks(t *testing.T) {
-	to := judging(t, Options{Filter: "lifecycle.initialized.sent"})
+	to := judging(t, Options{Filter: "base.components.required"})
 	other := play(t, to, &conform.Story{Name: "unseen"}, saysInitialize, saysInitialized, `{"jsonrpc":"2.0","id":null,"method":"ping"}`)
 
 	all, err := judging(t, Options{}).Judge(t.Context(), other)
@@ -180,7 +182,7 @@ func TestJudgingKnowsItsFilter(t *testing.T) {
 	if _, expected := errors.AsType[*FilterError](err); !expected {
 		t.Errorf("%T %v", err, err)
 	}
-	one := judging(t, Options{Filter: "lifecycle.initialized.sent"})
+	one := judging(t, Options{Filter: "base.components.required"})
 	if scenes := one.Scenes(); len(scenes) != 1 || scenes[0].Story != conform.Meeting || len(scenes[0].Checks) != 1 {
 		t.Errorf("%+v", scenes)
 	}
@@ -270,4 +272,36 @@ func sendPlan(t *testing.T, sent plan) plan {
 		t.Fatal(err)
 	}
 	return received
+}
+
+// TestPeopleAreToldWhatToDo lets a client that does little come to every story: who
+// lets it do things by hand writes no steps and no standard output.
+func TestPeopleAreToldWhatToDo(t *testing.T) {
+	to := judging(t, Options{})
+	var performances []*conform.Performance
+	for _, scene := range to.Scenes() {
+		performances = append(performances, play(t, to, scene.Story, saysInitialize, saysInitialized, saysPing))
+	}
+	found, err := to.Judge(t.Context(), performances...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	inconclusive := 0
+	for _, result := range found.Legs[0].Results {
+		if result.Verdict != reports.Inconclusive {
+			continue
+		}
+		inconclusive++
+		for _, foreign := range []string{`"do"`, StepsVariable, "standard output", URLPlace} {
+			if strings.Contains(result.Hint+result.Reason, foreign) {
+				t.Errorf("%q speaks of %s: %s: %s", result.Text, foreign, result.Reason, result.Hint)
+			}
+		}
+		if result.Hint == "" {
+			t.Errorf("%q has no hint: %s", result.Text, result.Reason)
+		}
+	}
+	if inconclusive == 0 {
+		t.Error("nothing is inconclusive")
+	}
 }

@@ -161,7 +161,7 @@ const (
 )
 
 // meeting are options by which little is served.
-var meeting = runner.Options{Filter: "lifecycle.initialized.sent"}
+var meeting = runner.Options{Filter: "base.components.required||lifecycle.initialized.sent"}
 
 func TestThePageSaysWhatToDo(t *testing.T) {
 	t.Parallel()

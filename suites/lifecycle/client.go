@@ -140,6 +140,9 @@ func shaking() {
 // demandCoping demands that the client comes to an end by itself, and does not crash,
 // as it does with a good server.
 func demandCoping(ctx context.Context, client *Client, after *Said, with string) {
+	if client.ByHand() {
+		client.NeverBut("nobody sees how the client ended", "")
+	}
 	met := Beside(ctx, Meeting)
 	if met == nil || met.Departure.Ended || met.Departure.Failed {
 		return // it does not with a good one either
