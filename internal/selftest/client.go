@@ -169,7 +169,9 @@ func (r *relay) Terminate() error {
 
 func (r *relay) Kill() error {
 	r.kill()
-	return r.PipeReader.Close()
+	err := r.PipeReader.Close()
+	<-r.exited // a process that is killed hears nothing any more
+	return err
 }
 
 func (r *relay) Wait() error {

@@ -172,6 +172,7 @@ var garbling = &Story{
 		ToConnect(), ToList("tools"), ToCall(scripted.AddNumbers, numbers), ToList("tools"), ToList("prompts"), ToClose(),
 	},
 	Server: func(server *scripted.Server) {
+		server.Instructions = "I am not always easy to understand."
 		server.On("tools/list", func(call *scripted.Call) {
 			if call.Nth == 1 {
 				call.Say([]byte(brokenText), isNotJSON)

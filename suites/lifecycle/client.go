@@ -185,9 +185,9 @@ func missing() {
 // silent is a server that never answers a call.
 var silent = &Story{
 	Name: "lifecycle-silent-server", Until: "2025-11-25",
-	Says: "The server never answers the call of a tool, for which the client waits 300 ms.",
+	Says: "The server never answers the call of a tool, for which the client waits half a second.",
 	Told: Steps{
-		ToConnect(), ToList("tools"), ToCall(scripted.AddNumbers, Object{"a": 5, "b": 3}).Within(300), ToList("tools"), ToClose(),
+		ToConnect(), ToList("tools"), ToCall(scripted.AddNumbers, Object{"a": 5, "b": 3}).Within(500), ToList("tools"), ToClose(),
 	},
 	Server: func(server *scripted.Server) {
 		server.On("tools/call", func(call *scripted.Call) { call.Leave() })

@@ -65,8 +65,14 @@ func withdrawals(conversation *conform.Conversation) []withdrawal {
 	return all
 }
 
+// foreignCancellations does not accuse a client over HTTP: the POST of a request that
+// it gives up at once may arrive after the notification, or never.
 func foreignCancellations(conversation *conform.Conversation, sight *conform.Sight) {
+	lost := conversation.Role == conform.ClientRole && conversation.Transport != conform.Stdio
 	for _, cancelled := range withdrawals(conversation) {
+		if cancelled.request == nil && lost {
+			continue
+		}
 		sight.Saw()
 		if cancelled.request == nil && conversation.Complete {
 			sight.Break(cancelled.Said, conform.Mismatch{

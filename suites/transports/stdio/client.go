@@ -97,12 +97,14 @@ const leavingTime = 100 * time.Millisecond
 // parting is a server that takes a moment to exit.
 var parting = &Story{
 	Name: "stdio-parting-server", Over: Stdio,
-	Says: "When its input ends the server takes 100 ms to exit.",
+	Says: "When its input ends, or a signal comes, the server takes 100 ms to exit.",
 	Told: Meeting.Told,
 	Server: func(server *scripted.Server) {
-		server.OnInputEnd(func(session *scripted.Session) {
+		exit := func(session *scripted.Session) {
 			time.AfterFunc(leavingTime, func() { _ = session.Spawned().Exit(0) }) // or it is gone
-		})
+		}
+		server.OnInputEnd(exit)
+		server.OnSignal(exit)
 	},
 }
 
@@ -152,6 +154,10 @@ func departureOf(client *Client) departure {
 	return d
 }
 
+// overtaking is how much earlier than the end of the input, which came before, a signal
+// may be noticed.
+const overtaking = 50 * time.Millisecond
+
 // killed is the note of a signal that cannot be ignored.
 const killed = "killed"
 
@@ -162,7 +168,7 @@ func leaving() {
 			client := Played(ctx)
 
 			parted := departureOf(client)
-			if len(parted.signals) > 0 && (parted.inputEnd == nil || parted.signals[0].Sequence < parted.inputEnd.Sequence) {
+			if len(parted.signals) > 0 && (parted.inputEnd == nil || parted.inputEnd.At.Sub(parted.signals[0].At) > overtaking) {
 				client.BlameEvent(parted.signals[0], Mismatch{
 					Wanted: "the end of the server's input first", Found: "a signal: " + parted.signals[0].Note,
 				})
