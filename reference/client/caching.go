@@ -60,6 +60,7 @@ func (c *client) keep(key cacheKey, result object) {
 		return
 	}
 	ttl := time.Duration(min(milliseconds, float64(maxTTL.Milliseconds()))) * time.Millisecond
+	c.part.kept(c, key, ttl)
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if len(c.cache) >= maxCached {

@@ -42,6 +42,9 @@ type parts struct {
 	hangsUp             func() bool // to cancel, in the handshake era
 	cacheKey            func(method string, params object) cacheKey
 	cachesRetries       func() bool
+	kept                func(c *client, key cacheKey, ttl time.Duration) // a result is
+	beginsAnew          func() bool                                      // a list whose cursor is not good any more
+	endpoint            func(h *streamableHTTP, reference string) (string, error)
 	forgetsPages        func() bool // when they have changed
 	headersOfInitialize func(h *streamableHTTP) http.Header
 	mediaRead           func(method, media string) string
@@ -71,6 +74,9 @@ func goodParts() parts {
 	return parts{
 		newID:               nextID,
 		newToken:            nextToken,
+		kept:                func(*client, cacheKey, time.Duration) {},
+		beginsAnew:          always,
+		endpoint:            (*streamableHTTP).endpoint,
 		now:                 time.Now,
 		understands:         Revisions,
 		fallsBack:           fallsBack,
@@ -145,6 +151,10 @@ var defects = map[string]func(*client){
 	"renews-with-old-session":      func(c *client) { c.part.headersOfInitialize = renewsWithOldSession },
 	"retries-without-input":        func(c *client) { c.part.inputs = retriesWithoutInput },
 	"startled-by-late-answers":     func(c *client) { c.part.startled = hangsUp },
+	"caches-by-parameters":         func(c *client) { c.part.cacheKey = cachesByParameters },
+	"keeps-cursors":                func(c *client) { c.part.beginsAnew = never },
+	"polls-when-stale":             func(c *client) { c.part.kept = pollsWhenStale },
+	"posts-to-the-stream":          func(c *client) { c.part.endpoint = postsToTheStream },
 	"keeps-invalid-headers":        func(c *client) { c.part.mirroredOf = keepsInvalidHeaders },
 	"keeps-old-session":            func(c *client) { c.part.renews = never },
 	"keeps-tools-unlisted":         func(c *client) { c.part.listsBeforeCalls = never },
@@ -396,6 +406,9 @@ func neverFetchesInput(ctx context.Context, c *client, known task) (object, erro
 // cachesAllAlike finds all results of a method alike.
 func cachesAllAlike(method string, _ object) cacheKey { return cacheKey{method: method} }
 
+// cachesByParameters keeps results by what was asked, whatever the method.
+func cachesByParameters(_ string, params object) cacheKey { return keyOf("", params) }
+
 // cachesNothing finds whatever it has kept stale.
 func cachesNothing(c *client) {
 	var days atomic.Int64
@@ -481,3 +494,18 @@ func retriesWithoutInput(ctx context.Context, c *client, requests any) (object, 
 	}
 	return responses, nil
 }
+
+// pollsWhenStale fetches what lives for a short time each time that it is over.
+func pollsWhenStale(c *client, key cacheKey, ttl time.Duration) {
+	if ttl > time.Second || key != keyOf(key.method, object{}) {
+		return
+	}
+	c.beside(func() {
+		if pause(c.ctx, ttl) == nil && !c.isClosing() {
+			_, _ = c.fetch(c.ctx, key.method, object{})
+		}
+	})
+}
+
+// postsToTheStream takes no notice of the endpoint that an old server names.
+func postsToTheStream(h *streamableHTTP, _ string) (string, error) { return h.client.options.URL, nil }

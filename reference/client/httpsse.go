@@ -60,7 +60,7 @@ func (h *streamableHTTP) tryOlder(ctx context.Context, r *request, refusal *stat
 	if err != nil || first.name != "endpoint" {
 		return errors.Join(refusal, response.Body.Close())
 	}
-	endpoint, err := h.endpoint(string(first.data))
+	endpoint, err := h.client.part.endpoint(h, string(first.data))
 	if err != nil {
 		return errors.Join(err, response.Body.Close())
 	}

@@ -175,7 +175,7 @@ func (h *streamableHTTP) againInNewSession(r *request, lost string) error {
 	if err := h.renew(r.ctx, lost); err != nil {
 		return fmt.Errorf("the session is over, and no new one began: %w", err)
 	}
-	if r.params["cursor"] != nil {
+	if r.params["cursor"] != nil && h.client.part.beginsAnew() {
 		return errBeginAnew
 	}
 	r.moved.Store(true)

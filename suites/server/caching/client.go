@@ -3,6 +3,7 @@ package caching
 
 import (
 	"slices"
+	"sync/atomic"
 	"time"
 
 	. "github.com/onsi/ginkgo/v2"
@@ -38,8 +39,8 @@ const (
 	announcementAwaited = 6
 	changedListed       = 7
 	anotherRead         = 9
-	otherListed         = 11
-	privateReadAgain    = 13
+	otherListed         = 10
+	privateReadAgain    = 12
 )
 
 // fresh is a server whose results stay fresh longer than anybody waits.
@@ -50,7 +51,7 @@ var fresh = &Story{
 		ToAnswer("elicitation/create", Object{"action": "accept", "content": Object{"name": "Ada"}}), ToConnect(),
 		ToListen(Object{"toolsListChanged": true}), ToList("tools"), ToList("tools"),
 		ToCall(scripted.AddNumbers, Object{"a": 5, "b": 3}), ToWaitFor("notifications/tools/list_changed"), ToList("tools"),
-		ToRead(oneURI), ToRead(anotherURI), ToList("prompts"), ToList("resources"), ToRead(privateURI), ToRead(privateURI),
+		ToRead(oneURI), ToRead(anotherURI), ToList("prompts"), ToRead(privateURI), ToRead(privateURI),
 		ToRead(scripted.ResourceURI), ToClose(),
 	},
 	Server: func(server *scripted.Server) {
@@ -117,11 +118,11 @@ func freshResults() {
 		func(ctx SpecContext) {
 			client := Played(ctx)
 
-			known := client.NeedRequests("prompts/list")
+			known := client.NeedRequests("tools/list")
 			client.NeedPast(otherListed)
-			if len(client.Requests("resources/list")) == 0 {
+			if len(client.Requests("prompts/list")) == 0 {
 				client.Blame(known[0], Mismatch{
-					Wanted: "a resources/list, too", Found: "none: what prompts/list gave is used for it",
+					Wanted: "a prompts/list, too", Found: "none: what tools/list gave is used for it",
 				})
 			}
 		})
@@ -155,15 +156,19 @@ func asksAfter(client *Client, message *Said, method string) bool {
 
 const (
 	// short is a time to live that is over soon, in milliseconds.
-	short = 20
+	short = 10
 	// working is how long the call takes in whose time lists grow stale: many times
 	// that.
 	working = 400 * time.Millisecond
+	// watching is how much longer it takes where the client polls, moment by moment,
+	// to see whether it slows down.
+	watching = 60
+	moment   = 10 * time.Millisecond
 	// fewPolls may have another reason.
 	fewPolls = 2
-	// manyPolls cannot come in the time of the call when each wait is longer than the
-	// one before by a fifth.
-	manyPolls = 12
+	// manyPolls cannot come in the time of the call, watched and all, when each wait is
+	// longer than the one before by a fifth.
+	manyPolls = 18
 )
 
 // Positions in the steps of stale.
@@ -175,7 +180,7 @@ const (
 // stale is a server whose results are soon out of date.
 var stale = &Story{
 	Name: "results-that-go-stale", Since: since,
-	Says: "The server gives the list of tools a fiftieth of a second to live, and that of prompts less than nothing; a call takes longer.",
+	Says: "The server gives the list of tools a hundredth of a second to live, and that of prompts less than nothing; a call takes longer.",
 	Told: Steps{
 		ToConnect(), ToList("tools"), ToList("prompts"), ToList("prompts"), ToCall(scripted.AddNumbers, Object{"a": 5, "b": 3}),
 		ToList("tools"), ToRead(scripted.ResourceURI), ToClose(),
@@ -187,8 +192,20 @@ var stale = &Story{
 				"resultType": "complete", "prompts": []any{}, "ttlMs": -1, "cacheScope": "private",
 			}), "the time to live is negative")
 		})
+		var lists atomic.Int64
+		server.On("tools/list", func(call *scripted.Call) {
+			lists.Add(1)
+			call.Good()
+		})
 		server.On("tools/call", func(call *scripted.Call) {
+			before := lists.Load()
+			polls := func() int64 { return lists.Load() - before }
 			call.Pause(working)
+			for range watching {
+				if polls() > fewPolls && polls() <= manyPolls {
+					call.Pause(moment)
+				}
+			}
 			call.Good()
 		})
 	},
@@ -218,7 +235,7 @@ func staleResults() {
 			if len(lists) < 2 {
 				client.Blame(lists[0], Mismatch{
 					Wanted: "another tools/list when the tools are wanted again after 400 ms",
-					Found:  "none: a result with ttlMs 20 is used again",
+					Found:  "none: a result with ttlMs 10 is used again",
 				})
 			}
 		})
@@ -230,7 +247,7 @@ func staleResults() {
 			if polls := pollsOf(client); len(polls) > fewPolls {
 				client.Blame(polls[fewPolls], Mismatch{
 					Wanted: "no tools/list while a call is waited for and nobody wants the tools",
-					Found:  Show(len(polls)) + " of them in 400 ms, with a ttlMs of 20",
+					Found:  Show(len(polls)) + " of them, with a ttlMs of 10",
 				})
 			}
 		})
@@ -245,7 +262,7 @@ func staleResults() {
 			}
 			if len(polls) >= manyPolls {
 				client.Blame(polls[manyPolls-1], Mismatch{
-					Wanted: "longer waits from poll to poll", Found: Show(len(polls)) + " of tools/list in 400 ms, with a ttlMs of 20",
+					Wanted: "longer waits from poll to poll", Found: Show(len(polls)) + " times tools/list in less than a second, with a ttlMs of 10",
 				})
 			}
 		})

@@ -40,7 +40,7 @@ var bothForms = &Story{
 	Name: "answers-in-both-forms", Over: HTTP,
 	Says: "The server answers calls by an event stream, by JSON, and by both with the letters of Content-Type mixed.",
 	Told: Steps{
-		ToConnect(), addNumbers(1).WithProgress(), addNumbers(2).WithProgress(), addNumbers(3), addNumbers(4), ToList("tools"), ToClose(),
+		ToConnect(), addNumbers(11).WithProgress(), addNumbers(12).WithProgress(), addNumbers(13), addNumbers(14), ToList("tools"), ToClose(),
 	},
 	Server: func(server *scripted.Server) {
 		server.On("tools/call", func(call *scripted.Call) {
