@@ -495,14 +495,17 @@ func retriesWithoutInput(ctx context.Context, c *client, requests any) (object, 
 	return responses, nil
 }
 
-// pollsWhenStale fetches what lives for a short time each time that it is over.
+// pollsWhenStale fetches what lives for a short time each time that it is over, until
+// there is no session any more.
 func pollsWhenStale(c *client, key cacheKey, ttl time.Duration) {
 	if ttl > time.Second || key != keyOf(key.method, object{}) {
 		return
 	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
 	c.beside(func() {
-		if pause(c.ctx, ttl) == nil && !c.isClosing() {
-			_, _ = c.fetch(c.ctx, key.method, object{})
+		if pause(c.ctx, ttl) == nil {
+			_, _ = c.fetch(c.ctx, question{method: key.method, params: object{}})
 		}
 	})
 }

@@ -131,7 +131,7 @@ func (h *streamableHTTP) exchange(ctx context.Context, r *request) error {
 	stop := context.AfterFunc(h.ctx, r.leave)
 	defer stop()
 	session, headers := h.sessionID(), h.headersOf(r)
-	if r.session != 0 && r.params["cursor"] != nil && r.session != h.client.session() {
+	if r.session != 0 && r.params["cursor"] != nil && r.session != h.client.session() && h.client.part.beginsAnew() {
 		return errBeginAnew // the cursor is of the session before
 	}
 	response, err := h.post(ctx, r.message, headers)
