@@ -100,7 +100,7 @@ func (s *scene) judged(playing *conform.Playing, came *conform.Performance, foun
 func (s *scene) sort(leg *reports.Leg) *findings {
 	found := &findings{}
 	if !leg.Spoken {
-		found.Unspoken = leg.Note
+		found.Unspoken = leg.Note + "; serve another revision with --revision"
 	}
 	looking := map[string]bool{}
 	for _, check := range s.Checks {

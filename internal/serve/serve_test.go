@@ -230,6 +230,17 @@ func TestAHostileClientWritesNoHTML(t *testing.T) {
 	}
 }
 
+func TestAClientThatDoesNotSpeakTheRevisionIsNotJudged(t *testing.T) {
+	t.Parallel()
+	s := begin(t, meeting)
+	s.say("/mcp", `{"jsonrpc":"2.0","id":1,"method":"server/discover","params":{"_meta":{}}}`)
+	s.judged("meeting", "not spoken: the client did not send initialize, but server/discover; serve another revision")
+	s.shows(s.page(), "? not judged", "serve another revision with --revision")
+	if found, err := s.end(); err != nil || found.Conforms(false) || found.Legs[0].Spoken {
+		t.Errorf("%v %+v", err, found)
+	}
+}
+
 func TestStartOverForgetsWhatCame(t *testing.T) {
 	t.Parallel()
 	s := begin(t, meeting)
