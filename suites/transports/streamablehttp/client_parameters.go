@@ -148,7 +148,7 @@ func designatedParameters() {
 			client.Never("tools/call")
 		})
 
-	It("leaves out tools whose annotations for headers are wrong", Verifies("transports.http.params.invalid.excluded"), In(wrong),
+	It("leaves out tools whose annotations for headers are wrong", Verifies("transports.http.params.invalid.excluded", "tools.header.rejected"), In(wrong),
 		func(ctx SpecContext) {
 			client := Played(ctx)
 
