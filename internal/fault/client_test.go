@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"fmt"
 	"io"
+	"net"
 	"net/http"
 	"net/http/httptest"
 	"strings"
@@ -189,6 +190,31 @@ func TestFrontEndsWhenAllHasCome(t *testing.T) {
 		stop()
 		if len(came) != 3 {
 			t.Fatalf("%d requests have come of 3", len(came))
+		}
+	}
+}
+
+// The server gets what a client has said, even if that is gone by then.
+func TestHTTPClientsLeave(t *testing.T) {
+	t.Parallel()
+	came, url := asking(t)
+	front, stop, err := fault.Front(url, fault.HTTPOptions{Laying: watching(t)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer stop()
+	address, _, _ := strings.Cut(strings.TrimPrefix(front, "http://"), "/")
+	for range 50 {
+		conn, err := net.Dial("tcp", address)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := io.WriteString(conn, post(ping)); err != nil {
+			t.Fatal(err)
+		}
+		_ = conn.Close()
+		if text := <-came; !strings.HasSuffix(text, ping) {
+			t.Errorf("the server gets %q", text)
 		}
 	}
 }

@@ -152,11 +152,13 @@ func (i *inbox) place(step Step) {
 
 // settle does what is left to do before the request goes out.
 func (i *inbox) settle() (*outgoing, error) {
-	if err := i.wait.done(i.ctx); err != nil {
-		return nil, err
-	}
-	if err := (Wait{Time: i.plan.Wait}).done(i.ctx); err != nil {
-		return nil, err
+	for _, wait := range []Wait{i.wait, {Time: i.plan.Wait}} {
+		if wait.none() {
+			continue // what is said is said, even if who said it has left
+		}
+		if err := wait.done(i.ctx); err != nil {
+			return nil, err
+		}
 	}
 	i.reply.change(HeadPlan{Status: i.plan.Status})
 	switch {
@@ -203,13 +205,24 @@ func (i *inbox) unanswered() error {
 	return err
 }
 
-// forward sends the request to the target and returns the head of the answer.
+// forward sends the request to the target and returns the head of the answer. The
+// target gets the whole request, even if the client leaves meanwhile.
 func (e *exchange) forward(out *outgoing) (*http.Response, error) {
-	ctx := e.ctx
-	came := func() {}
+	written := make(chan struct{})
+	isWritten := sync.OnceFunc(func() { close(written) })
+	defer isWritten()
+	ctx, leave := context.WithCancelCause(context.WithoutCancel(e.ctx))
+	context.AfterFunc(e.ctx, func() {
+		select {
+		case <-written:
+		case <-e.http.life.Done():
+		}
+		leave(context.Cause(e.ctx))
+	})
+	came, postAll := func() {}, func() {}
 	if len(out.after) > 0 {
 		came = e.http.send()
-		postAll := sync.OnceFunc(func() {
+		postAll = sync.OnceFunc(func() {
 			begun := e.http.beside(func() {
 				defer came()
 				for _, step := range out.after {
@@ -220,10 +233,13 @@ func (e *exchange) forward(out *outgoing) (*http.Response, error) {
 				came()
 			}
 		})
-		ctx = httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{
-			WroteRequest: func(httptrace.WroteRequestInfo) { postAll() },
-		})
 	}
+	ctx = httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{
+		WroteRequest: func(httptrace.WroteRequestInfo) {
+			isWritten()
+			postAll()
+		},
+	})
 	response, err := e.http.transport.RoundTrip(e.toTarget(ctx, e.request.Method, out))
 	if err != nil {
 		came() // what comes after may never be sent
