@@ -45,7 +45,8 @@ type parts struct {
 	kept                func(c *client, key cacheKey, ttl time.Duration) // a result is
 	beginsAnew          func() bool                                      // a list whose cursor is not good any more
 	endpoint            func(h *streamableHTTP, reference string) (string, error)
-	forgetsPages        func() bool // when they have changed
+	forgetsPages        func() bool             // when they have changed
+	address             func(url string) string // of a POST
 	headersOfInitialize func(h *streamableHTTP) http.Header
 	mediaRead           func(method, media string) string
 	inputs              func(ctx context.Context, c *client, requests any) (object, error)
@@ -94,6 +95,7 @@ func goodParts() parts {
 		cacheKey:            keyOf,
 		cachesRetries:       never,
 		forgetsPages:        always,
+		address:             func(url string) string { return url },
 		headersOfInitialize: func(*streamableHTTP) http.Header { return http.Header{} },
 		mediaRead:           func(_, media string) string { return media },
 		inputs:              inputs,
@@ -145,6 +147,7 @@ var defects = map[string]func(*client){
 	"looks-once-at-tasks":          func(c *client) { c.part.watchTask = looksOnce },
 	"never-fetches-input":          func(c *client) { c.part.watchTask = neverFetchesInput },
 	"never-kills":                  func(c *client) { c.part.shutDown = neverKills },
+	"posts-to-two-addresses":       postsToTwoAddresses,
 	"reads-no-json":                func(c *client) { c.part.mediaRead = readsNo(jsonMedia) },
 	"reads-no-streams":             func(c *client) { c.part.mediaRead = readsNo(eventStreamMedia) },
 	"reads-schemas-as-draft-07":    func(c *client) { c.part.checkOutput = without("prefixItems") },
@@ -291,6 +294,18 @@ func killsAtOnce(_ *stdio, p *pipes) {
 
 // neverWaits comes back at once, whatever the server wishes.
 func neverWaits(ctx context.Context, _ time.Duration) error { return context.Cause(ctx) }
+
+// postsToTwoAddresses has an address of its own for all messages but the first, as the
+// transport HTTP+SSE had.
+func postsToTwoAddresses(c *client) {
+	var begun atomic.Bool
+	c.part.address = func(url string) string {
+		if begun.Swap(true) {
+			return strings.TrimSuffix(url, "/") + "/messages"
+		}
+		return url
+	}
+}
 
 // refusesNothing answers whatever is asked.
 func refusesNothing(*client, string, object, object) *rpcError { return nil }

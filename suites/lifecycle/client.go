@@ -4,6 +4,7 @@ import (
 	"context"
 	"slices"
 	"strings"
+	"time"
 
 	. "github.com/onsi/ginkgo/v2"
 
@@ -22,13 +23,17 @@ func ClientChecks() {
 	})
 }
 
+// moment is how long the granting server takes to answer initialize.
+const moment = 50 * time.Millisecond
+
 // granting is a server that speaks whatever it is asked for.
 var granting = &Story{
 	Name: "lifecycle-granting-server", Until: "2025-11-25",
-	Says: "The server grants the revision that the client asks for, if it is none that was released.",
-	Told: Meeting.Told,
+	Says: "The server takes a moment, and grants the revision that the client asks for, if it is none that was released.",
+	Told: append(Steps{ToAnswer("roots/list", Object{"roots": []any{Object{"uri": "file:///home/user/project"}}})}, Meeting.Told...),
 	Server: func(server *scripted.Server) {
 		server.On("initialize", func(call *scripted.Call) {
+			call.Pause(moment) // a client that does not wait for the answer has said more meanwhile
 			if asked := call.Text("protocolVersion"); asked != "" && !slices.Contains(catalogue.Revisions, asked) {
 				call.Answer(server.Welcome(asked))
 			} else {

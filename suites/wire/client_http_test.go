@@ -51,6 +51,7 @@ var clientHTTPTests = []clientTest{
 	{"a list of authorization servers", "> get-0 GET Path:.well-known/oauth\n< get-0 404\n" + session + "> get-1 GET Path:.well-known/oauth\n< get-1 404\n", nil, "transports.http.version.sent"},
 	{"a browser that asks before", session + "> options-1 OPTIONS\n< options-1 204\n" + posted("post-3", inSession, asksList, emptyList), nil, "transports.http.version.sent"},
 	{"no version", session + posted("post-3", listsBoth+" Mcp-Session-Id:s1", asksList, emptyList), []string{"transports.http.version.sent"}, ""},
+	{"a list before it is initialized", strings.Replace(session, "> post-2", posted("post-0", listsBoth, asksList, emptyList)+"> post-2", 1), nil, "transports.http.version.sent"},
 	{"no version in a GET", session + "> get-1 GET Accept:text/event-stream Mcp-Session-Id:s1\n< get-1 405\n", []string{"transports.http.version.sent"}, ""},
 	{"another version", session + posted("post-3", listsBoth+" Mcp-Session-Id:s1 Mcp-Protocol-Version:2025-06-18", asksList, emptyList), []string{"transports.http.version.negotiated"}, ""},
 	{"no session", session + posted("post-3", listsBoth+" Mcp-Protocol-Version:2025-11-25", asksList, emptyList), []string{"transports.http.session.sent"}, ""},

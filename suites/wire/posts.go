@@ -168,7 +168,7 @@ func acceptLists(accept, wanted string) bool {
 
 // An agreement is what a client and a server came to by initialize.
 type agreement struct {
-	answer           *conform.Said
+	since            int // sequence of the event from which on the client knows of it
 	version, session string
 }
 
@@ -179,19 +179,24 @@ func agreementOf(conversation *conform.Conversation) (agreed agreement, there bo
 	if answer == nil || conversation.Transport != conform.HTTP {
 		return agreement{}, false
 	}
-	agreed.answer = answer
+	agreed.since = answer.Event.Sequence
 	agreed.version, _ = answer.ResultObject()["protocolVersion"].(string)
 	for _, one := range exchanges(conversation) {
-		if one.sent == answer.Request {
+		switch {
+		case one.sent == answer.Request:
 			agreed.session = one.session()
+		case one.sent != nil && one.sent.Method == "notifications/initialized" && one.request.Sequence > agreed.since:
+			agreed.since = one.request.Sequence
+			return agreed, true
 		}
 	}
 	return agreed, true
 }
 
-// everyLaterRequest judges a header of the HTTP requests that follow a handshake. A
-// ping may have been on its way before the client knew of the answer, and one that
-// asks for another session or era belongs to that.
+// everyLaterRequest judges a header of the HTTP requests that follow a handshake. What
+// comes before the client says that it is initialized may have been on its way before
+// it knew of the answer, as a ping may; one that asks for another session or era belongs
+// to that.
 func everyLaterRequest(name string, wrong func(given []string, agreed agreement) (wanted string)) judge {
 	return ofClient(func(conversation *conform.Conversation, sight *conform.Sight) {
 		agreed, there := agreementOf(conversation)
@@ -199,7 +204,7 @@ func everyLaterRequest(name string, wrong func(given []string, agreed agreement)
 			return
 		}
 		for _, one := range endpoint(conversation) {
-			if one.request.Sequence < agreed.answer.Event.Sequence || beginsAnew(one) || !slices.Contains(methodsOfSessions, one.method) {
+			if one.request.Sequence < agreed.since || beginsAnew(one) || !slices.Contains(methodsOfSessions, one.method) {
 				continue
 			}
 			sight.Saw()
