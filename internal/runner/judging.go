@@ -58,6 +58,7 @@ func NewJudging(options Options, revision string) (*Judging, error) {
 	j := &Judging{
 		options: options, started: time.Now(), leg: conform.Leg{Role: conform.ClientRole, Revision: revision, Transport: scripted.OnHTTP},
 	}
+	confine(memory - memoryAlone) // which is the worker's
 	r := j.run(map[string]*conform.Performance{}, &meeting{spoken: true})
 	if err := r.declare(); err != nil {
 		return nil, err
