@@ -3,6 +3,8 @@ package conform
 import (
 	"context"
 	"fmt"
+	"slices"
+	"strings"
 
 	"github.com/mcpconform/mcpconform/internal/jsonrpc"
 )
@@ -35,6 +37,16 @@ func (c *Client) AskedAfter(after *Said) []*Said {
 	})
 }
 
+// NeedMore makes a check inconclusive unless the client asked for more after a message,
+// by other methods than those that begin so: what it has not done by then, it does not
+// do.
+func (c *Client) NeedMore(after *Said, but string) {
+	more := slices.ContainsFunc(c.AskedAfter(after), func(said *Said) bool { return !strings.HasPrefix(said.Method, but) })
+	if !more {
+		c.inconclusive("the client did nothing more", c.hint(""))
+	}
+}
+
 // AnswerTo returns the first answer of the scripted server to a request; nil when
 // there is none.
 func AnswerTo(request *Said) *Said {
@@ -42,6 +54,15 @@ func AnswerTo(request *Said) *Said {
 		return nil
 	}
 	return request.Answers[0]
+}
+
+// ResultTo returns the result that the scripted server gave a request; nil when there is
+// none.
+func ResultTo(request *Said) Object {
+	if answer := AnswerTo(request); answer != nil {
+		return answer.ResultObject()
+	}
+	return nil
 }
 
 func isAsking(said *Said) bool {

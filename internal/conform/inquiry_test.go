@@ -62,3 +62,28 @@ func TestInquiriesOfTheStatelessEra(t *testing.T) {
 		t.Errorf("the second, without a retry: %+v", second)
 	}
 }
+
+func TestWhatAClientDeclaresAndIsGiven(t *testing.T) {
+	t.Parallel()
+	client := clientOf("2026-07-28",
+		`>{"jsonrpc":"2.0","id":1,"method":"tools/list","params":{"_meta":{"io.modelcontextprotocol/clientCapabilities":{"sampling":{"tools":{}}}}}}`,
+		`<{"jsonrpc":"2.0","id":1,"result":{"tools":[]}}`,
+		`>{"jsonrpc":"2.0","id":2,"method":"prompts/list"}`,
+		`<{"jsonrpc":"2.0","id":2,"error":{"code":-32601,"message":"?"}}`,
+		`>{"jsonrpc":"2.0","id":3,"method":"tools/list"}`,
+	)
+
+	if !client.Declares("sampling.tools") || client.Declares("elicitation") {
+		t.Error("it is not known what the client declares")
+	}
+	lists := client.Requests("tools/list", "prompts/list")
+	if ResultTo(lists[0])["tools"] == nil || ResultTo(lists[1]) != nil || ResultTo(lists[2]) != nil {
+		t.Error("of a result, an error and no answer only the first is a result")
+	}
+	if asked := client.AskedAfter(AnswerTo(lists[0])); len(asked) != 2 {
+		t.Errorf("%d requests after the first answer", len(asked))
+	}
+	if len(client.Fetched()) != 0 {
+		t.Error("the client fetched nothing")
+	}
+}

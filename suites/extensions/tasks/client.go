@@ -2,7 +2,6 @@ package tasks
 
 import (
 	"slices"
-	"strings"
 
 	. "github.com/onsi/ginkgo/v2"
 
@@ -153,11 +152,11 @@ func following() {
 			client := Played(ctx)
 
 			last := lastLook(client, createdIn(becameTask(client)))
-			status := answerTo(last)["status"]
+			status := ResultTo(last)["status"]
 			if status == "completed" {
 				return
 			}
-			demandMore(client, last)
+			client.NeedMore(last, "tasks/")
 			client.Blame(last, Mismatch{Wanted: "tasks/get until the task is over", Found: "none after the status " + Show(status)})
 		})
 
@@ -190,7 +189,7 @@ func givingInput() {
 				return
 			}
 			look := lastLook(client, id)
-			demandMore(client, look)
+			client.NeedMore(look, "tasks/")
 			client.Blame(look, Mismatch{Wanted: "tasks/update with what the task asks for", Found: "none"})
 		})
 
@@ -204,7 +203,7 @@ func givingInput() {
 				client.NeverBut("the client gave the task no input", "elicitation/create")
 			}
 			if last := lastLook(client, id); last.Event.At.Before(updates[0].Event.At) {
-				demandMore(client, updates[0])
+				client.NeedMore(updates[0], "tasks/")
 				client.Blame(updates[0], Mismatch{Wanted: "tasks/get after tasks/update", Found: "none"})
 			}
 		})
@@ -261,19 +260,12 @@ func asksForInput(client *Client) *Said {
 
 // createdIn returns the id of the task that a call was answered with; "" for none.
 func createdIn(call *Said) string {
-	answer := answerTo(call)
+	answer := ResultTo(call)
 	if answer["resultType"] != "task" {
 		return ""
 	}
 	id, _ := answer["taskId"].(string)
 	return id
-}
-
-func answerTo(request *Said) Object {
-	if len(request.Answers) == 0 {
-		return nil
-	}
-	return request.Answers[0].ResultObject()
 }
 
 // about keeps the requests about a task.
@@ -302,15 +294,4 @@ func lastLook(client *Client, id string) *Said {
 		client.NeverBut("the client never asked after its task", "tools/call")
 	}
 	return looks[len(looks)-1]
-}
-
-// demandMore wants that the client went on after a message: what it has not done by
-// then, it does not do.
-func demandMore(client *Client, after *Said) {
-	more := slices.ContainsFunc(client.Requests(), func(said *Said) bool {
-		return said.Event.At.After(after.Event.At) && !strings.HasPrefix(said.Method, "tasks/")
-	})
-	if !more {
-		client.NeverBut("the client did nothing more", "tools/call")
-	}
 }

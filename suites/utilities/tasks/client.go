@@ -2,7 +2,6 @@ package tasks
 
 import (
 	"slices"
-	"strings"
 	"time"
 
 	. "github.com/onsi/ginkgo/v2"
@@ -112,7 +111,7 @@ func followingTasks() {
 			if last.Method == "tasks/result" || isOver(statusIn(last)) {
 				return
 			}
-			demandMore(client, last)
+			client.NeedMore(last, "tasks/")
 			client.Blame(last, Mismatch{
 				Wanted: "tasks/get until the task is over, or tasks/result",
 				Found:  "no more of them after the status " + Show(statusIn(last)),
@@ -136,7 +135,7 @@ func followingTasks() {
 			if waits < 0 {
 				client.NeverBut("the client never asked after its task", "tools/call")
 			}
-			demandMore(client, looks[waits])
+			client.NeedMore(looks[waits], "tasks/")
 			client.Blame(looks[waits], Mismatch{Wanted: "tasks/result of a task in the status input_required", Found: "none until it was over"})
 		})
 
@@ -153,7 +152,7 @@ func followingTasks() {
 				client.NeverBut("the client did not come to be asked", "tools/call")
 			}
 			if len(questions[0].Answers) == 0 {
-				demandMore(client, questions[0])
+				client.NeedMore(questions[0], "tasks/")
 				client.Blame(questions[0], Mismatch{Wanted: "an answer to what the task asks", Found: "none"})
 			}
 		})
@@ -163,7 +162,7 @@ func followingTasks() {
 // is nothing to judge.
 func begunTask(client *Client) string {
 	for _, call := range client.NeedCalls(background) {
-		if id := idOf(answerTo(call)["task"]); id != "" {
+		if id := idOf(ResultTo(call)["task"]); id != "" {
 			return id
 		}
 	}
@@ -181,26 +180,7 @@ func about(requests []*Said, id string) []*Said {
 	return slices.DeleteFunc(requests, func(said *Said) bool { return said.ParamsObject()["taskId"] != id })
 }
 
-func statusIn(request *Said) any { return answerTo(request)["status"] }
-
-// answerTo is the result that the server answered a request with; nil for none.
-func answerTo(request *Said) Object {
-	if len(request.Answers) == 0 {
-		return nil
-	}
-	return request.Answers[0].ResultObject()
-}
-
-// demandMore wants that the client went on after a message: what it has not done by
-// then, it does not do.
-func demandMore(client *Client, after *Said) {
-	more := slices.ContainsFunc(client.Requests(), func(said *Said) bool {
-		return said.Event.At.After(after.Event.At) && said.Method != "ping" && !strings.HasPrefix(said.Method, "tasks/")
-	})
-	if !more {
-		client.NeverBut("the client did nothing more", "tools/call")
-	}
-}
+func statusIn(request *Said) any { return ResultTo(request)["status"] }
 
 // patientFor is how long the scripted server waits for a client to ask after its
 // task, before it tells: much longer than it asks the client to wait.
