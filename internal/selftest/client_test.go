@@ -99,12 +99,13 @@ func TestLaunch(t *testing.T) {
 func TestLaunchWithADefect(t *testing.T) {
 	t.Parallel()
 	leg := conform.Leg{Role: conform.ClientRole, Revision: "2025-11-25", Transport: conform.Stdio}
-	performance := acting(t, leg, fault.Laying{Faults: parse(t, "  switch: initialized-never-sent\n")})
-	if text := said(performance, leg); strings.Contains(text, "notifications/initialized") || !strings.Contains(text, "tools/call") {
+	performance := acting(t, leg, fault.Laying{Faults: parse(t, "  switch: never-cancels\n")})
+	if text := said(performance, leg); !strings.Contains(text, "tools/call") {
 		t.Errorf("it says\n%s", text)
 	}
-	if _, err := launch(t.Context(), conform.Invocation{URL: "http://127.0.0.1:1"}, fault.Laying{Faults: parse(t, "  switch: none\n")}); err != nil {
-		t.Error(err) // it tells by its exit
+	departure, err := launch(t.Context(), conform.Invocation{URL: "http://127.0.0.1:1"}, fault.Laying{Faults: parse(t, "  switch: unheard-of\n")})
+	if err != nil || !departure.Failed || !strings.Contains(string(departure.Stderr), "unheard-of") {
+		t.Errorf("a defect that there is not: %+v, %v", departure, err)
 	}
 }
 
