@@ -1,6 +1,7 @@
 package scripted_test
 
 import (
+	"io"
 	"net/http"
 	"net/http/httptest"
 	"strings"
@@ -11,9 +12,9 @@ import (
 	"github.com/mcpconform/mcpconform/internal/transport"
 )
 
-// send sends an HTTP request and returns the response, whose body is closed with the
-// test.
-func send(t *testing.T, method, url, body string) *http.Response {
+// send sends an HTTP request and returns the status and the body, which is closed with
+// the test.
+func send(t *testing.T, method, url, body string) (status int, stream io.Reader) {
 	t.Helper()
 	request, err := http.NewRequestWithContext(t.Context(), method, url, strings.NewReader(body))
 	if err != nil {
@@ -24,7 +25,7 @@ func send(t *testing.T, method, url, body string) *http.Response {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = response.Body.Close() })
-	return response
+	return response.StatusCode, response.Body
 }
 
 func TestScriptedServerOverHTTPSSE(t *testing.T) {
@@ -35,16 +36,17 @@ func TestScriptedServerOverHTTPSSE(t *testing.T) {
 	t.Cleanup(server.Close) // or the stream stays open
 	hello := `{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2024-11-05","capabilities":{},"clientInfo":{"name":"c","version":"1"}}}`
 
-	if refused := send(t, http.MethodPost, at.URL, hello); refused.StatusCode != http.StatusMethodNotAllowed {
-		t.Errorf("a POST to the stream is answered with %s", refused.Status)
+	if status, _ := send(t, http.MethodPost, at.URL, hello); status != http.StatusMethodNotAllowed {
+		t.Errorf("a POST to the stream is answered with %d", status)
 	}
-	events := transport.NewEventReader(send(t, http.MethodGet, at.URL, "").Body, 1<<16)
+	_, stream := send(t, http.MethodGet, at.URL, "")
+	events := transport.NewEventReader(stream, 1<<16)
 	first, err := events.Next()
 	if err != nil || first.Name != "endpoint" || !scripted.IsOlderEndpoint(string(first.Data)) {
 		t.Fatalf("the stream begins with %+v, %v", first, err)
 	}
-	if taken := send(t, http.MethodPost, at.URL+string(first.Data), hello); taken.StatusCode != http.StatusAccepted {
-		t.Errorf("initialize is answered with %s", taken.Status)
+	if status, _ := send(t, http.MethodPost, at.URL+string(first.Data), hello); status != http.StatusAccepted {
+		t.Errorf("initialize is answered with %d", status)
 	}
 	second, err := events.Next()
 	answer := jsonrpc.Parse(second.Data)

@@ -257,7 +257,7 @@ func resumingStreams() {
 			if len(again) == 0 {
 				client.NeverBut("the client did not come back to the stream", "tools/call")
 			}
-			if last := http.Header(again[0].HTTP.Header).Get(scripted.LastEventID); last != lastEvent {
+			if last := again[0].HTTP.Header.Get(scripted.LastEventID); last != lastEvent {
 				client.BlameEvent(again[0], Mismatch{
 					Wanted: Show(lastEvent) + ", the last id that the client received", Found: Show(last), Where: "header Last-Event-ID",
 				})
@@ -277,6 +277,6 @@ func brokenOff(client *Client) transcript.Event {
 // resumptions returns the heads of requests that resume a stream after an event.
 func resumptions(client *Client, after transcript.Event) []transcript.Event {
 	return slices.DeleteFunc(client.Heads(http.MethodGet), func(head transcript.Event) bool {
-		return !head.At.After(after.At) || http.Header(head.HTTP.Header).Get(scripted.LastEventID) == ""
+		return !head.At.After(after.At) || head.HTTP.Header.Get(scripted.LastEventID) == ""
 	})
 }

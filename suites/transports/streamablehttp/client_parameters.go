@@ -140,7 +140,7 @@ func designatedParameters() {
 				if arguments["region"] != "us-west1" || !there {
 					continue
 				}
-				if found := http.Header(head.HTTP.Header).Get("Mcp-Param-Region"); found != "us-west1" {
+				if found := head.HTTP.Header.Get("Mcp-Param-Region"); found != "us-west1" {
 					client.BlameEvent(head, Mismatch{Wanted: `"us-west1"`, Found: Show(found), Where: "header Mcp-Param-Region"})
 				}
 				return

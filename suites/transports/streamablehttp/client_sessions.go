@@ -77,7 +77,7 @@ func keepingSessions() {
 }
 
 func sessionOf(head transcript.Event) string {
-	return http.Header(head.HTTP.Header).Get(scripted.SessionHeader)
+	return head.HTTP.Header.Get(scripted.SessionHeader)
 }
 
 // lostSession returns the head of the first 404 to a request with a session id.
@@ -156,7 +156,7 @@ func olderServers() {
 			if len(gets) == 0 {
 				client.NeverBut("the client does not look for servers of HTTP+SSE, as it may", "initialize")
 			}
-			if accept := strings.Join(http.Header(gets[0].HTTP.Header).Values("Accept"), ", "); !strings.Contains(accept, "text/event-stream") {
+			if accept := strings.Join(gets[0].HTTP.Header.Values("Accept"), ", "); !strings.Contains(accept, "text/event-stream") {
 				client.BlameEvent(gets[0], Mismatch{Wanted: "text/event-stream", Found: Show(accept), Where: "header Accept"})
 			}
 			for _, post := range first {
