@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"net"
 	"net/http"
 	"net/http/httptest"
 	"slices"
@@ -287,6 +288,46 @@ func TestScriptedServerIsQuietAfterTheClient(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	if !server.Quiet(ctx, patient, patient) {
+		t.Error("somebody came")
+	}
+}
+
+func TestScriptedServerChangesItsResults(t *testing.T) {
+	t.Parallel()
+	client, _ := meet(t, "2026-07-28", func(server *scripted.Server) {
+		server.OnResult(func(call *scripted.Call, result scripted.Object) {
+			if call.Message.Method == "tools/list" {
+				delete(result, "resultType")
+				result["_meta"] = scripted.Object{"example.com/n": call.Nth}
+			}
+		})
+	})
+	shake(t, client, "2026-07-28")
+	result(t, client, "prompts/list", nil)
+	changed := result(t, client, "tools/list", nil)
+	if _, typed := changed["resultType"]; typed || fmt.Sprint(changed["_meta"]) != "map[example.com/n:1]" {
+		t.Errorf("%v", changed)
+	}
+}
+
+func TestScriptedServerWaitsForASessionThatLingers(t *testing.T) {
+	t.Parallel()
+	server := newServer(t, "2025-11-25", nil)
+	conn, relay := net.Pipe()
+	gone := make(chan struct{})
+	server.OnStart(func(session *scripted.Session) { session.Linger(patient) })
+	go func() {
+		server.ServeSpawned(conn)
+		close(gone)
+	}()
+	ctx, cancel := context.WithTimeout(t.Context(), soon)
+	defer cancel()
+	if server.Quiet(ctx, soon/10, soon/10); ctx.Err() == nil {
+		t.Error("it is quiet while the session lingers")
+	}
+	_ = relay.Close()
+	<-gone
+	if !server.Quiet(t.Context(), soon, soon) {
 		t.Error("somebody came")
 	}
 }

@@ -474,10 +474,13 @@ func keepsRequestState(c *client) {
 	}
 }
 
-// neverKills waits for the server to exit, and then leaves it alone.
+// neverKills asks the server to exit, and leaves alone one that does not.
 func neverKills(s *stdio, p *pipes) {
 	_ = p.process.Close()
-	within(s.client.options.Timeouts.Exit, p.exited)
+	if !within(s.client.options.Timeouts.Exit, p.exited) {
+		_ = p.process.Terminate()
+		within(s.client.options.Timeouts.Exit, p.exited)
+	}
 }
 
 // readsNo does not know a media type, unless it opens a connection.

@@ -1,0 +1,123 @@
+package conform
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/onsi/ginkgo/v2"
+	"github.com/onsi/ginkgo/v2/types"
+)
+
+// Parts of a run of a client over stdio.
+const (
+	listed = `>{"jsonrpc":"2.0","id":1,"method":"tools/list"}`
+	list   = `<{"jsonrpc":"2.0","id":1,"result":{"tools":[]}}`
+	pinged = `>{"jsonrpc":"2.0","id":2,"method":"ping"}`
+	called = `>{"jsonrpc":"2.0","id":3,"method":"tools/call","params":{"name":"t"}}`
+	done   = `{"step":%d,"outcome":"done"}` + "\n"
+	failed = `{"step":%d,"outcome":"failed","error":"cannot\nread"}` + "\n"
+)
+
+func recordOf(story string, departure Departure, messages ...string) *Performance {
+	return &Performance{Story: story, Departure: departure,
+		Connections: []Recorded{{Name: story, Events: said(messages...), Complete: true}}}
+}
+
+// What did not happen after a message is a failure only with a sign that something
+// went wrong, and only of a client that does well otherwise.
+func TestGoingOn(t *testing.T) { //nolint:paralleltest // a process runs one check at a time
+	told := func(format string, step int) Departure { return Departure{Output: fmt.Appendf(nil, format, step)} }
+	well, crashed := Departure{}, Departure{Failed: true, Exit: "exited with status 1", Stderr: []byte("at line 1\nboom\n")}
+	for name, test := range map[string]struct {
+		met    Departure
+		played *Performance
+		ending Ending
+		found  string
+	}{
+		"goes on":                  {well, recordOf("story", well, listed, list, called), Passed, ""},
+		"goes on, and fails later": {well, recordOf("story", crashed, listed, list, called), Passed, ""},
+		"pings":                    {well, recordOf("story", well, listed, list, pinged), Inconclusion, ""},
+		"leaves":                   {well, recordOf("story", well, listed, list), Inconclusion, ""},
+		"leaves as it says":        {well, recordOf("story", told(done, 1), listed, list), Inconclusion, ""},
+		"crashes":                  {well, recordOf("story", crashed, listed, list), Failed, `nothing more; the client exited with status 1, and its standard error ends with "boom"`},
+		"crashes always":           {crashed, recordOf("story", crashed, listed, list), Inconclusion, ""},
+		"hangs":                    {well, recordOf("story", Departure{Ended: true}, listed, list), Failed, "nothing more; the client had to be ended"},
+		"fails as it says":         {well, recordOf("story", told(failed, 1), listed, list), Failed, `nothing more; the step {"do":"list","of":"tools"} failed: cannot read`},
+		"gives up as it was told":  {well, recordOf("story", told(failed, 2), listed, list), Inconclusion, ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			environment := environment(t, Stdio)
+			environment.Role = ClientRole
+			environment.Performances = map[string]*Performance{
+				"story": test.played, Meeting.Name: recordOf(Meeting.Name, test.met, listed, list, called),
+			}
+			story := &Story{Name: "story", Told: Steps{ToConnect(), ToList("tools"), ToCall("t", nil).As("x"), ToCancel("x")}}
+
+			outcomes := perform(environment, func() {
+				ginkgo.It("goes on", Verifies("ping.answered"), In(story), func(ctx ginkgo.SpecContext) {
+					client := Played(ctx)
+					client.GoesOn(ctx, AnswerTo(client.NeedRequests("tools/list")[0]), "the list")
+				})
+			})
+
+			outcome := outcomes["goes on"]
+			if outcome.Ending != test.ending || len(outcome.Mismatches) > 0 && outcome.Mismatches[0].Found != test.found {
+				t.Errorf("ended as %q: %s %v", outcome.Ending, outcome.Reason, outcome.Mismatches)
+			}
+		})
+	}
+}
+
+// A client that goes on with another connection does not go on.
+func TestGoingOnElsewhere(t *testing.T) { //nolint:paralleltest // a process runs one check at a time
+	environment := environment(t, Stdio)
+	environment.Role = ClientRole
+	first, second := recordOf("story", Departure{}, listed, list), recordOf("other", Departure{}, called)
+	second.Connections[0].Events[0].At = second.Connections[0].Events[0].At.Add(1)
+	for _, recorded := range [][]Recorded{first.Connections, second.Connections} {
+		for position := range recorded[0].Events {
+			recorded[0].Events[position].Connection = recorded[0].Name
+		}
+	}
+	first.Connections = append(first.Connections, second.Connections...)
+	environment.Performances = map[string]*Performance{
+		"story": first, Meeting.Name: recordOf(Meeting.Name, Departure{}, listed, list, called),
+	}
+
+	outcomes := perform(environment, func() {
+		ginkgo.It("goes on", Verifies("ping.answered"), In(&Story{Name: "story"}), func(ctx ginkgo.SpecContext) {
+			client := Played(ctx)
+			client.GoesOn(ctx, AnswerTo(client.NeedRequests("tools/list")[0]), "the list")
+		})
+		ginkgo.It("is met beside", Verifies("ping.answered"), In(&Story{Name: "story "}), func(ctx ginkgo.SpecContext) {
+			if Beside(ctx, Meeting) == nil || Beside(ctx, &Story{Name: "never played"}) != nil {
+				ginkgo.Fail("what was recorded is there, and nothing else")
+			}
+		})
+	})
+
+	if outcome := outcomes["goes on"]; outcome.Ending != Failed || !strings.HasSuffix(outcome.Mismatches[0].Found, "tools/call") {
+		t.Errorf("ended as %q: %v", outcome.Ending, outcome.Mismatches)
+	}
+	if outcome := outcomes["is met beside"]; outcome.Reason == types.SpecStateFailed.String() {
+		t.Error(outcome)
+	}
+}
+
+// A story in which the server speaks another revision is judged by no rules, and one
+// of no name names none.
+func TestStoriesOfOtherRevisions(t *testing.T) {
+	t.Parallel()
+	leg := Leg{Role: ClientRole, Revision: "2026-07-28", Transport: Stdio}
+	story := &Story{Name: "story", Speaks: "2025-11-25"}
+	if of := story.leg(leg); of.Revision != "2025-11-25" || of.Role != leg.Role || (&Story{}).leg(leg) != leg {
+		t.Errorf("%+v", of)
+	}
+	judged := -1
+	environment := &Environment{Leg: leg, Rules: []Rule{{Text: "r"}}, Record: func(record Connection) { judged = len(record.Findings) }}
+	environment.judgeClient(newClient(environment, story, recordOf("story", Departure{}, listed, list), nil), nil)
+	if judged != 0 {
+		t.Errorf("%d findings", judged)
+	}
+}
