@@ -1,6 +1,8 @@
 package base
 
 import (
+	"slices"
+
 	. "github.com/onsi/ginkgo/v2"
 
 	. "github.com/mcpconform/mcpconform/internal/conform"
@@ -65,7 +67,7 @@ var inquisitive = &Story{
 			}
 			call.Say(jsonrpc.NewRequest(extraID, "ping", Object{"mcpconform/unknown": 1, "_meta": Object{"example.com/unknown": true}}), "")
 			call.Say(jsonrpc.NewRequest(unknownID, strangeMethod, Object{}), "there is no such method")
-			for _, id := range append(pingIDs[:len(pingIDs):len(pingIDs)], extraID, unknownID) {
+			for _, id := range append(slices.Clip(pingIDs), extraID, unknownID) {
 				if !call.Await(scripted.AnswerTo(id)) {
 					break // the others had as much time
 				}
