@@ -33,7 +33,8 @@ func (c *client) giveUp(r *request, reason error) {
 	c.mu.Lock()
 	transport := c.transport
 	c.mu.Unlock()
-	if transport.cancelsByClosing() && (c.stateless() || c.part.hangsUp()) {
+	over := transport == nil // the session is
+	if over || transport.cancelsByClosing() && (c.stateless() || c.part.hangsUp()) {
 		r.leave()
 		return
 	}

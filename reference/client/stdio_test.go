@@ -29,7 +29,7 @@ func TestShutdown(t *testing.T) {
 		"good":     {want: []string{"close"}},
 		"stubborn": {stubborn: true, want: []string{"close", "terminate", "kill"}},
 		"killed":   {defect: "kills-at-once", want: []string{"kill"}},
-		"spared":   {defect: "never-kills", stubborn: true, want: []string{"close"}},
+		"spared":   {defect: "never-kills", stubborn: true, want: []string{"close", "terminate"}},
 		"left":     {defect: "leaves-server-running"},
 	} {
 		t.Run(name, func(t *testing.T) {
