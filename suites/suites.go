@@ -69,7 +69,6 @@ func ServerChecks() {
 // specification.
 func ClientChecks() {
 	base.ClientChecks()
-	base.ClientSchemaChecks()
 	lifecycle.ClientChecks()
 	versioning.ClientChecks()
 	stdio.ClientChecks()

@@ -20,6 +20,7 @@ func ClientChecks() {
 		resultTypes()
 		famousServer()
 	})
+	Describe("JSON Schema", readingSchemas)
 }
 
 // numbers are arguments of the tool that every scripted server has.

@@ -92,11 +92,7 @@ var networkReferences = &Story{
 	},
 }
 
-// ClientSchemaChecks registers the checks of what a target client makes of schemas.
-func ClientSchemaChecks() {
-	Describe("JSON Schema", readingSchemas)
-}
-
+// readingSchemas registers the checks of what a target client makes of schemas.
 func readingSchemas() {
 	It("reads a schema without a dialect as JSON Schema 2020-12", Verifies("base.dialects.default-by-clients"), In(schemaDialects),
 		func(ctx SpecContext) {
