@@ -88,12 +88,16 @@ func followingLists() {
 				client.NeverBut("the client did not come to the last page of tools/list", "tools/list")
 			}
 			for _, more := range client.Requests("tools/list") {
-				cursor, given := more.ParamsObject()["cursor"]
-				if given && more.Event.At.After(AnswerTo(last).Event.At) {
-					client.Blame(more, Mismatch{
-						Wanted: "no request for a page behind the last one", Found: "the cursor " + Show(cursor), Where: "/params/cursor",
-					})
+				if !more.Event.At.After(AnswerTo(last).Event.At) {
+					continue
 				}
+				cursor, given := more.ParamsObject()["cursor"]
+				if !given {
+					return // it begins the list anew
+				}
+				client.Blame(more, Mismatch{
+					Wanted: "no request for a page behind the last one", Found: "the cursor " + Show(cursor), Where: "/params/cursor",
+				})
 			}
 		})
 
