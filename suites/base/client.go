@@ -282,9 +282,10 @@ var reserved = &Story{
 // traced is a server that tells of traces.
 var traced = &Story{
 	Name: "base-trace-context", Since: "2026-07-28",
-	Says: "The results of the server have _meta with the context of a trace.",
+	Says: "The server has tools alone, and its results have _meta with the context of a trace.",
 	Told: Steps{ToConnect(), ToList("tools"), ToCall(scripted.AddNumbers, numbers), ToList("tools"), ToClose()},
 	Server: func(server *scripted.Server) {
+		server.Capabilities = Object{"tools": Object{}}
 		server.OnResult(func(call *scripted.Call, result Object) {
 			if call.Message.Method == "tools/list" || call.Message.Method == "tools/call" {
 				result["_meta"] = Object{
