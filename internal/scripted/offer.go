@@ -230,10 +230,10 @@ func (o *Offer) subscribe(c *Call) {
 	filter, _ := c.Params()["notifications"].(Object)
 	c.Leave()
 	c.Streaming()
+	c.Session.mu.Lock() // nothing is published before this, and everything after it
+	defer c.Session.mu.Unlock()
 	c.Notify("notifications/subscriptions/acknowledged", about(c, Object{"notifications": nonNil(filter)}))
-	c.Session.mu.Lock()
 	c.Session.filters = append(c.Session.filters, subscribed{c, filter})
-	c.Session.mu.Unlock()
 }
 
 func nonNil(object Object) Object {

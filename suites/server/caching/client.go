@@ -36,11 +36,11 @@ const (
 
 // Positions in the steps of fresh.
 const (
-	announcementAwaited = 6
-	changedListed       = 7
-	anotherRead         = 9
-	otherListed         = 10
-	privateReadAgain    = 12
+	anotherRead         = 5
+	otherListed         = 6
+	privateReadAgain    = 8
+	announcementAwaited = 11
+	changedListed       = 12
 )
 
 // fresh is a server whose results stay fresh longer than anybody waits.
@@ -49,10 +49,9 @@ var fresh = &Story{
 	Says: "The server gives every result ten minutes to live, and says during a call that its tools have changed.",
 	Told: Steps{
 		ToAnswer("elicitation/create", Object{"action": "accept", "content": Object{"name": "Ada"}}), ToConnect(),
-		ToListen(Object{"toolsListChanged": true}), ToList("tools"), ToList("tools"),
-		ToCall(scripted.AddNumbers, Object{"a": 5, "b": 3}), ToWaitFor("notifications/tools/list_changed"), ToList("tools"),
-		ToRead(oneURI), ToRead(anotherURI), ToList("prompts"), ToRead(privateURI), ToRead(privateURI),
-		ToRead(scripted.ResourceURI), ToClose(),
+		ToList("tools"), ToList("tools"), ToRead(oneURI), ToRead(anotherURI), ToList("prompts"), ToRead(privateURI), ToRead(privateURI),
+		ToListen(Object{"toolsListChanged": true}), ToCall(scripted.AddNumbers, Object{"a": 5, "b": 3}),
+		ToWaitFor("notifications/tools/list_changed"), ToList("tools"), ToRead(scripted.ResourceURI), ToClose(),
 	},
 	Server: func(server *scripted.Server) {
 		server.Fresh = long
