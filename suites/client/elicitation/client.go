@@ -36,7 +36,7 @@ func form(revision, mode string) scripted.Question {
 		"born":     {"type": "string", "format": "date"},
 		"age":      {"type": "integer", "minimum": 18, "maximum": 120},
 		"score":    {"type": "number", "minimum": 0, "maximum": 100},
-		"status":   {"type": "string", "enum": []any{"active", "inactive", "pending"}},
+		"status":   {"type": "string", "enum": statuses},
 		"verified": {"type": "boolean", "default": true},
 	}
 	schema := Object{"type": "object", "properties": properties}
@@ -52,6 +52,9 @@ func form(revision, mode string) scripted.Question {
 	}
 	return scripted.Question{Method: method, Params: params}
 }
+
+// statuses are what can be chosen in the form.
+var statuses = []any{"active", "inactive", "pending"}
 
 // suggestions are the defaults of the form.
 var suggestions = Object{"name": "John Doe", "age": 30, "score": 95.5, "status": "active"}
@@ -85,12 +88,41 @@ var filled = &Story{
 }
 
 func forms() {
-	It("declares elicitation when it answers with what a user entered", Verifies("elicitation.capability.declared"), In(filled),
+	It("accepts nothing without having declared elicitation", Verifies("elicitation.capability.declared"), In(asking.Undeclared),
 		func(ctx SpecContext) {
 			client := Played(ctx)
 
-			needAccepted(client)
-			Demand(client.Declares("elicitation"), "the capability elicitation", "an answer to "+method+" without it")
+			if inquiry := asking.NeedUndeclared(client, method, "elicitation"); inquiry.Result["action"] == "accept" {
+				client.Blame(inquiry.Answer, Mismatch{Wanted: "no content, as the client does not declare elicitation", Found: inquiry.Describe()})
+			}
+		})
+
+	It("declares elicitation when it brings content", Verifies("elicitation.capability.declared"), In(filled),
+		func(ctx SpecContext) {
+			client := Played(ctx)
+
+			for _, inquiry := range needAccepted(client) {
+				asking.JudgeDeclaration(client, inquiry, "elicitation")
+			}
+		})
+
+	It("brings what the form requires, of what it offers", Verifies("elicitation.content.matches"), In(filled),
+		func(ctx SpecContext) {
+			client := Played(ctx)
+
+			for _, inquiry := range needAccepted(client) {
+				content, _ := inquiry.Result["content"].(map[string]any)
+				asked, _ := inquiry.Params["requestedSchema"].(map[string]any)
+				required, _ := asked["required"].([]any)
+				for _, name := range required {
+					if _, there := content[name.(string)]; !there {
+						client.Blame(inquiry.Answer, Mismatch{Wanted: "the member " + Show(name) + ", which the form requires", Found: Show(content), Where: inquiry.Where + "/content"})
+					}
+				}
+				if status, there := content["status"]; there && !slices.Contains(statuses, status) {
+					client.Blame(inquiry.Answer, Mismatch{Wanted: "one of " + Show(statuses), Found: Show(status), Where: inquiry.Where + "/content/status"})
+				}
+			}
 		})
 
 	It("takes a request without a mode for one in form mode", Verifies("elicitation.mode.default"), In(filled),

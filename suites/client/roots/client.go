@@ -36,20 +36,6 @@ var changing = &Story{
 // changeStep is the position of the change in the story.
 const changeStep = 4
 
-// undeclared is a client without roots that is asked for some.
-var undeclared = &Story{
-	Name: "roots-undeclared", Says: "The server asks for roots that the client has not declared to have.",
-	Until: "2025-11-25",
-	Told: Steps{
-		ToConnect(), ToList("tools"), ToCall(scripted.AddNumbers, asking.Numbers), ToList("prompts"), ToClose(),
-	},
-	Server: func(server *scripted.Server) {
-		asking.DuringCalls(server, scripted.Question{Method: method, Deliberate: notDeclared})
-	},
-}
-
-const notDeclared = "the client has not declared roots"
-
 // input are roots that the server needs for the answer to a call.
 var input = &Story{
 	Name: "roots-as-input", Says: "The server needs the roots of the client to answer a call.",
@@ -99,21 +85,12 @@ func listing() {
 			}
 		})
 
-	It("refuses to list roots that it has not declared", Verifies("roots.error.unsupported"), In(undeclared),
+	It("refuses to list roots that it has not declared", Verifies("roots.error.unsupported"), In(asking.Undeclared),
 		func(ctx SpecContext) {
 			client := Played(ctx)
 
-			client.NeedRequests("tools/call")
-			if client.Declares("roots") {
-				NotApplicable("the client declares roots, whatever it is told")
-			}
-			for _, inquiry := range client.NeedInquiries(method) {
-				switch {
-				case inquiry.Answer == nil:
-					client.NeverBut("the client did not answer "+method, "tools/call")
-				case inquiry.Refusal.Code != jsonrpc.MethodNotFound:
-					client.Blame(inquiry.Answer, Mismatch{Wanted: "error -32601 (Method not found)", Found: inquiry.Describe()})
-				}
+			if inquiry := asking.NeedUndeclared(client, method, "roots"); inquiry.Refusal.Code != jsonrpc.MethodNotFound {
+				client.Blame(inquiry.Answer, Mismatch{Wanted: "error -32601 (Method not found)", Found: inquiry.Describe()})
 			}
 		})
 
@@ -125,12 +102,7 @@ func listing() {
 				if !inquiry.Answered() {
 					client.NeverBut("the client did not make the call again with its roots", method)
 				}
-				capabilities, _ := inquiry.Answer.Meta()[scripted.MetaCapabilities].(map[string]any)
-				if _, declared := capabilities["roots"]; !declared {
-					client.Blame(inquiry.Answer, Mismatch{
-						Wanted: "the capability roots among " + scripted.MetaCapabilities, Found: Show(capabilities), Where: "/params/_meta",
-					})
-				}
+				asking.JudgeDeclaration(client, inquiry, "roots")
 			}
 		})
 }

@@ -62,6 +62,7 @@ func lending(mode string) Object {
 // model is a client whose model answers.
 var model = &Story{
 	Name: "sampling", Says: "During a call the server asks for sampling, twice.",
+	Since: "2026-07-28",
 	Told: Steps{
 		ToAnswer(method, spoken), ToConnect(), ToList("tools"),
 		ToCall(scripted.AddNumbers, asking.Numbers), ToList("prompts"), ToClose(),
@@ -95,12 +96,22 @@ var lent = &Story{
 }
 
 func samplings() {
-	It("declares sampling when it samples", Verifies("sampling.capability.declared"), In(model),
+	It("does not sample without having declared it", Verifies("sampling.capability.declared"), In(asking.Undeclared),
 		func(ctx SpecContext) {
 			client := Played(ctx)
 
-			needResults(client)
-			Demand(client.Declares("sampling"), "the capability sampling", "a result of "+method+" without it")
+			if inquiry := asking.NeedUndeclared(client, method, "sampling"); inquiry.Answered() {
+				client.Blame(inquiry.Answer, Mismatch{Wanted: "no message, as the client does not declare sampling", Found: inquiry.Describe()})
+			}
+		})
+
+	It("declares sampling with the request that brings a message", Verifies("sampling.capability.declared"), In(model),
+		func(ctx SpecContext) {
+			client := Played(ctx)
+
+			for _, inquiry := range needResults(client) {
+				asking.JudgeDeclaration(client, inquiry, "sampling")
+			}
 		})
 
 	It("uses a tool when it is required to, and none when it must not", Verifies("sampling.tool-choice.required", "sampling.tool-choice.none"), In(lent),
