@@ -71,6 +71,14 @@ func InHandshakeEra() Labels {
 	return nil
 }
 
+// InStatelessEra keeps a check to the revisions without a handshake.
+func InStatelessEra() Labels {
+	if !building.stateless() {
+		return Labels{labelAbsent}
+	}
+	return nil
+}
+
 // NeedsCapability skips a check unless the target declared all of the
 // capabilities, given as paths such as "resources.subscribe".
 func NeedsCapability(paths ...string) Labels { return prefixed(labelCapability, paths) }

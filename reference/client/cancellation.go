@@ -11,6 +11,8 @@ import (
 	"github.com/mcpconform/mcpconform/internal/jsonrpc"
 )
 
+const cancelledMethod = "notifications/cancelled"
+
 var (
 	errCancelled = errors.New("cancelled by the user")
 	errClosing   = errors.New("the session ends")
@@ -41,7 +43,7 @@ func (c *client) giveUp(r *request, reason error) {
 	r.given.Store(true)
 	ctx, stop := context.WithTimeout(c.ctx, farewell)
 	defer stop()
-	if err := c.notify(ctx, "notifications/cancelled", object{"requestId": r.id, "reason": reason.Error()}); err != nil {
+	if err := c.notify(ctx, cancelledMethod, object{"requestId": r.id, "reason": reason.Error()}); err != nil {
 		c.log.Printf("cannot cancel %s: %v", r.method, err)
 	}
 }
@@ -65,5 +67,6 @@ func (c *client) cancelledByServer(params object) {
 		subscribed.finish(nil, errors.New("the server has ended the subscription"))
 	default:
 		c.log.Printf("ignored: the cancellation of no open request, with the id %s", id)
+		c.part.puzzled(c, cancelledMethod)
 	}
 }

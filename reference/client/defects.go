@@ -54,6 +54,7 @@ type parts struct {
 	subscribesAgain     func() bool
 	startled            func(c *client) // by an answer to nothing
 	appalled            func(c *client) // by what is no message
+	puzzled             func(c *client, notification string)
 	checkOutput         func(t *tool, result object) error
 	mirroredOf          func(schema any) ([]mirrored, error)
 	resultType          func(result object) string
@@ -103,6 +104,7 @@ func goodParts() parts {
 		subscribesAgain:     always,
 		startled:            func(*client) {},
 		appalled:            func(*client) {},
+		puzzled:             func(*client, string) {},
 		checkOutput:         checkOutput,
 		mirroredOf:          mirroredOf,
 		resultType:          resultType,
@@ -153,6 +155,8 @@ var defects = map[string]func(*client){
 	"reads-schemas-as-draft-07":    func(c *client) { c.part.checkOutput = without("prefixItems") },
 	"renews-with-old-session":      func(c *client) { c.part.headersOfInitialize = renewsWithOldSession },
 	"retries-without-input":        func(c *client) { c.part.inputs = retriesWithoutInput },
+	"startled-by-cancellations":    func(c *client) { c.part.puzzled = hangsUpAt(cancelledMethod) },
+	"startled-by-completions":      func(c *client) { c.part.puzzled = hangsUpAt(completeMethod) },
 	"startled-by-late-answers":     func(c *client) { c.part.startled = hangsUp },
 	"caches-by-parameters":         func(c *client) { c.part.cacheKey = cachesByParameters },
 	"keeps-cursors":                func(c *client) { c.part.beginsAnew = never },
@@ -317,11 +321,12 @@ func retriesWithSameID(c *client) {
 	c.part.newID = func(c *client, q question) jsonrpc.ID {
 		_, hasState := q.params["requestState"]
 		_, hasInput := q.params["inputResponses"]
-		if before, known := used[q.method]; known && (hasState || hasInput) {
+		what := fmt.Sprint(q.method, q.params["name"], q.params["uri"])
+		if before, known := used[what]; known && (hasState || hasInput) {
 			return before
 		}
-		used[q.method] = give(c, q)
-		return used[q.method]
+		used[what] = give(c, q)
+		return used[what]
 	}
 }
 
@@ -363,6 +368,15 @@ func strip(schema any, keyword string) any {
 
 // hangsUp ends the connection, since something has come that was not expected.
 func hangsUp(c *client) { go c.disconnect() }
+
+// hangsUpAt ends the connection when a notification is about nothing that is known.
+func hangsUpAt(method string) func(*client, string) {
+	return func(c *client, notification string) {
+		if notification == method {
+			hangsUp(c)
+		}
+	}
+}
 
 // assumesPageSize takes a page that is shorter than another for the last one.
 func assumesPageSize(c *client) {

@@ -17,6 +17,8 @@ import (
 	"github.com/mcpconform/mcpconform/reference/jsonschema"
 )
 
+const completeMethod = "notifications/elicitation/complete"
+
 // urlRequired is the code of the error, at 2025-11-25, of a request that has to
 // wait for visits to URLs.
 const urlRequired = -32042
@@ -269,6 +271,7 @@ func (c *client) visitComplete(params object) {
 	complete := c.visits[id]
 	if complete == nil {
 		c.log.Printf("ignored: the completion of the unknown elicitation %q", id)
+		c.part.puzzled(c, completeMethod)
 		return
 	}
 	delete(c.visits, id)

@@ -117,7 +117,7 @@ const maxMethods = 256
 func (c *client) notified(m jsonrpc.Message) {
 	params, _ := m.Params().(object)
 	switch m.Method {
-	case "notifications/cancelled":
+	case cancelledMethod:
 		c.cancelledByServer(params)
 	case "notifications/tools/list_changed":
 		c.changed("tools")
@@ -128,7 +128,7 @@ func (c *client) notified(m jsonrpc.Message) {
 		c.changed("templates")
 	case "notifications/resources/updated":
 		c.resourceUpdated(params)
-	case "notifications/elicitation/complete":
+	case completeMethod:
 		c.visitComplete(params)
 	case "notifications/subscriptions/acknowledged":
 		c.acknowledged(params)

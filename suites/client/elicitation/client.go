@@ -97,7 +97,7 @@ func forms() {
 			}
 		})
 
-	It("declares elicitation when it brings content", Verifies("elicitation.capability.declared"), In(filled),
+	It("declares elicitation with the request that brings content", Verifies("elicitation.capability.declared"), In(filled), InStatelessEra(),
 		func(ctx SpecContext) {
 			client := Played(ctx)
 
@@ -226,7 +226,7 @@ var visited = &Story{
 		ToAnswer(method, Object{"action": "accept"}).Declaring(Object{formMode: Object{}, urlMode: Object{}}),
 		ToAnswer(method, Object{"action": "decline"}),
 		ToConnect(), ToList("tools"),
-		ToCall(scripted.AddNumbers, asking.Numbers), ToCall(scripted.AddNumbers, asking.Numbers), ToList("tools"), ToClose(),
+		ToCall(scripted.AddNumbers, asking.Numbers), ToCall(scripted.AddNumbers, asking.Numbers), ToList("tools"), ToList("prompts"), ToClose(),
 	},
 	Server: func(server *scripted.Server) {
 		address := server.Lure() + "/visit"
@@ -276,6 +276,6 @@ func visiting() {
 					client.Blame(said, Mismatch{Wanted: "no response to a notification", Found: scripted.Short(said.Raw)})
 				}
 			}
-			client.GoesOn(ctx, announced[len(announced)-1], "the announcement of a completion that is none")
+			asking.JudgeGoingOn(ctx, client, announced[len(announced)-1], "the announcement of a completion that is none")
 		})
 }

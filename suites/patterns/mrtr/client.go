@@ -199,7 +199,7 @@ var atOnce = &Story{
 		ToList("tools"), ToClose(),
 	),
 	Server: func(server *scripted.Server) {
-		beside := func(name, neighbour string) {
+		for name, neighbour := range neighbours {
 			server.AddTool(name, nil, func(call *scripted.Call) {
 				if isRetry(call) {
 					call.Answer(scripted.Text("done"))
@@ -212,10 +212,11 @@ var atOnce = &Story{
 				need(call, stateOf(name), map[string]scripted.Question{name: confirmation})
 			})
 		}
-		beside("one", "other")
-		beside("other", "one")
 	},
 }
+
+// neighbours are the tools that are called at the same time.
+var neighbours = map[string]string{"one": "other", "other": "one"}
 
 // besideTime is how long the server waits for the other of two calls at once.
 const besideTime = 300 * time.Millisecond
@@ -232,12 +233,12 @@ func simultaneous() {
 			for _, call := range client.Requests("tools/call") {
 				tool, _ := call.ParamsObject()["name"].(string)
 				state, brings := call.ParamsObject()["requestState"]
-				if brings && state != stateOf(tool) {
+				if brings && state == stateOf(neighbours[tool]) {
 					client.Blame(call, Mismatch{Wanted: "the state of the call of " + tool, Found: Show(state), Where: "/params/requestState"})
 				}
 				responses, _ := call.ParamsObject()["inputResponses"].(map[string]any)
 				for key := range responses {
-					if key != tool {
+					if key == neighbours[tool] {
 						client.Blame(call, Mismatch{Wanted: "the input for the call of " + tool, Found: Show(responses), Where: "/params/inputResponses"})
 					}
 				}

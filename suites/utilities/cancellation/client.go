@@ -2,6 +2,7 @@ package cancellation
 
 import (
 	"strings"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -29,18 +30,22 @@ const progress = "notifications/progress"
 // tooLate is the answer to a call that was cancelled before.
 const tooLate = "too late"
 
-// cancels is a client that cancels a call which is answered at once, and one that is
-// answered too late.
+// cancels is a client that cancels a call which is answered too late, and one that is
+// answered at once.
 var cancels = &Story{
-	Name: "cancelled-calls", Says: "The client cancels two calls: one is answered meanwhile, the other one afterwards.",
+	Name: "cancelled-calls", Says: "The client cancels two calls: one is answered afterwards, the other one meanwhile.",
 	Told: Steps{
 		ToConnect(), ToList("tools"),
-		ToCall("quick", nil).WithProgress().As("quick"), ToWaitFor(progress), ToCancel("quick"),
 		ToCall("slow", nil).WithProgress().As("slow"), ToWaitFor(progress), ToCancel("slow"),
+		ToList("tools"), ToCall(scripted.AddNumbers, asking.Numbers),
+		ToCall("quick", nil).WithProgress().As("quick"), ToWaitFor(progress), ToCancel("quick"),
 		ToList("tools"), ToCall(scripted.AddNumbers, asking.Numbers), ToClose(),
 	},
 	Server: func(server *scripted.Server) {
+		var answering sync.RWMutex // held for reading until a call is answered
 		server.AddTool("quick", nil, func(call *scripted.Call) {
+			answering.RLock()
+			defer answering.RUnlock()
 			call.Progress(1, 2)
 			if !call.Stateless() {
 				crossPing(call)
@@ -48,6 +53,8 @@ var cancels = &Story{
 			call.Answer(scripted.Text("done"))
 		})
 		server.AddTool("slow", nil, func(call *scripted.Call) {
+			answering.RLock()
+			defer answering.RUnlock()
 			call.Leave()
 			call.Progress(1, 2)
 			if call.Stateless() && call.Exchange != nil {
@@ -59,13 +66,18 @@ var cancels = &Story{
 				call.Answer(scripted.Text(tooLate))
 			}
 		})
+		server.On("tools/list", func(call *scripted.Call) {
+			answering.Lock() // so that the client gets the answers in order
+			defer answering.Unlock()
+			call.Good()
+		})
 	},
 }
 
 // Steps of the story.
 const (
-	cancelStep = 7
-	slowStep   = 5
+	slowStep   = 2
+	cancelStep = 4
 )
 
 func cancelsCall(received scripted.Received, call *scripted.Call) bool {
@@ -120,18 +132,20 @@ func cancelling() {
 			if told, there := client.ToldOutcome(slowStep); there && !told.Failed() && strings.Contains(ShowOutcome(told), tooLate) {
 				client.Blame(answer, Mismatch{Wanted: "a call that ends without its late answer", Found: ShowOutcome(told)})
 			}
-			client.GoesOn(ctx, answer, "the answer to a request that it had cancelled")
+			asking.JudgeGoingOn(ctx, client, answer, "the answer to a request that it had cancelled")
 		})
 
 	It("copes with cancellations that cross answers", Verifies("cancellation.races"), In(cancels),
 		func(ctx SpecContext) {
 			client := Played(ctx)
 
-			after := client.NeedCalls("quick")[0]
-			if answer := AnswerTo(after); answer != nil {
-				after = answer // or else the client had closed the stream
+			for _, tool := range []string{"slow", "quick"} {
+				after := client.NeedCalls(tool)[0]
+				if answer := AnswerTo(after); answer != nil {
+					after = answer // or else the client had closed the stream
+				}
+				asking.JudgeGoingOn(ctx, client, after, "the answer to a request that it cancelled meanwhile")
 			}
-			client.GoesOn(ctx, after, "the answer to a request that it cancelled meanwhile, and the cancellation of one that it answered meanwhile")
 		})
 }
 
@@ -299,57 +313,66 @@ const (
 	objectRequest    = "cancels a request by an object"
 )
 
-// confused is a server whose cancellations are none.
-var confused = &Story{
-	Name: "invalid-cancellations", Says: "The server sends cancellations of requests that are unknown, or answered, and malformed ones.",
-	Told: Steps{
-		ToConnect(), ToList("tools"), ToCall(scripted.AddNumbers, asking.Numbers), ToList("prompts"), ToList("tools"), ToClose(),
-	},
-	Server: func(server *scripted.Server) {
-		say := func(call *scripted.Call, params Object, reason string) {
-			call.Say(jsonrpc.NewNotification(method, params), reason)
-		}
-		server.On("tools/list", func(call *scripted.Call) {
-			if call.Nth == 1 {
-				say(call, Object{"requestId": "mcpconform-never-sent", "reason": "a check"}, unknownRequest)
-			}
-			call.Good()
-		})
-		server.On("tools/call", func(call *scripted.Call) {
-			var answered scripted.Received
-			if call.Stateless() {
-				answered, _ = call.Session.Until(0, func(received scripted.Received) bool { return received.Method == "tools/list" })
-			} else {
-				answered, _ = call.Ask("ping", nil)
-			}
-			say(call, Object{"requestId": answered.ID, "reason": "a check"}, completedRequest)
-			call.Good()
-		})
-		server.On("prompts/list", func(call *scripted.Call) {
-			say(call, Object{}, noRequest)
-			say(call, Object{"requestId": Object{"id": 1}}, objectRequest)
-			call.Good()
-		})
-	},
+// confused is a server that sends cancellations which are none.
+func confused(name, says string, confuse func(call *scripted.Call)) *Story {
+	return &Story{
+		Name: name, Says: says,
+		Told: Steps{
+			ToConnect(), ToList("tools"), ToCall(scripted.AddNumbers, asking.Numbers), ToList("prompts"), ToList("resources"), ToClose(),
+		},
+		Server: func(server *scripted.Server) {
+			server.On("tools/call", func(call *scripted.Call) {
+				confuse(call)
+				call.Good()
+			})
+		},
+	}
 }
 
+// confusing sends a cancellation that is invalid for a reason.
+func confusing(call *scripted.Call, params Object, reason string) {
+	call.Say(jsonrpc.NewNotification(method, params), reason)
+}
+
+// Stories of such servers.
+var (
+	unknown = confused("cancellation-of-unknown", "The server cancels a request that it has never sent.", func(call *scripted.Call) {
+		confusing(call, Object{"requestId": "mcpconform-never-sent", "reason": "a check"}, unknownRequest)
+	})
+	complete = confused("cancellation-of-answered", "The server cancels a request that was answered before.", func(call *scripted.Call) {
+		var answered scripted.Received
+		if call.Stateless() {
+			answered, _ = call.Session.Until(0, func(received scripted.Received) bool { return received.Method != "" })
+		} else {
+			answered, _ = call.Ask("ping", nil)
+		}
+		confusing(call, Object{"requestId": answered.ID, "reason": "a check"}, completedRequest)
+	})
+	nameless = confused("cancellation-of-nothing", "The server sends a cancellation that names no request.", func(call *scripted.Call) {
+		confusing(call, Object{}, noRequest)
+	})
+	strange = confused("cancellation-of-object", "The server sends a cancellation that names an object.", func(call *scripted.Call) {
+		confusing(call, Object{"requestId": Object{"id": 1}}, objectRequest)
+	})
+)
+
 func invalidForClients() {
-	It("ignores the cancellation of an unknown request", Verifies("cancellation.invalid.unknown"), In(confused),
+	It("ignores the cancellation of an unknown request", Verifies("cancellation.invalid.unknown"), In(unknown),
 		func(ctx SpecContext) {
 			ignores(ctx, Played(ctx), unknownRequest)
 		})
 
-	It("ignores the cancellation of a request that was answered", Verifies("cancellation.invalid.completed"), In(confused),
+	It("ignores the cancellation of a request that was answered", Verifies("cancellation.invalid.completed"), In(complete),
 		func(ctx SpecContext) {
 			ignores(ctx, Played(ctx), completedRequest)
 		})
 
-	It("ignores a cancellation that names no request", Verifies("cancellation.invalid.malformed"), In(confused),
+	It("ignores a cancellation that names no request", Verifies("cancellation.invalid.malformed"), In(nameless),
 		func(ctx SpecContext) {
 			ignores(ctx, Played(ctx), noRequest)
 		})
 
-	It("ignores a cancellation that names an object", Verifies("cancellation.invalid.malformed"), In(confused),
+	It("ignores a cancellation that names an object", Verifies("cancellation.invalid.malformed"), In(strange),
 		func(ctx SpecContext) {
 			ignores(ctx, Played(ctx), objectRequest)
 		})
@@ -367,7 +390,7 @@ func ignores(ctx SpecContext, client *Client, reason string) {
 				client.Blame(response, Mismatch{Wanted: "no response to a notification", Found: scripted.Short(response.Raw)})
 			}
 		}
-		client.GoesOn(ctx, said, "a notification that "+reason)
+		asking.JudgeGoingOn(ctx, client, said, "a notification that "+reason)
 		return
 	}
 	client.NeverBut("the client did not make the request during which the server "+reason, "tools/call")

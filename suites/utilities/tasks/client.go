@@ -17,6 +17,7 @@ func ClientChecks() {
 		followingTasks()
 		takingTasksOn()
 		takingTime()
+		givingUp()
 	})
 }
 

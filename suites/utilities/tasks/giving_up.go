@@ -1,0 +1,61 @@
+package tasks
+
+import (
+	. "github.com/onsi/ginkgo/v2"
+
+	. "github.com/mcpconform/mcpconform/internal/conform"
+	"github.com/mcpconform/mcpconform/internal/jsonrpc"
+	"github.com/mcpconform/mcpconform/internal/scripted"
+)
+
+// taskGivenUp is a client that cancels a call which has become a task.
+var taskGivenUp = &Story{
+	Name: "task-call-cancelled", Says: "The client cancels a call that has become a task and never ends.",
+	Since: revision, Until: revision,
+	Told: Steps{
+		ToConnect(), ToList("tools"), ToCall(background, nil).AsTask(keptFor).As("work"),
+		ToWaitFor(statusTold), ToCancel("work"), ToList("tools"), ToClose(),
+	},
+	Server: func(server *scripted.Server) {
+		tasks := keepTasks(server, "working")
+		server.On("tasks/get", func(call *scripted.Call) {
+			call.Notify(statusTold, tasks.known(call))
+			tasks.get(call)
+		})
+	},
+}
+
+const statusTold = "notifications/tasks/status"
+
+// known is the state of the task that a request is about; nil for none.
+func (k *keeper) known(call *scripted.Call) Object {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	for _, task := range k.kept {
+		if task.id == call.Text("taskId") {
+			return task.state()
+		}
+	}
+	return nil
+}
+
+func givingUp() {
+	It("cancels a call that has become a task by tasks/cancel", Verifies("cancellation.not-tasks"), In(taskGivenUp),
+		func(ctx SpecContext) {
+			client := Played(ctx)
+
+			call := client.NeedCalls(background)[0]
+			created := AnswerTo(call)
+			if _, asTask := call.ParamsObject()["task"]; !asTask || created == nil {
+				client.Never("tools/call")
+			}
+			for _, cancellation := range client.Notifications("notifications/cancelled") {
+				if jsonrpc.IDOf(cancellation.ParamsObject()["requestId"]) == call.ID && cancellation.Event.Sequence > created.Event.Sequence {
+					client.Blame(cancellation, Mismatch{Wanted: "tasks/cancel for the task of the call", Found: "notifications/cancelled"})
+				}
+			}
+			if len(client.Requests("tasks/cancel")) == 0 {
+				client.NeverBut("the client did not cancel the task", "notifications/cancelled")
+			}
+		})
+}
