@@ -184,6 +184,9 @@ func probing() {
 			if len(handshakes) < 2 {
 				client.NeverBut("the client did not connect a second time", "initialize")
 			}
+			if len(handshakes) > 2 || client.ByHand() {
+				client.NeverBut("nobody knows whether it was one process that connected more than once", "initialize")
+			}
 			for _, probe := range client.Requests("server/discover") {
 				if probe.Event.At.After(handshakes[0].Event.At) {
 					client.Blame(probe, Mismatch{Wanted: "initialize at once, since the server is known to want it", Found: probe.Method})

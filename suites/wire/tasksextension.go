@@ -622,7 +622,13 @@ func repeatedInputs(conversation *conform.Conversation, sight *conform.Sight) {
 	type input struct{ task, key string }
 	given := map[input]bool{}
 	refused := refusedStreams(conversation)
-	for _, said := range conversation.Requests("tasks/update") {
+	for _, said := range conversation.Messages {
+		if !said.FromTarget(conversation.Leg) && said.Request != nil && isExtensionTask(said) {
+			clear(given) // a new task may have the name of an old one
+		}
+		if !said.FromTarget(conversation.Leg) || said.Method != "tasks/update" {
+			continue
+		}
 		if refused[said.Event.Stream] || len(said.Answers) > 0 && isRefusal(said.Answers[0]) {
 			continue // what was refused may be given again
 		}

@@ -169,6 +169,9 @@ func following() {
 			for _, look := range about(client.Requests("tasks/get"), promptTask) {
 				client.Blame(look, Mismatch{Wanted: "no tasks/get of a task that answers prompts/get", Found: "one"})
 			}
+			if len(gets) > 2 {
+				client.NeverBut("the client got more prompts than it was told to: nobody knows of which it tells", "prompts/get")
+			}
 			told, plain := client.OutcomeOf(1), client.OutcomeOf(2)
 			if plain.Failed() {
 				client.NeverBut("no prompt can be got", "prompts/get")

@@ -1,6 +1,8 @@
 package mrtr
 
 import (
+	"slices"
+
 	"strings"
 	"time"
 
@@ -185,6 +187,13 @@ func needRetries(client *Client, tool string) []*Said {
 	calls := client.NeedCalls(tool)
 	if len(calls) == 1 {
 		client.NeverBut("the client did not make the call of "+tool+" again, for which the server needs input", "elicitation/create")
+	}
+	if len(calls) > 2 { // some may be new ones, of a client that plays twice
+		calls = slices.DeleteFunc(calls, func(call *Said) bool {
+			params := call.ParamsObject()
+			return params["inputResponses"] == nil && params["requestState"] == nil
+		})
+		return calls
 	}
 	return calls[1:]
 }

@@ -48,7 +48,7 @@ func ClientChecks() {
 				if len(reports) == 0 {
 					NotApplicable("the client reports no progress, which it need not")
 				}
-				latest := map[string]float64{}
+				latest := map[string]float64{} // by connection
 				for _, report := range reports {
 					token := Show(report.ParamsObject()["progressToken"])
 					if token != Show(reportedBy) {
@@ -59,10 +59,10 @@ func ClientChecks() {
 						continue // the schema has it
 					}
 					now, _ := value.Float64()
-					if earlier, known := latest[token]; known && now <= earlier {
+					if earlier, known := latest[report.Event.Connection]; known && now <= earlier {
 						client.Blame(report, Mismatch{Wanted: "more than before", Found: Show(report.ParamsObject()["progress"]), Where: "/params/progress"})
 					}
-					latest[token] = now
+					latest[report.Event.Connection] = now
 				}
 			})
 	})
