@@ -46,13 +46,6 @@ type withdrawal struct {
 func withdrawals(conversation *conform.Conversation) []withdrawal {
 	var all []withdrawal
 	requests := map[jsonrpc.ID]*conform.Said{}
-	if conversation.Transport == conform.HTTP && conversation.Role == conform.ClientRole {
-		for _, said := range conversation.Messages { // a cancellation may overtake its request
-			if isRequest(said) && said.FromTarget(conversation.Leg) {
-				requests[said.ID] = said
-			}
-		}
-	}
 	for _, said := range originals(conversation) {
 		switch {
 		case isRequest(said):
