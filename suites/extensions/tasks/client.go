@@ -107,7 +107,7 @@ var taskGivenUp = &Story{
 	Name: "task-given-up", Says: "A call is answered with a task that goes on until the client gives it up.",
 	Since: since,
 	Told: Steps{
-		ToConnect(), ToList("tools"), ToCall(scripted.AddNumbers, addition).As("sum"), ToList("tools"), ToCancel("sum"), ToList("tools"), ToClose(),
+		ToConnect(), ToList("tools"), ToCall(scripted.AddNumbers, addition).As("sum"), ToList("prompts"), ToCancel("sum"), ToList("tools"), ToClose(),
 	},
 	Server: func(server *scripted.Server) {
 		keeper := keepTasks(server, Object{"status": "working"})
@@ -118,8 +118,8 @@ var taskGivenUp = &Story{
 			}
 			keeper.begin(call, "mcpconform-2fd81c5ab0934e17")
 		})
-		server.On("tools/list", func(call *scripted.Call) {
-			if call.Nth == 2 && declaredBy(call) {
+		server.On("prompts/list", func(call *scripted.Call) {
+			if declaredBy(call) {
 				call.Await(func(received scripted.Received) bool { return received.Method == "tasks/get" }) // or the client does not ask
 			}
 			call.Good()
