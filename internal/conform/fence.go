@@ -98,10 +98,27 @@ func (c *Client) Breakdown() string {
 			text += fmt.Sprintf(", and its standard error ends with %q", last)
 		}
 		return text
-	case c.Departure.Ended && !c.story.Unclosed:
+	case c.Departure.Ended && !c.story.Unclosed && !c.mayWait():
 		return "nothing more; the client had to be ended"
 	}
 	return ""
+}
+
+// mayWait tells that a client which did not come to an end may have been told so: it
+// waits for something of the server that its driver does not see.
+func (c *Client) mayWait() bool {
+	for position, step := range c.story.Told {
+		if _, there := c.told[position]; there || step["as"] != nil {
+			continue
+		}
+		if len(c.told) > 0 {
+			return step.Verb() == "wait-for" // where it stands
+		}
+		if step.Verb() == "wait-for" {
+			return true
+		}
+	}
+	return false
 }
 
 // meets tells whether the client can do what Meeting asks for, on one connection and
