@@ -124,7 +124,7 @@ func (t *trial) widen(declared []runner.Declared) {
 }
 
 // atOnce is how many variations are laid over a wire at once.
-const atOnce = 4
+const atOnce = 8
 
 // gather puts variations of a leg together, those that stand far from one another,
 // which concern different things: what changes no verdict in company changes none

@@ -155,7 +155,7 @@ var statelessHTTPTests = []clientTest{
 	{"a name that is encoded without need", gets("plain", transport.EncodedHeaderValue("plain")), nil, "transports.http.headers.sent"},
 	{"a name as it is", gets("grüß", "grüß"), []string{"transports.http.encoding.values"}, ""},
 	{"a name encoded otherwise", gets("grüß", "gr%C3%BC%C3%9F"), []string{"transports.http.encoding.values"}, ""},
-	{"markers in upper case", gets("grüß", strings.Replace(encodedUmlaut, "base64", "BASE64", 1)), []string{"transports.http.encoding.markers"}, ""},
+	{"markers in upper case", gets("grüß", strings.Replace(encodedUmlaut, "base64", "BASE64", 1)), []string{"transports.http.encoding.markers-by-clients"}, ""},
 	{"an ambiguous name", gets(literal, transport.EncodedHeaderValue(literal)), nil, "transports.http.encoding.ambiguous"},
 	{"an ambiguous name as it is", gets(literal, literal), []string{"transports.http.encoding.ambiguous"}, ""},
 

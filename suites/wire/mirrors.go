@@ -76,7 +76,7 @@ func mirrorRules() []conform.Rule {
 		},
 		{
 			Text:         "writes the markers of encoded values in lower case",
-			Requirements: []string{"transports.http.encoding.markers"},
+			Requirements: []string{"transports.http.encoding.markers-by-clients"},
 			Judge:        everyMirror(anyMirror, markedMirror),
 		},
 	}

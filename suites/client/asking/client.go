@@ -39,6 +39,7 @@ func JudgeGoingOn(ctx context.Context, client *conform.Client, after *conform.Sa
 		if client.Breakdown() == "" {
 			return
 		}
+		after = next[0]
 		if answer := conform.AnswerTo(next[0]); answer != nil {
 			after = answer
 		}
