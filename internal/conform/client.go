@@ -265,6 +265,10 @@ func (c *Client) OutcomeOf(position int) StepOutcome {
 	return told
 }
 
+// Tells reports whether the driver of the client tells how steps go: one that does
+// not may do other things than it is told.
+func (c *Client) Tells() bool { return len(c.told) > 0 }
+
 // ToldOutcome returns how a step went, if the driver tells.
 func (c *Client) ToldOutcome(position int) (StepOutcome, bool) {
 	told, there := c.told[position]

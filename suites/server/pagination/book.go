@@ -70,6 +70,9 @@ func (b book) follows(client *Client, position int, wanted string) {
 		client.NeverBut(fmt.Sprintf("the client did not come to page %d of %s", position+1, b.method), b.method)
 	}
 	if b.turned(client, position+1) == nil {
+		if position == 0 && !client.Tells() {
+			client.NeverBut("the client asked for the first page of "+b.method+" alone, and nobody tells whether it was to list all", b.method)
+		}
 		client.Blame(AnswerTo(before), Mismatch{
 			Wanted: wanted + ": " + b.method + " with the cursor " + Show(b.pages[position+1].cursor),
 			Found:  "no such request", Where: "/result/nextCursor",
