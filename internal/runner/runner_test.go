@@ -249,11 +249,15 @@ func TestDeclarations(t *testing.T) {
 }
 
 func BenchmarkReference(b *testing.B) {
-	for _, transport := range []string{conform.HTTP, conform.Stdio} {
-		b.Run(transport, func(b *testing.B) {
-			for b.Loop() {
-				mustRun(b, onReference(transport))
-			}
-		})
+	for _, role := range []string{conform.ServerRole, conform.ClientRole} {
+		for _, transport := range []string{conform.HTTP, conform.Stdio} {
+			b.Run(role+"/"+transport, func(b *testing.B) {
+				for b.Loop() {
+					options := onReference(transport)
+					options.Role = role
+					mustRun(b, options)
+				}
+			})
+		}
 	}
 }
