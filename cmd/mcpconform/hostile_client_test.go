@@ -10,7 +10,7 @@ import (
 )
 
 // listing are checks of clients where any will do.
-const listing = "--filter pagination.end||lifecycle.initialized.sent --revision 2025-11-25 --workers 2 "
+const listing = "--filter pagination.operations --revision 2025-11-25 --workers 2 "
 
 // hostileClients crash, hang, flood and lie. Each costs at most its deadlines, and
 // leaves nothing behind.
@@ -21,38 +21,38 @@ var hostileClients = []encounter{
 	{"client http never", listing, hasty, exitUnreachable, []string{"the client never connected", "did not end by itself"}, nil},
 
 	// They end too early, or not.
-	{"client http none", listing, ample, exitConforms, []string{"0 failed"}, nil},
-	{"client stdio none", listing, ample, exitConforms, []string{"0 failed"}, nil},
-	{"client http crashes", listing, ample, exitConforms, []string{"the client never did tools/list; it exited with status 7", "panic: out of luck"}, nil},
-	{"client stdio crashes", listing, ample, exitConforms, []string{"the client never did tools/list; it exited with status 7", "panic: out of luck"}, nil},
-	{"client http killed", listing, ample, exitConforms, []string{"was killed by SIGKILL"}, nil},
-	{"client http hangs", listing, hasty, exitConforms, []string{"the client never did tools/list"}, nil},
-	{"client stdio hangs", listing, hasty, exitConforms, []string{"the client never did tools/list"}, nil},
-	{"client http deaf", listing, hasty, exitConforms, []string{"the client never did tools/list"}, nil},
-	{"client stdio deaf", listing, hasty, exitConforms, []string{"the client never did tools/list"}, nil},
-	{"client http forks", listing, ample, exitConforms, []string{"the client never did tools/list"}, nil},
-	{"client stdio forks", listing, ample, exitConforms, []string{"the client never did tools/list"}, nil},
-	{"client http half-body", listing, hasty, exitConforms, []string{"the client never did tools/list"}, nil},
-	{"client http no-http", listing, hasty, exitConforms, []string{"the client never did tools/list"}, nil},
+	{"client http none", listing, ample, exitDoesNot, []string{"Nothing could be judged"}, nil},
+	{"client stdio none", listing, ample, exitDoesNot, []string{"Nothing could be judged"}, nil},
+	{"client http crashes", listing, ample, exitDoesNot, []string{"the client did not come to page 1 of tools/list; it exited with status 7", "panic: out of luck"}, nil},
+	{"client stdio crashes", listing, ample, exitDoesNot, []string{"the client did not come to page 1 of tools/list; it exited with status 7", "panic: out of luck"}, nil},
+	{"client http killed", listing, ample, exitDoesNot, []string{"was killed by SIGKILL"}, nil},
+	{"client http hangs", listing, hasty, exitDoesNot, []string{"the client did not come to page 1 of tools/list"}, nil},
+	{"client stdio hangs", listing, hasty, exitDoesNot, []string{"the client did not come to page 1 of tools/list"}, nil},
+	{"client http deaf", listing, hasty, exitDoesNot, []string{"the client did not come to page 1 of tools/list"}, nil},
+	{"client stdio deaf", listing, hasty, exitDoesNot, []string{"the client did not come to page 1 of tools/list"}, nil},
+	{"client http forks", listing, ample, exitDoesNot, []string{"the client did not come to page 1 of tools/list"}, nil},
+	{"client stdio forks", listing, ample, exitDoesNot, []string{"the client did not come to page 1 of tools/list"}, nil},
+	{"client http half-body", listing, hasty, exitDoesNot, []string{"the client did not come to page 1 of tools/list"}, nil},
+	{"client http no-http", listing, hasty, exitDoesNot, []string{"the client did not come to page 1 of tools/list"}, nil},
 
 	// They say too much, or something else.
-	{"client http talks", listing, hasty, exitConforms, []string{"the client never did tools/list"}, nil},
-	{"client http chats", listing, hasty, exitConforms, []string{"the client never did tools/list"}, nil},
-	{"client http lies", listing, ample, exitConforms, []string{"the client never did tools/list"}, nil},
-	{"client http binary", listing, ample, exitConforms, []string{"the client never did tools/list"}, nil},
-	{"client stdio binary", listing, ample, exitConforms, []string{"the client never did tools/list"}, nil},
-	{"client http flood", listing, hasty, exitConforms, nil, nil},
-	{"client stdio flood", listing, hasty, exitConforms, nil, nil},
-	{"client http asks", listing, hasty, exitConforms, nil, nil},
-	{"client stdio asks", listing, hasty, exitConforms, nil, nil},
-	{"client http gigabyte", listing, ample, exitConforms, nil, nil},
-	{"client stdio gigabyte", listing, ample, exitConforms, nil, nil},
-	{"client http deep", listing, ample, exitConforms, nil, nil},
-	{"client stdio endless-line", listing, ample, exitConforms, nil, nil},
-	{"client stdio unread", listing, hasty, exitConforms, nil, nil},
-	{"client http sessions", listing, ample, exitConforms, nil, nil},
-	{"client http streams", listing, hasty, exitConforms, nil, nil},
-	{"client stdio servers", listing, hasty, exitConforms, nil, nil},
+	{"client http talks", listing, hasty, exitDoesNot, []string{"the client did not come to page 1 of tools/list"}, nil},
+	{"client http chats", listing, hasty, exitDoesNot, []string{"the client did not come to page 1 of tools/list"}, nil},
+	{"client http lies", listing, ample, exitDoesNot, []string{"the client did not come to page 1 of tools/list"}, nil},
+	{"client http binary", listing, ample, exitDoesNot, []string{"the client did not come to page 1 of tools/list"}, nil},
+	{"client stdio binary", listing, ample, exitDoesNot, []string{"the client did not come to page 1 of tools/list"}, nil},
+	{"client http flood", listing, hasty, exitDoesNot, nil, nil},
+	{"client stdio flood", listing, hasty, exitDoesNot, nil, nil},
+	{"client http asks", listing, hasty, exitDoesNot, nil, nil},
+	{"client stdio asks", listing, hasty, exitDoesNot, nil, nil},
+	{"client http gigabyte", listing, hasty, exitDoesNot, nil, nil},
+	{"client stdio gigabyte", listing, hasty, exitDoesNot, nil, nil},
+	{"client http deep", listing, ample, exitDoesNot, nil, nil},
+	{"client stdio endless-line", listing, hasty, exitDoesNot, nil, nil},
+	{"client stdio unread", listing, hasty, exitDoesNot, nil, nil},
+	{"client http sessions", listing, hasty, exitDoesNot, nil, nil},
+	{"client http streams", listing, hasty, exitDoesNot, nil, nil},
+	{"client stdio servers", listing, hasty, exitDoesNot, nil, nil},
 }
 
 func TestHostileClientsAreBearable(t *testing.T) {

@@ -6,9 +6,11 @@ import (
 	"bufio"
 	"errors"
 	"io"
+	"io/fs"
 	"net/http"
 	"os"
 	"os/exec"
+	"slices"
 	"strings"
 	"syscall"
 	"testing"
@@ -144,19 +146,16 @@ func TestFaultsThatAreNotThere(t *testing.T) {
 func TestReferenceKnowsTheFixtures(t *testing.T) {
 	t.Parallel()
 	for _, folder := range []string{fixtures.Faults, fixtures.Variations} {
-		entries, err := fixtures.Wire.ReadDir(folder)
-		if err != nil || len(entries) == 0 {
-			t.Fatalf("%s: %d files, %v", folder, len(entries), err)
-		}
-		text, err := fixtures.Wire.ReadFile(folder + "/" + entries[0].Name())
+		files, err := fs.Sub(fixtures.Wire, folder)
 		if err != nil {
 			t.Fatal(err)
 		}
-		faults, err := fault.Parse(entries[0].Name(), text)
+		faults, err := fault.Load(files)
 		if err != nil {
 			t.Fatal(err)
 		}
-		if found := mcpconform(t, "reference", "server", "--stdio", "--fault", faults[0].ID); found.status != 0 {
+		at := slices.IndexFunc(faults, func(one *fault.Fault) bool { return one.Role == "" })
+		if found := mcpconform(t, "reference", "server", "--stdio", "--fault", faults[at].ID); found.status != 0 {
 			t.Error(found)
 		}
 	}

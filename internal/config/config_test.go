@@ -98,7 +98,7 @@ func TestParseTellsWhatIsWrong(t *testing.T) {
 	t.Parallel()
 	for name, test := range map[string]struct{ text, told string }{
 		"unknown key":                {"\nreversion: x", `f:2: unknown key "reversion", did you mean "revision"?`},
-		"unknown key, far off":       {"zzz: x", `f:1: unknown key "zzz"; known are arguments, call-tools, command, `},
+		"unknown key, far off":       {"zzz: x", `f:1: unknown key "zzz"; known are arguments, call-tools, client, command, `},
 		"another case":               {"URL: x", `f:1: unknown key "URL", did you mean "url"?`},
 		"unknown key, further in":    {"provocations:\n  text:\n    tol: a", `f:3: unknown key "tol", did you mean "tool"?`},
 		"duplicate key":              {"url: a\nurl: b", `f:2: key "url" is given twice, the first time on line 1`},
