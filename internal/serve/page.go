@@ -8,6 +8,7 @@ import (
 	"encoding/hex"
 	"html/template"
 	"net/http"
+	"strconv"
 	"strings"
 
 	"github.com/mcpconform/mcpconform/reports"
@@ -146,7 +147,8 @@ func (s *stage) write(w http.ResponseWriter, r *http.Request, finished bool) {
 		w.WriteHeader(http.StatusNotModified)
 		return
 	}
-	_, _ = w.Write(text.Bytes()) // the reader may have left
+	header.Set("Content-Length", strconv.Itoa(text.Len())) // it is whole when it is flushed, at the end too
+	_, _ = w.Write(text.Bytes())                           // the reader may have left
 }
 
 // startOver forgets what came in a story, and shows the page again.
