@@ -16,6 +16,8 @@ import (
 	"github.com/mcpconform/mcpconform/internal/conform"
 	"github.com/mcpconform/mcpconform/internal/target"
 	"github.com/mcpconform/mcpconform/internal/transcript"
+	"github.com/mcpconform/mcpconform/internal/transport"
+	"github.com/mcpconform/mcpconform/reference/client"
 	"github.com/mcpconform/mcpconform/reference/server"
 	"github.com/mcpconform/mcpconform/reports"
 )
@@ -30,7 +32,13 @@ func TestMain(m *testing.M) {
 	case WorkerCommand:
 		end(Work(os.Stdin, os.Stdout))
 	case "reference":
+		if os.Args[2] == reports.RoleClient {
+			end(runReferenceClient(os.Args[3:]))
+		}
 		end(runReference(os.Args[2:]))
+	case RelayCommand:
+		_, err := transport.Relay(context.Background(), os.Args[2], os.Stdin, os.Stdout, os.Stderr, nil)
+		end(err)
 	}
 	os.Exit(m.Run())
 }
@@ -62,6 +70,16 @@ func runReference(arguments []string) error {
 		end()
 	}()
 	return reference.Serve(ctx, listener)
+}
+
+func runReferenceClient(arguments []string) error {
+	options := client.Options{Steps: []byte(os.Getenv(StepsVariable)), Report: os.Stdout}
+	if arguments = slices.DeleteFunc(arguments, func(word string) bool { return word == "--" }); len(arguments) == 1 {
+		options.URL = arguments[0]
+	} else {
+		options.Command = arguments
+	}
+	return client.Run(context.Background(), options)
 }
 
 // onReference are the options of a run on the embedded reference.
