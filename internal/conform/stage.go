@@ -37,12 +37,8 @@ func (e *Environment) played(ctx context.Context, story *Story) (*Client, error)
 }
 
 func (s *stage) play(ctx context.Context, e *Environment, story *Story) *played {
-	kept := e.Performances[story.Name]
-	switch {
-	case e.recorded():
-		return e.recall(story, kept)
-	case kept != nil:
-		return &played{client: newClient(e, story, kept, nil)}
+	if e.recorded() {
+		return e.recall(story, e.Performances[story.Name])
 	}
 	performance, logs, err := e.Perform(ctx, story)
 	if err != nil {

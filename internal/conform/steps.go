@@ -150,17 +150,8 @@ func ToComplete(ref, argument Object) Step {
 // Given says which other arguments are completed already.
 func (s Step) Given(arguments Object) Step { return s.with("context", Object{"arguments": arguments}) }
 
-// ToSubscribe tells the client to subscribe to a resource (handshake era).
-func ToSubscribe(uri string) Step { return step("subscribe", "uri", uri) }
-
-// ToUnsubscribe tells the client to end that.
-func ToUnsubscribe(uri string) Step { return step("unsubscribe", "uri", uri) }
-
 // ToListen tells the client to open a stream of changes (stateless era).
 func ToListen(filter Object) Step { return step("listen", "to", filter) }
-
-// ToSetLevel tells the client which log messages it wants.
-func ToSetLevel(level string) Step { return step("set-level", "level", level) }
 
 // ToPing tells the client to ping (handshake era).
 func ToPing() Step { return step("ping") }
@@ -176,15 +167,6 @@ func ToAwait(name string) Step { return step("await", "what", name) }
 
 // ToCancel tells the client to give up a step that it has begun.
 func ToCancel(name string) Step { return step("cancel", "what", name) }
-
-// ToGetTask tells the client to ask for the state of a task.
-func ToGetTask(id string) Step { return step("get-task", "task", id) }
-
-// ToTakeTaskResult tells the client to ask for the result of a task.
-func ToTakeTaskResult(id string) Step { return step("task-result", "task", id) }
-
-// ToCancelTask tells the client to cancel a task.
-func ToCancelTask(id string) Step { return step("cancel-task", "task", id) }
 
 // ToClose tells the client to end the session in good order.
 func ToClose() Step { return step("close") }

@@ -359,6 +359,3 @@ func (o *Offer) prompt(c *Call) {
 
 // Declare adds to the capabilities of the server.
 func (o *Offer) Declare(capabilities Object) { maps.Copy(o.Capabilities, capabilities) }
-
-// Undeclare takes a capability away.
-func (o *Offer) Undeclare(name string) { delete(o.Capabilities, name) }
