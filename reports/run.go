@@ -108,12 +108,23 @@ type Leg struct {
 	Transport    string          `json:"transport"` // "stdio", "http" or "sse"
 	Spoken       bool            `json:"spoken"`    // false: the target does not speak this revision, Note says how it showed, and there are no results
 	Note         string          `json:"note,omitempty"`
+	Notices      []string        `json:"notices,omitempty"`    // one line each: what a reader has to know first, such as "none of the 12 tools was called: …"
+	Ended        *Ended          `json:"ended,omitempty"`      // the target went away, or stopped answering: what was not checked by then is inconclusive
 	AlsoSpeaks   []string        `json:"alsoSpeaks,omitempty"` // other revisions that the target speaks on this transport
 	Target       Identity        `json:"target"`               // what the target said of itself on this leg
 	Capabilities json.RawMessage `json:"capabilities,omitempty"`
 	Duration     Seconds         `json:"duration"`
 	Pages        []string        `json:"pages,omitempty"` // the table of contents of the specification at this revision: the order of Results
 	Results      []Result        `json:"results"`
+}
+
+// Ended tells why a leg could not be checked to its end.
+type Ended struct {
+	Reason string `json:"reason"`           // one line: "the server closed the connection and refuses new ones: connection refused"
+	After  string `json:"after,omitempty"`  // the last request before it: "tools/call of the tool search"
+	Exit   string `json:"exit,omitempty"`   // of the process: "exited with status 1"
+	Output string `json:"output,omitempty"` // the end of its standard error
+	Hint   string `json:"hint,omitempty"`   // one line: what to do
 }
 
 // Kinds of results.
@@ -136,7 +147,9 @@ type Result struct {
 	Failures     []Failure     `json:"failures,omitempty"`   // every mismatch of a failed or warned result
 	Occurrences  int           `json:"occurrences,omitzero"` // how often the same was seen; 0 and 1 mean once
 	Connections  int           `json:"connections,omitzero"` // in how many connections
+	Follows      []string      `json:"follows,omitempty"`    // requirements that are broken by the same defect and told here: their results are skipped
 	Exchange     []Step        `json:"exchange,omitempty"`   // what went over the wire, in order
+	Transcript   string        `json:"transcript,omitempty"` // the file with the whole connection, if transcripts were written
 	Again        string        `json:"again,omitempty"`      // the command that repeats this result
 	Output       string        `json:"output,omitempty"`     // the end of the target's stderr, where it may explain
 	Duration     Seconds       `json:"duration"`
@@ -153,11 +166,12 @@ const (
 
 // Requirement is one obligation of the specification that a result verifies.
 type Requirement struct {
-	ID    string `json:"id"`
-	Level string `json:"level"`
-	Says  string `json:"says"`           // in plain words
-	At    string `json:"at,omitempty"`   // "basic/transports#protocol-version-header"
-	Link  string `json:"link,omitempty"` // the URL of the same place
+	ID      string `json:"id"`
+	Level   string `json:"level"`
+	Says    string `json:"says"`              // in plain words
+	RestsOn string `json:"restsOn,omitempty"` // what stands behind it where no sentence of the specification does: "an example"; it never fails a run
+	At      string `json:"at,omitempty"`      // "basic/transports#protocol-version-header"
+	Link    string `json:"link,omitempty"`    // the URL of the same place
 }
 
 // Failure is one mismatch between what the specification asks and what the
@@ -166,6 +180,7 @@ type Failure struct {
 	Wanted string `json:"wanted,omitempty"`
 	Found  string `json:"found,omitempty"`
 	Where  string `json:"where,omitempty"` // a JSON pointer, "HTTP status", "header Mcp-Session-Id", ...
+	About  string `json:"about,omitempty"` // the request that it belongs to, where a result has several: "tools/call with id 5"
 	Hint   string `json:"hint,omitempty"`  // what to do about it
 }
 
