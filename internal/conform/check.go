@@ -60,6 +60,8 @@ func End(state ginkgo.SpecReport) (Outcome, [][]transcript.Event) {
 	}
 	if done.environment.Fresh {
 		done.environment.leave()
+	} else if done.outcome.Doubtful && len(done.servers) > 0 {
+		done.outcome.Gone = done.environment.unreachable()
 	}
 	return done.outcome, exchanges
 }

@@ -17,7 +17,42 @@ import (
 	"github.com/mcpconform/mcpconform/internal/jsonrpc"
 )
 
-// matcher is a Gomega matcher whose message has the form of a Mismatch.
+// Expectation is a value of the target that a check is about.
+type Expectation struct{ actual any }
+
+// Expect observes a value; To and NotTo judge it.
+func Expect(actual any) Expectation {
+	Observe()
+	return Expectation{actual}
+}
+
+// To fails the check unless the value matches.
+func (e Expectation) To(wanted types.GomegaMatcher) { e.judge(wanted, true) }
+
+// NotTo fails the check if the value matches.
+func (e Expectation) NotTo(wanted types.GomegaMatcher) { e.judge(wanted, false) }
+
+func (e Expectation) judge(wanted types.GomegaMatcher, match bool) {
+	matched, err := wanted.Match(e.actual)
+	if err == nil && matched == match {
+		return
+	}
+	ours, isOurs := wanted.(*matcher)
+	switch {
+	case err != nil:
+		Judge(Mismatch{Wanted: "a value that can be judged", Found: oneLine(err.Error())})
+	case isOurs && match:
+		Judge(Mismatch{Wanted: ours.wanted, Found: ours.found, Where: ours.where})
+	case isOurs:
+		Judge(Mismatch{Wanted: "anything but " + ours.wanted, Found: Show(e.actual)})
+	case match:
+		Judge(Mismatch{Wanted: "what the requirement says", Found: oneLine(wanted.FailureMessage(e.actual))})
+	default:
+		Judge(Mismatch{Wanted: "what the requirement says", Found: oneLine(wanted.NegatedFailureMessage(e.actual))})
+	}
+}
+
+// matcher is a Gomega matcher that says what it wants and what it found.
 type matcher struct {
 	wanted string
 	// judge returns what was found instead, and where; "" when it matches.

@@ -6,7 +6,6 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
-	"github.com/onsi/gomega"
 	"github.com/onsi/gomega/types"
 
 	"github.com/mcpconform/mcpconform/internal/scripted"
@@ -112,25 +111,5 @@ func TestSameValue(t *testing.T) {
 	}
 	if !sameValue([]string{"a"}, []any{"a"}) || !sameValue(3, json.Number("3")) || sameValue(3, "3") {
 		t.Error("Go types change what is the same")
-	}
-}
-
-// What a matcher says is read back whole; what others say is kept as found.
-func TestMismatchesAreReadBack(t *testing.T) {
-	t.Parallel()
-	for _, mismatch := range []Mismatch{
-		{Wanted: "a", Found: "b", Where: "/c"}, {Wanted: "a", Found: "b"}, {Wanted: "a\nb", Found: "c\nd", Where: "e"},
-	} {
-		if difference := cmp.Diff(mismatch, mismatchOf(mismatch.String())); difference != "" {
-			t.Error(difference)
-		}
-	}
-	other := gomega.Equal(1).FailureMessage(2)
-	want := Mismatch{Wanted: "what the requirement says", Found: "Expected <int>: 2 to equal <int>: 1"}
-	if difference := cmp.Diff(want, mismatchOf(other)); difference != "" {
-		t.Error(difference)
-	}
-	if found := mismatchOf("wanted a pony").Found; found != "wanted a pony" {
-		t.Errorf("found %q", found)
 	}
 }

@@ -14,7 +14,6 @@ import (
 	"github.com/onsi/ginkgo/v2/extensions/globals"
 	"github.com/onsi/ginkgo/v2/formatter"
 	"github.com/onsi/ginkgo/v2/types"
-	"github.com/onsi/gomega"
 
 	"github.com/mcpconform/mcpconform/internal/jsonrpc"
 	"github.com/mcpconform/mcpconform/internal/scripted"
@@ -69,7 +68,6 @@ func perform(environment *Environment, register func()) map[string]Outcome {
 		}
 		outcomes[report.LeafNodeText] = outcome
 	})
-	gomega.RegisterFailHandler(FailHandler)
 	formatter.ColorableStdOut, formatter.ColorableStdErr = io.Discard, io.Discard
 	suite, reporter := ginkgo.GinkgoConfiguration()
 	suite.RandomSeed, suite.GracePeriod = 1, time.Second
@@ -107,7 +105,7 @@ func TestChecks(t *testing.T) {
 		ginkgo.It("1 uses a session", Verifies("ping.answered"), func(ctx ginkgo.SpecContext) {
 			server := Session(ctx)
 			server.Client.Answer("ping", scripted.Silence)
-			gomega.Expect(server.Ask(ctx, "ping", nil)).To(BeResult())
+			Expect(server.Ask(ctx, "ping", nil)).To(BeResult())
 			server.StaysUsable(ctx)
 			server.Fence(ctx)
 			pooled = append(pooled, server)
@@ -115,7 +113,7 @@ func TestChecks(t *testing.T) {
 		ginkgo.It("2 uses it again and fails", Verifies("ping.answered"), func(ctx ginkgo.SpecContext) {
 			server := Session(ctx)
 			pooled = append(pooled, server)
-			gomega.Expect(server.Ask(ctx, "other", nil)).To(BeResult())
+			Expect(server.Ask(ctx, "other", nil)).To(BeResult())
 		})
 		ginkgo.It("3 uses another", Verifies("ping.answered"), func(ctx ginkgo.SpecContext) {
 			server := Session(ctx)
@@ -146,30 +144,30 @@ func TestChecks(t *testing.T) {
 		ginkgo.It("does not apply", Verifies("ping.answered"), func() { NotApplicable("over\n two  lines") })
 		ginkgo.It("exchanges", Verifies("ping.status"), func(ctx ginkgo.SpecContext) {
 			server := Session(ctx)
-			gomega.Expect(server.Get(ctx, "", WithoutHeader("Accept"))).To(HaveStatus(http.StatusMethodNotAllowed))
-			gomega.Expect(server.Delete(ctx, "")).To(HaveStatus(http.StatusMethodNotAllowed))
-			gomega.Expect(server.Post(ctx, []byte(`{"id":"p","method":"ping"}`), "", WithHeader("X-A", "b"))).To(HaveStatus(http.StatusAccepted))
+			Expect(server.Get(ctx, "", WithoutHeader("Accept"))).To(HaveStatus(http.StatusMethodNotAllowed))
+			Expect(server.Delete(ctx, "")).To(HaveStatus(http.StatusMethodNotAllowed))
+			Expect(server.Post(ctx, []byte(`{"id":"p","method":"ping"}`), "", WithHeader("X-A", "b"))).To(HaveStatus(http.StatusAccepted))
 		})
 	})
 
 	vain := Mismatch{Wanted: "a result of other", Found: `error -32601 (Method not found) "no"`}
 	want := map[string]Outcome{
-		"1 uses a session":          {},
-		"2 uses it again and fails": {Ending: Failed, Mismatches: []Mismatch{{Wanted: "a result", Found: vain.Found}}},
+		"1 uses a session":          {Observed: 2},
+		"2 uses it again and fails": {Ending: Failed, Observed: 1, Mismatches: []Mismatch{{Wanted: "a result", Found: vain.Found}}},
 		"3 uses another":            {},
-		"4 uses yet another":        {},
+		"4 uses yet another":        {Observed: 1},
 		"5 uses a fresh one":        {},
 		"is skipped":                {Ending: Skipped, Reason: `the server does not declare the capability "prompts"`},
 		"cannot be provoked":        {Ending: Inconclusion, Reason: unprovoked("slow"), Hint: provocationHint("slow")},
 		"judges two things":         {Ending: Failed, Mismatches: []Mismatch{{Wanted: "a", Found: "b"}, {Wanted: "c", Found: "d", Where: "/e"}}},
-		"demands nothing in vain":   {},
-		"calls in vain":             {Ending: Failed, Mismatches: []Mismatch{vain}},
-		"needs in vain":             {Ending: Inconclusion, Reason: "other did not succeed: " + vain.Found, Hint: "mend what the checks of other report, then run again"},
+		"demands nothing in vain":   {Observed: 1},
+		"calls in vain":             {Ending: Failed, Observed: 1, Mismatches: []Mismatch{vain}},
+		"needs in vain":             {Ending: Inconclusion, Reason: "other did not succeed: " + vain.Found, Hint: "fix the failures of other first, then run again"},
 		"lists in vain": {Ending: Inconclusion, Reason: "tools/list could not be followed to its end: tools/list was refused with error -32601: no",
-			Hint: "mend what the checks of tools/list report, then run again"},
+			Hint: "fix the failures of tools/list first, then run again"},
 		"provokes in vain": {Ending: Inconclusion, Reason: unprovoked("slow"), Hint: provocationHint("slow")},
 		"does not apply":   {Ending: Skipped, Reason: "over two lines"},
-		"exchanges": {Ending: Failed, Mismatches: []Mismatch{{Wanted: "HTTP 202 (Accepted)",
+		"exchanges": {Ending: Failed, Observed: 3, Mismatches: []Mismatch{{Wanted: "HTTP 202 (Accepted)",
 			Found: `HTTP 200 (OK), application/json, {"jsonrpc":"2.0","id":"p","result":{}}`, Where: "HTTP status"}}},
 	}
 	if difference := cmp.Diff(want, outcomes); difference != "" {

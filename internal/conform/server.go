@@ -76,21 +76,13 @@ func (s *Server) Ask(ctx context.Context, method string, params any) Reply {
 // Await does the same for a request that was sent before.
 func (s *Server) Await(ctx context.Context, request *scripted.Pending) Reply {
 	received, err := request.Settle(ctx)
-	return judgeAnswered(request, received, err)
+	return s.answered(request.Method, request.ID, received, err)
 }
 
 // AwaitWithin does so with so many attempts at most.
 func (s *Server) AwaitWithin(ctx context.Context, request *scripted.Pending, rounds int) Reply {
 	received, err := request.SettleWithin(ctx, rounds)
-	return judgeAnswered(request, received, err)
-}
-
-// judgeAnswered judges that there is an answer to a request, and returns it.
-func judgeAnswered(request *scripted.Pending, received scripted.Received, err error) Reply {
-	if err != nil {
-		missing("an answer to "+request.Method, err)
-	}
-	return Reply{received}
+	return s.answered(request.Method, request.ID, received, err)
 }
 
 // Once sends a request and returns its very answer, also when that asks for input.
@@ -98,48 +90,48 @@ func judgeAnswered(request *scripted.Pending, received scripted.Received, err er
 func (s *Server) Once(ctx context.Context, method string, params any) Reply {
 	request := s.Start(ctx, method, params)
 	received, err := request.Wait(ctx)
-	return judgeAnswered(request, received, err)
-}
-
-// missing judges that something did not come: the target's fault, unless it
-// sent more than the harness takes.
-func missing(wanted string, err error) {
-	if scripted.TooMuch(err) {
-		Inconclusive("wanted "+wanted+": "+err.Error(), "let the server send less, or one message of that size alone")
-	}
-	Judge(Mismatch{Wanted: wanted, Found: err.Error()})
+	return s.answered(request.Method, request.ID, received, err)
 }
 
 // Call sends a request that must succeed, and returns its result object.
 func (s *Server) Call(ctx context.Context, method string, params any) Object {
 	reply := s.Ask(ctx, method, params)
 	result, isObject := asObject(reply)
-	if !isObject {
-		Judge(Mismatch{Wanted: "a result of " + method, Found: reply.Describe()})
-	}
+	Demand(isObject, "a result of "+method, reply.Describe())
 	return result
 }
 
 // Need sends a request whose success the check needs but is not about: when
 // it fails the check is inconclusive, another one judges it.
 func (s *Server) Need(ctx context.Context, method string, params any) Object {
-	received, err := s.Connection.Call(ctx, method, params)
-	if err != nil {
-		Inconclusive(fmt.Sprintf("%s got no answer: %s", method, err), "mend what the checks of "+method+" report, then run again")
+	request := s.Start(ctx, method, params)
+	received, err := request.Settle(ctx)
+	if status, refused := errors.AsType[*scripted.StatusError](err); refused && !unavailable(status.Status) {
+		Inconclusive(fmt.Sprintf("%s did not succeed: %s", method, err), "fix the failures of "+method+" first, then run again")
 	}
-	reply := Reply{received}
+	reply := s.answered(method, request.ID, received, err)
 	result, isObject := asObject(reply)
 	if !isObject {
-		Inconclusive(fmt.Sprintf("%s did not succeed: %s", method, reply.Describe()), "mend what the checks of "+method+" report, then run again")
+		Inconclusive(fmt.Sprintf("%s did not succeed: %s", method, reply.Describe()), "fix the failures of "+method+" first, then run again")
 	}
 	return result
 }
 
 // Tell sends a notification; a refusal by the transport fails the check.
 func (s *Server) Tell(ctx context.Context, method string, params any) {
-	if err := s.Notify(ctx, method, params); err != nil {
-		missing(method+" to be accepted", err)
+	err := s.Notify(ctx, method, params)
+	if err == nil {
+		return
 	}
+	status, refused := errors.AsType[*scripted.StatusError](err)
+	switch {
+	case !refused:
+		s.noReply(method, jsonrpc.NoID, err)
+	case unavailable(status.Status):
+		s.turnedAway(method, err)
+	}
+	Observe()
+	Judge(Mismatch{Wanted: method + " to be accepted", Found: err.Error()})
 }
 
 // Fence sends a request that every server answers, and waits for the answer: what
@@ -147,9 +139,7 @@ func (s *Server) Tell(ctx context.Context, method string, params any) {
 // streams. A server that does not answer makes the check inconclusive.
 func (s *Server) Fence(ctx context.Context) {
 	s.needFence()
-	if _, err := s.Connection.Once(ctx, s.env.fence(), nil); err != nil {
-		Inconclusive("the server did not answer the "+s.env.fence()+" that was to show the end of its messages: "+err.Error(), s.env.fenceHint())
-	}
+	s.Once(ctx, s.env.fence(), nil)
 }
 
 // FenceMethod is a request without params that every server must answer at any
@@ -182,13 +172,14 @@ func (s *Server) needFence() {
 func (s *Server) StaysUsable(ctx context.Context) {
 	s.needFence()
 	wanted := "the server to go on answering (a " + s.env.fence() + ")"
-	received, err := s.Connection.Once(ctx, s.env.fence(), nil)
+	request := s.Start(ctx, s.env.fence(), nil)
+	received, err := request.Wait(ctx)
 	if err != nil {
+		current.outcome.NoReply = s.unreplied(request.Method, request.ID, err) // for when it answers nobody else either
 		missing(wanted, err)
 	}
-	if reply := (Reply{received}); !isResult(reply) {
-		Judge(Mismatch{Wanted: wanted, Found: reply.Describe()})
-	}
+	reply := Reply{received}
+	Demand(isResult(reply), wanted, reply.Describe())
 }
 
 func isResult(reply Reply) bool {
@@ -210,6 +201,7 @@ func (s *Server) Until(ctx context.Context, mark int, description string, match 
 	if err != nil {
 		missing(description, err)
 	}
+	Observe()
 	return received
 }
 
@@ -242,9 +234,12 @@ func (s *Server) Sent(mark int, match func(scripted.Received) bool) []scripted.R
 // had makes the check inconclusive.
 func (s *Server) All(ctx context.Context, method string) []Object {
 	items, err := survey.List(ctx, s.Client, method, ListMember(method))
+	if isLost(err) {
+		s.noReply(method, jsonrpc.NoID, err)
+	}
 	if err != nil {
 		Inconclusive(fmt.Sprintf("%s could not be followed to its end: %s", method, err),
-			"mend what the checks of "+method+" report, then run again")
+			"fix the failures of "+method+" first, then run again")
 	}
 	return items
 }
@@ -288,7 +283,7 @@ func (s *Server) Response(ctx context.Context, delivery *scripted.Delivery) *Res
 		select {
 		case <-waitFor:
 		case <-ctx.Done():
-			Judge(Mismatch{Wanted: "an HTTP response", Found: delivery.Telling(fmt.Sprintf("none within %s", s.ReplyTime()))})
+			s.noReply(delivery.Method, jsonrpc.NoID, errors.New(delivery.Telling(fmt.Sprintf("no HTTP response within %s", s.ReplyTime()))))
 		}
 		if delivery.ContentType == "text/event-stream" || waitFor == delivery.Done() {
 			break
@@ -296,7 +291,7 @@ func (s *Server) Response(ctx context.Context, delivery *scripted.Delivery) *Res
 		waitFor = delivery.Done()
 	}
 	if delivery.ContentType != "text/event-stream" && delivery.Err != nil {
-		missing("an HTTP response", delivery.Err)
+		s.noReply(delivery.Method, jsonrpc.NoID, delivery.Err)
 	}
 	return &Response{delivery}
 }

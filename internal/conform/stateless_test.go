@@ -11,7 +11,6 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/onsi/ginkgo/v2"
-	"github.com/onsi/gomega"
 
 	"github.com/mcpconform/mcpconform/internal/jsonrpc"
 	"github.com/mcpconform/mcpconform/internal/scripted"
@@ -69,10 +68,10 @@ func TestChecksOfTheStatelessEra(t *testing.T) {
 			server := Session(ctx)
 			mark := server.Mark()
 			result := server.Call(ctx, "tools/call", Object{"name": "greet"})
-			gomega.Expect(result).To(HaveMember("resultType", "complete"))
+			Expect(result).To(HaveMember("resultType", "complete"))
 			asked := server.Asked(mark, "elicitation/create")
 			Demand(len(asked) == 1 && asked[0].Key == "a/b" && asked[0].Parameters["message"] == "Who?", "one question", fmt.Sprint(asked))
-			gomega.Expect(server.Once(ctx, "tools/call", Object{"name": "greet"})).To(HaveMember("resultType", "input_required"))
+			Expect(server.Once(ctx, "tools/call", Object{"name": "greet"})).To(HaveMember("resultType", "input_required"))
 		})
 		ginkgo.It("says all of it in a body", Verifies("ping.answered"), func(ctx ginkgo.SpecContext) {
 			server := SessionOf(ctx, scripted.Nothing())
@@ -84,7 +83,7 @@ func TestChecksOfTheStatelessEra(t *testing.T) {
 			server := FreshSession(ctx)
 			subscription := server.Subscribe(ctx, Object{"resourceSubscriptions": []any{"a:b"}})
 			changed := subscription.Until(ctx, "notifications/resources/updated")
-			gomega.Expect(changed.Params()).To(HaveMember("uri", "a:b"))
+			Expect(changed.Params()).To(HaveMember("uri", "a:b"))
 			Demand(len(subscription.Notifications()) == 2 && subscription.Acknowledged["resourceSubscriptions"] != nil, "two notifications", "others")
 			subscription.Cancel(ctx)
 			server.Watch(ctx, "a:b")

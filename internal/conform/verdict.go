@@ -4,7 +4,6 @@ import (
 	"strings"
 
 	"github.com/onsi/ginkgo/v2"
-	"github.com/onsi/gomega/format"
 
 	"github.com/mcpconform/mcpconform/internal/transcript"
 )
@@ -15,6 +14,18 @@ type Outcome struct {
 	Reason     string // why it was skipped or is inconclusive: one line
 	Hint       string // what would make it conclusive: one line
 	Mismatches []Mismatch
+	// Observed counts what the check looked at that could have broken its requirement:
+	// a check that observed nothing does not pass.
+	Observed int
+	// NoReply is the message without a reply that ended the check; nil for none.
+	NoReply *NoReply
+	// Doubtful tells that the outcome rests on a wait that was over or on a connection
+	// that was lost, as either may be where a machine is loaded: it counts when the
+	// check was repeated alone.
+	Doubtful bool
+	// Gone says why nothing came on a fresh connection either, after a doubtful outcome;
+	// "" when the target answers.
+	Gone string
 	// Idle tells of a target client that it did nothing in the story but connect, and
 	// had to be ended.
 	Idle   bool
@@ -41,7 +52,13 @@ type Mismatch struct {
 	Where  string // JSON pointer, header name, … or ""
 }
 
-// Judge fails the check when there is a mismatch, with all of them.
+// Observe counts something that the target sent or did and that could have broken
+// what the check verifies. Expect and Demand observe by themselves; who goes through a
+// list and judges what is wrong with it observes each element.
+func Observe() { current.outcome.Observed++ }
+
+// Judge fails the check when there is a mismatch, with all of them. It is no
+// observation: that there is no mismatch may mean that there was nothing to look at.
 func Judge(mismatches ...Mismatch) {
 	if len(mismatches) == 0 {
 		return
@@ -57,6 +74,7 @@ func Judge(mismatches ...Mismatch) {
 
 // Demand fails the check unless a condition holds.
 func Demand(holds bool, wanted, found string) {
+	Observe()
 	if !holds {
 		Judge(Mismatch{Wanted: wanted, Found: found})
 	}
@@ -65,7 +83,7 @@ func Demand(holds bool, wanted, found string) {
 // Inconclusive ends a check that the target gave no way to conclude. The hint
 // says what to do about it.
 func Inconclusive(reason, hint string) {
-	current.outcome = Outcome{Ending: Inconclusion, Reason: oneLine(reason), Hint: oneLine(hint)}
+	current.outcome = Outcome{Ending: Inconclusion, Reason: oneLine(reason), Hint: oneLine(hint), Doubtful: current.outcome.Doubtful}
 	ginkgo.Skip(reason, 1)
 }
 
@@ -75,44 +93,12 @@ func NotApplicable(reason string) {
 	ginkgo.Skip(reason, 1)
 }
 
-// Marks that a matcher's message has between its parts; see mismatchOf.
-const (
-	wantedMark = "wanted "
-	foundMark  = "\nfound  "
-	whereMark  = "\nat     "
-)
-
 func (m Mismatch) String() string {
-	text := wantedMark + m.Wanted + foundMark + m.Found
+	text := "wanted " + m.Wanted + "\nfound  " + m.Found
 	if m.Where != "" {
-		text += whereMark + m.Where
+		text += "\nat     " + m.Where
 	}
 	return text
 }
 
-// mismatchOf reads a matcher's message back. A message of a matcher that is
-// not ours is found, as it is.
-func mismatchOf(message string) Mismatch {
-	rest, ours := strings.CutPrefix(message, wantedMark)
-	wanted, found, split := strings.Cut(rest, foundMark)
-	if !ours || !split {
-		return Mismatch{Wanted: "what the requirement says", Found: oneLine(message)}
-	}
-	found, where, _ := strings.Cut(found, whereMark)
-	return Mismatch{Wanted: wanted, Found: found, Where: where}
-}
-
-// FailHandler is Gomega's fail handler: it keeps what a matcher said.
-func FailHandler(message string, callerSkip ...int) {
-	skip := 0
-	if len(callerSkip) > 0 {
-		skip = callerSkip[0]
-	}
-	current.outcome.Ending = Failed
-	current.outcome.Mismatches = append(current.outcome.Mismatches, mismatchOf(message))
-	ginkgo.Fail(message, skip+1)
-}
-
 func oneLine(text string) string { return strings.Join(strings.Fields(text), " ") }
-
-func init() { format.MaxLength = 0 } // what a matcher says is shortened by the reports

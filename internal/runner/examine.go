@@ -160,7 +160,7 @@ func (x *examiner) claim(leg int, key, story string) permission {
 		return permission{}
 	}
 	x.examination.turn(name)
-	return permission{Run: true, Mute: x.mute(leg)}
+	return x.permit(leg)
 }
 
 // SuiteRules are the rules for Examination.

@@ -188,7 +188,7 @@ func (r *run) verdict(state *legState, done checked) (verdict reports.Verdict, r
 		return reports.Inconclusive, r.redact(done.Outcome.Reason), r.redact(done.Outcome.Hint)
 	case done.Outcome.Ending == conform.Failed:
 		return r.severity(state, done.Requirements), "", ""
-	case done.State.Is(types.SpecStatePassed) && done.Evidence:
+	case done.State.Is(types.SpecStatePassed) && done.shows():
 		return reports.Passed, "", ""
 	case done.State.Is(types.SpecStatePassed):
 		return reports.Inconclusive, "the target sent nothing that shows it", "see whether the target answers at all"

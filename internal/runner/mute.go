@@ -23,12 +23,13 @@ func judgesSilence(labels []string) bool {
 	return slices.ContainsFunc(silenceJudges, func(page string) bool { return slices.Contains(labels, page) })
 }
 
-// mute tells why it is no use to ask the target anything on a leg of the plan;
-// "" when it answers.
-func (r *run) mute(leg int) string {
+// permit lets a check of a leg run, and tells why it is no use to ask the target
+// anything.
+func (r *run) permit(leg int) permission {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	return r.state(leg).mute
+	state := r.state(leg)
+	return permission{Run: true, Mute: state.mute, Ended: state.report.Ended != nil}
 }
 
 // listen counts the checks in a row that the target left unanswered. The

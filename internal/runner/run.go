@@ -384,6 +384,10 @@ func (r *run) checked(found checked) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	state := r.state(found.Leg)
+	if outcome := &found.Outcome; outcome.Gone != "" {
+		*outcome = conform.Outcome{Ending: conform.Inconclusion, Reason: state.mute, NoReply: outcome.NoReply}
+	}
+	r.unanswered(state, found)
 	result := r.result(state, found)
 	if found.Panic != "" {
 		r.report.Errors = append(r.report.Errors, fmt.Sprintf("%s: %s", found.Text, found.Panic))

@@ -14,7 +14,6 @@ import (
 	"github.com/onsi/ginkgo/v2/extensions/globals"
 	"github.com/onsi/ginkgo/v2/formatter"
 	"github.com/onsi/ginkgo/v2/types"
-	"github.com/onsi/gomega"
 
 	"github.com/mcpconform/mcpconform/internal/conform"
 	"github.com/mcpconform/mcpconform/internal/transcript"
@@ -46,6 +45,9 @@ type checked struct {
 	Evidence     bool                 // the target sent something meanwhile
 	Mute         bool                 // it left unanswered what it was asked, for as long as an answer may take
 }
+
+// shows tells whether a check that came to its end has seen what it judges.
+func (c checked) shows() bool { return c.Evidence && c.Outcome.Observed > 0 }
 
 // key names a check among all legs.
 func key(legName string, report types.SpecReport) string {
@@ -100,7 +102,10 @@ func (s *stage) before(leg int, environment *conform.Environment) {
 		ginkgo.Skip("another worker has it")
 	}
 	conform.Begin(environment, report)
-	if allowed.Mute != "" && !judgesSilence(report.Labels()) {
+	switch {
+	case allowed.Ended:
+		conform.Inconclusive(allowed.Mute, "see the beginning of the report, then run again")
+	case allowed.Mute != "" && !judgesSilence(report.Labels()):
 		conform.Inconclusive(allowed.Mute, unmuting[environment.Role])
 	}
 }
@@ -128,7 +133,6 @@ func (s *stage) after(report types.SpecReport) {
 // process claim them.
 func perform(environments []*conform.Environment, to host, filter string) {
 	(&stage{environments: environments, host: to}).declare()
-	gomega.RegisterFailHandler(conform.FailHandler)
 	suite, reporter := quiet()
 	suite.LabelFilter = conform.Standing(filter)
 	ginkgo.RunSpecs(discard{}, "mcpconform", suite, reporter)
@@ -173,10 +177,13 @@ func conclude(environment *conform.Environment, index int, report types.SpecRepo
 		Evidence: evidence(exchanges, environment.Role),
 		Mute:     outcome.Idle || report.RunTime >= environment.Target.Reply && unheard(exchanges, environment.Role),
 	}
+	if report.State.Is(types.SpecStateTimedout) {
+		result.Outcome.Doubtful = true
+	}
 	if report.State.Is(types.SpecStatePanicked) {
 		result.Panic = report.Failure.Message + ": " + report.Failure.ForwardedPanic + "\n" + report.Failure.Location.FullStackTrace
 	}
-	if !report.State.Is(types.SpecStatePassed) || !result.Evidence {
+	if !report.State.Is(types.SpecStatePassed) || !result.shows() {
 		result.Exchanges = shorten(exchanges)
 	}
 	return result
@@ -226,6 +233,8 @@ type note struct {
 type permission struct {
 	Run  bool
 	Mute string `json:",omitempty"` // why it is no use to ask the target anything
+	// Ended tells that the target went away: not even checks of silence have a use.
+	Ended bool `json:",omitempty"`
 }
 
 // Work is the life of a worker process: it reads its plan from in, claims

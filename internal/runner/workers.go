@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"maps"
 	"runtime/debug"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -40,22 +41,25 @@ func (r *run) check(ctx context.Context) error {
 	}
 	r.announce()
 	r.makeRoom()
+	desk := r.desk()
 	if r.options.Workers == 1 {
 		defer context.AfterFunc(ctx, func() {
 			if !errors.Is(context.Cause(ctx), errInterrupted) { // which came by a signal that Ginkgo heard, too
 				interrupt()
 			}
 		})()
-		perform(r.planned, &alone{run: r, context: ctx}, r.plan.Filter)
-		return nil
+		perform(r.planned, &alone{desk: desk, context: ctx}, r.plan.Filter)
+		return desk.confirm(ctx)
 	}
 	confine(memoryOfRun)
-	desk := r.desk()
-	return errors.Join(desk.sideBySide(ctx), desk.again(ctx))
+	return errors.Join(desk.sideBySide(ctx), desk.again(ctx), desk.confirm(ctx))
 }
 
 func (r *run) desk() *desk {
-	return &desk{run: r, claimed: map[string]bool{}, putOff: map[string]bool{}, stories: map[string]string{}}
+	return &desk{
+		run: r, claimed: map[string]bool{}, putOff: map[string]bool{}, stories: map[string]string{},
+		asked: map[string]bool{}, confirmed: map[string]bool{},
+	}
 }
 
 // recall has the checks judge what was recorded, by one worker.
@@ -134,17 +138,24 @@ func (r *run) begin(key string) {
 
 // alone is the host of checks that run in the parent itself.
 type alone struct {
-	*run
+	*desk
 	context context.Context
+	current string // the check that it has claimed
 }
 
 func (a *alone) claim(leg int, key, _ string) permission {
 	if a.context.Err() != nil {
 		return permission{}
 	}
-	a.begin(key)
-	return permission{Run: true, Mute: a.mute(leg)}
+	a.current = key
+	a.claimed[key] = true
+	a.run.begin(key)
+	return a.run.permit(leg)
 }
+
+func (a *alone) checked(found checked) { a.take(a.current, found, false) }
+
+func (a *alone) closed(leg int, connection conform.Connection) { a.run.closed(leg, connection) }
 
 // over tells whether the run is to end. That is no error: what was done until
 // then is reported.
@@ -159,14 +170,19 @@ type desk struct {
 	stories  map[string]string // the worker that has a story, by name
 	restarts int
 	workers  int // begun so far
+
+	doubts    []doubt
+	asked     map[string]bool // of what brings no reply: one check was repeated
+	confirmed map[string]bool // and got none again
 }
 
 // shift is what a worker is for.
 type shift struct {
-	filter  string          // the checks that it runs
-	workers int             // that work at the same time
-	others  <-chan struct{} // closed when those are done whom it has to wait for
-	again   bool            // it runs what was put off, nothing else
+	filter   string          // the checks that it runs
+	workers  int             // that work at the same time
+	others   <-chan struct{} // closed when those are done whom it has to wait for
+	again    bool            // it runs what was put off, nothing else
+	patience time.Duration   // how many times as long as otherwise a reply may take; 0: once
 }
 
 // keepWorking runs one worker after another until one ends by itself: a worker
@@ -192,6 +208,10 @@ func (d *desk) keepWorking(ctx context.Context, shift shift) error {
 func (d *desk) work(ctx context.Context, shift shift) (died bool, err error) {
 	work := d.run.plan
 	work.Filter, work.Workers = shift.filter, shift.workers
+	work.Legs = slices.Clone(work.Legs)
+	for i := range work.Legs {
+		work.Legs[i].Reply *= max(1, shift.patience)
+	}
 	d.mu.Lock()
 	d.workers++
 	work.Name = "worker" + strconv.Itoa(d.workers) + "-"
@@ -253,15 +273,11 @@ func (d *desk) serve(ctx context.Context, told []byte, name string, worker *targ
 			answer := permission{Run: ctx.Err() == nil && d.grant(line, name, shift.again)}
 			if answer.Run {
 				ended.current = line.Claim
-				answer.Mute = d.run.mute(line.Leg)
+				answer = d.run.permit(line.Leg)
 			}
 			_ = writer.Encode(answer) // what it has done is read to the end
 		case line.Checked != nil:
-			if line.Checked.Outcome.Ending == conform.PutOff {
-				d.postpone(ended.current)
-			} else {
-				d.run.checked(*line.Checked)
-			}
+			d.take(ended.current, *line.Checked, shift.patience > 0)
 			ended.current = ""
 		case line.Connection != nil:
 			d.run.closed(line.Leg, *line.Connection)

@@ -69,6 +69,8 @@ type Delivery struct {
 	cut  context.CancelFunc
 	came func() string // how far the answer has come, while it is not there
 
+	Method string // of the HTTP request; "" over stdio
+
 	// Valid when Head is closed.
 	Stream      string // of the transcript
 	Status      int    // of the HTTP response; 0 over stdio

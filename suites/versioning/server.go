@@ -7,7 +7,6 @@ import (
 	"strings"
 
 	. "github.com/onsi/ginkgo/v2"
-	. "github.com/onsi/gomega"
 
 	"github.com/mcpconform/mcpconform/internal/catalogue"
 	. "github.com/mcpconform/mcpconform/internal/conform"

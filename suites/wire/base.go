@@ -74,6 +74,11 @@ func messageRules() []conform.Rule {
 			Judge:        ofClient(sharedIDs),
 		},
 		{
+			Text:         "answers every request",
+			Requirements: []string{conform.AnsweredRequirement},
+			Judge:        answeredRequests,
+		},
+		{
 			Text:         "answers no request more than once",
 			Requirements: []string{"base.requests.answered-once"},
 			Judge:        repeatedAnswers,
@@ -113,6 +118,18 @@ func messageRules() []conform.Rule {
 			Requirements: []string{"base.notifications.no-id"},
 			Judge:        every(isNotificationMethod, identified),
 		},
+	}
+}
+
+// answeredRequests sees the requests that were answered. One that was not may be so for
+// good reasons, such as the end of the connection: what brought no reply although
+// somebody waited for it is found where it was waited for (conform.NoReply), and told
+// here.
+func answeredRequests(c *conform.Conversation, sight *conform.Sight) {
+	for _, said := range c.Messages {
+		if !said.FromTarget(c.Leg) && len(said.Answers) > 0 {
+			sight.Saw()
+		}
 	}
 }
 

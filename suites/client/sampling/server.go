@@ -8,7 +8,6 @@ import (
 	"sync/atomic"
 
 	. "github.com/onsi/ginkgo/v2"
-	. "github.com/onsi/gomega"
 	"github.com/onsi/gomega/types"
 
 	. "github.com/mcpconform/mcpconform/internal/conform"

@@ -5,7 +5,6 @@ import (
 	"slices"
 
 	. "github.com/onsi/ginkgo/v2"
-	. "github.com/onsi/gomega"
 
 	"github.com/mcpconform/mcpconform/internal/catalogue"
 	. "github.com/mcpconform/mcpconform/internal/conform"

@@ -6,7 +6,6 @@ import (
 	"reflect"
 
 	. "github.com/onsi/ginkgo/v2"
-	. "github.com/onsi/gomega"
 	"github.com/yosida95/uritemplate/v3"
 
 	. "github.com/mcpconform/mcpconform/internal/conform"

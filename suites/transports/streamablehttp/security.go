@@ -14,7 +14,6 @@ import (
 	"strings"
 
 	. "github.com/onsi/ginkgo/v2"
-	. "github.com/onsi/gomega"
 
 	"github.com/mcpconform/mcpconform/internal/jsonrpc"
 

@@ -7,7 +7,6 @@ import (
 
 	"github.com/agext/levenshtein"
 	. "github.com/onsi/ginkgo/v2"
-	. "github.com/onsi/gomega"
 
 	"github.com/mcpconform/mcpconform/internal/jsonrpc"
 

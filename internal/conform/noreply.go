@@ -1,0 +1,188 @@
+package conform
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"slices"
+	"time"
+
+	"github.com/onsi/ginkgo/v2"
+
+	"github.com/mcpconform/mcpconform/internal/jsonrpc"
+	"github.com/mcpconform/mcpconform/internal/scripted"
+	"github.com/mcpconform/mcpconform/internal/transcript"
+	"github.com/mcpconform/mcpconform/internal/transport"
+)
+
+// NoReply is a message that the target left without its reply: a request without a
+// response (basic/index#responses), or what the transport has to acknowledge. Whatever
+// waited for the reply has shown nothing; that there was none is a finding of its own.
+type NoReply struct {
+	To       string // what was sent: a method, or an HTTP method
+	Found    string // what came instead: "ping was not answered within 5s"
+	Exchange []transcript.Event
+	Judged   int // sequence of the message in the exchange
+}
+
+// AnsweredRequirement is the requirement that a NoReply breaks, and no other.
+const AnsweredRequirement = "base.requests.answered"
+
+// noReply ends a check that waited in vain for the reply to what it sent: inconclusive,
+// since another requirement says that there is one.
+func (s *Server) noReply(to string, id jsonrpc.ID, err error) {
+	if scripted.TooMuch(err) {
+		Inconclusive("no reply to "+to+" could be read: "+err.Error(), "let the server send less, or one message of that size alone")
+	}
+	current.outcome = Outcome{
+		Ending: Inconclusion, Doubtful: true,
+		Reason:  oneLine(fmt.Sprintf("%s brought no reply: %s", to, err)),
+		Hint:    "fix the failure of " + AnsweredRequirement + " first, then run again",
+		NoReply: s.unreplied(to, id, err),
+	}
+	ginkgo.Skip(current.outcome.Reason, 1)
+}
+
+func (s *Server) unreplied(to string, id jsonrpc.ID, err error) *NoReply {
+	exchange, judged := s.since(id)
+	return &NoReply{To: to, Found: oneLine(err.Error()), Exchange: exchange, Judged: judged}
+}
+
+// since returns what happened on the connection from a request on, or at the end of it
+// when the request is not known, as much as a report shows; and where the request is.
+func (s *Server) since(id jsonrpc.ID) (shown []transcript.Event, judged int) {
+	const most = 12 // two screens of a terminal at the worst
+	events := s.Log().Events()
+	at := len(events) - 1
+	for position, event := range slices.Backward(events) {
+		if event.Kind == transcript.Message && event.From == transcript.Client && jsonrpc.Parse(event.Raw).ID == id {
+			at = position
+			break
+		}
+	}
+	if at < 0 {
+		return nil, -1
+	}
+	from := max(0, at-leadingMessages)
+	if to := from + most; to < len(events) {
+		shown = slices.Concat(events[from:min(at+most/2, to)], events[max(at+most/2, len(events)-most/3):])
+	} else {
+		shown = slices.Clone(events[from:])
+	}
+	for index := range shown {
+		shown[index] = shown[index].Cut(maxShown)
+	}
+	return shown, events[at].Sequence
+}
+
+// answered judges what became of a request. Without a reply the check ends as
+// inconclusive. An HTTP response that carries none, but a status, is what the check
+// judges: the target did answer.
+func (s *Server) answered(method string, id jsonrpc.ID, received scripted.Received, err error) Reply {
+	if err == nil {
+		return Reply{received}
+	}
+	status, refused := errors.AsType[*scripted.StatusError](err)
+	switch {
+	case !refused, errors.Is(err, scripted.ErrNoAnswer):
+		s.noReply(method, id, err)
+	case unavailable(status.Status):
+		s.turnedAway(method, err)
+	default:
+		current.outcome.Doubtful = status.Status == http.StatusNotFound // a server that was started anew has lost its sessions
+		Observe()
+		Judge(Mismatch{Wanted: "a JSON-RPC response to " + method, Found: err.Error()})
+	}
+	return Reply{}
+}
+
+// isLost tells whether an error means that nothing came, in time or at all.
+func isLost(err error) bool {
+	_, broken := errors.AsType[*transport.Error](err)
+	return broken || errors.Is(err, scripted.ErrTimeout) || errors.Is(err, scripted.ErrNoAnswer) || errors.Is(err, scripted.ErrConnection)
+}
+
+// unavailable tells the statuses by which a server, or what stands before it, turns a
+// client away whatever it asks for (RFC 9110, section 15; RFC 6585, section 4).
+func unavailable(status int) bool {
+	return slices.Contains([]int{
+		http.StatusUnauthorized, http.StatusProxyAuthRequired, http.StatusRequestTimeout, http.StatusTooManyRequests,
+		http.StatusBadGateway, http.StatusServiceUnavailable, http.StatusGatewayTimeout,
+	}, status)
+}
+
+// turnedAway ends a check whose request was not looked at.
+func (s *Server) turnedAway(method string, err error) {
+	current.outcome = Outcome{
+		Ending: Inconclusion, Doubtful: true,
+		Reason: oneLine(fmt.Sprintf("%s was turned away: %s", method, err)),
+		Hint:   "see whether the server limits the rate of requests or wants a token; --workers 1 asks for less at once",
+	}
+	ginkgo.Skip(current.outcome.Reason, 1)
+}
+
+// missing judges that something did not come that the server had to send by itself.
+func missing(wanted string, err error) {
+	if scripted.TooMuch(err) {
+		Inconclusive("wanted "+wanted+": "+err.Error(), "let the server send less, or one message of that size alone")
+	}
+	current.outcome.Doubtful = true
+	Observe()
+	Judge(Mismatch{Wanted: wanted, Found: err.Error()})
+}
+
+const (
+	// contactReplies is how many times as long as others the reply may take by which a
+	// target shows that it is still there.
+	contactReplies = 2
+	// contactPause is how long it may take before it is asked again: it may be starting
+	// anew.
+	contactPause = 250 * time.Millisecond
+)
+
+// unreachable says why a fresh connection to the target server brings nothing; "" when
+// the server answers.
+func (e *Environment) unreachable() string {
+	patience := max(contactReplies*e.Target.Reply, e.Target.Start)
+	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	defer cancel()
+	for {
+		err := e.contact(ctx, patience)
+		if err == nil {
+			return ""
+		}
+		select {
+		case <-time.After(contactPause):
+		case <-ctx.Done():
+			return oneLine(err.Error())
+		}
+	}
+}
+
+// contact opens a connection as first contact did, and asks for what was answered then.
+func (e *Environment) contact(ctx context.Context, patience time.Duration) error {
+	to := e.Target
+	to.Reply, to.Start = patience, patience
+	log := transcript.NewLogIn(e.Room, "contact")
+	defer log.Release()
+	connection, err := scripted.Dial(to, log)
+	if err != nil {
+		return err
+	}
+	defer connection.Close(ctx)
+	offer(connection.Client)
+	var refused *scripted.RefusedError
+	if e.stateless() {
+		_, err = connection.Discover(ctx, e.Revision, scripted.Everything(e.Revision))
+	} else {
+		_, err = connection.Initialize(ctx, scripted.Hello(e.Revision, scripted.Everything(e.Revision)))
+	}
+	if errors.As(err, &refused) {
+		return nil // that is an answer, too
+	}
+	if err == nil && e.Survey.NoFence == "" {
+		_, err = connection.Once(ctx, e.fence(), nil)
+	}
+	return err
+}

@@ -1,0 +1,197 @@
+package runner
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/mcpconform/mcpconform/internal/conform"
+	"github.com/mcpconform/mcpconform/internal/jsonrpc"
+	"github.com/mcpconform/mcpconform/internal/transcript"
+	"github.com/mcpconform/mcpconform/reports"
+)
+
+// patienceAlone is how many times as long a reply may take when a check is repeated
+// alone: a machine that is busy with other things is no defect of the target.
+const patienceAlone = 3
+
+// doubt is a check whose outcome rests on a wait that was over or on a connection that
+// was lost, and that is to be repeated alone.
+type doubt struct {
+	key   string // of the check
+	found checked
+}
+
+// unreplied names what brought no reply, of a leg; "" for a doubt of another kind. One
+// check of those that waited for the same is enough to show that no reply comes.
+func (d doubt) unreplied() string {
+	if d.found.Outcome.NoReply == nil {
+		return ""
+	}
+	return fmt.Sprintf("%d %s", d.found.Leg, d.found.Outcome.NoReply.To)
+}
+
+// take records what a check found, or keeps it to be repeated.
+func (d *desk) take(key string, found checked, repeated bool) {
+	outcome := &found.Outcome
+	switch {
+	case outcome.Ending == conform.PutOff:
+		d.postpone(key)
+		return
+	case outcome.Gone != "":
+		d.run.end(found)
+	case outcome.Doubtful && !repeated:
+		d.mu.Lock()
+		defer d.mu.Unlock()
+		d.doubts = append(d.doubts, doubt{key, found})
+		return
+	case repeated && outcome.NoReply != nil:
+		d.mu.Lock()
+		d.confirmed[doubt{key, found}.unreplied()] = true
+		d.mu.Unlock()
+	}
+	d.run.checked(found)
+}
+
+// confirm repeats, alone, the checks whose outcome is in doubt, and records them. What
+// there is no time for stays open.
+func (d *desk) confirm(ctx context.Context) error {
+	for {
+		keys := d.toRepeat()
+		if len(keys) == 0 || over(ctx) {
+			break
+		}
+		d.mu.Lock()
+		for _, key := range keys {
+			d.putOff[key] = true
+		}
+		d.mu.Unlock()
+		if err := d.keepWorking(ctx, shift{filter: d.run.plan.Filter, workers: 1, again: true, patience: patienceAlone}); err != nil {
+			return err
+		}
+	}
+	for _, one := range d.doubts {
+		one.found.Outcome = conform.Outcome{
+			Ending: conform.Inconclusion, Reason: "a reply did not come in time, and the check was not repeated alone before the run ended",
+			Hint: "give the run longer with --deadline",
+		}
+		d.run.checked(one.found)
+	}
+	d.doubts = nil
+	return nil
+}
+
+// toRepeat records the doubts that are settled, and takes out those to be repeated
+// next: one of each kind that wait for the same reply; all of those, when that one got
+// it.
+func (d *desk) toRepeat() []string {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	var keys []string
+	var settled []checked
+	asking := map[string]bool{}
+	d.doubts = slices.DeleteFunc(d.doubts, func(one doubt) bool {
+		same := one.unreplied()
+		switch {
+		case d.run.ended(one.found.Leg), d.confirmed[same]:
+			settled = append(settled, one.found)
+		case same == "" || d.asked[same]:
+			keys = append(keys, one.key)
+		case !asking[same]:
+			asking[same] = true
+			keys = append(keys, one.key)
+		default:
+			return false
+		}
+		return true
+	})
+	for same := range asking {
+		d.asked[same] = true
+	}
+	for _, found := range settled {
+		d.run.checked(found)
+	}
+	return keys
+}
+
+// ended tells whether the target went away on a leg of the plan.
+func (r *run) ended(leg int) bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.state(leg).report.Ended != nil
+}
+
+// end ends a leg whose target went away, or stopped answering.
+func (r *run) end(found checked) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	state := r.state(found.Leg)
+	if state.report.Ended != nil {
+		return
+	}
+	events := eventsOf(found.Exchanges)
+	if reply := found.Outcome.NoReply; reply != nil && len(events) == 0 {
+		events = reply.Exchange
+	}
+	state.report.Ended = &reports.Ended{
+		Reason: r.redact("a new connection brings nothing: " + found.Outcome.Gone),
+		After:  r.redact(lastRequest(events)), Exit: exitOf(events), Output: r.redact(stderrOf(events)),
+		Hint: "see what the target logs about the request, then run again",
+	}
+	state.mute = "not tried: the target went away, or stopped answering"
+}
+
+// lastRequest names the last request that the harness made: its method, and what it is
+// about; "" for none.
+func lastRequest(events []transcript.Event) string {
+	for _, event := range slices.Backward(events) {
+		if event.Kind != transcript.Message || event.From != transcript.Client {
+			continue
+		}
+		message := jsonrpc.Parse(event.Raw)
+		if message.Kind != jsonrpc.Request {
+			continue
+		}
+		params, _ := message.Params().(map[string]any)
+		name, _ := params["name"].(string)
+		uri, _ := params["uri"].(string)
+		return strings.TrimSpace(message.Method + " " + cmp.Or(name, uri))
+	}
+	return ""
+}
+
+// exitOf says how the process of the target ended meanwhile; "" when it did not.
+func exitOf(events []transcript.Event) string {
+	for _, event := range slices.Backward(events) {
+		if event.Kind == transcript.Exit {
+			return event.Note
+		}
+	}
+	return ""
+}
+
+// unanswered records that something brought no reply, among what the rules found. It
+// is told once of a target that went away.
+func (r *run) unanswered(state *legState, done checked) {
+	reply := done.Outcome.NoReply
+	if reply == nil || done.Outcome.Ending != conform.Inconclusion {
+		return
+	}
+	at := slices.IndexFunc(state.rules, func(rule conform.Rule) bool { return rule.Requirements[0] == conform.AnsweredRequirement })
+	if at < 0 {
+		return
+	}
+	if state.findings[at] == nil {
+		state.findings[at] = &found{}
+	}
+	one := state.findings[at]
+	if state.report.Ended != nil && len(one.breaches) > 0 {
+		return
+	}
+	one.add(conform.Finding{Rule: at, Saw: 1, Breaks: []conform.Breach{{
+		Cause: reply.To, Mismatch: conform.Mismatch{Wanted: "a reply to " + reply.To, Found: reply.Found},
+		Count: 1, Exchange: reply.Exchange, Judged: reply.Judged,
+	}}})
+}
