@@ -41,12 +41,29 @@ func (s *Server) noReply(to string, id jsonrpc.ID, err error) {
 		Hint:    "fix the failure of " + AnsweredRequirement + " first, then run again",
 		NoReply: s.unreplied(to, id, err),
 	}
+	if current.outcome.NoReply == nil {
+		current.outcome.Hint = "fix the failures of what came in its place first, then run again"
+	}
 	ginkgo.Skip(current.outcome.Reason, 1)
 }
 
 func (s *Server) unreplied(to string, id jsonrpc.ID, err error) *NoReply {
 	exchange, judged := s.since(id)
+	if errors.Is(err, scripted.ErrNoAnswer) || slices.ContainsFunc(exchange, isStray) {
+		return nil // something came in its place, which rules judge
+	}
 	return &NoReply{To: to, Found: oneLine(err.Error()), Exchange: exchange, Judged: judged}
+}
+
+// isStray tells whether an event is something that the server sent in the place of a
+// response: no message, a batch, or a response without the id of a request or without
+// an outcome.
+func isStray(event transcript.Event) bool {
+	if event.Kind != transcript.Message || event.From != transcript.Server {
+		return false
+	}
+	message := jsonrpc.Parse(event.Raw)
+	return message.Kind == jsonrpc.Invalid || message.Kind == jsonrpc.Response && (message.ID == jsonrpc.NoID || message.ID == jsonrpc.NullID)
 }
 
 // since returns what happened on the connection from a request on, or at the end of it
@@ -76,9 +93,13 @@ func (s *Server) since(id jsonrpc.ID) (shown []transcript.Event, judged int) {
 	return shown, events[at].Sequence
 }
 
-// answered judges what became of a request. Without a reply the check ends as
+// Answered judges what became of a request. Without a reply the check ends as
 // inconclusive. An HTTP response that carries none, but a status, is what the check
 // judges: the target did answer.
+func (s *Server) Answered(request *scripted.Pending, received scripted.Received, err error) Reply {
+	return s.answered(request.Method, request.ID, received, err)
+}
+
 func (s *Server) answered(method string, id jsonrpc.ID, received scripted.Received, err error) Reply {
 	if err == nil {
 		return Reply{received}
@@ -120,6 +141,33 @@ func (s *Server) turnedAway(method string, err error) {
 		Hint:   "see whether the server limits the rate of requests or wants a token; --workers 1 asks for less at once",
 	}
 	ginkgo.Skip(current.outcome.Reason, 1)
+}
+
+// MustAwait judges that a request is answered, with a result or an error: for a check
+// of circumstances in which requests have to be answered as otherwise. No reply fails
+// it, when the target is there and the check was repeated alone.
+func (s *Server) MustAwait(ctx context.Context, request *scripted.Pending) Reply {
+	return s.mustAwait(ctx, request, request.Settle)
+}
+
+// MustAwaitWithin does so with so many attempts at most, as AwaitWithin.
+func (s *Server) MustAwaitWithin(ctx context.Context, request *scripted.Pending, rounds int) Reply {
+	return s.mustAwait(ctx, request, func(ctx context.Context) (scripted.Received, error) { return request.SettleWithin(ctx, rounds) })
+}
+
+// MustAsk sends a request and judges that it is answered, as MustAwait.
+func (s *Server) MustAsk(ctx context.Context, method string, params any) Reply {
+	return s.MustAwait(ctx, s.Start(ctx, method, params))
+}
+
+func (s *Server) mustAwait(ctx context.Context, request *scripted.Pending, wait func(context.Context) (scripted.Received, error)) Reply {
+	received, err := wait(ctx)
+	if err != nil {
+		current.outcome.NoReply = s.unreplied(request.Method, request.ID, err) // for when it answers nobody else either
+		missing("a response to "+request.Method, err)
+	}
+	Observe()
+	return Reply{received}
 }
 
 // missing judges that something did not come that the server had to send by itself.

@@ -76,13 +76,13 @@ func (s *Server) Ask(ctx context.Context, method string, params any) Reply {
 // Await does the same for a request that was sent before.
 func (s *Server) Await(ctx context.Context, request *scripted.Pending) Reply {
 	received, err := request.Settle(ctx)
-	return s.answered(request.Method, request.ID, received, err)
+	return s.Answered(request, received, err)
 }
 
 // AwaitWithin does so with so many attempts at most.
 func (s *Server) AwaitWithin(ctx context.Context, request *scripted.Pending, rounds int) Reply {
 	received, err := request.SettleWithin(ctx, rounds)
-	return s.answered(request.Method, request.ID, received, err)
+	return s.Answered(request, received, err)
 }
 
 // Once sends a request and returns its very answer, also when that asks for input.
@@ -90,7 +90,7 @@ func (s *Server) AwaitWithin(ctx context.Context, request *scripted.Pending, rou
 func (s *Server) Once(ctx context.Context, method string, params any) Reply {
 	request := s.Start(ctx, method, params)
 	received, err := request.Wait(ctx)
-	return s.answered(request.Method, request.ID, received, err)
+	return s.Answered(request, received, err)
 }
 
 // Call sends a request that must succeed, and returns its result object.
@@ -109,7 +109,7 @@ func (s *Server) Need(ctx context.Context, method string, params any) Object {
 	if status, refused := errors.AsType[*scripted.StatusError](err); refused && !unavailable(status.Status) {
 		Inconclusive(fmt.Sprintf("%s did not succeed: %s", method, err), "fix the failures of "+method+" first, then run again")
 	}
-	reply := s.answered(method, request.ID, received, err)
+	reply := s.Answered(request, received, err)
 	result, isObject := asObject(reply)
 	if !isObject {
 		Inconclusive(fmt.Sprintf("%s did not succeed: %s", method, reply.Describe()), "fix the failures of "+method+" first, then run again")

@@ -53,7 +53,7 @@ func requests() {
 			}
 
 			for _, request := range open {
-				server.Await(ctx, request)
+				server.MustAwait(ctx, request)
 			}
 		})
 
@@ -98,7 +98,7 @@ func requests() {
 			server := Session(ctx)
 			server.Need(ctx, aMethod(), nil) // or else nothing shows what it stumbles over
 
-			reply := server.Ask(ctx, aMethod(), Object{"mcpconformUnknown": Object{"nested": true}})
+			reply := server.MustAsk(ctx, aMethod(), Object{"mcpconformUnknown": Object{"nested": true}})
 
 			Expect(reply).To(BeResult())
 		})
@@ -109,7 +109,7 @@ func requests() {
 			server.Need(ctx, aMethod(), nil) // or else nothing shows what it stumbles over
 
 			// The prefix is reserved by the words of both revisions.
-			reply := server.Ask(ctx, aMethod(), Object{"_meta": Object{
+			reply := server.MustAsk(ctx, aMethod(), Object{"_meta": Object{
 				"dev.mcp.conformance/null":   nil,
 				"dev.mcp.conformance/list":   []any{1, "two", Object{}},
 				"dev.mcp.conformance/number": 0.5,
@@ -127,7 +127,7 @@ func malformed() {
 		func(ctx SpecContext) {
 			server := Session(ctx)
 
-			reply := server.Ask(ctx, unknownMethod, nil)
+			reply := server.MustAsk(ctx, unknownMethod, nil)
 
 			Expect(reply).To(BeJSONRPCError())
 		})

@@ -77,7 +77,7 @@ func versionNegotiation() {
 		func(ctx SpecContext) {
 			server := Connect(ctx)
 
-			reply := server.Ask(ctx, "initialize", Hello(unknownRevision))
+			reply := server.MustAsk(ctx, "initialize", Hello(unknownRevision))
 
 			if refusal, refused := reply.Error(); refused && refusal.Code == jsonrpc.InvalidParams {
 				NotApplicable("the server refuses the handshake, as the example under the heading Error Handling does")
@@ -187,7 +187,7 @@ func errorHandling() {
 		func(ctx SpecContext) {
 			server := Connect(ctx)
 
-			reply := server.Ask(ctx, "initialize", Hello(unknownRevision))
+			reply := server.MustAsk(ctx, "initialize", Hello(unknownRevision))
 
 			if _, refused := reply.Error(); !refused {
 				adopt(server, reply.Object())
@@ -200,7 +200,7 @@ func errorHandling() {
 		func(ctx SpecContext) {
 			server := Connect(ctx)
 
-			reply := server.Ask(ctx, "initialize", scripted.Hello(Revision(), scripted.Nothing()))
+			reply := server.MustAsk(ctx, "initialize", scripted.Hello(Revision(), scripted.Nothing()))
 
 			if _, refused := reply.Error(); refused {
 				return // it needs more, and says so

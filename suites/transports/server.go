@@ -23,7 +23,7 @@ func ServerChecks() {
 				server := Session(ctx)
 				id := jsonrpc.StringID("é-日本-🙂") // of two, three and four bytes
 
-				reply := server.Await(ctx, server.StartRaw(ctx, id, FenceMethod(), scripted.Outgoing{}, nil))
+				reply := server.MustAwait(ctx, server.StartRaw(ctx, id, FenceMethod(), scripted.Outgoing{}, nil))
 
 				Expect(reply).To(BeResult())
 			})

@@ -53,7 +53,7 @@ const mostRounds = 65
 // answers meanwhile as it was told to. A call that does not end fails the check; in
 // the stateless era its end may be a question that the client does not answer.
 func (q *Question) Outcome(ctx context.Context) conform.Reply {
-	return q.server.AwaitWithin(ctx, q.call, mostRounds)
+	return q.server.MustAwaitWithin(ctx, q.call, mostRounds)
 }
 
 // Since returns what the server asked for by a method since the call began.

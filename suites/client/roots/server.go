@@ -152,7 +152,7 @@ func (q question) outcome(ctx context.Context) {
 	case q.asked != nil:
 		q.asked.Outcome(ctx)
 	case q.call != nil:
-		q.server.Await(ctx, q.call)
+		q.server.MustAwait(ctx, q.call)
 	}
 }
 

@@ -71,7 +71,7 @@ func invalidCursors() {
 		func(ctx SpecContext) {
 			server := FreshSession(ctx)
 
-			askWithInvalidCursor(ctx, server, lists()[0])
+			_, _, _ = server.Attempt(ctx, lists()[0], neverGiven, unknownCursor) // what it answers, others judge
 
 			server.StaysUsable(ctx)
 		})
@@ -102,9 +102,15 @@ func isUnknown(method string, refusal jsonrpc.Error) bool {
 	return method == templates && refusal.Code == jsonrpc.MethodNotFound
 }
 
+// neverGiven are params with a cursor that no server gives out.
+var neverGiven = Object{"cursor": "mcpconform: no such cursor"}
+
+// unknownCursor says what is wrong with it.
+const unknownCursor = "the cursor was never given out"
+
 // askWithInvalidCursor sends a cursor that no server gives out.
 func askWithInvalidCursor(ctx context.Context, server *Server, method string) Reply {
 	request := server.StartRaw(ctx, server.NextID(), method,
-		scripted.Outgoing{Deliberate: "the cursor was never given out"}, Object{"cursor": "mcpconform: no such cursor"})
+		scripted.Outgoing{Deliberate: unknownCursor}, neverGiven)
 	return server.Await(ctx, request)
 }

@@ -72,7 +72,7 @@ func ServerChecks() {
 				}
 
 				for method, request := range requests {
-					Expect(server.Await(ctx, request)).To(HaveMember(telling[method]))
+					Expect(server.MustAwait(ctx, request)).To(HaveMember(telling[method]))
 				}
 			})
 

@@ -78,7 +78,7 @@ func connecting() {
 			}
 
 			for _, request := range requests {
-				Expect(server.Await(ctx, request)).To(BeResult())
+				Expect(server.MustAwait(ctx, request)).To(BeResult())
 			}
 		})
 

@@ -15,7 +15,7 @@ func ServerChecks() {
 			func(ctx SpecContext) {
 				server := Session(ctx)
 
-				reply := server.Ask(ctx, "ping", nil)
+				reply := server.MustAsk(ctx, "ping", nil)
 
 				Expect(reply).To(BeResult())
 				Expect(reply).To(BeEmptyObject())

@@ -174,7 +174,7 @@ func await(ctx context.Context, server *Server, id string, request *scripted.Pen
 			return Reply{Received: received}
 		}
 		if !IsTimeout(err) {
-			Judge(Mismatch{Wanted: "an answer to tasks/result", Found: err.Error()})
+			return server.Answered(request, received, err)
 		}
 		if isOver(server.Need(ctx, "tasks/get", Object{"taskId": id})["status"]) {
 			return server.Await(ctx, request)

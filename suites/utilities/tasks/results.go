@@ -92,7 +92,7 @@ func results() {
 
 			server.Start(ctx, "tasks/result", Object{"taskId": id})
 
-			Expect(server.Ask(ctx, "tasks/get", Object{"taskId": id})).To(BeResult())
+			Expect(server.MustAsk(ctx, "tasks/get", Object{"taskId": id})).To(BeResult())
 			leave(ctx, server, id)
 		})
 }

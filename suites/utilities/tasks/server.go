@@ -164,7 +164,7 @@ func polling() {
 			named, other := begin(ctx, server, tool), begin(ctx, server, tool)
 			demandNamed(result(ctx, server, named), named)
 
-			reply := server.Await(ctx, server.StartRaw(ctx, server.NextID(), "tasks/result",
+			reply := server.MustAwait(ctx, server.StartRaw(ctx, server.NextID(), "tasks/result",
 				scripted.Outgoing{Deliberate: "names another task in the metadata"}, misleading(named, other)))
 
 			Expect(reply).To(HaveMember("_meta", HaveMember(RelatedTask, HaveMember("taskId", named))))
@@ -279,8 +279,8 @@ func cancellation() {
 
 			cancelled(ctx, server, id)
 
-			server.Await(ctx, waiting)
-			server.Ask(ctx, "tasks/result", Object{"taskId": id})
+			server.MustAwait(ctx, waiting)
+			server.MustAsk(ctx, "tasks/result", Object{"taskId": id})
 		})
 
 	It("refuses to cancel a task that is done", Verifies("tasks.cancel.refused"), NeedsCapability(callable, cancelable),
