@@ -283,7 +283,7 @@ func (s *Server) Response(ctx context.Context, delivery *scripted.Delivery) *Res
 		select {
 		case <-waitFor:
 		case <-ctx.Done():
-			s.noReply(delivery.Method, jsonrpc.NoID, errors.New(delivery.Telling(fmt.Sprintf("no HTTP response within %s", s.ReplyTime()))))
+			s.noReply(delivery.Carried(), jsonrpc.NoID, errors.New(delivery.Telling(fmt.Sprintf("no HTTP response within %s", s.ReplyTime()))))
 		}
 		if delivery.ContentType == "text/event-stream" || waitFor == delivery.Done() {
 			break
@@ -291,7 +291,7 @@ func (s *Server) Response(ctx context.Context, delivery *scripted.Delivery) *Res
 		waitFor = delivery.Done()
 	}
 	if delivery.ContentType != "text/event-stream" && delivery.Err != nil {
-		s.noReply(delivery.Method, jsonrpc.NoID, delivery.Err)
+		s.noReply(delivery.Carried(), jsonrpc.NoID, delivery.Err)
 	}
 	return &Response{delivery}
 }

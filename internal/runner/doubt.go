@@ -13,9 +13,14 @@ import (
 	"github.com/mcpconform/mcpconform/reports"
 )
 
-// patienceAlone is how many times as long a reply may take when a check is repeated
-// alone: a machine that is busy with other things is no defect of the target.
-const patienceAlone = 3
+const (
+	// repliesAlone is how many times as long a reply may take when a check is repeated
+	// alone: a machine that is busy with other things is no defect of the target.
+	repliesAlone = 3
+	// workAlone is the same where the target has to work for the reply, by default a
+	// minute: after that, clients on the official SDKs give up.
+	workAlone = 12
+)
 
 // doubt is a check whose outcome rests on a wait that was over or on a connection that
 // was lost, and that is to be repeated alone.
@@ -58,9 +63,9 @@ func (d *desk) take(key string, found checked, repeated bool) {
 // confirm repeats, alone, the checks whose outcome is in doubt, and records them. What
 // there is no time for stays open.
 func (d *desk) confirm(ctx context.Context) error {
-	for {
+	for !over(ctx) {
 		keys := d.toRepeat()
-		if len(keys) == 0 || over(ctx) {
+		if len(keys) == 0 {
 			break
 		}
 		d.mu.Lock()
@@ -68,7 +73,7 @@ func (d *desk) confirm(ctx context.Context) error {
 			d.putOff[key] = true
 		}
 		d.mu.Unlock()
-		if err := d.keepWorking(ctx, shift{filter: d.run.plan.Filter, workers: 1, again: true, patience: patienceAlone}); err != nil {
+		if err := d.keepWorking(ctx, shift{filter: d.run.plan.Filter, workers: 1, again: true, alone: true}); err != nil {
 			return err
 		}
 	}

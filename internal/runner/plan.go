@@ -37,6 +37,7 @@ type leg struct {
 	Header     http.Header
 	Reply      time.Duration
 	Start      time.Duration
+	Work       time.Duration `json:",omitempty"`
 	MaxMessage int
 	Survey     *survey.Survey
 	Hasty      bool // a client that is known for not ending by itself
@@ -56,7 +57,7 @@ func (l leg) launch() conform.Launch {
 func (l leg) target() scripted.Target {
 	return scripted.Target{
 		Transport: l.Transport, Command: l.Command, URL: l.URL, Header: l.Header,
-		Reply: l.Reply, Start: l.Start, Limits: transport.Limits{Message: l.MaxMessage},
+		Reply: l.Reply, Start: l.Start, Work: l.Work, Limits: transport.Limits{Message: l.MaxMessage},
 	}
 }
 

@@ -178,11 +178,11 @@ type desk struct {
 
 // shift is what a worker is for.
 type shift struct {
-	filter   string          // the checks that it runs
-	workers  int             // that work at the same time
-	others   <-chan struct{} // closed when those are done whom it has to wait for
-	again    bool            // it runs what was put off, nothing else
-	patience time.Duration   // how many times as long as otherwise a reply may take; 0: once
+	filter  string          // the checks that it runs
+	workers int             // that work at the same time
+	others  <-chan struct{} // closed when those are done whom it has to wait for
+	again   bool            // it runs what was put off, nothing else
+	alone   bool            // it repeats what is in doubt, and waits longer
 }
 
 // keepWorking runs one worker after another until one ends by itself: a worker
@@ -209,8 +209,11 @@ func (d *desk) work(ctx context.Context, shift shift) (died bool, err error) {
 	work := d.run.plan
 	work.Filter, work.Workers = shift.filter, shift.workers
 	work.Legs = slices.Clone(work.Legs)
-	for i := range work.Legs {
-		work.Legs[i].Reply *= max(1, shift.patience)
+	if shift.alone {
+		for i := range work.Legs {
+			work.Legs[i].Work = workAlone * work.Legs[i].Reply
+			work.Legs[i].Reply *= repliesAlone
+		}
 	}
 	d.mu.Lock()
 	d.workers++
@@ -277,7 +280,7 @@ func (d *desk) serve(ctx context.Context, told []byte, name string, worker *targ
 			}
 			_ = writer.Encode(answer) // what it has done is read to the end
 		case line.Checked != nil:
-			d.take(ended.current, *line.Checked, shift.patience > 0)
+			d.take(ended.current, *line.Checked, shift.alone)
 			ended.current = ""
 		case line.Connection != nil:
 			d.run.closed(line.Leg, *line.Connection)

@@ -7,6 +7,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -25,6 +26,7 @@ type Client struct {
 	inbox *inbox
 	reply time.Duration
 	start time.Duration // of the first answer, if longer
+	work  time.Duration // of the answer to a working request, if longer
 
 	lastID  atomic.Int64
 	mu      sync.Mutex
@@ -69,7 +71,7 @@ type Delivery struct {
 	cut  context.CancelFunc
 	came func() string // how far the answer has come, while it is not there
 
-	Method string // of the HTTP request; "" over stdio
+	carried func() string // what it carries; see Carried
 
 	// Valid when Head is closed.
 	Stream      string // of the transcript
@@ -86,8 +88,13 @@ type header = map[string][]string
 
 func newDelivery() *Delivery {
 	done := make(chan struct{})
-	return &Delivery{head: make(chan struct{}), done: done, last: done, came: func() string { return "" }}
+	nothing := func() string { return "" }
+	return &Delivery{head: make(chan struct{}), done: done, last: done, came: nothing, carried: nothing}
 }
+
+// Carried names what an HTTP exchange carries: the method of its message, or else that
+// of HTTP; "" over stdio.
+func (d *Delivery) Carried() string { return d.carried() }
 
 // Head is closed when the response's head is there, or will never be.
 func (d *Delivery) Head() <-chan struct{} { return d.head }
@@ -232,11 +239,18 @@ func (c *Client) StartRaw(ctx context.Context, id jsonrpc.ID, method string, mes
 	if mark == 0 {
 		patience = max(c.reply, c.start) // the target may still be starting
 	}
+	if slices.Contains(working, method) {
+		patience = max(patience, c.work)
+	}
 	return &Pending{
 		ID: id, Method: method, Params: params, Raw: isRaw, Mark: mark,
 		client: c, patience: patience, Delivery: c.wire.send(ctx, message, id),
 	}
 }
+
+// working are the requests that have a server run code of its author, which may take
+// any time: a search, a build, somebody else's service.
+var working = []string{"tools/call", "prompts/get", "resources/read", "completion/complete", "tasks/result"}
 
 // Wait waits for the answer: a result or an error, both are answers. The error
 // tells why there is none.

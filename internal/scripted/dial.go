@@ -27,6 +27,7 @@ type Target struct {
 	Header    http.Header    // for HTTP: sent with every request
 	Reply     time.Duration  // how long one answer may take
 	Start     time.Duration  // how long the very first answer may take, if longer
+	Work      time.Duration  // how long the answer to a request may take that has the target work, if longer
 	Limits    transport.Limits
 }
 
@@ -47,7 +48,7 @@ func Dial(to Target, log *transcript.Log) (*Connection, error) {
 			return nil, err
 		}
 		client := OverStdio(transport.NewStdio(process, log, to.Limits), log, to.Reply)
-		client.start = to.Start
+		client.start, client.work = to.Start, to.Work
 		return &Connection{Client: client.Client, Stdio: client}, nil
 	case OnHTTP:
 		wire, err := transport.NewHTTP(transport.HTTPOptions{URL: to.URL, Header: to.Header, Limits: to.Limits}, log)
@@ -55,7 +56,7 @@ func Dial(to Target, log *transcript.Log) (*Connection, error) {
 			return nil, err
 		}
 		client := OverHTTP(wire, log, to.Reply)
-		client.start = to.Start
+		client.start, client.work = to.Start, to.Work
 		return &Connection{Client: client.Client, HTTP: client}, nil
 	}
 	return nil, fmt.Errorf("unknown transport %q", to.Transport)

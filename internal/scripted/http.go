@@ -1,6 +1,7 @@
 package scripted
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -151,7 +152,7 @@ func (h *HTTP) Exchange(request transport.Request) *Delivery {
 // answer later, and only a check decides to disconnect.
 func (h *HTTP) exchange(request transport.Request, id jsonrpc.ID) *Delivery {
 	delivery := newDelivery()
-	delivery.Method = request.Method
+	delivery.carried = func() string { return cmp.Or(h.read(request.Body).Method, request.Method) }
 	request.Progress = &transport.Progress{}
 	delivery.came = request.Progress.String
 	life, cut := context.WithCancel(h.life)

@@ -1,0 +1,191 @@
+package runner
+
+import (
+	"bytes"
+	"context"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/mcpconform/mcpconform/internal/catalogue"
+	"github.com/mcpconform/mcpconform/internal/conform"
+	"github.com/mcpconform/mcpconform/internal/jsonrpc"
+	"github.com/mcpconform/mcpconform/reference/server"
+	"github.com/mcpconform/mcpconform/reports"
+)
+
+// before serves the reference over HTTP behind somebody who sees each message first,
+// and may keep it.
+func before(t *testing.T, keeps func(w http.ResponseWriter, r *http.Request, message jsonrpc.Message) bool) *httptest.Server {
+	t.Helper()
+	reference, err := server.New(server.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	handler := reference.Handler()
+	t.Cleanup(reference.Close)
+	front := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		body, _ := io.ReadAll(r.Body)
+		r.Body = io.NopCloser(bytes.NewReader(body))
+		if !keeps(w, r, jsonrpc.Parse(body)) {
+			handler.ServeHTTP(w, r)
+		}
+	}))
+	t.Cleanup(front.Close)
+	return front
+}
+
+// silence keeps a message until the client gives up.
+func silence(_ http.ResponseWriter, r *http.Request) bool {
+	<-r.Context().Done()
+	return true
+}
+
+// hasty are options of a run that waits for a short time only.
+func hasty(url, revision string) Options {
+	return Options{
+		URL: url + "/mcp", Revisions: Revise{Listed: []string{revision}}, Tool: reports.Tool{Name: "test", Version: "1"},
+		Timeout: 400 * time.Millisecond,
+	}
+}
+
+// broken are the ids of the requirements that a run found broken.
+func broken(found *reports.Run) []string {
+	var ids []string
+	for _, leg := range found.Legs {
+		for _, result := range leg.Results {
+			if result.Verdict == reports.Failed || result.Verdict == reports.Warned {
+				ids = append(ids, result.ID)
+			}
+		}
+	}
+	slices.Sort(ids)
+	return slices.Compact(ids)
+}
+
+// A request that is left without a reply breaks one requirement; what waited for the
+// reply says so.
+func TestAReplyThatDoesNotCome(t *testing.T) {
+	for method, breaks := range map[string]string{
+		"tools/list": conform.AnsweredRequirement, "completion/complete": conform.AnsweredRequirement,
+		"prompts/get": conform.AnsweredRequirement, "resources/templates/list": conform.AnsweredRequirement,
+		"ping": "ping.answered",
+	} {
+		t.Run(method, func(t *testing.T) {
+			t.Parallel()
+			front := before(t, func(w http.ResponseWriter, r *http.Request, message jsonrpc.Message) bool {
+				return message.Method == method && silence(w, r)
+			})
+			found := mustRun(t, hasty(front.URL, "2025-11-25"))
+			if ids := broken(found); !slices.Equal(ids, []string{breaks}) {
+				t.Errorf("broken: %q", ids)
+			}
+			if ended := found.Legs[0].Ended; ended != nil {
+				t.Errorf("the leg ended: %+v", ended)
+			}
+		})
+	}
+}
+
+// A reply that comes too late once, and in time when the check is repeated alone,
+// breaks nothing.
+func TestALateReplyIsNoFault(t *testing.T) {
+	t.Parallel()
+	var mu sync.Mutex
+	asked := 0
+	const early, late = 5, 3 // of the first contact, which has more time; of what checks ask, side by side
+	front := before(t, func(w http.ResponseWriter, r *http.Request, message jsonrpc.Message) bool {
+		if message.Method != "tools/list" {
+			return false
+		}
+		mu.Lock()
+		asked++
+		isLate := early < asked && asked <= early+late
+		mu.Unlock()
+		return isLate && silence(w, r)
+	})
+	found := mustRun(t, hasty(front.URL, "2025-11-25"))
+	if ids := broken(found); len(ids) > 0 {
+		t.Errorf("broken: %q", ids)
+	}
+	if asked <= early+late {
+		t.Errorf("the tools were listed %d times", asked)
+	}
+	for _, result := range found.Legs[0].Results {
+		if strings.Contains(result.Reason, "no reply") {
+			t.Errorf("%q is %s: %s", result.Text, result.Verdict, result.Reason)
+		}
+	}
+}
+
+// A server that goes away ends its leg: with the last request before it, and with
+// nothing broken but that requests are answered.
+func TestATargetThatGoesAway(t *testing.T) {
+	for name, goes := range map[string]func(front *httptest.Server, r *http.Request){
+		"refuses connections": func(front *httptest.Server, _ *http.Request) {
+			_ = front.Listener.Close()
+			front.CloseClientConnections()
+		},
+		"hangs": func(_ *httptest.Server, r *http.Request) { <-r.Context().Done() },
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			var front *httptest.Server
+			var mu sync.Mutex
+			gone := false
+			front = before(t, func(_ http.ResponseWriter, r *http.Request, message jsonrpc.Message) bool {
+				mu.Lock()
+				defer mu.Unlock()
+				if gone = gone || message.Method == "tools/call"; !gone {
+					return false
+				}
+				mu.Unlock()
+				goes(front, r)
+				mu.Lock()
+				return true
+			})
+			found := mustRun(t, hasty(front.URL, "2025-11-25"))
+			leg := found.Legs[0]
+			if leg.Ended == nil || leg.Ended.After == "" || leg.Ended.Reason == "" {
+				t.Fatalf("the leg ended: %+v", leg.Ended)
+			}
+			if ids := broken(found); !slices.Equal(ids, []string{conform.AnsweredRequirement}) {
+				t.Errorf("broken: %q", ids)
+			}
+			if found.Conforms(false) {
+				t.Error("it conforms")
+			}
+		})
+	}
+}
+
+// What the run has no time to repeat stays open.
+func TestDoubtsAtTheEndOfARun(t *testing.T) {
+	t.Parallel()
+	r := &run{legs: []*legState{{findings: map[int]*found{}}}, report: &reports.Run{}}
+	r.legs[0].report.Role = reports.RoleServer
+	known, err := catalogue.Load(suiteRequirements())
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.catalogue = known
+	d := r.desk()
+	d.take("a", checked{
+		Text: "answers", Requirements: []string{"ping.answered"},
+		Outcome: conform.Outcome{Ending: conform.Failed, Doubtful: true, Mismatches: []conform.Mismatch{{Wanted: "a", Found: "b"}}},
+	}, false)
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if err := d.confirm(ctx); err != nil {
+		t.Fatal(err)
+	}
+	results := r.legs[0].report.Results
+	if len(results) != 1 || results[0].Verdict != reports.Inconclusive || results[0].Hint == "" {
+		t.Errorf("%+v", results)
+	}
+}
