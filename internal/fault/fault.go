@@ -153,6 +153,12 @@ type Action struct {
 	Encode     string   `yaml:"encode"`  // utf-16, latin-1, bom
 	Rewrite    Words    `yaml:"rewrite"` // the same JSON, spelled otherwise: see Rewritings
 
+	// Extend adds, in each object of the message where the schema of every revision
+	// allows one: members that nobody knows ("members"), metadata ("meta"). Seed varies
+	// their names and values.
+	Extend Words `yaml:"extend"`
+	Seed   int   `yaml:"seed"`
+
 	// Alias gives what the message names another name, here and from now on.
 	Alias *Alias `yaml:"alias"`
 

@@ -118,7 +118,7 @@ var companions = map[string][]string{
 	"substitute": {"by"}, "raw": nil, "hex": nil, "encode": nil, "rewrite": nil,
 	"drop": nil, "repeat": nil, "delay": nil, "hold": nil, "answer": nil, "refuse": nil,
 	"send": {"direction", "place", "stream"}, "split": nil, "end": nil, "chunk": nil,
-	"alias": nil, "request": nil,
+	"alias": nil, "request": nil, "extend": {"seed"},
 	"write": {"to", "place"}, "status": nil, "header": nil, "body": nil, "respond": nil,
 	"event": nil, "event-text": nil, "as": nil, "cut": {"place"}, "close": {"place"},
 	"keep-open": nil, "exit": {"place"}, "hang": {"place"}, "ignore": nil,
@@ -186,6 +186,9 @@ func (j *judge) values(action *Action, verb string) {
 	}
 	for _, spelling := range action.Rewrite {
 		j.oneOf("rewrite", spelling, Rewritings()...)
+	}
+	for _, what := range action.Extend {
+		j.oneOf("extend", what, extensions...)
 	}
 	if action.Encode != "" {
 		j.oneOf("encode", action.Encode, encodings...)

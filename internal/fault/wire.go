@@ -220,6 +220,8 @@ func (k *work) act(action *Action) {
 		return
 	}
 	switch {
+	case len(action.Extend) > 0:
+		k.extend(action)
 	case action.Drop:
 		k.dropped = true
 	case action.Repeat > 0:
@@ -246,6 +248,15 @@ func (k *work) act(action *Action) {
 		k.edit.raw = slices.Concat(text[:at], []byte("\n"), text[at:])
 	default:
 		k.carry(action)
+	}
+}
+
+// extend adds what the schema allows. A message that was changed before is taken as it
+// is now.
+func (k *work) extend(action *Action) {
+	message := jsonrpc.Parse(k.edit.text())
+	if changed := extended(&message, k.said.asked, action.Extend, action.Seed); changed != nil {
+		k.edit.object, k.edit.stale = changed, true
 	}
 }
 
