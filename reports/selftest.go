@@ -67,6 +67,7 @@ type Proof struct {
 const (
 	KindFault     = "fault"
 	KindVariation = "variation"
+	KindSilence   = "silence"
 )
 
 // Trial is one fault or variation, and what became of it.
@@ -128,6 +129,7 @@ const (
 	Stale     = "stale"      // its company kept what it was said to break
 	Changed   = "changed"    // a variation changed a verdict
 	Unmatched = "unmatched"  // it met nothing
+	Vacuous   = "vacuous"    // a check passed although the target shows nothing
 	Crashed   = "crashed"    // the harness failed
 )
 

@@ -297,7 +297,7 @@ func (t *selftestText) errors() {
 }
 
 func (t *selftestText) conclusion() {
-	var faults, caught, variations, inapplicable, repeated int
+	var faults, caught, variations, silences, inapplicable, repeated int
 	for _, one := range t.selftest.Trials {
 		if one.Repeated {
 			repeated++
@@ -307,6 +307,8 @@ func (t *selftestText) conclusion() {
 			inapplicable++
 		case one.Kind == KindVariation:
 			variations++
+		case one.Kind == KindSilence:
+			silences++
 		default:
 			faults++
 			if one.Caught {
@@ -334,6 +336,9 @@ func (t *selftestText) conclusion() {
 	}
 	text := fmt.Sprintf("%d of %s caught, %s, %d of %s proven, %d wrong", caught, plural(faults, "fault"),
 		plural(variations, "variation"), proven, plural(len(t.selftest.Proofs), "check"), len(t.selftest.Wrong()))
+	if silences > 0 {
+		text += ", " + plural(silences, "silence")
+	}
 	if repeated > 0 {
 		text += fmt.Sprintf(", %d tried twice", repeated)
 	}

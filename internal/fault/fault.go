@@ -28,6 +28,9 @@ type Fault struct {
 	// Company are requirements that cannot be kept beside it, by id, each with
 	// the reason: what else is bound to fail.
 	Company map[string]string `yaml:"company"`
+	// Passes are requirements, by id, whose checks may pass on a target of which all
+	// else is silenced, each with the reason: what such a target shows nevertheless.
+	Passes map[string]string `yaml:"passes"`
 	// Role of the target; "server" when it is empty.
 	Role string `yaml:"role"`
 	// Revision to lay it over; "" for the newest at which what it breaks stands.

@@ -97,8 +97,11 @@ func readLayers(files fs.FS) ([]layer, error) {
 	layers := make([]layer, len(all))
 	for i, one := range all {
 		layers[i] = layer{Fault: one, kind: reports.KindFault}
-		if path.Dir(one.File) == fixtures.Variations {
+		switch path.Dir(one.File) {
+		case fixtures.Variations:
 			layers[i].kind = reports.KindVariation
+		case fixtures.Silences:
+			layers[i].kind = reports.KindSilence
 		}
 	}
 	return layers, nil
@@ -157,6 +160,10 @@ func (d declarations) consistent(one *layer, wrong complaint) {
 	switch {
 	case one.kind == reports.KindFault && len(one.Breaks) == 0:
 		wrong("a fault breaks something: name it with breaks; what is legal belongs into fixtures/%s", fixtures.Variations)
+	case one.kind != reports.KindSilence && len(one.Passes) > 0:
+		wrong("passes is for what stands in fixtures/%s", fixtures.Silences)
+	case one.kind == reports.KindSilence && len(one.Breaks)+len(one.Company) > 0:
+		wrong("a silence breaks nothing: name with passes what may pass under it")
 	case one.kind == reports.KindFault && one.Silences:
 		wrong("silences is for variations: what a fault silences is counted")
 	case one.kind == reports.KindFault && one.Alone:
@@ -176,6 +183,9 @@ func (d declarations) known(one *layer, wrong complaint) {
 	}
 	for _, id := range companyOf(one.Fault) {
 		d.knownOne(one, "has the company", id, wrong)
+	}
+	for id := range one.Passes {
+		d.knownOne(one, "lets pass", id, wrong)
 	}
 }
 
@@ -203,6 +213,9 @@ func (d declarations) choose(one *layer, wrong complaint) []conform.Leg {
 	case one.Revision != "":
 		return []conform.Leg{leg}
 	}
+	if one.kind == reports.KindSilence {
+		return d.everywhere(one)
+	}
 	var legs []conform.Leg
 	for _, noticed := range []bool{true, false} { // what nothing would notice is told
 		eras := map[bool]bool{}
@@ -221,6 +234,25 @@ func (d declarations) choose(one *layer, wrong complaint) []conform.Leg {
 	}
 	wrong("at no revision that can be run all stand that it breaks: split it")
 	return nil
+}
+
+// everywhere are the legs of the newest revision of each era, over both transports,
+// or the one that is named.
+func (d declarations) everywhere(one *layer) []conform.Leg {
+	var legs []conform.Leg
+	eras := map[bool]bool{}
+	for _, revision := range slices.Backward(d.revisions) {
+		if era := scripted.Stateless(revision); eras[era] {
+			continue
+		}
+		eras[scripted.Stateless(revision)] = true
+		for _, transport := range []string{conform.Stdio, conform.HTTP} {
+			if one.Transport == "" || one.Transport == transport {
+				legs = append(legs, conform.Leg{Role: one.role(), Revision: revision, Transport: transport})
+			}
+		}
+	}
+	return legs
 }
 
 // noticed tells whether there are checks or rules for all that is broken.

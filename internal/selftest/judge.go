@@ -77,6 +77,10 @@ func (j judgement) judge(t trial, found outcome) reports.Trial {
 		}
 		return said
 	}
+	if t.kind == reports.KindSilence {
+		j.silent(t, found.found, &said)
+		return said
+	}
 	j.effects(t, found.found, &said)
 	if t.kind == reports.KindVariation {
 		j.unchanged(t, &said)
@@ -84,6 +88,31 @@ func (j judgement) judge(t trial, found outcome) reports.Trial {
 		j.exactly(t, found.found, &said)
 	}
 	return said
+}
+
+// silent demands that no check passes on a target that shows nothing, save what it is
+// said to show. Rules judge what there is.
+func (j judgement) silent(t trial, found map[string]finding, said *reports.Trial) {
+	passed := map[string]bool{}
+	for _, check := range slices.Sorted(maps.Keys(found)) {
+		if found[check].Kind != reports.KindCheck || found[check].Verdict != reports.Passed {
+			continue
+		}
+		allowed := false
+		for _, id := range j.verified[sideOf(t.leg)][check] {
+			allowed = allowed || t.Passes[id] != ""
+			passed[id] = true
+		}
+		if !allowed {
+			said.Problems = append(said.Problems, reports.Problem{Kind: reports.Vacuous,
+				Says: fmt.Sprintf("%q passed; it verifies %s", check, strings.Join(j.verified[sideOf(t.leg)][check], ", "))})
+		}
+	}
+	for _, id := range slices.Sorted(maps.Keys(t.Passes)) {
+		if !passed[id] && !t.shared && !j.peer {
+			said.Problems = append(said.Problems, reports.Problem{Kind: reports.Stale, Says: id + " did not pass: take it out of what passes"})
+		}
+	}
 }
 
 // effects collects the verdicts that differ from those without the layer. Of a

@@ -111,7 +111,7 @@ type trial struct {
 // concern any.
 func planTrial(one layer, on *base, declared []runner.Declared) trial {
 	t := trial{layer: one, base: on, touched: len(on.touched[one.ID]), parts: 1}
-	if one.Switch != "" && len(one.AllChanges()) == 0 {
+	if one.Switch != "" && len(one.AllChanges()) == 0 || one.kind == reports.KindSilence {
 		t.touched = len(on.found)
 		return t
 	}
@@ -174,10 +174,13 @@ func verifies(requirements, ids []string) bool {
 // jobs are the parts of the trial.
 func (t trial) jobs(reply time.Duration) []job {
 	jobs := make([]job, t.parts)
+	if t.kind == reports.KindSilence {
+		reply = min(reply, silentReply)
+	}
 	for part := range jobs {
 		jobs[part] = job{
 			Leg: t.leg, Lay: t.lays(), Known: t.base.survey, Checks: t.checks,
-			Contact: t.Switch != "" || t.contact(), Part: part, Parts: t.parts, Reply: reply,
+			Contact: t.kind != reports.KindSilence && (t.Switch != "" || t.contact()), Part: part, Parts: t.parts, Reply: reply,
 		}
 		if t.checks == nil { // a switch
 			continue
@@ -189,6 +192,9 @@ func (t trial) jobs(reply time.Duration) []job {
 	}
 	return jobs
 }
+
+// silentReply is how long replies may take that are not to come.
+const silentReply = 100 * time.Millisecond
 
 // cost guesses how long a trial takes, for the long ones to begin first: checks
 // take their time, and wait when answers do not come.
