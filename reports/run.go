@@ -150,7 +150,7 @@ type Result struct {
 	Follows      []string      `json:"follows,omitempty"`    // requirements that are broken by the same defect and told here: their results are skipped
 	Exchange     []Step        `json:"exchange,omitempty"`   // what went over the wire, in order
 	Transcript   string        `json:"transcript,omitempty"` // the file with the whole connection, if transcripts were written
-	Again        string        `json:"again,omitempty"`      // the command that repeats this result
+	Rerun        string        `json:"rerun,omitempty"`      // the command that repeats this result
 	Output       string        `json:"output,omitempty"`     // the end of the target's stderr, where it may explain
 	Duration     Seconds       `json:"duration"`
 }

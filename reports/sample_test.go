@@ -43,7 +43,7 @@ func sampleRun() *Run {
 			{At: 0.0040, From: Server, Kind: StepStderr, Text: "\x1b[31mping\x1b[0m handled"},
 			{At: 0.0050, From: Harness, Kind: StepNote, Text: "the connection is closed here"},
 		},
-		Again:    "mcpconform server --revision 2025-11-25 --filter transports.http.version-refused -v --url http://127.0.0.1:3001/mcp",
+		Rerun:    "mcpconform server --revision 2025-11-25 --filter transports.http.version-refused -v --url http://127.0.0.1:3001/mcp",
 		Output:   "listening on 3001\n\x1b]0;owned\x07ping handled\n",
 		Duration: 0.0051,
 	}
@@ -60,7 +60,7 @@ func sampleRun() *Run {
 		},
 		Occurrences: 12, Connections: 5,
 		Exchange: longExchange(),
-		Again:    "mcpconform server --filter base.ids.answered -v --url http://127.0.0.1:3001/mcp",
+		Rerun:    "mcpconform server --filter base.ids.answered -v --url http://127.0.0.1:3001/mcp",
 		Duration: 0.0001,
 	}
 	warned := Result{
@@ -69,7 +69,7 @@ func sampleRun() *Run {
 		Verdict:      Warned,
 		Failures:     []Failure{{Wanted: "a title", Found: "none", Where: "/result/tools/3"}},
 		Exchange:     []Step{{At: 0.1, From: Server, To: Client, Kind: StepMessage, Text: `{"jsonrpc":"2.0","id":2,"result":{"tools":[]}}`, Marked: true}},
-		Again:        "mcpconform server --filter tools.annotations.titled -v --url http://127.0.0.1:3001/mcp",
+		Rerun:        "mcpconform server --filter tools.annotations.titled -v --url http://127.0.0.1:3001/mcp",
 		Duration:     0.0123,
 	}
 	unseen := func(id, text string) Result {

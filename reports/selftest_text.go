@@ -285,7 +285,7 @@ func (t *selftestText) wrong() {
 				wire.exchange(effect.Exchange)
 			}
 		}
-		field("again", one.Again)
+		field("rerun", one.Rerun)
 	}
 }
 

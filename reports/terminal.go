@@ -391,7 +391,7 @@ func (d *detail) write(r *Result, revision string) {
 		output := strings.Split(strings.TrimRight(r.Output, "\n"), "\n")
 		d.field("stderr", strings.Join(output[max(0, len(output)-limit):], "\n"), limit)
 	}
-	d.copied("again", r.Again)
+	d.copied("rerun", r.Rerun)
 }
 
 // exchange draws the messages as a sequence: → from client to server, ← back.

@@ -77,7 +77,7 @@ func TestTerminalKeepsTheWidth(t *testing.T) {
 			for line := range strings.Lines(terminalText(t, sampleRun(), TerminalOptions{Width: width, Verbose: verbose})) {
 				line = strings.TrimSuffix(line, "\n")
 				field := strings.TrimSpace(line)
-				if strings.HasPrefix(field, "again ") || strings.HasPrefix(field, "link ") || strings.HasPrefix(field, "at ") {
+				if strings.HasPrefix(field, "rerun ") || strings.HasPrefix(field, "link ") || strings.HasPrefix(field, "at ") {
 					continue
 				}
 				if got := columns.StringWidth(line); got > width {

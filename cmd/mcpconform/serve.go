@@ -80,7 +80,7 @@ func (s *settings) serve(command *cobra.Command, arguments []string, listen stri
 	}
 	debug.SetGCPercent(runner.Garbage)
 	options := s.options(nil)
-	options.Again = s.serveAgain
+	options.Rerun = s.serveRerun
 	judging, err := runner.NewJudging(options, s.revise.Listed[0])
 	if err != nil {
 		return err
@@ -137,7 +137,7 @@ func (s *settings) teller(out io.Writer) func(story, found string) {
 	}
 }
 
-// serveAgain is the command that serves the story of one check.
-func (s *settings) serveAgain(leg conform.Leg, filter string) string {
+// serveRerun is the command that serves the story of one check.
+func (s *settings) serveRerun(leg conform.Leg, filter string) string {
 	return shellWords([]string{"mcpconform", "serve", "--revision", leg.Revision, "--filter", filter})
 }

@@ -348,7 +348,7 @@ func (s *settings) options(progress *reports.Progress) runner.Options {
 		Transports: s.transports, Header: s.secretHeaders, Revisions: s.revise,
 		Filter: s.Filter, Calls: conform.Calls(s.CallTools), Arguments: s.Arguments, Provocations: s.Provocations,
 		Workers: s.Workers, Timeout: s.Timeout, Deadline: s.Deadline, MaxMessage: s.maxMessage,
-		Tool: reports.Tool{Name: "mcpconform", Version: version(), Go: goVersion()}, Transcripts: s.Transcripts, Redactor: reports.NewRedactor(s.secrets()...), Progress: progress, Again: s.again,
+		Tool: reports.Tool{Name: "mcpconform", Version: version(), Go: goVersion()}, Transcripts: s.Transcripts, Redactor: reports.NewRedactor(s.secrets()...), Progress: progress, Rerun: s.rerun,
 	}
 }
 
@@ -366,8 +366,8 @@ func (s *settings) secrets() []reports.Secret {
 	return secrets
 }
 
-// again is the command that repeats one check.
-func (s *settings) again(leg conform.Leg, filter string) string {
+// rerun is the command that repeats one check.
+func (s *settings) rerun(leg conform.Leg, filter string) string {
 	words := []string{"mcpconform", leg.Role, "--revision", leg.Revision, "--filter", filter, "-v"}
 	if s.role == conform.ClientRole && !runner.TakesServer(s.Command) || s.URL == "" && len(s.Command) == 0 {
 		words = append(words, "--transport", leg.Transport)

@@ -101,7 +101,7 @@ func oneCauseOneFailure(results []reports.Result) {
 			}
 		}
 		result.Verdict, result.Reason = reports.Skipped, fmt.Sprintf("%q reports the same", first.Text)
-		result.Failures, result.Exchange, result.Again, result.Output, result.Occurrences = nil, nil, "", "", 0
+		result.Failures, result.Exchange, result.Rerun, result.Output, result.Occurrences = nil, nil, "", "", 0
 	}
 }
 
@@ -151,7 +151,7 @@ func (r *run) describeBreaches(state *legState, result *reports.Result, seen *fo
 	first := seen.breaches[0]
 	judged := slices.IndexFunc(first.Exchange, func(event transcript.Event) bool { return event.Sequence == first.Judged })
 	result.Exchange = r.steps(first.Exchange, judged)
-	result.Again = r.again(state, result.ID)
+	result.Rerun = r.rerun(state, result.ID)
 }
 
 // result makes a report of what a check found.
@@ -170,10 +170,10 @@ func (r *run) result(state *legState, done checked) reports.Result {
 		events := eventsOf(done.Exchanges)
 		result.Exchange = r.steps(events, judgedIn(events, done.Outcome.Judged, state.report.Role))
 		result.Output = r.redact(stderrOf(events))
-		result.Again = r.again(state, result.ID)
+		result.Rerun = r.rerun(state, result.ID)
 	case reports.Inconclusive:
 		result.Exchange = r.steps(eventsOf(done.Exchanges), -1)
-		result.Again = r.again(state, result.ID)
+		result.Rerun = r.rerun(state, result.ID)
 	}
 	return result
 }
@@ -238,11 +238,11 @@ func (r *run) failure(mismatch conform.Mismatch) reports.Failure {
 	}
 }
 
-func (r *run) again(state *legState, id string) string {
-	if r.options.Again == nil {
+func (r *run) rerun(state *legState, id string) string {
+	if r.options.Rerun == nil {
 		return ""
 	}
-	return r.options.Again(conform.Leg{
+	return r.options.Rerun(conform.Leg{
 		Role: state.report.Role, Revision: state.report.Revision, Transport: state.report.Transport,
 	}, id)
 }

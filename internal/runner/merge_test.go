@@ -16,7 +16,7 @@ import (
 func TestOneCauseOneFailure(t *testing.T) {
 	t.Parallel()
 	broken := func(kind, id, text string, verdict reports.Verdict, wanted string) reports.Result {
-		return reports.Result{ID: id, Kind: kind, Text: text, Verdict: verdict, Failures: []reports.Failure{{Wanted: wanted}}, Again: "again"}
+		return reports.Result{ID: id, Kind: kind, Text: text, Verdict: verdict, Failures: []reports.Failure{{Wanted: wanted}}, Rerun: "rerun"}
 	}
 	results := []reports.Result{
 		broken(reports.KindCheck, "origin", "refuses requests", reports.Failed, "a refusal"),
@@ -41,7 +41,7 @@ func TestOneCauseOneFailure(t *testing.T) {
 			t.Errorf("%q is %s, not %s", text, verdicts[text].Verdict, verdict)
 		}
 	}
-	if told := verdicts["refuses requests"]; told.Reason != `"refuses a handshake" reports the same` || told.Failures != nil || told.Again != "" {
+	if told := verdicts["refuses requests"]; told.Reason != `"refuses a handshake" reports the same` || told.Failures != nil || told.Rerun != "" {
 		t.Errorf("%+v", told)
 	}
 	if rule := verdicts["knows its tokens"]; len(rule.Failures) != 2 || rule.Occurrences != 2 {

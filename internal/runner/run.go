@@ -48,7 +48,7 @@ type Options struct {
 	Transcripts string       // directory; "" for none
 	Redactor    *reports.Redactor
 	Progress    *reports.Progress                           // nil for none
-	Again       func(leg conform.Leg, filter string) string // the command that repeats a check
+	Rerun       func(leg conform.Leg, filter string) string // the command that repeats a check
 
 }
 
