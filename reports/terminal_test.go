@@ -45,7 +45,11 @@ func TestTerminalGolden(t *testing.T) {
 	strict := sampleRun()
 	strict.Strict = true
 	broken := sampleRun()
-	broken.Legs = broken.Legs[2:]
+	broken.Legs = broken.Legs[1:]
+	broken.Legs[0].Ended = &Ended{
+		Reason: "a new connection brings nothing: connection refused", After: "tools/call search", Exit: "exited with status 1",
+		Output: "listening\npanic: no\n", Hint: "see what the target logs about the request, then run again",
+	}
 	broken.Interrupted = "deadline of 5m reached"
 	broken.Errors = []string{"worker 3 died on lifecycle.version.echoed: signal: killed\nits last words: \x1b[0mpanic"}
 	for name, c := range map[string]struct {
@@ -77,7 +81,7 @@ func TestTerminalKeepsTheWidth(t *testing.T) {
 			for line := range strings.Lines(terminalText(t, sampleRun(), TerminalOptions{Width: width, Verbose: verbose})) {
 				line = strings.TrimSuffix(line, "\n")
 				field := strings.TrimSpace(line)
-				if strings.HasPrefix(field, "rerun ") || strings.HasPrefix(field, "link ") || strings.HasPrefix(field, "at ") {
+				if strings.HasPrefix(field, "rerun ") || strings.HasPrefix(field, "link ") || strings.HasPrefix(field, "at ") || strings.HasPrefix(field, "file ") {
 					continue
 				}
 				if got := columns.StringWidth(line); got > width {

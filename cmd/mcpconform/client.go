@@ -24,5 +24,6 @@ command of a server to spawn, where {server} stands, or behind its arguments wit
 		},
 	}
 	s.addFlags(command.Flags())
+	s.completesRun(command)
 	return command
 }

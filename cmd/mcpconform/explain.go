@@ -15,9 +15,10 @@ import (
 
 func newExplain() *cobra.Command {
 	return &cobra.Command{
-		Use:     "explain ID",
-		Short:   "Explain a requirement: what it says, where, and what checks it",
-		Example: "  mcpconform explain lifecycle.version.echoed",
+		Use:               "explain ID",
+		Short:             "Explain a requirement: what it says, where, and what checks it",
+		Example:           "  mcpconform explain lifecycle.version.echoed",
+		ValidArgsFunction: requirementIDs,
 		Args: func(_ *cobra.Command, arguments []string) error {
 			if len(arguments) != 1 {
 				return usageError("explain takes one requirement id; mcpconform list shows them")

@@ -50,8 +50,9 @@ program, by Ctrl-C or on the page, writes the same reports as mcpconform client.
 	flags.StringVar(&listen, "listen", servedAt, "`ADDR`, HOST:PORT, to serve at; port 0 takes a free one")
 	flags.StringVar(&s.Revision, "revision", newest(), "the `R`evision of the specification that the servers speak")
 	flags.StringVar(&s.configFile, "config", "", "config `FILE` (default mcpconform.yaml, if there is one)")
-	flags.StringVar(&s.Filter, "filter", "", "serve only the stories of what matches a label `EXPR`ession over MUST, page and requirement id")
+	flags.StringVar(&s.Filter, "filter", "", "serve only the scenarios of what matches `EXPR`: "+filterHelp)
 	flags.StringVar(&s.JUnit, "junit", "", "write a JUnit XML report to `FILE`")
+	flags.StringVar(&s.JUnitWarnings, "junit-warnings", "", junitWarningsHelp)
 	flags.StringVar(&s.JSON, "json", "", "write the run as JSON to `FILE`")
 	flags.StringVar(&s.Transcripts, "transcripts", "", "write the transcript of every connection into `DIR`")
 	flags.DurationVar(&s.Timeout, "timeout", 0, "how long one answer of the client may take (default 1m)")
@@ -60,6 +61,8 @@ program, by Ctrl-C or on the page, writes the same reports as mcpconform client.
 	flags.BoolVarP(&s.verbose, "verbose", "v", false, "show every check")
 	flags.BoolVarP(&s.quiet, "quiet", "q", false, "show nothing but the conclusion")
 	flags.BoolVar(&s.noColor, "no-color", false, "no colours (also: NO_COLOR in the environment)")
+	completes(command, map[string]values{"revision": oneOf(runner.Revisions...)})
+	s.completesRun(command)
 	return command
 }
 
@@ -74,6 +77,13 @@ func (s *settings) serve(command *cobra.Command, arguments []string, listen stri
 		return usageError("--revision %q: serve speaks one revision at a time%s", s.Revision, nearest.Hint(s.Revision, runner.Revisions))
 	case len(s.revise.Listed) != 1:
 		s.revise.Listed = []string{newest()} // the config file has one for other commands
+	}
+	if byDefault := !command.Flags().Changed("revision") && s.revise.Listed[0] == newest(); byDefault && s.Filter != "" {
+		_, revisions, err := runner.ParseFilter(s.role, s.Filter)
+		if err != nil {
+			return err
+		}
+		s.revise.Listed = revisions[len(revisions)-1:]
 	}
 	if s.Timeout == 0 {
 		s.Timeout = patience

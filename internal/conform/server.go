@@ -125,12 +125,12 @@ func (s *Server) Call(ctx context.Context, method string, params any) Object {
 func (s *Server) Need(ctx context.Context, method string, params any) Object {
 	received, err := s.Connection.Call(ctx, method, params)
 	if err != nil {
-		Inconclusive(fmt.Sprintf("%s got no answer: %s", method, err), "mend what the checks of "+method+" report, then run again")
+		Inconclusive(fmt.Sprintf("%s got no answer: %s", method, err), "fix the failures of "+method+" first")
 	}
 	reply := Reply{received}
 	result, isObject := asObject(reply)
 	if !isObject {
-		Inconclusive(fmt.Sprintf("%s did not succeed: %s", method, reply.Describe()), "mend what the checks of "+method+" report, then run again")
+		Inconclusive(fmt.Sprintf("%s did not succeed: %s", method, reply.Describe()), "fix the failures of "+method+" first")
 	}
 	return result
 }
@@ -164,7 +164,7 @@ func (e *Environment) fence() string {
 }
 
 func (e *Environment) fenceHint() string {
-	return "mend what the checks of " + e.fence() + " report, then run again"
+	return "fix the failures of " + e.fence() + " first"
 }
 
 // unfenced says why nothing is to be learned from a server by such requests.
@@ -244,7 +244,7 @@ func (s *Server) All(ctx context.Context, method string) []Object {
 	items, err := survey.List(ctx, s.Client, method, ListMember(method))
 	if err != nil {
 		Inconclusive(fmt.Sprintf("%s could not be followed to its end: %s", method, err),
-			"mend what the checks of "+method+" report, then run again")
+			"fix the failures of "+method+" first")
 	}
 	return items
 }

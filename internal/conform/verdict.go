@@ -15,10 +15,13 @@ type Outcome struct {
 	Reason     string // why it was skipped or is inconclusive: one line
 	Hint       string // what would make it conclusive: one line
 	Mismatches []Mismatch
+	// Provocation is the kind of which no tool is known, where that is the reason.
+	Provocation string
 	// Idle tells of a target client that it did nothing in the story but connect, and
 	// had to be ended.
 	Idle   bool
-	Judged *transcript.Event // that breaks the requirement; nil for the last of the target
+	Judged *transcript.Event // that breaks the requirement; nil when the check does not say
+	About  string            // the request that it belongs to; "" when it belongs to none
 }
 
 // Ending is how a check ended, whatever the level of what it verifies.

@@ -110,7 +110,7 @@ func (w *writer) message(root *node) {
 func (w *writer) value(node *node, levels int) {
 	switch {
 	case node.kind == scalar:
-		w.put(w.cut(node.raw))
+		w.put(w.cut(node.raw, node.kept))
 		return
 	case node.empty():
 		w.put(string(node.kind.open()) + string(node.kind.close()))
@@ -154,7 +154,7 @@ func (w *writer) children(node *node, levels int) {
 		w.put(separator)
 		separator = ","
 		if node.kind == object {
-			w.put(w.cut(child.name) + ":")
+			w.put(w.cut(child.name, child.kept) + ":")
 		}
 		w.value(child.node, levels-1)
 	}
@@ -168,17 +168,24 @@ func (c child) plain() string { return strings.Trim(c.name, `"`) }
 // telling tells whether a member says what it belongs to.
 func (c child) telling() bool { return c.kind == scalar && slices.Contains(telling, c.plain()) }
 
+// keptText is how many characters of what is to be kept are always shown.
+const keptText = 120
+
 // cut shortens a scalar, or the name of a member, as it is written.
-func (w *writer) cut(raw string) string {
-	if utf8.RuneCountInString(raw) <= w.detail.text+len(`""`) {
+func (w *writer) cut(raw string, kept bool) string {
+	most := w.detail.text
+	if kept {
+		most = max(most, keptText)
+	}
+	if utf8.RuneCountInString(raw) <= most+len(`""`) {
 		return raw
 	}
 	if raw[0] != '"' {
-		return raw[:min(len(raw), w.detail.text)] + ellipsis // a number: ASCII, or what only looks like one
+		return raw[:min(len(raw), most)] + ellipsis // a number: ASCII, or what only looks like one
 	}
 	inner := strings.TrimSuffix(strings.TrimSuffix(raw[1:], ellipsis), `"`)
 	end, word := 0, 0
-	for count := 0; count < w.detail.text && end < len(inner); count++ {
+	for count := 0; count < most && end < len(inner); count++ {
 		size := character(inner[end:])
 		if space(inner[end : end+size]) {
 			word = end
