@@ -190,9 +190,10 @@ type Requirement struct {
 type Failure struct {
 	Wanted string `json:"wanted,omitempty"`
 	Found  string `json:"found,omitempty"`
-	Where  string `json:"where,omitempty"` // a JSON pointer, "HTTP status", "header Mcp-Session-Id", ...
-	About  string `json:"about,omitempty"` // the request that it belongs to, where a result has several: "tools/call with id 5"
-	Hint   string `json:"hint,omitempty"`  // what to do about it
+	Where  string `json:"where,omitempty"`  // a JSON pointer, "HTTP status", "header Mcp-Session-Id", ...
+	Method string `json:"method,omitempty"` // of the request or notification that it belongs to
+	About  string `json:"about,omitempty"`  // the request that it belongs to, where a result has several: "tools/call with id 5"
+	Hint   string `json:"hint,omitempty"`   // what to do about it
 }
 
 // Ends of a connection, in Step.From and Step.To.

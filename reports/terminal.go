@@ -489,7 +489,7 @@ func (t *terminal) skipped() {
 		return
 	}
 	t.gap()
-	t.line(t.paint(bold, "SKIPPED"), "  these do not apply")
+	t.line(t.paint(bold, "SKIPPED"), "  do not apply, or are told above")
 	t.gap()
 	digits := len(strconv.Itoa(all[0].count))
 	for i, r := range all {

@@ -25,9 +25,15 @@ func Excerpt(event transcript.Event, most int, where ...string) transcript.Event
 	return event
 }
 
-// DescribeRequest names a request, or a notification, among others: by its method, by
-// what it is about, and by its id.
-func DescribeRequest(message jsonrpc.Message) string {
+// Subject is the request, or notification, that something belongs to.
+type Subject struct {
+	Method string
+	Name   string // what it is called among others: "tools/call of search with id 5"
+}
+
+// SubjectOf names a request, or a notification, by its method, by what it is about, and
+// by its id.
+func SubjectOf(message jsonrpc.Message) Subject {
 	text := message.Method
 	params, _ := message.Params().(map[string]any)
 	name, _ := params["name"].(string)
@@ -38,20 +44,20 @@ func DescribeRequest(message jsonrpc.Message) string {
 	if message.Kind == jsonrpc.Request {
 		text += fmt.Sprintf(" with id %s", message.ID)
 	}
-	return text
+	return Subject{message.Method, text}
 }
 
 // longestName is as much as a name of a tool or URI may have, in bytes, to be told in a
 // line among other things.
 const longestName = 80
 
-// about names what a message belongs to: the request that it answers, or itself.
-func about(said *Said) string {
-	if said.Request != nil {
-		said = said.Request
+// subject names what a message belongs to: the request that it answers, or itself.
+func (s *Said) subject() Subject {
+	if s.Request != nil {
+		s = s.Request
 	}
-	if said.Method == "" {
-		return ""
+	if s.Method == "" {
+		return Subject{}
 	}
-	return DescribeRequest(said.Message)
+	return SubjectOf(s.Message)
 }

@@ -21,7 +21,7 @@ type Outcome struct {
 	// had to be ended.
 	Idle   bool
 	Judged *transcript.Event // that breaks the requirement; nil when the check does not say
-	About  string            // the request that it belongs to; "" when it belongs to none
+	About  Subject           // that it belongs to; zero when it belongs to none
 }
 
 // Ending is how a check ended, whatever the level of what it verifies.

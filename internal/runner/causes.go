@@ -66,6 +66,7 @@ func gatherSame(results []reports.Result) {
 // sameFailure tells whether two mismatches are one, whatever request they belong to.
 func sameFailure(a, b reports.Failure) bool {
 	a.About, b.About = "", ""
+	a.Method, b.Method = "", ""
 	return a == b
 }
 
@@ -105,22 +106,28 @@ func gatherFollowing(results []reports.Result, requirements *catalogue.Catalogue
 	}
 }
 
-// explains tells whether each mismatch of a result may come from those of another: where
-// both are at places in messages, one is at, in or around the place of the other.
+// explains tells whether each mismatch of a result may come from those of another: in an
+// answer to the same method, and, where both are at places in messages, at, in or around
+// the place of the other.
 func explains(cause, result *reports.Result) bool {
-	near := func(a, b string) bool {
-		a, b = place(a), place(b)
-		return strings.HasPrefix(a, b) || strings.HasPrefix(b, a)
-	}
 	for _, failure := range result.Failures {
-		located := func(one reports.Failure) bool {
-			return !isPlace(one.Where) || !isPlace(failure.Where) || near(one.Where, failure.Where)
-		}
-		if !slices.ContainsFunc(cause.Failures, located) {
+		if !slices.ContainsFunc(cause.Failures, func(one reports.Failure) bool { return near(one, failure) }) {
 			return false
 		}
 	}
 	return true
+}
+
+// near tells whether nothing shows that two mismatches are about different things.
+func near(a, b reports.Failure) bool {
+	if a.Method != "" && b.Method != "" && a.Method != b.Method {
+		return false
+	}
+	if !isPlace(a.Where) || !isPlace(b.Where) {
+		return true
+	}
+	one, other := place(a.Where), place(b.Where)
+	return strings.HasPrefix(one, other) || strings.HasPrefix(other, one)
 }
 
 func isPlace(where string) bool { return strings.HasPrefix(where, "/") }

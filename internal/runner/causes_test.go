@@ -133,6 +133,12 @@ func TestWhatFollowsIsToldUnderItsCause(t *testing.T) {
 				brokenBy(reports.KindRule, "tools.schema", "schema", reports.Failed, at("/result/tools/0/name"), at("/result/content")),
 			}, nil, nil,
 		},
+		"nothing of another method": {
+			[]reports.Result{
+				brokenBy(reports.KindRule, "tools.list", "list", reports.Failed, reports.Failure{Where: "/result", Method: "tools/list"}),
+				brokenBy(reports.KindRule, "tools.schema", "schema", reports.Failed, reports.Failure{Where: "/result", Method: "prompts/list"}),
+			}, nil, nil,
+		},
 		"not where only the beginning is alike": {
 			[]reports.Result{
 				brokenBy(reports.KindRule, "tools.list", "list", reports.Failed, at("/result/tool")),

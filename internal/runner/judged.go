@@ -104,13 +104,13 @@ func reaches(value any, pointer jsontext.Pointer) bool {
 }
 
 // aboutOf names the request that what was judged belongs to: the one that it answers,
-// or itself; "" when it belongs to none.
-func aboutOf(events []transcript.Event, judged int) string {
+// or itself; zero when it belongs to none.
+func aboutOf(events []transcript.Event, judged int) conform.Subject {
 	event := events[judged]
 	var answer jsonrpc.Message
 	if event.Kind == transcript.Message {
 		if answer = jsonrpc.Parse(event.Raw); answer.Method != "" {
-			return conform.DescribeRequest(answer)
+			return conform.SubjectOf(answer)
 		}
 	}
 	for _, earlier := range slices.Backward(events[:judged]) {
@@ -121,8 +121,8 @@ func aboutOf(events []transcript.Event, judged int) string {
 		answered := answer.Kind == jsonrpc.Response && request.ID == answer.ID
 		carried := event.Kind == transcript.Head && earlier.Stream == event.Stream
 		if request.Kind == jsonrpc.Request && (answered || carried) {
-			return conform.DescribeRequest(request)
+			return conform.SubjectOf(request)
 		}
 	}
-	return ""
+	return conform.Subject{}
 }

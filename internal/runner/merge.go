@@ -103,8 +103,7 @@ func (r *run) ruleResult(state *legState, rule conform.Rule) reports.Result {
 
 func (r *run) describeBreaches(state *legState, result *reports.Result, seen *found) {
 	for i, breach := range seen.breaches {
-		failure := r.failure(breach.Mismatch)
-		failure.About = r.redact(breach.About)
+		failure := r.failure(breach.Mismatch, breach.About)
 		if len(seen.breaches) > 1 && breach.Count > 1 {
 			failure.Found += fmt.Sprintf(" (%d times)", breach.Count)
 		}
@@ -135,9 +134,7 @@ func (r *run) result(state *legState, done checked) reports.Result {
 		events := eventsOf(done.Exchanges)
 		judged := judgedIn(events, done.Outcome.Judged)
 		for _, mismatch := range done.Outcome.Mismatches {
-			failure := r.failure(mismatch)
-			failure.About = r.redact(done.Outcome.About)
-			result.Failures = append(result.Failures, failure)
+			result.Failures = append(result.Failures, r.failure(mismatch, done.Outcome.About))
 		}
 		result.Exchange = r.steps(events, judged, places(done.Outcome)...)
 		result.Transcript = r.transcript(state, events, judged)
@@ -204,9 +201,10 @@ func (r *run) page(state *legState, id string) string {
 	return requirement.Page(state.report.Revision)
 }
 
-func (r *run) failure(mismatch conform.Mismatch) reports.Failure {
+func (r *run) failure(mismatch conform.Mismatch, about conform.Subject) reports.Failure {
 	return reports.Failure{
 		Wanted: r.redact(mismatch.Wanted), Found: r.redact(mismatch.Found), Where: r.redact(mismatch.Where),
+		Method: r.redact(about.Method), About: r.redact(about.Name),
 	}
 }
 
