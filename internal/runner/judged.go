@@ -1,6 +1,7 @@
 package runner
 
 import (
+	"fmt"
 	"slices"
 	"strconv"
 	"strings"
@@ -9,6 +10,7 @@ import (
 
 	"github.com/mcpconform/mcpconform/internal/conform"
 	"github.com/mcpconform/mcpconform/internal/jsonrpc"
+	"github.com/mcpconform/mcpconform/internal/scripted"
 	"github.com/mcpconform/mcpconform/internal/transcript"
 )
 
@@ -20,8 +22,8 @@ func point(outcome *conform.Outcome, exchanges [][]transcript.Event, role string
 	}
 	events := eventsOf(exchanges)
 	at := judgedIn(events, outcome.Judged)
-	if outcome.Judged == nil {
-		at = judgedOf(events, places(*outcome), transcript.Party(role))
+	if outcome.Judged == nil && len(outcome.Mismatches) > 0 {
+		at = judgedOf(events, outcome.Mismatches[0], transcript.Party(role))
 	}
 	if at < 0 {
 		outcome.Judged = nil
@@ -33,38 +35,18 @@ func point(outcome *conform.Outcome, exchanges [][]transcript.Event, role string
 	outcome.Judged = &judged
 }
 
-// judgedOf returns the position of what the target sent that was judged: the last that
-// has all the places of the mismatches; without any places, the answer to the last
-// that the harness asked. It is -1 when there is none.
-func judgedOf(events []transcript.Event, where []string, target transcript.Party) int {
-	var pointers []string
-	head := false
-	for _, place := range where {
-		switch {
-		case strings.HasPrefix(place, "/"):
-			pointers = append(pointers, place)
-		case place != "":
-			head = true // the status, or a header
-		}
-	}
-	asked := jsonrpc.NoID // the last request of the harness
-	for position, event := range slices.Backward(events) {
-		switch {
-		case event.From != target && event.Kind == transcript.Message && asked == jsonrpc.NoID:
-			if request := jsonrpc.Parse(event.Raw); request.Kind == jsonrpc.Request {
-				asked = request.ID
-			}
-		case event.From != target:
-		case head && event.Kind == transcript.Head, !head && len(pointers) > 0 && event.Kind == transcript.Message && has(event, pointers):
-			return position
-		}
-	}
-	if head || len(pointers) > 0 {
-		return -1
-	}
-	for position, event := range slices.Backward(events) {
-		if event.From == target && event.Kind == transcript.Message && asked != jsonrpc.NoID {
-			if answer := jsonrpc.Parse(event.Raw); answer.Kind == jsonrpc.Response && answer.ID == asked {
+// judgedOf returns the position of what the target sent that a mismatch is about: the
+// last that reads as what was found, or else the last that has the place where it was
+// found. It is -1 when there is none.
+func judgedOf(events []transcript.Event, mismatch conform.Mismatch, target transcript.Party) int {
+	for _, is := range []func(transcript.Event) bool{
+		func(event transcript.Event) bool { return reads(event, mismatch.Found) },
+		func(event transcript.Event) bool {
+			return strings.HasPrefix(mismatch.Where, "/") && has(event, mismatch.Where)
+		},
+	} {
+		for position, event := range slices.Backward(events) {
+			if event.From == target && is(event) {
 				return position
 			}
 		}
@@ -72,12 +54,33 @@ func judgedOf(events []transcript.Event, where []string, target transcript.Party
 	return -1
 }
 
-// has tells whether a message has all places, or at least what they would stand in.
-func has(event transcript.Event, pointers []string) bool {
+// leastShown is how long a text must be, in bytes, to be recognised: {} is anything.
+const leastShown = 4
+
+// reads tells whether a text shows an event, in the words in which checks show what
+// they found.
+func reads(event transcript.Event, found string) bool {
+	if event.Kind == transcript.Head && event.HTTP != nil && event.HTTP.Status != 0 {
+		return strings.HasPrefix(found, fmt.Sprintf("HTTP %d", event.HTTP.Status))
+	}
+	if event.Kind != transcript.Message {
+		return false
+	}
 	message := jsonrpc.Parse(event.Raw)
-	return message.Object != nil && !slices.ContainsFunc(pointers, func(pointer string) bool {
-		return !reaches(message.Object, jsontext.Pointer(pointer).Parent())
-	})
+	texts := []string{conform.Reply{Received: scripted.Received{Message: message}}.Describe(), conform.Show(message.Object)}
+	if result, there := message.Result(); there {
+		texts = append(texts, conform.Show(result))
+	}
+	return slices.ContainsFunc(texts, func(text string) bool { return len(text) >= leastShown && strings.Contains(found, text) })
+}
+
+// has tells whether a message has a place, or at least what it would stand in.
+func has(event transcript.Event, place string) bool {
+	if event.Kind != transcript.Message {
+		return false
+	}
+	message := jsonrpc.Parse(event.Raw)
+	return message.Object != nil && reaches(message.Object, jsontext.Pointer(place).Parent())
 }
 
 // reaches tells whether there is a value at a pointer.
