@@ -88,7 +88,7 @@ func (d *detail) requirement(requirement *Requirement, first bool, revision stri
 		label = "breaks"
 	}
 	if !first || d.named {
-		d.field(label, requirement.ID+"  "+plainLevel(requirement.Level), limit)
+		d.field(label, requirement.ID+"  "+requirement.PlainLevel(), limit)
 	}
 	d.field("says", requirement.Says, limit)
 	if requirement.RestsOn != "" {
@@ -101,10 +101,6 @@ func (d *detail) requirement(requirement *Requirement, first bool, revision stri
 		d.copied("link", requirement.Link)
 	}
 }
-
-// plainLevel is a level as it stands beside a sentence that says what is good: whether
-// the specification demands or forbids is then no difference.
-func plainLevel(level string) string { return strings.TrimSuffix(level, " NOT") }
 
 // output shows the end of the target's standard error: the last lines tell most.
 func (d *detail) output(text string, limit int) {

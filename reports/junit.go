@@ -124,14 +124,14 @@ func (r *Run) JUnit(w io.Writer, options JUnitOptions) error {
 // strictest returns the most binding level of the requirements. What has none was
 // asked for by the user.
 func (r *Result) strictest() string {
-	levels := []string{Must, MustNot, Should, ShouldNot, May}
+	levels := []string{Must, Should, May}
 	strictest := len(levels)
 	for _, requirement := range r.Requirements {
-		if at := slices.Index(levels, requirement.Level); at >= 0 {
+		if at := slices.Index(levels, requirement.PlainLevel()); at >= 0 {
 			strictest = min(strictest, at)
 		}
 	}
-	return plainLevel(levels[strictest%len(levels)])
+	return levels[strictest%len(levels)]
 }
 
 func (s *junitSuite) count() {

@@ -10,6 +10,7 @@ import (
 	"encoding/json"
 	"math"
 	"slices"
+	"strings"
 	"time"
 )
 
@@ -184,6 +185,10 @@ type Requirement struct {
 	At      string `json:"at,omitempty"`      // "basic/transports#protocol-version-header"
 	Link    string `json:"link,omitempty"`    // the URL of the same place
 }
+
+// PlainLevel is the level as it stands beside a sentence that says what is good: whether
+// the specification demands or forbids makes no difference there.
+func (r Requirement) PlainLevel() string { return strings.TrimSuffix(r.Level, " NOT") }
 
 // Failure is one mismatch between what the specification asks and what the
 // target did.

@@ -328,7 +328,7 @@ func (t *terminal) failures(v Verdict) {
 		text := oneLine(f.Text)
 		requirement := ""
 		if len(f.Requirements) > 0 {
-			requirement = f.Requirements[0].ID + "  " + plainLevel(f.Requirements[0].Level)
+			requirement = f.Requirements[0].ID + "  " + f.Requirements[0].PlainLevel()
 		}
 		room := t.width - labelWidth - columns.StringWidth(text)
 		if fits := room - 2 - columns.StringWidth(requirement); fits >= 0 {

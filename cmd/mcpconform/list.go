@@ -148,10 +148,11 @@ func writeList(w io.Writer, all []checksAt, requirements *catalogue.Catalogue) e
 				kind = "rule "
 				rules++
 			}
-			fmt.Fprintf(&text, "    %s %-10s  %s\n%22s%s\n", kind, requirement.Level(at.revision), check.Text,
+			level := strings.TrimSuffix(string(requirement.Level(at.revision)), " NOT") // the sentence says what is good
+			fmt.Fprintf(&text, "    %s %-6s  %s\n%18s%s\n", kind, level, check.Text,
 				"", strings.Join(check.Requirements, ", "))
 			if check.Story != nil {
-				fmt.Fprintf(&text, "%22sin the story %s\n", "", check.Story.Name)
+				fmt.Fprintf(&text, "%18sin the scenario %s\n", "", check.Story.Name)
 			}
 		}
 		fmt.Fprintf(&text, "\n%d checks and %d rules of the %s at %s\n\n", len(at.checks)-rules, rules, at.role, at.revision)
@@ -185,10 +186,10 @@ type listed struct {
 	Requirements []string `json:"requirements"`
 	Labels       []string `json:"labels"`
 	Transports   []string `json:"transports"`
-	Story        *told    `json:"story,omitempty"`
+	Story        *told    `json:"scenario,omitempty"`
 }
 
-// told is the story in which a check of a client looks.
+// told is the scenario in which a check of a client looks.
 type told struct {
 	Name  string        `json:"name"`
 	Says  string        `json:"says"`

@@ -22,7 +22,7 @@ import (
 )
 
 const (
-	// servedAt is where the stories are served when the user does not say.
+	// servedAt is where the scenarios are served when the user does not say.
 	servedAt = "127.0.0.1:7777"
 	// patience is how long a scripted server waits for an answer that a person may
 	// have to give.
@@ -34,9 +34,9 @@ func newServe() *cobra.Command {
 	var listen string
 	command := &cobra.Command{
 		Use:   "serve [flags]",
-		Short: "Serve the stories for clients that no command can drive",
+		Short: "Serve the scenarios for clients that no command can drive",
 		Long: `Serve plays the scripted servers on a port, without starting a client: for an
-editor or a chat application. The page at / lists the stories, says what to let
+editor or a chat application. The page at / lists the scenarios, says what to let
 the client do in each, and shows what was found as it comes. The end of the
 program, by Ctrl-C or on the page, writes the same reports as mcpconform client.`,
 		Example: `  mcpconform serve
@@ -125,12 +125,12 @@ func (s *settings) serveAt(ctx context.Context, listen string, judging *runner.J
 		return nil, err
 	}
 	tell := s.teller(os.Stderr)
-	tell(fmt.Sprintf("%d stories at %s", len(judging.Scenes()), judging.Revision()),
+	tell(fmt.Sprintf("%d scenarios at %s", len(judging.Scenes()), judging.Revision()),
 		fmt.Sprintf("open http://%s/ in a browser; Ctrl-C ends", net.JoinHostPort(host, port)))
 	return serve.Serve(ctx, serve.Options{Judging: judging, Listener: listener, Host: host, Tell: tell})
 }
 
-// teller writes what is news of a story.
+// teller writes what is news of a scenario.
 func (s *settings) teller(out io.Writer) func(story, found string) {
 	if s.quiet {
 		out = io.Discard
@@ -147,7 +147,7 @@ func (s *settings) teller(out io.Writer) func(story, found string) {
 	}
 }
 
-// serveRerun is the command that serves the story of one check.
+// serveRerun is the command that serves the scenario of one check.
 func (s *settings) serveRerun(leg conform.Leg, filter string) string {
 	return shellWords([]string{"mcpconform", "serve", "--revision", leg.Revision, "--filter", filter})
 }

@@ -121,7 +121,7 @@ func (j *Judging) judge(ctx context.Context, transcripts string, performances []
 		}
 	}
 	if len(records) == 0 {
-		return nil, &TargetError{Reason: "no client came to any of the stories"}
+		return nil, &TargetError{Reason: "no client came to any of the scenarios"}
 	}
 	r := j.run(records, j.meet(records))
 	r.options.Transcripts, r.plan.Events = transcripts, transcripts != ""
