@@ -97,9 +97,17 @@ func (r *Run) share() string {
 		}
 	}
 	if !counted {
-		return plural(judged, "check")
+		return checksAndRules(judged)
 	}
-	return fmt.Sprintf("%d of %d checks and rules", judged, all)
+	return fmt.Sprintf("%d of %s", judged, checksAndRules(all))
+}
+
+// checksAndRules counts results, which are of both kinds.
+func checksAndRules(n int) string {
+	if n == 1 {
+		return "1 check or rule"
+	}
+	return fmt.Sprintf("%d checks and rules", n)
 }
 
 // limits are what keeps a run from saying more than it does.

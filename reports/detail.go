@@ -31,7 +31,7 @@ func (d *detail) room() room {
 	case d.verbose:
 		return room{field: fieldLinesVerbose, steps: 30, step: 6, output: fieldLinesVerbose}
 	case d.brief:
-		return room{field: fieldLines, steps: 3, step: 2}
+		return room{field: fieldLines, steps: 3, step: 3}
 	}
 	return room{field: fieldLines, steps: 8, step: 3, output: 6}
 }

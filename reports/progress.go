@@ -24,7 +24,7 @@ type ProgressOptions struct {
 	Quiet bool       // show nothing
 	Color bool       // use the colours of ANSI terminals
 	Width func() int // columns of the terminal at this moment; nil means 80
-	Noun  string     // what is counted, in the plural; "checks and rules" when empty
+	Noun  string     // what is counted, one of them; checks and rules when empty
 }
 
 // Progress shows how far a run is while it goes on: on a terminal as one line
@@ -86,7 +86,11 @@ func (p *Progress) Leg(name string, total int) {
 	defer p.mu.Unlock()
 	leg := p.leg(name)
 	leg.total = total
-	p.log("%s: %d %s", oneLine(name), total, cmp.Or(p.options.Noun, "checks and rules"))
+	counted := checksAndRules(total)
+	if p.options.Noun != "" {
+		counted = plural(total, p.options.Noun)
+	}
+	p.log("%s: %s", oneLine(name), counted)
 }
 
 // leg finds or makes the leg of a name.

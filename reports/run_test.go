@@ -96,7 +96,7 @@ func TestConformsAndConclusion(t *testing.T) {
 		},
 		"filtered, and nobody counted": {
 			change(verdicts(Passed), filtered), true, true,
-			"No failure found in 1 check at 2025-11-25 (--filter server/tools)", "No failure found in 1 check at 2025-11-25 (strict, --filter server/tools)",
+			"No failure found in 1 check or rule at 2025-11-25 (--filter server/tools)", "No failure found in 1 check or rule at 2025-11-25 (strict, --filter server/tools)",
 		},
 		"filtered, one leg bad": {
 			partly(func(run *Run) { filtered(run); add(older(Failed))(run) }, Passed), false, false,

@@ -388,10 +388,11 @@ func (t *terminal) broken() {
 
 // reason is what several results share: why they have no verdict on the target.
 type reason struct {
-	why, hint string
-	count     int
-	results   []*Result      // without repetitions on other legs
-	kinds     map[string]int // of provocations that are missing, with how many results
+	why     string
+	hints   map[string]int // what to do, with how many results
+	count   int
+	results []*Result      // without repetitions on other legs
+	kinds   map[string]int // of provocations that are missing, with how many results
 }
 
 // missing is why a result is inconclusive that nothing provokes. All kinds of
@@ -414,9 +415,10 @@ func (t *terminal) reasons(v Verdict) []*reason {
 			at := slices.IndexFunc(all, func(r *reason) bool { return r.why == why })
 			if at < 0 {
 				at = len(all)
-				all = append(all, &reason{why: why, hint: oneLine(result.Hint), kinds: map[string]int{}})
+				all = append(all, &reason{why: why, hints: map[string]int{}, kinds: map[string]int{}})
 			}
 			all[at].count++
+			all[at].hints[oneLine(result.Hint)]++
 			if result.Provocation != "" {
 				all[at].kinds[result.Provocation]++
 			}
@@ -432,15 +434,20 @@ func (t *terminal) reasons(v Verdict) []*reason {
 // describe is why, and what to do about it.
 func (r *reason) describe() (why, hint string) {
 	if r.why != missing {
-		return r.why, r.hint
+		return r.why, frequent(r.hints)[0]
 	}
-	kinds := slices.SortedFunc(maps.Keys(r.kinds), func(a, b string) int { return cmp.Or(r.kinds[b]-r.kinds[a], cmp.Compare(a, b)) })
+	kinds := frequent(r.kinds)
 	example := kinds[0]
 	for i, kind := range kinds {
 		kinds[i] = fmt.Sprintf("%s %d", kind, r.kinds[kind])
 	}
 	return r.why + ": " + strings.Join(kinds, ", "),
 		fmt.Sprintf("for each of these kinds, name a tool in mcpconform.yaml, as in `provocations: {%s: {tool: NAME}}`, or say that there is none, as in `never: [%s]`", example, example)
+}
+
+// frequent sorts what was counted, the most frequent first.
+func frequent(counted map[string]int) []string {
+	return slices.SortedFunc(maps.Keys(counted), func(a, b string) int { return cmp.Or(counted[b]-counted[a], cmp.Compare(a, b)) })
 }
 
 // inconclusive lists why something could not be tested, and what would help; with

@@ -51,7 +51,7 @@ func (s *settings) selftest(command *cobra.Command, arguments []string, role str
 		return err
 	}
 	debug.SetGCPercent(runner.Garbage)
-	progress := s.progress("trials")
+	progress := s.progress("trial")
 	found, err := selftest.Run(command.Context(), selftest.Options{
 		Role: role, Filter: s.Filter, Workers: s.Workers, Timeout: s.Timeout, Progress: progress,
 		Peer: selftest.Peer{URL: s.URL, Command: target.Command{Args: s.Command}},

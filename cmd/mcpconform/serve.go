@@ -125,7 +125,11 @@ func (s *settings) serveAt(ctx context.Context, listen string, judging *runner.J
 		return nil, err
 	}
 	tell := s.teller(os.Stderr)
-	tell(fmt.Sprintf("%d scenarios at %s", len(judging.Scenes()), judging.Revision()),
+	scenarios := fmt.Sprintf("%d scenarios", len(judging.Scenes()))
+	if len(judging.Scenes()) == 1 {
+		scenarios = "1 scenario"
+	}
+	tell(scenarios+" at "+judging.Revision(),
 		fmt.Sprintf("open http://%s/ in a browser; Ctrl-C ends", net.JoinHostPort(host, port)))
 	return serve.Serve(ctx, serve.Options{Judging: judging, Listener: listener, Host: host, Tell: tell})
 }

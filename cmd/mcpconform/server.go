@@ -101,7 +101,7 @@ func (s *settings) run(command *cobra.Command, arguments []string) error {
 		return err
 	}
 	debug.SetGCPercent(runner.Garbage)
-	progress := s.progress("checks and rules")
+	progress := s.progress("")
 	options := s.options(progress)
 	found, err := runner.Run(command.Context(), options)
 	progress.Close()
