@@ -52,7 +52,11 @@ func end(err error) {
 }
 
 func runReference(arguments []string) error {
-	reference, err := server.New(server.Options{})
+	options := server.Options{}
+	if at := slices.Index(arguments, "--defect"); at >= 0 {
+		options.Defect = arguments[at+1]
+	}
+	reference, err := server.New(options)
 	if err != nil {
 		return err
 	}
