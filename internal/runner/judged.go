@@ -29,10 +29,32 @@ func point(outcome *conform.Outcome, exchanges [][]transcript.Event, role string
 		outcome.Judged = nil
 		return
 	}
+	if len(outcome.Mismatches) > 0 {
+		at = answering(events, at, outcome.Mismatches[0].Where)
+	}
 	outcome.About = aboutOf(events, at)
 	judged := events[at]
 	judged.Raw = nil // it stands among the others
 	outcome.Judged = &judged
+}
+
+// answering returns the position of the answer to a request, where that has the place of
+// the mismatch and the request has not: what came of an answer is judged by what was
+// done with it.
+func answering(events []transcript.Event, at int, place string) int {
+	judged := events[at]
+	if !strings.HasPrefix(place, "/") || judged.Kind != transcript.Message || has(judged, place) {
+		return at
+	}
+	request := jsonrpc.Parse(judged.Raw)
+	for position, event := range events[at+1:] {
+		if event.Connection == judged.Connection && event.From != judged.From && has(event, place) {
+			if answer := jsonrpc.Parse(event.Raw); answer.Kind == jsonrpc.Response && answer.ID == request.ID {
+				return at + 1 + position
+			}
+		}
+	}
+	return at
 }
 
 // judgedOf returns the position of what the target sent that a mismatch is about: the

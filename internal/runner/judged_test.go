@@ -59,6 +59,12 @@ func TestWhatWasJudgedIsPointedAt(t *testing.T) {
 	if known.Judged == nil || known.Judged.Sequence != 4 || known.About.Method != "notifications/progress" {
 		t.Errorf("what the check says is not taken: %+v", known)
 	}
+	// A client is judged by what it makes of an answer: the place is in the answer.
+	blamed := conform.Outcome{Ending: conform.Failed, Judged: &events[0], Mismatches: []conform.Mismatch{{Found: "a result", Where: "/error/code"}}}
+	point(&blamed, [][]transcript.Event{events}, conform.ClientRole)
+	if blamed.Judged == nil || blamed.Judged.Sequence != 3 || blamed.About.Name != "tools/call of search with id 1" {
+		t.Errorf("%+v", blamed)
+	}
 	passed := conform.Outcome{Mismatches: []conform.Mismatch{{Found: "the result {}"}}}
 	if point(&passed, [][]transcript.Event{events}, conform.ServerRole); passed.Judged != nil {
 		t.Error("something is judged of a check that passes")
