@@ -311,11 +311,12 @@ func TestJUnitVerdicts(t *testing.T) {
 		run := &Run{Strict: c.strict, Legs: []Leg{{Spoken: true, Results: []Result{result}}}}
 		suite := parse(t, junitText(t, run, JUnitOptions{Warnings: c.warnings})).children[0]
 		var outcomes []string
-		said := suite.children[2].text
+		texts := []string{suite.children[2].text}
 		for _, child := range suite.children[1].children {
 			outcomes = append(outcomes, child.name)
-			said += child.attributes["message"]
+			texts = append(texts, child.attributes["message"])
 		}
+		said := strings.Join(texts, "\n")
 		if got := strings.Join(outcomes, ""); got != c.want {
 			t.Errorf("%+v: %q", c, got)
 		}

@@ -89,9 +89,9 @@ func (c *Catalogue) following() []error {
 			case !known:
 				problem = fmt.Sprintf("there is no requirement %q%s", id, suggest(id, slices.Collect(maps.Keys(c.ids))))
 			case !r.together(from):
-				problem = fmt.Sprintf("%s never stands beside it, for one role at one revision", id)
+				problem = id + " never stands beside it, for one role at one revision"
 			case c.leadsTo(from, r.ID):
-				problem = fmt.Sprintf("%s follows from it in turn", id)
+				problem = id + " follows from it in turn"
 			}
 			if problem != "" {
 				problems = append(problems, fmt.Errorf("%s:%d: %s: follows: %s", r.File, r.Line, r.ID, problem))

@@ -1,6 +1,8 @@
 package runner
 
 import (
+	"fmt"
+	"strings"
 	"testing"
 	"testing/fstest"
 
@@ -13,14 +15,15 @@ import (
 // causesOf loads a catalogue in which some requirements follow from others.
 func causesOf(t *testing.T) *catalogue.Catalogue {
 	t.Helper()
-	text := ""
+	var text strings.Builder
 	for _, one := range [][2]string{
 		{"tools.list", ""}, {"tools.schema", "tools.list"}, {"tools.icons", "tools.schema, tools.list"}, {"tools.names", "tools.list"},
 		{"tools.origin", ""}, {"tools.token", ""}, {"tools.cursor", "tools.origin"},
 	} {
-		text += "- {id: " + one[0] + ", obliges: server, level: MUST, says: x, since: 2025-06-18, at: server/tools, covers: ['00000000'], observed: wire, follows: [" + one[1] + "]}\n"
+		fmt.Fprintf(&text, "- {id: %s, obliges: server, level: MUST, says: x, since: 2025-06-18, at: server/tools, "+
+			"covers: ['00000000'], observed: wire, follows: [%s]}\n", one[0], one[1])
 	}
-	loaded, err := catalogue.Load(fstest.MapFS{"requirements.yaml": {Data: []byte(text)}})
+	loaded, err := catalogue.Load(fstest.MapFS{"requirements.yaml": {Data: []byte(text.String())}})
 	if err != nil {
 		t.Fatal(err)
 	}

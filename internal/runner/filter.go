@@ -88,7 +88,7 @@ func mend(role, word, meant string, all map[string][]Declared) string {
 	for _, revision := range slices.Backward(Revisions) {
 		for _, one := range all[revision] {
 			if strings.EqualFold(one.Text, word) {
-				return fmt.Sprintf(": it is the text of a check or rule; its requirement is %s", one.Requirements[0])
+				return ": it is the text of a check or rule; its requirement is " + one.Requirements[0]
 			}
 		}
 	}

@@ -155,5 +155,3 @@ func All(role string, revisions []string) (map[string][]Declared, *catalogue.Cat
 	}
 	return all, requirements, nil
 }
-
-func oneLine(text string) string { return strings.Join(strings.Fields(text), " ") }
