@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/mcpconform/mcpconform/internal/catalogue"
 	"github.com/mcpconform/mcpconform/internal/conform"
 	"github.com/mcpconform/mcpconform/internal/filter"
 	"github.com/mcpconform/mcpconform/reports"
@@ -30,12 +31,12 @@ func ParseFilter(role, text string) (chosen *filter.Filter, revisions []string, 
 	if chosen, err = filter.Parse(text); err != nil {
 		return nil, nil, &FilterError{Reason: fmt.Sprintf("--filter %q cannot be read: %s", text, err)}
 	}
-	all, _, err := All(role, Revisions)
+	all, requirements, err := All(role, Revisions)
 	if err != nil {
 		return nil, nil, err
 	}
 	if word, meant := chosen.Unknown(words(all)); word != "" {
-		return nil, nil, &FilterError{Reason: fmt.Sprintf("--filter: %q is unknown%s", word, mend(role, word, meant, all))}
+		return nil, nil, &FilterError{Reason: fmt.Sprintf("--filter: %q is unknown%s", word, mend(role, word, meant, all, requirements))}
 	}
 	for _, revision := range Revisions {
 		if slices.ContainsFunc(all[revision], func(one Declared) bool { return one.Matches(chosen) }) {
@@ -84,9 +85,13 @@ func words(all map[string][]Declared) []string {
 }
 
 // mend says what to do about a word that is unknown.
-func mend(role, word, meant string, all map[string][]Declared) string {
+func mend(role, word, meant string, all map[string][]Declared, requirements *catalogue.Catalogue) string {
 	for _, revision := range slices.Backward(Revisions) {
 		for _, one := range all[revision] {
+			if slices.ContainsFunc(one.Group, func(heading string) bool { return strings.EqualFold(heading, word) }) {
+				first, _ := requirements.Get(one.Requirements[0])
+				return ": it is a heading; its page is " + first.Page(revision)
+			}
 			if strings.EqualFold(one.Text, word) {
 				return ": it is the text of a check or rule; its requirement is " + one.Requirements[0]
 			}

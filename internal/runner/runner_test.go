@@ -247,6 +247,7 @@ func TestUnknownWordsOfFilters(t *testing.T) {
 		"server/tools && tools.list.vaild":  `"tools.list.vaild" is unknown, did you mean`,
 		"answers PING with an empty result": `is unknown: it is the text of a check or rule; its requirement is ping.answered`,
 		"tools.header.rejected":             `is unknown among the checks of a server; a client has it: mcpconform client`,
+		"calling tools":                     `is unknown: it is a heading; its page is server/tools`,
 		"nothing like it":                   `is unknown; mcpconform list shows what there is`,
 		"server/tools && client/roots":      `matches no check or rule of a server`,
 		"server/tools &&":                   `cannot be read: Unexpected EOF.`,
