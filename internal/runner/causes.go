@@ -27,7 +27,7 @@ func oneCauseOneFailure(results []reports.Result, requirements *catalogue.Catalo
 	}
 }
 
-func broken(result *reports.Result) bool {
+func isBroken(result *reports.Result) bool {
 	return result.Verdict == reports.Failed || result.Verdict == reports.Warned
 }
 
@@ -44,7 +44,7 @@ func gatherSame(results []reports.Result) {
 	telling := map[string]*reports.Result{} // by requirement and verdict
 	for i := range results {
 		result := &results[i]
-		if !broken(result) {
+		if !isBroken(result) {
 			continue
 		}
 		cause := result.ID + " " + string(result.Verdict)
@@ -83,7 +83,7 @@ func gatherFollowing(results []reports.Result, requirements *catalogue.Catalogue
 		for i := range results {
 			other := &results[i]
 			severe := other.Verdict == reports.Failed || other.Verdict == result.Verdict
-			if broken(other) && severe && slices.Contains(requirement.Follows, other.ID) && explains(other, result) {
+			if isBroken(other) && severe && slices.Contains(requirement.Follows, other.ID) && explains(other, result) {
 				return cmp.Or(from(other), other) // the catalogue has no circles
 			}
 		}
@@ -91,7 +91,7 @@ func gatherFollowing(results []reports.Result, requirements *catalogue.Catalogue
 	}
 	causes := make([]*reports.Result, len(results)) // before any is changed
 	for i := range results {
-		if broken(&results[i]) {
+		if isBroken(&results[i]) {
 			causes[i] = from(&results[i])
 		}
 	}
