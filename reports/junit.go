@@ -8,39 +8,54 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"time"
 )
 
 // junitWidth is the line length of texts in JUnit XML: viewers show them in a
 // wide box that scrolls.
 const junitWidth = 120
 
-// The elements of JUnit XML, as Jenkins and Maven Surefire describe them
-// (junit-10.xsd), with one difference: properties of a test case. No schema of
-// Jenkins has them, but its viewer, pytest and most who read the format do, and
-// those who do not pass over them. Attributes that only some viewers know
-// (assertions, file, skipped of the whole) are left out.
+// JUnitOptions choose how a run is shown as JUnit XML.
+type JUnitOptions struct {
+	Warnings string // what a warned result is there: one of JUnitWarnings; "" means skip
+}
+
+// The values of JUnitOptions.Warnings. JUnit XML knows nothing between passed and
+// failed.
+const (
+	warningsPass = "pass"
+	warningsSkip = "skip"
+	warningsFail = "fail"
+)
+
+// JUnitWarnings lists what a warned result may be in JUnit XML.
+func JUnitWarnings() []string { return []string{warningsPass, warningsSkip, warningsFail} }
+
+// The elements of JUnit XML, as far as both common schemas have them: junit-10.xsd,
+// by which Jenkins refuses a file, and JUnit.xsd of Windy Road, which is that of
+// Ant. So a test case has a name, a class and a time, and one outcome; what more there
+// is to say of it stands in the texts of failures, and, for all cases, in the output
+// of the suite. Neither schema has the attribute file of a test case, which would name
+// a file in the repository of the reader: no check stands in one.
 type (
 	junitSuites struct {
-		XMLName  xml.Name     `xml:"testsuites"`
-		Name     string       `xml:"name,attr"`
-		Tests    int          `xml:"tests,attr"`
-		Failures int          `xml:"failures,attr"`
-		Errors   int          `xml:"errors,attr"`
-		Time     string       `xml:"time,attr"`
-		Suites   []junitSuite `xml:"testsuite"`
+		XMLName xml.Name     `xml:"testsuites"`
+		Suites  []junitSuite `xml:"testsuite"`
 	}
 	junitSuite struct {
-		Name       string             `xml:"name,attr"`
-		Package    string             `xml:"package,attr"`
-		Tests      int                `xml:"tests,attr"`
-		Failures   int                `xml:"failures,attr"`
-		Errors     int                `xml:"errors,attr"`
-		Skipped    int                `xml:"skipped,attr"`
-		Time       string             `xml:"time,attr"`
-		Timestamp  string             `xml:"timestamp,attr"`
-		Properties *junitPropertyList `xml:"properties"`
-		Cases      []junitCase        `xml:"testcase"`
+		Name       string            `xml:"name,attr"`
+		Package    string            `xml:"package,attr"`
+		ID         int               `xml:"id,attr"`
+		Tests      int               `xml:"tests,attr"`
+		Failures   int               `xml:"failures,attr"`
+		Errors     int               `xml:"errors,attr"`
+		Skipped    int               `xml:"skipped,attr"`
+		Time       string            `xml:"time,attr"`
+		Timestamp  string            `xml:"timestamp,attr"`
+		Hostname   string            `xml:"hostname,attr"`
+		Properties junitPropertyList `xml:"properties"`
+		Cases      []junitCase       `xml:"testcase"`
+		SystemOut  junitBlock        `xml:"system-out"`
+		SystemErr  junitBlock        `xml:"system-err"`
 	}
 	junitPropertyList struct {
 		Properties []junitProperty `xml:"property"`
@@ -50,15 +65,12 @@ type (
 		Value string `xml:"value,attr"`
 	}
 	junitCase struct {
-		ClassName  string             `xml:"classname,attr"`
-		Name       string             `xml:"name,attr"`
-		Time       string             `xml:"time,attr"`
-		Properties *junitPropertyList `xml:"properties"`
-		Skipped    *junitOutcome      `xml:"skipped"`
-		Error      *junitOutcome      `xml:"error"`
-		Failure    *junitOutcome      `xml:"failure"`
-		SystemOut  *junitBlock        `xml:"system-out"`
-		SystemErr  *junitBlock        `xml:"system-err"`
+		ClassName string        `xml:"classname,attr"`
+		Name      string        `xml:"name,attr"`
+		Time      string        `xml:"time,attr"`
+		Skipped   *junitOutcome `xml:"skipped"`
+		Error     *junitOutcome `xml:"error"`
+		Failure   *junitOutcome `xml:"failure"`
 	}
 	junitOutcome struct {
 		Type    string `xml:"type,attr,omitempty"`
@@ -71,26 +83,29 @@ type (
 )
 
 // JUnit writes the run as JUnit XML: a test suite for each leg and page, a test
-// case for each result, failures of the harness as errors. A warning passes,
-// with its text as output, and what is inconclusive is skipped, unless the run
-// is strict: then both fail. The same run gives the same bytes.
-func (r *Run) JUnit(w io.Writer) error {
+// case for each result, failures of the harness as errors. What is inconclusive is
+// skipped. What is warned is skipped, too, unless the options say otherwise: then no
+// viewer hides it, nothing turns red, and the cases that pass and fail are as many as
+// in every other report. Where the run is strict, both fail. The same run gives the
+// same bytes.
+func (r *Run) JUnit(w io.Writer, options JUnitOptions) error {
 	run := presentable(r)
-	started := run.Started.UTC().Format("2006-01-02T15:04:05")
-	top := junitSuites{Name: run.Tool.Name, Time: junitTime(run.Duration), Suites: []junitSuite{}}
-	for i := range run.Legs {
-		top.Suites = append(top.Suites, junitLeg(run, &run.Legs[i])...)
+	j := junit{run: run, warnings: cmp.Or(options.Warnings, warningsSkip)}
+	if run.Strict {
+		j.warnings = warningsFail
 	}
-	if harness := junitHarness(run); len(harness.Cases) > 0 {
+	top := junitSuites{Suites: []junitSuite{}}
+	for i := range run.Legs {
+		top.Suites = append(top.Suites, j.leg(&run.Legs[i])...)
+	}
+	if harness := j.harness(); len(harness.Cases) > 0 {
 		top.Suites = append(top.Suites, harness)
 	}
 	for i := range top.Suites {
-		suite := &top.Suites[i]
-		suite.Timestamp = started
-		suite.count()
-		top.Tests += suite.Tests
-		top.Failures += suite.Failures
-		top.Errors += suite.Errors
+		top.Suites[i].ID = i
+		top.Suites[i].Timestamp = run.Started.UTC().Format("2006-01-02T15:04:05")
+		top.Suites[i].Hostname = cmp.Or(oneLine(run.Host), "localhost")
+		top.Suites[i].count()
 	}
 	if _, err := io.WriteString(w, xml.Header); err != nil {
 		return fmt.Errorf("write the run as JUnit XML: %w", err)
@@ -104,6 +119,19 @@ func (r *Run) JUnit(w io.Writer) error {
 		return fmt.Errorf("write the run as JUnit XML: %w", err)
 	}
 	return nil
+}
+
+// strictest returns the most binding level of the requirements. What has none was
+// asked for by the user.
+func (r *Result) strictest() string {
+	levels := []string{Must, Should, May}
+	strictest := len(levels)
+	for _, requirement := range r.Requirements {
+		if at := slices.Index(levels, requirement.PlainLevel()); at >= 0 {
+			strictest = min(strictest, at)
+		}
+	}
+	return levels[strictest%len(levels)]
 }
 
 func (s *junitSuite) count() {
@@ -120,24 +148,26 @@ func (s *junitSuite) count() {
 	}
 }
 
-// junitLeg makes the suites of one leg. A leg that is not spoken has one, with
-// one skipped case: a dashboard then shows that it was asked for.
-func junitLeg(run *Run, leg *Leg) []junitSuite {
+// junit makes the suites of one run.
+type junit struct {
+	run      *Run
+	warnings string
+}
+
+// leg makes the suites of one leg: one for what concerns all of it, where there is
+// anything, and one for each page.
+func (j *junit) leg(leg *Leg) []junitSuite {
 	title := strings.Join([]string{leg.Role, leg.Revision, leg.Transport}, " · ")
-	class := strings.Join([]string{run.Tool.Name, leg.Role, leg.Revision, leg.Transport}, ".")
+	class := strings.Join([]string{j.run.Tool.Name, leg.Role, leg.Revision, leg.Transport}, ".")
 	properties := junitProperties(
 		"role", leg.Role, "revision", leg.Revision, "transport", leg.Transport,
-		"target", oneLine(leg.Target.Name+" "+leg.Target.Version))
-	if !leg.Spoken {
-		return []junitSuite{{
-			Name: title, Package: class, Time: junitTime(leg.Duration), Properties: properties,
-			Cases: []junitCase{{
-				ClassName: class, Name: "speaks " + leg.Revision + " over " + leg.Transport, Time: junitTime(leg.Duration),
-				Skipped: &junitOutcome{Message: cmp.Or(oneLine(leg.Note), "not spoken")},
-			}},
-		}}
-	}
+		"target", oneLine(leg.Target.Name+" "+leg.Target.Version),
+		"notice", oneLine(strings.Join(leg.Notices, "; ")))
 	var suites []junitSuite
+	if whole := j.whole(leg, class); len(whole.Cases) > 0 {
+		whole.Name, whole.Package, whole.Properties = title, class, properties
+		suites = append(suites, whole)
+	}
 	for page, results := range leg.byPage() {
 		suite := junitSuite{
 			Name:       title + " · " + page,
@@ -145,9 +175,10 @@ func junitLeg(run *Run, leg *Leg) []junitSuite {
 			Properties: properties,
 		}
 		var spent Seconds
+		var facts, stderr strings.Builder
 		used := make(map[string]int)
 		for i := range results {
-			c := junitResult(run, leg, &results[i])
+			c := j.result(leg, &results[i])
 			c.ClassName = suite.Package
 			// Viewers take two cases of one name for one.
 			used[c.Name]++
@@ -156,68 +187,92 @@ func junitLeg(run *Run, leg *Leg) []junitSuite {
 			}
 			suite.Cases = append(suite.Cases, c)
 			spent += results[i].Duration
+			facts.WriteString(j.facts(leg, &results[i], c.Name))
+			if output := results[i].Output; output != "" {
+				stderr.WriteString("\n" + c.Name + ":\n" + output + "\n")
+			}
 		}
 		suite.Time = junitTime(spent)
+		suite.SystemOut.Text, suite.SystemErr.Text = "\n"+facts.String(), stderr.String()
 		suites = append(suites, suite)
 	}
 	return suites
 }
 
-func junitResult(run *Run, leg *Leg, r *Result) junitCase {
-	c := junitCase{Name: oneLine(r.Text), Time: junitTime(r.Duration)}
-	facts := []string{"id", r.ID, "kind", r.Kind, "verdict", string(r.Verdict)}
-	// One property for each name: many readers keep them in a map.
-	var ids, links []string
-	for _, requirement := range r.Requirements {
-		ids = append(ids, requirement.ID)
-		if requirement.Link != "" && !slices.Contains(links, requirement.Link) {
-			links = append(links, requirement.Link)
-		}
+// whole has a case for what concerns a leg as a whole: that its revision is not
+// spoken, or that it came to an early end. A dashboard then shows that it was asked
+// for.
+func (j *junit) whole(leg *Leg, class string) junitSuite {
+	suite := junitSuite{Time: junitTime(leg.Duration)}
+	if !leg.Spoken && len(leg.Results) == 0 {
+		suite.Cases = append(suite.Cases, junitCase{
+			ClassName: class, Name: "speaks " + leg.Revision + " over " + leg.Transport, Time: junitTime(leg.Duration),
+			Skipped: &junitOutcome{Message: cmp.Or(oneLine(leg.Note), "not spoken")},
+		})
 	}
-	facts = append(facts, "requirement", strings.Join(ids, " "), "level", r.strictest(), "link", strings.Join(links, " "))
-	c.Properties = junitProperties(facts...)
+	if leg.Ended != nil {
+		s := sheet{width: junitWidth}
+		s.line()
+		(&detail{sheet: &s, verbose: true}).ended(leg.Ended)
+		suite.Cases = append(suite.Cases, junitCase{
+			ClassName: class, Name: "is there until the last check", Time: junitTime(leg.Duration),
+			Error: &junitOutcome{Type: "ended", Message: oneLine(leg.Ended.Reason), Text: s.String()},
+		})
+	}
+	return suite
+}
+
+func (j *junit) result(leg *Leg, r *Result) junitCase {
+	c := junitCase{Name: oneLine(r.Text), Time: junitTime(r.Duration)}
 	switch r.Verdict {
 	case Failed:
 		c.Failure = junitFailure(leg, r)
 	case Warned:
-		if run.Strict {
+		switch j.warnings {
+		case warningsFail:
 			c.Failure = junitFailure(leg, r)
-			break
+		case warningsSkip:
+			c.Skipped = &junitOutcome{Message: "warned: " + junitMessage(r), Text: junitDetail(leg, r)}
 		}
-		c.SystemOut = &junitBlock{"\nWARNED " + r.strictest() + ": " + junitMessage(r) + "\n" + junitDetail(leg, r)}
 	case Skipped:
 		c.Skipped = &junitOutcome{Message: cmp.Or(oneLine(r.Reason), "does not apply")}
 	case Inconclusive:
-		message := "inconclusive: " + cmp.Or(oneLine(r.Reason), "the target gave no way to see it")
+		message := "inconclusive: " + cmp.Or(oneLine(r.Reason), "could not be tested")
 		if r.Hint != "" {
 			message += " (" + oneLine(r.Hint) + ")"
 		}
-		if run.Strict {
+		if j.run.Strict {
 			c.Failure = &junitOutcome{Type: r.strictest(), Message: message, Text: junitDetail(leg, r)}
 			break
 		}
 		c.Skipped = &junitOutcome{Message: message}
 	}
-	if r.Output != "" && (c.Failure != nil || c.SystemOut != nil) {
-		c.SystemErr = &junitBlock{"\n" + r.Output}
-	}
 	return c
+}
+
+// facts are what a test case has no place for: a line for each case, and the warning
+// of one that passes in spite of it.
+func (j *junit) facts(leg *Leg, r *Result, name string) string {
+	words := []string{padRight(string(r.Verdict), len(Inconclusive)), padRight(r.Kind, len(KindCheck)), r.strictest()}
+	var links []string
+	for _, requirement := range r.Requirements {
+		words = append(words, requirement.ID)
+		if requirement.RestsOn != "" {
+			words = append(words, "(rests on "+oneLine(requirement.RestsOn)+")")
+		}
+		if requirement.Link != "" && !slices.Contains(links, requirement.Link) {
+			links = append(links, requirement.Link)
+		}
+	}
+	text := strings.Join(append(append(words, links...), name), "  ") + "\n"
+	if r.Verdict == Warned && j.warnings == warningsPass {
+		text += "WARNED " + r.strictest() + ": " + junitMessage(r) + "\n" + junitDetail(leg, r)
+	}
+	return text
 }
 
 func junitFailure(leg *Leg, r *Result) *junitOutcome {
 	return &junitOutcome{Type: r.strictest(), Message: junitMessage(r), Text: junitDetail(leg, r)}
-}
-
-// strictest returns the most binding level of the requirements.
-func (r *Result) strictest() string {
-	levels := []string{Must, MustNot, Should, ShouldNot, May}
-	first := len(levels) - 1
-	for _, requirement := range r.Requirements {
-		if at := slices.Index(levels, requirement.Level); at >= 0 {
-			first = min(first, at)
-		}
-	}
-	return levels[first]
 }
 
 // junitMessage is the failure in one line: what lists of failures show.
@@ -251,23 +306,21 @@ func junitMessage(r *Result) string {
 func junitDetail(leg *Leg, r *Result) string {
 	s := sheet{width: junitWidth}
 	s.line()
-	plainer := *r
-	plainer.Output = "" // stands in system-err
-	(&detail{sheet: &s, verbose: true, named: true}).write(&plainer, leg.Revision)
+	(&detail{sheet: &s, verbose: true, named: true}).write(r, leg.Revision)
 	return s.String()
 }
 
-// junitHarness is the suite of what went wrong in the harness itself.
-func junitHarness(run *Run) junitSuite {
-	class := run.Tool.Name + ".harness"
+// harness is the suite of what went wrong in the harness itself.
+func (j *junit) harness() junitSuite {
+	class := j.run.Tool.Name + ".harness"
 	suite := junitSuite{Name: "harness", Package: class, Time: junitTime(0)}
-	if run.Interrupted != "" {
+	if j.run.Interrupted != "" {
 		suite.Cases = append(suite.Cases, junitCase{
 			ClassName: class, Name: "runs to the end", Time: junitTime(0),
-			Error: &junitOutcome{Type: "interrupted", Message: oneLine(run.Interrupted)},
+			Error: &junitOutcome{Type: "interrupted", Message: oneLine(j.run.Interrupted)},
 		})
 	}
-	for i, text := range run.Errors {
+	for i, text := range j.run.Errors {
 		suite.Cases = append(suite.Cases, junitCase{
 			ClassName: class, Name: fmt.Sprintf("has no error %d", i+1), Time: junitTime(0),
 			Error: &junitOutcome{Type: "harness", Message: shorten(oneLine(text), junitWidth), Text: text},
@@ -277,8 +330,8 @@ func junitHarness(run *Run) junitSuite {
 }
 
 // junitProperties takes names and values in turn; empty values are left out.
-func junitProperties(namesAndValues ...string) *junitPropertyList {
-	list := &junitPropertyList{}
+func junitProperties(namesAndValues ...string) junitPropertyList {
+	list := junitPropertyList{}
 	for i := 0; i+1 < len(namesAndValues); i += 2 {
 		if value := namesAndValues[i+1]; value != "" {
 			list.Properties = append(list.Properties, junitProperty{namesAndValues[i], value})
@@ -287,7 +340,8 @@ func junitProperties(namesAndValues ...string) *junitPropertyList {
 	return list
 }
 
-// junitTime writes seconds without an exponent, to the microsecond.
+// junitTime writes seconds without an exponent, to the millisecond: more decimals are
+// refused by older schemas of Surefire.
 func junitTime(s Seconds) string {
-	return strconv.FormatFloat(s.Duration().Round(time.Microsecond).Seconds(), 'f', 6, 64)
+	return strconv.FormatFloat(float64(s), 'f', 3, 64)
 }

@@ -31,6 +31,13 @@ const (
 	boldGreen  style = "1;32"
 )
 
+const (
+	// leastBlock is how many columns a text has at least, wherever it begins.
+	leastBlock = 8
+	// maxRuneBytes is how many bytes a rune has at most.
+	maxRuneBytes = utf8.UTFMax
+)
+
 // sheet is text being laid out. Everything written to it is visible text
 // already.
 type sheet struct {
@@ -86,11 +93,11 @@ func clip(text string, width int) string {
 // fit wraps text to the width and takes the middle out where it needs more than
 // limit lines, saying how much.
 func fit(text string, width, limit int) []string {
-	width = max(width, 8)
+	width = max(width, leastBlock)
 	all := utf8.RuneCountInString(text)
 	// A text of megabytes is cut before it is measured: what is cut would be left
-	// out below. Every rune has at most four bytes.
-	if room := 4 * width * limit; len(text) > 2*room {
+	// out below.
+	if room := maxRuneBytes * width * limit; len(text) > 2*room {
 		text = strings.ToValidUTF8(text[:room], "") + strings.ToValidUTF8(text[len(text)-room:], "")
 	}
 	lines := wrap(text, width)

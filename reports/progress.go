@@ -24,7 +24,7 @@ type ProgressOptions struct {
 	Quiet bool       // show nothing
 	Color bool       // use the colours of ANSI terminals
 	Width func() int // columns of the terminal at this moment; nil means 80
-	Noun  string     // what is counted; "check" when empty
+	Noun  string     // what is counted, one of them; checks and rules when empty
 }
 
 // Progress shows how far a run is while it goes on: on a terminal as one line
@@ -51,6 +51,7 @@ type legProgress struct {
 	total   int
 	counts  Counts
 	started time.Time
+	ended   bool
 }
 
 // NewProgress returns a Progress that writes to w until it is closed.
@@ -85,7 +86,11 @@ func (p *Progress) Leg(name string, total int) {
 	defer p.mu.Unlock()
 	leg := p.leg(name)
 	leg.total = total
-	p.log("%s: %s", oneLine(name), plural(total, cmp.Or(p.options.Noun, "check")))
+	counted := checksAndRules(total)
+	if p.options.Noun != "" {
+		counted = plural(total, p.options.Noun)
+	}
+	p.log("%s: %s", oneLine(name), counted)
 }
 
 // leg finds or makes the leg of a name.
@@ -118,10 +123,28 @@ func (p *Progress) Done(name, text string, v Verdict) {
 	leg.counts.Add(v)
 	switch done := leg.counts.Total(); {
 	case done == leg.total:
-		p.log("%s: done in %s, %s", oneLine(name), duration(SecondsOf(p.now().Sub(leg.started))), tally(leg.counts))
+		p.end(leg)
 	case done%plainEvery == 0:
 		p.log("%s: %d of %d, %s", oneLine(name), done, max(done, leg.total), tally(leg.counts))
 	}
+}
+
+// End tells what came of a leg when all is judged: rules, which look at everything
+// that was done, and what several results tell of one defect.
+func (p *Progress) End(name string, counts Counts) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	leg := p.leg(name)
+	same := leg.counts == counts
+	leg.counts, leg.total = counts, counts.Total()
+	if !leg.ended || !same {
+		p.end(leg)
+	}
+}
+
+func (p *Progress) end(leg *legProgress) {
+	leg.ended = true
+	p.log("%s: done in %s, %s", oneLine(leg.name), duration(SecondsOf(p.now().Sub(leg.started))), tally(leg.counts))
 }
 
 // tally writes the counts that are not zero.

@@ -83,10 +83,18 @@ func TestProgressPlain(t *testing.T) {
 		c.at = c.at.Add(100 * time.Millisecond)
 		p.Done("2025-11-25 · stdio", "text", []Verdict{Passed, Passed, Skipped}[i%3])
 	}
+	// A leg without rules is done with its last check; one with rules when they are judged.
+	p.End("2025-11-25 · stdio", Counts{Passed: 40, Skipped: 20})
+	p.Leg("2025-11-25 · http", 3)
+	p.Done("2025-11-25 · http", "text", Failed)
+	p.Done("2025-11-25 · http", "text", Failed)
+	p.End("2025-11-25 · http", Counts{Failed: 1, Skipped: 2})
 	p.Close()
-	want := "2025-11-25 · stdio: 60 checks\n" +
+	want := "2025-11-25 · stdio: 60 checks and rules\n" +
 		"2025-11-25 · stdio: 50 of 60, 34 passed, 16 skipped\n" +
-		"2025-11-25 · stdio: done in 6.0 s, 40 passed, 20 skipped\n"
+		"2025-11-25 · stdio: done in 6.0 s, 40 passed, 20 skipped\n" +
+		"2025-11-25 · http: 3 checks and rules\n" +
+		"2025-11-25 · http: done in 0.0 s, 1 failed, 2 skipped\n"
 	if got := out.String(); got != want {
 		t.Errorf("shows\n%s\nwanted\n%s", got, want)
 	}

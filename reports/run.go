@@ -10,6 +10,7 @@ import (
 	"encoding/json"
 	"math"
 	"slices"
+	"strings"
 	"time"
 )
 
@@ -25,7 +26,7 @@ const (
 	Failed       Verdict = "failed"       // a MUST is broken
 	Warned       Verdict = "warned"       // a SHOULD is broken
 	Skipped      Verdict = "skipped"      // does not apply: not declared, or not in this revision or transport
-	Inconclusive Verdict = "inconclusive" // applies, but the target gave no way to see it
+	Inconclusive Verdict = "inconclusive" // applies, but could not be tested
 )
 
 // Verdicts lists every verdict, in the order in which they are counted out.
@@ -70,9 +71,11 @@ type Run struct {
 	Tool        Tool      `json:"tool"`
 	Started     time.Time `json:"started"`
 	Duration    Seconds   `json:"duration"`
+	Host        string    `json:"host,omitempty"`    // the name of the machine
 	Command     []string  `json:"command,omitempty"` // the command line that made the run
 	Target      Target    `json:"target"`
 	Strict      bool      `json:"strict"`                // warned and inconclusive count as failures
+	Filter      string    `json:"filter,omitempty"`      // what was to be checked; "" for everything
 	Legs        []Leg     `json:"legs"`                  // one per revision and transport, in the order they were run
 	Interrupted string    `json:"interrupted,omitempty"` // why the run ended early: "interrupt", "deadline of 5m reached"
 	Errors      []string  `json:"errors,omitempty"`      // failures of the harness itself
@@ -106,7 +109,7 @@ type Leg struct {
 	Role         string          `json:"role"`      // of the target: RoleServer or RoleClient
 	Revision     string          `json:"revision"`  // "2025-11-25"
 	Transport    string          `json:"transport"` // "stdio", "http" or "sse"
-	Spoken       bool            `json:"spoken"`    // false: the target does not speak this revision, Note says how it showed, and there are no results
+	Spoken       bool            `json:"spoken"`    // false: the target does not speak this revision, Note says how it showed, and the only result is the failure of a revision that was asked for
 	Note         string          `json:"note,omitempty"`
 	Notices      []string        `json:"notices,omitempty"`    // one line each: what a reader has to know first, such as "none of the 12 tools was called: …"
 	Ended        *Ended          `json:"ended,omitempty"`      // the target went away, or stopped answering: what was not checked by then is inconclusive
@@ -114,8 +117,16 @@ type Leg struct {
 	Target       Identity        `json:"target"`               // what the target said of itself on this leg
 	Capabilities json.RawMessage `json:"capabilities,omitempty"`
 	Duration     Seconds         `json:"duration"`
-	Pages        []string        `json:"pages,omitempty"` // the table of contents of the specification at this revision: the order of Results
+	Declared     int             `json:"declared,omitzero"`   // how many checks and rules there are, whatever the filter; 0 when nobody counted
+	Scenarios    *Scenarios      `json:"scenarios,omitempty"` // where somebody is to play them; nil when they are played by themselves
+	Pages        []string        `json:"pages,omitempty"`     // the table of contents of the specification at this revision: the order of Results
 	Results      []Result        `json:"results"`
+}
+
+// Scenarios counts those that a person lets a client play.
+type Scenarios struct {
+	Played int `json:"played"`
+	All    int `json:"all"`
 }
 
 // Ended tells why a leg could not be checked to its end.
@@ -142,16 +153,17 @@ type Result struct {
 	Text         string        `json:"text"`            // the behaviour, present tense: "answers ping with an empty result"
 	Requirements []Requirement `json:"requirements"`
 	Verdict      Verdict       `json:"verdict"`
-	Reason       string        `json:"reason,omitempty"`     // one line: why it is skipped or inconclusive
-	Hint         string        `json:"hint,omitempty"`       // one line: what would make it conclusive
-	Failures     []Failure     `json:"failures,omitempty"`   // every mismatch of a failed or warned result
-	Occurrences  int           `json:"occurrences,omitzero"` // how often the same was seen; 0 and 1 mean once
-	Connections  int           `json:"connections,omitzero"` // in how many connections
-	Follows      []string      `json:"follows,omitempty"`    // requirements that are broken by the same defect and told here: their results are skipped
-	Exchange     []Step        `json:"exchange,omitempty"`   // what went over the wire, in order
-	Transcript   string        `json:"transcript,omitempty"` // the file with the whole connection, if transcripts were written
-	Again        string        `json:"again,omitempty"`      // the command that repeats this result
-	Output       string        `json:"output,omitempty"`     // the end of the target's stderr, where it may explain
+	Reason       string        `json:"reason,omitempty"`      // one line: why it is skipped or inconclusive
+	Hint         string        `json:"hint,omitempty"`        // one line: what would make it conclusive
+	Provocation  string        `json:"provocation,omitempty"` // the kind of provocation that is missing, where that is the reason: "elicitation"
+	Failures     []Failure     `json:"failures,omitempty"`    // every mismatch of a failed or warned result
+	Occurrences  int           `json:"occurrences,omitzero"`  // how often the same was seen; 0 and 1 mean once
+	Connections  int           `json:"connections,omitzero"`  // in how many connections
+	Follows      []string      `json:"follows,omitempty"`     // requirements that are broken by the same defect and told here: their results are skipped
+	Exchange     []Step        `json:"exchange,omitempty"`    // what went over the wire, in order
+	Transcript   string        `json:"transcript,omitempty"`  // the file with the whole connection, if transcripts were written
+	Rerun        string        `json:"rerun,omitempty"`       // the command that repeats this result
+	Output       string        `json:"output,omitempty"`      // the end of the target's stderr, where it may explain
 	Duration     Seconds       `json:"duration"`
 }
 
@@ -174,14 +186,19 @@ type Requirement struct {
 	Link    string `json:"link,omitempty"`    // the URL of the same place
 }
 
+// PlainLevel is the level as it stands beside a sentence that says what is good: whether
+// the specification demands or forbids makes no difference there.
+func (r Requirement) PlainLevel() string { return strings.TrimSuffix(r.Level, " NOT") }
+
 // Failure is one mismatch between what the specification asks and what the
 // target did.
 type Failure struct {
 	Wanted string `json:"wanted,omitempty"`
 	Found  string `json:"found,omitempty"`
-	Where  string `json:"where,omitempty"` // a JSON pointer, "HTTP status", "header Mcp-Session-Id", ...
-	About  string `json:"about,omitempty"` // the request that it belongs to, where a result has several: "tools/call with id 5"
-	Hint   string `json:"hint,omitempty"`  // what to do about it
+	Where  string `json:"where,omitempty"`  // a JSON pointer, "HTTP status", "header Mcp-Session-Id", ...
+	Method string `json:"method,omitempty"` // of the request or notification that it belongs to
+	About  string `json:"about,omitempty"`  // the request that it belongs to, where a result has several: "tools/call with id 5"
+	Hint   string `json:"hint,omitempty"`   // what to do about it
 }
 
 // Ends of a connection, in Step.From and Step.To.
@@ -304,11 +321,15 @@ func (r *Run) Counts() Counts {
 	return c
 }
 
-// Conforms tells whether the target kept the specification: nothing failed, the
-// run reached its end without errors of its own, and there was something to look
-// at. Strict counts warned and inconclusive as failures. Where everything that
-// applies is inconclusive, nothing shows that the target conforms.
+// Conforms tells whether the target kept the specification, as far as it was looked
+// at: nothing failed, the run and every leg reached its end without errors of the
+// harness, and there was something to look at. Strict counts warned and inconclusive
+// as failures. Where everything that applies is inconclusive, nothing shows that the
+// target conforms.
 func (r *Run) Conforms(strict bool) bool {
+	if slices.ContainsFunc(r.Legs, func(leg Leg) bool { return leg.Ended != nil }) {
+		return false
+	}
 	counts := r.Counts()
 	shown := counts.Passed+counts.Warned > 0 || counts.Skipped > 0 && counts.Inconclusive == 0
 	return shown && counts.Fails(strict) == 0 && r.Interrupted == "" && len(r.Errors) == 0

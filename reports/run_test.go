@@ -35,34 +35,93 @@ func verdicts(list ...Verdict) *Run {
 
 func TestConformsAndConclusion(t *testing.T) {
 	t.Parallel()
-	interrupted := verdicts(Passed)
-	interrupted.Interrupted = "interrupt"
-	erred := verdicts(Passed, Failed)
-	erred.Errors = []string{"worker died"}
-	unspoken := &Run{Legs: []Leg{{Revision: "2025-06-18"}, {Revision: "2025-11-25"}}}
-	mixed := verdicts(Passed)
-	mixed.Legs = append(mixed.Legs, verdicts(Failed).Legs...)
-	mixed.Legs[1].Revision = "2025-06-18"
-	twice := verdicts(Passed)
-	twice.Legs = append(twice.Legs, verdicts(Failed).Legs...)
+	change := func(run *Run, change func(*Run)) *Run {
+		change(run)
+		return run
+	}
+	partly := func(change func(*Run), list ...Verdict) *Run {
+		run := verdicts(list...)
+		run.Legs[0].Declared = 345
+		change(run)
+		return run
+	}
+	older := func(list ...Verdict) Leg {
+		leg := verdicts(list...).Legs[0]
+		leg.Revision = "2025-06-18"
+		return leg
+	}
+	unspoken := Leg{Revision: "2025-06-18", Transport: "http"}
+	asked := unspoken
+	asked.Results = []Result{{Verdict: Failed}}
+	add := func(legs ...Leg) func(*Run) { return func(run *Run) { run.Legs = append(run.Legs, legs...) } }
+	interrupt := func(run *Run) { run.Interrupted = "interrupt" }
+	err := func(run *Run) { run.Errors = []string{"worker died"} }
+	filtered := func(run *Run) { run.Filter = "server/tools" }
+	scenarios := func(played int) func(*Run) {
+		return func(run *Run) { run.Legs[0].Scenarios = &Scenarios{played, 45} }
+	}
+	ended := func(run *Run) { run.Legs[0].Ended = &Ended{Reason: "it is gone"} }
+	const strictly = "Does not conform to 2025-11-25 (strict)"
 	for name, c := range map[string]struct {
 		run              *Run
 		conforms, strict bool
 		says, saysStrict string
 	}{
 		"passed":        {verdicts(Passed, Skipped), true, true, "Conforms to 2025-11-25", "Conforms to 2025-11-25 (strict)"},
-		"failed":        {verdicts(Passed, Failed), false, false, "Does not conform to 2025-11-25", "Does not conform to 2025-11-25 (strict)"},
-		"warned":        {verdicts(Passed, Warned), true, false, "Conforms to 2025-11-25", "Does not conform to 2025-11-25 (strict)"},
-		"inconclusive":  {verdicts(Passed, Inconclusive), true, false, "Conforms to 2025-11-25", "Does not conform to 2025-11-25 (strict)"},
-		"nothing shown": {verdicts(Skipped, Inconclusive), false, false, "Nothing could be judged at 2025-11-25", "Does not conform to 2025-11-25 (strict)"},
+		"failed":        {verdicts(Passed, Failed), false, false, "Does not conform to 2025-11-25", strictly},
+		"warned":        {verdicts(Passed, Warned), true, false, "Conforms to 2025-11-25", strictly},
+		"inconclusive":  {verdicts(Passed, Inconclusive), true, false, "Conforms to 2025-11-25 as far as could be tested", strictly},
+		"nothing shown": {verdicts(Skipped, Inconclusive), false, false, "Nothing could be judged at 2025-11-25", strictly},
 		"only skipped":  {verdicts(Skipped), true, true, "Nothing could be judged at 2025-11-25", "Nothing could be judged at 2025-11-25 (strict)"},
 		"no results":    {verdicts(), false, false, "Nothing could be judged at 2025-11-25", "Nothing could be judged at 2025-11-25 (strict)"},
 		"no legs":       {&Run{}, false, false, "Nothing was checked", "Nothing was checked (strict)"},
-		"unspoken":      {unspoken, false, false, "Nothing was checked, the target does not speak 2025-06-18 and 2025-11-25", "Nothing was checked, the target does not speak 2025-06-18 and 2025-11-25 (strict)"},
-		"interrupted":   {interrupted, false, false, "Not judged to the end (interrupt)", "Not judged to the end (strict, interrupt)"},
-		"erred":         {erred, false, false, "Does not conform to 2025-11-25 (1 error of the harness)", "Does not conform to 2025-11-25 (strict, 1 error of the harness)"},
-		"mixed":         {mixed, false, false, "Conforms to 2025-11-25, but not to 2025-06-18", "Conforms to 2025-11-25, but not to 2025-06-18 (strict)"},
-		"one leg bad":   {twice, false, false, "Does not conform to 2025-11-25", "Does not conform to 2025-11-25 (strict)"},
+		"unspoken":      {&Run{Legs: []Leg{unspoken}}, false, false, "Does not speak 2025-06-18", "Does not speak 2025-06-18 (strict)"},
+		"one unspoken":  {change(verdicts(Passed), add(unspoken)), true, true, "Conforms to 2025-11-25", "Conforms to 2025-11-25 (strict)"},
+		"one unspoken that was asked for": {
+			change(verdicts(Passed), add(asked)), false, false,
+			"Conforms to 2025-11-25; does not speak 2025-06-18", "Conforms to 2025-11-25; does not speak 2025-06-18 (strict)",
+		},
+		"interrupted": {
+			partly(interrupt, Passed, Warned, Skipped), false, false,
+			"No failure found in 2 of 345 checks and rules at 2025-11-25 (interrupt)", "Does not conform to 2025-11-25 (strict, interrupt)",
+		},
+		"interrupted at once": {partly(interrupt), false, false, "Nothing could be judged at 2025-11-25 (interrupt)", "Nothing could be judged at 2025-11-25 (strict, interrupt)"},
+		"interrupted after a failure": {
+			partly(interrupt, Passed, Failed), false, false,
+			"Does not conform to 2025-11-25 (interrupt)", "Does not conform to 2025-11-25 (strict, interrupt)",
+		},
+		"filtered": {
+			partly(filtered, Passed, Passed, Skipped, Inconclusive), true, false,
+			"No failure found in 2 of 345 checks and rules at 2025-11-25 (--filter server/tools)", "Does not conform to 2025-11-25 (strict, --filter server/tools)",
+		},
+		"filtered, and nobody counted": {
+			change(verdicts(Passed), filtered), true, true,
+			"No failure found in 1 check or rule at 2025-11-25 (--filter server/tools)", "No failure found in 1 check or rule at 2025-11-25 (strict, --filter server/tools)",
+		},
+		"filtered, one leg bad": {
+			partly(func(run *Run) { filtered(run); add(older(Failed))(run) }, Passed), false, false,
+			"Does not conform to 2025-06-18; no failure found in 1 of 345 checks and rules at 2025-11-25 (--filter server/tools)",
+			"Does not conform to 2025-06-18; no failure found in 1 of 345 checks and rules at 2025-11-25 (strict, --filter server/tools)",
+		},
+		"some scenarios": {
+			partly(scenarios(1), Passed, Inconclusive), true, false,
+			"No failure found in 1 of 345 checks and rules at 2025-11-25 (1 of 45 scenarios played)", "Does not conform to 2025-11-25 (strict, 1 of 45 scenarios played)",
+		},
+		"all scenarios": {partly(scenarios(45), Passed), true, true, "Conforms to 2025-11-25", "Conforms to 2025-11-25 (strict)"},
+		"ended": {
+			partly(ended, Passed, Inconclusive), false, false,
+			"No failure found in 1 of 345 checks and rules at 2025-11-25 (2025-11-25 · http ended early)",
+			"Does not conform to 2025-11-25 (strict, 2025-11-25 · http ended early)",
+		},
+		"erred": {
+			change(verdicts(Passed, Failed), err), false, false,
+			"Does not conform to 2025-11-25 (1 error of the harness)", "Does not conform to 2025-11-25 (strict, 1 error of the harness)",
+		},
+		"mixed": {
+			change(verdicts(Passed), add(older(Failed))), false, false,
+			"Conforms to 2025-11-25, but not to 2025-06-18", "Conforms to 2025-11-25, but not to 2025-06-18 (strict)",
+		},
+		"one leg bad": {change(verdicts(Passed), add(verdicts(Failed).Legs...)), false, false, "Does not conform to 2025-11-25", strictly},
 	} {
 		if got := c.run.Conforms(false); got != c.conforms {
 			t.Errorf("%s: conforms %v", name, got)

@@ -2,6 +2,7 @@ package reports
 
 import (
 	"encoding/json"
+	"fmt"
 	"strings"
 	"time"
 )
@@ -36,16 +37,17 @@ func sampleRun() *Run {
 			{At: 0.0001, From: Client, To: Server, Kind: StepMessage, Text: `{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"mcpconform","version":"0.1.0"}}}`},
 			{At: 0.0013, From: Server, To: Client, Kind: StepResponse, Text: "HTTP 200, Content-Type: application/json"},
 			{At: 0.0014, From: Server, To: Client, Kind: StepMessage, Text: `{"jsonrpc":"2.0","id":1,"result":{"protocolVersion":"2025-11-25"}}`},
-			{At: 0.0020, From: Client, To: Server, Kind: StepRequest, Text: "POST /mcp, MCP-Protocol-Version: 1900-01-01", Deliberate: true},
+			{At: 0.0020, From: Client, To: Server, Kind: StepRequest, Text: "POST /mcp, MCP-Protocol-Version: 1900-01-01 (illegal on purpose: names no revision)", Deliberate: true},
 			{At: 0.0021, From: Client, To: Server, Kind: StepMessage, Text: `{"jsonrpc":"2.0","id":2,"method":"ping"}`},
 			{At: 0.0031, From: Server, To: Client, Kind: StepResponse, Text: "HTTP 200, Content-Type: application/json", Marked: true},
 			{At: 0.0032, From: Server, To: Client, Kind: StepMessage, Text: `{"jsonrpc":"2.0","id":2,"result":{}}`},
 			{At: 0.0040, From: Server, Kind: StepStderr, Text: "\x1b[31mping\x1b[0m handled"},
 			{At: 0.0050, From: Harness, Kind: StepNote, Text: "the connection is closed here"},
 		},
-		Again:    "mcpconform server --revision 2025-11-25 --filter transports.http.version-refused -v --url http://127.0.0.1:3001/mcp",
-		Output:   "listening on 3001\n\x1b]0;owned\x07ping handled\n",
-		Duration: 0.0051,
+		Rerun:      "mcpconform server --revision 2025-11-25 --filter transports.http.version-refused -v --url http://127.0.0.1:3001/mcp",
+		Transcript: "transcripts/2025-11-25-http/worker1-3.jsonl",
+		Output:     "listening on 3001\n\x1b]0;owned\x07ping handled\n",
+		Duration:   0.0051,
 	}
 	hostile := Result{
 		ID: "base.ids.answered", Kind: KindRule, Page: "basic", Text: "answers each request once, with the id it came with",
@@ -56,11 +58,11 @@ func sampleRun() *Run {
 		Verdict: Failed,
 		Failures: []Failure{
 			{Wanted: "the id \"\u65e5\u672c\u8a9e-\U0001f469\u200d\U0001f680\"", Found: "the id \"\x1b[2J\x00\xff\u202egnp.exe\ufffe\"\r\n]]>&<failure/>", Where: "/id"},
-			{Wanted: "one answer", Found: "ids " + strings.Repeat(`{"jsonrpc":"2.0","id":7,"result":{"content":[]}},`, 300), Where: "message 7"},
+			{About: "tools/call with id 7", Wanted: "one answer", Found: "ids " + strings.Repeat(`{"jsonrpc":"2.0","id":7,"result":{"content":[]}},`, 300), Where: "message 7"},
 		},
-		Occurrences: 12, Connections: 5,
+		Occurrences: 12, Connections: 5, Follows: []string{"base.responses.id", "base.schema.results"},
 		Exchange: longExchange(),
-		Again:    "mcpconform server --filter base.ids.answered -v --url http://127.0.0.1:3001/mcp",
+		Rerun:    "mcpconform server --filter base.ids.answered -v --url http://127.0.0.1:3001/mcp",
 		Duration: 0.0001,
 	}
 	warned := Result{
@@ -69,16 +71,34 @@ func sampleRun() *Run {
 		Verdict:      Warned,
 		Failures:     []Failure{{Wanted: "a title", Found: "none", Where: "/result/tools/3"}},
 		Exchange:     []Step{{At: 0.1, From: Server, To: Client, Kind: StepMessage, Text: `{"jsonrpc":"2.0","id":2,"result":{"tools":[]}}`, Marked: true}},
-		Again:        "mcpconform server --filter tools.annotations.titled -v --url http://127.0.0.1:3001/mcp",
+		Rerun:        "mcpconform server --filter tools.annotations.titled -v --url http://127.0.0.1:3001/mcp",
 		Duration:     0.0123,
 	}
+	restless := Result{
+		ID: "tools.list.paged", Kind: KindRule, Page: "server/tools", Text: "gives each tool a schema of the newest dialect",
+		Requirements: []Requirement{requirement(revision, "tools.list.paged", MustNot, "server/tools#listing", "A tool's schema names no older dialect.")},
+		Verdict:      Warned,
+		Failures:     []Failure{{Wanted: "no $schema", Found: `the schema "http://json-schema.org/draft-07/schema#"`, Where: "/result/tools/37/inputSchema/$schema"}},
+		Exchange: []Step{
+			{At: 0.1, From: Client, To: Server, Kind: StepMessage, Text: `{"jsonrpc":"2.0","id":2,"method":"tools/list"}`},
+			{At: 0.2, From: Server, To: Client, Kind: StepMessage, Text: longList(50), Marked: true},
+		},
+		Rerun:    "mcpconform server --filter tools.list.paged -v --url http://127.0.0.1:3001/mcp",
+		Duration: 0.001,
+	}
+	restless.Requirements[0].RestsOn = "an example"
 	unseen := func(id, text string) Result {
 		r := passed(revision, id, "client/sampling", text)
 		r.Verdict = Inconclusive
-		r.Reason = "no tool of the target asks for sampling"
-		r.Hint = "name a tool that does under provoke.sampling in mcpconform.yaml"
+		r.Reason = "no tool is known that asks the client for sampling"
+		r.Hint = "name one in mcpconform.yaml: provocations: {sampling: {tool: NAME, arguments: {…}}}"
+		r.Provocation = "sampling"
 		return r
 	}
+	unseenURL := unseen("elicitation.url.modes", "asks only in modes that the client declared")
+	unseenURL.Provocation, unseenURL.Reason = "elicitation-url", "no tool is known that asks the client to open a URL (elicitation)"
+	uncalled := unseen("tools.call.answered", "answers calls of its tools with tool results")
+	uncalled.Provocation, uncalled.Reason, uncalled.Hint = "", "no tool may be called", "annotate tools readOnlyHint, or use --call-tools all"
 	skipped := func(id, page, text, reason string) Result {
 		r := passed(revision, id, page, text)
 		r.Verdict, r.Reason, r.Duration = Skipped, reason, 0
@@ -93,6 +113,7 @@ func sampleRun() *Run {
 		Tool:     Tool{Name: "mcpconform", Version: "0.1.0", Go: "go1.26.0"},
 		Started:  time.Date(2026, 1, 2, 3, 4, 5, 678000000, time.UTC),
 		Duration: 0.8431,
+		Host:     "build-7",
 		Command:  []string{"mcpconform", "server", "--header", "Authorization: ***", "--url", "http://127.0.0.1:3001/mcp"},
 		Target:   Target{Role: RoleServer, URL: "http://127.0.0.1:3001/mcp", Identity: Identity{Name: "everything-server", Title: "Everything Server \x1b[5m", Version: "2.1.0"}},
 		Legs: []Leg{
@@ -101,8 +122,9 @@ func sampleRun() *Run {
 				Target:       Identity{Name: "everything-server", Title: "Everything Server", Version: "2.1.0"},
 				Capabilities: json.RawMessage(`{"tools":{"listChanged":true}}`),
 				Duration:     0.5, Pages: pages,
+				Declared: 21, Notices: []string{"none of the 12 tools was called: annotate them readOnlyHint, or use --call-tools all"},
 				Results: []Result{
-					warned,
+					warned, restless, unseenURL, uncalled,
 					skipped("resources.list.valid", "server/resources", "lists its resources", "resources are not declared"),
 					skipped("resources.read.valid", "server/resources", "reads every resource that it lists", "resources are not declared"),
 					skipped("transports.stdio.newlines", "basic/transports", "writes one message to a line", "not over this transport"),
@@ -137,6 +159,16 @@ func sampleRun() *Run {
 	}
 	run.Sort()
 	return run
+}
+
+// longList is the answer to tools/list with many tools.
+func longList(count int) string {
+	var tools []string
+	for i := range count {
+		tools = append(tools, fmt.Sprintf(`{"name":"tool_%d","description":"%s","inputSchema":{"$schema":"http://json-schema.org/draft-07/schema#","type":"object"}}`,
+			i, strings.Repeat("It does this and that. ", 8)))
+	}
+	return `{"jsonrpc":"2.0","id":2,"result":{"tools":[` + strings.Join(tools, ",") + `]}}`
 }
 
 // longExchange has more steps than are shown.

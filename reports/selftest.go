@@ -90,7 +90,7 @@ type Trial struct {
 	Effects   []Effect  `json:"effects,omitempty"` // verdicts that are not as without it
 	Silenced  int       `json:"silenced,omitzero"` // checks that passed without a fault and conclude nothing with it
 	Problems  []Problem `json:"problems,omitempty"`
-	Again     string    `json:"again"` // the command that repeats it
+	Rerun     string    `json:"rerun"` // the command that repeats it
 	Duration  Seconds   `json:"duration"`
 }
 

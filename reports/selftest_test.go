@@ -25,7 +25,7 @@ func sampleSelftest() *Selftest {
 		return Trial{
 			ID: id, Kind: kind, Says: "Does this and that.", Place: "fixtures/faults/ping.yaml:3", Breaks: []string{"ping.answered"},
 			Revision: "2025-11-25", Transport: "http", Touched: 70, Matched: true, Effects: effects, Problems: problems,
-			Again: "mcpconform selftest --filter " + id + " -v", Duration: 1.25,
+			Rerun: "mcpconform selftest --filter " + id + " -v", Duration: 1.25,
 		}
 	}
 	caught := trial("ping-unknown", KindFault, nil, failed("Ping · answers ping with an empty result", ByBreaks, "ping.answered"),

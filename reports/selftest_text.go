@@ -282,10 +282,10 @@ func (t *selftestText) wrong() {
 			t.effect(effect, indent, wrong && (t.verbose || detailed <= effectsShown))
 			if wrong && t.verbose {
 				wire := detail{sheet: &t.sheet, indent: 2*labelWidth - 4, verbose: true}
-				wire.exchange(effect.Exchange)
+				wire.exchange(effect.Exchange, pointers(effect.Failures))
 			}
 		}
-		field("again", one.Again)
+		field("rerun", one.Rerun)
 	}
 }
 

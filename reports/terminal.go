@@ -4,10 +4,10 @@ import (
 	"cmp"
 	"fmt"
 	"io"
+	"maps"
 	"slices"
 	"strconv"
 	"strings"
-	"time"
 )
 
 // Bounds of the text for a terminal. A screen has some 40 lines: a failure
@@ -18,14 +18,10 @@ const (
 
 	fieldLines        = 6 // of wanted, found, ...
 	fieldLinesVerbose = 16
-	stepsShown        = 8 // of an exchange
-	stepsShownVerbose = 30
-	stepLines         = 3 // of a message; the one that is judged has twice as many
-	stepLinesVerbose  = 6
-	outputLines       = 6 // of the target's stderr
-	reasonsShown      = 8 // of skipped results
-	textsShown        = 3 // of the results that are inconclusive for one reason
-	anyNumber         = 1 << 16
+	reasonsShown      = 8  // of skipped results
+	causesShown       = 5  // of inconclusive results
+	brokenShown       = 40 // in the list at the end
+	leastText         = 20 // columns that are worth showing a sentence in
 )
 
 // labelWidth is the column at which the text of a failure begins.
@@ -39,9 +35,11 @@ type TerminalOptions struct {
 	Quiet   bool // the conclusion alone
 }
 
-// Terminal writes the run as text for people: the target, a table of verdicts by
-// page, every failure with the messages that show it, and the conclusion.
-// Nothing that a target sent reaches w as a control sequence.
+// Terminal writes the run as text for people: the target, what has to be known
+// first, a table of verdicts by page, every failure with the messages that show it,
+// and at the end, where a log of a build is read first, what failed and warned in
+// a line each, and the conclusion. Nothing that a target sent reaches w as a control
+// sequence.
 func (r *Run) Terminal(w io.Writer, o TerminalOptions) error {
 	t := &terminal{
 		sheet:   sheet{width: max(cmp.Or(o.Width, defaultWidth), leastWidth), color: o.Color},
@@ -50,12 +48,15 @@ func (r *Run) Terminal(w io.Writer, o TerminalOptions) error {
 	}
 	if !o.Quiet {
 		t.header()
+		t.ended()
+		t.notices()
 		t.legs()
 		t.failures(Failed)
 		t.failures(Warned)
 		t.inconclusive()
 		t.skipped()
 		t.errors()
+		t.broken()
 	}
 	t.conclusion()
 	_, err := io.WriteString(w, t.String())
@@ -91,6 +92,42 @@ func (t *terminal) header() {
 		said := slices.ContainsFunc(t.run.Legs[:i], func(l Leg) bool { return l.Transport == leg.Transport && len(l.AlsoSpeaks) > 0 })
 		if len(leg.AlsoSpeaks) > 0 && !said {
 			t.block("", plainStyle, "also speaks "+strings.Join(leg.AlsoSpeaks, ", ")+" over "+leg.Transport, dim, 2)
+		}
+	}
+}
+
+// ended tells of the legs that came to an early end.
+func (t *terminal) ended() {
+	for i := range t.run.Legs {
+		leg := &t.run.Legs[i]
+		if leg.Ended == nil {
+			continue
+		}
+		t.gap()
+		t.block(padRight("ENDED", labelWidth), boldRed, oneLine(leg.Ended.Reason), bold, fieldLines)
+		d := detail{sheet: &t.sheet, indent: labelWidth, verbose: t.verbose}
+		if len(t.run.Legs) > 1 {
+			d.field("on", leg.Name(), fieldLines)
+		}
+		d.ended(leg.Ended)
+	}
+}
+
+// notices are what has to be known before the results, each once.
+func (t *terminal) notices() {
+	var told []string
+	for i := range t.run.Legs {
+		leg := &t.run.Legs[i]
+		for _, notice := range leg.Notices {
+			notice = oneLine(notice)
+			if slices.Contains(told, notice) {
+				continue
+			}
+			if len(told) == 0 {
+				t.gap()
+			}
+			told = append(told, notice)
+			t.block(padRight("NOTICE", labelWidth), boldYellow, notice, plainStyle, fieldLines)
 		}
 	}
 }
@@ -285,23 +322,13 @@ func (t *terminal) findings(v Verdict) []*finding {
 // failures writes every failed or warned result. A warning is shorter, unless it
 // fails the run.
 func (t *terminal) failures(v Verdict) {
-	legs := 0
-	for i := range t.run.Legs {
-		if t.run.Legs[i].Spoken {
-			legs++
-		}
-	}
-	how := boldRed
-	if v == Warned {
-		how = boldYellow
-	}
 	for _, f := range t.findings(v) {
 		t.gap()
-		word := padRight(strings.ToUpper(string(v)), labelWidth)
+		word, how := padRight(strings.ToUpper(string(v)), labelWidth), headStyle(v)
 		text := oneLine(f.Text)
 		requirement := ""
 		if len(f.Requirements) > 0 {
-			requirement = f.Requirements[0].ID + "  " + f.Requirements[0].Level
+			requirement = f.Requirements[0].ID + "  " + f.Requirements[0].PlainLevel()
 		}
 		room := t.width - labelWidth - columns.StringWidth(text)
 		if fits := room - 2 - columns.StringWidth(requirement); fits >= 0 {
@@ -311,196 +338,66 @@ func (t *terminal) failures(v Verdict) {
 			t.block(strings.Repeat(" ", labelWidth), plainStyle, requirement, dim, 2)
 		}
 		d := detail{sheet: &t.sheet, indent: labelWidth, verbose: t.verbose, brief: v == Warned && !t.run.Strict && !t.verbose}
-		if legs > 1 {
+		if len(t.run.Legs) > 1 {
 			d.on = strings.Join(f.legs, ", ")
 		}
 		d.write(f.Result, f.revision)
 	}
 }
 
-// detail writes what stands below the text of a failed or warned result.
-type detail struct {
-	*sheet
-	indent  int
-	on      string // the legs it was found on, where that is not plain
-	verbose bool
-	brief   bool // without the exchange
-	named   bool // with the name of the first requirement, which no headline tells
+// headStyle is that of the word which a result begins with.
+func headStyle(v Verdict) style {
+	if v == Warned {
+		return boldYellow
+	}
+	return boldRed
 }
 
-func (d *detail) field(label, text string, limit int) {
-	if text == "" {
+// broken lists what failed and what warned, in a line each.
+func (t *terminal) broken() {
+	type line struct {
+		verdict  Verdict
+		id, text string
+	}
+	var all []line
+	first := 0
+	for _, v := range []Verdict{Failed, Warned} {
+		for _, f := range t.findings(v) {
+			if one := (line{v, f.ID, f.Text}); !slices.Contains(all, one) {
+				first = max(first, columns.StringWidth(f.ID))
+				all = append(all, one)
+			}
+		}
+	}
+	if len(all) == 0 {
 		return
 	}
-	d.block(strings.Repeat(" ", d.indent)+padRight(label, labelWidth), dim, text, plainStyle, limit)
-}
-
-// copied writes a field that is meant to be copied: it is never broken.
-func (d *detail) copied(label, text string) {
-	if text == "" {
-		return
-	}
-	text = strings.ReplaceAll(text, "\n", `\n`)
-	d.line(strings.Repeat(" ", d.indent), d.paint(dim, padRight(label, labelWidth)), text)
-}
-
-func (d *detail) write(r *Result, revision string) {
-	limit := fieldLines
-	if d.verbose {
-		limit = fieldLinesVerbose
-	}
-	for _, f := range r.Failures {
-		d.field("wanted", f.Wanted, limit)
-		d.field("found", f.Found, limit)
-		d.field("where", f.Where, limit)
-		d.field("hint", f.Hint, limit)
-	}
-	for i, requirement := range r.Requirements {
-		label := "and"
-		if i == 0 {
-			label = "breaks"
+	t.gap()
+	for i, one := range all {
+		if i == brokenShown && len(all) > brokenShown+1 {
+			t.line(strings.Repeat(" ", labelWidth), t.paint(dim, fmt.Sprintf("and %d more, all of them above", len(all)-i)))
+			break
 		}
-		if i > 0 || d.named {
-			d.field(label, requirement.ID+"  "+requirement.Level, limit)
+		row := []string{t.paint(headStyle(one.verdict), padRight(strings.ToUpper(string(one.verdict)), labelWidth)), padRight(one.id, first)}
+		if room := t.width - labelWidth - max(first, columns.StringWidth(one.id)) - 2; room >= leastText {
+			row = append(row, "  ", t.paint(dim, clip(oneLine(one.text), room)))
 		}
-		if !d.brief {
-			d.field("says", requirement.Says, limit)
-		}
-		if requirement.At != "" {
-			d.copied("at", revision+" "+requirement.At)
-		}
-		if d.verbose || requirement.At == "" {
-			d.copied("link", requirement.Link)
-		}
+		t.line(row...)
 	}
-	d.field("on", d.on, limit)
-	if r.Occurrences > 1 {
-		seen := plural(r.Occurrences, "time")
-		if r.Connections > 0 {
-			seen += " in " + plural(r.Connections, "connection")
-		}
-		d.field("seen", seen, limit)
-	}
-	if !d.brief {
-		d.exchange(r.Exchange)
-		limit := outputLines
-		if d.verbose {
-			limit = fieldLinesVerbose
-		}
-		// The last lines of stderr tell most.
-		output := strings.Split(strings.TrimRight(r.Output, "\n"), "\n")
-		d.field("stderr", strings.Join(output[max(0, len(output)-limit):], "\n"), limit)
-	}
-	d.copied("again", r.Again)
-}
-
-// exchange draws the messages as a sequence: → from client to server, ← back.
-// The one that is judged stands behind a mark.
-func (d *detail) exchange(steps []Step) {
-	if len(steps) == 0 {
-		return
-	}
-	limit, lines := stepsShown, stepLines
-	if d.verbose {
-		limit, lines = stepsShownVerbose, stepLinesVerbose
-	}
-	label := padRight("wire", labelWidth)
-	before := -1
-	lead := func() string {
-		l := strings.Repeat(" ", d.indent) + label
-		label = strings.Repeat(" ", labelWidth)
-		return l
-	}
-	for _, i := range shownSteps(steps, limit) {
-		if left := i - before - 1; left > 0 {
-			d.line(d.paint(dim, lead()), d.paint(dim, "  … "+plural(left, "step")+" left out …"))
-		}
-		before = i
-		step := &steps[i]
-		text := step.Text
-		switch step.Kind {
-		case StepMessage, StepRequest, StepResponse, StepNote:
-		default:
-			text = strings.TrimRight(step.Kind+": "+text, ": ")
-		}
-		if step.Deliberate {
-			text = "(illegal on purpose) " + text
-		}
-		// The mark, the arrow, and with -v the time.
-		gutter, how, most := "  ", plainStyle, lines
-		if step.Marked {
-			gutter, how, most = "▸ ", bold, 2*lines
-		}
-		gutter += arrow(step) + " "
-		if d.verbose {
-			gutter = fmt.Sprintf("%8.3f s ", float64(step.At)) + gutter
-		}
-		d.block(lead()+gutter, dim, text, how, most)
-	}
-	if left := len(steps) - 1 - before; left > 0 {
-		d.line(lead(), d.paint(dim, "  … "+plural(left, "step")+" left out …"))
-	}
-}
-
-func arrow(s *Step) string {
-	switch {
-	case s.From == Client && s.To == Server:
-		return "→"
-	case s.From == Server && s.To == Client:
-		return "←"
-	}
-	return "·"
-}
-
-// shownSteps chooses at most limit steps: what is judged first, then what was
-// illegal on purpose, what stands beside the judged, how it began and ended, and
-// what led there.
-func shownSteps(steps []Step, limit int) []int {
-	chosen := make(map[int]bool)
-	choose := func(i int) {
-		if i >= 0 && i < len(steps) && len(chosen) < limit {
-			chosen[i] = true
-		}
-	}
-	judged := len(steps) - 1
-	for i, step := range slices.Backward(steps) {
-		if step.Marked {
-			choose(i)
-			judged = i
-		}
-	}
-	for i := range steps {
-		if steps[i].Deliberate {
-			choose(i)
-		}
-	}
-	choose(judged - 1)
-	choose(judged + 1)
-	choose(0)
-	choose(len(steps) - 1)
-	for i := judged; i >= 0; i-- {
-		choose(i)
-	}
-	for i := judged; i < len(steps); i++ {
-		choose(i)
-	}
-	order := make([]int, 0, len(chosen))
-	for i := range steps {
-		// To leave out one step takes as much room as to show it.
-		alone := (i == 0 || chosen[i-1]) && (i == len(steps)-1 || chosen[i+1])
-		if chosen[i] || alone {
-			order = append(order, i)
-		}
-	}
-	return order
 }
 
 // reason is what several results share: why they have no verdict on the target.
 type reason struct {
-	why, hint string
-	count     int
-	results   []*Result // without repetitions on other legs
+	why     string
+	hints   map[string]int // what to do, with how many results
+	count   int
+	results []*Result      // without repetitions on other legs
+	kinds   map[string]int // of provocations that are missing, with how many results
 }
+
+// missing is why a result is inconclusive that nothing provokes. All kinds of
+// provocations are one cause.
+const missing = "no tool is known that provokes what these are about"
 
 // reasons groups the results of a verdict by reason, the most frequent first.
 func (t *terminal) reasons(v Verdict) []*reason {
@@ -511,13 +408,20 @@ func (t *terminal) reasons(v Verdict) []*reason {
 			if result.Verdict != v {
 				continue
 			}
-			why, hint := cmp.Or(oneLine(result.Reason), "no reason is given"), oneLine(result.Hint)
-			at := slices.IndexFunc(all, func(r *reason) bool { return r.why == why && r.hint == hint })
+			why := cmp.Or(oneLine(result.Reason), "no reason is given")
+			if result.Provocation != "" && !t.verbose {
+				why = missing
+			}
+			at := slices.IndexFunc(all, func(r *reason) bool { return r.why == why })
 			if at < 0 {
 				at = len(all)
-				all = append(all, &reason{why: why, hint: hint})
+				all = append(all, &reason{why: why, hints: map[string]int{}, kinds: map[string]int{}})
 			}
 			all[at].count++
+			all[at].hints[oneLine(result.Hint)]++
+			if result.Provocation != "" {
+				all[at].kinds[result.Provocation]++
+			}
 			if !slices.ContainsFunc(all[at].results, func(r *Result) bool { return r.ID == result.ID && r.Text == result.Text }) {
 				all[at].results = append(all[at].results, result)
 			}
@@ -527,34 +431,61 @@ func (t *terminal) reasons(v Verdict) []*reason {
 	return all
 }
 
-// inconclusive lists what could not be seen, and what would show it.
+// describe is why, and what to do about it.
+func (r *reason) describe() (why, hint string) {
+	if r.why != missing {
+		return r.why, frequent(r.hints)[0]
+	}
+	kinds := frequent(r.kinds)
+	example := kinds[0]
+	for i, kind := range kinds {
+		kinds[i] = fmt.Sprintf("%s %d", kind, r.kinds[kind])
+	}
+	return r.why + ": " + strings.Join(kinds, ", "),
+		fmt.Sprintf("for each of these kinds, name a tool in mcpconform.yaml, as in `provocations: {%s: {tool: NAME}}`, or say that there is none, as in `never: [%s]`", example, example)
+}
+
+// frequent sorts what was counted, the most frequent first.
+func frequent(counted map[string]int) []string {
+	return slices.SortedFunc(maps.Keys(counted), func(a, b string) int { return cmp.Or(counted[b]-counted[a], cmp.Compare(a, b)) })
+}
+
+// inconclusive lists why something could not be tested, and what would help; with
+// -v also what.
 func (t *terminal) inconclusive() {
 	all := t.reasons(Inconclusive)
 	if len(all) == 0 {
 		return
 	}
 	t.gap()
-	t.line(t.paint(boldCyan, "INCONCLUSIVE"), "  the target gave no way to see these")
-	limit := textsShown
-	if t.verbose {
-		limit = anyNumber
-	}
+	t.line(t.paint(boldCyan, "INCONCLUSIVE"), "  could not be tested")
+	t.gap()
 	digits := len(strconv.Itoa(all[0].count))
 	indent := strings.Repeat(" ", digits+4)
-	for _, r := range all {
-		t.gap()
-		t.block(fmt.Sprintf("  %*d  ", digits, r.count), cyan, r.why, plainStyle, fieldLines)
-		if r.hint != "" {
-			t.block(indent, plainStyle, r.hint, plainStyle, fieldLines)
-		}
-		for i, result := range r.results {
-			// "and 1 more" would take the line of the one.
-			if i == limit && len(r.results) > limit+1 {
-				t.line(indent, t.paint(dim, fmt.Sprintf("? and %d more, -v lists them", len(r.results)-limit)))
-				break
+	for i, r := range all {
+		if !t.verbose && i == causesShown && len(all) > causesShown+1 {
+			left := 0
+			for _, other := range all[i:] {
+				left += other.count
 			}
+			t.line(fmt.Sprintf("  %*d  ", digits, left), t.paint(dim, fmt.Sprintf("for %d other reasons", len(all)-i)))
+			break
+		}
+		why, hint := r.describe()
+		t.block(fmt.Sprintf("  %*d  ", digits, r.count), cyan, why, plainStyle, fieldLines)
+		if hint != "" {
+			t.block(indent, plainStyle, hint, dim, fieldLines)
+		}
+		if !t.verbose {
+			continue
+		}
+		for _, result := range r.results {
 			t.block(indent+"? ", dim, oneLine(result.Text), dim, fieldLines)
 		}
+		t.gap()
+	}
+	if !t.verbose {
+		t.line(indent, t.paint(dim, "-v lists them"))
 	}
 }
 
@@ -565,7 +496,7 @@ func (t *terminal) skipped() {
 		return
 	}
 	t.gap()
-	t.line(t.paint(bold, "SKIPPED"), "  these do not apply")
+	t.line(t.paint(bold, "SKIPPED"), "  do not apply, or are told above")
 	t.gap()
 	digits := len(strconv.Itoa(all[0].count))
 	for i, r := range all {
@@ -604,83 +535,4 @@ func (t *terminal) conclusion() {
 	}
 	t.block("", plainStyle, sentence+":", how, fieldLines)
 	t.block("  ", plainStyle, counts, plainStyle, fieldLines)
-}
-
-// Conclusion says in one sentence, without its full stop, what the run found:
-// "Conforms to 2025-11-25".
-func (r *Run) Conclusion() string {
-	var good, bad, unseen, unspoken []string
-	add := func(to *[]string, revision string) {
-		if !slices.Contains(*to, revision) {
-			*to = append(*to, revision)
-		}
-	}
-	for i := range r.Legs {
-		leg := &r.Legs[i]
-		switch c := leg.Counts(); {
-		case !leg.Spoken:
-			add(&unspoken, leg.Revision)
-		case c.Fails(r.Strict) > 0:
-			add(&bad, leg.Revision)
-		case c.Passed+c.Warned > 0:
-			add(&good, leg.Revision)
-		default:
-			add(&unseen, leg.Revision)
-		}
-	}
-	good = slices.DeleteFunc(good, func(revision string) bool { return slices.Contains(bad, revision) })
-
-	var early []string // why the run did not reach its end
-	if r.Interrupted != "" {
-		early = append(early, oneLine(r.Interrupted))
-	}
-	if len(r.Errors) > 0 {
-		early = append(early, plural(len(r.Errors), "error")+" of the harness")
-	}
-	var sentence string
-	switch {
-	case len(bad) == 0 && len(early) > 0:
-		sentence = "Not judged to the end"
-	case len(bad) > 0 && len(good) > 0:
-		sentence = "Conforms to " + series(good) + ", but not to " + series(bad)
-	case len(bad) > 0:
-		sentence = "Does not conform to " + series(bad)
-	case len(good) > 0:
-		sentence = "Conforms to " + series(good)
-	case len(unseen) > 0:
-		sentence = "Nothing could be judged at " + series(unseen)
-	case len(unspoken) > 0:
-		sentence = "Nothing was checked, the target does not speak " + series(unspoken)
-	default:
-		sentence = "Nothing was checked"
-	}
-	if r.Strict {
-		early = append([]string{"strict"}, early...)
-	}
-	if len(early) > 0 {
-		sentence += " (" + strings.Join(early, ", ") + ")"
-	}
-	return sentence
-}
-
-// series writes a list as prose: "a", "a and b", "a, b and c".
-func series(words []string) string {
-	if len(words) < 2 {
-		return strings.Join(words, "")
-	}
-	last := len(words) - 1
-	return strings.Join(words[:last], ", ") + " and " + words[last]
-}
-
-// duration writes a length of time as precisely as people care.
-func duration(s Seconds) string {
-	switch d := s.Duration(); {
-	case d < 10*time.Second:
-		return fmt.Sprintf("%.1f s", d.Seconds())
-	case d < time.Minute:
-		return fmt.Sprintf("%.0f s", d.Seconds())
-	default:
-		d = d.Round(time.Second)
-		return fmt.Sprintf("%d min %d s", int(d.Minutes()), int(d.Seconds())%60)
-	}
 }

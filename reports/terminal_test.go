@@ -3,6 +3,7 @@ package reports
 import (
 	"bytes"
 	"flag"
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -45,7 +46,11 @@ func TestTerminalGolden(t *testing.T) {
 	strict := sampleRun()
 	strict.Strict = true
 	broken := sampleRun()
-	broken.Legs = broken.Legs[2:]
+	broken.Legs = broken.Legs[1:]
+	broken.Legs[0].Ended = &Ended{
+		Reason: "a new connection brings nothing: connection refused", After: "tools/call search", Exit: "exited with status 1",
+		Output: "listening\npanic: no\n", Hint: "see what the target logs about the request, then run again",
+	}
 	broken.Interrupted = "deadline of 5m reached"
 	broken.Errors = []string{"worker 3 died on lifecycle.version.echoed: signal: killed\nits last words: \x1b[0mpanic"}
 	for name, c := range map[string]struct {
@@ -77,7 +82,7 @@ func TestTerminalKeepsTheWidth(t *testing.T) {
 			for line := range strings.Lines(terminalText(t, sampleRun(), TerminalOptions{Width: width, Verbose: verbose})) {
 				line = strings.TrimSuffix(line, "\n")
 				field := strings.TrimSpace(line)
-				if strings.HasPrefix(field, "again ") || strings.HasPrefix(field, "link ") || strings.HasPrefix(field, "at ") {
+				if strings.HasPrefix(field, "rerun ") || strings.HasPrefix(field, "link ") || strings.HasPrefix(field, "at ") || strings.HasPrefix(field, "file ") {
 					continue
 				}
 				if got := columns.StringWidth(line); got > width {
@@ -87,6 +92,99 @@ func TestTerminalKeepsTheWidth(t *testing.T) {
 					t.Errorf("white space at the end of %q", line)
 				}
 			}
+		}
+	}
+}
+
+// However narrow the terminal and large the message, what was judged is seen, and what
+// the message is: whoever reads a failure needs no transcript to see it.
+func TestTheJudgedMemberIsSeen(t *testing.T) {
+	t.Parallel()
+	const revision = "2025-11-25"
+	for place, want := range map[string]string{
+		"/result/tools/0/name": `"tool_0"`, "/result/tools/37/inputSchema/$schema": `draft-07/schema#"`,
+		"/result/tools/399/inputSchema/type": `"type":"object"`, "/result/tools/200/inputSchema/properties": `"inputSchema":{`,
+	} {
+		for _, verdict := range []Verdict{Failed, Warned} {
+			result := passed(revision, "tools.list.valid", "server/tools", "lists valid tools")
+			result.Verdict, result.Failures = verdict, []Failure{{Wanted: "another", Where: place}}
+			result.Exchange = []Step{
+				{From: Client, To: Server, Kind: StepMessage, Text: `{"jsonrpc":"2.0","id":2,"method":"tools/list"}`},
+				{From: Server, To: Client, Kind: StepMessage, Text: longList(400), Marked: true},
+			}
+			run := &Run{Legs: []Leg{{Revision: revision, Transport: "http", Spoken: true, Results: []Result{result}}}}
+			for _, width := range []int{60, 80, 120} {
+				for _, verbose := range []bool{false, true} {
+					text := terminalText(t, run, TerminalOptions{Width: width, Verbose: verbose})
+					_, marked, _ := strings.Cut(text, "▸")
+					marked = strings.Join(strings.Fields(marked), "")
+					if !strings.Contains(marked, strings.ReplaceAll(want, " ", "")) || !strings.Contains(marked, `"id":2`) {
+						t.Errorf("%s at %d columns, %s: %s is not seen in\n%s", place, width, verdict, want, text)
+					}
+				}
+			}
+		}
+	}
+}
+
+// What the log of a build is searched for stands at its end: what is broken, a line
+// each, and the counts.
+func TestTheEndIsWhatIsReadFirst(t *testing.T) {
+	t.Parallel()
+	const revision = "2025-11-25"
+	run := sampleRun()
+	for i := range brokenShown + 3 {
+		result := passed(revision, fmt.Sprintf("tools.fault.number-%d", i), "server/tools", "is the result "+strings.Repeat("of many ", i))
+		result.Verdict, result.Failures = Warned, []Failure{{Wanted: "this"}}
+		run.Legs[0].Results = append(run.Legs[0].Results, result)
+	}
+	for _, width := range []int{60, 80, 120} {
+		text := terminalText(t, run, TerminalOptions{Width: width})
+		sections := strings.Split(strings.TrimSpace(text), "\n\n")
+		lines := strings.Split(sections[len(sections)-2], "\n")
+		if len(lines) != brokenShown+1 || !strings.Contains(lines[brokenShown], "and 7 more") {
+			t.Errorf("%d lines, the last is %q", len(lines), lines[len(lines)-1])
+		}
+		if !strings.HasPrefix(lines[0], "FAILED  base.ids.answered") || !strings.HasPrefix(lines[2], "WARNED  tools.") {
+			t.Errorf("begins with\n%s", strings.Join(lines[:3], "\n"))
+		}
+		if last := sections[len(sections)-1]; !strings.HasPrefix(last, "Does not conform") || !strings.Contains(last, "warned") {
+			t.Errorf("ends with %s", last)
+		}
+	}
+}
+
+// Forty results that nothing provokes are one cause, and take a few lines.
+func TestInconclusiveIsFolded(t *testing.T) {
+	t.Parallel()
+	leg := Leg{Revision: "2025-11-25", Transport: "stdio", Spoken: true}
+	for i := range 40 {
+		result := passed("2025-11-25", fmt.Sprintf("a.b%d", i), "client/sampling", fmt.Sprintf("is the result %d", i))
+		kind := []string{"sampling", "elicitation", "roots"}[i%3]
+		result.Verdict, result.Provocation = Inconclusive, kind
+		result.Reason, result.Hint = "no tool is known that asks for "+kind, "name one for "+kind
+		leg.Results = append(leg.Results, result)
+	}
+	for i := range 9 {
+		result := passed("2025-11-25", fmt.Sprintf("c.d%d", i), "server/tools", fmt.Sprintf("is another %d", i))
+		result.Verdict, result.Reason = Inconclusive, fmt.Sprintf("because of %d", i)
+		leg.Results = append(leg.Results, result)
+	}
+	run := &Run{Legs: []Leg{leg}}
+	_, folded, _ := strings.Cut(terminalText(t, run, TerminalOptions{}), "INCONCLUSIVE")
+	folded, _, _ = strings.Cut(folded, "\n\nNothing")
+	if lines := strings.Count(folded, "\n"); lines > 16 {
+		t.Errorf("takes %d lines:\n%s", lines, folded)
+	}
+	for _, want := range []string{"  40  no tool is known that provokes what these are about: sampling 14,", "never: [sampling]", "   5  for 5 other reasons", "-v lists them"} {
+		if !strings.Contains(folded, want) {
+			t.Errorf("%q is not in\n%s", want, folded)
+		}
+	}
+	listed := terminalText(t, run, TerminalOptions{Verbose: true})
+	for _, result := range leg.Results {
+		if !strings.Contains(listed, "? "+result.Text+"\n") {
+			t.Errorf("-v does not list %q", result.Text)
 		}
 	}
 }

@@ -11,7 +11,7 @@ func newClient() *cobra.Command {
 	command := &cobra.Command{
 		Use:   "client [flags] [-- COMMAND ARG...]",
 		Short: "Check a client (without a command: the embedded reference)",
-		Long: `Check a client: it is started once for each story, with the URL of a scripted
+		Long: `Check a client: it is started once for each scenario, with the URL of a scripted
 server as its last argument, or where {url} stands. Over stdio it is given the
 command of a server to spawn, where {server} stands, or behind its arguments with
 --transport stdio. MCPCONFORM_STEPS tells it what to do.`,
@@ -24,5 +24,6 @@ command of a server to spawn, where {server} stands, or behind its arguments wit
 		},
 	}
 	s.addFlags(command.Flags())
+	s.completesRun(command)
 	return command
 }

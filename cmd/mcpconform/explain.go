@@ -15,9 +15,10 @@ import (
 
 func newExplain() *cobra.Command {
 	return &cobra.Command{
-		Use:     "explain ID",
-		Short:   "Explain a requirement: what it says, where, and what checks it",
-		Example: "  mcpconform explain lifecycle.version.echoed",
+		Use:               "explain ID",
+		Short:             "Explain a requirement: what it says, where, and what checks it",
+		Example:           "  mcpconform explain lifecycle.version.echoed",
+		ValidArgsFunction: requirementIDs,
 		Args: func(_ *cobra.Command, arguments []string) error {
 			if len(arguments) != 1 {
 				return usageError("explain takes one requirement id; mcpconform list shows them")
@@ -70,12 +71,19 @@ func explain(w io.Writer, requirement *catalogue.Requirement, declared map[strin
 	if requirement.Why != "" {
 		fmt.Fprintf(&text, "  note      %s\n", requirement.Why)
 	}
+	if len(requirement.Follows) > 0 {
+		fmt.Fprintf(&text, "  follows   where one of these is broken, too, by the same defect: %s\n", strings.Join(requirement.Follows, ", "))
+	}
 	text.WriteString("\n")
 	checked := false
 	for _, role := range roles {
 		if checks := verifying(requirement.ID, declared[role]); len(checks) > 0 {
 			checked = true
-			fmt.Fprintf(&text, "%s\n  mcpconform %s --filter %s -v %s\n\n", strings.Join(checks, ""), role, requirement.ID, reaching[role])
+			text.WriteString(strings.Join(checks, ""))
+			if role == conform.ServerRole {
+				text.WriteString(provoking(requirement, declared[role]))
+			}
+			fmt.Fprintf(&text, "\n  mcpconform %s --filter %s -v %s\n\n", role, requirement.ID, reaching[role])
 		}
 	}
 	switch {
@@ -114,13 +122,52 @@ func verifying(id string, declared map[string][]runner.Declared) []string {
 	return found
 }
 
+// provoking tells what a server must be made to do for the checks of a requirement, and
+// how a config names the tool that does it; "" for nothing. Rules judge what the checks
+// about the same feature provoke.
+func provoking(requirement *catalogue.Requirement, declared map[string][]runner.Declared) string {
+	var kinds []string
+	add := func(all ...string) {
+		for _, kind := range all {
+			if !slices.Contains(kinds, kind) {
+				kinds = append(kinds, kind)
+			}
+		}
+	}
+	for _, revision := range runner.Revisions {
+		for _, check := range declared[revision] {
+			switch {
+			case !slices.Contains(check.Requirements, requirement.ID):
+			case check.Rule:
+				add(conform.About(requirement.Page(revision))...)
+			default:
+				add(conform.Provocations(check.Labels)...)
+			}
+		}
+	}
+	if len(kinds) == 0 {
+		return ""
+	}
+	var text strings.Builder
+	text.WriteString("\n  provoked by a tool of the server that\n")
+	for _, kind := range kinds {
+		fmt.Fprintf(&text, "    %s  (%s)\n", conform.Does(kind), kind)
+		if known := conform.Known(kind); len(known) > 0 {
+			fmt.Fprintf(&text, "      known: %s\n", strings.Join(known, ", "))
+		}
+	}
+	fmt.Fprintf(&text, "  Name one in mcpconform.yaml, as in\n    provocations: {%s: {tool: NAME, arguments: {…}}}\n", kinds[0])
+	fmt.Fprintf(&text, "  or, where the server will never do it,\n    never: [%s]\n", kinds[0])
+	return text.String()
+}
+
 // toldIn tells a story; "" when there is none.
 func toldIn(story *conform.Story) string {
 	if story == nil {
 		return ""
 	}
 	var text strings.Builder
-	fmt.Fprintf(&text, "%12sin the story %s: %s\n", "", story.Name, story.Says)
+	fmt.Fprintf(&text, "%12sin the scenario %s: %s\n", "", story.Name, story.Says)
 	for number, step := range story.Told {
 		fmt.Fprintf(&text, "%12s%2d. %s\n", "", number+1, step.Describe())
 	}

@@ -110,13 +110,13 @@ func TestDeadTargetsPassNothing(t *testing.T) {
 // odd are servers that have a defect and yet can be judged, or are only not what
 // one expects.
 var odd = []encounter{
-	{"stdio none", "--filter ping --workers 2", ample, exitConforms, []string{"Conforms to 2025-11-25"}, nil},
-	{"http none", "--filter ping --workers 1", ample, exitConforms, []string{"Conforms to 2025-11-25"}, nil},
-	{"sse none", "--filter ping --workers 1", ample, exitConforms, []string{"Conforms to 2025-11-25"}, nil},
-	{"stdio refuses-newest initialize", "--filter ping --workers 2", ample, exitConforms, []string{"Conforms to 2025-06-18"}, nil},
-	{"http refuses-newest initialize", "--filter ping --workers 1", ample, exitConforms, []string{"Conforms to 2025-06-18"}, nil},
-	{"stdio older-only", "--filter ping --revision 2025-11-25 --workers 2", ample, exitDoesNot, []string{"does not speak 2025-11-25", "also speaks 2024-11-05"}, nil},
-	{"stdio stateless", "--filter ping --revision 2025-11-25 --workers 2", ample, exitDoesNot, []string{"does not speak 2025-11-25", "refused with error -32004"}, nil},
+	{"stdio none", "--filter ping --workers 2", ample, exitConforms, []string{"No failure found in", "at 2025-11-25 (--filter ping)"}, nil},
+	{"http none", "--filter ping --workers 1", ample, exitConforms, []string{"No failure found in", "at 2025-11-25 (--filter ping)"}, nil},
+	{"sse none", "--filter ping --workers 1", ample, exitConforms, []string{"No failure found in", "at 2025-11-25 (--filter ping)"}, nil},
+	{"stdio refuses-newest initialize", "--filter ping --workers 2", ample, exitConforms, []string{"No failure found in", "at 2025-06-18 (--filter ping)"}, nil},
+	{"http refuses-newest initialize", "--filter ping --workers 1", ample, exitConforms, []string{"No failure found in", "at 2025-06-18 (--filter ping)"}, nil},
+	{"stdio older-only", "--filter ping --revision 2025-11-25 --workers 2", ample, exitDoesNot, []string{"Does not speak 2025-11-25", "also speaks 2024-11-05"}, nil},
+	{"stdio stateless", "--filter ping --revision 2025-11-25 --workers 2", ample, exitDoesNot, []string{"Does not speak 2025-11-25", "refused with error -32004"}, nil},
 	{"stdio panics tools/list", "--filter ping||tools -v --workers 2", ample, exitDoesNot, []string{"answers ping", "exited with status 7"}, nil},
 	{"http restarts tools/list", "--filter ping||tools -v --workers 1", ample, exitDoesNot, []string{"answers ping", "HTTP 404 with the body no such session"}, nil},
 

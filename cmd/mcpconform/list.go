@@ -1,23 +1,24 @@
 package main
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"io"
 	"slices"
 	"strings"
 
-	"github.com/onsi/ginkgo/v2/types"
 	"github.com/spf13/cobra"
 
 	"github.com/mcpconform/mcpconform/internal/catalogue"
 	"github.com/mcpconform/mcpconform/internal/conform"
+	"github.com/mcpconform/mcpconform/internal/filter"
 	"github.com/mcpconform/mcpconform/internal/nearest"
 	"github.com/mcpconform/mcpconform/internal/runner"
 )
 
 func newList() *cobra.Command {
-	var revision, filter, role string
+	var revision, expression, role string
 	var asJSON bool
 	command := &cobra.Command{
 		Use:   "list",
@@ -32,11 +33,9 @@ func newList() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			matches := types.LabelFilter(func([]string) bool { return true })
-			if filter != "" {
-				if matches, err = types.ParseLabelFilter(filter); err != nil {
-					return usageError("--filter %q cannot be read: %s", filter, strings.Join(strings.Fields(err.Error()), " "))
-				}
+			matches, err := matching(expression, chosen)
+			if err != nil {
+				return err
 			}
 			declared, requirements, err := declaredOf(chosen, revisions)
 			if err != nil {
@@ -50,9 +49,29 @@ func newList() *cobra.Command {
 	}
 	command.Flags().StringVar(&revision, "revision", "all", "`R`[,R] of the specification, or all")
 	command.Flags().StringVar(&role, "role", "all", "only the checks of targets of a `ROLE`: server, client, or all")
-	command.Flags().StringVar(&filter, "filter", "", "list only what matches a label `EXPR`ession over MUST, page and requirement id")
+	command.Flags().StringVar(&expression, "filter", "", "list only what matches `EXPR`: "+filterHelp)
 	command.Flags().BoolVar(&asJSON, "json", false, "as JSON")
+	completes(command, map[string]values{
+		"revision": lists(runner.Revisions, "all"), "role": oneOf(append(slices.Clone(roles), "all")...), "filter": expressions(roles...),
+	})
 	return command
+}
+
+// matching reads a filter for the checks of some roles; it need choose something of
+// one of them only. Without one everything matches.
+func matching(expression string, roles []string) (func(runner.Declared) bool, error) {
+	if expression == "" {
+		return func(runner.Declared) bool { return true }, nil
+	}
+	var wrong error
+	for _, role := range roles {
+		chosen, _, err := runner.ParseFilter(role, expression)
+		if err == nil {
+			return func(one runner.Declared) bool { return one.Matches(chosen) }, nil
+		}
+		wrong = cmp.Or(wrong, err)
+	}
+	return nil, wrong
 }
 
 func chosenRevisions(list string) ([]string, error) {
@@ -101,11 +120,11 @@ type checksAt struct {
 }
 
 // checksIn puts what matches into the order of the list.
-func checksIn(declared map[string]map[string][]runner.Declared, roles, revisions []string, matches types.LabelFilter) []checksAt {
+func checksIn(declared map[string]map[string][]runner.Declared, roles, revisions []string, matches func(runner.Declared) bool) []checksAt {
 	var all []checksAt
 	for _, role := range roles {
 		for _, revision := range revisions {
-			matching := slices.DeleteFunc(declared[role][revision], func(check runner.Declared) bool { return !matches(check.Labels) })
+			matching := slices.DeleteFunc(declared[role][revision], func(check runner.Declared) bool { return !matches(check) })
 			all = append(all, checksAt{role, revision, matching})
 		}
 	}
@@ -129,10 +148,11 @@ func writeList(w io.Writer, all []checksAt, requirements *catalogue.Catalogue) e
 				kind = "rule "
 				rules++
 			}
-			fmt.Fprintf(&text, "    %s %-10s  %s\n%22s%s\n", kind, requirement.Level(at.revision), check.Text,
+			level := strings.TrimSuffix(string(requirement.Level(at.revision)), " NOT") // the sentence says what is good
+			fmt.Fprintf(&text, "    %s %-6s  %s\n%18s%s\n", kind, level, check.Text,
 				"", strings.Join(check.Requirements, ", "))
 			if check.Story != nil {
-				fmt.Fprintf(&text, "%22sin the story %s\n", "", check.Story.Name)
+				fmt.Fprintf(&text, "%18sin the scenario %s\n", "", check.Story.Name)
 			}
 		}
 		fmt.Fprintf(&text, "\n%d checks and %d rules of the %s at %s\n\n", len(at.checks)-rules, rules, at.role, at.revision)
@@ -165,10 +185,11 @@ type listed struct {
 	Level        string   `json:"level"`
 	Requirements []string `json:"requirements"`
 	Labels       []string `json:"labels"`
-	Story        *told    `json:"story,omitempty"`
+	Transports   []string `json:"transports"`
+	Story        *told    `json:"scenario,omitempty"`
 }
 
-// told is the story in which a check of a client looks.
+// told is the scenario in which a check of a client looks.
 type told struct {
 	Name  string        `json:"name"`
 	Says  string        `json:"says"`
@@ -180,9 +201,13 @@ func writeListJSON(w io.Writer, all []checksAt, requirements *catalogue.Catalogu
 	for _, at := range all {
 		for _, check := range byPage(at.checks, requirements, at.revision) {
 			requirement, _ := requirements.Get(check.Requirements[0])
+			labels := make([]string, len(check.Labels))
+			for i, label := range check.Labels {
+				labels[i] = filter.Word(label)
+			}
 			line := listed{
 				Role: at.role, Revision: at.revision, Page: requirement.Page(at.revision), Kind: "check", Text: check.Text,
-				Level: string(requirement.Level(at.revision)), Requirements: check.Requirements, Labels: check.Labels,
+				Level: string(requirement.Level(at.revision)), Requirements: check.Requirements, Labels: labels, Transports: check.Transports,
 			}
 			if check.Rule {
 				line.Kind = "rule"

@@ -53,6 +53,7 @@ func newReferenceServer() *cobra.Command {
 	flags.BoolVarP(&f.verbose, "verbose", "v", false, "log to standard error")
 	flags.BoolVar(&f.attached, runner.AttachedFlag, false, "end when standard input ends")
 	_ = flags.MarkHidden(runner.AttachedFlag) // it stands there
+	completes(command, map[string]values{"revision": lists(server.Revisions()), "fault": faultIDs(conform.ServerRole)})
 	return command
 }
 

@@ -41,6 +41,7 @@ steps it connects, lists whatever the server has, and leaves.`,
 	flags.StringVar(&f.revision, "revision", "", "ask for `R`; default: that of "+runner.RevisionVariable+", or the newest")
 	f.lay.add(flags)
 	flags.BoolVarP(&f.verbose, "verbose", "v", false, "log to standard error")
+	completes(command, map[string]values{"revision": oneOf(runner.Revisions...), "fault": faultIDs(conform.ClientRole)})
 	return command
 }
 

@@ -21,12 +21,13 @@ keeps the specification, and says where exactly it does not.
 
 Exit status: 0 conforms, 1 does not, 2 wrong usage or config, 3 the target could
 not be started or reached, 4 the harness itself failed.`,
+		Version:       version(),
 		SilenceErrors: true,
 		SilenceUsage:  true,
 		Args:          noArguments,
 		RunE:          func(command *cobra.Command, _ []string) error { return command.Help() },
 	}
-	root.CompletionOptions.HiddenDefaultCmd = true
+	root.SetVersionTemplate(versionText())
 	root.SetFlagErrorFunc(flagError)
 	root.AddCommand(
 		newServer(), newClient(), newServe(), newList(), newExplain(), newTrace(), newReference(), newSelftest(), newVersion(),

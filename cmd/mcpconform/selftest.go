@@ -35,13 +35,14 @@ there.`,
 	flags := command.Flags()
 	flags.StringVar(&s.URL, "peer", "", "lay the same over the server at a `URL` instead of the reference")
 	flags.StringVar(&role, "role", "", "only checks of a `ROLE`, server or client; default: of both")
-	flags.StringVar(&s.Filter, "filter", "", "only what matches a label `EXPR`ession over ids of faults and requirements, pages and levels")
+	flags.StringVar(&s.Filter, "filter", "", "only what matches `EXPR`: the id of a fault, or of what it breaks "+filterHelp)
 	flags.StringVar(&s.JSON, "json", "", "write the matrix of faults and checks as JSON to `FILE`")
 	flags.IntVar(&s.Workers, "workers", 0, "how many faults at once (default six times the processors, one for --peer)")
 	flags.DurationVar(&s.Timeout, "timeout", 0, "how long one reply may take (default 1s, and longer where that makes a difference)")
 	flags.BoolVarP(&s.verbose, "verbose", "v", false, "show every fault and what it made fail")
 	flags.BoolVarP(&s.quiet, "quiet", "q", false, "show only what is wrong, and the conclusion")
 	flags.BoolVar(&s.noColor, "no-color", false, "no colours (also: NO_COLOR in the environment)")
+	completes(command, map[string]values{"role": oneOf(roles...), "filter": expressions(roles...)})
 	return command
 }
 

@@ -22,7 +22,7 @@ import (
 )
 
 const (
-	// servedAt is where the stories are served when the user does not say.
+	// servedAt is where the scenarios are served when the user does not say.
 	servedAt = "127.0.0.1:7777"
 	// patience is how long a scripted server waits for an answer that a person may
 	// have to give.
@@ -34,9 +34,9 @@ func newServe() *cobra.Command {
 	var listen string
 	command := &cobra.Command{
 		Use:   "serve [flags]",
-		Short: "Serve the stories for clients that no command can drive",
+		Short: "Serve the scenarios for clients that no command can drive",
 		Long: `Serve plays the scripted servers on a port, without starting a client: for an
-editor or a chat application. The page at / lists the stories, says what to let
+editor or a chat application. The page at / lists the scenarios, says what to let
 the client do in each, and shows what was found as it comes. The end of the
 program, by Ctrl-C or on the page, writes the same reports as mcpconform client.`,
 		Example: `  mcpconform serve
@@ -50,8 +50,9 @@ program, by Ctrl-C or on the page, writes the same reports as mcpconform client.
 	flags.StringVar(&listen, "listen", servedAt, "`ADDR`, HOST:PORT, to serve at; port 0 takes a free one")
 	flags.StringVar(&s.Revision, "revision", newest(), "the `R`evision of the specification that the servers speak")
 	flags.StringVar(&s.configFile, "config", "", "config `FILE` (default mcpconform.yaml, if there is one)")
-	flags.StringVar(&s.Filter, "filter", "", "serve only the stories of what matches a label `EXPR`ession over MUST, page and requirement id")
+	flags.StringVar(&s.Filter, "filter", "", "serve only the scenarios of what matches `EXPR`: "+filterHelp)
 	flags.StringVar(&s.JUnit, "junit", "", "write a JUnit XML report to `FILE`")
+	flags.StringVar(&s.JUnitWarnings, "junit-warnings", "", junitWarningsHelp)
 	flags.StringVar(&s.JSON, "json", "", "write the run as JSON to `FILE`")
 	flags.StringVar(&s.Transcripts, "transcripts", "", "write the transcript of every connection into `DIR`")
 	flags.DurationVar(&s.Timeout, "timeout", 0, "how long one answer of the client may take (default 1m)")
@@ -60,6 +61,8 @@ program, by Ctrl-C or on the page, writes the same reports as mcpconform client.
 	flags.BoolVarP(&s.verbose, "verbose", "v", false, "show every check")
 	flags.BoolVarP(&s.quiet, "quiet", "q", false, "show nothing but the conclusion")
 	flags.BoolVar(&s.noColor, "no-color", false, "no colours (also: NO_COLOR in the environment)")
+	completes(command, map[string]values{"revision": oneOf(runner.Revisions...)})
+	s.completesRun(command)
 	return command
 }
 
@@ -75,12 +78,19 @@ func (s *settings) serve(command *cobra.Command, arguments []string, listen stri
 	case len(s.revise.Listed) != 1:
 		s.revise.Listed = []string{newest()} // the config file has one for other commands
 	}
+	if byDefault := !command.Flags().Changed("revision") && s.revise.Listed[0] == newest(); byDefault && s.Filter != "" {
+		_, revisions, err := runner.ParseFilter(s.role, s.Filter)
+		if err != nil {
+			return err
+		}
+		s.revise.Listed = revisions[len(revisions)-1:]
+	}
 	if s.Timeout == 0 {
 		s.Timeout = patience
 	}
 	debug.SetGCPercent(runner.Garbage)
 	options := s.options(nil)
-	options.Again = s.serveAgain
+	options.Rerun = s.serveRerun
 	judging, err := runner.NewJudging(options, s.revise.Listed[0])
 	if err != nil {
 		return err
@@ -115,12 +125,16 @@ func (s *settings) serveAt(ctx context.Context, listen string, judging *runner.J
 		return nil, err
 	}
 	tell := s.teller(os.Stderr)
-	tell(fmt.Sprintf("%d stories at %s", len(judging.Scenes()), judging.Revision()),
+	scenarios := fmt.Sprintf("%d scenarios", len(judging.Scenes()))
+	if len(judging.Scenes()) == 1 {
+		scenarios = "1 scenario"
+	}
+	tell(scenarios+" at "+judging.Revision(),
 		fmt.Sprintf("open http://%s/ in a browser; Ctrl-C ends", net.JoinHostPort(host, port)))
 	return serve.Serve(ctx, serve.Options{Judging: judging, Listener: listener, Host: host, Tell: tell})
 }
 
-// teller writes what is news of a story.
+// teller writes what is news of a scenario.
 func (s *settings) teller(out io.Writer) func(story, found string) {
 	if s.quiet {
 		out = io.Discard
@@ -137,7 +151,7 @@ func (s *settings) teller(out io.Writer) func(story, found string) {
 	}
 }
 
-// serveAgain is the command that serves the story of one check.
-func (s *settings) serveAgain(leg conform.Leg, filter string) string {
+// serveRerun is the command that serves the scenario of one check.
+func (s *settings) serveRerun(leg conform.Leg, filter string) string {
 	return shellWords([]string{"mcpconform", "serve", "--revision", leg.Revision, "--filter", filter})
 }

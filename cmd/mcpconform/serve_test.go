@@ -40,7 +40,7 @@ func TestServeReportsOnClientsThatComeByThemselves(t *testing.T) {
 		t.Fatal(err)
 	}
 
-	one.finish().demand(t, exitConforms, "Conforms to 2025-11-25", "0 failed")
+	one.finish().demand(t, exitConforms, "No failure found in ", "0 failed")
 	onlyFiles(t, directory, "run.json", "run.xml", "wires")
 	for _, report := range []string{"run.json", "run.xml"} {
 		text, err := os.ReadFile(filepath.Join(directory, report))
@@ -56,7 +56,7 @@ func TestServeToNobody(t *testing.T) {
 	if err := one.command.Process.Signal(syscall.SIGINT); err != nil {
 		t.Fatal(err)
 	}
-	one.finish().demand(t, exitUnreachable, "no client came to any of the stories")
+	one.finish().demand(t, exitUnreachable, "no client came to any of the scenarios")
 }
 
 func TestServeWhereSomebodyListens(t *testing.T) {
@@ -88,7 +88,7 @@ func TestTheConfigNamesAServerAndAClient(t *testing.T) {
 	directory := t.TempDir()
 	writeFile(t, directory, "mcpconform.yaml",
 		"command: [./no-such-server]\nclient: ["+os.Args[0]+", reference, client]\ntransport: http\nfilter: base.components.required\n")
-	mcpconformIn(t, directory, "client", "--revision", "2025-11-25").demand(t, exitConforms, "Conforms to 2025-11-25", "reference client")
+	mcpconformIn(t, directory, "client", "--revision", "2025-11-25").demand(t, exitConforms, "No failure found in ", "reference client")
 
 	mcpconformIn(t, directory, "server", "--transport", "stdio").demand(t, exitUnreachable, "no-such-server")
 }
@@ -96,12 +96,12 @@ func TestTheConfigNamesAServerAndAClient(t *testing.T) {
 func TestListAndExplainKnowBothRoles(t *testing.T) {
 	t.Parallel()
 	mcpconform(t, "list", "--revision", "2025-11-25", "--filter", "base.components.required").demand(t, 0,
-		"in the story meeting", "of the server at 2025-11-25", "1 checks and 0 rules of the client at 2025-11-25")
+		"in the scenario meeting", "of the server at 2025-11-25", "1 checks and 0 rules of the client at 2025-11-25")
 	mcpconform(t, "list", "--role", "server", "--revision", "2025-11-25", "--filter", "lifecycle.version.echoed", "--json").demand(t, 0,
 		`"role": "server"`)
 	mcpconform(t, "list", "--role", "client", "--revision", "2025-11-25", "--filter", "base.components.required", "--json").demand(t, 0,
 		`"role": "client"`, `"name": "meeting"`, `"do": "connect"`)
 	mcpconform(t, "explain", "base.components.required").demand(t, 0,
-		"in the story meeting: ", " 1. connect", "mcpconform client --filter base.components.required -v")
+		"in the scenario meeting: ", " 1. connect", "mcpconform client --filter base.components.required -v")
 	mcpconform(t, "explain", "lifecycle.version.echoed").demand(t, 0, "mcpconform server --filter lifecycle.version.echoed -v")
 }

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"errors"
 	"io"
 	"io/fs"
@@ -8,19 +9,20 @@ import (
 	"net/http"
 	"net/url"
 	"os"
+	"path/filepath"
 	"regexp"
 	"runtime/debug"
 	"slices"
 	"strconv"
 	"strings"
 
-	"github.com/onsi/ginkgo/v2/types"
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 	"golang.org/x/term"
 
 	"github.com/mcpconform/mcpconform/internal/config"
 	"github.com/mcpconform/mcpconform/internal/conform"
+	"github.com/mcpconform/mcpconform/internal/filter"
 	"github.com/mcpconform/mcpconform/internal/nearest"
 	"github.com/mcpconform/mcpconform/internal/runner"
 	"github.com/mcpconform/mcpconform/internal/target"
@@ -52,7 +54,7 @@ func newServer() *cobra.Command {
 		Example: `  mcpconform server
   mcpconform server --url http://127.0.0.1:3000/mcp --junit report.xml
   mcpconform server --revision all -- npx -y my-mcp-server
-  mcpconform server --filter 'tools && MUST' -v -- ./my-server`,
+  mcpconform server --filter 'server/tools && MUST' -v -- ./my-server`,
 		RunE: func(command *cobra.Command, arguments []string) error {
 			return s.run(command, arguments)
 		},
@@ -62,6 +64,7 @@ func newServer() *cobra.Command {
 	s.addFlags(flags)
 	flags.StringArrayVar(&s.header, "header", nil, "`\"NAME: VALUE\"` sent with every HTTP request; may be repeated")
 	flags.StringVar(&s.CallTools, "call-tools", "", "which of the server's tools may be called: none, listed, readonly or all (default readonly)")
+	s.completesRun(command)
 	return command
 }
 
@@ -70,8 +73,9 @@ func (s *settings) addFlags(flags *pflag.FlagSet) {
 	flags.StringVar(&s.Revision, "revision", "auto", "`R`[,R] of the specification, auto (the newest that the "+s.role+" speaks) or all")
 	flags.StringVar(&s.Transport, "transport", "", "stdio or http; default: what the target allows")
 	flags.StringVar(&s.configFile, "config", "", "config `FILE` (default "+config.DefaultFile+", if there is one)")
-	flags.StringVar(&s.Filter, "filter", "", "run only what matches a label `EXPR`ession over MUST, page and requirement id")
+	flags.StringVar(&s.Filter, "filter", "", "check only what matches `EXPR`: "+filterHelp)
 	flags.StringVar(&s.JUnit, "junit", "", "write a JUnit XML report to `FILE`")
+	flags.StringVar(&s.JUnitWarnings, "junit-warnings", "", junitWarningsHelp)
 	flags.StringVar(&s.JSON, "json", "", "write the run as JSON to `FILE`")
 	flags.StringVar(&s.Transcripts, "transcripts", "", "write the transcript of every connection into `DIR`")
 	flags.IntVar(&s.Workers, "workers", 0, "how many checks run at once (default twice the processors, at most 8)")
@@ -85,12 +89,19 @@ func (s *settings) addFlags(flags *pflag.FlagSet) {
 	flags.BoolVar(&s.noColor, "no-color", false, "no colours (also: NO_COLOR in the environment)")
 }
 
+const (
+	// filterHelp is what a filter may consist of, in short.
+	filterHelp = "a page (server/tools), an id or its beginning, MUST or SHOULD, a revision, a transport; with &&, ||, ! and ()"
+	// junitWarningsHelp says what the choice is.
+	junitWarningsHelp = "what a warned result is in the JUnit report: pass, skip or fail (default skip)"
+)
+
 func (s *settings) run(command *cobra.Command, arguments []string) error {
 	if err := s.complete(command, arguments); err != nil {
 		return err
 	}
 	debug.SetGCPercent(runner.Garbage)
-	progress := s.progress("check")
+	progress := s.progress("")
 	options := s.options(progress)
 	found, err := runner.Run(command.Context(), options)
 	progress.Close()
@@ -120,7 +131,7 @@ func (s *settings) complete(command *cobra.Command, arguments []string) error {
 	}
 	checks := []func() error{
 		s.completeURL, s.completeTransport, s.completeRevision, s.completeFilter,
-		s.completeCalls, s.completeHeader, s.completeEnv, s.completeBounds, s.completeOutputs,
+		s.completeCalls, s.completeHeader, s.completeEnv, s.completeBounds, s.completeJUnit, s.completeOutputs,
 	}
 	for _, check := range checks {
 		if err := check(); err != nil {
@@ -174,18 +185,19 @@ func (s *settings) readConfig(command *cobra.Command) error {
 		file.Command, file.URL = s.Command, s.URL
 	}
 	take := map[string]func(){
-		"revision":    func() { file.Revision = s.Revision },
-		"transport":   func() { file.Transport = s.Transport },
-		"filter":      func() { file.Filter = s.Filter },
-		"junit":       func() { file.JUnit = s.JUnit },
-		"json":        func() { file.JSON = s.JSON },
-		"transcripts": func() { file.Transcripts = s.Transcripts },
-		"workers":     func() { file.Workers = s.Workers },
-		"timeout":     func() { file.Timeout = s.Timeout },
-		"deadline":    func() { file.Deadline = s.Deadline },
-		"max-message": func() { file.MaxMessage = s.MaxMessage },
-		"call-tools":  func() { file.CallTools = s.CallTools },
-		"strict":      func() { file.Strict = s.Strict },
+		"revision":       func() { file.Revision = s.Revision },
+		"transport":      func() { file.Transport = s.Transport },
+		"filter":         func() { file.Filter = s.Filter },
+		"junit":          func() { file.JUnit = s.JUnit },
+		"junit-warnings": func() { file.JUnitWarnings = s.JUnitWarnings },
+		"json":           func() { file.JSON = s.JSON },
+		"transcripts":    func() { file.Transcripts = s.Transcripts },
+		"workers":        func() { file.Workers = s.Workers },
+		"timeout":        func() { file.Timeout = s.Timeout },
+		"deadline":       func() { file.Deadline = s.Deadline },
+		"max-message":    func() { file.MaxMessage = s.MaxMessage },
+		"call-tools":     func() { file.CallTools = s.CallTools },
+		"strict":         func() { file.Strict = s.Strict },
 	}
 	for name, keep := range take {
 		if given(name) {
@@ -264,8 +276,19 @@ func (s *settings) completeFilter() error {
 	if s.Filter == "" {
 		return nil
 	}
-	if _, err := types.ParseLabelFilter(s.Filter); err != nil {
-		return usageError("--filter %q cannot be read: %s", s.Filter, strings.Join(strings.Fields(err.Error()), " "))
+	if _, err := filter.Parse(s.Filter); err != nil {
+		return usageError("--filter %q cannot be read: %s", s.Filter, err)
+	}
+	return nil
+}
+
+func (s *settings) completeJUnit() error {
+	known := reports.JUnitWarnings()
+	switch {
+	case s.JUnitWarnings == "":
+		return nil
+	case !slices.Contains(known, s.JUnitWarnings):
+		return usageError("--junit-warnings %q is unknown%s", s.JUnitWarnings, nearest.Hint(s.JUnitWarnings, known))
 	}
 	return nil
 }
@@ -347,8 +370,9 @@ func (s *settings) options(progress *reports.Progress) runner.Options {
 		Role: s.role, URL: s.URL, Command: target.Command{Args: s.Command, Env: environment},
 		Transports: s.transports, Header: s.secretHeaders, Revisions: s.revise,
 		Filter: s.Filter, Calls: conform.Calls(s.CallTools), Arguments: s.Arguments, Provocations: s.Provocations,
+		Never:   conform.Never{Names: s.Never, By: filepath.Base(cmp.Or(s.configFile, config.DefaultFile))},
 		Workers: s.Workers, Timeout: s.Timeout, Deadline: s.Deadline, MaxMessage: s.maxMessage,
-		Tool: reports.Tool{Name: "mcpconform", Version: version(), Go: goVersion()}, Transcripts: s.Transcripts, Redactor: reports.NewRedactor(s.secrets()...), Progress: progress, Again: s.again,
+		Tool: reports.Tool{Name: "mcpconform", Version: version(), Go: goVersion()}, Transcripts: s.Transcripts, Redactor: reports.NewRedactor(s.secrets()...), Progress: progress, Rerun: s.rerun,
 	}
 }
 
@@ -366,9 +390,13 @@ func (s *settings) secrets() []reports.Secret {
 	return secrets
 }
 
-// again is the command that repeats one check.
-func (s *settings) again(leg conform.Leg, filter string) string {
-	words := []string{"mcpconform", leg.Role, "--revision", leg.Revision, "--filter", filter, "-v"}
+// rerun is the command that repeats what a filter chooses, or all of a leg.
+func (s *settings) rerun(leg conform.Leg, filter string) string {
+	words := []string{"mcpconform", leg.Role, "--revision", leg.Revision}
+	if filter != "" {
+		words = append(words, "--filter", filter)
+	}
+	words = append(words, "-v")
 	if s.role == conform.ClientRole && !runner.TakesServer(s.Command) || s.URL == "" && len(s.Command) == 0 {
 		words = append(words, "--transport", leg.Transport)
 	}
@@ -444,7 +472,9 @@ func (s *settings) report(found *reports.Run) error {
 		write func(io.Writer) error
 	}{
 		{s.JSON, found.Write},
-		{s.JUnit, found.JUnit},
+		{s.JUnit, func(w io.Writer) error {
+			return found.JUnit(w, reports.JUnitOptions{Warnings: s.JUnitWarnings})
+		}},
 	}
 	err := found.Terminal(os.Stdout, reports.TerminalOptions{
 		Width: terminalWidth(os.Stdout), Color: s.color(), Verbose: s.verbose, Quiet: s.quiet,

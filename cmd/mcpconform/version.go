@@ -17,11 +17,15 @@ func newVersion() *cobra.Command {
 		Short: "Show the version, and the revisions that it checks",
 		Args:  noArguments,
 		RunE: func(command *cobra.Command, _ []string) error {
-			_, err := fmt.Fprintf(command.OutOrStdout(), "mcpconform %s (%s)\nrevisions: %s\n",
-				version(), goVersion(), strings.Join(runner.Revisions, ", "))
+			_, err := fmt.Fprint(command.OutOrStdout(), versionText())
 			return err
 		},
 	}
+}
+
+// versionText is what the subcommand and the flag show.
+func versionText() string {
+	return fmt.Sprintf("mcpconform %s (%s)\nrevisions: %s\n", version(), goVersion(), strings.Join(runner.Revisions, ", "))
 }
 
 // version is that of the module, or of the commit that it was built from.

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"maps"
 	"path"
 	"regexp"
 	"slices"
@@ -66,11 +67,64 @@ func Load(fsys fs.FS) (*Catalogue, error) {
 	if err != nil {
 		return nil, fmt.Errorf("reading the catalogue: %w", err)
 	}
+	if len(problems) == 0 { // else they make others
+		problems = catalogue.following()
+	}
 	if len(problems) > 0 {
 		return nil, errors.Join(problems...)
 	}
 	slices.SortFunc(catalogue.all, func(a, b *Requirement) int { return cmp.Compare(a.ID, b.ID) })
 	return catalogue, nil
+}
+
+// following says what is wrong with what requirements follow from: each is known,
+// can be broken by the same target, and does not follow in turn from what follows it.
+func (c *Catalogue) following() []error {
+	var problems []error
+	for _, r := range c.all {
+		for _, id := range r.Follows {
+			from, known := c.ids[id]
+			problem := ""
+			switch {
+			case !known:
+				problem = fmt.Sprintf("there is no requirement %q%s", id, suggest(id, slices.Collect(maps.Keys(c.ids))))
+			case !r.together(from):
+				problem = id + " never stands beside it, for one role at one revision"
+			case c.leadsTo(from, r.ID):
+				problem = id + " follows from it in turn"
+			}
+			if problem != "" {
+				problems = append(problems, fmt.Errorf("%s:%d: %s: follows: %s", r.File, r.Line, r.ID, problem))
+			}
+		}
+	}
+	return problems
+}
+
+// leadsTo tells whether a requirement follows from another, over however many others.
+func (c *Catalogue) leadsTo(from *Requirement, id string) bool {
+	seen := map[string]bool{}
+	var leads func(*Requirement) bool
+	leads = func(at *Requirement) bool {
+		if at == nil || seen[at.ID] {
+			return false
+		}
+		seen[at.ID] = true
+		return slices.ContainsFunc(at.Follows, func(next string) bool { return next == id || leads(c.ids[next]) })
+	}
+	return leads(from)
+}
+
+// together tells whether two requirements oblige one role at one revision.
+func (r *Requirement) together(other *Requirement) bool {
+	for _, revision := range Revisions {
+		for _, role := range []string{Server, Client} {
+			if r.Applies(revision, "", role) && other.Applies(revision, "", role) {
+				return true
+			}
+		}
+	}
+	return false
 }
 
 // parseFile returns the requirements of a file and all that is wrong in it.
@@ -160,7 +214,7 @@ func (p *fileParser) syntax(err error) {
 // keys are those of a requirement, in the order in which people write them.
 var keys = []string{
 	"id", "obliges", "level", "says", "since", "until", "at", "covers",
-	"stated", "observed", "why", "transports", "needs",
+	"stated", "observed", "why", "transports", "needs", "follows",
 }
 
 var (
@@ -219,6 +273,7 @@ func (p *fileParser) requirement(node *yaml.Node) *Requirement {
 		}
 	}
 	p.covers(r, fields)
+	p.follows(r, fields)
 	p.obliges(r, fields["obliges"])
 	p.levels(r, fields["level"])
 	p.places(r, fields["at"])
@@ -253,6 +308,22 @@ func (p *fileParser) covers(r *Requirement, fields map[string]*yaml.Node) {
 		p.fail(fields["covers"], "covers is empty: expected fingerprints, or the key \"stated\" with the reason that there is no sentence")
 	case len(r.Covers) > 0 && fields["stated"] != nil:
 		p.fail(fields["stated"], "stated is for a requirement without a sentence, but covers names some")
+	}
+}
+
+func (p *fileParser) follows(r *Requirement, fields map[string]*yaml.Node) {
+	for _, node := range p.list(fields, "follows") {
+		value, ok := scalar(node)
+		switch {
+		case !ok || !idPattern.MatchString(value):
+			p.fail(node, "follows %s: expected the id of a requirement, as in lifecycle.version.echoed", shown(node))
+		case value == r.ID:
+			p.fail(node, "follows names the requirement itself")
+		case slices.Contains(r.Follows, value):
+			p.fail(node, "follows names %s twice", value)
+		default:
+			r.Follows = append(r.Follows, value)
+		}
 	}
 }
 

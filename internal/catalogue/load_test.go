@@ -38,6 +38,7 @@ const good = `# The page basic/utilities/ping.
   why: It is a setting.
   transports: [http, sse]
   needs: tools.listChanged
+  follows: [ping.answered]
 `
 
 const stated = `- id: tools.schema
@@ -91,7 +92,7 @@ func TestLoad(t *testing.T) {
 		t.Errorf("ping.answered (-want +got):\n%s", diff)
 	}
 	interval, _ := catalogue.Get("ping.interval-configurable")
-	if interval.Why != "It is a setting." || interval.Needs != "tools.listChanged" || interval.Visible() {
+	if interval.Why != "It is a setting." || interval.Needs != "tools.listChanged" || interval.Visible() || !cmp.Equal(interval.Follows, []string{"ping.answered"}) {
 		t.Errorf("ping.interval-configurable is %+v", interval)
 	}
 	if _, ok := catalogue.Get("ping"); ok {
@@ -113,7 +114,7 @@ func TestJSON(t *testing.T) {
 	if err := json.Unmarshal(text, read); err != nil {
 		t.Fatal(err)
 	}
-	told := cmpopts.IgnoreFields(Requirement{}, "Says", "Covers", "Stated", "Why", "File", "Line")
+	told := cmpopts.IgnoreFields(Requirement{}, "Says", "Covers", "Stated", "Why", "Follows", "File", "Line")
 	if diff := cmp.Diff(loaded, read, cmp.AllowUnexported(Catalogue{}, Requirement{}), told); diff != "" {
 		t.Errorf("(-loaded +read):\n%s", diff)
 	}
@@ -169,11 +170,12 @@ func TestLoadErrors(t *testing.T) {
 				`2: id "Ping.answered": expected lower-case words with dots and hyphens, as in lifecycle.version.echoed`,
 				`2: id "Ping.answered": expected it to begin with the name of its page, "ping."`,
 				`13: id "png.interval-configurable": expected it to begin with the name of its page, "ping."`,
+				`27: follows "Ping.answered": expected the id of a requirement, as in lifecycle.version.echoed`,
 			},
 		},
 		"taken id": {
 			change("ping.interval-configurable", "ping.answered"),
-			[]string{`13: id "ping.answered" is taken: a/requirements.yaml:2 has it`},
+			[]string{`27: follows names the requirement itself`, `13: id "ping.answered" is taken: a/requirements.yaml:2 has it`},
 		},
 		"key given twice": {change("  obliges: both\n", "  obliges: both\n  obliges: client\n"), []string{`4: key "obliges" is given twice`}},
 		"since after until": {
@@ -193,6 +195,29 @@ func TestLoadErrors(t *testing.T) {
 				`11: covers names 77010042 twice`,
 				`21: covers: expected a list`,
 			},
+		},
+		"follows": {
+			change("follows: [ping.answered]", "follows: [ping.answered, ping.interval-configurable, Ping, ping.answered]"),
+			[]string{
+				`27: follows names the requirement itself`,
+				`27: follows "Ping": expected the id of a requirement, as in lifecycle.version.echoed`,
+				`27: follows names ping.answered twice`,
+			},
+		},
+		"follows nothing": {
+			change("follows: [ping.answered]", "follows: [ping.answred]"),
+			[]string{`13: ping.interval-configurable: follows: there is no requirement "ping.answred", did you mean "ping.answered"?`},
+		},
+		"follows in a circle": {
+			change("  observed: wire\n", "  observed: wire\n  follows: [ping.interval-configurable]\n"),
+			[]string{
+				`2: ping.answered: follows: ping.interval-configurable follows from it in turn`,
+				`14: ping.interval-configurable: follows: ping.answered follows from it in turn`,
+			},
+		},
+		"follows what never stands beside it": {
+			change("  until: 2025-11-25\n", "  until: 2025-03-26\n"),
+			[]string{`13: ping.interval-configurable: follows: ping.answered never stands beside it, for one role at one revision`},
 		},
 		"no sentence": {
 			change("\n    - 1e9cd789", " []"),

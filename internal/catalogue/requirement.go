@@ -42,6 +42,7 @@ type Requirement struct {
 	Why        string   // why no peer can see it, or anything else worth knowing
 	Transports []string // the only ones it stands for; all, when empty
 	Needs      string   // the capability without which it does not matter: tools.listChanged
+	Follows    []string // ids of others: a target that breaks one of them breaks this one by the same defect
 	File       string   // where the catalogue has it
 	Line       int
 

@@ -44,9 +44,10 @@ type File struct {
 	Header    map[string]string `yaml:"header"` // sent with every HTTP request
 	Env       map[string]string `yaml:"env"`    // of the target's process
 
-	JUnit       string `yaml:"junit"`
-	JSON        string `yaml:"json"`
-	Transcripts string `yaml:"transcripts"`
+	JUnit         string `yaml:"junit"`
+	JUnitWarnings string `yaml:"junit-warnings"` // what a warned result is there: pass, skip or fail
+	JSON          string `yaml:"json"`
+	Transcripts   string `yaml:"transcripts"`
 
 	Workers    int           `yaml:"workers"`
 	Timeout    time.Duration `yaml:"timeout"`
@@ -61,6 +62,8 @@ type File struct {
 	// Provocations name, by kind, a tool that makes the target do what no
 	// client can ask for by the protocol.
 	Provocations map[string]conform.Provocation `yaml:"provocations"`
+	// Never names kinds of provocations, and features, that a server will never show.
+	Never []string `yaml:"never"`
 }
 
 // Load reads a config file. An error begins with the file and, where there is
@@ -160,9 +163,33 @@ func (s source) judge(said File) error {
 			return fmt.Errorf("%s: provocations: the arguments of %s %w", place, kind, err)
 		}
 	}
+	if err := s.judgeNever(said); err != nil {
+		return err
+	}
 	for _, tool := range slices.Sorted(maps.Keys(said.Arguments)) {
 		if err := sendable(said.Arguments[tool]); err != nil {
 			return fmt.Errorf("%s: arguments: those of %s %w", s.place("arguments", tool), tool, err)
+		}
+	}
+	return nil
+}
+
+// judgeNever makes sure that what a server never does is known, and that no
+// provocation is named for it.
+func (s source) judgeNever(said File) error {
+	_, list := member(s.root(), "never")
+	for i, name := range said.Never {
+		place := s.place("never")
+		if list != nil && list.Kind == yaml.SequenceNode && i < len(list.Content) {
+			place = s.line(list.Content[i])
+		}
+		if !slices.Contains(conform.NeverNames(), name) {
+			return fmt.Errorf("%s: never: unknown name %q%s", place, name, nearest.Hint(name, conform.NeverNames()))
+		}
+	}
+	for _, kind := range slices.Sorted(maps.Keys(said.Provocations)) {
+		if name := (conform.Never{Names: said.Never}).Rules(kind); name != "" {
+			return fmt.Errorf("%s: provocations: %s names a tool, but never says %s", s.place("provocations", kind), kind, name)
 		}
 	}
 	return nil

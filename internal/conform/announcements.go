@@ -47,7 +47,7 @@ type Subscription struct {
 func (s *Server) Subscribe(ctx context.Context, filter Object) *Subscription {
 	subscription, err := s.subscribe(ctx, filter)
 	if err != nil {
-		Inconclusive("no subscription: "+err.Error(), "mend what the checks of subscriptions/listen report, then run again")
+		Inconclusive("no subscription: "+err.Error(), "fix the failures of subscriptions/listen first")
 	}
 	return subscription
 }

@@ -28,6 +28,9 @@ func Begin(environment *Environment, report ginkgo.SpecReport) {
 	case Skipped:
 		NotApplicable(outcome.Reason)
 	case Inconclusion:
+		if outcome.Provocation != "" {
+			Unprovoked(outcome.Provocation)
+		}
 		Inconclusive(outcome.Reason, outcome.Hint)
 	}
 }

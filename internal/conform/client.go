@@ -42,7 +42,7 @@ func Played(ctx context.Context) *Client {
 	}
 	switch {
 	case !client.Came() && environment.recorded():
-		Inconclusive("its story was not played", "give the client the URL of the story, and let it do what the story says")
+		Inconclusive("its scenario was not played", "give the client the URL of the scenario, and let it do what the scenario says")
 	case !client.Came():
 		client.inconclusive("the client never connected", "see that the command ends with the URL of the server, or has {url} or {server} where it belongs")
 	}
@@ -216,7 +216,7 @@ func (c *Client) hint(method string) string {
 	case at >= 0 && c.byHand:
 		return "let the client " + c.story.Told[at].Describe()
 	case c.byHand:
-		return "let the client do what the story says"
+		return "let the client do what the scenario says"
 	case at >= 0:
 		return "let the client do the step " + toJSON(c.story.Told[at])
 	}

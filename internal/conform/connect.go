@@ -51,7 +51,7 @@ func SessionOf(ctx context.Context, capabilities scripted.Capabilities) *Server 
 	}
 	handshake, err := server.Initialize(ctx, scripted.Hello(Revision(), capabilities))
 	if err != nil {
-		Inconclusive("no session: "+err.Error(), "mend what the lifecycle checks report, then run again")
+		Inconclusive("no session: "+err.Error(), "fix the failures under lifecycle first")
 	}
 	if handshake.Revision != Revision() {
 		Inconclusive("no session at this revision: the server answered with "+handshake.Revision, "see the version negotiation checks")

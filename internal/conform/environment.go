@@ -54,6 +54,7 @@ type Environment struct {
 	Calls        Calls
 	Arguments    map[string]map[string]any // by tool: arguments that the config gives
 	Provocations map[string]Provocation    // by kind: those that the config gives
+	Never        Never
 	Rules        []Rule
 	// Fresh gives each check a session of its own, so that it finds the same
 	// alone as in company.

@@ -29,7 +29,7 @@ func TestGates(t *testing.T) {
 		"not declared":            {[]string{stands, "needs:tools", "needs:resources.subscribe"}, Stdio, Outcome{Ending: Skipped, Reason: `the server does not declare the capability "resources.subscribe"`}},
 		"not extended":            {[]string{stands, "extended-by:tasks"}, Stdio, Outcome{Ending: Skipped, Reason: `the server does not declare the extension "io.modelcontextprotocol/tasks"`}},
 		"provoked":                {[]string{stands, "provoked-by:text"}, Stdio, Outcome{}},
-		"not provoked":            {[]string{stands, "provoked-by:error"}, Stdio, Outcome{Ending: Inconclusion, Reason: "no tool is known that ends with isError", Hint: "name one in mcpconform.yaml: provocations: {error: {tool: NAME, arguments: {…}}}"}},
+		"not provoked":            {[]string{stands, "provoked-by:error"}, Stdio, Outcome{Ending: Inconclusion, Reason: "no tool is known that ends with isError", Hint: "name one in mcpconform.yaml: provocations: {error: {tool: NAME, arguments: {…}}}", Provocation: "error"}},
 		"skipped before unproven": {[]string{stands, "provoked-by:error", "needs:logging"}, Stdio, Outcome{Ending: Skipped, Reason: `the server does not declare the capability "logging"`}},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -47,7 +47,9 @@ func TestVerifies(t *testing.T) {
 	environment := environment(t, Stdio)
 	Build(environment, func() {
 		got := Verifies("ping.later", "ping.answered")
-		want := ginkgo.Labels{"ping.later", "ping.answered", "ping", "SHOULD", "ping", "MUST"}
+		want := ginkgo.Labels{
+			"ping.later", "ping.answered", "basic", "basic∕utilities", "basic∕utilities∕ping", "ping", "SHOULD", "2025-06-18", "stdio", "MUST",
+		}
 		if difference := cmp.Diff(want, got); difference != "" {
 			t.Error(difference)
 		}
@@ -65,7 +67,9 @@ func TestVerifies(t *testing.T) {
 	if building != nil {
 		t.Error("the tree is still being built")
 	}
-	if labels := environment.RuleLabels(Rule{Requirements: []string{"ping.status"}}); !cmp.Equal(labels, []string{"ping.status", "ping", "MUST NOT"}) {
+	if labels := environment.RuleLabels(Rule{Requirements: []string{"ping.status"}}); !cmp.Equal(labels, []string{
+		"ping.status", "basic", "basic∕utilities", "basic∕utilities∕ping", "ping", "MUST", "MUST NOT", "2025-06-18", "stdio",
+	}) {
 		t.Errorf("a rule has the labels %q", labels)
 	}
 }

@@ -38,11 +38,11 @@ func (s *Server) noReply(to string, id jsonrpc.ID, err error) {
 	current.outcome = Outcome{
 		Ending: Inconclusion, Doubtful: true,
 		Reason:  oneLine(fmt.Sprintf("%s brought no reply: %s", to, err)),
-		Hint:    "fix the failure of " + AnsweredRequirement + " first, then run again",
+		Hint:    "fix the failure of " + AnsweredRequirement + " first",
 		NoReply: s.unreplied(to, id, err),
 	}
 	if current.outcome.NoReply == nil {
-		current.outcome.Hint = "fix the failures of " + to + ", or of what came in its place, first, then run again"
+		current.outcome.Hint = "fix the failures of " + to + ", or of what came in its place, first"
 	}
 	ginkgo.Skip(current.outcome.Reason, 1)
 }

@@ -6,6 +6,8 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/onsi/ginkgo/v2"
+
 	"github.com/mcpconform/mcpconform/schema"
 )
 
@@ -148,7 +150,7 @@ var fixtures = []fixture{
 // provocation finds a way to provoke a kind: the config's, or a fixture tool
 // that the target lists.
 func (e *Environment) provocation(kind string) (Provocation, bool) {
-	if e.Calls == CallNone {
+	if e.Calls == CallNone || e.Never.Rules(kind) != "" {
 		return Provocation{}, false
 	}
 	if given, configured := e.Provocations[kind]; configured {
@@ -170,9 +172,23 @@ func (e *Environment) provocation(kind string) (Provocation, bool) {
 func Provoking(kind string) Provocation {
 	found, there := Provocable(kind)
 	if !there {
-		Inconclusive(unprovoked(kind), provocationHint(kind))
+		Unprovoked(kind)
 	}
 	return found
+}
+
+// Unprovoked ends a check because no tool is known that provokes what it is about, by
+// any of the kinds. What the server never does is not waited for.
+func Unprovoked(kinds ...string) {
+	never := current.environment.Never
+	left := slices.DeleteFunc(slices.Clone(kinds), func(kind string) bool { return never.Rules(kind) != "" })
+	if len(left) == 0 {
+		NotApplicable(never.reason(strings.Join(kinds, ", ")))
+	}
+	current.outcome = Outcome{
+		Ending: Inconclusion, Reason: unprovoked(left[0]), Hint: provocationHint(left[0]), Provocation: left[0],
+	}
+	ginkgo.Skip(current.outcome.Reason, 1)
 }
 
 // Provocable returns the provocation of a kind, if there is one: for a check
@@ -184,9 +200,21 @@ func Provocable(kind string) (found Provocation, there bool) {
 	return current.environment.provocation(kind)
 }
 
-func unprovoked(kind string) string {
-	return "no tool is known that " + kinds[kind]
+// Does says what a tool of a kind must do, as in "no tool is known that asks …".
+func Does(kind string) string { return kinds[kind] }
+
+// Known are the tools of well-known servers that provoke a kind, by name.
+func Known(kind string) []string {
+	var names []string
+	for _, known := range fixtures {
+		if name := known.provocation.Tool; slices.Contains(known.provokes, kind) && !slices.Contains(names, name) {
+			names = append(names, name)
+		}
+	}
+	return names
 }
+
+func unprovoked(kind string) string { return "no tool is known that " + kinds[kind] }
 
 func provocationHint(kind string) string {
 	return fmt.Sprintf("name one in mcpconform.yaml: provocations: {%s: {tool: NAME, arguments: {…}}}", kind)
@@ -219,7 +247,20 @@ func CallableTools() (calls []Provocation, reason string) {
 	case len(unmade) > 0:
 		return nil, "no arguments could be made for " + strings.Join(unmade, ", ")
 	}
-	return nil, "no tool may be called: none is annotated read-only or named in the config"
+	return nil, NoCallable
+}
+
+// NoCallable is why no tool is called, in the same words everywhere.
+const NoCallable = "no tool may be called: none is annotated readOnlyHint or named in mcpconform.yaml"
+
+// Uncallable tells how many tools the server lists when none of them may be called; 0
+// when there is none, or one that may be.
+func (e *Environment) Uncallable() int {
+	listed := e.tools()
+	if slices.ContainsFunc(listed, e.mayCall) {
+		return 0
+	}
+	return len(listed)
 }
 
 // mayCall tells whether the policy allows to call a tool.

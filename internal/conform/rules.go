@@ -273,6 +273,7 @@ type Breach struct {
 	Count    int
 	Exchange []transcript.Event // the messages that show it first
 	Judged   int                // sequence of the message that was judged
+	About    Subject            // that it belongs to; zero when it belongs to none
 }
 
 // maxBreaches bounds the different causes that are kept of one rule and one
@@ -296,18 +297,18 @@ func (s *Sight) Break(said *Said, mismatch Mismatch) {
 	if said.Request != nil {
 		method = said.Request.Method
 	}
-	s.add(method, mismatch, said.Event.Sequence, func() []transcript.Event { return s.conversation.excerpt(said) })
+	s.add(method, mismatch, said.Event.Sequence, said.subject(), func() []transcript.Event { return s.conversation.excerpt(said) })
 }
 
 // BreakAt says that something other than a message breaks the rule, such as
 // the head of a response or the end of a stream. The events that explain it
 // come before it.
 func (s *Sight) BreakAt(event transcript.Event, mismatch Mismatch, before ...transcript.Event) {
-	s.add(string(event.Kind), mismatch, event.Sequence, func() []transcript.Event { return append(slices.Clip(before), event) })
+	s.add(string(event.Kind), mismatch, event.Sequence, Subject{}, func() []transcript.Event { return append(slices.Clip(before), event) })
 }
 
-func (s *Sight) add(about string, mismatch Mismatch, judged int, excerpt func() []transcript.Event) {
-	cause := about + " " + mismatch.Wanted + " " + positions.ReplaceAllString(mismatch.Where, "/*")
+func (s *Sight) add(of string, mismatch Mismatch, judged int, about Subject, excerpt func() []transcript.Event) {
+	cause := of + " " + mismatch.Wanted + " " + positions.ReplaceAllString(mismatch.Where, "/*")
 	at := slices.IndexFunc(s.finding.Breaks, func(known Breach) bool { return known.Cause == cause })
 	if at >= 0 {
 		s.finding.Breaks[at].Count++
@@ -318,11 +319,11 @@ func (s *Sight) add(about string, mismatch Mismatch, judged int, excerpt func() 
 	}
 	shown := excerpt()
 	for index := range shown {
-		shown[index] = shown[index].Cut(maxShown)
+		shown[index] = Excerpt(shown[index], maxShown, mismatch.Where)
 	}
 	s.finding.Breaks = append(s.finding.Breaks, Breach{
 		Cause: cause, Mismatch: mismatch, Count: 1,
-		Exchange: shown, Judged: judged,
+		Exchange: shown, Judged: judged, About: about,
 	})
 }
 

@@ -107,12 +107,12 @@ func (s *Server) Need(ctx context.Context, method string, params any) Object {
 	request := s.Start(ctx, method, params)
 	received, err := request.Settle(ctx)
 	if status, refused := errors.AsType[*scripted.StatusError](err); refused && !unavailable(status.Status) {
-		Inconclusive(fmt.Sprintf("%s did not succeed: %s", method, err), "fix the failures of "+method+" first, then run again")
+		Inconclusive(fmt.Sprintf("%s did not succeed: %s", method, err), "fix the failures of "+method+" first")
 	}
 	reply := s.Answered(request, received, err)
 	result, isObject := asObject(reply)
 	if !isObject {
-		Inconclusive(fmt.Sprintf("%s did not succeed: %s", method, reply.Describe()), "fix the failures of "+method+" first, then run again")
+		Inconclusive(fmt.Sprintf("%s did not succeed: %s", method, reply.Describe()), "fix the failures of "+method+" first")
 	}
 	return result
 }
@@ -154,7 +154,7 @@ func (e *Environment) fence() string {
 }
 
 func (e *Environment) fenceHint() string {
-	return "mend what the checks of " + e.fence() + " report, then run again"
+	return "fix the failures of " + e.fence() + " first"
 }
 
 // unfenced says why nothing is to be learned from a server by such requests.
@@ -239,7 +239,7 @@ func (s *Server) All(ctx context.Context, method string) []Object {
 	}
 	if err != nil {
 		Inconclusive(fmt.Sprintf("%s could not be followed to its end: %s", method, err),
-			"fix the failures of "+method+" first, then run again")
+			"fix the failures of "+method+" first")
 	}
 	return items
 }

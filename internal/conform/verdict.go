@@ -26,10 +26,13 @@ type Outcome struct {
 	// Gone says why nothing came on a fresh connection either, after a doubtful outcome;
 	// "" when the target answers.
 	Gone string
+	// Provocation is the kind of which no tool is known, where that is the reason.
+	Provocation string
 	// Idle tells of a target client that it did nothing in the story but connect, and
 	// had to be ended.
 	Idle   bool
-	Judged *transcript.Event // that breaks the requirement; nil for the last of the target
+	Judged *transcript.Event // that breaks the requirement; nil when the check does not say
+	About  Subject           // that it belongs to; zero when it belongs to none
 }
 
 // Ending is how a check ended, whatever the level of what it verifies.

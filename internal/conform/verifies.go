@@ -6,6 +6,9 @@ import (
 	"strings"
 
 	. "github.com/onsi/ginkgo/v2"
+
+	"github.com/mcpconform/mcpconform/internal/catalogue"
+	"github.com/mcpconform/mcpconform/internal/filter"
 )
 
 // Prefixes of labels that carry a gate.
@@ -20,7 +23,7 @@ const (
 )
 
 // Verifies names the requirements that a check verifies. Level, page, link and
-// revisions come from the catalogue; ids, level and page are labels of the
+// revisions come from the catalogue; the words of package filter are labels of the
 // check, so that --filter can name them.
 func Verifies(requirements ...string) Labels { return verifying(building, requirements) }
 
@@ -35,15 +38,29 @@ func verifying(environment *Environment, requirements []string) Labels {
 		if !slices.Contains(environment.Standing(requirements), id) {
 			continue
 		}
-		labels = append(labels, pageLabel(requirement.Page(environment.Revision)))
-		if level := requirement.Level(environment.Revision); level != "" {
-			labels = append(labels, string(level))
+		for _, word := range environment.words(requirement) {
+			if !slices.Contains(labels, word) {
+				labels = append(labels, word)
+			}
 		}
 	}
 	if !environment.stands(requirements) {
 		labels = append(labels, labelAbsent)
 	}
 	return labels
+}
+
+// words are the labels of a requirement beside its id.
+func (e *Environment) words(requirement *catalogue.Requirement) []string {
+	page := requirement.Page(e.Revision)
+	words := append(filter.Page(page), pageLabel(page))
+	for _, beginning := range filter.Beginnings(requirement.ID) {
+		if _, known := e.Catalogue.Get(beginning); !known { // which would verify another requirement
+			words = append(words, beginning)
+		}
+	}
+	words = append(words, filter.Level(string(requirement.Level(e.Revision)))...)
+	return append(words, e.Revision, e.Transport)
 }
 
 // pageLabel is the last part of a page's path: labels may not contain slashes. The
@@ -93,6 +110,17 @@ const officialExtensions = "io.modelcontextprotocol/"
 // NeedsTransport skips a check on other transports.
 func NeedsTransport(transport string) Labels { return Labels{labelTransport + transport} }
 
+// Provocations are the kinds that a check with these labels needs.
+func Provocations(labels []string) []string {
+	var kinds []string
+	for _, label := range labels {
+		if kind, gated := strings.CutPrefix(label, labelProvocation); gated {
+			kinds = append(kinds, kind)
+		}
+	}
+	return kinds
+}
+
 // NeedsProvocation makes a check inconclusive unless the target has a known
 // way to provoke a behaviour, such as "progress": a fixture tool, or one that
 // the config names.
@@ -134,6 +162,9 @@ func (e *Environment) gate(labels []string) (outcome Outcome) {
 			return Outcome{Ending: Skipped, Reason: fmt.Sprintf("the server does not declare the extension %q", officialExtensions+name)}
 		}
 	}
+	if reason := e.never(labels); reason != "" {
+		return Outcome{Ending: Skipped, Reason: reason}
+	}
 	if slices.Contains(labels, labelFence) && e.noFence() != "" {
 		return Outcome{Ending: Inconclusion, Reason: e.unfenced(), Hint: e.fenceHint()}
 	}
@@ -143,7 +174,7 @@ func (e *Environment) gate(labels []string) (outcome Outcome) {
 			continue
 		}
 		if _, found := e.provocation(kind); !found {
-			return Outcome{Ending: Inconclusion, Reason: unprovoked(kind), Hint: provocationHint(kind)}
+			return Outcome{Ending: Inconclusion, Reason: unprovoked(kind), Hint: provocationHint(kind), Provocation: kind}
 		}
 	}
 	return Outcome{}
@@ -193,6 +224,20 @@ func (e *Environment) elsewhere(ids []string) string {
 		}
 	}
 	return reason
+}
+
+// TransportsOf returns the transports to which a check or rule with these labels
+// applies, whatever that of the leg is.
+func (e *Environment) TransportsOf(labels []string) []string {
+	applies := func(transport string) bool {
+		over := slices.IndexFunc(labels, func(label string) bool { return strings.HasPrefix(label, labelTransport) })
+		return (over < 0 || labels[over] == labelTransport+transport) &&
+			slices.ContainsFunc(e.Requirements(labels), func(id string) bool {
+				requirement, known := e.Catalogue.Get(id)
+				return known && requirement.Applies(e.Revision, transport, e.Role)
+			})
+	}
+	return slices.DeleteFunc([]string{Stdio, HTTP}, func(transport string) bool { return !applies(transport) })
 }
 
 // Standing returns a filter for what matches another ("" for everything) and stands

@@ -153,7 +153,9 @@ func validatorOf(known *schema.Schema, message, asked *jsonrpc.Message) validato
 	case jsonrpc.Request:
 		return func(whole map[string]any) []schema.Violation { return known.ValidateRequest(message.Method, whole) }
 	case jsonrpc.Notification:
-		return func(whole map[string]any) []schema.Violation { return known.ValidateNotification(message.Method, whole) }
+		return func(whole map[string]any) []schema.Violation {
+			return known.ValidateNotification(message.Method, whole)
+		}
 	case jsonrpc.Response:
 		if _, there := message.Object["result"]; !there || asked == nil || slices.Contains(empty, asked.Method) {
 			return nil

@@ -185,6 +185,13 @@ func (r *run) addClientLegs(ctx context.Context, to scripted.Target, meetings []
 			Command: to.Command, Reply: to.Reply, MaxMessage: to.Limits.Message,
 			Survey: &survey.Survey{Revision: revision}, Hasty: met.departure.Ended,
 		})
+		if note := r.older(revision, speaks); note != "" {
+			added := &r.legs[len(r.legs)-1].report
+			added.Notices = append(added.Notices, note)
+		}
+	}
+	if len(r.legs) == 0 && r.chosen != nil {
+		return r.unchosen(speaks)
 	}
 	return nil
 }
@@ -197,7 +204,9 @@ func (r *run) addClientLeg(met *meeting, alsoSpeaks []string, planned leg) {
 	}
 	r.legs = append(r.legs, state)
 	if !met.spoken {
-		state.report.Note = met.note
+		if state.report.Note = met.note; planned.Performances == nil {
+			r.unspoken(state, met.note, nil)
+		}
 		return
 	}
 	state.report.Spoken = true

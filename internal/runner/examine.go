@@ -86,7 +86,7 @@ func Examine(ctx context.Context, e Examination) (*Examined, error) {
 		filter = e.Filter(x.differs)
 	}
 	perform([]*conform.Environment{x.environment}, x, filter)
-	x.addRules(x.legs[0], nil)
+	x.addRules(x.legs[0])
 	return &Examined{Results: x.legs[0].report.Results, Survey: offered, Errors: x.report.Errors}, nil
 }
 

@@ -49,6 +49,7 @@ const (
 // the filter.
 func NewJudging(options Options, revision string) (*Judging, error) {
 	options.Role, options.Transports = reports.RoleClient, []string{scripted.OnHTTP}
+	options.Revisions = Revise{Listed: []string{revision}}
 	if options.MaxMessage == 0 {
 		options.MaxMessage = longestInScene
 	}
@@ -60,6 +61,9 @@ func NewJudging(options Options, revision string) (*Judging, error) {
 	}
 	confine(memory - memoryAlone) // which is the worker's
 	r := j.run(map[string]*conform.Performance{}, &meeting{spoken: true})
+	if err := r.readFilter(); err != nil {
+		return nil, err
+	}
 	if err := r.declare(); err != nil {
 		return nil, err
 	}
@@ -117,14 +121,15 @@ func (j *Judging) judge(ctx context.Context, transcripts string, performances []
 		}
 	}
 	if len(records) == 0 {
-		return nil, &TargetError{Reason: "no client came to any of the stories"}
+		return nil, &TargetError{Reason: "no client came to any of the scenarios"}
 	}
 	r := j.run(records, j.meet(records))
 	r.options.Transcripts, r.plan.Events = transcripts, transcripts != ""
 	r.catalogue, r.plan.Catalogue, r.plan.Filter = j.declared.catalogue, j.declared.catalogue, j.declared.plan.Filter
+	r.chosen, r.declared, r.report.Filter = j.declared.chosen, j.declared.declared, j.declared.report.Filter
 	if state := r.legs[0]; state.planned >= 0 {
 		like := j.declared.legs[0]
-		state.environment, state.rules, state.elsewhere = like.environment, like.rules, like.elsewhere
+		state.environment, state.rules, state.elsewhere, state.all = like.environment, like.rules, like.elsewhere, like.all
 	}
 	err := r.recall(ctx)
 	if err == nil && ctx.Err() != nil {
@@ -133,6 +138,7 @@ func (j *Judging) judge(ctx context.Context, transcripts string, performances []
 	if err != nil {
 		return nil, err
 	}
+	r.legs[0].report.Scenarios = &reports.Scenarios{Played: len(records), All: len(j.scenes)}
 	r.merge()
 	r.report.Duration = reports.SecondsOf(time.Since(r.report.Started))
 	return r.report, nil
@@ -163,7 +169,7 @@ func (j *Judging) run(records map[string]*conform.Performance, met *meeting) *ru
 		load:    func() (*catalogue.Catalogue, error) { return catalogue.Load(suiteRequirements()) },
 		plan:    plan{Workers: 1, Calls: j.options.Calls},
 		report: &reports.Run{
-			Format: reports.Format, Tool: j.options.Tool, Started: j.started,
+			Format: reports.Format, Tool: j.options.Tool, Started: j.started, Host: hostname(),
 			Target: reports.Target{Role: reports.RoleClient},
 		},
 	}

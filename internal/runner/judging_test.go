@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"io"
 	"net/http"
 	"net/http/httptest"
@@ -100,6 +101,13 @@ func TestPerformancesAreJudged(t *testing.T) {
 	}
 	if !found.Conforms(false) {
 		t.Errorf("%+v", found)
+	}
+	// One scenario of many shows that much, and not that the client conforms.
+	counts := found.Counts()
+	want := fmt.Sprintf("No failure found in %d of %d checks and rules at 2025-11-25 (1 of %d scenarios played)",
+		counts.Passed, counts.Total(), len(to.Scenes()))
+	if got := found.Conclusion(); got != want || counts.Inconclusive == 0 {
+		t.Errorf("%s, wanted %s", got, want)
 	}
 
 	hasty := play(t, to, conform.Meeting, saysInitialize, saysList)

@@ -45,23 +45,20 @@ func (f *found) add(finding conform.Finding) {
 
 // merge makes the results of rules and puts all legs into the report.
 func (r *run) merge() {
-	var matches types.LabelFilter
-	if r.options.Filter != "" {
-		matches = types.MustParseLabelFilter(r.options.Filter)
-	}
 	for _, state := range r.legs {
 		if state.environment != nil {
-			r.addRules(state, matches)
-			oneCauseOneFailure(state.report.Results)
-			if r.plan.Filter == "" && matches != nil {
-				// The filter names rules only; checks ran to provoke.
-				state.report.Results = slices.DeleteFunc(state.report.Results, func(result reports.Result) bool {
-					return result.Kind == reports.KindCheck
-				})
+			r.addRules(state)
+			if !r.filterResults(state) {
+				continue
 			}
+			r.notice(state)
+			oneCauseOneFailure(state.report.Results, r.catalogue)
 		}
-		state.report.Pages = catalogue.Pages
+		state.report.Pages, state.report.Declared = catalogue.Pages, state.all
 		r.report.Legs = append(r.report.Legs, state.report)
+		if r.options.Progress != nil && state.planned >= 0 {
+			r.options.Progress.End(state.report.Name(), state.report.Counts())
+		}
 	}
 	for _, leg := range r.report.Legs {
 		if leg.Spoken {
@@ -71,44 +68,10 @@ func (r *run) merge() {
 	r.report.Sort()
 }
 
-// oneCauseOneFailure gathers what several checks and rules found broken of the
-// same requirement into one result: that of the rule, which has seen and counted
-// it in every connection, or else of the first check. The others say where it
-// is told.
-func oneCauseOneFailure(results []reports.Result) {
-	telling := map[string]*reports.Result{} // by requirement and verdict
-	broken := func(result *reports.Result) bool {
-		return result.Verdict == reports.Failed || result.Verdict == reports.Warned
-	}
-	cause := func(result *reports.Result) string { return result.ID + " " + string(result.Verdict) }
-	slices.SortStableFunc(results, func(a, b reports.Result) int {
-		return cmp.Or(cmp.Compare(b.Kind, a.Kind), cmp.Compare(a.ID, b.ID), cmp.Compare(a.Text, b.Text)) // rules first
-	})
-	for i := range results {
-		result := &results[i]
-		if !broken(result) {
-			continue
-		}
-		first, told := telling[cause(result)]
-		if !told {
-			telling[cause(result)] = result
-			continue
-		}
-		first.Occurrences = max(1, first.Occurrences) + max(1, result.Occurrences)
-		for _, failure := range result.Failures {
-			if !slices.Contains(first.Failures, failure) && len(first.Failures) < maxBreaches {
-				first.Failures = append(first.Failures, failure)
-			}
-		}
-		result.Verdict, result.Reason = reports.Skipped, fmt.Sprintf("%q reports the same", first.Text)
-		result.Failures, result.Exchange, result.Again, result.Output, result.Occurrences = nil, nil, "", "", 0
-	}
-}
-
-func (r *run) addRules(state *legState, matches types.LabelFilter) {
+func (r *run) addRules(state *legState) {
 	for _, rule := range state.environment.Rules {
 		labels := state.environment.RuleLabels(rule)
-		if !conform.Stands(labels) || matches != nil && !matches(labels) {
+		if !conform.Stands(labels) || r.chosen != nil && !r.chosen.Matches(labels) {
 			continue
 		}
 		state.report.Results = append(state.report.Results, r.ruleResult(state, rule))
@@ -130,7 +93,7 @@ func (r *run) ruleResult(state *legState, rule conform.Rule) reports.Result {
 	seen := state.findings[standing]
 	switch {
 	case seen == nil:
-		result.Verdict, result.Reason = reports.Skipped, "nothing came over the wire that it could judge"
+		result.Verdict, result.Reason = reports.Skipped, cmp.Or(state.environment.NeverShown(ids), "the target sent no message of this kind")
 	case len(seen.breaches) > 0:
 		result.Verdict = r.severity(state, ids)
 		r.describeBreaches(state, &result, seen)
@@ -140,7 +103,7 @@ func (r *run) ruleResult(state *legState, rule conform.Rule) reports.Result {
 
 func (r *run) describeBreaches(state *legState, result *reports.Result, seen *found) {
 	for i, breach := range seen.breaches {
-		failure := r.failure(breach.Mismatch)
+		failure := r.failure(breach.Mismatch, breach.About)
 		if len(seen.breaches) > 1 && breach.Count > 1 {
 			failure.Found += fmt.Sprintf(" (%d times)", breach.Count)
 		}
@@ -150,8 +113,9 @@ func (r *run) describeBreaches(state *legState, result *reports.Result, seen *fo
 	}
 	first := seen.breaches[0]
 	judged := slices.IndexFunc(first.Exchange, func(event transcript.Event) bool { return event.Sequence == first.Judged })
-	result.Exchange = r.steps(first.Exchange, judged)
-	result.Again = r.again(state, result.ID)
+	result.Exchange = r.steps(first.Exchange, judged, first.Mismatch.Where)
+	result.Transcript = r.transcript(state, first.Exchange, judged)
+	result.Rerun = r.rerun(state, result.ID)
 }
 
 // result makes a report of what a check found.
@@ -162,18 +126,23 @@ func (r *run) result(state *legState, done checked) reports.Result {
 		Duration: reports.Seconds(done.Seconds),
 	}
 	result.Verdict, result.Reason, result.Hint = r.verdict(state, done)
+	if result.Verdict == reports.Inconclusive {
+		result.Provocation = done.Outcome.Provocation
+	}
 	switch result.Verdict {
 	case reports.Failed, reports.Warned:
-		for _, mismatch := range done.Outcome.Mismatches {
-			result.Failures = append(result.Failures, r.failure(mismatch))
-		}
 		events := eventsOf(done.Exchanges)
-		result.Exchange = r.steps(events, judgedIn(events, done.Outcome.Judged, state.report.Role))
+		judged := judgedIn(events, done.Outcome.Judged)
+		for _, mismatch := range done.Outcome.Mismatches {
+			result.Failures = append(result.Failures, r.failure(mismatch, done.Outcome.About))
+		}
+		result.Exchange = r.steps(events, judged, places(done.Outcome)...)
+		result.Transcript = r.transcript(state, events, judged)
 		result.Output = r.redact(stderrOf(events))
-		result.Again = r.again(state, result.ID)
+		result.Rerun = r.rerun(state, result.ID)
 	case reports.Inconclusive:
 		result.Exchange = r.steps(eventsOf(done.Exchanges), -1)
-		result.Again = r.again(state, result.ID)
+		result.Rerun = r.rerun(state, result.ID)
 	}
 	return result
 }
@@ -232,17 +201,18 @@ func (r *run) page(state *legState, id string) string {
 	return requirement.Page(state.report.Revision)
 }
 
-func (r *run) failure(mismatch conform.Mismatch) reports.Failure {
+func (r *run) failure(mismatch conform.Mismatch, about conform.Subject) reports.Failure {
 	return reports.Failure{
 		Wanted: r.redact(mismatch.Wanted), Found: r.redact(mismatch.Found), Where: r.redact(mismatch.Where),
+		Method: r.redact(about.Method), About: r.redact(about.Name),
 	}
 }
 
-func (r *run) again(state *legState, id string) string {
-	if r.options.Again == nil {
+func (r *run) rerun(state *legState, id string) string {
+	if r.options.Rerun == nil {
 		return ""
 	}
-	return r.options.Again(conform.Leg{
+	return r.options.Rerun(conform.Leg{
 		Role: state.report.Role, Revision: state.report.Revision, Transport: state.report.Transport,
 	}, id)
 }
@@ -262,19 +232,21 @@ const (
 )
 
 // steps turns events into an exchange; the one at the judged position is
-// marked.
-func (r *run) steps(events []transcript.Event, judged int) []reports.Step {
-	steps := make([]reports.Step, 0, min(maxSteps, len(events)))
-	for position, event := range events {
-		if len(events) > maxSteps && position >= maxSteps/3 && position < len(events)-maxSteps*2/3 {
-			continue // the middle of a long exchange
-		}
+// marked, and what the pointers name stays of it.
+func (r *run) steps(events []transcript.Event, judged int, where ...string) []reports.Step {
+	var marked *transcript.Event
+	if judged >= 0 {
+		marked = &events[judged]
+	}
+	shown := leaveOut(events, marked)
+	steps := make([]reports.Step, 0, len(shown))
+	for _, event := range shown {
 		from, to := ends(event)
 		steps = append(steps, reports.Step{
 			At:   reports.SecondsOf(event.At.Sub(events[0].At)),
 			From: from, To: to,
-			Kind: stepKind(event), Text: r.redact(stepText(event)),
-			Deliberate: event.Deliberate != "", Marked: position == judged,
+			Kind: stepKind(event), Text: r.redact(stepText(event, where)),
+			Deliberate: event.Deliberate != "", Marked: marked != nil && same(event, *marked),
 		})
 	}
 	return steps
@@ -306,7 +278,7 @@ func stepKind(event transcript.Event) string {
 	return reports.StepRequest
 }
 
-func stepText(event transcript.Event) string {
+func stepText(event transcript.Event, where []string) string {
 	text := event.Note
 	switch {
 	case event.HTTP != nil && event.HTTP.Status != 0:
@@ -314,13 +286,10 @@ func stepText(event transcript.Event) string {
 	case event.HTTP != nil:
 		text = event.HTTP.Method + " " + event.HTTP.URL + headerText(event.HTTP.Header, requestHeaders)
 	case len(event.Raw) > 0:
-		text = string(event.Raw)
-	}
-	if len(text) > maxStepText {
-		text = fmt.Sprintf("%s… (%d bytes)", strings.ToValidUTF8(text[:maxStepText], ""), max(event.Size, len(text)))
+		text = rawText(event, where)
 	}
 	if event.Deliberate != "" {
-		text += " [deliberately illegal: " + event.Deliberate + "]"
+		text += " (illegal on purpose: " + event.Deliberate + ")"
 	}
 	return text
 }
@@ -339,23 +308,6 @@ func headerText(header map[string][]string, shown []string) string {
 		}
 	}
 	return text.String()
-}
-
-// judgedIn returns the position of what a check judged: when it does not say, the
-// last message or head of the target, which it is in most cases; -1 when there is
-// none.
-func judgedIn(events []transcript.Event, judged *transcript.Event, role string) int {
-	if judged != nil {
-		return slices.IndexFunc(events, func(event transcript.Event) bool {
-			return event.Connection == judged.Connection && event.Sequence == judged.Sequence
-		})
-	}
-	for position, event := range slices.Backward(events) {
-		if string(event.From) == role && (event.Kind == transcript.Message || event.Kind == transcript.Head) {
-			return position
-		}
-	}
-	return -1
 }
 
 // stderrOf returns what the target wrote to standard error meanwhile.
@@ -389,11 +341,10 @@ func rawJSON(value any) json.RawMessage {
 
 // keep writes a connection's transcript, secrets redacted.
 func (r *run) keep(state *legState, connection conform.Connection) error {
-	folder := filepath.Join(r.options.Transcripts, state.report.Revision+"-"+state.report.Transport)
-	if err := os.MkdirAll(folder, 0o750); err != nil {
+	name := r.transcriptOf(state, connection.Name)
+	if err := os.MkdirAll(filepath.Dir(name), 0o750); err != nil {
 		return fmt.Errorf("--transcripts: %w", err)
 	}
-	name := filepath.Join(folder, connection.Name+".jsonl")
 	events := make([]transcript.Event, len(connection.Events))
 	for i, event := range connection.Events {
 		event.Raw = []byte(r.redact(string(event.Raw)))

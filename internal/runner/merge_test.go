@@ -1,6 +1,7 @@
 package runner
 
 import (
+	"fmt"
 	"slices"
 	"strings"
 	"testing"
@@ -13,45 +14,7 @@ import (
 	"github.com/mcpconform/mcpconform/reports"
 )
 
-func TestOneCauseOneFailure(t *testing.T) {
-	t.Parallel()
-	broken := func(kind, id, text string, verdict reports.Verdict, wanted string) reports.Result {
-		return reports.Result{ID: id, Kind: kind, Text: text, Verdict: verdict, Failures: []reports.Failure{{Wanted: wanted}}, Again: "again"}
-	}
-	results := []reports.Result{
-		broken(reports.KindCheck, "origin", "refuses requests", reports.Failed, "a refusal"),
-		broken(reports.KindCheck, "origin", "refuses a handshake", reports.Failed, "a refusal"),
-		broken(reports.KindCheck, "token", "reports no progress", reports.Failed, "no progress"),
-		broken(reports.KindRule, "token", "knows its tokens", reports.Failed, "a known token"),
-		broken(reports.KindCheck, "cursor", "refuses a cursor", reports.Warned, "an error"),
-		{ID: "origin", Kind: reports.KindCheck, Text: "serves its own site", Verdict: reports.Passed},
-	}
-	oneCauseOneFailure(results)
-
-	verdicts := map[string]reports.Result{}
-	for _, result := range results {
-		verdicts[result.Text] = result
-	}
-	for text, verdict := range map[string]reports.Verdict{
-		"refuses a handshake": reports.Failed, "refuses requests": reports.Skipped,
-		"knows its tokens": reports.Failed, "reports no progress": reports.Skipped,
-		"refuses a cursor": reports.Warned, "serves its own site": reports.Passed,
-	} {
-		if verdicts[text].Verdict != verdict {
-			t.Errorf("%q is %s, not %s", text, verdicts[text].Verdict, verdict)
-		}
-	}
-	if told := verdicts["refuses requests"]; told.Reason != `"refuses a handshake" reports the same` || told.Failures != nil || told.Again != "" {
-		t.Errorf("%+v", told)
-	}
-	if rule := verdicts["knows its tokens"]; len(rule.Failures) != 2 || rule.Occurrences != 2 {
-		t.Errorf("the rule does not tell what the check found: %+v", rule)
-	}
-	if same := verdicts["refuses a handshake"]; len(same.Failures) != 1 {
-		t.Errorf("the same mismatch is told twice: %+v", same)
-	}
-}
-
+// Wherever the judged step stands, it is shown, and what is left out is told.
 func TestStepsOfALongExchange(t *testing.T) {
 	t.Parallel()
 	begun := time.Now()
@@ -61,16 +24,33 @@ func TestStepsOfALongExchange(t *testing.T) {
 			Kind: transcript.Message, From: transcript.Server, Sequence: i, At: begun.Add(time.Duration(i) * time.Second), Raw: []byte("{}"),
 		})
 	}
-	steps := (&run{}).steps(events, len(events)-1)
-	if len(steps) != maxSteps {
-		t.Errorf("%d steps", len(steps))
-	}
-	marked := slices.IndexFunc(steps, func(step reports.Step) bool { return step.Marked })
-	if marked != len(steps)-1 {
-		t.Errorf("step %d is marked", marked)
-	}
-	if last := steps[len(steps)-1].At; last != reports.Seconds(len(events)-1) {
-		t.Errorf("the last step is at %v s", last)
+	for _, judged := range []int{0, 1, maxSteps / 3, maxSteps, 2 * maxSteps, len(events) - 2, len(events) - 1} {
+		steps := (&run{}).steps(events, judged)
+		if len(steps) > maxSteps {
+			t.Errorf("%d: %d steps", judged, len(steps))
+		}
+		marked := slices.IndexFunc(steps, func(step reports.Step) bool { return step.Marked })
+		if marked < 0 || steps[marked].At != reports.Seconds(judged) {
+			t.Errorf("%d: step %d is marked", judged, marked)
+		}
+		if last := steps[len(steps)-1].At; last != reports.Seconds(len(events)-1) {
+			t.Errorf("%d: the last step is at %v s", judged, last)
+		}
+		left, messages := 0, 0
+		for _, step := range steps {
+			if step.Kind == reports.StepMessage {
+				messages++
+				continue
+			}
+			var count int
+			if _, err := fmt.Sscanf(step.Text, "%d events are left out here", &count); err != nil || step.Kind != reports.StepNote {
+				t.Errorf("%d: %+v", judged, step)
+			}
+			left += count
+		}
+		if left+messages != len(events) {
+			t.Errorf("%d: %d are shown and %d left out, of %d", judged, messages, left, len(events))
+		}
 	}
 }
 
@@ -97,14 +77,14 @@ func TestStepText(t *testing.T) {
 		{transcript.Event{Kind: transcript.Head, HTTP: &transcript.HTTP{
 			Status: 404, Header: map[string][]string{"Content-Type": {"text/plain"}},
 		}}, "HTTP 404, Content-Type: text/plain"},
-		{transcript.Event{Kind: transcript.Message, Raw: []byte("not JSON"), Deliberate: "is not JSON"}, "not JSON [deliberately illegal: is not JSON]"},
+		{transcript.Event{Kind: transcript.Message, Raw: []byte("not JSON"), Deliberate: "is not JSON"}, "not JSON (illegal on purpose: is not JSON)"},
 		{transcript.Event{Kind: transcript.Exit, Note: "exited with status 1"}, "exited with status 1"},
 	} {
-		if text := stepText(test.event); text != test.want {
+		if text := stepText(test.event, nil); text != test.want {
 			t.Errorf("%q, not %q", text, test.want)
 		}
 	}
-	long := stepText(transcript.Event{Kind: transcript.Message, Raw: []byte(strings.Repeat("é", maxStepText))})
+	long := stepText(transcript.Event{Kind: transcript.Message, Raw: []byte(strings.Repeat("é", maxStepText))}, nil)
 	if !strings.HasSuffix(long, "… (4000 bytes)") || len(long) > maxStepText+20 {
 		t.Errorf("%d bytes, ending in %q", len(long), long[len(long)-20:])
 	}
@@ -116,9 +96,11 @@ func TestNothingPassesWithoutEvidence(t *testing.T) {
 		done checked
 		want reports.Verdict
 	}{
-		{checked{State: types.SpecStatePassed, Evidence: true}, reports.Passed},
+		{checked{State: types.SpecStatePassed, Evidence: true, Outcome: conform.Outcome{Observed: 1}}, reports.Passed},
+		{checked{State: types.SpecStatePassed, Evidence: true}, reports.Inconclusive},
+		{checked{State: types.SpecStatePassed, Outcome: conform.Outcome{Observed: 1}}, reports.Inconclusive},
 		{checked{State: types.SpecStatePassed}, reports.Inconclusive},
-		{checked{State: types.SpecStatePassed, Evidence: true, Panic: "boom"}, reports.Inconclusive},
+		{checked{State: types.SpecStatePassed, Evidence: true, Outcome: conform.Outcome{Observed: 1}, Panic: "boom"}, reports.Inconclusive},
 		{checked{Outcome: conform.Outcome{Ending: conform.Skipped, Reason: "not declared"}}, reports.Skipped},
 		{checked{Outcome: conform.Outcome{Ending: conform.Inconclusion, Reason: "unprovoked"}}, reports.Inconclusive},
 	} {

@@ -25,6 +25,7 @@ type plan struct {
 	Calls        conform.Calls
 	Arguments    map[string]map[string]any
 	Provocations map[string]conform.Provocation
+	Never        conform.Never
 	Events       bool // send whole transcripts, too
 	Catalogue    *catalogue.Catalogue
 }
@@ -71,7 +72,7 @@ func (p plan) environments(room *transcript.Room, record func(legIndex int, conn
 		to.Limits.Message = min(to.Limits.Message, longestMessage(p.Workers))
 		environments[index] = &conform.Environment{
 			Leg: leg.Leg, Target: to, Survey: leg.Survey, Catalogue: p.Catalogue,
-			Calls: p.Calls, Arguments: p.Arguments, Provocations: p.Provocations, Rules: rules,
+			Calls: p.Calls, Arguments: p.Arguments, Provocations: p.Provocations, Never: p.Never, Rules: rules,
 			Room: room, Company: p.Workers > 1,
 			Record: func(connection conform.Connection) { record(index, connection) },
 			Launch: leg.launch(), Hasty: leg.Hasty, Performances: leg.Performances,

@@ -3,7 +3,6 @@ package runner
 import (
 	"fmt"
 	"io/fs"
-	"maps"
 	"slices"
 	"strings"
 	"sync"
@@ -13,7 +12,6 @@ import (
 
 	"github.com/mcpconform/mcpconform/internal/catalogue"
 	"github.com/mcpconform/mcpconform/internal/conform"
-	"github.com/mcpconform/mcpconform/internal/nearest"
 	"github.com/mcpconform/mcpconform/internal/survey"
 	"github.com/mcpconform/mcpconform/suites"
 )
@@ -25,7 +23,8 @@ type Declared struct {
 	Group        []string
 	Text         string
 	Rule         bool
-	Labels       []string
+	Labels       []string // those of All are without a transport
+	Transports   []string // of All: over which it applies
 	Requirements []string
 	Story        *conform.Story // in which a check of a client looks; nil for none
 	leg          int
@@ -136,72 +135,23 @@ func All(role string, revisions []string) (map[string][]Declared, *catalogue.Cat
 		return nil, nil, err
 	}
 	all := map[string][]Declared{}
-	for _, check := range declared {
-		if revision := revisions[check.leg]; conform.Stands(check.Labels) {
-			all[revision] = append(all[revision], check)
+	add := func(at int, one Declared) {
+		if conform.Stands(one.Labels) {
+			one.Transports = environments[at].TransportsOf(one.Labels)
+			one.Labels = slices.DeleteFunc(one.Labels, func(label string) bool { return label == environments[at].Transport })
+			all[revisions[at]] = append(all[revisions[at]], one)
 		}
 	}
-	for i, revision := range revisions {
-		for _, rule := range environments[i].Rules {
-			if labels := environments[i].RuleLabels(rule); conform.Stands(labels) {
-				all[revision] = append(all[revision], Declared{
-					Group: []string{"Rules"}, Text: rule.Text, Rule: true,
-					Labels: labels, Requirements: environments[i].Standing(rule.Requirements),
-				})
-			}
+	for _, check := range declared {
+		add(check.leg, check)
+	}
+	for i, environment := range environments {
+		for _, rule := range environment.Rules {
+			add(i, Declared{
+				Group: []string{"Rules"}, Text: rule.Text, Rule: true,
+				Labels: environment.RuleLabels(rule), Requirements: environment.Standing(rule.Requirements),
+			})
 		}
 	}
 	return all, requirements, nil
 }
-
-// FilterError says what is wrong with a --filter.
-type FilterError struct{ Reason string }
-
-func (e *FilterError) Error() string { return e.Reason }
-
-// checkFilter makes sure that a filter can be read and matches something. It
-// returns the filter for the checks: when it names only rules, all checks run,
-// since the rules judge what they provoke.
-func (r *run) checkFilter(declared []Declared) (string, error) {
-	filter := r.options.Filter
-	if filter == "" {
-		return "", nil
-	}
-	matches, err := types.ParseLabelFilter(filter)
-	if err != nil {
-		return "", &FilterError{Reason: fmt.Sprintf("--filter %q cannot be read: %s", filter, oneLine(err.Error()))}
-	}
-	stands := func(check Declared) bool { return matches(check.Labels) && conform.Stands(check.Labels) }
-	if slices.ContainsFunc(declared, stands) {
-		return filter, nil
-	}
-	labels := map[string]bool{}
-	for _, check := range declared {
-		for _, label := range check.Labels {
-			labels[label] = true
-		}
-	}
-	rules := false
-	for _, state := range r.legs {
-		for _, rule := range state.rules {
-			ruleLabels := state.environment.RuleLabels(rule)
-			rules = rules || matches(ruleLabels)
-			for _, label := range ruleLabels {
-				labels[label] = true
-			}
-		}
-	}
-	if rules {
-		return "", nil
-	}
-	if slices.ContainsFunc(declared, func(check Declared) bool { return matches(check.Labels) }) {
-		return "", &FilterError{Reason: fmt.Sprintf("--filter %q matches only checks of other revisions; give the one that is meant with --revision", filter)}
-	}
-	mend := "; mcpconform list shows what there is"
-	if meant := nearest.Word(filter, slices.Collect(maps.Keys(labels))); meant != "" {
-		mend = fmt.Sprintf(", did you mean %q?", meant)
-	}
-	return "", &FilterError{Reason: fmt.Sprintf("--filter %q matches no check%s", filter, mend)}
-}
-
-func oneLine(text string) string { return strings.Join(strings.Fields(text), " ") }

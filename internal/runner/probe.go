@@ -296,20 +296,30 @@ type Revise struct {
 	Auto   bool     // the newest that the target speaks
 	All    bool     // each that the harness knows
 	Listed []string // these
+	// Among are the only ones that Auto and All choose from; nil for all that the
+	// harness knows.
+	Among []string
 }
 
 func (r Revise) first() string {
 	if len(r.Listed) > 0 {
 		return slices.Max(r.Listed)
 	}
-	return slices.Max(Revisions)
+	return slices.Max(r.among())
+}
+
+func (r Revise) among() []string {
+	if r.Among != nil {
+		return r.Among
+	}
+	return Revisions
 }
 
 func (r Revise) wants(revision string) bool {
 	if len(r.Listed) > 0 {
 		return slices.Contains(r.Listed, revision)
 	}
-	return slices.Contains(Revisions, revision)
+	return slices.Contains(r.among(), revision)
 }
 
 // named tells whether the user asked for certain revisions.
@@ -321,9 +331,9 @@ func (r Revise) choose(speaks []string) []string {
 	case len(r.Listed) > 0:
 		return slices.Sorted(slices.Values(r.Listed))
 	case r.All:
-		return Revisions
+		return r.among()
 	}
-	for _, revision := range slices.Backward(Revisions) {
+	for _, revision := range slices.Backward(r.among()) {
 		if slices.Contains(speaks, revision) {
 			return []string{revision}
 		}

@@ -16,6 +16,7 @@ import (
 
 	"github.com/mcpconform/mcpconform/internal/catalogue"
 	"github.com/mcpconform/mcpconform/internal/conform"
+	"github.com/mcpconform/mcpconform/internal/filter"
 	"github.com/mcpconform/mcpconform/internal/scripted"
 	"github.com/mcpconform/mcpconform/internal/target"
 	"github.com/mcpconform/mcpconform/internal/transcript"
@@ -38,6 +39,7 @@ type Options struct {
 	Calls        conform.Calls
 	Arguments    map[string]map[string]any
 	Provocations map[string]conform.Provocation
+	Never        conform.Never // what a target server will never do
 
 	Workers    int           // 0: twice the processors, at most 8
 	Timeout    time.Duration // of one reply, the first one too; 0: 5 s, and longer for the first
@@ -48,7 +50,7 @@ type Options struct {
 	Transcripts string       // directory; "" for none
 	Redactor    *reports.Redactor
 	Progress    *reports.Progress                           // nil for none
-	Again       func(leg conform.Leg, filter string) string // the command that repeats a check
+	Rerun       func(leg conform.Leg, filter string) string // the command that repeats a check
 
 }
 
@@ -123,12 +125,15 @@ func Run(ctx context.Context, options Options) (*reports.Run, error) {
 	r := &run{
 		options: options,
 		load:    sync.OnceValues(func() (*catalogue.Catalogue, error) { return catalogue.Load(suiteRequirements()) }),
-		report: &reports.Run{Format: reports.Format, Tool: options.Tool, Started: started, Target: reports.Target{
+		report: &reports.Run{Format: reports.Format, Tool: options.Tool, Started: started, Host: hostname(), Target: reports.Target{
 			Role: options.Role, URL: options.URL, Command: options.Command.Args,
 		}},
 	}
 	go func() { _, _ = r.load() }() // it takes as long as first contact
-	err := r.prepare(ctx)
+	err := r.readFilter()
+	if err == nil {
+		err = r.prepare(ctx)
+	}
 	switch {
 	case err == nil:
 		err = r.check(ctx)
@@ -154,6 +159,7 @@ func Run(ctx context.Context, options Options) (*reports.Run, error) {
 type run struct {
 	options   Options
 	load      func() (*catalogue.Catalogue, error) // once
+	chosen    *filter.Filter                       // nil for everything
 	catalogue *catalogue.Catalogue
 	closing   sync.WaitGroup // connections of the first contact that are ending
 	room      *transcript.Room
@@ -177,6 +183,7 @@ type legState struct {
 	elsewhere   map[string]string // why others do not apply to the transport
 	findings    map[int]*found    // by rule
 	total       int               // checks that are planned
+	all         int               // checks and rules, whatever the filter
 	silent      int               // checks in a row that the target left unanswered
 	mute        string            // why it is no use to ask it anything
 }
@@ -188,7 +195,7 @@ func (r *run) prepare(ctx context.Context) error {
 	r.plan = plan{
 		Workers: 1,
 		Calls:   r.options.Calls, Arguments: r.options.Arguments,
-		Provocations: r.options.Provocations, Events: r.options.Transcripts != "",
+		Provocations: r.options.Provocations, Never: r.options.Never, Events: r.options.Transcripts != "",
 	}
 	var pending []contact
 	err := r.meetTarget(ctx, &pending)
@@ -227,6 +234,9 @@ func (r *run) meet(ctx context.Context, pending *[]contact) error {
 			return err
 		}
 		*pending = append(*pending, r.addLegs(ctx, to, visits, speaks)...)
+		if len(r.legs) == 0 && r.chosen != nil {
+			return r.unchosen(speaks)
+		}
 	}
 	return nil
 }
@@ -280,10 +290,17 @@ func (r *run) addLegs(ctx context.Context, to scripted.Target, visits []*visit, 
 		}
 		r.legs = append(r.legs, state)
 		if visit.survey == nil {
-			state.report.Note = unspoken(visit)
+			var events []transcript.Event
+			if visit.connection != nil {
+				events = visit.connection.Log().Events()
+			}
+			r.unspoken(state, unspoken(visit), events)
 			continue
 		}
 		state.report.Spoken = true
+		if note := r.older(revision, speaks); note != "" {
+			state.report.Notices = append(state.report.Notices, note)
+		}
 		state.report.Target = identity(visit.survey.ServerInfo)
 		state.report.Capabilities = rawJSON(visit.survey.Capabilities)
 		state.planned, state.mute = len(r.plan.Legs), visit.mute
@@ -324,13 +341,14 @@ func (r *run) declare() error {
 		if state.planned >= 0 {
 			state.environment = environments[state.planned]
 			state.rules, state.elsewhere = state.environment.StandingRules()
+			state.all = len(state.rules) + len(state.elsewhere)
 		}
 	}
 	declared, err := preview(environments)
 	if err != nil {
 		return err
 	}
-	filter, err := r.checkFilter(declared)
+	filter, err := r.filterChecks(declared)
 	if err != nil {
 		return err
 	}
@@ -339,6 +357,7 @@ func (r *run) declare() error {
 		if !conform.Stands(check.Labels) {
 			continue
 		}
+		r.state(check.leg).all++
 		r.anyAlone = r.anyAlone || conform.IsAlone(check.Labels)
 		if filter == "" || types.MustParseLabelFilter(filter)(check.Labels) {
 			r.state(check.leg).total++

@@ -52,7 +52,11 @@ func end(err error) {
 }
 
 func runReference(arguments []string) error {
-	reference, err := server.New(server.Options{})
+	options := server.Options{}
+	if at := slices.Index(arguments, "--defect"); at >= 0 {
+		options.Defect = arguments[at+1]
+	}
+	reference, err := server.New(options)
 	if err != nil {
 		return err
 	}
@@ -165,32 +169,92 @@ func TestFilterThatMatchesNothing(t *testing.T) {
 	}
 }
 
-func TestFilterOfAnotherRevision(t *testing.T) {
+// A filter without a revision means the newest at which it chooses something.
+func TestFilterOfAnOlderRevision(t *testing.T) {
 	options := onReference(conform.HTTP)
 	options.Filter = "ping.answered"
+	found := mustRun(t, options)
+	leg := found.Legs[0]
+	if len(found.Legs) != 1 || leg.Revision != "2025-11-25" || len(leg.Results) == 0 || found.Filter != "ping.answered" {
+		t.Errorf("%d legs, %s, %d results", len(found.Legs), leg.Revision, len(leg.Results))
+	}
+	if want := []string{"2025-11-25 is checked: the filter matches nothing at 2026-07-28, which the server speaks, too"}; !slices.Equal(leg.Notices, want) {
+		t.Errorf("%q, wanted %q", leg.Notices, want)
+	}
+	if leg.Declared <= 10*len(leg.Results) {
+		t.Errorf("%d of %d are reported", len(leg.Results), leg.Declared)
+	}
+}
+
+func TestFilterOfAnotherRevision(t *testing.T) {
+	options := onReference(conform.HTTP)
+	options.Filter, options.Revisions = "ping.answered", Revise{Listed: []string{"2026-07-28"}}
 	_, err := Run(context.Background(), options)
 	wrong, ok := errors.AsType[*FilterError](err)
-	if !ok || !strings.Contains(wrong.Reason, "matches only checks of other revisions; give the one that is meant with --revision") {
+	if !ok || wrong.Reason != `--filter "ping.answered" matches nothing at 2026-07-28; it does at 2025-06-18 and 2025-11-25, which --revision names` {
 		t.Errorf("got %v", err)
 	}
 }
 
-func TestFilterOfARule(t *testing.T) {
+func TestFilterOfAnotherTransport(t *testing.T) {
 	options := onReference(conform.HTTP)
-	options.Filter = "base.response.once"
-	_, requirements, err := All(conform.ServerRole, Revisions)
+	options.Filter = "basic/transports/stdio && stdio"
+	_, err := Run(context.Background(), options)
+	wrong, ok := errors.AsType[*FilterError](err)
+	if !ok || !strings.HasSuffix(wrong.Reason, "matches nothing over http") {
+		t.Errorf("got %v", err)
+	}
+}
+
+// The words of a filter are those of the reports.
+func TestFiltersByWhatReportsPrint(t *testing.T) {
+	options := onReference(conform.Stdio)
+	options.Revisions = Revise{Listed: []string{"2025-11-25"}}
+	options.Filter = "basic/utilities/ping || logging.set-level && MUST"
+	for _, result := range mustRun(t, options).Legs[0].Results {
+		if result.Page != "basic/utilities/ping" && !strings.HasPrefix(result.ID, "logging.set-level") {
+			t.Errorf("%s on %s", result.ID, result.Page)
+		}
+	}
+}
+
+// A rule judges what all checks provoke, also where a check has the same requirement.
+func TestFilterOfARule(t *testing.T) {
+	all, requirements, err := All(conform.ServerRole, Revisions)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, known := requirements.Get(options.Filter); !known {
-		t.Skip("the rule has another name")
+	const id = "base.requests.answered-once"
+	if _, known := requirements.Get(id); !known || !slices.ContainsFunc(all["2026-07-28"], func(one Declared) bool { return one.Rule && one.Requirements[0] == id }) {
+		t.Fatalf("%s is no requirement of a rule", id)
 	}
-	for _, result := range mustRun(t, options).Legs[0].Results {
-		if result.Kind != reports.KindRule {
-			t.Errorf("a check is reported: %q", result.Text)
+	options := onReference(conform.HTTP)
+	options.Filter = id
+	results := mustRun(t, options).Legs[0].Results
+	if len(results) == 0 {
+		t.Fatal("nothing is reported")
+	}
+	for _, result := range results {
+		if result.ID != id || result.Verdict != reports.Passed {
+			t.Errorf("%s %s %s", result.ID, result.Verdict, result.Reason)
 		}
-		if result.Verdict != reports.Passed {
-			t.Errorf("%s %s", result.Verdict, result.Reason)
+	}
+}
+
+func TestUnknownWordsOfFilters(t *testing.T) {
+	for text, want := range map[string]string{
+		"server/tols":                       `"server/tols" is unknown, did you mean "server/tools"?`,
+		"server/tools && tools.list.vaild":  `"tools.list.vaild" is unknown, did you mean`,
+		"answers PING with an empty result": `is unknown: it is the text of a check or rule; its requirement is ping.answered`,
+		"tools.header.rejected":             `is unknown among the checks of a server; a client has it: mcpconform client`,
+		"calling tools":                     `is unknown: it is a heading; its page is server/tools`,
+		"nothing like it":                   `is unknown; mcpconform list shows what there is`,
+		"server/tools && client/roots":      `matches no check or rule of a server`,
+		"server/tools &&":                   `cannot be read: Unexpected EOF.`,
+	} {
+		_, _, err := ParseFilter(conform.ServerRole, text)
+		if wrong, ok := errors.AsType[*FilterError](err); !ok || !strings.Contains(wrong.Reason, want) {
+			t.Errorf("%q: %v", text, err)
 		}
 	}
 }

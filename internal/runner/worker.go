@@ -112,7 +112,7 @@ func (s *stage) before(leg int, environment *conform.Environment) {
 
 // unmuting says what to do about a target that leaves unanswered what it is asked.
 var unmuting = map[string]string{
-	conform.ServerRole: "mend what the lifecycle and ping checks report, then run again",
+	conform.ServerRole: "fix the failures under lifecycle and ping first",
 	conform.ClientRole: "see that the command does the steps of MCPCONFORM_STEPS, then run again",
 }
 
@@ -170,6 +170,7 @@ func quiet() (types.SuiteConfig, types.ReporterConfig) {
 
 func conclude(environment *conform.Environment, index int, report types.SpecReport, outcome conform.Outcome, exchanges [][]transcript.Event) checked {
 	text := texts(report)
+	point(&outcome, exchanges, environment.Role)
 	result := checked{
 		Leg: index, Group: text[:len(text)-1], Text: text[len(text)-1],
 		Requirements: environment.Requirements(report.Labels()),
@@ -184,24 +185,9 @@ func conclude(environment *conform.Environment, index int, report types.SpecRepo
 		result.Panic = report.Failure.Message + ": " + report.Failure.ForwardedPanic + "\n" + report.Failure.Location.FullStackTrace
 	}
 	if !report.State.Is(types.SpecStatePassed) || !result.shows() {
-		result.Exchanges = shorten(exchanges)
+		result.Exchanges = shorten(exchanges, outcome)
 	}
 	return result
-}
-
-// shorten leaves of exchanges what a report shows; transcripts have all of it.
-func shorten(exchanges [][]transcript.Event) [][]transcript.Event {
-	shorter := make([][]transcript.Event, len(exchanges))
-	for i, events := range exchanges {
-		if over := len(events) - maxSteps; over > 0 {
-			events = slices.Concat(events[:maxSteps/3], events[len(events)-maxSteps*2/3:])
-		}
-		shorter[i] = slices.Clone(events)
-		for j := range shorter[i] {
-			shorter[i][j] = shorter[i][j].Cut(maxStepText + 1) // one more shows that there was more
-		}
-	}
-	return shorter
 }
 
 // evidence tells whether the target said or did anything.

@@ -124,7 +124,7 @@ func (r *run) announce() {
 	}
 	for _, state := range r.legs {
 		if state.planned >= 0 {
-			r.options.Progress.Leg(state.report.Name(), state.total)
+			r.options.Progress.Leg(state.report.Name(), state.total+r.chosenRules(state))
 		}
 	}
 }

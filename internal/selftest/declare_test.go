@@ -199,3 +199,31 @@ func TestProofsAreOfEachEra(t *testing.T) {
 		}
 	}
 }
+
+// What follows from something by the catalogue is shown to: some fault breaks both. A
+// relation that nothing shows may hide a failure that has nothing to do with another.
+func TestWhatFollowsIsShownByAFault(t *testing.T) {
+	d := realDeclarations(t)
+	layers, err := readLayers(fixtures.Wire)
+	if err != nil {
+		t.Fatal(err)
+	}
+	together := func(a, b string) bool {
+		return slices.ContainsFunc(layers, func(one layer) bool {
+			broken := append(slices.Clone(one.Breaks), companyOf(one.Fault)...)
+			return slices.Contains(broken, a) && slices.Contains(broken, b)
+		})
+	}
+	relations := 0
+	for _, requirement := range d.requirements.All() {
+		for _, from := range requirement.Follows {
+			relations++
+			if !together(requirement.ID, from) {
+				t.Errorf("%s:%d: %s follows from %s, but no fault breaks both", requirement.File, requirement.Line, requirement.ID, from)
+			}
+		}
+	}
+	if relations == 0 {
+		t.Error("nothing follows from anything")
+	}
+}

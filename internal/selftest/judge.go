@@ -54,7 +54,7 @@ func (j judgement) judge(t trial, found outcome) reports.Trial {
 		ID: t.ID, Kind: t.kind, Says: t.Says, Seen: t.Seen, Place: t.place(), Breaks: t.Breaks,
 		Role: t.leg.Role, Revision: t.leg.Revision, Transport: t.leg.Transport, Touched: t.touched,
 		Matched:  found.matched[t.ID] || t.Switch != "" && !j.peer,
-		Duration: reports.Seconds(found.seconds), Again: "mcpconform selftest --filter " + t.ID + " -v",
+		Duration: reports.Seconds(found.seconds), Rerun: "mcpconform selftest --filter " + t.ID + " -v",
 	}
 	for _, one := range found.found {
 		if one.Kind == reports.KindCheck {

@@ -9,7 +9,6 @@ import (
 	"os"
 	"runtime"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/onsi/ginkgo/v2/types"
@@ -17,7 +16,7 @@ import (
 	"github.com/mcpconform/mcpconform/fixtures"
 	"github.com/mcpconform/mcpconform/internal/catalogue"
 	"github.com/mcpconform/mcpconform/internal/conform"
-	"github.com/mcpconform/mcpconform/internal/nearest"
+	"github.com/mcpconform/mcpconform/internal/filter"
 	"github.com/mcpconform/mcpconform/internal/runner"
 	"github.com/mcpconform/mcpconform/internal/target"
 	"github.com/mcpconform/mcpconform/reports"
@@ -27,7 +26,7 @@ import (
 type Options struct {
 	Executable []string      // this binary, for workers; default os.Executable
 	Role       string        // of the target; "" for both, or the server when it is a peer
-	Filter     string        // Ginkgo label expression over faults and checks
+	Filter     string        // over faults and checks, in the language of package filter; "" for all
 	Workers    int           // 0: six times the processors, and one for the URL of a peer
 	Timeout    time.Duration // of one reply; 0: defaultTimeout
 	Peer       Peer          // instead of the reference
@@ -175,35 +174,35 @@ func (t *test) declare() error {
 }
 
 func (t *test) filter() error {
-	filter := t.options.Filter
-	if filter == "" {
+	text := t.options.Filter
+	if text == "" {
 		return nil
 	}
-	matches, err := types.ParseLabelFilter(filter)
+	chosen, err := filter.Parse(text)
 	if err != nil {
-		return &runner.FilterError{Reason: fmt.Sprintf("--filter %q cannot be read: %s", filter, strings.Join(strings.Fields(err.Error()), " "))}
+		return &runner.FilterError{Reason: fmt.Sprintf("--filter %q cannot be read: %s", text, err)}
 	}
-	t.matches = matches
+	t.matches = chosen.Matches
 	var labels []string
 	for _, one := range t.layers {
 		labels = append(labels, one.labels...)
 	}
 	known := len(t.layers)
-	t.layers = slices.DeleteFunc(t.layers, func(one layer) bool { return !matches(one.labels) })
+	t.layers = slices.DeleteFunc(t.layers, func(one layer) bool { return !chosen.Matches(one.labels) })
 	if len(t.layers) > 0 || known == 0 {
 		return nil
 	}
 	for _, one := range t.sides() {
 		for _, check := range t.checks[one] {
-			if matches(check.Labels) {
+			if chosen.Matches(check.Labels) {
 				return nil // it is not proven by anything, which is told
 			}
 			labels = append(labels, check.Labels...)
 		}
 	}
 	mend := ""
-	if meant := nearest.Word(filter, labels); meant != "" {
+	if _, meant := chosen.Unknown(labels); meant != "" {
 		mend = fmt.Sprintf(", did you mean %q?", meant)
 	}
-	return &runner.FilterError{Reason: fmt.Sprintf("--filter %q matches no fault, variation or check%s", filter, mend)}
+	return &runner.FilterError{Reason: fmt.Sprintf("--filter %q matches no fault, variation or check%s", text, mend)}
 }

@@ -16,19 +16,19 @@ import (
 func (s *stage) handler() http.Handler {
 	page := http.NewServeMux()
 	page.HandleFunc("GET /{$}", s.showPage)
-	page.HandleFunc("POST /stories/{name}/again", s.startOver)
+	page.HandleFunc("POST /scenarios/{name}/again", s.startOver)
 	page.HandleFunc("POST /finish", s.finishOnPage)
 	guarded := http.NewCrossOriginProtection().Handler(page)
 
 	all := http.NewServeMux()
 	all.Handle("/", guarded)
 	all.HandleFunc("/mcp", func(w http.ResponseWriter, r *http.Request) { s.endpoint(w, r, s.scenes[0]) })
-	all.HandleFunc("/stories/{name}/mcp", func(w http.ResponseWriter, r *http.Request) {
+	all.HandleFunc("/scenarios/{name}/mcp", func(w http.ResponseWriter, r *http.Request) {
 		if one := s.scene(r.PathValue("name")); one != nil {
 			s.endpoint(w, r, one)
 			return
 		}
-		http.Error(w, "no story has this name; the page at / lists them", http.StatusNotFound)
+		http.Error(w, "no scenario has this name; the page at / lists them", http.StatusNotFound)
 	})
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if !s.known(r.Host) {

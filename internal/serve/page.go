@@ -102,7 +102,7 @@ func (s *stage) view(r *http.Request, finished bool) view {
 func (s *scene) view(base string) sceneView {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	shown := sceneView{Name: s.Story.Name, Says: s.Story.Says, URL: base + "/stories/" + s.Story.Name + "/mcp"}
+	shown := sceneView{Name: s.Story.Name, Says: s.Story.Says, URL: base + "/scenarios/" + s.Story.Name + "/mcp"}
 	for _, step := range s.Story.Told {
 		shown.Steps = append(shown.Steps, step.Describe())
 	}
@@ -155,11 +155,11 @@ func (s *stage) write(w http.ResponseWriter, r *http.Request, finished bool) {
 func (s *stage) startOver(w http.ResponseWriter, r *http.Request) {
 	one := s.scene(r.PathValue("name"))
 	if one == nil {
-		http.Error(w, "no story has this name; the page at / lists them", http.StatusNotFound)
+		http.Error(w, "no scenario has this name; the page at / lists them", http.StatusNotFound)
 		return
 	}
 	one.startOver()
-	http.Redirect(w, r, "/#story-"+one.Story.Name, http.StatusSeeOther)
+	http.Redirect(w, r, "/#scenario-"+one.Story.Name, http.StatusSeeOther)
 }
 
 // finishOnPage ends the serving when the reader of the page has been told.

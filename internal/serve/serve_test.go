@@ -167,7 +167,7 @@ func TestThePageSaysWhatToDo(t *testing.T) {
 	t.Parallel()
 	s := begin(t, runner.Options{})
 	s.shows(s.page(), "revision <strong>2025-11-25</strong>", s.base+"/mcp",
-		conform.Meeting.Says, s.base+"/stories/meeting/mcp", "<li>list the tools, to the end</li>",
+		conform.Meeting.Says, s.base+"/scenarios/meeting/mcp", "<li>list the tools, to the end</li>",
 		s.judging.Scenes()[0].Checks[0].Text, "not played yet")
 }
 
@@ -175,10 +175,10 @@ func TestThePageShowsWhatWasFound(t *testing.T) {
 	t.Parallel()
 	s := begin(t, meeting)
 
-	s.say("/stories/meeting/mcp", saysInitialize, saysInitialized, saysList)
+	s.say("/scenarios/meeting/mcp", saysInitialize, saysInitialized, saysList)
 
 	s.judged("meeting", " 0 failed")
-	s.shows(s.page(), "1 of 1 stories played so far", "✓ 1 passed", "Seen: 3 messages of the client in 1 session.")
+	s.shows(s.page(), "1 of 1 scenarios played so far", "✓ 1 passed", "Seen: 3 messages of the client in 1 session.")
 
 	found, err := s.end()
 	if err != nil {
@@ -247,12 +247,12 @@ func TestStartOverForgetsWhatCame(t *testing.T) {
 	s.say("/mcp", saysInitialize, saysList)
 	s.judged("meeting", " 1 failed")
 
-	again := s.do(http.MethodPost, "/stories/meeting/again", "", nil)
+	again := s.do(http.MethodPost, "/scenarios/meeting/again", "", nil)
 
-	if again.status != http.StatusSeeOther || again.header.Get("Location") != "/#story-meeting" {
+	if again.status != http.StatusSeeOther || again.header.Get("Location") != "/#scenario-meeting" {
 		t.Errorf("%+v", again)
 	}
-	s.shows(s.page(), "not played yet", "0 of 1 stories")
+	s.shows(s.page(), "not played yet", "0 of 1 scenarios")
 	s.say("/mcp", saysInitialize, saysInitialized, saysList)
 	s.judged("meeting", " 0 failed")
 	if found, err := s.end(); err != nil || !found.Conforms(false) {
@@ -324,10 +324,10 @@ func TestWhoIsLetIn(t *testing.T) {
 		"a story from an editor":             {http.MethodDelete, "/mcp", map[string]string{"Origin": "vscode-file://vscode-app"}, http.StatusMethodNotAllowed},
 		"a story from a local page":          {http.MethodDelete, "/mcp", map[string]string{"Origin": "http://localhost:6274"}, http.StatusMethodNotAllowed},
 		"the end from a web site":            {http.MethodPost, "/finish", map[string]string{"Sec-Fetch-Site": "cross-site"}, http.StatusForbidden},
-		"starting over from a web site":      {http.MethodPost, "/stories/meeting/again", map[string]string{"Origin": "https://evil.example"}, http.StatusForbidden},
+		"starting over from a web site":      {http.MethodPost, "/scenarios/meeting/again", map[string]string{"Origin": "https://evil.example"}, http.StatusForbidden},
 		"the end by a link":                  {http.MethodGet, "/finish", nil, http.StatusMethodNotAllowed},
-		"no such story":                      {http.MethodPost, "/stories/none/mcp", nil, http.StatusNotFound},
-		"no such story to start over":        {http.MethodPost, "/stories/none/again", nil, http.StatusNotFound},
+		"no such story":                      {http.MethodPost, "/scenarios/none/mcp", nil, http.StatusNotFound},
+		"no such story to start over":        {http.MethodPost, "/scenarios/none/again", nil, http.StatusNotFound},
 		"what is not there":                  {http.MethodGet, "/.well-known/oauth-protected-resource", nil, http.StatusNotFound},
 	} {
 		if answered := s.do(one.method, one.path, "", one.header); answered.status != one.status {

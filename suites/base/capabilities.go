@@ -44,8 +44,9 @@ func clientCapabilities() {
 // askingTool finds a tool that asks this client for input, and the capability that
 // the client must declare for that.
 func askingTool(ctx SpecContext, server *Server) (asking Provocation, capability string) {
-	found := "no tool is known that asks the client for sampling, elicitation or roots"
-	for _, capability := range []string{"sampling", "elicitation", "roots"} {
+	found := ""
+	capabilities := []string{"sampling", "elicitation", "roots"}
+	for _, capability := range capabilities {
 		asking, there := Provocable(capability)
 		if !there {
 			continue
@@ -55,6 +56,9 @@ func askingTool(ctx SpecContext, server *Server) (asking Provocation, capability
 			return asking, capability
 		}
 		found = "the tool " + asking.Tool + " did not ask the client for input: " + reply.Describe()
+	}
+	if found == "" {
+		Unprovoked(capabilities...)
 	}
 	Inconclusive(found, "name one that does in mcpconform.yaml: provocations: {elicitation: {tool: NAME, arguments: {…}}}")
 	return asking, ""

@@ -287,7 +287,7 @@ func responsesBeforeFence(ctx context.Context, server *Server, mark int) []scrip
 	fence := server.Start(ctx, anyTime(), nil)
 	if _, err := fence.Wait(ctx); err != nil {
 		Inconclusive("the server did not answer the "+anyTime()+" that followed: "+err.Error(),
-			"mend what the checks of "+anyTime()+" and of malformed messages report, then run again")
+			"fix the failures of "+anyTime()+" and of malformed messages first")
 	}
 	return server.Sent(mark, func(received scripted.Received) bool {
 		return isResponse(received) && received.ID != fence.ID

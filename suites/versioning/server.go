@@ -211,7 +211,7 @@ func answersInitialize(ctx SpecContext) bool {
 func listedVersions(ctx SpecContext, server *Server) []any {
 	listed, isList := server.Need(ctx, "server/discover", nil)["supportedVersions"].([]any)
 	if !isList {
-		Inconclusive("server/discover lists no revisions", "mend what the checks of server/discover report, then run again")
+		Inconclusive("server/discover lists no revisions", "fix the failures of server/discover first")
 	}
 	return listed
 }

@@ -102,7 +102,7 @@ func sessionOf(ctx context.Context, answer scripted.Answer) *Server {
 	server := Connect(ctx)
 	server.Answer(method, answer)
 	if _, err := server.Initialize(ctx, Hello(Revision())); err != nil {
-		Inconclusive("no session: "+err.Error(), "mend what the lifecycle checks report, then run again")
+		Inconclusive("no session: "+err.Error(), "fix the failures under lifecycle first")
 	}
 	server.Hear(ctx) // a server that asks by itself needs a way to; one that does not has none
 	return server
@@ -127,7 +127,8 @@ func provoke(ctx context.Context, server *Server) question {
 	}
 	server.Tell(ctx, changed, nil)
 	provoked := question{server: server}
-	if tool, there := Provocable("roots"); there {
+	tool, known := Provocable("roots")
+	if known {
 		mark := server.Mark()
 		provoked.call = server.Start(ctx, "tools/call", tool.Call())
 		_, err := server.Connection.Await(ctx, mark, func(received scripted.Received) bool {
@@ -140,6 +141,9 @@ func provoke(ctx context.Context, server *Server) question {
 		server.Fence(ctx)
 	}
 	if len(server.Asked(0, method)) == 0 { // it may remember what it asked before
+		if !known {
+			Unprovoked("roots")
+		}
 		Inconclusive("the server did not ask for roots", hint)
 	}
 	return provoked

@@ -222,7 +222,7 @@ func await(ctx context.Context, server *Server, subscription *Subscription, meth
 		return received.Method == method && SubscriptionOf(received) == subscription.ID
 	})
 	if err != nil {
-		Inconclusive("the server announced nothing to who asked for it: "+err.Error(), "mend what the check of subscriptions.filter.delivered reports, then run again")
+		Inconclusive("the server announced nothing to who asked for it: "+err.Error(), "fix the failures of subscriptions.filter.delivered first")
 	}
 	server.Fence(ctx)
 }

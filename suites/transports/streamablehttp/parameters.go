@@ -238,7 +238,7 @@ func mustTake(ctx context.Context, server *Server, one mirrored) {
 	}
 	if given := post(ctx, server, one.call(server), ""); given.refused() {
 		Inconclusive("the call is refused even with the header encoded: "+given.Describe(),
-			"mend what the checks of transports.http.encoding.decoded report, then run again")
+			"fix the failures of transports.http.encoding.decoded first")
 	}
 }
 

@@ -105,7 +105,7 @@ func sessionIDs(ctx context.Context) []string {
 	for range comparedSessions {
 		server := Connect(ctx)
 		if _, err := server.Initialize(ctx, helloBy("mcpconform-compared")); err != nil {
-			Inconclusive("no session: "+err.Error(), "mend what the lifecycle checks report, then run again")
+			Inconclusive("no session: "+err.Error(), "fix the failures under lifecycle first")
 		}
 		mustHaveSession(server)
 		ids = append(ids, server.HTTP.Session())

@@ -20,9 +20,9 @@ func mustListen(ctx context.Context, server *Server) *scripted.Delivery {
 	case delivery.Status == 405:
 		NotApplicable("the server offers no stream for GET")
 	case err != nil:
-		Inconclusive("no stream for GET: "+err.Error(), "mend what the checks of GET report, then run again")
+		Inconclusive("no stream for GET: "+err.Error(), "fix the failures of GET first")
 	case delivery.ContentType != eventStream:
-		Inconclusive("GET was answered with "+(&Response{Delivery: delivery}).Describe(), "mend what the checks of GET report, then run again")
+		Inconclusive("GET was answered with "+(&Response{Delivery: delivery}).Describe(), "fix the failures of GET first")
 	}
 	return delivery
 }
@@ -51,7 +51,7 @@ func streamed(ctx context.Context, server *Server) *scripted.Pending {
 func asked(ctx context.Context, server *Server, method string, params any) *scripted.Pending {
 	request := server.Start(ctx, method, params)
 	if _, err := request.Wait(ctx); err != nil {
-		Inconclusive(method+" got no answer: "+err.Error(), "mend what the checks of "+method+" report, then run again")
+		Inconclusive(method+" got no answer: "+err.Error(), "fix the failures of "+method+" first")
 	}
 	if request.Delivery.ContentType != eventStream {
 		return nil

@@ -99,7 +99,7 @@ func runTask(ctx context.Context, server *Server, provocation Provocation, token
 	call["task"] = Object{}
 	created, _ := server.Need(ctx, "tools/call", call)["task"].(map[string]any)
 	if created["taskId"] == nil {
-		Inconclusive("the tool was not run as a task", "mend what the checks of tasks report, then run again")
+		Inconclusive("the tool was not run as a task", "fix the failures under tasks first")
 	}
 	server.Need(ctx, "tasks/result", Object{"taskId": created["taskId"]})
 	server.Fence(ctx)

@@ -138,7 +138,7 @@ func beginBy(ctx context.Context, server *Server, tool Provocation, call Object)
 	result := server.Need(ctx, "tools/call", call)
 	id := idOf(result["task"])
 	if id == "" {
-		Inconclusive("the call of "+tool.Tool+" made no task: "+Show(result), "mend what the checks of tasks report, then run again")
+		Inconclusive("the call of "+tool.Tool+" made no task: "+Show(result), "fix the failures under tasks first")
 	}
 	return id
 }
@@ -210,7 +210,7 @@ func cancel(ctx context.Context, server *Server, id string) Reply {
 // cancelled cancels a task for a check that is about what comes after.
 func cancelled(ctx context.Context, server *Server, id string) {
 	if reply := cancel(ctx, server, id); reply.Object() == nil {
-		Inconclusive("tasks/cancel did not succeed: "+reply.Describe(), "mend what the checks of tasks/cancel report, then run again")
+		Inconclusive("tasks/cancel did not succeed: "+reply.Describe(), "fix the failures of tasks/cancel first")
 	}
 }
 
@@ -294,11 +294,11 @@ func demandQuestions(server *Server, method string) []scripted.Received {
 
 // What answers lack that a check looks at, but is not about, is judged by
 // others.
-const mendOthers = "mend what the other checks and rules about tasks report, then run again"
+const fixOthers = "fix the other failures under tasks first"
 
 func demandResult(reply Reply) {
 	if reply.Object() == nil {
-		Inconclusive("tasks/result was answered with "+reply.Describe(), mendOthers)
+		Inconclusive("tasks/result was answered with "+reply.Describe(), fixOthers)
 	}
 }
 
@@ -307,14 +307,14 @@ func demandNamed(reply Reply, id string) {
 	demandResult(reply)
 	meta, _ := reply.Object()["_meta"].(map[string]any)
 	if idOf(meta[RelatedTask]) != id {
-		Inconclusive("the result does not name its task: "+reply.Describe(), mendOthers)
+		Inconclusive("the result does not name its task: "+reply.Describe(), fixOthers)
 	}
 }
 
 // demandID wants an answer that says which task it is about.
 func demandID(reply Reply) {
 	if idOf(reply.Object()) == "" {
-		Inconclusive("the answer to tasks/get has no taskId: "+reply.Describe(), mendOthers)
+		Inconclusive("the answer to tasks/get has no taskId: "+reply.Describe(), fixOthers)
 	}
 }
 
@@ -322,7 +322,7 @@ func demandID(reply Reply) {
 func demandTTL(state Object) {
 	ttl, told := state["ttl"]
 	if _, isNumber := ttl.(json.Number); !told || ttl != nil && !isNumber {
-		Inconclusive("the answer to tasks/get has no ttl that could be read: "+Show(state), mendOthers)
+		Inconclusive("the answer to tasks/get has no ttl that could be read: "+Show(state), fixOthers)
 	}
 }
 

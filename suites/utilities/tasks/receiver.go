@@ -368,7 +368,7 @@ func takingTime() {
 
 			answer := cancelledByServer(client)
 			if answer.ResultObject()["status"] != "cancelled" {
-				Inconclusive("the task was not cancelled", mendOthers)
+				Inconclusive("the task was not cancelled", fixOthers)
 			}
 			state := lastAnswer(client, "tasks/get", idOf(answer.ResultObject()))
 			if _, forgotten := state.Error(); !forgotten {
@@ -382,7 +382,7 @@ func takingTime() {
 
 			answer := cancelledByServer(client)
 			if answer.ResultObject() == nil {
-				Inconclusive("the task was not cancelled", mendOthers)
+				Inconclusive("the task was not cancelled", fixOthers)
 			}
 			id, _ := answer.Request.ParamsObject()["taskId"].(string)
 			Expect(client.Judging(lastAnswer(client, "tasks/cancel", id))).To(BeJSONRPCError(jsonrpc.InvalidParams))
@@ -422,7 +422,7 @@ func plainAnswers(client *Client, method string) []*Said {
 func created(client *Client) []*Said {
 	answers := slices.DeleteFunc(begunByClient(client), func(answer *Said) bool { return idOf(answer.ResultObject()["task"]) == "" })
 	if len(answers) == 0 {
-		Inconclusive("the client made no task", mendOthers)
+		Inconclusive("the client made no task", fixOthers)
 	}
 	return answers
 }

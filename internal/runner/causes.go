@@ -1,0 +1,157 @@
+package runner
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/mcpconform/mcpconform/internal/catalogue"
+	"github.com/mcpconform/mcpconform/reports"
+)
+
+// oneCauseOneFailure leaves of each cause one failure. What several checks and rules
+// found broken of the same requirement is told by the rule, which has seen and counted
+// it in every connection, or else by the first check. What follows from the defect
+// that another result tells of, by the catalogue, is told there. The others are skipped,
+// and say where it is told.
+func oneCauseOneFailure(results []reports.Result, requirements *catalogue.Catalogue) {
+	slices.SortStableFunc(results, func(a, b reports.Result) int {
+		return cmp.Or(cmp.Compare(b.Kind, a.Kind), cmp.Compare(a.ID, b.ID), cmp.Compare(a.Text, b.Text)) // rules first
+	})
+	gatherSame(results)
+	gatherFollowing(results, requirements)
+	for i := range results {
+		forgetAbout(&results[i])
+	}
+}
+
+func isBroken(result *reports.Result) bool {
+	return result.Verdict == reports.Failed || result.Verdict == reports.Warned
+}
+
+// toldElsewhere skips a result of which another one tells.
+func toldElsewhere(result *reports.Result, reason string) {
+	*result = reports.Result{
+		ID: result.ID, Kind: result.Kind, Page: result.Page, Group: result.Group, Text: result.Text,
+		Requirements: result.Requirements, Duration: result.Duration, Verdict: reports.Skipped, Reason: reason,
+	}
+}
+
+// gatherSame gathers what was found broken of the same requirement.
+func gatherSame(results []reports.Result) {
+	telling := map[string]*reports.Result{} // by requirement and verdict
+	for i := range results {
+		result := &results[i]
+		if !isBroken(result) {
+			continue
+		}
+		cause := result.ID + " " + string(result.Verdict)
+		first, told := telling[cause]
+		if !told {
+			telling[cause] = result
+			continue
+		}
+		first.Occurrences = max(1, first.Occurrences) + max(1, result.Occurrences)
+		for _, failure := range result.Failures {
+			if !slices.ContainsFunc(first.Failures, func(one reports.Failure) bool { return sameFailure(one, failure) }) && len(first.Failures) < maxBreaches {
+				first.Failures = append(first.Failures, failure)
+			}
+		}
+		toldElsewhere(result, fmt.Sprintf("%q reports the same", first.Text))
+	}
+}
+
+// sameFailure tells whether two mismatches are one, whatever request they belong to.
+func sameFailure(a, b reports.Failure) bool {
+	a.About, b.About = "", ""
+	a.Method, b.Method = "", ""
+	return a == b
+}
+
+// gatherFollowing puts what follows from a defect to the result that tells of it: the
+// first, where one follows from another. A failure does not follow from a warning, nor
+// what is broken at other places of a message from what is broken there.
+func gatherFollowing(results []reports.Result, requirements *catalogue.Catalogue) {
+	var from func(result *reports.Result) *reports.Result
+	from = func(result *reports.Result) *reports.Result {
+		requirement, known := requirements.Get(result.ID)
+		if !known {
+			return nil
+		}
+		for i := range results {
+			other := &results[i]
+			severe := other.Verdict == reports.Failed || other.Verdict == result.Verdict
+			if isBroken(other) && severe && slices.Contains(requirement.Follows, other.ID) && explains(other, result) {
+				return cmp.Or(from(other), other) // the catalogue has no circles
+			}
+		}
+		return nil
+	}
+	causes := make([]*reports.Result, len(results)) // before any is changed
+	for i := range results {
+		if isBroken(&results[i]) {
+			causes[i] = from(&results[i])
+		}
+	}
+	for i, cause := range causes {
+		if cause == nil {
+			continue
+		}
+		if id := results[i].ID; !slices.Contains(cause.Follows, id) {
+			cause.Follows = append(cause.Follows, id)
+		}
+		toldElsewhere(&results[i], "follows from "+cause.ID)
+	}
+}
+
+// explains tells whether each mismatch of a result may come from those of another: in an
+// answer to the same method, and, where both are at places in messages, at, in or around
+// the place of the other.
+func explains(cause, result *reports.Result) bool {
+	for _, failure := range result.Failures {
+		if !slices.ContainsFunc(cause.Failures, func(one reports.Failure) bool { return near(one, failure) }) {
+			return false
+		}
+	}
+	return true
+}
+
+// near tells whether nothing shows that two mismatches are about different things.
+func near(a, b reports.Failure) bool {
+	if a.Method != "" && b.Method != "" && a.Method != b.Method {
+		return false
+	}
+	if !isPlace(a.Where) || !isPlace(b.Where) {
+		return true
+	}
+	one, other := place(a.Where), place(b.Where)
+	return strings.HasPrefix(one, other) || strings.HasPrefix(other, one)
+}
+
+func isPlace(where string) bool { return strings.HasPrefix(where, "/") }
+
+// place is a JSON pointer whatever element of a list it is about, to be compared.
+func place(pointer string) string {
+	tokens := strings.Split(pointer, "/")
+	for i, token := range tokens {
+		if _, err := strconv.Atoi(token); err == nil {
+			tokens[i] = "*"
+		}
+	}
+	return strings.Join(tokens, "/") + "/"
+}
+
+// forgetAbout leaves to say which request a mismatch belongs to where there are
+// several.
+func forgetAbout(result *reports.Result) {
+	for _, failure := range result.Failures {
+		if failure.About != result.Failures[0].About {
+			return
+		}
+	}
+	for i := range result.Failures {
+		result.Failures[i].About = ""
+	}
+}

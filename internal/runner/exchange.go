@@ -1,0 +1,108 @@
+package runner
+
+import (
+	"fmt"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/mcpconform/mcpconform/internal/conform"
+	"github.com/mcpconform/mcpconform/internal/excerpt"
+	"github.com/mcpconform/mcpconform/internal/transcript"
+)
+
+// same tells whether two events are one.
+func same(a, b transcript.Event) bool {
+	return a.Connection == b.Connection && a.Sequence == b.Sequence && a.Kind == b.Kind
+}
+
+// shorten leaves of exchanges what a report shows; transcripts have all of it.
+func shorten(exchanges [][]transcript.Event, outcome conform.Outcome) [][]transcript.Event {
+	shorter := make([][]transcript.Event, len(exchanges))
+	for i, events := range exchanges {
+		shorter[i] = slices.Clone(leaveOut(events, outcome.Judged))
+		for j := range shorter[i] {
+			shorter[i][j] = conform.Excerpt(shorter[i][j], maxStepText, places(outcome)...)
+		}
+	}
+	return shorter
+}
+
+// places are where the mismatches of a check are.
+func places(outcome conform.Outcome) []string {
+	var places []string
+	for _, mismatch := range outcome.Mismatches {
+		places = append(places, mismatch.Where)
+	}
+	return places
+}
+
+// roomOfMiddle is how many steps the judged event takes with those beside it, and
+// what is said of the gaps.
+const roomOfMiddle = 5
+
+// leaveOut takes the middle out of a long exchange, but not the event that was
+// judged, nor those beside it, and says so.
+func leaveOut(events []transcript.Event, judged *transcript.Event) []transcript.Event {
+	if len(events) <= maxSteps {
+		return events
+	}
+	at := -2
+	if judged != nil {
+		at = slices.IndexFunc(events, func(event transcript.Event) bool { return same(event, *judged) })
+	}
+	shown := make([]transcript.Event, 0, maxSteps)
+	left := 0
+	for position, event := range events {
+		middle := position >= maxSteps/3 && position < len(events)-(maxSteps*2/3-roomOfMiddle)
+		if middle && (at < 0 || position < at-1 || position > at+1) {
+			left++
+			continue
+		}
+		if left > 0 {
+			shown = append(shown, transcript.Event{
+				At: event.At, Connection: event.Connection, Kind: transcript.Remark, Note: fmt.Sprintf("%d events are left out here", left),
+			})
+			left = 0
+		}
+		shown = append(shown, event)
+	}
+	return shown
+}
+
+// rawText is what an event carried, shortened around what the pointers name.
+func rawText(event transcript.Event, where []string) string {
+	text := string(event.Raw)
+	if short, whole := excerpt.Bytes(text, maxStepText, where...); whole {
+		text = short
+	}
+	size := max(event.Size, len(event.Raw))
+	if len(text) > maxStepText {
+		text = strings.ToValidUTF8(text[:maxStepText], "") + "…"
+	}
+	if size > len(event.Raw) || len(text) < len(event.Raw) {
+		text += fmt.Sprintf(" (%d bytes)", size)
+	}
+	return text
+}
+
+// judgedIn returns the position of what was judged; -1 when it is not there.
+func judgedIn(events []transcript.Event, judged *transcript.Event) int {
+	if judged == nil {
+		return -1
+	}
+	return slices.IndexFunc(events, func(event transcript.Event) bool { return same(event, *judged) })
+}
+
+// transcript names the file with the connection on which something was judged; ""
+// when none is written.
+func (r *run) transcript(state *legState, events []transcript.Event, judged int) string {
+	if r.options.Transcripts == "" || len(events) == 0 {
+		return ""
+	}
+	return r.transcriptOf(state, events[max(judged, 0)].Connection)
+}
+
+func (r *run) transcriptOf(state *legState, connection string) string {
+	return filepath.Join(r.options.Transcripts, state.report.Revision+"-"+state.report.Transport, connection+".jsonl")
+}

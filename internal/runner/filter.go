@@ -1,0 +1,210 @@
+package runner
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/mcpconform/mcpconform/internal/catalogue"
+	"github.com/mcpconform/mcpconform/internal/conform"
+	"github.com/mcpconform/mcpconform/internal/filter"
+	"github.com/mcpconform/mcpconform/reports"
+)
+
+// FilterError says what is wrong with a --filter.
+type FilterError struct{ Reason string }
+
+func (e *FilterError) Error() string { return e.Reason }
+
+// Matches tells whether a filter chooses a check or rule of [All], over one of the
+// transports at least.
+func (d Declared) Matches(chosen *filter.Filter) bool {
+	return slices.ContainsFunc(d.Transports, func(transport string) bool {
+		return chosen.Matches(append(slices.Clip(d.Labels), transport))
+	})
+}
+
+// ParseFilter reads a filter for the checks and rules of a role. The revisions are
+// those at which it chooses any, oldest first. An error is a *FilterError, or one of
+// the declarations.
+func ParseFilter(role, text string) (chosen *filter.Filter, revisions []string, err error) {
+	if chosen, err = filter.Parse(text); err != nil {
+		return nil, nil, &FilterError{Reason: fmt.Sprintf("--filter %q cannot be read: %s", text, err)}
+	}
+	all, requirements, err := All(role, Revisions)
+	if err != nil {
+		return nil, nil, err
+	}
+	if word, meant := chosen.Unknown(words(all)); word != "" {
+		return nil, nil, &FilterError{Reason: fmt.Sprintf("--filter: %q is unknown%s", word, mend(role, word, meant, all, requirements))}
+	}
+	for _, revision := range Revisions {
+		if slices.ContainsFunc(all[revision], func(one Declared) bool { return one.Matches(chosen) }) {
+			revisions = append(revisions, revision)
+		}
+	}
+	if len(revisions) == 0 {
+		return nil, nil, &FilterError{Reason: fmt.Sprintf("--filter %q matches no check or rule of a %s", text, role)}
+	}
+	return chosen, revisions, nil
+}
+
+// Words returns all words that a filter may have for the checks and rules of some
+// roles, sorted.
+func Words(roles ...string) ([]string, error) {
+	var known []string
+	for _, role := range roles {
+		all, _, err := All(role, Revisions)
+		if err != nil {
+			return nil, err
+		}
+		for _, label := range words(all) {
+			known = append(known, filter.Word(label))
+		}
+	}
+	slices.Sort(known)
+	return slices.Compact(known), nil
+}
+
+// words are the labels of all checks and rules, each once.
+func words(all map[string][]Declared) []string {
+	known := map[string]bool{conform.Stdio: true, conform.HTTP: true}
+	for _, declared := range all {
+		for _, one := range declared {
+			for _, label := range one.Labels {
+				known[label] = true
+			}
+		}
+	}
+	labels := make([]string, 0, len(known))
+	for label := range known {
+		labels = append(labels, label)
+	}
+	slices.Sort(labels)
+	return labels
+}
+
+// mend says what to do about a word that is unknown.
+func mend(role, word, meant string, all map[string][]Declared, requirements *catalogue.Catalogue) string {
+	for _, revision := range slices.Backward(Revisions) {
+		for _, one := range all[revision] {
+			if slices.ContainsFunc(one.Group, func(heading string) bool { return strings.EqualFold(heading, word) }) {
+				first, _ := requirements.Get(one.Requirements[0])
+				return ": it is a heading; its page is " + first.Page(revision)
+			}
+			if strings.EqualFold(one.Text, word) {
+				return ": it is the text of a check or rule; its requirement is " + one.Requirements[0]
+			}
+		}
+	}
+	other := map[string]string{conform.ServerRole: conform.ClientRole, conform.ClientRole: conform.ServerRole}[role]
+	if known, err := Words(other); err == nil && slices.ContainsFunc(known, func(one string) bool { return strings.EqualFold(one, word) }) {
+		return fmt.Sprintf(" among the checks of a %s; a %s has it: mcpconform %s", role, other, other)
+	}
+	if meant != "" {
+		return fmt.Sprintf(", did you mean %q?", meant)
+	}
+	return "; mcpconform list shows what there is"
+}
+
+// readFilter reads the filter of the options, and keeps the run to the revisions at
+// which it chooses something.
+func (r *run) readFilter() error {
+	text := r.options.Filter
+	if text == "" {
+		return nil
+	}
+	chosen, revisions, err := ParseFilter(r.options.Role, text)
+	if err != nil {
+		return err
+	}
+	r.chosen, r.report.Filter = chosen, text
+	policy := &r.options.Revisions
+	if !policy.named() {
+		policy.Among = revisions
+		return nil
+	}
+	if !slices.ContainsFunc(policy.Listed, func(asked string) bool { return slices.Contains(revisions, asked) }) {
+		return &FilterError{Reason: fmt.Sprintf("--filter %q matches nothing at %s; it does at %s, which --revision names",
+			text, strings.Join(policy.Listed, " and "), strings.Join(revisions, " and "))}
+	}
+	return nil
+}
+
+// filterChecks returns the expression for the checks to run. A filter that names a
+// requirement of a rule, or rules alone, runs all of them: the rules judge what
+// they provoke. The error is a *FilterError when nothing is chosen on any leg.
+func (r *run) filterChecks(declared []Declared) (string, error) {
+	if r.chosen == nil {
+		return "", nil
+	}
+	rules, provoking := false, false
+	for _, state := range r.legs {
+		for _, rule := range state.rules {
+			if r.chosen.Matches(state.environment.RuleLabels(rule)) {
+				rules = true
+				provoking = provoking || !r.recorded() && slices.ContainsFunc(rule.Requirements, r.chosen.Names)
+			}
+		}
+	}
+	checks := slices.ContainsFunc(declared, func(check Declared) bool { return conform.Stands(check.Labels) && r.chosen.Matches(check.Labels) })
+	switch {
+	case checks && !provoking:
+		return r.chosen.Expression(), nil
+	case checks || rules:
+		return "", nil
+	}
+	return "", &FilterError{Reason: fmt.Sprintf("--filter %q matches nothing over %s", r.options.Filter, strings.Join(r.options.Transports, " and "))}
+}
+
+// chosenRules counts the rules that the filter chooses on a leg.
+func (r *run) chosenRules(state *legState) int {
+	count := 0
+	for _, rule := range state.environment.Rules {
+		if labels := state.environment.RuleLabels(rule); conform.Stands(labels) && (r.chosen == nil || r.chosen.Matches(labels)) {
+			count++
+		}
+	}
+	return count
+}
+
+// recorded tells whether everything that is judged was recorded before.
+func (r *run) recorded() bool {
+	return slices.ContainsFunc(r.plan.Legs, func(one leg) bool { return one.Performances != nil })
+}
+
+// filterResults leaves the results that the filter chooses: others were there to
+// provoke what rules judge. It tells whether the filter has anything to do with the
+// leg.
+func (r *run) filterResults(state *legState) bool {
+	if r.chosen == nil {
+		return true
+	}
+	chosen := map[string]bool{}
+	for _, check := range r.declared {
+		if check.leg == state.planned && r.chosen.Matches(check.Labels) {
+			chosen[CheckName(check.Group, check.Text)] = true
+		}
+	}
+	state.report.Results = slices.DeleteFunc(state.report.Results, func(result reports.Result) bool {
+		return result.Kind == reports.KindCheck && !chosen[CheckName(result.Group, result.Text)]
+	})
+	return len(chosen) > 0 || len(state.report.Results) > 0
+}
+
+// older tells of a revision that is not the newest which the target speaks, because
+// the filter chooses nothing there; "" otherwise.
+func (r *run) older(revision string, speaks []string) string {
+	newer := slices.DeleteFunc(slices.Clone(Revisions), func(one string) bool { return one <= revision || !slices.Contains(speaks, one) })
+	if r.chosen == nil || !r.options.Revisions.Auto || len(newer) == 0 {
+		return ""
+	}
+	return fmt.Sprintf("%s is checked: the filter matches nothing at %s, which the %s speaks, too", revision, strings.Join(newer, " and "), r.options.Role)
+}
+
+// unchosen says that the target speaks none of the revisions at which the filter
+// chooses something.
+func (r *run) unchosen(speaks []string) error {
+	return &FilterError{Reason: fmt.Sprintf("--filter %q matches something at %s only; the %s speaks %s",
+		r.options.Filter, strings.Join(r.options.Revisions.Among, " and "), r.options.Role, strings.Join(speaks, " and "))}
+}

@@ -1,0 +1,83 @@
+package runner
+
+import (
+	"fmt"
+	"os"
+	"slices"
+
+	"github.com/mcpconform/mcpconform/internal/conform"
+	"github.com/mcpconform/mcpconform/internal/scripted"
+	"github.com/mcpconform/mcpconform/internal/transcript"
+	"github.com/mcpconform/mcpconform/reports"
+)
+
+// notice puts at the top of a leg what a reader has to know before its results.
+func (r *run) notice(state *legState) {
+	add := func(text string) { state.report.Notices = append(state.report.Notices, text) }
+	if text := uncalled(state.environment, state.report.Results); text != "" {
+		add(text)
+	}
+	for _, name := range state.environment.Never.Names {
+		shown := slices.ContainsFunc(state.rules, func(rule conform.Rule) bool {
+			return state.environment.NeverAsks(rule.Requirements) == name && state.saw(rule)
+		})
+		if shown {
+			add(fmt.Sprintf("the server asked for %s, although %s says that it never does: take it out of never", name, state.environment.Never.By))
+		}
+	}
+}
+
+// saw tells whether a rule saw anything on the leg.
+func (s *legState) saw(rule conform.Rule) bool {
+	at := slices.IndexFunc(s.rules, func(one conform.Rule) bool { return one.Text == rule.Text })
+	return s.findings[at] != nil && s.findings[at].saw > 0
+}
+
+// uncalled tells that no tool was called, where something could not be tested for that;
+// "" otherwise, and where the user wants it so.
+func uncalled(environment *conform.Environment, results []reports.Result) string {
+	missed := slices.ContainsFunc(results, func(result reports.Result) bool {
+		return result.Verdict == reports.Inconclusive && (result.Reason == conform.NoCallable || result.Provocation != "")
+	})
+	listed := environment.Uncallable()
+	if !missed || listed == 0 || environment.Calls == conform.CallNone {
+		return ""
+	}
+	tools := fmt.Sprintf("none of the %d tools was called", listed)
+	if listed == 1 {
+		tools = "the only tool was not called"
+	}
+	if environment.Calls == conform.CallListed {
+		return tools + ": name what may be called in mcpconform.yaml, or use --call-tools all"
+	}
+	return tools + ": annotate what only reads with readOnlyHint, name what may be called in mcpconform.yaml, or use --call-tools all"
+}
+
+// unspoken records that a revision is not spoken, with what was said when it was tried.
+// Where the user asked for it, that is a failure.
+func (r *run) unspoken(state *legState, note string, events []transcript.Event) {
+	leg := &state.report
+	leg.Note = note
+	if !r.options.Revisions.named() {
+		return
+	}
+	page := "basic/lifecycle"
+	if scripted.Stateless(leg.Revision) {
+		page = "basic/versioning"
+	}
+	leg.Results = []reports.Result{{
+		ID: "revision", Kind: reports.KindCheck, Page: page, Text: "speaks " + leg.Revision + " over " + leg.Transport,
+		Requirements: []reports.Requirement{}, Verdict: reports.Failed,
+		Failures: []reports.Failure{{Wanted: "the revision " + leg.Revision + ", which --revision names", Found: r.redact(note)}},
+		Exchange: r.steps(events, -1), Rerun: r.rerun(state, ""),
+	}}
+}
+
+// hostname is the name of this machine; "" when it has none.
+func hostname() string {
+	name, err := os.Hostname()
+	if err != nil {
+		return ""
+	}
+	return name
+}

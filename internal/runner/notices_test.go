@@ -1,0 +1,183 @@
+package runner
+
+import (
+	"bytes"
+	"fmt"
+	"os"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/mcpconform/mcpconform/internal/conform"
+	"github.com/mcpconform/mcpconform/internal/survey"
+	"github.com/mcpconform/mcpconform/reports"
+)
+
+// tooling is a server that lists tools: so many, none annotated, and one that is.
+func tooling(calls conform.Calls, tools int, annotated bool) *conform.Environment {
+	found := &survey.Survey{Capabilities: conform.Object{"tools": conform.Object{}}}
+	for i := range tools {
+		found.Tools = append(found.Tools, conform.Object{"name": fmt.Sprintf("tool_%d", i)})
+	}
+	if annotated {
+		found.Tools[0]["annotations"] = conform.Object{"readOnlyHint": true}
+	}
+	return &conform.Environment{Leg: conform.Leg{Role: conform.ServerRole, Revision: "2025-11-25", Transport: conform.Stdio}, Survey: found, Calls: calls}
+}
+
+func TestWhoseToolsAreNotCalledIsTold(t *testing.T) {
+	t.Parallel()
+	missed := []reports.Result{{Verdict: reports.Passed}, {Verdict: reports.Inconclusive, Reason: conform.NoCallable}}
+	unprovoked := []reports.Result{{Verdict: reports.Inconclusive, Provocation: "error"}}
+	const advice = ": annotate what only reads with readOnlyHint, name what may be called in mcpconform.yaml, or use --call-tools all"
+	for name, test := range map[string]struct {
+		environment *conform.Environment
+		results     []reports.Result
+		want        string
+	}{
+		"none may be called":       {tooling(conform.CallReadOnly, 12, false), missed, "none of the 12 tools was called" + advice},
+		"the only one may not":     {tooling(conform.CallReadOnly, 1, false), missed, "the only tool was not called" + advice},
+		"only what is listed":      {tooling(conform.CallListed, 2, true), missed, "none of the 2 tools was called: name what may be called in mcpconform.yaml, or use --call-tools all"},
+		"nothing provokes":         {tooling(conform.CallReadOnly, 2, false), unprovoked, "none of the 2 tools was called" + advice},
+		"one may be called":        {tooling(conform.CallReadOnly, 12, true), missed, ""},
+		"all may be called":        {tooling(conform.CallAll, 12, false), missed, ""},
+		"the user wants none":      {tooling(conform.CallNone, 12, false), missed, ""},
+		"there is no tool":         {tooling(conform.CallReadOnly, 0, false), missed, ""},
+		"it made no difference":    {tooling(conform.CallReadOnly, 12, false), missed[:1], ""},
+		"something else is unseen": {tooling(conform.CallReadOnly, 12, false), []reports.Result{{Verdict: reports.Inconclusive, Reason: "no session"}}, ""},
+	} {
+		if got := uncalled(test.environment, test.results); got != test.want {
+			t.Errorf("%s: %q, wanted %q", name, got, test.want)
+		}
+	}
+}
+
+// A server of which the config says what it never does can pass strictly: nothing is
+// provoked for that, and each result says who said so. What it does all the same is
+// judged, and told.
+func TestWhatAServerNeverDoesIsSkipped(t *testing.T) {
+	options := onReference(conform.Stdio)
+	options.Revisions = Revise{Listed: []string{"2025-11-25"}}
+	options.Never = conform.Never{Names: []string{"elicitation", "sampling", "roots", "progress"}, By: "mcpconform.yaml"}
+	found := mustRun(t, options)
+	leg := found.Legs[0]
+	if !found.Conforms(true) {
+		for _, result := range leg.Results {
+			if result.Verdict.Fails(true) {
+				t.Errorf("%s %s: %s", result.Verdict, result.Text, result.Reason)
+			}
+		}
+	}
+	never := map[string]int{}
+	for _, result := range leg.Results {
+		if name, by, is := strings.Cut(strings.TrimPrefix(result.Reason, "never "), ", by "); is && by == "mcpconform.yaml" {
+			never[name]++
+		}
+		asked := slices.Contains([]string{"client/elicitation", "client/sampling", "client/roots"}, result.Page)
+		elsewhere := strings.HasPrefix(result.Reason, "applies to the http transport")
+		if asked && result.Kind == reports.KindCheck && !elsewhere && !strings.HasPrefix(result.Reason, "never ") {
+			t.Errorf("%s, %s: %s %s", result.Page, result.Text, result.Verdict, result.Reason)
+		}
+	}
+	for _, name := range options.Never.Names {
+		if never[name] == 0 {
+			t.Errorf("nothing is skipped by %s: %v", name, never)
+		}
+	}
+	// Tools of the reference that are called for other reasons ask for these.
+	want := []string{
+		"the server asked for elicitation, although mcpconform.yaml says that it never does: take it out of never",
+		"the server asked for sampling, although mcpconform.yaml says that it never does: take it out of never",
+	}
+	if !slices.Equal(leg.Notices, want) {
+		t.Errorf("%q, wanted %q", leg.Notices, want)
+	}
+}
+
+// Whoever says never, and does it all the same, is told.
+func TestNeverThatIsNotSoIsTold(t *testing.T) {
+	t.Parallel()
+	environment := tooling(conform.CallNone, 0, false)
+	all, requirements, err := All(conform.ServerRole, []string{"2025-11-25"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	at := slices.IndexFunc(all["2025-11-25"], func(one Declared) bool { return one.Rule && one.Requirements[0] == "elicitation.request.mode" })
+	if at < 0 {
+		t.Fatal("no rule is about elicitation")
+	}
+	environment.Catalogue = requirements
+	environment.Never = conform.Never{Names: []string{"sampling", "elicitation"}, By: "mcpconform.yaml"}
+	rule := conform.Rule{Text: all["2025-11-25"][at].Text, Requirements: []string{"elicitation.request.mode"}}
+	for saw, want := range map[int][]string{
+		0: nil, 2: {"the server asked for elicitation, although mcpconform.yaml says that it never does: take it out of never"},
+	} {
+		state := &legState{environment: environment, rules: []conform.Rule{rule}, findings: map[int]*found{0: {saw: saw}}}
+		(&run{}).notice(state)
+		if !slices.Equal(state.report.Notices, want) {
+			t.Errorf("%q, wanted %q", state.report.Notices, want)
+		}
+	}
+}
+
+// A revision that was asked for and is not spoken is a failure, with what was said; one
+// that nobody asked for is told.
+func TestUnspokenRevisions(t *testing.T) {
+	t.Parallel()
+	for name, revise := range map[string]Revise{"asked for": {Listed: []string{"2026-07-28"}}, "of all": {All: true}} {
+		r := &run{options: Options{Revisions: revise}}
+		state := &legState{report: reports.Leg{Role: reports.RoleServer, Revision: "2026-07-28", Transport: "http"}}
+		r.unspoken(state, "not spoken: so", nil)
+		if state.report.Note != "not spoken: so" || len(state.report.Results) != len(revise.Listed) {
+			t.Errorf("%s: %+v", name, state.report)
+		}
+		for _, result := range state.report.Results {
+			if result.Verdict != reports.Failed || result.Failures[0].Found != "not spoken: so" || result.Page != "basic/versioning" {
+				t.Errorf("%s: %+v", name, result)
+			}
+		}
+	}
+}
+
+// What progress ends with is what the report says, rules and all.
+func TestProgressEndsWithTheCountsOfTheReport(t *testing.T) {
+	options := onReference(conform.HTTP)
+	options.Filter = "server/tools || base"
+	var out bytes.Buffer
+	options.Progress = reports.NewProgress(&out, reports.ProgressOptions{})
+	leg := mustRun(t, options).Legs[0]
+	lines := strings.Split(strings.TrimSpace(out.String()), "\n")
+	counts := leg.Counts()
+	want := fmt.Sprintf("%d passed, %d skipped", counts.Passed, counts.Skipped)
+	if begun := fmt.Sprintf(": %d checks and rules", len(leg.Results)); !strings.HasSuffix(lines[0], begun) {
+		t.Errorf("begins with %q, wanted %s", lines[0], begun)
+	}
+	if last := lines[len(lines)-1]; !strings.Contains(last, ": done in ") || !strings.HasSuffix(last, want) {
+		t.Errorf("ends with %q, wanted %s", last, want)
+	}
+}
+
+// A failure names the transcript that shows it, which is there.
+func TestFailuresNameTheirTranscripts(t *testing.T) {
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	options := onReference(conform.Stdio)
+	options.Command.Args = []string{self, "reference", "--stdio", "--defect", "remembers-fields"}
+	options.Filter = "base.stateless.context || base.fields.missing"
+	options.Transcripts = t.TempDir()
+	named := 0
+	for _, result := range mustRun(t, options).Legs[0].Results {
+		if result.Verdict != reports.Failed && result.Verdict != reports.Warned {
+			continue
+		}
+		named++
+		if _, err := os.Stat(result.Transcript); err != nil {
+			t.Errorf("%s: %v", result.ID, err)
+		}
+	}
+	if named == 0 {
+		t.Error("nothing is broken")
+	}
+}

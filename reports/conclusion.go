@@ -1,0 +1,160 @@
+package reports
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+)
+
+// Conclusion says in one sentence, without its full stop, what the run found:
+// "Conforms to 2025-11-25". Of what was looked at in part only, by a filter or up to
+// an early end, it does not say so much.
+func (r *Run) Conclusion() string {
+	var parts []string
+	bad, good := r.judged(r.bad), r.judged(r.good)
+	good = slices.DeleteFunc(good, func(revision string) bool { return slices.Contains(bad, revision) })
+	switch {
+	case len(bad) > 0 && len(good) > 0:
+		parts = append(parts, "conforms to "+series(good)+r.reservation(good)+", but not to "+series(bad))
+	case len(bad) > 0:
+		parts = append(parts, "does not conform to "+series(bad))
+	case len(good) > 0:
+		parts = append(parts, "conforms to "+series(good)+r.reservation(good))
+	}
+	if partly := r.judged(r.partly); len(partly) > 0 {
+		parts = append(parts, "no failure found in "+r.share()+" at "+series(partly))
+	}
+	unspoken := r.judged(func(leg *Leg) bool { return !leg.Spoken && (len(parts) == 0 || len(leg.Results) > 0) })
+	if len(unspoken) > 0 {
+		parts = append(parts, "does not speak "+series(unspoken))
+	}
+	if unseen := r.judged(r.unseen); len(parts) == 0 && len(unseen) > 0 {
+		parts = append(parts, "nothing could be judged at "+series(unseen))
+	}
+	if len(parts) == 0 {
+		parts = append(parts, "nothing was checked")
+	}
+	sentence := strings.Join(parts, "; ")
+	sentence = strings.ToUpper(sentence[:1]) + sentence[1:]
+	if limits := r.limits(); len(limits) > 0 {
+		sentence += " (" + strings.Join(limits, ", ") + ")"
+	}
+	return sentence
+}
+
+// judged lists the revisions of the legs for which something holds, each once.
+func (r *Run) judged(holds func(*Leg) bool) []string {
+	var revisions []string
+	for i := range r.Legs {
+		if leg := &r.Legs[i]; holds(leg) && !slices.Contains(revisions, leg.Revision) {
+			revisions = append(revisions, leg.Revision)
+		}
+	}
+	return revisions
+}
+
+func (r *Run) bad(leg *Leg) bool { return leg.Spoken && leg.Counts().Fails(r.Strict) > 0 }
+
+// found tells whether anything of a leg was judged and nothing failed.
+func (r *Run) found(leg *Leg) bool {
+	counts := leg.Counts()
+	return leg.Spoken && counts.Fails(r.Strict) == 0 && counts.Passed+counts.Warned > 0
+}
+
+func (r *Run) good(leg *Leg) bool { return r.found(leg) && r.whole(leg) }
+
+func (r *Run) partly(leg *Leg) bool { return r.found(leg) && !r.whole(leg) }
+
+func (r *Run) unseen(leg *Leg) bool { return leg.Spoken && !r.bad(leg) && !r.found(leg) }
+
+// whole tells whether everything that there is was looked at.
+func (r *Run) whole(leg *Leg) bool {
+	played := leg.Scenarios == nil || leg.Scenarios.Played == leg.Scenarios.All
+	return played && leg.Ended == nil && r.Filter == "" && r.Interrupted == "" && len(r.Errors) == 0
+}
+
+// reservation is added to the word that a target conforms where not all of it could be
+// tested.
+func (r *Run) reservation(revisions []string) string {
+	if slices.ContainsFunc(r.Legs, func(leg Leg) bool {
+		return slices.Contains(revisions, leg.Revision) && leg.Counts().Inconclusive > 0
+	}) {
+		return " as far as could be tested"
+	}
+	return ""
+}
+
+// share is how much was judged of the legs that were looked at in part.
+func (r *Run) share() string {
+	judged, all, counted := 0, 0, true
+	for i := range r.Legs {
+		if leg := &r.Legs[i]; r.partly(leg) {
+			counts := leg.Counts()
+			judged += counts.Passed + counts.Warned
+			all += leg.Declared
+			counted = counted && leg.Declared > 0
+		}
+	}
+	if !counted {
+		return checksAndRules(judged)
+	}
+	return fmt.Sprintf("%d of %s", judged, checksAndRules(all))
+}
+
+// checksAndRules counts results, which are of both kinds.
+func checksAndRules(n int) string {
+	if n == 1 {
+		return "1 check or rule"
+	}
+	return fmt.Sprintf("%d checks and rules", n)
+}
+
+// limits are what keeps a run from saying more than it does.
+func (r *Run) limits() []string {
+	var limits []string
+	if r.Strict {
+		limits = append(limits, "strict")
+	}
+	if r.Filter != "" {
+		limits = append(limits, "--filter "+oneLine(r.Filter))
+	}
+	for i := range r.Legs {
+		leg := &r.Legs[i]
+		if leg.Ended != nil {
+			limits = append(limits, leg.Name()+" ended early")
+		}
+		if played := leg.Scenarios; played != nil && played.Played < played.All {
+			limits = append(limits, fmt.Sprintf("%d of %s played", played.Played, plural(played.All, "scenario")))
+		}
+	}
+	if r.Interrupted != "" {
+		limits = append(limits, oneLine(r.Interrupted))
+	}
+	if len(r.Errors) > 0 {
+		limits = append(limits, plural(len(r.Errors), "error")+" of the harness")
+	}
+	return limits
+}
+
+// series writes a list as prose: "a", "a and b", "a, b and c".
+func series(words []string) string {
+	if len(words) < 2 {
+		return strings.Join(words, "")
+	}
+	last := len(words) - 1
+	return strings.Join(words[:last], ", ") + " and " + words[last]
+}
+
+// duration writes a length of time as precisely as people care.
+func duration(s Seconds) string {
+	switch d := s.Duration(); {
+	case d < 10*time.Second:
+		return fmt.Sprintf("%.1f s", d.Seconds())
+	case d < time.Minute:
+		return fmt.Sprintf("%.0f s", d.Seconds())
+	default:
+		d = d.Round(time.Second)
+		return fmt.Sprintf("%d min %d s", int(d.Minutes()), int(d.Seconds())%60)
+	}
+}
