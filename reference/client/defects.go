@@ -30,6 +30,8 @@ type parts struct {
 	understands         func() []string
 	fallsBack           func(err error, modern bool) bool
 	remembersEras       func() bool
+	reopens             func(ctx context.Context, h *streamableHTTP, revision string) error // a session that is over
+	resumesBy           func() string                                                       // the HTTP method
 	neverCancelled      func(method string) bool
 	stopAnswering       func(c *client, id jsonrpc.ID, stop context.CancelFunc)
 	refuses             func(c *client, method string, params, capability object) *rpcError
@@ -90,6 +92,8 @@ func goodParts() parts {
 		listsAgain:          func(string) bool { return true },
 		listsBeforeCalls:    always,
 		remembersEras:       always,
+		reopens:             reopens,
+		resumesBy:           func() string { return http.MethodGet },
 		watchTask:           watchTask,
 		answersAgain:        never,
 		hangsUp:             never,
@@ -141,7 +145,7 @@ var defects = map[string]func(*client){
 	"falls-back-always":            func(c *client) { c.part.fallsBack = func(error, bool) bool { return true } },
 	"falls-back-for-one-code":      func(c *client) { c.part.fallsBack = fallsBackForOneCode },
 	"fetches-urls":                 func(c *client) { c.part.refuses = fetchesURLs },
-	"forgets-eras":                 func(c *client) { c.part.remembersEras = never },
+	"forgets-eras":                 func(c *client) { c.part.remembersEras, c.part.reopens = never, probesAgain },
 	"forgets-subscriptions":        func(c *client) { c.part.subscribesAgain = never },
 	"hangs-up-to-cancel":           func(c *client) { c.part.hangsUp = always },
 	"ignores-dialects":             func(c *client) { c.part.checkOutput = without("$schema") },
@@ -176,6 +180,7 @@ var defects = map[string]func(*client){
 	"never-waits":                  func(c *client) { c.part.rest = neverWaits },
 	"polls-without-pause":          func(c *client) { c.part.pollAfter = func(task) time.Duration { return 0 } },
 	"refuses-no-request":           func(c *client) { c.part.refuses = refusesNothing },
+	"resumes-by-post":              func(c *client) { c.part.resumesBy = func() string { return http.MethodPost } },
 	"retries-with-same-id":         retriesWithSameID,
 	"stops-after-first-page":       func(c *client) { c.part.nextCursor = func(object) (string, bool) { return "", false } },
 	"stops-at-empty-cursor":        func(c *client) { c.part.nextCursor = stopsAtEmptyCursor },
@@ -516,6 +521,15 @@ func renewsWithOldSession(h *streamableHTTP) http.Header {
 		headers.Set(sessionHeader, h.session)
 	}
 	return headers
+}
+
+// probesAgain asks of which era a server is whose session is over.
+func probesAgain(ctx context.Context, h *streamableHTTP, revision string) error {
+	h.begin("")
+	if _, _, err := h.client.discover(ctx); err != nil {
+		h.client.log.Printf("the server is still of the era of the handshake: %v", err)
+	}
+	return reopens(ctx, h, revision)
 }
 
 // retriesWithoutInput sends a request again when it cannot answer what is asked.

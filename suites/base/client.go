@@ -36,10 +36,13 @@ func opening() {
 				client.NeverBut("the client did not wait for an answer of the server", "initialize")
 			}
 			opened := AnswerTo(requests[0])
-			if len(client.AskedAfter(opened)) > 0 || len(client.Notifications("notifications/initialized")) > 0 {
+			goesOn := func(request *Said) bool { // perhaps on another connection, after a look
+				return AnswerTo(request) != nil && len(client.AskedAfter(AnswerTo(request))) > 0
+			}
+			if slices.ContainsFunc(requests, goesOn) || len(client.Notifications("notifications/initialized")) > 0 {
 				return
 			}
-			broken := client.Breakdown()
+			broken := client.Unconnected()
 			if broken == "" {
 				client.NeverBut("the client left when its opening was answered, and had nothing to ask", "tools/list")
 			}
@@ -81,7 +84,7 @@ var inquisitive = &Story{
 // theAsked returns a request of the inquisitive server, and the answer of the client;
 // nil when there is none.
 func theAsked(client *Client, id jsonrpc.ID) (request, answer *Said) {
-	client.NeedCalls(scripted.AddNumbers)
+	call := client.NeedCalls(scripted.AddNumbers)[0]
 	for _, said := range client.All() {
 		if said.Event.From == "server" && said.Kind == jsonrpc.Request && said.ID == id {
 			request = said
@@ -91,9 +94,8 @@ func theAsked(client *Client, id jsonrpc.ID) (request, answer *Said) {
 	if request == nil {
 		client.NeverBut("nothing was asked, since the client did not call the tool", "tools/call")
 	}
-	answer = AnswerTo(request)
-	if answer == nil && client.Breakdown() != "" {
-		client.NeverBut("the client was gone before it could answer", "tools/call")
+	if answer = AnswerTo(request); answer == nil {
+		client.NeedGoingOn(AnswerTo(call)) // which came when the server had waited for the answer
 	}
 	return request, answer
 }
@@ -362,6 +364,7 @@ func resultTypes() {
 				client.NeverBut("the client did not call the tool a second time", "tools/call")
 			}
 			if outcome := client.OutcomeOf(strangeCall); !outcome.Failed() {
+				client.NeedGiven(strangeCall)
 				client.Blame(AnswerTo(calls[1]), Mismatch{
 					Wanted: "that the call fails, since nobody knows results of this type", Found: ShowOutcome(outcome), Where: "/result/resultType",
 				})
@@ -397,8 +400,8 @@ func famousServer() {
 
 			client.NeedRequests("server/discover") // which tells what the server is
 			ordinary := Beside(ctx, Meeting)
-			if ordinary == nil || ordinary.Breakdown() != "" || client.Breakdown() != "" {
-				client.NeverBut("the client did not come to a good end with both servers", "tools/list")
+			if ordinary == nil || !sameEnd(ordinary, client) {
+				client.NeverBut("the client did not come to the same end with both servers", "tools/list")
 			}
 			for _, request := range client.Requests() {
 				if len(ordinary.Requests(request.Method)) == 0 {
@@ -413,4 +416,22 @@ func famousServer() {
 				}
 			}
 		})
+}
+
+// sameEnd tells whether a client ended by itself in two stories of the same steps, and
+// tells the same of each step.
+func sameEnd(one, other *Client) bool {
+	for _, client := range []*Client{one, other} {
+		if client.Departure.Failed || client.Departure.Ended {
+			return false
+		}
+	}
+	for position := range Meeting.Told {
+		here, told := one.ToldOutcome(position)
+		there, too := other.ToldOutcome(position)
+		if told != too || here.Failed() != there.Failed() {
+			return false
+		}
+	}
+	return true
 }

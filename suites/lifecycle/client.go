@@ -90,7 +90,7 @@ func shaking() {
 			if wentOn(client, answer) {
 				return
 			}
-			if broken := client.Breakdown(); broken != "" {
+			if broken := client.Unconnected(); broken != "" {
 				client.Blame(asked, Mismatch{
 					Wanted: "a revision that the client speaks when it is granted", Found: Show(version) + ", and then " + broken,
 					Where: "/params/protocolVersion",
@@ -150,7 +150,7 @@ func demandCoping(ctx context.Context, client *Client, after *Said, with string)
 	}
 	met := Beside(ctx, Meeting)
 	if met == nil || met.Departure.Ended || met.Departure.Failed {
-		return // it does not with a good one either
+		client.NeverBut("the client does not come to a good end with a good server either", "")
 	}
 	found := ""
 	switch {
@@ -241,6 +241,7 @@ func waiting() {
 					return
 				}
 			}
+			client.NeedGoingOn(call)
 			client.Blame(call, Mismatch{Wanted: "notifications/cancelled with the id " + call.ID.String() + " when its time was over", Found: "none"})
 		})
 }

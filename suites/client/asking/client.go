@@ -36,7 +36,7 @@ func DuringCalls(server *scripted.Server, questions ...scripted.Question) {
 func JudgeGoingOn(ctx context.Context, client *conform.Client, after *conform.Said, despite string) {
 	next := client.AskedAfter(after)
 	if len(next) > 0 {
-		if client.Breakdown() == "" {
+		if client.Breakdown(ctx) == "" {
 			return
 		}
 		after = next[0]

@@ -177,6 +177,7 @@ func following() {
 				client.NeverBut("no prompt can be got", "prompts/get")
 			}
 			if !told.Failed() && createdIn(gets[0]) != "" {
+				client.NeedGiven(1)
 				client.Blame(gets[0].Answers[0], Mismatch{Wanted: "that the client takes the answer for invalid", Found: "the step is told as done: " + ShowOutcome(told)})
 			}
 		})

@@ -99,6 +99,9 @@ const listStep = 1
 // headerMismatch is the code of the error for headers that do not fit the body.
 const headerMismatch = -32020
 
+// movedCall is the position of the step that calls the tool of moved.
+const movedCall = 2
+
 // moved is a server that gives a header of a tool another name when the tool is
 // called first.
 var moved = &Story{
@@ -188,10 +191,12 @@ func designatedParameters() {
 				return slices.DeleteFunc(requests, func(request *Said) bool { return !request.Event.At.After(refusal.Event.At) })
 			}
 			if len(after(client.Requests("tools/list"))) == 0 {
+				client.NeedOver(ctx, movedCall, refusal)
 				client.Blame(refusal, Mismatch{Wanted: "a tools/list after this refusal", Found: "no such request"})
 			}
 			calls := after(client.Calls(scripted.AddNumbers))
 			if len(calls) == 0 {
+				client.NeedOver(ctx, movedCall, refusal)
 				client.Blame(refusal, Mismatch{Wanted: "the call once more, after a new tools/list", Found: "no call"})
 			}
 			last := calls[len(calls)-1]

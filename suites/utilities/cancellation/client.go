@@ -102,9 +102,7 @@ func cancelling() {
 			if cancellationOf(client, call) != nil {
 				return
 			}
-			if told := client.OutcomeOf(cancelStep); told.Failed() {
-				client.Never(method)
-			}
+			client.NeedGaveUp(slowStep, cancelStep)
 			client.Blame(call, Mismatch{
 				Wanted: method + " for the call that the client was told to cancel, and has cancelled as it says", Found: "none",
 			})
@@ -200,15 +198,15 @@ func expiring() {
 			if told := client.OutcomeOf(expiryStep); !told.Failed() {
 				client.NeverBut("the client did not give up the call that is never answered", "tools/call")
 			}
+			after := client.AskedAfter(call)
+			if len(after) == 0 {
+				client.NeverBut("the client asked for nothing more after the call that it has given up", "tools/list")
+			}
 			if Transport() != HTTP {
 				if cancellationOf(client, call) == nil {
 					client.Blame(call, Mismatch{Wanted: method + " for the call that the client has given up", Found: "none"})
 				}
 				return
-			}
-			after := client.AskedAfter(call)
-			if len(after) == 0 {
-				client.NeverBut("the client asked for nothing more after the call that it has given up", "tools/list")
 			}
 			end := endOf(client, call)
 			if answer := AnswerTo(after[0]); end == nil || answer == nil || end.At.After(answer.Event.At) {
