@@ -29,6 +29,7 @@ type parts struct {
 	now                 func() time.Time
 	understands         func() []string
 	fallsBack           func(err error, modern bool) bool
+	looks               func(ctx context.Context, c *client) error // at the server, before it connects
 	remembersEras       func() bool
 	reopens             func(ctx context.Context, h *streamableHTTP, revision string) error // a session that is over
 	resumesBy           func() string                                                       // the HTTP method
@@ -37,6 +38,7 @@ type parts struct {
 	refuses             func(c *client, method string, params, capability object) *rpcError
 	fillIn              func(schema, content object, everything bool) object
 	nextCursor          func(page object) (string, bool)
+	expand              func(template string, arguments object) (string, error)
 	listsAgain          func(of string) bool
 	listsBeforeCalls    func() bool
 	watchTask           func(ctx context.Context, c *client, known task) (object, error)
@@ -89,8 +91,10 @@ func goodParts() parts {
 		refuses:             refusal,
 		fillIn:              fillIn,
 		nextCursor:          nextCursor,
+		expand:              expand,
 		listsAgain:          func(string) bool { return true },
 		listsBeforeCalls:    always,
+		looks:               func(context.Context, *client) error { return nil },
 		remembersEras:       always,
 		reopens:             reopens,
 		resumesBy:           func() string { return http.MethodGet },
@@ -142,6 +146,7 @@ var defects = map[string]func(*client){
 	"caches-nothing":               cachesNothing,
 	"caches-past-changes":          func(c *client) { c.part.forgetsPages, c.part.listsAgain = never, func(string) bool { return false } },
 	"caches-retries":               func(c *client) { c.part.cachesRetries = always },
+	"expands-as-text":              func(c *client) { c.part.expand = expandsAsText },
 	"falls-back-always":            func(c *client) { c.part.fallsBack = func(error, bool) bool { return true } },
 	"falls-back-for-one-code":      func(c *client) { c.part.fallsBack = fallsBackForOneCode },
 	"fetches-urls":                 func(c *client) { c.part.refuses = fetchesURLs },
@@ -150,6 +155,7 @@ var defects = map[string]func(*client){
 	"hangs-up-to-cancel":           func(c *client) { c.part.hangsUp = always },
 	"ignores-dialects":             func(c *client) { c.part.checkOutput = without("$schema") },
 	"keeps-request-state":          keepsRequestState,
+	"looks-first":                  func(c *client) { c.part.looks = looksFirst },
 	"looks-once-at-tasks":          func(c *client) { c.part.watchTask = looksOnce },
 	"never-fetches-input":          func(c *client) { c.part.watchTask = neverFetchesInput },
 	"never-kills":                  func(c *client) { c.part.shutDown = neverKills },
@@ -422,6 +428,18 @@ func looksOnce(ctx context.Context, c *client, known task) (object, error) {
 	return nil, errors.Join(err, errors.New("the task is not over"))
 }
 
+// looksFirst asks what a server speaks on a connection of its own. That is not wrong.
+func looksFirst(ctx context.Context, c *client) error {
+	if err := c.reach(ctx); err != nil {
+		return err
+	}
+	defer c.disconnect()
+	if _, _, err := c.discover(ctx); err != nil {
+		c.log.Printf("a look at the server: %v", err)
+	}
+	return nil
+}
+
 // neverFetchesInput looks at a task that needs input for as long as it does.
 func neverFetchesInput(ctx context.Context, c *client, known task) (object, error) {
 	for known.Status == taskWorking || known.Status == taskInput {
@@ -453,6 +471,14 @@ func cachesNothing(c *client) {
 func fallsBackForOneCode(err error, _ bool) bool {
 	refused, isRefused := asRPCError(err)
 	return isRefused && refused.Code == jsonrpc.MethodNotFound
+}
+
+// expandsAsText puts values into a template as they are.
+func expandsAsText(template string, arguments object) (string, error) {
+	for name, value := range arguments {
+		template = strings.ReplaceAll(template, "{"+name+"}", fmt.Sprint(value))
+	}
+	return template, nil
 }
 
 // fetchesURLs has a look at what the user is asked to visit.

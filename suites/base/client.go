@@ -20,6 +20,7 @@ func ClientChecks() {
 		resultTypes()
 		famousServer()
 	})
+	Describe("Requests", validRequests)
 	Describe("JSON Schema", readingSchemas)
 }
 

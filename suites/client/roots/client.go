@@ -59,6 +59,14 @@ func listing() {
 			}
 		})
 
+	It("answers roots/list if it declares roots", Verifies("roots.list.answered"), In(asking.Declared),
+		func(ctx SpecContext) {
+			client := Played(ctx)
+
+			call, inquiry := asking.NeedDeclared(client, asking.RootsTool, method, "roots")
+			asking.JudgeFulfilment(client, call, inquiry)
+		})
+
 	It("says when its roots have changed", Verifies("roots.list-changed.sent"), In(changing),
 		func(ctx SpecContext) {
 			client := Played(ctx)

@@ -105,6 +105,14 @@ func samplings() {
 			}
 		})
 
+	It("answers sampling/createMessage if it declares sampling", Verifies("sampling.capability.fulfilled"), In(asking.Declared),
+		func(ctx SpecContext) {
+			client := Played(ctx)
+
+			call, inquiry := asking.NeedDeclared(client, asking.SamplingTool, method, "sampling")
+			asking.JudgeFulfilment(client, call, inquiry)
+		})
+
 	It("declares sampling with the request that brings a message", Verifies("sampling.capability.declared"), In(model),
 		func(ctx SpecContext) {
 			client := Played(ctx)

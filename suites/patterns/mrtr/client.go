@@ -137,7 +137,34 @@ func twoRounds(call *scripted.Call) {
 	}
 }
 
+// Calls to which the answer needs nothing but what the client has declared.
+var simpleNeeds = []string{echoState, noState}
+
 func retriesOfClients() {
+	It("makes a call again with the input that it needs", Verifies("mrtr.client.retried"), In(needing),
+		func(ctx SpecContext) {
+			client := Played(ctx)
+
+			asked := 0
+			for _, tool := range simpleNeeds {
+				for _, call := range client.Calls(tool) {
+					result := AnswerTo(call)
+					if result == nil || result.ResultObject()["resultType"] != "input_required" {
+						continue
+					}
+					if asked++; !isMadeAgain(client, result) {
+						client.NeedGoingOn(result)
+						client.Blame(result, Mismatch{
+							Wanted: "the call again, with inputResponses, as the client declares " + confirmation.Method, Found: "no such call, though the client goes on",
+						})
+					}
+				}
+			}
+			if asked == 0 {
+				client.NeverBut("the client was not asked for input, as it does not declare elicitation, or made no call", confirmation.Method)
+			}
+		})
+
 	It("brings the state back to the letter when it makes a call again", Verifies("mrtr.client.state.echoed"), In(needing),
 		func(ctx SpecContext) {
 			client := Played(ctx)
@@ -179,6 +206,16 @@ func retriesOfClients() {
 				}
 			}
 		})
+}
+
+// isMadeAgain tells whether the client made a call again after a result that asks for
+// input, whatever it brings.
+func isMadeAgain(client *Client, result *Said) bool {
+	tool, _ := result.Request.ParamsObject()["name"].(string)
+	return slices.ContainsFunc(client.Calls(tool), func(call *Said) bool {
+		params := call.ParamsObject()
+		return call.Event.At.After(result.Event.At) && (params["inputResponses"] != nil || params["requestState"] != nil)
+	})
 }
 
 // needRetries returns the calls of a tool that come after its first result has asked for

@@ -239,7 +239,7 @@ var crashing = &Story{
 	Says: "The server exits with status 1 when it has answered the first call.",
 	Told: Steps{
 		ToConnect(), ToList("tools"), ToListen(Object{"toolsListChanged": true}), ToCall(scripted.AddNumbers, numbers),
-		ToList("tools"), ToList("tools"), ToClose(),
+		ToList("tools"), ToList("tools"), ToList("tools"), ToClose(),
 	},
 	Server: func(server *scripted.Server) {
 		server.On("tools/call", func(call *scripted.Call) {

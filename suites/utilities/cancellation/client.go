@@ -1,6 +1,7 @@
 package cancellation
 
 import (
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -108,6 +109,29 @@ func cancelling() {
 			})
 		})
 
+	It("cancels only requests that it has sent", Verifies("cancellation.own-requests"), In(cancels), NeedsTransport(HTTP), InHandshakeEra(),
+		func(ctx SpecContext) {
+			client := Played(ctx)
+
+			call := client.NeedCalls("slow")[0]
+			if cancellationOf(client, call) != nil {
+				return
+			}
+			cancellations := client.Notifications(method)
+			if len(cancellations) == 0 {
+				client.Never(method)
+			}
+			for _, cancellation := range cancellations { // the request that it was told to cancel had come before
+				if !namesRequest(client, cancellation) {
+					client.Blame(cancellation, Mismatch{
+						Wanted: "the id of a request that the client has sent, such as " + call.ID.String(),
+						Found:  Show(cancellation.ParamsObject()["requestId"]), Where: "/params/requestId",
+					})
+				}
+			}
+			client.NeverBut("the client cancelled another request than it was told to", method)
+		})
+
 	It("ignores the answer to a request that it has cancelled", Verifies("cancellation.late-response.client"), In(cancels),
 		func(ctx SpecContext) {
 			client := Played(ctx)
@@ -155,6 +179,12 @@ func cancellationOf(client *Client, request *Said) *Said {
 		}
 	}
 	return nil
+}
+
+// namesRequest tells whether a cancellation of the client names one of its requests.
+func namesRequest(client *Client, cancellation *Said) bool {
+	id := jsonrpc.IDOf(cancellation.ParamsObject()["requestId"])
+	return slices.ContainsFunc(client.Requests(), func(request *Said) bool { return request.ID == id })
 }
 
 // expires is a client that waits for an answer for a limited time.
@@ -316,7 +346,7 @@ func confused(name, says string, confuse func(call *scripted.Call)) *Story {
 	return &Story{
 		Name: name, Says: says,
 		Told: Steps{
-			ToConnect(), ToList("tools"), ToCall(scripted.AddNumbers, asking.Numbers), ToList("prompts"), ToList("resources"), ToClose(),
+			ToConnect(), ToList("tools"), ToCall(scripted.AddNumbers, asking.Numbers), ToList("tools"), ToList("tools"), ToClose(),
 		},
 		Server: func(server *scripted.Server) {
 			server.On("tools/call", func(call *scripted.Call) {

@@ -15,6 +15,7 @@ import (
 func ClientChecks() {
 	Describe("Tasks", func() {
 		followingTasks()
+		askingAfterTasks()
 		takingTasksOn()
 		takingTime()
 		givingUp()
