@@ -97,6 +97,9 @@ func (c *Client) Breakdown(ctx context.Context) string {
 		if step["as"] != nil || step["timeout"] != nil {
 			continue // it may be meant to fail
 		}
+		if verb := step.Verb(); verb == "wait-for" || verb == "await" {
+			continue // what it waits for may never come
+		}
 		if told, there := c.told[position]; there && told.Failed() && c.ableTo(ctx, position) {
 			return fmt.Sprintf("nothing more; the step %s failed: %s", toJSON(step), oneLine(told.Error))
 		}

@@ -1,6 +1,7 @@
 package stdio
 
 import (
+	"sync/atomic"
 	"time"
 
 	. "github.com/onsi/ginkgo/v2"
@@ -242,11 +243,19 @@ var crashing = &Story{
 		ToList("tools"), ToList("tools"), ToList("tools"), ToClose(),
 	},
 	Server: func(server *scripted.Server) {
+		var crashed atomic.Pointer[scripted.Session]
 		server.On("tools/call", func(call *scripted.Call) {
 			call.Good()
 			if call.Nth == 1 {
+				crashed.Store(call.Session)
 				_ = call.Session.Spawned().Exit(1) // or it is gone
 			}
+		})
+		server.On("tools/list", func(call *scripted.Call) {
+			if gone := crashed.Load(); gone != nil && gone != call.Session { // who subscribes anew has time for it
+				call.Session.Until(0, func(received scripted.Received) bool { return received.Method == "subscriptions/listen" })
+			}
+			call.Good()
 		})
 	},
 }
@@ -298,7 +307,13 @@ func restarting() {
 					return
 				}
 			}
-			client.NeedGoingOn(AnswerTo(again))
+			for _, list := range client.Requests("tools/list") {
+				if list.Event.Connection == again.Event.Connection {
+					again = list
+					break
+				}
+			}
+			client.NeedGoingOn(AnswerTo(again)) // for which the server has waited
 			client.Blame(again, Mismatch{Wanted: "subscriptions/listen to the new process, too", Found: "none"})
 		})
 }
