@@ -175,7 +175,7 @@ var garbling = &Story{
 	Name: "base-garbling-server",
 	Says: "Before its answers to tools/list, tools/call and tools/list again, the server says what is no JSON, what is no message, and messages that make no sense: from 2026-07-28 on a request, too.",
 	Told: Steps{
-		ToConnect(), ToList("tools"), ToCall(scripted.AddNumbers, numbers), ToList("tools"), ToList("prompts"), ToClose(),
+		ToConnect(), ToList("tools"), ToCall(scripted.AddNumbers, numbers), ToList("tools"), ToList("tools"), ToClose(),
 	},
 	Server: func(server *scripted.Server) {
 		server.Instructions = "I am not always easy to understand."

@@ -113,7 +113,7 @@ func Lack(server *scripted.Server, declared conform.Object, unknown ...string) {
 func DemandRestraint(client, elsewhere *conform.Client, capability string, methods ...string) {
 	for _, request := range client.Requests(methods...) {
 		client.Blame(request, conform.Mismatch{
-			Wanted: "no " + request.Method + " to a server that does not declare " + capability, Found: request.Method, Where: "/method",
+			Wanted: request.Method + " only if the server declares " + capability, Found: request.Method + " without that", // as the rules say it
 		})
 	}
 	for _, method := range methods {

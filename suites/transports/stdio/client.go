@@ -72,6 +72,10 @@ var abandoned = &Story{
 	},
 	Server: func(server *scripted.Server) {
 		server.On("tools/call", func(call *scripted.Call) { call.Leave() })
+		server.On("prompts/list", func(call *scripted.Call) {
+			call.Session.Until(0, func(received scripted.Received) bool { return received.Method == "tools/call" }) // or it is called late
+			call.Good()
+		})
 	},
 }
 

@@ -107,7 +107,7 @@ const movedCall = 2
 var moved = &Story{
 	Name: "parameter-that-moves", Since: "2026-07-28", Over: HTTP,
 	Says: "The server wants a parameter of add_numbers in another header than its list of tools said: it refuses the call with -32020.",
-	Told: Steps{ToConnect(), ToList("tools"), addNumbers(1), ToRead(scripted.ResourceURI), ToClose()},
+	Told: Steps{ToConnect(), ToList("tools"), addNumbers(1), ToClose()},
 	Server: func(server *scripted.Server) {
 		var called atomic.Bool
 		server.On("tools/list", func(call *scripted.Call) {
