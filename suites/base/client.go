@@ -400,6 +400,7 @@ func famousServer() {
 			client := Played(ctx)
 
 			client.NeedRequests("server/discover") // which tells what the server is
+			client.NeedRequests("tools/list")      // what it asks then
 			ordinary := Beside(ctx, Meeting)
 			if ordinary == nil || !sameEnd(ordinary, client) {
 				client.NeverBut("the client did not come to the same end with both servers", "tools/list")

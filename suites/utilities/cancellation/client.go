@@ -57,13 +57,17 @@ var cancels = &Story{
 			answering.RLock()
 			defer answering.RUnlock()
 			call.Leave()
+			mark := call.Session.Mark()
 			call.Progress(1, 2)
 			if call.Stateless() && call.Exchange != nil {
 				return // nothing can come on the stream that the client closes
 			}
-			if call.Await(func(received scripted.Received) bool {
-				return cancelsCall(received, call) || received.Method == "tools/list"
-			}) {
+			cancels := func(received scripted.Received) bool { return cancelsCall(received, call) }
+			if !call.Await(func(received scripted.Received) bool { return cancels(received) || received.Method == "tools/list" }) {
+				return
+			}
+			call.Session.Within(overtaking, mark, cancels) // what was sent later may have come first
+			if !isLeft(call.Exchange) {
 				call.Answer(scripted.Text(tooLate))
 			}
 		})
@@ -73,6 +77,23 @@ var cancels = &Story{
 			call.Good()
 		})
 	},
+}
+
+// overtaking is how much later than what was sent afterwards a message, or the end of a
+// stream, may come over HTTP.
+const overtaking = 200 * time.Millisecond
+
+// isLeft tells whether the client closes the stream of a call that it has cancelled.
+func isLeft(exchange *scripted.Exchange) bool {
+	if exchange == nil {
+		return false
+	}
+	select {
+	case <-exchange.Done():
+		return true
+	case <-time.After(overtaking):
+		return false
+	}
 }
 
 // Steps of the story.
