@@ -241,12 +241,6 @@ func lastLine(text []byte) string {
 	return lines[len(lines)-1]
 }
 
-// Outcome returns how the first step of a verb went. When the driver of the client
-// does not tell, the check is inconclusive.
-func (c *Client) Outcome(verb string) StepOutcome {
-	return c.OutcomeOf(c.story.Told.first(verb))
-}
-
 // untold ends a check as inconclusive: where a person lets the client do a step,
 // nobody tells how it went.
 func (c *Client) untold(position int) {
@@ -254,7 +248,8 @@ func (c *Client) untold(position int) {
 		"a client that a command starts can tell: see mcpconform client --help")
 }
 
-// OutcomeOf returns how a step went, by its position.
+// OutcomeOf returns how a step went, by its position. When the driver of the client does
+// not tell, the check is inconclusive.
 func (c *Client) OutcomeOf(position int) StepOutcome {
 	told, there := c.told[position]
 	switch {
