@@ -81,6 +81,8 @@ func ClientChecks() {
 	roots.ClientChecks()
 	sampling.ClientChecks()
 	elicitation.ClientChecks()
+	prompts.ClientChecks()
+	resources.ClientChecks()
 	tools.ClientChecks()
 	completion.ClientChecks()
 	pagination.ClientChecks()

@@ -23,6 +23,7 @@ type Client struct {
 	story    *Story
 	byHand   bool // no command starts it
 	told     map[int]StepOutcome
+	doubtful int // position of a step that makes what is told doubtful; -1 for none
 	messages []*Said
 }
 
@@ -64,7 +65,7 @@ func Beside(ctx context.Context, story *Story) *Client {
 }
 
 func newClient(environment *Environment, story *Story, performance *Performance, logs []*transcript.Log) *Client {
-	client := &Client{Performance: performance, story: story, byHand: environment.recorded(), told: performance.outcomes()}
+	client := &Client{Performance: performance, story: story, byHand: environment.recorded()}
 	for i, connection := range performance.Connections {
 		log := transcript.NewLog(connection.Name)
 		if i < len(logs) {
@@ -75,6 +76,7 @@ func newClient(environment *Environment, story *Story, performance *Performance,
 		client.messages = append(client.messages, conversation.Messages...)
 	}
 	slices.SortStableFunc(client.messages, func(a, b *Said) int { return a.Event.At.Compare(b.Event.At) })
+	client.told, client.doubtful = client.believe(performance.outcomes())
 	return client
 }
 
@@ -239,12 +241,6 @@ func lastLine(text []byte) string {
 	return lines[len(lines)-1]
 }
 
-// Outcome returns how the first step of a verb went. When the driver of the client
-// does not tell, the check is inconclusive.
-func (c *Client) Outcome(verb string) StepOutcome {
-	return c.OutcomeOf(c.story.Told.first(verb))
-}
-
 // untold ends a check as inconclusive: where a person lets the client do a step,
 // nobody tells how it went.
 func (c *Client) untold(position int) {
@@ -252,18 +248,26 @@ func (c *Client) untold(position int) {
 		"a client that a command starts can tell: see mcpconform client --help")
 }
 
-// OutcomeOf returns how a step went, by its position.
+// OutcomeOf returns how a step went, by its position. When the driver of the client does
+// not tell, the check is inconclusive.
 func (c *Client) OutcomeOf(position int) StepOutcome {
 	told, there := c.told[position]
 	switch {
 	case !there && c.byHand:
 		c.untold(position)
+	case !there && c.doubtful >= 0:
+		c.inconclusive("the client says that it did the step "+toJSON(c.story.Told[c.doubtful])+", but never sent "+methodOf(c.story.Told[c.doubtful]),
+			"let the client tell of steps as done that it has done")
 	case !there:
 		c.inconclusive("the client does not tell how the step "+toJSON(c.story.Told[position])+" went",
 			fmt.Sprintf(`let the client write {"step":%d,"outcome":"done" or "failed"} to standard output`, position))
 	}
 	return told
 }
+
+// StepOf returns the position of the first step that brings about messages of a method;
+// -1 when there is none.
+func (c *Client) StepOf(method string) int { return c.story.Told.bringing(method) }
 
 // Tells reports whether the driver of the client tells how steps go: one that does
 // not may do other things than it is told.
@@ -303,6 +307,9 @@ func (c *Client) BlameEvent(event transcript.Event, mismatch Mismatch) {
 	current.outcome.Judged = &event
 	Judge(mismatch)
 }
+
+// Same tells whether two JSON values are the same, however they are written.
+func Same(a, b any) bool { return sameValue(a, b) }
 
 // ShowOutcome writes the result that a driver tells for people.
 func ShowOutcome(outcome StepOutcome) string {

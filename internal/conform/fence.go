@@ -18,7 +18,7 @@ func (c *Client) GoesOn(ctx context.Context, after *Said, despite string) {
 		return
 	}
 	wanted := "that the client goes on, on the same connection, after " + despite
-	broken := c.Breakdown()
+	broken := c.Breakdown(ctx)
 	if elsewhere := c.laterElsewhere(after); broken == "" && elsewhere != nil {
 		broken = "a connection of its own for the next request, " + elsewhere.Method
 	}
@@ -44,6 +44,15 @@ func (c *Client) NeedMore(after *Said, but string) {
 	more := slices.ContainsFunc(c.AskedAfter(after), func(said *Said) bool { return !strings.HasPrefix(said.Method, but) })
 	if !more {
 		c.inconclusive("the client did nothing more", c.hint(""))
+	}
+}
+
+// NeedGoingOn makes a check inconclusive unless the client asks for anything after a
+// message, on the same connection: one that has left says nothing any more. The message
+// is nil when it did not even come.
+func (c *Client) NeedGoingOn(after *Said) {
+	if after == nil || len(c.AskedAfter(after)) == 0 {
+		c.inconclusive("the client asked for nothing more, and may have left", c.hint(""))
 	}
 }
 
@@ -80,53 +89,55 @@ func (c *Client) laterElsewhere(after *Said) *Said {
 	return nil
 }
 
-// Breakdown says in words how the client came to no good end, as a step that failed or
-// the exit of the process tells; "" when it did, or nobody tells.
-func (c *Client) Breakdown() string {
+// Breakdown says in words how the client came to no good end in what it is known to be
+// able to do, as a step that failed or the exit of the process tells; "" when it did, or
+// nobody tells. A driver that fails at steps which it does not know is at fault itself.
+func (c *Client) Breakdown(ctx context.Context) string {
 	for position, step := range c.story.Told {
 		if step["as"] != nil || step["timeout"] != nil {
 			continue // it may be meant to fail
 		}
-		if told, there := c.told[position]; there && told.Failed() {
+		if verb := step.Verb(); verb == "wait-for" || verb == "await" {
+			continue // what it waits for may never come
+		}
+		if told, there := c.told[position]; there && told.Failed() && c.ableTo(ctx, position) {
 			return fmt.Sprintf("nothing more; the step %s failed: %s", toJSON(step), oneLine(told.Error))
 		}
 	}
 	switch {
-	case c.Departure.Failed:
+	case c.Departure.Failed && c.fell(ctx):
 		text := "nothing more; the client " + c.Departure.Exit
 		if last := lastLine(c.Departure.Stderr); last != "" {
 			text += fmt.Sprintf(", and its standard error ends with %q", last)
 		}
 		return text
-	case c.Departure.Ended && !c.story.Unclosed && !c.mayWait():
+	case c.Departure.Ended && !c.story.Unclosed && c.fell(ctx):
 		return "nothing more; the client had to be ended"
 	}
 	return ""
 }
 
-// mayWait tells that a client which did not come to an end may have been told so: it
-// waits for something of the server that its driver does not see.
-func (c *Client) mayWait() bool {
-	for position, step := range c.story.Told {
-		if _, there := c.told[position]; there || step["as"] != nil {
-			continue
-		}
-		if len(c.told) > 0 {
-			return step.Verb() == "wait-for" // where it stands
-		}
-		if step.Verb() == "wait-for" {
-			return true
-		}
+// fell tells whether a client that did not come to a good end was about to do what it is
+// able to do, and not waiting for something that its driver does not see.
+func (c *Client) fell(ctx context.Context) bool {
+	at := c.undone(ctx)
+	if at < 0 {
+		return !c.Tells()
 	}
-	return false
+	return c.Tells() && c.story.Told[at].Verb() != "wait-for" && c.ableTo(ctx, at)
 }
 
 // meets tells whether the client can do what Meeting asks for, on one connection and
 // to a good end.
 func meets(ctx context.Context) bool {
 	client := Beside(ctx, Meeting)
-	if client == nil || client.Breakdown() != "" {
+	if client == nil || client.Departure.Failed || client.Departure.Ended {
 		return false
+	}
+	for _, outcome := range client.told {
+		if outcome.Failed() {
+			return false
+		}
 	}
 	lists, calls := client.Requests("tools/list"), client.Requests("tools/call")
 	return len(lists) > 0 && len(calls) > 0 && lists[0].Event.Connection == calls[0].Event.Connection

@@ -28,23 +28,29 @@ func recordOf(story string, departure Departure, messages ...string) *Performanc
 // went wrong, and only of a client that does well otherwise.
 func TestGoingOn(t *testing.T) { //nolint:paralleltest // a process runs one check at a time
 	told := func(format string, step int) Departure { return Departure{Output: fmt.Appendf(nil, format, step)} }
+	unknown := ToRead("test://one") // which nobody was met with
 	well, crashed := Departure{}, Departure{Failed: true, Exit: "exited with status 1", Stderr: []byte("at line 1\nboom\n")}
 	for name, test := range map[string]struct {
 		met    Departure
 		played *Performance
 		ending Ending
 		found  string
+		then   Step // in place of another list of tools
 	}{
-		"goes on":                  {well, recordOf("story", well, listed, list, called), Passed, ""},
-		"goes on, and fails later": {well, recordOf("story", crashed, listed, list, called), Passed, ""},
-		"pings":                    {well, recordOf("story", well, listed, list, pinged), Inconclusion, ""},
-		"leaves":                   {well, recordOf("story", well, listed, list), Inconclusion, ""},
-		"leaves as it says":        {well, recordOf("story", told(done, 1), listed, list), Inconclusion, ""},
-		"crashes":                  {well, recordOf("story", crashed, listed, list), Failed, `nothing more; the client exited with status 1, and its standard error ends with "boom"`},
-		"crashes always":           {crashed, recordOf("story", crashed, listed, list), Inconclusion, ""},
-		"hangs":                    {well, recordOf("story", Departure{Ended: true}, listed, list), Failed, "nothing more; the client had to be ended"},
-		"fails as it says":         {well, recordOf("story", told(failed, 1), listed, list), Failed, `nothing more; the step {"do":"list","of":"tools"} failed: cannot read`},
-		"gives up as it was told":  {well, recordOf("story", told(failed, 2), listed, list), Inconclusion, ""},
+		"goes on":                  {well, recordOf("story", well, listed, list, called), Passed, "", nil},
+		"goes on, and fails later": {well, recordOf("story", crashed, listed, list, called), Passed, "", nil},
+		"pings":                    {well, recordOf("story", well, listed, list, pinged), Inconclusion, "", nil},
+		"leaves":                   {well, recordOf("story", well, listed, list), Inconclusion, "", nil},
+		"leaves as it says":        {well, recordOf("story", told(done, 1), listed, list), Inconclusion, "", nil},
+		"crashes":                  {well, recordOf("story", crashed, listed, list), Failed, `nothing more; the client exited with status 1, and its standard error ends with "boom"`, nil},
+		"crashes always":           {crashed, recordOf("story", crashed, listed, list), Inconclusion, "", nil},
+		"hangs":                    {well, recordOf("story", Departure{Ended: true}, listed, list), Failed, "nothing more; the client had to be ended", nil},
+		"fails as it says":         {well, recordOf("story", told(failed, 1), listed, list), Failed, `nothing more; the step {"do":"list","of":"tools"} failed: cannot read`, nil},
+		"gives up as it was told":  {well, recordOf("story", told(failed, 2), listed, list), Inconclusion, "", nil},
+		"fails at the unknown":     {well, recordOf("story", told(failed, 3), listed, list), Inconclusion, "", unknown},
+		"crashes at the unknown":   {well, recordOf("story", crashed, listed, list), Inconclusion, "", unknown},
+		"hangs at the unknown":     {well, recordOf("story", Departure{Ended: true}, listed, list), Inconclusion, "", unknown},
+		"waits as it was told":     {well, recordOf("story", Departure{Ended: true}, listed, list), Inconclusion, "", ToWaitFor("ping")},
 	} {
 		t.Run(name, func(t *testing.T) {
 			environment := environment(t, Stdio)
@@ -52,7 +58,10 @@ func TestGoingOn(t *testing.T) { //nolint:paralleltest // a process runs one che
 			environment.Performances = map[string]*Performance{
 				"story": test.played, Meeting.Name: recordOf(Meeting.Name, test.met, listed, list, called),
 			}
-			story := &Story{Name: "story", Told: Steps{ToConnect(), ToList("tools"), ToCall("t", nil).As("x"), ToCancel("x")}}
+			if test.then == nil {
+				test.then = ToList("tools")
+			}
+			story := &Story{Name: "story", Told: Steps{ToConnect(), ToList("tools"), ToCall("t", nil).As("x"), test.then}}
 
 			outcomes := perform(environment, func() {
 				ginkgo.It("goes on", Verifies("ping.answered"), In(story), func(ctx ginkgo.SpecContext) {

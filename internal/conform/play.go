@@ -67,6 +67,8 @@ type StepOutcome struct {
 	Outcome string `json:"outcome"` // done or failed
 	Result  any    `json:"result"`
 	Error   string `json:"error"`
+
+	order int // among all that was told
 }
 
 // Failed tells whether the client did not do the step, or not to its end.
@@ -76,9 +78,12 @@ func (o StepOutcome) Failed() bool { return o.Outcome == "failed" }
 // there is nobody's business.
 func (p *Performance) outcomes() map[int]StepOutcome {
 	told := map[int]StepOutcome{}
+	order := 0
 	for line := range bytes.Lines(p.Departure.Output) {
 		one := StepOutcome{Step: -1}
 		if json.Unmarshal(line, &one) == nil && one.Step >= 0 && (one.Outcome == "done" || one.Failed()) {
+			one.order = order
+			order++
 			told[one.Step] = one
 		}
 	}
@@ -118,8 +123,8 @@ func (e *Environment) Perform(ctx context.Context, story *Story) (*Performance, 
 	invocation := Invocation{
 		Story: story.Name, Steps: story.Told.JSON(), Scenario: story.scenario(), Revision: e.Revision, Left: p.left,
 	}
-	if story.Unnamed {
-		invocation.Revision = ""
+	if story.Unnamed || story.Named != "" {
+		invocation.Revision = story.Named
 	}
 	if story.Context != nil {
 		invocation.Context, _ = json.Marshal(story.Context) // objects of strings

@@ -1,5 +1,18 @@
 package conform
 
+import (
+	"context"
+	"fmt"
+)
+
+// A check that blames a client for what it did not do must know that the client did
+// the step in which it should have. There are two kinds of proof: a message that the
+// step sends, and the outcome that the driver tells of that very step. Where the step
+// may have been done without a message, as from a cache, the outcome must show what the
+// API gave (NeedGiven); where it gives nothing, it must show elsewhere (GaveUp). That
+// the driver tells of later steps, or does them, proves nothing: it may leave out those
+// that it does not know.
+
 // Does demands that the client did a step, by its position, whatever came in it. When
 // the driver tells that the step failed, the driver may be at fault: a step of the
 // same kind must have been done. It reports false when the driver tells nothing of it.
@@ -18,34 +31,201 @@ func (c *Client) Does(position, like int, despite string) (told bool) {
 	return true
 }
 
-// WentPast tells whether the client is known to have done a step, or tried to: its
-// driver tells of it or of a later one, or the client has read a resource that only
-// a later step names.
-func (c *Client) WentPast(position int) bool {
-	for at := range c.told {
-		if at >= position {
+// Given returns what the API of the client gave to its caller in a step, by its
+// position, as the driver tells; nil when it gave nothing, or nobody tells.
+func (c *Client) Given(position int) any {
+	outcome, told := c.ToldOutcome(position)
+	if !told || outcome.Failed() {
+		return nil
+	}
+	switch result := outcome.Result.(type) {
+	case []any:
+		if len(result) == 0 {
+			return nil
+		}
+	case map[string]any:
+		if len(result) == 0 {
+			return nil
+		}
+	}
+	return outcome.Result
+}
+
+// NeedGiven makes the check inconclusive unless the driver shows what the API of the
+// client gave in a step: then the client did it, with or without a message.
+func (c *Client) NeedGiven(position int) {
+	if outcome := c.OutcomeOf(position); outcome.Failed() {
+		c.inconclusive("the client says that it failed in the step "+toJSON(c.story.Told[position])+": "+outcome.Error,
+			"let the client do the step "+toJSON(c.story.Told[position]))
+	}
+	if c.Given(position) == nil {
+		c.inconclusive("the client does not show what it got in the step "+toJSON(c.story.Told[position]),
+			fmt.Sprintf(`let the client write {"step":%d,"outcome":"done","result":...} to standard output, with what its API gave`, position))
+	}
+}
+
+// NeedGaveUp makes the check inconclusive unless the client is known to have cancelled
+// a step that it had begun, before it went on: its driver tells so, and that the step
+// ended with a failure before any later one was over. A driver that only tells that it
+// cancelled may have done nothing.
+func (c *Client) NeedGaveUp(begun, cancelled int) {
+	ended, told := c.ToldOutcome(begun)
+	cancel, there := c.ToldOutcome(cancelled)
+	gaveUp := told && there && ended.Failed() && !cancel.Failed()
+	for position, outcome := range c.told {
+		gaveUp = gaveUp && (position <= cancelled || outcome.order > ended.order)
+	}
+	switch {
+	case gaveUp:
+	case c.byHand:
+		c.untold(cancelled)
+	default:
+		c.inconclusive("the client does not tell that the step "+toJSON(c.story.Told[begun])+" was cancelled",
+			"let the client do the step "+toJSON(c.story.Told[cancelled])+", and tell of both")
+	}
+}
+
+// NeedOver makes the check inconclusive unless a step in which the client was seen came
+// to its end, so that what it has not done in it by then it does not do: the driver tells
+// how it went, or the client asks for something else after a message of the server, or
+// it had to be ended where nothing else was left to do.
+func (c *Client) NeedOver(ctx context.Context, position int, after *Said) {
+	_, told := c.ToldOutcome(position)
+	if told || after != nil && len(c.AskedAfter(after)) > 0 || c.Breakdown(ctx) != "" {
+		return
+	}
+	c.inconclusive("nobody knows whether the client came to the end of the step "+toJSON(c.story.Told[position]),
+		fmt.Sprintf(`let the client write {"step":%d,"outcome":"done" or "failed"} to standard output`, position))
+}
+
+// FailedIn says in words how the client failed in a step of a kind that it is known to
+// do, as its driver tells; "" when it did not, or nobody tells.
+func (c *Client) FailedIn(ctx context.Context, position int) string {
+	if outcome, told := c.ToldOutcome(position); told && outcome.Failed() && c.ableTo(ctx, position) {
+		return "a failure of the step " + toJSON(c.story.Told[position]) + ": " + oneLine(outcome.Error)
+	}
+	return ""
+}
+
+// Unconnected says in words how the client failed to connect, as its driver tells or,
+// when that tells nothing, the status of the process does; "" when it did not, or nobody
+// tells.
+func (c *Client) Unconnected() string {
+	at := c.story.Told.first("connect")
+	switch told, there := c.ToldOutcome(at); {
+	case there && told.Failed():
+		return "a failure to connect: " + oneLine(told.Error)
+	case !c.Tells() && c.Departure.Failed:
+		return "nothing more; the client " + c.Departure.Exit
+	}
+	return ""
+}
+
+// believe returns the outcomes that the driver of a client tells, and the position of a
+// step that makes them doubtful; -1 for none. Whoever tells of one step as done which no
+// message shows, and shows nothing that it gave, may do so of all: then none is returned.
+func (c *Client) believe(told map[int]StepOutcome) (believed map[int]StepOutcome, doubtful int) {
+	for position, one := range c.story.Told {
+		outcome, there := told[position]
+		method := methodOf(one)
+		if !there || outcome.Failed() || outcome.Result != nil || method == "" || !c.complete() {
+			continue
+		}
+		if len(c.Requests(method)) == 0 {
+			return nil, position
+		}
+	}
+	return told, -1
+}
+
+// complete tells whether all that the client sent was kept.
+func (c *Client) complete() bool {
+	for _, conversation := range c.Conversations {
+		if !conversation.Complete {
+			return false
+		}
+	}
+	return true
+}
+
+// methodOf returns the request that a step sends in either era, unless a cache has what
+// it asks for; "" for other steps.
+func methodOf(one Step) string {
+	switch verb := one.Verb(); verb {
+	case "list":
+		for method, of := range lists {
+			if one["of"] == of && method != "tasks/list" {
+				return method
+			}
+		}
+	case "call", "read", "get", "complete":
+		for method, brought := range verbs {
+			if brought == verb {
+				return method
+			}
+		}
+	}
+	return ""
+}
+
+// ableTo tells whether the client is known to do steps of the kind of one of the story:
+// it has done another one of the kind here, or in the story by which it was met.
+func (c *Client) ableTo(ctx context.Context, position int) bool {
+	kind := kindOf(c.story.Told[position])
+	for at, one := range c.story.Told {
+		if outcome, told := c.told[at]; at != position && kindOf(one) == kind && told && !outcome.Failed() {
 			return true
 		}
 	}
-	for _, later := range c.story.Told[position+1:] {
-		for _, read := range c.Requests("resources/read") {
-			if later.Verb() == "read" && read.ParamsObject()["uri"] == later["uri"] {
-				return true
-			}
+	met := Beside(ctx, Meeting)
+	return met != nil && met.did(kind)
+}
+
+// kindOf tells which steps are alike: who can do one of them can do all.
+func kindOf(one Step) string {
+	of, _ := one["of"].(string)
+	kind := one.Verb() + " " + of
+	if one["task"] != nil {
+		kind += " as a task"
+	}
+	return kind
+}
+
+// did tells whether the client has done a step of a kind: as its driver tells or, when
+// that tells nothing, by what was sent.
+func (c *Client) did(kind string) bool {
+	for position, one := range c.story.Told {
+		if kindOf(one) != kind {
+			continue
 		}
+		if outcome, told := c.told[position]; told {
+			return !outcome.Failed()
+		}
+		switch method := methodOf(one); {
+		case c.Tells():
+			return false
+		case method != "":
+			return len(c.Requests(method)) > 0
+		case one.Verb() == "close":
+			return !c.Departure.Ended && !c.Departure.Failed
+		}
+		return c.Came()
 	}
 	return false
 }
 
-// NeedPast makes the check inconclusive unless the client is known to have done a
-// step, or tried to.
-func (c *Client) NeedPast(position int) {
-	switch {
-	case c.WentPast(position):
-	case c.byHand:
-		c.untold(position)
-	default:
-		c.inconclusive("the client does not tell whether it did the step "+toJSON(c.story.Told[position]),
-			"let the client do the steps of MCPCONFORM_STEPS, and tell of each")
+// undone returns the position of the step at which the client ended, as far as anybody
+// knows: the first one of which its driver does not tell, or else the first one that it
+// is not known to do. It is -1 when there is none.
+func (c *Client) undone(ctx context.Context) int {
+	for position, one := range c.story.Told {
+		_, told := c.told[position]
+		if told || one["as"] != nil || one.Verb() == "answer-with" {
+			continue
+		}
+		if c.Tells() || one.Verb() == "wait-for" || !c.ableTo(ctx, position) {
+			return position
+		}
 	}
+	return -1
 }

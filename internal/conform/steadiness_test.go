@@ -1,24 +1,12 @@
 package conform
 
-import "testing"
+import (
+	"fmt"
+	"strings"
+	"testing"
 
-func TestClientIsKnownToHaveGonePastAStep(t *testing.T) {
-	t.Parallel()
-	story := &Story{Told: Steps{ToConnect(), ToList("tools"), ToRead("test://one"), ToList("tools"), ToClose()}}
-	silent := &Client{story: story}
-	if silent.WentPast(1) {
-		t.Error("nobody knows what it did")
-	}
-	telling := &Client{story: story, told: map[int]StepOutcome{1: {Step: 1, Outcome: "failed"}}}
-	if !telling.WentPast(1) || telling.WentPast(2) {
-		t.Error("it told of its second step, and of no later one")
-	}
-	read := conversation(`>{"jsonrpc":"2.0","id":1,"method":"resources/read","params":{"uri":"test://one"}}`)
-	reading := &Client{story: story, messages: read.Messages}
-	if !reading.WentPast(1) || reading.WentPast(2) {
-		t.Error("it read what its third step names")
-	}
-}
+	"github.com/onsi/ginkgo/v2"
+)
 
 func TestStepsThatBringAboutMessages(t *testing.T) {
 	t.Parallel()
@@ -27,5 +15,53 @@ func TestStepsThatBringAboutMessages(t *testing.T) {
 		if at := told.bringing(method); at != want {
 			t.Errorf("%s is brought about by step %d, not %d", method, at, want)
 		}
+	}
+}
+
+// What a driver tells proves that a step was done if it tells of that step, shows what
+// the API gave, and does not say of others that they are done which no message shows.
+func TestProofsOfSteps(t *testing.T) { //nolint:paralleltest // a process runs one check at a time
+	const gave, gaveNothing = `{"step":%d,"outcome":"done","result":[{"name":"t"}]}` + "\n", `{"step":%d,"outcome":"done","result":[]}` + "\n"
+	tell := func(lines ...string) Departure { return Departure{Output: []byte(strings.Join(lines, ""))} }
+	of := func(format string, step int) string { return fmt.Sprintf(format, step) }
+	again := func(client *Client) { client.NeedGiven(2) }
+	cancelled := func(client *Client) { client.NeedGaveUp(3, 4) }
+	over := func(client *Client) { client.NeedOver(t.Context(), 1, AnswerTo(client.Requests("tools/list")[0])) }
+	for name, test := range map[string]struct {
+		played *Performance
+		proof  func(*Client)
+		proven bool
+	}{
+		"tells nothing":                {recordOf("story", tell(), listed, list), again, false},
+		"tells of a later step":        {recordOf("story", tell(of(gave, 1), of(done, 4)), listed, list), again, false},
+		"says that it is done":         {recordOf("story", tell(of(gave, 1), of(done, 2)), listed, list), again, false},
+		"shows nothing":                {recordOf("story", tell(of(gave, 1), of(gaveNothing, 2)), listed, list), again, false},
+		"says that it failed":          {recordOf("story", tell(of(gave, 1), of(failed, 2)), listed, list), again, false},
+		"shows what it got":            {recordOf("story", tell(of(gave, 1), of(gave, 2)), listed, list), again, true},
+		"is not believed":              {recordOf("story", tell(of(done, 1), of(gave, 2))), again, false},
+		"cancels":                      {recordOf("story", tell(of(gave, 1), of(failed, 3), of(done, 4), of(gave, 5)), listed, list, called), cancelled, true},
+		"says that it cancelled":       {recordOf("story", tell(of(gave, 1), of(done, 4), of(gave, 5)), listed, list, called), cancelled, false},
+		"cancels when all is over":     {recordOf("story", tell(of(gave, 1), of(done, 4), of(gave, 5), of(failed, 3)), listed, list, called), cancelled, false},
+		"has the answer all the same":  {recordOf("story", tell(of(gave, 1), of(gave, 3), of(done, 4)), listed, list, called), cancelled, false},
+		"is over, and says so":         {recordOf("story", tell(of(failed, 1)), listed, list), over, true},
+		"is over, and asks for more":   {recordOf("story", tell(), listed, list, called), over, true},
+		"may be in the middle of that": {recordOf("story", tell(), listed, list), over, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			environment := environment(t, Stdio)
+			environment.Role = ClientRole
+			environment.Performances = map[string]*Performance{"story": test.played}
+			story := &Story{Name: "story", Told: Steps{
+				ToConnect(), ToList("tools"), ToList("tools"), ToCall("t", nil).As("x"), ToCancel("x"), ToList("tools"),
+			}}
+
+			outcomes := perform(environment, func() {
+				ginkgo.It("proves", Verifies("ping.answered"), In(story), func(ctx ginkgo.SpecContext) { test.proof(Played(ctx)) })
+			})
+
+			if outcome := outcomes["proves"]; (outcome.Ending == Passed) != test.proven {
+				t.Errorf("ended as %q: %s", outcome.Ending, outcome.Reason)
+			}
+		})
 	}
 }

@@ -46,7 +46,12 @@ var describers = map[string]func(Step) string{
 	"connect": func(Step) string { return "connect" },
 	"list":    func(s Step) string { return fmt.Sprintf("list the %s, to the end", s["of"]) },
 	"call":    func(s Step) string { return fmt.Sprintf("call the tool %s with %s", s["tool"], toJSON(s["arguments"])) },
-	"read":    func(s Step) string { return fmt.Sprintf("read the resource %s", s["uri"]) },
+	"read": func(s Step) string {
+		if s["template"] != nil {
+			return fmt.Sprintf("read the resource of the template %s with %s", s["template"], toJSON(s["arguments"]))
+		}
+		return fmt.Sprintf("read the resource %s", s["uri"])
+	},
 	"get": func(s Step) string {
 		return fmt.Sprintf("get the prompt %s with %s", s["prompt"], toJSON(s["arguments"]))
 	},
@@ -136,6 +141,30 @@ func (s Step) As(name string) Step { return s.with("as", name) }
 
 // ToRead tells the client to read a resource.
 func ToRead(uri string) Step { return step("read", "uri", uri) }
+
+// ToReadBy tells the client to read the resource that a template names when it is
+// expanded with some arguments.
+func ToReadBy(template string, arguments Object) Step {
+	return step("read", "template", template, "arguments", arguments)
+}
+
+// ToSubscribe tells the client to subscribe to a resource (handshake era).
+func ToSubscribe(uri string) Step { return step("subscribe", "uri", uri) }
+
+// ToUnsubscribe tells the client to end the subscription to a resource (handshake era).
+func ToUnsubscribe(uri string) Step { return step("unsubscribe", "uri", uri) }
+
+// ToSetLevel tells the client which log messages it wants.
+func ToSetLevel(level string) Step { return step("set-level", "level", level) }
+
+// ToGetTask tells the client to ask for the state of a task.
+func ToGetTask(id string) Step { return step("get-task", "task", id) }
+
+// ToFetchTask tells the client to wait for the result of a task.
+func ToFetchTask(id string) Step { return step("task-result", "task", id) }
+
+// ToCancelTask tells the client to cancel a task.
+func ToCancelTask(id string) Step { return step("cancel-task", "task", id) }
 
 // ToGet tells the client to get a prompt.
 func ToGet(prompt string, arguments Object) Step {

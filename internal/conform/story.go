@@ -32,6 +32,9 @@ type Story struct {
 	Speaks string
 	// Unnamed leaves it to the client which revision it begins with: none is named.
 	Unnamed bool
+	// Named is the revision that the client is told to begin with where it is another
+	// one than that of the leg.
+	Named string
 	// Told are the steps of the client.
 	Told Steps
 	// Server says how the scripted server differs from a good one; nil for not at

@@ -29,12 +29,16 @@ type parts struct {
 	now                 func() time.Time
 	understands         func() []string
 	fallsBack           func(err error, modern bool) bool
+	looks               func(ctx context.Context, c *client) error // at the server, before it connects
 	remembersEras       func() bool
+	reopens             func(ctx context.Context, h *streamableHTTP, revision string) error // a session that is over
+	resumesBy           func() string                                                       // the HTTP method
 	neverCancelled      func(method string) bool
 	stopAnswering       func(c *client, id jsonrpc.ID, stop context.CancelFunc)
 	refuses             func(c *client, method string, params, capability object) *rpcError
 	fillIn              func(schema, content object, everything bool) object
 	nextCursor          func(page object) (string, bool)
+	expand              func(template string, arguments object) (string, error)
 	listsAgain          func(of string) bool
 	listsBeforeCalls    func() bool
 	watchTask           func(ctx context.Context, c *client, known task) (object, error)
@@ -87,9 +91,13 @@ func goodParts() parts {
 		refuses:             refusal,
 		fillIn:              fillIn,
 		nextCursor:          nextCursor,
+		expand:              expand,
 		listsAgain:          func(string) bool { return true },
 		listsBeforeCalls:    always,
+		looks:               func(context.Context, *client) error { return nil },
 		remembersEras:       always,
+		reopens:             reopens,
+		resumesBy:           func() string { return http.MethodGet },
 		watchTask:           watchTask,
 		answersAgain:        never,
 		hangsUp:             never,
@@ -138,14 +146,16 @@ var defects = map[string]func(*client){
 	"caches-nothing":               cachesNothing,
 	"caches-past-changes":          func(c *client) { c.part.forgetsPages, c.part.listsAgain = never, func(string) bool { return false } },
 	"caches-retries":               func(c *client) { c.part.cachesRetries = always },
+	"expands-as-text":              func(c *client) { c.part.expand = expandsAsText },
 	"falls-back-always":            func(c *client) { c.part.fallsBack = func(error, bool) bool { return true } },
 	"falls-back-for-one-code":      func(c *client) { c.part.fallsBack = fallsBackForOneCode },
 	"fetches-urls":                 func(c *client) { c.part.refuses = fetchesURLs },
-	"forgets-eras":                 func(c *client) { c.part.remembersEras = never },
+	"forgets-eras":                 func(c *client) { c.part.remembersEras, c.part.reopens = never, probesAgain },
 	"forgets-subscriptions":        func(c *client) { c.part.subscribesAgain = never },
 	"hangs-up-to-cancel":           func(c *client) { c.part.hangsUp = always },
 	"ignores-dialects":             func(c *client) { c.part.checkOutput = without("$schema") },
 	"keeps-request-state":          keepsRequestState,
+	"looks-first":                  func(c *client) { c.part.looks = looksFirst },
 	"looks-once-at-tasks":          func(c *client) { c.part.watchTask = looksOnce },
 	"never-fetches-input":          func(c *client) { c.part.watchTask = neverFetchesInput },
 	"never-kills":                  func(c *client) { c.part.shutDown = neverKills },
@@ -176,6 +186,7 @@ var defects = map[string]func(*client){
 	"never-waits":                  func(c *client) { c.part.rest = neverWaits },
 	"polls-without-pause":          func(c *client) { c.part.pollAfter = func(task) time.Duration { return 0 } },
 	"refuses-no-request":           func(c *client) { c.part.refuses = refusesNothing },
+	"resumes-by-post":              func(c *client) { c.part.resumesBy = func() string { return http.MethodPost } },
 	"retries-with-same-id":         retriesWithSameID,
 	"stops-after-first-page":       func(c *client) { c.part.nextCursor = func(object) (string, bool) { return "", false } },
 	"stops-at-empty-cursor":        func(c *client) { c.part.nextCursor = stopsAtEmptyCursor },
@@ -417,6 +428,18 @@ func looksOnce(ctx context.Context, c *client, known task) (object, error) {
 	return nil, errors.Join(err, errors.New("the task is not over"))
 }
 
+// looksFirst asks what a server speaks on a connection of its own. That is not wrong.
+func looksFirst(ctx context.Context, c *client) error {
+	if err := c.reach(ctx); err != nil {
+		return err
+	}
+	defer c.disconnect()
+	if _, _, err := c.discover(ctx); err != nil {
+		c.log.Printf("a look at the server: %v", err)
+	}
+	return nil
+}
+
 // neverFetchesInput looks at a task that needs input for as long as it does.
 func neverFetchesInput(ctx context.Context, c *client, known task) (object, error) {
 	for known.Status == taskWorking || known.Status == taskInput {
@@ -448,6 +471,14 @@ func cachesNothing(c *client) {
 func fallsBackForOneCode(err error, _ bool) bool {
 	refused, isRefused := asRPCError(err)
 	return isRefused && refused.Code == jsonrpc.MethodNotFound
+}
+
+// expandsAsText puts values into a template as they are.
+func expandsAsText(template string, arguments object) (string, error) {
+	for name, value := range arguments {
+		template = strings.ReplaceAll(template, "{"+name+"}", fmt.Sprint(value))
+	}
+	return template, nil
 }
 
 // fetchesURLs has a look at what the user is asked to visit.
@@ -516,6 +547,15 @@ func renewsWithOldSession(h *streamableHTTP) http.Header {
 		headers.Set(sessionHeader, h.session)
 	}
 	return headers
+}
+
+// probesAgain asks of which era a server is whose session is over.
+func probesAgain(ctx context.Context, h *streamableHTTP, revision string) error {
+	h.begin("")
+	if _, _, err := h.client.discover(ctx); err != nil {
+		h.client.log.Printf("the server is still of the era of the handshake: %v", err)
+	}
+	return reopens(ctx, h, revision)
 }
 
 // retriesWithoutInput sends a request again when it cannot answer what is asked.

@@ -17,9 +17,7 @@ type errand struct {
 	once    sync.Once
 	started chan struct{}  // closed when its first request is on its way
 	tail    sync.WaitGroup // what goes on when it is done
-	done    chan struct{}  // closed when result or err are there
-	result  any
-	err     error
+	done    chan struct{}  // closed when it is over
 }
 
 type errandKey struct{}
@@ -50,8 +48,8 @@ func (c *client) newErrand() *errand {
 }
 
 // failed is an errand that could not be begun.
-func failed(err error) *errand {
-	e := &errand{cancel: func(error) {}, done: make(chan struct{}), err: err}
+func failed() *errand {
+	e := &errand{cancel: func(error) {}, done: make(chan struct{})}
 	close(e.done)
 	return e
 }
@@ -69,12 +67,12 @@ func (c *client) drive() error {
 		switch {
 		case s.As != "" && c.background == nil:
 			err = errNotConnected
-			errands[s.As] = failed(err)
+			errands[s.As] = failed()
 		case s.As != "":
 			errands[s.As] = c.begin(i, s, known[s.Do])
 			continue
 		case s.Do == awaitVerb:
-			result, err = errands[s.What].await(c.ctx)
+			err = errands[s.What].await(c.ctx)
 		case s.Do == cancelVerb:
 			err = errands[s.What].stop(c.ctx)
 		case s.Do == closeVerb:
@@ -101,8 +99,8 @@ func (c *client) begin(number int, s step, v verb) *errand {
 	e := c.newErrand()
 	c.mu.Lock()
 	c.beside(func() {
-		e.result, e.err = v.run(c, e.ctx, s)
-		c.report.tell(number, e.result, e.err)
+		result, err := v.run(c, e.ctx, s)
+		c.report.tell(number, result, err)
 		close(e.done)
 	})
 	c.mu.Unlock()
@@ -114,12 +112,13 @@ func (c *client) begin(number int, s step, v verb) *errand {
 	return e
 }
 
-func (e *errand) await(ctx context.Context) (any, error) {
+// await waits for the end of what was begun, however that goes.
+func (e *errand) await(ctx context.Context) error {
 	select {
 	case <-e.done:
-		return e.result, e.err
+		return nil
 	case <-ctx.Done():
-		return nil, context.Cause(ctx)
+		return context.Cause(ctx)
 	}
 }
 

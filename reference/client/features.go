@@ -8,13 +8,36 @@ import (
 	"context"
 	"errors"
 	"fmt"
+
+	stduritemplate "github.com/std-uritemplate/std-uritemplate/go/v2"
 )
 
 func (c *client) readResource(ctx context.Context, s step) (any, error) {
 	if err := c.needs("resources"); err != nil {
 		return nil, err
 	}
-	return c.fetch(ctx, question{method: "resources/read", params: object{"uri": s.URI}})
+	uri := s.URI
+	if s.Template != "" {
+		var err error
+		if uri, err = c.part.expand(s.Template, s.Arguments); err != nil {
+			return nil, err
+		}
+	}
+	return c.fetch(ctx, question{method: "resources/read", params: object{"uri": uri}})
+}
+
+// expand makes a URI of a template by RFC 6570.
+func expand(template string, arguments object) (string, error) {
+	for name, value := range arguments {
+		if _, isText := value.(string); !isText {
+			return "", fmt.Errorf("the argument %q of the URI template %q is not a string", name, template)
+		}
+	}
+	uri, err := stduritemplate.Expand(template, arguments)
+	if err != nil {
+		return "", fmt.Errorf("the URI template %q cannot be expanded: %w", template, err)
+	}
+	return uri, nil
 }
 
 func (c *client) getPrompt(ctx context.Context, s step) (any, error) {

@@ -27,6 +27,8 @@ type transport interface {
 	agreed(revision string)
 	// hear listens to what the server says of itself, in a session.
 	hear()
+	// knows tells whether the server, as it is reached now, may have the request.
+	knows(r *request) bool
 	// cancelsByClosing tells whether to leave a request of the stateless era is
 	// to cancel it.
 	cancelsByClosing() bool
@@ -61,6 +63,7 @@ type request struct {
 	again   bool        // it was sent before, in a session that is over
 	moved   atomic.Bool // it was sent again, in a new session
 	given   atomic.Bool // it was given up, and the server told so
+	unsent  atomic.Bool // it was given up before it was written
 
 	once     sync.Once
 	answered chan struct{} // closed when result or err are there

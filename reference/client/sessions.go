@@ -94,7 +94,11 @@ func (h *streamableHTTP) retryAfter(stream *events) time.Duration {
 
 // get asks for a stream: a new one or, after an event, the one that it was of.
 func (h *streamableHTTP) get(ctx context.Context, lastID string) (*http.Response, error) {
-	asked, err := http.NewRequestWithContext(ctx, http.MethodGet, h.client.options.URL, nil)
+	method := http.MethodGet
+	if lastID != "" {
+		method = h.client.part.resumesBy()
+	}
+	asked, err := http.NewRequestWithContext(ctx, method, h.client.options.URL, nil)
 	if err != nil {
 		return nil, err
 	}
@@ -207,7 +211,12 @@ func (h *streamableHTTP) renew(ctx context.Context, lost string) error {
 	h.client.sessions++
 	revision := h.client.revision
 	h.client.mu.Unlock()
-	return h.client.initialize(context.WithValue(h.ctx, renewal{}, true), revision)
+	return h.client.part.reopens(context.WithValue(h.ctx, renewal{}, true), h, revision)
+}
+
+// reopens begins a new session at the revision that the server is known to speak.
+func reopens(ctx context.Context, h *streamableHTTP, revision string) error {
+	return h.client.initialize(ctx, revision)
 }
 
 // settled waits while a new session is begun in place of another: what is said

@@ -189,6 +189,7 @@ func (s *stdio) request(ctx context.Context, r *request) error {
 	r.via = p
 	s.client.mu.Unlock()
 	err = p.put(ctx, r.message)
+	r.unsent.Store(errors.Is(err, errUnsent))
 	if err != nil && (ctx.Err() != nil || !within(drain, p.ended)) {
 		return err
 	}
@@ -209,6 +210,9 @@ func (s *stdio) send(ctx context.Context, message []byte) error {
 	return p.put(ctx, message)
 }
 
+// errUnsent says that a message was given up before it was its turn to be written.
+var errUnsent = errors.New("the message was not sent")
+
 // put writes a message.
 func (p *pipes) put(ctx context.Context, message []byte) error {
 	l := line{message, make(chan error, 1)}
@@ -217,7 +221,7 @@ func (p *pipes) put(ctx context.Context, message []byte) error {
 	case <-p.exited:
 		return errServerGone
 	case <-ctx.Done():
-		return context.Cause(ctx)
+		return errors.Join(errUnsent, context.Cause(ctx))
 	}
 	select {
 	case err := <-l.written:
@@ -229,8 +233,20 @@ func (p *pipes) put(ctx context.Context, message []byte) error {
 	}
 }
 
-func (s *stdio) agreed(string)          {}
-func (s *stdio) hear()                  {}
+func (s *stdio) agreed(string) {}
+func (s *stdio) hear()         {}
+
+// knows tells whether a request went to the server that runs now, and not to one that has
+// exited.
+func (s *stdio) knows(r *request) bool {
+	s.client.mu.Lock()
+	via := r.via
+	s.client.mu.Unlock()
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return via == any(s.pipes) && !r.unsent.Load()
+}
+
 func (s *stdio) cancelsByClosing() bool { return false }
 
 // close ends the server: its input first, and with it, if it is a good one, the

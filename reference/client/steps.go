@@ -27,6 +27,7 @@ type step struct {
 	Tool       string
 	Prompt     string
 	URI        string
+	Template   string
 	Arguments  object
 	Progress   bool
 	Task       any // of call: an object; of the verbs about tasks: an id
@@ -65,6 +66,7 @@ type verb struct {
 	needs   map[string]kind
 	takes   map[string]kind
 	oneOf   map[string][]string // the values that a member may have
+	either  []string            // members of which exactly one is given
 	request bool                // whether it may be begun, and awaited later
 	run     func(c *client, ctx context.Context, s step) (any, error)
 }
@@ -95,7 +97,12 @@ func verbs() map[string]verb {
 			request: true,
 			run:     (*client).callTool,
 		},
-		"read":         {needs: map[string]kind{"uri": aText}, request: true, run: (*client).readResource},
+		"read": {
+			takes:   map[string]kind{"uri": aText, "template": aText, "arguments": anObject},
+			either:  []string{"uri", "template"},
+			request: true,
+			run:     (*client).readResource,
+		},
 		"get":          {needs: map[string]kind{"prompt": aText}, takes: map[string]kind{"arguments": anObject}, request: true, run: (*client).getPrompt},
 		"complete":     {needs: map[string]kind{"ref": anObject, "argument": anObject}, takes: map[string]kind{"context": anObject}, request: true, run: (*client).complete},
 		"subscribe":    {needs: map[string]kind{"uri": aText}, request: true, run: (*client).subscribe},
@@ -189,6 +196,10 @@ func checkStep(known map[string]verb, members map[string]json.RawMessage) error 
 		if _, given := members[member]; !given {
 			return stepsError("a step %q needs %q, %s", name, member, v.needs[member])
 		}
+	}
+	given := slices.DeleteFunc(slices.Clone(v.either), func(member string) bool { return members[member] == nil })
+	if len(v.either) > 0 && len(given) != 1 {
+		return stepsError("a step %q needs one of %s", name, strings.Join(v.either, " and "))
 	}
 	return nil
 }

@@ -259,6 +259,8 @@ func (h *streamableHTTP) agreed(revision string) {
 	h.version = revision
 }
 
+func (h *streamableHTTP) knows(*request) bool { return true }
+
 func (h *streamableHTTP) cancelsByClosing() bool { return true }
 
 // close ends the session, and whatever stream is open.

@@ -49,6 +49,9 @@ func (c *client) connect(ctx context.Context, s step) (any, error) {
 	if connected {
 		return nil, errors.New("there is a connection already: close it first")
 	}
+	if err := c.part.looks(ctx, c); err != nil {
+		return nil, err
+	}
 	if err := c.reach(ctx); err != nil {
 		return nil, err
 	}

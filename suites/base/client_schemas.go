@@ -47,28 +47,21 @@ func named(dialect string, schema Object) Object {
 }
 
 const (
-	noDialect   = "https://example.com/mcpconform/no-such-dialect"
-	elicitation = "elicitation/create"
+	noDialect = "https://example.com/mcpconform/no-such-dialect"
+	undatable = "pair_of_unknown_dialect"
 )
 
-// unknownDialect is a server that asks for input by a schema that nobody can read.
+// unknownDialect is a server with a tool whose results conform to a schema that nobody
+// can read.
 var unknownDialect = &Story{
-	Name: "unknown-dialect", Says: "During a call the server asks the user for something by a schema of a dialect that does not exist.",
+	Name: "unknown-dialect", Says: "A tool promises results by a schema of a dialect that does not exist.",
 	Since: "2025-11-25",
 	Told: Steps{
-		ToAnswer(elicitation, Object{"action": "accept", "content": Object{"name": "Ada"}}),
-		ToConnect(), ToList("tools"), ToCall(scripted.AddNumbers, Object{"a": 5, "b": 3}), ToClose(),
+		ToConnect(), ToList("tools"), ToCall(results.Right, nil), ToCall(results.Wrong, nil), ToCall(undatable, nil), ToClose(),
 	},
 	Server: func(server *scripted.Server) {
-		question := scripted.Question{Method: elicitation, Params: Object{
-			"message":         "What is your name?",
-			"requestedSchema": named(noDialect, Object{"type": "object", "properties": Object{"name": Object{"type": "string"}}}),
-		}}
-		server.On("tools/call", func(call *scripted.Call) {
-			if call.Inquire(question) {
-				call.Good()
-			}
-		})
+		results.Add(server)
+		results.AddTool(server, undatable, named(noDialect, promiseOfPair()), Object{"pair": []any{1, "one"}})
 	},
 }
 
@@ -112,13 +105,17 @@ func readingSchemas() {
 		func(ctx SpecContext) {
 			client := Played(ctx)
 
-			inquiry := client.NeedInquiries(elicitation)[0]
-			switch {
-			case inquiry.Answer == nil && (!Stateless() || !client.OutcomeOf(3).Failed()): // it gives up the call instead
-				client.NeverBut("the client did not answer", elicitation)
-			case inquiry.Result["action"] == "accept":
-				client.Blame(inquiry.Answer, Mismatch{
-					Wanted: "an error, since nobody knows the dialect " + noDialect, Found: inquiry.Describe(), Where: inquiry.Where,
+			client.NeedRequests("tools/list")
+			if isLeftOut(client, undatable) || client.FailedIn(ctx, 1) != "" {
+				return // it does without the tool, or without all of them
+			}
+			call := client.NeedCalls(undatable)[0]
+			demandValidating(client)
+			if told := client.OutcomeOf(4); !results.Refused(told) {
+				client.NeedGiven(4)
+				client.Blame(AnswerTo(call), Mismatch{
+					Wanted: "an error, since nobody knows the dialect " + noDialect + " of the tool's outputSchema",
+					Found:  "the call is told as done: " + ShowOutcome(told),
 				})
 			}
 		})
@@ -145,6 +142,7 @@ func readingSchemas() {
 			client.NeedCalls(referring)
 			demandValidating(client)
 			if told := client.OutcomeOf(4); !results.Refused(told) {
+				client.NeedGiven(4)
 				client.Blame(calls[0], Mismatch{
 					Wanted: "that the client refuses a result by a schema that it cannot resolve",
 					Found:  "the call is told as done: " + ShowOutcome(told),

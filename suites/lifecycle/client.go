@@ -12,6 +12,7 @@ import (
 	. "github.com/mcpconform/mcpconform/internal/conform"
 	"github.com/mcpconform/mcpconform/internal/jsonrpc"
 	"github.com/mcpconform/mcpconform/internal/scripted"
+	"github.com/mcpconform/mcpconform/suites/server/features"
 )
 
 // ClientChecks registers the checks of a target client.
@@ -19,6 +20,7 @@ func ClientChecks() {
 	Describe("Handshake", func() {
 		shaking()
 		missing()
+		undeclared()
 		waiting()
 	})
 }
@@ -90,7 +92,7 @@ func shaking() {
 			if wentOn(client, answer) {
 				return
 			}
-			if broken := client.Breakdown(); broken != "" {
+			if broken := client.Unconnected(); broken != "" {
 				client.Blame(asked, Mismatch{
 					Wanted: "a revision that the client speaks when it is granted", Found: Show(version) + ", and then " + broken,
 					Where: "/params/protocolVersion",
@@ -150,7 +152,7 @@ func demandCoping(ctx context.Context, client *Client, after *Said, with string)
 	}
 	met := Beside(ctx, Meeting)
 	if met == nil || met.Departure.Ended || met.Departure.Failed {
-		return // it does not with a good one either
+		client.NeverBut("the client does not come to a good end with a good server either", "")
 	}
 	found := ""
 	switch {
@@ -175,6 +177,35 @@ var bare = &Story{
 			server.On(method, func(call *scripted.Call) { call.Refuse(jsonrpc.MethodNotFound, "Method not found: "+method, nil) })
 		}
 	},
+}
+
+// undeclared registers the checks of what a client does with a server that does not
+// declare what it is told to use.
+func undeclared() {
+	It("asks for no resources if the server does not declare resources", Verifies("lifecycle.capabilities.of-peer"), In(features.ToolsAlone),
+		func(ctx SpecContext) {
+			features.DemandRestraint(Played(ctx), Beside(ctx, features.All), "resources", "resources/list", "resources/templates/list", "resources/read")
+		})
+
+	It("subscribes to no resource if the server does not declare resources.subscribe", Verifies("lifecycle.capabilities.of-peer"), In(features.Unsubscribable),
+		func(ctx SpecContext) {
+			features.DemandRestraint(Played(ctx), Beside(ctx, features.All), "resources.subscribe", "resources/subscribe", "resources/unsubscribe")
+		})
+
+	It("asks for no prompts if the server does not declare prompts", Verifies("lifecycle.capabilities.of-peer"), In(features.ToolsAlone),
+		func(ctx SpecContext) {
+			features.DemandRestraint(Played(ctx), Beside(ctx, features.All), "prompts", "prompts/list", "prompts/get")
+		})
+
+	It("asks for no completions if the server does not declare completions", Verifies("lifecycle.capabilities.of-peer"), In(features.ToolsAlone),
+		func(ctx SpecContext) {
+			features.DemandRestraint(Played(ctx), Beside(ctx, features.All), "completions", "completion/complete")
+		})
+
+	It("sets no log level if the server does not declare logging", Verifies("lifecycle.capabilities.of-peer"), In(features.ToolsAlone),
+		func(ctx SpecContext) {
+			features.DemandRestraint(Played(ctx), Beside(ctx, features.All), "logging", "logging/setLevel")
+		})
 }
 
 func missing() {
@@ -241,6 +272,7 @@ func waiting() {
 					return
 				}
 			}
+			client.NeedGoingOn(call)
 			client.Blame(call, Mismatch{Wanted: "notifications/cancelled with the id " + call.ID.String() + " when its time was over", Found: "none"})
 		})
 }

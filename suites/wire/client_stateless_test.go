@@ -78,6 +78,9 @@ var statelessClientTests = []clientTest{
 	{"trace context", strings.Replace(says("1", "tools/list", ""), `"_meta":{`, `"_meta":{"traceparent":"x",`, 1), []string{"base.meta.trace-context"}, ""},
 	{"a response", says("1", "tools/list", "") + `s! {"jsonrpc":"2.0","id":9,"method":"ping"}` + "\n" + answersWith("9", "{}"), []string{"patterns.responses.none"}, ""},
 	{"an answer to a notification", says("1", "tools/list", "") + gives("1", final) + told("1", "notifications/tools/list_changed", "") + "c " + noAnswer, []string{"base.notifications.unanswered"}, ""},
+	{"an error for what nobody can read", says("1", "tools/list", "") + `s! {"jsonrpc":"2.0","method":` + "\n" + "c " + noAnswer + "\n", nil, ""},
+	{"an error for that, and then a notification", says("1", "tools/list", "") + `s! {"jsonrpc":"2.0","method":` + "\n" + "c " + noAnswer + "\n" +
+		told("1", "notifications/tools/list_changed", ""), nil, ""},
 	{"a handshake", `c ` + askedToInitialize + "\n" + `s {"jsonrpc":"2.0","id":1,"error":{"code":-32022,"message":"no"}}`, nil, ""},
 	{"prompts of a server without", offers("{}") + says("1", "prompts/list", ""), []string{"prompts.capability.respected"}, ""},
 	{"prompts of a server that was not asked", says("1", "prompts/list", ""), nil, ""},
@@ -106,6 +109,8 @@ var statelessClientTests = []clientTest{
 	{"a form with words", elicited(onlyForm, whoForm, `{"action":"accept","content":{"age":"old"}}`), []string{"elicitation.content.matches"}, ""},
 
 	{"a task", offers(withTasks) + saysAs(withTasks, "1", "tools/call", callN) + runsTask("1", "") + polls("2", `,"pollIntervalMs":100`) + polls("3", ""), nil, "tasks-extension.poll.interval-respected"},
+	{"a look at what is over", saysAs(withTasks, "1", "tools/call", callN) + runsTask("1", "") +
+		strings.Replace(polls("2", `,"pollIntervalMs":1000`), `"working"`, `"cancelled"`, 1) + polls("3", ""), nil, ""},
 	{"a hasty poll", saysAs(withTasks, "1", "tools/call", callN) + runsTask("1", "") + polls("2", `,"pollIntervalMs":1000`) + polls("3", ""), []string{"tasks-extension.poll.interval-respected"}, ""},
 	{"input twice", updates("1") + updates("2"), []string{"tasks-extension.input.answered-once"}, ""},
 	{"the cancellation of a task", saysAs(withTasks, "1", "tools/call", callN) + runsTask("1", "") + polls("2", "") + cancel1, []string{"tasks-extension.cancel.by-request"}, ""},

@@ -709,8 +709,11 @@ func judgePolls(conversation *conform.Conversation, sight *conform.Sight, interv
 				})
 			}
 		case !said.FromTarget(conversation.Leg) && isResponse(said) && said.Request != nil && said.Request.Method == "tasks/get":
-			if pollInterval(said, interval) > 0 {
-				answered[taskID(said.ResultObject())] = said
+			switch id := taskID(said.ResultObject()); {
+			case slices.Contains(terminal, said.ResultObject()["status"]):
+				delete(answered, id) // nobody polls what is over: who asks wants to know
+			case pollInterval(said, interval) > 0:
+				answered[id] = said
 			}
 		}
 	}

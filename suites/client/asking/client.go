@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/mcpconform/mcpconform/internal/conform"
+	"github.com/mcpconform/mcpconform/internal/jsonrpc"
 	"github.com/mcpconform/mcpconform/internal/scripted"
 )
 
@@ -36,7 +37,7 @@ func DuringCalls(server *scripted.Server, questions ...scripted.Question) {
 func JudgeGoingOn(ctx context.Context, client *conform.Client, after *conform.Said, despite string) {
 	next := client.AskedAfter(after)
 	if len(next) > 0 {
-		if client.Breakdown() == "" {
+		if client.Breakdown(ctx) == "" {
 			return
 		}
 		after = next[0]
@@ -80,6 +81,72 @@ var Undeclared = &conform.Story{
 			}},
 		)
 	},
+}
+
+// Tools of Declared, each of which asks for one thing.
+const (
+	SamplingTool    = "ask_for_sampling"
+	ElicitationTool = "ask_for_a_form"
+	RootsTool       = "ask_for_roots"
+)
+
+// greeting tells the questions of Declared from others.
+const greeting = "Are you there?"
+
+// Declared is a client that is asked for everything that it declares.
+var Declared = &conform.Story{
+	Name: "declared-questions", Says: "During calls the server asks for sampling, for a form and for roots, all of which the client is told to declare and to answer.",
+	Until: "2025-11-25",
+	Told: conform.Steps{
+		conform.ToAnswer("sampling/createMessage", conform.Object{
+			"role": "assistant", "content": conform.Object{"type": "text", "text": "I am."}, "model": "a-model", "stopReason": "endTurn",
+		}),
+		conform.ToAnswer("elicitation/create", conform.Object{"action": "accept", "content": conform.Object{"there": true}}),
+		conform.ToAnswer("roots/list", conform.Object{"roots": []any{conform.Object{"uri": "file:///home/user/project"}}}),
+		conform.ToConnect(), conform.ToList("tools"),
+		conform.ToCall(SamplingTool, nil), conform.ToCall(ElicitationTool, nil), conform.ToCall(RootsTool, nil),
+		conform.ToList("tools"), conform.ToClose(),
+	},
+	Server: func(server *scripted.Server) {
+		Tool(server, SamplingTool, scripted.Question{Method: "sampling/createMessage", Params: conform.Object{
+			"messages":  []any{conform.Object{"role": "user", "content": conform.Object{"type": "text", "text": greeting}}},
+			"maxTokens": 100,
+		}})
+		Tool(server, ElicitationTool, scripted.Question{Method: "elicitation/create", Params: conform.Object{
+			"message":         greeting,
+			"requestedSchema": conform.Object{"type": "object", "properties": conform.Object{"there": conform.Object{"type": "boolean"}}},
+		}})
+		Tool(server, RootsTool, scripted.Question{Method: "roots/list"})
+	},
+}
+
+// NeedDeclared returns what came of a question of Declared, and the call during which it
+// was asked. Of a client that does not declare the capability nothing is shown.
+func NeedDeclared(client *conform.Client, tool, method, capability string) (call *conform.Said, inquiry conform.Inquiry) {
+	call = client.NeedCalls(tool)[0]
+	if !client.Declares(capability) {
+		client.NeverBut("the client does not declare "+capability, method)
+	}
+	return call, client.NeedInquiries(method)[0]
+}
+
+// JudgeFulfilment judges that the client answers what it was asked for by a question of
+// Declared. One that refuses may have its reasons, but not that it knows no such method.
+func JudgeFulfilment(client *conform.Client, call *conform.Said, inquiry conform.Inquiry) {
+	switch {
+	case inquiry.Answered():
+	case inquiry.Refused && inquiry.Refusal.Code == jsonrpc.MethodNotFound:
+		client.Blame(inquiry.Answer, conform.Mismatch{
+			Wanted: "an answer to " + inquiry.Method + ", whose capability the client declares", Found: inquiry.Describe(),
+		})
+	case inquiry.Refused:
+		client.NeverBut("the client refused "+inquiry.Method, inquiry.Method)
+	default:
+		client.NeedGoingOn(conform.AnswerTo(call)) // which came when the server had waited for the answer
+		client.Blame(inquiry.Question, conform.Mismatch{
+			Wanted: "an answer to " + inquiry.Method + ", whose capability the client declares", Found: "none, though the client goes on",
+		})
+	}
 }
 
 // NeedUndeclared returns what came of a question of Undeclared, of which the check needs

@@ -97,6 +97,30 @@ func forms() {
 			}
 		})
 
+	It("implements elicitation/create if it declares elicitation", Verifies("elicitation.capability.mode"), In(asking.Declared),
+		func(ctx SpecContext) {
+			client := Played(ctx)
+
+			_, inquiry := asking.NeedDeclared(client, asking.ElicitationTool, method, "elicitation")
+			switch {
+			case inquiry.Answer == nil:
+				client.NeverBut("the client did not answer "+method, method)
+			case inquiry.Refusal.Code == jsonrpc.MethodNotFound:
+				client.Blame(inquiry.Answer, Mismatch{Wanted: "an answer in form mode, which the client declares", Found: inquiry.Describe()})
+			}
+		})
+
+	It("answers elicitation/create if it declares elicitation", Verifies("elicitation.capability.fulfilled"), In(asking.Declared),
+		func(ctx SpecContext) {
+			client := Played(ctx)
+
+			call, inquiry := asking.NeedDeclared(client, asking.ElicitationTool, method, "elicitation")
+			if Revision() >= modeSince && inquiry.Refused {
+				client.NeverBut("the client refused "+method, method) // which breaks a requirement of its own
+			}
+			asking.JudgeFulfilment(client, call, inquiry)
+		})
+
 	It("declares elicitation with the request that brings content", Verifies("elicitation.capability.declared"), In(filled), InStatelessEra(),
 		func(ctx SpecContext) {
 			client := Played(ctx)

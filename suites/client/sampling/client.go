@@ -105,6 +105,14 @@ func samplings() {
 			}
 		})
 
+	It("answers sampling/createMessage if it declares sampling", Verifies("sampling.capability.fulfilled"), In(asking.Declared),
+		func(ctx SpecContext) {
+			client := Played(ctx)
+
+			call, inquiry := asking.NeedDeclared(client, asking.SamplingTool, method, "sampling")
+			asking.JudgeFulfilment(client, call, inquiry)
+		})
+
 	It("declares sampling with the request that brings a message", Verifies("sampling.capability.declared"), In(model),
 		func(ctx SpecContext) {
 			client := Played(ctx)
@@ -149,11 +157,11 @@ func needResults(client *Client) []Inquiry {
 
 // rejects is a client whose user does not want the model to be asked.
 var rejects = &Story{
-	Name: "sampling-rejected", Says: "During a call the server asks for sampling, which the user rejects.",
+	Name: "sampling-rejected", Says: "During two calls the server asks for sampling, which the user rejects the second time.",
 	Until: "2025-11-25",
 	Told: Steps{
-		ToRefuse(method, rejected, "User rejected sampling request"), ToConnect(), ToList("tools"),
-		ToCall(scripted.AddNumbers, asking.Numbers), ToList("prompts"), ToClose(),
+		ToAnswer(method, spoken), ToRefuse(method, rejected, "User rejected sampling request"), ToConnect(), ToList("tools"),
+		ToCall(scripted.AddNumbers, asking.Numbers), ToCall(scripted.AddNumbers, asking.Numbers), ToClose(),
 	},
 	Server: func(server *scripted.Server) { asking.DuringCalls(server, question("", nil, hello)) },
 }
@@ -163,13 +171,9 @@ func rejections() {
 		func(ctx SpecContext) {
 			client := Played(ctx)
 
-			for _, inquiry := range client.NeedInquiries(method) {
-				if told := client.Outcome("answer-with"); told.Failed() || inquiry.Answer == nil {
-					client.NeverBut("the client did not answer "+method, method)
-				}
-				if !inquiry.Refused {
-					client.Blame(inquiry.Answer, Mismatch{Wanted: "an error, as the user rejects the request", Found: inquiry.Describe()})
-				}
+			inquiry := needRejected(client)
+			if !inquiry.Refused {
+				client.Blame(inquiry.Answer, Mismatch{Wanted: "an error, as the user rejects the request", Found: inquiry.Describe()})
 			}
 		})
 
@@ -177,16 +181,28 @@ func rejections() {
 		func(ctx SpecContext) {
 			client := Played(ctx)
 
-			for _, inquiry := range client.NeedInquiries(method) {
-				if told := client.Outcome("answer-with"); told.Failed() || !inquiry.Refused {
-					client.NeverBut("the client did not refuse "+method, method)
-				}
-				if inquiry.Refusal.Code != rejected {
-					client.Blame(inquiry.Answer, Mismatch{Wanted: "the code -1", Found: inquiry.Describe(), Where: "/error/code"})
-				}
+			inquiry := needRejected(client)
+			if !inquiry.Refused {
+				client.NeverBut("the client did not refuse "+method, method)
+			}
+			if inquiry.Refusal.Code != rejected {
+				client.Blame(inquiry.Answer, Mismatch{Wanted: "the code -1", Found: inquiry.Describe(), Where: "/error/code"})
 			}
 		})
 }
+
+// needRejected returns the request for sampling that the user rejects. That the client
+// answers as it is told its answer to the one before shows, and its driver tells.
+func needRejected(client *Client) Inquiry {
+	all := client.NeedInquiries(method)
+	if client.OutcomeOf(rejection).Failed() || len(all) < 2 || all[1].Answer == nil || !Same(all[0].Result["content"], spoken["content"]) {
+		client.NeverBut("the client does not answer "+method+" as it is told", method)
+	}
+	return all[1]
+}
+
+// rejection is the position of the step by which the client is told to refuse.
+const rejection = 1
 
 // What is wrong with the messages of requests for sampling.
 const (

@@ -8,6 +8,7 @@ import (
 	. "github.com/mcpconform/mcpconform/internal/conform"
 	"github.com/mcpconform/mcpconform/internal/jsonrpc"
 	"github.com/mcpconform/mcpconform/internal/scripted"
+	"github.com/mcpconform/mcpconform/suites/server/features"
 )
 
 // ClientChecks registers the checks of a target client. What the stories provoke is
@@ -15,6 +16,7 @@ import (
 func ClientChecks() {
 	Describe("Tasks extension", func() {
 		following()
+		askingAfterTasks()
 		givingInput()
 		endingEarly()
 	})
@@ -127,6 +129,51 @@ var taskGivenUp = &Story{
 	},
 }
 
+// endedTask is the id of a task that has ended when a client is told to ask about it.
+const endedTask = "mcpconform-83a1f7c05e2d4b69"
+
+// whoAsksAfterTasks are the steps of a client that asks about a task after a call.
+var whoAsksAfterTasks = Steps{
+	ToConnect(), ToList("tools"), ToCall(scripted.AddNumbers, addition),
+	ToGetTask(endedTask), ToFetchTask(endedTask), ToCancelTask(endedTask), ToList("tools"), ToClose(),
+}
+
+// endedTaskIsKept is a server that keeps a task when it has ended.
+var endedTaskIsKept = &Story{
+	Name: "ended-task-is-kept", Says: "A call is answered with a task, and the client asks about the task when it has ended.",
+	Since: since, Told: whoAsksAfterTasks,
+	Server: func(server *scripted.Server) {
+		keeper := keepTasks(server, Object{"status": "working"}, completed())
+		keeper.silent = true // the steps are done one right after the other
+		server.On("tools/call", func(call *scripted.Call) {
+			if !declaredBy(call) {
+				call.Good()
+				return
+			}
+			keeper.begin(call, endedTask)
+		})
+	},
+}
+
+// extensionUndeclared is a server without the extension.
+var extensionUndeclared = &Story{
+	Name: "tasks-extension-undeclared", Says: "The server does not declare the tasks extension, and the client is told to ask about a task.",
+	Since: since, Told: whoAsksAfterTasks,
+}
+
+func askingAfterTasks() {
+	It("sends tasks/get with the taskId of a task", Verifies("base.schema.requests"), In(endedTaskIsKept),
+		func(ctx SpecContext) { features.DemandText(Played(ctx), "tasks/get", "taskId") })
+
+	It("sends tasks/cancel with the taskId of a task", Verifies("base.schema.requests"), In(endedTaskIsKept),
+		func(ctx SpecContext) { features.DemandText(Played(ctx), "tasks/cancel", "taskId") })
+
+	It("asks about no tasks if the server does not declare the tasks extension", Verifies("versioning.extensions.fallback"), In(extensionUndeclared),
+		func(ctx SpecContext) {
+			features.DemandRestraint(Played(ctx), Beside(ctx, endedTaskIsKept), "the extension "+identifier, "tasks/get", "tasks/cancel")
+		})
+}
+
 func following() {
 	It("takes a task for an answer, as well as a result", Verifies("tasks-extension.created.either"), In(callsBecomeTasks),
 		func(ctx SpecContext) {
@@ -177,6 +224,7 @@ func following() {
 				client.NeverBut("no prompt can be got", "prompts/get")
 			}
 			if !told.Failed() && createdIn(gets[0]) != "" {
+				client.NeedGiven(1)
 				client.Blame(gets[0].Answers[0], Mismatch{Wanted: "that the client takes the answer for invalid", Found: "the step is told as done: " + ShowOutcome(told)})
 			}
 		})

@@ -13,6 +13,7 @@ import (
 type keeper struct {
 	told    []Object // what tasks/get tells of each, one after the other; the last one stays
 	updated []Object // what it tells after tasks/update
+	silent  bool     // it suggests no time between two looks
 
 	mu   sync.Mutex
 	left map[string][]Object // what is still to be told, by task
@@ -53,14 +54,17 @@ func (k *keeper) created(id string) Object {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	k.left[id] = k.told
-	made := state(id, Object{"status": "working"})
+	made := k.state(id, Object{"status": "working"})
 	made["resultType"] = "task"
 	return made
 }
 
-func state(id string, told Object) Object {
+func (k *keeper) state(id string, told Object) Object {
 	const at = "2026-07-28T10:30:00Z"
 	task := Object{"taskId": id, "createdAt": at, "lastUpdatedAt": at, "ttlMs": keptFor, "pollIntervalMs": pollEvery}
+	if k.silent {
+		delete(task, "pollIntervalMs")
+	}
 	maps.Copy(task, told)
 	return task
 }
@@ -87,7 +91,7 @@ func (k *keeper) get(call *scripted.Call) {
 	if len(k.left[id]) > 1 {
 		k.left[id] = k.left[id][1:]
 	}
-	call.Answer(state(id, next))
+	call.Answer(k.state(id, next))
 }
 
 func (k *keeper) update(call *scripted.Call) {

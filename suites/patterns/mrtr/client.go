@@ -94,7 +94,7 @@ var needing = &Story{
 	Told: append(append(Steps{}, answers...),
 		ToConnect(), ToList("tools"),
 		ToCall(echoState, nil), ToCall(noState, nil), ToCall(unrelated, nil), ToCall(noResultType, nil),
-		ToCall("state_only", nil), ToCall("all_kinds", nil), ToCall("two_rounds", nil),
+		ToCall("state_only", nil), ToCall("sampling_only", nil), ToCall("roots_only", nil), ToCall("all_kinds", nil), ToCall("two_rounds", nil),
 		ToGet(scripted.PromptName, Object{"name": "you"}), ToRead(scripted.ResourceURI), ToList("tools"), ToClose(),
 	),
 	Server: func(server *scripted.Server) {
@@ -109,6 +109,8 @@ var needing = &Story{
 		tool(echoState, oddState, confirm)
 		tool(noState, "", confirm)
 		tool("state_only", "only a state", nil)
+		tool("sampling_only", "", map[string]scripted.Question{"answer": sampling})
+		tool("roots_only", "", map[string]scripted.Question{"roots": roots})
 		tool("all_kinds", "", map[string]scripted.Question{"a/b": confirmation, "~c": sampling, "": roots})
 		server.AddTool(unrelated, nil, func(call *scripted.Call) { call.Answer(scripted.Text("done")) })
 		server.AddTool(noResultType, nil, func(call *scripted.Call) {
@@ -137,7 +139,36 @@ func twoRounds(call *scripted.Call) {
 	}
 }
 
+// simpleNeeds are tools whose calls need one input, each with what it asks for.
+var simpleNeeds = map[string]scripted.Question{
+	echoState: confirmation, noState: confirmation, "sampling_only": sampling, "roots_only": roots,
+}
+
 func retriesOfClients() {
+	It("makes a call again with the input that it needs", Verifies("mrtr.client.retried"), In(needing),
+		func(ctx SpecContext) {
+			client := Played(ctx)
+
+			asked := 0
+			for tool, question := range simpleNeeds {
+				for _, call := range client.Calls(tool) {
+					result := AnswerTo(call)
+					if result == nil || result.ResultObject()["resultType"] != "input_required" {
+						continue
+					}
+					if asked++; !isMadeAgain(client, result) {
+						client.NeedGoingOn(result)
+						client.Blame(result, Mismatch{
+							Wanted: "the call again, with inputResponses, as the client declares what " + question.Method + " takes", Found: "no such call, though the client goes on",
+						})
+					}
+				}
+			}
+			if asked == 0 {
+				client.NeverBut("the client was not asked for input, as it declares nothing that takes, or made no call", confirmation.Method)
+			}
+		})
+
 	It("brings the state back to the letter when it makes a call again", Verifies("mrtr.client.state.echoed"), In(needing),
 		func(ctx SpecContext) {
 			client := Played(ctx)
@@ -179,6 +210,16 @@ func retriesOfClients() {
 				}
 			}
 		})
+}
+
+// isMadeAgain tells whether the client made a call again after a result that asks for
+// input, whatever it brings.
+func isMadeAgain(client *Client, result *Said) bool {
+	tool, _ := result.Request.ParamsObject()["name"].(string)
+	return slices.ContainsFunc(client.Calls(tool), func(call *Said) bool {
+		params := call.ParamsObject()
+		return call.Event.At.After(result.Event.At) && (params["inputResponses"] != nil || params["requestState"] != nil)
+	})
 }
 
 // needRetries returns the calls of a tool that come after its first result has asked for

@@ -38,6 +38,7 @@ const (
 const (
 	anotherRead         = 5
 	otherListed         = 6
+	privateRead         = 7
 	privateReadAgain    = 8
 	announcementAwaited = 11
 	changedListed       = 12
@@ -46,7 +47,7 @@ const (
 // fresh is a server whose results stay fresh longer than anybody waits.
 var fresh = &Story{
 	Name: "results-that-stay-fresh", Since: since,
-	Says: "The server gives every result ten minutes to live, and says during a call that its tools have changed.",
+	Says: "The server gives every result ten minutes to live, has a prompt beside its tools, and says during a call that the tools have changed.",
 	Told: Steps{
 		ToAnswer("elicitation/create", Object{"action": "accept", "content": Object{"name": "Ada"}}), ToConnect(),
 		ToList("tools"), ToList("tools"), ToRead(oneURI), ToRead(anotherURI), ToList("prompts"), ToRead(privateURI), ToRead(privateURI),
@@ -61,6 +62,11 @@ var fresh = &Story{
 		server.On("tools/call", func(call *scripted.Call) {
 			call.Session.Notify("notifications/tools/list_changed", nil)
 			call.Good()
+		})
+		server.OnResult(func(call *scripted.Call, result Object) {
+			if call.Message.Method == "tools/list" { // what is taken for the prompts shows
+				result["prompts"] = []any{Object{"name": "not_a_prompt"}}
+			}
 		})
 		server.On("resources/read", func(call *scripted.Call) {
 			if call.Text("uri") == privateURI && call.Responses() == nil && call.Declares("elicitation") {
@@ -86,15 +92,16 @@ func freshResults() {
 			if len(announced) == 0 {
 				client.NeverBut("the client did not listen for changes, or called nothing", "subscriptions/listen")
 			}
-			client.NeedPast(changedListed)
-			if waited, told := client.ToldOutcome(announcementAwaited); told && waited.Failed() {
+			if asksAfter(client, announced[0], "tools/list") {
+				return
+			}
+			if waited := client.OutcomeOf(announcementAwaited); waited.Failed() {
 				client.NeverBut("the client did not take notice of the change: "+waited.Error, "subscriptions/listen")
 			}
-			if !asksAfter(client, announced[0], "tools/list") {
-				client.Blame(announced[0], Mismatch{
-					Wanted: "a new tools/list when the tools are wanted after this", Found: "no such request: the list from before is used again",
-				})
-			}
+			client.NeedGiven(changedListed)
+			client.Blame(announced[0], Mismatch{
+				Wanted: "a new tools/list when the tools are wanted after this", Found: "no such request: the list from before is used again",
+			})
 		})
 
 	It("reads one resource although it knows another", Verifies("caching.key.respected"), In(fresh),
@@ -105,8 +112,8 @@ func freshResults() {
 			if len(known) == 0 {
 				client.Never("resources/read")
 			}
-			client.NeedPast(anotherRead)
 			if len(readsOf(client, anotherURI)) == 0 {
+				client.NeedGiven(anotherRead)
 				client.Blame(known[0], Mismatch{
 					Wanted: "a resources/read for " + anotherURI + ", too", Found: "none: what was read of " + oneURI + " is used for it",
 				})
@@ -118,8 +125,8 @@ func freshResults() {
 			client := Played(ctx)
 
 			known := client.NeedRequests("tools/list")
-			client.NeedPast(otherListed)
 			if len(client.Requests("prompts/list")) == 0 {
+				client.NeedGiven(otherListed)
 				client.Blame(known[0], Mismatch{
 					Wanted: "a prompts/list, too", Found: "none: what tools/list gave is used for it",
 				})
@@ -134,8 +141,9 @@ func freshResults() {
 			if retry < 0 {
 				client.NeverBut("the client brought no input for resources/read", "elicitation/create")
 			}
-			client.NeedPast(privateReadAgain)
 			if reads := readsOf(client, privateURI); retry == len(reads)-1 {
+				client.NeedGiven(privateRead)
+				client.NeedGiven(privateReadAgain)
 				client.Blame(reads[retry], Mismatch{
 					Wanted: "another resources/read when the resource is wanted again", Found: "none: the result of the retry is used again",
 				})
@@ -172,6 +180,8 @@ const (
 
 // Positions in the steps of stale.
 const (
+	staleListed         = 1
+	negativeListed      = 2
 	negativeListedAgain = 3
 	staleListedAgain    = 5
 )
@@ -188,7 +198,7 @@ var stale = &Story{
 		server.Fresh = short
 		server.On("prompts/list", func(call *scripted.Call) {
 			call.Finally(jsonrpc.NewResult(call.Message.ID, Object{
-				"resultType": "complete", "prompts": []any{}, "ttlMs": -1, "cacheScope": "private",
+				"resultType": "complete", "prompts": []any{server.Prompts[0]}, "ttlMs": -1, "cacheScope": "private",
 			}), "the time to live is negative")
 		})
 		var lists atomic.Int64
@@ -216,8 +226,9 @@ func staleResults() {
 			client := Played(ctx)
 
 			lists := client.NeedRequests("prompts/list")
-			client.NeedPast(negativeListedAgain)
 			if len(lists) < 2 {
+				client.NeedGiven(negativeListed)
+				client.NeedGiven(negativeListedAgain)
 				client.Blame(lists[0], Mismatch{
 					Wanted: "another prompts/list when the prompts are wanted again", Found: "none: a result with ttlMs -1 is used again",
 				})
@@ -230,8 +241,9 @@ func staleResults() {
 
 			lists := client.NeedRequests("tools/list")
 			client.NeedCalls(scripted.AddNumbers) // in whose time the list grows stale
-			client.NeedPast(staleListedAgain)
 			if len(lists) < 2 {
+				client.NeedGiven(staleListed)
+				client.NeedGiven(staleListedAgain)
 				client.Blame(lists[0], Mismatch{
 					Wanted: "another tools/list when the tools are wanted again after 400 ms",
 					Found:  "none: a result with ttlMs 10 is used again",
@@ -271,6 +283,9 @@ func staleResults() {
 func pollsOf(client *Client) []*Said {
 	client.NeedRequests("tools/list")
 	call := client.NeedCalls(scripted.AddNumbers)[0]
+	if known := client.Requests("tools/list")[0]; known.Event.At.After(call.Event.At) {
+		client.NeverBut("the client knew no list of tools that could grow stale during the call", "tools/list")
+	}
 	answer := AnswerTo(call)
 	if answer == nil {
 		client.NeverBut("the client did not wait for the answer of the call", "tools/call")
@@ -285,6 +300,7 @@ const secondPage = "page-2"
 
 // Positions in the steps of stalePages.
 const (
+	toolsListed        = 1
 	toolsListedAgain   = 2
 	promptsListedAgain = 4
 )
@@ -331,8 +347,9 @@ func pages() {
 			if len(seconds) == 0 {
 				client.NeverBut("the client did not come to the second page", "tools/list")
 			}
-			client.NeedPast(toolsListedAgain)
 			if len(seconds) == 1 {
+				client.NeedGiven(toolsListed)
+				client.NeedGiven(toolsListedAgain)
 				client.Blame(seconds[0], Mismatch{
 					Wanted: "another tools/list with the cursor " + Show(secondPage) + " when the tools are wanted again",
 					Found:  "none: a page with ttlMs 0 is used again, or left out",
@@ -355,12 +372,15 @@ func pages() {
 			if firsts := slices.DeleteFunc(slices.Clone(lists[:refused]), func(list *Said) bool { return !isFirst(list) }); len(firsts) > 1 {
 				NotApplicable("the client keeps no pages: it had just begun from the beginning")
 			}
-			client.NeedPast(promptsListedAgain)
-			if !slices.ContainsFunc(lists[refused:], isFirst) {
-				client.Blame(AnswerTo(lists[refused]), Mismatch{
-					Wanted: "a prompts/list without a cursor after this refusal", Found: "no such request",
-				})
+			if slices.ContainsFunc(lists[refused:], isFirst) {
+				return
 			}
+			if _, over := client.ToldOutcome(promptsListedAgain); !over { // the step in which the client was refused
+				client.NeedMore(AnswerTo(lists[refused]), "prompts/")
+			}
+			client.Blame(AnswerTo(lists[refused]), Mismatch{
+				Wanted: "a prompts/list without a cursor after this refusal", Found: "no such request",
+			})
 		})
 }
 

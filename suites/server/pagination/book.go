@@ -1,6 +1,7 @@
 package pagination
 
 import (
+	"context"
 	"fmt"
 	"slices"
 
@@ -64,15 +65,17 @@ func (b book) turned(client *Client, position int) *Said {
 
 // follows demands that a client that has asked for a page, and got it, asks for the
 // next one.
-func (b book) follows(client *Client, position int, wanted string) {
+func (b book) follows(ctx context.Context, client *Client, position int, wanted string) {
 	before := b.turned(client, position)
 	if before == nil || AnswerTo(before) == nil {
 		client.NeverBut(fmt.Sprintf("the client did not come to page %d of %s", position+1, b.method), b.method)
 	}
 	if b.turned(client, position+1) == nil {
-		if position == 0 && !client.Tells() {
+		step := client.StepOf(b.method)
+		if _, told := client.ToldOutcome(step); position == 0 && !told {
 			client.NeverBut("the client asked for the first page of "+b.method+" alone, and nobody tells whether it was to list all", b.method)
 		}
+		client.NeedOver(ctx, step, AnswerTo(before))
 		client.Blame(AnswerTo(before), Mismatch{
 			Wanted: wanted + ": " + b.method + " with the cursor " + Show(b.pages[position+1].cursor),
 			Found:  "no such request", Where: "/result/nextCursor",

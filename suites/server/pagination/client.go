@@ -46,37 +46,37 @@ var pages = &Story{
 func followingLists() {
 	It("follows the pages of the tools", Verifies("pagination.operations"), In(pages),
 		func(ctx SpecContext) {
-			someTools.follows(Played(ctx), 0, "the second page")
+			someTools.follows(ctx, Played(ctx), 0, "the second page")
 		})
 
 	It("follows the pages of the resources", Verifies("pagination.operations"), In(pages),
 		func(ctx SpecContext) {
-			someResources.follows(Played(ctx), 0, "the second page")
+			someResources.follows(ctx, Played(ctx), 0, "the second page")
 		})
 
 	It("follows the pages of the resource templates", Verifies("pagination.operations"), In(pages),
 		func(ctx SpecContext) {
-			someTemplates.follows(Played(ctx), 0, "the second page")
+			someTemplates.follows(ctx, Played(ctx), 0, "the second page")
 		})
 
 	It("follows the pages of the prompts", Verifies("pagination.operations", "prompts.list.paginated"), In(pages),
 		func(ctx SpecContext) {
-			somePrompts.follows(Played(ctx), 0, "the second page")
+			somePrompts.follows(ctx, Played(ctx), 0, "the second page")
 		})
 
 	It("goes on after a page that is shorter than the one before", Verifies("pagination.page-size"), In(pages),
 		func(ctx SpecContext) {
-			someTools.follows(Played(ctx), 1, "the page after one that is shorter than the first")
+			someTools.follows(ctx, Played(ctx), 1, "the page after one that is shorter than the first")
 		})
 
 	It("goes on after a page that is longer than those before", Verifies("pagination.page-size"), In(pages),
 		func(ctx SpecContext) {
-			someTools.follows(Played(ctx), 2, "the page after one that is longer than the first")
+			someTools.follows(ctx, Played(ctx), 2, "the page after one that is longer than the first")
 		})
 
 	It("takes nothing but a missing cursor for the end", Verifies("pagination.end"), In(pages),
 		func(ctx SpecContext) {
-			someTools.follows(Played(ctx), emptyPage, "the page after one that is empty and has a cursor")
+			someTools.follows(ctx, Played(ctx), emptyPage, "the page after one that is empty and has a cursor")
 		})
 
 	It("asks for no more after the last page", Verifies("pagination.end"), In(pages),
@@ -109,7 +109,7 @@ func followingLists() {
 			inSeveral := client.NeedRequests("tools/list")[0]
 			client.Does(promptsListed, toolsListed, "a list of one page, without a cursor")
 			client.GoesOn(ctx, AnswerTo(inOne), "a list on one page")
-			someCursors.follows(client, 0, "the second page of what comes on several")
+			someCursors.follows(ctx, client, 0, "the second page of what comes on several")
 			client.GoesOn(ctx, AnswerTo(inSeveral), "a list on several pages")
 		})
 
@@ -202,31 +202,31 @@ var lostPages = &Story{
 func readingCursors() {
 	It("gives back a cursor that looks like markup", Verifies("pagination.cursor.any-format"), In(cursors),
 		func(ctx SpecContext) {
-			someCursors.follows(Played(ctx), 1, "the page of a cursor like any other")
+			someCursors.follows(ctx, Played(ctx), 1, "the page of a cursor like any other")
 		})
 
 	It("gives back a cursor that looks like a number", Verifies("pagination.cursor.any-format"), In(cursors),
 		func(ctx SpecContext) {
-			someCursors.follows(Played(ctx), 2, "the page of a cursor like any other")
+			someCursors.follows(ctx, Played(ctx), 2, "the page of a cursor like any other")
 		})
 
 	It("gives back a cursor that is a space", Verifies("pagination.cursor.any-format"), In(cursors),
 		func(ctx SpecContext) {
-			someCursors.follows(Played(ctx), 3, "the page of a cursor like any other")
+			someCursors.follows(ctx, Played(ctx), 3, "the page of a cursor like any other")
 		})
 
 	It("gives back a cursor that looks like JSON", Verifies("pagination.cursor.any-format"), In(cursors),
 		func(ctx SpecContext) {
-			someCursors.follows(Played(ctx), 4, "the page of a cursor like any other")
+			someCursors.follows(ctx, Played(ctx), 4, "the page of a cursor like any other")
 		})
 
 	It("gives back a long cursor", Verifies("pagination.cursor.any-format"), In(cursors),
 		func(ctx SpecContext) {
-			someCursors.follows(Played(ctx), 5, "the page of a cursor like any other")
+			someCursors.follows(ctx, Played(ctx), 5, "the page of a cursor like any other")
 		})
 
 	It("takes an empty cursor for one that leads on", Verifies("pagination.cursor.opaque"), In(cursors),
 		func(ctx SpecContext) {
-			withEmptyCursor.follows(Played(ctx), len(someCursors.pages)-1, "the page of an empty cursor")
+			withEmptyCursor.follows(ctx, Played(ctx), len(someCursors.pages)-1, "the page of an empty cursor")
 		})
 }

@@ -33,6 +33,7 @@ func takingResults() {
 				client.NeverBut("the client takes no structured result at all", "tools/call")
 			}
 			if told := client.OutcomeOf(3); !results.Refused(told) {
+				client.NeedGiven(3)
 				client.Blame(wrong, Mismatch{
 					Wanted: `that the client refuses {"count":"one"}, where the tool promises an integer`,
 					Found:  "the call is told as done: " + ShowOutcome(told),

@@ -1,6 +1,7 @@
 package stdio
 
 import (
+	"sync/atomic"
 	"time"
 
 	. "github.com/onsi/ginkgo/v2"
@@ -49,11 +50,16 @@ func noise() {
 			if len(requests) == 0 {
 				client.Never("tools/list")
 			}
-			first := requests[0]
-			if answer := AnswerTo(first); answer != nil {
-				first = answer
+			for _, request := range requests { // the first ones may be of a process that was only looked at
+				if answer := AnswerTo(request); answer != nil && len(client.AskedAfter(answer)) > 0 {
+					return
+				}
 			}
-			client.GoesOn(ctx, first, "lines on the standard error of the server")
+			last := requests[len(requests)-1]
+			if answer := AnswerTo(last); answer != nil {
+				last = answer
+			}
+			client.GoesOn(ctx, last, "lines on the standard error of the server")
 		})
 }
 
@@ -66,11 +72,18 @@ var abandoned = &Story{
 	},
 	Server: func(server *scripted.Server) {
 		server.On("tools/call", func(call *scripted.Call) { call.Leave() })
+		server.On("prompts/list", func(call *scripted.Call) {
+			call.Session.Until(0, func(received scripted.Received) bool { return received.Method == "tools/call" }) // or it is called late
+			call.Good()
+		})
 	},
 }
 
-// cancelStep is the position of the step that gives up the call.
-const cancelStep = 4
+// Positions of the call and of the step that gives it up.
+const (
+	callStep   = 2
+	cancelStep = 4
+)
 
 func givingUp() {
 	It("says so when it gives up a request", Verifies("transports.stdio.cancel.sent", "cancellation.sent.stdio"), In(abandoned),
@@ -83,9 +96,8 @@ func givingUp() {
 					return
 				}
 			}
-			if client.OutcomeOf(cancelStep).Failed() || len(client.AskedAfter(call)) == 0 {
-				client.Never("notifications/cancelled")
-			}
+			client.NeedGaveUp(callStep, cancelStep)
+			client.NeedGoingOn(call)
 			client.Blame(call, Mismatch{Wanted: "notifications/cancelled with the id " + call.ID.String(), Found: "none"})
 		})
 }
@@ -107,6 +119,9 @@ var parting = &Story{
 		server.OnSignal(exit)
 	},
 }
+
+// closeStep is the position of the last step of Meeting.
+const closeStep = 3
 
 // patience is how long a client may take to end a server that does not exit by itself.
 const patience = 15 * time.Second
@@ -148,8 +163,11 @@ func departureOf(client *Client) departure {
 			d.orphaned = &event
 		}
 	}
-	if client.Departure.Ended && len(d.signals) == 0 {
+	switch _, told := client.ToldOutcome(closeStep); {
+	case client.Departure.Ended && len(d.signals) == 0:
 		client.NeverBut("the client had to be ended itself", "tools/list")
+	case client.Tells() && !told && len(d.signals) == 0:
+		client.NeverBut("the client does not tell that it closed the connection", "")
 	}
 	return d
 }
@@ -225,20 +243,29 @@ var crashing = &Story{
 	Name: "stdio-crashing-server", Since: "2026-07-28", Over: Stdio,
 	Says: "The server exits with status 1 when it has answered the first call.",
 	Told: Steps{
-		ToConnect(), ToListen(Object{"toolsListChanged": true}), ToCall(scripted.AddNumbers, numbers), ToList("tools"), ToList("tools"), ToClose(),
+		ToConnect(), ToList("tools"), ToListen(Object{"toolsListChanged": true}), ToCall(scripted.AddNumbers, numbers),
+		ToList("tools"), ToList("tools"), ToList("tools"), ToClose(),
 	},
 	Server: func(server *scripted.Server) {
+		var crashed atomic.Pointer[scripted.Session]
 		server.On("tools/call", func(call *scripted.Call) {
 			call.Good()
 			if call.Nth == 1 {
+				crashed.Store(call.Session)
 				_ = call.Session.Spawned().Exit(1) // or it is gone
 			}
+		})
+		server.On("tools/list", func(call *scripted.Call) {
+			if gone := crashed.Load(); gone != nil && gone != call.Session { // who subscribes anew has time for it
+				call.Session.Until(0, func(received scripted.Received) bool { return received.Method == "subscriptions/listen" })
+			}
+			call.Good()
 		})
 	},
 }
 
 // afterCrash are the positions of the steps behind the crash.
-var afterCrash = []int{3, 4}
+var afterCrash = []int{4, 5}
 
 // restarted returns the first request to the process that takes the place of the one
 // that crashed; nil when there is none.
@@ -261,7 +288,7 @@ func restarting() {
 				return
 			}
 			for _, position := range afterCrash {
-				if !client.OutcomeOf(position).Failed() {
+				if client.FailedIn(ctx, position) == "" {
 					client.NeverBut("the client asked for nothing when the server was gone", "tools/list")
 				}
 			}
@@ -284,6 +311,13 @@ func restarting() {
 					return
 				}
 			}
+			for _, list := range client.Requests("tools/list") {
+				if list.Event.Connection == again.Event.Connection {
+					again = list
+					break
+				}
+			}
+			client.NeedGoingOn(AnswerTo(again)) // for which the server has waited
 			client.Blame(again, Mismatch{Wanted: "subscriptions/listen to the new process, too", Found: "none"})
 		})
 }

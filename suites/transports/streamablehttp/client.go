@@ -3,6 +3,8 @@ package streamablehttp
 import (
 	"net/http"
 	"slices"
+	"strconv"
+	"sync/atomic"
 	"time"
 
 	. "github.com/onsi/ginkgo/v2"
@@ -35,37 +37,62 @@ const (
 	oddStreamedCall
 )
 
+// pageIn is the cursor of the page of tools that follows the one in the form of a call:
+// who asks for it has read that one.
+func pageIn(nth int) string { return "page-" + strconv.Itoa(nth+1) }
+
 // bothForms is a server that answers by event streams and by JSON in turn.
 var bothForms = &Story{
 	Name: "answers-in-both-forms", Over: HTTP,
-	Says: "The server answers calls by an event stream, by JSON, and by both with the letters of Content-Type mixed.",
+	Says: "The server answers calls by an event stream, by JSON, and by both with the letters of Content-Type mixed; and so it does with the pages of its tools.",
 	Told: Steps{
 		ToConnect(), addNumbers(11).WithProgress(), addNumbers(12).WithProgress(), addNumbers(13), addNumbers(14), ToList("tools"), ToClose(),
 	},
 	Server: func(server *scripted.Server) {
 		server.On("tools/call", func(call *scripted.Call) {
-			answer := jsonrpc.NewResult(call.Message.ID, Object{
-				"resultType": "complete", "content": []any{Object{"type": "text", "text": "8"}},
-			})
-			switch call.Nth {
-			case streamedCall:
-				answerStreamed(call)
-			case oddPlainCall:
-				call.Exchange.Answer(http.StatusOK, map[string]string{"cOnTeNt-TyPe": "application/json"}, answer, "")
-			case oddStreamedCall:
-				call.Exchange.Head(http.StatusOK, map[string]string{"CONTENT-TYPE": "text/event-stream"}, "")
-				call.Good()
-			default:
-				call.Good()
+			answerIn(call, call.Nth, Object{"resultType": "complete", "content": []any{Object{"type": "text", "text": "8"}}})
+		})
+		server.On("tools/list", func(call *scripted.Call) {
+			for nth := range oddStreamedCall + 1 {
+				if call.Text("cursor") != pageIn(nth) && (nth > 0 || call.Text("cursor") != "") {
+					continue
+				}
+				page := Object{"tools": []any{}, "resultType": "complete", "ttlMs": 0, "cacheScope": "private"}
+				if nth < oddStreamedCall {
+					page["nextCursor"] = pageIn(nth + 1)
+				} else {
+					page["tools"] = []any{server.Tools[0].Definition}
+				}
+				answerIn(call, nth+1, page)
+				return
 			}
+			call.Refuse(jsonrpc.InvalidParams, "Invalid cursor", nil)
 		})
 	},
 }
 
+// answerIn answers a request in the form of a call, by its number.
+func answerIn(call *scripted.Call, nth int, result Object) {
+	answer := jsonrpc.NewResult(call.Message.ID, result)
+	switch nth {
+	case streamedCall:
+		speakBefore(call)
+		call.Finally(answer, "")
+	case oddPlainCall:
+		call.Exchange.Answer(http.StatusOK, map[string]string{"cOnTeNt-TyPe": "application/json"}, answer, "")
+	case oddStreamedCall:
+		call.Exchange.Head(http.StatusOK, map[string]string{"CONTENT-TYPE": "text/event-stream"}, "")
+		call.Finally(answer, "")
+	default:
+		call.Finally(answer, "")
+	}
+}
+
 func addNumbers(a int) Step { return ToCall(scripted.AddNumbers, Object{"a": a, "b": 3}) }
 
-// answerStreamed answers a call on an event stream, on which there is more than messages.
-func answerStreamed(call *scripted.Call) {
+// speakBefore opens an event stream for the answer of a call, on which there is more
+// than messages.
+func speakBefore(call *scripted.Call) {
 	call.Streaming()
 	call.Exchange.Write([]byte(": a comment\n\n"), "")
 	call.Progress(1, 2)
@@ -74,7 +101,21 @@ func answerStreamed(call *scripted.Call) {
 		call.Say(jsonrpc.NewRequest(call.Session.NextID(), "ping", nil), "")
 	}
 	call.Progress(2, 2)
-	call.Good()
+}
+
+// streamedOpening is a server that answers everything by event streams, from the first
+// request on.
+var streamedOpening = &Story{
+	Name: "opening-answered-by-a-stream", Over: HTTP,
+	Says: "The server answers every request by an event stream, from the first one on.",
+	Told: Meeting.Told,
+	Server: func(server *scripted.Server) {
+		server.Instructions = "I answer in streams."
+		server.Offer.Sessions = false
+		for _, method := range []string{"initialize", "server/discover", "tools/list", "tools/call"} {
+			server.On(method, func(call *scripted.Call) { call.Streaming().Good() })
+		}
+	},
 }
 
 func takingAnswers() {
@@ -86,6 +127,28 @@ func takingAnswers() {
 	It("takes an answer that is JSON", Verifies("transports.http.request.both-answers"), In(bothForms),
 		func(ctx SpecContext) {
 			takes(ctx, plainCall, streamedCall, "an answer by a JSON object")
+		})
+
+	It("reads an event stream that answers its first request", Verifies("transports.http.request.both-answers"), In(streamedOpening),
+		func(ctx SpecContext) {
+			client := Played(ctx)
+
+			requests := client.Requests()
+			if len(requests) == 0 || AnswerTo(requests[0]) == nil {
+				client.NeverBut("the client did not wait for the answer to its first request", "initialize")
+			}
+			opened := AnswerTo(requests[0])
+			isOpening := func(request *Said) bool { return request.Method == "initialize" || request.Method == "server/discover" }
+			if work := slices.DeleteFunc(client.AskedAfter(opened), isOpening); len(work) > 0 || len(client.Notifications("notifications/initialized")) > 0 {
+				return
+			}
+			failed, met := client.Unconnected(), Beside(ctx, Meeting)
+			if failed == "" || met == nil || met.Unconnected() != "" {
+				client.NeverBut("the client had nothing to ask when its first request was answered", "tools/list")
+			}
+			client.Blame(opened, Mismatch{
+				Wanted: "that the client goes on, as it does when its " + requests[0].Method + " is answered by a JSON object", Found: failed,
+			})
 		})
 
 	It("takes JSON whatever the letters of Content-Type", Verifies("transports.http.headers.names"), In(bothForms),
@@ -110,6 +173,15 @@ func takes(ctx SpecContext, nth, like int, despite string) {
 	}
 	client.Does(nth, like, despite)
 	client.GoesOn(ctx, AnswerTo(calls[nth-1]), despite)
+	if client.Given(nth) == nil && !asksForPage(client, pageIn(nth)) {
+		client.NeverBut("nobody tells what the client made of "+despite, "tools/call")
+	}
+}
+
+// asksForPage tells whether the client asked for a page of tools: it has read the cursor
+// in the page before.
+func asksForPage(client *Client, cursor string) bool {
+	return slices.ContainsFunc(client.Requests("tools/list"), func(list *Said) bool { return list.ParamsObject()["cursor"] == cursor })
 }
 
 // slowTool is one that gives no answer.
@@ -119,8 +191,12 @@ const slowTool = "slow"
 var givenUp = &Story{
 	Name: "call-over-http-that-is-given-up", Until: lastHandshake, Over: HTTP,
 	Says: "The server has a tool that gives no answer; the client gives the call up.",
-	Told: Steps{ToConnect(), ToCall(slowTool, nil).As("slow"), ToCancel("slow"), ToList("tools"), ToClose()},
+	Told: Steps{ToConnect(), ToCall(slowTool, nil).As("slow"), ToList("tools"), ToCancel("slow"), ToList("tools"), ToClose()},
 	Server: func(server *scripted.Server) {
+		server.On("tools/list", func(call *scripted.Call) {
+			call.Session.Until(0, func(received scripted.Received) bool { return received.Method == "tools/call" }) // or it is called late
+			call.Good()
+		})
 		server.AddTool(slowTool, nil, func(call *scripted.Call) {
 			call.Streaming()
 			call.Leave()
@@ -128,8 +204,11 @@ var givenUp = &Story{
 	},
 }
 
-// cancelStep is the position of the step that gives the call up.
-const cancelStep = 2
+// Positions of the call and of the step that gives it up.
+const (
+	slowStep   = 1
+	cancelStep = 3
+)
 
 func givingUp() {
 	It("says so when it gives up a call", Verifies("transports.http.disconnect.cancelled"), In(givenUp),
@@ -146,10 +225,8 @@ func givingUp() {
 			if left := endOf(client, call, transcript.Client); left != nil && asksAfter(client, *left) {
 				client.BlameEvent(*left, Mismatch{Wanted: wanted, Found: "that the client closed the stream of the call, and nothing else"})
 			}
-			if told, there := client.ToldOutcome(cancelStep); there && !told.Failed() {
-				client.Blame(call, Mismatch{Wanted: wanted, Found: "nothing, although the client says that it has cancelled the call"})
-			}
-			client.NeverBut("the client did not give up the call", "notifications/cancelled")
+			client.NeedGaveUp(slowStep, cancelStep)
+			client.Blame(call, Mismatch{Wanted: wanted, Found: "nothing, although the client says that it has cancelled the call"})
 		})
 }
 
@@ -170,6 +247,9 @@ func asksAfter(client *Client, event transcript.Event) bool {
 	return slices.ContainsFunc(client.Requests(), func(request *Said) bool { return request.Event.At.After(event.At) })
 }
 
+// brokenCall is the position of the step that calls it.
+const brokenCall = 1
+
 // brokenTool is one whose stream ends before the answer; the official suite knows it
 // by this name.
 const brokenTool = "test_reconnection"
@@ -177,6 +257,8 @@ const brokenTool = "test_reconnection"
 const (
 	// waitBeforeResuming is how many milliseconds the server wants clients to wait.
 	waitBeforeResuming = 500
+	// comingBack is how long a client may take to come back.
+	comingBack = 4 * waitBeforeResuming * time.Millisecond
 	// least is what is taken for as long: clocks of two processes differ a little.
 	least = waitBeforeResuming * 8 / 10 * time.Millisecond
 	// lastEvent is the id of the last event before the stream ends.
@@ -190,7 +272,7 @@ var broken = &Story{
 	Says: "The server ends the stream of a call before the answer, and gives the answer to who comes back with Last-Event-ID.",
 	Told: Steps{ToConnect(), ToCall(brokenTool, nil), ToList("tools"), ToClose()},
 	Server: func(server *scripted.Server) {
-		waiting := make(chan jsonrpc.ID, 1)
+		var waiting atomic.Pointer[jsonrpc.ID] // the last call without an answer
 		server.AddTool(brokenTool, nil, func(call *scripted.Call) {
 			call.Streaming()
 			if server.Revision() >= lastHandshake {
@@ -200,21 +282,21 @@ var broken = &Story{
 			}
 			call.Exchange.Write(transport.EventText(new(lastEvent), "", jsonrpc.NewNotification("notifications/message",
 				Object{"level": "info", "data": "to be continued"})), "")
-			waiting <- call.Message.ID
+			waiting.Store(&call.Message.ID)
 			call.Exchange.Finish()
+			call.Pause(comingBack) // a client that waits, as it should, is not ended
 		})
 		server.OnExchange(func(exchange *scripted.Exchange) bool {
 			if exchange.Request.Method != http.MethodGet || exchange.LastEventID() == "" {
 				return false
 			}
-			select {
-			case id := <-waiting:
-				exchange.Event(new("event-3"), jsonrpc.NewResult(id, scripted.Text("resumed")), "")
-				exchange.Finish()
-				return true
-			default:
+			id := waiting.Swap(nil)
+			if id == nil {
 				return false
 			}
+			exchange.Event(new("event-3"), jsonrpc.NewResult(*id, scripted.Text("resumed")), "")
+			exchange.Finish()
+			return true
 		})
 	},
 }
@@ -226,8 +308,9 @@ func resumingStreams() {
 
 			end := brokenOff(client)
 			if len(resumptions(client, end)) == 0 {
+				client.NeedOver(ctx, brokenCall, client.Calls(brokenTool)[0])
 				client.BlameEvent(end, Mismatch{
-					Wanted: "a GET with the header Last-Event-ID: " + lastEvent, Found: "no GET with such a header",
+					Wanted: "a GET with the header Last-Event-ID: " + lastEvent, Found: "no request with such a header",
 				})
 			}
 		})
@@ -257,6 +340,9 @@ func resumingStreams() {
 			if len(again) == 0 {
 				client.NeverBut("the client did not come back to the stream", "tools/call")
 			}
+			if method := again[0].HTTP.Method; method != http.MethodGet {
+				client.BlameEvent(again[0], Mismatch{Wanted: "a GET with the header Last-Event-ID", Found: "a " + method + " with it", Where: "method"})
+			}
 			if last := again[0].HTTP.Header.Get(scripted.LastEventID); last != lastEvent {
 				client.BlameEvent(again[0], Mismatch{
 					Wanted: Show(lastEvent) + ", the last id that the client received", Found: Show(last), Where: "header Last-Event-ID",
@@ -274,9 +360,10 @@ func brokenOff(client *Client) transcript.Event {
 	return *end
 }
 
-// resumptions returns the heads of requests that resume a stream after an event.
+// resumptions returns the heads of requests, of whatever method, that resume a stream
+// after an event.
 func resumptions(client *Client, after transcript.Event) []transcript.Event {
-	return slices.DeleteFunc(client.Heads(http.MethodGet), func(head transcript.Event) bool {
+	return slices.DeleteFunc(client.Heads(""), func(head transcript.Event) bool {
 		return !head.At.After(after.At) || head.HTTP.Header.Get(scripted.LastEventID) == ""
 	})
 }

@@ -99,12 +99,15 @@ const listStep = 1
 // headerMismatch is the code of the error for headers that do not fit the body.
 const headerMismatch = -32020
 
+// movedCall is the position of the step that calls the tool of moved.
+const movedCall = 2
+
 // moved is a server that gives a header of a tool another name when the tool is
 // called first.
 var moved = &Story{
 	Name: "parameter-that-moves", Since: "2026-07-28", Over: HTTP,
 	Says: "The server wants a parameter of add_numbers in another header than its list of tools said: it refuses the call with -32020.",
-	Told: Steps{ToConnect(), ToList("tools"), addNumbers(1), ToRead(scripted.ResourceURI), ToClose()},
+	Told: Steps{ToConnect(), ToList("tools"), addNumbers(1), ToClose()},
 	Server: func(server *scripted.Server) {
 		var called atomic.Bool
 		server.On("tools/list", func(call *scripted.Call) {
@@ -188,10 +191,12 @@ func designatedParameters() {
 				return slices.DeleteFunc(requests, func(request *Said) bool { return !request.Event.At.After(refusal.Event.At) })
 			}
 			if len(after(client.Requests("tools/list"))) == 0 {
+				client.NeedOver(ctx, movedCall, refusal)
 				client.Blame(refusal, Mismatch{Wanted: "a tools/list after this refusal", Found: "no such request"})
 			}
 			calls := after(client.Calls(scripted.AddNumbers))
 			if len(calls) == 0 {
+				client.NeedOver(ctx, movedCall, refusal)
 				client.Blame(refusal, Mismatch{Wanted: "the call once more, after a new tools/list", Found: "no call"})
 			}
 			last := calls[len(calls)-1]

@@ -13,6 +13,9 @@ import (
 	"github.com/mcpconform/mcpconform/internal/transcript"
 )
 
+// closeStep is the position of the last step of Meeting.
+const closeStep = 3
+
 // secondCall is the position of the second call in the steps of forgotten.
 const secondCall = 3
 
@@ -48,8 +51,8 @@ func keepingSessions() {
 				}
 				return
 			}
-			if !asksInSession(client, lost) && !client.WentPast(secondCall) {
-				client.NeverBut("the client ended when the server did not know its session", "tools/call")
+			if !asksInSession(client, lost) && client.FailedIn(ctx, secondCall) == "" {
+				client.NeverBut("the client asked for nothing more when the server did not know its session", "tools/call")
 			}
 			client.BlameEvent(lost, Mismatch{Wanted: "a new initialize, without a session id, after this", Found: "no initialize"})
 		})
@@ -69,6 +72,9 @@ func keepingSessions() {
 			}
 			if AnswerTo(initialize) == nil {
 				client.Never("initialize")
+			}
+			if _, told := client.ToldOutcome(closeStep); client.Tells() && !told {
+				client.NeverBut("the client does not tell that it closed the session", "")
 			}
 			client.Blame(AnswerTo(initialize), Mismatch{
 				Wanted: "a DELETE with the session id that this response gave, before the client ends", Found: "no such DELETE",

@@ -1,6 +1,7 @@
 package cancellation
 
 import (
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -56,13 +57,17 @@ var cancels = &Story{
 			answering.RLock()
 			defer answering.RUnlock()
 			call.Leave()
+			mark := call.Session.Mark()
 			call.Progress(1, 2)
 			if call.Stateless() && call.Exchange != nil {
 				return // nothing can come on the stream that the client closes
 			}
-			if call.Await(func(received scripted.Received) bool {
-				return cancelsCall(received, call) || received.Method == "tools/list"
-			}) {
+			cancels := func(received scripted.Received) bool { return cancelsCall(received, call) }
+			if !call.Await(func(received scripted.Received) bool { return cancels(received) || received.Method == "tools/list" }) {
+				return
+			}
+			call.Session.Within(overtaking, mark, cancels) // what was sent later may have come first
+			if !isLeft(call.Exchange) {
 				call.Answer(scripted.Text(tooLate))
 			}
 		})
@@ -72,6 +77,23 @@ var cancels = &Story{
 			call.Good()
 		})
 	},
+}
+
+// overtaking is how much later than what was sent afterwards a message, or the end of a
+// stream, may come over HTTP.
+const overtaking = 200 * time.Millisecond
+
+// isLeft tells whether the client closes the stream of a call that it has cancelled.
+func isLeft(exchange *scripted.Exchange) bool {
+	if exchange == nil {
+		return false
+	}
+	select {
+	case <-exchange.Done():
+		return true
+	case <-time.After(overtaking):
+		return false
+	}
 }
 
 // Steps of the story.
@@ -102,12 +124,33 @@ func cancelling() {
 			if cancellationOf(client, call) != nil {
 				return
 			}
-			if told := client.OutcomeOf(cancelStep); told.Failed() {
-				client.Never(method)
-			}
+			client.NeedGaveUp(slowStep, cancelStep)
 			client.Blame(call, Mismatch{
 				Wanted: method + " for the call that the client was told to cancel, and has cancelled as it says", Found: "none",
 			})
+		})
+
+	It("cancels only requests that it has sent", Verifies("cancellation.own-requests"), In(cancels), NeedsTransport(HTTP), InHandshakeEra(),
+		func(ctx SpecContext) {
+			client := Played(ctx)
+
+			call := client.NeedCalls("slow")[0]
+			if cancellationOf(client, call) != nil {
+				return
+			}
+			cancellations := client.Notifications(method)
+			if len(cancellations) == 0 {
+				client.Never(method)
+			}
+			for _, cancellation := range cancellations { // the request that it was told to cancel had come before
+				if !namesRequest(client, cancellation) {
+					client.Blame(cancellation, Mismatch{
+						Wanted: "the id of a request that the client has sent, such as " + call.ID.String(),
+						Found:  Show(cancellation.ParamsObject()["requestId"]), Where: "/params/requestId",
+					})
+				}
+			}
+			client.NeverBut("the client cancelled another request than it was told to", method)
 		})
 
 	It("ignores the answer to a request that it has cancelled", Verifies("cancellation.late-response.client"), In(cancels),
@@ -159,6 +202,12 @@ func cancellationOf(client *Client, request *Said) *Said {
 	return nil
 }
 
+// namesRequest tells whether a cancellation of the client names one of its requests.
+func namesRequest(client *Client, cancellation *Said) bool {
+	id := jsonrpc.IDOf(cancellation.ParamsObject()["requestId"])
+	return slices.ContainsFunc(client.Requests(), func(request *Said) bool { return request.ID == id })
+}
+
 // expires is a client that waits for an answer for a limited time.
 var expires = &Story{
 	Name: "call-timed-out", Says: "The server never answers a call, for which the client waits for a limited time.",
@@ -200,15 +249,15 @@ func expiring() {
 			if told := client.OutcomeOf(expiryStep); !told.Failed() {
 				client.NeverBut("the client did not give up the call that is never answered", "tools/call")
 			}
+			after := client.AskedAfter(call)
+			if len(after) == 0 {
+				client.NeverBut("the client asked for nothing more after the call that it has given up", "tools/list")
+			}
 			if Transport() != HTTP {
 				if cancellationOf(client, call) == nil {
 					client.Blame(call, Mismatch{Wanted: method + " for the call that the client has given up", Found: "none"})
 				}
 				return
-			}
-			after := client.AskedAfter(call)
-			if len(after) == 0 {
-				client.NeverBut("the client asked for nothing more after the call that it has given up", "tools/list")
 			}
 			end := endOf(client, call)
 			if answer := AnswerTo(after[0]); end == nil || answer == nil || end.At.After(answer.Event.At) {
@@ -318,7 +367,7 @@ func confused(name, says string, confuse func(call *scripted.Call)) *Story {
 	return &Story{
 		Name: name, Says: says,
 		Told: Steps{
-			ToConnect(), ToList("tools"), ToCall(scripted.AddNumbers, asking.Numbers), ToList("prompts"), ToList("resources"), ToClose(),
+			ToConnect(), ToList("tools"), ToCall(scripted.AddNumbers, asking.Numbers), ToList("tools"), ToList("tools"), ToClose(),
 		},
 		Server: func(server *scripted.Server) {
 			server.On("tools/call", func(call *scripted.Call) {

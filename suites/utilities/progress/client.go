@@ -31,7 +31,7 @@ func ClientChecks() {
 					if answer := AnswerTo(before); answer != nil && answer.Event.Sequence < call.Event.Sequence {
 						client.NeverBut("the client made its calls one after the other", "tools/call")
 					}
-					if Show(before.Meta()["progressToken"]) == Show(token) {
+					if Same(before.Meta()["progressToken"], token) {
 						client.Blame(call, Mismatch{Wanted: "a token that no other request has", Found: Show(token) + " again", Where: "/params/_meta/progressToken"})
 					}
 					return
@@ -50,9 +50,9 @@ func ClientChecks() {
 				}
 				latest := map[string]float64{} // by connection
 				for _, report := range reports {
-					token := Show(report.ParamsObject()["progressToken"])
-					if token != Show(reportedBy) {
-						client.Blame(report, Mismatch{Wanted: "the token of the request, " + Show(reportedBy), Found: token, Where: "/params/progressToken"})
+					token := report.ParamsObject()["progressToken"]
+					if token != reportedBy {
+						client.Blame(report, Mismatch{Wanted: "the token of the request, " + Show(reportedBy), Found: Show(token), Where: "/params/progressToken"})
 					}
 					value, isNumber := report.ParamsObject()["progress"].(interface{ Float64() (float64, error) })
 					if !isNumber {

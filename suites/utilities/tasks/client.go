@@ -15,6 +15,7 @@ import (
 func ClientChecks() {
 	Describe("Tasks", func() {
 		followingTasks()
+		askingAfterTasks()
 		takingTasksOn()
 		takingTime()
 		givingUp()
@@ -36,7 +37,7 @@ var toolsAsTasks = &Story{
 	Name: "tools-as-tasks", Says: "The server has tools that may, must or must not be called as tasks, and never tells how a task goes on.",
 	Since: revision, Until: revision,
 	Told: Steps{
-		ToConnect(), ToList("tools"), ToCall(background, nil).AsTask(keptFor), ToCall(taskOnly, nil), ToCall(taskNever, nil),
+		ToConnect(), ToList("tools"), ToCall(background, nil).AsTask(keptFor), ToCall(taskOnly, nil).AsTask(keptFor), ToCall(taskNever, nil),
 		ToCall(scripted.AddNumbers, Object{"a": 5, "b": 3}), ToList("tasks"), ToClose(),
 	},
 	Server: func(server *scripted.Server) {

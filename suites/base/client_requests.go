@@ -1,0 +1,70 @@
+package base
+
+import (
+	"slices"
+
+	. "github.com/onsi/ginkgo/v2"
+
+	. "github.com/mcpconform/mcpconform/internal/conform"
+	"github.com/mcpconform/mcpconform/internal/scripted"
+	"github.com/mcpconform/mcpconform/suites/server/features"
+)
+
+// logLevels are the levels of log messages in every revision (server/utilities/logging).
+var logLevels = []any{"debug", "info", "notice", "warning", "error", "critical", "alert", "emergency"}
+
+// validRequests registers the checks that requests of each kind have what the schema
+// wants first of all. The rules judge the rest of them.
+func validRequests() {
+	It("sends resources/read with the uri of a resource", Verifies("base.schema.requests"), In(features.All),
+		func(ctx SpecContext) { features.DemandText(Played(ctx), "resources/read", "uri") })
+
+	It("sends resources/subscribe with the uri of a resource", Verifies("base.schema.requests"), In(features.All),
+		func(ctx SpecContext) { features.DemandText(Played(ctx), "resources/subscribe", "uri") })
+
+	It("sends resources/unsubscribe with the uri of a resource", Verifies("base.schema.requests"), In(features.All),
+		func(ctx SpecContext) { features.DemandText(Played(ctx), "resources/unsubscribe", "uri") })
+
+	It("sends prompts/get with the name of a prompt", Verifies("base.schema.requests"), In(features.All),
+		func(ctx SpecContext) { features.DemandText(Played(ctx), "prompts/get", "name") })
+
+	It("sends completion/complete with a ref of one of the types that exist", Verifies("base.schema.requests"), In(features.All),
+		func(ctx SpecContext) {
+			client := Played(ctx)
+
+			for _, request := range client.NeedRequests("completion/complete") {
+				ref, _ := request.ParamsObject()["ref"].(Object)
+				if kind := ref["type"]; kind != "ref/prompt" && kind != "ref/resource" {
+					client.Blame(request, Mismatch{Wanted: `"ref/prompt" or "ref/resource"`, Found: Show(kind), Where: "/params/ref/type"})
+				}
+			}
+		})
+
+	It("sets one of the eight log levels by logging/setLevel", Verifies("base.schema.requests"), In(features.All),
+		func(ctx SpecContext) {
+			client := Played(ctx)
+
+			for _, request := range client.NeedRequests("logging/setLevel") {
+				demandLevel(client, request, request.ParamsObject()["level"], "/params/level")
+			}
+		})
+
+	It("asks for log messages at one of the eight levels in the _meta of requests", Verifies("base.schema.requests"), In(features.AllStateless),
+		func(ctx SpecContext) {
+			client := Played(ctx)
+
+			asking := slices.DeleteFunc(client.Requests(), func(request *Said) bool { return request.Meta()[scripted.MetaLogLevel] == nil })
+			if len(asking) == 0 {
+				client.NeverBut("the client asked for no log messages", "logging/setLevel")
+			}
+			for _, request := range asking {
+				demandLevel(client, request, request.Meta()[scripted.MetaLogLevel], "/params/_meta/io.modelcontextprotocol~1logLevel")
+			}
+		})
+}
+
+func demandLevel(client *Client, request *Said, level any, where string) {
+	if !slices.Contains(logLevels, level) {
+		client.Blame(request, Mismatch{Wanted: "one of " + Show(logLevels), Found: Show(level), Where: where})
+	}
+}

@@ -1,0 +1,138 @@
+// Package features has servers that declare all features, or some of them, to see what a
+// client makes of what is declared and what is not.
+package features
+
+import (
+	"slices"
+
+	"github.com/mcpconform/mcpconform/internal/conform"
+	"github.com/mcpconform/mcpconform/internal/jsonrpc"
+	"github.com/mcpconform/mcpconform/internal/scripted"
+)
+
+// lastHandshake is the last revision in which a client subscribes and sets its log level
+// by requests of their own.
+const lastHandshake = "2025-11-25"
+
+// completed is the argument that a client is told to complete.
+var completed = conform.ToComplete(
+	conform.Object{"type": "ref/prompt", "name": scripted.PromptName}, conform.Object{"name": "name", "value": "A"},
+)
+
+// ofResources and its kin are what a client is told to do with one feature.
+var (
+	ofResources = conform.Steps{
+		conform.ToList("resources"), conform.ToList("templates"), conform.ToRead(scripted.ResourceURI),
+		conform.ToSubscribe(scripted.ResourceURI), conform.ToUnsubscribe(scripted.ResourceURI),
+	}
+	ofPrompts = conform.Steps{
+		conform.ToList("prompts"), conform.ToGet(scripted.PromptName, conform.Object{"name": "Ada"}),
+	}
+	ofUtilities = conform.Steps{completed, conform.ToSetLevel("warning")}
+)
+
+// All is a server that declares all features of the handshake era but tasks.
+var All = &conform.Story{
+	Name: "all-features", Until: lastHandshake,
+	Says: "The server declares all features but tasks, and the client uses each.",
+	Told: slices.Concat(
+		conform.Steps{conform.ToConnect(), conform.ToList("tools")}, ofResources, ofPrompts, ofUtilities,
+		conform.Steps{conform.ToPing(), conform.ToClose()},
+	),
+}
+
+// ToolsAlone is a server that declares tools, and no other feature.
+var ToolsAlone = &conform.Story{
+	Name: "tools-alone", Until: lastHandshake,
+	Says: "The server declares tools alone, and the client is told to use the other features, too.",
+	Told: slices.Concat(
+		conform.Steps{conform.ToConnect(), conform.ToList("tools")}, ofResources, ofPrompts, ofUtilities,
+		conform.Steps{conform.ToList("tools"), conform.ToClose()},
+	),
+	Server: func(server *scripted.Server) {
+		Lack(server, conform.Object{"tools": conform.Object{}}, "resources/list", "resources/templates/list", "resources/read",
+			"resources/subscribe", "resources/unsubscribe", "prompts/list", "prompts/get", "completion/complete", "logging/setLevel")
+	},
+}
+
+// Unsubscribable is a server that has resources to which nobody can subscribe.
+var Unsubscribable = &conform.Story{
+	Name: "resources-without-subscriptions", Until: lastHandshake,
+	Says: "The server declares resources without resources.subscribe, and the client is told to subscribe to one.",
+	Told: slices.Concat(
+		conform.Steps{conform.ToConnect(), conform.ToList("tools")}, ofResources,
+		conform.Steps{conform.ToList("tools"), conform.ToClose()},
+	),
+	Server: func(server *scripted.Server) {
+		Lack(server, conform.Object{"tools": conform.Object{}, "resources": conform.Object{}}, "resources/subscribe", "resources/unsubscribe")
+	},
+}
+
+// AllStateless is a server that declares all features of the stateless era but
+// extensions.
+var AllStateless = &conform.Story{
+	Name: "all-features-stateless", Since: "2026-07-28",
+	Says: "The server declares all features but extensions, and the client uses each.",
+	Told: slices.Concat(
+		conform.Steps{
+			conform.ToConnect(), conform.ToList("tools"), conform.ToList("resources"), conform.ToList("templates"), conform.ToRead(scripted.ResourceURI),
+		},
+		ofPrompts, ofUtilities,
+		conform.Steps{conform.ToCall(scripted.AddNumbers, conform.Object{"a": 5, "b": 3}), conform.ToClose()},
+	),
+}
+
+// Promptless is a server of the stateless era that declares tools, and no other feature.
+var Promptless = &conform.Story{
+	Name: "prompts-undeclared", Since: "2026-07-28",
+	Says: "The server declares tools alone, and the client is told to use prompts, too.",
+	Told: slices.Concat(
+		conform.Steps{conform.ToConnect(), conform.ToList("tools")}, ofPrompts,
+		conform.Steps{conform.ToList("tools"), conform.ToClose()},
+	),
+	Server: func(server *scripted.Server) {
+		Lack(server, conform.Object{"tools": conform.Object{}}, "prompts/list", "prompts/get")
+	},
+}
+
+// Lack lets a server declare some capabilities only, and know nothing of the methods of
+// others.
+func Lack(server *scripted.Server, declared conform.Object, unknown ...string) {
+	server.Capabilities = declared
+	for _, method := range unknown {
+		server.On(method, func(call *scripted.Call) {
+			call.Refuse(jsonrpc.MethodNotFound, "Method not found: "+method, nil)
+		})
+	}
+}
+
+// DemandRestraint demands that a client which sends requests of some methods to a server
+// that declares the capability for them sends none to one that does not. The first of
+// both is that of another story; that the client was to use the feature here, too, its
+// driver tells.
+func DemandRestraint(client, elsewhere *conform.Client, capability string, methods ...string) {
+	for _, request := range client.Requests(methods...) {
+		client.Blame(request, conform.Mismatch{
+			Wanted: request.Method + " only if the server declares " + capability, Found: request.Method + " without that", // as the rules say it
+		})
+	}
+	for _, method := range methods {
+		_, told := client.ToldOutcome(client.StepOf(method))
+		if told && elsewhere != nil && len(elsewhere.Requests(method)) > 0 {
+			return
+		}
+	}
+	client.NeverBut("the client was not seen to use "+capability+" where it is declared, or does not tell what it does where it is not", methods[0])
+}
+
+// DemandText demands that requests of a method name what they are about by a string, of
+// which the check needs one request.
+func DemandText(client *conform.Client, method, member string) {
+	for _, request := range client.NeedRequests(method) {
+		if text, isText := request.ParamsObject()[member].(string); !isText || text == "" {
+			client.Blame(request, conform.Mismatch{
+				Wanted: "a string", Found: conform.Show(request.ParamsObject()[member]), Where: "/params/" + member,
+			})
+		}
+	}
+}

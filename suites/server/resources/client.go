@@ -1,0 +1,97 @@
+package resources
+
+import (
+	"regexp"
+	"strings"
+
+	. "github.com/onsi/ginkgo/v2"
+
+	. "github.com/mcpconform/mcpconform/internal/conform"
+	"github.com/mcpconform/mcpconform/internal/scripted"
+)
+
+// ClientChecks registers the checks of a target client.
+func ClientChecks() {
+	Describe("Resource templates", expandingTemplates)
+}
+
+// An expansion is what RFC 6570 makes of a template and some arguments.
+type expansion struct {
+	template  string
+	arguments Object
+	uri       string
+}
+
+// expansions are of the kinds of expressions that templates of servers have: simple ones,
+// reserved ones, queries, and variables that are not defined.
+var expansions = []expansion{
+	{"test://notes/{id}", Object{"id": "42"}, "test://notes/42"},
+	{"test://files/{name}", Object{"name": "to do/été.txt"}, "test://files/to%20do%2F%C3%A9t%C3%A9.txt"},
+	{"test://tree/{+path}", Object{"path": "src/main.go"}, "test://tree/src/main.go"},
+	{"test://search{?query,lang}", Object{"query": "a&b"}, "test://search?query=a%26b"},
+}
+
+// templates is a server whose resources have templates.
+var templates = &Story{
+	Name: "resource-templates", Says: "The server has resource templates with expressions of several kinds, and the client reads a resource of each.",
+	Told: templateSteps(),
+	Server: func(server *scripted.Server) {
+		server.Templates = nil
+		for _, one := range expansions {
+			server.Templates = append(server.Templates, Object{"uriTemplate": one.template, "name": one.template})
+			server.Resources = append(server.Resources, Object{"uri": one.uri, "name": one.uri})
+		}
+	},
+}
+
+func templateSteps() Steps {
+	steps := Steps{ToConnect(), ToList("templates")}
+	for _, one := range expansions {
+		steps = append(steps, ToReadBy(one.template, one.arguments))
+	}
+	return append(steps, ToList("tools"), ToClose())
+}
+
+func expandingTemplates() {
+	It("reads the resource that an expression of a template names", Verifies("resources.templates.expanded"), In(templates),
+		func(ctx SpecContext) { demandExpansion(Played(ctx), 0) })
+
+	It("encodes what stands in an expression of a template", Verifies("resources.templates.expanded"), In(templates),
+		func(ctx SpecContext) { demandExpansion(Played(ctx), 1) })
+
+	It("leaves the reserved characters of a reserved expression of a template", Verifies("resources.templates.expanded"), In(templates),
+		func(ctx SpecContext) { demandExpansion(Played(ctx), 2) })
+
+	It("leaves undefined variables out of the query of a template", Verifies("resources.templates.expanded"), In(templates),
+		func(ctx SpecContext) { demandExpansion(Played(ctx), 3) })
+}
+
+// demandExpansion demands that the client reads what one of the templates expands to.
+func demandExpansion(client *Client, number int) {
+	one := expansions[number]
+	reads := client.NeedRequests("resources/read")
+	for _, read := range reads {
+		if isURI(read, one.uri) {
+			return
+		}
+	}
+	beginning, _, _ := strings.Cut(one.template, "{")
+	for _, read := range reads {
+		uri, _ := read.ParamsObject()["uri"].(string)
+		if strings.HasPrefix(uri, beginning) {
+			client.Blame(read, Mismatch{
+				Wanted: Show(one.uri) + ", which " + one.template + " with " + Show(one.arguments) + " expands to", Found: Show(uri), Where: "/params/uri",
+			})
+		}
+	}
+	client.NeverBut("the client read no resource of the template "+one.template, "resources/read")
+}
+
+// isURI compares the URI of a request; the letters of percent-encodings are the same in
+// either case.
+func isURI(read *Said, uri string) bool {
+	found, _ := read.ParamsObject()["uri"].(string)
+	return percents.ReplaceAllStringFunc(found, strings.ToUpper) == uri
+}
+
+var percents = regexp.MustCompile(`%[0-9a-fA-F]{2}`)

@@ -1,0 +1,85 @@
+package tasks
+
+import (
+	. "github.com/onsi/ginkgo/v2"
+
+	. "github.com/mcpconform/mcpconform/internal/conform"
+	"github.com/mcpconform/mcpconform/internal/scripted"
+	"github.com/mcpconform/mcpconform/suites/server/features"
+)
+
+// Tasks that the scripted server has when its client comes.
+const (
+	oldTask   = "mcpconform-2c4b9d0e81f74a36-old"
+	otherTask = "mcpconform-2c4b9d0e81f74a36-other"
+)
+
+// aboutTasks is what a client is told to do with them.
+var aboutTasks = Steps{ToList("tasks"), ToGetTask(oldTask), ToFetchTask(oldTask), ToCancelTask(otherTask)}
+
+func whoAsksAfterTasks() Steps {
+	return append(append(Steps{ToConnect(), ToList("tools")}, aboutTasks...), ToList("tools"), ToClose())
+}
+
+// tasksListed is a server that is asked about tasks that it lists.
+var tasksListed = &Story{
+	Name: "tasks-that-are-listed", Says: "The server lists tasks of an earlier session, and the client asks for their state and result and cancels one.",
+	Since: revision, Until: revision,
+	Told: whoAsksAfterTasks(),
+	Server: func(server *scripted.Server) {
+		keeper := keepTasks(server, "working")
+		for _, id := range []string{oldTask, otherTask} {
+			keeper.kept = append(keeper.kept, &keptTask{id: id, status: "working"})
+		}
+	},
+}
+
+// tasksUndeclared is a server that has no tasks.
+var tasksUndeclared = &Story{
+	Name: "tasks-undeclared", Says: "The server does not declare tasks, and the client is told to list tasks and to ask about them.",
+	Since: revision, Until: revision,
+	Told: whoAsksAfterTasks(),
+	Server: func(server *scripted.Server) {
+		features.Lack(server, server.Capabilities, "tasks/list", "tasks/get", "tasks/result", "tasks/cancel")
+	},
+}
+
+// tasksInPart is a server whose tasks can neither be listed nor cancelled.
+var tasksInPart = &Story{
+	Name: "tasks-declared-in-part", Says: "The server declares tasks without tasks.list and tasks.cancel, and the client is told to list tasks and to cancel one.",
+	Since: revision, Until: revision,
+	Told: whoAsksAfterTasks(),
+	Server: func(server *scripted.Server) {
+		keeper := keepTasks(server, "working")
+		keeper.kept = []*keptTask{{id: oldTask, status: "working"}, {id: otherTask, status: "working"}}
+		server.Declare(Object{"tasks": Object{"requests": Object{"tools": Object{"call": Object{}}}}})
+		features.Lack(server, server.Capabilities, "tasks/list", "tasks/cancel")
+	},
+}
+
+// askingAfterTasks registers the checks of a client that is told to ask about tasks.
+func askingAfterTasks() {
+	It("sends tasks/get with the taskId of a task", Verifies("base.schema.requests"), In(tasksListed),
+		func(ctx SpecContext) { features.DemandText(Played(ctx), "tasks/get", "taskId") })
+
+	It("sends tasks/result with the taskId of a task", Verifies("base.schema.requests"), In(tasksListed),
+		func(ctx SpecContext) { features.DemandText(Played(ctx), "tasks/result", "taskId") })
+
+	It("sends tasks/cancel with the taskId of a task", Verifies("base.schema.requests"), In(tasksListed),
+		func(ctx SpecContext) { features.DemandText(Played(ctx), "tasks/cancel", "taskId") })
+
+	It("asks about no tasks if the server does not declare tasks", Verifies("lifecycle.capabilities.of-peer"), In(tasksUndeclared),
+		func(ctx SpecContext) {
+			features.DemandRestraint(Played(ctx), Beside(ctx, tasksListed), "tasks", "tasks/list", "tasks/get", "tasks/result", "tasks/cancel")
+		})
+
+	It("lists no tasks if the server does not declare tasks.list", Verifies("lifecycle.capabilities.of-peer"), In(tasksInPart),
+		func(ctx SpecContext) {
+			features.DemandRestraint(Played(ctx), Beside(ctx, tasksListed), "tasks.list", "tasks/list")
+		})
+
+	It("cancels no task if the server does not declare tasks.cancel", Verifies("lifecycle.capabilities.of-peer"), In(tasksInPart),
+		func(ctx SpecContext) {
+			features.DemandRestraint(Played(ctx), Beside(ctx, tasksListed), "tasks.cancel", "tasks/cancel")
+		})
+}
