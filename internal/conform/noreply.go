@@ -24,6 +24,8 @@ type NoReply struct {
 	Found    string // what came instead: "ping was not answered within 5s"
 	Exchange []transcript.Event
 	Judged   int // sequence of the message in the exchange
+	// Undelivered tells that the target took no connection to bring it on.
+	Undelivered bool
 }
 
 // AnsweredRequirement is the requirement that a NoReply breaks, and no other.
@@ -55,7 +57,7 @@ func (s *Server) unreplied(to string, id jsonrpc.ID, err error) *NoReply {
 	if errors.Is(err, scripted.ErrNoAnswer) || slices.ContainsFunc(exchange, isStray) {
 		return nil // something came in its place, which rules judge
 	}
-	return &NoReply{To: to, Found: oneLine(err.Error()), Exchange: exchange, Judged: judged}
+	return &NoReply{To: to, Found: oneLine(err.Error()), Exchange: exchange, Judged: judged, Undelivered: errors.Is(err, transport.ErrRefused)}
 }
 
 // isStray tells whether an event is something that the server sent in the place of a
@@ -223,13 +225,12 @@ func (e *Environment) contact(ctx context.Context, patience time.Duration) error
 	}
 	defer connection.Close(ctx)
 	offer(connection.Client)
-	var refused *scripted.RefusedError
 	if e.stateless() {
 		_, err = connection.Discover(ctx, e.Revision, scripted.Everything(e.Revision))
 	} else {
 		_, err = connection.Initialize(ctx, scripted.Hello(e.Revision, scripted.Everything(e.Revision)))
 	}
-	if errors.As(err, &refused) {
+	if _, refused := errors.AsType[*scripted.RefusedError](err); refused {
 		return nil // that is an answer, too
 	}
 	if err == nil && e.Survey.NoFence == "" {

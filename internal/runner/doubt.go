@@ -128,25 +128,43 @@ func (r *run) ended(leg int) bool {
 	return r.state(leg).report.Ended != nil
 }
 
-// end ends a leg whose target went away, or stopped answering.
+// end ends a leg whose target went away, or stopped answering. Several checks may
+// notice it: each had a request under way that may have been the reason.
 func (r *run) end(found checked) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	state := r.state(found.Leg)
-	if state.report.Ended != nil {
-		return
-	}
 	events := eventsOf(found.Exchanges)
 	if reply := found.Outcome.NoReply; reply != nil && len(events) == 0 {
 		events = reply.Exchange
 	}
-	state.report.Ended = &reports.Ended{
-		Reason: r.redact("a new connection brings nothing: " + found.Outcome.Gone),
-		After:  r.redact(lastRequest(events)), Exit: exitOf(events), Output: r.redact(stderrOf(events)),
-		Hint: "see what the target logs about the request, then run again",
+	if state.report.Ended == nil {
+		state.report.Ended = &reports.Ended{
+			Reason: r.redact("a new connection brings nothing: " + found.Outcome.Gone),
+			Hint:   "see what the target logs about the request, then run again",
+		}
+		state.mute = "not tried: the target went away, or stopped answering"
 	}
-	state.mute = "not tried: the target went away, or stopped answering"
+	ended := state.report.Ended
+	ended.Exit = cmp.Or(ended.Exit, exitOf(events))
+	ended.Output = cmp.Or(ended.Output, r.redact(stderrOf(events)))
+	last := r.redact(lastRequest(events))
+	switch {
+	case last == "" || slices.Contains(state.underWay, last) || len(state.underWay) == maxUnderWay:
+	case undelivered(found.Outcome.NoReply):
+		ended.After = cmp.Or(ended.After, last) // better than none
+	default:
+		state.underWay = append(state.underWay, last)
+		ended.After = strings.Join(state.underWay, ", ")
+	}
 }
+
+// maxUnderWay bounds the requests that are named as the last ones before a target went
+// away.
+const maxUnderWay = 4
+
+// undelivered tells of what brought no reply that it had not reached the target.
+func undelivered(reply *conform.NoReply) bool { return reply != nil && reply.Undelivered }
 
 // lastRequest names the last request that the harness made: its method, and what it is
 // about; "" for none.
@@ -177,11 +195,11 @@ func exitOf(events []transcript.Event) string {
 	return ""
 }
 
-// unanswered records that something brought no reply, among what the rules found. It
-// is told once of a target that went away.
+// unanswered records that something brought no reply, among what the rules found. What
+// did not reach a target that went away is nothing that it had to reply to.
 func (r *run) unanswered(state *legState, done checked) {
 	reply := done.Outcome.NoReply
-	if reply == nil || done.Outcome.Ending != conform.Inconclusion {
+	if reply == nil || done.Outcome.Ending != conform.Inconclusion || state.report.Ended != nil && reply.Undelivered {
 		return
 	}
 	at := slices.IndexFunc(state.rules, func(rule conform.Rule) bool { return rule.Requirements[0] == conform.AnsweredRequirement })
@@ -192,9 +210,6 @@ func (r *run) unanswered(state *legState, done checked) {
 		state.findings[at] = &found{}
 	}
 	one := state.findings[at]
-	if state.report.Ended != nil && len(one.breaches) > 0 {
-		return
-	}
 	one.add(conform.Finding{Rule: at, Saw: 1, Breaks: []conform.Breach{{
 		Cause: reply.To, Mismatch: conform.Mismatch{Wanted: "a reply to " + reply.To, Found: reply.Found},
 		Count: 1, Exchange: reply.Exchange, Judged: reply.Judged,

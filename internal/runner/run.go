@@ -186,6 +186,7 @@ type legState struct {
 	all         int               // checks and rules, whatever the filter
 	silent      int               // checks in a row that the target left unanswered
 	mute        string            // why it is no use to ask it anything
+	underWay    []string          // requests that were, when the target went away
 }
 
 // prepare starts the embedded reference if there is no other target, makes
