@@ -8,6 +8,8 @@ import (
 	"net/http"
 	"strings"
 	"sync"
+	"sync/atomic"
+	"time"
 
 	"github.com/mcpconform/mcpconform/internal/transcript"
 )
@@ -28,7 +30,7 @@ type Incoming struct {
 	begun     bool // the head of the response is written
 	streaming bool // it is an event stream
 	over      bool // nothing more can be written
-	cut       bool
+	cut       atomic.Bool
 	done      chan struct{}
 }
 
@@ -194,19 +196,26 @@ func (i *Incoming) Finish() {
 	i.finish(transcript.Complete)
 }
 
-// Cut breaks the connection.
+// Cut breaks the connection, also while somebody writes to a client that does not
+// read.
 func (i *Incoming) Cut() {
+	i.cut.Store(true)
+	_ = http.NewResponseController(i.writer).SetWriteDeadline(time.Unix(1, 0)) // fails when nobody can wait
 	i.mu.Lock()
 	defer i.mu.Unlock()
-	i.cut = true
-	i.finish("the server cut the connection")
+	i.finish(connectionCut)
 }
+
+const connectionCut = "the server cut the connection"
 
 // Left records that the client has left an exchange that was not over.
 func (i *Incoming) Left() {
 	i.mu.Lock()
 	defer i.mu.Unlock()
-	if !i.over {
+	switch {
+	case i.cut.Load():
+		i.finish(connectionCut) // which is why the client is gone
+	case !i.over:
 		i.over = true
 		i.append(transcript.Event{Kind: transcript.End, From: transcript.Client, Note: "the client left"})
 		close(i.done)
@@ -232,7 +241,7 @@ func (i *Incoming) Serve() {
 	}
 	i.mu.Lock()
 	defer i.mu.Unlock() // nobody writes any more when the handler returns
-	if i.cut {
+	if i.cut.Load() {
 		panic(http.ErrAbortHandler)
 	}
 }
