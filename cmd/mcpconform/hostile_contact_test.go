@@ -85,7 +85,13 @@ var withoutHTTP = []encounter{
 	{"http nul initialize", "", ample, exitUnreachable, []string{"ended without the answer", `"odd":"a\x00b"`}, nil},
 	{"http deep initialize", "", ample, exitUnreachable, []string{"nested more than 5000 deep"}, nil},
 
+	// They go over to another protocol.
+	{"http upgrades", "", ample, exitUnreachable, []string{"HTTP 101"}, nil},
+	{"http upgrades-closes", "", ample, exitUnreachable, []string{"HTTP 101"}, nil},
+	{"http upgrades-floods", "", ample, exitUnreachable, []string{"HTTP 101"}, nil},
+
 	// They do not answer.
+	{"http interim-drips", "", hasty, exitUnreachable, []string{"initialize was not answered within", "103 Early Hints"}, nil},
 	{"http hangs at-once", "", hasty, exitUnreachable, []string{"initialize was not answered within", "nothing of a response's head"}, nil},
 	{"http silent", "", hasty, exitUnreachable, []string{"initialize was not answered within", "nothing of a response's head"}, nil},
 	{"http half-head", "", hasty, exitUnreachable, []string{"initialize was not answered within", `27 bytes of a response's head ("HTTP/1.1 200 OK\r\nContent-Ty")`}, nil},

@@ -13,6 +13,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/onsi/ginkgo/v2/types"
 	"github.com/spf13/cobra"
@@ -76,13 +77,24 @@ func (s *settings) addFlags(flags *pflag.FlagSet) {
 	flags.StringVar(&s.Transcripts, "transcripts", "", "write the transcript of every connection into `DIR`")
 	flags.IntVar(&s.Workers, "workers", 0, "how many checks run at once (default twice the processors, at most 8)")
 	flags.DurationVar(&s.Timeout, "timeout", 0, "how long one reply may take (default 5s)")
-	flags.DurationVar(&s.Deadline, "deadline", 0, "how long the whole run may take (default no limit)")
+	flags.DurationVar(&s.Deadline, "deadline", 0, "how long the whole run may take; then it reports what was done (default "+inShort(runner.DefaultDeadline)+")")
 	flags.StringVar(&s.MaxMessage, "max-message", "", "the longest message to accept, such as 64MiB (default 16MiB; more takes more memory)")
 	flags.StringArrayVar(&s.env, "env", nil, "`NAME=VALUE` in the environment of the "+s.role+"; may be repeated")
 	flags.BoolVar(&s.Strict, "strict", false, "warned and inconclusive count as failed")
 	flags.BoolVarP(&s.verbose, "verbose", "v", false, "show every check")
 	flags.BoolVarP(&s.quiet, "quiet", "q", false, "show nothing but the conclusion")
 	flags.BoolVar(&s.noColor, "no-color", false, "no colours (also: NO_COLOR in the environment)")
+}
+
+// inShort writes a duration as a flag takes it, without the units that are zero.
+func inShort(duration time.Duration) string {
+	text := duration.String()
+	for _, unit := range []string{"m0s", "h0m"} {
+		if strings.HasSuffix(text, unit) {
+			text = text[:len(text)-len(unit)+1]
+		}
+	}
+	return text
 }
 
 func (s *settings) run(command *cobra.Command, arguments []string) error {
@@ -94,17 +106,14 @@ func (s *settings) run(command *cobra.Command, arguments []string) error {
 	options := s.options(progress)
 	found, err := runner.Run(command.Context(), options)
 	progress.Close()
-	if found == nil {
+	if _, wrong := errors.AsType[*runner.FilterError](err); wrong || found == nil {
 		return err
 	}
 	found.Strict = s.Strict
 	found.Command = options.Redactor.All(append([]string{"mcpconform"}, os.Args[1:]...))
 	found.Target.Command = options.Redactor.All(found.Target.Command)
 	found.Target.URL = options.Redactor.Redact(found.Target.URL)
-	if err != nil {
-		found.Errors = append(found.Errors, err.Error())
-	}
-	return s.report(found)
+	return s.report(found, err)
 }
 
 // complete lays the config file under the flags and makes sure of the values.
@@ -437,8 +446,34 @@ func terminalWidth(file *os.File) int {
 	return min(width, maxWidth)
 }
 
-// report prints the run and writes its files.
-func (s *settings) report(found *reports.Run) error {
+// report writes the files of a run, and prints it. Where an error left nothing to
+// judge it stands in the files, and is all that is printed.
+func (s *settings) report(found *reports.Run, failure error) error {
+	if failure != nil {
+		found.Errors = append(found.Errors, failure.Error())
+	}
+	err := s.writeFiles(found)
+	if failure != nil && len(found.Legs) == 0 {
+		return errors.Join(failure, err)
+	}
+	err = errors.Join(err, found.Terminal(os.Stdout, reports.TerminalOptions{
+		Width: terminalWidth(os.Stdout), Color: s.color(), Verbose: s.verbose, Quiet: s.quiet,
+	}))
+	switch {
+	case err != nil:
+		return err
+	case found.Interrupted != "":
+		return &exitError{status: exitDoesNot}
+	case len(found.Errors) > 0:
+		return &exitError{status: exitHarness}
+	case !found.Conforms(s.Strict):
+		return &exitError{status: exitDoesNot}
+	}
+	return nil
+}
+
+// writeFiles writes the reports that are files.
+func (s *settings) writeFiles(found *reports.Run) (err error) {
 	faces := []struct {
 		path  string
 		write func(io.Writer) error
@@ -446,21 +481,10 @@ func (s *settings) report(found *reports.Run) error {
 		{s.JSON, found.Write},
 		{s.JUnit, found.JUnit},
 	}
-	err := found.Terminal(os.Stdout, reports.TerminalOptions{
-		Width: terminalWidth(os.Stdout), Color: s.color(), Verbose: s.verbose, Quiet: s.quiet,
-	})
 	for _, face := range faces {
 		if face.path != "" {
 			err = errors.Join(err, reports.WriteFile(face.path, face.write))
 		}
 	}
-	switch {
-	case err != nil:
-		return err
-	case len(found.Errors) > 0:
-		return &exitError{status: exitHarness}
-	case !found.Conforms(s.Strict):
-		return &exitError{status: exitDoesNot}
-	}
-	return nil
+	return err
 }

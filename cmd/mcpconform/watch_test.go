@@ -181,7 +181,7 @@ func remains(before []string) string {
 // wait for signals, or for the word of the parent, which ends with it, or, where
 // Ginkgo was interrupted, for somebody to tell that they are done.
 var lasting = []string{
-	"cmd/mcpconform.traced(", "cmd/mcpconform.run ", "os/signal.loop(",
+	"cmd/mcpconform.traced(", "os/signal.loop(",
 	"interrupt_handler.(*InterruptHandler).registerForInterrupts", "runner.(*pipe).hear(",
 	"ginkgo/v2/internal.(*Suite).runNode.func3.1(",
 }

@@ -73,6 +73,7 @@ type Environment struct {
 	// Of a target client: how it is started, whether it is known for not ending by
 	// itself, and what came of stories that were played before, by name.
 	Launch       Launch
+	Sockets      string // directory of those that its servers come to; "" for one of their own
 	Hasty        bool
 	Performances map[string]*Performance
 

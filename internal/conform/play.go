@@ -189,7 +189,7 @@ func (p *performing) openHTTP(ctx context.Context, invocation *Invocation) (stop
 }
 
 func (p *performing) openStdio(ctx context.Context, invocation *Invocation) (stop func(), err error) {
-	relays, err := transport.ListenRelays(ctx)
+	relays, err := transport.ListenRelays(ctx, p.environment.Sockets)
 	if err != nil {
 		return nil, err
 	}

@@ -120,15 +120,15 @@ func (h *hand) lost(ctx context.Context) error {
 	return errors.New(text)
 }
 
-// dismiss ends all workers.
-func (c *crew) dismiss() {
+// dismiss ends all workers: at once when the context has ended.
+func (c *crew) dismiss(ctx context.Context) {
 	var leaving sync.WaitGroup
 	for _, h := range c.hands {
 		if h == nil {
 			continue
 		}
 		leaving.Go(func() {
-			_, _ = h.process.Shutdown(context.Background(), target.Grace{Input: stopTimeout, Terminate: stopTimeout})
+			_, _ = h.process.Shutdown(ctx, target.Grace{Input: stopTimeout, Terminate: stopTimeout})
 			_ = h.process.Close() // how it ended is nobody's news
 		})
 	}
