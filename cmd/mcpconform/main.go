@@ -68,7 +68,7 @@ func untilSignalled() (ctx context.Context, stop func()) {
 	if !signal.Ignored(syscall.SIGHUP) { // as nohup has it
 		ending = append(ending, syscall.SIGHUP)
 	}
-	signals, over := make(chan os.Signal, 1), make(chan struct{})
+	signals, over := make(chan os.Signal, len(ending)), make(chan struct{})
 	signal.Notify(signals, ending...)
 	go func() {
 		for times := 0; ; times++ {
