@@ -23,6 +23,7 @@ var withoutHandshake = []encounter{
 	{"stdio hangs at-once", "", hasty, exitUnreachable, []string{"initialize was not answered within", "--timeout"}, nil},
 	{"stdio silent initialize", "", hasty, exitUnreachable, []string{"initialize was not answered within", "--timeout"}, nil},
 	{"stdio deaf at-once", "", hasty, exitUnreachable, []string{"initialize was not answered within"}, nil},
+	{"stdio forks-deaf initialize", "", hasty, exitUnreachable, []string{"initialize was not answered within"}, nil},
 	{"stdio half initialize", "", hasty, exitUnreachable, []string{"initialize was not answered within", "70 bytes of a line that has not ended"}, nil},
 	{"stdio drips initialize", "", hasty, exitUnreachable, []string{"initialize was not answered within", "of a line that has not ended"}, nil},
 	{"stdio restarts initialize", "", hasty, exitUnreachable, []string{"initialize was not answered within"}, nil},

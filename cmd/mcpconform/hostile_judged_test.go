@@ -126,6 +126,7 @@ var odd = []encounter{
 
 	// What is fair conforms.
 	{"stdio forks initialize", "--filter ping --workers 2", ample, exitConforms, nil, nil},
+	{"stdio forks-stay initialize", "--filter ping --workers 2", ample, exitConforms, nil, nil},
 	{"stdio forks-away initialize", "--filter ping --workers 2", ample, exitConforms, nil, nil},
 	{"stdio escapes initialize", "--filter ping --workers 2", ample, exitConforms, nil, nil},
 	{"stdio forks-often initialize", "--filter ping --workers 2", ample, exitConforms, nil, nil},

@@ -6,6 +6,7 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"path/filepath"
 	"strings"
@@ -130,7 +131,9 @@ func TestASecondSignalEndsARunAtOnce(t *testing.T) {
 			})
 		}
 	}
-	one.finish().demand(t, exitDoesNot)
+	_, _ = io.Copy(io.Discard, one.said)
+	one.wait().demand(t, exitDoesNot)
+	one.until("everything is gone", func() bool { return len(processes(one.mark)) == 0 })
 }
 
 func TestDeadlineEndsARunAndReports(t *testing.T) {
@@ -164,23 +167,45 @@ func TestInterruptDuringFirstContact(t *testing.T) {
 	onlyFiles(t, directory, "run.json")
 }
 
+// Nothing outlives a run that is killed, alone or with all of its workers: neither
+// targets that ignore every signal nor what these have started and left to itself.
 func TestAKilledRunLeavesNothing(t *testing.T) {
 	t.Parallel()
-	for name, target := range map[string][]string{"a hanging target": bad(t, "deaf", "ping"), "the reference": nil} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			one := watch(t, t.TempDir(), args("server", "--timeout", "300ms", "--workers", "2", target)...)
-			one.underWay()
-			one.running(" worker")
-
-			if err := one.command.Process.Kill(); err != nil {
-				t.Fatal(err)
-			}
-
-			_ = one.command.Wait()
-			one.until("everything is gone", func() bool { return len(processes(one.mark)) == 0 })
-		})
+	for name, target := range map[string][]string{
+		"a hanging target": bad(t, "deaf", "GET"), "the reference": nil,
+		"what a target starts": bad(t, "forks-stay", "initialize"), "what a target lets go": bad(t, "forks-away", "initialize"),
+	} {
+		for _, whole := range []bool{false, true} {
+			t.Run(fmt.Sprintf("%s, workers too: %v", name, whole), func(t *testing.T) {
+				t.Parallel()
+				one := watch(t, t.TempDir(), args("server", "--timeout", farOff, "--workers", "2", target)...)
+				one.underWay()
+				one.running(" worker")
+				one.kill(whole)
+			})
+		}
 	}
+}
+
+func TestARunThatIsKilledDuringFirstContactLeavesNothing(t *testing.T) {
+	t.Parallel()
+	one := watch(t, t.TempDir(), args("server", "--timeout", farOff, bad(t, "forks-deaf", "initialize"))...)
+	one.running(" stay")
+	one.kill(false)
+}
+
+// kill kills a run, or what of it can be seen by its name, and waits until nothing is
+// left.
+func (w *watched) kill(whole bool) {
+	w.t.Helper()
+	for pid, line := range processes(w.mark) {
+		if pid == w.command.Process.Pid || whole && strings.HasSuffix(line, " worker ") {
+			_ = syscall.Kill(pid, syscall.SIGKILL) // it may have ended
+		}
+	}
+	_ = w.command.Wait() // it was killed
+	w.until("everything is gone", func() bool { return len(processes(w.mark)) == 0 })
+	w.leavesNo("temporary file", w.temp)
 }
 
 func TestAKilledWorkerCostsOnlyItsCheck(t *testing.T) {

@@ -51,6 +51,7 @@ func (s *settings) selftest(command *cobra.Command, arguments []string, role str
 		return err
 	}
 	debug.SetGCPercent(runner.Garbage)
+	defer guard()()
 	progress := s.progress("trial")
 	found, err := selftest.Run(command.Context(), selftest.Options{
 		Role: role, Filter: s.Filter, Workers: s.Workers, Timeout: s.Timeout, Deadline: s.Deadline, Progress: progress,

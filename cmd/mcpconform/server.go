@@ -102,6 +102,7 @@ func (s *settings) run(command *cobra.Command, arguments []string) error {
 		return err
 	}
 	debug.SetGCPercent(runner.Garbage)
+	defer guard()()
 	progress := s.progress("check")
 	options := s.options(progress)
 	found, err := runner.Run(command.Context(), options)
