@@ -223,10 +223,10 @@ func (s *Server) touch(busy int) {
 // Close ends everything that is open, as a server that stops does, and waits until
 // nothing is at work any more.
 func (s *Server) Close() {
+	s.stop() // first: who waits for a client that does not read may hold the lock
 	s.mu.Lock()
 	s.closed = true
 	s.mu.Unlock()
-	s.stop()
 	for _, session := range s.Sessions() {
 		session.end()
 	}
