@@ -78,7 +78,9 @@ func (p *Performance) outcomes() map[int]StepOutcome {
 	told := map[int]StepOutcome{}
 	for line := range bytes.Lines(p.Departure.Output) {
 		one := StepOutcome{Step: -1}
-		if json.Unmarshal(line, &one) == nil && one.Step >= 0 && (one.Outcome == "done" || one.Failed()) {
+		reader := json.NewDecoder(bytes.NewReader(line))
+		reader.UseNumber()
+		if reader.Decode(&one) == nil && !reader.More() && one.Step >= 0 && (one.Outcome == "done" || one.Failed()) {
 			told[one.Step] = one
 		}
 	}

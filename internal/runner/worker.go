@@ -235,6 +235,7 @@ type permission struct {
 // it stops its targets and returns.
 func Work(in io.Reader, out io.Writer) error {
 	reader := json.NewDecoder(in)
+	reader.UseNumber() // what the target listed is kept as it came
 	pipe := &pipe{allowed: make(chan permission), writer: json.NewEncoder(out)}
 	var work plan
 	if err := reader.Decode(&work); err != nil {

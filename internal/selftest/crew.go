@@ -102,6 +102,7 @@ func (c *crew) begin() (*hand, error) {
 		return nil, fmt.Errorf("starting a worker: %w", err)
 	}
 	h := &hand{process: process, writer: json.NewEncoder(process.Stdin), reader: json.NewDecoder(process.Stdout)}
+	h.reader.UseNumber()
 	_ = h.writer.Encode(c.setup) // one that cannot be told is gone
 	return h, nil
 }

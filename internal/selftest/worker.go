@@ -84,6 +84,7 @@ func (f finding) red() bool { return f.Verdict == reports.Failed || f.Verdict ==
 // other, and writes what it finds to out. When in ends, it stops.
 func Work(in io.Reader, out io.Writer) error {
 	reader, writer := json.NewDecoder(in), json.NewEncoder(out)
+	reader.UseNumber() // what a peer listed is kept as it came
 	var work setup
 	if err := reader.Decode(&work); err != nil {
 		return fmt.Errorf("reading the setup: %w", err)
