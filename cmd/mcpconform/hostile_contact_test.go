@@ -74,6 +74,8 @@ var withoutHTTP = []encounter{
 	{"http redirects", "", ample, exitUnreachable, []string{"redirects (HTTP 307) to /elsewhere"}, nil},
 	{"http circle", "", ample, exitUnreachable, []string{"redirects (HTTP 308) to /mcp"}, nil},
 	{"http login", "", ample, exitUnreachable, []string{"needs a login (HTTP 401)", `Bearer resource_metadata="https://x/y"`, "--header"}, nil},
+	{"http login-echoes", "", ample, exitUnreachable, []string{"needs a login (HTTP 401)"}, nil},
+	{"http echoes-errors", "", ample, exitUnreachable, []string{"refused with error -32603", "I was told"}, nil},
 	{"http broken", "", ample, exitUnreachable, []string{"HTTP 500", "oh no"}, nil},
 	{"http broken-large", "", ample, exitUnreachable, []string{"HTTP 500", "aaa… (1048576 bytes)"}, nil},
 	{"http modern", "", ample, exitUnreachable, []string{"-32022", "supports 2026-07-28"}, nil},

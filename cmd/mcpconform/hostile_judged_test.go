@@ -133,6 +133,7 @@ var odd = []encounter{
 	{"stdio notifications ping", "--filter ping --workers 2", ample, exitConforms, nil, nil},
 	{"http notifications ping", "--filter ping --workers 1", ample, exitConforms, nil, nil},
 	{"stdio numbers tools/list", "--filter ping||tools --workers 2", ample, exitConforms, nil, nil},
+	{"stdio echoes", "--filter ping --workers 2", ample, exitConforms, nil, nil},
 	{"stdio numbers-all", "--filter ping||tools.list.answered||tools.call.answered||base.components.required --call-tools all --workers 2", ample, exitConforms, nil, nil},
 	{"http numbers-all", "--filter ping||tools.list.answered||tools.call.answered --call-tools all --workers 1", ample, exitConforms, nil, nil},
 	{"stdio numbers-all always stateless", "--filter tools.list.answered||tools.call.answered --call-tools all --workers 2", ample, exitConforms, nil, nil},

@@ -66,7 +66,7 @@ func (s *settings) selftest(command *cobra.Command, arguments []string, role str
 		return err
 	}
 	found.Command = append([]string{"mcpconform"}, os.Args[1:]...)
-	return s.tellSelftest(found)
+	return s.tellSelftest(reports.RedactAll(s.redactor(), found))
 }
 
 func (s *settings) completeSelftest(command *cobra.Command, arguments []string, role string) error {

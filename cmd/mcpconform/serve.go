@@ -90,8 +90,6 @@ func (s *settings) serve(command *cobra.Command, arguments []string, listen stri
 	if found == nil {
 		return err
 	}
-	found.Strict = s.Strict
-	found.Command = append([]string{"mcpconform"}, os.Args[1:]...)
 	return s.report(found, err)
 }
 

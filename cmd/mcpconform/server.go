@@ -110,10 +110,6 @@ func (s *settings) run(command *cobra.Command, arguments []string) error {
 	if _, wrong := errors.AsType[*runner.FilterError](err); wrong || found == nil {
 		return err
 	}
-	found.Strict = s.Strict
-	found.Command = options.Redactor.All(append([]string{"mcpconform"}, os.Args[1:]...))
-	found.Target.Command = options.Redactor.All(found.Target.Command)
-	found.Target.URL = options.Redactor.Redact(found.Target.URL)
 	return s.report(found, err)
 }
 
@@ -155,7 +151,8 @@ func (s *settings) separateCommand(command *cobra.Command, arguments []string) e
 		if command.Flags().Lookup("peer") != nil {
 			flag = "--peer"
 		}
-		return usageError("a URL is given with %s: mcpconform %s %s %s", flag, command.Name(), flag, arguments[0])
+		address := reports.NewRedactor(reports.URLSecrets(arguments[0])...).Redact(arguments[0])
+		return usageError("a URL is given with %s: mcpconform %s %s %s", flag, command.Name(), flag, address)
 	}
 	return usageError("unexpected argument %q; the command that starts the %s stands behind --: mcpconform %s -- %s",
 		arguments[0], s.role, command.Name(), strings.Join(arguments, " "))
@@ -218,9 +215,13 @@ func (s *settings) completeURL() error {
 
 func checkURL(flag, text string) error {
 	parsed, err := url.Parse(text)
+	text = reports.NewRedactor(reports.URLSecrets(text)...).Redact(text)
+	reason, _ := errors.AsType[*url.Error](err)
 	switch {
+	case reason != nil:
+		return usageError("%s %q is no URL: %s", flag, text, reason.Err)
 	case err != nil:
-		return usageError("%s %q is no URL: %s", flag, text, err)
+		return usageError("%s %q is no URL", flag, text)
 	case parsed.Scheme != "http" && parsed.Scheme != "https":
 		return usageError("%s %q must begin with http:// or https://", flag, text)
 	case parsed.Host == "":
@@ -296,10 +297,10 @@ func (s *settings) completeHeader() error {
 	for name, value := range s.File.Header {
 		s.secretHeaders.Set(name, value)
 	}
-	for _, line := range s.header {
+	for i, line := range s.header {
 		name, value, found := strings.Cut(line, ":")
 		if name = strings.TrimSpace(name); !found || name == "" || strings.ContainsAny(name, " \t") {
-			return usageError("--header %q must have the form \"NAME: VALUE\"", line)
+			return usageError("--header must have the form \"NAME: VALUE\", which number %d has not", i+1) // it may be a secret
 		}
 		s.secretHeaders.Set(name, strings.TrimSpace(value))
 	}
@@ -313,10 +314,10 @@ func (s *settings) completeEnv() error {
 	if s.Env == nil {
 		s.Env = map[string]string{}
 	}
-	for _, pair := range s.env {
+	for i, pair := range s.env {
 		name, value, found := strings.Cut(pair, "=")
 		if !found || name == "" {
-			return usageError("--env %q must have the form NAME=VALUE", pair)
+			return usageError("--env must have the form NAME=VALUE, which number %d has not", i+1) // it may be a secret
 		}
 		s.Env[name] = value
 	}
@@ -358,13 +359,13 @@ func (s *settings) options(progress *reports.Progress) runner.Options {
 		Transports: s.transports, Header: s.secretHeaders, Revisions: s.revise,
 		Filter: s.Filter, Calls: conform.Calls(s.CallTools), Arguments: s.Arguments, Provocations: s.Provocations,
 		Workers: s.Workers, Timeout: s.Timeout, Deadline: s.Deadline, MaxMessage: s.maxMessage,
-		Tool: reports.Tool{Name: "mcpconform", Version: version(), Go: goVersion()}, Transcripts: s.Transcripts, Redactor: reports.NewRedactor(s.secrets()...), Progress: progress, Again: s.again,
+		Tool: reports.Tool{Name: "mcpconform", Version: version(), Go: goVersion()}, Transcripts: s.Transcripts, Redactor: s.redactor(), Progress: progress, Again: s.again,
 	}
 }
 
-// secrets are the values that may stand in no report.
-func (s *settings) secrets() []reports.Secret {
-	var secrets []reports.Secret
+// redactor hides the values that may stand in no report.
+func (s *settings) redactor() *reports.Redactor {
+	secrets := reports.URLSecrets(s.URL)
 	for name, values := range s.secretHeaders {
 		for _, value := range values {
 			secrets = append(secrets, reports.Secret{Key: name, Value: value})
@@ -373,7 +374,7 @@ func (s *settings) secrets() []reports.Secret {
 	for name, value := range s.Env {
 		secrets = append(secrets, reports.Secret{Key: name, Value: value})
 	}
-	return secrets
+	return reports.NewRedactor(secrets...)
 }
 
 // again is the command that repeats one check.
@@ -450,9 +451,14 @@ func terminalWidth(file *os.File) int {
 // report writes the files of a run, and prints it. Where an error left nothing to
 // judge it stands in the files, and is all that is printed.
 func (s *settings) report(found *reports.Run, failure error) error {
+	found.Strict = s.Strict
+	found.Command = append([]string{"mcpconform"}, os.Args[1:]...)
+	redactor := s.redactor()
 	if failure != nil {
 		found.Errors = append(found.Errors, failure.Error())
+		failure = &exitError{status: statusOf(failure), message: redactor.Redact(failure.Error())}
 	}
+	found = reports.RedactAll(redactor, found) // the door of all that leaves
 	err := s.writeFiles(found)
 	if failure != nil && len(found.Legs) == 0 {
 		return errors.Join(failure, err)

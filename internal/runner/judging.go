@@ -134,7 +134,7 @@ func (j *Judging) judge(ctx context.Context, transcripts string, performances []
 		r.report.Interrupted = "judging what came: " + context.Cause(ctx).Error()
 	}
 	r.report.Duration = reports.SecondsOf(time.Since(r.report.Started))
-	return r.report, nil
+	return reports.RedactAll(j.options.Redactor, r.report), nil
 }
 
 // meet looks who came. A client that has shown in one story that it speaks the
