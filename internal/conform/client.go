@@ -37,9 +37,6 @@ func Played(ctx context.Context) *Client {
 		Inconclusive("the client could not be started: "+err.Error(), "see that the command starts the client, then run again")
 	}
 	current.client = client
-	if client.Crowded && environment.Company {
-		current.outcome = Outcome{Ending: PutOff}
-	}
 	switch {
 	case !client.Came() && environment.recorded():
 		Inconclusive("its story was not played", "give the client the URL of the story, and let it do what the story says")

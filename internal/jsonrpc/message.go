@@ -4,10 +4,13 @@
 package jsonrpc
 
 import (
+	"bytes"
 	"encoding/json"
 	"fmt"
 	"math"
 	"slices"
+
+	"github.com/go-json-experiment/json/jsontext"
 )
 
 // Kind tells what a message is by the members that it carries.
@@ -38,9 +41,14 @@ type Message struct {
 // Flaws. Raw is kept, not copied.
 func Parse(raw []byte) Message { return ParseWithin(raw, math.MaxInt) }
 
-// ParseWithin reads a message if its decoded form takes at most so many bytes.
+// ParseWithin reads a message if its decoded form takes at most so many bytes, or that
+// of the heaviest message of a batch, of which none is kept.
 func ParseWithin(raw []byte, most int) Message {
 	message := Message{Raw: raw, Kind: Invalid}
+	if heaviest, flaws, isBatch := readBatch(raw, min(most, room(raw))); isBatch {
+		message.Kind, message.Flaws, message.Weight = Batch, flaws, len(raw)+heaviest
+		return message
+	}
 	value, weight, flaws := decode(raw, min(most, room(raw)))
 	message.Flaws = flaws
 	message.Weight = len(raw) + weight
@@ -59,6 +67,41 @@ func ParseWithin(raw []byte, most int) Message {
 		message.classify()
 	}
 	return message
+}
+
+// MethodOf returns the method that a message names; "" when it names none, or is none.
+// It reads no more of it than that.
+func MethodOf(raw []byte) string {
+	var text jsontext.Decoder
+	text.Reset(bytes.NewBuffer(bytes.TrimPrefix(raw, byteOrderMark)), // which is read in place
+		jsontext.AllowDuplicateNames(true), jsontext.AllowInvalidUTF8(true))
+	if opening, err := text.ReadToken(); err != nil || opening.Kind() != '{' {
+		return ""
+	}
+	method := ""
+	for text.PeekKind() == '"' {
+		name, err := text.ReadToken()
+		if err != nil {
+			return ""
+		}
+		if isMethod := name.String() == "method"; isMethod && text.PeekKind() == '"' {
+			value, err := text.ReadToken()
+			if err != nil {
+				return ""
+			}
+			method = value.String() // of several the last one, as in Parse
+			continue
+		} else if isMethod {
+			method = ""
+		}
+		if text.SkipValue() != nil {
+			return ""
+		}
+	}
+	if _, err := text.ReadToken(); err != nil {
+		return ""
+	}
+	return method
 }
 
 func (m *Message) classify() {

@@ -359,6 +359,7 @@ func (s *Server) exchange(exchange *Exchange) {
 	asked := exchange.Request.Header.Get(SessionHeader)
 	switch {
 	case exchange.TooLong:
+		session.log.Crowd() // which has more room when nobody else is at work
 		exchange.Answer(http.StatusRequestEntityTooLarge, nil, nil, "")
 	case asked != "" && (asked != session.ID() || session.Expired()):
 		exchange.Answer(http.StatusNotFound, nil, jsonrpc.NewErrorWith(jsonrpc.NullID, sessionUnknown, "Session not found", nil), "")
@@ -393,7 +394,7 @@ func (s *Server) sessionOf(incoming *transport.Incoming) *Session {
 	}
 	s.mu.Unlock()
 	initializes := !s.single && !s.Stateless() && incoming.Request.Method == http.MethodPost &&
-		jsonrpc.Parse(incoming.Body).Method == "initialize"
+		jsonrpc.MethodOf(incoming.Body) == "initialize"
 	switch {
 	case named != nil:
 		return named

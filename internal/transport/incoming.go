@@ -39,12 +39,20 @@ type Incoming struct {
 // says.
 func NewIncoming(w http.ResponseWriter, r *http.Request, limits Limits) (*Incoming, error) {
 	limits = limits.orDefault()
-	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, int64(limits.Message)))
+	body, err := readBody(http.MaxBytesReader(w, r.Body, int64(limits.Message)), min(r.ContentLength, int64(limits.Message)))
 	incoming := &Incoming{Request: r, Body: body, writer: w, done: make(chan struct{})}
 	if _, tooLong := errors.AsType[*http.MaxBytesError](err); tooLong {
 		incoming.TooLong, err = true, nil
 	}
 	return incoming, err
+}
+
+// readBody reads a body of which the length may be known: then it takes no more memory
+// than that.
+func readBody(body io.Reader, length int64) ([]byte, error) {
+	text := bytes.NewBuffer(make([]byte, 0, max(0, length)+bytes.MinRead))
+	_, err := text.ReadFrom(body)
+	return text.Bytes(), err
 }
 
 // Record writes the request into a log, and from now on everything else, under the
@@ -64,7 +72,8 @@ func (i *Incoming) Record(log *transcript.Log, stream string) {
 		event.Size = len(i.Body) + 1
 		event.Note = "the body is longer than the harness takes"
 	}
-	i.append(event)
+	event.Stream = i.stream
+	i.log.Keep(event) // nobody changes a body
 }
 
 func (i *Incoming) append(event transcript.Event) {

@@ -219,7 +219,7 @@ func (s *Spawned) Read() ([]byte, error) {
 	}
 	line := s.lines[0]
 	s.lines = s.lines[1:]
-	s.append(transcript.Event{Kind: transcript.Message, From: transcript.Client, Raw: line})
+	s.log.Keep(transcript.Event{Kind: transcript.Message, Stream: stdioStream, From: transcript.Client, Raw: line})
 	return line, nil
 }
 
@@ -229,6 +229,7 @@ func (s *Spawned) take(data []byte) error {
 		line, rest, whole := bytes.Cut(s.rest, []byte("\n"))
 		if len(line) > s.limits.Message {
 			s.append(transcript.Event{Kind: transcript.Message, From: transcript.Client, Raw: line[:shown], Size: len(line)})
+			s.log.Crowd()
 			return tooLarge("reading what the client says", "a line", s.limits.Message)
 		}
 		if !whole {
