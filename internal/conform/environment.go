@@ -79,6 +79,7 @@ type Environment struct {
 
 	stories map[string]*Story
 	stage   stage
+	judged  judged
 }
 
 // Connection is the record of a closed connection and what the rules found

@@ -5,6 +5,7 @@ package jsonrpc
 
 import (
 	"bytes"
+	"crypto/sha256"
 	"encoding/json"
 	"fmt"
 	"math"
@@ -70,38 +71,65 @@ func ParseWithin(raw []byte, most int) Message {
 }
 
 // MethodOf returns the method that a message names; "" when it names none, or is none.
-// It reads no more of it than that.
+// It keeps no more of it than that.
 func MethodOf(raw []byte) string {
-	var text jsontext.Decoder
-	text.Reset(bytes.NewBuffer(bytes.TrimPrefix(raw, byteOrderMark)), // which is read in place
-		jsontext.AllowDuplicateNames(true), jsontext.AllowInvalidUTF8(true))
-	if opening, err := text.ReadToken(); err != nil || opening.Kind() != '{' {
-		return ""
-	}
 	method := ""
-	for text.PeekKind() == '"' {
-		name, err := text.ReadToken()
-		if err != nil {
-			return ""
+	whole := members(raw, func(name string, value jsontext.Value, _ int64) {
+		if name != "method" {
+			return
 		}
-		if isMethod := name.String() == "method"; isMethod && text.PeekKind() == '"' {
-			value, err := text.ReadToken()
-			if err != nil {
-				return ""
-			}
-			method = value.String() // of several the last one, as in Parse
-			continue
-		} else if isMethod {
-			method = ""
+		method = "" // of several the last one counts, as in Parse
+		if text, err := jsontext.AppendUnquote(nil, value); err == nil {
+			method = string(text)
 		}
-		if text.SkipValue() != nil {
-			return ""
-		}
-	}
-	if _, err := text.ReadToken(); err != nil {
+	})
+	if !whole {
 		return ""
 	}
 	return method
+}
+
+// Fingerprint is the same for messages that say the same, under whatever id.
+func Fingerprint(raw []byte) [sha256.Size]byte {
+	sum, done := sha256.New(), int64(0)
+	members(raw, func(name string, value jsontext.Value, end int64) {
+		if name == "id" {
+			_, _ = sum.Write(raw[done : end-int64(len(value))]) // never fails
+			done = end
+		}
+	})
+	_, _ = sum.Write(raw[done:])
+	return [sha256.Size]byte(sum.Sum(nil))
+}
+
+// members shows the members of a message one after the other, with the position
+// behind each. It reports false when the bytes are no object.
+func members(raw []byte, show func(name string, value jsontext.Value, end int64)) (whole bool) {
+	text := raw
+	before := int64(0)
+	if marked, there := bytes.CutPrefix(raw, byteOrderMark); there {
+		text, before = marked, int64(len(byteOrderMark))
+	}
+	var reader jsontext.Decoder
+	reader.Reset(bytes.NewBuffer(text), // which is read in place
+		jsontext.AllowDuplicateNames(true), jsontext.AllowInvalidUTF8(true))
+	if opening, err := reader.ReadToken(); err != nil || opening.Kind() != '{' {
+		return false
+	}
+	for reader.PeekKind() == '"' {
+		token, err := reader.ReadToken()
+		if err != nil {
+			return false
+		}
+		name := token.String()
+		value, err := reader.ReadValue()
+		if err != nil {
+			return false
+		}
+		show(name, value, before+reader.InputOffset())
+	}
+	_, err := reader.ReadToken()
+	return err == nil
 }
 
 func (m *Message) classify() {
