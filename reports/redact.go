@@ -3,36 +3,74 @@ package reports
 import (
 	"cmp"
 	"encoding/base64"
+	"encoding/hex"
 	"encoding/json"
+	"fmt"
+	"html"
+	"iter"
 	"net/url"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
+	"unicode/utf16"
 )
 
 // Redacted stands where a secret stood.
 const Redacted = "***"
 
-// shortest is the length in bytes from which a secret is searched for by its
-// value. Anything shorter would blank out ordinary words and numbers.
-const shortest = 4
+const (
+	// shortest is the length in bytes from which a secret is searched for by its
+	// value. Anything shorter would blank out ordinary words and numbers.
+	shortest = 4
+	// shortestPart is that of a part of one, where a text was cut, and of one in
+	// Base64, of which the ends depend on what stands beside it.
+	shortestPart = 8
+	// shortestLine is that of a line of a secret that has several, such as a key.
+	shortestLine = 16
+)
 
 // plain are values that settings commonly have and that are no secrets: searched
 // for by value they would blank out half of every message.
 var plain = []string{
 	"true", "false", "null", "none", "auto", "info", "debug", "warn", "warning", "error", "trace",
 	"test", "development", "production", "localhost", "127.0.0.1", "application/json", "text/event-stream",
+	"server", "client", "stdio", "http", "https", "tools", "prompts", "resources", "draft",
+	"2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25", "2026-07-28",
 }
 
 // Secret is one value that must not be shown, with the name it was given under:
 // a header, an environment variable, a parameter.
 type Secret struct {
-	Key, Value string
+	Key, Value string // the key of a parameter of a URL begins with "?"
+}
+
+// URLSecrets are those of a URL: its user, and the values of its query.
+func URLSecrets(text string) []Secret {
+	parsed, err := url.Parse(text)
+	if err != nil {
+		_, query, _ := strings.Cut(text, "?")
+		return []Secret{{Value: query}} // nobody can tell its parts
+	}
+	var secrets []Secret
+	if user := parsed.User; user != nil {
+		password, _ := user.Password()
+		secrets = append(secrets, Secret{Value: user.Username()}, Secret{Value: password}, Secret{Value: user.Username() + ":" + password})
+	}
+	for pair := range strings.SplitSeq(parsed.RawQuery, "&") {
+		name, written, _ := strings.Cut(pair, "=")
+		secrets = append(secrets, Secret{Key: "?" + name, Value: written})
+		if value, err := url.QueryUnescape(written); err == nil && value != written {
+			secrets = append(secrets, Secret{Key: "?" + name, Value: value})
+		}
+	}
+	return secrets
 }
 
 // Redactor hides secrets. It knows some by value, and others by the place where
 // secrets stand: Authorization, cookie and key headers, bearer tokens, the token
-// members of OAuth, passwords in URLs. It is safe for concurrent use.
+// members of OAuth, passwords in URLs. It is safe for concurrent use; a nil one hides
+// nothing.
 type Redactor struct {
 	values   []string // longest first
 	patterns []pattern
@@ -53,8 +91,18 @@ func NewRedactor(secrets ...Secret) *Redactor {
 				r.addValue(password)
 			}
 		}
-		if s.Key != "" && s.Value != "" && !searchable(s.Value) {
-			r.patterns = append(r.patterns, keyed(regexp.QuoteMeta(s.Key))...)
+		for line := range strings.Lines(s.Value) {
+			if line = strings.TrimSpace(line); len(line) >= shortestLine && line != s.Value {
+				r.addValue(line)
+			}
+		}
+		name, isParameter := strings.CutPrefix(s.Key, "?")
+		switch {
+		case s.Key == "" || s.Value == "" || searchable(s.Value):
+		case isParameter:
+			r.patterns = append(r.patterns, parameter(name, s.Value))
+		default:
+			r.patterns = append(r.patterns, keyed(regexp.QuoteMeta(name))...)
 		}
 	}
 	slices.SortFunc(r.values, func(a, b string) int { return cmp.Or(len(b)-len(a), strings.Compare(a, b)) })
@@ -71,20 +119,87 @@ func (r *Redactor) addValue(value string) {
 	if !searchable(value) {
 		return
 	}
-	r.values = append(r.values, value, url.QueryEscape(value), url.PathEscape(value))
-	for _, html := range []bool{true, false} {
-		var b strings.Builder
-		enc := json.NewEncoder(&b)
-		enc.SetEscapeHTML(html)
-		if enc.Encode(value) == nil {
-			quoted := strings.TrimSuffix(b.String(), "\n")
-			r.values = append(r.values, quoted[1:len(quoted)-1])
+	r.values = append(r.values, value, html.EscapeString(value), hex.EncodeToString([]byte(value)))
+	r.values = append(r.values, escapedInURL(value)...)
+	r.values = append(r.values, inBase64(value)...)
+	for _, quoted := range quotedAs(value) {
+		r.values = append(r.values, quoted)
+		r.values = append(r.values, quotedAs(quoted)...) // JSON in JSON, or in a text
+	}
+}
+
+// escapedInURL are the forms that a value has in a URL.
+func escapedInURL(value string) []string {
+	var all []string
+	for _, escaped := range []string{url.QueryEscape(value), url.PathEscape(value), strings.ReplaceAll(url.QueryEscape(value), "+", "%20")} {
+		all = append(all, escaped, lowerEscapes.ReplaceAllStringFunc(escaped, strings.ToLower))
+	}
+	return all
+}
+
+var lowerEscapes = regexp.MustCompile(`%[0-9A-F]{2}`)
+
+// inBase64 are the forms that a value has in Base64: alone, and wherever it stands in
+// a longer text, where the letters at its ends depend on what is beside it.
+func inBase64(value string) []string {
+	var all []string
+	for _, alphabet := range []*base64.Encoding{base64.StdEncoding, base64.URLEncoding} {
+		all = append(all, alphabet.EncodeToString([]byte(value)), alphabet.WithPadding(base64.NoPadding).EncodeToString([]byte(value)))
+		for before := range 3 {
+			encoded := alphabet.WithPadding(base64.NoPadding).EncodeToString([]byte(strings.Repeat("\x00", before) + value))
+			begin := (before*8 + 5) / 6 // letters that hold a bit of what is before
+			end := (before + len(value)) * 8 / 6
+			if end-begin >= shortestPart {
+				all = append(all, encoded[begin:end])
+			}
 		}
 	}
+	return all
+}
+
+// quotedAs are the insides of strings that hold a text: of JSON, as several
+// encoders write it, and of Go.
+func quotedAs(value string) []string {
+	var all []string
+	for _, escapeHTML := range []bool{true, false} {
+		var b strings.Builder
+		enc := json.NewEncoder(&b)
+		enc.SetEscapeHTML(escapeHTML)
+		if enc.Encode(value) == nil {
+			quoted := strings.TrimSuffix(b.String(), "\n")
+			quoted = quoted[1 : len(quoted)-1]
+			for _, one := range []string{quoted, strings.ReplaceAll(quoted, "/", `\/`)} {
+				all = append(all, one, inASCII(one, `\u%04x`), inASCII(one, `\u%04X`))
+			}
+		}
+	}
+	for _, quoted := range []string{strconv.Quote(value), strconv.QuoteToASCII(value)} {
+		all = append(all, quoted[1:len(quoted)-1])
+	}
+	slices.Sort(all)
+	return slices.Compact(all)
+}
+
+// inASCII writes all other characters by their numbers.
+func inASCII(text, format string) string {
+	var b strings.Builder
+	for _, char := range text {
+		if char < 0x80 {
+			b.WriteRune(char)
+			continue
+		}
+		for _, unit := range utf16.Encode([]rune{char}) {
+			fmt.Fprintf(&b, format, unit)
+		}
+	}
+	return b.String()
 }
 
 // Redact returns s with every secret replaced by [Redacted].
 func (r *Redactor) Redact(s string) string {
+	if r == nil {
+		return s
+	}
 	s = r.hideValues(s)
 	for _, p := range r.patterns {
 		s = p.hide(s)
@@ -105,17 +220,12 @@ func (r *Redactor) All(list []string) []string {
 // hidden as one, so that no end of a secret remains beside the beginning of
 // another.
 func (r *Redactor) hideValues(s string) string {
-	type span struct{ from, to int }
 	var spans []span
 	for _, value := range r.values {
-		for from := 0; ; {
-			at := strings.Index(s[from:], value)
-			if at < 0 {
-				break
-			}
-			spans = append(spans, span{from + at, from + at + len(value)})
-			from += at + 1
+		for at := range occurrences(s, value) {
+			spans = append(spans, span{at, at + len(value)})
 		}
+		spans = append(spans, cutParts(s, value)...)
 	}
 	if len(spans) == 0 {
 		return s
@@ -134,6 +244,53 @@ func (r *Redactor) hideValues(s string) string {
 	}
 	b.WriteString(s[done:])
 	return b.String()
+}
+
+// span is a part of a text.
+type span struct{ from, to int }
+
+// occurrences are the places where a part stands in a text.
+func occurrences(text, part string) iter.Seq[int] {
+	return func(yield func(int) bool) {
+		for from := 0; ; {
+			at := strings.Index(text[from:], part)
+			if at < 0 || !yield(from+at) {
+				return
+			}
+			from += at + 1
+		}
+	}
+}
+
+// ellipsis stands where a text was cut.
+const ellipsis = "…"
+
+// cutParts are the places where a text was cut in the middle of a value: its beginning
+// before the cut, or its end behind it.
+func cutParts(text, value string) []span {
+	if len(value) <= shortestPart {
+		return nil
+	}
+	var spans []span
+	for at := range occurrences(text, value[:shortestPart]) {
+		end := at + shortestPart
+		for end < len(text) && end-at < len(value) && text[end] == value[end-at] {
+			end++
+		}
+		if rest := text[end:]; end-at < len(value) && (rest == "" || strings.HasPrefix(rest, ellipsis) || rest[0] == '"') {
+			spans = append(spans, span{at, end})
+		}
+	}
+	for at := range occurrences(text, value[len(value)-shortestPart:]) {
+		begin, end := at, at+shortestPart
+		for begin > 0 && end-begin < len(value) && text[begin-1] == value[len(value)-(end-begin)-1] {
+			begin--
+		}
+		if before := text[:begin]; end-begin < len(value) && (before == "" || strings.HasSuffix(before, ellipsis)) {
+			spans = append(spans, span{begin, end})
+		}
+	}
+	return spans
 }
 
 // pattern finds a secret by its place: what its expression matches behind group
@@ -209,6 +366,11 @@ func headers(names string) []pattern {
 		{expression: regexp.MustCompile(`(?i)('(?:` + names + `)\s*[:=]\s*` + scheme + `)[^'\r\n]*`)},
 		{expression: regexp.MustCompile(`(?im)((?:^|[^"'a-z0-9_])(?:` + names + `):[ \t]*` + scheme + `)[^\r\n]*`)},
 	}
+}
+
+// parameter matches one in the query of a URL.
+func parameter(name, value string) pattern {
+	return pattern{expression: regexp.MustCompile(`([?&]` + regexp.QuoteMeta(name) + `=)` + regexp.QuoteMeta(value) + `([^a-zA-Z0-9%+._~-]|$)`)}
 }
 
 // keyed matches what stands behind a key: as a JSON member with a string, number

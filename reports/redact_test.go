@@ -1,6 +1,13 @@
 package reports
 
 import (
+	"bytes"
+	"encoding/base64"
+	"encoding/json"
+	"fmt"
+	"html"
+	"net/url"
+	"reflect"
 	"strings"
 	"sync"
 	"testing"
@@ -100,4 +107,222 @@ func FuzzRedact(f *testing.F) {
 			t.Errorf("%q stands in %q", secret, got)
 		}
 	})
+}
+
+// secret has what every way of writing a text changes.
+const secret = `s3cr3t/+ "quoted" <&> é🚀 \ end`
+
+// A target may write what it was told in its own way.
+func TestRedactForms(t *testing.T) {
+	t.Parallel()
+	r := NewRedactor(Secret{"TOKEN", secret})
+	quoted, err := json.Marshal(secret)
+	if err != nil {
+		t.Fatal(err)
+	}
+	twice, err := json.Marshal(string(quoted))
+	if err != nil {
+		t.Fatal(err)
+	}
+	forms := []string{
+		string(quoted), string(twice), url.QueryEscape(secret), url.PathEscape(secret), strings.ToLower(url.PathEscape(secret)),
+		fmt.Sprintf("%q", secret), fmt.Sprintf("%+q", secret), html.EscapeString(secret), fmt.Sprintf("%x", secret),
+		`"s3cr3t\/+ \"quoted\" <&> \u00e9\ud83d\ude80 \\ end"`, `"s3cr3t/+ \"quoted\" <&> \u00E9\uD83D\uDE80 \\ end"`,
+	}
+	for _, alphabet := range []*base64.Encoding{base64.StdEncoding, base64.URLEncoding, base64.RawStdEncoding, base64.RawURLEncoding} {
+		for _, before := range []string{"", "a", "ab", "user:"} {
+			forms = append(forms, alphabet.EncodeToString([]byte(before+secret)), alphabet.EncodeToString([]byte(before+secret+" and more")))
+		}
+	}
+	for _, form := range forms {
+		got := r.Redact("it said " + form + "!")
+		if !strings.Contains(got, Redacted) || len(got) > len("it said !")+len(Redacted)+shortestPart+4+len(base64.StdEncoding.EncodeToString([]byte("user: and more"))) {
+			t.Errorf("%s became %s", form, got)
+		}
+		for _, part := range []string{"s3cr", "quoted"} {
+			if strings.Contains(strings.ToLower(got), part) {
+				t.Errorf("%s became %s", form, got)
+			}
+		}
+	}
+}
+
+func TestRedactWhereTextsWereCut(t *testing.T) {
+	t.Parallel()
+	r := NewRedactor(Secret{"TOKEN", "hunter2-is-a-long-token"})
+	for in, want := range map[string]string{
+		"it said hunter2-is-a… (3000 bytes)":     "it said ***… (3000 bytes)",
+		"it said hunter2-is-a":                   "it said ***",
+		`(beginning with "x hunter2-is-a")`:      `(beginning with "x ***")`,
+		"a-long-token, it said":                  "***, it said",
+		"…a-long-token":                          "…***",
+		"hunter2-is-a fine name, and hunter2":    "hunter2-is-a fine name, and hunter2",
+		"token: hunter2-is-a-long-token… (9000)": "token: ***… (9000)",
+	} {
+		if got := r.Redact(in); got != want {
+			t.Errorf("%s: %s, wanted %s", in, got, want)
+		}
+	}
+}
+
+func TestRedactURLs(t *testing.T) {
+	t.Parallel()
+	const address = "https://admin:opensesame@example.com/mcp?token=abc%2Fdef&v=1&id=7&mode=server&empty="
+	r := NewRedactor(URLSecrets(address)...)
+	for in, want := range map[string]string{
+		address:                           "https://***@example.com/mcp?token=***&v=***&id=***&mode=***&empty=",
+		"POST /mcp?token=abc%2Fdef&v=1":   "POST /mcp?token=***&v=***",
+		"--url '" + address + "' -v":      "--url 'https://***@example.com/mcp?token=***&v=***&id=***&mode=***&empty=' -v",
+		`the token "abc/def", id 7`:       `the token "***", id 7`,
+		`{"id":7,"v":1,"mode":"server"}`:  `{"id":7,"v":1,"mode":"server"}`,
+		"?version=1&id=71":                "?version=1&id=71",
+		"admin logs in with opensesame":   "*** logs in with ***",
+		"Basic YWRtaW46b3BlbnNlc2FtZQ== ": "Basic *** ",
+	} {
+		if got := r.Redact(in); got != want {
+			t.Errorf("%s:\n%s, wanted\n%s", in, got, want)
+		}
+	}
+	if got := NewRedactor(URLSecrets("http://me:x@a b/?token=x")...).Redact("no URL: http://me:x@a b/?token=x"); got != "no URL: http://***@a b/?***" {
+		t.Error(got)
+	}
+}
+
+// fill puts a text into everything that can hold one.
+func fill(value reflect.Value, text string) {
+	switch value.Kind() {
+	case reflect.String:
+		value.SetString(text)
+	case reflect.Struct:
+		for i := range value.NumField() {
+			if value.Type().Field(i).IsExported() {
+				fill(value.Field(i), text)
+			}
+		}
+	case reflect.Pointer:
+		value.Set(reflect.New(value.Type().Elem()))
+		fill(value.Elem(), text)
+	case reflect.Slice:
+		if value.Type() == rawJSON {
+			value.SetBytes([]byte(`{"a":"` + text + `"}`))
+			return
+		}
+		if value.Type().Elem().Kind() == reflect.Uint8 {
+			value.SetBytes([]byte(text))
+			return
+		}
+		value.Set(reflect.MakeSlice(value.Type(), 1, 1))
+		fill(value.Index(0), text)
+	case reflect.Map:
+		key, element := reflect.New(value.Type().Key()).Elem(), reflect.New(value.Type().Elem()).Elem()
+		fill(key, text)
+		fill(element, text)
+		value.Set(reflect.MakeMap(value.Type()))
+		value.SetMapIndex(key, element)
+	default:
+	}
+}
+
+// holders are the names of fields that hold a text.
+func holders(value reflect.Value, text string, name string, told map[string]bool) {
+	switch value.Kind() {
+	case reflect.String:
+		if strings.Contains(value.String(), text) {
+			told[name] = true
+		}
+	case reflect.Struct:
+		for i := range value.NumField() {
+			if field := value.Type().Field(i); field.IsExported() {
+				holders(value.Field(i), text, value.Type().Name()+"."+field.Name, told)
+			}
+		}
+	case reflect.Pointer, reflect.Interface:
+		if !value.IsNil() {
+			holders(value.Elem(), text, name, told)
+		}
+	case reflect.Slice:
+		if value.Type().Elem().Kind() == reflect.Uint8 {
+			told[name] = told[name] || bytes.Contains(value.Bytes(), []byte(text))
+			return
+		}
+		for i := range value.Len() {
+			holders(value.Index(i), text, name, told)
+		}
+	case reflect.Map:
+		for _, key := range value.MapKeys() {
+			holders(key, text, name, told)
+			holders(value.MapIndex(key), text, name, told)
+		}
+	default:
+	}
+}
+
+// No text of a report escapes but those that only the harness writes.
+func TestRedactAllTexts(t *testing.T) {
+	t.Parallel()
+	r := NewRedactor(Secret{"TOKEN", "hunter2-token"})
+	type odd struct {
+		Bytes   []byte
+		Headers map[string][]string
+		Any     any
+		hidden  string
+	}
+	own := map[string]bool{}
+	for _, empty := range []any{&Run{}, &Selftest{}, &odd{}} {
+		fill(reflect.ValueOf(empty).Elem(), "a hunter2-token b")
+		if o, isOdd := empty.(*odd); isOdd {
+			o.Any, o.hidden = []any{map[string]any{"hunter2-token": "hunter2-token"}}, "hunter2-token"
+			o.Headers["Authorization"] = []string{"Bearer short"}
+			if got := RedactAll(r, o); got.Headers["Authorization"][0] != "Bearer ***" || got.hidden != "hunter2-token" {
+				t.Errorf("%+v", got)
+			}
+		}
+		before, after := map[string]bool{}, map[string]bool{}
+		holders(reflect.ValueOf(RedactAll(r, empty)), "hunter2", "", after)
+		holders(reflect.ValueOf(empty), "hunter2", "", before)
+		for name, holds := range after {
+			if holds && !ownWords[name] {
+				t.Errorf("%s still has the secret", name)
+			}
+		}
+		for name := range before {
+			own[name] = true
+		}
+	}
+	for name := range ownWords {
+		if !own[name] && !strings.HasPrefix(name, "Event.") {
+			t.Errorf("there is no %s", name)
+		}
+	}
+}
+
+func TestRedactAllKeepsWhatItIsGiven(t *testing.T) {
+	t.Parallel()
+	run := sampleRun()
+	before, err := json.Marshal(run)
+	if err != nil {
+		t.Fatal(err)
+	}
+	hidden := RedactAll(NewRedactor(Secret{"A", "server"}, Secret{"B", "mcpconform-sample"}, Secret{"C", "answered"}), run)
+	if after, _ := json.Marshal(run); !bytes.Equal(before, after) {
+		t.Error("the original has changed")
+	}
+	var text bytes.Buffer
+	if err := hidden.Write(&text); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := Read(&text); err != nil {
+		t.Error(err)
+	}
+	same := RedactAll(NewRedactor(), run)
+	if unchanged, _ := json.Marshal(same); !bytes.Equal(before, unchanged) {
+		t.Errorf("nothing was to be hidden:\n%s\n%s", before, unchanged)
+	}
+	if RedactAll[*Run](nil, run) != run {
+		t.Error("nobody hides anything, and yet there is a copy")
+	}
+	raw := struct{ JSON json.RawMessage }{json.RawMessage(`{"pin":12345678}`)}
+	if got := string(RedactAll(NewRedactor(Secret{"PIN", "12345678"}), raw).JSON); got != `"***"` {
+		t.Error(got)
+	}
 }

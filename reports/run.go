@@ -64,8 +64,7 @@ const (
 )
 
 // Run is everything that one run of the harness found out: one versioned JSON
-// document, described by [Schema]. All texts are redacted by their producer
-// (see [Redactor]).
+// document, described by [Schema]. Its producer redacts it (see [RedactAll]).
 type Run struct {
 	Format      int       `json:"format"` // always Format
 	Tool        Tool      `json:"tool"`

@@ -23,6 +23,7 @@ var withoutHandshake = []encounter{
 	{"stdio hangs at-once", "", hasty, exitUnreachable, []string{"initialize was not answered within", "--timeout"}, nil},
 	{"stdio silent initialize", "", hasty, exitUnreachable, []string{"initialize was not answered within", "--timeout"}, nil},
 	{"stdio deaf at-once", "", hasty, exitUnreachable, []string{"initialize was not answered within"}, nil},
+	{"stdio forks-deaf initialize", "", hasty, exitUnreachable, []string{"initialize was not answered within"}, nil},
 	{"stdio half initialize", "", hasty, exitUnreachable, []string{"initialize was not answered within", "70 bytes of a line that has not ended"}, nil},
 	{"stdio drips initialize", "", hasty, exitUnreachable, []string{"initialize was not answered within", "of a line that has not ended"}, nil},
 	{"stdio restarts initialize", "", hasty, exitUnreachable, []string{"initialize was not answered within"}, nil},
@@ -73,6 +74,8 @@ var withoutHTTP = []encounter{
 	{"http redirects", "", ample, exitUnreachable, []string{"redirects (HTTP 307) to /elsewhere"}, nil},
 	{"http circle", "", ample, exitUnreachable, []string{"redirects (HTTP 308) to /mcp"}, nil},
 	{"http login", "", ample, exitUnreachable, []string{"needs a login (HTTP 401)", `Bearer resource_metadata="https://x/y"`, "--header"}, nil},
+	{"http login-echoes", "", ample, exitUnreachable, []string{"needs a login (HTTP 401)"}, nil},
+	{"http echoes-errors", "", ample, exitUnreachable, []string{"refused with error -32603", "I was told"}, nil},
 	{"http broken", "", ample, exitUnreachable, []string{"HTTP 500", "oh no"}, nil},
 	{"http broken-large", "", ample, exitUnreachable, []string{"HTTP 500", "aaa… (1048576 bytes)"}, nil},
 	{"http modern", "", ample, exitUnreachable, []string{"-32022", "supports 2026-07-28"}, nil},
@@ -85,7 +88,13 @@ var withoutHTTP = []encounter{
 	{"http nul initialize", "", ample, exitUnreachable, []string{"ended without the answer", `"odd":"a\x00b"`}, nil},
 	{"http deep initialize", "", ample, exitUnreachable, []string{"nested more than 5000 deep"}, nil},
 
+	// They go over to another protocol.
+	{"http upgrades", "", ample, exitUnreachable, []string{"HTTP 101"}, nil},
+	{"http upgrades-closes", "", ample, exitUnreachable, []string{"HTTP 101"}, nil},
+	{"http upgrades-floods", "", ample, exitUnreachable, []string{"HTTP 101"}, nil},
+
 	// They do not answer.
+	{"http interim-drips", "", hasty, exitUnreachable, []string{"initialize was not answered within", "103 Early Hints"}, nil},
 	{"http hangs at-once", "", hasty, exitUnreachable, []string{"initialize was not answered within", "nothing of a response's head"}, nil},
 	{"http silent", "", hasty, exitUnreachable, []string{"initialize was not answered within", "nothing of a response's head"}, nil},
 	{"http half-head", "", hasty, exitUnreachable, []string{"initialize was not answered within", `27 bytes of a response's head ("HTTP/1.1 200 OK\r\nContent-Ty")`}, nil},

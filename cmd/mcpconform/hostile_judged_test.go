@@ -5,7 +5,7 @@ package main
 import "testing"
 
 // Some checks that are run where any will do: what they have in common is that a
-// target has to answer. They are run by workers, or by the process itself.
+// target has to answer. They are run by several workers, or by one.
 const (
 	some   = "--filter ping||tools&&MUST --workers 2 "
 	within = "--filter ping||tools&&MUST --workers 1 "
@@ -31,6 +31,10 @@ var dead = []encounter{
 	{"http stream-cut later", within, ample, exitDoesNot, []string{"the connection ended in the middle, after 24 bytes of the event stream"}, none},
 	{"http stream-empty later", within, ample, exitDoesNot, []string{"ended without the answer: HTTP 200 came, and nothing of its body"}, none},
 	{"http polls later", within, ample, exitDoesNot, []string{"ended without the answer"}, none},
+
+	// They go over to another protocol.
+	{"http upgrades later", within, ample, exitDoesNot, []string{"HTTP 101"}, none},
+	{"http upgrades-floods later", within, ample, exitDoesNot, []string{"HTTP 101"}, none},
 
 	// They do not answer, or not to its end.
 	{"stdio silent later", some, hasty, exitDoesNot, []string{"ping was not answered within"}, none},
@@ -122,12 +126,17 @@ var odd = []encounter{
 
 	// What is fair conforms.
 	{"stdio forks initialize", "--filter ping --workers 2", ample, exitConforms, nil, nil},
+	{"stdio forks-stay initialize", "--filter ping --workers 2", ample, exitConforms, nil, nil},
 	{"stdio forks-away initialize", "--filter ping --workers 2", ample, exitConforms, nil, nil},
 	{"stdio escapes initialize", "--filter ping --workers 2", ample, exitConforms, nil, nil},
 	{"stdio forks-often initialize", "--filter ping --workers 2", ample, exitConforms, nil, nil},
 	{"stdio notifications ping", "--filter ping --workers 2", ample, exitConforms, nil, nil},
 	{"http notifications ping", "--filter ping --workers 1", ample, exitConforms, nil, nil},
 	{"stdio numbers tools/list", "--filter ping||tools --workers 2", ample, exitConforms, nil, nil},
+	{"stdio echoes", "--filter ping --workers 2", ample, exitConforms, nil, nil},
+	{"stdio numbers-all", "--filter ping||tools.list.answered||tools.call.answered||base.components.required --call-tools all --workers 2", ample, exitConforms, nil, nil},
+	{"http numbers-all", "--filter ping||tools.list.answered||tools.call.answered --call-tools all --workers 1", ample, exitConforms, nil, nil},
+	{"stdio numbers-all always stateless", "--filter tools.list.answered||tools.call.answered --call-tools all --workers 2", ample, exitConforms, nil, nil},
 	{"http half-closes-late", "--filter ping --workers 1", ample, exitConforms, nil, nil},
 	{"http half-closes-read", "--filter ping --workers 1", ample, exitConforms, nil, nil},
 	{"http chunk-crumbs", "--filter ping --workers 1", ample, exitConforms, nil, nil},

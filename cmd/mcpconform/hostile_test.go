@@ -195,11 +195,16 @@ func (o outcome) shows(t *testing.T) {
 }
 
 // judgesNothing fails the test unless a run said in one line why there is
-// nothing to judge; what stands indented below is the target's standard error.
+// nothing to judge, and its reports say the same; what stands indented below is the
+// target's standard error.
 func (o outcome) judgesNothing(t *testing.T, directory string) {
 	t.Helper()
-	onlyFiles(t, directory)
+	onlyFiles(t, directory, "run.json")
 	first, rest, _ := strings.Cut(o.stderr, "\n")
+	if run := read(t, directory); len(run.Legs) > 0 || len(run.Errors) != 1 ||
+		!strings.HasPrefix("mcpconform: "+reports.Visible(run.Errors[0]), first) {
+		t.Errorf("the report says %q of %d legs\n%s", run.Errors, len(run.Legs), o)
+	}
 	if o.stdout != "" || !strings.HasPrefix(first, "mcpconform: ") {
 		t.Errorf("want one line on standard error and nothing else\n%s", o)
 	}
@@ -212,6 +217,16 @@ func (o outcome) judgesNothing(t *testing.T, directory string) {
 
 func results(t *testing.T, directory string) []reports.Result {
 	t.Helper()
+	var all []reports.Result
+	for _, leg := range read(t, directory).Legs {
+		all = append(all, leg.Results...)
+	}
+	return all
+}
+
+// read is the report of a run.
+func read(t *testing.T, directory string) reports.Run {
+	t.Helper()
 	text, err := os.ReadFile(filepath.Join(directory, "run.json"))
 	if err != nil {
 		t.Fatal(err)
@@ -220,11 +235,7 @@ func results(t *testing.T, directory string) []reports.Result {
 	if err := json.Unmarshal(text, &run); err != nil {
 		t.Fatal(err)
 	}
-	var all []reports.Result
-	for _, leg := range run.Legs {
-		all = append(all, leg.Results...)
-	}
-	return all
+	return run
 }
 
 // Every defect of fixtures/hostile is met by some test; one that messages have is

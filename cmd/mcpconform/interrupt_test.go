@@ -4,18 +4,22 @@ package main
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
+	"io"
 	"os"
 	"path/filepath"
 	"strings"
 	"syscall"
 	"testing"
+
+	"golang.org/x/sys/unix"
 )
 
 func TestInterruptedRunsStopEverythingAndReport(t *testing.T) {
 	t.Parallel()
-	for _, signal := range []syscall.Signal{syscall.SIGINT, syscall.SIGTERM} {
-		for name, flags := range map[string][]string{"side by side": {"--workers", "2"}, "in one process": {"--workers", "1"}} {
+	for _, signal := range []syscall.Signal{syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP} {
+		for name, flags := range map[string][]string{"several workers": {"--workers", "2"}, "one worker": {"--workers", "1"}} {
 			t.Run(fmt.Sprintf("%s %s", signal, name), func(t *testing.T) {
 				t.Parallel()
 				directory := t.TempDir()
@@ -36,6 +40,100 @@ func TestInterruptedRunsStopEverythingAndReport(t *testing.T) {
 			})
 		}
 	}
+}
+
+// farOff is how long a reply may take where a test must not come to its end by that.
+const farOff = "1h"
+
+// endsBy ends a run whose target and workers wait for what never comes, and demands
+// its reports.
+func endsBy(t *testing.T, one *watched, directory string, signal syscall.Signal) {
+	t.Helper()
+	if err := one.command.Process.Signal(signal); err != nil {
+		t.Fatal(err)
+	}
+	one.finish().demand(t, exitDoesNot, "interrupt")
+	if run := read(t, directory); run.Interrupted != "interrupt" {
+		t.Errorf("the report says %q", run.Interrupted)
+	}
+	onlyFiles(t, directory, "run.json")
+}
+
+// Whatever a target does instead of an answer ends with the run.
+func TestInterruptsEndWhateverIsWaitedFor(t *testing.T) {
+	t.Parallel()
+	for _, target := range []string{
+		"hangs GET", "silent GET", "upgrades GET", "upgrades-floods GET", "half-head GET", "drips-head GET", "interim GET",
+		"interim-drips GET", "half-body GET", "drips GET", "endless-body GET", "chunk-huge GET", "stream-hangs GET", "comments GET",
+		"stream-drips GET", "headers-endless GET", "half-closes GET", "gzip-bomb GET", "stream-stays GET", "event-flood GET",
+	} {
+		t.Run(target, func(t *testing.T) {
+			t.Parallel()
+			directory := t.TempDir()
+			one := watch(t, directory, args("server", "--timeout", farOff, "--filter", "transports && !MAY", "--workers", "2", "--json", "run.json",
+				badURL(t, append([]string{"http"}, strings.Fields(target)...)...))...)
+			one.underWay()
+			one.running(" worker")
+			endsBy(t, one, directory, syscall.SIGTERM)
+		})
+	}
+}
+
+func TestInterruptsEndRunsWhoseWorkersHang(t *testing.T) {
+	t.Parallel()
+	for name, arguments := range map[string][]string{
+		"server": args("server", "--timeout", farOff, "--workers", "2", "--json", "run.json", bad(t, "deaf", "GET")),
+		"client": args("client", "--timeout", farOff, "--workers", "2", "--json", "run.json", "--transport", "stdio"),
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			directory := t.TempDir()
+			one := watch(t, directory, arguments...)
+			one.underWay()
+			one.running(" worker")
+			for pid, line := range processes(one.mark) {
+				if strings.HasSuffix(line, " worker ") {
+					_ = syscall.Kill(pid, syscall.SIGSTOP) // it may have ended
+				}
+			}
+			endsBy(t, one, directory, syscall.SIGHUP)
+		})
+	}
+}
+
+func TestASecondSignalEndsARunAtOnce(t *testing.T) {
+	t.Parallel()
+	directory := t.TempDir()
+	one := watchLater(t, directory, args("server", "--timeout", farOff, "--json", "run.json", bad(t, "deaf", "at-once"))...)
+	reader, writer, err := os.Pipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = errors.Join(reader.Close(), writer.Close()) }() // nothing is read
+	size, err := unix.FcntlInt(writer.Fd(), unix.F_GETPIPE_SZ, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := writer.Write(make([]byte, size)); err != nil {
+		t.Fatal(err)
+	}
+	one.command.Stdout = writer
+	one.begin()
+	one.running(hostile(t))
+	for _, signal := range []syscall.Signal{syscall.SIGTERM, syscall.SIGINT} {
+		if err := one.command.Process.Signal(signal); err != nil {
+			t.Fatal(err)
+		}
+		if signal == syscall.SIGTERM {
+			one.until("its report is written", func() bool { // what follows blocks
+				_, err := os.Stat(filepath.Join(directory, "run.json"))
+				return err == nil
+			})
+		}
+	}
+	_, _ = io.Copy(io.Discard, one.said)
+	one.wait().demand(t, exitDoesNot)
+	one.until("everything is gone", func() bool { return len(processes(one.mark)) == 0 })
 }
 
 func TestDeadlineEndsARunAndReports(t *testing.T) {
@@ -69,23 +167,45 @@ func TestInterruptDuringFirstContact(t *testing.T) {
 	onlyFiles(t, directory, "run.json")
 }
 
+// Nothing outlives a run that is killed, alone or with all of its workers: neither
+// targets that ignore every signal nor what these have started and left to itself.
 func TestAKilledRunLeavesNothing(t *testing.T) {
 	t.Parallel()
-	for name, target := range map[string][]string{"a hanging target": bad(t, "deaf", "ping"), "the reference": nil} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			one := watch(t, t.TempDir(), args("server", "--timeout", "300ms", "--workers", "2", target)...)
-			one.underWay()
-			one.running(" worker")
-
-			if err := one.command.Process.Kill(); err != nil {
-				t.Fatal(err)
-			}
-
-			_ = one.command.Wait()
-			one.until("everything is gone", func() bool { return len(processes(one.mark)) == 0 })
-		})
+	for name, target := range map[string][]string{
+		"a hanging target": bad(t, "deaf", "GET"), "the reference": nil,
+		"what a target starts": bad(t, "forks-stay", "initialize"), "what a target lets go": bad(t, "forks-away", "initialize"),
+	} {
+		for _, whole := range []bool{false, true} {
+			t.Run(fmt.Sprintf("%s, workers too: %v", name, whole), func(t *testing.T) {
+				t.Parallel()
+				one := watch(t, t.TempDir(), args("server", "--timeout", farOff, "--workers", "2", target)...)
+				one.underWay()
+				one.running(" worker")
+				one.kill(whole)
+			})
+		}
 	}
+}
+
+func TestARunThatIsKilledDuringFirstContactLeavesNothing(t *testing.T) {
+	t.Parallel()
+	one := watch(t, t.TempDir(), args("server", "--timeout", farOff, bad(t, "forks-deaf", "initialize"))...)
+	one.running(" stay")
+	one.kill(false)
+}
+
+// kill kills a run, or what of it can be seen by its name, and waits until nothing is
+// left.
+func (w *watched) kill(whole bool) {
+	w.t.Helper()
+	for pid, line := range processes(w.mark) {
+		if pid == w.command.Process.Pid || whole && strings.HasSuffix(line, " worker ") {
+			_ = syscall.Kill(pid, syscall.SIGKILL) // it may have ended
+		}
+	}
+	_ = w.command.Wait() // it was killed
+	w.until("everything is gone", func() bool { return len(processes(w.mark)) == 0 })
+	w.leavesNo("temporary file", w.temp)
 }
 
 func TestAKilledWorkerCostsOnlyItsCheck(t *testing.T) {

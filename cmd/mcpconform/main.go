@@ -19,7 +19,7 @@ import (
 // Exit statuses.
 const (
 	exitConforms    = 0
-	exitDoesNot     = 1 // the target does not conform
+	exitDoesNot     = 1 // the target does not conform, or was not judged to the end
 	exitUsage       = 2 // wrong usage or config
 	exitUnreachable = 3 // the target could not be started or reached
 	exitHarness     = 4 // the harness itself failed
@@ -42,22 +42,13 @@ func main() { os.Exit(run(os.Args[1:])) }
 
 func run(arguments []string) int {
 	log.SetOutput(io.Discard) // libraries log there what a hostile target does
-	ctx, cancel := context.WithCancelCause(context.Background())
-	defer cancel(nil)
-	signals := make(chan os.Signal, 1)
-	signal.Notify(signals, os.Interrupt, syscall.SIGTERM)
-	defer signal.Stop(signals)
+	ctx, stop := untilSignalled()
+	defer stop()
 	// A closed pipe is an error of a write, not the end of this process: what it
 	// started is stopped first. (Ignored, it would be so in what it starts, too.)
 	broken := make(chan os.Signal, 1)
 	signal.Notify(broken, syscall.SIGPIPE)
 	defer signal.Stop(broken)
-	go func() {
-		<-signals
-		cancel(runner.Interrupted())
-		<-signals // asked twice: at once
-		os.Exit(exitHarness)
-	}()
 
 	err := execute(ctx, arguments)
 	if err == nil {
@@ -69,6 +60,36 @@ func run(arguments []string) int {
 	return statusOf(err)
 }
 
+// untilSignalled returns a context that ends with the first signal which asks this
+// process to end. The second ends it at once: what it wanted to write is not written.
+func untilSignalled() (ctx context.Context, stop func()) {
+	ctx, cancel := context.WithCancelCause(context.Background())
+	ending := []os.Signal{os.Interrupt, syscall.SIGTERM}
+	if !signal.Ignored(syscall.SIGHUP) { // as nohup has it
+		ending = append(ending, syscall.SIGHUP)
+	}
+	signals, over := make(chan os.Signal, len(ending)), make(chan struct{})
+	signal.Notify(signals, ending...)
+	go func() {
+		for times := 0; ; times++ {
+			select {
+			case <-signals:
+			case <-over:
+				return
+			}
+			if times > 0 {
+				os.Exit(exitDoesNot)
+			}
+			cancel(runner.Interrupted())
+		}
+	}()
+	return ctx, func() {
+		signal.Stop(signals)
+		close(over)
+		cancel(nil)
+	}
+}
+
 func statusOf(err error) int {
 	var exit *exitError
 	var unreachable *runner.TargetError
@@ -76,6 +97,8 @@ func statusOf(err error) int {
 	switch {
 	case errors.As(err, &exit):
 		return exit.status
+	case errors.Is(err, runner.Interrupted()):
+		return exitDoesNot
 	case errors.As(err, &unreachable):
 		return exitUnreachable
 	case errors.As(err, &filter):

@@ -19,8 +19,11 @@ func newRoot() *cobra.Command {
 		Long: `mcpconform checks whether an implementation of the Model Context Protocol
 keeps the specification, and says where exactly it does not.
 
-Exit status: 0 conforms, 1 does not, 2 wrong usage or config, 3 the target could
-not be started or reached, 4 the harness itself failed.`,
+Exit status: 0 conforms, 1 does not, or was not judged to the end, 2 wrong usage or
+config, 3 the target could not be started or reached, 4 the harness itself failed.
+
+A signal (SIGINT, SIGTERM, SIGHUP) or the deadline ends a run within two seconds,
+with its reports and status 1. A second signal ends it at once, without reports.`,
 		Version:       version(),
 		SilenceErrors: true,
 		SilenceUsage:  true,
@@ -31,7 +34,7 @@ not be started or reached, 4 the harness itself failed.`,
 	root.SetFlagErrorFunc(flagError)
 	root.AddCommand(
 		newServer(), newClient(), newServe(), newList(), newExplain(), newTrace(), newReference(), newSelftest(), newVersion(),
-		newWorker(), newSelftestWorker(), newMiddleman(), newRelay(),
+		newWorker(), newSelftestWorker(), newMiddleman(), newRelay(), newReaper(),
 	)
 	return root
 }

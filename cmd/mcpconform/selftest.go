@@ -39,6 +39,7 @@ there.`,
 	flags.StringVar(&s.JSON, "json", "", "write the matrix of faults and checks as JSON to `FILE`")
 	flags.IntVar(&s.Workers, "workers", 0, "how many faults at once (default six times the processors, one for --peer)")
 	flags.DurationVar(&s.Timeout, "timeout", 0, "how long one reply may take (default 1s, and longer where that makes a difference)")
+	flags.DurationVar(&s.Deadline, "deadline", 0, "how long all of it may take; then it reports what was done (default "+inShort(selftest.DefaultDeadline)+")")
 	flags.BoolVarP(&s.verbose, "verbose", "v", false, "show every fault and what it made fail")
 	flags.BoolVarP(&s.quiet, "quiet", "q", false, "show only what is wrong, and the conclusion")
 	flags.BoolVar(&s.noColor, "no-color", false, "no colours (also: NO_COLOR in the environment)")
@@ -51,9 +52,10 @@ func (s *settings) selftest(command *cobra.Command, arguments []string, role str
 		return err
 	}
 	debug.SetGCPercent(runner.Garbage)
+	defer guard()()
 	progress := s.progress("trial")
 	found, err := selftest.Run(command.Context(), selftest.Options{
-		Role: role, Filter: s.Filter, Workers: s.Workers, Timeout: s.Timeout, Progress: progress,
+		Role: role, Filter: s.Filter, Workers: s.Workers, Timeout: s.Timeout, Deadline: s.Deadline, Progress: progress,
 		Peer: selftest.Peer{URL: s.URL, Command: target.Command{Args: s.Command}},
 		Tool: reports.Tool{Name: "mcpconform", Version: version(), Go: goVersion()},
 	})
@@ -65,7 +67,7 @@ func (s *settings) selftest(command *cobra.Command, arguments []string, role str
 		return err
 	}
 	found.Command = append([]string{"mcpconform"}, os.Args[1:]...)
-	return s.tellSelftest(found)
+	return s.tellSelftest(reports.RedactAll(s.redactor(), found))
 }
 
 func (s *settings) completeSelftest(command *cobra.Command, arguments []string, role string) error {
@@ -105,6 +107,8 @@ func (s *settings) tellSelftest(found *reports.Selftest) error {
 	switch {
 	case err != nil:
 		return err
+	case found.Interrupted != "":
+		return &exitError{status: exitDoesNot}
 	case len(found.Errors) > 0:
 		return &exitError{status: exitHarness}
 	case !found.Holds():

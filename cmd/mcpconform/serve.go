@@ -38,7 +38,8 @@ func newServe() *cobra.Command {
 		Long: `Serve plays the scripted servers on a port, without starting a client: for an
 editor or a chat application. The page at / lists the scenarios, says what to let
 the client do in each, and shows what was found as it comes. The end of the
-program, by Ctrl-C or on the page, writes the same reports as mcpconform client.`,
+program, by a signal (Ctrl-C) or on the page, writes the same reports as mcpconform
+client. A second signal ends it at once, without reports.`,
 		Example: `  mcpconform serve
   mcpconform serve --revision 2025-11-25 --filter tools --junit report.xml`,
 		Args: noArguments,
@@ -96,12 +97,10 @@ func (s *settings) serve(command *cobra.Command, arguments []string, listen stri
 		return err
 	}
 	found, err := s.serveAt(command.Context(), listen, judging)
-	if err != nil {
+	if found == nil {
 		return err
 	}
-	found.Strict = s.Strict
-	found.Command = append([]string{"mcpconform"}, os.Args[1:]...)
-	return s.report(found)
+	return s.report(found, err)
 }
 
 func (s *settings) serveAt(ctx context.Context, listen string, judging *runner.Judging) (*reports.Run, error) {

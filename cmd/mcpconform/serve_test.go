@@ -4,10 +4,14 @@ package main
 
 import (
 	"bytes"
+	"fmt"
+	"io"
 	"net"
+	"net/url"
 	"os"
 	"path/filepath"
 	"regexp"
+	"strings"
 	"syscall"
 	"testing"
 
@@ -50,13 +54,53 @@ func TestServeReportsOnClientsThatComeByThemselves(t *testing.T) {
 	}
 }
 
+// Clients that begin something and never end it keep nobody from the end.
+func TestServeEndsWhateverClientsHaveOpen(t *testing.T) {
+	t.Parallel()
+	directory := t.TempDir()
+	one, page := serving(t, directory, "--revision", "2025-11-25", "--json", "run.json")
+	at, err := url.Parse(page)
+	if err != nil {
+		t.Fatal(err)
+	}
+	const hello = `{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"c","version":"1"}}}`
+	head := " /mcp HTTP/1.1\r\nHost: " + at.Host + "\r\nAccept: application/json, text/event-stream\r\nContent-Type: application/json\r\n"
+	for _, open := range []string{
+		"POST" + head[:20],
+		"POST" + head + "Content-Length: 1000\r\n\r\n{",
+		"POST" + head + "Expect: 100-continue\r\nContent-Length: 1000\r\n\r\n",
+		"POST" + head + "Transfer-Encoding: chunked\r\n\r\n5\r\n{",
+		"GET" + head + "\r\n",
+		fmt.Sprintf("POST%sContent-Length: %d\r\n\r\n%s", head, len(hello), hello),
+	} {
+		conn, err := net.Dial("tcp", at.Host)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer func() { _ = conn.Close() }() // the other end is gone
+		if _, err := io.WriteString(conn, open); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if line, err := one.said.ReadString('\n'); err != nil || !strings.HasPrefix(line, "meeting: ") { // it is judged
+		t.Fatalf("%q: %v", line, err)
+	}
+	if err := one.command.Process.Signal(syscall.SIGHUP); err != nil {
+		t.Fatal(err)
+	}
+	one.finish().demand(t, exitDoesNot)
+	onlyFiles(t, directory, "run.json")
+}
+
 func TestServeToNobody(t *testing.T) {
 	t.Parallel()
-	one, _ := serving(t, t.TempDir(), "--revision", "2025-11-25")
+	directory := t.TempDir()
+	one, _ := serving(t, directory, "--revision", "2025-11-25", "--json", "run.json", "--junit", "run.xml")
 	if err := one.command.Process.Signal(syscall.SIGINT); err != nil {
 		t.Fatal(err)
 	}
 	one.finish().demand(t, exitUnreachable, "no client came to any of the scenarios")
+	onlyFiles(t, directory, "run.json", "run.xml")
 }
 
 func TestServeWhereSomebodyListens(t *testing.T) {

@@ -15,6 +15,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
@@ -80,7 +81,7 @@ func (s *settings) addFlags(flags *pflag.FlagSet) {
 	flags.StringVar(&s.Transcripts, "transcripts", "", "write the transcript of every connection into `DIR`")
 	flags.IntVar(&s.Workers, "workers", 0, "how many checks run at once (default twice the processors, at most 8)")
 	flags.DurationVar(&s.Timeout, "timeout", 0, "how long one reply may take (default 5s)")
-	flags.DurationVar(&s.Deadline, "deadline", 0, "how long the whole run may take (default no limit)")
+	flags.DurationVar(&s.Deadline, "deadline", 0, "how long the whole run may take; then it reports what was done (default "+inShort(runner.DefaultDeadline)+")")
 	flags.StringVar(&s.MaxMessage, "max-message", "", "the longest message to accept, such as 64MiB (default 16MiB; more takes more memory)")
 	flags.StringArrayVar(&s.env, "env", nil, "`NAME=VALUE` in the environment of the "+s.role+"; may be repeated")
 	flags.BoolVar(&s.Strict, "strict", false, "warned and inconclusive count as failed")
@@ -96,26 +97,31 @@ const (
 	junitWarningsHelp = "what a warned result is in the JUnit report: pass, skip or fail (default skip)"
 )
 
+// inShort writes a duration as a flag takes it, without the units that are zero.
+func inShort(duration time.Duration) string {
+	text := duration.String()
+	for _, unit := range []string{"m0s", "h0m"} {
+		if strings.HasSuffix(text, unit) {
+			text = text[:len(text)-len(unit)+1]
+		}
+	}
+	return text
+}
+
 func (s *settings) run(command *cobra.Command, arguments []string) error {
 	if err := s.complete(command, arguments); err != nil {
 		return err
 	}
 	debug.SetGCPercent(runner.Garbage)
+	defer guard()()
 	progress := s.progress("")
 	options := s.options(progress)
 	found, err := runner.Run(command.Context(), options)
 	progress.Close()
-	if found == nil {
+	if _, wrong := errors.AsType[*runner.FilterError](err); wrong || found == nil {
 		return err
 	}
-	found.Strict = s.Strict
-	found.Command = options.Redactor.All(append([]string{"mcpconform"}, os.Args[1:]...))
-	found.Target.Command = options.Redactor.All(found.Target.Command)
-	found.Target.URL = options.Redactor.Redact(found.Target.URL)
-	if err != nil {
-		found.Errors = append(found.Errors, err.Error())
-	}
-	return s.report(found)
+	return s.report(found, err)
 }
 
 // complete lays the config file under the flags and makes sure of the values.
@@ -156,7 +162,8 @@ func (s *settings) separateCommand(command *cobra.Command, arguments []string) e
 		if command.Flags().Lookup("peer") != nil {
 			flag = "--peer"
 		}
-		return usageError("a URL is given with %s: mcpconform %s %s %s", flag, command.Name(), flag, arguments[0])
+		address := reports.NewRedactor(reports.URLSecrets(arguments[0])...).Redact(arguments[0])
+		return usageError("a URL is given with %s: mcpconform %s %s %s", flag, command.Name(), flag, address)
 	}
 	return usageError("unexpected argument %q; the command that starts the %s stands behind --: mcpconform %s -- %s",
 		arguments[0], s.role, command.Name(), strings.Join(arguments, " "))
@@ -220,9 +227,13 @@ func (s *settings) completeURL() error {
 
 func checkURL(flag, text string) error {
 	parsed, err := url.Parse(text)
+	text = reports.NewRedactor(reports.URLSecrets(text)...).Redact(text)
+	reason, _ := errors.AsType[*url.Error](err)
 	switch {
+	case reason != nil:
+		return usageError("%s %q is no URL: %s", flag, text, reason.Err)
 	case err != nil:
-		return usageError("%s %q is no URL: %s", flag, text, err)
+		return usageError("%s %q is no URL", flag, text)
 	case parsed.Scheme != "http" && parsed.Scheme != "https":
 		return usageError("%s %q must begin with http:// or https://", flag, text)
 	case parsed.Host == "":
@@ -309,10 +320,10 @@ func (s *settings) completeHeader() error {
 	for name, value := range s.File.Header {
 		s.secretHeaders.Set(name, value)
 	}
-	for _, line := range s.header {
+	for i, line := range s.header {
 		name, value, found := strings.Cut(line, ":")
 		if name = strings.TrimSpace(name); !found || name == "" || strings.ContainsAny(name, " \t") {
-			return usageError("--header %q must have the form \"NAME: VALUE\"", line)
+			return usageError("--header must have the form \"NAME: VALUE\", which number %d has not", i+1) // it may be a secret
 		}
 		s.secretHeaders.Set(name, strings.TrimSpace(value))
 	}
@@ -326,10 +337,10 @@ func (s *settings) completeEnv() error {
 	if s.Env == nil {
 		s.Env = map[string]string{}
 	}
-	for _, pair := range s.env {
+	for i, pair := range s.env {
 		name, value, found := strings.Cut(pair, "=")
 		if !found || name == "" {
-			return usageError("--env %q must have the form NAME=VALUE", pair)
+			return usageError("--env must have the form NAME=VALUE, which number %d has not", i+1) // it may be a secret
 		}
 		s.Env[name] = value
 	}
@@ -372,13 +383,13 @@ func (s *settings) options(progress *reports.Progress) runner.Options {
 		Filter: s.Filter, Calls: conform.Calls(s.CallTools), Arguments: s.Arguments, Provocations: s.Provocations,
 		Never:   conform.Never{Names: s.Never, By: filepath.Base(cmp.Or(s.configFile, config.DefaultFile))},
 		Workers: s.Workers, Timeout: s.Timeout, Deadline: s.Deadline, MaxMessage: s.maxMessage,
-		Tool: reports.Tool{Name: "mcpconform", Version: version(), Go: goVersion()}, Transcripts: s.Transcripts, Redactor: reports.NewRedactor(s.secrets()...), Progress: progress, Rerun: s.rerun,
+		Tool: reports.Tool{Name: "mcpconform", Version: version(), Go: goVersion()}, Transcripts: s.Transcripts, Redactor: s.redactor(), Progress: progress, Rerun: s.rerun,
 	}
 }
 
-// secrets are the values that may stand in no report.
-func (s *settings) secrets() []reports.Secret {
-	var secrets []reports.Secret
+// redactor hides the values that may stand in no report.
+func (s *settings) redactor() *reports.Redactor {
+	secrets := reports.URLSecrets(s.URL)
 	for name, values := range s.secretHeaders {
 		for _, value := range values {
 			secrets = append(secrets, reports.Secret{Key: name, Value: value})
@@ -387,7 +398,7 @@ func (s *settings) secrets() []reports.Secret {
 	for name, value := range s.Env {
 		secrets = append(secrets, reports.Secret{Key: name, Value: value})
 	}
-	return secrets
+	return reports.NewRedactor(secrets...)
 }
 
 // rerun is the command that repeats what a filter chooses, or all of a leg.
@@ -465,8 +476,39 @@ func terminalWidth(file *os.File) int {
 	return min(width, maxWidth)
 }
 
-// report prints the run and writes its files.
-func (s *settings) report(found *reports.Run) error {
+// report writes the files of a run, and prints it. Where an error left nothing to
+// judge it stands in the files, and is all that is printed.
+func (s *settings) report(found *reports.Run, failure error) error {
+	found.Strict = s.Strict
+	found.Command = append([]string{"mcpconform"}, os.Args[1:]...)
+	redactor := s.redactor()
+	if failure != nil {
+		found.Errors = append(found.Errors, failure.Error())
+		failure = &exitError{status: statusOf(failure), message: redactor.Redact(failure.Error())}
+	}
+	found = reports.RedactAll(redactor, found) // the door of all that leaves
+	err := s.writeFiles(found)
+	if failure != nil && len(found.Legs) == 0 {
+		return errors.Join(failure, err)
+	}
+	err = errors.Join(err, found.Terminal(os.Stdout, reports.TerminalOptions{
+		Width: terminalWidth(os.Stdout), Color: s.color(), Verbose: s.verbose, Quiet: s.quiet,
+	}))
+	switch {
+	case err != nil:
+		return err
+	case found.Interrupted != "":
+		return &exitError{status: exitDoesNot}
+	case len(found.Errors) > 0:
+		return &exitError{status: exitHarness}
+	case !found.Conforms(s.Strict):
+		return &exitError{status: exitDoesNot}
+	}
+	return nil
+}
+
+// writeFiles writes the reports that are files.
+func (s *settings) writeFiles(found *reports.Run) (err error) {
 	faces := []struct {
 		path  string
 		write func(io.Writer) error
@@ -476,21 +518,10 @@ func (s *settings) report(found *reports.Run) error {
 			return found.JUnit(w, reports.JUnitOptions{Warnings: s.JUnitWarnings})
 		}},
 	}
-	err := found.Terminal(os.Stdout, reports.TerminalOptions{
-		Width: terminalWidth(os.Stdout), Color: s.color(), Verbose: s.verbose, Quiet: s.quiet,
-	})
 	for _, face := range faces {
 		if face.path != "" {
 			err = errors.Join(err, reports.WriteFile(face.path, face.write))
 		}
 	}
-	switch {
-	case err != nil:
-		return err
-	case len(found.Errors) > 0:
-		return &exitError{status: exitHarness}
-	case !found.Conforms(s.Strict):
-		return &exitError{status: exitDoesNot}
-	}
-	return nil
+	return err
 }

@@ -34,21 +34,33 @@ type watched struct {
 
 func watch(t *testing.T, directory string, arguments ...string) *watched {
 	t.Helper()
+	w := watchLater(t, directory, arguments...)
+	w.begin()
+	return w
+}
+
+// watchLater prepares a run that begin starts.
+func watchLater(t *testing.T, directory string, arguments ...string) *watched {
+	t.Helper()
 	w := &watched{mark: markOf + "=" + rand.Text(), temp: t.TempDir(), traces: t.TempDir()}
 	w.execution = prepare(t, directory, []string{w.mark, "TMPDIR=" + w.temp, tracesIn + "=" + w.traces}, arguments...)
 	w.command.Stderr = nil
+	return w
+}
+
+func (w *watched) begin() {
+	w.t.Helper()
 	pipe, err := w.command.StderrPipe()
 	if err != nil {
-		t.Fatal(err)
+		w.t.Fatal(err)
 	}
 	w.start()
 	w.said = bufio.NewReader(io.TeeReader(pipe, &w.stderr))
-	t.Cleanup(func() {
+	w.t.Cleanup(func() {
 		for pid := range processes(w.mark) {
 			_ = syscall.Kill(pid, syscall.SIGKILL)
 		}
 	})
-	return w
 }
 
 // processes finds those that carry a mark, with their command lines.
@@ -181,7 +193,7 @@ func remains(before []string) string {
 // wait for signals, or for the word of the parent, which ends with it, or, where
 // Ginkgo was interrupted, for somebody to tell that they are done.
 var lasting = []string{
-	"cmd/mcpconform.traced(", "cmd/mcpconform.run ", "os/signal.loop(",
+	"cmd/mcpconform.traced(", "os/signal.loop(",
 	"interrupt_handler.(*InterruptHandler).registerForInterrupts", "runner.(*pipe).hear(",
 	"ginkgo/v2/internal.(*Suite).runNode.func3.1(",
 }

@@ -56,6 +56,9 @@ func End(state ginkgo.SpecReport) (Outcome, [][]transcript.Event) {
 		}
 	}
 	if done.client != nil {
+		if done.environment.Company && done.client.Crowded {
+			done.outcome = Outcome{Ending: PutOff} // whatever the check concluded
+		}
 		done.outcome.Idle = done.client.idle()
 		for _, connection := range done.client.Connections {
 			exchanges = append(exchanges, connection.Events)

@@ -38,9 +38,6 @@ func Played(ctx context.Context) *Client {
 		Inconclusive("the client could not be started: "+err.Error(), "see that the command starts the client, then run again")
 	}
 	current.client = client
-	if client.Crowded && environment.Company {
-		current.outcome = Outcome{Ending: PutOff}
-	}
 	switch {
 	case !client.Came() && environment.recorded():
 		Inconclusive("its scenario was not played", "give the client the URL of the scenario, and let it do what the scenario says")

@@ -180,11 +180,21 @@ func (c *closer) close(server *Server) {
 	})
 }
 
+// patience ends when targets have no time any more to end by themselves.
+var patience, hurry = context.WithCancel(context.Background())
+
+// Hurry has connections and clients ended at once from now on: what was found until
+// then is all that the run will find.
+func Hurry() { hurry() }
+
+// Patience returns a context that ends with Hurry.
+func Patience() context.Context { return patience }
+
 // end closes a connection and judges it. What was received is not kept
 // meanwhile: the record tells it.
 func end(server *Server) {
 	environment, log := server.env, server.Log()
-	ctx, cancel := context.WithTimeout(context.Background(), closeTimeout)
+	ctx, cancel := context.WithTimeout(patience, closeTimeout)
 	defer cancel()
 	server.Close(ctx)
 	server.Forget()

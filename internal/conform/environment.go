@@ -74,11 +74,13 @@ type Environment struct {
 	// Of a target client: how it is started, whether it is known for not ending by
 	// itself, and what came of stories that were played before, by name.
 	Launch       Launch
+	Sockets      string // directory of those that its servers come to; "" for one of their own
 	Hasty        bool
 	Performances map[string]*Performance
 
 	stories map[string]*Story
 	stage   stage
+	judged  judged
 }
 
 // Connection is the record of a closed connection and what the rules found

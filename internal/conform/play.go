@@ -81,7 +81,9 @@ func (p *Performance) outcomes() map[int]StepOutcome {
 	order := 0
 	for line := range bytes.Lines(p.Departure.Output) {
 		one := StepOutcome{Step: -1}
-		if json.Unmarshal(line, &one) == nil && one.Step >= 0 && (one.Outcome == "done" || one.Failed()) {
+		reader := json.NewDecoder(bytes.NewReader(line))
+		reader.UseNumber()
+		if reader.Decode(&one) == nil && !reader.More() && one.Step >= 0 && (one.Outcome == "done" || one.Failed()) {
 			one.order = order
 			order++
 			told[one.Step] = one
@@ -194,7 +196,7 @@ func (p *performing) openHTTP(ctx context.Context, invocation *Invocation) (stop
 }
 
 func (p *performing) openStdio(ctx context.Context, invocation *Invocation) (stop func(), err error) {
-	relays, err := transport.ListenRelays(ctx)
+	relays, err := transport.ListenRelays(ctx, p.environment.Sockets)
 	if err != nil {
 		return nil, err
 	}

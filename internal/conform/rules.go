@@ -3,9 +3,11 @@ package conform
 import (
 	"bytes"
 	"context"
+	"crypto/sha256"
 	"net/http"
 	"regexp"
 	"slices"
+	"sync"
 
 	"github.com/mcpconform/mcpconform/internal/jsonrpc"
 	"github.com/mcpconform/mcpconform/internal/scripted"
@@ -203,6 +205,52 @@ func newConversation(leg Leg, events []transcript.Event, complete bool, log *tra
 	return c
 }
 
+// longMessage is how long a message is in bytes that the rules judge but once: a list
+// of thousands of tools, which most checks of tools are given.
+const longMessage = 1 << 20
+
+// judged are the long messages of a target that the rules have judged.
+type judged struct {
+	mu   sync.Mutex
+	seen map[[sha256.Size]byte]bool
+}
+
+// leaveOut returns events without the messages that are judged already: there, they
+// are known to have been more, as where there was no room.
+func (j *judged) leaveOut(events []transcript.Event) []transcript.Event {
+	fewer := events
+	for i, event := range events {
+		if event.Kind != transcript.Message || len(event.Raw) < longMessage || !j.has(event.Raw) {
+			continue
+		}
+		if &fewer[0] == &events[0] {
+			fewer = slices.Clone(events)
+		}
+		fewer[i] = event.Cut(maxShown)
+	}
+	return fewer
+}
+
+func (j *judged) has(raw []byte) bool {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	return len(j.seen) > 0 && j.seen[jsonrpc.Fingerprint(raw)]
+}
+
+func (j *judged) add(conversation *Conversation) {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	for _, said := range conversation.Messages {
+		if _, beyond := said.Beyond(); len(said.Raw) < longMessage || beyond {
+			continue
+		}
+		if j.seen == nil {
+			j.seen = map[[sha256.Size]byte]bool{}
+		}
+		j.seen[jsonrpc.Fingerprint(said.Raw)] = true
+	}
+}
+
 // bodies tells the HTTP exchanges, by stream, whose answer may have a body that is
 // no message: those that end a session, and those that are refused.
 type bodies map[string]bool
@@ -391,7 +439,8 @@ func (e *Environment) judge(log *transcript.Log) {
 	}
 	events := log.Events()
 	rules, _ := e.StandingRules()
-	conversation := newConversation(e.Leg, events, log.Dropped() == 0, log)
+	conversation := newConversation(e.Leg, e.judged.leaveOut(events), log.Dropped() == 0, log)
+	defer e.judged.add(conversation)
 	if conversation.ServerCapabilities == nil && e.stateless() && e.Survey != nil {
 		conversation.ServerCapabilities = e.Survey.Capabilities
 	}

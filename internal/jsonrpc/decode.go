@@ -90,6 +90,42 @@ func decode(raw []byte, limit int) (any, int, []Flaw) {
 	return value, d.weight, d.flaws
 }
 
+// readBatch reads an array element by element, and keeps none of them: no more
+// memory is taken than the heaviest takes. It reports false when the text is no such
+// array, or has an end that only reading it as a whole explains.
+func readBatch(raw []byte, limit int) (heaviest int, flaws []Flaw, whole bool) {
+	beginning := bytes.TrimLeft(raw, " \t\r\n")
+	if len(beginning) == 0 || beginning[0] != '[' || !utf8.Valid(raw) {
+		return 0, nil, false
+	}
+	if jsontext.Value(raw).IsValid() { // which is strict: it has no flaws, or another reading finds them
+		return 0, nil, true
+	}
+	var text jsontext.Decoder
+	text.Reset(bytes.NewBuffer(raw), jsontext.AllowDuplicateNames(true), jsontext.AllowInvalidUTF8(true))
+	if opening, err := text.ReadToken(); err != nil || opening.Kind() != '[' {
+		return 0, nil, false
+	}
+	for number := 0; text.PeekKind() != ']'; number++ {
+		element, err := text.ReadValue()
+		if err != nil {
+			return 0, nil, false
+		}
+		_, weight, found := decode(element, limit)
+		heaviest = max(heaviest, weight)
+		for _, flaw := range found {
+			if len(flaws) < maxDuplicates {
+				flaw.Pointer = fmt.Sprintf("/%d%s", number, flaw.Pointer)
+				flaws = append(flaws, flaw)
+			}
+		}
+	}
+	if _, err := text.ReadToken(); err != nil || len(bytes.TrimLeft(raw[text.InputOffset():], " \t\r\n")) > 0 {
+		return 0, nil, false
+	}
+	return heaviest, flaws, true
+}
+
 var errTooHeavy = errors.New("too heavy")
 
 type decoder struct {

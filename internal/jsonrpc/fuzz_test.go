@@ -49,6 +49,9 @@ func FuzzParse(f *testing.F) {
 		if message.Weight < len(raw) {
 			t.Errorf("%d bytes weigh %d", len(raw), message.Weight)
 		}
+		if _, broken := message.Broken(); !broken && jsonrpc.MethodOf(raw) != message.Method {
+			t.Errorf("the method is %q, and %q to who asks for nothing else", message.Method, jsonrpc.MethodOf(raw))
+		}
 		message.Error()
 		if again := jsonrpc.Parse(raw); again.ID != message.ID {
 			t.Errorf("the id %s differs from itself: %s", message.ID, again.ID)

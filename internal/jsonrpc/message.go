@@ -4,10 +4,14 @@
 package jsonrpc
 
 import (
+	"bytes"
+	"crypto/sha256"
 	"encoding/json"
 	"fmt"
 	"math"
 	"slices"
+
+	"github.com/go-json-experiment/json/jsontext"
 )
 
 // Kind tells what a message is by the members that it carries.
@@ -38,9 +42,14 @@ type Message struct {
 // Flaws. Raw is kept, not copied.
 func Parse(raw []byte) Message { return ParseWithin(raw, math.MaxInt) }
 
-// ParseWithin reads a message if its decoded form takes at most so many bytes.
+// ParseWithin reads a message if its decoded form takes at most so many bytes, or that
+// of the heaviest message of a batch, of which none is kept.
 func ParseWithin(raw []byte, most int) Message {
 	message := Message{Raw: raw, Kind: Invalid}
+	if heaviest, flaws, isBatch := readBatch(raw, min(most, room(raw))); isBatch {
+		message.Kind, message.Flaws, message.Weight = Batch, flaws, len(raw)+heaviest
+		return message
+	}
 	value, weight, flaws := decode(raw, min(most, room(raw)))
 	message.Flaws = flaws
 	message.Weight = len(raw) + weight
@@ -59,6 +68,68 @@ func ParseWithin(raw []byte, most int) Message {
 		message.classify()
 	}
 	return message
+}
+
+// MethodOf returns the method that a message names; "" when it names none, or is none.
+// It keeps no more of it than that.
+func MethodOf(raw []byte) string {
+	method := ""
+	whole := members(raw, func(name string, value jsontext.Value, _ int64) {
+		if name != "method" {
+			return
+		}
+		method = "" // of several the last one counts, as in Parse
+		if text, err := jsontext.AppendUnquote(nil, value); err == nil {
+			method = string(text)
+		}
+	})
+	if !whole {
+		return ""
+	}
+	return method
+}
+
+// Fingerprint is the same for messages that say the same, under whatever id.
+func Fingerprint(raw []byte) [sha256.Size]byte {
+	sum, done := sha256.New(), int64(0)
+	members(raw, func(name string, value jsontext.Value, end int64) {
+		if name == "id" {
+			_, _ = sum.Write(raw[done : end-int64(len(value))]) // never fails
+			done = end
+		}
+	})
+	_, _ = sum.Write(raw[done:])
+	return [sha256.Size]byte(sum.Sum(nil))
+}
+
+// members shows the members of a message one after the other, with the position
+// behind each. It reports false when the bytes are no object.
+func members(raw []byte, show func(name string, value jsontext.Value, end int64)) (whole bool) {
+	text := raw
+	before := int64(0)
+	if marked, there := bytes.CutPrefix(raw, byteOrderMark); there {
+		text, before = marked, int64(len(byteOrderMark))
+	}
+	var reader jsontext.Decoder
+	reader.Reset(bytes.NewBuffer(text), // which is read in place
+		jsontext.AllowDuplicateNames(true), jsontext.AllowInvalidUTF8(true))
+	if opening, err := reader.ReadToken(); err != nil || opening.Kind() != '{' {
+		return false
+	}
+	for reader.PeekKind() == '"' {
+		token, err := reader.ReadToken()
+		if err != nil {
+			return false
+		}
+		name := token.String()
+		value, err := reader.ReadValue()
+		if err != nil {
+			return false
+		}
+		show(name, value, before+reader.InputOffset())
+	}
+	_, err := reader.ReadToken()
+	return err == nil
 }
 
 func (m *Message) classify() {

@@ -2,6 +2,7 @@ package jsonrpc_test
 
 import (
 	"encoding/json"
+	"fmt"
 	"strings"
 	"testing"
 
@@ -225,6 +226,40 @@ func BenchmarkParse(b *testing.B) {
 	for b.Loop() {
 		if message := jsonrpc.Parse(raw); message.Kind != jsonrpc.Response {
 			b.Fatal("is no response")
+		}
+	}
+}
+
+// Of a batch nothing is kept, however large it is.
+func TestBatches(t *testing.T) {
+	t.Parallel()
+	const ping = `{"jsonrpc":"2.0","id":1,"method":"ping"}`
+	large := []byte("[" + strings.Repeat(ping+",", (12<<20)/len(ping)) + ping + "]")
+	if message := jsonrpc.Parse(large); message.Kind != jsonrpc.Batch || message.Weight > len(large)+1000 || len(message.Flaws) > 0 {
+		t.Errorf("a %s of weight %d: %v", message.Kind, message.Weight, message.Flaws)
+	}
+	for raw, want := range map[string]string{
+		`[]`: "batch []", " \n[1, {}] ": "batch []", `[{"a":1,"b":[{"c":1,"c":2}]}]`: `batch [names the member "c" twice at /0/b/0/c]`,
+		`[{"a":"\ud800"}]`: "batch [contains a lone surrogate escape at byte 6 at /0]", `[{}] x`: "batch [something follows the JSON value at byte 5]",
+		`[{},`: "invalid [is not JSON: unexpected EOF at byte 4]", "[\"\xff\"]": "batch [contains bytes that are not UTF-8]",
+		strings.Repeat("[", 20_000) + strings.Repeat("]", 20_000): "invalid [is nested more than 5000 deep]",
+	} {
+		message := jsonrpc.Parse([]byte(raw))
+		if got := fmt.Sprint(message.Kind, " ", message.Flaws); got != want {
+			t.Errorf("%.40s: %s, wanted %s", raw, got, want)
+		}
+	}
+}
+
+func TestMethodOf(t *testing.T) {
+	t.Parallel()
+	for raw, want := range map[string]string{
+		`{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"method":"no"}}`: "initialize",
+		`{"method":"a","method":"b"}`: "b", `{"method":"a","method":1}`: "", "\xef\xbb\xbf" + `{"method":"a"} x`: "a",
+		`{"method":"a"`: "", `[{"method":"a"}]`: "", ``: "", `{"method":["a"],"x":1}`: "", `{"params":{"a":[1,2]},"m\u0065thod":"a"}`: "a",
+	} {
+		if got := jsonrpc.MethodOf([]byte(raw)); got != want || got != jsonrpc.Parse([]byte(raw)).Method {
+			t.Errorf("%s: %q, wanted %q", raw, got, want)
 		}
 	}
 }

@@ -12,6 +12,7 @@ import (
 	"github.com/mcpconform/mcpconform/internal/jsonrpc"
 	"github.com/mcpconform/mcpconform/internal/scripted"
 	"github.com/mcpconform/mcpconform/internal/survey"
+	"github.com/mcpconform/mcpconform/internal/transport"
 	"github.com/mcpconform/mcpconform/reports"
 )
 
@@ -29,6 +30,9 @@ type meeting struct {
 // meetClient makes first contact with a target client: over each transport it
 // plays one story at each revision.
 func (r *run) meetClient(ctx context.Context) error {
+	if err := r.makeSockets(); err != nil {
+		return err
+	}
 	for _, transportName := range r.options.Transports {
 		to := r.reachClient(transportName)
 		if err := r.addClientLegs(ctx, to, r.meetings(ctx, to)); err != nil {
@@ -36,6 +40,14 @@ func (r *run) meetClient(ctx context.Context) error {
 		}
 	}
 	return nil
+}
+
+// makeSockets makes the directory of the sockets that servers over stdio come to.
+func (r *run) makeSockets() (err error) {
+	if slices.Contains(r.options.Transports, scripted.OnStdio) {
+		r.plan.Sockets, err = transport.SocketDirectory()
+	}
+	return err
 }
 
 // meetings are those at all revisions, of which there is but one with a client that
@@ -84,7 +96,7 @@ func (r *run) reachClient(transportName string) scripted.Target {
 func (r *run) meetAt(ctx context.Context, to scripted.Target, revision string, hasty bool) *meeting {
 	environment := &conform.Environment{
 		Leg:    conform.Leg{Role: conform.ClientRole, Revision: revision, Transport: to.Transport},
-		Target: to, Room: r.room, Launch: launcher(to.Command), Hasty: hasty,
+		Target: to, Room: r.room, Launch: launcher(to.Command), Sockets: r.plan.Sockets, Hasty: hasty,
 	}
 	met := &meeting{revision: revision}
 	met.err = environment.Meet(ctx, func(client *conform.Client) {
@@ -170,7 +182,7 @@ func (r *run) addClientLegs(ctx context.Context, to scripted.Target, meetings []
 	came := slices.ContainsFunc(meetings, func(met *meeting) bool { return met.came })
 	switch {
 	case (!came || len(speaks) == 0) && ctx.Err() != nil:
-		return context.Cause(ctx)
+		return &TargetError{Reason: "first contact with the client did not come to an end; " + context.Cause(ctx).Error()}
 	case !came:
 		return absent(meetings[0].departure)
 	case len(speaks) == 0 && !r.options.Revisions.named():

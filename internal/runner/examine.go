@@ -1,6 +1,7 @@
 package runner
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"reflect"
@@ -95,7 +96,9 @@ func Examine(ctx context.Context, e Examination) (*Examined, error) {
 func asSent(found *survey.Survey) *survey.Survey {
 	text, err := json.Marshal(found)
 	sent := &survey.Survey{}
-	if err != nil || json.Unmarshal(text, sent) != nil {
+	reader := json.NewDecoder(bytes.NewReader(text))
+	reader.UseNumber()
+	if err != nil || reader.Decode(sent) != nil {
 		return found // it was no JSON; then nothing can be sent
 	}
 	return sent

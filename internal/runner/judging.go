@@ -2,7 +2,6 @@ package runner
 
 import (
 	"context"
-	"fmt"
 	"maps"
 	"slices"
 	"sync"
@@ -105,8 +104,9 @@ func (j *Judging) Judge(ctx context.Context, performances ...*conform.Performanc
 }
 
 // Conclude judges performances of which no more will come, and keeps their
-// transcripts where the options want it. The error is a *TargetError when no client
-// came to any of them.
+// transcripts where the options want it. When the context ends before, the report has
+// what was judged until then. The error is a *TargetError when no client came to any
+// of them; the report says so, too.
 func (j *Judging) Conclude(ctx context.Context, performances ...*conform.Performance) (*reports.Run, error) {
 	return j.judge(ctx, j.options.Transcripts, performances)
 }
@@ -121,7 +121,7 @@ func (j *Judging) judge(ctx context.Context, transcripts string, performances []
 		}
 	}
 	if len(records) == 0 {
-		return nil, &TargetError{Reason: "no client came to any of the scenarios"}
+		return j.run(nil, &meeting{}).report, &TargetError{Reason: "no client came to any of the scenarios"}
 	}
 	r := j.run(records, j.meet(records))
 	r.options.Transcripts, r.plan.Events = transcripts, transcripts != ""
@@ -131,17 +131,16 @@ func (j *Judging) judge(ctx context.Context, transcripts string, performances []
 		like := j.declared.legs[0]
 		state.environment, state.rules, state.elsewhere, state.all = like.environment, like.rules, like.elsewhere, like.all
 	}
-	err := r.recall(ctx)
-	if err == nil && ctx.Err() != nil {
-		err = fmt.Errorf("judging what came: %w", context.Cause(ctx))
-	}
-	if err != nil {
+	if err := r.recall(ctx); err != nil {
 		return nil, err
 	}
 	r.legs[0].report.Scenarios = &reports.Scenarios{Played: len(records), All: len(j.scenes)}
 	r.merge()
+	if ctx.Err() != nil {
+		r.report.Interrupted = "judging what came: " + context.Cause(ctx).Error()
+	}
 	r.report.Duration = reports.SecondsOf(time.Since(r.report.Started))
-	return r.report, nil
+	return reports.RedactAll(j.options.Redactor, r.report), nil
 }
 
 // meet looks who came. A client that has shown in one story that it speaks the

@@ -75,7 +75,7 @@ func launcher(command target.Command) conform.Launch {
 		case <-ctx.Done():
 			departure.Ended = true
 		}
-		ending, err := process.Shutdown(context.WithoutCancel(ctx), leaveGrace)
+		ending, err := process.Shutdown(conform.Patience(), leaveGrace)
 		if err != nil {
 			return conform.Departure{}, err
 		}

@@ -345,29 +345,6 @@ func (r *run) keep(state *legState, connection conform.Connection) error {
 	if err := os.MkdirAll(filepath.Dir(name), 0o750); err != nil {
 		return fmt.Errorf("--transcripts: %w", err)
 	}
-	events := make([]transcript.Event, len(connection.Events))
-	for i, event := range connection.Events {
-		event.Raw = []byte(r.redact(string(event.Raw)))
-		event.Note = r.redact(event.Note)
-		if event.HTTP != nil {
-			head := *event.HTTP
-			head.URL = r.redact(head.URL)
-			head.Header = r.redactHeader(head.Header)
-			event.HTTP = &head
-		}
-		events[i] = event
-	}
+	events := reports.RedactAll(r.options.Redactor, connection.Events)
 	return reports.WriteFile(name, func(w io.Writer) error { return transcript.Write(w, events) })
-}
-
-func (r *run) redactHeader(header map[string][]string) map[string][]string {
-	redacted := make(map[string][]string, len(header))
-	for name, values := range header {
-		for _, value := range values {
-			// Some are known for a secret by their name alone.
-			hidden := strings.TrimPrefix(r.redact(name+": "+value), name+": ")
-			redacted[name] = append(redacted[name], hidden)
-		}
-	}
-	return redacted
 }

@@ -26,7 +26,8 @@ type plan struct {
 	Arguments    map[string]map[string]any
 	Provocations map[string]conform.Provocation
 	Never        conform.Never
-	Events       bool // send whole transcripts, too
+	Events       bool   // send whole transcripts, too
+	Sockets      string // directory of those that a client's servers come to
 	Catalogue    *catalogue.Catalogue
 }
 
@@ -75,7 +76,7 @@ func (p plan) environments(room *transcript.Room, record func(legIndex int, conn
 			Calls: p.Calls, Arguments: p.Arguments, Provocations: p.Provocations, Never: p.Never, Rules: rules,
 			Room: room, Company: p.Workers > 1,
 			Record: func(connection conform.Connection) { record(index, connection) },
-			Launch: leg.launch(), Hasty: leg.Hasty, Performances: leg.Performances,
+			Launch: leg.launch(), Sockets: p.Sockets, Hasty: leg.Hasty, Performances: leg.Performances,
 		}
 	}
 	return environments

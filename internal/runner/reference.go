@@ -70,13 +70,12 @@ func (r *run) startReference(ctx context.Context) (*reference, error) {
 	return nil, err
 }
 
-// stopReference ends the embedded reference server, if there is one.
-func (r *run) stopReference() {
+// stopReference ends the embedded reference server, if there is one: at once when
+// the context has ended.
+func (r *run) stopReference(ctx context.Context) {
 	if r.reference == nil {
 		return
 	}
-	ctx, cancel := context.WithTimeout(context.Background(), stopTimeout)
-	defer cancel()
 	_, _ = r.reference.process.Shutdown(ctx, target.DefaultGrace) // our own: how it ended is nobody's news
 	_ = r.reference.process.Close()
 }

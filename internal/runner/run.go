@@ -43,7 +43,7 @@ type Options struct {
 
 	Workers    int           // 0: twice the processors, at most 8
 	Timeout    time.Duration // of one reply, the first one too; 0: 5 s, and longer for the first
-	Deadline   time.Duration // of the run; 0: none
+	Deadline   time.Duration // of the run; 0: DefaultDeadline
 	MaxMessage int           // bytes
 
 	Tool        reports.Tool // what the report says of this program
@@ -60,6 +60,10 @@ const (
 	workersPerCPU     = 2 // checks wait more than they compute
 	defaultTimeout    = 5 * time.Second
 	defaultMaxMessage = 16 << 20 // each worker may hold one: together they stay within 256 MiB
+	// DefaultDeadline ends a run that hangs, with its reports, before CI does so
+	// without: most give a job an hour. A slow target needs a quarter of it, with
+	// each reply of 1000 checks in four workers taking as long as one may.
+	DefaultDeadline = 30 * time.Minute
 )
 
 func (o *Options) defaults() error {
@@ -75,6 +79,9 @@ func (o *Options) defaults() error {
 	}
 	if o.Timeout == 0 {
 		o.Timeout = defaultTimeout
+	}
+	if o.Deadline == 0 {
+		o.Deadline = DefaultDeadline
 	}
 	if o.MaxMessage == 0 {
 		o.MaxMessage = defaultMaxMessage
@@ -108,44 +115,27 @@ var errInterrupted = errors.New("interrupt")
 // it to stop; what was done until then is reported.
 func Interrupted() error { return errInterrupted }
 
-// Run checks a target. A run that was interrupted, or reached its deadline,
-// returns what was done. The error is a *TargetError when the target could not
-// be started or reached, anything else is a failure of the harness.
+// Run checks a target. A run that was interrupted, or reached its deadline, is over
+// within two seconds, whatever the target or a worker does, and returns what was done.
+//
+// The report is nil when the options are wrong. Beside one without results the error
+// is a *TargetError when the target could not be started or reached, and a
+// *FilterError; anything else is a failure of the harness.
 func Run(ctx context.Context, options Options) (*reports.Run, error) {
 	if err := options.defaults(); err != nil {
 		return nil, err
 	}
-	if options.Deadline > 0 {
-		var cancel context.CancelFunc
-		ctx, cancel = context.WithTimeoutCause(ctx, options.Deadline, fmt.Errorf("deadline of %s reached", options.Deadline))
-		defer cancel()
-	}
+	ctx, cancel := context.WithTimeoutCause(ctx, options.Deadline, fmt.Errorf("deadline of %s reached", options.Deadline))
+	defer cancel()
 	started := time.Now()
 	confine(memoryAlone)
-	r := &run{
-		options: options,
-		load:    sync.OnceValues(func() (*catalogue.Catalogue, error) { return catalogue.Load(suiteRequirements()) }),
-		report: &reports.Run{Format: reports.Format, Tool: options.Tool, Started: started, Host: hostname(), Target: reports.Target{
-			Role: options.Role, URL: options.URL, Command: options.Command.Args,
-		}},
-	}
-	go func() { _, _ = r.load() }() // it takes as long as first contact
-	err := r.readFilter()
-	if err == nil {
-		err = r.prepare(ctx)
-	}
-	switch {
-	case err == nil:
-		err = r.check(ctx)
-	case errors.Is(context.Cause(ctx), errInterrupted):
-		err = nil // nothing was done until then: that is reported
-	default:
-		r.report = nil
-	}
-	r.closing.Wait()
-	r.stopReference()
-	if r.report == nil {
-		return nil, err
+	r := newRun(options, started)
+	ended, err := inTime(ctx, endTimeout, func() error { return r.toItsEnd(ctx) })
+	if !ended && !r.abandon() {
+		r = newRun(options, started) // the other one is still making first contact
+		if !errors.Is(context.Cause(ctx), errInterrupted) {
+			err = &TargetError{Reason: "first contact did not come to an end; " + context.Cause(ctx).Error()}
+		}
 	}
 	r.merge()
 	if ctx.Err() != nil {
@@ -153,6 +143,77 @@ func Run(ctx context.Context, options Options) (*reports.Run, error) {
 	}
 	r.report.Duration = reports.SecondsOf(time.Since(started))
 	return r.report, err
+}
+
+func newRun(options Options, started time.Time) *run {
+	return &run{
+		options: options,
+		load:    sync.OnceValues(func() (*catalogue.Catalogue, error) { return catalogue.Load(suiteRequirements()) }),
+		report: &reports.Run{Format: reports.Format, Tool: options.Tool, Started: started, Host: hostname(), Target: reports.Target{
+			Role: options.Role, URL: options.URL, Command: options.Command.Args,
+		}},
+	}
+}
+
+// inTime waits for the end of some work, but not longer than for a while after the
+// context has ended.
+func inTime(ctx context.Context, while time.Duration, work func() error) (ended bool, err error) {
+	done := make(chan error, 1)
+	go func() { done <- work() }()
+	select {
+	case err := <-done:
+		return true, err
+	case <-ctx.Done():
+	}
+	timer := time.NewTimer(while)
+	defer timer.Stop()
+	select {
+	case err := <-done:
+		return true, err
+	case <-timer.C:
+		return false, nil
+	}
+}
+
+// toItsEnd makes first contact and runs the checks.
+func (r *run) toItsEnd(ctx context.Context) error {
+	defer r.removeSockets()
+	go func() { _, _ = r.load() }() // it takes as long as first contact
+	err := r.readFilter()
+	if err == nil {
+		err = r.prepare(ctx)
+	}
+	switch {
+	case err == nil:
+		r.mu.Lock()
+		r.prepared = true
+		r.mu.Unlock()
+		err = r.check(ctx)
+	case errors.Is(context.Cause(ctx), errInterrupted):
+		err = nil // nothing was done until then: that is reported
+		fallthrough
+	default:
+		r.legs = nil
+	}
+	r.closing.Wait()
+	r.stopReference(ctx)
+	return err
+}
+
+// abandon lets nothing more come to a run whose end nobody waits for. It reports false
+// when it has not even begun to check anything.
+func (r *run) abandon() bool {
+	defer r.removeSockets()
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.abandoned = true
+	return r.prepared
+}
+
+func (r *run) removeSockets() {
+	if r.plan.Sockets != "" {
+		_ = os.RemoveAll(r.plan.Sockets) // what stays behind is empty
+	}
 }
 
 // run is the state of one run in the parent.
@@ -165,6 +226,8 @@ type run struct {
 	room      *transcript.Room
 
 	mu        sync.Mutex // of what is found
+	prepared  bool       // there are legs
+	abandoned bool       // nothing more is taken
 	plan      plan
 	planned   []*conform.Environment // by leg of the plan
 	declared  []Declared             // checks that are planned
@@ -383,6 +446,9 @@ func (r *run) judgeContact(ctx context.Context, one contact) {
 func (r *run) closed(planned int, connection conform.Connection) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
+	if r.abandoned {
+		return
+	}
 	state := r.state(planned)
 	for _, finding := range connection.Findings {
 		one := state.findings[finding.Rule]
@@ -403,6 +469,9 @@ func (r *run) closed(planned int, connection conform.Connection) {
 func (r *run) checked(found checked) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
+	if r.abandoned {
+		return
+	}
 	state := r.state(found.Leg)
 	if outcome := &found.Outcome; outcome.Gone != "" {
 		*outcome = conform.Outcome{Ending: conform.Inconclusion, Reason: state.mute, NoReply: outcome.NoReply}

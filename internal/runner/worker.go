@@ -8,7 +8,9 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"syscall"
+	"time"
 
 	"github.com/onsi/ginkgo/v2"
 	"github.com/onsi/ginkgo/v2/extensions/globals"
@@ -228,20 +230,41 @@ type permission struct {
 // it stops its targets and returns.
 func Work(in io.Reader, out io.Writer) error {
 	reader := json.NewDecoder(in)
+	reader.UseNumber() // what the target listed is kept as it came
 	pipe := &pipe{allowed: make(chan permission), writer: json.NewEncoder(out)}
 	var work plan
 	if err := reader.Decode(&work); err != nil {
 		return fmt.Errorf("reading the plan: %w", err)
 	}
-	pipe.events = work.Events
+	pipe.events, pipe.sockets = work.Events, work.Sockets
 	confine(min(memoryAlone, share(work.Workers)))
 	finished := make(chan struct{})
 	go pipe.hear(reader, finished)
+	defer pipe.removeSockets()
 	conform.NameConnections(work.Name)
 	perform(work.environments(transcript.NewRoom(roomOf(work.Workers)), pipe.closed), pipe, work.Filter)
 	close(finished)
 	pipe.write(note{Finished: true})
 	return nil
+}
+
+// orphaned ends the work because the parent wants an end, or is gone: then nobody is
+// there to kill a worker that does not come to one.
+func (p *pipe) orphaned() {
+	p.alone.Store(true)
+	time.AfterFunc(killTimeout, func() {
+		p.removeSockets()
+		os.Exit(1)
+	})
+	conform.Hurry()
+	interrupt()
+}
+
+// removeSockets does what the parent cannot do any more.
+func (p *pipe) removeSockets() {
+	if p.sockets != "" && p.alone.Load() {
+		_ = os.RemoveAll(p.sockets) // others do the same
+	}
 }
 
 // interrupt makes Ginkgo end the check that is running and skip the rest.
@@ -255,6 +278,8 @@ func interrupt() {
 // pipe speaks to the parent over standard input and output.
 type pipe struct {
 	events  bool
+	sockets string          // directory of those that a client's servers come to
+	alone   atomic.Bool     // the parent is gone, or wants an end
 	allowed chan permission // closed when the parent is gone, or wants an end
 	mu      sync.Mutex
 	writer  *json.Encoder
@@ -269,7 +294,7 @@ func (p *pipe) hear(reader *json.Decoder, finished <-chan struct{}) {
 			select {
 			case <-finished:
 			default:
-				interrupt()
+				p.orphaned()
 			}
 			return
 		}

@@ -27,6 +27,12 @@ const (
 	stopTimeout = 15 * time.Second
 	// killTimeout is how long one may take that did not stop by itself.
 	killTimeout = 2 * time.Second
+	// endTimeout is how long after its deadline, or a signal, a run goes on: two
+	// seconds, less what writing the reports takes.
+	endTimeout = 1500 * time.Millisecond
+	// partingTime is how much of it workers have to tell what they have found; then
+	// they are killed.
+	partingTime = time.Second
 	// maxRestarts bounds how often workers that die are replaced.
 	maxRestarts = 20
 )
@@ -41,33 +47,27 @@ func (r *run) check(ctx context.Context) error {
 	}
 	r.announce()
 	r.makeRoom()
-	desk := r.desk()
-	if r.options.Workers == 1 {
-		defer context.AfterFunc(ctx, func() {
-			if !errors.Is(context.Cause(ctx), errInterrupted) { // which came by a signal that Ginkgo heard, too
-				interrupt()
-			}
-		})()
-		perform(r.planned, &alone{desk: desk, context: ctx}, r.plan.Filter)
-		return desk.confirm(ctx)
-	}
 	confine(memoryOfRun)
+	desk := r.desk()
 	return errors.Join(desk.sideBySide(ctx), desk.again(ctx), desk.confirm(ctx))
 }
 
 func (r *run) desk() *desk {
 	return &desk{
-		run: r, claimed: map[string]bool{}, putOff: map[string]bool{}, stories: map[string]string{},
+		run: r, parting: partingTime, claimed: map[string]bool{}, putOff: map[string]bool{}, stories: map[string]string{},
 		asked: map[string]bool{}, confirmed: map[string]bool{},
 	}
 }
 
-// recall has the checks judge what was recorded, by one worker.
+// recall has the checks judge what was recorded, by one worker, which is ended with
+// the context.
 func (r *run) recall(ctx context.Context) error {
 	if len(r.plan.Legs) == 0 || over(ctx) {
 		return nil
 	}
-	return r.desk().keepWorking(ctx, shift{filter: r.plan.Filter, workers: 1})
+	desk := r.desk()
+	desk.parting = 0
+	return desk.keepWorking(ctx, shift{filter: r.plan.Filter, workers: 1})
 }
 
 // makeRoom leaves the memory to the checks.
@@ -136,27 +136,6 @@ func (r *run) begin(key string) {
 	}
 }
 
-// alone is the host of checks that run in the parent itself.
-type alone struct {
-	*desk
-	context context.Context
-	current string // the check that it has claimed
-}
-
-func (a *alone) claim(leg int, key, _ string) permission {
-	if a.context.Err() != nil {
-		return permission{}
-	}
-	a.current = key
-	a.claimed[key] = true
-	a.run.begin(key)
-	return a.run.permit(leg)
-}
-
-func (a *alone) checked(found checked) { a.take(a.current, found, false) }
-
-func (a *alone) closed(leg int, connection conform.Connection) { a.run.closed(leg, connection) }
-
 // over tells whether the run is to end. That is no error: what was done until
 // then is reported.
 func over(ctx context.Context) bool { return ctx.Err() != nil }
@@ -164,6 +143,7 @@ func over(ctx context.Context) bool { return ctx.Err() != nil }
 // desk hands checks to workers and takes what they find.
 type desk struct {
 	run      *run
+	parting  time.Duration // how long workers may take to tell what they have found when the run ends early
 	mu       sync.Mutex
 	claimed  map[string]bool
 	putOff   map[string]bool   // claimed, and to be run again
@@ -233,11 +213,16 @@ func (d *desk) work(ctx context.Context, shift shift) (died bool, err error) {
 	}
 	defer func() { _ = worker.Close() }() // it is gone by then
 	// The end of its input asks a worker to stop, also when this process is killed.
-	defer context.AfterFunc(ctx, func() {
-		_, _ = worker.Shutdown(context.Background(), stopGrace)
-	})()
+	ended := make(chan struct{})
+	stop := context.AfterFunc(ctx, func() {
+		defer close(ended)
+		_, _ = worker.Shutdown(context.Background(), target.Grace{Input: d.parting})
+	})
 
 	served := d.serve(ctx, told, work.Name, worker, shift)
+	if !stop() {
+		<-ended
+	}
 	_, stuck := worker.Shutdown(context.Background(), stopGrace)
 	switch {
 	case stuck != nil:
@@ -329,6 +314,9 @@ func (d *desk) postpone(key string) {
 func (d *desk) lost(key string, ended target.Exit, lastWords []byte) {
 	d.run.mu.Lock()
 	defer d.run.mu.Unlock()
+	if d.run.abandoned {
+		return
+	}
 	on := "between checks"
 	if key != "" {
 		on = "on the check " + strconv.Quote(strings.ReplaceAll(key, "\n", " · "))

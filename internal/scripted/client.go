@@ -316,19 +316,23 @@ func (c *Client) Listen(ctx context.Context) (*Delivery, error) {
 	defer cancel()
 	select {
 	case <-delivery.head:
-		return delivery, delivery.headRefused()
+		return delivery, delivery.headRefused(ctx)
 	case <-ctx.Done():
 		return delivery, delivery.late("GET was not answered within %s", c.reply)
 	}
 }
 
 // headRefused tells whether the head refuses; the body may still be coming.
-func (d *Delivery) headRefused() error {
+func (d *Delivery) headRefused(ctx context.Context) error {
 	if d.Status != 0 && d.Status <= 299 {
 		return nil
 	}
-	<-d.done // a refusal has a short body, bounded by the transport
-	return d.Refused()
+	select {
+	case <-d.done:
+		return d.Refused()
+	case <-ctx.Done():
+		return d.late("HTTP %d has no end", d.Status)
+	}
 }
 
 // Mark returns a position in what was received, for Await.

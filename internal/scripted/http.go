@@ -268,7 +268,7 @@ func (h *HTTP) events(life context.Context, exchange *transport.Exchange, place 
 // remember keeps the session id that the answer to initialize carries.
 func (h *HTTP) remember(request transport.Request, exchange *transport.Exchange) {
 	session := exchange.Header.Get(SessionHeader)
-	if session == "" || jsonrpc.Parse(request.Body).Method != "initialize" {
+	if session == "" || jsonrpc.MethodOf(request.Body) != "initialize" {
 		return
 	}
 	h.SetSession(session)

@@ -223,10 +223,10 @@ func (s *Server) touch(busy int) {
 // Close ends everything that is open, as a server that stops does, and waits until
 // nothing is at work any more.
 func (s *Server) Close() {
+	s.stop() // first: who waits for a client that does not read may hold the lock
 	s.mu.Lock()
 	s.closed = true
 	s.mu.Unlock()
-	s.stop()
 	for _, session := range s.Sessions() {
 		session.end()
 	}
@@ -359,6 +359,7 @@ func (s *Server) exchange(exchange *Exchange) {
 	asked := exchange.Request.Header.Get(SessionHeader)
 	switch {
 	case exchange.TooLong:
+		session.log.Crowd() // which has more room when nobody else is at work
 		exchange.Answer(http.StatusRequestEntityTooLarge, nil, nil, "")
 	case asked != "" && (asked != session.ID() || session.Expired()):
 		exchange.Answer(http.StatusNotFound, nil, jsonrpc.NewErrorWith(jsonrpc.NullID, sessionUnknown, "Session not found", nil), "")
@@ -393,7 +394,7 @@ func (s *Server) sessionOf(incoming *transport.Incoming) *Session {
 	}
 	s.mu.Unlock()
 	initializes := !s.single && !s.Stateless() && incoming.Request.Method == http.MethodPost &&
-		jsonrpc.Parse(incoming.Body).Method == "initialize"
+		jsonrpc.MethodOf(incoming.Body) == "initialize"
 	switch {
 	case named != nil:
 		return named

@@ -350,7 +350,7 @@ func TestScriptedServerTakesNoFloodOfSessions(t *testing.T) {
 
 func TestScriptedServerOverStdio(t *testing.T) {
 	t.Parallel()
-	relays, err := transport.ListenRelays(t.Context())
+	relays, err := transport.ListenRelays(t.Context(), "")
 	if err != nil {
 		t.Fatal(err)
 	}

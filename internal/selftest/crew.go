@@ -102,6 +102,7 @@ func (c *crew) begin() (*hand, error) {
 		return nil, fmt.Errorf("starting a worker: %w", err)
 	}
 	h := &hand{process: process, writer: json.NewEncoder(process.Stdin), reader: json.NewDecoder(process.Stdout)}
+	h.reader.UseNumber()
 	_ = h.writer.Encode(c.setup) // one that cannot be told is gone
 	return h, nil
 }
@@ -120,15 +121,15 @@ func (h *hand) lost(ctx context.Context) error {
 	return errors.New(text)
 }
 
-// dismiss ends all workers.
-func (c *crew) dismiss() {
+// dismiss ends all workers: at once when the context has ended.
+func (c *crew) dismiss(ctx context.Context) {
 	var leaving sync.WaitGroup
 	for _, h := range c.hands {
 		if h == nil {
 			continue
 		}
 		leaving.Go(func() {
-			_, _ = h.process.Shutdown(context.Background(), target.Grace{Input: stopTimeout, Terminate: stopTimeout})
+			_, _ = h.process.Shutdown(ctx, target.Grace{Input: stopTimeout, Terminate: stopTimeout})
 			_ = h.process.Close() // how it ended is nobody's news
 		})
 	}

@@ -29,6 +29,7 @@ type Options struct {
 	Filter     string        // over faults and checks, in the language of package filter; "" for all
 	Workers    int           // 0: six times the processors, and one for the URL of a peer
 	Timeout    time.Duration // of one reply; 0: defaultTimeout
+	Deadline   time.Duration // of all; 0: DefaultDeadline
 	Peer       Peer          // instead of the reference
 	Tool       reports.Tool
 	Progress   *reports.Progress // nil for none
@@ -63,6 +64,9 @@ const (
 	defaultTimeout = time.Second
 	// patience is how many times longer replies may take then.
 	patience = 5
+	// DefaultDeadline ends a selftest that hangs, with its report. Every fault laid
+	// over one server behind a URL, one after the other, takes most of an hour.
+	DefaultDeadline = 2 * time.Hour
 )
 
 // DeclarationError says what is wrong with faults and variations before anything
@@ -88,6 +92,9 @@ func (o *Options) defaults() error {
 	if o.Timeout == 0 {
 		o.Timeout = defaultTimeout
 	}
+	if o.Deadline == 0 {
+		o.Deadline = DefaultDeadline
+	}
 	return nil
 }
 
@@ -97,6 +104,8 @@ func Run(ctx context.Context, options Options) (*reports.Selftest, error) {
 	if err := options.defaults(); err != nil {
 		return nil, err
 	}
+	ctx, cancel := context.WithTimeoutCause(ctx, options.Deadline, fmt.Errorf("deadline of %s reached", options.Deadline))
+	defer cancel()
 	began := time.Now()
 	t := &test{options: options, bases: map[conform.Leg]*base{}}
 	if err := t.declare(); err != nil {
@@ -115,7 +124,7 @@ func Run(ctx context.Context, options Options) (*reports.Selftest, error) {
 	t.crew = newCrew(options.Workers, setup{
 		Executable: options.Executable, Catalogue: t.requirements, Peer: options.Peer, Directory: directory,
 	})
-	defer t.crew.dismiss()
+	defer func() { t.crew.dismiss(ctx) }()
 	if t.runBases(ctx) {
 		t.runTrials(ctx)
 		t.conclude()

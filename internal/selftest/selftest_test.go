@@ -108,7 +108,7 @@ func TestRunEndsWhenInterrupted(t *testing.T) {
 func TestWorkerDies(t *testing.T) {
 	t.Parallel()
 	crew := newCrew(1, setup{Executable: []string{testExecutable(t), mortal}})
-	defer crew.dismiss()
+	defer func() { crew.dismiss(t.Context()) }()
 	told := map[int]string{}
 	crew.do(t.Context(), make([]job, 2), func(n int, said done) { told[n] = strings.Join(said.Errors, "; ") })
 	for n := range 2 {

@@ -84,6 +84,7 @@ func (f finding) red() bool { return f.Verdict == reports.Failed || f.Verdict ==
 // other, and writes what it finds to out. When in ends, it stops.
 func Work(in io.Reader, out io.Writer) error {
 	reader, writer := json.NewDecoder(in), json.NewEncoder(out)
+	reader.UseNumber() // what a peer listed is kept as it came
 	var work setup
 	if err := reader.Decode(&work); err != nil {
 		return fmt.Errorf("reading the setup: %w", err)
@@ -107,6 +108,7 @@ func Work(in io.Reader, out io.Writer) error {
 		for {
 			var next job
 			if err := reader.Decode(&next); err != nil {
+				time.AfterFunc(stopTimeout, func() { os.Exit(1) }) // nobody else may be there to end it
 				cancel(errors.New("the selftest is over"))
 				return
 			}

@@ -35,6 +35,10 @@ const (
 	quiet = 300 * time.Millisecond
 	// judgingTime bounds one judgement.
 	judgingTime = time.Minute
+	// endTime bounds the last one when a signal has asked for the end. It takes a
+	// fraction of a second, and this on a machine that is very busy: whoever has played
+	// every story by hand wants all of the report.
+	endTime = 5 * time.Second
 	// headerTime bounds the wait for a request that has begun.
 	headerTime = 10 * time.Second
 	// idleTime is how long a connection may be kept on which nothing is asked.
@@ -46,10 +50,11 @@ const (
 )
 
 // Serve plays the stories until the context ends or somebody asks for the end on the
-// page, and returns what was found in all of them. The error is a *runner.TargetError
-// when no client came.
-func Serve(ctx context.Context, options Options) (*reports.Run, error) {
-	ctx, finish := context.WithCancel(ctx)
+// page, and returns what was found in all of them; when the context ends, what is
+// judged a few seconds later. The error is a
+// *runner.TargetError when no client came.
+func Serve(asked context.Context, options Options) (*reports.Run, error) {
+	ctx, finish := context.WithCancel(asked)
 	defer finish()
 	s := newStage(options, finish)
 	server := &http.Server{
@@ -62,11 +67,17 @@ func Serve(ctx context.Context, options Options) (*reports.Run, error) {
 		watching.Go(func() { s.watch(ctx, one) })
 	}
 	var err error
+	most := judgingTime
 	select {
 	case <-ctx.Done():
+		if asked.Err() != nil {
+			most = endTime
+		}
 	case err = <-served:
 		finish()
 	}
+	concluding, cancel := context.WithTimeoutCause(context.WithoutCancel(ctx), most, fmt.Errorf("not done within %s", most))
+	defer cancel()
 	watching.Wait()
 	performances := make([]*conform.Performance, len(s.scenes))
 	for i, one := range s.scenes {
@@ -76,8 +87,6 @@ func Serve(ctx context.Context, options Options) (*reports.Run, error) {
 	if err != nil && !errors.Is(err, http.ErrServerClosed) {
 		return nil, fmt.Errorf("serving: %w", err)
 	}
-	concluding, cancel := context.WithTimeout(context.WithoutCancel(ctx), judgingTime)
-	defer cancel()
 	return options.Judging.Conclude(concluding, performances...)
 }
 
@@ -116,6 +125,9 @@ func (s *stage) watch(ctx context.Context, one *scene) {
 		cancel()
 		if ctx.Err() != nil {
 			return
+		}
+		if err == nil && found.Interrupted != "" {
+			err = errors.New(found.Interrupted)
 		}
 		if line := one.judged(playing, performance, found, err); line != "" {
 			s.options.Tell(one.Story.Name, line)

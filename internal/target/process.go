@@ -8,6 +8,10 @@
 // descendant that left the group and also cleared its environment or changed
 // its user; elsewhere than on Linux, one that left the group; on Windows, any
 // child of the process.
+//
+// Where this process itself is killed, on Linux a reaper does the same (Guard).
+// Elsewhere processes that are Orderly end what they have started, and what others
+// have started lives until it notices that its input has ended.
 package target
 
 import (

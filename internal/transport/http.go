@@ -31,9 +31,10 @@ const (
 	// well under a second where it works at all.
 	DefaultConnectTimeout = 10 * time.Second
 
-	// idleTimeout ends unused connections before servers do (Node and uvicorn
-	// after 5 s), so that no request runs into a connection that just closes.
+	// idleTimeout ends a connection of HTTP/2 that nobody uses.
 	idleTimeout = 2 * time.Second
+	// freshConnections, as MaxIdleConnsPerHost, keeps none for another request.
+	freshConnections = -1
 )
 
 // eventStreamType is the media type of an event stream.
@@ -49,13 +50,19 @@ type HTTPOptions struct {
 	Limits Limits
 	// ConnectTimeout is DefaultConnectTimeout when it is zero.
 	ConnectTimeout time.Duration
-	// Transport is shared with others, for instance to reuse connections or to
-	// trust a certificate; nil for one of its own. See NewTransport.
+	// Transport is shared with others, for instance to trust a certificate; nil for
+	// one of its own. See NewTransport.
 	Transport *http.Transport
 }
 
 // NewTransport returns a transport that adds nothing to a request, changes
 // nothing in an answer, and honours proxies of the environment except for loopback.
+//
+// Over HTTP/1.1 each request has a connection of its own. A server may close one
+// that is kept at any moment (RFC 9112, section 9.5), and then nobody knows whether
+// it has acted on the request that was just sent: to send it again might do twice
+// what it does, and not to would blame the server. HTTP/2 says which requests the
+// server has not looked at.
 func NewTransport(connectTimeout time.Duration) *http.Transport {
 	if connectTimeout <= 0 {
 		connectTimeout = DefaultConnectTimeout
@@ -68,7 +75,7 @@ func NewTransport(connectTimeout time.Duration) *http.Transport {
 		TLSHandshakeTimeout:    connectTimeout,
 		DisableCompression:     true,
 		MaxResponseHeaderBytes: MaxHeaderBytes,
-		MaxIdleConnsPerHost:    16, // more streams than a check has open
+		MaxIdleConnsPerHost:    freshConnections,
 		IdleConnTimeout:        idleTimeout,
 	}
 }
@@ -185,7 +192,7 @@ func (h *HTTP) Do(ctx context.Context, request Request) (*Exchange, error) {
 	lifetime, end := context.WithCancelCause(context.WithoutCancel(ctx))
 	stop := context.AfterFunc(ctx, func() { end(context.Cause(ctx)) })
 	tracing := &tracing{progress: request.Progress}
-	response, err := h.roundTrip(lifetime, stream, &http.Request{
+	response, err := h.roundTrip(lifetime, &http.Request{
 		Method: request.Method, URL: target, Host: host, Header: header,
 		Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1,
 	}, request.Body, tracing)
@@ -202,32 +209,22 @@ func (h *HTTP) Do(ctx context.Context, request Request) (*Exchange, error) {
 	return h.begin(stream, doing, response, request.Progress, func(cause error) { end(cause) }), nil
 }
 
-// roundTrip sends a request, a second time when a connection from an earlier
-// exchange turns out to be closed: a server may close it at any moment, and
-// that says nothing about this request (RFC 9112, section 9.5).
-func (h *HTTP) roundTrip(ctx context.Context, stream string, request *http.Request, body []byte, tracing *tracing) (*http.Response, error) {
-	for {
-		attempt := request.WithContext(httptrace.WithClientTrace(ctx, tracing.trace()))
-		if body != nil {
-			attempt.ContentLength = int64(len(body))
-			attempt.GetBody = func() (io.ReadCloser, error) { return io.NopCloser(bytes.NewReader(body)), nil }
-			attempt.Body = io.NopCloser(bytes.NewReader(body))
-			if len(body) == 0 {
-				attempt.Body = http.NoBody
-			}
+// roundTrip sends a request, of which the server sees no second one.
+func (h *HTTP) roundTrip(ctx context.Context, request *http.Request, body []byte, tracing *tracing) (*http.Response, error) {
+	request = request.WithContext(httptrace.WithClientTrace(ctx, tracing.trace()))
+	if body != nil {
+		request.ContentLength = int64(len(body))
+		request.GetBody = func() (io.ReadCloser, error) { return io.NopCloser(bytes.NewReader(body)), nil }
+		request.Body = io.NopCloser(bytes.NewReader(body))
+		if len(body) == 0 {
+			request.Body = http.NoBody
 		}
-		response, err := h.transport.RoundTrip(attempt)
-		answered := tracing.answered.Load()
-		if err == nil || !tracing.reused.Load() || answered || ctx.Err() != nil || !isDisconnect(err) {
-			if err != nil && answered {
-				err = &unreadable{err}
-			}
-			return response, err
-		}
-		h.transport.CloseIdleConnections() // so that the next connection is fresh
-		h.log.Append(transcript.Event{Kind: transcript.Remark, Stream: stream, From: transcript.Client,
-			Note: "the server had closed the connection that was reused; sent again on a new one"})
 	}
+	response, err := h.transport.RoundTrip(request)
+	if err != nil && tracing.answered.Load() {
+		err = &unreadable{err}
+	}
+	return response, err
 }
 
 // whileOpen returns a context that ends with another or with Close.
@@ -322,6 +319,10 @@ func (h *HTTP) fail(stream string, err error) {
 
 // begin makes an exchange of a response and starts reading its body.
 func (h *HTTP) begin(stream, doing string, response *http.Response, progress *Progress, end func(error)) *Exchange {
+	if response.StatusCode < http.StatusOK {
+		_ = response.Body.Close() // what follows 101 is another protocol, for which nobody asked
+		response.Body = http.NoBody
+	}
 	body := &notedBody{decoded(response.Header, response.Body), &came{}}
 	if progress != nil {
 		progress.head(response.StatusCode, body.came)
@@ -447,6 +448,7 @@ func (e *Exchange) Close() {
 	failure := &Error{Kind: ErrClosed, Doing: e.doing, Detail: "the harness closed the stream"}
 	e.events.finish(failure)
 	e.cancel(failure)
+	_ = e.source.Close() // a body need not follow the context of its request
 	<-e.over
 }
 

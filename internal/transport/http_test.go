@@ -13,6 +13,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"testing"
 
@@ -447,33 +448,122 @@ func TestHTTPWaitsEndWithTheContext(t *testing.T) {
 	}
 }
 
-// A server may close an idle connection at any moment without a word.
-func TestHTTPConnectionThatWasClosedIsReplaced(t *testing.T) {
+// A server may close a connection at any moment without a word, and may have acted
+// on the request that it does not answer.
+func TestHTTPNothingIsSentTwice(t *testing.T) {
 	t.Parallel()
-	var connections atomic.Int32
-	url := converse(t, func(conn net.Conn) {
-		reader := bufio.NewReader(conn)
-		request, err := http.ReadRequest(reader)
+	for _, request := range []transport.Request{
+		post(`{"id":1}`),
+		{Method: http.MethodPost, Body: []byte(`{"id":1}`), Header: http.Header{"Idempotency-Key": {"1"}}}, // which net/http knows
+		{Method: http.MethodGet},
+		{Method: http.MethodDelete},
+	} {
+		var requests atomic.Int32
+		url := converse(t, func(conn net.Conn) {
+			reader := bufio.NewReader(conn)
+			for {
+				request, err := http.ReadRequest(reader)
+				if err != nil {
+					return
+				}
+				_, _ = io.Copy(io.Discard, request.Body)
+				if requests.Add(1) > 1 {
+					return // whatever the connection carried before
+				}
+				_, _ = io.WriteString(conn, "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\n{}")
+			}
+		})
+		h, _ := client(t, transport.HTTPOptions{URL: url})
+		if _, err := do(t, h, post("{}")).Body(within(t, patient)); err != nil {
+			t.Fatal(err)
+		}
+		_, err := h.Do(within(t, patient), request)
+		wantKind(t, err, transport.ErrClosed, "closed the connection without an answer")
+		if count := requests.Load(); count != 2 {
+			t.Errorf("%s %v: the server has seen %d requests, wanted 2", request.Method, request.Header, count)
+		}
+	}
+}
+
+// A server may close a connection as soon as it has answered, and need not say so:
+// nothing is lost with it.
+func TestHTTPConnectionThatIsClosedAfterTheAnswer(t *testing.T) {
+	t.Parallel()
+	h, _ := client(t, transport.HTTPOptions{URL: converse(t, func(conn net.Conn) {
+		request, err := http.ReadRequest(bufio.NewReader(conn))
 		if err != nil {
 			return
 		}
 		_, _ = io.Copy(io.Discard, request.Body)
-		if connections.Add(1) == 1 {
-			_, _ = io.WriteString(conn, "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\n{}")
-			_, _ = reader.ReadByte() // and goes away when the next request comes
-			return
-		}
-		_, _ = io.WriteString(conn, "HTTP/1.1 200 OK\r\nContent-Length: 3\r\n\r\n[1]")
-	})
-	h, log := client(t, transport.HTTPOptions{URL: url})
-	for _, want := range []string{"{}", "[1]"} {
-		body, err := do(t, h, post("{}")).Body(within(t, patient))
-		if err != nil || string(body) != want {
-			t.Errorf("read %q, %v, wanted %s", body, err, want)
+		_, _ = io.WriteString(conn, "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\n{}")
+	})})
+	for range 50 {
+		if body, err := do(t, h, post("{}")).Body(within(t, patient)); err != nil || string(body) != "{}" {
+			t.Fatalf("read %q, %v", body, err)
 		}
 	}
-	if !strings.Contains(story(log), "post-2 client remark (the server had closed") {
-		t.Errorf("the log tells\n%s", story(log))
+}
+
+// Over HTTP/2 requests share a connection: that it ends says which of them the
+// server has not looked at.
+func TestHTTP2SharesAConnection(t *testing.T) {
+	t.Parallel()
+	var mu sync.Mutex
+	clients := map[string]bool{}
+	server := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		mu.Lock()
+		clients[r.RemoteAddr] = true
+		mu.Unlock()
+		_, _ = io.WriteString(w, r.Proto)
+	}))
+	server.EnableHTTP2 = true
+	server.StartTLS()
+	t.Cleanup(server.Close)
+	trusting := transport.NewTransport(0)
+	trusting.TLSClientConfig = server.Client().Transport.(*http.Transport).TLSClientConfig.Clone()
+	h, _ := client(t, transport.HTTPOptions{URL: server.URL, Transport: trusting})
+	for range 3 {
+		if body, err := do(t, h, post("{}")).Body(within(t, patient)); err != nil || string(body) != "HTTP/2.0" {
+			t.Errorf("read %q, %v", body, err)
+		}
+	}
+	mu.Lock()
+	defer mu.Unlock()
+	if len(clients) != 1 {
+		t.Errorf("there were %d connections, wanted one", len(clients))
+	}
+}
+
+// A server that goes over to another protocol, for which nobody asked, has answered:
+// its body is none that is waited for.
+func TestHTTPThatSwitchesProtocols(t *testing.T) {
+	t.Parallel()
+	switching := "HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n\r\n"
+	stays := converse(t, func(conn net.Conn) {
+		_, _ = bufio.NewReader(conn).ReadByte()
+		_, _ = io.WriteString(conn, switching)
+		_, _ = io.Copy(io.Discard, conn)
+	})
+	floods := converse(t, func(conn net.Conn) {
+		_, _ = bufio.NewReader(conn).ReadByte()
+		for _, err := io.WriteString(conn, switching); err == nil; {
+			_, err = io.WriteString(conn, strings.Repeat("\x81\x05frame", 1000))
+		}
+	})
+	for _, url := range []string{stays, floods} {
+		h, _ := client(t, transport.HTTPOptions{URL: url})
+		exchange := do(t, h, post("{}"))
+		raw, err := h.Raw(within(t, patient), transport.RawRequest{Bytes: []byte("GET / HTTP/1.1\r\n\r\n")})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, one := range []*transport.Exchange{exchange, raw} {
+			body, err := one.Body(within(t, patient))
+			if one.Status != http.StatusSwitchingProtocols || len(body) != 0 || err != nil {
+				t.Errorf("HTTP %d, the body %q, %v", one.Status, body, err)
+			}
+		}
+		h.Close()
 	}
 }
 

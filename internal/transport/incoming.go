@@ -8,6 +8,8 @@ import (
 	"net/http"
 	"strings"
 	"sync"
+	"sync/atomic"
+	"time"
 
 	"github.com/mcpconform/mcpconform/internal/transcript"
 )
@@ -28,7 +30,7 @@ type Incoming struct {
 	begun     bool // the head of the response is written
 	streaming bool // it is an event stream
 	over      bool // nothing more can be written
-	cut       bool
+	cut       atomic.Bool
 	done      chan struct{}
 }
 
@@ -37,12 +39,20 @@ type Incoming struct {
 // says.
 func NewIncoming(w http.ResponseWriter, r *http.Request, limits Limits) (*Incoming, error) {
 	limits = limits.orDefault()
-	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, int64(limits.Message)))
+	body, err := readBody(http.MaxBytesReader(w, r.Body, int64(limits.Message)), min(r.ContentLength, int64(limits.Message)))
 	incoming := &Incoming{Request: r, Body: body, writer: w, done: make(chan struct{})}
 	if _, tooLong := errors.AsType[*http.MaxBytesError](err); tooLong {
 		incoming.TooLong, err = true, nil
 	}
 	return incoming, err
+}
+
+// readBody reads a body of which the length may be known: then it takes no more memory
+// than that.
+func readBody(body io.Reader, length int64) ([]byte, error) {
+	text := bytes.NewBuffer(make([]byte, 0, max(0, length)+bytes.MinRead))
+	_, err := text.ReadFrom(body)
+	return text.Bytes(), err
 }
 
 // Record writes the request into a log, and from now on everything else, under the
@@ -62,7 +72,8 @@ func (i *Incoming) Record(log *transcript.Log, stream string) {
 		event.Size = len(i.Body) + 1
 		event.Note = "the body is longer than the harness takes"
 	}
-	i.append(event)
+	event.Stream = i.stream
+	i.log.Keep(event) // nobody changes a body
 }
 
 func (i *Incoming) append(event transcript.Event) {
@@ -194,19 +205,26 @@ func (i *Incoming) Finish() {
 	i.finish(transcript.Complete)
 }
 
-// Cut breaks the connection.
+// Cut breaks the connection, also while somebody writes to a client that does not
+// read.
 func (i *Incoming) Cut() {
+	i.cut.Store(true)
+	_ = http.NewResponseController(i.writer).SetWriteDeadline(time.Unix(1, 0)) // fails when nobody can wait
 	i.mu.Lock()
 	defer i.mu.Unlock()
-	i.cut = true
-	i.finish("the server cut the connection")
+	i.finish(connectionCut)
 }
+
+const connectionCut = "the server cut the connection"
 
 // Left records that the client has left an exchange that was not over.
 func (i *Incoming) Left() {
 	i.mu.Lock()
 	defer i.mu.Unlock()
-	if !i.over {
+	switch {
+	case i.cut.Load():
+		i.finish(connectionCut) // which is why the client is gone
+	case !i.over:
 		i.over = true
 		i.append(transcript.Event{Kind: transcript.End, From: transcript.Client, Note: "the client left"})
 		close(i.done)
@@ -232,7 +250,7 @@ func (i *Incoming) Serve() {
 	}
 	i.mu.Lock()
 	defer i.mu.Unlock() // nobody writes any more when the handler returns
-	if i.cut {
+	if i.cut.Load() {
 		panic(http.ErrAbortHandler)
 	}
 }

@@ -160,6 +160,38 @@ func TestIncomingIsCut(t *testing.T) {
 	}
 }
 
+// A write to a client that does not read is no reason to wait for ever.
+func TestIncomingIsCutInTheMiddleOfAWrite(t *testing.T) {
+	t.Parallel()
+	begun := make(chan struct{})
+	url, log, over := visited(t, transport.Limits{}, func(incoming *transport.Incoming) {
+		go func() {
+			<-begun
+			incoming.Cut()
+		}()
+		if incoming.Write([]byte("data: "+strings.Repeat("x", 32<<20)+"\n\n"), "") { // more than the system takes
+			t.Error("it was written")
+		}
+	})
+	request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, url, http.NoBody)
+	if err != nil {
+		t.Fatal(err)
+	}
+	response, err := http.DefaultClient.Do(request)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = response.Body.Close() }()
+	if _, err := bufio.NewReader(response.Body).ReadByte(); err != nil {
+		t.Error(err)
+	}
+	close(begun)
+	<-over
+	if got := told(log); !strings.HasSuffix(got, "server end the server cut the connection\n") {
+		t.Error("recorded without its end")
+	}
+}
+
 func TestIncomingThatTheClientLeaves(t *testing.T) {
 	t.Parallel()
 	ctx, leave := context.WithCancel(t.Context())

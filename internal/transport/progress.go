@@ -34,7 +34,7 @@ func (p *Progress) String() string {
 	return "what came is " + p.wire.of("a response's head")
 }
 
-// begin forgets what an earlier attempt brought.
+// begin tells what comes on the connection from now on.
 func (p *Progress) begin(wire *came) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -161,18 +161,17 @@ func tap(conn net.Conn) *came {
 	return answer
 }
 
-// tracing follows one attempt to send a request.
+// tracing follows one request.
 type tracing struct {
-	// The trace may still be called when the attempt is given up.
-	reused, answered atomic.Bool
-	wire             atomic.Pointer[came]
-	progress         *Progress
+	// The trace may still be called when the request is given up.
+	answered atomic.Bool
+	wire     atomic.Pointer[came]
+	progress *Progress
 }
 
 func (t *tracing) trace() *httptrace.ClientTrace {
 	return &httptrace.ClientTrace{
 		GotConn: func(got httptrace.GotConnInfo) {
-			t.reused.Store(got.Reused)
 			wire := tap(got.Conn)
 			t.wire.Store(wire)
 			if t.progress != nil {

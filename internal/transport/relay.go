@@ -3,6 +3,7 @@ package transport
 import (
 	"bytes"
 	"context"
+	"crypto/rand"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -109,27 +110,47 @@ func (t *teller) tell(next frame) error {
 // Relays is where relays come to.
 type Relays struct {
 	listener  net.Listener
-	directory string
+	directory string // of its own; "" for that of somebody else
 }
 
-// ListenRelays opens a socket that only this user can reach. Close must be called.
-func ListenRelays(ctx context.Context) (*Relays, error) {
-	directory, err := os.MkdirTemp("", "mcpconform-")
-	if err != nil {
-		return nil, err
+// SocketDirectory makes a directory for sockets that only this user can reach.
+func SocketDirectory() (string, error) { return os.MkdirTemp("", "mcpconform-") }
+
+// ListenRelays opens a socket in a directory, "" for one of its own. Close must be
+// called.
+func ListenRelays(ctx context.Context, directory string) (*Relays, error) {
+	r := &Relays{}
+	if directory == "" {
+		var err error
+		if directory, err = SocketDirectory(); err != nil {
+			return nil, err
+		}
+		r.directory = directory
 	}
-	listener, err := (&net.ListenConfig{}).Listen(ctx, "unix", filepath.Join(directory, "socket"))
+	var err error
+	r.listener, err = (&net.ListenConfig{}).Listen(ctx, "unix", filepath.Join(directory, rand.Text()[:shortName]))
 	if err != nil {
-		return nil, errors.Join(err, os.RemoveAll(directory))
+		return nil, errors.Join(err, r.remove())
 	}
-	return &Relays{listener: listener, directory: directory}, nil
+	return r, nil
+}
+
+// shortName is how many letters tell one socket from others: a path of a socket has a
+// hundred bytes on some systems.
+const shortName = 8
+
+func (r *Relays) remove() error {
+	if r.directory == "" {
+		return nil
+	}
+	return os.RemoveAll(r.directory)
 }
 
 // Socket is what a relay must be told.
 func (r *Relays) Socket() string { return r.listener.Addr().String() }
 
 // Close ends the wait for relays.
-func (r *Relays) Close() error { return errors.Join(r.listener.Close(), os.RemoveAll(r.directory)) }
+func (r *Relays) Close() error { return errors.Join(r.listener.Close(), r.remove()) }
 
 // Accept waits for the next server that the client spawns.
 func (r *Relays) Accept() (net.Conn, error) { return r.listener.Accept() }
@@ -198,7 +219,7 @@ func (s *Spawned) Read() ([]byte, error) {
 	}
 	line := s.lines[0]
 	s.lines = s.lines[1:]
-	s.append(transcript.Event{Kind: transcript.Message, From: transcript.Client, Raw: line})
+	s.log.Keep(transcript.Event{Kind: transcript.Message, Stream: stdioStream, From: transcript.Client, Raw: line})
 	return line, nil
 }
 
@@ -208,6 +229,7 @@ func (s *Spawned) take(data []byte) error {
 		line, rest, whole := bytes.Cut(s.rest, []byte("\n"))
 		if len(line) > s.limits.Message {
 			s.append(transcript.Event{Kind: transcript.Message, From: transcript.Client, Raw: line[:shown], Size: len(line)})
+			s.log.Crowd()
 			return tooLarge("reading what the client says", "a line", s.limits.Message)
 		}
 		if !whole {

@@ -28,7 +28,7 @@ type relayed struct {
 
 func relay(t *testing.T, limits transport.Limits) *relayed {
 	t.Helper()
-	relays, err := transport.ListenRelays(t.Context())
+	relays, err := transport.ListenRelays(t.Context(), "")
 	if err != nil {
 		t.Fatal(err)
 	}

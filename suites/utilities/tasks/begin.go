@@ -277,7 +277,11 @@ func give(ctx context.Context, server *Server, id string) {
 	accept := Answering(Acceptance)
 	server.Answer("elicitation/create", accept)
 	for _, request := range server.Sent(0, RequestOf("elicitation/create")) {
-		<-server.Deliver(ctx, scripted.Outgoing{Raw: accept(request)}).Done()
+		select {
+		case <-server.Deliver(ctx, scripted.Outgoing{Raw: accept(request)}).Done():
+		case <-time.After(server.ReplyTime()): // what the task does will tell
+		case <-ctx.Done():
+		}
 	}
 	leave(ctx, server, id)
 }

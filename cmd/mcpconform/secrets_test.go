@@ -1,0 +1,91 @@
+//go:build linux
+
+package main
+
+import (
+	"encoding/base64"
+	"encoding/hex"
+	"fmt"
+	"io/fs"
+	"net/url"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// secretPart stands in every secret of these tests.
+const secretPart = "hunter2"
+
+// hasSecret tells whether a text holds a secret, or a part of one, in some way of
+// writing it.
+func hasSecret(text string) bool {
+	encoded := base64.RawStdEncoding.EncodeToString([]byte(secretPart))
+	for before := range 3 { // wherever it stands in what is encoded
+		shifted := base64.RawStdEncoding.EncodeToString([]byte(strings.Repeat("x", before) + secretPart))
+		if strings.Contains(text, shifted[before*2:len(encoded)-2]) {
+			return true
+		}
+	}
+	return strings.Contains(text, secretPart) || strings.Contains(text, hex.EncodeToString([]byte(secretPart)))
+}
+
+// Whatever a target says of what it was told, in first contact or later, no report, no
+// transcript and no message shows it.
+func TestSecretsThatATargetEchoesAreHidden(t *testing.T) {
+	t.Parallel()
+	secret := `tok/` + secretPart + `+ "x"&é`
+	stdio := func(defect string) []string {
+		return args("--env", "HOSTILE_SECRET="+secret, "--filter", "ping||tools", bad(t, defect))
+	}
+	http := func(words ...string) []string {
+		address := badURL(t, append([]string{"http"}, words...)...)[1]
+		address = strings.Replace(address, "http://", "http://user-"+secretPart+":word-"+secretPart+"@", 1)
+		return args("--header", "X-Secret: "+url.QueryEscape(secret), "--filter", "ping||tools",
+			"--url", address+"?v=1&token="+url.QueryEscape("q"+secretPart))
+	}
+	for name, arguments := range map[string][]string{
+		"stdio": stdio("echoes"), "stdio errors": stdio("echoes-errors"),
+		"http": http("echoes"), "http errors": http("echoes-errors"), "http login": http("login-echoes"),
+		"http later":  http("echoes-errors", "later"),
+		"unreachable": args("--url", "http://user-"+secretPart+"@127.0.0.1:1/?token="+secretPart+"-token"),
+		"no URL":      args("--url", "http://user-"+secretPart+":x@127.0.0.1:no/?token="+secretPart+"-token"),
+		"no flag":     args("http://user-" + secretPart + "@127.0.0.1:1/?token=" + secretPart + "-token"),
+		"odd header":  args("--url", "http://127.0.0.1:1/", "--header", secretPart), "odd variable": args("--env", secretPart),
+	} {
+		for _, revision := range []string{"auto", "2025-11-25"} {
+			t.Run(name+" "+revision, func(t *testing.T) {
+				t.Parallel()
+				directory := t.TempDir()
+				ended := mcpconformIn(t, directory, args("server", "--timeout", ample, "-v", "--revision", revision, "--json", "run.json",
+					"--junit", "run.xml", "--transcripts", "wires", arguments)...)
+				for name, text := range filesIn(t, directory, ended) {
+					if hasSecret(text) {
+						t.Errorf("%s shows a secret\n%.20000s", name, text)
+					}
+				}
+			})
+		}
+	}
+}
+
+// filesIn are the texts of what a run has written.
+func filesIn(t *testing.T, directory string, ended outcome) map[string]string {
+	t.Helper()
+	written := map[string]string{"output": ended.stdout, "standard error": ended.stderr}
+	err := filepath.WalkDir(directory, func(path string, entry fs.DirEntry, err error) error {
+		if err != nil || entry.IsDir() {
+			return err
+		}
+		text, err := os.ReadFile(path)
+		written[path] = string(text)
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !strings.Contains(fmt.Sprint(written), "***") && ended.status != exitUsage {
+		t.Errorf("nothing was hidden\n%s", ended)
+	}
+	return written
+}
