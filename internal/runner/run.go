@@ -353,6 +353,18 @@ func (r *run) state(planned int) *legState {
 	return r.legs[at]
 }
 
+// stateOf is the leg in which a connection counts, that of the revision which it has
+// negotiated; nil when the run has none.
+func (r *run) stateOf(leg conform.Leg) *legState {
+	at := slices.IndexFunc(r.legs, func(state *legState) bool {
+		return state.planned >= 0 && state.report.Role == leg.Role && state.report.Revision == leg.Revision && state.report.Transport == leg.Transport
+	})
+	if at < 0 {
+		return nil
+	}
+	return r.legs[at]
+}
+
 // judgeContact closes a connection of the first contact, whose transcript is
 // judged like all others.
 func (r *run) judgeContact(ctx context.Context, one contact) {
@@ -364,13 +376,15 @@ func (r *run) closed(planned int, connection conform.Connection) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	state := r.state(planned)
-	for _, finding := range connection.Findings {
-		one := state.findings[finding.Rule]
-		if one == nil {
-			one = &found{}
-			state.findings[finding.Rule] = one
+	if counted := r.stateOf(connection.Leg); counted != nil {
+		for _, finding := range connection.Findings {
+			one := counted.findings[finding.Rule]
+			if one == nil {
+				one = &found{}
+				counted.findings[finding.Rule] = one
+			}
+			one.add(finding)
 		}
-		one.add(finding)
 	}
 	if r.options.Transcripts != "" {
 		if err := r.keep(state, connection); err != nil {
