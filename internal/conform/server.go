@@ -281,14 +281,15 @@ func (s *Server) Exchange(ctx context.Context, request transport.Request) *Respo
 
 // Response waits for the response to an exchange that was begun before.
 func (s *Server) Response(ctx context.Context, delivery *scripted.Delivery) *Response {
-	ctx, cancel := context.WithTimeout(ctx, s.ReplyTime())
+	patience := s.Patience()
+	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
 	waitFor := delivery.Head()
 	for {
 		select {
 		case <-waitFor:
 		case <-ctx.Done():
-			Judge(Mismatch{Wanted: "an HTTP response", Found: delivery.Telling(fmt.Sprintf("none within %s", s.ReplyTime()))})
+			Judge(Mismatch{Wanted: "an HTTP response", Found: delivery.Telling(fmt.Sprintf("none within %s", patience))})
 		}
 		if delivery.ContentType == "text/event-stream" || waitFor == delivery.Done() {
 			break
