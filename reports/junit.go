@@ -120,15 +120,15 @@ func (s *junitSuite) count() {
 	}
 }
 
-// junitLeg makes the suites of one leg. A leg that is not spoken has one, with
-// one skipped case: a dashboard then shows that it was asked for.
+// junitLeg makes the suites of one leg. A leg that is not spoken, and need not be, has
+// one, with one skipped case: a dashboard then shows that it was asked for.
 func junitLeg(run *Run, leg *Leg) []junitSuite {
 	title := strings.Join([]string{leg.Role, leg.Revision, leg.Transport}, " · ")
 	class := strings.Join([]string{run.Tool.Name, leg.Role, leg.Revision, leg.Transport}, ".")
 	properties := junitProperties(
 		"role", leg.Role, "revision", leg.Revision, "transport", leg.Transport,
 		"target", oneLine(leg.Target.Name+" "+leg.Target.Version))
-	if !leg.Spoken {
+	if !leg.Spoken && len(leg.Results) == 0 {
 		return []junitSuite{{
 			Name: title, Package: class, Time: junitTime(leg.Duration), Properties: properties,
 			Cases: []junitCase{{

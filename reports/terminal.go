@@ -618,10 +618,10 @@ func (r *Run) Conclusion() string {
 	for i := range r.Legs {
 		leg := &r.Legs[i]
 		switch c := leg.Counts(); {
-		case !leg.Spoken:
-			add(&unspoken, leg.Revision)
 		case c.Fails(r.Strict) > 0:
 			add(&bad, leg.Revision)
+		case !leg.Spoken:
+			add(&unspoken, leg.Revision)
 		case c.Passed+c.Warned > 0:
 			add(&good, leg.Revision)
 		default:

@@ -1,6 +1,7 @@
 package conform
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"slices"
@@ -170,7 +171,7 @@ func (e *Environment) provocation(kind string) (Provocation, bool) {
 func Provoking(kind string) Provocation {
 	found, there := Provocable(kind)
 	if !there {
-		Inconclusive(unprovoked(kind), provocationHint(kind))
+		Inconclusive(current.environment.unprovoked(kind), provocationHint(kind))
 	}
 	return found
 }
@@ -184,8 +185,8 @@ func Provocable(kind string) (found Provocation, there bool) {
 	return current.environment.provocation(kind)
 }
 
-func unprovoked(kind string) string {
-	return "no tool is known that " + kinds[kind]
+func (e *Environment) unprovoked(kind string) string {
+	return cmp.Or(e.unlisted("tools/list"), "no tool is known that "+kinds[kind])
 }
 
 func provocationHint(kind string) string {
@@ -198,7 +199,7 @@ func CallableTools() (calls []Provocation, reason string) {
 	environment := current.environment
 	listed := environment.tools()
 	if len(listed) == 0 {
-		return nil, "the server lists no tool"
+		return nil, cmp.Or(environment.unlisted("tools/list"), "the server lists no tool")
 	}
 	var unmade []string
 	for _, tool := range listed {

@@ -18,6 +18,7 @@ import (
 
 	"github.com/mcpconform/mcpconform/internal/jsonrpc"
 	"github.com/mcpconform/mcpconform/internal/scripted"
+	"github.com/mcpconform/mcpconform/internal/survey"
 )
 
 // minimal serves a small MCP server over HTTP.
@@ -160,14 +161,14 @@ func TestChecks(t *testing.T) {
 		"4 uses yet another":        {},
 		"5 uses a fresh one":        {},
 		"is skipped":                {Ending: Skipped, Reason: `the server does not declare the capability "prompts"`},
-		"cannot be provoked":        {Ending: Inconclusion, Reason: unprovoked("slow"), Hint: provocationHint("slow")},
+		"cannot be provoked":        {Ending: Inconclusion, Reason: (&Environment{Survey: &survey.Survey{}}).unprovoked("slow"), Hint: provocationHint("slow")},
 		"judges two things":         {Ending: Failed, Mismatches: []Mismatch{{Wanted: "a", Found: "b"}, {Wanted: "c", Found: "d", Where: "/e"}}},
 		"demands nothing in vain":   {},
 		"calls in vain":             {Ending: Failed, Mismatches: []Mismatch{vain}},
 		"needs in vain":             {Ending: Inconclusion, Reason: "other did not succeed: " + vain.Found, Hint: "mend what the checks of other report, then run again"},
 		"lists in vain": {Ending: Inconclusion, Reason: "tools/list could not be followed to its end: tools/list was refused with error -32601: no",
 			Hint: "mend what the checks of tools/list report, then run again"},
-		"provokes in vain": {Ending: Inconclusion, Reason: unprovoked("slow"), Hint: provocationHint("slow")},
+		"provokes in vain": {Ending: Inconclusion, Reason: (&Environment{Survey: &survey.Survey{}}).unprovoked("slow"), Hint: provocationHint("slow")},
 		"does not apply":   {Ending: Skipped, Reason: "over two lines"},
 		"exchanges": {Ending: Failed, Mismatches: []Mismatch{{Wanted: "HTTP 202 (Accepted)",
 			Found: `HTTP 200 (OK), application/json, {"jsonrpc":"2.0","id":"p","result":{}}`, Where: "HTTP status"}}},

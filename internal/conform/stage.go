@@ -103,13 +103,13 @@ func (e *Environment) leave() {
 }
 
 // judgeClient applies the rules to all connections of a story and hands them on. Where
-// the server speaks another revision than that of the leg, what a client says that does
-// not agree to it is not judged.
+// the server speaks another revision than that of the leg, a client is judged by that
+// if it has agreed to it, and else not at all.
 func (e *Environment) judgeClient(client *Client, logs []*transcript.Log) {
 	for i, conversation := range client.Conversations {
 		if e.Record != nil && (!e.Company || !client.Crowded) {
 			var rules []Rule
-			if client.story.leg(e.Leg) == e.Leg || conversation.Negotiated {
+			if spoken := client.story.leg(e.Leg); spoken == e.Leg || conversation.Negotiated && conversation.Leg == spoken {
 				rules = e.rulesAt(conversation.Leg)
 			}
 			e.Record(Connection{

@@ -134,6 +134,9 @@ func (e *Environment) gate(labels []string) (outcome Outcome) {
 			return Outcome{Ending: Skipped, Reason: fmt.Sprintf("the server does not declare the extension %q", officialExtensions+name)}
 		}
 	}
+	if e.Survey != nil && e.Survey.Closed != "" {
+		return Outcome{} // nothing can be asked, which the check finds out
+	}
 	if slices.Contains(labels, labelFence) && e.noFence() != "" {
 		return Outcome{Ending: Inconclusion, Reason: e.unfenced(), Hint: e.fenceHint()}
 	}
@@ -143,7 +146,7 @@ func (e *Environment) gate(labels []string) (outcome Outcome) {
 			continue
 		}
 		if _, found := e.provocation(kind); !found {
-			return Outcome{Ending: Inconclusion, Reason: unprovoked(kind), Hint: provocationHint(kind)}
+			return Outcome{Ending: Inconclusion, Reason: e.unprovoked(kind), Hint: provocationHint(kind)}
 		}
 	}
 	return Outcome{}

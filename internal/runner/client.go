@@ -176,7 +176,7 @@ func (r *run) addClientLegs(ctx context.Context, to scripted.Target, meetings []
 	case len(speaks) == 0 && !r.options.Revisions.named():
 		return foreign(meetings)
 	}
-	for _, revision := range r.options.Revisions.choose(speaks) {
+	for _, revision := range r.options.Revisions.choose(speaks, nil) {
 		at := slices.IndexFunc(meetings, func(met *meeting) bool { return met.revision == revision })
 		met := meetings[at]
 		others := slices.DeleteFunc(slices.Clone(speaks), func(other string) bool { return other == revision })

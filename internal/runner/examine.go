@@ -61,13 +61,13 @@ func CheckName(group []string, text string) string {
 // answers.
 func Examine(ctx context.Context, e Examination) (*Examined, error) {
 	defer context.AfterFunc(ctx, interrupt)()
-	visit := &visit{}
+	visit := &visit{asked: e.Revision}
 	if e.Role == conform.ClientRole {
 		e.Known = &survey.Survey{Revision: e.Revision}
 	}
 	if e.Contact || e.Known == nil {
 		e.turn("")
-		visit = visitAt(ctx, nil, e.Target, e.Revision, true)
+		e.meet(ctx, visit)
 	}
 	offered := e.Known
 	if visit.survey != nil {
@@ -88,6 +88,27 @@ func Examine(ctx context.Context, e Examination) (*Examined, error) {
 	perform([]*conform.Environment{x.environment}, x, filter)
 	x.addRules(x.legs[0], nil)
 	return &Examined{Results: x.legs[0].report.Results, Survey: offered, Errors: x.report.Errors}, nil
+}
+
+// meet makes first contact at the revision, and with a server of the stateless era at
+// the last before it.
+func (e Examination) meet(ctx context.Context, visit *visit) {
+	visit.open(ctx, nil, e.Target, nil)
+	if !visit.spoken() {
+		return
+	}
+	visit.look(ctx, e.Target)
+	if visit.connection.Forget(); scripted.Stateless(e.Revision) {
+		visit.survey.Handshakes = e.handshake(ctx)
+	}
+}
+
+// handshake finds out whether a server of the stateless era agrees to one.
+func (e Examination) handshake(ctx context.Context) []string {
+	other := &visit{asked: scripted.LastHandshake}
+	other.open(ctx, nil, e.Target, nil)
+	closeAll(ctx, other)
+	return handshakes([]*visit{other})
 }
 
 // asSent returns a survey as it is when it was sent from one process to another:

@@ -70,7 +70,7 @@ func discovers(revisions ...string) answerTo {
 }
 
 // probed makes first contact with a server over HTTP.
-func probed(t *testing.T, discover, initialize answerTo, policy Revise) (visits []*visit, speaks []string, err error) {
+func probed(t *testing.T, discover, initialize answerTo, policy Revise) ([]*visit, error) {
 	t.Helper()
 	gone := make(chan struct{})
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -97,9 +97,9 @@ func probed(t *testing.T, discover, initialize answerTo, policy Revise) (visits 
 	t.Cleanup(server.Close)
 	t.Cleanup(func() { close(gone) })
 	to := scripted.Target{Transport: scripted.OnHTTP, URL: server.URL, Reply: time.Minute, Limits: transport.Limits{Message: 1 << 20}}
-	visits, speaks, err = probe(t.Context(), transcript.NewRoom(1<<30), to, time.Minute, policy)
+	visits, err := probe(t.Context(), transcript.NewRoom(1<<30), to, policy, func(*visit) string { return "" })
 	t.Cleanup(func() { closeAll(context.Background(), visits...) })
-	return visits, speaks, err
+	return visits, err
 }
 
 // A server of the handshake era answers server/discover in whatever way it likes, and
@@ -136,11 +136,12 @@ func TestEras(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			visits, speaks, err := probed(t, one.discover, one.initialize, Revise{Auto: true})
-			if err != nil || strings.Join(speaks, " ") != one.speaks {
-				t.Fatalf("speaks %q, %v; wanted %s", speaks, err, one.speaks)
+			visits, err := probed(t, one.discover, one.initialize, Revise{Auto: true})
+			speaks := spoken(visits)
+			if err != nil || strings.Join(speaks, " ") != one.speaks || len(broken(visits)) > 0 {
+				t.Fatalf("speaks %q, %v; wanted %s; broken is %q", speaks, err, one.speaks, broken(visits))
 			}
-			chosen := Revise{Auto: true}.choose(speaks)
+			chosen := Revise{Auto: true}.choose(speaks, nil)
 			for _, visit := range visits {
 				if len(chosen) == 1 && visit.asked == chosen[0] && visit.survey == nil {
 					t.Errorf("no survey of %s", visit.asked)
@@ -156,8 +157,8 @@ func TestSurveysOfAllRevisions(t *testing.T) {
 		"all":    {All: true},
 		"listed": {Listed: Revisions},
 	} {
-		visits, speaks, err := probed(t, discovers("2025-06-18", "2025-11-25", "2026-07-28"), shakes("2025-06-18", "2025-11-25"), policy)
-		if err != nil || !slices.Equal(policy.choose(speaks), Revisions) {
+		visits, err := probed(t, discovers("2025-06-18", "2025-11-25", "2026-07-28"), shakes("2025-06-18", "2025-11-25"), policy)
+		if speaks := spoken(visits); err != nil || !slices.Equal(policy.choose(speaks, nil), Revisions) {
 			t.Fatalf("%s: %q, %v", name, speaks, err)
 		}
 		for _, visit := range visits {
@@ -181,7 +182,7 @@ func TestNobodySpeaks(t *testing.T) {
 		"neither":               {text(http.StatusNotFound, "text/html", "<p>"), text(http.StatusNotFound, "text/html", "<p>"), "answers HTTP 404; give the URL of the MCP endpoint itself"},
 		"a login":               {text(http.StatusUnauthorized, "", ""), text(http.StatusUnauthorized, "", ""), "needs a login (HTTP 401)"},
 	} {
-		_, _, err := probed(t, one.discover, one.initialize, Revise{Auto: true})
+		_, err := probed(t, one.discover, one.initialize, Revise{Auto: true})
 		if err == nil || !strings.Contains(err.Error(), one.says) {
 			t.Errorf("%s: %v, wanted %s", name, err, one.says)
 		}

@@ -179,6 +179,7 @@ type legState struct {
 	total       int               // checks that are planned
 	silent      int               // checks in a row that the target left unanswered
 	mute        string            // why it is no use to ask it anything
+	denied      *denial           // of a revision that the user named; nil for none
 }
 
 // prepare starts the embedded reference if there is no other target, makes
@@ -222,11 +223,11 @@ func (r *run) meet(ctx context.Context, pending *[]contact) error {
 		if err != nil {
 			return err
 		}
-		visits, speaks, err := probe(ctx, r.room, to, repliesToStart*r.options.Timeout, r.options.Revisions)
+		visits, err := probe(ctx, r.room, to, r.options.Revisions, r.flaw(to))
 		if err != nil {
 			return err
 		}
-		*pending = append(*pending, r.addLegs(ctx, to, visits, speaks)...)
+		*pending = append(*pending, r.addLegs(ctx, to, visits)...)
 	}
 	return nil
 }
@@ -241,11 +242,8 @@ type contact struct {
 func (r *run) reach(ctx context.Context, transportName string) (scripted.Target, error) {
 	to := scripted.Target{
 		Transport: transportName, Command: r.options.Command, URL: r.options.URL,
-		Header: r.options.Header, Reply: r.options.Timeout,
+		Header: r.options.Header, Reply: r.options.Timeout, Start: repliesToStart * r.options.Timeout,
 		Limits: r.limits(),
-	}
-	if transportName == scripted.OnStdio {
-		to.Start = repliesToRestart * r.options.Timeout
 	}
 	if to.URL != "" || len(to.Command.Args) > 0 {
 		return to, nil
@@ -267,10 +265,10 @@ func (r *run) limits() transport.Limits { return transport.Limits{Message: r.opt
 
 // addLegs adds the legs of one transport: one for each revision to check. It
 // returns the connections that belong to them; others are closed.
-func (r *run) addLegs(ctx context.Context, to scripted.Target, visits []*visit, speaks []string) []contact {
+func (r *run) addLegs(ctx context.Context, to scripted.Target, visits []*visit) []contact {
 	var contacts []contact
-	chosen := r.options.Revisions.choose(speaks)
-	for _, revision := range chosen {
+	speaks := spoken(visits)
+	for _, revision := range r.options.Revisions.choose(speaks, broken(visits)) {
 		at := slices.IndexFunc(visits, func(one *visit) bool { return one.asked == revision })
 		visit := visits[at]
 		state := &legState{planned: -1, findings: map[int]*found{}}
@@ -281,9 +279,16 @@ func (r *run) addLegs(ctx context.Context, to scripted.Target, visits []*visit, 
 		r.legs = append(r.legs, state)
 		if visit.survey == nil {
 			state.report.Note = unspoken(visit)
+			if r.options.Revisions.named() {
+				state.denied = visit.denied()
+			}
 			continue
 		}
 		state.report.Spoken = true
+		if visit.broken != "" {
+			state.report.Notices = append(state.report.Notices, notice(revision, visit.broken))
+		}
+		state.report.Notices = append(state.report.Notices, visit.survey.Notices()...)
 		state.report.Target = identity(visit.survey.ServerInfo)
 		state.report.Capabilities = rawJSON(visit.survey.Capabilities)
 		state.planned, state.mute = len(r.plan.Legs), visit.mute
@@ -300,11 +305,11 @@ func (r *run) addLegs(ctx context.Context, to scripted.Target, visits []*visit, 
 func unspoken(visit *visit) string {
 	switch {
 	case visit.err != nil:
-		return "not spoken: " + visit.err.Error()
+		return notSpoken + visit.err.Error()
 	case scripted.Stateless(visit.asked):
-		return "not spoken: the server supports " + strings.Join(visit.supported, " and ")
+		return notSpoken + "the server supports " + strings.Join(visit.handshake.Supported, " and ")
 	}
-	return fmt.Sprintf("not spoken: asked for %s, the server answered with %s", visit.asked, visit.answered)
+	return fmt.Sprintf(notSpoken+"asked for %s, the server answered with %s", visit.asked, visit.handshake.Revision)
 }
 
 // declare builds the tree of checks once, without running it: to know how many
@@ -315,6 +320,11 @@ func (r *run) declare() error {
 		return err
 	}
 	r.catalogue, r.plan.Catalogue = requirements, requirements
+	for _, state := range r.legs {
+		if state.denied != nil {
+			state.report.Results = append(state.report.Results, r.denied(state))
+		}
+	}
 	if len(r.plan.Legs) == 0 {
 		return nil
 	}
