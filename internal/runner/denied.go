@@ -30,9 +30,18 @@ const notSpoken = "not spoken: "
 func (v *visit) denied() *denial {
 	found := &denial{wanted: opening(v.asked) + " answered with " + v.asked, found: strings.TrimPrefix(unspoken(v), notSpoken)}
 	if v.connection != nil {
-		found.events = asFarAsAnswered(v.connection.Log().Events())
+		found.events = cut(asFarAsAnswered(v.connection.Log().Events()))
 	}
 	return found
+}
+
+// denied is the denial of a client.
+func (m *meeting) denied() *denial {
+	wanted := "initialize with the protocolVersion " + m.revision + ", and the session that follows"
+	if scripted.Stateless(m.revision) {
+		wanted = "requests that name " + m.revision + " in their _meta"
+	}
+	return &denial{wanted: wanted, found: strings.TrimPrefix(m.note, notSpoken), events: m.opening}
 }
 
 // asFarAsAnswered leaves out what came after the first message of a server.
@@ -59,10 +68,12 @@ func (r *run) denied(state *legState) reports.Result {
 			Wanted: r.redact(state.denied.wanted), Found: r.redact(state.denied.found),
 			Hint: "a " + role + " that does not support " + revision + " is checked without it in --revision",
 		}},
-		Exchange: r.steps(cut(events), judgedIn(events, nil, role)),
+		Exchange: r.steps(events, judgedIn(events, nil, role)),
 		Again:    r.again(state, ids[0]),
 	}
 }
 
 // cut leaves of events what a report shows.
-func cut(events []transcript.Event) []transcript.Event { return shorten([][]transcript.Event{events})[0] }
+func cut(events []transcript.Event) []transcript.Event {
+	return shorten([][]transcript.Event{events})[0]
+}
