@@ -434,7 +434,7 @@ func (e *Environment) judge(log *transcript.Log) {
 	}
 	events := log.Events()
 	conversation := newConversation(e.Leg, events, log.Dropped() == 0, log)
-	if conversation.ServerCapabilities == nil && conversation.Leg == e.Leg && e.stateless() && e.Survey != nil {
+	if conversation.ServerCapabilities == nil && conversation.Leg == e.Leg && e.stateless() && e.Survey.Declared() {
 		conversation.ServerCapabilities = e.Survey.Capabilities
 	}
 	e.Record(Connection{

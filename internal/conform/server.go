@@ -1,6 +1,7 @@
 package conform
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -153,12 +154,13 @@ func (s *Server) Fence(ctx context.Context) {
 }
 
 // FenceMethod is a request without params that every server must answer at any
-// time: ping (basic/utilities/ping), in the stateless era server/discover.
+// time: ping (basic/utilities/ping), in the stateless era server/discover, or a list
+// where the server does not answer that.
 func FenceMethod() string { return current.environment.fence() }
 
 func (e *Environment) fence() string {
 	if e.stateless() {
-		return "server/discover"
+		return cmp.Or(lookUp[string](e, survey.FencedBy), "server/discover")
 	}
 	return "ping"
 }

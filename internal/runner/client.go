@@ -285,7 +285,7 @@ func (r *run) addClientLegs(ctx context.Context, to scripted.Target, meetings []
 		others := slices.DeleteFunc(slices.Clone(speaks), func(other string) bool { return other == revision })
 		r.addClientLeg(met, others, leg{
 			Leg:     conform.Leg{Role: conform.ClientRole, Revision: revision, Transport: to.Transport},
-			Command: to.Command, Reply: to.Reply, Start: min(to.Start, to.Reply+slowerStarts*met.started), MaxMessage: to.Limits.Message,
+			Command: to.Command, Reply: to.Reply, Start: startOf(to, met.started), MaxMessage: to.Limits.Message,
 			Survey: &survey.Survey{Revision: revision}, Hasty: met.departure.Ended,
 		})
 	}
@@ -296,9 +296,9 @@ func (r *run) addClientLegs(ctx context.Context, to scripted.Target, meetings []
 // it gets wrong. One that shows nothing of any revision is judged by the first that it
 // was offered.
 func (r *run) diagnoseMeetings(meetings []*meeting) {
-	newest := newestOf(among(meetings, func(met *meeting) bool { return met.spoken }))
+	other := newestOf(ofOtherEra(among(meetings, func(met *meeting) bool { return met.spoken })))
 	for _, met := range meetings {
-		if met.spoken && met.revision != newest {
+		if met.revision == other {
 			met.broken = met.flaw
 		}
 	}

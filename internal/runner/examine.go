@@ -6,6 +6,7 @@ import (
 	"reflect"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/mcpconform/mcpconform/internal/catalogue"
 	"github.com/mcpconform/mcpconform/internal/conform"
@@ -92,23 +93,27 @@ func Examine(ctx context.Context, e Examination) (*Examined, error) {
 
 // meet makes first contact at the revision, and with a server of the stateless era at
 // the last before it.
-func (e Examination) meet(ctx context.Context, visit *visit) {
-	visit.open(ctx, nil, e.Target, nil)
-	if !visit.spoken() {
-		return
+func (e Examination) meet(ctx context.Context, visited *visit) {
+	late := make(chan struct{})
+	defer time.AfterFunc(discoverPatience, func() { close(late) }).Stop()
+	visited.open(ctx, nil, e.Target, late)
+	visits := []*visit{visited}
+	if scripted.Stateless(e.Revision) {
+		other := &visit{asked: scripted.LastHandshake}
+		other.open(ctx, nil, e.Target, nil)
+		defer closeAll(ctx, other)
+		visits = append(visits, other)
 	}
-	visit.look(ctx, e.Target)
-	if visit.connection.Forget(); scripted.Stateless(e.Revision) {
-		visit.survey.Handshakes = e.handshake(ctx)
+	if !visited.spoken() {
+		visited.broken = visited.unlike(visits)
 	}
-}
-
-// handshake finds out whether a server of the stateless era agrees to one.
-func (e Examination) handshake(ctx context.Context) []string {
-	other := &visit{asked: scripted.LastHandshake}
-	other.open(ctx, nil, e.Target, nil)
-	closeAll(ctx, other)
-	return handshakes([]*visit{other})
+	if visited.spoken() || visited.broken != "" {
+		visited.look(ctx, e.Target)
+		visited.survey.Handshakes = handshakes(visits)
+	}
+	if visited.connection != nil {
+		visited.connection.Forget()
+	}
 }
 
 // asSent returns a survey as it is when it was sent from one process to another:

@@ -285,12 +285,22 @@ func (v *visit) open(ctx context.Context, room *transcript.Room, to scripted.Tar
 	} else {
 		v.handshake, v.err = connection.Initialize(ctx, scripted.Hello(v.asked, scripted.Everything(v.asked)))
 	}
-	v.started = time.Since(begun)
+	v.started = firstAnswer(connection).Sub(begun)
 	if v.handshake.Agreed {
 		// A server that answers, and then takes no notification or is gone, speaks
 		// the revision: the checks report what it does.
 		v.err = nil
 	}
+}
+
+// firstAnswer is when the server first sent a message; now, when it has sent none.
+func firstAnswer(connection *scripted.Connection) time.Time {
+	for _, event := range connection.Log().Events() {
+		if event.From == transcript.Server && event.Kind == transcript.Message {
+			return event.At
+		}
+	}
+	return time.Now()
 }
 
 // discover asks the server what it is. One that does not let itself be discovered may
@@ -308,25 +318,25 @@ func (v *visit) discover(ctx context.Context, late <-chan struct{}) {
 	}()
 	v.handshake, v.err = v.connection.Discover(ctx, v.asked, scripted.Everything(v.asked))
 	close(over)
-	if pending := <-asked; pending != nil {
-		settled, cancel := context.WithCancel(ctx)
-		cancel() // what has not come by now does not
-		if answer, err := pending.Wait(settled); err == nil {
-			v.listed(survey.Lists[0], answer)
-		}
+	pending := <-asked
+	if v.handshake.Agreed || pending == nil && !v.rejected() {
 		return
 	}
-	if v.handshake.Agreed || !v.rejected() {
-		return
+	if !v.rejected() {
+		var settled context.CancelFunc
+		ctx, settled = context.WithCancel(ctx)
+		settled() // what has not come by now is not waited for
 	}
 	for _, method := range survey.Lists {
-		answer, err := v.connection.Once(ctx, method, nil)
-		if _, refused := errors.AsType[*scripted.StatusError](err); err != nil && !refused {
+		if pending == nil {
+			pending = v.connection.Start(ctx, method, nil)
+		}
+		answer, err := pending.Wait(ctx)
+		_, refused := errors.AsType[*scripted.StatusError](err)
+		if err != nil && !refused || v.listed(method, answer) {
 			return
 		}
-		if v.listed(method, answer) {
-			return
-		}
+		pending = nil
 	}
 }
 
@@ -362,7 +372,6 @@ func (v *visit) look(ctx context.Context, to scripted.Target) {
 	undiscovered := scripted.Stateless(v.asked) && !v.handshake.Agreed
 	switch {
 	case undiscovered:
-		noFence = v.err.Error()
 		v.handshake.Capabilities = map[string]any{"tools": map[string]any{}, "resources": map[string]any{}, "prompts": map[string]any{}}
 	case !scripted.Stateless(v.asked):
 		noFence, silent = pinged(ctx, v.connection)
@@ -377,7 +386,7 @@ func (v *visit) look(ctx context.Context, to scripted.Target) {
 	v.survey = survey.Take(ctx, v.connection, v.asked, v.handshake)
 	v.survey.NoFence = noFence
 	if undiscovered {
-		v.survey.Infer()
+		v.survey.Infer(v.list)
 	}
 	if len(v.survey.Tools)+len(v.survey.Resources)+len(v.survey.Templates)+len(v.survey.Prompts) > 0 {
 		v.mute = ""
@@ -452,6 +461,12 @@ func (r Revise) choose(speaks, broken []string) []string {
 	return slices.Sorted(maps.Keys(chosen))
 }
 
+// startOf is how long the target of a leg may take to start, when it has taken so long
+// at first contact.
+func startOf(to scripted.Target, first time.Duration) time.Duration {
+	return min(to.Start, to.Reply+(slowerStarts*first).Round(time.Second))
+}
+
 // legFor makes the leg of a run from a visit.
 func legFor(to scripted.Target, visit *visit) leg {
 	planned := leg{
@@ -460,7 +475,7 @@ func legFor(to scripted.Target, visit *visit) leg {
 		MaxMessage: to.Limits.Message, Survey: visit.survey,
 	}
 	if to.Transport == scripted.OnStdio { // where each connection starts a process
-		planned.Start = min(to.Start, to.Reply+slowerStarts*visit.started)
+		planned.Start = startOf(to, visit.started)
 	}
 	return planned
 }

@@ -130,15 +130,22 @@ func lawless(visits []*visit) {
 	}
 }
 
-// misspoken finds the revisions beside the newest that the target speaks, and whose
-// opening breaks a rule that holds for that.
+// misspoken looks at the other era than that of the newest revision that the target
+// speaks: whether its newest there has an opening that breaks a rule.
 func misspoken(visits []*visit, flaw func(*visit) string) {
-	speaks := spoken(visits)
+	other := newestOf(ofOtherEra(spoken(visits)))
 	for _, one := range visits {
-		if one.spoken() && slices.Contains(Revisions, one.asked) && one.asked != newestOf(speaks) {
+		if other != "" && one.asked == other {
 			one.broken = flaw(one)
 		}
 	}
+}
+
+// ofOtherEra returns those of some revisions that are of another era than the newest
+// that can be checked.
+func ofOtherEra(revisions []string) []string {
+	stateless := scripted.Stateless(newestOf(revisions))
+	return slices.DeleteFunc(slices.Clone(revisions), func(revision string) bool { return scripted.Stateless(revision) == stateless })
 }
 
 // newestOf returns the newest of some revisions that can be checked; "" when none can.

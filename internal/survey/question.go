@@ -17,6 +17,7 @@ const (
 	AllTemplates Question = "templates"
 	AllPrompts   Question = "prompts"
 	Fenced       Question = "fence"
+	FencedBy     Question = "fence by"
 	Agreed       Question = "handshakes"
 )
 
@@ -57,6 +58,8 @@ func (s *Survey) Answer(question Question) any {
 		return s.Prompts
 	case Fenced:
 		return s.NoFence
+	case FencedBy:
+		return s.Fence
 	case Agreed:
 		return s.Handshakes
 	}

@@ -27,6 +27,9 @@ type Survey struct {
 	// NoFence says why a request that every server must answer (ping; in the
 	// stateless era server/discover) brings no result; "" when it does.
 	NoFence string `json:"noFence,omitempty"`
+	// Fence is a list that takes the place of server/discover where that brings no
+	// result; "" where it does.
+	Fence string `json:"fence,omitempty"`
 	// Failed says, by list method, why a list could not be had, or not to its end.
 	Failed map[string]string `json:"failed,omitempty"`
 	// Closed says why nothing could be asked at all; "" when it could.
@@ -96,9 +99,10 @@ func introduced(revision string, handshake scripted.Handshake) *Survey {
 	}
 }
 
-// Infer makes the survey one of a server that did not say what it has: it has that of
-// which it answered the lists.
-func (s *Survey) Infer() {
+// Infer makes the survey one of a server that did not let itself be discovered: it has
+// that of which it answered the lists, and a list is what it answers at any time.
+func (s *Survey) Infer(fence string) {
+	s.Fence = fence
 	for capability, method := range map[string]string{"tools": "tools/list", "resources": "resources/list", "prompts": "prompts/list"} {
 		if s.Failed[method] != "" {
 			delete(s.Capabilities, capability)
@@ -106,6 +110,9 @@ func (s *Survey) Infer() {
 	}
 	clear(s.Failed)
 }
+
+// Declared tells whether the capabilities are what the server itself has declared.
+func (s *Survey) Declared() bool { return s != nil && s.Fence == "" }
 
 // Notices tell what a reader has to know of lists that could not be had, in a line each.
 func (s *Survey) Notices() []string {

@@ -41,7 +41,7 @@ func requests() {
 				Demand(err == nil, "a handshake that succeeds", text(err))
 			}
 
-			Expect(server.Ask(ctx, anyTime(), nil)).To(BeResult())
+			Expect(server.Ask(ctx, FenceMethod(), nil)).To(BeResult())
 		})
 
 	It("answers each of many requests that are open at once", Verifies("base.requests.answered"), ByFence(),
@@ -50,7 +50,7 @@ func requests() {
 
 			var open []*scripted.Pending
 			for range openAtOnce {
-				open = append(open, server.Start(ctx, anyTime(), nil))
+				open = append(open, server.Start(ctx, FenceMethod(), nil))
 			}
 
 			for _, request := range open {
@@ -245,14 +245,6 @@ func knownNotification() string {
 	return "notifications/roots/list_changed"
 }
 
-// anyTime is the request that every server answers at any time.
-func anyTime() string {
-	if Stateless() {
-		return "server/discover"
-	}
-	return "ping"
-}
-
 // aMethod is one that the server answers without any effect: a list that it
 // declares, or what every server answers.
 func aMethod() string {
@@ -261,15 +253,15 @@ func aMethod() string {
 			return feature + "/list"
 		}
 	}
-	return anyTime()
+	return FenceMethod()
 }
 
 func isResponse(received scripted.Received) bool { return received.Kind == jsonrpc.Response }
 
 // answeredID sends a request with an id and returns the id of the response.
 func answeredID(ctx context.Context, server *Server, id jsonrpc.ID) jsonrpc.ID {
-	request := server.StartRaw(ctx, id, anyTime(), scripted.Outgoing{}, nil)
-	return server.Until(ctx, request.Mark, "a response to the "+anyTime()+" with the id "+id.String(), isResponse).ID
+	request := server.StartRaw(ctx, id, FenceMethod(), scripted.Outgoing{}, nil)
+	return server.Until(ctx, request.Mark, "a response to the "+FenceMethod()+" with the id "+id.String(), isResponse).ID
 }
 
 // say sends something illegal; whether the transport takes it is all the same.
@@ -285,10 +277,10 @@ func say(ctx context.Context, server *Server, raw, reason string) {
 // responsesBeforeFence returns the responses that came since a mark, without
 // that to a request which follows what may have provoked them.
 func responsesBeforeFence(ctx context.Context, server *Server, mark int) []scripted.Received {
-	fence := server.Start(ctx, anyTime(), nil)
+	fence := server.Start(ctx, FenceMethod(), nil)
 	if _, err := fence.Wait(ctx); err != nil {
-		Inconclusive("the server did not answer the "+anyTime()+" that followed: "+err.Error(),
-			"mend what the checks of "+anyTime()+" and of malformed messages report, then run again")
+		Inconclusive("the server did not answer the "+FenceMethod()+" that followed: "+err.Error(),
+			"mend what the checks of "+FenceMethod()+" and of malformed messages report, then run again")
 	}
 	return server.Sent(mark, func(received scripted.Received) bool {
 		return isResponse(received) && received.ID != fence.ID

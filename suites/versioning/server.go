@@ -31,7 +31,7 @@ const (
 )
 
 func unsupported() {
-	It("refuses a revision that nobody speaks", Verifies("versioning.unsupported.refused"),
+	It("refuses a revision that nobody speaks", Verifies("versioning.unsupported.refused"), ByFence(),
 		func(ctx SpecContext) {
 			server := Connect(ctx)
 
@@ -50,7 +50,7 @@ func unsupported() {
 			Expect(reply).To(BeJSONRPCError(jsonrpc.UnsupportedRevision))
 		})
 
-	It("refuses a revision that is yet to come", Verifies("versioning.unsupported.refused"),
+	It("refuses a revision that is yet to come", Verifies("versioning.unsupported.refused"), ByFence(),
 		func(ctx SpecContext) {
 			server := Connect(ctx)
 
@@ -59,7 +59,7 @@ func unsupported() {
 			Expect(reply).To(BeJSONRPCError(jsonrpc.UnsupportedRevision))
 		})
 
-	It("refuses a released revision that it does not list", Verifies("versioning.unsupported.refused"),
+	It("refuses a released revision that it does not list", Verifies("versioning.unsupported.refused"), ByFence(),
 		func(ctx SpecContext) {
 			listed := listedVersions(ctx, Session(ctx))
 			unlisted := slices.DeleteFunc(slices.Clone(catalogue.Revisions), func(revision string) bool {
@@ -90,13 +90,13 @@ func unsupported() {
 }
 
 func independence() {
-	It("serves its own revision after it has refused another", Verifies("versioning.requests.independent"),
+	It("serves its own revision after it has refused another", Verifies("versioning.requests.independent"), ByFence(),
 		func(ctx SpecContext) {
 			server := FreshSession(ctx)
 
 			refusalOf(ctx, server, distant)
 
-			Expect(server.Ask(ctx, "server/discover", nil)).To(BeResult())
+			Expect(server.Ask(ctx, FenceMethod(), nil)).To(BeResult())
 		})
 
 	It("refuses another revision after it has served its own", Verifies("versioning.requests.independent"),
@@ -104,7 +104,7 @@ func independence() {
 			refusalOf(ctx, Connect(ctx), distant) // or else nothing shows what it remembers
 			server := Connect(ctx)
 
-			server.Need(ctx, "server/discover", nil)
+			server.Need(ctx, FenceMethod(), nil)
 			reply := askAt(ctx, server, distant)
 
 			Expect(reply).To(BeJSONRPCError())
@@ -169,7 +169,7 @@ func handshakeClient(ctx SpecContext) *Server {
 // askAt asks for something harmless at a revision.
 func askAt(ctx SpecContext, server *Server, revision string) Reply {
 	params := Object{"_meta": Object{scripted.MetaVersion: revision}}
-	reply, _ := server.Provoke(ctx, "server/discover", params, "")
+	reply, _ := server.Provoke(ctx, FenceMethod(), params, "")
 	return reply
 }
 
@@ -188,7 +188,7 @@ func aList() string {
 // server that does not refuse it in the right way ends the check: another judges it.
 func refusalOf(ctx SpecContext, server *Server, revision string) jsonrpc.Error {
 	params := Object{"_meta": Object{scripted.MetaVersion: revision}}
-	reply, _, err := server.Attempt(ctx, "server/discover", params, "")
+	reply, _, err := server.Attempt(ctx, FenceMethod(), params, "")
 	refusal, refused := reply.Error()
 	if err != nil || !refused || refusal.Code != jsonrpc.UnsupportedRevision {
 		NotApplicable("the server does not refuse " + revision + " as a revision that it does not support")
