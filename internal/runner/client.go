@@ -206,7 +206,7 @@ func (m *meeting) readStray(conversation *conform.Conversation, meant, foreign f
 		case meant(said):
 			m.broken, m.odd = "the client began with "+scripted.Short(said.Raw), ""
 			return
-		case foreign(said):
+		case foreign(said), namesAnother(said):
 			m.odd = ""
 			return
 		case m.odd == "":
@@ -225,13 +225,19 @@ func meansHandshake(said *conform.Said) bool {
 // revision shows nothing of this one.
 func meansStateless(said *conform.Said) bool {
 	meta := said.Meta()
-	if version, named := meta[scripted.MetaVersion].(string); named {
-		return slices.Contains(Revisions, version)
+	if _, named := meta[scripted.MetaVersion].(string); named {
+		return !namesAnother(said)
 	}
 	_, declares := meta[scripted.MetaCapabilities]
 	_, introduces := meta[scripted.MetaClientInfo]
 	return said.Method == "server/discover" || declares || introduces ||
 		!isMessage(said) && (bytes.Contains(said.Raw, []byte(`"server/discover"`)) || bytes.Contains(said.Raw, []byte(scripted.MetaVersion)))
+}
+
+// namesAnother tells whether a request names a revision that cannot be checked.
+func namesAnother(said *conform.Said) bool {
+	version, named := said.Meta()[scripted.MetaVersion].(string)
+	return named && !slices.Contains(Revisions, version)
 }
 
 func isMessage(said *conform.Said) bool {

@@ -171,7 +171,8 @@ func (v *visit) resembling() string {
 		wanted = []string{`"supportedVersions"`}
 	}
 	for _, event := range v.connection.Log().Events() {
-		if event.From != transcript.Server || event.Kind != transcript.Message {
+		page := bytes.HasPrefix(bytes.TrimSpace(event.Raw), []byte("<"))
+		if event.From != transcript.Server || event.Kind != transcript.Message || page {
 			continue
 		}
 		message := jsonrpc.Parse(event.Raw)
