@@ -214,6 +214,68 @@ func (o opened) target(t *testing.T, speaks string) []string {
 	return []string{"--url", listening(t, reference[1:]...)}
 }
 
+// A revision that the user named and that the target does not speak is a failure in
+// every report, whatever the filter; one that belongs to all is not.
+func TestNamedRevisionsMustBeSpoken(t *testing.T) {
+	t.Parallel()
+	for name, one := range map[string]struct {
+		role, revision string
+		target         []string
+		id             string
+	}{
+		"a server of the handshake era": {"server", "2026-07-28", []string{"server", "--stdio", "--revision", "2025-11-25"}, "discover.implemented"},
+		"a server of the stateless era": {"server", "2025-11-25", []string{"server", "--stdio", "--revision", "2026-07-28"}, "lifecycle.version.echoed"},
+		"a server of another revision":  {"server", "2025-11-25", []string{"server", "--stdio", "--revision", "2025-06-18"}, "lifecycle.version.echoed"},
+		"a client of the handshake era": {"client", "2026-07-28", []string{"client", "--revision", "2025-11-25"}, "base.fields.sent"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			directory := t.TempDir()
+			reference := slices.Concat([]string{"--", os.Args[0], "reference"}, one.target)
+			found := mcpconformIn(t, directory, slices.Concat([]string{one.role, "--revision", one.revision, "--filter", "MUST",
+				"--json", "run.json", "--junit", "run.xml"}, reference)...)
+			found.demand(t, exitDoesNot, "FAILED", "speaks "+one.revision, one.id, "Does not conform to "+one.revision)
+			if !(opened{fault: &fault.Fault{Breaks: []string{one.id}}}).namedIn(t, filepath.Join(directory, "run.json")) {
+				t.Errorf("the run does not name %s", one.id)
+			}
+			junit, err := os.ReadFile(filepath.Join(directory, "run.xml"))
+			if err != nil || !strings.Contains(string(junit), `failures="1"`) || !strings.Contains(string(junit), "<failure") {
+				t.Errorf("%v\n%s", err, junit)
+			}
+		})
+	}
+	t.Run("all", func(t *testing.T) {
+		t.Parallel()
+		found := mcpconform(t, "server", "-q", "--revision", "all", "--filter", "lifecycle.version.echoed || discover.versions",
+			"--", os.Args[0], "reference", "server", "--stdio", "--revision", "2025-11-25")
+		found.demand(t, 0, "Conforms to 2025-11-25")
+	})
+}
+
+// By default a broken opening beside a good one is told, with a line at the top of its
+// leg, and the good one is checked.
+func TestABrokenOpeningBesideAGoodOne(t *testing.T) {
+	t.Parallel()
+	file := filepath.Join(t.TempDir(), "run.json")
+	found := mcpconform(t, "server", "--json", file, "--filter", "lifecycle || versioning",
+		"--", os.Args[0], "reference", "server", "--stdio", "--fault", "version-not-echoed")
+	found.demand(t, exitDoesNot, "Conforms to 2026-07-28, but not to 2025-11-25", "lifecycle.version.echoed")
+	written, err := os.Open(filepath.Clean(file))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = written.Close() }()
+	run, err := reports.Read(written)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, leg := range run.Legs {
+		if isBroken := leg.Revision == "2025-11-25"; isBroken != (len(leg.Notices) == 1) {
+			t.Errorf("%s notices %q", leg.Name(), leg.Notices)
+		}
+	}
+}
+
 // listening starts a reference server over HTTP, and returns its URL.
 func listening(t *testing.T, arguments ...string) string {
 	t.Helper()
