@@ -27,6 +27,7 @@ type meeting struct {
 	came, spoken bool
 	note         string // why it is not spoken
 	broken       string // in a line: how the opening differs from what the revision wants, which the client means to speak
+	granted      bool   // the client asked for the revision, and left when it was granted
 	odd          string // what it sent that shows nothing of any revision
 	started      time.Duration
 	departure    conform.Departure
@@ -127,7 +128,7 @@ func (m *meeting) read(conversations []*conform.Conversation) (most *conform.Con
 			most = conversation
 			m.opening = cut(asFarAsAnswered(conversation.Events))
 			m.spoken, m.note, m.broken, m.odd = one.spoken, one.note, one.broken, one.odd
-			m.info, m.capabilities, m.flaw = one.info, one.capabilities, one.flaw
+			m.info, m.capabilities, m.flaw, m.granted = one.info, one.capabilities, one.flaw, one.granted
 		}
 	}
 	return most
@@ -162,15 +163,24 @@ func (m *meeting) readHandshake(conversation *conform.Conversation) {
 	if len(first.Answers) > 0 && slices.ContainsFunc(conversation.ByTarget(), func(said *conform.Said) bool { return said.Index > first.Answers[0].Index }) {
 		m.spoken = true
 		if !known {
-			m.flaw = "the client asked for " + conform.Show(asked) + ", which is no revision of the protocol"
+			m.flaw = "the client asked for " + shown(asked) + ", which is no revision of the protocol"
 		}
 		return
 	}
-	said := fmt.Sprintf("the client asked for %s, and said nothing more when the server answered with %s", conform.Show(asked), m.revision)
+	said := fmt.Sprintf("the client asked for %s, and said nothing more when the server answered with %s", shown(asked), m.revision)
 	m.note = notSpoken + said
+	m.granted = asked == m.revision && len(first.Answers) > 0
 	if !known || asked == m.revision {
 		m.broken = said
 	}
+}
+
+// shown shows the revision that a client asked for.
+func shown(asked any) string {
+	if asked == nil {
+		return "no protocolVersion"
+	}
+	return conform.Show(asked)
 }
 
 // readRequests looks for a request that names the revision.
@@ -356,13 +366,16 @@ func (r *run) addClientLeg(met *meeting, alsoSpeaks []string, planned leg) {
 	if !met.checkable() {
 		state.report.Note = met.note
 		if r.options.Revisions.named() {
-			state.denied = met.denied()
+			state.denied = met.denied(strings.TrimPrefix(met.note, notSpoken))
 		}
 		return
 	}
 	state.report.Spoken = true
 	if met.broken != "" {
 		state.report.Notices = []string{notice(met.revision, met.broken)}
+		if !met.spoken {
+			state.denied = met.denied(met.broken)
+		}
 	}
 	state.report.Target = identity(met.info)
 	state.report.Capabilities = rawJSON(met.capabilities)

@@ -2,7 +2,6 @@ package runner
 
 import (
 	"slices"
-	"strings"
 
 	"github.com/mcpconform/mcpconform/internal/conform"
 	"github.com/mcpconform/mcpconform/internal/scripted"
@@ -10,8 +9,10 @@ import (
 	"github.com/mcpconform/mcpconform/reports"
 )
 
-// denial is what shows that a target does not speak a revision that the user named.
+// denial is what shows that a target does not speak a revision that the user named, or
+// that it means to speak.
 type denial struct {
+	id            string // of the requirement that is broken
 	wanted, found string
 	events        []transcript.Event // of the opening
 }
@@ -26,22 +27,30 @@ var supporting = map[string]map[bool]string{
 // notSpoken is what the note of a revision begins with that a target does not speak.
 const notSpoken = "not spoken: "
 
-// denied is the denial of a visit.
-func (v *visit) denied() *denial {
-	found := &denial{wanted: opening(v.asked) + " answered with " + v.asked, found: strings.TrimPrefix(unspoken(v), notSpoken)}
+// denied is the denial of a visit, with what was found.
+func (v *visit) denied(reason string) *denial {
+	found := &denial{
+		id:     supporting[conform.ServerRole][scripted.Stateless(v.asked)],
+		wanted: opening(v.asked) + " answered with " + v.asked, found: reason,
+	}
 	if v.connection != nil {
 		found.events = cut(asFarAsAnswered(v.connection.Log().Events()))
 	}
 	return found
 }
 
-// denied is the denial of a client.
-func (m *meeting) denied() *denial {
-	wanted := "initialize with the protocolVersion " + m.revision + ", and the session that follows"
-	if scripted.Stateless(m.revision) {
-		wanted = "requests that name " + m.revision + " in their _meta"
+// denied is the denial of a client, with what was found.
+func (m *meeting) denied(reason string) *denial {
+	found := &denial{id: supporting[conform.ClientRole][scripted.Stateless(m.revision)], found: reason, events: m.opening}
+	switch {
+	case m.granted:
+		found.id, found.wanted = "lifecycle.initialized.sent", "notifications/initialized after the answer to initialize"
+	case scripted.Stateless(m.revision):
+		found.wanted = "requests that name " + m.revision + " in their _meta"
+	default:
+		found.wanted = "initialize with the protocolVersion " + m.revision + ", and the session that follows"
 	}
-	return &denial{wanted: wanted, found: strings.TrimPrefix(m.note, notSpoken), events: m.opening}
+	return found
 }
 
 // asFarAsAnswered leaves out what came after the first message of a server.
@@ -55,18 +64,29 @@ func asFarAsAnswered(events []transcript.Event) []transcript.Event {
 	return events[:first+1]
 }
 
-// denied makes the result of a revision that the user named and that the target does
-// not speak. It stands whatever the filter.
+// deny adds the result of a revision that the target does not speak, unless others say
+// what fails. It stands whatever the filter.
+func (r *run) deny(state *legState) {
+	failed := slices.ContainsFunc(state.report.Results, func(result reports.Result) bool { return result.Verdict == reports.Failed })
+	if state.denied != nil && !failed && r.catalogue != nil {
+		state.report.Results = append(state.report.Results, r.denied(state))
+	}
+}
+
+// denied makes that result.
 func (r *run) denied(state *legState) reports.Result {
 	revision, role := state.report.Revision, state.report.Role
-	ids := []string{supporting[role][scripted.Stateless(revision)]}
-	events := state.denied.events
+	ids := []string{state.denied.id}
+	events, hint := state.denied.events, ""
+	if r.options.Revisions.named() {
+		hint = "a " + role + " that does not support " + revision + " is checked without it in --revision"
+	}
 	return reports.Result{
 		ID: ids[0], Kind: reports.KindCheck, Group: []string{"First contact"}, Text: "speaks " + revision,
 		Requirements: r.requirements(state, ids), Page: r.page(state, ids[0]), Verdict: reports.Failed,
 		Failures: []reports.Failure{{
 			Wanted: r.redact(state.denied.wanted), Found: r.redact(state.denied.found),
-			Hint: "a " + role + " that does not support " + revision + " is checked without it in --revision",
+			Hint: hint,
 		}},
 		Exchange: r.steps(events, judgedIn(events, nil, role)),
 		Again:    r.again(state, ids[0]),

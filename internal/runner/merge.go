@@ -60,6 +60,7 @@ func (r *run) merge() {
 				})
 			}
 		}
+		r.deny(state)
 		state.report.Pages = catalogue.Pages
 		r.report.Legs = append(r.report.Legs, state.report)
 	}

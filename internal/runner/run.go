@@ -179,7 +179,7 @@ type legState struct {
 	total       int               // checks that are planned
 	silent      int               // checks in a row that the target left unanswered
 	mute        string            // why it is no use to ask it anything
-	denied      *denial           // of a revision that the user named; nil for none
+	denied      *denial           // that it speaks the revision; nil for none
 }
 
 // prepare starts the embedded reference if there is no other target, makes
@@ -280,13 +280,16 @@ func (r *run) addLegs(ctx context.Context, to scripted.Target, visits []*visit) 
 		if visit.survey == nil {
 			state.report.Note = unspoken(visit)
 			if r.options.Revisions.named() {
-				state.denied = visit.denied()
+				state.denied = visit.denied(strings.TrimPrefix(unspoken(visit), notSpoken))
 			}
 			continue
 		}
 		state.report.Spoken = true
 		if visit.broken != "" {
 			state.report.Notices = append(state.report.Notices, notice(revision, visit.broken))
+			if !visit.spoken() {
+				state.denied = visit.denied(visit.broken)
+			}
 		}
 		state.report.Notices = append(state.report.Notices, visit.survey.Notices()...)
 		state.report.Target = identity(visit.survey.ServerInfo)
@@ -320,11 +323,6 @@ func (r *run) declare() error {
 		return err
 	}
 	r.catalogue, r.plan.Catalogue = requirements, requirements
-	for _, state := range r.legs {
-		if state.denied != nil {
-			state.report.Results = append(state.report.Results, r.denied(state))
-		}
-	}
 	if len(r.plan.Legs) == 0 {
 		return nil
 	}
