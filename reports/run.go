@@ -108,7 +108,7 @@ type Leg struct {
 	Role         string          `json:"role"`      // of the target: RoleServer or RoleClient
 	Revision     string          `json:"revision"`  // "2025-11-25"
 	Transport    string          `json:"transport"` // "stdio", "http" or "sse"
-	Spoken       bool            `json:"spoken"`    // false: the target does not speak this revision, Note says how it showed, and the only result is the failure of a revision that was asked for
+	Spoken       bool            `json:"spoken"`    // false: the target does not speak this revision, and Note says how it showed; there are no results, or one that failed, where the user named it
 	Note         string          `json:"note,omitempty"`
 	Notices      []string        `json:"notices,omitempty"`    // one line each: what a reader has to know first, such as "none of the 12 tools was called: …"
 	Ended        *Ended          `json:"ended,omitempty"`      // the target went away, or stopped answering: what was not checked by then is inconclusive

@@ -80,7 +80,7 @@ func (s *settings) addFlags(flags *pflag.FlagSet) {
 	flags.StringVar(&s.JSON, "json", "", "write the run as JSON to `FILE`")
 	flags.StringVar(&s.Transcripts, "transcripts", "", "write the transcript of every connection into `DIR`")
 	flags.IntVar(&s.Workers, "workers", 0, "how many checks run at once (default twice the processors, at most 8)")
-	flags.DurationVar(&s.Timeout, "timeout", 0, "how long one reply may take (default 5s)")
+	flags.DurationVar(&s.Timeout, "timeout", 0, "how long one reply may take; the first after a start may take 12 times as long (default 5s)")
 	flags.DurationVar(&s.Deadline, "deadline", 0, "how long the whole run may take; then it reports what was done (default "+inShort(runner.DefaultDeadline)+")")
 	flags.StringVar(&s.MaxMessage, "max-message", "", "the longest message to accept, such as 64MiB (default 16MiB; more takes more memory)")
 	flags.StringArrayVar(&s.env, "env", nil, "`NAME=VALUE` in the environment of the "+s.role+"; may be repeated")

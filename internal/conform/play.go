@@ -105,7 +105,7 @@ type performing struct {
 
 const (
 	// startReplies is how many times longer than others the first sign of a client
-	// may take, which must start.
+	// may take at least, which must start.
 	startReplies = 4
 	// hastiness is how many times shorter the harness waits for a client that is
 	// known for not ending by itself.
@@ -224,7 +224,8 @@ func (p *performing) openStdio(ctx context.Context, invocation *Invocation) (sto
 // any more.
 func (p *performing) launch(ctx context.Context, invocation Invocation) (Departure, error) {
 	reply := p.environment.Target.Reply
-	whole, cancel := context.WithTimeout(ctx, p.environment.CheckTimeout())
+	start := max(startReplies*reply, p.environment.Target.Start)
+	whole, cancel := context.WithTimeout(ctx, start+p.environment.CheckTimeout())
 	defer cancel()
 	playing, end := context.WithCancel(whole)
 	defer end()
@@ -240,7 +241,7 @@ func (p *performing) launch(ctx context.Context, invocation Invocation) (Departu
 	if p.environment.Hasty {
 		patience = reply / hastiness
 	}
-	p.server.Quiet(playing, startReplies*reply, patience)
+	p.server.Quiet(playing, start, patience)
 	end()
 	<-gone
 	return departure, err

@@ -1,6 +1,7 @@
 package conform
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"slices"
@@ -186,7 +187,7 @@ func Unprovoked(kinds ...string) {
 		NotApplicable(never.reason(strings.Join(kinds, ", ")))
 	}
 	current.outcome = Outcome{
-		Ending: Inconclusion, Reason: unprovoked(left[0]), Hint: provocationHint(left[0]), Provocation: left[0],
+		Ending: Inconclusion, Reason: current.environment.unprovoked(left[0]), Hint: provocationHint(left[0]), Provocation: left[0],
 	}
 	ginkgo.Skip(current.outcome.Reason, 1)
 }
@@ -198,6 +199,10 @@ func Provocable(kind string) (found Provocation, there bool) {
 		panic("no such kind of provocation: " + kind)
 	}
 	return current.environment.provocation(kind)
+}
+
+func (e *Environment) unprovoked(kind string) string {
+	return cmp.Or(e.unlisted("tools/list"), "no tool is known that "+kinds[kind])
 }
 
 // Does says what a tool of a kind must do, as in "no tool is known that asks …".
@@ -214,8 +219,6 @@ func Known(kind string) []string {
 	return names
 }
 
-func unprovoked(kind string) string { return "no tool is known that " + kinds[kind] }
-
 func provocationHint(kind string) string {
 	return fmt.Sprintf("name one in mcpconform.yaml: provocations: {%s: {tool: NAME, arguments: {…}}}", kind)
 }
@@ -226,7 +229,7 @@ func CallableTools() (calls []Provocation, reason string) {
 	environment := current.environment
 	listed := environment.tools()
 	if len(listed) == 0 {
-		return nil, "the server lists no tool"
+		return nil, cmp.Or(environment.unlisted("tools/list"), "the server lists no tool")
 	}
 	var unmade []string
 	for _, tool := range listed {

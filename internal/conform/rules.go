@@ -9,6 +9,7 @@ import (
 	"slices"
 	"sync"
 
+	"github.com/mcpconform/mcpconform/internal/catalogue"
 	"github.com/mcpconform/mcpconform/internal/jsonrpc"
 	"github.com/mcpconform/mcpconform/internal/scripted"
 	"github.com/mcpconform/mcpconform/internal/transcript"
@@ -30,9 +31,12 @@ type Rule struct {
 
 // Conversation is the transcript of one closed connection, as rules read it.
 type Conversation struct {
+	// Leg is the one whose rules judge it: of the revision that was negotiated.
 	Leg
-	Events   []transcript.Event
-	Messages []*Said // of both sides, in the order of the transcript
+	// Negotiated tells that a handshake has ended at a revision that was released.
+	Negotiated bool
+	Events     []transcript.Event
+	Messages   []*Said // of both sides, in the order of the transcript
 	// Complete is false when something was too much to keep: then the absence
 	// of a message shows nothing.
 	Complete bool
@@ -201,6 +205,7 @@ func newConversation(leg Leg, events []transcript.Event, complete bool, log *tra
 		c.Messages = append(c.Messages, &Said{Message: message, Event: event, Index: len(c.Messages)})
 	}
 	c.correlate()
+	c.settle()
 	c.handshake()
 	return c
 }
@@ -249,6 +254,45 @@ func (j *judged) add(conversation *Conversation) {
 		}
 		j.seen[jsonrpc.Fingerprint(said.Raw)] = true
 	}
+}
+
+// settle finds the revision at which the handshake has ended: that is the one by which
+// the conversation is judged, and no other. Where each request names a revision of its
+// own, or a handshake names none that was released, it is that of the leg.
+func (c *Conversation) settle() {
+	var negotiated string
+	for _, said := range c.Messages {
+		if _, named := said.Meta()[scripted.MetaVersion]; named && said.Kind == jsonrpc.Request && said.served() {
+			return
+		}
+		if said.Kind != jsonrpc.Response || said.Request == nil || said.Request.Method != "initialize" {
+			continue
+		}
+		answered, named := said.ResultObject()["protocolVersion"].(string)
+		switch {
+		case !named:
+		case negotiated != "" && negotiated != answered:
+			return
+		default:
+			negotiated = answered
+		}
+	}
+	if !slices.Contains(catalogue.Revisions, negotiated) || scripted.Stateless(negotiated) {
+		return
+	}
+	c.Negotiated = true
+	if negotiated != c.Revision {
+		c.Revision = negotiated
+		c.Schema, _ = schema.For(negotiated) // nil for one that is older than what is checked
+	}
+}
+
+// served tells whether a request was answered with a result.
+func (s *Said) served() bool {
+	return slices.ContainsFunc(s.Answers, func(answer *Said) bool {
+		_, there := answer.Result()
+		return there
+	})
 }
 
 // bodies tells the HTTP exchanges, by stream, whose answer may have a body that is
@@ -309,7 +353,7 @@ func (c *Conversation) handshake() {
 
 // Finding is what one rule found in one conversation.
 type Finding struct {
-	Rule   int // position among the rules
+	Rule   int // position among the rules that stand on the leg of the conversation
 	Saw    int // messages that could have broken it
 	Breaks []Breach
 }
@@ -438,16 +482,26 @@ func (e *Environment) judge(log *transcript.Log) {
 		return
 	}
 	events := log.Events()
-	rules, _ := e.StandingRules()
 	conversation := newConversation(e.Leg, e.judged.leaveOut(events), log.Dropped() == 0, log)
 	defer e.judged.add(conversation)
-	if conversation.ServerCapabilities == nil && e.stateless() && e.Survey != nil {
+	if conversation.ServerCapabilities == nil && conversation.Leg == e.Leg && e.stateless() && e.Survey.Declared() {
 		conversation.ServerCapabilities = e.Survey.Capabilities
 	}
 	e.Record(Connection{
-		Leg: e.Leg, Name: log.Connection(), Events: events,
-		Findings: ApplyRules(rules, conversation),
+		Leg: conversation.Leg, Name: log.Connection(), Events: events,
+		Findings: ApplyRules(e.rulesAt(conversation.Leg), conversation),
 	})
+}
+
+// rulesAt are the rules that stand on a leg, which may be another one than that of the
+// environment.
+func (e *Environment) rulesAt(leg Leg) []Rule {
+	there := e
+	if leg != e.Leg {
+		there = &Environment{Leg: leg, Catalogue: e.Catalogue, Rules: e.Rules}
+	}
+	rules, _ := there.StandingRules()
+	return rules
 }
 
 // JudgeConnection closes a connection that no check used, such as the one that

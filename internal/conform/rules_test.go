@@ -241,3 +241,65 @@ func TestStandingRules(t *testing.T) {
 		t.Error(difference)
 	}
 }
+
+// A conversation belongs to the revision at which its handshake has ended.
+func TestConversationsBelongToWhatTheyNegotiated(t *testing.T) {
+	t.Parallel()
+	const hello = `>{"id":1,"method":"initialize","params":{"protocolVersion":"2025-06-18"}}`
+	welcome := func(version string) string { return `<{"id":1,"result":{"protocolVersion":` + version + `}}` }
+	const (
+		named  = `>{"id":2,"method":"tools/list","params":{"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28"}}}`
+		served = `<{"id":2,"result":{}}`
+		denied = `<{"id":2,"error":{"code":-32601,"message":"no"}}`
+	)
+	for name, test := range map[string]struct {
+		leg      string
+		messages []string
+		revision string
+	}{
+		"the one asked for":             {"2025-06-18", []string{hello, welcome(`"2025-06-18"`)}, "2025-06-18"},
+		"another one":                   {"2025-06-18", []string{hello, welcome(`"2025-11-25"`)}, "2025-11-25"},
+		"one that is older":             {"2025-11-25", []string{hello, welcome(`"2024-11-05"`)}, "2024-11-05"},
+		"none that was released":        {"2025-11-25", []string{hello, welcome(`"1.0.0"`)}, "2025-11-25"},
+		"none of the handshake era":     {"2025-11-25", []string{hello, welcome(`"2026-07-28"`)}, "2025-11-25"},
+		"no text":                       {"2025-11-25", []string{hello, welcome(`20250618`)}, "2025-11-25"},
+		"two":                           {"2025-11-25", []string{hello, welcome(`"2025-06-18"`), hello, welcome(`"2024-11-05"`)}, "2025-11-25"},
+		"a refusal":                     {"2025-11-25", []string{hello, `<{"id":1,"error":{"code":-32602,"message":"no"}}`}, "2025-11-25"},
+		"a handshake of the other era":  {"2026-07-28", []string{hello, welcome(`"2025-06-18"`)}, "2025-06-18"},
+		"behind a probe that is denied": {"2026-07-28", []string{named, denied, hello, welcome(`"2025-11-25"`)}, "2025-11-25"},
+		"both eras on one connection":   {"2026-07-28", []string{named, served, hello, welcome(`"2025-11-25"`)}, "2026-07-28"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			c := NewConversation(Leg{Role: ServerRole, Revision: test.leg, Transport: Stdio}, said(test.messages...), true)
+			if c.Revision != test.revision || c.Revision >= "2025-06-18" && c.Schema.Revision() != test.revision {
+				t.Errorf("belongs to %s", c.Revision)
+			}
+		})
+	}
+}
+
+// What a connection negotiated decides which rules judge it, and where that counts.
+func TestRulesOfWhatWasNegotiated(t *testing.T) {
+	t.Parallel()
+	environment := environment(t, Stdio)
+	seen := func(_ *Conversation, sight *Sight) { sight.Saw() }
+	environment.Rules = []Rule{
+		{Text: "stood", Requirements: []string{"ping.gone"}, Judge: seen},
+		{Text: "stands", Requirements: []string{"ping.later"}, Judge: seen},
+	}
+	var recorded []Connection
+	environment.Record = func(connection Connection) { recorded = append(recorded, connection) }
+	for version, wanted := range map[string]string{"2024-11-05": "stood", "2025-06-18": "stands"} {
+		log := transcript.NewLog("connection")
+		for _, event := range said(`>{"id":1,"method":"initialize"}`, `<{"id":1,"result":{"protocolVersion":"`+version+`"}}`) {
+			log.Append(event)
+		}
+		environment.judge(log)
+		found := recorded[len(recorded)-1]
+		rules := environment.rulesAt(found.Leg)
+		if found.Leg.Revision != version || len(found.Findings) != 1 || rules[found.Findings[0].Rule].Text != wanted {
+			t.Errorf("at %s: %+v", version, found)
+		}
+	}
+}

@@ -17,6 +17,7 @@ import (
 
 	"github.com/mcpconform/mcpconform/internal/jsonrpc"
 	"github.com/mcpconform/mcpconform/internal/scripted"
+	"github.com/mcpconform/mcpconform/internal/survey"
 )
 
 // minimal serves a small MCP server over HTTP.
@@ -158,14 +159,14 @@ func TestChecks(t *testing.T) {
 		"4 uses yet another":        {Observed: 1},
 		"5 uses a fresh one":        {},
 		"is skipped":                {Ending: Skipped, Reason: `the server does not declare the capability "prompts"`},
-		"cannot be provoked":        {Ending: Inconclusion, Reason: unprovoked("slow"), Hint: provocationHint("slow"), Provocation: "slow"},
+		"cannot be provoked":        {Ending: Inconclusion, Reason: (&Environment{Survey: &survey.Survey{}}).unprovoked("slow"), Hint: provocationHint("slow"), Provocation: "slow"},
 		"judges two things":         {Ending: Failed, Mismatches: []Mismatch{{Wanted: "a", Found: "b"}, {Wanted: "c", Found: "d", Where: "/e"}}},
 		"demands nothing in vain":   {Observed: 1},
 		"calls in vain":             {Ending: Failed, Observed: 1, Mismatches: []Mismatch{vain}},
 		"needs in vain":             {Ending: Inconclusion, Reason: "other did not succeed: " + vain.Found, Hint: "fix the failures of other first"},
 		"lists in vain": {Ending: Inconclusion, Reason: "tools/list could not be followed to its end: tools/list was refused with error -32601: no",
 			Hint: "fix the failures of tools/list first"},
-		"provokes in vain": {Ending: Inconclusion, Reason: unprovoked("slow"), Hint: provocationHint("slow"), Provocation: "slow"},
+		"provokes in vain": {Ending: Inconclusion, Reason: (&Environment{Survey: &survey.Survey{}}).unprovoked("slow"), Hint: provocationHint("slow"), Provocation: "slow"},
 		"does not apply":   {Ending: Skipped, Reason: "over two lines"},
 		"exchanges": {Ending: Failed, Observed: 3, Mismatches: []Mismatch{{Wanted: "HTTP 202 (Accepted)",
 			Found: `HTTP 200 (OK), application/json, {"jsonrpc":"2.0","id":"p","result":{}}`, Where: "HTTP status"}}},

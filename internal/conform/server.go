@@ -1,6 +1,7 @@
 package conform
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -143,12 +144,13 @@ func (s *Server) Fence(ctx context.Context) {
 }
 
 // FenceMethod is a request without params that every server must answer at any
-// time: ping (basic/utilities/ping), in the stateless era server/discover.
+// time: ping (basic/utilities/ping), in the stateless era server/discover, or a list
+// where the server does not answer that.
 func FenceMethod() string { return current.environment.fence() }
 
 func (e *Environment) fence() string {
 	if e.stateless() {
-		return "server/discover"
+		return cmp.Or(lookUp[string](e, survey.FencedBy), "server/discover")
 	}
 	return "ping"
 }
@@ -276,14 +278,15 @@ func (s *Server) Exchange(ctx context.Context, request transport.Request) *Respo
 
 // Response waits for the response to an exchange that was begun before.
 func (s *Server) Response(ctx context.Context, delivery *scripted.Delivery) *Response {
-	ctx, cancel := context.WithTimeout(ctx, s.ReplyTime())
+	patience := s.Patience()
+	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
 	waitFor := delivery.Head()
 	for {
 		select {
 		case <-waitFor:
 		case <-ctx.Done():
-			s.noReply(delivery.Carried(), jsonrpc.NoID, errors.New(delivery.Telling(fmt.Sprintf("no HTTP response within %s", s.ReplyTime()))))
+			s.noReply(delivery.Carried(), jsonrpc.NoID, errors.New(delivery.Telling(fmt.Sprintf("no HTTP response within %s", patience))))
 		}
 		if delivery.ContentType == "text/event-stream" || waitFor == delivery.Done() {
 			break

@@ -102,16 +102,18 @@ func (e *Environment) leave() {
 	e.stage.played = nil
 }
 
-// judgeClient applies the rules to all connections of a story and hands them on.
+// judgeClient applies the rules to all connections of a story and hands them on. Where
+// the server speaks another revision than that of the leg, a client is judged by that
+// if it has agreed to it, and else not at all.
 func (e *Environment) judgeClient(client *Client, logs []*transcript.Log) {
-	rules, _ := e.StandingRules()
-	if client.story.leg(e.Leg) != e.Leg {
-		rules = nil
-	}
 	for i, conversation := range client.Conversations {
 		if e.Record != nil && (!e.Company || !client.Crowded) {
+			var rules []Rule
+			if spoken := client.story.leg(e.Leg); spoken == e.Leg || conversation.Negotiated && conversation.Leg == spoken {
+				rules = e.rulesAt(conversation.Leg)
+			}
 			e.Record(Connection{
-				Leg: e.Leg, Name: client.Connections[i].Name, Events: conversation.Events,
+				Leg: conversation.Leg, Name: client.Connections[i].Name, Events: conversation.Events,
 				Findings: ApplyRules(rules, conversation),
 			})
 		}

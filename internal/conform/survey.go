@@ -17,6 +17,24 @@ func ListedTemplates() []Object { return lookUp[[]Object](current.environment, s
 // ListedPrompts are the prompts that the target listed.
 func ListedPrompts() []Object { return lookUp[[]Object](current.environment, survey.AllPrompts) }
 
+// NoneListed ends a check that finds nothing of what it needs in a list: it does not
+// apply, unless the list could not be had.
+func NoneListed(method, reason string) {
+	if unread := current.environment.unlisted(method); unread != "" {
+		Inconclusive(unread, "fix what the checks of "+method+" report, then rerun")
+	}
+	NotApplicable(reason)
+}
+
+// unlisted says why a list could not be had; "" when it was read to its end.
+func (e *Environment) unlisted(method string) string {
+	return lookUp[string](e, survey.WhyUnlisted(method))
+}
+
+// Handshakes are the revisions of the handshake era that a server of the stateless era
+// agrees to when it is asked by initialize, as first contact has seen.
+func Handshakes() []string { return lookUp[[]string](current.environment, survey.Agreed) }
+
 func (e *Environment) declares(path string) bool {
 	return lookUp[bool](e, survey.WhetherDeclares(path))
 }

@@ -165,6 +165,9 @@ func (e *Environment) gate(labels []string) (outcome Outcome) {
 	if reason := e.never(labels); reason != "" {
 		return Outcome{Ending: Skipped, Reason: reason}
 	}
+	if e.Survey != nil && e.Survey.Closed != "" {
+		return Outcome{} // nothing can be asked, which the check finds out
+	}
 	if slices.Contains(labels, labelFence) && e.noFence() != "" {
 		return Outcome{Ending: Inconclusion, Reason: e.unfenced(), Hint: e.fenceHint()}
 	}
@@ -174,7 +177,7 @@ func (e *Environment) gate(labels []string) (outcome Outcome) {
 			continue
 		}
 		if _, found := e.provocation(kind); !found {
-			return Outcome{Ending: Inconclusion, Reason: unprovoked(kind), Hint: provocationHint(kind), Provocation: kind}
+			return Outcome{Ending: Inconclusion, Reason: e.unprovoked(kind), Hint: provocationHint(kind), Provocation: kind}
 		}
 	}
 	return Outcome{}

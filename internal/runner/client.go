@@ -1,17 +1,22 @@
 package runner
 
 import (
+	"bytes"
 	"cmp"
 	"context"
 	"fmt"
+	"math"
+	"net/http"
 	"slices"
 	"strings"
 	"sync"
+	"time"
 
 	"github.com/mcpconform/mcpconform/internal/conform"
 	"github.com/mcpconform/mcpconform/internal/jsonrpc"
 	"github.com/mcpconform/mcpconform/internal/scripted"
 	"github.com/mcpconform/mcpconform/internal/survey"
+	"github.com/mcpconform/mcpconform/internal/transcript"
 	"github.com/mcpconform/mcpconform/internal/transport"
 	"github.com/mcpconform/mcpconform/reports"
 )
@@ -22,7 +27,13 @@ type meeting struct {
 	err          error // it could not be started
 	came, spoken bool
 	note         string // why it is not spoken
+	broken       string // in a line: how the opening differs from what the revision wants, which the client means to speak
+	granted      bool   // the client asked for the revision, and left when it was granted
+	odd          string // what it sent that shows nothing of any revision
+	started      time.Duration
 	departure    conform.Departure
+	opening      []transcript.Event // of the connection that shows most
+	flaw         string             // what it breaks in the opening of a revision that it speaks
 	info         conform.Object
 	capabilities any
 }
@@ -82,7 +93,8 @@ func (r *run) meetings(ctx context.Context, to scripted.Target) []*meeting {
 // reachClient says how the client is started over a transport.
 func (r *run) reachClient(transportName string) scripted.Target {
 	to := scripted.Target{
-		Transport: transportName, Command: r.options.Command, Reply: r.options.Timeout, Limits: r.limits(),
+		Transport: transportName, Command: r.options.Command, Reply: r.options.Timeout, Start: repliesToStart * r.options.Timeout,
+		Limits: r.limits(),
 	}
 	if len(to.Command.Args) == 0 {
 		to.Command = r.itself("reference", "client")
@@ -99,62 +111,170 @@ func (r *run) meetAt(ctx context.Context, to scripted.Target, revision string, h
 		Target: to, Room: r.room, Launch: launcher(to.Command), Sockets: r.plan.Sockets, Hasty: hasty,
 	}
 	met := &meeting{revision: revision}
+	begun := time.Now()
 	met.err = environment.Meet(ctx, func(client *conform.Client) {
 		met.departure = client.Departure
-		met.read(client.Conversations)
+		if events := client.Events(); len(events) > 0 {
+			met.started = events[0].At.Sub(begun)
+		}
+		if said := met.read(client.Conversations); met.spoken && r.options.Revisions.Auto {
+			met.flaw = cmp.Or(met.flaw, r.flawIn(said, endOfOpening(said)))
+		}
 	})
 	return met
 }
 
-// read finds out whether the client speaks the revision.
-func (m *meeting) read(conversations []*conform.Conversation) {
+// read finds out whether the client speaks the revision, or means to, and returns the
+// conversation that shows most.
+func (m *meeting) read(conversations []*conform.Conversation) (most *conform.Conversation) {
 	m.came = len(conversations) > 0
-	m.note = "not spoken: the client never connected"
+	m.note = notSpoken + "the client never connected"
 	for _, conversation := range conversations {
-		if m.spoken = m.readConversation(conversation); m.spoken {
-			return
+		one := &meeting{revision: m.revision}
+		if scripted.Stateless(m.revision) {
+			one.readRequests(conversation)
+		} else {
+			one.readHandshake(conversation)
+		}
+		if m.opening == nil || one.tells() > m.tells() {
+			most = conversation
+			m.opening = cut(asFarAsAnswered(conversation.Events))
+			m.spoken, m.note, m.broken, m.odd = one.spoken, one.note, one.broken, one.odd
+			m.info, m.capabilities, m.flaw, m.granted = one.info, one.capabilities, one.flaw, one.granted
 		}
 	}
+	return most
 }
 
-func (m *meeting) readConversation(conversation *conform.Conversation) bool {
-	if scripted.Stateless(m.revision) {
-		return m.readRequests(conversation)
+// tells ranks what conversations show.
+func (m *meeting) tells() int {
+	switch {
+	case m.spoken:
+		return 3
+	case m.broken != "":
+		return 2
+	case m.odd != "":
+		return 1
 	}
+	return 0
+}
+
+// readHandshake looks for a handshake at the revision.
+func (m *meeting) readHandshake(conversation *conform.Conversation) {
 	hello := conversation.Requests("initialize")
 	if len(hello) == 0 {
-		m.note = "not spoken: the client did not send initialize, but " + methodsOf(conversation)
-		return false
+		m.note = notSpoken + "the client did not send initialize, but " + methodsOf(conversation)
+		m.readStray(conversation, meansHandshake, meansStateless)
+		return
 	}
 	first := hello[len(hello)-1]
 	m.info, _ = first.ParamsObject()["clientInfo"].(map[string]any)
 	m.capabilities = first.ParamsObject()["capabilities"]
+	asked := first.ParamsObject()["protocolVersion"]
+	known := slices.ContainsFunc(released, func(revision string) bool { return asked == revision })
 	if len(first.Answers) > 0 && slices.ContainsFunc(conversation.ByTarget(), func(said *conform.Said) bool { return said.Index > first.Answers[0].Index }) {
-		return true
+		m.spoken = true
+		if !known {
+			m.flaw = "the client asked for " + shown(asked) + ", which is no revision of the protocol"
+		}
+		return
 	}
-	m.note = fmt.Sprintf("not spoken: the client asked for %s, and said nothing more when the server answered with %s",
-		conform.Show(first.ParamsObject()["protocolVersion"]), m.revision)
-	return false
+	said := fmt.Sprintf("the client asked for %s, and said nothing more when the server answered with %s", shown(asked), m.revision)
+	m.note = notSpoken + said
+	m.granted = asked == m.revision && len(first.Answers) > 0
+	if !known || asked == m.revision {
+		m.broken = said
+	}
 }
 
-func (m *meeting) readRequests(conversation *conform.Conversation) bool {
+// shown shows the revision that a client asked for.
+func shown(asked any) string {
+	if asked == nil {
+		return "no protocolVersion"
+	}
+	return conform.Show(asked)
+}
+
+// readRequests looks for a request that names the revision.
+func (m *meeting) readRequests(conversation *conform.Conversation) {
 	for _, said := range conversation.ByTarget() {
 		meta := said.Meta()
 		if said.Kind == jsonrpc.Request && meta[scripted.MetaVersion] == m.revision {
 			m.info, _ = meta[scripted.MetaClientInfo].(map[string]any)
 			m.capabilities = meta[scripted.MetaCapabilities]
-			return true
+			m.spoken = true
+			return
 		}
 	}
-	m.note = "not spoken: the client sent no request that names " + m.revision + ", but " + methodsOf(conversation)
-	return false
+	m.note = notSpoken + "the client sent no request that names " + m.revision + ", but " + methodsOf(conversation)
+	m.readStray(conversation, meansStateless, meansHandshake)
+	if m.broken == "" && m.headed(conversation) {
+		m.broken = "the client names " + m.revision + " in the header " + scripted.VersionHeader + ", and in the _meta of no request"
+	}
+}
+
+// headed tells whether the revision stands in the header of an HTTP request.
+func (m *meeting) headed(conversation *conform.Conversation) bool {
+	return slices.ContainsFunc(conversation.Events, func(event transcript.Event) bool {
+		return event.From == transcript.Client && event.HTTP != nil && http.Header(event.HTTP.Header).Get(scripted.VersionHeader) == m.revision
+	})
+}
+
+// readStray looks for what was meant for an opening of the era and is none, and for what
+// shows nothing of either era.
+func (m *meeting) readStray(conversation *conform.Conversation, meant, foreign func(*conform.Said) bool) {
+	for _, said := range conversation.ByTarget() {
+		switch {
+		case meant(said):
+			m.broken, m.odd = "the client began with "+scripted.Short(said.Raw), ""
+			return
+		case foreign(said), namesAnother(said):
+			m.odd = ""
+			return
+		case m.odd == "":
+			m.odd = "the client began with " + scripted.Short(said.Raw)
+		}
+	}
+}
+
+// meansHandshake tells whether what a client sent belongs to a handshake, be it a message
+// or not.
+func meansHandshake(said *conform.Said) bool {
+	return said.Method == "initialize" || !isMessage(said) && bytes.Contains(said.Raw, []byte(`"initialize"`))
+}
+
+// meansStateless tells whether it belongs to the stateless era. A request that names another
+// revision shows nothing of this one.
+func meansStateless(said *conform.Said) bool {
+	meta := said.Meta()
+	if _, named := meta[scripted.MetaVersion].(string); named {
+		return !namesAnother(said)
+	}
+	_, declares := meta[scripted.MetaCapabilities]
+	_, introduces := meta[scripted.MetaClientInfo]
+	return said.Method == "server/discover" || declares || introduces ||
+		!isMessage(said) && (bytes.Contains(said.Raw, []byte(`"server/discover"`)) || bytes.Contains(said.Raw, []byte(scripted.MetaVersion)))
+}
+
+// namesAnother tells whether a request names a revision that cannot be checked.
+func namesAnother(said *conform.Said) bool {
+	version, named := said.Meta()[scripted.MetaVersion].(string)
+	return named && !slices.Contains(Revisions, version)
+}
+
+func isMessage(said *conform.Said) bool {
+	return said.Kind != jsonrpc.Invalid && said.Kind != jsonrpc.Batch
 }
 
 func methodsOf(conversation *conform.Conversation) string {
 	var methods []string
 	for _, said := range conversation.ByTarget() {
-		if said.Method != "" && !slices.Contains(methods, said.Method) {
-			methods = append(methods, said.Method)
+		method := said.Method
+		if method == "" && said.Kind != jsonrpc.Response {
+			method = scripted.Short(said.Raw)
+		}
+		if method != "" && !slices.Contains(methods, method) {
+			methods = append(methods, method)
 		}
 	}
 	const most = 5
@@ -170,31 +290,30 @@ func methodsOf(conversation *conform.Conversation) string {
 // addClientLegs adds the legs of one transport. The error is a *TargetError when
 // there is nothing to check.
 func (r *run) addClientLegs(ctx context.Context, to scripted.Target, meetings []*meeting) error {
-	var speaks []string
 	for _, met := range meetings {
 		if met.err != nil {
 			return &TargetError{Reason: met.err.Error()}
 		}
-		if met.spoken {
-			speaks = append(speaks, met.revision)
-		}
 	}
 	came := slices.ContainsFunc(meetings, func(met *meeting) bool { return met.came })
+	r.diagnoseMeetings(meetings)
+	speaks := among(meetings, func(met *meeting) bool { return met.spoken })
+	chosen := r.options.Revisions.choose(speaks, among(meetings, func(met *meeting) bool { return met.broken != "" }))
 	switch {
 	case (!came || len(speaks) == 0) && ctx.Err() != nil:
 		return &TargetError{Reason: "first contact with the client did not come to an end; " + context.Cause(ctx).Error()}
 	case !came:
 		return absent(meetings[0].departure)
-	case len(speaks) == 0 && !r.options.Revisions.named():
+	case !slices.ContainsFunc(meetings, (*meeting).checkable) && !r.options.Revisions.named():
 		return foreign(meetings)
 	}
-	for _, revision := range r.options.Revisions.choose(speaks) {
+	for _, revision := range chosen {
 		at := slices.IndexFunc(meetings, func(met *meeting) bool { return met.revision == revision })
 		met := meetings[at]
 		others := slices.DeleteFunc(slices.Clone(speaks), func(other string) bool { return other == revision })
 		r.addClientLeg(met, others, leg{
 			Leg:     conform.Leg{Role: conform.ClientRole, Revision: revision, Transport: to.Transport},
-			Command: to.Command, Reply: to.Reply, MaxMessage: to.Limits.Message,
+			Command: to.Command, Reply: to.Reply, Start: startOf(to, met.started), MaxMessage: to.Limits.Message,
 			Survey: &survey.Survey{Revision: revision}, Hasty: met.departure.Ended,
 		})
 		if note := r.older(revision, speaks); note != "" {
@@ -208,20 +327,75 @@ func (r *run) addClientLegs(ctx context.Context, to scripted.Target, meetings []
 	return nil
 }
 
-// addClientLeg adds a leg, which is checked when the client speaks its revision.
+// diagnoseMeetings finds the revisions that the client means to speak and whose opening
+// it gets wrong. One that shows nothing of any revision is judged by the first that it
+// was offered.
+func (r *run) diagnoseMeetings(meetings []*meeting) {
+	other := newestOf(ofOtherEra(among(meetings, func(met *meeting) bool { return met.spoken })))
+	for _, met := range meetings {
+		if met.revision == other {
+			met.broken = met.flaw
+		}
+	}
+	at := slices.IndexFunc(meetings, func(met *meeting) bool { return met.revision == r.options.Revisions.first() })
+	if !slices.ContainsFunc(meetings, (*meeting).checkable) {
+		meetings[at].broken = meetings[at].odd
+	}
+}
+
+// endOfOpening is the sequence of the last event that belongs to the opening of a client:
+// what it says first when it was answered.
+func endOfOpening(conversation *conform.Conversation) int {
+	answered := false
+	for _, said := range conversation.Messages {
+		fromTarget := said.FromTarget(conversation.Leg)
+		switch {
+		case fromTarget && answered:
+			return said.Event.Sequence
+		case !fromTarget && said.Request != nil:
+			answered = answered || said.Request.Method == "initialize" || scripted.Stateless(conversation.Revision)
+		}
+	}
+	return math.MaxInt
+}
+
+// checkable tells whether there is anything to check at the revision.
+func (m *meeting) checkable() bool { return m.spoken || m.broken != "" }
+
+// among lists the revisions of the meetings of a kind, oldest first.
+func among(meetings []*meeting, kind func(*meeting) bool) []string {
+	var revisions []string
+	for _, met := range meetings {
+		if kind(met) {
+			revisions = append(revisions, met.revision)
+		}
+	}
+	slices.Sort(revisions)
+	return revisions
+}
+
+// addClientLeg adds a leg, which is checked when the client speaks its revision, or
+// means to.
 func (r *run) addClientLeg(met *meeting, alsoSpeaks []string, planned leg) {
 	state := &legState{planned: -1, findings: map[int]*found{}}
 	state.report = reports.Leg{
 		Role: planned.Role, Revision: planned.Revision, Transport: planned.Transport, AlsoSpeaks: alsoSpeaks,
 	}
 	r.legs = append(r.legs, state)
-	if !met.spoken {
-		if state.report.Note = met.note; planned.Performances == nil {
-			r.unspoken(state, met.note, nil)
+	if !met.checkable() {
+		state.report.Note = met.note
+		if r.options.Revisions.named() && planned.Performances == nil {
+			state.denied = met.denied(strings.TrimPrefix(met.note, notSpoken))
 		}
 		return
 	}
 	state.report.Spoken = true
+	if met.broken != "" {
+		state.report.Notices = []string{notice(met.revision, met.broken)}
+		if !met.spoken {
+			state.denied = met.denied(met.broken)
+		}
+	}
 	state.report.Target = identity(met.info)
 	state.report.Capabilities = rawJSON(met.capabilities)
 	state.planned = len(r.plan.Legs)

@@ -54,8 +54,8 @@ func hasty(url, revision string) Options {
 	}
 }
 
-// broken are the ids of the requirements that a run found broken.
-func broken(found *reports.Run) []string {
+// brokenIn are the ids of the requirements that a run found broken.
+func brokenIn(found *reports.Run) []string {
 	var ids []string
 	for _, leg := range found.Legs {
 		for _, result := range leg.Results {
@@ -82,7 +82,7 @@ func TestAReplyThatDoesNotCome(t *testing.T) {
 				return message.Method == method && silence(w, r)
 			})
 			found := mustRun(t, hasty(front.URL, "2025-11-25"))
-			if ids := broken(found); !slices.Equal(ids, []string{breaks}) {
+			if ids := brokenIn(found); !slices.Equal(ids, []string{breaks}) {
 				t.Errorf("broken: %q", ids)
 			}
 			if ended := found.Legs[0].Ended; ended != nil {
@@ -93,7 +93,7 @@ func TestAReplyThatDoesNotCome(t *testing.T) {
 }
 
 // A reply that comes too late once, and in time when the check is repeated alone,
-// breaks nothing.
+// brokenIn nothing.
 func TestALateReplyIsNoFault(t *testing.T) {
 	t.Parallel()
 	var mu sync.Mutex
@@ -110,7 +110,7 @@ func TestALateReplyIsNoFault(t *testing.T) {
 		return isLate && silence(w, r)
 	})
 	found := mustRun(t, hasty(front.URL, "2025-11-25"))
-	if ids := broken(found); len(ids) > 0 {
+	if ids := brokenIn(found); len(ids) > 0 {
 		t.Errorf("broken: %q", ids)
 	}
 	if asked <= early+late {
@@ -154,7 +154,7 @@ func TestATargetThatGoesAway(t *testing.T) {
 			if leg.Ended == nil || leg.Ended.After == "" || leg.Ended.Reason == "" {
 				t.Fatalf("the leg ended: %+v", leg.Ended)
 			}
-			if ids := broken(found); !slices.Equal(ids, []string{conform.AnsweredRequirement}) {
+			if ids := brokenIn(found); !slices.Equal(ids, []string{conform.AnsweredRequirement}) {
 				t.Errorf("broken: %q", ids)
 			}
 			if found.Conforms(false) {

@@ -7,6 +7,7 @@ import (
 	"reflect"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/mcpconform/mcpconform/internal/catalogue"
 	"github.com/mcpconform/mcpconform/internal/conform"
@@ -62,13 +63,13 @@ func CheckName(group []string, text string) string {
 // answers.
 func Examine(ctx context.Context, e Examination) (*Examined, error) {
 	defer context.AfterFunc(ctx, interrupt)()
-	visit := &visit{}
+	visit := &visit{asked: e.Revision}
 	if e.Role == conform.ClientRole {
 		e.Known = &survey.Survey{Revision: e.Revision}
 	}
 	if e.Contact || e.Known == nil {
 		e.turn("")
-		visit = visitAt(ctx, nil, e.Target, e.Revision, true)
+		e.meet(ctx, visit)
 	}
 	offered := e.Known
 	if visit.survey != nil {
@@ -89,6 +90,31 @@ func Examine(ctx context.Context, e Examination) (*Examined, error) {
 	perform([]*conform.Environment{x.environment}, x, filter)
 	x.addRules(x.legs[0])
 	return &Examined{Results: x.legs[0].report.Results, Survey: offered, Errors: x.report.Errors}, nil
+}
+
+// meet makes first contact at the revision, and with a server of the stateless era at
+// the last before it.
+func (e Examination) meet(ctx context.Context, visited *visit) {
+	late := make(chan struct{})
+	defer time.AfterFunc(discoverPatience, func() { close(late) }).Stop()
+	visited.open(ctx, nil, e.Target, late)
+	visits := []*visit{visited}
+	if scripted.Stateless(e.Revision) {
+		other := &visit{asked: scripted.LastHandshake}
+		other.open(ctx, nil, e.Target, nil)
+		defer closeAll(ctx, other)
+		visits = append(visits, other)
+	}
+	if !visited.spoken() {
+		visited.broken = visited.unlike(visits)
+	}
+	if visited.spoken() || visited.broken != "" {
+		visited.look(ctx, e.Target)
+		visited.survey.Handshakes = handshakes(visits)
+	}
+	if visited.connection != nil {
+		visited.connection.Forget()
+	}
 }
 
 // asSent returns a survey as it is when it was sent from one process to another:

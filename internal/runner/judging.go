@@ -158,6 +158,12 @@ func (j *Judging) meet(records map[string]*conform.Performance) *meeting {
 	}
 	j.spoken = j.spoken || met.spoken
 	met.spoken = j.spoken
+	switch {
+	case met.spoken:
+		met.broken = ""
+	case met.broken == "":
+		met.broken = met.odd
+	}
 	return met
 }
 

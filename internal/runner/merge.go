@@ -54,6 +54,7 @@ func (r *run) merge() {
 			r.notice(state)
 			oneCauseOneFailure(state.report.Results, r.catalogue)
 		}
+		r.deny(state)
 		state.report.Pages, state.report.Declared = catalogue.Pages, state.all
 		r.report.Legs = append(r.report.Legs, state.report)
 		if r.options.Progress != nil && state.planned >= 0 {

@@ -135,3 +135,27 @@ func TestMergeBeforeThePlan(t *testing.T) {
 		t.Errorf("%+v", legs)
 	}
 }
+
+// What rules find in a connection counts in the leg of the revision that it negotiated,
+// and nowhere when the run has none.
+func TestFindingsCountWhereTheyBelong(t *testing.T) {
+	t.Parallel()
+	leg := func(revision string) conform.Leg {
+		return conform.Leg{Role: conform.ServerRole, Revision: revision, Transport: conform.HTTP}
+	}
+	r := &run{}
+	for planned, revision := range []string{"2025-06-18", "2025-11-25"} {
+		r.legs = append(r.legs, &legState{
+			planned: planned, findings: map[int]*found{},
+			report: reports.Leg{Role: conform.ServerRole, Revision: revision, Transport: conform.HTTP},
+		})
+	}
+	for _, revision := range []string{"2025-06-18", "2025-11-25", "2025-11-25", "2024-11-05"} {
+		r.closed(0, conform.Connection{Leg: leg(revision), Findings: []conform.Finding{{Rule: 7, Saw: 1}}})
+	}
+	for planned, wanted := range []int{1, 2} {
+		if one := r.state(planned).findings[7]; one == nil || one.saw != wanted {
+			t.Errorf("leg %d has %+v", planned, one)
+		}
+	}
+}

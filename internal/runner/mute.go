@@ -17,7 +17,7 @@ const muteChecks = 8
 
 // silenceJudges are the pages whose checks are made for a target that answers
 // nothing, and say so.
-var silenceJudges = []string{"lifecycle", "ping"}
+var silenceJudges = []string{"lifecycle", "ping", "discover"}
 
 func judgesSilence(labels []string) bool {
 	return slices.ContainsFunc(silenceJudges, func(page string) bool { return slices.Contains(labels, page) })

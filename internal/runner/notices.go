@@ -6,8 +6,6 @@ import (
 	"slices"
 
 	"github.com/mcpconform/mcpconform/internal/conform"
-	"github.com/mcpconform/mcpconform/internal/scripted"
-	"github.com/mcpconform/mcpconform/internal/transcript"
 	"github.com/mcpconform/mcpconform/reports"
 )
 
@@ -51,26 +49,6 @@ func uncalled(environment *conform.Environment, results []reports.Result) string
 		return tools + ": name what may be called in mcpconform.yaml, or use --call-tools all"
 	}
 	return tools + ": annotate what only reads with readOnlyHint, name what may be called in mcpconform.yaml, or use --call-tools all"
-}
-
-// unspoken records that a revision is not spoken, with what was said when it was tried.
-// Where the user asked for it, that is a failure.
-func (r *run) unspoken(state *legState, note string, events []transcript.Event) {
-	leg := &state.report
-	leg.Note = note
-	if !r.options.Revisions.named() {
-		return
-	}
-	page := "basic/lifecycle"
-	if scripted.Stateless(leg.Revision) {
-		page = "basic/versioning"
-	}
-	leg.Results = []reports.Result{{
-		ID: "revision", Kind: reports.KindCheck, Page: page, Text: "speaks " + leg.Revision + " over " + leg.Transport,
-		Requirements: []reports.Requirement{}, Verdict: reports.Failed,
-		Failures: []reports.Failure{{Wanted: "the revision " + leg.Revision + ", which --revision names", Found: r.redact(note)}},
-		Exchange: r.steps(events, -1), Rerun: r.rerun(state, ""),
-	}}
 }
 
 // hostname is the name of this machine; "" when it has none.

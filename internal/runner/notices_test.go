@@ -120,25 +120,6 @@ func TestNeverThatIsNotSoIsTold(t *testing.T) {
 	}
 }
 
-// A revision that was asked for and is not spoken is a failure, with what was said; one
-// that nobody asked for is told.
-func TestUnspokenRevisions(t *testing.T) {
-	t.Parallel()
-	for name, revise := range map[string]Revise{"asked for": {Listed: []string{"2026-07-28"}}, "of all": {All: true}} {
-		r := &run{options: Options{Revisions: revise}}
-		state := &legState{report: reports.Leg{Role: reports.RoleServer, Revision: "2026-07-28", Transport: "http"}}
-		r.unspoken(state, "not spoken: so", nil)
-		if state.report.Note != "not spoken: so" || len(state.report.Results) != len(revise.Listed) {
-			t.Errorf("%s: %+v", name, state.report)
-		}
-		for _, result := range state.report.Results {
-			if result.Verdict != reports.Failed || result.Failures[0].Found != "not spoken: so" || result.Page != "basic/versioning" {
-				t.Errorf("%s: %+v", name, result)
-			}
-		}
-	}
-}
-
 // What progress ends with is what the report says, rules and all.
 func TestProgressEndsWithTheCountsOfTheReport(t *testing.T) {
 	options := onReference(conform.HTTP)

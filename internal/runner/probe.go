@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"net/http"
 	"slices"
 	"strings"
@@ -26,13 +27,10 @@ var Revisions = []string{"2025-06-18", "2025-11-25", "2026-07-28"}
 var released = catalogue.Revisions
 
 const (
-	// repliesToStart is how many times longer than others the very first answer
-	// may take (by default a minute): a package runner may be downloading the
-	// target, a virtual machine warming up.
+	// repliesToStart is how many times longer than others an answer may take as long as
+	// nothing has come from the target (by default a minute): a package runner may be
+	// downloading it, a virtual machine warming up.
 	repliesToStart = 12
-	// repliesToRestart is the same for a process that has started before: on a
-	// loaded machine an interpreter needs its seconds.
-	repliesToRestart = 6
 	// slowerStarts is how many times longer a start may take than the first did, which
 	// had the machine more or less for itself.
 	slowerStarts = 16
@@ -48,13 +46,15 @@ func (e *TargetError) Error() string { return e.Reason }
 // showed.
 type visit struct {
 	asked      string
-	answered   string   // the revision that the server answered with; of the stateless era, if it is supported
-	supported  []string // revisions that an answer to server/discover lists
+	handshake  scripted.Handshake // what the server says of itself
+	err        error              // why it says nothing
+	list       string             // of a server that does not let itself be discovered: the first list that it answers
+	modern     bool               // and whether that is as the stateless era has it
 	connection *scripted.Connection
-	survey     *survey.Survey
-	mute       string        // what shows that it answers nothing but initialize, if it does not
 	started    time.Duration // that the first answer took
-	err        error
+	broken     string        // in a line: how the opening differs from what the revision wants, which the server means to speak
+	survey     *survey.Survey
+	mute       string // what shows that it answers nothing but initialize, if it does not
 }
 
 // refused returns the error that a server answered the opening with, if it did:
@@ -77,56 +77,64 @@ func opening(revision string) string {
 }
 
 // reached tells whether a visit shows that somebody is there who speaks MCP: there
-// is an answer, or a refusal. Servers of the handshake era refuse server/discover in
-// whatever way they like.
+// is an answer, or a refusal, or what was meant for one. Servers of the handshake era
+// refuse server/discover in whatever way they like.
 func (v *visit) reached() bool {
 	refusal, refused := v.refused()
-	return v.err == nil || refused && (!scripted.Stateless(v.asked) || refusal.Modern())
+	return v.err == nil || refused && (!scripted.Stateless(v.asked) || refusal.Modern()) || v.resembling() != ""
 }
 
-// probe makes first contact: it asks for the revisions of the run, and learns
-// what the target declares and offers at each that it speaks. The very first
-// answer may take as long as start. The connections stay open until they are
-// judged.
-func probe(ctx context.Context, room *transcript.Room, to scripted.Target, start time.Duration, policy Revise) ([]*visit, []string, error) {
-	first := to
-	first.Start = start
-	visits := meet(ctx, room, first, policy)
-	newest := visits[0]
-	for _, one := range visits {
-		if !newest.reached() {
-			newest = one
-		}
-	}
-	if !newest.reached() {
+// probe makes first contact: it asks for all revisions, and learns what the target
+// declares and offers at those that are to be checked. The connections stay open
+// until they are judged. What an opening breaks of the rules, flaw tells; "" for
+// nothing.
+func probe(ctx context.Context, room *transcript.Room, to scripted.Target, policy Revise, flaw func(*visit) string) ([]*visit, error) {
+	visits := meet(ctx, room, to, policy)
+	if !slices.ContainsFunc(visits, (*visit).reached) {
 		reason := targetError(ctx, to, visits[len(visits)-1]) // first: the end may cut a line in two
 		closeAll(ctx, visits...)
-		return nil, nil, reason
+		return nil, reason
 	}
-
-	// The target was up once: what is asked next may not take as long.
-	others := slices.DeleteFunc(slices.Clone(released), func(revision string) bool {
-		return slices.ContainsFunc(visits, func(one *visit) bool { return one.asked == revision })
-	})
-	enough := policy.Auto && newest.spoken()
-	more := make([]*visit, len(others))
-	var asking sync.WaitGroup
-	for i, revision := range others {
-		asking.Go(func() { more[i] = visitAt(ctx, room, to, revision, policy.wants(revision) && !enough) })
-		if heavy(room) {
-			asking.Wait() // there is no room for several at once
+	for _, revision := range released {
+		if !slices.ContainsFunc(visits, func(one *visit) bool { return one.asked == revision }) {
+			visits = append(visits, &visit{asked: revision})
 		}
 	}
-	asking.Wait()
-	visits = append(visits, more...)
-
-	speaks := spoken(visits)
-	checkable := slices.ContainsFunc(Revisions, func(revision string) bool { return slices.Contains(speaks, revision) })
-	if checkable || policy.named() {
-		return visits, speaks, nil
+	sideBySide(room, visits, func(one *visit) {
+		if one.connection == nil && one.err == nil {
+			one.open(ctx, room, to, nil)
+		}
+	})
+	diagnose(visits, policy, flaw)
+	chosen := policy.choose(spoken(visits), broken(visits))
+	if len(chosen) == 0 {
+		reason := unspeakable(ctx, to, visits)
+		closeAll(ctx, visits...)
+		return nil, reason
 	}
-	closeAll(ctx, visits...)
-	return nil, nil, unspeakable(ctx, to, visits, speaks)
+	sideBySide(room, visits, func(one *visit) {
+		if slices.Contains(chosen, one.asked) && (one.spoken() || one.broken != "") {
+			one.look(ctx, to)
+			one.survey.Handshakes = handshakes(visits)
+		}
+		if one.connection != nil {
+			one.connection.Forget() // the survey and the record have what matters
+		}
+	})
+	return visits, nil
+}
+
+// sideBySide does something with all visits at once, or one after the other where there
+// is no room for several.
+func sideBySide(room *transcript.Room, visits []*visit, do func(*visit)) {
+	var working sync.WaitGroup
+	for _, one := range visits {
+		working.Go(func() { do(one) })
+		if heavy(room) {
+			working.Wait()
+		}
+	}
+	working.Wait()
 }
 
 // meet asks for the newest revision that is wanted. When that is of the stateless
@@ -136,35 +144,45 @@ func probe(ctx context.Context, room *transcript.Room, to scripted.Target, start
 // handshake era may answer in any way, or not at all. The visits are in the order in
 // which they were begun.
 func meet(ctx context.Context, room *transcript.Room, to scripted.Target, policy Revise) []*visit {
-	wanted := policy.first()
-	if !scripted.Stateless(wanted) {
-		return []*visit{visitAt(ctx, room, to, wanted, true)}
+	first := &visit{asked: policy.first()}
+	if !scripted.Stateless(first.asked) {
+		first.open(ctx, room, to, nil)
+		return []*visit{first}
 	}
 	asking, giveUp := context.WithCancel(ctx)
 	defer giveUp()
-	discovered := make(chan *visit, 1)
-	go func() { discovered <- visitAt(asking, room, to, wanted, true) }()
+	late, opened := make(chan struct{}), make(chan struct{})
+	go func() {
+		defer close(opened)
+		first.open(asking, room, to, late)
+	}()
 	select {
-	case found := <-discovered:
-		if found.reached() {
-			return []*visit{found}
+	case <-opened:
+		if first.reached() {
+			return []*visit{first}
 		}
-		discovered <- found
 	case <-time.After(discoverPatience):
+		close(late)
 	}
-	shaken := visitAt(ctx, room, to, scripted.LastHandshake, policy.wants(scripted.LastHandshake))
+	shaken := &visit{asked: scripted.LastHandshake}
+	shaken.open(ctx, room, to, nil)
 	if shaken.reached() {
-		defer time.AfterFunc(discoverPatience, giveUp).Stop()
+		patience := max(discoverPatience, shaken.started)
+		if policy.named() {
+			patience = to.Reply
+		}
+		defer time.AfterFunc(patience, giveUp).Stop()
 	}
-	found := <-discovered
-	if asking.Err() != nil && ctx.Err() == nil && found.err != nil {
-		found.err = errors.New("server/discover was not answered, while initialize was")
+	<-opened
+	if asking.Err() != nil && ctx.Err() == nil && first.err != nil {
+		first.err = errors.New("server/discover was not answered, while initialize was")
 	}
-	return []*visit{found, shaken}
+	return []*visit{first, shaken}
 }
 
 // discoverPatience is how long server/discover may be unanswered before the
-// handshake is tried beside it, and once more when that is answered.
+// handshake is tried beside it, and once more when that is answered, unless that took
+// longer.
 const discoverPatience = time.Second
 
 // spoken lists the revisions that the target speaks, oldest first: those that it
@@ -172,10 +190,10 @@ const discoverPatience = time.Second
 func spoken(visits []*visit) []string {
 	var speaks []string
 	for _, one := range visits {
-		if one.err == nil && one.answered != "" && (one.spoken() || one == visits[0] || one.asked == scripted.LastHandshake) {
-			speaks = append(speaks, one.answered)
+		if one.spoken() {
+			speaks = append(speaks, one.asked)
 		}
-		for _, revision := range one.supported {
+		for _, revision := range one.handshake.Supported {
 			if !slices.Contains(released, revision) {
 				speaks = append(speaks, revision)
 			}
@@ -185,8 +203,35 @@ func spoken(visits []*visit) []string {
 	return slices.Compact(speaks)
 }
 
+// broken lists the revisions that the target means to speak and whose opening it gets
+// wrong, oldest first.
+func broken(visits []*visit) []string {
+	var revisions []string
+	for _, one := range visits {
+		if one.broken != "" {
+			revisions = append(revisions, one.asked)
+		}
+	}
+	slices.Sort(revisions)
+	return revisions
+}
+
+// handshakes lists the revisions of the handshake era that the target has agreed to,
+// oldest first.
+func handshakes(visits []*visit) []string {
+	var agreed []string
+	for _, one := range visits {
+		if one.handshake.Agreed && !scripted.Stateless(one.asked) && slices.Contains(released, one.handshake.Revision) {
+			agreed = append(agreed, one.handshake.Revision)
+		}
+	}
+	slices.Sort(agreed)
+	return slices.Compact(agreed)
+}
+
 // unspeakable says why none of the revisions that can be checked is spoken.
-func unspeakable(ctx context.Context, to scripted.Target, visits []*visit, speaks []string) error {
+func unspeakable(ctx context.Context, to scripted.Target, visits []*visit) error {
+	speaks := spoken(visits)
 	if ctx.Err() != nil {
 		return targetError(ctx, to, visits[0])
 	}
@@ -224,59 +269,140 @@ func closeAll(ctx context.Context, visits ...*visit) {
 	closing.Wait()
 }
 
-// visitAt opens the target at a revision; when it is one to check and the target
-// speaks it, the lists are read too.
-func visitAt(ctx context.Context, room *transcript.Room, to scripted.Target, revision string, wanted bool) *visit {
-	found := &visit{asked: revision}
-	log := transcript.NewLogIn(room, fmt.Sprintf("survey-%s-%s", revision, to.Transport))
+// open opens the target at the revision. When late is closed and a server of the
+// stateless era has not let itself be discovered, it is asked for a list beside.
+func (v *visit) open(ctx context.Context, room *transcript.Room, to scripted.Target, late <-chan struct{}) {
+	log := transcript.NewLogIn(room, fmt.Sprintf("survey-%s-%s", v.asked, to.Transport))
 	connection, err := scripted.Dial(to, log)
 	if err != nil {
-		found.err = err
-		return found
+		v.err = err
+		return
 	}
-	found.connection = connection
+	v.connection = connection
 	begun := time.Now()
-	handshake, err := introduce(ctx, connection, revision)
-	found.started = time.Since(begun)
-	found.answered, found.supported = handshake.Revision, handshake.Supported
-	if err != nil && found.answered == "" {
-		found.err = err
-		return found
+	if scripted.Stateless(v.asked) {
+		v.discover(ctx, late)
+	} else {
+		v.handshake, v.err = connection.Initialize(ctx, scripted.Hello(v.asked, scripted.Everything(v.asked)))
 	}
-	// A server that answers, and then takes no notification or is gone, speaks
-	// the revision: the checks report what it does.
-	if wanted && handshake.Revision == revision {
-		noFence, silent := "", false
-		if !scripted.Stateless(revision) { // server/discover was answered
-			noFence, silent = pinged(ctx, connection)
-		}
-		if silent {
-			found.mute = "after initialize the target answers nothing: " + noFence
-			// It is asked once more for each list, and not waited for again and again.
-			var cancel context.CancelFunc
-			ctx, cancel = context.WithTimeout(ctx, to.Reply)
-			defer cancel()
-		}
-		found.survey = survey.Take(ctx, connection, handshake)
-		found.survey.NoFence = noFence
-		if len(found.survey.Tools)+len(found.survey.Resources)+len(found.survey.Templates)+len(found.survey.Prompts) > 0 {
-			found.mute = ""
-		}
+	v.started = firstAnswer(connection).Sub(begun)
+	if v.handshake.Agreed {
+		// A server that answers, and then takes no notification or is gone, speaks
+		// the revision: the checks report what it does.
+		v.err = nil
 	}
-	connection.Forget() // the survey and the record have what matters
-	return found
 }
 
-// introduce learns what the server says of itself, in the way of the era.
-func introduce(ctx context.Context, connection *scripted.Connection, revision string) (scripted.Handshake, error) {
-	if scripted.Stateless(revision) {
-		return connection.Discover(ctx, revision, scripted.Everything(revision))
+// firstAnswer is when the server first sent a message; now, when it has sent none.
+func firstAnswer(connection *scripted.Connection) time.Time {
+	for _, event := range connection.Log().Events() {
+		if event.From == transcript.Server && event.Kind == transcript.Message {
+			return event.At
+		}
 	}
-	return connection.Initialize(ctx, scripted.Hello(revision, scripted.Everything(revision)))
+	return time.Now()
+}
+
+// discover asks the server what it is. One that does not let itself be discovered may
+// serve the revision otherwise, which its answers to lists show.
+func (v *visit) discover(ctx context.Context, late <-chan struct{}) {
+	asked := make(chan *scripted.Pending, 1)
+	over := make(chan struct{})
+	go func() {
+		defer close(asked)
+		select {
+		case <-late:
+			asked <- v.connection.Start(ctx, survey.Lists[0], nil)
+		case <-over:
+		}
+	}()
+	v.handshake, v.err = v.connection.Discover(ctx, v.asked, scripted.Everything(v.asked))
+	close(over)
+	pending := <-asked
+	if v.handshake.Agreed || pending == nil && !v.rejected() {
+		return
+	}
+	if !v.rejected() {
+		var settled context.CancelFunc
+		ctx, settled = context.WithCancel(ctx)
+		settled() // what has not come by now is not waited for
+	}
+	for _, method := range survey.Lists {
+		if pending == nil {
+			pending = v.connection.Start(ctx, method, nil)
+		}
+		answer, err := pending.Wait(ctx)
+		_, refused := errors.AsType[*scripted.StatusError](err)
+		if err != nil && !refused || v.listed(method, answer) {
+			return
+		}
+		pending = nil
+	}
+}
+
+// rejected tells whether server/discover was rejected as a method that is not known or
+// not welcome, and not for want of a login or the like.
+func (v *visit) rejected() bool {
+	if status, isStatus := errors.AsType[*scripted.StatusError](v.err); isStatus {
+		return slices.Contains([]int{http.StatusBadRequest, http.StatusNotFound, http.StatusMethodNotAllowed}, status.Status)
+	}
+	refusal, refused := v.refused()
+	return refused && !refusal.Modern()
+}
+
+// listed remembers how a list was answered, and tells whether it was.
+func (v *visit) listed(method string, answer scripted.Received) bool {
+	result, _ := answer.Result()
+	members, isObject := result.(map[string]any)
+	if isObject {
+		v.list = method
+		_, v.modern = members["resultType"].(string) // which no result of the handshake era has
+	}
+	return isObject
+}
+
+// look learns what the target declares and offers, as far as the opening went.
+func (v *visit) look(ctx context.Context, to scripted.Target) {
+	if !v.usable() {
+		v.mute = "not tried, as the opening fails: " + v.broken
+		v.survey = survey.Unopened(v.asked, v.handshake, v.mute)
+		return
+	}
+	noFence, silent := "", false
+	undiscovered := scripted.Stateless(v.asked) && !v.handshake.Agreed
+	switch {
+	case undiscovered:
+		v.handshake.Capabilities = map[string]any{"tools": map[string]any{}, "resources": map[string]any{}, "prompts": map[string]any{}}
+	case !scripted.Stateless(v.asked):
+		noFence, silent = pinged(ctx, v.connection)
+	}
+	if silent {
+		v.mute = "after initialize the target answers nothing: " + noFence
+		// It is asked once more for each list, and not waited for again and again.
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithTimeout(ctx, to.Reply)
+		defer cancel()
+	}
+	v.survey = survey.Take(ctx, v.connection, v.asked, v.handshake)
+	v.survey.NoFence = noFence
+	if undiscovered {
+		v.survey.Infer(v.list)
+	}
+	if len(v.survey.Tools)+len(v.survey.Resources)+len(v.survey.Templates)+len(v.survey.Prompts) > 0 {
+		v.mute = ""
+	}
+}
+
+// usable tells whether requests of the revision can be made on the connection.
+func (v *visit) usable() bool {
+	if scripted.Stateless(v.asked) {
+		return v.handshake.Agreed || v.modern
+	}
+	return v.handshake.Agreed && (v.handshake.Revision == v.asked || !slices.Contains(released, v.handshake.Revision))
 }
 
 // spoken tells whether the target speaks the revision that it was asked for.
-func (v *visit) spoken() bool { return v.err == nil && v.asked == v.answered }
+func (v *visit) spoken() bool { return v.err == nil && v.asked == v.handshake.Revision }
 
 // pinged says why a ping, which every server must answer, brings no result, and
 // whether it is left without any answer for as long as an answer may take.
@@ -325,30 +451,45 @@ func (r Revise) wants(revision string) bool {
 // named tells whether the user asked for certain revisions.
 func (r Revise) named() bool { return len(r.Listed) > 0 }
 
-// choose picks the revisions to report on, oldest first.
-func (r Revise) choose(speaks []string) []string {
+// choose picks the revisions to report on, oldest first: those that the user wants, or
+// the newest that the target speaks, and the newest of each era that it means to speak
+// and whose opening is broken.
+func (r Revise) choose(speaks, broken []string) []string {
 	switch {
 	case len(r.Listed) > 0:
 		return slices.Sorted(slices.Values(r.Listed))
 	case r.All:
 		return r.among()
 	}
-	for _, revision := range slices.Backward(r.among()) {
-		if slices.Contains(speaks, revision) {
-			return []string{revision}
-		}
+	chosen := map[string]bool{newestOf(slices.DeleteFunc(slices.Clone(speaks), func(revision string) bool {
+		return !r.wants(revision)
+	})): true}
+	for _, stateless := range []bool{false, true} {
+		chosen[newestOf(slices.DeleteFunc(slices.Clone(broken), func(revision string) bool {
+			return scripted.Stateless(revision) != stateless || !r.wants(revision)
+		}))] = true
 	}
-	return nil
+	delete(chosen, "")
+	return slices.Sorted(maps.Keys(chosen))
+}
+
+// startOf is how long the target of a leg may take to start, when it has taken so long
+// at first contact.
+func startOf(to scripted.Target, first time.Duration) time.Duration {
+	return min(to.Start, to.Reply+(slowerStarts*first).Round(time.Second))
 }
 
 // legFor makes the leg of a run from a visit.
 func legFor(to scripted.Target, visit *visit) leg {
-	return leg{
+	planned := leg{
 		Leg:     conform.Leg{Role: conform.ServerRole, Revision: visit.asked, Transport: to.Transport},
 		Command: to.Command, URL: to.URL, Header: to.Header, Reply: to.Reply,
-		Start:      min(to.Start, to.Reply+slowerStarts*visit.started),
 		MaxMessage: to.Limits.Message, Survey: visit.survey,
 	}
+	if to.Transport == scripted.OnStdio { // where each connection starts a process
+		planned.Start = startOf(to, visit.started)
+	}
+	return planned
 }
 
 // targetError says in one line why the target could not be spoken to, with

@@ -8,6 +8,7 @@ import (
 	"net/http/httptest"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -70,7 +71,13 @@ func discovers(revisions ...string) answerTo {
 }
 
 // probed makes first contact with a server over HTTP.
-func probed(t *testing.T, discover, initialize answerTo, policy Revise) (visits []*visit, speaks []string, err error) {
+func probed(t *testing.T, discover, initialize answerTo, policy Revise) ([]*visit, error) {
+	t.Helper()
+	return probedWith(t, discover, initialize, nil, policy)
+}
+
+// probedWith does so with one that answers other methods in ways of its own.
+func probedWith(t *testing.T, discover, initialize answerTo, others map[string]answerTo, policy Revise) ([]*visit, error) {
 	t.Helper()
 	gone := make(chan struct{})
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -86,6 +93,8 @@ func probed(t *testing.T, discover, initialize answerTo, policy Revise) (visits 
 			discover(w, request)
 		case request.Method == "initialize":
 			initialize(w, request)
+		case others[request.Method] != nil:
+			others[request.Method](w, request)
 		case request.Kind == jsonrpc.Request:
 			result(object{})(w, request)
 		case r.Method == http.MethodPost:
@@ -97,9 +106,9 @@ func probed(t *testing.T, discover, initialize answerTo, policy Revise) (visits 
 	t.Cleanup(server.Close)
 	t.Cleanup(func() { close(gone) })
 	to := scripted.Target{Transport: scripted.OnHTTP, URL: server.URL, Reply: time.Minute, Limits: transport.Limits{Message: 1 << 20}}
-	visits, speaks, err = probe(t.Context(), transcript.NewRoom(1<<30), to, time.Minute, policy)
+	visits, err := probe(t.Context(), transcript.NewRoom(1<<30), to, policy, func(*visit) string { return "" })
 	t.Cleanup(func() { closeAll(context.Background(), visits...) })
-	return visits, speaks, err
+	return visits, err
 }
 
 // A server of the handshake era answers server/discover in whatever way it likes, and
@@ -136,11 +145,12 @@ func TestEras(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			visits, speaks, err := probed(t, one.discover, one.initialize, Revise{Auto: true})
-			if err != nil || strings.Join(speaks, " ") != one.speaks {
-				t.Fatalf("speaks %q, %v; wanted %s", speaks, err, one.speaks)
+			visits, err := probed(t, one.discover, one.initialize, Revise{Auto: true})
+			speaks := spoken(visits)
+			if err != nil || strings.Join(speaks, " ") != one.speaks || len(broken(visits)) > 0 {
+				t.Fatalf("speaks %q, %v; wanted %s; broken is %q", speaks, err, one.speaks, broken(visits))
 			}
-			chosen := Revise{Auto: true}.choose(speaks)
+			chosen := Revise{Auto: true}.choose(speaks, nil)
 			for _, visit := range visits {
 				if len(chosen) == 1 && visit.asked == chosen[0] && visit.survey == nil {
 					t.Errorf("no survey of %s", visit.asked)
@@ -156,8 +166,8 @@ func TestSurveysOfAllRevisions(t *testing.T) {
 		"all":    {All: true},
 		"listed": {Listed: Revisions},
 	} {
-		visits, speaks, err := probed(t, discovers("2025-06-18", "2025-11-25", "2026-07-28"), shakes("2025-06-18", "2025-11-25"), policy)
-		if err != nil || !slices.Equal(policy.choose(speaks), Revisions) {
+		visits, err := probed(t, discovers("2025-06-18", "2025-11-25", "2026-07-28"), shakes("2025-06-18", "2025-11-25"), policy)
+		if speaks := spoken(visits); err != nil || !slices.Equal(policy.choose(speaks, nil), Revisions) {
 			t.Fatalf("%s: %q, %v", name, speaks, err)
 		}
 		for _, visit := range visits {
@@ -181,9 +191,119 @@ func TestNobodySpeaks(t *testing.T) {
 		"neither":               {text(http.StatusNotFound, "text/html", "<p>"), text(http.StatusNotFound, "text/html", "<p>"), "answers HTTP 404; give the URL of the MCP endpoint itself"},
 		"a login":               {text(http.StatusUnauthorized, "", ""), text(http.StatusUnauthorized, "", ""), "needs a login (HTTP 401)"},
 	} {
-		_, _, err := probed(t, one.discover, one.initialize, Revise{Auto: true})
+		_, err := probed(t, one.discover, one.initialize, Revise{Auto: true})
 		if err == nil || !strings.Contains(err.Error(), one.says) {
 			t.Errorf("%s: %v, wanted %s", name, err, one.says)
 		}
+	}
+}
+
+// answers is the result of initialize with a revision, or anything else in its place.
+func answers(version any) answerTo {
+	return result(object{"protocolVersion": version, "capabilities": object{}, "serverInfo": object{"name": "s", "version": "1"}})
+}
+
+// relabelled sends an answer under another id.
+func relabelled(answer string) answerTo {
+	return func(w http.ResponseWriter, request jsonrpc.Message) {
+		w.Header().Set("Content-Type", "application/json")
+		_, _ = fmt.Fprintf(w, answer, strings.Trim(request.ID.String(), `"`))
+	}
+}
+
+// A server that shows signs of a revision and gets its opening wrong is told so, and one
+// that speaks another is not.
+func TestSigns(t *testing.T) {
+	t.Parallel()
+	unknown, old := refusal(http.StatusOK, jsonrpc.MethodNotFound, nil), shakes("2025-06-18", "2025-11-25")
+	tools := func(members object) map[string]answerTo {
+		members["tools"] = []object{}
+		return map[string]answerTo{"tools/list": result(members)}
+	}
+	swapped := func(w http.ResponseWriter, request jsonrpc.Message) {
+		asked, _ := request.Params().(object)["protocolVersion"].(string)
+		answers(map[string]string{"2025-11-25": "2025-06-18", "2025-06-18": "2025-11-25"}[asked])(w, request)
+	}
+	for name, one := range map[string]struct {
+		discover, initialize answerTo
+		others               map[string]answerTo
+		broken               string // revisions
+		says                 string // of the newest of them
+	}{
+		"another revision":              {unknown, shakes("2025-06-18"), nil, "", ""},
+		"another one that is listed":    {discovers("2025-11-25", "2026-07-28"), shakes("2025-06-18"), nil, "2025-11-25", "and server/discover lists 2025-11-25"},
+		"one that it does not stand by": {unknown, swapped, nil, "2025-06-18 2025-11-25", "asked for 2025-11-25, the server answered with 2025-06-18, and asked for that with 2025-11-25"},
+		"no released revision":          {unknown, answers("2024-10-07"), nil, "2025-06-18 2025-11-25", "which is no revision of the protocol"},
+		"one without initialize":        {unknown, answers("2026-07-28"), nil, "2025-06-18 2025-11-25", "which has no initialize"},
+		"no revision":                   {unknown, result(object{"capabilities": object{}}), nil, "2025-06-18 2025-11-25", "without a protocolVersion that is a string"},
+		"a number":                      {unknown, answers(20251125), nil, "2025-06-18 2025-11-25", "without a protocolVersion that is a string"},
+		"an id as text": {unknown, relabelled(`{"jsonrpc":"2.0","id":"%s","result":{"protocolVersion":"2025-11-25"}}`), nil,
+			"2025-06-18 2025-11-25", "what came is no answer to initialize"},
+		"a list": {unknown, relabelled(`[{"jsonrpc":"2.0","id":%s,"result":{"protocolVersion":"2025-11-25"}}]`), nil,
+			"2025-06-18 2025-11-25", "what came is no answer to initialize"},
+		"listed, and unknown": {discovers("2025-11-25", "2026-07-28"), unknown, nil, "2025-11-25", "server/discover lists 2025-11-25, and initialize was refused"},
+		"supported, and refused": {unknown, refusal(http.StatusOK, jsonrpc.InvalidParams, object{"supported": []string{"2025-11-25"}}), nil,
+			"2025-11-25", "initialize lists 2025-11-25, and initialize was refused"},
+		"lists without a handshake": {unknown, unknown, tools(object{}), "2025-11-25", "tools/list is answered without a handshake"},
+		"no method at all":          {unknown, unknown, map[string]answerTo{"tools/list": unknown, "resources/list": unknown, "resources/templates/list": unknown, "prompts/list": unknown}, "2025-11-25", "initialize was refused"},
+
+		"no versions":         {result(object{"resultType": "complete", "capabilities": object{}}), old, nil, "2026-07-28", "without it in supportedVersions"},
+		"former versions":     {discovers("2025-06-18", "2025-11-25"), old, nil, "2026-07-28", "without it in supportedVersions"},
+		"later versions":      {discovers("2027-01-01"), old, nil, "", ""},
+		"not discovered":      {unknown, old, tools(object{"resultType": "complete"}), "2026-07-28", "tools/list is answered as 2026-07-28 has it, and server/discover was refused"},
+		"legacy lists":        {unknown, old, tools(object{}), "", ""},
+		"discovered as 1":     {relabelled(`{"jsonrpc":"2.0","id":"%s","result":{"supportedVersions":["2026-07-28"]}}`), old, nil, "2026-07-28", "what came is no answer to server/discover"},
+		"unsupported":         {refusal(http.StatusBadRequest, jsonrpc.UnsupportedRevision, object{"supported": []string{"2027-01-01"}}), old, nil, "", ""},
+		"refused, and named":  {refusal(http.StatusBadRequest, jsonrpc.UnsupportedRevision, object{"supported": []string{"2026-07-28"}}), old, nil, "2026-07-28", "-32022"},
+		"refused for headers": {refusal(http.StatusBadRequest, jsonrpc.HeaderMismatch, nil), old, nil, "2026-07-28", "-32020"},
+		"a page":              {text(http.StatusNotFound, "text/html", `<p>"supportedVersions"`), old, nil, "", ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			visits, err := probedWith(t, one.discover, one.initialize, one.others, Revise{Auto: true})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if found := strings.Join(broken(visits), " "); found != one.broken {
+				t.Fatalf("broken is %q", found)
+			}
+			newest := newestOf(broken(visits))
+			for _, visit := range visits {
+				if visit.asked == newest && (!strings.Contains(visit.broken, one.says) || visit.survey == nil) {
+					t.Errorf("says %q; survey %v", visit.broken, visit.survey)
+				}
+			}
+		})
+	}
+}
+
+// A server of the stateless era whose discovery came late has its lists read in its own
+// time.
+func TestLateDiscoveryLeavesTimeForLists(t *testing.T) {
+	t.Parallel()
+	shaken, listed := make(chan struct{}), make(chan struct{})
+	var once sync.Once
+	discover := func(w http.ResponseWriter, request jsonrpc.Message) {
+		<-shaken
+		result(object{"resultType": "complete", "supportedVersions": []string{"2026-07-28"}, "capabilities": object{"tools": object{}}})(w, request)
+	}
+	initialize := func(w http.ResponseWriter, request jsonrpc.Message) {
+		refusal(http.StatusBadRequest, jsonrpc.UnsupportedRevision, object{"supported": []string{"2026-07-28"}})(w, request)
+		once.Do(func() {
+			close(shaken)
+			time.AfterFunc(2*discoverPatience, func() { close(listed) }) // when a server that is silent would be given up
+		})
+	}
+	list := func(w http.ResponseWriter, request jsonrpc.Message) {
+		<-listed
+		result(object{"resultType": "complete", "tools": []object{{"name": "a"}}})(w, request)
+	}
+	visits, err := probedWith(t, discover, initialize, map[string]answerTo{"tools/list": list}, Revise{Auto: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	at := slices.IndexFunc(visits, func(one *visit) bool { return one.asked == "2026-07-28" })
+	if found := visits[at].survey; found == nil || len(found.Tools) != 1 || len(found.Failed) > 0 {
+		t.Errorf("survey %+v", found)
 	}
 }

@@ -250,6 +250,7 @@ type legState struct {
 	silent      int               // checks in a row that the target left unanswered
 	mute        string            // why it is no use to ask it anything
 	underWay    []string          // requests that were, when the target went away
+	denied      *denial           // that it speaks the revision; nil for none
 }
 
 // prepare starts the embedded reference if there is no other target, makes
@@ -293,13 +294,13 @@ func (r *run) meet(ctx context.Context, pending *[]contact) error {
 		if err != nil {
 			return err
 		}
-		visits, speaks, err := probe(ctx, r.room, to, repliesToStart*r.options.Timeout, r.options.Revisions)
+		visits, err := probe(ctx, r.room, to, r.options.Revisions, r.flaw(to))
 		if err != nil {
 			return err
 		}
-		*pending = append(*pending, r.addLegs(ctx, to, visits, speaks)...)
+		*pending = append(*pending, r.addLegs(ctx, to, visits)...)
 		if len(r.legs) == 0 && r.chosen != nil {
-			return r.unchosen(speaks)
+			return r.unchosen(spoken(visits))
 		}
 	}
 	return nil
@@ -315,11 +316,8 @@ type contact struct {
 func (r *run) reach(ctx context.Context, transportName string) (scripted.Target, error) {
 	to := scripted.Target{
 		Transport: transportName, Command: r.options.Command, URL: r.options.URL,
-		Header: r.options.Header, Reply: r.options.Timeout,
+		Header: r.options.Header, Reply: r.options.Timeout, Start: repliesToStart * r.options.Timeout,
 		Limits: r.limits(),
-	}
-	if transportName == scripted.OnStdio {
-		to.Start = repliesToRestart * r.options.Timeout
 	}
 	if to.URL != "" || len(to.Command.Args) > 0 {
 		return to, nil
@@ -341,10 +339,10 @@ func (r *run) limits() transport.Limits { return transport.Limits{Message: r.opt
 
 // addLegs adds the legs of one transport: one for each revision to check. It
 // returns the connections that belong to them; others are closed.
-func (r *run) addLegs(ctx context.Context, to scripted.Target, visits []*visit, speaks []string) []contact {
+func (r *run) addLegs(ctx context.Context, to scripted.Target, visits []*visit) []contact {
 	var contacts []contact
-	chosen := r.options.Revisions.choose(speaks)
-	for _, revision := range chosen {
+	speaks := spoken(visits)
+	for _, revision := range r.options.Revisions.choose(speaks, broken(visits)) {
 		at := slices.IndexFunc(visits, func(one *visit) bool { return one.asked == revision })
 		visit := visits[at]
 		state := &legState{planned: -1, findings: map[int]*found{}}
@@ -354,17 +352,23 @@ func (r *run) addLegs(ctx context.Context, to scripted.Target, visits []*visit, 
 		}
 		r.legs = append(r.legs, state)
 		if visit.survey == nil {
-			var events []transcript.Event
-			if visit.connection != nil {
-				events = visit.connection.Log().Events()
+			state.report.Note = unspoken(visit)
+			if r.options.Revisions.named() {
+				state.denied = visit.denied(strings.TrimPrefix(unspoken(visit), notSpoken))
 			}
-			r.unspoken(state, unspoken(visit), events)
 			continue
 		}
 		state.report.Spoken = true
 		if note := r.older(revision, speaks); note != "" {
 			state.report.Notices = append(state.report.Notices, note)
 		}
+		if visit.broken != "" {
+			state.report.Notices = append(state.report.Notices, notice(revision, visit.broken))
+			if !visit.spoken() {
+				state.denied = visit.denied(visit.broken)
+			}
+		}
+		state.report.Notices = append(state.report.Notices, visit.survey.Notices()...)
 		state.report.Target = identity(visit.survey.ServerInfo)
 		state.report.Capabilities = rawJSON(visit.survey.Capabilities)
 		state.planned, state.mute = len(r.plan.Legs), visit.mute
@@ -381,11 +385,11 @@ func (r *run) addLegs(ctx context.Context, to scripted.Target, visits []*visit, 
 func unspoken(visit *visit) string {
 	switch {
 	case visit.err != nil:
-		return "not spoken: " + visit.err.Error()
+		return notSpoken + visit.err.Error()
 	case scripted.Stateless(visit.asked):
-		return "not spoken: the server supports " + strings.Join(visit.supported, " and ")
+		return notSpoken + "the server supports " + strings.Join(visit.handshake.Supported, " and ")
 	}
-	return fmt.Sprintf("not spoken: asked for %s, the server answered with %s", visit.asked, visit.answered)
+	return fmt.Sprintf(notSpoken+"asked for %s, the server answered with %s", visit.asked, visit.handshake.Revision)
 }
 
 // declare builds the tree of checks once, without running it: to know how many
@@ -436,6 +440,18 @@ func (r *run) state(planned int) *legState {
 	return r.legs[at]
 }
 
+// stateOf is the leg in which a connection counts, that of the revision which it has
+// negotiated; nil when the run has none.
+func (r *run) stateOf(leg conform.Leg) *legState {
+	at := slices.IndexFunc(r.legs, func(state *legState) bool {
+		return state.planned >= 0 && state.report.Role == leg.Role && state.report.Revision == leg.Revision && state.report.Transport == leg.Transport
+	})
+	if at < 0 {
+		return nil
+	}
+	return r.legs[at]
+}
+
 // judgeContact closes a connection of the first contact, whose transcript is
 // judged like all others.
 func (r *run) judgeContact(ctx context.Context, one contact) {
@@ -450,13 +466,15 @@ func (r *run) closed(planned int, connection conform.Connection) {
 		return
 	}
 	state := r.state(planned)
-	for _, finding := range connection.Findings {
-		one := state.findings[finding.Rule]
-		if one == nil {
-			one = &found{}
-			state.findings[finding.Rule] = one
+	if counted := r.stateOf(connection.Leg); counted != nil {
+		for _, finding := range connection.Findings {
+			one := counted.findings[finding.Rule]
+			if one == nil {
+				one = &found{}
+				counted.findings[finding.Rule] = one
+			}
+			one.add(finding)
 		}
-		one.add(finding)
 	}
 	if r.options.Transcripts != "" {
 		if err := r.keep(state, connection); err != nil {

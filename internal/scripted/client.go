@@ -4,6 +4,7 @@
 package scripted
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -187,8 +188,17 @@ func Silence(Received) []byte { return nil }
 // Log is the record of the connection.
 func (c *Client) Log() *transcript.Log { return c.log }
 
-// ReplyTime is how long the client waits for one answer.
+// ReplyTime is how long one answer may take once the target is there.
 func (c *Client) ReplyTime() time.Duration { return c.reply }
+
+// Patience is how long the client waits for what is to come next: as long as nothing
+// has come on the connection, the target may still be starting.
+func (c *Client) Patience() time.Duration {
+	if c.inbox.len() == 0 {
+		return max(c.reply, c.start)
+	}
+	return c.reply
+}
 
 // Answer sets how requests of a method are answered from now on. Requests of a
 // method that has no answer are refused as unknown.
@@ -216,7 +226,7 @@ type Pending struct {
 	Delivery *Delivery
 	Mark     int // the messages received before it was sent
 	client   *Client
-	patience time.Duration // how long the answer may take
+	patience time.Duration // how long the answer may take, as the target may still be starting
 }
 
 // Start sends a request and does not wait.
@@ -235,10 +245,7 @@ func (c *Client) StartRaw(ctx context.Context, id jsonrpc.ID, method string, mes
 	c.mu.Lock()
 	c.pending[id] = true
 	c.mu.Unlock()
-	mark, patience := c.inbox.len(), c.reply
-	if mark == 0 {
-		patience = max(c.reply, c.start) // the target may still be starting
-	}
+	mark, patience := c.inbox.len(), c.Patience()
 	if slices.Contains(working, method) {
 		patience = max(patience, c.work)
 	}
@@ -255,21 +262,45 @@ var working = []string{"tools/call", "prompts/get", "resources/read", "completio
 // Wait waits for the answer: a result or an error, both are answers. The error
 // tells why there is none.
 func (p *Pending) Wait(ctx context.Context) (Received, error) {
-	ctx, cancel := context.WithTimeout(ctx, p.patience)
-	defer cancel()
 	isAnswer := func(received Received) bool {
 		return received.Kind == jsonrpc.Response && received.ID == p.ID
 	}
-	received, err := p.client.inbox.await(ctx, p.Mark, isAnswer, p.Delivery.last)
+	if p.patience > p.client.reply {
+		isThere := func(received Received) bool { return isAnswer(received) || received.Resembles() }
+		received, err := p.within(ctx, p.patience, isThere)
+		if err != nil || isAnswer(received) {
+			return received, err
+		} // or else it has started, and answers in a way of its own
+	}
+	return p.within(ctx, p.client.reply, isAnswer)
+}
+
+// within waits so long for a message that matches.
+func (p *Pending) within(ctx context.Context, patience time.Duration, match func(Received) bool) (Received, error) {
+	ctx, cancel := context.WithTimeout(ctx, patience)
+	defer cancel()
+	received, err := p.client.inbox.await(ctx, p.Mark, match, p.Delivery.last)
 	switch {
 	case err == nil:
 		return received, nil
 	case errors.Is(err, errOtherwise):
 		return Received{}, p.Delivery.unanswered()
 	case errors.Is(err, context.DeadlineExceeded):
-		return Received{}, p.Delivery.late("%s was not answered within %s", p.Method, p.patience)
+		return Received{}, p.Delivery.late("%s was not answered within %s", p.Method, patience)
 	}
 	return Received{}, err
+}
+
+// Resembles tells whether what came was meant for an answer to something: it is a
+// response, or bytes that look like a piece of one. A line for people is none.
+func (r Received) Resembles() bool {
+	switch r.Kind {
+	case jsonrpc.Response:
+		return true
+	case jsonrpc.Request, jsonrpc.Notification:
+		return false
+	}
+	return bytes.Contains(r.Raw, []byte(`"result"`)) || bytes.Contains(r.Raw, []byte(`"error"`))
 }
 
 // Call sends a request and waits until it is settled: for its answer, and for that
@@ -291,14 +322,15 @@ func (c *Client) Notify(ctx context.Context, method string, params any) error {
 // Send sends anything that no answer is expected to, and waits until it is
 // delivered: written, over stdio; accepted, over HTTP.
 func (c *Client) Send(ctx context.Context, message Outgoing) error {
+	patience := c.Patience()
 	delivery := c.Deliver(ctx, message)
-	ctx, cancel := context.WithTimeout(ctx, c.reply)
+	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
 	select {
 	case <-delivery.done:
 		return delivery.Refused()
 	case <-ctx.Done():
-		return delivery.late("the message was not accepted within %s", c.reply)
+		return delivery.late("the message was not accepted within %s", patience)
 	}
 }
 
@@ -311,14 +343,15 @@ func (c *Client) Deliver(ctx context.Context, message Outgoing) *Delivery {
 // transport has one: the GET stream of Streamable HTTP. It waits for the
 // response's head; a server that offers none answers 405.
 func (c *Client) Listen(ctx context.Context) (*Delivery, error) {
+	patience := c.Patience()
 	delivery := c.wire.listen(ctx)
-	ctx, cancel := context.WithTimeout(ctx, c.reply)
+	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
 	select {
 	case <-delivery.head:
 		return delivery, delivery.headRefused(ctx)
 	case <-ctx.Done():
-		return delivery, delivery.late("GET was not answered within %s", c.reply)
+		return delivery, delivery.late("GET was not answered within %s", patience)
 	}
 }
 
@@ -340,11 +373,12 @@ func (c *Client) Mark() int { return c.inbox.len() }
 
 // Await waits for a message that matches, from a mark on.
 func (c *Client) Await(ctx context.Context, mark int, match func(Received) bool) (Received, error) {
-	ctx, cancel := context.WithTimeout(ctx, c.reply)
+	patience := c.Patience()
+	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
 	received, err := c.inbox.await(ctx, mark, match, nil)
 	if errors.Is(err, context.DeadlineExceeded) {
-		return received, fmt.Errorf("%w: nothing of the kind came within %s", ErrTimeout, c.reply)
+		return received, fmt.Errorf("%w: nothing of the kind came within %s", ErrTimeout, patience)
 	}
 	return received, err
 }

@@ -1,6 +1,7 @@
 package scripted
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"net/http"
@@ -26,7 +27,7 @@ type Target struct {
 	URL       string         // for HTTP
 	Header    http.Header    // for HTTP: sent with every request
 	Reply     time.Duration  // how long one answer may take
-	Start     time.Duration  // how long the very first answer may take, if longer
+	Start     time.Duration  // how long a target that is starting may take to say something, if longer
 	Work      time.Duration  // how long the answer to a request may take that has the target work, if longer
 	Limits    transport.Limits
 }
@@ -65,7 +66,8 @@ func Dial(to Target, log *transcript.Log) (*Connection, error) {
 // Handshake is what a server says of itself: in answer to initialize, or, in the
 // stateless era, to server/discover.
 type Handshake struct {
-	Revision     string   // that the server answered with; that was asked for, and is supported
+	Agreed       bool     // there is a result, whatever is in it
+	Revision     string   // that the server answered with, or that was asked for and is listed; "" for none
 	Supported    []string // revisions, of an answer to server/discover
 	Answer       Received
 	Capabilities map[string]any
@@ -74,7 +76,8 @@ type Handshake struct {
 }
 
 // Initialize performs the handshake: initialize, its answer, and the
-// initialized notification (basic/lifecycle#initialization).
+// initialized notification (basic/lifecycle#initialization). A server that names no
+// revision in its answer is taken to speak the one that was asked for.
 func (c *Connection) Initialize(ctx context.Context, params any) (Handshake, error) {
 	answer, err := c.Call(ctx, "initialize", params)
 	if err != nil {
@@ -85,7 +88,9 @@ func (c *Connection) Initialize(ctx context.Context, params any) (Handshake, err
 		return handshake, err
 	}
 	if c.HTTP != nil {
-		c.HTTP.SetVersion(handshake.Revision)
+		hello, _ := params.(map[string]any)
+		asked, _ := hello["protocolVersion"].(string)
+		c.HTTP.SetVersion(cmp.Or(handshake.Revision, asked))
 	}
 	if err := c.Notify(ctx, "notifications/initialized", nil); err != nil {
 		return handshake, fmt.Errorf("notifications/initialized: %w", err)
@@ -132,13 +137,11 @@ func ReadHandshake(answer Received) (Handshake, error) {
 	if !isObject {
 		return handshake, fmt.Errorf("initialize was answered without a result object: %s", Short(answer.Raw))
 	}
+	handshake.Agreed = true
 	handshake.Revision, _ = result["protocolVersion"].(string)
 	handshake.Capabilities, _ = result["capabilities"].(map[string]any)
 	handshake.ServerInfo, _ = result["serverInfo"].(map[string]any)
 	handshake.Instructions, _ = result["instructions"].(string)
-	if handshake.Revision == "" {
-		return handshake, fmt.Errorf("initialize was answered without a protocolVersion: %s", Short(answer.Raw))
-	}
 	return handshake, nil
 }
 
@@ -186,6 +189,7 @@ func ReadDiscovery(answer Received, revision string) (Handshake, error) {
 	if found.Supported == nil && found.Capabilities == nil {
 		return found, fmt.Errorf("server/discover was answered with neither supportedVersions nor capabilities: %s", Short(answer.Raw))
 	}
+	found.Agreed = true
 	if slices.Contains(found.Supported, revision) {
 		found.Revision = revision
 	}

@@ -257,15 +257,16 @@ const (
 	maxHandlers = 64
 )
 
-// begin begins a session; nil when there are too many.
-func (s *Server) begin() *Session {
+// begin begins a session, with initialize or another message; nil when there are too
+// many.
+func (s *Server) begin(initialized bool) *Session {
 	s.mu.Lock()
 	full := len(s.sessions) >= maxSessions
 	s.mu.Unlock()
 	if full {
 		return nil
 	}
-	session := &Session{Server: s, log: s.options.Log(), streams: map[string]int{}}
+	session := &Session{Server: s, initialized: initialized, log: s.options.Log(), streams: map[string]int{}}
 	session.inbox = newInbox(session.log)
 	s.mu.Lock()
 	session.Number = len(s.sessions) + 1
@@ -380,9 +381,12 @@ func (s *Server) exchange(exchange *Exchange) {
 const sessionUnknown = -32001
 
 // sessionOf finds the session that an HTTP request belongs to: that of its session
-// id, a new one when it initializes, or else the latest. It is nil when there are too
-// many.
+// id, a new one when it initializes, or else the latest. What comes before the first
+// initialize, such as a probe for the stateless era, begins none: it belongs to the
+// session that follows. It is nil when there are too many.
 func (s *Server) sessionOf(incoming *transport.Incoming) *Session {
+	initializes := !s.single && !s.Stateless() && incoming.Request.Method == http.MethodPost &&
+		jsonrpc.MethodOf(incoming.Body) == "initialize"
 	s.mu.Lock()
 	id := incoming.Request.Header.Get(SessionHeader)
 	var latest, named *Session
@@ -392,21 +396,23 @@ func (s *Server) sessionOf(incoming *transport.Incoming) *Session {
 			named = session
 		}
 	}
+	taken := initializes && latest != nil && latest.initialized
+	if initializes && latest != nil {
+		latest.initialized = true
+	}
 	s.mu.Unlock()
-	initializes := !s.single && !s.Stateless() && incoming.Request.Method == http.MethodPost &&
-		jsonrpc.MethodOf(incoming.Body) == "initialize"
 	switch {
 	case named != nil:
 		return named
-	case latest == nil, initializes:
-		return s.begin()
+	case latest == nil, taken:
+		return s.begin(initializes)
 	}
 	return latest
 }
 
 // ServeSpawned is the life of the server as a process that the client started.
 func (s *Server) ServeSpawned(conn net.Conn) {
-	session := s.begin()
+	session := s.begin(true) // it is a process
 	if session == nil {
 		_ = conn.Close() // which is a flood
 		return

@@ -187,6 +187,26 @@ func TestScriptedServerForgetsSessions(t *testing.T) {
 	}
 }
 
+// A client of both eras probes before it initializes: that is refused, and no session.
+func TestScriptedServerTakesNoProbeForASession(t *testing.T) {
+	t.Parallel()
+	client, server := meet(t, "2025-11-25", nil)
+	if _, err := client.Discover(t.Context(), "2026-07-28", scripted.Nothing()); err == nil {
+		t.Fatal("the probe is not refused")
+	}
+	client.Speak("", nil)
+	client.HTTP.SetVersion("")
+	shake(t, client, "2025-11-25")
+	if sessions := server.Sessions(); len(sessions) != 1 || sessions[0].Number != 1 || sessions[0].ID() != client.HTTP.Session() {
+		t.Errorf("%d sessions", len(sessions))
+	}
+	client.HTTP.SetSession("")
+	shake(t, client, "2025-11-25")
+	if sessions := server.Sessions(); len(sessions) != 2 || sessions[1].ID() != client.HTTP.Session() {
+		t.Errorf("%d sessions after another initialize", len(sessions))
+	}
+}
+
 func TestScriptedServerNeedsInput(t *testing.T) {
 	t.Parallel()
 	client, _ := meet(t, "2026-07-28", func(server *scripted.Server) {

@@ -22,6 +22,8 @@ type Session struct {
 	Server *Server
 	Number int // from 1
 
+	initialized bool // over HTTP: what comes now with initialize begins another; the server's mu guards it
+
 	log     *transcript.Log
 	inbox   *inbox
 	spawned *transport.Spawned // nil over HTTP

@@ -91,7 +91,7 @@ const exitGrace = time.Second
 func (s *Stdio) send(ctx context.Context, message Outgoing, _ jsonrpc.ID) *Delivery {
 	delivery := newDelivery()
 	delivery.Stream, delivery.came = "stdio", s.Pipe.Unfinished
-	ctx, cancel := context.WithTimeout(ctx, s.reply)
+	ctx, cancel := context.WithTimeout(ctx, s.Patience())
 	defer cancel()
 	line := append(slices.Clip(message.Raw), '\n')
 	if err := s.Pipe.WriteDeliberate(ctx, line, message.Deliberate); err != nil {

@@ -263,16 +263,16 @@ func TestDialUnknownTransport(t *testing.T) {
 
 func TestReadHandshake(t *testing.T) {
 	t.Parallel()
-	for raw, told := range map[string]string{
-		`{"id":1,"result":{"protocolVersion":"2025-06-18","capabilities":[],"serverInfo":7}}`: "",
-		`{"id":1,"error":{"code":-32602,"message":"no"}}`:                                     "initialize was refused with error -32602: no",
-		`{"id":1,"result":[]}`:                           "initialize was answered without a result object: ",
-		`{"id":1,"result":{}}`:                           "initialize was answered without a protocolVersion: ",
-		`{"id":1,"result":{"protocolVersion":20250618}}`: "initialize was answered without a protocolVersion: ",
+	for raw, test := range map[string]struct{ revision, told string }{
+		`{"id":1,"result":{"protocolVersion":"2025-06-18","capabilities":[],"serverInfo":7}}`: {"2025-06-18", ""},
+		`{"id":1,"result":{}}`:                            {"", ""},
+		`{"id":1,"result":{"protocolVersion":20250618}}`:  {"", ""},
+		`{"id":1,"error":{"code":-32602,"message":"no"}}`: {"", "initialize was refused with error -32602: no"},
+		`{"id":1,"result":[]}`:                            {"", "initialize was answered without a result object: "},
 	} {
 		handshake, err := scripted.ReadHandshake(scripted.Received{Message: jsonrpc.Parse([]byte(raw))})
-		if told == "" && (err != nil || handshake.Revision != "2025-06-18" || handshake.Capabilities != nil || handshake.ServerInfo != nil) ||
-			told != "" && (err == nil || !strings.HasPrefix(err.Error(), told)) {
+		if handshake.Revision != test.revision || handshake.Capabilities != nil || handshake.ServerInfo != nil || handshake.Agreed != (test.told == "") ||
+			test.told == "" && err != nil || test.told != "" && (err == nil || !strings.HasPrefix(err.Error(), test.told)) {
 			t.Errorf("%s told %v, %+v", raw, err, handshake)
 		}
 	}

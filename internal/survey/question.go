@@ -17,11 +17,14 @@ const (
 	AllTemplates Question = "templates"
 	AllPrompts   Question = "prompts"
 	Fenced       Question = "fence"
+	FencedBy     Question = "fence by"
+	Agreed       Question = "handshakes"
 )
 
 const (
 	declares = "declares "
 	offers   = "offers "
+	unlisted = "unlisted "
 )
 
 // WhetherDeclares asks whether a capability is declared.
@@ -30,6 +33,9 @@ func WhetherDeclares(path string) Question { return Question(declares + path) }
 // WhetherOffers asks whether a tool is listed.
 func WhetherOffers(tool string) Question { return Question(offers + tool) }
 
+// WhyUnlisted asks why a list could not be had, by its method.
+func WhyUnlisted(method string) Question { return Question(unlisted + method) }
+
 // Answer answers a question; nil is the answer to one that is none.
 func (s *Survey) Answer(question Question) any {
 	if path, asked := strings.CutPrefix(string(question), declares); asked {
@@ -37,6 +43,9 @@ func (s *Survey) Answer(question Question) any {
 	}
 	if tool, asked := strings.CutPrefix(string(question), offers); asked {
 		return slices.ContainsFunc(s.Tools, func(offered map[string]any) bool { return offered["name"] == tool })
+	}
+	if method, asked := strings.CutPrefix(string(question), unlisted); asked {
+		return s.Unlisted(method)
 	}
 	switch question {
 	case AllTools:
@@ -49,6 +58,10 @@ func (s *Survey) Answer(question Question) any {
 		return s.Prompts
 	case Fenced:
 		return s.NoFence
+	case FencedBy:
+		return s.Fence
+	case Agreed:
+		return s.Handshakes
 	}
 	return nil
 }

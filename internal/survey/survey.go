@@ -27,28 +27,38 @@ type Survey struct {
 	// NoFence says why a request that every server must answer (ping; in the
 	// stateless era server/discover) brings no result; "" when it does.
 	NoFence string `json:"noFence,omitempty"`
-	// Failed says, by list method, why a list could not be had.
+	// Fence is a list that takes the place of server/discover where that brings no
+	// result; "" where it does.
+	Fence string `json:"fence,omitempty"`
+	// Failed says, by list method, why a list could not be had, or not to its end.
 	Failed map[string]string `json:"failed,omitempty"`
+	// Closed says why nothing could be asked at all; "" when it could.
+	Closed string `json:"closed,omitempty"`
+	// Handshakes are the revisions that the server agrees to when it is asked by
+	// initialize, oldest first: those that it agreed to, whatever it lists. Filled in for
+	// the stateless era, where servers of both eras may do what those say.
+	Handshakes []string `json:"handshakes,omitempty"`
 }
 
-// Take reads the lists of a server on a connection whose handshake is done, or, in
-// the stateless era, that was asked what it is.
-func Take(ctx context.Context, connection *scripted.Connection, handshake scripted.Handshake) *Survey {
-	found := &Survey{
-		Revision: handshake.Revision, ServerInfo: handshake.ServerInfo,
-		Capabilities: handshake.Capabilities, Failed: map[string]string{},
-	}
+// Lists are the methods of all lists, in the order in which they are read.
+var Lists = []string{"tools/list", "resources/list", "resources/templates/list", "prompts/list"}
+
+// Take reads the lists of a server at a revision, on a connection whose handshake is
+// done, or, in the stateless era, that was asked what it is. What cannot be had within
+// the context is Failed.
+func Take(ctx context.Context, connection *scripted.Connection, revision string, handshake scripted.Handshake) *Survey {
+	found := introduced(revision, handshake)
 	found.Session = connection.HTTP != nil && connection.HTTP.Session() != ""
 	lists := []struct {
 		capability, method, member string
 		into                       *[]map[string]any
 	}{
-		{"tools", "tools/list", "tools", &found.Tools},
-		{"resources", "resources/list", "resources", &found.Resources},
-		{"resources", "resources/templates/list", "resourceTemplates", &found.Templates},
-		{"prompts", "prompts/list", "prompts", &found.Prompts},
+		{"tools", Lists[0], "tools", &found.Tools},
+		{"resources", Lists[1], "resources", &found.Resources},
+		{"resources", Lists[2], "resourceTemplates", &found.Templates},
+		{"prompts", Lists[3], "prompts", &found.Prompts},
 	}
-	stateless := scripted.Stateless(handshake.Revision)
+	stateless := scripted.Stateless(found.Revision)
 	if http := connection.HTTP; http != nil && !stateless {
 		// Where there is such a stream, changes are told on it.
 		http.Exchange(transport.Request{Method: "GET", Header: http.Header("GET")})
@@ -71,6 +81,61 @@ func Take(ctx context.Context, connection *scripted.Connection, handshake script
 		}
 	}
 	return found
+}
+
+// Unopened is the survey of a server whose opening failed, so that nothing can be asked
+// of it; the reason is a line.
+func Unopened(revision string, handshake scripted.Handshake, reason string) *Survey {
+	found := introduced(revision, handshake)
+	found.Closed = reason
+	return found
+}
+
+// introduced is what a server says of itself.
+func introduced(revision string, handshake scripted.Handshake) *Survey {
+	return &Survey{
+		Revision: revision, ServerInfo: handshake.ServerInfo,
+		Capabilities: handshake.Capabilities, Failed: map[string]string{},
+	}
+}
+
+// Infer makes the survey one of a server that did not let itself be discovered: it has
+// that of which it answered the lists, and a list is what it answers at any time.
+func (s *Survey) Infer(fence string) {
+	s.Fence = fence
+	for capability, method := range map[string]string{"tools": "tools/list", "resources": "resources/list", "prompts": "prompts/list"} {
+		if s.Failed[method] != "" {
+			delete(s.Capabilities, capability)
+		}
+	}
+	clear(s.Failed)
+}
+
+// Declared tells whether the capabilities are what the server itself has declared.
+func (s *Survey) Declared() bool { return s != nil && s.Fence == "" }
+
+// Notices tell what a reader has to know of lists that could not be had, in a line each.
+func (s *Survey) Notices() []string {
+	var notices []string
+	for _, method := range Lists {
+		if s.Failed[method] != "" {
+			notices = append(notices, s.Unlisted(method))
+		}
+	}
+	return notices
+}
+
+// Unlisted says in a line why nothing, or not all, is known of what a list has; "" when
+// it was read to its end.
+func (s *Survey) Unlisted(method string) string {
+	reason := s.Failed[method]
+	switch {
+	case s.Closed != "":
+		return s.Closed
+	case reason == "":
+		return ""
+	}
+	return fmt.Sprintf("%s could not be read to its end: %s", method, reason)
 }
 
 // maxKept bounds the memory in bytes that each list takes: a survey is handed to
@@ -122,6 +187,9 @@ func List(ctx context.Context, client *scripted.Client, method, member string) (
 			return items, fmt.Errorf("%s was refused with error %d: %s", method, refusal.Code, refusal.Message)
 		}
 		found, next, more := Page(answer, member)
+		if _, isList := listOf(answer, member); !isList {
+			return items, fmt.Errorf("%s was answered without a list of %s: %s", method, member, scripted.Short(answer.Raw))
+		}
 		if more && next == "" && params["cursor"] == "" {
 			return items, nil // it means the end, and begins again: rules tell that
 		}
@@ -139,16 +207,24 @@ func List(ctx context.Context, client *scripted.Client, method, member string) (
 // Page returns the items of one page and the cursor of the next, if there is one.
 // It may be any text, an empty one as well.
 func Page(answer scripted.Received, member string) (items []map[string]any, next string, more bool) {
-	result, _ := answer.Result()
-	object, _ := result.(map[string]any)
-	list, _ := object[member].([]any)
+	list, _ := listOf(answer, member)
 	for _, element := range list {
 		if item, isObject := element.(map[string]any); isObject {
 			items = append(items, item)
 		}
 	}
+	result, _ := answer.Result()
+	object, _ := result.(map[string]any)
 	next, more = object["nextCursor"].(string)
 	return items, next, more
+}
+
+// listOf returns a member of a result, if it is an array.
+func listOf(answer scripted.Received, member string) (list []any, isList bool) {
+	result, _ := answer.Result()
+	object, _ := result.(map[string]any)
+	list, isList = object[member].([]any)
+	return list, isList
 }
 
 func orNil(params map[string]any) any {

@@ -71,8 +71,8 @@ func TestList(t *testing.T) {
 		"an empty cursor":      {map[any]string{nil: `"result":{"tools":[{"name":"a"}],"nextCursor":""}`, "": `"result":{"tools":[{"name":"b"}]}`}, "a b", ""},
 		"an empty one for end": {map[any]string{nil: `"result":{"tools":[{"name":"a"}],"nextCursor":""}`, "": `"result":{"tools":[{"name":"a"}],"nextCursor":""}`}, "a", ""},
 		"what is no object":    {map[any]string{nil: `"result":{"tools":["x",{"name":"a"},null]}`}, "a", ""},
-		"what is no list":      {map[any]string{nil: `"result":{"tools":{"name":"a"}}`}, "", ""},
-		"what is no result":    {map[any]string{nil: `"result":[]`}, "", ""},
+		"what is no list":      {map[any]string{nil: `"result":{"tools":{"name":"a"}}`}, "", "tools/list was answered without a list of tools: {"},
+		"what is no result":    {map[any]string{nil: `"result":[]`}, "", "tools/list was answered without a list of tools: {"},
 		"refused":              {map[any]string{nil: `"error":{"code":-32601,"message":"no"}`}, "", "tools/list was refused with error -32601: no"},
 		"refused after a page": {map[any]string{nil: `"result":{"tools":[{"name":"a"}],"nextCursor":"2"}`, "2": `"error":{"code":-32602,"message":"which?"}`}, "a", "tools/list was refused with error -32602: which?"},
 		"the end after a page": {map[any]string{nil: `"result":{"tools":[{"name":"a"}],"nextCursor":"end"}`}, "a", "the connection ended"},
@@ -141,7 +141,7 @@ func TestTake(t *testing.T) {
 	})
 	handshake := scripted.Handshake{Revision: "2025-11-25", ServerInfo: map[string]any{"name": "s"},
 		Capabilities: map[string]any{"tools": map[string]any{}, "resources": map[string]any{}}}
-	found := survey.Take(t.Context(), server, handshake)
+	found := survey.Take(t.Context(), server, "2025-11-25", handshake)
 	want := &survey.Survey{
 		Revision: "2025-11-25", ServerInfo: handshake.ServerInfo, Capabilities: handshake.Capabilities,
 		Tools: []map[string]any{{"name": "a"}}, Templates: []map[string]any{{"name": "t"}},

@@ -27,7 +27,7 @@ func fields() {
 	It("refuses a request without a revision", Verifies("base.fields.missing"),
 		func(ctx SpecContext) {
 			needMethod(ctx)
-			exceptBesideHandshake(ctx)
+			exceptBesideHandshake()
 			server := Connect(ctx)
 
 			reply, _ := server.Provoke(ctx, aMethod(), meta(scripted.MetaVersion, scripted.Omitted), "no protocolVersion")
@@ -38,7 +38,7 @@ func fields() {
 	It("refuses a request without any of the fields", Verifies("base.fields.missing"),
 		func(ctx SpecContext) {
 			needMethod(ctx)
-			exceptBesideHandshake(ctx)
+			exceptBesideHandshake()
 			server := Connect(ctx)
 
 			reply, _ := server.Provoke(ctx, aMethod(), Object{"_meta": scripted.Omitted}, "no _meta")
@@ -72,7 +72,7 @@ func fields() {
 	It("refuses a revision that is no string", Verifies("base.fields.malformed"),
 		func(ctx SpecContext) {
 			needMethod(ctx)
-			exceptBesideHandshake(ctx)
+			exceptBesideHandshake()
 			server := Connect(ctx)
 
 			reply, _ := server.Provoke(ctx, aMethod(), meta(scripted.MetaVersion, 20260728), "protocolVersion is a number")
@@ -106,7 +106,7 @@ func fields() {
 
 	It("lists the same for every client", Verifies("base.fields.info-unused"),
 		func(ctx SpecContext) {
-			if aMethod() == anyTime() {
+			if aMethod() == "server/discover" {
 				NotApplicable("the server declares no list")
 			}
 			server := Session(ctx)
@@ -139,16 +139,11 @@ func beRefusalOfFields() types.GomegaMatcher {
 }
 
 // exceptBesideHandshake ends a check of requests that name no revision when nothing
-// else tells that they are of this one: over stdio, to a server of both eras.
-func exceptBesideHandshake(ctx SpecContext) {
-	if Transport() != Stdio {
-		return
-	}
-	listed, _ := Connect(ctx).Need(ctx, "server/discover", nil)["supportedVersions"].([]any)
-	for _, revision := range listed {
-		if name, isText := revision.(string); isText && name < scripted.FirstStateless {
-			NotApplicable("the server also serves " + name + ", where a request may look like this")
-		}
+// else tells that they are of this one: over stdio, to a server that makes handshakes
+// as well.
+func exceptBesideHandshake() {
+	if agreed := Handshakes(); Transport() == Stdio && len(agreed) > 0 {
+		NotApplicable("the server also serves " + agreed[len(agreed)-1] + ", where a request may look like this")
 	}
 }
 

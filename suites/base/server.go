@@ -40,7 +40,7 @@ func requests() {
 				Demand(err == nil, "a handshake that succeeds", text(err))
 			}
 
-			Expect(server.Ask(ctx, anyTime(), nil)).To(BeResult())
+			Expect(server.Ask(ctx, FenceMethod(), nil)).To(BeResult())
 		})
 
 	It("answers each of many requests that are open at once", Verifies("base.requests.answered"), ByFence(),
@@ -49,7 +49,7 @@ func requests() {
 
 			var open []*scripted.Pending
 			for range openAtOnce {
-				open = append(open, server.Start(ctx, anyTime(), nil))
+				open = append(open, server.Start(ctx, FenceMethod(), nil))
 			}
 
 			for _, request := range open {
@@ -244,14 +244,6 @@ func knownNotification() string {
 	return "notifications/roots/list_changed"
 }
 
-// anyTime is the request that every server answers at any time.
-func anyTime() string {
-	if Stateless() {
-		return "server/discover"
-	}
-	return "ping"
-}
-
 // aMethod is one that the server answers without any effect: a list that it
 // declares, or what every server answers.
 func aMethod() string {
@@ -260,15 +252,15 @@ func aMethod() string {
 			return feature + "/list"
 		}
 	}
-	return anyTime()
+	return FenceMethod()
 }
 
 func isResponse(received scripted.Received) bool { return received.Kind == jsonrpc.Response }
 
 // answeredID sends a request with an id and returns the id of the response.
 func answeredID(ctx context.Context, server *Server, id jsonrpc.ID) jsonrpc.ID {
-	request := server.StartRaw(ctx, id, anyTime(), scripted.Outgoing{}, nil)
-	return server.Until(ctx, request.Mark, "a response to the "+anyTime()+" with the id "+id.String(), isResponse).ID
+	request := server.StartRaw(ctx, id, FenceMethod(), scripted.Outgoing{}, nil)
+	return server.Until(ctx, request.Mark, "a response to the "+FenceMethod()+" with the id "+id.String(), isResponse).ID
 }
 
 // say sends something illegal; whether the transport takes it is all the same.
@@ -284,10 +276,10 @@ func say(ctx context.Context, server *Server, raw, reason string) {
 // responsesBeforeFence returns the responses that came since a mark, without
 // that to a request which follows what may have provoked them.
 func responsesBeforeFence(ctx context.Context, server *Server, mark int) []scripted.Received {
-	fence := server.Start(ctx, anyTime(), nil)
+	fence := server.Start(ctx, FenceMethod(), nil)
 	if _, err := fence.Wait(ctx); err != nil {
-		Inconclusive("the server did not answer the "+anyTime()+" that followed: "+err.Error(),
-			"fix the failures of "+anyTime()+" and of malformed messages first")
+		Inconclusive("the server did not answer the "+FenceMethod()+" that followed: "+err.Error(),
+			"fix the failures of "+FenceMethod()+" and of malformed messages first")
 	}
 	return server.Sent(mark, func(received scripted.Received) bool {
 		return isResponse(received) && received.ID != fence.ID

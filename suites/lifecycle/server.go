@@ -68,7 +68,7 @@ func versionNegotiation() {
 		func(ctx SpecContext) {
 			server := Connect(ctx)
 
-			result := server.Call(ctx, "initialize", Hello(Revision()))
+			result := server.Need(ctx, "initialize", Hello(Revision()))
 
 			Expect(result).To(HaveMember("protocolVersion", Revision()))
 		})

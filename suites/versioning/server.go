@@ -30,7 +30,7 @@ const (
 )
 
 func unsupported() {
-	It("refuses a revision that nobody speaks", Verifies("versioning.unsupported.refused"),
+	It("refuses a revision that nobody speaks", Verifies("versioning.unsupported.refused"), ByFence(),
 		func(ctx SpecContext) {
 			server := Connect(ctx)
 
@@ -49,7 +49,7 @@ func unsupported() {
 			Expect(reply).To(BeJSONRPCError(jsonrpc.UnsupportedRevision))
 		})
 
-	It("refuses a revision that is yet to come", Verifies("versioning.unsupported.refused"),
+	It("refuses a revision that is yet to come", Verifies("versioning.unsupported.refused"), ByFence(),
 		func(ctx SpecContext) {
 			server := Connect(ctx)
 
@@ -58,7 +58,7 @@ func unsupported() {
 			Expect(reply).To(BeJSONRPCError(jsonrpc.UnsupportedRevision))
 		})
 
-	It("refuses a released revision that it does not list", Verifies("versioning.unsupported.refused"),
+	It("refuses a released revision that it does not list", Verifies("versioning.unsupported.refused"), ByFence(),
 		func(ctx SpecContext) {
 			listed := listedVersions(ctx, Session(ctx))
 			unlisted := slices.DeleteFunc(slices.Clone(catalogue.Revisions), func(revision string) bool {
@@ -67,7 +67,7 @@ func unsupported() {
 			switch {
 			case len(unlisted) == 0:
 				NotApplicable("the server lists all released revisions")
-			case !slices.ContainsFunc(listed, beginsWithInitialize) && answersInitialize(ctx):
+			case !slices.ContainsFunc(listed, beginsWithInitialize) && len(Handshakes()) > 0:
 				NotApplicable("the server lists no revision that begins with initialize, and serves some")
 			}
 
@@ -89,13 +89,13 @@ func unsupported() {
 }
 
 func independence() {
-	It("serves its own revision after it has refused another", Verifies("versioning.requests.independent"),
+	It("serves its own revision after it has refused another", Verifies("versioning.requests.independent"), ByFence(),
 		func(ctx SpecContext) {
 			server := FreshSession(ctx)
 
 			refusalOf(ctx, server, distant)
 
-			Expect(server.Ask(ctx, "server/discover", nil)).To(BeResult())
+			Expect(server.Ask(ctx, FenceMethod(), nil)).To(BeResult())
 		})
 
 	It("refuses another revision after it has served its own", Verifies("versioning.requests.independent"),
@@ -103,7 +103,7 @@ func independence() {
 			refusalOf(ctx, Connect(ctx), distant) // or else nothing shows what it remembers
 			server := Connect(ctx)
 
-			server.Need(ctx, "server/discover", nil)
+			server.Need(ctx, FenceMethod(), nil)
 			reply := askAt(ctx, server, distant)
 
 			Expect(reply).To(BeJSONRPCError())
@@ -168,7 +168,7 @@ func handshakeClient(ctx SpecContext) *Server {
 // askAt asks for something harmless at a revision.
 func askAt(ctx SpecContext, server *Server, revision string) Reply {
 	params := Object{"_meta": Object{scripted.MetaVersion: revision}}
-	reply, _ := server.Provoke(ctx, "server/discover", params, "")
+	reply, _ := server.Provoke(ctx, FenceMethod(), params, "")
 	return reply
 }
 
@@ -187,7 +187,7 @@ func aList() string {
 // server that does not refuse it in the right way ends the check: another judges it.
 func refusalOf(ctx SpecContext, server *Server, revision string) jsonrpc.Error {
 	params := Object{"_meta": Object{scripted.MetaVersion: revision}}
-	reply, _, err := server.Attempt(ctx, "server/discover", params, "")
+	reply, _, err := server.Attempt(ctx, FenceMethod(), params, "")
 	refusal, refused := reply.Error()
 	if err != nil || !refused || refusal.Code != jsonrpc.UnsupportedRevision {
 		NotApplicable("the server does not refuse " + revision + " as a revision that it does not support")
@@ -198,13 +198,6 @@ func refusalOf(ctx SpecContext, server *Server, revision string) jsonrpc.Error {
 func beginsWithInitialize(revision any) bool {
 	name, isText := revision.(string)
 	return isText && !scripted.Stateless(name)
-}
-
-// answersInitialize tells whether the server serves the other era, too.
-func answersInitialize(ctx SpecContext) bool {
-	answer, err := handshakeClient(ctx).Connection.Call(ctx, "initialize", oldHello())
-	_, refused := answer.Error()
-	return err == nil && !refused
 }
 
 // listedVersions are the revisions that the server says it supports.

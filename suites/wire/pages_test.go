@@ -7,13 +7,19 @@ import (
 	"testing"
 
 	"github.com/mcpconform/mcpconform/internal/conform"
+	"github.com/mcpconform/mcpconform/internal/scripted"
 	"github.com/mcpconform/mcpconform/internal/transcript"
 )
 
 // talk makes a conversation of lines: ">" is said by the client, "<" by the
-// server, which is the target. A stream may stand in front, as in "post-2<".
+// server, which is the target. A stream may stand in front, as in "post-2<". A handshake
+// ends at the revision, if that has one.
 func talk(revision string, lines ...string) *conform.Conversation {
 	transport := conform.Stdio
+	negotiated := revision
+	if scripted.Stateless(revision) {
+		negotiated = scripted.LastHandshake
+	}
 	var events []transcript.Event
 	for i, line := range lines {
 		at := strings.IndexAny(line, "<>")
@@ -25,7 +31,8 @@ func talk(revision string, lines ...string) *conform.Conversation {
 			transport, stream = conform.HTTP, line[:at]
 		}
 		events = append(events, transcript.Event{
-			Sequence: i, Kind: transcript.Message, From: from, Stream: stream, Raw: []byte(line[at+1:]),
+			Sequence: i, Kind: transcript.Message, From: from, Stream: stream,
+			Raw: []byte(strings.ReplaceAll(line[at+1:], `"protocolVersion":"2025-11-25"`, `"protocolVersion":"`+negotiated+`"`)),
 		})
 	}
 	leg := conform.Leg{Role: conform.ServerRole, Revision: revision, Transport: transport}

@@ -193,9 +193,6 @@ func TestTransportRules(t *testing.T) {
 		{"a stream that begins with a comment", present, post("post-1", "1") + opened("post-1") + "e post-1\ne post-1 #a1 data\ne post-1 #a2 " + result("1") + ". post-1",
 			nil, "http.stream.primed"},
 		{"a stream without ids", present, post("post-1", "1") + opened("post-1") + "e post-1 " + result("1") + ". post-1", nil, "http.stream.response"},
-		{"a stream of an older revision", present,
-			"> post-1 POST\nc post-1 {\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"initialize\",\"params\":{}}\n" + opened("post-1") +
-				"e post-1 #a1 {\"jsonrpc\":\"2.0\",\"id\":1,\"result\":{\"protocolVersion\":\"2025-03-26\"}}\n. post-1", nil, ""},
 
 		{"a stream that ends without the response", present, post("post-1", "1") + opened("post-1") + ". post-1",
 			[]string{"http.stream.response"}, ""},

@@ -28,7 +28,7 @@ func ServerChecks() {
 			func(ctx SpecContext) {
 				server := Session(ctx)
 
-				result := server.Call(ctx, "server/discover", nil)
+				result := server.Need(ctx, "server/discover", nil)
 
 				listed, _ := result["supportedVersions"].([]any)
 				if !slices.Contains(listed, any(Revision())) {
@@ -51,7 +51,7 @@ func ServerChecks() {
 			func(ctx SpecContext) {
 				server := Session(ctx)
 
-				result := server.Call(ctx, "server/discover", nil)
+				result := server.Need(ctx, "server/discover", nil)
 
 				Expect(result).To(HaveMember("_meta"))
 				Expect(result["_meta"]).To(HaveMember(scripted.MetaServerInfo))

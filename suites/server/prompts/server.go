@@ -163,7 +163,7 @@ func ServerChecks() {
 func listed() []Object {
 	prompts := ListedPrompts()
 	if len(prompts) == 0 {
-		NotApplicable("the server lists no prompt")
+		NoneListed("prompts/list", "the server lists no prompt")
 	}
 	return prompts[:min(maxPrompts, len(prompts))]
 }

@@ -242,7 +242,7 @@ func listed(most int) []string {
 		}
 	}
 	if len(uris) == 0 {
-		NotApplicable("the server lists no resource")
+		NoneListed("resources/list", "the server lists no resource")
 	}
 	return uris
 }

@@ -289,7 +289,7 @@ func callable() []Provocation {
 	case len(calls) > 0:
 		return calls
 	case len(ListedTools()) == 0:
-		NotApplicable("the server lists no tool")
+		NoneListed("tools/list", "the server lists no tool")
 	case reason == "":
 		Inconclusive("the tools that may be called have checks of their own", "annotate further tools with readOnlyHint, or name them in mcpconform.yaml")
 	}

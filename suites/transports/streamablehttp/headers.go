@@ -41,7 +41,7 @@ func standardHeaders() {
 		func(ctx SpecContext) {
 			server := Session(ctx)
 
-			given := post(ctx, server, server.Body(FenceMethod(), nil), otherMethod, WithHeader(transport.MethodHeader, "tools/list"))
+			given := post(ctx, server, server.Body(FenceMethod(), nil), otherMethod, WithHeader(transport.MethodHeader, "prompts/get"))
 
 			Expect(given).To(beTurnedDown())
 		})
@@ -102,7 +102,7 @@ func standardHeaders() {
 		func(ctx SpecContext) {
 			server := Session(ctx)
 
-			given := post(ctx, server, server.Body(FenceMethod(), nil), otherMethod, WithHeader(transport.MethodHeader, "tools/list"))
+			given := post(ctx, server, server.Body(FenceMethod(), nil), otherMethod, WithHeader(transport.MethodHeader, "prompts/get"))
 
 			mustBeTurnedDown(given, "transports.http.headers.mismatch")
 			Expect(given).To(beTheError(http.StatusBadRequest, jsonrpc.HeaderMismatch))

@@ -222,7 +222,7 @@ func mustMirror(ctx context.Context, server *Server, wanted choice) mirrored {
 		}
 	}
 	if !declared {
-		NotApplicable("no tool has x-mcp-header on " + wanted.described)
+		NoneListed("tools/list", "no tool has x-mcp-header on "+wanted.described)
 	}
 	if reason == "" {
 		reason = "of the tools that have x-mcp-header none may be called with success"

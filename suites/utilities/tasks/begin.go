@@ -100,9 +100,9 @@ func toolWith(description string, supports ...string) Provocation {
 		}
 	}
 	if len(ListedTools()) == 0 {
-		NotApplicable(reason)
+		NoneListed("tools/list", reason)
 	}
-	NotApplicable("the server lists no tool " + description)
+	NoneListed("tools/list", "the server lists no tool "+description)
 	return Provocation{}
 }
 

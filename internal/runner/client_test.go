@@ -1,0 +1,86 @@
+package runner
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/mcpconform/mcpconform/internal/conform"
+	"github.com/mcpconform/mcpconform/internal/transcript"
+)
+
+// metWith is a meeting at a revision with a client: what it sends begins with >, what it
+// is answered with <, and a header that it names with #.
+func metWith(revision string, lines ...string) *meeting {
+	var events []transcript.Event
+	for sequence, line := range lines {
+		event := transcript.Event{Sequence: sequence, Kind: transcript.Message, From: transcript.Client, Stream: "stdio", Raw: []byte(line[1:])}
+		switch line[0] {
+		case '<':
+			event.From = transcript.Server
+		case '#':
+			event.Kind, event.Raw = transcript.Head, nil
+			event.HTTP = &transcript.HTTP{Method: "POST", Header: map[string][]string{"Mcp-Protocol-Version": {line[1:]}}}
+		}
+		events = append(events, event)
+	}
+	met := &meeting{revision: revision}
+	leg := conform.Leg{Role: conform.ClientRole, Revision: revision, Transport: conform.Stdio}
+	met.read([]*conform.Conversation{conform.NewConversation(leg, events, true)})
+	return met
+}
+
+// What a client sends shows which era it means, whatever it gets wrong.
+func TestSignsOfClients(t *testing.T) {
+	t.Parallel()
+	const (
+		welcome  = `<{"jsonrpc":"2.0","id":1,"result":{"protocolVersion":"2025-11-25","capabilities":{},"serverInfo":{"name":"s","version":"1"}}}`
+		ready    = `>{"jsonrpc":"2.0","method":"notifications/initialized"}`
+		modern   = `"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28"}`
+		refusal  = `<{"jsonrpc":"2.0","id":1,"error":{"code":-32602,"message":"_meta"}}`
+		discover = `>{"jsonrpc":"2.0","id":1,"method":"server/discover"}`
+	)
+	hello := func(version string) string {
+		return `>{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":` + version + `,"capabilities":{}}}`
+	}
+	for name, one := range map[string]struct {
+		revision string
+		lines    []string
+		shows    string // spoken, broken, odd, or nothing
+		says     string
+	}{
+		"a handshake":                   {"2025-11-25", []string{hello(`"2025-11-25"`), welcome, ready}, "spoken", ""},
+		"one that is granted, and left": {"2025-11-25", []string{hello(`"2025-11-25"`), welcome}, "broken", `asked for "2025-11-25", and said nothing more`},
+		"one of another revision":       {"2025-11-25", []string{hello(`"2025-06-18"`), welcome}, "", ""},
+		"one of no revision":            {"2025-11-25", []string{hello(`"1.0"`), welcome}, "broken", `asked for "1.0"`},
+		"one of a number":               {"2025-11-25", []string{hello(`20251125`), welcome}, "broken", `asked for 20251125`},
+		"one in a batch":                {"2025-11-25", []string{">[" + hello(`"2025-11-25"`)[1:] + "]", refusal}, "broken", "the client began with [{"},
+		"one over several lines":        {"2025-11-25", []string{`>{`, `>  "method": "initialize"`, `>}`}, "broken", `the client began with   "method": "initialize"`},
+		"requests without a handshake":  {"2025-11-25", []string{`>{"jsonrpc":"2.0","id":1,"method":"tools/list"}`}, "odd", "the client began with"},
+		"frames":                        {"2025-11-25", []string{">Content-Length: 80\r", ">\r"}, "odd", "Content-Length: 80"},
+		"the other era":                 {"2025-11-25", []string{`>{"jsonrpc":"2.0","id":1,"method":"tools/list","params":{` + modern + `}}`}, "", ""},
+		"its probe, in vain":            {"2025-11-25", []string{discover, refusal}, "", ""},
+		"nothing":                       {"2025-11-25", nil, "", ""},
+
+		"a request with its fields":     {"2026-07-28", []string{`>{"jsonrpc":"2.0","id":1,"method":"tools/list","params":{` + modern + `}}`}, "spoken", ""},
+		"a discovery without them":      {"2026-07-28", []string{discover, refusal}, "broken", "the client began with"},
+		"a revision in the header":      {"2026-07-28", []string{"#2026-07-28", `>{"jsonrpc":"2.0","id":1,"method":"tools/list"}`, refusal}, "broken", "in the header Mcp-Protocol-Version"},
+		"capabilities alone":            {"2026-07-28", []string{`>{"jsonrpc":"2.0","id":1,"method":"tools/list","params":{"_meta":{"io.modelcontextprotocol/clientCapabilities":{}}}}`}, "broken", "the client began with"},
+		"another revision in its field": {"2026-07-28", []string{`>{"jsonrpc":"2.0","id":1,"method":"server/discover","params":{` + strings.Replace(modern, "2026", "2027", 1) + `}}`}, "", ""},
+		"a discovery in a batch":        {"2026-07-28", []string{">[" + discover[1:] + "]"}, "broken", "the client began with [{"},
+		"a handshake in its place":      {"2026-07-28", []string{hello(`"2025-11-25"`), refusal}, "", ""},
+		"a handshake of that revision":  {"2026-07-28", []string{hello(`"2026-07-28"`), refusal}, "", ""},
+		"words":                         {"2026-07-28", []string{">hello"}, "odd", "the client began with hello"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			met := metWith(one.revision, one.lines...)
+			shows := map[int]string{3: "spoken", 2: "broken", 1: "odd"}[met.tells()]
+			if said := met.broken + met.odd; shows != one.shows || !strings.Contains(said, one.says) {
+				t.Errorf("shows %q: %s; %s", shows, said, met.note)
+			}
+			if !met.spoken && !strings.HasPrefix(met.note, notSpoken) {
+				t.Errorf("the note is %q", met.note)
+			}
+		})
+	}
+}

@@ -1,0 +1,109 @@
+package runner
+
+import (
+	"slices"
+
+	"github.com/mcpconform/mcpconform/internal/conform"
+	"github.com/mcpconform/mcpconform/internal/scripted"
+	"github.com/mcpconform/mcpconform/internal/transcript"
+	"github.com/mcpconform/mcpconform/reports"
+)
+
+// denial is what shows that a target does not speak a revision that the user named, or
+// that it means to speak.
+type denial struct {
+	id            string // of the requirement that is broken
+	wanted, found string
+	events        []transcript.Event // of the opening
+}
+
+// supporting are the requirements that a target breaks which is said to support a
+// revision and does not speak it: by role, and whether the revision is stateless.
+var supporting = map[string]map[bool]string{
+	conform.ServerRole: {false: "lifecycle.version.echoed", true: "discover.implemented"},
+	conform.ClientRole: {false: "lifecycle.initialize.version", true: "base.fields.sent"},
+}
+
+// notSpoken is what the note of a revision begins with that a target does not speak.
+const notSpoken = "not spoken: "
+
+// denied is the denial of a visit, with what was found.
+func (v *visit) denied(reason string) *denial {
+	found := &denial{
+		id:     supporting[conform.ServerRole][scripted.Stateless(v.asked)],
+		wanted: opening(v.asked) + " answered with " + v.asked, found: reason,
+	}
+	if v.connection != nil {
+		found.events = cut(asFarAsAnswered(v.connection.Log().Events()))
+	}
+	return found
+}
+
+// denied is the denial of a client, with what was found.
+func (m *meeting) denied(reason string) *denial {
+	found := &denial{id: supporting[conform.ClientRole][scripted.Stateless(m.revision)], found: reason, events: m.opening}
+	switch {
+	case m.granted:
+		found.id, found.wanted = "lifecycle.initialized.sent", "notifications/initialized after the answer to initialize"
+	case scripted.Stateless(m.revision):
+		found.wanted = "requests that name " + m.revision + " in their _meta"
+	default:
+		found.wanted = "initialize with the protocolVersion " + m.revision + ", and the session that follows"
+	}
+	return found
+}
+
+// asFarAsAnswered leaves out what came after the first message of a server.
+func asFarAsAnswered(events []transcript.Event) []transcript.Event {
+	first := slices.IndexFunc(events, func(event transcript.Event) bool {
+		return event.From == transcript.Server && event.Kind == transcript.Message
+	})
+	if first < 0 {
+		return events
+	}
+	return events[:first+1]
+}
+
+// deny adds the result of a revision that the target does not speak, unless others say
+// what fails. It stands whatever the filter.
+func (r *run) deny(state *legState) {
+	failed := slices.ContainsFunc(state.report.Results, func(result reports.Result) bool { return result.Verdict == reports.Failed })
+	if state.denied != nil && !failed && r.catalogue != nil {
+		state.report.Results = append(state.report.Results, r.denied(state))
+	}
+}
+
+// denied makes that result.
+func (r *run) denied(state *legState) reports.Result {
+	revision, role := state.report.Revision, state.report.Role
+	ids := []string{state.denied.id}
+	events, hint := state.denied.events, ""
+	if r.options.Revisions.named() {
+		hint = "a " + role + " that does not support " + revision + " is checked without it in --revision"
+	}
+	return reports.Result{
+		ID: ids[0], Kind: reports.KindCheck, Group: []string{"First contact"}, Text: "speaks " + revision,
+		Requirements: r.requirements(state, ids), Page: r.page(state, ids[0]), Verdict: reports.Failed,
+		Failures: []reports.Failure{{
+			Wanted: r.redact(state.denied.wanted), Found: r.redact(state.denied.found),
+			Hint: hint,
+		}},
+		Exchange: r.steps(events, lastOf(events, role)),
+		Rerun:    r.rerun(state, ids[0]),
+	}
+}
+
+// cut leaves of events what a report shows.
+func cut(events []transcript.Event) []transcript.Event {
+	return shorten([][]transcript.Event{events}, conform.Outcome{})[0]
+}
+
+// lastOf returns the position of the last message or head of a party; -1 for none.
+func lastOf(events []transcript.Event, party string) int {
+	for position, event := range slices.Backward(events) {
+		if string(event.From) == party && (event.Kind == transcript.Message || event.Kind == transcript.Head) {
+			return position
+		}
+	}
+	return -1
+}

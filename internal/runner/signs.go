@@ -1,0 +1,225 @@
+package runner
+
+import (
+	"bytes"
+	"cmp"
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+
+	"github.com/mcpconform/mcpconform/internal/conform"
+	"github.com/mcpconform/mcpconform/internal/jsonrpc"
+	"github.com/mcpconform/mcpconform/internal/scripted"
+	"github.com/mcpconform/mcpconform/internal/transcript"
+	"github.com/mcpconform/mcpconform/suites"
+)
+
+// diagnose finds the revisions that the target means to speak and whose opening it
+// gets wrong: there are signs of the revision, and first contact did not go as it
+// wants. A server that does not support a revision answers with another one, or
+// refuses, and shows no sign of it.
+func diagnose(visits []*visit, policy Revise, flaw func(*visit) string) {
+	for _, one := range visits {
+		if slices.Contains(Revisions, one.asked) && !one.spoken() {
+			one.broken = one.unlike(visits)
+		}
+	}
+	if len(spoken(visits)) == 0 && len(broken(visits)) == 0 {
+		lawless(visits)
+	}
+	if policy.Auto {
+		misspoken(visits, flaw)
+	}
+}
+
+// unlike says how the opening that did not go well shows that the target means to
+// speak the revision; "" when it does not.
+func (v *visit) unlike(visits []*visit) string {
+	listed := listedBy(visits, v.asked)
+	switch {
+	case v.handshake.Agreed && scripted.Stateless(v.asked):
+		return v.undiscovered()
+	case v.handshake.Agreed:
+		return v.misanswered(visits, listed)
+	}
+	if found := v.resembling(); found != "" {
+		return fmt.Sprintf("what came is no answer to %s: %s", opening(v.asked), found)
+	}
+	if refusal, refused := v.refused(); refused && refusal.Modern() && scripted.Stateless(v.asked) {
+		supported := refusal.Supported()
+		if refusal.Refusal.Code != jsonrpc.UnsupportedRevision || len(supported) == 0 || slices.Contains(supported, v.asked) {
+			return v.err.Error()
+		}
+		return ""
+	}
+	switch {
+	case v.modern:
+		return fmt.Sprintf("%s is answered as %s has it, and %s", v.list, v.asked, v.err)
+	case listed != "":
+		return fmt.Sprintf("%s lists %s, and %s", listed, v.asked, v.err)
+	}
+	return ""
+}
+
+// undiscovered says what is missing in an answer to server/discover; "" when it names a
+// later revision, of which nothing is known.
+func (v *visit) undiscovered() string {
+	if slices.ContainsFunc(v.handshake.Supported, scripted.Stateless) {
+		return ""
+	}
+	return fmt.Sprintf("server/discover at %s is answered without it in supportedVersions: %s", v.asked, scripted.Short(v.handshake.Answer.Raw))
+}
+
+// misanswered says what is wrong with the revision that initialize is answered with; ""
+// when it is one that the target stands by.
+func (v *visit) misanswered(visits []*visit, listed string) string {
+	answered := v.handshake.Revision
+	said := fmt.Sprintf("asked for %s, the server answered with %s", v.asked, answered)
+	at := slices.IndexFunc(visits, func(other *visit) bool { return other.asked == answered })
+	switch {
+	case answered == "":
+		return "initialize was answered without a protocolVersion that is a string: " + scripted.Short(v.handshake.Answer.Raw)
+	case at < 0:
+		return said + ", which is no revision of the protocol"
+	case listed != "":
+		return said + ", and " + listed + " lists " + v.asked
+	case visits[at].spoken():
+		return ""
+	case scripted.Stateless(answered):
+		return said + ", which has no initialize"
+	case visits[at].handshake.Agreed:
+		return said + ", and asked for that with " + cmp.Or(visits[at].handshake.Revision, "none")
+	}
+	return "" // it may have had enough of openings
+}
+
+// listedBy returns the request in whose answer the target says that it supports a
+// revision; "" when it does not.
+func listedBy(visits []*visit, revision string) string {
+	for _, one := range visits {
+		supported := one.handshake.Supported
+		if refusal, refused := one.refused(); refused {
+			supported = refusal.Supported()
+		}
+		if slices.Contains(supported, revision) {
+			return opening(one.asked)
+		}
+	}
+	return ""
+}
+
+// lawless finds a target that speaks no revision, and serves requests that no opening
+// came before, or does not know initialize: that is one of the handshake era without a
+// handshake.
+func lawless(visits []*visit) {
+	at := slices.IndexFunc(visits, func(one *visit) bool { return one.asked == scripted.LastHandshake })
+	last := visits[at]
+	refusal, refused := last.refused()
+	if !refused {
+		return
+	}
+	for _, one := range visits {
+		if one.list != "" {
+			last.broken = fmt.Sprintf("%s is answered without a handshake, and %s", one.list, last.err)
+			return
+		}
+	}
+	if refusal.Refusal.Code == jsonrpc.MethodNotFound {
+		last.broken = last.err.Error()
+	}
+}
+
+// misspoken looks at the other era than that of the newest revision that the target
+// speaks: whether its newest there has an opening that breaks a rule.
+func misspoken(visits []*visit, flaw func(*visit) string) {
+	other := newestOf(ofOtherEra(spoken(visits)))
+	for _, one := range visits {
+		if other != "" && one.asked == other {
+			one.broken = flaw(one)
+		}
+	}
+}
+
+// ofOtherEra returns those of some revisions that are of another era than the newest
+// that can be checked.
+func ofOtherEra(revisions []string) []string {
+	stateless := scripted.Stateless(newestOf(revisions))
+	return slices.DeleteFunc(slices.Clone(revisions), func(revision string) bool { return scripted.Stateless(revision) == stateless })
+}
+
+// newestOf returns the newest of some revisions that can be checked; "" when none can.
+func newestOf(revisions []string) string {
+	for _, revision := range slices.Backward(Revisions) {
+		if slices.Contains(revisions, revision) {
+			return revision
+		}
+	}
+	return ""
+}
+
+// resembling returns what the target sent that was meant for an answer to the opening,
+// and could not be read as one: under another id, in a batch, or not as a message at
+// all; "" when there is nothing of the kind. An error is none, as servers of the other
+// era refuse in whatever way they like.
+func (v *visit) resembling() string {
+	if v.err == nil || v.connection == nil {
+		return ""
+	}
+	wanted := []string{`"protocolVersion"`, `"serverInfo"`}
+	if scripted.Stateless(v.asked) {
+		wanted = []string{`"supportedVersions"`}
+	}
+	for _, event := range v.connection.Log().Events() {
+		page := bytes.HasPrefix(bytes.TrimSpace(event.Raw), []byte("<"))
+		if event.From != transcript.Server || event.Kind != transcript.Message || page {
+			continue
+		}
+		message := jsonrpc.Parse(event.Raw)
+		_, refused := message.Error()
+		called := message.Kind == jsonrpc.Request || message.Kind == jsonrpc.Notification
+		names := func(member string) bool { return bytes.Contains(event.Raw, []byte(member)) }
+		if !refused && !called && slices.ContainsFunc(wanted, names) {
+			return scripted.Short(bytes.TrimSpace(event.Raw))
+		}
+	}
+	return ""
+}
+
+// flaw says what the opening of a visit breaks of the rules that fail a run; "" for
+// nothing. The connection may still be open.
+func (r *run) flaw(to scripted.Target) func(*visit) string {
+	return func(visit *visit) string {
+		log := visit.connection.Log()
+		leg := conform.Leg{Role: conform.ServerRole, Revision: visit.asked, Transport: to.Transport}
+		return r.flawIn(conform.NewConversation(leg, log.Events(), log.Dropped() == 0), math.MaxInt)
+	}
+}
+
+// flawIn says what a conversation breaks, as far as an event, of the rules that fail a
+// run.
+func (r *run) flawIn(conversation *conform.Conversation, last int) string {
+	requirements, err := r.load()
+	if err != nil {
+		return "" // which the plan is told
+	}
+	there := &conform.Environment{Leg: conversation.Leg, Catalogue: requirements, Rules: suites.Rules()}
+	rules, _ := there.StandingRules()
+	for _, finding := range conform.ApplyRules(rules, conversation) {
+		failing := slices.ContainsFunc(there.Standing(rules[finding.Rule].Requirements), func(id string) bool {
+			requirement, known := requirements.Get(id)
+			return known && requirement.Level(conversation.Revision).Failing()
+		})
+		for _, breach := range finding.Breaks {
+			if failing && breach.Judged <= last {
+				return fmt.Sprintf("wanted %s, found %s", breach.Mismatch.Wanted, breach.Mismatch.Found)
+			}
+		}
+	}
+	return ""
+}
+
+// notice tells at the top of a report that an opening is broken.
+func notice(revision, broken string) string {
+	return "the opening at " + revision + " fails, and what follows is checked as far as it goes: " + strings.TrimSpace(broken)
+}
