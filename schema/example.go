@@ -31,14 +31,26 @@ const (
 // schema and seed give the same instance. The instance is validated, formats included, before it is returned.
 //
 // The error is as that of Compile, or says that no instance was found.
-func Example(document any, seed int) (any, error) {
+func Example(document any, seed int) (any, error) { return exampleOf(document, seed, nil) }
+
+// A Suggestion makes up a member of an object by its name and what its schema says of it, with all that applies laid
+// over one another; type is a list there. It reports false where it knows none.
+type Suggestion func(name string, property map[string]any) (value any, found bool)
+
+// ExampleWith makes the smallest instance as Example does, with members that suggest makes up where the schema has
+// neither const, enum, examples, default nor pattern for them, and allows what is suggested.
+func ExampleWith(document any, suggest Suggestion) (any, error) {
+	return exampleOf(document, 0, suggest)
+}
+
+func exampleOf(document any, seed int, suggest Suggestion) (any, error) {
 	compiled, err := compile(document, true)
 	if err != nil {
 		return nil, err
 	}
 	var reason error
 	for try := range maxExampleTries {
-		instance, err := generate(compiled.document, compiled.document, seed, try)
+		instance, err := generate(compiled.document, compiled.document, seed, try, suggest)
 		if err != nil {
 			reason = err
 			continue
@@ -56,8 +68,9 @@ func Example(document any, seed int) (any, error) {
 }
 
 // generate makes one attempt at an instance of a schema inside a document.
-func generate(document, schema any, seed, try int) (any, error) {
+func generate(document, schema any, seed, try int, suggest Suggestion) (any, error) {
 	g := &generator{
+		suggest:  suggest,
 		document: document,
 		random:   rand.New(rand.NewPCG(uint64(seed), uint64(try))), //nolint:gosec // variety, not secrecy
 		minimal:  seed == 0,
@@ -68,6 +81,7 @@ func generate(document, schema any, seed, try int) (any, error) {
 }
 
 type generator struct {
+	suggest          Suggestion // nil for none
 	document         any
 	random           *rand.Rand
 	minimal, maximal bool
@@ -367,7 +381,7 @@ func (g *generator) object(merged anySchema, depth int) (any, error) {
 		if !ok {
 			schema = rest
 		}
-		member, err := g.value(schema, depth+1)
+		member, err := g.member(name, schema, depth+1)
 		if err != nil {
 			return fmt.Errorf("member %s: %w", quote(name), err)
 		}
@@ -431,6 +445,30 @@ func (g *generator) object(merged anySchema, depth int) (any, error) {
 		}
 	}
 	return instance, nil
+}
+
+// member makes the value of a member, as suggested where the schema leaves it open. With odd tries suggestions are not
+// trusted, as others are not.
+func (g *generator) member(name string, schema any, depth int) (any, error) {
+	if g.suggest != nil && g.try%2 == 0 {
+		merged, err := g.settle(schema)
+		if err != nil {
+			return nil, err
+		}
+		if value, found := g.suggest(name, merged); found && !says(merged) {
+			g.values++
+			return value, nil
+		}
+	}
+	return g.value(schema, depth)
+}
+
+// says tells whether a schema gives a value itself, or says of which characters one is made.
+func says(merged anySchema) bool {
+	return slices.ContainsFunc([]string{"const", "enum", "examples", "default", "pattern"}, func(keyword string) bool {
+		_, there := merged[keyword]
+		return there
+	})
 }
 
 func (g *generator) array(merged anySchema, depth int) (any, error) {

@@ -47,6 +47,7 @@ type Subscription struct {
 func (s *Server) Subscribe(ctx context.Context, filter Object) *Subscription {
 	subscription, err := s.subscribe(ctx, filter)
 	if err != nil {
+		current.outcome.Doubtful = isLost(err)
 		Inconclusive("no subscription: "+err.Error(), "mend what the checks of subscriptions/listen report, then run again")
 	}
 	return subscription

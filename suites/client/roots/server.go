@@ -25,9 +25,9 @@ func ServerChecks() {
 			func(ctx SpecContext) {
 				server := SessionOf(ctx, scripted.Everything(Revision()).Without("roots"))
 
-				requests := asking.Unasked(ctx, server, "roots", method)
+				requests := asking.Unasked(ctx, Session(ctx), server, "roots", method)
 
-				asking.JudgeNone(requests)
+				asking.DemandNone(requests...)
 			})
 
 		It("goes on when the client tells its roots", Verifies("roots.change.handled"),
@@ -101,7 +101,7 @@ func sessionOf(ctx context.Context, answer scripted.Answer) *Server {
 	}
 	server := Connect(ctx)
 	server.Answer(method, answer)
-	if _, err := server.Initialize(ctx, Hello(Revision())); err != nil {
+	if _, err := server.Handshake(ctx, Hello(Revision())); err != nil {
 		Inconclusive("no session: "+err.Error(), "mend what the lifecycle checks report, then run again")
 	}
 	server.Hear(ctx) // a server that asks by itself needs a way to; one that does not has none
@@ -130,12 +130,10 @@ func provoke(ctx context.Context, server *Server) question {
 	if tool, there := Provocable("roots"); there {
 		mark := server.Mark()
 		provoked.call = server.Start(ctx, "tools/call", tool.Call())
-		_, err := server.Connection.Await(ctx, mark, func(received scripted.Received) bool {
+		received, err := server.Connection.Await(ctx, mark, func(received scripted.Received) bool {
 			return RequestOf(method)(received) || received.Kind == jsonrpc.Response && received.ID == provoked.call.ID
 		})
-		if err != nil {
-			Inconclusive("the tool for roots neither asked for them nor ended: "+err.Error(), hint)
-		}
+		server.Answered(provoked.call, received, err)
 	} else {
 		server.Fence(ctx)
 	}

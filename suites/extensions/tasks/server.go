@@ -78,6 +78,7 @@ func negotiation() {
 
 			var wrong []Mismatch
 			for _, method := range slices.Sorted(maps.Keys(replies)) {
+				Observe()
 				if refusal, _ := replies[method].Error(); refusal.Code != jsonrpc.MissingCapability {
 					wrong = append(wrong, Mismatch{Wanted: "error -32021 (Missing required client capability) to " + method, Found: replies[method].Describe()})
 				}
@@ -217,9 +218,11 @@ func notifications() {
 			observe(ctx, server, other, isOver)
 			server.Fence(ctx)
 
-			for _, told := range subscription.Notifications() {
+			tells := Notification("notifications/tasks")
+			server.NeedMessage(ctx, subscription.Mark, tells, "the server agreed to tell of the task, and told nothing", "check a server that tells of tasks")
+			for _, told := range server.Sent(subscription.Mark, tells) {
 				params, _ := told.Params().(map[string]any)
-				Demand(told.Method != "notifications/tasks" || params["taskId"] == id, "notifications of the task "+id+" alone", scripted.Short(told.Raw))
+				Demand(params["taskId"] == id, "notifications of the task "+id+" alone", scripted.Short(told.Raw))
 			}
 		})
 
@@ -229,11 +232,11 @@ func notifications() {
 			_, id := anyTask(ctx, server)
 
 			request := server.Start(ctx, "subscriptions/listen", undeclared(Object{"notifications": Object{"taskIds": []any{id}}}))
-			first := server.Until(ctx, request.Mark, "an answer to subscriptions/listen", func(received scripted.Received) bool {
+			first, err := server.Connection.Await(ctx, request.Mark, func(received scripted.Received) bool {
 				return received.ID == request.ID || received.Method == "notifications/subscriptions/acknowledged"
 			})
 
-			demandMissing(Reply{Received: first})
+			demandMissing(server.Answered(request, first, err))
 			leave(ctx, server, id)
 		})
 }
@@ -245,6 +248,7 @@ func unknown() {
 
 			reply := server.Ask(ctx, "tasks/get", of(unknownTask))
 
+			server.NeedContrast(ctx, reply, unknownTask, knownTask(ctx, server)...)
 			Expect(reply).To(BeJSONRPCError(jsonrpc.InvalidParams))
 		})
 
@@ -254,6 +258,7 @@ func unknown() {
 
 			reply := server.Ask(ctx, "tasks/update", Object{"taskId": unknownTask, "inputResponses": Object{}})
 
+			server.NeedContrast(ctx, reply, unknownTask, knownTask(ctx, server)...)
 			Expect(reply).To(BeJSONRPCError())
 		})
 
@@ -263,6 +268,7 @@ func unknown() {
 
 			reply := server.Ask(ctx, "tasks/cancel", of(unknownTask))
 
+			server.NeedContrast(ctx, reply, unknownTask, knownTask(ctx, server)...)
 			Expect(reply).To(BeJSONRPCError())
 		})
 
@@ -279,6 +285,7 @@ func unknown() {
 			for _, reply := range replies {
 				if _, refused := reply.Error(); refused { // other checks tell where it is not
 					judged++
+					server.NeedContrast(ctx, reply, unknownTask, knownTask(ctx, server)...)
 					Expect(reply).To(BeJSONRPCError(jsonrpc.InvalidParams))
 				}
 			}
@@ -290,7 +297,7 @@ func unknown() {
 
 // former checks what became of the tasks of 2025-11-25.
 func former() {
-	It("does not know tasks/result any more", Verifies("tasks-extension.former.result-removed"), NeedsExtension("tasks"),
+	It("does not know tasks/result any more", Verifies("tasks-extension.former.result-removed"), NeedsExtension("tasks"), ByFence(),
 		func(ctx SpecContext) {
 			server := declaring(ctx)
 

@@ -12,6 +12,8 @@ import (
 const (
 	// unknownPrompt is a name that no server gives a prompt.
 	unknownPrompt = "mcpconform_prompt_that_does_not_exist"
+	// maxControls bounds the arguments that are completed beside one that is refused.
+	maxControls = 2
 	// maxCompleted bounds the arguments that are completed.
 	maxCompleted = 10
 )
@@ -25,9 +27,9 @@ func ServerChecks() {
 				server := Session(ctx)
 
 				for _, argument := range arguments.Completable(maxCompleted) {
-					answer, err := server.Connection.Call(ctx, "completion/complete", argument.Completion("", nil))
+					reply, _ := server.Try(ctx, "completion/complete", argument.Completion("", nil))
 
-					if values := valuesOf(Reply{Received: answer}); err == nil && len(values) > 0 {
+					if values := valuesOf(reply); len(values) > 0 {
 						Demand(Declares("completions"), `the capability "completions", or no completions`,
 							"no such capability, and completions of "+argument.Name+": "+Show(values))
 						return
@@ -42,18 +44,24 @@ func ServerChecks() {
 				all := completable()
 				server := Session(ctx)
 
-				answered := false
+				answered, refused := false, 0
 				var reply Reply
 				for _, argument := range all {
 					reply = server.Ask(ctx, "completion/complete", argument.Completion("", nil))
 
-					_, refused := reply.Error()
-					answered = answered || !refused
+					_, completes := reply.Object()["completion"].(map[string]any)
+					answered = answered || completes
+					if reply.Refuses() {
+						refused++
+					}
+				}
+				if !answered && refused < len(all) {
+					Inconclusive("completion/complete was answered with "+reply.Describe(), "fix what the schema says of the result first")
 				}
 				Demand(answered, "a result of completion/complete for some argument of a prompt or template", reply.Describe())
 			})
 
-		It("answers completion/complete with method not found when it completes nothing", Verifies("completion.unsupported.code"),
+		It("answers completion/complete with method not found when it completes nothing", Verifies("completion.unsupported.code"), ByFence(),
 			func(ctx SpecContext) {
 				if Declares("completions") {
 					NotApplicable("the server declares completions")
@@ -77,6 +85,7 @@ func ServerChecks() {
 					"argument": Object{"name": "any", "value": ""},
 				})
 
+				server.NeedContrast(ctx, reply, unknownPrompt, inOrder()...)
 				Expect(reply).To(BeJSONRPCError(jsonrpc.InvalidParams))
 			})
 
@@ -88,6 +97,7 @@ func ServerChecks() {
 
 				reply := server.Ask(ctx, "completion/complete", Object{"ref": argument.Ref})
 
+				server.NeedContrast(ctx, reply, "argument", inOrder()...)
 				Expect(reply).To(BeJSONRPCError(jsonrpc.InvalidParams))
 			})
 
@@ -100,6 +110,7 @@ func ServerChecks() {
 					"argument": Object{"name": "any", "value": ""},
 				})
 
+				server.NeedContrast(ctx, reply, "ref/unknown", inOrder()...)
 				Expect(reply).To(BeJSONRPCError())
 			})
 
@@ -113,6 +124,7 @@ func ServerChecks() {
 					"argument": Object{"name": argument.Name, "value": Object{"not": "a string"}},
 				})
 
+				server.NeedContrast(ctx, reply, "value", inOrder()...)
 				Expect(reply).To(BeJSONRPCError())
 			})
 	})
@@ -126,6 +138,16 @@ func completable() []arguments.Argument {
 		NotApplicable("the server has no prompt with an argument and no resource template")
 	}
 	return all
+}
+
+// inOrder completes arguments of the target: beside that shows what a refusal is about.
+func inOrder() []Request {
+	var requests []Request
+	for _, argument := range arguments.Completable(maxControls) {
+		name, _ := argument.Ref["name"].(string)
+		requests = append(requests, Request{Method: "completion/complete", Params: argument.Completion("", nil), Name: name})
+	}
+	return requests
 }
 
 // anyArgument returns one of the target's, or one that is made up.

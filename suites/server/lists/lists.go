@@ -4,10 +4,12 @@ package lists
 
 import (
 	"context"
-	"fmt"
+	"maps"
+	"reflect"
 	"slices"
 
 	. "github.com/mcpconform/mcpconform/internal/conform"
+	"github.com/mcpconform/mcpconform/internal/jsonrpc"
 	"github.com/mcpconform/mcpconform/internal/scripted"
 )
 
@@ -19,6 +21,10 @@ func StayTheSame(ctx context.Context, method string) {
 	askAround(ctx, other)
 
 	first, elsewhere := Keys(ctx, one, method), Keys(ctx, other, method)
+	if len(first)+len(elsewhere) == 0 {
+		Inconclusive(method+" lists nothing", "check a server that lists something")
+	}
+	Observe()
 	if SameItems(first, elsewhere) {
 		return
 	}
@@ -36,11 +42,11 @@ func askAround(ctx context.Context, server *Server) {
 	bare := Object{"_meta": Object{scripted.MetaCapabilities: Object{}}}
 	for _, feature := range []string{"tools", "prompts", "resources"} {
 		if Declares(feature) {
-			_, _ = server.Connection.Call(ctx, feature+"/list", bare) // others judge the answer
+			server.Try(ctx, feature+"/list", bare) // others judge the answer
 		}
 	}
 	for _, resource := range ListedResources()[:min(1, len(ListedResources()))] {
-		_, _ = server.Connection.Call(ctx, "resources/read", Object{"uri": resource["uri"]})
+		server.Try(ctx, "resources/read", Object{"uri": resource["uri"]})
 	}
 }
 
@@ -60,13 +66,23 @@ func Keys(ctx context.Context, server *Server, method string) []any {
 
 // SameItems tells whether two lists have the same items, in whatever order.
 func SameItems(first, second []any) bool {
-	sorted := func(keys []any) []string {
-		texts := make([]string, len(keys))
-		for index, key := range keys {
-			texts[index] = fmt.Sprint(key)
+	counted := func(keys []any) map[jsonrpc.ID]int {
+		counts := map[jsonrpc.ID]int{}
+		for _, key := range keys {
+			counts[jsonrpc.IDOf(key)]++
 		}
-		slices.Sort(texts)
-		return texts
+		return counts
 	}
-	return slices.Equal(sorted(first), sorted(second))
+	return maps.Equal(counted(first), counted(second))
+}
+
+// Same tells whether two lists are the same to a client: what is said beside an item, in
+// its _meta, may be another each time.
+func Same(first, second []Object) bool {
+	return slices.EqualFunc(first, second, func(one, other Object) bool {
+		one, other = maps.Clone(one), maps.Clone(other)
+		delete(one, "_meta")
+		delete(other, "_meta")
+		return reflect.DeepEqual(one, other)
+	})
 }

@@ -32,14 +32,14 @@ func ServerChecks() {
 
 // settingLevels checks what the handshake era has: one level for a session.
 func settingLevels() {
-	It("takes each log level with an empty result", Verifies("logging.set-level.answered"), NeedsCapability("logging"),
+	It("takes each log level", Verifies("logging.set-level.answered"), NeedsCapability("logging"),
 		func(ctx SpecContext) {
 			server := FreshSession(ctx)
 
 			for _, level := range levels {
-				result := server.Call(ctx, "logging/setLevel", Object{"level": level})
+				reply := server.Ask(ctx, "logging/setLevel", Object{"level": level})
 
-				Expect(result).To(BeEmptyObject())
+				Expect(reply).To(BeResult())
 			}
 		})
 
@@ -78,16 +78,17 @@ func askingForMessages() {
 			server := FreshSession(ctx)
 			server.Hear(ctx) // messages might go astray there
 			provoke(ctx, server, "emergency")
+			before := server.Mark()
 			provoke(ctx, server, "debug") // this is for one request
+			server.NeedMessage(ctx, before, Notification(logMessage), "the tool for logging logs nothing for a request that asks for all messages",
+				"name one that does in mcpconform.yaml: provocations: {logging: {tool: NAME}}")
 			server.Fence(ctx)
 			mark := server.Mark()
 
 			provoke(ctx, server, "")
 			server.Fence(ctx)
 
-			for _, message := range server.Sent(mark, Notification(logMessage)) {
-				Demand(false, "no log message for a request without "+scripted.MetaLogLevel, scripted.Short(message.Raw))
-			}
+			DemandNone("no log message for a request without "+scripted.MetaLogLevel, server.Sent(mark, Notification(logMessage)))
 		})
 }
 
@@ -97,12 +98,15 @@ func unknownLevels() {
 		func(ctx SpecContext) {
 			server := FreshSession(ctx)
 			method, params := "logging/setLevel", Object{"level": noLevel}
+			good := Request{Method: method, Params: Object{"level": levels[0]}}
 			if Stateless() {
 				method, params = FenceMethod(), atLevel(noLevel, nil)
+				good = Request{Method: method, Params: atLevel(levels[0], nil)}
 			}
 
 			reply := server.Ask(ctx, method, params)
 
+			server.NeedContrast(ctx, reply, noLevel, good)
 			Expect(reply).To(BeJSONRPCError(jsonrpc.InvalidParams))
 		})
 }

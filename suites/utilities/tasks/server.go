@@ -41,6 +41,7 @@ func negotiation() {
 			reply := server.Await(ctx, server.StartRaw(ctx, server.NextID(), "tools/call",
 				scripted.Outgoing{Deliberate: "calls a tool as a task that does not support it"}, asTask(tool)))
 
+			server.NeedContrast(ctx, reply, "", Request{Method: "tools/call", Params: tool.Call()})
 			Expect(reply).To(BeJSONRPCError(jsonrpc.MethodNotFound))
 		})
 
@@ -52,18 +53,19 @@ func negotiation() {
 			reply := server.Await(ctx, server.StartRaw(ctx, server.NextID(), "tools/call",
 				scripted.Outgoing{Deliberate: "calls a tool without a task that demands one"}, tool.Call()))
 
+			server.NeedContrast(ctx, reply, "", Request{Method: "tools/call", Params: asTask(tool)})
 			Expect(reply).To(BeJSONRPCError(jsonrpc.MethodNotFound))
 		})
 
 	It("answers a ping as usual that asks for a task", Verifies("tasks.undeclared.ignored"), ByFence(),
 		func(ctx SpecContext) {
 			server := Session(ctx)
-			usual := server.Ask(ctx, "ping", nil)
 
 			reply := server.Await(ctx, server.StartRaw(ctx, server.NextID(), "ping",
 				scripted.Outgoing{Deliberate: "asks for a task with a kind of request that makes none"}, Object{"task": Object{"ttl": keptFor}}))
 
-			Demand(reply.Describe() == usual.Describe(), usual.Describe()+", as without a task", reply.Describe())
+			Expect(reply).To(BeResult())
+			Expect(reply).NotTo(HaveMember("task"))
 		})
 
 	It("runs tools as usual that it was asked to run as tasks, if it declares none", Verifies("tasks.undeclared.ignored"), NeedsCapability("tools"),
@@ -110,6 +112,7 @@ func creation() {
 				}
 			}
 
+			demandStatus(state)
 			Expect(state).NotTo(HaveMember("status", "completed"))
 		})
 
@@ -178,6 +181,7 @@ func polling() {
 
 				reply := server.Ask(ctx, method, Object{"taskId": unknownTask})
 
+				server.NeedContrast(ctx, reply, unknownTask, knownTask(ctx, server)...)
 				Expect(reply).To(BeJSONRPCError(jsonrpc.InvalidParams))
 			})
 	}
@@ -188,6 +192,7 @@ func polling() {
 
 			reply := server.Ask(ctx, "tasks/cancel", Object{"taskId": unknownTask})
 
+			server.NeedContrast(ctx, reply, unknownTask, knownTask(ctx, server)...)
 			Expect(reply).To(BeJSONRPCError(jsonrpc.InvalidParams))
 		})
 
@@ -198,6 +203,7 @@ func polling() {
 			reply := server.Await(ctx, server.StartRaw(ctx, server.NextID(), "tasks/get",
 				scripted.Outgoing{Deliberate: "names a task by a number"}, Object{"taskId": 7}))
 
+			server.NeedContrast(ctx, reply, "", knownTask(ctx, server)...)
 			Expect(reply).To(BeJSONRPCError(jsonrpc.InvalidParams))
 		})
 }
@@ -237,8 +243,9 @@ func listing() {
 			server := Session(ctx)
 
 			reply := server.Await(ctx, server.StartRaw(ctx, server.NextID(), "tasks/list",
-				scripted.Outgoing{Deliberate: "uses a cursor that no list gave"}, Object{"cursor": "mcpconform-no-such-cursor"}))
+				scripted.Outgoing{Deliberate: "uses a cursor that no list gave"}, Object{"cursor": unknownCursor}))
 
+			server.NeedContrast(ctx, reply, unknownCursor, Request{Method: "tasks/list"})
 			Expect(reply).To(BeJSONRPCError(jsonrpc.InvalidParams))
 		})
 }
@@ -279,8 +286,8 @@ func cancellation() {
 
 			cancelled(ctx, server, id)
 
-			server.Await(ctx, waiting)
-			server.Ask(ctx, "tasks/result", Object{"taskId": id})
+			Expect(server.Await(ctx, waiting)).To(beTheOutcomeOfACall)
+			Expect(server.Ask(ctx, "tasks/result", Object{"taskId": id})).To(beTheOutcomeOfACall)
 		})
 
 	It("refuses to cancel a task that is done", Verifies("tasks.cancel.refused"), NeedsCapability(callable, cancelable),
@@ -291,6 +298,7 @@ func cancellation() {
 
 			reply := server.Ask(ctx, "tasks/cancel", Object{"taskId": id})
 
+			server.NeedContrast(ctx, reply, id, working(ctx, server, id))
 			Expect(reply).To(BeJSONRPCError(jsonrpc.InvalidParams))
 		})
 
