@@ -181,9 +181,15 @@ func (r Reply) mentions(name string) bool {
 
 // refusal is what a reply says of why it refuses, with a name left out.
 func (r Reply) refusal(name string) string {
-	text := toJSON(r.Object()["content"])
+	var text string
 	if refusal, refused := r.Error(); refused {
 		text = refusal.Message + " " + toJSON(refusal.Data)
+	}
+	content, _ := r.Object()["content"].([]any)
+	for _, element := range content {
+		block, _ := element.(map[string]any)
+		words, _ := block["text"].(string)
+		text += words + "\n"
 	}
 	if name == "" {
 		return text

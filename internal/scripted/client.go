@@ -241,12 +241,17 @@ func (c *Client) StartRaw(ctx context.Context, id jsonrpc.ID, method string, mes
 // Wait waits for the answer: a result or an error, both are answers. The error
 // tells why there is none.
 func (p *Pending) Wait(ctx context.Context) (Received, error) {
+	return p.WaitOr(ctx, func(Received) bool { return false })
+}
+
+// WaitOr waits for the answer, or for another message since the request that matches.
+func (p *Pending) WaitOr(ctx context.Context, match func(Received) bool) (Received, error) {
 	ctx, cancel := context.WithTimeout(ctx, p.patience)
 	defer cancel()
-	isAnswer := func(received Received) bool {
-		return received.Kind == jsonrpc.Response && received.ID == p.ID
+	comes := func(received Received) bool {
+		return received.Kind == jsonrpc.Response && received.ID == p.ID || match(received)
 	}
-	received, err := p.client.inbox.await(ctx, p.Mark, isAnswer, p.Delivery.last)
+	received, err := p.client.inbox.await(ctx, p.Mark, comes, p.Delivery.last)
 	switch {
 	case err == nil:
 		return received, nil

@@ -274,16 +274,7 @@ func isResponse(received scripted.Received) bool { return received.Kind == jsonr
 // response comes is meant for it, as nothing else was asked for.
 func answeredID(ctx context.Context, server *Server, id jsonrpc.ID) jsonrpc.ID {
 	request := server.StartRaw(ctx, id, anyTime(), scripted.Outgoing{}, nil)
-	await := request.Wait // knows when the exchange is over
-	if Transport() == Stdio {
-		await = func(ctx context.Context) (scripted.Received, error) {
-			return server.Connection.Await(ctx, request.Mark, isResponse)
-		}
-	}
-	received, err := await(ctx)
-	if others := server.Sent(request.Mark, isResponse); err != nil && len(others) > 0 {
-		return others[0].ID
-	}
+	received, err := request.WaitOr(ctx, isResponse)
 	return server.Answered(request, received, err).ID
 }
 

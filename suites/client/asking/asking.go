@@ -8,7 +8,6 @@ import (
 	"strings"
 
 	"github.com/mcpconform/mcpconform/internal/conform"
-	"github.com/mcpconform/mcpconform/internal/jsonrpc"
 	"github.com/mcpconform/mcpconform/internal/scripted"
 )
 
@@ -30,10 +29,7 @@ func Provoke(ctx context.Context, server *conform.Server, kind, method string) *
 	provocation := conform.Provoking(kind)
 	mark := server.Mark()
 	call := server.Start(ctx, "tools/call", provocation.Call())
-	asks := conform.RequestOf(method)
-	received, err := server.Connection.Await(ctx, mark, func(received scripted.Received) bool {
-		return asks(received) || received.Kind == jsonrpc.Response && received.ID == call.ID
-	})
+	received, err := call.WaitOr(ctx, conform.RequestOf(method))
 	reply := server.Answered(call, received, err)
 	asked := server.Asked(mark, method)
 	if len(asked) == 0 {

@@ -69,7 +69,8 @@ func ServerChecks() {
 
 		It("goes on when the roots change", Verifies("roots.change.handled"),
 			func(ctx SpecContext) {
-				server := FreshSession(ctx)
+				server := sessionOf(ctx, Answering(Roots))
+				provoke(ctx, server).outcome(ctx) // it makes use of them
 
 				server.Tell(ctx, changed, nil)
 
@@ -128,11 +129,8 @@ func provoke(ctx context.Context, server *Server) question {
 	server.Tell(ctx, changed, nil)
 	provoked := question{server: server}
 	if tool, there := Provocable("roots"); there {
-		mark := server.Mark()
 		provoked.call = server.Start(ctx, "tools/call", tool.Call())
-		received, err := server.Connection.Await(ctx, mark, func(received scripted.Received) bool {
-			return RequestOf(method)(received) || received.Kind == jsonrpc.Response && received.ID == provoked.call.ID
-		})
+		received, err := provoked.call.WaitOr(ctx, RequestOf(method))
 		server.Answered(provoked.call, received, err)
 	} else {
 		server.Fence(ctx)

@@ -232,9 +232,7 @@ func notifications() {
 			_, id := anyTask(ctx, server)
 
 			request := server.Start(ctx, "subscriptions/listen", undeclared(Object{"notifications": Object{"taskIds": []any{id}}}))
-			first, err := server.Connection.Await(ctx, request.Mark, func(received scripted.Received) bool {
-				return received.ID == request.ID || received.Method == "notifications/subscriptions/acknowledged"
-			})
+			first, err := request.WaitOr(ctx, Notification("notifications/subscriptions/acknowledged"))
 
 			demandMissing(server.Answered(request, first, err))
 			leave(ctx, server, id)
@@ -303,6 +301,7 @@ func former() {
 
 			reply := server.Ask(ctx, "tasks/result", of(unknownTask))
 
+			server.NeedContrast(ctx, reply, "", Request{Method: "tasks/get", Params: of(unknownTask)}) // a method that it knows
 			Expect(reply).To(BeJSONRPCError(jsonrpc.MethodNotFound))
 		})
 

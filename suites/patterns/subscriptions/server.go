@@ -100,9 +100,13 @@ func needsSubscriptions() {
 // to the request.
 func listen(ctx context.Context, server *Server, id jsonrpc.ID, filter Object) scripted.Received {
 	request := server.StartRaw(ctx, id, method, scripted.Outgoing{}, Object{"notifications": filter})
-	return server.Until(ctx, request.Mark, acknowledged+" with the id "+id.String(), func(received scripted.Received) bool {
-		return received.ID == id && received.Kind == jsonrpc.Response || received.Method == acknowledged && SubscriptionOf(received) == id
+	received, err := request.WaitOr(ctx, func(received scripted.Received) bool {
+		return received.Method == acknowledged && SubscriptionOf(received) == id
 	})
+	if err != nil {
+		Missing(acknowledged+" with the id "+id.String(), err)
+	}
+	return received
 }
 
 func judgeAcknowledged(answer scripted.Received) {

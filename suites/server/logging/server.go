@@ -80,9 +80,11 @@ func askingForMessages() {
 			provoke(ctx, server, "emergency")
 			before := server.Mark()
 			provoke(ctx, server, "debug") // this is for one request
-			server.NeedMessage(ctx, before, Notification(logMessage), "the tool for logging logs nothing for a request that asks for all messages",
-				"name one that does in mcpconform.yaml: provocations: {logging: {tool: NAME}}")
 			server.Fence(ctx)
+			if len(server.Sent(before, Notification(logMessage))) == 0 {
+				Inconclusive("the tool for logging logs nothing for a request that asks for all messages",
+					"name one that does in mcpconform.yaml: provocations: {logging: {tool: NAME}}")
+			}
 			mark := server.Mark()
 
 			provoke(ctx, server, "")

@@ -130,6 +130,9 @@ func ServerChecks() {
 
 				server.NeedContrast(ctx, reply, unknownURI, inOrder()...)
 				contents, isList := reply.Object()["contents"].([]any)
+				if !isList && !reply.Refuses() {
+					Inconclusive("resources/read was answered with neither contents nor an error: "+reply.Describe(), "fix what the schema says of the result first")
+				}
 				Demand(!isList || len(contents) > 0, "an error, which says that there is no such resource", reply.Describe())
 			})
 
