@@ -50,6 +50,16 @@ func (s *Server) Try(ctx context.Context, method string, params any) (reply Repl
 	return s.tried(request, received, err)
 }
 
+// Survives sends a request that must not stop the server, marked with the reason if it
+// is illegal on purpose, and judges that the server goes on. That it replies to the
+// request itself, in whatever way, is looked at afterwards.
+func (s *Server) Survives(ctx context.Context, method string, params any, deliberate string) {
+	request := s.StartRaw(ctx, s.NextID(), method, scripted.Outgoing{Deliberate: deliberate}, params)
+	received, err := request.Settle(ctx)
+	s.StaysUsable(ctx)
+	s.tried(request, received, err)
+}
+
 func (s *Server) tried(request *scripted.Pending, received scripted.Received, err error) (reply Reply, responded bool) {
 	if refusal, inBody := errorInBody(err, request.ID); inBody {
 		received.Message, err = refusal, nil

@@ -201,13 +201,15 @@ func errorHandling() {
 		func(ctx SpecContext) {
 			server := Connect(ctx)
 
-			reply := server.Ask(ctx, "initialize", Hello(unknownRevision))
+			asked := server.Start(ctx, "initialize", Hello(unknownRevision))
+			received, err := asked.Wait(ctx)
 
+			Expect(Connect(ctx).Ask(ctx, "initialize", Hello(Revision()))).To(BeResult())
+			reply := server.Answered(asked, received, err)
 			if _, refused := reply.Error(); !refused {
 				adopt(server, reply.Object())
 				server.StaysUsable(ctx)
 			}
-			Expect(Connect(ctx).Ask(ctx, "initialize", Hello(Revision()))).To(BeResult())
 		})
 
 	It("copes with a client that declares no capability", Verifies("lifecycle.errors.capabilities"),

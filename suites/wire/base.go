@@ -246,7 +246,9 @@ func reusedIDs(conversation *conform.Conversation, sight *conform.Sight) {
 		if !said.FromTarget(conversation.Leg) || !asks(said) || !isID(said.ID) {
 			continue
 		}
-		sight.Saw()
+		if len(used) > 0 { // one alone is always unique
+			sight.Saw()
+		}
 		if used[said.ID] {
 			sight.Break(said, conform.Mismatch{
 				Wanted: "an id that no earlier request of the session had", Found: said.ID.String() + " again", Where: "/id",

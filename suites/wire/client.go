@@ -541,7 +541,9 @@ func sharedElicitationIDs(conversation *conform.Conversation, sight *conform.Sig
 		if !isText {
 			continue
 		}
-		sight.Saw()
+		if len(given) > 0 { // one alone is always unique
+			sight.Saw()
+		}
 		if given[id] {
 			sight.Break(said, conform.Mismatch{
 				Wanted: "an id that no other elicitation has", Found: conform.Show(id) + " again", Where: "/params/elicitationId",

@@ -434,23 +434,23 @@ func broadcasts(conversation *conform.Conversation, sight *conform.Sight) {
 	}
 }
 
-// tokensGiven counts the requests that gave each progress token, by its JSON.
-func tokensGiven(conversation *conform.Conversation) map[string]int {
-	given := map[string]int{}
+// tokensGiven counts the requests that gave each progress token.
+func tokensGiven(conversation *conform.Conversation) map[jsonrpc.ID]int {
+	given := map[jsonrpc.ID]int{}
 	for _, said := range byPeer(conversation) {
 		if token, there := progressToken(said); there {
-			given[conform.Show(token)]++
+			given[jsonrpc.IDOf(token)]++
 		}
 	}
 	return given
 }
 
-func identity(said *conform.Said, one *exchange, given map[string]int) string {
+func identity(said *conform.Said, one *exchange, given map[jsonrpc.ID]int) string {
 	switch {
 	case said.Kind == jsonrpc.Request, said.Kind == jsonrpc.Response && !isAnonymous(said):
 		return one.session() + " " + string(said.Raw)
 	case said.Method == "notifications/progress":
-		if given[conform.Show(said.ParamsObject()["progressToken"])] > 1 {
+		if given[jsonrpc.IDOf(said.ParamsObject()["progressToken"])] > 1 {
 			return "" // it may be the progress of either request
 		}
 		return one.session() + " " + string(said.Raw)
@@ -620,7 +620,9 @@ func uniqueEvents(conversation *conform.Conversation, sight *conform.Sight) {
 			if id == "" {
 				continue
 			}
-			sight.Saw()
+			if len(used) > 0 { // one alone is always unique
+				sight.Saw()
+			}
 			name := one.session() + " " + id
 			earlier, there := used[name]
 			message := event.Kind == transcript.Message

@@ -76,8 +76,8 @@ func listing() {
 			before, after := lists(client)
 			told, there := client.ToldOutcome(changeStep)
 			switch {
-			case before != after:
-				Judge(Mismatch{Wanted: changed + " when the roots change", Found: "none, but the roots were " + before + " and then " + after})
+			case jsonrpc.IDOf(before) != jsonrpc.IDOf(after):
+				Judge(Mismatch{Wanted: changed + " when the roots change", Found: "none, but the roots were " + Show(before) + " and then " + Show(after)})
 			case there && !told.Failed():
 				Judge(Mismatch{Wanted: changed + " when the roots change", Found: "none, though the client has told that it changed them"})
 			default:
@@ -108,13 +108,13 @@ func listing() {
 }
 
 // lists are the roots that the client told first and last.
-func lists(client *Client) (before, after string) {
+func lists(client *Client) (before, after any) {
 	for _, inquiry := range client.Inquiries(method) {
 		if !inquiry.Answered() {
 			continue
 		}
-		after = Show(inquiry.Result["roots"])
-		if before == "" {
+		after = inquiry.Result["roots"]
+		if before == nil {
 			before = after
 		}
 	}

@@ -79,9 +79,7 @@ func invalidCursors() {
 		func(ctx SpecContext) {
 			server := FreshSession(ctx)
 
-			askWithInvalidCursor(ctx, server, lists()[0])
-
-			server.StaysUsable(ctx)
+			server.Survives(ctx, lists()[0], Object{"cursor": invalidCursor}, invalidReason)
 		})
 }
 
@@ -126,11 +124,14 @@ func isUnknown(method string, refusal jsonrpc.Error) bool {
 	return method == templates && refusal.Code == jsonrpc.MethodNotFound
 }
 
-const invalidCursor = "mcpconform: no such cursor"
+const (
+	invalidCursor = "mcpconform: no such cursor"
+	invalidReason = "the cursor was never given out"
+)
 
 // askWithInvalidCursor sends a cursor that no server gives out.
 func askWithInvalidCursor(ctx context.Context, server *Server, method string) Reply {
 	request := server.StartRaw(ctx, server.NextID(), method,
-		scripted.Outgoing{Deliberate: "the cursor was never given out"}, Object{"cursor": invalidCursor})
+		scripted.Outgoing{Deliberate: invalidReason}, Object{"cursor": invalidCursor})
 	return server.Await(ctx, request)
 }

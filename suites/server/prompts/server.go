@@ -4,6 +4,7 @@ package prompts
 import (
 	"context"
 	"fmt"
+	"maps"
 	"strings"
 
 	. "github.com/onsi/ginkgo/v2"
@@ -91,7 +92,7 @@ func ServerChecks() {
 					_, refused := reply.Error()
 					_, hasMessages := reply.Object()["messages"].([]any)
 					switch {
-					case refused && chosen != byServer: // what was made up, or put together, may be wrong
+					case refused && chosen != byServer && !servedWithMore(ctx, server, prompt, params): // what was made up, or put together, may be wrong
 						refusals = append(refusals, fmt.Sprintf("%s with %s: %s", Show(prompt["name"]), Show(params["arguments"]), reply.Describe()))
 						continue
 					case refused:
@@ -220,6 +221,24 @@ func filled(ctx context.Context, server *Server, prompt Object) (params Object, 
 	}
 	params["arguments"] = values
 	return params, chosen
+}
+
+// servedWithMore tells whether a prompt that refused its required arguments takes them
+// together with those that may be left out: then it cannot do without these.
+func servedWithMore(ctx context.Context, server *Server, prompt, params Object) bool {
+	given, _ := params["arguments"].(map[string]string)
+	all := arguments.OfPrompt(prompt)
+	if len(given) == len(all) {
+		return false
+	}
+	more := map[string]string{}
+	for _, argument := range all {
+		more[argument.Name] = Plausible(argument.Name, argument.Description)
+	}
+	maps.Copy(more, given)
+	reply := server.Ask(ctx, "prompts/get", Object{"name": prompt["name"], "arguments": more})
+	_, hasMessages := reply.Object()["messages"].([]any)
+	return hasMessages
 }
 
 // inOrder gets prompts with nothing wrong: beside that shows what a refusal is about.

@@ -6,6 +6,7 @@ import (
 	. "github.com/onsi/ginkgo/v2"
 
 	. "github.com/mcpconform/mcpconform/internal/conform"
+	"github.com/mcpconform/mcpconform/internal/jsonrpc"
 	"github.com/mcpconform/mcpconform/internal/scripted"
 	"github.com/mcpconform/mcpconform/suites/client/asking"
 )
@@ -31,7 +32,7 @@ func ClientChecks() {
 					if answer := AnswerTo(before); answer != nil && answer.Event.Sequence < call.Event.Sequence {
 						client.NeverBut("the client made its calls one after the other", "tools/call")
 					}
-					if Show(before.Meta()["progressToken"]) == Show(token) {
+					if jsonrpc.IDOf(before.Meta()["progressToken"]) == jsonrpc.IDOf(token) {
 						client.Blame(call, Mismatch{Wanted: "a token that no other request has", Found: Show(token) + " again", Where: "/params/_meta/progressToken"})
 					}
 					return
@@ -50,9 +51,8 @@ func ClientChecks() {
 				}
 				latest := map[string]float64{} // by connection
 				for _, report := range reports {
-					token := Show(report.ParamsObject()["progressToken"])
-					if token != Show(reportedBy) {
-						client.Blame(report, Mismatch{Wanted: "the token of the request, " + Show(reportedBy), Found: token, Where: "/params/progressToken"})
+					if token := report.ParamsObject()["progressToken"]; token != reportedBy {
+						client.Blame(report, Mismatch{Wanted: "the token of the request, " + Show(reportedBy), Found: Show(token), Where: "/params/progressToken"})
 					}
 					value, isNumber := report.ParamsObject()["progress"].(interface{ Float64() (float64, error) })
 					if !isNumber {
