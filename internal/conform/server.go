@@ -192,6 +192,18 @@ func (s *Server) StaysUsable(ctx context.Context) Reply {
 	return reply
 }
 
+// NeedUsable makes a check inconclusive unless the server still answers, after something
+// illegal: whether it has to, other checks judge.
+func (s *Server) NeedUsable(ctx context.Context, hint string) Reply {
+	s.needFence()
+	received, err := s.Connection.Once(ctx, s.env.fence(), nil)
+	if err != nil {
+		current.outcome.Doubtful = true
+		Inconclusive("the server did not go on: "+err.Error(), hint)
+	}
+	return Reply{received}
+}
+
 func isResult(reply Reply) bool {
 	_, refused := reply.Error()
 	_, there := reply.Result()

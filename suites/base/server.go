@@ -236,8 +236,9 @@ func notifications() {
 				NotApplicable("the transport refuses notifications")
 			}
 
-			responses := responsesBeforeFence(ctx, server, mark)
-			DemandNone("no response to a notification", responses)
+			fence := server.Ask(ctx, anyTime(), nil)
+
+			DemandNone("no response to a notification", responsesBut(server, mark, fence))
 		})
 }
 
@@ -288,11 +289,9 @@ func say(ctx context.Context, server *Server, raw, reason string) {
 	}
 }
 
-// responsesBeforeFence returns the responses that came since a mark, without
-// that to a request which follows what may have provoked them.
-func responsesBeforeFence(ctx context.Context, server *Server, mark int) []scripted.Received {
-	fence := server.Start(ctx, anyTime(), nil)
-	server.Await(ctx, fence)
+// responsesBut returns the responses that came since a mark, without that to a request
+// which followed what may have provoked them.
+func responsesBut(server *Server, mark int, fence Reply) []scripted.Received {
 	return server.Sent(mark, func(received scripted.Received) bool {
 		return isResponse(received) && received.ID != fence.ID
 	})
@@ -303,8 +302,9 @@ func responsesBeforeFence(ctx context.Context, server *Server, mark int) []scrip
 func refusalsOf(ctx context.Context, server *Server, raw, reason string) []Reply {
 	mark := server.Mark()
 	say(ctx, server, raw, reason)
+	fence := server.NeedUsable(ctx, "see the checks of base.errors.survived")
 	var refusals []Reply
-	for _, response := range responsesBeforeFence(ctx, server, mark) {
+	for _, response := range responsesBut(server, mark, fence) {
 		if refusal, _ := response.Error(); server.HTTP == nil || refusal.Code != jsonrpc.HeaderMismatch {
 			refusals = append(refusals, Reply{Received: response})
 		}

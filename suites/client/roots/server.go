@@ -23,11 +23,13 @@ func ServerChecks() {
 
 		It("asks only a client that declared roots for them", Verifies("roots.request.capability", "mrtr.requests.declared"), NeedsProvocation("roots"),
 			func(ctx SpecContext) {
+				provoke(ctx, sessionOf(ctx, Answering(Roots))).outcome(ctx) // it does ask a client that declares them
 				server := SessionOf(ctx, scripted.Everything(Revision()).Without("roots"))
 
-				requests := asking.Unasked(ctx, Session(ctx), server, "roots", method)
+				server.Ask(ctx, "tools/call", Provoking("roots").Call())
+				server.Fence(ctx)
 
-				asking.DemandNone(requests...)
+				asking.DemandNone(server.Asked(0, method)...)
 			})
 
 		It("goes on when the client tells its roots", Verifies("roots.change.handled"),
