@@ -108,12 +108,14 @@ func errorInBody(err error, id jsonrpc.ID) (refusal jsonrpc.Message, there bool)
 	return refusal, there && (refusal.ID == id || refusal.ID == jsonrpc.NoID || refusal.ID == jsonrpc.NullID)
 }
 
-// A Request is what a check asks for. Name is that of the tool, prompt, resource, …
-// that it is about, as errors repeat it; "" for none.
+// A Request is what a check asks for.
 type Request struct {
 	Method string
 	Params any
-	Name   string
+	// Name is what it is about, or what is wrong about it, as an error would name it: a
+	// tool, a resource, an argument; "" for none.
+	Name       string
+	Deliberate string // why it is illegal on purpose, if it is
 }
 
 // Refuses tells whether a reply refuses what was asked for: by an error, or by the
@@ -121,6 +123,42 @@ type Request struct {
 func (r Reply) Refuses() bool {
 	_, refused := r.Error()
 	return refused || r.Object()["isError"] == true
+}
+
+// AskWrong asks for what is to be refused, for the thing that the request names, and
+// returns the response. It needs the contrast to controls, with which nothing is wrong:
+// see NeedContrast. What is no JSON-RPC response fails the check, unless the controls get
+// none either.
+func (s *Server) AskWrong(ctx context.Context, wrong Request, controls ...Request) Reply {
+	request := s.StartRaw(ctx, s.NextID(), wrong.Method, scripted.Outgoing{Deliberate: wrong.Deliberate}, wrong.Params)
+	received, err := request.Settle(ctx)
+	reply, responded := s.tried(request, received, err)
+	if responded {
+		s.NeedContrast(ctx, reply, wrong.Name, controls...)
+		return reply
+	}
+	answered := func(control Request) bool {
+		_, responded := s.try(ctx, control)
+		return responded
+	}
+	if !slices.ContainsFunc(controls[:min(mostControls, len(controls))], answered) {
+		Inconclusive("nothing shows what the refusal is about: "+err.Error(), "fix what makes the server refuse "+wrong.Method+" by an HTTP status first")
+	}
+	Observe()
+	Judge(Mismatch{Wanted: "a JSON-RPC response to " + wrong.Method, Found: err.Error()})
+	return reply
+}
+
+// mostControls bounds how many are made: what fails so often fails for another reason.
+const mostControls = 3
+
+// try asks for something with which nothing is wrong.
+func (s *Server) try(ctx context.Context, control Request) (reply Reply, responded bool) {
+	if control.Method == "tools/call" {
+		reply, _ = s.TryTool(ctx, control.Params)
+		return reply, reply.Kind == jsonrpc.Response
+	}
+	return s.Try(ctx, control.Method, control.Params)
 }
 
 // NeedContrast makes a check inconclusive unless a refusal is about what was wrong with
@@ -144,13 +182,8 @@ func (s *Server) Contrasts(ctx context.Context, refused Reply, wrong string, con
 	if len(controls) == 0 {
 		return refused.mentions(wrong)
 	}
-	const most = 3 // controls; what fails so often fails for another reason
-	return slices.ContainsFunc(controls[:min(most, len(controls))], func(control Request) bool {
-		try := s.Try
-		if control.Method == "tools/call" {
-			try = func(ctx context.Context, _ string, params any) (Reply, bool) { return s.TryTool(ctx, params) }
-		}
-		reply, responded := try(ctx, control.Method, control.Params)
+	return slices.ContainsFunc(controls[:min(mostControls, len(controls))], func(control Request) bool {
+		reply, responded := s.try(ctx, control)
 		return responded && !refused.Alike(wrong, reply, control.Name)
 	})
 }

@@ -26,7 +26,7 @@ func messageRules() []conform.Rule {
 		{
 			Text:         "sends messages that are JSON",
 			Requirements: []string{"base.json.well-formed"},
-			Judge:        whole(looksLikeJSON, flaw("one JSON text", jsonrpc.Syntax, jsonrpc.Trailing)),
+			Judge:        whole(isMeantAsMessage, flaw("one JSON text", jsonrpc.Syntax, jsonrpc.Trailing)),
 		},
 		{
 			Text:         "begins no message with a byte order mark",
@@ -132,6 +132,10 @@ func answeredRequests(c *conform.Conversation, sight *conform.Sight) {
 		}
 	}
 }
+
+// isMeantAsMessage leaves out what is written beside messages. On an event stream
+// nothing is: the data of an event, unless that has a name of its own, is a message.
+func isMeantAsMessage(said *conform.Said) bool { return looksLikeJSON(said) || said.Event.SSE != nil }
 
 // looksLikeJSON leaves out what a program writes to standard output beside its
 // messages: no JSON, but no message either. A line such as "[INFO] ready" is none.

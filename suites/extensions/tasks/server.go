@@ -239,14 +239,19 @@ func notifications() {
 		})
 }
 
+// Requests about a task that there is not.
+var (
+	unknownUpdate = Request{Method: "tasks/update", Params: Object{"taskId": unknownTask, "inputResponses": Object{}}, Name: unknownTask}
+	unknownCancel = Request{Method: "tasks/cancel", Params: of(unknownTask), Name: unknownTask}
+)
+
 func unknown() {
 	It("answers tasks/get of an unknown task with invalid params", Verifies("tasks-extension.unknown.get"), NeedsExtension("tasks"),
 		func(ctx SpecContext) {
 			server := declaring(ctx)
 
-			reply := server.Ask(ctx, "tasks/get", of(unknownTask))
+			reply := server.AskWrong(ctx, Request{Method: "tasks/get", Params: of(unknownTask), Name: unknownTask}, knownTask(ctx, server)...)
 
-			server.NeedContrast(ctx, reply, unknownTask, knownTask(ctx, server)...)
 			Expect(reply).To(BeJSONRPCError(jsonrpc.InvalidParams))
 		})
 
@@ -254,9 +259,8 @@ func unknown() {
 		func(ctx SpecContext) {
 			server := declaring(ctx)
 
-			reply := server.Ask(ctx, "tasks/update", Object{"taskId": unknownTask, "inputResponses": Object{}})
+			reply := server.AskWrong(ctx, unknownUpdate, knownTask(ctx, server)...)
 
-			server.NeedContrast(ctx, reply, unknownTask, knownTask(ctx, server)...)
 			Expect(reply).To(BeJSONRPCError())
 		})
 
@@ -264,9 +268,8 @@ func unknown() {
 		func(ctx SpecContext) {
 			server := declaring(ctx)
 
-			reply := server.Ask(ctx, "tasks/cancel", of(unknownTask))
+			reply := server.AskWrong(ctx, unknownCancel, knownTask(ctx, server)...)
 
-			server.NeedContrast(ctx, reply, unknownTask, knownTask(ctx, server)...)
 			Expect(reply).To(BeJSONRPCError())
 		})
 
@@ -274,16 +277,13 @@ func unknown() {
 		func(ctx SpecContext) {
 			server := declaring(ctx)
 
-			replies := []Reply{
-				server.Ask(ctx, "tasks/update", Object{"taskId": unknownTask, "inputResponses": Object{}}),
-				server.Ask(ctx, "tasks/cancel", of(unknownTask)),
-			}
+			known := knownTask(ctx, server)
+			replies := []Reply{server.AskWrong(ctx, unknownUpdate, known...), server.AskWrong(ctx, unknownCancel, known...)}
 
 			judged := 0
 			for _, reply := range replies {
 				if _, refused := reply.Error(); refused { // other checks tell where it is not
 					judged++
-					server.NeedContrast(ctx, reply, unknownTask, knownTask(ctx, server)...)
 					Expect(reply).To(BeJSONRPCError(jsonrpc.InvalidParams))
 				}
 			}

@@ -10,6 +10,7 @@ import (
 )
 
 const (
+	method = "completion/complete"
 	// unknownPrompt is a name that no server gives a prompt.
 	unknownPrompt = "mcpconform_prompt_that_does_not_exist"
 	// maxControls bounds the arguments that are completed beside one that is refused.
@@ -27,7 +28,7 @@ func ServerChecks() {
 				server := Session(ctx)
 
 				for _, argument := range arguments.Completable(maxCompleted) {
-					reply, _ := server.Try(ctx, "completion/complete", argument.Completion("", nil))
+					reply, _ := server.Try(ctx, method, argument.Completion("", nil))
 
 					if values := valuesOf(reply); len(values) > 0 {
 						Demand(Declares("completions"), `the capability "completions", or no completions`,
@@ -47,7 +48,7 @@ func ServerChecks() {
 				answered, refused := false, 0
 				var reply Reply
 				for _, argument := range all {
-					reply = server.Ask(ctx, "completion/complete", argument.Completion("", nil))
+					reply = server.Ask(ctx, method, argument.Completion("", nil))
 
 					_, completes := reply.Object()["completion"].(map[string]any)
 					answered = answered || completes
@@ -68,7 +69,7 @@ func ServerChecks() {
 				}
 				server := Session(ctx)
 
-				reply := server.Ask(ctx, "completion/complete", anyArgument().Completion("", nil))
+				reply := server.Ask(ctx, method, anyArgument().Completion("", nil))
 
 				if len(valuesOf(reply)) > 0 {
 					NotApplicable("the server does complete arguments, see the check of completion.capability.declared")
@@ -80,12 +81,11 @@ func ServerChecks() {
 			func(ctx SpecContext) {
 				server := Session(ctx)
 
-				reply := server.Ask(ctx, "completion/complete", Object{
+				reply := server.AskWrong(ctx, Request{Method: method, Name: unknownPrompt, Params: Object{
 					"ref":      Object{"type": "ref/prompt", "name": unknownPrompt},
 					"argument": Object{"name": "any", "value": ""},
-				})
+				}}, inOrder()...)
 
-				server.NeedContrast(ctx, reply, unknownPrompt, inOrder()...)
 				Expect(reply).To(BeJSONRPCError(jsonrpc.InvalidParams))
 			})
 
@@ -95,9 +95,8 @@ func ServerChecks() {
 				argument := completable()[0]
 				server := Session(ctx)
 
-				reply := server.Ask(ctx, "completion/complete", Object{"ref": argument.Ref})
+				reply := server.AskWrong(ctx, Request{Method: method, Name: "argument", Params: Object{"ref": argument.Ref}}, inOrder()...)
 
-				server.NeedContrast(ctx, reply, "argument", inOrder()...)
 				Expect(reply).To(BeJSONRPCError(jsonrpc.InvalidParams))
 			})
 
@@ -105,12 +104,11 @@ func ServerChecks() {
 			func(ctx SpecContext) {
 				server := Session(ctx)
 
-				reply := server.Ask(ctx, "completion/complete", Object{
+				reply := server.AskWrong(ctx, Request{Method: method, Name: "ref/unknown", Params: Object{
 					"ref":      Object{"type": "ref/unknown", "name": "any"},
 					"argument": Object{"name": "any", "value": ""},
-				})
+				}}, inOrder()...)
 
-				server.NeedContrast(ctx, reply, "ref/unknown", inOrder()...)
 				Expect(reply).To(BeJSONRPCError())
 			})
 
@@ -119,12 +117,11 @@ func ServerChecks() {
 				argument := completable()[0]
 				server := Session(ctx)
 
-				reply := server.Ask(ctx, "completion/complete", Object{
+				reply := server.AskWrong(ctx, Request{Method: method, Name: "value", Params: Object{
 					"ref":      argument.Ref,
 					"argument": Object{"name": argument.Name, "value": Object{"not": "a string"}},
-				})
+				}}, inOrder()...)
 
-				server.NeedContrast(ctx, reply, "value", inOrder()...)
 				Expect(reply).To(BeJSONRPCError())
 			})
 	})
@@ -145,7 +142,7 @@ func inOrder() []Request {
 	var requests []Request
 	for _, argument := range arguments.Completable(maxControls) {
 		name, _ := argument.Ref["name"].(string)
-		requests = append(requests, Request{Method: "completion/complete", Params: argument.Completion("", nil), Name: name})
+		requests = append(requests, Request{Method: method, Params: argument.Completion("", nil), Name: name})
 	}
 	return requests
 }

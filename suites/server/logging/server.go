@@ -99,16 +99,15 @@ func unknownLevels() {
 	It("answers an unknown log level with invalid params", Verifies("logging.invalid-level.code"), NeedsCapability("logging"),
 		func(ctx SpecContext) {
 			server := FreshSession(ctx)
-			method, params := "logging/setLevel", Object{"level": noLevel}
-			good := Request{Method: method, Params: Object{"level": levels[0]}}
-			if Stateless() {
-				method, params = FenceMethod(), atLevel(noLevel, nil)
-				good = Request{Method: method, Params: atLevel(levels[0], nil)}
+			asking := func(level string) Request {
+				if Stateless() {
+					return Request{Method: FenceMethod(), Params: atLevel(level, nil), Name: level}
+				}
+				return Request{Method: "logging/setLevel", Params: Object{"level": level}, Name: level}
 			}
 
-			reply := server.Ask(ctx, method, params)
+			reply := server.AskWrong(ctx, asking(noLevel), asking(levels[0]))
 
-			server.NeedContrast(ctx, reply, noLevel, good)
 			Expect(reply).To(BeJSONRPCError(jsonrpc.InvalidParams))
 		})
 }

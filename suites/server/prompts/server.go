@@ -135,9 +135,9 @@ func ServerChecks() {
 			func(ctx SpecContext) {
 				server := Session(ctx)
 
-				reply := server.Ask(ctx, "prompts/get", Object{"name": unknownPrompt})
+				reply := server.AskWrong(ctx, Request{Method: "prompts/get", Params: Object{"name": unknownPrompt}, Name: unknownPrompt},
+					inOrder(ctx, server, ListedPrompts())...)
 
-				server.NeedContrast(ctx, reply, unknownPrompt, inOrder(ctx, server, ListedPrompts())...)
 				Expect(reply).To(BeJSONRPCError(jsonrpc.InvalidParams))
 			})
 
@@ -149,10 +149,10 @@ func ServerChecks() {
 				})
 				server := Session(ctx)
 
-				reply := server.Ask(ctx, "prompts/get", Object{"name": prompt["name"], "arguments": Object{}})
-
 				missing := arguments.Required(arguments.OfPrompt(prompt))[0].Name
-				server.NeedContrast(ctx, reply, missing, inOrder(ctx, server, []Object{prompt})...)
+				reply := server.AskWrong(ctx, Request{Method: "prompts/get", Params: Object{"name": prompt["name"], "arguments": Object{}}, Name: missing},
+					inOrder(ctx, server, []Object{prompt})...)
+
 				Expect(reply).To(BeJSONRPCError(jsonrpc.InvalidParams))
 			})
 
@@ -163,9 +163,10 @@ func ServerChecks() {
 				})
 				server := Session(ctx)
 
-				reply := server.Ask(ctx, "prompts/get", Object{"name": prompt["name"], "arguments": withObject(prompt)})
+				wrong := arguments.OfPrompt(prompt)[0].Name
+				reply := server.AskWrong(ctx, Request{Method: "prompts/get", Params: Object{"name": prompt["name"], "arguments": withObject(prompt)}, Name: wrong},
+					inOrder(ctx, server, []Object{prompt})...)
 
-				server.NeedContrast(ctx, reply, arguments.OfPrompt(prompt)[0].Name, inOrder(ctx, server, []Object{prompt})...)
 				Expect(reply).To(BeJSONRPCError())
 			})
 	})

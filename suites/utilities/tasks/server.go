@@ -38,10 +38,10 @@ func negotiation() {
 			server := FreshSession(ctx)
 			tool := toolWith("that does not support tasks", "", "forbidden")
 
-			reply := server.Await(ctx, server.StartRaw(ctx, server.NextID(), "tools/call",
-				scripted.Outgoing{Deliberate: "calls a tool as a task that does not support it"}, asTask(tool)))
+			reply := server.AskWrong(ctx, Request{
+				Method: "tools/call", Params: asTask(tool), Deliberate: "calls a tool as a task that does not support it",
+			}, Request{Method: "tools/call", Params: tool.Call()})
 
-			server.NeedContrast(ctx, reply, "", Request{Method: "tools/call", Params: tool.Call()})
 			Expect(reply).To(BeJSONRPCError(jsonrpc.MethodNotFound))
 		})
 
@@ -50,10 +50,10 @@ func negotiation() {
 			server := FreshSession(ctx)
 			tool := toolWith("that can be called only as a task", "required")
 
-			reply := server.Await(ctx, server.StartRaw(ctx, server.NextID(), "tools/call",
-				scripted.Outgoing{Deliberate: "calls a tool without a task that demands one"}, tool.Call()))
+			reply := server.AskWrong(ctx, Request{
+				Method: "tools/call", Params: tool.Call(), Deliberate: "calls a tool without a task that demands one",
+			}, Request{Method: "tools/call", Params: asTask(tool)})
 
-			server.NeedContrast(ctx, reply, "", Request{Method: "tools/call", Params: asTask(tool)})
 			Expect(reply).To(BeJSONRPCError(jsonrpc.MethodNotFound))
 		})
 
@@ -179,9 +179,8 @@ func polling() {
 			func(ctx SpecContext) {
 				server := Session(ctx)
 
-				reply := server.Ask(ctx, method, Object{"taskId": unknownTask})
+				reply := server.AskWrong(ctx, Request{Method: method, Params: Object{"taskId": unknownTask}, Name: unknownTask}, knownTask(ctx, server)...)
 
-				server.NeedContrast(ctx, reply, unknownTask, knownTask(ctx, server)...)
 				Expect(reply).To(BeJSONRPCError(jsonrpc.InvalidParams))
 			})
 	}
@@ -190,9 +189,8 @@ func polling() {
 		func(ctx SpecContext) {
 			server := Session(ctx)
 
-			reply := server.Ask(ctx, "tasks/cancel", Object{"taskId": unknownTask})
+			reply := server.AskWrong(ctx, Request{Method: "tasks/cancel", Params: Object{"taskId": unknownTask}, Name: unknownTask}, knownTask(ctx, server)...)
 
-			server.NeedContrast(ctx, reply, unknownTask, knownTask(ctx, server)...)
 			Expect(reply).To(BeJSONRPCError(jsonrpc.InvalidParams))
 		})
 
@@ -200,10 +198,10 @@ func polling() {
 		func(ctx SpecContext) {
 			server := Session(ctx)
 
-			reply := server.Await(ctx, server.StartRaw(ctx, server.NextID(), "tasks/get",
-				scripted.Outgoing{Deliberate: "names a task by a number"}, Object{"taskId": 7}))
+			reply := server.AskWrong(ctx, Request{
+				Method: "tasks/get", Params: Object{"taskId": 7}, Name: "taskId", Deliberate: "names a task by a number",
+			}, knownTask(ctx, server)...)
 
-			server.NeedContrast(ctx, reply, "", knownTask(ctx, server)...)
 			Expect(reply).To(BeJSONRPCError(jsonrpc.InvalidParams))
 		})
 }
@@ -242,10 +240,10 @@ func listing() {
 		func(ctx SpecContext) {
 			server := Session(ctx)
 
-			reply := server.Await(ctx, server.StartRaw(ctx, server.NextID(), "tasks/list",
-				scripted.Outgoing{Deliberate: "uses a cursor that no list gave"}, Object{"cursor": unknownCursor}))
+			reply := server.AskWrong(ctx, Request{
+				Method: "tasks/list", Params: Object{"cursor": unknownCursor}, Name: unknownCursor, Deliberate: "uses a cursor that no list gave",
+			}, Request{Method: "tasks/list"})
 
-			server.NeedContrast(ctx, reply, unknownCursor, Request{Method: "tasks/list"})
 			Expect(reply).To(BeJSONRPCError(jsonrpc.InvalidParams))
 		})
 }
@@ -296,9 +294,8 @@ func cancellation() {
 			id := begin(ctx, server, aTool())
 			result(ctx, server, id)
 
-			reply := server.Ask(ctx, "tasks/cancel", Object{"taskId": id})
+			reply := server.AskWrong(ctx, Request{Method: "tasks/cancel", Params: Object{"taskId": id}, Name: id}, working(ctx, server, id))
 
-			server.NeedContrast(ctx, reply, id, working(ctx, server, id))
 			Expect(reply).To(BeJSONRPCError(jsonrpc.InvalidParams))
 		})
 
