@@ -91,6 +91,30 @@ func (s *Server) Answered(request *scripted.Pending, received scripted.Received,
 	return Reply{}
 }
 
+// Needed does the same for a request whose response the check needs and is not about: a
+// status without a response makes it inconclusive, too.
+func (s *Server) Needed(request *scripted.Pending, received scripted.Received, err error) Reply {
+	if status, refused := errors.AsType[*scripted.StatusError](err); refused && !unavailable(status.Status) && !errors.Is(err, scripted.ErrNoAnswer) {
+		Inconclusive(fmt.Sprintf("%s was refused: %s", request.Method, err), "fix the failures of "+request.Method+" first, then run again")
+	}
+	return s.Answered(request, received, err)
+}
+
+// NeedReply sends a request whose response, result or error, the check needs and is not
+// about.
+func (s *Server) NeedReply(ctx context.Context, method string, params any) Reply {
+	request := s.Start(ctx, method, params)
+	received, err := request.Settle(ctx)
+	return s.Needed(request, received, err)
+}
+
+// NeedOnce does the same and returns the very answer, also when that asks for input.
+func (s *Server) NeedOnce(ctx context.Context, method string, params any) Reply {
+	request := s.Start(ctx, method, params)
+	received, err := request.Wait(ctx)
+	return s.Needed(request, received, err)
+}
+
 // NeedMessage waits for a message of the server, from a mark on, that the check needs
 // and is not about: another one judges that it does not come.
 func (s *Server) NeedMessage(ctx context.Context, mark int, match func(scripted.Received) bool, missing, hint string) scripted.Received {

@@ -79,10 +79,10 @@ func (s *Server) Await(ctx context.Context, request *scripted.Pending) Reply {
 	return s.Answered(request, received, err)
 }
 
-// AwaitWithin does so with so many attempts at most.
-func (s *Server) AwaitWithin(ctx context.Context, request *scripted.Pending, rounds int) Reply {
+// NeedWithin does so with so many attempts at most, for a check that is not about it.
+func (s *Server) NeedWithin(ctx context.Context, request *scripted.Pending, rounds int) Reply {
 	received, err := request.SettleWithin(ctx, rounds)
-	return s.Answered(request, received, err)
+	return s.Needed(request, received, err)
 }
 
 // Once sends a request and returns its very answer, also when that asks for input.
@@ -104,12 +104,7 @@ func (s *Server) Call(ctx context.Context, method string, params any) Object {
 // Need sends a request whose success the check needs but is not about: when
 // it fails the check is inconclusive, another one judges it.
 func (s *Server) Need(ctx context.Context, method string, params any) Object {
-	request := s.Start(ctx, method, params)
-	received, err := request.Settle(ctx)
-	if status, refused := errors.AsType[*scripted.StatusError](err); refused && !unavailable(status.Status) {
-		Inconclusive(fmt.Sprintf("%s did not succeed: %s", method, err), "fix the failures of "+method+" first, then run again")
-	}
-	reply := s.Answered(request, received, err)
+	reply := s.NeedReply(ctx, method, params)
 	result, isObject := asObject(reply)
 	if !isObject {
 		Inconclusive(fmt.Sprintf("%s did not succeed: %s", method, reply.Describe()), "fix the failures of "+method+" first, then run again")

@@ -38,11 +38,11 @@ func statelessness() {
 	It("takes no capability from an earlier request", Verifies("base.stateless.context"),
 		func(ctx SpecContext) {
 			asking, capability := askingTool(ctx, Session(ctx))
-			if alone := FreshSession(ctx).Once(ctx, "tools/call", callBy(asking, Object{})); alone.Object()["resultType"] == inputRequired {
+			if alone := FreshSession(ctx).NeedOnce(ctx, "tools/call", callBy(asking, Object{})); alone.Object()["resultType"] == inputRequired {
 				NotApplicable("the server asks any client for " + capability + ", whatever it declares")
 			}
 			server := FreshSession(ctx)
-			if asked := server.Once(ctx, "tools/call", asking.Call()); asked.Object()["resultType"] != inputRequired {
+			if asked := server.NeedOnce(ctx, "tools/call", asking.Call()); asked.Object()["resultType"] != inputRequired {
 				Inconclusive("the tool "+asking.Tool+" did not ask the client for input: "+asked.Describe(), "name a tool that always asks in mcpconform.yaml")
 			}
 
@@ -57,7 +57,7 @@ func statelessness() {
 			asking, capability := askingTool(ctx, Session(ctx))
 			server := FreshSession(ctx)
 
-			server.Once(ctx, "tools/call", callBy(asking, Object{}))
+			server.NeedOnce(ctx, "tools/call", callBy(asking, Object{}))
 			reply := server.Once(ctx, "tools/call", asking.Call())
 
 			Demand(!lacks(reply), "the client's "+capability+" to count, which this request declares", reply.Describe())

@@ -113,66 +113,52 @@ func capabilityNegotiation() {
 		func(ctx SpecContext) {
 			server := Session(ctx)
 
-			reply := server.Ask(ctx, "tools/list", nil)
-
-			judgeKnown(ctx, server, "tools/list", reply, "")
+			judgeKnown(ctx, server, Request{Method: "tools/list"})
 		})
 
 	It("knows prompts/list when it declares prompts", Verifies("lifecycle.capabilities.offered", "discover.capabilities.kept"), NeedsCapability("prompts"),
 		func(ctx SpecContext) {
 			server := Session(ctx)
 
-			reply := server.Ask(ctx, "prompts/list", nil)
-
-			judgeKnown(ctx, server, "prompts/list", reply, "")
+			judgeKnown(ctx, server, Request{Method: "prompts/list"})
 		})
 
 	It("knows resources/list when it declares resources", Verifies("lifecycle.capabilities.offered", "discover.capabilities.kept"), NeedsCapability("resources"),
 		func(ctx SpecContext) {
 			server := Session(ctx)
 
-			reply := server.Ask(ctx, "resources/list", nil)
-
-			judgeKnown(ctx, server, "resources/list", reply, "")
+			judgeKnown(ctx, server, Request{Method: "resources/list"})
 		})
 
 	It("knows resources/subscribe when it declares subscriptions", Verifies("lifecycle.capabilities.offered"), NeedsCapability("resources.subscribe"),
 		func(ctx SpecContext) {
 			server := FreshSession(ctx)
 
-			reply := server.Ask(ctx, "resources/subscribe", Object{"uri": unknownURI})
-
-			judgeKnown(ctx, server, "resources/subscribe", reply, unknownURI)
+			judgeKnown(ctx, server, Request{Method: "resources/subscribe", Params: Object{"uri": unknownURI}, Name: unknownURI})
 		})
 
 	It("knows completion/complete when it declares completions", Verifies("lifecycle.capabilities.offered", "discover.capabilities.kept"), NeedsCapability("completions"),
 		func(ctx SpecContext) {
 			server := Session(ctx)
 
-			reply := server.Ask(ctx, "completion/complete", Object{
+			judgeKnown(ctx, server, Request{Method: "completion/complete", Params: Object{
 				"ref":      Object{"type": "ref/prompt", "name": unknownPrompt},
 				"argument": Object{"name": "any", "value": ""},
-			})
-
-			judgeKnown(ctx, server, "completion/complete", reply, unknownPrompt)
+			}, Name: unknownPrompt})
 		})
 
 	It("knows logging/setLevel when it declares logging", Verifies("lifecycle.capabilities.offered"), NeedsCapability("logging"),
 		func(ctx SpecContext) {
 			server := FreshSession(ctx)
 
-			reply := server.Ask(ctx, "logging/setLevel", Object{"level": "info"})
-
-			judgeKnown(ctx, server, "logging/setLevel", reply, "")
+			judgeKnown(ctx, server, Request{Method: "logging/setLevel", Params: Object{"level": "info"}})
 		})
 
 	It("knows tasks/get when it declares tasks", Verifies("lifecycle.capabilities.offered"), NeedsCapability("tasks"),
 		func(ctx SpecContext) {
 			server := Session(ctx)
 
-			reply := server.Ask(ctx, "tasks/get", Object{"taskId": unknownTask})
-
-			judgeKnown(ctx, server, "tasks/get", reply, unknownTask)
+			judgeKnown(ctx, server, Request{Method: "tasks/get", Params: Object{"taskId": unknownTask}, Name: unknownTask})
 		})
 }
 
@@ -184,16 +170,20 @@ const (
 	unknownTask   = "mcpconform-no-such-task"
 )
 
-// judgeKnown judges that a method was not refused as unknown; whether the answer is
+// judgeKnown judges that a method is not refused as unknown; whether the answer is
 // right is for the checks of its page. An error shows that the method is known when it
 // names what was wrong, or is another one than that for a method that is not.
-func judgeKnown(ctx context.Context, server *Server, method string, reply Reply, wrong string) {
+func judgeKnown(ctx context.Context, server *Server, asked Request) {
+	reply, responded := server.Try(ctx, asked.Method, asked.Params)
+	unknown, respondedToUnknown := server.Try(ctx, unknownMethod, nil)
+
 	refusal, refused := reply.Error()
-	Demand(!refused || refusal.Code != jsonrpc.MethodNotFound, "the method "+method+" to be known", reply.Describe())
-	if unknown, _ := server.Try(ctx, unknownMethod, nil); reply.Alike(wrong, unknown, unknownMethod) {
-		Inconclusive("the server refuses "+method+" as it does a method that nobody knows: "+reply.Describe(),
-			"see that the server has what it needs to serve "+method)
+	alike := !responded && !respondedToUnknown || reply.Alike(asked.Name, unknown, unknownMethod)
+	if alike && refusal.Code != jsonrpc.MethodNotFound {
+		Inconclusive("the server refuses "+asked.Method+" as it does a method that nobody knows: "+reply.Describe(),
+			"see that the server has what it needs to serve "+asked.Method)
 	}
+	Demand(responded && (!refused || refusal.Code != jsonrpc.MethodNotFound), "the method "+asked.Method+" to be known", reply.Describe())
 }
 
 func errorHandling() {

@@ -21,7 +21,7 @@ func cancelling() {
 				const token, other = "mcpconform-given-up", "mcpconform-completed"
 				request := server.Start(ctx, "tools/call", Provoking("slow").Reporting(token))
 				first, err := request.WaitOr(ctx, concerns(request.ID, token))
-				if server.Answered(request, first, err); first.Kind == jsonrpc.Response {
+				if server.Needed(request, first, err); first.Kind == jsonrpc.Response {
 					Inconclusive("the slow tool reports no progress by which to tell that it runs",
 						"name one that does in mcpconform.yaml: provocations: {slow: {tool: NAME}}")
 				}

@@ -30,7 +30,7 @@ func Provoke(ctx context.Context, server *conform.Server, kind, method string) *
 	mark := server.Mark()
 	call := server.Start(ctx, "tools/call", provocation.Call())
 	received, err := call.WaitOr(ctx, conform.RequestOf(method))
-	reply := server.Answered(call, received, err)
+	reply := server.Needed(call, received, err)
 	asked := server.Asked(mark, method)
 	if len(asked) == 0 {
 		conform.Inconclusive(fmt.Sprintf("the tool %s ended without %s: %s", provocation.Tool, method, reply.Describe()),
@@ -44,10 +44,11 @@ func Provoke(ctx context.Context, server *conform.Server, kind, method string) *
 const mostRounds = 65
 
 // Outcome waits for the end of the call that made the server ask, which the client
-// answers meanwhile as it was told to. A call that does not end fails the check; in
-// the stateless era its end may be a question that the client does not answer.
+// answers meanwhile as it was told to. A call that does not end makes the check
+// inconclusive; in the stateless era its end may be a question that the client does not
+// answer.
 func (q *Question) Outcome(ctx context.Context) conform.Reply {
-	return q.server.AwaitWithin(ctx, q.call, mostRounds)
+	return q.server.NeedWithin(ctx, q.call, mostRounds)
 }
 
 // Since returns what the server asked for by a method since the call began.
@@ -68,7 +69,7 @@ func (q *Question) GiveUp(ctx context.Context) {
 func Unasked(ctx context.Context, able, server *conform.Server, kind, method string) []conform.Asked {
 	Provoke(ctx, able, kind, method).Outcome(ctx)
 	mark := server.Mark()
-	server.Ask(ctx, "tools/call", conform.Provoking(kind).Call())
+	server.NeedReply(ctx, "tools/call", conform.Provoking(kind).Call())
 	server.Fence(ctx)
 	return server.Asked(mark, method)
 }
@@ -97,7 +98,7 @@ const Marker = "mcpconform-wrong-4711"
 // given.
 func NeedSuccess(ctx context.Context, server *conform.Server, kind string) {
 	provocation := conform.Provoking(kind)
-	if reply := server.Ask(ctx, "tools/call", provocation.Call()); !Succeeded(reply) {
+	if reply := server.NeedReply(ctx, "tools/call", provocation.Call()); !Succeeded(reply) {
 		conform.Inconclusive("the tool "+provocation.Tool+" does not succeed for a client that gives what it asks for: "+reply.Describe(),
 			"name one that does under provocations."+kind+" in mcpconform.yaml")
 	}

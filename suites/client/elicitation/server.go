@@ -237,7 +237,7 @@ func visits() {
 		func(ctx SpecContext) {
 			server := FreshSession(ctx)
 
-			reply := server.Ask(ctx, "tools/call", Provoking("url-required").Call())
+			reply := server.NeedReply(ctx, "tools/call", Provoking("url-required").Call())
 
 			refusal, refused := reply.Error()
 			if !refused || refusal.Code != urlRequired {

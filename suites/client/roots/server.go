@@ -26,7 +26,7 @@ func ServerChecks() {
 				provoke(ctx, sessionOf(ctx, Answering(Roots))).outcome(ctx) // it does ask a client that declares them
 				server := SessionOf(ctx, scripted.Everything(Revision()).Without("roots"))
 
-				server.Ask(ctx, "tools/call", Provoking("roots").Call())
+				server.NeedReply(ctx, "tools/call", Provoking("roots").Call())
 				server.Fence(ctx)
 
 				asking.DemandNone(server.Asked(0, method)...)
@@ -133,7 +133,7 @@ func provoke(ctx context.Context, server *Server) question {
 	if tool, there := Provocable("roots"); there {
 		provoked.call = server.Start(ctx, "tools/call", tool.Call())
 		received, err := provoked.call.WaitOr(ctx, RequestOf(method))
-		server.Answered(provoked.call, received, err)
+		server.Needed(provoked.call, received, err)
 	} else {
 		server.Fence(ctx)
 	}
@@ -144,13 +144,14 @@ func provoke(ctx context.Context, server *Server) question {
 }
 
 // outcome waits for the end of the call that made the server ask. A call that
-// does not end fails the check.
+// does not end makes the check inconclusive.
 func (q question) outcome(ctx context.Context) {
 	switch {
 	case q.asked != nil:
 		q.asked.Outcome(ctx)
 	case q.call != nil:
-		q.server.Await(ctx, q.call)
+		received, err := q.call.Settle(ctx)
+		q.server.Needed(q.call, received, err)
 	}
 }
 

@@ -54,6 +54,8 @@ func negotiation() {
 	It("says which extension a call needs that can only be a task", Verifies("tasks-extension.created.unable"),
 		NeedsExtension("tasks"), NeedsProvocation("task-required"),
 		func(ctx SpecContext) {
+			able := declaring(ctx)
+			leave(ctx, able, begin(ctx, able, "task-required")) // or else nothing shows what it is refused for
 			server := Session(ctx)
 
 			reply := server.Ask(ctx, "tools/call", Provoking("task-required").Call())
@@ -299,10 +301,9 @@ func former() {
 		func(ctx SpecContext) {
 			server := declaring(ctx)
 
-			reply := server.Ask(ctx, "tasks/result", of(unknownTask))
+			reply := server.AskWrong(ctx, Request{Method: "tasks/result", Params: of(unknownTask), Name: "tasks/result"}, knownTask(ctx, server)...)
 
 			Expect(reply).To(BeJSONRPCError(jsonrpc.MethodNotFound))
-			server.NeedContrast(ctx, reply, "", Request{Method: "tasks/get", Params: of(unknownTask)}) // a method that it knows
 		})
 
 	It("makes no task because a call or the former capability asks for it",

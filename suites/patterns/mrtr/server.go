@@ -33,7 +33,7 @@ func requests() {
 			server := SessionOf(ctx, scripted.Nothing())
 			mark := server.Mark()
 
-			server.Ask(ctx, "tools/call", Provoking("input-several").Call())
+			server.NeedReply(ctx, "tools/call", Provoking("input-several").Call())
 
 			asking.DemandNone(slices.Concat(server.Asked(mark, "elicitation/create"), server.Asked(mark, "sampling/createMessage"), server.Asked(mark, "roots/list"))...)
 		})
@@ -46,7 +46,7 @@ func retries() {
 
 			begin(ctx, server, "elicitation")
 
-			server.Once(ctx, "tools/call", Provoking("elicitation").Call()) // another call, with a question of its own
+			server.NeedOnce(ctx, "tools/call", Provoking("elicitation").Call()) // another call, with a question of its own
 			server.StaysUsable(ctx)
 		})
 }
@@ -137,7 +137,7 @@ type attempt struct {
 // inconclusive.
 func begin(ctx context.Context, server *Server, kind string) attempt {
 	provocation := Provoking(kind)
-	reply := server.Once(ctx, "tools/call", provocation.Call())
+	reply := server.NeedOnce(ctx, "tools/call", provocation.Call())
 	more, asked := server.Fulfil(reply.Received)
 	if !asked {
 		Inconclusive("the tool "+provocation.Tool+" did not ask for input: "+reply.Describe(),

@@ -118,7 +118,7 @@ func ServerChecks() {
 				var links []string
 				for _, prompt := range listed() {
 					if params, chosen := filled(ctx, server, prompt); chosen != byHarness { // made-up arguments may make links to nothing
-						links = append(links, readableLinks(server.Ask(ctx, "prompts/get", params).Object())...)
+						links = append(links, readableLinks(server.NeedReply(ctx, "prompts/get", params).Object())...)
 					}
 				}
 				if len(links) == 0 {

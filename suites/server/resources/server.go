@@ -155,7 +155,7 @@ func ServerChecks() {
 			func(ctx SpecContext) {
 				server := FreshSession(ctx)
 
-				uri, reply := subscribed(ctx, server)
+				uri, reply := subscribed(ctx, server.Ask)
 
 				Demand(uri != "", "a result of resources/subscribe for a resource that is listed", reply.Describe())
 			})
@@ -175,7 +175,7 @@ func ServerChecks() {
 			NeedsCapability("resources.subscribe"),
 			func(ctx SpecContext) {
 				server := FreshSession(ctx)
-				uri, _ := subscribed(ctx, server)
+				uri, _ := subscribed(ctx, server.NeedReply)
 				if uri == "" {
 					Inconclusive("no subscription could be made", "see the check of resources.subscribe.answered")
 				}
@@ -314,10 +314,10 @@ func isOffered(uri string) bool {
 
 // subscribed subscribes to the first resource that the server takes a
 // subscription for. The URI is "" when it takes none; the reply is the last.
-func subscribed(ctx context.Context, server *Server) (string, Reply) {
+func subscribed(ctx context.Context, ask func(context.Context, string, any) Reply) (string, Reply) {
 	var reply Reply
 	for _, uri := range listed(maxSubscribed) {
-		reply = server.Ask(ctx, "resources/subscribe", Object{"uri": uri})
+		reply = ask(ctx, "resources/subscribe", Object{"uri": uri})
 		if _, refused := reply.Error(); !refused {
 			return uri, reply
 		}

@@ -4,6 +4,7 @@ package tools
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"maps"
 	"reflect"
 	"slices"
@@ -215,7 +216,7 @@ func ServerChecks() {
 			func(ctx SpecContext) {
 				server := Session(ctx)
 
-				reply := server.Ask(ctx, "tools/call", Provoking("error").Call())
+				reply := server.NeedReply(ctx, "tools/call", Provoking("error").Call())
 
 				if controls := inOrder(harmless()); len(controls) > 0 {
 					server.NeedContrast(ctx, reply, "", controls...)
@@ -306,13 +307,19 @@ func definition(name string) Object {
 }
 
 // attempt calls a tool, with a progress token, and asking for log messages where
-// each request does so.
+// each request does so. One that takes too long is cancelled.
 func attempt(ctx context.Context, server *Server, call Provocation, token int) (reply Reply, inTime bool) {
 	params := call.Reporting(token)
 	if Stateless() {
 		params["_meta"] = Object{"progressToken": token, scripted.MetaLogLevel: "debug"}
 	}
-	return server.TryTool(ctx, params)
+	request := server.Start(ctx, "tools/call", params)
+	received, err := request.Settle(ctx)
+	if IsTimeout(err) || errors.Is(err, scripted.ErrNoAnswer) {
+		server.Abandon(ctx, request)
+		return reply, false
+	}
+	return server.Answered(request, received, err), true
 }
 
 // mayRefuse tells whether an error may be right although the arguments are

@@ -46,7 +46,8 @@ func listening() {
 			mark := server.Mark()
 
 			request := server.Start(ctx, "tools/call", Provoking("progress").Reporting(newToken(server)))
-			server.Await(ctx, request)
+			received, err := request.Settle(ctx)
+			server.Needed(request, received, err)
 
 			if request.Delivery.ContentType != eventStream {
 				NotApplicable("the request was not answered with an event stream that could bring its progress")
@@ -92,7 +93,8 @@ func connecting() {
 				requests = append(requests, server.Start(ctx, "tools/call", Provoking("progress").Reporting(token)))
 			}
 			for _, request := range requests {
-				server.Await(ctx, request)
+				received, err := request.Settle(ctx)
+				server.Needed(request, received, err)
 			}
 
 			for index, request := range requests {
@@ -116,7 +118,8 @@ func connecting() {
 			change, mark := Provoking("tools-changed"), server.Mark()
 
 			call := server.Start(ctx, "tools/call", change.Call())
-			server.Await(ctx, call)
+			received, err := call.Settle(ctx)
+			server.Needed(call, received, err)
 			if second.ContentType != eventStream && call.Delivery.ContentType != eventStream {
 				NotApplicable("the server has one stream only on which it could send the notification")
 			}

@@ -80,7 +80,7 @@ func sending() {
 				NotApplicable("the server gives its events no ids by which a client could come back")
 			}
 
-			reply := server.Ask(ctx, "tools/call", Provoking("stream-closed").Call())
+			reply := server.NeedReply(ctx, "tools/call", Provoking("stream-closed").Call())
 
 			Expect(reply).To(BeResult())
 		})

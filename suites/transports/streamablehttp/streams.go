@@ -52,7 +52,8 @@ func streamed(ctx context.Context, server *Server) *scripted.Pending {
 // asked asks and returns the request if it was answered with an event stream.
 func asked(ctx context.Context, server *Server, method string, params any) *scripted.Pending {
 	request := server.Start(ctx, method, params)
-	server.Await(ctx, request)
+	received, err := request.Settle(ctx)
+	server.Needed(request, received, err)
 	if request.Delivery.ContentType != eventStream {
 		return nil
 	}

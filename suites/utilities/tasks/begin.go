@@ -130,7 +130,8 @@ func workingTool(ctx context.Context, server *Server) Provocation {
 	rank := map[string]int{"optional": -1}
 	slices.SortStableFunc(calls, func(a, b Provocation) int { return rank[supportOf(a.Tool)] - rank[supportOf(b.Tool)] })
 	for _, call := range calls[:min(len(calls), triedTools)] {
-		if result := server.Ask(ctx, "tools/call", call.Call()).Object(); result != nil && result["isError"] != true {
+		reply, _ := server.TryTool(ctx, call.Call())
+		if result := reply.Object(); result != nil && result["isError"] != true {
 			return call
 		}
 	}
@@ -176,7 +177,8 @@ func knownTask(ctx context.Context, server *Server) []Request {
 	if !there {
 		return nil
 	}
-	id := idOf(server.Ask(ctx, "tools/call", asTask(tool)).Object()["task"])
+	reply, _ := server.TryTool(ctx, asTask(tool))
+	id := idOf(reply.Object()["task"])
 	if id == "" {
 		return nil
 	}

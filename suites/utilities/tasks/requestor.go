@@ -18,10 +18,10 @@ func asRequestor() {
 		func(ctx SpecContext) {
 			able, server := SessionOf(ctx, takingTasks()), FreshSession(ctx)
 			task := answerWithTask(able, "working", "completed")
-			able.Ask(ctx, "tools/call", Provoking("client-task").Call())
+			able.NeedReply(ctx, "tools/call", Provoking("client-task").Call())
 			task.demandAsked() // it does ask a client that takes tasks
 
-			server.Ask(ctx, "tools/call", Provoking("client-task").Call())
+			server.NeedReply(ctx, "tools/call", Provoking("client-task").Call())
 
 			server.Fence(ctx)
 			DemandNone("no task, since the client declared none", server.Sent(0, asksForTask))
@@ -33,7 +33,7 @@ func asRequestor() {
 			server := SessionOf(ctx, takingTasks())
 			task := answerWithTask(server, "working", "working", "completed")
 
-			server.Ask(ctx, "tools/call", Provoking("client-task").Call())
+			server.NeedReply(ctx, "tools/call", Provoking("client-task").Call())
 
 			task.demandAsked()
 			Demand(task.fetched(), "tasks/result of the client's task", "none")
@@ -45,7 +45,7 @@ func asRequestor() {
 			server := SessionOf(ctx, takingTasks())
 			task := answerWithTask(server, "working", "working", "working", "completed")
 
-			server.Ask(ctx, "tools/call", Provoking("client-task").Call())
+			server.NeedReply(ctx, "tools/call", Provoking("client-task").Call())
 
 			task.demandAsked()
 			Demand(task.fetched() || task.told("completed"), "tasks/get until the task is completed, or tasks/result", "neither")
@@ -56,7 +56,7 @@ func asRequestor() {
 			server := SessionOf(ctx, takingTasks())
 			task := answerWithTask(server, "input_required")
 
-			server.Ask(ctx, "tools/call", Provoking("client-task").Call())
+			server.NeedReply(ctx, "tools/call", Provoking("client-task").Call())
 
 			task.demandAsked()
 			Demand(task.fetched(), "tasks/result of a task in the status input_required", "none")

@@ -124,7 +124,7 @@ func failures() {
 		func(ctx SpecContext) {
 			plain, server := FreshSession(ctx), FreshSession(ctx)
 			failing := optionally("task-failing")
-			if plain.Ask(ctx, "tools/call", failing.Call()).Object()["isError"] != true {
+			if plain.NeedReply(ctx, "tools/call", failing.Call()).Object()["isError"] != true {
 				Inconclusive("the call ended without isError", "name a tool that fails under provocations.task-failing in mcpconform.yaml")
 			}
 
@@ -138,7 +138,7 @@ func failures() {
 		func(ctx SpecContext) {
 			plain, server := FreshSession(ctx), FreshSession(ctx)
 			refused := optionally("task-refused")
-			refusal, isRefusal := plain.Ask(ctx, "tools/call", refused.Call()).Error()
+			refusal, isRefusal := plain.NeedReply(ctx, "tools/call", refused.Call()).Error()
 			if !isRefusal {
 				Inconclusive("the call did not end with an error", "name a tool that does under provocations.task-refused in mcpconform.yaml")
 			}
