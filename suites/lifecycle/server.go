@@ -19,7 +19,10 @@ import (
 func ServerChecks() {
 	Describe("Initialization", initialization)
 	Describe("Version negotiation", versionNegotiation)
-	Describe("Capability negotiation", capabilityNegotiation)
+	Describe("Capability negotiation", func() {
+		capabilityNegotiation()
+		unannounced()
+	})
 	Describe("Error handling", errorHandling)
 }
 

@@ -12,6 +12,7 @@ import (
 	"github.com/mcpconform/mcpconform/internal/jsonrpc"
 	"github.com/mcpconform/mcpconform/internal/scripted"
 	"github.com/mcpconform/mcpconform/internal/transcript"
+	"github.com/mcpconform/mcpconform/internal/transport"
 )
 
 // TransportRules returns the rules of the page basic/transports.
@@ -690,6 +691,11 @@ func sessions() []conform.Rule {
 			Requirements: []string{"transports.http.session.characters"},
 			Judge:        visibleSessions,
 		},
+		{
+			Text:         "assigns no session id in answer to a request of this revision",
+			Requirements: []string{"transports.http.sessions.none"},
+			Judge:        assignedSessions,
+		},
 	}
 }
 
@@ -705,6 +711,23 @@ func visibleSessions(conversation *conform.Conversation, sight *conform.Sight) {
 					Wanted: "a session id of characters from 0x21 to 0x7E", Found: fmt.Sprintf("%+q", id), Where: "header " + sessionHeader,
 				}, one.explained()...)
 			}
+		}
+	}
+}
+
+// assignedSessions judges the answers to requests of the stateless era, by their version
+// header. An id that the request has may be repeated, which is for a check to judge.
+func assignedSessions(conversation *conform.Conversation, sight *conform.Sight) {
+	for _, one := range exchanges(conversation) {
+		version := one.request.HTTP.Header.Get(transport.VersionHeader)
+		if one.head == nil || one.head.HTTP == nil || !scripted.Stateless(version) || one.deliberate() || one.request.HTTP.Header.Get(sessionHeader) != "" {
+			continue
+		}
+		sight.Saw()
+		if id := one.head.HTTP.Header.Get(sessionHeader); id != "" {
+			sight.BreakAt(*one.head, conform.Mismatch{
+				Wanted: "no session id, as there are no sessions at " + version, Found: fmt.Sprintf("%q", id), Where: "header " + sessionHeader,
+			}, one.explained()...)
 		}
 	}
 }

@@ -56,6 +56,16 @@ func requests() {
 			asking.DemandNone(inMode(true, requests)...)
 		})
 
+	It("asks a client for forms alone that declared form mode alone", Verifies("elicitation.request.mode"), NeedsProvocation("elicitation"),
+		func(ctx SpecContext) {
+			server := SessionOf(ctx, offering(Object{"form": Object{}}))
+
+			question := asking.Provoke(ctx, server, "elicitation", method)
+			question.Outcome(ctx)
+
+			asking.DemandNone(inMode(true, question.Since(method))...)
+		})
+
 	It("takes an empty capability for form mode alone", Verifies("elicitation.request.mode"), NeedsProvocation("elicitation-url"),
 		func(ctx SpecContext) {
 			server := SessionOf(ctx, offering(Object{}))

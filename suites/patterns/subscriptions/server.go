@@ -31,6 +31,7 @@ var listChanges = map[string]string{
 func ServerChecks() {
 	Describe("Subscriptions", func() {
 		acknowledgements()
+		resourcesUndeclared()
 		announcements()
 		endings()
 	})
@@ -80,6 +81,28 @@ func acknowledgements() {
 			for _, wish := range slices.Sorted(maps.Keys(listChanges)) {
 				Expect(subscription.Acknowledged).NotTo(HaveMember(wish, true))
 			}
+		})
+}
+
+// resourcesUndeclared checks that a server agrees to nothing that it cannot do.
+func resourcesUndeclared() {
+	It("agrees to tell of updates of resources only if it declares subscribe", Verifies("subscriptions.acknowledged.supported"),
+		func(ctx SpecContext) {
+			needsSubscriptions()
+			resources := ListedResources()
+			switch {
+			case Declares("resources.subscribe"):
+				NotApplicable("the server declares resources.subscribe")
+			case len(resources) == 0:
+				NotApplicable("the server lists no resource")
+			}
+			filter := everything()
+			filter["resourceSubscriptions"] = []any{resources[0]["uri"]}
+
+			subscription := FreshSession(ctx).Subscribe(ctx, filter)
+
+			agreed, _ := subscription.Acknowledged["resourceSubscriptions"].([]any)
+			Demand(len(agreed) == 0, "no resourceSubscriptions, as the server does not declare resources.subscribe", Show(agreed))
 		})
 }
 

@@ -24,10 +24,40 @@ const (
 // ServerChecks registers the checks of a target server.
 func ServerChecks() {
 	Describe("Logging", func() {
+		undeclared()
 		settingLevels()
 		askingForMessages()
 		unknownLevels()
 	})
+}
+
+// undeclared checks that a server without logging logs nothing to its client, although
+// that asks for all messages.
+func undeclared() {
+	It("sends log messages only if it declares logging", Verifies("logging.capability.declared"),
+		func(ctx SpecContext) {
+			logging, known := Provocable("logging")
+			switch {
+			case Declares("logging"):
+				NotApplicable("the server declares logging")
+			case !known:
+				NotApplicable("no tool is known that logs messages")
+			}
+			server := FreshSession(ctx)
+			server.Hear(ctx)
+			call := logging.Call()
+			if Stateless() {
+				call = atLevel("debug", call)
+			} else {
+				_, _, _ = server.Attempt(ctx, "logging/setLevel", Object{"level": "debug"}, "the server does not declare logging")
+			}
+			mark := server.Mark()
+
+			server.NeedReply(ctx, "tools/call", call)
+
+			server.Fence(ctx)
+			DemandNone("no log messages of a server that does not declare logging", server.Sent(mark, Notification(logMessage)))
+		})
 }
 
 // settingLevels checks what the handshake era has: one level for a session.
