@@ -455,12 +455,22 @@ func (g *generator) member(name string, schema any, depth int) (any, error) {
 		if err != nil {
 			return nil, err
 		}
-		if value, found := g.suggest(name, merged); found && !says(merged) {
+		if value, found := g.suggest(name, merged); found && !says(merged) && fits(merged, value) {
 			g.values++
 			return value, nil
 		}
 	}
 	return g.value(schema, depth)
+}
+
+// fits tells whether a value keeps the bounds of a schema: a suggestion that does not would spoil the whole example.
+func fits(merged anySchema, value any) bool {
+	if text, isText := value.(string); isText {
+		length := utf8.RuneCountInString(text)
+		return length >= bound(merged["minLength"], 0) && length <= bound(merged["maxLength"], maxExampleText)
+	}
+	number, isNumber := rational(value)
+	return isNumber && merged["multipleOf"] == nil && spanOf(merged).has(number)
 }
 
 // says tells whether a schema gives a value itself, or says of which characters one is made.
@@ -732,34 +742,30 @@ func (g *generator) number(merged anySchema, whole bool) (any, error) {
 			step = new(big.Rat).SetInt(step.Num()) // n/d: a whole multiple of it is a multiple of n
 		}
 	}
-	low, hasLow, lowOpen := limit(merged, "minimum", "exclusiveMinimum", 1)
-	high, hasHigh, highOpen := limit(merged, "maximum", "exclusiveMaximum", -1)
-	fits := func(x *big.Rat) bool {
-		return (!hasLow || x.Cmp(low) > 0 || !lowOpen && x.Cmp(low) == 0) &&
-			(!hasHigh || x.Cmp(high) < 0 || !highOpen && x.Cmp(high) == 0)
-	}
+	span := spanOf(merged)
+	low, hasLow, high, hasHigh := span.low, span.hasLow, span.high, span.hasHigh
 	start := new(big.Rat)
 	switch {
-	case fits(start):
+	case span.has(start):
 	case hasLow && low.Sign() >= 0:
 		start = aligned(low, step, 1)
-		if !fits(start) {
+		if !span.has(start) {
 			start.Add(start, step)
 		}
 	case hasHigh:
 		start = aligned(high, step, -1)
-		if !fits(start) {
+		if !span.has(start) {
 			start.Sub(start, step)
 		}
 	}
-	if !fits(start) && !whole && !stepped && hasLow && hasHigh && low.Cmp(high) < 0 {
+	if !span.has(start) && !whole && !stepped && hasLow && hasHigh && low.Cmp(high) < 0 {
 		start = new(big.Rat).Add(low, high)
 		start.Quo(start, big.NewRat(2, 1))
 	}
-	if !fits(start) {
+	if !span.has(start) {
 		return nil, errors.New("no number lies between the bounds")
 	}
-	if broken := new(big.Rat).Add(start, big.NewRat(1, 4)); g.minimal && g.try > 1 && !whole && !stepped && fits(broken) {
+	if broken := new(big.Rat).Add(start, big.NewRat(1, 4)); g.minimal && g.try > 1 && !whole && !stepped && span.has(broken) {
 		start = broken // for those who tell numbers from integers
 	}
 	if !g.minimal { // somewhere else, if there is room
@@ -771,13 +777,31 @@ func (g *generator) number(merged anySchema, whole bool) (any, error) {
 			if !whole && !stepped && g.random.IntN(2) == 0 {
 				shift.Add(shift, big.NewRat(1, 4))
 			}
-			if moved := new(big.Rat).Add(start, shift); fits(moved) {
+			if moved := new(big.Rat).Add(start, shift); span.has(moved) {
 				start = moved
 				break
 			}
 		}
 	}
 	return numberOf(start), nil
+}
+
+// A span is what lies between the bounds of a schema for numbers.
+type span struct {
+	low, high         *big.Rat
+	hasLow, hasHigh   bool
+	lowOpen, highOpen bool // a bound is not in it
+}
+
+func spanOf(merged anySchema) (s span) {
+	s.low, s.hasLow, s.lowOpen = limit(merged, "minimum", "exclusiveMinimum", 1)
+	s.high, s.hasHigh, s.highOpen = limit(merged, "maximum", "exclusiveMaximum", -1)
+	return s
+}
+
+func (s span) has(x *big.Rat) bool {
+	return (!s.hasLow || x.Cmp(s.low) > 0 || !s.lowOpen && x.Cmp(s.low) == 0) &&
+		(!s.hasHigh || x.Cmp(s.high) < 0 || !s.highOpen && x.Cmp(s.high) == 0)
 }
 
 // limit is the stricter of an inclusive and an exclusive bound, and whether it is exclusive. Draft 4 says so by a

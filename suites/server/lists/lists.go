@@ -14,11 +14,14 @@ import (
 )
 
 // StayTheSame judges that a list depends neither on the connection nor on what
-// was asked for on it before. A list may change with time: one that does so
-// meanwhile shows nothing.
-func StayTheSame(ctx context.Context, method string) {
+// was asked for on it before: other lists, a resource, and those calls of tools. A list
+// may change with time: one that does so meanwhile shows nothing.
+func StayTheSame(ctx context.Context, method string, calls ...Provocation) {
 	one, other := Session(ctx), FreshSession(ctx)
 	askAround(ctx, other)
+	for _, call := range calls[:min(maxCalls, len(calls))] {
+		other.TryTool(ctx, call.Call()) // what it brings, others judge
+	}
 
 	first, elsewhere := Keys(ctx, one, method), Keys(ctx, other, method)
 	if len(first)+len(elsewhere) == 0 {
@@ -36,6 +39,9 @@ func StayTheSame(ctx context.Context, method string) {
 		Found:  "on the other one, where something was asked for before, " + Show(elsewhere),
 	})
 }
+
+// maxCalls bounds the tools that are called: some show as much as all.
+const maxCalls = 3
 
 // askAround asks for what changes nothing, also as a client that offers nothing.
 func askAround(ctx context.Context, server *Server) {

@@ -82,7 +82,7 @@ func ServerChecks() {
 			})
 
 		It("lists the same tools on each connection", Verifies("tools.list.stateless"), NeedsCapability("tools"),
-			func(ctx SpecContext) { lists.StayTheSame(ctx, "tools/list") })
+			func(ctx SpecContext) { lists.StayTheSame(ctx, "tools/list", harmless()...) })
 
 		It("announces a change of its tools", Verifies("tools.list-changed.sent"),
 			NeedsCapability("tools.listChanged"), NeedsProvocation("tools-changed"), Alone(),
