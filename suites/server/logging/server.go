@@ -34,7 +34,7 @@ func ServerChecks() {
 // undeclared checks that a server without logging logs nothing to its client, although
 // that asks for all messages.
 func undeclared() {
-	It("sends log messages only if it declares logging", Verifies("logging.capability.declared"),
+	It("sends no log message, even if it is asked for all, unless it declares logging", Verifies("logging.capability.declared"),
 		func(ctx SpecContext) {
 			logging, known := Provocable("logging")
 			switch {
