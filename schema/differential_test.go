@@ -343,7 +343,7 @@ func explained(revision, definition string, looser bool, found []Violation) []in
 func validInstance(document, schema any, valid *jsonschema.Schema, seed int) (any, error) {
 	var reason error
 	for try := range maxExampleTries {
-		instance, err := generate(document, schema, seed, try)
+		instance, err := generate(document, schema, seed, try, nil)
 		if err == nil {
 			err = valid.Validate(instance)
 		}

@@ -31,14 +31,26 @@ const (
 // schema and seed give the same instance. The instance is validated, formats included, before it is returned.
 //
 // The error is as that of Compile, or says that no instance was found.
-func Example(document any, seed int) (any, error) {
+func Example(document any, seed int) (any, error) { return exampleOf(document, seed, nil) }
+
+// A Suggestion makes up a member of an object by its name and what its schema says of it, with all that applies laid
+// over one another; type is a list there. It reports false where it knows none.
+type Suggestion func(name string, property map[string]any) (value any, found bool)
+
+// ExampleWith makes the smallest instance as Example does, with members that suggest makes up where the schema has
+// neither const, enum, examples, default nor pattern for them, and allows what is suggested.
+func ExampleWith(document any, suggest Suggestion) (any, error) {
+	return exampleOf(document, 0, suggest)
+}
+
+func exampleOf(document any, seed int, suggest Suggestion) (any, error) {
 	compiled, err := compile(document, true)
 	if err != nil {
 		return nil, err
 	}
 	var reason error
 	for try := range maxExampleTries {
-		instance, err := generate(compiled.document, compiled.document, seed, try)
+		instance, err := generate(compiled.document, compiled.document, seed, try, suggest)
 		if err != nil {
 			reason = err
 			continue
@@ -56,8 +68,9 @@ func Example(document any, seed int) (any, error) {
 }
 
 // generate makes one attempt at an instance of a schema inside a document.
-func generate(document, schema any, seed, try int) (any, error) {
+func generate(document, schema any, seed, try int, suggest Suggestion) (any, error) {
 	g := &generator{
+		suggest:  suggest,
 		document: document,
 		random:   rand.New(rand.NewPCG(uint64(seed), uint64(try))), //nolint:gosec // variety, not secrecy
 		minimal:  seed == 0,
@@ -68,6 +81,7 @@ func generate(document, schema any, seed, try int) (any, error) {
 }
 
 type generator struct {
+	suggest          Suggestion // nil for none
 	document         any
 	random           *rand.Rand
 	minimal, maximal bool
@@ -367,7 +381,7 @@ func (g *generator) object(merged anySchema, depth int) (any, error) {
 		if !ok {
 			schema = rest
 		}
-		member, err := g.value(schema, depth+1)
+		member, err := g.member(name, schema, depth+1)
 		if err != nil {
 			return fmt.Errorf("member %s: %w", quote(name), err)
 		}
@@ -431,6 +445,40 @@ func (g *generator) object(merged anySchema, depth int) (any, error) {
 		}
 	}
 	return instance, nil
+}
+
+// member makes the value of a member, as suggested where the schema leaves it open. With odd tries suggestions are not
+// trusted, as others are not.
+func (g *generator) member(name string, schema any, depth int) (any, error) {
+	if g.suggest != nil && g.try%2 == 0 {
+		merged, err := g.settle(schema)
+		if err != nil {
+			return nil, err
+		}
+		if value, found := g.suggest(name, merged); found && !says(merged) && fits(merged, value) {
+			g.values++
+			return value, nil
+		}
+	}
+	return g.value(schema, depth)
+}
+
+// fits tells whether a value keeps the bounds of a schema: a suggestion that does not would spoil the whole example.
+func fits(merged anySchema, value any) bool {
+	if text, isText := value.(string); isText {
+		length := utf8.RuneCountInString(text)
+		return length >= bound(merged["minLength"], 0) && length <= bound(merged["maxLength"], maxExampleText)
+	}
+	number, isNumber := rational(value)
+	return isNumber && merged["multipleOf"] == nil && spanOf(merged).has(number)
+}
+
+// says tells whether a schema gives a value itself, or says of which characters one is made.
+func says(merged anySchema) bool {
+	return slices.ContainsFunc([]string{"const", "enum", "examples", "default", "pattern"}, func(keyword string) bool {
+		_, there := merged[keyword]
+		return there
+	})
 }
 
 func (g *generator) array(merged anySchema, depth int) (any, error) {
@@ -694,34 +742,30 @@ func (g *generator) number(merged anySchema, whole bool) (any, error) {
 			step = new(big.Rat).SetInt(step.Num()) // n/d: a whole multiple of it is a multiple of n
 		}
 	}
-	low, hasLow, lowOpen := limit(merged, "minimum", "exclusiveMinimum", 1)
-	high, hasHigh, highOpen := limit(merged, "maximum", "exclusiveMaximum", -1)
-	fits := func(x *big.Rat) bool {
-		return (!hasLow || x.Cmp(low) > 0 || !lowOpen && x.Cmp(low) == 0) &&
-			(!hasHigh || x.Cmp(high) < 0 || !highOpen && x.Cmp(high) == 0)
-	}
+	span := spanOf(merged)
+	low, hasLow, high, hasHigh := span.low, span.hasLow, span.high, span.hasHigh
 	start := new(big.Rat)
 	switch {
-	case fits(start):
+	case span.has(start):
 	case hasLow && low.Sign() >= 0:
 		start = aligned(low, step, 1)
-		if !fits(start) {
+		if !span.has(start) {
 			start.Add(start, step)
 		}
 	case hasHigh:
 		start = aligned(high, step, -1)
-		if !fits(start) {
+		if !span.has(start) {
 			start.Sub(start, step)
 		}
 	}
-	if !fits(start) && !whole && !stepped && hasLow && hasHigh && low.Cmp(high) < 0 {
+	if !span.has(start) && !whole && !stepped && hasLow && hasHigh && low.Cmp(high) < 0 {
 		start = new(big.Rat).Add(low, high)
 		start.Quo(start, big.NewRat(2, 1))
 	}
-	if !fits(start) {
+	if !span.has(start) {
 		return nil, errors.New("no number lies between the bounds")
 	}
-	if broken := new(big.Rat).Add(start, big.NewRat(1, 4)); g.minimal && g.try > 1 && !whole && !stepped && fits(broken) {
+	if broken := new(big.Rat).Add(start, big.NewRat(1, 4)); g.minimal && g.try > 1 && !whole && !stepped && span.has(broken) {
 		start = broken // for those who tell numbers from integers
 	}
 	if !g.minimal { // somewhere else, if there is room
@@ -733,13 +777,31 @@ func (g *generator) number(merged anySchema, whole bool) (any, error) {
 			if !whole && !stepped && g.random.IntN(2) == 0 {
 				shift.Add(shift, big.NewRat(1, 4))
 			}
-			if moved := new(big.Rat).Add(start, shift); fits(moved) {
+			if moved := new(big.Rat).Add(start, shift); span.has(moved) {
 				start = moved
 				break
 			}
 		}
 	}
 	return numberOf(start), nil
+}
+
+// A span is what lies between the bounds of a schema for numbers.
+type span struct {
+	low, high         *big.Rat
+	hasLow, hasHigh   bool
+	lowOpen, highOpen bool // a bound is not in it
+}
+
+func spanOf(merged anySchema) (s span) {
+	s.low, s.hasLow, s.lowOpen = limit(merged, "minimum", "exclusiveMinimum", 1)
+	s.high, s.hasHigh, s.highOpen = limit(merged, "maximum", "exclusiveMaximum", -1)
+	return s
+}
+
+func (s span) has(x *big.Rat) bool {
+	return (!s.hasLow || x.Cmp(s.low) > 0 || !s.lowOpen && x.Cmp(s.low) == 0) &&
+		(!s.hasHigh || x.Cmp(s.high) < 0 || !s.highOpen && x.Cmp(s.high) == 0)
 }
 
 // limit is the stricter of an inclusive and an exclusive bound, and whether it is exclusive. Draft 4 says so by a

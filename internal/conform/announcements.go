@@ -47,6 +47,7 @@ type Subscription struct {
 func (s *Server) Subscribe(ctx context.Context, filter Object) *Subscription {
 	subscription, err := s.subscribe(ctx, filter)
 	if err != nil {
+		current.outcome.Doubtful = isLost(err)
 		Inconclusive("no subscription: "+err.Error(), "fix the failures of subscriptions/listen first")
 	}
 	return subscription
@@ -55,9 +56,7 @@ func (s *Server) Subscribe(ctx context.Context, filter Object) *Subscription {
 func (s *Server) subscribe(ctx context.Context, filter Object) (*Subscription, error) {
 	request := s.Start(ctx, "subscriptions/listen", Object{"notifications": filter})
 	subscription := &Subscription{Pending: request, server: s}
-	first, err := s.Connection.Await(ctx, request.Mark, func(received scripted.Received) bool {
-		return received.Kind == jsonrpc.Response && received.ID == request.ID || subscription.has(received)
-	})
+	first, err := request.WaitOr(ctx, subscription.has)
 	switch {
 	case err != nil:
 		return nil, fmt.Errorf("subscriptions/listen was not acknowledged: %w", err)

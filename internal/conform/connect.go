@@ -52,7 +52,7 @@ func SessionOf(ctx context.Context, capabilities scripted.Capabilities) *Server 
 		server.Speak(Revision(), capabilities)
 		return server
 	}
-	handshake, err := server.Initialize(ctx, scripted.Hello(Revision(), capabilities))
+	handshake, err := server.Handshake(ctx, scripted.Hello(Revision(), capabilities))
 	if err != nil {
 		Inconclusive("no session: "+err.Error(), "fix the failures under lifecycle first")
 	}

@@ -98,30 +98,65 @@ func (s *Server) since(id jsonrpc.ID) (shown []transcript.Event, judged int) {
 	return shown, events[at].Sequence
 }
 
-// Answered judges what became of a request. Without a reply the check ends as
-// inconclusive. An HTTP response that carries none, but a status, is what the check
-// judges: the target did answer.
+// Answered judges what became of a request that a check waited for by itself, as Await
+// does. Without a reply the check ends as inconclusive. An HTTP response that carries
+// none, but a status, is what the check judges: the target did answer.
 func (s *Server) Answered(request *scripted.Pending, received scripted.Received, err error) Reply {
-	return s.answered(request.Method, request.ID, received, err)
-}
-
-func (s *Server) answered(method string, id jsonrpc.ID, received scripted.Received, err error) Reply {
 	if err == nil {
 		return Reply{received}
 	}
-	status, refused := errors.AsType[*scripted.StatusError](err)
-	switch {
-	case !refused, errors.Is(err, scripted.ErrNoAnswer):
-		s.noReply(method, id, err)
-	case unavailable(status.Status):
-		s.turnedAway(method, err)
-	default:
-		current.outcome.Doubtful = status.Status == http.StatusNotFound // a server that was started anew has lost its sessions
-		Observe()
-		Judge(Mismatch{Wanted: "a JSON-RPC response to " + method, Found: err.Error()})
-	}
+	s.needReply(request, err)
+	status, _ := errors.AsType[*scripted.StatusError](err)
+	current.outcome.Doubtful = status.Status == http.StatusNotFound // a server that was started anew has lost its sessions
+	Observe()
+	Judge(Mismatch{Wanted: "a JSON-RPC response to " + request.Method, Found: err.Error()})
 	return Reply{}
 }
+
+// Needed does the same for a request whose response the check needs and is not about: a
+// status without a response makes it inconclusive, too.
+func (s *Server) Needed(request *scripted.Pending, received scripted.Received, err error) Reply {
+	if status, refused := errors.AsType[*scripted.StatusError](err); refused && !unavailable(status.Status) && !errors.Is(err, scripted.ErrNoAnswer) {
+		Inconclusive(fmt.Sprintf("%s was refused: %s", request.Method, err), "fix the failures of "+request.Method+" first")
+	}
+	return s.Answered(request, received, err)
+}
+
+// NeedReply sends a request whose response, result or error, the check needs and is not
+// about.
+func (s *Server) NeedReply(ctx context.Context, method string, params any) Reply {
+	request := s.Start(ctx, method, params)
+	received, err := request.Settle(ctx)
+	return s.Needed(request, received, err)
+}
+
+// NeedOnce does the same and returns the very answer, also when that asks for input.
+func (s *Server) NeedOnce(ctx context.Context, method string, params any) Reply {
+	request := s.Start(ctx, method, params)
+	received, err := request.Wait(ctx)
+	return s.Needed(request, received, err)
+}
+
+// NeedMessage waits for a message of the server, from a mark on, that the check needs
+// and is not about: another one judges that it does not come.
+func (s *Server) NeedMessage(ctx context.Context, mark int, match func(scripted.Received) bool, missing, hint string) scripted.Received {
+	received, err := s.Connection.Await(ctx, mark, match)
+	if err != nil {
+		current.outcome.Doubtful = true
+		Inconclusive(missing+": "+err.Error(), hint)
+	}
+	return received
+}
+
+// Accepts sends a notification that the server may refuse by an HTTP status, and tells
+// whether it did not. When nothing shows what became of it, the check ends.
+func (s *Server) Accepts(ctx context.Context, method string, params any) bool {
+	_, refused := s.notify(ctx, method, params)
+	return !refused
+}
+
+// Unanswered ends a check that could not say something, or got no HTTP response to it.
+func (s *Server) Unanswered(what string, err error) { s.noReply(what, jsonrpc.NoID, err) }
 
 // isLost tells whether an error means that nothing came, in time or at all.
 func isLost(err error) bool {
@@ -132,8 +167,13 @@ func isLost(err error) bool {
 // unavailable tells the statuses by which a server, or what stands before it, turns a
 // client away whatever it asks for (RFC 9110, section 15; RFC 6585, section 4).
 func unavailable(status int) bool {
+	return overloaded(status) || status == http.StatusUnauthorized || status == http.StatusProxyAuthRequired
+}
+
+// overloaded tells those by which it does so for a while.
+func overloaded(status int) bool {
 	return slices.Contains([]int{
-		http.StatusUnauthorized, http.StatusProxyAuthRequired, http.StatusRequestTimeout, http.StatusTooManyRequests,
+		http.StatusRequestTimeout, http.StatusTooManyRequests,
 		http.StatusBadGateway, http.StatusServiceUnavailable, http.StatusGatewayTimeout,
 	}, status)
 }
@@ -169,14 +209,14 @@ func (s *Server) mustAwait(ctx context.Context, request *scripted.Pending, wait 
 	received, err := wait(ctx)
 	if err != nil {
 		current.outcome.NoReply = s.unreplied(request.Method, request.ID, err) // for when it answers nobody else either
-		missing("a response to "+request.Method, err)
+		Missing("a response to "+request.Method, err)
 	}
 	Observe()
 	return Reply{received}
 }
 
-// missing judges that something did not come that the server had to send by itself.
-func missing(wanted string, err error) {
+// Missing judges that something did not come that the server had to send by itself.
+func Missing(wanted string, err error) {
 	if scripted.TooMuch(err) {
 		Inconclusive("wanted "+wanted+": "+err.Error(), "let the server send less, or one message of that size alone")
 	}

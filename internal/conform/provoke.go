@@ -314,7 +314,7 @@ func (e *Environment) arguments(tool Object) (Object, error) {
 			return known.provocation.Arguments, nil
 		}
 	}
-	made, err := schema.Example(tool["inputSchema"], 0)
+	made, err := schema.ExampleWith(tool["inputSchema"], e.suggest)
 	if err != nil {
 		return nil, err
 	}

@@ -3,55 +3,239 @@ package conform
 import (
 	"context"
 	"errors"
+	"slices"
+	"strings"
+	"unicode"
+	"unicode/utf8"
 
 	"github.com/mcpconform/mcpconform/internal/jsonrpc"
 	"github.com/mcpconform/mcpconform/internal/scripted"
 )
 
 // Provoke sends a request that is to be refused, for the reason, and returns its
-// answer with the HTTP status (0 over stdio). No answer at all fails the check.
+// answer with the HTTP status (0 over stdio). What is no JSON-RPC response fails the
+// check.
 func (s *Server) Provoke(ctx context.Context, method string, params any, reason string) (reply Reply, status int) {
-	id, reply, status, err := s.attempt(ctx, method, params, reason)
-	if err == nil {
-		return reply, status
+	reply, status, err := s.Attempt(ctx, method, params, reason)
+	if err != nil {
+		Observe()
+		Judge(Mismatch{Wanted: "a JSON-RPC error in answer to " + method, Found: err.Error()})
 	}
-	refused, there := errors.AsType[*scripted.StatusError](err)
-	switch {
-	case !there || errors.Is(err, scripted.ErrNoAnswer):
-		s.noReply(method, id, err)
-	case unavailable(refused.Status):
-		s.turnedAway(method, err)
-	}
-	Observe()
-	Judge(Mismatch{Wanted: "a JSON-RPC error in answer to " + method, Found: err.Error()})
 	return reply, status
 }
 
-// Attempt does the same for a check that goes on without an answer. Over HTTP the
-// error may stand in the body of the refusal without the request's id.
+// Attempt does the same for a check that goes on without a response. Over HTTP the
+// error may stand in the body of the refusal without the request's id; a refusal that
+// is none is returned as an error. No reply at all ends the check.
 func (s *Server) Attempt(ctx context.Context, method string, params any, reason string) (reply Reply, status int, err error) {
-	_, reply, status, err = s.attempt(ctx, method, params, reason)
-	return reply, status, err
-}
-
-func (s *Server) attempt(ctx context.Context, method string, params any, reason string) (id jsonrpc.ID, reply Reply, status int, err error) {
-	id = s.NextID()
+	id := s.NextID()
 	raw := jsonrpc.NewRequest(id, method, s.Dress(params))
 	request := s.StartRaw(ctx, id, method, scripted.Outgoing{Raw: raw, Deliberate: reason}, nil)
 	received, err := request.Wait(ctx)
-	if refusal, inBody := errorInBody(err); inBody {
+	if refusal, inBody := errorInBody(err, id); inBody {
 		received.Message, err = refusal, nil
 	}
-	return id, Reply{received}, request.Delivery.Status, err
+	if err != nil {
+		s.needReply(request, err)
+	}
+	return Reply{received}, request.Delivery.Status, err
 }
 
-// errorInBody reads the JSON-RPC error in a response that has a status of refusal.
-func errorInBody(err error) (refusal jsonrpc.Message, there bool) {
+// Try sends a request that the server may refuse in whatever way, and returns the
+// response to it; responded is false when it is refused by an HTTP status without one.
+// No reply at all ends the check.
+func (s *Server) Try(ctx context.Context, method string, params any) (reply Reply, responded bool) {
+	request := s.Start(ctx, method, params)
+	received, err := request.Settle(ctx)
+	return s.tried(request, received, err)
+}
+
+// Survives sends a request that must not stop the server, marked with the reason if it
+// is illegal on purpose, and judges that the server goes on. That it replies to the
+// request itself, in whatever way, is looked at afterwards.
+func (s *Server) Survives(ctx context.Context, method string, params any, deliberate string) {
+	request := s.StartRaw(ctx, s.NextID(), method, scripted.Outgoing{Deliberate: deliberate}, params)
+	received, err := request.Settle(ctx)
+	s.StaysUsable(ctx)
+	s.tried(request, received, err)
+}
+
+func (s *Server) tried(request *scripted.Pending, received scripted.Received, err error) (reply Reply, responded bool) {
+	if refusal, inBody := errorInBody(err, request.ID); inBody {
+		received.Message, err = refusal, nil
+	}
+	if err != nil {
+		s.needReply(request, err)
+	}
+	return Reply{received}, err == nil
+}
+
+// TryTool does the same with a call of a tool. That may take its time, and over HTTP the
+// stream may end before the answer, to be taken up again: such a call is cancelled, and
+// inTime is false.
+func (s *Server) TryTool(ctx context.Context, params any) (reply Reply, inTime bool) {
+	request := s.Start(ctx, "tools/call", params)
+	received, err := request.Settle(ctx)
+	if errors.Is(err, scripted.ErrTimeout) || errors.Is(err, scripted.ErrNoAnswer) {
+		s.Abandon(ctx, request)
+		return reply, false
+	}
+	reply, _ = s.tried(request, received, err)
+	return reply, true
+}
+
+// needReply ends the check unless an error is a reply, too: a status by which the server
+// refuses the request.
+func (s *Server) needReply(request *scripted.Pending, err error) {
+	status, refused := errors.AsType[*scripted.StatusError](err)
+	switch {
+	case !refused, errors.Is(err, scripted.ErrNoAnswer):
+		s.noReply(request.Method, request.ID, err)
+	case unavailable(status.Status):
+		s.turnedAway(request.Method, err)
+	}
+}
+
+// errorInBody reads the JSON-RPC error in a response that has a status of refusal. It
+// is about the request with the id, or names none.
+func errorInBody(err error, id jsonrpc.ID) (refusal jsonrpc.Message, there bool) {
 	status, refused := errors.AsType[*scripted.StatusError](err)
 	if !refused {
 		return refusal, false
 	}
 	refusal = jsonrpc.Parse(status.Body)
 	_, there = refusal.Error()
-	return refusal, there
+	return refusal, there && (refusal.ID == id || refusal.ID == jsonrpc.NoID || refusal.ID == jsonrpc.NullID)
+}
+
+// A Request is what a check asks for.
+type Request struct {
+	Method string
+	Params any
+	// Name is what it is about, or what is wrong about it, as an error would name it: a
+	// tool, a resource, an argument; "" for none.
+	Name       string
+	Deliberate string // why it is illegal on purpose, if it is
+}
+
+// Refuses tells whether a reply refuses what was asked for: by an error, or by the
+// result of a tool that is one.
+func (r Reply) Refuses() bool {
+	_, refused := r.Error()
+	return refused || r.Object()["isError"] == true
+}
+
+// AskWrong asks for what is to be refused, for the thing that the request names, and
+// returns the response. It needs the contrast to controls, with which nothing is wrong:
+// see NeedContrast. What is no JSON-RPC response fails the check, unless the controls get
+// none either.
+func (s *Server) AskWrong(ctx context.Context, wrong Request, controls ...Request) Reply {
+	request := s.StartRaw(ctx, s.NextID(), wrong.Method, scripted.Outgoing{Deliberate: wrong.Deliberate}, wrong.Params)
+	received, err := request.Settle(ctx)
+	reply, responded := s.tried(request, received, err)
+	if responded {
+		s.NeedContrast(ctx, reply, wrong.Name, controls...)
+		return reply
+	}
+	answered := func(control Request) bool {
+		_, responded := s.try(ctx, control)
+		return responded
+	}
+	if !slices.ContainsFunc(controls[:min(mostControls, len(controls))], answered) {
+		Inconclusive("nothing shows what the refusal is about: "+err.Error(), "fix what makes the server refuse "+wrong.Method+" by an HTTP status first")
+	}
+	Observe()
+	Judge(Mismatch{Wanted: "a JSON-RPC response to " + wrong.Method, Found: err.Error()})
+	return reply
+}
+
+// mostControls bounds how many are made: what fails so often fails for another reason.
+const mostControls = 3
+
+// try asks for something with which nothing is wrong.
+func (s *Server) try(ctx context.Context, control Request) (reply Reply, responded bool) {
+	if control.Method == "tools/call" {
+		reply, _ = s.TryTool(ctx, control.Params)
+		return reply, reply.Kind == jsonrpc.Response
+	}
+	return s.Try(ctx, control.Method, control.Params)
+}
+
+// NeedContrast makes a check inconclusive unless a refusal is about what was wrong with
+// a request: what a server says that refuses everything, because its database is
+// missing, is no answer to that. One of the controls, with which nothing is wrong, has
+// to be answered otherwise; without any, the refusal has to name what was wrong.
+func (s *Server) NeedContrast(ctx context.Context, refused Reply, wrong string, controls ...Request) {
+	switch {
+	case !refused.Refuses() || s.Contrasts(ctx, refused, wrong, controls...):
+	case len(controls) == 0:
+		Inconclusive("nothing shows what the refusal is about, as nothing like it may be asked for in order: "+refused.Describe(),
+			"annotate a tool with readOnlyHint, or name one with its arguments in mcpconform.yaml")
+	default:
+		Inconclusive("a request with which nothing is wrong is refused in the same way: "+refused.Describe(),
+			"see that the server has what it needs to serve "+controls[0].Method+", or name arguments that it takes in mcpconform.yaml")
+	}
+}
+
+// Contrasts tells the same for a check that goes on without.
+func (s *Server) Contrasts(ctx context.Context, refused Reply, wrong string, controls ...Request) bool {
+	if len(controls) == 0 {
+		return refused.mentions(wrong)
+	}
+	return slices.ContainsFunc(controls[:min(mostControls, len(controls))], func(control Request) bool {
+		reply, responded := s.try(ctx, control)
+		return responded && !refused.Alike(wrong, reply, control.Name)
+	})
+}
+
+// Alike tells whether another reply refuses in the same way, with the names of what each
+// request was about left out: with the same words, or with the same code and words that
+// do not name what was wrong.
+func (r Reply) Alike(wrong string, other Reply, name string) bool {
+	if !r.Refuses() || !other.Refuses() {
+		return false
+	}
+	one, isError := r.Error()
+	another, isErrorToo := other.Error()
+	if isError != isErrorToo {
+		return false
+	}
+	sameWords := r.refusal(wrong) == other.refusal(name)
+	return sameWords || one.Code == another.Code && !r.mentions(wrong)
+}
+
+// mentions tells whether a refusal names something, as a word of its own.
+func (r Reply) mentions(name string) bool {
+	text := r.refusal("")
+	for name != "" {
+		before, after, found := strings.Cut(text, name)
+		if !found {
+			return false
+		}
+		last, _ := utf8.DecodeLastRuneInString(before)
+		first, _ := utf8.DecodeRuneInString(after)
+		if !unicode.IsLetter(last) && !unicode.IsLetter(first) {
+			return true
+		}
+		text = after
+	}
+	return false
+}
+
+// refusal is what a reply says of why it refuses, with a name left out.
+func (r Reply) refusal(name string) string {
+	var text string
+	if refusal, refused := r.Error(); refused {
+		text = refusal.Message + " " + toJSON(refusal.Data)
+	}
+	content, _ := r.Object()["content"].([]any)
+	for _, element := range content {
+		block, _ := element.(map[string]any)
+		words, _ := block["text"].(string)
+		text += words + "\n"
+	}
+	if name == "" {
+		return text
+	}
+	return strings.ReplaceAll(text, name, "")
 }

@@ -80,10 +80,10 @@ func (s *Server) Await(ctx context.Context, request *scripted.Pending) Reply {
 	return s.Answered(request, received, err)
 }
 
-// AwaitWithin does so with so many attempts at most.
-func (s *Server) AwaitWithin(ctx context.Context, request *scripted.Pending, rounds int) Reply {
+// NeedWithin does so with so many attempts at most, for a check that is not about it.
+func (s *Server) NeedWithin(ctx context.Context, request *scripted.Pending, rounds int) Reply {
 	received, err := request.SettleWithin(ctx, rounds)
-	return s.Answered(request, received, err)
+	return s.Needed(request, received, err)
 }
 
 // Once sends a request and returns its very answer, also when that asks for input.
@@ -105,12 +105,7 @@ func (s *Server) Call(ctx context.Context, method string, params any) Object {
 // Need sends a request whose success the check needs but is not about: when
 // it fails the check is inconclusive, another one judges it.
 func (s *Server) Need(ctx context.Context, method string, params any) Object {
-	request := s.Start(ctx, method, params)
-	received, err := request.Settle(ctx)
-	if status, refused := errors.AsType[*scripted.StatusError](err); refused && !unavailable(status.Status) {
-		Inconclusive(fmt.Sprintf("%s did not succeed: %s", method, err), "fix the failures of "+method+" first")
-	}
-	reply := s.Answered(request, received, err)
+	reply := s.NeedReply(ctx, method, params)
 	result, isObject := asObject(reply)
 	if !isObject {
 		Inconclusive(fmt.Sprintf("%s did not succeed: %s", method, reply.Describe()), "fix the failures of "+method+" first")
@@ -120,19 +115,27 @@ func (s *Server) Need(ctx context.Context, method string, params any) Object {
 
 // Tell sends a notification; a refusal by the transport fails the check.
 func (s *Server) Tell(ctx context.Context, method string, params any) {
+	if status, refused := s.notify(ctx, method, params); refused {
+		Observe()
+		Judge(Mismatch{Wanted: method + " to be accepted", Found: status.Error()})
+	}
+}
+
+// notify sends a notification and returns the status by which the transport refused it,
+// if it did. When nothing shows what became of it, the check ends.
+func (s *Server) notify(ctx context.Context, method string, params any) (status *scripted.StatusError, refused bool) {
 	err := s.Notify(ctx, method, params)
 	if err == nil {
-		return
+		return nil, false
 	}
-	status, refused := errors.AsType[*scripted.StatusError](err)
+	status, refused = errors.AsType[*scripted.StatusError](err)
 	switch {
 	case !refused:
 		s.noReply(method, jsonrpc.NoID, err)
 	case unavailable(status.Status):
 		s.turnedAway(method, err)
 	}
-	Observe()
-	Judge(Mismatch{Wanted: method + " to be accepted", Found: err.Error()})
+	return status, refused
 }
 
 // Fence sends a request that every server answers, and waits for the answer: what
@@ -170,18 +173,32 @@ func (s *Server) needFence() {
 	}
 }
 
-// StaysUsable judges that the server still answers, as far as it does at all.
-func (s *Server) StaysUsable(ctx context.Context) {
+// StaysUsable judges that the server still answers, as far as it does at all, and
+// returns that answer.
+func (s *Server) StaysUsable(ctx context.Context) Reply {
 	s.needFence()
 	wanted := "the server to go on answering (a " + s.env.fence() + ")"
 	request := s.Start(ctx, s.env.fence(), nil)
 	received, err := request.Wait(ctx)
 	if err != nil {
 		current.outcome.NoReply = s.unreplied(request.Method, request.ID, err) // for when it answers nobody else either
-		missing(wanted, err)
+		Missing(wanted, err)
 	}
 	reply := Reply{received}
 	Demand(isResult(reply), wanted, reply.Describe())
+	return reply
+}
+
+// NeedUsable makes a check inconclusive unless the server still answers, after something
+// illegal: whether it has to, other checks judge.
+func (s *Server) NeedUsable(ctx context.Context, hint string) Reply {
+	s.needFence()
+	received, err := s.Connection.Once(ctx, s.env.fence(), nil)
+	if err != nil {
+		current.outcome.Doubtful = true
+		Inconclusive("the server did not go on: "+err.Error(), hint)
+	}
+	return Reply{received}
 }
 
 func isResult(reply Reply) bool {
@@ -201,7 +218,7 @@ func (s *Server) Say(ctx context.Context, raw, reason string) *scripted.Delivery
 func (s *Server) Until(ctx context.Context, mark int, description string, match func(scripted.Received) bool) scripted.Received {
 	received, err := s.Connection.Await(ctx, mark, match)
 	if err != nil {
-		missing(description, err)
+		Missing(description, err)
 	}
 	Observe()
 	return received
@@ -296,6 +313,9 @@ func (s *Server) Response(ctx context.Context, delivery *scripted.Delivery) *Res
 	if delivery.ContentType != "text/event-stream" && delivery.Err != nil {
 		s.noReply(delivery.Carried(), jsonrpc.NoID, delivery.Err)
 	}
+	if overloaded(delivery.Status) {
+		s.turnedAway(delivery.Carried(), &scripted.StatusError{Status: delivery.Status, Header: delivery.Header, Body: delivery.Body})
+	}
 	return &Response{delivery}
 }
 
@@ -342,6 +362,21 @@ func WithHeader(name, value string) HeaderEdit { return HeaderEdit{name, value} 
 
 // WithoutHeader leaves a header out.
 func WithoutHeader(name string) HeaderEdit { return HeaderEdit{name: name} }
+
+// Handshake begins a session by a client's hello: initialize and
+// notifications/initialized. The error tells why there is none although the server
+// replied; without a reply the check ends.
+func (s *Server) Handshake(ctx context.Context, hello Object) (scripted.Handshake, error) {
+	handshake, err := s.Initialize(ctx, hello)
+	status, refused := errors.AsType[*scripted.StatusError](err)
+	switch {
+	case isLost(err):
+		s.noReply("initialize", jsonrpc.NoID, err)
+	case refused && unavailable(status.Status):
+		s.turnedAway("initialize", err)
+	}
+	return handshake, err
+}
 
 // IsTimeout tells whether an error means that nothing came in time.
 func IsTimeout(err error) bool { return errors.Is(err, scripted.ErrTimeout) }

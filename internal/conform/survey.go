@@ -9,7 +9,7 @@ func Declares(path string) bool { return current.environment.declares(path) }
 func ListedTools() []Object { return current.environment.tools() }
 
 // ListedResources are the resources that the target listed.
-func ListedResources() []Object { return lookUp[[]Object](current.environment, survey.AllResources) }
+func ListedResources() []Object { return current.environment.resources() }
 
 // ListedTemplates are the resource templates that the target listed.
 func ListedTemplates() []Object { return lookUp[[]Object](current.environment, survey.AllTemplates) }
@@ -21,7 +21,7 @@ func ListedPrompts() []Object { return lookUp[[]Object](current.environment, sur
 // apply, unless the list could not be had.
 func NoneListed(method, reason string) {
 	if unread := current.environment.unlisted(method); unread != "" {
-		Inconclusive(unread, "fix what the checks of "+method+" report, then rerun")
+		Inconclusive(unread, "fix the failures of "+method+" first")
 	}
 	NotApplicable(reason)
 }
@@ -42,6 +42,8 @@ func (e *Environment) declares(path string) bool {
 func (e *Environment) offers(tool string) bool { return lookUp[bool](e, survey.WhetherOffers(tool)) }
 
 func (e *Environment) tools() []Object { return lookUp[[]Object](e, survey.AllTools) }
+
+func (e *Environment) resources() []Object { return lookUp[[]Object](e, survey.AllResources) }
 
 // noFence says why the target does not answer what every server must; "" when it
 // does.

@@ -5,6 +5,7 @@ import (
 
 	"github.com/onsi/ginkgo/v2"
 
+	"github.com/mcpconform/mcpconform/internal/scripted"
 	"github.com/mcpconform/mcpconform/internal/transcript"
 )
 
@@ -80,6 +81,15 @@ func Demand(holds bool, wanted, found string) {
 	Observe()
 	if !holds {
 		Judge(Mismatch{Wanted: wanted, Found: found})
+	}
+}
+
+// DemandNone fails the check if something came that must not. That nothing did is an
+// observation only where it could have: the check sees to that first.
+func DemandNone(wanted string, came []scripted.Received) {
+	Observe()
+	if len(came) > 0 {
+		Judge(Mismatch{Wanted: wanted, Found: scripted.Short(came[0].Raw)})
 	}
 }
 

@@ -262,17 +262,22 @@ var working = []string{"tools/call", "prompts/get", "resources/read", "completio
 // Wait waits for the answer: a result or an error, both are answers. The error
 // tells why there is none.
 func (p *Pending) Wait(ctx context.Context) (Received, error) {
-	isAnswer := func(received Received) bool {
-		return received.Kind == jsonrpc.Response && received.ID == p.ID
+	return p.WaitOr(ctx, func(Received) bool { return false })
+}
+
+// WaitOr waits for the answer, or for another message since the request that matches.
+func (p *Pending) WaitOr(ctx context.Context, match func(Received) bool) (Received, error) {
+	comes := func(received Received) bool {
+		return received.Kind == jsonrpc.Response && received.ID == p.ID || match(received)
 	}
 	if p.patience > p.client.reply {
-		isThere := func(received Received) bool { return isAnswer(received) || received.Resembles() }
+		isThere := func(received Received) bool { return comes(received) || received.Resembles() }
 		received, err := p.within(ctx, p.patience, isThere)
-		if err != nil || isAnswer(received) {
+		if err != nil || comes(received) {
 			return received, err
 		} // or else it has started, and answers in a way of its own
 	}
-	return p.within(ctx, p.client.reply, isAnswer)
+	return p.within(ctx, p.client.reply, comes)
 }
 
 // within waits so long for a message that matches.

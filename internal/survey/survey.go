@@ -4,7 +4,9 @@ package survey
 
 import (
 	"context"
+	"crypto/sha256"
 	"fmt"
+	"io"
 	"slices"
 	"strings"
 
@@ -175,9 +177,13 @@ const (
 
 // List follows a list through all its pages. What was read before an error is
 // returned with it.
+//
+// A list that leads back to a page which it has given before ends there: its last cursor
+// means the end. Rules tell that.
 func List(ctx context.Context, client *scripted.Client, method, member string) ([]map[string]any, error) {
 	var items []map[string]any
 	var params map[string]any
+	pages := map[[sha256.Size]byte]bool{} // those that some cursor led to, and the first
 	for page := 1; ; page++ {
 		answer, err := client.Call(ctx, method, orNil(params))
 		if err != nil {
@@ -190,8 +196,11 @@ func List(ctx context.Context, client *scripted.Client, method, member string) (
 		if _, isList := listOf(answer, member); !isList {
 			return items, fmt.Errorf("%s was answered without a list of %s: %s", method, member, scripted.Short(answer.Raw))
 		}
-		if more && next == "" && params["cursor"] == "" {
-			return items, nil // it means the end, and begins again: rules tell that
+		if sum, named := fingerprint(found); named {
+			if pages[sum] {
+				return items, nil
+			}
+			pages[sum] = true
 		}
 		items = append(items, found...)
 		switch {
@@ -202,6 +211,18 @@ func List(ctx context.Context, client *scripted.Client, method, member string) (
 		}
 		params = map[string]any{"cursor": next}
 	}
+}
+
+// fingerprint tells pages apart by what their items are called, if they have names.
+func fingerprint(items []map[string]any) (sum [sha256.Size]byte, named bool) {
+	hash := sha256.New()
+	for _, item := range items {
+		names := []any{item["name"], item["uri"], item["uriTemplate"], item["taskId"]}
+		named = named || slices.ContainsFunc(names, func(name any) bool { return name != nil })
+		_, _ = io.WriteString(hash, jsonrpc.IDOf(names).String()+"\n") // a hash does not fail
+	}
+	hash.Sum(sum[:0])
+	return sum, named
 }
 
 // Page returns the items of one page and the cursor of the next, if there is one.

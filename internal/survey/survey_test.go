@@ -70,6 +70,15 @@ func TestList(t *testing.T) {
 		"an empty list":        {map[any]string{nil: `"result":{"tools":[]}`}, "", ""},
 		"an empty cursor":      {map[any]string{nil: `"result":{"tools":[{"name":"a"}],"nextCursor":""}`, "": `"result":{"tools":[{"name":"b"}]}`}, "a b", ""},
 		"an empty one for end": {map[any]string{nil: `"result":{"tools":[{"name":"a"}],"nextCursor":""}`, "": `"result":{"tools":[{"name":"a"}],"nextCursor":""}`}, "a", ""},
+		"an empty one that leads back": {map[any]string{
+			nil: `"result":{"tools":[{"name":"a"}],"nextCursor":"2"}`,
+			"2": `"result":{"tools":[{"name":"b"}],"nextCursor":""}`,
+			"":  `"result":{"tools":[{"name":"a"}],"nextCursor":"2"}`,
+		}, "a b", ""},
+		"a cursor that leads nowhere": {map[any]string{
+			nil: `"result":{"tools":[{"name":"a"}],"nextCursor":"2"}`,
+			"2": `"result":{"tools":[{"name":"a","_meta":{"n":2}}],"nextCursor":"3"}`,
+		}, "a", ""},
 		"what is no object":    {map[any]string{nil: `"result":{"tools":["x",{"name":"a"},null]}`}, "a", ""},
 		"what is no list":      {map[any]string{nil: `"result":{"tools":{"name":"a"}}`}, "", "tools/list was answered without a list of tools: {"},
 		"what is no result":    {map[any]string{nil: `"result":[]`}, "", "tools/list was answered without a list of tools: {"},
@@ -105,7 +114,7 @@ func TestListThatNeverEnds(t *testing.T) {
 	asked := 0
 	server := serve(t, func(request jsonrpc.Message) []byte {
 		asked++
-		return jsonrpc.NewResult(request.ID, map[string]any{"tools": []any{map[string]any{"name": "a"}}, "nextCursor": strconv.Itoa(asked)})
+		return jsonrpc.NewResult(request.ID, map[string]any{"tools": []any{map[string]any{"name": strconv.Itoa(asked)}}, "nextCursor": strconv.Itoa(asked)})
 	})
 	items, err := survey.List(t.Context(), server.Client, "tools/list", "tools")
 	if err == nil || err.Error() != "tools/list did not end after 1000 pages with 1000 items" {

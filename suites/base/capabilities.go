@@ -51,7 +51,7 @@ func askingTool(ctx SpecContext, server *Server) (asking Provocation, capability
 		if !there {
 			continue
 		}
-		reply := server.Once(ctx, "tools/call", asking.Call())
+		reply := server.NeedOnce(ctx, "tools/call", asking.Call())
 		if reply.Object()["resultType"] == inputRequired {
 			return asking, capability
 		}

@@ -36,7 +36,7 @@ func requests() {
 			if Stateless() {
 				server.Speak(Revision(), scripted.Nothing())
 			} else {
-				_, err := server.Initialize(ctx, Hello(Revision()))
+				_, err := server.Handshake(ctx, Hello(Revision()))
 				Demand(err == nil, "a handshake that succeeds", text(err))
 			}
 
@@ -119,11 +119,17 @@ func requests() {
 		})
 }
 
+// beAnAnswer matches any response: what is in it, other checks judge.
+var beAnAnswer = Be("a response", func(actual any) bool {
+	reply, isReply := actual.(Reply)
+	return isReply && reply.Kind == jsonrpc.Response
+})
+
 // largeID needs more than 32 bits, and less than the 53 that a double holds.
 const largeID = 1 << 40
 
 func malformed() {
-	It("answers an unknown method with an error", Verifies("base.errors.unknown-method"),
+	It("answers an unknown method with an error", Verifies("base.errors.unknown-method"), ByFence(),
 		func(ctx SpecContext) {
 			server := Session(ctx)
 
@@ -132,16 +138,16 @@ func malformed() {
 			Expect(reply).To(BeJSONRPCError())
 		})
 
-	It("answers an unknown method with the code -32601", Verifies("base.errors.method-not-found"),
+	It("answers an unknown method with the code -32601", Verifies("base.errors.method-not-found"), ByFence(),
 		func(ctx SpecContext) {
 			server := Session(ctx)
 
-			answer, err := server.Connection.Call(ctx, unknownMethod, nil)
+			reply, _ := server.Try(ctx, unknownMethod, nil)
 
-			if _, refused := answer.Error(); err != nil || !refused {
+			if _, refused := reply.Error(); !refused {
 				NotApplicable("the server does not answer it with an error at all")
 			}
-			Expect(Reply{Received: answer}).To(BeJSONRPCError(jsonrpc.MethodNotFound))
+			Expect(reply).To(BeJSONRPCError(jsonrpc.MethodNotFound))
 		})
 
 	It("answers text that is not JSON, if at all, with the code -32700", Verifies("base.errors.parse-error"),
@@ -224,15 +230,15 @@ func notifications() {
 			server := Session(ctx)
 			mark := server.Mark()
 
-			known := server.Notify(ctx, knownNotification(), Object{"requestId": "mcpconform-never-asked"})
-			unknown := server.Notify(ctx, "notifications/mcpconform-unknown", nil)
-			if known != nil && unknown != nil {
-				NotApplicable("the transport refuses notifications: " + known.Error())
+			known := server.Accepts(ctx, knownNotification(), Object{"requestId": "mcpconform-never-asked"})
+			unknown := server.Accepts(ctx, "notifications/mcpconform-unknown", nil)
+			if !known && !unknown {
+				NotApplicable("the transport refuses notifications")
 			}
 
-			for _, response := range responsesBeforeFence(ctx, server, mark) {
-				Judge(Mismatch{Wanted: "no response to a notification", Found: scripted.Short(response.Raw)})
-			}
+			fence := server.Ask(ctx, FenceMethod(), nil)
+
+			DemandNone("no response to a notification", responsesBut(server, mark, fence))
 		})
 }
 
@@ -257,10 +263,12 @@ func aMethod() string {
 
 func isResponse(received scripted.Received) bool { return received.Kind == jsonrpc.Response }
 
-// answeredID sends a request with an id and returns the id of the response.
+// answeredID sends a request with an id and returns the id of the response: whatever
+// response comes is meant for it, as nothing else was asked for.
 func answeredID(ctx context.Context, server *Server, id jsonrpc.ID) jsonrpc.ID {
 	request := server.StartRaw(ctx, id, FenceMethod(), scripted.Outgoing{}, nil)
-	return server.Until(ctx, request.Mark, "a response to the "+FenceMethod()+" with the id "+id.String(), isResponse).ID
+	received, err := request.WaitOr(ctx, isResponse)
+	return server.Answered(request, received, err).ID
 }
 
 // say sends something illegal; whether the transport takes it is all the same.
@@ -273,14 +281,9 @@ func say(ctx context.Context, server *Server, raw, reason string) {
 	}
 }
 
-// responsesBeforeFence returns the responses that came since a mark, without
-// that to a request which follows what may have provoked them.
-func responsesBeforeFence(ctx context.Context, server *Server, mark int) []scripted.Received {
-	fence := server.Start(ctx, FenceMethod(), nil)
-	if _, err := fence.Wait(ctx); err != nil {
-		Inconclusive("the server did not answer the "+FenceMethod()+" that followed: "+err.Error(),
-			"fix the failures of "+FenceMethod()+" and of malformed messages first")
-	}
+// responsesBut returns the responses that came since a mark, without that to a request
+// which followed what may have provoked them.
+func responsesBut(server *Server, mark int, fence Reply) []scripted.Received {
 	return server.Sent(mark, func(received scripted.Received) bool {
 		return isResponse(received) && received.ID != fence.ID
 	})
@@ -291,8 +294,9 @@ func responsesBeforeFence(ctx context.Context, server *Server, mark int) []scrip
 func refusalsOf(ctx context.Context, server *Server, raw, reason string) []Reply {
 	mark := server.Mark()
 	say(ctx, server, raw, reason)
+	fence := server.NeedUsable(ctx, "see the checks of base.errors.survived")
 	var refusals []Reply
-	for _, response := range responsesBeforeFence(ctx, server, mark) {
+	for _, response := range responsesBut(server, mark, fence) {
 		if refusal, _ := response.Error(); server.HTTP == nil || refusal.Code != jsonrpc.HeaderMismatch {
 			refusals = append(refusals, Reply{Received: response})
 		}

@@ -11,6 +11,7 @@ import (
 	. "github.com/mcpconform/mcpconform/internal/conform"
 	"github.com/mcpconform/mcpconform/internal/jsonrpc"
 	"github.com/mcpconform/mcpconform/internal/scripted"
+	"github.com/mcpconform/mcpconform/suites/client/asking"
 )
 
 // ServerChecks registers the checks of a target server. That its process exits
@@ -18,7 +19,10 @@ import (
 func ServerChecks() {
 	Describe("Initialization", initialization)
 	Describe("Version negotiation", versionNegotiation)
-	Describe("Capability negotiation", capabilityNegotiation)
+	Describe("Capability negotiation", func() {
+		capabilityNegotiation()
+		unannounced()
+	})
 	Describe("Error handling", errorHandling)
 }
 
@@ -54,9 +58,8 @@ func initialization() {
 			adopt(server, result)
 			_, _ = server.Listen(ctx) // where there is such a stream, requests would come there
 			server.Fence(ctx)
-			for _, early := range server.Sent(0, isRequest) {
-				Demand(early.Method == "ping", "no request but pings before notifications/initialized", scripted.Short(early.Raw))
-			}
+			early := server.Sent(0, isRequestButPing)
+			DemandNone("no request but pings before notifications/initialized", early)
 		})
 }
 
@@ -92,6 +95,7 @@ func versionNegotiation() {
 				Inconclusive("the server answered an unknown revision with "+Show(answered), "see the check of what it answers")
 			}
 
+			Observe() // of the latest of all there is no later one to ask for
 			for _, later := range catalogue.Revisions {
 				if later > answered && later <= scripted.LastHandshake {
 					Demand(negotiated(ctx, later) != later, "the latest revision that it supports, "+later, answered)
@@ -112,74 +116,77 @@ func capabilityNegotiation() {
 		func(ctx SpecContext) {
 			server := Session(ctx)
 
-			reply := server.Ask(ctx, "tools/list", nil)
-
-			judgeKnown("tools/list", reply)
+			judgeKnown(ctx, server, Request{Method: "tools/list"})
 		})
 
 	It("knows prompts/list when it declares prompts", Verifies("lifecycle.capabilities.offered", "discover.capabilities.kept"), NeedsCapability("prompts"),
 		func(ctx SpecContext) {
 			server := Session(ctx)
 
-			reply := server.Ask(ctx, "prompts/list", nil)
-
-			judgeKnown("prompts/list", reply)
+			judgeKnown(ctx, server, Request{Method: "prompts/list"})
 		})
 
 	It("knows resources/list when it declares resources", Verifies("lifecycle.capabilities.offered", "discover.capabilities.kept"), NeedsCapability("resources"),
 		func(ctx SpecContext) {
 			server := Session(ctx)
 
-			reply := server.Ask(ctx, "resources/list", nil)
-
-			judgeKnown("resources/list", reply)
+			judgeKnown(ctx, server, Request{Method: "resources/list"})
 		})
 
 	It("knows resources/subscribe when it declares subscriptions", Verifies("lifecycle.capabilities.offered"), NeedsCapability("resources.subscribe"),
 		func(ctx SpecContext) {
 			server := FreshSession(ctx)
 
-			reply := server.Ask(ctx, "resources/subscribe", Object{"uri": "mcpconform://no-such-resource"})
-
-			judgeKnown("resources/subscribe", reply)
+			judgeKnown(ctx, server, Request{Method: "resources/subscribe", Params: Object{"uri": unknownURI}, Name: unknownURI})
 		})
 
 	It("knows completion/complete when it declares completions", Verifies("lifecycle.capabilities.offered", "discover.capabilities.kept"), NeedsCapability("completions"),
 		func(ctx SpecContext) {
 			server := Session(ctx)
 
-			reply := server.Ask(ctx, "completion/complete", Object{
-				"ref":      Object{"type": "ref/prompt", "name": "mcpconform-no-such-prompt"},
+			judgeKnown(ctx, server, Request{Method: "completion/complete", Params: Object{
+				"ref":      Object{"type": "ref/prompt", "name": unknownPrompt},
 				"argument": Object{"name": "any", "value": ""},
-			})
-
-			judgeKnown("completion/complete", reply)
+			}, Name: unknownPrompt})
 		})
 
 	It("knows logging/setLevel when it declares logging", Verifies("lifecycle.capabilities.offered"), NeedsCapability("logging"),
 		func(ctx SpecContext) {
 			server := FreshSession(ctx)
 
-			reply := server.Ask(ctx, "logging/setLevel", Object{"level": "info"})
-
-			judgeKnown("logging/setLevel", reply)
+			judgeKnown(ctx, server, Request{Method: "logging/setLevel", Params: Object{"level": "info"}})
 		})
 
 	It("knows tasks/get when it declares tasks", Verifies("lifecycle.capabilities.offered"), NeedsCapability("tasks"),
 		func(ctx SpecContext) {
 			server := Session(ctx)
 
-			reply := server.Ask(ctx, "tasks/get", Object{"taskId": "mcpconform-no-such-task"})
-
-			judgeKnown("tasks/get", reply)
+			judgeKnown(ctx, server, Request{Method: "tasks/get", Params: Object{"taskId": unknownTask}, Name: unknownTask})
 		})
 }
 
-// judgeKnown judges that a method was not refused as unknown; whether the
-// answer is right is for the checks of its page.
-func judgeKnown(method string, reply Reply) {
+// What no server has.
+const (
+	unknownMethod = "mcpconform/unknown"
+	unknownURI    = "mcpconform://no-such-resource"
+	unknownPrompt = "mcpconform-no-such-prompt"
+	unknownTask   = "mcpconform-no-such-task"
+)
+
+// judgeKnown judges that a method is not refused as unknown; whether the answer is
+// right is for the checks of its page. An error shows that the method is known when it
+// names what was wrong, or is another one than that for a method that is not.
+func judgeKnown(ctx context.Context, server *Server, asked Request) {
+	reply, responded := server.Try(ctx, asked.Method, asked.Params)
+	unknown, respondedToUnknown := server.Try(ctx, unknownMethod, nil)
+
 	refusal, refused := reply.Error()
-	Demand(!refused || refusal.Code != jsonrpc.MethodNotFound, "the method "+method+" to be known", reply.Describe())
+	alike := !responded && !respondedToUnknown || reply.Alike(asked.Name, unknown, unknownMethod)
+	if alike && refusal.Code != jsonrpc.MethodNotFound {
+		Inconclusive("the server refuses "+asked.Method+" as it does a method that nobody knows: "+reply.Describe(),
+			"see that the server has what it needs to serve "+asked.Method)
+	}
+	Demand(responded && (!refused || refusal.Code != jsonrpc.MethodNotFound), "the method "+asked.Method+" to be known", reply.Describe())
 }
 
 func errorHandling() {
@@ -187,13 +194,16 @@ func errorHandling() {
 		func(ctx SpecContext) {
 			server := Connect(ctx)
 
-			reply := server.MustAsk(ctx, "initialize", Hello(unknownRevision))
+			asked := server.Start(ctx, "initialize", Hello(unknownRevision))
+			Connect(ctx).Need(ctx, "initialize", Hello(Revision()))
+			reply := server.MustAwait(ctx, asked)
 
+			Expect(Connect(ctx).Ask(ctx, "initialize", Hello(Revision()))).To(BeResult())
+			reply := server.Answered(asked, received, err)
 			if _, refused := reply.Error(); !refused {
 				adopt(server, reply.Object())
 				server.StaysUsable(ctx)
 			}
-			Expect(Connect(ctx).Ask(ctx, "initialize", Hello(Revision()))).To(BeResult())
 		})
 
 	It("copes with a client that declares no capability", Verifies("lifecycle.errors.capabilities"),
@@ -203,7 +213,9 @@ func errorHandling() {
 			reply := server.MustAsk(ctx, "initialize", scripted.Hello(Revision(), scripted.Nothing()))
 
 			if _, refused := reply.Error(); refused {
-				return // it needs more, and says so
+				Session(ctx) // of a client that declares everything
+				Observe()    // it needs more, and says so
+				return
 			}
 			adopt(server, reply.Object())
 			server.Tell(ctx, "notifications/initialized", nil)
@@ -215,17 +227,16 @@ func errorHandling() {
 			server := FreshSession(ctx)
 			server.Answer("sampling/createMessage", scripted.Silence)
 
-			mark := server.Mark()
-			server.Start(ctx, "tools/call", Provoking("sampling").Call())
-			if _, err := server.Connection.Await(ctx, mark, RequestOf("sampling/createMessage")); err != nil {
-				Inconclusive("the tool for sampling asked for none: "+err.Error(), "see that it asks the client for sampling")
-			}
+			question := asking.Provoke(ctx, server, "sampling", "sampling/createMessage")
 
 			server.StaysUsable(ctx)
+			question.GiveUp(ctx)
 		})
 }
 
-func isRequest(received scripted.Received) bool { return received.Kind == jsonrpc.Request }
+func isRequestButPing(received scripted.Received) bool {
+	return received.Kind == jsonrpc.Request && received.Method != "ping"
+}
 
 // adopt goes on with the revision that the server has answered with.
 func adopt(server *Server, result Object) {

@@ -20,8 +20,9 @@ func cancelling() {
 				server := FreshSession(ctx)
 				const token, other = "mcpconform-given-up", "mcpconform-completed"
 				request := server.Start(ctx, "tools/call", Provoking("slow").Reporting(token))
-				if _, err := server.Connection.Await(ctx, request.Mark, concerns(request.ID, token)); err != nil {
-					Inconclusive("the slow tool reports no progress by which to tell that it runs: "+err.Error(),
+				first, err := request.WaitOr(ctx, concerns(request.ID, token))
+				if server.Needed(request, first, err); first.Kind == jsonrpc.Response {
+					Inconclusive("the slow tool reports no progress by which to tell that it runs",
 						"name one that does in mcpconform.yaml: provocations: {slow: {tool: NAME}}")
 				}
 
@@ -32,9 +33,7 @@ func cancelling() {
 				// The same call, begun later, is answered when this one would have been.
 				server.Need(ctx, "tools/call", Provoking("slow").Reporting(other))
 				server.Fence(ctx)
-				for _, received := range server.Sent(mark, concerns(request.ID, token)) {
-					Judge(Mismatch{Wanted: "nothing more for the call", Found: scripted.Short(received.Raw)})
-				}
+				DemandNone("nothing more for the call", server.Sent(mark, concerns(request.ID, token)))
 			})
 	})
 }

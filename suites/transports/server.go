@@ -23,8 +23,11 @@ func ServerChecks() {
 				server := Session(ctx)
 				id := jsonrpc.StringID("é-日本-🙂") // of two, three and four bytes
 
-				reply := server.MustAwait(ctx, server.StartRaw(ctx, id, FenceMethod(), scripted.Outgoing{}, nil))
+				request := server.StartRaw(ctx, id, FenceMethod(), scripted.Outgoing{}, nil)
+				received, err := request.WaitOr(ctx, func(received scripted.Received) bool { return received.Kind == jsonrpc.Response })
+				reply := server.Answered(request, received, err) // whatever id it has, as nothing else was asked for
 
+				Demand(reply.ID == id, "the id "+id.String(), reply.ID.String())
 				Expect(reply).To(BeResult())
 			})
 	})

@@ -175,6 +175,7 @@ func TestRulesOfAskingPagesFindWhatIsBroken(t *testing.T) {
 		{"strange format", greeting(visiting) + elicits("9", form(`{"a":{"type":"string","format":"ipv4"}}`)), []string{"elicitation.form.formats"}},
 		{"link in a form", greeting(visiting) + elicits("9", form(`{"a":{"type":"string","description":"See https://example.com/help"}}`)),
 			[]string{"elicitation.form.no-urls"}},
+		{"password in a form", greeting(visiting) + elicits("9", form(`{"db_password":{"type":"string"}}`)), []string{"elicitation.form.secret-names"}},
 		{"visit to nowhere", greeting(visiting) + elicits("9", `{"mode":"url","message":"x","elicitationId":"e"}`), []string{"elicitation.url.parameters"}},
 		{"visit without id", greeting(visiting) + elicits("9", `{"mode":"url","message":"x","url":"https://example.com"}`), []string{"elicitation.url.parameters"}},
 		{"path as URL", greeting(visiting) + elicits("9", visit("e", "/connect")), []string{"elicitation.url.valid"}},

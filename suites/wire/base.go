@@ -26,7 +26,7 @@ func messageRules() []conform.Rule {
 		{
 			Text:         "sends messages that are JSON",
 			Requirements: []string{"base.json.well-formed"},
-			Judge:        whole(looksLikeJSON, flaw("one JSON text", jsonrpc.Syntax, jsonrpc.Trailing)),
+			Judge:        whole(isMeantAsMessage, flaw("one JSON text", jsonrpc.Syntax, jsonrpc.Trailing)),
 		},
 		{
 			Text:         "begins no message with a byte order mark",
@@ -132,6 +132,10 @@ func answeredRequests(c *conform.Conversation, sight *conform.Sight) {
 		}
 	}
 }
+
+// isMeantAsMessage leaves out what is written beside messages. On an event stream
+// nothing is: the data of an event, unless that has a name of its own, is a message.
+func isMeantAsMessage(said *conform.Said) bool { return looksLikeJSON(said) || said.Event.SSE != nil }
 
 // looksLikeJSON leaves out what a program writes to standard output beside its
 // messages: no JSON, but no message either. A line such as "[INFO] ready" is none.
@@ -246,7 +250,9 @@ func reusedIDs(conversation *conform.Conversation, sight *conform.Sight) {
 		if !said.FromTarget(conversation.Leg) || !asks(said) || !isID(said.ID) {
 			continue
 		}
-		sight.Saw()
+		if len(used) > 0 { // one alone is always unique
+			sight.Saw()
+		}
 		if used[said.ID] {
 			sight.Break(said, conform.Mismatch{
 				Wanted: "an id that no earlier request of the session had", Found: said.ID.String() + " again", Where: "/id",

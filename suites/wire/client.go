@@ -2,6 +2,7 @@ package wire
 
 import (
 	"fmt"
+	"maps"
 	"net"
 	"net/url"
 	"regexp"
@@ -258,6 +259,11 @@ func ElicitationRules() []conform.Rule {
 			Judge:        judgeForms(formFormat.MatchString),
 		},
 		{
+			Text:         "asks for no password, key or token in a form, as far as the names of fields tell",
+			Requirements: []string{"elicitation.form.secret-names"},
+			Judge:        secretFields,
+		},
+		{
 			Text:         "puts no URLs to be clicked into forms",
 			Requirements: []string{"elicitation.form.no-urls"},
 			Judge:        clickable,
@@ -419,6 +425,52 @@ func clickable(conversation *conform.Conversation, sight *conform.Sight) {
 	}
 }
 
+// secretFields guesses by the names and titles of the fields that are to be filled in.
+// What only mentions a secret, or has a list of answers to choose from, asks for none.
+func secretFields(conversation *conform.Conversation, sight *conform.Sight) {
+	for _, ask := range elicitations(conversation, formMode) {
+		form, _ := askedBy(ask).member("requestedSchema")
+		properties, _ := form.member("properties")
+		for _, name := range slices.Sorted(maps.Keys(properties.object())) {
+			field, _ := properties.member(name)
+			title, _ := field.member("title")
+			_, chosen := field.object()["enum"]
+			if kind := field.object()["type"]; chosen || kind != "string" && kind != "number" && kind != "integer" {
+				continue
+			}
+			sight.Saw()
+			for _, text := range []string{name, title.text()} {
+				if isSecret(text) {
+					sight.Break(ask.Said, conform.Mismatch{
+						Wanted: "no field in a form whose name says that it asks for a secret (a guess)", Found: conform.Show(text),
+						Where: properties.pointer + "/" + escape(name),
+					})
+					break
+				}
+			}
+		}
+	}
+}
+
+// secrets are what names of fields end with that cannot be mistaken, in words of their
+// own.
+var secrets = regexp.MustCompile(`(?:^| )(?:password|passwd|passphrase|api ?key|secret|secret key|private key|access key|(?:access|refresh|auth|authentication|bearer|api|security) token|(?:credit |debit )?card number|cvv|cvc)$`)
+
+// wordBorder is where a word of a name ends: apiKey, api_key and API key are the same.
+var wordBorder = regexp.MustCompile(`([a-z0-9])([A-Z])|[^\pL\pN]+`)
+
+// aboutSecrets are words beside which a secret is only spoken of.
+var aboutSecrets = []string{"hint", "about", "at", "for", "of", "with", "without", "no", "change", "reset", "forgot", "remember"}
+
+// mostWords is how many words the name of a field has; a sentence has more.
+const mostWords = 4
+
+func isSecret(name string) bool {
+	words := strings.Fields(strings.ToLower(wordBorder.ReplaceAllString(name, "$1 $2")))
+	about := slices.ContainsFunc(words, func(word string) bool { return slices.Contains(aboutSecrets, word) })
+	return len(words) <= mostWords && !about && secrets.MatchString(strings.Join(words, " "))
+}
+
 var webAddress = regexp.MustCompile(`(?i)\bhttps?://[^\s"'<>]+`)
 
 // formTexts returns what a form shows: its message, and the titles and
@@ -541,7 +593,9 @@ func sharedElicitationIDs(conversation *conform.Conversation, sight *conform.Sig
 		if !isText {
 			continue
 		}
-		sight.Saw()
+		if len(given) > 0 { // one alone is always unique
+			sight.Saw()
+		}
 		if given[id] {
 			sight.Break(said, conform.Mismatch{
 				Wanted: "an id that no other elicitation has", Found: conform.Show(id) + " again", Where: "/params/elicitationId",

@@ -77,6 +77,7 @@ var statelessClientTests = []clientTest{
 	{"a strange extension", saysAs(`{"extensions":{"mine":{}}}`, "1", "tools/list", ""), []string{"versioning.extensions.identifiers"}, ""},
 	{"trace context", strings.Replace(says("1", "tools/list", ""), `"_meta":{`, `"_meta":{"traceparent":"x",`, 1), []string{"base.meta.trace-context"}, ""},
 	{"a response", says("1", "tools/list", "") + `s! {"jsonrpc":"2.0","id":9,"method":"ping"}` + "\n" + answersWith("9", "{}"), []string{"patterns.responses.none"}, ""},
+	{"the refusal of what cannot be read", says("1", "tools/list", "") + `s! {"jsonrpc":"2.0",` + "\n" + `c {"jsonrpc":"2.0","id":null,"error":{"code":-32700,"message":"Parse error"}}` + "\n", nil, "patterns.responses.none"},
 	{"an answer to a notification", says("1", "tools/list", "") + gives("1", final) + told("1", "notifications/tools/list_changed", "") + "c " + noAnswer, []string{"base.notifications.unanswered"}, ""},
 	{"an error for what nobody can read", says("1", "tools/list", "") + `s! {"jsonrpc":"2.0","method":` + "\n" + "c " + noAnswer + "\n", nil, ""},
 	{"an error for that, and then a notification", says("1", "tools/list", "") + `s! {"jsonrpc":"2.0","method":` + "\n" + "c " + noAnswer + "\n" +

@@ -112,7 +112,9 @@ func sharedHeaders(conversation *conform.Conversation, sight *conform.Sight) {
 	for _, tool := range withAnnotations(conversation) {
 		known := map[string]annotation{}
 		for _, one := range annotationsOf(tool.place) {
-			sight.Saw()
+			if len(known) > 0 { // one alone is always unique
+				sight.Saw()
+			}
 			name := strings.ToLower(one.text())
 			first, taken := known[name]
 			if taken && name != "" {

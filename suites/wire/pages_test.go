@@ -100,11 +100,11 @@ func TestRulesOfServerPages(t *testing.T) {
 		},
 		"a name with a space": {
 			asked("tools/list", tools(tool("get user"))),
-			map[string]int{"tools.name.unique": 0, "tools.name.length": 0, "tools.name.characters": 1, "tools.input-schema.valid": 0},
+			map[string]int{"tools.name.length": 0, "tools.name.characters": 1, "tools.input-schema.valid": 0},
 		},
 		"an empty name and a long one": {
 			asked("tools/list", tools(tool(""), tool(strings.Repeat("a", 129)))),
-			map[string]int{"tools.name.unique": 0, "tools.name.length": 2, "tools.name.characters": 0, "tools.input-schema.valid": 0},
+			map[string]int{"tools.name.length": 2, "tools.name.characters": 0, "tools.input-schema.valid": 0},
 		},
 		"a name twice on one page": {
 			asked("tools/list", tools(tool("a"), tool("a"))),
@@ -127,32 +127,32 @@ func TestRulesOfServerPages(t *testing.T) {
 			asked("tools/list", `{"nextCursor":"2","tools":[`+tool("a")+`]}`,
 				`tools/list {"cursor":"2"}`, `{"nextCursor":"2","tools":[`+tool("a")+`]}`,
 				`tools/list {"cursor":"2"}`, `{"nextCursor":"2","tools":[`+tool("a")+`]}`),
-			map[string]int{"tools.name.unique": 0, "tools.name.length": 0, "tools.name.characters": 0, "tools.input-schema.valid": 0},
+			map[string]int{"tools.name.length": 0, "tools.name.characters": 0, "tools.input-schema.valid": 0},
 		},
 		"an input schema of no JSON Schema": {
 			asked("tools/list", tools(`{"name":"a","inputSchema":{"type":"object","properties":{"x":{"type":"text"}}}}`)),
-			map[string]int{"tools.name.unique": 0, "tools.name.length": 0, "tools.name.characters": 0, "tools.input-schema.valid": 1},
+			map[string]int{"tools.name.length": 0, "tools.name.characters": 0, "tools.input-schema.valid": 1},
 		},
 		"an input schema that the schema judges": {
 			asked("tools/list", tools(`{"name":"a","inputSchema":{"type":"string"}}`)),
-			map[string]int{"tools.name.unique": 0, "tools.name.length": 0, "tools.name.characters": 0},
+			map[string]int{"tools.name.length": 0, "tools.name.characters": 0},
 		},
 		"an output schema with a wrong keyword": {
 			asked("tools/list", tools(`{"name":"a","inputSchema":{"type":"object"},"outputSchema":{"type":"object","minProperties":-1}}`)),
 			map[string]int{
-				"tools.name.unique": 0, "tools.name.length": 0, "tools.name.characters": 0, "tools.input-schema.valid": 0,
+				"tools.name.length": 0, "tools.name.characters": 0, "tools.input-schema.valid": 0,
 				"tools.output-schema.valid": 1,
 			},
 		},
 		"a schema of a dialect that is not known": {
 			asked("tools/list", tools(`{"name":"a","inputSchema":{"$schema":"https://example.com/own","type":"object","minProperties":-1}}`)),
-			map[string]int{"tools.name.unique": 0, "tools.name.length": 0, "tools.name.characters": 0},
+			map[string]int{"tools.name.length": 0, "tools.name.characters": 0},
 		},
 		"structured content as promised": {
 			asked("tools/list", tools(weather), `tools/call {"name":"weather"}`,
 				`{"content":[{"type":"text","text":"{\"t\": 20.0}"}],"structuredContent":{"t":20}}`),
 			map[string]int{
-				"tools.name.unique": 0, "tools.name.length": 0, "tools.name.characters": 0, "tools.input-schema.valid": 0,
+				"tools.name.length": 0, "tools.name.characters": 0, "tools.input-schema.valid": 0,
 				"tools.output-schema.valid": 0, "tools.structured.conforms": 0, "tools.structured.text-copy": 0,
 			},
 		},
@@ -160,14 +160,14 @@ func TestRulesOfServerPages(t *testing.T) {
 			asked("tools/list", tools(weather), `tools/call {"name":"weather"}`,
 				`{"content":[{"type":"text","text":"cold"}],"structuredContent":{"t":"cold"}}`),
 			map[string]int{
-				"tools.name.unique": 0, "tools.name.length": 0, "tools.name.characters": 0, "tools.input-schema.valid": 0,
+				"tools.name.length": 0, "tools.name.characters": 0, "tools.input-schema.valid": 0,
 				"tools.output-schema.valid": 0, "tools.structured.conforms": 1, "tools.structured.text-copy": 1,
 			},
 		},
 		"no structured content": {
 			asked("tools/list", tools(weather), `tools/call {"name":"weather"}`, `{"content":[]}`),
 			map[string]int{
-				"tools.name.unique": 0, "tools.name.length": 0, "tools.name.characters": 0, "tools.input-schema.valid": 0,
+				"tools.name.length": 0, "tools.name.characters": 0, "tools.input-schema.valid": 0,
 				"tools.output-schema.valid": 0, "tools.structured.conforms": 1,
 			},
 		},
@@ -175,7 +175,7 @@ func TestRulesOfServerPages(t *testing.T) {
 			asked("tools/list", tools(weather), `tools/call {"name":"weather"}`, `{"content":[],"isError":true}`,
 				`tools/call {"name":"weather","task":{}}`, `{"task":{"taskId":"1"}}`),
 			map[string]int{
-				"tools.name.unique": 0, "tools.name.length": 0, "tools.name.characters": 0, "tools.input-schema.valid": 0,
+				"tools.name.length": 0, "tools.name.characters": 0, "tools.input-schema.valid": 0,
 				"tools.output-schema.valid": 0,
 			},
 		},
@@ -183,7 +183,7 @@ func TestRulesOfServerPages(t *testing.T) {
 			asked("tools/list", tools(weather), `tools/call {"name":"weather","task":{}}`, `{"task":{"taskId":"1"}}`,
 				`tasks/result {"taskId":"1"}`, `{"content":[{"type":"text","text":"{}"}],"structuredContent":{}}`),
 			map[string]int{
-				"tools.name.unique": 0, "tools.name.length": 0, "tools.name.characters": 0, "tools.input-schema.valid": 0,
+				"tools.name.length": 0, "tools.name.characters": 0, "tools.input-schema.valid": 0,
 				"tools.output-schema.valid": 0, "tools.structured.conforms": 1, "tools.structured.text-copy": 0,
 			},
 		},
@@ -349,9 +349,9 @@ func TestSchemaThatIsNoObject(t *testing.T) {
 	t.Parallel()
 	listing := asked("tools/list", tools(`{"name":"a","inputSchema":null,"outputSchema":true}`))
 	for revision, wanted := range map[string]map[string]int{
-		"2025-06-18": {"tools.name.unique": 0, "tools.name.length": 0, "tools.name.characters": 0},
+		"2025-06-18": {"tools.name.length": 0, "tools.name.characters": 0},
 		"2025-11-25": {
-			"tools.name.unique": 0, "tools.name.length": 0, "tools.name.characters": 0,
+			"tools.name.length": 0, "tools.name.characters": 0,
 			"tools.input-schema.valid": 1, "tools.output-schema.valid": 1,
 		},
 	} {

@@ -1,6 +1,7 @@
 package wire
 
 import (
+	"crypto/sha256"
 	"slices"
 
 	"github.com/mcpconform/mcpconform/internal/conform"
@@ -84,6 +85,7 @@ func continuations(conversation *conform.Conversation) []continuation {
 }
 
 func emptyPages(conversation *conform.Conversation, sight *conform.Sight) {
+	before := earlierPages{pages: map[*conform.Said][sha256.Size]byte{}, givers: map[*conform.Said]*conform.Said{}}
 	for _, one := range continuations(conversation) {
 		page := one.page
 		if isRefusal(page) {
@@ -91,7 +93,7 @@ func emptyPages(conversation *conform.Conversation, sight *conform.Sight) {
 		}
 		sight.Saw()
 		asked := page.Request.ParamsObject()["cursor"]
-		items, before := listOf(page), listOf(one.giver)
+		items := listOf(page)
 		next, more := nextCursor(page)
 		switch {
 		case more && next.value == asked:
@@ -103,12 +105,48 @@ func emptyPages(conversation *conform.Conversation, sight *conform.Sight) {
 			sight.Break(page, conform.Mismatch{
 				Wanted: "further results where a cursor was given", Found: scripted.Short(page.Raw),
 			})
-		case sameJSON(items, before):
+		case before.has(one):
 			sight.Break(page, conform.Mismatch{
-				Wanted: "further results where a cursor was given", Found: "the page again that gave the cursor: " + scripted.Short(page.Raw),
+				Wanted: "further results where a cursor was given", Found: "a page again that led to the cursor: " + scripted.Short(page.Raw),
 			})
 		}
+		before.givers[page] = one.giver
 	}
+}
+
+// earlierPages knows the pages of lists by what their items are called, and which led to
+// which.
+type earlierPages struct {
+	pages  map[*conform.Said][sha256.Size]byte
+	givers map[*conform.Said]*conform.Said
+}
+
+// mostPages is how far back a page is looked for.
+const mostPages = 1000
+
+// has tells whether a page is one of those that led to it.
+func (e earlierPages) has(one continuation) bool {
+	sum := e.fingerprint(one.page)
+	for giver, back := one.giver, 0; giver != nil && back < mostPages; giver, back = e.givers[giver], back+1 {
+		if e.fingerprint(giver) == sum {
+			return true
+		}
+	}
+	return false
+}
+
+func (e earlierPages) fingerprint(page *conform.Said) [sha256.Size]byte {
+	sum, known := e.pages[page]
+	if !known {
+		var names []string
+		for _, item := range listOf(page) {
+			object, _ := item.(map[string]any)
+			names = append(names, jsonrpc.IDOf([]any{object["name"], object["uri"], object["uriTemplate"]}).String())
+		}
+		sum = fingerprint(names)
+		e.pages[page] = sum
+	}
+	return sum
 }
 
 // listOf returns the items of a page.

@@ -22,12 +22,15 @@ func PatternRules() []conform.Rule {
 }
 
 // responsesOfClient leaves what can only be meant for a notification to the rule
-// about these, and what is said in a handshake to the other era. An error without an id
-// after something illegal may be about that, whatever else has come by then.
+// about these, and what is said in a handshake to the other era. What cannot be read may
+// be refused (JSON-RPC 2.0, section 5): that is no answer to a request.
 func responsesOfClient(conversation *conform.Conversation, sight *conform.Sight) {
 	spoken, before := negotiations(conversation), priorOf(conversation)
 	for _, said := range conversation.ByTarget() {
 		if !isMessage(said) || !scripted.Stateless(spoken[said.Index]) || isAnonymous(said) && (before.onlyNotifications(said) || before.illegal(said)) {
+			continue
+		}
+		if isRefusal(said) && said.Request == nil && before.illegal(said) {
 			continue
 		}
 		sight.Saw()

@@ -240,6 +240,8 @@ func TestRulesFindWhatIsBroken(t *testing.T) {
 			[]string{"pagination.cursor.string"}},
 		{"the same cursor for ever", opening + list("", `"nextCursor":"a"`) + list(`"cursor":"a"`, `"nextCursor":"a"`), []string{"pagination.page"}},
 		{"the same page for ever", opening + list("", `"nextCursor":"a"`) + list(`"cursor":"a"`, `"nextCursor":"b"`), []string{"pagination.page"}},
+		{"the first page again after the last", opening + list("", `"nextCursor":"a"`) + strings.ReplaceAll(list(`"cursor":"a"`, `"nextCursor":""`), anyTool, otherTool) +
+			list(`"cursor":""`, `"nextCursor":"a"`), []string{"pagination.page"}},
 		{"empty last page", opening + list("", `"nextCursor":"a"`) + strings.ReplaceAll(list(`"cursor":"a"`, ``), anyTool, ""), []string{"pagination.page"}},
 		{"cursor refused", opening + list("", `"nextCursor":"a"`) + `
 			c {"jsonrpc":"2.0","id":77,"method":"tools/list","params":{"cursor":"a"}}

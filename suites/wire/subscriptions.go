@@ -179,8 +179,10 @@ func unacknowledged(conversation *conform.Conversation, sight *conform.Sight) {
 	}
 }
 
-// hasty leaves aside what a request may bring whatever it asks for.
+// hasty leaves aside what a request may bring whatever it asks for. A result that is never
+// followed by an acknowledgement is for the rule about that.
 func hasty(conversation *conform.Conversation, sight *conform.Sight) {
+	const wanted = acknowledgedMethod + " as the first message of the subscription"
 	all, _ := subscriptions(conversation)
 	for _, one := range all {
 		first := slices.IndexFunc(one.told, func(said *conform.Said) bool { return isAnnouncement(said) || isTagged(said) })
@@ -188,10 +190,12 @@ func hasty(conversation *conform.Conversation, sight *conform.Sight) {
 			continue
 		}
 		sight.Saw()
-		if said := one.told[first]; said.Method != acknowledgedMethod {
-			sight.Break(said, conform.Mismatch{
-				Wanted: acknowledgedMethod + " as the first message of the subscription", Found: said.Method, Where: "/method",
-			})
+		said, answer := one.told[first], one.answer()
+		switch {
+		case answer != nil && answer.Index < said.Index && !isRefusal(answer) && one.acknowledgement() != nil:
+			sight.Break(answer, conform.Mismatch{Wanted: wanted, Found: "the result that ends the subscription", Where: "/result"})
+		case said.Method != acknowledgedMethod:
+			sight.Break(said, conform.Mismatch{Wanted: wanted, Found: said.Method, Where: "/method"})
 		}
 	}
 }

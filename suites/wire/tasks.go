@@ -343,7 +343,9 @@ func judgeSharedIDs(announced []found, sight *conform.Sight) {
 		if id == "" {
 			continue
 		}
-		sight.Saw()
+		if len(given) > 0 { // one alone is always unique
+			sight.Saw()
+		}
 		if first := given[id]; first != nil && first.Request != task.said.Request {
 			sight.Break(task.said, conform.Mismatch{
 				Wanted: "an id that no other task has", Found: conform.Show(id) + " again", Where: task.pointer + "/taskId",

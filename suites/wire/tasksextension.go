@@ -511,7 +511,7 @@ func reusedKeys(conversation *conform.Conversation, sight *conform.Sight) {
 			one := key{taskID(task.object()), name}
 			request := requests.object()[name]
 			sight.Saw()
-			if before, used := known[one]; used && !sameJSON(before, request) {
+			if before, used := known[one]; used && !sameJSON(wish(before), wish(request)) {
 				sight.Break(task.said, conform.Mismatch{
 					Wanted: "the request that this key stood for before: " + conform.Show(before), Found: conform.Show(request),
 					Where: requests.pointer + "/" + escape(name),
@@ -521,6 +521,16 @@ func reusedKeys(conversation *conform.Conversation, sight *conform.Sight) {
 			}
 		}
 	}
+}
+
+// wish is what an input request is about: its method, and its params without what is
+// said beside them.
+func wish(request any) any {
+	object, _ := request.(map[string]any)
+	params, _ := object["params"].(map[string]any)
+	params = maps.Clone(params)
+	delete(params, "_meta")
+	return []any{object["method"], params}
 }
 
 // subscriptionOf returns the request that opened the subscription which a notification

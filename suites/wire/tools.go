@@ -167,7 +167,9 @@ func (l *listing) judge(said *conform.Said, method, key string, sight *conform.S
 	}
 	l.pages[page] = true
 	for _, name := range keys {
-		sight.Saw()
+		if len(l.seen) > 0 { // one alone is always unique
+			sight.Saw()
+		}
 		if l.seen[name.text()] {
 			sight.Break(said, conform.Mismatch{
 				Wanted: fmt.Sprintf("a %s that no other item of the list has", key),

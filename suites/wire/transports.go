@@ -12,6 +12,7 @@ import (
 	"github.com/mcpconform/mcpconform/internal/jsonrpc"
 	"github.com/mcpconform/mcpconform/internal/scripted"
 	"github.com/mcpconform/mcpconform/internal/transcript"
+	"github.com/mcpconform/mcpconform/internal/transport"
 )
 
 // TransportRules returns the rules of the page basic/transports.
@@ -434,23 +435,23 @@ func broadcasts(conversation *conform.Conversation, sight *conform.Sight) {
 	}
 }
 
-// tokensGiven counts the requests that gave each progress token, by its JSON.
-func tokensGiven(conversation *conform.Conversation) map[string]int {
-	given := map[string]int{}
+// tokensGiven counts the requests that gave each progress token.
+func tokensGiven(conversation *conform.Conversation) map[jsonrpc.ID]int {
+	given := map[jsonrpc.ID]int{}
 	for _, said := range byPeer(conversation) {
 		if token, there := progressToken(said); there {
-			given[conform.Show(token)]++
+			given[jsonrpc.IDOf(token)]++
 		}
 	}
 	return given
 }
 
-func identity(said *conform.Said, one *exchange, given map[string]int) string {
+func identity(said *conform.Said, one *exchange, given map[jsonrpc.ID]int) string {
 	switch {
 	case said.Kind == jsonrpc.Request, said.Kind == jsonrpc.Response && !isAnonymous(said):
 		return one.session() + " " + string(said.Raw)
 	case said.Method == "notifications/progress":
-		if given[conform.Show(said.ParamsObject()["progressToken"])] > 1 {
+		if given[jsonrpc.IDOf(said.ParamsObject()["progressToken"])] > 1 {
 			return "" // it may be the progress of either request
 		}
 		return one.session() + " " + string(said.Raw)
@@ -620,7 +621,9 @@ func uniqueEvents(conversation *conform.Conversation, sight *conform.Sight) {
 			if id == "" {
 				continue
 			}
-			sight.Saw()
+			if len(used) > 0 { // one alone is always unique
+				sight.Saw()
+			}
 			name := one.session() + " " + id
 			earlier, there := used[name]
 			message := event.Kind == transcript.Message
@@ -688,6 +691,11 @@ func sessions() []conform.Rule {
 			Requirements: []string{"transports.http.session.characters"},
 			Judge:        visibleSessions,
 		},
+		{
+			Text:         "assigns no session id in answer to a request of this revision",
+			Requirements: []string{"transports.http.sessions.none"},
+			Judge:        assignedSessions,
+		},
 	}
 }
 
@@ -703,6 +711,23 @@ func visibleSessions(conversation *conform.Conversation, sight *conform.Sight) {
 					Wanted: "a session id of characters from 0x21 to 0x7E", Found: fmt.Sprintf("%+q", id), Where: "header " + sessionHeader,
 				}, one.explained()...)
 			}
+		}
+	}
+}
+
+// assignedSessions judges the answers to requests of the stateless era, by their version
+// header. An id that the request has may be repeated, which is for a check to judge.
+func assignedSessions(conversation *conform.Conversation, sight *conform.Sight) {
+	for _, one := range exchanges(conversation) {
+		version := one.request.HTTP.Header.Get(transport.VersionHeader)
+		if one.head == nil || one.head.HTTP == nil || !scripted.Stateless(version) || one.deliberate() || one.request.HTTP.Header.Get(sessionHeader) != "" {
+			continue
+		}
+		sight.Saw()
+		if id := one.head.HTTP.Header.Get(sessionHeader); id != "" {
+			sight.BreakAt(*one.head, conform.Mismatch{
+				Wanted: "no session id, as there are no sessions at " + version, Found: fmt.Sprintf("%q", id), Where: "header " + sessionHeader,
+			}, one.explained()...)
 		}
 	}
 }

@@ -149,13 +149,13 @@ func redelivered(conversation *conform.Conversation) map[*conform.Said]bool {
 	if len(resumed) == 0 {
 		return nil
 	}
-	repeated, delivered := map[*conform.Said]bool{}, map[string]bool{}
+	repeated, delivered := map[*conform.Said]bool{}, map[jsonrpc.ID]bool{}
 	for _, said := range conversation.ByTarget() {
-		text := string(said.Raw)
-		if resumed[said.Event.Stream] && delivered[text] {
+		message := jsonrpc.IDOf(said.Object) // however it is spelled the second time
+		if resumed[said.Event.Stream] && delivered[message] {
 			repeated[said] = true
 		}
-		delivered[text] = true
+		delivered[message] = true
 	}
 	return repeated
 }

@@ -8,7 +8,6 @@ import (
 	"strings"
 
 	"github.com/mcpconform/mcpconform/internal/conform"
-	"github.com/mcpconform/mcpconform/internal/jsonrpc"
 	"github.com/mcpconform/mcpconform/internal/scripted"
 )
 
@@ -30,17 +29,12 @@ func Provoke(ctx context.Context, server *conform.Server, kind, method string) *
 	provocation := conform.Provoking(kind)
 	mark := server.Mark()
 	call := server.Start(ctx, "tools/call", provocation.Call())
-	asks := conform.RequestOf(method)
-	received, err := server.Connection.Await(ctx, mark, func(received scripted.Received) bool {
-		return asks(received) || received.Kind == jsonrpc.Response && received.ID == call.ID
-	})
-	hint := "name a tool that asks under provocations." + kind + " in mcpconform.yaml"
-	if err != nil {
-		conform.Inconclusive(fmt.Sprintf("the tool %s neither asked for %s nor ended: %s", provocation.Tool, method, err), hint)
-	}
+	received, err := call.WaitOr(ctx, conform.RequestOf(method))
+	reply := server.Needed(call, received, err)
 	asked := server.Asked(mark, method)
 	if len(asked) == 0 {
-		conform.Inconclusive(fmt.Sprintf("the tool %s ended without %s: %s", provocation.Tool, method, conform.Reply{Received: received}.Describe()), hint)
+		conform.Inconclusive(fmt.Sprintf("the tool %s ended without %s: %s", provocation.Tool, method, reply.Describe()),
+			"name a tool that asks under provocations."+kind+" in mcpconform.yaml")
 	}
 	return &Question{Asked: asked[0], server: server, call: call, mark: mark}
 }
@@ -68,17 +62,21 @@ func (q *Question) GiveUp(ctx context.Context) {
 }
 
 // Unasked calls a tool that would make the server ask by a method, on a connection
-// where it should not, and returns what it asked for all the same. How the call
-// ends is left to the server.
-func Unasked(ctx context.Context, server *conform.Server, kind, method string) []conform.Asked {
+// where it should not, and returns what it asked for all the same. How the call ends is
+// left to the server. A tool that does not ask a client of whom it may makes the check
+// inconclusive.
+func Unasked(ctx context.Context, able, server *conform.Server, kind, method string) []conform.Asked {
+	Provoke(ctx, able, kind, method).Outcome(ctx)
 	mark := server.Mark()
-	server.Ask(ctx, "tools/call", conform.Provoking(kind).Call())
+	server.NeedReply(ctx, "tools/call", conform.Provoking(kind).Call())
 	server.Fence(ctx)
 	return server.Asked(mark, method)
 }
 
-// JudgeNone fails the check when something was asked for.
-func JudgeNone(all []conform.Asked) {
+// DemandNone fails the check when something was asked for. It observes that it was not:
+// the check sees to it that it could have been.
+func DemandNone(all ...conform.Asked) {
+	conform.Observe()
 	for _, asked := range all {
 		conform.Judge(conform.Mismatch{Wanted: "no " + asked.Method, Found: scripted.Short(asked.Raw)})
 	}
@@ -94,16 +92,25 @@ func Succeeded(outcome conform.Reply) bool {
 // seen whether the server made use of it.
 const Marker = "mcpconform-wrong-4711"
 
-// JudgeValidation judges how a call ended whose question got a wrong answer: a
-// refusal shows that the server looked, the marker in a success that it did
-// not. Anything else shows nothing.
-func JudgeValidation(outcome conform.Reply, wrong string) {
-	switch {
-	case !Succeeded(outcome):
-		return
-	case strings.Contains(string(outcome.Raw), Marker):
-		conform.Judge(conform.Mismatch{Wanted: "an error, since " + wrong, Found: outcome.Describe()})
+// NeedSuccess makes the check inconclusive when a tool that asks does not succeed for a
+// client that gives it what it wants: then how it ends shows nothing of what it was
+// given.
+func NeedSuccess(ctx context.Context, server *conform.Server, kind string) {
+	provocation := conform.Provoking(kind)
+	if reply := server.NeedReply(ctx, "tools/call", provocation.Call()); !Succeeded(reply) {
+		conform.Inconclusive("the tool "+provocation.Tool+" does not succeed for a client that gives what it asks for: "+reply.Describe(),
+			"name one that does under provocations."+kind+" in mcpconform.yaml")
 	}
-	conform.Inconclusive("the call succeeded, and nothing shows whether the server saw that "+wrong,
-		"name a tool that shows what the client answered under provocations in mcpconform.yaml")
+}
+
+// JudgeValidation judges how a call ended whose question got a wrong answer, and which
+// succeeds with a right one: a refusal shows that the server looked, the marker in a
+// success that it did not. Anything else shows nothing.
+func JudgeValidation(outcome conform.Reply, wrong string) {
+	taken := Succeeded(outcome) && strings.Contains(string(outcome.Raw), Marker)
+	if Succeeded(outcome) && !taken {
+		conform.Inconclusive("the call succeeded, and nothing shows whether the server saw that "+wrong,
+			"name a tool that shows what the client answered under provocations in mcpconform.yaml")
+	}
+	conform.Demand(!taken, "an error, since "+wrong, outcome.Describe())
 }

@@ -2,6 +2,8 @@
 package elicitation
 
 import (
+	"slices"
+
 	. "github.com/onsi/ginkgo/v2"
 
 	. "github.com/mcpconform/mcpconform/internal/conform"
@@ -31,43 +33,52 @@ func requests() {
 		func(ctx SpecContext) {
 			server := SessionOf(ctx, scripted.Everything(Revision()).Without("elicitation"))
 
-			requests := asking.Unasked(ctx, server, "elicitation", method)
+			requests := asking.Unasked(ctx, Session(ctx), server, "elicitation", method)
 
-			asking.JudgeNone(requests)
+			asking.DemandNone(requests...)
 		})
 
 	It("asks no client for a form that declared URL mode alone", Verifies("elicitation.request.mode"), NeedsProvocation("elicitation"),
 		func(ctx SpecContext) {
 			server := SessionOf(ctx, offering(Object{"url": Object{}}))
 
-			requests := asking.Unasked(ctx, server, "elicitation", method)
+			requests := asking.Unasked(ctx, Session(ctx), server, "elicitation", method)
 
-			for _, request := range requests {
-				Expect(request.Parameters).To(HaveMember("mode", "url"))
-			}
+			asking.DemandNone(inMode(false, requests)...)
 		})
 
 	It("sends no user to a URL whose client declared form mode alone", Verifies("elicitation.request.mode"), NeedsProvocation("elicitation-url"),
 		func(ctx SpecContext) {
 			server := SessionOf(ctx, offering(Object{"form": Object{}}))
 
-			requests := asking.Unasked(ctx, server, "elicitation-url", method)
+			requests := asking.Unasked(ctx, Session(ctx), server, "elicitation-url", method)
 
-			for _, request := range requests {
-				Expect(request.Parameters).NotTo(HaveMember("mode", "url"))
-			}
+			asking.DemandNone(inMode(true, requests)...)
+		})
+
+	It("asks a client for forms alone that declared form mode alone", Verifies("elicitation.request.mode"), NeedsProvocation("elicitation"),
+		func(ctx SpecContext) {
+			server := SessionOf(ctx, offering(Object{"form": Object{}}))
+
+			question := asking.Provoke(ctx, server, "elicitation", method)
+			question.Outcome(ctx)
+
+			asking.DemandNone(inMode(true, question.Since(method))...)
 		})
 
 	It("takes an empty capability for form mode alone", Verifies("elicitation.request.mode"), NeedsProvocation("elicitation-url"),
 		func(ctx SpecContext) {
 			server := SessionOf(ctx, offering(Object{}))
 
-			requests := asking.Unasked(ctx, server, "elicitation-url", method)
+			requests := asking.Unasked(ctx, Session(ctx), server, "elicitation-url", method)
 
-			for _, request := range requests {
-				Expect(request.Parameters).NotTo(HaveMember("mode", "url"))
-			}
+			asking.DemandNone(inMode(true, requests)...)
 		})
+}
+
+// inMode returns the requests in URL mode, or those that are not.
+func inMode(url bool, all []Asked) []Asked {
+	return slices.DeleteFunc(all, func(asked Asked) bool { return (asked.Parameters["mode"] == "url") != url })
 }
 
 // offering is a client that declares elicitation in its own way.
@@ -129,6 +140,7 @@ func answers() {
 	It("takes no content for valid that does not match the schema", Verifies("elicitation.answer.validated"), NeedsProvocation("elicitation"),
 		func(ctx SpecContext) {
 			server := Session(ctx)
+			asking.NeedSuccess(ctx, server, "elicitation")
 			server.Answer(method, Answering(func(params Object) Object {
 				content := Object{}
 				for _, name := range fieldsOf(params) {
@@ -141,7 +153,8 @@ func answers() {
 			outcome := question.Outcome(ctx)
 
 			if len(question.Since(method)) > 1 {
-				return // it asked again
+				Observe() // it asked again
+				return
 			}
 			asking.JudgeValidation(outcome, "every field of the answer has a value that the schema does not allow")
 		})
@@ -181,6 +194,9 @@ func visits() {
 			first := asking.Provoke(ctx, server, "elicitation-url", method)
 			second := asking.Provoke(ctx, other, "elicitation-url", method)
 
+			if elicitationID(first) == nil || elicitationID(second) == nil {
+				Inconclusive("the server gave no elicitationId", "see the check of elicitation.url.parameters")
+			}
 			Expect(second.Params()).NotTo(HaveMember("elicitationId", elicitationID(first)))
 			first.Outcome(ctx)
 			second.Outcome(ctx)
@@ -218,13 +234,12 @@ func visits() {
 
 			server.Fence(ctx)
 			bystander.Fence(ctx)
-			for _, announced := range bystander.Sent(0, Notification(completion)) {
-				Judge(Mismatch{Wanted: "nothing on a connection where no elicitation took place", Found: scripted.Short(announced.Raw)})
-			}
-			if len(server.Sent(0, Notification(completion))) == 0 {
+			announced := bystander.Sent(0, Notification(completion))
+			if len(announced)+len(server.Sent(0, Notification(completion))) == 0 {
 				Inconclusive("the server announced no completion at all, so that nothing shows whom it would tell",
 					"name a tool that announces the completion under provocations.elicitation-url in mcpconform.yaml")
 			}
+			DemandNone("nothing on a connection where no elicitation took place", announced)
 		})
 
 	It("demands a visit to a URL with the elicitations that are to be done", Verifies("elicitation.required.listed", "elicitation.required.elicitations"),
@@ -232,7 +247,7 @@ func visits() {
 		func(ctx SpecContext) {
 			server := FreshSession(ctx)
 
-			reply := server.Ask(ctx, "tools/call", Provoking("url-required").Call())
+			reply := server.NeedReply(ctx, "tools/call", Provoking("url-required").Call())
 
 			refusal, refused := reply.Error()
 			if !refused || refusal.Code != urlRequired {

@@ -23,11 +23,13 @@ func ServerChecks() {
 
 		It("asks only a client that declared roots for them", Verifies("roots.request.capability", "mrtr.requests.declared"), NeedsProvocation("roots"),
 			func(ctx SpecContext) {
+				provoke(ctx, sessionOf(ctx, Answering(Roots))).outcome(ctx) // it does ask a client that declares them
 				server := SessionOf(ctx, scripted.Everything(Revision()).Without("roots"))
 
-				requests := asking.Unasked(ctx, server, "roots", method)
+				server.NeedReply(ctx, "tools/call", Provoking("roots").Call())
+				server.Fence(ctx)
 
-				asking.JudgeNone(requests)
+				asking.DemandNone(server.Asked(0, method)...)
 			})
 
 		It("goes on when the client tells its roots", Verifies("roots.change.handled"),
@@ -69,7 +71,8 @@ func ServerChecks() {
 
 		It("goes on when the roots change", Verifies("roots.change.handled"),
 			func(ctx SpecContext) {
-				server := FreshSession(ctx)
+				server := sessionOf(ctx, Answering(Roots))
+				provoke(ctx, server).outcome(ctx) // it makes use of them
 
 				server.Tell(ctx, changed, nil)
 
@@ -101,7 +104,7 @@ func sessionOf(ctx context.Context, answer scripted.Answer) *Server {
 	}
 	server := Connect(ctx)
 	server.Answer(method, answer)
-	if _, err := server.Initialize(ctx, Hello(Revision())); err != nil {
+	if _, err := server.Handshake(ctx, Hello(Revision())); err != nil {
 		Inconclusive("no session: "+err.Error(), "fix the failures under lifecycle first")
 	}
 	server.Hear(ctx) // a server that asks by itself needs a way to; one that does not has none
@@ -129,14 +132,9 @@ func provoke(ctx context.Context, server *Server) question {
 	provoked := question{server: server}
 	tool, known := Provocable("roots")
 	if known {
-		mark := server.Mark()
 		provoked.call = server.Start(ctx, "tools/call", tool.Call())
-		_, err := server.Connection.Await(ctx, mark, func(received scripted.Received) bool {
-			return RequestOf(method)(received) || received.Kind == jsonrpc.Response && received.ID == provoked.call.ID
-		})
-		if err != nil {
-			Inconclusive("the tool for roots neither asked for them nor ended: "+err.Error(), hint)
-		}
+		received, err := provoked.call.WaitOr(ctx, RequestOf(method))
+		server.Needed(provoked.call, received, err)
 	} else {
 		server.Fence(ctx)
 	}
@@ -150,7 +148,7 @@ func provoke(ctx context.Context, server *Server) question {
 }
 
 // outcome waits for the end of the call that made the server ask. A call that
-// does not end fails the check.
+// does not end makes the check inconclusive.
 func (q question) outcome(ctx context.Context) {
 	switch {
 	case q.asked != nil:

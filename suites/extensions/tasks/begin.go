@@ -83,7 +83,7 @@ func firstTask(ctx context.Context, server *Server, most int) (tool Provocation,
 		calls = slices.Insert(calls, 0, known)
 	}
 	for _, call := range calls[:min(most, len(calls))] {
-		if reply, inTime := attempt(ctx, server, call.Call()); inTime {
+		if reply, inTime := server.TryTool(ctx, call.Call()); inTime {
 			if id := idOf(reply.Object()); id != "" {
 				return call, id
 			}
@@ -92,20 +92,20 @@ func firstTask(ctx context.Context, server *Server, most int) (tool Provocation,
 	return tool, ""
 }
 
-// attempt calls a tool that may take its time, or longer: then it is cancelled.
-func attempt(ctx context.Context, server *Server, call Object) (reply Reply, inTime bool) {
-	request := server.Start(ctx, "tools/call", call)
-	received, err := request.Settle(ctx)
-	if IsTimeout(err) {
-		server.Abandon(ctx, request)
+// knownTask asks for a task that is there, where one can be made: beside it shows what
+// the refusal of another is about.
+func knownTask(ctx context.Context, server *Server) []Request {
+	_, id := firstTask(ctx, server, triedTools)
+	if id == "" {
+		return nil
 	}
-	return Reply{Received: received}, err == nil
+	return []Request{{Method: "tasks/get", Params: of(id), Name: id}}
 }
 
 // withoutTask calls a tool in a way that must make no task. One that takes too long
 // without makes the check inconclusive.
 func withoutTask(ctx context.Context, server *Server, tool Provocation, call Object) Reply {
-	reply, inTime := attempt(ctx, server, call)
+	reply, inTime := server.TryTool(ctx, call)
 	if !inTime {
 		Inconclusive("the tool "+tool.Tool+" gives no answer in time other than by a task", "name a quicker one under provocations.task in mcpconform.yaml")
 	}
@@ -181,5 +181,5 @@ func awaitInput(ctx context.Context, server *Server, id string) Object {
 
 // leave cancels a task that the check has no more use for.
 func leave(ctx context.Context, server *Server, id string) {
-	_, _ = server.Connection.Call(ctx, "tasks/cancel", of(id)) // it may be over already
+	server.Try(ctx, "tasks/cancel", of(id)) // it may be over already
 }

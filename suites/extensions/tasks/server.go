@@ -54,6 +54,8 @@ func negotiation() {
 	It("says which extension a call needs that can only be a task", Verifies("tasks-extension.created.unable"),
 		NeedsExtension("tasks"), NeedsProvocation("task-required"),
 		func(ctx SpecContext) {
+			able := declaring(ctx)
+			leave(ctx, able, begin(ctx, able, "task-required")) // or else nothing shows what it is refused for
 			server := Session(ctx)
 
 			reply := server.Ask(ctx, "tools/call", Provoking("task-required").Call())
@@ -78,6 +80,7 @@ func negotiation() {
 
 			var wrong []Mismatch
 			for _, method := range slices.Sorted(maps.Keys(replies)) {
+				Observe()
 				if refusal, _ := replies[method].Error(); refusal.Code != jsonrpc.MissingCapability {
 					wrong = append(wrong, Mismatch{Wanted: "error -32021 (Missing required client capability) to " + method, Found: replies[method].Describe()})
 				}
@@ -217,9 +220,11 @@ func notifications() {
 			observe(ctx, server, other, isOver)
 			server.Fence(ctx)
 
-			for _, told := range subscription.Notifications() {
+			tells := Notification("notifications/tasks")
+			server.NeedMessage(ctx, subscription.Mark, tells, "the server agreed to tell of the task, and told nothing", "check a server that tells of tasks")
+			for _, told := range server.Sent(subscription.Mark, tells) {
 				params, _ := told.Params().(map[string]any)
-				Demand(told.Method != "notifications/tasks" || params["taskId"] == id, "notifications of the task "+id+" alone", scripted.Short(told.Raw))
+				Demand(params["taskId"] == id, "notifications of the task "+id+" alone", scripted.Short(told.Raw))
 			}
 		})
 
@@ -229,21 +234,25 @@ func notifications() {
 			_, id := anyTask(ctx, server)
 
 			request := server.Start(ctx, "subscriptions/listen", undeclared(Object{"notifications": Object{"taskIds": []any{id}}}))
-			first := server.Until(ctx, request.Mark, "an answer to subscriptions/listen", func(received scripted.Received) bool {
-				return received.ID == request.ID || received.Method == "notifications/subscriptions/acknowledged"
-			})
+			first, err := request.WaitOr(ctx, Notification("notifications/subscriptions/acknowledged"))
 
-			demandMissing(Reply{Received: first})
+			demandMissing(server.Answered(request, first, err))
 			leave(ctx, server, id)
 		})
 }
+
+// Requests about a task that there is not.
+var (
+	unknownUpdate = Request{Method: "tasks/update", Params: Object{"taskId": unknownTask, "inputResponses": Object{}}, Name: unknownTask}
+	unknownCancel = Request{Method: "tasks/cancel", Params: of(unknownTask), Name: unknownTask}
+)
 
 func unknown() {
 	It("answers tasks/get of an unknown task with invalid params", Verifies("tasks-extension.unknown.get"), NeedsExtension("tasks"),
 		func(ctx SpecContext) {
 			server := declaring(ctx)
 
-			reply := server.Ask(ctx, "tasks/get", of(unknownTask))
+			reply := server.AskWrong(ctx, Request{Method: "tasks/get", Params: of(unknownTask), Name: unknownTask}, knownTask(ctx, server)...)
 
 			Expect(reply).To(BeJSONRPCError(jsonrpc.InvalidParams))
 		})
@@ -252,7 +261,7 @@ func unknown() {
 		func(ctx SpecContext) {
 			server := declaring(ctx)
 
-			reply := server.Ask(ctx, "tasks/update", Object{"taskId": unknownTask, "inputResponses": Object{}})
+			reply := server.AskWrong(ctx, unknownUpdate, knownTask(ctx, server)...)
 
 			Expect(reply).To(BeJSONRPCError())
 		})
@@ -261,7 +270,7 @@ func unknown() {
 		func(ctx SpecContext) {
 			server := declaring(ctx)
 
-			reply := server.Ask(ctx, "tasks/cancel", of(unknownTask))
+			reply := server.AskWrong(ctx, unknownCancel, knownTask(ctx, server)...)
 
 			Expect(reply).To(BeJSONRPCError())
 		})
@@ -270,10 +279,8 @@ func unknown() {
 		func(ctx SpecContext) {
 			server := declaring(ctx)
 
-			replies := []Reply{
-				server.Ask(ctx, "tasks/update", Object{"taskId": unknownTask, "inputResponses": Object{}}),
-				server.Ask(ctx, "tasks/cancel", of(unknownTask)),
-			}
+			known := knownTask(ctx, server)
+			replies := []Reply{server.AskWrong(ctx, unknownUpdate, known...), server.AskWrong(ctx, unknownCancel, known...)}
 
 			judged := 0
 			for _, reply := range replies {
@@ -290,11 +297,11 @@ func unknown() {
 
 // former checks what became of the tasks of 2025-11-25.
 func former() {
-	It("does not know tasks/result any more", Verifies("tasks-extension.former.result-removed"), NeedsExtension("tasks"),
+	It("does not know tasks/result any more", Verifies("tasks-extension.former.result-removed"), NeedsExtension("tasks"), ByFence(),
 		func(ctx SpecContext) {
 			server := declaring(ctx)
 
-			reply := server.Ask(ctx, "tasks/result", of(unknownTask))
+			reply := server.AskWrong(ctx, Request{Method: "tasks/result", Params: of(unknownTask), Name: "tasks/result"}, knownTask(ctx, server)...)
 
 			Expect(reply).To(BeJSONRPCError(jsonrpc.MethodNotFound))
 		})

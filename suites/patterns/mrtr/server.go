@@ -29,14 +29,13 @@ func ServerChecks() {
 func requests() {
 	It("asks for no input that the client does not declare", Verifies("mrtr.requests.declared"), NeedsProvocation("input-several"),
 		func(ctx SpecContext) {
+			begin(ctx, Session(ctx), "input-several") // it does ask a client that declares all
 			server := SessionOf(ctx, scripted.Nothing())
 			mark := server.Mark()
 
-			server.Ask(ctx, "tools/call", Provoking("input-several").Call())
+			server.NeedReply(ctx, "tools/call", Provoking("input-several").Call())
 
-			for _, method := range []string{"elicitation/create", "sampling/createMessage", "roots/list"} {
-				asking.JudgeNone(server.Asked(mark, method))
-			}
+			asking.DemandNone(slices.Concat(server.Asked(mark, "elicitation/create"), server.Asked(mark, "sampling/createMessage"), server.Asked(mark, "roots/list"))...)
 		})
 }
 
@@ -47,7 +46,7 @@ func retries() {
 
 			begin(ctx, server, "elicitation")
 
-			server.Once(ctx, "tools/call", Provoking("elicitation").Call()) // another call, with a question of its own
+			server.NeedOnce(ctx, "tools/call", Provoking("elicitation").Call()) // another call, with a question of its own
 			server.StaysUsable(ctx)
 		})
 }
@@ -82,7 +81,7 @@ func responses() {
 	It("ignores input that it did not ask for", Verifies("mrtr.responses.unknown"), NeedsProvocation("elicitation"),
 		func(ctx SpecContext) {
 			server := Session(ctx)
-			needsToSucceed(ctx, server, "elicitation")
+			asking.NeedSuccess(ctx, server, "elicitation")
 			attempt := begin(ctx, server, "elicitation")
 			more := maps.Clone(attempt.responses())
 			more["mcpconform-unknown"] = Object{"action": "decline"}
@@ -95,6 +94,7 @@ func responses() {
 	It("refuses inputResponses that are no object", Verifies("mrtr.responses.refused"), NeedsProvocation("elicitation"),
 		func(ctx SpecContext) {
 			server := Session(ctx)
+			asking.NeedSuccess(ctx, server, "elicitation")
 			attempt := begin(ctx, server, "elicitation")
 
 			reply := lie(ctx, server, attempt.retry(Object{"inputResponses": []any{"yes"}}), "inputResponses is a list")
@@ -105,6 +105,7 @@ func responses() {
 	It("takes no response for valid that is no object", Verifies("mrtr.responses.validated"), NeedsProvocation("elicitation"),
 		func(ctx SpecContext) {
 			server := Session(ctx)
+			asking.NeedSuccess(ctx, server, "elicitation")
 			attempt := begin(ctx, server, "elicitation")
 			wrong := Object{}
 			for key := range attempt.requests() {
@@ -136,7 +137,7 @@ type attempt struct {
 // inconclusive.
 func begin(ctx context.Context, server *Server, kind string) attempt {
 	provocation := Provoking(kind)
-	reply := server.Once(ctx, "tools/call", provocation.Call())
+	reply := server.NeedOnce(ctx, "tools/call", provocation.Call())
 	more, asked := server.Fulfil(reply.Received)
 	if !asked {
 		Inconclusive("the tool "+provocation.Tool+" did not ask for input: "+reply.Describe(),
@@ -162,16 +163,6 @@ func member(object Object, name string) Object {
 	return found
 }
 
-// needsToSucceed makes the check inconclusive when the tool does not succeed for a
-// good client.
-func needsToSucceed(ctx context.Context, server *Server, kind string) {
-	provocation := Provoking(kind)
-	if reply := server.Ask(ctx, "tools/call", provocation.Call()); !asking.Succeeded(reply) {
-		Inconclusive("the tool "+provocation.Tool+" does not succeed for a client that gives what it asks for: "+reply.Describe(),
-			"name one that does under provocations."+kind+" in mcpconform.yaml")
-	}
-}
-
 // judgeAskedAgain judges the answer to a retry in which the responses to requests
 // are missing.
 func judgeAskedAgain(reply Reply, missing Object) {
@@ -179,15 +170,13 @@ func judgeAskedAgain(reply Reply, missing Object) {
 		Inconclusive("the call succeeded without the input that it had asked for, so that it can do without",
 			"name a tool that needs its input under provocations in mcpconform.yaml")
 	}
-	again := member(reply.Object(), "inputRequests")
-	for _, request := range missing {
-		for _, one := range again {
-			if method(one) == method(request) {
-				return
-			}
+	asked := false
+	for _, one := range member(reply.Object(), "inputRequests") {
+		for _, request := range missing {
+			asked = asked || method(one) == method(request)
 		}
 	}
-	Judge(Mismatch{Wanted: "another request for the missing input", Found: reply.Describe()})
+	Demand(asked, "another request for the missing input", reply.Describe())
 }
 
 func method(request any) any {

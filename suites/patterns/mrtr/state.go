@@ -4,14 +4,12 @@ import (
 	"bytes"
 	"encoding/base64"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"strings"
 
 	. "github.com/onsi/ginkgo/v2"
 
 	. "github.com/mcpconform/mcpconform/internal/conform"
-	"github.com/mcpconform/mcpconform/internal/scripted"
 	"github.com/mcpconform/mcpconform/suites/client/asking"
 )
 
@@ -22,19 +20,14 @@ func states() {
 			attempt := begin(ctx, server, "elicitation")
 
 			for _, forged := range []string{"mcpconform", `{"admin":true}`, "e30", "../../x", strings.Repeat("A", longState)} {
-				_, err := server.Connection.Once(ctx, "tools/call", attempt.retry(Object{"requestState": forged}))
-				if _, refused := errors.AsType[*scripted.StatusError](err); err != nil && !refused {
-					Judge(Mismatch{Wanted: "an answer to a call with the requestState " + scripted.Short([]byte(forged)), Found: err.Error()})
-				}
+				server.Survives(ctx, "tools/call", attempt.retry(Object{"requestState": forged}), "")
 			}
-
-			server.StaysUsable(ctx)
 		})
 
 	It("refuses a requestState in which a character was changed", Verifies("mrtr.state.protected"), NeedsProvocation("input-state"),
 		func(ctx SpecContext) {
 			server := Session(ctx)
-			needsToSucceed(ctx, server, "input-state")
+			asking.NeedSuccess(ctx, server, "input-state")
 
 			for _, share := range []int{1, 2, 3} { // quarters of its length
 				attempt := beginWithState(ctx, server, "input-state")
@@ -47,7 +40,7 @@ func states() {
 	It("refuses a requestState whose contents were changed", Verifies("mrtr.state.protected"), NeedsProvocation("input-state"),
 		func(ctx SpecContext) {
 			server := Session(ctx)
-			needsToSucceed(ctx, server, "input-state")
+			asking.NeedSuccess(ctx, server, "input-state")
 			attempt := beginWithState(ctx, server, "input-state")
 			changed, readable := rewritten(attempt.state)
 			if !readable {
@@ -63,7 +56,7 @@ func states() {
 		NeedsProvocation("input-state", "input-other-state"),
 		func(ctx SpecContext) {
 			server := Session(ctx)
-			needsToSucceed(ctx, server, "input-other-state")
+			asking.NeedSuccess(ctx, server, "input-other-state")
 			one := beginWithState(ctx, server, "input-state")
 			other := beginWithState(ctx, server, "input-other-state")
 

@@ -31,6 +31,7 @@ var listChanges = map[string]string{
 func ServerChecks() {
 	Describe("Subscriptions", func() {
 		acknowledgements()
+		resourcesUndeclared()
 		announcements()
 		endings()
 	})
@@ -83,6 +84,28 @@ func acknowledgements() {
 		})
 }
 
+// resourcesUndeclared checks that a server agrees to nothing that it cannot do.
+func resourcesUndeclared() {
+	It("agrees to tell of updates of resources only if it declares subscribe", Verifies("subscriptions.acknowledged.supported"),
+		func(ctx SpecContext) {
+			needsSubscriptions()
+			resources := ListedResources()
+			switch {
+			case Declares("resources.subscribe"):
+				NotApplicable("the server declares resources.subscribe")
+			case len(resources) == 0:
+				NotApplicable("the server lists no resource")
+			}
+			filter := everything()
+			filter["resourceSubscriptions"] = []any{resources[0]["uri"]}
+
+			subscription := FreshSession(ctx).Subscribe(ctx, filter)
+
+			agreed, _ := subscription.Acknowledged["resourceSubscriptions"].([]any)
+			Demand(len(agreed) == 0, "no resourceSubscriptions, as the server does not declare resources.subscribe", Show(agreed))
+		})
+}
+
 // needsSubscriptions skips the check when there is nothing to subscribe to: such a
 // server need not know of subscriptions.
 func needsSubscriptions() {
@@ -100,9 +123,13 @@ func needsSubscriptions() {
 // to the request.
 func listen(ctx context.Context, server *Server, id jsonrpc.ID, filter Object) scripted.Received {
 	request := server.StartRaw(ctx, id, method, scripted.Outgoing{}, Object{"notifications": filter})
-	return server.Until(ctx, request.Mark, acknowledged+" with the id "+id.String(), func(received scripted.Received) bool {
-		return received.ID == id && received.Kind == jsonrpc.Response || received.Method == acknowledged && SubscriptionOf(received) == id
+	received, err := request.WaitOr(ctx, func(received scripted.Received) bool {
+		return received.Method == acknowledged && SubscriptionOf(received) == id
 	})
+	if err != nil {
+		Missing(acknowledged+" with the id "+id.String(), err)
+	}
+	return received
 }
 
 func judgeAcknowledged(answer scripted.Received) {
@@ -154,9 +181,7 @@ func announcements() {
 
 			change(ctx, server, subscription)
 
-			for _, received := range other.Notifications() {
-				Expect(received.Method).NotTo(BeOneOf(toolsChanged))
-			}
+			DemandNone("no "+toolsChanged+" on a subscription that did not ask for it", told(other, toolsChanged))
 		})
 
 	It("announces updates of a resource to nobody else", Verifies("subscriptions.filter.honored"),
@@ -169,9 +194,7 @@ func announcements() {
 			server.Need(ctx, "tools/call", Provoking("resource-updated").Call())
 			await(ctx, server, subscription, updated)
 
-			for _, received := range other.Notifications() {
-				Expect(received.Method).NotTo(BeOneOf(updated))
-			}
+			DemandNone("no "+updated+" on a subscription that did not ask for it", told(other, updated))
 		})
 }
 
@@ -189,9 +212,7 @@ func endings() {
 			change(ctx, server, other)
 
 			announced := func(received scripted.Received) bool { return SubscriptionOf(received) == cancelled.ID }
-			for _, received := range server.Sent(mark, announced) {
-				Judge(Mismatch{Wanted: "nothing on the subscription that was cancelled", Found: scripted.Short(received.Raw)})
-			}
+			DemandNone("nothing on the subscription that was cancelled", server.Sent(mark, announced))
 		})
 
 	It("keeps a subscription when another one is cancelled", Verifies("subscriptions.several.served"),
@@ -218,11 +239,13 @@ func change(ctx context.Context, server *Server, subscription *Subscription) {
 
 // await waits for an announcement that the check needs and is not about.
 func await(ctx context.Context, server *Server, subscription *Subscription, method string) {
-	_, err := server.Connection.Await(ctx, subscription.Mark, func(received scripted.Received) bool {
+	server.NeedMessage(ctx, subscription.Mark, func(received scripted.Received) bool {
 		return received.Method == method && SubscriptionOf(received) == subscription.ID
-	})
-	if err != nil {
-		Inconclusive("the server announced nothing to who asked for it: "+err.Error(), "fix the failures of subscriptions.filter.delivered first")
-	}
+	}, "the server announced nothing to who asked for it", "fix the failures of subscriptions.filter.delivered first")
 	server.Fence(ctx)
+}
+
+// told are the notifications of a method on a subscription.
+func told(subscription *Subscription, method string) []scripted.Received {
+	return slices.DeleteFunc(subscription.Notifications(), func(received scripted.Received) bool { return received.Method != method })
 }

@@ -4,7 +4,6 @@ package arguments
 
 import (
 	"context"
-	"strings"
 
 	"github.com/yosida95/uritemplate/v3"
 
@@ -13,9 +12,10 @@ import (
 
 // Argument is one that can be completed: of a prompt or of a template.
 type Argument struct {
-	Ref      conform.Object // as completion/complete takes it
-	Name     string
-	Required bool
+	Ref         conform.Object // as completion/complete takes it
+	Name        string
+	Description string
+	Required    bool
 }
 
 // OfPrompt returns the arguments that a prompt declares.
@@ -25,10 +25,12 @@ func OfPrompt(prompt conform.Object) []Argument {
 	for _, element := range declared {
 		argument, _ := element.(map[string]any)
 		if name, named := argument["name"].(string); named {
+			description, _ := argument["description"].(string)
 			arguments = append(arguments, Argument{
-				Ref:      conform.Object{"type": "ref/prompt", "name": prompt["name"]},
-				Name:     name,
-				Required: argument["required"] == true,
+				Ref:         conform.Object{"type": "ref/prompt", "name": prompt["name"]},
+				Name:        name,
+				Description: description,
+				Required:    argument["required"] == true,
 			})
 		}
 	}
@@ -100,11 +102,11 @@ func first(ctx context.Context, server *conform.Server, argument Argument, known
 		return "", false
 	}
 	for _, typed := range beginnings {
-		received, err := server.Connection.Call(ctx, "completion/complete", argument.Completion(typed, known))
-		if err != nil {
+		reply, responded := server.Try(ctx, "completion/complete", argument.Completion(typed, known))
+		if !responded {
 			return "", false
 		}
-		completion, _ := conform.Reply{Received: received}.Object()["completion"].(map[string]any)
+		completion, _ := reply.Object()["completion"].(map[string]any)
 		values, _ := completion["values"].([]any)
 		if len(values) == 0 {
 			continue
@@ -115,30 +117,14 @@ func first(ctx context.Context, server *conform.Server, argument Argument, known
 	return "", false
 }
 
-// Made fills the required ones among arguments with made-up values. Where the
-// name asks for a URI it gets that of a resource.
+// Made fills the required ones among arguments with made-up values, by what they are
+// called and described as.
 func Made(all []Argument) map[string]string {
 	values := map[string]string{}
-	for _, argument := range all {
-		name := strings.ToLower(argument.Name)
-		switch {
-		case !argument.Required:
-		case strings.Contains(name, "uri"), strings.Contains(name, "url"):
-			values[argument.Name] = anyURI()
-		default:
-			values[argument.Name] = "example"
-		}
+	for _, argument := range Required(all) {
+		values[argument.Name] = conform.Plausible(argument.Name, argument.Description)
 	}
 	return values
-}
-
-func anyURI() string {
-	for _, resource := range conform.ListedResources() {
-		if uri, isString := resource["uri"].(string); isString {
-			return uri
-		}
-	}
-	return "https://example.com/"
 }
 
 // Required returns those arguments that must be given.

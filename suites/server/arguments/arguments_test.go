@@ -17,7 +17,7 @@ func TestOfPrompt(t *testing.T) {
 		"no argument",
 	}}
 	ref := conform.Object{"type": "ref/prompt", "name": "greet"}
-	wanted := []Argument{{ref, "who", true}, {ref, "how", false}}
+	wanted := []Argument{{ref, "who", "", true}, {ref, "how", "", false}}
 	if difference := cmp.Diff(wanted, OfPrompt(prompt)); difference != "" {
 		t.Error(difference)
 	}

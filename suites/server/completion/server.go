@@ -10,8 +10,11 @@ import (
 )
 
 const (
+	method = "completion/complete"
 	// unknownPrompt is a name that no server gives a prompt.
 	unknownPrompt = "mcpconform_prompt_that_does_not_exist"
+	// maxControls bounds the arguments that are completed beside one that is refused.
+	maxControls = 2
 	// maxCompleted bounds the arguments that are completed.
 	maxCompleted = 10
 )
@@ -25,9 +28,9 @@ func ServerChecks() {
 				server := Session(ctx)
 
 				for _, argument := range arguments.Completable(maxCompleted) {
-					answer, err := server.Connection.Call(ctx, "completion/complete", argument.Completion("", nil))
+					reply, _ := server.Try(ctx, method, argument.Completion("", nil))
 
-					if values := valuesOf(Reply{Received: answer}); err == nil && len(values) > 0 {
+					if values := valuesOf(reply); len(values) > 0 {
 						Demand(Declares("completions"), `the capability "completions", or no completions`,
 							"no such capability, and completions of "+argument.Name+": "+Show(values))
 						return
@@ -42,25 +45,31 @@ func ServerChecks() {
 				all := completable()
 				server := Session(ctx)
 
-				answered := false
+				answered, refused := false, 0
 				var reply Reply
 				for _, argument := range all {
-					reply = server.Ask(ctx, "completion/complete", argument.Completion("", nil))
+					reply = server.Ask(ctx, method, argument.Completion("", nil))
 
-					_, refused := reply.Error()
-					answered = answered || !refused
+					_, completes := reply.Object()["completion"].(map[string]any)
+					answered = answered || completes
+					if reply.Refuses() {
+						refused++
+					}
+				}
+				if !answered && refused < len(all) {
+					Inconclusive("completion/complete was answered with "+reply.Describe(), "fix what the schema says of the result first")
 				}
 				Demand(answered, "a result of completion/complete for some argument of a prompt or template", reply.Describe())
 			})
 
-		It("answers completion/complete with method not found when it completes nothing", Verifies("completion.unsupported.code"),
+		It("answers completion/complete with method not found when it completes nothing", Verifies("completion.unsupported.code"), ByFence(),
 			func(ctx SpecContext) {
 				if Declares("completions") {
 					NotApplicable("the server declares completions")
 				}
 				server := Session(ctx)
 
-				reply := server.Ask(ctx, "completion/complete", anyArgument().Completion("", nil))
+				reply := server.Ask(ctx, method, anyArgument().Completion("", nil))
 
 				if len(valuesOf(reply)) > 0 {
 					NotApplicable("the server does complete arguments, see the check of completion.capability.declared")
@@ -72,10 +81,10 @@ func ServerChecks() {
 			func(ctx SpecContext) {
 				server := Session(ctx)
 
-				reply := server.Ask(ctx, "completion/complete", Object{
+				reply := server.AskWrong(ctx, Request{Method: method, Name: unknownPrompt, Params: Object{
 					"ref":      Object{"type": "ref/prompt", "name": unknownPrompt},
 					"argument": Object{"name": "any", "value": ""},
-				})
+				}}, inOrder()...)
 
 				Expect(reply).To(BeJSONRPCError(jsonrpc.InvalidParams))
 			})
@@ -86,7 +95,7 @@ func ServerChecks() {
 				argument := completable()[0]
 				server := Session(ctx)
 
-				reply := server.Ask(ctx, "completion/complete", Object{"ref": argument.Ref})
+				reply := server.AskWrong(ctx, Request{Method: method, Name: "argument", Params: Object{"ref": argument.Ref}}, inOrder()...)
 
 				Expect(reply).To(BeJSONRPCError(jsonrpc.InvalidParams))
 			})
@@ -95,10 +104,10 @@ func ServerChecks() {
 			func(ctx SpecContext) {
 				server := Session(ctx)
 
-				reply := server.Ask(ctx, "completion/complete", Object{
+				reply := server.AskWrong(ctx, Request{Method: method, Name: "ref/unknown", Params: Object{
 					"ref":      Object{"type": "ref/unknown", "name": "any"},
 					"argument": Object{"name": "any", "value": ""},
-				})
+				}}, inOrder()...)
 
 				Expect(reply).To(BeJSONRPCError())
 			})
@@ -108,10 +117,10 @@ func ServerChecks() {
 				argument := completable()[0]
 				server := Session(ctx)
 
-				reply := server.Ask(ctx, "completion/complete", Object{
+				reply := server.AskWrong(ctx, Request{Method: method, Name: "value", Params: Object{
 					"ref":      argument.Ref,
 					"argument": Object{"name": argument.Name, "value": Object{"not": "a string"}},
-				})
+				}}, inOrder()...)
 
 				Expect(reply).To(BeJSONRPCError())
 			})
@@ -126,6 +135,16 @@ func completable() []arguments.Argument {
 		NotApplicable("the server has no prompt with an argument and no resource template")
 	}
 	return all
+}
+
+// inOrder completes arguments of the target: beside that shows what a refusal is about.
+func inOrder() []Request {
+	var requests []Request
+	for _, argument := range arguments.Completable(maxControls) {
+		name, _ := argument.Ref["name"].(string)
+		requests = append(requests, Request{Method: method, Params: argument.Completion("", nil), Name: name})
+	}
+	return requests
 }
 
 // anyArgument returns one of the target's, or one that is made up.

@@ -4,21 +4,30 @@ package lists
 
 import (
 	"context"
-	"fmt"
+	"maps"
+	"reflect"
 	"slices"
 
 	. "github.com/mcpconform/mcpconform/internal/conform"
+	"github.com/mcpconform/mcpconform/internal/jsonrpc"
 	"github.com/mcpconform/mcpconform/internal/scripted"
 )
 
 // StayTheSame judges that a list depends neither on the connection nor on what
-// was asked for on it before. A list may change with time: one that does so
-// meanwhile shows nothing.
-func StayTheSame(ctx context.Context, method string) {
+// was asked for on it before: other lists, a resource, and those calls of tools. A list
+// may change with time: one that does so meanwhile shows nothing.
+func StayTheSame(ctx context.Context, method string, calls ...Provocation) {
 	one, other := Session(ctx), FreshSession(ctx)
 	askAround(ctx, other)
+	for _, call := range calls[:min(maxCalls, len(calls))] {
+		other.TryTool(ctx, call.Call()) // what it brings, others judge
+	}
 
 	first, elsewhere := Keys(ctx, one, method), Keys(ctx, other, method)
+	if len(first)+len(elsewhere) == 0 {
+		Inconclusive(method+" lists nothing", "check a server that lists something")
+	}
+	Observe()
 	if SameItems(first, elsewhere) {
 		return
 	}
@@ -31,16 +40,19 @@ func StayTheSame(ctx context.Context, method string) {
 	})
 }
 
+// maxCalls bounds the tools that are called: some show as much as all.
+const maxCalls = 3
+
 // askAround asks for what changes nothing, also as a client that offers nothing.
 func askAround(ctx context.Context, server *Server) {
 	bare := Object{"_meta": Object{scripted.MetaCapabilities: Object{}}}
 	for _, feature := range []string{"tools", "prompts", "resources"} {
 		if Declares(feature) {
-			_, _ = server.Connection.Call(ctx, feature+"/list", bare) // others judge the answer
+			server.Try(ctx, feature+"/list", bare) // others judge the answer
 		}
 	}
 	for _, resource := range ListedResources()[:min(1, len(ListedResources()))] {
-		_, _ = server.Connection.Call(ctx, "resources/read", Object{"uri": resource["uri"]})
+		server.Try(ctx, "resources/read", Object{"uri": resource["uri"]})
 	}
 }
 
@@ -60,13 +72,23 @@ func Keys(ctx context.Context, server *Server, method string) []any {
 
 // SameItems tells whether two lists have the same items, in whatever order.
 func SameItems(first, second []any) bool {
-	sorted := func(keys []any) []string {
-		texts := make([]string, len(keys))
-		for index, key := range keys {
-			texts[index] = fmt.Sprint(key)
+	counted := func(keys []any) map[jsonrpc.ID]int {
+		counts := map[jsonrpc.ID]int{}
+		for _, key := range keys {
+			counts[jsonrpc.IDOf(key)]++
 		}
-		slices.Sort(texts)
-		return texts
+		return counts
 	}
-	return slices.Equal(sorted(first), sorted(second))
+	return maps.Equal(counted(first), counted(second))
+}
+
+// Unchanged tells whether two lists are the same to a client: what is said beside an item, in
+// its _meta, may be another each time.
+func Unchanged(first, second []Object) bool {
+	return slices.EqualFunc(first, second, func(one, other Object) bool {
+		one, other = maps.Clone(one), maps.Clone(other)
+		delete(one, "_meta")
+		delete(other, "_meta")
+		return reflect.DeepEqual(one, other)
+	})
 }

@@ -24,22 +24,52 @@ const (
 // ServerChecks registers the checks of a target server.
 func ServerChecks() {
 	Describe("Logging", func() {
+		undeclared()
 		settingLevels()
 		askingForMessages()
 		unknownLevels()
 	})
 }
 
+// undeclared checks that a server without logging logs nothing to its client, although
+// that asks for all messages.
+func undeclared() {
+	It("sends no log message, even if it is asked for all, unless it declares logging", Verifies("logging.capability.declared"),
+		func(ctx SpecContext) {
+			logging, known := Provocable("logging")
+			switch {
+			case Declares("logging"):
+				NotApplicable("the server declares logging")
+			case !known:
+				NotApplicable("no tool is known that logs messages")
+			}
+			server := FreshSession(ctx)
+			server.Hear(ctx)
+			call := logging.Call()
+			if Stateless() {
+				call = atLevel("debug", call)
+			} else {
+				_, _, _ = server.Attempt(ctx, "logging/setLevel", Object{"level": "debug"}, "the server does not declare logging")
+			}
+			mark := server.Mark()
+
+			server.NeedReply(ctx, "tools/call", call)
+
+			server.Fence(ctx)
+			DemandNone("no log messages of a server that does not declare logging", server.Sent(mark, Notification(logMessage)))
+		})
+}
+
 // settingLevels checks what the handshake era has: one level for a session.
 func settingLevels() {
-	It("takes each log level with an empty result", Verifies("logging.set-level.answered"), NeedsCapability("logging"),
+	It("takes each log level", Verifies("logging.set-level.answered"), NeedsCapability("logging"),
 		func(ctx SpecContext) {
 			server := FreshSession(ctx)
 
 			for _, level := range levels {
-				result := server.Call(ctx, "logging/setLevel", Object{"level": level})
+				reply := server.Ask(ctx, "logging/setLevel", Object{"level": level})
 
-				Expect(result).To(BeEmptyObject())
+				Expect(reply).To(BeResult())
 			}
 		})
 
@@ -78,16 +108,19 @@ func askingForMessages() {
 			server := FreshSession(ctx)
 			server.Hear(ctx) // messages might go astray there
 			provoke(ctx, server, "emergency")
+			before := server.Mark()
 			provoke(ctx, server, "debug") // this is for one request
 			server.Fence(ctx)
+			if len(server.Sent(before, Notification(logMessage))) == 0 {
+				Inconclusive("the tool for logging logs nothing for a request that asks for all messages",
+					"name one that does in mcpconform.yaml: provocations: {logging: {tool: NAME}}")
+			}
 			mark := server.Mark()
 
 			provoke(ctx, server, "")
 			server.Fence(ctx)
 
-			for _, message := range server.Sent(mark, Notification(logMessage)) {
-				Demand(false, "no log message for a request without "+scripted.MetaLogLevel, scripted.Short(message.Raw))
-			}
+			DemandNone("no log message for a request without "+scripted.MetaLogLevel, server.Sent(mark, Notification(logMessage)))
 		})
 }
 
@@ -96,12 +129,14 @@ func unknownLevels() {
 	It("answers an unknown log level with invalid params", Verifies("logging.invalid-level.code"), NeedsCapability("logging"),
 		func(ctx SpecContext) {
 			server := FreshSession(ctx)
-			method, params := "logging/setLevel", Object{"level": noLevel}
-			if Stateless() {
-				method, params = FenceMethod(), atLevel(noLevel, nil)
+			asking := func(level string) Request {
+				if Stateless() {
+					return Request{Method: FenceMethod(), Params: atLevel(level, nil), Name: level}
+				}
+				return Request{Method: "logging/setLevel", Params: Object{"level": level}, Name: level}
 			}
 
-			reply := server.Ask(ctx, method, params)
+			reply := server.AskWrong(ctx, asking(noLevel), asking(levels[0]))
 
 			Expect(reply).To(BeJSONRPCError(jsonrpc.InvalidParams))
 		})

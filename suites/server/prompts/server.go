@@ -3,7 +3,8 @@ package prompts
 
 import (
 	"context"
-	"reflect"
+	"fmt"
+	"maps"
 	"strings"
 
 	. "github.com/onsi/ginkgo/v2"
@@ -20,6 +21,8 @@ const (
 	unknownPrompt = "mcpconform_prompt_that_does_not_exist"
 	// maxPrompts bounds the prompts that are got: a server may list thousands.
 	maxPrompts = 20
+	// maxControls bounds the prompts that are got beside one that is refused.
+	maxControls = 2
 	// maxLinks bounds the links of prompts that are followed.
 	maxLinks = 5
 )
@@ -32,10 +35,10 @@ func ServerChecks() {
 			func(ctx SpecContext) {
 				server := Session(ctx)
 
-				answer, err := server.Connection.Call(ctx, "prompts/list", nil)
+				reply, _ := server.Try(ctx, "prompts/list", nil)
 
-				offered, _, _ := survey.Page(answer, "prompts")
-				if err != nil || len(offered) == 0 {
+				offered, _, _ := survey.Page(reply.Received, "prompts")
+				if len(offered) == 0 {
 					NotApplicable("the server offers no prompts")
 				}
 				Demand(Declares("prompts"), `the capability "prompts", or no prompts`, "no such capability, and the prompt "+Show(offered[0]["name"]))
@@ -64,7 +67,7 @@ func ServerChecks() {
 
 				changed := server.Need(ctx, "tools/call", Provoking("prompts-changed").Call())
 
-				if changed["isError"] == true || reflect.DeepEqual(before, server.All(ctx, "prompts/list")) {
+				if changed["isError"] == true || lists.Unchanged(before, server.All(ctx, "prompts/list")) {
 					Inconclusive("the list of prompts did not change", "see that the tool for prompts-changed changes it")
 				}
 				server.Until(ctx, mark, "notifications/prompts/list_changed", Notification("notifications/prompts/list_changed"))
@@ -79,6 +82,7 @@ func ServerChecks() {
 				server := Session(ctx)
 
 				var wrong []Mismatch
+				var refusals []string
 				judged := 0
 				for _, prompt := range prompts {
 					params, chosen := filled(ctx, server, prompt)
@@ -86,18 +90,23 @@ func ServerChecks() {
 					reply := server.Ask(ctx, "prompts/get", params)
 
 					_, refused := reply.Error()
+					_, hasMessages := reply.Object()["messages"].([]any)
 					switch {
-					case refused && !chosen: // what was made up may be wrong
+					case refused && chosen != byServer && !servedWithMore(ctx, server, prompt, params): // what was made up, or put together, may be wrong
+						refusals = append(refusals, fmt.Sprintf("%s with %s: %s", Show(prompt["name"]), Show(params["arguments"]), reply.Describe()))
+						continue
 					case refused:
-						judged++
 						wrong = append(wrong, Mismatch{Wanted: "the messages of the prompt " + Show(prompt["name"]), Found: reply.Describe()})
-					default:
-						judged++
+					case !hasMessages:
+						continue // the schema says what lacks
 					}
+					judged++
+					Observe()
 				}
 
-				if judged == 0 {
-					Inconclusive("every prompt refused the arguments that were made up for it", "offer completions for the arguments of a prompt")
+				if judged == 0 && len(refusals) > 0 {
+					Inconclusive("every prompt refused the arguments that were made up for it: "+refusals[0],
+						"name arguments for a prompt in mcpconform.yaml: arguments: {NAME: {…}}, or offer completions")
 				}
 				Judge(wrong...)
 			})
@@ -108,8 +117,8 @@ func ServerChecks() {
 
 				var links []string
 				for _, prompt := range listed() {
-					if params, chosen := filled(ctx, server, prompt); chosen { // made-up arguments may make links to nothing
-						links = append(links, readableLinks(server.Ask(ctx, "prompts/get", params).Object())...)
+					if params, chosen := filled(ctx, server, prompt); chosen != byHarness { // made-up arguments may make links to nothing
+						links = append(links, readableLinks(server.NeedReply(ctx, "prompts/get", params).Object())...)
 					}
 				}
 				if len(links) == 0 {
@@ -117,7 +126,7 @@ func ServerChecks() {
 				}
 
 				for _, uri := range links[:min(maxLinks, len(links))] {
-					Expect(server.Ask(ctx, "resources/read", Object{"uri": uri})).To(BeResult())
+					Expect(server.Ask(ctx, "resources/read", Object{"uri": uri})).To(HaveMember("contents", BeAList()))
 				}
 			})
 
@@ -126,7 +135,8 @@ func ServerChecks() {
 			func(ctx SpecContext) {
 				server := Session(ctx)
 
-				reply := server.Ask(ctx, "prompts/get", Object{"name": unknownPrompt})
+				reply := server.AskWrong(ctx, Request{Method: "prompts/get", Params: Object{"name": unknownPrompt}, Name: unknownPrompt},
+					inOrder(ctx, server, ListedPrompts())...)
 
 				Expect(reply).To(BeJSONRPCError(jsonrpc.InvalidParams))
 			})
@@ -139,7 +149,9 @@ func ServerChecks() {
 				})
 				server := Session(ctx)
 
-				reply := server.Ask(ctx, "prompts/get", Object{"name": prompt["name"], "arguments": Object{}})
+				missing := arguments.Required(arguments.OfPrompt(prompt))[0].Name
+				reply := server.AskWrong(ctx, Request{Method: "prompts/get", Params: Object{"name": prompt["name"], "arguments": Object{}}, Name: missing},
+					inOrder(ctx, server, []Object{prompt})...)
 
 				Expect(reply).To(BeJSONRPCError(jsonrpc.InvalidParams))
 			})
@@ -151,7 +163,9 @@ func ServerChecks() {
 				})
 				server := Session(ctx)
 
-				reply := server.Ask(ctx, "prompts/get", Object{"name": prompt["name"], "arguments": withObject(prompt)})
+				wrong := arguments.OfPrompt(prompt)[0].Name
+				reply := server.AskWrong(ctx, Request{Method: "prompts/get", Params: Object{"name": prompt["name"], "arguments": withObject(prompt)}, Name: wrong},
+					inOrder(ctx, server, []Object{prompt})...)
 
 				Expect(reply).To(BeJSONRPCError())
 			})
@@ -179,21 +193,64 @@ func having(none string, satisfies func(Object) bool) Object {
 	return nil
 }
 
-// filled returns the params that get a prompt with its required arguments. It
-// tells whether their values are the server's own choice: completions, or none
-// at all.
-func filled(ctx context.Context, server *Server, prompt Object) (params Object, chosen bool) {
+// A choice tells who chose the arguments of a prompt.
+type choice int
+
+const (
+	byServer  choice = iota // it needs none, or the config names those that it takes
+	byOffer                 // they are what its completions offer, put together
+	byHarness               // they are made up
+)
+
+// filled returns the params that get a prompt with its required arguments, and who
+// chose these.
+func filled(ctx context.Context, server *Server, prompt Object) (params Object, chosen choice) {
 	params = Object{"name": prompt["name"]}
+	name, _ := prompt["name"].(string)
+	if given, there := GivenArguments(name); there {
+		params["arguments"] = given
+		return params, byServer
+	}
 	required := arguments.Required(arguments.OfPrompt(prompt))
 	if len(required) == 0 {
-		return params, true
+		return params, byServer
 	}
-	values, chosen := arguments.Completed(ctx, server, required)
-	if !chosen {
-		values = arguments.Made(required)
+	chosen = byOffer
+	values, complete := arguments.Completed(ctx, server, required)
+	if !complete {
+		values, chosen = arguments.Made(required), byHarness
 	}
 	params["arguments"] = values
 	return params, chosen
+}
+
+// servedWithMore tells whether a prompt that refused its required arguments takes them
+// together with those that may be left out: then it cannot do without these.
+func servedWithMore(ctx context.Context, server *Server, prompt, params Object) bool {
+	given, _ := params["arguments"].(map[string]string)
+	all := arguments.OfPrompt(prompt)
+	if len(given) == len(all) {
+		return false
+	}
+	more := map[string]string{}
+	for _, argument := range all {
+		more[argument.Name] = Plausible(argument.Name, argument.Description)
+	}
+	maps.Copy(more, given)
+	reply := server.Ask(ctx, "prompts/get", Object{"name": prompt["name"], "arguments": more})
+	_, hasMessages := reply.Object()["messages"].([]any)
+	return hasMessages
+}
+
+// inOrder gets prompts with nothing wrong: beside that shows what a refusal is about.
+func inOrder(ctx context.Context, server *Server, prompts []Object) []Request {
+	var requests []Request
+	for _, prompt := range prompts[:min(maxControls, len(prompts))] {
+		params, _ := filled(ctx, server, prompt)
+		name, _ := prompt["name"].(string)
+		requests = append(requests, Request{Method: "prompts/get", Params: params, Name: name})
+	}
+	return requests
 }
 
 // withObject returns the arguments of a prompt, one of them an object.

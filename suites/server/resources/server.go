@@ -3,14 +3,12 @@ package resources
 
 import (
 	"context"
-	"reflect"
 
 	. "github.com/onsi/ginkgo/v2"
 	"github.com/yosida95/uritemplate/v3"
 
 	. "github.com/mcpconform/mcpconform/internal/conform"
 	"github.com/mcpconform/mcpconform/internal/jsonrpc"
-	"github.com/mcpconform/mcpconform/internal/scripted"
 	"github.com/mcpconform/mcpconform/internal/survey"
 	"github.com/mcpconform/mcpconform/suites/server/arguments"
 	"github.com/mcpconform/mcpconform/suites/server/lists"
@@ -22,8 +20,12 @@ const (
 	// noURI breaks RFC 3986: it has no scheme, but spaces and a stray percent sign.
 	noURI = "this is no URI: 100%"
 
+	updated = "notifications/resources/updated"
+
 	// maxRead bounds the resources that are read: a server may list millions.
 	maxRead = 20
+	// maxControls bounds those that are read beside one that is refused.
+	maxControls = 2
 	// maxTemplates bounds the templates that are expanded and read.
 	maxTemplates = 5
 	// maxSubscribed bounds the resources that are tried for a subscription:
@@ -41,10 +43,10 @@ func ServerChecks() {
 			func(ctx SpecContext) {
 				server := Session(ctx)
 
-				answer, err := server.Connection.Call(ctx, "resources/list", nil)
+				reply, _ := server.Try(ctx, "resources/list", nil)
 
-				offered, _, _ := survey.Page(answer, "resources")
-				if err != nil || len(offered) == 0 {
+				offered, _, _ := survey.Page(reply.Received, "resources")
+				if len(offered) == 0 {
 					NotApplicable("the server offers no resources")
 				}
 				Demand(Declares("resources"), `the capability "resources", or no resources`, "no such capability, and the resource "+Show(offered[0]["uri"]))
@@ -73,7 +75,7 @@ func ServerChecks() {
 
 				changed := server.Need(ctx, "tools/call", Provoking("resources-changed").Call())
 
-				if changed["isError"] == true || reflect.DeepEqual(before, server.All(ctx, "resources/list")) {
+				if changed["isError"] == true || lists.Unchanged(before, server.All(ctx, "resources/list")) {
 					Inconclusive("the list of resources did not change", "see that the tool for resources-changed changes it")
 				}
 				server.Until(ctx, mark, "notifications/resources/list_changed", Notification("notifications/resources/list_changed"))
@@ -87,15 +89,7 @@ func ServerChecks() {
 				uris := listed(maxRead)
 				server := Session(ctx)
 
-				var wrong []Mismatch
-				for _, uri := range uris {
-					reply := server.Ask(ctx, "resources/read", Object{"uri": uri})
-
-					if _, refused := reply.Error(); refused {
-						wrong = append(wrong, Mismatch{Wanted: "the contents of " + uri, Found: reply.Describe()})
-					}
-				}
-				Judge(wrong...)
+				judgeReadable(ctx, server, uris)
 			})
 
 		It("lets the client read what it completes a template to", Verifies("resources.templates.readable"),
@@ -107,15 +101,7 @@ func ServerChecks() {
 					NotApplicable("the server has no template for whose variables it offers completions")
 				}
 
-				var wrong []Mismatch
-				for _, uri := range uris {
-					reply := server.Ask(ctx, "resources/read", Object{"uri": uri})
-
-					if _, refused := reply.Error(); refused {
-						wrong = append(wrong, Mismatch{Wanted: "the contents of " + uri, Found: reply.Describe()})
-					}
-				}
-				Judge(wrong...)
+				judgeReadable(ctx, server, uris)
 			})
 
 		It("answers resources/read of an unknown resource with resource not found", Verifies("resources.unknown.code"),
@@ -126,7 +112,7 @@ func ServerChecks() {
 				}
 				server := Session(ctx)
 
-				reply := server.Ask(ctx, "resources/read", Object{"uri": unknownURI})
+				reply := server.AskWrong(ctx, reading(unknownURI), inOrder()...)
 
 				Expect(reply).To(BeJSONRPCError(notFound()))
 			})
@@ -139,9 +125,16 @@ func ServerChecks() {
 				}
 				server := Session(ctx)
 
-				reply := server.Ask(ctx, "resources/read", Object{"uri": unknownURI})
+				reply, responded := server.Try(ctx, "resources/read", Object{"uri": unknownURI})
 
+				if !responded {
+					NotApplicable("the server refuses it by an HTTP status, which another check reports")
+				}
+				server.NeedContrast(ctx, reply, unknownURI, inOrder()...)
 				contents, isList := reply.Object()["contents"].([]any)
+				if !isList && !reply.Refuses() {
+					Inconclusive("resources/read was answered with neither contents nor an error: "+reply.Describe(), "fix what the schema says of the result first")
+				}
 				Demand(!isList || len(contents) > 0, "an error, which says that there is no such resource", reply.Describe())
 			})
 
@@ -149,7 +142,7 @@ func ServerChecks() {
 			func(ctx SpecContext) {
 				server := Session(ctx)
 
-				reply := server.Ask(ctx, "resources/read", Object{"uri": noURI})
+				reply := server.AskWrong(ctx, reading(noURI), inOrder()...)
 
 				Expect(reply).To(BeJSONRPCError())
 			})
@@ -162,7 +155,7 @@ func ServerChecks() {
 			func(ctx SpecContext) {
 				server := FreshSession(ctx)
 
-				uri, reply := subscribed(ctx, server)
+				uri, reply := subscribed(ctx, server.Ask)
 
 				Demand(uri != "", "a result of resources/subscribe for a resource that is listed", reply.Describe())
 			})
@@ -182,7 +175,7 @@ func ServerChecks() {
 			NeedsCapability("resources.subscribe"),
 			func(ctx SpecContext) {
 				server := FreshSession(ctx)
-				uri, _ := subscribed(ctx, server)
+				uri, _ := subscribed(ctx, server.NeedReply)
 				if uri == "" {
 					Inconclusive("no subscription could be made", "see the check of resources.subscribe.answered")
 				}
@@ -202,7 +195,7 @@ func ServerChecks() {
 
 				change.provoke(ctx, server)
 
-				server.Until(ctx, mark, "notifications/resources/updated", Notification("notifications/resources/updated"))
+				server.Until(ctx, mark, updated, Notification(updated))
 			})
 
 		It("stops telling of changes when the client ends its subscription", Verifies("resources.updated.subscribed"),
@@ -211,17 +204,52 @@ func ServerChecks() {
 				server := FreshSession(ctx)
 				change := changing()
 				server.Watch(ctx, change.Resource)
+				before := server.Mark()
+				change.provoke(ctx, server)
+				server.NeedMessage(ctx, before, Notification(updated), "the server told nothing while the client was subscribed", "see the check of resources.updated.sent")
 				server.Need(ctx, "resources/unsubscribe", Object{"uri": change.Resource})
 				mark := server.Mark()
 
 				change.provoke(ctx, server)
 				server.Fence(ctx)
 
-				for _, update := range server.Sent(mark, Notification("notifications/resources/updated")) {
-					Demand(false, "no update after resources/unsubscribe", scripted.Short(update.Raw))
-				}
+				DemandNone("no update after resources/unsubscribe", server.Sent(mark, Notification(updated)))
 			})
 	})
+}
+
+// judgeReadable reads resources that the target offers.
+func judgeReadable(ctx context.Context, server *Server, uris []string) {
+	var wrong []Mismatch
+	for _, uri := range uris {
+		reply := server.Ask(ctx, "resources/read", Object{"uri": uri})
+
+		_, refused := reply.Error()
+		if _, hasContents := reply.Object()["contents"].([]any); !refused && !hasContents {
+			continue // the schema says what lacks
+		}
+		Observe()
+		if refused {
+			wrong = append(wrong, Mismatch{Wanted: "the contents of " + uri, Found: reply.Describe()})
+		}
+	}
+	Judge(wrong...)
+}
+
+// inOrder reads some of the resources that are listed: beside that shows what a refusal
+// is about.
+func inOrder() []Request {
+	var requests []Request
+	for _, resource := range ListedResources() {
+		if uri, isText := resource["uri"].(string); isText && len(requests) < maxControls {
+			requests = append(requests, reading(uri))
+		}
+	}
+	return requests
+}
+
+func reading(uri string) Request {
+	return Request{Method: "resources/read", Params: Object{"uri": uri}, Name: uri}
 }
 
 // notFound is the code of the error for a resource that does not exist.
@@ -286,10 +314,10 @@ func isOffered(uri string) bool {
 
 // subscribed subscribes to the first resource that the server takes a
 // subscription for. The URI is "" when it takes none; the reply is the last.
-func subscribed(ctx context.Context, server *Server) (string, Reply) {
+func subscribed(ctx context.Context, ask func(context.Context, string, any) Reply) (string, Reply) {
 	var reply Reply
 	for _, uri := range listed(maxSubscribed) {
-		reply = server.Ask(ctx, "resources/subscribe", Object{"uri": uri})
+		reply = ask(ctx, "resources/subscribe", Object{"uri": uri})
 		if _, refused := reply.Error(); !refused {
 			return uri, reply
 		}

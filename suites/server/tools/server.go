@@ -45,10 +45,10 @@ func ServerChecks() {
 			func(ctx SpecContext) {
 				server := Session(ctx)
 
-				answer, err := server.Connection.Call(ctx, "tools/list", nil)
+				reply, _ := server.Try(ctx, "tools/list", nil)
 
-				offered, _, _ := survey.Page(answer, "tools")
-				if err != nil || len(offered) == 0 {
+				offered, _, _ := survey.Page(reply.Received, "tools")
+				if len(offered) == 0 {
 					NotApplicable("the server offers no tools")
 				}
 				Demand(Declares("tools"), `the capability "tools", or no tools`, "no such capability, and the tool "+Show(offered[0]["name"]))
@@ -70,6 +70,9 @@ func ServerChecks() {
 
 				listings := [][]any{lists.Keys(ctx, first, "tools/list"), lists.Keys(ctx, first, "tools/list"), lists.Keys(ctx, second, "tools/list")}
 
+				if len(listings[0]) < 2 {
+					NotApplicable("the server lists no two tools, which could have another order")
+				}
 				for _, again := range listings[1:] {
 					if !lists.SameItems(listings[0], again) {
 						Inconclusive("the list of tools changed meanwhile", "check a server whose tools stay the same")
@@ -79,7 +82,7 @@ func ServerChecks() {
 			})
 
 		It("lists the same tools on each connection", Verifies("tools.list.stateless"), NeedsCapability("tools"),
-			func(ctx SpecContext) { lists.StayTheSame(ctx, "tools/list") })
+			func(ctx SpecContext) { lists.StayTheSame(ctx, "tools/list", harmless()...) })
 
 		It("announces a change of its tools", Verifies("tools.list-changed.sent"),
 			NeedsCapability("tools.listChanged"), NeedsProvocation("tools-changed"), Alone(),
@@ -91,7 +94,7 @@ func ServerChecks() {
 
 				changed := server.Need(ctx, "tools/call", Provoking("tools-changed").Call())
 
-				if changed["isError"] == true || reflect.DeepEqual(before, server.All(ctx, "tools/list")) {
+				if changed["isError"] == true || lists.Unchanged(before, server.All(ctx, "tools/list")) {
 					Inconclusive("the list of tools did not change", "see that the tool for tools-changed changes it")
 				}
 				server.Until(ctx, mark, "notifications/tools/list_changed", Notification("notifications/tools/list_changed"))
@@ -119,14 +122,20 @@ func ServerChecks() {
 					if !inTime || mayRefuse(reply) {
 						continue
 					}
-					judged++
-					if _, refused := reply.Error(); refused {
+					_, refused := reply.Error()
+					_, hasContent := reply.Object()["content"].([]any)
+					switch {
+					case refused:
 						wrong = append(wrong, Mismatch{Wanted: "a tool result of " + call.Tool, Found: reply.Describe()})
+					case !hasContent:
+						continue // the schema says what lacks
 					}
+					judged++
+					Observe()
 				}
 
 				if judged == 0 {
-					Inconclusive("no tool took the arguments that were made up for it", "give arguments for a tool in mcpconform.yaml")
+					Inconclusive("no tool took the arguments that were made up for it: "+tried(calls), "give arguments for a tool in mcpconform.yaml: arguments: {NAME: {…}}")
 				}
 				Judge(wrong...)
 			})
@@ -135,7 +144,7 @@ func ServerChecks() {
 			func(ctx SpecContext) {
 				server := Session(ctx)
 
-				reply := server.Ask(ctx, "tools/call", Object{"name": unknownTool, "arguments": Object{}})
+				reply := server.AskWrong(ctx, inOrder([]Provocation{{Tool: unknownTool}})[0], inOrder(harmless())...)
 
 				Expect(reply).To(BeJSONRPCError())
 			})
@@ -144,7 +153,7 @@ func ServerChecks() {
 			func(ctx SpecContext) {
 				server := Session(ctx)
 
-				reply := server.Ask(ctx, "tools/call", Object{"name": unknownTool, "arguments": Object{}})
+				reply := server.AskWrong(ctx, inOrder([]Provocation{{Tool: unknownTool}})[0], inOrder(harmless())...)
 
 				if _, refused := reply.Error(); !refused {
 					Inconclusive("the call of an unknown tool did not end in an error", "see the check of tools.unknown.refused")
@@ -156,15 +165,15 @@ func ServerChecks() {
 			func(ctx SpecContext) {
 				server := Session(ctx)
 
-				reply := server.Ask(ctx, "tools/call", Object{"arguments": Object{}})
+				reply := server.AskWrong(ctx, Request{Method: "tools/call", Params: Object{"arguments": Object{}}, Name: "name"}, inOrder(harmless())...)
 
 				Expect(reply).To(BeJSONRPCError())
 			})
 
 		It("tells tool names apart by case", Verifies("tools.name.case-sensitive"), NeedsCapability("tools"),
 			func(ctx SpecContext) {
-				call := renamed()
 				server := Session(ctx)
+				call := renamed(ctx, server)
 
 				reply := server.Ask(ctx, "tools/call", call.Call())
 
@@ -177,57 +186,29 @@ func ServerChecks() {
 		It("refuses a call without a required argument", Verifies("tools.inputs.validated"), NeedsCapability("tools"),
 			func(ctx SpecContext) {
 				calls := some(withoutRequired(), "no tool that may be called has a required argument")
-				server := Session(ctx)
 
-				var wrong []Mismatch
-				for _, call := range calls {
-					reply := server.Ask(ctx, "tools/call", call.Call())
-
-					if succeeded(reply) {
-						wrong = append(wrong, Mismatch{Wanted: "an error: " + call.Tool + " was called without a required argument", Found: reply.Describe()})
-					}
-				}
-				Judge(wrong...)
+				judgeWrong(ctx, calls, func(call spoiledCall, reply Reply) (wanted string, broken, shown bool) {
+					return "an error: " + call.Tool + " was called without a required argument", succeeded(reply), true
+				})
 			})
 
 		It("refuses an argument of the wrong type", Verifies("tools.inputs.validated"), NeedsCapability("tools"),
 			func(ctx SpecContext) {
 				calls := some(withWrongType(), "no tool that may be called has a string, number or boolean as argument")
-				server := Session(ctx)
 
-				var wrong []Mismatch
-				for _, call := range calls {
-					reply := server.Ask(ctx, "tools/call", call.Call())
-
-					if succeeded(reply) {
-						wrong = append(wrong, Mismatch{Wanted: "an error: " + call.Tool + " was called with an argument of the wrong type", Found: reply.Describe()})
-					}
-				}
-				Judge(wrong...)
+				judgeWrong(ctx, calls, func(call spoiledCall, reply Reply) (wanted string, broken, shown bool) {
+					return "an error: " + call.Tool + " was called with an argument of the wrong type", succeeded(reply), true
+				})
 			})
 
 		It("reports wrong arguments in a tool result", Verifies("tools.error.invalid-input"), NeedsCapability("tools"),
 			func(ctx SpecContext) {
 				calls := some(slices.Concat(withoutRequired(), withWrongType()), "no tool that may be called has an argument that could be wrong")
-				server := Session(ctx)
 
-				var wrong []Mismatch
-				judged := 0
-				for _, call := range calls {
-					reply := server.Ask(ctx, "tools/call", call.Call())
-
-					if succeeded(reply) {
-						continue // another check judges that
-					}
-					judged++
-					if _, refused := reply.Error(); refused {
-						wrong = append(wrong, Mismatch{Wanted: "a tool result of " + call.Tool + " with isError", Found: reply.Describe()})
-					}
-				}
-				if judged == 0 {
-					Inconclusive("no tool found fault with wrong arguments", "see the checks of tools.inputs.validated")
-				}
-				Judge(wrong...)
+				judgeWrong(ctx, calls, func(call spoiledCall, reply Reply) (wanted string, broken, shown bool) {
+					_, refused := reply.Error()
+					return "a tool result of " + call.Tool + " with isError", refused, !succeeded(reply)
+				})
 			})
 
 		It("reports the error of a tool in its result", Verifies("tools.error.in-result"),
@@ -235,8 +216,11 @@ func ServerChecks() {
 			func(ctx SpecContext) {
 				server := Session(ctx)
 
-				reply := server.Ask(ctx, "tools/call", Provoking("error").Call())
+				reply := server.NeedReply(ctx, "tools/call", Provoking("error").Call())
 
+				if controls := inOrder(harmless()); len(controls) > 0 {
+					server.NeedContrast(ctx, reply, "", controls...)
+				}
 				Expect(reply).To(BeResult())
 				Expect(reply).To(HaveMember("isError", true))
 			})
@@ -256,7 +240,7 @@ func ServerChecks() {
 				}
 
 				for _, uri := range links {
-					Expect(server.Ask(ctx, "resources/read", Object{"uri": uri})).To(BeResult())
+					Expect(server.Ask(ctx, "resources/read", Object{"uri": uri})).To(HaveMember("contents", BeAList()))
 				}
 			})
 	})
@@ -270,21 +254,36 @@ var apart = []string{
 	"slow", "task-slow", "stream-closed", "error",
 }
 
-// callable returns the calls that the policy allows; a check without any ends.
-// Tools that can be called only as tasks belong to the checks of that page.
-func callable() []Provocation {
-	calls, reason := CallableTools()
+// harmless returns the calls that the policy allows and that no check of their own
+// needs. Tools that can be called only as tasks belong to the checks of that page.
+func harmless() []Provocation {
+	calls, _ := CallableTools()
 	kinds := apart
 	if Stateless() {
 		kinds = append(slices.Clip(kinds), "task-refused", "task-required") // of the tasks extension
 	}
-	calls = slices.DeleteFunc(calls, func(call Provocation) bool {
+	return slices.DeleteFunc(calls, func(call Provocation) bool {
 		execution, _ := definition(call.Tool)["execution"].(map[string]any)
 		return execution["taskSupport"] == "required" || slices.ContainsFunc(kinds, func(kind string) bool {
 			known, there := Provocable(kind)
 			return there && known.Tool == call.Tool
 		})
 	})
+}
+
+// inOrder are calls beside which the refusal of another one shows what it is about.
+func inOrder(calls []Provocation) []Request {
+	requests := make([]Request, len(calls))
+	for index, call := range calls {
+		requests[index] = Request{Method: "tools/call", Params: call.Call(), Name: call.Tool}
+	}
+	return requests
+}
+
+// callable returns the harmless calls; a check without any ends.
+func callable() []Provocation {
+	calls := harmless()
+	_, reason := CallableTools()
 	switch {
 	case len(calls) > 0:
 		return calls
@@ -308,8 +307,7 @@ func definition(name string) Object {
 }
 
 // attempt calls a tool, with a progress token, and asking for log messages where
-// each request does so. A tool may take its time, and over HTTP the stream may end
-// before the answer, to be taken up again: such calls are cancelled.
+// each request does so. One that takes too long is cancelled.
 func attempt(ctx context.Context, server *Server, call Provocation, token int) (reply Reply, inTime bool) {
 	params := call.Reporting(token)
 	if Stateless() {
@@ -317,14 +315,11 @@ func attempt(ctx context.Context, server *Server, call Provocation, token int) (
 	}
 	request := server.Start(ctx, "tools/call", params)
 	received, err := request.Settle(ctx)
-	switch {
-	case IsTimeout(err), errors.Is(err, scripted.ErrNoAnswer):
+	if IsTimeout(err) || errors.Is(err, scripted.ErrNoAnswer) {
 		server.Abandon(ctx, request)
 		return reply, false
-	case err != nil:
-		Judge(Mismatch{Wanted: "a tool result of " + call.Tool, Found: err.Error()})
 	}
-	return Reply{Received: received}, true
+	return server.Answered(request, received, err), true
 }
 
 // mayRefuse tells whether an error may be right although the arguments are
@@ -341,24 +336,81 @@ func mayRefuse(reply Reply) bool {
 	return refused && refusal.Code == urlElicitationRequired
 }
 
-// succeeded tells whether a call ended well: with a result that is no error.
+// succeeded tells whether a call ended well: with the content of a result that is no
+// error.
 func succeeded(reply Reply) bool {
-	_, refused := reply.Error()
-	return !refused && reply.Object()["isError"] != true
+	_, hasContent := reply.Object()["content"].([]any)
+	return hasContent && !reply.Refuses()
+}
+
+// A spoiledCall is one with arguments that the tool's input schema does not allow.
+type spoiledCall struct {
+	Provocation
+	wrong   string      // the name of the argument
+	inOrder Provocation // the same call with nothing wrong
+}
+
+// judgeWrong makes calls with wrong arguments, and judges those whose reply is about the
+// arguments: a tool that refuses good ones in the same way, or never replies in time,
+// shows nothing. The judge says what was wanted of a call, and whether its reply breaks
+// that, or shows nothing of it.
+func judgeWrong(ctx context.Context, calls []spoiledCall, judge func(spoiledCall, Reply) (wanted string, broken, shown bool)) {
+	server := Session(ctx)
+	var all []Mismatch
+	judged := 0
+	for _, call := range calls {
+		reply, inTime := server.TryTool(ctx, call.Call())
+		takes := succeeded(reply)
+		refuses := reply.Refuses() && server.Contrasts(ctx, reply, call.wrong, inOrder([]Provocation{call.inOrder})...)
+		wanted, broken, shown := judge(call, reply)
+		if !inTime || !takes && !refuses || !shown {
+			continue
+		}
+		judged++
+		Observe()
+		if broken {
+			all = append(all, Mismatch{Wanted: wanted, Found: reply.Describe()})
+		}
+	}
+	if judged == 0 {
+		Inconclusive("no tool served a call with arguments that are right but refused one with wrong ones: "+tried(unspoiled(calls)),
+			"see that the tools have what they need, or name arguments that they take in mcpconform.yaml: arguments: {NAME: {…}}")
+	}
+	Judge(all...)
+}
+
+// unspoiled are the calls with nothing wrong.
+func unspoiled(calls []spoiledCall) []Provocation {
+	all := make([]Provocation, len(calls))
+	for index, call := range calls {
+		all[index] = call.inOrder
+	}
+	return all
+}
+
+// tried names the tools of some calls, and what they were called with.
+func tried(calls []Provocation) string {
+	var texts []string
+	for _, call := range calls[:min(len(calls), maxTools)] {
+		if text := call.Tool + " with " + Show(call.Arguments); !slices.Contains(texts, text) {
+			texts = append(texts, text)
+		}
+	}
+	return strings.Join(texts, ", ")
 }
 
 // withoutRequired returns calls that lack a required argument.
-func withoutRequired() []Provocation {
-	return spoiled(func(input Object, arguments Object) bool {
+func withoutRequired() []spoiledCall {
+	return spoiled(func(input Object, arguments Object) (wrong string) {
 		required, _ := input["required"].([]any)
 		for _, element := range required {
 			name, _ := element.(string)
 			if _, given := arguments[name]; given {
 				delete(arguments, name)
-				return true
+				return name
 			}
 		}
-		return false
+		return ""
 	})
 }
 
@@ -367,40 +419,43 @@ func withoutRequired() []Provocation {
 var wrongValue = Object{"not": "what was asked for"}
 
 // withWrongType returns calls with an object where the schema wants a scalar.
-func withWrongType() []Provocation {
-	return spoiled(func(input Object, arguments Object) bool {
+func withWrongType() []spoiledCall {
+	return spoiled(func(input Object, arguments Object) (wrong string) {
 		properties, _ := input["properties"].(map[string]any)
 		for _, name := range slices.Sorted(maps.Keys(properties)) {
 			property, _ := properties[name].(map[string]any)
 			_, inHeader := property["x-mcp-header"] // then it is the header that a server misses
 			if !inHeader && slices.Contains([]any{"string", "number", "integer", "boolean"}, property["type"]) {
 				arguments[name] = wrongValue
-				return true
+				return name
 			}
 		}
-		return false
+		return ""
 	})
 }
 
-// spoiled returns the allowed calls that spoil can make wrong, with the
-// arguments that are then against the input schema.
-func spoiled(spoil func(input, arguments Object) bool) []Provocation {
-	var wrong []Provocation
+// spoiled returns the allowed calls that spoil can make wrong, with the arguments that
+// are then against the input schema. spoil returns the name of the argument, or "".
+func spoiled(spoil func(input, arguments Object) (wrong string)) []spoiledCall {
+	var all []spoiledCall
 	for _, call := range callable() {
 		input, _ := definition(call.Tool)["inputSchema"].(map[string]any)
 		arguments := maps.Clone(call.Arguments)
 		if arguments == nil {
 			arguments = Object{}
 		}
-		if len(wrong) < maxTools && spoil(input, arguments) && forbids(input, arguments) {
-			wrong = append(wrong, Provocation{Tool: call.Tool, Arguments: arguments})
+		if len(all) == maxTools {
+			break
+		}
+		if wrong := spoil(input, arguments); wrong != "" && forbids(input, arguments) {
+			all = append(all, spoiledCall{Provocation{Tool: call.Tool, Arguments: arguments}, wrong, call})
 		}
 	}
-	return wrong
+	return all
 }
 
 // some returns the calls; a check without any ends.
-func some(calls []Provocation, none string) []Provocation {
+func some(calls []spoiledCall, none string) []spoiledCall {
 	if len(calls) == 0 {
 		NotApplicable(none)
 	}
@@ -428,14 +483,23 @@ func plain(arguments Object) any {
 	return value
 }
 
-// renamed returns an allowed call by a name in another case that no tool has.
-func renamed() Provocation {
+// renamed returns an allowed call by a name in another case that no tool has. By its
+// own name it succeeds, or else nothing shows what it is refused for.
+func renamed(ctx context.Context, server *Server) Provocation {
+	found := false
 	for _, call := range callable() {
 		name := strings.Map(swapCase, call.Tool)
-		if definition(name) == nil {
+		if definition(name) != nil || name == call.Tool {
+			continue
+		}
+		found = true
+		if reply, _ := server.TryTool(ctx, call.Call()); succeeded(reply) {
 			call.Tool = name
 			return call
 		}
+	}
+	if found {
+		Inconclusive("no tool that may be called succeeds with arguments made from its schema", "give arguments for one in mcpconform.yaml: arguments: {NAME: {…}}")
 	}
 	NotApplicable("no tool that may be called has a name that could be written in another case")
 	return Provocation{}

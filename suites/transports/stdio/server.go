@@ -84,14 +84,14 @@ func ServerChecks() {
 
 				server.Stdio.Pipe.CloseInput()
 
+				exited := true
 				select {
 				case <-server.Stdio.Pipe.Process().Done():
 				case <-time.After(server.ReplyTime()):
-					Judge(Mismatch{
-						Wanted: "the end of the process after its standard input was closed",
-						Found:  fmt.Sprintf("a process that still runs %s later", server.ReplyTime()),
-					})
+					exited = false
 				}
+				Demand(exited, "the end of the process after its standard input was closed",
+					fmt.Sprintf("a process that still runs %s later", server.ReplyTime()))
 			})
 	})
 }
@@ -104,7 +104,7 @@ func line(server *Server, id jsonrpc.ID) []byte {
 // write writes bytes in one go.
 func write(ctx SpecContext, server *Server, parts ...[]byte) {
 	if err := server.Stdio.Pipe.Write(ctx, bytes.Join(parts, nil)); err != nil {
-		Judge(Mismatch{Wanted: "the server to read its standard input", Found: err.Error()})
+		server.Unanswered("what was written to standard input", err)
 	}
 }
 

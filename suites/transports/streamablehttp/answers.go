@@ -16,6 +16,7 @@ import (
 // response, and the message that it brought, in a body or on an event stream.
 type answer struct {
 	*Response
+	id      jsonrpc.ID // of the request
 	message jsonrpc.Message
 }
 
@@ -26,25 +27,37 @@ func post(ctx context.Context, server *Server, body []byte, deliberate string, e
 
 // answered waits for the message of a response to the request in a body.
 func answered(ctx context.Context, server *Server, response *Response, body []byte) answer {
-	if response.ContentType != eventStream {
-		return answer{response, jsonrpc.Parse(response.Body)}
-	}
 	id := jsonrpc.Parse(body).ID
-	received := server.Until(ctx, 0, "an answer on the event stream", func(received scripted.Received) bool {
+	if response.ContentType != eventStream {
+		return answer{response, id, jsonrpc.Parse(response.Body)}
+	}
+	received, err := server.Connection.Await(ctx, 0, func(received scripted.Received) bool {
 		return received.Kind == jsonrpc.Response && received.ID == id
 	})
-	return answer{response, received.Message}
+	if err != nil {
+		server.Unanswered("a request that was answered with an event stream", err)
+	}
+	return answer{response, id, received.Message}
+}
+
+// refusal is the JSON-RPC error in the answer. It is about the request, or names none.
+func (a answer) refusal() (refusal jsonrpc.Error, there bool) {
+	refusal, there = a.message.Error()
+	return refusal, there && (a.message.ID == a.id || a.message.ID == jsonrpc.NoID || a.message.ID == jsonrpc.NullID)
 }
 
 // refused tells whether the request was turned down, in whatever way.
 func (a answer) refused() bool {
-	_, isError := a.message.Error()
+	_, isError := a.refusal()
 	return isError || a.Status >= 300
 }
 
 // code is that of the error in the answer; 0 when there is none.
 func (a answer) code() int64 {
-	refusal, _ := a.message.Error()
+	refusal, there := a.refusal()
+	if !there {
+		return 0
+	}
 	return refusal.Code
 }
 

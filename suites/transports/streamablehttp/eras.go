@@ -34,16 +34,6 @@ func otherEras() {
 			Expect(response).To(HaveStatus(http.StatusMethodNotAllowed))
 		})
 
-	It("gives no session id, unless it speaks older revisions", Verifies("transports.http.older.sessions"), ByFence(),
-		func(ctx SpecContext) {
-			mustBeOfOneEra(ctx)
-			server := Session(ctx)
-
-			given := post(ctx, server, anyRequest(server), "")
-
-			Demand(sessionIn(given.Response) == "", "no session id", "the session id "+sessionIn(given.Response))
-		})
-
 	It("ignores a session id, unless it speaks older revisions", Verifies("transports.http.older.sessions"), ByFence(),
 		func(ctx SpecContext) {
 			mustBeOfOneEra(ctx)

@@ -25,9 +25,8 @@ func disconnecting() {
 			call.Delivery.Cut()
 			said := call.whatFollows(ctx, server)
 
-			if refused, isRefused := said.Error(); isRefused {
-				Judge(Mismatch{Wanted: "the server to go on with the call", Found: "the error " + Show(refused.Message)})
-			}
+			refused, isRefused := said.Error()
+			Demand(!isRefused, "the server to go on with the call", "the error "+Show(refused.Message))
 		})
 }
 
@@ -39,18 +38,17 @@ const comings = 2
 // progress, or the response.
 func (c *running) whatFollows(ctx context.Context, server *Server) scripted.Received {
 	mark := server.Mark()
+	var err error
 	for range comings {
 		resumed := mustResume(ctx, server, c.lastEvent)
-		received, err := server.Connection.Await(ctx, mark, c.isPart)
+		var received scripted.Received
+		received, err = server.Connection.Await(ctx, mark, c.isPart)
 		resumed.Cut()
 		if err == nil {
 			return received
 		}
 	}
-	Judge(Mismatch{
-		Wanted: "progress or the response of the call on the stream that was resumed",
-		Found:  "nothing, although the server replays other streams",
-	})
+	Missing("progress or the response of the call on the stream that was resumed, as the server replays other streams", err)
 	return scripted.Received{}
 }
 
@@ -71,17 +69,17 @@ func resuming() {
 			mark := server.Mark()
 
 			resumed := mustResume(ctx, server, after)
-			replayed(ctx, server, mark, first.ID)
+			some := replayed(ctx, server, mark, first.ID)
 			server.Fence(ctx) // a replay of more would be on its way by now
 
-			for _, received := range server.Received(mark) {
-				if received.Stream == resumed.Stream && answers(second.ID)(received) {
-					Judge(Mismatch{
-						Wanted: "messages of " + first.Delivery.Stream + ", which is resumed",
-						Found:  "the response that " + second.Delivery.Stream + " brought",
-					})
-				}
+			foreign := server.Sent(mark, func(received scripted.Received) bool {
+				return received.Stream == resumed.Stream && answers(second.ID)(received)
+			})
+			if !some && len(foreign) == 0 {
+				NotApplicable("the server does not replay what it sent")
 			}
+			Demand(len(foreign) == 0, "messages of "+first.Delivery.Stream+", which is resumed",
+				"the response that "+second.Delivery.Stream+" brought")
 		})
 }
 

@@ -61,14 +61,14 @@ func sending() {
 
 			request := streamed(ctx, server)
 
+			ended := true
 			select {
 			case <-request.Delivery.Done():
 			case <-time.After(server.ReplyTime()):
-				Judge(Mismatch{
-					Wanted: "the end of the stream after the response to " + request.Method,
-					Found:  fmt.Sprintf("a stream that is still open %s later", server.ReplyTime()),
-				})
+				ended = false
 			}
+			Demand(ended, "the end of the stream after the response to "+request.Method,
+				fmt.Sprintf("a stream that is still open %s later", server.ReplyTime()))
 		})
 
 	// Later a stream that broke is lost.

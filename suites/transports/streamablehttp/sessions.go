@@ -37,7 +37,7 @@ func sessions() {
 			Demand(!found, "session ids that have little in common", fmt.Sprintf("%q and %q", one, other))
 		})
 
-	It("answers a request without the session id with 400, if it requires one", Verifies("transports.http.session.missing"),
+	It("answers a request without the session id with 400, if it requires one", Verifies("transports.http.session.missing"), ByFence(),
 		func(ctx SpecContext) {
 			server := FreshSession(ctx)
 			mustHaveSession(server)
@@ -50,7 +50,7 @@ func sessions() {
 			Expect(response).To(HaveStatus(400))
 		})
 
-	It("answers requests in a session that has ended with 404", Verifies("transports.http.session.gone"),
+	It("answers requests in a session that has ended with 404", Verifies("transports.http.session.gone"), ByFence(),
 		func(ctx SpecContext) {
 			server := FreshSession(ctx)
 			mustEnd(ctx, server)
@@ -60,7 +60,7 @@ func sessions() {
 			Expect(response).To(HaveStatus(404))
 		})
 
-	It("answers notifications in a session that has ended with 404", Verifies("transports.http.session.gone"),
+	It("answers notifications in a session that has ended with 404", Verifies("transports.http.session.gone"), ByFence(),
 		func(ctx SpecContext) {
 			server := FreshSession(ctx)
 			mustEnd(ctx, server)
@@ -104,7 +104,7 @@ func sessionIDs(ctx context.Context) []string {
 	var ids []string
 	for range comparedSessions {
 		server := Connect(ctx)
-		if _, err := server.Initialize(ctx, helloBy("mcpconform-compared")); err != nil {
+		if _, err := server.Handshake(ctx, helloBy("mcpconform-compared")); err != nil {
 			Inconclusive("no session: "+err.Error(), "fix the failures under lifecycle first")
 		}
 		mustHaveSession(server)

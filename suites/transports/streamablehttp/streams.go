@@ -19,6 +19,8 @@ func mustListen(ctx context.Context, server *Server) *scripted.Delivery {
 	switch {
 	case delivery.Status == 405:
 		NotApplicable("the server offers no stream for GET")
+	case delivery.Status == 0:
+		server.Unanswered("GET", err)
 	case err != nil:
 		Inconclusive("no stream for GET: "+err.Error(), "fix the failures of GET first")
 	case delivery.ContentType != eventStream:
@@ -50,9 +52,8 @@ func streamed(ctx context.Context, server *Server) *scripted.Pending {
 // asked asks and returns the request if it was answered with an event stream.
 func asked(ctx context.Context, server *Server, method string, params any) *scripted.Pending {
 	request := server.Start(ctx, method, params)
-	if _, err := request.Wait(ctx); err != nil {
-		Inconclusive(method+" got no answer: "+err.Error(), "fix the failures of "+method+" first")
-	}
+	received, err := request.Settle(ctx)
+	server.Needed(request, received, err)
 	if request.Delivery.ContentType != eventStream {
 		return nil
 	}

@@ -18,7 +18,7 @@ const assumed = "2025-03-26"
 
 // versions checks the heading Protocol Version Header.
 func versions() {
-	It("answers a version that does not exist with 400", Verifies("transports.http.version.refused"),
+	It("answers a version that does not exist with 400", Verifies("transports.http.version.refused"), ByFence(),
 		func(ctx SpecContext) {
 			server := Session(ctx)
 
@@ -27,7 +27,7 @@ func versions() {
 			Expect(response).To(HaveStatus(400))
 		})
 
-	It("answers a version that is none with 400", Verifies("transports.http.version.refused"),
+	It("answers a version that is none with 400", Verifies("transports.http.version.refused"), ByFence(),
 		func(ctx SpecContext) {
 			server := Session(ctx)
 
@@ -60,7 +60,7 @@ func versions() {
 			Expect(reply).To(BeResult())
 		})
 
-	It("answers a version that nobody implements with 400 and -32022", Verifies("transports.http.version.unsupported"),
+	It("answers a version that nobody implements with 400 and -32022", Verifies("transports.http.version.unsupported"), ByFence(),
 		func(ctx SpecContext) {
 			server := Session(ctx)
 			body := server.Body(FenceMethod(), Object{"_meta": Object{scripted.MetaVersion: "1900-01-01"}})
@@ -106,7 +106,7 @@ func versions() {
 			Expect(given).To(beTurnedDown())
 		})
 
-	It("answers a method that it does not implement with 404 and -32601", Verifies("transports.http.method.unknown"),
+	It("answers a method that it does not implement with 404 and -32601", Verifies("transports.http.method.unknown"), ByFence(),
 		func(ctx SpecContext) {
 			server := Session(ctx)
 

@@ -24,6 +24,8 @@ const (
 	listed = 5
 	// unknownTask is an id that no receiver makes.
 	unknownTask = "mcpconform-no-such-task"
+	// unknownCursor is one that no list gives.
+	unknownCursor = "mcpconform-no-such-cursor"
 )
 
 // over are the statuses of tasks that are over.
@@ -78,22 +80,37 @@ func optionally(kind string) Provocation {
 // aTool returns any tool that supports tasks and may be called: the one known
 // for it, or the first that says so.
 func aTool() Provocation {
-	if known, there := Provocable("task"); there && takesTasks(known) {
-		return known
+	if found, there := anyTool(); there {
+		return found
 	}
 	return toolWith("that supports tasks", "optional", "required")
 }
 
-// toolWith returns a tool that may be called and has one of the values of
-// taskSupport.
-func toolWith(description string, supports ...string) Provocation {
-	has := func(name string) bool { return slices.Contains(supports, supportOf(name)) }
-	calls, reason := CallableTools()
-	for _, call := range calls {
-		if has(call.Tool) {
-			return call
-		}
+// anyTool does the same for a check that goes on without.
+func anyTool() (found Provocation, there bool) {
+	if known, there := Provocable("task"); there && takesTasks(known) {
+		return known, true
 	}
+	return callableWith("optional", "required")
+}
+
+// callableWith finds a tool that may be called and has one of the values of taskSupport.
+func callableWith(supports ...string) (found Provocation, there bool) {
+	calls, _ := CallableTools()
+	at := slices.IndexFunc(calls, func(call Provocation) bool { return slices.Contains(supports, supportOf(call.Tool)) })
+	if at < 0 {
+		return Provocation{}, false
+	}
+	return calls[at], true
+}
+
+// toolWith does the same and ends the check when there is none.
+func toolWith(description string, supports ...string) Provocation {
+	if found, there := callableWith(supports...); there {
+		return found
+	}
+	has := func(name string) bool { return slices.Contains(supports, supportOf(name)) }
+	_, reason := CallableTools()
 	for _, listed := range ListedTools() {
 		if name, _ := listed["name"].(string); has(name) {
 			Inconclusive("no tool may be called "+description+" (there is "+name+")", "name it under arguments in mcpconform.yaml, or allow more with --call-tools")
@@ -113,7 +130,8 @@ func workingTool(ctx context.Context, server *Server) Provocation {
 	rank := map[string]int{"optional": -1}
 	slices.SortStableFunc(calls, func(a, b Provocation) int { return rank[supportOf(a.Tool)] - rank[supportOf(b.Tool)] })
 	for _, call := range calls[:min(len(calls), triedTools)] {
-		if result := server.Ask(ctx, "tools/call", call.Call()).Object(); result != nil && result["isError"] != true {
+		reply, _ := server.TryTool(ctx, call.Call())
+		if result := reply.Object(); result != nil && result["isError"] != true {
 			return call
 		}
 	}
@@ -149,6 +167,42 @@ func idOf(task any) string {
 	return id
 }
 
+// knownTask asks for a task that is there, where one can be made: beside it shows what
+// the refusal of another is about.
+func knownTask(ctx context.Context, server *Server) []Request {
+	if !Declares(callable) {
+		return nil
+	}
+	tool, there := anyTool()
+	if !there {
+		return nil
+	}
+	reply, _ := server.TryTool(ctx, asTask(tool))
+	id := idOf(reply.Object()["task"])
+	if id == "" {
+		return nil
+	}
+	return []Request{{Method: "tasks/get", Params: Object{"taskId": id}, Name: id}}
+}
+
+// working cancels a task that goes on, where one can be made; or else it asks for one
+// that is over.
+func working(ctx context.Context, server *Server, done string) Request {
+	if slow, there := Provocable("task-slow"); there && takesTasks(slow) {
+		id := begin(ctx, server, slow)
+		return Request{Method: "tasks/cancel", Params: Object{"taskId": id}, Name: id}
+	}
+	return Request{Method: "tasks/get", Params: Object{"taskId": done}, Name: done}
+}
+
+// beTheOutcomeOfACall matches what tools/call can be answered with that makes no task.
+var beTheOutcomeOfACall = Be("a tool result or an error", func(actual any) bool {
+	reply, isReply := actual.(Reply)
+	_, refused := reply.Error()
+	_, hasContent := reply.Object()["content"].([]any)
+	return isReply && (refused || hasContent)
+})
+
 // leave cancels tasks that the check has no more use for, if the server lets
 // it. Others end by themselves.
 func leave(ctx context.Context, server *Server, ids ...string) {
@@ -156,7 +210,7 @@ func leave(ctx context.Context, server *Server, ids ...string) {
 		return
 	}
 	for _, id := range ids {
-		_, _ = server.Connection.Call(ctx, "tasks/cancel", Object{"taskId": id}) // it may be over already
+		server.Try(ctx, "tasks/cancel", Object{"taskId": id}) // it may be over already
 	}
 }
 
@@ -170,9 +224,6 @@ func result(ctx context.Context, server *Server, id string) Reply {
 func await(ctx context.Context, server *Server, id string, request *scripted.Pending) Reply {
 	for range patience {
 		received, err := request.Wait(ctx)
-		if err == nil {
-			return Reply{Received: received}
-		}
 		if !IsTimeout(err) {
 			return server.Answered(request, received, err)
 		}
@@ -228,10 +279,12 @@ const (
 // on. One that ends without a question makes the check inconclusive.
 func awaitQuestion(ctx context.Context, server *Server, id, method string) {
 	for range patience {
-		if _, err := server.Connection.Await(ctx, 0, RequestOf(method)); err == nil {
+		_, err := server.Connection.Await(ctx, 0, RequestOf(method))
+		switch {
+		case err == nil:
 			return
-		} else if !IsTimeout(err) {
-			Inconclusive("the task asked for nothing: "+err.Error(), inputHint)
+		case !IsTimeout(err):
+			server.Unanswered("tasks/result", err)
 		}
 		if isOver(server.Need(ctx, "tasks/get", Object{"taskId": id})["status"]) {
 			Inconclusive("the task was over without having asked for input", inputHint)
@@ -319,6 +372,13 @@ func demandNamed(reply Reply, id string) {
 func demandID(reply Reply) {
 	if idOf(reply.Object()) == "" {
 		Inconclusive("the answer to tasks/get has no taskId: "+reply.Describe(), fixOthers)
+	}
+}
+
+// demandStatus wants an answer that says how the task is.
+func demandStatus(state Object) {
+	if status, _ := state["status"].(string); status == "" {
+		Inconclusive("the answer to tasks/get has no status: "+Show(state), fixOthers)
 	}
 }
 

@@ -16,14 +16,15 @@ import (
 func asRequestor() {
 	It("asks a client that takes no tasks for none", Verifies("tasks.capability.respected"), NeedsProvocation("client-task"),
 		func(ctx SpecContext) {
-			server := FreshSession(ctx)
+			able, server := SessionOf(ctx, takingTasks()), FreshSession(ctx)
+			task := answerWithTask(able, "working", "completed")
+			able.NeedReply(ctx, "tools/call", Provoking("client-task").Call())
+			task.demandAsked() // it does ask a client that takes tasks
 
-			server.Ask(ctx, "tools/call", Provoking("client-task").Call())
+			server.NeedReply(ctx, "tools/call", Provoking("client-task").Call())
 
 			server.Fence(ctx)
-			for _, request := range server.Sent(0, asksForTask) {
-				Judge(Mismatch{Wanted: "no task, since the client declared none", Found: scripted.Short(request.Raw)})
-			}
+			DemandNone("no task, since the client declared none", server.Sent(0, asksForTask))
 		})
 
 	It("gets the result of the client's task without being told of its status", Verifies("tasks.notification.not-awaited"),
@@ -32,7 +33,7 @@ func asRequestor() {
 			server := SessionOf(ctx, takingTasks())
 			task := answerWithTask(server, "working", "working", "completed")
 
-			server.Ask(ctx, "tools/call", Provoking("client-task").Call())
+			server.NeedReply(ctx, "tools/call", Provoking("client-task").Call())
 
 			task.demandAsked()
 			Demand(task.fetched(), "tasks/result of the client's task", "none")
@@ -44,7 +45,7 @@ func asRequestor() {
 			server := SessionOf(ctx, takingTasks())
 			task := answerWithTask(server, "working", "working", "working", "completed")
 
-			server.Ask(ctx, "tools/call", Provoking("client-task").Call())
+			server.NeedReply(ctx, "tools/call", Provoking("client-task").Call())
 
 			task.demandAsked()
 			Demand(task.fetched() || task.told("completed"), "tasks/get until the task is completed, or tasks/result", "neither")
@@ -55,7 +56,7 @@ func asRequestor() {
 			server := SessionOf(ctx, takingTasks())
 			task := answerWithTask(server, "input_required")
 
-			server.Ask(ctx, "tools/call", Provoking("client-task").Call())
+			server.NeedReply(ctx, "tools/call", Provoking("client-task").Call())
 
 			task.demandAsked()
 			Demand(task.fetched(), "tasks/result of a task in the status input_required", "none")

@@ -4,6 +4,7 @@ import (
 	. "github.com/onsi/ginkgo/v2"
 
 	. "github.com/mcpconform/mcpconform/internal/conform"
+	"github.com/mcpconform/mcpconform/internal/jsonrpc"
 	"github.com/mcpconform/mcpconform/internal/scripted"
 )
 
@@ -27,7 +28,7 @@ func results() {
 			first := result(ctx, server, id)
 			second := server.Ask(ctx, "tasks/result", Object{"taskId": id})
 
-			Expect(first).To(BeResult())
+			demandResult(first)
 			Expect(second).To(HaveMember("content", first.Object()["content"]))
 		})
 
@@ -54,12 +55,9 @@ func results() {
 			id := beginBy(ctx, server, reporting, call)
 			result(ctx, server, id)
 
-			_, err := server.Connection.Await(ctx, mark, Notification("notifications/progress")) // it may come on another stream
-			reports := server.Sent(mark, Notification("notifications/progress"))
-			if err != nil {
-				Inconclusive("the task reported no progress", "name a tool that does under provocations.task-progress in mcpconform.yaml")
-			}
-			for _, report := range reports {
+			server.NeedMessage(ctx, mark, Notification("notifications/progress"), // it may come on another stream
+				"the task reported no progress", "name a tool that does under provocations.task-progress in mcpconform.yaml")
+			for _, report := range server.Sent(mark, Notification("notifications/progress")) {
 				Expect(report.Params()).To(HaveMember("_meta", HaveMember(RelatedTask, HaveMember("taskId", id))))
 			}
 		})
@@ -90,9 +88,16 @@ func results() {
 			server := FreshSession(ctx)
 			id := begin(ctx, server, tool("task-slow"))
 
-			server.Start(ctx, "tasks/result", Object{"taskId": id})
+			waiting := server.Start(ctx, "tasks/result", Object{"taskId": id})
+			reply := server.MustAsk(ctx, "tasks/get", Object{"taskId": id})
 
-			Expect(server.MustAsk(ctx, "tasks/get", Object{"taskId": id})).To(BeResult())
+			answered := func(received scripted.Received) bool {
+				return received.Kind == jsonrpc.Response && received.ID == waiting.ID && received.Index < reply.Index
+			}
+			if len(server.Sent(waiting.Mark, answered)) > 0 {
+				Inconclusive("tasks/result did not wait: it was answered before tasks/get was", "name a slower tool under provocations.task-slow in mcpconform.yaml")
+			}
+			Expect(reply).To(BeResult())
 			leave(ctx, server, id)
 		})
 }
@@ -119,7 +124,7 @@ func failures() {
 		func(ctx SpecContext) {
 			plain, server := FreshSession(ctx), FreshSession(ctx)
 			failing := optionally("task-failing")
-			if plain.Ask(ctx, "tools/call", failing.Call()).Object()["isError"] != true {
+			if plain.NeedReply(ctx, "tools/call", failing.Call()).Object()["isError"] != true {
 				Inconclusive("the call ended without isError", "name a tool that fails under provocations.task-failing in mcpconform.yaml")
 			}
 
@@ -133,7 +138,7 @@ func failures() {
 		func(ctx SpecContext) {
 			plain, server := FreshSession(ctx), FreshSession(ctx)
 			refused := optionally("task-refused")
-			refusal, isRefusal := plain.Ask(ctx, "tools/call", refused.Call()).Error()
+			refusal, isRefusal := plain.NeedReply(ctx, "tools/call", refused.Call()).Error()
 			if !isRefusal {
 				Inconclusive("the call did not end with an error", "name a tool that does under provocations.task-refused in mcpconform.yaml")
 			}
@@ -193,6 +198,8 @@ func input() {
 			result(ctx, server, id) // brings the request for input, which is answered
 
 			demandQuestions(server, asks)
-			Expect(server.Need(ctx, "tasks/get", Object{"taskId": id})).NotTo(HaveMember("status", "input_required"))
+			state := server.Need(ctx, "tasks/get", Object{"taskId": id})
+			demandStatus(state)
+			Expect(state).NotTo(HaveMember("status", "input_required"))
 		})
 }

@@ -38,8 +38,9 @@ func negotiation() {
 			server := FreshSession(ctx)
 			tool := toolWith("that does not support tasks", "", "forbidden")
 
-			reply := server.Await(ctx, server.StartRaw(ctx, server.NextID(), "tools/call",
-				scripted.Outgoing{Deliberate: "calls a tool as a task that does not support it"}, asTask(tool)))
+			reply := server.AskWrong(ctx, Request{
+				Method: "tools/call", Params: asTask(tool), Deliberate: "calls a tool as a task that does not support it",
+			}, Request{Method: "tools/call", Params: tool.Call()})
 
 			Expect(reply).To(BeJSONRPCError(jsonrpc.MethodNotFound))
 		})
@@ -49,8 +50,9 @@ func negotiation() {
 			server := FreshSession(ctx)
 			tool := toolWith("that can be called only as a task", "required")
 
-			reply := server.Await(ctx, server.StartRaw(ctx, server.NextID(), "tools/call",
-				scripted.Outgoing{Deliberate: "calls a tool without a task that demands one"}, tool.Call()))
+			reply := server.AskWrong(ctx, Request{
+				Method: "tools/call", Params: tool.Call(), Deliberate: "calls a tool without a task that demands one",
+			}, Request{Method: "tools/call", Params: asTask(tool)})
 
 			Expect(reply).To(BeJSONRPCError(jsonrpc.MethodNotFound))
 		})
@@ -58,12 +60,12 @@ func negotiation() {
 	It("answers a ping as usual that asks for a task", Verifies("tasks.undeclared.ignored"), ByFence(),
 		func(ctx SpecContext) {
 			server := Session(ctx)
-			usual := server.Ask(ctx, "ping", nil)
 
 			reply := server.Await(ctx, server.StartRaw(ctx, server.NextID(), "ping",
 				scripted.Outgoing{Deliberate: "asks for a task with a kind of request that makes none"}, Object{"task": Object{"ttl": keptFor}}))
 
-			Demand(reply.Describe() == usual.Describe(), usual.Describe()+", as without a task", reply.Describe())
+			Expect(reply).To(BeResult())
+			Expect(reply).NotTo(HaveMember("task"))
 		})
 
 	It("runs tools as usual that it was asked to run as tasks, if it declares none", Verifies("tasks.undeclared.ignored"), NeedsCapability("tools"),
@@ -89,11 +91,15 @@ func creation() {
 		func(ctx SpecContext) {
 			server := FreshSession(ctx)
 
-			result := server.Call(ctx, "tools/call", asTask(aTool()))
+			tool := aTool()
+			reply := server.Ask(ctx, "tools/call", asTask(tool))
 
-			Expect(result).To(HaveMember("task", HaveMember("taskId", BeText())))
-			Expect(result["task"]).To(HaveMember("status", "working"))
-			leave(ctx, server, idOf(result["task"]))
+			if supportOf(tool.Tool) == "optional" {
+				server.NeedContrast(ctx, reply, "task", Request{Method: "tools/call", Params: tool.Call(), Name: tool.Tool})
+			}
+			Expect(reply).To(HaveMember("task", HaveMember("taskId", BeText())))
+			Expect(reply.Object()["task"]).To(HaveMember("status", "working"))
+			leave(ctx, server, idOf(reply.Object()["task"]))
 		})
 
 	It("announces a task before it is done", Verifies("tasks.create.prompt"), NeedsCapability(callable), NeedsProvocation("task-slow"),
@@ -110,6 +116,7 @@ func creation() {
 				}
 			}
 
+			demandStatus(state)
 			Expect(state).NotTo(HaveMember("status", "completed"))
 		})
 
@@ -176,7 +183,7 @@ func polling() {
 			func(ctx SpecContext) {
 				server := Session(ctx)
 
-				reply := server.Ask(ctx, method, Object{"taskId": unknownTask})
+				reply := server.AskWrong(ctx, Request{Method: method, Params: Object{"taskId": unknownTask}, Name: unknownTask}, knownTask(ctx, server)...)
 
 				Expect(reply).To(BeJSONRPCError(jsonrpc.InvalidParams))
 			})
@@ -186,7 +193,7 @@ func polling() {
 		func(ctx SpecContext) {
 			server := Session(ctx)
 
-			reply := server.Ask(ctx, "tasks/cancel", Object{"taskId": unknownTask})
+			reply := server.AskWrong(ctx, Request{Method: "tasks/cancel", Params: Object{"taskId": unknownTask}, Name: unknownTask}, knownTask(ctx, server)...)
 
 			Expect(reply).To(BeJSONRPCError(jsonrpc.InvalidParams))
 		})
@@ -195,8 +202,9 @@ func polling() {
 		func(ctx SpecContext) {
 			server := Session(ctx)
 
-			reply := server.Await(ctx, server.StartRaw(ctx, server.NextID(), "tasks/get",
-				scripted.Outgoing{Deliberate: "names a task by a number"}, Object{"taskId": 7}))
+			reply := server.AskWrong(ctx, Request{
+				Method: "tasks/get", Params: Object{"taskId": 7}, Name: "taskId", Deliberate: "names a task by a number",
+			}, knownTask(ctx, server)...)
 
 			Expect(reply).To(BeJSONRPCError(jsonrpc.InvalidParams))
 		})
@@ -236,8 +244,9 @@ func listing() {
 		func(ctx SpecContext) {
 			server := Session(ctx)
 
-			reply := server.Await(ctx, server.StartRaw(ctx, server.NextID(), "tasks/list",
-				scripted.Outgoing{Deliberate: "uses a cursor that no list gave"}, Object{"cursor": "mcpconform-no-such-cursor"}))
+			reply := server.AskWrong(ctx, Request{
+				Method: "tasks/list", Params: Object{"cursor": unknownCursor}, Name: unknownCursor, Deliberate: "uses a cursor that no list gave",
+			}, Request{Method: "tasks/list"})
 
 			Expect(reply).To(BeJSONRPCError(jsonrpc.InvalidParams))
 		})
@@ -279,8 +288,8 @@ func cancellation() {
 
 			cancelled(ctx, server, id)
 
-			server.MustAwait(ctx, waiting)
-			server.MustAsk(ctx, "tasks/result", Object{"taskId": id})
+			Expect(server.MustAwait(ctx, waiting)).To(beTheOutcomeOfACall)
+			Expect(server.MustAsk(ctx, "tasks/result", Object{"taskId": id})).To(beTheOutcomeOfACall)
 		})
 
 	It("refuses to cancel a task that is done", Verifies("tasks.cancel.refused"), NeedsCapability(callable, cancelable),
@@ -289,7 +298,7 @@ func cancellation() {
 			id := begin(ctx, server, aTool())
 			result(ctx, server, id)
 
-			reply := server.Ask(ctx, "tasks/cancel", Object{"taskId": id})
+			reply := server.AskWrong(ctx, Request{Method: "tasks/cancel", Params: Object{"taskId": id}, Name: id}, working(ctx, server, id))
 
 			Expect(reply).To(BeJSONRPCError(jsonrpc.InvalidParams))
 		})
