@@ -146,6 +146,17 @@ func (c *Client) Events() []transcript.Event {
 	return all
 }
 
+// CancellationOf returns the client's notification that cancels one of its requests; nil
+// for none.
+func (c *Client) CancellationOf(request *Said) *Said {
+	for _, said := range c.Notifications("notifications/cancelled") {
+		if said.Event.Connection == request.Event.Connection && jsonrpc.IDOf(said.ParamsObject()["requestId"]) == request.ID {
+			return said
+		}
+	}
+	return nil
+}
+
 // Heads returns the heads of the client's HTTP requests with a method, such as
 // POST; of all when it is "".
 func (c *Client) Heads(method string) []transcript.Event {
@@ -286,16 +297,11 @@ func (c *Client) Declares(path string) bool {
 	})
 }
 
-// Judging says which message a check is about, which the report marks when it fails,
-// and gives it to the matchers.
-func (c *Client) Judging(said *Said) Reply {
-	current.outcome.Judged = &said.Event
-	return Reply{Received: scripted.Received{Message: said.Message}}
-}
-
 // Blame fails the check for a message, which the report marks.
 func (c *Client) Blame(said *Said, mismatch Mismatch) {
-	current.outcome.Judged = &said.Event
+	if said != nil { // nil where the client left before it came
+		current.outcome.Judged = &said.Event
+	}
 	Judge(mismatch)
 }
 
@@ -303,6 +309,20 @@ func (c *Client) Blame(said *Said, mismatch Mismatch) {
 func (c *Client) BlameEvent(event transcript.Event, mismatch Mismatch) {
 	current.outcome.Judged = &event
 	Judge(mismatch)
+}
+
+// Missing fails the check for what the client did not send after a message. The harness
+// has waited for it, and does so again with more patience before that counts: but not
+// where the client cannot be started again.
+func (c *Client) Missing(after *Said, mismatch Mismatch) {
+	current.outcome.Doubtful = !c.byHand
+	c.Blame(after, mismatch)
+}
+
+// MissingAfter does so for what it did not send after an event that is no message.
+func (c *Client) MissingAfter(event transcript.Event, mismatch Mismatch) {
+	current.outcome.Doubtful = !c.byHand
+	c.BlameEvent(event, mismatch)
 }
 
 // Same tells whether two JSON values are the same, however they are written.

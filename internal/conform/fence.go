@@ -12,9 +12,13 @@ import (
 // GoesOn demands that the client asks for more after a message of the server: that
 // whatever came with it did not end the session. What did not happen is a failure
 // only where the client, in the story by which it was met, does go on and end in
-// good order; else it shows nothing.
+// good order; else it shows nothing. The message is nil when it did not even come.
 func (c *Client) GoesOn(ctx context.Context, after *Said, despite string) {
-	if after == nil || len(c.AskedAfter(after)) > 0 {
+	if after == nil {
+		c.inconclusive("the client left before "+despite+" came", c.hint(""))
+		return
+	}
+	if Observed(len(c.AskedAfter(after)) > 0) {
 		return
 	}
 	wanted := "that the client goes on, on the same connection, after " + despite
@@ -25,7 +29,26 @@ func (c *Client) GoesOn(ctx context.Context, after *Said, despite string) {
 	if broken == "" || !meets(ctx) {
 		c.inconclusive("the client asked for nothing more after "+despite, c.hint(""))
 	}
-	c.Blame(after, Mismatch{Wanted: wanted, Found: broken})
+	c.Missing(after, Mismatch{Wanted: wanted, Found: broken})
+}
+
+// StaysUsable demands that the client goes on after a message of the server, not only
+// with what it may have been about to ask when that came: it asks for more than that,
+// or ends in good order.
+func (c *Client) StaysUsable(ctx context.Context, after *Said, despite string) {
+	if next := c.AskedAfter(after); len(next) > 0 {
+		after = next[0]
+		if answer := AnswerTo(next[0]); answer != nil {
+			after = answer
+		}
+		if c.Breakdown(ctx) == "" {
+			if !Observed(c.Departure.Well() || len(c.AskedAfter(after)) > 0) {
+				c.inconclusive("the client asked for nothing more after "+despite, c.hint(""))
+			}
+			return
+		}
+	}
+	c.GoesOn(ctx, after, despite)
 }
 
 // AskedAfter returns the requests of the client, but pings, that come after a message

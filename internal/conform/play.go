@@ -43,6 +43,10 @@ type Departure struct {
 	Stderr []byte // the end of standard error
 }
 
+// Well tells whether the process ended by itself, in good order. Of one that was not
+// started by the harness nobody knows.
+func (d Departure) Well() bool { return d.Exit != "" && !d.Failed && !d.Ended }
+
 // Performance is what came of one story. It can be kept and judged later.
 type Performance struct {
 	Story       string

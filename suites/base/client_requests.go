@@ -32,7 +32,7 @@ func validRequests() {
 		func(ctx SpecContext) {
 			client := Played(ctx)
 
-			for _, request := range client.NeedRequests("completion/complete") {
+			for request := range ObserveEach(client.NeedRequests("completion/complete")) {
 				ref, _ := request.ParamsObject()["ref"].(Object)
 				if kind := ref["type"]; kind != "ref/prompt" && kind != "ref/resource" {
 					client.Blame(request, Mismatch{Wanted: `"ref/prompt" or "ref/resource"`, Found: Show(kind), Where: "/params/ref/type"})
@@ -44,7 +44,7 @@ func validRequests() {
 		func(ctx SpecContext) {
 			client := Played(ctx)
 
-			for _, request := range client.NeedRequests("logging/setLevel") {
+			for request := range ObserveEach(client.NeedRequests("logging/setLevel")) {
 				demandLevel(client, request, request.ParamsObject()["level"], "/params/level")
 			}
 		})
@@ -57,7 +57,7 @@ func validRequests() {
 			if len(asking) == 0 {
 				client.NeverBut("the client asked for no log messages", "logging/setLevel")
 			}
-			for _, request := range asking {
+			for request := range ObserveEach(asking) {
 				demandLevel(client, request, request.Meta()[scripted.MetaLogLevel], "/params/_meta/io.modelcontextprotocol~1logLevel")
 			}
 		})

@@ -67,6 +67,9 @@ var unknownDialect = &Story{
 
 const referring = "refer_elsewhere"
 
+// listStep is the position of the step that lists the tools of such servers.
+const listStep = 1
+
 // networkReferences is a server whose schemas refer to the network.
 var networkReferences = &Story{
 	Name: "network-references", Says: "The schemas of a tool refer to a URL, at which nobody may look.",
@@ -106,12 +109,12 @@ func readingSchemas() {
 			client := Played(ctx)
 
 			client.NeedRequests("tools/list")
-			if isLeftOut(client, undatable) || client.FailedIn(ctx, 1) != "" {
+			if Observed(isLeftOut(client, undatable) || client.FailedIn(ctx, listStep) != "") {
 				return // it does without the tool, or without all of them
 			}
 			call := client.NeedCalls(undatable)[0]
 			demandValidating(client)
-			if told := client.OutcomeOf(4); !results.Refused(told) {
+			if told := client.OutcomeOf(4); !Observed(results.Refused(told)) {
 				client.NeedGiven(4)
 				client.Blame(AnswerTo(call), Mismatch{
 					Wanted: "an error, since nobody knows the dialect " + noDialect + " of the tool's outputSchema",
@@ -124,10 +127,11 @@ func readingSchemas() {
 		func(ctx SpecContext) {
 			client := Played(ctx)
 
-			client.NeedRequests("tools/list")
+			listed := AnswerTo(client.NeedRequests("tools/list")[0])
 			for _, fetched := range client.Fetched() {
 				client.BlameEvent(fetched, Mismatch{Wanted: "that nothing is fetched of what a $ref names", Found: fetched.Note})
 			}
+			client.Refrained(listed, listStep)
 		})
 
 	It("takes a schema that it cannot resolve to allow nothing", Verifies("base.references.unresolved-by-clients", "tools.schemas.references"),
@@ -136,12 +140,12 @@ func readingSchemas() {
 			client := Played(ctx)
 
 			calls := client.Calls(referring)
-			if len(calls) == 0 && isLeftOut(client, referring) {
+			if len(calls) == 0 && Observed(isLeftOut(client, referring)) {
 				return
 			}
 			client.NeedCalls(referring)
 			demandValidating(client)
-			if told := client.OutcomeOf(4); !results.Refused(told) {
+			if told := client.OutcomeOf(4); !Observed(results.Refused(told)) {
 				client.NeedGiven(4)
 				client.Blame(calls[0], Mismatch{
 					Wanted: "that the client refuses a result by a schema that it cannot resolve",
@@ -155,7 +159,7 @@ func readingSchemas() {
 func judgePair(client *Client, tool string, step int) {
 	calls := client.NeedCalls(tool)
 	demandValidating(client)
-	if told := client.OutcomeOf(step); results.Refused(told) {
+	if told := client.OutcomeOf(step); !Observed(!results.Refused(told)) {
 		client.Blame(calls[0], Mismatch{
 			Wanted: `that the client takes {"pair":[1,"one"]}, which conforms to JSON Schema 2020-12`,
 			Found:  "a refusal: " + told.Error, Where: "/result/structuredContent",
@@ -176,7 +180,7 @@ func demandValidating(client *Client) {
 
 // isLeftOut tells whether the client tells that it listed tools without one.
 func isLeftOut(client *Client, name string) bool {
-	told, isTold := client.ToldOutcome(1)
+	told, isTold := client.ToldOutcome(listStep)
 	items, isList := told.Result.([]any)
 	return isTold && isList && len(items) > 0 && !slices.ContainsFunc(items, func(item any) bool {
 		tool, _ := item.(map[string]any)

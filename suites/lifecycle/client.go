@@ -89,11 +89,11 @@ func shaking() {
 			if granted != version {
 				NotApplicable("the client asks for " + Show(version) + ", and is judged there")
 			}
-			if wentOn(client, answer) {
+			if Observed(wentOn(client, answer)) {
 				return
 			}
 			if broken := client.Unconnected(); broken != "" {
-				client.Blame(asked, Mismatch{
+				client.Missing(asked, Mismatch{
 					Wanted: "a revision that the client speaks when it is granted", Found: Show(version) + ", and then " + broken,
 					Where: "/params/protocolVersion",
 				})
@@ -107,12 +107,18 @@ func shaking() {
 
 			asked, answer := hello(client)
 			version, _ := asked.ParamsObject()["protocolVersion"].(string)
-			if slices.Contains(catalogue.Revisions, version) && version < Revision() && wentOn(client, answer) {
+			switch isOlder := version < Revision(); {
+			case !slices.Contains(catalogue.Revisions, version):
+				client.NeverBut("the client asks for "+Show(version)+", which is no revision", "initialize")
+			case isOlder && !wentOn(client, answer):
+				client.NeverBut("the client left when the server answered with a later revision", "initialize")
+			case isOlder:
 				client.Blame(asked, Mismatch{
 					Wanted: Revision() + ", which the client goes on with when the server answers so", Found: version,
 					Where: "/params/protocolVersion",
 				})
 			}
+			client.Judging(asked)
 		})
 
 	It("leaves a server that speaks no revision of its own", Verifies("lifecycle.version.disconnected"), In(outdated),
@@ -133,6 +139,8 @@ func shaking() {
 			if client.Departure.Ended {
 				client.NeverBut("the client had to be ended", "initialize")
 			}
+			needTakingUp(ctx, client)
+			client.Judging(answer)
 		})
 
 	It("copes with a server that speaks no revision of its own", Verifies("lifecycle.errors.version"), In(outdated),
@@ -144,15 +152,29 @@ func shaking() {
 		})
 }
 
+// needTakingUp makes the check inconclusive unless the client takes up the session with a
+// good server.
+func needTakingUp(ctx context.Context, client *Client) {
+	if met := Beside(ctx, Meeting); met != nil && len(met.Requests("initialize")) > 0 {
+		if _, answer := hello(met); wentOn(met, answer) {
+			return
+		}
+	}
+	client.NeverBut("the client does not go on with a good server either", "")
+}
+
 // demandCoping demands that the client comes to an end by itself, and does not crash,
-// as it does with a good server.
+// as it does with a good server, of which it asks something.
 func demandCoping(ctx context.Context, client *Client, after *Said, with string) {
 	if client.ByHand() {
 		client.NeverBut("nobody sees how the client ended", "")
 	}
 	met := Beside(ctx, Meeting)
-	if met == nil || met.Departure.Ended || met.Departure.Failed {
+	if met == nil || !met.Departure.Well() {
 		client.NeverBut("the client does not come to a good end with a good server either", "")
+	}
+	if len(met.Requests()) == len(met.Requests("initialize")) {
+		client.NeverBut("the client asks nothing of a good server either", "tools/list")
 	}
 	found := ""
 	switch {
@@ -162,8 +184,9 @@ func demandCoping(ctx context.Context, client *Client, after *Said, with string)
 		found = "the client " + client.Departure.Exit
 	}
 	if found != "" {
-		client.Blame(after, Mismatch{Wanted: "that the client copes with " + with, Found: found})
+		client.Missing(after, Mismatch{Wanted: "that the client copes with " + with, Found: found})
 	}
+	client.Judging(after)
 }
 
 // bare is a server that has tools and nothing else.
@@ -257,7 +280,7 @@ func waiting() {
 			if before, told := client.ToldOutcome(listBefore); there && after.Failed() && told && !before.Failed() {
 				client.Blame(call, Mismatch{Wanted: "that the client goes on when this is not answered in time", Found: "its next request failed: " + after.Error})
 			}
-			if len(client.AskedAfter(call)) == 0 {
+			if !Observed(len(client.AskedAfter(call)) > 0) {
 				client.NeverBut("the client asked for nothing more when the time was over", "tools/list")
 			}
 		})
@@ -267,12 +290,10 @@ func waiting() {
 			client := Played(ctx)
 
 			call := givenUp(client)
-			for _, cancelled := range client.Notifications("notifications/cancelled") {
-				if jsonrpc.IDOf(cancelled.ParamsObject()["requestId"]) == call.ID {
-					return
-				}
+			if Observed(client.CancellationOf(call) != nil) {
+				return
 			}
 			client.NeedGoingOn(call)
-			client.Blame(call, Mismatch{Wanted: "notifications/cancelled with the id " + call.ID.String() + " when its time was over", Found: "none"})
+			client.Missing(call, Mismatch{Wanted: "notifications/cancelled with the id " + call.ID.String() + " when its time was over", Found: "none"})
 		})
 }

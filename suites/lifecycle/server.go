@@ -197,9 +197,6 @@ func errorHandling() {
 			asked := server.Start(ctx, "initialize", Hello(unknownRevision))
 			Connect(ctx).Need(ctx, "initialize", Hello(Revision()))
 			reply := server.MustAwait(ctx, asked)
-
-			Expect(Connect(ctx).Ask(ctx, "initialize", Hello(Revision()))).To(BeResult())
-			reply := server.Answered(asked, received, err)
 			if _, refused := reply.Error(); !refused {
 				adopt(server, reply.Object())
 				server.StaysUsable(ctx)

@@ -26,7 +26,7 @@ func unannounced() {
 
 				changed := server.Need(ctx, "tools/call", trigger.Call())
 
-				if changed["isError"] == true || lists.Same(before, server.All(ctx, feature+"/list")) {
+				if changed["isError"] == true || lists.Unchanged(before, server.All(ctx, feature+"/list")) {
 					Inconclusive("the list of "+feature+" did not change", "see that the tool for "+feature+"-changed changes it")
 				}
 				server.Fence(ctx)

@@ -49,8 +49,8 @@ var older = &Story{
 	},
 }
 
-// handshaking is a server of the handshake era: it knows no method but those of then.
-var handshaking = &Story{
+// Handshaking is a server of the handshake era: it knows no method but those of then.
+var Handshaking = &Story{
 	Name: "versioning-handshake-server", Since: modern, Speaks: legacy, Unnamed: true,
 	Says:   "The server does not know server/discover, and takes initialize.",
 	Told:   Meeting.Told,
@@ -117,9 +117,9 @@ func refused(client *Client) *Said {
 	return nil
 }
 
-// fallsBack tells whether a client makes a handshake with a server that knows nothing
-// else.
-func fallsBack(client *Client) bool {
+// FallsBack tells whether a client makes a handshake with a server that knows nothing
+// else. The client is nil when it did not come.
+func FallsBack(client *Client) bool {
 	return client != nil && len(client.Requests("initialize")) > 0
 }
 
@@ -136,7 +136,10 @@ func agreeing() {
 					})
 				}
 			}
-			if client.Breakdown(ctx) != "" {
+			if client.Departure.Ended {
+				client.NeverBut("the client had to be ended", "server/discover")
+			}
+			if Observed(client.Breakdown(ctx) != "") {
 				return // which its user sees
 			}
 			client.NeedGiven(connectStep)
@@ -149,12 +152,12 @@ func agreeing() {
 
 			refusal := refused(client)
 			switch {
-			case fallsBack(client):
-			case fallsBack(Beside(ctx, handshaking)), fallsBack(Beside(ctx, handshaken)):
+			case Observed(FallsBack(client)):
+			case FallsBack(Beside(ctx, Handshaking)), FallsBack(Beside(ctx, handshaken)):
 				if client.Unconnected() == "" {
 					client.NeedGiven(connectStep)
 				}
-				client.Blame(refusal, Mismatch{
+				client.Missing(refusal, Mismatch{
 					Wanted: "initialize, since the server speaks " + legacy + " and the client, too", Found: "no such request",
 					Where: "/error/data/supported",
 				})
@@ -172,11 +175,11 @@ func probing() {
 		})
 
 	It("asks first what the server speaks when it could also make a handshake",
-		Verifies("transports.stdio.probe.first", "discover.probe"), In(handshaking), NeedsTransport(Stdio),
+		Verifies("transports.stdio.probe.first", "discover.probe"), In(Handshaking), NeedsTransport(Stdio),
 		func(ctx SpecContext) {
 			client := Played(ctx)
 
-			if !fallsBack(client) {
+			if !FallsBack(client) {
 				NotApplicable("the client speaks no revision with a handshake")
 			}
 			demandProbe(client)
@@ -187,16 +190,16 @@ func probing() {
 			client := Played(ctx)
 
 			refusal := refused(client)
-			control := Beside(ctx, handshaking)
+			control := Beside(ctx, Handshaking)
 			switch {
-			case !fallsBack(client) && !fallsBack(control):
+			case !FallsBack(client) && !FallsBack(control):
 				NotApplicable("the client speaks no revision with a handshake")
-			case !fallsBack(client):
-				client.Blame(refusal, Mismatch{
+			case !Observed(FallsBack(client)):
+				client.Missing(refusal, Mismatch{
 					Wanted: "initialize, as after the code " + Show(jsonrpc.MethodNotFound), Found: "no such request", Where: "/error/code",
 				})
-			case control != nil && !fallsBack(control):
-				client.Blame(refusal, Mismatch{
+			case control != nil && !FallsBack(control):
+				client.Missing(refusal, Mismatch{
 					Wanted: "that the client falls back after every code", Found: "that it does so after this one, and not after " + Show(jsonrpc.MethodNotFound),
 				})
 			}
@@ -216,6 +219,7 @@ func probing() {
 			if len(handshakes) > 2 || client.ByHand() {
 				client.NeverBut("nobody knows whether it was one client that began more than one session", "initialize")
 			}
+			client.Judging(handshakes[1])
 			for _, probe := range client.Requests("server/discover") {
 				if probe.Event.At.After(handshakes[0].Event.At) {
 					client.Blame(probe, Mismatch{Wanted: "initialize at once, since the server is known to want it", Found: probe.Method})
@@ -232,6 +236,7 @@ func demandProbe(client *Client) {
 		client.Never("server/discover")
 	}
 	first := requests[0]
+	client.Judging(first)
 	if version, _ := first.Meta()[scripted.MetaVersion].(string); first.Method != "server/discover" || version != modern {
 		client.Blame(first, Mismatch{Wanted: "server/discover at " + modern, Found: first.Method + " at " + Show(first.Meta()[scripted.MetaVersion])})
 	}

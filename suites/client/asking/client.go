@@ -1,7 +1,6 @@
 package asking
 
 import (
-	"context"
 	"slices"
 
 	"github.com/mcpconform/mcpconform/internal/conform"
@@ -30,22 +29,6 @@ func DuringCalls(server *scripted.Server, questions ...scripted.Question) {
 			call.Good()
 		}
 	})
-}
-
-// JudgeGoingOn judges that the client goes on after a message of the server, not only
-// with what it may have been about to ask when that came.
-func JudgeGoingOn(ctx context.Context, client *conform.Client, after *conform.Said, despite string) {
-	next := client.AskedAfter(after)
-	if len(next) > 0 {
-		if client.Breakdown(ctx) == "" {
-			return
-		}
-		after = next[0]
-		if answer := conform.AnswerTo(next[0]); answer != nil {
-			after = answer
-		}
-	}
-	client.GoesOn(ctx, after, despite)
 }
 
 // On returns the inquiries whose question is illegal for a reason on purpose.

@@ -300,6 +300,6 @@ func visiting() {
 					client.Blame(said, Mismatch{Wanted: "no response to a notification", Found: scripted.Short(said.Raw)})
 				}
 			}
-			asking.JudgeGoingOn(ctx, client, announced[0], "the announcement of a completion that is none")
+			client.StaysUsable(ctx, announced[0], "the announcement of a completion that is none")
 		})
 }

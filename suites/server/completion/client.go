@@ -68,6 +68,7 @@ func askingForCompletions() {
 			if about["name"] != dialect {
 				client.NeverBut("the client asked for other completions than it was told to", "completion/complete")
 			}
+			client.Judging(request)
 			given, _ := request.ParamsObject()["context"].(Object)
 			arguments, _ := given["arguments"].(Object)
 			if arguments[language] != "french" {

@@ -118,7 +118,7 @@ func DemandRestraint(client, elsewhere *conform.Client, capability string, metho
 	}
 	for _, method := range methods {
 		_, told := client.ToldOutcome(client.StepOf(method))
-		if told && elsewhere != nil && len(elsewhere.Requests(method)) > 0 {
+		if conform.Observed(told && elsewhere != nil && len(elsewhere.Requests(method)) > 0) {
 			return
 		}
 	}
@@ -128,7 +128,7 @@ func DemandRestraint(client, elsewhere *conform.Client, capability string, metho
 // DemandText demands that requests of a method name what they are about by a string, of
 // which the check needs one request.
 func DemandText(client *conform.Client, method, member string) {
-	for _, request := range client.NeedRequests(method) {
+	for request := range conform.ObserveEach(client.NeedRequests(method)) {
 		if text, isText := request.ParamsObject()[member].(string); !isText || text == "" {
 			client.Blame(request, conform.Mismatch{
 				Wanted: "a string", Found: conform.Show(request.ParamsObject()[member]), Where: "/params/" + member,

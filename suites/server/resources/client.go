@@ -2,6 +2,7 @@ package resources
 
 import (
 	"regexp"
+	"slices"
 	"strings"
 
 	. "github.com/onsi/ginkgo/v2"
@@ -70,10 +71,8 @@ func expandingTemplates() {
 func demandExpansion(client *Client, number int) {
 	one := expansions[number]
 	reads := client.NeedRequests("resources/read")
-	for _, read := range reads {
-		if isURI(read, one.uri) {
-			return
-		}
+	if Observed(slices.ContainsFunc(reads, func(read *Said) bool { return isURI(read, one.uri) })) {
+		return
 	}
 	beginning, _, _ := strings.Cut(one.template, "{")
 	for _, read := range reads {

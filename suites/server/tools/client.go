@@ -32,7 +32,7 @@ func takingResults() {
 			if right.Failed() {
 				client.NeverBut("the client takes no structured result at all", "tools/call")
 			}
-			if told := client.OutcomeOf(3); !results.Refused(told) {
+			if told := client.OutcomeOf(3); !Observed(results.Refused(told)) {
 				client.NeedGiven(3)
 				client.Blame(wrong, Mismatch{
 					Wanted: `that the client refuses {"count":"one"}, where the tool promises an integer`,

@@ -121,11 +121,11 @@ func cancelling() {
 			client := Played(ctx)
 
 			call := client.NeedCalls("slow")[0]
-			if cancellationOf(client, call) != nil {
+			if Observed(client.CancellationOf(call) != nil) {
 				return
 			}
 			client.NeedGaveUp(slowStep, cancelStep)
-			client.Blame(call, Mismatch{
+			client.Missing(call, Mismatch{
 				Wanted: method + " for the call that the client was told to cancel, and has cancelled as it says", Found: "none",
 			})
 		})
@@ -135,7 +135,7 @@ func cancelling() {
 			client := Played(ctx)
 
 			call := client.NeedCalls("slow")[0]
-			if cancellationOf(client, call) != nil {
+			if Observed(client.CancellationOf(call) != nil) {
 				return
 			}
 			cancellations := client.Notifications(method)
@@ -161,7 +161,7 @@ func cancelling() {
 				NotApplicable("over HTTP a request is cancelled by closing the stream, so that nothing can come afterwards")
 			}
 			call := client.NeedCalls("slow")[0]
-			cancellation := cancellationOf(client, call)
+			cancellation := client.CancellationOf(call)
 			if cancellation == nil {
 				client.Never(method)
 			}
@@ -175,7 +175,7 @@ func cancelling() {
 			if told, there := client.ToldOutcome(slowStep); there && !told.Failed() && strings.Contains(ShowOutcome(told), tooLate) {
 				client.Blame(answer, Mismatch{Wanted: "a call that ends without its late answer", Found: ShowOutcome(told)})
 			}
-			asking.JudgeGoingOn(ctx, client, answer, "the answer to a request that it had cancelled")
+			client.StaysUsable(ctx, answer, "the answer to a request that it had cancelled")
 		})
 
 	It("copes with cancellations that cross answers", Verifies("cancellation.races"), In(cancels),
@@ -184,22 +184,21 @@ func cancelling() {
 
 			for _, tool := range []string{"slow", "quick"} {
 				after := client.NeedCalls(tool)[0]
+				if !isCancelled(client, after) {
+					client.Never(method)
+				}
 				if answer := AnswerTo(after); answer != nil {
 					after = answer // or else the client had closed the stream
 				}
-				asking.JudgeGoingOn(ctx, client, after, "the answer to a request that it cancelled meanwhile")
+				client.StaysUsable(ctx, after, "the answer to a request that it cancelled meanwhile")
 			}
 		})
 }
 
-// cancellationOf returns the client's notification that cancels a request; nil for none.
-func cancellationOf(client *Client, request *Said) *Said {
-	for _, said := range client.Notifications(method) {
-		if jsonrpc.IDOf(said.ParamsObject()["requestId"]) == request.ID && said.Event.Connection == request.Event.Connection {
-			return said
-		}
-	}
-	return nil
+// isCancelled tells whether the client cancelled a request: by a notification or, over
+// HTTP in the stateless era, by closing its stream.
+func isCancelled(client *Client, request *Said) bool {
+	return client.CancellationOf(request) != nil || Stateless() && Transport() == HTTP && endOf(client, request) != nil
 }
 
 // namesRequest tells whether a cancellation of the client names one of its requests.
@@ -254,14 +253,18 @@ func expiring() {
 				client.NeverBut("the client asked for nothing more after the call that it has given up", "tools/list")
 			}
 			if Transport() != HTTP {
-				if cancellationOf(client, call) == nil {
-					client.Blame(call, Mismatch{Wanted: method + " for the call that the client has given up", Found: "none"})
+				if !Observed(client.CancellationOf(call) != nil) {
+					client.Missing(call, Mismatch{Wanted: method + " for the call that the client has given up", Found: "none"})
 				}
 				return
 			}
 			end := endOf(client, call)
-			if answer := AnswerTo(after[0]); end == nil || answer == nil || end.At.After(answer.Event.At) {
-				client.Blame(call, Mismatch{Wanted: "the end of the stream of the call that the client has given up", Found: "a stream that stays open"})
+			answer := AnswerTo(after[0])
+			if answer == nil {
+				client.NeverBut("the client left before its next request was answered", "tools/list")
+			}
+			if !Observed(end != nil && !end.At.After(answer.Event.At)) {
+				client.Missing(call, Mismatch{Wanted: "the end of the stream of the call that the client has given up", Found: "a stream that stays open"})
 			}
 		})
 }
@@ -333,7 +336,7 @@ func cancelled() {
 			cancellation := cancellations[0]
 			pings := client.FromServer("ping")
 			read := AnswerTo(pings[len(pings)-1])
-			if read == nil && len(client.AskedAfter(cancellation)) == 0 {
+			if !Observed(read != nil || len(client.AskedAfter(cancellation)) > 0) {
 				client.NeverBut("the client said nothing more after the cancellation", "tools/list")
 			}
 			for _, response := range append(client.Responses("sampling/createMessage"), client.Responses("elicitation/create")...) {
@@ -439,7 +442,7 @@ func ignores(ctx SpecContext, client *Client, reason string) {
 				client.Blame(response, Mismatch{Wanted: "no response to a notification", Found: scripted.Short(response.Raw)})
 			}
 		}
-		asking.JudgeGoingOn(ctx, client, said, "a notification that "+reason)
+		client.StaysUsable(ctx, said, "a notification that "+reason)
 		return
 	}
 	client.NeverBut("the client did not make the request during which the server "+reason, "tools/call")

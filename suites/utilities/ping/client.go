@@ -26,10 +26,11 @@ func ClientChecks() {
 				}
 				for _, ping := range pings {
 					if len(ping.Answers) > 0 {
+						Observed(AnswerTo(ping).ResultObject() != nil)
 						continue // the rules read it
 					}
 					client.NeedGoingOn(waited)
-					client.Blame(ping, Mismatch{Wanted: "an answer", Found: "none, though the client goes on"})
+					client.Missing(ping, Mismatch{Wanted: "an answer", Found: "none, though the client goes on"})
 				}
 			})
 	})

@@ -31,6 +31,7 @@ func ClientChecks() {
 					if answer := AnswerTo(before); answer != nil && answer.Event.Sequence < call.Event.Sequence {
 						client.NeverBut("the client made its calls one after the other", "tools/call")
 					}
+					client.Judging(call)
 					if Same(before.Meta()["progressToken"], token) {
 						client.Blame(call, Mismatch{Wanted: "a token that no other request has", Found: Show(token) + " again", Where: "/params/_meta/progressToken"})
 					}

@@ -1,0 +1,55 @@
+package conform
+
+import (
+	"fmt"
+	"iter"
+
+	"github.com/mcpconform/mcpconform/internal/scripted"
+)
+
+// A check passes only if it observed something that could have broken its requirement.
+// Matchers observe what they match; who judges otherwise says here what was observed:
+// each of several things, that something wanted was there, or that something unwanted
+// was not, where it could have been. Preconditions, which begin with Need, observe
+// nothing.
+
+// ObserveEach yields what a check judges one by one: each is an observation.
+func ObserveEach[T any](all []T) iter.Seq[T] {
+	return func(yield func(T) bool) {
+		for _, one := range all {
+			Observe()
+			if !yield(one) {
+				return
+			}
+		}
+	}
+}
+
+// Observed tells whether what a requirement wants was there, and observes that it was.
+// That it was not is no observation: it may not have been provoked.
+func Observed(wanted bool) bool {
+	if wanted {
+		Observe()
+	}
+	return wanted
+}
+
+// Judging says which message a check is about: it is observed, the report marks it when
+// the check fails, and the matchers get it.
+func (c *Client) Judging(said *Said) Reply {
+	Observe()
+	current.outcome.Judged = &said.Event
+	return Reply{Received: scripted.Received{Message: said.Message}}
+}
+
+// Refrained observes that the client did without what it could have done after a message
+// of the server, in a step: it asked for something else on the same connection, or its
+// driver tells how the step went. Else nobody knows, and the check is inconclusive.
+func (c *Client) Refrained(after *Said, position int) {
+	_, told := c.ToldOutcome(position)
+	if after != nil && Observed(told || len(c.AskedAfter(after)) > 0) {
+		return
+	}
+	c.inconclusive("nobody knows whether the client came to the end of the step "+toJSON(c.story.Told[position]),
+		fmt.Sprintf(`let the client write {"step":%d,"outcome":"done" or "failed"} to standard output`, position))
+}
