@@ -228,10 +228,10 @@ func (j *junit) result(leg *Leg, r *Result) junitCase {
 	case Failed:
 		c.Failure = junitFailure(leg, r)
 	case Warned:
-		switch j.warnings {
-		case warningsFail:
+		switch {
+		case j.warnings == warningsFail && !r.lenient():
 			c.Failure = junitFailure(leg, r)
-		case warningsSkip:
+		case j.warnings != warningsPass:
 			c.Skipped = &junitOutcome{Message: "warned: " + junitMessage(r), Text: junitDetail(leg, r)}
 		}
 	case Skipped:
@@ -241,7 +241,7 @@ func (j *junit) result(leg *Leg, r *Result) junitCase {
 		if r.Hint != "" {
 			message += " (" + oneLine(r.Hint) + ")"
 		}
-		if j.run.Strict {
+		if r.Fails(j.run.Strict) {
 			c.Failure = &junitOutcome{Type: r.strictest(), Message: message, Text: junitDetail(leg, r)}
 			break
 		}

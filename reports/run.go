@@ -166,6 +166,16 @@ type Result struct {
 	Duration     Seconds       `json:"duration"`
 }
 
+// Fails tells whether the result makes a run fail. One that rests on no sentence of the
+// specification does not, however strict the run is.
+func (r *Result) Fails(strict bool) bool { return r.Verdict.Fails(strict && !r.lenient()) }
+
+// lenient tells whether no sentence of the specification stands behind the result.
+func (r *Result) lenient() bool {
+	return len(r.Requirements) > 0 &&
+		!slices.ContainsFunc(r.Requirements, func(requirement Requirement) bool { return requirement.RestsOn == "" })
+}
+
 // Levels of a requirement, as the specification writes them.
 const (
 	Must      = "MUST"
@@ -237,6 +247,9 @@ type Step struct {
 // Counts is the number of results by verdict.
 type Counts struct {
 	Passed, Failed, Warned, Skipped, Inconclusive int
+	// Lenient is how many of those that are warned or inconclusive rest on no sentence
+	// of the specification: they fail no run.
+	Lenient int
 }
 
 // Add counts one result more.
@@ -263,6 +276,7 @@ func (c Counts) Plus(d Counts) Counts {
 		Warned:       c.Warned + d.Warned,
 		Skipped:      c.Skipped + d.Skipped,
 		Inconclusive: c.Inconclusive + d.Inconclusive,
+		Lenient:      c.Lenient + d.Lenient,
 	}
 }
 
@@ -296,6 +310,9 @@ func (c Counts) Fails(strict bool) int {
 			n += c.Of(v)
 		}
 	}
+	if strict {
+		n -= c.Lenient
+	}
 	return n
 }
 
@@ -304,6 +321,9 @@ func CountsOf(results []Result) Counts {
 	var c Counts
 	for i := range results {
 		c.Add(results[i].Verdict)
+		if results[i].Verdict.Fails(true) && results[i].lenient() {
+			c.Lenient++
+		}
 	}
 	return c
 }

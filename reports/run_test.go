@@ -169,3 +169,27 @@ func TestSeconds(t *testing.T) {
 		}
 	}
 }
+
+// What rests on no sentence of the specification fails no run, however strict.
+func TestWhatRestsOnNoSentence(t *testing.T) {
+	t.Parallel()
+	for _, verdict := range []Verdict{Warned, Inconclusive} {
+		run := verdicts(Passed, verdict)
+		result := &run.Legs[0].Results[1]
+		result.Requirements = []Requirement{{ID: "a", Level: Should, RestsOn: "an example"}}
+		if !run.Conforms(true) || result.Fails(true) {
+			t.Errorf("%s: it fails a strict run", verdict)
+		}
+		for _, warnings := range JUnitWarnings() {
+			run.Strict = true
+			var xml strings.Builder
+			if err := run.JUnit(&xml, JUnitOptions{Warnings: warnings}); err != nil || strings.Contains(xml.String(), "<failure") {
+				t.Errorf("%s, %s: %v\n%s", verdict, warnings, err, xml.String())
+			}
+		}
+		result.Requirements = append(result.Requirements, Requirement{ID: "b", Level: Should})
+		if run.Conforms(true) || !result.Fails(true) {
+			t.Errorf("%s: a sentence stands behind it, too", verdict)
+		}
+	}
+}

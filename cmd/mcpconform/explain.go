@@ -68,6 +68,9 @@ func explain(w io.Writer, requirement *catalogue.Requirement, declared map[strin
 	if len(requirement.Transports) > 0 {
 		fmt.Fprintf(&text, "  only over %s\n", strings.Join(requirement.Transports, ", "))
 	}
+	if requirement.RestsOn != "" {
+		fmt.Fprintf(&text, "  rests     on %s, so it never fails a run\n", requirement.RestsOn)
+	}
 	if requirement.Why != "" {
 		fmt.Fprintf(&text, "  note      %s\n", requirement.Why)
 	}

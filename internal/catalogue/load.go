@@ -214,7 +214,7 @@ func (p *fileParser) syntax(err error) {
 // keys are those of a requirement, in the order in which people write them.
 var keys = []string{
 	"id", "obliges", "level", "says", "since", "until", "at", "covers",
-	"stated", "observed", "why", "transports", "needs", "follows",
+	"stated", "rests-on", "observed", "why", "transports", "needs", "follows",
 }
 
 var (
@@ -263,6 +263,7 @@ func (p *fileParser) requirement(node *yaml.Node) *Requirement {
 		p.fail(fields["observed"], "observed is unseen: expected the key \"why\" with the reason that no peer can see it")
 	}
 	r.Stated = p.text(fields, "stated")
+	r.RestsOn = p.text(fields, "rests-on")
 	r.Needs = p.text(fields, "needs")
 	if r.Needs != "" && !needsPattern.MatchString(r.Needs) {
 		p.fail(fields["needs"], "needs %q: expected a capability, as in tools.listChanged", r.Needs)
@@ -276,6 +277,9 @@ func (p *fileParser) requirement(node *yaml.Node) *Requirement {
 	p.follows(r, fields)
 	p.obliges(r, fields["obliges"])
 	p.levels(r, fields["level"])
+	if r.RestsOn != "" && slices.ContainsFunc(r.levels, func(d dated[Level]) bool { return !d.Value.Warning() }) {
+		p.fail(fields["rests-on"], "rests-on is for a requirement that no sentence of the specification has: expected the level SHOULD or SHOULD NOT beside it")
+	}
 	p.places(r, fields["at"])
 	return r
 }

@@ -227,6 +227,10 @@ func TestLoadErrors(t *testing.T) {
 			change("  why: It", "  stated: Elsewhere.\n  why: It"),
 			[]string{`24: stated is for a requirement without a sentence, but covers names some`},
 		},
+		"a level that the text does not have": {
+			change("  why: It", "  rests-on: an example\n  why: It"),
+			[]string{`24: rests-on is for a requirement that no sentence of the specification has: expected the level SHOULD or SHOULD NOT beside it`},
+		},
 		"levels and places": {
 			change("{2025-06-18: SHOULD, 2025-11-25: MUST}", "{2025-11-25: MUST, 2025-11-26: MAY, 2024-11-05: MAY}", "    2025-06-18: basic/utilities/ping", "    2025-06-18: /basic ping"),
 			[]string{

@@ -38,6 +38,7 @@ type Requirement struct {
 	Until      string   // last one, or empty
 	Covers     []string // fingerprints of the sentences that it states, of any revision
 	Stated     string   // why no sentence states it, when Covers is empty
+	RestsOn    string   // what stands behind it where that is an example, another document or common sense: it never fails a run
 	Observed   string   // Wire, Process or Unseen
 	Why        string   // why no peer can see it, or anything else worth knowing
 	Transports []string // the only ones it stands for; all, when empty

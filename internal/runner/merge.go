@@ -187,7 +187,7 @@ func (r *run) requirements(state *legState, ids []string) []reports.Requirement 
 			continue
 		}
 		named = append(named, reports.Requirement{
-			ID: id, Level: string(requirement.Level(revision)), Says: requirement.Says,
+			ID: id, Level: string(requirement.Level(revision)), Says: requirement.Says, RestsOn: requirement.RestsOn,
 			At: requirement.At(revision), Link: requirement.Link(revision),
 		})
 	}
