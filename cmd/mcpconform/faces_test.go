@@ -90,11 +90,11 @@ func TestWhatIsBrokenStandsInEveryReport(t *testing.T) {
 	found := mcpconformIn(t, directory, args("server", "--revision", "2025-11-25,2026-07-28", "--filter", "ping || base.icons.source || base.schema.results",
 		"--junit", "run.xml", "--json", "run.json", "--junit-warnings", "pass",
 		"--", os.Args[0], "reference", "server", "--stdio", "--revision", "2025-11-25", "--fault", "icons-by-relative-path")...)
-	found.demand(t, exitDoesNot, "\nFAILED  revision ", "\nFAILED  base.schema.results  sends results", "also    breaks base.icons.source",
+	found.demand(t, exitDoesNot, "\nFAILED  discover.implemented  speaks 2026-07-28", "\nFAILED  base.schema.results   sends results", "also    breaks base.icons.source",
 		"Does not conform to 2025-11-25; does not speak 2026-07-28 (--filter ping || base.icons.source || base.schema.results)")
 	for name, wants := range map[string][]string{
-		"run.xml":  {`name="speaks 2026-07-28 over stdio"`, `<failure type="MUST" message="wanted the revision 2026-07-28`, `<skipped message="follows from base.schema.results">`},
-		"run.json": {`"filter": "ping || base.icons.source || base.schema.results"`, `"follows": [`, `"rerun": "mcpconform server --revision 2026-07-28 -v -- `, `"declared": `, `"host": "`},
+		"run.xml":  {`name="speaks 2026-07-28"`, `<failure type="MUST" message="wanted server/discover answered with 2026-07-28`, `<skipped message="follows from base.schema.results">`},
+		"run.json": {`"filter": "ping || base.icons.source || base.schema.results"`, `"follows": [`, `"rerun": "mcpconform server --revision 2026-07-28 --filter discover.implemented -v -- `, `"declared": `, `"host": "`},
 	} {
 		text, err := os.ReadFile(filepath.Join(directory, name))
 		if err != nil {

@@ -163,7 +163,7 @@ func newestOf(revisions []string) string {
 // all; "" when there is nothing of the kind. An error is none, as servers of the other
 // era refuse in whatever way they like.
 func (v *visit) resembling() string {
-	if v.err == nil || v.connection == nil {
+	if v.err == nil || v.connection == nil || scripted.TooMuch(v.err) {
 		return ""
 	}
 	wanted := []string{`"protocolVersion"`, `"serverInfo"`}
