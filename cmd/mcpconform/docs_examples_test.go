@@ -25,18 +25,14 @@ import (
 )
 
 // notRun are the commands that the documentation shows and TestDocsExamples does not
-// run, each with the reason.
+// run, each with the reason. TestDocsCommands reads them.
 var notRun = map[string]string{
-	"go install github.com/mcpconform/mcpconform/cmd/mcpconform@latest": "needs the network; TestDocsCommands compares the path",
-	"make test":               "is what runs this test; TestDocsCommands finds the target",
-	"make lint test selftest": "needs minutes, and the linter; CI runs it; TestDocsCommands finds the targets",
-}
-
-// runAs are commands of which less is run.
-var runAs = map[string]string{
-	// Each is one of the faults that the documentation shows beside it; CI runs all.
-	"mcpconform selftest --filter lifecycle":              "mcpconform selftest --filter 'lifecycle && version-not-echoed'",
-	"mcpconform selftest --role client --filter sampling": "mcpconform selftest --role client --filter 'sampling && sampling-without-model'",
+	"go install github.com/mcpconform/mcpconform/cmd/mcpconform@latest": "needs the network",
+	"make test": "is what runs this test",
+	"go test ./cmd/mcpconform -run TestDocs -update":      "changes the documentation",
+	"make lint test selftest":                             "needs minutes, and the linter; CI runs it",
+	"mcpconform selftest --filter lifecycle":              "CI injects all faults; one of these is run for the README",
+	"mcpconform selftest --role client --filter sampling": "CI injects all faults; one of these is run as the target of mcpconform client",
 }
 
 // standIns are the programs that the documentation supposes: servers and clients of
@@ -145,7 +141,7 @@ func shownIn(shown, output []string, same func(string) string) (found []string, 
 		if at < 0 || at > 0 && !anywhere {
 			return nil, false
 		}
-		if last && at+length < len(output) { // it ends with the output
+		if last && anywhere && at+length < len(output) { // the end of the output is meant
 			output = output[at+1:]
 			continue
 		}
@@ -196,9 +192,19 @@ func TestDocsExamples(t *testing.T) {
 	var files []string
 	all := map[string]*example{}
 	directory := t.TempDir()
-	for _, b := range append(blocks(t, "console"), blocks(t, "yaml")...) {
+	shown := map[string]bool{} // commands of which the output is shown
+	blocks := append(blocks(t, "console"), blocks(t, "yaml")...)
+	for _, b := range blocks {
+		for _, one := range examplesOf(t, b) {
+			shown[one.command] = shown[one.command] || one.output != ""
+		}
+	}
+	for _, b := range blocks {
 		script := ""
 		for _, one := range examplesOf(t, b) {
+			if one.output == "" && shown[one.command] {
+				continue // is run where it is
+			}
 			script += scriptOf(t, one)
 			all[one.at()] = one
 		}
@@ -244,7 +250,8 @@ var (
 )
 
 // narrow is chosen of the checks where the documentation shows no output: one that
-// shows that the target was found and asked.
+// shows that the target was found and asked. Of a target with a fault those are chosen
+// that the fault breaks.
 const narrow = "base.components.required"
 
 // scriptOf runs a command, and compares what is shown of it.
@@ -253,11 +260,7 @@ func scriptOf(t *testing.T, one *example) string {
 	if notRun[one.command] != "" {
 		return ""
 	}
-	command := one.command
-	if less := runAs[command]; less != "" {
-		command = less
-	}
-	command = strings.Replace(command, "go run ./cmd/mcpconform", "mcpconform", 1)
+	command := strings.Replace(one.command, "go run ./cmd/mcpconform", "mcpconform", 1)
 	arguments, known := strings.CutPrefix(command, "mcpconform ")
 	if !known {
 		t.Errorf("%s: is no mcpconform; if it cannot be run, tell notRun the reason: %s", one.at(), one.command)
@@ -273,7 +276,7 @@ func scriptOf(t *testing.T, one *example) string {
 	}
 	status := exitConforms
 	if verb == "server" || verb == "client" {
-		chosen := narrow
+		var options []string
 		if id := faultFlag.FindStringSubmatch(command); id != nil {
 			status = exitDoesNot
 			broken, err := fault.Find(fixtures.Wire, id[1])
@@ -281,14 +284,15 @@ func scriptOf(t *testing.T, one *example) string {
 				t.Errorf("%s: %v", one.at(), err)
 				return ""
 			}
-			chosen = strings.Join(broken.Breaks, "||")
-		}
-		if one.output == "" && !strings.Contains(command, "--filter") {
-			before, target, _ := strings.Cut(command, " -- ")
-			command = before + " --filter " + chosen
-			if target != "" {
-				command += " -- " + target
+			options = []string{"--filter", strings.Join(broken.Breaks, "||")}
+			if !strings.Contains(command, "--revision") {
+				options = append(options, "--revision", newest()) // not the one that the filter finds
 			}
+		} else if !strings.Contains(command, "--filter") {
+			options = []string{"--filter", narrow}
+		}
+		if one.output == "" {
+			command = strings.Join(append([]string{"mcpconform", verb}, options...), " ") + strings.TrimPrefix(command, "mcpconform "+verb)
 		}
 	}
 	script := fmt.Sprintf("run %d %s\n", status, command)
@@ -339,6 +343,8 @@ func setUpExamples(environment *testscript.Env) error {
 func serveOne(script *testscript.TestScript, arguments []string) (said string, err error) {
 	serving := exec.Command("mcpconform", append([]string{"serve", "--listen", "127.0.0.1:0"}, arguments...)...)
 	serving.Dir = script.MkAbs(".")
+	var reported bytes.Buffer
+	serving.Stdout = &reported
 	pipe, err := serving.StderrPipe()
 	if err != nil {
 		return "", err
@@ -372,5 +378,9 @@ func serveOne(script *testscript.TestScript, arguments []string) (said string, e
 	if _, err := rest.ReadFrom(lines); err != nil {
 		return "", err
 	}
-	return first + found + rest.String(), serving.Wait()
+	if err := serving.Wait(); err != nil {
+		return "", fmt.Errorf("%w\n%s%s%s\n%s", err, first, found, &rest, &reported)
+	}
+	said = first + found + rest.String()
+	return strings.ReplaceAll(said, page, "http://"+servedAt+"/"), nil
 }
