@@ -17,6 +17,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"github.com/rogpeppe/go-internal/testscript"
 )
 
 // asProgram makes the test binary the command line itself.
@@ -29,12 +31,19 @@ func TestMain(m *testing.M) {
 	if os.Getenv(asProgram) != "" {
 		os.Exit(traced(func() int { return run(os.Args[1:]) }))
 	}
+	testscript.Main(suite{m}, standIns)
+}
+
+// suite runs the tests, more of them side by side than there are processors.
+type suite struct{ tests *testing.M }
+
+func (s suite) Run() int {
 	flag.Parse()
 	if parallel := flag.Lookup("test.parallel"); parallel.Value.String() == parallel.DefValue {
 		_ = parallel.Value.Set(strconv.Itoa(max(atOnce, runtime.GOMAXPROCS(0)))) // a number is what it takes
 	}
-	status := m.Run()
-	os.Exit(max(status, putAway()))
+	status := s.tests.Run()
+	return max(status, putAway())
 }
 
 // testDeadline bounds one run of the command line: far more than any needs,

@@ -1,0 +1,386 @@
+//go:build linux
+
+package main
+
+import (
+	"bufio"
+	"bytes"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/rogpeppe/go-internal/testscript"
+	"go.yaml.in/yaml/v3"
+
+	"github.com/mcpconform/mcpconform/fixtures"
+	"github.com/mcpconform/mcpconform/internal/fault"
+	"github.com/mcpconform/mcpconform/reference/server"
+)
+
+// notRun are the commands that the documentation shows and TestDocsExamples does not
+// run, each with the reason. TestDocsCommands reads them.
+var notRun = map[string]string{
+	"go install github.com/mcpconform/mcpconform/cmd/mcpconform@latest": "needs the network",
+	"make test": "is what runs this test",
+	"go test ./cmd/mcpconform -run TestDocs -update":      "changes the documentation",
+	"make lint test selftest":                             "needs minutes, and the linter; CI runs it",
+	"mcpconform selftest --filter lifecycle":              "CI injects all faults; one of these is run for the README",
+	"mcpconform selftest --role client --filter sampling": "CI injects all faults; one of these is run as the target of mcpconform client",
+}
+
+// standIns are the programs that the documentation supposes: servers and clients of
+// the reader. They are the references.
+var standIns = map[string]func(){
+	"mcpconform": func() { os.Exit(run(os.Args[1:])) },
+	"npx":        standInServer,
+	"my-server":  standInServer,
+	"my-client":  standInClient,
+	"my-driver":  standInClient,
+}
+
+func standInServer() { os.Exit(run([]string{"reference", "server", "--stdio"})) }
+
+// standInClient takes the server from where the examples put it.
+func standInClient() {
+	arguments := os.Args[1:]
+	spawned, spawns := strings.CutPrefix(arguments[0], "--spawn=")
+	switch {
+	case spawns:
+		arguments = append([]string{"--"}, strings.Fields(spawned)...)
+	case arguments[0] == "--endpoint":
+		arguments = arguments[1:2]
+	case len(arguments) > 1:
+		arguments = append([]string{"--"}, arguments...)
+	}
+	os.Exit(run(append([]string{"reference", "client"}, arguments...)))
+}
+
+// example is a command that the documentation shows, with the output that it shows.
+type example struct {
+	document *document
+	from, to int // of the output, in the source
+	command  string
+	output   string
+}
+
+func (e *example) at() string { return e.document.at(e.from - 1) }
+
+// examplesOf reads the commands of a console block, or the step of a workflow.
+func examplesOf(t *testing.T, b block) []*example {
+	t.Helper()
+	var all []*example
+	if b.language == "yaml" {
+		var steps []struct{ Run string }
+		_ = yaml.Unmarshal([]byte(b.text), &steps) // TestDocsBlocks reads what is no step
+		for _, step := range steps {
+			if step.Run != "" {
+				all = append(all, &example{document: b.document, from: b.from + 1, to: b.from + 1, command: step.Run})
+			}
+		}
+		return all
+	}
+	from := b.from
+	for line := range strings.Lines(b.text) {
+		from += len(line)
+		if command, is := strings.CutPrefix(line, "$ "); is {
+			all = append(all, &example{document: b.document, from: from, to: from, command: strings.TrimSpace(command)})
+			continue
+		}
+		if len(all) == 0 {
+			t.Errorf("%s: output of no command", b.at())
+			return nil
+		}
+		last := all[len(all)-1]
+		last.to, last.output = from, last.output+line
+	}
+	return all
+}
+
+// elided is a line of shown output that stands for any number of lines. Durations and
+// the port of a loopback address are not compared.
+const elided = "…"
+
+var varying = regexp.MustCompile(`\b\d+(?:\.\d+)? (?:m?s)\b|127\.0\.0\.1:\d+`)
+
+func steady(line string) string {
+	return strings.TrimRight(varying.ReplaceAllStringFunc(line, func(found string) string {
+		if strings.HasPrefix(found, "127") {
+			return "127.0.0.1:0"
+		}
+		return "0 s"
+	}), " ")
+}
+
+// outline is what stays of a line when its numbers change.
+func outline(line string) string {
+	line = regexp.MustCompile(`\d+|·`).ReplaceAllString(steady(line), "#")
+	return strings.Join(strings.Fields(line), " ")
+}
+
+// shownIn looks for shown lines in the output of a command, comparing what same
+// leaves of each line; it returns them as they are there.
+func shownIn(shown, output []string, same func(string) string) (found []string, ok bool) {
+	anywhere := false
+	for len(shown) > 0 {
+		if shown[0] == elided {
+			found, shown, anywhere = append(found, elided), shown[1:], true
+			continue
+		}
+		length := slices.Index(append(slices.Clone(shown), elided), elided)
+		last := length == len(shown)
+		at := slices.IndexFunc(shifts(output, length), func(part []string) bool {
+			return slices.EqualFunc(part, shown[:length], func(a, b string) bool { return same(a) == same(b) })
+		})
+		if at < 0 || at > 0 && !anywhere {
+			return nil, false
+		}
+		if last && anywhere && at+length < len(output) { // the end of the output is meant
+			output = output[at+1:]
+			continue
+		}
+		found = append(found, output[at:at+length]...)
+		shown, output, anywhere = shown[length:], output[at+length:], false
+	}
+	return found, anywhere || len(output) == 0
+}
+
+// shifts are all the parts of a length.
+func shifts(lines []string, length int) [][]string {
+	var all [][]string
+	for at := 0; at+length <= len(lines); at++ {
+		all = append(all, lines[at:at+length])
+	}
+	return all
+}
+
+func linesOf(text string) []string {
+	if text == "" {
+		return nil
+	}
+	return strings.Split(strings.TrimSuffix(text, "\n"), "\n")
+}
+
+// judge compares the shown output, or has it changed.
+func (e *example) judge(output string, changes *edits) error {
+	shown, lines := linesOf(e.output), linesOf(output)
+	if _, same := shownIn(shown, lines, steady); same {
+		return nil
+	}
+	if !*update {
+		return fmt.Errorf("%s: %s\nwrites something else than is shown (go test ./cmd/mcpconform -run TestDocs -update writes that):\n%s",
+			e.at(), e.command, output)
+	}
+	if found, alike := shownIn(shown, lines, outline); alike {
+		lines = found
+	}
+	changes.add(e.document, edit{e.from, e.to, strings.Join(lines, "\n") + "\n"})
+	return nil
+}
+
+// Every command of the documentation does what it shows.
+func TestDocsExamples(t *testing.T) {
+	changes := &edits{}
+	t.Cleanup(func() { changes.write(t) })
+	t.Parallel()
+	var files []string
+	all := map[string]*example{}
+	directory := t.TempDir()
+	shown := map[string]bool{} // commands of which the output is shown
+	blocks := append(blocks(t, "console"), blocks(t, "yaml")...)
+	for _, b := range blocks {
+		for _, one := range examplesOf(t, b) {
+			shown[one.command] = shown[one.command] || one.output != ""
+		}
+	}
+	for _, b := range blocks {
+		script := ""
+		for _, one := range examplesOf(t, b) {
+			if one.output == "" && shown[one.command] {
+				continue // is run where it is
+			}
+			script += scriptOf(t, one)
+			all[one.at()] = one
+		}
+		if script != "" {
+			name := strings.NewReplacer("/", "-", ":", "-", ".md", "").Replace(b.at())
+			files = append(files, writeFile(t, directory, name+".txtar", script))
+		}
+	}
+	testscript.Run(t, testscript.Params{
+		Files: files,
+		Setup: setUpExamples,
+		Cmds: map[string]func(*testscript.TestScript, bool, []string){
+			// run STATUS COMMAND... runs a command to its end.
+			"run": func(script *testscript.TestScript, _ bool, arguments []string) {
+				status := 0
+				err := script.Exec(arguments[1], arguments[2:]...)
+				if exit, exited := errors.AsType[*exec.ExitError](err); exited {
+					status, err = exit.ExitCode(), nil
+				}
+				script.Check(err)
+				if strconv.Itoa(status) != arguments[0] {
+					script.Fatalf("status %d, want %s", status, arguments[0])
+				}
+			},
+			// shows FILE:LINE compares what was written last with what is shown there.
+			"shows": func(script *testscript.TestScript, _ bool, arguments []string) {
+				script.Check(all[arguments[0]].judge(script.ReadFile("stdout"), changes))
+			},
+			// serves FILE:LINE ARGUMENT... serves a client, is interrupted, and compares.
+			"serves": func(script *testscript.TestScript, _ bool, arguments []string) {
+				said, err := serveOne(script, arguments[1:])
+				script.Check(err)
+				script.Check(all[arguments[0]].judge(said, changes))
+			},
+		},
+	})
+}
+
+var (
+	supposedURL = regexp.MustCompile(`https?://(?:127\.0\.0\.1:3000|example\.com)/mcp`)
+	doubleQuote = regexp.MustCompile(`"([^"]*)"`)
+	faultFlag   = regexp.MustCompile(`--fault (\S+)`)
+)
+
+// narrow is chosen of the checks where the documentation shows no output: one that
+// shows that the target was found and asked. Of a target with a fault those are chosen
+// that the fault breaks.
+const narrow = "base.components.required"
+
+// scriptOf runs a command, and compares what is shown of it.
+func scriptOf(t *testing.T, one *example) string {
+	t.Helper()
+	if notRun[one.command] != "" {
+		return ""
+	}
+	command := strings.Replace(one.command, "go run ./cmd/mcpconform", "mcpconform", 1)
+	arguments, known := strings.CutPrefix(command, "mcpconform ")
+	if !known {
+		t.Errorf("%s: is no mcpconform; if it cannot be run, tell notRun the reason: %s", one.at(), one.command)
+		return ""
+	}
+	command = supposedURL.ReplaceAllString(command, "$$SERVER")
+	command = doubleQuote.ReplaceAllStringFunc(command, func(quoted string) string {
+		return strings.ReplaceAll(strings.Trim(quoted, `"`), " ", "' '") // as testscript has it
+	})
+	verb, _, _ := strings.Cut(arguments, " ")
+	if verb == "serve" {
+		return fmt.Sprintf("serves %s%s\n", one.at(), strings.TrimPrefix(command, "mcpconform serve"))
+	}
+	status := exitConforms
+	if verb == "server" || verb == "client" {
+		var options []string
+		if id := faultFlag.FindStringSubmatch(command); id != nil {
+			status = exitDoesNot
+			broken, err := fault.Find(fixtures.Wire, id[1])
+			if err != nil {
+				t.Errorf("%s: %v", one.at(), err)
+				return ""
+			}
+			options = []string{"--filter", strings.Join(broken.Breaks, "||")}
+			if !strings.Contains(command, "--revision") {
+				options = append(options, "--revision", newest()) // not the one that the filter finds
+			}
+		} else if !strings.Contains(command, "--filter") {
+			options = []string{"--filter", narrow}
+		}
+		if one.output == "" {
+			command = strings.Join(append([]string{"mcpconform", verb}, options...), " ") + strings.TrimPrefix(command, "mcpconform "+verb)
+		}
+	}
+	script := fmt.Sprintf("run %d %s\n", status, command)
+	if one.output != "" {
+		script += "shows " + one.at() + "\n"
+	}
+	return script
+}
+
+// setUpExamples puts the stand-ins where the examples have them, and starts the server
+// that they suppose at a URL.
+func setUpExamples(environment *testscript.Env) error {
+	for name := range standIns {
+		if name == "mcpconform" || name == "npx" {
+			continue // in the PATH
+		}
+		program, err := exec.LookPath(name)
+		if err != nil {
+			return err
+		}
+		if err := os.Symlink(program, filepath.Join(environment.WorkDir, name)); err != nil {
+			return err
+		}
+	}
+	t := environment.T().(testing.TB)
+	reference, err := server.New(server.Options{})
+	if err != nil {
+		return err
+	}
+	listener, err := reference.Listen(t.Context(), "127.0.0.1:0")
+	if err != nil {
+		return err
+	}
+	served := make(chan error, 1)
+	go func() { served <- reference.Serve(t.Context(), listener) }()
+	t.Cleanup(func() { // the context has ended
+		if err := <-served; err != nil {
+			t.Error(err)
+		}
+	})
+	environment.Setenv("SERVER", "http://"+listener.Addr().String()+"/mcp")
+	environment.Setenv("TOKEN", "secret")
+	return nil
+}
+
+// serveOne lets a client come to mcpconform serve, waits for what is found, and ends it
+// by Ctrl-C. It returns what was said of that.
+func serveOne(script *testscript.TestScript, arguments []string) (said string, err error) {
+	serving := exec.Command("mcpconform", append([]string{"serve", "--listen", "127.0.0.1:0"}, arguments...)...)
+	serving.Dir = script.MkAbs(".")
+	var reported bytes.Buffer
+	serving.Stdout = &reported
+	pipe, err := serving.StderrPipe()
+	if err != nil {
+		return "", err
+	}
+	if err := serving.Start(); err != nil {
+		return "", err
+	}
+	defer func() {
+		if err != nil {
+			_ = serving.Process.Kill()
+			_ = serving.Wait()
+		}
+	}()
+	lines := bufio.NewReader(pipe)
+	first, err := lines.ReadString('\n')
+	if err != nil {
+		return "", err
+	}
+	page := servedPage.FindString(first)
+	if err := script.Exec("mcpconform", "reference", "client", page+"mcp"); err != nil {
+		return "", err
+	}
+	found, err := lines.ReadString('\n')
+	if err != nil {
+		return "", err
+	}
+	if err := serving.Process.Signal(os.Interrupt); err != nil {
+		return "", err
+	}
+	var rest bytes.Buffer
+	if _, err := rest.ReadFrom(lines); err != nil {
+		return "", err
+	}
+	if err := serving.Wait(); err != nil {
+		return "", fmt.Errorf("%w\n%s%s%s\n%s", err, first, found, &rest, &reported)
+	}
+	said = first + found + rest.String()
+	return strings.ReplaceAll(said, page, "http://"+servedAt+"/"), nil
+}
