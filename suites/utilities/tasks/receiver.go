@@ -165,15 +165,17 @@ func takingTasksOn() {
 		func(ctx SpecContext) {
 			client := Played(ctx)
 
-			answers := created(client)
-			for position, answer := range answers {
+			made := map[string][]string{} // ids by connection
+			for _, answer := range created(client) {
 				id := idOf(answer.ResultObject()["task"])
 				if answer.ID.String() == id {
 					client.Blame(answer, Mismatch{Wanted: "an id that the client makes", Found: "the id of the request: " + Show(id), Where: "/result/task/taskId"})
 				}
-				if position > 0 && id == idOf(answers[0].ResultObject()["task"]) {
+				before := made[answer.Event.Connection]
+				if Observed(len(before) > 0) && slices.Contains(before, id) {
 					client.Blame(answer, Mismatch{Wanted: "an id for each task", Found: "the same again: " + Show(id), Where: "/result/task/taskId"})
 				}
+				made[answer.Event.Connection] = append(before, id)
 			}
 		})
 
@@ -326,7 +328,7 @@ func takingTime() {
 			state := firstAnswer(client, "tasks/get", idOf(answer.ResultObject()["task"]))
 			taken := answer.Event.At.Sub(answer.Request.Event.At)
 			status := state.ResultObject()["status"]
-			if status == "working" {
+			if Observed(status == "working") {
 				return
 			}
 			if !isOver(status) || taken < tasksTake*4/5 {
@@ -348,7 +350,7 @@ func takingTime() {
 			if state.Request.Index < result.Index {
 				client.NeverBut("the client was not asked for the state of the task afterwards", "tools/call")
 			}
-			if !isOver(state.ResultObject()["status"]) {
+			if !Observed(isOver(state.ResultObject()["status"])) {
 				client.Blame(result, Mismatch{Wanted: "no answer before the task is over", Found: "one, and then the status " + Show(state.ResultObject()["status"])})
 			}
 		})
