@@ -1,7 +1,6 @@
 package tasks
 
 import (
-	"net/http"
 	"slices"
 	"time"
 
@@ -165,9 +164,6 @@ func followingTasks() {
 			if answer == nil {
 				client.NeedMore(question, "tasks/")
 				client.Missing(question, Mismatch{Wanted: "an answer to what the task asks", Found: "none"})
-			}
-			if head, there := client.HeadOf(question); !there || head.HTTP.Method != http.MethodGet {
-				client.NeverBut("the client was asked on the stream of its own request, as it has none of a GET open", "tools/call")
 			}
 			if !Observed(answer.ResultObject() != nil) {
 				client.NeverBut("the client refused "+elicitation, elicitation)

@@ -1,6 +1,7 @@
 package tasks
 
 import (
+	"context"
 	"slices"
 	"strings"
 	"time"
@@ -10,6 +11,7 @@ import (
 	. "github.com/mcpconform/mcpconform/internal/conform"
 	"github.com/mcpconform/mcpconform/internal/jsonrpc"
 	"github.com/mcpconform/mcpconform/internal/scripted"
+	"github.com/mcpconform/mcpconform/suites/client/asking"
 )
 
 // What the client answers with, at last.
@@ -142,6 +144,9 @@ func takingTasksOn() {
 				client.NeverBut("the client was asked for no task that it does not declare", sampling)
 			}
 			for _, answer := range answers {
+				if _, refused := answer.Error(); refused && !answersPlainly(ctx, answer.Request.Method) {
+					client.NeverBut("the client refuses "+answer.Request.Method+" that asks for no task, too", answer.Request.Method)
+				}
 				Expect(client.Judging(answer)).To(BeResult())
 				Expect(client.Judging(answer)).NotTo(HaveMember("task"))
 			}
@@ -227,7 +232,11 @@ func takingTasksOn() {
 			if created(client)[0].Request.Method == elicitation {
 				own = "action"
 			}
-			for _, answer := range fetched(client, idOf(created(client)[0].ResultObject()["task"])) {
+			id := idOf(created(client)[0].ResultObject()["task"])
+			if lastAnswer(client, "tasks/get", id).ResultObject()["status"] == "failed" {
+				client.NeverBut("the client refused what was asked for as a task", sampling)
+			}
+			for _, answer := range fetched(client, id) {
 				Expect(client.Judging(answer)).To(BeResult())
 				Expect(client.Judging(answer)).To(HaveMember(own))
 			}
@@ -373,8 +382,9 @@ func takingTime() {
 				Inconclusive("the task was not cancelled", fixOthers)
 			}
 			state := lastAnswer(client, "tasks/get", idOf(answer.ResultObject()))
-			if _, forgotten := state.Error(); !forgotten {
-				Expect(client.Judging(state)).To(HaveMember("status", "cancelled"))
+			reply := client.Judging(state)
+			if _, forgotten := state.Error(); !forgotten { // as it may be
+				Expect(reply).To(HaveMember("status", "cancelled"))
 			}
 		})
 
@@ -418,6 +428,13 @@ func plainAnswers(client *Client, method string) []*Said {
 		return nil
 	}
 	return client.Responses(method)
+}
+
+// answersPlainly tells whether the client answers requests of a method with results when
+// they ask for no task.
+func answersPlainly(ctx context.Context, method string) bool {
+	plain := Beside(ctx, asking.Declared)
+	return plain != nil && slices.ContainsFunc(plain.Inquiries(method), Inquiry.Answered)
 }
 
 // created returns the answers that are tasks, of which the check needs one.
