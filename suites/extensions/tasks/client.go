@@ -189,7 +189,7 @@ func following() {
 				}
 				client.Blame(call.Answers[0], Mismatch{Wanted: "the result of the task", Found: "a failure of the call: " + first.Error})
 			}
-			if len(looks) == 0 {
+			if !Observed(len(looks) > 0) {
 				client.NeverBut("the client never asked after its task", "tools/call")
 			}
 		})
@@ -200,11 +200,11 @@ func following() {
 
 			last := lastLook(client, createdIn(becameTask(client)))
 			status := ResultTo(last)["status"]
-			if status == "completed" {
+			if Observed(status == "completed") {
 				return
 			}
 			client.NeedMore(last, "tasks/")
-			client.Blame(last, Mismatch{Wanted: "tasks/get until the task is over", Found: "none after the status " + Show(status)})
+			client.Missing(last, Mismatch{Wanted: "tasks/get until the task is over", Found: "none after the status " + Show(status)})
 		})
 
 	It("takes a task for no answer to what cannot become one", Verifies("tasks-extension.created.unsupported"), In(promptBecomesTask),
@@ -223,7 +223,10 @@ func following() {
 			if plain.Failed() {
 				client.NeverBut("no prompt can be got", "prompts/get")
 			}
-			if !told.Failed() && createdIn(gets[0]) != "" {
+			if createdIn(gets[0]) == "" {
+				client.NeverBut("the first prompt was not answered with a task", "prompts/get")
+			}
+			if !Observed(told.Failed()) {
 				client.NeedGiven(1)
 				client.Blame(gets[0].Answers[0], Mismatch{Wanted: "that the client takes the answer for invalid", Found: "the step is told as done: " + ShowOutcome(told)})
 			}
@@ -236,12 +239,12 @@ func givingInput() {
 			client := Played(ctx)
 
 			id := createdIn(asksForInput(client))
-			if len(updatesOf(client, id)) > 0 {
+			if Observed(len(updatesOf(client, id)) > 0) {
 				return
 			}
 			look := lastLook(client, id)
 			client.NeedMore(look, "tasks/")
-			client.Blame(look, Mismatch{Wanted: "tasks/update with what the task asks for", Found: "none"})
+			client.Missing(look, Mismatch{Wanted: "tasks/update with what the task asks for", Found: "none"})
 		})
 
 	It("goes on to ask after a task that it gave input", Verifies("tasks-extension.input.observed"), In(taskNeedsInput),
@@ -253,9 +256,9 @@ func givingInput() {
 			if len(updates) == 0 {
 				client.NeverBut("the client gave the task no input", "elicitation/create")
 			}
-			if last := lastLook(client, id); last.Event.At.Before(updates[0].Event.At) {
+			if !Observed(lastLook(client, id).Event.At.After(updates[0].Event.At)) {
 				client.NeedMore(updates[0], "tasks/")
-				client.Blame(updates[0], Mismatch{Wanted: "tasks/get after tasks/update", Found: "none"})
+				client.Missing(updates[0], Mismatch{Wanted: "tasks/get after tasks/update", Found: "none"})
 			}
 		})
 }
@@ -273,7 +276,7 @@ func endingEarly() {
 					client.Blame(cancelled, Mismatch{Wanted: "tasks/cancel for a call that became a task", Found: "notifications/cancelled"})
 				}
 			}
-			if len(about(client.Requests("tasks/cancel"), id)) == 0 {
+			if !Observed(len(about(client.Requests("tasks/cancel"), id)) > 0) {
 				client.NeverBut("the client gave up no task", "notifications/cancelled")
 			}
 		})

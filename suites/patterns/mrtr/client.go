@@ -1,8 +1,8 @@
 package mrtr
 
 import (
+	"maps"
 	"slices"
-
 	"strings"
 	"time"
 
@@ -150,16 +150,16 @@ func retriesOfClients() {
 			client := Played(ctx)
 
 			asked := 0
-			for tool, question := range simpleNeeds {
+			for _, tool := range slices.Sorted(maps.Keys(simpleNeeds)) {
 				for _, call := range client.Calls(tool) {
 					result := AnswerTo(call)
 					if result == nil || result.ResultObject()["resultType"] != "input_required" {
 						continue
 					}
-					if asked++; !isMadeAgain(client, result) {
+					if asked++; !Observed(isMadeAgain(client, result)) {
 						client.NeedGoingOn(result)
-						client.Blame(result, Mismatch{
-							Wanted: "the call again, with inputResponses, as the client declares what " + question.Method + " takes", Found: "no such call, though the client goes on",
+						client.Missing(result, Mismatch{
+							Wanted: "the call again, with inputResponses, as the client declares what " + simpleNeeds[tool].Method + " takes", Found: "no such call, though the client goes on",
 						})
 					}
 				}
@@ -173,7 +173,7 @@ func retriesOfClients() {
 		func(ctx SpecContext) {
 			client := Played(ctx)
 
-			for _, retry := range needRetries(client, echoState) {
+			for retry := range ObserveEach(needRetries(client, echoState)) {
 				if state := retry.ParamsObject()["requestState"]; state != oddState {
 					client.Blame(retry, Mismatch{
 						Wanted: "the requestState of the result, " + Show(oddState), Found: Show(state), Where: "/params/requestState",
@@ -186,7 +186,7 @@ func retriesOfClients() {
 		func(ctx SpecContext) {
 			client := Played(ctx)
 
-			for _, retry := range needRetries(client, noState) {
+			for retry := range ObserveEach(needRetries(client, noState)) {
 				if state, brings := retry.ParamsObject()["requestState"]; brings {
 					client.Blame(retry, Mismatch{
 						Wanted: "no requestState, as the result had none", Found: Show(state), Where: "/params/requestState",
@@ -199,8 +199,9 @@ func retriesOfClients() {
 		func(ctx SpecContext) {
 			client := Played(ctx)
 
-			needRetries(client, echoState)
+			retry := needRetries(client, echoState)[0]
 			for _, call := range client.NeedCalls(unrelated) {
+				Observed(call.Event.At.After(retry.Event.At)) // by then there is something to bring
 				for _, name := range []string{"inputResponses", "requestState"} {
 					if value, brings := call.ParamsObject()[name]; brings {
 						client.Blame(call, Mismatch{
@@ -217,26 +218,25 @@ func retriesOfClients() {
 func isMadeAgain(client *Client, result *Said) bool {
 	tool, _ := result.Request.ParamsObject()["name"].(string)
 	return slices.ContainsFunc(client.Calls(tool), func(call *Said) bool {
-		params := call.ParamsObject()
-		return call.Event.At.After(result.Event.At) && (params["inputResponses"] != nil || params["requestState"] != nil)
+		return call.Event.At.After(result.Event.At) && bringsAny(call)
 	})
 }
 
-// needRetries returns the calls of a tool that come after its first result has asked for
-// input, of which the check needs one.
+// needRetries returns the calls of a tool that bring input or a state after a result has
+// asked for it, of which the check needs one. Others may be new ones, of a client that
+// plays twice.
 func needRetries(client *Client, tool string) []*Said {
-	calls := client.NeedCalls(tool)
-	if len(calls) == 1 {
+	retries := slices.DeleteFunc(client.NeedCalls(tool)[1:], func(call *Said) bool { return !bringsAny(call) })
+	if len(retries) == 0 {
 		client.NeverBut("the client did not make the call of "+tool+" again, for which the server needs input", "elicitation/create")
 	}
-	if len(calls) > 2 { // some may be new ones, of a client that plays twice
-		calls = slices.DeleteFunc(calls, func(call *Said) bool {
-			params := call.ParamsObject()
-			return params["inputResponses"] == nil && params["requestState"] == nil
-		})
-		return calls
-	}
-	return calls[1:]
+	return retries
+}
+
+// bringsAny tells whether a call brings input or a state.
+func bringsAny(call *Said) bool {
+	params := call.ParamsObject()
+	return params["inputResponses"] != nil || params["requestState"] != nil
 }
 
 // atOnce is a server that needs input for two calls at a time.
@@ -278,8 +278,7 @@ func simultaneous() {
 		func(ctx SpecContext) {
 			client := Played(ctx)
 
-			needRetries(client, "one")
-			needRetries(client, "other")
+			one, other := needRetries(client, "one")[0], needRetries(client, "other")[0]
 			for _, call := range client.Requests("tools/call") {
 				tool, _ := call.ParamsObject()["name"].(string)
 				state, brings := call.ParamsObject()["requestState"]
@@ -293,8 +292,15 @@ func simultaneous() {
 					}
 				}
 			}
+			if one.Event.At.Before(client.Calls("other")[0].Event.At) || other.Event.At.Before(client.Calls("one")[0].Event.At) {
+				client.NeverBut("the client made its calls one after the other", "tools/call")
+			}
+			Observe()
 		})
 }
+
+// uninvitedCall is the position of the call in the steps of uninvited.
+const uninvitedCall = 2
 
 // uninvited is a server that needs input which the client has not declared.
 var uninvited = &Story{
@@ -326,6 +332,9 @@ func undeclared() {
 						Wanted: "the answer to " + sampling.Method + ", or no call again",
 						Found:  "a call without it", Where: "/params/inputResponses",
 					})
+				}
+				if !Observed(retry != nil) {
+					client.Refrained(inquiry.Question, uninvitedCall)
 				}
 			}
 		})

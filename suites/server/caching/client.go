@@ -92,14 +92,14 @@ func freshResults() {
 			if len(announced) == 0 {
 				client.NeverBut("the client did not listen for changes, or called nothing", "subscriptions/listen")
 			}
-			if asksAfter(client, announced[0], "tools/list") {
+			if Observed(asksAfter(client, announced[0], "tools/list")) {
 				return
 			}
 			if waited := client.OutcomeOf(announcementAwaited); waited.Failed() {
 				client.NeverBut("the client did not take notice of the change: "+waited.Error, "subscriptions/listen")
 			}
 			client.NeedGiven(changedListed)
-			client.Blame(announced[0], Mismatch{
+			client.Missing(announced[0], Mismatch{
 				Wanted: "a new tools/list when the tools are wanted after this", Found: "no such request: the list from before is used again",
 			})
 		})
@@ -112,9 +112,9 @@ func freshResults() {
 			if len(known) == 0 {
 				client.Never("resources/read")
 			}
-			if len(readsOf(client, anotherURI)) == 0 {
+			if !Observed(len(readsOf(client, anotherURI)) > 0) {
 				client.NeedGiven(anotherRead)
-				client.Blame(known[0], Mismatch{
+				client.Missing(known[0], Mismatch{
 					Wanted: "a resources/read for " + anotherURI + ", too", Found: "none: what was read of " + oneURI + " is used for it",
 				})
 			}
@@ -125,9 +125,9 @@ func freshResults() {
 			client := Played(ctx)
 
 			known := client.NeedRequests("tools/list")
-			if len(client.Requests("prompts/list")) == 0 {
+			if !Observed(len(client.Requests("prompts/list")) > 0) {
 				client.NeedGiven(otherListed)
-				client.Blame(known[0], Mismatch{
+				client.Missing(known[0], Mismatch{
 					Wanted: "a prompts/list, too", Found: "none: what tools/list gave is used for it",
 				})
 			}
@@ -141,10 +141,10 @@ func freshResults() {
 			if retry < 0 {
 				client.NeverBut("the client brought no input for resources/read", "elicitation/create")
 			}
-			if reads := readsOf(client, privateURI); retry == len(reads)-1 {
+			if reads := readsOf(client, privateURI); !Observed(retry < len(reads)-1) {
 				client.NeedGiven(privateRead)
 				client.NeedGiven(privateReadAgain)
-				client.Blame(reads[retry], Mismatch{
+				client.Missing(reads[retry], Mismatch{
 					Wanted: "another resources/read when the resource is wanted again", Found: "none: the result of the retry is used again",
 				})
 			}
@@ -183,6 +183,7 @@ const (
 	staleListed         = 1
 	negativeListed      = 2
 	negativeListedAgain = 3
+	staleCalled         = 4
 	staleListedAgain    = 5
 )
 
@@ -226,10 +227,10 @@ func staleResults() {
 			client := Played(ctx)
 
 			lists := client.NeedRequests("prompts/list")
-			if len(lists) < 2 {
+			if !Observed(len(lists) > 1) {
 				client.NeedGiven(negativeListed)
 				client.NeedGiven(negativeListedAgain)
-				client.Blame(lists[0], Mismatch{
+				client.Missing(lists[0], Mismatch{
 					Wanted: "another prompts/list when the prompts are wanted again", Found: "none: a result with ttlMs -1 is used again",
 				})
 			}
@@ -239,12 +240,11 @@ func staleResults() {
 		func(ctx SpecContext) {
 			client := Played(ctx)
 
-			lists := client.NeedRequests("tools/list")
-			client.NeedCalls(scripted.AddNumbers) // in whose time the list grows stale
-			if len(lists) < 2 {
+			known, call := grownStale(client)
+			if !Observed(asksAfter(client, call, "tools/list")) {
 				client.NeedGiven(staleListed)
 				client.NeedGiven(staleListedAgain)
-				client.Blame(lists[0], Mismatch{
+				client.Missing(known, Mismatch{
 					Wanted: "another tools/list when the tools are wanted again after 400 ms",
 					Found:  "none: a result with ttlMs 10 is used again",
 				})
@@ -255,22 +255,25 @@ func staleResults() {
 		func(ctx SpecContext) {
 			client := Played(ctx)
 
-			if polls := pollsOf(client); len(polls) > fewPolls {
+			polls, answer := pollsOf(client)
+			if len(polls) > fewPolls {
 				client.Blame(polls[fewPolls], Mismatch{
 					Wanted: "no tools/list while a call is waited for and nobody wants the tools",
 					Found:  Show(len(polls)) + " of them, with a ttlMs of 10",
 				})
 			}
+			client.Refrained(answer, staleCalled)
 		})
 
 	It("slows down if it polls all the same", Verifies("caching.stale.polled-gently"), In(stale),
 		func(ctx SpecContext) {
 			client := Played(ctx)
 
-			polls := pollsOf(client)
+			polls, _ := pollsOf(client)
 			if len(polls) <= fewPolls {
 				NotApplicable("the client does not poll")
 			}
+			Observe()
 			if len(polls) >= manyPolls {
 				client.Blame(polls[manyPolls-1], Mismatch{
 					Wanted: "longer waits from poll to poll", Found: Show(len(polls)) + " times tools/list in less than a second, with a ttlMs of 10",
@@ -279,20 +282,35 @@ func staleResults() {
 		})
 }
 
-// pollsOf returns the lists of tools that the client asked for during the long call.
-func pollsOf(client *Client) []*Said {
-	client.NeedRequests("tools/list")
-	call := client.NeedCalls(scripted.AddNumbers)[0]
-	if known := client.Requests("tools/list")[0]; known.Event.At.After(call.Event.At) {
+// grownStale returns the last request for a list of tools before the long call, during
+// which the list grows stale, and the call. Of a client that knew no list nothing is
+// shown.
+func grownStale(client *Client) (known, call *Said) {
+	lists := client.NeedRequests("tools/list")
+	call = client.NeedCalls(scripted.AddNumbers)[0]
+	for _, list := range lists {
+		if answer := AnswerTo(list); answer != nil && answer.Event.At.Before(call.Event.At) {
+			known = list
+		}
+	}
+	if known == nil {
 		client.NeverBut("the client knew no list of tools that could grow stale during the call", "tools/list")
 	}
-	answer := AnswerTo(call)
+	return known, call
+}
+
+// pollsOf returns the lists of tools that the client asked for during the long call, and
+// the answer of that.
+func pollsOf(client *Client) (polls []*Said, answer *Said) {
+	_, call := grownStale(client)
+	answer = AnswerTo(call)
 	if answer == nil {
 		client.NeverBut("the client did not wait for the answer of the call", "tools/call")
 	}
-	return slices.DeleteFunc(client.Requests("tools/list"), func(list *Said) bool {
+	polls = slices.DeleteFunc(client.Requests("tools/list"), func(list *Said) bool {
 		return list.Event.At.Before(call.Event.At) || list.Event.At.After(answer.Event.At)
 	})
+	return polls, answer
 }
 
 // secondPage is the cursor of the pages that are out of date at once.
@@ -347,10 +365,10 @@ func pages() {
 			if len(seconds) == 0 {
 				client.NeverBut("the client did not come to the second page", "tools/list")
 			}
-			if len(seconds) == 1 {
+			if !Observed(len(seconds) > 1) {
 				client.NeedGiven(toolsListed)
 				client.NeedGiven(toolsListedAgain)
-				client.Blame(seconds[0], Mismatch{
+				client.Missing(seconds[0], Mismatch{
 					Wanted: "another tools/list with the cursor " + Show(secondPage) + " when the tools are wanted again",
 					Found:  "none: a page with ttlMs 0 is used again, or left out",
 				})
@@ -372,13 +390,13 @@ func pages() {
 			if firsts := slices.DeleteFunc(slices.Clone(lists[:refused]), func(list *Said) bool { return !isFirst(list) }); len(firsts) > 1 {
 				NotApplicable("the client keeps no pages: it had just begun from the beginning")
 			}
-			if slices.ContainsFunc(lists[refused:], isFirst) {
+			if Observed(slices.ContainsFunc(lists[refused:], isFirst)) {
 				return
 			}
 			if _, over := client.ToldOutcome(promptsListedAgain); !over { // the step in which the client was refused
 				client.NeedMore(AnswerTo(lists[refused]), "prompts/")
 			}
-			client.Blame(AnswerTo(lists[refused]), Mismatch{
+			client.Missing(AnswerTo(lists[refused]), Mismatch{
 				Wanted: "a prompts/list without a cursor after this refusal", Found: "no such request",
 			})
 		})

@@ -70,13 +70,13 @@ func (b book) follows(ctx context.Context, client *Client, position int, wanted 
 	if before == nil || AnswerTo(before) == nil {
 		client.NeverBut(fmt.Sprintf("the client did not come to page %d of %s", position+1, b.method), b.method)
 	}
-	if b.turned(client, position+1) == nil {
+	if !Observed(b.turned(client, position+1) != nil) {
 		step := client.StepOf(b.method)
 		if _, told := client.ToldOutcome(step); position == 0 && !told {
 			client.NeverBut("the client asked for the first page of "+b.method+" alone, and nobody tells whether it was to list all", b.method)
 		}
 		client.NeedOver(ctx, step, AnswerTo(before))
-		client.Blame(AnswerTo(before), Mismatch{
+		client.Missing(AnswerTo(before), Mismatch{
 			Wanted: wanted + ": " + b.method + " with the cursor " + Show(b.pages[position+1].cursor),
 			Found:  "no such request", Where: "/result/nextCursor",
 		})

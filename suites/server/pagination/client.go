@@ -87,18 +87,23 @@ func followingLists() {
 			if last == nil || AnswerTo(last) == nil {
 				client.NeverBut("the client did not come to the last page of tools/list", "tools/list")
 			}
-			for _, more := range client.Requests("tools/list") {
-				if !more.Event.At.After(AnswerTo(last).Event.At) {
+			for _, more := range client.AskedAfter(AnswerTo(last)) {
+				if more.Method != "tools/list" {
 					continue
 				}
 				cursor, given := more.ParamsObject()["cursor"]
 				if !given {
-					return // it begins the list anew
+					break // it begins the list anew
 				}
 				client.Blame(more, Mismatch{
 					Wanted: "no request for a page behind the last one", Found: "the cursor " + Show(cursor), Where: "/params/cursor",
 				})
 			}
+			step := client.StepOf("tools/list")
+			if told, there := client.ToldOutcome(step); there && told.Failed() {
+				client.NeverBut("the client says that it could not list the tools: "+told.Error, "tools/list")
+			}
+			client.Refrained(AnswerTo(last), step)
 		})
 
 	It("lists what comes on one page, and what comes on several", Verifies("pagination.both-flows"), In(cursors),
@@ -117,13 +122,15 @@ func followingLists() {
 		func(ctx SpecContext) {
 			client := Played(ctx)
 
-			client.NeedRequests("tools/list")
+			if !slices.ContainsFunc(client.NeedRequests("tools/list"), leadsOnByLostCursor) {
+				client.NeverBut("the client got no cursor in the session that the server ended", "tools/list")
+			}
 			if len(client.Conversations) < 2 {
 				client.NeverBut("the client began no new session after the server had ended the first", "tools/list")
 			}
 			lists := 0
 			for _, conversation := range client.Conversations[1:] {
-				for _, list := range conversation.Requests("tools/list") {
+				for list := range ObserveEach(conversation.Requests("tools/list")) {
 					lists++
 					if list.ParamsObject()["cursor"] == lostCursor {
 						client.Blame(list, Mismatch{
@@ -180,6 +187,9 @@ var cursors = &Story{
 
 // lostCursor is of a session that ends.
 const lostCursor = "session-1-page-2"
+
+// leadsOnByLostCursor tells whether the answer to a request has that cursor.
+func leadsOnByLostCursor(list *Said) bool { return ResultTo(list)["nextCursor"] == lostCursor }
 
 // lostPages is a server that ends the session in the middle of a list.
 var lostPages = &Story{

@@ -44,12 +44,12 @@ func ClientChecks() {
 			func(ctx SpecContext) {
 				client := Played(ctx)
 
-				client.NeedInquiries("sampling/createMessage")
+				inquiries := client.NeedInquiries("sampling/createMessage")
 				reports := client.Notifications("notifications/progress")
 				if len(reports) == 0 {
 					NotApplicable("the client reports no progress, which it need not")
 				}
-				latest := map[string]float64{} // by connection
+				latest := map[*Said]float64{} // by the request whose progress is reported
 				for _, report := range reports {
 					token := report.ParamsObject()["progressToken"]
 					if token != reportedBy {
@@ -60,13 +60,26 @@ func ClientChecks() {
 						continue // the schema has it
 					}
 					now, _ := value.Float64()
-					if earlier, known := latest[report.Event.Connection]; known && now <= earlier {
+					question := lastBefore(report, inquiries)
+					if earlier, known := latest[question]; Observed(known) && now <= earlier {
 						client.Blame(report, Mismatch{Wanted: "more than before", Found: Show(report.ParamsObject()["progress"]), Where: "/params/progress"})
 					}
-					latest[report.Event.Connection] = now
+					latest[question] = now
 				}
 			})
 	})
+}
+
+// lastBefore returns the last question that came before a message on its connection; nil
+// for none.
+func lastBefore(said *Said, inquiries []Inquiry) (question *Said) {
+	for _, inquiry := range inquiries {
+		asked := inquiry.Question.Event
+		if asked.Connection == said.Event.Connection && asked.Sequence < said.Event.Sequence {
+			question = inquiry.Question
+		}
+	}
+	return question
 }
 
 // counted is a client that asks for the progress of two calls at once.

@@ -73,11 +73,16 @@ func followingTasks() {
 		func(ctx SpecContext) {
 			client := Played(ctx)
 
-			for _, call := range client.NeedCalls(scripted.AddNumbers) {
+			calls := client.NeedCalls(scripted.AddNumbers)
+			for _, call := range calls {
 				if task, asks := call.ParamsObject()["task"]; asks {
 					client.Blame(call, Mismatch{Wanted: "no task, since the server declares none", Found: Show(task), Where: "/params/task"})
 				}
 			}
+			if elsewhere := Beside(ctx, toolsAsTasks); elsewhere == nil || !slices.ContainsFunc(elsewhere.Calls(background), func(call *Said) bool { return call.ParamsObject()["task"] != nil }) {
+				client.NeverBut("the client was not seen to call a tool as a task of a server that takes tasks", "tools/call")
+			}
+			client.Judging(calls[0])
 		})
 
 	It("gets the result of its task without being told of its status", Verifies("tasks.notification.not-awaited"), In(toolsAsTasks),
@@ -89,10 +94,11 @@ func followingTasks() {
 			if len(asked) == 0 {
 				client.NeverBut("the client never asked after its task", "tools/call")
 			}
+			client.Judging(asked[0])
 			for _, told := range client.FromServer("notifications/tasks/status") {
 				waited := asked[0].Event.At.Sub(told.Event.At)
 				if waited >= 0 && waited < patientFor/2 { // later than that it asks by itself
-					client.Blame(asked[0], Mismatch{
+					client.Missing(asked[0], Mismatch{
 						Wanted: "tasks/get or tasks/result, though no notifications/tasks/status comes",
 						Found:  "none in " + patientFor.String() + ", and one upon that notification",
 					})
@@ -110,11 +116,11 @@ func followingTasks() {
 				client.NeverBut("the client never asked after its task", "tools/call")
 			}
 			last := asked[len(asked)-1]
-			if last.Method == "tasks/result" || isOver(statusIn(last)) {
+			if Observed(last.Method == "tasks/result" || isOver(statusIn(last))) {
 				return
 			}
 			client.NeedMore(last, "tasks/")
-			client.Blame(last, Mismatch{
+			client.Missing(last, Mismatch{
 				Wanted: "tasks/get until the task is over, or tasks/result",
 				Found:  "no more of them after the status " + Show(statusIn(last)),
 			})
@@ -131,14 +137,14 @@ func followingTasks() {
 				return slices.IndexFunc(looks, func(said *Said) bool { return statusIn(said) == status })
 			}
 			waits, over := finds("input_required"), finds("completed")
-			if len(fetched) > 0 && (over < 0 || fetched[0].Event.At.Before(looks[over].Event.At)) {
+			if Observed(len(fetched) > 0 && (over < 0 || fetched[0].Event.At.Before(looks[over].Event.At))) {
 				return
 			}
 			if waits < 0 {
 				client.NeverBut("the client never asked after its task", "tools/call")
 			}
 			client.NeedMore(looks[waits], "tasks/")
-			client.Blame(looks[waits], Mismatch{Wanted: "tasks/result of a task in the status input_required", Found: "none until it was over"})
+			client.Missing(looks[waits], Mismatch{Wanted: "tasks/result of a task in the status input_required", Found: "none until it was over"})
 		})
 
 	It("answers what its task asks, whatever the stream", Verifies("tasks.input.any-stream"), In(taskThatAsks),
@@ -153,9 +159,14 @@ func followingTasks() {
 			if len(questions) == 0 {
 				client.NeverBut("the client did not come to be asked", "tools/call")
 			}
-			if len(questions[0].Answers) == 0 {
-				client.NeedMore(questions[0], "tasks/")
-				client.Blame(questions[0], Mismatch{Wanted: "an answer to what the task asks", Found: "none"})
+			question := questions[0]
+			answer := AnswerTo(question)
+			if answer == nil {
+				client.NeedMore(question, "tasks/")
+				client.Missing(question, Mismatch{Wanted: "an answer to what the task asks", Found: "none"})
+			}
+			if !Observed(answer.ResultObject() != nil) {
+				client.NeverBut("the client refused "+elicitation, elicitation)
 			}
 		})
 }

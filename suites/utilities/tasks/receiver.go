@@ -1,6 +1,7 @@
 package tasks
 
 import (
+	"context"
 	"slices"
 	"strings"
 	"time"
@@ -10,6 +11,7 @@ import (
 	. "github.com/mcpconform/mcpconform/internal/conform"
 	"github.com/mcpconform/mcpconform/internal/jsonrpc"
 	"github.com/mcpconform/mcpconform/internal/scripted"
+	"github.com/mcpconform/mcpconform/suites/client/asking"
 )
 
 // What the client answers with, at last.
@@ -142,6 +144,9 @@ func takingTasksOn() {
 				client.NeverBut("the client was asked for no task that it does not declare", sampling)
 			}
 			for _, answer := range answers {
+				if _, refused := answer.Error(); refused && !answersPlainly(ctx, answer.Request.Method) {
+					client.NeverBut("the client refuses "+answer.Request.Method+" that asks for no task, too", answer.Request.Method)
+				}
 				Expect(client.Judging(answer)).To(BeResult())
 				Expect(client.Judging(answer)).NotTo(HaveMember("task"))
 			}
@@ -165,15 +170,17 @@ func takingTasksOn() {
 		func(ctx SpecContext) {
 			client := Played(ctx)
 
-			answers := created(client)
-			for position, answer := range answers {
+			made := map[string][]string{} // ids by connection
+			for _, answer := range created(client) {
 				id := idOf(answer.ResultObject()["task"])
 				if answer.ID.String() == id {
 					client.Blame(answer, Mismatch{Wanted: "an id that the client makes", Found: "the id of the request: " + Show(id), Where: "/result/task/taskId"})
 				}
-				if position > 0 && id == idOf(answers[0].ResultObject()["task"]) {
+				before := made[answer.Event.Connection]
+				if Observed(len(before) > 0) && slices.Contains(before, id) {
 					client.Blame(answer, Mismatch{Wanted: "an id for each task", Found: "the same again: " + Show(id), Where: "/result/task/taskId"})
 				}
+				made[answer.Event.Connection] = append(before, id)
 			}
 		})
 
@@ -225,7 +232,11 @@ func takingTasksOn() {
 			if created(client)[0].Request.Method == elicitation {
 				own = "action"
 			}
-			for _, answer := range fetched(client, idOf(created(client)[0].ResultObject()["task"])) {
+			id := idOf(created(client)[0].ResultObject()["task"])
+			if lastAnswer(client, "tasks/get", id).ResultObject()["status"] == "failed" {
+				client.NeverBut("the client refused what was asked for as a task", sampling)
+			}
+			for _, answer := range fetched(client, id) {
 				Expect(client.Judging(answer)).To(BeResult())
 				Expect(client.Judging(answer)).To(HaveMember(own))
 			}
@@ -326,7 +337,7 @@ func takingTime() {
 			state := firstAnswer(client, "tasks/get", idOf(answer.ResultObject()["task"]))
 			taken := answer.Event.At.Sub(answer.Request.Event.At)
 			status := state.ResultObject()["status"]
-			if status == "working" {
+			if Observed(status == "working") {
 				return
 			}
 			if !isOver(status) || taken < tasksTake*4/5 {
@@ -348,7 +359,7 @@ func takingTime() {
 			if state.Request.Index < result.Index {
 				client.NeverBut("the client was not asked for the state of the task afterwards", "tools/call")
 			}
-			if !isOver(state.ResultObject()["status"]) {
+			if !Observed(isOver(state.ResultObject()["status"])) {
 				client.Blame(result, Mismatch{Wanted: "no answer before the task is over", Found: "one, and then the status " + Show(state.ResultObject()["status"])})
 			}
 		})
@@ -371,8 +382,9 @@ func takingTime() {
 				Inconclusive("the task was not cancelled", fixOthers)
 			}
 			state := lastAnswer(client, "tasks/get", idOf(answer.ResultObject()))
-			if _, forgotten := state.Error(); !forgotten {
-				Expect(client.Judging(state)).To(HaveMember("status", "cancelled"))
+			reply := client.Judging(state)
+			if _, forgotten := state.Error(); !forgotten { // as it may be
+				Expect(reply).To(HaveMember("status", "cancelled"))
 			}
 		})
 
@@ -416,6 +428,13 @@ func plainAnswers(client *Client, method string) []*Said {
 		return nil
 	}
 	return client.Responses(method)
+}
+
+// answersPlainly tells whether the client answers requests of a method with results when
+// they ask for no task.
+func answersPlainly(ctx context.Context, method string) bool {
+	plain := Beside(ctx, asking.Declared)
+	return plain != nil && slices.ContainsFunc(plain.Inquiries(method), Inquiry.Answered)
 }
 
 // created returns the answers that are tasks, of which the check needs one.
