@@ -116,13 +116,18 @@ func listing() {
 		})
 }
 
-// lists are the roots that the client told first and last.
-func lists(client *Client) (before, after any) {
+// lists are the roots that the client told first and last: their URIs.
+func lists(client *Client) (before, after []any) {
 	for _, inquiry := range client.Inquiries(method) {
 		if !inquiry.Answered() {
 			continue
 		}
-		after = inquiry.Result["roots"]
+		after = []any{}
+		roots, _ := inquiry.Result["roots"].([]any)
+		for _, one := range roots {
+			root, _ := one.(map[string]any)
+			after = append(after, root["uri"])
+		}
 		if before == nil {
 			before = after
 		}

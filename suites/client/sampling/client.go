@@ -35,9 +35,12 @@ func text(words string) Object { return Object{"type": "text", "text": words} }
 // hello is a message that nothing is wrong with.
 var hello = message("user", text("Say hello."))
 
+// greeting is what the model says.
+const greeting = "Hello."
+
 // spoken and used are what a model answers: with words, or with the use of a tool.
 var (
-	spoken = Object{"role": "assistant", "content": text("Hello."), "model": "a-model", "stopReason": "endTurn"}
+	spoken = Object{"role": "assistant", "content": text(greeting), "model": "a-model", "stopReason": "endTurn"}
 	used   = Object{"role": "assistant", "content": use("use-1"), "model": "a-model", "stopReason": "toolUse"}
 )
 
@@ -152,15 +155,19 @@ func judgeChoice(client *Client, mode string, wanted bool) {
 	}
 }
 
-// uses tells whether a model uses a tool in what it says, which may be one thing or many.
-func uses(content any) bool {
+// uses tells whether a model uses a tool in what it says.
+func uses(content any) bool { return holds(content, "type", "tool_use") }
+
+// holds tells whether what a model says, which may be one thing or many, has a member
+// of a value. What else it has is left to the client.
+func holds(content any, member, value string) bool {
 	blocks, isList := content.([]any)
 	if !isList {
 		blocks = []any{content}
 	}
 	return slices.ContainsFunc(blocks, func(block any) bool {
 		said, _ := block.(map[string]any)
-		return said["type"] == "tool_use"
+		return said[member] == value
 	})
 }
 
@@ -219,7 +226,7 @@ func rejections() {
 // answers as it is told its answer to the one before shows, and its driver tells.
 func needRejected(client *Client) Inquiry {
 	all := client.NeedInquiries(method)
-	if client.OutcomeOf(rejection).Failed() || len(all) < 2 || all[1].Answer == nil || !Same(all[0].Result["content"], spoken["content"]) {
+	if client.OutcomeOf(rejection).Failed() || len(all) < 2 || all[1].Answer == nil || !holds(all[0].Result["content"], "text", greeting) {
 		client.NeverBut("the client does not answer "+method+" as it is told", method)
 	}
 	return all[1]
