@@ -93,10 +93,29 @@ func (c *Call) MayAsk(question Question) bool {
 		return c.Declares("sampling") && (!lends || c.Declares("sampling", "tools"))
 	case "elicitation/create":
 		modes, _ := c.Declared()["elicitation"].(Object)
-		if question.Params["mode"] == "url" {
-			return modes["url"] != nil
+		mode, named := question.Params["mode"].(string)
+		if !named {
+			mode = formMode
 		}
-		return modes != nil && (len(modes) == 0 || modes["form"] != nil)
+		return OffersMode(modes, mode)
 	}
 	return false
+}
+
+// formMode is the mode of elicitation that is offered where none is named.
+const formMode = "form"
+
+// OffersMode tells whether what a client declares of elicitation offers a mode: forms
+// also where it names no mode at all. Modes are objects; what else is there, and _meta,
+// says nothing of them.
+func OffersMode(elicitation Object, mode string) bool {
+	if elicitation[mode] != nil {
+		return true
+	}
+	for name, value := range elicitation {
+		if _, isMode := value.(Object); isMode && name != "_meta" {
+			return false
+		}
+	}
+	return elicitation != nil && mode == formMode
 }

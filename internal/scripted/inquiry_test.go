@@ -2,9 +2,11 @@ package scripted_test
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 
+	"github.com/mcpconform/mcpconform/internal/jsonrpc"
 	"github.com/mcpconform/mcpconform/internal/scripted"
 )
 
@@ -70,6 +72,37 @@ func TestScriptedServerRefusesStatesThatItNeverGave(t *testing.T) {
 			if _, refused := answer.Error(); !refused {
 				t.Errorf("%v is taken: %s", wrong, answer.Raw)
 			}
+		}
+	}
+}
+
+// What is no mode says nothing of modes.
+func TestOffersMode(t *testing.T) {
+	t.Parallel()
+	for declared, wanted := range map[string][]string{
+		`{}`:                                     {"form"},
+		`{"form":{}}`:                            {"form"},
+		`{"url":{}}`:                             {"url"},
+		`{"form":{},"url":{}}`:                   {"form", "url"},
+		`{"x-vendor":true,"0":null,"b":"words"}`: {"form"},
+		`{"_meta":{"com.example/a":1}}`:          {"form"},
+		`{"url":{},"x-vendor":0.5}`:              {"url"},
+		`{"voice":{}}`:                           nil,
+		`null`:                                   nil,
+	} {
+		value, err := jsonrpc.Decode([]byte(declared))
+		if err != nil {
+			t.Fatal(err)
+		}
+		elicitation, _ := value.(scripted.Object)
+		var offered []string
+		for _, mode := range []string{"form", "url"} {
+			if scripted.OffersMode(elicitation, mode) {
+				offered = append(offered, mode)
+			}
+		}
+		if !slices.Equal(offered, wanted) {
+			t.Errorf("%s offers %v, not %v", declared, offered, wanted)
 		}
 	}
 }

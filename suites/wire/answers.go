@@ -301,23 +301,10 @@ func modelessClients(conversation *conform.Conversation, sight *conform.Sight) {
 			continue
 		}
 		sight.Saw()
-		_, forms := declared["form"]
-		_, urls := declared["url"]
-		if len(declared) > 0 && !forms && !urls {
+		if !scripted.OffersMode(declared, "form") && !scripted.OffersMode(declared, "url") {
 			sight.Break(elicitation.said, conform.Mismatch{Wanted: "form, url or both", Found: conform.Show(declared), Where: elicitation.pointer})
 		}
 	}
-}
-
-// declaresMode tells whether a client offers a mode of elicitation.
-func declaresMode(capabilities conform.Object, mode any) bool {
-	declared, _ := capabilities["elicitation"].(map[string]any)
-	if mode == "form" && len(declared) == 0 {
-		return declared != nil
-	}
-	name, _ := mode.(string)
-	_, offered := declared[name]
-	return offered
 }
 
 func modesTaken(conversation *conform.Conversation, sight *conform.Sight) {
@@ -327,7 +314,8 @@ func modesTaken(conversation *conform.Conversation, sight *conform.Sight) {
 			continue
 		}
 		mode := modeOf(conform.Ask{Params: said.Request.ParamsObject()})
-		if mode != "form" && mode != "url" || declaresMode(conversation.ClientCapabilities, mode) {
+		declared, _ := conversation.ClientCapabilities["elicitation"].(map[string]any)
+		if name, _ := mode.(string); name != "form" && name != "url" || scripted.OffersMode(declared, name) {
 			continue
 		}
 		sight.Saw()

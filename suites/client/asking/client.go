@@ -1,6 +1,7 @@
 package asking
 
 import (
+	"context"
 	"slices"
 
 	"github.com/mcpconform/mcpconform/internal/conform"
@@ -117,7 +118,7 @@ func NeedDeclared(client *conform.Client, tool, method, capability string) (call
 // Declared. One that refuses may have its reasons, but not that it knows no such method.
 func JudgeFulfilment(client *conform.Client, call *conform.Said, inquiry conform.Inquiry) {
 	switch {
-	case inquiry.Answered():
+	case conform.Observed(inquiry.Answered()):
 	case inquiry.Refused && inquiry.Refusal.Code == jsonrpc.MethodNotFound:
 		client.Blame(inquiry.Answer, conform.Mismatch{
 			Wanted: "an answer to " + inquiry.Method + ", whose capability the client declares", Found: inquiry.Describe(),
@@ -126,7 +127,7 @@ func JudgeFulfilment(client *conform.Client, call *conform.Said, inquiry conform
 		client.NeverBut("the client refused "+inquiry.Method, inquiry.Method)
 	default:
 		client.NeedGoingOn(conform.AnswerTo(call)) // which came when the server had waited for the answer
-		client.Blame(inquiry.Question, conform.Mismatch{
+		client.Missing(inquiry.Question, conform.Mismatch{
 			Wanted: "an answer to " + inquiry.Method + ", whose capability the client declares", Found: "none, though the client goes on",
 		})
 	}
@@ -146,6 +147,16 @@ func NeedUndeclared(client *conform.Client, method, capability string) conform.I
 	return inquiry
 }
 
+// Abstained observes that the client gave nothing to what it has not declared, though it
+// gives that where it has: to a question of Declared by the same method.
+func Abstained(ctx context.Context, client *conform.Client, inquiry conform.Inquiry) {
+	if declared := conform.Beside(ctx, Declared); declared != nil && slices.ContainsFunc(declared.Inquiries(inquiry.Method), conform.Inquiry.Answered) {
+		client.Judging(inquiry.Answer)
+		return
+	}
+	client.NeverBut("nothing shows that the client would answer "+inquiry.Method+" if it had declared that", inquiry.Method)
+}
+
 // JudgeDeclaration judges that the client has declared a capability of which it makes
 // use: in the handshake, or with the very request that brings its answer.
 func JudgeDeclaration(client *conform.Client, inquiry conform.Inquiry, capability string) {
@@ -154,7 +165,7 @@ func JudgeDeclaration(client *conform.Client, inquiry conform.Inquiry, capabilit
 			continue
 		}
 		declared := conversation.ClientDeclared(inquiry.Answer)
-		if _, there := declared[capability]; !there {
+		if _, there := declared[capability]; !conform.Observed(there) {
 			client.Blame(inquiry.Answer, conform.Mismatch{
 				Wanted: "the capability " + capability + " declared for what it answers", Found: conform.Show(declared),
 			})

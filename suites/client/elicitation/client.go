@@ -92,9 +92,11 @@ func forms() {
 		func(ctx SpecContext) {
 			client := Played(ctx)
 
-			if inquiry := asking.NeedUndeclared(client, method, "elicitation"); inquiry.Result["action"] == "accept" {
+			inquiry := asking.NeedUndeclared(client, method, "elicitation")
+			if inquiry.Result["action"] == "accept" {
 				client.Blame(inquiry.Answer, Mismatch{Wanted: "no content, as the client does not declare elicitation", Found: inquiry.Describe()})
 			}
+			asking.Abstained(ctx, client, inquiry)
 		})
 
 	It("implements elicitation/create if it declares elicitation", Verifies("elicitation.capability.mode"), In(asking.Declared),
@@ -103,10 +105,13 @@ func forms() {
 
 			_, inquiry := asking.NeedDeclared(client, asking.ElicitationTool, method, "elicitation")
 			switch {
+			case Observed(inquiry.Answered()):
 			case inquiry.Answer == nil:
 				client.NeverBut("the client did not answer "+method, method)
 			case inquiry.Refusal.Code == jsonrpc.MethodNotFound:
 				client.Blame(inquiry.Answer, Mismatch{Wanted: "an answer in form mode, which the client declares", Found: inquiry.Describe()})
+			default:
+				client.NeverBut("the client refused "+method, method)
 			}
 		})
 
@@ -139,11 +144,11 @@ func forms() {
 				asked, _ := inquiry.Params["requestedSchema"].(map[string]any)
 				required, _ := asked["required"].([]any)
 				for _, name := range required {
-					if _, there := content[name.(string)]; !there {
+					if _, there := content[name.(string)]; !Observed(there) {
 						client.Blame(inquiry.Answer, Mismatch{Wanted: "the member " + Show(name) + ", which the form requires", Found: Show(content), Where: inquiry.Where + "/content"})
 					}
 				}
-				if status, there := content["status"]; there && !slices.Contains(statuses, status) {
+				if status, there := content["status"]; Observed(there) && !slices.Contains(statuses, status) {
 					client.Blame(inquiry.Answer, Mismatch{Wanted: "one of " + Show(statuses), Found: Show(status), Where: inquiry.Where + "/content/status"})
 				}
 			}
@@ -154,12 +159,12 @@ func forms() {
 			client := Played(ctx)
 
 			accepted := needAccepted(client)
-			if slices.ContainsFunc(accepted, withoutMode) {
+			if Observed(slices.ContainsFunc(accepted, withoutMode)) {
 				return
 			}
 			for _, inquiry := range client.Inquiries(method) {
 				if withoutMode(inquiry) && !inquiry.Answered() {
-					client.Blame(inquiry.Question, Mismatch{
+					client.Missing(inquiry.Question, Mismatch{
 						Wanted: "an answer, as there is one to the same form with the mode named", Found: inquiry.Describe(),
 					})
 				}
@@ -200,14 +205,14 @@ const notDeclared = "the client has declared form mode alone"
 
 // formsOnly is a client that shows forms, and opens no URLs.
 var formsOnly = &Story{
-	Name: "elicitation-mode-undeclared", Says: "The server sends the user of a client to a URL that has declared form mode alone.",
+	Name: "elicitation-mode-undeclared", Says: "The server asks for a form, and then sends the user to a URL, of a client that has declared form mode alone.",
 	Since: "2025-11-25", Until: "2025-11-25",
 	Told: Steps{
-		ToAnswer(method, Object{"action": "accept"}).Declaring(Object{formMode: Object{}}),
+		ToAnswer(method, accepting(entered)).Declaring(Object{formMode: Object{}}), ToAnswer(method, Object{"action": "accept"}),
 		ToConnect(), ToList("tools"), ToCall(scripted.AddNumbers, asking.Numbers), ToList("prompts"), ToClose(),
 	},
 	Server: func(server *scripted.Server) {
-		asking.DuringCalls(server, visit(server.Revision(), "https://example.com/visit", "visit-1", notDeclared))
+		asking.DuringCalls(server, form(server.Revision(), formMode), visit(server.Revision(), "https://example.com/visit", "visit-1", notDeclared))
 	},
 }
 
@@ -223,11 +228,14 @@ func modes() {
 			case client.Declares("elicitation.url"):
 				NotApplicable("the client declares URL mode, whatever it is told")
 			}
-			for _, inquiry := range client.NeedInquiries(method) {
+			if !slices.ContainsFunc(client.NeedInquiries(method), Inquiry.Answered) {
+				client.NeverBut("the client shows no forms either", method)
+			}
+			for _, inquiry := range asking.On(client.Inquiries(method), notDeclared) {
 				switch {
 				case inquiry.Answer == nil:
 					client.NeverBut("the client did not answer "+method, method)
-				case inquiry.Refusal.Code != jsonrpc.InvalidParams:
+				case !Observed(inquiry.Refusal.Code == jsonrpc.InvalidParams):
 					client.Blame(inquiry.Answer, Mismatch{
 						Wanted: "error -32602 (Invalid params), since " + notDeclared, Found: inquiry.Describe(),
 					})
@@ -280,9 +288,13 @@ func visiting() {
 		func(ctx SpecContext) {
 			client := Played(ctx)
 
-			client.NeedInquiries(method)
+			visits := client.NeedInquiries(method)
 			for _, fetched := range client.Fetched() {
 				client.BlameEvent(fetched, Mismatch{Wanted: "no request for the URL", Found: fetched.Note})
+			}
+			handled := func(inquiry Inquiry) bool { return inquiry.Answered() && len(client.AskedAfter(inquiry.Answer)) > 0 }
+			if !Observed(slices.ContainsFunc(visits, handled)) {
+				client.NeverBut("the client did not answer a request to open a URL, and go on", method)
 			}
 		})
 

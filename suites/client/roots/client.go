@@ -54,6 +54,7 @@ func listing() {
 
 			for _, inquiry := range client.NeedInquiries(method) {
 				switch {
+				case Observed(inquiry.Answered()):
 				case inquiry.Answer == nil:
 					client.NeverBut("the client did not answer "+method, method)
 				case inquiry.Refused:
@@ -78,16 +79,16 @@ func listing() {
 			if !client.Declares("roots.listChanged") {
 				NotApplicable("the client does not declare roots.listChanged")
 			}
-			if len(client.Notifications(changed)) > 0 {
+			if Observed(len(client.Notifications(changed)) > 0) {
 				return
 			}
 			before, after := lists(client)
 			told, there := client.ToldOutcome(changeStep)
 			switch {
 			case !Same(before, after):
-				Judge(Mismatch{Wanted: changed + " when the roots change", Found: "none, but the roots were " + Show(before) + " and then " + Show(after)})
+				client.Missing(nil, Mismatch{Wanted: changed + " when the roots change", Found: "none, but the roots were " + Show(before) + " and then " + Show(after)})
 			case there && !told.Failed():
-				Judge(Mismatch{Wanted: changed + " when the roots change", Found: "none, though the client has told that it changed them"})
+				client.Missing(nil, Mismatch{Wanted: changed + " when the roots change", Found: "none, though the client has told that it changed them"})
 			default:
 				client.Never(changed)
 			}
@@ -97,7 +98,7 @@ func listing() {
 		func(ctx SpecContext) {
 			client := Played(ctx)
 
-			if inquiry := asking.NeedUndeclared(client, method, "roots"); inquiry.Refusal.Code != jsonrpc.MethodNotFound {
+			if inquiry := asking.NeedUndeclared(client, method, "roots"); !Observed(inquiry.Refusal.Code == jsonrpc.MethodNotFound) {
 				client.Blame(inquiry.Answer, Mismatch{Wanted: "error -32601 (Method not found)", Found: inquiry.Describe()})
 			}
 		})
@@ -115,13 +116,18 @@ func listing() {
 		})
 }
 
-// lists are the roots that the client told first and last.
-func lists(client *Client) (before, after any) {
+// lists are the roots that the client told first and last: their URIs.
+func lists(client *Client) (before, after []any) {
 	for _, inquiry := range client.Inquiries(method) {
 		if !inquiry.Answered() {
 			continue
 		}
-		after = inquiry.Result["roots"]
+		after = []any{}
+		roots, _ := inquiry.Result["roots"].([]any)
+		for _, one := range roots {
+			root, _ := one.(map[string]any)
+			after = append(after, root["uri"])
+		}
 		if before == nil {
 			before = after
 		}

@@ -2,6 +2,7 @@ package sampling
 
 import (
 	"maps"
+	"slices"
 
 	. "github.com/onsi/ginkgo/v2"
 
@@ -34,9 +35,12 @@ func text(words string) Object { return Object{"type": "text", "text": words} }
 // hello is a message that nothing is wrong with.
 var hello = message("user", text("Say hello."))
 
+// greeting is what the model says.
+const greeting = "Hello."
+
 // spoken and used are what a model answers: with words, or with the use of a tool.
 var (
-	spoken = Object{"role": "assistant", "content": text("Hello."), "model": "a-model", "stopReason": "endTurn"}
+	spoken = Object{"role": "assistant", "content": text(greeting), "model": "a-model", "stopReason": "endTurn"}
 	used   = Object{"role": "assistant", "content": use("use-1"), "model": "a-model", "stopReason": "toolUse"}
 )
 
@@ -100,9 +104,11 @@ func samplings() {
 		func(ctx SpecContext) {
 			client := Played(ctx)
 
-			if inquiry := asking.NeedUndeclared(client, method, "sampling"); inquiry.Answered() {
+			inquiry := asking.NeedUndeclared(client, method, "sampling")
+			if inquiry.Answered() {
 				client.Blame(inquiry.Answer, Mismatch{Wanted: "no message, as the client does not declare sampling", Found: inquiry.Describe()})
 			}
+			asking.Abstained(ctx, client, inquiry)
 		})
 
 	It("answers sampling/createMessage if it declares sampling", Verifies("sampling.capability.fulfilled"), In(asking.Declared),
@@ -122,22 +128,47 @@ func samplings() {
 			}
 		})
 
-	It("uses a tool when it is required to, and none when it must not", Verifies("sampling.tool-choice.required", "sampling.tool-choice.none"), In(lent),
+	It("uses a tool when it is required to", Verifies("sampling.tool-choice.required"), In(lent),
 		func(ctx SpecContext) {
-			client := Played(ctx)
-
-			for _, inquiry := range needResults(client) {
-				choice, _ := inquiry.Params["toolChoice"].(map[string]any)
-				content, _ := inquiry.Result["content"].(map[string]any)
-				switch uses := content["type"] == "tool_use"; {
-				case content == nil: // a list, which the rules read
-				case choice["mode"] == "required" && !uses, choice["mode"] == "none" && uses:
-					client.Blame(inquiry.Answer, Mismatch{
-						Wanted: "an answer that fits the toolChoice " + Show(choice), Found: Show(content), Where: inquiry.Where + "/content",
-					})
-				}
-			}
+			judgeChoice(Played(ctx), "required", true)
 		})
+
+	It("uses no tool when it must not", Verifies("sampling.tool-choice.none"), In(lent),
+		func(ctx SpecContext) {
+			judgeChoice(Played(ctx), "none", false)
+		})
+}
+
+// judgeChoice judges whether the model uses a tool where the toolChoice has a mode.
+func judgeChoice(client *Client, mode string, wanted bool) {
+	for _, inquiry := range needResults(client) {
+		choice, _ := inquiry.Params["toolChoice"].(map[string]any)
+		if choice["mode"] != mode {
+			continue
+		}
+		client.Judging(inquiry.Answer)
+		if uses(inquiry.Result["content"]) != wanted {
+			client.Blame(inquiry.Answer, Mismatch{
+				Wanted: "an answer that fits the toolChoice " + Show(choice), Found: Show(inquiry.Result["content"]), Where: inquiry.Where + "/content",
+			})
+		}
+	}
+}
+
+// uses tells whether a model uses a tool in what it says.
+func uses(content any) bool { return holds(content, "type", "tool_use") }
+
+// holds tells whether what a model says, which may be one thing or many, has a member
+// of a value. What else it has is left to the client.
+func holds(content any, member, value string) bool {
+	blocks, isList := content.([]any)
+	if !isList {
+		blocks = []any{content}
+	}
+	return slices.ContainsFunc(blocks, func(block any) bool {
+		said, _ := block.(map[string]any)
+		return said[member] == value
+	})
 }
 
 // needResults returns the requests for sampling that were answered by a result, of
@@ -172,7 +203,7 @@ func rejections() {
 			client := Played(ctx)
 
 			inquiry := needRejected(client)
-			if !inquiry.Refused {
+			if !Observed(inquiry.Refused) {
 				client.Blame(inquiry.Answer, Mismatch{Wanted: "an error, as the user rejects the request", Found: inquiry.Describe()})
 			}
 		})
@@ -185,7 +216,7 @@ func rejections() {
 			if !inquiry.Refused {
 				client.NeverBut("the client did not refuse "+method, method)
 			}
-			if inquiry.Refusal.Code != rejected {
+			if !Observed(inquiry.Refusal.Code == rejected) {
 				client.Blame(inquiry.Answer, Mismatch{Wanted: "the code -1", Found: inquiry.Describe(), Where: "/error/code"})
 			}
 		})
@@ -195,7 +226,7 @@ func rejections() {
 // answers as it is told its answer to the one before shows, and its driver tells.
 func needRejected(client *Client) Inquiry {
 	all := client.NeedInquiries(method)
-	if client.OutcomeOf(rejection).Failed() || len(all) < 2 || all[1].Answer == nil || !Same(all[0].Result["content"], spoken["content"]) {
+	if client.OutcomeOf(rejection).Failed() || len(all) < 2 || all[1].Answer == nil || !holds(all[0].Result["content"], "text", greeting) {
 		client.NeverBut("the client does not answer "+method+" as it is told", method)
 	}
 	return all[1]
@@ -230,13 +261,15 @@ var wrongMessages = &Story{
 // wrongResults is a server whose requests for sampling make wrong use of the results of
 // tools.
 var wrongResults = &Story{
-	Name: "sampling-wrong-results", Says: "During calls the server asks for sampling of messages in which results of tools are missing, or mixed with text.",
+	Name: "sampling-wrong-results", Says: "During calls the server asks for sampling of messages with the results of tools: as it should, without one, and mixed with text.",
 	Since: "2025-11-25", Until: "2025-11-25",
 	Told: Steps{
 		ToAnswer(method, spoken).Declaring(Object{"tools": Object{}}), ToConnect(), ToList("tools"),
-		ToCall("result_missing", nil), ToCall("result_mixed", nil), ToList("prompts"), ToClose(),
+		ToCall("results_given", nil), ToCall("result_missing", nil), ToCall("result_mixed", nil), ToList("prompts"), ToClose(),
 	},
 	Server: func(server *scripted.Server) {
+		asking.Tool(server, "results_given", question("", lending("auto"),
+			hello, message("assistant", []any{use("a"), use("b")}), message("user", []any{result("a"), result("b")})))
 		asking.Tool(server, "result_missing", question(resultMissing, lending("auto"),
 			hello, message("assistant", []any{use("a"), use("b")}), message("user", []any{result("a")})))
 		asking.Tool(server, "result_mixed", question(resultMixed, lending("auto"),
@@ -256,6 +289,9 @@ func wrongRequests() {
 						client.Blame(inquiry.Answer, Mismatch{
 							Wanted: "no result, since the messages have " + wrong, Found: Show(inquiry.Result), Where: inquiry.Where,
 						})
+					}
+					if !Observed(inquiry.Refused || len(client.AskedAfter(inquiry.Question)) > 0) {
+						client.NeverBut("the client neither refused nor went on when it was asked for sampling of "+wrong, method)
 					}
 				}
 			}
@@ -280,11 +316,12 @@ func judgeInvalid(client *Client, wrong string) {
 	if client.NeedRequests("tools/call"); !client.Declares("sampling.tools") {
 		client.NeverBut("the client does not declare sampling.tools", method)
 	}
+	needResults(client)
 	for _, inquiry := range needAsked(client, wrong) {
 		switch {
 		case inquiry.Answer == nil:
 			client.NeverBut("the client did not answer "+method, method)
-		case inquiry.Refusal.Code != jsonrpc.InvalidParams:
+		case !Observed(inquiry.Refusal.Code == jsonrpc.InvalidParams):
 			client.Blame(inquiry.Answer, Mismatch{
 				Wanted: "error -32602 (Invalid params), since " + wrong, Found: inquiry.Describe(),
 			})

@@ -141,14 +141,15 @@ func takingAnswers() {
 			}
 			opened := AnswerTo(requests[0])
 			isOpening := func(request *Said) bool { return request.Method == "initialize" || request.Method == "server/discover" }
-			if work := slices.DeleteFunc(client.AskedAfter(opened), isOpening); len(work) > 0 || len(client.Notifications("notifications/initialized")) > 0 {
+			work := slices.DeleteFunc(client.AskedAfter(opened), isOpening)
+			if Observed(len(work) > 0 || len(client.Notifications("notifications/initialized")) > 0) {
 				return
 			}
 			failed, met := client.Unconnected(), Beside(ctx, Meeting)
 			if failed == "" || met == nil || met.Unconnected() != "" {
 				client.NeverBut("the client had nothing to ask when its first request was answered", "tools/list")
 			}
-			client.Blame(opened, Mismatch{
+			client.Missing(opened, Mismatch{
 				Wanted: "that the client goes on, as it does when its " + requests[0].Method + " is answered by a JSON object", Found: failed,
 			})
 		})
@@ -218,17 +219,15 @@ func givingUp() {
 			client := Played(ctx)
 
 			call := client.NeedCalls(slowTool)[0]
-			for _, cancelled := range client.Notifications("notifications/cancelled") {
-				if jsonrpc.IDOf(cancelled.ParamsObject()["requestId"]) == call.ID {
-					return
-				}
+			if Observed(client.CancellationOf(call) != nil) {
+				return
 			}
 			wanted := "notifications/cancelled with the requestId " + call.ID.String()
 			if left := endOf(client, call, transcript.Client); left != nil && asksAfter(client, *left) {
-				client.BlameEvent(*left, Mismatch{Wanted: wanted, Found: "that the client closed the stream of the call, and nothing else"})
+				client.MissingAfter(*left, Mismatch{Wanted: wanted, Found: "that the client closed the stream of the call, and nothing else"})
 			}
 			client.NeedGaveUp(slowStep, cancelStep)
-			client.Blame(call, Mismatch{Wanted: wanted, Found: "nothing, although the client says that it has cancelled the call"})
+			client.Missing(call, Mismatch{Wanted: wanted, Found: "nothing, although the client says that it has cancelled the call"})
 		})
 }
 
@@ -324,9 +323,9 @@ func resumingStreams() {
 			client := Played(ctx)
 
 			end := brokenOff(client)
-			if len(resumptions(client, end)) == 0 {
+			if !Observed(len(resumptions(client, end)) > 0) {
 				client.NeedOver(ctx, brokenCall, client.Calls(brokenTool)[0])
-				client.BlameEvent(end, Mismatch{
+				client.MissingAfter(end, Mismatch{
 					Wanted: "a GET with the header Last-Event-ID: " + lastEvent, Found: "no request with such a header",
 				})
 			}
@@ -341,7 +340,7 @@ func resumingStreams() {
 			if len(again) == 0 {
 				client.NeverBut("the client did not come back to the stream", "tools/call")
 			}
-			if waited := again[0].At.Sub(end.At); waited < least {
+			if waited := again[0].At.Sub(end.At); !Observed(waited >= least) {
 				client.BlameEvent(again[0], Mismatch{
 					Wanted: "no GET with Last-Event-ID until 500 ms after the end of the stream, as its retry field says",
 					Found:  "one after " + waited.Round(time.Millisecond).String(),
@@ -360,7 +359,7 @@ func resumingStreams() {
 			if method := again[0].HTTP.Method; method != http.MethodGet {
 				client.BlameEvent(again[0], Mismatch{Wanted: "a GET with the header Last-Event-ID", Found: "a " + method + " with it", Where: "method"})
 			}
-			if last := again[0].HTTP.Header.Get(scripted.LastEventID); last != lastEvent && !strings.HasPrefix(last, lastEvent+"-of-call-") {
+			if last := again[0].HTTP.Header.Get(scripted.LastEventID); !Observed(last == lastEvent || strings.HasPrefix(last, lastEvent+"-of-call-")) {
 				client.BlameEvent(again[0], Mismatch{
 					Wanted: Show(lastEvent) + ", the last id that the client received", Found: Show(last), Where: "header Last-Event-ID",
 				})

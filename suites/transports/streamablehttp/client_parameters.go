@@ -143,7 +143,7 @@ func designatedParameters() {
 				if arguments["region"] != "us-west1" || !there {
 					continue
 				}
-				if found := head.HTTP.Header.Get("Mcp-Param-Region"); found != "us-west1" {
+				if found := head.HTTP.Header.Get("Mcp-Param-Region"); !Observed(found == "us-west1") {
 					client.BlameEvent(head, Mismatch{Wanted: `"us-west1"`, Found: Show(found), Where: "header Mcp-Param-Region"})
 				}
 				return
@@ -162,16 +162,23 @@ func designatedParameters() {
 				}
 			}
 			told, there := client.ToldOutcome(listStep)
-			if len(client.Calls(scripted.AddNumbers)) > 0 && len(client.Calls(rightTool)) > 0 {
+			if Observed(len(client.Calls(scripted.AddNumbers)) > 0 && len(client.Calls(rightTool)) > 0) {
 				return // it calls all tools that it has found
 			}
 			if !there || told.Failed() {
 				client.NeverBut("the client does not tell which tools it has found", "tools/list")
 			}
 			items, _ := told.Result.([]any)
-			for _, item := range items {
+			names := make([]string, len(items))
+			for i, item := range items {
 				tool, _ := item.(Object)
-				if name, _ := tool["name"].(string); slices.Contains(wrongTools, name) {
+				names[i], _ = tool["name"].(string)
+			}
+			if !Observed(slices.Contains(names, rightTool)) {
+				client.NeverBut("the client does not tell that it has found the tool that is right", "tools/list")
+			}
+			for _, name := range names {
+				if slices.Contains(wrongTools, name) {
 					client.Blame(AnswerTo(list), Mismatch{
 						Wanted: "a list for the user of the client without " + name, Found: "one with it", Where: "/result/tools",
 					})
@@ -192,15 +199,15 @@ func designatedParameters() {
 			}
 			if len(after(client.Requests("tools/list"))) == 0 {
 				client.NeedOver(ctx, movedCall, refusal)
-				client.Blame(refusal, Mismatch{Wanted: "a tools/list after this refusal", Found: "no such request"})
+				client.Missing(refusal, Mismatch{Wanted: "a tools/list after this refusal", Found: "no such request"})
 			}
 			calls := after(client.Calls(scripted.AddNumbers))
 			if len(calls) == 0 {
 				client.NeedOver(ctx, movedCall, refusal)
-				client.Blame(refusal, Mismatch{Wanted: "the call once more, after a new tools/list", Found: "no call"})
+				client.Missing(refusal, Mismatch{Wanted: "the call once more, after a new tools/list", Found: "no call"})
 			}
 			last := calls[len(calls)-1]
-			if head, there := client.HeadOf(last); there && rightHeader(head.HTTP.Header) == "" {
+			if head, there := client.HeadOf(last); there && !Observed(rightHeader(head.HTTP.Header) != "") {
 				client.Blame(last, Mismatch{
 					Wanted: "the parameter in the header that the new list names", Found: "no such header", Where: "header Mcp-Param-Right",
 				})

@@ -11,10 +11,14 @@ import (
 	"github.com/mcpconform/mcpconform/internal/jsonrpc"
 	"github.com/mcpconform/mcpconform/internal/scripted"
 	"github.com/mcpconform/mcpconform/internal/transcript"
+	"github.com/mcpconform/mcpconform/suites/versioning"
 )
 
-// closeStep is the position of the last step of Meeting.
-const closeStep = 3
+// Positions of the first step, and of the last one of Meeting.
+const (
+	connectStep = 0
+	closeStep   = 3
+)
 
 // secondCall is the position of the second call in the steps of forgotten.
 const secondCall = 3
@@ -44,7 +48,7 @@ func keepingSessions() {
 				if !initialize.Event.At.After(lost.At) {
 					continue
 				}
-				if head, _ := client.HeadOf(initialize); head.HTTP != nil && sessionOf(head) != "" {
+				if head, there := client.HeadOf(initialize); there && !Observed(sessionOf(head) == "") {
 					client.BlameEvent(head, Mismatch{
 						Wanted: "an initialize without a session id", Found: Show(sessionOf(head)), Where: "header Mcp-Session-Id",
 					})
@@ -54,7 +58,7 @@ func keepingSessions() {
 			if !asksInSession(client, lost) && client.FailedIn(ctx, secondCall) == "" {
 				client.NeverBut("the client asked for nothing more when the server did not know its session", "tools/call")
 			}
-			client.BlameEvent(lost, Mismatch{Wanted: "a new initialize, without a session id, after this", Found: "no initialize"})
+			client.MissingAfter(lost, Mismatch{Wanted: "a new initialize, without a session id, after this", Found: "no initialize"})
 		})
 
 	It("ends the session that it needs no longer", Verifies("transports.http.session.deleted"), In(Meeting),
@@ -62,10 +66,8 @@ func keepingSessions() {
 			client := Played(ctx)
 
 			initialize := client.NeedRequests("initialize")[0]
-			for _, head := range client.Heads(http.MethodDelete) {
-				if sessionOf(head) != "" {
-					return
-				}
+			if Observed(slices.ContainsFunc(client.Heads(http.MethodDelete), func(head transcript.Event) bool { return sessionOf(head) != "" })) {
+				return
 			}
 			if client.Departure.Failed || client.Departure.Ended {
 				client.NeverBut("the client did not end by itself, in good order", "tools/list")
@@ -76,7 +78,7 @@ func keepingSessions() {
 			if _, told := client.ToldOutcome(closeStep); client.Tells() && !told {
 				client.NeverBut("the client does not tell that it closed the session", "")
 			}
-			client.Blame(AnswerTo(initialize), Mismatch{
+			client.Missing(AnswerTo(initialize), Mismatch{
 				Wanted: "a DELETE with the session id that this response gave, before the client ends", Found: "no such DELETE",
 			})
 		})
@@ -169,7 +171,7 @@ func olderServers() {
 				if !post.At.After(gets[0].At) {
 					continue
 				}
-				if !scripted.IsOlderEndpoint(post.HTTP.URL) {
+				if !Observed(scripted.IsOlderEndpoint(post.HTTP.URL)) {
 					client.BlameEvent(post, Mismatch{
 						Wanted: "a POST to the endpoint that the first event of the stream names", Found: "one to " + post.HTTP.URL, Where: "URL",
 					})
@@ -193,5 +195,9 @@ func olderServers() {
 					Found:  "initialize", Where: "/method",
 				})
 			}
+			if !versioning.FallsBack(Beside(ctx, versioning.Handshaking)) {
+				NotApplicable("the client speaks no revision with a handshake")
+			}
+			client.Refrained(AnswerTo(requests[0]), connectStep)
 		})
 }

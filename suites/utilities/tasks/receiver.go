@@ -131,7 +131,8 @@ func takingTasksOn() {
 
 			client.NeedCalls(scripted.AddNumbers)
 			for _, answer := range client.NeedResponses("ping") {
-				Expect(client.Judging(answer)).To(BeEmptyObject())
+				Expect(client.Judging(answer)).To(BeResult())
+				Expect(client.Judging(answer)).NotTo(HaveMember("task"))
 			}
 		})
 
