@@ -234,7 +234,9 @@ func takingTasksOn() {
 				own = "action"
 			}
 			id := idOf(created(client)[0].ResultObject()["task"])
-			if lastAnswer(client, "tasks/get", id).ResultObject()["status"] == "failed" {
+			if slices.ContainsFunc(client.Responses("tasks/get"), func(state *Said) bool {
+				return state.ResultObject()["taskId"] == id && state.ResultObject()["status"] == "failed"
+			}) {
 				client.NeverBut("the client refused what was asked for as a task", sampling)
 			}
 			for _, answer := range fetched(client, id) {
