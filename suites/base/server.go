@@ -119,12 +119,6 @@ func requests() {
 		})
 }
 
-// beAnAnswer matches any response: what is in it, other checks judge.
-var beAnAnswer = Be("a response", func(actual any) bool {
-	reply, isReply := actual.(Reply)
-	return isReply && reply.Kind == jsonrpc.Response
-})
-
 // largeID needs more than 32 bits, and less than the 53 that a double holds.
 const largeID = 1 << 40
 

@@ -7,7 +7,6 @@ import (
 	. "github.com/onsi/ginkgo/v2"
 
 	. "github.com/mcpconform/mcpconform/internal/conform"
-	"github.com/mcpconform/mcpconform/internal/jsonrpc"
 	"github.com/mcpconform/mcpconform/internal/scripted"
 	"github.com/mcpconform/mcpconform/internal/transcript"
 	"github.com/mcpconform/mcpconform/internal/transport"
@@ -51,7 +50,7 @@ func noise() {
 				client.Never("tools/list")
 			}
 			for _, request := range requests { // the first ones may be of a process that was only looked at
-				if answer := AnswerTo(request); answer != nil && len(client.AskedAfter(answer)) > 0 {
+				if answer := AnswerTo(request); answer != nil && Observed(len(client.AskedAfter(answer)) > 0) {
 					return
 				}
 			}
@@ -91,14 +90,12 @@ func givingUp() {
 			client := Played(ctx)
 
 			call := client.NeedCalls(scripted.AddNumbers)[0]
-			for _, cancelled := range client.Notifications("notifications/cancelled") {
-				if jsonrpc.IDOf(cancelled.ParamsObject()["requestId"]) == call.ID {
-					return
-				}
+			if Observed(client.CancellationOf(call) != nil) {
+				return
 			}
 			client.NeedGaveUp(callStep, cancelStep)
 			client.NeedGoingOn(call)
-			client.Blame(call, Mismatch{Wanted: "notifications/cancelled with the id " + call.ID.String(), Found: "none"})
+			client.Missing(call, Mismatch{Wanted: "notifications/cancelled with the id " + call.ID.String(), Found: "none"})
 		})
 }
 
@@ -191,7 +188,7 @@ func leaving() {
 					Wanted: "the end of the server's input first", Found: "a signal: " + parted.signals[0].Note,
 				})
 			}
-			if parted.inputEnd == nil && len(parted.signals) == 0 {
+			if !Observed(parted.inputEnd != nil) {
 				client.NeverBut("the client did nothing to end its server", "tools/list")
 			}
 		})
@@ -201,10 +198,14 @@ func leaving() {
 		func(ctx SpecContext) {
 			client := Played(ctx)
 
-			if parted := departureOf(client); len(parted.signals) > 0 {
+			parted := departureOf(client)
+			if len(parted.signals) > 0 {
 				client.BlameEvent(parted.signals[0], Mismatch{
 					Wanted: "some time to exit, more than " + leavingTime.String(), Found: "a signal at once: " + parted.signals[0].Note,
 				})
+			}
+			if !Observed(parted.inputEnd != nil) {
+				client.NeverBut("the client did nothing to end its server", "tools/list")
 			}
 		})
 
@@ -217,7 +218,7 @@ func leaving() {
 			if len(parted.signals) == 0 && parted.orphaned != nil {
 				client.BlameEvent(*parted.orphaned, Mismatch{Wanted: "a signal to the server, which does not exit", Found: parted.orphaned.Note})
 			}
-			if len(parted.signals) == 0 {
+			if !Observed(len(parted.signals) > 0) {
 				client.NeverBut("the client did nothing to end its server", "tools/list")
 			}
 		})
@@ -228,7 +229,7 @@ func leaving() {
 			client := Played(ctx)
 
 			parted := departureOf(client)
-			if len(parted.signals) > 0 && parted.signals[len(parted.signals)-1].Note == killed && !client.Departure.Ended {
+			if Observed(len(parted.signals) > 0 && parted.signals[len(parted.signals)-1].Note == killed && !client.Departure.Ended) {
 				return
 			}
 			if parted.orphaned == nil {
@@ -284,7 +285,7 @@ func restarting() {
 		func(ctx SpecContext) {
 			client := Played(ctx)
 
-			if restarted(client) != nil {
+			if Observed(restarted(client) != nil) {
 				return
 			}
 			for _, position := range afterCrash {
@@ -292,7 +293,7 @@ func restarting() {
 					client.NeverBut("the client asked for nothing when the server was gone", "tools/list")
 				}
 			}
-			client.Blame(client.Calls(scripted.AddNumbers)[0], Mismatch{
+			client.Missing(client.Calls(scripted.AddNumbers)[0], Mismatch{
 				Wanted: "that the server is started again for what comes after the call", Found: "no other process, and requests that fail",
 			})
 		})
@@ -307,7 +308,7 @@ func restarting() {
 				client.NeverBut("the client did not start the server again", "tools/list")
 			}
 			for _, listen := range listens {
-				if listen.Event.Connection == again.Event.Connection {
+				if Observed(listen.Event.Connection == again.Event.Connection) {
 					return
 				}
 			}
@@ -318,6 +319,6 @@ func restarting() {
 				}
 			}
 			client.NeedGoingOn(AnswerTo(again)) // for which the server has waited
-			client.Blame(again, Mismatch{Wanted: "subscriptions/listen to the new process, too", Found: "none"})
+			client.Missing(again, Mismatch{Wanted: "subscriptions/listen to the new process, too", Found: "none"})
 		})
 }
