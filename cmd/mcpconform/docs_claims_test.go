@@ -339,8 +339,11 @@ func understood(command string) error {
 	root := newRoot()
 	root.InitDefaultCompletionCmd(words...)
 	found, rest, err := root.Find(words[1:])
-	if err != nil {
+	switch {
+	case err != nil:
 		return err
+	case found == root:
+		return fmt.Errorf("there is no command %s", words[1])
 	}
 	return found.ParseFlags(rest)
 }
