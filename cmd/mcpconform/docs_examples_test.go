@@ -200,17 +200,17 @@ func TestDocsExamples(t *testing.T) {
 		}
 	}
 	for _, b := range blocks {
-		script := ""
+		var script strings.Builder
 		for _, one := range examplesOf(t, b) {
 			if one.output == "" && shown[one.command] {
 				continue // is run where it is
 			}
-			script += scriptOf(t, one)
+			script.WriteString(scriptOf(t, one))
 			all[one.at()] = one
 		}
-		if script != "" {
+		if script.Len() > 0 {
 			name := strings.NewReplacer("/", "-", ":", "-", ".md", "").Replace(b.at())
-			files = append(files, writeFile(t, directory, name+".txtar", script))
+			files = append(files, writeFile(t, directory, name+".txtar", script.String()))
 		}
 	}
 	testscript.Run(t, testscript.Params{
