@@ -4,6 +4,7 @@ package main
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
 	"os"
 	"path"
@@ -252,22 +253,22 @@ func TestDocsNames(t *testing.T) {
 				problem = isFlag(span)
 			case inRepository(span):
 				if found, _ := filepath.Glob(filepath.Join(repository, span)); found == nil {
-					problem = fmt.Errorf("there is no such file")
+					problem = errors.New("there is no such file")
 				}
 			case path.Ext(span) == ".yaml", path.Ext(span) == ".json": // of the reader
 			case requirementID.MatchString(span):
 				if !slices.ContainsFunc(requirements.All(), func(one *catalogue.Requirement) bool {
 					return one.ID == span || strings.HasPrefix(one.ID, span+".")
 				}) {
-					problem = fmt.Errorf("there is no requirement of that id")
+					problem = errors.New("there is no requirement of that id")
 				}
 			case name != nil:
 				if !declaredNames()[name[1]] {
-					problem = fmt.Errorf("there is no Go name like it")
+					problem = errors.New("there is no Go name like it")
 				}
 			case variable.MatchString(span):
 				if !slices.ContainsFunc(allSources(), func(source string) bool { return strings.Contains(source, `"`+span+`"`) }) {
-					problem = fmt.Errorf("nothing reads the variable")
+					problem = errors.New("nothing reads the variable")
 				}
 			}
 			if problem != nil {
@@ -339,8 +340,11 @@ func understood(command string) error {
 	root := newRoot()
 	root.InitDefaultCompletionCmd(words...)
 	found, rest, err := root.Find(words[1:])
-	if err != nil {
+	switch {
+	case err != nil:
 		return err
+	case found == root:
+		return fmt.Errorf("there is no command %s", words[1])
 	}
 	return found.ParseFlags(rest)
 }
@@ -360,7 +364,7 @@ func testsIn(folder, chosen string) error {
 // isFlag finds flags by what stands for each, such as --timeout D, and the values that
 // are named, such as auto|all.
 func isFlag(span string) error {
-	for _, one := range strings.Split(span, ", ") {
+	for one := range strings.SplitSeq(span, ", ") {
 		words := strings.Fields(one)
 		var known *pflag.Flag
 		for _, command := range commandsBelow(newRoot()) {
@@ -376,7 +380,7 @@ func isFlag(span string) error {
 		if known == nil {
 			return fmt.Errorf("no command has the flag %s", words[0])
 		}
-		for _, value := range strings.Split(strings.Join(words[1:], " "), "|") {
+		for value := range strings.SplitSeq(strings.Join(words[1:], " "), "|") {
 			if value = strings.Trim(value, `\ `); value == strings.ToLower(value) && !dated.MatchString(value) && !strings.Contains(known.Usage, value) {
 				return fmt.Errorf("the help of %s does not have the value %s", words[0], value)
 			}

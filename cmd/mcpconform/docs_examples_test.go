@@ -200,17 +200,17 @@ func TestDocsExamples(t *testing.T) {
 		}
 	}
 	for _, b := range blocks {
-		script := ""
+		var script strings.Builder
 		for _, one := range examplesOf(t, b) {
 			if one.output == "" && shown[one.command] {
 				continue // is run where it is
 			}
-			script += scriptOf(t, one)
+			script.WriteString(scriptOf(t, one))
 			all[one.at()] = one
 		}
-		if script != "" {
+		if script.Len() > 0 {
 			name := strings.NewReplacer("/", "-", ":", "-", ".md", "").Replace(b.at())
-			files = append(files, writeFile(t, directory, name+".txtar", script))
+			files = append(files, writeFile(t, directory, name+".txtar", script.String()))
 		}
 	}
 	testscript.Run(t, testscript.Params{
@@ -383,4 +383,37 @@ func serveOne(script *testscript.TestScript, arguments []string) (said string, e
 	}
 	said = first + found + rest.String()
 	return strings.ReplaceAll(said, page, "http://"+servedAt+"/"), nil
+}
+
+// A line … stands for any number of lines, and everything else must be there.
+func TestDocsElision(t *testing.T) {
+	t.Parallel()
+	const output = "one\ntwo in 0.4 s at http://127.0.0.1:41519/mcp\nthree 3\ntwo\nfour"
+	for shown, same := range map[string]bool{
+		output: true,
+		"one\ntwo in 12 s at http://127.0.0.1:7777/mcp\nthree 3\ntwo\nfour": true,
+		"one\n…":                true,
+		"…\nfour":               true,
+		"…\nthree 3\n…":         true,
+		"…\ntwo\nfour":          true,
+		"one\n…\nthree 3\n…":    true,
+		"…":                     true,
+		"one":                   false,
+		"four":                  false,
+		"three 3\n…":            false,
+		"…\nthree 3":            false,
+		"…\nthree 4\n…":         false,
+		"…\nthree 3\none\n…":    false,
+		"one\nthree 3\n…":       false,
+		"…\nfour\n…\none\n…":    false,
+		"one\n…\nfive":          false,
+		"…\ntwo\n…\nthree 3\n…": false,
+	} {
+		if _, found := shownIn(linesOf(shown), linesOf(output), steady); found != same {
+			t.Errorf("%q: found is %v", shown, found)
+		}
+	}
+	if found, alike := shownIn(linesOf("…\nthree 7\n…"), linesOf(output), outline); !alike || !slices.Equal(found, linesOf("…\nthree 3\n…")) {
+		t.Errorf("the new numbers are %q", found)
+	}
 }
