@@ -224,18 +224,18 @@ func (r Reply) mentions(name string) bool {
 
 // refusal is what a reply says of why it refuses, with a name left out.
 func (r Reply) refusal(name string) string {
-	var text string
+	var text strings.Builder
 	if refusal, refused := r.Error(); refused {
-		text = refusal.Message + " " + toJSON(refusal.Data)
+		text.WriteString(refusal.Message + " " + toJSON(refusal.Data))
 	}
 	content, _ := r.Object()["content"].([]any)
 	for _, element := range content {
 		block, _ := element.(map[string]any)
 		words, _ := block["text"].(string)
-		text += words + "\n"
+		text.WriteString(words + "\n")
 	}
 	if name == "" {
-		return text
+		return text.String()
 	}
-	return strings.ReplaceAll(text, name, "")
+	return strings.ReplaceAll(text.String(), name, "")
 }

@@ -6,7 +6,6 @@ import (
 	"context"
 	"fmt"
 	"math"
-	"net/http"
 	"slices"
 	"strings"
 	"sync"
@@ -216,7 +215,7 @@ func (m *meeting) readRequests(conversation *conform.Conversation) {
 // headed tells whether the revision stands in the header of an HTTP request.
 func (m *meeting) headed(conversation *conform.Conversation) bool {
 	return slices.ContainsFunc(conversation.Events, func(event transcript.Event) bool {
-		return event.From == transcript.Client && event.HTTP != nil && http.Header(event.HTTP.Header).Get(scripted.VersionHeader) == m.revision
+		return event.From == transcript.Client && event.HTTP != nil && event.HTTP.Header.Get(scripted.VersionHeader) == m.revision
 	})
 }
 

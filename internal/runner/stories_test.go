@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"maps"
 	"net/http"
 	"slices"
 	"strings"
@@ -144,9 +145,7 @@ func (g *greedy) wishes() [][]byte {
 	say := func(method string, params object) {
 		for n := range repeats {
 			said := object{}
-			for name, value := range params {
-				said[name] = value
-			}
+			maps.Copy(said, params)
 			if scripted.Stateless(g.revision) {
 				said["_meta"] = g.meta()
 			} else {

@@ -254,7 +254,7 @@ func (p *pipe) orphaned() {
 	p.alone.Store(true)
 	time.AfterFunc(killTimeout, func() {
 		p.removeSockets()
-		os.Exit(1)
+		os.Exit(1) //nolint:forbidigo // a worker is a process of its own, and hangs
 	})
 	conform.Hurry()
 	interrupt()

@@ -76,7 +76,7 @@ func Reap(in io.Reader) {
 		return
 	}
 	for deadline := time.Now().Add(reaperPatience); reapOthers(mark) && time.Now().Before(deadline); {
-		time.Sleep(reaperPause)
+		time.Sleep(reaperPause) //nolint:forbidigo // nothing tells of the end of processes that are not its children
 	}
 	killMarked(mark, func(int) bool { return true })
 }

@@ -36,7 +36,7 @@ func (h *HTTP) Raw(ctx context.Context, request RawRequest) (*Exchange, error) {
 
 	ctx, leave := h.whileOpen(ctx)
 	defer leave()
-	response, conn, wire, err := h.rawRoundTrip(ctx, method, request.Bytes) //nolint:bodyclose // the exchange closes it
+	response, conn, wire, err := h.rawRoundTrip(ctx, method, request.Bytes)
 	if err != nil {
 		failure := classify(ctx, doing, err, wire)
 		h.fail(stream, failure)
