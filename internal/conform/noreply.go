@@ -50,25 +50,32 @@ func (s *Server) noReply(to string, id jsonrpc.ID, err error) {
 }
 
 func (s *Server) unreplied(to string, id jsonrpc.ID, err error) *NoReply {
-	if to == s.env.fence() && s.env.noFence() != "" {
+	if to == s.env.alwaysServed() && s.env.noFence() != "" {
 		return nil // there is a requirement that it is answered, too
 	}
 	exchange, judged := s.since(id)
-	if errors.Is(err, scripted.ErrNoAnswer) || slices.ContainsFunc(exchange, isStray) {
+	if errors.Is(err, scripted.ErrNoAnswer) || hasStray(s.Log().Events()) {
 		return nil // something came in its place, which rules judge
 	}
 	return &NoReply{To: to, Found: oneLine(err.Error()), Exchange: exchange, Judged: judged, Undelivered: errors.Is(err, transport.ErrRefused)}
 }
 
-// isStray tells whether an event is something that the server sent in the place of a
-// response: no message, a batch, or a response without the id of a request or without
-// an outcome.
-func isStray(event transcript.Event) bool {
-	if event.Kind != transcript.Message || event.From != transcript.Server {
-		return false
+// hasStray tells whether the server sent something in the place of a response: no message,
+// a batch, or a response without an outcome, or with an id that no request has.
+func hasStray(events []transcript.Event) bool {
+	asked := map[jsonrpc.ID]bool{}
+	for _, event := range events {
+		if event.Kind != transcript.Message {
+			continue
+		}
+		switch message := jsonrpc.Parse(event.Raw); {
+		case event.From == transcript.Client:
+			asked[message.ID] = true
+		case message.Kind == jsonrpc.Invalid, message.Kind == jsonrpc.Batch, message.Kind == jsonrpc.Response && (message.ID == jsonrpc.NullID || !asked[message.ID]):
+			return true
+		}
 	}
-	message := jsonrpc.Parse(event.Raw)
-	return message.Kind == jsonrpc.Invalid || message.Kind == jsonrpc.Response && (message.ID == jsonrpc.NoID || message.ID == jsonrpc.NullID)
+	return false
 }
 
 // since returns what happened on the connection from a request on, or at the end of it
@@ -266,9 +273,15 @@ func (e *Environment) contact(ctx context.Context, patience time.Duration) error
 	}
 	defer connection.Close(ctx)
 	offer(connection.Client)
-	if e.stateless() {
+	switch {
+	case e.stateless() && e.Survey.Fence != "": // which is answered where the opening is not
+		connection.Speak(e.Revision, scripted.Everything(e.Revision))
+		if connection.HTTP != nil {
+			connection.HTTP.SetVersion(e.Revision)
+		}
+	case e.stateless():
 		_, err = connection.Discover(ctx, e.Revision, scripted.Everything(e.Revision))
-	} else {
+	default:
 		_, err = connection.Initialize(ctx, scripted.Hello(e.Revision, scripted.Everything(e.Revision)))
 	}
 	if _, refused := errors.AsType[*scripted.RefusedError](err); refused {

@@ -23,6 +23,8 @@ type Rule struct {
 	Text string
 	// Requirements are those that the rule verifies; the first names it.
 	Requirements []string
+	// Role is that of the only targets that the rule is for; "" for both.
+	Role string
 	// Judge looks at one conversation. It calls Saw for every message that
 	// could have broken the rule, and Break for each that did: a rule that saw
 	// nothing in any conversation is skipped, not passed.
@@ -461,7 +463,7 @@ func ApplyRules(rules []Rule, conversation *Conversation) []Finding {
 func (e *Environment) StandingRules() (standing []Rule, elsewhere map[string]string) {
 	elsewhere = map[string]string{}
 	for _, rule := range e.Rules {
-		if !e.stands(rule.Requirements) {
+		if !e.stands(rule.Requirements) || rule.Role != "" && rule.Role != e.Role {
 			continue
 		}
 		if reason := e.elsewhere(rule.Requirements); reason != "" {

@@ -152,8 +152,13 @@ func (s *Server) Fence(ctx context.Context) {
 func FenceMethod() string { return current.environment.fence() }
 
 func (e *Environment) fence() string {
+	return cmp.Or(lookUp[string](e, survey.FencedBy), e.alwaysServed())
+}
+
+// alwaysServed is the request that every server serves at any time.
+func (e *Environment) alwaysServed() string {
 	if e.stateless() {
-		return cmp.Or(lookUp[string](e, survey.FencedBy), "server/discover")
+		return "server/discover"
 	}
 	return "ping"
 }

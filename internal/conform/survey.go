@@ -5,6 +5,14 @@ import "github.com/mcpconform/mcpconform/internal/survey"
 // Declares tells whether the target declared a capability.
 func Declares(path string) bool { return current.environment.declares(path) }
 
+// NeedDeclarations makes the check inconclusive unless the server has said what it declares:
+// where it has not, nothing that it does is undeclared.
+func NeedDeclarations() {
+	if by := lookUp[string](current.environment, survey.FencedBy); by != "" {
+		Inconclusive("nothing is known of what the server declares", "fix the failures of server/discover first")
+	}
+}
+
 // ListedTools are the tools that the target listed before the checks began.
 func ListedTools() []Object { return current.environment.tools() }
 

@@ -285,7 +285,7 @@ func (v *visit) open(ctx context.Context, room *transcript.Room, to scripted.Tar
 	} else {
 		v.handshake, v.err = connection.Initialize(ctx, scripted.Hello(v.asked, scripted.Everything(v.asked)))
 	}
-	v.started = firstAnswer(connection).Sub(begun)
+	v.started = firstAnswer(connection, begun)
 	if v.handshake.Agreed {
 		// A server that answers, and then takes no notification or is gone, speaks
 		// the revision: the checks report what it does.
@@ -293,14 +293,20 @@ func (v *visit) open(ctx context.Context, room *transcript.Room, to scripted.Tar
 	}
 }
 
-// firstAnswer is when the server first sent a message; now, when it has sent none.
-func firstAnswer(connection *scripted.Connection) time.Time {
+// firstAnswer is how long the server took to say something, from when the harness last
+// did, or now, when it has said nothing: what was never answered says nothing of how long
+// a start takes.
+func firstAnswer(connection *scripted.Connection, begun time.Time) time.Duration {
 	for _, event := range connection.Log().Events() {
-		if event.From == transcript.Server && event.Kind == transcript.Message {
-			return event.At
+		switch {
+		case event.Kind != transcript.Message:
+		case event.From == transcript.Server:
+			return event.At.Sub(begun)
+		case event.At.After(begun):
+			begun = event.At
 		}
 	}
-	return time.Now()
+	return time.Since(begun)
 }
 
 // discover asks the server what it is. One that does not let itself be discovered may

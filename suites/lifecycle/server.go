@@ -175,14 +175,16 @@ const (
 
 // judgeKnown judges that a method is not refused as unknown; whether the answer is
 // right is for the checks of its page. An error shows that the method is known when it
-// names what was wrong, or is another one than that for a method that is not.
+// names what was wrong, or is another one, or of another code, than that for a method that
+// is not.
 func judgeKnown(ctx context.Context, server *Server, asked Request) {
 	reply, responded := server.Try(ctx, asked.Method, asked.Params)
 	unknown, respondedToUnknown := server.Try(ctx, unknownMethod, nil)
 
 	refusal, refused := reply.Error()
+	unknownRefusal, _ := unknown.Error()
 	alike := !responded && !respondedToUnknown || reply.Alike(asked.Name, unknown, unknownMethod)
-	if alike && refusal.Code != jsonrpc.MethodNotFound {
+	if alike && refusal.Code == unknownRefusal.Code && refusal.Code != jsonrpc.MethodNotFound {
 		Inconclusive("the server refuses "+asked.Method+" as it does a method that nobody knows: "+reply.Describe(),
 			"see that the server has what it needs to serve "+asked.Method)
 	}

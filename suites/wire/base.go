@@ -76,6 +76,7 @@ func messageRules() []conform.Rule {
 		{
 			Text:         "answers every request",
 			Requirements: []string{conform.AnsweredRequirement},
+			Role:         conform.ServerRole, // what a client does not answer, checks wait for
 			Judge:        answeredRequests,
 		},
 		{

@@ -44,10 +44,16 @@ func Provoke(ctx context.Context, server *conform.Server, kind, method string) *
 const mostRounds = 65
 
 // Outcome waits for the end of the call that made the server ask, which the client
-// answers meanwhile as it was told to. A call that does not end fails the check; in
-// the stateless era its end may be a question that the client does not answer.
+// answers meanwhile as it was told to. A call that does not end makes the check
+// inconclusive; in the stateless era its end may be a question that the client does not
+// answer.
 func (q *Question) Outcome(ctx context.Context) conform.Reply {
-	return q.server.MustAwaitWithin(ctx, q.call, mostRounds)
+	return q.server.NeedWithin(ctx, q.call, mostRounds)
+}
+
+// MustEnd does the same for a check that is about the end: a call without one fails it.
+func (q *Question) MustEnd(ctx context.Context) {
+	q.server.MustAwaitWithin(ctx, q.call, mostRounds)
 }
 
 // Since returns what the server asked for by a method since the call began.

@@ -91,7 +91,7 @@ func answers() {
 		func(ctx SpecContext) {
 			server := Session(ctx)
 
-			asking.Provoke(ctx, server, "elicitation", method).Outcome(ctx)
+			asking.Provoke(ctx, server, "elicitation", method).MustEnd(ctx)
 
 			server.StaysUsable(ctx)
 		})
@@ -101,7 +101,7 @@ func answers() {
 			server := Session(ctx)
 			server.Answer(method, Answering(func(Object) Object { return Object{"action": "decline"} }))
 
-			asking.Provoke(ctx, server, "elicitation", method).Outcome(ctx)
+			asking.Provoke(ctx, server, "elicitation", method).MustEnd(ctx)
 
 			server.StaysUsable(ctx)
 		})
@@ -111,7 +111,7 @@ func answers() {
 			server := Session(ctx)
 			server.Answer(method, Answering(func(Object) Object { return Object{"action": "cancel"} }))
 
-			asking.Provoke(ctx, server, "elicitation", method).Outcome(ctx)
+			asking.Provoke(ctx, server, "elicitation", method).MustEnd(ctx)
 
 			server.StaysUsable(ctx)
 		})
@@ -121,7 +121,7 @@ func answers() {
 			server := Session(ctx)
 			server.Answer(method, scripted.Refusal(jsonrpc.InvalidParams, "this client shows no such form"))
 
-			asking.Provoke(ctx, server, "elicitation", method).Outcome(ctx)
+			asking.Provoke(ctx, server, "elicitation", method).MustEnd(ctx)
 
 			server.StaysUsable(ctx)
 		})
@@ -207,7 +207,7 @@ func visits() {
 			server := Session(ctx)
 			server.Answer(method, Answering(func(Object) Object { return Object{"action": "decline"} }))
 
-			asking.Provoke(ctx, server, "elicitation-url", method).Outcome(ctx)
+			asking.Provoke(ctx, server, "elicitation-url", method).MustEnd(ctx)
 
 			server.StaysUsable(ctx)
 		})
@@ -217,7 +217,7 @@ func visits() {
 			server := Session(ctx)
 			server.Answer(method, Answering(func(Object) Object { return Object{"action": "cancel"} }))
 
-			asking.Provoke(ctx, server, "elicitation-url", method).Outcome(ctx)
+			asking.Provoke(ctx, server, "elicitation-url", method).MustEnd(ctx)
 
 			server.StaysUsable(ctx)
 		})

@@ -36,7 +36,7 @@ func ServerChecks() {
 			func(ctx SpecContext) {
 				server := sessionOf(ctx, Answering(Roots))
 
-				provoke(ctx, server).outcome(ctx)
+				provoke(ctx, server).mustEnd(ctx)
 
 				server.StaysUsable(ctx)
 			})
@@ -45,7 +45,7 @@ func ServerChecks() {
 			func(ctx SpecContext) {
 				server := sessionOf(ctx, Answering(noRoots))
 
-				provoke(ctx, server).outcome(ctx)
+				provoke(ctx, server).mustEnd(ctx)
 
 				server.StaysUsable(ctx)
 			})
@@ -54,7 +54,7 @@ func ServerChecks() {
 			func(ctx SpecContext) {
 				server := sessionOf(ctx, scripted.Refusal(jsonrpc.InternalError, "the workspace is not ready"))
 
-				provoke(ctx, server).outcome(ctx)
+				provoke(ctx, server).mustEnd(ctx)
 
 				server.StaysUsable(ctx)
 			})
@@ -85,7 +85,7 @@ func ServerChecks() {
 				provoke(ctx, server).outcome(ctx)
 				server.Answer(method, Answering(noRoots))
 
-				provoke(ctx, server).outcome(ctx)
+				provoke(ctx, server).mustEnd(ctx)
 
 				server.StaysUsable(ctx)
 			})
@@ -153,6 +153,17 @@ func (q question) outcome(ctx context.Context) {
 	switch {
 	case q.asked != nil:
 		q.asked.Outcome(ctx)
+	case q.call != nil:
+		received, err := q.call.Settle(ctx)
+		q.server.Needed(q.call, received, err)
+	}
+}
+
+// mustEnd does the same for a check that is about the end: a call without one fails it.
+func (q question) mustEnd(ctx context.Context) {
+	switch {
+	case q.asked != nil:
+		q.asked.MustEnd(ctx)
 	case q.call != nil:
 		q.server.MustAwait(ctx, q.call)
 	}

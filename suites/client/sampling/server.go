@@ -89,7 +89,7 @@ func toolLoops() {
 			server.Answer(method, usingTools(tooManyRounds))
 
 			question := asking.Provoke(ctx, server, "sampling-tools", method)
-			question.Outcome(ctx)
+			question.MustEnd(ctx)
 
 			rounds := len(question.Since(method))
 			if rounds < 2 {
@@ -169,7 +169,7 @@ func answers() {
 		func(ctx SpecContext) {
 			server := Session(ctx)
 
-			asking.Provoke(ctx, server, "sampling", method).Outcome(ctx)
+			asking.Provoke(ctx, server, "sampling", method).MustEnd(ctx)
 
 			server.StaysUsable(ctx)
 		})
@@ -179,7 +179,7 @@ func answers() {
 			server := Session(ctx)
 			server.Answer(method, scripted.Refusal(rejected, "User rejected sampling request"))
 
-			asking.Provoke(ctx, server, "sampling", method).Outcome(ctx)
+			asking.Provoke(ctx, server, "sampling", method).MustEnd(ctx)
 
 			server.StaysUsable(ctx)
 		})
@@ -189,7 +189,7 @@ func answers() {
 			server := Session(ctx)
 			server.Answer(method, scripted.Refusal(jsonrpc.MethodNotFound, "Method not found"))
 
-			asking.Provoke(ctx, server, "sampling", method).Outcome(ctx)
+			asking.Provoke(ctx, server, "sampling", method).MustEnd(ctx)
 
 			server.StaysUsable(ctx)
 		})

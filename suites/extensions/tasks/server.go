@@ -30,6 +30,7 @@ func ServerChecks() {
 func negotiation() {
 	It("declares the extension if it answers with tasks", Verifies("tasks-extension.capability.declared"), NeedsCapability("tools"),
 		func(ctx SpecContext) {
+			NeedDeclarations()
 			server := declaring(ctx)
 
 			tool, id := firstTask(ctx, server, fewTools)

@@ -25,6 +25,7 @@ func ServerChecks() {
 
 		It("declares completions if it offers some", Verifies("completion.capability.declared"),
 			func(ctx SpecContext) {
+				NeedDeclarations()
 				server := Session(ctx)
 
 				for _, argument := range arguments.Completable(maxCompleted) {

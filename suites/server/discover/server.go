@@ -19,7 +19,7 @@ func ServerChecks() {
 			func(ctx SpecContext) {
 				server := SessionOf(ctx, scripted.Nothing())
 
-				reply := server.Ask(ctx, "server/discover", nil)
+				reply := server.MustAsk(ctx, "server/discover", nil)
 
 				Expect(reply).To(BeResult())
 			})

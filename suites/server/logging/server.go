@@ -43,6 +43,7 @@ func undeclared() {
 			case !known:
 				NotApplicable("no tool is known that logs messages")
 			}
+			NeedDeclarations()
 			server := FreshSession(ctx)
 			server.Hear(ctx)
 			call := logging.Call()

@@ -11,7 +11,6 @@ import (
 
 	. "github.com/mcpconform/mcpconform/internal/conform"
 	"github.com/mcpconform/mcpconform/internal/jsonrpc"
-	"github.com/mcpconform/mcpconform/internal/survey"
 	"github.com/mcpconform/mcpconform/suites/server/arguments"
 	"github.com/mcpconform/mcpconform/suites/server/lists"
 )
@@ -32,17 +31,7 @@ func ServerChecks() {
 	Describe("Prompts", func() {
 
 		It("declares prompts if it offers some", Verifies("prompts.capability.declared"),
-			func(ctx SpecContext) {
-				server := Session(ctx)
-
-				reply, _ := server.Try(ctx, "prompts/list", nil)
-
-				offered, _, _ := survey.Page(reply.Received, "prompts")
-				if len(offered) == 0 {
-					NotApplicable("the server offers no prompts")
-				}
-				Demand(Declares("prompts"), `the capability "prompts", or no prompts`, "no such capability, and the prompt "+Show(offered[0]["name"]))
-			})
+			func(ctx SpecContext) { lists.JudgeDeclaration(ctx, "prompts", "name") })
 
 		It("answers prompts/list with its prompts", Verifies("prompts.list.answered"), NeedsCapability("prompts"),
 			func(ctx SpecContext) {

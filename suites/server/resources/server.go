@@ -9,7 +9,6 @@ import (
 
 	. "github.com/mcpconform/mcpconform/internal/conform"
 	"github.com/mcpconform/mcpconform/internal/jsonrpc"
-	"github.com/mcpconform/mcpconform/internal/survey"
 	"github.com/mcpconform/mcpconform/suites/server/arguments"
 	"github.com/mcpconform/mcpconform/suites/server/lists"
 )
@@ -40,17 +39,7 @@ func ServerChecks() {
 	Describe("Resources", func() {
 
 		It("declares resources if it offers some", Verifies("resources.capability.declared"),
-			func(ctx SpecContext) {
-				server := Session(ctx)
-
-				reply, _ := server.Try(ctx, "resources/list", nil)
-
-				offered, _, _ := survey.Page(reply.Received, "resources")
-				if len(offered) == 0 {
-					NotApplicable("the server offers no resources")
-				}
-				Demand(Declares("resources"), `the capability "resources", or no resources`, "no such capability, and the resource "+Show(offered[0]["uri"]))
-			})
+			func(ctx SpecContext) { lists.JudgeDeclaration(ctx, "resources", "uri") })
 
 		It("answers resources/list with its resources", Verifies("resources.list.answered"), NeedsCapability("resources"),
 			func(ctx SpecContext) {

@@ -16,7 +16,6 @@ import (
 	. "github.com/mcpconform/mcpconform/internal/conform"
 	"github.com/mcpconform/mcpconform/internal/jsonrpc"
 	"github.com/mcpconform/mcpconform/internal/scripted"
-	"github.com/mcpconform/mcpconform/internal/survey"
 	"github.com/mcpconform/mcpconform/schema"
 	"github.com/mcpconform/mcpconform/suites/server/lists"
 )
@@ -42,17 +41,7 @@ func ServerChecks() {
 	Describe("Tools", func() {
 
 		It("declares tools if it offers some", Verifies("tools.capability.declared"),
-			func(ctx SpecContext) {
-				server := Session(ctx)
-
-				reply, _ := server.Try(ctx, "tools/list", nil)
-
-				offered, _, _ := survey.Page(reply.Received, "tools")
-				if len(offered) == 0 {
-					NotApplicable("the server offers no tools")
-				}
-				Demand(Declares("tools"), `the capability "tools", or no tools`, "no such capability, and the tool "+Show(offered[0]["name"]))
-			})
+			func(ctx SpecContext) { lists.JudgeDeclaration(ctx, "tools", "name") })
 
 		It("answers tools/list with its tools", Verifies("tools.list.answered"), NeedsCapability("tools"),
 			func(ctx SpecContext) {
