@@ -48,6 +48,8 @@ type Conversation struct {
 	// declares anew with each request (ClientDeclared), and the server in answer
 	// to server/discover, here or when it was first met.
 	ClientCapabilities, ServerCapabilities Object
+	// Tools are those that the target server listed when it was first met.
+	Tools []Object
 }
 
 // Said is one message of a conversation.
@@ -488,6 +490,9 @@ func (e *Environment) judge(log *transcript.Log) {
 	defer e.judged.add(conversation)
 	if conversation.ServerCapabilities == nil && conversation.Leg == e.Leg && e.stateless() && e.Survey.Declared() {
 		conversation.ServerCapabilities = e.Survey.Capabilities
+	}
+	if conversation.Leg == e.Leg && e.Survey != nil {
+		conversation.Tools = e.Survey.Tools
 	}
 	e.Record(Connection{
 		Leg: conversation.Leg, Name: log.Connection(), Events: events,

@@ -3,10 +3,12 @@ package wire
 import (
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 
 	"github.com/mcpconform/mcpconform/internal/conform"
+	"github.com/mcpconform/mcpconform/internal/jsonrpc"
 	"github.com/mcpconform/mcpconform/internal/scripted"
 	"github.com/mcpconform/mcpconform/internal/transcript"
 )
@@ -462,4 +464,32 @@ func FuzzForms(f *testing.F) {
 			t.Errorf("%q is no date", text)
 		}
 	})
+}
+
+// Which connection a call shares with a list is chance: the list at first contact will do
+// where there is no other, until the server says that it has changed.
+func TestStructureByTheListOfFirstContact(t *testing.T) {
+	t.Parallel()
+	listed, _ := jsonrpc.Decode([]byte(weather))
+	call := asked(`tools/call {"name":"weather"}`, `{"content":[],"structuredContent":{}}`)
+	change := `<{"jsonrpc":"2.0","method":"notifications/tools/list_changed"}`
+	none := asked("tools/list", tools(tool("weather")))
+	for name, one := range map[string]struct {
+		lines []string
+		want  int
+	}{
+		"no list":        {call, 1},
+		"another list":   {slices.Concat(none, call), -1},
+		"a changed list": {slices.Concat([]string{change}, call), -1},
+	} {
+		conversation := talk("2025-11-25", one.lines...)
+		conversation.Tools = []conform.Object{listed.(conform.Object)}
+		broken, seen := findings(conversation)["tools.structured.conforms"]
+		if !seen {
+			broken = -1
+		}
+		if broken != one.want {
+			t.Errorf("%s: broken %d times, wanted %d", name, broken, one.want)
+		}
+	}
 }

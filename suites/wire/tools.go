@@ -281,14 +281,17 @@ func (m *memory) get(key string, compile func() (*schema.Compiled, error)) (*sch
 	return made, err
 }
 
-// conformingStructure judges the results of tools by the output schemas that
-// the latest list before the call had.
+// conformingStructure judges the results of tools by the output schemas that the latest
+// list before the call had: on the connection or, where that has none, at first contact.
 func conformingStructure(conversation *conform.Conversation, sight *conform.Sight) {
 	promised := promises{tools: map[string]*schema.Compiled{}, calls: map[*conform.Said]*schema.Compiled{}, tasks: map[string]*schema.Compiled{}}
+	promised.earlier = conversation.Tools
 	for _, said := range conversation.Messages {
 		switch {
 		case !said.FromTarget(conversation.Leg):
-			promised.ask(said)
+			promised.ask(conversation.Revision, said)
+		case said.Method == "notifications/tools/list_changed":
+			promised.earlier = nil
 		case said.Request == nil || said.ResultObject() == nil:
 		case said.Request.Method == "tools/list":
 			promised.list(conversation.Revision, said)
@@ -334,17 +337,21 @@ func toolResults(conversation *conform.Conversation) []found {
 
 // promises are the output schemas by which results are to be judged.
 type promises struct {
-	tools map[string]*schema.Compiled        // by name
-	calls map[*conform.Said]*schema.Compiled // by the request that gets the result
-	tasks map[string]*schema.Compiled        // by id
+	earlier []conform.Object                   // tools of the list at first contact
+	tools   map[string]*schema.Compiled        // by name
+	calls   map[*conform.Said]*schema.Compiled // by the request that gets the result
+	tasks   map[string]*schema.Compiled        // by id
 }
 
 // ask notes which schema the result of a request is promised by.
-func (p promises) ask(said *conform.Said) {
+func (p promises) ask(revision string, said *conform.Said) {
 	params := said.ParamsObject()
 	switch name, _ := params["name"].(string); {
 	case said.Kind != jsonrpc.Request:
 	case said.Method == "tools/call":
+		if _, listed := p.tools[name]; !listed {
+			p.listed(revision, p.earlier, name)
+		}
 		p.calls[said] = p.tools[name]
 	case said.Method == "tasks/result", said.Method == "tasks/get":
 		p.calls[said] = p.tasks[taskID(params)]
@@ -354,12 +361,26 @@ func (p promises) ask(said *conform.Said) {
 // list notes the schemas of a page of tools.
 func (p promises) list(revision string, said *conform.Said) {
 	for _, tool := range resultOf(said).items("tools") {
-		name, _ := tool.object()["name"].(string)
-		delete(p.tools, name)
-		if document, there := tool.object()["outputSchema"]; there {
-			if output, err := compiled(revision, document); err == nil {
-				p.tools[name] = output
-			}
+		p.note(revision, tool.object())
+	}
+}
+
+// listed notes the schema of one of some tools.
+func (p promises) listed(revision string, tools []conform.Object, name string) {
+	for _, tool := range tools {
+		if tool["name"] == name {
+			p.note(revision, tool)
+		}
+	}
+}
+
+// note notes the schema of a tool; nil for one that has none.
+func (p promises) note(revision string, tool conform.Object) {
+	name, _ := tool["name"].(string)
+	p.tools[name] = nil
+	if document, there := tool["outputSchema"]; there {
+		if output, err := compiled(revision, document); err == nil {
+			p.tools[name] = output
 		}
 	}
 }
