@@ -50,7 +50,7 @@ func (s *Server) noReply(to string, id jsonrpc.ID, err error) {
 }
 
 func (s *Server) unreplied(to string, id jsonrpc.ID, err error) *NoReply {
-	if to == s.env.alwaysServed() && s.env.noFence() != "" {
+	if to == s.env.alwaysServed() && (s.env.noFence() != "" || s.env.fence() != to) {
 		return nil // there is a requirement that it is answered, too
 	}
 	exchange, judged := s.since(id)

@@ -31,6 +31,9 @@ type Rule struct {
 	Judge func(conversation *Conversation, sight *Sight)
 }
 
+// For tells whether the rule is for targets of a role.
+func (r Rule) For(role string) bool { return r.Role == "" || r.Role == role }
+
 // Conversation is the transcript of one closed connection, as rules read it.
 type Conversation struct {
 	// Leg is the one whose rules judge it: of the revision that was negotiated.
@@ -465,7 +468,7 @@ func ApplyRules(rules []Rule, conversation *Conversation) []Finding {
 func (e *Environment) StandingRules() (standing []Rule, elsewhere map[string]string) {
 	elsewhere = map[string]string{}
 	for _, rule := range e.Rules {
-		if !e.stands(rule.Requirements) || rule.Role != "" && rule.Role != e.Role {
+		if !e.stands(rule.Requirements) || !rule.For(e.Role) {
 			continue
 		}
 		if reason := e.elsewhere(rule.Requirements); reason != "" {

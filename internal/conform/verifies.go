@@ -258,6 +258,9 @@ func Stands(labels []string) bool { return !slices.Contains(labels, labelAbsent)
 
 // RuleLabels are the labels that a filter sees of a rule.
 func (e *Environment) RuleLabels(rule Rule) []string {
+	if !rule.For(e.Role) {
+		return []string{labelAbsent}
+	}
 	return verifying(e, rule.Requirements)
 }
 

@@ -70,6 +70,9 @@ func Examine(ctx context.Context, e Examination) (*Examined, error) {
 	if e.Contact || e.Known == nil {
 		e.turn("")
 		e.meet(ctx, visit)
+		if e.Transport == conform.Stdio && visit.connection != nil {
+			e.Target.Start = startOf(e.Target, visit.started)
+		}
 	}
 	offered := e.Known
 	if visit.survey != nil {
