@@ -1,9 +1,9 @@
 package wire
 
 import (
+	"bytes"
 	"encoding/json"
 	"fmt"
-	"regexp"
 	"slices"
 	"strings"
 
@@ -140,10 +140,15 @@ func isMeantAsMessage(said *conform.Said) bool { return looksLikeJSON(said) || s
 
 // looksLikeJSON leaves out what a program writes to standard output beside its
 // messages: no JSON, but no message either. A line such as "[INFO] ready" is none.
-func looksLikeJSON(said *conform.Said) bool { return beginning.Match(said.Raw) }
-
-// beginning is that of an object, or of a list of them.
-var beginning = regexp.MustCompile(`^[\s\x{FEFF}]*(\{|\[\s*[\[\]{])`)
+func looksLikeJSON(said *conform.Said) bool {
+	const spaces = " \t\r\n\f"
+	begun := bytes.TrimLeft(said.Raw, spaces+"\ufeff")
+	if list, isList := bytes.CutPrefix(begun, []byte("[")); isList {
+		list = bytes.TrimLeft(list, spaces)
+		return len(list) > 0 && bytes.IndexByte([]byte("[]{"), list[0]) >= 0
+	}
+	return bytes.HasPrefix(begun, []byte("{"))
+}
 
 func isJSON(said *conform.Said) bool {
 	_, broken := said.Broken()
