@@ -95,9 +95,9 @@ func sampleRun() *Run {
 		r.Provocation = "sampling"
 		return r
 	}
-	unseenURL := unseen("elicitation.url.modes", "asks only in modes that the client declared")
+	unseenURL := unseen("elicitation.url.modes", "sends elicitation/create only in modes that the client declares")
 	unseenURL.Provocation, unseenURL.Reason = "elicitation-url", "no tool is known that asks the client to open a URL (elicitation)"
-	uncalled := unseen("tools.call.answered", "answers calls of its tools with tool results")
+	uncalled := unseen("tools.call.answered", "returns a tool result from tools/call of its listed tools")
 	uncalled.Provocation, uncalled.Reason, uncalled.Hint = "", "no tool may be called", "annotate tools readOnlyHint, or use --call-tools all"
 	skipped := func(id, page, text, reason string) Result {
 		r := passed(revision, id, page, text)
@@ -133,8 +133,8 @@ func sampleRun() *Run {
 					unseen("sampling.request.declared", "asks only a client that declared sampling"),
 					unseen("sampling.request.initialized", "asks nothing before initialized"),
 					unseen("sampling.request.tools", "sends tools only to a client that declared sampling.tools, and balances every use with a result in the next message"),
-					passed(revision, "lifecycle.version.echoed", "basic/lifecycle", "answers with the requested revision when it supports it", "Version negotiation"),
-					passed(revision, "lifecycle.version.countered", "basic/lifecycle", "answers an unknown revision with one that it supports", "Version negotiation"),
+					passed(revision, "lifecycle.version.echoed", "basic/lifecycle", "answers with the requested protocolVersion if it supports it", "Version negotiation"),
+					passed(revision, "lifecycle.version.countered", "basic/lifecycle", "answers an unknown protocolVersion with one that it supports", "Version negotiation"),
 					passed(revision, "lifecycle.initialize.info", "basic/lifecycle", "introduces itself with a name and a version", "Initialization"),
 					passed(revision, "ping.answered", "basic/utilities/ping", "answers ping with an empty result"),
 					passed(revision, "ping.answered", "basic/utilities/ping", "answers ping with an empty result"),
@@ -147,7 +147,7 @@ func sampleRun() *Run {
 				Target:   Identity{Name: "everything-server", Version: "2.1.0"},
 				Duration: 0.3, Pages: pages,
 				Results: []Result{
-					passed("2025-06-18", "lifecycle.version.echoed", "basic/lifecycle", "answers with the requested revision when it supports it", "Version negotiation"),
+					passed("2025-06-18", "lifecycle.version.echoed", "basic/lifecycle", "answers with the requested protocolVersion if it supports it", "Version negotiation"),
 					older,
 				},
 			},

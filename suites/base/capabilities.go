@@ -13,7 +13,7 @@ import (
 // clientCapabilities checks what becomes of requests that need a capability which
 // their client does not declare.
 func clientCapabilities() {
-	It("refuses a request that needs an undeclared capability, and names that", Verifies("base.capabilities.required"),
+	It("rejects a call that needs an undeclared capability with -32021, naming the capability", Verifies("base.capabilities.required"),
 		func(ctx SpecContext) {
 			asking, capability := askingTool(ctx, Session(ctx))
 			server := Connect(ctx) // where no earlier request can stand in
@@ -27,7 +27,7 @@ func clientCapabilities() {
 			Expect(data["requiredCapabilities"]).To(HaveMember(capability))
 		})
 
-	It("refuses a request that needs an undeclared capability with HTTP 400", Verifies("base.capabilities.required-status"),
+	It("rejects a request that needs an undeclared capability with HTTP 400", Verifies("base.capabilities.required-status"),
 		func(ctx SpecContext) {
 			asking, _ := askingTool(ctx, Session(ctx))
 			server := Connect(ctx) // where no earlier request can stand in

@@ -28,7 +28,7 @@ func ClientChecks() {
 var numbers = Object{"a": 5, "b": 3}
 
 func opening() {
-	It("goes on to ask for something once the server has answered its opening", Verifies("base.components.required"), In(Meeting),
+	It("continues with requests or notifications/initialized once its first request is answered", Verifies("base.components.required"), In(Meeting),
 		func(ctx SpecContext) {
 			client := Played(ctx)
 
@@ -102,7 +102,7 @@ func theAsked(client *Client, id jsonrpc.ID) (request, answer *Said) {
 }
 
 func asked() {
-	It("answers every one of several requests that are open at once", Verifies("base.requests.answered"), In(inquisitive),
+	It("answers each of several concurrent ping requests", Verifies("base.requests.answered"), In(inquisitive),
 		func(ctx SpecContext) {
 			client := Played(ctx)
 
@@ -114,7 +114,7 @@ func asked() {
 			}
 		})
 
-	It("tolerates members of params that it does not know", Verifies("base.requests.extra-members"), In(inquisitive),
+	It("accepts params with unknown members", Verifies("base.requests.extra-members"), In(inquisitive),
 		func(ctx SpecContext) {
 			client := Played(ctx)
 
@@ -126,7 +126,7 @@ func asked() {
 			Expect(client.Judging(answer)).To(BeResult())
 		})
 
-	It("refuses a method that it does not know", Verifies("base.errors.unknown-method"), In(inquisitive),
+	It("rejects a server request with an unknown method", Verifies("base.errors.unknown-method"), In(inquisitive),
 		func(ctx SpecContext) {
 			client := Played(ctx)
 
@@ -138,7 +138,7 @@ func asked() {
 			Expect(client.Judging(answer)).To(BeJSONRPCError())
 		})
 
-	It("refuses a method that it does not know with the code Method not found", Verifies("base.errors.method-not-found"), In(inquisitive),
+	It("rejects a server request with an unknown method with -32601", Verifies("base.errors.method-not-found"), In(inquisitive),
 		func(ctx SpecContext) {
 			client := Played(ctx)
 
@@ -219,28 +219,28 @@ func answered(client *Client, method string, nth int) *Said {
 }
 
 func garbled() {
-	It("goes on after text that is no JSON", Verifies("base.errors.survived"), In(garbling),
+	It("continues after text from the server that is not JSON", Verifies("base.errors.survived"), In(garbling),
 		func(ctx SpecContext) {
 			client := Played(ctx)
 
 			client.GoesOn(ctx, answered(client, "tools/list", 1), "text that is no JSON")
 		})
 
-	It("goes on after JSON that is no message", Verifies("base.errors.survived"), In(garbling),
+	It("continues after JSON that is not a JSON-RPC message", Verifies("base.errors.survived"), In(garbling),
 		func(ctx SpecContext) {
 			client := Played(ctx)
 
 			client.GoesOn(ctx, answered(client, "tools/call", 1), "JSON that is no message")
 		})
 
-	It("goes on after messages that make no sense", Verifies("base.errors.survived"), In(garbling),
+	It("continues after a notification with malformed params and a response with an unknown id", Verifies("base.errors.survived"), In(garbling),
 		func(ctx SpecContext) {
 			client := Played(ctx)
 
 			client.GoesOn(ctx, answered(client, "tools/list", 2), "a notification with a text for params and an answer to nothing")
 		})
 
-	It("answers text that is no JSON, if at all, with the code Parse error", Verifies("base.errors.parse-error"), In(garbling),
+	It("answers text from the server that is not JSON with -32700, if at all", Verifies("base.errors.parse-error"), In(garbling),
 		func(ctx SpecContext) {
 			client := Played(ctx)
 
@@ -257,7 +257,7 @@ func garbled() {
 			NotApplicable("the client answers nothing that is no JSON")
 		})
 
-	It("answers JSON that is no message, if at all, with the code Invalid Request", Verifies("base.errors.invalid-request"), In(garbling),
+	It("answers JSON from the server that is not a JSON-RPC message with -32600, if at all", Verifies("base.errors.invalid-request"), In(garbling),
 		func(ctx SpecContext) {
 			client := Played(ctx)
 
@@ -307,14 +307,14 @@ var traced = &Story{
 }
 
 func strangeMetadata() {
-	It("takes any value at a reserved key of _meta", Verifies("base.meta.reserved-values"), In(reserved),
+	It("accepts results with unknown values at reserved _meta keys", Verifies("base.meta.reserved-values"), In(reserved),
 		func(ctx SpecContext) {
 			client := Played(ctx)
 
 			client.GoesOn(ctx, answered(client, "tools/list", 1), "unknown values at reserved keys of _meta")
 		})
 
-	It("takes the context of a trace in _meta", Verifies("base.meta.trace-context-taken"), In(traced),
+	It("accepts results with traceparent, tracestate and baggage in _meta", Verifies("base.meta.trace-context-taken"), In(traced),
 		func(ctx SpecContext) {
 			client := Played(ctx)
 
@@ -362,7 +362,7 @@ var untyped = &Story{
 }
 
 func resultTypes() {
-	It("takes a result of an unknown type for invalid", Verifies("base.result-type.unrecognized"), In(strange),
+	It("rejects a result with an unknown resultType", Verifies("base.result-type.unrecognized"), In(strange),
 		func(ctx SpecContext) {
 			client := Played(ctx)
 
@@ -378,7 +378,7 @@ func resultTypes() {
 			}
 		})
 
-	It("takes a result without a type for complete", Verifies("base.result-type.absent"), In(untyped),
+	It("treats a result without resultType as complete", Verifies("base.result-type.absent"), In(untyped),
 		func(ctx SpecContext) {
 			client := Played(ctx)
 
@@ -401,7 +401,7 @@ var famous = &Story{
 }
 
 func famousServer() {
-	It("asks the same whatever the server says that it is", Verifies("base.fields.info-unused"), In(famous),
+	It("sends the same requests whatever the serverInfo of the server", Verifies("base.fields.info-unused"), In(famous),
 		func(ctx SpecContext) {
 			client := Played(ctx)
 

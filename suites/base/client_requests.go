@@ -16,19 +16,19 @@ var logLevels = []any{"debug", "info", "notice", "warning", "error", "critical",
 // validRequests registers the checks that requests of each kind have what the schema
 // wants first of all. The rules judge the rest of them.
 func validRequests() {
-	It("sends resources/read with the uri of a resource", Verifies("base.schema.requests"), In(features.All),
+	It("sends resources/read with a non-empty string as uri", Verifies("base.schema.requests"), In(features.All),
 		func(ctx SpecContext) { features.DemandText(Played(ctx), "resources/read", "uri") })
 
-	It("sends resources/subscribe with the uri of a resource", Verifies("base.schema.requests"), In(features.All),
+	It("sends resources/subscribe with a non-empty string as uri", Verifies("base.schema.requests"), In(features.All),
 		func(ctx SpecContext) { features.DemandText(Played(ctx), "resources/subscribe", "uri") })
 
-	It("sends resources/unsubscribe with the uri of a resource", Verifies("base.schema.requests"), In(features.All),
+	It("sends resources/unsubscribe with a non-empty string as uri", Verifies("base.schema.requests"), In(features.All),
 		func(ctx SpecContext) { features.DemandText(Played(ctx), "resources/unsubscribe", "uri") })
 
-	It("sends prompts/get with the name of a prompt", Verifies("base.schema.requests"), In(features.All),
+	It("sends prompts/get with a non-empty string as name", Verifies("base.schema.requests"), In(features.All),
 		func(ctx SpecContext) { features.DemandText(Played(ctx), "prompts/get", "name") })
 
-	It("sends completion/complete with a ref of one of the types that exist", Verifies("base.schema.requests"), In(features.All),
+	It("sends completion/complete with a ref of type ref/prompt or ref/resource", Verifies("base.schema.requests"), In(features.All),
 		func(ctx SpecContext) {
 			client := Played(ctx)
 
@@ -40,7 +40,7 @@ func validRequests() {
 			}
 		})
 
-	It("sets one of the eight log levels by logging/setLevel", Verifies("base.schema.requests"), In(features.All),
+	It("sends logging/setLevel with one of the eight log levels", Verifies("base.schema.requests"), In(features.All),
 		func(ctx SpecContext) {
 			client := Played(ctx)
 
@@ -49,7 +49,7 @@ func validRequests() {
 			}
 		})
 
-	It("asks for log messages at one of the eight levels in the _meta of requests", Verifies("base.schema.requests"), In(features.AllStateless),
+	It("sends one of the eight log levels as logLevel in _meta", Verifies("base.schema.requests"), In(features.AllStateless),
 		func(ctx SpecContext) {
 			client := Played(ctx)
 

@@ -90,21 +90,21 @@ var networkReferences = &Story{
 
 // readingSchemas registers the checks of what a target client makes of schemas.
 func readingSchemas() {
-	It("reads a schema without a dialect as JSON Schema 2020-12", Verifies("base.dialects.default-by-clients"), In(schemaDialects),
+	It("treats a schema without $schema as JSON Schema 2020-12", Verifies("base.dialects.default-by-clients"), In(schemaDialects),
 		func(ctx SpecContext) {
 			client := Played(ctx)
 
 			judgePair(client, undated, 4)
 		})
 
-	It("reads a schema by the dialect that it names", Verifies("base.dialects.validated-by-clients"), In(schemaDialects),
+	It("validates by the JSON Schema dialect that $schema names", Verifies("base.dialects.validated-by-clients"), In(schemaDialects),
 		func(ctx SpecContext) {
 			client := Played(ctx)
 
 			judgePair(client, dated, 5)
 		})
 
-	It("refuses a schema of a dialect that it does not know", Verifies("base.dialects.refused-by-clients"), In(unknownDialect),
+	It("rejects a schema whose $schema is a dialect that it does not support", Verifies("base.dialects.refused-by-clients"), In(unknownDialect),
 		func(ctx SpecContext) {
 			client := Played(ctx)
 
@@ -123,7 +123,7 @@ func readingSchemas() {
 			}
 		})
 
-	It("fetches nothing that a schema refers to", Verifies("base.references.not-fetched-by-clients"), In(networkReferences),
+	It("fetches no $ref of a schema over the network", Verifies("base.references.not-fetched-by-clients"), In(networkReferences),
 		func(ctx SpecContext) {
 			client := Played(ctx)
 
@@ -134,7 +134,7 @@ func readingSchemas() {
 			client.Refrained(listed, listStep)
 		})
 
-	It("takes a schema that it cannot resolve to allow nothing", Verifies("base.references.unresolved-by-clients", "tools.schemas.references"),
+	It("rejects a tool, or its results, whose schema has a $ref that it cannot resolve", Verifies("base.references.unresolved-by-clients", "tools.schemas.references"),
 		In(networkReferences),
 		func(ctx SpecContext) {
 			client := Played(ctx)

@@ -14,7 +14,7 @@ import (
 
 // fields checks what requests of the stateless era carry in _meta.
 func fields() {
-	It("refuses a request without the capabilities of its client", Verifies("base.fields.missing"),
+	It("rejects a request without clientCapabilities in _meta with -32602", Verifies("base.fields.missing"),
 		func(ctx SpecContext) {
 			needMethod(ctx)
 			server := Connect(ctx) // where no earlier request can stand in
@@ -24,7 +24,7 @@ func fields() {
 			Expect(reply).To(BeJSONRPCError(jsonrpc.InvalidParams))
 		})
 
-	It("refuses a request without a revision", Verifies("base.fields.missing"),
+	It("rejects a request without protocolVersion in _meta", Verifies("base.fields.missing"),
 		func(ctx SpecContext) {
 			needMethod(ctx)
 			exceptBesideHandshake()
@@ -35,7 +35,7 @@ func fields() {
 			Expect(reply).To(beRefusalOfFields())
 		})
 
-	It("refuses a request without any of the fields", Verifies("base.fields.missing"),
+	It("rejects a request without _meta", Verifies("base.fields.missing"),
 		func(ctx SpecContext) {
 			needMethod(ctx)
 			exceptBesideHandshake()
@@ -46,7 +46,7 @@ func fields() {
 			Expect(reply).To(beRefusalOfFields())
 		})
 
-	It("refuses a request without a required field with HTTP 400", Verifies("base.fields.missing-status"),
+	It("rejects a request without clientCapabilities in _meta with HTTP 400", Verifies("base.fields.missing-status"),
 		func(ctx SpecContext) {
 			needMethod(ctx)
 			server := Connect(ctx)
@@ -59,7 +59,7 @@ func fields() {
 			Demand(status == http.StatusBadRequest, "HTTP 400", "HTTP "+Show(status))
 		})
 
-	It("refuses capabilities of a client that are no object", Verifies("base.fields.malformed"),
+	It("rejects a request whose clientCapabilities in _meta is not an object with -32602", Verifies("base.fields.malformed"),
 		func(ctx SpecContext) {
 			needMethod(ctx)
 			server := Session(ctx)
@@ -69,7 +69,7 @@ func fields() {
 			Expect(reply).To(BeJSONRPCError(jsonrpc.InvalidParams))
 		})
 
-	It("refuses a revision that is no string", Verifies("base.fields.malformed"),
+	It("rejects a request whose protocolVersion in _meta is not a string", Verifies("base.fields.malformed"),
 		func(ctx SpecContext) {
 			needMethod(ctx)
 			exceptBesideHandshake()
@@ -80,7 +80,7 @@ func fields() {
 			Expect(reply).To(beRefusalOfFields())
 		})
 
-	It("serves a client that does not say which it is", Verifies("base.fields.optional"),
+	It("accepts a request without clientInfo in _meta", Verifies("base.fields.optional"),
 		func(ctx SpecContext) {
 			needMethod(ctx)
 			server := Session(ctx)
@@ -90,7 +90,7 @@ func fields() {
 			Expect(reply).To(BeResult())
 		})
 
-	It("takes trace context", Verifies("base.meta.trace-context-taken"),
+	It("accepts requests with traceparent, tracestate and baggage in _meta", Verifies("base.meta.trace-context-taken"),
 		func(ctx SpecContext) {
 			server := Session(ctx)
 			server.Need(ctx, aMethod(), nil) // or else nothing shows what it stumbles over
@@ -104,7 +104,7 @@ func fields() {
 			Expect(reply).To(BeResult())
 		})
 
-	It("lists the same for every client", Verifies("base.fields.info-unused"),
+	It("returns the same list whatever the clientInfo of the request", Verifies("base.fields.info-unused"),
 		func(ctx SpecContext) {
 			if aMethod() == "server/discover" {
 				NotApplicable("the server declares no list")

@@ -29,7 +29,7 @@ func ServerChecks() {
 const openAtOnce = 20
 
 func requests() {
-	It("answers requests of a client that begins as the revision has it", Verifies("base.components.required"), ByFence(),
+	It("answers requests of a client that opens the connection as the revision specifies", Verifies("base.components.required"), ByFence(),
 		func(ctx SpecContext) {
 			server := Connect(ctx)
 
@@ -43,7 +43,7 @@ func requests() {
 			Expect(server.Ask(ctx, FenceMethod(), nil)).To(BeResult())
 		})
 
-	It("answers each of many requests that are open at once", Verifies("base.requests.answered"), ByFence(),
+	It("answers each of many concurrent requests", Verifies("base.requests.answered"), ByFence(),
 		func(ctx SpecContext) {
 			server := Session(ctx)
 
@@ -57,7 +57,7 @@ func requests() {
 			}
 		})
 
-	It("answers an id that is a string with that string", Verifies("base.responses.id"), ByFence(),
+	It("returns an id that is a string unchanged", Verifies("base.responses.id"), ByFence(),
 		func(ctx SpecContext) {
 			server := Session(ctx)
 
@@ -66,7 +66,7 @@ func requests() {
 			Demand(answered == jsonrpc.StringID("mcpconform: a string, ünïcödé"), "the same id", answered.String())
 		})
 
-	It("answers an id that is a string of digits with a string", Verifies("base.responses.id"), ByFence(),
+	It("returns an id that is a string of digits as a string", Verifies("base.responses.id"), ByFence(),
 		func(ctx SpecContext) {
 			server := Session(ctx)
 
@@ -75,7 +75,7 @@ func requests() {
 			Demand(answered == jsonrpc.StringID("0042"), `the id "0042"`, answered.String())
 		})
 
-	It("answers the id 0 with 0", Verifies("base.responses.id"), ByFence(),
+	It("returns the id 0 unchanged", Verifies("base.responses.id"), ByFence(),
 		func(ctx SpecContext) {
 			server := Session(ctx)
 
@@ -84,7 +84,7 @@ func requests() {
 			Demand(answered == jsonrpc.IntID(0), "the id 0", answered.String())
 		})
 
-	It("answers an id of more than 32 bits with all its digits", Verifies("base.responses.id"), ByFence(),
+	It("returns an id of more than 32 bits unchanged", Verifies("base.responses.id"), ByFence(),
 		func(ctx SpecContext) {
 			server := Session(ctx)
 
@@ -93,7 +93,7 @@ func requests() {
 			Demand(answered == jsonrpc.IntID(largeID), "the same id", answered.String())
 		})
 
-	It("tolerates members of params that it does not know", Verifies("base.requests.extra-members"),
+	It("accepts params with unknown members", Verifies("base.requests.extra-members"),
 		func(ctx SpecContext) {
 			server := Session(ctx)
 			server.Need(ctx, aMethod(), nil) // or else nothing shows what it stumbles over
@@ -103,7 +103,7 @@ func requests() {
 			Expect(reply).To(BeResult())
 		})
 
-	It("does not stumble over values at reserved _meta keys", Verifies("base.meta.reserved-values"),
+	It("accepts requests with unexpected values at reserved _meta keys", Verifies("base.meta.reserved-values"),
 		func(ctx SpecContext) {
 			server := Session(ctx)
 			server.Need(ctx, aMethod(), nil) // or else nothing shows what it stumbles over
@@ -123,7 +123,7 @@ func requests() {
 const largeID = 1 << 40
 
 func malformed() {
-	It("answers an unknown method with an error", Verifies("base.errors.unknown-method"), ByFence(),
+	It("rejects a request with an unknown method", Verifies("base.errors.unknown-method"), ByFence(),
 		func(ctx SpecContext) {
 			server := Session(ctx)
 
@@ -132,7 +132,7 @@ func malformed() {
 			Expect(reply).To(BeJSONRPCError())
 		})
 
-	It("answers an unknown method with the code -32601", Verifies("base.errors.method-not-found"), ByFence(),
+	It("rejects a request with an unknown method with -32601", Verifies("base.errors.method-not-found"), ByFence(),
 		func(ctx SpecContext) {
 			server := Session(ctx)
 
@@ -144,7 +144,7 @@ func malformed() {
 			Expect(reply).To(BeJSONRPCError(jsonrpc.MethodNotFound))
 		})
 
-	It("answers text that is not JSON, if at all, with the code -32700", Verifies("base.errors.parse-error"),
+	It("answers text that is not JSON with -32700, if at all", Verifies("base.errors.parse-error"),
 		func(ctx SpecContext) {
 			server := FreshSession(ctx)
 
@@ -155,7 +155,7 @@ func malformed() {
 			}
 		})
 
-	It("answers JSON that is no message, if at all, with the code -32600", Verifies("base.errors.invalid-request"),
+	It("answers JSON that is not a JSON-RPC message with -32600, if at all", Verifies("base.errors.invalid-request"),
 		func(ctx SpecContext) {
 			server := FreshSession(ctx)
 
@@ -166,7 +166,7 @@ func malformed() {
 			}
 		})
 
-	It("goes on after text that is not JSON", Verifies("base.errors.survived"),
+	It("continues after text that is not JSON", Verifies("base.errors.survived"),
 		func(ctx SpecContext) {
 			server := FreshSession(ctx)
 
@@ -175,7 +175,7 @@ func malformed() {
 			server.StaysUsable(ctx)
 		})
 
-	It("goes on after JSON that is no message", Verifies("base.errors.survived"),
+	It("continues after JSON that is not a JSON-RPC message", Verifies("base.errors.survived"),
 		func(ctx SpecContext) {
 			server := FreshSession(ctx)
 
@@ -184,7 +184,7 @@ func malformed() {
 			server.StaysUsable(ctx)
 		})
 
-	It("goes on after a message that is no object", Verifies("base.errors.survived"),
+	It("continues after a message that is not a JSON object", Verifies("base.errors.survived"),
 		func(ctx SpecContext) {
 			server := FreshSession(ctx)
 
@@ -193,7 +193,7 @@ func malformed() {
 			server.StaysUsable(ctx)
 		})
 
-	It("goes on after a batch", Verifies("base.errors.survived"),
+	It("continues after a JSON-RPC batch", Verifies("base.errors.survived"),
 		func(ctx SpecContext) {
 			server := FreshSession(ctx)
 
@@ -202,7 +202,7 @@ func malformed() {
 			server.StaysUsable(ctx)
 		})
 
-	It("goes on after a response to nothing", Verifies("base.errors.survived"),
+	It("continues after a response with an unknown id", Verifies("base.errors.survived"),
 		func(ctx SpecContext) {
 			server := FreshSession(ctx)
 
@@ -219,7 +219,7 @@ const (
 )
 
 func notifications() {
-	It("answers no notification, known or unknown", Verifies("base.notifications.unanswered"),
+	It("sends no response to known or unknown notifications", Verifies("base.notifications.unanswered"),
 		func(ctx SpecContext) {
 			server := Session(ctx)
 			mark := server.Mark()

@@ -10,7 +10,7 @@ import (
 
 // statelessness checks that each request stands for itself.
 func statelessness() {
-	It("serves a first request that is not server/discover", Verifies("base.stateless.context"),
+	It("accepts a first request other than server/discover", Verifies("base.stateless.context"),
 		func(ctx SpecContext) {
 			if aMethod() == "server/discover" {
 				NotApplicable("the server declares no list")
@@ -25,7 +25,7 @@ func statelessness() {
 			Expect(reply).To(BeResult())
 		})
 
-	It("takes no field from an earlier request", Verifies("base.stateless.context"),
+	It("rejects a request without clientCapabilities even if an earlier request had them", Verifies("base.stateless.context"),
 		func(ctx SpecContext) {
 			server := FreshSession(ctx)
 
@@ -35,7 +35,7 @@ func statelessness() {
 			Expect(reply).To(BeJSONRPCError())
 		})
 
-	It("takes no capability from an earlier request", Verifies("base.stateless.context"),
+	It("ignores capabilities that only an earlier request declared", Verifies("base.stateless.context"),
 		func(ctx SpecContext) {
 			asking, capability := askingTool(ctx, Session(ctx))
 			if alone := FreshSession(ctx).NeedOnce(ctx, "tools/call", callBy(asking, Object{})); alone.Object()["resultType"] == inputRequired {
@@ -52,7 +52,7 @@ func statelessness() {
 				"no input of a client that does not declare "+capability+" in this request", reply.Describe())
 		})
 
-	It("holds no earlier request against a capability that is declared", Verifies("base.stateless.context"),
+	It("accepts a declared capability that an earlier request did not declare", Verifies("base.stateless.context"),
 		func(ctx SpecContext) {
 			asking, capability := askingTool(ctx, Session(ctx))
 			server := FreshSession(ctx)
@@ -63,7 +63,7 @@ func statelessness() {
 			Demand(!lacks(reply), "the client's "+capability+" to count, which this request declares", reply.Describe())
 		})
 
-	It("takes no log level from an earlier request", Verifies("base.stateless.context"), NeedsProvocation("logging"),
+	It("ignores the logLevel of an earlier request", Verifies("base.stateless.context"), NeedsProvocation("logging"),
 		func(ctx SpecContext) {
 			server := FreshSession(ctx)
 			loud, quiet := Provoking("logging").Call(), Provoking("logging").Call()
@@ -82,7 +82,7 @@ func statelessness() {
 			DemandNone("no log messages for a request that asks for none", logged)
 		})
 
-	It("serves two clients that take turns on one connection", Verifies("base.stateless.interleaved"),
+	It("answers interleaved requests of two clients on one connection", Verifies("base.stateless.interleaved"),
 		func(ctx SpecContext) {
 			server := Session(ctx)
 			server.Need(ctx, aMethod(), nil) // or else nothing shows what it stumbles over
@@ -97,7 +97,7 @@ func statelessness() {
 			}
 		})
 
-	It("tells requests of two clients apart that have the same id", Verifies("base.stateless.interleaved"), NeedsTransport(HTTP),
+	It("answers requests of two clients with the same id each with its own result", Verifies("base.stateless.interleaved"), NeedsTransport(HTTP),
 		func(ctx SpecContext) {
 			needMethod(ctx)
 			if aMethod() == "server/discover" {
@@ -113,7 +113,7 @@ func statelessness() {
 			Expect(other.Await(ctx, second)).To(HaveMember("supportedVersions"))
 		})
 
-	It("answers a request with the id of one that it has answered", Verifies("base.requests.id-again"),
+	It("answers a request that reuses the id of an answered request", Verifies("base.requests.id-again"),
 		func(ctx SpecContext) {
 			server := Session(ctx)
 
@@ -123,7 +123,7 @@ func statelessness() {
 			}
 		})
 
-	It("goes on with a list on another connection", Verifies("base.stateless.connection"),
+	It("accepts a nextCursor from another connection", Verifies("base.stateless.connection"),
 		func(ctx SpecContext) {
 			method, cursor := furtherPage(ctx, Session(ctx))
 			other := Connect(ctx)
@@ -133,7 +133,7 @@ func statelessness() {
 			Expect(reply).To(BeResult())
 		})
 
-	It("knows on another connection what it has listed", Verifies("base.stateless.connection"),
+	It("accepts resources/read or prompts/get of a listed item on another connection", Verifies("base.stateless.connection"),
 		func(ctx SpecContext) {
 			method, params := somethingListed()
 			Session(ctx).Need(ctx, method, params)

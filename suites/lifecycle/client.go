@@ -80,7 +80,7 @@ func wentOn(client *Client, answer *Said) bool {
 }
 
 func shaking() {
-	It("speaks the revision that it asks for", Verifies("lifecycle.version.supported"), In(granting),
+	It("supports the protocolVersion that it requests", Verifies("lifecycle.version.supported"), In(granting),
 		func(ctx SpecContext) {
 			client := Played(ctx)
 
@@ -101,7 +101,7 @@ func shaking() {
 			client.NeverBut("the client had nothing to ask when it was granted its revision", "initialize")
 		})
 
-	It("asks for the latest revision that it supports", Verifies("lifecycle.version.latest"), In(unnamed),
+	It("requests the latest protocolVersion that it supports", Verifies("lifecycle.version.latest"), In(unnamed),
 		func(ctx SpecContext) {
 			client := Played(ctx)
 
@@ -121,7 +121,7 @@ func shaking() {
 			client.Judging(asked)
 		})
 
-	It("leaves a server that speaks no revision of its own", Verifies("lifecycle.version.disconnected"), In(outdated),
+	It("disconnects from a server that answers with an unsupported protocolVersion", Verifies("lifecycle.version.disconnected"), In(outdated),
 		func(ctx SpecContext) {
 			client := Played(ctx)
 
@@ -143,7 +143,7 @@ func shaking() {
 			client.Judging(answer)
 		})
 
-	It("copes with a server that speaks no revision of its own", Verifies("lifecycle.errors.version"), In(outdated),
+	It("handles an initialize result with an unsupported protocolVersion", Verifies("lifecycle.errors.version"), In(outdated),
 		func(ctx SpecContext) {
 			client := Played(ctx)
 
@@ -205,34 +205,34 @@ var bare = &Story{
 // undeclared registers the checks of what a client does with a server that does not
 // declare what it is told to use.
 func undeclared() {
-	It("asks for no resources if the server does not declare resources", Verifies("lifecycle.capabilities.of-peer"), In(features.ToolsAlone),
+	It("sends resources/list, resources/templates/list, resources/read only if the server declares resources", Verifies("lifecycle.capabilities.of-peer"), In(features.ToolsAlone),
 		func(ctx SpecContext) {
 			features.DemandRestraint(Played(ctx), Beside(ctx, features.All), "resources", "resources/list", "resources/templates/list", "resources/read")
 		})
 
-	It("subscribes to no resource if the server does not declare resources.subscribe", Verifies("lifecycle.capabilities.of-peer"), In(features.Unsubscribable),
+	It("sends resources/subscribe and resources/unsubscribe only if the server declares resources.subscribe", Verifies("lifecycle.capabilities.of-peer"), In(features.Unsubscribable),
 		func(ctx SpecContext) {
 			features.DemandRestraint(Played(ctx), Beside(ctx, features.All), "resources.subscribe", "resources/subscribe", "resources/unsubscribe")
 		})
 
-	It("asks for no prompts if the server does not declare prompts", Verifies("lifecycle.capabilities.of-peer"), In(features.ToolsAlone),
+	It("sends prompts/list and prompts/get only if the server declares prompts", Verifies("lifecycle.capabilities.of-peer"), In(features.ToolsAlone),
 		func(ctx SpecContext) {
 			features.DemandRestraint(Played(ctx), Beside(ctx, features.All), "prompts", "prompts/list", "prompts/get")
 		})
 
-	It("asks for no completions if the server does not declare completions", Verifies("lifecycle.capabilities.of-peer"), In(features.ToolsAlone),
+	It("sends completion/complete only if the server declares completions", Verifies("lifecycle.capabilities.of-peer"), In(features.ToolsAlone),
 		func(ctx SpecContext) {
 			features.DemandRestraint(Played(ctx), Beside(ctx, features.All), "completions", "completion/complete")
 		})
 
-	It("sets no log level if the server does not declare logging", Verifies("lifecycle.capabilities.of-peer"), In(features.ToolsAlone),
+	It("sends logging/setLevel only if the server declares logging", Verifies("lifecycle.capabilities.of-peer"), In(features.ToolsAlone),
 		func(ctx SpecContext) {
 			features.DemandRestraint(Played(ctx), Beside(ctx, features.All), "logging", "logging/setLevel")
 		})
 }
 
 func missing() {
-	It("copes with a server that has nothing but tools", Verifies("lifecycle.errors.capabilities"), In(bare),
+	It("handles a server that declares only tools", Verifies("lifecycle.errors.capabilities"), In(bare),
 		func(ctx SpecContext) {
 			client := Played(ctx)
 
@@ -271,7 +271,7 @@ func givenUp(client *Client) *Said {
 }
 
 func waiting() {
-	It("goes on when a request is not answered in time", Verifies("lifecycle.errors.timeouts"), In(silent),
+	It("continues after a request that is not answered in time", Verifies("lifecycle.errors.timeouts"), In(silent),
 		func(ctx SpecContext) {
 			client := Played(ctx)
 

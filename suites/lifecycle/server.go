@@ -37,7 +37,7 @@ var aString = Be("a string", func(value any) bool {
 })
 
 func initialization() {
-	It("answers initialize with its capabilities and information", Verifies("lifecycle.initialize.answered"),
+	It("answers initialize with capabilities and serverInfo", Verifies("lifecycle.initialize.answered"),
 		func(ctx SpecContext) {
 			server := Connect(ctx)
 
@@ -49,7 +49,7 @@ func initialization() {
 			Expect(result["serverInfo"]).To(HaveMember("version", aString))
 		})
 
-	It("sends no request but pings before it is told that the client is ready", Verifies("lifecycle.requests.before-initialized"),
+	It("sends no requests other than ping between initialize and notifications/initialized", Verifies("lifecycle.requests.before-initialized"),
 		func(ctx SpecContext) {
 			server := Connect(ctx)
 
@@ -67,7 +67,7 @@ func initialization() {
 const unknownRevision = "1900-01-01"
 
 func versionNegotiation() {
-	It("answers with the requested revision when it supports it", Verifies("lifecycle.version.echoed"),
+	It("answers with the requested protocolVersion if it supports it", Verifies("lifecycle.version.echoed"),
 		func(ctx SpecContext) {
 			server := Connect(ctx)
 
@@ -76,7 +76,7 @@ func versionNegotiation() {
 			Expect(result).To(HaveMember("protocolVersion", Revision()))
 		})
 
-	It("answers an unknown revision with one that it supports", Verifies("lifecycle.version.countered"),
+	It("answers an unknown protocolVersion with one that it supports", Verifies("lifecycle.version.countered"),
 		func(ctx SpecContext) {
 			server := Connect(ctx)
 
@@ -88,7 +88,7 @@ func versionNegotiation() {
 			Expect(reply).To(HaveMember("protocolVersion", BeARevision()))
 		})
 
-	It("answers an unknown revision with the latest that it supports", Verifies("lifecycle.version.countered-with-latest"),
+	It("answers an unknown protocolVersion with the latest that it supports", Verifies("lifecycle.version.countered-with-latest"),
 		func(ctx SpecContext) {
 			answered := negotiated(ctx, unknownRevision)
 			if !slices.Contains(catalogue.Revisions, answered) {
@@ -112,35 +112,35 @@ func negotiated(ctx context.Context, revision string) string {
 }
 
 func capabilityNegotiation() {
-	It("knows tools/list when it declares tools", Verifies("lifecycle.capabilities.offered", "discover.capabilities.kept"), NeedsCapability("tools"),
+	It("implements tools/list if it declares tools", Verifies("lifecycle.capabilities.offered", "discover.capabilities.kept"), NeedsCapability("tools"),
 		func(ctx SpecContext) {
 			server := Session(ctx)
 
 			judgeKnown(ctx, server, Request{Method: "tools/list"})
 		})
 
-	It("knows prompts/list when it declares prompts", Verifies("lifecycle.capabilities.offered", "discover.capabilities.kept"), NeedsCapability("prompts"),
+	It("implements prompts/list if it declares prompts", Verifies("lifecycle.capabilities.offered", "discover.capabilities.kept"), NeedsCapability("prompts"),
 		func(ctx SpecContext) {
 			server := Session(ctx)
 
 			judgeKnown(ctx, server, Request{Method: "prompts/list"})
 		})
 
-	It("knows resources/list when it declares resources", Verifies("lifecycle.capabilities.offered", "discover.capabilities.kept"), NeedsCapability("resources"),
+	It("implements resources/list if it declares resources", Verifies("lifecycle.capabilities.offered", "discover.capabilities.kept"), NeedsCapability("resources"),
 		func(ctx SpecContext) {
 			server := Session(ctx)
 
 			judgeKnown(ctx, server, Request{Method: "resources/list"})
 		})
 
-	It("knows resources/subscribe when it declares subscriptions", Verifies("lifecycle.capabilities.offered"), NeedsCapability("resources.subscribe"),
+	It("implements resources/subscribe if it declares resources.subscribe", Verifies("lifecycle.capabilities.offered"), NeedsCapability("resources.subscribe"),
 		func(ctx SpecContext) {
 			server := FreshSession(ctx)
 
 			judgeKnown(ctx, server, Request{Method: "resources/subscribe", Params: Object{"uri": unknownURI}, Name: unknownURI})
 		})
 
-	It("knows completion/complete when it declares completions", Verifies("lifecycle.capabilities.offered", "discover.capabilities.kept"), NeedsCapability("completions"),
+	It("implements completion/complete if it declares completions", Verifies("lifecycle.capabilities.offered", "discover.capabilities.kept"), NeedsCapability("completions"),
 		func(ctx SpecContext) {
 			server := Session(ctx)
 
@@ -150,14 +150,14 @@ func capabilityNegotiation() {
 			}, Name: unknownPrompt})
 		})
 
-	It("knows logging/setLevel when it declares logging", Verifies("lifecycle.capabilities.offered"), NeedsCapability("logging"),
+	It("implements logging/setLevel if it declares logging", Verifies("lifecycle.capabilities.offered"), NeedsCapability("logging"),
 		func(ctx SpecContext) {
 			server := FreshSession(ctx)
 
 			judgeKnown(ctx, server, Request{Method: "logging/setLevel", Params: Object{"level": "info"}})
 		})
 
-	It("knows tasks/get when it declares tasks", Verifies("lifecycle.capabilities.offered"), NeedsCapability("tasks"),
+	It("implements tasks/get if it declares tasks", Verifies("lifecycle.capabilities.offered"), NeedsCapability("tasks"),
 		func(ctx SpecContext) {
 			server := Session(ctx)
 
@@ -192,7 +192,7 @@ func judgeKnown(ctx context.Context, server *Server, asked Request) {
 }
 
 func errorHandling() {
-	It("goes on after a client has asked for a revision that nobody speaks", Verifies("lifecycle.errors.version"),
+	It("continues after an initialize with an unknown protocolVersion", Verifies("lifecycle.errors.version"),
 		func(ctx SpecContext) {
 			server := Connect(ctx)
 
@@ -205,7 +205,7 @@ func errorHandling() {
 			}
 		})
 
-	It("copes with a client that declares no capability", Verifies("lifecycle.errors.capabilities"),
+	It("handles a client that declares no capabilities", Verifies("lifecycle.errors.capabilities"),
 		func(ctx SpecContext) {
 			server := Connect(ctx)
 
@@ -221,7 +221,7 @@ func errorHandling() {
 			server.StaysUsable(ctx)
 		})
 
-	It("goes on while a request of its own is not answered", Verifies("lifecycle.errors.timeouts"), NeedsProvocation("sampling"),
+	It("continues while its sampling/createMessage request is not answered", Verifies("lifecycle.errors.timeouts"), NeedsProvocation("sampling"),
 		func(ctx SpecContext) {
 			server := FreshSession(ctx)
 			server.Answer("sampling/createMessage", scripted.Silence)

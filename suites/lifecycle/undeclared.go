@@ -16,7 +16,7 @@ func unannounced() {
 	for _, feature := range []string{"tools", "prompts", "resources"} {
 		announcement := "notifications/" + feature + "/list_changed"
 
-		It("announces changes of its "+feature+" only if it declares listChanged", Verifies("lifecycle.capabilities.own"), Alone(),
+		It("sends notifications/"+feature+"/list_changed only if it declares "+feature+".listChanged", Verifies("lifecycle.capabilities.own"), Alone(),
 			func(ctx SpecContext) {
 				trigger := unlessDeclared(feature+".listChanged", feature+"-changed")
 				server := FreshSession(ctx)
@@ -34,7 +34,7 @@ func unannounced() {
 			})
 	}
 
-	It("tells of updates of resources only if it declares subscribe", Verifies("lifecycle.capabilities.own"), Alone(),
+	It("sends notifications/resources/updated only if it declares resources.subscribe", Verifies("lifecycle.capabilities.own"), Alone(),
 		func(ctx SpecContext) {
 			trigger := unlessDeclared("resources.subscribe", "resource-updated")
 			server := FreshSession(ctx)

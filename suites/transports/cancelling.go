@@ -14,7 +14,7 @@ import (
 func cancelling() {
 	Describe("Cancellation by the transport", func() {
 
-		It("sends nothing more for a call that the client gave up, and goes on",
+		It("sends no response or progress for a cancelled tools/call, and continues",
 			Verifies("transports.stdio.cancel.silent", "transports.http.cancel.silent"), NeedsProvocation("slow"), ByFence(),
 			func(ctx SpecContext) {
 				server := FreshSession(ctx)

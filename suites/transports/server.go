@@ -18,7 +18,7 @@ import (
 func ServerChecks() {
 	Describe("Every transport", func() {
 
-		It("reads and writes characters of all lengths in UTF-8", Verifies("transports.utf8"), ByFence(),
+		It("accepts and returns multi-byte UTF-8 characters in a request id", Verifies("transports.utf8"), ByFence(),
 			func(ctx SpecContext) {
 				server := Session(ctx)
 				id := jsonrpc.StringID("é-日本-🙂") // of two, three and four bytes

@@ -124,7 +124,7 @@ func FallsBack(client *Client) bool {
 }
 
 func agreeing() {
-	It("gives up when it has no revision in common with the server", Verifies("versioning.unsupported.retried"), In(strangers),
+	It("reports an error if it supports no protocol version in data.supported of -32022", Verifies("versioning.unsupported.retried"), In(strangers),
 		func(ctx SpecContext) {
 			client := Played(ctx)
 
@@ -146,7 +146,7 @@ func agreeing() {
 			client.Blame(refusal, Mismatch{Wanted: "that the client tells its user", Found: "a connection, as it says"})
 		})
 
-	It("goes on with an older revision that the server names", Verifies("versioning.unsupported.retried"), In(older),
+	It("falls back to an older protocol version in data.supported of -32022", Verifies("versioning.unsupported.retried"), In(older),
 		func(ctx SpecContext) {
 			client := Played(ctx)
 
@@ -168,13 +168,13 @@ func agreeing() {
 }
 
 func probing() {
-	It("asks first what the server speaks", Verifies("transports.stdio.probe.anyway", "versioning.eras.probed"), In(Meeting),
+	It("sends server/discover as its first request", Verifies("transports.stdio.probe.anyway", "versioning.eras.probed"), In(Meeting),
 		NeedsTransport(Stdio),
 		func(ctx SpecContext) {
 			demandProbe(Played(ctx))
 		})
 
-	It("asks first what the server speaks when it could also make a handshake",
+	It("sends server/discover first if it supports initialize, too",
 		Verifies("transports.stdio.probe.first", "discover.probe"), In(Handshaking), NeedsTransport(Stdio),
 		func(ctx SpecContext) {
 			client := Played(ctx)
@@ -185,7 +185,7 @@ func probing() {
 			demandProbe(client)
 		})
 
-	It("falls back to the handshake whatever the code of the refusal", Verifies("transports.stdio.probe.any-error"), In(balking),
+	It("falls back to initialize whatever the error code for server/discover", Verifies("transports.stdio.probe.any-error"), In(balking),
 		func(ctx SpecContext) {
 			client := Played(ctx)
 
@@ -205,7 +205,7 @@ func probing() {
 			}
 		})
 
-	It("remembers of which era the server is", Verifies("versioning.eras.remembered"), In(forgetful),
+	It("sends no server/discover to a server that it already knows to need initialize", Verifies("versioning.eras.remembered"), In(forgetful),
 		func(ctx SpecContext) {
 			client := Played(ctx)
 

@@ -31,7 +31,7 @@ const (
 )
 
 func unsupported() {
-	It("refuses a revision that nobody speaks", Verifies("versioning.unsupported.refused"), ByFence(),
+	It("rejects the unknown protocol version 1900-01-01 with -32022", Verifies("versioning.unsupported.refused"), ByFence(),
 		func(ctx SpecContext) {
 			server := Connect(ctx)
 
@@ -40,7 +40,7 @@ func unsupported() {
 			Expect(reply).To(BeJSONRPCError(jsonrpc.UnsupportedRevision))
 		})
 
-	It("refuses whatever is asked for at a revision that nobody speaks", Verifies("versioning.unsupported.refused"), ByFence(),
+	It("rejects a list request at the unknown protocol version 1900-01-01 with -32022", Verifies("versioning.unsupported.refused"), ByFence(),
 		func(ctx SpecContext) {
 			list := aList()
 			Session(ctx).Need(ctx, list, nil) // or else nothing shows what it is refused for
@@ -50,7 +50,7 @@ func unsupported() {
 			Expect(reply).To(BeJSONRPCError(jsonrpc.UnsupportedRevision))
 		})
 
-	It("refuses a revision that is yet to come", Verifies("versioning.unsupported.refused"), ByFence(),
+	It("rejects the future protocol version 2999-12-31 with -32022", Verifies("versioning.unsupported.refused"), ByFence(),
 		func(ctx SpecContext) {
 			server := Connect(ctx)
 
@@ -59,7 +59,7 @@ func unsupported() {
 			Expect(reply).To(BeJSONRPCError(jsonrpc.UnsupportedRevision))
 		})
 
-	It("refuses a released revision that it does not list", Verifies("versioning.unsupported.refused"), ByFence(),
+	It("rejects a released protocol version not listed by server/discover with -32022", Verifies("versioning.unsupported.refused"), ByFence(),
 		func(ctx SpecContext) {
 			listed := listedVersions(ctx, Session(ctx))
 			unlisted := slices.DeleteFunc(slices.Clone(catalogue.Revisions), func(revision string) bool {
@@ -77,7 +77,7 @@ func unsupported() {
 			Expect(reply).To(BeJSONRPCError(jsonrpc.UnsupportedRevision))
 		})
 
-	It("lists the revision under test among those that it supports", Verifies("versioning.unsupported.listed"),
+	It("lists the protocol version under test in data.supported of the error -32022", Verifies("versioning.unsupported.listed"),
 		func(ctx SpecContext) {
 			refusal := refusalOf(ctx, Connect(ctx), distant)
 
@@ -86,7 +86,7 @@ func unsupported() {
 }
 
 func independence() {
-	It("serves its own revision after it has refused another", Verifies("versioning.requests.independent"), ByFence(),
+	It("serves a supported protocol version after it rejected an unsupported one", Verifies("versioning.requests.independent"), ByFence(),
 		func(ctx SpecContext) {
 			server := FreshSession(ctx)
 
@@ -95,7 +95,7 @@ func independence() {
 			Expect(server.Ask(ctx, FenceMethod(), nil)).To(BeResult())
 		})
 
-	It("refuses another revision after it has served its own", Verifies("versioning.requests.independent"),
+	It("rejects an unsupported protocol version after it served a supported one", Verifies("versioning.requests.independent"),
 		func(ctx SpecContext) {
 			refusalOf(ctx, Connect(ctx), distant) // or else nothing shows what it remembers
 			server := Connect(ctx)
@@ -108,7 +108,7 @@ func independence() {
 }
 
 func eras() {
-	It("names the revisions that it supports when it refuses initialize", Verifies("versioning.eras.refusal-helps"),
+	It("names the protocol version under test in the error if it rejects initialize", Verifies("versioning.eras.refusal-helps"),
 		func(ctx SpecContext) {
 			server := handshakeClient(ctx)
 
@@ -123,7 +123,7 @@ func eras() {
 			Demand(strings.Contains(string(said), Revision()), "an error that names "+Revision(), scripted.Short(said))
 		})
 
-	It("serves a client that begins with initialize by a revision that has it", Verifies("versioning.eras.handshake-served"),
+	It("negotiates and serves a protocol version that has initialize if it accepts initialize", Verifies("versioning.eras.handshake-served"),
 		func(ctx SpecContext) {
 			server := handshakeClient(ctx)
 

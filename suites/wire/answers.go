@@ -127,14 +127,14 @@ func anyAnswer(answer) bool { return true }
 func RootRules() []conform.Rule {
 	return []conform.Rule{
 		{
-			Text:         "declares roots if it lists them",
+			Text:         "declares roots if it returns roots in answer to roots/list",
 			Requirements: []string{"roots.capability.declared"},
 			Judge: unannounced(rootsMethod, "roots", func(one answer) bool {
 				return len(one.items("roots")) > 0 // an empty list shows none
 			}),
 		},
 		{
-			Text:         "names roots by file:// URIs",
+			Text:         "returns roots whose uri begins with file://",
 			Requirements: []string{"roots.uri.file"},
 			Judge: everyRoot(func(uri place, _ []any) conform.Mismatch {
 				if strings.HasPrefix(strings.ToLower(uri.text()), "file://") {
@@ -144,7 +144,7 @@ func RootRules() []conform.Rule {
 			}),
 		},
 		{
-			Text:         "lists no root twice",
+			Text:         "returns no two roots with the same uri",
 			Requirements: []string{"roots.uri.unique"},
 			Judge: everyRoot(func(uri place, earlier []any) conform.Mismatch {
 				if !slices.Contains(earlier, any(uri.text())) {
@@ -154,7 +154,7 @@ func RootRules() []conform.Rule {
 			}),
 		},
 		{
-			Text:         "refuses roots/list as an unknown method when it has no roots",
+			Text:         "uses -32601 whenever it rejects roots/list without declaring roots",
 			Requirements: []string{"roots.error.unsupported"},
 			Judge:        ofClient(rootsRefused),
 		},
@@ -202,12 +202,12 @@ func rootsRefused(conversation *conform.Conversation, sight *conform.Sight) {
 func samplingAnswerRules() []conform.Rule {
 	return []conform.Rule{
 		{
-			Text:         "declares sampling if it samples",
+			Text:         "declares sampling if it returns a message for sampling/createMessage",
 			Requirements: []string{"sampling.capability.declared"},
 			Judge:        unannounced(samplingMethod, "sampling", anyAnswer),
 		},
 		{
-			Text:         "declares sampling.tools if it samples with tools",
+			Text:         "declares sampling.tools if it returns a message for a sampling request with tools",
 			Requirements: []string{"sampling.tools.declared"},
 			Judge: unannounced(samplingMethod, "sampling.tools", func(one answer) bool {
 				_, lent := one.asked["tools"]
@@ -215,12 +215,12 @@ func samplingAnswerRules() []conform.Rule {
 			}),
 		},
 		{
-			Text:         "uses a tool where it is required to",
+			Text:         "returns at least one tool_use when toolChoice of sampling/createMessage is required",
 			Requirements: []string{"sampling.tool-choice.required"},
 			Judge:        toolChoices("required"),
 		},
 		{
-			Text:         "uses no tool where it must not",
+			Text:         "returns no tool_use when toolChoice of sampling/createMessage is none",
 			Requirements: []string{"sampling.tool-choice.none"},
 			Judge:        toolChoices("none"),
 		},
@@ -257,27 +257,27 @@ func toolChoices(mode string) judge {
 func elicitationAnswerRules() []conform.Rule {
 	return []conform.Rule{
 		{
-			Text:         "declares elicitation if it gives what is asked for",
+			Text:         "declares elicitation if it accepts an elicitation/create",
 			Requirements: []string{"elicitation.capability.declared"},
 			Judge:        unannounced(elicitationMethod, "elicitation", accepts),
 		},
 		{
-			Text:         "offers elicitation by forms or by URLs",
+			Text:         "declares form or url in elicitation, unless that is an empty object",
 			Requirements: []string{"elicitation.capability.mode"},
 			Judge:        ofClient(modelessClients),
 		},
 		{
-			Text:         "refuses modes that it has not declared, as invalid params",
+			Text:         "rejects elicitation modes that it does not declare with -32602",
 			Requirements: []string{"elicitation.mode.refused"},
 			Judge:        ofClient(modesTaken),
 		},
 		{
-			Text:         "gives content that matches the schema asked for",
+			Text:         "returns elicitation content that matches requestedSchema",
 			Requirements: []string{"elicitation.content.matches"},
 			Judge:        ofClient(contentsGiven),
 		},
 		{
-			Text:         "gives no content when it accepts a visit to a URL",
+			Text:         "returns no content when it accepts URL elicitation",
 			Requirements: []string{"elicitation.content.url-mode"},
 			Judge:        ofClient(contentsOfVisits),
 		},

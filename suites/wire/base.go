@@ -24,52 +24,52 @@ func BaseRules() []conform.Rule {
 func messageRules() []conform.Rule {
 	return []conform.Rule{
 		{
-			Text:         "sends messages that are JSON",
+			Text:         "sends messages that are valid JSON",
 			Requirements: []string{"base.json.well-formed"},
 			Judge:        whole(isMeantAsMessage, flaw("one JSON text", jsonrpc.Syntax, jsonrpc.Trailing)),
 		},
 		{
-			Text:         "begins no message with a byte order mark",
+			Text:         "sends messages without a leading byte order mark",
 			Requirements: []string{"base.json.no-mark"},
 			Judge:        every(looksLikeJSON, flaw("no byte order mark", jsonrpc.ByteOrderMark)),
 		},
 		{
-			Text:         "names each member of an object once",
+			Text:         "sends JSON objects without duplicate member names",
 			Requirements: []string{"base.json.names-unique"},
 			Judge:        every(isObject, flaw("objects that name a member once", jsonrpc.Duplicate)),
 		},
 		{
-			Text:         "sends nothing but requests, notifications and responses",
+			Text:         "sends only JSON-RPC requests, notifications and responses",
 			Requirements: []string{"base.messages.kinds"},
 			Judge:        whole(isJSON, notOfAKind),
 		},
 		{
-			Text:         "sends its messages one by one",
+			Text:         "sends each message on its own, not in a JSON-RPC batch",
 			Requirements: []string{"base.messages.single", "transports.http.post.single"},
 			Judge:        every(isJSON, batched),
 		},
 		{
-			Text:         "gives each message the JSON-RPC version 2.0",
+			Text:         "sends jsonrpc 2.0 in each message",
 			Requirements: []string{"base.messages.version"},
 			Judge:        every(isMessage, otherVersion),
 		},
 		{
-			Text:         "gives each request a string or an integer as id",
+			Text:         "sends requests whose id is a string or an integer",
 			Requirements: []string{"base.requests.id"},
 			Judge:        unidentifiedRequests,
 		},
 		{
-			Text:         "gives no request the id null",
+			Text:         "sends requests whose id is not null",
 			Requirements: []string{"base.requests.id-not-null"},
 			Judge:        every(asks, nullID),
 		},
 		{
-			Text:         "uses no request id twice in a session",
+			Text:         "uses each request id only once in a session",
 			Requirements: []string{"base.requests.id-unused"},
 			Judge:        reusedIDs,
 		},
 		{
-			Text:         "has no two requests with the same id open at once",
+			Text:         "uses different ids for requests that are open at the same time",
 			Requirements: []string{"base.requests.id-open"},
 			Judge:        ofClient(sharedIDs),
 		},
@@ -80,42 +80,42 @@ func messageRules() []conform.Rule {
 			Judge:        answeredRequests,
 		},
 		{
-			Text:         "answers no request more than once",
+			Text:         "sends at most one response to each request",
 			Requirements: []string{"base.requests.answered-once"},
 			Judge:        repeatedAnswers,
 		},
 		{
-			Text:         "gives each response the id of a request",
+			Text:         "sends responses only with the id of a request that it received",
 			Requirements: []string{"base.responses.id"},
 			Judge:        strayResponses,
 		},
 		{
-			Text:         "puts a result or an error into each response",
+			Text:         "sends result or error in each response",
 			Requirements: []string{"base.responses.outcome"},
 			Judge:        every(isOutcome, noOutcome),
 		},
 		{
-			Text:         "never puts both a result and an error into a response",
+			Text:         "sends no response with both result and error",
 			Requirements: []string{"base.responses.one-outcome"},
 			Judge:        every(isResponse, twoOutcomes),
 		},
 		{
-			Text:         "gives each error a code and a message",
+			Text:         "sends errors with code and message",
 			Requirements: []string{"base.errors.members"},
 			Judge:        every(isRefusal, incompleteError),
 		},
 		{
-			Text:         "gives each error an integer as code",
+			Text:         "sends errors whose code is an integer",
 			Requirements: []string{"base.errors.integer-code"},
 			Judge:        every(hasErrorCode, fractionalCode),
 		},
 		{
-			Text:         "answers no notification",
+			Text:         "sends no response to a notification",
 			Requirements: []string{"base.notifications.unanswered"},
 			Judge:        answeredNotifications,
 		},
 		{
-			Text:         "gives no notification an id",
+			Text:         "sends notifications without an id",
 			Requirements: []string{"base.notifications.no-id"},
 			Judge:        every(isNotificationMethod, identified),
 		},

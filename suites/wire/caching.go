@@ -13,34 +13,34 @@ import (
 func CachingRules() []conform.Rule {
 	return []conform.Rule{
 		{
-			Text:         "gives caching hints with each result that clients may keep",
+			Text:         "includes ttlMs and cacheScope in each cacheable result",
 			Requirements: []string{"caching.hints.given"},
 			Judge:        missingHints,
 		},
 		{
-			Text:         "gives no caching hints with results that ask for input",
+			Text:         "includes no ttlMs or cacheScope in results with resultType input_required",
 			Requirements: []string{"caching.hints.interim"},
 			Judge:        interimHints,
 		},
 		{
-			Text:         "gives times to live that are integers",
+			Text:         "sets ttlMs to an integer",
 			Requirements: []string{"caching.ttl.integer"},
 			Judge:        hints(timeToLive, "an integer", isWholeNumber),
 		},
 		{
-			Text:         "gives times to live that are not negative",
+			Text:         "sets ttlMs to 0 or more",
 			Requirements: []string{"caching.ttl.not-negative"},
 			Judge:        hints(timeToLive, "0 or more", isNotNegative),
 		},
 		{
-			Text:         "gives a cache scope that is public or private",
+			Text:         "sets cacheScope to public or private",
 			Requirements: []string{"caching.scope.values"},
 			Judge: hints(cacheScope, `"public" or "private"`, func(value any) bool {
 				return value == "public" || value == "private"
 			}),
 		},
 		{
-			Text:         "gives all pages of a list the same cache scope",
+			Text:         "returns the same cacheScope on all pages of a list",
 			Requirements: []string{"caching.pages.scope"},
 			Judge:        scopesOfPages,
 		},

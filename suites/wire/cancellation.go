@@ -13,22 +13,22 @@ import (
 func CancellationRules() []conform.Rule {
 	return []conform.Rule{
 		{
-			Text:         "cancels only requests of its own",
+			Text:         "sends notifications/cancelled only for requests of its own",
 			Requirements: []string{"cancellation.own-requests"},
 			Judge:        foreignCancellations,
 		},
 		{
-			Text:         "cancels no request whose answer it has received",
+			Text:         "sends notifications/cancelled only for requests whose response it has not received",
 			Requirements: []string{"cancellation.in-progress"},
 			Judge:        lateCancellations,
 		},
 		{
-			Text:         "never cancels initialize",
+			Text:         "never sends notifications/cancelled for initialize",
 			Requirements: []string{"cancellation.not-initialize"},
 			Judge:        ofClient(cancelledInitializations),
 		},
 		{
-			Text:         "cancels tasks with tasks/cancel",
+			Text:         "cancels tasks with tasks/cancel, not with notifications/cancelled",
 			Requirements: []string{"cancellation.not-tasks"},
 			Judge:        taskCancellations,
 		},

@@ -18,22 +18,22 @@ import (
 func SamplingRules() []conform.Rule {
 	return append([]conform.Rule{
 		{
-			Text:         "lends tools only to clients that declared sampling.tools",
+			Text:         "includes tools in sampling requests only if the client declares sampling.tools",
 			Requirements: []string{"sampling.request.tools"},
 			Judge:        toolsLent,
 		},
 		{
-			Text:         "includes the context of servers only if the client declared sampling.context",
+			Text:         "sets includeContext to thisServer or allServers only if the client declares sampling.context",
 			Requirements: []string{"sampling.request.context"},
 			Judge:        contextIncluded(false),
 		},
 		{
-			Text:         "does without the context of servers",
+			Text:         "does not use includeContext thisServer or allServers even if sampling.context is declared",
 			Requirements: []string{"sampling.request.no-context"},
 			Judge:        contextIncluded(true),
 		},
 		{
-			Text:         "gives the priorities of model preferences from 0 to 1",
+			Text:         "sets the priorities in modelPreferences to numbers from 0 to 1",
 			Requirements: []string{"sampling.request.priorities"},
 			Judge: func(conversation *conform.Conversation, sight *conform.Sight) {
 				for _, ask := range conversation.Asks(samplingMethod) {
@@ -44,7 +44,7 @@ func SamplingRules() []conform.Rule {
 			},
 		},
 		{
-			Text:         "asks for sampling with content of the kinds that the schema has",
+			Text:         "sends sampling messages whose content is valid by the schema",
 			Requirements: []string{"sampling.request.content"},
 			Judge: func(conversation *conform.Conversation, sight *conform.Sight) {
 				for _, ask := range conversation.Asks(samplingMethod) {
@@ -55,17 +55,17 @@ func SamplingRules() []conform.Rule {
 			},
 		},
 		{
-			Text:         "puts nothing beside tool results into a message",
+			Text:         "sends no other content in a sampling message with tool_result",
 			Requirements: []string{"sampling.results.unmixed"},
 			Judge:        mixedResults,
 		},
 		{
-			Text:         "gives tool results to the user and uses of tools to the assistant",
+			Text:         "sends tool_result with the role user and tool_use with the role assistant",
 			Requirements: []string{"sampling.results.role"},
 			Judge:        resultRoles,
 		},
 		{
-			Text:         "answers every use of a tool in the next message",
+			Text:         "follows sampling messages with tool_use by one with a tool_result for each, and nothing else",
 			Requirements: []string{"sampling.results.balanced"},
 			Judge:        unansweredUses,
 		},
@@ -229,87 +229,87 @@ func unansweredUses(conversation *conform.Conversation, sight *conform.Sight) {
 func ElicitationRules() []conform.Rule {
 	return append([]conform.Rule{
 		{
-			Text:         "asks with a message and a schema",
+			Text:         "sends elicitation/create with a message and a requestedSchema",
 			Requirements: []string{"elicitation.request.members"},
 			Judge:        judgeElicitations(anyMode, `^/params/(?:message|requestedSchema)$`),
 		},
 		{
-			Text:         "asks only in modes that the client declared",
+			Text:         "sends elicitation/create only in modes that the client declares",
 			Requirements: []string{"elicitation.request.mode"},
 			Judge:        undeclaredModes,
 		},
 		{
-			Text:         "asks with a message and in a mode that exists",
+			Text:         "sends elicitation/create with a message, and with the mode form, url or none",
 			Requirements: []string{"elicitation.request.parameters"},
 			Judge:        judgeElicitations(anyMode, `^/params/(?:message|mode)$`),
 		},
 		{
-			Text:         "asks for forms with a requestedSchema",
+			Text:         "sends form elicitation with a requestedSchema",
 			Requirements: []string{"elicitation.form.parameters"},
 			Judge:        judgeElicitations(formMode, `^/params/requestedSchema$`),
 		},
 		{
-			Text:         "asks for forms that are flat objects of primitive values",
+			Text:         "sends a requestedSchema that is a flat object of primitive properties",
 			Requirements: []string{"elicitation.form.schema"},
 			Judge:        judgeForms(func(place string) bool { return !formFormat.MatchString(place) }),
 		},
 		{
-			Text:         "asks for strings in the formats email, uri, date and date-time only",
+			Text:         "uses only the formats email, uri, date and date-time in requestedSchema",
 			Requirements: []string{"elicitation.form.formats"},
 			Judge:        judgeForms(formFormat.MatchString),
 		},
 		{
-			Text:         "asks for no password, key or token in a form, as far as the names of fields tell",
+			Text:         "requests no password, key or token in form elicitation, judging by field names",
 			Requirements: []string{"elicitation.form.secret-names"},
 			Judge:        secretFields,
 		},
 		{
-			Text:         "puts no URLs to be clicked into forms",
+			Text:         "sends no clickable URLs in form elicitation",
 			Requirements: []string{"elicitation.form.no-urls"},
 			Judge:        clickable,
 		},
 		{
-			Text:         "sends users to URLs with what their visit needs",
+			Text:         "gives each URL elicitation a url and, until 2025-11-25, an elicitationId, both strings",
 			Requirements: []string{"elicitation.url.parameters"},
 			Judge:        visitsDescribed,
 		},
 		{
-			Text:         "sends users to valid URLs",
+			Text:         "gives each URL elicitation a valid url",
 			Requirements: []string{"elicitation.url.valid"},
 			Judge:        everyURL(invalidURL),
 		},
 		{
-			Text:         "sends users to URLs that begin with https",
+			Text:         "sends URL elicitations whose url begins with https, except for loopback hosts",
 			Requirements: []string{"elicitation.url.https"},
 			Judge:        everyURL(insecureURL),
 		},
 		{
-			Text:         "gives each elicitation an id of its own",
+			Text:         "gives each URL elicitation a unique elicitationId",
 			Requirements: []string{"elicitation.url.id-unique"},
 			Judge:        sharedElicitationIDs,
 		},
 		{
-			Text:         "announces the completion of elicitations by their elicitationId",
+			Text:         "sends notifications/elicitation/complete with the elicitationId of an elicitation",
 			Requirements: []string{"elicitation.completion.id"},
 			Judge:        announcements(true),
 		},
 		{
-			Text:         "announces the completion of elicitations only to clients that it asked",
+			Text:         "sends notifications/elicitation/complete only to clients that received URL elicitation",
 			Requirements: []string{"elicitation.completion.client"},
 			Judge:        announcements(false),
 		},
 		{
-			Text:         "demands a visit to a URL only if there is one to make",
+			Text:         "returns no error -32042 with an empty list of elicitations",
 			Requirements: []string{"elicitation.required.url-mode"},
 			Judge:        demandsNothing,
 		},
 		{
-			Text:         "lists the elicitations that it demands",
+			Text:         "returns data.elicitations in the error -32042",
 			Requirements: []string{"elicitation.required.listed"},
 			Judge:        judgeDemands(regexp.MustCompile(`^/error/data(?:/elicitations)?$`)),
 		},
 		{
-			Text:         "demands elicitations in URL mode, with an elicitationId",
+			Text:         "lists only URL elicitations with an elicitationId in the error -32042",
 			Requirements: []string{"elicitation.required.elicitations"},
 			Judge:        judgeDemands(regexp.MustCompile(`^/error/data/elicitations/\d+`)),
 		},

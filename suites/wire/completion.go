@@ -11,7 +11,7 @@ import (
 func CompletionRules() []conform.Rule {
 	return []conform.Rule{
 		{
-			Text:         "completes with at most 100 values",
+			Text:         "returns at most 100 values in a completion",
 			Requirements: []string{"completion.values.limit"},
 			Judge: func(conversation *conform.Conversation, sight *conform.Sight) {
 				judgeBy(conversation, sight, within(completions(conversation), "values"),
@@ -19,12 +19,12 @@ func CompletionRules() []conform.Rule {
 			},
 		},
 		{
-			Text:         "counts no fewer completions than it sends",
+			Text:         "returns a completion total that is not below the number of values",
 			Requirements: []string{"completion.total.consistent"},
 			Judge:        sufficientTotals,
 		},
 		{
-			Text:         "says that there are more completions when its total says so",
+			Text:         "sets hasMore in a completion according to total and the number of values",
 			Requirements: []string{"completion.has-more.consistent"},
 			Judge:        honestHasMore,
 		},

@@ -15,7 +15,7 @@ import (
 func directions() []conform.Rule {
 	return []conform.Rule{
 		{
-			Text:         "sends notifications while a request or a subscription is open only",
+			Text:         "sends notifications only while a request or a subscription is open",
 			Requirements: []string{"transports.stdio.notifications"},
 			Judge:        looseNotifications,
 		},

@@ -18,7 +18,7 @@ const (
 func TestDirections(t *testing.T) {
 	t.Parallel()
 	const (
-		loose = "sends notifications while a request or a subscription is open only"
+		loose = "sends notifications only while a request or a subscription is open"
 	)
 	tests := map[string]struct {
 		said   []string
@@ -48,9 +48,9 @@ func TestDirections(t *testing.T) {
 func TestStreamsOfTheStatelessEra(t *testing.T) {
 	t.Parallel()
 	const (
-		related    = "sends what belongs to a subscription on the stream of that subscription only"
-		unbuffered = "asks proxies to pass on event streams at once"
-		answered   = "brings the response on the stream of its request in the end"
+		related    = "sends notifications of a subscription only on the SSE stream of that subscription"
+		unbuffered = "sends the header X-Accel-Buffering: no with event streams"
+		answered   = "eventually sends the response on the SSE stream of its request"
 		flows      = "< post-1 200 Content-Type:text/event-stream X-Accel-Buffering:no\n"
 		listens    = "> post-1 POST\nc post-1 " + listensOn2 + "\n"
 	)

@@ -15,12 +15,12 @@ import (
 func errorRules() []conform.Rule {
 	return []conform.Rule{
 		{
-			Text:         "uses none of the error codes that earlier revisions defined",
+			Text:         "uses none of the retired error codes -32002 and -32042",
 			Requirements: []string{"base.errors.retired-codes"},
 			Judge:        codes(retired, "-32602 where -32002 was, and a result that asks for input where -32042 was"),
 		},
 		{
-			Text:         "uses no reserved error code that the revision does not define",
+			Text:         "uses error codes from -32020 to -32099 only if the revision defines them",
 			Requirements: []string{"base.errors.reserved-codes"},
 			Judge: codes(func(code int64, conversation *conform.Conversation) bool {
 				return lastReserved <= code && code <= firstReserved && !defines(conversation, code)
@@ -34,19 +34,19 @@ func errorRules() []conform.Rule {
 			}, "a code of the specification, or one above -32000; only implementations that used this one before may keep it"),
 		},
 		{
-			Text:         "takes error codes of its own from outside the range of JSON-RPC",
+			Text:         "uses error codes of its own only outside -32768 to -32000",
 			Requirements: []string{"base.errors.own-codes"},
 			Judge: codes(func(code int64, _ *conform.Conversation) bool {
 				return lastOfJSONRPC <= code && code < lastReserved && !slices.Contains(standardCodes, code)
 			}, "a code of JSON-RPC or of the specification, or one outside -32768 to -32000"),
 		},
 		{
-			Text:         "uses the error codes that the revision defines for what they mean",
+			Text:         "uses the error codes -32020, -32021 and -32022 only with their defined meaning",
 			Requirements: []string{"base.errors.defined-meaning"},
 			Judge:        misusedCodes,
 		},
 		{
-			Text:         "names the capabilities that a request lacks when it refuses it for that",
+			Text:         "returns the missing capabilities in data.requiredCapabilities of an error -32021",
 			Requirements: []string{"base.capabilities.required"},
 			Judge:        unnamedCapabilities,
 		},

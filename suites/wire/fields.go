@@ -15,14 +15,14 @@ import (
 func fieldRules() []conform.Rule {
 	return []conform.Rule{
 		{
-			Text:         "names its revision and its capabilities in each request",
+			Text:         "sends protocolVersion and clientCapabilities in the _meta of each request",
 			Requirements: []string{"base.fields.sent"},
 			Judge: requestFields(func(meta place) conform.Mismatch {
 				return cmp.Or(wantedText(meta, scripted.MetaVersion), wantedObject(meta, scripted.MetaCapabilities))
 			}),
 		},
 		{
-			Text:         "says in each request which client it is",
+			Text:         "sends clientInfo in the _meta of each request",
 			Requirements: []string{"base.fields.client-info"},
 			Judge: requestFields(func(meta place) conform.Mismatch {
 				return wantedObject(meta, scripted.MetaClientInfo)

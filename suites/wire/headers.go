@@ -18,7 +18,7 @@ const headerKeyword = "x-mcp-header"
 func headers() []conform.Rule {
 	return []conform.Rule{
 		{
-			Text:         "names the header of every parameter that has one",
+			Text:         "sets no empty x-mcp-header",
 			Requirements: []string{"tools.header.named", "transports.http.params.named"},
 			Judge: judgeAnnotations(func(one annotation) string {
 				if one.value == "" {
@@ -28,7 +28,7 @@ func headers() []conform.Rule {
 			}, "a name for the header"),
 		},
 		{
-			Text:         "names headers of parameters by tokens",
+			Text:         "sets x-mcp-header to a token that is valid as a header name",
 			Requirements: []string{"tools.header.token", "transports.http.params.token"},
 			Judge: judgeAnnotations(func(one annotation) string {
 				text, isText := one.value.(string)
@@ -39,7 +39,7 @@ func headers() []conform.Rule {
 			}, "a token, as the name of a header is: letters, digits and some signs, without spaces"),
 		},
 		{
-			Text:         "names headers of parameters without control characters",
+			Text:         "sets x-mcp-header without control characters",
 			Requirements: []string{"tools.header.printable", "transports.http.params.control"},
 			Judge: judgeAnnotations(func(one annotation) string {
 				if hasControl(one.text()) {
@@ -49,12 +49,12 @@ func headers() []conform.Rule {
 			}, "a name without control characters"),
 		},
 		{
-			Text:         "gives each parameter of a tool a header of its own",
+			Text:         "sets a different x-mcp-header on each parameter of a tool, whatever its case",
 			Requirements: []string{"tools.header.unique", "transports.http.params.unique"},
 			Judge:        sharedHeaders,
 		},
 		{
-			Text:         "gives headers to integers, strings and booleans only",
+			Text:         "sets x-mcp-header only on integer, string and boolean parameters",
 			Requirements: []string{"tools.header.primitive", "transports.http.params.primitive"},
 			Judge: judgeAnnotations(func(one annotation) string {
 				if mayBeHeader(one.schema["type"]) {
@@ -64,7 +64,7 @@ func headers() []conform.Rule {
 			}, "a parameter of the type integer, string or boolean"),
 		},
 		{
-			Text:         "gives headers to parameters that properties alone lead to",
+			Text:         "sets x-mcp-header only on parameters that are reached by properties alone",
 			Requirements: []string{"tools.header.reachable", "transports.http.params.reachable"},
 			Judge: judgeAnnotations(func(one annotation) string {
 				if one.reachable() || one.barred() != "" {
@@ -74,7 +74,7 @@ func headers() []conform.Rule {
 			}, "the annotation of a parameter that is reached from the root by properties alone"),
 		},
 		{
-			Text:         "gives headers to no part of an array, a composition, a condition or a reference",
+			Text:         "sets no x-mcp-header inside an array, composition, condition or reference of inputSchema",
 			Requirements: []string{"transports.http.params.chain", "tools.header.reachable"},
 			Judge: judgeAnnotations(func(one annotation) string {
 				if keyword := one.barred(); keyword != "" {

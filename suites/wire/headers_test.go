@@ -11,13 +11,13 @@ import (
 func TestHeadersOfParameters(t *testing.T) {
 	t.Parallel()
 	const (
-		named     = "names the header of every parameter that has one"
-		token     = "names headers of parameters by tokens"
-		control   = "names headers of parameters without control characters"
-		unique    = "gives each parameter of a tool a header of its own"
-		primitive = "gives headers to integers, strings and booleans only"
-		reachable = "gives headers to parameters that properties alone lead to"
-		barred    = "gives headers to no part of an array, a composition, a condition or a reference"
+		named     = "sets no empty x-mcp-header"
+		token     = "sets x-mcp-header to a token that is valid as a header name"
+		control   = "sets x-mcp-header without control characters"
+		unique    = "sets a different x-mcp-header on each parameter of a tool, whatever its case"
+		primitive = "sets x-mcp-header only on integer, string and boolean parameters"
+		reachable = "sets x-mcp-header only on parameters that are reached by properties alone"
+		barred    = "sets no x-mcp-header inside an array, composition, condition or reference of inputSchema"
 	)
 	tests := map[string]struct {
 		schema string

@@ -17,12 +17,12 @@ import (
 func iconRules() []conform.Rule {
 	return []conform.Rule{
 		{
-			Text:         "gives icons an HTTP, HTTPS or data URI",
+			Text:         "sends icons whose src is an HTTP, HTTPS or data URI",
 			Requirements: []string{"base.icons.source"},
 			Judge:        iconSources,
 		},
 		{
-			Text:         "gives the sizes of icons as width and height, or any",
+			Text:         "sends icons whose sizes are width and height, as in 48x48, or any",
 			Requirements: []string{"base.icons.sizes"},
 			Judge:        iconSizes,
 		},

@@ -21,27 +21,27 @@ func LifecycleRules() []conform.Rule {
 func lifecycleRules() []conform.Rule {
 	return []conform.Rule{
 		{
-			Text:         "begins with initialization",
+			Text:         "sends no other messages before initialize is answered",
 			Requirements: []string{"lifecycle.initialization.first"},
 			Judge:        saidBeforeInitialization,
 		},
 		{
-			Text:         "sends no request but pings before the initialized notification",
+			Text:         "sends no requests other than ping before notifications/initialized",
 			Requirements: []string{"lifecycle.requests.before-initialized"},
 			Judge:        askedBeforeInitialized,
 		},
 		{
-			Text:         "speaks the negotiated revision only",
+			Text:         "sends only methods of the negotiated protocolVersion",
 			Requirements: []string{"lifecycle.version.respected"},
 			Judge:        foreignMethods,
 		},
 		{
-			Text:         "sends nothing of capabilities that it has not declared",
+			Text:         "sends no requests or notifications of capabilities that it has not declared",
 			Requirements: []string{"lifecycle.capabilities.own"},
 			Judge:        undeclared(schema.Sender),
 		},
 		{
-			Text:         "asks for nothing of capabilities that its peer has not declared",
+			Text:         "sends no requests or notifications of capabilities that its peer has not declared",
 			Requirements: []string{"lifecycle.capabilities.of-peer"},
 			Judge:        undeclared(schema.Receiver),
 		},
@@ -52,21 +52,21 @@ func lifecycleRules() []conform.Rule {
 func openingRules() []conform.Rule {
 	return []conform.Rule{
 		{
-			Text:         "names a protocol version in initialize",
+			Text:         "sends protocolVersion in initialize",
 			Requirements: []string{"lifecycle.initialize.version"},
 			Judge: introductions(func(params place) conform.Mismatch {
 				return wantedText(params, "protocolVersion")
 			}),
 		},
 		{
-			Text:         "tells its capabilities in initialize",
+			Text:         "sends its capabilities in initialize",
 			Requirements: []string{"lifecycle.initialize.capabilities"},
 			Judge: introductions(func(params place) conform.Mismatch {
 				return wantedObject(params, "capabilities")
 			}),
 		},
 		{
-			Text:         "says in initialize which client it is",
+			Text:         "sends clientInfo in initialize",
 			Requirements: []string{"lifecycle.initialize.client-info"},
 			Judge: introductions(func(params place) conform.Mismatch {
 				info, _ := params.member("clientInfo")
@@ -74,12 +74,12 @@ func openingRules() []conform.Rule {
 			}),
 		},
 		{
-			Text:         "sends no requests but pings before the answer to initialize",
+			Text:         "sends no requests other than ping before initialize is answered",
 			Requirements: []string{"lifecycle.requests.before-answer"},
 			Judge:        ofClient(askedBeforeAnswer),
 		},
 		{
-			Text:         "says that it is initialized before it works with the server",
+			Text:         "sends notifications/initialized after a successful initialize",
 			Requirements: []string{"lifecycle.initialized.sent"},
 			Judge:        ofClient(neverInitialized),
 		},

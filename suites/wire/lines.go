@@ -17,12 +17,12 @@ import (
 func lines() []conform.Rule {
 	return []conform.Rule{
 		{
-			Text:         "puts no newline into a message",
+			Text:         "sends messages without embedded newlines over stdio",
 			Requirements: []string{"transports.stdio.newlines"},
 			Judge:        embeddedNewlines,
 		},
 		{
-			Text:         "writes nothing but messages to its peer",
+			Text:         "writes only MCP messages to its peer over stdio",
 			Requirements: []string{"transports.stdio.stdout", "transports.stdio.stdin"},
 			Judge:        otherOutput,
 		},

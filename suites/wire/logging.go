@@ -13,12 +13,12 @@ import (
 func LoggingRules() []conform.Rule {
 	return []conform.Rule{
 		{
-			Text:         "sends log messages only if it declares logging",
+			Text:         "sends notifications/message only if it declares logging",
 			Requirements: []string{"logging.capability.declared"},
 			Judge:        declaredLogging,
 		},
 		{
-			Text:         "logs at levels of RFC 5424",
+			Text:         "sends notifications/message with a level of RFC 5424",
 			Requirements: []string{"logging.message.level"},
 			Judge: func(conversation *conform.Conversation, sight *conform.Sight) {
 				var levels []found
@@ -32,7 +32,7 @@ func LoggingRules() []conform.Rule {
 			},
 		},
 		{
-			Text:         "sends no log message below the level that was set",
+			Text:         "sends no notifications/message below the level that was set",
 			Requirements: []string{"logging.level.respected"},
 			Judge: func(conversation *conform.Conversation, sight *conform.Sight) {
 				if scripted.Stateless(conversation.Revision) {
@@ -43,12 +43,12 @@ func LoggingRules() []conform.Rule {
 			},
 		},
 		{
-			Text:         "sends log messages only for requests that ask for them",
+			Text:         "sends notifications/message only for requests with io.modelcontextprotocol/logLevel",
 			Requirements: []string{"logging.message.requested"},
 			Judge:        unaskedMessages,
 		},
 		{
-			Text:         "sends log messages only where the response to their request goes",
+			Text:         "sends notifications/message only on the stream of the response to its request",
 			Requirements: []string{"logging.message.own-stream"},
 			Judge:        strayMessages,
 		},

@@ -13,22 +13,22 @@ import (
 func metaRules() []conform.Rule {
 	return []conform.Rule{
 		{
-			Text:         "ends the prefix of a _meta key with a slash, and makes it of labels separated by dots",
+			Text:         "separates the labels of a _meta prefix with dots and ends the prefix with a slash",
 			Requirements: []string{"base.meta.prefix"},
 			Judge:        metaKeys(hasPrefix, "labels separated by dots before the slash", prefixIsSeries),
 		},
 		{
-			Text:         "begins the labels in _meta keys with a letter and ends them with a letter or digit",
+			Text:         "starts each label of a _meta key with a letter and ends it with a letter or digit",
 			Requirements: []string{"base.meta.labels"},
 			Judge:        metaKeys(hasLabels, "labels that begin with a letter and end with a letter or digit", labelsAreValid),
 		},
 		{
-			Text:         "begins and ends the names in _meta keys with a letter or digit",
+			Text:         "starts and ends the name of each _meta key with a letter or digit",
 			Requirements: []string{"base.meta.name"},
 			Judge:        metaKeys(anyKey, "a name that is empty or begins and ends with a letter or digit", nameIsEnclosed),
 		},
 		{
-			Text:         "writes the names in _meta keys with letters, digits, hyphens, underscores and dots",
+			Text:         "uses only letters, digits, hyphens, underscores and dots in the names of _meta keys",
 			Requirements: []string{"base.meta.characters"},
 			Judge:        metaKeys(anyKey, "a name of letters, digits, hyphens, underscores and dots", nameIsPlain),
 		},

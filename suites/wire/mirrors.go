@@ -28,7 +28,7 @@ func mirrorRules() []conform.Rule {
 			}),
 		},
 		{
-			Text:         "sends the same protocol version in header and body",
+			Text:         "sends the same protocol version in MCP-Protocol-Version and in _meta",
 			Requirements: []string{"transports.http.version.same"},
 			Judge: everyStatelessPost(func(one *exchange) (wanted string) {
 				revision, named := revisionOf(one.sent)
@@ -40,42 +40,42 @@ func mirrorRules() []conform.Rule {
 			}),
 		},
 		{
-			Text:         "repeats the method, and what it names, in headers of each request",
+			Text:         "sends Mcp-Method with each request, and Mcp-Name where the request names a tool, prompt or resource",
 			Requirements: []string{"transports.http.headers.sent"},
 			Judge:        everyMirror(standardMirror, missingMirror, otherMirror),
 		},
 		{
-			Text:         "repeats the task in a header of requests about it",
+			Text:         "repeats the taskId of tasks/get, tasks/update and tasks/cancel in the header Mcp-Name",
 			Requirements: []string{"tasks-extension.routing.name"},
 			Judge:        everyMirror(taskMirror, missingMirror, otherMirror),
 		},
 		{
-			Text:         "repeats arguments in the headers that the tool designates",
+			Text:         "sends arguments in the Mcp-Param-{Name} headers that x-mcp-header designates",
 			Requirements: []string{"transports.http.params.sent"},
 			Judge:        everyMirror(parameterMirror, missingMirror, otherMirror),
 		},
 		{
-			Text:         "sends no header for an argument that is null or not given",
+			Text:         "sends no Mcp-Param-{Name} header for an argument that is null or absent",
 			Requirements: []string{"transports.http.params.omitted"},
 			Judge:        ofClient(needlessHeaders),
 		},
 		{
-			Text:         "repeats in headers only integers that a double holds exactly",
+			Text:         "sends only integers from -(2^53-1) to 2^53-1 in Mcp-Param-{Name} headers",
 			Requirements: []string{"transports.http.params.safe-integers", "tools.header.safe-integer"},
 			Judge:        ofClient(unsafeIntegers),
 		},
 		{
-			Text:         "encodes values that no header can carry as they are",
+			Text:         "encodes values that are not valid as a plain header value with =?base64?…?=",
 			Requirements: []string{"transports.http.encoding.values"},
 			Judge:        everyMirror(anyMirror, unencodedMirror),
 		},
 		{
-			Text:         "encodes values that look as if they were encoded",
+			Text:         "encodes header values that look like =?base64?…?= themselves",
 			Requirements: []string{"transports.http.encoding.ambiguous"},
 			Judge:        everyMirror(anyMirror, ambiguousMirror),
 		},
 		{
-			Text:         "writes the markers of encoded values in lower case",
+			Text:         "writes =?base64?…?= around encoded header values in lower case",
 			Requirements: []string{"transports.http.encoding.markers-by-clients"},
 			Judge:        everyMirror(anyMirror, markedMirror),
 		},

@@ -15,32 +15,32 @@ import (
 func InputRules() []conform.Rule {
 	return append([]conform.Rule{
 		{
-			Text:         "asks for input in answers to tools/call, prompts/get and resources/read only",
+			Text:         "sends input_required results only for tools/call, prompts/get and resources/read",
 			Requirements: []string{"mrtr.result.supported"},
 			Judge:        inputInOtherAnswers,
 		},
 		{
-			Text:         "asks for input with inputRequests or a requestState",
+			Text:         "sends inputRequests, requestState or both in each input_required result",
 			Requirements: []string{"mrtr.result.members"},
 			Judge:        everyInputRequired(emptyInputRequired),
 		},
 		{
-			Text:         "gives each input request a key of its own",
+			Text:         "sends each of its inputRequests with a unique key",
 			Requirements: []string{"mrtr.requests.keys"},
 			Judge:        everyInputRequired(sharedKeys),
 		},
 		{
-			Text:         "asks for input by elicitation, sampling and the list of roots only",
+			Text:         "sends only elicitation/create, sampling/createMessage and roots/list in inputRequests",
 			Requirements: []string{"mrtr.requests.kinds"},
 			Judge:        otherInputs,
 		},
 		{
-			Text:         "asks for input in the form that the schema has for it",
+			Text:         "sends inputRequests that are valid against the schema",
 			Requirements: []string{"mrtr.requests.form"},
 			Judge:        misshapenInputs,
 		},
 		{
-			Text:         "asks for input that the client has declared",
+			Text:         "sends only inputRequests whose capability the client has declared",
 			Requirements: []string{"mrtr.requests.declared"},
 			Judge:        undeclaredInputs,
 		},

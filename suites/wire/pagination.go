@@ -13,22 +13,22 @@ import (
 func PaginationRules() []conform.Rule {
 	return []conform.Rule{
 		{
-			Text:         "gives cursors that are strings",
+			Text:         "returns nextCursor as a string",
 			Requirements: []string{"pagination.cursor.string"},
 			Judge:        strangeCursors,
 		},
 		{
-			Text:         "gives a cursor only where more results exist",
+			Text:         "returns nextCursor only if more results exist",
 			Requirements: []string{"pagination.page"},
 			Judge:        emptyPages,
 		},
 		{
-			Text:         "answers its own cursors with a further page",
+			Text:         "accepts each nextCursor that it returned as cursor",
 			Requirements: []string{"pagination.continued"},
 			Judge:        refusedCursors,
 		},
 		{
-			Text:         "sends back cursors as they came",
+			Text:         "sends back each nextCursor unchanged as cursor",
 			Requirements: []string{"pagination.cursor.unchanged"},
 			Judge:        ofClient(inventedCursors(paged...)),
 		},

@@ -9,12 +9,12 @@ import (
 func PatternRules() []conform.Rule {
 	return []conform.Rule{
 		{
-			Text:         "sends no requests of its own",
+			Text:         "sends no JSON-RPC requests",
 			Requirements: []string{"patterns.requests.none", "transports.stdio.no-requests", "transports.http.stream.no-requests"},
 			Judge:        requestsOfServer,
 		},
 		{
-			Text:         "sends no responses",
+			Text:         "sends no JSON-RPC responses",
 			Requirements: []string{"patterns.responses.none", "transports.stdio.no-responses", "transports.http.post.body"},
 			Judge:        ofClient(responsesOfClient),
 		},

@@ -17,12 +17,12 @@ func PingRules() []conform.Rule {
 			Judge:        filledPongs,
 		},
 		{
-			Text:         "sends pings without parameters",
+			Text:         "sends ping without params",
 			Requirements: []string{"ping.no-parameters"},
 			Judge:        every(isPing, parameters),
 		},
 		{
-			Text:         "does not flood its peer with pings",
+			Text:         "does not flood its peer with ping requests",
 			Requirements: []string{"ping.not-excessive"},
 			Judge:        excessivePings,
 		},

@@ -15,17 +15,17 @@ import (
 func posts() []conform.Rule {
 	return []conform.Rule{
 		{
-			Text:         "sends each message by a POST of its own to the endpoint",
+			Text:         "sends each message as a separate POST to the MCP endpoint",
 			Requirements: []string{"transports.http.post.each"},
 			Judge:        ofClient(strayPosts),
 		},
 		{
-			Text:         "accepts JSON and event streams in answer to a POST",
+			Text:         "sends Accept with application/json and text/event-stream in each POST",
 			Requirements: []string{"transports.http.post.accept"},
 			Judge:        accepting(http.MethodPost, "application/json", eventStreamType),
 		},
 		{
-			Text:         "accepts an event stream in answer to a GET",
+			Text:         "sends Accept with text/event-stream in each GET",
 			Requirements: []string{"transports.http.get.accept"},
 			Judge:        accepting(http.MethodGet, eventStreamType),
 		},
@@ -50,7 +50,7 @@ func posts() []conform.Rule {
 			}),
 		},
 		{
-			Text:         "sends the id of its session with every request",
+			Text:         "sends Mcp-Session-Id with every request after initialize",
 			Requirements: []string{"transports.http.session.sent"},
 			Judge: everyLaterRequest(sessionHeader, func(given []string, agreed agreement) (wanted string) {
 				if agreed.session != "" && !isOnly(given, agreed.session) {

@@ -17,42 +17,42 @@ import (
 func ProgressRules() []conform.Rule {
 	return []conform.Rule{
 		{
-			Text:         "asks for progress with tokens that are strings or integers",
+			Text:         "sends a string or an integer as progressToken",
 			Requirements: []string{"progress.token.type"},
 			Judge:        every(asksForProgress, strangeToken),
 		},
 		{
-			Text:         "asks for progress with a different token in each request that is in progress",
+			Text:         "sends a different progressToken in each request that is in progress",
 			Requirements: []string{"progress.token.unique"},
 			Judge:        sharedTokens,
 		},
 		{
-			Text:         "reports progress for tokens that it was given",
+			Text:         "sends notifications/progress only with a progressToken from a request",
 			Requirements: []string{"progress.token.provided"},
 			Judge:        unknownTokens,
 		},
 		{
-			Text:         "reports progress of requests only until it answers them",
+			Text:         "sends notifications/progress for a request only until it responds to it",
 			Requirements: []string{"progress.token.in-progress"},
 			Judge:        lateProgress,
 		},
 		{
-			Text:         "reports progress that grows with each notification",
+			Text:         "increases progress with each notifications/progress of a token",
 			Requirements: []string{"progress.increases"},
 			Judge:        standstills,
 		},
 		{
-			Text:         "limits how fast it reports progress",
+			Text:         "limits the rate of notifications/progress",
 			Requirements: []string{"progress.not-flooding"},
 			Judge:        floodingProgress,
 		},
 		{
-			Text:         "reports progress of a task with the token of its request",
+			Text:         "sends the progress of a task with the progressToken of its original request",
 			Requirements: []string{"progress.tasks.token"},
 			Judge:        foreignTaskTokens,
 		},
 		{
-			Text:         "reports no progress of a task that has ended",
+			Text:         "sends no notifications/progress for a task in a terminal status",
 			Requirements: []string{"progress.tasks.stops"},
 			Judge:        lateTaskProgress,
 		},

@@ -11,7 +11,7 @@ import (
 func PromptRules() []conform.Rule {
 	return []conform.Rule{
 		{
-			Text:         "uses of prompts only what the server declares",
+			Text:         "uses prompts/list, prompts/get and notifications/prompts/list_changed only if declared",
 			Requirements: []string{"prompts.capability.respected"},
 			Judge: func(conversation *conform.Conversation, sight *conform.Sight) {
 				undeclaredChangesOfPrompts(conversation, sight)
@@ -19,37 +19,37 @@ func PromptRules() []conform.Rule {
 			},
 		},
 		{
-			Text:         "lists no two prompts of the same name",
+			Text:         "lists no two prompts with the same name",
 			Requirements: []string{"prompts.name.unique"},
 			Judge:        unique("prompts/list", "name", "notifications/prompts/list_changed"),
 		},
 		{
-			Text:         "puts images into prompts as base64",
+			Text:         "returns images in prompts with base64 data",
 			Requirements: []string{"prompts.image.encoded"},
 			Judge:        encodedInPrompts("image", "ImageContent"),
 		},
 		{
-			Text:         "puts images into prompts with their media type",
+			Text:         "returns images in prompts with a valid mimeType",
 			Requirements: []string{"prompts.image.mime-type"},
 			Judge:        typedInPrompts("image", "ImageContent"),
 		},
 		{
-			Text:         "puts audio into prompts as base64",
+			Text:         "returns audio in prompts with base64 data",
 			Requirements: []string{"prompts.audio.encoded"},
 			Judge:        encodedInPrompts("audio", "AudioContent"),
 		},
 		{
-			Text:         "puts audio into prompts with its media type",
+			Text:         "returns audio in prompts with a valid mimeType",
 			Requirements: []string{"prompts.audio.mime-type"},
 			Judge:        typedInPrompts("audio", "AudioContent"),
 		},
 		{
-			Text:         "embeds resources in prompts with a valid URI",
+			Text:         "embeds resources in prompts with a valid uri",
 			Requirements: []string{"prompts.embedded-resource.uri"},
 			Judge:        identifiedEmbeddings,
 		},
 		{
-			Text:         "embeds resources in prompts with their media type",
+			Text:         "embeds resources in prompts with a valid mimeType",
 			Requirements: []string{"prompts.embedded-resource.mime-type"},
 			Judge:        typedEmbeddings,
 		},

@@ -11,19 +11,19 @@ import (
 func ResourceRules() []conform.Rule {
 	return []conform.Rule{
 		{
-			Text:         "lists no two resources of the same URI",
+			Text:         "lists no two resources with the same uri",
 			Requirements: []string{"resources.uri.unique"},
 			Judge:        unique("resources/list", "uri", "notifications/resources/list_changed"),
 		},
 		{
-			Text:         "names resources by URIs of RFC 3986",
+			Text:         "identifies resources by a uri that is valid by RFC 3986",
 			Requirements: []string{"resources.uri.valid"},
 			Judge: func(conversation *conform.Conversation, sight *conform.Sight) {
 				judgeBy(conversation, sight, resourceURIs(conversation), "Resource/properties/uri")
 			},
 		},
 		{
-			Text:         "gives resource templates URI templates of RFC 6570",
+			Text:         "lists resource templates with a uriTemplate that is valid by RFC 6570",
 			Requirements: []string{"resources.templates.valid"},
 			Judge: func(conversation *conform.Conversation, sight *conform.Sight) {
 				judgeBy(conversation, sight, within(listed(conversation, "resources/templates/list"), "uriTemplate"),
@@ -31,7 +31,7 @@ func ResourceRules() []conform.Rule {
 			},
 		},
 		{
-			Text:         "describes resources with media types",
+			Text:         "sets mimeType of resources to a valid media type",
 			Requirements: []string{"resources.mime-type.valid"},
 			Judge: judgeText(func(conversation *conform.Conversation) []found {
 				return within(slices.Concat(
@@ -44,7 +44,7 @@ func ResourceRules() []conform.Rule {
 			}, aMediaType, isMediaType),
 		},
 		{
-			Text:         "sends binary contents of resources as base64",
+			Text:         "returns binary resource contents with a base64 blob",
 			Requirements: []string{"resources.blob.encoded"},
 			Judge: func(conversation *conform.Conversation, sight *conform.Sight) {
 				judgeBy(conversation, sight, within(slices.Concat(
@@ -54,28 +54,28 @@ func ResourceRules() []conform.Rule {
 			},
 		},
 		{
-			Text:         "annotates for no audience but user and assistant",
+			Text:         "uses only user and assistant as audience in annotations",
 			Requirements: []string{"resources.annotations.audience"},
 			Judge: func(conversation *conform.Conversation, sight *conform.Sight) {
 				judgeBy(conversation, sight, annotations(conversation, "audience"), "Annotations/properties/audience")
 			},
 		},
 		{
-			Text:         "annotates priorities from 0 to 1",
+			Text:         "sets priority in annotations to a number from 0 to 1",
 			Requirements: []string{"resources.annotations.priority"},
 			Judge: func(conversation *conform.Conversation, sight *conform.Sight) {
 				judgeBy(conversation, sight, annotations(conversation, "priority"), "Annotations/properties/priority")
 			},
 		},
 		{
-			Text:         "annotates times in the form of ISO 8601",
+			Text:         "sets lastModified in annotations to an ISO 8601 date and time",
 			Requirements: []string{"resources.annotations.last-modified"},
 			Judge: judgeText(func(conversation *conform.Conversation) []found {
 				return annotations(conversation, "lastModified")
 			}, "a date and time of ISO 8601, such as 2025-01-12T15:00:58Z", isISO8601),
 		},
 		{
-			Text:         "sends no updates of resources to a client that did not subscribe",
+			Text:         "sends notifications/resources/updated only to a client that sent resources/subscribe",
 			Requirements: []string{"resources.updated.subscribed"},
 			Judge:        updatesAfterSubscription,
 		},

@@ -13,17 +13,17 @@ import (
 func resultRules() []conform.Rule {
 	return []conform.Rule{
 		{
-			Text:         "tells the type of each result",
+			Text:         "sends resultType in each result",
 			Requirements: []string{"base.result-type.given"},
 			Judge:        untypedResults,
 		},
 		{
-			Text:         "gives results types of the core protocol, or of an extension that it declares",
+			Text:         "sends only a resultType of the core protocol or of an extension that it declares",
 			Requirements: []string{"base.result-type.known"},
 			Judge:        strangeResults,
 		},
 		{
-			Text:         "says in each result which server it is",
+			Text:         "sends serverInfo in the _meta of each result",
 			Requirements: []string{"base.fields.server-info"},
 			Judge:        unsignedResults,
 		},

@@ -14,27 +14,27 @@ import (
 func retryRules() []conform.Rule {
 	return []conform.Rule{
 		{
-			Text:         "gives a retry an id of its own",
+			Text:         "sends a retry with a new request id",
 			Requirements: []string{"mrtr.client.id", "tools.call.retry-id"},
 			Judge:        everyRetry(sameID),
 		},
 		{
-			Text:         "sends back the requestState of the result, to the letter",
+			Text:         "sends the requestState of the result unchanged in each retry",
 			Requirements: []string{"mrtr.client.state.echoed"},
 			Judge:        everyRetry(otherState),
 		},
 		{
-			Text:         "sends no requestState where the result had none",
+			Text:         "sends no requestState if the result had none",
 			Requirements: []string{"mrtr.client.state.none"},
 			Judge:        everyRetry(inventedState),
 		},
 		{
-			Text:         "has all input that was asked for when it retries",
+			Text:         "sends inputResponses for all inputRequests when it retries",
 			Requirements: []string{"mrtr.client.inputs"},
 			Judge:        ofClient(missingInputs),
 		},
 		{
-			Text:         "gives input and state to the retry of the request that they are for",
+			Text:         "sends inputResponses and requestState only in the retry that they belong to",
 			Requirements: []string{"mrtr.client.only-retry"},
 			Judge:        ofClient(strayInputs),
 		},

@@ -17,32 +17,32 @@ import (
 func schemaRules() []conform.Rule {
 	return []conform.Rule{
 		{
-			Text:         "sends requests that are valid by the schema",
+			Text:         "sends requests that are valid against the schema",
 			Requirements: []string{"base.schema.requests"},
 			Judge:        validCalls(schema.Request),
 		},
 		{
-			Text:         "sends notifications that are valid by the schema",
+			Text:         "sends notifications that are valid against the schema",
 			Requirements: []string{"base.schema.notifications"},
 			Judge:        validCalls(schema.Notification),
 		},
 		{
-			Text:         "sends results that are valid by the schema",
+			Text:         "sends results that are valid against the schema",
 			Requirements: []string{"base.schema.results"},
 			Judge:        validResults,
 		},
 		{
-			Text:         "sends errors that are valid by the schema",
+			Text:         "sends errors that are valid against the schema",
 			Requirements: []string{"base.schema.errors"},
 			Judge:        validErrors,
 		},
 		{
-			Text:         "asks its peer with JSON Schemas that are valid by their dialect",
+			Text:         "sends schemas valid in their dialect in elicitation/create and sampling/createMessage",
 			Requirements: []string{"base.dialects.valid"},
 			Judge:        validAskedSchemas,
 		},
 		{
-			Text:         "sends JSON Schemas of the dialect 2020-12",
+			Text:         "sends schemas whose $schema is JSON Schema 2020-12 or omitted",
 			Requirements: []string{"base.dialects.recommended"},
 			Judge:        otherDialects,
 		},

@@ -16,47 +16,47 @@ import (
 func SubscriptionRules() []conform.Rule {
 	return []conform.Rule{
 		{
-			Text:         "acknowledges subscriptions before it ends them",
+			Text:         "sends notifications/subscriptions/acknowledged before it ends a subscription",
 			Requirements: []string{"subscriptions.acknowledged.sent"},
 			Judge:        unacknowledged,
 		},
 		{
-			Text:         "sends nothing on a subscription before the acknowledgement",
+			Text:         "sends nothing on a subscription before notifications/subscriptions/acknowledged",
 			Requirements: []string{"subscriptions.acknowledged.first"},
 			Judge:        hasty,
 		},
 		{
-			Text:         "acknowledges only what was asked for",
+			Text:         "acknowledges only what subscriptions/listen requests",
 			Requirements: []string{"subscriptions.acknowledged.requested"},
 			Judge:        everyAcknowledged(unrequested),
 		},
 		{
-			Text:         "acknowledges only what it supports",
+			Text:         "acknowledges only notifications whose capability it declares",
 			Requirements: []string{"subscriptions.acknowledged.supported"},
 			Judge:        everyAcknowledged(unsupported),
 		},
 		{
-			Text:         "announces only what a subscription asked for",
+			Text:         "sends only requested notifications on a subscription",
 			Requirements: []string{"subscriptions.filter.honored"},
 			Judge:        unwanted,
 		},
 		{
-			Text:         "gives what belongs to a subscription its id",
+			Text:         "sends subscriptionId in the _meta of each notification on a subscription",
 			Requirements: []string{"subscriptions.id.carried"},
 			Judge:        untagged,
 		},
 		{
-			Text:         "says so when it ends a subscription",
+			Text:         "sends the subscriptions/listen result or notifications/cancelled when it ends a subscription",
 			Requirements: []string{"subscriptions.closed.announced"},
 			Judge:        brokenOff,
 		},
 		{
-			Text:         "gives the result that ends a subscription its id",
+			Text:         "sends subscriptionId in the _meta of the subscriptions/listen result",
 			Requirements: []string{"subscriptions.closed.id"},
 			Judge:        closedWithoutID,
 		},
 		{
-			Text:         "cancels nothing but subscriptions",
+			Text:         "sends notifications/cancelled only for subscriptions/listen",
 			Requirements: []string{"cancellation.by-server.subscriptions"},
 			Judge:        otherCancellations,
 		},

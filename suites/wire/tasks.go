@@ -26,12 +26,12 @@ func TaskRules() []conform.Rule {
 func taskRules() []conform.Rule {
 	return []conform.Rule{
 		{
-			Text:         "answers with tasks only requests that it declared in tasks.requests",
+			Text:         "returns tasks only for requests that it declares in tasks.requests",
 			Requirements: []string{"tasks.capability.declared"},
 			Judge:        undeclaredTasks,
 		},
 		{
-			Text:         "gives execution.taskSupport of tools as required, optional or forbidden",
+			Text:         "returns execution.taskSupport, if any, as required, optional or forbidden",
 			Requirements: []string{"tasks.tool.support"},
 			Judge: func(conversation *conform.Conversation, sight *conform.Sight) {
 				for _, tool := range listed(conversation, "tools/list") {
@@ -42,47 +42,47 @@ func taskRules() []conform.Rule {
 			},
 		},
 		{
-			Text:         "announces tasks without the result of the operation",
+			Text:         "returns CreateTaskResult without the result of the operation",
 			Requirements: []string{"tasks.create.result-apart"},
 			Judge:        resultTooEarly,
 		},
 		{
-			Text:         "gives tasks ids that are strings",
+			Text:         "returns a string as taskId",
 			Requirements: []string{"tasks.id.string"},
 			Judge:        judgeStates(taskMember("taskId")),
 		},
 		{
-			Text:         "gives no two tasks the same id",
+			Text:         "never returns the same taskId for two tasks",
 			Requirements: []string{"tasks.id.unique"},
 			Judge:        sharedTaskIDs,
 		},
 		{
-			Text:         "gives tasks ids that cannot be guessed",
+			Text:         "generates taskIds that cannot be guessed, if the client sends no authorization",
 			Requirements: []string{"tasks.id.unguessable"},
 			Judge:        guessableTaskIDs,
 		},
 		{
-			Text:         "begins tasks with the status working",
+			Text:         "creates tasks with the status working",
 			Requirements: []string{"tasks.status.begins-working"},
 			Judge:        otherBeginnings,
 		},
 		{
-			Text:         "leaves tasks that are over as they are",
+			Text:         "never changes a terminal task status",
 			Requirements: []string{"tasks.status.transitions"},
 			Judge:        resurrections,
 		},
 		{
-			Text:         "tells when tasks were created",
+			Text:         "returns createdAt as an ISO 8601 timestamp in each task",
 			Requirements: []string{"tasks.created-at.given"},
 			Judge:        judgeStates(taskTimestamp("createdAt")),
 		},
 		{
-			Text:         "tells when tasks last changed",
+			Text:         "returns lastUpdatedAt as an ISO 8601 timestamp in each task",
 			Requirements: []string{"tasks.updated-at.given"},
 			Judge:        judgeStates(taskTimestamp("lastUpdatedAt")),
 		},
 		{
-			Text:         "tells how long tasks are kept",
+			Text:         "returns ttl in tasks/get, as a number or null",
 			Requirements: []string{"tasks.ttl.given"},
 			Judge: func(conversation *conform.Conversation, sight *conform.Sight) {
 				for _, said := range conversation.Results("tasks/get") {
@@ -91,12 +91,12 @@ func taskRules() []conform.Rule {
 			},
 		},
 		{
-			Text:         "tells why tasks failed",
+			Text:         "returns a statusMessage in tasks/get for failed tasks",
 			Requirements: []string{"tasks.failure.message"},
 			Judge:        unexplainedFailures,
 		},
 		{
-			Text:         "says in errors about tasks what was wrong",
+			Text:         "returns a non-empty message in the errors of tasks/* requests",
 			Requirements: []string{"tasks.error.informative"},
 			Judge: every(func(said *conform.Said) bool {
 				return isRefusal(said) && said.Request != nil && strings.HasPrefix(said.Request.Method, "tasks/")
@@ -108,17 +108,17 @@ func taskRules() []conform.Rule {
 			}),
 		},
 		{
-			Text:         "declares tasks.list only if it can tell its clients apart",
+			Text:         "declares tasks.list only if it can identify its clients",
 			Requirements: []string{"tasks.list.undeclared"},
 			Judge:        listsForAnybody,
 		},
 		{
-			Text:         "answers requests about tasks with an event stream or one JSON object",
+			Text:         "answers tasks/* requests with application/json or text/event-stream",
 			Requirements: []string{"tasks.transport.kept"},
 			Judge:        taskExchanges,
 		},
 		{
-			Text:         "answers tasks/get without an event stream",
+			Text:         "answers tasks/get with JSON, not with an event stream",
 			Requirements: []string{"tasks.get.no-stream"},
 			Judge:        streamedPolls,
 		},
@@ -129,22 +129,22 @@ func taskRules() []conform.Rule {
 func taskMessageRules() []conform.Rule {
 	return []conform.Rule{
 		{
-			Text:         "names the task in the requests that a task makes",
+			Text:         "sends related-task metadata in requests that belong to a task",
 			Requirements: []string{"tasks.related.request"},
 			Judge:        anonymousRequests,
 		},
 		{
-			Text:         "names the task in the notifications that belong to it",
+			Text:         "sends related-task metadata in notifications that belong to a task",
 			Requirements: []string{"tasks.related.notification"},
 			Judge:        anonymousProgress,
 		},
 		{
-			Text:         "names the task in the results of requests that belong to it",
+			Text:         "returns related-task metadata in the results of requests that belong to a task",
 			Requirements: []string{"tasks.related.response"},
 			Judge:        anonymousResults,
 		},
 		{
-			Text:         "repeats no related-task metadata in the results of tasks/get, tasks/list and tasks/cancel",
+			Text:         "returns results of tasks/get, tasks/list and tasks/cancel without related-task metadata",
 			Requirements: []string{"tasks.related.absent"},
 			Judge: every(func(said *conform.Said) bool {
 				return isResponse(said) && said.ResultObject() != nil && said.Request != nil &&
@@ -152,7 +152,7 @@ func taskMessageRules() []conform.Rule {
 			}, noRelatedTask("/result")),
 		},
 		{
-			Text:         "sends the whole task in notifications/tasks/status",
+			Text:         "sends all fields of the task in notifications/tasks/status",
 			Requirements: []string{"tasks.notification.full"},
 			Judge: func(conversation *conform.Conversation, sight *conform.Sight) {
 				for _, said := range conversation.Notifications(statusMethod) {
@@ -174,34 +174,34 @@ func taskMessageRules() []conform.Rule {
 func taskRequestorRules() []conform.Rule {
 	return []conform.Rule{
 		{
-			Text:         "asks after a task no sooner than it was told",
+			Text:         "waits for the pollInterval between two tasks/get of a task",
 			Requirements: []string{"tasks.poll-interval.respected"},
 			Judge:        hastyPolls,
 		},
 		{
-			Text:         "puts no related-task metadata into requests that have a taskId",
+			Text:         "sends tasks/* requests without related-task metadata",
 			Requirements: []string{"tasks.target.no-metadata"},
 			Judge: every(func(said *conform.Said) bool {
 				return isRequest(said) && strings.HasPrefix(said.Method, "tasks/")
 			}, noRelatedTask("/params")),
 		},
 		{
-			Text:         "sends back the cursors of lists of tasks as they came",
+			Text:         "sends the nextCursor of tasks/list back unchanged",
 			Requirements: []string{"tasks.list.cursor-opaque"},
 			Judge:        inventedCursors("tasks/list"),
 		},
 		{
-			Text:         "asks for tasks only a server that declares them for tools",
+			Text:         "calls tools as tasks only if the server declares tasks.requests.tools.call",
 			Requirements: []string{"tasks.tool.undeclared"},
 			Judge:        ofClient(undeclaredTaskCalls),
 		},
 		{
-			Text:         "calls tools as tasks only if they allow it",
+			Text:         "calls tools as tasks only if execution.taskSupport allows it",
 			Requirements: []string{"tasks.tool.forbidden"},
 			Judge:        ofClient(forbiddenTaskCalls),
 		},
 		{
-			Text:         "calls tools as tasks if they require it",
+			Text:         "calls tools as tasks if execution.taskSupport is required",
 			Requirements: []string{"tasks.tool.required"},
 			Judge:        ofClient(requiredTaskCalls),
 		},

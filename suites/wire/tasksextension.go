@@ -31,7 +31,7 @@ func TasksExtensionRules() []conform.Rule {
 func extensionCreationRules() []conform.Rule {
 	return []conform.Rule{
 		{
-			Text:         "answers with tasks only requests that declare the tasks extension",
+			Text:         "returns tasks only for requests that declare the tasks extension",
 			Requirements: []string{"tasks-extension.created.negotiated"},
 			Judge: judgeTasks(createdByExtension, func(conversation *conform.Conversation, task found) conform.Mismatch {
 				if declaresExtension(conversation.ClientDeclared(task.said)) {
@@ -43,7 +43,7 @@ func extensionCreationRules() []conform.Rule {
 			}),
 		},
 		{
-			Text:         "answers with tasks of the extension only calls of tools",
+			Text:         "returns extension tasks only in answer to tools/call",
 			Requirements: []string{"tasks-extension.methods.supported"},
 			Judge: judgeTasks(createdByExtension, func(_ *conform.Conversation, task found) conform.Mismatch {
 				if task.said.Request.Method == "tools/call" {
@@ -53,42 +53,42 @@ func extensionCreationRules() []conform.Rule {
 			}),
 		},
 		{
-			Text:         "calls tasks that it creates tasks",
+			Text:         "sets resultType task in each tools/call result that creates a task",
 			Requirements: []string{"tasks-extension.result-type.task"},
 			Judge:        unnamedTasks,
 		},
 		{
-			Text:         "calls nothing a task but one that it creates",
+			Text:         "sets resultType task only in results that create a task",
 			Requirements: []string{"tasks-extension.result-type.reserved"},
 			Judge:        namedTasks,
 		},
 		{
-			Text:         "answers tasks/get with a complete result",
+			Text:         "returns resultType complete from tasks/get",
 			Requirements: []string{"tasks-extension.result-type.get"},
 			Judge:        completeResults("tasks/get"),
 		},
 		{
-			Text:         "answers tasks/update with a complete result",
+			Text:         "returns resultType complete from tasks/update",
 			Requirements: []string{"tasks-extension.result-type.update"},
 			Judge:        completeResults("tasks/update"),
 		},
 		{
-			Text:         "answers tasks/cancel with a complete result",
+			Text:         "returns resultType complete from tasks/cancel",
 			Requirements: []string{"tasks-extension.result-type.cancel"},
 			Judge:        completeResults("tasks/cancel"),
 		},
 		{
-			Text:         "acknowledges tasks/update with nothing else",
+			Text:         "returns an empty result from tasks/update",
 			Requirements: []string{"tasks-extension.update.acknowledged"},
 			Judge:        emptyResults("tasks/update"),
 		},
 		{
-			Text:         "acknowledges tasks/cancel with nothing else",
+			Text:         "returns an empty result from tasks/cancel",
 			Requirements: []string{"tasks-extension.cancel.acknowledged"},
 			Judge:        emptyResults("tasks/cancel"),
 		},
 		{
-			Text:         "does not declare the tasks of 2025-11-25 beside the extension",
+			Text:         "does not declare the tasks capability of 2025-11-25 beside the tasks extension",
 			Requirements: []string{"tasks-extension.former.capability"},
 			Judge:        formerCapability,
 		},
@@ -99,12 +99,12 @@ func extensionCreationRules() []conform.Rule {
 func extensionStateRules() []conform.Rule {
 	return []conform.Rule{
 		{
-			Text:         "gives tasks of the extension an id, a status, times and a ttlMs",
+			Text:         "returns extension tasks with taskId, status, createdAt, lastUpdatedAt and ttlMs",
 			Requirements: []string{"tasks-extension.task.shape"},
 			Judge:        misshapenTasks,
 		},
 		{
-			Text:         "gives tasks of the extension a status that there is",
+			Text:         "returns extension tasks with one of the five defined statuses",
 			Requirements: []string{"tasks-extension.task.status"},
 			Judge: judgeTasks(extensionStates, func(_ *conform.Conversation, task found) conform.Mismatch {
 				status, isText := task.object()["status"].(string)
@@ -115,48 +115,48 @@ func extensionStateRules() []conform.Rule {
 			}),
 		},
 		{
-			Text:         "dates tasks of the extension in the form of ISO 8601",
+			Text:         "gives extension tasks createdAt and a lastUpdatedAt not before it, both in ISO 8601",
 			Requirements: []string{"tasks-extension.task.timestamps"},
 			Judge:        misdatedTasks,
 		},
 		{
-			Text:         "creates each task of the extension once",
+			Text:         "keeps the createdAt of each extension task unchanged",
 			Requirements: []string{"tasks-extension.task.created-once"},
 			Judge:        recreatedTasks,
 		},
 		{
-			Text:         "tells times of tasks of the extension in whole milliseconds",
+			Text:         "gives extension tasks an integer or null as ttlMs and an integer as pollIntervalMs, if any",
 			Requirements: []string{"tasks-extension.task.ttl"},
 			Judge:        mistimedTasks,
 		},
 		{
-			Text:         "leaves tasks of the extension that are over as they are",
+			Text:         "does not change the status of extension tasks that are completed, failed or cancelled",
 			Requirements: []string{"tasks-extension.task.terminal"},
 			Judge: func(conversation *conform.Conversation, sight *conform.Sight) {
 				judgeEndings(createdByExtension(conversation), extensionStates(conversation), sight)
 			},
 		},
 		{
-			Text:         "gives no two tasks of the extension the same id",
+			Text:         "gives no two extension tasks the same taskId",
 			Requirements: []string{"tasks-extension.task.unique"},
 			Judge: func(conversation *conform.Conversation, sight *conform.Sight) {
 				judgeSharedIDs(createdByExtension(conversation), sight)
 			},
 		},
 		{
-			Text:         "gives tasks of the extension ids that cannot be guessed",
+			Text:         "gives extension tasks a taskId that cannot be guessed",
 			Requirements: []string{"tasks-extension.security.entropy"},
 			Judge: func(conversation *conform.Conversation, sight *conform.Sight) {
 				judgeGuessableIDs(conversation, createdByExtension(conversation), sight)
 			},
 		},
 		{
-			Text:         "tells why tasks of the extension failed",
+			Text:         "includes a statusMessage in extension tasks with the status failed",
 			Requirements: []string{"tasks-extension.task.failed-message"},
 			Judge:        unexplainedFailures,
 		},
 		{
-			Text:         "fails no task of the extension for the error of a tool",
+			Text:         "returns no extension task with the status failed for a tool result with isError",
 			Requirements: []string{"tasks-extension.task.failed-errors"},
 			Judge: judgeTasks(inStatus("failed"), func(_ *conform.Conversation, task found) conform.Mismatch {
 				result, _ := task.object()["result"].(map[string]any)
@@ -169,22 +169,22 @@ func extensionStateRules() []conform.Rule {
 			}),
 		},
 		{
-			Text:         "tells what it waits for of tasks of the extension that need input",
+			Text:         "includes inputRequests in extension tasks with the status input_required",
 			Requirements: []string{"tasks-extension.get.input-required"},
 			Judge:        judgePayloads("input_required"),
 		},
 		{
-			Text:         "gives the results of tasks of the extension that are completed",
+			Text:         "includes result in extension tasks with the status completed",
 			Requirements: []string{"tasks-extension.get.completed"},
 			Judge:        judgePayloads("completed"),
 		},
 		{
-			Text:         "gives the errors of tasks of the extension that failed",
+			Text:         "includes error in extension tasks with the status failed",
 			Requirements: []string{"tasks-extension.get.failed"},
 			Judge:        judgePayloads("failed"),
 		},
 		{
-			Text:         "uses a key of the inputRequests of a task for one request",
+			Text:         "uses each key of a task's inputRequests for one request only",
 			Requirements: []string{"tasks-extension.input.keys"},
 			Judge:        reusedKeys,
 		},
@@ -195,19 +195,19 @@ func extensionStateRules() []conform.Rule {
 func extensionMessageRules() []conform.Rule {
 	return []conform.Rule{
 		{
-			Text:         "tells of tasks only on subscriptions to them",
+			Text:         "sends notifications/tasks only on subscriptions whose taskIds contain the task",
 			Requirements: []string{"tasks-extension.notifications.subscribed"},
 			Judge:        unsubscribedTasks,
 		},
 		{
-			Text:         "tells all of a task in notifications/tasks",
+			Text:         "includes the inputRequests, result or error of a task in notifications/tasks, by its status",
 			Requirements: []string{"tasks-extension.notifications.complete"},
 			Judge: judgeTasks(notifiedTasks, func(_ *conform.Conversation, task found) conform.Mismatch {
 				return wrongPayload(task.place)
 			}),
 		},
 		{
-			Text:         "sends neither progress nor log messages to subscriptions to tasks",
+			Text:         "sends no notifications/progress or notifications/message on subscriptions with taskIds",
 			Requirements: []string{"tasks-extension.notifications.others"},
 			Judge:        strangersOnTasks,
 		},
@@ -609,19 +609,19 @@ func strangersOnTasks(conversation *conform.Conversation, sight *conform.Sight) 
 func extensionClientRules() []conform.Rule {
 	return []conform.Rule{
 		{
-			Text:         "polls a task no sooner than it was told",
+			Text:         "sends tasks/get no more often than pollIntervalMs allows",
 			Requirements: []string{"tasks-extension.poll.interval-respected"},
 			Judge: ofClient(func(conversation *conform.Conversation, sight *conform.Sight) {
 				judgePolls(conversation, sight, "pollIntervalMs")
 			}),
 		},
 		{
-			Text:         "answers each input request of a task once",
+			Text:         "answers each key of a task's inputRequests only once",
 			Requirements: []string{"tasks-extension.input.answered-once"},
 			Judge:        ofClient(repeatedInputs),
 		},
 		{
-			Text:         "cancels tasks of the extension with tasks/cancel",
+			Text:         "cancels extension tasks with tasks/cancel, not with notifications/cancelled",
 			Requirements: []string{"tasks-extension.cancel.by-request"},
 			Judge:        ofClient(cancelledTasks),
 		},

@@ -20,12 +20,12 @@ import (
 func ToolRules() []conform.Rule {
 	return []conform.Rule{
 		{
-			Text:         "lists no two tools of the same name",
+			Text:         "lists no two tools with the same name",
 			Requirements: []string{"tools.name.unique"},
 			Judge:        unique("tools/list", "name", "notifications/tools/list_changed"),
 		},
 		{
-			Text:         "gives tools names of 1 to 128 characters",
+			Text:         "lists tools whose name has 1 to 128 characters",
 			Requirements: []string{"tools.name.length"},
 			Judge: judgeText(toolNames, "a name of 1 to 128 characters", func(name string) bool {
 				length := utf8.RuneCountInString(name)
@@ -33,29 +33,29 @@ func ToolRules() []conform.Rule {
 			}),
 		},
 		{
-			Text:         "gives tools names of letters, digits, underscores, hyphens and dots",
+			Text:         "lists tools whose name contains only ASCII letters, digits, dots, hyphens and underscores",
 			Requirements: []string{"tools.name.characters"},
 			Judge: judgeText(toolNames, "a name of the characters A-Z, a-z, 0-9, _, - and .", func(name string) bool {
 				return !strangeInName.MatchString(name)
 			}),
 		},
 		{
-			Text:         "describes the input of tools with valid JSON Schemas",
+			Text:         "lists tools with a valid JSON Schema as inputSchema",
 			Requirements: []string{"tools.input-schema.valid", "base.dialects.valid"},
 			Judge:        validSchemas("inputSchema"),
 		},
 		{
-			Text:         "describes the output of tools with valid JSON Schemas",
+			Text:         "lists tools with a valid JSON Schema as outputSchema, if any",
 			Requirements: []string{"tools.output-schema.valid", "base.dialects.valid"},
 			Judge:        validSchemas("outputSchema"),
 		},
 		{
-			Text:         "returns structured content that conforms to the tool's output schema",
+			Text:         "returns structuredContent that conforms to the tool's outputSchema",
 			Requirements: []string{"tools.structured.conforms"},
 			Judge:        conformingStructure,
 		},
 		{
-			Text:         "returns structured content as text, too",
+			Text:         "returns structuredContent also as serialized JSON in a text block",
 			Requirements: []string{"tools.structured.text-copy"},
 			Judge:        structureAsText,
 		},
@@ -65,7 +65,7 @@ func ToolRules() []conform.Rule {
 			Judge:        embeddedResourcesDeclared,
 		},
 		{
-			Text:         "returns images and audio from tools as base64",
+			Text:         "returns images and audio from tools with base64 data",
 			Requirements: []string{"tools.content.encoded"},
 			Judge: func(conversation *conform.Conversation, sight *conform.Sight) {
 				judgeBy(conversation, sight, within(ofType(toolContent(conversation), "image", "audio"), "data"),
@@ -73,7 +73,7 @@ func ToolRules() []conform.Rule {
 			},
 		},
 		{
-			Text:         "returns images and audio from tools with their media type",
+			Text:         "returns images and audio from tools with a valid mimeType",
 			Requirements: []string{"tools.content.mime-type"},
 			Judge: judgeText(func(conversation *conform.Conversation) []found {
 				return within(ofType(toolContent(conversation), "image", "audio"), "mimeType")

@@ -11,7 +11,7 @@ import (
 func traceRules() []conform.Rule {
 	return []conform.Rule{
 		{
-			Text:         "writes trace context in the formats of W3C",
+			Text:         "sends traceparent, tracestate and baggage in _meta in their W3C formats",
 			Requirements: []string{"base.meta.trace-context"},
 			Judge:        traceContexts,
 		},

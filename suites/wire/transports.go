@@ -54,17 +54,17 @@ func otherEncoding(said *conform.Said) conform.Mismatch {
 func responses() []conform.Rule {
 	return []conform.Rule{
 		{
-			Text:         "answers what it accepts of notifications and responses with 202 and no body",
+			Text:         "answers notifications and responses that it accepts with HTTP 202 and no body",
 			Requirements: []string{"transports.http.notification.accepted"},
 			Judge:        acceptances,
 		},
 		{
-			Text:         "answers what it does not accept of notifications and responses with an error status",
+			Text:         "answers notifications and responses that it rejects with an HTTP error status",
 			Requirements: []string{"transports.http.notification.refused"},
 			Judge:        refusals,
 		},
 		{
-			Text:         "answers requests with an event stream or one JSON object",
+			Text:         "answers requests with text/event-stream or one JSON object as application/json",
 			Requirements: []string{"transports.http.request.content-type"},
 			Judge:        contentTypes,
 		},
@@ -164,42 +164,42 @@ func noEvents(one *exchange) string {
 func streams() []conform.Rule {
 	return []conform.Rule{
 		{
-			Text:         "begins a stream with an event that has an id and no data",
+			Text:         "sends an event with an id and empty data first on an SSE stream that uses event ids",
 			Requirements: []string{"transports.http.stream.primed"},
 			Judge:        primings,
 		},
 		{
-			Text:         "brings the response on the stream of its request in the end",
+			Text:         "eventually sends the response on the SSE stream of its request",
 			Requirements: []string{"transports.http.stream.response"},
 			Judge:        broughtResponses,
 		},
 		{
-			Text:         "closes no stream before the response",
+			Text:         "keeps the stream of a request open until the response",
 			Requirements: []string{"transports.http.stream.kept"},
 			Judge:        keptStreams,
 		},
 		{
-			Text:         "sends a retry field before it closes a stream that has not ended",
+			Text:         "sends an SSE retry field before it closes the connection of an unfinished stream",
 			Requirements: []string{"transports.http.stream.retry.sent"},
 			Judge:        retries,
 		},
 		{
-			Text:         "sends progress on the stream of a request for that request only",
+			Text:         "sends notifications/progress on the SSE stream of a request only for that request",
 			Requirements: []string{"transports.http.stream.related"},
 			Judge:        relatedProgress,
 		},
 		{
-			Text:         "sends what belongs to a subscription on the stream of that subscription only",
+			Text:         "sends notifications of a subscription only on the SSE stream of that subscription",
 			Requirements: []string{"transports.http.stream.of-subscription"},
 			Judge:        relatedSubscriptions,
 		},
 		{
-			Text:         "asks proxies to pass on event streams at once",
+			Text:         "sends the header X-Accel-Buffering: no with event streams",
 			Requirements: []string{"transports.http.stream.unbuffered"},
 			Judge:        buffered,
 		},
 		{
-			Text:         "sends each message on one stream only",
+			Text:         "sends each message on only one SSE stream",
 			Requirements: []string{"transports.http.streams.once"},
 			Judge:        broadcasts,
 		},
@@ -463,7 +463,7 @@ func identity(said *conform.Said, one *exchange, given map[jsonrpc.ID]int) strin
 func listening() []conform.Rule {
 	return []conform.Rule{
 		{
-			Text:         "answers GET with an event stream or 405",
+			Text:         "answers GET with text/event-stream or HTTP 405",
 			Requirements: []string{"transports.http.get.answered"},
 			Judge:        answeredGets,
 		},
@@ -473,7 +473,7 @@ func listening() []conform.Rule {
 			Judge:        unaskedResponses,
 		},
 		{
-			Text:         "sends no progress of a running request on a stream opened with GET",
+			Text:         "sends no notifications/progress of a running request on a stream opened with GET",
 			Requirements: []string{"transports.http.get.unrelated"},
 			Judge:        unrelatedProgress,
 		},
@@ -592,12 +592,12 @@ func ofTask(said *conform.Said) bool {
 func resumption() []conform.Rule {
 	return []conform.Rule{
 		{
-			Text:         "gives no two events of a session the same id",
+			Text:         "sends events with ids that are unique in the session",
 			Requirements: []string{"transports.http.events.unique"},
 			Judge:        uniqueEvents,
 		},
 		{
-			Text:         "replays messages of the resumed stream only",
+			Text:         "replays only messages of the resumed stream",
 			Requirements: []string{"transports.http.resume.own-stream"},
 			Judge:        ownReplays,
 		},
@@ -687,12 +687,12 @@ func foreignTo(root *exchange, said *conform.Said, one *exchange, all []*exchang
 func sessions() []conform.Rule {
 	return []conform.Rule{
 		{
-			Text:         "gives session ids of visible ASCII characters",
+			Text:         "sends Mcp-Session-Id with visible ASCII characters only",
 			Requirements: []string{"transports.http.session.characters"},
 			Judge:        visibleSessions,
 		},
 		{
-			Text:         "assigns no session id in answer to a request of this revision",
+			Text:         "returns no Mcp-Session-Id for a request of this protocol version",
 			Requirements: []string{"transports.http.sessions.none"},
 			Judge:        assignedSessions,
 		},

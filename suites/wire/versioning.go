@@ -14,17 +14,17 @@ import (
 func VersioningRules() []conform.Rule {
 	return []conform.Rule{
 		{
-			Text:         "lists the revisions that it supports when it refuses one",
+			Text:         "returns data.supported and data.requested in the error -32022",
 			Requirements: []string{"versioning.unsupported.listed"},
 			Judge:        unlistedVersions,
 		},
 		{
-			Text:         "names the extensions that it declares like keys of _meta, with a prefix",
+			Text:         "declares extensions by identifiers in the format of _meta keys, with a prefix",
 			Requirements: []string{"versioning.extensions.identifiers"},
 			Judge:        extensionNames,
 		},
 		{
-			Text:         "keeps to the core protocol with peers that do not declare an extension",
+			Text:         "uses no extension that the peer does not declare",
 			Requirements: []string{"versioning.extensions.fallback"},
 			Judge: func(conversation *conform.Conversation, sight *conform.Sight) {
 				extendedResults(conversation, sight)

@@ -88,7 +88,7 @@ var filled = &Story{
 }
 
 func forms() {
-	It("accepts nothing without having declared elicitation", Verifies("elicitation.capability.declared"), In(asking.Undeclared),
+	It("accepts no elicitation/create if it does not declare elicitation", Verifies("elicitation.capability.declared"), In(asking.Undeclared),
 		func(ctx SpecContext) {
 			client := Played(ctx)
 
@@ -126,7 +126,7 @@ func forms() {
 			asking.JudgeFulfilment(client, call, inquiry)
 		})
 
-	It("declares elicitation with the request that brings content", Verifies("elicitation.capability.declared"), In(filled), InStatelessEra(),
+	It("declares elicitation in the request that returns accepted elicitation content", Verifies("elicitation.capability.declared"), In(filled), InStatelessEra(),
 		func(ctx SpecContext) {
 			client := Played(ctx)
 
@@ -135,7 +135,7 @@ func forms() {
 			}
 		})
 
-	It("brings what the form requires, of what it offers", Verifies("elicitation.content.matches"), In(filled),
+	It("returns the required fields and a listed enum value in elicitation content", Verifies("elicitation.content.matches"), In(filled),
 		func(ctx SpecContext) {
 			client := Played(ctx)
 
@@ -154,7 +154,7 @@ func forms() {
 			}
 		})
 
-	It("takes a request without a mode for one in form mode", Verifies("elicitation.mode.default"), In(filled),
+	It("treats elicitation/create without mode as form mode", Verifies("elicitation.mode.default"), In(filled),
 		func(ctx SpecContext) {
 			client := Played(ctx)
 
@@ -217,7 +217,7 @@ var formsOnly = &Story{
 }
 
 func modes() {
-	It("refuses a mode that it has not declared", Verifies("elicitation.mode.refused"), In(formsOnly),
+	It("rejects URL elicitation with -32602 if it declares only elicitation.form", Verifies("elicitation.mode.refused"), In(formsOnly),
 		func(ctx SpecContext) {
 			client := Played(ctx)
 
@@ -284,7 +284,7 @@ func announcing(id string) []byte {
 }
 
 func visiting() {
-	It("does not look itself at the URL that its user is asked to open", Verifies("elicitation.url.not-fetched"), In(visited),
+	It("does not fetch the url of a URL elicitation itself", Verifies("elicitation.url.not-fetched"), In(visited),
 		func(ctx SpecContext) {
 			client := Played(ctx)
 
@@ -298,7 +298,7 @@ func visiting() {
 			}
 		})
 
-	It("ignores the completion of what it does not know, or what is complete", Verifies("elicitation.completion.ignored"), In(visited),
+	It("ignores notifications/elicitation/complete for an unknown or completed elicitationId", Verifies("elicitation.completion.ignored"), In(visited),
 		func(ctx SpecContext) {
 			client := Played(ctx)
 

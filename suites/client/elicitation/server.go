@@ -29,7 +29,7 @@ func ServerChecks() {
 }
 
 func requests() {
-	It("asks only a client that declared elicitation for it", Verifies("lifecycle.capabilities.of-peer", "mrtr.requests.declared"), NeedsProvocation("elicitation"),
+	It("requests elicitation/create only from a client that declares elicitation", Verifies("lifecycle.capabilities.of-peer", "mrtr.requests.declared"), NeedsProvocation("elicitation"),
 		func(ctx SpecContext) {
 			server := SessionOf(ctx, scripted.Everything(Revision()).Without("elicitation"))
 
@@ -38,7 +38,7 @@ func requests() {
 			asking.DemandNone(requests...)
 		})
 
-	It("asks no client for a form that declared URL mode alone", Verifies("elicitation.request.mode"), NeedsProvocation("elicitation"),
+	It("sends no form elicitation to a client that declares only elicitation.url", Verifies("elicitation.request.mode"), NeedsProvocation("elicitation"),
 		func(ctx SpecContext) {
 			server := SessionOf(ctx, offering(Object{"url": Object{}}))
 
@@ -47,7 +47,7 @@ func requests() {
 			asking.DemandNone(inMode(false, requests)...)
 		})
 
-	It("sends no user to a URL whose client declared form mode alone", Verifies("elicitation.request.mode"), NeedsProvocation("elicitation-url"),
+	It("sends no URL elicitation to a client that declares only elicitation.form", Verifies("elicitation.request.mode"), NeedsProvocation("elicitation-url"),
 		func(ctx SpecContext) {
 			server := SessionOf(ctx, offering(Object{"form": Object{}}))
 
@@ -56,7 +56,7 @@ func requests() {
 			asking.DemandNone(inMode(true, requests)...)
 		})
 
-	It("asks a client for forms alone that declared form mode alone", Verifies("elicitation.request.mode"), NeedsProvocation("elicitation"),
+	It("sends form, not URL, elicitation to a client that declares only elicitation.form", Verifies("elicitation.request.mode"), NeedsProvocation("elicitation"),
 		func(ctx SpecContext) {
 			server := SessionOf(ctx, offering(Object{"form": Object{}}))
 
@@ -66,7 +66,7 @@ func requests() {
 			asking.DemandNone(inMode(true, question.Since(method))...)
 		})
 
-	It("takes an empty capability for form mode alone", Verifies("elicitation.request.mode"), NeedsProvocation("elicitation-url"),
+	It("sends no URL elicitation to a client whose elicitation capability is an empty object", Verifies("elicitation.request.mode"), NeedsProvocation("elicitation-url"),
 		func(ctx SpecContext) {
 			server := SessionOf(ctx, offering(Object{}))
 
@@ -87,7 +87,7 @@ func offering(modes Object) scripted.Capabilities {
 }
 
 func answers() {
-	It("goes on when the user accepts", Verifies("elicitation.answer.handled"), NeedsProvocation("elicitation"),
+	It("continues after form elicitation was accepted", Verifies("elicitation.answer.handled"), NeedsProvocation("elicitation"),
 		func(ctx SpecContext) {
 			server := Session(ctx)
 
@@ -96,7 +96,7 @@ func answers() {
 			server.StaysUsable(ctx)
 		})
 
-	It("goes on when the user declines", Verifies("elicitation.answer.handled"), NeedsProvocation("elicitation"),
+	It("continues after form elicitation was declined", Verifies("elicitation.answer.handled"), NeedsProvocation("elicitation"),
 		func(ctx SpecContext) {
 			server := Session(ctx)
 			server.Answer(method, Answering(func(Object) Object { return Object{"action": "decline"} }))
@@ -106,7 +106,7 @@ func answers() {
 			server.StaysUsable(ctx)
 		})
 
-	It("goes on when the user cancels", Verifies("elicitation.answer.handled"), NeedsProvocation("elicitation"),
+	It("continues after form elicitation was cancelled", Verifies("elicitation.answer.handled"), NeedsProvocation("elicitation"),
 		func(ctx SpecContext) {
 			server := Session(ctx)
 			server.Answer(method, Answering(func(Object) Object { return Object{"action": "cancel"} }))
@@ -116,7 +116,7 @@ func answers() {
 			server.StaysUsable(ctx)
 		})
 
-	It("goes on when the client refuses to ask its user", Verifies("elicitation.answer.handled"), NeedsProvocation("elicitation"),
+	It("continues after the client rejected elicitation/create with -32602", Verifies("elicitation.answer.handled"), NeedsProvocation("elicitation"),
 		func(ctx SpecContext) {
 			server := Session(ctx)
 			server.Answer(method, scripted.Refusal(jsonrpc.InvalidParams, "this client shows no such form"))
@@ -126,7 +126,7 @@ func answers() {
 			server.StaysUsable(ctx)
 		})
 
-	It("goes on while the user does not answer", Verifies("elicitation.answer.handled"), NeedsProvocation("elicitation"),
+	It("continues while elicitation/create is unanswered", Verifies("elicitation.answer.handled"), NeedsProvocation("elicitation"),
 		func(ctx SpecContext) {
 			server := FreshSession(ctx)
 			server.Answer(method, scripted.Silence)
@@ -137,7 +137,7 @@ func answers() {
 			question.GiveUp(ctx)
 		})
 
-	It("takes no content for valid that does not match the schema", Verifies("elicitation.answer.validated"), NeedsProvocation("elicitation"),
+	It("rejects elicitation content that does not match requestedSchema", Verifies("elicitation.answer.validated"), NeedsProvocation("elicitation"),
 		func(ctx SpecContext) {
 			server := Session(ctx)
 			asking.NeedSuccess(ctx, server, "elicitation")
@@ -172,7 +172,7 @@ func fieldsOf(params Object) []string {
 }
 
 func visits() {
-	It("sends users to URLs in URL mode", Verifies("elicitation.url.parameters"), NeedsProvocation("elicitation-url"),
+	It("sends URL elicitation with mode url, a message, a url and, until 2025-11-25, an elicitationId", Verifies("elicitation.url.parameters"), NeedsProvocation("elicitation-url"),
 		func(ctx SpecContext) {
 			server := Session(ctx)
 
@@ -187,7 +187,7 @@ func visits() {
 			question.Outcome(ctx)
 		})
 
-	It("gives every visit to a URL an id of its own", Verifies("elicitation.url.id-unique"), NeedsProvocation("elicitation-url"),
+	It("gives URL elicitations in two sessions different elicitationIds", Verifies("elicitation.url.id-unique"), NeedsProvocation("elicitation-url"),
 		func(ctx SpecContext) {
 			server, other := FreshSession(ctx), FreshSession(ctx)
 
@@ -202,7 +202,7 @@ func visits() {
 			second.Outcome(ctx)
 		})
 
-	It("goes on when the user does not want to visit a URL", Verifies("elicitation.answer.url-mode"), NeedsProvocation("elicitation-url"),
+	It("continues after URL elicitation was declined", Verifies("elicitation.answer.url-mode"), NeedsProvocation("elicitation-url"),
 		func(ctx SpecContext) {
 			server := Session(ctx)
 			server.Answer(method, Answering(func(Object) Object { return Object{"action": "decline"} }))
@@ -212,7 +212,7 @@ func visits() {
 			server.StaysUsable(ctx)
 		})
 
-	It("goes on when the visit to a URL is called off", Verifies("elicitation.answer.url-mode"), NeedsProvocation("elicitation-url"),
+	It("continues after URL elicitation was cancelled", Verifies("elicitation.answer.url-mode"), NeedsProvocation("elicitation-url"),
 		func(ctx SpecContext) {
 			server := Session(ctx)
 			server.Answer(method, Answering(func(Object) Object { return Object{"action": "cancel"} }))
@@ -222,7 +222,7 @@ func visits() {
 			server.StaysUsable(ctx)
 		})
 
-	It("tells nobody but the client that it asked when a visit is complete", Verifies("elicitation.completion.client"),
+	It("sends notifications/elicitation/complete only to the client that received the elicitation", Verifies("elicitation.completion.client"),
 		NeedsTransport(HTTP), NeedsProvocation("elicitation-url"),
 		func(ctx SpecContext) {
 			server, bystander := FreshSession(ctx), FreshSession(ctx)
@@ -242,7 +242,7 @@ func visits() {
 			DemandNone("nothing on a connection where no elicitation took place", announced)
 		})
 
-	It("demands a visit to a URL with the elicitations that are to be done", Verifies("elicitation.required.listed", "elicitation.required.elicitations"),
+	It("lists at least one URL elicitation, with elicitationId and url, in the error -32042", Verifies("elicitation.required.listed", "elicitation.required.elicitations"),
 		NeedsProvocation("url-required"),
 		func(ctx SpecContext) {
 			server := FreshSession(ctx)

@@ -45,7 +45,7 @@ var input = &Story{
 }
 
 func listing() {
-	It("answers with its roots when it is asked for them", Verifies("roots.list.answered"), In(changing),
+	It("returns its roots in answer to roots/list", Verifies("roots.list.answered"), In(changing),
 		func(ctx SpecContext) {
 			client := Played(ctx)
 
@@ -60,7 +60,7 @@ func listing() {
 			}
 		})
 
-	It("answers roots/list if it declares roots", Verifies("roots.list.answered"), In(asking.Declared),
+	It("implements roots/list if it declares roots", Verifies("roots.list.answered"), In(asking.Declared),
 		func(ctx SpecContext) {
 			client := Played(ctx)
 
@@ -68,7 +68,7 @@ func listing() {
 			asking.JudgeFulfilment(client, call, inquiry)
 		})
 
-	It("says when its roots have changed", Verifies("roots.list-changed.sent"), In(changing),
+	It("sends notifications/roots/list_changed when its roots change, if it declares roots.listChanged", Verifies("roots.list-changed.sent"), In(changing),
 		func(ctx SpecContext) {
 			client := Played(ctx)
 
@@ -86,7 +86,7 @@ func listing() {
 			client.Missing(nil, Mismatch{Wanted: changed + " when the roots change", Found: "none, but the roots were " + Show(before) + " and then " + Show(after)})
 		})
 
-	It("refuses to list roots that it has not declared", Verifies("roots.error.unsupported"), In(asking.Undeclared),
+	It("rejects roots/list with -32601 if it does not declare roots", Verifies("roots.error.unsupported"), In(asking.Undeclared),
 		func(ctx SpecContext) {
 			client := Played(ctx)
 
@@ -95,7 +95,7 @@ func listing() {
 			}
 		})
 
-	It("declares roots with the request that brings them", Verifies("roots.capability.declared"), In(input),
+	It("declares roots in the request whose inputResponses contain its roots", Verifies("roots.capability.declared"), In(input),
 		func(ctx SpecContext) {
 			client := Played(ctx)
 

@@ -21,7 +21,7 @@ const (
 func ServerChecks() {
 	Describe("Roots", func() {
 
-		It("asks only a client that declared roots for them", Verifies("roots.request.capability", "mrtr.requests.declared"), NeedsProvocation("roots"),
+		It("sends roots/list only to a client that declares roots", Verifies("roots.request.capability", "mrtr.requests.declared"), NeedsProvocation("roots"),
 			func(ctx SpecContext) {
 				provoke(ctx, sessionOf(ctx, Answering(Roots))).outcome(ctx) // it does ask a client that declares them
 				server := SessionOf(ctx, scripted.Everything(Revision()).Without("roots"))
@@ -32,7 +32,7 @@ func ServerChecks() {
 				asking.DemandNone(server.Asked(0, method)...)
 			})
 
-		It("goes on when the client tells its roots", Verifies("roots.change.handled"),
+		It("continues after roots/list returned roots", Verifies("roots.change.handled"),
 			func(ctx SpecContext) {
 				server := sessionOf(ctx, Answering(Roots))
 
@@ -41,7 +41,7 @@ func ServerChecks() {
 				server.StaysUsable(ctx)
 			})
 
-		It("goes on when the client has no roots", Verifies("roots.unavailable.handled"),
+		It("continues after roots/list returned an empty list", Verifies("roots.unavailable.handled"),
 			func(ctx SpecContext) {
 				server := sessionOf(ctx, Answering(noRoots))
 
@@ -50,7 +50,7 @@ func ServerChecks() {
 				server.StaysUsable(ctx)
 			})
 
-		It("goes on when the client cannot tell its roots", Verifies("roots.unavailable.handled"),
+		It("continues after roots/list was rejected with -32603", Verifies("roots.unavailable.handled"),
 			func(ctx SpecContext) {
 				server := sessionOf(ctx, scripted.Refusal(jsonrpc.InternalError, "the workspace is not ready"))
 
@@ -59,7 +59,7 @@ func ServerChecks() {
 				server.StaysUsable(ctx)
 			})
 
-		It("goes on while the client does not tell its roots", Verifies("roots.unavailable.handled"),
+		It("continues while roots/list is not answered", Verifies("roots.unavailable.handled"),
 			func(ctx SpecContext) {
 				server := sessionOf(ctx, scripted.Silence)
 
@@ -69,7 +69,7 @@ func ServerChecks() {
 				question.giveUp(ctx)
 			})
 
-		It("goes on when the roots change", Verifies("roots.change.handled"),
+		It("continues after notifications/roots/list_changed", Verifies("roots.change.handled"),
 			func(ctx SpecContext) {
 				server := sessionOf(ctx, Answering(Roots))
 				provoke(ctx, server).outcome(ctx) // it makes use of them
@@ -79,7 +79,7 @@ func ServerChecks() {
 				server.StaysUsable(ctx)
 			})
 
-		It("goes on when its roots are gone", Verifies("roots.change.handled"),
+		It("continues after roots/list returned roots first and an empty list later", Verifies("roots.change.handled"),
 			func(ctx SpecContext) {
 				server := sessionOf(ctx, Answering(Roots))
 				provoke(ctx, server).outcome(ctx)

@@ -100,7 +100,7 @@ var lent = &Story{
 }
 
 func samplings() {
-	It("does not sample without having declared it", Verifies("sampling.capability.declared"), In(asking.Undeclared),
+	It("returns no message for sampling/createMessage if it does not declare sampling", Verifies("sampling.capability.declared"), In(asking.Undeclared),
 		func(ctx SpecContext) {
 			client := Played(ctx)
 
@@ -111,7 +111,7 @@ func samplings() {
 			asking.Abstained(ctx, client, inquiry)
 		})
 
-	It("answers sampling/createMessage if it declares sampling", Verifies("sampling.capability.fulfilled"), In(asking.Declared),
+	It("implements sampling/createMessage if it declares sampling", Verifies("sampling.capability.fulfilled"), In(asking.Declared),
 		func(ctx SpecContext) {
 			client := Played(ctx)
 
@@ -119,7 +119,7 @@ func samplings() {
 			asking.JudgeFulfilment(client, call, inquiry)
 		})
 
-	It("declares sampling with the request that brings a message", Verifies("sampling.capability.declared"), In(model),
+	It("declares sampling in the request whose inputResponses contain a message", Verifies("sampling.capability.declared"), In(model),
 		func(ctx SpecContext) {
 			client := Played(ctx)
 
@@ -128,12 +128,12 @@ func samplings() {
 			}
 		})
 
-	It("uses a tool when it is required to", Verifies("sampling.tool-choice.required"), In(lent),
+	It("answers a sampling request with toolChoice required with tool_use", Verifies("sampling.tool-choice.required"), In(lent),
 		func(ctx SpecContext) {
 			judgeChoice(Played(ctx), "required", true)
 		})
 
-	It("uses no tool when it must not", Verifies("sampling.tool-choice.none"), In(lent),
+	It("answers a sampling request with toolChoice none without tool_use", Verifies("sampling.tool-choice.none"), In(lent),
 		func(ctx SpecContext) {
 			judgeChoice(Played(ctx), "none", false)
 		})
@@ -198,7 +198,7 @@ var rejects = &Story{
 }
 
 func rejections() {
-	It("answers with an error when the user rejects the request", Verifies("sampling.error.any", "sampling.error.rejected"), In(rejects),
+	It("answers sampling/createMessage with an error when the user rejects the request", Verifies("sampling.error.any", "sampling.error.rejected"), In(rejects),
 		func(ctx SpecContext) {
 			client := Played(ctx)
 
@@ -208,7 +208,7 @@ func rejections() {
 			}
 		})
 
-	It("says by its code that the user rejected the request", Verifies("sampling.error.rejected"), In(rejects),
+	It("uses -1 as error code when the user rejects sampling/createMessage", Verifies("sampling.error.rejected"), In(rejects),
 		func(ctx SpecContext) {
 			client := Played(ctx)
 
@@ -278,7 +278,7 @@ var wrongResults = &Story{
 }
 
 func wrongRequests() {
-	It("takes no messages that are malformed", Verifies("sampling.content.validated"), In(wrongMessages),
+	It("returns no result for sampling/createMessage with malformed messages", Verifies("sampling.content.validated"), In(wrongMessages),
 		func(ctx SpecContext) {
 			client := Played(ctx)
 
@@ -297,14 +297,14 @@ func wrongRequests() {
 			}
 		})
 
-	It("refuses messages that lack the result of a tool use", Verifies("sampling.error.result-missing"), In(wrongResults),
+	It("rejects sampling messages without the tool_result of a tool_use with -32602", Verifies("sampling.error.result-missing"), In(wrongResults),
 		func(ctx SpecContext) {
 			client := Played(ctx)
 
 			judgeInvalid(client, resultMissing)
 		})
 
-	It("refuses messages that mix tool results with other content", Verifies("sampling.error.result-mixed"), In(wrongResults),
+	It("rejects sampling messages that mix tool_result with other content with -32602", Verifies("sampling.error.result-mixed"), In(wrongResults),
 		func(ctx SpecContext) {
 			client := Played(ctx)
 

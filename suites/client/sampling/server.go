@@ -32,7 +32,7 @@ func ServerChecks() {
 }
 
 func requests() {
-	It("asks only a client that declared sampling for it", Verifies("lifecycle.capabilities.of-peer", "mrtr.requests.declared"), NeedsProvocation("sampling"),
+	It("requests sampling/createMessage only from a client that declares sampling", Verifies("lifecycle.capabilities.of-peer", "mrtr.requests.declared"), NeedsProvocation("sampling"),
 		func(ctx SpecContext) {
 			server := SessionOf(ctx, scripted.Everything(Revision()).Without("sampling"))
 
@@ -41,7 +41,7 @@ func requests() {
 			asking.DemandNone(requests...)
 		})
 
-	It("includes no context of servers by itself", Verifies("sampling.request.no-context"), NeedsProvocation("sampling"),
+	It("sends sampling/createMessage without includeContext thisServer or allServers", Verifies("sampling.request.no-context"), NeedsProvocation("sampling"),
 		func(ctx SpecContext) {
 			server := SessionOf(ctx, scripted.Everything(Revision()).With("sampling", Object{"context": Object{}, "tools": Object{}}))
 
@@ -51,7 +51,7 @@ func requests() {
 			question.GiveUp(ctx)
 		})
 
-	It("lends no tools to a client that did not declare sampling.tools", Verifies("sampling.request.tools"), NeedsProvocation("sampling-tools"),
+	It("includes no tools in sampling requests to a client that does not declare sampling.tools", Verifies("sampling.request.tools"), NeedsProvocation("sampling-tools"),
 		func(ctx SpecContext) {
 			server := FreshSession(ctx)
 
@@ -66,7 +66,7 @@ func requests() {
 }
 
 func toolLoops() {
-	It("gives the results of all tools that the model used", Verifies("sampling.results.balanced", "sampling.results.unmixed"),
+	It("sends a tool_result for each tool_use of the model in its next sampling request", Verifies("sampling.results.balanced", "sampling.results.unmixed"),
 		NeedsProvocation("sampling-tools"),
 		func(ctx SpecContext) {
 			server := SessionOf(ctx, lendable())
@@ -83,7 +83,7 @@ func toolLoops() {
 			Expect(lastMessage(requests[1])).To(HaveMember("content", answerUses("use-1-1", "use-1-2")))
 		})
 
-	It("ends when the model uses tools without end", Verifies("sampling.tool-loop.limited"), NeedsProvocation("sampling-tools"),
+	It("limits the rounds of a sampling loop in which the model always returns tool_use", Verifies("sampling.tool-loop.limited"), NeedsProvocation("sampling-tools"),
 		func(ctx SpecContext) {
 			server := SessionOf(ctx, lendable())
 			server.Answer(method, usingTools(tooManyRounds))
@@ -165,7 +165,7 @@ func lastMessage(request Asked) Object {
 }
 
 func answers() {
-	It("goes on when it has what the model said", Verifies("sampling.answer.handled"), NeedsProvocation("sampling"),
+	It("continues after sampling/createMessage returned a message", Verifies("sampling.answer.handled"), NeedsProvocation("sampling"),
 		func(ctx SpecContext) {
 			server := Session(ctx)
 
@@ -174,7 +174,7 @@ func answers() {
 			server.StaysUsable(ctx)
 		})
 
-	It("goes on when its request for sampling is rejected", Verifies("sampling.answer.handled"), NeedsProvocation("sampling"),
+	It("continues after the user rejected sampling/createMessage (-1)", Verifies("sampling.answer.handled"), NeedsProvocation("sampling"),
 		func(ctx SpecContext) {
 			server := Session(ctx)
 			server.Answer(method, scripted.Refusal(rejected, "User rejected sampling request"))
@@ -184,7 +184,7 @@ func answers() {
 			server.StaysUsable(ctx)
 		})
 
-	It("goes on when the client knows no sampling after all", Verifies("sampling.answer.handled"), NeedsProvocation("sampling"),
+	It("continues after sampling/createMessage was rejected with -32601", Verifies("sampling.answer.handled"), NeedsProvocation("sampling"),
 		func(ctx SpecContext) {
 			server := Session(ctx)
 			server.Answer(method, scripted.Refusal(jsonrpc.MethodNotFound, "Method not found"))
@@ -194,7 +194,7 @@ func answers() {
 			server.StaysUsable(ctx)
 		})
 
-	It("goes on while its request for sampling is not answered", Verifies("sampling.answer.handled"), NeedsProvocation("sampling"),
+	It("continues while sampling/createMessage is not answered", Verifies("sampling.answer.handled"), NeedsProvocation("sampling"),
 		func(ctx SpecContext) {
 			server := FreshSession(ctx)
 			server.Answer(method, scripted.Silence)
@@ -205,7 +205,7 @@ func answers() {
 			question.GiveUp(ctx)
 		})
 
-	It("takes no message for one that is not in the form of the schema", Verifies("sampling.content.validated"), NeedsProvocation("sampling"),
+	It("rejects a sampling/createMessage result whose text is not a string", Verifies("sampling.content.validated"), NeedsProvocation("sampling"),
 		func(ctx SpecContext) {
 			server := Session(ctx)
 			asking.NeedSuccess(ctx, server, "sampling")

@@ -162,20 +162,20 @@ var extensionUndeclared = &Story{
 }
 
 func askingAfterTasks() {
-	It("sends tasks/get with the taskId of a task", Verifies("base.schema.requests"), In(endedTaskIsKept),
+	It("sends tasks/get with a non-empty string as taskId", Verifies("base.schema.requests"), In(endedTaskIsKept),
 		func(ctx SpecContext) { features.DemandText(Played(ctx), "tasks/get", "taskId") })
 
-	It("sends tasks/cancel with the taskId of a task", Verifies("base.schema.requests"), In(endedTaskIsKept),
+	It("sends tasks/cancel with a non-empty string as taskId", Verifies("base.schema.requests"), In(endedTaskIsKept),
 		func(ctx SpecContext) { features.DemandText(Played(ctx), "tasks/cancel", "taskId") })
 
-	It("asks about no tasks if the server does not declare the tasks extension", Verifies("versioning.extensions.fallback"), In(extensionUndeclared),
+	It("sends no tasks/get or tasks/cancel if the server does not declare the tasks extension", Verifies("versioning.extensions.fallback"), In(extensionUndeclared),
 		func(ctx SpecContext) {
 			features.DemandRestraint(Played(ctx), Beside(ctx, endedTaskIsKept), "the extension "+identifier, "tasks/get", "tasks/cancel")
 		})
 }
 
 func following() {
-	It("takes a task for an answer, as well as a result", Verifies("tasks-extension.created.either"), In(callsBecomeTasks),
+	It("accepts a task as well as a result in answer to tools/call", Verifies("tasks-extension.created.either"), In(callsBecomeTasks),
 		func(ctx SpecContext) {
 			client := Played(ctx)
 
@@ -194,7 +194,7 @@ func following() {
 			}
 		})
 
-	It("asks after a task until it is over", Verifies("tasks-extension.poll.continued"), In(callsBecomeTasks),
+	It("sends tasks/get until the task has ended", Verifies("tasks-extension.poll.continued"), In(callsBecomeTasks),
 		func(ctx SpecContext) {
 			client := Played(ctx)
 
@@ -207,7 +207,7 @@ func following() {
 			client.Missing(last, Mismatch{Wanted: "tasks/get until the task is over", Found: "none after the status " + Show(status)})
 		})
 
-	It("takes a task for no answer to what cannot become one", Verifies("tasks-extension.created.unsupported"), In(promptBecomesTask),
+	It("rejects a task in answer to prompts/get as an invalid response", Verifies("tasks-extension.created.unsupported"), In(promptBecomesTask),
 		func(ctx SpecContext) {
 			client := Played(ctx)
 
@@ -234,7 +234,7 @@ func following() {
 }
 
 func givingInput() {
-	It("answers what a task asks by tasks/update", Verifies("tasks-extension.input.answered"), In(taskNeedsInput),
+	It("answers the inputRequests of a task by tasks/update", Verifies("tasks-extension.input.answered"), In(taskNeedsInput),
 		func(ctx SpecContext) {
 			client := Played(ctx)
 
@@ -247,7 +247,7 @@ func givingInput() {
 			client.Missing(look, Mismatch{Wanted: "tasks/update with what the task asks for", Found: "none"})
 		})
 
-	It("goes on to ask after a task that it gave input", Verifies("tasks-extension.input.observed"), In(taskNeedsInput),
+	It("continues to send tasks/get after tasks/update", Verifies("tasks-extension.input.observed"), In(taskNeedsInput),
 		func(ctx SpecContext) {
 			client := Played(ctx)
 
@@ -264,7 +264,7 @@ func givingInput() {
 }
 
 func endingEarly() {
-	It("gives up a task by tasks/cancel", Verifies("tasks-extension.cancel.by-request"), In(taskGivenUp),
+	It("sends tasks/cancel to cancel a call that became a task", Verifies("tasks-extension.cancel.by-request"), In(taskGivenUp),
 		func(ctx SpecContext) {
 			client := Played(ctx)
 

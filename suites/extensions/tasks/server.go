@@ -28,7 +28,7 @@ func ServerChecks() {
 }
 
 func negotiation() {
-	It("declares the extension if it answers with tasks", Verifies("tasks-extension.capability.declared"), NeedsCapability("tools"),
+	It("declares io.modelcontextprotocol/tasks if it answers tools/call with tasks", Verifies("tasks-extension.capability.declared"), NeedsCapability("tools"),
 		func(ctx SpecContext) {
 			NeedDeclarations()
 			server := declaring(ctx)
@@ -41,7 +41,7 @@ func negotiation() {
 			Demand(Declares("extensions."+identifier), "the extension "+identifier+", or no tasks", "no such extension, and a task of "+tool.Tool)
 		})
 
-	It("makes no task for a request that does not declare the extension", Verifies("tasks-extension.created.negotiated"), NeedsExtension("tasks"),
+	It("returns no task for a tools/call that does not declare the tasks extension", Verifies("tasks-extension.created.negotiated"), NeedsExtension("tasks"),
 		func(ctx SpecContext) {
 			server := declaring(ctx)
 			tool, id := anyTask(ctx, server) // it was declared before, on this connection
@@ -52,7 +52,7 @@ func negotiation() {
 			Demand(reply.Object()["resultType"] != "task", "a result of the tool, or an error", reply.Describe())
 		})
 
-	It("says which extension a call needs that can only be a task", Verifies("tasks-extension.created.unable"),
+	It("rejects a call that needs the undeclared tasks extension with -32021, naming the extension", Verifies("tasks-extension.created.unable"),
 		NeedsExtension("tasks"), NeedsProvocation("task-required"),
 		func(ctx SpecContext) {
 			able := declaring(ctx)
@@ -67,7 +67,7 @@ func negotiation() {
 			demandMissing(reply)
 		})
 
-	It("refuses requests about tasks that do not declare the extension", Verifies("tasks-extension.undeclared.refused"), NeedsExtension("tasks"),
+	It("rejects tasks/get, tasks/update and tasks/cancel with -32021 if the extension is undeclared", Verifies("tasks-extension.undeclared.refused"), NeedsExtension("tasks"),
 		func(ctx SpecContext) {
 			server := declaring(ctx)
 			_, id := anyTask(ctx, server)
@@ -92,7 +92,7 @@ func negotiation() {
 }
 
 func creation() {
-	It("finds a task as soon as it has told of it", Verifies("tasks-extension.created.durable", "tasks-extension.get.answered"), NeedsExtension("tasks"),
+	It("answers tasks/get of a task as soon as it has returned the task", Verifies("tasks-extension.created.durable", "tasks-extension.get.answered"), NeedsExtension("tasks"),
 		func(ctx SpecContext) {
 			server := declaring(ctx)
 			_, id := anyTask(ctx, server)
@@ -104,7 +104,7 @@ func creation() {
 			leave(ctx, server, id)
 		})
 
-	It("finds a task from another connection", Verifies("tasks-extension.created.durable"), NeedsExtension("tasks"), NeedsTransport(HTTP),
+	It("answers tasks/get of a task on another connection", Verifies("tasks-extension.created.durable"), NeedsExtension("tasks"), NeedsTransport(HTTP),
 		func(ctx SpecContext) {
 			server, other := declaring(ctx), declaring(ctx)
 			_, id := anyTask(ctx, server)
@@ -118,7 +118,7 @@ func creation() {
 
 // endings checks how tasks end. The rules about their states judge the rest.
 func endings() {
-	It("completes a task with the result of its tool", Verifies("tasks-extension.get.completed"), NeedsExtension("tasks"), NeedsProvocation("task"),
+	It("returns the tool result from tasks/get when a task has completed", Verifies("tasks-extension.get.completed"), NeedsExtension("tasks"), NeedsProvocation("task"),
 		func(ctx SpecContext) {
 			server := declaring(ctx)
 			id := begin(ctx, server, "task")
@@ -132,7 +132,7 @@ func endings() {
 			Expect(state).To(HaveMember("result", HaveMember("content", BeAList())))
 		})
 
-	It("completes a task whose tool ends in an error", Verifies("tasks-extension.task.completed-errors", "tasks-extension.task.failed-errors"),
+	It("returns the status completed for a task whose tool result has isError", Verifies("tasks-extension.task.completed-errors", "tasks-extension.task.failed-errors"),
 		NeedsExtension("tasks"), NeedsProvocation("task-failing"),
 		func(ctx SpecContext) {
 			server := declaring(ctx)
@@ -144,7 +144,7 @@ func endings() {
 			Expect(state).To(HaveMember("result", HaveMember("isError", true)))
 		})
 
-	It("fails a task that ends in a JSON-RPC error, with that error", Verifies("tasks-extension.get.failed"),
+	It("returns the JSON-RPC error from tasks/get when a task has failed", Verifies("tasks-extension.get.failed"),
 		NeedsExtension("tasks"), NeedsProvocation("task-refused"),
 		func(ctx SpecContext) {
 			server := declaring(ctx)
@@ -160,7 +160,7 @@ func endings() {
 }
 
 func input() {
-	It("goes on with a task when it has the input", Verifies("tasks-extension.update.acknowledged", "tasks-extension.get.input-required"),
+	It("continues a task after tasks/update with the requested input", Verifies("tasks-extension.update.acknowledged", "tasks-extension.get.input-required"),
 		NeedsExtension("tasks"), NeedsProvocation("task-input"),
 		func(ctx SpecContext) {
 			server := declaring(ctx)
@@ -174,7 +174,7 @@ func input() {
 			leave(ctx, server, id)
 		})
 
-	It("ignores responses to what it did not ask for", Verifies("tasks-extension.update.stray-ignored"),
+	It("ignores a key in inputResponses of tasks/update that it did not request", Verifies("tasks-extension.update.stray-ignored"),
 		NeedsExtension("tasks"), NeedsProvocation("task-input"),
 		func(ctx SpecContext) {
 			server := declaring(ctx)
@@ -191,7 +191,7 @@ func input() {
 }
 
 func cancellation() {
-	It("acknowledges the cancellation of a task", Verifies("tasks-extension.cancel.acknowledged"), NeedsExtension("tasks"),
+	It("accepts tasks/cancel of a running task", Verifies("tasks-extension.cancel.acknowledged"), NeedsExtension("tasks"),
 		func(ctx SpecContext) {
 			server := declaring(ctx)
 			id := slowTask(ctx, server)
@@ -207,7 +207,7 @@ func cancellation() {
 }
 
 func notifications() {
-	It("tells of a task that the client subscribed to, and of no other", Verifies("tasks-extension.notifications.subscribed"),
+	It("sends notifications/tasks for the task in the subscription's taskIds and for no other", Verifies("tasks-extension.notifications.subscribed"),
 		NeedsExtension("tasks"),
 		func(ctx SpecContext) {
 			server := declaring(ctx)
@@ -229,7 +229,7 @@ func notifications() {
 			}
 		})
 
-	It("refuses a subscription to tasks that does not declare the extension", Verifies("tasks-extension.notifications.undeclared"), NeedsExtension("tasks"),
+	It("rejects subscriptions/listen with taskIds with -32021 if the tasks extension is undeclared", Verifies("tasks-extension.notifications.undeclared"), NeedsExtension("tasks"),
 		func(ctx SpecContext) {
 			server := declaring(ctx)
 			_, id := anyTask(ctx, server)
@@ -249,7 +249,7 @@ var (
 )
 
 func unknown() {
-	It("answers tasks/get of an unknown task with invalid params", Verifies("tasks-extension.unknown.get"), NeedsExtension("tasks"),
+	It("rejects tasks/get of an unknown task with -32602", Verifies("tasks-extension.unknown.get"), NeedsExtension("tasks"),
 		func(ctx SpecContext) {
 			server := declaring(ctx)
 
@@ -258,7 +258,7 @@ func unknown() {
 			Expect(reply).To(BeJSONRPCError(jsonrpc.InvalidParams))
 		})
 
-	It("refuses tasks/update of an unknown task", Verifies("tasks-extension.update.unknown"), NeedsExtension("tasks"),
+	It("rejects tasks/update of an unknown task with a JSON-RPC error", Verifies("tasks-extension.update.unknown"), NeedsExtension("tasks"),
 		func(ctx SpecContext) {
 			server := declaring(ctx)
 
@@ -267,7 +267,7 @@ func unknown() {
 			Expect(reply).To(BeJSONRPCError())
 		})
 
-	It("refuses tasks/cancel of an unknown task", Verifies("tasks-extension.cancel.unknown"), NeedsExtension("tasks"),
+	It("rejects tasks/cancel of an unknown taskId with -32602", Verifies("tasks-extension.cancel.unknown"), NeedsExtension("tasks"),
 		func(ctx SpecContext) {
 			server := declaring(ctx)
 
@@ -276,7 +276,7 @@ func unknown() {
 			Expect(reply).To(BeJSONRPCError())
 		})
 
-	It("calls an unknown task invalid params in tasks/update and tasks/cancel", Verifies("tasks-extension.unknown.code"), NeedsExtension("tasks"),
+	It("uses -32602 when it rejects tasks/update or tasks/cancel of an unknown task", Verifies("tasks-extension.unknown.code"), NeedsExtension("tasks"),
 		func(ctx SpecContext) {
 			server := declaring(ctx)
 
@@ -298,7 +298,7 @@ func unknown() {
 
 // former checks what became of the tasks of 2025-11-25.
 func former() {
-	It("does not know tasks/result any more", Verifies("tasks-extension.former.result-removed"), NeedsExtension("tasks"), ByFence(),
+	It("rejects tasks/result with -32601", Verifies("tasks-extension.former.result-removed"), NeedsExtension("tasks"), ByFence(),
 		func(ctx SpecContext) {
 			server := declaring(ctx)
 
@@ -307,7 +307,7 @@ func former() {
 			Expect(reply).To(BeJSONRPCError(jsonrpc.MethodNotFound))
 		})
 
-	It("makes no task because a call or the former capability asks for it",
+	It("returns no task for params.task and the tasks capability of 2025-11-25 alone",
 		Verifies("tasks-extension.former.parameter-ignored", "tasks-extension.former.clients"), NeedsExtension("tasks"),
 		func(ctx SpecContext) {
 			server := declaring(ctx)

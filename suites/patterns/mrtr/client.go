@@ -145,7 +145,7 @@ var simpleNeeds = map[string]scripted.Question{
 }
 
 func retriesOfClients() {
-	It("makes a call again with the input that it needs", Verifies("mrtr.client.retried"), In(needing),
+	It("retries a call with the requested inputResponses", Verifies("mrtr.client.retried"), In(needing),
 		func(ctx SpecContext) {
 			client := Played(ctx)
 
@@ -169,7 +169,7 @@ func retriesOfClients() {
 			}
 		})
 
-	It("brings the state back to the letter when it makes a call again", Verifies("mrtr.client.state.echoed"), In(needing),
+	It("returns requestState unchanged when it retries a call", Verifies("mrtr.client.state.echoed"), In(needing),
 		func(ctx SpecContext) {
 			client := Played(ctx)
 
@@ -182,7 +182,7 @@ func retriesOfClients() {
 			}
 		})
 
-	It("brings no state when there was none", Verifies("mrtr.client.state.none"), In(needing),
+	It("retries a call without requestState if the result had none", Verifies("mrtr.client.state.none"), In(needing),
 		func(ctx SpecContext) {
 			client := Played(ctx)
 
@@ -195,7 +195,7 @@ func retriesOfClients() {
 			}
 		})
 
-	It("brings input and state to no other call", Verifies("mrtr.client.only-retry"), In(needing),
+	It("sends no inputResponses or requestState in unrelated calls", Verifies("mrtr.client.only-retry"), In(needing),
 		func(ctx SpecContext) {
 			client := Played(ctx)
 
@@ -274,7 +274,7 @@ const besideTime = 300 * time.Millisecond
 func stateOf(tool string) string { return "the state of " + tool }
 
 func simultaneous() {
-	It("keeps the input and the states of two calls apart", Verifies("mrtr.client.only-retry"), In(atOnce),
+	It("keeps inputResponses and requestState of concurrent calls apart", Verifies("mrtr.client.only-retry"), In(atOnce),
 		func(ctx SpecContext) {
 			client := Played(ctx)
 
@@ -317,7 +317,7 @@ var uninvited = &Story{
 }
 
 func undeclared() {
-	It("does not make a call again without the input that it cannot give", Verifies("mrtr.client.inputs"), In(uninvited),
+	It("does not retry a call whose inputRequests it cannot answer", Verifies("mrtr.client.inputs"), In(uninvited),
 		func(ctx SpecContext) {
 			client := Played(ctx)
 

@@ -27,7 +27,7 @@ func ServerChecks() {
 }
 
 func requests() {
-	It("asks for no input that the client does not declare", Verifies("mrtr.requests.declared"), NeedsProvocation("input-several"),
+	It("sends no inputRequests to a client that declares no capabilities", Verifies("mrtr.requests.declared"), NeedsProvocation("input-several"),
 		func(ctx SpecContext) {
 			begin(ctx, Session(ctx), "input-several") // it does ask a client that declares all
 			server := SessionOf(ctx, scripted.Nothing())
@@ -40,7 +40,7 @@ func requests() {
 }
 
 func retries() {
-	It("goes on when its request for input is not answered", Verifies("mrtr.retry.not-awaited"), NeedsProvocation("elicitation"),
+	It("continues if the client does not retry after an input_required result", Verifies("mrtr.retry.not-awaited"), NeedsProvocation("elicitation"),
 		func(ctx SpecContext) {
 			server := FreshSession(ctx)
 
@@ -52,7 +52,7 @@ func retries() {
 }
 
 func responses() {
-	It("asks again for input that does not come", Verifies("mrtr.responses.missing"), NeedsProvocation("elicitation"),
+	It("requests input again that is missing in inputResponses", Verifies("mrtr.responses.missing"), NeedsProvocation("elicitation"),
 		func(ctx SpecContext) {
 			server := Session(ctx)
 			attempt := begin(ctx, server, "elicitation")
@@ -62,7 +62,7 @@ func responses() {
 			judgeAskedAgain(reply, attempt.requests())
 		})
 
-	It("asks again for the part of the input that does not come", Verifies("mrtr.responses.missing"), NeedsProvocation("input-several"),
+	It("requests input again if inputResponses has only a part of it", Verifies("mrtr.responses.missing"), NeedsProvocation("input-several"),
 		func(ctx SpecContext) {
 			server := Session(ctx)
 			attempt := begin(ctx, server, "input-several")
@@ -78,7 +78,7 @@ func responses() {
 			judgeAskedAgain(reply, missing)
 		})
 
-	It("ignores input that it did not ask for", Verifies("mrtr.responses.unknown"), NeedsProvocation("elicitation"),
+	It("ignores inputResponses that it did not request", Verifies("mrtr.responses.unknown"), NeedsProvocation("elicitation"),
 		func(ctx SpecContext) {
 			server := Session(ctx)
 			asking.NeedSuccess(ctx, server, "elicitation")
@@ -91,7 +91,7 @@ func responses() {
 			Demand(asking.Succeeded(reply), "a success, as without the input that was not asked for", reply.Describe())
 		})
 
-	It("refuses inputResponses that are no object", Verifies("mrtr.responses.refused"), NeedsProvocation("elicitation"),
+	It("rejects inputResponses that are not an object", Verifies("mrtr.responses.refused"), NeedsProvocation("elicitation"),
 		func(ctx SpecContext) {
 			server := Session(ctx)
 			asking.NeedSuccess(ctx, server, "elicitation")
@@ -102,7 +102,7 @@ func responses() {
 			Expect(reply).To(BeJSONRPCError())
 		})
 
-	It("takes no response for valid that is no object", Verifies("mrtr.responses.validated"), NeedsProvocation("elicitation"),
+	It("treats entries of inputResponses that are not objects as invalid", Verifies("mrtr.responses.validated"), NeedsProvocation("elicitation"),
 		func(ctx SpecContext) {
 			server := Session(ctx)
 			asking.NeedSuccess(ctx, server, "elicitation")

@@ -14,7 +14,7 @@ import (
 )
 
 func states() {
-	It("goes on after a requestState that it did not give", Verifies("mrtr.state.distrusted"), NeedsProvocation("elicitation"),
+	It("continues after a requestState that it did not issue", Verifies("mrtr.state.distrusted"), NeedsProvocation("elicitation"),
 		func(ctx SpecContext) {
 			server := FreshSession(ctx)
 			attempt := begin(ctx, server, "elicitation")
@@ -24,7 +24,7 @@ func states() {
 			}
 		})
 
-	It("refuses a requestState in which a character was changed", Verifies("mrtr.state.protected"), NeedsProvocation("input-state"),
+	It("rejects a requestState with a changed character", Verifies("mrtr.state.protected"), NeedsProvocation("input-state"),
 		func(ctx SpecContext) {
 			server := Session(ctx)
 			asking.NeedSuccess(ctx, server, "input-state")
@@ -37,7 +37,7 @@ func states() {
 			}
 		})
 
-	It("refuses a requestState whose contents were changed", Verifies("mrtr.state.protected"), NeedsProvocation("input-state"),
+	It("rejects a requestState with changed contents", Verifies("mrtr.state.protected"), NeedsProvocation("input-state"),
 		func(ctx SpecContext) {
 			server := Session(ctx)
 			asking.NeedSuccess(ctx, server, "input-state")
@@ -52,7 +52,7 @@ func states() {
 			judgeRefused(reply, fmt.Sprintf("the requestState %s, with its contents changed to %s", Show(attempt.state), Show(changed)))
 		})
 
-	It("refuses a requestState on a request that it was not given for", Verifies("mrtr.state.bound"),
+	It("rejects a requestState that it issued for another request", Verifies("mrtr.state.bound"),
 		NeedsProvocation("input-state", "input-other-state"),
 		func(ctx SpecContext) {
 			server := Session(ctx)

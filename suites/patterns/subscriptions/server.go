@@ -51,7 +51,7 @@ func everything() Object {
 }
 
 func acknowledgements() {
-	It("acknowledges a subscription", Verifies("subscriptions.acknowledged.sent"),
+	It("acknowledges subscriptions/listen with notifications/subscriptions/acknowledged", Verifies("subscriptions.acknowledged.sent"),
 		func(ctx SpecContext) {
 			needsSubscriptions()
 			server := FreshSession(ctx)
@@ -61,7 +61,7 @@ func acknowledgements() {
 			judgeAcknowledged(answer)
 		})
 
-	It("acknowledges a subscription whose id is a text", Verifies("subscriptions.acknowledged.sent"),
+	It("acknowledges subscriptions/listen with a string as request id", Verifies("subscriptions.acknowledged.sent"),
 		func(ctx SpecContext) {
 			needsSubscriptions()
 			server := FreshSession(ctx)
@@ -71,7 +71,7 @@ func acknowledgements() {
 			judgeAcknowledged(answer)
 		})
 
-	It("acknowledges no more than a subscription asks for", Verifies("subscriptions.acknowledged.requested"),
+	It("acknowledges no list changes if subscriptions/listen requests none", Verifies("subscriptions.acknowledged.requested"),
 		func(ctx SpecContext) {
 			needsSubscriptions()
 			server := FreshSession(ctx)
@@ -86,7 +86,7 @@ func acknowledgements() {
 
 // resourcesUndeclared checks that a server agrees to nothing that it cannot do.
 func resourcesUndeclared() {
-	It("agrees to tell of updates of resources only if it declares subscribe", Verifies("subscriptions.acknowledged.supported"),
+	It("acknowledges resourceSubscriptions only if it declares resources.subscribe", Verifies("subscriptions.acknowledged.supported"),
 		func(ctx SpecContext) {
 			needsSubscriptions()
 			resources := ListedResources()
@@ -137,7 +137,7 @@ func judgeAcknowledged(answer scripted.Received) {
 }
 
 func announcements() {
-	It("announces changes of its tools to who asked for them", Verifies("subscriptions.filter.delivered"),
+	It("sends notifications/tools/list_changed on a subscription with toolsListChanged", Verifies("subscriptions.filter.delivered"),
 		NeedsCapability("tools.listChanged"), NeedsProvocation("tools-changed"), Alone(),
 		func(ctx SpecContext) {
 			server := FreshSession(ctx)
@@ -148,7 +148,7 @@ func announcements() {
 			subscription.Until(ctx, toolsChanged)
 		})
 
-	It("announces updates of a resource to who asked for them", Verifies("subscriptions.filter.delivered"),
+	It("sends notifications/resources/updated on a subscription to the resource", Verifies("subscriptions.filter.delivered"),
 		NeedsCapability("resources.subscribe"), NeedsProvocation("resource-updated"), Alone(),
 		func(ctx SpecContext) {
 			server := FreshSession(ctx)
@@ -159,7 +159,7 @@ func announcements() {
 			subscription.Until(ctx, updated)
 		})
 
-	It("announces a change on every subscription that asked for it", Verifies("subscriptions.several.served"),
+	It("sends notifications/tools/list_changed on each of two subscriptions with toolsListChanged", Verifies("subscriptions.several.served"),
 		NeedsCapability("tools.listChanged"), NeedsProvocation("tools-changed"), Alone(),
 		func(ctx SpecContext) {
 			server := FreshSession(ctx)
@@ -172,7 +172,7 @@ func announcements() {
 			second.Until(ctx, toolsChanged)
 		})
 
-	It("announces changes of its tools to nobody else", Verifies("subscriptions.filter.honored"),
+	It("sends no notifications/tools/list_changed on a subscription without toolsListChanged", Verifies("subscriptions.filter.honored"),
 		NeedsCapability("tools.listChanged"), NeedsProvocation("tools-changed"), Alone(),
 		func(ctx SpecContext) {
 			server := FreshSession(ctx)
@@ -184,7 +184,7 @@ func announcements() {
 			DemandNone("no "+toolsChanged+" on a subscription that did not ask for it", told(other, toolsChanged))
 		})
 
-	It("announces updates of a resource to nobody else", Verifies("subscriptions.filter.honored"),
+	It("sends no notifications/resources/updated on a subscription without the resource", Verifies("subscriptions.filter.honored"),
 		NeedsCapability("resources.subscribe"), NeedsProvocation("resource-updated"), Alone(),
 		func(ctx SpecContext) {
 			server := FreshSession(ctx)
@@ -199,7 +199,7 @@ func announcements() {
 }
 
 func endings() {
-	It("announces nothing on a subscription that was cancelled", Verifies("subscriptions.cancelled"),
+	It("sends no notifications on a cancelled subscription", Verifies("subscriptions.cancelled"),
 		NeedsCapability("tools.listChanged"), NeedsProvocation("tools-changed"), Alone(),
 		func(ctx SpecContext) {
 			server := FreshSession(ctx)
@@ -215,7 +215,7 @@ func endings() {
 			DemandNone("nothing on the subscription that was cancelled", server.Sent(mark, announced))
 		})
 
-	It("keeps a subscription when another one is cancelled", Verifies("subscriptions.several.served"),
+	It("keeps a subscription open when another one is cancelled", Verifies("subscriptions.several.served"),
 		NeedsCapability("tools.listChanged"), NeedsProvocation("tools-changed"), Alone(),
 		func(ctx SpecContext) {
 			server := FreshSession(ctx)

@@ -83,7 +83,7 @@ var fresh = &Story{
 }
 
 func freshResults() {
-	It("lists the tools again once they have changed", Verifies("caching.notifications.stale"), In(fresh),
+	It("sends tools/list again after notifications/tools/list_changed", Verifies("caching.notifications.stale"), In(fresh),
 		func(ctx SpecContext) {
 			client := Played(ctx)
 
@@ -104,7 +104,7 @@ func freshResults() {
 			})
 		})
 
-	It("reads one resource although it knows another", Verifies("caching.key.respected"), In(fresh),
+	It("sends resources/read although it has cached another resource", Verifies("caching.key.respected"), In(fresh),
 		func(ctx SpecContext) {
 			client := Played(ctx)
 
@@ -120,7 +120,7 @@ func freshResults() {
 			}
 		})
 
-	It("asks by one method although it knows the answer to another", Verifies("caching.key.respected"), In(fresh),
+	It("sends prompts/list although it has cached tools/list", Verifies("caching.key.respected"), In(fresh),
 		func(ctx SpecContext) {
 			client := Played(ctx)
 
@@ -133,7 +133,7 @@ func freshResults() {
 			}
 		})
 
-	It("keeps no result that depended on what the user said", Verifies("caching.key.no-retries"), In(fresh),
+	It("does not cache the result of resources/read with inputResponses", Verifies("caching.key.no-retries"), In(fresh),
 		func(ctx SpecContext) {
 			client := Played(ctx)
 
@@ -222,7 +222,7 @@ var stale = &Story{
 }
 
 func staleResults() {
-	It("lists again what has a negative time to live", Verifies("caching.ttl.negative"), In(stale),
+	It("sends prompts/list again after a result with a negative ttlMs", Verifies("caching.ttl.negative"), In(stale),
 		func(ctx SpecContext) {
 			client := Played(ctx)
 
@@ -236,7 +236,7 @@ func staleResults() {
 			}
 		})
 
-	It("lists again what is out of date", Verifies("caching.stale.fetched"), In(stale),
+	It("sends tools/list again after its ttlMs has expired", Verifies("caching.stale.fetched"), In(stale),
 		func(ctx SpecContext) {
 			client := Played(ctx)
 
@@ -251,7 +251,7 @@ func staleResults() {
 			}
 		})
 
-	It("fetches nothing in the background each time that it is out of date", Verifies("caching.stale.not-polled"), In(stale),
+	It("does not poll tools/list in the background each time its ttlMs expires", Verifies("caching.stale.not-polled"), In(stale),
 		func(ctx SpecContext) {
 			client := Played(ctx)
 
@@ -265,7 +265,7 @@ func staleResults() {
 			client.Refrained(answer, staleCalled)
 		})
 
-	It("slows down if it polls all the same", Verifies("caching.stale.polled-gently"), In(stale),
+	It("increases its intervals if it polls tools/list in the background", Verifies("caching.stale.polled-gently"), In(stale),
 		func(ctx SpecContext) {
 			client := Played(ctx)
 
@@ -357,7 +357,7 @@ var stalePages = &Story{
 }
 
 func pages() {
-	It("fetches a page that is out of date by its cursor", Verifies("caching.pages.fetched"), In(stalePages),
+	It("fetches a stale page of tools/list again by its cursor", Verifies("caching.pages.fetched"), In(stalePages),
 		func(ctx SpecContext) {
 			client := Played(ctx)
 
@@ -375,7 +375,7 @@ func pages() {
 			}
 		})
 
-	It("fetches a list from its beginning when a cursor is not good any more", Verifies("caching.pages.invalid-cursor"), In(stalePages),
+	It("fetches prompts/list from the first page after its cursor was rejected", Verifies("caching.pages.invalid-cursor"), In(stalePages),
 		func(ctx SpecContext) {
 			client := Played(ctx)
 

@@ -59,7 +59,7 @@ var completions = &Story{
 }
 
 func askingForCompletions() {
-	It("sends the arguments that are completed already", Verifies("completion.context.sent"), In(completions),
+	It("sends arguments that are already completed in context.arguments of completion/complete", Verifies("completion.context.sent"), In(completions),
 		func(ctx SpecContext) {
 			client := Played(ctx)
 
@@ -79,17 +79,17 @@ func askingForCompletions() {
 			}
 		})
 
-	It("copes with completions that are empty", Verifies("completion.partial.handled"), In(completions),
+	It("continues after a completion without values", Verifies("completion.partial.handled"), In(completions),
 		func(ctx SpecContext) {
 			copes(ctx, noValues, "a completion without values")
 		})
 
-	It("copes with completions of which there are more, nobody says how many", Verifies("completion.partial.handled"), In(completions),
+	It("continues after a completion with hasMore and without total", Verifies("completion.partial.handled"), In(completions),
 		func(ctx SpecContext) {
 			copes(ctx, moreValues, "a completion of which there is more, without a total")
 		})
 
-	It("copes with a few of many completions", Verifies("completion.partial.handled"), In(completions),
+	It("continues after a completion with fewer values than its total", Verifies("completion.partial.handled"), In(completions),
 		func(ctx SpecContext) {
 			copes(ctx, manyValues, "a completion with fewer values than its total")
 		})

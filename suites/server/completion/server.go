@@ -23,7 +23,7 @@ const (
 func ServerChecks() {
 	Describe("Completion", func() {
 
-		It("declares completions if it offers some", Verifies("completion.capability.declared"),
+		It("declares completions if completion/complete returns values", Verifies("completion.capability.declared"),
 			func(ctx SpecContext) {
 				NeedDeclarations()
 				server := Session(ctx)
@@ -40,7 +40,7 @@ func ServerChecks() {
 				NotApplicable("the server completes nothing")
 			})
 
-		It("completes arguments of its prompts or resource templates", Verifies("completion.answered"),
+		It("answers completion/complete for arguments of its prompts or resource templates", Verifies("completion.answered"),
 			NeedsCapability("completions"),
 			func(ctx SpecContext) {
 				all := completable()
@@ -63,7 +63,7 @@ func ServerChecks() {
 				Demand(answered, "a result of completion/complete for some argument of a prompt or template", reply.Describe())
 			})
 
-		It("answers completion/complete with method not found when it completes nothing", Verifies("completion.unsupported.code"), ByFence(),
+		It("rejects completion/complete with -32601 if it does not support completions", Verifies("completion.unsupported.code"), ByFence(),
 			func(ctx SpecContext) {
 				if Declares("completions") {
 					NotApplicable("the server declares completions")
@@ -78,7 +78,7 @@ func ServerChecks() {
 				Expect(reply).To(BeJSONRPCError(jsonrpc.MethodNotFound))
 			})
 
-		It("calls an unknown prompt invalid params", Verifies("completion.unknown-prompt.code"), NeedsCapability("completions"),
+		It("rejects completion/complete for an unknown prompt with -32602", Verifies("completion.unknown-prompt.code"), NeedsCapability("completions"),
 			func(ctx SpecContext) {
 				server := Session(ctx)
 
@@ -90,7 +90,7 @@ func ServerChecks() {
 				Expect(reply).To(BeJSONRPCError(jsonrpc.InvalidParams))
 			})
 
-		It("calls a request without an argument invalid params", Verifies("completion.missing-argument.code"),
+		It("rejects completion/complete without argument with -32602", Verifies("completion.missing-argument.code"),
 			NeedsCapability("completions"),
 			func(ctx SpecContext) {
 				argument := completable()[0]
@@ -101,7 +101,7 @@ func ServerChecks() {
 				Expect(reply).To(BeJSONRPCError(jsonrpc.InvalidParams))
 			})
 
-		It("refuses a reference of an unknown type", Verifies("completion.inputs.validated"), NeedsCapability("completions"),
+		It("rejects completion/complete with a ref of an unknown type", Verifies("completion.inputs.validated"), NeedsCapability("completions"),
 			func(ctx SpecContext) {
 				server := Session(ctx)
 
@@ -113,7 +113,7 @@ func ServerChecks() {
 				Expect(reply).To(BeJSONRPCError())
 			})
 
-		It("refuses to complete what is no string", Verifies("completion.inputs.validated"), NeedsCapability("completions"),
+		It("rejects completion/complete with an argument value that is not a string", Verifies("completion.inputs.validated"), NeedsCapability("completions"),
 			func(ctx SpecContext) {
 				argument := completable()[0]
 				server := Session(ctx)

@@ -24,7 +24,7 @@ func ServerChecks() {
 				Expect(reply).To(BeResult())
 			})
 
-		It("lists the revision that it was asked at", Verifies("discover.versions"),
+		It("lists the revision of the request in supportedVersions of server/discover", Verifies("discover.versions"),
 			func(ctx SpecContext) {
 				server := Session(ctx)
 
@@ -34,7 +34,7 @@ func ServerChecks() {
 				Demand(slices.Contains(listed, any(Revision())), "supportedVersions with "+Revision(), Show(result["supportedVersions"]))
 			})
 
-		It("accepts requests of the revisions that it lists", Verifies("discover.versions"),
+		It("accepts server/discover at each supportedVersions entry from 2026-07-28 on", Verifies("discover.versions"),
 			func(ctx SpecContext) {
 				server := Session(ctx)
 				listed, _ := server.Need(ctx, "server/discover", nil)["supportedVersions"].([]any)
@@ -45,7 +45,7 @@ func ServerChecks() {
 				}
 			})
 
-		It("says which server it is, in which version", Verifies("discover.server-info"),
+		It("includes io.modelcontextprotocol/serverInfo in the _meta of server/discover", Verifies("discover.server-info"),
 			func(ctx SpecContext) {
 				server := Session(ctx)
 
@@ -55,7 +55,7 @@ func ServerChecks() {
 				Expect(result["_meta"]).To(HaveMember(scripted.MetaServerInfo))
 			})
 
-		It("refuses what it does not declare as an unknown method", Verifies("discover.capabilities.undeclared"),
+		It("uses -32601 when it rejects the list method of an undeclared capability", Verifies("discover.capabilities.undeclared"),
 			func(ctx SpecContext) {
 				server := Session(ctx)
 				method := undeclared()

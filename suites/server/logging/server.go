@@ -34,7 +34,7 @@ func ServerChecks() {
 // undeclared checks that a server without logging logs nothing to its client, although
 // that asks for all messages.
 func undeclared() {
-	It("sends no log message, even if it is asked for all, unless it declares logging", Verifies("logging.capability.declared"),
+	It("sends no notifications/message, even at level debug, unless it declares logging", Verifies("logging.capability.declared"),
 		func(ctx SpecContext) {
 			logging, known := Provocable("logging")
 			switch {
@@ -63,7 +63,7 @@ func undeclared() {
 
 // settingLevels checks what the handshake era has: one level for a session.
 func settingLevels() {
-	It("takes each log level", Verifies("logging.set-level.answered"), NeedsCapability("logging"),
+	It("accepts logging/setLevel with each of the eight levels", Verifies("logging.set-level.answered"), NeedsCapability("logging"),
 		func(ctx SpecContext) {
 			server := FreshSession(ctx)
 
@@ -75,7 +75,7 @@ func settingLevels() {
 		})
 
 	// The rule about log messages below the level judges both calls.
-	It("sends log messages once the level allows them", Verifies("logging.message.sent"),
+	It("sends notifications/message once logging/setLevel allows its level", Verifies("logging.message.sent"),
 		NeedsCapability("logging"), NeedsProvocation("logging"),
 		func(ctx SpecContext) {
 			server := FreshSession(ctx)
@@ -91,7 +91,7 @@ func settingLevels() {
 
 // askingForMessages checks what the stateless era has: a level for a request.
 func askingForMessages() {
-	It("serves requests that ask for log messages of each level", Verifies("logging.level.accepted"), NeedsCapability("logging"),
+	It("accepts requests with each of the eight levels in io.modelcontextprotocol/logLevel", Verifies("logging.level.accepted"), NeedsCapability("logging"),
 		func(ctx SpecContext) {
 			server := Session(ctx)
 
@@ -103,7 +103,7 @@ func askingForMessages() {
 		})
 
 	// The rule about log messages below the level judges the first two calls.
-	It("sends no log messages for a request that does not ask for any", Verifies("logging.message.requested"),
+	It("sends no notifications/message for a tools/call without io.modelcontextprotocol/logLevel", Verifies("logging.message.requested"),
 		NeedsCapability("logging"), NeedsProvocation("logging"),
 		func(ctx SpecContext) {
 			server := FreshSession(ctx)
@@ -127,7 +127,7 @@ func askingForMessages() {
 
 // unknownLevels checks what both eras have.
 func unknownLevels() {
-	It("answers an unknown log level with invalid params", Verifies("logging.invalid-level.code"), NeedsCapability("logging"),
+	It("rejects an unknown log level with -32602", Verifies("logging.invalid-level.code"), NeedsCapability("logging"),
 		func(ctx SpecContext) {
 			server := FreshSession(ctx)
 			asking := func(level string) Request {

@@ -44,42 +44,42 @@ var pages = &Story{
 }
 
 func followingLists() {
-	It("follows the pages of the tools", Verifies("pagination.operations"), In(pages),
+	It("follows the pages of tools/list", Verifies("pagination.operations"), In(pages),
 		func(ctx SpecContext) {
 			someTools.follows(ctx, Played(ctx), 0, "the second page")
 		})
 
-	It("follows the pages of the resources", Verifies("pagination.operations"), In(pages),
+	It("follows the pages of resources/list", Verifies("pagination.operations"), In(pages),
 		func(ctx SpecContext) {
 			someResources.follows(ctx, Played(ctx), 0, "the second page")
 		})
 
-	It("follows the pages of the resource templates", Verifies("pagination.operations"), In(pages),
+	It("follows the pages of resources/templates/list", Verifies("pagination.operations"), In(pages),
 		func(ctx SpecContext) {
 			someTemplates.follows(ctx, Played(ctx), 0, "the second page")
 		})
 
-	It("follows the pages of the prompts", Verifies("pagination.operations", "prompts.list.paginated"), In(pages),
+	It("follows the pages of prompts/list", Verifies("pagination.operations", "prompts.list.paginated"), In(pages),
 		func(ctx SpecContext) {
 			somePrompts.follows(ctx, Played(ctx), 0, "the second page")
 		})
 
-	It("goes on after a page that is shorter than the one before", Verifies("pagination.page-size"), In(pages),
+	It("requests the next page after one that is shorter than the one before", Verifies("pagination.page-size"), In(pages),
 		func(ctx SpecContext) {
 			someTools.follows(ctx, Played(ctx), 1, "the page after one that is shorter than the first")
 		})
 
-	It("goes on after a page that is longer than those before", Verifies("pagination.page-size"), In(pages),
+	It("requests the next page after one that is longer than those before", Verifies("pagination.page-size"), In(pages),
 		func(ctx SpecContext) {
 			someTools.follows(ctx, Played(ctx), 2, "the page after one that is longer than the first")
 		})
 
-	It("takes nothing but a missing cursor for the end", Verifies("pagination.end"), In(pages),
+	It("requests the next page after an empty one with nextCursor", Verifies("pagination.end"), In(pages),
 		func(ctx SpecContext) {
 			someTools.follows(ctx, Played(ctx), emptyPage, "the page after one that is empty and has a cursor")
 		})
 
-	It("asks for no more after the last page", Verifies("pagination.end"), In(pages),
+	It("requests no further page after one without nextCursor", Verifies("pagination.end"), In(pages),
 		func(ctx SpecContext) {
 			client := Played(ctx)
 
@@ -106,7 +106,7 @@ func followingLists() {
 			client.Refrained(AnswerTo(last), step)
 		})
 
-	It("lists what comes on one page, and what comes on several", Verifies("pagination.both-flows"), In(cursors),
+	It("continues after a list on one page and after a list on several pages", Verifies("pagination.both-flows"), In(cursors),
 		func(ctx SpecContext) {
 			client := Played(ctx)
 
@@ -118,7 +118,7 @@ func followingLists() {
 			client.GoesOn(ctx, AnswerTo(inSeveral), "a list on several pages")
 		})
 
-	It("begins a list anew in a new session", Verifies("pagination.cursor.within-session"), In(lostPages),
+	It("sends tools/list in a new session without a cursor of an earlier session", Verifies("pagination.cursor.within-session"), In(lostPages),
 		func(ctx SpecContext) {
 			client := Played(ctx)
 
@@ -210,32 +210,32 @@ var lostPages = &Story{
 }
 
 func readingCursors() {
-	It("gives back a cursor that looks like markup", Verifies("pagination.cursor.any-format"), In(cursors),
+	It("follows a nextCursor with quotes, percent signs and other special characters", Verifies("pagination.cursor.any-format"), In(cursors),
 		func(ctx SpecContext) {
 			someCursors.follows(ctx, Played(ctx), 1, "the page of a cursor like any other")
 		})
 
-	It("gives back a cursor that looks like a number", Verifies("pagination.cursor.any-format"), In(cursors),
+	It("follows a nextCursor that looks like a number", Verifies("pagination.cursor.any-format"), In(cursors),
 		func(ctx SpecContext) {
 			someCursors.follows(ctx, Played(ctx), 2, "the page of a cursor like any other")
 		})
 
-	It("gives back a cursor that is a space", Verifies("pagination.cursor.any-format"), In(cursors),
+	It("follows a nextCursor that is a space", Verifies("pagination.cursor.any-format"), In(cursors),
 		func(ctx SpecContext) {
 			someCursors.follows(ctx, Played(ctx), 3, "the page of a cursor like any other")
 		})
 
-	It("gives back a cursor that looks like JSON", Verifies("pagination.cursor.any-format"), In(cursors),
+	It("follows a nextCursor that looks like JSON", Verifies("pagination.cursor.any-format"), In(cursors),
 		func(ctx SpecContext) {
 			someCursors.follows(ctx, Played(ctx), 4, "the page of a cursor like any other")
 		})
 
-	It("gives back a long cursor", Verifies("pagination.cursor.any-format"), In(cursors),
+	It("follows a nextCursor of 2048 characters", Verifies("pagination.cursor.any-format"), In(cursors),
 		func(ctx SpecContext) {
 			someCursors.follows(ctx, Played(ctx), 5, "the page of a cursor like any other")
 		})
 
-	It("takes an empty cursor for one that leads on", Verifies("pagination.cursor.opaque"), In(cursors),
+	It("follows a nextCursor that is an empty string", Verifies("pagination.cursor.opaque"), In(cursors),
 		func(ctx SpecContext) {
 			withEmptyCursor.follows(ctx, Played(ctx), len(someCursors.pages)-1, "the page of an empty cursor")
 		})

@@ -22,7 +22,7 @@ func ServerChecks() {
 }
 
 func stableCursors() {
-	It("leads to the same page when a cursor is used again", Verifies("pagination.cursor.stable"),
+	It("returns the same page when a cursor is used again", Verifies("pagination.cursor.stable"),
 		func(ctx SpecContext) {
 			server := FreshSession(ctx) // no cursor was used on it
 
@@ -56,7 +56,7 @@ func stableCursors() {
 }
 
 func invalidCursors() {
-	It("refuses a cursor that it never gave with -32602", Verifies("pagination.cursor.invalid-refused"),
+	It("rejects a cursor that it never returned with -32602", Verifies("pagination.cursor.invalid-refused"),
 		func(ctx SpecContext) {
 			server := Session(ctx)
 
@@ -75,7 +75,7 @@ func invalidCursors() {
 			Judge(found...)
 		})
 
-	It("goes on after a cursor that it never gave", Verifies("pagination.cursor.invalid-handled"),
+	It("continues after a cursor that it never returned", Verifies("pagination.cursor.invalid-handled"),
 		func(ctx SpecContext) {
 			server := FreshSession(ctx)
 

@@ -11,7 +11,7 @@ import (
 func ClientChecks() {
 	Describe("Prompts", func() {
 
-		It("asks for no prompts if the server does not declare prompts", Verifies("prompts.capability.respected"), In(features.Promptless),
+		It("sends prompts/list and prompts/get only if the server declares prompts", Verifies("prompts.capability.respected"), In(features.Promptless),
 			func(ctx SpecContext) {
 				features.DemandRestraint(Played(ctx), Beside(ctx, features.AllStateless), "prompts", "prompts/list", "prompts/get")
 			})

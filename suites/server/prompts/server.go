@@ -30,10 +30,10 @@ const (
 func ServerChecks() {
 	Describe("Prompts", func() {
 
-		It("declares prompts if it offers some", Verifies("prompts.capability.declared"),
+		It("declares prompts if prompts/list returns any", Verifies("prompts.capability.declared"),
 			func(ctx SpecContext) { lists.JudgeDeclaration(ctx, "prompts", "name") })
 
-		It("answers prompts/list with its prompts", Verifies("prompts.list.answered"), NeedsCapability("prompts"),
+		It("returns its prompts from prompts/list", Verifies("prompts.list.answered"), NeedsCapability("prompts"),
 			func(ctx SpecContext) {
 				server := Session(ctx)
 
@@ -43,10 +43,10 @@ func ServerChecks() {
 				Expect(reply).To(HaveMember("prompts", BeAList()))
 			})
 
-		It("lists the same prompts on each connection", Verifies("prompts.list.stateless"), NeedsCapability("prompts"),
+		It("returns the same prompts from prompts/list on each connection", Verifies("prompts.list.stateless"), NeedsCapability("prompts"),
 			func(ctx SpecContext) { lists.StayTheSame(ctx, "prompts/list") })
 
-		It("announces a change of its prompts", Verifies("prompts.list-changed.sent"),
+		It("sends notifications/prompts/list_changed when its prompts change", Verifies("prompts.list-changed.sent"),
 			NeedsCapability("prompts.listChanged"), NeedsProvocation("prompts-changed"), Alone(),
 			func(ctx SpecContext) {
 				server := FreshSession(ctx)
@@ -65,7 +65,7 @@ func ServerChecks() {
 
 	Describe("Getting prompts", func() {
 
-		It("answers prompts/get of its prompts with messages", Verifies("prompts.get.answered"), NeedsCapability("prompts"),
+		It("returns messages from prompts/get of its listed prompts", Verifies("prompts.get.answered"), NeedsCapability("prompts"),
 			func(ctx SpecContext) {
 				prompts := listed()
 				server := Session(ctx)
@@ -100,7 +100,7 @@ func ServerChecks() {
 				Judge(wrong...)
 			})
 
-		It("lets the client read a resource that a prompt links to", Verifies("prompts.resource-link.readable"), NeedsCapability("prompts", "resources"),
+		It("answers resources/read of a resource_link in a prompt", Verifies("prompts.resource-link.readable"), NeedsCapability("prompts", "resources"),
 			func(ctx SpecContext) {
 				server := Session(ctx)
 
@@ -119,7 +119,7 @@ func ServerChecks() {
 				}
 			})
 
-		It("answers prompts/get of an unknown prompt with invalid params", Verifies("prompts.unknown.code"),
+		It("rejects prompts/get of an unknown prompt with -32602", Verifies("prompts.unknown.code"),
 			NeedsCapability("prompts"),
 			func(ctx SpecContext) {
 				server := Session(ctx)
@@ -130,7 +130,7 @@ func ServerChecks() {
 				Expect(reply).To(BeJSONRPCError(jsonrpc.InvalidParams))
 			})
 
-		It("answers prompts/get without a required argument with invalid params", Verifies("prompts.missing-argument.code"),
+		It("rejects prompts/get without a required argument with -32602", Verifies("prompts.missing-argument.code"),
 			NeedsCapability("prompts"),
 			func(ctx SpecContext) {
 				prompt := having("no prompt has a required argument", func(prompt Object) bool {
@@ -145,7 +145,7 @@ func ServerChecks() {
 				Expect(reply).To(BeJSONRPCError(jsonrpc.InvalidParams))
 			})
 
-		It("refuses an argument that is no string", Verifies("prompts.arguments.validated"), NeedsCapability("prompts"),
+		It("rejects prompts/get with an argument that is not a string", Verifies("prompts.arguments.validated"), NeedsCapability("prompts"),
 			func(ctx SpecContext) {
 				prompt := having("no prompt has an argument", func(prompt Object) bool {
 					return len(arguments.OfPrompt(prompt)) > 0

@@ -54,16 +54,16 @@ func templateSteps() Steps {
 }
 
 func expandingTemplates() {
-	It("reads the resource that an expression of a template names", Verifies("resources.templates.expanded"), In(templates),
+	It("expands a simple uriTemplate expression such as {id} for resources/read", Verifies("resources.templates.expanded"), In(templates),
 		func(ctx SpecContext) { demandExpansion(Played(ctx), 0) })
 
-	It("encodes what stands in an expression of a template", Verifies("resources.templates.expanded"), In(templates),
+	It("percent-encodes reserved and non-ASCII characters in a uriTemplate expression such as {name}", Verifies("resources.templates.expanded"), In(templates),
 		func(ctx SpecContext) { demandExpansion(Played(ctx), 1) })
 
-	It("leaves the reserved characters of a reserved expression of a template", Verifies("resources.templates.expanded"), In(templates),
+	It("keeps reserved characters in a uriTemplate expression such as {+path}", Verifies("resources.templates.expanded"), In(templates),
 		func(ctx SpecContext) { demandExpansion(Played(ctx), 2) })
 
-	It("leaves undefined variables out of the query of a template", Verifies("resources.templates.expanded"), In(templates),
+	It("omits undefined variables from a uriTemplate query such as {?query,lang}", Verifies("resources.templates.expanded"), In(templates),
 		func(ctx SpecContext) { demandExpansion(Played(ctx), 3) })
 }
 

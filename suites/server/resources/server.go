@@ -38,10 +38,10 @@ const (
 func ServerChecks() {
 	Describe("Resources", func() {
 
-		It("declares resources if it offers some", Verifies("resources.capability.declared"),
+		It("declares resources if resources/list returns any", Verifies("resources.capability.declared"),
 			func(ctx SpecContext) { lists.JudgeDeclaration(ctx, "resources", "uri") })
 
-		It("answers resources/list with its resources", Verifies("resources.list.answered"), NeedsCapability("resources"),
+		It("returns its resources from resources/list", Verifies("resources.list.answered"), NeedsCapability("resources"),
 			func(ctx SpecContext) {
 				server := Session(ctx)
 
@@ -51,10 +51,10 @@ func ServerChecks() {
 				Expect(reply).To(HaveMember("resources", BeAList()))
 			})
 
-		It("lists the same resources on each connection", Verifies("resources.list.stateless"), NeedsCapability("resources"),
+		It("returns the same resources from resources/list on each connection", Verifies("resources.list.stateless"), NeedsCapability("resources"),
 			func(ctx SpecContext) { lists.StayTheSame(ctx, "resources/list") })
 
-		It("announces a change of its resources", Verifies("resources.list-changed.sent"),
+		It("sends notifications/resources/list_changed when its list of resources changes", Verifies("resources.list-changed.sent"),
 			NeedsCapability("resources.listChanged"), NeedsProvocation("resources-changed"), Alone(),
 			func(ctx SpecContext) {
 				server := FreshSession(ctx)
@@ -73,7 +73,7 @@ func ServerChecks() {
 
 	Describe("Reading resources", func() {
 
-		It("lets the client read the resources that it lists", Verifies("resources.read.answered"), NeedsCapability("resources"),
+		It("answers resources/read of its listed resources", Verifies("resources.read.answered"), NeedsCapability("resources"),
 			func(ctx SpecContext) {
 				uris := listed(maxRead)
 				server := Session(ctx)
@@ -81,7 +81,7 @@ func ServerChecks() {
 				judgeReadable(ctx, server, uris)
 			})
 
-		It("lets the client read what it completes a template to", Verifies("resources.templates.readable"),
+		It("answers resources/read of a uriTemplate that is filled with its own completions", Verifies("resources.templates.readable"),
 			NeedsCapability("resources", "completions"),
 			func(ctx SpecContext) {
 				server := Session(ctx)
@@ -93,7 +93,7 @@ func ServerChecks() {
 				judgeReadable(ctx, server, uris)
 			})
 
-		It("answers resources/read of an unknown resource with resource not found", Verifies("resources.unknown.code"),
+		It("rejects resources/read of an unknown resource with -32002, from 2026-07-28 on with -32602", Verifies("resources.unknown.code"),
 			NeedsCapability("resources"),
 			func(ctx SpecContext) {
 				if isOffered(unknownURI) {
@@ -106,7 +106,7 @@ func ServerChecks() {
 				Expect(reply).To(BeJSONRPCError(notFound()))
 			})
 
-		It("does not answer resources/read of an unknown resource with nothing", Verifies("resources.unknown.not-empty"),
+		It("does not answer resources/read of an unknown resource with empty contents", Verifies("resources.unknown.not-empty"),
 			NeedsCapability("resources"),
 			func(ctx SpecContext) {
 				if isOffered(unknownURI) {
@@ -127,7 +127,7 @@ func ServerChecks() {
 				Demand(!isList || len(contents) > 0, "an error, which says that there is no such resource", reply.Describe())
 			})
 
-		It("refuses to read what is no URI", Verifies("resources.uri.validated"), NeedsCapability("resources"),
+		It("rejects resources/read of a uri that is not a URI", Verifies("resources.uri.validated"), NeedsCapability("resources"),
 			func(ctx SpecContext) {
 				server := Session(ctx)
 
@@ -139,7 +139,7 @@ func ServerChecks() {
 
 	Describe("Subscriptions", func() {
 
-		It("lets the client subscribe to a resource", Verifies("resources.subscribe.answered"),
+		It("accepts resources/subscribe to a listed resource", Verifies("resources.subscribe.answered"),
 			NeedsCapability("resources.subscribe"),
 			func(ctx SpecContext) {
 				server := FreshSession(ctx)
@@ -149,7 +149,7 @@ func ServerChecks() {
 				Demand(uri != "", "a result of resources/subscribe for a resource that is listed", reply.Describe())
 			})
 
-		It("agrees to tell of changes of a resource", Verifies("resources.subscribe.agreed"),
+		It("acknowledges subscriptions/listen with some of the requested resourceSubscriptions", Verifies("resources.subscribe.agreed"),
 			NeedsCapability("resources.subscribe"),
 			func(ctx SpecContext) {
 				server := FreshSession(ctx)
@@ -160,7 +160,7 @@ func ServerChecks() {
 				Demand(len(agreed) > 0, "resourceSubscriptions in the acknowledgement, with some of the resources that are listed", Show(subscription.Acknowledged))
 			})
 
-		It("lets the client end a subscription", Verifies("resources.unsubscribe.answered"),
+		It("accepts resources/unsubscribe after resources/subscribe", Verifies("resources.unsubscribe.answered"),
 			NeedsCapability("resources.subscribe"),
 			func(ctx SpecContext) {
 				server := FreshSession(ctx)
@@ -174,7 +174,7 @@ func ServerChecks() {
 				Expect(reply).To(BeResult())
 			})
 
-		It("tells a subscribed client of a change", Verifies("resources.updated.sent"),
+		It("sends notifications/resources/updated when a subscribed resource changes", Verifies("resources.updated.sent"),
 			NeedsCapability("resources.subscribe"), NeedsProvocation("resource-updated"), Alone(),
 			func(ctx SpecContext) {
 				server := FreshSession(ctx)
@@ -187,7 +187,7 @@ func ServerChecks() {
 				server.Until(ctx, mark, updated, Notification(updated))
 			})
 
-		It("stops telling of changes when the client ends its subscription", Verifies("resources.updated.subscribed"),
+		It("sends no notifications/resources/updated after resources/unsubscribe", Verifies("resources.updated.subscribed"),
 			NeedsCapability("resources.subscribe"), NeedsProvocation("resource-updated"), Alone(),
 			func(ctx SpecContext) {
 				server := FreshSession(ctx)

@@ -23,7 +23,7 @@ var structuredResults = &Story{
 }
 
 func takingResults() {
-	It("takes no result that breaks the outputSchema of its tool", Verifies("tools.structured.validated"), In(structuredResults),
+	It("rejects structuredContent that does not conform to the tool's outputSchema", Verifies("tools.structured.validated"), In(structuredResults),
 		func(ctx SpecContext) {
 			client := Played(ctx)
 

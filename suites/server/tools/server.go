@@ -40,10 +40,10 @@ const urlElicitationRequired = -32042
 func ServerChecks() {
 	Describe("Tools", func() {
 
-		It("declares tools if it offers some", Verifies("tools.capability.declared"),
+		It("declares tools if tools/list returns any", Verifies("tools.capability.declared"),
 			func(ctx SpecContext) { lists.JudgeDeclaration(ctx, "tools", "name") })
 
-		It("answers tools/list with its tools", Verifies("tools.list.answered"), NeedsCapability("tools"),
+		It("returns its tools from tools/list", Verifies("tools.list.answered"), NeedsCapability("tools"),
 			func(ctx SpecContext) {
 				server := Session(ctx)
 
@@ -53,7 +53,7 @@ func ServerChecks() {
 				Expect(reply).To(HaveMember("tools", BeAList()))
 			})
 
-		It("lists its tools in the same order each time", Verifies("tools.list.ordered"), NeedsCapability("tools"),
+		It("returns the tools from tools/list in the same order each time", Verifies("tools.list.ordered"), NeedsCapability("tools"),
 			func(ctx SpecContext) {
 				first, second := Session(ctx), FreshSession(ctx)
 
@@ -70,10 +70,10 @@ func ServerChecks() {
 				}
 			})
 
-		It("lists the same tools on each connection", Verifies("tools.list.stateless"), NeedsCapability("tools"),
+		It("returns the same tools from tools/list on each connection", Verifies("tools.list.stateless"), NeedsCapability("tools"),
 			func(ctx SpecContext) { lists.StayTheSame(ctx, "tools/list", harmless()...) })
 
-		It("announces a change of its tools", Verifies("tools.list-changed.sent"),
+		It("sends notifications/tools/list_changed when its list of tools changes", Verifies("tools.list-changed.sent"),
 			NeedsCapability("tools.listChanged"), NeedsProvocation("tools-changed"), Alone(),
 			func(ctx SpecContext) {
 				server := FreshSession(ctx)
@@ -92,7 +92,7 @@ func ServerChecks() {
 
 	Describe("Calling tools", func() {
 
-		It("answers calls of its tools with tool results", Verifies("tools.call.answered"), NeedsCapability("tools"),
+		It("returns a tool result from tools/call of its listed tools", Verifies("tools.call.answered"), NeedsCapability("tools"),
 			func(ctx SpecContext) {
 				calls := callable()
 				server := FreshSession(ctx)   // a tool may leave something behind
@@ -129,7 +129,7 @@ func ServerChecks() {
 				Judge(wrong...)
 			})
 
-		It("answers the call of an unknown tool with an error", Verifies("tools.unknown.refused"), NeedsCapability("tools"),
+		It("rejects a call of an unknown tool with a JSON-RPC error", Verifies("tools.unknown.refused"), NeedsCapability("tools"),
 			func(ctx SpecContext) {
 				server := Session(ctx)
 
@@ -138,7 +138,7 @@ func ServerChecks() {
 				Expect(reply).To(BeJSONRPCError())
 			})
 
-		It("calls an unknown tool invalid params", Verifies("tools.unknown.code"), NeedsCapability("tools"),
+		It("uses -32602 when it rejects a call of an unknown tool", Verifies("tools.unknown.code"), NeedsCapability("tools"),
 			func(ctx SpecContext) {
 				server := Session(ctx)
 
@@ -150,7 +150,7 @@ func ServerChecks() {
 				Expect(reply).To(BeJSONRPCError(jsonrpc.InvalidParams))
 			})
 
-		It("answers a call that names no tool with an error", Verifies("tools.malformed.refused"), NeedsCapability("tools"),
+		It("rejects tools/call without name with a JSON-RPC error", Verifies("tools.malformed.refused"), NeedsCapability("tools"),
 			func(ctx SpecContext) {
 				server := Session(ctx)
 
@@ -159,7 +159,7 @@ func ServerChecks() {
 				Expect(reply).To(BeJSONRPCError())
 			})
 
-		It("tells tool names apart by case", Verifies("tools.name.case-sensitive"), NeedsCapability("tools"),
+		It("treats tool names as case-sensitive", Verifies("tools.name.case-sensitive"), NeedsCapability("tools"),
 			func(ctx SpecContext) {
 				server := Session(ctx)
 				call := renamed(ctx, server)
@@ -172,7 +172,7 @@ func ServerChecks() {
 
 	Describe("Arguments of tools", func() {
 
-		It("refuses a call without a required argument", Verifies("tools.inputs.validated"), NeedsCapability("tools"),
+		It("rejects a tool call without a required argument", Verifies("tools.inputs.validated"), NeedsCapability("tools"),
 			func(ctx SpecContext) {
 				calls := some(withoutRequired(), "no tool that may be called has a required argument")
 
@@ -181,7 +181,7 @@ func ServerChecks() {
 				})
 			})
 
-		It("refuses an argument of the wrong type", Verifies("tools.inputs.validated"), NeedsCapability("tools"),
+		It("rejects a tool call with an argument of the wrong type", Verifies("tools.inputs.validated"), NeedsCapability("tools"),
 			func(ctx SpecContext) {
 				calls := some(withWrongType(), "no tool that may be called has a string, number or boolean as argument")
 
@@ -190,7 +190,7 @@ func ServerChecks() {
 				})
 			})
 
-		It("reports wrong arguments in a tool result", Verifies("tools.error.invalid-input"), NeedsCapability("tools"),
+		It("reports invalid tool arguments in the result with isError, not as a JSON-RPC error", Verifies("tools.error.invalid-input"), NeedsCapability("tools"),
 			func(ctx SpecContext) {
 				calls := some(slices.Concat(withoutRequired(), withWrongType()), "no tool that may be called has an argument that could be wrong")
 
@@ -200,7 +200,7 @@ func ServerChecks() {
 				})
 			})
 
-		It("reports the error of a tool in its result", Verifies("tools.error.in-result"),
+		It("reports an error of a tool in the result with isError", Verifies("tools.error.in-result"),
 			NeedsCapability("tools"), NeedsProvocation("error"),
 			func(ctx SpecContext) {
 				server := Session(ctx)
@@ -217,7 +217,7 @@ func ServerChecks() {
 
 	Describe("Resource links", func() {
 
-		It("lets the client read a resource that a tool links to", Verifies("tools.resource-link.readable"),
+		It("answers resources/read of a resource_link that a tool returned", Verifies("tools.resource-link.readable"),
 			NeedsCapability("resources"), NeedsProvocation("resource-link"),
 			func(ctx SpecContext) {
 				server := Session(ctx)

@@ -41,7 +41,7 @@ var noisy = &Story{
 }
 
 func noise() {
-	It("takes what the server writes to its standard error for no failure", Verifies("transports.stdio.stderr.harmless"), In(noisy),
+	It("continues when the server writes to its standard error", Verifies("transports.stdio.stderr.harmless"), In(noisy),
 		func(ctx SpecContext) {
 			client := Played(ctx)
 
@@ -85,7 +85,7 @@ const (
 )
 
 func givingUp() {
-	It("says so when it gives up a request", Verifies("transports.stdio.cancel.sent", "cancellation.sent.stdio"), In(abandoned),
+	It("sends notifications/cancelled for a request that it gives up", Verifies("transports.stdio.cancel.sent", "cancellation.sent.stdio"), In(abandoned),
 		func(ctx SpecContext) {
 			client := Played(ctx)
 
@@ -177,7 +177,7 @@ const overtaking = 50 * time.Millisecond
 const killed = "killed"
 
 func leaving() {
-	It("closes the input of its server before it ends it in any other way",
+	It("closes the server's standard input before it terminates the server in any other way",
 		Verifies("lifecycle.shutdown.closes-input", "transports.stdio.shutdown.initiated"), In(parting),
 		func(ctx SpecContext) {
 			client := Played(ctx)
@@ -193,7 +193,7 @@ func leaving() {
 			}
 		})
 
-	It("gives its server time to exit when its input has ended",
+	It("waits for the server to exit after closing its standard input",
 		Verifies("lifecycle.shutdown.waits", "transports.stdio.shutdown.initiated"), In(parting),
 		func(ctx SpecContext) {
 			client := Played(ctx)
@@ -209,7 +209,7 @@ func leaving() {
 			}
 		})
 
-	It("ends a server that does not exit when its input has ended",
+	It("terminates a server that does not exit after its standard input is closed",
 		Verifies("lifecycle.shutdown.waits", "transports.stdio.shutdown.initiated"), In(stubborn),
 		func(ctx SpecContext) {
 			client := Played(ctx)
@@ -223,7 +223,7 @@ func leaving() {
 			}
 		})
 
-	It("kills a server that does not exit when it is told to",
+	It("kills a server that does not exit when told to terminate",
 		Verifies("lifecycle.shutdown.kills", "transports.stdio.shutdown.initiated"), In(stubborn),
 		func(ctx SpecContext) {
 			client := Played(ctx)
@@ -281,7 +281,7 @@ func restarted(client *Client) *Said {
 }
 
 func restarting() {
-	It("starts a server again that exits unexpectedly", Verifies("transports.stdio.restarted"), In(crashing),
+	It("restarts a server that exits unexpectedly", Verifies("transports.stdio.restarted"), In(crashing),
 		func(ctx SpecContext) {
 			client := Played(ctx)
 
@@ -298,7 +298,7 @@ func restarting() {
 			})
 		})
 
-	It("subscribes anew when it has started a server again", Verifies("subscriptions.renewed"), In(crashing),
+	It("sends subscriptions/listen again after it has restarted the server", Verifies("subscriptions.renewed"), In(crashing),
 		func(ctx SpecContext) {
 			client := Played(ctx)
 

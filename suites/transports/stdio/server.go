@@ -31,7 +31,7 @@ var telling = map[string]string{
 func ServerChecks() {
 	Describe("stdio", func() {
 
-		It("takes two messages that arrive together as two", Verifies("transports.stdio.messages"), ByFence(),
+		It("accepts two messages that arrive on standard input at once", Verifies("transports.stdio.messages"), ByFence(),
 			func(ctx SpecContext) {
 				server := Session(ctx)
 				first, second := jsonrpc.StringID("mcpconform-first-of-two"), jsonrpc.StringID("mcpconform-second-of-two")
@@ -43,7 +43,7 @@ func ServerChecks() {
 				server.Until(ctx, mark, "an answer to the second of two requests", answers(second))
 			})
 
-		It("takes a message that arrives in pieces as one", Verifies("transports.stdio.messages"), ByFence(),
+		It("accepts a message that arrives on standard input in two parts", Verifies("transports.stdio.messages"), ByFence(),
 			func(ctx SpecContext) {
 				// Nothing of the client's own may get between the pieces.
 				server := SessionOf(ctx, scripted.Nothing())
@@ -58,7 +58,7 @@ func ServerChecks() {
 				server.Until(ctx, mark, fmt.Sprintf("an answer to a request of %d bytes", len(message)), answers(id))
 			})
 
-		It("answers each of several requests that are open at once", Verifies("transports.stdio.interleaved"), ByFence(),
+		It("returns the matching result for each of several concurrent requests", Verifies("transports.stdio.interleaved"), ByFence(),
 			func(ctx SpecContext) {
 				server := FreshSession(ctx)
 				server.Hear(ctx) // a subscription on the same channel, where the server has some

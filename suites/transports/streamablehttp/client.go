@@ -121,17 +121,17 @@ var streamedOpening = &Story{
 }
 
 func takingAnswers() {
-	It("takes an answer that is an event stream", Verifies("transports.http.request.both-answers"), In(bothForms),
+	It("accepts text/event-stream as the answer to a request", Verifies("transports.http.request.both-answers"), In(bothForms),
 		func(ctx SpecContext) {
 			takes(ctx, streamedCall, plainCall, "an answer by an event stream")
 		})
 
-	It("takes an answer that is JSON", Verifies("transports.http.request.both-answers"), In(bothForms),
+	It("accepts application/json as the answer to a request", Verifies("transports.http.request.both-answers"), In(bothForms),
 		func(ctx SpecContext) {
 			takes(ctx, plainCall, streamedCall, "an answer by a JSON object")
 		})
 
-	It("reads an event stream that answers its first request", Verifies("transports.http.request.both-answers"), In(streamedOpening),
+	It("accepts an event stream as the answer to its first request", Verifies("transports.http.request.both-answers"), In(streamedOpening),
 		func(ctx SpecContext) {
 			client := Played(ctx)
 
@@ -154,12 +154,12 @@ func takingAnswers() {
 			})
 		})
 
-	It("takes JSON whatever the letters of Content-Type", Verifies("transports.http.headers.names"), In(bothForms),
+	It("accepts a JSON response whatever the case of the Content-Type header name", Verifies("transports.http.headers.names"), In(bothForms),
 		func(ctx SpecContext) {
 			takes(ctx, oddPlainCall, plainCall, "a header cOnTeNt-TyPe")
 		})
 
-	It("takes an event stream whatever the letters of Content-Type", Verifies("transports.http.headers.names"), In(bothForms),
+	It("accepts an event stream whatever the case of the Content-Type header name", Verifies("transports.http.headers.names"), In(bothForms),
 		func(ctx SpecContext) {
 			takes(ctx, oddStreamedCall, streamedCall, "a header CONTENT-TYPE")
 		})
@@ -214,7 +214,7 @@ const (
 )
 
 func givingUp() {
-	It("says so when it gives up a call", Verifies("transports.http.disconnect.cancelled"), In(givenUp),
+	It("sends notifications/cancelled when it cancels a call", Verifies("transports.http.disconnect.cancelled"), In(givenUp),
 		func(ctx SpecContext) {
 			client := Played(ctx)
 
@@ -318,7 +318,7 @@ func eventID(name string, nth int) string {
 }
 
 func resumingStreams() {
-	It("comes back to a stream whose connection the server closed", Verifies("transports.http.stream.polled"), In(broken),
+	It("resumes a stream whose connection the server closed", Verifies("transports.http.stream.polled"), In(broken),
 		func(ctx SpecContext) {
 			client := Played(ctx)
 
@@ -331,7 +331,7 @@ func resumingStreams() {
 			}
 		})
 
-	It("waits as long as the server says before it comes back", Verifies("transports.http.stream.retry.respected"), In(broken),
+	It("waits for the SSE retry time before it reconnects with Last-Event-ID", Verifies("transports.http.stream.retry.respected"), In(broken),
 		func(ctx SpecContext) {
 			client := Played(ctx)
 
@@ -348,7 +348,7 @@ func resumingStreams() {
 			}
 		})
 
-	It("says after which event it resumes a stream", Verifies("transports.http.resume.requested"), In(broken),
+	It("resumes a stream by GET with Last-Event-ID", Verifies("transports.http.resume.requested"), In(broken),
 		func(ctx SpecContext) {
 			client := Played(ctx)
 

@@ -133,7 +133,7 @@ var moved = &Story{
 func rightHeader(header http.Header) string { return header.Get("Mcp-Param-Right") }
 
 func designatedParameters() {
-	It("repeats in a header what the tool designates", Verifies("transports.http.params.sent"), In(routes),
+	It("sends the value of an x-mcp-header argument in its Mcp-Param-{Name} header", Verifies("transports.http.params.sent"), In(routes),
 		func(ctx SpecContext) {
 			client := Played(ctx)
 
@@ -151,7 +151,7 @@ func designatedParameters() {
 			client.Never("tools/call")
 		})
 
-	It("leaves out tools whose annotations for headers are wrong", Verifies("transports.http.params.invalid.excluded", "tools.header.rejected"), In(wrong),
+	It("excludes tools whose x-mcp-header is invalid", Verifies("transports.http.params.invalid.excluded", "tools.header.rejected"), In(wrong),
 		func(ctx SpecContext) {
 			client := Played(ctx)
 
@@ -186,7 +186,7 @@ func designatedParameters() {
 			}
 		})
 
-	It("lists the tools again when its headers are refused, and repeats the call", Verifies("transports.http.params.retried"), In(moved),
+	It("sends tools/list and retries the tools/call after -32020 for a Mcp-Param-{Name} header", Verifies("transports.http.params.retried"), In(moved),
 		func(ctx SpecContext) {
 			client := Played(ctx)
 

@@ -39,7 +39,7 @@ var forgotten = &Story{
 }
 
 func keepingSessions() {
-	It("begins a new session when the server does not know its own any more", Verifies("transports.http.session.renewed"), In(forgotten),
+	It("sends initialize without Mcp-Session-Id after HTTP 404 for its session", Verifies("transports.http.session.renewed"), In(forgotten),
 		func(ctx SpecContext) {
 			client := Played(ctx)
 
@@ -61,7 +61,7 @@ func keepingSessions() {
 			client.MissingAfter(lost, Mismatch{Wanted: "a new initialize, without a session id, after this", Found: "no initialize"})
 		})
 
-	It("ends the session that it needs no longer", Verifies("transports.http.session.deleted"), In(Meeting),
+	It("sends DELETE with Mcp-Session-Id when it no longer needs the session", Verifies("transports.http.session.deleted"), In(Meeting),
 		func(ctx SpecContext) {
 			client := Played(ctx)
 
@@ -152,7 +152,7 @@ var later = &Story{
 }
 
 func olderServers() {
-	It("finds the endpoint of a server of HTTP+SSE", Verifies("transports.http.older-servers"), In(older),
+	It("finds the endpoint of an HTTP+SSE server by GET and its endpoint event", Verifies("transports.http.older-servers"), In(older),
 		func(ctx SpecContext) {
 			client := Played(ctx)
 
@@ -181,7 +181,7 @@ func olderServers() {
 			client.NeverBut("the client sent nothing after it had opened the stream", "initialize")
 		})
 
-	It("looks into a refusal before it takes the server for an older one", Verifies("transports.http.older.inspected"), In(later),
+	It("sends no initialize after HTTP 400 with the error -32022", Verifies("transports.http.older.inspected"), In(later),
 		func(ctx SpecContext) {
 			client := Played(ctx)
 

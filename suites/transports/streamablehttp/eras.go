@@ -16,7 +16,7 @@ import (
 // otherEras checks the heading Earlier Streamable HTTP Revisions of the stateless era. A
 // server that speaks earlier ones, too, may do what those say.
 func otherEras() {
-	It("answers GET with 405, unless it speaks older revisions", Verifies("transports.http.older.methods"),
+	It("rejects GET with HTTP 405, unless it supports older protocol versions", Verifies("transports.http.older.methods"),
 		func(ctx SpecContext) {
 			mustBeOfOneEra(ctx)
 
@@ -25,7 +25,7 @@ func otherEras() {
 			Expect(response).To(HaveStatus(http.StatusMethodNotAllowed))
 		})
 
-	It("answers DELETE with 405, unless it speaks older revisions", Verifies("transports.http.older.methods"),
+	It("rejects DELETE with HTTP 405, unless it supports older protocol versions", Verifies("transports.http.older.methods"),
 		func(ctx SpecContext) {
 			mustBeOfOneEra(ctx)
 
@@ -34,7 +34,7 @@ func otherEras() {
 			Expect(response).To(HaveStatus(http.StatusMethodNotAllowed))
 		})
 
-	It("ignores a session id, unless it speaks older revisions", Verifies("transports.http.older.sessions"), ByFence(),
+	It("ignores Mcp-Session-Id and assigns none, unless it supports older protocol versions", Verifies("transports.http.older.sessions"), ByFence(),
 		func(ctx SpecContext) {
 			mustBeOfOneEra(ctx)
 			server := Session(ctx)
@@ -45,7 +45,7 @@ func otherEras() {
 			Demand(sessionIn(given.Response) == "", "no session id", "the session id "+sessionIn(given.Response))
 		})
 
-	It("ignores Last-Event-ID, unless it speaks older revisions", Verifies("transports.http.stream.not-resumable"), ByFence(),
+	It("ignores Last-Event-ID, unless it supports older protocol versions", Verifies("transports.http.stream.not-resumable"), ByFence(),
 		func(ctx SpecContext) {
 			mustBeOfOneEra(ctx)
 			server := Session(ctx)

@@ -17,7 +17,7 @@ import (
 // standardHeaders checks the headings Standard Request Headers, Case Sensitivity and
 // Server Validation of the stateless era.
 func standardHeaders() {
-	It("refuses a request without Mcp-Method", Verifies("transports.http.headers.missing"), ByFence(),
+	It("rejects a request without Mcp-Method", Verifies("transports.http.headers.missing"), ByFence(),
 		func(ctx SpecContext) {
 			server := Session(ctx)
 
@@ -26,7 +26,7 @@ func standardHeaders() {
 			Expect(given).To(beTurnedDown())
 		})
 
-	It("refuses a request without Mcp-Name", Verifies("transports.http.headers.missing"),
+	It("rejects a request without Mcp-Name", Verifies("transports.http.headers.missing"),
 		func(ctx SpecContext) {
 			server := Session(ctx)
 
@@ -37,7 +37,7 @@ func standardHeaders() {
 			}
 		})
 
-	It("refuses a request whose Mcp-Method is another", Verifies("transports.http.headers.mismatch"), ByFence(),
+	It("rejects a request whose Mcp-Method differs from the method in the body", Verifies("transports.http.headers.mismatch"), ByFence(),
 		func(ctx SpecContext) {
 			server := Session(ctx)
 
@@ -46,7 +46,7 @@ func standardHeaders() {
 			Expect(given).To(beTurnedDown())
 		})
 
-	It("refuses a request whose Mcp-Method is in another case", Verifies("transports.http.headers.mismatch"), ByFence(),
+	It("rejects a request whose Mcp-Method differs from the method only in case", Verifies("transports.http.headers.mismatch"), ByFence(),
 		func(ctx SpecContext) {
 			server := Session(ctx)
 
@@ -56,7 +56,7 @@ func standardHeaders() {
 			Expect(given).To(beTurnedDown())
 		})
 
-	It("refuses a request whose Mcp-Name is another", Verifies("transports.http.headers.mismatch"),
+	It("rejects a request whose Mcp-Name differs from the name or uri in the body", Verifies("transports.http.headers.mismatch"),
 		func(ctx SpecContext) {
 			server := Session(ctx)
 
@@ -67,7 +67,7 @@ func standardHeaders() {
 			}
 		})
 
-	It("refuses a request whose Mcp-Name is another once it is decoded", Verifies("transports.http.headers.mismatch"),
+	It("rejects a request whose decoded Mcp-Name differs from the name or uri in the body", Verifies("transports.http.headers.mismatch"),
 		func(ctx SpecContext) {
 			server := Session(ctx)
 			named := mustName(ctx, server)
@@ -77,7 +77,7 @@ func standardHeaders() {
 			Expect(given).To(beTurnedDown())
 		})
 
-	It("refuses a request whose Mcp-Name can not be decoded", Verifies("transports.http.headers.mismatch"),
+	It("rejects a request whose Mcp-Name has invalid Base64 in =?base64?…?=", Verifies("transports.http.headers.mismatch"),
 		func(ctx SpecContext) {
 			server := Session(ctx)
 			named := mustName(ctx, server)
@@ -88,7 +88,7 @@ func standardHeaders() {
 			Expect(given).To(beTurnedDown())
 		})
 
-	It("answers a request that lacks a header with 400 and -32020", Verifies("transports.http.headers.error"), ByFence(),
+	It("returns HTTP 400 and -32020 if Mcp-Method is missing", Verifies("transports.http.headers.error"), ByFence(),
 		func(ctx SpecContext) {
 			server := Session(ctx)
 
@@ -98,7 +98,7 @@ func standardHeaders() {
 			Expect(given).To(beTheError(http.StatusBadRequest, jsonrpc.HeaderMismatch))
 		})
 
-	It("answers a request that contradicts its headers with 400 and -32020", Verifies("transports.http.headers.error"), ByFence(),
+	It("returns HTTP 400 and -32020 if Mcp-Method differs from the method in the body", Verifies("transports.http.headers.error"), ByFence(),
 		func(ctx SpecContext) {
 			server := Session(ctx)
 
@@ -108,7 +108,7 @@ func standardHeaders() {
 			Expect(given).To(beTheError(http.StatusBadRequest, jsonrpc.HeaderMismatch))
 		})
 
-	It("takes the names of headers in lower case", Verifies("transports.http.headers.names"),
+	It("accepts header names in lower case", Verifies("transports.http.headers.names"),
 		func(ctx SpecContext) {
 			server := Session(ctx)
 			named := mustName(ctx, server)
@@ -118,7 +118,7 @@ func standardHeaders() {
 			Demand(!given.refused(), "the answer that the request gets with names in the usual case", given.Describe())
 		})
 
-	It("takes the names of headers in upper case", Verifies("transports.http.headers.names"),
+	It("accepts header names in upper case", Verifies("transports.http.headers.names"),
 		func(ctx SpecContext) {
 			server := Session(ctx)
 			named := mustName(ctx, server)
@@ -128,7 +128,7 @@ func standardHeaders() {
 			Demand(!given.refused(), "the answer that the request gets with names in the usual case", given.Describe())
 		})
 
-	It("decodes Mcp-Name", Verifies("transports.http.encoding.decoded"),
+	It("decodes a Base64-encoded Mcp-Name header", Verifies("transports.http.encoding.decoded"),
 		func(ctx SpecContext) {
 			server := Session(ctx)
 			named := mustName(ctx, server)
@@ -138,7 +138,7 @@ func standardHeaders() {
 			Demand(!given.refused(), "the answer that the request gets with the plain name", given.Describe())
 		})
 
-	It("takes no markers in another case than they are defined in", Verifies("transports.http.encoding.markers"),
+	It("rejects a Mcp-Name header with =?BASE64?…?= in upper case", Verifies("transports.http.encoding.markers"),
 		func(ctx SpecContext) {
 			server := Session(ctx)
 			named := mustName(ctx, server)

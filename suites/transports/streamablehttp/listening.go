@@ -16,7 +16,7 @@ import (
 
 // listening checks the heading Listening for Messages from the Server.
 func listening() {
-	It("opens an event stream for GET, or says that it offers none", Verifies("transports.http.get.answered"),
+	It("opens an event stream for GET, or rejects it with HTTP 405", Verifies("transports.http.get.answered"),
 		func(ctx SpecContext) {
 			server := FreshSession(ctx)
 
@@ -28,7 +28,7 @@ func listening() {
 			}
 		})
 
-	It("answers requests elsewhere than on the stream for GET", Verifies("transports.http.get.no-response"), ByFence(),
+	It("sends the response to a POST elsewhere than on the stream opened with GET", Verifies("transports.http.get.no-response"), ByFence(),
 		func(ctx SpecContext) {
 			server := FreshSession(ctx)
 			listening := mustListen(ctx, server)
@@ -38,7 +38,7 @@ func listening() {
 			Demand(reply.Stream != listening.Stream, "the response on the stream of its request", "the response on the stream for GET")
 		})
 
-	It("sends the progress of a request elsewhere than on the stream for GET",
+	It("sends the notifications/progress of a request elsewhere than on the GET stream",
 		Verifies("transports.http.get.unrelated"),
 		func(ctx SpecContext) {
 			server := FreshSession(ctx)
@@ -68,7 +68,7 @@ const manyRequests = 5
 
 // connecting checks the heading Multiple Connections.
 func connecting() {
-	It("answers several requests that are sent at once", Verifies("transports.http.streams.served"), ByFence(),
+	It("returns a result for each of several concurrent requests", Verifies("transports.http.streams.served"), ByFence(),
 		func(ctx SpecContext) {
 			server := Session(ctx)
 
@@ -83,7 +83,7 @@ func connecting() {
 			}
 		})
 
-	It("brings to each of two calls at once what belongs to it", Verifies("transports.http.stream.related"), NeedsProvocation("progress"), ByFence(),
+	It("sends no progress of one of two concurrent calls on the SSE stream of the other", Verifies("transports.http.stream.related"), NeedsProvocation("progress"), ByFence(),
 		func(ctx SpecContext) {
 			server := FreshSession(ctx)
 			tokens := []string{"mcpconform-one-of-two", "mcpconform-two-of-two"}
@@ -109,7 +109,7 @@ func connecting() {
 			}
 		})
 
-	It("sends a notification on one of its streams", Verifies("transports.http.streams.once"),
+	It("sends notifications/tools/list_changed on only one of its SSE streams", Verifies("transports.http.streams.once"),
 		NeedsCapability("tools.listChanged"), Alone(),
 		func(ctx SpecContext) {
 			server := FreshSession(ctx)

@@ -22,7 +22,7 @@ import (
 // era. The server chooses which arguments a header repeats; one that chooses none has
 // nothing to keep.
 func parameters() {
-	It("refuses a call without the header of an argument", Verifies("transports.http.params.missing"),
+	It("rejects a call without the Mcp-Param-{Name} header of an argument", Verifies("transports.http.params.missing"),
 		func(ctx SpecContext) {
 			server := Session(ctx)
 			one := mustMirror(ctx, server, parameter)
@@ -32,7 +32,7 @@ func parameters() {
 			Expect(given).To(beTurnedDown())
 		})
 
-	It("refuses a call whose header is not the argument", Verifies("transports.http.params.mismatch"),
+	It("rejects a call whose Mcp-Param-{Name} header differs from the argument", Verifies("transports.http.params.mismatch"),
 		func(ctx SpecContext) {
 			server := Session(ctx)
 			one := mustMirror(ctx, server, parameter)
@@ -42,7 +42,7 @@ func parameters() {
 			Expect(given).To(beTurnedDown())
 		})
 
-	It("refuses a call whose header is not the argument inside an object", Verifies("transports.http.params.mismatch"),
+	It("rejects a call whose Mcp-Param-{Name} header differs from the nested argument", Verifies("transports.http.params.mismatch"),
 		func(ctx SpecContext) {
 			server := Session(ctx)
 			one := mustMirror(ctx, server, innerParameter)
@@ -52,7 +52,7 @@ func parameters() {
 			Expect(given).To(beTurnedDown())
 		})
 
-	It("refuses a call whose header is the argument in another case", Verifies("transports.http.params.mismatch"),
+	It("rejects a call whose Mcp-Param-{Name} header differs from the argument only in case", Verifies("transports.http.params.mismatch"),
 		func(ctx SpecContext) {
 			server := Session(ctx)
 			one := mustMirror(ctx, server, textParameter)
@@ -65,7 +65,7 @@ func parameters() {
 			Expect(given).To(beTurnedDown())
 		})
 
-	It("refuses a call whose header is not the argument once it is decoded", Verifies("transports.http.params.mismatch"),
+	It("rejects a call whose decoded Mcp-Param-{Name} header differs from the argument", Verifies("transports.http.params.mismatch"),
 		func(ctx SpecContext) {
 			server := Session(ctx)
 			one := mustMirror(ctx, server, textParameter)
@@ -75,7 +75,7 @@ func parameters() {
 			Expect(given).To(beTurnedDown())
 		})
 
-	It("answers a call that contradicts the header of an argument with 400 and -32020", Verifies("transports.http.headers.error"),
+	It("returns HTTP 400 and -32020 if a Mcp-Param-{Name} header differs from its argument", Verifies("transports.http.headers.error"),
 		func(ctx SpecContext) {
 			server := Session(ctx)
 			one := mustMirror(ctx, server, parameter)
@@ -86,7 +86,7 @@ func parameters() {
 			Expect(given).To(beTheError(http.StatusBadRequest, jsonrpc.HeaderMismatch))
 		})
 
-	It("refuses a call whose header has characters that must be encoded", Verifies("transports.http.params.characters"),
+	It("rejects a call whose Mcp-Param-{Name} header has unencoded non-ASCII characters", Verifies("transports.http.params.characters"),
 		func(ctx SpecContext) {
 			server := Session(ctx)
 			one := mustMirror(ctx, server, textParameter).with(foreign)
@@ -97,7 +97,7 @@ func parameters() {
 			Expect(given).To(beTurnedDown())
 		})
 
-	It("decodes the header of an argument", Verifies("transports.http.encoding.decoded"),
+	It("decodes a Base64-encoded Mcp-Param-{Name} header", Verifies("transports.http.encoding.decoded"),
 		func(ctx SpecContext) {
 			server := Session(ctx)
 			one := mustMirror(ctx, server, textParameter)
@@ -107,7 +107,7 @@ func parameters() {
 			Demand(!given.refused(), "the answer that the call gets with the plain value", given.Describe())
 		})
 
-	It("decodes the header of an argument beyond ASCII", Verifies("transports.http.encoding.decoded"),
+	It("decodes a Base64-encoded Mcp-Param-{Name} header with non-ASCII characters", Verifies("transports.http.encoding.decoded"),
 		func(ctx SpecContext) {
 			server := Session(ctx)
 			one := mustMirror(ctx, server, textParameter).with(foreign)
@@ -120,7 +120,7 @@ func parameters() {
 			Demand(given.code() != jsonrpc.HeaderMismatch, "no error about headers", given.Describe())
 		})
 
-	It("takes no markers around an argument in another case than they are defined in", Verifies("transports.http.encoding.markers"),
+	It("rejects a Mcp-Param-{Name} header with =?BASE64?…?= in upper case", Verifies("transports.http.encoding.markers"),
 		func(ctx SpecContext) {
 			server := Session(ctx)
 			one := mustMirror(ctx, server, textParameter)
@@ -131,7 +131,7 @@ func parameters() {
 			Expect(given).To(beTurnedDown())
 		})
 
-	It("expects no header for an argument that is not given", Verifies("transports.http.params.unexpected"),
+	It("requires no Mcp-Param-{Name} header for an argument that is absent", Verifies("transports.http.params.unexpected"),
 		func(ctx SpecContext) {
 			server := Session(ctx)
 			one := mustMirror(ctx, server, parameter).without()
@@ -142,7 +142,7 @@ func parameters() {
 			Demand(given.code() != jsonrpc.HeaderMismatch, "no error about headers", given.Describe())
 		})
 
-	It("expects no header for an argument that is null", Verifies("transports.http.params.unexpected"),
+	It("requires no Mcp-Param-{Name} header for an argument that is null", Verifies("transports.http.params.unexpected"),
 		func(ctx SpecContext) {
 			server := Session(ctx)
 			one := mustMirror(ctx, server, parameter).with(nil)
@@ -153,7 +153,7 @@ func parameters() {
 			Demand(given.code() != jsonrpc.HeaderMismatch, "no error about headers", given.Describe())
 		})
 
-	It("compares integers by their value", Verifies("transports.http.params.numbers"),
+	It("compares integers in Mcp-Param-{Name} headers by value, as in 42.0 and 42", Verifies("transports.http.params.numbers"),
 		func(ctx SpecContext) {
 			server := Session(ctx)
 			one := mustMirror(ctx, server, integerParameter)

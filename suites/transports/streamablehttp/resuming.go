@@ -15,7 +15,7 @@ import (
 // disconnecting checks what the heading Sending Messages to the Server says
 // of disconnection.
 func disconnecting() {
-	It("goes on with a request when the client disconnects", Verifies("transports.http.disconnect.no-cancel"),
+	It("continues with a request after the client disconnects", Verifies("transports.http.disconnect.no-cancel"),
 		func(ctx SpecContext) {
 			server := FreshSession(ctx)
 			mustReplay(ctx, server) // else no tool would help
@@ -60,7 +60,7 @@ func (c *running) isPart(received scripted.Received) bool {
 
 // resuming checks the heading Resumability and Redelivery.
 func resuming() {
-	It("replays nothing of another stream", Verifies("transports.http.resume.own-stream"),
+	It("replays no messages of another stream when one is resumed with Last-Event-ID", Verifies("transports.http.resume.own-stream"),
 		func(ctx SpecContext) {
 			server := FreshSession(ctx)
 			first := streamed(ctx, server)

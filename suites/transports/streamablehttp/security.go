@@ -28,7 +28,7 @@ const byStranger = "comes from the web page of another site"
 
 // security checks the heading Security Warning.
 func security() {
-	It("refuses the first request of a web page of another site", Verifies("transports.http.origin.validated"), ByFence(),
+	It("rejects a first POST with a foreign Origin", Verifies("transports.http.origin.validated"), ByFence(),
 		func(ctx SpecContext) {
 			server := Connect(ctx)
 
@@ -37,7 +37,7 @@ func security() {
 			Expect(response).To(beRefused())
 		})
 
-	It("refuses requests of a web page of another site", Verifies("transports.http.origin.validated"), ByFence(),
+	It("rejects a POST with a foreign Origin", Verifies("transports.http.origin.validated"), ByFence(),
 		func(ctx SpecContext) {
 			server := Session(ctx)
 
@@ -46,7 +46,7 @@ func security() {
 			Expect(response).To(beRefused())
 		})
 
-	It("lets no web page of another site listen", Verifies("transports.http.origin.validated"), InHandshakeEra(),
+	It("rejects a GET with a foreign Origin", Verifies("transports.http.origin.validated"), InHandshakeEra(),
 		func(ctx SpecContext) {
 			friend, server := FreshSession(ctx), FreshSession(ctx)
 			mustListen(ctx, friend)
@@ -56,7 +56,7 @@ func security() {
 			Expect(response).To(beRefused())
 		})
 
-	It("lets no web page of another site end a session", Verifies("transports.http.origin.validated"), InHandshakeEra(), ByFence(),
+	It("rejects a DELETE with a foreign Origin", Verifies("transports.http.origin.validated"), InHandshakeEra(), ByFence(),
 		func(ctx SpecContext) {
 			mustEnd(ctx, FreshSession(ctx)) // or else nothing shows what a refusal is for
 			server := FreshSession(ctx)
@@ -66,7 +66,7 @@ func security() {
 			Expect(response).To(beRefused())
 		})
 
-	It("answers a web page of another site with 403", Verifies("transports.http.origin.forbidden"), ByFence(),
+	It("rejects a foreign Origin with HTTP 403", Verifies("transports.http.origin.forbidden"), ByFence(),
 		func(ctx SpecContext) {
 			server, unknown := Session(ctx), Connect(ctx)
 
@@ -80,7 +80,7 @@ func security() {
 			Expect(handshake).To(HaveStatus(403))
 		})
 
-	It("listens at the loopback address only, when it runs there", Verifies("transports.http.loopback"),
+	It("listens on loopback addresses only, if it is reached at one", Verifies("transports.http.loopback"),
 		func(ctx SpecContext) {
 			endpoint, err := url.Parse(URL())
 			if err != nil || !isLoopback(endpoint.Hostname()) {

@@ -14,7 +14,7 @@ import (
 
 // sending checks the heading Sending Messages to the Server.
 func sending() {
-	It("takes a notification with 202 and no body", Verifies("transports.http.notification.accepted"),
+	It("accepts a notification with HTTP 202 and no body", Verifies("transports.http.notification.accepted"),
 		func(ctx SpecContext) {
 			server := Session(ctx)
 
@@ -31,7 +31,7 @@ func sending() {
 		})
 
 	// Later clients send no responses.
-	It("takes a response with 202 and no body", Verifies("transports.http.notification.accepted"), InHandshakeEra(),
+	It("accepts a response with HTTP 202 and no body", Verifies("transports.http.notification.accepted"), InHandshakeEra(),
 		func(ctx SpecContext) {
 			server := Session(ctx)
 
@@ -43,7 +43,7 @@ func sending() {
 			Expect(response).To(beTaken())
 		})
 
-	It("refuses a notification that it cannot accept with an error status", Verifies("transports.http.notification.refused"),
+	It("rejects a notification that it cannot accept with an HTTP error status", Verifies("transports.http.notification.refused"),
 		func(ctx SpecContext) {
 			server := Session(ctx)
 
@@ -55,7 +55,7 @@ func sending() {
 			Expect(response).To(beRefused())
 		})
 
-	It("ends the stream after the response", Verifies("transports.http.stream.closed"),
+	It("closes the stream of a request after the response", Verifies("transports.http.stream.closed"),
 		func(ctx SpecContext) {
 			server := FreshSession(ctx)
 
@@ -72,7 +72,7 @@ func sending() {
 		})
 
 	// Later a stream that broke is lost.
-	It("brings the response to a client that comes back for it", Verifies("transports.http.stream.response"), InHandshakeEra(),
+	It("sends the response to a client that resumes a closed SSE stream", Verifies("transports.http.stream.response"), InHandshakeEra(),
 		func(ctx SpecContext) {
 			server := FreshSession(ctx)
 			stream := streamed(ctx, server).Delivery.Stream

@@ -51,7 +51,7 @@ func helloBy(name string) Object {
 
 // endpoint checks the introduction of the section.
 func endpoint() {
-	It("takes both POST and GET at its endpoint", Verifies("transports.http.endpoint"),
+	It("supports POST and GET at the MCP endpoint", Verifies("transports.http.endpoint"),
 		func(ctx SpecContext) {
 			server := FreshSession(ctx) // by POST
 
@@ -60,7 +60,7 @@ func endpoint() {
 			Expect(response).NotTo(HaveStatus(404, 501))
 		})
 
-	It("takes POST at its endpoint", Verifies("transports.http.endpoint.post"),
+	It("accepts POST at its endpoint", Verifies("transports.http.endpoint.post"),
 		func(ctx SpecContext) {
 			server := Session(ctx)
 
@@ -70,7 +70,7 @@ func endpoint() {
 			Demand(given.code() != 0 || !slices.Contains([]int{404, 405, 501}, given.Status), "an endpoint that takes POST", given.Describe())
 		})
 
-	It("serves a second client beside the first", Verifies("transports.http.clients"), ByFence(),
+	It("serves a second client while the first is connected", Verifies("transports.http.clients"), ByFence(),
 		func(ctx SpecContext) {
 			first, second := FreshSession(ctx), Connect(ctx)
 

@@ -21,7 +21,7 @@ const comparedSessions = 4
 
 // sessions checks the heading Session Management.
 func sessions() {
-	It("gives each session an id of its own", Verifies("transports.http.session.unique"),
+	It("assigns a different Mcp-Session-Id to each session", Verifies("transports.http.session.unique"),
 		func(ctx SpecContext) {
 			ids := sessionIDs(ctx)
 
@@ -29,7 +29,7 @@ func sessions() {
 			Demand(len(slices.Compact(slices.Clone(ids))) == len(ids), "different session ids", fmt.Sprintf("%q", ids))
 		})
 
-	It("gives session ids that cannot be guessed from others", Verifies("transports.http.session.secure"),
+	It("assigns each Mcp-Session-Id so that it cannot be guessed from others", Verifies("transports.http.session.secure"),
 		func(ctx SpecContext) {
 			ids := sessionIDs(ctx)
 
@@ -37,7 +37,7 @@ func sessions() {
 			Demand(!found, "session ids that have little in common", fmt.Sprintf("%q and %q", one, other))
 		})
 
-	It("answers a request without the session id with 400, if it requires one", Verifies("transports.http.session.missing"), ByFence(),
+	It("rejects a request without Mcp-Session-Id with HTTP 400, if it requires one", Verifies("transports.http.session.missing"), ByFence(),
 		func(ctx SpecContext) {
 			server := FreshSession(ctx)
 			mustHaveSession(server)
@@ -50,7 +50,7 @@ func sessions() {
 			Expect(response).To(HaveStatus(400))
 		})
 
-	It("answers requests in a session that has ended with 404", Verifies("transports.http.session.gone"), ByFence(),
+	It("rejects a request with the Mcp-Session-Id of an ended session with HTTP 404", Verifies("transports.http.session.gone"), ByFence(),
 		func(ctx SpecContext) {
 			server := FreshSession(ctx)
 			mustEnd(ctx, server)
@@ -60,7 +60,7 @@ func sessions() {
 			Expect(response).To(HaveStatus(404))
 		})
 
-	It("answers notifications in a session that has ended with 404", Verifies("transports.http.session.gone"), ByFence(),
+	It("rejects a notification with the Mcp-Session-Id of an ended session with HTTP 404", Verifies("transports.http.session.gone"), ByFence(),
 		func(ctx SpecContext) {
 			server := FreshSession(ctx)
 			mustEnd(ctx, server)
@@ -70,7 +70,7 @@ func sessions() {
 			Expect(response).To(HaveStatus(404))
 		})
 
-	It("answers GET in a session that has ended with 404", Verifies("transports.http.session.gone"),
+	It("rejects a GET with the Mcp-Session-Id of an ended session with HTTP 404", Verifies("transports.http.session.gone"),
 		func(ctx SpecContext) {
 			server := FreshSession(ctx)
 			mustListen(ctx, server).Cut()

@@ -18,7 +18,7 @@ const assumed = "2025-03-26"
 
 // versions checks the heading Protocol Version Header.
 func versions() {
-	It("answers a version that does not exist with 400", Verifies("transports.http.version.refused"), ByFence(),
+	It("rejects a POST with an unsupported MCP-Protocol-Version with HTTP 400", Verifies("transports.http.version.refused"), ByFence(),
 		func(ctx SpecContext) {
 			server := Session(ctx)
 
@@ -27,7 +27,7 @@ func versions() {
 			Expect(response).To(HaveStatus(400))
 		})
 
-	It("answers a version that is none with 400", Verifies("transports.http.version.refused"), ByFence(),
+	It("rejects a POST with an invalid MCP-Protocol-Version with HTTP 400", Verifies("transports.http.version.refused"), ByFence(),
 		func(ctx SpecContext) {
 			server := Session(ctx)
 
@@ -36,7 +36,7 @@ func versions() {
 			Expect(response).To(HaveStatus(400))
 		})
 
-	It("answers GET for a version that does not exist with 400", Verifies("transports.http.version.refused"),
+	It("rejects a GET with an unsupported MCP-Protocol-Version with HTTP 400", Verifies("transports.http.version.refused"),
 		func(ctx SpecContext) {
 			listener, server := FreshSession(ctx), FreshSession(ctx)
 			mustListen(ctx, listener)
@@ -46,7 +46,7 @@ func versions() {
 			Expect(response).To(HaveStatus(400))
 		})
 
-	It("serves a client of "+assumed+", which sends no version", Verifies("transports.http.version.assumed"), ByFence(),
+	It("accepts requests without MCP-Protocol-Version from a client that negotiated "+assumed, Verifies("transports.http.version.assumed"), ByFence(),
 		func(ctx SpecContext) {
 			server := Connect(ctx)
 			hello := server.Need(ctx, "initialize", Hello(assumed))
@@ -60,7 +60,7 @@ func versions() {
 			Expect(reply).To(BeResult())
 		})
 
-	It("answers a version that nobody implements with 400 and -32022", Verifies("transports.http.version.unsupported"), ByFence(),
+	It("returns HTTP 400 and -32022 for an unsupported protocol version", Verifies("transports.http.version.unsupported"), ByFence(),
 		func(ctx SpecContext) {
 			server := Session(ctx)
 			body := server.Body(FenceMethod(), Object{"_meta": Object{scripted.MetaVersion: "1900-01-01"}})
@@ -70,7 +70,7 @@ func versions() {
 			Expect(given).To(beTheError(http.StatusBadRequest, jsonrpc.UnsupportedRevision))
 		})
 
-	It("refuses a request whose header names another version than the body", Verifies("transports.http.version.mismatch"), ByFence(),
+	It("rejects a request whose MCP-Protocol-Version differs from the version in _meta", Verifies("transports.http.version.mismatch"), ByFence(),
 		func(ctx SpecContext) {
 			server := Session(ctx)
 
@@ -79,7 +79,7 @@ func versions() {
 			Expect(given).To(beTurnedDown())
 		})
 
-	It("answers a request that contradicts its version header with 400 and -32020", Verifies("transports.http.headers.error"), ByFence(),
+	It("returns HTTP 400 and -32020 if MCP-Protocol-Version differs from the version in _meta", Verifies("transports.http.headers.error"), ByFence(),
 		func(ctx SpecContext) {
 			server := Session(ctx)
 
@@ -92,7 +92,7 @@ func versions() {
 			Expect(given).To(beTheError(http.StatusBadRequest, jsonrpc.HeaderMismatch))
 		})
 
-	It("refuses a request without the version header", Verifies("transports.http.version.missing"), ByFence(),
+	It("rejects a request without MCP-Protocol-Version", Verifies("transports.http.version.missing"), ByFence(),
 		func(ctx SpecContext) {
 			server := Session(ctx)
 			for _, revision := range append(supported(ctx, server), handshakeAt(ctx, assumed)) {
@@ -106,7 +106,7 @@ func versions() {
 			Expect(given).To(beTurnedDown())
 		})
 
-	It("answers a method that it does not implement with 404 and -32601", Verifies("transports.http.method.unknown"), ByFence(),
+	It("returns HTTP 404 and -32601 for an unknown method", Verifies("transports.http.method.unknown"), ByFence(),
 		func(ctx SpecContext) {
 			server := Session(ctx)
 

@@ -116,7 +116,7 @@ func crossPing(call *scripted.Call) {
 }
 
 func cancelling() {
-	It("cancels a request by a notification that names it", Verifies("cancellation.sent.stdio"), In(cancels),
+	It("sends notifications/cancelled with the id of the request that it cancels", Verifies("cancellation.sent.stdio"), In(cancels),
 		func(ctx SpecContext) {
 			client := Played(ctx)
 
@@ -130,7 +130,7 @@ func cancelling() {
 			})
 		})
 
-	It("cancels only requests that it has sent", Verifies("cancellation.own-requests"), In(cancels), NeedsTransport(HTTP), InHandshakeEra(),
+	It("sends notifications/cancelled only with the requestId of a request that it has sent", Verifies("cancellation.own-requests"), In(cancels), NeedsTransport(HTTP), InHandshakeEra(),
 		func(ctx SpecContext) {
 			client := Played(ctx)
 
@@ -153,7 +153,7 @@ func cancelling() {
 			client.NeverBut("the client cancelled another request than it was told to", method)
 		})
 
-	It("ignores the answer to a request that it has cancelled", Verifies("cancellation.late-response.client"), In(cancels),
+	It("ignores the response to a request that it has cancelled", Verifies("cancellation.late-response.client"), In(cancels),
 		func(ctx SpecContext) {
 			client := Played(ctx)
 
@@ -178,7 +178,7 @@ func cancelling() {
 			client.StaysUsable(ctx, answer, "the answer to a request that it had cancelled")
 		})
 
-	It("copes with cancellations that cross answers", Verifies("cancellation.races"), In(cancels),
+	It("continues after its notifications/cancelled crossed a response", Verifies("cancellation.races"), In(cancels),
 		func(ctx SpecContext) {
 			client := Played(ctx)
 
@@ -329,7 +329,7 @@ func cancelQuestion(call *scripted.Call, question scripted.Question) {
 }
 
 func cancelled() {
-	It("stops working on a request that was cancelled, and sends no response to it", Verifies("cancellation.unanswered", "cancellation.stops"), In(asked),
+	It("stops processing a cancelled request and sends no response to it", Verifies("cancellation.unanswered", "cancellation.stops"), In(asked),
 		func(ctx SpecContext) {
 			client := Played(ctx)
 
@@ -414,22 +414,22 @@ var (
 )
 
 func invalidForClients() {
-	It("ignores the cancellation of an unknown request", Verifies("cancellation.invalid.unknown"), In(unknown),
+	It("ignores notifications/cancelled with an unknown requestId", Verifies("cancellation.invalid.unknown"), In(unknown),
 		func(ctx SpecContext) {
 			ignores(ctx, Played(ctx), unknownRequest)
 		})
 
-	It("ignores the cancellation of a request that was answered", Verifies("cancellation.invalid.completed"), In(complete),
+	It("ignores notifications/cancelled for a request that was already answered", Verifies("cancellation.invalid.completed"), In(complete),
 		func(ctx SpecContext) {
 			ignores(ctx, Played(ctx), completedRequest)
 		})
 
-	It("ignores a cancellation that names no request", Verifies("cancellation.invalid.malformed"), In(nameless),
+	It("ignores notifications/cancelled without a requestId", Verifies("cancellation.invalid.malformed"), In(nameless),
 		func(ctx SpecContext) {
 			ignores(ctx, Played(ctx), noRequest)
 		})
 
-	It("ignores a cancellation that names an object", Verifies("cancellation.invalid.malformed"), In(strange),
+	It("ignores notifications/cancelled whose requestId is an object", Verifies("cancellation.invalid.malformed"), In(strange),
 		func(ctx SpecContext) {
 			ignores(ctx, Played(ctx), objectRequest)
 		})

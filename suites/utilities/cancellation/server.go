@@ -22,7 +22,7 @@ func ServerChecks() {
 }
 
 func inProgress() {
-	It("sends no response to a request that was cancelled", Verifies("cancellation.unanswered"), NeedsProvocation("slow"),
+	It("sends no response to a cancelled request", Verifies("cancellation.unanswered"), NeedsProvocation("slow"),
 		func(ctx SpecContext) {
 			needsSight()
 			server := FreshSession(ctx)
@@ -35,7 +35,7 @@ func inProgress() {
 			DemandNone("no response to the cancelled request", server.Sent(cancelled.Mark, responseTo(cancelled.ID)))
 		})
 
-	It("stops reporting progress of a request that was cancelled", Verifies("cancellation.stops"), NeedsProvocation("slow"),
+	It("stops sending notifications/progress for a cancelled request", Verifies("cancellation.stops"), NeedsProvocation("slow"),
 		func(ctx SpecContext) {
 			needsSight()
 			server := FreshSession(ctx)
@@ -60,7 +60,7 @@ func inProgress() {
 			DemandNone("no progress of the cancelled request", late)
 		})
 
-	It("copes with a cancellation that crosses the answer", Verifies("cancellation.races"), ByFence(),
+	It("continues after notifications/cancelled crossed the response, which it sends once at most", Verifies("cancellation.races"), ByFence(),
 		func(ctx SpecContext) {
 			server := FreshSession(ctx)
 
@@ -73,7 +73,7 @@ func inProgress() {
 }
 
 func invalid() {
-	It("ignores the cancellation of an unknown request", Verifies("cancellation.invalid.unknown"), ByFence(),
+	It("ignores notifications/cancelled with an unknown requestId", Verifies("cancellation.invalid.unknown"), ByFence(),
 		func(ctx SpecContext) {
 			server := FreshSession(ctx)
 
@@ -81,7 +81,7 @@ func invalid() {
 				"cancels a request that was never sent")
 		})
 
-	It("ignores the cancellation of a request that was answered", Verifies("cancellation.invalid.completed"), ByFence(),
+	It("ignores notifications/cancelled for a request that was already answered", Verifies("cancellation.invalid.completed"), ByFence(),
 		func(ctx SpecContext) {
 			server := FreshSession(ctx)
 			answered := server.Start(ctx, FenceMethod(), nil)
@@ -91,14 +91,14 @@ func invalid() {
 				"cancels a request that was answered")
 		})
 
-	It("ignores a cancellation without params", Verifies("cancellation.invalid.malformed"), ByFence(),
+	It("ignores notifications/cancelled without params", Verifies("cancellation.invalid.malformed"), ByFence(),
 		func(ctx SpecContext) {
 			server := FreshSession(ctx)
 
 			demandIgnored(ctx, server, jsonrpc.NewNotification(method, nil), "names no request")
 		})
 
-	It("ignores a cancellation whose request id is an object", Verifies("cancellation.invalid.malformed"), ByFence(),
+	It("ignores notifications/cancelled with an object as requestId", Verifies("cancellation.invalid.malformed"), ByFence(),
 		func(ctx SpecContext) {
 			server := FreshSession(ctx)
 

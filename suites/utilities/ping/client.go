@@ -15,7 +15,7 @@ import (
 func ClientChecks() {
 	Describe("Pings", func() {
 
-		It("answers every ping", Verifies("ping.answered"), In(pinged),
+		It("responds to every ping", Verifies("ping.answered"), In(pinged),
 			func(ctx SpecContext) {
 				client := Played(ctx)
 

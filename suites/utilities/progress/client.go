@@ -14,7 +14,7 @@ import (
 func ClientChecks() {
 	Describe("Progress", func() {
 
-		It("gives each of two calls at once a progress token of its own", Verifies("progress.token.unique"), In(counted),
+		It("sends a different progressToken in each of two concurrent calls", Verifies("progress.token.unique"), In(counted),
 			func(ctx SpecContext) {
 				client := Played(ctx)
 
@@ -40,7 +40,7 @@ func ClientChecks() {
 				client.NeverBut("the client did not make two calls that ask for progress", "tools/call")
 			})
 
-		It("reports progress that grows", Verifies("progress.increases", "progress.token.provided"), In(reported),
+		It("sends notifications/progress with the token of the request and an increasing progress", Verifies("progress.increases", "progress.token.provided"), In(reported),
 			func(ctx SpecContext) {
 				client := Played(ctx)
 

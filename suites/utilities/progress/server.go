@@ -17,7 +17,7 @@ import (
 func ServerChecks() {
 	Describe("Progress", func() {
 
-		It("reports progress with a token that is a string as it was given", Verifies("progress.token.provided"),
+		It("returns a string progressToken unchanged in notifications/progress", Verifies("progress.token.provided"),
 			NeedsProvocation("progress"),
 			func(ctx SpecContext) {
 				server := Session(ctx)
@@ -29,7 +29,7 @@ func ServerChecks() {
 				}
 			})
 
-		It("reports progress with a token that is an integer as it was given", Verifies("progress.token.provided"),
+		It("returns an integer progressToken unchanged in notifications/progress", Verifies("progress.token.provided"),
 			NeedsProvocation("progress"),
 			func(ctx SpecContext) {
 				server := Session(ctx)
@@ -41,7 +41,7 @@ func ServerChecks() {
 				}
 			})
 
-		It("reports no progress of a request without a token", Verifies("progress.token.provided"),
+		It("sends no notifications/progress for a request without a progressToken", Verifies("progress.token.provided"),
 			NeedsProvocation("progress"),
 			func(ctx SpecContext) {
 				server := Session(ctx)
@@ -54,7 +54,7 @@ func ServerChecks() {
 				DemandNone("no progress of a request without a token", server.Sent(mark, Notification("notifications/progress")))
 			})
 
-		It("reports progress of a task with the token of the request", Verifies("progress.tasks.token"),
+		It("sends the progress of a task with the progressToken of the tools/call", Verifies("progress.tasks.token"),
 			NeedsCapability("tasks.requests.tools.call"), NeedsProvocation("task-progress"),
 			func(ctx SpecContext) {
 				server := FreshSession(ctx)

@@ -59,26 +59,26 @@ var tasksInPart = &Story{
 
 // askingAfterTasks registers the checks of a client that is told to ask about tasks.
 func askingAfterTasks() {
-	It("sends tasks/get with the taskId of a task", Verifies("base.schema.requests"), In(tasksListed),
+	It("sends tasks/get with a non-empty string as taskId", Verifies("base.schema.requests"), In(tasksListed),
 		func(ctx SpecContext) { features.DemandText(Played(ctx), "tasks/get", "taskId") })
 
-	It("sends tasks/result with the taskId of a task", Verifies("base.schema.requests"), In(tasksListed),
+	It("sends tasks/result with a non-empty string as taskId", Verifies("base.schema.requests"), In(tasksListed),
 		func(ctx SpecContext) { features.DemandText(Played(ctx), "tasks/result", "taskId") })
 
-	It("sends tasks/cancel with the taskId of a task", Verifies("base.schema.requests"), In(tasksListed),
+	It("sends tasks/cancel with a non-empty string as taskId", Verifies("base.schema.requests"), In(tasksListed),
 		func(ctx SpecContext) { features.DemandText(Played(ctx), "tasks/cancel", "taskId") })
 
-	It("asks about no tasks if the server does not declare tasks", Verifies("lifecycle.capabilities.of-peer"), In(tasksUndeclared),
+	It("sends tasks/list, tasks/get, tasks/result and tasks/cancel only if the server declares tasks", Verifies("lifecycle.capabilities.of-peer"), In(tasksUndeclared),
 		func(ctx SpecContext) {
 			features.DemandRestraint(Played(ctx), Beside(ctx, tasksListed), "tasks", "tasks/list", "tasks/get", "tasks/result", "tasks/cancel")
 		})
 
-	It("lists no tasks if the server does not declare tasks.list", Verifies("lifecycle.capabilities.of-peer"), In(tasksInPart),
+	It("sends tasks/list only if the server declares tasks.list", Verifies("lifecycle.capabilities.of-peer"), In(tasksInPart),
 		func(ctx SpecContext) {
 			features.DemandRestraint(Played(ctx), Beside(ctx, tasksListed), "tasks.list", "tasks/list")
 		})
 
-	It("cancels no task if the server does not declare tasks.cancel", Verifies("lifecycle.capabilities.of-peer"), In(tasksInPart),
+	It("sends tasks/cancel only if the server declares tasks.cancel", Verifies("lifecycle.capabilities.of-peer"), In(tasksInPart),
 		func(ctx SpecContext) {
 			features.DemandRestraint(Played(ctx), Beside(ctx, tasksListed), "tasks.cancel", "tasks/cancel")
 		})

@@ -69,7 +69,7 @@ var taskThatAsks = &Story{
 }
 
 func followingTasks() {
-	It("calls no tool as a task of a server that takes none", Verifies("tasks.tool.undeclared"), In(toolsWithoutTasks),
+	It("calls no tool as a task if the server does not declare tasks", Verifies("tasks.tool.undeclared"), In(toolsWithoutTasks),
 		func(ctx SpecContext) {
 			client := Played(ctx)
 
@@ -85,7 +85,7 @@ func followingTasks() {
 			client.Judging(calls[0])
 		})
 
-	It("gets the result of its task without being told of its status", Verifies("tasks.notification.not-awaited"), In(toolsAsTasks),
+	It("sends tasks/get or tasks/result without waiting for notifications/tasks/status", Verifies("tasks.notification.not-awaited"), In(toolsAsTasks),
 		func(ctx SpecContext) {
 			client := Played(ctx)
 
@@ -106,7 +106,7 @@ func followingTasks() {
 			}
 		})
 
-	It("asks after its task until it is over, or waits for its result", Verifies("tasks.poll.continued"), In(toolsAsTasks),
+	It("sends tasks/get until its task has a terminal status, or sends tasks/result", Verifies("tasks.poll.continued"), In(toolsAsTasks),
 		func(ctx SpecContext) {
 			client := Played(ctx)
 
@@ -126,7 +126,7 @@ func followingTasks() {
 			})
 		})
 
-	It("fetches what its task needs", Verifies("tasks.input.fetched"), In(taskThatAsks),
+	It("sends tasks/result for its task in the status input_required", Verifies("tasks.input.fetched"), In(taskThatAsks),
 		func(ctx SpecContext) {
 			client := Played(ctx)
 
@@ -147,7 +147,7 @@ func followingTasks() {
 			client.Missing(looks[waits], Mismatch{Wanted: "tasks/result of a task in the status input_required", Found: "none until it was over"})
 		})
 
-	It("answers what its task asks, whatever the stream", Verifies("tasks.input.any-stream"), In(taskThatAsks),
+	It("answers the elicitation/create of its task on any SSE stream", Verifies("tasks.input.any-stream"), In(taskThatAsks),
 		func(ctx SpecContext) {
 			client := Played(ctx)
 

@@ -40,7 +40,7 @@ func (k *keeper) known(call *scripted.Call) Object {
 }
 
 func givingUp() {
-	It("cancels a call that has become a task by tasks/cancel", Verifies("cancellation.not-tasks"), In(taskGivenUp),
+	It("cancels a task-augmented tools/call with tasks/cancel", Verifies("cancellation.not-tasks"), In(taskGivenUp),
 		func(ctx SpecContext) {
 			client := Played(ctx)
 

@@ -125,7 +125,7 @@ func asksForLongTasks(i *interview) {
 
 // takingTasksOn registers the checks of a client that answers with tasks.
 func takingTasksOn() {
-	It("answers a ping as usual that asks for a task", Verifies("tasks.undeclared.ignored"), In(askedForTasks),
+	It("ignores task in the params of ping", Verifies("tasks.undeclared.ignored"), In(askedForTasks),
 		func(ctx SpecContext) {
 			client := Played(ctx)
 
@@ -136,7 +136,7 @@ func takingTasksOn() {
 			}
 		})
 
-	It("answers as usual what asks for a task that it does not declare", Verifies("tasks.undeclared.ignored"), In(askedForTasks),
+	It("ignores task in the params of requests that it does not declare in tasks.requests", Verifies("tasks.undeclared.ignored"), In(askedForTasks),
 		func(ctx SpecContext) {
 			client := Played(ctx)
 
@@ -153,7 +153,7 @@ func takingTasksOn() {
 			}
 		})
 
-	It("answers a request as a task with a task", Verifies("tasks.create.answered", "tasks.id.string", "tasks.status.begins-working"), In(askedForTasks),
+	It("returns a task with a taskId and the status working for a task-augmented request", Verifies("tasks.create.answered", "tasks.id.string", "tasks.status.begins-working"), In(askedForTasks),
 		func(ctx SpecContext) {
 			client := Played(ctx)
 
@@ -167,7 +167,7 @@ func takingTasksOn() {
 			}
 		})
 
-	It("makes an id of its own for every task", Verifies("tasks.id.generated", "tasks.id.unique"), In(askedForTasks),
+	It("generates a new taskId for every task", Verifies("tasks.id.generated", "tasks.id.unique"), In(askedForTasks),
 		func(ctx SpecContext) {
 			client := Played(ctx)
 
@@ -185,7 +185,7 @@ func takingTasksOn() {
 			}
 		})
 
-	It("keeps no task for as long as anybody asks", Verifies("tasks.ttl.limited"), In(askedForTasks),
+	It("limits the ttl that a task request asks for", Verifies("tasks.ttl.limited"), In(askedForTasks),
 		func(ctx SpecContext) {
 			client := Played(ctx)
 
@@ -194,7 +194,7 @@ func takingTasksOn() {
 			Expect(client.Judging(state)).To(HaveMember("ttl", lessThan(tenYears)))
 		})
 
-	It("tells of the task that taskId names, whatever the metadata say", Verifies("tasks.target.parameter"), In(askedForTasks),
+	It("uses taskId in tasks/get even if the related-task metadata differs", Verifies("tasks.target.parameter"), In(askedForTasks),
 		func(ctx SpecContext) {
 			client := Played(ctx)
 
@@ -209,7 +209,7 @@ func takingTasksOn() {
 			client.NeverBut("the client was asked for no state of a task", "tools/call")
 		})
 
-	It("refuses what is asked of an unknown task", Verifies("tasks.error.unknown-task"), In(askedForTasks),
+	It("rejects tasks/* requests with an unknown taskId with -32602", Verifies("tasks.error.unknown-task"), In(askedForTasks),
 		func(ctx SpecContext) {
 			client := Played(ctx)
 
@@ -225,7 +225,7 @@ func takingTasksOn() {
 			}
 		})
 
-	It("gives the answer that was asked for as the result of its task", Verifies("tasks.result.same"), In(askedForTasks),
+	It("returns the result of the original request for tasks/result", Verifies("tasks.result.same"), In(askedForTasks),
 		func(ctx SpecContext) {
 			client := Played(ctx)
 
@@ -245,7 +245,7 @@ func takingTasksOn() {
 			}
 		})
 
-	It("gives the same result of a task as often as it is asked", Verifies("tasks.result.same"), In(askedForTasks),
+	It("returns the same content when tasks/result is sent twice", Verifies("tasks.result.same"), In(askedForTasks),
 		func(ctx SpecContext) {
 			client := Played(ctx)
 
@@ -256,7 +256,7 @@ func takingTasksOn() {
 			Expect(client.Judging(answers[1])).To(HaveMember("content", answers[0].ResultObject()["content"]))
 		})
 
-	It("answers tasks/result with the error that the request would have had", Verifies("tasks.result.same-error"), In(askedForTasks),
+	It("returns the error code of the original request for tasks/result", Verifies("tasks.result.same-error"), In(askedForTasks),
 		func(ctx SpecContext) {
 			client := Played(ctx)
 
@@ -264,7 +264,7 @@ func takingTasksOn() {
 			Expect(client.Judging(answers[0])).To(BeJSONRPCError(declined))
 		})
 
-	It("lets a task fail whose request ends with an error", Verifies("tasks.failure.status"), In(askedForTasks),
+	It("sets the status failed for a task whose request ends with an error", Verifies("tasks.failure.status"), In(askedForTasks),
 		func(ctx SpecContext) {
 			client := Played(ctx)
 
@@ -275,14 +275,14 @@ func takingTasksOn() {
 			Expect(client.Judging(lastAnswer(client, "tasks/get", id))).To(HaveMember("status", "failed"))
 		})
 
-	It("answers tasks/list with tasks", Verifies("tasks.list.answered"), In(askedForTasks),
+	It("returns a list of tasks for tasks/list", Verifies("tasks.list.answered"), In(askedForTasks),
 		func(ctx SpecContext) {
 			client := Played(ctx)
 
 			Expect(client.Judging(pagesOfTasks(client)[0])).To(HaveMember("tasks", BeAList()))
 		})
 
-	It("lists every task, on as many pages as it takes", Verifies("tasks.list.complete", "tasks.list.next-cursor"), In(askedForTasks),
+	It("returns every task on the pages of tasks/list", Verifies("tasks.list.complete", "tasks.list.next-cursor"), In(askedForTasks),
 		func(ctx SpecContext) {
 			client := Played(ctx)
 
@@ -305,7 +305,7 @@ func takingTasksOn() {
 			}
 		})
 
-	It("refuses a cursor of tasks/list that it never gave", Verifies("tasks.error.unknown-cursor"), In(askedForTasks),
+	It("rejects tasks/list with an unknown cursor with -32602", Verifies("tasks.error.unknown-cursor"), In(askedForTasks),
 		func(ctx SpecContext) {
 			client := Played(ctx)
 
@@ -319,7 +319,7 @@ func takingTasksOn() {
 			client.NeverBut("the client did not answer tasks/list with an unknown cursor", "tools/call")
 		})
 
-	It("refuses to cancel a task that is done", Verifies("tasks.cancel.refused"), In(askedForTasks),
+	It("rejects tasks/cancel of a finished task with -32602", Verifies("tasks.cancel.refused"), In(askedForTasks),
 		func(ctx SpecContext) {
 			client := Played(ctx)
 
@@ -332,7 +332,7 @@ func takingTasksOn() {
 
 // takingTime registers the checks of a client that takes a while over its answers.
 func takingTime() {
-	It("announces a task before it is done", Verifies("tasks.create.prompt"), In(longTasks),
+	It("returns CreateTaskResult before the task is completed", Verifies("tasks.create.prompt"), In(longTasks),
 		func(ctx SpecContext) {
 			client := Played(ctx)
 
@@ -351,7 +351,7 @@ func takingTime() {
 			})
 		})
 
-	It("answers tasks/result only when the task is over", Verifies("tasks.result.blocks"), In(longTasks),
+	It("answers tasks/result only when the task has a terminal status", Verifies("tasks.result.blocks"), In(longTasks),
 		func(ctx SpecContext) {
 			client := Played(ctx)
 
@@ -367,7 +367,7 @@ func takingTime() {
 			}
 		})
 
-	It("answers tasks/cancel with the task, cancelled", Verifies("tasks.cancel.done"), In(longTasks),
+	It("returns the task with the status cancelled for tasks/cancel", Verifies("tasks.cancel.done"), In(longTasks),
 		func(ctx SpecContext) {
 			client := Played(ctx)
 
@@ -376,7 +376,7 @@ func takingTime() {
 			Expect(reply).To(HaveMember("status", "cancelled"))
 		})
 
-	It("leaves a cancelled task cancelled", Verifies("tasks.cancel.stays"), In(longTasks),
+	It("keeps the status cancelled after tasks/cancel", Verifies("tasks.cancel.stays"), In(longTasks),
 		func(ctx SpecContext) {
 			client := Played(ctx)
 
@@ -391,7 +391,7 @@ func takingTime() {
 			}
 		})
 
-	It("refuses to cancel a task twice", Verifies("tasks.cancel.refused"), In(longTasks),
+	It("rejects a second tasks/cancel of the same task with -32602", Verifies("tasks.cancel.refused"), In(longTasks),
 		func(ctx SpecContext) {
 			client := Played(ctx)
 

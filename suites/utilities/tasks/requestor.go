@@ -14,7 +14,7 @@ import (
 
 // asRequestor registers the checks of a server that asks its client for tasks.
 func asRequestor() {
-	It("asks a client that takes no tasks for none", Verifies("tasks.capability.respected"), NeedsProvocation("client-task"),
+	It("requests no task from a client that does not declare tasks", Verifies("tasks.capability.respected"), NeedsProvocation("client-task"),
 		func(ctx SpecContext) {
 			able, server := SessionOf(ctx, takingTasks()), FreshSession(ctx)
 			task := answerWithTask(able, "working", "completed")
@@ -27,7 +27,7 @@ func asRequestor() {
 			DemandNone("no task, since the client declared none", server.Sent(0, asksForTask))
 		})
 
-	It("gets the result of the client's task without being told of its status", Verifies("tasks.notification.not-awaited"),
+	It("sends tasks/result for a client's task without waiting for notifications/tasks/status", Verifies("tasks.notification.not-awaited"),
 		NeedsProvocation("client-task"),
 		func(ctx SpecContext) {
 			server := SessionOf(ctx, takingTasks())
@@ -39,7 +39,7 @@ func asRequestor() {
 			Demand(task.fetched(), "tasks/result of the client's task", "none")
 		})
 
-	It("asks after the client's task until it is over, or waits for its result", Verifies("tasks.poll.continued"),
+	It("sends tasks/get until a client's task is completed, or sends tasks/result", Verifies("tasks.poll.continued"),
 		NeedsProvocation("client-task"),
 		func(ctx SpecContext) {
 			server := SessionOf(ctx, takingTasks())
@@ -51,7 +51,7 @@ func asRequestor() {
 			Demand(task.fetched() || task.told("completed"), "tasks/get until the task is completed, or tasks/result", "neither")
 		})
 
-	It("fetches what the client's task needs", Verifies("tasks.input.fetched"), NeedsProvocation("client-task"),
+	It("sends tasks/result for a client's task in the status input_required", Verifies("tasks.input.fetched"), NeedsProvocation("client-task"),
 		func(ctx SpecContext) {
 			server := SessionOf(ctx, takingTasks())
 			task := answerWithTask(server, "input_required")

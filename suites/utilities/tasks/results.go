@@ -9,7 +9,7 @@ import (
 )
 
 func results() {
-	It("gives the result of the call by tasks/result", Verifies("tasks.result.same"), NeedsCapability(callable),
+	It("returns the result of the tools/call for tasks/result", Verifies("tasks.result.same"), NeedsCapability(callable),
 		func(ctx SpecContext) {
 			server := FreshSession(ctx)
 			id := begin(ctx, server, aTool())
@@ -20,7 +20,7 @@ func results() {
 			Expect(reply).To(HaveMember("content", BeAList()))
 		})
 
-	It("gives the same result of a task as often as it is asked", Verifies("tasks.result.same"), NeedsCapability(callable),
+	It("returns the same content when tasks/result is sent twice", Verifies("tasks.result.same"), NeedsCapability(callable),
 		func(ctx SpecContext) {
 			server := FreshSession(ctx)
 			id := begin(ctx, server, aTool())
@@ -32,7 +32,7 @@ func results() {
 			Expect(second).To(HaveMember("content", first.Object()["content"]))
 		})
 
-	It("ties the result to its task", Verifies("tasks.related.response"), NeedsCapability(callable),
+	It("returns related-task metadata in the result of tasks/result", Verifies("tasks.related.response"), NeedsCapability(callable),
 		func(ctx SpecContext) {
 			server := FreshSession(ctx)
 			id := begin(ctx, server, aTool())
@@ -43,7 +43,7 @@ func results() {
 			Expect(reply).To(HaveMember("_meta", HaveMember(RelatedTask, HaveMember("taskId", id))))
 		})
 
-	It("names the task in the progress that it reports", Verifies("tasks.related.notification"), NeedsCapability(callable), NeedsProvocation("task-progress"),
+	It("sends related-task metadata in notifications/progress of a task", Verifies("tasks.related.notification"), NeedsCapability(callable), NeedsProvocation("task-progress"),
 		func(ctx SpecContext) {
 			server := FreshSession(ctx)
 			_, _ = server.Listen(ctx) // where there is no such stream, progress comes beside the result
@@ -62,7 +62,7 @@ func results() {
 			}
 		})
 
-	It("answers tasks/result only when the task is over", Verifies("tasks.result.blocks"), NeedsCapability(callable), NeedsProvocation("task-slow"),
+	It("answers tasks/result only when the task has a terminal status", Verifies("tasks.result.blocks"), NeedsCapability(callable), NeedsProvocation("task-slow"),
 		func(ctx SpecContext) {
 			server := FreshSession(ctx)
 			id := begin(ctx, server, tool("task-slow"))
@@ -72,7 +72,7 @@ func results() {
 			Expect(server.Need(ctx, "tasks/get", Object{"taskId": id})).To(HaveMember("status", BeOneOf(over...)))
 		})
 
-	It("answers tasks/result of a task that needs input only when the task is over", Verifies("tasks.result.blocks"),
+	It("answers tasks/result of a task that needs input only in a terminal status", Verifies("tasks.result.blocks"),
 		NeedsCapability(callable), NeedsProvocation("task-input"),
 		func(ctx SpecContext) {
 			server := FreshSession(ctx)
@@ -83,7 +83,7 @@ func results() {
 			Expect(server.Need(ctx, "tasks/get", Object{"taskId": id})).To(HaveMember("status", BeOneOf(over...)))
 		})
 
-	It("answers tasks/get while tasks/result waits", Verifies("tasks.result.blocks"), NeedsCapability(callable), NeedsProvocation("task-slow"),
+	It("answers tasks/get while tasks/result is pending", Verifies("tasks.result.blocks"), NeedsCapability(callable), NeedsProvocation("task-slow"),
 		func(ctx SpecContext) {
 			server := FreshSession(ctx)
 			id := begin(ctx, server, tool("task-slow"))
@@ -103,7 +103,7 @@ func results() {
 }
 
 func failures() {
-	It("lets a task fail whose tool reports an error", Verifies("tasks.failure.status", "tasks.failure.message"),
+	It("sets the status failed and a statusMessage for a task whose tool returns isError", Verifies("tasks.failure.status", "tasks.failure.message"),
 		NeedsCapability(callable), NeedsProvocation("task-failing"),
 		func(ctx SpecContext) {
 			server := FreshSession(ctx)
@@ -119,7 +119,7 @@ func failures() {
 			Expect(state).To(HaveMember("statusMessage", BeText()))
 		})
 
-	It("tells in the result of a task that its tool failed, where the call would tell it", Verifies("tasks.result.same"),
+	It("returns isError for tasks/result if a plain tools/call returns it", Verifies("tasks.result.same"),
 		NeedsCapability(callable), NeedsProvocation("task-failing"),
 		func(ctx SpecContext) {
 			plain, server := FreshSession(ctx), FreshSession(ctx)
@@ -133,7 +133,7 @@ func failures() {
 			Expect(reply).To(HaveMember("isError", true))
 		})
 
-	It("answers tasks/result with the error that the call would have had", Verifies("tasks.result.same-error"),
+	It("returns the error code of the plain tools/call for tasks/result", Verifies("tasks.result.same-error"),
 		NeedsCapability(callable), NeedsProvocation("task-refused"),
 		func(ctx SpecContext) {
 			plain, server := FreshSession(ctx), FreshSession(ctx)
@@ -149,7 +149,7 @@ func failures() {
 			Expect(reply).To(BeJSONRPCError(refusal.Code))
 		})
 
-	It("lets a task fail whose call ends with an error", Verifies("tasks.failure.status"), NeedsCapability(callable), NeedsProvocation("task-refused"),
+	It("sets the status failed for a task whose tools/call ends with an error", Verifies("tasks.failure.status"), NeedsCapability(callable), NeedsProvocation("task-refused"),
 		func(ctx SpecContext) {
 			server := FreshSession(ctx)
 			id := begin(ctx, server, tool("task-refused"))
@@ -165,7 +165,7 @@ func failures() {
 func input() {
 	const asks = "elicitation/create"
 
-	It("says of a task that it needs input", Verifies("tasks.status.input-required"), NeedsCapability(callable), NeedsProvocation("task-input"),
+	It("sets the status input_required while a task waits for input", Verifies("tasks.status.input-required"), NeedsCapability(callable), NeedsProvocation("task-input"),
 		func(ctx SpecContext) {
 			server := FreshSession(ctx)
 			server.Answer(asks, scripted.Silence)
@@ -178,7 +178,7 @@ func input() {
 			give(ctx, server, id)
 		})
 
-	It("names the task in its request for input", Verifies("tasks.related.request"), NeedsCapability(callable), NeedsProvocation("task-input"),
+	It("sends related-task metadata in the elicitation/create of a task", Verifies("tasks.related.request"), NeedsCapability(callable), NeedsProvocation("task-input"),
 		func(ctx SpecContext) {
 			server := FreshSession(ctx)
 			id := begin(ctx, server, tool("task-input"))
@@ -190,7 +190,7 @@ func input() {
 			}
 		})
 
-	It("takes up a task again that has its input", Verifies("tasks.status.input-received"), NeedsCapability(callable), NeedsProvocation("task-input"),
+	It("leaves the status input_required once the task has its input", Verifies("tasks.status.input-received"), NeedsCapability(callable), NeedsProvocation("task-input"),
 		func(ctx SpecContext) {
 			server := FreshSession(ctx)
 			id := begin(ctx, server, tool("task-input"))

@@ -33,7 +33,7 @@ func ServerChecks() {
 }
 
 func negotiation() {
-	It("refuses to run a tool as a task that does not support it", Verifies("tasks.tool.forbidden-refused"), NeedsCapability(callable),
+	It("rejects a task-augmented tools/call with -32601 if taskSupport is forbidden or absent", Verifies("tasks.tool.forbidden-refused"), NeedsCapability(callable),
 		func(ctx SpecContext) {
 			server := FreshSession(ctx)
 			tool := toolWith("that does not support tasks", "", "forbidden")
@@ -45,7 +45,7 @@ func negotiation() {
 			Expect(reply).To(BeJSONRPCError(jsonrpc.MethodNotFound))
 		})
 
-	It("refuses to run a tool other than as a task that demands it", Verifies("tasks.tool.required-refused"), NeedsCapability(callable),
+	It("rejects a tools/call without task with -32601 if taskSupport is required", Verifies("tasks.tool.required-refused"), NeedsCapability(callable),
 		func(ctx SpecContext) {
 			server := FreshSession(ctx)
 			tool := toolWith("that can be called only as a task", "required")
@@ -57,7 +57,7 @@ func negotiation() {
 			Expect(reply).To(BeJSONRPCError(jsonrpc.MethodNotFound))
 		})
 
-	It("answers a ping as usual that asks for a task", Verifies("tasks.undeclared.ignored"), ByFence(),
+	It("ignores task in the params of ping", Verifies("tasks.undeclared.ignored"), ByFence(),
 		func(ctx SpecContext) {
 			server := Session(ctx)
 
@@ -68,7 +68,7 @@ func negotiation() {
 			Expect(reply).NotTo(HaveMember("task"))
 		})
 
-	It("runs tools as usual that it was asked to run as tasks, if it declares none", Verifies("tasks.undeclared.ignored"), NeedsCapability("tools"),
+	It("ignores task in tools/call if it does not declare tasks.requests.tools.call", Verifies("tasks.undeclared.ignored"), NeedsCapability("tools"),
 		func(ctx SpecContext) {
 			if Declares(callable) {
 				NotApplicable("the server takes calls of tools as tasks")
@@ -86,7 +86,7 @@ func negotiation() {
 }
 
 func creation() {
-	It("answers a call as a task with a task", Verifies("tasks.create.answered", "tasks.id.string", "tasks.status.begins-working"),
+	It("returns a task with a taskId and the status working for a task-augmented tools/call", Verifies("tasks.create.answered", "tasks.id.string", "tasks.status.begins-working"),
 		NeedsCapability(callable),
 		func(ctx SpecContext) {
 			server := FreshSession(ctx)
@@ -102,7 +102,7 @@ func creation() {
 			leave(ctx, server, idOf(reply.Object()["task"]))
 		})
 
-	It("announces a task before it is done", Verifies("tasks.create.prompt"), NeedsCapability(callable), NeedsProvocation("task-slow"),
+	It("returns CreateTaskResult before the task is completed", Verifies("tasks.create.prompt"), NeedsCapability(callable), NeedsProvocation("task-slow"),
 		func(ctx SpecContext) {
 			server := FreshSession(ctx)
 
@@ -120,7 +120,7 @@ func creation() {
 			Expect(state).NotTo(HaveMember("status", "completed"))
 		})
 
-	It("makes an id of its own for every task", Verifies("tasks.id.generated", "tasks.id.unique"), NeedsCapability(callable),
+	It("generates a new taskId for every task", Verifies("tasks.id.generated", "tasks.id.unique"), NeedsCapability(callable),
 		func(ctx SpecContext) {
 			server, other := FreshSession(ctx), FreshSession(ctx)
 			tool := aTool()
@@ -132,7 +132,7 @@ func creation() {
 			leave(ctx, other, third)
 		})
 
-	It("keeps no task for as long as anybody asks", Verifies("tasks.ttl.limited"), NeedsCapability(callable),
+	It("limits the ttl that a task request asks for", Verifies("tasks.ttl.limited"), NeedsCapability(callable),
 		func(ctx SpecContext) {
 			server := FreshSession(ctx)
 			tool := aTool()
@@ -149,7 +149,7 @@ func creation() {
 }
 
 func polling() {
-	It("tells of the task that taskId names, whatever the metadata say", Verifies("tasks.target.parameter"), NeedsCapability(callable),
+	It("uses taskId in tasks/get even if the related-task metadata differs", Verifies("tasks.target.parameter"), NeedsCapability(callable),
 		func(ctx SpecContext) {
 			server := FreshSession(ctx)
 			tool := aTool()
@@ -164,7 +164,7 @@ func polling() {
 			leave(ctx, server, named, other)
 		})
 
-	It("gives the result of the task that taskId names, whatever the metadata say", Verifies("tasks.target.parameter"), NeedsCapability(callable),
+	It("uses taskId in tasks/result even if the related-task metadata differs", Verifies("tasks.target.parameter"), NeedsCapability(callable),
 		func(ctx SpecContext) {
 			server := FreshSession(ctx)
 			tool := aTool()
@@ -179,7 +179,7 @@ func polling() {
 		})
 
 	for _, method := range []string{"tasks/get", "tasks/result"} {
-		It("refuses "+method+" of an unknown task", Verifies("tasks.error.unknown-task"), NeedsCapability("tasks"),
+		It("rejects "+method+" of an unknown taskId with -32602", Verifies("tasks.error.unknown-task"), NeedsCapability("tasks"),
 			func(ctx SpecContext) {
 				server := Session(ctx)
 
@@ -189,7 +189,7 @@ func polling() {
 			})
 	}
 
-	It("refuses tasks/cancel of an unknown task", Verifies("tasks.error.unknown-task"), NeedsCapability(cancelable),
+	It("rejects tasks/cancel of an unknown taskId with -32602", Verifies("tasks.error.unknown-task"), NeedsCapability(cancelable),
 		func(ctx SpecContext) {
 			server := Session(ctx)
 
@@ -198,7 +198,7 @@ func polling() {
 			Expect(reply).To(BeJSONRPCError(jsonrpc.InvalidParams))
 		})
 
-	It("refuses tasks/get with a taskId that is a number", Verifies("tasks.error.unknown-task"), NeedsCapability("tasks"),
+	It("rejects tasks/get with a number as taskId with -32602", Verifies("tasks.error.unknown-task"), NeedsCapability("tasks"),
 		func(ctx SpecContext) {
 			server := Session(ctx)
 
@@ -211,7 +211,7 @@ func polling() {
 }
 
 func listing() {
-	It("answers tasks/list with tasks", Verifies("tasks.list.answered"), NeedsCapability(listable),
+	It("returns a list of tasks for tasks/list", Verifies("tasks.list.answered"), NeedsCapability(listable),
 		func(ctx SpecContext) {
 			server := Session(ctx)
 
@@ -220,7 +220,7 @@ func listing() {
 			Expect(result).To(HaveMember("tasks", BeAList()))
 		})
 
-	It("lists every task, on as many pages as it takes", Verifies("tasks.list.complete", "tasks.list.next-cursor"),
+	It("returns every task on the pages of tasks/list", Verifies("tasks.list.complete", "tasks.list.next-cursor"),
 		NeedsCapability(callable, listable),
 		func(ctx SpecContext) {
 			server := FreshSession(ctx)
@@ -240,7 +240,7 @@ func listing() {
 			leave(ctx, server, begun...)
 		})
 
-	It("refuses a cursor of tasks/list that it never gave", Verifies("tasks.error.unknown-cursor"), NeedsCapability(listable),
+	It("rejects tasks/list with an unknown cursor with -32602", Verifies("tasks.error.unknown-cursor"), NeedsCapability(listable),
 		func(ctx SpecContext) {
 			server := Session(ctx)
 
@@ -253,7 +253,7 @@ func listing() {
 }
 
 func cancellation() {
-	It("answers tasks/cancel with the task, cancelled", Verifies("tasks.cancel.done"), NeedsCapability(callable, cancelable), NeedsProvocation("task-slow"),
+	It("returns the task with the status cancelled for tasks/cancel", Verifies("tasks.cancel.done"), NeedsCapability(callable, cancelable), NeedsProvocation("task-slow"),
 		func(ctx SpecContext) {
 			server := FreshSession(ctx)
 			id := begin(ctx, server, tool("task-slow"))
@@ -264,7 +264,7 @@ func cancellation() {
 			Expect(reply).To(HaveMember("status", "cancelled"))
 		})
 
-	It("leaves a cancelled task cancelled", Verifies("tasks.cancel.stays"), NeedsCapability(callable, cancelable), NeedsProvocation("task-slow"),
+	It("keeps the status cancelled after tasks/cancel", Verifies("tasks.cancel.stays"), NeedsCapability(callable, cancelable), NeedsProvocation("task-slow"),
 		func(ctx SpecContext) {
 			server := FreshSession(ctx)
 			slow := tool("task-slow")
@@ -280,7 +280,7 @@ func cancellation() {
 			}
 		})
 
-	It("answers tasks/result of a cancelled task", Verifies("tasks.result.same"), NeedsCapability(callable, cancelable), NeedsProvocation("task-slow"),
+	It("returns a tool result or an error for tasks/result of a cancelled task", Verifies("tasks.result.same"), NeedsCapability(callable, cancelable), NeedsProvocation("task-slow"),
 		func(ctx SpecContext) {
 			server := FreshSession(ctx)
 			id := begin(ctx, server, tool("task-slow"))
@@ -292,7 +292,7 @@ func cancellation() {
 			Expect(server.MustAsk(ctx, "tasks/result", Object{"taskId": id})).To(beTheOutcomeOfACall)
 		})
 
-	It("refuses to cancel a task that is done", Verifies("tasks.cancel.refused"), NeedsCapability(callable, cancelable),
+	It("rejects tasks/cancel of a finished task with -32602", Verifies("tasks.cancel.refused"), NeedsCapability(callable, cancelable),
 		func(ctx SpecContext) {
 			server := FreshSession(ctx)
 			id := begin(ctx, server, aTool())
@@ -303,7 +303,7 @@ func cancellation() {
 			Expect(reply).To(BeJSONRPCError(jsonrpc.InvalidParams))
 		})
 
-	It("refuses to cancel a task twice", Verifies("tasks.cancel.refused"), NeedsCapability(callable, cancelable), NeedsProvocation("task-slow"),
+	It("rejects a second tasks/cancel of the same task with -32602", Verifies("tasks.cancel.refused"), NeedsCapability(callable, cancelable), NeedsProvocation("task-slow"),
 		func(ctx SpecContext) {
 			server := FreshSession(ctx)
 			id := begin(ctx, server, tool("task-slow"))
