@@ -123,7 +123,7 @@ func TestRunClients(t *testing.T) {
 	if trial.Role != reports.RoleClient || !trial.Matched || !trial.Caught || trial.Touched == 0 {
 		t.Errorf("found %+v", trial)
 	}
-	only, err := Run(context.Background(), Options{Role: conform.ClientRole, Filter: "initialized-never-sent", Workers: 1, Timeout: time.Minute})
+	only, err := Run(context.Background(), Options{Role: conform.ClientRole, Filter: "initialized-never-sent", Workers: 1, Timeout: reliable})
 	if err != nil || only.Target.Role != reports.RoleClient || len(only.Trials) != 1 {
 		t.Errorf("found %+v, %v", only, err)
 	}
