@@ -325,10 +325,11 @@ func (v *visit) discover(ctx context.Context, late <-chan struct{}) {
 	v.handshake, v.err = v.connection.Discover(ctx, v.asked, scripted.Everything(v.asked))
 	close(over)
 	pending := <-asked
-	if v.handshake.Agreed || pending == nil && !v.rejected() {
+	elsewhere := v.elsewhere()
+	if !elsewhere && (v.handshake.Agreed || pending == nil && !v.rejected()) {
 		return
 	}
-	if !v.rejected() {
+	if !elsewhere && !v.rejected() {
 		var settled context.CancelFunc
 		ctx, settled = context.WithCancel(ctx)
 		settled() // what has not come by now is not waited for
@@ -344,6 +345,14 @@ func (v *visit) discover(ctx context.Context, late <-chan struct{}) {
 		}
 		pending = nil
 	}
+}
+
+// elsewhere tells whether the server lets itself be discovered, and lists released
+// revisions without the one that it was asked at.
+func (v *visit) elsewhere() bool {
+	listed := v.handshake.Supported
+	return v.handshake.Agreed && !slices.Contains(listed, v.asked) &&
+		slices.ContainsFunc(listed, func(revision string) bool { return slices.Contains(Revisions, revision) })
 }
 
 // rejected tells whether server/discover was rejected as a method that is not known or

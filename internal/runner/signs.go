@@ -63,9 +63,10 @@ func (v *visit) unlike(visits []*visit) string {
 }
 
 // undiscovered says what is missing in an answer to server/discover; "" when it names a
-// later revision, of which nothing is known.
+// later revision, of which nothing is known, or older ones, and what is asked for at this
+// one is not served.
 func (v *visit) undiscovered() string {
-	if slices.ContainsFunc(v.handshake.Supported, scripted.Stateless) {
+	if slices.ContainsFunc(v.handshake.Supported, scripted.Stateless) || v.elsewhere() && !v.modern {
 		return ""
 	}
 	return fmt.Sprintf("server/discover at %s is answered without it in supportedVersions: %s", v.asked, scripted.Short(v.handshake.Answer.Raw))
