@@ -58,6 +58,9 @@ func (s *Server) unreplied(to string, id jsonrpc.ID, err error) *NoReply {
 	if errors.Is(err, scripted.ErrNoAnswer) || hasStray(s.Log().Events()) {
 		return nil // something came in its place, which rules judge
 	}
+	if slices.ContainsFunc(exchange, func(event transcript.Event) bool { return event.Sequence == judged && event.Deliberate != "" }) {
+		return nil // it is illegal, and what becomes of it is for the check
+	}
 	return &NoReply{To: to, Found: oneLine(err.Error()), Exchange: exchange, Judged: judged, Undelivered: errors.Is(err, transport.ErrRefused)}
 }
 
