@@ -248,7 +248,8 @@ func TestSigns(t *testing.T) {
 		"no method at all":          {unknown, unknown, map[string]answerTo{"tools/list": unknown, "resources/list": unknown, "resources/templates/list": unknown, "prompts/list": unknown}, "2025-11-25", "initialize was refused"},
 
 		"no versions":         {result(object{"resultType": "complete", "capabilities": object{}}), old, nil, "2026-07-28", "without it in supportedVersions"},
-		"former versions":     {discovers("2025-06-18", "2025-11-25"), old, nil, "2026-07-28", "without it in supportedVersions"},
+		"former versions":     {discovers("2025-06-18", "2025-11-25"), old, nil, "", ""},
+		"served but unlisted": {discovers("2025-06-18", "2025-11-25"), old, tools(object{"resultType": "complete"}), "2026-07-28", "without it in supportedVersions"},
 		"later versions":      {discovers("2027-01-01"), old, nil, "", ""},
 		"not discovered":      {unknown, old, tools(object{"resultType": "complete"}), "2026-07-28", "tools/list is answered as 2026-07-28 has it, and server/discover was refused"},
 		"legacy lists":        {unknown, old, tools(object{}), "", ""},

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/mcpconform/mcpconform/internal/conform"
 	"github.com/mcpconform/mcpconform/internal/fault"
@@ -111,7 +112,8 @@ func TestLaunchWithADefect(t *testing.T) {
 // A fault of a client is found by the checks that are there for it, in the stories
 // that it touches.
 func TestRunClients(t *testing.T) {
-	found, err := Run(context.Background(), Options{Filter: "initialized-never-sent", Workers: 2, Timeout: reliable})
+	const ample = 2 * time.Second // which the fault has some waits take
+	found, err := Run(context.Background(), Options{Filter: "initialized-never-sent", Workers: 2, Timeout: ample})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -122,7 +124,7 @@ func TestRunClients(t *testing.T) {
 	if trial.Role != reports.RoleClient || !trial.Matched || !trial.Caught || trial.Touched == 0 {
 		t.Errorf("found %+v", trial)
 	}
-	only, err := Run(context.Background(), Options{Role: conform.ClientRole, Filter: "initialized-never-sent", Workers: 1, Timeout: reliable})
+	only, err := Run(context.Background(), Options{Role: conform.ClientRole, Filter: "initialized-never-sent", Workers: 1, Timeout: ample})
 	if err != nil || only.Target.Role != reports.RoleClient || len(only.Trials) != 1 {
 		t.Errorf("found %+v, %v", only, err)
 	}
