@@ -104,17 +104,10 @@ func (s *settings) tellSelftest(found *reports.Selftest) error {
 	if s.JSON != "" {
 		err = errors.Join(err, reports.WriteFile(s.JSON, found.Write))
 	}
-	switch {
-	case err != nil:
+	if err != nil {
 		return err
-	case found.Interrupted != "":
-		return &exitError{status: exitDoesNot}
-	case len(found.Errors) > 0:
-		return &exitError{status: exitHarness}
-	case !found.Holds():
-		return &exitError{status: exitDoesNot}
 	}
-	return nil
+	return exitOf(found.Interrupted, found.Errors, found.Holds())
 }
 
 // newSelftestWorker is what a selftest starts of itself.

@@ -494,14 +494,20 @@ func (s *settings) report(found *reports.Run, failure error) error {
 	err = errors.Join(err, found.Terminal(os.Stdout, reports.TerminalOptions{
 		Width: terminalWidth(os.Stdout), Color: s.color(), Verbose: s.verbose, Quiet: s.quiet,
 	}))
-	switch {
-	case err != nil:
+	if err != nil {
 		return err
-	case found.Interrupted != "":
+	}
+	return exitOf(found.Interrupted, found.Errors, found.Conforms(s.Strict))
+}
+
+// exitOf is the exit of what was interrupted, had errors of the harness, or was good.
+func exitOf(interrupted string, failures []string, good bool) error {
+	switch {
+	case interrupted != "":
 		return &exitError{status: exitDoesNot}
-	case len(found.Errors) > 0:
+	case len(failures) > 0:
 		return &exitError{status: exitHarness}
-	case !found.Conforms(s.Strict):
+	case !good:
 		return &exitError{status: exitDoesNot}
 	}
 	return nil

@@ -64,19 +64,29 @@ func SessionOf(ctx context.Context, capabilities scripted.Capabilities) *Server 
 
 func dial(environment *Environment) (*Server, error) {
 	name := fmt.Sprintf("%s-%s-%d", environment.Revision, environment.Transport, connections.Add(1))
-	connection, err := scripted.Dial(environment.Target, transcript.NewLogIn(environment.Room, connectionPrefix+name))
+	connection, err := environment.open(environment.Target, transcript.NewLogIn(environment.Room, connectionPrefix+name))
+	if err != nil {
+		return nil, err
+	}
+	return &Server{Connection: connection, env: environment}, nil
+}
+
+// open opens a connection of a client that offers everything; in the stateless era it is
+// ready for requests.
+func (e *Environment) open(to scripted.Target, log *transcript.Log) (*scripted.Connection, error) {
+	connection, err := scripted.Dial(to, log)
 	if err != nil {
 		return nil, err
 	}
 	offer(connection.Client)
-	if environment.stateless() {
-		connection.Speak(environment.Revision, scripted.Everything(environment.Revision))
-		connection.Learn(environment.Survey.Tools)
+	if e.stateless() {
+		connection.Speak(e.Revision, scripted.Everything(e.Revision))
+		connection.Learn(e.Survey.Tools)
 		if connection.HTTP != nil {
-			connection.HTTP.SetVersion(environment.Revision)
+			connection.HTTP.SetVersion(e.Revision)
 		}
 	}
-	return &Server{Connection: connection, env: environment}, nil
+	return connection, nil
 }
 
 // connections numbers the connections of this process.

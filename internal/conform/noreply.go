@@ -38,14 +38,13 @@ func (s *Server) noReply(to string, id jsonrpc.ID, err error) {
 		Inconclusive("no reply to "+to+" could be read: "+err.Error(), "let the server send less, or one message of that size alone")
 	}
 	current.outcome = Outcome{
-		Ending: Inconclusion, Doubtful: true,
-		Reason:  oneLine(fmt.Sprintf("%s brought no reply: %s", to, err)),
-		Hint:    "fix the failure of " + AnsweredRequirement + " first",
-		NoReply: s.unreplied(to, id, err),
+		Ending: Inconclusion, NoReply: s.unreplied(to, id, err),
+		Reason: oneLine(fmt.Sprintf("%s brought no reply: %s", to, err)),
+		Hint:   "fix the failures of " + to + ", or of what came in its place, first",
 	}
-	if current.outcome.NoReply == nil { // time has no part in it
-		current.outcome.Doubtful = false
-		current.outcome.Hint = "fix the failures of " + to + ", or of what came in its place, first"
+	if current.outcome.NoReply != nil { // or else time has no part in it
+		current.outcome.Doubtful = true
+		current.outcome.Hint = "fix the failure of " + AnsweredRequirement + " first"
 	}
 	ginkgo.Skip(current.outcome.Reason, 1)
 }
@@ -271,18 +270,13 @@ func (e *Environment) contact(ctx context.Context, patience time.Duration) error
 	to.Reply, to.Start = patience, patience
 	log := transcript.NewLogIn(e.Room, "contact")
 	defer log.Release()
-	connection, err := scripted.Dial(to, log)
+	connection, err := e.open(to, log)
 	if err != nil {
 		return err
 	}
 	defer connection.Close(ctx)
-	offer(connection.Client)
 	switch {
-	case e.stateless() && e.Survey.Fence != "": // which is answered where the opening is not
-		connection.Speak(e.Revision, scripted.Everything(e.Revision))
-		if connection.HTTP != nil {
-			connection.HTTP.SetVersion(e.Revision)
-		}
+	case e.Survey.Fence != "": // which is answered where the opening is not
 	case e.stateless():
 		_, err = connection.Discover(ctx, e.Revision, scripted.Everything(e.Revision))
 	default:

@@ -68,8 +68,8 @@ func Hello(revision string) Object {
 }
 
 // Ask sends a request and returns its answer, result or error. As long as the
-// server asks for input, the client gives it and asks again. No answer at all
-// fails the check.
+// server asks for input, the client gives it and asks again. Without a reply the check
+// ends as inconclusive.
 func (s *Server) Ask(ctx context.Context, method string, params any) Reply {
 	return s.Await(ctx, s.Start(ctx, method, params))
 }
@@ -87,7 +87,7 @@ func (s *Server) NeedWithin(ctx context.Context, request *scripted.Pending, roun
 }
 
 // Once sends a request and returns its very answer, also when that asks for input.
-// No answer at all fails the check.
+// Without a reply the check ends as inconclusive.
 func (s *Server) Once(ctx context.Context, method string, params any) Reply {
 	request := s.Start(ctx, method, params)
 	received, err := request.Wait(ctx)

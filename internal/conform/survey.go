@@ -13,6 +13,31 @@ func NeedDeclarations() {
 	}
 }
 
+// mostEmpty is how many empty pages of a list are turned in search of an item.
+const mostEmpty = 100
+
+// FirstPage returns the items of the first page of a list that has some. Ask brings the
+// result for a cursor; nil asks for the beginning.
+func FirstPage(member string, ask func(cursor any) Object) []Object {
+	var cursor any
+	for range mostEmpty {
+		result := ask(cursor)
+		var items []Object
+		listed, _ := result[member].([]any)
+		for _, element := range listed {
+			if item, isObject := element.(map[string]any); isObject {
+				items = append(items, item)
+			}
+		}
+		next, more := result["nextCursor"].(string)
+		if len(items) > 0 || !more {
+			return items
+		}
+		cursor = next
+	}
+	return nil
+}
+
 // ListedTools are the tools that the target listed before the checks began.
 func ListedTools() []Object { return current.environment.tools() }
 

@@ -153,24 +153,16 @@ func exceptBesideHandshake() {
 // namesFor returns the names that a list has for a client of a name. Of a list with
 // several pages they are those of the first that has some.
 func namesFor(ctx SpecContext, server *Server, client string) []string {
-	var names []string
-	params := meta(scripted.MetaClientInfo, Object{"name": client, "version": "1.0.0"})
-	for range mostEmpty {
-		result := server.Need(ctx, aMethod(), params)
-		items, _ := result[ListMember(aMethod())].([]any)
-		for _, item := range items {
-			object, _ := item.(map[string]any)
-			name, _ := object["name"].(string)
-			names = append(names, name)
+	items := FirstPage(ListMember(aMethod()), func(cursor any) Object {
+		params := meta(scripted.MetaClientInfo, Object{"name": client, "version": "1.0.0"})
+		if cursor != nil {
+			params["cursor"] = cursor
 		}
-		next, more := result["nextCursor"]
-		if len(names) > 0 || !more {
-			break
-		}
-		params["cursor"] = next
+		return server.Need(ctx, aMethod(), params)
+	})
+	names := make([]string, len(items))
+	for index, item := range items {
+		names[index], _ = item["name"].(string)
 	}
 	return names
 }
-
-// mostEmpty is how many empty pages are turned in search of a name.
-const mostEmpty = 100

@@ -13,36 +13,26 @@ import (
 	. "github.com/mcpconform/mcpconform/internal/conform"
 	"github.com/mcpconform/mcpconform/internal/jsonrpc"
 	"github.com/mcpconform/mcpconform/internal/scripted"
-	"github.com/mcpconform/mcpconform/internal/survey"
 )
 
 // JudgeDeclaration judges that a server which lists something declares the capability for
 // it: tools, resources or prompts. The key is what an item is told by.
 func JudgeDeclaration(ctx context.Context, capability, key string) {
 	NeedDeclarations()
-	offered := firstOf(ctx, Session(ctx), capability)
+	server := Session(ctx)
+	offered := FirstPage(capability, func(cursor any) Object {
+		var params any
+		if cursor != nil {
+			params = Object{"cursor": cursor}
+		}
+		reply, _ := server.Try(ctx, capability+"/list", params)
+		return reply.Object()
+	})
 	if len(offered) == 0 {
 		NotApplicable("the server offers no " + capability)
 	}
 	Demand(Declares(capability), fmt.Sprintf("the capability %q, or no %s", capability, capability),
 		fmt.Sprintf("no such capability, and the %s %s", strings.TrimSuffix(capability, "s"), Show(offered[0][key])))
-}
-
-// mostEmpty is how many empty pages are turned in search of an item.
-const mostEmpty = 100
-
-// firstOf returns the first page of a list that has something on it, if it is answered.
-func firstOf(ctx context.Context, server *Server, capability string) []Object {
-	var params any
-	for range mostEmpty {
-		reply, _ := server.Try(ctx, capability+"/list", params)
-		items, next, more := survey.Page(reply.Received, capability)
-		if len(items) > 0 || !more {
-			return items
-		}
-		params = Object{"cursor": next}
-	}
-	return nil
 }
 
 // StayTheSame judges that a list depends neither on the connection nor on what

@@ -20,7 +20,8 @@ type answer struct {
 	message jsonrpc.Message
 }
 
-// post posts a request and waits for its answer. No answer at all fails the check.
+// post posts a request and waits for its answer. Without one the check is
+// inconclusive.
 func post(ctx context.Context, server *Server, body []byte, deliberate string, edits ...HeaderEdit) answer {
 	return answered(ctx, server, server.Post(ctx, body, deliberate, edits...), body)
 }
