@@ -34,6 +34,18 @@ func TestMain(m *testing.M) {
 	testscript.Main(suite{m}, standIns)
 }
 
+// everyTarget has the tests take their time that run a whole program for each of many targets.
+var everyTarget = flag.Bool("all", false, "meet every hostile target and every fault of the opening, not one of so many")
+
+// Of so many targets plain tests choose one.
+const (
+	oneHostileOf = 8
+	oneOpeningOf = 40
+)
+
+// chosen tells whether the tests are to meet a target of a list, by its place.
+func chosen(place, oneOf int) bool { return *everyTarget || place%oneOf == oneOf-1 }
+
 // suite runs the tests, more of them side by side than there are processors.
 type suite struct{ tests *testing.M }
 

@@ -4,7 +4,6 @@ package main
 
 import (
 	"cmp"
-	"flag"
 	"os"
 	"path/filepath"
 	"slices"
@@ -111,12 +110,6 @@ func transportOf(one *fault.Fault, requirements *catalogue.Catalogue) string {
 	return cmp.Or(one.Transport, conform.HTTP)
 }
 
-// everyOpening has TestBrokenOpeningsAreTold take its time.
-var everyOpening = flag.Bool("openings", false, "run every fault of the opening, not one of so many")
-
-// oneOpeningOf is how many faults of the opening plain tests choose one of.
-const oneOpeningOf = 10
-
 // Every fault of the opening ends in a result that names what it breaks, and a failing
 // one in a run that fails: when the revision is named, and, where the opening shows it,
 // when none is and the target speaks no other era.
@@ -127,7 +120,7 @@ func TestBrokenOpeningsAreTold(t *testing.T) {
 		t.Fatalf("only %d faults concern the opening", len(all))
 	}
 	for i, one := range all {
-		if !*everyOpening && i%oneOpeningOf != 0 {
+		if !chosen(i, oneOpeningOf) {
 			continue
 		}
 		t.Run(one.fault.ID+" at "+one.leg.Revision, func(t *testing.T) {

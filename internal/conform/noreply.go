@@ -219,28 +219,35 @@ func (s *Server) mustAwait(ctx context.Context, request *scripted.Pending, wait 
 	received, err := wait(ctx)
 	if err != nil {
 		current.outcome.NoReply = s.unreplied(request.Method, request.ID, err) // for when it answers nobody else either
-		Missing("a response to "+request.Method, err)
+		missing("a response to "+request.Method, err, !hasStray(s.Log().Events()))
 	}
 	Observe()
 	return Reply{received}
 }
 
 // Missing judges that something did not come that the server had to send by itself.
-func Missing(wanted string, err error) {
+func Missing(wanted string, err error) { missing(wanted, err, true) }
+
+// missing does so. What came in its place shows that time had no part in it: that is no
+// doubt.
+func missing(wanted string, err error, doubtful bool) {
 	if scripted.TooMuch(err) {
 		Inconclusive("wanted "+wanted+": "+err.Error(), "let the server send less, or one message of that size alone")
 	}
-	current.outcome.Doubtful = true
+	current.outcome.Doubtful = doubtful
 	Observe()
 	Judge(Mismatch{Wanted: wanted, Found: err.Error()})
 }
 
 const (
 	// contactReplies is how many times as long as others the reply may take by which a
-	// target shows that it is still there.
-	contactReplies = 2
-	// contactPause is how long it may take before it is asked again: it may be starting
-	// anew.
+	// target shows that it is still there: other checks, and whatever else the machine
+	// does, may keep it busy.
+	contactReplies = 6
+	// comebackReplies is for as many times of a reply a target may refuse connections, or
+	// end them: it may be starting anew.
+	comebackReplies = 2
+	// contactPause is how long it is left in peace then.
 	contactPause = 250 * time.Millisecond
 )
 
@@ -248,6 +255,7 @@ const (
 // the server answers.
 func (e *Environment) unreachable() string {
 	patience := max(contactReplies*e.Target.Reply, e.Target.Start)
+	comeback := time.After(max(comebackReplies*e.Target.Reply, e.Target.Start))
 	ctx, cancel := context.WithTimeout(context.Background(), patience)
 	defer cancel()
 	for {
@@ -257,7 +265,7 @@ func (e *Environment) unreachable() string {
 		}
 		select {
 		case <-time.After(contactPause):
-		case <-ctx.Done():
+		case <-comeback:
 			return oneLine(err.Error())
 		}
 	}

@@ -20,8 +20,8 @@ import (
 	"github.com/mcpconform/mcpconform/reference/server"
 )
 
-// everyOpening has the tests of openings take their time.
-var everyOpening = flag.Bool("openings", false, "lay every fault and variation over first contact, not one of so many")
+// everyTarget has the tests of openings take their time.
+var everyTarget = flag.Bool("all", false, "lay every fault and variation over first contact, not one of so many")
 
 // oneOpeningOf is how many faults and variations plain tests choose one of.
 const oneOpeningOf = 10
@@ -102,7 +102,7 @@ func TestBrokenOpeningsAreLegs(t *testing.T) {
 			handshakes.Add(1)
 		}
 	})
-	if least := int64(8); *everyOpening && handshakes.Load() < least {
+	if least := int64(8); *everyTarget && handshakes.Load() < least {
 		t.Errorf("first contact met %d faults of the handshake", handshakes.Load())
 	}
 }
@@ -128,7 +128,7 @@ func TestLegalOpeningsAreNoLegs(t *testing.T) {
 			t.Errorf("%s: checked are %s", one.ID, chosen)
 		}
 	})
-	if least := int64(20); *everyOpening && met.Load() < least {
+	if least := int64(20); *everyTarget && met.Load() < least {
 		t.Errorf("first contact met %d variations", met.Load())
 	}
 }
@@ -140,7 +140,7 @@ func ofServers(all []*fault.Fault, do func(*fault.Fault)) {
 	slots := make(chan struct{}, atOnce)
 	var working sync.WaitGroup
 	for i, one := range all {
-		if one.Role != "" || one.Transport == scripted.OnStdio || !*everyOpening && i%oneOpeningOf != 0 {
+		if one.Role != "" || one.Transport == scripted.OnStdio || !*everyTarget && i%oneOpeningOf != 0 {
 			continue
 		}
 		slots <- struct{}{}
