@@ -54,7 +54,7 @@ func (t *selftestText) legs(quiet bool) {
 		if leg.Note != "" {
 			text = leg.Note
 		}
-		t.block(leg.Role+" · "+leg.Revision+" · "+leg.Transport+"  ", bold, "without anything laid over it: "+text, plainStyle, fieldLines)
+		t.block(leg.Role+" · "+leg.Revision+" · "+leg.Transport+"  ", bold, "without a fault: "+text, plainStyle, fieldLines)
 		for _, one := range leg.Red {
 			t.effect(one, "    ", t.verbose || !t.selftest.Peer())
 		}
