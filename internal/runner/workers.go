@@ -54,7 +54,7 @@ func (r *run) check(ctx context.Context) error {
 
 func (r *run) desk() *desk {
 	return &desk{
-		run: r, parting: partingTime, claimed: map[string]bool{}, putOff: map[string]bool{}, stories: map[string]string{},
+		run: r, parting: partingTime, claimed: maps.Clone(r.others), putOff: map[string]bool{}, stories: map[string]string{},
 		asked: map[string]bool{}, confirmed: map[string]bool{},
 	}
 }
