@@ -331,11 +331,15 @@ func (t *selftestText) conclusion() {
 		return
 	}
 	word, how := "Proven", boldGreen
+	checks := fmt.Sprintf("%d of %s proven", proven, plural(len(t.selftest.Proofs), "check"))
 	if !t.selftest.Holds() {
 		word, how = "Not proven", boldRed
 	}
-	text := fmt.Sprintf("%d of %s caught, %s, %d of %s proven, %d wrong", caught, plural(faults, "fault"),
-		plural(variations, "variation"), proven, plural(len(t.selftest.Proofs), "check"), len(t.selftest.Wrong()))
+	if t.selftest.Shard != nil {
+		word, checks = "Shard "+t.selftest.Shard.String(), "nothing proven yet"
+	}
+	text := fmt.Sprintf("%d of %s caught, %s, %s, %d wrong", caught, plural(faults, "fault"),
+		plural(variations, "variation"), checks, len(t.selftest.Wrong()))
 	if silences > 0 {
 		text += ", " + plural(silences, "silence")
 	}

@@ -9,6 +9,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/mcpconform/mcpconform/internal/runner"
+	"github.com/mcpconform/mcpconform/internal/selftest"
 	"github.com/mcpconform/mcpconform/reports"
 )
 
@@ -65,10 +66,10 @@ func newMerge() *cobra.Command {
 	s := &settings{}
 	command := &cobra.Command{
 		Use:   "merge [flags] SHARD.json...",
-		Short: "Merge the shards of a run into one",
-		Long: `Merge makes one run of its shards, which --shard and --json of the commands server
-and client have written: what it reports, and its exit status, are those of one run
-of all checks.`,
+		Short: "Merge the shards of a run, or of a selftest, into one",
+		Long: `Merge makes one run of its shards, which --shard and --json of the commands server,
+client and selftest have written: what it reports, and its exit status, are those of
+one run of all checks.`,
 		Example: `  mcpconform merge shard-*.json
   mcpconform merge --junit report.xml --json run.json shard-1.json shard-2.json`,
 		RunE: func(_ *cobra.Command, files []string) error { return s.merge(files) },
@@ -93,15 +94,32 @@ func (s *settings) merge(files []string) error {
 			return err
 		}
 	}
-	parts := make([]runner.Part, len(files))
-	for i, name := range files {
-		found, err := readRun(name)
-		if err != nil {
+	var runs []runner.Part
+	var selftests []selftest.Part
+	for _, name := range files {
+		run, proof, err := readAny(name)
+		switch {
+		case err != nil:
 			return usageError("%s: %s", name, reason(err))
+		case run != nil:
+			runs = append(runs, runner.Part{File: name, Run: run})
+		default:
+			selftests = append(selftests, selftest.Part{File: name, Selftest: proof})
 		}
-		parts[i] = runner.Part{File: name, Run: found}
 	}
-	found, err := runner.Merge(parts)
+	switch {
+	case len(runs) > 0 && len(selftests) > 0:
+		return usageError("%s is a run and %s a selftest: they are merged each among themselves", runs[0].File, selftests[0].File)
+	case len(selftests) > 0 && s.JUnit != "":
+		return usageError("--junit is for runs, not for selftests")
+	case len(selftests) > 0:
+		found, err := selftest.Merge(selftests)
+		if err != nil {
+			return usageError("%s", err)
+		}
+		return s.tellSelftest(found)
+	}
+	found, err := runner.Merge(runs)
 	if err != nil {
 		return usageError("%s", err)
 	}
@@ -109,11 +127,11 @@ func (s *settings) merge(files []string) error {
 	return s.tell(found)
 }
 
-func readRun(name string) (found *reports.Run, err error) {
+func readAny(name string) (run *reports.Run, proof *reports.Selftest, err error) {
 	file, err := os.Open(name)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	defer func() { err = errors.Join(err, file.Close()) }()
-	return reports.Read(file)
+	return reports.ReadAny(file)
 }

@@ -99,58 +99,65 @@ func Merge(parts []Part) (*reports.Run, error) {
 
 // belongTogether makes sure that parts are all those of one run.
 func belongTogether(parts []Part) error {
-	first := parts[0]
-	seen := map[int]string{}
-	for _, part := range parts {
-		shard := part.Run.Shard
-		if shard == nil {
-			return fmt.Errorf("%s is a whole run, no shard of one: there is nothing to merge", part.File)
+	all := make([]Member, len(parts))
+	for i, part := range parts {
+		run := part.Run
+		var legs []string
+		for j := range run.Legs {
+			legs = append(legs, run.Legs[j].Name())
 		}
-		if what, a, b := difference(first.Run, part.Run); what != "" {
-			return fmt.Errorf("%s is no shard of the same run as %s: its %s is %s there %s", part.File, first.File, what, b, a)
-		}
-		if other, twice := seen[shard.Index]; twice {
-			return fmt.Errorf("%s and %s are both shard %s", other, part.File, shard)
-		}
-		seen[shard.Index] = part.File
+		all[i] = Member{File: part.File, Shard: run.Shard, Common: []Common{
+			{"version of mcpconform", run.Tool.Version},
+			{"role of the target", run.Target.Role},
+			{"target", targetName(run)},
+			{"--filter", run.Filter},
+			{"--strict", fmt.Sprint(run.Strict)},
+			{"list of revisions and transports", strings.Join(legs, ", ")},
+		}}
 	}
-	var missing []string
-	for index := 1; index <= first.Run.Shard.Count; index++ {
-		if seen[index] == "" {
-			missing = append(missing, fmt.Sprint(index))
-		}
-	}
-	if len(missing) > 0 {
-		return fmt.Errorf("of %d shards, %s missing: %s", first.Run.Shard.Count, map[bool]string{true: "one is", false: "some are"}[len(missing) == 1], strings.Join(missing, ", "))
-	}
-	return nil
+	return WholeRun(all)
 }
 
-// difference names something that two shards of one run have in common, and these two
-// have not; "" for none.
-func difference(a, b *reports.Run) (what, first, second string) {
-	legs := func(run *reports.Run) string {
-		var names []string
-		for i := range run.Legs {
-			names = append(names, run.Legs[i].Name())
+// Member is a shard and what it has in common with the others of its run.
+type Member struct {
+	File   string
+	Shard  *reports.Shard // nil for what is none
+	Common []Common
+}
+
+// Common is something that all shards of a run have in common.
+type Common struct{ What, Is string }
+
+func (m Member) common() []Common {
+	all := append([]Common{{"number of shards", fmt.Sprint(m.Shard.Count)}}, m.Common...)
+	return append(all, Common{"fingerprint of what is to be checked", m.Shard.Plan})
+}
+
+// WholeRun makes sure that shards are all those of one run. The error names the one
+// that is missing, that is there twice, or that is of another run.
+func WholeRun(shards []Member) error {
+	first := shards[0]
+	seen := map[int]string{}
+	for _, one := range shards {
+		if one.Shard == nil {
+			return fmt.Errorf("%s is a whole run, and no shard of one: --shard makes these", one.File)
 		}
-		return strings.Join(names, ", ")
+		for i, common := range one.common() {
+			if of := first.common()[i]; common != of {
+				return fmt.Errorf("%s is of another run than %s: the %s is %q there and %q here", one.File, first.File, common.What, common.Is, of.Is)
+			}
+		}
+		if other, twice := seen[one.Shard.Index]; twice {
+			return fmt.Errorf("%s and %s are both shard %s", other, one.File, one.Shard)
+		}
+		seen[one.Shard.Index] = one.File
 	}
-	for _, one := range []struct{ what, a, b string }{
-		{"number of shards", fmt.Sprint(a.Shard.Count), fmt.Sprint(b.Shard.Count)},
-		{"version of mcpconform", a.Tool.Version, b.Tool.Version},
-		{"role of the target", a.Target.Role, b.Target.Role},
-		{"target", targetName(a), targetName(b)},
-		{"--filter", a.Filter, b.Filter},
-		{"--strict", fmt.Sprint(a.Strict), fmt.Sprint(b.Strict)},
-		{"list of revisions and transports", legs(a), legs(b)},
-		{"plan", a.Shard.Plan, b.Shard.Plan},
-	} {
-		if one.a != one.b {
-			return one.what, fmt.Sprintf("%q", one.a), fmt.Sprintf("%q,", one.b)
+	for index := 1; index <= first.Shard.Count; index++ {
+		if seen[index] == "" {
+			return fmt.Errorf("shard %d/%d is missing", index, first.Shard.Count)
 		}
 	}
-	return "", "", ""
+	return nil
 }
 
 func targetName(run *reports.Run) string {
