@@ -32,6 +32,9 @@ var schemaDocument []byte
 // Schema returns the JSON Schema (2020-12) of the document that Write writes.
 func Schema() []byte { return slices.Clone(schemaDocument) }
 
+// schemaPlace is where the schemas are, by their $id.
+const schemaPlace = "https://github.com/mcpconform/mcpconform/reports/"
+
 // The schemas of both documents; that of a selftest refers to that of a run.
 var (
 	compiled         = compile("run.schema.json")
@@ -45,13 +48,13 @@ func compile(name string) func() (*jsonschema.Schema, error) {
 		for url, text := range map[string][]byte{"run.schema.json": schemaDocument, "selftest.schema.json": selftestSchema} {
 			document, err := jsonschema.UnmarshalJSON(bytes.NewReader(text))
 			if err == nil {
-				err = c.AddResource(url, document)
+				err = c.AddResource(schemaPlace+url, document)
 			}
 			if err != nil {
 				return nil, fmt.Errorf("%s: %w", url, err)
 			}
 		}
-		return c.Compile(name)
+		return c.Compile(schemaPlace + name)
 	})
 }
 

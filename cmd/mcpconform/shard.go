@@ -52,7 +52,7 @@ func parseShard(text string, getenv func(string) string) (runner.Shard, error) {
 	number, wrongIndex := strconv.Atoi(index)
 	total, wrongCount := strconv.Atoi(count)
 	if wrongIndex != nil || wrongCount != nil || number < 1 || total < 1 || number > total || total > maxShards {
-		if index+"/"+count != text {
+		if fromIndex != "" {
 			text += ", which is " + index + "/" + count + " here,"
 		} else {
 			text = strconv.Quote(text)

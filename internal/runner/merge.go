@@ -48,7 +48,7 @@ func (r *run) merge() {
 	for _, state := range r.legs {
 		if state.environment != nil {
 			r.addRules(state)
-			if !r.filterResults(state) {
+			if !r.filterResults(state) && r.report.Shard == nil {
 				continue
 			}
 			r.notice(state)

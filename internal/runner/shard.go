@@ -23,6 +23,7 @@ func (r *run) share() {
 	if shard.Count == 0 {
 		return
 	}
+	r.others = map[string]bool{}
 	plan := sha256.New()
 	hand := map[string]int{} // the shard, counted from 0, that has what is run together
 	r.declared = slices.DeleteFunc(r.declared, func(check Declared) bool {
@@ -90,6 +91,7 @@ func Merge(parts []Part) (*reports.Run, error) {
 		}
 	}
 	merged.Duration = reports.SecondsOf(ended.Sub(merged.Started).Round(time.Microsecond))
+	merged.Legs = slices.DeleteFunc(merged.Legs, func(leg reports.Leg) bool { return len(leg.Results) == 0 && merged.Filter != "" })
 	for i := range merged.Legs {
 		tellOnce(merged.Legs[i].Results, requirements)
 	}
