@@ -59,7 +59,7 @@ func TestShardsMergedAreOneRun(t *testing.T) {
 // verdictsIn are the results of a run in a file, a line each.
 func verdictsIn(t *testing.T, directory, file string) []string {
 	t.Helper()
-	text, err := os.Open(filepath.Join(directory, file)) //nolint:gosec // of a test
+	text, err := os.Open(filepath.Clean(filepath.Join(directory, file)))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -149,7 +149,7 @@ func Run(ctx context.Context, options Options) (*reports.Run, error) {
 func newRun(options Options, started time.Time) *run {
 	return &run{
 		options: options,
-		load: sync.OnceValues(func() (*catalogue.Catalogue, error) { return catalogue.Load(suiteRequirements()) }),
+		load:    sync.OnceValues(func() (*catalogue.Catalogue, error) { return catalogue.Load(suiteRequirements()) }),
 		report: &reports.Run{Format: reports.Format, Tool: options.Tool, Started: started, Host: hostname(), Target: reports.Target{
 			Role: options.Role, URL: options.URL, Command: options.Command.Args,
 		}},

@@ -6,6 +6,7 @@ import (
 	"encoding/hex"
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -24,12 +25,12 @@ func (r *run) share() {
 		return
 	}
 	r.others = map[string]bool{}
-	plan := sha256.New()
+	var plan []string
 	hand := map[string]int{} // the shard, counted from 0, that has what is run together
 	r.declared = slices.DeleteFunc(r.declared, func(check Declared) bool {
 		name := r.planned[check.leg].Name()
 		key := keyOf(name, append(slices.Clone(check.Group), check.Text))
-		fmt.Fprintln(plan, key)
+		plan = append(plan, key)
 		together := key
 		if check.Story != nil {
 			together = name + "\n" + check.Story.Name
@@ -44,9 +45,15 @@ func (r *run) share() {
 		return true
 	})
 	for _, state := range r.legs {
-		fmt.Fprintln(plan, state.report.Name(), state.all)
+		plan = append(plan, fmt.Sprint(state.report.Name(), state.all))
 	}
-	r.report.Shard = &reports.Shard{Index: shard.Index, Count: shard.Count, Plan: hex.EncodeToString(plan.Sum(nil)[:8])}
+	r.report.Shard = &reports.Shard{Index: shard.Index, Count: shard.Count, Plan: Fingerprint(plan)}
+}
+
+// Fingerprint is the same for the same lines, and for no others.
+func Fingerprint(lines []string) string {
+	sum := sha256.Sum256([]byte(strings.Join(lines, "\n")))
+	return hex.EncodeToString(sum[:8])
 }
 
 // Part is what one shard of a run has found, and the file that tells of it.
@@ -113,7 +120,7 @@ func belongTogether(parts []Part) error {
 			{"role of the target", run.Target.Role},
 			{"target", targetName(run)},
 			{"--filter", run.Filter},
-			{"--strict", fmt.Sprint(run.Strict)},
+			{"--strict", strconv.FormatBool(run.Strict)},
 			{"list of revisions and transports", strings.Join(legs, ", ")},
 		}}
 	}
@@ -131,7 +138,7 @@ type Member struct {
 type Common struct{ What, Is string }
 
 func (m Member) common() []Common {
-	all := append([]Common{{"number of shards", fmt.Sprint(m.Shard.Count)}}, m.Common...)
+	all := append([]Common{{"number of shards", strconv.Itoa(m.Shard.Count)}}, m.Common...)
 	return append(all, Common{"fingerprint of what is to be checked", m.Shard.Plan})
 }
 

@@ -2,8 +2,6 @@ package selftest
 
 import (
 	"cmp"
-	"crypto/sha256"
-	"encoding/hex"
 	"fmt"
 	"slices"
 	"time"
@@ -20,16 +18,16 @@ func (t *test) share() *reports.Shard {
 	if shard.Count == 0 {
 		return nil
 	}
-	plan := sha256.New()
+	var plan []string
 	place := map[string]int{}
 	t.layers = slices.DeleteFunc(t.layers, func(one layer) bool {
-		fmt.Fprintln(plan, one.ID, one.leg.Name())
+		plan = append(plan, one.ID+" "+one.leg.Name())
 		if _, known := place[one.ID]; !known {
 			place[one.ID] = len(place)
 		}
 		return place[one.ID]%shard.Count != shard.Index-1
 	})
-	return &reports.Shard{Index: shard.Index, Count: shard.Count, Plan: hex.EncodeToString(plan.Sum(nil)[:8])}
+	return &reports.Shard{Index: shard.Index, Count: shard.Count, Plan: runner.Fingerprint(plan)}
 }
 
 // Part is what one shard of a selftest has found, and the file that tells of it.
