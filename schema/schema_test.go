@@ -9,6 +9,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/santhosh-tekuri/jsonschema/v6"
+
+	"github.com/mcpconform/mcpconform/internal/protocol"
 )
 
 func decode(t testing.TB, text string) any {
@@ -92,7 +94,7 @@ func TestMethodsAgreeWithTheDocuments(t *testing.T) {
 // Every capability of the table is one that the capabilities object of its declarer has.
 func TestCapabilitiesExist(t *testing.T) {
 	t.Parallel()
-	definitions := map[Party]string{Client: "ClientCapabilities", Server: "ServerCapabilities"}
+	definitions := map[protocol.Party]string{protocol.Client: "ClientCapabilities", protocol.Server: "ServerCapabilities"}
 	for _, revision := range Revisions() {
 		s := schemaOf(t, revision)
 		for _, m := range s.Methods() {
@@ -119,7 +121,7 @@ func TestMethod(t *testing.T) {
 	t.Parallel()
 	got, ok := schemaOf(t, "2025-11-25").Method("tools/call")
 	want := Method{
-		Name: "tools/call", Kind: Request, Senders: []Party{Client}, Message: "CallToolRequest", Params: "CallToolRequestParams",
+		Name: "tools/call", Kind: Request, Senders: []protocol.Party{protocol.Client}, Message: "CallToolRequest", Params: "CallToolRequestParams",
 		Result: "CallToolResult", TaskResult: "CreateTaskResult", Capability: Capability{Receiver, "tools"},
 		TaskCapability: Capability{Receiver, "tasks.requests.tools.call"},
 	}

@@ -14,6 +14,7 @@ import (
 	"github.com/mcpconform/mcpconform/internal/conform"
 	"github.com/mcpconform/mcpconform/internal/filter"
 	"github.com/mcpconform/mcpconform/internal/nearest"
+	"github.com/mcpconform/mcpconform/internal/protocol"
 	"github.com/mcpconform/mcpconform/internal/runner"
 )
 
@@ -52,7 +53,7 @@ func newList() *cobra.Command {
 	command.Flags().StringVar(&expression, "filter", "", "list only what matches `EXPR`: "+filterHelp)
 	command.Flags().BoolVar(&asJSON, "json", false, "as JSON")
 	completes(command, map[string]values{
-		"revision": lists(runner.Revisions, "all"), "role": oneOf(append(slices.Clone(roles), "all")...), "filter": expressions(roles...),
+		"revision": lists(protocol.Checked(), "all"), "role": oneOf(append(slices.Clone(roles), "all")...), "filter": expressions(roles...),
 	})
 	return command
 }
@@ -76,19 +77,19 @@ func matching(expression string, roles []string) (func(runner.Declared) bool, er
 
 func chosenRevisions(list string) ([]string, error) {
 	if list == "all" || list == "auto" {
-		return runner.Revisions, nil
+		return protocol.Checked(), nil
 	}
 	revisions := strings.Split(list, ",")
 	for _, revision := range revisions {
-		if !slices.Contains(runner.Revisions, revision) {
-			return nil, usageError("--revision %q is unknown%s", revision, nearest.Hint(revision, append(slices.Clone(runner.Revisions), "all")))
+		if !slices.Contains(protocol.Checked(), revision) {
+			return nil, usageError("--revision %q is unknown%s", revision, nearest.Hint(revision, append(protocol.Checked(), "all")))
 		}
 	}
 	return revisions, nil
 }
 
 // roles are those that a target may play.
-var roles = []string{conform.ServerRole, conform.ClientRole}
+var roles = []string{protocol.ServerRole, protocol.ClientRole}
 
 func chosenRoles(role string) ([]string, error) {
 	switch {

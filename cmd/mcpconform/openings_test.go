@@ -14,6 +14,7 @@ import (
 	"github.com/mcpconform/mcpconform/internal/catalogue"
 	"github.com/mcpconform/mcpconform/internal/conform"
 	"github.com/mcpconform/mcpconform/internal/fault"
+	"github.com/mcpconform/mcpconform/internal/protocol"
 	"github.com/mcpconform/mcpconform/internal/runner"
 	"github.com/mcpconform/mcpconform/internal/scripted"
 	"github.com/mcpconform/mcpconform/reports"
@@ -48,17 +49,17 @@ func brokenOpenings(t *testing.T) []opened {
 		t.Fatal(err)
 	}
 	var found []opened
-	for _, role := range []string{conform.ServerRole, conform.ClientRole} {
-		checks, requirements, err := runner.All(role, runner.Revisions)
+	for _, role := range []string{protocol.ServerRole, protocol.ClientRole} {
+		checks, requirements, err := runner.All(role, protocol.Checked())
 		if err != nil {
 			t.Fatal(err)
 		}
 		for _, one := range all {
-			if cmp.Or(one.Role, conform.ServerRole) != role || len(one.Breaks) == 0 {
+			if cmp.Or(one.Role, protocol.ServerRole) != role || len(one.Breaks) == 0 {
 				continue
 			}
 			eras := map[bool]bool{}
-			for _, revision := range slices.Backward(runner.Revisions) {
+			for _, revision := range slices.Backward(protocol.Checked()) {
 				era := scripted.Stateless(revision)
 				if eras[era] || one.Revision != "" && one.Revision != revision || !verified(one.Breaks, checks[revision]) {
 					continue
@@ -102,12 +103,12 @@ func verified(ids []string, checks []runner.Declared) bool {
 func transportOf(one *fault.Fault, requirements *catalogue.Catalogue) string {
 	onStdio := slices.ContainsFunc(one.Breaks, func(id string) bool {
 		requirement, _ := requirements.Get(id)
-		return slices.Equal(requirement.Transports, []string{catalogue.Stdio})
+		return slices.Equal(requirement.Transports, []string{protocol.Stdio})
 	})
 	if onStdio {
-		return conform.Stdio
+		return protocol.Stdio
 	}
-	return cmp.Or(one.Transport, conform.HTTP)
+	return cmp.Or(one.Transport, protocol.HTTP)
 }
 
 // Every fault of the opening ends in a result that names what it breaks, and a failing
@@ -136,10 +137,10 @@ func TestBrokenOpeningsAreTold(t *testing.T) {
 // era are the revisions that a target of the era of the leg alone speaks; a client
 // opens with one.
 func (o opened) era() string {
-	if o.leg.Role == conform.ClientRole {
+	if o.leg.Role == protocol.ClientRole {
 		return o.leg.Revision
 	}
-	return strings.Join(slices.DeleteFunc(slices.Clone(runner.Revisions), func(revision string) bool {
+	return strings.Join(slices.DeleteFunc(protocol.Checked(), func(revision string) bool {
 		return scripted.Stateless(revision) != scripted.Stateless(o.leg.Revision)
 	}), ",")
 }
@@ -203,12 +204,12 @@ func (o opened) target(t *testing.T, speaks string) []string {
 	}
 	reference = append(reference, "--fault", o.fault.ID)
 	switch {
-	case o.leg.Role == conform.ClientRole && o.leg.Transport == conform.Stdio:
+	case o.leg.Role == protocol.ClientRole && o.leg.Transport == protocol.Stdio:
 		return slices.Concat([]string{"--"}, reference, []string{"--", runner.ServerPlace})
-	case o.leg.Role == conform.ClientRole:
+	case o.leg.Role == protocol.ClientRole:
 		return slices.Concat([]string{"--"}, reference)
 	}
-	if o.leg.Transport == conform.Stdio {
+	if o.leg.Transport == protocol.Stdio {
 		return slices.Concat([]string{"--"}, reference, []string{"--stdio"})
 	}
 	return []string{"--url", listening(t, reference[1:]...)}

@@ -8,7 +8,7 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/mcpconform/mcpconform/internal/catalogue"
+	"github.com/mcpconform/mcpconform/internal/protocol"
 	"github.com/mcpconform/mcpconform/internal/scripted"
 	"github.com/mcpconform/mcpconform/internal/transcript"
 )
@@ -56,7 +56,7 @@ func SessionOf(ctx context.Context, capabilities scripted.Capabilities) *Server 
 	if err != nil {
 		Inconclusive("no session: "+err.Error(), "fix the failures under lifecycle first")
 	}
-	if handshake.Revision != Revision() && slices.Contains(catalogue.Revisions, handshake.Revision) {
+	if handshake.Revision != Revision() && slices.Contains(protocol.Released(), handshake.Revision) {
 		Inconclusive("no session at this revision: the server answered with "+handshake.Revision, "see the version negotiation checks")
 	}
 	return server

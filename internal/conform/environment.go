@@ -12,18 +12,6 @@ import (
 	"github.com/mcpconform/mcpconform/internal/transcript"
 )
 
-// Roles of a target.
-const (
-	ServerRole = "server"
-	ClientRole = "client"
-)
-
-// Transports, for NeedsTransport.
-const (
-	Stdio = scripted.OnStdio
-	HTTP  = scripted.OnHTTP
-)
-
 // Leg is one part of a run: a role at a revision over a transport.
 type Leg struct {
 	Role      string `json:"role"`

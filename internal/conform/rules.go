@@ -9,8 +9,8 @@ import (
 	"slices"
 	"sync"
 
-	"github.com/mcpconform/mcpconform/internal/catalogue"
 	"github.com/mcpconform/mcpconform/internal/jsonrpc"
+	"github.com/mcpconform/mcpconform/internal/protocol"
 	"github.com/mcpconform/mcpconform/internal/scripted"
 	"github.com/mcpconform/mcpconform/internal/transcript"
 	"github.com/mcpconform/mcpconform/schema"
@@ -284,7 +284,7 @@ func (c *Conversation) settle() {
 			negotiated = answered
 		}
 	}
-	if !slices.Contains(catalogue.Revisions, negotiated) || scripted.Stateless(negotiated) {
+	if !slices.Contains(protocol.Released(), negotiated) || scripted.Stateless(negotiated) {
 		return
 	}
 	c.Negotiated = true
@@ -314,14 +314,14 @@ func (b bodies) see(event transcript.Event) {
 
 // foreign tells whether a body is such a one, in the words of a gateway perhaps.
 func (b bodies) foreign(event transcript.Event) bool {
-	return b[event.Stream] && event.From == transcript.Server && !bytes.Contains(event.Raw, []byte(`"jsonrpc"`))
+	return b[event.Stream] && event.From == protocol.Server && !bytes.Contains(event.Raw, []byte(`"jsonrpc"`))
 }
 
 // correlate finds for each response the request that it answers: the latest
 // one before it, from the other side, with the same id.
 func (c *Conversation) correlate() {
 	type asked struct {
-		by transcript.Party
+		by protocol.Party
 		id jsonrpc.ID
 	}
 	requests := map[asked]*Said{}

@@ -9,6 +9,7 @@ import (
 
 	"github.com/mcpconform/mcpconform/internal/catalogue"
 	"github.com/mcpconform/mcpconform/internal/filter"
+	"github.com/mcpconform/mcpconform/internal/protocol"
 )
 
 // Prefixes of labels that carry a gate.
@@ -240,7 +241,7 @@ func (e *Environment) TransportsOf(labels []string) []string {
 				return known && requirement.Applies(e.Revision, transport, e.Role)
 			})
 	}
-	return slices.DeleteFunc([]string{Stdio, HTTP}, func(transport string) bool { return !applies(transport) })
+	return slices.DeleteFunc([]string{protocol.Stdio, protocol.HTTP}, func(transport string) bool { return !applies(transport) })
 }
 
 // Standing returns a filter for what matches another ("" for everything) and stands

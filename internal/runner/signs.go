@@ -10,6 +10,7 @@ import (
 
 	"github.com/mcpconform/mcpconform/internal/conform"
 	"github.com/mcpconform/mcpconform/internal/jsonrpc"
+	"github.com/mcpconform/mcpconform/internal/protocol"
 	"github.com/mcpconform/mcpconform/internal/scripted"
 	"github.com/mcpconform/mcpconform/internal/transcript"
 	"github.com/mcpconform/mcpconform/suites"
@@ -21,7 +22,7 @@ import (
 // refuses, and shows no sign of it.
 func diagnose(visits []*visit, policy Revise, flaw func(*visit) string) {
 	for _, one := range visits {
-		if slices.Contains(Revisions, one.asked) && !one.spoken() {
+		if slices.Contains(protocol.Checked(), one.asked) && !one.spoken() {
 			one.broken = one.unlike(visits)
 		}
 	}
@@ -114,7 +115,7 @@ func listedBy(visits []*visit, revision string) string {
 // came before, or does not know initialize: that is one of the handshake era without a
 // handshake.
 func lawless(visits []*visit) {
-	at := slices.IndexFunc(visits, func(one *visit) bool { return one.asked == scripted.LastHandshake })
+	at := slices.IndexFunc(visits, func(one *visit) bool { return one.asked == protocol.Last(protocol.Handshake) })
 	last := visits[at]
 	refusal, refused := last.refused()
 	if !refused {
@@ -151,7 +152,7 @@ func ofOtherEra(revisions []string) []string {
 
 // newestOf returns the newest of some revisions that can be checked; "" when none can.
 func newestOf(revisions []string) string {
-	for _, revision := range slices.Backward(Revisions) {
+	for _, revision := range slices.Backward(protocol.Checked()) {
 		if slices.Contains(revisions, revision) {
 			return revision
 		}
@@ -173,7 +174,7 @@ func (v *visit) resembling() string {
 	}
 	for _, event := range v.connection.Log().Events() {
 		page := bytes.HasPrefix(bytes.TrimSpace(event.Raw), []byte("<"))
-		if event.From != transcript.Server || event.Kind != transcript.Message || page {
+		if event.From != protocol.Server || event.Kind != transcript.Message || page {
 			continue
 		}
 		message := jsonrpc.Parse(event.Raw)
@@ -192,7 +193,7 @@ func (v *visit) resembling() string {
 func (r *run) flaw(to scripted.Target) func(*visit) string {
 	return func(visit *visit) string {
 		log := visit.connection.Log()
-		leg := conform.Leg{Role: conform.ServerRole, Revision: visit.asked, Transport: to.Transport}
+		leg := conform.Leg{Role: protocol.ServerRole, Revision: visit.asked, Transport: to.Transport}
 		return r.flawIn(conform.NewConversation(leg, log.Events(), log.Dropped() == 0), math.MaxInt)
 	}
 }

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/mcpconform/mcpconform/internal/jsonrpc"
+	"github.com/mcpconform/mcpconform/internal/protocol"
 	"github.com/mcpconform/mcpconform/internal/transcript"
 	"github.com/mcpconform/mcpconform/internal/transport"
 )
@@ -233,7 +234,7 @@ func (s *Server) Close() {
 	s.working.Wait()
 	for _, session := range s.Sessions() {
 		session.inbox.forget() // the record tells it
-		session.log.Append(transcript.Event{Kind: transcript.Close, From: transcript.Server})
+		session.log.Append(transcript.Event{Kind: transcript.Close, From: protocol.Server})
 	}
 }
 

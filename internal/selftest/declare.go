@@ -16,6 +16,7 @@ import (
 	"github.com/mcpconform/mcpconform/internal/conform"
 	"github.com/mcpconform/mcpconform/internal/fault"
 	"github.com/mcpconform/mcpconform/internal/nearest"
+	"github.com/mcpconform/mcpconform/internal/protocol"
 	"github.com/mcpconform/mcpconform/internal/runner"
 	"github.com/mcpconform/mcpconform/internal/scripted"
 	"github.com/mcpconform/mcpconform/reference/client"
@@ -38,7 +39,7 @@ type layer struct {
 func (l layer) place() string { return fmt.Sprintf("%s:%d", path.Join("fixtures", l.File), l.Line) }
 
 // role of the target that it is laid over.
-func (l layer) role() string { return cmp.Or(l.Role, conform.ServerRole) }
+func (l layer) role() string { return cmp.Or(l.Role, protocol.ServerRole) }
 
 // side is a role at a revision: what the checks of a target depend on.
 type side struct{ role, revision string }
@@ -59,7 +60,7 @@ type declarations struct {
 func declarationsOf(roles []string) (declarations, error) {
 	d := declarations{
 		checks: map[side][]runner.Declared{}, roles: roles, revisions: server.Revisions(),
-		switches: map[string][]string{conform.ServerRole: server.Defects(), conform.ClientRole: client.Defects()},
+		switches: map[string][]string{protocol.ServerRole: server.Defects(), protocol.ClientRole: client.Defects()},
 	}
 	for _, role := range roles {
 		checks, requirements, err := runner.All(role, d.revisions)
@@ -246,7 +247,7 @@ func (d declarations) everywhere(one *layer) []conform.Leg {
 			continue
 		}
 		eras[scripted.Stateless(revision)] = true
-		for _, transport := range []string{conform.Stdio, conform.HTTP} {
+		for _, transport := range []string{protocol.Stdio, protocol.HTTP} {
 			if one.Transport == "" || one.Transport == transport {
 				legs = append(legs, conform.Leg{Role: one.role(), Revision: revision, Transport: transport})
 			}
@@ -273,11 +274,11 @@ func (d declarations) transport(one *layer) string {
 			return slices.Equal(requirement.Transports, []string{transport})
 		})
 	}
-	overHTTP := concerns(catalogue.HTTP) || slices.ContainsFunc(one.AllChanges(), func(change fault.Change) bool { return change.When != nil && change.When.HTTP != nil })
-	if concerns(catalogue.Stdio) || d.only == conform.Stdio && !overHTTP {
-		return conform.Stdio
+	overHTTP := concerns(protocol.HTTP) || slices.ContainsFunc(one.AllChanges(), func(change fault.Change) bool { return change.When != nil && change.When.HTTP != nil })
+	if concerns(protocol.Stdio) || d.only == protocol.Stdio && !overHTTP {
+		return protocol.Stdio
 	}
-	return conform.HTTP
+	return protocol.HTTP
 }
 
 func (d declarations) allStand(ids []string, here side) bool {

@@ -8,6 +8,7 @@ import (
 
 	. "github.com/mcpconform/mcpconform/internal/conform"
 	"github.com/mcpconform/mcpconform/internal/jsonrpc"
+	"github.com/mcpconform/mcpconform/internal/protocol"
 	"github.com/mcpconform/mcpconform/internal/scripted"
 )
 
@@ -59,7 +60,7 @@ var Handshaking = &Story{
 
 // forgetful is one whose session is over before the client has done with it.
 var forgetful = &Story{
-	Name: "versioning-forgetful-server", Since: modern, Speaks: legacy, Unnamed: true, Over: HTTP,
+	Name: "versioning-forgetful-server", Since: modern, Speaks: legacy, Unnamed: true, Over: protocol.HTTP,
 	Says: "The server does not know server/discover, takes initialize, and ends its first session after tools/list: a new one has to be begun.",
 	Told: Steps{ToConnect(), ToList("tools"), ToList("tools"), ToCall(scripted.AddNumbers, Object{"a": 5, "b": 3}), ToClose()},
 	Server: func(server *scripted.Server) {
@@ -83,7 +84,7 @@ var handshaken = &Story{
 
 // balking is one that refuses what comes before initialize by a code of its own.
 var balking = &Story{
-	Name: "versioning-balking-server", Since: modern, Speaks: legacy, Unnamed: true, Over: Stdio,
+	Name: "versioning-balking-server", Since: modern, Speaks: legacy, Unnamed: true, Over: protocol.Stdio,
 	Says:   "The server refuses what comes before initialize with the code -32000.",
 	Told:   Meeting.Told,
 	Server: func(server *scripted.Server) { refuseDiscovery(server, notInitialized, "Server not initialized") },
@@ -169,13 +170,13 @@ func agreeing() {
 
 func probing() {
 	It("sends server/discover as its first request", Verifies("transports.stdio.probe.anyway", "versioning.eras.probed"), In(Meeting),
-		NeedsTransport(Stdio),
+		NeedsTransport(protocol.Stdio),
 		func(ctx SpecContext) {
 			demandProbe(Played(ctx))
 		})
 
 	It("sends server/discover first if it supports initialize, too",
-		Verifies("transports.stdio.probe.first", "discover.probe"), In(Handshaking), NeedsTransport(Stdio),
+		Verifies("transports.stdio.probe.first", "discover.probe"), In(Handshaking), NeedsTransport(protocol.Stdio),
 		func(ctx SpecContext) {
 			client := Played(ctx)
 

@@ -7,6 +7,7 @@ import (
 
 	"github.com/mcpconform/mcpconform/internal/conform"
 	"github.com/mcpconform/mcpconform/internal/jsonrpc"
+	"github.com/mcpconform/mcpconform/internal/protocol"
 	"github.com/mcpconform/mcpconform/internal/scripted"
 )
 
@@ -27,7 +28,7 @@ func directions() []conform.Rule {
 // tells of a subscription that ends, before or after its response.
 func looseNotifications(conversation *conform.Conversation, sight *conform.Sight) {
 	spoken := negotiations(conversation)
-	if conversation.Transport != conform.Stdio {
+	if conversation.Transport != protocol.Stdio {
 		return
 	}
 	open := map[jsonrpc.ID]bool{}

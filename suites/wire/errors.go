@@ -7,6 +7,7 @@ import (
 
 	"github.com/mcpconform/mcpconform/internal/conform"
 	"github.com/mcpconform/mcpconform/internal/jsonrpc"
+	"github.com/mcpconform/mcpconform/internal/protocol"
 	"github.com/mcpconform/mcpconform/internal/scripted"
 )
 
@@ -107,7 +108,7 @@ func misusedCodes(conversation *conform.Conversation, sight *conform.Sight) {
 		switch refusal.Code {
 		case jsonrpc.HeaderMismatch:
 			sight.Saw()
-			if conversation.Transport == conform.Stdio {
+			if conversation.Transport == protocol.Stdio {
 				sight.Break(said, conform.Mismatch{
 					Wanted: "an error about HTTP headers over HTTP only", Found: scripted.Short(said.Raw), Where: "/error/code",
 				})

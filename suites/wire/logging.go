@@ -6,6 +6,7 @@ import (
 
 	"github.com/mcpconform/mcpconform/internal/conform"
 	"github.com/mcpconform/mcpconform/internal/jsonrpc"
+	"github.com/mcpconform/mcpconform/internal/protocol"
 	"github.com/mcpconform/mcpconform/internal/scripted"
 )
 
@@ -99,7 +100,7 @@ func messagesAtLevel(conversation *conform.Conversation, sight *conform.Sight) {
 			set = append(set, said)
 		case fromTarget && said.Kind == jsonrpc.Notification && said.Method == "notifications/message":
 			began := opened[said.Event.Stream]
-			if conversation.Transport == conform.Stdio {
+			if conversation.Transport == protocol.Stdio {
 				began = said.Event.Sequence
 			}
 			least := leastInForce(set, began)

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/mcpconform/mcpconform/internal/conform"
+	"github.com/mcpconform/mcpconform/internal/protocol"
 	"github.com/mcpconform/mcpconform/internal/transport"
 )
 
@@ -98,7 +99,7 @@ func pathOf(one *exchange) string {
 // strayPosts judges messages in other requests than a POST, beside others, or for
 // another address. The HTTP+SSE transport of older revisions has two addresses.
 func strayPosts(conversation *conform.Conversation, sight *conform.Sight) {
-	if conversation.Transport != conform.HTTP {
+	if conversation.Transport != protocol.HTTP {
 		return
 	}
 	carriers := map[string]*exchange{}
@@ -176,7 +177,7 @@ type agreement struct {
 // none.
 func agreementOf(conversation *conform.Conversation) (agreed agreement, there bool) {
 	answer := handshakeOf(conversation)
-	if answer == nil || conversation.Transport != conform.HTTP {
+	if answer == nil || conversation.Transport != protocol.HTTP {
 		return agreement{}, false
 	}
 	agreed.since = answer.Event.Sequence

@@ -10,6 +10,7 @@ import (
 
 	"github.com/mcpconform/mcpconform/internal/conform"
 	"github.com/mcpconform/mcpconform/internal/jsonrpc"
+	"github.com/mcpconform/mcpconform/internal/protocol"
 	"github.com/mcpconform/mcpconform/internal/scripted"
 	"github.com/mcpconform/mcpconform/internal/transcript"
 	"github.com/mcpconform/mcpconform/internal/transport"
@@ -403,7 +404,7 @@ func relatedProgress(conversation *conform.Conversation, sight *conform.Sight) {
 // by their id, progress by its value and a token that one request gave. Others
 // may be sent again with the same words.
 func broadcasts(conversation *conform.Conversation, sight *conform.Sight) {
-	if conversation.Transport != conform.HTTP {
+	if conversation.Transport != protocol.HTTP {
 		return
 	}
 	sentOn := map[string]*exchange{}

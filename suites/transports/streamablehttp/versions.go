@@ -7,6 +7,7 @@ import (
 	. "github.com/onsi/ginkgo/v2"
 
 	"github.com/mcpconform/mcpconform/internal/jsonrpc"
+	"github.com/mcpconform/mcpconform/internal/protocol"
 	"github.com/mcpconform/mcpconform/internal/scripted"
 	"github.com/mcpconform/mcpconform/internal/transport"
 
@@ -74,7 +75,7 @@ func versions() {
 		func(ctx SpecContext) {
 			server := Session(ctx)
 
-			given := post(ctx, server, anyRequest(server), otherVersion, WithHeader(transport.VersionHeader, scripted.LastHandshake))
+			given := post(ctx, server, anyRequest(server), otherVersion, WithHeader(transport.VersionHeader, protocol.Last(protocol.Handshake)))
 
 			Expect(given).To(beTurnedDown())
 		})
@@ -83,7 +84,7 @@ func versions() {
 		func(ctx SpecContext) {
 			server := Session(ctx)
 
-			given := post(ctx, server, anyRequest(server), otherVersion, WithHeader(transport.VersionHeader, scripted.LastHandshake))
+			given := post(ctx, server, anyRequest(server), otherVersion, WithHeader(transport.VersionHeader, protocol.Last(protocol.Handshake)))
 
 			mustBeTurnedDown(given, "transports.http.version.mismatch")
 			if given.code() == jsonrpc.UnsupportedRevision {

@@ -11,6 +11,7 @@ import (
 
 	. "github.com/mcpconform/mcpconform/internal/conform"
 	"github.com/mcpconform/mcpconform/internal/jsonrpc"
+	"github.com/mcpconform/mcpconform/internal/protocol"
 	"github.com/mcpconform/mcpconform/internal/scripted"
 	"github.com/mcpconform/mcpconform/internal/transcript"
 	"github.com/mcpconform/mcpconform/suites/client/asking"
@@ -130,7 +131,7 @@ func cancelling() {
 			})
 		})
 
-	It("sends notifications/cancelled only with the requestId of a request that it has sent", Verifies("cancellation.own-requests"), In(cancels), NeedsTransport(HTTP), InHandshakeEra(),
+	It("sends notifications/cancelled only with the requestId of a request that it has sent", Verifies("cancellation.own-requests"), In(cancels), NeedsTransport(protocol.HTTP), InHandshakeEra(),
 		func(ctx SpecContext) {
 			client := Played(ctx)
 
@@ -157,7 +158,7 @@ func cancelling() {
 		func(ctx SpecContext) {
 			client := Played(ctx)
 
-			if Stateless() && Transport() == HTTP {
+			if Stateless() && Transport() == protocol.HTTP {
 				NotApplicable("over HTTP a request is cancelled by closing the stream, so that nothing can come afterwards")
 			}
 			call := client.NeedCalls("slow")[0]
@@ -203,7 +204,7 @@ func cancelling() {
 // isCancelled tells whether the client cancelled a request: by a notification or, over
 // HTTP in the stateless era, by closing its stream.
 func isCancelled(client *Client, request *Said) bool {
-	return client.CancellationOf(request) != nil || Stateless() && Transport() == HTTP && endOf(client, request) != nil
+	return client.CancellationOf(request) != nil || Stateless() && Transport() == protocol.HTTP && endOf(client, request) != nil
 }
 
 // namesRequest tells whether a cancellation of the client names one of its requests.
@@ -257,7 +258,7 @@ func expiring() {
 			if len(after) == 0 {
 				client.NeverBut("the client asked for nothing more after the call that it has given up", "tools/list")
 			}
-			if Transport() != HTTP {
+			if Transport() != protocol.HTTP {
 				if !Observed(client.CancellationOf(call) != nil) {
 					client.Missing(call, Mismatch{Wanted: method + " for the call that the client has given up", Found: "none"})
 				}
@@ -278,7 +279,7 @@ func expiring() {
 // none.
 func endOf(client *Client, said *Said) *transcript.Event {
 	for _, event := range client.Events() {
-		if event.Kind == transcript.End && event.From == transcript.Client &&
+		if event.Kind == transcript.End && event.From == protocol.Client &&
 			event.Connection == said.Event.Connection && event.Stream == said.Event.Stream {
 			return &event
 		}
