@@ -16,7 +16,6 @@ import (
 	"github.com/mcpconform/mcpconform/internal/fault"
 	"github.com/mcpconform/mcpconform/internal/protocol"
 	"github.com/mcpconform/mcpconform/internal/runner"
-	"github.com/mcpconform/mcpconform/internal/scripted"
 	"github.com/mcpconform/mcpconform/reports"
 )
 
@@ -60,7 +59,7 @@ func brokenOpenings(t *testing.T) []opened {
 			}
 			eras := map[bool]bool{}
 			for _, revision := range slices.Backward(protocol.Checked()) {
-				era := scripted.Stateless(revision)
+				era := !protocol.Has(revision, protocol.Handshake)
 				if eras[era] || one.Revision != "" && one.Revision != revision || !verified(one.Breaks, checks[revision]) {
 					continue
 				}
@@ -141,7 +140,7 @@ func (o opened) era() string {
 		return o.leg.Revision
 	}
 	return strings.Join(slices.DeleteFunc(protocol.Checked(), func(revision string) bool {
-		return scripted.Stateless(revision) != scripted.Stateless(o.leg.Revision)
+		return protocol.Has(revision, protocol.Handshake) != protocol.Has(o.leg.Revision, protocol.Handshake)
 	}), ",")
 }
 
@@ -151,7 +150,7 @@ func (o opened) era() string {
 // do: or else the fault is one of what follows.
 func (o opened) run(t *testing.T, speaks string, flags ...string) (inOpening bool) {
 	t.Helper()
-	filter := strings.Join(append(slices.Clone(o.fault.Breaks), openingPage[scripted.Stateless(o.leg.Revision)]), " || ")
+	filter := strings.Join(append(slices.Clone(o.fault.Breaks), openingPage[protocol.Has(o.leg.Revision, protocol.Handshake)]), " || ")
 	var ended outcome
 	for round, how := range [][]string{{"--workers", "1", "--filter", filter}, {"--workers", "2"}} {
 		file := filepath.Join(t.TempDir(), "run.json")
@@ -168,9 +167,9 @@ func (o opened) run(t *testing.T, speaks string, flags ...string) (inOpening boo
 	return false
 }
 
-// openingPage is the label of the page about the opening, by whether the revision is of
-// the stateless era.
-var openingPage = map[bool]string{false: "lifecycle", true: "versioning"}
+// openingPage is the label of the page about the opening, by whether the revision
+// has a handshake.
+var openingPage = map[bool]string{true: "lifecycle", false: "versioning"}
 
 // namedIn tells whether a result that failed, or warned, names something that is broken.
 func (o opened) namedIn(t *testing.T, file string) bool {

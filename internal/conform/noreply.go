@@ -286,7 +286,7 @@ func (e *Environment) contact(ctx context.Context, patience time.Duration) error
 	defer connection.Close(ctx)
 	switch {
 	case e.Survey.Fence != "": // which is answered where the opening is not
-	case e.stateless():
+	case e.Has(protocol.Discovery):
 		_, err = connection.Discover(ctx, e.Revision, scripted.Everything(e.Revision))
 	default:
 		_, err = connection.Initialize(ctx, scripted.Hello(e.Revision, scripted.Everything(e.Revision)))

@@ -284,7 +284,7 @@ func (c *Conversation) settle() {
 			negotiated = answered
 		}
 	}
-	if !slices.Contains(protocol.Released(), negotiated) || scripted.Stateless(negotiated) {
+	if !slices.Contains(protocol.Released(), negotiated) || !protocol.Has(negotiated, protocol.Handshake) {
 		return
 	}
 	c.Negotiated = true
@@ -351,7 +351,7 @@ func (c *Conversation) handshake() {
 			c.ServerCapabilities = declared
 			return
 		case "server/discover":
-			if c.ServerCapabilities == nil && scripted.Stateless(c.Revision) {
+			if c.ServerCapabilities == nil && c.Has(protocol.Discovery) {
 				c.ServerCapabilities = declared
 			}
 		}
@@ -491,7 +491,7 @@ func (e *Environment) judge(log *transcript.Log) {
 	events := log.Events()
 	conversation := newConversation(e.Leg, e.judged.leaveOut(events), log.Dropped() == 0, log)
 	defer e.judged.add(conversation)
-	if conversation.ServerCapabilities == nil && conversation.Leg == e.Leg && e.stateless() && e.Survey.Declared() {
+	if conversation.ServerCapabilities == nil && conversation.Leg == e.Leg && e.Has(protocol.Discovery) && e.Survey.Declared() {
 		conversation.ServerCapabilities = e.Survey.Capabilities
 	}
 	if conversation.Leg == e.Leg && e.Survey != nil {

@@ -59,7 +59,7 @@ func TestChecksOfTheStatelessEra(t *testing.T) {
 	environment.Target = scripted.Target{Transport: protocol.HTTP, URL: server.URL, Reply: 20 * time.Second}
 	outcomes := perform(environment, func() {
 		ginkgo.It("needs no handshake", Verifies("ping.answered"), func(ctx ginkgo.SpecContext) {
-			Demand(Stateless(), "the era", "the other")
+			Demand(RevisionHas(protocol.Statelessness), "the era", "the other")
 			server := Session(ctx)
 			server.Fence(ctx)
 			server.StaysUsable(ctx)

@@ -80,18 +80,18 @@ func pageLabel(page string) string {
 	return page[strings.LastIndexByte(page, '/')+1:]
 }
 
-// InHandshakeEra keeps a check to the revisions with a handshake, where what it
-// verifies stands in both eras.
-func InHandshakeEra() Labels {
-	if building.stateless() {
+// AtRevisionsWith keeps a check to the revisions that have a feature, where what it
+// verifies stands at others, too.
+func AtRevisionsWith(feature protocol.Feature) Labels {
+	if !building.Has(feature) {
 		return Labels{labelAbsent}
 	}
 	return nil
 }
 
-// InStatelessEra keeps a check to the revisions without a handshake.
-func InStatelessEra() Labels {
-	if !building.stateless() {
+// AtRevisionsWithout keeps a check to the revisions that do not have a feature.
+func AtRevisionsWithout(feature protocol.Feature) Labels {
+	if building.Has(feature) {
 		return Labels{labelAbsent}
 	}
 	return nil

@@ -41,7 +41,7 @@ func (s *sessions) of(header http.Header) *connection {
 	if c := s.known[id]; c != nil {
 		return c
 	}
-	stateless := id == "" && header.Get(transport.VersionHeader) >= transport.FirstStateless
+	stateless := id == "" && protocol.Has(header.Get(transport.VersionHeader), protocol.Statelessness)
 	if stateless && s.stateless != nil {
 		return s.stateless
 	}

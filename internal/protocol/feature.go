@@ -41,6 +41,8 @@ const (
 	// RootsListChanged: clients tell with notifications/roots/list_changed that their
 	// roots changed.
 	RootsListChanged Feature = "roots/list_changed"
+	// EmptyCursors: an empty nextCursor is a cursor like any other.
+	EmptyCursors Feature = "empty cursors"
 	// Caching: lists and resources say in ttlMs and cacheScope how long they stay fresh.
 	Caching Feature = "caching"
 )
@@ -64,6 +66,8 @@ const (
 	MirroredHeaders Feature = "mirrored headers"
 	// ClosingCancels: a request is cancelled by closing the stream of its answer.
 	ClosingCancels Feature = "closing cancels"
+	// Unbuffered: servers tell proxies with X-Accel-Buffering to hold back no event.
+	Unbuffered Feature = "unbuffered streams"
 	// UnknownMethodStatus: a request with an unknown method is answered with 404.
 	UnknownMethodStatus Feature = "status of unknown methods"
 )
@@ -102,7 +106,8 @@ func (f Feature) span() (first, last string) {
 	case SchemaDialect, InputErrorsInResults, URLElicitation:
 		return nov2025, jul2026
 	case Discovery, Statelessness, PerRequestMeta, Extensions, InputRequests, ResultTypes, Subscriptions,
-		LogLevelInMeta, Caching, MirroredHeaders, ClosingCancels, UnknownMethodStatus, StructuredValues:
+		LogLevelInMeta, EmptyCursors, Caching, MirroredHeaders, ClosingCancels, Unbuffered, UnknownMethodStatus,
+		StructuredValues:
 		return jul2026, jul2026
 	}
 	panic("protocol: no such feature: " + string(f))

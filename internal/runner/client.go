@@ -131,7 +131,7 @@ func (m *meeting) read(conversations []*conform.Conversation) (most *conform.Con
 	m.note = notSpoken + "the client never connected"
 	for _, conversation := range conversations {
 		one := &meeting{revision: m.revision}
-		if scripted.Stateless(m.revision) {
+		if protocol.Has(m.revision, protocol.PerRequestMeta) {
 			one.readRequests(conversation)
 		} else {
 			one.readHandshake(conversation)
@@ -353,7 +353,7 @@ func endOfOpening(conversation *conform.Conversation) int {
 		case fromTarget && answered:
 			return said.Event.Sequence
 		case !fromTarget && said.Request != nil:
-			answered = answered || said.Request.Method == "initialize" || scripted.Stateless(conversation.Revision)
+			answered = answered || said.Request.Method == "initialize" || !conversation.Has(protocol.Handshake)
 		}
 	}
 	return math.MaxInt

@@ -103,7 +103,7 @@ func (e Examination) meet(ctx context.Context, visited *visit) {
 	defer time.AfterFunc(discoverPatience, func() { close(late) }).Stop()
 	visited.open(ctx, nil, e.Target, late)
 	visits := []*visit{visited}
-	if scripted.Stateless(e.Revision) {
+	if protocol.Has(e.Revision, protocol.Discovery) {
 		other := &visit{asked: protocol.Last(protocol.Handshake)}
 		other.open(ctx, nil, e.Target, nil)
 		defer closeAll(ctx, other)

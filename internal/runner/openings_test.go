@@ -98,7 +98,7 @@ func TestBrokenOpeningsAreLegs(t *testing.T) {
 			t.Errorf("%s: %q stands at %s, and checked are %s", one.ID, one.Breaks, standing, chosen)
 		case told && later[one.ID] != "":
 			t.Errorf("%s is told: take it out of later", one.ID)
-		case told && !scripted.Stateless(standing[len(standing)-1]):
+		case told && protocol.Has(standing[len(standing)-1], protocol.Handshake):
 			handshakes.Add(1)
 		}
 	})

@@ -64,7 +64,7 @@ func (v *visit) refused() (*scripted.RefusedError, bool) {
 
 // opening is the request that first contact at a revision makes.
 func opening(revision string) string {
-	if scripted.Stateless(revision) {
+	if protocol.Has(revision, protocol.Discovery) {
 		return "server/discover"
 	}
 	return "initialize"
@@ -75,7 +75,7 @@ func opening(revision string) string {
 // refuse server/discover in whatever way they like.
 func (v *visit) reached() bool {
 	refusal, refused := v.refused()
-	return v.err == nil || refused && (!scripted.Stateless(v.asked) || refusal.Modern()) || v.resembling() != ""
+	return v.err == nil || refused && (!protocol.Has(v.asked, protocol.Discovery) || refusal.Modern()) || v.resembling() != ""
 }
 
 // probe makes first contact: it asks for all revisions, and learns what the target
@@ -139,7 +139,7 @@ func sideBySide(room *transcript.Room, visits []*visit, do func(*visit)) {
 // which they were begun.
 func meet(ctx context.Context, room *transcript.Room, to scripted.Target, policy Revise) []*visit {
 	first := &visit{asked: policy.first()}
-	if !scripted.Stateless(first.asked) {
+	if !protocol.Has(first.asked, protocol.Discovery) {
 		first.open(ctx, room, to, nil)
 		return []*visit{first}
 	}
@@ -215,7 +215,7 @@ func broken(visits []*visit) []string {
 func handshakes(visits []*visit) []string {
 	var agreed []string
 	for _, one := range visits {
-		if one.handshake.Agreed && !scripted.Stateless(one.asked) && slices.Contains(protocol.Released(), one.handshake.Revision) {
+		if one.handshake.Agreed && protocol.Has(one.asked, protocol.Handshake) && slices.Contains(protocol.Released(), one.handshake.Revision) {
 			agreed = append(agreed, one.handshake.Revision)
 		}
 	}
@@ -274,7 +274,7 @@ func (v *visit) open(ctx context.Context, room *transcript.Room, to scripted.Tar
 	}
 	v.connection = connection
 	begun := time.Now()
-	if scripted.Stateless(v.asked) {
+	if protocol.Has(v.asked, protocol.Discovery) {
 		v.discover(ctx, late)
 	} else {
 		v.handshake, v.err = connection.Initialize(ctx, scripted.Hello(v.asked, scripted.Everything(v.asked)))
@@ -378,11 +378,11 @@ func (v *visit) look(ctx context.Context, to scripted.Target) {
 		return
 	}
 	noFence, silent := "", false
-	undiscovered := scripted.Stateless(v.asked) && !v.handshake.Agreed
+	undiscovered := protocol.Has(v.asked, protocol.Discovery) && !v.handshake.Agreed
 	switch {
 	case undiscovered:
 		v.handshake.Capabilities = map[string]any{"tools": map[string]any{}, "resources": map[string]any{}, "prompts": map[string]any{}}
-	case !scripted.Stateless(v.asked):
+	case protocol.Has(v.asked, protocol.Ping):
 		noFence, silent = pinged(ctx, v.connection)
 	}
 	if silent {
@@ -404,7 +404,7 @@ func (v *visit) look(ctx context.Context, to scripted.Target) {
 
 // usable tells whether requests of the revision can be made on the connection.
 func (v *visit) usable() bool {
-	if scripted.Stateless(v.asked) {
+	if protocol.Has(v.asked, protocol.Discovery) {
 		return v.handshake.Agreed || v.modern
 	}
 	return v.handshake.Agreed && (v.handshake.Revision == v.asked || !slices.Contains(protocol.Released(), v.handshake.Revision))
@@ -473,9 +473,9 @@ func (r Revise) choose(speaks, broken []string) []string {
 	chosen := map[string]bool{newestOf(slices.DeleteFunc(slices.Clone(speaks), func(revision string) bool {
 		return !r.wants(revision)
 	})): true}
-	for _, stateless := range []bool{false, true} {
+	for _, handshake := range []bool{true, false} {
 		chosen[newestOf(slices.DeleteFunc(slices.Clone(broken), func(revision string) bool {
-			return scripted.Stateless(revision) != stateless || !r.wants(revision)
+			return protocol.Has(revision, protocol.Handshake) != handshake || !r.wants(revision)
 		}))] = true
 	}
 	delete(chosen, "")

@@ -387,7 +387,7 @@ func unspoken(visit *visit) string {
 	switch {
 	case visit.err != nil:
 		return notSpoken + visit.err.Error()
-	case scripted.Stateless(visit.asked):
+	case protocol.Has(visit.asked, protocol.Discovery):
 		return notSpoken + "the server supports " + strings.Join(visit.handshake.Supported, " and ")
 	}
 	return fmt.Sprintf(notSpoken+"asked for %s, the server answered with %s", visit.asked, visit.handshake.Revision)

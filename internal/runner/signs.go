@@ -39,7 +39,7 @@ func diagnose(visits []*visit, policy Revise, flaw func(*visit) string) {
 func (v *visit) unlike(visits []*visit) string {
 	listed := listedBy(visits, v.asked)
 	switch {
-	case v.handshake.Agreed && scripted.Stateless(v.asked):
+	case v.handshake.Agreed && protocol.Has(v.asked, protocol.Discovery):
 		return v.undiscovered()
 	case v.handshake.Agreed:
 		return v.misanswered(visits, listed)
@@ -47,7 +47,7 @@ func (v *visit) unlike(visits []*visit) string {
 	if found := v.resembling(); found != "" {
 		return fmt.Sprintf("what came is no answer to %s: %s", opening(v.asked), found)
 	}
-	if refusal, refused := v.refused(); refused && refusal.Modern() && scripted.Stateless(v.asked) {
+	if refusal, refused := v.refused(); refused && refusal.Modern() && protocol.Has(v.asked, protocol.Discovery) {
 		supported := refusal.Supported()
 		if refusal.Refusal.Code != jsonrpc.UnsupportedRevision || len(supported) == 0 || slices.Contains(supported, v.asked) {
 			return v.err.Error()
@@ -63,11 +63,14 @@ func (v *visit) unlike(visits []*visit) string {
 	return ""
 }
 
+// hasDiscovery tells whether a revision has server/discover.
+func hasDiscovery(revision string) bool { return protocol.Has(revision, protocol.Discovery) }
+
 // undiscovered says what is missing in an answer to server/discover; "" when it names a
 // later revision, of which nothing is known, or older ones, and what is asked for at this
 // one is not served.
 func (v *visit) undiscovered() string {
-	if slices.ContainsFunc(v.handshake.Supported, scripted.Stateless) || v.elsewhere() && !v.modern {
+	if slices.ContainsFunc(v.handshake.Supported, hasDiscovery) || v.elsewhere() && !v.modern {
 		return ""
 	}
 	return fmt.Sprintf("server/discover at %s is answered without it in supportedVersions: %s", v.asked, scripted.Short(v.handshake.Answer.Raw))
@@ -88,7 +91,7 @@ func (v *visit) misanswered(visits []*visit, listed string) string {
 		return said + ", and " + listed + " lists " + v.asked
 	case visits[at].spoken():
 		return ""
-	case scripted.Stateless(answered):
+	case !protocol.Has(answered, protocol.Handshake):
 		return said + ", which has no initialize"
 	case visits[at].handshake.Agreed:
 		return said + ", and asked for that with " + cmp.Or(visits[at].handshake.Revision, "none")
@@ -146,8 +149,8 @@ func misspoken(visits []*visit, flaw func(*visit) string) {
 // ofOtherEra returns those of some revisions that are of another era than the newest
 // that can be checked.
 func ofOtherEra(revisions []string) []string {
-	stateless := scripted.Stateless(newestOf(revisions))
-	return slices.DeleteFunc(slices.Clone(revisions), func(revision string) bool { return scripted.Stateless(revision) == stateless })
+	handshake := protocol.Has(newestOf(revisions), protocol.Handshake)
+	return slices.DeleteFunc(slices.Clone(revisions), func(revision string) bool { return protocol.Has(revision, protocol.Handshake) == handshake })
 }
 
 // newestOf returns the newest of some revisions that can be checked; "" when none can.
@@ -169,7 +172,7 @@ func (v *visit) resembling() string {
 		return ""
 	}
 	wanted := []string{`"protocolVersion"`, `"serverInfo"`}
-	if scripted.Stateless(v.asked) {
+	if protocol.Has(v.asked, protocol.Discovery) {
 		wanted = []string{`"supportedVersions"`}
 	}
 	for _, event := range v.connection.Log().Events() {

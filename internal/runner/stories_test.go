@@ -147,7 +147,7 @@ func (g *greedy) wishes() [][]byte {
 		for n := range repeats {
 			said := object{}
 			maps.Copy(said, params)
-			if scripted.Stateless(g.revision) {
+			if protocol.Has(g.revision, protocol.PerRequestMeta) {
 				said["_meta"] = g.meta()
 			} else {
 				said["_meta"] = object{"progressToken": fmt.Sprintf("%s-%d", method, n)}
@@ -226,7 +226,7 @@ func (g *greedy) spawn(ctx context.Context, socket string) {
 		_, _ = io.Copy(io.Discard, output)
 	})
 	say := func(message []byte) { _, _ = input.Write(append(slices.Clip(message), '\n')) }
-	if !scripted.Stateless(g.revision) {
+	if protocol.Has(g.revision, protocol.Handshake) {
 		say(g.hello())
 	}
 	for _, wish := range g.wishes() {
@@ -243,7 +243,7 @@ func (g *greedy) visit(ctx context.Context, url string) {
 	defer leave()
 	v := &visitor{greedy: g, ctx: ctx, url: url, client: &http.Client{Transport: &http.Transport{}}}
 	defer v.client.CloseIdleConnections()
-	if !scripted.Stateless(g.revision) {
+	if protocol.Has(g.revision, protocol.Handshake) {
 		v.send(http.MethodPost, g.hello(), "")
 	}
 	v.hushed = g.mute

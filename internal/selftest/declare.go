@@ -18,7 +18,6 @@ import (
 	"github.com/mcpconform/mcpconform/internal/nearest"
 	"github.com/mcpconform/mcpconform/internal/protocol"
 	"github.com/mcpconform/mcpconform/internal/runner"
-	"github.com/mcpconform/mcpconform/internal/scripted"
 	"github.com/mcpconform/mcpconform/reference/client"
 	"github.com/mcpconform/mcpconform/reference/server"
 	"github.com/mcpconform/mcpconform/reports"
@@ -221,7 +220,7 @@ func (d declarations) choose(one *layer, wrong complaint) []conform.Leg {
 	for _, noticed := range []bool{true, false} { // what nothing would notice is told
 		eras := map[bool]bool{}
 		for _, revision := range slices.Backward(d.revisions) {
-			era := scripted.Stateless(revision)
+			era := protocol.Has(revision, protocol.Handshake)
 			here := side{one.role(), revision}
 			if !eras[era] && d.allStand(one.Breaks, here) && (!noticed || d.noticed(one.Breaks, here)) {
 				eras[era] = true
@@ -243,10 +242,10 @@ func (d declarations) everywhere(one *layer) []conform.Leg {
 	var legs []conform.Leg
 	eras := map[bool]bool{}
 	for _, revision := range slices.Backward(d.revisions) {
-		if era := scripted.Stateless(revision); eras[era] {
+		if era := protocol.Has(revision, protocol.Handshake); eras[era] {
 			continue
 		}
-		eras[scripted.Stateless(revision)] = true
+		eras[protocol.Has(revision, protocol.Handshake)] = true
 		for _, transport := range []string{protocol.Stdio, protocol.HTTP} {
 			if one.Transport == "" || one.Transport == transport {
 				legs = append(legs, conform.Leg{Role: one.role(), Revision: revision, Transport: transport})

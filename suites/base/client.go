@@ -192,7 +192,7 @@ var garbling = &Story{
 			} else {
 				call.Say([]byte(textParams), notParams)
 				call.Say([]byte(stray), strayReason)
-				if call.Stateless() {
+				if !call.Has(protocol.ServerRequests) {
 					call.Say(jsonrpc.NewRequest(jsonrpc.StringID("mcpconform-request"), "ping", nil), "servers ask nothing at this revision")
 				}
 			}

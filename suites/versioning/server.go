@@ -133,7 +133,7 @@ func eras() {
 				NotApplicable("the server does not serve clients that begin with initialize")
 			}
 			revision, _ := reply.Object()["protocolVersion"].(string)
-			Demand(!scripted.Stateless(revision), "a revision that begins with initialize", Show(revision))
+			Demand(protocol.Has(revision, protocol.Handshake), "a revision that begins with initialize", Show(revision))
 			goOn(ctx, server, revision)
 			Expect(server.Ask(ctx, "ping", nil)).To(BeResult())
 		})
@@ -202,7 +202,7 @@ func refusalOf(ctx SpecContext, server *Server, revision string) jsonrpc.Error {
 
 func beginsWithInitialize(revision any) bool {
 	name, isText := revision.(string)
-	return isText && !scripted.Stateless(name)
+	return isText && protocol.Has(name, protocol.Handshake)
 }
 
 // listedVersions are the revisions that the server says it supports.

@@ -6,7 +6,6 @@ import (
 	"github.com/mcpconform/mcpconform/internal/conform"
 	"github.com/mcpconform/mcpconform/internal/jsonrpc"
 	"github.com/mcpconform/mcpconform/internal/protocol"
-	"github.com/mcpconform/mcpconform/internal/scripted"
 )
 
 // CancellationRules are the rules of the page about cancellation:
@@ -169,7 +168,7 @@ func otherCancellations(conversation *conform.Conversation, sight *conform.Sight
 		switch {
 		case !said.FromTarget(conversation.Leg):
 			subscribed[said.ID] = subscribed[said.ID] || isRequest(said) && said.Method == listenMethod
-		case isMessage(said) && scripted.Stateless(spoken[said.Index]):
+		case isMessage(said) && !protocol.Has(spoken[said.Index], protocol.ServerRequests):
 			sight.Saw()
 			id := jsonrpc.IDOf(said.ParamsObject()["requestId"])
 			if said.Method == cancelledMethod && !subscribed[id] && conversation.Complete {

@@ -40,7 +40,7 @@ func looseNotifications(conversation *conform.Conversation, sight *conform.Sight
 			}
 		case isResponse(said):
 			delete(open, said.ID)
-		case said.Kind == jsonrpc.Notification && said.Method != "notifications/cancelled" && scripted.Stateless(spoken[said.Index]):
+		case said.Kind == jsonrpc.Notification && said.Method != "notifications/cancelled" && protocol.Has(spoken[said.Index], protocol.Subscriptions):
 			sight.Saw()
 			if len(open) == 0 {
 				sight.Break(said, conform.Mismatch{
@@ -80,7 +80,7 @@ func relatedSubscriptions(conversation *conform.Conversation, sight *conform.Sig
 const bufferingHeader = "X-Accel-Buffering"
 
 func buffered(conversation *conform.Conversation, sight *conform.Sight) {
-	if !scripted.Stateless(conversation.Revision) {
+	if !conversation.Has(protocol.Unbuffered) {
 		return
 	}
 	spoken := negotiations(conversation)

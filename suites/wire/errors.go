@@ -145,7 +145,7 @@ func judgeUnsupported(sight *conform.Sight, said *conform.Said, asked string, da
 		})
 	}
 	// A revision of the handshake era may be supported, and not in a request like this.
-	if supported, _ := data["supported"].([]any); scripted.Stateless(asked) && slices.Contains(supported, any(asked)) {
+	if supported, _ := data["supported"].([]any); protocol.Has(asked, protocol.PerRequestMeta) && slices.Contains(supported, any(asked)) {
 		sight.Break(said, conform.Mismatch{
 			Wanted: "supported revisions without the one that is refused, " + conform.Show(asked),
 			Found:  conform.Show(supported), Where: "/error/data/supported",

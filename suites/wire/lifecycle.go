@@ -10,7 +10,6 @@ import (
 	"github.com/mcpconform/mcpconform/internal/conform"
 	"github.com/mcpconform/mcpconform/internal/jsonrpc"
 	"github.com/mcpconform/mcpconform/internal/protocol"
-	"github.com/mcpconform/mcpconform/internal/scripted"
 	"github.com/mcpconform/mcpconform/schema"
 )
 
@@ -120,7 +119,7 @@ func wantedObject(object place, name string) conform.Mismatch {
 // probes tells whether a client asks for the other era, which needs no handshake.
 func probes(said *conform.Said) bool {
 	revision, named := revisionOf(said)
-	return isRequest(said) && (said.Method == "server/discover" || named && scripted.Stateless(revision))
+	return isRequest(said) && (said.Method == "server/discover" || named && protocol.Has(revision, protocol.PerRequestMeta))
 }
 
 // openings returns the first initialize of a client and the position of its answer,

@@ -36,7 +36,7 @@ func LoggingRules() []conform.Rule {
 			Text:         "sends no notifications/message below the level that was set",
 			Requirements: []string{"logging.level.respected"},
 			Judge: func(conversation *conform.Conversation, sight *conform.Sight) {
-				if scripted.Stateless(conversation.Revision) {
+				if conversation.Has(protocol.LogLevelInMeta) {
 					messagesAtOwnLevel(conversation, sight)
 				} else {
 					messagesAtLevel(conversation, sight)
@@ -152,7 +152,7 @@ type logEntry struct {
 // loggedBy returns the log messages of a conversation; none of the handshake era,
 // which has one level for all of them.
 func loggedBy(conversation *conform.Conversation) []logEntry {
-	if !scripted.Stateless(conversation.Revision) {
+	if !conversation.Has(protocol.LogLevelInMeta) {
 		return nil
 	}
 	opened := map[string]*conform.Said{} // requests, by the stream of their answer

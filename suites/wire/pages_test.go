@@ -10,7 +10,6 @@ import (
 	"github.com/mcpconform/mcpconform/internal/conform"
 	"github.com/mcpconform/mcpconform/internal/jsonrpc"
 	"github.com/mcpconform/mcpconform/internal/protocol"
-	"github.com/mcpconform/mcpconform/internal/scripted"
 	"github.com/mcpconform/mcpconform/internal/transcript"
 )
 
@@ -20,7 +19,7 @@ import (
 func talk(revision string, lines ...string) *conform.Conversation {
 	transport := protocol.Stdio
 	negotiated := revision
-	if scripted.Stateless(revision) {
+	if !protocol.Has(revision, protocol.Handshake) {
 		negotiated = protocol.Last(protocol.Handshake)
 	}
 	var events []transcript.Event

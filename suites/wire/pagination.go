@@ -177,7 +177,7 @@ func inventedCursors(lists ...string) judge {
 		type cursor struct{ method, text string }
 		given := map[cursor]bool{}
 		some := map[string]bool{} // by method: whether a cursor was given
-		restarts := scripted.Stateless(conversation.Revision) && conversation.Transport == protocol.Stdio
+		restarts := conversation.Has(protocol.Statelessness) && conversation.Transport == protocol.Stdio
 		for _, said := range conversation.Messages {
 			fromTarget := said.FromTarget(conversation.Leg)
 			switch {

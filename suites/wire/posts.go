@@ -201,7 +201,7 @@ func agreementOf(conversation *conform.Conversation) (agreed agreement, there bo
 func everyLaterRequest(name string, wrong func(given []string, agreed agreement) (wanted string)) judge {
 	return ofClient(func(conversation *conform.Conversation, sight *conform.Sight) {
 		agreed, there := agreementOf(conversation)
-		if !there || agreed.version < firstWithHeader || name == sessionHeader && agreed.session == "" {
+		if !there || !protocol.Has(agreed.version, protocol.VersionHeader) || name == sessionHeader && agreed.session == "" {
 			return
 		}
 		for _, one := range endpoint(conversation) {
@@ -222,9 +222,6 @@ func everyLaterRequest(name string, wrong func(given []string, agreed agreement)
 // methodsOfSessions are those of the requests that belong to one; a browser asks by
 // others before.
 var methodsOfSessions = []string{http.MethodPost, http.MethodGet, http.MethodDelete}
-
-// firstWithHeader is the first revision with the header MCP-Protocol-Version.
-const firstWithHeader = "2025-06-18"
 
 // beginsAnew tells whether an exchange stands outside of a session.
 func beginsAnew(one *exchange) bool {

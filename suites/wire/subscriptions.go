@@ -127,7 +127,7 @@ func subscriptions(conversation *conform.Conversation) (all []*subscription, str
 		switch {
 		case one != nil:
 			one.told = append(one.told, said)
-		case scripted.Stateless(spoken[said.Index]) && (tagged || isAnnouncement(said)):
+		case protocol.Has(spoken[said.Index], protocol.Subscriptions) && (tagged || isAnnouncement(said)):
 			stray = append(stray, said)
 		}
 	}

@@ -122,7 +122,7 @@ func extendedResults(conversation *conform.Conversation, sight *conform.Sight) {
 // has heard what the server declares: those about tasks belong to an extension.
 func extendedRequests(conversation *conform.Conversation, sight *conform.Sight) {
 	declared := conversation.ServerCapabilities
-	if conversation.Role != protocol.ClientRole || !scripted.Stateless(conversation.Revision) || declared == nil {
+	if conversation.Role != protocol.ClientRole || !conversation.Has(protocol.Extensions) || declared == nil {
 		return
 	}
 	for _, said := range conversation.ByTarget() {

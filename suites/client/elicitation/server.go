@@ -182,7 +182,7 @@ func visits() {
 			Expect(question.Params()).To(HaveMember("mode", "url"))
 			Expect(question.Params()).To(HaveMember("message", BeText()))
 			Expect(question.Params()).To(HaveMember("url", BeText()))
-			if !Stateless() {
+			if RevisionHas(protocol.ElicitationIDs) {
 				Expect(question.Params()).To(HaveMember("elicitationId", BeText()))
 			}
 			question.Outcome(ctx)

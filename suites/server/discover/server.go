@@ -78,7 +78,7 @@ const mostAsked = 8
 func withHandshake() []any {
 	var all []any
 	for _, revision := range protocol.Released() {
-		if !scripted.Stateless(revision) {
+		if protocol.Has(revision, protocol.Handshake) {
 			all = append(all, revision)
 		}
 	}

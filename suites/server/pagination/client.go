@@ -179,7 +179,7 @@ var cursors = &Story{
 	Told: Steps{ToConnect(), ToList("tools"), ToList("prompts"), ToCall(scripted.AddNumbers, Object{"a": 5, "b": 3}), ToClose()},
 	Server: func(server *scripted.Server) {
 		book := someCursors
-		if server.Stateless() {
+		if server.Has(protocol.EmptyCursors) {
 			book = withEmptyCursor
 		}
 		book.bind(server)

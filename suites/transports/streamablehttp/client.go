@@ -29,9 +29,6 @@ func ClientChecks() {
 	Describe("Headers from parameters", designatedParameters)
 }
 
-// lastHandshake is the last revision with sessions, and with streams that go on.
-const lastHandshake = "2025-11-25"
-
 // Positions in the steps of bothForms.
 const (
 	streamedCall = iota + 1
@@ -99,7 +96,7 @@ func speakBefore(call *scripted.Call) {
 	call.Streaming()
 	call.Exchange.Write([]byte(": a comment\n\n"), "")
 	call.Progress(1, 2)
-	if !call.Stateless() {
+	if call.Has(protocol.ServerRequests) {
 		call.Say(jsonrpc.NewRequest(call.Session.NextID(), "ping", nil), "")
 		call.Say(jsonrpc.NewRequest(call.Session.NextID(), "ping", nil), "")
 	}
@@ -193,7 +190,7 @@ const slowTool = "slow"
 
 // givenUp is a server whose tool takes longer than anybody waits.
 var givenUp = &Story{
-	Name: "call-over-http-that-is-given-up", Until: lastHandshake, Over: protocol.HTTP,
+	Name: "call-over-http-that-is-given-up", Until: protocol.Last(protocol.Resumption), Over: protocol.HTTP,
 	Says: "The server has a tool that gives no answer; the client gives the call up.",
 	Told: Steps{ToConnect(), ToCall(slowTool, nil).As("slow"), ToList("tools"), ToCancel("slow"), ToList("tools"), ToClose()},
 	Server: func(server *scripted.Server) {
@@ -270,7 +267,7 @@ const (
 // broken is a server that ends the stream of a call before the answer, which it gives
 // to whoever comes back for it.
 var broken = &Story{
-	Name: "stream-that-is-resumed", Scenario: "sse-retry", Until: lastHandshake, Over: protocol.HTTP,
+	Name: "stream-that-is-resumed", Scenario: "sse-retry", Until: protocol.Last(protocol.Resumption), Over: protocol.HTTP,
 	Says: "The server ends the stream of a call before the answer, and gives the answer to who comes back with Last-Event-ID.",
 	Told: Steps{ToConnect(), ToCall(brokenTool, nil), ToList("tools"), ToClose()},
 	Server: func(server *scripted.Server) {
@@ -284,7 +281,7 @@ var broken = &Story{
 			waiting[last] = call.Message.ID
 			mu.Unlock()
 			first := eventID("event-1", nth)
-			if server.Revision() >= lastHandshake {
+			if server.Has(protocol.Polling) {
 				call.Exchange.Write([]byte("id: "+first+"\nretry: 500\ndata:\n\n"), "")
 			} else {
 				call.Exchange.Write([]byte("id: "+first+"\nretry: 50\n\n"), "")

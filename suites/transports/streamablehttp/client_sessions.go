@@ -26,7 +26,7 @@ const secondCall = 3
 
 // forgotten is a server that ends its first session when it has listed its tools.
 var forgotten = &Story{
-	Name: "session-that-is-forgotten", Until: lastHandshake, Over: protocol.HTTP,
+	Name: "session-that-is-forgotten", Until: protocol.Last(protocol.Sessions), Over: protocol.HTTP,
 	Says: "The server ends the session after tools/list: from then on it answers its id with 404.",
 	Told: Steps{ToConnect(), ToList("tools"), addNumbers(1), addNumbers(2), ToList("tools"), ToClose()},
 	Server: func(server *scripted.Server) {
@@ -117,12 +117,9 @@ func asksInSession(client *Client, after transcript.Event) bool {
 	})
 }
 
-// olderRevision is the last one with the transport HTTP+SSE.
-const olderRevision = "2024-11-05"
-
 // older is a server of that transport.
 var older = &Story{
-	Name: "server-of-http-and-sse", Over: protocol.HTTP, Speaks: olderRevision,
+	Name: "server-of-http-and-sse", Over: protocol.HTTP, Speaks: protocol.Last(protocol.HTTPSSE),
 	Says: "The server speaks HTTP+SSE: it refuses a POST with 405, and answers a GET with a stream whose first event names its endpoint.",
 	Told: Steps{ToConnect(), ToList("tools"), ToClose()},
 	Server: func(server *scripted.Server) {

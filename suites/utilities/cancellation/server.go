@@ -135,7 +135,7 @@ func begin(ctx context.Context, server *Server, call Object) *scripted.Pending {
 // needsSight skips a check of what comes after a cancellation where it could come
 // only on the stream that the client closes to cancel.
 func needsSight() {
-	if Stateless() && Transport() == protocol.HTTP {
+	if RevisionHas(protocol.ClosingCancels) && Transport() == protocol.HTTP {
 		NotApplicable("over HTTP a request is cancelled by closing the stream on which this would show")
 	}
 }
