@@ -142,7 +142,7 @@ const failuresShown = 3
 
 // pages counts what is proven, for each role.
 func (t *selftestText) pages() {
-	for _, role := range []string{protocol.ServerRole, protocol.ClientRole} {
+	for _, role := range protocol.Roles() {
 		t.pagesOf(role)
 	}
 }
@@ -229,7 +229,7 @@ func (t *selftestText) unproven() {
 	}
 	t.gap()
 	t.line(t.paint(boldRed, "UNPROVEN"), "  no fault that breaks what it verifies makes it fail")
-	for _, role := range []string{protocol.ServerRole, protocol.ClientRole} {
+	for _, role := range protocol.Roles() {
 		t.unprovenOf(role, all)
 	}
 }

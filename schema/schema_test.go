@@ -3,6 +3,7 @@ package schema
 import (
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -44,6 +45,13 @@ func TestForNamesTheRevisionsThatExist(t *testing.T) {
 	_, err := For("2025-06-19")
 	if want := `no schema for revision "2025-06-19": expected one of 2025-06-18, 2025-11-25, 2026-07-28`; err == nil || err.Error() != want {
 		t.Errorf("got %v, want %s", err, want)
+	}
+}
+
+func TestEveryCheckedRevisionHasASchema(t *testing.T) {
+	t.Parallel()
+	if found := Revisions(); !slices.Equal(found, protocol.Checked()) {
+		t.Errorf("schemas of %v, checked are %v", found, protocol.Checked())
 	}
 }
 

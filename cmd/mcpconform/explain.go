@@ -27,7 +27,7 @@ func newExplain() *cobra.Command {
 			return nil
 		},
 		RunE: func(command *cobra.Command, arguments []string) error {
-			declared, requirements, err := declaredOf(roles, protocol.Checked())
+			declared, requirements, err := declaredOf(protocol.Roles(), protocol.Checked())
 			if err != nil {
 				return err
 			}
@@ -80,7 +80,7 @@ func explain(w io.Writer, requirement *catalogue.Requirement, declared map[strin
 	}
 	text.WriteString("\n")
 	checked := false
-	for _, role := range roles {
+	for _, role := range protocol.Roles() {
 		if checks := verifying(requirement.ID, declared[role]); len(checks) > 0 {
 			checked = true
 			text.WriteString(strings.Join(checks, ""))

@@ -53,7 +53,7 @@ func newList() *cobra.Command {
 	command.Flags().StringVar(&expression, "filter", "", "list only what matches `EXPR`: "+filterHelp)
 	command.Flags().BoolVar(&asJSON, "json", false, "as JSON")
 	completes(command, map[string]values{
-		"revision": lists(protocol.Checked(), "all"), "role": oneOf(append(slices.Clone(roles), "all")...), "filter": expressions(roles...),
+		"revision": lists(protocol.Checked(), "all"), "role": oneOf(append(protocol.Roles(), "all")...), "filter": expressions(protocol.Roles()...),
 	})
 	return command
 }
@@ -88,17 +88,14 @@ func chosenRevisions(list string) ([]string, error) {
 	return revisions, nil
 }
 
-// roles are those that a target may play.
-var roles = []string{protocol.ServerRole, protocol.ClientRole}
-
 func chosenRoles(role string) ([]string, error) {
 	switch {
 	case role == "all":
-		return roles, nil
-	case slices.Contains(roles, role):
+		return protocol.Roles(), nil
+	case slices.Contains(protocol.Roles(), role):
 		return []string{role}, nil
 	}
-	return nil, usageError("--role %q is unknown%s", role, nearest.Hint(role, append(slices.Clone(roles), "all")))
+	return nil, usageError("--role %q is unknown%s", role, nearest.Hint(role, append(protocol.Roles(), "all")))
 }
 
 // declaredOf returns what is checked, by role and revision, and the catalogue.

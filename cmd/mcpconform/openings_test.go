@@ -48,7 +48,7 @@ func brokenOpenings(t *testing.T) []opened {
 		t.Fatal(err)
 	}
 	var found []opened
-	for _, role := range []string{protocol.ServerRole, protocol.ClientRole} {
+	for _, role := range protocol.Roles() {
 		checks, requirements, err := runner.All(role, protocol.Checked())
 		if err != nil {
 			t.Fatal(err)

@@ -43,7 +43,7 @@ there.`,
 	flags.BoolVarP(&s.verbose, "verbose", "v", false, "show every fault and what it made fail")
 	flags.BoolVarP(&s.quiet, "quiet", "q", false, "show only what is wrong, and the conclusion")
 	flags.BoolVar(&s.noColor, "no-color", false, "no colours (also: NO_COLOR in the environment)")
-	completes(command, map[string]values{"role": oneOf(roles...), "filter": expressions(roles...)})
+	completes(command, map[string]values{"role": oneOf(protocol.Roles()...), "filter": expressions(protocol.Roles()...)})
 	return command
 }
 

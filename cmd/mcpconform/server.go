@@ -244,7 +244,7 @@ func checkURL(flag, text string) error {
 }
 
 func (s *settings) completeTransport() error {
-	known := []string{protocol.Stdio, protocol.HTTP}
+	known := protocol.CheckedTransports()
 	switch {
 	case s.Transport == "":
 		return nil

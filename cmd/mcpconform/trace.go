@@ -59,7 +59,7 @@ wrong.`,
 
 // declaredByRole returns the catalogue, and what of it is checked.
 func declaredByRole() (*catalogue.Catalogue, catalogue.Checked, error) {
-	declared, requirements, err := declaredOf(roles, protocol.Checked())
+	declared, requirements, err := declaredOf(protocol.Roles(), protocol.Checked())
 	if err != nil {
 		return nil, nil, err
 	}

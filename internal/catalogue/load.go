@@ -119,7 +119,7 @@ func (c *Catalogue) leadsTo(from *Requirement, id string) bool {
 // together tells whether two requirements oblige one role at one revision.
 func (r *Requirement) together(other *Requirement) bool {
 	for _, revision := range protocol.Released() {
-		for _, role := range []string{protocol.ServerRole, protocol.ClientRole} {
+		for _, role := range protocol.Roles() {
 			if r.Applies(revision, "", role) && other.Applies(revision, "", role) {
 				return true
 			}
@@ -270,7 +270,7 @@ func (p *fileParser) requirement(node *yaml.Node) *Requirement {
 		p.fail(fields["needs"], "needs %q: expected a capability, as in tools.listChanged", r.Needs)
 	}
 	for _, transport := range p.list(fields, "transports") {
-		if value, ok := p.known(transport, "transports", []string{protocol.Stdio, protocol.HTTP, protocol.SSE}); ok {
+		if value, ok := p.known(transport, "transports", protocol.Transports()); ok {
 			r.Transports = append(r.Transports, value)
 		}
 	}
@@ -337,7 +337,7 @@ func (p *fileParser) obliges(r *Requirement, node *yaml.Node) {
 		return
 	}
 	for _, d := range p.dated(r, node, "obliges") {
-		if value, ok := p.known(d.Value, "obliges", []string{protocol.ServerRole, protocol.ClientRole, Both}); ok {
+		if value, ok := p.known(d.Value, "obliges", append(protocol.Roles(), Both)); ok {
 			r.obliges = append(r.obliges, dated[string]{d.Revision, value})
 		}
 	}

@@ -241,7 +241,7 @@ func (e *Environment) TransportsOf(labels []string) []string {
 				return known && requirement.Applies(e.Revision, transport, e.Role)
 			})
 	}
-	return slices.DeleteFunc([]string{protocol.Stdio, protocol.HTTP}, func(transport string) bool { return !applies(transport) })
+	return slices.DeleteFunc(protocol.CheckedTransports(), func(transport string) bool { return !applies(transport) })
 }
 
 // Standing returns a filter for what matches another ("" for everything) and stands

@@ -44,7 +44,7 @@ func (j *judge) judge() {
 		}
 	}
 	j.oneOf("role", fault.Role, append([]string{""}, protocol.Roles()...)...)
-	j.oneOf("transport", fault.Transport, "", protocol.Stdio, protocol.HTTP)
+	j.oneOf("transport", fault.Transport, append([]string{""}, protocol.CheckedTransports()...)...)
 	changes := fault.AllChanges()
 	if len(changes) == 0 && fault.Switch == "" {
 		j.fail("nothing is changed: expected when and do, changes, or switch")

@@ -26,7 +26,7 @@ const (
 	ClientRole = "client"
 )
 
-// Roles lists the roles of a target.
+// Roles lists the roles of a target. The slice is the caller's own.
 func Roles() []string { return []string{ServerRole, ClientRole} }
 
 // The transports, by the names that flags, files and reports use.
@@ -36,8 +36,12 @@ const (
 	SSE   = "sse"  // HTTP with SSE, of 2024-11-05
 )
 
-// Transports lists the transports.
+// Transports lists the transports of all revisions. The slice is the caller's own.
 func Transports() []string { return []string{Stdio, HTTP, SSE} }
+
+// CheckedTransports lists the transports over which the harness checks a target. The
+// slice is the caller's own.
+func CheckedTransports() []string { return []string{Stdio, HTTP} }
 
 // Party is one end of a connection: who sends, or receives, a message.
 type Party string

@@ -27,7 +27,7 @@ var features = map[protocol.Feature]string{
 
 	// basic/utilities/ping until 2025-11-25.
 	protocol.Ping: "xxxx-",
-	// basic/index#requests until 2025-11-25, "from the client to the server or vice versa"; 2026-07-28 basic/patterns/mrtr.
+	// basic/index#requests until 2025-11-25 (2024-11-05: basic/messages#requests), "from the client to the server or vice versa"; 2026-07-28 basic/patterns/mrtr.
 	protocol.ServerRequests: "xxxx-",
 	// 2026-07-28 basic/patterns/mrtr#inputrequests.
 	protocol.InputRequests: "----x",

@@ -106,7 +106,7 @@ func (o *Options) allowedTransports() []string {
 	case len(o.Command.Args) > 0:
 		return []string{protocol.Stdio}
 	}
-	return []string{protocol.Stdio, protocol.HTTP}
+	return protocol.CheckedTransports()
 }
 
 // errInterrupted is the cause of a context that a signal cancelled.

@@ -331,7 +331,7 @@ func TestDeclarations(t *testing.T) {
 }
 
 func BenchmarkReference(b *testing.B) {
-	for _, role := range []string{protocol.ServerRole, protocol.ClientRole} {
+	for _, role := range protocol.Roles() {
 		for _, transport := range []string{protocol.HTTP, protocol.Stdio} {
 			b.Run(role+"/"+transport, func(b *testing.B) {
 				for b.Loop() {

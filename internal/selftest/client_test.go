@@ -35,7 +35,7 @@ func acting(t *testing.T, leg conform.Leg, laying fault.Laying) *conform.Perform
 func clientLegs() []conform.Leg {
 	var legs []conform.Leg
 	for _, revision := range []string{"2025-06-18", "2025-11-25", "2026-07-28"} {
-		for _, transport := range []string{protocol.Stdio, protocol.HTTP} {
+		for _, transport := range protocol.CheckedTransports() {
 			legs = append(legs, conform.Leg{Role: protocol.ClientRole, Revision: revision, Transport: transport})
 		}
 	}

@@ -246,7 +246,7 @@ func (d declarations) everywhere(one *layer) []conform.Leg {
 			continue
 		}
 		eras[protocol.Has(revision, protocol.Handshake)] = true
-		for _, transport := range []string{protocol.Stdio, protocol.HTTP} {
+		for _, transport := range protocol.CheckedTransports() {
 			if one.Transport == "" || one.Transport == transport {
 				legs = append(legs, conform.Leg{Role: one.role(), Revision: revision, Transport: transport})
 			}

@@ -16,7 +16,7 @@ import (
 // real are the declarations of all checks.
 func realDeclarations(t *testing.T) declarations {
 	t.Helper()
-	d, err := declarationsOf([]string{protocol.ServerRole, protocol.ClientRole})
+	d, err := declarationsOf(protocol.Roles())
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -145,7 +145,7 @@ func (o Options) roles() []string {
 	case o.Peer.given():
 		return []string{protocol.ServerRole}
 	}
-	return []string{protocol.ServerRole, protocol.ClientRole}
+	return protocol.Roles()
 }
 
 // test is the state of one selftest in the parent.
