@@ -49,7 +49,7 @@ const newest = "2025-11-25"
 func (l *library) Connect(ctx context.Context, server []string, revision string) (Object, error) {
 	to := scripted.Target{Transport: protocol.Stdio, Command: target.Command{Args: server, Env: os.Environ()}, Reply: time.Minute}
 	if strings.HasPrefix(server[0], "http://") {
-		to = scripted.Target{Transport: scripted.OnHTTP, URL: server[0], Reply: time.Minute}
+		to = scripted.Target{Transport: protocol.HTTP, URL: server[0], Reply: time.Minute}
 	}
 	if revision == "" || revision > newest {
 		revision = newest
