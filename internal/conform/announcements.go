@@ -9,6 +9,7 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 
 	"github.com/mcpconform/mcpconform/internal/jsonrpc"
+	"github.com/mcpconform/mcpconform/internal/protocol"
 	"github.com/mcpconform/mcpconform/internal/scripted"
 )
 
@@ -16,7 +17,7 @@ import (
 // stream of Streamable HTTP, in the stateless era a subscription to all lists.
 // Where the server has no such thing, announcements come beside answers, or not.
 func (s *Server) Hear(ctx context.Context) {
-	if !Stateless() {
+	if !RevisionHas(protocol.Subscriptions) {
 		_, _ = s.Listen(ctx)
 		return
 	}
@@ -26,7 +27,7 @@ func (s *Server) Hear(ctx context.Context) {
 // Watch subscribes to a resource. A server that refuses makes the check
 // inconclusive.
 func (s *Server) Watch(ctx context.Context, uri string) {
-	if Stateless() {
+	if RevisionHas(protocol.Subscriptions) {
 		s.Subscribe(ctx, Object{"resourceSubscriptions": []any{uri}})
 		return
 	}
@@ -103,7 +104,7 @@ func (s *Subscription) Cancel(ctx context.Context) { s.server.Abandon(ctx, s.Pen
 // notifications/cancelled, or, in the stateless era over HTTP, by closing the
 // stream of its answer.
 func (s *Server) Abandon(ctx context.Context, request *scripted.Pending) {
-	if Stateless() && s.HTTP != nil {
+	if RevisionHas(protocol.ClosingCancels) && s.HTTP != nil {
 		request.Delivery.Cut()
 		return
 	}

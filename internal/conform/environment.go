@@ -7,21 +7,10 @@ import (
 	"time"
 
 	"github.com/mcpconform/mcpconform/internal/catalogue"
+	"github.com/mcpconform/mcpconform/internal/protocol"
 	"github.com/mcpconform/mcpconform/internal/scripted"
 	"github.com/mcpconform/mcpconform/internal/survey"
 	"github.com/mcpconform/mcpconform/internal/transcript"
-)
-
-// Roles of a target.
-const (
-	ServerRole = "server"
-	ClientRole = "client"
-)
-
-// Transports, for NeedsTransport.
-const (
-	Stdio = scripted.OnStdio
-	HTTP  = scripted.OnHTTP
 )
 
 // Leg is one part of a run: a role at a revision over a transport.
@@ -33,6 +22,9 @@ type Leg struct {
 
 // Name is the leg as people read it.
 func (l Leg) Name() string { return l.Role + " " + l.Revision + " " + l.Transport }
+
+// Has tells whether the leg's revision has a feature.
+func (l Leg) Has(feature protocol.Feature) bool { return protocol.Has(l.Revision, feature) }
 
 // Calls says which of a target's own tools the harness may call.
 type Calls string

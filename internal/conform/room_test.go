@@ -8,6 +8,7 @@ import (
 
 	"github.com/onsi/ginkgo/v2"
 
+	"github.com/mcpconform/mcpconform/internal/protocol"
 	"github.com/mcpconform/mcpconform/internal/scripted"
 	"github.com/mcpconform/mcpconform/internal/transcript"
 )
@@ -30,8 +31,8 @@ func TestChecksWithoutRoomArePutOff(t *testing.T) { //nolint:paralleltest // a p
 		t.Run(name, func(t *testing.T) {
 			const all = 1 << 20
 			judged := 0
-			environment := environment(t, HTTP)
-			environment.Target = scripted.Target{Transport: HTTP, URL: server.URL, Reply: 20 * time.Second}
+			environment := environment(t, protocol.HTTP)
+			environment.Target = scripted.Target{Transport: protocol.HTTP, URL: server.URL, Reply: 20 * time.Second}
 			environment.Room, environment.Company = transcript.NewRoom(all), test.company
 			environment.Record = func(Connection) { judged++ }
 			current = &check{environment: environment, outcome: Outcome{Ending: Failed}}
@@ -59,10 +60,10 @@ func TestChecksWithoutRoomArePutOff(t *testing.T) { //nolint:paralleltest // a p
 // What is judged is what there is room to decode, and nothing is said of the rest.
 func TestConversationsHaveRoom(t *testing.T) {
 	t.Parallel()
-	leg := Leg{Role: ServerRole, Revision: "2025-06-18", Transport: Stdio}
+	leg := Leg{Role: protocol.ServerRole, Revision: "2025-06-18", Transport: protocol.Stdio}
 	log := transcript.NewLogIn(transcript.NewRoom(20<<10), "c1")
 	for range 20 {
-		log.Keep(transcript.Event{Kind: transcript.Message, From: transcript.Server, Raw: []byte(`{"jsonrpc":"2.0","method":"m","params":{"a":{"b":{}}}}`)})
+		log.Keep(transcript.Event{Kind: transcript.Message, From: protocol.Server, Raw: []byte(`{"jsonrpc":"2.0","method":"m","params":{"a":{"b":{}}}}`)})
 	}
 	conversation := newConversation(leg, log.Events(), true, log)
 	read := 0

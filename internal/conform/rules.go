@@ -9,8 +9,8 @@ import (
 	"slices"
 	"sync"
 
-	"github.com/mcpconform/mcpconform/internal/catalogue"
 	"github.com/mcpconform/mcpconform/internal/jsonrpc"
+	"github.com/mcpconform/mcpconform/internal/protocol"
 	"github.com/mcpconform/mcpconform/internal/scripted"
 	"github.com/mcpconform/mcpconform/internal/transcript"
 	"github.com/mcpconform/mcpconform/schema"
@@ -284,7 +284,7 @@ func (c *Conversation) settle() {
 			negotiated = answered
 		}
 	}
-	if !slices.Contains(catalogue.Revisions, negotiated) || scripted.Stateless(negotiated) {
+	if !slices.Contains(protocol.Released(), negotiated) || !protocol.Has(negotiated, protocol.Handshake) {
 		return
 	}
 	c.Negotiated = true
@@ -314,14 +314,14 @@ func (b bodies) see(event transcript.Event) {
 
 // foreign tells whether a body is such a one, in the words of a gateway perhaps.
 func (b bodies) foreign(event transcript.Event) bool {
-	return b[event.Stream] && event.From == transcript.Server && !bytes.Contains(event.Raw, []byte(`"jsonrpc"`))
+	return b[event.Stream] && event.From == protocol.Server && !bytes.Contains(event.Raw, []byte(`"jsonrpc"`))
 }
 
 // correlate finds for each response the request that it answers: the latest
 // one before it, from the other side, with the same id.
 func (c *Conversation) correlate() {
 	type asked struct {
-		by transcript.Party
+		by protocol.Party
 		id jsonrpc.ID
 	}
 	requests := map[asked]*Said{}
@@ -351,7 +351,7 @@ func (c *Conversation) handshake() {
 			c.ServerCapabilities = declared
 			return
 		case "server/discover":
-			if c.ServerCapabilities == nil && scripted.Stateless(c.Revision) {
+			if c.ServerCapabilities == nil && c.Has(protocol.Discovery) {
 				c.ServerCapabilities = declared
 			}
 		}
@@ -491,7 +491,7 @@ func (e *Environment) judge(log *transcript.Log) {
 	events := log.Events()
 	conversation := newConversation(e.Leg, e.judged.leaveOut(events), log.Dropped() == 0, log)
 	defer e.judged.add(conversation)
-	if conversation.ServerCapabilities == nil && conversation.Leg == e.Leg && e.stateless() && e.Survey.Declared() {
+	if conversation.ServerCapabilities == nil && conversation.Leg == e.Leg && e.Has(protocol.Discovery) && e.Survey.Declared() {
 		conversation.ServerCapabilities = e.Survey.Capabilities
 	}
 	if conversation.Leg == e.Leg && e.Survey != nil {

@@ -11,6 +11,7 @@ import (
 	"strings"
 
 	"github.com/mcpconform/mcpconform/internal/jsonrpc"
+	"github.com/mcpconform/mcpconform/internal/protocol"
 	"github.com/mcpconform/mcpconform/internal/scripted"
 	"github.com/mcpconform/mcpconform/internal/transport"
 )
@@ -60,8 +61,7 @@ func Take(ctx context.Context, connection *scripted.Connection, revision string,
 		{"resources", Lists[2], "resourceTemplates", &found.Templates},
 		{"prompts", Lists[3], "prompts", &found.Prompts},
 	}
-	stateless := scripted.Stateless(found.Revision)
-	if http := connection.HTTP; http != nil && !stateless {
+	if http := connection.HTTP; http != nil && protocol.Has(found.Revision, protocol.GETStream) {
 		// Where there is such a stream, changes are told on it.
 		http.Exchange(transport.Request{Method: "GET", Header: http.Header("GET")})
 	}
@@ -78,7 +78,7 @@ func Take(ctx context.Context, connection *scripted.Connection, revision string,
 				found.Failed[list.method] = err.Error()
 			}
 		}
-		if len(found.Failed) > 0 || stateless || !changed(ctx, connection, mark) {
+		if len(found.Failed) > 0 || protocol.Has(found.Revision, protocol.Subscriptions) || !changed(ctx, connection, mark) {
 			break
 		}
 	}

@@ -16,10 +16,6 @@ const (
 	NameHeader    = "Mcp-Name"
 )
 
-// FirstStateless is the revision that began the stateless era: without sessions, and
-// with these headers.
-const FirstStateless = "2026-07-28"
-
 // MetaVersion is the key in the _meta of a request that names its revision.
 const MetaVersion = "io.modelcontextprotocol/protocolVersion"
 

@@ -9,6 +9,7 @@ import (
 
 	"github.com/mcpconform/mcpconform/internal/conform"
 	"github.com/mcpconform/mcpconform/internal/jsonrpc"
+	"github.com/mcpconform/mcpconform/internal/protocol"
 	"github.com/mcpconform/mcpconform/internal/scripted"
 	"github.com/mcpconform/mcpconform/schema"
 )
@@ -76,7 +77,7 @@ func messageRules() []conform.Rule {
 		{
 			Text:         "answers every request",
 			Requirements: []string{conform.AnsweredRequirement},
-			Role:         conform.ServerRole, // what a client does not answer, checks wait for
+			Role:         protocol.ServerRole, // what a client does not answer, checks wait for
 			Judge:        answeredRequests,
 		},
 		{
@@ -315,7 +316,7 @@ func repeatedAnswers(conversation *conform.Conversation, sight *conform.Sight) {
 	}
 	refused := refusedStreams(conversation)
 	for _, said := range originals(conversation) {
-		if !isResponse(said) || said.Request == nil || refused[said.Event.Stream] && conversation.Role == conform.ClientRole {
+		if !isResponse(said) || said.Request == nil || refused[said.Event.Stream] && conversation.Role == protocol.ClientRole {
 			continue // what HTTP refuses may be sent again
 		}
 		sight.Saw()
@@ -382,7 +383,7 @@ type prior struct {
 // priorOf reads what the peer said. Over HTTP the response of a server belongs to
 // the exchange that it comes in; any other to any request that has no other.
 func priorOf(conversation *conform.Conversation) prior {
-	byExchange := conversation.Transport == conform.HTTP && conversation.Role == conform.ServerRole
+	byExchange := conversation.Transport == protocol.HTTP && conversation.Role == protocol.ServerRole
 	p := prior{deliberate: len(conversation.Messages), notification: map[string]int{}, request: map[string]int{}}
 	p.lane = func(said *conform.Said) string {
 		if byExchange {

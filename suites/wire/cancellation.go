@@ -5,7 +5,7 @@ import (
 
 	"github.com/mcpconform/mcpconform/internal/conform"
 	"github.com/mcpconform/mcpconform/internal/jsonrpc"
-	"github.com/mcpconform/mcpconform/internal/scripted"
+	"github.com/mcpconform/mcpconform/internal/protocol"
 )
 
 // CancellationRules are the rules of the page about cancellation:
@@ -58,7 +58,7 @@ func withdrawals(conversation *conform.Conversation) []withdrawal {
 		}
 	}
 	for i, one := range all {
-		if one.request == nil && conversation.Transport == conform.HTTP { // where one POST may overtake another
+		if one.request == nil && conversation.Transport == protocol.HTTP { // where one POST may overtake another
 			all[i].request = requests[one.id]
 		}
 	}
@@ -68,7 +68,7 @@ func withdrawals(conversation *conform.Conversation) []withdrawal {
 // foreignCancellations does not accuse a client over HTTP: the POST of a request that
 // it gives up at once may arrive after the notification, or never.
 func foreignCancellations(conversation *conform.Conversation, sight *conform.Sight) {
-	lost := conversation.Role == conform.ClientRole && conversation.Transport != conform.Stdio
+	lost := conversation.Role == protocol.ClientRole && conversation.Transport != protocol.Stdio
 	for _, cancelled := range withdrawals(conversation) {
 		if cancelled.request == nil && lost {
 			continue
@@ -98,7 +98,7 @@ func cancelledInitializations(conversation *conform.Conversation, sight *conform
 // something that was sent after the answer to its own request. What has become a
 // task has a rule of its own.
 func lateCancellations(conversation *conform.Conversation, sight *conform.Sight) {
-	if conversation.Transport != conform.Stdio {
+	if conversation.Transport != protocol.Stdio {
 		return
 	}
 	latest := 0 // index of the latest message of the peer that the target has read
@@ -168,7 +168,7 @@ func otherCancellations(conversation *conform.Conversation, sight *conform.Sight
 		switch {
 		case !said.FromTarget(conversation.Leg):
 			subscribed[said.ID] = subscribed[said.ID] || isRequest(said) && said.Method == listenMethod
-		case isMessage(said) && scripted.Stateless(spoken[said.Index]):
+		case isMessage(said) && !protocol.Has(spoken[said.Index], protocol.ServerRequests):
 			sight.Saw()
 			id := jsonrpc.IDOf(said.ParamsObject()["requestId"])
 			if said.Method == cancelledMethod && !subscribed[id] && conversation.Complete {

@@ -10,7 +10,7 @@ import (
 	"strings"
 
 	"github.com/mcpconform/mcpconform/internal/conform"
-	"github.com/mcpconform/mcpconform/internal/scripted"
+	"github.com/mcpconform/mcpconform/internal/protocol"
 	"github.com/mcpconform/mcpconform/internal/survey"
 )
 
@@ -501,7 +501,7 @@ func formTexts(params place) []place {
 
 func visitsDescribed(conversation *conform.Conversation, sight *conform.Sight) {
 	members := []string{"url", "elicitationId"}
-	if scripted.Stateless(conversation.Revision) {
+	if !conversation.Has(protocol.ElicitationIDs) {
 		members = members[:1]
 	}
 	for _, ask := range elicitations(conversation, urlMode) {

@@ -7,6 +7,7 @@ import (
 
 	"github.com/mcpconform/mcpconform/internal/conform"
 	"github.com/mcpconform/mcpconform/internal/jsonrpc"
+	"github.com/mcpconform/mcpconform/internal/protocol"
 	"github.com/mcpconform/mcpconform/internal/scripted"
 )
 
@@ -27,7 +28,7 @@ func directions() []conform.Rule {
 // tells of a subscription that ends, before or after its response.
 func looseNotifications(conversation *conform.Conversation, sight *conform.Sight) {
 	spoken := negotiations(conversation)
-	if conversation.Transport != conform.Stdio {
+	if conversation.Transport != protocol.Stdio {
 		return
 	}
 	open := map[jsonrpc.ID]bool{}
@@ -39,7 +40,7 @@ func looseNotifications(conversation *conform.Conversation, sight *conform.Sight
 			}
 		case isResponse(said):
 			delete(open, said.ID)
-		case said.Kind == jsonrpc.Notification && said.Method != "notifications/cancelled" && scripted.Stateless(spoken[said.Index]):
+		case said.Kind == jsonrpc.Notification && said.Method != "notifications/cancelled" && protocol.Has(spoken[said.Index], protocol.Subscriptions):
 			sight.Saw()
 			if len(open) == 0 {
 				sight.Break(said, conform.Mismatch{
@@ -79,7 +80,7 @@ func relatedSubscriptions(conversation *conform.Conversation, sight *conform.Sig
 const bufferingHeader = "X-Accel-Buffering"
 
 func buffered(conversation *conform.Conversation, sight *conform.Sight) {
-	if !scripted.Stateless(conversation.Revision) {
+	if !conversation.Has(protocol.Unbuffered) {
 		return
 	}
 	spoken := negotiations(conversation)

@@ -7,6 +7,7 @@ import (
 
 	"github.com/mcpconform/mcpconform/internal/conform"
 	"github.com/mcpconform/mcpconform/internal/jsonrpc"
+	"github.com/mcpconform/mcpconform/internal/protocol"
 	"github.com/mcpconform/mcpconform/internal/scripted"
 )
 
@@ -107,7 +108,7 @@ func misusedCodes(conversation *conform.Conversation, sight *conform.Sight) {
 		switch refusal.Code {
 		case jsonrpc.HeaderMismatch:
 			sight.Saw()
-			if conversation.Transport == conform.Stdio {
+			if conversation.Transport == protocol.Stdio {
 				sight.Break(said, conform.Mismatch{
 					Wanted: "an error about HTTP headers over HTTP only", Found: scripted.Short(said.Raw), Where: "/error/code",
 				})
@@ -144,7 +145,7 @@ func judgeUnsupported(sight *conform.Sight, said *conform.Said, asked string, da
 		})
 	}
 	// A revision of the handshake era may be supported, and not in a request like this.
-	if supported, _ := data["supported"].([]any); scripted.Stateless(asked) && slices.Contains(supported, any(asked)) {
+	if supported, _ := data["supported"].([]any); protocol.Has(asked, protocol.PerRequestMeta) && slices.Contains(supported, any(asked)) {
 		sight.Break(said, conform.Mismatch{
 			Wanted: "supported revisions without the one that is refused, " + conform.Show(asked),
 			Found:  conform.Show(supported), Where: "/error/data/supported",

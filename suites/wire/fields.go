@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"github.com/mcpconform/mcpconform/internal/conform"
+	"github.com/mcpconform/mcpconform/internal/protocol"
 	"github.com/mcpconform/mcpconform/internal/scripted"
 	"github.com/mcpconform/mcpconform/schema"
 )
@@ -49,7 +50,7 @@ func requestFields(wrong func(meta place) conform.Mismatch) judge {
 func standaloneRequests(conversation *conform.Conversation) []*conform.Said {
 	spoken := negotiations(conversation)
 	return slices.DeleteFunc(conversation.ByTarget(), func(said *conform.Said) bool {
-		return !isRequest(said) || said.Method == "initialize" || !scripted.Stateless(spoken[said.Index])
+		return !isRequest(said) || said.Method == "initialize" || !protocol.Has(spoken[said.Index], protocol.PerRequestMeta)
 	})
 }
 

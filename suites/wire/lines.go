@@ -10,6 +10,7 @@ import (
 
 	"github.com/mcpconform/mcpconform/internal/conform"
 	"github.com/mcpconform/mcpconform/internal/jsonrpc"
+	"github.com/mcpconform/mcpconform/internal/protocol"
 	"github.com/mcpconform/mcpconform/internal/scripted"
 )
 
@@ -30,7 +31,7 @@ func lines() []conform.Rule {
 }
 
 func embeddedNewlines(conversation *conform.Conversation, sight *conform.Sight) {
-	if conversation.Transport != conform.Stdio {
+	if conversation.Transport != protocol.Stdio {
 		return
 	}
 	said := conversation.ByTarget()
@@ -72,7 +73,7 @@ func objectsIn(line *conform.Said) int {
 // otherOutput judges lines that were never meant for messages. What is meant for
 // one, and is none, has rules of its own.
 func otherOutput(conversation *conform.Conversation, sight *conform.Sight) {
-	if conversation.Transport != conform.Stdio {
+	if conversation.Transport != protocol.Stdio {
 		return
 	}
 	said := conversation.ByTarget()
@@ -103,7 +104,7 @@ func whole(concerned func(*conform.Said) bool, wrong func(*conform.Said) conform
 // were never meant for one, and the beginning of one that the end of the process
 // cut off.
 func strayLines(conversation *conform.Conversation) map[*conform.Said]bool {
-	if conversation.Transport != conform.Stdio {
+	if conversation.Transport != protocol.Stdio {
 		return nil
 	}
 	stray := map[*conform.Said]bool{}

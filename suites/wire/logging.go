@@ -6,6 +6,7 @@ import (
 
 	"github.com/mcpconform/mcpconform/internal/conform"
 	"github.com/mcpconform/mcpconform/internal/jsonrpc"
+	"github.com/mcpconform/mcpconform/internal/protocol"
 	"github.com/mcpconform/mcpconform/internal/scripted"
 )
 
@@ -35,7 +36,7 @@ func LoggingRules() []conform.Rule {
 			Text:         "sends no notifications/message below the level that was set",
 			Requirements: []string{"logging.level.respected"},
 			Judge: func(conversation *conform.Conversation, sight *conform.Sight) {
-				if scripted.Stateless(conversation.Revision) {
+				if conversation.Has(protocol.LogLevelInMeta) {
 					messagesAtOwnLevel(conversation, sight)
 				} else {
 					messagesAtLevel(conversation, sight)
@@ -99,7 +100,7 @@ func messagesAtLevel(conversation *conform.Conversation, sight *conform.Sight) {
 			set = append(set, said)
 		case fromTarget && said.Kind == jsonrpc.Notification && said.Method == "notifications/message":
 			began := opened[said.Event.Stream]
-			if conversation.Transport == conform.Stdio {
+			if conversation.Transport == protocol.Stdio {
 				began = said.Event.Sequence
 			}
 			least := leastInForce(set, began)
@@ -151,7 +152,7 @@ type logEntry struct {
 // loggedBy returns the log messages of a conversation; none of the handshake era,
 // which has one level for all of them.
 func loggedBy(conversation *conform.Conversation) []logEntry {
-	if !scripted.Stateless(conversation.Revision) {
+	if !conversation.Has(protocol.LogLevelInMeta) {
 		return nil
 	}
 	opened := map[string]*conform.Said{} // requests, by the stream of their answer

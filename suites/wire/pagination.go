@@ -6,6 +6,7 @@ import (
 
 	"github.com/mcpconform/mcpconform/internal/conform"
 	"github.com/mcpconform/mcpconform/internal/jsonrpc"
+	"github.com/mcpconform/mcpconform/internal/protocol"
 	"github.com/mcpconform/mcpconform/internal/scripted"
 )
 
@@ -176,7 +177,7 @@ func inventedCursors(lists ...string) judge {
 		type cursor struct{ method, text string }
 		given := map[cursor]bool{}
 		some := map[string]bool{} // by method: whether a cursor was given
-		restarts := scripted.Stateless(conversation.Revision) && conversation.Transport == conform.Stdio
+		restarts := conversation.Has(protocol.Statelessness) && conversation.Transport == protocol.Stdio
 		for _, said := range conversation.Messages {
 			fromTarget := said.FromTarget(conversation.Leg)
 			switch {

@@ -2,6 +2,7 @@ package wire
 
 import (
 	"github.com/mcpconform/mcpconform/internal/conform"
+	"github.com/mcpconform/mcpconform/internal/protocol"
 	"github.com/mcpconform/mcpconform/internal/scripted"
 )
 
@@ -27,7 +28,7 @@ func PatternRules() []conform.Rule {
 func responsesOfClient(conversation *conform.Conversation, sight *conform.Sight) {
 	spoken, before := negotiations(conversation), priorOf(conversation)
 	for _, said := range conversation.ByTarget() {
-		if !isMessage(said) || !scripted.Stateless(spoken[said.Index]) || isAnonymous(said) && (before.onlyNotifications(said) || before.illegal(said)) {
+		if !isMessage(said) || protocol.Has(spoken[said.Index], protocol.ServerRequests) || isAnonymous(said) && (before.onlyNotifications(said) || before.illegal(said)) {
 			continue
 		}
 		if isRefusal(said) && said.Request == nil && before.illegal(said) {
@@ -48,7 +49,7 @@ func responsesOfClient(conversation *conform.Conversation, sight *conform.Sight)
 func requestsOfServer(conversation *conform.Conversation, sight *conform.Sight) {
 	spoken := negotiations(conversation)
 	for _, said := range conversation.ByTarget() {
-		if !isMessage(said) || !scripted.Stateless(spoken[said.Index]) {
+		if !isMessage(said) || protocol.Has(spoken[said.Index], protocol.ServerRequests) {
 			continue
 		}
 		sight.Saw()

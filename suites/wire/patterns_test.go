@@ -8,6 +8,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/mcpconform/mcpconform/internal/conform"
+	"github.com/mcpconform/mcpconform/internal/protocol"
 	"github.com/mcpconform/mcpconform/internal/transcript"
 )
 
@@ -19,7 +20,7 @@ var patternRules = slices.DeleteFunc(
 )
 
 var (
-	statelessStdio = conform.Leg{Role: conform.ServerRole, Revision: "2026-07-28", Transport: conform.Stdio}
+	statelessStdio = conform.Leg{Role: protocol.ServerRole, Revision: "2026-07-28", Transport: protocol.Stdio}
 )
 
 // meta is what a request says of itself, of a client that declares capabilities.
@@ -239,7 +240,7 @@ func FuzzPatternRules(f *testing.F) {
 		events := converse(t, statelessStdio, subscribed+asksOnce(everything, needs(whoAreYou))).Events
 		for range 2 {
 			events = append(events, transcript.Event{
-				Kind: transcript.Message, From: transcript.Server, Stream: "stdio", Raw: said, Sequence: len(events), At: began,
+				Kind: transcript.Message, From: protocol.Server, Stream: "stdio", Raw: said, Sequence: len(events), At: began,
 			})
 		}
 		for _, finding := range conform.ApplyRules(patternRules, conform.NewConversation(statelessStdio, events, true)) {

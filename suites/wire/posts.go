@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/mcpconform/mcpconform/internal/conform"
+	"github.com/mcpconform/mcpconform/internal/protocol"
 	"github.com/mcpconform/mcpconform/internal/transport"
 )
 
@@ -98,7 +99,7 @@ func pathOf(one *exchange) string {
 // strayPosts judges messages in other requests than a POST, beside others, or for
 // another address. The HTTP+SSE transport of older revisions has two addresses.
 func strayPosts(conversation *conform.Conversation, sight *conform.Sight) {
-	if conversation.Transport != conform.HTTP {
+	if conversation.Transport != protocol.HTTP {
 		return
 	}
 	carriers := map[string]*exchange{}
@@ -176,7 +177,7 @@ type agreement struct {
 // none.
 func agreementOf(conversation *conform.Conversation) (agreed agreement, there bool) {
 	answer := handshakeOf(conversation)
-	if answer == nil || conversation.Transport != conform.HTTP {
+	if answer == nil || conversation.Transport != protocol.HTTP {
 		return agreement{}, false
 	}
 	agreed.since = answer.Event.Sequence
@@ -200,7 +201,7 @@ func agreementOf(conversation *conform.Conversation) (agreed agreement, there bo
 func everyLaterRequest(name string, wrong func(given []string, agreed agreement) (wanted string)) judge {
 	return ofClient(func(conversation *conform.Conversation, sight *conform.Sight) {
 		agreed, there := agreementOf(conversation)
-		if !there || agreed.version < firstWithHeader || name == sessionHeader && agreed.session == "" {
+		if !there || !protocol.Has(agreed.version, protocol.VersionHeader) || name == sessionHeader && agreed.session == "" {
 			return
 		}
 		for _, one := range endpoint(conversation) {
@@ -221,9 +222,6 @@ func everyLaterRequest(name string, wrong func(given []string, agreed agreement)
 // methodsOfSessions are those of the requests that belong to one; a browser asks by
 // others before.
 var methodsOfSessions = []string{http.MethodPost, http.MethodGet, http.MethodDelete}
-
-// firstWithHeader is the first revision with the header MCP-Protocol-Version.
-const firstWithHeader = "2025-06-18"
 
 // beginsAnew tells whether an exchange stands outside of a session.
 func beginsAnew(one *exchange) bool {

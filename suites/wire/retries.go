@@ -7,6 +7,7 @@ import (
 
 	"github.com/mcpconform/mcpconform/internal/conform"
 	"github.com/mcpconform/mcpconform/internal/jsonrpc"
+	"github.com/mcpconform/mcpconform/internal/protocol"
 )
 
 // retryRules are about how a client goes on when a result asks for input
@@ -192,7 +193,7 @@ func missingInputs(conversation *conform.Conversation, sight *conform.Sight) {
 // strayInputs needs to know what was asked for: over stdio a server that was started
 // anew may have asked before.
 func strayInputs(conversation *conform.Conversation, sight *conform.Sight) {
-	asked := conversation.Transport == conform.HTTP || slices.ContainsFunc(byPeer(conversation), asksForInput)
+	asked := conversation.Transport == protocol.HTTP || slices.ContainsFunc(byPeer(conversation), asksForInput)
 	if !asked || !conversation.Complete {
 		return
 	}

@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"github.com/mcpconform/mcpconform/internal/conform"
+	"github.com/mcpconform/mcpconform/internal/protocol"
 	"github.com/mcpconform/mcpconform/internal/scripted"
 )
 
@@ -43,7 +44,7 @@ func standaloneErrors(conversation *conform.Conversation) []*conform.Said {
 				return true
 			}
 		}
-		return !scripted.Stateless(spoken[said.Index])
+		return !protocol.Has(spoken[said.Index], protocol.PerRequestMeta)
 	})
 }
 

@@ -7,6 +7,7 @@ import (
 
 	"github.com/mcpconform/mcpconform/internal/conform"
 	"github.com/mcpconform/mcpconform/internal/jsonrpc"
+	"github.com/mcpconform/mcpconform/internal/protocol"
 	"github.com/mcpconform/mcpconform/internal/scripted"
 	"github.com/mcpconform/mcpconform/internal/survey"
 )
@@ -120,13 +121,13 @@ func subscriptions(conversation *conform.Conversation) (all []*subscription, str
 		}
 		tag, tagged := subscriptionID(said)
 		one := byID[tag]
-		if conversation.Transport == conform.HTTP {
+		if conversation.Transport == protocol.HTTP {
 			one = byStream[said.Event.Stream]
 		}
 		switch {
 		case one != nil:
 			one.told = append(one.told, said)
-		case scripted.Stateless(spoken[said.Index]) && (tagged || isAnnouncement(said)):
+		case protocol.Has(spoken[said.Index], protocol.Subscriptions) && (tagged || isAnnouncement(said)):
 			stray = append(stray, said)
 		}
 	}
@@ -357,7 +358,7 @@ func untagged(conversation *conform.Conversation, sight *conform.Sight) {
 		}
 	}
 	for _, said := range stray {
-		if conversation.Transport == conform.Stdio && isAnnouncement(said) && (said.Method == acknowledgedMethod || someAsked(all, said)) {
+		if conversation.Transport == protocol.Stdio && isAnnouncement(said) && (said.Method == acknowledgedMethod || someAsked(all, said)) {
 			concerned = append(concerned, said)
 			wanted[said] = "the id of a subscription"
 		}

@@ -12,6 +12,7 @@ import (
 
 	"github.com/mcpconform/mcpconform/internal/conform"
 	"github.com/mcpconform/mcpconform/internal/jsonrpc"
+	"github.com/mcpconform/mcpconform/internal/protocol"
 	"github.com/mcpconform/mcpconform/internal/scripted"
 	"github.com/mcpconform/mcpconform/internal/survey"
 	"github.com/mcpconform/mcpconform/internal/transcript"
@@ -289,7 +290,7 @@ func undeclaredTasks(conversation *conform.Conversation, sight *conform.Sight) {
 			continue
 		}
 		sight.Saw()
-		declarer := method.TaskCapability.Declarer(party(conversation.Leg).Peer())
+		declarer := method.TaskCapability.Declarer(party(conversation.Leg).Other())
 		if !method.TaskCapability.DeclaredIn(declaredBy(conversation, declarer)) {
 			sight.Break(said, conform.Mismatch{
 				Wanted: "a task only if " + method.TaskCapability.Path + " is declared", Found: "a task without that", Where: "/result/task",
@@ -391,7 +392,7 @@ func judgeGuessableIDs(conversation *conform.Conversation, announced []found, si
 // authorized tells whether the client sent credentials.
 func authorized(conversation *conform.Conversation) bool {
 	return slices.ContainsFunc(conversation.Events, func(event transcript.Event) bool {
-		return event.Kind == transcript.Head && event.From == transcript.Client && event.HTTP != nil &&
+		return event.Kind == transcript.Head && event.From == protocol.Client && event.HTTP != nil &&
 			event.HTTP.Header.Get("Authorization") != ""
 	})
 }
@@ -522,7 +523,7 @@ func listsForAnybody(conversation *conform.Conversation, sight *conform.Sight) {
 	}
 	sight.Saw()
 	for _, event := range conversation.Events {
-		if event.Kind == transcript.Head && event.From == transcript.Server && event.HTTP != nil &&
+		if event.Kind == transcript.Head && event.From == protocol.Server && event.HTTP != nil &&
 			(event.HTTP.Header.Get(sessionHeader) != "" || event.HTTP.Header.Get("Set-Cookie") != "") {
 			return
 		}

@@ -12,7 +12,7 @@ import (
 
 	"github.com/mcpconform/mcpconform/internal/conform"
 	"github.com/mcpconform/mcpconform/internal/jsonrpc"
-	"github.com/mcpconform/mcpconform/internal/scripted"
+	"github.com/mcpconform/mcpconform/internal/protocol"
 	"github.com/mcpconform/mcpconform/schema"
 )
 
@@ -189,7 +189,7 @@ func validSchemas(member string) func(*conform.Conversation, *conform.Sight) {
 		}
 		for _, tool := range listed(conversation, "tools/list") {
 			document, there := tool.member(member)
-			if there && document.object() == nil && conversation.Revision >= firstWithDialect {
+			if there && document.object() == nil && conversation.Has(protocol.SchemaDialect) {
 				sight.Saw()
 				sight.Break(tool.said, conform.Mismatch{
 					Wanted: "a JSON Schema that is an object", Found: conform.Show(document.value), Where: document.pointer,
@@ -216,10 +216,6 @@ func validSchemas(member string) func(*conform.Conversation, *conform.Sight) {
 	}
 }
 
-// firstWithDialect is the first revision that says which dialect a schema has
-// that names none, and that it is an object.
-const firstWithDialect = "2025-11-25"
-
 // draft07 is the dialect that most schemas without one are meant in, where the
 // specification does not say.
 const draft07 = "http://json-schema.org/draft-07/schema#"
@@ -234,7 +230,7 @@ func compiled(revision string, document any) (*schema.Compiled, error) {
 	compile := func() (*schema.Compiled, error) {
 		found, err := schema.Compile(document)
 		object, isObject := document.(map[string]any)
-		if err == nil || revision >= firstWithDialect || !isObject || object["$schema"] != nil {
+		if err == nil || protocol.Has(revision, protocol.SchemaDialect) || !isObject || object["$schema"] != nil {
 			return found, err
 		}
 		older := maps.Clone(object)
@@ -396,7 +392,7 @@ func judgeStructure(conversation *conform.Conversation, result found, output *sc
 		sight.Break(result.said, conform.Mismatch{Wanted: wanted, Found: "a result without structuredContent", Where: result.pointer})
 		return
 	}
-	if content.object() == nil && !scripted.Stateless(conversation.Revision) {
+	if content.object() == nil && !conversation.Has(protocol.StructuredValues) {
 		return // the rule about the schema has it
 	}
 	violations, err := output.Validate(content.value)
@@ -419,7 +415,7 @@ func structureAsText(conversation *conform.Conversation, sight *conform.Sight) {
 	for _, result := range toolResults(conversation) {
 		structured, there := result.member("structuredContent")
 		isObject := structured.object() != nil
-		if !there || !isObject && !scripted.Stateless(conversation.Revision) {
+		if !there || !isObject && !conversation.Has(protocol.StructuredValues) {
 			continue
 		}
 		sight.Saw()

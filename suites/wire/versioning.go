@@ -7,6 +7,7 @@ import (
 
 	"github.com/mcpconform/mcpconform/internal/conform"
 	"github.com/mcpconform/mcpconform/internal/jsonrpc"
+	"github.com/mcpconform/mcpconform/internal/protocol"
 	"github.com/mcpconform/mcpconform/internal/scripted"
 )
 
@@ -121,7 +122,7 @@ func extendedResults(conversation *conform.Conversation, sight *conform.Sight) {
 // has heard what the server declares: those about tasks belong to an extension.
 func extendedRequests(conversation *conform.Conversation, sight *conform.Sight) {
 	declared := conversation.ServerCapabilities
-	if conversation.Role != conform.ClientRole || !scripted.Stateless(conversation.Revision) || declared == nil {
+	if conversation.Role != protocol.ClientRole || !conversation.Has(protocol.Extensions) || declared == nil {
 		return
 	}
 	for _, said := range conversation.ByTarget() {

@@ -16,6 +16,7 @@ import (
 
 	"github.com/mcpconform/mcpconform/internal/conform"
 	"github.com/mcpconform/mcpconform/internal/jsonrpc"
+	"github.com/mcpconform/mcpconform/internal/protocol"
 	"github.com/mcpconform/mcpconform/internal/transcript"
 	"github.com/mcpconform/mcpconform/schema"
 )
@@ -43,7 +44,7 @@ func every(concerned func(*conform.Said) bool, wrong func(*conform.Said) conform
 // ofClient makes a rule judge clients alone.
 func ofClient(judged judge) judge {
 	return func(conversation *conform.Conversation, sight *conform.Sight) {
-		if conversation.Role == conform.ClientRole {
+		if conversation.Role == protocol.ClientRole {
 			judged(conversation, sight)
 		}
 	}
@@ -73,11 +74,11 @@ func byPeer(conversation *conform.Conversation) []*conform.Said {
 }
 
 // party is the target, as a schema knows it.
-func party(leg conform.Leg) schema.Party {
-	if leg.Role == conform.ClientRole {
-		return schema.Client
+func party(leg conform.Leg) protocol.Party {
+	if leg.Role == protocol.ClientRole {
+		return protocol.Client
 	}
-	return schema.Server
+	return protocol.Server
 }
 
 // negotiations returns, for each message, the revision that it is said in: that of
@@ -163,7 +164,7 @@ func redelivered(conversation *conform.Conversation) map[*conform.Said]bool {
 func resumedStreams(conversation *conform.Conversation) map[string]bool {
 	resumed := map[string]bool{}
 	for _, event := range conversation.Events {
-		if event.Kind == transcript.Head && event.From == transcript.Client && event.HTTP != nil &&
+		if event.Kind == transcript.Head && event.From == protocol.Client && event.HTTP != nil &&
 			event.HTTP.Header.Get("Last-Event-Id") != "" {
 			resumed[event.Stream] = true
 		}
@@ -176,7 +177,7 @@ func resumedStreams(conversation *conform.Conversation) map[string]bool {
 func refusedStreams(conversation *conform.Conversation) map[string]bool {
 	refused := map[string]bool{}
 	for _, event := range conversation.Events {
-		if event.Kind == transcript.Head && event.From == transcript.Server && event.HTTP != nil &&
+		if event.Kind == transcript.Head && event.From == protocol.Server && event.HTTP != nil &&
 			event.HTTP.Status >= http.StatusBadRequest {
 			refused[event.Stream] = true
 		}

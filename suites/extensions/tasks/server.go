@@ -9,6 +9,7 @@ import (
 
 	. "github.com/mcpconform/mcpconform/internal/conform"
 	"github.com/mcpconform/mcpconform/internal/jsonrpc"
+	"github.com/mcpconform/mcpconform/internal/protocol"
 	"github.com/mcpconform/mcpconform/internal/scripted"
 )
 
@@ -104,7 +105,7 @@ func creation() {
 			leave(ctx, server, id)
 		})
 
-	It("answers tasks/get of a task on another connection", Verifies("tasks-extension.created.durable"), NeedsExtension("tasks"), NeedsTransport(HTTP),
+	It("answers tasks/get of a task on another connection", Verifies("tasks-extension.created.durable"), NeedsExtension("tasks"), NeedsTransport(protocol.HTTP),
 		func(ctx SpecContext) {
 			server, other := declaring(ctx), declaring(ctx)
 			_, id := anyTask(ctx, server)

@@ -7,6 +7,7 @@ import (
 	. "github.com/onsi/ginkgo/v2"
 
 	"github.com/mcpconform/mcpconform/internal/jsonrpc"
+	"github.com/mcpconform/mcpconform/internal/protocol"
 	"github.com/mcpconform/mcpconform/internal/scripted"
 	"github.com/mcpconform/mcpconform/internal/transport"
 
@@ -74,7 +75,7 @@ func versions() {
 		func(ctx SpecContext) {
 			server := Session(ctx)
 
-			given := post(ctx, server, anyRequest(server), otherVersion, WithHeader(transport.VersionHeader, scripted.LastHandshake))
+			given := post(ctx, server, anyRequest(server), otherVersion, WithHeader(transport.VersionHeader, protocol.Last(protocol.Handshake)))
 
 			Expect(given).To(beTurnedDown())
 		})
@@ -83,7 +84,7 @@ func versions() {
 		func(ctx SpecContext) {
 			server := Session(ctx)
 
-			given := post(ctx, server, anyRequest(server), otherVersion, WithHeader(transport.VersionHeader, scripted.LastHandshake))
+			given := post(ctx, server, anyRequest(server), otherVersion, WithHeader(transport.VersionHeader, protocol.Last(protocol.Handshake)))
 
 			mustBeTurnedDown(given, "transports.http.version.mismatch")
 			if given.code() == jsonrpc.UnsupportedRevision {
@@ -96,7 +97,7 @@ func versions() {
 		func(ctx SpecContext) {
 			server := Session(ctx)
 			for _, revision := range append(supported(ctx, server), handshakeAt(ctx, assumed)) {
-				if revision != "" && revision < firstWithHeader {
+				if revision != "" && !protocol.Has(revision, protocol.VersionHeader) {
 					NotApplicable("the server speaks " + revision + ", whose clients send no such header")
 				}
 			}
@@ -116,8 +117,4 @@ func versions() {
 		})
 }
 
-const (
-	otherVersion = "names another version in the header than in the body"
-	// firstWithHeader is the oldest revision whose clients send the version header.
-	firstWithHeader = "2025-06-18"
-)
+const otherVersion = "names another version in the header than in the body"
