@@ -38,30 +38,34 @@ func (s *Server) noReply(to string, id jsonrpc.ID, err error) {
 	if scripted.TooMuch(err) {
 		Inconclusive("no reply to "+to+" could be read: "+err.Error(), "let the server send less, or one message of that size alone")
 	}
+	awaited, reply := s.unreplied(to, id, err)
 	current.outcome = Outcome{
-		Ending: Inconclusion, NoReply: s.unreplied(to, id, err),
+		Ending: Inconclusion, Doubtful: awaited != "", Awaited: awaited, NoReply: reply,
 		Reason: oneLine(fmt.Sprintf("%s brought no reply: %s", to, err)),
 		Hint:   "fix the failures of " + to + ", or of what came in its place, first",
 	}
-	if current.outcome.NoReply != nil { // or else time has no part in it
-		current.outcome.Doubtful = true
+	if reply != nil {
 		current.outcome.Hint = "fix the failure of " + AnsweredRequirement + " first"
 	}
 	ginkgo.Skip(current.outcome.Reason, 1)
 }
 
-func (s *Server) unreplied(to string, id jsonrpc.ID, err error) *NoReply {
-	if to == s.env.alwaysServed() && (s.env.noFence() != "" || s.env.fence() != to) {
-		return nil // there is a requirement that it is answered, too
+// unreplied says what was waited for in vain, by the same words whoever waited for it; ""
+// where something came in its place, which rules judge, so that time has no part in it.
+// There is no finding where something else judges that a reply comes.
+func (s *Server) unreplied(to string, id jsonrpc.ID, err error) (awaited string, reply *NoReply) {
+	if errors.Is(err, scripted.ErrNoAnswer) || hasStray(s.Log().Events()) {
+		return "", nil
 	}
 	exchange, judged := s.since(id)
-	if errors.Is(err, scripted.ErrNoAnswer) || hasStray(s.Log().Events()) {
-		return nil // something came in its place, which rules judge
+	at := slices.IndexFunc(exchange, func(event transcript.Event) bool { return event.Sequence == judged })
+	switch {
+	case at >= 0 && exchange[at].Deliberate != "":
+		return to + " that " + exchange[at].Deliberate, nil // what becomes of what is illegal is for the check
+	case to == s.env.alwaysServed() && (s.env.noFence() != "" || s.env.fence() != to):
+		return to, nil // there is a requirement that it is answered, too
 	}
-	if slices.ContainsFunc(exchange, func(event transcript.Event) bool { return event.Sequence == judged && event.Deliberate != "" }) {
-		return nil // it is illegal, and what becomes of it is for the check
-	}
-	return &NoReply{To: to, Found: oneLine(err.Error()), Exchange: exchange, Judged: judged, Undelivered: errors.Is(err, transport.ErrRefused)}
+	return to, &NoReply{To: to, Found: oneLine(err.Error()), Exchange: exchange, Judged: judged, Undelivered: errors.Is(err, transport.ErrRefused)}
 }
 
 // hasStray tells whether the server sent something in the place of a response: no message,
@@ -219,7 +223,7 @@ func (s *Server) MustAsk(ctx context.Context, method string, params any) Reply {
 func (s *Server) mustAwait(ctx context.Context, request *scripted.Pending, wait func(context.Context) (scripted.Received, error)) Reply {
 	received, err := wait(ctx)
 	if err != nil {
-		current.outcome.NoReply = s.unreplied(request.Method, request.ID, err) // for when it answers nobody else either
+		_, current.outcome.NoReply = s.unreplied(request.Method, request.ID, err) // for when it answers nobody else either
 		missing("a response to "+request.Method, err, !hasStray(s.Log().Events()))
 	}
 	Observe()

@@ -184,7 +184,7 @@ func (s *Server) StaysUsable(ctx context.Context) Reply {
 	request := s.Start(ctx, s.env.fence(), nil)
 	received, err := request.Wait(ctx)
 	if err != nil {
-		current.outcome.NoReply = s.unreplied(request.Method, request.ID, err) // for when it answers nobody else either
+		_, current.outcome.NoReply = s.unreplied(request.Method, request.ID, err) // for when it answers nobody else either
 		Missing(wanted, err)
 	}
 	reply := Reply{received}

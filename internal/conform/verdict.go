@@ -24,6 +24,9 @@ type Outcome struct {
 	// that was lost, as either may be where a machine is loaded: it counts when the
 	// check was repeated alone.
 	Doubtful bool
+	// Awaited is what a doubtful outcome has waited for: others that have waited for the
+	// same need not be repeated, too. "" where nothing else does.
+	Awaited string
 	// Gone says why nothing came on a fresh connection either, after a doubtful outcome;
 	// "" when the target answers.
 	Gone string

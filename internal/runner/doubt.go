@@ -30,13 +30,13 @@ type doubt struct {
 	found checked
 }
 
-// unreplied names what brought no reply, of a leg; "" for a doubt of another kind. One
-// check of those that waited for the same is enough to show that no reply comes.
-func (d doubt) unreplied() string {
-	if d.found.Outcome.NoReply == nil {
+// awaited names what was waited for, on a leg; "" for a doubt of another kind. One check
+// of those that waited for the same is enough to show that it does not come.
+func (d doubt) awaited() string {
+	if d.found.Outcome.Awaited == "" {
 		return ""
 	}
-	return fmt.Sprintf("%d %s", d.found.Leg, d.found.Outcome.NoReply.To)
+	return fmt.Sprintf("%d %s", d.found.Leg, d.found.Outcome.Awaited)
 }
 
 // take records what a check found, or keeps it to be repeated.
@@ -53,9 +53,9 @@ func (d *desk) take(key string, found checked, repeated bool) {
 		defer d.mu.Unlock()
 		d.doubts = append(d.doubts, doubt{key, found})
 		return
-	case repeated && outcome.NoReply != nil:
+	case repeated && outcome.Awaited != "":
 		d.mu.Lock()
-		d.confirmed[doubt{key, found}.unreplied()] = true
+		d.confirmed[doubt{key, found}.awaited()] = true
 		d.mu.Unlock()
 	}
 	d.run.checked(found)
@@ -99,7 +99,7 @@ func (d *desk) toRepeat() []string {
 	var settled []checked
 	asking := map[string]bool{}
 	d.doubts = slices.DeleteFunc(d.doubts, func(one doubt) bool {
-		same := one.unreplied()
+		same := one.awaited()
 		switch {
 		case d.run.ended(one.found.Leg), d.confirmed[same]:
 			settled = append(settled, one.found)
