@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/mcpconform/mcpconform/internal/catalogue"
+	"github.com/mcpconform/mcpconform/internal/rules"
 	"github.com/mcpconform/mcpconform/internal/scripted"
 	"github.com/mcpconform/mcpconform/internal/survey"
 	"github.com/mcpconform/mcpconform/internal/transcript"
@@ -14,25 +15,27 @@ import (
 
 // Roles of a target.
 const (
-	ServerRole = "server"
-	ClientRole = "client"
+	ServerRole = rules.ServerRole
+	ClientRole = rules.ClientRole
 )
 
 // Transports, for NeedsTransport.
 const (
-	Stdio = scripted.OnStdio
-	HTTP  = scripted.OnHTTP
+	Stdio = rules.Stdio
+	HTTP  = rules.HTTP
 )
 
-// Leg is one part of a run: a role at a revision over a transport.
-type Leg struct {
-	Role      string `json:"role"`
-	Revision  string `json:"revision"`
-	Transport string `json:"transport"`
-}
+// What rules judge by is what checks talk of, too.
+type (
+	Leg          = rules.Leg
+	Conversation = rules.Conversation
+	Said         = rules.Said
+	Mismatch     = rules.Mismatch
+	Subject      = rules.Subject
+)
 
-// Name is the leg as people read it.
-func (l Leg) Name() string { return l.Role + " " + l.Revision + " " + l.Transport }
+// Show writes a value for people, shortened.
+func Show(value any) string { return rules.Show(value) }
 
 // Calls says which of a target's own tools the harness may call.
 type Calls string
@@ -55,7 +58,7 @@ type Environment struct {
 	Arguments    map[string]map[string]any // by tool: arguments that the config gives
 	Provocations map[string]Provocation    // by kind: those that the config gives
 	Never        Never
-	Rules        []Rule
+	Rules        []rules.Rule
 	// Fresh gives each check a session of its own, so that it finds the same
 	// alone as in company.
 	Fresh bool
@@ -80,7 +83,7 @@ type Environment struct {
 
 	stories map[string]*Story
 	stage   stage
-	judged  judged
+	judged  rules.Once
 }
 
 // Connection is the record of a closed connection and what the rules found
@@ -89,7 +92,7 @@ type Connection struct {
 	Leg      Leg
 	Name     string
 	Events   []transcript.Event
-	Findings []Finding
+	Findings []rules.Finding
 }
 
 // Timeout of the parts of a check that are not one reply: a check that talks

@@ -7,6 +7,8 @@ import (
 
 	"github.com/onsi/ginkgo/v2"
 	"github.com/onsi/ginkgo/v2/types"
+
+	"github.com/mcpconform/mcpconform/internal/rules"
 )
 
 // Parts of a run of a client over stdio.
@@ -124,7 +126,7 @@ func TestStoriesOfOtherRevisions(t *testing.T) {
 		t.Errorf("%+v", of)
 	}
 	judged := -1
-	environment := &Environment{Leg: leg, Rules: []Rule{{Text: "r"}}, Record: func(record Connection) { judged = len(record.Findings) }}
+	environment := &Environment{Leg: leg, Rules: []rules.Rule{{Text: "r"}}, Record: func(record Connection) { judged = len(record.Findings) }}
 	environment.judgeClient(newClient(environment, story, recordOf("story", Departure{}, listed, list), nil), nil)
 	if judged != 0 {
 		t.Errorf("%d findings", judged)

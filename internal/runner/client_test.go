@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/mcpconform/mcpconform/internal/conform"
+	"github.com/mcpconform/mcpconform/internal/rules"
 	"github.com/mcpconform/mcpconform/internal/transcript"
 )
 
@@ -25,7 +26,7 @@ func metWith(revision string, lines ...string) *meeting {
 	}
 	met := &meeting{revision: revision}
 	leg := conform.Leg{Role: conform.ClientRole, Revision: revision, Transport: conform.Stdio}
-	met.read([]*conform.Conversation{conform.NewConversation(leg, events, true)})
+	met.read([]*rules.Conversation{rules.NewConversation(leg, events, true)})
 	return met
 }
 

@@ -8,6 +8,7 @@ import (
 
 	"github.com/mcpconform/mcpconform/internal/conform"
 	"github.com/mcpconform/mcpconform/internal/excerpt"
+	"github.com/mcpconform/mcpconform/internal/rules"
 	"github.com/mcpconform/mcpconform/internal/transcript"
 )
 
@@ -22,7 +23,7 @@ func shorten(exchanges [][]transcript.Event, outcome conform.Outcome) [][]transc
 	for i, events := range exchanges {
 		shorter[i] = slices.Clone(leaveOut(events, outcome.Judged))
 		for j := range shorter[i] {
-			shorter[i][j] = conform.Excerpt(shorter[i][j], maxStepText, places(outcome)...)
+			shorter[i][j] = rules.Excerpt(shorter[i][j], maxStepText, places(outcome)...)
 		}
 	}
 	return shorter

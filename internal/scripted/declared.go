@@ -1,6 +1,9 @@
 package scripted
 
-import "github.com/mcpconform/mcpconform/internal/jsonrpc"
+import (
+	"github.com/mcpconform/mcpconform/internal/jsonrpc"
+	"github.com/mcpconform/mcpconform/internal/mcp"
+)
 
 // learn keeps what the client declares in the handshake.
 func (s *Session) learn(message jsonrpc.Message) {
@@ -17,7 +20,7 @@ func (s *Session) learn(message jsonrpc.Message) {
 // the stateless era, with this very request; nil for none.
 func (c *Call) Declared() Object {
 	if c.Stateless() {
-		declared, _ := c.Meta()[MetaCapabilities].(Object)
+		declared, _ := c.Meta()[mcp.MetaCapabilities].(Object)
 		return declared
 	}
 	c.Session.mu.Lock()

@@ -16,6 +16,7 @@ import (
 	"github.com/mcpconform/mcpconform/internal/catalogue"
 	"github.com/mcpconform/mcpconform/internal/conform"
 	"github.com/mcpconform/mcpconform/internal/fault"
+	"github.com/mcpconform/mcpconform/internal/rules"
 	"github.com/mcpconform/mcpconform/internal/runner"
 	"github.com/mcpconform/mcpconform/internal/survey"
 	"github.com/mcpconform/mcpconform/reports"
@@ -125,7 +126,7 @@ func Work(in io.Reader, out io.Writer) error {
 
 type worker struct {
 	setup
-	rules  []conform.Rule
+	rules  []rules.Rule
 	layers map[string]*fault.Fault
 }
 

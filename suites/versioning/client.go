@@ -8,6 +8,7 @@ import (
 
 	. "github.com/mcpconform/mcpconform/internal/conform"
 	"github.com/mcpconform/mcpconform/internal/jsonrpc"
+	"github.com/mcpconform/mcpconform/internal/mcp"
 	"github.com/mcpconform/mcpconform/internal/scripted"
 )
 
@@ -43,7 +44,7 @@ var older = &Story{
 	Told: Meeting.Told,
 	Server: func(server *scripted.Server) {
 		server.On("server/discover", func(call *scripted.Call) {
-			requested, _ := call.Meta()[scripted.MetaVersion].(string)
+			requested, _ := call.Meta()[mcp.MetaVersion].(string)
 			call.RefuseVersion(requested, legacy)
 		})
 	},
@@ -130,7 +131,7 @@ func agreeing() {
 
 			refusal := refused(client)
 			for _, request := range client.AskedAfter(refusal) {
-				if version := request.Meta()[scripted.MetaVersion]; version == modern && request.Method != "server/discover" {
+				if version := request.Meta()[mcp.MetaVersion]; version == modern && request.Method != "server/discover" {
 					client.Blame(request, Mismatch{
 						Wanted: "nothing more at " + modern + ", which the server has refused", Found: request.Method,
 					})
@@ -237,7 +238,7 @@ func demandProbe(client *Client) {
 	}
 	first := requests[0]
 	client.Judging(first)
-	if version, _ := first.Meta()[scripted.MetaVersion].(string); first.Method != "server/discover" || version != modern {
-		client.Blame(first, Mismatch{Wanted: "server/discover at " + modern, Found: first.Method + " at " + Show(first.Meta()[scripted.MetaVersion])})
+	if version, _ := first.Meta()[mcp.MetaVersion].(string); first.Method != "server/discover" || version != modern {
+		client.Blame(first, Mismatch{Wanted: "server/discover at " + modern, Found: first.Method + " at " + Show(first.Meta()[mcp.MetaVersion])})
 	}
 }

@@ -12,6 +12,7 @@ import (
 
 	"github.com/mcpconform/mcpconform/internal/catalogue"
 	"github.com/mcpconform/mcpconform/internal/conform"
+	"github.com/mcpconform/mcpconform/internal/rules"
 	"github.com/mcpconform/mcpconform/internal/transcript"
 )
 
@@ -25,14 +26,14 @@ type clientTest struct {
 }
 
 var (
-	clientStdio     = conform.Leg{Role: conform.ClientRole, Revision: "2025-11-25", Transport: conform.Stdio}
-	clientHTTP      = conform.Leg{Role: conform.ClientRole, Revision: "2025-11-25", Transport: conform.HTTP}
-	statelessClient = conform.Leg{Role: conform.ClientRole, Revision: "2026-07-28", Transport: conform.Stdio}
-	statelessHTTP   = conform.Leg{Role: conform.ClientRole, Revision: "2026-07-28", Transport: conform.HTTP}
+	clientStdio     = rules.Leg{Role: rules.ClientRole, Revision: "2025-11-25", Transport: rules.Stdio}
+	clientHTTP      = rules.Leg{Role: rules.ClientRole, Revision: "2025-11-25", Transport: rules.HTTP}
+	statelessClient = rules.Leg{Role: rules.ClientRole, Revision: "2026-07-28", Transport: rules.Stdio}
+	statelessHTTP   = rules.Leg{Role: rules.ClientRole, Revision: "2026-07-28", Transport: rules.HTTP}
 )
 
 // clientRules are the rules that stand for a client of a leg.
-func clientRules(t testing.TB, leg conform.Leg) []conform.Rule {
+func clientRules(t testing.TB, leg rules.Leg) []rules.Rule {
 	t.Helper()
 	requirements, err := catalogue.Load(os.DirFS(".."))
 	if err != nil {
@@ -50,14 +51,14 @@ func clientRules(t testing.TB, leg conform.Leg) []conform.Rule {
 
 // testClients judges conversations over one transport.
 func testClients(
-	t *testing.T, leg conform.Leg, tests []clientTest, read func(*testing.T, conform.Leg, string) *conform.Conversation,
+	t *testing.T, leg rules.Leg, tests []clientTest, read func(*testing.T, rules.Leg, string) *rules.Conversation,
 ) {
 	t.Helper()
-	rules := clientRules(t, leg)
+	judging := clientRules(t, leg)
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
 			t.Parallel()
-			broken, seen := brokenAndSeen(rules, read(t, leg, test.script))
+			broken, seen := brokenAndSeen(judging, read(t, leg, test.script))
 			if difference := cmp.Diff(append([]string{}, test.broken...), append([]string{}, broken...)); difference != "" {
 				t.Errorf("broken requirements (-wanted +found):\n%s", difference)
 			}
@@ -257,18 +258,18 @@ func FuzzClientRules(f *testing.F) {
 		f.Add(said, "Mcp-Name", "=?BASE64?ä?=", 200)
 		f.Add(said, "Accept", ";;,text/event-stream;q", 400)
 	}
-	legs := map[conform.Leg]string{
+	legs := map[rules.Leg]string{
 		clientStdio: hello(withSampling, serves) + askedOfClient("8", "elicitation/create", whoForm), statelessClient: roundTrip(asksRoots, givesRoots),
 		clientHTTP: session, statelessHTTP: designates("{}", ""),
 	}
-	standing := map[conform.Leg][]conform.Rule{}
+	standing := map[rules.Leg][]rules.Rule{}
 	for leg := range legs {
 		standing[leg] = clientRules(f, leg)
 	}
 	f.Fuzz(func(t *testing.T, said, name, value string, status int) {
 		for leg, script := range legs {
 			read, stream := converse, "stdio"
-			if leg.Transport == conform.HTTP {
+			if leg.Transport == rules.HTTP {
 				read, stream = carryFor, "post-9"
 			}
 			events := read(t, leg, script).Events
@@ -282,11 +283,11 @@ func FuzzClientRules(f *testing.F) {
 				event.Sequence, event.Stream = len(events), stream
 				events = append(events, event)
 			}
-			rules := standing[leg]
-			for _, finding := range conform.ApplyRules(rules, conform.NewConversation(leg, events, true)) {
+			judging := standing[leg]
+			for _, finding := range rules.Apply(judging, rules.NewConversation(leg, events, true)) {
 				for _, breach := range finding.Breaks {
 					if breach.Mismatch.Wanted == "" || breach.Mismatch.Found == "" {
-						t.Errorf("%q says too little: %+v", rules[finding.Rule].Text, breach.Mismatch)
+						t.Errorf("%q says too little: %+v", finding.Rule, breach.Mismatch)
 					}
 				}
 			}

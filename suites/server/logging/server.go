@@ -9,7 +9,7 @@ import (
 
 	. "github.com/mcpconform/mcpconform/internal/conform"
 	"github.com/mcpconform/mcpconform/internal/jsonrpc"
-	"github.com/mcpconform/mcpconform/internal/scripted"
+	"github.com/mcpconform/mcpconform/internal/mcp"
 )
 
 // levels are those of RFC 5424, the least severe first.
@@ -121,7 +121,7 @@ func askingForMessages() {
 			provoke(ctx, server, "")
 			server.Fence(ctx)
 
-			DemandNone("no log message for a request without "+scripted.MetaLogLevel, server.Sent(mark, Notification(logMessage)))
+			DemandNone("no log message for a request without "+mcp.MetaLogLevel, server.Sent(mark, Notification(logMessage)))
 		})
 }
 
@@ -149,7 +149,7 @@ func atLevel(level string, params Object) Object {
 	if level == "" {
 		return params
 	}
-	asking := Object{"_meta": Object{scripted.MetaLogLevel: level}}
+	asking := Object{"_meta": Object{mcp.MetaLogLevel: level}}
 	maps.Copy(asking, params)
 	return asking
 }
