@@ -92,7 +92,9 @@ type Connection struct {
 	Leg      Leg
 	Name     string
 	Events   []transcript.Event
+	Facts    rules.Facts
 	Findings []rules.Finding
+	Unjudged bool // no rule applies: the target did not agree to the revision
 }
 
 // Timeout of the parts of a check that are not one reply: a check that talks

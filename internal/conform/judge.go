@@ -43,7 +43,7 @@ func (e *Environment) judge(log *transcript.Log) {
 		conversation.Tools = e.Survey.Tools
 	}
 	e.Record(Connection{
-		Leg: conversation.Leg, Name: log.Connection(), Events: events,
+		Leg: conversation.Leg, Name: log.Connection(), Events: events, Facts: conversation.Facts(),
 		Findings: rules.Apply(e.rulesAt(conversation.Leg), conversation),
 	})
 }

@@ -110,11 +110,13 @@ func (e *Environment) judgeClient(client *Client, logs []*transcript.Log) {
 	for i, conversation := range client.Conversations {
 		if e.Record != nil && (!e.Company || !client.Crowded) {
 			var judging []rules.Rule
-			if spoken := client.story.leg(e.Leg); spoken == e.Leg || conversation.Negotiated && conversation.Leg == spoken {
+			spoken := client.story.leg(e.Leg)
+			agreed := spoken == e.Leg || conversation.Negotiated && conversation.Leg == spoken
+			if agreed {
 				judging = e.rulesAt(conversation.Leg)
 			}
 			e.Record(Connection{
-				Leg: conversation.Leg, Name: client.Connections[i].Name, Events: conversation.Events,
+				Leg: conversation.Leg, Name: client.Connections[i].Name, Events: conversation.Events, Facts: conversation.Facts(), Unjudged: !agreed,
 				Findings: rules.Apply(judging, conversation),
 			})
 		}

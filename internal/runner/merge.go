@@ -345,6 +345,18 @@ func (r *run) keep(state *legState, connection conform.Connection) error {
 	if err := os.MkdirAll(filepath.Dir(name), 0o750); err != nil {
 		return fmt.Errorf("--transcripts: %w", err)
 	}
+	header := reports.RedactAll(r.options.Redactor, r.header(connection))
 	events := reports.RedactAll(r.options.Redactor, connection.Events)
-	return reports.WriteFile(name, func(w io.Writer) error { return transcript.Write(w, events) })
+	return reports.WriteFile(name, func(w io.Writer) error { return transcript.Write(w, header, events) })
+}
+
+// header says what the connection is to be judged by.
+func (r *run) header(connection conform.Connection) transcript.Header {
+	facts := connection.Facts
+	return transcript.Header{
+		Harness: transcript.Harness{Name: r.options.Tool.Name, Version: r.options.Tool.Version},
+		Role:    connection.Leg.Role, Revision: connection.Leg.Revision, Transport: connection.Leg.Transport,
+		Capabilities: transcript.Capabilities{Client: facts.ClientCapabilities, Server: facts.ServerCapabilities},
+		Tools:        facts.Tools, Dropped: facts.Incomplete, Unjudged: connection.Unjudged,
+	}
 }
