@@ -71,7 +71,7 @@ func (r *Run) unseen(leg *Leg) bool { return leg.Spoken && !r.bad(leg) && !r.fou
 // whole tells whether everything that there is was looked at.
 func (r *Run) whole(leg *Leg) bool {
 	played := leg.Scenarios == nil || leg.Scenarios.Played == leg.Scenarios.All
-	return played && leg.Ended == nil && r.Filter == "" && r.Interrupted == "" && len(r.Errors) == 0
+	return played && leg.Ended == nil && r.Filter == "" && r.Shard == nil && r.Interrupted == "" && len(r.Errors) == 0
 }
 
 // reservation is added to the word that a target conforms where not all of it could be
@@ -118,6 +118,9 @@ func (r *Run) limits() []string {
 	}
 	if r.Filter != "" {
 		limits = append(limits, "--filter "+oneLine(r.Filter))
+	}
+	if r.Shard != nil {
+		limits = append(limits, "--shard "+r.Shard.String())
 	}
 	for i := range r.Legs {
 		leg := &r.Legs[i]

@@ -32,19 +32,31 @@ var schemaDocument []byte
 // Schema returns the JSON Schema (2020-12) of the document that Write writes.
 func Schema() []byte { return slices.Clone(schemaDocument) }
 
-var compiled = sync.OnceValues(func() (*jsonschema.Schema, error) {
-	document, err := jsonschema.UnmarshalJSON(bytes.NewReader(schemaDocument))
-	if err != nil {
-		return nil, fmt.Errorf("run.schema.json: %w", err)
-	}
-	const url = "run.schema.json"
-	c := jsonschema.NewCompiler()
-	c.AssertFormat()
-	if err := c.AddResource(url, document); err != nil {
-		return nil, fmt.Errorf("run.schema.json: %w", err)
-	}
-	return c.Compile(url)
-})
+// schemaPlace is where the schemas are, by their $id.
+const schemaPlace = "https://github.com/mcpconform/mcpconform/reports/"
+
+// The schemas of both documents; that of a selftest refers to that of a run.
+var (
+	compiled         = compile("run.schema.json")
+	compiledSelftest = compile("selftest.schema.json")
+)
+
+func compile(name string) func() (*jsonschema.Schema, error) {
+	return sync.OnceValues(func() (*jsonschema.Schema, error) {
+		c := jsonschema.NewCompiler()
+		c.AssertFormat()
+		for url, text := range map[string][]byte{"run.schema.json": schemaDocument, "selftest.schema.json": selftestSchema} {
+			document, err := jsonschema.UnmarshalJSON(bytes.NewReader(text))
+			if err == nil {
+				err = c.AddResource(schemaPlace+url, document)
+			}
+			if err != nil {
+				return nil, fmt.Errorf("%s: %w", url, err)
+			}
+		}
+		return c.Compile(schemaPlace + name)
+	})
+}
 
 // Write writes the run as an indented JSON document, with Format set. Bytes that
 // are not UTF-8 are written as they are in [Visible], raw JSON that is not valid
@@ -107,6 +119,31 @@ func escapeHidden(document string) string {
 // the line and the JSON pointer of the first fault. The document may be 64 MiB
 // long.
 func Read(in io.Reader) (*Run, error) {
+	data, err := readDocument(in)
+	if err != nil {
+		return nil, err
+	}
+	return decode[Run](data, Format, compiled)
+}
+
+// ReadAny reads a run, or a selftest, whichever it is, as Read does; the other one is nil.
+func ReadAny(in io.Reader) (*Run, *Selftest, error) {
+	data, err := readDocument(in)
+	if err != nil {
+		return nil, nil, err
+	}
+	var members struct {
+		Trials jsontext.Value `json:"trials"`
+	}
+	if err := json.Unmarshal(data, &members); err == nil && members.Trials != nil {
+		found, err := decode[Selftest](data, SelftestFormat, compiledSelftest)
+		return nil, found, err
+	}
+	found, err := decode[Run](data, Format, compiled)
+	return found, nil, err
+}
+
+func readDocument(in io.Reader) ([]byte, error) {
 	data, err := io.ReadAll(io.LimitReader(in, maxDocument+1))
 	if err != nil {
 		return nil, fmt.Errorf("read the run: %w", err)
@@ -117,26 +154,35 @@ func Read(in io.Reader) (*Run, error) {
 	if len(bytes.TrimSpace(data)) == 0 {
 		return nil, errors.New("the document is empty, expected a run as `mcpconform --json` writes it")
 	}
+	return data, nil
+}
+
+// decode reads a document of a format, by its schema.
+func decode[Document any](data []byte, format int, schema func() (*jsonschema.Schema, error)) (*Document, error) {
 	var value jsontext.Value
 	if err := json.Unmarshal(data, &value); err != nil {
 		return nil, syntaxFault(data, err)
 	}
-	if err := checkFormat(value); err != nil {
+	if err := checkFormat(value, format); err != nil {
 		return nil, err
 	}
-	if err := validate(data); err != nil {
+	known, err := schema()
+	if err != nil {
 		return nil, err
 	}
-	run := new(Run)
-	if err := json.Unmarshal(data, run); err != nil {
+	if err := validate(data, known); err != nil {
+		return nil, err
+	}
+	document := new(Document)
+	if err := json.Unmarshal(data, document); err != nil {
 		return nil, syntaxFault(data, err)
 	}
-	return run, nil
+	return document, nil
 }
 
 // checkFormat looks at the version before anything else: a document of another
 // version has a hundred faults that all mean this one.
-func checkFormat(document jsontext.Value) error {
+func checkFormat(document jsontext.Value, known int) error {
 	var head struct {
 		Format jsontext.Value `json:"format"`
 	}
@@ -145,21 +191,17 @@ func checkFormat(document jsontext.Value) error {
 	}
 	var format int
 	if err := json.Unmarshal(head.Format, &format); err != nil || format < 1 {
-		return fmt.Errorf(`/format: expected %d, found %s`, Format, shorten(oneLine(head.Format.String()), 40))
+		return fmt.Errorf(`/format: expected %d, found %s`, known, shorten(oneLine(head.Format.String()), 40))
 	}
-	if format > Format {
-		return fmt.Errorf("/format: the document has format %d and this mcpconform reads format %d: use a newer mcpconform", format, Format)
+	if format > known {
+		return fmt.Errorf("/format: the document has format %d and this mcpconform reads format %d: use a newer mcpconform", format, known)
 	}
 	return nil
 }
 
 // validate checks the document against the schema and tells the first fault in
 // the order of the document.
-func validate(data []byte) error {
-	schema, err := compiled()
-	if err != nil {
-		return err
-	}
+func validate(data []byte, schema *jsonschema.Schema) error {
 	document, err := jsonschema.UnmarshalJSON(bytes.NewReader(data))
 	if err != nil {
 		return fmt.Errorf("read the run: %w", err)

@@ -8,6 +8,7 @@ package reports
 import (
 	"cmp"
 	"encoding/json"
+	"fmt"
 	"math"
 	"slices"
 	"strings"
@@ -75,10 +76,22 @@ type Run struct {
 	Target      Target    `json:"target"`
 	Strict      bool      `json:"strict"`                // warned and inconclusive count as failures
 	Filter      string    `json:"filter,omitempty"`      // what was to be checked; "" for everything
+	Shard       *Shard    `json:"shard,omitempty"`       // nil for all of it
 	Legs        []Leg     `json:"legs"`                  // one per revision and transport, in the order they were run
 	Interrupted string    `json:"interrupted,omitempty"` // why the run ended early: "interrupt", "deadline of 5m reached"
 	Errors      []string  `json:"errors,omitempty"`      // failures of the harness itself
 }
+
+// Shard is the part of a run whose checks were shared out among several machines.
+// Merged, all parts are the run. What the same cause has broken is told once there, not
+// in each part.
+type Shard struct {
+	Index int    `json:"index"` // from 1
+	Count int    `json:"count"`
+	Plan  string `json:"plan"` // fingerprint of all checks and rules of the run: that of each part is the same
+}
+
+func (s Shard) String() string { return fmt.Sprintf("%d/%d", s.Index, s.Count) }
 
 // Tool is the harness that made the run.
 type Tool struct {
@@ -208,6 +221,11 @@ type Failure struct {
 	Method string `json:"method,omitempty"` // of the request or notification that it belongs to
 	About  string `json:"about,omitempty"`  // the request that it belongs to, where a result has several: "tools/call with id 5"
 	Hint   string `json:"hint,omitempty"`   // what to do about it
+	// Of a rule in a shard: failures of the same cause are one, seen so often and in so
+	// many connections.
+	Cause       string `json:"cause,omitempty"`
+	Occurrences int    `json:"occurrences,omitzero"`
+	Connections int    `json:"connections,omitzero"`
 }
 
 // Ends of a connection, in Step.From and Step.To.
@@ -350,7 +368,7 @@ func (r *Run) Conforms(strict bool) bool {
 		return false
 	}
 	counts := r.Counts()
-	shown := counts.Passed+counts.Warned > 0 || counts.Skipped > 0 && counts.Inconclusive == 0
+	shown := r.Shard != nil || counts.Passed+counts.Warned > 0 || counts.Skipped > 0 && counts.Inconclusive == 0
 	return shown && counts.Fails(strict) == 0 && r.Interrupted == "" && len(r.Errors) == 0
 }
 

@@ -27,7 +27,9 @@ type Selftest struct {
 	Duration    Seconds       `json:"duration"`
 	Command     []string      `json:"command,omitempty"` // the command line that made it
 	Target      Target        `json:"target"`            // the embedded reference has neither URL nor command
+	Role        string        `json:"role,omitempty"`    // of the targets; "" for both
 	Filter      string        `json:"filter,omitempty"`  // that chose faults and checks
+	Shard       *Shard        `json:"shard,omitempty"`   // nil for all of it; a shard has no proofs, which take all trials
 	Workers     int           `json:"workers"`
 	Pages       []string      `json:"pages"` // the order of Proofs
 	Legs        []SelftestLeg `json:"legs"`

@@ -158,5 +158,5 @@ func TestSelftestDocumentIsValid(t *testing.T) {
 
 func TestSelftestSchemaNamesEveryField(t *testing.T) {
 	t.Parallel()
-	namesEveryField(t, SelftestSchema(), []string{"Tool", "Target", "Failure", "Step"}, reflect.TypeFor[Selftest]())
+	namesEveryField(t, SelftestSchema(), []string{"Tool", "Target", "Failure", "Step", "Shard"}, reflect.TypeFor[Selftest]())
 }

@@ -54,7 +54,7 @@ func (t *selftestText) legs(quiet bool) {
 		if leg.Note != "" {
 			text = leg.Note
 		}
-		t.block(leg.Role+" · "+leg.Revision+" · "+leg.Transport+"  ", bold, "without anything laid over it: "+text, plainStyle, fieldLines)
+		t.block(leg.Role+" · "+leg.Revision+" · "+leg.Transport+"  ", bold, "without a fault: "+text, plainStyle, fieldLines)
 		for _, one := range leg.Red {
 			t.effect(one, "    ", t.verbose || !t.selftest.Peer())
 		}
@@ -331,11 +331,15 @@ func (t *selftestText) conclusion() {
 		return
 	}
 	word, how := "Proven", boldGreen
+	checks := fmt.Sprintf("%d of %s proven", proven, plural(len(t.selftest.Proofs), "check"))
 	if !t.selftest.Holds() {
 		word, how = "Not proven", boldRed
 	}
-	text := fmt.Sprintf("%d of %s caught, %s, %d of %s proven, %d wrong", caught, plural(faults, "fault"),
-		plural(variations, "variation"), proven, plural(len(t.selftest.Proofs), "check"), len(t.selftest.Wrong()))
+	if t.selftest.Shard != nil {
+		word, checks = "Shard "+t.selftest.Shard.String(), "nothing proven yet"
+	}
+	text := fmt.Sprintf("%d of %s caught, %s, %s, %d wrong", caught, plural(faults, "fault"),
+		plural(variations, "variation"), checks, len(t.selftest.Wrong()))
 	if silences > 0 {
 		text += ", " + plural(silences, "silence")
 	}

@@ -36,6 +36,7 @@ there.`,
 	flags.StringVar(&s.URL, "peer", "", "lay the same over the server at a `URL` instead of the reference")
 	flags.StringVar(&role, "role", "", "only checks of a `ROLE`, server or client; default: of both")
 	flags.StringVar(&s.Filter, "filter", "", "only what matches `EXPR`: the id of a fault, or of what it breaks "+filterHelp)
+	flags.StringVar(&s.shardText, "shard", "", shardHelp)
 	flags.StringVar(&s.JSON, "json", "", "write the matrix of faults and checks as JSON to `FILE`")
 	flags.IntVar(&s.Workers, "workers", 0, "how many faults at once (default six times the processors, one for --peer)")
 	flags.DurationVar(&s.Timeout, "timeout", 0, "how long one reply may take (default 1s, and longer where that makes a difference)")
@@ -55,7 +56,7 @@ func (s *settings) selftest(command *cobra.Command, arguments []string, role str
 	defer guard()()
 	progress := s.progress("trial")
 	found, err := selftest.Run(command.Context(), selftest.Options{
-		Role: role, Filter: s.Filter, Workers: s.Workers, Timeout: s.Timeout, Deadline: s.Deadline, Progress: progress,
+		Role: role, Filter: s.Filter, Shard: s.shard, Workers: s.Workers, Timeout: s.Timeout, Deadline: s.Deadline, Progress: progress,
 		Peer: selftest.Peer{URL: s.URL, Command: target.Command{Args: s.Command}},
 		Tool: reports.Tool{Name: "mcpconform", Version: version(), Go: goVersion()},
 	})
@@ -88,7 +89,7 @@ func (s *settings) completeSelftest(command *cobra.Command, arguments []string, 
 	case role == conform.ClientRole && (s.URL != "" || len(s.Command) > 0):
 		return usageError("--role client is for the reference: --peer and a command name servers")
 	}
-	for _, check := range []func() error{s.completeFilter, s.completeBounds, s.completeOutputs} {
+	for _, check := range []func() error{s.completeFilter, s.completeShard, s.completeBounds, s.completeOutputs} {
 		if err := check(); err != nil {
 			return err
 		}

@@ -45,6 +45,8 @@ type settings struct {
 	revise        runner.Revise
 	commandGiven  bool
 	secretHeaders http.Header
+	shardText     string
+	shard         runner.Shard
 }
 
 func newServer() *cobra.Command {
@@ -75,6 +77,7 @@ func (s *settings) addFlags(flags *pflag.FlagSet) {
 	flags.StringVar(&s.Transport, "transport", "", "stdio or http; default: what the target allows")
 	flags.StringVar(&s.configFile, "config", "", "config `FILE` (default "+config.DefaultFile+", if there is one)")
 	flags.StringVar(&s.Filter, "filter", "", "check only what matches `EXPR`: "+filterHelp)
+	flags.StringVar(&s.shardText, "shard", "", shardHelp)
 	flags.StringVar(&s.JUnit, "junit", "", "write a JUnit XML report to `FILE`")
 	flags.StringVar(&s.JUnitWarnings, "junit-warnings", "", junitWarningsHelp)
 	flags.StringVar(&s.JSON, "json", "", "write the run as JSON to `FILE`")
@@ -137,7 +140,7 @@ func (s *settings) complete(command *cobra.Command, arguments []string) error {
 	}
 	checks := []func() error{
 		s.completeURL, s.completeTransport, s.completeRevision, s.completeFilter,
-		s.completeCalls, s.completeHeader, s.completeEnv, s.completeBounds, s.completeJUnit, s.completeOutputs,
+		s.completeShard, s.completeCalls, s.completeHeader, s.completeEnv, s.completeBounds, s.completeJUnit, s.completeOutputs,
 	}
 	for _, check := range checks {
 		if err := check(); err != nil {
@@ -380,7 +383,7 @@ func (s *settings) options(progress *reports.Progress) runner.Options {
 	return runner.Options{
 		Role: s.role, URL: s.URL, Command: target.Command{Args: s.Command, Env: environment},
 		Transports: s.transports, Header: s.secretHeaders, Revisions: s.revise,
-		Filter: s.Filter, Calls: conform.Calls(s.CallTools), Arguments: s.Arguments, Provocations: s.Provocations,
+		Filter: s.Filter, Shard: s.shard, Calls: conform.Calls(s.CallTools), Arguments: s.Arguments, Provocations: s.Provocations,
 		Never:   conform.Never{Names: s.Never, By: filepath.Base(cmp.Or(s.configFile, config.DefaultFile))},
 		Workers: s.Workers, Timeout: s.Timeout, Deadline: s.Deadline, MaxMessage: s.maxMessage,
 		Tool: reports.Tool{Name: "mcpconform", Version: version(), Go: goVersion()}, Transcripts: s.Transcripts, Redactor: s.redactor(), Progress: progress, Rerun: s.rerun,
@@ -487,10 +490,15 @@ func (s *settings) report(found *reports.Run, failure error) error {
 		failure = &exitError{status: statusOf(failure), message: redactor.Redact(failure.Error())}
 	}
 	found = reports.RedactAll(redactor, found) // the door of all that leaves
-	err := s.writeFiles(found)
 	if failure != nil && len(found.Legs) == 0 {
-		return errors.Join(failure, err)
+		return errors.Join(failure, s.writeFiles(found))
 	}
+	return s.tell(found)
+}
+
+// tell writes the files of a run and prints it.
+func (s *settings) tell(found *reports.Run) error {
+	err := s.writeFiles(found)
 	err = errors.Join(err, found.Terminal(os.Stdout, reports.TerminalOptions{
 		Width: terminalWidth(os.Stdout), Color: s.color(), Verbose: s.verbose, Quiet: s.quiet,
 	}))

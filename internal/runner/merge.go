@@ -49,11 +49,13 @@ func (r *run) merge() {
 	for _, state := range r.legs {
 		if state.environment != nil {
 			r.addRules(state)
-			if !r.filterResults(state) {
+			if !r.filterResults(state) && r.report.Shard == nil {
 				continue
 			}
 			r.notice(state)
-			oneCauseOneFailure(state.report.Results, r.catalogue)
+			if r.report.Shard == nil {
+				tellOnce(state.report.Results, r.catalogue)
+			}
 		}
 		r.deny(state)
 		state.report.Pages, state.report.Declared = catalogue.Pages, state.all
@@ -104,12 +106,8 @@ func (r *run) ruleResult(state *legState, rule rules.Rule) reports.Result {
 func (r *run) describeBreaches(state *legState, result *reports.Result, seen *found) {
 	for i, breach := range seen.breaches {
 		failure := r.failure(breach.Mismatch, breach.About)
-		if len(seen.breaches) > 1 && breach.Count > 1 {
-			failure.Found += fmt.Sprintf(" (%d times)", breach.Count)
-		}
+		failure.Cause, failure.Occurrences, failure.Connections = breach.Cause, breach.Count, seen.connections[i]
 		result.Failures = append(result.Failures, failure)
-		result.Occurrences += breach.Count
-		result.Connections = max(result.Connections, seen.connections[i])
 	}
 	first := seen.breaches[0]
 	judged := slices.IndexFunc(first.Exchange, func(event transcript.Event) bool { return event.Sequence == first.Judged })

@@ -37,6 +37,7 @@ type Options struct {
 	Revisions  Revise
 
 	Filter       string
+	Shard        Shard // the checks that it is to run; zero for all
 	Calls        conform.Calls
 	Arguments    map[string]map[string]any
 	Provocations map[string]conform.Provocation
@@ -233,6 +234,7 @@ type run struct {
 	planned   []*conform.Environment // by leg of the plan
 	declared  []Declared             // checks that are planned
 	anyAlone  bool                   // some check runs alone
+	others    map[string]bool        // checks that other shards run, by key
 	legs      []*legState            // one for each leg of the report
 	reference *reference
 	report    *reports.Run
@@ -427,11 +429,14 @@ func (r *run) declare() error {
 			continue
 		}
 		r.state(check.leg).all++
-		r.anyAlone = r.anyAlone || conform.IsAlone(check.Labels)
 		if filter == "" || types.MustParseLabelFilter(filter)(check.Labels) {
-			r.state(check.leg).total++
 			r.declared = append(r.declared, check)
 		}
+	}
+	r.share()
+	for _, check := range r.declared {
+		r.state(check.leg).total++
+		r.anyAlone = r.anyAlone || conform.IsAlone(check.Labels)
 	}
 	return nil
 }

@@ -53,9 +53,9 @@ type checked struct {
 func (c checked) shows() bool { return c.Evidence && c.Outcome.Observed > 0 }
 
 // key names a check among all legs.
-func key(legName string, report types.SpecReport) string {
-	return legName + "\n" + strings.Join(texts(report), "\n")
-}
+func key(legName string, report types.SpecReport) string { return keyOf(legName, texts(report)) }
+
+func keyOf(legName string, texts []string) string { return legName + "\n" + strings.Join(texts, "\n") }
 
 // texts are the headings of a check, without the leg's own, and its sentence.
 func texts(report types.SpecReport) []string {

@@ -53,8 +53,10 @@ func (r *run) check(ctx context.Context) error {
 }
 
 func (r *run) desk() *desk {
+	claimed := map[string]bool{}
+	maps.Copy(claimed, r.others)
 	return &desk{
-		run: r, parting: partingTime, claimed: map[string]bool{}, putOff: map[string]bool{}, stories: map[string]string{},
+		run: r, parting: partingTime, claimed: claimed, putOff: map[string]bool{}, stories: map[string]string{},
 		asked: map[string]bool{}, confirmed: map[string]bool{},
 	}
 }

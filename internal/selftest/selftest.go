@@ -27,6 +27,7 @@ type Options struct {
 	Executable []string      // this binary, for workers; default os.Executable
 	Role       string        // of the target; "" for both, or the server when it is a peer
 	Filter     string        // over faults and checks, in the language of package filter; "" for all
+	Shard      runner.Shard  // the trials that it is to run; zero for all
 	Workers    int           // 0: six times the processors, and one for the URL of a peer
 	Timeout    time.Duration // of one reply; 0: defaultTimeout
 	Deadline   time.Duration // of all; 0: DefaultDeadline
@@ -111,8 +112,10 @@ func Run(ctx context.Context, options Options) (*reports.Selftest, error) {
 	if err := t.declare(); err != nil {
 		return nil, err
 	}
+	shard := t.share()
 	t.report = &reports.Selftest{
-		Format: reports.SelftestFormat, Tool: options.Tool, Started: began, Filter: options.Filter, Workers: options.Workers,
+		Format: reports.SelftestFormat, Tool: options.Tool, Started: began,
+		Role: options.Role, Filter: options.Filter, Shard: shard, Workers: options.Workers,
 		Target: reports.Target{Role: options.roles()[0], URL: options.Peer.URL, Command: options.Peer.Command.Args},
 		Pages:  catalogue.Pages,
 	}

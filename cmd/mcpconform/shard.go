@@ -1,0 +1,137 @@
+package main
+
+import (
+	"errors"
+	"os"
+	"strconv"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/mcpconform/mcpconform/internal/runner"
+	"github.com/mcpconform/mcpconform/internal/selftest"
+	"github.com/mcpconform/mcpconform/reports"
+)
+
+// shardHelp says what the flag takes.
+const shardHelp = "run one of several parts, `I/N` counted from 1, and write it with --json for mcpconform merge; auto takes both numbers from CI_NODE_INDEX and CI_NODE_TOTAL, auto/N the first from there or from JOB_COMPLETION_INDEX"
+
+// maxShards bounds the parts of a run: there are fewer checks.
+const maxShards = 1000
+
+// completeShard reads which part of the run is wanted.
+func (s *settings) completeShard() error {
+	shard, err := parseShard(s.shardText, os.Getenv)
+	s.shard = shard
+	return err
+}
+
+func parseShard(text string, getenv func(string) string) (runner.Shard, error) {
+	if text == "" {
+		return runner.Shard{}, nil
+	}
+	index, count, hasCount := strings.Cut(text, "/")
+	fromIndex, fromCount := "", ""
+	if index == "auto" {
+		if !hasCount {
+			fromCount, count = "CI_NODE_TOTAL", getenv("CI_NODE_TOTAL")
+		}
+		fromIndex, index = "CI_NODE_INDEX", getenv("CI_NODE_INDEX")
+		if completion := getenv("JOB_COMPLETION_INDEX"); index == "" && completion != "" {
+			fromIndex, index = "JOB_COMPLETION_INDEX", completion
+			if number, err := strconv.Atoi(completion); err == nil {
+				index = strconv.Itoa(number + 1) // it counts from 0
+			}
+		}
+	}
+	for _, missing := range []struct{ variable, value string }{{fromIndex, index}, {fromCount, count}} {
+		if missing.variable != "" && missing.value == "" {
+			return runner.Shard{}, usageError("--shard %s: the environment has no %s; name the shard, such as --shard 1/4", text, missing.variable)
+		}
+	}
+	number, wrongIndex := strconv.Atoi(index)
+	total, wrongCount := strconv.Atoi(count)
+	if wrongIndex != nil || wrongCount != nil || number < 1 || total < 1 || number > total || total > maxShards {
+		if fromIndex != "" {
+			text += ", which is " + index + "/" + count + " here,"
+		} else {
+			text = strconv.Quote(text)
+		}
+		return runner.Shard{}, usageError("--shard %s must be I/N, such as 1/4: the first of four parts", text)
+	}
+	return runner.Shard{Index: number, Count: total}, nil
+}
+
+func newMerge() *cobra.Command {
+	s := &settings{}
+	command := &cobra.Command{
+		Use:   "merge [flags] SHARD.json...",
+		Short: "Merge the shards of a run, or of a selftest, into one",
+		Long: `Merge makes one run of its shards, which --shard and --json of the commands server,
+client and selftest have written: what it reports, and its exit status, are those of
+one run of all checks.`,
+		Example: `  mcpconform merge shard-*.json
+  mcpconform merge --junit report.xml --json run.json shard-1.json shard-2.json`,
+		RunE: func(_ *cobra.Command, files []string) error { return s.merge(files) },
+	}
+	flags := command.Flags()
+	flags.StringVar(&s.JUnit, "junit", "", "write a JUnit XML report to `FILE`")
+	flags.StringVar(&s.JUnitWarnings, "junit-warnings", "", junitWarningsHelp)
+	flags.StringVar(&s.JSON, "json", "", "write the run as JSON to `FILE`")
+	flags.BoolVarP(&s.verbose, "verbose", "v", false, "show every check")
+	flags.BoolVarP(&s.quiet, "quiet", "q", false, "show nothing but the conclusion")
+	flags.BoolVar(&s.noColor, "no-color", false, "no colours (also: NO_COLOR in the environment)")
+	completes(command, map[string]values{"junit-warnings": oneOf(reports.JUnitWarnings()...)})
+	return command
+}
+
+func (s *settings) merge(files []string) error {
+	if len(files) == 0 {
+		return usageError("merge needs the shards of a run: mcpconform merge shard-*.json")
+	}
+	for _, check := range []func() error{s.completeJUnit, s.completeOutputs} {
+		if err := check(); err != nil {
+			return err
+		}
+	}
+	var runs []runner.Part
+	var selftests []selftest.Part
+	for _, name := range files {
+		run, proof, err := readAny(name)
+		switch {
+		case err != nil:
+			return usageError("%s: %s", name, reason(err))
+		case run != nil:
+			runs = append(runs, runner.Part{File: name, Run: run})
+		default:
+			selftests = append(selftests, selftest.Part{File: name, Selftest: proof})
+		}
+	}
+	switch {
+	case len(runs) > 0 && len(selftests) > 0:
+		return usageError("%s is a run and %s a selftest: they are merged each among themselves", runs[0].File, selftests[0].File)
+	case len(selftests) > 0 && s.JUnit != "":
+		return usageError("--junit is for runs, not for selftests")
+	case len(selftests) > 0:
+		found, err := selftest.Merge(selftests)
+		if err != nil {
+			return usageError("%s", err)
+		}
+		return s.tellSelftest(found)
+	}
+	found, err := runner.Merge(runs)
+	if err != nil {
+		return usageError("%s", err)
+	}
+	s.Strict = found.Strict
+	return s.tell(found)
+}
+
+func readAny(name string) (run *reports.Run, proof *reports.Selftest, err error) {
+	file, err := os.Open(name)
+	if err != nil {
+		return nil, nil, err
+	}
+	defer func() { err = errors.Join(err, file.Close()) }()
+	return reports.ReadAny(file)
+}
