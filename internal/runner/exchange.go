@@ -98,7 +98,12 @@ func judgedIn(events []transcript.Event, judged *transcript.Event) int {
 // transcript names the file with the connection on which something was judged; ""
 // when none is written.
 func (r *run) transcript(state *legState, events []transcript.Event, judged int) string {
-	if r.options.Transcripts == "" || len(events) == 0 {
+	switch {
+	case len(events) == 0:
+		return ""
+	case r.report.Recorded != nil:
+		return events[max(judged, 0)].Connection
+	case r.options.Transcripts == "":
 		return ""
 	}
 	return r.transcriptOf(state, events[max(judged, 0)].Connection)
