@@ -34,6 +34,7 @@ const transcriptEnding = ".jsonl"
 // are named, each once. The error is a *RecordingError.
 func FindTranscripts(paths []string) ([]string, error) {
 	var files []string
+	known := map[string]bool{}
 	for _, path := range paths {
 		found, err := transcriptsAt(path)
 		if err != nil {
@@ -43,9 +44,14 @@ func FindTranscripts(paths []string) ([]string, error) {
 			return nil, &RecordingError{fmt.Sprintf("%s: no file in this directory ends with %s; record transcripts with --transcripts %s", path, transcriptEnding, path)}
 		}
 		for _, file := range found {
-			if !slices.Contains(files, file) {
+			place, err := filepath.Abs(file)
+			if err != nil {
+				place = file
+			}
+			if !known[place] {
 				files = append(files, file)
 			}
+			known[place] = true
 		}
 	}
 	return files, nil
