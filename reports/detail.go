@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/mcpconform/mcpconform/internal/excerpt"
+	"github.com/mcpconform/mcpconform/internal/protocol"
 )
 
 // detail writes what stands below the text of a failed or warned result.
@@ -198,9 +199,9 @@ func (d *detail) exchange(steps []Step, pointers []string) {
 
 func arrow(s *Step) string {
 	switch {
-	case s.From == Client && s.To == Server:
+	case s.From == string(protocol.Client) && s.To == string(protocol.Server):
 		return "→"
-	case s.From == Server && s.To == Client:
+	case s.From == string(protocol.Server) && s.To == string(protocol.Client):
 		return "←"
 	}
 	return "·"

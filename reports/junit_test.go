@@ -12,6 +12,8 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+
+	"github.com/mcpconform/mcpconform/internal/protocol"
 )
 
 func junitText(t *testing.T, run *Run, options JUnitOptions) []byte {
@@ -332,10 +334,10 @@ func TestJUnitVerdicts(t *testing.T) {
 // What concerns a leg as a whole has a case of its own.
 func TestJUnitOfWholeLegs(t *testing.T) {
 	t.Parallel()
-	unspoken := Leg{Role: RoleServer, Revision: "2025-06-18", Transport: "http", Note: "not spoken: so"}
+	unspoken := Leg{Role: protocol.ServerRole, Revision: "2025-06-18", Transport: "http", Note: "not spoken: so"}
 	asked := unspoken
 	asked.Results = []Result{{ID: "revision", Kind: KindCheck, Page: "basic/lifecycle", Text: "speaks 2025-06-18 over http", Verdict: Failed, Failures: []Failure{{Found: "not spoken: so"}}}}
-	ended := Leg{Role: RoleServer, Revision: "2025-11-25", Transport: "http", Spoken: true, Ended: &Ended{Reason: "it is gone", After: "tools/call search", Output: "panic: no"}}
+	ended := Leg{Role: protocol.ServerRole, Revision: "2025-11-25", Transport: "http", Spoken: true, Ended: &Ended{Reason: "it is gone", After: "tools/call search", Output: "panic: no"}}
 	for name, c := range map[string]struct {
 		leg            Leg
 		kind, contains string

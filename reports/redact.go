@@ -14,6 +14,8 @@ import (
 	"strconv"
 	"strings"
 	"unicode/utf16"
+
+	"github.com/mcpconform/mcpconform/internal/protocol"
 )
 
 // Redacted stands where a secret stood.
@@ -32,12 +34,11 @@ const (
 
 // plain are values that settings commonly have and that are no secrets: searched
 // for by value they would blank out half of every message.
-var plain = []string{
+var plain = slices.Concat([]string{
 	"true", "false", "null", "none", "auto", "info", "debug", "warn", "warning", "error", "trace",
 	"test", "development", "production", "localhost", "127.0.0.1", "application/json", "text/event-stream",
-	"server", "client", "stdio", "http", "https", "tools", "prompts", "resources", "draft",
-	"2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25", "2026-07-28",
-}
+	"https", "tools", "prompts", "resources", "draft",
+}, protocol.Roles(), protocol.Transports(), protocol.Released())
 
 // Secret is one value that must not be shown, with the name it was given under:
 // a header, an environment variable, a parameter.

@@ -58,12 +58,6 @@ func (s Seconds) Duration() time.Duration {
 	return time.Duration(math.Round(float64(s)*1e6)) * time.Microsecond
 }
 
-// Roles that a target plays.
-const (
-	RoleServer = "server"
-	RoleClient = "client"
-)
-
 // Run is everything that one run of the harness found out: one versioned JSON
 // document, described by [Schema]. Its producer redacts it (see [RedactAll]).
 type Run struct {
@@ -111,7 +105,7 @@ type Tool struct {
 // Target is the implementation under test, and how it was reached: by URL or by
 // command.
 type Target struct {
-	Role    string   `json:"role"` // RoleServer or RoleClient
+	Role    string   `json:"role"` // "server" or "client"
 	URL     string   `json:"url,omitempty"`
 	Command []string `json:"command,omitempty"`
 	Identity
@@ -126,7 +120,7 @@ type Identity struct {
 
 // Leg is the part of a run at one revision over one transport.
 type Leg struct {
-	Role         string          `json:"role"`      // of the target: RoleServer or RoleClient
+	Role         string          `json:"role"`      // of the target: "server" or "client"
 	Revision     string          `json:"revision"`  // "2025-11-25"
 	Transport    string          `json:"transport"` // "stdio", "http" or "sse"
 	Spoken       bool            `json:"spoken"`    // false: the target does not speak this revision, and Note says how it showed; there are no results, or one that failed, where the user named it
@@ -236,12 +230,9 @@ type Failure struct {
 	Connections int    `json:"connections,omitzero"`
 }
 
-// Ends of a connection, in Step.From and Step.To.
-const (
-	Client  = "client"
-	Server  = "server"
-	Harness = "harness" // the harness itself remarks something: a step of kind StepNote
-)
+// Harness stands in Step.From where the harness itself remarks something: a step of kind
+// StepNote. Else From and To are the parties "client" and "server".
+const Harness = "harness"
 
 // Kinds of steps. Producers may use others: a face shows a kind that it does not
 // know by its name.

@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"strings"
 	"time"
+
+	"github.com/mcpconform/mcpconform/internal/protocol"
 )
 
 const specification = "https://modelcontextprotocol.io/specification/"
@@ -33,15 +35,15 @@ func sampleRun() *Run {
 		Verdict:      Failed,
 		Failures:     []Failure{{Wanted: "HTTP 400", Found: `HTTP 200, {"jsonrpc":"2.0","id":2,"result":{}}`, Where: "HTTP status", Hint: "compare the header with the revision that the session negotiated"}},
 		Exchange: []Step{
-			{At: 0, From: Client, To: Server, Kind: StepRequest, Text: "POST /mcp"},
-			{At: 0.0001, From: Client, To: Server, Kind: StepMessage, Text: `{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"mcpconform","version":"0.1.0"}}}`},
-			{At: 0.0013, From: Server, To: Client, Kind: StepResponse, Text: "HTTP 200, Content-Type: application/json"},
-			{At: 0.0014, From: Server, To: Client, Kind: StepMessage, Text: `{"jsonrpc":"2.0","id":1,"result":{"protocolVersion":"2025-11-25"}}`},
-			{At: 0.0020, From: Client, To: Server, Kind: StepRequest, Text: "POST /mcp, MCP-Protocol-Version: 1900-01-01 (illegal on purpose: names no revision)", Deliberate: true},
-			{At: 0.0021, From: Client, To: Server, Kind: StepMessage, Text: `{"jsonrpc":"2.0","id":2,"method":"ping"}`},
-			{At: 0.0031, From: Server, To: Client, Kind: StepResponse, Text: "HTTP 200, Content-Type: application/json", Marked: true},
-			{At: 0.0032, From: Server, To: Client, Kind: StepMessage, Text: `{"jsonrpc":"2.0","id":2,"result":{}}`},
-			{At: 0.0040, From: Server, Kind: StepStderr, Text: "\x1b[31mping\x1b[0m handled"},
+			{At: 0, From: string(protocol.Client), To: string(protocol.Server), Kind: StepRequest, Text: "POST /mcp"},
+			{At: 0.0001, From: string(protocol.Client), To: string(protocol.Server), Kind: StepMessage, Text: `{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"mcpconform","version":"0.1.0"}}}`},
+			{At: 0.0013, From: string(protocol.Server), To: string(protocol.Client), Kind: StepResponse, Text: "HTTP 200, Content-Type: application/json"},
+			{At: 0.0014, From: string(protocol.Server), To: string(protocol.Client), Kind: StepMessage, Text: `{"jsonrpc":"2.0","id":1,"result":{"protocolVersion":"2025-11-25"}}`},
+			{At: 0.0020, From: string(protocol.Client), To: string(protocol.Server), Kind: StepRequest, Text: "POST /mcp, MCP-Protocol-Version: 1900-01-01 (illegal on purpose: names no revision)", Deliberate: true},
+			{At: 0.0021, From: string(protocol.Client), To: string(protocol.Server), Kind: StepMessage, Text: `{"jsonrpc":"2.0","id":2,"method":"ping"}`},
+			{At: 0.0031, From: string(protocol.Server), To: string(protocol.Client), Kind: StepResponse, Text: "HTTP 200, Content-Type: application/json", Marked: true},
+			{At: 0.0032, From: string(protocol.Server), To: string(protocol.Client), Kind: StepMessage, Text: `{"jsonrpc":"2.0","id":2,"result":{}}`},
+			{At: 0.0040, From: string(protocol.Server), Kind: StepStderr, Text: "\x1b[31mping\x1b[0m handled"},
 			{At: 0.0050, From: Harness, Kind: StepNote, Text: "the connection is closed here"},
 		},
 		Rerun:      "mcpconform server --revision 2025-11-25 --filter transports.http.version-refused -v --url http://127.0.0.1:3001/mcp",
@@ -70,7 +72,7 @@ func sampleRun() *Run {
 		Requirements: []Requirement{requirement(revision, "tools.annotations.titled", Should, "server/tools#tool", "A tool has a title for display.")},
 		Verdict:      Warned,
 		Failures:     []Failure{{Wanted: "a title", Found: "none", Where: "/result/tools/3"}},
-		Exchange:     []Step{{At: 0.1, From: Server, To: Client, Kind: StepMessage, Text: `{"jsonrpc":"2.0","id":2,"result":{"tools":[]}}`, Marked: true}},
+		Exchange:     []Step{{At: 0.1, From: string(protocol.Server), To: string(protocol.Client), Kind: StepMessage, Text: `{"jsonrpc":"2.0","id":2,"result":{"tools":[]}}`, Marked: true}},
 		Rerun:        "mcpconform server --filter tools.annotations.titled -v --url http://127.0.0.1:3001/mcp",
 		Duration:     0.0123,
 	}
@@ -80,8 +82,8 @@ func sampleRun() *Run {
 		Verdict:      Warned,
 		Failures:     []Failure{{Wanted: "no $schema", Found: `the schema "http://json-schema.org/draft-07/schema#"`, Where: "/result/tools/37/inputSchema/$schema"}},
 		Exchange: []Step{
-			{At: 0.1, From: Client, To: Server, Kind: StepMessage, Text: `{"jsonrpc":"2.0","id":2,"method":"tools/list"}`},
-			{At: 0.2, From: Server, To: Client, Kind: StepMessage, Text: longList(50), Marked: true},
+			{At: 0.1, From: string(protocol.Client), To: string(protocol.Server), Kind: StepMessage, Text: `{"jsonrpc":"2.0","id":2,"method":"tools/list"}`},
+			{At: 0.2, From: string(protocol.Server), To: string(protocol.Client), Kind: StepMessage, Text: longList(50), Marked: true},
 		},
 		Rerun:    "mcpconform server --filter tools.list.paged -v --url http://127.0.0.1:3001/mcp",
 		Duration: 0.001,
@@ -115,10 +117,10 @@ func sampleRun() *Run {
 		Duration: 0.8431,
 		Host:     "build-7",
 		Command:  []string{"mcpconform", "server", "--header", "Authorization: ***", "--url", "http://127.0.0.1:3001/mcp"},
-		Target:   Target{Role: RoleServer, URL: "http://127.0.0.1:3001/mcp", Identity: Identity{Name: "everything-server", Title: "Everything Server \x1b[5m", Version: "2.1.0"}},
+		Target:   Target{Role: protocol.ServerRole, URL: "http://127.0.0.1:3001/mcp", Identity: Identity{Name: "everything-server", Title: "Everything Server \x1b[5m", Version: "2.1.0"}},
 		Legs: []Leg{
 			{
-				Role: RoleServer, Revision: revision, Transport: "http", Spoken: true, AlsoSpeaks: []string{"2025-06-18"},
+				Role: protocol.ServerRole, Revision: revision, Transport: "http", Spoken: true, AlsoSpeaks: []string{"2025-06-18"},
 				Target:       Identity{Name: "everything-server", Title: "Everything Server", Version: "2.1.0"},
 				Capabilities: json.RawMessage(`{"tools":{"listChanged":true}}`),
 				Duration:     0.5, Pages: pages,
@@ -143,7 +145,7 @@ func sampleRun() *Run {
 				},
 			},
 			{
-				Role: RoleServer, Revision: "2025-06-18", Transport: "http", Spoken: true, AlsoSpeaks: []string{"2025-11-25"},
+				Role: protocol.ServerRole, Revision: "2025-06-18", Transport: "http", Spoken: true, AlsoSpeaks: []string{"2025-11-25"},
 				Target:   Identity{Name: "everything-server", Version: "2.1.0"},
 				Duration: 0.3, Pages: pages,
 				Results: []Result{
@@ -152,7 +154,7 @@ func sampleRun() *Run {
 				},
 			},
 			{
-				Role: RoleServer, Revision: "2025-03-26", Transport: "http",
+				Role: protocol.ServerRole, Revision: "2025-03-26", Transport: "http",
 				Note: "not spoken: initialize was answered with 2025-11-25", Results: []Result{},
 			},
 		},
@@ -176,10 +178,10 @@ func longExchange() []Step {
 	steps := make([]Step, 0, 30)
 	for i := range 15 {
 		steps = append(steps,
-			Step{At: Seconds(i) / 100, From: Client, To: Server, Kind: StepMessage, Text: `{"jsonrpc":"2.0","id":7,"method":"tools/list"}`},
-			Step{At: Seconds(i)/100 + 0.001, From: Server, To: Client, Kind: StepEvent, Text: "data: " + strings.Repeat(`{"name":"x"},`, 200), Marked: i == 7})
+			Step{At: Seconds(i) / 100, From: string(protocol.Client), To: string(protocol.Server), Kind: StepMessage, Text: `{"jsonrpc":"2.0","id":7,"method":"tools/list"}`},
+			Step{At: Seconds(i)/100 + 0.001, From: string(protocol.Server), To: string(protocol.Client), Kind: StepEvent, Text: "data: " + strings.Repeat(`{"name":"x"},`, 200), Marked: i == 7})
 	}
-	return append(steps, Step{At: 1, From: Server, Kind: StepExit, Text: "killed by signal 9"})
+	return append(steps, Step{At: 1, From: string(protocol.Server), Kind: StepExit, Text: "killed by signal 9"})
 }
 
 // conformingRun has nothing to complain about.

@@ -9,6 +9,8 @@ import (
 	"time"
 
 	"github.com/santhosh-tekuri/jsonschema/v6"
+
+	"github.com/mcpconform/mcpconform/internal/protocol"
 )
 
 // sampleSelftest has everything that may be wrong, and what may be well.
@@ -20,7 +22,7 @@ func sampleSelftest() *Selftest {
 		}
 	}
 	accused := failed("Tasks · answers a ping as usual that asks for a task", "", "tasks.undeclared.ignored")
-	accused.Exchange = []Step{{From: Server, To: Client, Kind: StepMessage, Text: `{"jsonrpc":"2.0","id":2,"result":{"status":"ok"}}`, Marked: true}}
+	accused.Exchange = []Step{{From: string(protocol.Server), To: string(protocol.Client), Kind: StepMessage, Text: `{"jsonrpc":"2.0","id":2,"result":{"status":"ok"}}`, Marked: true}}
 	trial := func(id, kind string, problems []Problem, effects ...Effect) Trial {
 		return Trial{
 			ID: id, Kind: kind, Says: "Does this and that.", Place: "fixtures/faults/ping.yaml:3", Breaks: []string{"ping.answered"},
@@ -34,17 +36,17 @@ func sampleSelftest() *Selftest {
 	caught.Company = []Company{{ID: "base.schema.results", Reason: "Every result is an object."}}
 	caught.Repeated = true
 	ofClient := trial("client-ping-unanswered", KindFault, nil, failed("Rules · answers every ping with an empty result", ByBreaks, "ping.answered"))
-	ofClient.Role, ofClient.Caught = RoleClient, true
+	ofClient.Role, ofClient.Caught = protocol.ClientRole, true
 	elsewhere := trial("ping-flood", KindFault, nil)
 	elsewhere.Matched = false
 	return &Selftest{
 		Format: SelftestFormat, Tool: Tool{Name: "mcpconform", Version: "v1"}, Started: time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC),
-		Duration: 12.5, Target: Target{Role: RoleServer}, Workers: 6, Pages: []string{"basic/utilities/ping", "server/tools"},
-		Legs: []SelftestLeg{{Role: RoleServer, Revision: "2025-11-25", Transport: "http", Passed: 328}, {Role: RoleClient, Revision: "2025-11-25", Transport: "http", Passed: 140}},
+		Duration: 12.5, Target: Target{Role: protocol.ServerRole}, Workers: 6, Pages: []string{"basic/utilities/ping", "server/tools"},
+		Legs: []SelftestLeg{{Role: protocol.ServerRole, Revision: "2025-11-25", Transport: "http", Passed: 328}, {Role: protocol.ClientRole, Revision: "2025-11-25", Transport: "http", Passed: 140}},
 		Proofs: []Proof{
 			{ID: "ping.answered", Kind: KindCheck, Page: "basic/utilities/ping", Check: "Ping · answers ping with an empty result", Requirements: []string{"ping.answered"}, Revisions: []string{"2025-11-25"}, Faults: []string{"ping-unknown"}},
 			{ID: "ping.not-excessive", Kind: KindRule, Page: "basic/utilities/ping", Check: "Rules · does not flood its peer with pings", Requirements: []string{"ping.not-excessive"}, Revisions: []string{"2025-11-25"}, Problem: "no fault that breaks ping.not-excessive makes it fail"},
-			{ID: "ping.answered", Kind: KindRule, Role: RoleClient, Page: "basic/utilities/ping", Check: "Rules · answers every ping with an empty result", Requirements: []string{"ping.answered"}, Revisions: []string{"2025-11-25"}, Faults: []string{"client-ping-unanswered"}},
+			{ID: "ping.answered", Kind: KindRule, Role: protocol.ClientRole, Page: "basic/utilities/ping", Check: "Rules · answers every ping with an empty result", Requirements: []string{"ping.answered"}, Revisions: []string{"2025-11-25"}, Faults: []string{"client-ping-unanswered"}},
 			{ID: "tools.list.answered", Kind: KindCheck, Page: "server/tools", Check: "Tools · answers tools/list with its tools", Requirements: []string{"tools.list.answered"}, Revisions: []string{"2025-11-25"}, Accepted: "the reference cannot show it"},
 		},
 		Trials: []Trial{
@@ -141,7 +143,7 @@ func TestSelftestDocumentIsValid(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, one := range []*Selftest{sampleSelftest(), {Tool: Tool{Name: "x"}, Target: Target{Role: RoleServer}, Workers: 1}} {
+	for _, one := range []*Selftest{sampleSelftest(), {Tool: Tool{Name: "x"}, Target: Target{Role: protocol.ServerRole}, Workers: 1}} {
 		var out bytes.Buffer
 		if err := one.Write(&out); err != nil {
 			t.Fatal(err)

@@ -8,6 +8,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"github.com/mcpconform/mcpconform/internal/protocol"
 )
 
 // Terminal writes the selftest as text for people: how much is proven, page by
@@ -140,7 +142,7 @@ const failuresShown = 3
 
 // pages counts what is proven, for each role.
 func (t *selftestText) pages() {
-	for _, role := range []string{RoleServer, RoleClient} {
+	for _, role := range protocol.Roles() {
 		t.pagesOf(role)
 	}
 }
@@ -151,7 +153,7 @@ func (t *selftestText) pagesOf(role string) {
 	faults := map[string]map[string]bool{}
 	for i := range t.selftest.Proofs {
 		one := &t.selftest.Proofs[i]
-		if cmp.Or(one.Role, RoleServer) != role {
+		if cmp.Or(one.Role, protocol.ServerRole) != role {
 			continue
 		}
 		if rows[one.Page] == nil {
@@ -227,7 +229,7 @@ func (t *selftestText) unproven() {
 	}
 	t.gap()
 	t.line(t.paint(boldRed, "UNPROVEN"), "  no fault that breaks what it verifies makes it fail")
-	for _, role := range []string{RoleServer, RoleClient} {
+	for _, role := range protocol.Roles() {
 		t.unprovenOf(role, all)
 	}
 }
@@ -236,7 +238,7 @@ func (t *selftestText) unprovenOf(role string, all []Proof) {
 	for _, page := range t.selftest.Pages {
 		first := true
 		for _, one := range all {
-			if one.Page != page || cmp.Or(one.Role, RoleServer) != role {
+			if one.Page != page || cmp.Or(one.Role, protocol.ServerRole) != role {
 				continue
 			}
 			if first {
@@ -266,7 +268,7 @@ func (t *selftestText) wrong() {
 		if len(one.Breaks) > 0 {
 			field("breaks", strings.Join(one.Breaks, ", "))
 		}
-		field("on", fmt.Sprintf("%s · %s · %s, where it touches %s; %d ran", cmp.Or(one.Role, RoleServer), one.Revision, one.Transport, plural(one.Touched, "check"), one.Ran))
+		field("on", fmt.Sprintf("%s · %s · %s, where it touches %s; %d ran", cmp.Or(one.Role, protocol.ServerRole), one.Revision, one.Transport, plural(one.Touched, "check"), one.Ran))
 		for _, problem := range one.Problems {
 			if problem.Kind == Accused || problem.Kind == Changed {
 				continue // shown below, with what it found

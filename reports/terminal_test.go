@@ -10,6 +10,8 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/mcpconform/mcpconform/internal/protocol"
 )
 
 var update = flag.Bool("update", false, "write the golden files anew")
@@ -109,8 +111,8 @@ func TestTheJudgedMemberIsSeen(t *testing.T) {
 			result := passed(revision, "tools.list.valid", "server/tools", "lists valid tools")
 			result.Verdict, result.Failures = verdict, []Failure{{Wanted: "another", Where: place}}
 			result.Exchange = []Step{
-				{From: Client, To: Server, Kind: StepMessage, Text: `{"jsonrpc":"2.0","id":2,"method":"tools/list"}`},
-				{From: Server, To: Client, Kind: StepMessage, Text: longList(400), Marked: true},
+				{From: string(protocol.Client), To: string(protocol.Server), Kind: StepMessage, Text: `{"jsonrpc":"2.0","id":2,"method":"tools/list"}`},
+				{From: string(protocol.Server), To: string(protocol.Client), Kind: StepMessage, Text: longList(400), Marked: true},
 			}
 			run := &Run{Legs: []Leg{{Revision: revision, Transport: "http", Spoken: true, Results: []Result{result}}}}
 			for _, width := range []int{60, 80, 120} {

@@ -3,24 +3,9 @@ package schema
 import (
 	"slices"
 	"strings"
+
+	"github.com/mcpconform/mcpconform/internal/protocol"
 )
-
-// Party is one end of a connection.
-type Party string
-
-// The two ends of a connection.
-const (
-	Client Party = "client"
-	Server Party = "server"
-)
-
-// Peer is the other end.
-func (p Party) Peer() Party {
-	if p == Client {
-		return Server
-	}
-	return Client
-}
 
 // Kind tells requests, which are answered, from notifications, which are not. From 2026-07-28 on a server asks for
 // input within a result: such a request is no message of its own, and its answer comes with the next request.
@@ -51,9 +36,9 @@ type Capability struct {
 }
 
 // Declarer is the party that must have declared the capability, for a message sent by sender.
-func (c Capability) Declarer(sender Party) Party {
+func (c Capability) Declarer(sender protocol.Party) protocol.Party {
 	if c.Of == Receiver {
-		return sender.Peer()
+		return sender.Other()
 	}
 	return sender
 }
@@ -81,7 +66,7 @@ func (c Capability) DeclaredIn(capabilities any) bool {
 type Method struct {
 	Name           string
 	Kind           Kind
-	Senders        []Party
+	Senders        []protocol.Party
 	Message        string     // definition of the whole message
 	Params         string     // definition of its params, or the place inside Message, as Schema.Validate takes it
 	Result         string     // definition of the result; "" for a notification
@@ -92,7 +77,7 @@ type Method struct {
 }
 
 // SentBy tells whether a party may send the method.
-func (m Method) SentBy(party Party) bool { return slices.Contains(m.Senders, party) }
+func (m Method) SentBy(party protocol.Party) bool { return slices.Contains(m.Senders, party) }
 
 // Method returns what the revision says about a method.
 func (s *Schema) Method(name string) (Method, bool) {
@@ -107,17 +92,17 @@ func (s *Schema) Methods() []Method { return slices.Clone(s.methods) }
 var messageUnions = []struct {
 	name   string
 	kind   Kind
-	sender Party
+	sender protocol.Party
 }{
-	{"ClientRequest", Request, Client},
-	{"ServerRequest", Request, Server},
-	{"InputRequest", InputRequest, Server},
-	{"ClientNotification", Notification, Client},
-	{"ServerNotification", Notification, Server},
+	{"ClientRequest", Request, protocol.Client},
+	{"ServerRequest", Request, protocol.Server},
+	{"InputRequest", InputRequest, protocol.Server},
+	{"ClientNotification", Notification, protocol.Client},
+	{"ServerNotification", Notification, protocol.Server},
 }
 
 // sending looks up the kind of a message and who sends it; nobody does if the revision does not have it.
-func (s *Schema) sending(message string) (kind Kind, senders []Party) {
+func (s *Schema) sending(message string) (kind Kind, senders []protocol.Party) {
 	for _, union := range messageUnions {
 		if slices.Contains(alternatives(s.definitions[union.name]), message) {
 			kind, senders = union.kind, append(senders, union.sender)

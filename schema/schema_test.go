@@ -3,12 +3,15 @@ package schema
 import (
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/santhosh-tekuri/jsonschema/v6"
+
+	"github.com/mcpconform/mcpconform/internal/protocol"
 )
 
 func decode(t testing.TB, text string) any {
@@ -42,6 +45,13 @@ func TestForNamesTheRevisionsThatExist(t *testing.T) {
 	_, err := For("2025-06-19")
 	if want := `no schema for revision "2025-06-19": expected one of 2025-06-18, 2025-11-25, 2026-07-28`; err == nil || err.Error() != want {
 		t.Errorf("got %v, want %s", err, want)
+	}
+}
+
+func TestEveryCheckedRevisionHasASchema(t *testing.T) {
+	t.Parallel()
+	if found := Revisions(); !slices.Equal(found, protocol.Checked()) {
+		t.Errorf("schemas of %v, checked are %v", found, protocol.Checked())
 	}
 }
 
@@ -92,7 +102,7 @@ func TestMethodsAgreeWithTheDocuments(t *testing.T) {
 // Every capability of the table is one that the capabilities object of its declarer has.
 func TestCapabilitiesExist(t *testing.T) {
 	t.Parallel()
-	definitions := map[Party]string{Client: "ClientCapabilities", Server: "ServerCapabilities"}
+	definitions := map[protocol.Party]string{protocol.Client: "ClientCapabilities", protocol.Server: "ServerCapabilities"}
 	for _, revision := range Revisions() {
 		s := schemaOf(t, revision)
 		for _, m := range s.Methods() {
@@ -119,7 +129,7 @@ func TestMethod(t *testing.T) {
 	t.Parallel()
 	got, ok := schemaOf(t, "2025-11-25").Method("tools/call")
 	want := Method{
-		Name: "tools/call", Kind: Request, Senders: []Party{Client}, Message: "CallToolRequest", Params: "CallToolRequestParams",
+		Name: "tools/call", Kind: Request, Senders: []protocol.Party{protocol.Client}, Message: "CallToolRequest", Params: "CallToolRequestParams",
 		Result: "CallToolResult", TaskResult: "CreateTaskResult", Capability: Capability{Receiver, "tools"},
 		TaskCapability: Capability{Receiver, "tasks.requests.tools.call"},
 	}

@@ -14,7 +14,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/mcpconform/mcpconform/internal/catalogue"
+	"github.com/mcpconform/mcpconform/internal/protocol"
 	"github.com/mcpconform/mcpconform/internal/runner"
 	"github.com/mcpconform/mcpconform/reports"
 )
@@ -152,7 +152,7 @@ func known(asked request) string {
 	switch asked.Method {
 	case "initialize":
 		version := asked.Params.ProtocolVersion
-		if !slices.Contains(catalogue.Revisions, version) {
+		if !slices.Contains(protocol.Released(), version) {
 			version = "2025-11-25"
 		}
 		return fmt.Sprintf(`"result":{"protocolVersion":%q,"capabilities":%s,"serverInfo":{"name":"silent","version":"1"}}`, version, declared)

@@ -4,7 +4,7 @@ import (
 	"slices"
 	"testing"
 
-	"github.com/mcpconform/mcpconform/internal/catalogue"
+	"github.com/mcpconform/mcpconform/internal/protocol"
 	"github.com/mcpconform/mcpconform/internal/runner"
 	"github.com/mcpconform/mcpconform/suites"
 )
@@ -13,12 +13,12 @@ import (
 // check or a rule, at each revision.
 func TestVisibleRequirementsOfServersAreVerified(t *testing.T) {
 	t.Parallel()
-	declared, requirements, err := runner.All(catalogue.Server, catalogue.TracedRevisions)
+	declared, requirements, err := runner.All(protocol.ServerRole, protocol.Checked())
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, revision := range catalogue.TracedRevisions {
-		for _, requirement := range requirements.Applies(revision, "", catalogue.Server) {
+	for _, revision := range protocol.Checked() {
+		for _, requirement := range requirements.Applies(revision, "", protocol.ServerRole) {
 			level := requirement.Level(revision)
 			if !requirement.Visible() || !level.Failing() && !level.Warning() {
 				continue

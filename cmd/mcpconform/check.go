@@ -7,6 +7,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/mcpconform/mcpconform/internal/conform"
+	"github.com/mcpconform/mcpconform/internal/protocol"
 	"github.com/mcpconform/mcpconform/internal/runner"
 	"github.com/mcpconform/mcpconform/reports"
 )
@@ -39,7 +40,7 @@ judged: that takes mcpconform server or client.`,
 	flags.BoolVarP(&s.quiet, "quiet", "q", false, "show nothing but the conclusion")
 	flags.BoolVar(&s.noColor, "no-color", false, "no colours (also: NO_COLOR in the environment)")
 	completes(command, map[string]values{
-		"filter": expressions(conform.ServerRole, conform.ClientRole), "junit-warnings": warningValues,
+		"filter": expressions(protocol.ServerRole, protocol.ClientRole), "junit-warnings": warningValues,
 	})
 	return command
 }

@@ -3,11 +3,11 @@ package main
 import (
 	"github.com/spf13/cobra"
 
-	"github.com/mcpconform/mcpconform/internal/conform"
+	"github.com/mcpconform/mcpconform/internal/protocol"
 )
 
 func newClient() *cobra.Command {
-	s := &settings{role: conform.ClientRole}
+	s := &settings{role: protocol.ClientRole}
 	command := &cobra.Command{
 		Use:   "client [flags] [-- COMMAND ARG...]",
 		Short: "Check a client (without a command: the embedded reference)",

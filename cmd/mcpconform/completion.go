@@ -11,6 +11,7 @@ import (
 	"github.com/mcpconform/mcpconform/internal/catalogue"
 	"github.com/mcpconform/mcpconform/internal/conform"
 	"github.com/mcpconform/mcpconform/internal/fault"
+	"github.com/mcpconform/mcpconform/internal/protocol"
 	"github.com/mcpconform/mcpconform/internal/runner"
 	"github.com/mcpconform/mcpconform/reports"
 	"github.com/mcpconform/mcpconform/suites"
@@ -95,7 +96,7 @@ func faultIDs(role string) values {
 		}
 		var ids []string
 		for _, one := range all {
-			if cmp.Or(one.Role, conform.ServerRole) == role {
+			if cmp.Or(one.Role, protocol.ServerRole) == role {
 				ids = append(ids, one.ID)
 			}
 		}
@@ -105,8 +106,8 @@ func faultIDs(role string) values {
 }
 
 var (
-	revisionValues  = lists(runner.Revisions, "auto", "all")
-	transportValues = oneOf(conform.Stdio, conform.HTTP)
+	revisionValues  = lists(protocol.Checked(), "auto", "all")
+	transportValues = oneOf(protocol.Stdio, protocol.HTTP)
 	callValues      = oneOf(string(conform.CallNone), string(conform.CallListed), string(conform.CallReadOnly), string(conform.CallAll))
 	warningValues   = oneOf(reports.JUnitWarnings()...)
 )

@@ -22,8 +22,8 @@ import (
 
 	"github.com/mcpconform/mcpconform/fixtures"
 	"github.com/mcpconform/mcpconform/internal/catalogue"
-	"github.com/mcpconform/mcpconform/internal/conform"
 	"github.com/mcpconform/mcpconform/internal/fault"
+	"github.com/mcpconform/mcpconform/internal/protocol"
 	"github.com/mcpconform/mcpconform/internal/runner"
 )
 
@@ -36,13 +36,13 @@ type claim struct {
 
 var claims = []claim{
 	{`has (\d+) faults of servers and (\d+) of clients`, func(t *testing.T) []int {
-		return []int{len(faultsOf(t, fixtures.Faults, conform.ServerRole)), len(faultsOf(t, fixtures.Faults, conform.ClientRole))}
+		return []int{len(faultsOf(t, fixtures.Faults, protocol.ServerRole)), len(faultsOf(t, fixtures.Faults, protocol.ClientRole))}
 	}},
 	{`has (\d+) changes that the specification allows`, func(t *testing.T) []int {
 		return []int{len(faultsOf(t, fixtures.Variations, ""))}
 	}},
 	{`All (\d+) checks and rules are proven so, (\d+) of them about clients`, func(t *testing.T) []int {
-		ofServers, ofClients := checksOf(t, conform.ServerRole), checksOf(t, conform.ClientRole)
+		ofServers, ofClients := checksOf(t, protocol.ServerRole), checksOf(t, protocol.ClientRole)
 		return []int{ofServers + ofClients, ofClients}
 	}},
 	{`at most (\d+) MiB of memory`, func(*testing.T) []int { return []int{memoryBound >> 10} }},
@@ -64,15 +64,15 @@ func faultsOf(t *testing.T, folder, role string) []*fault.Fault {
 		t.Fatal(err)
 	}
 	return slices.DeleteFunc(slices.Clone(all), func(one *fault.Fault) bool {
-		ofServer := one.Role == "" || one.Role == conform.ServerRole
-		return path.Dir(one.File) != folder || role != "" && ofServer != (role == conform.ServerRole)
+		ofServer := one.Role == "" || one.Role == protocol.ServerRole
+		return path.Dir(one.File) != folder || role != "" && ofServer != (role == protocol.ServerRole)
 	})
 }
 
 // checksOf counts the checks and rules of a role: one at several revisions is one.
 func checksOf(t *testing.T, role string) int {
 	t.Helper()
-	declared, _, err := declaredOf([]string{role}, runner.Revisions)
+	declared, _, err := declaredOf([]string{role}, protocol.Checked())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -107,7 +107,7 @@ func sentences(t *testing.T) []int {
 	}
 	var all []int
 	for _, revision := range coverage.Revisions {
-		if slices.Contains(runner.Revisions, revision.Revision) {
+		if slices.Contains(protocol.Checked(), revision.Revision) {
 			all = append(all, revision.Total.Catalogued)
 		}
 	}
@@ -161,7 +161,7 @@ func TestDocsNumbers(t *testing.T) {
 	for _, d := range documents(t) {
 		text := d.prose()
 		for _, release := range dated.FindAllIndex(text, -1) {
-			if revision := string(text[release[0]:release[1]]); !slices.Contains(runner.Revisions, revision) {
+			if revision := string(text[release[0]:release[1]]); !slices.Contains(protocol.Checked(), revision) {
 				t.Errorf("%s: %s is no revision that is checked", d.at(release[0]), revision)
 			}
 		}

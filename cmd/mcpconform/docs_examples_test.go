@@ -21,6 +21,7 @@ import (
 
 	"github.com/mcpconform/mcpconform/fixtures"
 	"github.com/mcpconform/mcpconform/internal/fault"
+	"github.com/mcpconform/mcpconform/internal/protocol"
 	"github.com/mcpconform/mcpconform/reference/server"
 )
 
@@ -289,7 +290,7 @@ func scriptOf(t *testing.T, one *example) string {
 			}
 			options = []string{"--filter", strings.Join(broken.Breaks, "||")}
 			if !strings.Contains(command, "--revision") {
-				options = append(options, "--revision", newest()) // not the one that the filter finds
+				options = append(options, "--revision", protocol.Newest()) // not the one that the filter finds
 			}
 		} else if !strings.Contains(command, "--filter") {
 			options = []string{"--filter", narrow}

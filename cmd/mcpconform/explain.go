@@ -10,6 +10,7 @@ import (
 
 	"github.com/mcpconform/mcpconform/internal/catalogue"
 	"github.com/mcpconform/mcpconform/internal/conform"
+	"github.com/mcpconform/mcpconform/internal/protocol"
 	"github.com/mcpconform/mcpconform/internal/runner"
 )
 
@@ -26,7 +27,7 @@ func newExplain() *cobra.Command {
 			return nil
 		},
 		RunE: func(command *cobra.Command, arguments []string) error {
-			declared, requirements, err := declaredOf(roles, runner.Revisions)
+			declared, requirements, err := declaredOf(protocol.Roles(), protocol.Checked())
 			if err != nil {
 				return err
 			}
@@ -47,7 +48,7 @@ func newExplain() *cobra.Command {
 func obliged(requirement *catalogue.Requirement) string {
 	who := requirement.Obliges(requirement.Since)
 	all := []string{who}
-	for _, revision := range catalogue.Revisions {
+	for _, revision := range protocol.Released() {
 		if next := requirement.Obliges(revision); requirement.StandsAt(revision) && next != who {
 			who = next
 			all = append(all, "from "+revision+" on "+who)
@@ -60,7 +61,7 @@ func explain(w io.Writer, requirement *catalogue.Requirement, declared map[strin
 	var text strings.Builder
 	fmt.Fprintf(&text, "%s\n\n  %s\n\n", requirement.ID, requirement.Says)
 	fmt.Fprintf(&text, "  obliges   %s\n", obliged(requirement))
-	for _, revision := range runner.Revisions {
+	for _, revision := range protocol.Checked() {
 		if requirement.StandsAt(revision) {
 			fmt.Fprintf(&text, "  %s  %-10s  %s\n", revision, requirement.Level(revision), requirement.Link(revision))
 		}
@@ -79,11 +80,11 @@ func explain(w io.Writer, requirement *catalogue.Requirement, declared map[strin
 	}
 	text.WriteString("\n")
 	checked := false
-	for _, role := range roles {
+	for _, role := range protocol.Roles() {
 		if checks := verifying(requirement.ID, declared[role]); len(checks) > 0 {
 			checked = true
 			text.WriteString(strings.Join(checks, ""))
-			if role == conform.ServerRole {
+			if role == protocol.ServerRole {
 				text.WriteString(provoking(requirement, declared[role]))
 			}
 			fmt.Fprintf(&text, "\n  mcpconform %s --filter %s -v %s\n\n", role, requirement.ID, reaching[role])
@@ -102,15 +103,15 @@ func explain(w io.Writer, requirement *catalogue.Requirement, declared map[strin
 
 // reaching is how a command says where the target is.
 var reaching = map[string]string{
-	conform.ServerRole: "[--url URL | -- COMMAND ARG...]",
-	conform.ClientRole: "[-- COMMAND ARG...]",
+	protocol.ServerRole: "[--url URL | -- COMMAND ARG...]",
+	protocol.ClientRole: "[-- COMMAND ARG...]",
 }
 
 // verifying describes the checks and rules of one role that verify a requirement,
 // with the stories in which they look.
 func verifying(id string, declared map[string][]runner.Declared) []string {
 	var found []string
-	for _, revision := range runner.Revisions {
+	for _, revision := range protocol.Checked() {
 		for _, check := range declared[revision] {
 			kind := "checked"
 			if check.Rule {
@@ -137,7 +138,7 @@ func provoking(requirement *catalogue.Requirement, declared map[string][]runner.
 			}
 		}
 	}
-	for _, revision := range runner.Revisions {
+	for _, revision := range protocol.Checked() {
 		for _, check := range declared[revision] {
 			switch {
 			case !slices.Contains(check.Requirements, requirement.ID):

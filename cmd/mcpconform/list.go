@@ -14,6 +14,7 @@ import (
 	"github.com/mcpconform/mcpconform/internal/conform"
 	"github.com/mcpconform/mcpconform/internal/filter"
 	"github.com/mcpconform/mcpconform/internal/nearest"
+	"github.com/mcpconform/mcpconform/internal/protocol"
 	"github.com/mcpconform/mcpconform/internal/runner"
 )
 
@@ -52,7 +53,7 @@ func newList() *cobra.Command {
 	command.Flags().StringVar(&expression, "filter", "", "list only what matches `EXPR`: "+filterHelp)
 	command.Flags().BoolVar(&asJSON, "json", false, "as JSON")
 	completes(command, map[string]values{
-		"revision": lists(runner.Revisions, "all"), "role": oneOf(append(slices.Clone(roles), "all")...), "filter": expressions(roles...),
+		"revision": lists(protocol.Checked(), "all"), "role": oneOf(append(protocol.Roles(), "all")...), "filter": expressions(protocol.Roles()...),
 	})
 	return command
 }
@@ -76,28 +77,25 @@ func matching(expression string, roles []string) (func(runner.Declared) bool, er
 
 func chosenRevisions(list string) ([]string, error) {
 	if list == "all" || list == "auto" {
-		return runner.Revisions, nil
+		return protocol.Checked(), nil
 	}
 	revisions := strings.Split(list, ",")
 	for _, revision := range revisions {
-		if !slices.Contains(runner.Revisions, revision) {
-			return nil, usageError("--revision %q is unknown%s", revision, nearest.Hint(revision, append(slices.Clone(runner.Revisions), "all")))
+		if !slices.Contains(protocol.Checked(), revision) {
+			return nil, usageError("--revision %q is unknown%s", revision, nearest.Hint(revision, append(protocol.Checked(), "all")))
 		}
 	}
 	return revisions, nil
 }
 
-// roles are those that a target may play.
-var roles = []string{conform.ServerRole, conform.ClientRole}
-
 func chosenRoles(role string) ([]string, error) {
 	switch {
 	case role == "all":
-		return roles, nil
-	case slices.Contains(roles, role):
+		return protocol.Roles(), nil
+	case slices.Contains(protocol.Roles(), role):
 		return []string{role}, nil
 	}
-	return nil, usageError("--role %q is unknown%s", role, nearest.Hint(role, append(slices.Clone(roles), "all")))
+	return nil, usageError("--role %q is unknown%s", role, nearest.Hint(role, append(protocol.Roles(), "all")))
 }
 
 // declaredOf returns what is checked, by role and revision, and the catalogue.

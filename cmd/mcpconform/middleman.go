@@ -11,9 +11,9 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/mcpconform/mcpconform/fixtures"
-	"github.com/mcpconform/mcpconform/internal/conform"
 	"github.com/mcpconform/mcpconform/internal/fault"
 	"github.com/mcpconform/mcpconform/internal/nearest"
+	"github.com/mcpconform/mcpconform/internal/protocol"
 	"github.com/mcpconform/mcpconform/internal/runner"
 	"github.com/mcpconform/mcpconform/internal/selftest"
 	"github.com/mcpconform/mcpconform/internal/target"
@@ -31,7 +31,7 @@ func newMiddleman() *cobra.Command {
 			if command.ArgsLenAtDash() != 0 || len(arguments) == 0 {
 				return usageError("middleman needs -- and the command that starts the server")
 			}
-			laying, err := lay.laying(conform.ServerRole)
+			laying, err := lay.laying(protocol.ServerRole)
 			if err != nil {
 				return err
 			}
@@ -99,7 +99,7 @@ func (f *layFlags) laying(role string, defects ...string) (fault.Laying, error) 
 		if err != nil {
 			return laying, usageError("--fault %s: %s%s", name, err, nearest.Hint(name, defects))
 		}
-		if plays := cmp.Or(one.Role, conform.ServerRole); plays != role {
+		if plays := cmp.Or(one.Role, protocol.ServerRole); plays != role {
 			return laying, usageError("--fault %s is one of a %s: give it to mcpconform reference %s", name, plays, plays)
 		}
 		laying.Faults = append(laying.Faults, one)

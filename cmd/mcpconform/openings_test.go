@@ -14,8 +14,8 @@ import (
 	"github.com/mcpconform/mcpconform/internal/catalogue"
 	"github.com/mcpconform/mcpconform/internal/conform"
 	"github.com/mcpconform/mcpconform/internal/fault"
+	"github.com/mcpconform/mcpconform/internal/protocol"
 	"github.com/mcpconform/mcpconform/internal/runner"
-	"github.com/mcpconform/mcpconform/internal/scripted"
 	"github.com/mcpconform/mcpconform/reports"
 )
 
@@ -48,18 +48,18 @@ func brokenOpenings(t *testing.T) []opened {
 		t.Fatal(err)
 	}
 	var found []opened
-	for _, role := range []string{conform.ServerRole, conform.ClientRole} {
-		checks, requirements, err := runner.All(role, runner.Revisions)
+	for _, role := range protocol.Roles() {
+		checks, requirements, err := runner.All(role, protocol.Checked())
 		if err != nil {
 			t.Fatal(err)
 		}
 		for _, one := range all {
-			if cmp.Or(one.Role, conform.ServerRole) != role || len(one.Breaks) == 0 {
+			if cmp.Or(one.Role, protocol.ServerRole) != role || len(one.Breaks) == 0 {
 				continue
 			}
 			eras := map[bool]bool{}
-			for _, revision := range slices.Backward(runner.Revisions) {
-				era := scripted.Stateless(revision)
+			for _, revision := range slices.Backward(protocol.Checked()) {
+				era := !protocol.Has(revision, protocol.Handshake)
 				if eras[era] || one.Revision != "" && one.Revision != revision || !verified(one.Breaks, checks[revision]) {
 					continue
 				}
@@ -102,12 +102,12 @@ func verified(ids []string, checks []runner.Declared) bool {
 func transportOf(one *fault.Fault, requirements *catalogue.Catalogue) string {
 	onStdio := slices.ContainsFunc(one.Breaks, func(id string) bool {
 		requirement, _ := requirements.Get(id)
-		return slices.Equal(requirement.Transports, []string{catalogue.Stdio})
+		return slices.Equal(requirement.Transports, []string{protocol.Stdio})
 	})
 	if onStdio {
-		return conform.Stdio
+		return protocol.Stdio
 	}
-	return cmp.Or(one.Transport, conform.HTTP)
+	return cmp.Or(one.Transport, protocol.HTTP)
 }
 
 // Every fault of the opening ends in a result that names what it breaks, and a failing
@@ -136,11 +136,11 @@ func TestBrokenOpeningsAreTold(t *testing.T) {
 // era are the revisions that a target of the era of the leg alone speaks; a client
 // opens with one.
 func (o opened) era() string {
-	if o.leg.Role == conform.ClientRole {
+	if o.leg.Role == protocol.ClientRole {
 		return o.leg.Revision
 	}
-	return strings.Join(slices.DeleteFunc(slices.Clone(runner.Revisions), func(revision string) bool {
-		return scripted.Stateless(revision) != scripted.Stateless(o.leg.Revision)
+	return strings.Join(slices.DeleteFunc(protocol.Checked(), func(revision string) bool {
+		return protocol.Has(revision, protocol.Handshake) != protocol.Has(o.leg.Revision, protocol.Handshake)
 	}), ",")
 }
 
@@ -150,7 +150,7 @@ func (o opened) era() string {
 // do: or else the fault is one of what follows.
 func (o opened) run(t *testing.T, speaks string, flags ...string) (inOpening bool) {
 	t.Helper()
-	filter := strings.Join(append(slices.Clone(o.fault.Breaks), openingPage[scripted.Stateless(o.leg.Revision)]), " || ")
+	filter := strings.Join(append(slices.Clone(o.fault.Breaks), openingPage[protocol.Has(o.leg.Revision, protocol.Handshake)]), " || ")
 	var ended outcome
 	for round, how := range [][]string{{"--workers", "1", "--filter", filter}, {"--workers", "2"}} {
 		file := filepath.Join(t.TempDir(), "run.json")
@@ -167,9 +167,9 @@ func (o opened) run(t *testing.T, speaks string, flags ...string) (inOpening boo
 	return false
 }
 
-// openingPage is the label of the page about the opening, by whether the revision is of
-// the stateless era.
-var openingPage = map[bool]string{false: "lifecycle", true: "versioning"}
+// openingPage is the label of the page about the opening, by whether the revision
+// has a handshake.
+var openingPage = map[bool]string{true: "lifecycle", false: "versioning"}
 
 // namedIn tells whether a result that failed, or warned, names something that is broken.
 func (o opened) namedIn(t *testing.T, file string) bool {
@@ -203,12 +203,12 @@ func (o opened) target(t *testing.T, speaks string) []string {
 	}
 	reference = append(reference, "--fault", o.fault.ID)
 	switch {
-	case o.leg.Role == conform.ClientRole && o.leg.Transport == conform.Stdio:
+	case o.leg.Role == protocol.ClientRole && o.leg.Transport == protocol.Stdio:
 		return slices.Concat([]string{"--"}, reference, []string{"--", runner.ServerPlace})
-	case o.leg.Role == conform.ClientRole:
+	case o.leg.Role == protocol.ClientRole:
 		return slices.Concat([]string{"--"}, reference)
 	}
-	if o.leg.Transport == conform.Stdio {
+	if o.leg.Transport == protocol.Stdio {
 		return slices.Concat([]string{"--"}, reference, []string{"--stdio"})
 	}
 	return []string{"--url", listening(t, reference[1:]...)}

@@ -12,9 +12,9 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/mcpconform/mcpconform/internal/conform"
 	"github.com/mcpconform/mcpconform/internal/fault"
 	"github.com/mcpconform/mcpconform/internal/nearest"
+	"github.com/mcpconform/mcpconform/internal/protocol"
 	"github.com/mcpconform/mcpconform/internal/runner"
 	"github.com/mcpconform/mcpconform/reference/server"
 )
@@ -53,7 +53,7 @@ func newReferenceServer() *cobra.Command {
 	flags.BoolVarP(&f.verbose, "verbose", "v", false, "log to standard error")
 	flags.BoolVar(&f.attached, runner.AttachedFlag, false, "end when standard input ends")
 	_ = flags.MarkHidden(runner.AttachedFlag) // it stands there
-	completes(command, map[string]values{"revision": lists(server.Revisions()), "fault": faultIDs(conform.ServerRole)})
+	completes(command, map[string]values{"revision": lists(server.Revisions()), "fault": faultIDs(protocol.ServerRole)})
 	return command
 }
 
@@ -61,7 +61,7 @@ func (f *referenceFlags) run(command *cobra.Command) error {
 	if f.stdio == (f.listen != "") {
 		return usageError("reference server needs one of --stdio and --listen ADDR, such as --listen 127.0.0.1:8080")
 	}
-	laying, err := f.lay.laying(conform.ServerRole)
+	laying, err := f.lay.laying(protocol.ServerRole)
 	if err != nil {
 		return err
 	}

@@ -9,8 +9,8 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/mcpconform/mcpconform/internal/conform"
 	"github.com/mcpconform/mcpconform/internal/nearest"
+	"github.com/mcpconform/mcpconform/internal/protocol"
 	"github.com/mcpconform/mcpconform/internal/runner"
 	"github.com/mcpconform/mcpconform/internal/selftest"
 	"github.com/mcpconform/mcpconform/reference/client"
@@ -41,7 +41,7 @@ steps it connects, lists whatever the server has, and leaves.`,
 	flags.StringVar(&f.revision, "revision", "", "ask for `R`; default: that of "+runner.RevisionVariable+", or the newest")
 	f.lay.add(flags)
 	flags.BoolVarP(&f.verbose, "verbose", "v", false, "log to standard error")
-	completes(command, map[string]values{"revision": oneOf(runner.Revisions...), "fault": faultIDs(conform.ClientRole)})
+	completes(command, map[string]values{"revision": oneOf(protocol.Checked()...), "fault": faultIDs(protocol.ClientRole)})
 	return command
 }
 
@@ -50,7 +50,7 @@ func (f *referenceClientFlags) run(command *cobra.Command, arguments []string) e
 	if err != nil {
 		return err
 	}
-	laying, err := f.lay.laying(conform.ClientRole, client.Defects()...)
+	laying, err := f.lay.laying(protocol.ClientRole, client.Defects()...)
 	if err != nil {
 		return err
 	}

@@ -7,7 +7,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/mcpconform/mcpconform/internal/conform"
+	"github.com/mcpconform/mcpconform/internal/protocol"
 	"github.com/mcpconform/mcpconform/internal/runner"
 	"github.com/mcpconform/mcpconform/internal/selftest"
 	"github.com/mcpconform/mcpconform/internal/target"
@@ -15,7 +15,7 @@ import (
 )
 
 func newSelftest() *cobra.Command {
-	s := &settings{role: conform.ServerRole} // of a peer
+	s := &settings{role: protocol.ServerRole} // of a peer
 	role := ""
 	command := &cobra.Command{
 		Use:   "selftest [flags] [--peer URL | -- COMMAND ARG...]",
@@ -44,7 +44,7 @@ there.`,
 	flags.BoolVarP(&s.verbose, "verbose", "v", false, "show every fault and what it made fail")
 	flags.BoolVarP(&s.quiet, "quiet", "q", false, "show only what is wrong, and the conclusion")
 	flags.BoolVar(&s.noColor, "no-color", false, "no colours (also: NO_COLOR in the environment)")
-	completes(command, map[string]values{"role": oneOf(roles...), "filter": expressions(roles...)})
+	completes(command, map[string]values{"role": oneOf(protocol.Roles()...), "filter": expressions(protocol.Roles()...)})
 	return command
 }
 
@@ -84,9 +84,9 @@ func (s *settings) completeSelftest(command *cobra.Command, arguments []string, 
 		}
 	}
 	switch {
-	case role != "" && role != conform.ServerRole && role != conform.ClientRole:
+	case role != "" && role != protocol.ServerRole && role != protocol.ClientRole:
 		return usageError("--role %q is neither server nor client", role)
-	case role == conform.ClientRole && (s.URL != "" || len(s.Command) > 0):
+	case role == protocol.ClientRole && (s.URL != "" || len(s.Command) > 0):
 		return usageError("--role client is for the reference: --peer and a command name servers")
 	}
 	for _, check := range []func() error{s.completeFilter, s.completeShard, s.completeBounds, s.completeOutputs} {

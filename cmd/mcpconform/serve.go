@@ -8,7 +8,6 @@ import (
 	"net"
 	"os"
 	"runtime/debug"
-	"slices"
 	"sync"
 	"time"
 
@@ -16,6 +15,7 @@ import (
 
 	"github.com/mcpconform/mcpconform/internal/conform"
 	"github.com/mcpconform/mcpconform/internal/nearest"
+	"github.com/mcpconform/mcpconform/internal/protocol"
 	"github.com/mcpconform/mcpconform/internal/runner"
 	"github.com/mcpconform/mcpconform/internal/serve"
 	"github.com/mcpconform/mcpconform/reports"
@@ -30,7 +30,7 @@ const (
 )
 
 func newServe() *cobra.Command {
-	s := &settings{role: conform.ClientRole}
+	s := &settings{role: protocol.ClientRole}
 	var listen string
 	command := &cobra.Command{
 		Use:   "serve [flags]",
@@ -49,7 +49,7 @@ client. A second signal ends it at once, without reports.`,
 	}
 	flags := command.Flags()
 	flags.StringVar(&listen, "listen", servedAt, "`ADDR`, HOST:PORT, to serve at; port 0 takes a free one")
-	flags.StringVar(&s.Revision, "revision", newest(), "the `R`evision of the specification that the servers speak")
+	flags.StringVar(&s.Revision, "revision", protocol.Newest(), "the `R`evision of the specification that the servers speak")
 	flags.StringVar(&s.configFile, "config", "", "config `FILE` (default mcpconform.yaml, if there is one)")
 	flags.StringVar(&s.Filter, "filter", "", "serve only the scenarios of what matches `EXPR`: "+filterHelp)
 	flags.StringVar(&s.JUnit, "junit", "", "write a JUnit XML report to `FILE`")
@@ -62,12 +62,10 @@ client. A second signal ends it at once, without reports.`,
 	flags.BoolVarP(&s.verbose, "verbose", "v", false, "show every check")
 	flags.BoolVarP(&s.quiet, "quiet", "q", false, "show nothing but the conclusion")
 	flags.BoolVar(&s.noColor, "no-color", false, "no colours (also: NO_COLOR in the environment)")
-	completes(command, map[string]values{"revision": oneOf(runner.Revisions...)})
+	completes(command, map[string]values{"revision": oneOf(protocol.Checked()...)})
 	s.completesRun(command)
 	return command
 }
-
-func newest() string { return slices.Max(runner.Revisions) }
 
 func (s *settings) serve(command *cobra.Command, arguments []string, listen string) error {
 	if err := s.complete(command, arguments); err != nil {
@@ -75,11 +73,11 @@ func (s *settings) serve(command *cobra.Command, arguments []string, listen stri
 	}
 	switch {
 	case len(s.revise.Listed) != 1 && command.Flags().Changed("revision"):
-		return usageError("--revision %q: serve speaks one revision at a time%s", s.Revision, nearest.Hint(s.Revision, runner.Revisions))
+		return usageError("--revision %q: serve speaks one revision at a time%s", s.Revision, nearest.Hint(s.Revision, protocol.Checked()))
 	case len(s.revise.Listed) != 1:
-		s.revise.Listed = []string{newest()} // the config file has one for other commands
+		s.revise.Listed = []string{protocol.Newest()} // the config file has one for other commands
 	}
-	if byDefault := !command.Flags().Changed("revision") && s.revise.Listed[0] == newest(); byDefault && s.Filter != "" {
+	if byDefault := !command.Flags().Changed("revision") && s.revise.Listed[0] == protocol.Newest(); byDefault && s.Filter != "" {
 		_, revisions, err := runner.ParseFilter(s.role, s.Filter)
 		if err != nil {
 			return err

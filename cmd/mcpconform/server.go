@@ -25,6 +25,7 @@ import (
 	"github.com/mcpconform/mcpconform/internal/conform"
 	"github.com/mcpconform/mcpconform/internal/filter"
 	"github.com/mcpconform/mcpconform/internal/nearest"
+	"github.com/mcpconform/mcpconform/internal/protocol"
 	"github.com/mcpconform/mcpconform/internal/runner"
 	"github.com/mcpconform/mcpconform/internal/target"
 	"github.com/mcpconform/mcpconform/reports"
@@ -50,7 +51,7 @@ type settings struct {
 }
 
 func newServer() *cobra.Command {
-	s := &settings{role: conform.ServerRole}
+	s := &settings{role: protocol.ServerRole}
 	command := &cobra.Command{
 		Use:   "server [flags] [--url URL | -- COMMAND ARG...]",
 		Short: "Check a server (with neither URL nor command: the embedded reference)",
@@ -160,7 +161,7 @@ func (s *settings) separateCommand(command *cobra.Command, arguments []string) e
 		return nil
 	case dash >= 0 && len(arguments) == dash:
 		return usageError("nothing stands behind --; name the command that starts the %s", s.role)
-	case s.role == conform.ServerRole && webAddress.MatchString(arguments[0]):
+	case s.role == protocol.ServerRole && webAddress.MatchString(arguments[0]):
 		flag := "--url"
 		if command.Flags().Lookup("peer") != nil {
 			flag = "--peer"
@@ -188,7 +189,7 @@ func (s *settings) readConfig(command *cobra.Command) error {
 		return usageError("%s", err)
 	}
 	given := command.Flags().Changed
-	if s.role == conform.ClientRole {
+	if s.role == protocol.ClientRole {
 		file.Command, file.URL = file.Client, ""
 	}
 	if s.commandGiven || given("url") {
@@ -246,20 +247,20 @@ func checkURL(flag, text string) error {
 }
 
 func (s *settings) completeTransport() error {
-	known := []string{conform.Stdio, conform.HTTP}
+	known := protocol.CheckedTransports()
 	switch {
 	case s.Transport == "":
 		return nil
 	case !slices.Contains(known, s.Transport):
 		return usageError("--transport %q is unknown%s", s.Transport, nearest.Hint(s.Transport, known))
-	case s.URL != "" && s.Transport == conform.Stdio:
+	case s.URL != "" && s.Transport == protocol.Stdio:
 		return usageError("--transport stdio needs a command that starts the server, not --url")
-	case s.role == conform.ClientRole:
-		if s.Transport == conform.HTTP && runner.TakesServer(s.Command) {
+	case s.role == protocol.ClientRole:
+		if s.Transport == protocol.HTTP && runner.TakesServer(s.Command) {
 			return usageError("%s in the command is for a server over stdio; --transport http has a URL, at %s or behind the command",
 				runner.ServerPlace, runner.URLPlace)
 		}
-	case len(s.Command) > 0 && s.Transport == conform.HTTP:
+	case len(s.Command) > 0 && s.Transport == protocol.HTTP:
 		return usageError("--transport http needs --url: start the server by itself, and give its endpoint")
 	}
 	s.transports = []string{s.Transport}
@@ -276,8 +277,8 @@ func (s *settings) completeRevision() error {
 		return nil
 	}
 	for revision := range strings.SplitSeq(s.Revision, ",") {
-		if !slices.Contains(runner.Revisions, revision) {
-			return usageError("--revision %q is unknown%s", revision, nearest.Hint(revision, append(slices.Clone(runner.Revisions), "auto", "all")))
+		if !slices.Contains(protocol.Checked(), revision) {
+			return usageError("--revision %q is unknown%s", revision, nearest.Hint(revision, append(protocol.Checked(), "auto", "all")))
 		}
 		if !slices.Contains(s.revise.Listed, revision) {
 			s.revise.Listed = append(s.revise.Listed, revision)
@@ -330,7 +331,7 @@ func (s *settings) completeHeader() error {
 		}
 		s.secretHeaders.Set(name, strings.TrimSpace(value))
 	}
-	if s.role == conform.ServerRole && len(s.secretHeaders) > 0 && len(s.Command) > 0 {
+	if s.role == protocol.ServerRole && len(s.secretHeaders) > 0 && len(s.Command) > 0 {
 		return usageError("--header is for servers that are reached by --url")
 	}
 	return nil
@@ -411,13 +412,13 @@ func (s *settings) rerun(leg conform.Leg, filter string) string {
 		words = append(words, "--filter", filter)
 	}
 	words = append(words, "-v")
-	if s.role == conform.ClientRole && !runner.TakesServer(s.Command) || s.URL == "" && len(s.Command) == 0 {
+	if s.role == protocol.ClientRole && !runner.TakesServer(s.Command) || s.URL == "" && len(s.Command) == 0 {
 		words = append(words, "--transport", leg.Transport)
 	}
 	if s.configFile != "" {
 		words = append(words, "--config", s.configFile)
 	}
-	if s.role == conform.ServerRole && s.CallTools != string(conform.CallReadOnly) {
+	if s.role == protocol.ServerRole && s.CallTools != string(conform.CallReadOnly) {
 		words = append(words, "--call-tools", s.CallTools)
 	}
 	for _, name := range slices.Sorted(maps.Keys(s.secretHeaders)) {

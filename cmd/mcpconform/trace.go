@@ -8,6 +8,7 @@ import (
 
 	"github.com/mcpconform/mcpconform/internal/catalogue"
 	"github.com/mcpconform/mcpconform/internal/nearest"
+	"github.com/mcpconform/mcpconform/internal/protocol"
 	"github.com/mcpconform/mcpconform/internal/runner"
 )
 
@@ -35,7 +36,7 @@ wrong.`,
 				if !slices.Contains(catalogue.Pages, page) {
 					return usageError("--sentences %q is no page%s", page, nearest.Hint(page, catalogue.Pages))
 				}
-				return specification.WriteSentences(command.OutOrStdout(), page, runner.Revisions)
+				return specification.WriteSentences(command.OutOrStdout(), page, protocol.Checked())
 			}
 			requirements, checked, err := declaredByRole()
 			if err != nil {
@@ -58,7 +59,7 @@ wrong.`,
 
 // declaredByRole returns the catalogue, and what of it is checked.
 func declaredByRole() (*catalogue.Catalogue, catalogue.Checked, error) {
-	declared, requirements, err := declaredOf(roles, runner.Revisions)
+	declared, requirements, err := declaredOf(protocol.Roles(), protocol.Checked())
 	if err != nil {
 		return nil, nil, err
 	}

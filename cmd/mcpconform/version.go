@@ -8,7 +8,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/mcpconform/mcpconform/internal/runner"
+	"github.com/mcpconform/mcpconform/internal/protocol"
 )
 
 func newVersion() *cobra.Command {
@@ -25,7 +25,7 @@ func newVersion() *cobra.Command {
 
 // versionText is what the subcommand and the flag show.
 func versionText() string {
-	return fmt.Sprintf("mcpconform %s (%s)\nrevisions: %s\n", version(), goVersion(), strings.Join(runner.Revisions, ", "))
+	return fmt.Sprintf("mcpconform %s (%s)\nrevisions: %s\n", version(), goVersion(), strings.Join(protocol.Checked(), ", "))
 }
 
 // version is that of the module, or of the commit that it was built from.

@@ -4,6 +4,8 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/mcpconform/mcpconform/internal/protocol"
 )
 
 func TestApplies(t *testing.T) {
@@ -18,11 +20,11 @@ func TestApplies(t *testing.T) {
 		want                      []string
 	}{
 		{"", "", "", []string{answered, interval, schema}},
-		{"2025-06-18", HTTP, Client, []string{answered, interval}},
-		{"2025-06-18", Stdio, Client, []string{answered}},
-		{"2025-11-25", HTTP, Server, []string{answered, schema}},
+		{"2025-06-18", protocol.HTTP, protocol.ClientRole, []string{answered, interval}},
+		{"2025-06-18", protocol.Stdio, protocol.ClientRole, []string{answered}},
+		{"2025-11-25", protocol.HTTP, protocol.ServerRole, []string{answered, schema}},
 		{"2024-11-05", "", "", []string{answered}},
-		{"2026-07-28", SSE, Client, []string{interval}},
+		{"2026-07-28", protocol.SSE, protocol.ClientRole, []string{interval}},
 		{"2025-07-01", "", "", nil}, // no such revision
 	} {
 		var got []string
@@ -68,16 +70,16 @@ func TestObliges(t *testing.T) {
 	t.Parallel()
 	moved := &Requirement{
 		Since:   "2025-06-18",
-		obliges: perRevision[string]{{"2025-06-18", Both}, {"2026-07-28", Client}},
+		obliges: perRevision[string]{{"2025-06-18", Both}, {"2026-07-28", protocol.ClientRole}},
 	}
 	for _, test := range []struct {
 		revision string
 		server   bool
 	}{{"2025-11-25", true}, {"2026-07-28", false}, {"", true}} {
-		if got := moved.Applies(test.revision, "", Server); got != test.server {
+		if got := moved.Applies(test.revision, "", protocol.ServerRole); got != test.server {
 			t.Errorf("at %q it obliges servers: %v, expected %v", test.revision, got, test.server)
 		}
-		if !moved.Applies(test.revision, "", Client) {
+		if !moved.Applies(test.revision, "", protocol.ClientRole) {
 			t.Errorf("at %q it does not oblige clients", test.revision)
 		}
 	}

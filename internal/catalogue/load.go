@@ -18,6 +18,7 @@ import (
 	"go.yaml.in/yaml/v3"
 
 	"github.com/mcpconform/mcpconform/internal/nearest"
+	"github.com/mcpconform/mcpconform/internal/protocol"
 )
 
 const (
@@ -117,8 +118,8 @@ func (c *Catalogue) leadsTo(from *Requirement, id string) bool {
 
 // together tells whether two requirements oblige one role at one revision.
 func (r *Requirement) together(other *Requirement) bool {
-	for _, revision := range Revisions {
-		for _, role := range []string{Server, Client} {
+	for _, revision := range protocol.Released() {
+		for _, role := range protocol.Roles() {
 			if r.Applies(revision, "", role) && other.Applies(revision, "", role) {
 				return true
 			}
@@ -252,8 +253,8 @@ func (p *fileParser) requirement(node *yaml.Node) *Requirement {
 	if n := utf8.RuneCountInString(r.Says); n > maxSays {
 		p.fail(fields["says"], "says is %d characters long: expected at most %d", n, maxSays)
 	}
-	r.Since = p.oneOf(fields, "since", Revisions...)
-	r.Until = p.oneOf(fields, "until", Revisions...)
+	r.Since = p.oneOf(fields, "since", protocol.Released()...)
+	r.Until = p.oneOf(fields, "until", protocol.Released()...)
 	if r.Until != "" && r.Since > r.Until {
 		p.fail(fields["until"], "until %s is before since %s", r.Until, r.Since)
 	}
@@ -269,7 +270,7 @@ func (p *fileParser) requirement(node *yaml.Node) *Requirement {
 		p.fail(fields["needs"], "needs %q: expected a capability, as in tools.listChanged", r.Needs)
 	}
 	for _, transport := range p.list(fields, "transports") {
-		if value, ok := p.known(transport, "transports", []string{Stdio, HTTP, SSE}); ok {
+		if value, ok := p.known(transport, "transports", protocol.Transports()); ok {
 			r.Transports = append(r.Transports, value)
 		}
 	}
@@ -336,7 +337,7 @@ func (p *fileParser) obliges(r *Requirement, node *yaml.Node) {
 		return
 	}
 	for _, d := range p.dated(r, node, "obliges") {
-		if value, ok := p.known(d.Value, "obliges", []string{Server, Client, Both}); ok {
+		if value, ok := p.known(d.Value, "obliges", append(protocol.Roles(), Both)); ok {
 			r.obliges = append(r.obliges, dated[string]{d.Revision, value})
 		}
 	}
@@ -389,8 +390,8 @@ func (p *fileParser) dated(r *Requirement, node *yaml.Node, key string) perRevis
 	var all perRevision[*yaml.Node]
 	for _, k := range order {
 		switch {
-		case !slices.Contains(Revisions, k.name):
-			p.failAt(k.line, "%s: unknown revision %q%s", key, k.name, suggest(k.name, Revisions))
+		case !slices.Contains(protocol.Released(), k.name):
+			p.failAt(k.line, "%s: unknown revision %q%s", key, k.name, suggest(k.name, protocol.Released()))
 		case r.Since != "" && !r.StandsAt(k.name):
 			p.failAt(k.line, "%s: the requirement does not stand at revision %s (see since, until)", key, k.name)
 		default:

@@ -12,6 +12,8 @@ import (
 	"unicode/utf8"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/mcpconform/mcpconform/internal/protocol"
 )
 
 // texts returns the sentences of a page; normative ones begin with "! ".
@@ -205,7 +207,7 @@ func TestRealPages(t *testing.T) {
 	}
 	emphasis := regexp.MustCompile(`(?:^|[\s(])\*+\S`) // code such as _meta.io.modelcontextprotocol/* has stars, too
 	read := map[string]bool{}
-	for _, revision := range TracedRevisions {
+	for _, revision := range protocol.Checked() {
 		for _, name := range Pages {
 			page := spec.Page(revision, name)
 			source, err := os.ReadFile(filepath.Join(dir, revision, filepath.FromSlash(name)+".mdx"))

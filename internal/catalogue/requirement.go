@@ -4,30 +4,19 @@ import (
 	"path"
 	"slices"
 	"strings"
+
+	"github.com/mcpconform/mcpconform/internal/protocol"
 )
 
-// Revisions are the dated releases of the specification, oldest first.
-var Revisions = []string{"2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25", "2026-07-28"}
-
-// Who an obligation falls on, as Requirement.Obliges tells it.
-const (
-	Server = "server"
-	Client = "client"
-	Both   = "both"
-)
+// Both says that an obligation falls on servers and clients, where Requirement.Obliges
+// else tells the one role.
+const Both = "both"
 
 // Where a breach can be seen, as Requirement.Observed says it.
 const (
 	Wire    = "wire"    // in the messages
 	Process = "process" // in the process: its start, exit or standard error, and what it tells of its steps
 	Unseen  = "unseen"  // nowhere a peer can look
-)
-
-// The transports, as Requirement.Transports says them.
-const (
-	Stdio = "stdio"
-	HTTP  = "http"
-	SSE   = "sse"
 )
 
 // A Requirement is one obligation of the specification.
@@ -83,7 +72,7 @@ func (p perRevision[T]) at(revision string) (value T) {
 
 // StandsAt tells whether the requirement is part of a revision.
 func (r *Requirement) StandsAt(revision string) bool {
-	return slices.Contains(Revisions, revision) &&
+	return slices.Contains(protocol.Released(), revision) &&
 		r.Since <= revision && (r.Until == "" || revision <= r.Until)
 }
 

@@ -11,6 +11,8 @@ import (
 	"slices"
 	"strings"
 	"sync"
+
+	"github.com/mcpconform/mcpconform/internal/protocol"
 )
 
 // Pages are the pages of the specification whose normative sentences the
@@ -58,9 +60,6 @@ var Uncounted = []string{
 	"basic/security_best_practices",
 }
 
-// TracedRevisions are the revisions that coverage is computed for.
-var TracedRevisions = []string{"2025-06-18", "2025-11-25", "2026-07-28"}
-
 const (
 	// maxPage bounds one page of the specification, in bytes. The largest, the
 	// schema reference, has less than a megabyte.
@@ -81,7 +80,7 @@ type Specification struct {
 func ReadSpecification(fsys fs.FS) (*Specification, error) {
 	root := ""
 	for _, candidate := range []string{".", "specification", "docs/specification"} {
-		if slices.ContainsFunc(TracedRevisions, func(revision string) bool {
+		if slices.ContainsFunc(protocol.Checked(), func(revision string) bool {
 			info, err := fs.Stat(fsys, path.Join(candidate, revision))
 			return err == nil && info.IsDir()
 		}) {
@@ -91,10 +90,10 @@ func ReadSpecification(fsys fs.FS) (*Specification, error) {
 	}
 	if root == "" {
 		return nil, fmt.Errorf("no folder %s: expected a checkout of the specification, with a folder per revision",
-			strings.Join(TracedRevisions, " or "))
+			strings.Join(protocol.Checked(), " or "))
 	}
 	spec := &Specification{revisions: map[string]map[string]func() *Page{}}
-	for _, revision := range Revisions {
+	for _, revision := range protocol.Released() {
 		pages, err := readRevision(fsys, path.Join(root, revision))
 		if err != nil {
 			return nil, fmt.Errorf("reading revision %s of the specification: %w", revision, err)

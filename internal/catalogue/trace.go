@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/mcpconform/mcpconform/internal/nearest"
+	"github.com/mcpconform/mcpconform/internal/protocol"
 )
 
 // Coverage says which normative sentences of the specification the catalogue
@@ -141,7 +142,7 @@ func (s *Specification) Trace(catalogue *Catalogue, checked Checked) *Coverage {
 	}
 
 	coverage := &Coverage{}
-	for _, revision := range TracedRevisions {
+	for _, revision := range protocol.Checked() {
 		if s.revisions[revision] != nil {
 			coverage.Revisions = append(coverage.Revisions, t.revision(revision))
 		}
@@ -193,8 +194,8 @@ func (t *tracer) page(revision string, page *Page) PageCoverage {
 		}
 		coverage.add(Count{
 			Catalogued: 1,
-			Server:     t.seen(requirements, revision, Server),
-			Client:     t.seen(requirements, revision, Client),
+			Server:     t.seen(requirements, revision, protocol.ServerRole),
+			Client:     t.seen(requirements, revision, protocol.ClientRole),
 		})
 	}
 	return coverage
@@ -244,7 +245,7 @@ func (t *tracer) requirement(r *Requirement) []Problem {
 			report(Gone, "", "no sentence has the fingerprint %s%s", fingerprint, t.closest(r, fingerprint))
 		}
 	}
-	for _, revision := range TracedRevisions {
+	for _, revision := range protocol.Checked() {
 		if t.spec.revisions[revision] == nil || !r.StandsAt(revision) {
 			continue
 		}
@@ -308,7 +309,7 @@ func (t *tracer) exists(fingerprint string) bool {
 func (t *tracer) closest(r *Requirement, fingerprint string) string {
 	var fingerprints []string
 	best, closest := closestWords, Sentence{}
-	for _, revision := range slices.Backward(TracedRevisions) {
+	for _, revision := range slices.Backward(protocol.Checked()) {
 		page := t.spec.Page(revision, r.Page(revision))
 		if page == nil {
 			continue

@@ -11,6 +11,8 @@ import (
 	"testing/fstest"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/mcpconform/mcpconform/internal/protocol"
 )
 
 // The fingerprints of the sentences below are computed, not written down.
@@ -75,7 +77,7 @@ func TestTraceCounts(t *testing.T) {
 	t.Parallel()
 	checked := func(id, revision, role string) bool {
 		return id == "ping.prompt" && revision == "2025-06-18" || id == "ping.unseen" ||
-			id == "tools.paginated" && role == Server
+			id == "tools.paginated" && role == protocol.ServerRole
 	}
 	coverage := trace(t, checked,
 		entry("ping.prompt", []string{prompt, "It MUST be prompt."}, "level: {2025-06-18: SHOULD, 2025-11-25: MUST}", "obliges: client"),
@@ -181,7 +183,7 @@ func TestTraceProblems(t *testing.T) {
 
 func TestWriteText(t *testing.T) {
 	t.Parallel()
-	coverage := trace(t, func(_, _, role string) bool { return role == Server },
+	coverage := trace(t, func(_, _, role string) bool { return role == protocol.ServerRole },
 		entry("ping.answered", []string{answer}),
 		entry("ping.gone", []string{"00000000", plain}),
 		entry("tools.paginated", []string{"00000000", listed}, "at: server/tools", "until: 2025-06-18"),
@@ -313,7 +315,7 @@ func TestShared(t *testing.T) {
 	}
 	// This sentence is the same in both revisions with the page, although it links to
 	// another one.
-	for _, sentence := range spec.Shared("basic/lifecycle", TracedRevisions) {
+	for _, sentence := range spec.Shared("basic/lifecycle", protocol.Checked()) {
 		if sentence.Fingerprint == "0fdb4122" {
 			if !slices.Equal(sentence.Revisions, []string{"2025-06-18", "2025-11-25"}) || sentence.Anchor != "initialization" {
 				t.Errorf("it is %+v", sentence)

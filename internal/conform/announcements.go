@@ -7,6 +7,7 @@ import (
 	"github.com/mcpconform/mcpconform/internal/excerpt"
 	"github.com/mcpconform/mcpconform/internal/jsonrpc"
 	"github.com/mcpconform/mcpconform/internal/mcp"
+	"github.com/mcpconform/mcpconform/internal/protocol"
 	"github.com/mcpconform/mcpconform/internal/rules"
 	"github.com/mcpconform/mcpconform/internal/scripted"
 )
@@ -15,7 +16,7 @@ import (
 // stream of Streamable HTTP, in the stateless era a subscription to all lists.
 // Where the server has no such thing, announcements come beside answers, or not.
 func (s *Server) Hear(ctx context.Context) {
-	if !Stateless() {
+	if !RevisionHas(protocol.Subscriptions) {
 		_, _ = s.Listen(ctx)
 		return
 	}
@@ -25,7 +26,7 @@ func (s *Server) Hear(ctx context.Context) {
 // Watch subscribes to a resource. A server that refuses makes the check
 // inconclusive.
 func (s *Server) Watch(ctx context.Context, uri string) {
-	if Stateless() {
+	if RevisionHas(protocol.Subscriptions) {
 		s.Subscribe(ctx, Object{"resourceSubscriptions": []any{uri}})
 		return
 	}
@@ -102,7 +103,7 @@ func (s *Subscription) Cancel(ctx context.Context) { s.server.Abandon(ctx, s.Pen
 // notifications/cancelled, or, in the stateless era over HTTP, by closing the
 // stream of its answer.
 func (s *Server) Abandon(ctx context.Context, request *scripted.Pending) {
-	if Stateless() && s.HTTP != nil {
+	if RevisionHas(protocol.ClosingCancels) && s.HTTP != nil {
 		request.Delivery.Cut()
 		return
 	}

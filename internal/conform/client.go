@@ -9,6 +9,7 @@ import (
 
 	"github.com/mcpconform/mcpconform/internal/jsonrpc"
 	"github.com/mcpconform/mcpconform/internal/mcp"
+	"github.com/mcpconform/mcpconform/internal/protocol"
 	"github.com/mcpconform/mcpconform/internal/rules"
 	"github.com/mcpconform/mcpconform/internal/scripted"
 	"github.com/mcpconform/mcpconform/internal/transcript"
@@ -101,7 +102,7 @@ func (c *Client) where(keep func(*Said) bool) []*Said {
 	return kept
 }
 
-func fromClient(said *Said) bool { return said.Event.From == transcript.Client }
+func fromClient(said *Said) bool { return said.Event.From == protocol.Client }
 
 // Sent returns the messages of the client.
 func (c *Client) Sent() []*Said { return c.where(fromClient) }
@@ -162,7 +163,7 @@ func (c *Client) CancellationOf(request *Said) *Said {
 // POST; of all when it is "".
 func (c *Client) Heads(method string) []transcript.Event {
 	return slices.DeleteFunc(c.Events(), func(event transcript.Event) bool {
-		return event.Kind != transcript.Head || event.From != transcript.Client || event.HTTP == nil ||
+		return event.Kind != transcript.Head || event.From != protocol.Client || event.HTTP == nil ||
 			method != "" && event.HTTP.Method != method
 	})
 }

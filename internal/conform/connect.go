@@ -8,7 +8,7 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/mcpconform/mcpconform/internal/catalogue"
+	"github.com/mcpconform/mcpconform/internal/protocol"
 	"github.com/mcpconform/mcpconform/internal/scripted"
 	"github.com/mcpconform/mcpconform/internal/transcript"
 )
@@ -48,7 +48,7 @@ func FreshSession(ctx context.Context) *Server {
 // the protocol is taken to speak the one under test; another check judges the answer.
 func SessionOf(ctx context.Context, capabilities scripted.Capabilities) *Server {
 	server := Connect(ctx)
-	if Stateless() {
+	if !RevisionHas(protocol.Handshake) {
 		server.Speak(Revision(), capabilities)
 		return server
 	}
@@ -56,7 +56,7 @@ func SessionOf(ctx context.Context, capabilities scripted.Capabilities) *Server 
 	if err != nil {
 		Inconclusive("no session: "+err.Error(), "fix the failures under lifecycle first")
 	}
-	if handshake.Revision != Revision() && slices.Contains(catalogue.Revisions, handshake.Revision) {
+	if handshake.Revision != Revision() && slices.Contains(protocol.Released(), handshake.Revision) {
 		Inconclusive("no session at this revision: the server answered with "+handshake.Revision, "see the version negotiation checks")
 	}
 	return server
@@ -79,7 +79,7 @@ func (e *Environment) open(to scripted.Target, log *transcript.Log) (*scripted.C
 		return nil, err
 	}
 	offer(connection.Client)
-	if e.stateless() {
+	if e.Has(protocol.PerRequestMeta) {
 		connection.Speak(e.Revision, scripted.Everything(e.Revision))
 		connection.Learn(e.Survey.Tools)
 		if connection.HTTP != nil {

@@ -13,18 +13,6 @@ import (
 	"github.com/mcpconform/mcpconform/internal/transcript"
 )
 
-// Roles of a target.
-const (
-	ServerRole = rules.ServerRole
-	ClientRole = rules.ClientRole
-)
-
-// Transports, for NeedsTransport.
-const (
-	Stdio = rules.Stdio
-	HTTP  = rules.HTTP
-)
-
 // What rules judge by is what checks talk of, too.
 type (
 	Leg          = rules.Leg

@@ -8,6 +8,7 @@ import (
 	"github.com/onsi/ginkgo/v2"
 	"github.com/onsi/ginkgo/v2/types"
 
+	"github.com/mcpconform/mcpconform/internal/protocol"
 	"github.com/mcpconform/mcpconform/internal/rules"
 )
 
@@ -55,8 +56,8 @@ func TestGoingOn(t *testing.T) { //nolint:paralleltest // a process runs one che
 		"waits as it was told":     {well, recordOf("story", Departure{Ended: true}, listed, list), Inconclusion, "", ToWaitFor("ping")},
 	} {
 		t.Run(name, func(t *testing.T) {
-			environment := environment(t, Stdio)
-			environment.Role = ClientRole
+			environment := environment(t, protocol.Stdio)
+			environment.Role = protocol.ClientRole
 			environment.Performances = map[string]*Performance{
 				"story": test.played, Meeting.Name: recordOf(Meeting.Name, test.met, listed, list, called),
 			}
@@ -82,8 +83,8 @@ func TestGoingOn(t *testing.T) { //nolint:paralleltest // a process runs one che
 
 // A client that goes on with another connection does not go on.
 func TestGoingOnElsewhere(t *testing.T) { //nolint:paralleltest // a process runs one check at a time
-	environment := environment(t, Stdio)
-	environment.Role = ClientRole
+	environment := environment(t, protocol.Stdio)
+	environment.Role = protocol.ClientRole
 	first, second := recordOf("story", Departure{}, listed, list), recordOf("other", Departure{}, called)
 	second.Connections[0].Events[0].At = second.Connections[0].Events[0].At.Add(1)
 	for _, recorded := range [][]Recorded{first.Connections, second.Connections} {
@@ -120,7 +121,7 @@ func TestGoingOnElsewhere(t *testing.T) { //nolint:paralleltest // a process run
 // of no name names none.
 func TestStoriesOfOtherRevisions(t *testing.T) {
 	t.Parallel()
-	leg := Leg{Role: ClientRole, Revision: "2026-07-28", Transport: Stdio}
+	leg := Leg{Role: protocol.ClientRole, Revision: "2026-07-28", Transport: protocol.Stdio}
 	story := &Story{Name: "story", Speaks: "2025-11-25"}
 	if of := story.leg(leg); of.Revision != "2025-11-25" || of.Role != leg.Role || (&Story{}).leg(leg) != leg {
 		t.Errorf("%+v", of)

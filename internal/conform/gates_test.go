@@ -9,6 +9,7 @@ import (
 	"github.com/onsi/ginkgo/v2/types"
 
 	"github.com/mcpconform/mcpconform/internal/jsonrpc"
+	"github.com/mcpconform/mcpconform/internal/protocol"
 	"github.com/mcpconform/mcpconform/internal/rules"
 	"github.com/mcpconform/mcpconform/internal/scripted"
 )
@@ -21,18 +22,18 @@ func TestGates(t *testing.T) {
 		over   string
 		want   Outcome
 	}{
-		"none":                    {[]string{stands}, Stdio, Outcome{}},
-		"one of two stands":       {[]string{"ping.gone", stands}, Stdio, Outcome{}},
-		"a requirement of HTTP":   {[]string{"ping.status"}, Stdio, Outcome{Ending: Skipped, Reason: "applies to the http and sse transport only"}},
-		"over HTTP":               {[]string{"ping.status"}, HTTP, Outcome{}},
-		"another transport":       {[]string{stands, "over:http"}, Stdio, Outcome{Ending: Skipped, Reason: "applies to the http transport only"}},
-		"the transport":           {[]string{stands, "over:stdio"}, Stdio, Outcome{}},
-		"declared":                {[]string{stands, "needs:tools", "needs:tools.listChanged"}, Stdio, Outcome{}},
-		"not declared":            {[]string{stands, "needs:tools", "needs:resources.subscribe"}, Stdio, Outcome{Ending: Skipped, Reason: `the server does not declare the capability "resources.subscribe"`}},
-		"not extended":            {[]string{stands, "extended-by:tasks"}, Stdio, Outcome{Ending: Skipped, Reason: `the server does not declare the extension "io.modelcontextprotocol/tasks"`}},
-		"provoked":                {[]string{stands, "provoked-by:text"}, Stdio, Outcome{}},
-		"not provoked":            {[]string{stands, "provoked-by:error"}, Stdio, Outcome{Ending: Inconclusion, Reason: "no tool is known that ends with isError", Hint: "name one in mcpconform.yaml: provocations: {error: {tool: NAME, arguments: {…}}}", Provocation: "error"}},
-		"skipped before unproven": {[]string{stands, "provoked-by:error", "needs:logging"}, Stdio, Outcome{Ending: Skipped, Reason: `the server does not declare the capability "logging"`}},
+		"none":                    {[]string{stands}, protocol.Stdio, Outcome{}},
+		"one of two stands":       {[]string{"ping.gone", stands}, protocol.Stdio, Outcome{}},
+		"a requirement of HTTP":   {[]string{"ping.status"}, protocol.Stdio, Outcome{Ending: Skipped, Reason: "applies to the http and sse transport only"}},
+		"over HTTP":               {[]string{"ping.status"}, protocol.HTTP, Outcome{}},
+		"another transport":       {[]string{stands, "over:http"}, protocol.Stdio, Outcome{Ending: Skipped, Reason: "applies to the http transport only"}},
+		"the transport":           {[]string{stands, "over:stdio"}, protocol.Stdio, Outcome{}},
+		"declared":                {[]string{stands, "needs:tools", "needs:tools.listChanged"}, protocol.Stdio, Outcome{}},
+		"not declared":            {[]string{stands, "needs:tools", "needs:resources.subscribe"}, protocol.Stdio, Outcome{Ending: Skipped, Reason: `the server does not declare the capability "resources.subscribe"`}},
+		"not extended":            {[]string{stands, "extended-by:tasks"}, protocol.Stdio, Outcome{Ending: Skipped, Reason: `the server does not declare the extension "io.modelcontextprotocol/tasks"`}},
+		"provoked":                {[]string{stands, "provoked-by:text"}, protocol.Stdio, Outcome{}},
+		"not provoked":            {[]string{stands, "provoked-by:error"}, protocol.Stdio, Outcome{Ending: Inconclusion, Reason: "no tool is known that ends with isError", Hint: "name one in mcpconform.yaml: provocations: {error: {tool: NAME, arguments: {…}}}", Provocation: "error"}},
+		"skipped before unproven": {[]string{stands, "provoked-by:error", "needs:logging"}, protocol.Stdio, Outcome{Ending: Skipped, Reason: `the server does not declare the capability "logging"`}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -46,7 +47,7 @@ func TestGates(t *testing.T) {
 }
 
 func TestVerifies(t *testing.T) {
-	environment := environment(t, Stdio)
+	environment := environment(t, protocol.Stdio)
 	Build(environment, func() {
 		got := Verifies("ping.later", "ping.answered")
 		want := ginkgo.Labels{
@@ -136,7 +137,7 @@ func TestProvocations(t *testing.T) {
 		"none":                      {CallNone, given, ""},
 		"a fixture among all":       {CallAll, nil, "test_simple_text"},
 	} {
-		environment := environment(t, Stdio)
+		environment := environment(t, protocol.Stdio)
 		environment.Survey.Tools, environment.Calls, environment.Provocations = offered, test.calls, test.given
 		found, there := environment.provocation("text")
 		if found.Tool != test.tool || there != (test.tool != "") {
@@ -159,7 +160,7 @@ func TestMayCall(t *testing.T) {
 		CallReadOnly: "reader test_simple_text argued provoking",
 		CallAll:      "own reader test_simple_text argued provoking",
 	} {
-		environment := environment(t, Stdio)
+		environment := environment(t, protocol.Stdio)
 		environment.Calls = calls
 		environment.Arguments = map[string]map[string]any{"argued": {}}
 		environment.Provocations = map[string]Provocation{"text": {Tool: "provoking"}}
@@ -177,7 +178,7 @@ func TestMayCall(t *testing.T) {
 
 func TestArguments(t *testing.T) {
 	t.Parallel()
-	environment := environment(t, Stdio)
+	environment := environment(t, protocol.Stdio)
 	environment.Arguments = map[string]map[string]any{"given": {"a": 1}}
 	for tool, want := range map[string]string{
 		`{"name":"given","inputSchema":{"type":"object","required":["b"]}}`:                                      `{"a":1}`,

@@ -7,6 +7,7 @@ import (
 
 	"github.com/mcpconform/mcpconform/internal/catalogue"
 	"github.com/mcpconform/mcpconform/internal/jsonrpc"
+	"github.com/mcpconform/mcpconform/internal/protocol"
 	"github.com/mcpconform/mcpconform/internal/rules"
 	"github.com/mcpconform/mcpconform/internal/scripted"
 	"github.com/mcpconform/mcpconform/internal/survey"
@@ -57,7 +58,7 @@ func environment(t *testing.T, transport string) *Environment {
 		t.Fatal(err)
 	}
 	return &Environment{
-		Leg:       Leg{Role: ServerRole, Revision: "2025-06-18", Transport: transport},
+		Leg:       Leg{Role: protocol.ServerRole, Revision: "2025-06-18", Transport: transport},
 		Target:    scripted.Target{Reply: 20 * time.Second},
 		Survey:    &survey.Survey{Capabilities: Object{"tools": Object{"listChanged": true}}},
 		Catalogue: known, Calls: CallReadOnly,
@@ -74,9 +75,9 @@ func reply(raw string) Reply {
 func said(messages ...string) []transcript.Event {
 	var events []transcript.Event
 	for number, message := range messages {
-		from := transcript.Client
+		from := protocol.Client
 		if message[0] == '<' {
-			from = transcript.Server
+			from = protocol.Server
 		}
 		events = append(events, transcript.Event{Sequence: number, Kind: transcript.Message, From: from, Raw: []byte(message[1:])})
 	}
@@ -84,5 +85,5 @@ func said(messages ...string) []transcript.Event {
 }
 
 func conversation(messages ...string) *Conversation {
-	return rules.NewConversation(Leg{Role: ServerRole, Revision: "2025-06-18", Transport: Stdio}, said(messages...), true)
+	return rules.NewConversation(Leg{Role: protocol.ServerRole, Revision: "2025-06-18", Transport: protocol.Stdio}, said(messages...), true)
 }

@@ -2,11 +2,13 @@ package conform
 
 import (
 	"testing"
+
+	"github.com/mcpconform/mcpconform/internal/protocol"
 )
 
 // clientOf is a target client that has said, and was told, messages over stdio.
 func clientOf(revision string, messages ...string) *Client {
-	environment := &Environment{Leg: Leg{Role: ClientRole, Revision: revision, Transport: Stdio}}
+	environment := &Environment{Leg: Leg{Role: protocol.ClientRole, Revision: revision, Transport: protocol.Stdio}}
 	performance := &Performance{Story: "test", Connections: []Recorded{{Name: "c", Events: said(messages...), Complete: true}}}
 	return newClient(environment, &Story{Name: "test"}, performance, nil)
 }

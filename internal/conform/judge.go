@@ -3,6 +3,7 @@ package conform
 import (
 	"context"
 
+	"github.com/mcpconform/mcpconform/internal/protocol"
 	"github.com/mcpconform/mcpconform/internal/rules"
 	"github.com/mcpconform/mcpconform/internal/scripted"
 	"github.com/mcpconform/mcpconform/internal/transcript"
@@ -36,7 +37,7 @@ func (e *Environment) judge(log *transcript.Log) {
 	events := log.Events()
 	conversation := rules.ReadConversation(e.Leg, e.judged.LeaveOut(events), log.Dropped() == 0, log)
 	defer e.judged.Add(conversation)
-	if conversation.ServerCapabilities == nil && conversation.Leg == e.Leg && e.stateless() && e.Survey.Declared() {
+	if conversation.ServerCapabilities == nil && conversation.Leg == e.Leg && e.Has(protocol.Discovery) && e.Survey.Declared() {
 		conversation.ServerCapabilities = e.Survey.Capabilities
 	}
 	if conversation.Leg == e.Leg && e.Survey != nil {

@@ -5,17 +5,18 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/mcpconform/mcpconform/internal/protocol"
 	"github.com/mcpconform/mcpconform/internal/rules"
 	"github.com/mcpconform/mcpconform/internal/transcript"
 )
 
 func TestStandingRules(t *testing.T) {
 	t.Parallel()
-	environment := environment(t, Stdio)
+	environment := environment(t, protocol.Stdio)
 	environment.Rules = []rules.Rule{
 		{Text: "stands", Requirements: []string{"ping.answered"}},
 		{Text: "stood", Requirements: []string{"ping.gone"}},
-		{Text: "over HTTP", Requirements: []string{"ping.status"}},
+		{Text: "over protocol.HTTP", Requirements: []string{"ping.status"}},
 		{Text: "in part", Requirements: []string{"ping.gone", "ping.later"}},
 	}
 	standing, elsewhere := environment.StandingRules()
@@ -36,7 +37,7 @@ func TestStandingRules(t *testing.T) {
 // What a connection negotiated decides which rules judge it, and where that counts.
 func TestRulesOfWhatWasNegotiated(t *testing.T) {
 	t.Parallel()
-	environment := environment(t, Stdio)
+	environment := environment(t, protocol.Stdio)
 	seen := func(_ *Conversation, sight *rules.Sight) { sight.Saw() }
 	environment.Rules = []rules.Rule{
 		{Text: "stood", Requirements: []string{"ping.gone"}, Judge: seen},

@@ -12,8 +12,8 @@ import (
 
 	"github.com/onsi/gomega/types"
 
-	"github.com/mcpconform/mcpconform/internal/catalogue"
 	"github.com/mcpconform/mcpconform/internal/jsonrpc"
+	"github.com/mcpconform/mcpconform/internal/protocol"
 )
 
 // Expectation is a value of the target that a check is about.
@@ -321,8 +321,8 @@ func statusName(status int) string {
 
 // BeARevision matches the name of a released revision of the specification.
 func BeARevision() types.GomegaMatcher {
-	return Be("a released revision ("+strings.Join(catalogue.Revisions, ", ")+")", func(value any) bool {
+	return Be("a released revision ("+strings.Join(protocol.Released(), ", ")+")", func(value any) bool {
 		name, isString := value.(string)
-		return isString && slices.Contains(catalogue.Revisions, name)
+		return isString && slices.Contains(protocol.Released(), name)
 	})
 }

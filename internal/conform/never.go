@@ -5,6 +5,8 @@ import (
 	"maps"
 	"slices"
 	"strings"
+
+	"github.com/mcpconform/mcpconform/internal/protocol"
 )
 
 // Never is what a server will never do, as its config says: what needs it is skipped,
@@ -81,7 +83,7 @@ func (n Never) reason(name string) string { return fmt.Sprintf("never %s, by %s"
 // never says why a check with these labels is about something that the server never
 // does; "" when it is not.
 func (e *Environment) never(labels []string) string {
-	if e.Role != ServerRole {
+	if e.Role != protocol.ServerRole {
 		return ""
 	}
 	if ids := e.Requirements(labels); len(ids) > 0 {
@@ -103,7 +105,7 @@ func (e *Environment) never(labels []string) string {
 // nothing.
 func (e *Environment) NeverAsks(ids []string) string {
 	for _, id := range ids {
-		if requirement, known := e.Catalogue.Get(id); known && e.Role == ServerRole {
+		if requirement, known := e.Catalogue.Get(id); known && e.Role == protocol.ServerRole {
 			if name := e.Never.about(requirement.Page(e.Revision), true); name != "" {
 				return name
 			}
@@ -115,7 +117,7 @@ func (e *Environment) NeverAsks(ids []string) string {
 // NeverShown says why a rule that saw nothing is about something that the server never
 // does; "" when it is not.
 func (e *Environment) NeverShown(ids []string) string {
-	if e.Role != ServerRole {
+	if e.Role != protocol.ServerRole {
 		return ""
 	}
 	for _, id := range ids {

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/mcpconform/mcpconform/internal/catalogue"
+	"github.com/mcpconform/mcpconform/internal/protocol"
 )
 
 // What a server never does is skipped with that word, whatever else could be said.
@@ -71,7 +72,7 @@ func TestFeaturesAreKnown(t *testing.T) {
 // who ruled it out.
 func TestNeverGates(t *testing.T) {
 	t.Parallel()
-	environment := environment(t, Stdio)
+	environment := environment(t, protocol.Stdio)
 	environment.Provocations = map[string]Provocation{}
 	labels := func(kind string) []string { return []string{"ping.answered", labelProvocation + kind} }
 	for _, kind := range Kinds() {
@@ -85,10 +86,10 @@ func TestNeverGates(t *testing.T) {
 		if _, there := environment.provocation(kind); there || outcome.Ending != Skipped || outcome.Reason != "never "+kind+", by mcpconform.yaml" {
 			t.Errorf("%s: %v, %+v", kind, there, outcome)
 		}
-		environment.Role = ClientRole
+		environment.Role = protocol.ClientRole
 		if word := environment.never(labels(kind)); word != "" {
 			t.Errorf("of a client: %s", word)
 		}
-		environment.Role = ServerRole
+		environment.Role = protocol.ServerRole
 	}
 }

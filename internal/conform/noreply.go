@@ -11,6 +11,7 @@ import (
 	"github.com/onsi/ginkgo/v2"
 
 	"github.com/mcpconform/mcpconform/internal/jsonrpc"
+	"github.com/mcpconform/mcpconform/internal/protocol"
 	"github.com/mcpconform/mcpconform/internal/rules"
 	"github.com/mcpconform/mcpconform/internal/scripted"
 	"github.com/mcpconform/mcpconform/internal/transcript"
@@ -73,7 +74,7 @@ func hasStray(events []transcript.Event) bool {
 			continue
 		}
 		switch message := jsonrpc.Parse(event.Raw); {
-		case event.From == transcript.Client:
+		case event.From == protocol.Client:
 			asked[message.ID] = true
 		case message.Kind == jsonrpc.Invalid, message.Kind == jsonrpc.Batch, message.Kind == jsonrpc.Response && (message.ID == jsonrpc.NullID || !asked[message.ID]):
 			return true
@@ -89,7 +90,7 @@ func (s *Server) since(id jsonrpc.ID) (shown []transcript.Event, judged int) {
 	events := s.Log().Events()
 	at := len(events) - 1
 	for position, event := range slices.Backward(events) {
-		if event.Kind == transcript.Message && event.From == transcript.Client && jsonrpc.Parse(event.Raw).ID == id {
+		if event.Kind == transcript.Message && event.From == protocol.Client && jsonrpc.Parse(event.Raw).ID == id {
 			at = position
 			break
 		}
@@ -286,7 +287,7 @@ func (e *Environment) contact(ctx context.Context, patience time.Duration) error
 	defer connection.Close(ctx)
 	switch {
 	case e.Survey.Fence != "": // which is answered where the opening is not
-	case e.stateless():
+	case e.Has(protocol.Discovery):
 		_, err = connection.Discover(ctx, e.Revision, scripted.Everything(e.Revision))
 	default:
 		_, err = connection.Initialize(ctx, scripted.Hello(e.Revision, scripted.Everything(e.Revision)))
@@ -305,5 +306,5 @@ func (e *Environment) contact(ctx context.Context, patience time.Duration) error
 
 // isSaid tells whether an event is something that the server said.
 func isSaid(event transcript.Event) bool {
-	return event.From == transcript.Server && (event.Kind == transcript.Message || event.Kind == transcript.Head)
+	return event.From == protocol.Server && (event.Kind == transcript.Message || event.Kind == transcript.Head)
 }

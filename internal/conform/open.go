@@ -5,6 +5,7 @@ import (
 	"net/http"
 	"time"
 
+	"github.com/mcpconform/mcpconform/internal/protocol"
 	"github.com/mcpconform/mcpconform/internal/transcript"
 )
 
@@ -52,7 +53,7 @@ func (p *Performance) Messages() int {
 	count := 0
 	for _, connection := range p.Connections {
 		for _, event := range connection.Events {
-			if event.Kind == transcript.Message && event.From == transcript.Client {
+			if event.Kind == transcript.Message && event.From == protocol.Client {
 				count++
 			}
 		}

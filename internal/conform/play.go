@@ -10,6 +10,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/mcpconform/mcpconform/internal/protocol"
 	"github.com/mcpconform/mcpconform/internal/scripted"
 	"github.com/mcpconform/mcpconform/internal/transcript"
 	"github.com/mcpconform/mcpconform/internal/transport"
@@ -179,7 +180,7 @@ func (p *performing) log() *transcript.Log {
 
 // open lets the client in.
 func (p *performing) open(ctx context.Context, invocation *Invocation) (stop func(), err error) {
-	if p.environment.Transport == Stdio {
+	if p.environment.Transport == protocol.Stdio {
 		return p.openStdio(ctx, invocation)
 	}
 	return p.openHTTP(ctx, invocation)

@@ -9,6 +9,7 @@ import (
 
 	"github.com/onsi/ginkgo/v2"
 
+	"github.com/mcpconform/mcpconform/internal/protocol"
 	"github.com/mcpconform/mcpconform/schema"
 )
 
@@ -82,25 +83,25 @@ func Kinds() []string { return slices.Sorted(maps.Keys(kinds)) }
 type fixture struct {
 	provocation Provocation
 	provokes    []string
-	stateless   bool // the tool is one of the stateless era alone
+	needs       protocol.Feature // the tool is about it, and of no use at revisions without; "" for none
 }
 
 // fixtures are, in the order of preference, the tools of the official suite's
 // everything-server, of the reference server, and of server-everything.
 var fixtures = []fixture{
-	{provocation: Provocation{Tool: "test_input_required_result_elicitation"}, provokes: []string{"elicitation"}, stateless: true},
-	{provocation: Provocation{Tool: "test_input_required_result_sampling"}, provokes: []string{"sampling"}, stateless: true},
-	{provocation: Provocation{Tool: "test_input_required_result_list_roots"}, provokes: []string{"roots"}, stateless: true},
-	{provocation: Provocation{Tool: "test_input_required_result_multiple_inputs"}, provokes: []string{"input-several"}, stateless: true},
-	{provocation: Provocation{Tool: "test_input_required_result_tampered_state"}, provokes: []string{"input-state"}, stateless: true},
-	{provocation: Provocation{Tool: "test_input_required_result_request_state"}, provokes: []string{"input-other-state"}, stateless: true},
-	{provocation: Provocation{Tool: "test_x_mcp_header"}, provokes: []string{"header"}, stateless: true},
-	{provocation: Provocation{Tool: "slow_compute", Arguments: Object{"seconds": 0.2}}, provokes: []string{"task", "task-slow"}, stateless: true},
-	{provocation: Provocation{Tool: "confirm_delete"}, provokes: []string{"task-input"}, stateless: true},
-	{provocation: Provocation{Tool: "failing_job"}, provokes: []string{"task-failing"}, stateless: true},
-	{provocation: Provocation{Tool: "protocol_error_job"}, provokes: []string{"task-refused"}, stateless: true},
-	{provocation: Provocation{Tool: "test_x_mcp_header"}, stateless: true}, // there for its headers, whatever calls it
-	{provocation: Provocation{Tool: "test_header_parameters"}, stateless: true},
+	{provocation: Provocation{Tool: "test_input_required_result_elicitation"}, provokes: []string{"elicitation"}, needs: protocol.InputRequests},
+	{provocation: Provocation{Tool: "test_input_required_result_sampling"}, provokes: []string{"sampling"}, needs: protocol.InputRequests},
+	{provocation: Provocation{Tool: "test_input_required_result_list_roots"}, provokes: []string{"roots"}, needs: protocol.InputRequests},
+	{provocation: Provocation{Tool: "test_input_required_result_multiple_inputs"}, provokes: []string{"input-several"}, needs: protocol.InputRequests},
+	{provocation: Provocation{Tool: "test_input_required_result_tampered_state"}, provokes: []string{"input-state"}, needs: protocol.InputRequests},
+	{provocation: Provocation{Tool: "test_input_required_result_request_state"}, provokes: []string{"input-other-state"}, needs: protocol.InputRequests},
+	{provocation: Provocation{Tool: "test_x_mcp_header"}, provokes: []string{"header"}, needs: protocol.MirroredHeaders},
+	{provocation: Provocation{Tool: "slow_compute", Arguments: Object{"seconds": 0.2}}, provokes: []string{"task", "task-slow"}, needs: protocol.Extensions},
+	{provocation: Provocation{Tool: "confirm_delete"}, provokes: []string{"task-input"}, needs: protocol.Extensions},
+	{provocation: Provocation{Tool: "failing_job"}, provokes: []string{"task-failing"}, needs: protocol.Extensions},
+	{provocation: Provocation{Tool: "protocol_error_job"}, provokes: []string{"task-refused"}, needs: protocol.Extensions},
+	{provocation: Provocation{Tool: "test_x_mcp_header"}, needs: protocol.MirroredHeaders}, // there for its headers, whatever calls it
+	{provocation: Provocation{Tool: "test_header_parameters"}, needs: protocol.MirroredHeaders},
 	{provocation: Provocation{Tool: "test_simple_text"}, provokes: []string{"text"}},
 	{provocation: Provocation{Tool: "test_image_content"}, provokes: []string{"image"}},
 	{provocation: Provocation{Tool: "test_audio_content"}, provokes: []string{"audio"}},
@@ -161,7 +162,7 @@ func (e *Environment) provocation(kind string) (Provocation, bool) {
 		return Provocation{}, false
 	}
 	for _, known := range fixtures {
-		if slices.Contains(known.provokes, kind) && (e.stateless() || !known.stateless) && e.offers(known.provocation.Tool) {
+		if slices.Contains(known.provokes, kind) && (known.needs == "" || e.Has(known.needs)) && e.offers(known.provocation.Tool) {
 			return known.provocation, true
 		}
 	}

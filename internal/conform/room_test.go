@@ -8,6 +8,7 @@ import (
 
 	"github.com/onsi/ginkgo/v2"
 
+	"github.com/mcpconform/mcpconform/internal/protocol"
 	"github.com/mcpconform/mcpconform/internal/scripted"
 	"github.com/mcpconform/mcpconform/internal/transcript"
 )
@@ -30,8 +31,8 @@ func TestChecksWithoutRoomArePutOff(t *testing.T) { //nolint:paralleltest // a p
 		t.Run(name, func(t *testing.T) {
 			const all = 1 << 20
 			judged := 0
-			environment := environment(t, HTTP)
-			environment.Target = scripted.Target{Transport: HTTP, URL: server.URL, Reply: 20 * time.Second}
+			environment := environment(t, protocol.HTTP)
+			environment.Target = scripted.Target{Transport: protocol.HTTP, URL: server.URL, Reply: 20 * time.Second}
 			environment.Room, environment.Company = transcript.NewRoom(all), test.company
 			environment.Record = func(Connection) { judged++ }
 			current = &check{environment: environment, outcome: Outcome{Ending: Failed}}

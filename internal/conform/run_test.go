@@ -16,6 +16,7 @@ import (
 	"github.com/onsi/ginkgo/v2/types"
 
 	"github.com/mcpconform/mcpconform/internal/jsonrpc"
+	"github.com/mcpconform/mcpconform/internal/protocol"
 	"github.com/mcpconform/mcpconform/internal/rules"
 	"github.com/mcpconform/mcpconform/internal/scripted"
 	"github.com/mcpconform/mcpconform/internal/survey"
@@ -84,8 +85,8 @@ func perform(environment *Environment, register func()) map[string]Outcome {
 func TestChecks(t *testing.T) {
 	server := httptest.NewServer(http.HandlerFunc(minimal))
 	defer server.Close()
-	environment := environment(t, HTTP)
-	environment.Target = scripted.Target{Transport: HTTP, URL: server.URL, Reply: 20 * time.Second}
+	environment := environment(t, protocol.HTTP)
+	environment.Target = scripted.Target{Transport: protocol.HTTP, URL: server.URL, Reply: 20 * time.Second}
 	environment.Rules = []rules.Rule{{Text: "speaks", Requirements: []string{"ping.answered"},
 		Judge: func(c *Conversation, sight *rules.Sight) {
 			for range c.ByTarget() {
@@ -125,7 +126,7 @@ func TestChecks(t *testing.T) {
 		ginkgo.It("4 uses yet another", Verifies("ping.answered"), func(ctx ginkgo.SpecContext) {
 			server := Session(ctx)
 			pooled = append(pooled, server)
-			Demand(Revision() == "2025-06-18" && Transport() == HTTP && Declares("tools") && ListedTools() == nil, "the leg", "another")
+			Demand(Revision() == "2025-06-18" && Transport() == protocol.HTTP && Declares("tools") && ListedTools() == nil, "the leg", "another")
 		})
 		ginkgo.It("5 uses a fresh one", Verifies("ping.answered"), func(ctx ginkgo.SpecContext) {
 			pooled = append(pooled, FreshSession(ctx))
@@ -202,8 +203,8 @@ func TestSessionsRetire(t *testing.T) {
 	t.Parallel()
 	web := httptest.NewServer(http.HandlerFunc(minimal))
 	defer web.Close()
-	environment := environment(t, HTTP)
-	environment.Target = scripted.Target{Transport: HTTP, URL: web.URL, Reply: 20 * time.Second}
+	environment := environment(t, protocol.HTTP)
+	environment.Target = scripted.Target{Transport: protocol.HTTP, URL: web.URL, Reply: 20 * time.Second}
 	server, err := dial(environment)
 	if err != nil {
 		t.Fatal(err)
@@ -239,7 +240,7 @@ func TestCheckTimeout(t *testing.T) {
 	if environment.CheckTimeout() != 12*time.Second {
 		t.Errorf("a check may take %s", environment.CheckTimeout())
 	}
-	if name := (Leg{Role: ServerRole, Revision: "2025-06-18", Transport: Stdio}).Name(); name != "server 2025-06-18 stdio" {
+	if name := (Leg{Role: protocol.ServerRole, Revision: "2025-06-18", Transport: protocol.Stdio}).Name(); name != "server 2025-06-18 stdio" {
 		t.Errorf("a leg is called %q", name)
 	}
 }

@@ -9,6 +9,7 @@ import (
 	"github.com/mcpconform/mcpconform/internal/excerpt"
 	"github.com/mcpconform/mcpconform/internal/jsonrpc"
 	"github.com/mcpconform/mcpconform/internal/mcp"
+	"github.com/mcpconform/mcpconform/internal/protocol"
 	"github.com/mcpconform/mcpconform/internal/scripted"
 	"github.com/mcpconform/mcpconform/internal/survey"
 	"github.com/mcpconform/mcpconform/internal/transport"
@@ -50,11 +51,8 @@ type Object = map[string]any
 // Revision is the revision under test.
 func Revision() string { return current.environment.Revision }
 
-// Stateless tells whether the revision under test is of the stateless era, in which
-// each request stands for itself.
-func Stateless() bool { return current.environment.stateless() }
-
-func (e *Environment) stateless() bool { return scripted.Stateless(e.Revision) }
+// RevisionHas tells whether the revision under test has a feature.
+func RevisionHas(feature protocol.Feature) bool { return current.environment.Has(feature) }
 
 // Transport is the transport under test.
 func Transport() string { return current.environment.Transport }
@@ -158,7 +156,7 @@ func (e *Environment) fence() string {
 
 // alwaysServed is the request that every server serves at any time.
 func (e *Environment) alwaysServed() string {
-	if e.stateless() {
+	if !e.Has(protocol.Ping) {
 		return "server/discover"
 	}
 	return "ping"

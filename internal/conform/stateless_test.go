@@ -14,6 +14,7 @@ import (
 
 	"github.com/mcpconform/mcpconform/internal/jsonrpc"
 	"github.com/mcpconform/mcpconform/internal/mcp"
+	"github.com/mcpconform/mcpconform/internal/protocol"
 	"github.com/mcpconform/mcpconform/internal/rules"
 	"github.com/mcpconform/mcpconform/internal/scripted"
 	"github.com/mcpconform/mcpconform/internal/transport"
@@ -55,12 +56,12 @@ func stateless(w http.ResponseWriter, request *http.Request) {
 func TestChecksOfTheStatelessEra(t *testing.T) {
 	server := httptest.NewServer(http.HandlerFunc(stateless))
 	defer server.Close()
-	environment := environment(t, HTTP)
+	environment := environment(t, protocol.HTTP)
 	environment.Revision = "2026-07-28"
-	environment.Target = scripted.Target{Transport: HTTP, URL: server.URL, Reply: 20 * time.Second}
+	environment.Target = scripted.Target{Transport: protocol.HTTP, URL: server.URL, Reply: 20 * time.Second}
 	outcomes := perform(environment, func() {
 		ginkgo.It("needs no handshake", Verifies("ping.answered"), func(ctx ginkgo.SpecContext) {
-			Demand(Stateless(), "the era", "the other")
+			Demand(RevisionHas(protocol.Statelessness), "the era", "the other")
 			server := Session(ctx)
 			server.Fence(ctx)
 			server.StaysUsable(ctx)
@@ -112,7 +113,7 @@ func TestChecksOfTheStatelessEra(t *testing.T) {
 func TestAsks(t *testing.T) {
 	t.Parallel()
 	const declaring = `"_meta":{"io.modelcontextprotocol/clientCapabilities":{"roots":{}}}`
-	stateless := rules.NewConversation(Leg{Role: ServerRole, Revision: "2026-07-28", Transport: Stdio}, said(
+	stateless := rules.NewConversation(Leg{Role: protocol.ServerRole, Revision: "2026-07-28", Transport: protocol.Stdio}, said(
 		`>{"id":1,"method":"server/discover","params":{`+declaring+`}}`,
 		`<{"id":1,"result":{"capabilities":{"tools":{}}}}`,
 		`>{"id":2,"method":"tools/call","params":{}}`,

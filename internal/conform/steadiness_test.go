@@ -6,6 +6,8 @@ import (
 	"testing"
 
 	"github.com/onsi/ginkgo/v2"
+
+	"github.com/mcpconform/mcpconform/internal/protocol"
 )
 
 func TestStepsThatBringAboutMessages(t *testing.T) {
@@ -48,8 +50,8 @@ func TestProofsOfSteps(t *testing.T) { //nolint:paralleltest // a process runs o
 		"may be in the middle of that": {recordOf("story", tell(), listed, list), over, false},
 	} {
 		t.Run(name, func(t *testing.T) {
-			environment := environment(t, Stdio)
-			environment.Role = ClientRole
+			environment := environment(t, protocol.Stdio)
+			environment.Role = protocol.ClientRole
 			environment.Performances = map[string]*Performance{"story": test.played}
 			story := &Story{Name: "story", Told: Steps{
 				ToConnect(), ToList("tools"), ToList("tools"), ToCall("t", nil).As("x"), ToCancel("x"), ToList("tools"),

@@ -9,6 +9,7 @@ import (
 
 	"github.com/mcpconform/mcpconform/internal/catalogue"
 	"github.com/mcpconform/mcpconform/internal/filter"
+	"github.com/mcpconform/mcpconform/internal/protocol"
 	"github.com/mcpconform/mcpconform/internal/rules"
 )
 
@@ -80,18 +81,18 @@ func pageLabel(page string) string {
 	return page[strings.LastIndexByte(page, '/')+1:]
 }
 
-// InHandshakeEra keeps a check to the revisions with a handshake, where what it
-// verifies stands in both eras.
-func InHandshakeEra() Labels {
-	if building.stateless() {
+// AtRevisionsWith keeps a check to the revisions that have a feature, where what it
+// verifies stands at others, too.
+func AtRevisionsWith(feature protocol.Feature) Labels {
+	if !building.Has(feature) {
 		return Labels{labelAbsent}
 	}
 	return nil
 }
 
-// InStatelessEra keeps a check to the revisions without a handshake.
-func InStatelessEra() Labels {
-	if !building.stateless() {
+// AtRevisionsWithout keeps a check to the revisions that do not have a feature.
+func AtRevisionsWithout(feature protocol.Feature) Labels {
+	if building.Has(feature) {
 		return Labels{labelAbsent}
 	}
 	return nil
@@ -241,7 +242,7 @@ func (e *Environment) TransportsOf(labels []string) []string {
 				return known && requirement.Applies(e.Revision, transport, e.Role)
 			})
 	}
-	return slices.DeleteFunc([]string{Stdio, HTTP}, func(transport string) bool { return !applies(transport) })
+	return slices.DeleteFunc(protocol.CheckedTransports(), func(transport string) bool { return !applies(transport) })
 }
 
 // Standing returns a filter for what matches another ("" for everything) and stands

@@ -7,10 +7,12 @@ import (
 	"net"
 	"net/http"
 	"time"
+
+	"github.com/mcpconform/mcpconform/internal/protocol"
 )
 
 // ofClient tells whether the target is a client.
-func (f *Fault) ofClient() bool { return f.Role == "client" }
+func (f *Fault) ofClient() bool { return f.Role == protocol.ClientRole }
 
 // turn makes what is said of a client, and seen from there, what it is on a wire.
 func (f *Fault) turn() {

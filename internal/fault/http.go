@@ -11,6 +11,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/mcpconform/mcpconform/internal/protocol"
 	"github.com/mcpconform/mcpconform/internal/transcript"
 	"github.com/mcpconform/mcpconform/internal/transport"
 )
@@ -203,7 +204,7 @@ func (h *HTTP) newExchange(w http.ResponseWriter, r *http.Request) *exchange {
 
 // serve takes an exchange to its end. An error says why there is no good one.
 func (e *exchange) serve() error {
-	e.recordHead(transcript.Client, &transcript.HTTP{
+	e.recordHead(protocol.Client, &transcript.HTTP{
 		Method: e.request.Method, URL: e.request.URL.RequestURI(), Header: e.request.Header.Clone(),
 	})
 	defer context.AfterFunc(e.http.life, func() { e.end(errCut) })()
@@ -225,7 +226,7 @@ func (e *exchange) serve() error {
 	defer func() { _ = response.Body.Close() }() // it was read, or is given up
 	e.http.sessions.bind(response.Header.Get(sessionHeader), e.connection)
 	e.answered = true
-	e.recordHead(transcript.Server, &transcript.HTTP{Status: response.StatusCode, Header: response.Header.Clone()})
+	e.recordHead(protocol.Server, &transcript.HTTP{Status: response.StatusCode, Header: response.Header.Clone()})
 	if out.cut || response.StatusCode < http.StatusOK { // 101 switches to what nobody here speaks
 		return errCut
 	}

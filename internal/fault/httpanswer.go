@@ -9,7 +9,7 @@ import (
 	"slices"
 
 	"github.com/mcpconform/mcpconform/internal/jsonrpc"
-	"github.com/mcpconform/mcpconform/internal/transcript"
+	"github.com/mcpconform/mcpconform/internal/protocol"
 	"github.com/mcpconform/mcpconform/internal/transport"
 )
 
@@ -109,7 +109,7 @@ func (a *answer) passBody() error {
 	body, whole, err := readBody(a.response.Body, a.http.options.Limits.Message)
 	switch {
 	case err != nil: // what came of it is passed on, and the break
-		a.recordBody(transcript.Server, body, whole)
+		a.recordBody(protocol.Server, body, whole)
 		_ = a.reply.write(body, 0)
 		return err
 	case !whole:
@@ -117,7 +117,7 @@ func (a *answer) passBody() error {
 	case len(body) == 0:
 		return a.passUnread(a.response, bytes.NewReader(nil))
 	}
-	a.recordBody(transcript.Server, body, true)
+	a.recordBody(protocol.Server, body, true)
 	a.recordEnd(nil)
 	steps := a.connection.wire.Message(Passage{Direction: Out, Raw: body, Carried: inBody, Head: &a.head})
 	return a.sayAll(slices.Concat(a.said, steps), a.as)

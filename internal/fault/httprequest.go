@@ -9,7 +9,7 @@ import (
 	"sync"
 
 	"github.com/mcpconform/mcpconform/internal/jsonrpc"
-	"github.com/mcpconform/mcpconform/internal/transcript"
+	"github.com/mcpconform/mcpconform/internal/protocol"
 	"github.com/mcpconform/mcpconform/internal/transport"
 )
 
@@ -66,14 +66,14 @@ func (e *exchange) receive() (*outgoing, error) {
 	}
 	if e.http.options.Laying.None() {
 		if e.connection.log != nil && r.Method == http.MethodPost {
-			out.body = &tapped{r.Body, e.bodyTap(transcript.Client, r.ContentLength)}
+			out.body = &tapped{r.Body, e.bodyTap(protocol.Client, r.ContentLength)}
 		}
 		return out, nil
 	}
 	in := &inbox{exchange: e, out: out, plan: e.connection.wire.Head(e.head), passed: true, ofClient: e.connection.wire.from == In}
 	if r.Method == http.MethodPost {
 		body, whole, err := readBody(r.Body, e.http.options.Limits.Message)
-		e.recordBody(transcript.Client, body, whole)
+		e.recordBody(protocol.Client, body, whole)
 		if err != nil {
 			return nil, err
 		}

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"sync"
 
+	"github.com/mcpconform/mcpconform/internal/protocol"
 	"github.com/mcpconform/mcpconform/internal/transcript"
 	"github.com/mcpconform/mcpconform/internal/transport"
 )
@@ -40,7 +41,7 @@ func (s *sessions) of(header http.Header) *connection {
 	if c := s.known[id]; c != nil {
 		return c
 	}
-	stateless := id == "" && header.Get(transport.VersionHeader) >= transport.FirstStateless
+	stateless := id == "" && protocol.Has(header.Get(transport.VersionHeader), protocol.Statelessness)
 	if stateless && s.stateless != nil {
 		return s.stateless
 	}
@@ -112,7 +113,7 @@ func (h *HTTP) newConnection(number int) *connection {
 	c.alive, c.hang = context.WithCancel(context.Background())
 	if h.options.Log != nil {
 		c.log = h.options.Log(fmt.Sprintf("connection-%d", number))
-		c.log.Append(transcript.Event{Kind: transcript.Open, From: transcript.Client, Note: "to " + h.upstream.Redacted()})
+		c.log.Append(transcript.Event{Kind: transcript.Open, From: protocol.Client, Note: "to " + h.upstream.Redacted()})
 	}
 	return c
 }

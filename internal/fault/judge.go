@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"github.com/mcpconform/mcpconform/internal/nearest"
+	"github.com/mcpconform/mcpconform/internal/protocol"
 )
 
 // judge says what is wrong with a fault that can be read.
@@ -42,8 +43,8 @@ func (j *judge) judge() {
 			j.fail("company %s is among what it breaks", id)
 		}
 	}
-	j.oneOf("role", fault.Role, "", "server", "client")
-	j.oneOf("transport", fault.Transport, "", "stdio", "http")
+	j.oneOf("role", fault.Role, append([]string{""}, protocol.Roles()...)...)
+	j.oneOf("transport", fault.Transport, append([]string{""}, protocol.CheckedTransports()...)...)
 	changes := fault.AllChanges()
 	if len(changes) == 0 && fault.Switch == "" {
 		j.fail("nothing is changed: expected when and do, changes, or switch")

@@ -7,6 +7,7 @@ import (
 	"os"
 	"syscall"
 
+	"github.com/mcpconform/mcpconform/internal/protocol"
 	"github.com/mcpconform/mcpconform/internal/target"
 	"github.com/mcpconform/mcpconform/internal/transcript"
 )
@@ -39,16 +40,16 @@ func (s *stdio) recordProcess(process *target.Process) {
 	if s.log == nil {
 		return
 	}
-	s.record(transcript.Event{Kind: transcript.Open, From: transcript.Client, Note: "started " + process.String()})
+	s.record(transcript.Event{Kind: transcript.Open, From: protocol.Client, Note: "started " + process.String()})
 	process.Watch(target.Watcher{
 		Stderr: func(line []byte) {
-			s.record(transcript.Event{Kind: transcript.Stderr, From: transcript.Server, Raw: line})
+			s.record(transcript.Event{Kind: transcript.Stderr, From: protocol.Server, Raw: line})
 		},
 		Signal: func(note string) {
-			s.record(transcript.Event{Kind: transcript.Signal, From: transcript.Client, Note: note})
+			s.record(transcript.Event{Kind: transcript.Signal, From: protocol.Client, Note: note})
 		},
 		Exit: func(exit target.Exit) {
-			s.record(transcript.Event{Kind: transcript.Exit, From: transcript.Server, Note: exit.String()})
+			s.record(transcript.Event{Kind: transcript.Exit, From: protocol.Server, Note: exit.String()})
 		},
 	})
 }

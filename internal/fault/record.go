@@ -7,6 +7,7 @@ import (
 	"iter"
 	"net/http"
 
+	"github.com/mcpconform/mcpconform/internal/protocol"
 	"github.com/mcpconform/mcpconform/internal/transcript"
 	"github.com/mcpconform/mcpconform/internal/transport"
 )
@@ -22,12 +23,12 @@ func (e *exchange) record(event transcript.Event) {
 	}
 }
 
-func (e *exchange) recordHead(from transcript.Party, head *transcript.HTTP) {
+func (e *exchange) recordHead(from protocol.Party, head *transcript.HTTP) {
 	e.record(transcript.Event{Kind: transcript.Head, From: from, HTTP: head})
 }
 
 // recordBody writes a body down, or the beginning of one that is too long.
-func (e *exchange) recordBody(from transcript.Party, body []byte, whole bool) {
+func (e *exchange) recordBody(from protocol.Party, body []byte, whole bool) {
 	event := transcript.Event{Kind: transcript.Message, From: from, Raw: body}
 	if !whole {
 		event.Raw, event.Size = body[:min(shownOfLong, len(body))], len(body)
@@ -55,7 +56,7 @@ func (e *exchange) recordEnd(err error) {
 	case !e.answered:
 		note = "answered in the place of the target"
 	}
-	e.record(transcript.Event{Kind: transcript.End, From: transcript.Server, Note: note})
+	e.record(transcript.Event{Kind: transcript.End, From: protocol.Server, Note: note})
 }
 
 // tap is told what passes unread, piece by piece, before it is passed on.
@@ -72,7 +73,7 @@ func (e *exchange) tapOf(response *http.Response) tap {
 	case transport.MediaType(response.Header.Get("Content-Type")) == eventStreamMedia:
 		return e.eventTap()
 	}
-	return e.bodyTap(transcript.Server, response.ContentLength)
+	return e.bodyTap(protocol.Server, response.ContentLength)
 }
 
 // deaf records nothing.
@@ -91,7 +92,7 @@ type bodyTap struct {
 	told     bool
 }
 
-func (e *exchange) bodyTap(from transcript.Party, expected int64) *bodyTap {
+func (e *exchange) bodyTap(from protocol.Party, expected int64) *bodyTap {
 	return &bodyTap{expected: expected, limit: e.http.options.Limits.Message,
 		tell: func(body []byte, whole bool) { e.recordBody(from, body, whole) }}
 }
@@ -187,9 +188,9 @@ type lineTap struct {
 }
 
 func (s *stdio) lineTap(way Direction) *lineTap {
-	from := transcript.Client
+	from := protocol.Client
 	if way == Out {
-		from = transcript.Server
+		from = protocol.Server
 	}
 	return &lineTap{limit: s.limit, tell: func(line []byte, size int, ended bool) {
 		event := transcript.Event{Kind: transcript.Message, From: from, Raw: line}

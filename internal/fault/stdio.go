@@ -11,6 +11,7 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/mcpconform/mcpconform/internal/protocol"
 	"github.com/mcpconform/mcpconform/internal/transcript"
 	"github.com/mcpconform/mcpconform/internal/transport"
 )
@@ -179,7 +180,7 @@ func (s *stdio) event(event string) (ignored bool, done <-chan struct{}) {
 // passIn passes on what the peer says, and the end of it.
 func (s *stdio) passIn() {
 	s.pass(In)
-	s.record(transcript.Event{Kind: transcript.Signal, From: transcript.Client, Note: "closed its standard input"})
+	s.record(transcript.Event{Kind: transcript.Signal, From: protocol.Client, Note: "closed its standard input"})
 	ignored, done := s.event(inputClosed)
 	s.await(done)
 	if !ignored && !s.isHung() {
@@ -208,7 +209,7 @@ func (s *stdio) pass(way Direction) {
 	}
 	lane.settle()
 	if way == Out {
-		s.record(transcript.Event{Kind: transcript.End, From: transcript.Server, Note: endNote(err)})
+		s.record(transcript.Event{Kind: transcript.End, From: protocol.Server, Note: endNote(err)})
 		lane.close()
 	}
 }

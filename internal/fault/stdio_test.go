@@ -18,6 +18,7 @@ import (
 
 	"github.com/mcpconform/mcpconform/internal/fault"
 	"github.com/mcpconform/mcpconform/internal/jsonrpc"
+	"github.com/mcpconform/mcpconform/internal/protocol"
 	"github.com/mcpconform/mcpconform/internal/transcript"
 	"github.com/mcpconform/mcpconform/internal/transport"
 )
@@ -287,18 +288,18 @@ func TestStdioRecords(t *testing.T) {
 		if err := <-d.over; err != nil {
 			t.Error(err)
 		}
-		found := map[transcript.Party][]string{}
+		found := map[protocol.Party][]string{}
 		for _, event := range log.Events() {
 			found[event.From] = append(found[event.From], fmt.Sprint(event.Kind, " ", string(event.Raw), " ", event.Size, " ", event.Note))
 		}
-		want := map[transcript.Party][]string{
-			transcript.Client: {
+		want := map[protocol.Party][]string{
+			protocol.Client: {
 				"message " + call + " 0 ",
 				"message " + strings.Repeat("x", 200) + " 300 the beginning of a line that is too long",
 				"message half 0 not ended by a newline",
 				"signal  0 closed its standard input",
 			},
-			transcript.Server: {
+			protocol.Server: {
 				"message " + progress + " 0 ",
 				"message " + answer + " 0 ",
 				"end  0 standard output ended",

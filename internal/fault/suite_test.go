@@ -9,8 +9,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/mcpconform/mcpconform/internal/conform"
 	"github.com/mcpconform/mcpconform/internal/fault"
+	"github.com/mcpconform/mcpconform/internal/protocol"
 	"github.com/mcpconform/mcpconform/internal/runner"
 	"github.com/mcpconform/mcpconform/internal/target"
 	"github.com/mcpconform/mcpconform/reference/server"
@@ -141,7 +141,7 @@ func same(t *testing.T, direct, through []string) {
 // Ginkgo takes no two suites of one process at the same time: these tests are not
 // parallel.
 func TestSameVerdictsThroughHTTP(t *testing.T) {
-	direct := verdicts(t, runner.Options{URL: reference(t), Transports: []string{conform.HTTP}})
+	direct := verdicts(t, runner.Options{URL: reference(t), Transports: []string{protocol.HTTP}})
 	for name, laying := range map[string]fault.Laying{"unread": {}, "read": watching(t)} {
 		t.Run(name, func(t *testing.T) {
 			middleman, err := fault.NewHTTP(reference(t), fault.HTTPOptions{Laying: laying})
@@ -151,7 +151,7 @@ func TestSameVerdictsThroughHTTP(t *testing.T) {
 			t.Cleanup(middleman.Close)
 			served := httptest.NewServer(middleman)
 			t.Cleanup(served.Close)
-			same(t, direct, verdicts(t, runner.Options{URL: served.URL + "/mcp", Transports: []string{conform.HTTP}}))
+			same(t, direct, verdicts(t, runner.Options{URL: served.URL + "/mcp", Transports: []string{protocol.HTTP}}))
 		})
 	}
 }
@@ -159,7 +159,7 @@ func TestSameVerdictsThroughHTTP(t *testing.T) {
 func TestSameVerdictsThroughStdio(t *testing.T) {
 	run := func(arguments ...string) []string {
 		return verdicts(t, runner.Options{
-			Command: target.Command{Args: append([]string{os.Args[0]}, arguments...)}, Transports: []string{conform.Stdio},
+			Command: target.Command{Args: append([]string{os.Args[0]}, arguments...)}, Transports: []string{protocol.Stdio},
 		})
 	}
 	direct := run(asReference)

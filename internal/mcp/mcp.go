@@ -4,10 +4,6 @@ package mcp
 
 import "strings"
 
-// FirstStateless is the revision that began the stateless era: without a handshake and
-// without sessions.
-const FirstStateless = "2026-07-28"
-
 // Keys in the _meta of a request of the stateless era (basic/index#meta), of its
 // results, and of what belongs to a subscription.
 const (

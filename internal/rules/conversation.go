@@ -5,9 +5,9 @@ import (
 	"net/http"
 	"slices"
 
-	"github.com/mcpconform/mcpconform/internal/catalogue"
 	"github.com/mcpconform/mcpconform/internal/jsonrpc"
 	"github.com/mcpconform/mcpconform/internal/mcp"
+	"github.com/mcpconform/mcpconform/internal/protocol"
 	"github.com/mcpconform/mcpconform/internal/transcript"
 	"github.com/mcpconform/mcpconform/schema"
 )
@@ -193,7 +193,7 @@ func (c *Conversation) settle() {
 			negotiated = answered
 		}
 	}
-	if !slices.Contains(catalogue.Revisions, negotiated) || stateless(negotiated) {
+	if !slices.Contains(protocol.Released(), negotiated) || !protocol.Has(negotiated, protocol.Handshake) {
 		return
 	}
 	c.Negotiated = true
@@ -223,14 +223,14 @@ func (b bodies) see(event transcript.Event) {
 
 // foreign tells whether a body is such a one, in the words of a gateway perhaps.
 func (b bodies) foreign(event transcript.Event) bool {
-	return b[event.Stream] && event.From == transcript.Server && !bytes.Contains(event.Raw, []byte(`"jsonrpc"`))
+	return b[event.Stream] && event.From == protocol.Server && !bytes.Contains(event.Raw, []byte(`"jsonrpc"`))
 }
 
 // correlate finds for each response the request that it answers: the latest
 // one before it, from the other side, with the same id.
 func (c *Conversation) correlate() {
 	type asked struct {
-		by transcript.Party
+		by protocol.Party
 		id jsonrpc.ID
 	}
 	requests := map[asked]*Said{}
@@ -260,12 +260,9 @@ func (c *Conversation) handshake() {
 			c.ServerCapabilities = declared
 			return
 		case "server/discover":
-			if c.ServerCapabilities == nil && stateless(c.Revision) {
+			if c.ServerCapabilities == nil && c.Has(protocol.Discovery) {
 				c.ServerCapabilities = declared
 			}
 		}
 	}
 }
-
-// stateless tells the era of a revision.
-func stateless(revision string) bool { return revision >= mcp.FirstStateless }

@@ -1,16 +1,6 @@
 package rules
 
-// Roles of a target.
-const (
-	ServerRole = "server"
-	ClientRole = "client"
-)
-
-// Transports.
-const (
-	Stdio = "stdio"
-	HTTP  = "http"
-)
+import "github.com/mcpconform/mcpconform/internal/protocol"
 
 // Leg is one part of a run: a role at a revision over a transport.
 type Leg struct {
@@ -21,6 +11,9 @@ type Leg struct {
 
 // Name is the leg as people read it.
 func (l Leg) Name() string { return l.Role + " " + l.Revision + " " + l.Transport }
+
+// Has tells whether the leg's revision has a feature.
+func (l Leg) Has(feature protocol.Feature) bool { return protocol.Has(l.Revision, feature) }
 
 // Object is a JSON object.
 type Object = map[string]any

@@ -3,16 +3,17 @@ package rules
 import (
 	"testing"
 
+	"github.com/mcpconform/mcpconform/internal/protocol"
 	"github.com/mcpconform/mcpconform/internal/transcript"
 )
 
 // What is judged is what there is room to decode, and nothing is said of the rest.
 func TestConversationsHaveRoom(t *testing.T) {
 	t.Parallel()
-	leg := Leg{Role: ServerRole, Revision: "2025-06-18", Transport: Stdio}
+	leg := Leg{Role: protocol.ServerRole, Revision: "2025-06-18", Transport: protocol.Stdio}
 	log := transcript.NewLogIn(transcript.NewRoom(20<<10), "c1")
 	for range 20 {
-		log.Keep(transcript.Event{Kind: transcript.Message, From: transcript.Server, Raw: []byte(`{"jsonrpc":"2.0","method":"m","params":{"a":{"b":{}}}}`)})
+		log.Keep(transcript.Event{Kind: transcript.Message, From: protocol.Server, Raw: []byte(`{"jsonrpc":"2.0","method":"m","params":{"a":{"b":{}}}}`)})
 	}
 	conversation := ReadConversation(leg, log.Events(), true, log)
 	read := 0

@@ -9,6 +9,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/mcpconform/mcpconform/internal/protocol"
 	"github.com/mcpconform/mcpconform/internal/transcript"
 )
 
@@ -100,7 +101,7 @@ func TestConversationReads(t *testing.T) {
 	if c.Schema == nil || !c.Complete {
 		t.Error("the schema is missing, or something of the conversation")
 	}
-	client := NewConversation(Leg{Role: ClientRole, Revision: "2025-06-18"}, c.Events, true)
+	client := NewConversation(Leg{Role: protocol.ClientRole, Revision: "2025-06-18"}, c.Events, true)
 	if difference := cmp.Diff([]int{3, 8}, indexes(client.Requests("tools/list"))); difference != "" {
 		t.Error(difference)
 	}
@@ -136,9 +137,9 @@ func TestBodiesThatAreNoMessages(t *testing.T) {
 		"an error of a DELETE": {"DELETE", 405, `{"jsonrpc":"2.0","error":{}}`, 1},
 	} {
 		events := []transcript.Event{
-			{Kind: transcript.Head, Stream: "a", From: transcript.Client, HTTP: &transcript.HTTP{Method: test.method}},
-			{Kind: transcript.Head, Stream: "a", From: transcript.Server, HTTP: &transcript.HTTP{Status: test.status}},
-			{Kind: transcript.Message, Stream: "a", From: transcript.Server, Raw: []byte(test.body)},
+			{Kind: transcript.Head, Stream: "a", From: protocol.Client, HTTP: &transcript.HTTP{Method: test.method}},
+			{Kind: transcript.Head, Stream: "a", From: protocol.Server, HTTP: &transcript.HTTP{Status: test.status}},
+			{Kind: transcript.Message, Stream: "a", From: protocol.Server, Raw: []byte(test.body)},
 		}
 		if found := NewConversation(Leg{}, events, true).Messages; len(found) != test.messages {
 			t.Errorf("%s: %d messages", name, len(found))
@@ -151,7 +152,7 @@ func TestConversationThatIsIncomplete(t *testing.T) {
 	events := said(`>{"id":1,"method":"a"}`, `<{"id":1,"resu`, `<{"method":"n"}`)
 	events[1].Size = 100 << 20
 	events = append(events, transcript.Event{Kind: transcript.Stderr, Raw: []byte("{}")})
-	c := NewConversation(Leg{Role: ServerRole, Revision: "2025-06-18"}, events, true)
+	c := NewConversation(Leg{Role: protocol.ServerRole, Revision: "2025-06-18"}, events, true)
 	if c.Complete || len(c.Messages) != 2 || c.Messages[1].Method != "n" || c.Messages[1].Event.Sequence != 2 || len(c.Events) != 4 {
 		t.Errorf("complete: %t, with %d messages of %d events", c.Complete, len(c.Messages), len(c.Events))
 	}
@@ -268,7 +269,7 @@ func TestConversationsBelongToWhatTheyNegotiated(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			c := NewConversation(Leg{Role: ServerRole, Revision: test.leg, Transport: Stdio}, said(test.messages...), true)
+			c := NewConversation(Leg{Role: protocol.ServerRole, Revision: test.leg, Transport: protocol.Stdio}, said(test.messages...), true)
 			if c.Revision != test.revision || c.Revision >= "2025-06-18" && c.Schema.Revision() != test.revision {
 				t.Errorf("belongs to %s", c.Revision)
 			}
@@ -279,9 +280,9 @@ func TestConversationsBelongToWhatTheyNegotiated(t *testing.T) {
 func said(messages ...string) []transcript.Event {
 	var events []transcript.Event
 	for number, message := range messages {
-		from := transcript.Client
+		from := protocol.Client
 		if message[0] == '<' {
-			from = transcript.Server
+			from = protocol.Server
 		}
 		events = append(events, transcript.Event{Sequence: number, Kind: transcript.Message, From: from, Raw: []byte(message[1:])})
 	}
@@ -289,7 +290,7 @@ func said(messages ...string) []transcript.Event {
 }
 
 func conversation(messages ...string) *Conversation {
-	return NewConversation(Leg{Role: ServerRole, Revision: "2025-06-18", Transport: Stdio}, said(messages...), true)
+	return NewConversation(Leg{Role: protocol.ServerRole, Revision: "2025-06-18", Transport: protocol.Stdio}, said(messages...), true)
 }
 
 // indexes are the positions of messages in their conversation.

@@ -15,6 +15,7 @@ import (
 	"github.com/mcpconform/mcpconform/internal/excerpt"
 	"github.com/mcpconform/mcpconform/internal/jsonrpc"
 	"github.com/mcpconform/mcpconform/internal/mcp"
+	"github.com/mcpconform/mcpconform/internal/protocol"
 	"github.com/mcpconform/mcpconform/internal/rules"
 	"github.com/mcpconform/mcpconform/internal/scripted"
 	"github.com/mcpconform/mcpconform/internal/survey"
@@ -57,7 +58,7 @@ func (r *run) meetClient(ctx context.Context) error {
 
 // makeSockets makes the directory of the sockets that servers over stdio come to.
 func (r *run) makeSockets() (err error) {
-	if slices.Contains(r.options.Transports, scripted.OnStdio) {
+	if slices.Contains(r.options.Transports, protocol.Stdio) {
 		r.plan.Sockets, err = transport.SocketDirectory()
 	}
 	return err
@@ -73,7 +74,7 @@ func (r *run) meetings(ctx context.Context, to scripted.Target) []*meeting {
 	}
 	var meetings sync.WaitGroup
 	var adding sync.Mutex
-	for _, revision := range Revisions {
+	for _, revision := range protocol.Checked() {
 		if revision == first.revision {
 			continue
 		}
@@ -100,7 +101,7 @@ func (r *run) reachClient(transportName string) scripted.Target {
 	}
 	if len(to.Command.Args) == 0 {
 		to.Command = r.itself("reference", "client")
-		if transportName == scripted.OnStdio {
+		if transportName == protocol.Stdio {
 			to.Command.Args = append(to.Command.Args, "--")
 		}
 	}
@@ -109,7 +110,7 @@ func (r *run) reachClient(transportName string) scripted.Target {
 
 func (r *run) meetAt(ctx context.Context, to scripted.Target, revision string, hasty bool) *meeting {
 	environment := &conform.Environment{
-		Leg:    conform.Leg{Role: conform.ClientRole, Revision: revision, Transport: to.Transport},
+		Leg:    conform.Leg{Role: protocol.ClientRole, Revision: revision, Transport: to.Transport},
 		Target: to, Room: r.room, Launch: launcher(to.Command), Sockets: r.plan.Sockets, Hasty: hasty,
 	}
 	met := &meeting{revision: revision}
@@ -133,7 +134,7 @@ func (m *meeting) read(conversations []*rules.Conversation) (most *rules.Convers
 	m.note = notSpoken + "the client never connected"
 	for _, conversation := range conversations {
 		one := &meeting{revision: m.revision}
-		if scripted.Stateless(m.revision) {
+		if protocol.Has(m.revision, protocol.PerRequestMeta) {
 			one.readRequests(conversation)
 		} else {
 			one.readHandshake(conversation)
@@ -173,7 +174,7 @@ func (m *meeting) readHandshake(conversation *rules.Conversation) {
 	m.info, _ = first.ParamsObject()["clientInfo"].(map[string]any)
 	m.capabilities = first.ParamsObject()["capabilities"]
 	asked := first.ParamsObject()["protocolVersion"]
-	known := slices.ContainsFunc(released, func(revision string) bool { return asked == revision })
+	known := slices.ContainsFunc(protocol.Released(), func(revision string) bool { return asked == revision })
 	if len(first.Answers) > 0 && slices.ContainsFunc(conversation.ByTarget(), func(said *rules.Said) bool { return said.Index > first.Answers[0].Index }) {
 		m.spoken = true
 		if !known {
@@ -218,7 +219,7 @@ func (m *meeting) readRequests(conversation *rules.Conversation) {
 // headed tells whether the revision stands in the header of an HTTP request.
 func (m *meeting) headed(conversation *rules.Conversation) bool {
 	return slices.ContainsFunc(conversation.Events, func(event transcript.Event) bool {
-		return event.From == transcript.Client && event.HTTP != nil && event.HTTP.Header.Get(scripted.VersionHeader) == m.revision
+		return event.From == protocol.Client && event.HTTP != nil && event.HTTP.Header.Get(scripted.VersionHeader) == m.revision
 	})
 }
 
@@ -261,7 +262,7 @@ func meansStateless(said *rules.Said) bool {
 // namesAnother tells whether a request names a revision that cannot be checked.
 func namesAnother(said *rules.Said) bool {
 	version, named := said.Meta()[mcp.MetaVersion].(string)
-	return named && !slices.Contains(Revisions, version)
+	return named && !slices.Contains(protocol.Checked(), version)
 }
 
 func isMessage(said *rules.Said) bool {
@@ -314,7 +315,7 @@ func (r *run) addClientLegs(ctx context.Context, to scripted.Target, meetings []
 		met := meetings[at]
 		others := slices.DeleteFunc(slices.Clone(speaks), func(other string) bool { return other == revision })
 		r.addClientLeg(met, others, leg{
-			Leg:     conform.Leg{Role: conform.ClientRole, Revision: revision, Transport: to.Transport},
+			Leg:     conform.Leg{Role: protocol.ClientRole, Revision: revision, Transport: to.Transport},
 			Command: to.Command, Reply: to.Reply, Start: startOf(to, met.started), MaxMessage: to.Limits.Message,
 			Survey: &survey.Survey{Revision: revision}, Hasty: met.departure.Ended,
 		})
@@ -355,7 +356,7 @@ func endOfOpening(conversation *rules.Conversation) int {
 		case fromTarget && answered:
 			return said.Event.Sequence
 		case !fromTarget && said.Request != nil:
-			answered = answered || said.Request.Method == "initialize" || scripted.Stateless(conversation.Revision)
+			answered = answered || said.Request.Method == "initialize" || !conversation.Has(protocol.Handshake)
 		}
 	}
 	return math.MaxInt

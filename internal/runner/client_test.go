@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/mcpconform/mcpconform/internal/conform"
+	"github.com/mcpconform/mcpconform/internal/protocol"
 	"github.com/mcpconform/mcpconform/internal/rules"
 	"github.com/mcpconform/mcpconform/internal/transcript"
 )
@@ -14,10 +15,10 @@ import (
 func metWith(revision string, lines ...string) *meeting {
 	var events []transcript.Event
 	for sequence, line := range lines {
-		event := transcript.Event{Sequence: sequence, Kind: transcript.Message, From: transcript.Client, Stream: "stdio", Raw: []byte(line[1:])}
+		event := transcript.Event{Sequence: sequence, Kind: transcript.Message, From: protocol.Client, Stream: "stdio", Raw: []byte(line[1:])}
 		switch line[0] {
 		case '<':
-			event.From = transcript.Server
+			event.From = protocol.Server
 		case '#':
 			event.Kind, event.Raw = transcript.Head, nil
 			event.HTTP = &transcript.HTTP{Method: "POST", Header: map[string][]string{"Mcp-Protocol-Version": {line[1:]}}}
@@ -25,7 +26,7 @@ func metWith(revision string, lines ...string) *meeting {
 		events = append(events, event)
 	}
 	met := &meeting{revision: revision}
-	leg := conform.Leg{Role: conform.ClientRole, Revision: revision, Transport: conform.Stdio}
+	leg := conform.Leg{Role: protocol.ClientRole, Revision: revision, Transport: protocol.Stdio}
 	met.read([]*rules.Conversation{rules.NewConversation(leg, events, true)})
 	return met
 }

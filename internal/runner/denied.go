@@ -4,7 +4,7 @@ import (
 	"slices"
 
 	"github.com/mcpconform/mcpconform/internal/conform"
-	"github.com/mcpconform/mcpconform/internal/scripted"
+	"github.com/mcpconform/mcpconform/internal/protocol"
 	"github.com/mcpconform/mcpconform/internal/transcript"
 	"github.com/mcpconform/mcpconform/reports"
 )
@@ -18,10 +18,10 @@ type denial struct {
 }
 
 // supporting are the requirements that a target breaks which is said to support a
-// revision and does not speak it: by role, and whether the revision is stateless.
+// revision and does not speak it: by role, and whether the revision has a handshake.
 var supporting = map[string]map[bool]string{
-	conform.ServerRole: {false: "lifecycle.version.echoed", true: "discover.implemented"},
-	conform.ClientRole: {false: "lifecycle.initialize.version", true: "base.fields.sent"},
+	protocol.ServerRole: {true: "lifecycle.version.echoed", false: "discover.implemented"},
+	protocol.ClientRole: {true: "lifecycle.initialize.version", false: "base.fields.sent"},
 }
 
 // notSpoken is what the note of a revision begins with that a target does not speak.
@@ -30,7 +30,7 @@ const notSpoken = "not spoken: "
 // denied is the denial of a visit, with what was found.
 func (v *visit) denied(reason string) *denial {
 	found := &denial{
-		id:     supporting[conform.ServerRole][scripted.Stateless(v.asked)],
+		id:     supporting[protocol.ServerRole][protocol.Has(v.asked, protocol.Handshake)],
 		wanted: opening(v.asked) + " answered with " + v.asked, found: reason,
 	}
 	if v.connection != nil {
@@ -41,11 +41,11 @@ func (v *visit) denied(reason string) *denial {
 
 // denied is the denial of a client, with what was found.
 func (m *meeting) denied(reason string) *denial {
-	found := &denial{id: supporting[conform.ClientRole][scripted.Stateless(m.revision)], found: reason, events: m.opening}
+	found := &denial{id: supporting[protocol.ClientRole][protocol.Has(m.revision, protocol.Handshake)], found: reason, events: m.opening}
 	switch {
 	case m.granted:
 		found.id, found.wanted = "lifecycle.initialized.sent", "notifications/initialized after the answer to initialize"
-	case scripted.Stateless(m.revision):
+	case protocol.Has(m.revision, protocol.PerRequestMeta):
 		found.wanted = "requests that name " + m.revision + " in their _meta"
 	default:
 		found.wanted = "initialize with the protocolVersion " + m.revision + ", and the session that follows"
@@ -56,7 +56,7 @@ func (m *meeting) denied(reason string) *denial {
 // asFarAsAnswered leaves out what came after the first message of a server.
 func asFarAsAnswered(events []transcript.Event) []transcript.Event {
 	first := slices.IndexFunc(events, func(event transcript.Event) bool {
-		return event.From == transcript.Server && event.Kind == transcript.Message
+		return event.From == protocol.Server && event.Kind == transcript.Message
 	})
 	if first < 0 {
 		return events

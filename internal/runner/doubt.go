@@ -9,6 +9,7 @@ import (
 
 	"github.com/mcpconform/mcpconform/internal/conform"
 	"github.com/mcpconform/mcpconform/internal/jsonrpc"
+	"github.com/mcpconform/mcpconform/internal/protocol"
 	"github.com/mcpconform/mcpconform/internal/rules"
 	"github.com/mcpconform/mcpconform/internal/transcript"
 	"github.com/mcpconform/mcpconform/reports"
@@ -171,7 +172,7 @@ func undelivered(reply *conform.NoReply) bool { return reply != nil && reply.Und
 // about; "" for none.
 func lastRequest(events []transcript.Event) string {
 	for _, event := range slices.Backward(events) {
-		if event.Kind != transcript.Message || event.From != transcript.Client {
+		if event.Kind != transcript.Message || event.From != protocol.Client {
 			continue
 		}
 		message := jsonrpc.Parse(event.Raw)

@@ -15,6 +15,7 @@ import (
 	"github.com/mcpconform/mcpconform/internal/catalogue"
 	"github.com/mcpconform/mcpconform/internal/conform"
 	"github.com/mcpconform/mcpconform/internal/jsonrpc"
+	"github.com/mcpconform/mcpconform/internal/protocol"
 	"github.com/mcpconform/mcpconform/internal/rules"
 	"github.com/mcpconform/mcpconform/reference/server"
 	"github.com/mcpconform/mcpconform/reports"
@@ -167,7 +168,7 @@ func TestATargetThatGoesAway(t *testing.T) {
 func TestDoubtsAtTheEndOfARun(t *testing.T) {
 	t.Parallel()
 	r := &run{legs: []*legState{{findings: map[string]*found{}}}, report: &reports.Run{}}
-	r.legs[0].report.Role = reports.RoleServer
+	r.legs[0].report.Role = protocol.ServerRole
 	known, err := catalogue.Load(suiteRequirements())
 	if err != nil {
 		t.Fatal(err)

@@ -11,6 +11,7 @@ import (
 
 	"github.com/mcpconform/mcpconform/internal/catalogue"
 	"github.com/mcpconform/mcpconform/internal/conform"
+	"github.com/mcpconform/mcpconform/internal/protocol"
 	"github.com/mcpconform/mcpconform/internal/rules"
 	"github.com/mcpconform/mcpconform/internal/scripted"
 	"github.com/mcpconform/mcpconform/internal/survey"
@@ -65,13 +66,13 @@ func CheckName(group []string, text string) string {
 func Examine(ctx context.Context, e Examination) (*Examined, error) {
 	defer context.AfterFunc(ctx, interrupt)()
 	visit := &visit{asked: e.Revision}
-	if e.Role == conform.ClientRole {
+	if e.Role == protocol.ClientRole {
 		e.Known = &survey.Survey{Revision: e.Revision}
 	}
 	if e.Contact || e.Known == nil {
 		e.turn("")
 		e.meet(ctx, visit)
-		if e.Transport == conform.Stdio && visit.connection != nil {
+		if e.Transport == protocol.Stdio && visit.connection != nil {
 			e.Target.Start = startOf(e.Target, visit.started)
 		}
 	}
@@ -103,8 +104,8 @@ func (e Examination) meet(ctx context.Context, visited *visit) {
 	defer time.AfterFunc(discoverPatience, func() { close(late) }).Stop()
 	visited.open(ctx, nil, e.Target, late)
 	visits := []*visit{visited}
-	if scripted.Stateless(e.Revision) {
-		other := &visit{asked: scripted.LastHandshake}
+	if protocol.Has(e.Revision, protocol.Discovery) {
+		other := &visit{asked: protocol.Last(protocol.Handshake)}
 		other.open(ctx, nil, e.Target, nil)
 		defer closeAll(ctx, other)
 		visits = append(visits, other)
@@ -177,7 +178,7 @@ func (e Examination) begin(ctx context.Context, offered *survey.Survey, mute str
 	}
 	x.environment = &conform.Environment{
 		Leg: e.Leg, Target: e.Target, Survey: offered, Catalogue: e.Catalogue,
-		Calls: conform.CallReadOnly, Rules: e.Rules, Fresh: e.Role == conform.ServerRole, Asked: e.Asked, Launch: e.Launch,
+		Calls: conform.CallReadOnly, Rules: e.Rules, Fresh: e.Role == protocol.ServerRole, Asked: e.Asked, Launch: e.Launch,
 		Record: func(connection conform.Connection) { x.closed(0, connection) },
 	}
 	state.environment = x.environment

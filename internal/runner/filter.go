@@ -8,6 +8,7 @@ import (
 	"github.com/mcpconform/mcpconform/internal/catalogue"
 	"github.com/mcpconform/mcpconform/internal/conform"
 	"github.com/mcpconform/mcpconform/internal/filter"
+	"github.com/mcpconform/mcpconform/internal/protocol"
 	"github.com/mcpconform/mcpconform/reports"
 )
 
@@ -31,14 +32,14 @@ func ParseFilter(role, text string) (chosen *filter.Filter, revisions []string, 
 	if chosen, err = filter.Parse(text); err != nil {
 		return nil, nil, &FilterError{Reason: fmt.Sprintf("--filter %q cannot be read: %s", text, err)}
 	}
-	all, requirements, err := All(role, Revisions)
+	all, requirements, err := All(role, protocol.Checked())
 	if err != nil {
 		return nil, nil, err
 	}
 	if word, meant := chosen.Unknown(words(all)); word != "" {
 		return nil, nil, &FilterError{Reason: fmt.Sprintf("--filter: %q is unknown%s", word, mend(role, word, meant, all, requirements))}
 	}
-	for _, revision := range Revisions {
+	for _, revision := range protocol.Checked() {
 		if slices.ContainsFunc(all[revision], func(one Declared) bool { return one.Matches(chosen) }) {
 			revisions = append(revisions, revision)
 		}
@@ -54,7 +55,7 @@ func ParseFilter(role, text string) (chosen *filter.Filter, revisions []string, 
 func Words(roles ...string) ([]string, error) {
 	var known []string
 	for _, role := range roles {
-		all, _, err := All(role, Revisions)
+		all, _, err := All(role, protocol.Checked())
 		if err != nil {
 			return nil, err
 		}
@@ -68,7 +69,7 @@ func Words(roles ...string) ([]string, error) {
 
 // words are the labels of all checks and rules, each once.
 func words(all map[string][]Declared) []string {
-	known := map[string]bool{conform.Stdio: true, conform.HTTP: true}
+	known := map[string]bool{protocol.Stdio: true, protocol.HTTP: true}
 	for _, declared := range all {
 		for _, one := range declared {
 			for _, label := range one.Labels {
@@ -86,7 +87,7 @@ func words(all map[string][]Declared) []string {
 
 // mend says what to do about a word that is unknown.
 func mend(role, word, meant string, all map[string][]Declared, requirements *catalogue.Catalogue) string {
-	for _, revision := range slices.Backward(Revisions) {
+	for _, revision := range slices.Backward(protocol.Checked()) {
 		for _, one := range all[revision] {
 			if slices.ContainsFunc(one.Group, func(heading string) bool { return strings.EqualFold(heading, word) }) {
 				first, _ := requirements.Get(one.Requirements[0])
@@ -97,7 +98,7 @@ func mend(role, word, meant string, all map[string][]Declared, requirements *cat
 			}
 		}
 	}
-	other := map[string]string{conform.ServerRole: conform.ClientRole, conform.ClientRole: conform.ServerRole}[role]
+	other := map[string]string{protocol.ServerRole: protocol.ClientRole, protocol.ClientRole: protocol.ServerRole}[role]
 	if known, err := Words(other); err == nil && slices.ContainsFunc(known, func(one string) bool { return strings.EqualFold(one, word) }) {
 		return fmt.Sprintf(" among the checks of a %s; a %s has it: mcpconform %s", role, other, other)
 	}
@@ -195,7 +196,7 @@ func (r *run) filterResults(state *legState) bool {
 // older tells of a revision that is not the newest which the target speaks, because
 // the filter chooses nothing there; "" otherwise.
 func (r *run) older(revision string, speaks []string) string {
-	newer := slices.DeleteFunc(slices.Clone(Revisions), func(one string) bool { return one <= revision || !slices.Contains(speaks, one) })
+	newer := slices.DeleteFunc(protocol.Checked(), func(one string) bool { return one <= revision || !slices.Contains(speaks, one) })
 	if r.chosen == nil || !r.options.Revisions.Auto || len(newer) == 0 {
 		return ""
 	}

@@ -10,6 +10,7 @@ import (
 
 	"github.com/mcpconform/mcpconform/internal/conform"
 	"github.com/mcpconform/mcpconform/internal/jsonrpc"
+	"github.com/mcpconform/mcpconform/internal/protocol"
 	"github.com/mcpconform/mcpconform/internal/rules"
 	"github.com/mcpconform/mcpconform/internal/scripted"
 	"github.com/mcpconform/mcpconform/internal/transcript"
@@ -24,7 +25,7 @@ func point(outcome *conform.Outcome, exchanges [][]transcript.Event, role string
 	events := eventsOf(exchanges)
 	at := judgedIn(events, outcome.Judged)
 	if outcome.Judged == nil && len(outcome.Mismatches) > 0 {
-		at = judgedOf(events, outcome.Mismatches[0], transcript.Party(role))
+		at = judgedOf(events, outcome.Mismatches[0], protocol.Party(role))
 	}
 	if at < 0 {
 		outcome.Judged = nil
@@ -61,7 +62,7 @@ func answering(events []transcript.Event, at int, place string) int {
 // judgedOf returns the position of what the target sent that a mismatch is about: the
 // last that reads as what was found, or else the last that has the place where it was
 // found. It is -1 when there is none.
-func judgedOf(events []transcript.Event, mismatch rules.Mismatch, target transcript.Party) int {
+func judgedOf(events []transcript.Event, mismatch rules.Mismatch, target protocol.Party) int {
 	for _, is := range []func(transcript.Event) bool{
 		func(event transcript.Event) bool { return reads(event, mismatch.Found) },
 		func(event transcript.Event) bool {

@@ -9,8 +9,8 @@ import (
 
 	"github.com/mcpconform/mcpconform/internal/catalogue"
 	"github.com/mcpconform/mcpconform/internal/conform"
+	"github.com/mcpconform/mcpconform/internal/protocol"
 	"github.com/mcpconform/mcpconform/internal/rules"
-	"github.com/mcpconform/mcpconform/internal/scripted"
 	"github.com/mcpconform/mcpconform/internal/survey"
 	"github.com/mcpconform/mcpconform/internal/transcript"
 	"github.com/mcpconform/mcpconform/reports"
@@ -48,7 +48,7 @@ const (
 // NewJudging makes one. The error is a *FilterError when no check of a client matches
 // the filter.
 func NewJudging(options Options, revision string) (*Judging, error) {
-	options.Role, options.Transports = reports.RoleClient, []string{scripted.OnHTTP}
+	options.Role, options.Transports = protocol.ClientRole, []string{protocol.HTTP}
 	options.Revisions = Revise{Listed: []string{revision}}
 	if options.MaxMessage == 0 {
 		options.MaxMessage = longestInScene
@@ -57,7 +57,7 @@ func NewJudging(options Options, revision string) (*Judging, error) {
 		return nil, err
 	}
 	j := &Judging{
-		options: options, started: time.Now(), leg: conform.Leg{Role: conform.ClientRole, Revision: revision, Transport: scripted.OnHTTP},
+		options: options, started: time.Now(), leg: conform.Leg{Role: protocol.ClientRole, Revision: revision, Transport: protocol.HTTP},
 	}
 	confine(memory - memoryAlone) // which is the worker's
 	r := j.run(map[string]*conform.Performance{}, &meeting{spoken: true})
@@ -176,7 +176,7 @@ func (j *Judging) run(records map[string]*conform.Performance, met *meeting) *ru
 		plan:    plan{Workers: 1, Calls: j.options.Calls},
 		report: &reports.Run{
 			Format: reports.Format, Tool: j.options.Tool, Started: j.started, Host: hostname(),
-			Target: reports.Target{Role: reports.RoleClient},
+			Target: reports.Target{Role: protocol.ClientRole},
 		},
 	}
 	r.addClientLeg(met, nil, leg{

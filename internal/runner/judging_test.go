@@ -15,6 +15,7 @@ import (
 	"testing"
 
 	"github.com/mcpconform/mcpconform/internal/conform"
+	"github.com/mcpconform/mcpconform/internal/protocol"
 	"github.com/mcpconform/mcpconform/internal/transcript"
 	"github.com/mcpconform/mcpconform/reports"
 )
@@ -240,10 +241,10 @@ func TestAWorkerSeesWhatCame(t *testing.T) {
 	id, retry := "7", 30
 	came := &conform.Performance{Story: "any", Connections: []conform.Recorded{{
 		Name: "any-1", Complete: true, Events: []transcript.Event{
-			{Kind: transcript.Head, From: transcript.Client, Stream: "post-1", HTTP: &transcript.HTTP{
+			{Kind: transcript.Head, From: protocol.Client, Stream: "post-1", HTTP: &transcript.HTTP{
 				Method: "POST", URL: "http://127.0.0.1/mcp", Header: http.Header{"Accept": {"a", "b"}, "X-Odd": {""}},
 			}},
-			{Sequence: 1, Kind: transcript.Message, From: transcript.Client, Raw: []byte("\xff\xfe{\"\\u0000<&>\"}\x00"), Size: 99},
+			{Sequence: 1, Kind: transcript.Message, From: protocol.Client, Raw: []byte("\xff\xfe{\"\\u0000<&>\"}\x00"), Size: 99},
 			{Sequence: 2, Kind: transcript.Block, SSE: &transcript.SSE{ID: &id, Retry: &retry, HasData: true, Comments: []string{"c"}}},
 		},
 	}}}

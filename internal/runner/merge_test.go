@@ -10,6 +10,7 @@ import (
 	"github.com/onsi/ginkgo/v2/types"
 
 	"github.com/mcpconform/mcpconform/internal/conform"
+	"github.com/mcpconform/mcpconform/internal/protocol"
 	"github.com/mcpconform/mcpconform/internal/rules"
 	"github.com/mcpconform/mcpconform/internal/transcript"
 	"github.com/mcpconform/mcpconform/reports"
@@ -22,7 +23,7 @@ func TestStepsOfALongExchange(t *testing.T) {
 	var events []transcript.Event
 	for i := range 3 * maxSteps {
 		events = append(events, transcript.Event{
-			Kind: transcript.Message, From: transcript.Server, Sequence: i, At: begun.Add(time.Duration(i) * time.Second), Raw: []byte("{}"),
+			Kind: transcript.Message, From: protocol.Server, Sequence: i, At: begun.Add(time.Duration(i) * time.Second), Raw: []byte("{}"),
 		})
 	}
 	for _, judged := range []int{0, 1, maxSteps / 3, maxSteps, 2 * maxSteps, len(events) - 2, len(events) - 1} {
@@ -57,11 +58,11 @@ func TestStepsOfALongExchange(t *testing.T) {
 
 func TestWhatNobodySentIsToldByTheHarness(t *testing.T) {
 	t.Parallel()
-	steps := (&run{}).steps([]transcript.Event{{Kind: transcript.Failure, Note: "the server has closed it"}, {Kind: transcript.Message, From: transcript.Server}}, -1)
+	steps := (&run{}).steps([]transcript.Event{{Kind: transcript.Failure, Note: "the server has closed it"}, {Kind: transcript.Message, From: protocol.Server}}, -1)
 	if steps[0].From != reports.Harness || steps[0].To != "" {
 		t.Errorf("a failure of the transport is from %q to %q", steps[0].From, steps[0].To)
 	}
-	if steps[1].From != reports.Server || steps[1].To != reports.Client {
+	if steps[1].From != string(protocol.Server) || steps[1].To != string(protocol.Client) {
 		t.Errorf("a message is from %q to %q", steps[1].From, steps[1].To)
 	}
 }
@@ -113,15 +114,15 @@ func TestNothingPassesWithoutEvidence(t *testing.T) {
 
 func TestEvidence(t *testing.T) {
 	t.Parallel()
-	sent := transcript.Event{Kind: transcript.Message, From: transcript.Client}
-	came := transcript.Event{Kind: transcript.Message, From: transcript.Server}
-	if evidence([][]transcript.Event{{sent}}, conform.ServerRole) {
+	sent := transcript.Event{Kind: transcript.Message, From: protocol.Client}
+	came := transcript.Event{Kind: transcript.Message, From: protocol.Server}
+	if evidence([][]transcript.Event{{sent}}, protocol.ServerRole) {
 		t.Error("what the harness sent is no evidence")
 	}
-	if !evidence([][]transcript.Event{{sent}, {sent, came}}, conform.ServerRole) {
+	if !evidence([][]transcript.Event{{sent}, {sent, came}}, protocol.ServerRole) {
 		t.Error("what the target sent is evidence")
 	}
-	if !evidence([][]transcript.Event{{sent}}, conform.ClientRole) {
+	if !evidence([][]transcript.Event{{sent}}, protocol.ClientRole) {
 		t.Error("what a target client sent is evidence")
 	}
 }
@@ -142,13 +143,13 @@ func TestMergeBeforeThePlan(t *testing.T) {
 func TestFindingsCountWhereTheyBelong(t *testing.T) {
 	t.Parallel()
 	leg := func(revision string) conform.Leg {
-		return conform.Leg{Role: conform.ServerRole, Revision: revision, Transport: conform.HTTP}
+		return conform.Leg{Role: protocol.ServerRole, Revision: revision, Transport: protocol.HTTP}
 	}
 	r := &run{}
 	for planned, revision := range []string{"2025-06-18", "2025-11-25"} {
 		r.legs = append(r.legs, &legState{
 			planned: planned, findings: map[string]*found{},
-			report: reports.Leg{Role: conform.ServerRole, Revision: revision, Transport: conform.HTTP},
+			report: reports.Leg{Role: protocol.ServerRole, Revision: revision, Transport: protocol.HTTP},
 		})
 	}
 	for _, revision := range []string{"2025-06-18", "2025-11-25", "2025-11-25", "2024-11-05"} {

@@ -4,10 +4,9 @@ import (
 	"fmt"
 	"slices"
 
-	"github.com/mcpconform/mcpconform/internal/conform"
 	"github.com/mcpconform/mcpconform/internal/jsonrpc"
+	"github.com/mcpconform/mcpconform/internal/protocol"
 	"github.com/mcpconform/mcpconform/internal/transcript"
-	"github.com/mcpconform/mcpconform/reports"
 )
 
 // muteChecks is how many checks in a row a target may leave without any answer
@@ -43,7 +42,7 @@ func (s *legState) listen(found checked) {
 	}
 	if s.silent >= muteChecks && s.mute == "" {
 		did := "answered nothing"
-		if s.report.Role == reports.RoleClient {
+		if s.report.Role == protocol.ClientRole {
 			did = "did nothing but connect"
 		}
 		s.mute = fmt.Sprintf("not tried: the target %s in %d checks before", did, muteChecks)
@@ -53,7 +52,7 @@ func (s *legState) listen(found checked) {
 // unheard tells whether a server was asked something and answered nothing but
 // initialize, or whether a client never came.
 func unheard(exchanges [][]transcript.Event, role string) bool {
-	if role == conform.ClientRole {
+	if role == protocol.ClientRole {
 		return len(exchanges) == 0
 	}
 	asked := false
@@ -65,10 +64,10 @@ func unheard(exchanges [][]transcript.Event, role string) bool {
 			}
 			message := jsonrpc.Parse(event.Raw)
 			switch {
-			case event.From == transcript.Client && message.Kind == jsonrpc.Request:
+			case event.From == protocol.Client && message.Kind == jsonrpc.Request:
 				asked = true
 				open[message.ID] = message.Method != "initialize"
-			case event.From == transcript.Server && message.Kind == jsonrpc.Response && open[message.ID]:
+			case event.From == protocol.Server && message.Kind == jsonrpc.Response && open[message.ID]:
 				return false
 			}
 		}

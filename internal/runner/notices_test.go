@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/mcpconform/mcpconform/internal/conform"
+	"github.com/mcpconform/mcpconform/internal/protocol"
 	"github.com/mcpconform/mcpconform/internal/rules"
 	"github.com/mcpconform/mcpconform/internal/survey"
 	"github.com/mcpconform/mcpconform/reports"
@@ -23,7 +24,7 @@ func tooling(calls conform.Calls, tools int, annotated bool) *conform.Environmen
 	if annotated {
 		found.Tools[0]["annotations"] = conform.Object{"readOnlyHint": true}
 	}
-	return &conform.Environment{Leg: conform.Leg{Role: conform.ServerRole, Revision: "2025-11-25", Transport: conform.Stdio}, Survey: found, Calls: calls}
+	return &conform.Environment{Leg: conform.Leg{Role: protocol.ServerRole, Revision: "2025-11-25", Transport: protocol.Stdio}, Survey: found, Calls: calls}
 }
 
 func TestWhoseToolsAreNotCalledIsTold(t *testing.T) {
@@ -57,7 +58,7 @@ func TestWhoseToolsAreNotCalledIsTold(t *testing.T) {
 // provoked for that, and each result says who said so. What it does all the same is
 // judged, and told.
 func TestWhatAServerNeverDoesIsSkipped(t *testing.T) {
-	options := onReference(conform.Stdio)
+	options := onReference(protocol.Stdio)
 	options.Revisions = Revise{Listed: []string{"2025-11-25"}}
 	options.Never = conform.Never{Names: []string{"elicitation", "sampling", "roots", "progress"}, By: "mcpconform.yaml"}
 	found := mustRun(t, options)
@@ -99,7 +100,7 @@ func TestWhatAServerNeverDoesIsSkipped(t *testing.T) {
 func TestNeverThatIsNotSoIsTold(t *testing.T) {
 	t.Parallel()
 	environment := tooling(conform.CallNone, 0, false)
-	all, requirements, err := All(conform.ServerRole, []string{"2025-11-25"})
+	all, requirements, err := All(protocol.ServerRole, []string{"2025-11-25"})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -123,7 +124,7 @@ func TestNeverThatIsNotSoIsTold(t *testing.T) {
 
 // What progress ends with is what the report says, rules and all.
 func TestProgressEndsWithTheCountsOfTheReport(t *testing.T) {
-	options := onReference(conform.HTTP)
+	options := onReference(protocol.HTTP)
 	options.Filter = "server/tools || base"
 	var out bytes.Buffer
 	options.Progress = reports.NewProgress(&out, reports.ProgressOptions{})
@@ -145,7 +146,7 @@ func TestFailuresNameTheirTranscripts(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	options := onReference(conform.Stdio)
+	options := onReference(protocol.Stdio)
 	options.Command.Args = []string{self, "reference", "--stdio", "--defect", "remembers-fields"}
 	options.Filter = "base.stateless.context || base.fields.missing"
 	options.Transcripts = t.TempDir()

@@ -12,8 +12,8 @@ import (
 
 	"github.com/mcpconform/mcpconform/fixtures"
 	"github.com/mcpconform/mcpconform/internal/catalogue"
-	"github.com/mcpconform/mcpconform/internal/conform"
 	"github.com/mcpconform/mcpconform/internal/fault"
+	"github.com/mcpconform/mcpconform/internal/protocol"
 	"github.com/mcpconform/mcpconform/internal/scripted"
 	"github.com/mcpconform/mcpconform/internal/transcript"
 	"github.com/mcpconform/mcpconform/internal/transport"
@@ -98,7 +98,7 @@ func TestBrokenOpeningsAreLegs(t *testing.T) {
 			t.Errorf("%s: %q stands at %s, and checked are %s", one.ID, one.Breaks, standing, chosen)
 		case told && later[one.ID] != "":
 			t.Errorf("%s is told: take it out of later", one.ID)
-		case told && !scripted.Stateless(standing[len(standing)-1]):
+		case told && protocol.Has(standing[len(standing)-1], protocol.Handshake):
 			handshakes.Add(1)
 		}
 	})
@@ -124,7 +124,7 @@ func TestLegalOpeningsAreNoLegs(t *testing.T) {
 		if matched {
 			met.Add(1)
 		}
-		if newest := Revisions[len(Revisions)-1:]; !slices.Equal(chosen, newest) {
+		if newest := protocol.Checked()[len(protocol.Checked())-1:]; !slices.Equal(chosen, newest) {
 			t.Errorf("%s: checked are %s", one.ID, chosen)
 		}
 	})
@@ -140,7 +140,7 @@ func ofServers(all []*fault.Fault, do func(*fault.Fault)) {
 	slots := make(chan struct{}, atOnce)
 	var working sync.WaitGroup
 	for i, one := range all {
-		if one.Role != "" || one.Transport == scripted.OnStdio || !*everyTarget && i%oneOpeningOf != 0 {
+		if one.Role != "" || one.Transport == protocol.Stdio || !*everyTarget && i%oneOpeningOf != 0 {
 			continue
 		}
 		slots <- struct{}{}
@@ -158,10 +158,10 @@ func failingAt(requirements *catalogue.Catalogue, one *fault.Fault) []string {
 	if len(one.Breaks) == 0 {
 		return nil
 	}
-	return slices.DeleteFunc(slices.Clone(Revisions), func(revision string) bool {
+	return slices.DeleteFunc(protocol.Checked(), func(revision string) bool {
 		return slices.ContainsFunc(one.Breaks, func(id string) bool {
 			requirement, known := requirements.Get(id)
-			return !known || !requirement.Applies(revision, scripted.OnHTTP, conform.ServerRole) || !requirement.Level(revision).Failing()
+			return !known || !requirement.Applies(revision, protocol.HTTP, protocol.ServerRole) || !requirement.Level(revision).Failing()
 		})
 	})
 }
@@ -172,7 +172,7 @@ func firstContact(t *testing.T, r *run, one *fault.Fault) (chosen []string, met 
 	t.Helper()
 	url, matched, end := laidOver(t, one)
 	defer end()
-	to := scripted.Target{Transport: scripted.OnHTTP, URL: url, Reply: 5 * time.Second, Limits: transport.Limits{Message: 1 << 20}}
+	to := scripted.Target{Transport: protocol.HTTP, URL: url, Reply: 5 * time.Second, Limits: transport.Limits{Message: 1 << 20}}
 	visits, err := probe(t.Context(), transcript.NewRoom(1<<30), to, Revise{Auto: true}, r.flaw(to))
 	defer closeAll(context.Background(), visits...)
 	if met = matched.Load(); err != nil {

@@ -12,6 +12,7 @@ import (
 
 	"github.com/mcpconform/mcpconform/internal/catalogue"
 	"github.com/mcpconform/mcpconform/internal/conform"
+	"github.com/mcpconform/mcpconform/internal/protocol"
 	"github.com/mcpconform/mcpconform/internal/rules"
 	"github.com/mcpconform/mcpconform/internal/survey"
 	"github.com/mcpconform/mcpconform/suites"
@@ -127,7 +128,7 @@ func All(role string, revisions []string) (map[string][]Declared, *catalogue.Cat
 	environments := make([]*conform.Environment, len(revisions))
 	for i, revision := range revisions {
 		environments[i] = &conform.Environment{
-			Leg:    conform.Leg{Role: role, Revision: revision, Transport: conform.HTTP},
+			Leg:    conform.Leg{Role: role, Revision: revision, Transport: protocol.HTTP},
 			Survey: &survey.Survey{}, Catalogue: requirements, Rules: suites.Rules(),
 		}
 	}

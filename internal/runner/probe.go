@@ -11,21 +11,15 @@ import (
 	"sync"
 	"time"
 
-	"github.com/mcpconform/mcpconform/internal/catalogue"
 	"github.com/mcpconform/mcpconform/internal/conform"
 	"github.com/mcpconform/mcpconform/internal/excerpt"
 	"github.com/mcpconform/mcpconform/internal/jsonrpc"
+	"github.com/mcpconform/mcpconform/internal/protocol"
 	"github.com/mcpconform/mcpconform/internal/scripted"
 	"github.com/mcpconform/mcpconform/internal/survey"
 	"github.com/mcpconform/mcpconform/internal/target"
 	"github.com/mcpconform/mcpconform/internal/transcript"
 )
-
-// Revisions that the harness checks, oldest first.
-var Revisions = []string{"2025-06-18", "2025-11-25", "2026-07-28"}
-
-// released are all revisions: what else a target speaks is asked of these.
-var released = catalogue.Revisions
 
 const (
 	// repliesToStart is how many times longer than others an answer may take as long as
@@ -71,7 +65,7 @@ func (v *visit) refused() (*scripted.RefusedError, bool) {
 
 // opening is the request that first contact at a revision makes.
 func opening(revision string) string {
-	if scripted.Stateless(revision) {
+	if protocol.Has(revision, protocol.Discovery) {
 		return "server/discover"
 	}
 	return "initialize"
@@ -82,7 +76,7 @@ func opening(revision string) string {
 // refuse server/discover in whatever way they like.
 func (v *visit) reached() bool {
 	refusal, refused := v.refused()
-	return v.err == nil || refused && (!scripted.Stateless(v.asked) || refusal.Modern()) || v.resembling() != ""
+	return v.err == nil || refused && (!protocol.Has(v.asked, protocol.Discovery) || refusal.Modern()) || v.resembling() != ""
 }
 
 // probe makes first contact: it asks for all revisions, and learns what the target
@@ -96,7 +90,7 @@ func probe(ctx context.Context, room *transcript.Room, to scripted.Target, polic
 		closeAll(ctx, visits...)
 		return nil, reason
 	}
-	for _, revision := range released {
+	for _, revision := range protocol.Released() {
 		if !slices.ContainsFunc(visits, func(one *visit) bool { return one.asked == revision }) {
 			visits = append(visits, &visit{asked: revision})
 		}
@@ -146,7 +140,7 @@ func sideBySide(room *transcript.Room, visits []*visit, do func(*visit)) {
 // which they were begun.
 func meet(ctx context.Context, room *transcript.Room, to scripted.Target, policy Revise) []*visit {
 	first := &visit{asked: policy.first()}
-	if !scripted.Stateless(first.asked) {
+	if !protocol.Has(first.asked, protocol.Discovery) {
 		first.open(ctx, room, to, nil)
 		return []*visit{first}
 	}
@@ -165,7 +159,7 @@ func meet(ctx context.Context, room *transcript.Room, to scripted.Target, policy
 	case <-time.After(discoverPatience):
 		close(late)
 	}
-	shaken := &visit{asked: scripted.LastHandshake}
+	shaken := &visit{asked: protocol.Last(protocol.Handshake)}
 	shaken.open(ctx, room, to, nil)
 	if shaken.reached() {
 		patience := max(discoverPatience, shaken.started)
@@ -195,7 +189,7 @@ func spoken(visits []*visit) []string {
 			speaks = append(speaks, one.asked)
 		}
 		for _, revision := range one.handshake.Supported {
-			if !slices.Contains(released, revision) {
+			if !slices.Contains(protocol.Released(), revision) {
 				speaks = append(speaks, revision)
 			}
 		}
@@ -222,7 +216,7 @@ func broken(visits []*visit) []string {
 func handshakes(visits []*visit) []string {
 	var agreed []string
 	for _, one := range visits {
-		if one.handshake.Agreed && !scripted.Stateless(one.asked) && slices.Contains(released, one.handshake.Revision) {
+		if one.handshake.Agreed && protocol.Has(one.asked, protocol.Handshake) && slices.Contains(protocol.Released(), one.handshake.Revision) {
 			agreed = append(agreed, one.handshake.Revision)
 		}
 	}
@@ -237,10 +231,10 @@ func unspeakable(ctx context.Context, to scripted.Target, visits []*visit) error
 		return targetError(ctx, to, visits[0])
 	}
 	name := to.URL
-	if to.Transport == scripted.OnStdio {
+	if to.Transport == protocol.Stdio {
 		name = commandLine(to.Command)
 	}
-	checked := "; what can be checked is " + strings.Join(Revisions, " and ")
+	checked := "; what can be checked is " + strings.Join(protocol.Checked(), " and ")
 	if len(speaks) > 0 {
 		return &TargetError{Reason: name + " speaks " + strings.Join(speaks, " and ") + checked}
 	}
@@ -281,7 +275,7 @@ func (v *visit) open(ctx context.Context, room *transcript.Room, to scripted.Tar
 	}
 	v.connection = connection
 	begun := time.Now()
-	if scripted.Stateless(v.asked) {
+	if protocol.Has(v.asked, protocol.Discovery) {
 		v.discover(ctx, late)
 	} else {
 		v.handshake, v.err = connection.Initialize(ctx, scripted.Hello(v.asked, scripted.Everything(v.asked)))
@@ -301,7 +295,7 @@ func firstAnswer(connection *scripted.Connection, begun time.Time) time.Duration
 	for _, event := range connection.Log().Events() {
 		switch {
 		case event.Kind != transcript.Message:
-		case event.From == transcript.Server:
+		case event.From == protocol.Server:
 			return event.At.Sub(begun)
 		case event.At.After(begun):
 			begun = event.At
@@ -353,7 +347,7 @@ func (v *visit) discover(ctx context.Context, late <-chan struct{}) {
 func (v *visit) elsewhere() bool {
 	listed := v.handshake.Supported
 	return v.handshake.Agreed && !slices.Contains(listed, v.asked) &&
-		slices.ContainsFunc(listed, func(revision string) bool { return slices.Contains(Revisions, revision) })
+		slices.ContainsFunc(listed, func(revision string) bool { return slices.Contains(protocol.Checked(), revision) })
 }
 
 // rejected tells whether server/discover was rejected as a method that is not known or
@@ -385,11 +379,11 @@ func (v *visit) look(ctx context.Context, to scripted.Target) {
 		return
 	}
 	noFence, silent := "", false
-	undiscovered := scripted.Stateless(v.asked) && !v.handshake.Agreed
+	undiscovered := protocol.Has(v.asked, protocol.Discovery) && !v.handshake.Agreed
 	switch {
 	case undiscovered:
 		v.handshake.Capabilities = map[string]any{"tools": map[string]any{}, "resources": map[string]any{}, "prompts": map[string]any{}}
-	case !scripted.Stateless(v.asked):
+	case protocol.Has(v.asked, protocol.Ping):
 		noFence, silent = pinged(ctx, v.connection)
 	}
 	if silent {
@@ -411,10 +405,10 @@ func (v *visit) look(ctx context.Context, to scripted.Target) {
 
 // usable tells whether requests of the revision can be made on the connection.
 func (v *visit) usable() bool {
-	if scripted.Stateless(v.asked) {
+	if protocol.Has(v.asked, protocol.Discovery) {
 		return v.handshake.Agreed || v.modern
 	}
-	return v.handshake.Agreed && (v.handshake.Revision == v.asked || !slices.Contains(released, v.handshake.Revision))
+	return v.handshake.Agreed && (v.handshake.Revision == v.asked || !slices.Contains(protocol.Released(), v.handshake.Revision))
 }
 
 // spoken tells whether the target speaks the revision that it was asked for.
@@ -454,7 +448,7 @@ func (r Revise) among() []string {
 	if r.Among != nil {
 		return r.Among
 	}
-	return Revisions
+	return protocol.Checked()
 }
 
 func (r Revise) wants(revision string) bool {
@@ -480,9 +474,9 @@ func (r Revise) choose(speaks, broken []string) []string {
 	chosen := map[string]bool{newestOf(slices.DeleteFunc(slices.Clone(speaks), func(revision string) bool {
 		return !r.wants(revision)
 	})): true}
-	for _, stateless := range []bool{false, true} {
+	for _, handshake := range []bool{true, false} {
 		chosen[newestOf(slices.DeleteFunc(slices.Clone(broken), func(revision string) bool {
-			return scripted.Stateless(revision) != stateless || !r.wants(revision)
+			return protocol.Has(revision, protocol.Handshake) != handshake || !r.wants(revision)
 		}))] = true
 	}
 	delete(chosen, "")
@@ -498,11 +492,11 @@ func startOf(to scripted.Target, first time.Duration) time.Duration {
 // legFor makes the leg of a run from a visit.
 func legFor(to scripted.Target, visit *visit) leg {
 	planned := leg{
-		Leg:     conform.Leg{Role: conform.ServerRole, Revision: visit.asked, Transport: to.Transport},
+		Leg:     conform.Leg{Role: protocol.ServerRole, Revision: visit.asked, Transport: to.Transport},
 		Command: to.Command, URL: to.URL, Header: to.Header, Reply: to.Reply,
 		MaxMessage: to.Limits.Message, Survey: visit.survey,
 	}
-	if to.Transport == scripted.OnStdio { // where each connection starts a process
+	if to.Transport == protocol.Stdio { // where each connection starts a process
 		planned.Start = startOf(to, visit.started)
 	}
 	return planned
@@ -517,7 +511,7 @@ func targetError(ctx context.Context, to scripted.Target, visit *visit) error {
 	if visit.connection == nil {
 		return &TargetError{Reason: visit.err.Error()}
 	}
-	if to.Transport == scripted.OnHTTP {
+	if to.Transport == protocol.HTTP {
 		return &TargetError{Reason: httpReason(to.URL, visit)}
 	}
 	reason := fmt.Sprintf("%s does not speak MCP over stdio: %s", commandLine(to.Command), visit.err)

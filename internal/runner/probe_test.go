@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/mcpconform/mcpconform/internal/jsonrpc"
+	"github.com/mcpconform/mcpconform/internal/protocol"
 	"github.com/mcpconform/mcpconform/internal/scripted"
 	"github.com/mcpconform/mcpconform/internal/transcript"
 	"github.com/mcpconform/mcpconform/internal/transport"
@@ -105,7 +106,7 @@ func probedWith(t *testing.T, discover, initialize answerTo, others map[string]a
 	}))
 	t.Cleanup(server.Close)
 	t.Cleanup(func() { close(gone) })
-	to := scripted.Target{Transport: scripted.OnHTTP, URL: server.URL, Reply: time.Minute, Limits: transport.Limits{Message: 1 << 20}}
+	to := scripted.Target{Transport: protocol.HTTP, URL: server.URL, Reply: time.Minute, Limits: transport.Limits{Message: 1 << 20}}
 	visits, err := probe(t.Context(), transcript.NewRoom(1<<30), to, policy, func(*visit) string { return "" })
 	t.Cleanup(func() { closeAll(context.Background(), visits...) })
 	return visits, err
@@ -164,14 +165,14 @@ func TestSurveysOfAllRevisions(t *testing.T) {
 	t.Parallel()
 	for name, policy := range map[string]Revise{
 		"all":    {All: true},
-		"listed": {Listed: Revisions},
+		"listed": {Listed: protocol.Checked()},
 	} {
 		visits, err := probed(t, discovers("2025-06-18", "2025-11-25", "2026-07-28"), shakes("2025-06-18", "2025-11-25"), policy)
-		if speaks := spoken(visits); err != nil || !slices.Equal(policy.choose(speaks, nil), Revisions) {
+		if speaks := spoken(visits); err != nil || !slices.Equal(policy.choose(speaks, nil), protocol.Checked()) {
 			t.Fatalf("%s: %q, %v", name, speaks, err)
 		}
 		for _, visit := range visits {
-			if slices.Contains(Revisions, visit.asked) != (visit.survey != nil) {
+			if slices.Contains(protocol.Checked(), visit.asked) != (visit.survey != nil) {
 				t.Errorf("%s: at %s the survey is %v", name, visit.asked, visit.survey)
 			}
 		}

@@ -14,6 +14,7 @@ import (
 	"github.com/mcpconform/mcpconform/internal/catalogue"
 	"github.com/mcpconform/mcpconform/internal/conform"
 	"github.com/mcpconform/mcpconform/internal/mcp"
+	"github.com/mcpconform/mcpconform/internal/protocol"
 	"github.com/mcpconform/mcpconform/internal/rules"
 	"github.com/mcpconform/mcpconform/internal/survey"
 	"github.com/mcpconform/mcpconform/internal/transcript"
@@ -149,7 +150,7 @@ func (r *recordings) judge(path string) error {
 		return nil
 	}
 	conversation := recall(header, events, path)
-	if !slices.Contains(Revisions, conversation.Revision) {
+	if !slices.Contains(protocol.Checked(), conversation.Revision) {
 		return nil // it was negotiated, and has no rules
 	}
 	r.report.Recorded.Judged++
@@ -179,9 +180,9 @@ func known(header transcript.Header) error {
 		member, value string
 		known         []string
 	}{
-		{"role", header.Role, []string{conform.ServerRole, conform.ClientRole}},
-		{"transport", header.Transport, []string{conform.Stdio, conform.HTTP}},
-		{"revision", header.Revision, catalogue.Revisions},
+		{"role", header.Role, protocol.Roles()},
+		{"transport", header.Transport, protocol.CheckedTransports()},
+		{"revision", header.Revision, protocol.Released()},
 	} {
 		if !slices.Contains(one.known, one.value) && !(header.Unjudged && one.member == "revision") {
 			return fmt.Errorf("the %s in the header is %.40q, not one of %s; record the transcript again", one.member, one.value, strings.Join(one.known, ", "))
@@ -214,7 +215,7 @@ func (r *recordings) leg(conversation *rules.Conversation) *legState {
 		return state
 	}
 	declared := conversation.ServerCapabilities
-	if conversation.Role == conform.ClientRole {
+	if conversation.Role == protocol.ClientRole {
 		declared = conversation.ClientCapabilities
 	}
 	state := &legState{
@@ -237,12 +238,12 @@ func introduction(conversation *rules.Conversation) map[string]any {
 	for _, said := range conversation.Messages {
 		var info any
 		switch {
-		case conversation.Role == conform.ServerRole && said.FromTarget(conversation.Leg) && said.Request != nil:
+		case conversation.Role == protocol.ServerRole && said.FromTarget(conversation.Leg) && said.Request != nil:
 			info = said.ResultObject()["serverInfo"]
 			if info == nil {
 				info = said.Meta()[mcp.MetaServerInfo]
 			}
-		case conversation.Role == conform.ClientRole && said.FromTarget(conversation.Leg):
+		case conversation.Role == protocol.ClientRole && said.FromTarget(conversation.Leg):
 			info = said.ParamsObject()["clientInfo"]
 			if info == nil {
 				info = said.Meta()[mcp.MetaClientInfo]
@@ -258,7 +259,7 @@ func introduction(conversation *rules.Conversation) map[string]any {
 // conclude makes the report.
 func (r *recordings) conclude() error {
 	if len(r.legs) == 0 && r.report.Interrupted == "" {
-		return &RecordingError{fmt.Sprintf("none of these transcripts can be judged: the target agreed to none of the revisions %s", strings.Join(Revisions, ", "))}
+		return &RecordingError{fmt.Sprintf("none of these transcripts can be judged: the target agreed to none of the revisions %s", strings.Join(protocol.Checked(), ", "))}
 	}
 	slices.SortStableFunc(r.legs, func(a, b *legState) int { return strings.Compare(a.report.Name(), b.report.Name()) })
 	chosen := 0

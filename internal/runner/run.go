@@ -17,6 +17,7 @@ import (
 	"github.com/mcpconform/mcpconform/internal/catalogue"
 	"github.com/mcpconform/mcpconform/internal/conform"
 	"github.com/mcpconform/mcpconform/internal/filter"
+	"github.com/mcpconform/mcpconform/internal/protocol"
 	"github.com/mcpconform/mcpconform/internal/rules"
 	"github.com/mcpconform/mcpconform/internal/scripted"
 	"github.com/mcpconform/mcpconform/internal/target"
@@ -92,7 +93,7 @@ func (o *Options) defaults() error {
 		o.Calls = conform.CallReadOnly
 	}
 	if o.Role == "" {
-		o.Role = reports.RoleServer
+		o.Role = protocol.ServerRole
 	}
 	if len(o.Transports) == 0 {
 		o.Transports = o.allowedTransports()
@@ -102,12 +103,12 @@ func (o *Options) defaults() error {
 
 func (o *Options) allowedTransports() []string {
 	switch {
-	case o.URL != "", o.Role == reports.RoleClient && len(o.Command.Args) > 0 && !TakesServer(o.Command.Args):
-		return []string{scripted.OnHTTP}
+	case o.URL != "", o.Role == protocol.ClientRole && len(o.Command.Args) > 0 && !TakesServer(o.Command.Args):
+		return []string{protocol.HTTP}
 	case len(o.Command.Args) > 0:
-		return []string{scripted.OnStdio}
+		return []string{protocol.Stdio}
 	}
-	return []string{scripted.OnStdio, scripted.OnHTTP}
+	return protocol.CheckedTransports()
 }
 
 // errInterrupted is the cause of a context that a signal cancelled.
@@ -284,7 +285,7 @@ func (r *run) prepare(ctx context.Context) error {
 
 // meetTarget makes first contact with a target of either role.
 func (r *run) meetTarget(ctx context.Context, pending *[]contact) error {
-	if r.options.Role == reports.RoleClient {
+	if r.options.Role == protocol.ClientRole {
 		return r.meetClient(ctx)
 	}
 	return r.meet(ctx, pending)
@@ -325,7 +326,7 @@ func (r *run) reach(ctx context.Context, transportName string) (scripted.Target,
 	if to.URL != "" || len(to.Command.Args) > 0 {
 		return to, nil
 	}
-	if transportName == scripted.OnStdio {
+	if transportName == protocol.Stdio {
 		to.Command = r.itself("reference", "server", "--stdio")
 		return to, nil
 	}
@@ -350,7 +351,7 @@ func (r *run) addLegs(ctx context.Context, to scripted.Target, visits []*visit) 
 		visit := visits[at]
 		state := &legState{planned: -1, findings: map[string]*found{}}
 		state.report = reports.Leg{
-			Role: reports.RoleServer, Revision: revision, Transport: to.Transport,
+			Role: protocol.ServerRole, Revision: revision, Transport: to.Transport,
 			AlsoSpeaks: slices.DeleteFunc(slices.Clone(speaks), func(other string) bool { return other == revision }),
 		}
 		r.legs = append(r.legs, state)
@@ -389,7 +390,7 @@ func unspoken(visit *visit) string {
 	switch {
 	case visit.err != nil:
 		return notSpoken + visit.err.Error()
-	case scripted.Stateless(visit.asked):
+	case protocol.Has(visit.asked, protocol.Discovery):
 		return notSpoken + "the server supports " + strings.Join(visit.handshake.Supported, " and ")
 	}
 	return fmt.Sprintf(notSpoken+"asked for %s, the server answered with %s", visit.asked, visit.handshake.Revision)

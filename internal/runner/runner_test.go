@@ -13,7 +13,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/mcpconform/mcpconform/internal/conform"
+	"github.com/mcpconform/mcpconform/internal/protocol"
 	"github.com/mcpconform/mcpconform/internal/target"
 	"github.com/mcpconform/mcpconform/internal/transcript"
 	"github.com/mcpconform/mcpconform/internal/transport"
@@ -32,7 +32,7 @@ func TestMain(m *testing.M) {
 	case WorkerCommand:
 		end(Work(os.Stdin, os.Stdout))
 	case "reference":
-		if os.Args[2] == reports.RoleClient {
+		if os.Args[2] == protocol.ClientRole {
 			end(runReferenceClient(os.Args[3:]))
 		}
 		end(runReference(os.Args[2:]))
@@ -107,7 +107,7 @@ func TestReferenceConforms(t *testing.T) {
 	options := onReference()
 	options.Revisions = Revise{All: true}
 	found := mustRun(t, options)
-	if len(found.Legs) != len(Revisions)*2 {
+	if len(found.Legs) != len(protocol.Checked())*2 {
 		t.Errorf("%d legs", len(found.Legs))
 	}
 	for _, leg := range found.Legs {
@@ -120,7 +120,7 @@ func TestReferenceConforms(t *testing.T) {
 }
 
 func TestReportIsValid(t *testing.T) {
-	found := mustRun(t, onReference(conform.HTTP))
+	found := mustRun(t, onReference(protocol.HTTP))
 	var written bytes.Buffer
 	if err := found.Write(&written); err != nil {
 		t.Fatal(err)
@@ -132,7 +132,7 @@ func TestReportIsValid(t *testing.T) {
 
 func TestSameVerdictsWithAnyNumberOfWorkers(t *testing.T) {
 	verdicts := func(workers int) []string {
-		options := onReference(conform.HTTP)
+		options := onReference(protocol.HTTP)
 		options.Workers = workers
 		var all []string
 		for _, result := range mustRun(t, options).Legs[0].Results {
@@ -146,7 +146,7 @@ func TestSameVerdictsWithAnyNumberOfWorkers(t *testing.T) {
 }
 
 func TestFilter(t *testing.T) {
-	options := onReference(conform.HTTP)
+	options := onReference(protocol.HTTP)
 	options.Filter = "tools.list.answered"
 	results := mustRun(t, options).Legs[0].Results
 	if len(results) == 0 {
@@ -160,7 +160,7 @@ func TestFilter(t *testing.T) {
 }
 
 func TestFilterThatMatchesNothing(t *testing.T) {
-	options := onReference(conform.HTTP)
+	options := onReference(protocol.HTTP)
 	options.Filter = "ping.answred"
 	_, err := Run(context.Background(), options)
 	wrong, ok := errors.AsType[*FilterError](err)
@@ -171,7 +171,7 @@ func TestFilterThatMatchesNothing(t *testing.T) {
 
 // A filter without a revision means the newest at which it chooses something.
 func TestFilterOfAnOlderRevision(t *testing.T) {
-	options := onReference(conform.HTTP)
+	options := onReference(protocol.HTTP)
 	options.Filter = "ping.answered"
 	found := mustRun(t, options)
 	leg := found.Legs[0]
@@ -187,7 +187,7 @@ func TestFilterOfAnOlderRevision(t *testing.T) {
 }
 
 func TestFilterOfAnotherRevision(t *testing.T) {
-	options := onReference(conform.HTTP)
+	options := onReference(protocol.HTTP)
 	options.Filter, options.Revisions = "ping.answered", Revise{Listed: []string{"2026-07-28"}}
 	_, err := Run(context.Background(), options)
 	wrong, ok := errors.AsType[*FilterError](err)
@@ -197,7 +197,7 @@ func TestFilterOfAnotherRevision(t *testing.T) {
 }
 
 func TestFilterOfAnotherTransport(t *testing.T) {
-	options := onReference(conform.HTTP)
+	options := onReference(protocol.HTTP)
 	options.Filter = "basic/transports/stdio && stdio"
 	_, err := Run(context.Background(), options)
 	wrong, ok := errors.AsType[*FilterError](err)
@@ -208,7 +208,7 @@ func TestFilterOfAnotherTransport(t *testing.T) {
 
 // The words of a filter are those of the reports.
 func TestFiltersByWhatReportsPrint(t *testing.T) {
-	options := onReference(conform.Stdio)
+	options := onReference(protocol.Stdio)
 	options.Revisions = Revise{Listed: []string{"2025-11-25"}}
 	options.Filter = "basic/utilities/ping || logging.set-level && MUST"
 	for _, result := range mustRun(t, options).Legs[0].Results {
@@ -220,7 +220,7 @@ func TestFiltersByWhatReportsPrint(t *testing.T) {
 
 // A rule judges what all checks provoke, also where a check has the same requirement.
 func TestFilterOfARule(t *testing.T) {
-	all, requirements, err := All(conform.ServerRole, Revisions)
+	all, requirements, err := All(protocol.ServerRole, protocol.Checked())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -228,7 +228,7 @@ func TestFilterOfARule(t *testing.T) {
 	if _, known := requirements.Get(id); !known || !slices.ContainsFunc(all["2026-07-28"], func(one Declared) bool { return one.Rule && one.Requirements[0] == id }) {
 		t.Fatalf("%s is no requirement of a rule", id)
 	}
-	options := onReference(conform.HTTP)
+	options := onReference(protocol.HTTP)
 	options.Filter = id
 	results := mustRun(t, options).Legs[0].Results
 	if len(results) == 0 {
@@ -252,7 +252,7 @@ func TestUnknownWordsOfFilters(t *testing.T) {
 		"server/tools && client/roots":      `matches no check or rule of a server`,
 		"server/tools &&":                   `cannot be read: Unexpected EOF.`,
 	} {
-		_, _, err := ParseFilter(conform.ServerRole, text)
+		_, _, err := ParseFilter(protocol.ServerRole, text)
 		if wrong, ok := errors.AsType[*FilterError](err); !ok || !strings.Contains(wrong.Reason, want) {
 			t.Errorf("%q: %v", text, err)
 		}
@@ -260,7 +260,7 @@ func TestUnknownWordsOfFilters(t *testing.T) {
 }
 
 func TestTranscripts(t *testing.T) {
-	options := onReference(conform.Stdio)
+	options := onReference(protocol.Stdio)
 	options.Filter = "progress"
 	options.Transcripts = t.TempDir()
 	mustRun(t, options)
@@ -300,7 +300,7 @@ func TestRevisionThatIsNotSpoken(t *testing.T) {
 func TestInterrupted(t *testing.T) {
 	ctx, cancel := context.WithCancelCause(context.Background())
 	cancel(Interrupted())
-	found, err := Run(ctx, onReference(conform.HTTP))
+	found, err := Run(ctx, onReference(protocol.HTTP))
 	if found == nil && err == nil {
 		t.Error("neither a report nor an error")
 	}
@@ -311,18 +311,18 @@ func TestInterrupted(t *testing.T) {
 
 // TestDeclarations makes sure of all checks and rules at once, as each run does.
 func TestDeclarations(t *testing.T) {
-	declared, requirements, err := All(conform.ServerRole, Revisions)
+	declared, requirements, err := All(protocol.ServerRole, protocol.Checked())
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, revision := range Revisions {
+	for _, revision := range protocol.Checked() {
 		for _, check := range declared[revision] {
 			for _, id := range check.Requirements {
 				requirement, _ := requirements.Get(id)
 				if !requirement.Visible() {
 					t.Errorf("%q verifies %s, which no peer can see", check.Text, id)
 				}
-				if !requirement.Applies("", "", conform.ServerRole) {
+				if !requirement.Applies("", "", protocol.ServerRole) {
 					t.Errorf("%q verifies %s, which obliges clients", check.Text, id)
 				}
 			}
@@ -331,8 +331,8 @@ func TestDeclarations(t *testing.T) {
 }
 
 func BenchmarkReference(b *testing.B) {
-	for _, role := range []string{conform.ServerRole, conform.ClientRole} {
-		for _, transport := range []string{conform.HTTP, conform.Stdio} {
+	for _, role := range protocol.Roles() {
+		for _, transport := range []string{protocol.HTTP, protocol.Stdio} {
 			b.Run(role+"/"+transport, func(b *testing.B) {
 				for b.Loop() {
 					options := onReference(transport)

@@ -11,6 +11,7 @@ import (
 	"github.com/mcpconform/mcpconform/internal/conform"
 	"github.com/mcpconform/mcpconform/internal/excerpt"
 	"github.com/mcpconform/mcpconform/internal/jsonrpc"
+	"github.com/mcpconform/mcpconform/internal/protocol"
 	"github.com/mcpconform/mcpconform/internal/rules"
 	"github.com/mcpconform/mcpconform/internal/scripted"
 	"github.com/mcpconform/mcpconform/internal/transcript"
@@ -23,7 +24,7 @@ import (
 // refuses, and shows no sign of it.
 func diagnose(visits []*visit, policy Revise, flaw func(*visit) string) {
 	for _, one := range visits {
-		if slices.Contains(Revisions, one.asked) && !one.spoken() {
+		if slices.Contains(protocol.Checked(), one.asked) && !one.spoken() {
 			one.broken = one.unlike(visits)
 		}
 	}
@@ -40,7 +41,7 @@ func diagnose(visits []*visit, policy Revise, flaw func(*visit) string) {
 func (v *visit) unlike(visits []*visit) string {
 	listed := listedBy(visits, v.asked)
 	switch {
-	case v.handshake.Agreed && scripted.Stateless(v.asked):
+	case v.handshake.Agreed && protocol.Has(v.asked, protocol.Discovery):
 		return v.undiscovered()
 	case v.handshake.Agreed:
 		return v.misanswered(visits, listed)
@@ -48,7 +49,7 @@ func (v *visit) unlike(visits []*visit) string {
 	if found := v.resembling(); found != "" {
 		return fmt.Sprintf("what came is no answer to %s: %s", opening(v.asked), found)
 	}
-	if refusal, refused := v.refused(); refused && refusal.Modern() && scripted.Stateless(v.asked) {
+	if refusal, refused := v.refused(); refused && refusal.Modern() && protocol.Has(v.asked, protocol.Discovery) {
 		supported := refusal.Supported()
 		if refusal.Refusal.Code != jsonrpc.UnsupportedRevision || len(supported) == 0 || slices.Contains(supported, v.asked) {
 			return v.err.Error()
@@ -64,11 +65,14 @@ func (v *visit) unlike(visits []*visit) string {
 	return ""
 }
 
+// hasDiscovery tells whether a revision has server/discover.
+func hasDiscovery(revision string) bool { return protocol.Has(revision, protocol.Discovery) }
+
 // undiscovered says what is missing in an answer to server/discover; "" when it names a
 // later revision, of which nothing is known, or older ones, and what is asked for at this
 // one is not served.
 func (v *visit) undiscovered() string {
-	if slices.ContainsFunc(v.handshake.Supported, scripted.Stateless) || v.elsewhere() && !v.modern {
+	if slices.ContainsFunc(v.handshake.Supported, hasDiscovery) || v.elsewhere() && !v.modern {
 		return ""
 	}
 	return fmt.Sprintf("server/discover at %s is answered without it in supportedVersions: %s", v.asked, excerpt.Short(v.handshake.Answer.Raw))
@@ -89,7 +93,7 @@ func (v *visit) misanswered(visits []*visit, listed string) string {
 		return said + ", and " + listed + " lists " + v.asked
 	case visits[at].spoken():
 		return ""
-	case scripted.Stateless(answered):
+	case !protocol.Has(answered, protocol.Handshake):
 		return said + ", which has no initialize"
 	case visits[at].handshake.Agreed:
 		return said + ", and asked for that with " + cmp.Or(visits[at].handshake.Revision, "none")
@@ -116,7 +120,7 @@ func listedBy(visits []*visit, revision string) string {
 // came before, or does not know initialize: that is one of the handshake era without a
 // handshake.
 func lawless(visits []*visit) {
-	at := slices.IndexFunc(visits, func(one *visit) bool { return one.asked == scripted.LastHandshake })
+	at := slices.IndexFunc(visits, func(one *visit) bool { return one.asked == protocol.Last(protocol.Handshake) })
 	last := visits[at]
 	refusal, refused := last.refused()
 	if !refused {
@@ -147,13 +151,13 @@ func misspoken(visits []*visit, flaw func(*visit) string) {
 // ofOtherEra returns those of some revisions that are of another era than the newest
 // that can be checked.
 func ofOtherEra(revisions []string) []string {
-	stateless := scripted.Stateless(newestOf(revisions))
-	return slices.DeleteFunc(slices.Clone(revisions), func(revision string) bool { return scripted.Stateless(revision) == stateless })
+	handshake := protocol.Has(newestOf(revisions), protocol.Handshake)
+	return slices.DeleteFunc(slices.Clone(revisions), func(revision string) bool { return protocol.Has(revision, protocol.Handshake) == handshake })
 }
 
 // newestOf returns the newest of some revisions that can be checked; "" when none can.
 func newestOf(revisions []string) string {
-	for _, revision := range slices.Backward(Revisions) {
+	for _, revision := range slices.Backward(protocol.Checked()) {
 		if slices.Contains(revisions, revision) {
 			return revision
 		}
@@ -170,12 +174,12 @@ func (v *visit) resembling() string {
 		return ""
 	}
 	wanted := []string{`"protocolVersion"`, `"serverInfo"`}
-	if scripted.Stateless(v.asked) {
+	if protocol.Has(v.asked, protocol.Discovery) {
 		wanted = []string{`"supportedVersions"`}
 	}
 	for _, event := range v.connection.Log().Events() {
 		page := bytes.HasPrefix(bytes.TrimSpace(event.Raw), []byte("<"))
-		if event.From != transcript.Server || event.Kind != transcript.Message || page {
+		if event.From != protocol.Server || event.Kind != transcript.Message || page {
 			continue
 		}
 		message := jsonrpc.Parse(event.Raw)
@@ -194,7 +198,7 @@ func (v *visit) resembling() string {
 func (r *run) flaw(to scripted.Target) func(*visit) string {
 	return func(visit *visit) string {
 		log := visit.connection.Log()
-		leg := conform.Leg{Role: conform.ServerRole, Revision: visit.asked, Transport: to.Transport}
+		leg := conform.Leg{Role: protocol.ServerRole, Revision: visit.asked, Transport: to.Transport}
 		return r.flawIn(rules.NewConversation(leg, log.Events(), log.Dropped() == 0), math.MaxInt)
 	}
 }

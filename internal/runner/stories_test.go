@@ -18,6 +18,7 @@ import (
 	"github.com/mcpconform/mcpconform/internal/conform"
 	"github.com/mcpconform/mcpconform/internal/jsonrpc"
 	"github.com/mcpconform/mcpconform/internal/mcp"
+	"github.com/mcpconform/mcpconform/internal/protocol"
 	"github.com/mcpconform/mcpconform/internal/scripted"
 	"github.com/mcpconform/mcpconform/internal/transport"
 )
@@ -38,11 +39,11 @@ const (
 // does not even read, holds up no handler for ever.
 func TestEveryStoryEndsWithAGreedyClient(t *testing.T) {
 	t.Parallel()
-	for _, revision := range Revisions {
+	for _, revision := range protocol.Checked() {
 		for _, how := range []struct {
 			over string
 			mute bool
-		}{{scripted.OnStdio, false}, {scripted.OnHTTP, false}, {scripted.OnHTTP, true}} {
+		}{{protocol.Stdio, false}, {protocol.HTTP, false}, {protocol.HTTP, true}} {
 			t.Run(fmt.Sprintf("%s %s mute=%v", revision, how.over, how.mute), func(t *testing.T) {
 				t.Parallel()
 				environment := storiesOf(t, revision, how.over)
@@ -89,8 +90,8 @@ func endsInTime(t *testing.T, environment *conform.Environment, story *conform.S
 // storiesOf has all stories of a leg.
 func storiesOf(t *testing.T, revision, over string) *conform.Environment {
 	t.Helper()
-	to := &Judging{options: Options{Role: conform.ClientRole, Timeout: greedyReply, MaxMessage: 1 << 20}}
-	to.leg = conform.Leg{Role: conform.ClientRole, Revision: revision, Transport: over}
+	to := &Judging{options: Options{Role: protocol.ClientRole, Timeout: greedyReply, MaxMessage: 1 << 20}}
+	to.leg = conform.Leg{Role: protocol.ClientRole, Revision: revision, Transport: over}
 	r := to.run(map[string]*conform.Performance{}, &meeting{spoken: true})
 	if err := r.declare(); err != nil {
 		t.Fatal(err)
@@ -147,7 +148,7 @@ func (g *greedy) wishes() [][]byte {
 		for n := range repeats {
 			said := object{}
 			maps.Copy(said, params)
-			if scripted.Stateless(g.revision) {
+			if protocol.Has(g.revision, protocol.PerRequestMeta) {
 				said["_meta"] = g.meta()
 			} else {
 				said["_meta"] = object{"progressToken": fmt.Sprintf("%s-%d", method, n)}
@@ -226,7 +227,7 @@ func (g *greedy) spawn(ctx context.Context, socket string) {
 		_, _ = io.Copy(io.Discard, output)
 	})
 	say := func(message []byte) { _, _ = input.Write(append(slices.Clip(message), '\n')) }
-	if !scripted.Stateless(g.revision) {
+	if protocol.Has(g.revision, protocol.Handshake) {
 		say(g.hello())
 	}
 	for _, wish := range g.wishes() {
@@ -243,7 +244,7 @@ func (g *greedy) visit(ctx context.Context, url string) {
 	defer leave()
 	v := &visitor{greedy: g, ctx: ctx, url: url, client: &http.Client{Transport: &http.Transport{}}}
 	defer v.client.CloseIdleConnections()
-	if !scripted.Stateless(g.revision) {
+	if protocol.Has(g.revision, protocol.Handshake) {
 		v.send(http.MethodPost, g.hello(), "")
 	}
 	v.hushed = g.mute

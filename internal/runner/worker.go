@@ -18,6 +18,7 @@ import (
 	"github.com/onsi/ginkgo/v2/types"
 
 	"github.com/mcpconform/mcpconform/internal/conform"
+	"github.com/mcpconform/mcpconform/internal/protocol"
 	"github.com/mcpconform/mcpconform/internal/rules"
 	"github.com/mcpconform/mcpconform/internal/transcript"
 	"github.com/mcpconform/mcpconform/suites"
@@ -88,7 +89,7 @@ func (s *stage) declare() {
 
 // checksOf registers the checks of a role.
 func checksOf(role string) func() {
-	if role == conform.ClientRole {
+	if role == protocol.ClientRole {
 		return suites.ClientChecks
 	}
 	return suites.ServerChecks
@@ -115,8 +116,8 @@ func (s *stage) before(leg int, environment *conform.Environment) {
 
 // unmuting says what to do about a target that leaves unanswered what it is asked.
 var unmuting = map[string]string{
-	conform.ServerRole: "fix the failures under lifecycle and ping first",
-	conform.ClientRole: "see that the command does the steps of MCPCONFORM_STEPS, then run again",
+	protocol.ServerRole: "fix the failures under lifecycle and ping first",
+	protocol.ClientRole: "see that the command does the steps of MCPCONFORM_STEPS, then run again",
 }
 
 func (s *stage) after(report types.SpecReport) {

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/mcpconform/mcpconform/internal/jsonrpc"
+	"github.com/mcpconform/mcpconform/internal/protocol"
 	"github.com/mcpconform/mcpconform/internal/transport"
 )
 
@@ -58,14 +59,14 @@ func (c *Call) Meta() Object {
 	return meta
 }
 
-// Stateless tells the era of the server.
-func (c *Call) Stateless() bool { return c.Session.Server.Stateless() }
+// Has tells whether the revision of the server has a feature.
+func (c *Call) Has(feature protocol.Feature) bool { return c.Session.Server.Has(feature) }
 
 // Answer gives the call a result; in the stateless era it is complete unless it
 // says otherwise.
 func (c *Call) Answer(result Object) {
 	dressed := Object{}
-	if c.Stateless() {
+	if c.Has(protocol.ResultTypes) {
 		dressed["resultType"] = "complete"
 	}
 	maps.Copy(dressed, result)

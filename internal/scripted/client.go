@@ -16,6 +16,7 @@ import (
 	"github.com/mcpconform/mcpconform/internal/excerpt"
 	"github.com/mcpconform/mcpconform/internal/jsonrpc"
 	"github.com/mcpconform/mcpconform/internal/mcp"
+	"github.com/mcpconform/mcpconform/internal/protocol"
 	"github.com/mcpconform/mcpconform/internal/transcript"
 )
 
@@ -211,7 +212,7 @@ func (c *Client) Answer(method string, answer Answer) {
 // NextID returns an id that was not used on this connection. Where there are no
 // connections, over HTTP in the stateless era, it was used on none.
 func (c *Client) NextID() jsonrpc.ID {
-	if _, overHTTP := c.wire.(*HTTP); overHTTP && c.stateless() {
+	if _, overHTTP := c.wire.(*HTTP); overHTTP && c.has(protocol.Statelessness) {
 		return jsonrpc.IntID(lastShared.Add(1))
 	}
 	return jsonrpc.IntID(c.lastID.Add(1))
@@ -431,7 +432,7 @@ func (c *Client) take(ctx context.Context, received Received) {
 	if !c.inbox.add(received) {
 		return // a flood is not answered
 	}
-	if received.Kind != jsonrpc.Request || received.ID == jsonrpc.NullID || c.stateless() {
+	if received.Kind != jsonrpc.Request || received.ID == jsonrpc.NullID || !c.has(protocol.ServerRequests) {
 		return // a client of the stateless era sends no responses
 	}
 	c.mu.Lock()

@@ -3,6 +3,7 @@ package scripted
 import (
 	"github.com/mcpconform/mcpconform/internal/jsonrpc"
 	"github.com/mcpconform/mcpconform/internal/mcp"
+	"github.com/mcpconform/mcpconform/internal/protocol"
 )
 
 // learn keeps what the client declares in the handshake.
@@ -19,7 +20,7 @@ func (s *Session) learn(message jsonrpc.Message) {
 // Declared are the capabilities that the client declares: in the handshake or, in
 // the stateless era, with this very request; nil for none.
 func (c *Call) Declared() Object {
-	if c.Stateless() {
+	if c.Has(protocol.PerRequestMeta) {
 		declared, _ := c.Meta()[mcp.MetaCapabilities].(Object)
 		return declared
 	}

@@ -11,15 +11,10 @@ import (
 	"github.com/mcpconform/mcpconform/internal/excerpt"
 	"github.com/mcpconform/mcpconform/internal/jsonrpc"
 	"github.com/mcpconform/mcpconform/internal/mcp"
+	"github.com/mcpconform/mcpconform/internal/protocol"
 	"github.com/mcpconform/mcpconform/internal/target"
 	"github.com/mcpconform/mcpconform/internal/transcript"
 	"github.com/mcpconform/mcpconform/internal/transport"
-)
-
-// Transports, by the names that flags and reports use.
-const (
-	OnStdio = "stdio"
-	OnHTTP  = "http"
 )
 
 // Target says how a server under test is reached, over one transport.
@@ -45,7 +40,7 @@ type Connection struct {
 // starts the target's process; over HTTP nothing is sent yet.
 func Dial(to Target, log *transcript.Log) (*Connection, error) {
 	switch to.Transport {
-	case OnStdio:
+	case protocol.Stdio:
 		process, err := target.Start(to.Command)
 		if err != nil {
 			return nil, err
@@ -53,7 +48,7 @@ func Dial(to Target, log *transcript.Log) (*Connection, error) {
 		client := OverStdio(transport.NewStdio(process, log, to.Limits), log, to.Reply)
 		client.start, client.work = to.Start, to.Work
 		return &Connection{Client: client.Client, Stdio: client}, nil
-	case OnHTTP:
+	case protocol.HTTP:
 		wire, err := transport.NewHTTP(transport.HTTPOptions{URL: to.URL, Header: to.Header, Limits: to.Limits}, log)
 		if err != nil {
 			return nil, err

@@ -1,6 +1,10 @@
 package scripted
 
-import "maps"
+import (
+	"maps"
+
+	"github.com/mcpconform/mcpconform/internal/protocol"
+)
 
 // ClientInfo is what the harness says of itself in a handshake.
 var ClientInfo = map[string]any{"name": "mcpconform", "title": "MCP conformance harness", "version": "1.0.0"}
@@ -17,10 +21,10 @@ func Everything(revision string) Capabilities {
 		"sampling":    map[string]any{},
 		"elicitation": map[string]any{},
 	}
-	if revision >= "2025-11-25" {
+	if protocol.Has(revision, protocol.URLElicitation) {
 		everything["elicitation"] = map[string]any{"form": map[string]any{}, "url": map[string]any{}}
 	}
-	if Stateless(revision) {
+	if !protocol.Has(revision, protocol.RootsListChanged) {
 		everything["roots"] = map[string]any{}
 	}
 	return everything

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/mcpconform/mcpconform/internal/jsonrpc"
+	"github.com/mcpconform/mcpconform/internal/protocol"
 	"github.com/mcpconform/mcpconform/internal/scripted"
 	"github.com/mcpconform/mcpconform/internal/transcript"
 	"github.com/mcpconform/mcpconform/internal/transport"
@@ -29,7 +30,7 @@ func overHTTP(t *testing.T, reply time.Duration, handler http.HandlerFunc) *scri
 	t.Helper()
 	server := httptest.NewServer(handler)
 	t.Cleanup(server.Close)
-	connection, err := scripted.Dial(scripted.Target{Transport: scripted.OnHTTP, URL: server.URL, Reply: reply}, transcript.NewLog("c1"))
+	connection, err := scripted.Dial(scripted.Target{Transport: protocol.HTTP, URL: server.URL, Reply: reply}, transcript.NewLog("c1"))
 	if err != nil {
 		t.Fatal(err)
 	}

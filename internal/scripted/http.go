@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/mcpconform/mcpconform/internal/jsonrpc"
+	"github.com/mcpconform/mcpconform/internal/protocol"
 	"github.com/mcpconform/mcpconform/internal/transcript"
 	"github.com/mcpconform/mcpconform/internal/transport"
 )
@@ -178,7 +179,7 @@ func (h *HTTP) carry(life context.Context, delivery *Delivery, request transport
 	place := &place{}
 	for attempt := 0; ; attempt++ {
 		err := h.once(life, delivery, request, place, attempt == 0)
-		if err != nil || answered() || place.last == "" || attempt == maxResumes || h.stateless() {
+		if err != nil || answered() || place.last == "" || attempt == maxResumes || !h.has(protocol.Resumption) {
 			delivery.Err = err
 			return
 		}

@@ -18,6 +18,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/mcpconform/mcpconform/internal/jsonrpc"
+	"github.com/mcpconform/mcpconform/internal/protocol"
 	"github.com/mcpconform/mcpconform/internal/scripted"
 	"github.com/mcpconform/mcpconform/internal/transcript"
 )
@@ -513,7 +514,7 @@ func TestHTTPCloseLeavesNothing(t *testing.T) {
 		arrived <- struct{}{}
 		<-request.Context().Done() // DELETE included
 	}))
-	connection, err := scripted.Dial(scripted.Target{Transport: scripted.OnHTTP, URL: server.URL, Reply: patient}, transcript.NewLog("c1"))
+	connection, err := scripted.Dial(scripted.Target{Transport: protocol.HTTP, URL: server.URL, Reply: patient}, transcript.NewLog("c1"))
 	if err != nil {
 		t.Fatal(err)
 	}

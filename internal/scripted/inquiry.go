@@ -8,6 +8,7 @@ import (
 
 	"github.com/mcpconform/mcpconform/internal/jsonrpc"
 	"github.com/mcpconform/mcpconform/internal/mcp"
+	"github.com/mcpconform/mcpconform/internal/protocol"
 )
 
 // Question is what a server wants from the client before it answers a call.
@@ -30,7 +31,7 @@ func (c *Call) Inquire(questions ...Question) bool {
 			legal = append(legal, question)
 		}
 	}
-	if c.Stateless() {
+	if c.Has(protocol.InputRequests) {
 		return c.inquireByResult(legal)
 	}
 	for _, question := range legal {

@@ -8,6 +8,7 @@ import (
 
 	"github.com/mcpconform/mcpconform/internal/jsonrpc"
 	"github.com/mcpconform/mcpconform/internal/mcp"
+	"github.com/mcpconform/mcpconform/internal/protocol"
 	"github.com/mcpconform/mcpconform/internal/scripted"
 )
 
@@ -46,7 +47,7 @@ func TestScriptedServerInquires(t *testing.T) {
 			if asked["roots/list"] != 1 || asked["elicitation/create"] != 1 || asked["sampling/createMessage"]+asked["unknown"] != 0 {
 				t.Errorf("asked for %v", asked)
 			}
-			if text := fmt.Sprint(done["content"]); !strings.Contains(text, "after") || strings.Contains(text, "question 2") != scripted.Stateless(revision) {
+			if text := fmt.Sprint(done["content"]); !strings.Contains(text, "after") || strings.Contains(text, "question 2") != protocol.Has(revision, protocol.InputRequests) {
 				t.Error(text)
 			}
 		})

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/mcpconform/mcpconform/internal/protocol"
 	"github.com/mcpconform/mcpconform/internal/transcript"
 )
 
@@ -39,7 +40,7 @@ func (s *Server) Unready() error { return s.unready }
 func (s *Server) lured(w http.ResponseWriter, request *http.Request) {
 	if all := s.Sessions(); len(all) > 0 {
 		all[len(all)-1].log.Append(transcript.Event{
-			Kind: transcript.Remark, From: transcript.Client, Note: fetched + request.Method + " " + request.URL.Path,
+			Kind: transcript.Remark, From: protocol.Client, Note: fetched + request.Method + " " + request.URL.Path,
 		})
 	}
 	w.Header().Set("Content-Type", "application/json")

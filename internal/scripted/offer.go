@@ -9,6 +9,7 @@ import (
 
 	"github.com/mcpconform/mcpconform/internal/jsonrpc"
 	"github.com/mcpconform/mcpconform/internal/mcp"
+	"github.com/mcpconform/mcpconform/internal/protocol"
 )
 
 // ServerInfo is what a scripted server says of itself.
@@ -108,7 +109,7 @@ func (o *Offer) handle(c *Call) {
 	if c.Message.Kind == jsonrpc.Notification {
 		return // a good server has nothing to do
 	}
-	if c.Stateless() && !o.current(c) {
+	if c.Has(protocol.PerRequestMeta) && !o.current(c) {
 		return
 	}
 	switch c.Message.Method {
@@ -126,8 +127,10 @@ func (o *Offer) handle(c *Call) {
 		o.call(c)
 	case "resources/read":
 		o.read(c)
-	case "resources/subscribe", "resources/unsubscribe", "logging/setLevel":
-		o.acknowledge(c)
+	case "resources/subscribe", "resources/unsubscribe":
+		o.acknowledge(c, protocol.Subscriptions)
+	case "logging/setLevel":
+		o.acknowledge(c, protocol.LogLevelInMeta)
 	case "prompts/get":
 		o.prompt(c)
 	case "completion/complete":
@@ -164,14 +167,14 @@ func (c *Call) RefuseVersion(requested string, supported ...string) {
 
 func (o *Offer) unknown(c *Call) {
 	status := http.StatusOK
-	if c.Stateless() {
+	if c.Has(protocol.UnknownMethodStatus) {
 		status = http.StatusNotFound // basic/transports/streamable-http
 	}
 	c.refuse(status, jsonrpc.MethodNotFound, "Method not found: "+c.Message.Method, nil)
 }
 
 func (o *Offer) discover(c *Call) {
-	if !c.Stateless() {
+	if !c.Has(protocol.Discovery) {
 		o.unknown(c)
 		return
 	}
@@ -186,7 +189,7 @@ func (o *Offer) discover(c *Call) {
 }
 
 func (o *Offer) initialize(c *Call) {
-	if c.Stateless() {
+	if !c.Has(protocol.Handshake) {
 		o.unknown(c)
 		return
 	}
@@ -206,16 +209,17 @@ func (o *Offer) Welcome(revision string) Object {
 }
 
 func (o *Offer) ping(c *Call) {
-	if c.Stateless() {
+	if !c.Has(protocol.Ping) {
 		o.unknown(c)
 		return
 	}
 	c.Answer(nil)
 }
 
-// acknowledge answers what the handshake era has, with nothing.
-func (o *Offer) acknowledge(c *Call) {
-	if c.Stateless() {
+// acknowledge answers with nothing, at revisions in which no feature has replaced the
+// request.
+func (o *Offer) acknowledge(c *Call, replaced protocol.Feature) {
+	if c.Has(replaced) {
 		o.unknown(c)
 		return
 	}
@@ -224,7 +228,7 @@ func (o *Offer) acknowledge(c *Call) {
 
 // subscribe opens a stream of changes, which stays open.
 func (o *Offer) subscribe(c *Call) {
-	if !c.Stateless() {
+	if !c.Has(protocol.Subscriptions) {
 		o.unknown(c)
 		return
 	}
@@ -246,7 +250,7 @@ func nonNil(object Object) Object {
 
 // cached adds to a result how long it stays fresh (server/utilities/caching).
 func (o *Offer) cached(c *Call, result Object) Object {
-	if c.Stateless() {
+	if c.Has(protocol.Caching) {
 		result["ttlMs"], result["cacheScope"] = o.Fresh, o.Scope
 	}
 	return result
@@ -255,7 +259,7 @@ func (o *Offer) cached(c *Call, result Object) Object {
 // AnswerFresh gives the call a result that stays fresh for so many milliseconds,
 // which servers of the stateless era say.
 func (c *Call) AnswerFresh(result Object, ttl int) {
-	if c.Stateless() {
+	if c.Has(protocol.Caching) {
 		result["ttlMs"], result["cacheScope"] = ttl, c.Session.Server.Scope
 	}
 	c.Answer(result)
@@ -340,7 +344,7 @@ func (o *Offer) read(c *Call) {
 	known := slices.ContainsFunc(o.Resources, func(one Object) bool { return one["uri"] == uri })
 	if !known {
 		code := int64(jsonrpc.ResourceNotFound)
-		if c.Stateless() {
+		if !c.Has(protocol.ResourceNotFoundCode) {
 			code = jsonrpc.InvalidParams
 		}
 		c.Refuse(code, "Resource not found", Object{"uri": uri})

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/mcpconform/mcpconform/internal/jsonrpc"
+	"github.com/mcpconform/mcpconform/internal/protocol"
 	"github.com/mcpconform/mcpconform/internal/scripted"
 	"github.com/mcpconform/mcpconform/internal/transcript"
 	"github.com/mcpconform/mcpconform/internal/transport"
@@ -41,7 +42,7 @@ func startingWith(t *testing.T, beside string) *scripted.Connection {
 	}))
 	t.Cleanup(server.Close)
 	t.Cleanup(func() { close(gone) })
-	to := scripted.Target{Transport: scripted.OnHTTP, URL: server.URL, Reply: time.Nanosecond, Start: patient}
+	to := scripted.Target{Transport: protocol.HTTP, URL: server.URL, Reply: time.Nanosecond, Start: patient}
 	connection, err := scripted.Dial(to, transcript.NewLog("c1"))
 	if err != nil {
 		t.Fatal(err)

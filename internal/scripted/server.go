@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/mcpconform/mcpconform/internal/jsonrpc"
+	"github.com/mcpconform/mcpconform/internal/protocol"
 	"github.com/mcpconform/mcpconform/internal/transcript"
 	"github.com/mcpconform/mcpconform/internal/transport"
 )
@@ -74,8 +75,8 @@ func NewServer(options ServerOptions) *Server {
 // Revision is the one that the server speaks.
 func (s *Server) Revision() string { return s.options.Revision }
 
-// Stateless tells the era of the server.
-func (s *Server) Stateless() bool { return Stateless(s.options.Revision) }
+// Has tells whether the revision of the server has a feature.
+func (s *Server) Has(feature protocol.Feature) bool { return protocol.Has(s.options.Revision, feature) }
 
 // On says what becomes of requests, or notifications, of a method. The function
 // runs beside others, and may take its time.
@@ -233,7 +234,7 @@ func (s *Server) Close() {
 	s.working.Wait()
 	for _, session := range s.Sessions() {
 		session.inbox.forget() // the record tells it
-		session.log.Append(transcript.Event{Kind: transcript.Close, From: transcript.Server})
+		session.log.Append(transcript.Event{Kind: transcript.Close, From: protocol.Server})
 	}
 }
 
@@ -366,9 +367,9 @@ func (s *Server) exchange(exchange *Exchange) {
 		exchange.Answer(http.StatusNotFound, nil, jsonrpc.NewErrorWith(jsonrpc.NullID, sessionUnknown, "Session not found", nil), "")
 	case exchange.Request.Method == http.MethodPost:
 		s.dispatch(session, exchange.Body, exchange)
-	case exchange.Request.Method == http.MethodGet && !s.Stateless() && s.Offer.Stream:
+	case exchange.Request.Method == http.MethodGet && s.Has(protocol.GETStream) && s.Offer.Stream:
 		session.listen(exchange)
-	case exchange.Request.Method == http.MethodDelete && !s.Stateless() && session.ID() != "":
+	case exchange.Request.Method == http.MethodDelete && s.Has(protocol.Sessions) && session.ID() != "":
 		session.Expire()
 		exchange.Answer(http.StatusOK, nil, nil, "")
 	default:
@@ -385,7 +386,7 @@ const sessionUnknown = -32001
 // initialize, such as a probe for the stateless era, begins none: it belongs to the
 // session that follows. It is nil when there are too many.
 func (s *Server) sessionOf(incoming *transport.Incoming) *Session {
-	initializes := !s.single && !s.Stateless() && incoming.Request.Method == http.MethodPost &&
+	initializes := !s.single && s.Has(protocol.Handshake) && incoming.Request.Method == http.MethodPost &&
 		jsonrpc.MethodOf(incoming.Body) == "initialize"
 	s.mu.Lock()
 	id := incoming.Request.Header.Get(SessionHeader)

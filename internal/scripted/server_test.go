@@ -14,6 +14,7 @@ import (
 
 	"github.com/mcpconform/mcpconform/internal/jsonrpc"
 	"github.com/mcpconform/mcpconform/internal/mcp"
+	"github.com/mcpconform/mcpconform/internal/protocol"
 	"github.com/mcpconform/mcpconform/internal/scripted"
 	"github.com/mcpconform/mcpconform/internal/transcript"
 	"github.com/mcpconform/mcpconform/internal/transport"
@@ -47,7 +48,7 @@ func shake(t *testing.T, client *scripted.Connection, revision string) {
 // shakeAs declares capabilities of its own.
 func shakeAs(t *testing.T, client *scripted.Connection, revision string, capabilities scripted.Capabilities) {
 	t.Helper()
-	if scripted.Stateless(revision) {
+	if protocol.Has(revision, protocol.PerRequestMeta) {
 		client.Speak(revision, capabilities)
 		client.HTTP.SetVersion(revision)
 		return
@@ -101,7 +102,7 @@ func TestScriptedServerIsAGoodOne(t *testing.T) {
 					}
 				}
 			}
-			if sessions := server.Sessions(); len(sessions) != 1 || scripted.Stateless(revision) != (sessions[0].ID() == "") {
+			if sessions := server.Sessions(); len(sessions) != 1 || protocol.Has(revision, protocol.Sessions) == (sessions[0].ID() == "") {
 				t.Errorf("%d sessions", len(sessions))
 			}
 		})

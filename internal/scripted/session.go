@@ -13,6 +13,7 @@ import (
 
 	"github.com/mcpconform/mcpconform/internal/jsonrpc"
 	"github.com/mcpconform/mcpconform/internal/mcp"
+	"github.com/mcpconform/mcpconform/internal/protocol"
 	"github.com/mcpconform/mcpconform/internal/transcript"
 	"github.com/mcpconform/mcpconform/internal/transport"
 )
@@ -148,7 +149,7 @@ func (s *Session) Say(message []byte, deliberate string) bool {
 // Notify sends a notification unasked. In the stateless era it goes to the
 // subscriptions that want it.
 func (s *Session) Notify(method string, params Object) bool {
-	if s.Server.Stateless() {
+	if s.Server.Has(protocol.Subscriptions) {
 		return s.publish(method, params)
 	}
 	return s.Say(jsonrpc.NewNotification(method, nilIfEmpty(params)), "")

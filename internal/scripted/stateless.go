@@ -1,6 +1,7 @@
 package scripted
 
 import (
+	"cmp"
 	"context"
 	"maps"
 	"net/http"
@@ -8,18 +9,9 @@ import (
 
 	"github.com/mcpconform/mcpconform/internal/jsonrpc"
 	"github.com/mcpconform/mcpconform/internal/mcp"
+	"github.com/mcpconform/mcpconform/internal/protocol"
 	"github.com/mcpconform/mcpconform/internal/transport"
 )
-
-// The revisions on either side of the change of eras.
-const (
-	LastHandshake  = "2025-11-25"
-	FirstStateless = transport.FirstStateless
-)
-
-// Stateless tells the era of a revision: whether each request stands for itself,
-// or a handshake comes first (2026-07-28, basic/versioning#terminology).
-func Stateless(revision string) bool { return revision >= FirstStateless }
 
 // Omitted is the value of a member of _meta that a client of the stateless era
 // would write, and is not to. As the whole _meta it leaves all of it out.
@@ -50,11 +42,12 @@ func (c *Client) Learn(tools []map[string]any) {
 	c.mirrored = mirrored
 }
 
-// stateless tells the era that the client is of.
-func (c *Client) stateless() bool {
+// has tells whether the revision that the client speaks has a feature: one with a
+// handshake, until Speak names another.
+func (c *Client) has(feature protocol.Feature) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	return c.revision != ""
+	return protocol.Has(cmp.Or(c.revision, protocol.Last(protocol.Handshake)), feature)
 }
 
 // Dress returns the params of a request as the client writes them: in the
@@ -92,7 +85,7 @@ var lastShared atomic.Int64
 // Mirror sets the headers that repeat what the body of a POST says, as a client of
 // the stateless era must. A client of the other era sets none.
 func (h *HTTP) Mirror(header http.Header, body []byte) {
-	if !h.stateless() {
+	if !h.has(protocol.MirroredHeaders) {
 		return
 	}
 	message := h.read(body)
@@ -128,7 +121,7 @@ func (p *Pending) Settle(ctx context.Context) (Received, error) {
 func (p *Pending) SettleWithin(ctx context.Context, rounds int) (Received, error) {
 	for round := 1; ; round++ {
 		received, err := p.Wait(ctx)
-		if err != nil || !p.client.stateless() || p.Raw || round == rounds {
+		if err != nil || !p.client.has(protocol.InputRequests) || p.Raw || round == rounds {
 			return received, err
 		}
 		more, asked := p.client.Fulfil(received)

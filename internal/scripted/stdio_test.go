@@ -14,6 +14,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/mcpconform/mcpconform/internal/jsonrpc"
+	"github.com/mcpconform/mcpconform/internal/protocol"
 	"github.com/mcpconform/mcpconform/internal/scripted"
 	"github.com/mcpconform/mcpconform/internal/transcript"
 	"github.com/mcpconform/mcpconform/internal/transport"
@@ -136,7 +137,7 @@ func TestStdioSaysExactlyWhatItIsTold(t *testing.T) {
 	if answer, err := pending.Wait(t.Context()); err != nil || answer.ID != jsonrpc.StringID("x") {
 		t.Errorf("answered %s, %v", answer.Raw, err)
 	}
-	if event := client.Log().Events()[1]; event.Deliberate != "no JSON at all" || event.From != transcript.Client {
+	if event := client.Log().Events()[1]; event.Deliberate != "no JSON at all" || event.From != protocol.Client {
 		t.Errorf("the log has %+v", event)
 	}
 	delivery := client.Deliver(t.Context(), scripted.Outgoing{Raw: []byte("{}")})
@@ -250,13 +251,13 @@ func TestDialUnknownTransport(t *testing.T) {
 	t.Parallel()
 	for told, to := range map[string]scripted.Target{
 		`unknown transport "pigeon"`:                           {Transport: "pigeon"},
-		`URL "localhost": must begin with http:// or https://`: {Transport: scripted.OnHTTP, URL: "localhost"},
+		`URL "localhost": must begin with http:// or https://`: {Transport: protocol.HTTP, URL: "localhost"},
 	} {
 		if _, err := scripted.Dial(to, transcript.NewLog("c1")); err == nil || err.Error() != told {
 			t.Errorf("told %v, wanted %s", err, told)
 		}
 	}
-	if _, err := scripted.Dial(scripted.Target{Transport: scripted.OnStdio}, transcript.NewLog("c1")); err == nil {
+	if _, err := scripted.Dial(scripted.Target{Transport: protocol.Stdio}, transcript.NewLog("c1")); err == nil {
 		t.Error("a command of nothing was started")
 	}
 }

@@ -8,9 +8,9 @@ import (
 
 	"github.com/mcpconform/mcpconform/internal/conform"
 	"github.com/mcpconform/mcpconform/internal/fault"
+	"github.com/mcpconform/mcpconform/internal/protocol"
 	"github.com/mcpconform/mcpconform/internal/rules"
 	"github.com/mcpconform/mcpconform/internal/scripted"
-	"github.com/mcpconform/mcpconform/reports"
 )
 
 // acting has the reference client play the meeting, with something laid over its wire.
@@ -36,8 +36,8 @@ func acting(t *testing.T, leg conform.Leg, laying fault.Laying) *conform.Perform
 func clientLegs() []conform.Leg {
 	var legs []conform.Leg
 	for _, revision := range []string{"2025-06-18", "2025-11-25", "2026-07-28"} {
-		for _, transport := range []string{conform.Stdio, conform.HTTP} {
-			legs = append(legs, conform.Leg{Role: conform.ClientRole, Revision: revision, Transport: transport})
+		for _, transport := range protocol.CheckedTransports() {
+			legs = append(legs, conform.Leg{Role: protocol.ClientRole, Revision: revision, Transport: transport})
 		}
 	}
 	return legs
@@ -98,7 +98,7 @@ func TestLaunch(t *testing.T) {
 
 func TestLaunchWithADefect(t *testing.T) {
 	t.Parallel()
-	leg := conform.Leg{Role: conform.ClientRole, Revision: "2025-11-25", Transport: conform.Stdio}
+	leg := conform.Leg{Role: protocol.ClientRole, Revision: "2025-11-25", Transport: protocol.Stdio}
 	performance := acting(t, leg, fault.Laying{Faults: parse(t, "  switch: never-cancels\n")})
 	if text := said(performance, leg); !strings.Contains(text, "tools/call") {
 		t.Errorf("it says\n%s", text)
@@ -117,19 +117,19 @@ func TestRunClients(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if len(found.Trials) != 2 || len(found.Errors) > 0 || found.Target.Role != reports.RoleServer {
+	if len(found.Trials) != 2 || len(found.Errors) > 0 || found.Target.Role != protocol.ServerRole {
 		t.Fatalf("%d trials, %q, on %+v", len(found.Trials), found.Errors, found.Legs)
 	}
 	for _, trial := range found.Trials { // one in each era
-		if trial.Role != reports.RoleClient || !trial.Matched || !trial.Caught || trial.Touched == 0 {
+		if trial.Role != protocol.ClientRole || !trial.Matched || !trial.Caught || trial.Touched == 0 {
 			t.Errorf("found %+v", trial)
 		}
 	}
-	only, err := Run(context.Background(), Options{Role: conform.ClientRole, Filter: of, Workers: 1})
-	if err != nil || only.Target.Role != reports.RoleClient || len(only.Trials) != 2 {
+	only, err := Run(context.Background(), Options{Role: protocol.ClientRole, Filter: of, Workers: 1})
+	if err != nil || only.Target.Role != protocol.ClientRole || len(only.Trials) != 2 {
 		t.Errorf("found %+v, %v", only, err)
 	}
-	if _, err := Run(context.Background(), Options{Role: conform.ServerRole, Filter: of}); err == nil {
+	if _, err := Run(context.Background(), Options{Role: protocol.ServerRole, Filter: of}); err == nil {
 		t.Error("a fault of a client is tried on servers")
 	}
 }
@@ -141,7 +141,7 @@ func TestBasesOfClients(t *testing.T) {
 	for i := range declared {
 		declared[i].Labels = []string{"in:opening"}
 	}
-	on := newBase(conform.Leg{Role: conform.ClientRole}, declared)
+	on := newBase(conform.Leg{Role: protocol.ClientRole}, declared)
 	on.take(done{Met: map[string][]string{"opening": {"a"}, "closing": {"b"}}})
 	if !on.touched["a"][pingAnswers] || !on.touched["a"][toolsLists] || len(on.touched["a"]) != 2 || len(on.touched["b"]) > 0 {
 		t.Errorf("touched are %v", on.touched)

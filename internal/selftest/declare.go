@@ -16,9 +16,9 @@ import (
 	"github.com/mcpconform/mcpconform/internal/conform"
 	"github.com/mcpconform/mcpconform/internal/fault"
 	"github.com/mcpconform/mcpconform/internal/nearest"
+	"github.com/mcpconform/mcpconform/internal/protocol"
 	"github.com/mcpconform/mcpconform/internal/rules"
 	"github.com/mcpconform/mcpconform/internal/runner"
-	"github.com/mcpconform/mcpconform/internal/scripted"
 	"github.com/mcpconform/mcpconform/reference/client"
 	"github.com/mcpconform/mcpconform/reference/server"
 	"github.com/mcpconform/mcpconform/reports"
@@ -39,7 +39,7 @@ type layer struct {
 func (l layer) place() string { return fmt.Sprintf("%s:%d", path.Join("fixtures", l.File), l.Line) }
 
 // role of the target that it is laid over.
-func (l layer) role() string { return cmp.Or(l.Role, conform.ServerRole) }
+func (l layer) role() string { return cmp.Or(l.Role, protocol.ServerRole) }
 
 // side is a role at a revision: what the checks of a target depend on.
 type side struct{ role, revision string }
@@ -60,7 +60,7 @@ type declarations struct {
 func declarationsOf(roles []string) (declarations, error) {
 	d := declarations{
 		checks: map[side][]runner.Declared{}, roles: roles, revisions: server.Revisions(),
-		switches: map[string][]string{conform.ServerRole: server.Defects(), conform.ClientRole: client.Defects()},
+		switches: map[string][]string{protocol.ServerRole: server.Defects(), protocol.ClientRole: client.Defects()},
 	}
 	for _, role := range roles {
 		checks, requirements, err := runner.All(role, d.revisions)
@@ -221,7 +221,7 @@ func (d declarations) choose(one *layer, wrong complaint) []conform.Leg {
 	for _, noticed := range []bool{true, false} { // what nothing would notice is told
 		eras := map[bool]bool{}
 		for _, revision := range slices.Backward(d.revisions) {
-			era := scripted.Stateless(revision)
+			era := protocol.Has(revision, protocol.Handshake)
 			here := side{one.role(), revision}
 			if !eras[era] && d.allStand(one.Breaks, here) && (!noticed || d.noticed(one.Breaks, here)) {
 				eras[era] = true
@@ -243,11 +243,11 @@ func (d declarations) everywhere(one *layer) []conform.Leg {
 	var legs []conform.Leg
 	eras := map[bool]bool{}
 	for _, revision := range slices.Backward(d.revisions) {
-		if era := scripted.Stateless(revision); eras[era] {
+		if era := protocol.Has(revision, protocol.Handshake); eras[era] {
 			continue
 		}
-		eras[scripted.Stateless(revision)] = true
-		for _, transport := range []string{conform.Stdio, conform.HTTP} {
+		eras[protocol.Has(revision, protocol.Handshake)] = true
+		for _, transport := range protocol.CheckedTransports() {
 			if one.Transport == "" || one.Transport == transport {
 				legs = append(legs, conform.Leg{Role: one.role(), Revision: revision, Transport: transport})
 			}
@@ -274,11 +274,11 @@ func (d declarations) transport(one *layer) string {
 			return slices.Equal(requirement.Transports, []string{transport})
 		})
 	}
-	overHTTP := concerns(catalogue.HTTP) || slices.ContainsFunc(one.AllChanges(), func(change fault.Change) bool { return change.When != nil && change.When.HTTP != nil })
-	if concerns(catalogue.Stdio) || d.only == conform.Stdio && !overHTTP {
-		return conform.Stdio
+	overHTTP := concerns(protocol.HTTP) || slices.ContainsFunc(one.AllChanges(), func(change fault.Change) bool { return change.When != nil && change.When.HTTP != nil })
+	if concerns(protocol.Stdio) || d.only == protocol.Stdio && !overHTTP {
+		return protocol.Stdio
 	}
-	return conform.HTTP
+	return protocol.HTTP
 }
 
 func (d declarations) allStand(ids []string, here side) bool {

@@ -9,14 +9,14 @@ import (
 	"github.com/onsi/ginkgo/v2/types"
 
 	"github.com/mcpconform/mcpconform/fixtures"
-	"github.com/mcpconform/mcpconform/internal/conform"
+	"github.com/mcpconform/mcpconform/internal/protocol"
 	"github.com/mcpconform/mcpconform/reports"
 )
 
 // real are the declarations of all checks.
 func realDeclarations(t *testing.T) declarations {
 	t.Helper()
-	d, err := declarationsOf([]string{conform.ServerRole, conform.ClientRole})
+	d, err := declarationsOf(protocol.Roles())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -87,7 +87,7 @@ func TestDeclarations(t *testing.T) {
 // stand before.
 func since20251125(t *testing.T, d declarations) string {
 	t.Helper()
-	for _, check := range d.checks[side{conform.ServerRole, "2025-11-25"}] {
+	for _, check := range d.checks[side{protocol.ServerRole, "2025-11-25"}] {
 		for _, id := range check.Requirements {
 			if requirement, _ := d.requirements.Get(id); !requirement.StandsAt("2025-06-18") {
 				return id
@@ -111,9 +111,9 @@ func where(t *testing.T, d declarations) {
 		"one for each era":      {"", list + drop, []string{stateless, handshake}},
 		"as it says":            {"", list + "  revision: \"2025-06-18\"\n  transport: stdio\n" + drop, []string{"server 2025-06-18 stdio"}},
 		"stdio alone":           {"", "  breaks: [transports.stdio.stdout]\n  when: {process: start}\n  do: [{write: x}]\n", []string{"server 2026-07-28 stdio", "server 2025-11-25 stdio"}},
-		"a peer over stdio":     {conform.Stdio, ping + drop, []string{"server 2025-11-25 stdio"}},
+		"a peer over stdio":     {protocol.Stdio, ping + drop, []string{"server 2025-11-25 stdio"}},
 		"a client":              {"", "  role: client\n  breaks: [lifecycle.initialized.sent]\n  switch: asks-before-answer\n", []string{"client 2025-11-25 http"}},
-		"a head, there too":     {conform.Stdio, "  breaks: [ping.answered]\n  when: {http: {method: GET}}\n  do: [{status: 404}]\n", []string{handshake}},
+		"a head, there too":     {protocol.Stdio, "  breaks: [ping.answered]\n  when: {http: {method: GET}}\n  do: [{status: 404}]\n", []string{handshake}},
 	} {
 		d.only = one.only
 		layers, err := readLayers(fstest.MapFS{fixtures.Faults + "/f.yaml": {Data: []byte("- id: a\n  says: x\n" + one.text)}})
@@ -146,10 +146,10 @@ func proofs(t *testing.T, d declarations) {
 		trial  reports.Trial
 		proven bool
 	}{
-		"by what breaks it":   {reports.Trial{ID: "a", Role: conform.ServerRole, Revision: "2025-11-25", Breaks: []string{"ping.answered"}, Effects: effect(reports.ByBreaks)}, true},
-		"by company":          {reports.Trial{ID: "a", Role: conform.ServerRole, Revision: "2025-11-25", Breaks: []string{"ping.stale"}, Effects: effect(reports.ByCompany)}, false},
-		"by what may not":     {reports.Trial{ID: "a", Role: conform.ServerRole, Revision: "2025-11-25", Breaks: []string{"ping.stale"}, Effects: effect("")}, false},
-		"by what breaks none": {reports.Trial{ID: "a", Role: conform.ServerRole, Revision: "2025-11-25", Breaks: []string{"ping.answered"}}, false},
+		"by what breaks it":   {reports.Trial{ID: "a", Role: protocol.ServerRole, Revision: "2025-11-25", Breaks: []string{"ping.answered"}, Effects: effect(reports.ByBreaks)}, true},
+		"by company":          {reports.Trial{ID: "a", Role: protocol.ServerRole, Revision: "2025-11-25", Breaks: []string{"ping.stale"}, Effects: effect(reports.ByCompany)}, false},
+		"by what may not":     {reports.Trial{ID: "a", Role: protocol.ServerRole, Revision: "2025-11-25", Breaks: []string{"ping.stale"}, Effects: effect("")}, false},
+		"by what breaks none": {reports.Trial{ID: "a", Role: protocol.ServerRole, Revision: "2025-11-25", Breaks: []string{"ping.answered"}}, false},
 	} {
 		found := d.proofs(matches, []reports.Trial{one.trial}, false)
 		at := slices.IndexFunc(found, func(proof reports.Proof) bool { return proof.Check == check })

@@ -17,6 +17,7 @@ import (
 	"github.com/mcpconform/mcpconform/internal/catalogue"
 	"github.com/mcpconform/mcpconform/internal/conform"
 	"github.com/mcpconform/mcpconform/internal/fault"
+	"github.com/mcpconform/mcpconform/internal/protocol"
 	"github.com/mcpconform/mcpconform/internal/runner"
 	"github.com/mcpconform/mcpconform/internal/scripted"
 	"github.com/mcpconform/mcpconform/internal/survey"
@@ -238,7 +239,7 @@ func TestHabitsOfADriver(t *testing.T) {
 	if part < 0 {
 		t.Skip("it is run in processes of its own")
 	}
-	declared, requirements, err := runner.All(conform.ClientRole, runner.Revisions)
+	declared, requirements, err := runner.All(protocol.ClientRole, protocol.Checked())
 	if err != nil {
 		t.Fatal(err)
 	}

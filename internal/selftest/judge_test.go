@@ -7,12 +7,13 @@ import (
 
 	"github.com/mcpconform/mcpconform/internal/conform"
 	"github.com/mcpconform/mcpconform/internal/fault"
+	"github.com/mcpconform/mcpconform/internal/protocol"
 	"github.com/mcpconform/mcpconform/internal/runner"
 	"github.com/mcpconform/mcpconform/reports"
 )
 
 // ofServers is the side of the tests.
-var ofServers = side{conform.ServerRole, "2025-11-25"}
+var ofServers = side{protocol.ServerRole, "2025-11-25"}
 
 // declared are two checks and a rule of three requirements.
 func declared() map[side][]runner.Declared {
@@ -39,7 +40,7 @@ func verdicts(ping, tools, rules reports.Verdict) map[string]finding {
 }
 
 func trialOf(kind string, one *fault.Fault, before map[string]finding) trial {
-	on := newBase(conform.Leg{Role: conform.ServerRole, Revision: "2025-11-25", Transport: conform.HTTP}, declared()[ofServers])
+	on := newBase(conform.Leg{Role: protocol.ServerRole, Revision: "2025-11-25", Transport: protocol.HTTP}, declared()[ofServers])
 	on.found = before
 	return trial{layer: layer{Fault: one, kind: kind, leg: on.leg, company: companyOf(one)}, base: on}
 }

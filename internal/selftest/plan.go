@@ -8,6 +8,7 @@ import (
 
 	"github.com/mcpconform/mcpconform/internal/conform"
 	"github.com/mcpconform/mcpconform/internal/fault"
+	"github.com/mcpconform/mcpconform/internal/protocol"
 	"github.com/mcpconform/mcpconform/internal/runner"
 	"github.com/mcpconform/mcpconform/internal/survey"
 	"github.com/mcpconform/mcpconform/reports"
@@ -81,7 +82,7 @@ func (b *base) meet(id, turn string) {
 		return
 	}
 	checks := []string{turn}
-	if b.leg.Role == conform.ClientRole {
+	if b.leg.Role == protocol.ClientRole {
 		checks = b.stories[turn]
 	}
 	if b.touched[id] == nil {

@@ -8,6 +8,7 @@ import (
 
 	"github.com/mcpconform/mcpconform/internal/conform"
 	"github.com/mcpconform/mcpconform/internal/fault"
+	"github.com/mcpconform/mcpconform/internal/protocol"
 	"github.com/mcpconform/mcpconform/internal/runner"
 	"github.com/mcpconform/mcpconform/internal/survey"
 	"github.com/mcpconform/mcpconform/reports"
@@ -15,7 +16,7 @@ import (
 
 // touchedBy is a leg on which faults met checks.
 func touchedBy(met map[string][]string) *base {
-	on := newBase(conform.Leg{Role: conform.ServerRole, Revision: "2025-11-25", Transport: conform.HTTP}, declared()[ofServers])
+	on := newBase(conform.Leg{Role: protocol.ServerRole, Revision: "2025-11-25", Transport: protocol.HTTP}, declared()[ofServers])
 	on.take(done{
 		Findings: []finding{
 			{Check: pingAnswers, Verdict: reports.Passed, Seconds: 0.1},

@@ -8,8 +8,8 @@ import (
 
 	"github.com/onsi/ginkgo/v2/types"
 
+	"github.com/mcpconform/mcpconform/internal/protocol"
 	"github.com/mcpconform/mcpconform/internal/runner"
-	"github.com/mcpconform/mcpconform/internal/scripted"
 	"github.com/mcpconform/mcpconform/reports"
 )
 
@@ -99,5 +99,7 @@ func judgeProof(proof *reports.Proof, proven []string, unprovable map[string]str
 
 // inEraOf tells whether one of the revisions is of the era of another.
 func inEraOf(revision string, revisions []string) bool {
-	return slices.ContainsFunc(revisions, func(other string) bool { return scripted.Stateless(other) == scripted.Stateless(revision) })
+	return slices.ContainsFunc(revisions, func(other string) bool {
+		return protocol.Has(other, protocol.Handshake) == protocol.Has(revision, protocol.Handshake)
+	})
 }

@@ -17,6 +17,7 @@ import (
 	"github.com/mcpconform/mcpconform/internal/catalogue"
 	"github.com/mcpconform/mcpconform/internal/conform"
 	"github.com/mcpconform/mcpconform/internal/filter"
+	"github.com/mcpconform/mcpconform/internal/protocol"
 	"github.com/mcpconform/mcpconform/internal/runner"
 	"github.com/mcpconform/mcpconform/internal/target"
 	"github.com/mcpconform/mcpconform/reports"
@@ -49,9 +50,9 @@ func (p Peer) given() bool { return p.transport() != "" }
 func (p Peer) transport() string {
 	switch {
 	case p.URL != "":
-		return conform.HTTP
+		return protocol.HTTP
 	case len(p.Command.Args) > 0:
-		return conform.Stdio
+		return protocol.Stdio
 	}
 	return ""
 }
@@ -145,9 +146,9 @@ func (o Options) roles() []string {
 	case o.Role != "":
 		return []string{o.Role}
 	case o.Peer.given():
-		return []string{conform.ServerRole}
+		return []string{protocol.ServerRole}
 	}
-	return []string{conform.ServerRole, conform.ClientRole}
+	return protocol.Roles()
 }
 
 // test is the state of one selftest in the parent.

@@ -13,6 +13,7 @@ import (
 	"github.com/mcpconform/mcpconform/fixtures"
 	"github.com/mcpconform/mcpconform/internal/conform"
 	"github.com/mcpconform/mcpconform/internal/fault"
+	"github.com/mcpconform/mcpconform/internal/protocol"
 	"github.com/mcpconform/mcpconform/internal/runner"
 	"github.com/mcpconform/mcpconform/reports"
 )
@@ -121,7 +122,7 @@ func TestWorkerDies(t *testing.T) {
 func TestLayingKnowsWhatThereIs(t *testing.T) {
 	t.Parallel()
 	w := &worker{layers: map[string]*fault.Fault{}}
-	if said := w.do(t.Context(), job{Lay: []string{"unheard-of"}, Leg: conform.Leg{Transport: conform.HTTP}}); len(said.Errors) != 1 || !strings.Contains(said.Errors[0], "unheard-of") {
+	if said := w.do(t.Context(), job{Lay: []string{"unheard-of"}, Leg: conform.Leg{Transport: protocol.HTTP}}); len(said.Errors) != 1 || !strings.Contains(said.Errors[0], "unheard-of") {
 		t.Errorf("found %+v", said)
 	}
 }

@@ -8,8 +8,8 @@ import (
 	"slices"
 	"strconv"
 
-	"github.com/mcpconform/mcpconform/internal/conform"
 	"github.com/mcpconform/mcpconform/internal/fault"
+	"github.com/mcpconform/mcpconform/internal/protocol"
 	"github.com/mcpconform/mcpconform/internal/runner"
 	"github.com/mcpconform/mcpconform/internal/scripted"
 	"github.com/mcpconform/mcpconform/internal/target"
@@ -54,8 +54,8 @@ func (w *worker) stand(next job, watch *watch) (*stand, error) {
 	}
 	s := &stand{target: scripted.Target{Transport: next.Leg.Transport, Reply: next.Reply}, laying: laying}
 	switch {
-	case next.Leg.Role == conform.ClientRole: // is launched for each story
-	case next.Leg.Transport == conform.Stdio:
+	case next.Leg.Role == protocol.ClientRole: // is launched for each story
+	case next.Leg.Transport == protocol.Stdio:
 		err = s.process(w.setup, next.Number, laying)
 	case w.Peer.URL != "":
 		var stop func()

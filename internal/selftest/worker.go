@@ -16,6 +16,7 @@ import (
 	"github.com/mcpconform/mcpconform/internal/catalogue"
 	"github.com/mcpconform/mcpconform/internal/conform"
 	"github.com/mcpconform/mcpconform/internal/fault"
+	"github.com/mcpconform/mcpconform/internal/protocol"
 	"github.com/mcpconform/mcpconform/internal/rules"
 	"github.com/mcpconform/mcpconform/internal/runner"
 	"github.com/mcpconform/mcpconform/internal/survey"
@@ -156,7 +157,7 @@ func (w *worker) do(ctx context.Context, next job) (said done) {
 	if next.Checks != nil {
 		examination.Filter = next.filter
 	}
-	if next.Leg.Role == conform.ClientRole {
+	if next.Leg.Role == protocol.ClientRole {
 		examination.Launch = func(ctx context.Context, invocation conform.Invocation) (conform.Departure, error) {
 			turn = invocation.Story
 			defer flush()

@@ -13,6 +13,7 @@ import (
 	"github.com/mcpconform/mcpconform/internal/excerpt"
 	"github.com/mcpconform/mcpconform/internal/jsonrpc"
 	"github.com/mcpconform/mcpconform/internal/mcp"
+	"github.com/mcpconform/mcpconform/internal/protocol"
 	"github.com/mcpconform/mcpconform/internal/scripted"
 	"github.com/mcpconform/mcpconform/internal/transport"
 )
@@ -62,8 +63,7 @@ func Take(ctx context.Context, connection *scripted.Connection, revision string,
 		{"resources", Lists[2], "resourceTemplates", &found.Templates},
 		{"prompts", Lists[3], "prompts", &found.Prompts},
 	}
-	stateless := scripted.Stateless(found.Revision)
-	if http := connection.HTTP; http != nil && !stateless {
+	if http := connection.HTTP; http != nil && protocol.Has(found.Revision, protocol.GETStream) {
 		// Where there is such a stream, changes are told on it.
 		http.Exchange(transport.Request{Method: "GET", Header: http.Header("GET")})
 	}
@@ -80,7 +80,7 @@ func Take(ctx context.Context, connection *scripted.Connection, revision string,
 				found.Failed[list.method] = err.Error()
 			}
 		}
-		if len(found.Failed) > 0 || stateless || !changed(ctx, connection, mark) {
+		if len(found.Failed) > 0 || protocol.Has(found.Revision, protocol.Subscriptions) || !changed(ctx, connection, mark) {
 			break
 		}
 	}

@@ -8,24 +8,9 @@ import (
 	"bytes"
 	"net/http"
 	"time"
+
+	"github.com/mcpconform/mcpconform/internal/protocol"
 )
-
-// Party is an end of a connection.
-type Party string
-
-// The two ends.
-const (
-	Client Party = "client"
-	Server Party = "server"
-)
-
-// Other returns the opposite end.
-func (p Party) Other() Party {
-	if p == Client {
-		return Server
-	}
-	return Client
-}
 
 // Kind tells what an event is.
 type Kind string
@@ -51,11 +36,11 @@ const Complete = "complete"
 
 // Event is one thing that happened on a connection.
 type Event struct {
-	Sequence   int       // position in its connection, from 0
-	At         time.Time // when the harness saw or did it
-	Connection string    // which connection
-	Stream     string    // "stdio", or an HTTP exchange such as "post-3", "get-1"
-	From       Party     // who sent it
+	Sequence   int            // position in its connection, from 0
+	At         time.Time      // when the harness saw or did it
+	Connection string         // which connection
+	Stream     string         // "stdio", or an HTTP exchange such as "post-3", "get-1"
+	From       protocol.Party // who sent it
 	Kind       Kind
 	Raw        []byte // the bytes of a message (data of an event), block or stderr text
 	Size       int    // how many bytes there were, when Raw was cut; else 0

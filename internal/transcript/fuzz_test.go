@@ -12,6 +12,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
 
+	"github.com/mcpconform/mcpconform/internal/protocol"
 	"github.com/mcpconform/mcpconform/internal/transcript"
 )
 
@@ -96,7 +97,7 @@ func FuzzWrite(f *testing.F) {
 		event := func(valid func(string) string) []transcript.Event {
 			id := valid(id)
 			return []transcript.Event{
-				{Sequence: 3, At: time.Unix(0, nanoseconds).UTC(), Connection: valid(note), Stream: "post-1", From: transcript.Server,
+				{Sequence: 3, At: time.Unix(0, nanoseconds).UTC(), Connection: valid(note), Stream: "post-1", From: protocol.Server,
 					Kind: transcript.Message, Raw: raw, Size: len(raw), Note: valid(note), Deliberate: valid(id),
 					SSE: &transcript.SSE{ID: &id, Name: valid(note), HasData: true, Comments: []string{valid(header), ""}}},
 				{Sequence: 4, Connection: valid(note), At: time.Unix(0, nanoseconds).UTC(), Kind: transcript.Head,

@@ -11,24 +11,26 @@ import (
 	"unicode/utf8"
 
 	"github.com/go-json-experiment/json/jsontext"
+
+	"github.com/mcpconform/mcpconform/internal/protocol"
 )
 
 // line is an event as a JSON line. Bytes that are text are written as such, so
 // that a transcript can be read with ordinary tools, others in base64.
 type line struct {
-	Connection string    `json:"connection"`
-	Sequence   int       `json:"sequence"`
-	At         time.Time `json:"at"`
-	Stream     string    `json:"stream,omitempty"`
-	From       Party     `json:"from,omitempty"`
-	Kind       Kind      `json:"kind"`
-	Raw        *text     `json:"raw,omitempty"`
-	Raw64      []byte    `json:"raw64,omitempty"`
-	Size       int       `json:"size,omitempty"`
-	HTTP       *HTTP     `json:"http,omitempty"`
-	SSE        *SSE      `json:"sse,omitempty"`
-	Note       string    `json:"note,omitempty"`
-	Deliberate string    `json:"deliberate,omitempty"`
+	Connection string         `json:"connection"`
+	Sequence   int            `json:"sequence"`
+	At         time.Time      `json:"at"`
+	Stream     string         `json:"stream,omitempty"`
+	From       protocol.Party `json:"from,omitempty"`
+	Kind       Kind           `json:"kind"`
+	Raw        *text          `json:"raw,omitempty"`
+	Raw64      []byte         `json:"raw64,omitempty"`
+	Size       int            `json:"size,omitempty"`
+	HTTP       *HTTP          `json:"http,omitempty"`
+	SSE        *SSE           `json:"sse,omitempty"`
+	Note       string         `json:"note,omitempty"`
+	Deliberate string         `json:"deliberate,omitempty"`
 }
 
 // text is a JSON string that is read into bytes at once.

@@ -13,6 +13,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/mcpconform/mcpconform/internal/protocol"
 	"github.com/mcpconform/mcpconform/internal/transcript"
 )
 
@@ -21,23 +22,23 @@ var when = time.Date(2025, 11, 25, 10, 20, 30, 123456789, time.UTC)
 // everyKind is a transcript with everything in it.
 func everyKind() []transcript.Event {
 	events := []transcript.Event{
-		{Kind: transcript.Open, From: transcript.Client, Note: "to http://localhost/mcp"},
-		{Kind: transcript.Head, Stream: "post-1", From: transcript.Client,
+		{Kind: transcript.Open, From: protocol.Client, Note: "to http://localhost/mcp"},
+		{Kind: transcript.Head, Stream: "post-1", From: protocol.Client,
 			HTTP: &transcript.HTTP{Method: "POST", URL: "http://localhost/mcp", Header: http.Header{"Accept": {"a", "b"}, "X-Empty": {}}}},
-		{Kind: transcript.Message, Stream: "post-1", From: transcript.Client, Raw: []byte(`{"id":1,"x":"<&> ü 😀"}`), Deliberate: "the version is missing"},
-		{Kind: transcript.Head, Stream: "post-1", From: transcript.Server, HTTP: &transcript.HTTP{Status: 200}},
-		{Kind: transcript.Block, Stream: "post-1", From: transcript.Server, Raw: []byte("id: 1\nretry: 5\ndata:"),
+		{Kind: transcript.Message, Stream: "post-1", From: protocol.Client, Raw: []byte(`{"id":1,"x":"<&> ü 😀"}`), Deliberate: "the version is missing"},
+		{Kind: transcript.Head, Stream: "post-1", From: protocol.Server, HTTP: &transcript.HTTP{Status: 200}},
+		{Kind: transcript.Block, Stream: "post-1", From: protocol.Server, Raw: []byte("id: 1\nretry: 5\ndata:"),
 			SSE: &transcript.SSE{ID: new("1"), Retry: new(5), HasData: true}},
-		{Kind: transcript.Message, Stream: "post-1", From: transcript.Server, Raw: []byte("{}"),
+		{Kind: transcript.Message, Stream: "post-1", From: protocol.Server, Raw: []byte("{}"),
 			SSE: &transcript.SSE{ID: new(""), Name: "message", HasData: true, Comments: []string{"hello", ""}, Flaws: []string{"unknown field"}}},
-		{Kind: transcript.Message, Stream: "stdio", From: transcript.Server, Raw: []byte("\xff\x00 not UTF-8\n")},
-		{Kind: transcript.Message, Stream: "stdio", From: transcript.Server, Raw: []byte("\x00\x1f\u2028\ufffd\"\\")},
-		{Kind: transcript.Message, Stream: "stdio", From: transcript.Server, Raw: []byte{}},
-		{Kind: transcript.Message, Stream: "stdio", From: transcript.Server, Raw: []byte("beginn"), Size: 1 << 30},
-		{Kind: transcript.Stderr, Stream: "stdio", From: transcript.Server, Raw: []byte("warn")},
-		{Kind: transcript.End, Stream: "post-1", From: transcript.Server, Note: "complete"},
-		{Kind: transcript.Exit, From: transcript.Server, Note: "exited with status 1"},
-		{Kind: transcript.Close, From: transcript.Client},
+		{Kind: transcript.Message, Stream: "stdio", From: protocol.Server, Raw: []byte("\xff\x00 not UTF-8\n")},
+		{Kind: transcript.Message, Stream: "stdio", From: protocol.Server, Raw: []byte("\x00\x1f\u2028\ufffd\"\\")},
+		{Kind: transcript.Message, Stream: "stdio", From: protocol.Server, Raw: []byte{}},
+		{Kind: transcript.Message, Stream: "stdio", From: protocol.Server, Raw: []byte("beginn"), Size: 1 << 30},
+		{Kind: transcript.Stderr, Stream: "stdio", From: protocol.Server, Raw: []byte("warn")},
+		{Kind: transcript.End, Stream: "post-1", From: protocol.Server, Note: "complete"},
+		{Kind: transcript.Exit, From: protocol.Server, Note: "exited with status 1"},
+		{Kind: transcript.Close, From: protocol.Client},
 	}
 	for number := range events {
 		events[number].Sequence, events[number].At, events[number].Connection = number, when, "c1"
@@ -82,8 +83,8 @@ func TestWrittenForm(t *testing.T) {
 	header := transcript.Header{Harness: transcript.Harness{Name: "mcpconform", Version: "1.2.3"}, Role: "server", Revision: "2025-11-25",
 		Transport: "stdio", Capabilities: transcript.Capabilities{Server: map[string]any{"tools": map[string]any{}}}}
 	err := transcript.Write(&text, header, []transcript.Event{
-		{Kind: transcript.Message, Connection: "c1", At: when, From: transcript.Server, Stream: "stdio", Raw: []byte(`{"a":"<ü>"}`)},
-		{Kind: transcript.Message, Connection: "c1", Sequence: 1, At: when, From: transcript.Server, Stream: "stdio", Raw: []byte("\xff")},
+		{Kind: transcript.Message, Connection: "c1", At: when, From: protocol.Server, Stream: "stdio", Raw: []byte(`{"a":"<ü>"}`)},
+		{Kind: transcript.Message, Connection: "c1", Sequence: 1, At: when, From: protocol.Server, Stream: "stdio", Raw: []byte("\xff")},
 		{Kind: transcript.Close, Connection: "c1", Sequence: 2, At: when},
 	})
 	if err != nil {

@@ -8,18 +8,12 @@ import (
 	"testing"
 	"time"
 
+	"github.com/mcpconform/mcpconform/internal/protocol"
 	"github.com/mcpconform/mcpconform/internal/transcript"
 )
 
 func message(raw []byte) transcript.Event {
-	return transcript.Event{From: transcript.Server, Kind: transcript.Message, Raw: raw}
-}
-
-func TestPartyOther(t *testing.T) {
-	t.Parallel()
-	if transcript.Client.Other() != transcript.Server || transcript.Server.Other() != transcript.Client {
-		t.Error("the other end of an end is wrong")
-	}
+	return transcript.Event{From: protocol.Server, Kind: transcript.Message, Raw: raw}
 }
 
 func TestLogKeepsOrder(t *testing.T) {

@@ -14,6 +14,7 @@ import (
 
 	"github.com/r3labs/sse/v2"
 
+	"github.com/mcpconform/mcpconform/internal/protocol"
 	"github.com/mcpconform/mcpconform/internal/transcript"
 )
 
@@ -137,7 +138,7 @@ func (e *Event) Record() transcript.Event {
 		flaws = remark(flaws, fmt.Sprintf("unknown field in the line %q", unknown))
 	}
 	event := transcript.Event{
-		From: transcript.Server, Kind: transcript.Block, Raw: e.Raw,
+		From: protocol.Server, Kind: transcript.Block, Raw: e.Raw,
 		SSE: &transcript.SSE{Name: field(e.Name), Retry: e.Retry, HasData: e.HasData,
 			Comments: e.Comments, Flaws: flaws},
 	}

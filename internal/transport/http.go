@@ -16,6 +16,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/mcpconform/mcpconform/internal/protocol"
 	"github.com/mcpconform/mcpconform/internal/transcript"
 )
 
@@ -130,7 +131,7 @@ func NewHTTP(options HTTPOptions, log *transcript.Log) (*HTTP, error) {
 	if h.transport == nil {
 		h.transport, h.owned = NewTransport(h.connect), true
 	}
-	log.Append(transcript.Event{Kind: transcript.Open, From: transcript.Client, Note: "to " + base.Redacted()})
+	log.Append(transcript.Event{Kind: transcript.Open, From: protocol.Client, Note: "to " + base.Redacted()})
 	return h, nil
 }
 
@@ -303,12 +304,12 @@ func (h *HTTP) logRequest(stream string, request Request, target *url.URL, heade
 	if host != target.Host {
 		sent["Host"] = []string{host}
 	}
-	event := transcript.Event{Kind: transcript.Head, Stream: stream, From: transcript.Client,
+	event := transcript.Event{Kind: transcript.Head, Stream: stream, From: protocol.Client,
 		HTTP: &transcript.HTTP{Method: request.Method, URL: target.Redacted(), Header: sent},
 		Note: request.Note, Deliberate: request.Deliberate}
 	h.log.Append(event)
 	if request.Body != nil {
-		h.log.Append(transcript.Event{Kind: transcript.Message, Stream: stream, From: transcript.Client,
+		h.log.Append(transcript.Event{Kind: transcript.Message, Stream: stream, From: protocol.Client,
 			Raw: request.Body, Note: request.Note, Deliberate: request.Deliberate})
 	}
 }
@@ -333,7 +334,7 @@ func (h *HTTP) begin(stream, doing string, response *http.Response, progress *Pr
 		http:        h, doing: "reading the answer to " + doing, source: body, cancel: end,
 		events: newMailbox[Event](h.limits.Buffer), over: make(chan struct{}),
 	}
-	e.Sequence = h.log.Append(transcript.Event{Kind: transcript.Head, Stream: stream, From: transcript.Server,
+	e.Sequence = h.log.Append(transcript.Event{Kind: transcript.Head, Stream: stream, From: protocol.Server,
 		HTTP: &transcript.HTTP{Status: response.StatusCode, Header: response.Header.Clone()}})
 	h.mu.Lock()
 	h.open[e] = struct{}{}
@@ -376,7 +377,7 @@ func (h *HTTP) Close() {
 	if h.owned {
 		h.transport.CloseIdleConnections()
 	}
-	h.log.Append(transcript.Event{Kind: transcript.Close, From: transcript.Client})
+	h.log.Append(transcript.Event{Kind: transcript.Close, From: protocol.Client})
 }
 
 // Exchange is a request and its response, whose body may still be coming.
@@ -475,7 +476,7 @@ func (e *Exchange) read() {
 		e.err = nil
 	}
 	e.mu.Unlock()
-	e.http.log.Append(transcript.Event{Kind: transcript.End, Stream: e.Stream, From: transcript.Server, Note: note})
+	e.http.log.Append(transcript.Event{Kind: transcript.End, Stream: e.Stream, From: protocol.Server, Note: note})
 	e.events.finish(err)
 	e.cancel(err)
 	_ = e.source.Close() // it was read, or is given up
@@ -510,7 +511,7 @@ func (e *Exchange) readEvents() error {
 func (e *Exchange) readBody() error {
 	limit := e.http.limits.Message
 	body, err := io.ReadAll(io.LimitReader(e.source, int64(limit)+1))
-	event := transcript.Event{Kind: transcript.Message, Stream: e.Stream, From: transcript.Server, Raw: body}
+	event := transcript.Event{Kind: transcript.Message, Stream: e.Stream, From: protocol.Server, Raw: body}
 	switch {
 	case len(body) > limit:
 		err = tooLarge(e.doing, "the body", limit)

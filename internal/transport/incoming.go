@@ -11,6 +11,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/mcpconform/mcpconform/internal/protocol"
 	"github.com/mcpconform/mcpconform/internal/transcript"
 )
 
@@ -61,13 +62,13 @@ func (i *Incoming) Record(log *transcript.Log, stream string) {
 	i.log, i.stream = log, stream
 	header := i.Request.Header.Clone()
 	header.Set("Host", i.Request.Host)
-	i.append(transcript.Event{Kind: transcript.Head, From: transcript.Client, HTTP: &transcript.HTTP{
+	i.append(transcript.Event{Kind: transcript.Head, From: protocol.Client, HTTP: &transcript.HTTP{
 		Method: i.Request.Method, URL: "http://" + i.Request.Host + i.Request.URL.RequestURI(), Header: header,
 	}})
 	if len(i.Body) == 0 {
 		return
 	}
-	event := transcript.Event{Kind: transcript.Message, From: transcript.Client, Raw: i.Body}
+	event := transcript.Event{Kind: transcript.Message, From: protocol.Client, Raw: i.Body}
 	if i.TooLong {
 		event.Size = len(i.Body) + 1
 		event.Note = "the body is longer than the harness takes"
@@ -128,7 +129,7 @@ func (i *Incoming) head(status int, header map[string]string, deliberate string)
 	}
 	mediaType, _, _ := mime.ParseMediaType(said.Get("Content-Type"))
 	i.streaming = mediaType == eventStreamType && status < http.StatusMultipleChoices
-	i.append(transcript.Event{Kind: transcript.Head, From: transcript.Server, Deliberate: deliberate,
+	i.append(transcript.Event{Kind: transcript.Head, From: protocol.Server, Deliberate: deliberate,
 		HTTP: &transcript.HTTP{Status: status, Header: said}})
 	i.writer.WriteHeader(status)
 	if i.streaming {
@@ -152,7 +153,7 @@ func (i *Incoming) Answer(status int, header map[string]string, message []byte, 
 	}
 	i.head(status, header, deliberate)
 	if message != nil {
-		i.append(transcript.Event{Kind: transcript.Message, From: transcript.Server, Raw: message, Deliberate: deliberate})
+		i.append(transcript.Event{Kind: transcript.Message, From: protocol.Server, Raw: message, Deliberate: deliberate})
 		_, _ = i.writer.Write(message) // the client may have left
 	}
 	i.finish(transcript.Complete)
@@ -226,7 +227,7 @@ func (i *Incoming) Left() {
 		i.finish(connectionCut) // which is why the client is gone
 	case !i.over:
 		i.over = true
-		i.append(transcript.Event{Kind: transcript.End, From: transcript.Client, Note: "the client left"})
+		i.append(transcript.Event{Kind: transcript.End, From: protocol.Client, Note: "the client left"})
 		close(i.done)
 	}
 }
@@ -236,7 +237,7 @@ func (i *Incoming) finish(note string) {
 		return
 	}
 	i.over = true
-	i.append(transcript.Event{Kind: transcript.End, From: transcript.Server, Note: note})
+	i.append(transcript.Event{Kind: transcript.End, From: protocol.Server, Note: note})
 	close(i.done)
 }
 

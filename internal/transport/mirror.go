@@ -17,10 +17,6 @@ const (
 	NameHeader    = "Mcp-Name"
 )
 
-// FirstStateless is the revision that began the stateless era: without sessions, and
-// with these headers.
-const FirstStateless = mcp.FirstStateless
-
 // named are the methods whose requests name something in a header, and the member
 // of their params that does.
 var named = map[string]string{

@@ -12,6 +12,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/mcpconform/mcpconform/internal/protocol"
 	"github.com/mcpconform/mcpconform/internal/transcript"
 )
 
@@ -31,7 +32,7 @@ func (h *HTTP) Raw(ctx context.Context, request RawRequest) (*Exchange, error) {
 	}
 	method, _, _ := strings.Cut(string(request.Bytes[:min(len(request.Bytes), len("OPTIONS "))]), " ")
 	doing := "raw request to " + h.base.Redacted()
-	h.log.Append(transcript.Event{Kind: transcript.Head, Stream: stream, From: transcript.Client, Raw: request.Bytes,
+	h.log.Append(transcript.Event{Kind: transcript.Head, Stream: stream, From: protocol.Client, Raw: request.Bytes,
 		HTTP: &transcript.HTTP{URL: h.base.Redacted()}, Note: request.Note, Deliberate: request.Deliberate})
 
 	ctx, leave := h.whileOpen(ctx)

@@ -15,6 +15,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/mcpconform/mcpconform/internal/protocol"
 	"github.com/mcpconform/mcpconform/internal/transcript"
 )
 
@@ -172,7 +173,7 @@ type Spawned struct {
 
 // NewSpawned takes over a relay's connection. Close must be called.
 func NewSpawned(conn net.Conn, log *transcript.Log, limits Limits) *Spawned {
-	log.Append(transcript.Event{Kind: transcript.Open, Stream: stdioStream, From: transcript.Client, Note: "the client started the server"})
+	log.Append(transcript.Event{Kind: transcript.Open, Stream: stdioStream, From: protocol.Client, Note: "the client started the server"})
 	return &Spawned{
 		conn: conn, log: log, limits: limits.orDefault(),
 		told: &teller{encoder: json.NewEncoder(conn)}, frames: json.NewDecoder(conn),
@@ -210,16 +211,16 @@ func (s *Spawned) Read() ([]byte, error) {
 			}
 		case frameInputEnd:
 			s.unended()
-			s.append(transcript.Event{Kind: transcript.End, From: transcript.Client, Note: "closed the standard input of the server"})
+			s.append(transcript.Event{Kind: transcript.End, From: protocol.Client, Note: "closed the standard input of the server"})
 			return nil, ErrInputEnd
 		case frameSignal:
-			s.append(transcript.Event{Kind: transcript.Signal, From: transcript.Client, Note: next.Text})
+			s.append(transcript.Event{Kind: transcript.Signal, From: protocol.Client, Note: next.Text})
 			return nil, &SignalError{Name: next.Text}
 		}
 	}
 	line := s.lines[0]
 	s.lines = s.lines[1:]
-	s.log.Keep(transcript.Event{Kind: transcript.Message, Stream: stdioStream, From: transcript.Client, Raw: line})
+	s.log.Keep(transcript.Event{Kind: transcript.Message, Stream: stdioStream, From: protocol.Client, Raw: line})
 	return line, nil
 }
 
@@ -228,7 +229,7 @@ func (s *Spawned) take(data []byte) error {
 	for {
 		line, rest, whole := bytes.Cut(s.rest, []byte("\n"))
 		if len(line) > s.limits.Message {
-			s.append(transcript.Event{Kind: transcript.Message, From: transcript.Client, Raw: line[:shown], Size: len(line)})
+			s.append(transcript.Event{Kind: transcript.Message, From: protocol.Client, Raw: line[:shown], Size: len(line)})
 			s.log.Crowd()
 			return tooLarge("reading what the client says", "a line", s.limits.Message)
 		}
@@ -243,7 +244,7 @@ func (s *Spawned) take(data []byte) error {
 // unended records what stands behind the last newline.
 func (s *Spawned) unended() {
 	if len(s.rest) > 0 {
-		s.append(transcript.Event{Kind: transcript.Message, From: transcript.Client, Raw: s.rest,
+		s.append(transcript.Event{Kind: transcript.Message, From: protocol.Client, Raw: s.rest,
 			Note: "the input ended without a newline"})
 		s.rest = nil
 	}
@@ -255,7 +256,7 @@ func (s *Spawned) lost() {
 	defer s.mu.Unlock()
 	if !s.exiting {
 		s.exiting = true
-		s.append(transcript.Event{Kind: transcript.Signal, From: transcript.Client, Note: "killed"})
+		s.append(transcript.Event{Kind: transcript.Signal, From: protocol.Client, Note: "killed"})
 	}
 }
 
@@ -284,25 +285,25 @@ const writeTimeout = 5 * time.Second
 
 // Write writes a message and a newline to the client.
 func (s *Spawned) Write(message []byte, deliberate string) error {
-	s.append(transcript.Event{Kind: transcript.Message, From: transcript.Server, Raw: message, Deliberate: deliberate})
+	s.append(transcript.Event{Kind: transcript.Message, From: protocol.Server, Raw: message, Deliberate: deliberate})
 	return s.send(frame{Do: frameOutput, Data: append(slices.Clip(message), '\n')})
 }
 
 // WriteText writes bytes to the client as they are.
 func (s *Spawned) WriteText(text []byte, deliberate string) error {
-	s.append(transcript.Event{Kind: transcript.Block, From: transcript.Server, Raw: text, Deliberate: deliberate})
+	s.append(transcript.Event{Kind: transcript.Block, From: protocol.Server, Raw: text, Deliberate: deliberate})
 	return s.send(frame{Do: frameOutput, Data: text})
 }
 
 // WriteStderr writes to the standard error of the server.
 func (s *Spawned) WriteStderr(text string) error {
-	s.append(transcript.Event{Kind: transcript.Stderr, From: transcript.Server, Raw: []byte(text)})
+	s.append(transcript.Event{Kind: transcript.Stderr, From: protocol.Server, Raw: []byte(text)})
 	return s.send(frame{Do: frameStderr, Data: []byte(text)})
 }
 
 // CloseOutput closes the standard output of the server.
 func (s *Spawned) CloseOutput() error {
-	s.append(transcript.Event{Kind: transcript.End, From: transcript.Server, Note: "closed its standard output"})
+	s.append(transcript.Event{Kind: transcript.End, From: protocol.Server, Note: "closed its standard output"})
 	return s.send(frame{Do: frameCloseOutput})
 }
 
@@ -314,7 +315,7 @@ func (s *Spawned) Exit(status int) error {
 		return nil
 	}
 	s.exiting = true
-	s.append(transcript.Event{Kind: transcript.Exit, From: transcript.Server, Note: fmt.Sprintf("exited with status %d", status)})
+	s.append(transcript.Event{Kind: transcript.Exit, From: protocol.Server, Note: fmt.Sprintf("exited with status %d", status)})
 	return s.send(frame{Do: frameExit, Status: status})
 }
 

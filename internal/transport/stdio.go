@@ -12,6 +12,7 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/mcpconform/mcpconform/internal/protocol"
 	"github.com/mcpconform/mcpconform/internal/target"
 	"github.com/mcpconform/mcpconform/internal/transcript"
 )
@@ -61,7 +62,7 @@ type Stdio struct {
 
 // NewStdio takes over the pipes of a process. Shutdown or Close must be called.
 func NewStdio(process *target.Process, log *transcript.Log, limits Limits) *Stdio {
-	log.Append(transcript.Event{Kind: transcript.Open, Stream: stdioStream, From: transcript.Client,
+	log.Append(transcript.Event{Kind: transcript.Open, Stream: stdioStream, From: protocol.Client,
 		Note: "started " + process.String()})
 	s := newStdio(process.Stdin, process.Stdout, log, limits)
 	s.process = process
@@ -75,7 +76,7 @@ func NewStdio(process *target.Process, log *transcript.Log, limits Limits) *Stdi
 // instance. Closing a pipe must end a read or write that is under way, as it
 // does with io.Pipe, os.Pipe and network connections.
 func NewStdioPipes(input io.WriteCloser, output io.ReadCloser, log *transcript.Log, limits Limits) *Stdio {
-	log.Append(transcript.Event{Kind: transcript.Open, Stream: stdioStream, From: transcript.Client, Note: "over pipes"})
+	log.Append(transcript.Event{Kind: transcript.Open, Stream: stdioStream, From: protocol.Client, Note: "over pipes"})
 	s := newStdio(input, output, log, limits)
 	s.release = sync.OnceValue(func() error {
 		return s.end(func() error {
@@ -251,7 +252,7 @@ func (s *Stdio) end(closing func() error) error {
 		s.log.Append(transcript.Event{Kind: transcript.Remark, Stream: stdioStream,
 			Note: fmt.Sprintf("%d lines of the server came during the shutdown and did not fit", lost)})
 	}
-	s.log.Append(transcript.Event{Kind: transcript.Close, Stream: stdioStream, From: transcript.Client})
+	s.log.Append(transcript.Event{Kind: transcript.Close, Stream: stdioStream, From: protocol.Client})
 	return err
 }
 
@@ -262,7 +263,7 @@ func (s *Stdio) read() {
 	for {
 		line, err := readLine(reader, s.limits.Message)
 		if errors.Is(err, ErrTooLarge) {
-			s.log.Append(transcript.Event{Kind: transcript.Message, Stream: stdioStream, From: transcript.Server,
+			s.log.Append(transcript.Event{Kind: transcript.Message, Stream: stdioStream, From: protocol.Server,
 				Raw: line.Raw, Size: s.limits.Message, Note: "the beginning of a line that is too long"})
 			s.log.Crowd()
 			s.fail(err)
@@ -271,7 +272,7 @@ func (s *Stdio) read() {
 			return
 		}
 		if line.Terminated || len(line.Raw) > 0 {
-			event := transcript.Event{Kind: transcript.Message, Stream: stdioStream, From: transcript.Server, Raw: line.Raw}
+			event := transcript.Event{Kind: transcript.Message, Stream: stdioStream, From: protocol.Server, Raw: line.Raw}
 			if !line.Terminated {
 				event.Note = "not ended by a newline"
 			}
@@ -297,7 +298,7 @@ func (s *Stdio) logEnd(err error) {
 	case errors.Is(err, os.ErrClosed), errors.Is(err, io.ErrClosedPipe):
 		note = "standard output was closed by the harness"
 	}
-	s.log.Append(transcript.Event{Kind: transcript.End, Stream: stdioStream, From: transcript.Server, Note: note})
+	s.log.Append(transcript.Event{Kind: transcript.End, Stream: stdioStream, From: protocol.Server, Note: note})
 }
 
 // readLine reads one line in pieces, so that only a long one costs memory. Of
@@ -333,7 +334,7 @@ func (s *Stdio) logWritten(raw []byte, why string) {
 			s.unended = append(s.unended, line...)
 			return
 		}
-		s.log.Append(transcript.Event{Kind: transcript.Message, Stream: stdioStream, From: transcript.Client,
+		s.log.Append(transcript.Event{Kind: transcript.Message, Stream: stdioStream, From: protocol.Client,
 			Raw: append(s.unended, line...), Deliberate: why})
 		s.unended = nil
 		if raw = rest; len(raw) == 0 {
@@ -347,7 +348,7 @@ func (s *Stdio) logUnended() {
 	s.logMu.Lock()
 	defer s.logMu.Unlock()
 	if len(s.unended) > 0 {
-		s.log.Append(transcript.Event{Kind: transcript.Message, Stream: stdioStream, From: transcript.Client,
+		s.log.Append(transcript.Event{Kind: transcript.Message, Stream: stdioStream, From: protocol.Client,
 			Raw: s.unended, Note: "not ended by a newline"})
 		s.unended = nil
 	}
@@ -359,7 +360,7 @@ func (s *Stdio) logStderr(line []byte) {
 	if s.stderr > loggedStderr {
 		return
 	}
-	event := transcript.Event{Kind: transcript.Stderr, Stream: stdioStream, From: transcript.Server, Raw: line}
+	event := transcript.Event{Kind: transcript.Stderr, Stream: stdioStream, From: protocol.Server, Raw: line}
 	if s.stderr += len(line) + overhead; s.stderr > loggedStderr {
 		event.Note = "no more of standard error is recorded"
 	}
@@ -367,11 +368,11 @@ func (s *Stdio) logStderr(line []byte) {
 }
 
 func (s *Stdio) logSignal(note string) {
-	s.log.Append(transcript.Event{Kind: transcript.Signal, Stream: stdioStream, From: transcript.Client, Note: note})
+	s.log.Append(transcript.Event{Kind: transcript.Signal, Stream: stdioStream, From: protocol.Client, Note: note})
 }
 
 func (s *Stdio) logExit(exit target.Exit) {
-	s.log.Append(transcript.Event{Kind: transcript.Exit, Stream: stdioStream, From: transcript.Server, Note: exit.String()})
+	s.log.Append(transcript.Event{Kind: transcript.Exit, Stream: stdioStream, From: protocol.Server, Note: exit.String()})
 }
 
 func (s *Stdio) fail(err error) {

@@ -11,6 +11,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/mcpconform/mcpconform/internal/protocol"
 	"github.com/mcpconform/mcpconform/internal/target"
 	"github.com/mcpconform/mcpconform/internal/transcript"
 	"github.com/mcpconform/mcpconform/internal/transport"
@@ -66,7 +67,7 @@ func TestStdioTellsItsStory(t *testing.T) {
 	if events[0].Kind != transcript.Open || events[len(events)-1].Kind != transcript.Close {
 		t.Errorf("the log begins and ends otherwise:\n%s", story(log))
 	}
-	if last := events[rest.Sequence]; string(last.Raw) != `{"b":2}` || last.From != transcript.Server {
+	if last := events[rest.Sequence]; string(last.Raw) != `{"b":2}` || last.From != protocol.Server {
 		t.Errorf("the line is not at its sequence number: %+v", last)
 	}
 	for _, part := range []string{

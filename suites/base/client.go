@@ -8,6 +8,7 @@ import (
 	. "github.com/mcpconform/mcpconform/internal/conform"
 	"github.com/mcpconform/mcpconform/internal/jsonrpc"
 	"github.com/mcpconform/mcpconform/internal/mcp"
+	"github.com/mcpconform/mcpconform/internal/protocol"
 	"github.com/mcpconform/mcpconform/internal/scripted"
 )
 
@@ -88,7 +89,7 @@ var inquisitive = &Story{
 func theAsked(client *Client, id jsonrpc.ID) (request, answer *Said) {
 	call := client.NeedCalls(scripted.AddNumbers)[0]
 	for _, said := range client.All() {
-		if said.Event.From == "server" && said.Kind == jsonrpc.Request && said.ID == id {
+		if said.Event.From == protocol.Server && said.Kind == jsonrpc.Request && said.ID == id {
 			request = said
 			break
 		}
@@ -192,7 +193,7 @@ var garbling = &Story{
 			} else {
 				call.Say([]byte(textParams), notParams)
 				call.Say([]byte(stray), strayReason)
-				if call.Stateless() {
+				if !call.Has(protocol.ServerRequests) {
 					call.Say(jsonrpc.NewRequest(jsonrpc.StringID("mcpconform-request"), "ping", nil), "servers ask nothing at this revision")
 				}
 			}
@@ -273,7 +274,7 @@ func garbled() {
 		})
 }
 
-func fromClient(said *Said) bool { return said.Event.From == "client" }
+func fromClient(said *Said) bool { return said.Event.From == protocol.Client }
 
 // reserved is a server with metadata at keys that are reserved and nobody knows.
 var reserved = &Story{

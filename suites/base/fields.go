@@ -10,6 +10,7 @@ import (
 	. "github.com/mcpconform/mcpconform/internal/conform"
 	"github.com/mcpconform/mcpconform/internal/jsonrpc"
 	"github.com/mcpconform/mcpconform/internal/mcp"
+	"github.com/mcpconform/mcpconform/internal/protocol"
 	"github.com/mcpconform/mcpconform/internal/scripted"
 )
 
@@ -136,7 +137,7 @@ func meta(key string, value any) Object { return Object{"_meta": Object{key: val
 // beRefusalOfFields matches -32602. Over HTTP the version header may be looked at
 // first, which then has nothing in the body that it matches.
 func beRefusalOfFields() types.GomegaMatcher {
-	if Transport() == HTTP {
+	if Transport() == protocol.HTTP {
 		return BeJSONRPCError(jsonrpc.InvalidParams, jsonrpc.HeaderMismatch)
 	}
 	return BeJSONRPCError(jsonrpc.InvalidParams)
@@ -146,7 +147,7 @@ func beRefusalOfFields() types.GomegaMatcher {
 // else tells that they are of this one: over stdio, to a server that makes handshakes
 // as well.
 func exceptBesideHandshake() {
-	if agreed := Handshakes(); Transport() == Stdio && len(agreed) > 0 {
+	if agreed := Handshakes(); Transport() == protocol.Stdio && len(agreed) > 0 {
 		NotApplicable("the server also serves " + agreed[len(agreed)-1] + ", where a request may look like this")
 	}
 }

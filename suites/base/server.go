@@ -9,6 +9,7 @@ import (
 
 	. "github.com/mcpconform/mcpconform/internal/conform"
 	"github.com/mcpconform/mcpconform/internal/jsonrpc"
+	"github.com/mcpconform/mcpconform/internal/protocol"
 	"github.com/mcpconform/mcpconform/internal/scripted"
 )
 
@@ -33,7 +34,7 @@ func requests() {
 		func(ctx SpecContext) {
 			server := Connect(ctx)
 
-			if Stateless() {
+			if RevisionHas(protocol.PerRequestMeta) {
 				server.Speak(Revision(), scripted.Nothing())
 			} else {
 				_, err := server.Handshake(ctx, Hello(Revision()))
@@ -238,7 +239,7 @@ func notifications() {
 
 // knownNotification is one that clients may send at any time.
 func knownNotification() string {
-	if Stateless() {
+	if !RevisionHas(protocol.RootsListChanged) {
 		return "notifications/cancelled"
 	}
 	return "notifications/roots/list_changed"

@@ -6,6 +6,7 @@ import (
 	. "github.com/mcpconform/mcpconform/internal/conform"
 	"github.com/mcpconform/mcpconform/internal/jsonrpc"
 	"github.com/mcpconform/mcpconform/internal/mcp"
+	"github.com/mcpconform/mcpconform/internal/protocol"
 	"github.com/mcpconform/mcpconform/internal/scripted"
 )
 
@@ -98,7 +99,7 @@ func statelessness() {
 			}
 		})
 
-	It("answers requests of two clients with the same id each with its own result", Verifies("base.stateless.interleaved"), NeedsTransport(HTTP),
+	It("answers requests of two clients with the same id each with its own result", Verifies("base.stateless.interleaved"), NeedsTransport(protocol.HTTP),
 		func(ctx SpecContext) {
 			needMethod(ctx)
 			if aMethod() == "server/discover" {

@@ -8,9 +8,9 @@ import (
 
 	. "github.com/onsi/ginkgo/v2"
 
-	"github.com/mcpconform/mcpconform/internal/catalogue"
 	. "github.com/mcpconform/mcpconform/internal/conform"
 	"github.com/mcpconform/mcpconform/internal/jsonrpc"
+	"github.com/mcpconform/mcpconform/internal/protocol"
 	"github.com/mcpconform/mcpconform/internal/scripted"
 	"github.com/mcpconform/mcpconform/suites/server/features"
 )
@@ -36,7 +36,7 @@ var granting = &Story{
 	Server: func(server *scripted.Server) {
 		server.On("initialize", func(call *scripted.Call) {
 			call.Pause(moment) // a client that does not wait for the answer has said more meanwhile
-			if asked := call.Text("protocolVersion"); asked != "" && !slices.Contains(catalogue.Revisions, asked) {
+			if asked := call.Text("protocolVersion"); asked != "" && !slices.Contains(protocol.Released(), asked) {
 				call.Answer(server.Welcome(asked))
 			} else {
 				call.Good()
@@ -108,7 +108,7 @@ func shaking() {
 			asked, answer := hello(client)
 			version, _ := asked.ParamsObject()["protocolVersion"].(string)
 			switch isOlder := version < Revision(); {
-			case !slices.Contains(catalogue.Revisions, version):
+			case !slices.Contains(protocol.Released(), version):
 				client.NeverBut("the client asks for "+Show(version)+", which is no revision", "initialize")
 			case isOlder && !wentOn(client, answer):
 				client.NeverBut("the client left when the server answered with a later revision", "initialize")

@@ -7,9 +7,9 @@ import (
 
 	. "github.com/onsi/ginkgo/v2"
 
-	"github.com/mcpconform/mcpconform/internal/catalogue"
 	. "github.com/mcpconform/mcpconform/internal/conform"
 	"github.com/mcpconform/mcpconform/internal/jsonrpc"
+	"github.com/mcpconform/mcpconform/internal/protocol"
 	"github.com/mcpconform/mcpconform/internal/scripted"
 	"github.com/mcpconform/mcpconform/suites/client/asking"
 )
@@ -91,13 +91,13 @@ func versionNegotiation() {
 	It("answers an unknown protocolVersion with the latest that it supports", Verifies("lifecycle.version.countered-with-latest"),
 		func(ctx SpecContext) {
 			answered := negotiated(ctx, unknownRevision)
-			if !slices.Contains(catalogue.Revisions, answered) {
+			if !slices.Contains(protocol.Released(), answered) {
 				Inconclusive("the server answered an unknown revision with "+Show(answered), "see the check of what it answers")
 			}
 
 			Observe() // of the latest of all there is no later one to ask for
-			for _, later := range catalogue.Revisions {
-				if later > answered && later <= scripted.LastHandshake {
+			for _, later := range protocol.Released() {
+				if later > answered && later <= protocol.Last(protocol.Handshake) {
 					Demand(negotiated(ctx, later) != later, "the latest revision that it supports, "+later, answered)
 				}
 			}

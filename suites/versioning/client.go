@@ -9,6 +9,7 @@ import (
 	. "github.com/mcpconform/mcpconform/internal/conform"
 	"github.com/mcpconform/mcpconform/internal/jsonrpc"
 	"github.com/mcpconform/mcpconform/internal/mcp"
+	"github.com/mcpconform/mcpconform/internal/protocol"
 	"github.com/mcpconform/mcpconform/internal/scripted"
 )
 
@@ -23,36 +24,29 @@ func ClientChecks() {
 // connectStep is the position of the step that connects.
 const connectStep = 0
 
-// modern is the revision with which the stateless era begins, legacy the last one
-// before it.
-const (
-	modern = "2026-07-28"
-	legacy = "2025-11-25"
-)
-
 // strangers is a server that speaks only what is yet to come.
 var strangers = &Story{
-	Name: "versioning-nothing-in-common", Since: modern, Speaks: distant,
+	Name: "versioning-nothing-in-common", Since: protocol.First(protocol.Discovery), Speaks: distant,
 	Says: "The server refuses every request, since it speaks no revision of today.",
 	Told: Meeting.Told,
 }
 
 // older is a server that refuses requests without a handshake, and says so.
 var older = &Story{
-	Name: "versioning-older-in-common", Since: modern, Speaks: legacy, Unnamed: true,
+	Name: "versioning-older-in-common", Since: protocol.First(protocol.Discovery), Speaks: protocol.Last(protocol.Handshake), Unnamed: true,
 	Says: "The server says that it speaks the revision 2025-11-25 only, and takes initialize.",
 	Told: Meeting.Told,
 	Server: func(server *scripted.Server) {
 		server.On("server/discover", func(call *scripted.Call) {
 			requested, _ := call.Meta()[mcp.MetaVersion].(string)
-			call.RefuseVersion(requested, legacy)
+			call.RefuseVersion(requested, protocol.Last(protocol.Handshake))
 		})
 	},
 }
 
 // Handshaking is a server of the handshake era: it knows no method but those of then.
 var Handshaking = &Story{
-	Name: "versioning-handshake-server", Since: modern, Speaks: legacy, Unnamed: true,
+	Name: "versioning-handshake-server", Since: protocol.First(protocol.Discovery), Speaks: protocol.Last(protocol.Handshake), Unnamed: true,
 	Says:   "The server does not know server/discover, and takes initialize.",
 	Told:   Meeting.Told,
 	Server: func(server *scripted.Server) { refuseDiscovery(server, jsonrpc.MethodNotFound, "Method not found") },
@@ -60,7 +54,7 @@ var Handshaking = &Story{
 
 // forgetful is one whose session is over before the client has done with it.
 var forgetful = &Story{
-	Name: "versioning-forgetful-server", Since: modern, Speaks: legacy, Unnamed: true, Over: HTTP,
+	Name: "versioning-forgetful-server", Since: protocol.First(protocol.Discovery), Speaks: protocol.Last(protocol.Handshake), Unnamed: true, Over: protocol.HTTP,
 	Says: "The server does not know server/discover, takes initialize, and ends its first session after tools/list: a new one has to be begun.",
 	Told: Steps{ToConnect(), ToList("tools"), ToList("tools"), ToCall(scripted.AddNumbers, Object{"a": 5, "b": 3}), ToClose()},
 	Server: func(server *scripted.Server) {
@@ -77,14 +71,14 @@ var forgetful = &Story{
 
 // handshaken is a client that is told to begin with a handshake.
 var handshaken = &Story{
-	Name: "versioning-handshake-client", Since: modern, Speaks: legacy, Named: legacy,
+	Name: "versioning-handshake-client", Since: protocol.First(protocol.Discovery), Speaks: protocol.Last(protocol.Handshake), Named: protocol.Last(protocol.Handshake),
 	Says: "The server speaks the revision 2025-11-25 only, and the client is told to ask for it.",
 	Told: Meeting.Told,
 }
 
 // balking is one that refuses what comes before initialize by a code of its own.
 var balking = &Story{
-	Name: "versioning-balking-server", Since: modern, Speaks: legacy, Unnamed: true, Over: Stdio,
+	Name: "versioning-balking-server", Since: protocol.First(protocol.Discovery), Speaks: protocol.Last(protocol.Handshake), Unnamed: true, Over: protocol.Stdio,
 	Says:   "The server refuses what comes before initialize with the code -32000.",
 	Told:   Meeting.Told,
 	Server: func(server *scripted.Server) { refuseDiscovery(server, notInitialized, "Server not initialized") },
@@ -131,9 +125,9 @@ func agreeing() {
 
 			refusal := refused(client)
 			for _, request := range client.AskedAfter(refusal) {
-				if version := request.Meta()[mcp.MetaVersion]; version == modern && request.Method != "server/discover" {
+				if version := request.Meta()[mcp.MetaVersion]; version == protocol.First(protocol.Discovery) && request.Method != "server/discover" {
 					client.Blame(request, Mismatch{
-						Wanted: "nothing more at " + modern + ", which the server has refused", Found: request.Method,
+						Wanted: "nothing more at " + protocol.First(protocol.Discovery) + ", which the server has refused", Found: request.Method,
 					})
 				}
 			}
@@ -159,7 +153,7 @@ func agreeing() {
 					client.NeedGiven(connectStep)
 				}
 				client.Missing(refusal, Mismatch{
-					Wanted: "initialize, since the server speaks " + legacy + " and the client, too", Found: "no such request",
+					Wanted: "initialize, since the server speaks " + protocol.Last(protocol.Handshake) + " and the client, too", Found: "no such request",
 					Where: "/error/data/supported",
 				})
 			default:
@@ -170,13 +164,13 @@ func agreeing() {
 
 func probing() {
 	It("sends server/discover as its first request", Verifies("transports.stdio.probe.anyway", "versioning.eras.probed"), In(Meeting),
-		NeedsTransport(Stdio),
+		NeedsTransport(protocol.Stdio),
 		func(ctx SpecContext) {
 			demandProbe(Played(ctx))
 		})
 
 	It("sends server/discover first if it supports initialize, too",
-		Verifies("transports.stdio.probe.first", "discover.probe"), In(Handshaking), NeedsTransport(Stdio),
+		Verifies("transports.stdio.probe.first", "discover.probe"), In(Handshaking), NeedsTransport(protocol.Stdio),
 		func(ctx SpecContext) {
 			client := Played(ctx)
 
@@ -238,7 +232,7 @@ func demandProbe(client *Client) {
 	}
 	first := requests[0]
 	client.Judging(first)
-	if version, _ := first.Meta()[mcp.MetaVersion].(string); first.Method != "server/discover" || version != modern {
-		client.Blame(first, Mismatch{Wanted: "server/discover at " + modern, Found: first.Method + " at " + Show(first.Meta()[mcp.MetaVersion])})
+	if version, _ := first.Meta()[mcp.MetaVersion].(string); first.Method != "server/discover" || version != protocol.First(protocol.Discovery) {
+		client.Blame(first, Mismatch{Wanted: "server/discover at " + protocol.First(protocol.Discovery), Found: first.Method + " at " + Show(first.Meta()[mcp.MetaVersion])})
 	}
 }

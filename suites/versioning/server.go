@@ -9,11 +9,11 @@ import (
 	. "github.com/onsi/ginkgo/v2"
 	"github.com/onsi/gomega/types"
 
-	"github.com/mcpconform/mcpconform/internal/catalogue"
 	. "github.com/mcpconform/mcpconform/internal/conform"
 	"github.com/mcpconform/mcpconform/internal/excerpt"
 	"github.com/mcpconform/mcpconform/internal/jsonrpc"
 	"github.com/mcpconform/mcpconform/internal/mcp"
+	"github.com/mcpconform/mcpconform/internal/protocol"
 	"github.com/mcpconform/mcpconform/internal/scripted"
 )
 
@@ -64,7 +64,7 @@ func unsupported() {
 	It("rejects a released protocol version not listed by server/discover with -32022", Verifies("versioning.unsupported.refused"), ByFence(),
 		func(ctx SpecContext) {
 			listed := listedVersions(ctx, Session(ctx))
-			unlisted := slices.DeleteFunc(slices.Clone(catalogue.Revisions), func(revision string) bool {
+			unlisted := slices.DeleteFunc(protocol.Released(), func(revision string) bool {
 				return revision == Revision() || slices.Contains(listed, any(revision))
 			})
 			switch {
@@ -135,7 +135,7 @@ func eras() {
 				NotApplicable("the server does not serve clients that begin with initialize")
 			}
 			revision, _ := reply.Object()["protocolVersion"].(string)
-			Demand(!scripted.Stateless(revision), "a revision that begins with initialize", Show(revision))
+			Demand(protocol.Has(revision, protocol.Handshake), "a revision that begins with initialize", Show(revision))
 			goOn(ctx, server, revision)
 			Expect(server.Ask(ctx, "ping", nil)).To(BeResult())
 		})
@@ -150,7 +150,7 @@ func goOn(ctx SpecContext, server *Server, revision string) {
 }
 
 func oldHello() Object {
-	return scripted.Hello(scripted.LastHandshake, scripted.Everything(scripted.LastHandshake))
+	return scripted.Hello(protocol.Last(protocol.Handshake), scripted.Everything(protocol.Last(protocol.Handshake)))
 }
 
 // handshakeClient opens a connection of a client that knows no other era than that
@@ -204,7 +204,7 @@ func refusalOf(ctx SpecContext, server *Server, revision string) jsonrpc.Error {
 
 func beginsWithInitialize(revision any) bool {
 	name, isText := revision.(string)
-	return isText && !scripted.Stateless(name)
+	return isText && protocol.Has(name, protocol.Handshake)
 }
 
 // listedVersions are the revisions that the server says it supports.

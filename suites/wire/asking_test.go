@@ -8,6 +8,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/mcpconform/mcpconform/internal/protocol"
 	"github.com/mcpconform/mcpconform/internal/rules"
 	"github.com/mcpconform/mcpconform/internal/transcript"
 )
@@ -334,10 +335,10 @@ func TestTasksOverHTTP(t *testing.T) {
 					response.Header.Set(sessionHeader, test.session)
 				}
 				event.Stream = "post"
-				if event.From == transcript.Client {
-					add(transcript.Event{Kind: transcript.Head, From: transcript.Client, Stream: "post", HTTP: &request})
+				if event.From == protocol.Client {
+					add(transcript.Event{Kind: transcript.Head, From: protocol.Client, Stream: "post", HTTP: &request})
 					add(event)
-					add(transcript.Event{Kind: transcript.Head, From: transcript.Server, Stream: "post", HTTP: &response})
+					add(transcript.Event{Kind: transcript.Head, From: protocol.Server, Stream: "post", HTTP: &response})
 					continue
 				}
 				add(event)
@@ -400,7 +401,7 @@ func FuzzAskingRules(f *testing.F) {
 		events := converse(t, leg, greeting(visiting)+asksAsTask("2")).Events
 		for range 2 {
 			events = append(events, transcript.Event{
-				Kind: transcript.Message, From: transcript.Server, Stream: stream, Raw: said, Sequence: len(events), At: began,
+				Kind: transcript.Message, From: protocol.Server, Stream: stream, Raw: said, Sequence: len(events), At: began,
 			})
 		}
 		for _, finding := range rules.Apply(askingRules, rules.NewConversation(leg, events, true)) {

@@ -10,6 +10,7 @@ import (
 	"github.com/mcpconform/mcpconform/internal/conform"
 	"github.com/mcpconform/mcpconform/internal/excerpt"
 	"github.com/mcpconform/mcpconform/internal/jsonrpc"
+	"github.com/mcpconform/mcpconform/internal/protocol"
 	"github.com/mcpconform/mcpconform/internal/rules"
 	"github.com/mcpconform/mcpconform/schema"
 )
@@ -77,7 +78,7 @@ func messageRules() []rules.Rule {
 		{
 			Text:         "answers every request",
 			Requirements: []string{conform.AnsweredRequirement},
-			Role:         rules.ServerRole, // what a client does not answer, checks wait for
+			Role:         protocol.ServerRole, // what a client does not answer, checks wait for
 			Judge:        answeredRequests,
 		},
 		{
@@ -316,7 +317,7 @@ func repeatedAnswers(conversation *rules.Conversation, sight *rules.Sight) {
 	}
 	refused := refusedStreams(conversation)
 	for _, said := range originals(conversation) {
-		if !isResponse(said) || said.Request == nil || refused[said.Event.Stream] && conversation.Role == rules.ClientRole {
+		if !isResponse(said) || said.Request == nil || refused[said.Event.Stream] && conversation.Role == protocol.ClientRole {
 			continue // what HTTP refuses may be sent again
 		}
 		sight.Saw()
@@ -383,7 +384,7 @@ type prior struct {
 // priorOf reads what the peer said. Over HTTP the response of a server belongs to
 // the exchange that it comes in; any other to any request that has no other.
 func priorOf(conversation *rules.Conversation) prior {
-	byExchange := conversation.Transport == rules.HTTP && conversation.Role == rules.ServerRole
+	byExchange := conversation.Transport == protocol.HTTP && conversation.Role == protocol.ServerRole
 	p := prior{deliberate: len(conversation.Messages), notification: map[string]int{}, request: map[string]int{}}
 	p.lane = func(said *rules.Said) string {
 		if byExchange {

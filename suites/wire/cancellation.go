@@ -4,8 +4,8 @@ import (
 	"slices"
 
 	"github.com/mcpconform/mcpconform/internal/jsonrpc"
+	"github.com/mcpconform/mcpconform/internal/protocol"
 	"github.com/mcpconform/mcpconform/internal/rules"
-	"github.com/mcpconform/mcpconform/internal/scripted"
 )
 
 // CancellationRules are the rules of the page about cancellation:
@@ -58,7 +58,7 @@ func withdrawals(conversation *rules.Conversation) []withdrawal {
 		}
 	}
 	for i, one := range all {
-		if one.request == nil && conversation.Transport == rules.HTTP { // where one POST may overtake another
+		if one.request == nil && conversation.Transport == protocol.HTTP { // where one POST may overtake another
 			all[i].request = requests[one.id]
 		}
 	}
@@ -68,7 +68,7 @@ func withdrawals(conversation *rules.Conversation) []withdrawal {
 // foreignCancellations does not accuse a client over HTTP: the POST of a request that
 // it gives up at once may arrive after the notification, or never.
 func foreignCancellations(conversation *rules.Conversation, sight *rules.Sight) {
-	lost := conversation.Role == rules.ClientRole && conversation.Transport != rules.Stdio
+	lost := conversation.Role == protocol.ClientRole && conversation.Transport != protocol.Stdio
 	for _, cancelled := range withdrawals(conversation) {
 		if cancelled.request == nil && lost {
 			continue
@@ -98,7 +98,7 @@ func cancelledInitializations(conversation *rules.Conversation, sight *rules.Sig
 // something that was sent after the answer to its own request. What has become a
 // task has a rule of its own.
 func lateCancellations(conversation *rules.Conversation, sight *rules.Sight) {
-	if conversation.Transport != rules.Stdio {
+	if conversation.Transport != protocol.Stdio {
 		return
 	}
 	latest := 0 // index of the latest message of the peer that the target has read
@@ -168,7 +168,7 @@ func otherCancellations(conversation *rules.Conversation, sight *rules.Sight) {
 		switch {
 		case !said.FromTarget(conversation.Leg):
 			subscribed[said.ID] = subscribed[said.ID] || isRequest(said) && said.Method == listenMethod
-		case isMessage(said) && scripted.Stateless(spoken[said.Index]):
+		case isMessage(said) && !protocol.Has(spoken[said.Index], protocol.ServerRequests):
 			sight.Saw()
 			id := jsonrpc.IDOf(said.ParamsObject()["requestId"])
 			if said.Method == cancelledMethod && !subscribed[id] && conversation.Complete {

@@ -10,8 +10,8 @@ import (
 	"strings"
 
 	"github.com/mcpconform/mcpconform/internal/mcp"
+	"github.com/mcpconform/mcpconform/internal/protocol"
 	"github.com/mcpconform/mcpconform/internal/rules"
-	"github.com/mcpconform/mcpconform/internal/scripted"
 )
 
 // SamplingRules are the rules of the page client/sampling.
@@ -501,7 +501,7 @@ func formTexts(params place) []place {
 
 func visitsDescribed(conversation *rules.Conversation, sight *rules.Sight) {
 	members := []string{"url", "elicitationId"}
-	if scripted.Stateless(conversation.Revision) {
+	if !conversation.Has(protocol.ElicitationIDs) {
 		members = members[:1]
 	}
 	for _, ask := range elicitations(conversation, urlMode) {

@@ -12,6 +12,7 @@ import (
 
 	"github.com/mcpconform/mcpconform/internal/catalogue"
 	"github.com/mcpconform/mcpconform/internal/conform"
+	"github.com/mcpconform/mcpconform/internal/protocol"
 	"github.com/mcpconform/mcpconform/internal/rules"
 	"github.com/mcpconform/mcpconform/internal/transcript"
 )
@@ -26,10 +27,10 @@ type clientTest struct {
 }
 
 var (
-	clientStdio     = rules.Leg{Role: rules.ClientRole, Revision: "2025-11-25", Transport: rules.Stdio}
-	clientHTTP      = rules.Leg{Role: rules.ClientRole, Revision: "2025-11-25", Transport: rules.HTTP}
-	statelessClient = rules.Leg{Role: rules.ClientRole, Revision: "2026-07-28", Transport: rules.Stdio}
-	statelessHTTP   = rules.Leg{Role: rules.ClientRole, Revision: "2026-07-28", Transport: rules.HTTP}
+	clientStdio     = rules.Leg{Role: protocol.ClientRole, Revision: "2025-11-25", Transport: protocol.Stdio}
+	clientHTTP      = rules.Leg{Role: protocol.ClientRole, Revision: "2025-11-25", Transport: protocol.HTTP}
+	statelessClient = rules.Leg{Role: protocol.ClientRole, Revision: "2026-07-28", Transport: protocol.Stdio}
+	statelessHTTP   = rules.Leg{Role: protocol.ClientRole, Revision: "2026-07-28", Transport: protocol.HTTP}
 )
 
 // clientRules are the rules that stand for a client of a leg.
@@ -269,16 +270,16 @@ func FuzzClientRules(f *testing.F) {
 	f.Fuzz(func(t *testing.T, said, name, value string, status int) {
 		for leg, script := range legs {
 			read, stream := converse, "stdio"
-			if leg.Transport == rules.HTTP {
+			if leg.Transport == protocol.HTTP {
 				read, stream = carryFor, "post-9"
 			}
 			events := read(t, leg, script).Events
 			for _, event := range []transcript.Event{
-				{Kind: transcript.Head, From: transcript.Client, HTTP: &transcript.HTTP{Method: "POST", URL: value, Header: http.Header{name: {value}}}},
-				{Kind: transcript.Message, From: transcript.Client, Raw: []byte(said)},
-				{Kind: transcript.Head, From: transcript.Server, HTTP: &transcript.HTTP{Status: status}},
-				{Kind: transcript.Message, From: transcript.Server, Raw: []byte(said)},
-				{Kind: transcript.Message, From: transcript.Client, Raw: []byte(said)},
+				{Kind: transcript.Head, From: protocol.Client, HTTP: &transcript.HTTP{Method: "POST", URL: value, Header: http.Header{name: {value}}}},
+				{Kind: transcript.Message, From: protocol.Client, Raw: []byte(said)},
+				{Kind: transcript.Head, From: protocol.Server, HTTP: &transcript.HTTP{Status: status}},
+				{Kind: transcript.Message, From: protocol.Server, Raw: []byte(said)},
+				{Kind: transcript.Message, From: protocol.Client, Raw: []byte(said)},
 			} {
 				event.Sequence, event.Stream = len(events), stream
 				events = append(events, event)

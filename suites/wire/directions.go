@@ -7,8 +7,8 @@ import (
 
 	"github.com/mcpconform/mcpconform/internal/jsonrpc"
 	"github.com/mcpconform/mcpconform/internal/mcp"
+	"github.com/mcpconform/mcpconform/internal/protocol"
 	"github.com/mcpconform/mcpconform/internal/rules"
-	"github.com/mcpconform/mcpconform/internal/scripted"
 )
 
 // directions are the rules of the stateless era about what messages have to do with
@@ -28,7 +28,7 @@ func directions() []rules.Rule {
 // tells of a subscription that ends, before or after its response.
 func looseNotifications(conversation *rules.Conversation, sight *rules.Sight) {
 	spoken := negotiations(conversation)
-	if conversation.Transport != rules.Stdio {
+	if conversation.Transport != protocol.Stdio {
 		return
 	}
 	open := map[jsonrpc.ID]bool{}
@@ -40,7 +40,7 @@ func looseNotifications(conversation *rules.Conversation, sight *rules.Sight) {
 			}
 		case isResponse(said):
 			delete(open, said.ID)
-		case said.Kind == jsonrpc.Notification && said.Method != "notifications/cancelled" && scripted.Stateless(spoken[said.Index]):
+		case said.Kind == jsonrpc.Notification && said.Method != "notifications/cancelled" && protocol.Has(spoken[said.Index], protocol.Subscriptions):
 			sight.Saw()
 			if len(open) == 0 {
 				sight.Break(said, rules.Mismatch{
@@ -80,7 +80,7 @@ func relatedSubscriptions(conversation *rules.Conversation, sight *rules.Sight) 
 const bufferingHeader = "X-Accel-Buffering"
 
 func buffered(conversation *rules.Conversation, sight *rules.Sight) {
-	if !scripted.Stateless(conversation.Revision) {
+	if !conversation.Has(protocol.Unbuffered) {
 		return
 	}
 	spoken := negotiations(conversation)

@@ -7,8 +7,8 @@ import (
 
 	"github.com/mcpconform/mcpconform/internal/excerpt"
 	"github.com/mcpconform/mcpconform/internal/jsonrpc"
+	"github.com/mcpconform/mcpconform/internal/protocol"
 	"github.com/mcpconform/mcpconform/internal/rules"
-	"github.com/mcpconform/mcpconform/internal/scripted"
 )
 
 // errorRules are about the codes of errors in the stateless era
@@ -108,7 +108,7 @@ func misusedCodes(conversation *rules.Conversation, sight *rules.Sight) {
 		switch refusal.Code {
 		case jsonrpc.HeaderMismatch:
 			sight.Saw()
-			if conversation.Transport == rules.Stdio {
+			if conversation.Transport == protocol.Stdio {
 				sight.Break(said, rules.Mismatch{
 					Wanted: "an error about HTTP headers over HTTP only", Found: excerpt.Short(said.Raw), Where: "/error/code",
 				})
@@ -145,7 +145,7 @@ func judgeUnsupported(sight *rules.Sight, said *rules.Said, asked string, data r
 		})
 	}
 	// A revision of the handshake era may be supported, and not in a request like this.
-	if supported, _ := data["supported"].([]any); scripted.Stateless(asked) && slices.Contains(supported, any(asked)) {
+	if supported, _ := data["supported"].([]any); protocol.Has(asked, protocol.PerRequestMeta) && slices.Contains(supported, any(asked)) {
 		sight.Break(said, rules.Mismatch{
 			Wanted: "supported revisions without the one that is refused, " + rules.Show(asked),
 			Found:  rules.Show(supported), Where: "/error/data/supported",

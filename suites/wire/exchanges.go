@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/mcpconform/mcpconform/internal/jsonrpc"
+	"github.com/mcpconform/mcpconform/internal/protocol"
 	"github.com/mcpconform/mcpconform/internal/rules"
 	"github.com/mcpconform/mcpconform/internal/transcript"
 )
@@ -41,7 +42,7 @@ func exchanges(conversation *rules.Conversation) []*exchange {
 		messages[said.Event.Sequence] = said
 	}
 	for _, event := range conversation.Events {
-		if event.Kind == transcript.Head && event.From == transcript.Client && event.HTTP != nil {
+		if event.Kind == transcript.Head && event.From == protocol.Client && event.HTTP != nil {
 			begun := &exchange{method: event.HTTP.Method, request: event}
 			begun.resumes = resumed(all, begun)
 			open[event.Stream] = begun
@@ -59,7 +60,7 @@ func (e *exchange) add(event transcript.Event, said *rules.Said) {
 	switch {
 	case event.Kind == transcript.Head:
 		e.head = &event
-	case event.Kind == transcript.Message && event.From == transcript.Client:
+	case event.Kind == transcript.Message && event.From == protocol.Client:
 		e.sent = said
 	case event.Kind == transcript.Message, event.Kind == transcript.Block:
 		e.events = append(e.events, event)
@@ -224,7 +225,7 @@ type sendings struct {
 
 func sendingOrder(conversation *rules.Conversation) sendings {
 	order := sendings{
-		byRequest: conversation.Transport == rules.HTTP && conversation.Role == rules.ClientRole,
+		byRequest: conversation.Transport == protocol.HTTP && conversation.Role == protocol.ClientRole,
 		begun:     map[string]int{}, answered: map[string]int{},
 	}
 	if !order.byRequest {

@@ -6,8 +6,8 @@ import (
 	"slices"
 
 	"github.com/mcpconform/mcpconform/internal/mcp"
+	"github.com/mcpconform/mcpconform/internal/protocol"
 	"github.com/mcpconform/mcpconform/internal/rules"
-	"github.com/mcpconform/mcpconform/internal/scripted"
 	"github.com/mcpconform/mcpconform/schema"
 )
 
@@ -50,7 +50,7 @@ func requestFields(wrong func(meta place) rules.Mismatch) judge {
 func standaloneRequests(conversation *rules.Conversation) []*rules.Said {
 	spoken := negotiations(conversation)
 	return slices.DeleteFunc(conversation.ByTarget(), func(said *rules.Said) bool {
-		return !isRequest(said) || said.Method == "initialize" || !scripted.Stateless(spoken[said.Index])
+		return !isRequest(said) || said.Method == "initialize" || !protocol.Has(spoken[said.Index], protocol.PerRequestMeta)
 	})
 }
 

@@ -8,8 +8,8 @@ import (
 	"strings"
 
 	"github.com/mcpconform/mcpconform/internal/jsonrpc"
+	"github.com/mcpconform/mcpconform/internal/protocol"
 	"github.com/mcpconform/mcpconform/internal/rules"
-	"github.com/mcpconform/mcpconform/internal/scripted"
 	"github.com/mcpconform/mcpconform/schema"
 )
 
@@ -119,7 +119,7 @@ func wantedObject(object place, name string) rules.Mismatch {
 // probes tells whether a client asks for the other era, which needs no handshake.
 func probes(said *rules.Said) bool {
 	revision, named := revisionOf(said)
-	return isRequest(said) && (said.Method == "server/discover" || named && scripted.Stateless(revision))
+	return isRequest(said) && (said.Method == "server/discover" || named && protocol.Has(revision, protocol.PerRequestMeta))
 }
 
 // openings returns the first initialize of a client and the position of its answer,
@@ -199,7 +199,7 @@ var early = []string{"notifications/message", "notifications/progress", "notific
 // saidBeforeInitialization judges notifications before the answer to
 // initialize; requests have a rule of their own.
 func saidBeforeInitialization(conversation *rules.Conversation, sight *rules.Sight) {
-	if conversation.Role == rules.ClientRole {
+	if conversation.Role == protocol.ClientRole {
 		saidBeforeInitialize(conversation, sight)
 		return
 	}
@@ -223,7 +223,7 @@ func saidBeforeInitialization(conversation *rules.Conversation, sight *rules.Sig
 
 // askedBeforeInitialized looks at the requests of a server.
 func askedBeforeInitialized(conversation *rules.Conversation, sight *rules.Sight) {
-	if conversation.Role != rules.ServerRole {
+	if conversation.Role != protocol.ServerRole {
 		return
 	}
 	initialized := false
@@ -327,8 +327,8 @@ func handshakeOf(conversation *rules.Conversation) *rules.Said {
 	return nil
 }
 
-func declaredBy(conversation *rules.Conversation, declarer schema.Party) any {
-	if declarer == schema.Client {
+func declaredBy(conversation *rules.Conversation, declarer protocol.Party) any {
+	if declarer == protocol.Client {
 		return conversation.ClientCapabilities
 	}
 	return conversation.ServerCapabilities

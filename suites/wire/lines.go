@@ -10,6 +10,7 @@ import (
 
 	"github.com/mcpconform/mcpconform/internal/excerpt"
 	"github.com/mcpconform/mcpconform/internal/jsonrpc"
+	"github.com/mcpconform/mcpconform/internal/protocol"
 	"github.com/mcpconform/mcpconform/internal/rules"
 )
 
@@ -30,7 +31,7 @@ func lines() []rules.Rule {
 }
 
 func embeddedNewlines(conversation *rules.Conversation, sight *rules.Sight) {
-	if conversation.Transport != rules.Stdio {
+	if conversation.Transport != protocol.Stdio {
 		return
 	}
 	said := conversation.ByTarget()
@@ -72,7 +73,7 @@ func objectsIn(line *rules.Said) int {
 // otherOutput judges lines that were never meant for messages. What is meant for
 // one, and is none, has rules of its own.
 func otherOutput(conversation *rules.Conversation, sight *rules.Sight) {
-	if conversation.Transport != rules.Stdio {
+	if conversation.Transport != protocol.Stdio {
 		return
 	}
 	said := conversation.ByTarget()
@@ -103,7 +104,7 @@ func whole(concerned func(*rules.Said) bool, wrong func(*rules.Said) rules.Misma
 // were never meant for one, and the beginning of one that the end of the process
 // cut off.
 func strayLines(conversation *rules.Conversation) map[*rules.Said]bool {
-	if conversation.Transport != rules.Stdio {
+	if conversation.Transport != protocol.Stdio {
 		return nil
 	}
 	stray := map[*rules.Said]bool{}

@@ -6,8 +6,8 @@ import (
 
 	"github.com/mcpconform/mcpconform/internal/jsonrpc"
 	"github.com/mcpconform/mcpconform/internal/mcp"
+	"github.com/mcpconform/mcpconform/internal/protocol"
 	"github.com/mcpconform/mcpconform/internal/rules"
-	"github.com/mcpconform/mcpconform/internal/scripted"
 )
 
 // LoggingRules are the rules of the page server/utilities/logging.
@@ -36,7 +36,7 @@ func LoggingRules() []rules.Rule {
 			Text:         "sends no notifications/message below the level that was set",
 			Requirements: []string{"logging.level.respected"},
 			Judge: func(conversation *rules.Conversation, sight *rules.Sight) {
-				if scripted.Stateless(conversation.Revision) {
+				if conversation.Has(protocol.LogLevelInMeta) {
 					messagesAtOwnLevel(conversation, sight)
 				} else {
 					messagesAtLevel(conversation, sight)
@@ -100,7 +100,7 @@ func messagesAtLevel(conversation *rules.Conversation, sight *rules.Sight) {
 			set = append(set, said)
 		case fromTarget && said.Kind == jsonrpc.Notification && said.Method == "notifications/message":
 			began := opened[said.Event.Stream]
-			if conversation.Transport == rules.Stdio {
+			if conversation.Transport == protocol.Stdio {
 				began = said.Event.Sequence
 			}
 			least := leastInForce(set, began)
@@ -152,7 +152,7 @@ type logEntry struct {
 // loggedBy returns the log messages of a conversation; none of the handshake era,
 // which has one level for all of them.
 func loggedBy(conversation *rules.Conversation) []logEntry {
-	if !scripted.Stateless(conversation.Revision) {
+	if !conversation.Has(protocol.LogLevelInMeta) {
 		return nil
 	}
 	opened := map[string]*rules.Said{} // requests, by the stream of their answer

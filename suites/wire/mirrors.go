@@ -9,8 +9,8 @@ import (
 	"strings"
 
 	"github.com/mcpconform/mcpconform/internal/mcp"
+	"github.com/mcpconform/mcpconform/internal/protocol"
 	"github.com/mcpconform/mcpconform/internal/rules"
-	"github.com/mcpconform/mcpconform/internal/scripted"
 	"github.com/mcpconform/mcpconform/internal/transport"
 )
 
@@ -104,7 +104,7 @@ func statelessPosts(conversation *rules.Conversation) []*exchange {
 	var kept []*exchange
 	for _, one := range exchanges(conversation) {
 		if one.method == http.MethodPost && one.sent != nil && isCall(one.sent) && one.sent.Method != "initialize" &&
-			scripted.Stateless(spoken[one.sent.Index]) {
+			protocol.Has(spoken[one.sent.Index], protocol.MirroredHeaders) {
 			kept = append(kept, one)
 		}
 	}

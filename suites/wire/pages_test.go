@@ -8,8 +8,8 @@ import (
 	"testing"
 
 	"github.com/mcpconform/mcpconform/internal/jsonrpc"
+	"github.com/mcpconform/mcpconform/internal/protocol"
 	"github.com/mcpconform/mcpconform/internal/rules"
-	"github.com/mcpconform/mcpconform/internal/scripted"
 	"github.com/mcpconform/mcpconform/internal/transcript"
 )
 
@@ -17,27 +17,27 @@ import (
 // server, which is the target. A stream may stand in front, as in "post-2<". A handshake
 // ends at the revision, if that has one.
 func talk(revision string, lines ...string) *rules.Conversation {
-	transport := rules.Stdio
+	transport := protocol.Stdio
 	negotiated := revision
-	if scripted.Stateless(revision) {
-		negotiated = scripted.LastHandshake
+	if !protocol.Has(revision, protocol.Handshake) {
+		negotiated = protocol.Last(protocol.Handshake)
 	}
 	var events []transcript.Event
 	for i, line := range lines {
 		at := strings.IndexAny(line, "<>")
-		from, stream := transcript.Client, "stdio"
+		from, stream := protocol.Client, "stdio"
 		if line[at] == '<' {
-			from = transcript.Server
+			from = protocol.Server
 		}
 		if at > 0 {
-			transport, stream = rules.HTTP, line[:at]
+			transport, stream = protocol.HTTP, line[:at]
 		}
 		events = append(events, transcript.Event{
 			Sequence: i, Kind: transcript.Message, From: from, Stream: stream,
 			Raw: []byte(strings.ReplaceAll(line[at+1:], `"protocolVersion":"2025-11-25"`, `"protocolVersion":"`+negotiated+`"`)),
 		})
 	}
-	leg := rules.Leg{Role: rules.ServerRole, Revision: revision, Transport: transport}
+	leg := rules.Leg{Role: protocol.ServerRole, Revision: revision, Transport: transport}
 	return rules.NewConversation(leg, events, true)
 }
 

@@ -7,8 +7,8 @@ import (
 	"github.com/mcpconform/mcpconform/internal/excerpt"
 	"github.com/mcpconform/mcpconform/internal/jsonrpc"
 	"github.com/mcpconform/mcpconform/internal/mcp"
+	"github.com/mcpconform/mcpconform/internal/protocol"
 	"github.com/mcpconform/mcpconform/internal/rules"
-	"github.com/mcpconform/mcpconform/internal/scripted"
 )
 
 // PaginationRules are the rules of the page server/utilities/pagination.
@@ -178,7 +178,7 @@ func inventedCursors(lists ...string) judge {
 		type cursor struct{ method, text string }
 		given := map[cursor]bool{}
 		some := map[string]bool{} // by method: whether a cursor was given
-		restarts := scripted.Stateless(conversation.Revision) && conversation.Transport == rules.Stdio
+		restarts := conversation.Has(protocol.Statelessness) && conversation.Transport == protocol.Stdio
 		for _, said := range conversation.Messages {
 			fromTarget := said.FromTarget(conversation.Leg)
 			switch {

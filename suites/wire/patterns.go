@@ -2,8 +2,8 @@ package wire
 
 import (
 	"github.com/mcpconform/mcpconform/internal/excerpt"
+	"github.com/mcpconform/mcpconform/internal/protocol"
 	"github.com/mcpconform/mcpconform/internal/rules"
-	"github.com/mcpconform/mcpconform/internal/scripted"
 )
 
 // PatternRules are the rules of the page basic/patterns/index.
@@ -28,7 +28,7 @@ func PatternRules() []rules.Rule {
 func responsesOfClient(conversation *rules.Conversation, sight *rules.Sight) {
 	spoken, before := negotiations(conversation), priorOf(conversation)
 	for _, said := range conversation.ByTarget() {
-		if !isMessage(said) || !scripted.Stateless(spoken[said.Index]) || isAnonymous(said) && (before.onlyNotifications(said) || before.illegal(said)) {
+		if !isMessage(said) || protocol.Has(spoken[said.Index], protocol.ServerRequests) || isAnonymous(said) && (before.onlyNotifications(said) || before.illegal(said)) {
 			continue
 		}
 		if isRefusal(said) && said.Request == nil && before.illegal(said) {
@@ -49,7 +49,7 @@ func responsesOfClient(conversation *rules.Conversation, sight *rules.Sight) {
 func requestsOfServer(conversation *rules.Conversation, sight *rules.Sight) {
 	spoken := negotiations(conversation)
 	for _, said := range conversation.ByTarget() {
-		if !isMessage(said) || !scripted.Stateless(spoken[said.Index]) {
+		if !isMessage(said) || protocol.Has(spoken[said.Index], protocol.ServerRequests) {
 			continue
 		}
 		sight.Saw()

@@ -7,6 +7,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/mcpconform/mcpconform/internal/protocol"
 	"github.com/mcpconform/mcpconform/internal/rules"
 	"github.com/mcpconform/mcpconform/internal/transcript"
 )
@@ -19,7 +20,7 @@ var patternRules = slices.DeleteFunc(
 )
 
 var (
-	statelessStdio = rules.Leg{Role: rules.ServerRole, Revision: "2026-07-28", Transport: rules.Stdio}
+	statelessStdio = rules.Leg{Role: protocol.ServerRole, Revision: "2026-07-28", Transport: protocol.Stdio}
 )
 
 // meta is what a request says of itself, of a client that declares capabilities.
@@ -239,7 +240,7 @@ func FuzzPatternRules(f *testing.F) {
 		events := converse(t, statelessStdio, subscribed+asksOnce(everything, needs(whoAreYou))).Events
 		for range 2 {
 			events = append(events, transcript.Event{
-				Kind: transcript.Message, From: transcript.Server, Stream: "stdio", Raw: said, Sequence: len(events), At: began,
+				Kind: transcript.Message, From: protocol.Server, Stream: "stdio", Raw: said, Sequence: len(events), At: began,
 			})
 		}
 		for _, finding := range rules.Apply(patternRules, rules.NewConversation(statelessStdio, events, true)) {

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/mcpconform/mcpconform/internal/protocol"
 	"github.com/mcpconform/mcpconform/internal/rules"
 	"github.com/mcpconform/mcpconform/internal/transport"
 )
@@ -98,7 +99,7 @@ func pathOf(one *exchange) string {
 // strayPosts judges messages in other requests than a POST, beside others, or for
 // another address. The HTTP+SSE transport of older revisions has two addresses.
 func strayPosts(conversation *rules.Conversation, sight *rules.Sight) {
-	if conversation.Transport != rules.HTTP {
+	if conversation.Transport != protocol.HTTP {
 		return
 	}
 	carriers := map[string]*exchange{}
@@ -176,7 +177,7 @@ type agreement struct {
 // none.
 func agreementOf(conversation *rules.Conversation) (agreed agreement, there bool) {
 	answer := handshakeOf(conversation)
-	if answer == nil || conversation.Transport != rules.HTTP {
+	if answer == nil || conversation.Transport != protocol.HTTP {
 		return agreement{}, false
 	}
 	agreed.since = answer.Event.Sequence
@@ -200,7 +201,7 @@ func agreementOf(conversation *rules.Conversation) (agreed agreement, there bool
 func everyLaterRequest(name string, wrong func(given []string, agreed agreement) (wanted string)) judge {
 	return ofClient(func(conversation *rules.Conversation, sight *rules.Sight) {
 		agreed, there := agreementOf(conversation)
-		if !there || agreed.version < firstWithHeader || name == sessionHeader && agreed.session == "" {
+		if !there || !protocol.Has(agreed.version, protocol.VersionHeader) || name == sessionHeader && agreed.session == "" {
 			return
 		}
 		for _, one := range endpoint(conversation) {
@@ -221,9 +222,6 @@ func everyLaterRequest(name string, wrong func(given []string, agreed agreement)
 // methodsOfSessions are those of the requests that belong to one; a browser asks by
 // others before.
 var methodsOfSessions = []string{http.MethodPost, http.MethodGet, http.MethodDelete}
-
-// firstWithHeader is the first revision with the header MCP-Protocol-Version.
-const firstWithHeader = "2025-06-18"
 
 // beginsAnew tells whether an exchange stands outside of a session.
 func beginsAnew(one *exchange) bool {

@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"github.com/mcpconform/mcpconform/internal/jsonrpc"
+	"github.com/mcpconform/mcpconform/internal/protocol"
 	"github.com/mcpconform/mcpconform/internal/rules"
 )
 
@@ -192,7 +193,7 @@ func missingInputs(conversation *rules.Conversation, sight *rules.Sight) {
 // strayInputs needs to know what was asked for: over stdio a server that was started
 // anew may have asked before.
 func strayInputs(conversation *rules.Conversation, sight *rules.Sight) {
-	asked := conversation.Transport == rules.HTTP || slices.ContainsFunc(byPeer(conversation), asksForInput)
+	asked := conversation.Transport == protocol.HTTP || slices.ContainsFunc(byPeer(conversation), asksForInput)
 	if !asked || !conversation.Complete {
 		return
 	}

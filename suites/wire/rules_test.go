@@ -12,6 +12,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/mcpconform/mcpconform/internal/conform"
+	"github.com/mcpconform/mcpconform/internal/protocol"
 	"github.com/mcpconform/mcpconform/internal/rules"
 	"github.com/mcpconform/mcpconform/internal/transcript"
 )
@@ -45,26 +46,26 @@ func converse(t *testing.T, leg rules.Leg, script string) *rules.Conversation {
 		}
 		switch who {
 		case "c":
-			event.From, event.Raw = transcript.Client, []byte(rest)
+			event.From, event.Raw = protocol.Client, []byte(rest)
 		case "c!":
-			event.From, event.Raw, event.Deliberate = transcript.Client, []byte(rest), "a test"
+			event.From, event.Raw, event.Deliberate = protocol.Client, []byte(rest), "a test"
 		case "s":
-			event.From, event.Raw = transcript.Server, []byte(rest)
+			event.From, event.Raw = protocol.Server, []byte(rest)
 		case "s!":
-			event.From, event.Raw, event.Deliberate = transcript.Server, []byte(rest), "a test"
+			event.From, event.Raw, event.Deliberate = protocol.Server, []byte(rest), "a test"
 		case "head":
 			var status int
 			if _, err := fmt.Sscan(rest, &status); err != nil {
 				t.Fatalf("%q: %v", line, err)
 			}
-			event.Kind, event.From, event.HTTP = transcript.Head, transcript.Server, &transcript.HTTP{Status: status}
+			event.Kind, event.From, event.HTTP = transcript.Head, protocol.Server, &transcript.HTTP{Status: status}
 		case "resume":
-			event.Kind, event.From = transcript.Head, transcript.Client
+			event.Kind, event.From = transcript.Head, protocol.Client
 			event.HTTP = &transcript.HTTP{Method: http.MethodGet, Header: http.Header{"Last-Event-Id": {"1"}}}
 		case "signal":
-			event.Kind, event.From, event.Note = transcript.Signal, transcript.Client, rest
+			event.Kind, event.From, event.Note = transcript.Signal, protocol.Client, rest
 		case "exit":
-			event.Kind, event.From = transcript.Exit, transcript.Server
+			event.Kind, event.From = transcript.Exit, protocol.Server
 		case "now":
 			pace = time.Millisecond
 			continue
@@ -141,7 +142,7 @@ func pings(count int) string {
 	return script.String()
 }
 
-var stdio = rules.Leg{Role: rules.ServerRole, Revision: "2025-11-25", Transport: rules.Stdio}
+var stdio = rules.Leg{Role: protocol.ServerRole, Revision: "2025-11-25", Transport: protocol.Stdio}
 
 func TestRulesFindWhatIsBroken(t *testing.T) {
 	t.Parallel()
@@ -348,7 +349,7 @@ func TestRulesTolerateWhatIsFree(t *testing.T) {
 	}
 }
 
-var overHTTP = rules.Leg{Role: rules.ServerRole, Revision: "2025-11-25", Transport: rules.HTTP}
+var overHTTP = rules.Leg{Role: protocol.ServerRole, Revision: "2025-11-25", Transport: protocol.HTTP}
 
 func TestRulesOverHTTP(t *testing.T) {
 	t.Parallel()
@@ -488,7 +489,7 @@ func FuzzCommonRules(f *testing.F) {
 		events := converse(t, leg, opening+working).Events
 		for range 2 {
 			events = append(events, transcript.Event{
-				Kind: transcript.Message, From: transcript.Server, Stream: stream, Raw: said, Sequence: len(events), At: began,
+				Kind: transcript.Message, From: protocol.Server, Stream: stream, Raw: said, Sequence: len(events), At: began,
 			})
 		}
 		for _, finding := range rules.Apply(commonRules, rules.NewConversation(leg, events, true)) {

@@ -4,8 +4,8 @@ import (
 	"slices"
 
 	"github.com/mcpconform/mcpconform/internal/mcp"
+	"github.com/mcpconform/mcpconform/internal/protocol"
 	"github.com/mcpconform/mcpconform/internal/rules"
-	"github.com/mcpconform/mcpconform/internal/scripted"
 )
 
 // revisionOf returns the revision that a request names in its _meta, as each of the
@@ -44,7 +44,7 @@ func standaloneErrors(conversation *rules.Conversation) []*rules.Said {
 				return true
 			}
 		}
-		return !scripted.Stateless(spoken[said.Index])
+		return !protocol.Has(spoken[said.Index], protocol.PerRequestMeta)
 	})
 }
 

@@ -7,8 +7,8 @@ import (
 
 	"github.com/mcpconform/mcpconform/internal/jsonrpc"
 	"github.com/mcpconform/mcpconform/internal/mcp"
+	"github.com/mcpconform/mcpconform/internal/protocol"
 	"github.com/mcpconform/mcpconform/internal/rules"
-	"github.com/mcpconform/mcpconform/internal/scripted"
 )
 
 // SubscriptionRules are the rules of the page basic/patterns/subscriptions, and of
@@ -120,13 +120,13 @@ func subscriptions(conversation *rules.Conversation) (all []*subscription, stray
 		}
 		tag, tagged := subscriptionID(said)
 		one := byID[tag]
-		if conversation.Transport == rules.HTTP {
+		if conversation.Transport == protocol.HTTP {
 			one = byStream[said.Event.Stream]
 		}
 		switch {
 		case one != nil:
 			one.told = append(one.told, said)
-		case scripted.Stateless(spoken[said.Index]) && (tagged || isAnnouncement(said)):
+		case protocol.Has(spoken[said.Index], protocol.Subscriptions) && (tagged || isAnnouncement(said)):
 			stray = append(stray, said)
 		}
 	}
@@ -357,7 +357,7 @@ func untagged(conversation *rules.Conversation, sight *rules.Sight) {
 		}
 	}
 	for _, said := range stray {
-		if conversation.Transport == rules.Stdio && isAnnouncement(said) && (said.Method == acknowledgedMethod || someAsked(all, said)) {
+		if conversation.Transport == protocol.Stdio && isAnnouncement(said) && (said.Method == acknowledgedMethod || someAsked(all, said)) {
 			concerned = append(concerned, said)
 			wanted[said] = "the id of a subscription"
 		}

@@ -13,6 +13,7 @@ import (
 	"github.com/mcpconform/mcpconform/internal/excerpt"
 	"github.com/mcpconform/mcpconform/internal/jsonrpc"
 	"github.com/mcpconform/mcpconform/internal/mcp"
+	"github.com/mcpconform/mcpconform/internal/protocol"
 	"github.com/mcpconform/mcpconform/internal/rules"
 	"github.com/mcpconform/mcpconform/internal/transcript"
 )
@@ -289,7 +290,7 @@ func undeclaredTasks(conversation *rules.Conversation, sight *rules.Sight) {
 			continue
 		}
 		sight.Saw()
-		declarer := method.TaskCapability.Declarer(party(conversation.Leg).Peer())
+		declarer := method.TaskCapability.Declarer(party(conversation.Leg).Other())
 		if !method.TaskCapability.DeclaredIn(declaredBy(conversation, declarer)) {
 			sight.Break(said, rules.Mismatch{
 				Wanted: "a task only if " + method.TaskCapability.Path + " is declared", Found: "a task without that", Where: "/result/task",
@@ -391,7 +392,7 @@ func judgeGuessableIDs(conversation *rules.Conversation, announced []found, sigh
 // authorized tells whether the client sent credentials.
 func authorized(conversation *rules.Conversation) bool {
 	return slices.ContainsFunc(conversation.Events, func(event transcript.Event) bool {
-		return event.Kind == transcript.Head && event.From == transcript.Client && event.HTTP != nil &&
+		return event.Kind == transcript.Head && event.From == protocol.Client && event.HTTP != nil &&
 			event.HTTP.Header.Get("Authorization") != ""
 	})
 }
@@ -522,7 +523,7 @@ func listsForAnybody(conversation *rules.Conversation, sight *rules.Sight) {
 	}
 	sight.Saw()
 	for _, event := range conversation.Events {
-		if event.Kind == transcript.Head && event.From == transcript.Server && event.HTTP != nil &&
+		if event.Kind == transcript.Head && event.From == protocol.Server && event.HTTP != nil &&
 			(event.HTTP.Header.Get(sessionHeader) != "" || event.HTTP.Header.Get("Set-Cookie") != "") {
 			return
 		}

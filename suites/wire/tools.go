@@ -12,8 +12,8 @@ import (
 
 	"github.com/mcpconform/mcpconform/internal/jsonrpc"
 	"github.com/mcpconform/mcpconform/internal/mcp"
+	"github.com/mcpconform/mcpconform/internal/protocol"
 	"github.com/mcpconform/mcpconform/internal/rules"
-	"github.com/mcpconform/mcpconform/internal/scripted"
 	"github.com/mcpconform/mcpconform/schema"
 )
 
@@ -190,7 +190,7 @@ func validSchemas(member string) func(*rules.Conversation, *rules.Sight) {
 		}
 		for _, tool := range listed(conversation, "tools/list") {
 			document, there := tool.member(member)
-			if there && document.object() == nil && conversation.Revision >= firstWithDialect {
+			if there && document.object() == nil && conversation.Has(protocol.SchemaDialect) {
 				sight.Saw()
 				sight.Break(tool.said, rules.Mismatch{
 					Wanted: "a JSON Schema that is an object", Found: rules.Show(document.value), Where: document.pointer,
@@ -217,10 +217,6 @@ func validSchemas(member string) func(*rules.Conversation, *rules.Sight) {
 	}
 }
 
-// firstWithDialect is the first revision that says which dialect a schema has
-// that names none, and that it is an object.
-const firstWithDialect = "2025-11-25"
-
 // draft07 is the dialect that most schemas without one are meant in, where the
 // specification does not say.
 const draft07 = "http://json-schema.org/draft-07/schema#"
@@ -235,7 +231,7 @@ func compiled(revision string, document any) (*schema.Compiled, error) {
 	compile := func() (*schema.Compiled, error) {
 		found, err := schema.Compile(document)
 		object, isObject := document.(map[string]any)
-		if err == nil || revision >= firstWithDialect || !isObject || object["$schema"] != nil {
+		if err == nil || protocol.Has(revision, protocol.SchemaDialect) || !isObject || object["$schema"] != nil {
 			return found, err
 		}
 		older := maps.Clone(object)
@@ -397,7 +393,7 @@ func judgeStructure(conversation *rules.Conversation, result found, output *sche
 		sight.Break(result.said, rules.Mismatch{Wanted: wanted, Found: "a result without structuredContent", Where: result.pointer})
 		return
 	}
-	if content.object() == nil && !scripted.Stateless(conversation.Revision) {
+	if content.object() == nil && !conversation.Has(protocol.StructuredValues) {
 		return // the rule about the schema has it
 	}
 	violations, err := output.Validate(content.value)
@@ -420,7 +416,7 @@ func structureAsText(conversation *rules.Conversation, sight *rules.Sight) {
 	for _, result := range toolResults(conversation) {
 		structured, there := result.member("structuredContent")
 		isObject := structured.object() != nil
-		if !there || !isObject && !scripted.Stateless(conversation.Revision) {
+		if !there || !isObject && !conversation.Has(protocol.StructuredValues) {
 			continue
 		}
 		sight.Saw()

@@ -11,8 +11,8 @@ import (
 	"github.com/mcpconform/mcpconform/internal/excerpt"
 	"github.com/mcpconform/mcpconform/internal/jsonrpc"
 	"github.com/mcpconform/mcpconform/internal/mcp"
+	"github.com/mcpconform/mcpconform/internal/protocol"
 	"github.com/mcpconform/mcpconform/internal/rules"
-	"github.com/mcpconform/mcpconform/internal/scripted"
 	"github.com/mcpconform/mcpconform/internal/transcript"
 	"github.com/mcpconform/mcpconform/internal/transport"
 )
@@ -297,10 +297,10 @@ func broughtResponses(conversation *rules.Conversation, sight *rules.Sight) {
 }
 
 // waits tells whether the server may wait for the client to resume a stream:
-// it closed the connection after an event with an id, as it may at 2025-11-25, and
+// it closed the connection after an event with an id, as it may where there is polling, and
 // nobody came.
 func waits(last *exchange, conversation *rules.Conversation) bool {
-	return conversation.Revision >= "2025-11-25" && !scripted.Stateless(conversation.Revision) && slices.ContainsFunc(last.events, hasID)
+	return conversation.Has(protocol.Polling) && slices.ContainsFunc(last.events, hasID)
 }
 
 func keptStreams(conversation *rules.Conversation, sight *rules.Sight) {
@@ -405,7 +405,7 @@ func relatedProgress(conversation *rules.Conversation, sight *rules.Sight) {
 // by their id, progress by its value and a token that one request gave. Others
 // may be sent again with the same words.
 func broadcasts(conversation *rules.Conversation, sight *rules.Sight) {
-	if conversation.Transport != rules.HTTP {
+	if conversation.Transport != protocol.HTTP {
 		return
 	}
 	sentOn := map[string]*exchange{}
@@ -722,7 +722,7 @@ func visibleSessions(conversation *rules.Conversation, sight *rules.Sight) {
 func assignedSessions(conversation *rules.Conversation, sight *rules.Sight) {
 	for _, one := range exchanges(conversation) {
 		version := one.request.HTTP.Header.Get(transport.VersionHeader)
-		if one.head == nil || one.head.HTTP == nil || !scripted.Stateless(version) || one.deliberate() || one.request.HTTP.Header.Get(sessionHeader) != "" {
+		if one.head == nil || one.head.HTTP == nil || !protocol.Has(version, protocol.PerRequestMeta) || one.deliberate() || one.request.HTTP.Header.Get(sessionHeader) != "" {
 			continue
 		}
 		sight.Saw()

@@ -10,6 +10,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/mcpconform/mcpconform/internal/protocol"
 	"github.com/mcpconform/mcpconform/internal/rules"
 	"github.com/mcpconform/mcpconform/internal/transcript"
 )
@@ -25,7 +26,7 @@ import (
 //	.  the server ends the response; x the client does
 func carry(t *testing.T, revision, script string) *rules.Conversation {
 	t.Helper()
-	return carryFor(t, rules.Leg{Role: rules.ServerRole, Revision: revision, Transport: rules.HTTP}, script)
+	return carryFor(t, rules.Leg{Role: protocol.ServerRole, Revision: revision, Transport: protocol.HTTP}, script)
 }
 
 func carryFor(t *testing.T, leg rules.Leg, script string) *rules.Conversation {
@@ -38,11 +39,11 @@ func carryFor(t *testing.T, leg rules.Leg, script string) *rules.Conversation {
 		}
 		sign, rest, _ := strings.Cut(line, " ")
 		stream, rest, _ := strings.Cut(rest, " ")
-		event := transcript.Event{Sequence: len(events), Stream: stream, From: transcript.Server}
+		event := transcript.Event{Sequence: len(events), Stream: stream, From: protocol.Server}
 		switch sign {
 		case ">":
 			method, headers, _ := strings.Cut(rest, " ")
-			event.Kind, event.From = transcript.Head, transcript.Client
+			event.Kind, event.From = transcript.Head, protocol.Client
 			event.HTTP = &transcript.HTTP{Method: method, Header: headersOf(headers)}
 			event.HTTP.URL = "http://localhost/" + event.HTTP.Header.Get("Path")
 		case "<":
@@ -53,9 +54,9 @@ func carryFor(t *testing.T, leg rules.Leg, script string) *rules.Conversation {
 			}
 			event.Kind, event.HTTP = transcript.Head, &transcript.HTTP{Status: number, Header: headersOf(headers)}
 		case "c":
-			event.Kind, event.From, event.Raw = transcript.Message, transcript.Client, []byte(rest)
+			event.Kind, event.From, event.Raw = transcript.Message, protocol.Client, []byte(rest)
 		case "c!":
-			event.Kind, event.From, event.Raw, event.Deliberate = transcript.Message, transcript.Client, []byte(rest), "a test"
+			event.Kind, event.From, event.Raw, event.Deliberate = transcript.Message, protocol.Client, []byte(rest), "a test"
 		case "s":
 			event.Kind, event.Raw = transcript.Message, []byte(rest)
 		case "b":
@@ -317,7 +318,7 @@ func TestLinesOfStandardOutput(t *testing.T) {
 			for _, line := range test.lines {
 				raw := strings.TrimSuffix(strings.TrimPrefix(line, "s "), "\n")
 				events = append(events, transcript.Event{
-					Kind: transcript.Message, From: transcript.Server, Stream: "stdio", Sequence: len(events), Raw: []byte(raw),
+					Kind: transcript.Message, From: protocol.Server, Stream: "stdio", Sequence: len(events), Raw: []byte(raw),
 				})
 			}
 			broken, _ := judged(rules.NewConversation(stdio, events, true))
@@ -335,20 +336,20 @@ func FuzzTransportRules(f *testing.F) {
 	f.Fuzz(func(t *testing.T, output, contentType, id string) {
 		var events []transcript.Event
 		for line := range strings.SplitSeq(output, "\n") {
-			events = append(events, transcript.Event{Kind: transcript.Message, From: transcript.Server, Stream: "stdio", Sequence: len(events), Raw: []byte(line)})
+			events = append(events, transcript.Event{Kind: transcript.Message, From: protocol.Server, Stream: "stdio", Sequence: len(events), Raw: []byte(line)})
 		}
 		judged(rules.NewConversation(stdio, events, true))
-		judged(rules.NewConversation(rules.Leg{Role: rules.ServerRole, Revision: "2026-07-28", Transport: rules.Stdio}, events, true))
+		judged(rules.NewConversation(rules.Leg{Role: protocol.ServerRole, Revision: "2026-07-28", Transport: protocol.Stdio}, events, true))
 
 		events = []transcript.Event{
-			{Kind: transcript.Head, From: transcript.Client, Stream: "post-1", HTTP: &transcript.HTTP{Method: "POST"}},
-			{Kind: transcript.Message, From: transcript.Client, Stream: "post-1", Sequence: 1, Raw: []byte(output)},
-			{Kind: transcript.Head, From: transcript.Server, Stream: "post-1", Sequence: 2, HTTP: &transcript.HTTP{Status: 200, Header: http.Header{"Content-Type": {contentType}}}},
-			{Kind: transcript.Message, From: transcript.Server, Stream: "post-1", Sequence: 3, Raw: []byte(output), SSE: &transcript.SSE{ID: &id}},
-			{Kind: transcript.End, From: transcript.Server, Stream: "post-1", Sequence: 4, Note: transcript.Complete},
+			{Kind: transcript.Head, From: protocol.Client, Stream: "post-1", HTTP: &transcript.HTTP{Method: "POST"}},
+			{Kind: transcript.Message, From: protocol.Client, Stream: "post-1", Sequence: 1, Raw: []byte(output)},
+			{Kind: transcript.Head, From: protocol.Server, Stream: "post-1", Sequence: 2, HTTP: &transcript.HTTP{Status: 200, Header: http.Header{"Content-Type": {contentType}}}},
+			{Kind: transcript.Message, From: protocol.Server, Stream: "post-1", Sequence: 3, Raw: []byte(output), SSE: &transcript.SSE{ID: &id}},
+			{Kind: transcript.End, From: protocol.Server, Stream: "post-1", Sequence: 4, Note: transcript.Complete},
 		}
 		for _, revision := range []string{overHTTP.Revision, "2026-07-28"} {
-			leg := rules.Leg{Role: rules.ServerRole, Revision: revision, Transport: rules.HTTP}
+			leg := rules.Leg{Role: protocol.ServerRole, Revision: revision, Transport: protocol.HTTP}
 			broken, seen := judged(rules.NewConversation(leg, events, true))
 			for _, name := range broken {
 				if !slices.Contains(seen, name) {

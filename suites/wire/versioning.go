@@ -7,8 +7,8 @@ import (
 
 	"github.com/mcpconform/mcpconform/internal/jsonrpc"
 	"github.com/mcpconform/mcpconform/internal/mcp"
+	"github.com/mcpconform/mcpconform/internal/protocol"
 	"github.com/mcpconform/mcpconform/internal/rules"
-	"github.com/mcpconform/mcpconform/internal/scripted"
 )
 
 // VersioningRules are the rules of the page basic/versioning.
@@ -122,7 +122,7 @@ func extendedResults(conversation *rules.Conversation, sight *rules.Sight) {
 // has heard what the server declares: those about tasks belong to an extension.
 func extendedRequests(conversation *rules.Conversation, sight *rules.Sight) {
 	declared := conversation.ServerCapabilities
-	if conversation.Role != rules.ClientRole || !scripted.Stateless(conversation.Revision) || declared == nil {
+	if conversation.Role != protocol.ClientRole || !conversation.Has(protocol.Extensions) || declared == nil {
 		return
 	}
 	for _, said := range conversation.ByTarget() {

@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/mcpconform/mcpconform/internal/jsonrpc"
+	"github.com/mcpconform/mcpconform/internal/protocol"
 	"github.com/mcpconform/mcpconform/internal/rules"
 	"github.com/mcpconform/mcpconform/internal/transcript"
 	"github.com/mcpconform/mcpconform/schema"
@@ -43,7 +44,7 @@ func every(concerned func(*rules.Said) bool, wrong func(*rules.Said) rules.Misma
 // ofClient makes a rule judge clients alone.
 func ofClient(judged judge) judge {
 	return func(conversation *rules.Conversation, sight *rules.Sight) {
-		if conversation.Role == rules.ClientRole {
+		if conversation.Role == protocol.ClientRole {
 			judged(conversation, sight)
 		}
 	}
@@ -73,11 +74,11 @@ func byPeer(conversation *rules.Conversation) []*rules.Said {
 }
 
 // party is the target, as a schema knows it.
-func party(leg rules.Leg) schema.Party {
-	if leg.Role == rules.ClientRole {
-		return schema.Client
+func party(leg rules.Leg) protocol.Party {
+	if leg.Role == protocol.ClientRole {
+		return protocol.Client
 	}
-	return schema.Server
+	return protocol.Server
 }
 
 // negotiations returns, for each message, the revision that it is said in: that of
@@ -163,7 +164,7 @@ func redelivered(conversation *rules.Conversation) map[*rules.Said]bool {
 func resumedStreams(conversation *rules.Conversation) map[string]bool {
 	resumed := map[string]bool{}
 	for _, event := range conversation.Events {
-		if event.Kind == transcript.Head && event.From == transcript.Client && event.HTTP != nil &&
+		if event.Kind == transcript.Head && event.From == protocol.Client && event.HTTP != nil &&
 			event.HTTP.Header.Get("Last-Event-Id") != "" {
 			resumed[event.Stream] = true
 		}
@@ -176,7 +177,7 @@ func resumedStreams(conversation *rules.Conversation) map[string]bool {
 func refusedStreams(conversation *rules.Conversation) map[string]bool {
 	refused := map[string]bool{}
 	for _, event := range conversation.Events {
-		if event.Kind == transcript.Head && event.From == transcript.Server && event.HTTP != nil &&
+		if event.Kind == transcript.Head && event.From == protocol.Server && event.HTTP != nil &&
 			event.HTTP.Status >= http.StatusBadRequest {
 			refused[event.Stream] = true
 		}

@@ -14,6 +14,7 @@ import (
 	stduritemplate "github.com/std-uritemplate/std-uritemplate/go/v2"
 
 	"github.com/mcpconform/mcpconform/internal/jsonrpc"
+	"github.com/mcpconform/mcpconform/internal/protocol"
 	"github.com/mcpconform/mcpconform/internal/scripted"
 	"github.com/mcpconform/mcpconform/internal/target"
 	"github.com/mcpconform/mcpconform/internal/transcript"
@@ -46,9 +47,9 @@ func (l *library) OnMessage(saw func(string)) { l.saw = saw }
 const newest = "2025-11-25"
 
 func (l *library) Connect(ctx context.Context, server []string, revision string) (Object, error) {
-	to := scripted.Target{Transport: scripted.OnStdio, Command: target.Command{Args: server, Env: os.Environ()}, Reply: time.Minute}
+	to := scripted.Target{Transport: protocol.Stdio, Command: target.Command{Args: server, Env: os.Environ()}, Reply: time.Minute}
 	if strings.HasPrefix(server[0], "http://") {
-		to = scripted.Target{Transport: scripted.OnHTTP, URL: server[0], Reply: time.Minute}
+		to = scripted.Target{Transport: protocol.HTTP, URL: server[0], Reply: time.Minute}
 	}
 	if revision == "" || revision > newest {
 		revision = newest

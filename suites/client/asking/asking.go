@@ -9,6 +9,7 @@ import (
 
 	"github.com/mcpconform/mcpconform/internal/conform"
 	"github.com/mcpconform/mcpconform/internal/excerpt"
+	"github.com/mcpconform/mcpconform/internal/protocol"
 	"github.com/mcpconform/mcpconform/internal/rules"
 	"github.com/mcpconform/mcpconform/internal/scripted"
 )
@@ -64,7 +65,7 @@ func (q *Question) Since(method string) []conform.Asked { return q.server.Asked(
 // GiveUp leaves the question unanswered: it cancels the call that waits for the
 // answer. In the stateless era none does.
 func (q *Question) GiveUp(ctx context.Context) {
-	if !conform.Stateless() {
+	if conform.RevisionHas(protocol.ServerRequests) {
 		q.server.Abandon(ctx, q.call)
 	}
 }

@@ -8,6 +8,7 @@ import (
 	. "github.com/mcpconform/mcpconform/internal/conform"
 	"github.com/mcpconform/mcpconform/internal/excerpt"
 	"github.com/mcpconform/mcpconform/internal/jsonrpc"
+	"github.com/mcpconform/mcpconform/internal/protocol"
 	"github.com/mcpconform/mcpconform/internal/scripted"
 	"github.com/mcpconform/mcpconform/suites/client/asking"
 )
@@ -127,7 +128,7 @@ func forms() {
 			asking.JudgeFulfilment(client, call, inquiry)
 		})
 
-	It("declares elicitation in the request that returns accepted elicitation content", Verifies("elicitation.capability.declared"), In(filled), InStatelessEra(),
+	It("declares elicitation in the request that returns accepted elicitation content", Verifies("elicitation.capability.declared"), In(filled), AtRevisionsWith(protocol.PerRequestMeta),
 		func(ctx SpecContext) {
 			client := Played(ctx)
 
@@ -196,7 +197,7 @@ func needAccepted(client *Client) []Inquiry {
 // visit is a request to open a URL.
 func visit(revision, address, id, deliberate string) scripted.Question {
 	params := Object{"mode": urlMode, "message": "Please sign in.", "url": address}
-	if !scripted.Stateless(revision) {
+	if protocol.Has(revision, protocol.ElicitationIDs) {
 		params["elicitationId"] = id
 	}
 	return scripted.Question{Method: method, Params: params, Deliberate: deliberate}
@@ -268,7 +269,7 @@ var visited = &Story{
 			if !call.Inquire(asked) {
 				return
 			}
-			if !call.Stateless() {
+			if call.Has(protocol.ElicitationIDs) {
 				call.Say(announcing("visit-never"), unknownID)
 				if call.MayAsk(asked) {
 					call.Say(announcing("visit-1"), "")

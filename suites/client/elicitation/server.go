@@ -8,6 +8,7 @@ import (
 
 	. "github.com/mcpconform/mcpconform/internal/conform"
 	"github.com/mcpconform/mcpconform/internal/jsonrpc"
+	"github.com/mcpconform/mcpconform/internal/protocol"
 	"github.com/mcpconform/mcpconform/internal/scripted"
 	"github.com/mcpconform/mcpconform/suites/client/asking"
 )
@@ -181,7 +182,7 @@ func visits() {
 			Expect(question.Params()).To(HaveMember("mode", "url"))
 			Expect(question.Params()).To(HaveMember("message", BeText()))
 			Expect(question.Params()).To(HaveMember("url", BeText()))
-			if !Stateless() {
+			if RevisionHas(protocol.ElicitationIDs) {
 				Expect(question.Params()).To(HaveMember("elicitationId", BeText()))
 			}
 			question.Outcome(ctx)
@@ -223,7 +224,7 @@ func visits() {
 		})
 
 	It("sends notifications/elicitation/complete only to the client that received the elicitation", Verifies("elicitation.completion.client"),
-		NeedsTransport(HTTP), NeedsProvocation("elicitation-url"),
+		NeedsTransport(protocol.HTTP), NeedsProvocation("elicitation-url"),
 		func(ctx SpecContext) {
 			server, bystander := FreshSession(ctx), FreshSession(ctx)
 			listen(ctx, server)

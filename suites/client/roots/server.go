@@ -8,6 +8,7 @@ import (
 
 	. "github.com/mcpconform/mcpconform/internal/conform"
 	"github.com/mcpconform/mcpconform/internal/jsonrpc"
+	"github.com/mcpconform/mcpconform/internal/protocol"
 	"github.com/mcpconform/mcpconform/internal/scripted"
 	"github.com/mcpconform/mcpconform/suites/client/asking"
 )
@@ -97,7 +98,7 @@ func noRoots(Object) Object { return Object{"roots": []any{}} }
 // sessionOf returns a connection on which roots/list is answered in one way
 // from the beginning: servers ask when they like.
 func sessionOf(ctx context.Context, answer scripted.Answer) *Server {
-	if Stateless() {
+	if RevisionHas(protocol.InputRequests) {
 		server := FreshSession(ctx)
 		server.Answer(method, answer)
 		return server
@@ -125,7 +126,7 @@ const hint = "name a tool that asks for roots in mcpconform.yaml: provocations: 
 // the era has that, and by a tool where one is known. A server that has not asked
 // at all makes the check inconclusive.
 func provoke(ctx context.Context, server *Server) question {
-	if Stateless() {
+	if !RevisionHas(protocol.RootsListChanged) {
 		return question{asked: asking.Provoke(ctx, server, "roots", method)}
 	}
 	server.Tell(ctx, changed, nil)

@@ -11,6 +11,7 @@ import (
 	"github.com/mcpconform/mcpconform/internal/excerpt"
 	"github.com/mcpconform/mcpconform/internal/jsonrpc"
 	"github.com/mcpconform/mcpconform/internal/mcp"
+	"github.com/mcpconform/mcpconform/internal/protocol"
 	"github.com/mcpconform/mcpconform/internal/scripted"
 )
 
@@ -106,7 +107,7 @@ func creation() {
 			leave(ctx, server, id)
 		})
 
-	It("answers tasks/get of a task on another connection", Verifies("tasks-extension.created.durable"), NeedsExtension("tasks"), NeedsTransport(HTTP),
+	It("answers tasks/get of a task on another connection", Verifies("tasks-extension.created.durable"), NeedsExtension("tasks"), NeedsTransport(protocol.HTTP),
 		func(ctx SpecContext) {
 			server, other := declaring(ctx), declaring(ctx)
 			_, id := anyTask(ctx, server)

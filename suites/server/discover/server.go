@@ -6,10 +6,10 @@ import (
 
 	. "github.com/onsi/ginkgo/v2"
 
-	"github.com/mcpconform/mcpconform/internal/catalogue"
 	. "github.com/mcpconform/mcpconform/internal/conform"
 	"github.com/mcpconform/mcpconform/internal/jsonrpc"
 	"github.com/mcpconform/mcpconform/internal/mcp"
+	"github.com/mcpconform/mcpconform/internal/protocol"
 	"github.com/mcpconform/mcpconform/internal/scripted"
 )
 
@@ -78,8 +78,8 @@ const mostAsked = 8
 // withHandshake are the revisions that are asked for by initialize.
 func withHandshake() []any {
 	var all []any
-	for _, revision := range catalogue.Revisions {
-		if !scripted.Stateless(revision) {
+	for _, revision := range protocol.Released() {
+		if protocol.Has(revision, protocol.Handshake) {
 			all = append(all, revision)
 		}
 	}

@@ -7,13 +7,10 @@ import (
 
 	"github.com/mcpconform/mcpconform/internal/conform"
 	"github.com/mcpconform/mcpconform/internal/jsonrpc"
+	"github.com/mcpconform/mcpconform/internal/protocol"
 	"github.com/mcpconform/mcpconform/internal/rules"
 	"github.com/mcpconform/mcpconform/internal/scripted"
 )
-
-// lastHandshake is the last revision in which a client subscribes and sets its log level
-// by requests of their own.
-const lastHandshake = "2025-11-25"
 
 // completed is the argument that a client is told to complete.
 var completed = conform.ToComplete(
@@ -34,7 +31,7 @@ var (
 
 // All is a server that declares all features of the handshake era but tasks.
 var All = &conform.Story{
-	Name: "all-features", Until: lastHandshake,
+	Name: "all-features", Until: protocol.Last(protocol.Handshake),
 	Says: "The server declares all features but tasks, and the client uses each.",
 	Told: slices.Concat(
 		conform.Steps{conform.ToConnect(), conform.ToList("tools")}, ofResources, ofPrompts, ofUtilities,
@@ -44,7 +41,7 @@ var All = &conform.Story{
 
 // ToolsAlone is a server that declares tools, and no other feature.
 var ToolsAlone = &conform.Story{
-	Name: "tools-alone", Until: lastHandshake,
+	Name: "tools-alone", Until: protocol.Last(protocol.Handshake),
 	Says: "The server declares tools alone, and the client is told to use the other features, too.",
 	Told: slices.Concat(
 		conform.Steps{conform.ToConnect(), conform.ToList("tools")}, ofResources, ofPrompts, ofUtilities,
@@ -58,7 +55,7 @@ var ToolsAlone = &conform.Story{
 
 // Unsubscribable is a server that has resources to which nobody can subscribe.
 var Unsubscribable = &conform.Story{
-	Name: "resources-without-subscriptions", Until: lastHandshake,
+	Name: "resources-without-subscriptions", Until: protocol.Last(protocol.Handshake),
 	Says: "The server declares resources without resources.subscribe, and the client is told to subscribe to one.",
 	Told: slices.Concat(
 		conform.Steps{conform.ToConnect(), conform.ToList("tools")}, ofResources,

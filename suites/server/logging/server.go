@@ -10,6 +10,7 @@ import (
 	. "github.com/mcpconform/mcpconform/internal/conform"
 	"github.com/mcpconform/mcpconform/internal/jsonrpc"
 	"github.com/mcpconform/mcpconform/internal/mcp"
+	"github.com/mcpconform/mcpconform/internal/protocol"
 )
 
 // levels are those of RFC 5424, the least severe first.
@@ -47,7 +48,7 @@ func undeclared() {
 			server := FreshSession(ctx)
 			server.Hear(ctx)
 			call := logging.Call()
-			if Stateless() {
+			if RevisionHas(protocol.LogLevelInMeta) {
 				call = atLevel("debug", call)
 			} else {
 				_, _, _ = server.Attempt(ctx, "logging/setLevel", Object{"level": "debug"}, "the server does not declare logging")
@@ -131,7 +132,7 @@ func unknownLevels() {
 		func(ctx SpecContext) {
 			server := FreshSession(ctx)
 			asking := func(level string) Request {
-				if Stateless() {
+				if RevisionHas(protocol.LogLevelInMeta) {
 					return Request{Method: FenceMethod(), Params: atLevel(level, nil), Name: level}
 				}
 				return Request{Method: "logging/setLevel", Params: Object{"level": level}, Name: level}
@@ -157,7 +158,7 @@ func atLevel(level string, params Object) Object {
 // provoke calls the tool that logs, with a level asked for in the way of the era.
 func provoke(ctx context.Context, server *Server, level string) {
 	call := Provoking("logging").Call()
-	if Stateless() {
+	if RevisionHas(protocol.LogLevelInMeta) {
 		call = atLevel(level, call)
 	} else {
 		server.Need(ctx, "logging/setLevel", Object{"level": level})

@@ -7,6 +7,7 @@ import (
 	. "github.com/onsi/ginkgo/v2"
 
 	. "github.com/mcpconform/mcpconform/internal/conform"
+	"github.com/mcpconform/mcpconform/internal/protocol"
 	"github.com/mcpconform/mcpconform/internal/scripted"
 )
 
@@ -178,7 +179,7 @@ var cursors = &Story{
 	Told: Steps{ToConnect(), ToList("tools"), ToList("prompts"), ToCall(scripted.AddNumbers, Object{"a": 5, "b": 3}), ToClose()},
 	Server: func(server *scripted.Server) {
 		book := someCursors
-		if server.Stateless() {
+		if server.Has(protocol.EmptyCursors) {
 			book = withEmptyCursor
 		}
 		book.bind(server)
@@ -194,7 +195,7 @@ func leadsOnByLostCursor(list *Said) bool { return ResultTo(list)["nextCursor"] 
 // lostPages is a server that ends the session in the middle of a list.
 var lostPages = &Story{
 	Name: "pages-of-a-lost-session", Says: "The server ends the session when the second page is asked for; tools/list has two.",
-	Until: "2025-11-25", Over: HTTP,
+	Until: "2025-11-25", Over: protocol.HTTP,
 	Told: Steps{ToConnect(), ToList("tools"), ToList("tools"), ToClose()},
 	Server: func(server *scripted.Server) {
 		first, second := toolsOn(page{"", 1}, page{lostCursor, 1}), toolsOn(page{"", 1}, page{"session-2-page-2", 1})

@@ -9,6 +9,7 @@ import (
 
 	. "github.com/mcpconform/mcpconform/internal/conform"
 	"github.com/mcpconform/mcpconform/internal/jsonrpc"
+	"github.com/mcpconform/mcpconform/internal/protocol"
 	"github.com/mcpconform/mcpconform/suites/server/arguments"
 	"github.com/mcpconform/mcpconform/suites/server/lists"
 )
@@ -243,7 +244,7 @@ func reading(uri string) Request {
 
 // notFound is the code of the error for a resource that does not exist.
 func notFound() int64 {
-	if Stateless() {
+	if !RevisionHas(protocol.ResourceNotFoundCode) {
 		return jsonrpc.InvalidParams
 	}
 	return jsonrpc.ResourceNotFound

@@ -16,6 +16,7 @@ import (
 	. "github.com/mcpconform/mcpconform/internal/conform"
 	"github.com/mcpconform/mcpconform/internal/jsonrpc"
 	"github.com/mcpconform/mcpconform/internal/mcp"
+	"github.com/mcpconform/mcpconform/internal/protocol"
 	"github.com/mcpconform/mcpconform/internal/scripted"
 	"github.com/mcpconform/mcpconform/schema"
 	"github.com/mcpconform/mcpconform/suites/server/lists"
@@ -249,7 +250,7 @@ var apart = []string{
 func harmless() []Provocation {
 	calls, _ := CallableTools()
 	kinds := apart
-	if Stateless() {
+	if RevisionHas(protocol.Extensions) {
 		kinds = append(slices.Clip(kinds), "task-refused", "task-required") // of the tasks extension
 	}
 	return slices.DeleteFunc(calls, func(call Provocation) bool {
@@ -300,7 +301,7 @@ func definition(name string) Object {
 // each request does so. One that takes too long is cancelled.
 func attempt(ctx context.Context, server *Server, call Provocation, token int) (reply Reply, inTime bool) {
 	params := call.Reporting(token)
-	if Stateless() {
+	if RevisionHas(protocol.LogLevelInMeta) {
 		params["_meta"] = Object{"progressToken": token, mcp.MetaLogLevel: "debug"}
 	}
 	request := server.Start(ctx, "tools/call", params)
@@ -317,10 +318,10 @@ func attempt(ctx context.Context, server *Server, call Provocation, token int) (
 func mayRefuse(reply Reply) bool {
 	refusal, refused := reply.Error()
 	switch {
-	case Revision() < "2025-11-25":
+	case !RevisionHas(protocol.InputErrorsInResults):
 		// Invalid arguments of any kind are protocol errors there.
 		return refused && refusal.Code == jsonrpc.InvalidParams
-	case Stateless():
+	case RevisionHas(protocol.Extensions):
 		return refused && refusal.Code == jsonrpc.MissingCapability // of an extension, perhaps
 	}
 	return refused && refusal.Code == urlElicitationRequired

@@ -7,6 +7,7 @@ import (
 	. "github.com/onsi/ginkgo/v2"
 
 	. "github.com/mcpconform/mcpconform/internal/conform"
+	"github.com/mcpconform/mcpconform/internal/protocol"
 	"github.com/mcpconform/mcpconform/internal/scripted"
 	"github.com/mcpconform/mcpconform/internal/transcript"
 	"github.com/mcpconform/mcpconform/internal/transport"
@@ -27,7 +28,7 @@ var numbers = Object{"a": 5, "b": 3}
 
 // noisy is a server that writes to its standard error whatever it does.
 var noisy = &Story{
-	Name: "stdio-noisy-server", Since: "2025-11-25", Over: Stdio,
+	Name: "stdio-noisy-server", Since: "2025-11-25", Over: protocol.Stdio,
 	Says: "The server writes to its standard error when it starts, and before each answer.",
 	Told: Steps{ToConnect(), ToList("tools"), ToCall(scripted.AddNumbers, numbers), ToList("tools"), ToClose()},
 	Server: func(server *scripted.Server) {
@@ -64,7 +65,7 @@ func noise() {
 
 // abandoned is a call that the client gives up.
 var abandoned = &Story{
-	Name: "stdio-call-given-up", Since: "2026-07-28", Over: Stdio,
+	Name: "stdio-call-given-up", Since: "2026-07-28", Over: protocol.Stdio,
 	Says: "The server does not answer a call, and the client gives it up.",
 	Told: Steps{
 		ToConnect(), ToList("tools"), ToCall(scripted.AddNumbers, numbers).As("call"), ToList("prompts"), ToCancel("call"), ToList("tools"), ToClose(),
@@ -105,7 +106,7 @@ const leavingTime = 100 * time.Millisecond
 
 // parting is a server that takes a moment to exit.
 var parting = &Story{
-	Name: "stdio-parting-server", Over: Stdio,
+	Name: "stdio-parting-server", Over: protocol.Stdio,
 	Says: "When its input ends, or a signal comes, the server takes 100 ms to exit.",
 	Told: Meeting.Told,
 	Server: func(server *scripted.Server) {
@@ -125,7 +126,7 @@ const patience = 15 * time.Second
 
 // stubborn is a server that has to be killed.
 var stubborn = &Story{
-	Name: "stdio-stubborn-server", Over: Stdio,
+	Name: "stdio-stubborn-server", Over: protocol.Stdio,
 	Says: "The server does not exit when its input ends, nor at a signal that asks it to.",
 	Told: Meeting.Told,
 	Server: func(server *scripted.Server) {
@@ -152,7 +153,7 @@ func departureOf(client *Client) departure {
 			continue
 		}
 		switch {
-		case event.Kind == transcript.End && event.From == transcript.Client && d.inputEnd == nil:
+		case event.Kind == transcript.End && event.From == protocol.Client && d.inputEnd == nil:
 			d.inputEnd = &event
 		case event.Kind == transcript.Signal:
 			d.signals = append(d.signals, event)
@@ -241,7 +242,7 @@ func leaving() {
 
 // crashing is a server that exits after its first call.
 var crashing = &Story{
-	Name: "stdio-crashing-server", Since: "2026-07-28", Over: Stdio,
+	Name: "stdio-crashing-server", Since: "2026-07-28", Over: protocol.Stdio,
 	Says: "The server exits with status 1 when it has answered the first call.",
 	Told: Steps{
 		ToConnect(), ToList("tools"), ToListen(Object{"toolsListChanged": true}), ToCall(scripted.AddNumbers, numbers),

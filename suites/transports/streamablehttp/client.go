@@ -13,6 +13,7 @@ import (
 
 	. "github.com/mcpconform/mcpconform/internal/conform"
 	"github.com/mcpconform/mcpconform/internal/jsonrpc"
+	"github.com/mcpconform/mcpconform/internal/protocol"
 	"github.com/mcpconform/mcpconform/internal/scripted"
 	"github.com/mcpconform/mcpconform/internal/transcript"
 	"github.com/mcpconform/mcpconform/internal/transport"
@@ -28,9 +29,6 @@ func ClientChecks() {
 	Describe("Headers from parameters", designatedParameters)
 }
 
-// lastHandshake is the last revision with sessions, and with streams that go on.
-const lastHandshake = "2025-11-25"
-
 // Positions in the steps of bothForms.
 const (
 	streamedCall = iota + 1
@@ -45,7 +43,7 @@ func pageIn(nth int) string { return "page-" + strconv.Itoa(nth+1) }
 
 // bothForms is a server that answers by event streams and by JSON in turn.
 var bothForms = &Story{
-	Name: "answers-in-both-forms", Over: HTTP,
+	Name: "answers-in-both-forms", Over: protocol.HTTP,
 	Says: "The server answers calls by an event stream, by JSON, and by both with the letters of Content-Type mixed; and so it does with the pages of its tools.",
 	Told: Steps{
 		ToConnect(), addNumbers(11).WithProgress(), addNumbers(12).WithProgress(), addNumbers(13), addNumbers(14), ToList("tools"), ToClose(),
@@ -98,7 +96,7 @@ func speakBefore(call *scripted.Call) {
 	call.Streaming()
 	call.Exchange.Write([]byte(": a comment\n\n"), "")
 	call.Progress(1, 2)
-	if !call.Stateless() {
+	if call.Has(protocol.ServerRequests) {
 		call.Say(jsonrpc.NewRequest(call.Session.NextID(), "ping", nil), "")
 		call.Say(jsonrpc.NewRequest(call.Session.NextID(), "ping", nil), "")
 	}
@@ -108,7 +106,7 @@ func speakBefore(call *scripted.Call) {
 // streamedOpening is a server that answers everything by event streams, from the first
 // request on.
 var streamedOpening = &Story{
-	Name: "opening-answered-by-a-stream", Over: HTTP,
+	Name: "opening-answered-by-a-stream", Over: protocol.HTTP,
 	Says: "The server answers every request by an event stream, from the first one on.",
 	Told: Meeting.Told,
 	Server: func(server *scripted.Server) {
@@ -192,7 +190,7 @@ const slowTool = "slow"
 
 // givenUp is a server whose tool takes longer than anybody waits.
 var givenUp = &Story{
-	Name: "call-over-http-that-is-given-up", Until: lastHandshake, Over: HTTP,
+	Name: "call-over-http-that-is-given-up", Until: protocol.Last(protocol.Resumption), Over: protocol.HTTP,
 	Says: "The server has a tool that gives no answer; the client gives the call up.",
 	Told: Steps{ToConnect(), ToCall(slowTool, nil).As("slow"), ToList("tools"), ToCancel("slow"), ToList("tools"), ToClose()},
 	Server: func(server *scripted.Server) {
@@ -223,7 +221,7 @@ func givingUp() {
 				return
 			}
 			wanted := "notifications/cancelled with the requestId " + call.ID.String()
-			if left := endOf(client, call, transcript.Client); left != nil && asksAfter(client, *left) {
+			if left := endOf(client, call, protocol.Client); left != nil && asksAfter(client, *left) {
 				client.MissingAfter(*left, Mismatch{Wanted: wanted, Found: "that the client closed the stream of the call, and nothing else"})
 			}
 			client.NeedGaveUp(slowStep, cancelStep)
@@ -233,7 +231,7 @@ func givingUp() {
 
 // endOf returns the end of the stream of a message, by the side that ended it; nil
 // when it did not.
-func endOf(client *Client, said *Said, by transcript.Party) *transcript.Event {
+func endOf(client *Client, said *Said, by protocol.Party) *transcript.Event {
 	for _, event := range client.Events() {
 		if event.Kind == transcript.End && event.From == by &&
 			event.Connection == said.Event.Connection && event.Stream == said.Event.Stream {
@@ -269,7 +267,7 @@ const (
 // broken is a server that ends the stream of a call before the answer, which it gives
 // to whoever comes back for it.
 var broken = &Story{
-	Name: "stream-that-is-resumed", Scenario: "sse-retry", Until: lastHandshake, Over: HTTP,
+	Name: "stream-that-is-resumed", Scenario: "sse-retry", Until: protocol.Last(protocol.Resumption), Over: protocol.HTTP,
 	Says: "The server ends the stream of a call before the answer, and gives the answer to who comes back with Last-Event-ID.",
 	Told: Steps{ToConnect(), ToCall(brokenTool, nil), ToList("tools"), ToClose()},
 	Server: func(server *scripted.Server) {
@@ -283,7 +281,7 @@ var broken = &Story{
 			waiting[last] = call.Message.ID
 			mu.Unlock()
 			first := eventID("event-1", nth)
-			if server.Revision() >= lastHandshake {
+			if server.Has(protocol.Polling) {
 				call.Exchange.Write([]byte("id: "+first+"\nretry: 500\ndata:\n\n"), "")
 			} else {
 				call.Exchange.Write([]byte("id: "+first+"\nretry: 50\n\n"), "")
@@ -369,7 +367,7 @@ func resumingStreams() {
 
 // brokenOff returns the end of the stream of the call that is not answered on it.
 func brokenOff(client *Client) transcript.Event {
-	end := endOf(client, client.NeedCalls(brokenTool)[0], transcript.Server)
+	end := endOf(client, client.NeedCalls(brokenTool)[0], protocol.Server)
 	if end == nil {
 		client.NeverBut("the client left before the server ended the stream", "tools/call")
 	}

@@ -9,6 +9,7 @@ import (
 
 	. "github.com/mcpconform/mcpconform/internal/conform"
 	"github.com/mcpconform/mcpconform/internal/jsonrpc"
+	"github.com/mcpconform/mcpconform/internal/protocol"
 	"github.com/mcpconform/mcpconform/internal/scripted"
 )
 
@@ -36,7 +37,7 @@ const (
 
 // routes is a server with such a tool and such prompts.
 var routes = &Story{
-	Name: "parameters-in-headers", Scenario: "http-custom-headers", Since: "2026-07-28", Over: HTTP,
+	Name: "parameters-in-headers", Scenario: "http-custom-headers", Since: "2026-07-28", Over: protocol.HTTP,
 	Says: "The server has a tool with parameters that go into headers; the values are of all kinds.",
 	Context: Object{"toolCalls": []any{
 		Object{"name": routeTool, "arguments": routeCalls[0]}, Object{"name": routeTool, "arguments": routeCalls[1]},
@@ -71,7 +72,7 @@ var wrongTools = []string{emptyTool, spacedTool, numberTool, objectTool, doubleT
 
 // wrong is a server with tools that clients have to leave out.
 var wrong = &Story{
-	Name: "tools-that-are-left-out", Scenario: "http-invalid-tool-headers", Since: "2026-07-28", Over: HTTP,
+	Name: "tools-that-are-left-out", Scenario: "http-invalid-tool-headers", Since: "2026-07-28", Over: protocol.HTTP,
 	Says: "The server has tools with wrong annotations x-mcp-header, and one with a right one.",
 	Told: Steps{ToConnect(), ToList("tools"), ToCall(rightTool, Object{"region": "us-west1"}), ToClose()},
 	Server: func(server *scripted.Server) {
@@ -105,7 +106,7 @@ const movedCall = 2
 // moved is a server that gives a header of a tool another name when the tool is
 // called first.
 var moved = &Story{
-	Name: "parameter-that-moves", Since: "2026-07-28", Over: HTTP,
+	Name: "parameter-that-moves", Since: "2026-07-28", Over: protocol.HTTP,
 	Says: "The server wants a parameter of add_numbers in another header than its list of tools said: it refuses the call with -32020.",
 	Told: Steps{ToConnect(), ToList("tools"), addNumbers(1), ToClose()},
 	Server: func(server *scripted.Server) {

@@ -9,6 +9,7 @@ import (
 
 	. "github.com/mcpconform/mcpconform/internal/conform"
 	"github.com/mcpconform/mcpconform/internal/jsonrpc"
+	"github.com/mcpconform/mcpconform/internal/protocol"
 	"github.com/mcpconform/mcpconform/internal/scripted"
 	"github.com/mcpconform/mcpconform/internal/transcript"
 	"github.com/mcpconform/mcpconform/suites/versioning"
@@ -25,7 +26,7 @@ const secondCall = 3
 
 // forgotten is a server that ends its first session when it has listed its tools.
 var forgotten = &Story{
-	Name: "session-that-is-forgotten", Until: lastHandshake, Over: HTTP,
+	Name: "session-that-is-forgotten", Until: protocol.Last(protocol.Sessions), Over: protocol.HTTP,
 	Says: "The server ends the session after tools/list: from then on it answers its id with 404.",
 	Told: Steps{ToConnect(), ToList("tools"), addNumbers(1), addNumbers(2), ToList("tools"), ToClose()},
 	Server: func(server *scripted.Server) {
@@ -98,7 +99,7 @@ func lostSession(client *Client) transcript.Event {
 		}
 		at := exchange{event.Connection, event.Stream}
 		switch {
-		case event.From == transcript.Client:
+		case event.From == protocol.Client:
 			asked[at] = event.HTTP.Method != http.MethodDelete && sessionOf(event) != ""
 		case event.HTTP.Status == http.StatusNotFound && asked[at]:
 			return event
@@ -116,12 +117,9 @@ func asksInSession(client *Client, after transcript.Event) bool {
 	})
 }
 
-// olderRevision is the last one with the transport HTTP+SSE.
-const olderRevision = "2024-11-05"
-
 // older is a server of that transport.
 var older = &Story{
-	Name: "server-of-http-and-sse", Over: HTTP, Speaks: olderRevision,
+	Name: "server-of-http-and-sse", Over: protocol.HTTP, Speaks: protocol.Last(protocol.HTTPSSE),
 	Says: "The server speaks HTTP+SSE: it refuses a POST with 405, and answers a GET with a stream whose first event names its endpoint.",
 	Told: Steps{ToConnect(), ToList("tools"), ToClose()},
 	Server: func(server *scripted.Server) {
@@ -135,7 +133,7 @@ const laterOnly = "2099-01-01"
 
 // later is a server that speaks a later revision and nothing else.
 var later = &Story{
-	Name: "server-of-a-later-revision", Since: "2026-07-28", Over: HTTP,
+	Name: "server-of-a-later-revision", Since: "2026-07-28", Over: protocol.HTTP,
 	Says: "The server refuses everything with 400 and the error -32022, since it speaks a later revision.",
 	Told: Steps{ToConnect(), ToList("tools"), ToClose()},
 	Server: func(server *scripted.Server) {

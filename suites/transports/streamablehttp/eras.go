@@ -7,6 +7,7 @@ import (
 	. "github.com/onsi/ginkgo/v2"
 
 	"github.com/mcpconform/mcpconform/internal/jsonrpc"
+	"github.com/mcpconform/mcpconform/internal/protocol"
 	"github.com/mcpconform/mcpconform/internal/scripted"
 	"github.com/mcpconform/mcpconform/internal/transport"
 
@@ -65,7 +66,7 @@ const (
 // too: it says so, or agrees to a handshake.
 func mustBeOfOneEra(ctx context.Context) {
 	for _, revision := range supported(ctx, Session(ctx)) {
-		if !scripted.Stateless(revision) {
+		if protocol.Has(revision, protocol.Handshake) {
 			NotApplicable("the server speaks " + revision + ", too")
 		}
 	}

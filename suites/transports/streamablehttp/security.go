@@ -18,6 +18,7 @@ import (
 	"github.com/mcpconform/mcpconform/internal/jsonrpc"
 
 	. "github.com/mcpconform/mcpconform/internal/conform"
+	"github.com/mcpconform/mcpconform/internal/protocol"
 )
 
 // stranger is an origin that nobody can have told a server to trust: the
@@ -46,7 +47,7 @@ func security() {
 			Expect(response).To(beRefused())
 		})
 
-	It("rejects a GET with a foreign Origin", Verifies("transports.http.origin.validated"), InHandshakeEra(),
+	It("rejects a GET with a foreign Origin", Verifies("transports.http.origin.validated"), AtRevisionsWith(protocol.GETStream),
 		func(ctx SpecContext) {
 			friend, server := FreshSession(ctx), FreshSession(ctx)
 			mustListen(ctx, friend)
@@ -56,7 +57,7 @@ func security() {
 			Expect(response).To(beRefused())
 		})
 
-	It("rejects a DELETE with a foreign Origin", Verifies("transports.http.origin.validated"), InHandshakeEra(), ByFence(),
+	It("rejects a DELETE with a foreign Origin", Verifies("transports.http.origin.validated"), AtRevisionsWith(protocol.Sessions), ByFence(),
 		func(ctx SpecContext) {
 			mustEnd(ctx, FreshSession(ctx)) // or else nothing shows what a refusal is for
 			server := FreshSession(ctx)
@@ -102,7 +103,7 @@ func security() {
 
 // opening is the body of a request that a client can begin with.
 func opening(server *Server) []byte {
-	if Stateless() {
+	if !RevisionHas(protocol.Handshake) {
 		return anyRequest(server)
 	}
 	return jsonrpc.NewRequest(server.NextID(), "initialize", Hello(Revision()))

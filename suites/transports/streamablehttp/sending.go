@@ -10,6 +10,7 @@ import (
 	"github.com/mcpconform/mcpconform/internal/jsonrpc"
 
 	. "github.com/mcpconform/mcpconform/internal/conform"
+	"github.com/mcpconform/mcpconform/internal/protocol"
 )
 
 // sending checks the heading Sending Messages to the Server.
@@ -21,7 +22,7 @@ func sending() {
 			response := server.Post(ctx, harmless(), "")
 
 			switch {
-			case refused(response) && Stateless():
+			case refused(response) && !RevisionHas(protocol.RootsListChanged):
 				NotApplicable("the server accepts no notification over HTTP, where this revision has none that it must: " + response.Describe())
 			case refused(response):
 				Inconclusive("the server does not accept notifications/roots/list_changed: "+response.Describe(),
@@ -31,7 +32,7 @@ func sending() {
 		})
 
 	// Later clients send no responses.
-	It("accepts a response with HTTP 202 and no body", Verifies("transports.http.notification.accepted"), InHandshakeEra(),
+	It("accepts a response with HTTP 202 and no body", Verifies("transports.http.notification.accepted"), AtRevisionsWith(protocol.ServerRequests),
 		func(ctx SpecContext) {
 			server := Session(ctx)
 
@@ -72,7 +73,7 @@ func sending() {
 		})
 
 	// Later a stream that broke is lost.
-	It("sends the response to a client that resumes a closed SSE stream", Verifies("transports.http.stream.response"), InHandshakeEra(),
+	It("sends the response to a client that resumes a closed SSE stream", Verifies("transports.http.stream.response"), AtRevisionsWith(protocol.Resumption),
 		func(ctx SpecContext) {
 			server := FreshSession(ctx)
 			stream := streamed(ctx, server).Delivery.Stream
@@ -89,7 +90,7 @@ func sending() {
 // harmless is a notification that changes nothing. From 2026-07-28 on clients have none
 // to send over HTTP; the one that is left is about a request which there is none of.
 func harmless() []byte {
-	if Stateless() {
+	if !RevisionHas(protocol.RootsListChanged) {
 		return jsonrpc.NewNotification("notifications/cancelled", Object{"requestId": "mcpconform-never-sent"})
 	}
 	return jsonrpc.NewNotification("notifications/roots/list_changed", nil)

@@ -10,6 +10,7 @@ import (
 	"github.com/onsi/gomega/types"
 
 	"github.com/mcpconform/mcpconform/internal/jsonrpc"
+	"github.com/mcpconform/mcpconform/internal/protocol"
 	"github.com/mcpconform/mcpconform/internal/scripted"
 
 	. "github.com/mcpconform/mcpconform/internal/conform"
@@ -74,7 +75,7 @@ func endpoint() {
 		func(ctx SpecContext) {
 			first, second := FreshSession(ctx), Connect(ctx)
 
-			if !Stateless() {
+			if RevisionHas(protocol.Handshake) {
 				_, err := second.Handshake(ctx, helloBy("mcpconform-second"))
 				if err != nil {
 					Judge(Mismatch{Wanted: "a handshake with a second client, while the first is connected", Found: err.Error()})

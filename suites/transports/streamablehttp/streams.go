@@ -4,8 +4,8 @@ import (
 	"context"
 	"net/http"
 
+	"github.com/mcpconform/mcpconform/internal/protocol"
 	"github.com/mcpconform/mcpconform/internal/scripted"
-	"github.com/mcpconform/mcpconform/internal/transcript"
 
 	. "github.com/mcpconform/mcpconform/internal/conform"
 )
@@ -67,7 +67,7 @@ func newToken(server *Server) string { return "transports-" + server.NextID().St
 func eventIDs(server *Server, stream string) []string {
 	var ids []string
 	for _, event := range server.Log().Events() {
-		if event.Stream == stream && event.From == transcript.Server && event.SSE != nil && event.SSE.ID != nil && *event.SSE.ID != "" {
+		if event.Stream == stream && event.From == protocol.Server && event.SSE != nil && event.SSE.ID != nil && *event.SSE.ID != "" {
 			ids = append(ids, *event.SSE.ID)
 		}
 	}

@@ -8,7 +8,7 @@ import (
 
 	"github.com/mcpconform/mcpconform/internal/jsonrpc"
 	"github.com/mcpconform/mcpconform/internal/mcp"
-	"github.com/mcpconform/mcpconform/internal/scripted"
+	"github.com/mcpconform/mcpconform/internal/protocol"
 	"github.com/mcpconform/mcpconform/internal/transport"
 
 	. "github.com/mcpconform/mcpconform/internal/conform"
@@ -75,7 +75,7 @@ func versions() {
 		func(ctx SpecContext) {
 			server := Session(ctx)
 
-			given := post(ctx, server, anyRequest(server), otherVersion, WithHeader(transport.VersionHeader, scripted.LastHandshake))
+			given := post(ctx, server, anyRequest(server), otherVersion, WithHeader(transport.VersionHeader, protocol.Last(protocol.Handshake)))
 
 			Expect(given).To(beTurnedDown())
 		})
@@ -84,7 +84,7 @@ func versions() {
 		func(ctx SpecContext) {
 			server := Session(ctx)
 
-			given := post(ctx, server, anyRequest(server), otherVersion, WithHeader(transport.VersionHeader, scripted.LastHandshake))
+			given := post(ctx, server, anyRequest(server), otherVersion, WithHeader(transport.VersionHeader, protocol.Last(protocol.Handshake)))
 
 			mustBeTurnedDown(given, "transports.http.version.mismatch")
 			if given.code() == jsonrpc.UnsupportedRevision {
@@ -97,7 +97,7 @@ func versions() {
 		func(ctx SpecContext) {
 			server := Session(ctx)
 			for _, revision := range append(supported(ctx, server), handshakeAt(ctx, assumed)) {
-				if revision != "" && revision < firstWithHeader {
+				if revision != "" && !protocol.Has(revision, protocol.VersionHeader) {
 					NotApplicable("the server speaks " + revision + ", whose clients send no such header")
 				}
 			}
@@ -117,8 +117,4 @@ func versions() {
 		})
 }
 
-const (
-	otherVersion = "names another version in the header than in the body"
-	// firstWithHeader is the oldest revision whose clients send the version header.
-	firstWithHeader = "2025-06-18"
-)
+const otherVersion = "names another version in the header than in the body"

@@ -12,6 +12,7 @@ import (
 	. "github.com/mcpconform/mcpconform/internal/conform"
 	"github.com/mcpconform/mcpconform/internal/excerpt"
 	"github.com/mcpconform/mcpconform/internal/jsonrpc"
+	"github.com/mcpconform/mcpconform/internal/protocol"
 	"github.com/mcpconform/mcpconform/internal/scripted"
 	"github.com/mcpconform/mcpconform/internal/transcript"
 	"github.com/mcpconform/mcpconform/suites/client/asking"
@@ -49,7 +50,7 @@ var cancels = &Story{
 			answering.RLock()
 			defer answering.RUnlock()
 			call.Progress(1, 2)
-			if !call.Stateless() {
+			if call.Has(protocol.Ping) {
 				crossPing(call)
 			}
 			call.Answer(scripted.Text("done"))
@@ -60,7 +61,7 @@ var cancels = &Story{
 			call.Leave()
 			mark := call.Session.Mark()
 			call.Progress(1, 2)
-			if call.Stateless() && call.Exchange != nil {
+			if call.Has(protocol.ClosingCancels) && call.Exchange != nil {
 				return // nothing can come on the stream that the client closes
 			}
 			cancels := func(received scripted.Received) bool { return cancelsCall(received, call) }
@@ -131,7 +132,7 @@ func cancelling() {
 			})
 		})
 
-	It("sends notifications/cancelled only with the requestId of a request that it has sent", Verifies("cancellation.own-requests"), In(cancels), NeedsTransport(HTTP), InHandshakeEra(),
+	It("sends notifications/cancelled only with the requestId of a request that it has sent", Verifies("cancellation.own-requests"), In(cancels), NeedsTransport(protocol.HTTP), AtRevisionsWithout(protocol.ClosingCancels),
 		func(ctx SpecContext) {
 			client := Played(ctx)
 
@@ -158,7 +159,7 @@ func cancelling() {
 		func(ctx SpecContext) {
 			client := Played(ctx)
 
-			if Stateless() && Transport() == HTTP {
+			if RevisionHas(protocol.ClosingCancels) && Transport() == protocol.HTTP {
 				NotApplicable("over HTTP a request is cancelled by closing the stream, so that nothing can come afterwards")
 			}
 			call := client.NeedCalls("slow")[0]
@@ -204,7 +205,7 @@ func cancelling() {
 // isCancelled tells whether the client cancelled a request: by a notification or, over
 // HTTP in the stateless era, by closing its stream.
 func isCancelled(client *Client, request *Said) bool {
-	return client.CancellationOf(request) != nil || Stateless() && Transport() == HTTP && endOf(client, request) != nil
+	return client.CancellationOf(request) != nil || RevisionHas(protocol.ClosingCancels) && Transport() == protocol.HTTP && endOf(client, request) != nil
 }
 
 // namesRequest tells whether a cancellation of the client names one of its requests.
@@ -258,7 +259,7 @@ func expiring() {
 			if len(after) == 0 {
 				client.NeverBut("the client asked for nothing more after the call that it has given up", "tools/list")
 			}
-			if Transport() != HTTP {
+			if Transport() != protocol.HTTP {
 				if !Observed(client.CancellationOf(call) != nil) {
 					client.Missing(call, Mismatch{Wanted: method + " for the call that the client has given up", Found: "none"})
 				}
@@ -279,7 +280,7 @@ func expiring() {
 // none.
 func endOf(client *Client, said *Said) *transcript.Event {
 	for _, event := range client.Events() {
-		if event.Kind == transcript.End && event.From == transcript.Client &&
+		if event.Kind == transcript.End && event.From == protocol.Client &&
 			event.Connection == said.Event.Connection && event.Stream == said.Event.Stream {
 			return &event
 		}
@@ -399,7 +400,7 @@ var (
 	})
 	complete = confused("cancellation-of-answered", "The server cancels a request that was answered before.", func(call *scripted.Call) {
 		var answered scripted.Received
-		if call.Stateless() {
+		if !call.Has(protocol.Ping) {
 			answered, _ = call.Session.Until(0, func(received scripted.Received) bool { return received.Method != "" })
 		} else {
 			answered, _ = call.Ask("ping", nil)

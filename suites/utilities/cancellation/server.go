@@ -10,6 +10,7 @@ import (
 
 	. "github.com/mcpconform/mcpconform/internal/conform"
 	"github.com/mcpconform/mcpconform/internal/jsonrpc"
+	"github.com/mcpconform/mcpconform/internal/protocol"
 	"github.com/mcpconform/mcpconform/internal/scripted"
 )
 
@@ -116,7 +117,7 @@ const headStart = 500 * time.Millisecond
 // begin makes a call and returns when the server has it.
 func begin(ctx context.Context, server *Server, call Object) *scripted.Pending {
 	request := server.Start(ctx, "tools/call", call)
-	if Transport() == HTTP {
+	if Transport() == protocol.HTTP {
 		select {
 		case <-request.Delivery.Head():
 		case <-time.After(headStart):
@@ -134,7 +135,7 @@ func begin(ctx context.Context, server *Server, call Object) *scripted.Pending {
 // needsSight skips a check of what comes after a cancellation where it could come
 // only on the stream that the client closes to cancel.
 func needsSight() {
-	if Stateless() && Transport() == HTTP {
+	if RevisionHas(protocol.ClosingCancels) && Transport() == protocol.HTTP {
 		NotApplicable("over HTTP a request is cancelled by closing the stream on which this would show")
 	}
 }

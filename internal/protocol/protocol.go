@@ -1,0 +1,61 @@
+// Package protocol is the one list of what the Model Context Protocol has several of:
+// revisions and their features, transports, the roles of a target, and the parties of a
+// connection. It imports nothing of ours, so that every other package can ask it, except
+// the reference implementations, which know nothing of the harness.
+//
+// Code that depends on the revision asks for the feature that it means, never for a date:
+//
+//	if protocol.Has(revision, protocol.Sessions) { ...
+//
+// What embeds or carries a revision has a method Has of the same meaning.
+//
+// Revisions, roles and transports are plain strings, because that is what peers, flags,
+// files and reports write: a string type of our own in a value decoded from JSON would
+// silently differ from the same text on the wire.
+//
+// # A new revision
+//
+// Add its date, and give each feature that it ends or begins its span; the table in the
+// tests names the place in the specification for each. Code that asks for features need
+// not change.
+package protocol
+
+// The roles of a target: which side the implementation under test plays.
+const (
+	ServerRole = "server"
+	ClientRole = "client"
+)
+
+// Roles lists the roles of a target. The slice is the caller's own.
+func Roles() []string { return []string{ServerRole, ClientRole} }
+
+// The transports, by the names that flags, files and reports use.
+const (
+	Stdio = "stdio"
+	HTTP  = "http" // Streamable HTTP, since 2025-03-26
+	SSE   = "sse"  // HTTP with SSE, of 2024-11-05
+)
+
+// Transports lists the transports of all revisions. The slice is the caller's own.
+func Transports() []string { return []string{Stdio, HTTP, SSE} }
+
+// CheckedTransports lists the transports over which the harness checks a target. The
+// slice is the caller's own.
+func CheckedTransports() []string { return []string{Stdio, HTTP} }
+
+// Party is one end of a connection: who sends, or receives, a message.
+type Party string
+
+// The parties of a connection.
+const (
+	Client Party = "client"
+	Server Party = "server"
+)
+
+// Other returns the other end of the connection.
+func (p Party) Other() Party {
+	if p == Client {
+		return Server
+	}
+	return Client
+}
