@@ -13,14 +13,21 @@ import (
 	"github.com/mcpconform/mcpconform/internal/transcript"
 )
 
-// What rules judge by is what checks talk of, too.
-type (
-	Leg          = rules.Leg
-	Conversation = rules.Conversation
-	Said         = rules.Said
-	Mismatch     = rules.Mismatch
-	Subject      = rules.Subject
-)
+// Leg is that of package rules, and so are the others: what rules judge by is what checks
+// talk of, too.
+type Leg = rules.Leg
+
+// Conversation is the transcript of one connection.
+type Conversation = rules.Conversation
+
+// Said is one message of a conversation.
+type Said = rules.Said
+
+// Mismatch is one difference between what a requirement wants and what the target did.
+type Mismatch = rules.Mismatch
+
+// Subject is the request, or notification, that something belongs to.
+type Subject = rules.Subject
 
 // Show writes a value for people, shortened.
 func Show(value any) string { return rules.Show(value) }

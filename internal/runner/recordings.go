@@ -176,15 +176,19 @@ func (r *recordings) enter(role, path string) (err error) {
 
 // known tells what of a header is nothing that can be judged; nil when all of it can.
 func known(header transcript.Header) error {
+	revisions := protocol.Released()
+	if header.Unjudged {
+		revisions = append(revisions, header.Revision) // it may be any
+	}
 	for _, one := range []struct {
 		member, value string
 		known         []string
 	}{
 		{"role", header.Role, protocol.Roles()},
 		{"transport", header.Transport, protocol.CheckedTransports()},
-		{"revision", header.Revision, protocol.Released()},
+		{"revision", header.Revision, revisions},
 	} {
-		if !slices.Contains(one.known, one.value) && !(header.Unjudged && one.member == "revision") {
+		if !slices.Contains(one.known, one.value) {
 			return fmt.Errorf("the %s in the header is %.40q, not one of %s; record the transcript again", one.member, one.value, strings.Join(one.known, ", "))
 		}
 	}
@@ -259,7 +263,7 @@ func introduction(conversation *rules.Conversation) map[string]any {
 // conclude makes the report.
 func (r *recordings) conclude() error {
 	if len(r.legs) == 0 && r.report.Interrupted == "" {
-		return &RecordingError{fmt.Sprintf("none of these transcripts can be judged: the target agreed to none of the revisions %s", strings.Join(protocol.Checked(), ", "))}
+		return &RecordingError{"none of these transcripts can be judged: the target agreed to none of the revisions " + strings.Join(protocol.Checked(), ", ")}
 	}
 	slices.SortStableFunc(r.legs, func(a, b *legState) int { return strings.Compare(a.report.Name(), b.report.Name()) })
 	chosen := 0

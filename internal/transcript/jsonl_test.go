@@ -222,10 +222,12 @@ func TestReadBoundsALine(t *testing.T) {
 
 func TestReadBoundsTheWhole(t *testing.T) {
 	t.Parallel()
-	lines := head
+	var text strings.Builder
+	text.WriteString(head)
 	for number := range 10 {
-		lines += fmt.Sprintf(`{"kind":"message","sequence":%d,"raw":"0123456789"}`+"\n", number) // 50 bytes, of which 10 are kept
+		fmt.Fprintf(&text, `{"kind":"message","sequence":%d,"raw":"0123456789"}`+"\n", number) // 50 bytes, of which 10 are kept
 	}
+	lines := text.String()
 	for told, limits := range map[string][2]int{
 		"": {10, 600},
 		"line 11: more than 9 events; record one with --transcripts":     {9, 600},
