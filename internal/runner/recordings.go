@@ -198,13 +198,14 @@ func known(header transcript.Header) error {
 // recall makes of a transcript the conversation that it was. Its events are known by the
 // path of the file.
 func recall(header transcript.Header, events []transcript.Event, path string) *rules.Conversation {
-	whole := true
+	whole, room := true, roomAlone
 	for position := range events {
+		room -= len(events[position].Raw)
 		whole = whole && events[position].Sequence == position
 		events[position].Connection = path
 	}
 	leg := conform.Leg{Role: header.Role, Revision: header.Revision, Transport: header.Transport}
-	log := transcript.NewLogIn(transcript.NewRoom(roomAlone), path)
+	log := transcript.NewLogIn(transcript.NewRoom(max(leastRoom, room)), path)
 	conversation := rules.ReadConversation(leg, events, whole, log)
 	conversation.Recall(rules.Facts{
 		Incomplete:         header.Dropped,
