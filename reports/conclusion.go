@@ -71,7 +71,7 @@ func (r *Run) unseen(leg *Leg) bool { return leg.Spoken && !r.bad(leg) && !r.fou
 // whole tells whether everything that there is was looked at.
 func (r *Run) whole(leg *Leg) bool {
 	played := leg.Scenarios == nil || leg.Scenarios.Played == leg.Scenarios.All
-	return played && leg.Ended == nil && r.Filter == "" && r.Shard == nil && r.Interrupted == "" && len(r.Errors) == 0
+	return played && leg.Ended == nil && r.Filter == "" && r.Shard == nil && r.Recorded == nil && r.Interrupted == "" && len(r.Errors) == 0
 }
 
 // reservation is added to the word that a target conforms where not all of it could be
@@ -97,9 +97,17 @@ func (r *Run) share() string {
 		}
 	}
 	if !counted {
-		return checksAndRules(judged)
+		return r.results(judged)
 	}
-	return fmt.Sprintf("%d of %s", judged, checksAndRules(all))
+	return fmt.Sprintf("%d of %s", judged, r.results(all))
+}
+
+// results counts them in words.
+func (r *Run) results(n int) string {
+	if r.Recorded != nil {
+		return plural(n, "rule")
+	}
+	return checksAndRules(n)
 }
 
 // checksAndRules counts results, which are of both kinds.
@@ -121,6 +129,13 @@ func (r *Run) limits() []string {
 	}
 	if r.Shard != nil {
 		limits = append(limits, "--shard "+r.Shard.String())
+	}
+	if of := r.Recorded; of != nil {
+		transcripts := plural(of.All, "transcript")
+		if of.Judged < of.All {
+			transcripts = fmt.Sprintf("%d of %s", of.Judged, transcripts)
+		}
+		limits = append(limits, "by rules alone, in "+transcripts)
 	}
 	for i := range r.Legs {
 		leg := &r.Legs[i]

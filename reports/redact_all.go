@@ -18,6 +18,8 @@ var ownWords = map[string]bool{
 	"Selftest.Pages": true, "SelftestLeg.Role": true, "SelftestLeg.Revision": true, "SelftestLeg.Transport": true,
 	"Effect.Verdict": true, "Effect.Was": true, "Effect.Kind": true, "Effect.Allowed": true, "Trial.Kind": true, "Proof.Kind": true,
 	"Event.Connection": true, "Event.From": true, "Event.Kind": true, // of a transcript
+	"Header.Format": true, "Header.Role": true, "Header.Revision": true, "Header.Transport": true,
+	"Harness.Name": true, "Harness.Version": true,
 }
 
 // RedactAll returns a copy of a value, such as a *[Run], in which every text is

@@ -71,9 +71,17 @@ type Run struct {
 	Strict      bool      `json:"strict"`                // warned and inconclusive count as failures
 	Filter      string    `json:"filter,omitempty"`      // what was to be checked; "" for everything
 	Shard       *Shard    `json:"shard,omitempty"`       // nil for all of it
+	Recorded    *Recorded `json:"recorded,omitempty"`    // of a run that judged transcripts; nil for one that met the target
 	Legs        []Leg     `json:"legs"`                  // one per revision and transport, in the order they were run
 	Interrupted string    `json:"interrupted,omitempty"` // why the run ended early: "interrupt", "deadline of 5m reached"
 	Errors      []string  `json:"errors,omitempty"`      // failures of the harness itself
+}
+
+// Recorded counts the transcripts that a run judged: by the rules alone, as nothing is
+// provoked there.
+type Recorded struct {
+	Judged int `json:"judged"`
+	All    int `json:"all"`
 }
 
 // Shard is the part of a run whose checks were shared out among several machines.

@@ -83,6 +83,8 @@ func (t *terminal) header() {
 		reached += " at " + target.URL
 	case len(target.Command) > 0:
 		reached += " started by " + strings.Join(target.Command, " ")
+	case t.run.Recorded != nil:
+		reached += " in " + plural(t.run.Recorded.All, "transcript")
 	}
 	t.block("", plainStyle, oneLine(name), bold, 2)
 	t.block("", plainStyle, oneLine(reached), plainStyle, 3)

@@ -6,7 +6,7 @@ import (
 	"embed"
 	"slices"
 
-	"github.com/mcpconform/mcpconform/internal/conform"
+	"github.com/mcpconform/mcpconform/internal/rules"
 	"github.com/mcpconform/mcpconform/suites/base"
 	"github.com/mcpconform/mcpconform/suites/client/elicitation"
 	"github.com/mcpconform/mcpconform/suites/client/roots"
@@ -92,7 +92,7 @@ func ClientChecks() {
 
 // Rules returns the rules that hold for every transcript, in the order of the
 // specification.
-func Rules() []conform.Rule {
+func Rules() []rules.Rule {
 	return slices.Concat(
 		wire.BaseRules(),
 		wire.LifecycleRules(),

@@ -276,6 +276,9 @@ func scriptOf(t *testing.T, one *example) string {
 		return fmt.Sprintf("serves %s%s\n", one.at(), strings.TrimPrefix(command, "mcpconform serve"))
 	}
 	status := exitConforms
+	if verb == "check" && strings.Contains(one.output, "FAILED") {
+		status = exitDoesNot
+	}
 	if verb == "server" || verb == "client" {
 		var options []string
 		if id := faultFlag.FindStringSubmatch(command); id != nil {

@@ -29,6 +29,7 @@ func TestShellsCompleteValues(t *testing.T) {
 		"of serve":          {[]string{"serve", "--revision", "2026"}, []string{"2026-07-28"}},
 		"of list":           {[]string{"list", "--role", "s"}, []string{"server"}},
 		"id":                {[]string{"explain", "ping.ans"}, []string{"ping.answered"}},
+		"transcripts":       {[]string{"check", ""}, []string{":0"}}, // files and directories
 		"fault of a server": {[]string{"reference", "server", "--fault", "ping-unans"}, []string{"ping-unanswered"}},
 		"fault of a client": {[]string{"reference", "client", "--fault", "client-ping-answered-with"}, []string{"client-ping-answered-with-status"}},
 	} {

@@ -33,7 +33,7 @@ with its reports and status 1. A second signal ends it at once, without reports.
 	root.SetVersionTemplate(versionText())
 	root.SetFlagErrorFunc(flagError)
 	root.AddCommand(
-		newServer(), newClient(), newServe(), newList(), newExplain(), newTrace(), newReference(), newSelftest(), newMerge(), newVersion(),
+		newServer(), newClient(), newServe(), newCheck(), newList(), newExplain(), newTrace(), newReference(), newSelftest(), newMerge(), newVersion(),
 		newWorker(), newSelftestWorker(), newMiddleman(), newRelay(), newReaper(),
 	)
 	return root

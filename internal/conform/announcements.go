@@ -3,13 +3,12 @@ package conform
 import (
 	"context"
 	"fmt"
-	"maps"
-	"slices"
 
-	"github.com/go-json-experiment/json/jsontext"
-
+	"github.com/mcpconform/mcpconform/internal/excerpt"
 	"github.com/mcpconform/mcpconform/internal/jsonrpc"
+	"github.com/mcpconform/mcpconform/internal/mcp"
 	"github.com/mcpconform/mcpconform/internal/protocol"
+	"github.com/mcpconform/mcpconform/internal/rules"
 	"github.com/mcpconform/mcpconform/internal/scripted"
 )
 
@@ -62,7 +61,7 @@ func (s *Server) subscribe(ctx context.Context, filter Object) (*Subscription, e
 	case err != nil:
 		return nil, fmt.Errorf("subscriptions/listen was not acknowledged: %w", err)
 	case first.Method != "notifications/subscriptions/acknowledged":
-		return nil, fmt.Errorf("subscriptions/listen was not acknowledged first; what came is %s", scripted.Short(first.Raw))
+		return nil, fmt.Errorf("subscriptions/listen was not acknowledged first; what came is %s", excerpt.Short(first.Raw))
 	}
 	params, _ := first.Params().(map[string]any)
 	subscription.Acknowledged, _ = params["notifications"].(map[string]any)
@@ -77,7 +76,7 @@ func (s *Subscription) has(received scripted.Received) bool { return Subscriptio
 func SubscriptionOf(received scripted.Received) jsonrpc.ID {
 	params, _ := received.Params().(map[string]any)
 	meta, _ := params["_meta"].(map[string]any)
-	if id, there := meta[scripted.MetaSubscription]; there && received.Kind == jsonrpc.Notification {
+	if id, there := meta[mcp.MetaSubscription]; there && received.Kind == jsonrpc.Notification {
 		return jsonrpc.IDOf(id)
 	}
 	return jsonrpc.NoID
@@ -124,48 +123,11 @@ type Asked struct {
 func (s *Server) Asked(mark int, method string) []Asked {
 	var all []Asked
 	for _, received := range s.Received(mark) {
-		for _, request := range requestsIn(received.Message) {
-			if request.method == method {
-				all = append(all, Asked{Received: received, Key: request.key, Method: method, Parameters: request.params})
+		for _, request := range rules.ServerRequests(received.Message) {
+			if request.Method == method {
+				all = append(all, Asked{Received: received, Key: request.Key, Method: method, Parameters: request.Params})
 			}
 		}
-	}
-	return all
-}
-
-// asking is what a message of the server asks of the client.
-type asking struct {
-	key     string // of an input request
-	pointer string // of its params
-	method  string
-	params  Object
-}
-
-// requestsIn finds what a message asks of the other side: it is a request, or a
-// result with input requests, in the order of their keys.
-func requestsIn(message jsonrpc.Message) []asking {
-	if message.Kind == jsonrpc.Request {
-		params, _ := message.Params().(map[string]any)
-		return []asking{{pointer: "/params", method: message.Method, params: params}}
-	}
-	where := "/result/inputRequests"
-	member, _ := message.Result()
-	result, _ := member.(map[string]any)
-	requests, there := result["inputRequests"].(map[string]any)
-	if message.Kind == jsonrpc.Notification { // notifications/tasks have the whole task
-		params, _ := message.Params().(map[string]any)
-		requests, there = params["inputRequests"].(map[string]any)
-		where = "/params/inputRequests"
-	}
-	if !there {
-		return nil
-	}
-	var all []asking
-	for _, key := range slices.Sorted(maps.Keys(requests)) {
-		request, _ := requests[key].(map[string]any)
-		method, _ := request["method"].(string)
-		params, _ := request["params"].(map[string]any)
-		all = append(all, asking{key, string(jsontext.Pointer(where).AppendToken(key)) + "/params", method, params})
 	}
 	return all
 }

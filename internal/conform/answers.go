@@ -2,13 +2,10 @@ package conform
 
 import (
 	"github.com/mcpconform/mcpconform/internal/jsonrpc"
+	"github.com/mcpconform/mcpconform/internal/mcp"
 	"github.com/mcpconform/mcpconform/internal/scripted"
 	"github.com/mcpconform/mcpconform/schema"
 )
-
-// RelatedTask is the key in _meta that ties a message to a task
-// (basic/utilities/tasks#related-task-metadata).
-const RelatedTask = "io.modelcontextprotocol/related-task"
 
 // Answering makes an answer to requests of the server from their params. The
 // answer to a request that belongs to a task belongs to that task, too.
@@ -17,8 +14,8 @@ func Answering(result func(params Object) Object) scripted.Answer {
 		params, _ := request.Params().(map[string]any)
 		answer := result(params)
 		asked, _ := params["_meta"].(map[string]any)
-		if related, belongs := asked[RelatedTask]; belongs {
-			answer["_meta"] = Object{RelatedTask: related}
+		if related, belongs := asked[mcp.RelatedTask]; belongs {
+			answer["_meta"] = Object{mcp.RelatedTask: related}
 		}
 		return jsonrpc.NewResult(request.ID, answer)
 	}

@@ -8,9 +8,10 @@ import (
 	"strings"
 
 	"github.com/mcpconform/mcpconform/internal/jsonrpc"
+	"github.com/mcpconform/mcpconform/internal/mcp"
 	"github.com/mcpconform/mcpconform/internal/protocol"
+	"github.com/mcpconform/mcpconform/internal/rules"
 	"github.com/mcpconform/mcpconform/internal/scripted"
-	"github.com/mcpconform/mcpconform/internal/survey"
 	"github.com/mcpconform/mcpconform/internal/transcript"
 )
 
@@ -69,7 +70,7 @@ func newClient(environment *Environment, story *Story, performance *Performance,
 		if i < len(logs) {
 			log = logs[i] // which holds the room for what is decoded
 		}
-		conversation := newConversation(story.leg(environment.Leg), connection.Events, connection.Complete, log)
+		conversation := rules.ReadConversation(story.leg(environment.Leg), connection.Events, connection.Complete, log)
 		client.Conversations = append(client.Conversations, conversation)
 		client.messages = append(client.messages, conversation.Messages...)
 	}
@@ -229,7 +230,7 @@ func (c *Client) hint(method string) string {
 	case c.byHand:
 		return "let the client do what the scenario says"
 	case at >= 0:
-		return "let the client do the step " + toJSON(c.story.Told[at])
+		return "let the client do the step " + jsonrpc.Text(c.story.Told[at])
 	}
 	return "let the client do the steps of MCPCONFORM_STEPS"
 }
@@ -265,10 +266,10 @@ func (c *Client) OutcomeOf(position int) StepOutcome {
 	case !there && c.byHand:
 		c.untold(position)
 	case !there && c.doubtful >= 0:
-		c.inconclusive("the client says that it did the step "+toJSON(c.story.Told[c.doubtful])+", but never sent "+methodOf(c.story.Told[c.doubtful]),
+		c.inconclusive("the client says that it did the step "+jsonrpc.Text(c.story.Told[c.doubtful])+", but never sent "+methodOf(c.story.Told[c.doubtful]),
 			"let the client tell of steps as done that it has done")
 	case !there:
-		c.inconclusive("the client does not tell how the step "+toJSON(c.story.Told[position])+" went",
+		c.inconclusive("the client does not tell how the step "+jsonrpc.Text(c.story.Told[position])+" went",
 			fmt.Sprintf(`let the client write {"step":%d,"outcome":"done" or "failed"} to standard output`, position))
 	}
 	return told
@@ -293,7 +294,7 @@ func (c *Client) ToldOutcome(position int) (StepOutcome, bool) {
 func (c *Client) Declares(path string) bool {
 	return slices.ContainsFunc(c.Conversations, func(conversation *Conversation) bool {
 		return slices.ContainsFunc(conversation.Messages, func(said *Said) bool {
-			return fromClient(said) && survey.Declares(conversation.ClientDeclared(said), path)
+			return fromClient(said) && mcp.Declares(conversation.ClientDeclared(said), path)
 		})
 	})
 }

@@ -7,24 +7,30 @@ import (
 	"time"
 
 	"github.com/mcpconform/mcpconform/internal/catalogue"
-	"github.com/mcpconform/mcpconform/internal/protocol"
+	"github.com/mcpconform/mcpconform/internal/rules"
 	"github.com/mcpconform/mcpconform/internal/scripted"
 	"github.com/mcpconform/mcpconform/internal/survey"
 	"github.com/mcpconform/mcpconform/internal/transcript"
 )
 
-// Leg is one part of a run: a role at a revision over a transport.
-type Leg struct {
-	Role      string `json:"role"`
-	Revision  string `json:"revision"`
-	Transport string `json:"transport"`
-}
+// Leg is that of package rules, and so are the others: what rules judge by is what checks
+// talk of, too.
+type Leg = rules.Leg
 
-// Name is the leg as people read it.
-func (l Leg) Name() string { return l.Role + " " + l.Revision + " " + l.Transport }
+// Conversation is the transcript of one connection.
+type Conversation = rules.Conversation
 
-// Has tells whether the leg's revision has a feature.
-func (l Leg) Has(feature protocol.Feature) bool { return protocol.Has(l.Revision, feature) }
+// Said is one message of a conversation.
+type Said = rules.Said
+
+// Mismatch is one difference between what a requirement wants and what the target did.
+type Mismatch = rules.Mismatch
+
+// Subject is the request, or notification, that something belongs to.
+type Subject = rules.Subject
+
+// Show writes a value for people, shortened.
+func Show(value any) string { return rules.Show(value) }
 
 // Calls says which of a target's own tools the harness may call.
 type Calls string
@@ -47,7 +53,7 @@ type Environment struct {
 	Arguments    map[string]map[string]any // by tool: arguments that the config gives
 	Provocations map[string]Provocation    // by kind: those that the config gives
 	Never        Never
-	Rules        []Rule
+	Rules        []rules.Rule
 	// Fresh gives each check a session of its own, so that it finds the same
 	// alone as in company.
 	Fresh bool
@@ -72,7 +78,7 @@ type Environment struct {
 
 	stories map[string]*Story
 	stage   stage
-	judged  judged
+	judged  rules.Once
 }
 
 // Connection is the record of a closed connection and what the rules found
@@ -81,7 +87,9 @@ type Connection struct {
 	Leg      Leg
 	Name     string
 	Events   []transcript.Event
-	Findings []Finding
+	Facts    rules.Facts
+	Findings []rules.Finding
+	Unjudged bool // no rule applies: the target did not agree to the revision
 }
 
 // Timeout of the parts of a check that are not one reply: a check that talks

@@ -124,7 +124,7 @@ func (c *Client) Breakdown(ctx context.Context) string {
 			continue // what it waits for may never come
 		}
 		if told, there := c.told[position]; there && told.Failed() && c.ableTo(ctx, position) {
-			return fmt.Sprintf("nothing more; the step %s failed: %s", toJSON(step), oneLine(told.Error))
+			return fmt.Sprintf("nothing more; the step %s failed: %s", jsonrpc.Text(step), oneLine(told.Error))
 		}
 	}
 	switch {

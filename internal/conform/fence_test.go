@@ -9,6 +9,7 @@ import (
 	"github.com/onsi/ginkgo/v2/types"
 
 	"github.com/mcpconform/mcpconform/internal/protocol"
+	"github.com/mcpconform/mcpconform/internal/rules"
 )
 
 // Parts of a run of a client over stdio.
@@ -126,7 +127,7 @@ func TestStoriesOfOtherRevisions(t *testing.T) {
 		t.Errorf("%+v", of)
 	}
 	judged := -1
-	environment := &Environment{Leg: leg, Rules: []Rule{{Text: "r"}}, Record: func(record Connection) { judged = len(record.Findings) }}
+	environment := &Environment{Leg: leg, Rules: []rules.Rule{{Text: "r"}}, Record: func(record Connection) { judged = len(record.Findings) }}
 	environment.judgeClient(newClient(environment, story, recordOf("story", Departure{}, listed, list), nil), nil)
 	if judged != 0 {
 		t.Errorf("%d findings", judged)

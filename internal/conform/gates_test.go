@@ -8,7 +8,9 @@ import (
 	"github.com/onsi/ginkgo/v2"
 	"github.com/onsi/ginkgo/v2/types"
 
+	"github.com/mcpconform/mcpconform/internal/jsonrpc"
 	"github.com/mcpconform/mcpconform/internal/protocol"
+	"github.com/mcpconform/mcpconform/internal/rules"
 	"github.com/mcpconform/mcpconform/internal/scripted"
 )
 
@@ -68,7 +70,7 @@ func TestVerifies(t *testing.T) {
 	if building != nil {
 		t.Error("the tree is still being built")
 	}
-	if labels := environment.RuleLabels(Rule{Requirements: []string{"ping.status"}}); !cmp.Equal(labels, []string{
+	if labels := environment.RuleLabels(rules.Rule{Requirements: []string{"ping.status"}}); !cmp.Equal(labels, []string{
 		"ping.status", "basic", "basic∕utilities", "basic∕utilities∕ping", "ping", "MUST", "MUST NOT", "2025-06-18", "stdio",
 	}) {
 		t.Errorf("a rule has the labels %q", labels)
@@ -142,7 +144,7 @@ func TestProvocations(t *testing.T) {
 			t.Errorf("%s: found %q, %t", name, found.Tool, there)
 		}
 	}
-	if call := (Provocation{Tool: "say"}).Call(); toJSON(call) != `{"arguments":{},"name":"say"}` {
+	if call := (Provocation{Tool: "say"}).Call(); jsonrpc.Text(call) != `{"arguments":{},"name":"say"}` {
 		t.Errorf("called with %v", call)
 	}
 }
@@ -184,22 +186,13 @@ func TestArguments(t *testing.T) {
 		`{"name":"test_sampling","inputSchema":{"type":"object"}}`:                                               `{"prompt":"Say hello."}`,
 	} {
 		made, err := environment.arguments(reply(`{"result":` + tool + `}`).Object())
-		if err != nil || !strings.HasPrefix(toJSON(made), want) {
-			t.Errorf("%s is called with %s, %v", tool, toJSON(made), err)
+		if err != nil || !strings.HasPrefix(jsonrpc.Text(made), want) {
+			t.Errorf("%s is called with %s, %v", tool, jsonrpc.Text(made), err)
 		}
 	}
 	_, err := environment.arguments(Object{"name": "odd", "inputSchema": Object{"type": "string"}})
 	if err == nil || err.Error() != "the input schema of odd asks for no object" {
 		t.Errorf("told %v", err)
-	}
-}
-
-func TestListMember(t *testing.T) {
-	t.Parallel()
-	for method, want := range map[string]string{"tools/list": "tools", "resources/templates/list": "resourceTemplates", "resources/list": "resources", "prompts/list": "prompts"} {
-		if member := ListMember(method); member != want {
-			t.Errorf("%s lists %q", method, member)
-		}
 	}
 }
 

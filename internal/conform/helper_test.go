@@ -1,7 +1,6 @@
 package conform
 
 import (
-	"slices"
 	"testing"
 	"testing/fstest"
 	"time"
@@ -9,6 +8,7 @@ import (
 	"github.com/mcpconform/mcpconform/internal/catalogue"
 	"github.com/mcpconform/mcpconform/internal/jsonrpc"
 	"github.com/mcpconform/mcpconform/internal/protocol"
+	"github.com/mcpconform/mcpconform/internal/rules"
 	"github.com/mcpconform/mcpconform/internal/scripted"
 	"github.com/mcpconform/mcpconform/internal/survey"
 	"github.com/mcpconform/mcpconform/internal/transcript"
@@ -85,14 +85,5 @@ func said(messages ...string) []transcript.Event {
 }
 
 func conversation(messages ...string) *Conversation {
-	return NewConversation(Leg{Role: protocol.ServerRole, Revision: "2025-06-18", Transport: protocol.Stdio}, said(messages...), true)
-}
-
-// indexes are the positions of messages in their conversation.
-func indexes(messages []*Said) []int {
-	all := []int{}
-	for _, message := range messages {
-		all = append(all, message.Index)
-	}
-	return slices.Clip(all)
+	return rules.NewConversation(Leg{Role: protocol.ServerRole, Revision: "2025-06-18", Transport: protocol.Stdio}, said(messages...), true)
 }

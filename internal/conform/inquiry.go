@@ -7,8 +7,9 @@ import (
 
 	"github.com/go-json-experiment/json/jsontext"
 
+	"github.com/mcpconform/mcpconform/internal/excerpt"
 	"github.com/mcpconform/mcpconform/internal/jsonrpc"
-	"github.com/mcpconform/mcpconform/internal/scripted"
+	"github.com/mcpconform/mcpconform/internal/rules"
 )
 
 // Inquiry is what the scripted server wanted from the target client, and what came of
@@ -33,7 +34,7 @@ func (i Inquiry) Describe() string {
 	if i.Answer == nil {
 		return "no answer"
 	}
-	return scripted.Short(i.Answer.Raw)
+	return excerpt.Short(i.Answer.Raw)
 }
 
 // Inquiries returns what the scripted server wanted by a method, in order.
@@ -43,8 +44,8 @@ func (c *Client) Inquiries(method string) []Inquiry {
 		if fromClient(said) || said.Kind == jsonrpc.Notification {
 			continue
 		}
-		for _, asked := range requestsIn(said.Message) {
-			if asked.method == method {
+		for _, asked := range rules.ServerRequests(said.Message) {
+			if asked.Method == method {
 				all = append(all, c.answered(said, asked))
 			}
 		}
@@ -52,8 +53,8 @@ func (c *Client) Inquiries(method string) []Inquiry {
 	return all
 }
 
-func (c *Client) answered(said *Said, asked asking) Inquiry {
-	inquiry := Inquiry{Question: said, Method: asked.method, Params: asked.params}
+func (c *Client) answered(said *Said, asked rules.ServerRequest) Inquiry {
+	inquiry := Inquiry{Question: said, Method: asked.Method, Params: asked.Params}
 	if said.Kind == jsonrpc.Request {
 		if len(said.Answers) > 0 {
 			inquiry.Answer = said.Answers[0]
@@ -68,9 +69,9 @@ func (c *Client) answered(said *Said, asked asking) Inquiry {
 		return inquiry
 	}
 	responses, _ := retry.ParamsObject()["inputResponses"].(map[string]any)
-	if given, there := responses[asked.key].(map[string]any); there {
+	if given, there := responses[asked.Key].(map[string]any); there {
 		inquiry.Answer, inquiry.Result = retry, given
-		inquiry.Where = string(jsontext.Pointer("/params/inputResponses").AppendToken(asked.key))
+		inquiry.Where = string(jsontext.Pointer("/params/inputResponses").AppendToken(asked.Key))
 	}
 	return inquiry
 }

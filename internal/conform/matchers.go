@@ -1,7 +1,6 @@
 package conform
 
 import (
-	"bytes"
 	"encoding/json"
 	"fmt"
 	"maps"
@@ -265,8 +264,8 @@ func sameValue(a, b any) bool {
 	if reflect.DeepEqual(a, b) {
 		return true
 	}
-	one, _ := jsonrpc.Decode([]byte(toJSON(a)))
-	other, _ := jsonrpc.Decode([]byte(toJSON(b)))
+	one, _ := jsonrpc.Decode([]byte(jsonrpc.Text(a)))
+	other, _ := jsonrpc.Decode([]byte(jsonrpc.Text(b)))
 	return sameDecoded(one, other)
 }
 
@@ -295,16 +294,6 @@ func asObject(value any) (map[string]any, bool) {
 		return object, isObject
 	}
 	return nil, false
-}
-
-func toJSON(value any) string {
-	var text bytes.Buffer
-	encoder := json.NewEncoder(&text)
-	encoder.SetEscapeHTML(false)
-	if err := encoder.Encode(value); err != nil {
-		return fmt.Sprint(value)
-	}
-	return strings.TrimRight(text.String(), "\n")
 }
 
 var codeNames = map[int64]string{

@@ -12,6 +12,7 @@ import (
 
 	"github.com/mcpconform/mcpconform/internal/jsonrpc"
 	"github.com/mcpconform/mcpconform/internal/protocol"
+	"github.com/mcpconform/mcpconform/internal/rules"
 	"github.com/mcpconform/mcpconform/internal/scripted"
 	"github.com/mcpconform/mcpconform/internal/transcript"
 	"github.com/mcpconform/mcpconform/internal/transport"
@@ -101,14 +102,14 @@ func (s *Server) since(id jsonrpc.ID) (shown []transcript.Event, judged int) {
 	if at < 0 {
 		return nil, -1
 	}
-	from := max(0, at-leadingMessages)
+	from := max(0, at-rules.LeadingMessages)
 	if to := from + most; to < len(events) {
 		shown = slices.Concat(events[from:min(at+most/2, to)], events[max(at+most/2, len(events)-most/3):])
 	} else {
 		shown = slices.Clone(events[from:])
 	}
 	for index := range shown {
-		shown[index] = shown[index].Cut(maxShown)
+		shown[index] = shown[index].Cut(rules.MaxShown)
 	}
 	return shown, events[at].Sequence
 }

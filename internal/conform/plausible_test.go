@@ -69,7 +69,7 @@ func TestArgumentsAreSuggested(t *testing.T) {
 	}
 	found := map[string]string{}
 	for name, value := range made {
-		found[name] = toJSON(value)
+		found[name] = jsonrpc.Text(value)
 	}
 	if difference := cmp.Diff(wanted, found); difference != "" {
 		t.Error(difference)

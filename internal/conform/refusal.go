@@ -226,7 +226,7 @@ func (r Reply) mentions(name string) bool {
 func (r Reply) refusal(name string) string {
 	var text strings.Builder
 	if refusal, refused := r.Error(); refused {
-		text.WriteString(refusal.Message + " " + toJSON(refusal.Data))
+		text.WriteString(refusal.Message + " " + jsonrpc.Text(refusal.Data))
 	}
 	content, _ := r.Object()["content"].([]any)
 	for _, element := range content {

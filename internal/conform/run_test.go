@@ -17,6 +17,7 @@ import (
 
 	"github.com/mcpconform/mcpconform/internal/jsonrpc"
 	"github.com/mcpconform/mcpconform/internal/protocol"
+	"github.com/mcpconform/mcpconform/internal/rules"
 	"github.com/mcpconform/mcpconform/internal/scripted"
 	"github.com/mcpconform/mcpconform/internal/survey"
 )
@@ -86,8 +87,8 @@ func TestChecks(t *testing.T) {
 	defer server.Close()
 	environment := environment(t, protocol.HTTP)
 	environment.Target = scripted.Target{Transport: protocol.HTTP, URL: server.URL, Reply: 20 * time.Second}
-	environment.Rules = []Rule{{Text: "speaks", Requirements: []string{"ping.answered"},
-		Judge: func(c *Conversation, sight *Sight) {
+	environment.Rules = []rules.Rule{{Text: "speaks", Requirements: []string{"ping.answered"},
+		Judge: func(c *Conversation, sight *rules.Sight) {
 			for range c.ByTarget() {
 				sight.Saw()
 			}

@@ -5,9 +5,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"strings"
 
+	"github.com/mcpconform/mcpconform/internal/excerpt"
 	"github.com/mcpconform/mcpconform/internal/jsonrpc"
+	"github.com/mcpconform/mcpconform/internal/mcp"
 	"github.com/mcpconform/mcpconform/internal/protocol"
 	"github.com/mcpconform/mcpconform/internal/scripted"
 	"github.com/mcpconform/mcpconform/internal/survey"
@@ -34,7 +35,7 @@ func (r Reply) Describe() string {
 	if result, there := r.Result(); there {
 		return "the result " + Show(result)
 	}
-	return scripted.Short(r.Raw)
+	return excerpt.Short(r.Raw)
 }
 
 // Object returns the result as an object; nil when it is none.
@@ -255,7 +256,7 @@ func (s *Server) Sent(mark int, match func(scripted.Received) bool) []scripted.R
 // All follows a list to its end and returns its items. A list that cannot be
 // had makes the check inconclusive.
 func (s *Server) All(ctx context.Context, method string) []Object {
-	items, err := survey.List(ctx, s.Client, method, ListMember(method))
+	items, err := survey.List(ctx, s.Client, method, mcp.ListMember(method))
 	if isLost(err) {
 		s.noReply(method, jsonrpc.NoID, err)
 	}
@@ -264,14 +265,6 @@ func (s *Server) All(ctx context.Context, method string) []Object {
 			"fix the failures of "+method+" first")
 	}
 	return items
-}
-
-// ListMember is the member of a list's result that holds its items.
-func ListMember(method string) string {
-	if method == "resources/templates/list" {
-		return "resourceTemplates"
-	}
-	return strings.TrimSuffix(method, "/list")
 }
 
 // Response is the answer to an HTTP exchange.
@@ -284,7 +277,7 @@ func (r *Response) Describe() string {
 		text += ", " + r.ContentType
 	}
 	if len(r.Body) > 0 {
-		text += ", " + scripted.Short(r.Body)
+		text += ", " + excerpt.Short(r.Body)
 	}
 	return text
 }

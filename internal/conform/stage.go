@@ -4,6 +4,7 @@ import (
 	"context"
 	"sync"
 
+	"github.com/mcpconform/mcpconform/internal/rules"
 	"github.com/mcpconform/mcpconform/internal/transcript"
 )
 
@@ -108,13 +109,15 @@ func (e *Environment) leave() {
 func (e *Environment) judgeClient(client *Client, logs []*transcript.Log) {
 	for i, conversation := range client.Conversations {
 		if e.Record != nil && (!e.Company || !client.Crowded) {
-			var rules []Rule
-			if spoken := client.story.leg(e.Leg); spoken == e.Leg || conversation.Negotiated && conversation.Leg == spoken {
-				rules = e.rulesAt(conversation.Leg)
+			var judging []rules.Rule
+			spoken := client.story.leg(e.Leg)
+			agreed := spoken == e.Leg || conversation.Negotiated && conversation.Leg == spoken
+			if agreed {
+				judging = e.rulesAt(conversation.Leg)
 			}
 			e.Record(Connection{
-				Leg: conversation.Leg, Name: client.Connections[i].Name, Events: conversation.Events,
-				Findings: ApplyRules(rules, conversation),
+				Leg: conversation.Leg, Name: client.Connections[i].Name, Events: conversation.Events, Facts: conversation.Facts(), Unjudged: !agreed,
+				Findings: rules.Apply(judging, conversation),
 			})
 		}
 	}

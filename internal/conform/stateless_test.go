@@ -13,7 +13,9 @@ import (
 	"github.com/onsi/ginkgo/v2"
 
 	"github.com/mcpconform/mcpconform/internal/jsonrpc"
+	"github.com/mcpconform/mcpconform/internal/mcp"
 	"github.com/mcpconform/mcpconform/internal/protocol"
+	"github.com/mcpconform/mcpconform/internal/rules"
 	"github.com/mcpconform/mcpconform/internal/scripted"
 	"github.com/mcpconform/mcpconform/internal/transport"
 )
@@ -27,7 +29,7 @@ func stateless(w http.ResponseWriter, request *http.Request) {
 	meta, _ := params["_meta"].(Object)
 	w.Header().Set("Content-Type", "application/json")
 	switch {
-	case meta[scripted.MetaVersion] != "2026-07-28" || request.Header.Get("Mcp-Method") != said.Method:
+	case meta[mcp.MetaVersion] != "2026-07-28" || request.Header.Get("Mcp-Method") != said.Method:
 		w.WriteHeader(http.StatusBadRequest)
 		_, _ = w.Write(jsonrpc.NewError(said.ID, jsonrpc.InvalidParams, "no"))
 	case said.Method == "server/discover":
@@ -40,9 +42,9 @@ func stateless(w http.ResponseWriter, request *http.Request) {
 		_, _ = w.Write(jsonrpc.NewResult(said.ID, Object{"resultType": "complete", "content": []any{}}))
 	case said.Method == "subscriptions/listen" && params["notifications"].(Object)["promptsListChanged"] != true:
 		w.Header().Set("Content-Type", "text/event-stream")
-		related := Object{scripted.MetaSubscription: said.ID}
+		related := Object{mcp.MetaSubscription: said.ID}
 		_, _ = fmt.Fprintf(w, "data: %s\n\n", jsonrpc.NewNotification("notifications/subscriptions/acknowledged", Object{"_meta": related, "notifications": params["notifications"]}))
-		_, _ = fmt.Fprintf(w, "data: %s\n\n", jsonrpc.NewNotification("notifications/resources/updated", Object{"_meta": Object{scripted.MetaSubscription: "another"}, "uri": "a:c"}))
+		_, _ = fmt.Fprintf(w, "data: %s\n\n", jsonrpc.NewNotification("notifications/resources/updated", Object{"_meta": Object{mcp.MetaSubscription: "another"}, "uri": "a:c"}))
 		_, _ = fmt.Fprintf(w, "data: %s\n\n", jsonrpc.NewNotification("notifications/resources/updated", Object{"_meta": related, "uri": "a:b"}))
 		_ = http.NewResponseController(w).Flush()
 		<-request.Context().Done()
@@ -111,7 +113,7 @@ func TestChecksOfTheStatelessEra(t *testing.T) {
 func TestAsks(t *testing.T) {
 	t.Parallel()
 	const declaring = `"_meta":{"io.modelcontextprotocol/clientCapabilities":{"roots":{}}}`
-	stateless := NewConversation(Leg{Role: protocol.ServerRole, Revision: "2026-07-28", Transport: protocol.Stdio}, said(
+	stateless := rules.NewConversation(Leg{Role: protocol.ServerRole, Revision: "2026-07-28", Transport: protocol.Stdio}, said(
 		`>{"id":1,"method":"server/discover","params":{`+declaring+`}}`,
 		`<{"id":1,"result":{"capabilities":{"tools":{}}}}`,
 		`>{"id":2,"method":"tools/call","params":{}}`,

@@ -3,6 +3,8 @@ package conform
 import (
 	"context"
 	"fmt"
+
+	"github.com/mcpconform/mcpconform/internal/jsonrpc"
 )
 
 // A check that blames a client for what it did not do must know that the client did
@@ -22,11 +24,11 @@ func (c *Client) Does(position, like int, despite string) (told bool) {
 		return told
 	}
 	if control, there := c.ToldOutcome(like); !there || control.Failed() {
-		c.inconclusive("the client says that it failed in the step "+toJSON(c.story.Told[position])+": "+outcome.Error,
-			"let the client do the step "+toJSON(c.story.Told[like]))
+		c.inconclusive("the client says that it failed in the step "+jsonrpc.Text(c.story.Told[position])+": "+outcome.Error,
+			"let the client do the step "+jsonrpc.Text(c.story.Told[like]))
 	}
 	Judge(Mismatch{
-		Wanted: "the step " + toJSON(c.story.Told[position]) + " done, despite " + despite, Found: "it failed: " + oneLine(outcome.Error),
+		Wanted: "the step " + jsonrpc.Text(c.story.Told[position]) + " done, despite " + despite, Found: "it failed: " + oneLine(outcome.Error),
 	})
 	return true
 }
@@ -55,11 +57,11 @@ func (c *Client) Given(position int) any {
 // client gave in a step: then the client did it, with or without a message.
 func (c *Client) NeedGiven(position int) {
 	if outcome := c.OutcomeOf(position); outcome.Failed() {
-		c.inconclusive("the client says that it failed in the step "+toJSON(c.story.Told[position])+": "+outcome.Error,
-			"let the client do the step "+toJSON(c.story.Told[position]))
+		c.inconclusive("the client says that it failed in the step "+jsonrpc.Text(c.story.Told[position])+": "+outcome.Error,
+			"let the client do the step "+jsonrpc.Text(c.story.Told[position]))
 	}
 	if c.Given(position) == nil {
-		c.inconclusive("the client does not show what it got in the step "+toJSON(c.story.Told[position]),
+		c.inconclusive("the client does not show what it got in the step "+jsonrpc.Text(c.story.Told[position]),
 			fmt.Sprintf(`let the client write {"step":%d,"outcome":"done","result":...} to standard output, with what its API gave`, position))
 	}
 }
@@ -80,8 +82,8 @@ func (c *Client) NeedGaveUp(begun, cancelled int) {
 	case c.byHand:
 		c.untold(cancelled)
 	default:
-		c.inconclusive("the client does not tell that the step "+toJSON(c.story.Told[begun])+" was cancelled",
-			"let the client do the step "+toJSON(c.story.Told[cancelled])+", and tell of both")
+		c.inconclusive("the client does not tell that the step "+jsonrpc.Text(c.story.Told[begun])+" was cancelled",
+			"let the client do the step "+jsonrpc.Text(c.story.Told[cancelled])+", and tell of both")
 	}
 }
 
@@ -94,7 +96,7 @@ func (c *Client) NeedOver(ctx context.Context, position int, after *Said) {
 	if told || after != nil && len(c.AskedAfter(after)) > 0 || c.Breakdown(ctx) != "" {
 		return
 	}
-	c.inconclusive("nobody knows whether the client came to the end of the step "+toJSON(c.story.Told[position]),
+	c.inconclusive("nobody knows whether the client came to the end of the step "+jsonrpc.Text(c.story.Told[position]),
 		fmt.Sprintf(`let the client write {"step":%d,"outcome":"done" or "failed"} to standard output`, position))
 }
 
@@ -102,7 +104,7 @@ func (c *Client) NeedOver(ctx context.Context, position int, after *Said) {
 // do, as its driver tells; "" when it did not, or nobody tells.
 func (c *Client) FailedIn(ctx context.Context, position int) string {
 	if outcome, told := c.ToldOutcome(position); told && outcome.Failed() && c.ableTo(ctx, position) {
-		return "a failure of the step " + toJSON(c.story.Told[position]) + ": " + oneLine(outcome.Error)
+		return "a failure of the step " + jsonrpc.Text(c.story.Told[position]) + ": " + oneLine(outcome.Error)
 	}
 	return ""
 }

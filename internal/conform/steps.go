@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+
+	"github.com/mcpconform/mcpconform/internal/jsonrpc"
 )
 
 // Step is one thing that a target client is told to do, as it stands in
@@ -39,30 +41,32 @@ var describers = map[string]func(Step) string{
 		case s["silent"] == true:
 			return fmt.Sprintf("leave %s unanswered", s["method"])
 		case s["error"] != nil:
-			return fmt.Sprintf("refuse %s with %s", s["method"], toJSON(s["error"])) + late
+			return fmt.Sprintf("refuse %s with %s", s["method"], jsonrpc.Text(s["error"])) + late
 		}
-		return fmt.Sprintf("answer %s with %s", s["method"], toJSON(s["result"])) + late
+		return fmt.Sprintf("answer %s with %s", s["method"], jsonrpc.Text(s["result"])) + late
 	},
 	"connect": func(Step) string { return "connect" },
 	"list":    func(s Step) string { return fmt.Sprintf("list the %s, to the end", s["of"]) },
-	"call":    func(s Step) string { return fmt.Sprintf("call the tool %s with %s", s["tool"], toJSON(s["arguments"])) },
+	"call": func(s Step) string {
+		return fmt.Sprintf("call the tool %s with %s", s["tool"], jsonrpc.Text(s["arguments"]))
+	},
 	"read": func(s Step) string {
 		if s["template"] != nil {
-			return fmt.Sprintf("read the resource of the template %s with %s", s["template"], toJSON(s["arguments"]))
+			return fmt.Sprintf("read the resource of the template %s with %s", s["template"], jsonrpc.Text(s["arguments"]))
 		}
 		return fmt.Sprintf("read the resource %s", s["uri"])
 	},
 	"get": func(s Step) string {
-		return fmt.Sprintf("get the prompt %s with %s", s["prompt"], toJSON(s["arguments"]))
+		return fmt.Sprintf("get the prompt %s with %s", s["prompt"], jsonrpc.Text(s["arguments"]))
 	},
-	"complete":    func(s Step) string { return "ask for completions of " + toJSON(s["argument"]) },
+	"complete":    func(s Step) string { return "ask for completions of " + jsonrpc.Text(s["argument"]) },
 	"subscribe":   func(s Step) string { return fmt.Sprintf("subscribe to the resource %s", s["uri"]) },
 	"unsubscribe": func(s Step) string { return fmt.Sprintf("unsubscribe from the resource %s", s["uri"]) },
-	"listen":      func(s Step) string { return "listen for " + toJSON(s["to"]) },
+	"listen":      func(s Step) string { return "listen for " + jsonrpc.Text(s["to"]) },
 	"set-level":   func(s Step) string { return fmt.Sprintf("set the log level to %s", s["level"]) },
 	"wait-for":    func(s Step) string { return fmt.Sprintf("wait for %s from the server", s["method"]) },
 	"change-roots": func(s Step) string {
-		return "change the roots to " + toJSON(s["roots"])
+		return "change the roots to " + jsonrpc.Text(s["roots"])
 	},
 	"await":       func(s Step) string { return fmt.Sprintf("wait for the end of %q", s["what"]) },
 	"cancel":      func(s Step) string { return fmt.Sprintf("cancel %q", s["what"]) },

@@ -5,6 +5,7 @@ import (
 
 	"github.com/onsi/ginkgo/v2"
 
+	"github.com/mcpconform/mcpconform/internal/excerpt"
 	"github.com/mcpconform/mcpconform/internal/scripted"
 	"github.com/mcpconform/mcpconform/internal/transcript"
 )
@@ -51,14 +52,6 @@ const (
 	PutOff       Ending = "put off" // there was no room for what the target sent
 )
 
-// Mismatch is one difference between what a requirement wants and what the
-// target did.
-type Mismatch struct {
-	Wanted string
-	Found  string
-	Where  string // JSON pointer, header name, … or ""
-}
-
 // Observe counts something that the target sent or did and that could have broken
 // what the check verifies. Expect and Demand observe by themselves; who goes through a
 // list and judges what is wrong with it observes each element.
@@ -92,7 +85,7 @@ func Demand(holds bool, wanted, found string) {
 func DemandNone(wanted string, came []scripted.Received) {
 	Observe()
 	if len(came) > 0 {
-		Judge(Mismatch{Wanted: wanted, Found: scripted.Short(came[0].Raw)})
+		Judge(Mismatch{Wanted: wanted, Found: excerpt.Short(came[0].Raw)})
 	}
 }
 
@@ -107,14 +100,6 @@ func Inconclusive(reason, hint string) {
 func NotApplicable(reason string) {
 	current.outcome = Outcome{Ending: Skipped, Reason: oneLine(reason)}
 	ginkgo.Skip(reason, 1)
-}
-
-func (m Mismatch) String() string {
-	text := "wanted " + m.Wanted + "\nfound  " + m.Found
-	if m.Where != "" {
-		text += "\nat     " + m.Where
-	}
-	return text
 }
 
 func oneLine(text string) string { return strings.Join(strings.Fields(text), " ") }

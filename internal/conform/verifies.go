@@ -10,6 +10,7 @@ import (
 	"github.com/mcpconform/mcpconform/internal/catalogue"
 	"github.com/mcpconform/mcpconform/internal/filter"
 	"github.com/mcpconform/mcpconform/internal/protocol"
+	"github.com/mcpconform/mcpconform/internal/rules"
 )
 
 // Prefixes of labels that carry a gate.
@@ -258,7 +259,7 @@ func Standing(filter string) string {
 func Stands(labels []string) bool { return !slices.Contains(labels, labelAbsent) }
 
 // RuleLabels are the labels that a filter sees of a rule.
-func (e *Environment) RuleLabels(rule Rule) []string {
+func (e *Environment) RuleLabels(rule rules.Rule) []string {
 	if !rule.For(e.Role) {
 		return []string{labelAbsent}
 	}

@@ -3,7 +3,7 @@ package fault
 import (
 	"maps"
 
-	"github.com/mcpconform/mcpconform/internal/transport"
+	"github.com/mcpconform/mcpconform/internal/mcp"
 )
 
 // serverInfoKey is where a result says who gave it.
@@ -20,7 +20,7 @@ func completed(result, message any) any {
 	params, _ := request["params"].(map[string]any)
 	asked, _ := params["_meta"].(map[string]any)
 	object, isObject := result.(map[string]any)
-	if _, stateless := asked[transport.MetaVersion]; !stateless || !isObject {
+	if _, stateless := asked[mcp.MetaVersion]; !stateless || !isObject {
 		return result
 	}
 	whole := map[string]any{"resultType": "complete"}

@@ -3,6 +3,8 @@ package jsonrpc
 import (
 	"bytes"
 	"encoding/json"
+	"fmt"
+	"strings"
 )
 
 // A message to send. Members that are nil are left out, so that anything but
@@ -63,4 +65,15 @@ func encode(value any) []byte {
 		panic("jsonrpc: " + err.Error())
 	}
 	return bytes.TrimRight(text.Bytes(), "\n")
+}
+
+// Text writes a value as JSON on one line, for people; what is no JSON as Go prints it.
+func Text(value any) string {
+	var text bytes.Buffer
+	encoder := json.NewEncoder(&text)
+	encoder.SetEscapeHTML(false)
+	if err := encoder.Encode(value); err != nil {
+		return fmt.Sprint(value)
+	}
+	return strings.TrimRight(text.String(), "\n")
 }

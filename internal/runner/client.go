@@ -12,8 +12,11 @@ import (
 	"time"
 
 	"github.com/mcpconform/mcpconform/internal/conform"
+	"github.com/mcpconform/mcpconform/internal/excerpt"
 	"github.com/mcpconform/mcpconform/internal/jsonrpc"
+	"github.com/mcpconform/mcpconform/internal/mcp"
 	"github.com/mcpconform/mcpconform/internal/protocol"
+	"github.com/mcpconform/mcpconform/internal/rules"
 	"github.com/mcpconform/mcpconform/internal/scripted"
 	"github.com/mcpconform/mcpconform/internal/survey"
 	"github.com/mcpconform/mcpconform/internal/transcript"
@@ -126,7 +129,7 @@ func (r *run) meetAt(ctx context.Context, to scripted.Target, revision string, h
 
 // read finds out whether the client speaks the revision, or means to, and returns the
 // conversation that shows most.
-func (m *meeting) read(conversations []*conform.Conversation) (most *conform.Conversation) {
+func (m *meeting) read(conversations []*rules.Conversation) (most *rules.Conversation) {
 	m.came = len(conversations) > 0
 	m.note = notSpoken + "the client never connected"
 	for _, conversation := range conversations {
@@ -160,7 +163,7 @@ func (m *meeting) tells() int {
 }
 
 // readHandshake looks for a handshake at the revision.
-func (m *meeting) readHandshake(conversation *conform.Conversation) {
+func (m *meeting) readHandshake(conversation *rules.Conversation) {
 	hello := conversation.Requests("initialize")
 	if len(hello) == 0 {
 		m.note = notSpoken + "the client did not send initialize, but " + methodsOf(conversation)
@@ -172,7 +175,7 @@ func (m *meeting) readHandshake(conversation *conform.Conversation) {
 	m.capabilities = first.ParamsObject()["capabilities"]
 	asked := first.ParamsObject()["protocolVersion"]
 	known := slices.ContainsFunc(protocol.Released(), func(revision string) bool { return asked == revision })
-	if len(first.Answers) > 0 && slices.ContainsFunc(conversation.ByTarget(), func(said *conform.Said) bool { return said.Index > first.Answers[0].Index }) {
+	if len(first.Answers) > 0 && slices.ContainsFunc(conversation.ByTarget(), func(said *rules.Said) bool { return said.Index > first.Answers[0].Index }) {
 		m.spoken = true
 		if !known {
 			m.flaw = "the client asked for " + shown(asked) + ", which is no revision of the protocol"
@@ -192,16 +195,16 @@ func shown(asked any) string {
 	if asked == nil {
 		return "no protocolVersion"
 	}
-	return conform.Show(asked)
+	return rules.Show(asked)
 }
 
 // readRequests looks for a request that names the revision.
-func (m *meeting) readRequests(conversation *conform.Conversation) {
+func (m *meeting) readRequests(conversation *rules.Conversation) {
 	for _, said := range conversation.ByTarget() {
 		meta := said.Meta()
-		if said.Kind == jsonrpc.Request && meta[scripted.MetaVersion] == m.revision {
-			m.info, _ = meta[scripted.MetaClientInfo].(map[string]any)
-			m.capabilities = meta[scripted.MetaCapabilities]
+		if said.Kind == jsonrpc.Request && meta[mcp.MetaVersion] == m.revision {
+			m.info, _ = meta[mcp.MetaClientInfo].(map[string]any)
+			m.capabilities = meta[mcp.MetaCapabilities]
 			m.spoken = true
 			return
 		}
@@ -214,7 +217,7 @@ func (m *meeting) readRequests(conversation *conform.Conversation) {
 }
 
 // headed tells whether the revision stands in the header of an HTTP request.
-func (m *meeting) headed(conversation *conform.Conversation) bool {
+func (m *meeting) headed(conversation *rules.Conversation) bool {
 	return slices.ContainsFunc(conversation.Events, func(event transcript.Event) bool {
 		return event.From == protocol.Client && event.HTTP != nil && event.HTTP.Header.Get(scripted.VersionHeader) == m.revision
 	})
@@ -222,56 +225,56 @@ func (m *meeting) headed(conversation *conform.Conversation) bool {
 
 // readStray looks for what was meant for an opening of the era and is none, and for what
 // shows nothing of either era.
-func (m *meeting) readStray(conversation *conform.Conversation, meant, foreign func(*conform.Said) bool) {
+func (m *meeting) readStray(conversation *rules.Conversation, meant, foreign func(*rules.Said) bool) {
 	for _, said := range conversation.ByTarget() {
 		switch {
 		case meant(said):
-			m.broken, m.odd = "the client began with "+scripted.Short(said.Raw), ""
+			m.broken, m.odd = "the client began with "+excerpt.Short(said.Raw), ""
 			return
 		case foreign(said), namesAnother(said):
 			m.odd = ""
 			return
 		case m.odd == "":
-			m.odd = "the client began with " + scripted.Short(said.Raw)
+			m.odd = "the client began with " + excerpt.Short(said.Raw)
 		}
 	}
 }
 
 // meansHandshake tells whether what a client sent belongs to a handshake, be it a message
 // or not.
-func meansHandshake(said *conform.Said) bool {
+func meansHandshake(said *rules.Said) bool {
 	return said.Method == "initialize" || !isMessage(said) && bytes.Contains(said.Raw, []byte(`"initialize"`))
 }
 
 // meansStateless tells whether it belongs to the stateless era. A request that names another
 // revision shows nothing of this one.
-func meansStateless(said *conform.Said) bool {
+func meansStateless(said *rules.Said) bool {
 	meta := said.Meta()
-	if _, named := meta[scripted.MetaVersion].(string); named {
+	if _, named := meta[mcp.MetaVersion].(string); named {
 		return !namesAnother(said)
 	}
-	_, declares := meta[scripted.MetaCapabilities]
-	_, introduces := meta[scripted.MetaClientInfo]
+	_, declares := meta[mcp.MetaCapabilities]
+	_, introduces := meta[mcp.MetaClientInfo]
 	return said.Method == "server/discover" || declares || introduces ||
-		!isMessage(said) && (bytes.Contains(said.Raw, []byte(`"server/discover"`)) || bytes.Contains(said.Raw, []byte(scripted.MetaVersion)))
+		!isMessage(said) && (bytes.Contains(said.Raw, []byte(`"server/discover"`)) || bytes.Contains(said.Raw, []byte(mcp.MetaVersion)))
 }
 
 // namesAnother tells whether a request names a revision that cannot be checked.
-func namesAnother(said *conform.Said) bool {
-	version, named := said.Meta()[scripted.MetaVersion].(string)
+func namesAnother(said *rules.Said) bool {
+	version, named := said.Meta()[mcp.MetaVersion].(string)
 	return named && !slices.Contains(protocol.Checked(), version)
 }
 
-func isMessage(said *conform.Said) bool {
+func isMessage(said *rules.Said) bool {
 	return said.Kind != jsonrpc.Invalid && said.Kind != jsonrpc.Batch
 }
 
-func methodsOf(conversation *conform.Conversation) string {
+func methodsOf(conversation *rules.Conversation) string {
 	var methods []string
 	for _, said := range conversation.ByTarget() {
 		method := said.Method
 		if method == "" && said.Kind != jsonrpc.Response {
-			method = scripted.Short(said.Raw)
+			method = excerpt.Short(said.Raw)
 		}
 		if method != "" && !slices.Contains(methods, method) {
 			methods = append(methods, method)
@@ -345,7 +348,7 @@ func (r *run) diagnoseMeetings(meetings []*meeting) {
 
 // endOfOpening is the sequence of the last event that belongs to the opening of a client:
 // what it says first when it was answered.
-func endOfOpening(conversation *conform.Conversation) int {
+func endOfOpening(conversation *rules.Conversation) int {
 	answered := false
 	for _, said := range conversation.Messages {
 		fromTarget := said.FromTarget(conversation.Leg)
@@ -377,7 +380,7 @@ func among(meetings []*meeting, kind func(*meeting) bool) []string {
 // addClientLeg adds a leg, which is checked when the client speaks its revision, or
 // means to.
 func (r *run) addClientLeg(met *meeting, alsoSpeaks []string, planned leg) {
-	state := &legState{planned: -1, findings: map[int]*found{}}
+	state := &legState{planned: -1, findings: map[string]*found{}}
 	state.report = reports.Leg{
 		Role: planned.Role, Revision: planned.Revision, Transport: planned.Transport, AlsoSpeaks: alsoSpeaks,
 	}

@@ -6,6 +6,7 @@ import (
 
 	"github.com/mcpconform/mcpconform/internal/conform"
 	"github.com/mcpconform/mcpconform/internal/protocol"
+	"github.com/mcpconform/mcpconform/internal/rules"
 	"github.com/mcpconform/mcpconform/internal/transcript"
 )
 
@@ -26,7 +27,7 @@ func metWith(revision string, lines ...string) *meeting {
 	}
 	met := &meeting{revision: revision}
 	leg := conform.Leg{Role: protocol.ClientRole, Revision: revision, Transport: protocol.Stdio}
-	met.read([]*conform.Conversation{conform.NewConversation(leg, events, true)})
+	met.read([]*rules.Conversation{rules.NewConversation(leg, events, true)})
 	return met
 }
 

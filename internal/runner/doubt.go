@@ -10,6 +10,7 @@ import (
 	"github.com/mcpconform/mcpconform/internal/conform"
 	"github.com/mcpconform/mcpconform/internal/jsonrpc"
 	"github.com/mcpconform/mcpconform/internal/protocol"
+	"github.com/mcpconform/mcpconform/internal/rules"
 	"github.com/mcpconform/mcpconform/internal/transcript"
 	"github.com/mcpconform/mcpconform/reports"
 )
@@ -203,16 +204,17 @@ func (r *run) unanswered(state *legState, done checked) {
 	if reply == nil || done.Outcome.Ending != conform.Inconclusion || state.report.Ended != nil && reply.Undelivered {
 		return
 	}
-	at := slices.IndexFunc(state.rules, func(rule conform.Rule) bool { return rule.Requirements[0] == conform.AnsweredRequirement })
+	at := slices.IndexFunc(state.rules, func(rule rules.Rule) bool { return rule.Requirements[0] == conform.AnsweredRequirement })
 	if at < 0 {
 		return
 	}
-	if state.findings[at] == nil {
-		state.findings[at] = &found{}
+	id := state.rules[at].ID()
+	if state.findings[id] == nil {
+		state.findings[id] = &found{}
 	}
-	one := state.findings[at]
-	one.add(conform.Finding{Rule: at, Saw: 1, Breaks: []conform.Breach{{
-		Cause: reply.To, Mismatch: conform.Mismatch{Wanted: "a reply to " + reply.To, Found: reply.Found},
+	one := state.findings[id]
+	one.add(rules.Finding{Rule: id, Saw: 1, Breaks: []rules.Breach{{
+		Cause: reply.To, Mismatch: rules.Mismatch{Wanted: "a reply to " + reply.To, Found: reply.Found},
 		Count: 1, Exchange: reply.Exchange, Judged: reply.Judged,
 	}}})
 }

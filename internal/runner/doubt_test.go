@@ -16,6 +16,7 @@ import (
 	"github.com/mcpconform/mcpconform/internal/conform"
 	"github.com/mcpconform/mcpconform/internal/jsonrpc"
 	"github.com/mcpconform/mcpconform/internal/protocol"
+	"github.com/mcpconform/mcpconform/internal/rules"
 	"github.com/mcpconform/mcpconform/reference/server"
 	"github.com/mcpconform/mcpconform/reports"
 )
@@ -166,7 +167,7 @@ func TestATargetThatGoesAway(t *testing.T) {
 // What the run has no time to repeat stays open.
 func TestDoubtsAtTheEndOfARun(t *testing.T) {
 	t.Parallel()
-	r := &run{legs: []*legState{{findings: map[int]*found{}}}, report: &reports.Run{}}
+	r := &run{legs: []*legState{{findings: map[string]*found{}}}, report: &reports.Run{}}
 	r.legs[0].report.Role = protocol.ServerRole
 	known, err := catalogue.Load(suiteRequirements())
 	if err != nil {
@@ -176,7 +177,7 @@ func TestDoubtsAtTheEndOfARun(t *testing.T) {
 	d := r.desk()
 	d.take("a", checked{
 		Text: "answers", Requirements: []string{"ping.answered"},
-		Outcome: conform.Outcome{Ending: conform.Failed, Doubtful: true, Mismatches: []conform.Mismatch{{Wanted: "a", Found: "b"}}},
+		Outcome: conform.Outcome{Ending: conform.Failed, Doubtful: true, Mismatches: []rules.Mismatch{{Wanted: "a", Found: "b"}}},
 	}, false)
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()

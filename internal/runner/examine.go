@@ -12,6 +12,7 @@ import (
 	"github.com/mcpconform/mcpconform/internal/catalogue"
 	"github.com/mcpconform/mcpconform/internal/conform"
 	"github.com/mcpconform/mcpconform/internal/protocol"
+	"github.com/mcpconform/mcpconform/internal/rules"
 	"github.com/mcpconform/mcpconform/internal/scripted"
 	"github.com/mcpconform/mcpconform/internal/survey"
 	"github.com/mcpconform/mcpconform/reports"
@@ -26,7 +27,7 @@ type Examination struct {
 	Target    scripted.Target
 	Launch    conform.Launch // of a client, of which no survey is taken
 	Catalogue *catalogue.Catalogue
-	Rules     []conform.Rule
+	Rules     []rules.Rule
 	// Known is what a survey found before; nil when there was none.
 	Known *survey.Survey
 	// Contact takes a survey anew. Where none can be had, the known one stands.
@@ -168,7 +169,7 @@ type examiner struct {
 
 func (e Examination) begin(ctx context.Context, offered *survey.Survey, mute string) *examiner {
 	state := &legState{
-		mute: mute, findings: map[int]*found{},
+		mute: mute, findings: map[string]*found{},
 		report: reports.Leg{Role: e.Role, Revision: e.Revision, Transport: e.Transport, Spoken: true},
 	}
 	x := &examiner{
@@ -197,4 +198,4 @@ func (x *examiner) claim(leg int, key, story string) permission {
 }
 
 // SuiteRules are the rules for Examination.
-func SuiteRules() []conform.Rule { return suites.Rules() }
+func SuiteRules() []rules.Rule { return suites.Rules() }

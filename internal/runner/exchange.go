@@ -8,6 +8,7 @@ import (
 
 	"github.com/mcpconform/mcpconform/internal/conform"
 	"github.com/mcpconform/mcpconform/internal/excerpt"
+	"github.com/mcpconform/mcpconform/internal/rules"
 	"github.com/mcpconform/mcpconform/internal/transcript"
 )
 
@@ -22,7 +23,7 @@ func shorten(exchanges [][]transcript.Event, outcome conform.Outcome) [][]transc
 	for i, events := range exchanges {
 		shorter[i] = slices.Clone(leaveOut(events, outcome.Judged))
 		for j := range shorter[i] {
-			shorter[i][j] = conform.Excerpt(shorter[i][j], maxStepText, places(outcome)...)
+			shorter[i][j] = rules.Excerpt(shorter[i][j], maxStepText, places(outcome)...)
 		}
 	}
 	return shorter
@@ -97,7 +98,12 @@ func judgedIn(events []transcript.Event, judged *transcript.Event) int {
 // transcript names the file with the connection on which something was judged; ""
 // when none is written.
 func (r *run) transcript(state *legState, events []transcript.Event, judged int) string {
-	if r.options.Transcripts == "" || len(events) == 0 {
+	switch {
+	case len(events) == 0:
+		return ""
+	case r.report.Recorded != nil:
+		return events[max(judged, 0)].Connection
+	case r.options.Transcripts == "":
 		return ""
 	}
 	return r.transcriptOf(state, events[max(judged, 0)].Connection)

@@ -139,11 +139,11 @@ func (r *run) filterChecks(declared []Declared) (string, error) {
 	if r.chosen == nil {
 		return "", nil
 	}
-	rules, provoking := false, false
+	ruled, provoking := false, false
 	for _, state := range r.legs {
 		for _, rule := range state.rules {
 			if r.chosen.Matches(state.environment.RuleLabels(rule)) {
-				rules = true
+				ruled = true
 				provoking = provoking || !r.recorded() && slices.ContainsFunc(rule.Requirements, r.chosen.Names)
 			}
 		}
@@ -152,7 +152,7 @@ func (r *run) filterChecks(declared []Declared) (string, error) {
 	switch {
 	case checks && !provoking:
 		return r.chosen.Expression(), nil
-	case checks || rules:
+	case checks || ruled:
 		return "", nil
 	}
 	return "", &FilterError{Reason: fmt.Sprintf("--filter %q matches nothing over %s", r.options.Filter, strings.Join(r.options.Transports, " and "))}

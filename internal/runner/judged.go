@@ -11,6 +11,7 @@ import (
 	"github.com/mcpconform/mcpconform/internal/conform"
 	"github.com/mcpconform/mcpconform/internal/jsonrpc"
 	"github.com/mcpconform/mcpconform/internal/protocol"
+	"github.com/mcpconform/mcpconform/internal/rules"
 	"github.com/mcpconform/mcpconform/internal/scripted"
 	"github.com/mcpconform/mcpconform/internal/transcript"
 )
@@ -61,7 +62,7 @@ func answering(events []transcript.Event, at int, place string) int {
 // judgedOf returns the position of what the target sent that a mismatch is about: the
 // last that reads as what was found, or else the last that has the place where it was
 // found. It is -1 when there is none.
-func judgedOf(events []transcript.Event, mismatch conform.Mismatch, target protocol.Party) int {
+func judgedOf(events []transcript.Event, mismatch rules.Mismatch, target protocol.Party) int {
 	for _, is := range []func(transcript.Event) bool{
 		func(event transcript.Event) bool { return reads(event, mismatch.Found) },
 		func(event transcript.Event) bool {
@@ -90,9 +91,9 @@ func reads(event transcript.Event, found string) bool {
 		return false
 	}
 	message := jsonrpc.Parse(event.Raw)
-	texts := []string{conform.Reply{Received: scripted.Received{Message: message}}.Describe(), conform.Show(message.Object)}
+	texts := []string{conform.Reply{Received: scripted.Received{Message: message}}.Describe(), rules.Show(message.Object)}
 	if result, there := message.Result(); there {
-		texts = append(texts, conform.Show(result))
+		texts = append(texts, rules.Show(result))
 	}
 	return slices.ContainsFunc(texts, func(text string) bool { return len(text) >= leastShown && strings.Contains(found, text) })
 }
@@ -131,12 +132,12 @@ func reaches(value any, pointer jsontext.Pointer) bool {
 
 // aboutOf names the request that what was judged belongs to: the one that it answers,
 // or itself; zero when it belongs to none.
-func aboutOf(events []transcript.Event, judged int) conform.Subject {
+func aboutOf(events []transcript.Event, judged int) rules.Subject {
 	event := events[judged]
 	var answer jsonrpc.Message
 	if event.Kind == transcript.Message {
 		if answer = jsonrpc.Parse(event.Raw); answer.Method != "" {
-			return conform.SubjectOf(answer)
+			return rules.SubjectOf(answer)
 		}
 	}
 	for _, earlier := range slices.Backward(events[:judged]) {
@@ -147,8 +148,8 @@ func aboutOf(events []transcript.Event, judged int) conform.Subject {
 		answered := answer.Kind == jsonrpc.Response && request.ID == answer.ID
 		carried := event.Kind == transcript.Head && earlier.Stream == event.Stream
 		if request.Kind == jsonrpc.Request && (answered || carried) {
-			return conform.SubjectOf(request)
+			return rules.SubjectOf(request)
 		}
 	}
-	return conform.Subject{}
+	return rules.Subject{}
 }

@@ -5,6 +5,7 @@ import (
 
 	"github.com/mcpconform/mcpconform/internal/conform"
 	"github.com/mcpconform/mcpconform/internal/protocol"
+	"github.com/mcpconform/mcpconform/internal/rules"
 	"github.com/mcpconform/mcpconform/internal/transcript"
 )
 
@@ -28,21 +29,21 @@ func TestWhatWasJudgedIsPointedAt(t *testing.T) {
 		say(7, protocol.Server, `{"jsonrpc":"2.0","method":"notifications/tools/list_changed"}`),
 	}
 	for name, test := range map[string]struct {
-		mismatch conform.Mismatch
+		mismatch rules.Mismatch
 		judged   int // sequence; 0 for nothing
 		about    string
 	}{
-		"an error":                 {conform.Mismatch{Found: `error -32602 (Invalid params) "no"`}, 3, "tools/call of search with id 1"},
-		"a result":                 {conform.Mismatch{Found: `the result {}`}, 6, "ping with id 2"},
-		"a notification":           {conform.Mismatch{Found: `{"jsonrpc":"2.0","method":"notifications/progress","params":{"progress":1}} (3 times)`}, 4, "notifications/progress"},
-		"a status":                 {conform.Mismatch{Found: "HTTP 200 (OK), application/json", Where: "HTTP status"}, 2, "tools/call of search with id 1"},
-		"a place":                  {conform.Mismatch{Found: "-1", Where: "/params/progress"}, 4, "notifications/progress"},
-		"a member that is missing": {conform.Mismatch{Found: "nothing", Where: "/error/data"}, 3, "tools/call of search with id 1"},
-		"no answer":                {conform.Mismatch{Found: "no answer in time: tools/call was not answered within 5s"}, 0, ""},
-		"another status":           {conform.Mismatch{Found: "HTTP 404 (Not Found)", Where: "HTTP status"}, 0, ""},
-		"what anything could be":   {conform.Mismatch{Found: "{}"}, 0, ""},
+		"an error":                 {rules.Mismatch{Found: `error -32602 (Invalid params) "no"`}, 3, "tools/call of search with id 1"},
+		"a result":                 {rules.Mismatch{Found: `the result {}`}, 6, "ping with id 2"},
+		"a notification":           {rules.Mismatch{Found: `{"jsonrpc":"2.0","method":"notifications/progress","params":{"progress":1}} (3 times)`}, 4, "notifications/progress"},
+		"a status":                 {rules.Mismatch{Found: "HTTP 200 (OK), application/json", Where: "HTTP status"}, 2, "tools/call of search with id 1"},
+		"a place":                  {rules.Mismatch{Found: "-1", Where: "/params/progress"}, 4, "notifications/progress"},
+		"a member that is missing": {rules.Mismatch{Found: "nothing", Where: "/error/data"}, 3, "tools/call of search with id 1"},
+		"no answer":                {rules.Mismatch{Found: "no answer in time: tools/call was not answered within 5s"}, 0, ""},
+		"another status":           {rules.Mismatch{Found: "HTTP 404 (Not Found)", Where: "HTTP status"}, 0, ""},
+		"what anything could be":   {rules.Mismatch{Found: "{}"}, 0, ""},
 	} {
-		outcome := conform.Outcome{Ending: conform.Failed, Mismatches: []conform.Mismatch{test.mismatch}}
+		outcome := conform.Outcome{Ending: conform.Failed, Mismatches: []rules.Mismatch{test.mismatch}}
 		point(&outcome, [][]transcript.Event{events}, protocol.ServerRole)
 		judged := 0
 		if outcome.Judged != nil {
@@ -55,18 +56,18 @@ func TestWhatWasJudgedIsPointedAt(t *testing.T) {
 			t.Errorf("%s: event %d, about %q, wanted %d, about %q", name, judged, outcome.About.Name, test.judged, test.about)
 		}
 	}
-	known := conform.Outcome{Ending: conform.Failed, Judged: &events[3], Mismatches: []conform.Mismatch{{Found: "the result {}"}}}
+	known := conform.Outcome{Ending: conform.Failed, Judged: &events[3], Mismatches: []rules.Mismatch{{Found: "the result {}"}}}
 	point(&known, [][]transcript.Event{events}, protocol.ServerRole)
 	if known.Judged == nil || known.Judged.Sequence != 4 || known.About.Method != "notifications/progress" {
 		t.Errorf("what the check says is not taken: %+v", known)
 	}
 	// A client is judged by what it makes of an answer: the place is in the answer.
-	blamed := conform.Outcome{Ending: conform.Failed, Judged: &events[0], Mismatches: []conform.Mismatch{{Found: "a result", Where: "/error/code"}}}
+	blamed := conform.Outcome{Ending: conform.Failed, Judged: &events[0], Mismatches: []rules.Mismatch{{Found: "a result", Where: "/error/code"}}}
 	point(&blamed, [][]transcript.Event{events}, protocol.ClientRole)
 	if blamed.Judged == nil || blamed.Judged.Sequence != 3 || blamed.About.Name != "tools/call of search with id 1" {
 		t.Errorf("%+v", blamed)
 	}
-	passed := conform.Outcome{Mismatches: []conform.Mismatch{{Found: "the result {}"}}}
+	passed := conform.Outcome{Mismatches: []rules.Mismatch{{Found: "the result {}"}}}
 	if point(&passed, [][]transcript.Event{events}, protocol.ServerRole); passed.Judged != nil {
 		t.Error("something is judged of a check that passes")
 	}

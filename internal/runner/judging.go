@@ -10,6 +10,7 @@ import (
 	"github.com/mcpconform/mcpconform/internal/catalogue"
 	"github.com/mcpconform/mcpconform/internal/conform"
 	"github.com/mcpconform/mcpconform/internal/protocol"
+	"github.com/mcpconform/mcpconform/internal/rules"
 	"github.com/mcpconform/mcpconform/internal/survey"
 	"github.com/mcpconform/mcpconform/internal/transcript"
 	"github.com/mcpconform/mcpconform/reports"
@@ -148,9 +149,9 @@ func (j *Judging) judge(ctx context.Context, transcripts string, performances []
 func (j *Judging) meet(records map[string]*conform.Performance) *meeting {
 	met := &meeting{revision: j.leg.Revision}
 	for _, name := range slices.Sorted(maps.Keys(records)) {
-		var conversations []*conform.Conversation
+		var conversations []*rules.Conversation
 		for _, connection := range records[name].Connections {
-			conversations = append(conversations, conform.NewConversation(j.leg, connection.Events, connection.Complete))
+			conversations = append(conversations, rules.NewConversation(j.leg, connection.Events, connection.Complete))
 		}
 		if met.read(conversations); met.spoken {
 			break

@@ -228,7 +228,7 @@ func TestTranscriptsOfWhatWasPlayedAreKeptAtTheEnd(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer func() { _ = file.Close() }()
-	events, err := transcript.Read(file)
+	_, events, err := transcript.Read(file)
 	if err != nil || len(events) != len(performance.Connections[0].Events) {
 		t.Errorf("%d events, %v", len(events), err)
 	}
@@ -258,7 +258,7 @@ func TestAWorkerSeesWhatCame(t *testing.T) {
 	}
 	for i, event := range got.Connections[0].Events {
 		var was, is bytes.Buffer
-		if err := errors.Join(transcript.Write(&was, came.Connections[0].Events[i:i+1]), transcript.Write(&is, []transcript.Event{event})); err != nil {
+		if err := errors.Join(transcript.Write(&was, transcript.Header{}, came.Connections[0].Events[i:i+1]), transcript.Write(&is, transcript.Header{}, []transcript.Event{event})); err != nil {
 			t.Fatal(err)
 		}
 		if was.String() != is.String() {

@@ -14,6 +14,7 @@ import (
 
 	"github.com/mcpconform/mcpconform/internal/catalogue"
 	"github.com/mcpconform/mcpconform/internal/conform"
+	"github.com/mcpconform/mcpconform/internal/rules"
 	"github.com/mcpconform/mcpconform/internal/transcript"
 	"github.com/mcpconform/mcpconform/reports"
 )
@@ -21,17 +22,17 @@ import (
 // found is what one rule found over all connections of a leg.
 type found struct {
 	saw         int
-	breaches    []conform.Breach
+	breaches    []rules.Breach
 	connections []int // by breach
 }
 
 // maxBreaches bounds the causes that are reported of one rule.
 const maxBreaches = 12
 
-func (f *found) add(finding conform.Finding) {
+func (f *found) add(finding rules.Finding) {
 	f.saw += finding.Saw
 	for _, breach := range finding.Breaks {
-		at := slices.IndexFunc(f.breaches, func(known conform.Breach) bool { return known.Cause == breach.Cause })
+		at := slices.IndexFunc(f.breaches, func(known rules.Breach) bool { return known.Cause == breach.Cause })
 		switch {
 		case at >= 0:
 			f.breaches[at].Count += breach.Count
@@ -81,19 +82,17 @@ func (r *run) addRules(state *legState) {
 	}
 }
 
-func (r *run) ruleResult(state *legState, rule conform.Rule) reports.Result {
+func (r *run) ruleResult(state *legState, rule rules.Rule) reports.Result {
 	ids := state.environment.Standing(rule.Requirements)
 	result := reports.Result{
 		ID: ids[0], Kind: reports.KindRule, Group: []string{"Rules"}, Text: rule.Text,
 		Requirements: r.requirements(state, ids), Page: r.page(state, ids[0]), Verdict: reports.Passed,
 	}
-	if reason, isElsewhere := state.elsewhere[rule.Text]; isElsewhere {
+	if reason, isElsewhere := state.elsewhere[rule.ID()]; isElsewhere {
 		result.Verdict, result.Reason = reports.Skipped, reason
 		return result
 	}
-	// Findings count among the rules that stand.
-	standing := slices.IndexFunc(state.rules, func(one conform.Rule) bool { return one.Text == rule.Text })
-	seen := state.findings[standing]
+	seen := state.findings[rule.ID()]
 	switch {
 	case seen == nil:
 		result.Verdict, result.Reason = reports.Skipped, cmp.Or(state.environment.NeverShown(ids), "the target sent no message of this kind")
@@ -200,7 +199,7 @@ func (r *run) page(state *legState, id string) string {
 	return requirement.Page(state.report.Revision)
 }
 
-func (r *run) failure(mismatch conform.Mismatch, about conform.Subject) reports.Failure {
+func (r *run) failure(mismatch rules.Mismatch, about rules.Subject) reports.Failure {
 	return reports.Failure{
 		Wanted: r.redact(mismatch.Wanted), Found: r.redact(mismatch.Found), Where: r.redact(mismatch.Where),
 		Method: r.redact(about.Method), About: r.redact(about.Name),
@@ -344,6 +343,18 @@ func (r *run) keep(state *legState, connection conform.Connection) error {
 	if err := os.MkdirAll(filepath.Dir(name), 0o750); err != nil {
 		return fmt.Errorf("--transcripts: %w", err)
 	}
+	header := reports.RedactAll(r.options.Redactor, r.header(connection))
 	events := reports.RedactAll(r.options.Redactor, connection.Events)
-	return reports.WriteFile(name, func(w io.Writer) error { return transcript.Write(w, events) })
+	return reports.WriteFile(name, func(w io.Writer) error { return transcript.Write(w, header, events) })
+}
+
+// header says what the connection is to be judged by.
+func (r *run) header(connection conform.Connection) transcript.Header {
+	facts := connection.Facts
+	return transcript.Header{
+		Harness: transcript.Harness{Name: r.options.Tool.Name, Version: r.options.Tool.Version},
+		Role:    connection.Leg.Role, Revision: connection.Leg.Revision, Transport: connection.Leg.Transport,
+		Capabilities: transcript.Capabilities{Client: facts.ClientCapabilities, Server: facts.ServerCapabilities},
+		Tools:        facts.Tools, Dropped: facts.Incomplete, Unjudged: connection.Unjudged,
+	}
 }

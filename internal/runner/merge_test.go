@@ -11,6 +11,7 @@ import (
 
 	"github.com/mcpconform/mcpconform/internal/conform"
 	"github.com/mcpconform/mcpconform/internal/protocol"
+	"github.com/mcpconform/mcpconform/internal/rules"
 	"github.com/mcpconform/mcpconform/internal/transcript"
 	"github.com/mcpconform/mcpconform/reports"
 )
@@ -147,15 +148,15 @@ func TestFindingsCountWhereTheyBelong(t *testing.T) {
 	r := &run{}
 	for planned, revision := range []string{"2025-06-18", "2025-11-25"} {
 		r.legs = append(r.legs, &legState{
-			planned: planned, findings: map[int]*found{},
+			planned: planned, findings: map[string]*found{},
 			report: reports.Leg{Role: protocol.ServerRole, Revision: revision, Transport: protocol.HTTP},
 		})
 	}
 	for _, revision := range []string{"2025-06-18", "2025-11-25", "2025-11-25", "2024-11-05"} {
-		r.closed(0, conform.Connection{Leg: leg(revision), Findings: []conform.Finding{{Rule: 7, Saw: 1}}})
+		r.closed(0, conform.Connection{Leg: leg(revision), Findings: []rules.Finding{{Rule: "7", Saw: 1}}})
 	}
 	for planned, wanted := range []int{1, 2} {
-		if one := r.state(planned).findings[7]; one == nil || one.saw != wanted {
+		if one := r.state(planned).findings["7"]; one == nil || one.saw != wanted {
 			t.Errorf("leg %d has %+v", planned, one)
 		}
 	}

@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"github.com/mcpconform/mcpconform/internal/conform"
+	"github.com/mcpconform/mcpconform/internal/rules"
 	"github.com/mcpconform/mcpconform/reports"
 )
 
@@ -16,7 +17,7 @@ func (r *run) notice(state *legState) {
 		add(text)
 	}
 	for _, name := range state.environment.Never.Names {
-		shown := slices.ContainsFunc(state.rules, func(rule conform.Rule) bool {
+		shown := slices.ContainsFunc(state.rules, func(rule rules.Rule) bool {
 			return state.environment.NeverAsks(rule.Requirements) == name && state.saw(rule)
 		})
 		if shown {
@@ -26,9 +27,9 @@ func (r *run) notice(state *legState) {
 }
 
 // saw tells whether a rule saw anything on the leg.
-func (s *legState) saw(rule conform.Rule) bool {
-	at := slices.IndexFunc(s.rules, func(one conform.Rule) bool { return one.Text == rule.Text })
-	return s.findings[at] != nil && s.findings[at].saw > 0
+func (s *legState) saw(rule rules.Rule) bool {
+	seen := s.findings[rule.ID()]
+	return seen != nil && seen.saw > 0
 }
 
 // uncalled tells that no tool was called, where something could not be tested for that;

@@ -10,6 +10,7 @@ import (
 
 	"github.com/mcpconform/mcpconform/internal/conform"
 	"github.com/mcpconform/mcpconform/internal/protocol"
+	"github.com/mcpconform/mcpconform/internal/rules"
 	"github.com/mcpconform/mcpconform/internal/survey"
 	"github.com/mcpconform/mcpconform/reports"
 )
@@ -109,11 +110,11 @@ func TestNeverThatIsNotSoIsTold(t *testing.T) {
 	}
 	environment.Catalogue = requirements
 	environment.Never = conform.Never{Names: []string{"sampling", "elicitation"}, By: "mcpconform.yaml"}
-	rule := conform.Rule{Text: all["2025-11-25"][at].Text, Requirements: []string{"elicitation.request.mode"}}
+	rule := rules.Rule{Text: all["2025-11-25"][at].Text, Requirements: []string{"elicitation.request.mode"}}
 	for saw, want := range map[int][]string{
 		0: nil, 2: {"the server asked for elicitation, although mcpconform.yaml says that it never does: take it out of never"},
 	} {
-		state := &legState{environment: environment, rules: []conform.Rule{rule}, findings: map[int]*found{0: {saw: saw}}}
+		state := &legState{environment: environment, rules: []rules.Rule{rule}, findings: map[string]*found{rule.ID(): {saw: saw}}}
 		(&run{}).notice(state)
 		if !slices.Equal(state.report.Notices, want) {
 			t.Errorf("%q, wanted %q", state.report.Notices, want)

@@ -66,14 +66,14 @@ func (l leg) target() scripted.Target {
 // environments makes what the checks of each leg see, with room for all of them
 // together.
 func (p plan) environments(room *transcript.Room, record func(legIndex int, connection conform.Connection)) []*conform.Environment {
-	rules := suites.Rules()
+	judging := suites.Rules()
 	environments := make([]*conform.Environment, len(p.Legs))
 	for index, leg := range p.Legs {
 		to := leg.target()
 		to.Limits.Message = min(to.Limits.Message, longestMessage(p.Workers))
 		environments[index] = &conform.Environment{
 			Leg: leg.Leg, Target: to, Survey: leg.Survey, Catalogue: p.Catalogue,
-			Calls: p.Calls, Arguments: p.Arguments, Provocations: p.Provocations, Never: p.Never, Rules: rules,
+			Calls: p.Calls, Arguments: p.Arguments, Provocations: p.Provocations, Never: p.Never, Rules: judging,
 			Room: room, Company: p.Workers > 1,
 			Record: func(connection conform.Connection) { record(index, connection) },
 			Launch: leg.launch(), Sockets: p.Sockets, Hasty: leg.Hasty, Performances: leg.Performances,

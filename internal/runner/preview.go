@@ -13,6 +13,7 @@ import (
 	"github.com/mcpconform/mcpconform/internal/catalogue"
 	"github.com/mcpconform/mcpconform/internal/conform"
 	"github.com/mcpconform/mcpconform/internal/protocol"
+	"github.com/mcpconform/mcpconform/internal/rules"
 	"github.com/mcpconform/mcpconform/internal/survey"
 	"github.com/mcpconform/mcpconform/suites"
 )
@@ -69,6 +70,9 @@ func preview(environments []*conform.Environment) ([]Declared, error) {
 		declared = append(declared, check)
 	}
 	for _, environment := range environments {
+		if err := rules.Declared(environment.Rules); err != nil {
+			return nil, err
+		}
 		for _, rule := range environment.Rules {
 			if err := ruleHolds(environment, rule); err != nil {
 				return nil, err
@@ -78,10 +82,7 @@ func preview(environments []*conform.Environment) ([]Declared, error) {
 	return declared, nil
 }
 
-func ruleHolds(environment *conform.Environment, rule conform.Rule) error {
-	if len(rule.Requirements) == 0 {
-		return fmt.Errorf("the rule %q verifies nothing", rule.Text)
-	}
+func ruleHolds(environment *conform.Environment, rule rules.Rule) error {
 	for _, id := range rule.Requirements {
 		if _, known := environment.Catalogue.Get(id); !known {
 			return fmt.Errorf("the rule %q verifies %q, which no requirements.yaml has", rule.Text, id)

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/mcpconform/mcpconform/internal/conform"
+	"github.com/mcpconform/mcpconform/internal/excerpt"
 	"github.com/mcpconform/mcpconform/internal/jsonrpc"
 	"github.com/mcpconform/mcpconform/internal/protocol"
 	"github.com/mcpconform/mcpconform/internal/scripted"
@@ -421,7 +422,7 @@ func pinged(ctx context.Context, connection *scripted.Connection) (noFence strin
 		return err.Error(), errors.Is(err, scripted.ErrTimeout)
 	}
 	if _, there := answer.Result(); !there {
-		return "it is answered with " + scripted.Short(answer.Raw), false
+		return "it is answered with " + excerpt.Short(answer.Raw), false
 	}
 	return "", false
 }
@@ -518,7 +519,7 @@ func targetError(ctx context.Context, to scripted.Target, visit *visit) error {
 	if noise := firstNoise(received); noise != "" {
 		reason += "; on standard output it wrote " + noise + ", where only JSON-RPC messages may stand"
 	} else if len(received) > 0 && errors.Is(visit.err, scripted.ErrTimeout) {
-		reason += fmt.Sprintf("; what it sent, beginning with %s, is no answer to it", scripted.Short(received[0].Raw))
+		reason += fmt.Sprintf("; what it sent, beginning with %s, is no answer to it", excerpt.Short(received[0].Raw))
 	}
 	if errors.Is(visit.err, scripted.ErrTimeout) {
 		reason += "; give it longer with --timeout, if it is slow to start"
@@ -535,7 +536,7 @@ func commandLine(command target.Command) string { return strings.Join(command.Ar
 func firstNoise(received []scripted.Received) string {
 	for _, one := range received {
 		if flaw, broken := one.Broken(); broken {
-			return fmt.Sprintf("%q (%s)", scripted.Short(one.Raw), flaw)
+			return fmt.Sprintf("%q (%s)", excerpt.Short(one.Raw), flaw)
 		}
 	}
 	return ""
@@ -565,11 +566,11 @@ func httpReason(url string, visit *visit) string {
 	case status.Status == http.StatusUnauthorized:
 		reason := url + " needs a login (HTTP 401)"
 		if says := header.Get("WWW-Authenticate"); says != "" {
-			reason += ": WWW-Authenticate says " + scripted.Short([]byte(says))
+			reason += ": WWW-Authenticate says " + excerpt.Short([]byte(says))
 		}
 		return reason + "; give a token with --header \"Authorization: Bearer TOKEN\""
 	case status.Status >= 300 && status.Status <= 399:
-		return fmt.Sprintf("%s redirects (HTTP %d) to %s; give that URL, if it is the MCP endpoint", url, status.Status, scripted.Short([]byte(header.Get("Location"))))
+		return fmt.Sprintf("%s redirects (HTTP %d) to %s; give that URL, if it is the MCP endpoint", url, status.Status, excerpt.Short([]byte(header.Get("Location"))))
 	case status.Status == http.StatusNotFound:
 		return url + " answers HTTP 404; give the URL of the MCP endpoint itself, which often ends in /mcp"
 	}

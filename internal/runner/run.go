@@ -18,6 +18,7 @@ import (
 	"github.com/mcpconform/mcpconform/internal/conform"
 	"github.com/mcpconform/mcpconform/internal/filter"
 	"github.com/mcpconform/mcpconform/internal/protocol"
+	"github.com/mcpconform/mcpconform/internal/rules"
 	"github.com/mcpconform/mcpconform/internal/scripted"
 	"github.com/mcpconform/mcpconform/internal/target"
 	"github.com/mcpconform/mcpconform/internal/transcript"
@@ -245,9 +246,9 @@ type legState struct {
 	report      reports.Leg
 	planned     int // index in the plan; -1 when the revision is not spoken
 	environment *conform.Environment
-	rules       []conform.Rule    // that stand on this leg
+	rules       []rules.Rule      // that stand on this leg
 	elsewhere   map[string]string // why others do not apply to the transport
-	findings    map[int]*found    // by rule
+	findings    map[string]*found // by rule
 	total       int               // checks that are planned
 	all         int               // checks and rules, whatever the filter
 	silent      int               // checks in a row that the target left unanswered
@@ -348,7 +349,7 @@ func (r *run) addLegs(ctx context.Context, to scripted.Target, visits []*visit) 
 	for _, revision := range r.options.Revisions.choose(speaks, broken(visits)) {
 		at := slices.IndexFunc(visits, func(one *visit) bool { return one.asked == revision })
 		visit := visits[at]
-		state := &legState{planned: -1, findings: map[int]*found{}}
+		state := &legState{planned: -1, findings: map[string]*found{}}
 		state.report = reports.Leg{
 			Role: protocol.ServerRole, Revision: revision, Transport: to.Transport,
 			AlsoSpeaks: slices.DeleteFunc(slices.Clone(speaks), func(other string) bool { return other == revision }),

@@ -273,7 +273,7 @@ func TestTranscripts(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		events, err := transcript.Read(file)
+		_, events, err := transcript.Read(file)
 		if err != nil || len(events) == 0 {
 			t.Errorf("%s: %d events, %v", name, len(events), err)
 		}

@@ -9,8 +9,10 @@ import (
 	"strings"
 
 	"github.com/mcpconform/mcpconform/internal/conform"
+	"github.com/mcpconform/mcpconform/internal/excerpt"
 	"github.com/mcpconform/mcpconform/internal/jsonrpc"
 	"github.com/mcpconform/mcpconform/internal/protocol"
+	"github.com/mcpconform/mcpconform/internal/rules"
 	"github.com/mcpconform/mcpconform/internal/scripted"
 	"github.com/mcpconform/mcpconform/internal/transcript"
 	"github.com/mcpconform/mcpconform/suites"
@@ -73,7 +75,7 @@ func (v *visit) undiscovered() string {
 	if slices.ContainsFunc(v.handshake.Supported, hasDiscovery) || v.elsewhere() && !v.modern {
 		return ""
 	}
-	return fmt.Sprintf("server/discover at %s is answered without it in supportedVersions: %s", v.asked, scripted.Short(v.handshake.Answer.Raw))
+	return fmt.Sprintf("server/discover at %s is answered without it in supportedVersions: %s", v.asked, excerpt.Short(v.handshake.Answer.Raw))
 }
 
 // misanswered says what is wrong with the revision that initialize is answered with; ""
@@ -84,7 +86,7 @@ func (v *visit) misanswered(visits []*visit, listed string) string {
 	at := slices.IndexFunc(visits, func(other *visit) bool { return other.asked == answered })
 	switch {
 	case answered == "":
-		return "initialize was answered without a protocolVersion that is a string: " + scripted.Short(v.handshake.Answer.Raw)
+		return "initialize was answered without a protocolVersion that is a string: " + excerpt.Short(v.handshake.Answer.Raw)
 	case at < 0:
 		return said + ", which is no revision of the protocol"
 	case listed != "":
@@ -185,7 +187,7 @@ func (v *visit) resembling() string {
 		called := message.Kind == jsonrpc.Request || message.Kind == jsonrpc.Notification
 		names := func(member string) bool { return bytes.Contains(event.Raw, []byte(member)) }
 		if !refused && !called && slices.ContainsFunc(wanted, names) {
-			return scripted.Short(bytes.TrimSpace(event.Raw))
+			return excerpt.Short(bytes.TrimSpace(event.Raw))
 		}
 	}
 	return ""
@@ -197,21 +199,25 @@ func (r *run) flaw(to scripted.Target) func(*visit) string {
 	return func(visit *visit) string {
 		log := visit.connection.Log()
 		leg := conform.Leg{Role: protocol.ServerRole, Revision: visit.asked, Transport: to.Transport}
-		return r.flawIn(conform.NewConversation(leg, log.Events(), log.Dropped() == 0), math.MaxInt)
+		return r.flawIn(rules.NewConversation(leg, log.Events(), log.Dropped() == 0), math.MaxInt)
 	}
 }
 
 // flawIn says what a conversation breaks, as far as an event, of the rules that fail a
 // run.
-func (r *run) flawIn(conversation *conform.Conversation, last int) string {
+func (r *run) flawIn(conversation *rules.Conversation, last int) string {
 	requirements, err := r.load()
 	if err != nil {
 		return "" // which the plan is told
 	}
 	there := &conform.Environment{Leg: conversation.Leg, Catalogue: requirements, Rules: suites.Rules()}
-	rules, _ := there.StandingRules()
-	for _, finding := range conform.ApplyRules(rules, conversation) {
-		failing := slices.ContainsFunc(there.Standing(rules[finding.Rule].Requirements), func(id string) bool {
+	standing, _ := there.StandingRules()
+	required := map[string][]string{}
+	for _, rule := range standing {
+		required[rule.ID()] = there.Standing(rule.Requirements)
+	}
+	for _, finding := range rules.Apply(standing, conversation) {
+		failing := slices.ContainsFunc(required[finding.Rule], func(id string) bool {
 			requirement, known := requirements.Get(id)
 			return known && requirement.Level(conversation.Revision).Failing()
 		})

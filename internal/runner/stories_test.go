@@ -17,6 +17,7 @@ import (
 
 	"github.com/mcpconform/mcpconform/internal/conform"
 	"github.com/mcpconform/mcpconform/internal/jsonrpc"
+	"github.com/mcpconform/mcpconform/internal/mcp"
 	"github.com/mcpconform/mcpconform/internal/protocol"
 	"github.com/mcpconform/mcpconform/internal/scripted"
 	"github.com/mcpconform/mcpconform/internal/transport"
@@ -118,8 +119,8 @@ func (g *greedy) play(ctx context.Context, invocation conform.Invocation) {
 // meta is the _meta of a request of the stateless era.
 func (g *greedy) meta() map[string]any {
 	return map[string]any{
-		scripted.MetaVersion: g.revision, scripted.MetaClientInfo: map[string]any{"name": "greedy", "version": "1"},
-		scripted.MetaCapabilities: g.capabilities(), "progressToken": "greed",
+		mcp.MetaVersion: g.revision, mcp.MetaClientInfo: map[string]any{"name": "greedy", "version": "1"},
+		mcp.MetaCapabilities: g.capabilities(), "progressToken": "greed",
 	}
 }
 

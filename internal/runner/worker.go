@@ -19,6 +19,7 @@ import (
 
 	"github.com/mcpconform/mcpconform/internal/conform"
 	"github.com/mcpconform/mcpconform/internal/protocol"
+	"github.com/mcpconform/mcpconform/internal/rules"
 	"github.com/mcpconform/mcpconform/internal/transcript"
 	"github.com/mcpconform/mcpconform/suites"
 )
@@ -316,7 +317,7 @@ func (p *pipe) checked(found checked) { p.write(note{Checked: &found}) }
 
 func (p *pipe) closed(legIndex int, connection conform.Connection) {
 	if !p.events {
-		connection.Events = nil
+		connection.Events, connection.Facts = nil, rules.Facts{}
 	}
 	p.write(note{Leg: legIndex, Connection: &connection})
 }

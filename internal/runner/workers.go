@@ -249,6 +249,7 @@ type service struct {
 func (d *desk) serve(ctx context.Context, told []byte, name string, worker *target.Process, shift shift) (ended service) {
 	writer := json.NewEncoder(worker.Stdin)
 	reader := json.NewDecoder(worker.Stdout)
+	reader.UseNumber()              // what the target declared is kept as it came
 	_, _ = worker.Stdin.Write(told) // a worker that cannot be told is gone, or about to end
 	for {
 		var line note

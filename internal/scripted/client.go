@@ -9,13 +9,13 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
-	"unicode/utf8"
 
+	"github.com/mcpconform/mcpconform/internal/excerpt"
 	"github.com/mcpconform/mcpconform/internal/jsonrpc"
+	"github.com/mcpconform/mcpconform/internal/mcp"
 	"github.com/mcpconform/mcpconform/internal/protocol"
 	"github.com/mcpconform/mcpconform/internal/transcript"
 )
@@ -38,7 +38,7 @@ type Client struct {
 	// Of a client of the stateless era:
 	revision     string // that it speaks; "" in the handshake era
 	capabilities Capabilities
-	mirrored     map[string][]Mirror // by tool: the arguments that headers repeat
+	mirrored     map[string][]mcp.Mirror // by tool: the arguments that headers repeat
 }
 
 // Answer makes the message that answers a request of the server. A nil answer
@@ -122,7 +122,7 @@ func (d *Delivery) unanswered() error {
 		return refused
 	}
 	if len(d.Body) > 0 {
-		return fmt.Errorf("%w: HTTP %d with content type %q and the body %s", ErrNoAnswer, d.Status, d.ContentType, Short(d.Body))
+		return fmt.Errorf("%w: HTTP %d with content type %q and the body %s", ErrNoAnswer, d.Status, d.ContentType, excerpt.Short(d.Body))
 	}
 	return fmt.Errorf("%w: %s, of the content type %q", ErrNoAnswer, d.came(), d.ContentType)
 }
@@ -151,7 +151,7 @@ func (e *StatusError) Error() string {
 	if len(e.Body) == 0 {
 		return fmt.Sprintf("HTTP %d without a body", e.Status)
 	}
-	return fmt.Sprintf("HTTP %d with the body %s", e.Status, Short(e.Body))
+	return fmt.Sprintf("HTTP %d with the body %s", e.Status, excerpt.Short(e.Body))
 }
 
 // Reasons why no answer came. They are wrapped with what is known beside.
@@ -445,25 +445,3 @@ func (c *Client) take(ctx context.Context, received Received) {
 		c.wire.answer(ctx, Outgoing{Raw: raw})
 	}
 }
-
-// longest is how many bytes of a message stand in a line of text.
-const longest = 300
-
-// Short shortens bytes for a line of text.
-func Short(raw []byte) string {
-	if len(raw) <= longest {
-		return lineBreaks.Replace(strings.TrimRight(string(raw), "\r\n"))
-	}
-	return fmt.Sprintf("%s… (%d bytes)", Beginning(raw), len(raw))
-}
-
-// Beginning cuts bytes for a line of text, between characters.
-func Beginning(raw []byte) string {
-	end := min(longest, len(raw))
-	for end < len(raw) && end > longest-utf8.UTFMax && !utf8.RuneStart(raw[end]) {
-		end--
-	}
-	return lineBreaks.Replace(string(raw[:end]))
-}
-
-var lineBreaks = strings.NewReplacer("\n", `\n`, "\r", `\r`)

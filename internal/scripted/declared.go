@@ -2,6 +2,7 @@ package scripted
 
 import (
 	"github.com/mcpconform/mcpconform/internal/jsonrpc"
+	"github.com/mcpconform/mcpconform/internal/mcp"
 	"github.com/mcpconform/mcpconform/internal/protocol"
 )
 
@@ -20,7 +21,7 @@ func (s *Session) learn(message jsonrpc.Message) {
 // the stateless era, with this very request; nil for none.
 func (c *Call) Declared() Object {
 	if c.Has(protocol.PerRequestMeta) {
-		declared, _ := c.Meta()[MetaCapabilities].(Object)
+		declared, _ := c.Meta()[mcp.MetaCapabilities].(Object)
 		return declared
 	}
 	c.Session.mu.Lock()

@@ -8,7 +8,9 @@ import (
 	"slices"
 	"time"
 
+	"github.com/mcpconform/mcpconform/internal/excerpt"
 	"github.com/mcpconform/mcpconform/internal/jsonrpc"
+	"github.com/mcpconform/mcpconform/internal/mcp"
 	"github.com/mcpconform/mcpconform/internal/protocol"
 	"github.com/mcpconform/mcpconform/internal/target"
 	"github.com/mcpconform/mcpconform/internal/transcript"
@@ -101,7 +103,7 @@ type RefusedError struct {
 }
 
 func (e *RefusedError) Error() string {
-	return fmt.Sprintf("%s was refused with error %d: %s", e.Method, e.Refusal.Code, Short([]byte(e.Refusal.Message)))
+	return fmt.Sprintf("%s was refused with error %d: %s", e.Method, e.Refusal.Code, excerpt.Short([]byte(e.Refusal.Message)))
 }
 
 // Supported are the revisions that the server named in its error, if it did.
@@ -115,7 +117,7 @@ func revisionsIn(member any) []string {
 	var revisions []string
 	for _, element := range list {
 		if revision, isText := element.(string); isText {
-			revisions = append(revisions, Short([]byte(revision)))
+			revisions = append(revisions, excerpt.Short([]byte(revision)))
 		}
 	}
 	return revisions
@@ -130,7 +132,7 @@ func ReadHandshake(answer Received) (Handshake, error) {
 	member, _ := answer.Result()
 	result, isObject := member.(map[string]any)
 	if !isObject {
-		return handshake, fmt.Errorf("initialize was answered without a result object: %s", Short(answer.Raw))
+		return handshake, fmt.Errorf("initialize was answered without a result object: %s", excerpt.Short(answer.Raw))
 	}
 	handshake.Agreed = true
 	handshake.Revision, _ = result["protocolVersion"].(string)
@@ -174,15 +176,15 @@ func ReadDiscovery(answer Received, revision string) (Handshake, error) {
 	member, _ := answer.Result()
 	result, isObject := member.(map[string]any)
 	if !isObject {
-		return found, fmt.Errorf("server/discover was answered without a result object: %s", Short(answer.Raw))
+		return found, fmt.Errorf("server/discover was answered without a result object: %s", excerpt.Short(answer.Raw))
 	}
 	found.Supported = revisionsIn(result["supportedVersions"])
 	found.Capabilities, _ = result["capabilities"].(map[string]any)
 	meta, _ := result["_meta"].(map[string]any)
-	found.ServerInfo, _ = meta[MetaServerInfo].(map[string]any)
+	found.ServerInfo, _ = meta[mcp.MetaServerInfo].(map[string]any)
 	found.Instructions, _ = result["instructions"].(string)
 	if found.Supported == nil && found.Capabilities == nil {
-		return found, fmt.Errorf("server/discover was answered with neither supportedVersions nor capabilities: %s", Short(answer.Raw))
+		return found, fmt.Errorf("server/discover was answered with neither supportedVersions nor capabilities: %s", excerpt.Short(answer.Raw))
 	}
 	found.Agreed = true
 	if slices.Contains(found.Supported, revision) {

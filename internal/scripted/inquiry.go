@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/mcpconform/mcpconform/internal/jsonrpc"
+	"github.com/mcpconform/mcpconform/internal/mcp"
 	"github.com/mcpconform/mcpconform/internal/protocol"
 )
 
@@ -96,27 +97,9 @@ func (c *Call) MayAsk(question Question) bool {
 		modes, _ := c.Declared()["elicitation"].(Object)
 		mode, named := question.Params["mode"].(string)
 		if !named {
-			mode = formMode
+			mode = mcp.FormMode
 		}
-		return OffersMode(modes, mode)
+		return mcp.OffersMode(modes, mode)
 	}
 	return false
-}
-
-// formMode is the mode of elicitation that is offered where none is named.
-const formMode = "form"
-
-// OffersMode tells whether what a client declares of elicitation offers a mode: forms
-// also where it names no mode at all. Modes are objects; what else is there, and _meta,
-// says nothing of them.
-func OffersMode(elicitation Object, mode string) bool {
-	if elicitation[mode] != nil {
-		return true
-	}
-	for name, value := range elicitation {
-		if _, isMode := value.(Object); isMode && name != "_meta" {
-			return false
-		}
-	}
-	return elicitation != nil && mode == formMode
 }

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/mcpconform/mcpconform/internal/jsonrpc"
+	"github.com/mcpconform/mcpconform/internal/mcp"
 	"github.com/mcpconform/mcpconform/internal/protocol"
 	"github.com/mcpconform/mcpconform/internal/scripted"
 )
@@ -98,7 +99,7 @@ func TestOffersMode(t *testing.T) {
 		elicitation, _ := value.(scripted.Object)
 		var offered []string
 		for _, mode := range []string{"form", "url"} {
-			if scripted.OffersMode(elicitation, mode) {
+			if mcp.OffersMode(elicitation, mode) {
 				offered = append(offered, mode)
 			}
 		}

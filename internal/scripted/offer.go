@@ -8,6 +8,7 @@ import (
 	"strconv"
 
 	"github.com/mcpconform/mcpconform/internal/jsonrpc"
+	"github.com/mcpconform/mcpconform/internal/mcp"
 	"github.com/mcpconform/mcpconform/internal/protocol"
 )
 
@@ -145,12 +146,12 @@ func (o *Offer) current(c *Call) bool {
 	if c.Message.Method == "initialize" {
 		return true // which is answered in its own way
 	}
-	requested, _ := c.Meta()[MetaVersion].(string)
+	requested, _ := c.Meta()[mcp.MetaVersion].(string)
 	if requested == o.revision {
 		return true
 	}
 	if requested == "" {
-		c.refuse(http.StatusBadRequest, jsonrpc.InvalidParams, "params._meta."+MetaVersion+" is missing", nil)
+		c.refuse(http.StatusBadRequest, jsonrpc.InvalidParams, "params._meta."+mcp.MetaVersion+" is missing", nil)
 	} else {
 		c.RefuseVersion(requested, o.revision)
 	}
@@ -179,7 +180,7 @@ func (o *Offer) discover(c *Call) {
 	}
 	result := Object{
 		"supportedVersions": []any{o.revision}, "capabilities": o.Capabilities,
-		"_meta": Object{MetaServerInfo: ServerInfo},
+		"_meta": Object{mcp.MetaServerInfo: ServerInfo},
 	}
 	if o.Instructions != "" {
 		result["instructions"] = o.Instructions

@@ -13,6 +13,7 @@ import (
 	"testing"
 
 	"github.com/mcpconform/mcpconform/internal/jsonrpc"
+	"github.com/mcpconform/mcpconform/internal/mcp"
 	"github.com/mcpconform/mcpconform/internal/protocol"
 	"github.com/mcpconform/mcpconform/internal/scripted"
 	"github.com/mcpconform/mcpconform/internal/transcript"
@@ -241,7 +242,7 @@ func TestScriptedServerPublishes(t *testing.T) {
 		t.Fatal(err)
 	}
 	params, _ := acknowledged.Params().(map[string]any)
-	if meta, _ := params["_meta"].(map[string]any); jsonrpc.IDOf(meta[scripted.MetaSubscription]) != request.ID {
+	if meta, _ := params["_meta"].(map[string]any); jsonrpc.IDOf(meta[mcp.MetaSubscription]) != request.ID {
 		t.Errorf("%s", acknowledged.Raw)
 	}
 	session := server.Sessions()[0]

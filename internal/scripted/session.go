@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/mcpconform/mcpconform/internal/jsonrpc"
+	"github.com/mcpconform/mcpconform/internal/mcp"
 	"github.com/mcpconform/mcpconform/internal/protocol"
 	"github.com/mcpconform/mcpconform/internal/transcript"
 	"github.com/mcpconform/mcpconform/internal/transport"
@@ -176,7 +177,7 @@ func (s *Session) publish(method string, params Object) (sent bool) {
 
 // about says which subscription a notification belongs to.
 func about(call *Call, params Object) Object {
-	said := Object{"_meta": Object{MetaSubscription: call.Message.ID}}
+	said := Object{"_meta": Object{mcp.MetaSubscription: call.Message.ID}}
 	maps.Copy(said, params)
 	return said
 }

@@ -3,34 +3,15 @@ package scripted
 import (
 	"cmp"
 	"context"
-	"encoding/json"
 	"maps"
 	"net/http"
-	"slices"
-	"strconv"
-	"strings"
 	"sync/atomic"
 
 	"github.com/mcpconform/mcpconform/internal/jsonrpc"
+	"github.com/mcpconform/mcpconform/internal/mcp"
 	"github.com/mcpconform/mcpconform/internal/protocol"
 	"github.com/mcpconform/mcpconform/internal/transport"
 )
-
-// Keys in the _meta of a request of the stateless era
-// (basic/index#meta), of its results, and of what belongs to a subscription.
-const (
-	MetaVersion      = transport.MetaVersion
-	MetaClientInfo   = "io.modelcontextprotocol/clientInfo"
-	MetaCapabilities = "io.modelcontextprotocol/clientCapabilities"
-	MetaLogLevel     = "io.modelcontextprotocol/logLevel"
-	MetaServerInfo   = "io.modelcontextprotocol/serverInfo"
-	MetaSubscription = "io.modelcontextprotocol/subscriptionId"
-)
-
-// ParameterHeader is what the headers that mirror arguments of a tool begin with; the
-// tool's schema gives the rest
-// (basic/transports/streamable-http#custom-headers-from-tool-parameters).
-const ParameterHeader = "Mcp-Param-"
 
 // Omitted is the value of a member of _meta that a client of the stateless era
 // would write, and is not to. As the whole _meta it leaves all of it out.
@@ -49,10 +30,10 @@ func (c *Client) Speak(revision string, capabilities Capabilities) {
 // Learn tells the client the tools of the server: their schemas say which
 // arguments of a call are mirrored in headers.
 func (c *Client) Learn(tools []map[string]any) {
-	mirrored := map[string][]Mirror{}
+	mirrored := map[string][]mcp.Mirror{}
 	for _, tool := range tools {
 		name, _ := tool["name"].(string)
-		if found := mirrors(nil, tool["inputSchema"]); len(found) > 0 {
+		if found := mcp.Mirrors(tool["inputSchema"]); len(found) > 0 {
 			mirrored[name] = found
 		}
 	}
@@ -89,7 +70,7 @@ func (c *Client) Dress(params any) any {
 	maps.Copy(dressed, given)
 	delete(dressed, "_meta")
 	if own != Omitted {
-		all := map[string]any{MetaVersion: revision, MetaClientInfo: ClientInfo, MetaCapabilities: capabilities}
+		all := map[string]any{mcp.MetaVersion: revision, mcp.MetaClientInfo: ClientInfo, mcp.MetaCapabilities: capabilities}
 		maps.Copy(all, meta)
 		maps.DeleteFunc(all, func(_ string, value any) bool { return value == Omitted })
 		dressed["_meta"] = all
@@ -100,50 +81,6 @@ func (c *Client) Dress(params any) any {
 // lastShared numbers the requests of all clients of the stateless era over HTTP:
 // where there is no session, this process is one client.
 var lastShared atomic.Int64
-
-// Mirror is an argument of a tool that a header repeats.
-type Mirror struct {
-	Path   []string // of members, from the arguments on
-	Header string   // behind ParameterHeader
-}
-
-// maxMirrorDepth bounds the objects in one another that are looked through.
-const maxMirrorDepth = 32
-
-// Mirrors finds the arguments that are to be repeated in headers, by the input schema
-// of a tool: those that are reached by properties alone.
-func Mirrors(schema any) []Mirror { return mirrors(nil, schema) }
-
-func mirrors(path []string, schema any) []Mirror {
-	object, _ := schema.(map[string]any)
-	properties, _ := object["properties"].(map[string]any)
-	if len(path) > maxMirrorDepth {
-		return nil
-	}
-	var found []Mirror
-	for name, property := range properties {
-		own, _ := property.(map[string]any)
-		here := slices.Concat(path, []string{name})
-		if header, annotated := own["x-mcp-header"].(string); annotated && isToken(header) {
-			found = append(found, Mirror{here, header})
-		}
-		found = append(found, mirrors(here, property)...)
-	}
-	return found
-}
-
-// isToken tells whether a text can be part of a header's name (RFC 9110, 5.6.2).
-func isToken(text string) bool {
-	for _, char := range []byte(text) {
-		switch {
-		case '0' <= char && char <= '9', 'a' <= char && char <= 'z', 'A' <= char && char <= 'Z',
-			strings.IndexByte("!#$%&'*+-.^_`|~", char) >= 0:
-		default:
-			return false
-		}
-	}
-	return text != ""
-}
 
 // Mirror sets the headers that repeat what the body of a POST says, as a client of
 // the stateless era must. A client of the other era sets none.
@@ -163,31 +100,9 @@ func (h *HTTP) Mirror(header http.Header, body []byte) {
 	h.Client.mu.Unlock()
 	for _, one := range mirrored {
 		if text, there := one.ValueIn(params["arguments"]); there {
-			header.Set(ParameterHeader+one.Header, transport.HeaderValue(text))
+			header.Set(mcp.ParameterHeader+one.Header, transport.HeaderValue(text))
 		}
 	}
-}
-
-// ValueIn returns the argument as a header has it, if it is given and of a type
-// that a header can have.
-func (m Mirror) ValueIn(arguments any) (text string, there bool) {
-	value := arguments
-	for _, name := range m.Path {
-		object, _ := value.(map[string]any)
-		value = object[name]
-	}
-	switch value := value.(type) {
-	case string:
-		return value, true
-	case bool:
-		return strconv.FormatBool(value), true
-	case json.Number:
-		if whole, err := value.Int64(); err == nil {
-			return strconv.FormatInt(whole, 10), true
-		}
-		return value.String(), true
-	}
-	return "", false
 }
 
 // maxRounds bounds how often a request is made again because the server wants to

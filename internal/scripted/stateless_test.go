@@ -11,6 +11,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/mcpconform/mcpconform/internal/jsonrpc"
+	"github.com/mcpconform/mcpconform/internal/mcp"
 	"github.com/mcpconform/mcpconform/internal/scripted"
 )
 
@@ -25,14 +26,14 @@ func TestDress(t *testing.T) {
 	}
 	server.Speak("2026-07-28", scripted.Capabilities{"roots": object{}})
 	own := object{
-		scripted.MetaVersion: "2026-07-28", scripted.MetaClientInfo: scripted.ClientInfo,
-		scripted.MetaCapabilities: scripted.Capabilities{"roots": object{}},
+		mcp.MetaVersion: "2026-07-28", mcp.MetaClientInfo: scripted.ClientInfo,
+		mcp.MetaCapabilities: scripted.Capabilities{"roots": object{}},
 	}
-	given := object{"a": 1, "_meta": object{"b": 2, scripted.MetaVersion: "1900-01-01", scripted.MetaClientInfo: scripted.Omitted}}
+	given := object{"a": 1, "_meta": object{"b": 2, mcp.MetaVersion: "1900-01-01", mcp.MetaClientInfo: scripted.Omitted}}
 	for name, one := range map[string]struct{ params, want any }{
 		"none":            {nil, object{"_meta": own}},
 		"some":            {object{"a": 1}, object{"a": 1, "_meta": own}},
-		"its own":         {given, object{"a": 1, "_meta": object{"b": 2, scripted.MetaVersion: "1900-01-01", scripted.MetaCapabilities: own[scripted.MetaCapabilities]}}},
+		"its own":         {given, object{"a": 1, "_meta": object{"b": 2, mcp.MetaVersion: "1900-01-01", mcp.MetaCapabilities: own[mcp.MetaCapabilities]}}},
 		"no meta":         {object{"a": 1, "_meta": scripted.Omitted}, object{"a": 1}},
 		"a meta of null":  {object{"_meta": nil}, object{"_meta": nil}},
 		"a meta of text":  {object{"_meta": "x"}, object{"_meta": "x"}},
@@ -86,7 +87,7 @@ func TestHeadersMirrorTheBody(t *testing.T) {
 		{"tools/call", object{"name": "region", "arguments": object{"where": "日本", "many": 7, "deep": object{"really": true}, "wrong": "x", "list": []any{object{"x": "y"}}}}},
 		{"tools/call", object{"name": "region", "arguments": object{"where": nil, "many": 1.5}}},
 		{"tools/call", object{"name": "plain", "arguments": object{"where": "here"}}},
-		{"resources/read", object{"uri": " a", "_meta": object{scripted.MetaVersion: "1900-01-01"}}},
+		{"resources/read", object{"uri": " a", "_meta": object{mcp.MetaVersion: "1900-01-01"}}},
 	} {
 		if _, err := server.Call(t.Context(), one.method, one.params); err != nil {
 			t.Fatal(err)
@@ -185,7 +186,7 @@ func TestDiscover(t *testing.T) {
 		modern bool
 	}{
 		"supported": {func(id jsonrpc.ID) []byte {
-			return jsonrpc.NewResult(id, object{"supportedVersions": []string{"2026-07-28", "2027-01-01"}, "capabilities": object{}, "_meta": object{scripted.MetaServerInfo: object{"name": "s"}}})
+			return jsonrpc.NewResult(id, object{"supportedVersions": []string{"2026-07-28", "2027-01-01"}, "capabilities": object{}, "_meta": object{mcp.MetaServerInfo: object{"name": "s"}}})
 		}, "2026-07-28 [2026-07-28 2027-01-01] map[name:s]", false},
 		"others": {func(id jsonrpc.ID) []byte {
 			return jsonrpc.NewResult(id, object{"supportedVersions": []string{"2027-01-01"}, "capabilities": object{}})

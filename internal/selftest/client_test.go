@@ -9,6 +9,7 @@ import (
 	"github.com/mcpconform/mcpconform/internal/conform"
 	"github.com/mcpconform/mcpconform/internal/fault"
 	"github.com/mcpconform/mcpconform/internal/protocol"
+	"github.com/mcpconform/mcpconform/internal/rules"
 	"github.com/mcpconform/mcpconform/internal/scripted"
 )
 
@@ -46,7 +47,7 @@ func clientLegs() []conform.Leg {
 func said(performance *conform.Performance, leg conform.Leg) string {
 	var all []string
 	for _, connection := range performance.Connections {
-		for _, one := range conform.NewConversation(leg, connection.Events, connection.Complete).ByTarget() {
+		for _, one := range rules.NewConversation(leg, connection.Events, connection.Complete).ByTarget() {
 			all = append(all, string(one.Raw))
 		}
 	}

@@ -17,6 +17,7 @@ import (
 	"github.com/mcpconform/mcpconform/internal/fault"
 	"github.com/mcpconform/mcpconform/internal/nearest"
 	"github.com/mcpconform/mcpconform/internal/protocol"
+	"github.com/mcpconform/mcpconform/internal/rules"
 	"github.com/mcpconform/mcpconform/internal/runner"
 	"github.com/mcpconform/mcpconform/reference/client"
 	"github.com/mcpconform/mcpconform/reference/server"
@@ -329,7 +330,7 @@ func (d declarations) labels(one *layer) []string {
 	labels := []string{one.ID, one.kind, strings.TrimSuffix(path.Base(one.File), path.Ext(one.File))}
 	for _, id := range one.Breaks {
 		if _, known := d.requirements.Get(id); known {
-			labels = append(labels, environment.RuleLabels(conform.Rule{Requirements: []string{id}})...)
+			labels = append(labels, environment.RuleLabels(rules.Rule{Requirements: []string{id}})...)
 		}
 	}
 	slices.Sort(labels)

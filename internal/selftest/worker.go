@@ -17,6 +17,7 @@ import (
 	"github.com/mcpconform/mcpconform/internal/conform"
 	"github.com/mcpconform/mcpconform/internal/fault"
 	"github.com/mcpconform/mcpconform/internal/protocol"
+	"github.com/mcpconform/mcpconform/internal/rules"
 	"github.com/mcpconform/mcpconform/internal/runner"
 	"github.com/mcpconform/mcpconform/internal/survey"
 	"github.com/mcpconform/mcpconform/reports"
@@ -126,7 +127,7 @@ func Work(in io.Reader, out io.Writer) error {
 
 type worker struct {
 	setup
-	rules  []conform.Rule
+	rules  []rules.Rule
 	layers map[string]*fault.Fault
 }
 

@@ -10,7 +10,9 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/mcpconform/mcpconform/internal/excerpt"
 	"github.com/mcpconform/mcpconform/internal/jsonrpc"
+	"github.com/mcpconform/mcpconform/internal/mcp"
 	"github.com/mcpconform/mcpconform/internal/protocol"
 	"github.com/mcpconform/mcpconform/internal/scripted"
 	"github.com/mcpconform/mcpconform/internal/transport"
@@ -194,7 +196,7 @@ func List(ctx context.Context, client *scripted.Client, method, member string) (
 		}
 		found, next, more := Page(answer, member)
 		if _, isList := listOf(answer, member); !isList {
-			return items, fmt.Errorf("%s was answered without a list of %s: %s", method, member, scripted.Short(answer.Raw))
+			return items, fmt.Errorf("%s was answered without a list of %s: %s", method, member, excerpt.Short(answer.Raw))
 		}
 		if sum, named := fingerprint(found); named {
 			if pages[sum] {
@@ -258,4 +260,4 @@ func orNil(params map[string]any) any {
 // Declares tells whether the server declared a capability, given as a path
 // such as "resources.subscribe". A member that is false or null is not
 // declared.
-func (s *Survey) Declares(path string) bool { return Declares(s.Capabilities, path) }
+func (s *Survey) Declares(path string) bool { return mcp.Declares(s.Capabilities, path) }

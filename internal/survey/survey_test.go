@@ -13,6 +13,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/mcpconform/mcpconform/internal/jsonrpc"
+	"github.com/mcpconform/mcpconform/internal/mcp"
 	"github.com/mcpconform/mcpconform/internal/scripted"
 	"github.com/mcpconform/mcpconform/internal/survey"
 	"github.com/mcpconform/mcpconform/internal/transcript"
@@ -178,11 +179,11 @@ func TestDeclares(t *testing.T) {
 		"extensions": true, "extensions.io.modelcontextprotocol/tasks": true, "extensions.com.example/other": false, "extensions.io": false,
 		"odd": true, "odd.x": false, "list": true, "list.x": false, "": false,
 	} {
-		if survey.Declares(object, path) != want {
+		if mcp.Declares(object, path) != want {
 			t.Errorf("declares %q: %t", path, !want)
 		}
 	}
-	if survey.Declares(nil, "tools") {
+	if mcp.Declares(nil, "tools") {
 		t.Error("no capabilities declare tools")
 	}
 }

@@ -2,6 +2,7 @@ package transcript_test
 
 import (
 	"bytes"
+	"errors"
 	"net/http"
 	"strings"
 	"testing"
@@ -19,35 +20,60 @@ import (
 // written and read again the same.
 func FuzzRead(f *testing.F) {
 	var text bytes.Buffer
-	if err := transcript.Write(&text, everyKind()); err != nil {
+	if err := transcript.Write(&text, everyMember(), everyKind()); err != nil {
 		f.Fatal(err)
 	}
+	whole := text.Bytes()
+	f.Add(whole)
+	f.Add(whole[:len(whole)/2])
+	f.Add(append(headerLine(f, 0), whole...))
 	for line := range bytes.Lines(text.Bytes()) {
 		f.Add(line)
 	}
 	f.Add([]byte("{\"kind\":\"x\",\"raw\":\"a\",\"raw64\":\"YQ==\",\"size\":-1}\n\n[]"))
 	f.Fuzz(func(t *testing.T, raw []byte) {
-		events, err := transcript.Read(bytes.NewReader(raw))
-		if err != nil && strings.Contains(err.Error(), "\n") {
-			t.Errorf("an error of several lines: %v", err)
+		for _, text := range [][]byte{raw, append(headerLine(t, 0), raw...)} { // a file, and what is behind a header
+			header, events, err := transcript.Read(bytes.NewReader(text))
+			at, isLine := errors.AsType[*transcript.LineError](err)
+			switch {
+			case err == nil && header.Format != transcript.Format:
+				t.Errorf("the format is %q", header.Format)
+			case err != nil && (!isLine || at.Line < 1 || strings.Contains(err.Error(), "\n")):
+				t.Errorf("an error that names no line, or of several lines: %v", err)
+			}
+			again(t, header, events, events)
 		}
-		again(t, events, events)
 	})
 }
 
-// again writes events, and wants to read them.
-func again(t *testing.T, events, want []transcript.Event) {
+// headerLine is a header for so many events.
+func headerLine(t testing.TB, events int) []byte {
 	t.Helper()
 	var text bytes.Buffer
-	if err := transcript.Write(&text, events); err != nil {
+	if err := transcript.Write(&text, everyMember(), make([]transcript.Event, events)); err != nil {
+		t.Fatal(err)
+	}
+	line, _, _ := bytes.Cut(text.Bytes(), []byte("\n"))
+	return append(line, '\n')
+}
+
+// again writes a transcript, and wants to read it.
+func again(t *testing.T, header transcript.Header, events, want []transcript.Event) {
+	t.Helper()
+	var text bytes.Buffer
+	if err := transcript.Write(&text, header, events); err != nil {
 		t.Skip("a year beyond 9999 is read and not written")
 	}
-	if lines := bytes.Count(text.Bytes(), []byte("\n")); lines != len(events) {
+	if lines := bytes.Count(text.Bytes(), []byte("\n")); lines != len(events)+1 {
 		t.Fatalf("%d events are written on %d lines", len(events), lines)
 	}
-	read, err := transcript.Read(&text)
+	readHeader, read, err := transcript.Read(&text)
 	if err != nil {
 		t.Fatalf("what was written cannot be read: %v", err)
+	}
+	header.Format, header.Version, header.Events = transcript.Format, transcript.Version, len(events)
+	if difference := cmp.Diff(header, readHeader, cmpopts.EquateEmpty()); difference != "" {
+		t.Fatalf("a header became another:\n%s", difference)
 	}
 	// Members without content are not written.
 	if difference := cmp.Diff(want, read, cmpopts.EquateEmpty()); difference != "" {
@@ -74,11 +100,11 @@ func FuzzWrite(f *testing.F) {
 				{Sequence: 3, At: time.Unix(0, nanoseconds).UTC(), Connection: valid(note), Stream: "post-1", From: protocol.Server,
 					Kind: transcript.Message, Raw: raw, Size: len(raw), Note: valid(note), Deliberate: valid(id),
 					SSE: &transcript.SSE{ID: &id, Name: valid(note), HasData: true, Comments: []string{valid(header), ""}}},
-				{At: time.Unix(0, nanoseconds).UTC(), Kind: transcript.Head,
+				{Sequence: 4, Connection: valid(note), At: time.Unix(0, nanoseconds).UTC(), Kind: transcript.Head,
 					HTTP: &transcript.HTTP{Status: 200, Header: http.Header{valid(id): {valid(header), valid(note)}}}},
 			}
 		}
-		again(t, event(func(text string) string { return text }), event(replaced))
+		again(t, everyMember(), event(func(text string) string { return text }), event(replaced))
 	})
 }
 

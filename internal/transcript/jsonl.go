@@ -54,12 +54,39 @@ func (t *text) UnmarshalJSON(quoted []byte) error {
 const (
 	maxFrame  = 4 << 20                           // bytes of a line beside those of a message
 	maxLine   = 2*(MaxBytes+maxBeyond) + maxFrame // bytes; see isWordy
-	maxEvents = 8 * MaxEvents                     // of several connections
+	maxEvents = 8 * MaxEvents                     // however they were recorded
 	maxWeight = 5 * (MaxBytes + maxBeyond)        // bytes of all lines and of what is kept of them
 )
 
-// Write writes events as JSON lines.
-func Write(w io.Writer, events []Event) error {
+// Write writes the events of one connection as JSON lines, behind a header line. What
+// it knows of the header itself, it fills in. Tools for which a header has no room
+// are left out.
+func Write(w io.Writer, header Header, events []Event) error {
+	header.Format, header.Version, header.Events = Format, Version, len(events)
+	written, err := encoded(header)
+	if err == nil && len(written) > maxHeader {
+		header.Tools = nil
+		written, err = encoded(header)
+	}
+	if err != nil {
+		return fmt.Errorf("writing the header: %w", err)
+	}
+	if _, err := w.Write(written); err != nil {
+		return fmt.Errorf("writing the header: %w", err)
+	}
+	return writeEvents(w, events)
+}
+
+// encoded is a value as a JSON line.
+func encoded(value any) ([]byte, error) {
+	var text bytes.Buffer
+	encoder := json.NewEncoder(&text)
+	encoder.SetEscapeHTML(false)
+	err := encoder.Encode(value)
+	return text.Bytes(), err
+}
+
+func writeEvents(w io.Writer, events []Event) error {
 	encoder := json.NewEncoder(w)
 	encoder.SetEscapeHTML(false)
 	for _, event := range events {
@@ -99,45 +126,78 @@ func isWordy(raw []byte) bool {
 	return more > len(raw)
 }
 
-// Read reads JSON lines until the end, as far as memory goes. An error names the
-// line; what was read before it is returned with it.
-func Read(r io.Reader) ([]Event, error) {
+// LineError says what is wrong with a line of a transcript, and what to do.
+type LineError struct {
+	Line int // from 1
+	Err  error
+}
+
+func (e *LineError) Error() string { return fmt.Sprintf("line %d: %s", e.Line, e.Err) }
+
+// Unwrap returns what is wrong.
+func (e *LineError) Unwrap() error { return e.Err }
+
+// Read reads the transcript of one connection to its end, as far as memory goes. An
+// error is a *LineError; what was read before the line is returned with it.
+func Read(r io.Reader) (Header, []Event, error) {
 	return read(r, limits{line: maxLine, events: maxEvents, weight: maxWeight})
 }
 
 type limits struct{ line, events, weight int }
 
-func read(r io.Reader, limits limits) ([]Event, error) {
+func read(r io.Reader, limits limits) (header Header, events []Event, err error) {
 	scanner := bufio.NewScanner(r)
 	scanner.Buffer(nil, limits.line)
-	var events []Event
 	number, total := 0, 0
+	failed := func(err error) (Header, []Event, error) { return header, events, &LineError{number, err} }
 	for scanner.Scan() {
 		number++
-		if len(scanner.Bytes()) == 0 {
+		switch {
+		case len(scanner.Bytes()) == 0:
+			continue
+		case header.Format == "":
+			if header, err = readHeader(scanner.Bytes()); err != nil {
+				return failed(err)
+			}
 			continue
 		}
 		event, err := readLine(scanner.Bytes())
 		total += len(scanner.Bytes()) + weight(event)
-		switch {
-		case err != nil:
-		case len(events) == limits.events:
-			err = fmt.Errorf("more than %d events; give the connections one by one", limits.events)
-		case total > limits.weight:
-			err = fmt.Errorf("more than %d MiB in all; give the connections one by one", limits.weight>>20)
+		if err == nil {
+			err = follows(events, event, total, limits)
 		}
 		if err != nil {
-			return events, fmt.Errorf("line %d: %w", number, err)
+			return failed(err)
 		}
 		events = append(events, event)
 	}
-	if err := scanner.Err(); err != nil {
-		if errors.Is(err, bufio.ErrTooLong) {
-			err = fmt.Errorf("longer than %d MiB", limits.line>>20)
-		}
-		return events, fmt.Errorf("line %d: %w", number+1, err)
+	number++
+	switch err := scanner.Err(); {
+	case errors.Is(err, bufio.ErrTooLong):
+		return failed(fmt.Errorf("longer than %d MiB; %s", limits.line>>20, record))
+	case err != nil:
+		return failed(err)
+	case header.Format == "":
+		return failed(fmt.Errorf("no transcript: the file is empty; %s", record))
+	case len(events) < header.Events:
+		return failed(fmt.Errorf("the transcript ends after %d of %d events; %s that is whole", len(events), header.Events, record))
 	}
-	return events, nil
+	return header, events, nil
+}
+
+// follows tells why an event cannot stand behind those before it; nil when it can.
+func follows(before []Event, event Event, total int, limits limits) error {
+	switch {
+	case len(before) == limits.events:
+		return fmt.Errorf("more than %d events; %s", limits.events, record)
+	case total > limits.weight:
+		return fmt.Errorf("more than %d MiB in all; %s", limits.weight>>20, record)
+	case len(before) > 0 && event.Connection != before[0].Connection:
+		return fmt.Errorf("an event of another connection, %q; put each connection in a file of its own", shorten(event.Connection))
+	case len(before) > 0 && event.Sequence <= before[len(before)-1].Sequence:
+		return fmt.Errorf("the event %d stands behind the event %d; put them in order", event.Sequence, before[len(before)-1].Sequence)
+	}
+	return nil
 }
 
 func readLine(written []byte) (Event, error) {
@@ -146,10 +206,10 @@ func readLine(written []byte) (Event, error) {
 	}
 	var read line
 	if err := json.Unmarshal(written, &read); err != nil {
-		return Event{}, fmt.Errorf("not an event of a transcript: %w", err)
+		return Event{}, fmt.Errorf("not an event of a transcript: %w; %s that is whole", err, record)
 	}
 	if read.Kind == "" {
-		return Event{}, errors.New(`not an event of a transcript: the member "kind" is missing`)
+		return Event{}, fmt.Errorf(`not an event of a transcript: the member "kind" is missing; %s that is whole`, record)
 	}
 	event := Event{
 		Connection: read.Connection, Sequence: read.Sequence, At: read.At,

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/mcpconform/mcpconform/internal/jsonrpc"
+	"github.com/mcpconform/mcpconform/internal/mcp"
 )
 
 // Headers that mirror the body of a POST since 2026-07-28
@@ -15,9 +16,6 @@ const (
 	MethodHeader  = "Mcp-Method"
 	NameHeader    = "Mcp-Name"
 )
-
-// MetaVersion is the key in the _meta of a request that names its revision.
-const MetaVersion = "io.modelcontextprotocol/protocolVersion"
 
 // named are the methods whose requests name something in a header, and the member
 // of their params that does.
@@ -32,7 +30,7 @@ func Mirrored(message jsonrpc.Message) http.Header {
 	header := http.Header{}
 	params, _ := message.Params().(map[string]any)
 	meta, _ := params["_meta"].(map[string]any)
-	if version, given := meta[MetaVersion].(string); given {
+	if version, given := meta[mcp.MetaVersion].(string); given {
 		header.Set(VersionHeader, HeaderValue(version))
 	}
 	if message.Method != "" {

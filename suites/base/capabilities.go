@@ -7,7 +7,7 @@ import (
 
 	. "github.com/mcpconform/mcpconform/internal/conform"
 	"github.com/mcpconform/mcpconform/internal/jsonrpc"
-	"github.com/mcpconform/mcpconform/internal/scripted"
+	"github.com/mcpconform/mcpconform/internal/mcp"
 )
 
 // clientCapabilities checks what becomes of requests that need a capability which
@@ -67,7 +67,7 @@ func askingTool(ctx SpecContext, server *Server) (asking Provocation, capability
 // callBy is the call of a tool by a client that declares the capabilities.
 func callBy(tool Provocation, capabilities Object) Object {
 	call := tool.Call()
-	call["_meta"] = Object{scripted.MetaCapabilities: capabilities}
+	call["_meta"] = Object{mcp.MetaCapabilities: capabilities}
 	return call
 }
 

@@ -7,6 +7,7 @@ import (
 
 	. "github.com/mcpconform/mcpconform/internal/conform"
 	"github.com/mcpconform/mcpconform/internal/jsonrpc"
+	"github.com/mcpconform/mcpconform/internal/mcp"
 	"github.com/mcpconform/mcpconform/internal/protocol"
 	"github.com/mcpconform/mcpconform/internal/scripted"
 )
@@ -395,7 +396,7 @@ var famous = &Story{
 	Server: func(server *scripted.Server) {
 		server.OnResult(func(call *scripted.Call, result Object) {
 			if call.Message.Method == "server/discover" {
-				result["_meta"] = Object{scripted.MetaServerInfo: Object{"name": "github-mcp-server", "version": "0.20.2", "title": "GitHub MCP Server"}}
+				result["_meta"] = Object{mcp.MetaServerInfo: Object{"name": "github-mcp-server", "version": "0.20.2", "title": "GitHub MCP Server"}}
 			}
 		})
 	},

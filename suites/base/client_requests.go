@@ -6,7 +6,7 @@ import (
 	. "github.com/onsi/ginkgo/v2"
 
 	. "github.com/mcpconform/mcpconform/internal/conform"
-	"github.com/mcpconform/mcpconform/internal/scripted"
+	"github.com/mcpconform/mcpconform/internal/mcp"
 	"github.com/mcpconform/mcpconform/suites/server/features"
 )
 
@@ -53,12 +53,12 @@ func validRequests() {
 		func(ctx SpecContext) {
 			client := Played(ctx)
 
-			asking := slices.DeleteFunc(client.Requests(), func(request *Said) bool { return request.Meta()[scripted.MetaLogLevel] == nil })
+			asking := slices.DeleteFunc(client.Requests(), func(request *Said) bool { return request.Meta()[mcp.MetaLogLevel] == nil })
 			if len(asking) == 0 {
 				client.NeverBut("the client asked for no log messages", "logging/setLevel")
 			}
 			for request := range ObserveEach(asking) {
-				demandLevel(client, request, request.Meta()[scripted.MetaLogLevel], "/params/_meta/io.modelcontextprotocol~1logLevel")
+				demandLevel(client, request, request.Meta()[mcp.MetaLogLevel], "/params/_meta/io.modelcontextprotocol~1logLevel")
 			}
 		})
 }

@@ -9,6 +9,7 @@ import (
 
 	. "github.com/mcpconform/mcpconform/internal/conform"
 	"github.com/mcpconform/mcpconform/internal/jsonrpc"
+	"github.com/mcpconform/mcpconform/internal/mcp"
 	"github.com/mcpconform/mcpconform/internal/protocol"
 	"github.com/mcpconform/mcpconform/internal/scripted"
 )
@@ -20,7 +21,7 @@ func fields() {
 			needMethod(ctx)
 			server := Connect(ctx) // where no earlier request can stand in
 
-			reply, _ := server.Provoke(ctx, aMethod(), meta(scripted.MetaCapabilities, scripted.Omitted), "no clientCapabilities")
+			reply, _ := server.Provoke(ctx, aMethod(), meta(mcp.MetaCapabilities, scripted.Omitted), "no clientCapabilities")
 
 			Expect(reply).To(BeJSONRPCError(jsonrpc.InvalidParams))
 		})
@@ -31,7 +32,7 @@ func fields() {
 			exceptBesideHandshake()
 			server := Connect(ctx)
 
-			reply, _ := server.Provoke(ctx, aMethod(), meta(scripted.MetaVersion, scripted.Omitted), "no protocolVersion")
+			reply, _ := server.Provoke(ctx, aMethod(), meta(mcp.MetaVersion, scripted.Omitted), "no protocolVersion")
 
 			Expect(reply).To(beRefusalOfFields())
 		})
@@ -52,7 +53,7 @@ func fields() {
 			needMethod(ctx)
 			server := Connect(ctx)
 
-			reply, status, err := server.Attempt(ctx, aMethod(), meta(scripted.MetaCapabilities, scripted.Omitted), "no clientCapabilities")
+			reply, status, err := server.Attempt(ctx, aMethod(), meta(mcp.MetaCapabilities, scripted.Omitted), "no clientCapabilities")
 
 			if _, refused := reply.Error(); err == nil && !refused {
 				NotApplicable("the request is not refused, which another check reports")
@@ -65,7 +66,7 @@ func fields() {
 			needMethod(ctx)
 			server := Session(ctx)
 
-			reply, _ := server.Provoke(ctx, aMethod(), meta(scripted.MetaCapabilities, "sampling"), "clientCapabilities are a string")
+			reply, _ := server.Provoke(ctx, aMethod(), meta(mcp.MetaCapabilities, "sampling"), "clientCapabilities are a string")
 
 			Expect(reply).To(BeJSONRPCError(jsonrpc.InvalidParams))
 		})
@@ -76,7 +77,7 @@ func fields() {
 			exceptBesideHandshake()
 			server := Connect(ctx)
 
-			reply, _ := server.Provoke(ctx, aMethod(), meta(scripted.MetaVersion, 20260728), "protocolVersion is a number")
+			reply, _ := server.Provoke(ctx, aMethod(), meta(mcp.MetaVersion, 20260728), "protocolVersion is a number")
 
 			Expect(reply).To(beRefusalOfFields())
 		})
@@ -86,7 +87,7 @@ func fields() {
 			needMethod(ctx)
 			server := Session(ctx)
 
-			reply := server.Ask(ctx, aMethod(), meta(scripted.MetaClientInfo, scripted.Omitted))
+			reply := server.Ask(ctx, aMethod(), meta(mcp.MetaClientInfo, scripted.Omitted))
 
 			Expect(reply).To(BeResult())
 		})
@@ -154,8 +155,8 @@ func exceptBesideHandshake() {
 // namesFor returns the names that a list has for a client of a name. Of a list with
 // several pages they are those of the first that has some.
 func namesFor(ctx SpecContext, server *Server, client string) []string {
-	items := FirstPage(ListMember(aMethod()), func(cursor any) Object {
-		params := meta(scripted.MetaClientInfo, Object{"name": client, "version": "1.0.0"})
+	items := FirstPage(mcp.ListMember(aMethod()), func(cursor any) Object {
+		params := meta(mcp.MetaClientInfo, Object{"name": client, "version": "1.0.0"})
 		if cursor != nil {
 			params["cursor"] = cursor
 		}

@@ -5,6 +5,7 @@ import (
 
 	. "github.com/mcpconform/mcpconform/internal/conform"
 	"github.com/mcpconform/mcpconform/internal/jsonrpc"
+	"github.com/mcpconform/mcpconform/internal/mcp"
 	"github.com/mcpconform/mcpconform/internal/protocol"
 	"github.com/mcpconform/mcpconform/internal/scripted"
 )
@@ -31,7 +32,7 @@ func statelessness() {
 			server := FreshSession(ctx)
 
 			server.Need(ctx, aMethod(), nil)
-			reply, _ := server.Provoke(ctx, aMethod(), meta(scripted.MetaCapabilities, scripted.Omitted), "no clientCapabilities")
+			reply, _ := server.Provoke(ctx, aMethod(), meta(mcp.MetaCapabilities, scripted.Omitted), "no clientCapabilities")
 
 			Expect(reply).To(BeJSONRPCError())
 		})
@@ -68,7 +69,7 @@ func statelessness() {
 		func(ctx SpecContext) {
 			server := FreshSession(ctx)
 			loud, quiet := Provoking("logging").Call(), Provoking("logging").Call()
-			loud["_meta"] = Object{scripted.MetaLogLevel: "debug"}
+			loud["_meta"] = Object{mcp.MetaLogLevel: "debug"}
 			before := server.Mark()
 			server.Need(ctx, "tools/call", loud)
 			if len(server.Sent(before, Notification("notifications/message"))) == 0 {
@@ -112,7 +113,7 @@ func statelessness() {
 			first := one.StartRaw(ctx, jsonrpc.StringID("mcpconform-shared"), aMethod(), scripted.Outgoing{}, nil)
 			second := other.StartRaw(ctx, jsonrpc.StringID("mcpconform-shared"), "server/discover", scripted.Outgoing{}, secondClient())
 
-			Expect(one.Await(ctx, first)).To(HaveMember(ListMember(aMethod())))
+			Expect(one.Await(ctx, first)).To(HaveMember(mcp.ListMember(aMethod())))
 			Expect(other.Await(ctx, second)).To(HaveMember("supportedVersions"))
 		})
 
@@ -142,7 +143,7 @@ func statelessness() {
 			Session(ctx).Need(ctx, method, params)
 			other := Connect(ctx)
 
-			params["_meta"] = Object{scripted.MetaClientInfo: Object{"name": "mcpconform-elsewhere", "version": "1.0.0"}}
+			params["_meta"] = Object{mcp.MetaClientInfo: Object{"name": "mcpconform-elsewhere", "version": "1.0.0"}}
 			reply := other.Ask(ctx, method, params)
 
 			Expect(reply).To(BeResult())
@@ -156,13 +157,13 @@ func clientOfTurn(turn int) Object {
 		return Object{}
 	}
 	second := secondClient()
-	second["_meta"].(Object)[scripted.MetaCapabilities] = Object{}
+	second["_meta"].(Object)[mcp.MetaCapabilities] = Object{}
 	return second
 }
 
 // secondClient makes a request one of a second client.
 func secondClient() Object {
-	return meta(scripted.MetaClientInfo, Object{"name": "mcpconform-second", "version": "1.0.0"})
+	return meta(mcp.MetaClientInfo, Object{"name": "mcpconform-second", "version": "1.0.0"})
 }
 
 // furtherPage returns the first list that has a further page, and its cursor.

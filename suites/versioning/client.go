@@ -8,6 +8,7 @@ import (
 
 	. "github.com/mcpconform/mcpconform/internal/conform"
 	"github.com/mcpconform/mcpconform/internal/jsonrpc"
+	"github.com/mcpconform/mcpconform/internal/mcp"
 	"github.com/mcpconform/mcpconform/internal/protocol"
 	"github.com/mcpconform/mcpconform/internal/scripted"
 )
@@ -37,7 +38,7 @@ var older = &Story{
 	Told: Meeting.Told,
 	Server: func(server *scripted.Server) {
 		server.On("server/discover", func(call *scripted.Call) {
-			requested, _ := call.Meta()[scripted.MetaVersion].(string)
+			requested, _ := call.Meta()[mcp.MetaVersion].(string)
 			call.RefuseVersion(requested, protocol.Last(protocol.Handshake))
 		})
 	},
@@ -124,7 +125,7 @@ func agreeing() {
 
 			refusal := refused(client)
 			for _, request := range client.AskedAfter(refusal) {
-				if version := request.Meta()[scripted.MetaVersion]; version == protocol.First(protocol.Discovery) && request.Method != "server/discover" {
+				if version := request.Meta()[mcp.MetaVersion]; version == protocol.First(protocol.Discovery) && request.Method != "server/discover" {
 					client.Blame(request, Mismatch{
 						Wanted: "nothing more at " + protocol.First(protocol.Discovery) + ", which the server has refused", Found: request.Method,
 					})
@@ -231,7 +232,7 @@ func demandProbe(client *Client) {
 	}
 	first := requests[0]
 	client.Judging(first)
-	if version, _ := first.Meta()[scripted.MetaVersion].(string); first.Method != "server/discover" || version != protocol.First(protocol.Discovery) {
-		client.Blame(first, Mismatch{Wanted: "server/discover at " + protocol.First(protocol.Discovery), Found: first.Method + " at " + Show(first.Meta()[scripted.MetaVersion])})
+	if version, _ := first.Meta()[mcp.MetaVersion].(string); first.Method != "server/discover" || version != protocol.First(protocol.Discovery) {
+		client.Blame(first, Mismatch{Wanted: "server/discover at " + protocol.First(protocol.Discovery), Found: first.Method + " at " + Show(first.Meta()[mcp.MetaVersion])})
 	}
 }

@@ -10,7 +10,9 @@ import (
 	"github.com/onsi/gomega/types"
 
 	. "github.com/mcpconform/mcpconform/internal/conform"
+	"github.com/mcpconform/mcpconform/internal/excerpt"
 	"github.com/mcpconform/mcpconform/internal/jsonrpc"
+	"github.com/mcpconform/mcpconform/internal/mcp"
 	"github.com/mcpconform/mcpconform/internal/protocol"
 	"github.com/mcpconform/mcpconform/internal/scripted"
 )
@@ -45,7 +47,7 @@ func unsupported() {
 			list := aList()
 			Session(ctx).Need(ctx, list, nil) // or else nothing shows what it is refused for
 
-			reply, _ := Connect(ctx).Provoke(ctx, list, Object{"_meta": Object{scripted.MetaVersion: ancient}}, "")
+			reply, _ := Connect(ctx).Provoke(ctx, list, Object{"_meta": Object{mcp.MetaVersion: ancient}}, "")
 
 			Expect(reply).To(BeJSONRPCError(jsonrpc.UnsupportedRevision))
 		})
@@ -120,7 +122,7 @@ func eras() {
 			} else if _, refused := reply.Error(); err != nil || !refused {
 				NotApplicable("the server does not refuse initialize")
 			}
-			Demand(strings.Contains(string(said), Revision()), "an error that names "+Revision(), scripted.Short(said))
+			Demand(strings.Contains(string(said), Revision()), "an error that names "+Revision(), excerpt.Short(said))
 		})
 
 	It("negotiates and serves a protocol version that has initialize if it accepts initialize", Verifies("versioning.eras.handshake-served"),
@@ -172,7 +174,7 @@ func listWith(wanted any) types.GomegaMatcher {
 
 // askAt asks for something harmless at a revision.
 func askAt(ctx SpecContext, server *Server, revision string) Reply {
-	params := Object{"_meta": Object{scripted.MetaVersion: revision}}
+	params := Object{"_meta": Object{mcp.MetaVersion: revision}}
 	reply, _ := server.Provoke(ctx, FenceMethod(), params, "")
 	return reply
 }
@@ -191,7 +193,7 @@ func aList() string {
 // refusalOf returns the error for a revision that the server does not support. A
 // server that does not refuse it in the right way ends the check: another judges it.
 func refusalOf(ctx SpecContext, server *Server, revision string) jsonrpc.Error {
-	params := Object{"_meta": Object{scripted.MetaVersion: revision}}
+	params := Object{"_meta": Object{mcp.MetaVersion: revision}}
 	reply, _, err := server.Attempt(ctx, FenceMethod(), params, "")
 	refusal, refused := reply.Error()
 	if err != nil || !refused || refusal.Code != jsonrpc.UnsupportedRevision {

@@ -6,10 +6,10 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/mcpconform/mcpconform/internal/conform"
+	"github.com/mcpconform/mcpconform/internal/excerpt"
 	"github.com/mcpconform/mcpconform/internal/jsonrpc"
-	"github.com/mcpconform/mcpconform/internal/scripted"
-	"github.com/mcpconform/mcpconform/internal/survey"
+	"github.com/mcpconform/mcpconform/internal/mcp"
+	"github.com/mcpconform/mcpconform/internal/rules"
 )
 
 // An answer is what a client gives to the server: a result in the handshake era, an
@@ -17,13 +17,13 @@ import (
 type answer struct {
 	found           // the result
 	method   string // by which the server asked
-	asked    conform.Object
-	declared conform.Object // capabilities of the client
+	asked    rules.Object
+	declared rules.Object // capabilities of the client
 }
 
 // answers returns those to requests by one of the methods; to all, when none is
 // given.
-func answers(conversation *conform.Conversation, methods ...string) []answer {
+func answers(conversation *rules.Conversation, methods ...string) []answer {
 	all := slices.Concat(responsesGiven(conversation), inputsGiven(conversation), updatesGiven(conversation))
 	if len(methods) == 0 {
 		return all
@@ -32,7 +32,7 @@ func answers(conversation *conform.Conversation, methods ...string) []answer {
 }
 
 // responsesGiven are results, also those that come by way of a task.
-func responsesGiven(conversation *conform.Conversation) []answer {
+func responsesGiven(conversation *rules.Conversation) []answer {
 	var all []answer
 	creators := creators(conversation)
 	for _, said := range conversation.ByTarget() {
@@ -53,7 +53,7 @@ func responsesGiven(conversation *conform.Conversation) []answer {
 }
 
 // inputsGiven are the input responses of retries.
-func inputsGiven(conversation *conform.Conversation) []answer {
+func inputsGiven(conversation *rules.Conversation) []answer {
 	var all []answer
 	for _, one := range retriesMade(conversation) {
 		if one.asked != nil {
@@ -65,7 +65,7 @@ func inputsGiven(conversation *conform.Conversation) []answer {
 
 // updatesGiven are the input responses for tasks of the extension, whose input
 // requests the server told before.
-func updatesGiven(conversation *conform.Conversation) []answer {
+func updatesGiven(conversation *rules.Conversation) []answer {
 	var all []answer
 	requests := map[string]any{} // by task
 	for _, said := range conversation.Messages {
@@ -75,7 +75,7 @@ func updatesGiven(conversation *conform.Conversation) []answer {
 			}
 			continue
 		}
-		for _, task := range []conform.Object{said.ResultObject(), said.ParamsObject()} {
+		for _, task := range []rules.Object{said.ResultObject(), said.ParamsObject()} {
 			if asked, there := task["inputRequests"]; there && taskID(task) != "" {
 				requests[taskID(task)] = asked
 			}
@@ -85,7 +85,7 @@ func updatesGiven(conversation *conform.Conversation) []answer {
 }
 
 // inputsOf returns the input responses in a request that answer input requests.
-func inputsOf(conversation *conform.Conversation, said *conform.Said, asked any) []answer {
+func inputsOf(conversation *rules.Conversation, said *rules.Said, asked any) []answer {
 	requests, _ := asked.(map[string]any)
 	responses, _ := paramsOf(said).member(inputResponses)
 	var all []answer
@@ -105,16 +105,16 @@ func inputsOf(conversation *conform.Conversation, said *conform.Said, asked any)
 // unannounced judges that a client declared what it answers to: a capability, when an
 // answer takes it.
 func unannounced(method, capability string, takes func(answer) bool) judge {
-	return ofClient(func(conversation *conform.Conversation, sight *conform.Sight) {
+	return ofClient(func(conversation *rules.Conversation, sight *rules.Sight) {
 		for _, one := range answers(conversation, method) {
 			if !takes(one) || one.declared == nil {
 				continue
 			}
 			sight.Saw()
-			if !survey.Declares(one.declared, capability) {
-				sight.Break(one.said, conform.Mismatch{
+			if !mcp.Declares(one.declared, capability) {
+				sight.Break(one.said, rules.Mismatch{
 					Wanted: fmt.Sprintf("the capability %s declared by a client that answers so", capability),
-					Found:  "no such capability: " + conform.Show(one.declared), Where: one.pointer,
+					Found:  "no such capability: " + rules.Show(one.declared), Where: one.pointer,
 				})
 			}
 		}
@@ -124,8 +124,8 @@ func unannounced(method, capability string, takes func(answer) bool) judge {
 func anyAnswer(answer) bool { return true }
 
 // RootRules are the rules of the page client/roots.
-func RootRules() []conform.Rule {
-	return []conform.Rule{
+func RootRules() []rules.Rule {
+	return []rules.Rule{
 		{
 			Text:         "declares roots if it returns roots in answer to roots/list",
 			Requirements: []string{"roots.capability.declared"},
@@ -136,21 +136,21 @@ func RootRules() []conform.Rule {
 		{
 			Text:         "returns roots whose uri begins with file://",
 			Requirements: []string{"roots.uri.file"},
-			Judge: everyRoot(func(uri place, _ []any) conform.Mismatch {
+			Judge: everyRoot(func(uri place, _ []any) rules.Mismatch {
 				if strings.HasPrefix(strings.ToLower(uri.text()), "file://") {
-					return conform.Mismatch{}
+					return rules.Mismatch{}
 				}
-				return conform.Mismatch{Wanted: "a URI that begins with file://", Found: conform.Show(uri.value), Where: uri.pointer}
+				return rules.Mismatch{Wanted: "a URI that begins with file://", Found: rules.Show(uri.value), Where: uri.pointer}
 			}),
 		},
 		{
 			Text:         "returns no two roots with the same uri",
 			Requirements: []string{"roots.uri.unique"},
-			Judge: everyRoot(func(uri place, earlier []any) conform.Mismatch {
+			Judge: everyRoot(func(uri place, earlier []any) rules.Mismatch {
 				if !slices.Contains(earlier, any(uri.text())) {
-					return conform.Mismatch{}
+					return rules.Mismatch{}
 				}
-				return conform.Mismatch{Wanted: "a URI that no other root has", Found: conform.Show(uri.value) + " again", Where: uri.pointer}
+				return rules.Mismatch{Wanted: "a URI that no other root has", Found: rules.Show(uri.value) + " again", Where: uri.pointer}
 			}),
 		},
 		{
@@ -165,8 +165,8 @@ const rootsMethod = "roots/list"
 
 // everyRoot judges the URIs of roots that have one, beside those of the roots before
 // in the list.
-func everyRoot(wrong func(uri place, earlier []any) conform.Mismatch) judge {
-	return ofClient(func(conversation *conform.Conversation, sight *conform.Sight) {
+func everyRoot(wrong func(uri place, earlier []any) rules.Mismatch) judge {
+	return ofClient(func(conversation *rules.Conversation, sight *rules.Sight) {
 		for _, list := range answers(conversation, rootsMethod) {
 			var earlier []any
 			for _, root := range list.items("roots") {
@@ -175,7 +175,7 @@ func everyRoot(wrong func(uri place, earlier []any) conform.Mismatch) judge {
 					continue // the schema has it
 				}
 				sight.Saw()
-				if mismatch := wrong(uri, earlier); mismatch != (conform.Mismatch{}) {
+				if mismatch := wrong(uri, earlier); mismatch != (rules.Mismatch{}) {
 					sight.Break(list.said, mismatch)
 				}
 				earlier = append(earlier, uri.value)
@@ -184,23 +184,23 @@ func everyRoot(wrong func(uri place, earlier []any) conform.Mismatch) judge {
 	})
 }
 
-func rootsRefused(conversation *conform.Conversation, sight *conform.Sight) {
+func rootsRefused(conversation *rules.Conversation, sight *rules.Sight) {
 	for _, said := range conversation.ByTarget() {
 		refusal, _ := said.Error()
 		if !isRefusal(said) || !isWhole(said) || said.Request == nil || said.Request.Method != rootsMethod ||
-			conversation.ClientCapabilities == nil || survey.Declares(conversation.ClientCapabilities, "roots") {
+			conversation.ClientCapabilities == nil || mcp.Declares(conversation.ClientCapabilities, "roots") {
 			continue
 		}
 		sight.Saw()
 		if refusal.Code != jsonrpc.MethodNotFound {
-			sight.Break(said, conform.Mismatch{Wanted: "-32601 (Method not found)", Found: strconv.FormatInt(refusal.Code, 10), Where: "/error/code"})
+			sight.Break(said, rules.Mismatch{Wanted: "-32601 (Method not found)", Found: strconv.FormatInt(refusal.Code, 10), Where: "/error/code"})
 		}
 	}
 }
 
 // samplingAnswerRules are about what a client gives to sampling/createMessage.
-func samplingAnswerRules() []conform.Rule {
-	return []conform.Rule{
+func samplingAnswerRules() []rules.Rule {
+	return []rules.Rule{
 		{
 			Text:         "declares sampling if it returns a message for sampling/createMessage",
 			Requirements: []string{"sampling.capability.declared"},
@@ -211,7 +211,7 @@ func samplingAnswerRules() []conform.Rule {
 			Requirements: []string{"sampling.tools.declared"},
 			Judge: unannounced(samplingMethod, "sampling.tools", func(one answer) bool {
 				_, lent := one.asked["tools"]
-				return lent && survey.Declares(one.declared, "sampling")
+				return lent && mcp.Declares(one.declared, "sampling")
 			}),
 		},
 		{
@@ -230,7 +230,7 @@ func samplingAnswerRules() []conform.Rule {
 // toolChoices judges answers to requests with a toolChoice. A tool may have been
 // used in a round before, and an answer that was cut off has no end to judge.
 func toolChoices(mode string) judge {
-	return ofClient(func(conversation *conform.Conversation, sight *conform.Sight) {
+	return ofClient(func(conversation *rules.Conversation, sight *rules.Sight) {
 		for _, one := range answers(conversation, samplingMethod) {
 			asked := place{"", one.asked}
 			choice, _ := asked.member("toolChoice")
@@ -245,17 +245,17 @@ func toolChoices(mode string) judge {
 			sight.Saw()
 			switch {
 			case mode == "required" && len(used) == 0:
-				sight.Break(one.said, conform.Mismatch{Wanted: "the use of a tool, as toolChoice requires it", Found: "none", Where: one.pointer + "/content"})
+				sight.Break(one.said, rules.Mismatch{Wanted: "the use of a tool, as toolChoice requires it", Found: "none", Where: one.pointer + "/content"})
 			case mode == "none" && len(used) > 0:
-				sight.Break(one.said, conform.Mismatch{Wanted: "no use of a tool, as toolChoice has it", Found: conform.Show(used[0].value), Where: used[0].pointer})
+				sight.Break(one.said, rules.Mismatch{Wanted: "no use of a tool, as toolChoice has it", Found: rules.Show(used[0].value), Where: used[0].pointer})
 			}
 		}
 	})
 }
 
 // elicitationAnswerRules are about what a client gives to elicitation/create.
-func elicitationAnswerRules() []conform.Rule {
-	return []conform.Rule{
+func elicitationAnswerRules() []rules.Rule {
+	return []rules.Rule{
 		{
 			Text:         "declares elicitation if it accepts an elicitation/create",
 			Requirements: []string{"elicitation.capability.declared"},
@@ -289,7 +289,7 @@ func accepts(one answer) bool { return one.object()["action"] == "accept" }
 
 // modelessClients looks at clients that declare something of elicitation, and no mode;
 // that nothing is declared of it means forms.
-func modelessClients(conversation *conform.Conversation, sight *conform.Sight) {
+func modelessClients(conversation *rules.Conversation, sight *rules.Sight) {
 	var all []found
 	for _, said := range conversation.Requests("initialize") {
 		all = append(all, found{paramsOf(said), said})
@@ -301,40 +301,40 @@ func modelessClients(conversation *conform.Conversation, sight *conform.Sight) {
 			continue
 		}
 		sight.Saw()
-		if !scripted.OffersMode(declared, "form") && !scripted.OffersMode(declared, "url") {
-			sight.Break(elicitation.said, conform.Mismatch{Wanted: "form, url or both", Found: conform.Show(declared), Where: elicitation.pointer})
+		if !mcp.OffersMode(declared, "form") && !mcp.OffersMode(declared, "url") {
+			sight.Break(elicitation.said, rules.Mismatch{Wanted: "form, url or both", Found: rules.Show(declared), Where: elicitation.pointer})
 		}
 	}
 }
 
-func modesTaken(conversation *conform.Conversation, sight *conform.Sight) {
+func modesTaken(conversation *rules.Conversation, sight *rules.Sight) {
 	for _, said := range conversation.ByTarget() {
 		if !isResponse(said) || said.Request == nil || said.Request.Method != elicitationMethod || taskMade(said.Request) != "" ||
-			!survey.Declares(conversation.ClientCapabilities, "elicitation") {
+			!mcp.Declares(conversation.ClientCapabilities, "elicitation") {
 			continue
 		}
-		mode := modeOf(conform.Ask{Params: said.Request.ParamsObject()})
+		mode := modeOf(rules.Ask{Params: said.Request.ParamsObject()})
 		declared, _ := conversation.ClientCapabilities["elicitation"].(map[string]any)
-		if name, _ := mode.(string); name != "form" && name != "url" || scripted.OffersMode(declared, name) {
+		if name, _ := mode.(string); name != "form" && name != "url" || mcp.OffersMode(declared, name) {
 			continue
 		}
 		sight.Saw()
-		wanted := "-32602 (Invalid params), as the client does not declare the mode " + conform.Show(mode)
+		wanted := "-32602 (Invalid params), as the client does not declare the mode " + rules.Show(mode)
 		if refusal, refused := said.Error(); !refused {
-			sight.Break(said, conform.Mismatch{Wanted: wanted, Found: scripted.Short(said.Raw)})
+			sight.Break(said, rules.Mismatch{Wanted: wanted, Found: excerpt.Short(said.Raw)})
 		} else if refusal.Code != jsonrpc.InvalidParams {
-			sight.Break(said, conform.Mismatch{Wanted: wanted, Found: strconv.FormatInt(refusal.Code, 10), Where: "/error/code"})
+			sight.Break(said, rules.Mismatch{Wanted: wanted, Found: strconv.FormatInt(refusal.Code, 10), Where: "/error/code"})
 		}
 	}
 }
 
 // contentsGiven judges what is accepted in form mode, as far as the schema of the
 // protocol allows it and that of the form can be read.
-func contentsGiven(conversation *conform.Conversation, sight *conform.Sight) {
+func contentsGiven(conversation *rules.Conversation, sight *rules.Sight) {
 	for _, one := range answers(conversation, elicitationMethod) {
 		form, isForm := one.asked["requestedSchema"].(map[string]any)
 		known := conversation.Schema
-		if !accepts(one) || !isForm || modeOf(conform.Ask{Params: one.asked}) != "form" || known == nil ||
+		if !accepts(one) || !isForm || modeOf(rules.Ask{Params: one.asked}) != "form" || known == nil ||
 			len(known.ValidateResult(elicitationMethod, one.value)) > 0 {
 			continue
 		}
@@ -352,21 +352,21 @@ func contentsGiven(conversation *conform.Conversation, sight *conform.Sight) {
 		}
 		sight.Saw()
 		for _, violation := range violations {
-			sight.Break(one.said, conform.Mismatch{
+			sight.Break(one.said, rules.Mismatch{
 				Wanted: "content that matches the requestedSchema: " + violation.Expected, Found: violation.Found, Where: content.pointer + violation.Pointer,
 			})
 		}
 	}
 }
 
-func contentsOfVisits(conversation *conform.Conversation, sight *conform.Sight) {
+func contentsOfVisits(conversation *rules.Conversation, sight *rules.Sight) {
 	for _, one := range answers(conversation, elicitationMethod) {
-		if modeOf(conform.Ask{Params: one.asked}) != "url" {
+		if modeOf(rules.Ask{Params: one.asked}) != "url" {
 			continue
 		}
 		sight.Saw()
 		if content, there := one.member("content"); there {
-			sight.Break(one.said, conform.Mismatch{Wanted: "no content", Found: conform.Show(content.value), Where: content.pointer})
+			sight.Break(one.said, rules.Mismatch{Wanted: "no content", Found: rules.Show(content.value), Where: content.pointer})
 		}
 	}
 }

@@ -8,8 +8,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/mcpconform/mcpconform/internal/conform"
 	"github.com/mcpconform/mcpconform/internal/protocol"
+	"github.com/mcpconform/mcpconform/internal/rules"
 	"github.com/mcpconform/mcpconform/internal/transcript"
 )
 
@@ -18,9 +18,9 @@ var askingRules = slices.Concat(TaskRules(), SamplingRules(), ElicitationRules()
 
 // brokenAndSeen returns the requirements of rules that are broken, and of
 // those that had something to judge.
-func brokenAndSeen(rules []conform.Rule, conversation *conform.Conversation) (broken, seen []string) {
-	for _, finding := range conform.ApplyRules(rules, conversation) {
-		id := rules[finding.Rule].Requirements[0]
+func brokenAndSeen(judging []rules.Rule, conversation *rules.Conversation) (broken, seen []string) {
+	for _, finding := range rules.Apply(judging, conversation) {
+		id := finding.Rule
 		seen = append(seen, id)
 		if len(finding.Breaks) > 0 {
 			broken = append(broken, id)
@@ -343,7 +343,7 @@ func TestTasksOverHTTP(t *testing.T) {
 				}
 				add(event)
 			}
-			broken, seen := brokenAndSeen(askingRules, conform.NewConversation(overHTTP, events, true))
+			broken, seen := brokenAndSeen(askingRules, rules.NewConversation(overHTTP, events, true))
 			if difference := cmp.Diff(test.broken, broken); difference != "" {
 				t.Errorf("broken requirements (-wanted +found):\n%s", difference)
 			}
@@ -404,10 +404,10 @@ func FuzzAskingRules(f *testing.F) {
 				Kind: transcript.Message, From: protocol.Server, Stream: stream, Raw: said, Sequence: len(events), At: began,
 			})
 		}
-		for _, finding := range conform.ApplyRules(askingRules, conform.NewConversation(leg, events, true)) {
+		for _, finding := range rules.Apply(askingRules, rules.NewConversation(leg, events, true)) {
 			for _, breach := range finding.Breaks {
 				if breach.Mismatch.Wanted == "" || breach.Mismatch.Found == "" {
-					t.Errorf("%q: says too little: %+v", askingRules[finding.Rule].Text, breach.Mismatch)
+					t.Errorf("%q: says too little: %+v", finding.Rule, breach.Mismatch)
 				}
 			}
 		}

@@ -8,22 +8,23 @@ import (
 	"strings"
 
 	"github.com/mcpconform/mcpconform/internal/conform"
+	"github.com/mcpconform/mcpconform/internal/excerpt"
 	"github.com/mcpconform/mcpconform/internal/jsonrpc"
 	"github.com/mcpconform/mcpconform/internal/protocol"
-	"github.com/mcpconform/mcpconform/internal/scripted"
+	"github.com/mcpconform/mcpconform/internal/rules"
 	"github.com/mcpconform/mcpconform/schema"
 )
 
 // BaseRules are the rules of the page basic/index.
-func BaseRules() []conform.Rule {
+func BaseRules() []rules.Rule {
 	return slices.Concat(
 		messageRules(), fieldRules(), resultRules(), errorRules(), schemaRules(), metaRules(), traceRules(), iconRules(),
 	)
 }
 
 // messageRules are about JSON and JSON-RPC.
-func messageRules() []conform.Rule {
-	return []conform.Rule{
+func messageRules() []rules.Rule {
+	return []rules.Rule{
 		{
 			Text:         "sends messages that are valid JSON",
 			Requirements: []string{"base.json.well-formed"},
@@ -127,7 +128,7 @@ func messageRules() []conform.Rule {
 // good reasons, such as the end of the connection: what brought no reply although
 // somebody waited for it is found where it was waited for (conform.NoReply), and told
 // here.
-func answeredRequests(c *conform.Conversation, sight *conform.Sight) {
+func answeredRequests(c *rules.Conversation, sight *rules.Sight) {
 	for _, said := range c.Messages {
 		if !said.FromTarget(c.Leg) && len(said.Answers) > 0 {
 			sight.Saw()
@@ -137,11 +138,11 @@ func answeredRequests(c *conform.Conversation, sight *conform.Sight) {
 
 // isMeantAsMessage leaves out what is written beside messages. On an event stream
 // nothing is: the data of an event, unless that has a name of its own, is a message.
-func isMeantAsMessage(said *conform.Said) bool { return looksLikeJSON(said) || said.Event.SSE != nil }
+func isMeantAsMessage(said *rules.Said) bool { return looksLikeJSON(said) || said.Event.SSE != nil }
 
 // looksLikeJSON leaves out what a program writes to standard output beside its
 // messages: no JSON, but no message either. A line such as "[INFO] ready" is none.
-func looksLikeJSON(said *conform.Said) bool {
+func looksLikeJSON(said *rules.Said) bool {
 	const spaces = " \t\r\n\f"
 	begun := bytes.TrimLeft(said.Raw, spaces+"\ufeff")
 	if list, isList := bytes.CutPrefix(begun, []byte("[")); isList {
@@ -151,100 +152,100 @@ func looksLikeJSON(said *conform.Said) bool {
 	return bytes.HasPrefix(begun, []byte("{"))
 }
 
-func isJSON(said *conform.Said) bool {
+func isJSON(said *rules.Said) bool {
 	_, broken := said.Broken()
 	return !broken && !hasFlaw(said, jsonrpc.TooComplex)
 }
 
-func hasFlaw(said *conform.Said, kind jsonrpc.FlawKind) bool {
+func hasFlaw(said *rules.Said, kind jsonrpc.FlawKind) bool {
 	return slices.ContainsFunc(said.Flaws, func(found jsonrpc.Flaw) bool { return found.Kind == kind })
 }
 
 // flaw finds the first flaw of some kinds.
-func flaw(wanted string, kinds ...jsonrpc.FlawKind) func(*conform.Said) conform.Mismatch {
-	return func(said *conform.Said) conform.Mismatch {
+func flaw(wanted string, kinds ...jsonrpc.FlawKind) func(*rules.Said) rules.Mismatch {
+	return func(said *rules.Said) rules.Mismatch {
 		for _, found := range said.Flaws {
 			if slices.Contains(kinds, found.Kind) {
-				return conform.Mismatch{
-					Wanted: wanted, Found: "a message that " + found.Detail + ": " + scripted.Short(said.Raw), Where: found.Pointer,
+				return rules.Mismatch{
+					Wanted: wanted, Found: "a message that " + found.Detail + ": " + excerpt.Short(said.Raw), Where: found.Pointer,
 				}
 			}
 		}
-		return conform.Mismatch{}
+		return rules.Mismatch{}
 	}
 }
 
-func notOfAKind(said *conform.Said) conform.Mismatch {
+func notOfAKind(said *rules.Said) rules.Mismatch {
 	const wanted = "a request, a notification or a response"
 	method, isCall := said.Object["method"]
 	_, isText := method.(string)
 	switch {
 	case said.Kind == jsonrpc.Batch:
 	case isCall && !isText:
-		return conform.Mismatch{Wanted: "a method that is a string", Found: conform.Show(method), Where: "/method"}
+		return rules.Mismatch{Wanted: "a method that is a string", Found: rules.Show(method), Where: "/method"}
 	case isCall && hasOutcome(said):
-		return conform.Mismatch{Wanted: wanted, Found: "a message with both a method and an outcome: " + scripted.Short(said.Raw)}
+		return rules.Mismatch{Wanted: wanted, Found: "a message with both a method and an outcome: " + excerpt.Short(said.Raw)}
 	case said.Kind == jsonrpc.Invalid && said.ID == jsonrpc.NoID:
-		return conform.Mismatch{Wanted: wanted, Found: scripted.Short(said.Raw)}
+		return rules.Mismatch{Wanted: wanted, Found: excerpt.Short(said.Raw)}
 	}
-	return conform.Mismatch{}
+	return rules.Mismatch{}
 }
 
-func hasOutcome(said *conform.Said) bool {
+func hasOutcome(said *rules.Said) bool {
 	_, hasResult := said.Object["result"]
 	_, hasError := said.Object["error"]
 	return hasResult || hasError
 }
 
-func batched(said *conform.Said) conform.Mismatch {
+func batched(said *rules.Said) rules.Mismatch {
 	if said.Kind != jsonrpc.Batch {
-		return conform.Mismatch{}
+		return rules.Mismatch{}
 	}
-	return conform.Mismatch{Wanted: "single messages", Found: "a batch: " + scripted.Short(said.Raw)}
+	return rules.Mismatch{Wanted: "single messages", Found: "a batch: " + excerpt.Short(said.Raw)}
 }
 
-func otherVersion(said *conform.Said) conform.Mismatch {
+func otherVersion(said *rules.Said) rules.Mismatch {
 	if said.Object["jsonrpc"] == "2.0" {
-		return conform.Mismatch{}
+		return rules.Mismatch{}
 	}
-	return conform.Mismatch{Wanted: `"2.0"`, Found: shown(said.Object, "jsonrpc"), Where: "/jsonrpc"}
+	return rules.Mismatch{Wanted: `"2.0"`, Found: shown(said.Object, "jsonrpc"), Where: "/jsonrpc"}
 }
 
 // unidentifiedRequests finds ids of the wrong type, and requests without one,
 // which only the method tells from notifications.
-func unidentifiedRequests(conversation *conform.Conversation, sight *conform.Sight) {
+func unidentifiedRequests(conversation *rules.Conversation, sight *rules.Sight) {
 	for _, said := range conversation.ByTarget() {
 		switch {
 		case asks(said):
 			sight.Saw()
 			if !isID(said.ID) && said.ID != jsonrpc.NullID {
-				sight.Break(said, conform.Mismatch{Wanted: "a string or an integer", Found: shown(said.Object, "id"), Where: "/id"})
+				sight.Break(said, rules.Mismatch{Wanted: "a string or an integer", Found: shown(said.Object, "id"), Where: "/id"})
 			}
 		case said.Kind == jsonrpc.Notification && conversation.Schema != nil:
 			if method, known := conversation.Schema.Method(said.Method); known && method.Kind == schema.Request {
 				sight.Saw()
-				sight.Break(said, conform.Mismatch{Wanted: "an id in a request of " + said.Method, Found: shown(said.Object, "id"), Where: "/id"})
+				sight.Break(said, rules.Mismatch{Wanted: "an id in a request of " + said.Method, Found: shown(said.Object, "id"), Where: "/id"})
 			}
 		}
 	}
 }
 
 // asks leaves out notifications with an id, which have a rule of their own.
-func asks(said *conform.Said) bool { return isRequest(said) && !isNotificationMethod(said) }
+func asks(said *rules.Said) bool { return isRequest(said) && !isNotificationMethod(said) }
 
 func isID(id jsonrpc.ID) bool { return id.IsString() || id.IsInteger() }
 
-func nullID(said *conform.Said) conform.Mismatch {
+func nullID(said *rules.Said) rules.Mismatch {
 	if said.ID != jsonrpc.NullID {
-		return conform.Mismatch{}
+		return rules.Mismatch{}
 	}
-	return conform.Mismatch{Wanted: "a string or an integer", Found: "null", Where: "/id"}
+	return rules.Mismatch{Wanted: "a string or an integer", Found: "null", Where: "/id"}
 }
 
 // reusedIDs compares the target's requests of one session: a further handshake
 // begins another. What is no id has rules of its own, and what HTTP refuses may be
 // sent again.
-func reusedIDs(conversation *conform.Conversation, sight *conform.Sight) {
+func reusedIDs(conversation *rules.Conversation, sight *rules.Sight) {
 	used := map[jsonrpc.ID]bool{}
 	repeated, refused := redelivered(conversation), refusedStreams(conversation)
 	for _, said := range conversation.Messages {
@@ -261,7 +262,7 @@ func reusedIDs(conversation *conform.Conversation, sight *conform.Sight) {
 			sight.Saw()
 		}
 		if used[said.ID] {
-			sight.Break(said, conform.Mismatch{
+			sight.Break(said, rules.Mismatch{
 				Wanted: "an id that no earlier request of the session had", Found: said.ID.String() + " again", Where: "/id",
 			})
 		}
@@ -271,7 +272,7 @@ func reusedIDs(conversation *conform.Conversation, sight *conform.Sight) {
 
 // sharedIDs compares requests with those that are still open: neither answered nor
 // given up, on a stream that has not ended.
-func sharedIDs(conversation *conform.Conversation, sight *conform.Sight) {
+func sharedIDs(conversation *rules.Conversation, sight *rules.Sight) {
 	ended := map[string]int{} // by stream: when
 	for _, one := range exchanges(conversation) {
 		if one.end != nil {
@@ -280,7 +281,7 @@ func sharedIDs(conversation *conform.Conversation, sight *conform.Sight) {
 			ended[one.request.Stream] = one.head.Sequence
 		}
 	}
-	given := map[jsonrpc.ID]*conform.Said{}
+	given := map[jsonrpc.ID]*rules.Said{}
 	for _, said := range conversation.Messages {
 		switch {
 		case isResponse(said) && !said.FromTarget(conversation.Leg):
@@ -298,7 +299,7 @@ func sharedIDs(conversation *conform.Conversation, sight *conform.Sight) {
 			if end, over := ended[open.Event.Stream]; over && end < said.Event.Sequence {
 				continue
 			}
-			sight.Break(said, conform.Mismatch{
+			sight.Break(said, rules.Mismatch{
 				Wanted: "an id that no open request has", Found: fmt.Sprintf("%s, which %s has", said.ID, open.Method), Where: "/id",
 			})
 		}
@@ -307,7 +308,7 @@ func sharedIDs(conversation *conform.Conversation, sight *conform.Sight) {
 
 // repeatedAnswers allows as many answers to an id as requests had it: that a
 // peer uses one twice is not the target's fault.
-func repeatedAnswers(conversation *conform.Conversation, sight *conform.Sight) {
+func repeatedAnswers(conversation *rules.Conversation, sight *rules.Sight) {
 	asked, answered := map[jsonrpc.ID]int{}, map[jsonrpc.ID]int{}
 	for _, said := range byPeer(conversation) {
 		if isRequest(said) {
@@ -322,8 +323,8 @@ func repeatedAnswers(conversation *conform.Conversation, sight *conform.Sight) {
 		sight.Saw()
 		answered[said.ID]++
 		if answered[said.ID] > asked[said.ID] {
-			sight.Break(said, conform.Mismatch{
-				Wanted: "one response to the request " + said.ID.String(), Found: "a further one: " + scripted.Short(said.Raw), Where: "/id",
+			sight.Break(said, rules.Mismatch{
+				Wanted: "one response to the request " + said.ID.String(), Found: "a further one: " + excerpt.Short(said.Raw), Where: "/id",
 			})
 		}
 	}
@@ -331,7 +332,7 @@ func repeatedAnswers(conversation *conform.Conversation, sight *conform.Sight) {
 
 // strayResponses finds responses that answer nothing. Those without an id are
 // in order where the request could not be read or was refused by HTTP.
-func strayResponses(conversation *conform.Conversation, sight *conform.Sight) {
+func strayResponses(conversation *rules.Conversation, sight *rules.Sight) {
 	refused, before := refusedStreams(conversation), priorOf(conversation)
 	for _, response := range conversation.ByTarget() {
 		if !isResponse(response) {
@@ -343,18 +344,18 @@ func strayResponses(conversation *conform.Conversation, sight *conform.Sight) {
 		case response.Request != nil, !conversation.Complete, before.illegal(response):
 		case anonymous && (refused[response.Event.Stream] || before.onlyNotifications(response)):
 		default:
-			sight.Break(response, conform.Mismatch{
+			sight.Break(response, rules.Mismatch{
 				Wanted: "the id of a request that was sent", Found: shown(response.Object, "id"), Where: "/id",
 			})
 		}
 	}
 }
 
-func isAnonymous(said *conform.Said) bool {
+func isAnonymous(said *rules.Said) bool {
 	return said.ID == jsonrpc.NoID || said.ID == jsonrpc.NullID
 }
 
-func answeredNotifications(conversation *conform.Conversation, sight *conform.Sight) {
+func answeredNotifications(conversation *rules.Conversation, sight *rules.Sight) {
 	for _, said := range byPeer(conversation) {
 		if said.Kind == jsonrpc.Notification && said.Event.Deliberate == "" {
 			sight.Saw()
@@ -366,7 +367,7 @@ func answeredNotifications(conversation *conform.Conversation, sight *conform.Si
 			continue
 		}
 		if !before.illegal(response) && before.onlyNotifications(response) {
-			sight.Break(response, conform.Mismatch{Wanted: "no response to a notification", Found: scripted.Short(response.Raw)})
+			sight.Break(response, rules.Mismatch{Wanted: "no response to a notification", Found: excerpt.Short(response.Raw)})
 		}
 	}
 }
@@ -374,7 +375,7 @@ func answeredNotifications(conversation *conform.Conversation, sight *conform.Si
 // prior knows from when on the peer had said what may provoke a response: the
 // index of the first message of a kind.
 type prior struct {
-	lane         func(*conform.Said) string
+	lane         func(*rules.Said) string
 	deliberate   int // something illegal
 	notification map[string]int
 	request      map[string]int // that may still be answered
@@ -382,16 +383,16 @@ type prior struct {
 
 // priorOf reads what the peer said. Over HTTP the response of a server belongs to
 // the exchange that it comes in; any other to any request that has no other.
-func priorOf(conversation *conform.Conversation) prior {
+func priorOf(conversation *rules.Conversation) prior {
 	byExchange := conversation.Transport == protocol.HTTP && conversation.Role == protocol.ServerRole
 	p := prior{deliberate: len(conversation.Messages), notification: map[string]int{}, request: map[string]int{}}
-	p.lane = func(said *conform.Said) string {
+	p.lane = func(said *rules.Said) string {
 		if byExchange {
 			return said.Event.Stream
 		}
 		return ""
 	}
-	first := func(kind map[string]int, said *conform.Said) {
+	first := func(kind map[string]int, said *rules.Said) {
 		if _, earlier := kind[p.lane(said)]; !earlier {
 			kind[p.lane(said)] = said.Index
 		}
@@ -412,11 +413,11 @@ func priorOf(conversation *conform.Conversation) prior {
 
 // illegal tells whether something illegal was sent on purpose before: a
 // response may then be about that.
-func (p prior) illegal(response *conform.Said) bool { return p.deliberate < response.Index }
+func (p prior) illegal(response *rules.Said) bool { return p.deliberate < response.Index }
 
 // onlyNotifications tells whether notifications were sent before, and no
 // request that a response could be about.
-func (p prior) onlyNotifications(response *conform.Said) bool {
+func (p prior) onlyNotifications(response *rules.Said) bool {
 	came := func(kind map[string]int) bool {
 		index, some := kind[p.lane(response)]
 		return some && index < response.Index
@@ -425,74 +426,74 @@ func (p prior) onlyNotifications(response *conform.Said) bool {
 }
 
 // isOutcome is true for responses, and for what can only be meant as one.
-func isOutcome(said *conform.Said) bool {
+func isOutcome(said *rules.Said) bool {
 	return isResponse(said) || said.Kind == jsonrpc.Invalid && said.ID != jsonrpc.NoID
 }
 
-func noOutcome(said *conform.Said) conform.Mismatch {
+func noOutcome(said *rules.Said) rules.Mismatch {
 	if isResponse(said) {
-		return conform.Mismatch{}
+		return rules.Mismatch{}
 	}
-	return conform.Mismatch{Wanted: `a member "result" or "error"`, Found: scripted.Short(said.Raw)}
+	return rules.Mismatch{Wanted: `a member "result" or "error"`, Found: excerpt.Short(said.Raw)}
 }
 
-func twoOutcomes(said *conform.Said) conform.Mismatch {
+func twoOutcomes(said *rules.Said) rules.Mismatch {
 	_, hasResult := said.Object["result"]
 	_, hasError := said.Object["error"]
 	if !hasResult || !hasError {
-		return conform.Mismatch{}
+		return rules.Mismatch{}
 	}
-	return conform.Mismatch{Wanted: "either a result or an error", Found: "both: " + scripted.Short(said.Raw)}
+	return rules.Mismatch{Wanted: "either a result or an error", Found: "both: " + excerpt.Short(said.Raw)}
 }
 
-func isRefusal(said *conform.Said) bool {
+func isRefusal(said *rules.Said) bool {
 	_, refused := said.Error()
 	return isResponse(said) && refused
 }
 
-func incompleteError(said *conform.Said) conform.Mismatch {
+func incompleteError(said *rules.Said) rules.Mismatch {
 	refusal, isObject := said.Object["error"].(map[string]any)
 	if !isObject {
-		return conform.Mismatch{Wanted: "an object with code and message", Found: shown(said.Object, "error"), Where: "/error"}
+		return rules.Mismatch{Wanted: "an object with code and message", Found: shown(said.Object, "error"), Where: "/error"}
 	}
 	for _, name := range []string{"code", "message"} {
 		if _, there := refusal[name]; !there {
-			return conform.Mismatch{Wanted: fmt.Sprintf("a member %q", name), Found: conform.Show(refusal), Where: "/error"}
+			return rules.Mismatch{Wanted: fmt.Sprintf("a member %q", name), Found: rules.Show(refusal), Where: "/error"}
 		}
 	}
-	return conform.Mismatch{}
+	return rules.Mismatch{}
 }
 
-func hasErrorCode(said *conform.Said) bool {
+func hasErrorCode(said *rules.Said) bool {
 	refusal, _ := said.Object["error"].(map[string]any)
 	_, there := refusal["code"]
 	return isResponse(said) && there
 }
 
-func fractionalCode(said *conform.Said) conform.Mismatch {
+func fractionalCode(said *rules.Said) rules.Mismatch {
 	code := said.Object["error"].(map[string]any)["code"]
 	if _, isNumber := code.(json.Number); isNumber && jsonrpc.IDOf(code).IsInteger() {
-		return conform.Mismatch{}
+		return rules.Mismatch{}
 	}
-	return conform.Mismatch{Wanted: "an integer", Found: conform.Show(code), Where: "/error/code"}
+	return rules.Mismatch{Wanted: "an integer", Found: rules.Show(code), Where: "/error/code"}
 }
 
 // isWhole tells whether a response has an error with all that each must have.
-func isWhole(refusal *conform.Said) bool {
-	nothing := conform.Mismatch{}
+func isWhole(refusal *rules.Said) bool {
+	nothing := rules.Mismatch{}
 	return incompleteError(refusal) == nothing && fractionalCode(refusal) == nothing
 }
 
 // notificationPrefix begins the methods of all notifications.
 const notificationPrefix = "notifications/"
 
-func isNotificationMethod(said *conform.Said) bool {
+func isNotificationMethod(said *rules.Said) bool {
 	return isCall(said) && strings.HasPrefix(said.Method, notificationPrefix)
 }
 
-func identified(said *conform.Said) conform.Mismatch {
+func identified(said *rules.Said) rules.Mismatch {
 	if said.ID == jsonrpc.NoID {
-		return conform.Mismatch{}
+		return rules.Mismatch{}
 	}
-	return conform.Mismatch{Wanted: "no id in " + said.Method, Found: said.ID.String(), Where: "/id"}
+	return rules.Mismatch{Wanted: "no id in " + said.Method, Found: said.ID.String(), Where: "/id"}
 }

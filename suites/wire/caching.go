@@ -5,13 +5,13 @@ import (
 	"fmt"
 	"slices"
 
-	"github.com/mcpconform/mcpconform/internal/conform"
 	"github.com/mcpconform/mcpconform/internal/jsonrpc"
+	"github.com/mcpconform/mcpconform/internal/rules"
 )
 
 // CachingRules are the rules of the page server/utilities/caching.
-func CachingRules() []conform.Rule {
-	return []conform.Rule{
+func CachingRules() []rules.Rule {
+	return []rules.Rule{
 		{
 			Text:         "includes ttlMs and cacheScope in each cacheable result",
 			Requirements: []string{"caching.hints.given"},
@@ -64,7 +64,7 @@ func isHint(method, place string) bool {
 
 // cacheableResults returns the results that must have hints. One whose type is
 // missing is meant to be complete.
-func cacheableResults(conversation *conform.Conversation) []found {
+func cacheableResults(conversation *rules.Conversation) []found {
 	var all []found
 	for _, said := range standaloneResults(conversation) {
 		kind, typed := said.ResultObject()["resultType"]
@@ -75,12 +75,12 @@ func cacheableResults(conversation *conform.Conversation) []found {
 	return all
 }
 
-func missingHints(conversation *conform.Conversation, sight *conform.Sight) {
+func missingHints(conversation *rules.Conversation, sight *rules.Sight) {
 	for _, result := range cacheableResults(conversation) {
 		sight.Saw()
 		for _, name := range []string{timeToLive, cacheScope} {
 			if hint, there := result.member(name); !there {
-				sight.Break(result.said, conform.Mismatch{
+				sight.Break(result.said, rules.Mismatch{
 					Wanted: fmt.Sprintf("a member %q in results of %s", name, result.said.Request.Method),
 					Found:  shown(result.object(), name), Where: hint.pointer,
 				})
@@ -89,7 +89,7 @@ func missingHints(conversation *conform.Conversation, sight *conform.Sight) {
 	}
 }
 
-func interimHints(conversation *conform.Conversation, sight *conform.Sight) {
+func interimHints(conversation *rules.Conversation, sight *rules.Sight) {
 	for _, said := range standaloneResults(conversation) {
 		if !asksForInput(said) {
 			continue
@@ -97,9 +97,9 @@ func interimHints(conversation *conform.Conversation, sight *conform.Sight) {
 		sight.Saw()
 		for _, name := range []string{timeToLive, cacheScope} {
 			if hint, there := resultOf(said).member(name); there {
-				sight.Break(said, conform.Mismatch{
+				sight.Break(said, rules.Mismatch{
 					Wanted: fmt.Sprintf("no member %q in a result that asks for input", name),
-					Found:  conform.Show(hint.value), Where: hint.pointer,
+					Found:  rules.Show(hint.value), Where: hint.pointer,
 				})
 			}
 		}
@@ -108,11 +108,11 @@ func interimHints(conversation *conform.Conversation, sight *conform.Sight) {
 
 // hints judges one of the hints wherever it must be.
 func hints(name, wanted string, holds func(any) bool) judge {
-	return func(conversation *conform.Conversation, sight *conform.Sight) {
+	return func(conversation *rules.Conversation, sight *rules.Sight) {
 		for _, hint := range within(cacheableResults(conversation), name) {
 			sight.Saw()
 			if !holds(hint.value) {
-				sight.Break(hint.said, conform.Mismatch{Wanted: wanted, Found: conform.Show(hint.value), Where: hint.pointer})
+				sight.Break(hint.said, rules.Mismatch{Wanted: wanted, Found: rules.Show(hint.value), Where: hint.pointer})
 			}
 		}
 	}
@@ -134,7 +134,7 @@ func isNotNegative(value any) bool {
 }
 
 // scopesOfPages compares each page with the one that gave its cursor.
-func scopesOfPages(conversation *conform.Conversation, sight *conform.Sight) {
+func scopesOfPages(conversation *rules.Conversation, sight *rules.Sight) {
 	for _, one := range continuations(conversation) {
 		first, firstThere := resultOf(one.giver).member(cacheScope)
 		next, nextThere := resultOf(one.page).member(cacheScope)
@@ -143,8 +143,8 @@ func scopesOfPages(conversation *conform.Conversation, sight *conform.Sight) {
 		}
 		sight.Saw()
 		if !sameJSON(first.value, next.value) {
-			sight.Break(one.page, conform.Mismatch{
-				Wanted: "the scope of the page before, " + conform.Show(first.value), Found: conform.Show(next.value), Where: next.pointer,
+			sight.Break(one.page, rules.Mismatch{
+				Wanted: "the scope of the page before, " + rules.Show(first.value), Found: rules.Show(next.value), Where: next.pointer,
 			})
 		}
 	}

@@ -3,15 +3,15 @@ package wire
 import (
 	"slices"
 
-	"github.com/mcpconform/mcpconform/internal/conform"
 	"github.com/mcpconform/mcpconform/internal/jsonrpc"
 	"github.com/mcpconform/mcpconform/internal/protocol"
+	"github.com/mcpconform/mcpconform/internal/rules"
 )
 
 // CancellationRules are the rules of the page about cancellation:
 // basic/utilities/cancellation, and from 2026-07-28 on basic/patterns/cancellation.
-func CancellationRules() []conform.Rule {
-	return []conform.Rule{
+func CancellationRules() []rules.Rule {
+	return []rules.Rule{
 		{
 			Text:         "sends notifications/cancelled only for requests of its own",
 			Requirements: []string{"cancellation.own-requests"},
@@ -38,14 +38,14 @@ func CancellationRules() []conform.Rule {
 // A withdrawal is a cancellation of the target with the request of the target
 // that it names, nil if there was none.
 type withdrawal struct {
-	*conform.Said
+	*rules.Said
 	id      jsonrpc.ID
-	request *conform.Said
+	request *rules.Said
 }
 
-func withdrawals(conversation *conform.Conversation) []withdrawal {
+func withdrawals(conversation *rules.Conversation) []withdrawal {
 	var all []withdrawal
-	requests := map[jsonrpc.ID]*conform.Said{}
+	requests := map[jsonrpc.ID]*rules.Said{}
 	for _, said := range originals(conversation) {
 		switch {
 		case isRequest(said):
@@ -67,7 +67,7 @@ func withdrawals(conversation *conform.Conversation) []withdrawal {
 
 // foreignCancellations does not accuse a client over HTTP: the POST of a request that
 // it gives up at once may arrive after the notification, or never.
-func foreignCancellations(conversation *conform.Conversation, sight *conform.Sight) {
+func foreignCancellations(conversation *rules.Conversation, sight *rules.Sight) {
 	lost := conversation.Role == protocol.ClientRole && conversation.Transport != protocol.Stdio
 	for _, cancelled := range withdrawals(conversation) {
 		if cancelled.request == nil && lost {
@@ -75,18 +75,18 @@ func foreignCancellations(conversation *conform.Conversation, sight *conform.Sig
 		}
 		sight.Saw()
 		if cancelled.request == nil && conversation.Complete {
-			sight.Break(cancelled.Said, conform.Mismatch{
+			sight.Break(cancelled.Said, rules.Mismatch{
 				Wanted: "the id of a request that it has sent", Found: cancelled.id.String(), Where: "/params/requestId",
 			})
 		}
 	}
 }
 
-func cancelledInitializations(conversation *conform.Conversation, sight *conform.Sight) {
+func cancelledInitializations(conversation *rules.Conversation, sight *rules.Sight) {
 	for _, cancelled := range withdrawals(conversation) {
 		sight.Saw()
 		if cancelled.request != nil && cancelled.request.Method == "initialize" {
-			sight.Break(cancelled.Said, conform.Mismatch{
+			sight.Break(cancelled.Said, rules.Mismatch{
 				Wanted: "any request but initialize", Found: cancelled.id.String() + ", which is initialize", Where: "/params/requestId",
 			})
 		}
@@ -97,12 +97,12 @@ func cancelledInitializations(conversation *conform.Conversation, sight *conform
 // order in which they are sent, and only when the target has shown that it read
 // something that was sent after the answer to its own request. What has become a
 // task has a rule of its own.
-func lateCancellations(conversation *conform.Conversation, sight *conform.Sight) {
+func lateCancellations(conversation *rules.Conversation, sight *rules.Sight) {
 	if conversation.Transport != protocol.Stdio {
 		return
 	}
 	latest := 0 // index of the latest message of the peer that the target has read
-	withdrawn := map[*conform.Said]withdrawal{}
+	withdrawn := map[*rules.Said]withdrawal{}
 	for _, cancelled := range withdrawals(conversation) {
 		withdrawn[cancelled.Said] = cancelled
 	}
@@ -114,7 +114,7 @@ func lateCancellations(conversation *conform.Conversation, sight *conform.Sight)
 		}
 		sight.Saw()
 		if answers := cancelled.request.Answers; len(answers) > 0 && answers[0].Index < latest {
-			sight.Break(said, conform.Mismatch{
+			sight.Break(said, rules.Mismatch{
 				Wanted: "a request that is still in progress", Found: cancelled.id.String() + ", which was answered before", Where: "/params/requestId",
 			})
 		}
@@ -124,7 +124,7 @@ func lateCancellations(conversation *conform.Conversation, sight *conform.Sight)
 // lastRead returns the index of the message of the peer that the target must have
 // read to say something: the request that it answers, or the page whose cursor it
 // sends.
-func lastRead(conversation *conform.Conversation, said *conform.Said) int {
+func lastRead(conversation *rules.Conversation, said *rules.Said) int {
 	if isResponse(said) && said.Request != nil {
 		return said.Request.Index
 	}
@@ -141,18 +141,18 @@ func lastRead(conversation *conform.Conversation, said *conform.Said) int {
 }
 
 // becameTask tells whether a request was answered by a task, of either era.
-func becameTask(request *conform.Said) bool {
+func becameTask(request *rules.Said) bool {
 	return taskMade(request) != "" || len(request.Answers) > 0 && isExtensionTask(request.Answers[0])
 }
 
-func taskCancellations(conversation *conform.Conversation, sight *conform.Sight) {
+func taskCancellations(conversation *rules.Conversation, sight *rules.Sight) {
 	for _, cancelled := range withdrawals(conversation) {
 		if cancelled.request == nil || !asksForTask(cancelled.request) {
 			continue
 		}
 		sight.Saw()
 		if taskMade(cancelled.request) != "" && cancelled.request.Answers[0].Index < cancelled.Index {
-			sight.Break(cancelled.Said, conform.Mismatch{
+			sight.Break(cancelled.Said, rules.Mismatch{
 				Wanted: "tasks/cancel for a request that became a task", Found: "notifications/cancelled", Where: "/method",
 			})
 		}
@@ -161,7 +161,7 @@ func taskCancellations(conversation *conform.Conversation, sight *conform.Sight)
 
 // otherCancellations judges a server, which may cancel requests of its client if
 // they are subscriptions.
-func otherCancellations(conversation *conform.Conversation, sight *conform.Sight) {
+func otherCancellations(conversation *rules.Conversation, sight *rules.Sight) {
 	spoken := negotiations(conversation)
 	subscribed := map[jsonrpc.ID]bool{}
 	for _, said := range conversation.Messages {
@@ -172,7 +172,7 @@ func otherCancellations(conversation *conform.Conversation, sight *conform.Sight
 			sight.Saw()
 			id := jsonrpc.IDOf(said.ParamsObject()["requestId"])
 			if said.Method == cancelledMethod && !subscribed[id] && conversation.Complete {
-				sight.Break(said, conform.Mismatch{
+				sight.Break(said, rules.Mismatch{
 					Wanted: "the id of a subscription", Found: shown(said.ParamsObject(), "requestId"), Where: "/params/requestId",
 				})
 			}

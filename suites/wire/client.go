@@ -9,14 +9,14 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/mcpconform/mcpconform/internal/conform"
+	"github.com/mcpconform/mcpconform/internal/mcp"
 	"github.com/mcpconform/mcpconform/internal/protocol"
-	"github.com/mcpconform/mcpconform/internal/survey"
+	"github.com/mcpconform/mcpconform/internal/rules"
 )
 
 // SamplingRules are the rules of the page client/sampling.
-func SamplingRules() []conform.Rule {
-	return append([]conform.Rule{
+func SamplingRules() []rules.Rule {
+	return append([]rules.Rule{
 		{
 			Text:         "includes tools in sampling requests only if the client declares sampling.tools",
 			Requirements: []string{"sampling.request.tools"},
@@ -35,7 +35,7 @@ func SamplingRules() []conform.Rule {
 		{
 			Text:         "sets the priorities in modelPreferences to numbers from 0 to 1",
 			Requirements: []string{"sampling.request.priorities"},
-			Judge: func(conversation *conform.Conversation, sight *conform.Sight) {
+			Judge: func(conversation *rules.Conversation, sight *rules.Sight) {
 				for _, ask := range conversation.Asks(samplingMethod) {
 					if preferences, there := askedBy(ask).member("modelPreferences"); there {
 						judgeMembers(conversation, sight, found{preferences, ask.Said}, "ModelPreferences", samplingPriorities)
@@ -46,7 +46,7 @@ func SamplingRules() []conform.Rule {
 		{
 			Text:         "sends sampling messages whose content is valid by the schema",
 			Requirements: []string{"sampling.request.content"},
-			Judge: func(conversation *conform.Conversation, sight *conform.Sight) {
+			Judge: func(conversation *rules.Conversation, sight *rules.Sight) {
 				for _, ask := range conversation.Asks(samplingMethod) {
 					for _, message := range askedBy(ask).items("messages") {
 						judgeMembers(conversation, sight, found{message, ask.Said}, "SamplingMessage", samplingContent)
@@ -75,17 +75,17 @@ func SamplingRules() []conform.Rule {
 const samplingMethod = "sampling/createMessage"
 
 // askedBy are the params of what the target asks its client.
-func askedBy(ask conform.Ask) place { return place{ask.Where, ask.Params} }
+func askedBy(ask rules.Ask) place { return place{ask.Where, ask.Params} }
 
-func toolsLent(conversation *conform.Conversation, sight *conform.Sight) {
+func toolsLent(conversation *rules.Conversation, sight *rules.Sight) {
 	for _, ask := range conversation.Asks(samplingMethod) {
 		sight.Saw()
-		declared := survey.Declares(conversation.ClientDeclared(ask.Said), "sampling.tools")
+		declared := mcp.Declares(conversation.ClientDeclared(ask.Said), "sampling.tools")
 		for _, name := range []string{"tools", "toolChoice"} {
 			if member, there := askedBy(ask).member(name); there && !declared {
-				sight.Break(ask.Said, conform.Mismatch{
+				sight.Break(ask.Said, rules.Mismatch{
 					Wanted: fmt.Sprintf("no member %q, since the client did not declare sampling.tools", name),
-					Found:  conform.Show(member.value), Where: member.pointer,
+					Found:  rules.Show(member.value), Where: member.pointer,
 				})
 			}
 		}
@@ -99,15 +99,15 @@ func contextIncluded(declared bool) judge {
 	if declared {
 		wanted = `no includeContext, or "none"`
 	}
-	return func(conversation *conform.Conversation, sight *conform.Sight) {
+	return func(conversation *rules.Conversation, sight *rules.Sight) {
 		for _, ask := range conversation.Asks(samplingMethod) {
-			if survey.Declares(conversation.ClientDeclared(ask.Said), "sampling.context") != declared {
+			if mcp.Declares(conversation.ClientDeclared(ask.Said), "sampling.context") != declared {
 				continue
 			}
 			sight.Saw()
 			member, _ := askedBy(ask).member("includeContext")
 			if context := member.text(); context == "thisServer" || context == "allServers" {
-				sight.Break(ask.Said, conform.Mismatch{Wanted: wanted, Found: conform.Show(context), Where: member.pointer})
+				sight.Break(ask.Said, rules.Mismatch{Wanted: wanted, Found: rules.Show(context), Where: member.pointer})
 			}
 		}
 	}
@@ -121,7 +121,7 @@ type turn struct {
 }
 
 // turns returns the messages of a sampling request.
-func turns(ask conform.Ask) []turn {
+func turns(ask rules.Ask) []turn {
 	var all []turn
 	for _, message := range askedBy(ask).items("messages") {
 		all = append(all, turnAt(message))
@@ -149,7 +149,7 @@ func (t turn) of(kind string) []place {
 	return kept
 }
 
-func mixedResults(conversation *conform.Conversation, sight *conform.Sight) {
+func mixedResults(conversation *rules.Conversation, sight *rules.Sight) {
 	for _, ask := range conversation.Asks(samplingMethod) {
 		for _, turn := range turns(ask) {
 			results := turn.of("tool_result")
@@ -159,8 +159,8 @@ func mixedResults(conversation *conform.Conversation, sight *conform.Sight) {
 			sight.Saw()
 			for _, block := range turn.blocks {
 				if kind, _ := block.member("type"); kind.text() != "tool_result" {
-					sight.Break(ask.Said, conform.Mismatch{
-						Wanted: "nothing but tool results in this message", Found: conform.Show(kind.value), Where: block.pointer,
+					sight.Break(ask.Said, rules.Mismatch{
+						Wanted: "nothing but tool results in this message", Found: rules.Show(kind.value), Where: block.pointer,
 					})
 				}
 			}
@@ -168,7 +168,7 @@ func mixedResults(conversation *conform.Conversation, sight *conform.Sight) {
 	}
 }
 
-func resultRoles(conversation *conform.Conversation, sight *conform.Sight) {
+func resultRoles(conversation *rules.Conversation, sight *rules.Sight) {
 	roles := map[string]string{"tool_result": "user", "tool_use": "assistant"}
 	for _, ask := range conversation.Asks(samplingMethod) {
 		for _, turn := range turns(ask) {
@@ -178,9 +178,9 @@ func resultRoles(conversation *conform.Conversation, sight *conform.Sight) {
 				}
 				sight.Saw()
 				if turn.role != roles[kind] {
-					sight.Break(ask.Said, conform.Mismatch{
+					sight.Break(ask.Said, rules.Mismatch{
 						Wanted: fmt.Sprintf("the role %q for content of type %s", roles[kind], kind),
-						Found:  conform.Show(turn.role), Where: turn.pointer + "/role",
+						Found:  rules.Show(turn.role), Where: turn.pointer + "/role",
 					})
 				}
 			}
@@ -188,7 +188,7 @@ func resultRoles(conversation *conform.Conversation, sight *conform.Sight) {
 	}
 }
 
-func unansweredUses(conversation *conform.Conversation, sight *conform.Sight) {
+func unansweredUses(conversation *rules.Conversation, sight *rules.Sight) {
 	for _, ask := range conversation.Asks(samplingMethod) {
 		all := turns(ask)
 		for i, one := range all {
@@ -209,14 +209,14 @@ func unansweredUses(conversation *conform.Conversation, sight *conform.Sight) {
 			for _, use := range uses {
 				id, _ := use.member("id")
 				if !answered[id.text()] {
-					sight.Break(ask.Said, conform.Mismatch{
+					sight.Break(ask.Said, rules.Mismatch{
 						Wanted: "a result of every use of a tool in the next message",
-						Found:  "none of " + conform.Show(id.value), Where: use.pointer,
+						Found:  "none of " + rules.Show(id.value), Where: use.pointer,
 					})
 				}
 			}
 			if len(next.of("tool_result")) < len(next.blocks) {
-				sight.Break(ask.Said, conform.Mismatch{
+				sight.Break(ask.Said, rules.Mismatch{
 					Wanted: "nothing but tool results after uses of tools",
 					Found:  "other content", Where: next.pointer + "/content",
 				})
@@ -226,8 +226,8 @@ func unansweredUses(conversation *conform.Conversation, sight *conform.Sight) {
 }
 
 // ElicitationRules are the rules of the page client/elicitation.
-func ElicitationRules() []conform.Rule {
-	return append([]conform.Rule{
+func ElicitationRules() []rules.Rule {
+	return append([]rules.Rule{
 		{
 			Text:         "sends elicitation/create with a message and a requestedSchema",
 			Requirements: []string{"elicitation.request.members"},
@@ -324,25 +324,25 @@ const (
 // formFormat is the place of the format of a string in a form.
 var formFormat = regexp.MustCompile(`^/params/requestedSchema/properties/[^/]+/format$`)
 
-func modeOf(ask conform.Ask) any {
+func modeOf(ask rules.Ask) any {
 	if mode, there := ask.Params["mode"]; there {
 		return mode
 	}
 	return "form"
 }
 
-func anyMode(conform.Ask) bool      { return true }
-func formMode(ask conform.Ask) bool { return modeOf(ask) == "form" }
-func urlMode(ask conform.Ask) bool  { return modeOf(ask) == "url" }
+func anyMode(rules.Ask) bool      { return true }
+func formMode(ask rules.Ask) bool { return modeOf(ask) == "form" }
+func urlMode(ask rules.Ask) bool  { return modeOf(ask) == "url" }
 
 // elicitations returns the requests of a mode.
-func elicitations(conversation *conform.Conversation, ofMode func(conform.Ask) bool) []conform.Ask {
-	return slices.DeleteFunc(conversation.Asks(elicitationMethod), func(ask conform.Ask) bool { return !ofMode(ask) })
+func elicitations(conversation *rules.Conversation, ofMode func(rules.Ask) bool) []rules.Ask {
+	return slices.DeleteFunc(conversation.Asks(elicitationMethod), func(ask rules.Ask) bool { return !ofMode(ask) })
 }
 
 // elicitationViolations are what the schema says against a request, with the
 // place of each as it is in a message of its own.
-func elicitationViolations(conversation *conform.Conversation, ask conform.Ask, judgeOne func(place string, mismatch conform.Mismatch)) {
+func elicitationViolations(conversation *rules.Conversation, ask rules.Ask, judgeOne func(place string, mismatch rules.Mismatch)) {
 	if conversation.Schema == nil {
 		return
 	}
@@ -351,19 +351,19 @@ func elicitationViolations(conversation *conform.Conversation, ask conform.Ask, 
 		return
 	}
 	for _, violation := range conversation.Schema.Validate(method.Params, ask.Params) {
-		judgeOne(memberPlace("/params", violation), conform.Mismatch{
+		judgeOne(memberPlace("/params", violation), rules.Mismatch{
 			Wanted: violation.Expected, Found: violation.Found, Where: ask.Where + violation.Pointer,
 		})
 	}
 }
 
 // judgeElicitations judges requests of a mode as far as places are concerned.
-func judgeElicitations(ofMode func(conform.Ask) bool, places string) judge {
+func judgeElicitations(ofMode func(rules.Ask) bool, places string) judge {
 	concerned := regexp.MustCompile(places)
-	return func(conversation *conform.Conversation, sight *conform.Sight) {
+	return func(conversation *rules.Conversation, sight *rules.Sight) {
 		for _, ask := range elicitations(conversation, ofMode) {
 			sight.Saw()
-			elicitationViolations(conversation, ask, func(place string, mismatch conform.Mismatch) {
+			elicitationViolations(conversation, ask, func(place string, mismatch rules.Mismatch) {
 				if concerned.MatchString(place) {
 					sight.Break(ask.Said, mismatch)
 				}
@@ -374,13 +374,13 @@ func judgeElicitations(ofMode func(conform.Ask) bool, places string) judge {
 
 // judgeForms judges what is in the schemas of forms.
 func judgeForms(concerned func(place string) bool) judge {
-	return func(conversation *conform.Conversation, sight *conform.Sight) {
+	return func(conversation *rules.Conversation, sight *rules.Sight) {
 		for _, ask := range elicitations(conversation, formMode) {
 			if form, _ := askedBy(ask).member("requestedSchema"); form.object() == nil {
 				continue
 			}
 			sight.Saw()
-			elicitationViolations(conversation, ask, func(place string, mismatch conform.Mismatch) {
+			elicitationViolations(conversation, ask, func(place string, mismatch rules.Mismatch) {
 				if strings.HasPrefix(place, "/params/requestedSchema/") && concerned(place) {
 					sight.Break(ask.Said, mismatch)
 				}
@@ -391,7 +391,7 @@ func judgeForms(concerned func(place string) bool) judge {
 
 // undeclaredModes judges requests to clients that declared elicitation at all;
 // without that, the rule of the page about the lifecycle has them.
-func undeclaredModes(conversation *conform.Conversation, sight *conform.Sight) {
+func undeclaredModes(conversation *rules.Conversation, sight *rules.Sight) {
 	for _, ask := range conversation.Asks(elicitationMethod) {
 		declared, _ := conversation.ClientDeclared(ask.Said)["elicitation"].(map[string]any)
 		mode, _ := modeOf(ask).(string)
@@ -404,21 +404,21 @@ func undeclaredModes(conversation *conform.Conversation, sight *conform.Sight) {
 			offered = true
 		}
 		if !offered {
-			sight.Break(ask.Said, conform.Mismatch{
-				Wanted: "a mode that the client declared: " + conform.Show(declared), Found: mode, Where: ask.Where + "/mode",
+			sight.Break(ask.Said, rules.Mismatch{
+				Wanted: "a mode that the client declared: " + rules.Show(declared), Found: mode, Where: ask.Where + "/mode",
 			})
 		}
 	}
 }
 
 // clickable looks for URLs in the texts that a form shows to its user.
-func clickable(conversation *conform.Conversation, sight *conform.Sight) {
+func clickable(conversation *rules.Conversation, sight *rules.Sight) {
 	for _, ask := range elicitations(conversation, formMode) {
 		sight.Saw()
 		for _, text := range formTexts(askedBy(ask)) {
 			if address := webAddress.FindString(text.text()); address != "" {
-				sight.Break(ask.Said, conform.Mismatch{
-					Wanted: "no URL in the texts of a form", Found: conform.Show(address), Where: text.pointer,
+				sight.Break(ask.Said, rules.Mismatch{
+					Wanted: "no URL in the texts of a form", Found: rules.Show(address), Where: text.pointer,
 				})
 			}
 		}
@@ -427,7 +427,7 @@ func clickable(conversation *conform.Conversation, sight *conform.Sight) {
 
 // secretFields guesses by the names and titles of the fields that are to be filled in.
 // What only mentions a secret, or has a list of answers to choose from, asks for none.
-func secretFields(conversation *conform.Conversation, sight *conform.Sight) {
+func secretFields(conversation *rules.Conversation, sight *rules.Sight) {
 	for _, ask := range elicitations(conversation, formMode) {
 		form, _ := askedBy(ask).member("requestedSchema")
 		properties, _ := form.member("properties")
@@ -441,8 +441,8 @@ func secretFields(conversation *conform.Conversation, sight *conform.Sight) {
 			sight.Saw()
 			for _, text := range []string{name, title.text()} {
 				if isSecret(text) {
-					sight.Break(ask.Said, conform.Mismatch{
-						Wanted: "no field in a form whose name says that it asks for a secret (a guess)", Found: conform.Show(text),
+					sight.Break(ask.Said, rules.Mismatch{
+						Wanted: "no field in a form whose name says that it asks for a secret (a guess)", Found: rules.Show(text),
 						Where: properties.pointer + "/" + escape(name),
 					})
 					break
@@ -499,7 +499,7 @@ func formTexts(params place) []place {
 	return texts
 }
 
-func visitsDescribed(conversation *conform.Conversation, sight *conform.Sight) {
+func visitsDescribed(conversation *rules.Conversation, sight *rules.Sight) {
 	members := []string{"url", "elicitationId"}
 	if !conversation.Has(protocol.ElicitationIDs) {
 		members = members[:1]
@@ -508,7 +508,7 @@ func visitsDescribed(conversation *conform.Conversation, sight *conform.Sight) {
 		sight.Saw()
 		for _, name := range members {
 			if _, isText := ask.Params[name].(string); !isText {
-				sight.Break(ask.Said, conform.Mismatch{
+				sight.Break(ask.Said, rules.Mismatch{
 					Wanted: fmt.Sprintf("a member %q that is a string", name),
 					Found:  shown(ask.Params, name), Where: ask.Where,
 				})
@@ -519,7 +519,7 @@ func visitsDescribed(conversation *conform.Conversation, sight *conform.Sight) {
 
 // visits returns every elicitation in URL mode: requests, and those that the
 // error URLElicitationRequired demands.
-func visits(conversation *conform.Conversation) []found {
+func visits(conversation *rules.Conversation) []found {
 	var all []found
 	for _, ask := range elicitations(conversation, urlMode) {
 		all = append(all, found{askedBy(ask), ask.Said})
@@ -536,7 +536,7 @@ func visits(conversation *conform.Conversation) []found {
 
 // everyURL judges the URLs of visits; wrong says what is wrong with one.
 func everyURL(wrong func(address *url.URL, err error) (wanted, why string)) judge {
-	return func(conversation *conform.Conversation, sight *conform.Sight) {
+	return func(conversation *rules.Conversation, sight *rules.Sight) {
 		for _, visit := range visits(conversation) {
 			member, _ := visit.member("url")
 			text, isText := member.value.(string)
@@ -545,7 +545,7 @@ func everyURL(wrong func(address *url.URL, err error) (wanted, why string)) judg
 			}
 			sight.Saw()
 			if wanted, why := wrong(url.Parse(text)); wanted != "" {
-				sight.Break(visit.said, conform.Mismatch{Wanted: wanted, Found: conform.Show(text) + why, Where: member.pointer})
+				sight.Break(visit.said, rules.Mismatch{Wanted: wanted, Found: rules.Show(text) + why, Where: member.pointer})
 			}
 		}
 	}
@@ -583,7 +583,7 @@ func isLoopback(host string) bool {
 	return address != nil && address.IsLoopback()
 }
 
-func sharedElicitationIDs(conversation *conform.Conversation, sight *conform.Sight) {
+func sharedElicitationIDs(conversation *rules.Conversation, sight *rules.Sight) {
 	given := map[string]bool{}
 	for _, said := range originals(conversation) {
 		if !isRequest(said) || said.Method != elicitationMethod || said.ParamsObject()["mode"] != "url" {
@@ -597,8 +597,8 @@ func sharedElicitationIDs(conversation *conform.Conversation, sight *conform.Sig
 			sight.Saw()
 		}
 		if given[id] {
-			sight.Break(said, conform.Mismatch{
-				Wanted: "an id that no other elicitation has", Found: conform.Show(id) + " again", Where: "/params/elicitationId",
+			sight.Break(said, rules.Mismatch{
+				Wanted: "an id that no other elicitation has", Found: rules.Show(id) + " again", Where: "/params/elicitationId",
 			})
 		}
 		given[id] = true
@@ -612,7 +612,7 @@ func announcements(asked bool) judge {
 	if asked {
 		wanted = "the elicitationId of an elicitation in URL mode that the client was asked for"
 	}
-	return func(conversation *conform.Conversation, sight *conform.Sight) {
+	return func(conversation *rules.Conversation, sight *rules.Sight) {
 		if !conversation.Complete || !asked && len(created(conversation)) > 0 {
 			return // what a task demands is told only to who fetches its result
 		}
@@ -628,7 +628,7 @@ func announcements(asked bool) judge {
 			}
 			sight.Saw()
 			if !ids[id] {
-				sight.Break(said, conform.Mismatch{Wanted: wanted, Found: shown(said.ParamsObject(), "elicitationId"), Where: "/params/elicitationId"})
+				sight.Break(said, rules.Mismatch{Wanted: wanted, Found: shown(said.ParamsObject(), "elicitationId"), Where: "/params/elicitationId"})
 			}
 		}
 	}
@@ -637,18 +637,18 @@ func announcements(asked bool) judge {
 // urlElicitationRequired is the code of the error that demands a visit.
 const urlElicitationRequired = -32042
 
-func isDemand(said *conform.Said) bool {
+func isDemand(said *rules.Said) bool {
 	refusal, refused := said.Error()
 	return isResponse(said) && refused && refusal.Code == urlElicitationRequired
 }
 
 // demands is what the error says beside its code and message.
-func demands(said *conform.Said) place {
+func demands(said *rules.Said) place {
 	refusal, _ := said.Error()
 	return place{"/error/data", refusal.Data}
 }
 
-func demandsNothing(conversation *conform.Conversation, sight *conform.Sight) {
+func demandsNothing(conversation *rules.Conversation, sight *rules.Sight) {
 	for _, said := range conversation.ByTarget() {
 		if !isDemand(said) {
 			continue
@@ -656,7 +656,7 @@ func demandsNothing(conversation *conform.Conversation, sight *conform.Sight) {
 		sight.Saw()
 		list, _ := demands(said).member("elicitations")
 		if all, isArray := list.value.([]any); isArray && len(all) == 0 {
-			sight.Break(said, conform.Mismatch{
+			sight.Break(said, rules.Mismatch{
 				Wanted: "at least one elicitation that the request waits for", Found: "an empty list", Where: list.pointer,
 			})
 		}
@@ -665,7 +665,7 @@ func demandsNothing(conversation *conform.Conversation, sight *conform.Sight) {
 
 // judgeDemands judges what the error holds, as far as places are concerned.
 func judgeDemands(concerned *regexp.Regexp) judge {
-	return func(conversation *conform.Conversation, sight *conform.Sight) {
+	return func(conversation *rules.Conversation, sight *rules.Sight) {
 		for _, said := range conversation.ByTarget() {
 			if !isDemand(said) || conversation.Schema == nil {
 				continue
@@ -673,7 +673,7 @@ func judgeDemands(concerned *regexp.Regexp) judge {
 			sight.Saw()
 			for _, violation := range conversation.Schema.ValidateError(mended(said.Object, true)) {
 				if concerned.MatchString(memberPlace("", violation)) {
-					sight.Break(said, conform.Mismatch{Wanted: violation.Expected, Found: violation.Found, Where: violation.Pointer})
+					sight.Break(said, rules.Mismatch{Wanted: violation.Expected, Found: violation.Found, Where: violation.Pointer})
 				}
 			}
 		}

@@ -13,6 +13,7 @@ import (
 	"github.com/mcpconform/mcpconform/internal/catalogue"
 	"github.com/mcpconform/mcpconform/internal/conform"
 	"github.com/mcpconform/mcpconform/internal/protocol"
+	"github.com/mcpconform/mcpconform/internal/rules"
 	"github.com/mcpconform/mcpconform/internal/transcript"
 )
 
@@ -26,14 +27,14 @@ type clientTest struct {
 }
 
 var (
-	clientStdio     = conform.Leg{Role: protocol.ClientRole, Revision: "2025-11-25", Transport: protocol.Stdio}
-	clientHTTP      = conform.Leg{Role: protocol.ClientRole, Revision: "2025-11-25", Transport: protocol.HTTP}
-	statelessClient = conform.Leg{Role: protocol.ClientRole, Revision: "2026-07-28", Transport: protocol.Stdio}
-	statelessHTTP   = conform.Leg{Role: protocol.ClientRole, Revision: "2026-07-28", Transport: protocol.HTTP}
+	clientStdio     = rules.Leg{Role: protocol.ClientRole, Revision: "2025-11-25", Transport: protocol.Stdio}
+	clientHTTP      = rules.Leg{Role: protocol.ClientRole, Revision: "2025-11-25", Transport: protocol.HTTP}
+	statelessClient = rules.Leg{Role: protocol.ClientRole, Revision: "2026-07-28", Transport: protocol.Stdio}
+	statelessHTTP   = rules.Leg{Role: protocol.ClientRole, Revision: "2026-07-28", Transport: protocol.HTTP}
 )
 
 // clientRules are the rules that stand for a client of a leg.
-func clientRules(t testing.TB, leg conform.Leg) []conform.Rule {
+func clientRules(t testing.TB, leg rules.Leg) []rules.Rule {
 	t.Helper()
 	requirements, err := catalogue.Load(os.DirFS(".."))
 	if err != nil {
@@ -51,14 +52,14 @@ func clientRules(t testing.TB, leg conform.Leg) []conform.Rule {
 
 // testClients judges conversations over one transport.
 func testClients(
-	t *testing.T, leg conform.Leg, tests []clientTest, read func(*testing.T, conform.Leg, string) *conform.Conversation,
+	t *testing.T, leg rules.Leg, tests []clientTest, read func(*testing.T, rules.Leg, string) *rules.Conversation,
 ) {
 	t.Helper()
-	rules := clientRules(t, leg)
+	judging := clientRules(t, leg)
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
 			t.Parallel()
-			broken, seen := brokenAndSeen(rules, read(t, leg, test.script))
+			broken, seen := brokenAndSeen(judging, read(t, leg, test.script))
 			if difference := cmp.Diff(append([]string{}, test.broken...), append([]string{}, broken...)); difference != "" {
 				t.Errorf("broken requirements (-wanted +found):\n%s", difference)
 			}
@@ -258,11 +259,11 @@ func FuzzClientRules(f *testing.F) {
 		f.Add(said, "Mcp-Name", "=?BASE64?ä?=", 200)
 		f.Add(said, "Accept", ";;,text/event-stream;q", 400)
 	}
-	legs := map[conform.Leg]string{
+	legs := map[rules.Leg]string{
 		clientStdio: hello(withSampling, serves) + askedOfClient("8", "elicitation/create", whoForm), statelessClient: roundTrip(asksRoots, givesRoots),
 		clientHTTP: session, statelessHTTP: designates("{}", ""),
 	}
-	standing := map[conform.Leg][]conform.Rule{}
+	standing := map[rules.Leg][]rules.Rule{}
 	for leg := range legs {
 		standing[leg] = clientRules(f, leg)
 	}
@@ -283,11 +284,11 @@ func FuzzClientRules(f *testing.F) {
 				event.Sequence, event.Stream = len(events), stream
 				events = append(events, event)
 			}
-			rules := standing[leg]
-			for _, finding := range conform.ApplyRules(rules, conform.NewConversation(leg, events, true)) {
+			judging := standing[leg]
+			for _, finding := range rules.Apply(judging, rules.NewConversation(leg, events, true)) {
 				for _, breach := range finding.Breaks {
 					if breach.Mismatch.Wanted == "" || breach.Mismatch.Found == "" {
-						t.Errorf("%q says too little: %+v", rules[finding.Rule].Text, breach.Mismatch)
+						t.Errorf("%q says too little: %+v", finding.Rule, breach.Mismatch)
 					}
 				}
 			}

@@ -4,16 +4,16 @@ import (
 	"encoding/json"
 	"fmt"
 
-	"github.com/mcpconform/mcpconform/internal/conform"
+	"github.com/mcpconform/mcpconform/internal/rules"
 )
 
 // CompletionRules are the rules of the page server/utilities/completion.
-func CompletionRules() []conform.Rule {
-	return []conform.Rule{
+func CompletionRules() []rules.Rule {
+	return []rules.Rule{
 		{
 			Text:         "returns at most 100 values in a completion",
 			Requirements: []string{"completion.values.limit"},
-			Judge: func(conversation *conform.Conversation, sight *conform.Sight) {
+			Judge: func(conversation *rules.Conversation, sight *rules.Sight) {
 				judgeBy(conversation, sight, within(completions(conversation), "values"),
 					"CompleteResult/properties/completion/properties/values")
 			},
@@ -32,7 +32,7 @@ func CompletionRules() []conform.Rule {
 }
 
 // completions returns the completion member of all results.
-func completions(conversation *conform.Conversation) []found {
+func completions(conversation *rules.Conversation) []found {
 	var all []found
 	for _, said := range conversation.Results("completion/complete") {
 		if completion, there := resultOf(said).member("completion"); there {
@@ -51,7 +51,7 @@ func counts(completion found) (values int, total int64, known bool) {
 	return len(list), total, isList && isNumber && err == nil
 }
 
-func sufficientTotals(conversation *conform.Conversation, sight *conform.Sight) {
+func sufficientTotals(conversation *rules.Conversation, sight *rules.Sight) {
 	for _, completion := range completions(conversation) {
 		values, total, known := counts(completion)
 		if !known {
@@ -59,7 +59,7 @@ func sufficientTotals(conversation *conform.Conversation, sight *conform.Sight) 
 		}
 		sight.Saw()
 		if total < int64(values) {
-			sight.Break(completion.said, conform.Mismatch{
+			sight.Break(completion.said, rules.Mismatch{
 				Wanted: "a total of all matches, not below the number of values",
 				Found:  fmt.Sprintf("a total of %d and %d values", total, values), Where: completion.pointer + "/total",
 			})
@@ -69,7 +69,7 @@ func sufficientTotals(conversation *conform.Conversation, sight *conform.Sight) 
 
 // honestHasMore judges hasMore by the total. A total below the number of
 // values is wrong by itself and says nothing about hasMore.
-func honestHasMore(conversation *conform.Conversation, sight *conform.Sight) {
+func honestHasMore(conversation *rules.Conversation, sight *rules.Sight) {
 	for _, completion := range completions(conversation) {
 		values, total, known := counts(completion)
 		more, said := completion.object()["hasMore"].(bool)
@@ -78,7 +78,7 @@ func honestHasMore(conversation *conform.Conversation, sight *conform.Sight) {
 		}
 		sight.Saw()
 		if more != (total > int64(values)) {
-			sight.Break(completion.said, conform.Mismatch{
+			sight.Break(completion.said, rules.Mismatch{
 				Wanted: "hasMore to say whether the total is above the number of values",
 				Found:  fmt.Sprintf("hasMore %t with a total of %d and %d values", more, total, values), Where: completion.pointer + "/hasMore",
 			})

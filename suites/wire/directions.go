@@ -5,16 +5,16 @@ import (
 	"net/http"
 	"strings"
 
-	"github.com/mcpconform/mcpconform/internal/conform"
 	"github.com/mcpconform/mcpconform/internal/jsonrpc"
+	"github.com/mcpconform/mcpconform/internal/mcp"
 	"github.com/mcpconform/mcpconform/internal/protocol"
-	"github.com/mcpconform/mcpconform/internal/scripted"
+	"github.com/mcpconform/mcpconform/internal/rules"
 )
 
 // directions are the rules of the stateless era about what messages have to do with
 // (2026-07-28, basic/transports/stdio#receiving-messages).
-func directions() []conform.Rule {
-	return []conform.Rule{
+func directions() []rules.Rule {
+	return []rules.Rule{
 		{
 			Text:         "sends notifications only while a request or a subscription is open",
 			Requirements: []string{"transports.stdio.notifications"},
@@ -26,7 +26,7 @@ func directions() []conform.Rule {
 // looseNotifications judges notifications that come when no request is unanswered, nor
 // was given up: that one may still be running is not the server's fault. A cancellation
 // tells of a subscription that ends, before or after its response.
-func looseNotifications(conversation *conform.Conversation, sight *conform.Sight) {
+func looseNotifications(conversation *rules.Conversation, sight *rules.Sight) {
 	spoken := negotiations(conversation)
 	if conversation.Transport != protocol.Stdio {
 		return
@@ -43,7 +43,7 @@ func looseNotifications(conversation *conform.Conversation, sight *conform.Sight
 		case said.Kind == jsonrpc.Notification && said.Method != "notifications/cancelled" && protocol.Has(spoken[said.Index], protocol.Subscriptions):
 			sight.Saw()
 			if len(open) == 0 {
-				sight.Break(said, conform.Mismatch{
+				sight.Break(said, rules.Mismatch{
 					Wanted: "notifications about a request that is running, or of a subscription that is open",
 					Found:  said.Method + " while there is none",
 				})
@@ -53,7 +53,7 @@ func looseNotifications(conversation *conform.Conversation, sight *conform.Sight
 }
 
 // relatedSubscriptions judges notifications that name a subscription.
-func relatedSubscriptions(conversation *conform.Conversation, sight *conform.Sight) {
+func relatedSubscriptions(conversation *rules.Conversation, sight *rules.Sight) {
 	for _, one := range exchanges(conversation) {
 		if !one.asks() || !one.streams() {
 			continue
@@ -65,10 +65,10 @@ func relatedSubscriptions(conversation *conform.Conversation, sight *conform.Sig
 			}
 			sight.Saw()
 			if id != one.sent.ID {
-				sight.Break(said, conform.Mismatch{
+				sight.Break(said, rules.Mismatch{
 					Wanted: fmt.Sprintf("messages that relate to the request %s (%s)", one.sent.ID, one.sent.Method),
 					Found:  fmt.Sprintf("%s of the subscription %s", said.Method, id),
-					Where:  pointerTo([]string{"params", "_meta", scripted.MetaSubscription}),
+					Where:  pointerTo([]string{"params", "_meta", mcp.MetaSubscription}),
 				})
 			}
 		}
@@ -79,7 +79,7 @@ func relatedSubscriptions(conversation *conform.Conversation, sight *conform.Sig
 // more of it.
 const bufferingHeader = "X-Accel-Buffering"
 
-func buffered(conversation *conform.Conversation, sight *conform.Sight) {
+func buffered(conversation *rules.Conversation, sight *rules.Sight) {
 	if !conversation.Has(protocol.Unbuffered) {
 		return
 	}
@@ -90,7 +90,7 @@ func buffered(conversation *conform.Conversation, sight *conform.Sight) {
 		}
 		sight.Saw()
 		if value := one.head.HTTP.Header.Get(bufferingHeader); !strings.EqualFold(value, "no") {
-			sight.BreakAt(*one.head, conform.Mismatch{
+			sight.BreakAt(*one.head, rules.Mismatch{
 				Wanted: "the value no, as the response is an event stream", Found: fmt.Sprintf("%q", value), Where: "header " + bufferingHeader,
 			}, one.explained()...)
 		}

@@ -6,7 +6,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/mcpconform/mcpconform/internal/conform"
+	"github.com/mcpconform/mcpconform/internal/rules"
 )
 
 const (
@@ -71,10 +71,10 @@ func TestStreamsOfTheStatelessEra(t *testing.T) {
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			rules := slices.DeleteFunc(streams(), func(rule conform.Rule) bool {
+			judging := slices.DeleteFunc(streams(), func(rule rules.Rule) bool {
 				return !slices.Contains([]string{related, unbuffered, answered}, rule.Text)
 			})
-			if diff := cmp.Diff(test.broken, brokenTexts(rules, carry(t, "2026-07-28", test.script))); diff != "" {
+			if diff := cmp.Diff(test.broken, brokenTexts(judging, carry(t, "2026-07-28", test.script))); diff != "" {
 				t.Errorf("broken (-wanted +found):\n%s", diff)
 			}
 		})
@@ -82,11 +82,12 @@ func TestStreamsOfTheStatelessEra(t *testing.T) {
 }
 
 // brokenTexts returns the texts of the rules that are broken.
-func brokenTexts(rules []conform.Rule, conversation *conform.Conversation) []string {
+func brokenTexts(judging []rules.Rule, conversation *rules.Conversation) []string {
 	var broken []string
-	for _, finding := range conform.ApplyRules(rules, conversation) {
+	for _, finding := range rules.Apply(judging, conversation) {
 		if len(finding.Breaks) > 0 {
-			broken = append(broken, rules[finding.Rule].Text)
+			at := slices.IndexFunc(judging, func(rule rules.Rule) bool { return rule.ID() == finding.Rule })
+			broken = append(broken, judging[at].Text)
 		}
 	}
 	return broken

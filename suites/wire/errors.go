@@ -5,16 +5,16 @@ import (
 	"slices"
 	"strconv"
 
-	"github.com/mcpconform/mcpconform/internal/conform"
+	"github.com/mcpconform/mcpconform/internal/excerpt"
 	"github.com/mcpconform/mcpconform/internal/jsonrpc"
 	"github.com/mcpconform/mcpconform/internal/protocol"
-	"github.com/mcpconform/mcpconform/internal/scripted"
+	"github.com/mcpconform/mcpconform/internal/rules"
 )
 
 // errorRules are about the codes of errors in the stateless era
 // (2026-07-28, basic/index#error-codes).
-func errorRules() []conform.Rule {
-	return []conform.Rule{
+func errorRules() []rules.Rule {
+	return []rules.Rule{
 		{
 			Text:         "uses none of the retired error codes -32002 and -32042",
 			Requirements: []string{"base.errors.retired-codes"},
@@ -23,21 +23,21 @@ func errorRules() []conform.Rule {
 		{
 			Text:         "uses error codes from -32020 to -32099 only if the revision defines them",
 			Requirements: []string{"base.errors.reserved-codes"},
-			Judge: codes(func(code int64, conversation *conform.Conversation) bool {
+			Judge: codes(func(code int64, conversation *rules.Conversation) bool {
 				return lastReserved <= code && code <= firstReserved && !defines(conversation, code)
 			}, "from -32099 to -32020 none but a code that the specification defines"),
 		},
 		{
 			Text:         "uses no error code from -32000 to -32019",
 			Requirements: []string{"base.errors.legacy-codes"},
-			Judge: codes(func(code int64, conversation *conform.Conversation) bool {
+			Judge: codes(func(code int64, conversation *rules.Conversation) bool {
 				return firstReserved < code && code <= firstLegacy && !retired(code, conversation)
 			}, "a code of the specification, or one above -32000; only implementations that used this one before may keep it"),
 		},
 		{
 			Text:         "uses error codes of its own only outside -32768 to -32000",
 			Requirements: []string{"base.errors.own-codes"},
-			Judge: codes(func(code int64, _ *conform.Conversation) bool {
+			Judge: codes(func(code int64, _ *rules.Conversation) bool {
 				return lastOfJSONRPC <= code && code < lastReserved && !slices.Contains(standardCodes, code)
 			}, "a code of JSON-RPC or of the specification, or one outside -32768 to -32000"),
 		},
@@ -69,11 +69,11 @@ var standardCodes = []int64{
 
 // retired are the codes of earlier revisions: a resource that is not there, and a
 // URL that must be visited.
-func retired(code int64, _ *conform.Conversation) bool { return code == -32002 || code == -32042 }
+func retired(code int64, _ *rules.Conversation) bool { return code == -32002 || code == -32042 }
 
 // defines tells whether the revision gives a code a meaning, or an earlier one
 // did, which has a rule of its own.
-func defines(conversation *conform.Conversation, code int64) bool {
+func defines(conversation *rules.Conversation, code int64) bool {
 	if conversation.Schema == nil || retired(code, conversation) {
 		return true
 	}
@@ -86,12 +86,12 @@ func defines(conversation *conform.Conversation, code int64) bool {
 }
 
 // codes finds errors with a code that is not to be used.
-func codes(wrong func(int64, *conform.Conversation) bool, wanted string) judge {
-	return func(conversation *conform.Conversation, sight *conform.Sight) {
+func codes(wrong func(int64, *rules.Conversation) bool, wanted string) judge {
+	return func(conversation *rules.Conversation, sight *rules.Sight) {
 		for _, said := range standaloneErrors(conversation) {
 			sight.Saw()
 			if refusal, _ := said.Error(); wrong(refusal.Code, conversation) {
-				sight.Break(said, conform.Mismatch{
+				sight.Break(said, rules.Mismatch{
 					Wanted: wanted, Found: fmt.Sprintf("%d %q", refusal.Code, refusal.Message), Where: "/error/code",
 				})
 			}
@@ -101,7 +101,7 @@ func codes(wrong func(int64, *conform.Conversation) bool, wanted string) judge {
 
 // misusedCodes judges what an error says against the request that it answers. What
 // its data has to look like, the schema says.
-func misusedCodes(conversation *conform.Conversation, sight *conform.Sight) {
+func misusedCodes(conversation *rules.Conversation, sight *rules.Sight) {
 	for _, said := range standaloneErrors(conversation) {
 		refusal, _ := said.Error()
 		data, _ := refusal.Data.(map[string]any)
@@ -109,8 +109,8 @@ func misusedCodes(conversation *conform.Conversation, sight *conform.Sight) {
 		case jsonrpc.HeaderMismatch:
 			sight.Saw()
 			if conversation.Transport == protocol.Stdio {
-				sight.Break(said, conform.Mismatch{
-					Wanted: "an error about HTTP headers over HTTP only", Found: scripted.Short(said.Raw), Where: "/error/code",
+				sight.Break(said, rules.Mismatch{
+					Wanted: "an error about HTTP headers over HTTP only", Found: excerpt.Short(said.Raw), Where: "/error/code",
 				})
 			}
 		case jsonrpc.MissingCapability:
@@ -120,9 +120,9 @@ func misusedCodes(conversation *conform.Conversation, sight *conform.Sight) {
 			}
 			sight.Saw()
 			if declared := conversation.ClientDeclared(said); contains(declared, required) {
-				sight.Break(said, conform.Mismatch{
-					Wanted: "capabilities that the request did not declare; it declared " + conform.Show(declared),
-					Found:  conform.Show(required), Where: "/error/data/requiredCapabilities",
+				sight.Break(said, rules.Mismatch{
+					Wanted: "capabilities that the request did not declare; it declared " + rules.Show(declared),
+					Found:  rules.Show(required), Where: "/error/data/requiredCapabilities",
 				})
 			}
 		case jsonrpc.UnsupportedRevision:
@@ -138,23 +138,23 @@ func misusedCodes(conversation *conform.Conversation, sight *conform.Sight) {
 }
 
 // judgeUnsupported judges the error for a revision that is not supported.
-func judgeUnsupported(sight *conform.Sight, said *conform.Said, asked string, data conform.Object) {
+func judgeUnsupported(sight *rules.Sight, said *rules.Said, asked string, data rules.Object) {
 	if requested, isText := data["requested"].(string); isText && requested != asked {
-		sight.Break(said, conform.Mismatch{
-			Wanted: "the revision of the request, " + conform.Show(asked), Found: conform.Show(requested), Where: "/error/data/requested",
+		sight.Break(said, rules.Mismatch{
+			Wanted: "the revision of the request, " + rules.Show(asked), Found: rules.Show(requested), Where: "/error/data/requested",
 		})
 	}
 	// A revision of the handshake era may be supported, and not in a request like this.
 	if supported, _ := data["supported"].([]any); protocol.Has(asked, protocol.PerRequestMeta) && slices.Contains(supported, any(asked)) {
-		sight.Break(said, conform.Mismatch{
-			Wanted: "supported revisions without the one that is refused, " + conform.Show(asked),
-			Found:  conform.Show(supported), Where: "/error/data/supported",
+		sight.Break(said, rules.Mismatch{
+			Wanted: "supported revisions without the one that is refused, " + rules.Show(asked),
+			Found:  rules.Show(supported), Where: "/error/data/supported",
 		})
 	}
 }
 
 // hasOwnData tells whether rules of their own judge what belongs to an error.
-func hasOwnData(refusal *conform.Said) bool {
+func hasOwnData(refusal *rules.Said) bool {
 	told, _ := refusal.Error()
 	return told.Code == jsonrpc.MissingCapability || told.Code == jsonrpc.UnsupportedRevision
 }
@@ -163,7 +163,7 @@ func hasOwnData(refusal *conform.Said) bool {
 // lacks.
 const requiredCapabilities = "requiredCapabilities"
 
-func unnamedCapabilities(conversation *conform.Conversation, sight *conform.Sight) {
+func unnamedCapabilities(conversation *rules.Conversation, sight *rules.Sight) {
 	for _, said := range standaloneErrors(conversation) {
 		refusal, _ := said.Error()
 		if refusal.Code != jsonrpc.MissingCapability {
@@ -174,7 +174,7 @@ func unnamedCapabilities(conversation *conform.Conversation, sight *conform.Sigh
 		required, isObject := data[requiredCapabilities].(map[string]any)
 		switch {
 		case !isObject:
-			sight.Break(said, conform.Mismatch{
+			sight.Break(said, rules.Mismatch{
 				Wanted: "an object with the capabilities that are missing", Found: shown(data, requiredCapabilities),
 				Where: "/error/data/" + requiredCapabilities,
 			})
@@ -187,7 +187,7 @@ func unnamedCapabilities(conversation *conform.Conversation, sight *conform.Sigh
 }
 
 // contains tells whether somebody declares capabilities: with all their members.
-func contains(declared, required conform.Object) bool {
+func contains(declared, required rules.Object) bool {
 	for name, value := range required {
 		own, there := declared[name]
 		inner, isObject := value.(map[string]any)

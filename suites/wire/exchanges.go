@@ -5,9 +5,9 @@ import (
 	"net/http"
 	"strings"
 
-	"github.com/mcpconform/mcpconform/internal/conform"
 	"github.com/mcpconform/mcpconform/internal/jsonrpc"
 	"github.com/mcpconform/mcpconform/internal/protocol"
+	"github.com/mcpconform/mcpconform/internal/rules"
 	"github.com/mcpconform/mcpconform/internal/transcript"
 )
 
@@ -24,20 +24,20 @@ const eventStreamType = "text/event-stream"
 type exchange struct {
 	method  string
 	request transcript.Event // its head
-	sent    *conform.Said    // the message in its body, or nil
+	sent    *rules.Said      // the message in its body, or nil
 	head    *transcript.Event
 	events  []transcript.Event // blocks and messages of the response, in order
-	said    []*conform.Said    // the messages among them
+	said    []*rules.Said      // the messages among them
 	end     *transcript.Event  // nil while the response goes on
 	resumes *exchange          // the stream that it resumes, as far as is known
 }
 
 // exchanges reads the HTTP exchanges of a conversation, in the order of their
 // requests.
-func exchanges(conversation *conform.Conversation) []*exchange {
+func exchanges(conversation *rules.Conversation) []*exchange {
 	var all []*exchange
 	open := map[string]*exchange{}
-	messages := map[int]*conform.Said{}
+	messages := map[int]*rules.Said{}
 	for _, said := range conversation.Messages {
 		messages[said.Event.Sequence] = said
 	}
@@ -56,7 +56,7 @@ func exchanges(conversation *conform.Conversation) []*exchange {
 	return all
 }
 
-func (e *exchange) add(event transcript.Event, said *conform.Said) {
+func (e *exchange) add(event transcript.Event, said *rules.Said) {
 	switch {
 	case event.Kind == transcript.Head:
 		e.head = &event
@@ -184,7 +184,7 @@ func (e *exchange) openAt(event transcript.Event) bool {
 }
 
 // answer returns the response to the request of the exchange among messages.
-func (e *exchange) answer(said []*conform.Said) *conform.Said {
+func (e *exchange) answer(said []*rules.Said) *rules.Said {
 	for _, one := range said {
 		if one.Kind == jsonrpc.Response && e.sent != nil && one.ID == e.sent.ID {
 			return one
@@ -223,7 +223,7 @@ type sendings struct {
 	begun, answered map[string]int // by stream: sequence of the heads
 }
 
-func sendingOrder(conversation *conform.Conversation) sendings {
+func sendingOrder(conversation *rules.Conversation) sendings {
 	order := sendings{
 		byRequest: conversation.Transport == protocol.HTTP && conversation.Role == protocol.ClientRole,
 		begun:     map[string]int{}, answered: map[string]int{},
@@ -241,7 +241,7 @@ func sendingOrder(conversation *conform.Conversation) sendings {
 }
 
 // lane is what messages have in common whose order may be known.
-func (s sendings) lane(said *conform.Said) string {
+func (s sendings) lane(said *rules.Said) string {
 	if s.byRequest {
 		return ""
 	}
@@ -249,7 +249,7 @@ func (s sendings) lane(said *conform.Said) string {
 }
 
 // before tells whether it is known that one message was sent before another.
-func (s sendings) before(earlier, later *conform.Said) bool {
+func (s sendings) before(earlier, later *rules.Said) bool {
 	if !s.byRequest {
 		return earlier.Event.Stream == later.Event.Stream && earlier.Index < later.Index
 	}

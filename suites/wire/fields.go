@@ -5,40 +5,40 @@ import (
 	"regexp"
 	"slices"
 
-	"github.com/mcpconform/mcpconform/internal/conform"
+	"github.com/mcpconform/mcpconform/internal/mcp"
 	"github.com/mcpconform/mcpconform/internal/protocol"
-	"github.com/mcpconform/mcpconform/internal/scripted"
+	"github.com/mcpconform/mcpconform/internal/rules"
 	"github.com/mcpconform/mcpconform/schema"
 )
 
 // fieldRules are about what each request of the stateless era says of itself
 // (2026-07-28, basic/index#meta).
-func fieldRules() []conform.Rule {
-	return []conform.Rule{
+func fieldRules() []rules.Rule {
+	return []rules.Rule{
 		{
 			Text:         "sends protocolVersion and clientCapabilities in the _meta of each request",
 			Requirements: []string{"base.fields.sent"},
-			Judge: requestFields(func(meta place) conform.Mismatch {
-				return cmp.Or(wantedText(meta, scripted.MetaVersion), wantedObject(meta, scripted.MetaCapabilities))
+			Judge: requestFields(func(meta place) rules.Mismatch {
+				return cmp.Or(wantedText(meta, mcp.MetaVersion), wantedObject(meta, mcp.MetaCapabilities))
 			}),
 		},
 		{
 			Text:         "sends clientInfo in the _meta of each request",
 			Requirements: []string{"base.fields.client-info"},
-			Judge: requestFields(func(meta place) conform.Mismatch {
-				return wantedObject(meta, scripted.MetaClientInfo)
+			Judge: requestFields(func(meta place) rules.Mismatch {
+				return wantedObject(meta, mcp.MetaClientInfo)
 			}),
 		},
 	}
 }
 
 // requestFields judges the _meta of every request in the stateless era.
-func requestFields(wrong func(meta place) conform.Mismatch) judge {
-	return ofClient(func(conversation *conform.Conversation, sight *conform.Sight) {
+func requestFields(wrong func(meta place) rules.Mismatch) judge {
+	return ofClient(func(conversation *rules.Conversation, sight *rules.Sight) {
 		for _, said := range standaloneRequests(conversation) {
 			sight.Saw()
 			meta, _ := paramsOf(said).member("_meta")
-			if mismatch := wrong(meta); mismatch != (conform.Mismatch{}) {
+			if mismatch := wrong(meta); mismatch != (rules.Mismatch{}) {
 				sight.Break(said, mismatch)
 			}
 		}
@@ -47,9 +47,9 @@ func requestFields(wrong func(meta place) conform.Mismatch) judge {
 
 // standaloneRequests returns the target's requests that belong to the stateless era:
 // all but a handshake and what follows one that succeeded.
-func standaloneRequests(conversation *conform.Conversation) []*conform.Said {
+func standaloneRequests(conversation *rules.Conversation) []*rules.Said {
 	spoken := negotiations(conversation)
-	return slices.DeleteFunc(conversation.ByTarget(), func(said *conform.Said) bool {
+	return slices.DeleteFunc(conversation.ByTarget(), func(said *rules.Said) bool {
 		return !isRequest(said) || said.Method == "initialize" || !protocol.Has(spoken[said.Index], protocol.PerRequestMeta)
 	})
 }

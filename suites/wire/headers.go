@@ -6,7 +6,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/mcpconform/mcpconform/internal/conform"
+	"github.com/mcpconform/mcpconform/internal/rules"
 )
 
 // headerKeyword is the keyword of a schema that names the header which repeats an
@@ -15,8 +15,8 @@ const headerKeyword = "x-mcp-header"
 
 // headers are the rules about the annotations x-mcp-header of the tools that are
 // listed, which two pages state.
-func headers() []conform.Rule {
-	return []conform.Rule{
+func headers() []rules.Rule {
+	return []rules.Rule{
 		{
 			Text:         "sets no empty x-mcp-header",
 			Requirements: []string{"tools.header.named", "transports.http.params.named"},
@@ -33,7 +33,7 @@ func headers() []conform.Rule {
 			Judge: judgeAnnotations(func(one annotation) string {
 				text, isText := one.value.(string)
 				if !isText || text != "" && !hasControl(text) && !isToken(text) {
-					return conform.Show(one.value)
+					return rules.Show(one.value)
 				}
 				return ""
 			}, "a token, as the name of a header is: letters, digits and some signs, without spaces"),
@@ -43,7 +43,7 @@ func headers() []conform.Rule {
 			Requirements: []string{"tools.header.printable", "transports.http.params.control"},
 			Judge: judgeAnnotations(func(one annotation) string {
 				if hasControl(one.text()) {
-					return conform.Show(one.value)
+					return rules.Show(one.value)
 				}
 				return ""
 			}, "a name without control characters"),
@@ -60,7 +60,7 @@ func headers() []conform.Rule {
 				if mayBeHeader(one.schema["type"]) {
 					return ""
 				}
-				return "a parameter of the type " + conform.Show(one.schema["type"])
+				return "a parameter of the type " + rules.Show(one.schema["type"])
 			}, "a parameter of the type integer, string or boolean"),
 		},
 		{
@@ -89,26 +89,26 @@ func headers() []conform.Rule {
 // An annotation is one x-mcp-header in the input schema of a tool.
 type annotation struct {
 	place
-	schema conform.Object // that has it
-	path   []string       // keywords and names from the root of the input schema to the schema
+	schema rules.Object // that has it
+	path   []string     // keywords and names from the root of the input schema to the schema
 }
 
 // judgeAnnotations makes the judge of a rule about single annotations: what is wrong with
 // one, "" when nothing is.
 func judgeAnnotations(wrong func(annotation) string, wanted string) judge {
-	return func(conversation *conform.Conversation, sight *conform.Sight) {
+	return func(conversation *rules.Conversation, sight *rules.Sight) {
 		for _, tool := range withAnnotations(conversation) {
 			for _, one := range annotationsOf(tool.place) {
 				sight.Saw()
 				if found := wrong(one); found != "" {
-					sight.Break(tool.said, conform.Mismatch{Wanted: wanted, Found: found, Where: one.pointer})
+					sight.Break(tool.said, rules.Mismatch{Wanted: wanted, Found: found, Where: one.pointer})
 				}
 			}
 		}
 	}
 }
 
-func sharedHeaders(conversation *conform.Conversation, sight *conform.Sight) {
+func sharedHeaders(conversation *rules.Conversation, sight *rules.Sight) {
 	for _, tool := range withAnnotations(conversation) {
 		known := map[string]annotation{}
 		for _, one := range annotationsOf(tool.place) {
@@ -118,9 +118,9 @@ func sharedHeaders(conversation *conform.Conversation, sight *conform.Sight) {
 			name := strings.ToLower(one.text())
 			first, taken := known[name]
 			if taken && name != "" {
-				sight.Break(tool.said, conform.Mismatch{
+				sight.Break(tool.said, rules.Mismatch{
 					Wanted: "a name that no other parameter of the tool has, in whatever case",
-					Found:  fmt.Sprintf("%s, as at %s", conform.Show(one.value), first.pointer),
+					Found:  fmt.Sprintf("%s, as at %s", rules.Show(one.value), first.pointer),
 					Where:  one.pointer,
 				})
 			}
@@ -179,7 +179,7 @@ const maxSchemaDepth = 64
 
 // withAnnotations returns the listed tools of messages that have the keyword, or hide it
 // behind escapes: the others need no long look.
-func withAnnotations(conversation *conform.Conversation) []found {
+func withAnnotations(conversation *rules.Conversation) []found {
 	return slices.DeleteFunc(listed(conversation, "tools/list"), func(tool found) bool {
 		return !bytes.Contains(tool.said.Raw, []byte(headerKeyword)) && !bytes.Contains(tool.said.Raw, []byte(`\u`))
 	})

@@ -8,14 +8,14 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/mcpconform/mcpconform/internal/conform"
-	"github.com/mcpconform/mcpconform/internal/scripted"
+	"github.com/mcpconform/mcpconform/internal/mcp"
+	"github.com/mcpconform/mcpconform/internal/rules"
 )
 
 // iconRules are about the icons that a target shows of itself and of what it
 // has.
-func iconRules() []conform.Rule {
-	return []conform.Rule{
+func iconRules() []rules.Rule {
+	return []rules.Rule{
 		{
 			Text:         "sends icons whose src is an HTTP, HTTPS or data URI",
 			Requirements: []string{"base.icons.source"},
@@ -30,7 +30,7 @@ func iconRules() []conform.Rule {
 }
 
 // icons returns all icons in the target's messages.
-func icons(conversation *conform.Conversation) []found {
+func icons(conversation *rules.Conversation) []found {
 	var all []found
 	for _, said := range conversation.ByTarget() {
 		for _, icons := range slices.Concat(membersNamed(said, "icons"), introducing(said)) {
@@ -45,13 +45,13 @@ func icons(conversation *conform.Conversation) []found {
 
 // introducing returns the icons of who sent a message, as it says in its _meta since
 // 2026-07-28.
-func introducing(said *conform.Said) []place {
+func introducing(said *rules.Said) []place {
 	carrier := "/params/_meta/"
 	if isResponse(said) {
 		carrier = "/result/_meta/"
 	}
 	var all []place
-	for _, key := range []string{scripted.MetaClientInfo, scripted.MetaServerInfo} {
+	for _, key := range []string{mcp.MetaClientInfo, mcp.MetaServerInfo} {
 		if icons, there := (place{carrier + escape(key), said.Meta()[key]}).member("icons"); there {
 			all = append(all, icons)
 		}
@@ -59,12 +59,12 @@ func introducing(said *conform.Said) []place {
 	return all
 }
 
-func iconSources(conversation *conform.Conversation, sight *conform.Sight) {
+func iconSources(conversation *rules.Conversation, sight *rules.Sight) {
 	for _, source := range within(icons(conversation), "src") {
 		sight.Saw()
 		if !isIconSource(source.text()) {
-			sight.Break(source.said, conform.Mismatch{
-				Wanted: "an HTTP or HTTPS URL, or a data URI with base64 data", Found: conform.Show(source.value), Where: source.pointer,
+			sight.Break(source.said, rules.Mismatch{
+				Wanted: "an HTTP or HTTPS URL, or a data URI with base64 data", Found: rules.Show(source.value), Where: source.pointer,
 			})
 		}
 	}
@@ -98,14 +98,14 @@ func isBase64(data string) bool {
 
 var iconSize = regexp.MustCompile(`^(?:any|[1-9][0-9]*x[1-9][0-9]*)$`)
 
-func iconSizes(conversation *conform.Conversation, sight *conform.Sight) {
+func iconSizes(conversation *rules.Conversation, sight *rules.Sight) {
 	for _, sizes := range within(icons(conversation), "sizes") {
 		list, _ := sizes.value.([]any)
 		for index, size := range list {
 			sight.Saw()
 			if text, isText := size.(string); !isText || !iconSize.MatchString(text) {
-				sight.Break(sizes.said, conform.Mismatch{
-					Wanted: `a size such as "48x48", or "any"`, Found: conform.Show(size),
+				sight.Break(sizes.said, rules.Mismatch{
+					Wanted: `a size such as "48x48", or "any"`, Found: rules.Show(size),
 					Where: fmt.Sprintf("%s/%d", sizes.pointer, index),
 				})
 			}

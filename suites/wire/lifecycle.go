@@ -7,19 +7,19 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/mcpconform/mcpconform/internal/conform"
 	"github.com/mcpconform/mcpconform/internal/jsonrpc"
 	"github.com/mcpconform/mcpconform/internal/protocol"
+	"github.com/mcpconform/mcpconform/internal/rules"
 	"github.com/mcpconform/mcpconform/schema"
 )
 
 // LifecycleRules are the rules of the page basic/lifecycle.
-func LifecycleRules() []conform.Rule {
+func LifecycleRules() []rules.Rule {
 	return slices.Concat(lifecycleRules(), openingRules())
 }
 
-func lifecycleRules() []conform.Rule {
-	return []conform.Rule{
+func lifecycleRules() []rules.Rule {
+	return []rules.Rule{
 		{
 			Text:         "sends no other messages before initialize is answered",
 			Requirements: []string{"lifecycle.initialization.first"},
@@ -49,26 +49,26 @@ func lifecycleRules() []conform.Rule {
 }
 
 // openingRules are about how a client opens a session.
-func openingRules() []conform.Rule {
-	return []conform.Rule{
+func openingRules() []rules.Rule {
+	return []rules.Rule{
 		{
 			Text:         "sends protocolVersion in initialize",
 			Requirements: []string{"lifecycle.initialize.version"},
-			Judge: introductions(func(params place) conform.Mismatch {
+			Judge: introductions(func(params place) rules.Mismatch {
 				return wantedText(params, "protocolVersion")
 			}),
 		},
 		{
 			Text:         "sends its capabilities in initialize",
 			Requirements: []string{"lifecycle.initialize.capabilities"},
-			Judge: introductions(func(params place) conform.Mismatch {
+			Judge: introductions(func(params place) rules.Mismatch {
 				return wantedObject(params, "capabilities")
 			}),
 		},
 		{
 			Text:         "sends clientInfo in initialize",
 			Requirements: []string{"lifecycle.initialize.client-info"},
-			Judge: introductions(func(params place) conform.Mismatch {
+			Judge: introductions(func(params place) rules.Mismatch {
 				info, _ := params.member("clientInfo")
 				return cmp.Or(wantedObject(params, "clientInfo"), wantedText(info, "name"), wantedText(info, "version"))
 			}),
@@ -90,17 +90,17 @@ func openingRules() []conform.Rule {
 var introduced = regexp.MustCompile(`^/params(?:/(?:protocolVersion|capabilities|clientInfo(?:/(?:name|version))?))?$`)
 
 // introductions judges the params of every initialize.
-func introductions(wrong func(params place) conform.Mismatch) judge {
-	return every(func(said *conform.Said) bool { return isRequest(said) && said.Method == "initialize" },
-		func(said *conform.Said) conform.Mismatch { return wrong(paramsOf(said)) })
+func introductions(wrong func(params place) rules.Mismatch) judge {
+	return every(func(said *rules.Said) bool { return isRequest(said) && said.Method == "initialize" },
+		func(said *rules.Said) rules.Mismatch { return wrong(paramsOf(said)) })
 }
 
 // wantedText says what is wrong with a member that has to be a string.
-func wantedText(object place, name string) conform.Mismatch {
+func wantedText(object place, name string) rules.Mismatch {
 	if member, _ := object.member(name); isText(member.value) {
-		return conform.Mismatch{}
+		return rules.Mismatch{}
 	}
-	return conform.Mismatch{Wanted: fmt.Sprintf("a member %q that is a string", name), Found: shown(object.object(), name), Where: object.pointer}
+	return rules.Mismatch{Wanted: fmt.Sprintf("a member %q that is a string", name), Found: shown(object.object(), name), Where: object.pointer}
 }
 
 func isText(value any) bool {
@@ -109,22 +109,22 @@ func isText(value any) bool {
 }
 
 // wantedObject says what is wrong with a member that has to be an object.
-func wantedObject(object place, name string) conform.Mismatch {
+func wantedObject(object place, name string) rules.Mismatch {
 	if member, _ := object.member(name); member.object() != nil {
-		return conform.Mismatch{}
+		return rules.Mismatch{}
 	}
-	return conform.Mismatch{Wanted: fmt.Sprintf("a member %q that is an object", name), Found: shown(object.object(), name), Where: object.pointer}
+	return rules.Mismatch{Wanted: fmt.Sprintf("a member %q that is an object", name), Found: shown(object.object(), name), Where: object.pointer}
 }
 
 // probes tells whether a client asks for the other era, which needs no handshake.
-func probes(said *conform.Said) bool {
+func probes(said *rules.Said) bool {
 	revision, named := revisionOf(said)
 	return isRequest(said) && (said.Method == "server/discover" || named && protocol.Has(revision, protocol.PerRequestMeta))
 }
 
 // openings returns the first initialize of a client and the position of its answer,
 // that of the end when there is none.
-func openings(conversation *conform.Conversation) (initialize *conform.Said, answered int) {
+func openings(conversation *rules.Conversation) (initialize *rules.Said, answered int) {
 	answered = len(conversation.Messages)
 	all := conversation.Requests("initialize")
 	if len(all) == 0 {
@@ -139,7 +139,7 @@ func openings(conversation *conform.Conversation) (initialize *conform.Said, ans
 // saidBeforeInitialize judges what a client says before it asks for initialization,
 // and what it announces before the answer; requests until then have a rule of their
 // own.
-func saidBeforeInitialize(conversation *conform.Conversation, sight *conform.Sight) {
+func saidBeforeInitialize(conversation *rules.Conversation, sight *rules.Sight) {
 	initialize, answered := openings(conversation)
 	for _, said := range conversation.ByTarget() {
 		begun := initialize != nil && initialize.Index <= said.Index
@@ -150,14 +150,14 @@ func saidBeforeInitialize(conversation *conform.Conversation, sight *conform.Sig
 		switch {
 		case begun && isRequest(said), said.Method == "ping", slices.Contains(early, said.Method):
 		case begun:
-			sight.Break(said, conform.Mismatch{Wanted: "nothing but pings before initialize is answered", Found: said.Method})
+			sight.Break(said, rules.Mismatch{Wanted: "nothing but pings before initialize is answered", Found: said.Method})
 		default:
-			sight.Break(said, conform.Mismatch{Wanted: "initialize before anything else", Found: said.Method})
+			sight.Break(said, rules.Mismatch{Wanted: "initialize before anything else", Found: said.Method})
 		}
 	}
 }
 
-func askedBeforeAnswer(conversation *conform.Conversation, sight *conform.Sight) {
+func askedBeforeAnswer(conversation *rules.Conversation, sight *rules.Sight) {
 	initialize, answered := openings(conversation)
 	if initialize == nil {
 		return
@@ -168,14 +168,14 @@ func askedBeforeAnswer(conversation *conform.Conversation, sight *conform.Sight)
 		}
 		sight.Saw()
 		if initialize.Index < said.Index && said.Index < answered && said.Method != "initialize" {
-			sight.Break(said, conform.Mismatch{Wanted: "no request but pings before initialize is answered", Found: said.Method})
+			sight.Break(said, rules.Mismatch{Wanted: "no request but pings before initialize is answered", Found: said.Method})
 		}
 	}
 }
 
 // neverInitialized judges a client that works with the server: one that does not may
 // have found that it cannot.
-func neverInitialized(conversation *conform.Conversation, sight *conform.Sight) {
+func neverInitialized(conversation *rules.Conversation, sight *rules.Sight) {
 	handshake := handshakeOf(conversation)
 	if handshake == nil {
 		return
@@ -186,7 +186,7 @@ func neverInitialized(conversation *conform.Conversation, sight *conform.Sight) 
 	}
 	for _, said := range conversation.ByTarget() {
 		if isRequest(said) && said.Index > handshake.Index && said.Method != "ping" && said.Method != "initialize" && !probes(said) && conversation.Complete {
-			sight.Break(said, conform.Mismatch{Wanted: "notifications/initialized after the answer to initialize", Found: said.Method + ", and never that"})
+			sight.Break(said, rules.Mismatch{Wanted: "notifications/initialized after the answer to initialize", Found: said.Method + ", and never that"})
 			return
 		}
 	}
@@ -198,12 +198,12 @@ var early = []string{"notifications/message", "notifications/progress", "notific
 
 // saidBeforeInitialization judges notifications before the answer to
 // initialize; requests have a rule of their own.
-func saidBeforeInitialization(conversation *conform.Conversation, sight *conform.Sight) {
+func saidBeforeInitialization(conversation *rules.Conversation, sight *rules.Sight) {
 	if conversation.Role == protocol.ClientRole {
 		saidBeforeInitialize(conversation, sight)
 		return
 	}
-	answered := slices.IndexFunc(conversation.Messages, func(said *conform.Said) bool {
+	answered := slices.IndexFunc(conversation.Messages, func(said *rules.Said) bool {
 		return isResponse(said) && said.Request != nil && said.Request.Method == "initialize"
 	})
 	if answered < 0 {
@@ -215,14 +215,14 @@ func saidBeforeInitialization(conversation *conform.Conversation, sight *conform
 		if !said.FromTarget(conversation.Leg) || said.Kind != jsonrpc.Notification || slices.Contains(early, said.Method) {
 			continue
 		}
-		sight.Break(said, conform.Mismatch{
+		sight.Break(said, rules.Mismatch{
 			Wanted: "nothing but pings and log messages before initialize is answered", Found: said.Method,
 		})
 	}
 }
 
 // askedBeforeInitialized looks at the requests of a server.
-func askedBeforeInitialized(conversation *conform.Conversation, sight *conform.Sight) {
+func askedBeforeInitialized(conversation *rules.Conversation, sight *rules.Sight) {
 	if conversation.Role != protocol.ServerRole {
 		return
 	}
@@ -234,7 +234,7 @@ func askedBeforeInitialized(conversation *conform.Conversation, sight *conform.S
 		case isRequest(said) && said.Method != "ping":
 			sight.Saw()
 			if !initialized {
-				sight.Break(said, conform.Mismatch{Wanted: "no request but pings before notifications/initialized", Found: said.Method})
+				sight.Break(said, rules.Mismatch{Wanted: "no request but pings before notifications/initialized", Found: said.Method})
 			}
 		}
 	}
@@ -243,7 +243,7 @@ func askedBeforeInitialized(conversation *conform.Conversation, sight *conform.S
 // foreignMethods finds methods that only another revision with a handshake has.
 // Those of the other era need none and may pass on the same connection; those
 // that no revision has are the target's own.
-func foreignMethods(conversation *conform.Conversation, sight *conform.Sight) {
+func foreignMethods(conversation *rules.Conversation, sight *rules.Sight) {
 	judging := schemas(conversation)
 	for _, said := range conversation.ByTarget() {
 		known := judging[said.Index]
@@ -256,7 +256,7 @@ func foreignMethods(conversation *conform.Conversation, sight *conform.Sight) {
 		}
 		if others := revisionsWith(said.Method); len(others) > 0 {
 			sight.Saw()
-			sight.Break(said, conform.Mismatch{
+			sight.Break(said, rules.Mismatch{
 				Wanted: "a method of revision " + known.Revision(),
 				Found:  fmt.Sprintf("%s, which is one of %s", said.Method, strings.Join(others, ", ")),
 				Where:  "/method",
@@ -283,7 +283,7 @@ func revisionsWith(method string) []string {
 // had to declare a capability. Before the handshake nothing is declared; other
 // rules judge what comes then.
 func undeclared(declarer schema.Side) judge {
-	return func(conversation *conform.Conversation, sight *conform.Sight) {
+	return func(conversation *rules.Conversation, sight *rules.Sight) {
 		target := party(conversation.Leg)
 		judging := schemas(conversation)
 		handshake := handshakeOf(conversation)
@@ -306,7 +306,7 @@ func undeclared(declarer schema.Side) judge {
 					}
 					sight.Saw()
 					if !capability.DeclaredIn(declaredBy(conversation, capability.Declarer(target))) {
-						sight.Break(said, conform.Mismatch{
+						sight.Break(said, rules.Mismatch{
 							Wanted: fmt.Sprintf("%s only if the %s declares %s", said.Method, capability.Declarer(target), capability.Path),
 							Found:  said.Method + " without that",
 						})
@@ -318,7 +318,7 @@ func undeclared(declarer schema.Side) judge {
 }
 
 // handshakeOf returns the successful answer to initialize, or nil.
-func handshakeOf(conversation *conform.Conversation) *conform.Said {
+func handshakeOf(conversation *rules.Conversation) *rules.Said {
 	for _, said := range conversation.Messages {
 		if isResponse(said) && said.Request != nil && said.Request.Method == "initialize" && said.ResultObject() != nil {
 			return said
@@ -327,7 +327,7 @@ func handshakeOf(conversation *conform.Conversation) *conform.Said {
 	return nil
 }
 
-func declaredBy(conversation *conform.Conversation, declarer protocol.Party) any {
+func declaredBy(conversation *rules.Conversation, declarer protocol.Party) any {
 	if declarer == protocol.Client {
 		return conversation.ClientCapabilities
 	}

@@ -8,15 +8,15 @@ import (
 	"io"
 	"slices"
 
-	"github.com/mcpconform/mcpconform/internal/conform"
+	"github.com/mcpconform/mcpconform/internal/excerpt"
 	"github.com/mcpconform/mcpconform/internal/jsonrpc"
 	"github.com/mcpconform/mcpconform/internal/protocol"
-	"github.com/mcpconform/mcpconform/internal/scripted"
+	"github.com/mcpconform/mcpconform/internal/rules"
 )
 
 // lines are the rules of stdio.
-func lines() []conform.Rule {
-	return []conform.Rule{
+func lines() []rules.Rule {
+	return []rules.Rule{
 		{
 			Text:         "sends messages without embedded newlines over stdio",
 			Requirements: []string{"transports.stdio.newlines"},
@@ -30,7 +30,7 @@ func lines() []conform.Rule {
 	}
 }
 
-func embeddedNewlines(conversation *conform.Conversation, sight *conform.Sight) {
+func embeddedNewlines(conversation *rules.Conversation, sight *rules.Sight) {
 	if conversation.Transport != protocol.Stdio {
 		return
 	}
@@ -39,14 +39,14 @@ func embeddedNewlines(conversation *conform.Conversation, sight *conform.Sight) 
 	for index, one := range said {
 		sight.Saw()
 		if parts[index] > 0 {
-			sight.Break(one, conform.Mismatch{
+			sight.Break(one, rules.Mismatch{
 				Wanted: "a message on one line",
-				Found:  fmt.Sprintf("one on %d lines, the first of which is %s", parts[index], scripted.Short(one.Raw)),
+				Found:  fmt.Sprintf("one on %d lines, the first of which is %s", parts[index], excerpt.Short(one.Raw)),
 			})
 		} else if count := objectsIn(one); count > 1 {
-			sight.Break(one, conform.Mismatch{
+			sight.Break(one, rules.Mismatch{
 				Wanted: "a newline after each message",
-				Found:  fmt.Sprintf("%d messages on one line: %s", count, scripted.Short(one.Raw)),
+				Found:  fmt.Sprintf("%d messages on one line: %s", count, excerpt.Short(one.Raw)),
 			})
 		}
 	}
@@ -54,7 +54,7 @@ func embeddedNewlines(conversation *conform.Conversation, sight *conform.Sight) 
 
 // objectsIn returns how many JSON objects a line consists of; 0 when there is
 // anything else on it.
-func objectsIn(line *conform.Said) int {
+func objectsIn(line *rules.Said) int {
 	if !hasFlaw(line, jsonrpc.Trailing) {
 		return 0
 	}
@@ -72,7 +72,7 @@ func objectsIn(line *conform.Said) int {
 
 // otherOutput judges lines that were never meant for messages. What is meant for
 // one, and is none, has rules of its own.
-func otherOutput(conversation *conform.Conversation, sight *conform.Sight) {
+func otherOutput(conversation *rules.Conversation, sight *rules.Sight) {
 	if conversation.Transport != protocol.Stdio {
 		return
 	}
@@ -85,17 +85,17 @@ func otherOutput(conversation *conform.Conversation, sight *conform.Sight) {
 		}
 		sight.Saw()
 		if one := said[index]; !meantAsMessage(one) {
-			sight.Break(one, conform.Mismatch{Wanted: "an MCP message", Found: fmt.Sprintf("the line %q", scripted.Short(one.Raw))})
+			sight.Break(one, rules.Mismatch{Wanted: "an MCP message", Found: fmt.Sprintf("the line %q", excerpt.Short(one.Raw))})
 		}
 	}
 }
 
 // whole is every for rules about the text of messages: it leaves out lines of
 // standard output that the rules of stdio judge.
-func whole(concerned func(*conform.Said) bool, wrong func(*conform.Said) conform.Mismatch) judge {
-	return func(conversation *conform.Conversation, sight *conform.Sight) {
+func whole(concerned func(*rules.Said) bool, wrong func(*rules.Said) rules.Mismatch) judge {
+	return func(conversation *rules.Conversation, sight *rules.Sight) {
 		stray := strayLines(conversation)
-		every(func(said *conform.Said) bool { return !stray[said] && concerned(said) }, wrong)(conversation, sight)
+		every(func(said *rules.Said) bool { return !stray[said] && concerned(said) }, wrong)(conversation, sight)
 	}
 }
 
@@ -103,11 +103,11 @@ func whole(concerned func(*conform.Said) bool, wrong func(*conform.Said) conform
 // themselves: those over which one is spread, those that hold several, those that
 // were never meant for one, and the beginning of one that the end of the process
 // cut off.
-func strayLines(conversation *conform.Conversation) map[*conform.Said]bool {
+func strayLines(conversation *rules.Conversation) map[*rules.Said]bool {
 	if conversation.Transport != protocol.Stdio {
 		return nil
 	}
-	stray := map[*conform.Said]bool{}
+	stray := map[*rules.Said]bool{}
 	said := conversation.ByTarget()
 	for first, count := range spread(said) {
 		for _, part := range said[first : first+count] {
@@ -124,7 +124,7 @@ func strayLines(conversation *conform.Conversation) map[*conform.Said]bool {
 
 // meantAsMessage tells whether a line was meant for a message, well made or not: a
 // list, or an object that has a member of one, as those of a log have not.
-func meantAsMessage(said *conform.Said) bool {
+func meantAsMessage(said *rules.Said) bool {
 	if said.Object == nil {
 		return looksLikeJSON(said)
 	}
@@ -144,7 +144,7 @@ const (
 
 // spread finds objects that are written over several lines: for the index of
 // the first line of each, how many there are.
-func spread(said []*conform.Said) map[int]int {
+func spread(said []*rules.Said) map[int]int {
 	found := map[int]int{}
 	for first, attempts := 0, 0; first < len(said) && attempts < maxAttempts; first++ {
 		_, broken := said[first].Broken()
@@ -162,7 +162,7 @@ func spread(said []*conform.Said) map[int]int {
 
 // objectLines returns on how many of the first lines there is one JSON object,
 // or 0. The newlines do not count, as some may stand inside a text.
-func objectLines(said []*conform.Said) int {
+func objectLines(said []*rules.Said) int {
 	said = said[:min(len(said), maxSpread)]
 	readers := make([]io.Reader, 0, len(said))
 	for _, line := range said {

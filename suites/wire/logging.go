@@ -4,15 +4,15 @@ import (
 	"fmt"
 	"slices"
 
-	"github.com/mcpconform/mcpconform/internal/conform"
 	"github.com/mcpconform/mcpconform/internal/jsonrpc"
+	"github.com/mcpconform/mcpconform/internal/mcp"
 	"github.com/mcpconform/mcpconform/internal/protocol"
-	"github.com/mcpconform/mcpconform/internal/scripted"
+	"github.com/mcpconform/mcpconform/internal/rules"
 )
 
 // LoggingRules are the rules of the page server/utilities/logging.
-func LoggingRules() []conform.Rule {
-	return []conform.Rule{
+func LoggingRules() []rules.Rule {
+	return []rules.Rule{
 		{
 			Text:         "sends notifications/message only if it declares logging",
 			Requirements: []string{"logging.capability.declared"},
@@ -21,7 +21,7 @@ func LoggingRules() []conform.Rule {
 		{
 			Text:         "sends notifications/message with a level of RFC 5424",
 			Requirements: []string{"logging.message.level"},
-			Judge: func(conversation *conform.Conversation, sight *conform.Sight) {
+			Judge: func(conversation *rules.Conversation, sight *rules.Sight) {
 				var levels []found
 				for _, said := range conversation.Notifications("notifications/message") {
 					params := place{"/params", said.Params()}
@@ -35,7 +35,7 @@ func LoggingRules() []conform.Rule {
 		{
 			Text:         "sends no notifications/message below the level that was set",
 			Requirements: []string{"logging.level.respected"},
-			Judge: func(conversation *conform.Conversation, sight *conform.Sight) {
+			Judge: func(conversation *rules.Conversation, sight *rules.Sight) {
 				if conversation.Has(protocol.LogLevelInMeta) {
 					messagesAtOwnLevel(conversation, sight)
 				} else {
@@ -58,14 +58,14 @@ func LoggingRules() []conform.Rule {
 
 // declaredLogging judges log messages of a server whose capabilities are known. It stands in for the
 // rule about all capabilities, which leaves them out.
-func declaredLogging(conversation *conform.Conversation, sight *conform.Sight) {
+func declaredLogging(conversation *rules.Conversation, sight *rules.Sight) {
 	if conversation.ServerCapabilities == nil {
 		return
 	}
 	for _, said := range conversation.Notifications("notifications/message") {
 		sight.Saw()
 		if _, declared := conversation.ServerCapabilities["logging"].(map[string]any); !declared {
-			sight.Break(said, conform.Mismatch{
+			sight.Break(said, rules.Mismatch{
 				Wanted: "log messages only of a server that declares the capability logging",
 				Found:  "one of a server that does not", Where: "/method",
 			})
@@ -85,14 +85,14 @@ func severity(level any) int {
 // messagesAtLevel judges log messages by the level that was in force when the
 // stream that they came on was opened: what came on an older one may have been
 // sent before. Where the client set several levels since, the least counts.
-func messagesAtLevel(conversation *conform.Conversation, sight *conform.Sight) {
+func messagesAtLevel(conversation *rules.Conversation, sight *rules.Sight) {
 	opened := map[string]int{} // streams, by the first event on each
 	for _, event := range conversation.Events {
 		if _, known := opened[event.Stream]; !known {
 			opened[event.Stream] = event.Sequence
 		}
 	}
-	var set []*conform.Said // requests that set a level, in order
+	var set []*rules.Said // requests that set a level, in order
 	for _, said := range conversation.Messages {
 		fromTarget := said.FromTarget(conversation.Leg)
 		switch {
@@ -110,7 +110,7 @@ func messagesAtLevel(conversation *conform.Conversation, sight *conform.Sight) {
 			}
 			sight.Saw()
 			if level < least {
-				sight.Break(said, conform.Mismatch{
+				sight.Break(said, rules.Mismatch{
 					Wanted: "no message below the level that was set",
 					Found:  fmt.Sprintf("one of level %s, after %s was set", severities[level], severities[least]), Where: "/params/level",
 				})
@@ -121,7 +121,7 @@ func messagesAtLevel(conversation *conform.Conversation, sight *conform.Sight) {
 
 // leastInForce returns the least severe level that may have been in force from
 // a point in the transcript on; -1 when none was known to be set.
-func leastInForce(set []*conform.Said, since int) int {
+func leastInForce(set []*rules.Said, since int) int {
 	least := -1
 	for _, request := range slices.Backward(set) {
 		level := severity(request.ParamsObject()["level"])
@@ -143,26 +143,26 @@ func leastInForce(set []*conform.Said, since int) int {
 // A logEntry is a log message of the stateless era, with the requests that it may be
 // about.
 type logEntry struct {
-	*conform.Said
-	stream *conform.Said   // over HTTP: the request on whose stream it came
-	asking []*conform.Said // requests without an answer that asked for log messages
-	late   bool            // over stdio: it may be about the request that was answered just before
+	*rules.Said
+	stream *rules.Said   // over HTTP: the request on whose stream it came
+	asking []*rules.Said // requests without an answer that asked for log messages
+	late   bool          // over stdio: it may be about the request that was answered just before
 }
 
 // loggedBy returns the log messages of a conversation; none of the handshake era,
 // which has one level for all of them.
-func loggedBy(conversation *conform.Conversation) []logEntry {
+func loggedBy(conversation *rules.Conversation) []logEntry {
 	if !conversation.Has(protocol.LogLevelInMeta) {
 		return nil
 	}
-	opened := map[string]*conform.Said{} // requests, by the stream of their answer
+	opened := map[string]*rules.Said{} // requests, by the stream of their answer
 	for _, one := range exchanges(conversation) {
 		if one.sent != nil {
 			opened[one.request.Stream] = one.sent
 		}
 	}
-	var asking []*conform.Said // requests
-	var answered *conform.Said // the request that was answered last
+	var asking []*rules.Said // requests
+	var answered *rules.Said // the request that was answered last
 	var all []logEntry
 	for _, said := range conversation.Messages {
 		fromTarget := said.FromTarget(conversation.Leg)
@@ -187,21 +187,21 @@ func loggedBy(conversation *conform.Conversation) []logEntry {
 
 // askedLevel returns what a request says of the log messages that it asks for, nil
 // when it asks for none.
-func askedLevel(request *conform.Said) any { return request.Meta()[scripted.MetaLogLevel] }
+func askedLevel(request *rules.Said) any { return request.Meta()[mcp.MetaLogLevel] }
 
 // openDuring tells whether a request was asked, and not yet answered, when something
 // was said.
-func openDuring(request, said *conform.Said) bool {
+func openDuring(request, said *rules.Said) bool {
 	return request.Index < said.Index && (len(request.Answers) == 0 || said.Index < request.Answers[0].Index)
 }
 
 // messagesAtOwnLevel judges log messages by the level of the request that they came
 // for; where it may be one of several, by the least severe.
-func messagesAtOwnLevel(conversation *conform.Conversation, sight *conform.Sight) {
+func messagesAtOwnLevel(conversation *rules.Conversation, sight *rules.Sight) {
 	for _, message := range loggedBy(conversation) {
 		candidates := message.asking
 		if message.stream != nil {
-			candidates = []*conform.Said{message.stream}
+			candidates = []*rules.Said{message.stream}
 		}
 		least := -1
 		for _, request := range candidates {
@@ -215,7 +215,7 @@ func messagesAtOwnLevel(conversation *conform.Conversation, sight *conform.Sight
 		}
 		sight.Saw()
 		if level < least {
-			sight.Break(message.Said, conform.Mismatch{
+			sight.Break(message.Said, rules.Mismatch{
 				Wanted: "no message below the level that its request asked for",
 				Found:  fmt.Sprintf("one of level %s for a request that asked for %s", severities[level], severities[least]), Where: "/params/level",
 			})
@@ -225,14 +225,14 @@ func messagesAtOwnLevel(conversation *conform.Conversation, sight *conform.Sight
 
 // unaskedMessages judges log messages that come while no request is open that asked
 // for any. Where another one asked, they are astray, which is another rule's.
-func unaskedMessages(conversation *conform.Conversation, sight *conform.Sight) {
+func unaskedMessages(conversation *rules.Conversation, sight *rules.Sight) {
 	for _, message := range loggedBy(conversation) {
 		sight.Saw()
 		onItsOwn := message.stream != nil && askedLevel(message.stream) != nil
 		subscribed := message.stream != nil && message.stream.Method == listenMethod
 		if len(message.asking) == 0 && !onItsOwn && !subscribed && !message.late {
-			sight.Break(message.Said, conform.Mismatch{
-				Wanted: "log messages only for requests with " + scripted.MetaLogLevel + " in their _meta",
+			sight.Break(message.Said, rules.Mismatch{
+				Wanted: "log messages only for requests with " + mcp.MetaLogLevel + " in their _meta",
 				Found:  "one while no such request was open", Where: "/method",
 			})
 		}
@@ -241,7 +241,7 @@ func unaskedMessages(conversation *conform.Conversation, sight *conform.Sight) {
 
 // strayMessages judges log messages over HTTP that come on the stream of a
 // subscription, or of a request that asked for none while another one did.
-func strayMessages(conversation *conform.Conversation, sight *conform.Sight) {
+func strayMessages(conversation *rules.Conversation, sight *rules.Sight) {
 	for _, message := range loggedBy(conversation) {
 		if message.stream == nil {
 			continue
@@ -249,7 +249,7 @@ func strayMessages(conversation *conform.Conversation, sight *conform.Sight) {
 		sight.Saw()
 		subscribed := message.stream.Method == listenMethod
 		if subscribed || askedLevel(message.stream) == nil && len(message.asking) > 0 {
-			sight.Break(message.Said, conform.Mismatch{
+			sight.Break(message.Said, rules.Mismatch{
 				Wanted: "log messages on the stream of the response to the request that asked for them",
 				Found:  "one on the stream of " + message.stream.Method, Where: "/method",
 			})

@@ -3,7 +3,8 @@ package wire
 import (
 	"regexp"
 
-	"github.com/mcpconform/mcpconform/internal/conform"
+	"github.com/mcpconform/mcpconform/internal/mcp"
+	"github.com/mcpconform/mcpconform/internal/rules"
 	"github.com/mcpconform/mcpconform/schema"
 )
 
@@ -56,7 +57,7 @@ var missingMember = regexp.MustCompile(`^member "([^"]+)"`)
 // judgeMembers judges a part of a message by its definition in the schema, as
 // far as a rule is about it: members at the places.
 func judgeMembers(
-	conversation *conform.Conversation, sight *conform.Sight, part found, definition string, places *regexp.Regexp,
+	conversation *rules.Conversation, sight *rules.Sight, part found, definition string, places *regexp.Regexp,
 ) {
 	if conversation.Schema == nil {
 		return
@@ -64,7 +65,7 @@ func judgeMembers(
 	sight.Saw()
 	for _, violation := range conversation.Schema.Validate(definition, part.value) {
 		if places.MatchString(ownPlace(memberPlace(part.pointer, violation))) {
-			sight.Break(part.said, conform.Mismatch{
+			sight.Break(part.said, rules.Mismatch{
 				Wanted: violation.Expected, Found: violation.Found, Where: part.pointer + violation.Pointer,
 			})
 		}
@@ -80,8 +81,8 @@ var inputRequestPlace = regexp.MustCompile(`^/(?:result|params)/inputRequests/[^
 // relatedTask returns the id of the task that a message names in its metadata:
 // in params for requests and notifications, in the result for responses. There
 // is false when it names none.
-func relatedTask(said *conform.Said) (id string, there bool) {
-	related, there := said.Meta()[conform.RelatedTask]
+func relatedTask(said *rules.Said) (id string, there bool) {
+	related, there := said.Meta()[mcp.RelatedTask]
 	object, _ := related.(map[string]any)
 	return taskID(object), there
 }

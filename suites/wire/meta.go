@@ -6,12 +6,12 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/mcpconform/mcpconform/internal/conform"
+	"github.com/mcpconform/mcpconform/internal/rules"
 )
 
 // metaRules are about the names of the keys in _meta.
-func metaRules() []conform.Rule {
-	return []conform.Rule{
+func metaRules() []rules.Rule {
+	return []rules.Rule{
 		{
 			Text:         "separates the labels of a _meta prefix with dots and ends the prefix with a slash",
 			Requirements: []string{"base.meta.prefix"},
@@ -38,7 +38,7 @@ func metaRules() []conform.Rule {
 // metaKeys judges the keys of every _meta in the target's messages that
 // concern a rule.
 func metaKeys(concerned func(key string) bool, wanted string, holds func(key string) bool) judge {
-	return func(conversation *conform.Conversation, sight *conform.Sight) {
+	return func(conversation *rules.Conversation, sight *rules.Sight) {
 		for _, said := range conversation.ByTarget() {
 			for _, meta := range membersNamed(said, "_meta") {
 				for _, key := range slices.Sorted(maps.Keys(meta.object())) {
@@ -47,8 +47,8 @@ func metaKeys(concerned func(key string) bool, wanted string, holds func(key str
 					}
 					sight.Saw()
 					if !holds(key) {
-						sight.Break(said, conform.Mismatch{
-							Wanted: wanted, Found: conform.Show(key), Where: meta.pointer + "/" + escape(key),
+						sight.Break(said, rules.Mismatch{
+							Wanted: wanted, Found: rules.Show(key), Where: meta.pointer + "/" + escape(key),
 						})
 					}
 				}

@@ -8,16 +8,16 @@ import (
 	"reflect"
 	"strings"
 
-	"github.com/mcpconform/mcpconform/internal/conform"
+	"github.com/mcpconform/mcpconform/internal/mcp"
 	"github.com/mcpconform/mcpconform/internal/protocol"
-	"github.com/mcpconform/mcpconform/internal/scripted"
+	"github.com/mcpconform/mcpconform/internal/rules"
 	"github.com/mcpconform/mcpconform/internal/transport"
 )
 
 // mirrorRules are about the headers in which a client of the stateless era repeats
 // what the body says (2026-07-28, basic/transports/streamable-http#request-metadata).
-func mirrorRules() []conform.Rule {
-	return []conform.Rule{
+func mirrorRules() []rules.Rule {
+	return []rules.Rule{
 		{
 			Text:         "sends MCP-Protocol-Version with every POST",
 			Requirements: []string{"transports.http.version.each"},
@@ -86,11 +86,11 @@ func mirrorRules() []conform.Rule {
 // everyStatelessPost judges the POSTs of the stateless era that carry a request or a
 // notification.
 func everyStatelessPost(wrong func(*exchange) (wanted string)) judge {
-	return ofClient(func(conversation *conform.Conversation, sight *conform.Sight) {
+	return ofClient(func(conversation *rules.Conversation, sight *rules.Sight) {
 		for _, one := range statelessPosts(conversation) {
 			sight.Saw()
 			if wanted := wrong(one); wanted != "" {
-				sight.BreakAt(one.request, conform.Mismatch{
+				sight.BreakAt(one.request, rules.Mismatch{
 					Wanted: wanted, Found: headerShown(one.request.HTTP.Header.Values(transport.VersionHeader)) + " in " + one.name(),
 					Where: "header " + transport.VersionHeader,
 				})
@@ -99,7 +99,7 @@ func everyStatelessPost(wrong func(*exchange) (wanted string)) judge {
 	})
 }
 
-func statelessPosts(conversation *conform.Conversation) []*exchange {
+func statelessPosts(conversation *rules.Conversation) []*exchange {
 	spoken := negotiations(conversation)
 	var kept []*exchange
 	for _, one := range exchanges(conversation) {
@@ -139,7 +139,7 @@ var namedInHeader = map[string]struct {
 }
 
 // mirrors returns what the requests of the stateless era have to repeat in headers.
-func mirrors(conversation *conform.Conversation) []mirror {
+func mirrors(conversation *rules.Conversation) []mirror {
 	tools := designations(conversation)
 	var all []mirror
 	for _, one := range statelessPosts(conversation) {
@@ -156,7 +156,7 @@ func mirrors(conversation *conform.Conversation) []mirror {
 			value := valueAt(params["arguments"], designated.Path)
 			text, carried := designated.ValueIn(params["arguments"])
 			if carried || value == nil {
-				all = append(all, mirror{parameterMirror, one, scripted.ParameterHeader + designated.Header, value, text})
+				all = append(all, mirror{parameterMirror, one, mcp.ParameterHeader + designated.Header, value, text})
 			}
 		}
 	}
@@ -173,9 +173,9 @@ func valueAt(value any, path []string) any {
 
 // designations returns, for calls of tools, the headers that the tool designates. The
 // client must know the tool, in one way only, and keep it.
-func designations(conversation *conform.Conversation) map[*conform.Said][]scripted.Mirror {
+func designations(conversation *rules.Conversation) map[*rules.Said][]mcp.Mirror {
 	known := map[string][]place{}
-	all := map[*conform.Said][]scripted.Mirror{}
+	all := map[*rules.Said][]mcp.Mirror{}
 	for _, said := range conversation.Messages {
 		switch {
 		case !said.FromTarget(conversation.Leg):
@@ -188,7 +188,7 @@ func designations(conversation *conform.Conversation) map[*conform.Said][]script
 		case isRequest(said) && said.Method == "tools/call":
 			name, _ := said.ParamsObject()["name"].(string)
 			if tools := known[name]; len(tools) > 0 && oneDesignation(tools) {
-				all[said] = scripted.Mirrors(tools[0].object()["inputSchema"])
+				all[said] = mcp.Mirrors(tools[0].object()["inputSchema"])
 			}
 		}
 	}
@@ -287,7 +287,7 @@ func inLowerCase(header string) string {
 // everyMirror judges the values of a kind that headers repeat, by some of the flaws
 // that they can have.
 func everyMirror(kind mirrorKind, flaws ...mirrorFlaw) judge {
-	return ofClient(func(conversation *conform.Conversation, sight *conform.Sight) {
+	return ofClient(func(conversation *rules.Conversation, sight *rules.Sight) {
 		for _, one := range mirrors(conversation) {
 			if kind != anyMirror && one.kind != kind || one.value == nil || one.unsafe() || !one.concerns(flaws[0]) {
 				continue
@@ -295,8 +295,8 @@ func everyMirror(kind mirrorKind, flaws ...mirrorFlaw) judge {
 			sight.Saw()
 			for _, flaw := range flaws {
 				if one.flaw() == flaw {
-					sight.BreakAt(one.in.request, conform.Mismatch{
-						Wanted: transport.HeaderValue(one.text) + ", as the body has " + conform.Show(one.value),
+					sight.BreakAt(one.in.request, rules.Mismatch{
+						Wanted: transport.HeaderValue(one.text) + ", as the body has " + rules.Show(one.value),
 						Found:  headerShown(one.given()) + " in " + one.in.name(), Where: "header " + one.header,
 					})
 				}
@@ -332,29 +332,29 @@ func (m mirror) unsafe() bool {
 	return isWhole && whole.CmpAbs(largestSafe) > 0
 }
 
-func unsafeIntegers(conversation *conform.Conversation, sight *conform.Sight) {
+func unsafeIntegers(conversation *rules.Conversation, sight *rules.Sight) {
 	for _, one := range mirrors(conversation) {
 		if _, isNumber := one.value.(json.Number); !isNumber || len(one.given()) == 0 {
 			continue
 		}
 		sight.Saw()
 		if one.unsafe() {
-			sight.BreakAt(one.in.request, conform.Mismatch{
+			sight.BreakAt(one.in.request, rules.Mismatch{
 				Wanted: fmt.Sprintf("an integer from -%s to %s", largestSafe, largestSafe),
-				Found:  conform.Show(one.value) + " in " + one.in.name(), Where: "header " + one.header,
+				Found:  rules.Show(one.value) + " in " + one.in.name(), Where: "header " + one.header,
 			})
 		}
 	}
 }
 
-func needlessHeaders(conversation *conform.Conversation, sight *conform.Sight) {
+func needlessHeaders(conversation *rules.Conversation, sight *rules.Sight) {
 	for _, one := range mirrors(conversation) {
 		if one.kind != parameterMirror || one.value != nil {
 			continue
 		}
 		sight.Saw()
 		if given := one.given(); len(given) > 0 {
-			sight.BreakAt(one.in.request, conform.Mismatch{
+			sight.BreakAt(one.in.request, rules.Mismatch{
 				Wanted: "no header for an argument that is null or not given", Found: headerShown(given) + " in " + one.in.name(), Where: "header " + one.header,
 			})
 		}

@@ -6,14 +6,14 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/mcpconform/mcpconform/internal/conform"
 	"github.com/mcpconform/mcpconform/internal/jsonrpc"
+	"github.com/mcpconform/mcpconform/internal/rules"
 	"github.com/mcpconform/mcpconform/schema"
 )
 
 // InputRules are the rules of the page basic/patterns/mrtr.
-func InputRules() []conform.Rule {
-	return append([]conform.Rule{
+func InputRules() []rules.Rule {
+	return append([]rules.Rule{
 		{
 			Text:         "sends input_required results only for tools/call, prompts/get and resources/read",
 			Requirements: []string{"mrtr.result.supported"},
@@ -60,14 +60,14 @@ var inputMethods = []string{"tools/call", "prompts/get", "resources/read"}
 
 const inputRequestsPlace = "/result/inputRequests"
 
-func inputInOtherAnswers(conversation *conform.Conversation, sight *conform.Sight) {
+func inputInOtherAnswers(conversation *rules.Conversation, sight *rules.Sight) {
 	for _, said := range conversation.ByTarget() {
 		if !isResponse(said) || said.Request == nil || said.ResultObject() == nil {
 			continue
 		}
 		sight.Saw()
 		if method := said.Request.Method; asksForInput(said) && !slices.Contains(inputMethods, method) {
-			sight.Break(said, conform.Mismatch{
+			sight.Break(said, rules.Mismatch{
 				Wanted: "a result that asks for no input, as " + method + " is answered at once",
 				Found:  `the resultType "input_required"`, Where: "/result/resultType",
 			})
@@ -76,34 +76,34 @@ func inputInOtherAnswers(conversation *conform.Conversation, sight *conform.Sigh
 }
 
 // everyInputRequired judges the results that ask for input.
-func everyInputRequired(wrong func(*conform.Said) conform.Mismatch) judge {
+func everyInputRequired(wrong func(*rules.Said) rules.Mismatch) judge {
 	return every(asksForInput, wrong)
 }
 
-func emptyInputRequired(said *conform.Said) conform.Mismatch {
+func emptyInputRequired(said *rules.Said) rules.Mismatch {
 	result := resultOf(said)
 	_, asks := result.member("inputRequests")
 	_, remembers := result.member("requestState")
 	if asks || remembers {
-		return conform.Mismatch{}
+		return rules.Mismatch{}
 	}
-	return conform.Mismatch{Wanted: "inputRequests, a requestState, or both", Found: "neither", Where: result.pointer}
+	return rules.Mismatch{Wanted: "inputRequests, a requestState, or both", Found: "neither", Where: result.pointer}
 }
 
 // sharedKeys looks at the text: of two members with one name, reading keeps one.
-func sharedKeys(said *conform.Said) conform.Mismatch {
+func sharedKeys(said *rules.Said) rules.Mismatch {
 	for _, flaw := range said.Flaws {
 		if flaw.Kind == jsonrpc.Duplicate && inputRequestKey.MatchString(flaw.Pointer) {
-			return conform.Mismatch{Wanted: "keys that differ", Found: flaw.Detail, Where: inputRequestsPlace}
+			return rules.Mismatch{Wanted: "keys that differ", Found: flaw.Detail, Where: inputRequestsPlace}
 		}
 	}
-	return conform.Mismatch{}
+	return rules.Mismatch{}
 }
 
 var inputRequestKey = regexp.MustCompile(`^` + inputRequestsPlace + `/[^/]*$`)
 
 // inputMaps returns the inputRequests of all results that ask for input.
-func inputMaps(conversation *conform.Conversation) []found {
+func inputMaps(conversation *rules.Conversation) []found {
 	var all []found
 	for _, said := range conversation.ByTarget() {
 		if requests, there := resultOf(said).member("inputRequests"); there && asksForInput(said) {
@@ -114,7 +114,7 @@ func inputMaps(conversation *conform.Conversation) []found {
 }
 
 // inputRequests returns the members of all of them, in the order of their keys.
-func inputRequests(conversation *conform.Conversation) []found {
+func inputRequests(conversation *rules.Conversation) []found {
 	var all []found
 	for _, requests := range inputMaps(conversation) {
 		var ofOne []found
@@ -127,16 +127,16 @@ func inputRequests(conversation *conform.Conversation) []found {
 	return all
 }
 
-func otherInputs(conversation *conform.Conversation, sight *conform.Sight) {
+func otherInputs(conversation *rules.Conversation, sight *rules.Sight) {
 	for _, request := range inputRequests(conversation) {
 		sight.Saw()
 		method, there := request.member("method")
 		if inputs[method.text()] != "" {
 			continue
 		}
-		mismatch := conform.Mismatch{
+		mismatch := rules.Mismatch{
 			Wanted: "elicitation/create, sampling/createMessage or roots/list",
-			Found:  conform.Show(method.value), Where: method.pointer,
+			Found:  rules.Show(method.value), Where: method.pointer,
 		}
 		if !there {
 			mismatch.Found, mismatch.Where = "no method", request.pointer
@@ -147,15 +147,15 @@ func otherInputs(conversation *conform.Conversation, sight *conform.Sight) {
 
 // misshapenInputs leaves to the pages about roots, sampling and elicitation what
 // they have sentences about.
-func misshapenInputs(conversation *conform.Conversation, sight *conform.Sight) {
+func misshapenInputs(conversation *rules.Conversation, sight *rules.Sight) {
 	if conversation.Schema == nil {
 		return
 	}
 	for _, requests := range inputMaps(conversation) {
 		sight.Saw()
 		if requests.object() == nil {
-			sight.Break(requests.said, conform.Mismatch{
-				Wanted: "an object with a request for each key", Found: conform.Show(requests.value), Where: requests.pointer,
+			sight.Break(requests.said, rules.Mismatch{
+				Wanted: "an object with a request for each key", Found: rules.Show(requests.value), Where: requests.pointer,
 			})
 		}
 	}
@@ -170,14 +170,14 @@ func misshapenInputs(conversation *conform.Conversation, sight *conform.Sight) {
 			if memberClaimed(name.text(), ownPlace(memberPlace(request.pointer, violation))) {
 				continue
 			}
-			sight.Break(request.said, conform.Mismatch{
+			sight.Break(request.said, rules.Mismatch{
 				Wanted: violation.Expected, Found: violation.Found, Where: request.pointer + violation.Pointer,
 			})
 		}
 	}
 }
 
-func undeclaredInputs(conversation *conform.Conversation, sight *conform.Sight) {
+func undeclaredInputs(conversation *rules.Conversation, sight *rules.Sight) {
 	for _, request := range inputRequests(conversation) {
 		method, _ := request.member("method")
 		needed := inputs[method.text()]
@@ -187,8 +187,8 @@ func undeclaredInputs(conversation *conform.Conversation, sight *conform.Sight) 
 		}
 		sight.Saw()
 		if _, offered := declared[needed]; !offered {
-			sight.Break(request.said, conform.Mismatch{
-				Wanted: "nothing that the client has not declared: " + conform.Show(declared),
+			sight.Break(request.said, rules.Mismatch{
+				Wanted: "nothing that the client has not declared: " + rules.Show(declared),
 				Found:  method.text(), Where: request.pointer,
 			})
 		}

@@ -7,16 +7,16 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/mcpconform/mcpconform/internal/conform"
 	"github.com/mcpconform/mcpconform/internal/jsonrpc"
 	"github.com/mcpconform/mcpconform/internal/protocol"
+	"github.com/mcpconform/mcpconform/internal/rules"
 	"github.com/mcpconform/mcpconform/internal/transcript"
 )
 
 // talk makes a conversation of lines: ">" is said by the client, "<" by the
 // server, which is the target. A stream may stand in front, as in "post-2<". A handshake
 // ends at the revision, if that has one.
-func talk(revision string, lines ...string) *conform.Conversation {
+func talk(revision string, lines ...string) *rules.Conversation {
 	transport := protocol.Stdio
 	negotiated := revision
 	if !protocol.Has(revision, protocol.Handshake) {
@@ -37,8 +37,8 @@ func talk(revision string, lines ...string) *conform.Conversation {
 			Raw: []byte(strings.ReplaceAll(line[at+1:], `"protocolVersion":"2025-11-25"`, `"protocolVersion":"`+negotiated+`"`)),
 		})
 	}
-	leg := conform.Leg{Role: protocol.ServerRole, Revision: revision, Transport: transport}
-	return conform.NewConversation(leg, events, true)
+	leg := rules.Leg{Role: protocol.ServerRole, Revision: revision, Transport: transport}
+	return rules.NewConversation(leg, events, true)
 }
 
 // asked makes a request and its result of each pair of method (with params
@@ -66,18 +66,18 @@ func handshake(capabilities string) []string {
 
 // findings applies the rules of the server's pages and returns, by
 // requirement, how often each was broken; -1 says that it saw nothing.
-func findings(conversation *conform.Conversation) map[string]int {
-	var rules []conform.Rule
-	for _, page := range [][]conform.Rule{ToolRules(), ResourceRules(), PromptRules(), CompletionRules(), LoggingRules()} {
-		rules = append(rules, page...)
+func findings(conversation *rules.Conversation) map[string]int {
+	var judging []rules.Rule
+	for _, page := range [][]rules.Rule{ToolRules(), ResourceRules(), PromptRules(), CompletionRules(), LoggingRules()} {
+		judging = append(judging, page...)
 	}
 	counts := map[string]int{}
-	for _, finding := range conform.ApplyRules(rules, conversation) {
+	for _, finding := range rules.Apply(judging, conversation) {
 		broken := 0
 		for _, breach := range finding.Breaks {
 			broken += breach.Count
 		}
-		counts[rules[finding.Rule].Requirements[0]] = broken
+		counts[finding.Rule] = broken
 	}
 	return counts
 }
@@ -483,7 +483,7 @@ func TestStructureByTheListOfFirstContact(t *testing.T) {
 		"a changed list": {slices.Concat([]string{change}, call), -1},
 	} {
 		conversation := talk("2025-11-25", one.lines...)
-		conversation.Tools = []conform.Object{listed.(conform.Object)}
+		conversation.Tools = []rules.Object{listed.(rules.Object)}
 		broken, seen := findings(conversation)["tools.structured.conforms"]
 		if !seen {
 			broken = -1

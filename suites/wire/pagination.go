@@ -4,15 +4,16 @@ import (
 	"crypto/sha256"
 	"slices"
 
-	"github.com/mcpconform/mcpconform/internal/conform"
+	"github.com/mcpconform/mcpconform/internal/excerpt"
 	"github.com/mcpconform/mcpconform/internal/jsonrpc"
+	"github.com/mcpconform/mcpconform/internal/mcp"
 	"github.com/mcpconform/mcpconform/internal/protocol"
-	"github.com/mcpconform/mcpconform/internal/scripted"
+	"github.com/mcpconform/mcpconform/internal/rules"
 )
 
 // PaginationRules are the rules of the page server/utilities/pagination.
-func PaginationRules() []conform.Rule {
-	return []conform.Rule{
+func PaginationRules() []rules.Rule {
+	return []rules.Rule{
 		{
 			Text:         "returns nextCursor as a string",
 			Requirements: []string{"pagination.cursor.string"},
@@ -40,9 +41,9 @@ func PaginationRules() []conform.Rule {
 var paged = []string{"resources/list", "resources/templates/list", "prompts/list", "tools/list"}
 
 // nextCursor returns the cursor in a result, if it has one.
-func nextCursor(said *conform.Said) (place, bool) { return resultOf(said).member("nextCursor") }
+func nextCursor(said *rules.Said) (place, bool) { return resultOf(said).member("nextCursor") }
 
-func strangeCursors(conversation *conform.Conversation, sight *conform.Sight) {
+func strangeCursors(conversation *rules.Conversation, sight *rules.Sight) {
 	for _, method := range paged {
 		for _, page := range conversation.Results(method) {
 			cursor, there := nextCursor(page)
@@ -51,7 +52,7 @@ func strangeCursors(conversation *conform.Conversation, sight *conform.Sight) {
 			}
 			sight.Saw()
 			if _, isText := cursor.value.(string); !isText {
-				sight.Break(page, conform.Mismatch{Wanted: "a string", Found: conform.Show(cursor.value), Where: cursor.pointer})
+				sight.Break(page, rules.Mismatch{Wanted: "a string", Found: rules.Show(cursor.value), Where: cursor.pointer})
 			}
 		}
 	}
@@ -59,13 +60,13 @@ func strangeCursors(conversation *conform.Conversation, sight *conform.Sight) {
 
 // continuation is the answer to a request with a cursor, and the page that gave
 // the cursor.
-type continuation struct{ page, giver *conform.Said }
+type continuation struct{ page, giver *rules.Said }
 
 // continuations returns the answers to requests with a cursor that the target
 // gave out before, for the same list.
-func continuations(conversation *conform.Conversation) []continuation {
+func continuations(conversation *rules.Conversation) []continuation {
 	type cursor struct{ method, text string }
-	given := map[cursor]*conform.Said{}
+	given := map[cursor]*rules.Said{}
 	var all []continuation
 	for _, said := range conversation.ByTarget() {
 		if !isResponse(said) || said.Request == nil || !slices.Contains(paged, said.Request.Method) {
@@ -85,8 +86,8 @@ func continuations(conversation *conform.Conversation) []continuation {
 	return all
 }
 
-func emptyPages(conversation *conform.Conversation, sight *conform.Sight) {
-	before := earlierPages{pages: map[*conform.Said][sha256.Size]byte{}, givers: map[*conform.Said]*conform.Said{}}
+func emptyPages(conversation *rules.Conversation, sight *rules.Sight) {
+	before := earlierPages{pages: map[*rules.Said][sha256.Size]byte{}, givers: map[*rules.Said]*rules.Said{}}
 	for _, one := range continuations(conversation) {
 		page := one.page
 		if isRefusal(page) {
@@ -98,17 +99,17 @@ func emptyPages(conversation *conform.Conversation, sight *conform.Sight) {
 		next, more := nextCursor(page)
 		switch {
 		case more && next.value == asked:
-			sight.Break(page, conform.Mismatch{
-				Wanted: "an end of the list, or a cursor to a further page", Found: "the same cursor again: " + conform.Show(asked), Where: next.pointer,
+			sight.Break(page, rules.Mismatch{
+				Wanted: "an end of the list, or a cursor to a further page", Found: "the same cursor again: " + rules.Show(asked), Where: next.pointer,
 			})
 		case len(items) == 0 && more: // what further results there are may come later
 		case len(items) == 0:
-			sight.Break(page, conform.Mismatch{
-				Wanted: "further results where a cursor was given", Found: scripted.Short(page.Raw),
+			sight.Break(page, rules.Mismatch{
+				Wanted: "further results where a cursor was given", Found: excerpt.Short(page.Raw),
 			})
 		case before.has(one):
-			sight.Break(page, conform.Mismatch{
-				Wanted: "further results where a cursor was given", Found: "a page again that led to the cursor: " + scripted.Short(page.Raw),
+			sight.Break(page, rules.Mismatch{
+				Wanted: "further results where a cursor was given", Found: "a page again that led to the cursor: " + excerpt.Short(page.Raw),
 			})
 		}
 		before.givers[page] = one.giver
@@ -118,8 +119,8 @@ func emptyPages(conversation *conform.Conversation, sight *conform.Sight) {
 // earlierPages knows the pages of lists by what their items are called, and which led to
 // which.
 type earlierPages struct {
-	pages  map[*conform.Said][sha256.Size]byte
-	givers map[*conform.Said]*conform.Said
+	pages  map[*rules.Said][sha256.Size]byte
+	givers map[*rules.Said]*rules.Said
 }
 
 // mostPages is how far back a page is looked for.
@@ -136,7 +137,7 @@ func (e earlierPages) has(one continuation) bool {
 	return false
 }
 
-func (e earlierPages) fingerprint(page *conform.Said) [sha256.Size]byte {
+func (e earlierPages) fingerprint(page *rules.Said) [sha256.Size]byte {
 	sum, known := e.pages[page]
 	if !known {
 		var names []string
@@ -151,19 +152,19 @@ func (e earlierPages) fingerprint(page *conform.Said) [sha256.Size]byte {
 }
 
 // listOf returns the items of a page.
-func listOf(page *conform.Said) []any {
-	list, _ := resultOf(page).member(conform.ListMember(page.Request.Method))
+func listOf(page *rules.Said) []any {
+	list, _ := resultOf(page).member(mcp.ListMember(page.Request.Method))
 	items, _ := list.value.([]any)
 	return items
 }
 
-func refusedCursors(conversation *conform.Conversation, sight *conform.Sight) {
+func refusedCursors(conversation *rules.Conversation, sight *rules.Sight) {
 	for _, one := range continuations(conversation) {
 		page := one.page
 		sight.Saw()
 		if refusal, refused := page.Error(); page.Kind == jsonrpc.Response && refused {
-			sight.Break(page, conform.Mismatch{
-				Wanted: "a page for a cursor that it gave", Found: "the error " + conform.Show(refusal.Message), Where: "/error",
+			sight.Break(page, rules.Mismatch{
+				Wanted: "a page for a cursor that it gave", Found: "the error " + rules.Show(refusal.Message), Where: "/error",
 			})
 		}
 	}
@@ -173,7 +174,7 @@ func refusedCursors(conversation *conform.Conversation, sight *conform.Sight) {
 // server gave each of them, for the same list. Without sessions, one that is asked for
 // before any was given may be of an earlier process.
 func inventedCursors(lists ...string) judge {
-	return func(conversation *conform.Conversation, sight *conform.Sight) {
+	return func(conversation *rules.Conversation, sight *rules.Sight) {
 		type cursor struct{ method, text string }
 		given := map[cursor]bool{}
 		some := map[string]bool{} // by method: whether a cursor was given
@@ -192,7 +193,7 @@ func inventedCursors(lists ...string) judge {
 				}
 				sight.Saw()
 				if !given[cursor{said.Method, text}] {
-					sight.Break(said, conform.Mismatch{Wanted: "a cursor that the list gave", Found: conform.Show(text), Where: "/params/cursor"})
+					sight.Break(said, rules.Mismatch{Wanted: "a cursor that the list gave", Found: rules.Show(text), Where: "/params/cursor"})
 				}
 			}
 		}

@@ -1,14 +1,14 @@
 package wire
 
 import (
-	"github.com/mcpconform/mcpconform/internal/conform"
+	"github.com/mcpconform/mcpconform/internal/excerpt"
 	"github.com/mcpconform/mcpconform/internal/protocol"
-	"github.com/mcpconform/mcpconform/internal/scripted"
+	"github.com/mcpconform/mcpconform/internal/rules"
 )
 
 // PatternRules are the rules of the page basic/patterns/index.
-func PatternRules() []conform.Rule {
-	return []conform.Rule{
+func PatternRules() []rules.Rule {
+	return []rules.Rule{
 		{
 			Text:         "sends no JSON-RPC requests",
 			Requirements: []string{"patterns.requests.none", "transports.stdio.no-requests", "transports.http.stream.no-requests"},
@@ -25,7 +25,7 @@ func PatternRules() []conform.Rule {
 // responsesOfClient leaves what can only be meant for a notification to the rule
 // about these, and what is said in a handshake to the other era. What cannot be read may
 // be refused (JSON-RPC 2.0, section 5): that is no answer to a request.
-func responsesOfClient(conversation *conform.Conversation, sight *conform.Sight) {
+func responsesOfClient(conversation *rules.Conversation, sight *rules.Sight) {
 	spoken, before := negotiations(conversation), priorOf(conversation)
 	for _, said := range conversation.ByTarget() {
 		if !isMessage(said) || protocol.Has(spoken[said.Index], protocol.ServerRequests) || isAnonymous(said) && (before.onlyNotifications(said) || before.illegal(said)) {
@@ -36,9 +36,9 @@ func responsesOfClient(conversation *conform.Conversation, sight *conform.Sight)
 		}
 		sight.Saw()
 		if isResponse(said) {
-			sight.Break(said, conform.Mismatch{
+			sight.Break(said, rules.Mismatch{
 				Wanted: "requests and notifications only; what the server asks for is answered in inputResponses",
-				Found:  "a response: " + scripted.Short(said.Raw),
+				Found:  "a response: " + excerpt.Short(said.Raw),
 			})
 		}
 	}
@@ -46,7 +46,7 @@ func responsesOfClient(conversation *conform.Conversation, sight *conform.Sight)
 
 // requestsOfServer leaves out what a client of the handshake era has begun on the same
 // connection.
-func requestsOfServer(conversation *conform.Conversation, sight *conform.Sight) {
+func requestsOfServer(conversation *rules.Conversation, sight *rules.Sight) {
 	spoken := negotiations(conversation)
 	for _, said := range conversation.ByTarget() {
 		if !isMessage(said) || protocol.Has(spoken[said.Index], protocol.ServerRequests) {
@@ -54,9 +54,9 @@ func requestsOfServer(conversation *conform.Conversation, sight *conform.Sight) 
 		}
 		sight.Saw()
 		if isRequest(said) {
-			sight.Break(said, conform.Mismatch{
+			sight.Break(said, rules.Mismatch{
 				Wanted: "responses and notifications only; what is asked of the client is in inputRequests",
-				Found:  "a request of " + conform.Show(said.Method), Where: "/method",
+				Found:  "a request of " + rules.Show(said.Method), Where: "/method",
 			})
 		}
 	}

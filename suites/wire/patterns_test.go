@@ -7,8 +7,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/mcpconform/mcpconform/internal/conform"
 	"github.com/mcpconform/mcpconform/internal/protocol"
+	"github.com/mcpconform/mcpconform/internal/rules"
 	"github.com/mcpconform/mcpconform/internal/transcript"
 )
 
@@ -16,11 +16,11 @@ import (
 // which must leave to them what is theirs.
 var patternRules = slices.DeleteFunc(
 	slices.Concat(PatternRules(), InputRules(), SubscriptionRules(), SamplingRules(), ElicitationRules(), schemaRules()),
-	func(rule conform.Rule) bool { return rule.Requirements[0] == "elicitation.request.members" }, // of 2025-06-18 alone
+	func(rule rules.Rule) bool { return rule.Requirements[0] == "elicitation.request.members" }, // of 2025-06-18 alone
 )
 
 var (
-	statelessStdio = conform.Leg{Role: protocol.ServerRole, Revision: "2026-07-28", Transport: protocol.Stdio}
+	statelessStdio = rules.Leg{Role: protocol.ServerRole, Revision: "2026-07-28", Transport: protocol.Stdio}
 )
 
 // meta is what a request says of itself, of a client that declares capabilities.
@@ -243,10 +243,10 @@ func FuzzPatternRules(f *testing.F) {
 				Kind: transcript.Message, From: protocol.Server, Stream: "stdio", Raw: said, Sequence: len(events), At: began,
 			})
 		}
-		for _, finding := range conform.ApplyRules(patternRules, conform.NewConversation(statelessStdio, events, true)) {
+		for _, finding := range rules.Apply(patternRules, rules.NewConversation(statelessStdio, events, true)) {
 			for _, breach := range finding.Breaks {
 				if breach.Mismatch.Wanted == "" || breach.Mismatch.Found == "" {
-					t.Errorf("%q: says too little: %+v", patternRules[finding.Rule].Text, breach.Mismatch)
+					t.Errorf("%q: says too little: %+v", finding.Rule, breach.Mismatch)
 				}
 			}
 		}

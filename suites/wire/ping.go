@@ -3,14 +3,14 @@ package wire
 import (
 	"fmt"
 
-	"github.com/mcpconform/mcpconform/internal/conform"
+	"github.com/mcpconform/mcpconform/internal/excerpt"
 	"github.com/mcpconform/mcpconform/internal/jsonrpc"
-	"github.com/mcpconform/mcpconform/internal/scripted"
+	"github.com/mcpconform/mcpconform/internal/rules"
 )
 
 // PingRules are the rules of the page basic/utilities/ping.
-func PingRules() []conform.Rule {
-	return []conform.Rule{
+func PingRules() []rules.Rule {
+	return []rules.Rule{
 		{
 			Text:         "answers every ping with an empty result",
 			Requirements: []string{"ping.answered"},
@@ -29,12 +29,12 @@ func PingRules() []conform.Rule {
 	}
 }
 
-func isPing(said *conform.Said) bool { return isRequest(said) && said.Method == "ping" }
+func isPing(said *rules.Said) bool { return isRequest(said) && said.Method == "ping" }
 
 // filledPongs judges the answers to pings of a session that is established;
 // before, with an HTTP error, and where the ping was cancelled, a refusal is in
 // order.
-func filledPongs(conversation *conform.Conversation, sight *conform.Sight) {
+func filledPongs(conversation *rules.Conversation, sight *rules.Sight) {
 	handshake := handshakeOf(conversation)
 	refused := refusedStreams(conversation)
 	cancelled := map[jsonrpc.ID]bool{}
@@ -55,30 +55,30 @@ func filledPongs(conversation *conform.Conversation, sight *conform.Sight) {
 		result := said.ResultObject()
 		_, meta := result["_meta"]
 		if isRefusal(said) || result == nil || len(result) > 1 || len(result) == 1 && !meta {
-			sight.Break(said, conform.Mismatch{Wanted: "an empty result", Found: scripted.Short(said.Raw)})
+			sight.Break(said, rules.Mismatch{Wanted: "an empty result", Found: excerpt.Short(said.Raw)})
 		}
 	}
 }
 
-func parameters(said *conform.Said) conform.Mismatch {
+func parameters(said *rules.Said) rules.Mismatch {
 	for name := range said.ParamsObject() {
 		if name != "_meta" {
-			return conform.Mismatch{Wanted: "no parameters", Found: conform.Show(said.Params()), Where: "/params"}
+			return rules.Mismatch{Wanted: "no parameters", Found: rules.Show(said.Params()), Where: "/params"}
 		}
 	}
-	return conform.Mismatch{}
+	return rules.Mismatch{}
 }
 
 // mostPings is how many pings in one second nobody can need.
 const mostPings = 20
 
-func excessivePings(conversation *conform.Conversation, sight *conform.Sight) {
+func excessivePings(conversation *rules.Conversation, sight *rules.Sight) {
 	pings := conversation.Requests("ping")
 	for range pings {
 		sight.Saw()
 	}
 	if last := flood(pings, mostPings); last != nil {
-		sight.Break(last, conform.Mismatch{
+		sight.Break(last, rules.Mismatch{
 			Wanted: "pings at a moderate pace", Found: fmt.Sprintf("more than %d within a second", mostPings),
 		})
 	}

@@ -4,7 +4,8 @@ import (
 	"fmt"
 	"regexp"
 
-	"github.com/mcpconform/mcpconform/internal/conform"
+	"github.com/mcpconform/mcpconform/internal/mcp"
+	"github.com/mcpconform/mcpconform/internal/rules"
 )
 
 // A place is a value in a message, and the JSON pointer to it.
@@ -22,7 +23,7 @@ func (p place) member(name string) (member place, there bool) {
 }
 
 // object returns the object at a place, or nil.
-func (p place) object() conform.Object {
+func (p place) object() rules.Object {
 	object, _ := p.value.(map[string]any)
 	return object
 }
@@ -45,7 +46,7 @@ func (p place) items(name string) []place {
 }
 
 // resultOf is the result of a response.
-func resultOf(said *conform.Said) place {
+func resultOf(said *rules.Said) place {
 	result, _ := said.Result()
 	return place{"/result", result}
 }
@@ -53,11 +54,11 @@ func resultOf(said *conform.Said) place {
 // found is a place in a message.
 type found struct {
 	place
-	said *conform.Said
+	said *rules.Said
 }
 
 // results returns the target's results for requests of a method.
-func results(conversation *conform.Conversation, method string) []found {
+func results(conversation *rules.Conversation, method string) []found {
 	var all []found
 	for _, said := range conversation.Results(method) {
 		all = append(all, found{resultOf(said), said})
@@ -66,10 +67,10 @@ func results(conversation *conform.Conversation, method string) []found {
 }
 
 // listed returns the items of every page of a list that the target sent.
-func listed(conversation *conform.Conversation, method string) []found {
+func listed(conversation *rules.Conversation, method string) []found {
 	var all []found
 	for _, said := range conversation.Results(method) {
-		for _, item := range resultOf(said).items(conform.ListMember(method)) {
+		for _, item := range resultOf(said).items(mcp.ListMember(method)) {
 			all = append(all, found{item, said})
 		}
 	}
@@ -77,7 +78,7 @@ func listed(conversation *conform.Conversation, method string) []found {
 }
 
 // toolContent returns the content blocks of all tool results.
-func toolContent(conversation *conform.Conversation) []found {
+func toolContent(conversation *rules.Conversation) []found {
 	var all []found
 	for _, result := range toolResults(conversation) {
 		for _, block := range result.items("content") {
@@ -88,7 +89,7 @@ func toolContent(conversation *conform.Conversation) []found {
 }
 
 // promptContent returns the content of all messages of prompts.
-func promptContent(conversation *conform.Conversation) []found {
+func promptContent(conversation *rules.Conversation) []found {
 	var all []found
 	for _, said := range conversation.Results("prompts/get") {
 		for _, message := range resultOf(said).items("messages") {
@@ -101,7 +102,7 @@ func promptContent(conversation *conform.Conversation) []found {
 }
 
 // readContents returns the contents of all resources that were read.
-func readContents(conversation *conform.Conversation) []found {
+func readContents(conversation *rules.Conversation) []found {
 	var all []found
 	for _, said := range conversation.Results("resources/read") {
 		for _, contents := range resultOf(said).items("contents") {
@@ -136,7 +137,7 @@ func ofType(blocks []found, types ...string) []found {
 }
 
 // judgeBy judges values by a place in the schema; see claims.
-func judgeBy(conversation *conform.Conversation, sight *conform.Sight, all []found, definition string) {
+func judgeBy(conversation *rules.Conversation, sight *rules.Sight, all []found, definition string) {
 	if conversation.Schema == nil {
 		return
 	}
@@ -146,7 +147,7 @@ func judgeBy(conversation *conform.Conversation, sight *conform.Sight, all []fou
 			if violation.Pointer != "" && !claimed(methodOf(one.said), one.pointer+violation.Pointer) {
 				continue // the common rule about the schema has it
 			}
-			sight.Break(one.said, conform.Mismatch{
+			sight.Break(one.said, rules.Mismatch{
 				Wanted: violation.Expected, Found: violation.Found, Where: one.pointer + violation.Pointer,
 			})
 		}
@@ -193,7 +194,7 @@ var inputClaims = regexp.MustCompile(`^/params/inputResponses/[^/]+/(?:roots/\d+
 const progressPlace = "/params/_meta/progressToken"
 
 // methodOf is the method of a message, or of the request that it answers.
-func methodOf(said *conform.Said) string {
+func methodOf(said *rules.Said) string {
 	if said.Request != nil {
 		return said.Request.Method
 	}

@@ -7,14 +7,14 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/mcpconform/mcpconform/internal/conform"
 	"github.com/mcpconform/mcpconform/internal/protocol"
+	"github.com/mcpconform/mcpconform/internal/rules"
 	"github.com/mcpconform/mcpconform/internal/transport"
 )
 
 // posts are the rules about the HTTP requests that a client makes, in whichever era.
-func posts() []conform.Rule {
-	return []conform.Rule{
+func posts() []rules.Rule {
+	return []rules.Rule{
 		{
 			Text:         "sends each message as a separate POST to the MCP endpoint",
 			Requirements: []string{"transports.http.post.each"},
@@ -69,7 +69,7 @@ func isOnly(given []string, value string) bool { return len(given) == 1 && given
 // endpoint returns the exchanges with the MCP endpoint of the server: that to which the
 // client sends its first message. Others may ask for anything, such as what the server
 // tells about authorization.
-func endpoint(conversation *conform.Conversation) []*exchange {
+func endpoint(conversation *rules.Conversation) []*exchange {
 	all := exchanges(conversation)
 	var kept []*exchange
 	path, known := "", false
@@ -98,7 +98,7 @@ func pathOf(one *exchange) string {
 
 // strayPosts judges messages in other requests than a POST, beside others, or for
 // another address. The HTTP+SSE transport of older revisions has two addresses.
-func strayPosts(conversation *conform.Conversation, sight *conform.Sight) {
+func strayPosts(conversation *rules.Conversation, sight *rules.Sight) {
 	if conversation.Transport != protocol.HTTP {
 		return
 	}
@@ -124,11 +124,11 @@ func strayPosts(conversation *conform.Conversation, sight *conform.Sight) {
 		const wanted = "each message in a POST of its own to the endpoint"
 		switch {
 		case one.method != http.MethodPost:
-			sight.Break(said, conform.Mismatch{Wanted: wanted, Found: "one in the body of " + one.method, Where: "HTTP method"})
+			sight.Break(said, rules.Mismatch{Wanted: wanted, Found: "one in the body of " + one.method, Where: "HTTP method"})
 		case carried[said.Event.Stream]:
-			sight.Break(said, conform.Mismatch{Wanted: wanted, Found: "a second one in " + said.Event.Stream})
+			sight.Break(said, rules.Mismatch{Wanted: wanted, Found: "a second one in " + said.Event.Stream})
 		case !older && pathOf(one) != pathOf(first):
-			sight.Break(said, conform.Mismatch{
+			sight.Break(said, rules.Mismatch{
 				Wanted: wanted + ", " + pathOf(first), Found: "one for " + pathOf(one), Where: "HTTP path",
 			})
 		}
@@ -138,7 +138,7 @@ func strayPosts(conversation *conform.Conversation, sight *conform.Sight) {
 
 // accepting judges the Accept header of requests of a method: it lists the types.
 func accepting(method string, types ...string) judge {
-	return ofClient(func(conversation *conform.Conversation, sight *conform.Sight) {
+	return ofClient(func(conversation *rules.Conversation, sight *rules.Sight) {
 		for _, one := range endpoint(conversation) {
 			if one.method != method {
 				continue
@@ -147,7 +147,7 @@ func accepting(method string, types ...string) judge {
 			given := strings.Join(one.request.HTTP.Header.Values("Accept"), ", ")
 			for _, wanted := range types {
 				if !acceptLists(given, wanted) {
-					sight.BreakAt(one.request, conform.Mismatch{
+					sight.BreakAt(one.request, rules.Mismatch{
 						Wanted: strings.Join(types, " and "), Found: fmt.Sprintf("%q in %s", given, one.name()), Where: "header Accept",
 					})
 					break
@@ -175,7 +175,7 @@ type agreement struct {
 
 // agreementOf returns that of a conversation over HTTP; there is false when there is
 // none.
-func agreementOf(conversation *conform.Conversation) (agreed agreement, there bool) {
+func agreementOf(conversation *rules.Conversation) (agreed agreement, there bool) {
 	answer := handshakeOf(conversation)
 	if answer == nil || conversation.Transport != protocol.HTTP {
 		return agreement{}, false
@@ -199,7 +199,7 @@ func agreementOf(conversation *conform.Conversation) (agreed agreement, there bo
 // it knew of the answer, as a ping may; one that asks for another session or era belongs
 // to that.
 func everyLaterRequest(name string, wrong func(given []string, agreed agreement) (wanted string)) judge {
-	return ofClient(func(conversation *conform.Conversation, sight *conform.Sight) {
+	return ofClient(func(conversation *rules.Conversation, sight *rules.Sight) {
 		agreed, there := agreementOf(conversation)
 		if !there || !protocol.Has(agreed.version, protocol.VersionHeader) || name == sessionHeader && agreed.session == "" {
 			return
@@ -211,7 +211,7 @@ func everyLaterRequest(name string, wrong func(given []string, agreed agreement)
 			sight.Saw()
 			given := one.request.HTTP.Header.Values(name)
 			if wanted := wrong(given, agreed); wanted != "" {
-				sight.BreakAt(one.request, conform.Mismatch{
+				sight.BreakAt(one.request, rules.Mismatch{
 					Wanted: wanted, Found: headerShown(given) + " in " + one.name(), Where: "header " + name,
 				})
 			}

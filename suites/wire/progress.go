@@ -8,14 +8,14 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/mcpconform/mcpconform/internal/conform"
 	"github.com/mcpconform/mcpconform/internal/jsonrpc"
+	"github.com/mcpconform/mcpconform/internal/rules"
 )
 
 // ProgressRules are the rules of the page about progress: basic/utilities/progress, and
 // from 2026-07-28 on basic/patterns/progress.
-func ProgressRules() []conform.Rule {
-	return []conform.Rule{
+func ProgressRules() []rules.Rule {
+	return []rules.Rule{
 		{
 			Text:         "sends a string or an integer as progressToken",
 			Requirements: []string{"progress.token.type"},
@@ -61,23 +61,23 @@ func ProgressRules() []conform.Rule {
 
 const progressMethod = "notifications/progress"
 
-func asksForProgress(said *conform.Said) bool {
+func asksForProgress(said *rules.Said) bool {
 	_, asks := progressToken(said)
 	return isRequest(said) && asks
 }
 
-func strangeToken(said *conform.Said) conform.Mismatch {
+func strangeToken(said *rules.Said) rules.Mismatch {
 	token, _ := progressToken(said)
 	if id := jsonrpc.IDOf(token); id.IsString() || id.IsInteger() {
-		return conform.Mismatch{}
+		return rules.Mismatch{}
 	}
-	return conform.Mismatch{Wanted: "a string or an integer", Found: conform.Show(token), Where: progressPlace}
+	return rules.Mismatch{Wanted: "a string or an integer", Found: rules.Show(token), Where: progressPlace}
 }
 
 // sharedTokens judges a target that asks. A request without an answer in the
 // transcript may have been given up, so that only what is known to be open
 // counts: requests that are answered later.
-func sharedTokens(conversation *conform.Conversation, sight *conform.Sight) {
+func sharedTokens(conversation *rules.Conversation, sight *rules.Sight) {
 	openUntil := map[jsonrpc.ID]int{}
 	for _, said := range originals(conversation) {
 		if !asksForProgress(said) {
@@ -92,7 +92,7 @@ func sharedTokens(conversation *conform.Conversation, sight *conform.Sight) {
 			}
 		}
 		if openUntil[id] > said.Index {
-			sight.Break(said, conform.Mismatch{
+			sight.Break(said, rules.Mismatch{
 				Wanted: "a token that no other request in progress has", Found: id.String() + " again", Where: progressPlace,
 			})
 		}
@@ -105,14 +105,14 @@ func sharedTokens(conversation *conform.Conversation, sight *conform.Sight) {
 // A progressReport is a progress notification with the requests that it may be about:
 // those of the peer that came before it with the same token.
 type progressReport struct {
-	*conform.Said
+	*rules.Said
 	token    jsonrpc.ID
-	requests []*conform.Said
+	requests []*rules.Said
 }
 
-func progressReports(conversation *conform.Conversation) []progressReport {
+func progressReports(conversation *rules.Conversation) []progressReport {
 	var reports []progressReport
-	requests := map[jsonrpc.ID][]*conform.Said{}
+	requests := map[jsonrpc.ID][]*rules.Said{}
 	repeated := redelivered(conversation)
 	for _, said := range conversation.Messages {
 		switch {
@@ -133,12 +133,12 @@ func progressReports(conversation *conform.Conversation) []progressReport {
 
 // unknownTokens leaves the progress of a task whose request gave a token to the
 // rule about that.
-func unknownTokens(conversation *conform.Conversation, sight *conform.Sight) {
+func unknownTokens(conversation *rules.Conversation, sight *rules.Sight) {
 	creators := creators(conversation)
 	for _, report := range progressReports(conversation) {
 		sight.Saw()
 		if _, ofTask := report.taskToken(creators); len(report.requests) == 0 && conversation.Complete && !ofTask {
-			sight.Break(report.Said, conform.Mismatch{
+			sight.Break(report.Said, rules.Mismatch{
 				Wanted: "a token that a request gave", Found: report.token.String(), Where: "/params/progressToken",
 			})
 		}
@@ -146,18 +146,18 @@ func unknownTokens(conversation *conform.Conversation, sight *conform.Sight) {
 }
 
 // lateProgress compares where the order is known. Requests that became tasks have rules of their own.
-func lateProgress(conversation *conform.Conversation, sight *conform.Sight) {
+func lateProgress(conversation *rules.Conversation, sight *rules.Sight) {
 	order := sendingOrder(conversation)
 	for _, report := range progressReports(conversation) {
 		if len(report.requests) == 0 {
 			continue
 		}
 		sight.Saw()
-		inProgress := slices.ContainsFunc(report.requests, func(request *conform.Said) bool {
+		inProgress := slices.ContainsFunc(report.requests, func(request *rules.Said) bool {
 			return !over(request, report.Said, order)
 		})
 		if !inProgress {
-			sight.Break(report.Said, conform.Mismatch{
+			sight.Break(report.Said, rules.Mismatch{
 				Wanted: "progress only before the answer to the request", Found: "progress after it, for the token " + report.token.String(),
 			})
 		}
@@ -166,14 +166,14 @@ func lateProgress(conversation *conform.Conversation, sight *conform.Sight) {
 
 // over tells whether a request was answered, for good, before something was
 // said.
-func over(request, said *conform.Said, order sendings) bool {
-	return slices.ContainsFunc(request.Answers, func(answer *conform.Said) bool {
+func over(request, said *rules.Said, order sendings) bool {
+	return slices.ContainsFunc(request.Answers, func(answer *rules.Said) bool {
 		return order.before(answer, said) && taskMade(request) == ""
 	})
 }
 
 // taskMade returns the id of the task that a request became, or "".
-func taskMade(request *conform.Said) string {
+func taskMade(request *rules.Said) string {
 	if !asksForTask(request) || len(request.Answers) == 0 {
 		return ""
 	}
@@ -182,9 +182,9 @@ func taskMade(request *conform.Said) string {
 }
 
 // standstills compares the reports about one request, where their order is known.
-func standstills(conversation *conform.Conversation, sight *conform.Sight) {
+func standstills(conversation *rules.Conversation, sight *rules.Sight) {
 	type line struct {
-		request *conform.Said
+		request *rules.Said
 		token   jsonrpc.ID
 		lane    string
 	}
@@ -207,7 +207,7 @@ func standstills(conversation *conform.Conversation, sight *conform.Sight) {
 		sight.Saw()
 		before := previous.ParamsObject()["progress"].(json.Number)
 		if sign, ok := compare(before, value); ok && sign >= 0 {
-			sight.Break(report.Said, conform.Mismatch{
+			sight.Break(report.Said, rules.Mismatch{
 				Wanted: "more than the progress before", Found: fmt.Sprintf("%s after %s", value, before), Where: "/params/progress",
 			})
 		}
@@ -244,8 +244,8 @@ func rational(number json.Number) (*big.Rat, bool) {
 // can follow, and no program needs.
 const mostReports = 200
 
-func floodingProgress(conversation *conform.Conversation, sight *conform.Sight) {
-	byToken := map[jsonrpc.ID][]*conform.Said{}
+func floodingProgress(conversation *rules.Conversation, sight *rules.Sight) {
+	byToken := map[jsonrpc.ID][]*rules.Said{}
 	var tokens []jsonrpc.ID
 	for _, report := range progressReports(conversation) {
 		sight.Saw()
@@ -256,7 +256,7 @@ func floodingProgress(conversation *conform.Conversation, sight *conform.Sight) 
 	}
 	for _, token := range tokens {
 		if last := flood(byToken[token], mostReports); last != nil {
-			sight.Break(last, conform.Mismatch{
+			sight.Break(last, rules.Mismatch{
 				Wanted: "progress at a moderate pace", Found: fmt.Sprintf("more than %d notifications within a second", mostReports),
 			})
 		}
@@ -264,8 +264,8 @@ func floodingProgress(conversation *conform.Conversation, sight *conform.Sight) 
 }
 
 // creators returns, by task, the request of the peer that created it.
-func creators(conversation *conform.Conversation) map[string]*conform.Said {
-	requests := map[string]*conform.Said{}
+func creators(conversation *rules.Conversation) map[string]*rules.Said {
+	requests := map[string]*rules.Said{}
 	for _, said := range byPeer(conversation) {
 		if id := taskMade(said); isRequest(said) && id != "" {
 			requests[id] = said
@@ -276,7 +276,7 @@ func creators(conversation *conform.Conversation) map[string]*conform.Said {
 
 // taskToken returns the token of the request that created the task to which a
 // report belongs.
-func (r progressReport) taskToken(creators map[string]*conform.Said) (token any, there bool) {
+func (r progressReport) taskToken(creators map[string]*rules.Said) (token any, there bool) {
 	task, _ := relatedTask(r.Said)
 	if request := creators[task]; request != nil {
 		return progressToken(request)
@@ -284,7 +284,7 @@ func (r progressReport) taskToken(creators map[string]*conform.Said) (token any,
 	return nil, false
 }
 
-func foreignTaskTokens(conversation *conform.Conversation, sight *conform.Sight) {
+func foreignTaskTokens(conversation *rules.Conversation, sight *rules.Sight) {
 	creators := creators(conversation)
 	for _, report := range progressReports(conversation) {
 		token, there := report.taskToken(creators)
@@ -293,8 +293,8 @@ func foreignTaskTokens(conversation *conform.Conversation, sight *conform.Sight)
 		}
 		sight.Saw()
 		if jsonrpc.IDOf(token) != report.token {
-			sight.Break(report.Said, conform.Mismatch{
-				Wanted: "the token of the request that created the task, " + conform.Show(token),
+			sight.Break(report.Said, rules.Mismatch{
+				Wanted: "the token of the request that created the task, " + rules.Show(token),
 				Found:  report.token.String(), Where: "/params/progressToken",
 			})
 		}
@@ -303,7 +303,7 @@ func foreignTaskTokens(conversation *conform.Conversation, sight *conform.Sight)
 
 // lateTaskProgress compares the progress of a task with what the target said about
 // its status before, where the order is known.
-func lateTaskProgress(conversation *conform.Conversation, sight *conform.Sight) {
+func lateTaskProgress(conversation *rules.Conversation, sight *rules.Sight) {
 	order := sendingOrder(conversation)
 	ends := taskEnds(conversation)
 	for _, report := range progressReports(conversation) {
@@ -315,11 +315,11 @@ func lateTaskProgress(conversation *conform.Conversation, sight *conform.Sight) 
 			continue
 		}
 		sight.Saw()
-		ended := slices.ContainsFunc(ends[task], func(end *conform.Said) bool {
+		ended := slices.ContainsFunc(ends[task], func(end *rules.Said) bool {
 			return order.before(end, report.Said)
 		})
 		if ended {
-			sight.Break(report.Said, conform.Mismatch{
+			sight.Break(report.Said, rules.Mismatch{
 				Wanted: "no progress after the task has reached a terminal status", Found: "progress of the task " + task,
 			})
 		}
@@ -331,9 +331,9 @@ var terminal = []any{"completed", "failed", "cancelled"}
 
 // taskEnds returns, by task, the messages in which the target says that it has
 // reached a terminal status, or hands over its result.
-func taskEnds(conversation *conform.Conversation) map[string][]*conform.Said {
-	ends := map[string][]*conform.Said{}
-	note := func(said *conform.Said, task map[string]any) {
+func taskEnds(conversation *rules.Conversation) map[string][]*rules.Said {
+	ends := map[string][]*rules.Said{}
+	note := func(said *rules.Said, task map[string]any) {
 		if id := taskID(task); id != "" && slices.Contains(terminal, task["status"]) {
 			ends[id] = append(ends[id], said)
 		}

@@ -3,17 +3,17 @@ package wire
 import (
 	"regexp"
 
-	"github.com/mcpconform/mcpconform/internal/conform"
-	"github.com/mcpconform/mcpconform/internal/survey"
+	"github.com/mcpconform/mcpconform/internal/mcp"
+	"github.com/mcpconform/mcpconform/internal/rules"
 )
 
 // PromptRules are the rules of the page server/prompts.
-func PromptRules() []conform.Rule {
-	return []conform.Rule{
+func PromptRules() []rules.Rule {
+	return []rules.Rule{
 		{
 			Text:         "uses prompts/list, prompts/get and notifications/prompts/list_changed only if declared",
 			Requirements: []string{"prompts.capability.respected"},
-			Judge: func(conversation *conform.Conversation, sight *conform.Sight) {
+			Judge: func(conversation *rules.Conversation, sight *rules.Sight) {
 				undeclaredChangesOfPrompts(conversation, sight)
 				undeclaredRequestsForPrompts(conversation, sight)
 			},
@@ -61,14 +61,14 @@ func PromptRules() []conform.Rule {
 	}
 }
 
-func undeclaredChangesOfPrompts(conversation *conform.Conversation, sight *conform.Sight) {
+func undeclaredChangesOfPrompts(conversation *rules.Conversation, sight *rules.Sight) {
 	if conversation.ServerCapabilities == nil {
 		return
 	}
 	for _, said := range conversation.Notifications("notifications/prompts/list_changed") {
 		sight.Saw()
-		if !survey.Declares(conversation.ServerCapabilities, "prompts.listChanged") {
-			sight.Break(said, conform.Mismatch{
+		if !mcp.Declares(conversation.ServerCapabilities, "prompts.listChanged") {
+			sight.Break(said, rules.Mismatch{
 				Wanted: "announcements only of a server that declares prompts.listChanged", Found: "one of a server that does not", Where: "/method",
 			})
 		}
@@ -76,15 +76,15 @@ func undeclaredChangesOfPrompts(conversation *conform.Conversation, sight *confo
 }
 
 // undeclaredRequestsForPrompts judges a client.
-func undeclaredRequestsForPrompts(conversation *conform.Conversation, sight *conform.Sight) {
+func undeclaredRequestsForPrompts(conversation *rules.Conversation, sight *rules.Sight) {
 	if conversation.ServerCapabilities == nil {
 		return
 	}
 	for _, method := range []string{"prompts/list", "prompts/get"} {
 		for _, said := range conversation.Requests(method) {
 			sight.Saw()
-			if !survey.Declares(conversation.ServerCapabilities, "prompts") {
-				sight.Break(said, conform.Mismatch{
+			if !mcp.Declares(conversation.ServerCapabilities, "prompts") {
+				sight.Break(said, rules.Mismatch{
 					Wanted: "requests for prompts only to a server that declares prompts", Found: "one to a server that does not", Where: "/method",
 				})
 			}
@@ -92,7 +92,7 @@ func undeclaredRequestsForPrompts(conversation *conform.Conversation, sight *con
 	}
 }
 
-func embeddedInPrompts(conversation *conform.Conversation) []found {
+func embeddedInPrompts(conversation *rules.Conversation) []found {
 	return within(ofType(promptContent(conversation), "resource"), "resource")
 }
 
@@ -103,7 +103,7 @@ var (
 )
 
 func encodedInPrompts(kind, definition string) judge {
-	return func(conversation *conform.Conversation, sight *conform.Sight) {
+	return func(conversation *rules.Conversation, sight *rules.Sight) {
 		for _, content := range ofType(promptContent(conversation), kind) {
 			judgeMembers(conversation, sight, content, definition, promptData)
 		}
@@ -111,18 +111,18 @@ func encodedInPrompts(kind, definition string) judge {
 }
 
 func typedInPrompts(kind, definition string) judge {
-	return func(conversation *conform.Conversation, sight *conform.Sight) {
+	return func(conversation *rules.Conversation, sight *rules.Sight) {
 		for _, content := range ofType(promptContent(conversation), kind) {
 			judgeMembers(conversation, sight, content, definition, promptMediaType)
 			mimeType, _ := content.member("mimeType")
 			if text, isString := mimeType.value.(string); isString && !isMediaType(text) {
-				sight.Break(content.said, conform.Mismatch{Wanted: aMediaType, Found: conform.Show(text), Where: mimeType.pointer})
+				sight.Break(content.said, rules.Mismatch{Wanted: aMediaType, Found: rules.Show(text), Where: mimeType.pointer})
 			}
 		}
 	}
 }
 
-func identifiedEmbeddings(conversation *conform.Conversation, sight *conform.Sight) {
+func identifiedEmbeddings(conversation *rules.Conversation, sight *rules.Sight) {
 	var uris []found
 	for _, resource := range embeddedInPrompts(conversation) {
 		uri, there := resource.member("uri")
@@ -131,7 +131,7 @@ func identifiedEmbeddings(conversation *conform.Conversation, sight *conform.Sig
 			uris = append(uris, found{uri, resource.said})
 		case resource.object() != nil:
 			sight.Saw()
-			sight.Break(resource.said, conform.Mismatch{
+			sight.Break(resource.said, rules.Mismatch{
 				Wanted: "a URI", Found: "an embedded resource without uri", Where: resource.pointer,
 			})
 		}
@@ -141,7 +141,7 @@ func identifiedEmbeddings(conversation *conform.Conversation, sight *conform.Sig
 
 // typedEmbeddings judges the media types of embedded resources, which the
 // schema lets them leave out and the page does not.
-func typedEmbeddings(conversation *conform.Conversation, sight *conform.Sight) {
+func typedEmbeddings(conversation *rules.Conversation, sight *rules.Sight) {
 	for _, resource := range embeddedInPrompts(conversation) {
 		if resource.object() == nil {
 			continue
@@ -149,12 +149,12 @@ func typedEmbeddings(conversation *conform.Conversation, sight *conform.Sight) {
 		sight.Saw()
 		switch mimeType, there := resource.member("mimeType"); {
 		case !there:
-			sight.Break(resource.said, conform.Mismatch{
+			sight.Break(resource.said, rules.Mismatch{
 				Wanted: aMediaType, Found: "an embedded resource without mimeType", Where: resource.pointer,
 			})
 		case !isMediaType(mimeType.text()):
-			sight.Break(resource.said, conform.Mismatch{
-				Wanted: aMediaType, Found: conform.Show(mimeType.value), Where: mimeType.pointer,
+			sight.Break(resource.said, rules.Mismatch{
+				Wanted: aMediaType, Found: rules.Show(mimeType.value), Where: mimeType.pointer,
 			})
 		}
 	}
@@ -162,7 +162,7 @@ func typedEmbeddings(conversation *conform.Conversation, sight *conform.Sight) {
 
 // filledEmbeddings judges that embedded resources have contents, and that
 // these are base64 where they are binary.
-func filledEmbeddings(conversation *conform.Conversation, sight *conform.Sight) {
+func filledEmbeddings(conversation *rules.Conversation, sight *rules.Sight) {
 	var blobs []found
 	for _, resource := range embeddedInPrompts(conversation) {
 		if blob, binary := resource.member("blob"); binary {
@@ -172,9 +172,9 @@ func filledEmbeddings(conversation *conform.Conversation, sight *conform.Sight) 
 		sight.Saw()
 		text, there := resource.member("text")
 		if _, isString := text.value.(string); !isString {
-			mismatch := conform.Mismatch{Wanted: "text, or a blob of base64", Found: "neither", Where: resource.pointer}
+			mismatch := rules.Mismatch{Wanted: "text, or a blob of base64", Found: "neither", Where: resource.pointer}
 			if there {
-				mismatch.Found, mismatch.Where = conform.Show(text.value), text.pointer
+				mismatch.Found, mismatch.Where = rules.Show(text.value), text.pointer
 			}
 			sight.Break(resource.said, mismatch)
 		}

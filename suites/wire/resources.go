@@ -3,13 +3,13 @@ package wire
 import (
 	"slices"
 
-	"github.com/mcpconform/mcpconform/internal/conform"
 	"github.com/mcpconform/mcpconform/internal/jsonrpc"
+	"github.com/mcpconform/mcpconform/internal/rules"
 )
 
 // ResourceRules are the rules of the page server/resources.
-func ResourceRules() []conform.Rule {
-	return []conform.Rule{
+func ResourceRules() []rules.Rule {
+	return []rules.Rule{
 		{
 			Text:         "lists no two resources with the same uri",
 			Requirements: []string{"resources.uri.unique"},
@@ -18,14 +18,14 @@ func ResourceRules() []conform.Rule {
 		{
 			Text:         "identifies resources by a uri that is valid by RFC 3986",
 			Requirements: []string{"resources.uri.valid"},
-			Judge: func(conversation *conform.Conversation, sight *conform.Sight) {
+			Judge: func(conversation *rules.Conversation, sight *rules.Sight) {
 				judgeBy(conversation, sight, resourceURIs(conversation), "Resource/properties/uri")
 			},
 		},
 		{
 			Text:         "lists resource templates with a uriTemplate that is valid by RFC 6570",
 			Requirements: []string{"resources.templates.valid"},
-			Judge: func(conversation *conform.Conversation, sight *conform.Sight) {
+			Judge: func(conversation *rules.Conversation, sight *rules.Sight) {
 				judgeBy(conversation, sight, within(listed(conversation, "resources/templates/list"), "uriTemplate"),
 					"ResourceTemplate/properties/uriTemplate")
 			},
@@ -33,7 +33,7 @@ func ResourceRules() []conform.Rule {
 		{
 			Text:         "sets mimeType of resources to a valid media type",
 			Requirements: []string{"resources.mime-type.valid"},
-			Judge: judgeText(func(conversation *conform.Conversation) []found {
+			Judge: judgeText(func(conversation *rules.Conversation) []found {
 				return within(slices.Concat(
 					listed(conversation, "resources/list"),
 					listed(conversation, "resources/templates/list"),
@@ -46,7 +46,7 @@ func ResourceRules() []conform.Rule {
 		{
 			Text:         "returns binary resource contents with a base64 blob",
 			Requirements: []string{"resources.blob.encoded"},
-			Judge: func(conversation *conform.Conversation, sight *conform.Sight) {
+			Judge: func(conversation *rules.Conversation, sight *rules.Sight) {
 				judgeBy(conversation, sight, within(slices.Concat(
 					readContents(conversation),
 					within(ofType(toolContent(conversation), "resource"), "resource"),
@@ -56,21 +56,21 @@ func ResourceRules() []conform.Rule {
 		{
 			Text:         "uses only user and assistant as audience in annotations",
 			Requirements: []string{"resources.annotations.audience"},
-			Judge: func(conversation *conform.Conversation, sight *conform.Sight) {
+			Judge: func(conversation *rules.Conversation, sight *rules.Sight) {
 				judgeBy(conversation, sight, annotations(conversation, "audience"), "Annotations/properties/audience")
 			},
 		},
 		{
 			Text:         "sets priority in annotations to a number from 0 to 1",
 			Requirements: []string{"resources.annotations.priority"},
-			Judge: func(conversation *conform.Conversation, sight *conform.Sight) {
+			Judge: func(conversation *rules.Conversation, sight *rules.Sight) {
 				judgeBy(conversation, sight, annotations(conversation, "priority"), "Annotations/properties/priority")
 			},
 		},
 		{
 			Text:         "sets lastModified in annotations to an ISO 8601 date and time",
 			Requirements: []string{"resources.annotations.last-modified"},
-			Judge: judgeText(func(conversation *conform.Conversation) []found {
+			Judge: judgeText(func(conversation *rules.Conversation) []found {
 				return annotations(conversation, "lastModified")
 			}, "a date and time of ISO 8601, such as 2025-01-12T15:00:58Z", isISO8601),
 		},
@@ -84,7 +84,7 @@ func ResourceRules() []conform.Rule {
 
 // resourceURIs returns every URI of a resource that the target sent, save
 // those embedded in prompts, which have a sentence of their own.
-func resourceURIs(conversation *conform.Conversation) []found {
+func resourceURIs(conversation *rules.Conversation) []found {
 	uris := within(slices.Concat(
 		listed(conversation, "resources/list"),
 		readContents(conversation),
@@ -103,7 +103,7 @@ func resourceURIs(conversation *conform.Conversation) []found {
 
 // annotations returns a member of everything that carries annotations for
 // clients; those of tools are of another kind.
-func annotations(conversation *conform.Conversation, member string) []found {
+func annotations(conversation *rules.Conversation, member string) []found {
 	return within(within(slices.Concat(
 		listed(conversation, "resources/list"),
 		listed(conversation, "resources/templates/list"),
@@ -114,7 +114,7 @@ func annotations(conversation *conform.Conversation, member string) []found {
 }
 
 // sampledContent returns the content of the samples that a target client gave.
-func sampledContent(conversation *conform.Conversation) []found {
+func sampledContent(conversation *rules.Conversation) []found {
 	var all []found
 	for _, one := range answers(conversation, samplingMethod) {
 		for _, block := range turnAt(one.place).blocks {
@@ -126,7 +126,7 @@ func sampledContent(conversation *conform.Conversation) []found {
 
 // updatesAfterSubscription judges updates on connections where the client
 // never asked for any. After an unsubscription some may still be on their way.
-func updatesAfterSubscription(conversation *conform.Conversation, sight *conform.Sight) {
+func updatesAfterSubscription(conversation *rules.Conversation, sight *rules.Sight) {
 	if !conversation.Complete || conversation.ServerCapabilities == nil {
 		return
 	}
@@ -138,9 +138,9 @@ func updatesAfterSubscription(conversation *conform.Conversation, sight *conform
 		case said.Kind == jsonrpc.Notification && said.Method == "notifications/resources/updated" && said.FromTarget(conversation.Leg):
 			sight.Saw()
 			if !subscribed {
-				sight.Break(said, conform.Mismatch{
+				sight.Break(said, rules.Mismatch{
 					Wanted: "no update before the client subscribes",
-					Found:  "one of " + conform.Show(said.ParamsObject()["uri"]), Where: "/method",
+					Found:  "one of " + rules.Show(said.ParamsObject()["uri"]), Where: "/method",
 				})
 			}
 		}

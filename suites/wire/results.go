@@ -5,13 +5,13 @@ import (
 	"maps"
 	"slices"
 
-	"github.com/mcpconform/mcpconform/internal/conform"
-	"github.com/mcpconform/mcpconform/internal/scripted"
+	"github.com/mcpconform/mcpconform/internal/mcp"
+	"github.com/mcpconform/mcpconform/internal/rules"
 )
 
 // resultRules are about what every result of the stateless era has.
-func resultRules() []conform.Rule {
-	return []conform.Rule{
+func resultRules() []rules.Rule {
+	return []rules.Rule{
 		{
 			Text:         "sends resultType in each result",
 			Requirements: []string{"base.result-type.given"},
@@ -30,11 +30,11 @@ func resultRules() []conform.Rule {
 	}
 }
 
-func untypedResults(conversation *conform.Conversation, sight *conform.Sight) {
+func untypedResults(conversation *rules.Conversation, sight *rules.Sight) {
 	for _, said := range standaloneResults(conversation) {
 		sight.Saw()
 		if _, isText := said.ResultObject()["resultType"].(string); !isText {
-			sight.Break(said, conform.Mismatch{
+			sight.Break(said, rules.Mismatch{
 				Wanted: `a member "resultType" that is a string`, Found: shown(said.ResultObject(), "resultType"), Where: resultTypePlace,
 			})
 		}
@@ -46,7 +46,7 @@ const resultTypePlace = "/result/resultType"
 
 // strangeResults leaves out what cannot be judged: an extension that nobody here
 // knows may have types of its own.
-func strangeResults(conversation *conform.Conversation, sight *conform.Sight) {
+func strangeResults(conversation *rules.Conversation, sight *rules.Sight) {
 	declared := extensions(conversation.ServerCapabilities)
 	for _, said := range standaloneResults(conversation) {
 		kind, isText := said.ResultObject()["resultType"].(string)
@@ -56,9 +56,9 @@ func strangeResults(conversation *conform.Conversation, sight *conform.Sight) {
 		}
 		sight.Saw()
 		if !isCoreType(kind) && !slices.ContainsFunc(declared, func(name string) bool { return slices.Contains(resultTypes[name], kind) }) {
-			sight.Break(said, conform.Mismatch{
+			sight.Break(said, rules.Mismatch{
 				Wanted: fmt.Sprintf("%q, %q, or a type of an extension that the server declares", complete, inputRequired),
-				Found:  conform.Show(kind), Where: resultTypePlace,
+				Found:  rules.Show(kind), Where: resultTypePlace,
 			})
 		}
 	}
@@ -79,23 +79,23 @@ func unknownExtension(name string) bool {
 }
 
 // extensions returns the identifiers of the extensions that somebody declares.
-func extensions(capabilities conform.Object) []string {
+func extensions(capabilities rules.Object) []string {
 	declared, _ := capabilities["extensions"].(map[string]any)
 	return slices.Sorted(maps.Keys(declared))
 }
 
 // unsignedResults leaves server/discover to the page about it.
-func unsignedResults(conversation *conform.Conversation, sight *conform.Sight) {
+func unsignedResults(conversation *rules.Conversation, sight *rules.Sight) {
 	for _, said := range standaloneResults(conversation) {
 		if said.Request.Method == "server/discover" {
 			continue
 		}
 		sight.Saw()
 		meta := said.Meta()
-		if _, there := meta[scripted.MetaServerInfo]; !there {
-			sight.Break(said, conform.Mismatch{
-				Wanted: "the server's name and version at " + scripted.MetaServerInfo,
-				Found:  shown(meta, scripted.MetaServerInfo), Where: "/result/_meta",
+		if _, there := meta[mcp.MetaServerInfo]; !there {
+			sight.Break(said, rules.Mismatch{
+				Wanted: "the server's name and version at " + mcp.MetaServerInfo,
+				Found:  shown(meta, mcp.MetaServerInfo), Where: "/result/_meta",
 			})
 		}
 	}

@@ -5,15 +5,15 @@ import (
 	"maps"
 	"slices"
 
-	"github.com/mcpconform/mcpconform/internal/conform"
 	"github.com/mcpconform/mcpconform/internal/jsonrpc"
 	"github.com/mcpconform/mcpconform/internal/protocol"
+	"github.com/mcpconform/mcpconform/internal/rules"
 )
 
 // retryRules are about how a client goes on when a result asks for input
 // (2026-07-28, basic/patterns/mrtr#client-requirements-basic-workflow).
-func retryRules() []conform.Rule {
-	return []conform.Rule{
+func retryRules() []rules.Rule {
+	return []rules.Rule{
 		{
 			Text:         "sends a retry with a new request id",
 			Requirements: []string{"mrtr.client.id", "tools.call.retry-id"},
@@ -51,16 +51,16 @@ const (
 // A retry is a request of a client with the result that asked for input; nil when
 // none did.
 type retry struct {
-	*conform.Said
-	asked *conform.Said
+	*rules.Said
+	asked *rules.Said
 }
 
 // retriesMade returns the requests with input or state. What they are for is told by the
 // method and all other params; of several like results each is retried once, and the
 // one that fits best first.
-func retriesMade(conversation *conform.Conversation) []retry {
+func retriesMade(conversation *rules.Conversation) []retry {
 	var all []retry
-	open := map[*conform.Said]bool{}
+	open := map[*rules.Said]bool{}
 	for _, said := range conversation.Messages {
 		if !said.FromTarget(conversation.Leg) {
 			open[said] = isResponse(said) && said.Request != nil && asksForInput(said)
@@ -69,7 +69,7 @@ func retriesMade(conversation *conform.Conversation) []retry {
 		if !isRetry(said) {
 			continue
 		}
-		var asked *conform.Said
+		var asked *rules.Said
 		for _, result := range slices.Backward(conversation.Messages[:said.Index]) {
 			if open[result] && sameRequest(result.Request, said) && (asked == nil || !fits(asked, said) && fits(result, said)) {
 				asked = result
@@ -82,7 +82,7 @@ func retriesMade(conversation *conform.Conversation) []retry {
 }
 
 // isRetry leaves out updates of tasks, which carry input of their own.
-func isRetry(said *conform.Said) bool {
+func isRetry(said *rules.Said) bool {
 	params := said.ParamsObject()
 	_, answers := params[inputResponses]
 	_, remembers := params[requestState]
@@ -90,13 +90,13 @@ func isRetry(said *conform.Said) bool {
 }
 
 // sameRequest tells whether a request makes another one again.
-func sameRequest(first, second *conform.Said) bool {
+func sameRequest(first, second *rules.Said) bool {
 	return first.Method == second.Method && sameJSON(asMade(first), asMade(second))
 }
 
 // asMade are the params of a request without those that differ from attempt to
 // attempt.
-func asMade(request *conform.Said) map[string]any {
+func asMade(request *rules.Said) map[string]any {
 	params := maps.Clone(request.ParamsObject())
 	for _, name := range []string{"_meta", inputResponses, requestState} {
 		delete(params, name)
@@ -105,14 +105,14 @@ func asMade(request *conform.Said) map[string]any {
 }
 
 // fits tells whether a retry gives back just what a result asked for.
-func fits(asked, retry *conform.Said) bool {
+func fits(asked, retry *rules.Said) bool {
 	wanted, wants := asked.ResultObject()[requestState]
 	given, gives := retry.ParamsObject()[requestState]
 	return wants == gives && sameJSON(wanted, given) && len(lackingInputs(asked, retry)) == 0
 }
 
 // lackingInputs are the keys of input that was asked for and is not given.
-func lackingInputs(asked, retry *conform.Said) []string {
+func lackingInputs(asked, retry *rules.Said) []string {
 	requests, _ := asked.ResultObject()["inputRequests"].(map[string]any)
 	responses, _ := retry.ParamsObject()[inputResponses].(map[string]any)
 	return slices.DeleteFunc(slices.Sorted(maps.Keys(requests)), func(key string) bool {
@@ -122,57 +122,57 @@ func lackingInputs(asked, retry *conform.Said) []string {
 }
 
 // everyRetry judges retries of results that are known.
-func everyRetry(wrong func(retry) conform.Mismatch) judge {
-	return ofClient(func(conversation *conform.Conversation, sight *conform.Sight) {
+func everyRetry(wrong func(retry) rules.Mismatch) judge {
+	return ofClient(func(conversation *rules.Conversation, sight *rules.Sight) {
 		for _, one := range retriesMade(conversation) {
 			if one.asked == nil {
 				continue
 			}
 			sight.Saw()
-			if mismatch := wrong(one); mismatch != (conform.Mismatch{}) {
+			if mismatch := wrong(one); mismatch != (rules.Mismatch{}) {
 				sight.Break(one.Said, mismatch)
 			}
 		}
 	})
 }
 
-func sameID(one retry) conform.Mismatch {
+func sameID(one retry) rules.Mismatch {
 	if first := one.asked.Request.ID; one.ID != first || first == jsonrpc.NoID {
-		return conform.Mismatch{}
+		return rules.Mismatch{}
 	}
-	return conform.Mismatch{Wanted: "another id than that of the request before", Found: one.ID.String() + " again", Where: "/id"}
+	return rules.Mismatch{Wanted: "another id than that of the request before", Found: one.ID.String() + " again", Where: "/id"}
 }
 
-func otherState(one retry) conform.Mismatch {
+func otherState(one retry) rules.Mismatch {
 	wanted, wants := one.asked.ResultObject()[requestState]
 	given, gives := one.ParamsObject()[requestState]
 	if !wants || gives && sameJSON(wanted, given) {
-		return conform.Mismatch{}
+		return rules.Mismatch{}
 	}
-	return conform.Mismatch{
-		Wanted: "the requestState of the result, " + conform.Show(wanted), Found: shown(one.ParamsObject(), requestState), Where: "/params/" + requestState,
+	return rules.Mismatch{
+		Wanted: "the requestState of the result, " + rules.Show(wanted), Found: shown(one.ParamsObject(), requestState), Where: "/params/" + requestState,
 	}
 }
 
-func inventedState(one retry) conform.Mismatch {
+func inventedState(one retry) rules.Mismatch {
 	_, wants := one.asked.ResultObject()[requestState]
 	given, gives := one.ParamsObject()[requestState]
 	if wants || !gives {
-		return conform.Mismatch{}
+		return rules.Mismatch{}
 	}
-	return conform.Mismatch{Wanted: "no requestState, as the result had none", Found: conform.Show(given), Where: "/params/" + requestState}
+	return rules.Mismatch{Wanted: "no requestState, as the result had none", Found: rules.Show(given), Where: "/params/" + requestState}
 }
 
 // missingInputs judges that a retry has an answer of the right kind to everything
 // that was asked. What is no answer of any kind the schema knows.
-func missingInputs(conversation *conform.Conversation, sight *conform.Sight) {
+func missingInputs(conversation *rules.Conversation, sight *rules.Sight) {
 	for _, one := range retriesMade(conversation) {
 		if one.asked == nil {
 			continue
 		}
 		sight.Saw()
 		for _, key := range lackingInputs(one.asked, one.Said) {
-			sight.Break(one.Said, conform.Mismatch{
+			sight.Break(one.Said, rules.Mismatch{
 				Wanted: fmt.Sprintf("the input %q that was asked for", key), Found: "none", Where: "/params/" + inputResponses,
 			})
 		}
@@ -183,7 +183,7 @@ func missingInputs(conversation *conform.Conversation, sight *conform.Sight) {
 			continue
 		}
 		for _, violation := range known.ValidateResult(given.method, given.value) {
-			sight.Break(given.said, conform.Mismatch{
+			sight.Break(given.said, rules.Mismatch{
 				Wanted: "an answer to " + given.method + ": " + violation.Expected, Found: violation.Found, Where: given.pointer + violation.Pointer,
 			})
 		}
@@ -192,7 +192,7 @@ func missingInputs(conversation *conform.Conversation, sight *conform.Sight) {
 
 // strayInputs needs to know what was asked for: over stdio a server that was started
 // anew may have asked before.
-func strayInputs(conversation *conform.Conversation, sight *conform.Sight) {
+func strayInputs(conversation *rules.Conversation, sight *rules.Sight) {
 	asked := conversation.Transport == protocol.HTTP || slices.ContainsFunc(byPeer(conversation), asksForInput)
 	if !asked || !conversation.Complete {
 		return
@@ -200,7 +200,7 @@ func strayInputs(conversation *conform.Conversation, sight *conform.Sight) {
 	for _, one := range retriesMade(conversation) {
 		sight.Saw()
 		if one.asked == nil {
-			sight.Break(one.Said, conform.Mismatch{
+			sight.Break(one.Said, rules.Mismatch{
 				Wanted: "inputResponses and requestState only in the retry of a request whose result asked for input",
 				Found:  "a request of " + one.Method + " that makes none again", Where: "/params",
 			})

@@ -13,6 +13,7 @@ import (
 
 	"github.com/mcpconform/mcpconform/internal/conform"
 	"github.com/mcpconform/mcpconform/internal/protocol"
+	"github.com/mcpconform/mcpconform/internal/rules"
 	"github.com/mcpconform/mcpconform/internal/transcript"
 )
 
@@ -29,7 +30,7 @@ var began = time.Date(2026, 1, 1, 12, 0, 0, 0, time.UTC)
 // the server), a mark ! where the harness lies on purpose, a stream after @,
 // and the message. Other lines are "head @stream STATUS", "resume @stream",
 // "signal NOTE", "exit" and "now" (what follows comes at once).
-func converse(t *testing.T, leg conform.Leg, script string) *conform.Conversation {
+func converse(t *testing.T, leg rules.Leg, script string) *rules.Conversation {
 	t.Helper()
 	var events []transcript.Event
 	at, pace := began, 100*time.Millisecond
@@ -74,15 +75,15 @@ func converse(t *testing.T, leg conform.Leg, script string) *conform.Conversatio
 		events = append(events, event)
 		at = at.Add(pace)
 	}
-	return conform.NewConversation(leg, events, true)
+	return rules.NewConversation(leg, events, true)
 }
 
 // broken returns the requirements that the rules find broken, sorted.
-func broken(conversation *conform.Conversation) []string {
+func broken(conversation *rules.Conversation) []string {
 	found := []string{}
-	for _, finding := range conform.ApplyRules(commonRules, conversation) {
+	for _, finding := range rules.Apply(commonRules, conversation) {
 		if len(finding.Breaks) > 0 {
-			found = append(found, commonRules[finding.Rule].Requirements[0])
+			found = append(found, finding.Rule)
 		}
 	}
 	slices.Sort(found)
@@ -141,7 +142,7 @@ func pings(count int) string {
 	return script.String()
 }
 
-var stdio = conform.Leg{Role: protocol.ServerRole, Revision: "2025-11-25", Transport: protocol.Stdio}
+var stdio = rules.Leg{Role: protocol.ServerRole, Revision: "2025-11-25", Transport: protocol.Stdio}
 
 func TestRulesFindWhatIsBroken(t *testing.T) {
 	t.Parallel()
@@ -348,7 +349,7 @@ func TestRulesTolerateWhatIsFree(t *testing.T) {
 	}
 }
 
-var overHTTP = conform.Leg{Role: protocol.ServerRole, Revision: "2025-11-25", Transport: protocol.HTTP}
+var overHTTP = rules.Leg{Role: protocol.ServerRole, Revision: "2025-11-25", Transport: protocol.HTTP}
 
 func TestRulesOverHTTP(t *testing.T) {
 	t.Parallel()
@@ -491,10 +492,10 @@ func FuzzCommonRules(f *testing.F) {
 				Kind: transcript.Message, From: protocol.Server, Stream: stream, Raw: said, Sequence: len(events), At: began,
 			})
 		}
-		for _, finding := range conform.ApplyRules(commonRules, conform.NewConversation(leg, events, true)) {
+		for _, finding := range rules.Apply(commonRules, rules.NewConversation(leg, events, true)) {
 			for _, breach := range finding.Breaks {
 				if breach.Mismatch.Wanted == "" || breach.Mismatch.Found == "" {
-					t.Errorf("%q: says too little: %+v", commonRules[finding.Rule].Text, breach.Mismatch)
+					t.Errorf("%q: says too little: %+v", finding.Rule, breach.Mismatch)
 				}
 			}
 		}

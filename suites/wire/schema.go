@@ -7,15 +7,15 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/mcpconform/mcpconform/internal/conform"
 	"github.com/mcpconform/mcpconform/internal/jsonrpc"
+	"github.com/mcpconform/mcpconform/internal/rules"
 	"github.com/mcpconform/mcpconform/schema"
 )
 
 // schemaRules are about what is in messages: the schema of the revision, and
 // the schemas that a target sends.
-func schemaRules() []conform.Rule {
-	return []conform.Rule{
+func schemaRules() []rules.Rule {
+	return []rules.Rule{
 		{
 			Text:         "sends requests that are valid against the schema",
 			Requirements: []string{"base.schema.requests"},
@@ -52,7 +52,7 @@ func schemaRules() []conform.Rule {
 // validCalls judges method and params. The envelope has rules of its own, so
 // it is taken to be right here; what is a response as well is none.
 func validCalls(kind schema.Kind) judge {
-	return func(conversation *conform.Conversation, sight *conform.Sight) {
+	return func(conversation *rules.Conversation, sight *rules.Sight) {
 		judging := schemas(conversation)
 		for _, said := range conversation.ByTarget() {
 			known := judging[said.Index]
@@ -90,7 +90,7 @@ func mended(message map[string]any, needsID bool) map[string]any {
 
 // report tells what a schema says, except where the page about the method has
 // a rule of its own.
-func report(sight *conform.Sight, said *conform.Said, prefix string, violations []schema.Violation) {
+func report(sight *rules.Sight, said *rules.Said, prefix string, violations []schema.Violation) {
 	for _, violation := range violations {
 		method, place := methodOf(said), memberPlace(prefix, violation)
 		if claimed(method, prefix+violation.Pointer) || memberClaimed(method, place) || ofInput(place, violation) {
@@ -100,15 +100,15 @@ func report(sight *conform.Sight, said *conform.Said, prefix string, violations 
 	}
 }
 
-func breakBy(sight *conform.Sight, said *conform.Said, prefix string, violation schema.Violation) {
+func breakBy(sight *rules.Sight, said *rules.Said, prefix string, violation schema.Violation) {
 	wanted := violation.Expected
 	if violation.Definition != "" {
 		wanted += " (" + violation.Definition + ")"
 	}
-	sight.Break(said, conform.Mismatch{Wanted: wanted, Found: violation.Found, Where: prefix + violation.Pointer})
+	sight.Break(said, rules.Mismatch{Wanted: wanted, Found: violation.Found, Where: prefix + violation.Pointer})
 }
 
-func validResults(conversation *conform.Conversation, sight *conform.Sight) {
+func validResults(conversation *rules.Conversation, sight *rules.Sight) {
 	judging := schemas(conversation)
 	tasks := taskMethods(conversation)
 	for _, said := range conversation.ByTarget() {
@@ -131,7 +131,7 @@ func validResults(conversation *conform.Conversation, sight *conform.Sight) {
 	}
 }
 
-func asksForTask(request *conform.Said) bool {
+func asksForTask(request *rules.Said) bool {
 	_, asked := request.ParamsObject()["task"].(map[string]any)
 	return asked
 }
@@ -149,7 +149,7 @@ func taskID(object map[string]any) string {
 
 // taskMethods returns, by task, the method of the request that the target made
 // a task of.
-func taskMethods(conversation *conform.Conversation) map[string]string {
+func taskMethods(conversation *rules.Conversation) map[string]string {
 	methods := map[string]string{}
 	for _, said := range conversation.ByTarget() {
 		if !isResponse(said) || said.Request == nil || !asksForTask(said.Request) {
@@ -164,7 +164,7 @@ func taskMethods(conversation *conform.Conversation) map[string]string {
 }
 
 // validErrors leaves what every error must have to the rules about it.
-func validErrors(conversation *conform.Conversation, sight *conform.Sight) {
+func validErrors(conversation *rules.Conversation, sight *rules.Sight) {
 	judging := schemas(conversation)
 	for _, said := range conversation.ByTarget() {
 		known := judging[said.Index]
@@ -181,7 +181,7 @@ func validErrors(conversation *conform.Conversation, sight *conform.Sight) {
 
 // askedSchemas returns the schemas in what the target asks of its peer. The
 // schemas of its own tools have rules on the page about tools.
-func askedSchemas(conversation *conform.Conversation) []found {
+func askedSchemas(conversation *rules.Conversation) []found {
 	var all []found
 	for _, ask := range conversation.Asks("sampling/createMessage") {
 		for _, tool := range askedBy(ask).items("tools") {
@@ -198,17 +198,17 @@ func askedSchemas(conversation *conform.Conversation) []found {
 }
 
 // toolSchemas returns the schemas of the tools that the target lists.
-func toolSchemas(conversation *conform.Conversation) []found {
+func toolSchemas(conversation *rules.Conversation) []found {
 	tools := listed(conversation, "tools/list")
 	return slices.Concat(within(tools, "inputSchema"), within(tools, "outputSchema"))
 }
 
 // paramsOf are the params of a request or notification.
-func paramsOf(said *conform.Said) place { return place{"/params", said.Params()} }
+func paramsOf(said *rules.Said) place { return place{"/params", said.Params()} }
 
 // validAskedSchemas judges what it can: unknown dialects and what a bound
 // stops are no proof against the target.
-func validAskedSchemas(conversation *conform.Conversation, sight *conform.Sight) {
+func validAskedSchemas(conversation *rules.Conversation, sight *rules.Sight) {
 	for _, one := range askedSchemas(conversation) {
 		_, err := compiled(conversation.Revision, one.value)
 		invalid, isInvalid := errors.AsType[*schema.InvalidError](err)
@@ -227,13 +227,13 @@ func validAskedSchemas(conversation *conform.Conversation, sight *conform.Sight)
 // dialect2020 is the $schema of JSON Schema 2020-12.
 const dialect2020 = "https://json-schema.org/draft/2020-12/schema"
 
-func otherDialects(conversation *conform.Conversation, sight *conform.Sight) {
+func otherDialects(conversation *rules.Conversation, sight *rules.Sight) {
 	for _, one := range slices.Concat(toolSchemas(conversation), askedSchemas(conversation)) {
 		sight.Saw()
 		named, names := one.member("$schema")
 		if names && strings.TrimSuffix(named.text(), "#") != dialect2020 {
-			sight.Break(one.said, conform.Mismatch{
-				Wanted: dialect2020 + ", or no $schema", Found: conform.Show(named.value), Where: named.pointer,
+			sight.Break(one.said, rules.Mismatch{
+				Wanted: dialect2020 + ", or no $schema", Found: rules.Show(named.value), Where: named.pointer,
 			})
 		}
 	}

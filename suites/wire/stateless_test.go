@@ -8,14 +8,14 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/mcpconform/mcpconform/internal/conform"
 	"github.com/mcpconform/mcpconform/internal/protocol"
+	"github.com/mcpconform/mcpconform/internal/rules"
 )
 
 // statelessRules are those that this file tests.
 var statelessRules = slices.Concat(resultRules(), errorRules(), traceRules(), VersioningRules(), CachingRules())
 
-var statelessLeg = conform.Leg{Role: protocol.ServerRole, Revision: "2026-07-28", Transport: protocol.Stdio}
+var statelessLeg = rules.Leg{Role: protocol.ServerRole, Revision: "2026-07-28", Transport: protocol.Stdio}
 
 // asks is a request of the stateless era, by a client with capabilities.
 func asksWith(capabilities, id, method, params string) string {

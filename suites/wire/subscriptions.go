@@ -5,17 +5,16 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/mcpconform/mcpconform/internal/conform"
 	"github.com/mcpconform/mcpconform/internal/jsonrpc"
+	"github.com/mcpconform/mcpconform/internal/mcp"
 	"github.com/mcpconform/mcpconform/internal/protocol"
-	"github.com/mcpconform/mcpconform/internal/scripted"
-	"github.com/mcpconform/mcpconform/internal/survey"
+	"github.com/mcpconform/mcpconform/internal/rules"
 )
 
 // SubscriptionRules are the rules of the page basic/patterns/subscriptions, and of
 // basic/patterns/cancellation what servers may cancel.
-func SubscriptionRules() []conform.Rule {
-	return []conform.Rule{
+func SubscriptionRules() []rules.Rule {
+	return []rules.Rule{
 		{
 			Text:         "sends notifications/subscriptions/acknowledged before it ends a subscription",
 			Requirements: []string{"subscriptions.acknowledged.sent"},
@@ -85,7 +84,7 @@ var listChanges = []listChange{
 }
 
 // isAnnouncement tells whether a notification is one that subscriptions are for.
-func isAnnouncement(said *conform.Said) bool {
+func isAnnouncement(said *rules.Said) bool {
 	if said.Kind != jsonrpc.Notification {
 		return false
 	}
@@ -96,14 +95,14 @@ func isAnnouncement(said *conform.Said) bool {
 // A subscription is a request to listen, with what the target said on it: over
 // HTTP on its stream, over stdio with its id.
 type subscription struct {
-	request *conform.Said
+	request *rules.Said
 	filter  place
-	told    []*conform.Said
+	told    []*rules.Said
 }
 
 // subscriptions reads those of a conversation, and what the target announced in the
 // stateless era that belongs to none.
-func subscriptions(conversation *conform.Conversation) (all []*subscription, stray []*conform.Said) {
+func subscriptions(conversation *rules.Conversation) (all []*subscription, stray []*rules.Said) {
 	spoken := negotiations(conversation)
 	byStream, byID := map[string]*subscription{}, map[jsonrpc.ID]*subscription{}
 	for _, said := range conversation.Messages {
@@ -135,8 +134,8 @@ func subscriptions(conversation *conform.Conversation) (all []*subscription, str
 }
 
 // subscriptionID returns the id of the subscription that a message names.
-func subscriptionID(said *conform.Said) (id jsonrpc.ID, there bool) {
-	value, there := said.Meta()[scripted.MetaSubscription]
+func subscriptionID(said *rules.Said) (id jsonrpc.ID, there bool) {
+	value, there := said.Meta()[mcp.MetaSubscription]
 	return jsonrpc.IDOf(value), there
 }
 
@@ -147,7 +146,7 @@ func wants(filter place, wish string) bool {
 }
 
 // answer is the first response to the request, nil when there is none.
-func (s *subscription) answer() *conform.Said {
+func (s *subscription) answer() *rules.Said {
 	if len(s.request.Answers) == 0 {
 		return nil
 	}
@@ -155,7 +154,7 @@ func (s *subscription) answer() *conform.Said {
 }
 
 // acknowledgement is the first one, nil when there is none.
-func (s *subscription) acknowledgement() *conform.Said {
+func (s *subscription) acknowledgement() *rules.Said {
 	for _, said := range s.told {
 		if said.Method == acknowledgedMethod {
 			return said
@@ -164,7 +163,7 @@ func (s *subscription) acknowledgement() *conform.Said {
 	return nil
 }
 
-func unacknowledged(conversation *conform.Conversation, sight *conform.Sight) {
+func unacknowledged(conversation *rules.Conversation, sight *rules.Sight) {
 	all, _ := subscriptions(conversation)
 	for _, one := range all {
 		answer := one.answer()
@@ -173,7 +172,7 @@ func unacknowledged(conversation *conform.Conversation, sight *conform.Sight) {
 			sight.Saw()
 		case answer != nil && !isRefusal(answer) && conversation.Complete:
 			sight.Saw()
-			sight.Break(answer, conform.Mismatch{
+			sight.Break(answer, rules.Mismatch{
 				Wanted: "an acknowledgement, and this result at the end of the subscription", Found: "the result alone",
 			})
 		}
@@ -182,11 +181,11 @@ func unacknowledged(conversation *conform.Conversation, sight *conform.Sight) {
 
 // hasty leaves aside what a request may bring whatever it asks for. A result that is never
 // followed by an acknowledgement is for the rule about that.
-func hasty(conversation *conform.Conversation, sight *conform.Sight) {
+func hasty(conversation *rules.Conversation, sight *rules.Sight) {
 	const wanted = acknowledgedMethod + " as the first message of the subscription"
 	all, _ := subscriptions(conversation)
 	for _, one := range all {
-		first := slices.IndexFunc(one.told, func(said *conform.Said) bool { return isAnnouncement(said) || isTagged(said) })
+		first := slices.IndexFunc(one.told, func(said *rules.Said) bool { return isAnnouncement(said) || isTagged(said) })
 		if first < 0 {
 			continue
 		}
@@ -194,21 +193,21 @@ func hasty(conversation *conform.Conversation, sight *conform.Sight) {
 		said, answer := one.told[first], one.answer()
 		switch {
 		case answer != nil && answer.Index < said.Index && !isRefusal(answer) && one.acknowledgement() != nil:
-			sight.Break(answer, conform.Mismatch{Wanted: wanted, Found: "the result that ends the subscription", Where: "/result"})
+			sight.Break(answer, rules.Mismatch{Wanted: wanted, Found: "the result that ends the subscription", Where: "/result"})
 		case said.Method != acknowledgedMethod:
-			sight.Break(said, conform.Mismatch{Wanted: wanted, Found: said.Method, Where: "/method"})
+			sight.Break(said, rules.Mismatch{Wanted: wanted, Found: said.Method, Where: "/method"})
 		}
 	}
 }
 
-func isTagged(said *conform.Said) bool {
+func isTagged(said *rules.Said) bool {
 	_, tagged := subscriptionID(said)
 	return tagged
 }
 
 // everyAcknowledged judges the filters that were acknowledged.
-func everyAcknowledged(judgeOne func(one *subscription, declared conform.Object, agreed place, breaks func(conform.Mismatch))) judge {
-	return func(conversation *conform.Conversation, sight *conform.Sight) {
+func everyAcknowledged(judgeOne func(one *subscription, declared rules.Object, agreed place, breaks func(rules.Mismatch))) judge {
+	return func(conversation *rules.Conversation, sight *rules.Sight) {
 		all, _ := subscriptions(conversation)
 		for _, one := range all {
 			acknowledgement := one.acknowledgement()
@@ -220,15 +219,15 @@ func everyAcknowledged(judgeOne func(one *subscription, declared conform.Object,
 				continue // the schema has it
 			}
 			sight.Saw()
-			judgeOne(one, conversation.ServerCapabilities, agreed, func(mismatch conform.Mismatch) { sight.Break(acknowledgement, mismatch) })
+			judgeOne(one, conversation.ServerCapabilities, agreed, func(mismatch rules.Mismatch) { sight.Break(acknowledgement, mismatch) })
 		}
 	}
 }
 
-func unrequested(one *subscription, _ conform.Object, agreed place, breaks func(conform.Mismatch)) {
+func unrequested(one *subscription, _ rules.Object, agreed place, breaks func(rules.Mismatch)) {
 	for _, change := range listChanges {
 		if wants(agreed, change.wish) && !wants(one.filter, change.wish) {
-			breaks(conform.Mismatch{
+			breaks(rules.Mismatch{
 				Wanted: "nothing that was not asked for", Found: change.wish, Where: agreed.pointer + "/" + change.wish,
 			})
 		}
@@ -236,27 +235,27 @@ func unrequested(one *subscription, _ conform.Object, agreed place, breaks func(
 	asked := texts(one.filter, "resourceSubscriptions")
 	for _, uri := range agreed.items("resourceSubscriptions") {
 		if !slices.Contains(asked, uri.text()) {
-			breaks(conform.Mismatch{
-				Wanted: "nothing that was not asked for", Found: conform.Show(uri.value), Where: uri.pointer,
+			breaks(rules.Mismatch{
+				Wanted: "nothing that was not asked for", Found: rules.Show(uri.value), Where: uri.pointer,
 			})
 		}
 	}
 }
 
-func unsupported(_ *subscription, declared conform.Object, agreed place, breaks func(conform.Mismatch)) {
+func unsupported(_ *subscription, declared rules.Object, agreed place, breaks func(rules.Mismatch)) {
 	if declared == nil {
 		return
 	}
 	for _, change := range listChanges {
-		if wants(agreed, change.wish) && !survey.Declares(declared, change.capability) {
-			breaks(conform.Mismatch{
+		if wants(agreed, change.wish) && !mcp.Declares(declared, change.capability) {
+			breaks(rules.Mismatch{
 				Wanted: "nothing that the server has not declared: " + change.capability,
 				Found:  change.wish, Where: agreed.pointer + "/" + change.wish,
 			})
 		}
 	}
-	if len(agreed.items("resourceSubscriptions")) > 0 && !survey.Declares(declared, "resources.subscribe") {
-		breaks(conform.Mismatch{
+	if len(agreed.items("resourceSubscriptions")) > 0 && !mcp.Declares(declared, "resources.subscribe") {
+		breaks(rules.Mismatch{
 			Wanted: "nothing that the server has not declared: resources.subscribe",
 			Found:  "resourceSubscriptions", Where: agreed.pointer + "/resourceSubscriptions",
 		})
@@ -274,7 +273,7 @@ func texts(object place, name string) []string {
 
 // unwanted judges announcements, and what belongs to other requests. What
 // extensions announce, and ask for in filters of their own, is for them to say.
-func unwanted(conversation *conform.Conversation, sight *conform.Sight) {
+func unwanted(conversation *rules.Conversation, sight *rules.Sight) {
 	all, stray := subscriptions(conversation)
 	for _, one := range all {
 		for _, said := range one.told {
@@ -282,7 +281,7 @@ func unwanted(conversation *conform.Conversation, sight *conform.Sight) {
 				continue
 			}
 			sight.Saw()
-			if mismatch := one.unwanted(said); mismatch != (conform.Mismatch{}) {
+			if mismatch := one.unwanted(said); mismatch != (rules.Mismatch{}) {
 				sight.Break(said, mismatch)
 			}
 		}
@@ -292,60 +291,60 @@ func unwanted(conversation *conform.Conversation, sight *conform.Sight) {
 			continue // if some did, it lacks the id
 		}
 		sight.Saw()
-		sight.Break(said, conform.Mismatch{Wanted: "nothing that no subscription has asked for", Found: said.Method, Where: "/method"})
+		sight.Break(said, rules.Mismatch{Wanted: "nothing that no subscription has asked for", Found: said.Method, Where: "/method"})
 	}
 }
 
 // isOfRequest tells whether a notification is about one request in progress.
-func isOfRequest(said *conform.Said) bool {
+func isOfRequest(said *rules.Said) bool {
 	return said.Method == progressMethod || said.Method == "notifications/message"
 }
 
 // someAsked tells whether a subscription that was there before wants something.
-func someAsked(all []*subscription, said *conform.Said) bool {
+func someAsked(all []*subscription, said *rules.Said) bool {
 	return slices.ContainsFunc(all, func(one *subscription) bool {
-		return one.request.Index < said.Index && one.unwanted(said) == conform.Mismatch{}
+		return one.request.Index < said.Index && one.unwanted(said) == rules.Mismatch{}
 	})
 }
 
 // unwanted says why the subscription did not ask for something.
-func (s *subscription) unwanted(said *conform.Said) conform.Mismatch {
+func (s *subscription) unwanted(said *rules.Said) rules.Mismatch {
 	switch {
 	case said.Method == acknowledgedMethod:
-		return conform.Mismatch{}
+		return rules.Mismatch{}
 	case isOfRequest(said):
-		return conform.Mismatch{
+		return rules.Mismatch{
 			Wanted: "announcements of changes only, on a subscription", Found: said.Method, Where: "/method",
 		}
 	case said.Method == updatedMethod:
 		uri, _ := said.ParamsObject()["uri"].(string)
 		asked := texts(s.filter, "resourceSubscriptions")
 		if slices.ContainsFunc(asked, func(one string) bool { return strings.HasPrefix(uri, one) }) {
-			return conform.Mismatch{} // one below it is a part of it, maybe
+			return rules.Mismatch{} // one below it is a part of it, maybe
 		}
 		if len(asked) == 0 {
-			return conform.Mismatch{Wanted: "no updates of resources, which the subscription did not ask for", Found: said.Method, Where: "/method"}
+			return rules.Mismatch{Wanted: "no updates of resources, which the subscription did not ask for", Found: said.Method, Where: "/method"}
 		}
-		return conform.Mismatch{
-			Wanted: "updates of what the subscription asked for: " + strings.Join(asked, ", "), Found: conform.Show(uri), Where: "/params/uri",
+		return rules.Mismatch{
+			Wanted: "updates of what the subscription asked for: " + strings.Join(asked, ", "), Found: rules.Show(uri), Where: "/params/uri",
 		}
 	}
 	for _, change := range listChanges {
 		if change.method == said.Method && !wants(s.filter, change.wish) {
-			return conform.Mismatch{
+			return rules.Mismatch{
 				Wanted: "nothing without " + change.wish + " in the filter of the subscription", Found: said.Method, Where: "/method",
 			}
 		}
 	}
-	return conform.Mismatch{}
+	return rules.Mismatch{}
 }
 
 // untagged judges what is announced on the stream of a subscription, and over
 // stdio, where all share one channel, what some subscription has asked for.
-func untagged(conversation *conform.Conversation, sight *conform.Sight) {
+func untagged(conversation *rules.Conversation, sight *rules.Sight) {
 	all, stray := subscriptions(conversation)
-	var concerned []*conform.Said
-	wanted := map[*conform.Said]string{}
+	var concerned []*rules.Said
+	wanted := map[*rules.Said]string{}
 	for _, one := range all {
 		for _, said := range one.told {
 			if isAnnouncement(said) || isTagged(said) {
@@ -363,13 +362,13 @@ func untagged(conversation *conform.Conversation, sight *conform.Sight) {
 			wanted[said] = "the id of a subscription"
 		}
 	}
-	slices.SortFunc(concerned, func(a, b *conform.Said) int { return cmp.Compare(a.Index, b.Index) })
+	slices.SortFunc(concerned, func(a, b *rules.Said) int { return cmp.Compare(a.Index, b.Index) })
 	for _, said := range concerned {
 		sight.Saw()
 		if wanted[said] == "" {
 			continue
 		}
-		mismatch := conform.Mismatch{Wanted: wanted[said], Found: "none", Where: "/params/_meta" + subscriptionIDPlace}
+		mismatch := rules.Mismatch{Wanted: wanted[said], Found: "none", Where: "/params/_meta" + subscriptionIDPlace}
 		if tag, tagged := subscriptionID(said); tagged {
 			mismatch.Found = tag.String()
 		}
@@ -379,9 +378,9 @@ func untagged(conversation *conform.Conversation, sight *conform.Sight) {
 
 // brokenOff judges streams that the server has ended in good order. Over stdio
 // nothing shows that a subscription is over but what says so.
-func brokenOff(conversation *conform.Conversation, sight *conform.Sight) {
+func brokenOff(conversation *rules.Conversation, sight *rules.Sight) {
 	all, _ := subscriptions(conversation)
-	byRequest := map[*conform.Said]*subscription{}
+	byRequest := map[*rules.Said]*subscription{}
 	for _, one := range all {
 		byRequest[one.request] = one
 	}
@@ -392,7 +391,7 @@ func brokenOff(conversation *conform.Conversation, sight *conform.Sight) {
 		}
 		sight.Saw()
 		if one.endedByServer() && subscribed.answer() == nil && !subscribed.cancelled() {
-			sight.BreakAt(*one.end, conform.Mismatch{
+			sight.BreakAt(*one.end, rules.Mismatch{
 				Wanted: "the result of " + listenMethod + " before the end of its stream, or " + cancelledMethod,
 				Found:  "the end of the stream",
 			}, one.explained()...)
@@ -402,15 +401,15 @@ func brokenOff(conversation *conform.Conversation, sight *conform.Sight) {
 
 // cancelled tells whether the target said so on the subscription.
 func (s *subscription) cancelled() bool {
-	return slices.ContainsFunc(s.told, func(said *conform.Said) bool { return said.Method == cancelledMethod })
+	return slices.ContainsFunc(s.told, func(said *rules.Said) bool { return said.Method == cancelledMethod })
 }
 
-func closedWithoutID(conversation *conform.Conversation, sight *conform.Sight) {
+func closedWithoutID(conversation *rules.Conversation, sight *rules.Sight) {
 	for _, said := range conversation.Results(listenMethod) {
 		sight.Saw()
 		if id, _ := subscriptionID(said); id != said.ID {
-			sight.Break(said, conform.Mismatch{
-				Wanted: "the id of the subscription, " + said.ID.String(), Found: shown(said.Meta(), scripted.MetaSubscription),
+			sight.Break(said, rules.Mismatch{
+				Wanted: "the id of the subscription, " + said.ID.String(), Found: shown(said.Meta(), mcp.MetaSubscription),
 				Where: "/result/_meta" + subscriptionIDPlace,
 			})
 		}

@@ -10,22 +10,22 @@ import (
 	"strings"
 	"time"
 
-	"github.com/mcpconform/mcpconform/internal/conform"
+	"github.com/mcpconform/mcpconform/internal/excerpt"
 	"github.com/mcpconform/mcpconform/internal/jsonrpc"
+	"github.com/mcpconform/mcpconform/internal/mcp"
 	"github.com/mcpconform/mcpconform/internal/protocol"
-	"github.com/mcpconform/mcpconform/internal/scripted"
-	"github.com/mcpconform/mcpconform/internal/survey"
+	"github.com/mcpconform/mcpconform/internal/rules"
 	"github.com/mcpconform/mcpconform/internal/transcript"
 )
 
 // TaskRules are the rules of the page basic/utilities/tasks.
-func TaskRules() []conform.Rule {
+func TaskRules() []rules.Rule {
 	return slices.Concat(taskRules(), taskMessageRules(), taskRequestorRules())
 }
 
 // taskRules are about tasks as the target tells of them.
-func taskRules() []conform.Rule {
-	return []conform.Rule{
+func taskRules() []rules.Rule {
+	return []rules.Rule{
 		{
 			Text:         "returns tasks only for requests that it declares in tasks.requests",
 			Requirements: []string{"tasks.capability.declared"},
@@ -34,7 +34,7 @@ func taskRules() []conform.Rule {
 		{
 			Text:         "returns execution.taskSupport, if any, as required, optional or forbidden",
 			Requirements: []string{"tasks.tool.support"},
-			Judge: func(conversation *conform.Conversation, sight *conform.Sight) {
+			Judge: func(conversation *rules.Conversation, sight *rules.Sight) {
 				for _, tool := range listed(conversation, "tools/list") {
 					if execution, _ := tool.member("execution"); execution.object()["taskSupport"] != nil {
 						judgeMembers(conversation, sight, tool, "Tool", toolTaskSupport)
@@ -85,7 +85,7 @@ func taskRules() []conform.Rule {
 		{
 			Text:         "returns ttl in tasks/get, as a number or null",
 			Requirements: []string{"tasks.ttl.given"},
-			Judge: func(conversation *conform.Conversation, sight *conform.Sight) {
+			Judge: func(conversation *rules.Conversation, sight *rules.Sight) {
 				for _, said := range conversation.Results("tasks/get") {
 					judgeMembers(conversation, sight, found{resultOf(said), said}, "GetTaskResult", taskTTL)
 				}
@@ -99,13 +99,13 @@ func taskRules() []conform.Rule {
 		{
 			Text:         "returns a non-empty message in the errors of tasks/* requests",
 			Requirements: []string{"tasks.error.informative"},
-			Judge: every(func(said *conform.Said) bool {
+			Judge: every(func(said *rules.Said) bool {
 				return isRefusal(said) && said.Request != nil && strings.HasPrefix(said.Request.Method, "tasks/")
-			}, func(said *conform.Said) conform.Mismatch {
+			}, func(said *rules.Said) rules.Mismatch {
 				if refusal, _ := said.Error(); strings.TrimSpace(refusal.Message) != "" {
-					return conform.Mismatch{}
+					return rules.Mismatch{}
 				}
-				return conform.Mismatch{Wanted: "a message that says what was wrong", Found: "an empty one", Where: "/error/message"}
+				return rules.Mismatch{Wanted: "a message that says what was wrong", Found: "an empty one", Where: "/error/message"}
 			}),
 		},
 		{
@@ -127,8 +127,8 @@ func taskRules() []conform.Rule {
 }
 
 // taskMessageRules are about the metadata that tie messages to tasks.
-func taskMessageRules() []conform.Rule {
-	return []conform.Rule{
+func taskMessageRules() []rules.Rule {
+	return []rules.Rule{
 		{
 			Text:         "sends related-task metadata in requests that belong to a task",
 			Requirements: []string{"tasks.related.request"},
@@ -147,7 +147,7 @@ func taskMessageRules() []conform.Rule {
 		{
 			Text:         "returns results of tasks/get, tasks/list and tasks/cancel without related-task metadata",
 			Requirements: []string{"tasks.related.absent"},
-			Judge: every(func(said *conform.Said) bool {
+			Judge: every(func(said *rules.Said) bool {
 				return isResponse(said) && said.ResultObject() != nil && said.Request != nil &&
 					slices.Contains([]string{"tasks/get", "tasks/list", "tasks/cancel"}, said.Request.Method)
 			}, noRelatedTask("/result")),
@@ -155,7 +155,7 @@ func taskMessageRules() []conform.Rule {
 		{
 			Text:         "sends all fields of the task in notifications/tasks/status",
 			Requirements: []string{"tasks.notification.full"},
-			Judge: func(conversation *conform.Conversation, sight *conform.Sight) {
+			Judge: func(conversation *rules.Conversation, sight *rules.Sight) {
 				for _, said := range conversation.Notifications(statusMethod) {
 					judgeMembers(conversation, sight, found{place{"", said.Object}, said}, "TaskStatusNotification", wholeParams)
 				}
@@ -164,7 +164,7 @@ func taskMessageRules() []conform.Rule {
 		{
 			Text:         "sends no related-task metadata in notifications/tasks/status",
 			Requirements: []string{"tasks.notification.no-metadata"},
-			Judge: every(func(said *conform.Said) bool {
+			Judge: every(func(said *rules.Said) bool {
 				return said.Kind == jsonrpc.Notification && said.Method == statusMethod
 			}, noRelatedTask("/params")),
 		},
@@ -172,8 +172,8 @@ func taskMessageRules() []conform.Rule {
 }
 
 // taskRequestorRules are about a target that asks for tasks itself.
-func taskRequestorRules() []conform.Rule {
-	return []conform.Rule{
+func taskRequestorRules() []rules.Rule {
+	return []rules.Rule{
 		{
 			Text:         "waits for the pollInterval between two tasks/get of a task",
 			Requirements: []string{"tasks.poll-interval.respected"},
@@ -182,7 +182,7 @@ func taskRequestorRules() []conform.Rule {
 		{
 			Text:         "sends tasks/* requests without related-task metadata",
 			Requirements: []string{"tasks.target.no-metadata"},
-			Judge: every(func(said *conform.Said) bool {
+			Judge: every(func(said *rules.Said) bool {
 				return isRequest(said) && strings.HasPrefix(said.Method, "tasks/")
 			}, noRelatedTask("/params")),
 		},
@@ -214,8 +214,8 @@ const statusMethod = "notifications/tasks/status"
 var taskTTL = regexp.MustCompile(`^/result/ttl$`)
 
 // created returns the answers of the target that announce a task.
-func created(conversation *conform.Conversation) []*conform.Said {
-	var all []*conform.Said
+func created(conversation *rules.Conversation) []*rules.Said {
+	var all []*rules.Said
 	for _, said := range originals(conversation) {
 		result, _ := said.Result()
 		if isResponse(said) && said.Request != nil && asksForTask(said.Request) && isCreatedTask(result) {
@@ -226,7 +226,7 @@ func created(conversation *conform.Conversation) []*conform.Said {
 }
 
 // states returns every task that the target told of in an answer.
-func states(conversation *conform.Conversation) []found {
+func states(conversation *rules.Conversation) []found {
 	var all []found
 	for _, said := range created(conversation) {
 		task, _ := resultOf(said).member("task")
@@ -241,34 +241,34 @@ func states(conversation *conform.Conversation) []found {
 }
 
 // judgeStates judges a member of every task.
-func judgeStates(wrong func(task place) conform.Mismatch) judge {
-	return func(conversation *conform.Conversation, sight *conform.Sight) {
+func judgeStates(wrong func(task place) rules.Mismatch) judge {
+	return func(conversation *rules.Conversation, sight *rules.Sight) {
 		for _, state := range states(conversation) {
 			sight.Saw()
-			if mismatch := wrong(state.place); mismatch != (conform.Mismatch{}) {
+			if mismatch := wrong(state.place); mismatch != (rules.Mismatch{}) {
 				sight.Break(state.said, mismatch)
 			}
 		}
 	}
 }
 
-func taskMember(name string) func(place) conform.Mismatch {
-	return func(task place) conform.Mismatch {
+func taskMember(name string) func(place) rules.Mismatch {
+	return func(task place) rules.Mismatch {
 		if _, isText := task.object()[name].(string); isText {
-			return conform.Mismatch{}
+			return rules.Mismatch{}
 		}
-		return conform.Mismatch{
+		return rules.Mismatch{
 			Wanted: fmt.Sprintf("a %s that is a string", name), Found: shown(task.object(), name), Where: task.pointer + "/" + name,
 		}
 	}
 }
 
-func taskTimestamp(name string) func(place) conform.Mismatch {
-	return func(task place) conform.Mismatch {
+func taskTimestamp(name string) func(place) rules.Mismatch {
+	return func(task place) rules.Mismatch {
 		if text, _ := task.object()[name].(string); isTimestamp(text) {
-			return conform.Mismatch{}
+			return rules.Mismatch{}
 		}
-		return conform.Mismatch{
+		return rules.Mismatch{
 			Wanted: fmt.Sprintf("a %s that is an ISO 8601 timestamp, such as 2025-11-25T10:30:00Z", name),
 			Found:  shown(task.object(), name), Where: task.pointer + "/" + name,
 		}
@@ -278,7 +278,7 @@ func taskTimestamp(name string) func(place) conform.Mismatch {
 // isTimestamp tells whether a text is a date and a time of ISO 8601.
 func isTimestamp(text string) bool { return strings.ContainsRune(text, 'T') && isISO8601(text) }
 
-func undeclaredTasks(conversation *conform.Conversation, sight *conform.Sight) {
+func undeclaredTasks(conversation *rules.Conversation, sight *rules.Sight) {
 	judging := schemas(conversation)
 	for _, said := range created(conversation) {
 		known := judging[said.Index]
@@ -292,7 +292,7 @@ func undeclaredTasks(conversation *conform.Conversation, sight *conform.Sight) {
 		sight.Saw()
 		declarer := method.TaskCapability.Declarer(party(conversation.Leg).Other())
 		if !method.TaskCapability.DeclaredIn(declaredBy(conversation, declarer)) {
-			sight.Break(said, conform.Mismatch{
+			sight.Break(said, rules.Mismatch{
 				Wanted: "a task only if " + method.TaskCapability.Path + " is declared", Found: "a task without that", Where: "/result/task",
 			})
 		}
@@ -302,13 +302,13 @@ func undeclaredTasks(conversation *conform.Conversation, sight *conform.Sight) {
 // resultMembers are those of the results that tasks may have.
 var resultMembers = []string{"content", "structuredContent", "isError", "action", "role", "model"}
 
-func resultTooEarly(conversation *conform.Conversation, sight *conform.Sight) {
+func resultTooEarly(conversation *rules.Conversation, sight *rules.Sight) {
 	for _, said := range created(conversation) {
 		sight.Saw()
 		for _, name := range resultMembers {
 			if member, there := resultOf(said).member(name); there {
-				sight.Break(said, conform.Mismatch{
-					Wanted: "the task alone", Found: fmt.Sprintf("a member %q of the operation's result: %s", name, conform.Show(member.value)),
+				sight.Break(said, rules.Mismatch{
+					Wanted: "the task alone", Found: fmt.Sprintf("a member %q of the operation's result: %s", name, rules.Show(member.value)),
 					Where: member.pointer,
 				})
 			}
@@ -317,17 +317,17 @@ func resultTooEarly(conversation *conform.Conversation, sight *conform.Sight) {
 }
 
 // createdID returns the id of the task that an answer announces.
-func createdID(said *conform.Said) string {
+func createdID(said *rules.Said) string {
 	task, _ := resultOf(said).member("task")
 	return taskID(task.object())
 }
 
-func sharedTaskIDs(conversation *conform.Conversation, sight *conform.Sight) {
+func sharedTaskIDs(conversation *rules.Conversation, sight *rules.Sight) {
 	judgeSharedIDs(createdTasks(conversation), sight)
 }
 
 // createdTasks returns the tasks that the target announced.
-func createdTasks(conversation *conform.Conversation) []found {
+func createdTasks(conversation *rules.Conversation) []found {
 	var all []found
 	for _, said := range created(conversation) {
 		task, _ := resultOf(said).member("task")
@@ -337,8 +337,8 @@ func createdTasks(conversation *conform.Conversation) []found {
 }
 
 // judgeSharedIDs judges that no two of the tasks that were announced have the same id.
-func judgeSharedIDs(announced []found, sight *conform.Sight) {
-	given := map[string]*conform.Said{}
+func judgeSharedIDs(announced []found, sight *rules.Sight) {
+	given := map[string]*rules.Said{}
 	for _, task := range announced {
 		id := taskID(task.object())
 		if id == "" {
@@ -348,21 +348,21 @@ func judgeSharedIDs(announced []found, sight *conform.Sight) {
 			sight.Saw()
 		}
 		if first := given[id]; first != nil && first.Request != task.said.Request {
-			sight.Break(task.said, conform.Mismatch{
-				Wanted: "an id that no other task has", Found: conform.Show(id) + " again", Where: task.pointer + "/taskId",
+			sight.Break(task.said, rules.Mismatch{
+				Wanted: "an id that no other task has", Found: rules.Show(id) + " again", Where: task.pointer + "/taskId",
 			})
 		}
 		given[id] = task.said
 	}
 }
 
-func guessableTaskIDs(conversation *conform.Conversation, sight *conform.Sight) {
+func guessableTaskIDs(conversation *rules.Conversation, sight *rules.Sight) {
 	judgeGuessableIDs(conversation, createdTasks(conversation), sight)
 }
 
 // judgeGuessableIDs judges the ids of tasks that were announced, where the client shows no
 // authorization to which tasks could be bound.
-func judgeGuessableIDs(conversation *conform.Conversation, announced []found, sight *conform.Sight) {
+func judgeGuessableIDs(conversation *rules.Conversation, announced []found, sight *rules.Sight) {
 	if authorized(conversation) {
 		return
 	}
@@ -375,14 +375,14 @@ func judgeGuessableIDs(conversation *conform.Conversation, announced []found, si
 		sight.Saw()
 		switch {
 		case entropyAtMost(id) < leastEntropy:
-			sight.Break(task.said, conform.Mismatch{
+			sight.Break(task.said, rules.Mismatch{
 				Wanted: fmt.Sprintf("a random id of %d bits at the very least", leastEntropy),
-				Found:  fmt.Sprintf("%s, which has no more than %.0f", conform.Show(id), entropyAtMost(id)), Where: task.pointer + "/taskId",
+				Found:  fmt.Sprintf("%s, which has no more than %.0f", rules.Show(id), entropyAtMost(id)), Where: task.pointer + "/taskId",
 			})
 		case follows(last, id):
-			sight.Break(task.said, conform.Mismatch{
+			sight.Break(task.said, rules.Mismatch{
 				Wanted: "an id that cannot be told from another one",
-				Found:  fmt.Sprintf("%s after %s", conform.Show(id), conform.Show(last)), Where: task.pointer + "/taskId",
+				Found:  fmt.Sprintf("%s after %s", rules.Show(id), rules.Show(last)), Where: task.pointer + "/taskId",
 			})
 		}
 		last = id
@@ -390,7 +390,7 @@ func judgeGuessableIDs(conversation *conform.Conversation, announced []found, si
 }
 
 // authorized tells whether the client sent credentials.
-func authorized(conversation *conform.Conversation) bool {
+func authorized(conversation *rules.Conversation) bool {
 	return slices.ContainsFunc(conversation.Events, func(event transcript.Event) bool {
 		return event.Kind == transcript.Head && event.From == protocol.Client && event.HTTP != nil &&
 			event.HTTP.Header.Get("Authorization") != ""
@@ -447,17 +447,17 @@ func follows(earlier, later string) bool {
 	return changed == 1
 }
 
-func otherBeginnings(conversation *conform.Conversation, sight *conform.Sight) {
+func otherBeginnings(conversation *rules.Conversation, sight *rules.Sight) {
 	for _, said := range created(conversation) {
 		sight.Saw()
 		task, _ := resultOf(said).member("task")
 		if status, _ := task.member("status"); status.value != "working" {
-			sight.Break(said, conform.Mismatch{Wanted: `the status "working"`, Found: shown(task.object(), "status"), Where: status.pointer})
+			sight.Break(said, rules.Mismatch{Wanted: `the status "working"`, Found: shown(task.object(), "status"), Where: status.pointer})
 		}
 	}
 }
 
-func resurrections(conversation *conform.Conversation, sight *conform.Sight) {
+func resurrections(conversation *rules.Conversation, sight *rules.Sight) {
 	all := states(conversation)
 	for _, said := range conversation.Notifications(statusMethod) {
 		all = append(all, found{paramsOf(said), said})
@@ -468,7 +468,7 @@ func resurrections(conversation *conform.Conversation, sight *conform.Sight) {
 // judgeEndings judges what was asked after a task was known to be over: what was said
 // at the same time may have come in another order. Of an id that several tasks have
 // nobody knows which is meant.
-func judgeEndings(created, states []found, sight *conform.Sight) {
+func judgeEndings(created, states []found, sight *rules.Sight) {
 	type ending struct {
 		status string
 		known  int // position among the messages
@@ -491,15 +491,15 @@ func judgeEndings(created, states []found, sight *conform.Sight) {
 		case !known && slices.Contains(terminal, status):
 			over[id] = ending{text, state.said.Index}
 		case known && text != end.status && state.said.Request != nil && state.said.Request.Index > end.known:
-			sight.Break(state.said, conform.Mismatch{
+			sight.Break(state.said, rules.Mismatch{
 				Wanted: fmt.Sprintf("the status %q, which the task had before", end.status),
-				Found:  conform.Show(text), Where: state.pointer + "/status",
+				Found:  rules.Show(text), Where: state.pointer + "/status",
 			})
 		}
 	}
 }
 
-func unexplainedFailures(conversation *conform.Conversation, sight *conform.Sight) {
+func unexplainedFailures(conversation *rules.Conversation, sight *rules.Sight) {
 	for _, said := range conversation.Results("tasks/get") {
 		result := resultOf(said)
 		if status, _ := result.member("status"); status.value != "failed" {
@@ -507,7 +507,7 @@ func unexplainedFailures(conversation *conform.Conversation, sight *conform.Sigh
 		}
 		sight.Saw()
 		if message, _ := result.member("statusMessage"); strings.TrimSpace(message.text()) == "" {
-			sight.Break(said, conform.Mismatch{
+			sight.Break(said, rules.Mismatch{
 				Wanted: "a statusMessage that says why", Found: shown(result.object(), "statusMessage"), Where: message.pointer,
 			})
 		}
@@ -516,9 +516,9 @@ func unexplainedFailures(conversation *conform.Conversation, sight *conform.Sigh
 
 // listsForAnybody looks at a server over HTTP that has neither sessions nor
 // authorization nor cookies to know its clients by.
-func listsForAnybody(conversation *conform.Conversation, sight *conform.Sight) {
+func listsForAnybody(conversation *rules.Conversation, sight *rules.Sight) {
 	hello := handshakeOf(conversation)
-	if hello == nil || !survey.Declares(conversation.ServerCapabilities, "tasks.list") || authorized(conversation) {
+	if hello == nil || !mcp.Declares(conversation.ServerCapabilities, "tasks.list") || authorized(conversation) {
 		return
 	}
 	sight.Saw()
@@ -528,58 +528,58 @@ func listsForAnybody(conversation *conform.Conversation, sight *conform.Sight) {
 			return
 		}
 	}
-	sight.Break(hello, conform.Mismatch{
+	sight.Break(hello, rules.Mismatch{
 		Wanted: "tasks.list only with sessions or authorization", Found: "tasks.list with neither", Where: "/result/capabilities/tasks/list",
 	})
 }
 
 // taskRequests returns the exchanges that carry requests about tasks and were
 // accepted.
-func taskRequests(conversation *conform.Conversation) []*exchange {
+func taskRequests(conversation *rules.Conversation) []*exchange {
 	return slices.DeleteFunc(exchanges(conversation), func(one *exchange) bool {
 		return !one.asks() || !one.accepted() || !strings.HasPrefix(one.sent.Method, "tasks/")
 	})
 }
 
-func taskExchanges(conversation *conform.Conversation, sight *conform.Sight) {
+func taskExchanges(conversation *rules.Conversation, sight *rules.Sight) {
 	for _, one := range taskRequests(conversation) {
 		sight.Saw()
 		if kind := one.mediaType(); kind != "application/json" && kind != eventStreamType {
-			sight.Break(one.sent, conform.Mismatch{
+			sight.Break(one.sent, rules.Mismatch{
 				Wanted: "application/json or text/event-stream", Found: fmt.Sprintf("%q", kind), Where: "header Content-Type",
 			})
 		}
 	}
 }
 
-func streamedPolls(conversation *conform.Conversation, sight *conform.Sight) {
+func streamedPolls(conversation *rules.Conversation, sight *rules.Sight) {
 	for _, one := range taskRequests(conversation) {
 		if one.sent.Method != "tasks/get" {
 			continue
 		}
 		sight.Saw()
 		if one.streams() {
-			sight.Break(one.sent, conform.Mismatch{
+			sight.Break(one.sent, rules.Mismatch{
 				Wanted: "tasks/get to be answered with application/json", Found: eventStreamType, Where: "header Content-Type",
 			})
 		}
 	}
 }
 
-func noRelatedTask(carrier string) func(*conform.Said) conform.Mismatch {
-	return func(said *conform.Said) conform.Mismatch {
+func noRelatedTask(carrier string) func(*rules.Said) rules.Mismatch {
+	return func(said *rules.Said) rules.Mismatch {
 		if id, there := relatedTask(said); there {
-			return conform.Mismatch{
-				Wanted: "no " + conform.RelatedTask, Found: "that of " + conform.Show(id), Where: carrier + "/_meta/" + escape(conform.RelatedTask),
+			return rules.Mismatch{
+				Wanted: "no " + mcp.RelatedTask, Found: "that of " + rules.Show(id), Where: carrier + "/_meta/" + escape(mcp.RelatedTask),
 			}
 		}
-		return conform.Mismatch{}
+		return rules.Mismatch{}
 	}
 }
 
 // knownTasks are the ids of the tasks that either side announced, or answered
 // for: they may have been made on an earlier connection.
-func knownTasks(conversation *conform.Conversation) map[string]bool {
+func knownTasks(conversation *rules.Conversation) map[string]bool {
 	known := map[string]bool{}
 	for _, said := range conversation.Messages {
 		if !isResponse(said) || said.Request == nil || said.ResultObject() == nil {
@@ -598,7 +598,7 @@ func knownTasks(conversation *conform.Conversation) map[string]bool {
 // anonymousRequests judges requests that name a task, and those that come on
 // the stream of tasks/result: what is asked there belongs to a task. Requests
 // about tasks of the client have a rule of their own.
-func anonymousRequests(conversation *conform.Conversation, sight *conform.Sight) {
+func anonymousRequests(conversation *rules.Conversation, sight *rules.Sight) {
 	known := knownTasks(conversation)
 	awaiting := map[string]bool{} // streams that answer tasks/result
 	for _, one := range exchanges(conversation) {
@@ -618,10 +618,10 @@ func anonymousRequests(conversation *conform.Conversation, sight *conform.Sight)
 		if !known[id] {
 			found := "none"
 			if names {
-				found = conform.Show(id)
+				found = rules.Show(id)
 			}
-			sight.Break(said, conform.Mismatch{
-				Wanted: fmt.Sprintf("the taskId of a task (%s) in %s", strings.Join(slices.Sorted(maps.Keys(known)), ", "), conform.RelatedTask),
+			sight.Break(said, rules.Mismatch{
+				Wanted: fmt.Sprintf("the taskId of a task (%s) in %s", strings.Join(slices.Sorted(maps.Keys(known)), ", "), mcp.RelatedTask),
 				Found:  found, Where: "/params/_meta",
 			})
 		}
@@ -630,7 +630,7 @@ func anonymousRequests(conversation *conform.Conversation, sight *conform.Sight)
 
 // anonymousProgress judges progress of requests that became tasks, after they
 // were announced.
-func anonymousProgress(conversation *conform.Conversation, sight *conform.Sight) {
+func anonymousProgress(conversation *rules.Conversation, sight *rules.Sight) {
 	for _, report := range progressReports(conversation) {
 		if len(report.requests) == 0 {
 			continue
@@ -651,10 +651,10 @@ func anonymousProgress(conversation *conform.Conversation, sight *conform.Sight)
 		if named != id {
 			found := "none"
 			if there {
-				found = conform.Show(named)
+				found = rules.Show(named)
 			}
-			sight.Break(report.Said, conform.Mismatch{
-				Wanted: fmt.Sprintf("the taskId %s in %s", conform.Show(id), conform.RelatedTask), Found: found, Where: "/params/_meta",
+			sight.Break(report.Said, rules.Mismatch{
+				Wanted: fmt.Sprintf("the taskId %s in %s", rules.Show(id), mcp.RelatedTask), Found: found, Where: "/params/_meta",
 			})
 		}
 	}
@@ -662,7 +662,7 @@ func anonymousProgress(conversation *conform.Conversation, sight *conform.Sight)
 
 // anonymousResults judges the results of tasks/result, and of other requests
 // that name a task.
-func anonymousResults(conversation *conform.Conversation, sight *conform.Sight) {
+func anonymousResults(conversation *rules.Conversation, sight *rules.Sight) {
 	for _, said := range conversation.ByTarget() {
 		if !isResponse(said) || said.ResultObject() == nil || said.Request == nil {
 			continue
@@ -678,10 +678,10 @@ func anonymousResults(conversation *conform.Conversation, sight *conform.Sight) 
 		if named, there := relatedTask(said); named != wanted {
 			found := "none"
 			if there {
-				found = conform.Show(named)
+				found = rules.Show(named)
 			}
-			sight.Break(said, conform.Mismatch{
-				Wanted: fmt.Sprintf("the taskId %s in %s", conform.Show(wanted), conform.RelatedTask), Found: found, Where: "/result/_meta",
+			sight.Break(said, rules.Mismatch{
+				Wanted: fmt.Sprintf("the taskId %s in %s", rules.Show(wanted), mcp.RelatedTask), Found: found, Where: "/result/_meta",
 			})
 		}
 	}
@@ -689,13 +689,13 @@ func anonymousResults(conversation *conform.Conversation, sight *conform.Sight) 
 
 // hastyPolls judges how soon tasks/get comes again. Half of what was asked for
 // is enough: clocks and wires differ.
-func hastyPolls(conversation *conform.Conversation, sight *conform.Sight) {
+func hastyPolls(conversation *rules.Conversation, sight *rules.Sight) {
 	judgePolls(conversation, sight, "pollInterval")
 }
 
 // judgePolls judges them by what the answer before says.
-func judgePolls(conversation *conform.Conversation, sight *conform.Sight, interval string) {
-	answered := map[string]*conform.Said{} // by task: the last answer that had an interval
+func judgePolls(conversation *rules.Conversation, sight *rules.Sight, interval string) {
+	answered := map[string]*rules.Said{} // by task: the last answer that had an interval
 	for _, said := range conversation.Messages {
 		switch {
 		case said.FromTarget(conversation.Leg) && isRequest(said) && said.Method == "tasks/get":
@@ -706,7 +706,7 @@ func judgePolls(conversation *conform.Conversation, sight *conform.Sight, interv
 			sight.Saw()
 			asked := pollInterval(before, interval)
 			if waited := said.Event.At.Sub(before.Event.At); waited < asked/2 {
-				sight.Break(said, conform.Mismatch{
+				sight.Break(said, rules.Mismatch{
 					Wanted: fmt.Sprintf("tasks/get again after %s", asked),
 					Found:  fmt.Sprintf("after %s", waited.Round(time.Millisecond)),
 				})
@@ -722,7 +722,7 @@ func judgePolls(conversation *conform.Conversation, sight *conform.Sight, interv
 	}
 }
 
-func pollInterval(said *conform.Said, member string) time.Duration {
+func pollInterval(said *rules.Said, member string) time.Duration {
 	milliseconds, isNumber := said.ResultObject()[member].(interface{ Float64() (float64, error) })
 	if !isNumber {
 		return 0
@@ -739,11 +739,11 @@ const toolTasks = "tasks.requests.tools.call"
 
 // A toolCall is one of a client, with what the server last said of the tool.
 type toolCall struct {
-	*conform.Said
+	*rules.Said
 	tool place // without a value when it was not listed
 }
 
-func toolCalls(conversation *conform.Conversation) []toolCall {
+func toolCalls(conversation *rules.Conversation) []toolCall {
 	var all []toolCall
 	known := map[string]place{}
 	for _, said := range conversation.Messages {
@@ -772,43 +772,43 @@ func (c toolCall) support() string {
 	return "forbidden"
 }
 
-func undeclaredTaskCalls(conversation *conform.Conversation, sight *conform.Sight) {
+func undeclaredTaskCalls(conversation *rules.Conversation, sight *rules.Sight) {
 	for _, call := range toolCalls(conversation) {
-		if conversation.ServerCapabilities == nil || survey.Declares(conversation.ServerCapabilities, toolTasks) {
+		if conversation.ServerCapabilities == nil || mcp.Declares(conversation.ServerCapabilities, toolTasks) {
 			continue
 		}
 		sight.Saw()
 		if asksForTask(call.Said) {
-			sight.Break(call.Said, conform.Mismatch{
-				Wanted: "no task, as the server does not declare " + toolTasks, Found: conform.Show(call.ParamsObject()["task"]), Where: "/params/task",
+			sight.Break(call.Said, rules.Mismatch{
+				Wanted: "no task, as the server does not declare " + toolTasks, Found: rules.Show(call.ParamsObject()["task"]), Where: "/params/task",
 			})
 		}
 	}
 }
 
-func forbiddenTaskCalls(conversation *conform.Conversation, sight *conform.Sight) {
+func forbiddenTaskCalls(conversation *rules.Conversation, sight *rules.Sight) {
 	for _, call := range toolCalls(conversation) {
-		if call.tool.object() == nil || call.support() != "forbidden" || !survey.Declares(conversation.ServerCapabilities, toolTasks) {
+		if call.tool.object() == nil || call.support() != "forbidden" || !mcp.Declares(conversation.ServerCapabilities, toolTasks) {
 			continue
 		}
 		sight.Saw()
 		if asksForTask(call.Said) {
-			sight.Break(call.Said, conform.Mismatch{
-				Wanted: "no task of a tool that does not support it", Found: conform.Show(call.ParamsObject()["task"]), Where: "/params/task",
+			sight.Break(call.Said, rules.Mismatch{
+				Wanted: "no task of a tool that does not support it", Found: rules.Show(call.ParamsObject()["task"]), Where: "/params/task",
 			})
 		}
 	}
 }
 
-func requiredTaskCalls(conversation *conform.Conversation, sight *conform.Sight) {
+func requiredTaskCalls(conversation *rules.Conversation, sight *rules.Sight) {
 	for _, call := range toolCalls(conversation) {
-		if call.support() != "required" || !survey.Declares(conversation.ServerCapabilities, toolTasks) {
+		if call.support() != "required" || !mcp.Declares(conversation.ServerCapabilities, toolTasks) {
 			continue
 		}
 		sight.Saw()
 		if !asksForTask(call.Said) {
-			sight.Break(call.Said, conform.Mismatch{
-				Wanted: "a task, as the tool requires one", Found: "a call without a task: " + scripted.Short(call.Raw), Where: "/params",
+			sight.Break(call.Said, rules.Mismatch{
+				Wanted: "a task, as the tool requires one", Found: "a call without a task: " + excerpt.Short(call.Raw), Where: "/params",
 			})
 		}
 	}

@@ -8,9 +8,9 @@ import (
 	"strings"
 	"time"
 
-	"github.com/mcpconform/mcpconform/internal/conform"
 	"github.com/mcpconform/mcpconform/internal/jsonrpc"
-	"github.com/mcpconform/mcpconform/internal/survey"
+	"github.com/mcpconform/mcpconform/internal/mcp"
+	"github.com/mcpconform/mcpconform/internal/rules"
 )
 
 const (
@@ -23,21 +23,21 @@ const (
 )
 
 // TasksExtensionRules are the rules of the tasks extension (SEP-2663).
-func TasksExtensionRules() []conform.Rule {
+func TasksExtensionRules() []rules.Rule {
 	return slices.Concat(extensionCreationRules(), extensionStateRules(), extensionMessageRules(), extensionClientRules())
 }
 
 // extensionCreationRules are about which results are tasks.
-func extensionCreationRules() []conform.Rule {
-	return []conform.Rule{
+func extensionCreationRules() []rules.Rule {
+	return []rules.Rule{
 		{
 			Text:         "returns tasks only for requests that declare the tasks extension",
 			Requirements: []string{"tasks-extension.created.negotiated"},
-			Judge: judgeTasks(createdByExtension, func(conversation *conform.Conversation, task found) conform.Mismatch {
+			Judge: judgeTasks(createdByExtension, func(conversation *rules.Conversation, task found) rules.Mismatch {
 				if declaresExtension(conversation.ClientDeclared(task.said)) {
-					return conform.Mismatch{}
+					return rules.Mismatch{}
 				}
-				return conform.Mismatch{
+				return rules.Mismatch{
 					Wanted: "no task for a request that does not declare " + tasksExtension, Found: "a task", Where: "/result/resultType",
 				}
 			}),
@@ -45,11 +45,11 @@ func extensionCreationRules() []conform.Rule {
 		{
 			Text:         "returns extension tasks only in answer to tools/call",
 			Requirements: []string{"tasks-extension.methods.supported"},
-			Judge: judgeTasks(createdByExtension, func(_ *conform.Conversation, task found) conform.Mismatch {
+			Judge: judgeTasks(createdByExtension, func(_ *rules.Conversation, task found) rules.Mismatch {
 				if task.said.Request.Method == "tools/call" {
-					return conform.Mismatch{}
+					return rules.Mismatch{}
 				}
-				return conform.Mismatch{Wanted: "a task in answer to tools/call only", Found: "one in answer to " + task.said.Request.Method, Where: "/result"}
+				return rules.Mismatch{Wanted: "a task in answer to tools/call only", Found: "one in answer to " + task.said.Request.Method, Where: "/result"}
 			}),
 		},
 		{
@@ -96,8 +96,8 @@ func extensionCreationRules() []conform.Rule {
 }
 
 // extensionStateRules are about tasks as the target tells of them.
-func extensionStateRules() []conform.Rule {
-	return []conform.Rule{
+func extensionStateRules() []rules.Rule {
+	return []rules.Rule{
 		{
 			Text:         "returns extension tasks with taskId, status, createdAt, lastUpdatedAt and ttlMs",
 			Requirements: []string{"tasks-extension.task.shape"},
@@ -106,12 +106,12 @@ func extensionStateRules() []conform.Rule {
 		{
 			Text:         "returns extension tasks with one of the five defined statuses",
 			Requirements: []string{"tasks-extension.task.status"},
-			Judge: judgeTasks(extensionStates, func(_ *conform.Conversation, task found) conform.Mismatch {
+			Judge: judgeTasks(extensionStates, func(_ *rules.Conversation, task found) rules.Mismatch {
 				status, isText := task.object()["status"].(string)
 				if !isText || slices.Contains(extensionStatuses, status) {
-					return conform.Mismatch{} // of one that is no text the rule about members tells
+					return rules.Mismatch{} // of one that is no text the rule about members tells
 				}
-				return conform.Mismatch{Wanted: strings.Join(extensionStatuses, ", "), Found: conform.Show(status), Where: task.pointer + "/status"}
+				return rules.Mismatch{Wanted: strings.Join(extensionStatuses, ", "), Found: rules.Show(status), Where: task.pointer + "/status"}
 			}),
 		},
 		{
@@ -132,21 +132,21 @@ func extensionStateRules() []conform.Rule {
 		{
 			Text:         "does not change the status of extension tasks that are completed, failed or cancelled",
 			Requirements: []string{"tasks-extension.task.terminal"},
-			Judge: func(conversation *conform.Conversation, sight *conform.Sight) {
+			Judge: func(conversation *rules.Conversation, sight *rules.Sight) {
 				judgeEndings(createdByExtension(conversation), extensionStates(conversation), sight)
 			},
 		},
 		{
 			Text:         "gives no two extension tasks the same taskId",
 			Requirements: []string{"tasks-extension.task.unique"},
-			Judge: func(conversation *conform.Conversation, sight *conform.Sight) {
+			Judge: func(conversation *rules.Conversation, sight *rules.Sight) {
 				judgeSharedIDs(createdByExtension(conversation), sight)
 			},
 		},
 		{
 			Text:         "gives extension tasks a taskId that cannot be guessed",
 			Requirements: []string{"tasks-extension.security.entropy"},
-			Judge: func(conversation *conform.Conversation, sight *conform.Sight) {
+			Judge: func(conversation *rules.Conversation, sight *rules.Sight) {
 				judgeGuessableIDs(conversation, createdByExtension(conversation), sight)
 			},
 		},
@@ -158,12 +158,12 @@ func extensionStateRules() []conform.Rule {
 		{
 			Text:         "returns no extension task with the status failed for a tool result with isError",
 			Requirements: []string{"tasks-extension.task.failed-errors"},
-			Judge: judgeTasks(inStatus("failed"), func(_ *conform.Conversation, task found) conform.Mismatch {
+			Judge: judgeTasks(inStatus("failed"), func(_ *rules.Conversation, task found) rules.Mismatch {
 				result, _ := task.object()["result"].(map[string]any)
 				if result["isError"] != true {
-					return conform.Mismatch{}
+					return rules.Mismatch{}
 				}
-				return conform.Mismatch{
+				return rules.Mismatch{
 					Wanted: `the status "completed" of a task whose result is an error of the tool`, Found: `"failed"`, Where: task.pointer + "/status",
 				}
 			}),
@@ -192,8 +192,8 @@ func extensionStateRules() []conform.Rule {
 }
 
 // extensionMessageRules are about notifications.
-func extensionMessageRules() []conform.Rule {
-	return []conform.Rule{
+func extensionMessageRules() []rules.Rule {
+	return []rules.Rule{
 		{
 			Text:         "sends notifications/tasks only on subscriptions whose taskIds contain the task",
 			Requirements: []string{"tasks-extension.notifications.subscribed"},
@@ -202,7 +202,7 @@ func extensionMessageRules() []conform.Rule {
 		{
 			Text:         "includes the inputRequests, result or error of a task in notifications/tasks, by its status",
 			Requirements: []string{"tasks-extension.notifications.complete"},
-			Judge: judgeTasks(notifiedTasks, func(_ *conform.Conversation, task found) conform.Mismatch {
+			Judge: judgeTasks(notifiedTasks, func(_ *rules.Conversation, task found) rules.Mismatch {
 				return wrongPayload(task.place)
 			}),
 		},
@@ -218,23 +218,23 @@ func extensionMessageRules() []conform.Rule {
 var extensionStatuses = []string{"working", "input_required", "completed", "failed", "cancelled"}
 
 // declaresExtension tells whether capabilities have the extension.
-func declaresExtension(capabilities conform.Object) bool {
-	return survey.Declares(capabilities, "extensions."+tasksExtension)
+func declaresExtension(capabilities rules.Object) bool {
+	return mcp.Declares(capabilities, "extensions."+tasksExtension)
 }
 
 // isExtensionTask tells whether a response says that it creates a task.
-func isExtensionTask(said *conform.Said) bool {
+func isExtensionTask(said *rules.Said) bool {
 	return said.ResultObject()["resultType"] == taskType && !isAboutTask(said.Request)
 }
 
 // isAboutTask tells whether a request asks for something about a task, and so makes
 // none.
-func isAboutTask(request *conform.Said) bool {
+func isAboutTask(request *rules.Said) bool {
 	return slices.Contains([]string{"tasks/get", "tasks/update", "tasks/cancel"}, request.Method)
 }
 
 // createdByExtension returns the tasks that the target announced.
-func createdByExtension(conversation *conform.Conversation) []found {
+func createdByExtension(conversation *rules.Conversation) []found {
 	var all []found
 	for _, said := range conversation.ByTarget() {
 		if isResponse(said) && said.Request != nil && isExtensionTask(said) && isTask(said.ResultObject()) {
@@ -245,14 +245,14 @@ func createdByExtension(conversation *conform.Conversation) []found {
 }
 
 // isTask tells whether an object has what makes it a task, however little else.
-func isTask(object conform.Object) bool {
+func isTask(object rules.Object) bool {
 	_, hasID := object["taskId"]
 	_, hasStatus := object["status"]
 	return hasID && hasStatus
 }
 
 // notifiedTasks returns the tasks that the target told of by notifications.
-func notifiedTasks(conversation *conform.Conversation) []found {
+func notifiedTasks(conversation *rules.Conversation) []found {
 	var all []found
 	for _, said := range conversation.Notifications(taskNotification) {
 		all = append(all, found{paramsOf(said), said})
@@ -261,7 +261,7 @@ func notifiedTasks(conversation *conform.Conversation) []found {
 }
 
 // askedStates returns the tasks that the target told of in answer to tasks/get.
-func askedStates(conversation *conform.Conversation) []found {
+func askedStates(conversation *rules.Conversation) []found {
 	var all []found
 	for _, said := range conversation.Results("tasks/get") {
 		all = append(all, found{resultOf(said), said})
@@ -270,27 +270,27 @@ func askedStates(conversation *conform.Conversation) []found {
 }
 
 // extensionStates returns everything that the target told of tasks, in its order.
-func extensionStates(conversation *conform.Conversation) []found {
+func extensionStates(conversation *rules.Conversation) []found {
 	all := slices.Concat(createdByExtension(conversation), askedStates(conversation), notifiedTasks(conversation))
 	slices.SortStableFunc(all, func(a, b found) int { return a.said.Index - b.said.Index })
 	return all
 }
 
 // inStatus returns the answers to tasks/get about tasks in a status.
-func inStatus(status string) func(*conform.Conversation) []found {
-	return func(conversation *conform.Conversation) []found {
+func inStatus(status string) func(*rules.Conversation) []found {
+	return func(conversation *rules.Conversation) []found {
 		return slices.DeleteFunc(askedStates(conversation), func(task found) bool { return task.object()["status"] != status })
 	}
 }
 
 // judgeTasks makes the judge of a rule about single tasks: what is wrong with one.
 func judgeTasks(
-	tasks func(*conform.Conversation) []found, wrong func(*conform.Conversation, found) conform.Mismatch,
+	tasks func(*rules.Conversation) []found, wrong func(*rules.Conversation, found) rules.Mismatch,
 ) judge {
-	return func(conversation *conform.Conversation, sight *conform.Sight) {
+	return func(conversation *rules.Conversation, sight *rules.Sight) {
 		for _, task := range tasks(conversation) {
 			sight.Saw()
-			if mismatch := wrong(conversation, task); mismatch != (conform.Mismatch{}) {
+			if mismatch := wrong(conversation, task); mismatch != (rules.Mismatch{}) {
 				sight.Break(task.said, mismatch)
 			}
 		}
@@ -299,7 +299,7 @@ func judgeTasks(
 
 // unnamedTasks judges results of tools that are tasks, whatever they say: they have
 // what a task must have, and nothing of a result.
-func unnamedTasks(conversation *conform.Conversation, sight *conform.Sight) {
+func unnamedTasks(conversation *rules.Conversation, sight *rules.Sight) {
 	for _, said := range conversation.Results("tools/call") {
 		result := said.ResultObject()
 		_, hasContent := result["content"]
@@ -308,16 +308,16 @@ func unnamedTasks(conversation *conform.Conversation, sight *conform.Sight) {
 		}
 		sight.Saw()
 		if kind, there := result["resultType"]; kind != taskType {
-			wrong := conform.Mismatch{Wanted: `the resultType "task" of a task`, Found: "none", Where: "/result"}
+			wrong := rules.Mismatch{Wanted: `the resultType "task" of a task`, Found: "none", Where: "/result"}
 			if there {
-				wrong.Found, wrong.Where = conform.Show(kind), "/result/resultType"
+				wrong.Found, wrong.Where = rules.Show(kind), "/result/resultType"
 			}
 			sight.Break(said, wrong)
 		}
 	}
 }
 
-func namedTasks(conversation *conform.Conversation, sight *conform.Sight) {
+func namedTasks(conversation *rules.Conversation, sight *rules.Sight) {
 	for _, said := range conversation.ByTarget() {
 		if !isResponse(said) || said.Request == nil || said.ResultObject()["resultType"] != taskType {
 			continue
@@ -325,11 +325,11 @@ func namedTasks(conversation *conform.Conversation, sight *conform.Sight) {
 		sight.Saw()
 		switch {
 		case isAboutTask(said.Request):
-			sight.Break(said, conform.Mismatch{
+			sight.Break(said, rules.Mismatch{
 				Wanted: `the resultType "task" of none but a task that is created`, Found: "that of an answer to " + said.Request.Method, Where: "/result/resultType",
 			})
 		case !isTask(said.ResultObject()):
-			sight.Break(said, conform.Mismatch{
+			sight.Break(said, rules.Mismatch{
 				Wanted: `the resultType "task" of none but a task that is created`, Found: "that of a result without taskId or status", Where: "/result/resultType",
 			})
 		}
@@ -339,7 +339,7 @@ func namedTasks(conversation *conform.Conversation, sight *conform.Sight) {
 // completeResults judges the resultType of answers that have one; a rule about all
 // results tells of those that have none.
 func completeResults(method string) judge {
-	return func(conversation *conform.Conversation, sight *conform.Sight) {
+	return func(conversation *rules.Conversation, sight *rules.Sight) {
 		for _, said := range conversation.Results(method) {
 			kind, there := said.ResultObject()["resultType"]
 			if !there {
@@ -347,7 +347,7 @@ func completeResults(method string) judge {
 			}
 			sight.Saw()
 			if kind != "complete" {
-				sight.Break(said, conform.Mismatch{Wanted: `the resultType "complete"`, Found: conform.Show(kind), Where: "/result/resultType"})
+				sight.Break(said, rules.Mismatch{Wanted: `the resultType "complete"`, Found: rules.Show(kind), Where: "/result/resultType"})
 			}
 		}
 	}
@@ -355,12 +355,12 @@ func completeResults(method string) judge {
 
 // emptyResults judges that answers have no member but those of every result.
 func emptyResults(method string) judge {
-	return func(conversation *conform.Conversation, sight *conform.Sight) {
+	return func(conversation *rules.Conversation, sight *rules.Sight) {
 		for _, said := range conversation.Results(method) {
 			sight.Saw()
 			for _, name := range slices.Sorted(maps.Keys(said.ResultObject())) {
 				if name != "resultType" && name != "_meta" {
-					sight.Break(said, conform.Mismatch{
+					sight.Break(said, rules.Mismatch{
 						Wanted: "an empty result", Found: fmt.Sprintf("one with a member %q", name), Where: "/result/" + escape(name),
 					})
 				}
@@ -369,7 +369,7 @@ func emptyResults(method string) judge {
 	}
 }
 
-func formerCapability(conversation *conform.Conversation, sight *conform.Sight) {
+func formerCapability(conversation *rules.Conversation, sight *rules.Sight) {
 	for _, said := range conversation.Results("server/discover") {
 		capabilities, _ := resultOf(said).member("capabilities")
 		if !declaresExtension(capabilities.object()) {
@@ -377,25 +377,25 @@ func formerCapability(conversation *conform.Conversation, sight *conform.Sight) 
 		}
 		sight.Saw()
 		if former, there := capabilities.member("tasks"); there {
-			sight.Break(said, conform.Mismatch{
-				Wanted: "the extension alone", Found: "the capability tasks of 2025-11-25, too: " + conform.Show(former.value), Where: former.pointer,
+			sight.Break(said, rules.Mismatch{
+				Wanted: "the extension alone", Found: "the capability tasks of 2025-11-25, too: " + rules.Show(former.value), Where: former.pointer,
 			})
 		}
 	}
 }
 
-func misshapenTasks(conversation *conform.Conversation, sight *conform.Sight) {
+func misshapenTasks(conversation *rules.Conversation, sight *rules.Sight) {
 	for _, task := range extensionStates(conversation) {
 		sight.Saw()
 		for _, name := range []string{"taskId", "status", "createdAt", "lastUpdatedAt"} {
 			if _, isText := task.object()[name].(string); !isText {
-				sight.Break(task.said, conform.Mismatch{
+				sight.Break(task.said, rules.Mismatch{
 					Wanted: fmt.Sprintf("a %s that is a string", name), Found: shown(task.object(), name), Where: task.pointer + "/" + name,
 				})
 			}
 		}
 		if _, there := task.member("ttlMs"); !there {
-			sight.Break(task.said, conform.Mismatch{
+			sight.Break(task.said, rules.Mismatch{
 				Wanted: "a ttlMs: an integer, or null for no limit", Found: "none", Where: task.pointer,
 			})
 		}
@@ -405,15 +405,15 @@ func misshapenTasks(conversation *conform.Conversation, sight *conform.Sight) {
 // skew is how much the clocks of those who work on a task may differ, or be rounded.
 const skew = time.Second
 
-func misdatedTasks(conversation *conform.Conversation, sight *conform.Sight) {
+func misdatedTasks(conversation *rules.Conversation, sight *rules.Sight) {
 	for _, task := range extensionStates(conversation) {
 		sight.Saw()
 		var moments []time.Time
 		for _, name := range []string{"createdAt", "lastUpdatedAt"} {
 			text, isText := task.object()[name].(string)
 			if isText && !isTimestamp(text) {
-				sight.Break(task.said, conform.Mismatch{
-					Wanted: "a time of ISO 8601, such as 2025-11-25T10:30:00Z", Found: conform.Show(text), Where: task.pointer + "/" + name,
+				sight.Break(task.said, rules.Mismatch{
+					Wanted: "a time of ISO 8601, such as 2025-11-25T10:30:00Z", Found: rules.Show(text), Where: task.pointer + "/" + name,
 				})
 			}
 			if moment, err := time.Parse(time.RFC3339, text); err == nil {
@@ -421,9 +421,9 @@ func misdatedTasks(conversation *conform.Conversation, sight *conform.Sight) {
 			}
 		}
 		if len(moments) == 2 && moments[1].Add(skew).Before(moments[0]) {
-			sight.Break(task.said, conform.Mismatch{
-				Wanted: "a lastUpdatedAt that is not before createdAt, " + conform.Show(task.object()["createdAt"]),
-				Found:  conform.Show(task.object()["lastUpdatedAt"]), Where: task.pointer + "/lastUpdatedAt",
+			sight.Break(task.said, rules.Mismatch{
+				Wanted: "a lastUpdatedAt that is not before createdAt, " + rules.Show(task.object()["createdAt"]),
+				Found:  rules.Show(task.object()["lastUpdatedAt"]), Where: task.pointer + "/lastUpdatedAt",
 			})
 		}
 	}
@@ -431,7 +431,7 @@ func misdatedTasks(conversation *conform.Conversation, sight *conform.Sight) {
 
 // recreatedTasks judges that the time of a task's creation stays. The same moment may
 // be written in several ways, and more or less exactly.
-func recreatedTasks(conversation *conform.Conversation, sight *conform.Sight) {
+func recreatedTasks(conversation *rules.Conversation, sight *rules.Sight) {
 	first := map[string]time.Time{}
 	for _, task := range extensionStates(conversation) {
 		id := taskID(task.object())
@@ -447,21 +447,21 @@ func recreatedTasks(conversation *conform.Conversation, sight *conform.Sight) {
 		}
 		sight.Saw()
 		if moment.Sub(before).Abs() >= skew {
-			sight.Break(task.said, conform.Mismatch{
-				Wanted: "the createdAt that the task had before, " + before.Format(time.RFC3339Nano), Found: conform.Show(text), Where: task.pointer + "/createdAt",
+			sight.Break(task.said, rules.Mismatch{
+				Wanted: "the createdAt that the task had before, " + before.Format(time.RFC3339Nano), Found: rules.Show(text), Where: task.pointer + "/createdAt",
 			})
 		}
 	}
 }
 
-func mistimedTasks(conversation *conform.Conversation, sight *conform.Sight) {
+func mistimedTasks(conversation *rules.Conversation, sight *rules.Sight) {
 	for _, task := range extensionStates(conversation) {
 		sight.Saw()
 		if ttl, there := task.member("ttlMs"); there && ttl.value != nil && !isMilliseconds(ttl.value) {
-			sight.Break(task.said, conform.Mismatch{Wanted: "an integer of milliseconds, or null", Found: conform.Show(ttl.value), Where: ttl.pointer})
+			sight.Break(task.said, rules.Mismatch{Wanted: "an integer of milliseconds, or null", Found: rules.Show(ttl.value), Where: ttl.pointer})
 		}
 		if interval, there := task.member("pollIntervalMs"); there && !isMilliseconds(interval.value) {
-			sight.Break(task.said, conform.Mismatch{Wanted: "an integer of milliseconds", Found: conform.Show(interval.value), Where: interval.pointer})
+			sight.Break(task.said, rules.Mismatch{Wanted: "an integer of milliseconds", Found: rules.Show(interval.value), Where: interval.pointer})
 		}
 	}
 }
@@ -476,33 +476,33 @@ func isMilliseconds(value any) bool {
 var payloads = map[string]string{"input_required": "inputRequests", "completed": "result", "failed": "error"}
 
 func judgePayloads(status string) judge {
-	return judgeTasks(inStatus(status), func(_ *conform.Conversation, task found) conform.Mismatch { return wrongPayload(task.place) })
+	return judgeTasks(inStatus(status), func(_ *rules.Conversation, task found) rules.Mismatch { return wrongPayload(task.place) })
 }
 
 // wrongPayload says what is wrong with that which a task has because of its status.
-func wrongPayload(task place) conform.Mismatch {
+func wrongPayload(task place) rules.Mismatch {
 	status, _ := task.object()["status"].(string)
 	name, has := payloads[status]
 	if !has {
-		return conform.Mismatch{}
+		return rules.Mismatch{}
 	}
 	payload, there := task.member(name)
 	wanted := fmt.Sprintf("%s of a task with the status %q", name, status)
 	switch {
 	case !there:
-		return conform.Mismatch{Wanted: wanted, Found: "none", Where: task.pointer}
+		return rules.Mismatch{Wanted: wanted, Found: "none", Where: task.pointer}
 	case payload.object() == nil:
-		return conform.Mismatch{Wanted: wanted + ": an object", Found: conform.Show(payload.value), Where: payload.pointer}
+		return rules.Mismatch{Wanted: wanted + ": an object", Found: rules.Show(payload.value), Where: payload.pointer}
 	case name == "inputRequests" && len(payload.object()) == 0:
-		return conform.Mismatch{Wanted: wanted + ": at least one that is outstanding", Found: "none", Where: payload.pointer}
+		return rules.Mismatch{Wanted: wanted + ": at least one that is outstanding", Found: "none", Where: payload.pointer}
 	case name == "error" && !jsonrpc.IDOf(payload.object()["code"]).IsInteger():
-		return conform.Mismatch{Wanted: wanted + ": a JSON-RPC error with its code", Found: conform.Show(payload.value), Where: payload.pointer}
+		return rules.Mismatch{Wanted: wanted + ": a JSON-RPC error with its code", Found: rules.Show(payload.value), Where: payload.pointer}
 	}
-	return conform.Mismatch{}
+	return rules.Mismatch{}
 }
 
 // reusedKeys judges that a key of a task's inputRequests stands for one request.
-func reusedKeys(conversation *conform.Conversation, sight *conform.Sight) {
+func reusedKeys(conversation *rules.Conversation, sight *rules.Sight) {
 	type key struct{ task, name string }
 	known := map[key]any{}
 	for _, task := range extensionStates(conversation) {
@@ -512,8 +512,8 @@ func reusedKeys(conversation *conform.Conversation, sight *conform.Sight) {
 			request := requests.object()[name]
 			sight.Saw()
 			if before, used := known[one]; used && !sameJSON(wish(before), wish(request)) {
-				sight.Break(task.said, conform.Mismatch{
-					Wanted: "the request that this key stood for before: " + conform.Show(before), Found: conform.Show(request),
+				sight.Break(task.said, rules.Mismatch{
+					Wanted: "the request that this key stood for before: " + rules.Show(before), Found: rules.Show(request),
 					Where: requests.pointer + "/" + escape(name),
 				})
 			} else if !used {
@@ -535,7 +535,7 @@ func wish(request any) any {
 
 // subscriptionOf returns the request that opened the subscription which a notification
 // belongs to, as far as it says so.
-func subscriptionOf(said *conform.Said, subscriptions map[jsonrpc.ID]*conform.Said) *conform.Said {
+func subscriptionOf(said *rules.Said, subscriptions map[jsonrpc.ID]*rules.Said) *rules.Said {
 	id, there := subscriptionID(said)
 	if !there {
 		return nil
@@ -544,8 +544,8 @@ func subscriptionOf(said *conform.Said, subscriptions map[jsonrpc.ID]*conform.Sa
 }
 
 // subscriptionsTo returns the subscriptions of the client, by id.
-func subscriptionsTo(conversation *conform.Conversation) map[jsonrpc.ID]*conform.Said {
-	all := map[jsonrpc.ID]*conform.Said{}
+func subscriptionsTo(conversation *rules.Conversation) map[jsonrpc.ID]*rules.Said {
+	all := map[jsonrpc.ID]*rules.Said{}
 	for _, said := range byPeer(conversation) {
 		if isRequest(said) && said.Method == listenMethod {
 			all[said.ID] = said
@@ -555,20 +555,20 @@ func subscriptionsTo(conversation *conform.Conversation) map[jsonrpc.ID]*conform
 }
 
 // subscribedTasks are the ids of the tasks that a subscription asks for.
-func subscribedTasks(subscription *conform.Said) []any {
+func subscribedTasks(subscription *rules.Said) []any {
 	filter, _ := paramsOf(subscription).member("notifications")
 	ids, _ := filter.object()["taskIds"].([]any)
 	return ids
 }
 
-func unsubscribedTasks(conversation *conform.Conversation, sight *conform.Sight) {
+func unsubscribedTasks(conversation *rules.Conversation, sight *rules.Sight) {
 	subscriptions := subscriptionsTo(conversation)
 	for _, task := range notifiedTasks(conversation) {
 		sight.Saw()
 		subscription := subscriptionOf(task.said, subscriptions)
 		if subscription == nil || !slices.Contains(subscribedTasks(subscription), any(taskID(task.object()))) {
-			sight.Break(task.said, conform.Mismatch{
-				Wanted: "notifications of tasks only on a subscription that asks for them", Found: "one of the task " + conform.Show(task.object()["taskId"]),
+			sight.Break(task.said, rules.Mismatch{
+				Wanted: "notifications of tasks only on a subscription that asks for them", Found: "one of the task " + rules.Show(task.object()["taskId"]),
 				Where: "/params",
 			})
 		}
@@ -577,9 +577,9 @@ func unsubscribedTasks(conversation *conform.Conversation, sight *conform.Sight)
 
 // strangersOnTasks judges what comes on subscriptions to tasks: over HTTP by the stream,
 // elsewhere by what the notification says.
-func strangersOnTasks(conversation *conform.Conversation, sight *conform.Sight) {
+func strangersOnTasks(conversation *rules.Conversation, sight *rules.Sight) {
 	subscriptions := subscriptionsTo(conversation)
-	opened := map[string]*conform.Said{}
+	opened := map[string]*rules.Said{}
 	for _, one := range exchanges(conversation) {
 		if one.sent != nil && one.sent.Method == listenMethod {
 			opened[one.request.Stream] = one.sent
@@ -598,7 +598,7 @@ func strangersOnTasks(conversation *conform.Conversation, sight *conform.Sight) 
 		}
 		sight.Saw()
 		if said.Method == "notifications/progress" || said.Method == "notifications/message" {
-			sight.Break(said, conform.Mismatch{
+			sight.Break(said, rules.Mismatch{
 				Wanted: "neither progress nor log messages on a subscription to tasks", Found: said.Method, Where: "/method",
 			})
 		}
@@ -606,12 +606,12 @@ func strangersOnTasks(conversation *conform.Conversation, sight *conform.Sight) 
 }
 
 // extensionClientRules are about what a client does with tasks.
-func extensionClientRules() []conform.Rule {
-	return []conform.Rule{
+func extensionClientRules() []rules.Rule {
+	return []rules.Rule{
 		{
 			Text:         "sends tasks/get no more often than pollIntervalMs allows",
 			Requirements: []string{"tasks-extension.poll.interval-respected"},
-			Judge: ofClient(func(conversation *conform.Conversation, sight *conform.Sight) {
+			Judge: ofClient(func(conversation *rules.Conversation, sight *rules.Sight) {
 				judgePolls(conversation, sight, "pollIntervalMs")
 			}),
 		},
@@ -628,7 +628,7 @@ func extensionClientRules() []conform.Rule {
 	}
 }
 
-func repeatedInputs(conversation *conform.Conversation, sight *conform.Sight) {
+func repeatedInputs(conversation *rules.Conversation, sight *rules.Sight) {
 	type input struct{ task, key string }
 	given := map[input]bool{}
 	refused := refusedStreams(conversation)
@@ -647,8 +647,8 @@ func repeatedInputs(conversation *conform.Conversation, sight *conform.Sight) {
 			sight.Saw()
 			one := input{taskID(said.ParamsObject()), key}
 			if given[one] {
-				sight.Break(said, conform.Mismatch{
-					Wanted: "one answer to each input request", Found: "another one to " + conform.Show(key), Where: responses.pointer + "/" + escape(key),
+				sight.Break(said, rules.Mismatch{
+					Wanted: "one answer to each input request", Found: "another one to " + rules.Show(key), Where: responses.pointer + "/" + escape(key),
 				})
 			}
 			given[one] = true
@@ -658,7 +658,7 @@ func repeatedInputs(conversation *conform.Conversation, sight *conform.Sight) {
 
 // cancelledTasks judges cancellations that come when the client knows of the task,
 // as it has asked after it.
-func cancelledTasks(conversation *conform.Conversation, sight *conform.Sight) {
+func cancelledTasks(conversation *rules.Conversation, sight *rules.Sight) {
 	asked := map[string]int{} // by task: index of the first request about it
 	for _, said := range conversation.ByTarget() {
 		id := taskID(said.ParamsObject())
@@ -676,7 +676,7 @@ func cancelledTasks(conversation *conform.Conversation, sight *conform.Sight) {
 		}
 		first, known := asked[taskID(cancelled.request.Answers[0].ResultObject())]
 		if known && first < cancelled.Index {
-			sight.Break(cancelled.Said, conform.Mismatch{
+			sight.Break(cancelled.Said, rules.Mismatch{
 				Wanted: "tasks/cancel for a request that became a task", Found: cancelledMethod, Where: "/method",
 			})
 		}

@@ -10,15 +10,16 @@ import (
 	"sync"
 	"unicode/utf8"
 
-	"github.com/mcpconform/mcpconform/internal/conform"
 	"github.com/mcpconform/mcpconform/internal/jsonrpc"
+	"github.com/mcpconform/mcpconform/internal/mcp"
 	"github.com/mcpconform/mcpconform/internal/protocol"
+	"github.com/mcpconform/mcpconform/internal/rules"
 	"github.com/mcpconform/mcpconform/schema"
 )
 
 // ToolRules are the rules of the page server/tools.
-func ToolRules() []conform.Rule {
-	return []conform.Rule{
+func ToolRules() []rules.Rule {
+	return []rules.Rule{
 		{
 			Text:         "lists no two tools with the same name",
 			Requirements: []string{"tools.name.unique"},
@@ -67,7 +68,7 @@ func ToolRules() []conform.Rule {
 		{
 			Text:         "returns images and audio from tools with base64 data",
 			Requirements: []string{"tools.content.encoded"},
-			Judge: func(conversation *conform.Conversation, sight *conform.Sight) {
+			Judge: func(conversation *rules.Conversation, sight *rules.Sight) {
 				judgeBy(conversation, sight, within(ofType(toolContent(conversation), "image", "audio"), "data"),
 					"ImageContent/properties/data")
 			},
@@ -75,7 +76,7 @@ func ToolRules() []conform.Rule {
 		{
 			Text:         "returns images and audio from tools with a valid mimeType",
 			Requirements: []string{"tools.content.mime-type"},
-			Judge: judgeText(func(conversation *conform.Conversation) []found {
+			Judge: judgeText(func(conversation *rules.Conversation) []found {
 				return within(ofType(toolContent(conversation), "image", "audio"), "mimeType")
 			}, aMediaType, isMediaType),
 		},
@@ -87,16 +88,16 @@ const aMediaType = "a media type, such as image/png"
 
 var strangeInName = regexp.MustCompile(`[^A-Za-z0-9_.-]`)
 
-func toolNames(conversation *conform.Conversation) []found {
+func toolNames(conversation *rules.Conversation) []found {
 	return within(listed(conversation, "tools/list"), "name")
 }
 
 // judgeText judges strings by a predicate; values of other types are left to
 // the rule about the schema.
 func judgeText(
-	places func(*conform.Conversation) []found, wanted string, holds func(string) bool,
-) func(*conform.Conversation, *conform.Sight) {
-	return func(conversation *conform.Conversation, sight *conform.Sight) {
+	places func(*rules.Conversation) []found, wanted string, holds func(string) bool,
+) func(*rules.Conversation, *rules.Sight) {
+	return func(conversation *rules.Conversation, sight *rules.Sight) {
 		for _, one := range places(conversation) {
 			text, isString := one.value.(string)
 			if !isString {
@@ -104,7 +105,7 @@ func judgeText(
 			}
 			sight.Saw()
 			if !holds(text) {
-				sight.Break(one.said, conform.Mismatch{Wanted: wanted, Found: conform.Show(text), Where: one.pointer})
+				sight.Break(one.said, rules.Mismatch{Wanted: wanted, Found: rules.Show(text), Where: one.pointer})
 			}
 		}
 	}
@@ -112,8 +113,8 @@ func judgeText(
 
 // unique judges that no two items of a list have the same key, on all its
 // pages. changed is the notification after which a list is another one.
-func unique(method, key, changed string) func(*conform.Conversation, *conform.Sight) {
-	return func(conversation *conform.Conversation, sight *conform.Sight) {
+func unique(method, key, changed string) func(*rules.Conversation, *rules.Sight) {
+	return func(conversation *rules.Conversation, sight *rules.Sight) {
 		listings := map[string]*listing{} // by the cursor of the page that comes next
 		for _, said := range conversation.ByTarget() {
 			if said.Kind == jsonrpc.Notification && said.Method == changed {
@@ -152,10 +153,10 @@ func fingerprint(names []string) (sum [sha256.Size]byte) {
 	return sum
 }
 
-func (l *listing) judge(said *conform.Said, method, key string, sight *conform.Sight) {
+func (l *listing) judge(said *rules.Said, method, key string, sight *rules.Sight) {
 	var keys []place
 	var names []string
-	for _, item := range resultOf(said).items(conform.ListMember(method)) {
+	for _, item := range resultOf(said).items(mcp.ListMember(method)) {
 		if name, _ := item.member(key); name.text() != "" {
 			keys = append(keys, name)
 			names = append(names, name.text())
@@ -171,9 +172,9 @@ func (l *listing) judge(said *conform.Said, method, key string, sight *conform.S
 			sight.Saw()
 		}
 		if l.seen[name.text()] {
-			sight.Break(said, conform.Mismatch{
+			sight.Break(said, rules.Mismatch{
 				Wanted: fmt.Sprintf("a %s that no other item of the list has", key),
-				Found:  conform.Show(name.text()) + " a second time", Where: name.pointer,
+				Found:  rules.Show(name.text()) + " a second time", Where: name.pointer,
 			})
 		}
 		l.seen[name.text()] = true
@@ -182,8 +183,8 @@ func (l *listing) judge(said *conform.Said, method, key string, sight *conform.S
 
 // validSchemas judges a schema that tools have. An object that already breaks the
 // protocol's own definition of a tool is left to the rule about that.
-func validSchemas(member string) func(*conform.Conversation, *conform.Sight) {
-	return func(conversation *conform.Conversation, sight *conform.Sight) {
+func validSchemas(member string) func(*rules.Conversation, *rules.Sight) {
+	return func(conversation *rules.Conversation, sight *rules.Sight) {
 		if conversation.Schema == nil {
 			return
 		}
@@ -191,8 +192,8 @@ func validSchemas(member string) func(*conform.Conversation, *conform.Sight) {
 			document, there := tool.member(member)
 			if there && document.object() == nil && conversation.Has(protocol.SchemaDialect) {
 				sight.Saw()
-				sight.Break(tool.said, conform.Mismatch{
-					Wanted: "a JSON Schema that is an object", Found: conform.Show(document.value), Where: document.pointer,
+				sight.Break(tool.said, rules.Mismatch{
+					Wanted: "a JSON Schema that is an object", Found: rules.Show(document.value), Where: document.pointer,
 				})
 				continue
 			}
@@ -206,9 +207,9 @@ func validSchemas(member string) func(*conform.Conversation, *conform.Sight) {
 			}
 			sight.Saw()
 			if isInvalid {
-				sight.Break(tool.said, conform.Mismatch{
+				sight.Break(tool.said, rules.Mismatch{
 					Wanted: "a JSON Schema that is valid by " + invalid.Dialect,
-					Found:  fmt.Sprintf("in the %s of the tool %s: %s", member, conform.Show(tool.object()["name"]), invalid.Violations[0]),
+					Found:  fmt.Sprintf("in the %s of the tool %s: %s", member, rules.Show(tool.object()["name"]), invalid.Violations[0]),
 					Where:  document.pointer,
 				})
 			}
@@ -279,8 +280,8 @@ func (m *memory) get(key string, compile func() (*schema.Compiled, error)) (*sch
 
 // conformingStructure judges the results of tools by the output schemas that the latest
 // list before the call had: on the connection or, where that has none, at first contact.
-func conformingStructure(conversation *conform.Conversation, sight *conform.Sight) {
-	promised := promises{tools: map[string]*schema.Compiled{}, calls: map[*conform.Said]*schema.Compiled{}, tasks: map[string]*schema.Compiled{}}
+func conformingStructure(conversation *rules.Conversation, sight *rules.Sight) {
+	promised := promises{tools: map[string]*schema.Compiled{}, calls: map[*rules.Said]*schema.Compiled{}, tasks: map[string]*schema.Compiled{}}
 	promised.earlier = conversation.Tools
 	for _, said := range conversation.Messages {
 		switch {
@@ -308,7 +309,7 @@ func conformingStructure(conversation *conform.Conversation, sight *conform.Sigh
 // toolResult returns the result of a tool in a response: to the call itself, to
 // tasks/result, or to tasks/get of the tasks extension when the task is done. There
 // is false when the response has none, but says what comes first.
-func toolResult(said *conform.Said) (result found, there bool) {
+func toolResult(said *rules.Said) (result found, there bool) {
 	whole := resultOf(said)
 	if said.Request.Method == "tasks/get" {
 		inner, there := whole.member("result")
@@ -319,7 +320,7 @@ func toolResult(said *conform.Said) (result found, there bool) {
 }
 
 // toolResults returns the results of all tools.
-func toolResults(conversation *conform.Conversation) []found {
+func toolResults(conversation *rules.Conversation) []found {
 	var all []found
 	for _, method := range []string{"tools/call", "tasks/result", "tasks/get"} {
 		for _, said := range conversation.Results(method) {
@@ -333,14 +334,14 @@ func toolResults(conversation *conform.Conversation) []found {
 
 // promises are the output schemas by which results are to be judged.
 type promises struct {
-	earlier []conform.Object                   // tools of the list at first contact
-	tools   map[string]*schema.Compiled        // by name
-	calls   map[*conform.Said]*schema.Compiled // by the request that gets the result
-	tasks   map[string]*schema.Compiled        // by id
+	earlier []rules.Object                   // tools of the list at first contact
+	tools   map[string]*schema.Compiled      // by name
+	calls   map[*rules.Said]*schema.Compiled // by the request that gets the result
+	tasks   map[string]*schema.Compiled      // by id
 }
 
 // ask notes which schema the result of a request is promised by.
-func (p promises) ask(revision string, said *conform.Said) {
+func (p promises) ask(revision string, said *rules.Said) {
 	params := said.ParamsObject()
 	switch name, _ := params["name"].(string); {
 	case said.Kind != jsonrpc.Request:
@@ -355,14 +356,14 @@ func (p promises) ask(revision string, said *conform.Said) {
 }
 
 // list notes the schemas of a page of tools.
-func (p promises) list(revision string, said *conform.Said) {
+func (p promises) list(revision string, said *rules.Said) {
 	for _, tool := range resultOf(said).items("tools") {
 		p.note(revision, tool.object())
 	}
 }
 
 // listed notes the schema of one of some tools.
-func (p promises) listed(revision string, tools []conform.Object, name string) {
+func (p promises) listed(revision string, tools []rules.Object, name string) {
 	for _, tool := range tools {
 		if tool["name"] == name {
 			p.note(revision, tool)
@@ -371,7 +372,7 @@ func (p promises) listed(revision string, tools []conform.Object, name string) {
 }
 
 // note notes the schema of a tool; nil for one that has none.
-func (p promises) note(revision string, tool conform.Object) {
+func (p promises) note(revision string, tool rules.Object) {
 	name, _ := tool["name"].(string)
 	p.tools[name] = nil
 	if document, there := tool["outputSchema"]; there {
@@ -381,7 +382,7 @@ func (p promises) note(revision string, tool conform.Object) {
 	}
 }
 
-func judgeStructure(conversation *conform.Conversation, result found, output *schema.Compiled, sight *conform.Sight) {
+func judgeStructure(conversation *rules.Conversation, result found, output *schema.Compiled, sight *rules.Sight) {
 	if result.object() == nil || result.object()["isError"] == true {
 		return
 	}
@@ -389,7 +390,7 @@ func judgeStructure(conversation *conform.Conversation, result found, output *sc
 	content, there := result.member("structuredContent")
 	if !there {
 		sight.Saw()
-		sight.Break(result.said, conform.Mismatch{Wanted: wanted, Found: "a result without structuredContent", Where: result.pointer})
+		sight.Break(result.said, rules.Mismatch{Wanted: wanted, Found: "a result without structuredContent", Where: result.pointer})
 		return
 	}
 	if content.object() == nil && !conversation.Has(protocol.StructuredValues) {
@@ -401,7 +402,7 @@ func judgeStructure(conversation *conform.Conversation, result found, output *sc
 	}
 	sight.Saw()
 	for _, violation := range violations {
-		sight.Break(result.said, conform.Mismatch{
+		sight.Break(result.said, rules.Mismatch{
 			Wanted: wanted + ": " + violation.Expected, Found: violation.Found,
 			Where: content.pointer + violation.Pointer,
 		})
@@ -411,7 +412,7 @@ func judgeStructure(conversation *conform.Conversation, result found, output *sc
 // structureAsText judges that structured content stands in a text block, too.
 // What is no object, as it may be in the stateless era, may be told in other words
 // there: the page itself shows a list so.
-func structureAsText(conversation *conform.Conversation, sight *conform.Sight) {
+func structureAsText(conversation *rules.Conversation, sight *rules.Sight) {
 	for _, result := range toolResults(conversation) {
 		structured, there := result.member("structuredContent")
 		isObject := structured.object() != nil
@@ -423,7 +424,7 @@ func structureAsText(conversation *conform.Conversation, sight *conform.Sight) {
 			value, _ := jsonrpc.Decode([]byte(text))
 			return !isObject || sameJSON(structured.value, value)
 		}) {
-			sight.Break(result.said, conform.Mismatch{
+			sight.Break(result.said, rules.Mismatch{
 				Wanted: "a text block with the structured content as JSON", Found: "none that says the same", Where: result.pointer + "/content",
 			})
 		}
@@ -440,14 +441,14 @@ func hasText(result found, holds func(string) bool) bool {
 }
 
 // embeddedResourcesDeclared judges a server whose tools embed resources.
-func embeddedResourcesDeclared(conversation *conform.Conversation, sight *conform.Sight) {
+func embeddedResourcesDeclared(conversation *rules.Conversation, sight *rules.Sight) {
 	if conversation.ServerCapabilities == nil {
 		return
 	}
 	for _, block := range ofType(toolContent(conversation), "resource") {
 		sight.Saw()
 		if _, declared := conversation.ServerCapabilities["resources"].(map[string]any); !declared {
-			sight.Break(block.said, conform.Mismatch{
+			sight.Break(block.said, rules.Mismatch{
 				Wanted: "a server that declares the capability resources",
 				Found:  "an embedded resource of one that does not", Where: block.pointer,
 			})

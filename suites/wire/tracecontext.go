@@ -4,12 +4,12 @@ import (
 	"regexp"
 	"strings"
 
-	"github.com/mcpconform/mcpconform/internal/conform"
+	"github.com/mcpconform/mcpconform/internal/rules"
 )
 
 // traceRules are about the context of distributed traces in _meta.
-func traceRules() []conform.Rule {
-	return []conform.Rule{
+func traceRules() []rules.Rule {
+	return []rules.Rule{
 		{
 			Text:         "sends traceparent, tracestate and baggage in _meta in their W3C formats",
 			Requirements: []string{"base.meta.trace-context"},
@@ -28,7 +28,7 @@ var traceFormats = []struct {
 	{"baggage", "a list of key=value, as W3C Baggage has it", isBaggage},
 }
 
-func traceContexts(conversation *conform.Conversation, sight *conform.Sight) {
+func traceContexts(conversation *rules.Conversation, sight *rules.Sight) {
 	for _, said := range conversation.ByTarget() {
 		for _, meta := range membersNamed(said, "_meta") {
 			for _, format := range traceFormats {
@@ -38,7 +38,7 @@ func traceContexts(conversation *conform.Conversation, sight *conform.Sight) {
 				}
 				sight.Saw()
 				if text, isText := value.value.(string); !isText || !format.holds(text) {
-					sight.Break(said, conform.Mismatch{Wanted: format.wanted, Found: conform.Show(value.value), Where: value.pointer})
+					sight.Break(said, rules.Mismatch{Wanted: format.wanted, Found: rules.Show(value.value), Where: value.pointer})
 				}
 			}
 		}

@@ -8,33 +8,34 @@ import (
 	"strings"
 	"unicode/utf8"
 
-	"github.com/mcpconform/mcpconform/internal/conform"
+	"github.com/mcpconform/mcpconform/internal/excerpt"
 	"github.com/mcpconform/mcpconform/internal/jsonrpc"
+	"github.com/mcpconform/mcpconform/internal/mcp"
 	"github.com/mcpconform/mcpconform/internal/protocol"
-	"github.com/mcpconform/mcpconform/internal/scripted"
+	"github.com/mcpconform/mcpconform/internal/rules"
 	"github.com/mcpconform/mcpconform/internal/transcript"
 	"github.com/mcpconform/mcpconform/internal/transport"
 )
 
 // TransportRules returns the rules of the page basic/transports.
-func TransportRules() []conform.Rule {
+func TransportRules() []rules.Rule {
 	return slices.Concat(encoding(), lines(), responses(), streams(), listening(), resumption(), sessions(), directions(), headers(), posts(), mirrorRules())
 }
 
 // encoding has the rule of every transport.
-func encoding() []conform.Rule {
-	return []conform.Rule{
+func encoding() []rules.Rule {
+	return []rules.Rule{
 		{
 			Text:         "encodes its messages in UTF-8",
 			Requirements: []string{"transports.utf8"},
-			Judge:        every(func(*conform.Said) bool { return true }, otherEncoding),
+			Judge:        every(func(*rules.Said) bool { return true }, otherEncoding),
 		},
 	}
 }
 
-func otherEncoding(said *conform.Said) conform.Mismatch {
+func otherEncoding(said *rules.Said) rules.Mismatch {
 	if utf8.Valid(said.Raw) {
-		return conform.Mismatch{}
+		return rules.Mismatch{}
 	}
 	position := 0
 	for position < len(said.Raw) {
@@ -44,16 +45,16 @@ func otherEncoding(said *conform.Said) conform.Mismatch {
 		}
 		position += size
 	}
-	return conform.Mismatch{
+	return rules.Mismatch{
 		Wanted: "a message in UTF-8",
-		Found:  fmt.Sprintf("the byte 0x%02X, which belongs to no character: %q", said.Raw[position], scripted.Short(said.Raw)),
+		Found:  fmt.Sprintf("the byte 0x%02X, which belongs to no character: %q", said.Raw[position], excerpt.Short(said.Raw)),
 		Where:  fmt.Sprintf("byte %d", position),
 	}
 }
 
 // responses are the rules about what an HTTP request is answered with.
-func responses() []conform.Rule {
-	return []conform.Rule{
+func responses() []rules.Rule {
+	return []rules.Rule{
 		{
 			Text:         "answers notifications and responses that it accepts with HTTP 202 and no body",
 			Requirements: []string{"transports.http.notification.accepted"},
@@ -78,7 +79,7 @@ func tells(one *exchange) bool {
 		(one.sent.Kind == jsonrpc.Notification || one.sent.Kind == jsonrpc.Response)
 }
 
-func acceptances(conversation *conform.Conversation, sight *conform.Sight) {
+func acceptances(conversation *rules.Conversation, sight *rules.Sight) {
 	const wanted = "202 and no body"
 	for _, one := range exchanges(conversation) {
 		if !tells(one) || !one.accepted() || refusesInBody(one) {
@@ -87,9 +88,9 @@ func acceptances(conversation *conform.Conversation, sight *conform.Sight) {
 		sight.Saw()
 		switch {
 		case one.status() != http.StatusAccepted:
-			sight.BreakAt(*one.head, conform.Mismatch{Wanted: wanted, Found: fmt.Sprintf("HTTP %d", one.status()), Where: "HTTP status"}, one.explained()...)
+			sight.BreakAt(*one.head, rules.Mismatch{Wanted: wanted, Found: fmt.Sprintf("HTTP %d", one.status()), Where: "HTTP status"}, one.explained()...)
 		case len(one.events) > 0:
-			sight.BreakAt(one.events[0], conform.Mismatch{Wanted: wanted, Found: "the body " + scripted.Short(one.events[0].Raw)}, one.explained()...)
+			sight.BreakAt(one.events[0], rules.Mismatch{Wanted: wanted, Found: "the body " + excerpt.Short(one.events[0].Raw)}, one.explained()...)
 		}
 	}
 }
@@ -99,14 +100,14 @@ func refusesInBody(one *exchange) bool {
 	return slices.ContainsFunc(one.said, isRefusal)
 }
 
-func refusals(conversation *conform.Conversation, sight *conform.Sight) {
+func refusals(conversation *rules.Conversation, sight *rules.Sight) {
 	for _, one := range exchanges(conversation) {
 		if !tells(one) || one.accepted() && !refusesInBody(one) {
 			continue
 		}
 		sight.Saw()
 		if one.accepted() {
-			sight.BreakAt(*one.head, conform.Mismatch{
+			sight.BreakAt(*one.head, rules.Mismatch{
 				Wanted: "an HTTP error status, as the body is an error",
 				Found:  fmt.Sprintf("HTTP %d", one.status()), Where: "HTTP status",
 			}, one.explained()...)
@@ -114,7 +115,7 @@ func refusals(conversation *conform.Conversation, sight *conform.Sight) {
 	}
 }
 
-func contentTypes(conversation *conform.Conversation, sight *conform.Sight) {
+func contentTypes(conversation *rules.Conversation, sight *rules.Sight) {
 	for _, one := range exchanges(conversation) {
 		if !one.asks() || !one.accepted() {
 			continue
@@ -123,14 +124,14 @@ func contentTypes(conversation *conform.Conversation, sight *conform.Sight) {
 		switch one.mediaType() {
 		case eventStreamType:
 			if found := noEvents(one); found != "" {
-				sight.BreakAt(one.events[0], conform.Mismatch{Wanted: "an event stream", Found: found}, one.explained()...)
+				sight.BreakAt(one.events[0], rules.Mismatch{Wanted: "an event stream", Found: found}, one.explained()...)
 			}
 		case "application/json":
 			if found := noObject(one); found != "" {
-				sight.BreakAt(*one.head, conform.Mismatch{Wanted: "one JSON object", Found: found}, one.explained()...)
+				sight.BreakAt(*one.head, rules.Mismatch{Wanted: "one JSON object", Found: found}, one.explained()...)
 			}
 		default:
-			sight.BreakAt(*one.head, conform.Mismatch{
+			sight.BreakAt(*one.head, rules.Mismatch{
 				Wanted: eventStreamType + " or application/json",
 				Found:  fmt.Sprintf("HTTP %d of the content type %q", one.status(), one.head.HTTP.Header.Get("Content-Type")),
 				Where:  "header Content-Type",
@@ -148,7 +149,7 @@ func noObject(one *exchange) string {
 	case len(one.said) == 0 || one.said[0].Object != nil || hasFlaw(one.said[0], jsonrpc.TooComplex) || !one.endedByServer():
 		return ""
 	}
-	return scripted.Short(one.said[0].Raw)
+	return excerpt.Short(one.said[0].Raw)
 }
 
 // noEvents says what a body is that should be an event stream and ends without
@@ -158,12 +159,12 @@ func noEvents(one *exchange) string {
 	if len(one.events) == 0 || !one.endedByServer() || slices.ContainsFunc(one.events, func(event transcript.Event) bool { return !isOther(event) }) {
 		return ""
 	}
-	return scripted.Short(one.events[0].Raw)
+	return excerpt.Short(one.events[0].Raw)
 }
 
 // streams are the rules about event streams that answer a request.
-func streams() []conform.Rule {
-	return []conform.Rule{
+func streams() []rules.Rule {
+	return []rules.Rule{
 		{
 			Text:         "sends an event with an id and empty data first on an SSE stream that uses event ids",
 			Requirements: []string{"transports.http.stream.primed"},
@@ -209,7 +210,7 @@ func streams() []conform.Rule {
 
 // primings judges the first event of streams that have ids. A client cannot
 // come back to others, so that there is nothing to ready it for.
-func primings(conversation *conform.Conversation, sight *conform.Sight) {
+func primings(conversation *rules.Conversation, sight *rules.Sight) {
 	spoken := negotiations(conversation)
 	for _, one := range exchanges(conversation) {
 		events := slices.DeleteFunc(slices.Clone(one.events), onlyComments)
@@ -218,7 +219,7 @@ func primings(conversation *conform.Conversation, sight *conform.Sight) {
 		}
 		sight.Saw()
 		if first := events[0]; first.Kind != transcript.Block || !first.SSE.HasData || eventID(first) == "" {
-			sight.BreakAt(first, conform.Mismatch{
+			sight.BreakAt(first, rules.Mismatch{
 				Wanted: "an event with an id and an empty data field at first", Found: describeEvent(first),
 			}, one.explained()...)
 		}
@@ -239,7 +240,7 @@ func describeEvent(event transcript.Event) string {
 		id = fmt.Sprintf("with the id %q", eventID(event))
 	}
 	if event.Kind == transcript.Message {
-		return "an event " + id + " and the data " + scripted.Short(event.Raw)
+		return "an event " + id + " and the data " + excerpt.Short(event.Raw)
 	}
 	if event.SSE != nil && event.SSE.HasData {
 		return "an event " + id + " and empty data"
@@ -248,8 +249,8 @@ func describeEvent(event transcript.Event) string {
 }
 
 // cancelled tells whether the client gave up the request of an exchange.
-func (e *exchange) cancelled(conversation *conform.Conversation) bool {
-	return slices.ContainsFunc(byPeer(conversation), func(said *conform.Said) bool {
+func (e *exchange) cancelled(conversation *rules.Conversation) bool {
+	return slices.ContainsFunc(byPeer(conversation), func(said *rules.Said) bool {
 		return said.Method == "notifications/cancelled" && jsonrpc.IDOf(said.ParamsObject()["requestId"]) == e.sent.ID
 	})
 }
@@ -272,7 +273,7 @@ func (e *exchange) answeredIn(family []*exchange) bool {
 	return slices.ContainsFunc(family, func(other *exchange) bool { return e.answer(other.said) != nil })
 }
 
-func broughtResponses(conversation *conform.Conversation, sight *conform.Sight) {
+func broughtResponses(conversation *rules.Conversation, sight *rules.Sight) {
 	all, spoken := exchanges(conversation), negotiations(conversation)
 	for _, one := range all {
 		if !one.asks() || !one.streams() || one.cancelled(conversation) || !one.spoke(conversation.Revision, spoken) ||
@@ -287,7 +288,7 @@ func broughtResponses(conversation *conform.Conversation, sight *conform.Sight) 
 			sight.Saw()
 		case ended && conversation.Complete && !waits(last, conversation):
 			sight.Saw()
-			sight.BreakAt(*last.end, conform.Mismatch{
+			sight.BreakAt(*last.end, rules.Mismatch{
 				Wanted: "the response to " + one.sent.Method + " before the stream ends",
 				Found:  "the end of the stream, which nothing followed",
 			}, one.explained()...)
@@ -298,11 +299,11 @@ func broughtResponses(conversation *conform.Conversation, sight *conform.Sight) 
 // waits tells whether the server may wait for the client to resume a stream:
 // it closed the connection after an event with an id, as it may where there is polling, and
 // nobody came.
-func waits(last *exchange, conversation *conform.Conversation) bool {
+func waits(last *exchange, conversation *rules.Conversation) bool {
 	return conversation.Has(protocol.Polling) && slices.ContainsFunc(last.events, hasID)
 }
 
-func keptStreams(conversation *conform.Conversation, sight *conform.Sight) {
+func keptStreams(conversation *rules.Conversation, sight *rules.Sight) {
 	all, spoken := exchanges(conversation), negotiations(conversation)
 	for _, one := range all {
 		if !one.asks() || !one.streams() || !one.endedInPeace(all) || one.cancelled(conversation) ||
@@ -311,7 +312,7 @@ func keptStreams(conversation *conform.Conversation, sight *conform.Sight) {
 		}
 		sight.Saw()
 		if one.answer(one.said) == nil {
-			sight.BreakAt(*one.end, conform.Mismatch{
+			sight.BreakAt(*one.end, rules.Mismatch{
 				Wanted: "the stream to stay open until the response to " + one.sent.Method, Found: "its end before the response",
 			}, one.explained()...)
 		}
@@ -320,7 +321,7 @@ func keptStreams(conversation *conform.Conversation, sight *conform.Sight) {
 
 // retries judges streams that the server closed and that turned out not to
 // have ended: the response was missing, or more came when they were resumed.
-func retries(conversation *conform.Conversation, sight *conform.Sight) {
+func retries(conversation *rules.Conversation, sight *rules.Sight) {
 	all, spoken := exchanges(conversation), negotiations(conversation)
 	for _, one := range all {
 		if !one.streams() || !one.endedInPeace(all) || !closedEarly(one, conversation, all) || !one.spoke(conversation.Revision, spoken) {
@@ -328,14 +329,14 @@ func retries(conversation *conform.Conversation, sight *conform.Sight) {
 		}
 		sight.Saw()
 		if !slices.ContainsFunc(one.events, func(event transcript.Event) bool { return event.SSE != nil && event.SSE.Retry != nil }) {
-			sight.BreakAt(*one.end, conform.Mismatch{
+			sight.BreakAt(*one.end, rules.Mismatch{
 				Wanted: "an event with a retry field before the connection closes", Found: "none on " + one.request.Stream,
 			}, one.explained()...)
 		}
 	}
 }
 
-func closedEarly(one *exchange, conversation *conform.Conversation, all []*exchange) bool {
+func closedEarly(one *exchange, conversation *rules.Conversation, all []*exchange) bool {
 	if root := one.root(); root.asks() {
 		soFar := slices.DeleteFunc(root.family(all), func(other *exchange) bool { return other.request.Sequence > one.request.Sequence })
 		return slices.ContainsFunc(one.events, hasID) && conversation.Complete && !root.answeredIn(soFar) && !root.cancelled(conversation)
@@ -348,14 +349,14 @@ func closedEarly(one *exchange, conversation *conform.Conversation, all []*excha
 // replays tells whether all that a resumed stream brought had been sent before
 // its connection was closed.
 func replays(later, one *exchange) bool {
-	return !slices.ContainsFunc(later.said, func(said *conform.Said) bool {
-		return !slices.ContainsFunc(one.said, func(earlier *conform.Said) bool { return bytes.Equal(earlier.Raw, said.Raw) })
+	return !slices.ContainsFunc(later.said, func(said *rules.Said) bool {
+		return !slices.ContainsFunc(one.said, func(earlier *rules.Said) bool { return bytes.Equal(earlier.Raw, said.Raw) })
 	})
 }
 
 // askedFor finds the request of the peer that a progress notification of the
 // target is about; nil when it is none, or the token is not unique.
-func askedFor(said *conform.Said, conversation *conform.Conversation) *conform.Said {
+func askedFor(said *rules.Said, conversation *rules.Conversation) *rules.Said {
 	if said.Method != "notifications/progress" {
 		return nil
 	}
@@ -363,7 +364,7 @@ func askedFor(said *conform.Said, conversation *conform.Conversation) *conform.S
 	if !there {
 		return nil
 	}
-	var found *conform.Said
+	var found *rules.Said
 	for _, request := range conversation.Messages[:said.Index] {
 		asked, asks := progressToken(request)
 		if request.FromTarget(conversation.Leg) || !asks || jsonrpc.IDOf(asked) != jsonrpc.IDOf(token) {
@@ -377,7 +378,7 @@ func askedFor(said *conform.Said, conversation *conform.Conversation) *conform.S
 	return found
 }
 
-func relatedProgress(conversation *conform.Conversation, sight *conform.Sight) {
+func relatedProgress(conversation *rules.Conversation, sight *rules.Sight) {
 	all := exchanges(conversation)
 	for _, one := range all {
 		root := one.root()
@@ -391,7 +392,7 @@ func relatedProgress(conversation *conform.Conversation, sight *conform.Sight) {
 			}
 			sight.Saw()
 			if request != root.sent {
-				sight.Break(said, conform.Mismatch{
+				sight.Break(said, rules.Mismatch{
 					Wanted: fmt.Sprintf("messages that relate to the request %s (%s)", root.sent.ID, root.sent.Method),
 					Found:  fmt.Sprintf("progress of the request %s (%s)", request.ID, request.Method),
 				})
@@ -403,7 +404,7 @@ func relatedProgress(conversation *conform.Conversation, sight *conform.Sight) {
 // broadcasts judges messages that say which they are: responses and requests
 // by their id, progress by its value and a token that one request gave. Others
 // may be sent again with the same words.
-func broadcasts(conversation *conform.Conversation, sight *conform.Sight) {
+func broadcasts(conversation *rules.Conversation, sight *rules.Sight) {
 	if conversation.Transport != protocol.HTTP {
 		return
 	}
@@ -426,7 +427,7 @@ func broadcasts(conversation *conform.Conversation, sight *conform.Sight) {
 				sight.Saw()
 			}
 			if earlier := sentOn[name]; earlier != nil && earlier != one && earlier.openAt(said.Event) {
-				sight.Break(said, conform.Mismatch{
+				sight.Break(said, rules.Mismatch{
 					Wanted: "each message on one stream",
 					Found:  fmt.Sprintf("the same message on %s and on %s", earlier.request.Stream, one.request.Stream),
 				})
@@ -437,7 +438,7 @@ func broadcasts(conversation *conform.Conversation, sight *conform.Sight) {
 }
 
 // tokensGiven counts the requests that gave each progress token.
-func tokensGiven(conversation *conform.Conversation) map[jsonrpc.ID]int {
+func tokensGiven(conversation *rules.Conversation) map[jsonrpc.ID]int {
 	given := map[jsonrpc.ID]int{}
 	for _, said := range byPeer(conversation) {
 		if token, there := progressToken(said); there {
@@ -447,7 +448,7 @@ func tokensGiven(conversation *conform.Conversation) map[jsonrpc.ID]int {
 	return given
 }
 
-func identity(said *conform.Said, one *exchange, given map[jsonrpc.ID]int) string {
+func identity(said *rules.Said, one *exchange, given map[jsonrpc.ID]int) string {
 	switch {
 	case said.Kind == jsonrpc.Request, said.Kind == jsonrpc.Response && !isAnonymous(said):
 		return one.session() + " " + string(said.Raw)
@@ -461,8 +462,8 @@ func identity(said *conform.Said, one *exchange, given map[jsonrpc.ID]int) strin
 }
 
 // listening are the rules about streams opened with GET.
-func listening() []conform.Rule {
-	return []conform.Rule{
+func listening() []rules.Rule {
+	return []rules.Rule{
 		{
 			Text:         "answers GET with text/event-stream or HTTP 405",
 			Requirements: []string{"transports.http.get.answered"},
@@ -484,7 +485,7 @@ func listening() []conform.Rule {
 // answeredGets leaves out what says nothing of GET: that the server has too
 // much to do for the moment, that the session is over, or that one stream is
 // all that a client gets.
-func answeredGets(conversation *conform.Conversation, sight *conform.Sight) {
+func answeredGets(conversation *rules.Conversation, sight *rules.Sight) {
 	all := exchanges(conversation)
 	for _, one := range all {
 		if !one.standing() || one.deliberate() || one.head == nil {
@@ -506,7 +507,7 @@ func answeredGets(conversation *conform.Conversation, sight *conform.Sight) {
 		if one.status() == http.StatusMethodNotAllowed || one.status() == http.StatusOK && one.streams() {
 			continue
 		}
-		sight.BreakAt(*one.head, conform.Mismatch{
+		sight.BreakAt(*one.head, rules.Mismatch{
 			Wanted: "an event stream, or HTTP 405 (Method Not Allowed)",
 			Found:  fmt.Sprintf("HTTP %d of the content type %q", one.status(), one.head.HTTP.Header.Get("Content-Type")),
 			Where:  "HTTP status",
@@ -532,7 +533,7 @@ func (e *exchange) overtaken(all []*exchange) bool {
 	})
 }
 
-func unaskedResponses(conversation *conform.Conversation, sight *conform.Sight) {
+func unaskedResponses(conversation *rules.Conversation, sight *rules.Sight) {
 	all := exchanges(conversation)
 	gets := slices.DeleteFunc(slices.Clone(all), func(one *exchange) bool { return !one.standing() || !one.streams() })
 	for _, one := range all {
@@ -542,7 +543,7 @@ func unaskedResponses(conversation *conform.Conversation, sight *conform.Sight) 
 			case said.Kind != jsonrpc.Response:
 			case one.root().standing() && one.streams():
 				sight.Saw()
-				sight.Break(said, conform.Mismatch{
+				sight.Break(said, rules.Mismatch{
 					Wanted: "the response on the stream of its request", Found: "the response on " + one.request.Stream + ", opened with GET",
 				})
 			case !resumes && slices.ContainsFunc(gets, func(get *exchange) bool { return get.openAt(said.Event) }):
@@ -555,9 +556,9 @@ func unaskedResponses(conversation *conform.Conversation, sight *conform.Sight) 
 // unrelatedProgress judges progress of requests whose own stream is open, so
 // that it could have gone there. That of a task is left out: it goes on when its
 // request is answered, and which of two streams was first is not to be seen.
-func unrelatedProgress(conversation *conform.Conversation, sight *conform.Sight) {
+func unrelatedProgress(conversation *rules.Conversation, sight *rules.Sight) {
 	all := exchanges(conversation)
-	ownStream := func(request *conform.Said, at transcript.Event) *exchange {
+	ownStream := func(request *rules.Said, at transcript.Event) *exchange {
 		index := slices.IndexFunc(all, func(one *exchange) bool { return one.sent == request && one.openAt(at) })
 		if index < 0 {
 			return nil
@@ -575,7 +576,7 @@ func unrelatedProgress(conversation *conform.Conversation, sight *conform.Sight)
 				sight.Saw()
 			}
 			if one.root().standing() {
-				sight.Break(said, conform.Mismatch{
+				sight.Break(said, rules.Mismatch{
 					Wanted: "progress on the stream of its request, which is open",
 					Found:  "progress on " + one.request.Stream + ", opened with GET",
 				})
@@ -584,14 +585,14 @@ func unrelatedProgress(conversation *conform.Conversation, sight *conform.Sight)
 	}
 }
 
-func ofTask(said *conform.Said) bool {
-	_, related := said.Meta()[conform.RelatedTask]
+func ofTask(said *rules.Said) bool {
+	_, related := said.Meta()[mcp.RelatedTask]
 	return related
 }
 
 // resumption are the rules about event ids and what they are good for.
-func resumption() []conform.Rule {
-	return []conform.Rule{
+func resumption() []rules.Rule {
+	return []rules.Rule{
 		{
 			Text:         "sends events with ids that are unique in the session",
 			Requirements: []string{"transports.http.events.unique"},
@@ -607,7 +608,7 @@ func resumption() []conform.Rule {
 
 // uniqueEvents compares the events of streams that resume none: those replay
 // events with the ids that they had.
-func uniqueEvents(conversation *conform.Conversation, sight *conform.Sight) {
+func uniqueEvents(conversation *rules.Conversation, sight *rules.Sight) {
 	type known struct {
 		one     *exchange
 		message bool
@@ -630,7 +631,7 @@ func uniqueEvents(conversation *conform.Conversation, sight *conform.Sight) {
 			message := event.Kind == transcript.Message
 			// An event without a message may point at the last one that had one.
 			if there && (earlier.one != one || earlier.message && message) {
-				sight.BreakAt(event, conform.Mismatch{
+				sight.BreakAt(event, rules.Mismatch{
 					Wanted: "ids that no other event of the session has",
 					Found:  fmt.Sprintf("the id %q on %s and on %s", id, earlier.one.request.Stream, one.request.Stream),
 				}, one.explained()...)
@@ -641,7 +642,7 @@ func uniqueEvents(conversation *conform.Conversation, sight *conform.Sight) {
 }
 
 // ownReplays judges what a stream brings that resumes a known one.
-func ownReplays(conversation *conform.Conversation, sight *conform.Sight) {
+func ownReplays(conversation *rules.Conversation, sight *rules.Sight) {
 	all := exchanges(conversation)
 	for _, one := range all {
 		root := one.root()
@@ -651,7 +652,7 @@ func ownReplays(conversation *conform.Conversation, sight *conform.Sight) {
 		for _, said := range one.said {
 			sight.Saw()
 			if foreign := foreignTo(root, said, one, all); foreign != "" {
-				sight.Break(said, conform.Mismatch{
+				sight.Break(said, rules.Mismatch{
 					Wanted: "only messages of " + root.request.Stream + ", which is resumed", Found: foreign,
 				})
 			}
@@ -661,7 +662,7 @@ func ownReplays(conversation *conform.Conversation, sight *conform.Sight) {
 
 // foreignTo says where a message on a resumed stream belongs instead; "" when
 // nothing shows that it belongs elsewhere.
-func foreignTo(root *exchange, said *conform.Said, one *exchange, all []*exchange) string {
+func foreignTo(root *exchange, said *rules.Said, one *exchange, all []*exchange) string {
 	if said.Kind == jsonrpc.Response && said.Request != nil {
 		if root.sent == said.Request {
 			return ""
@@ -685,8 +686,8 @@ func foreignTo(root *exchange, said *conform.Said, one *exchange, all []*exchang
 }
 
 // sessions are the rules about session ids.
-func sessions() []conform.Rule {
-	return []conform.Rule{
+func sessions() []rules.Rule {
+	return []rules.Rule{
 		{
 			Text:         "sends Mcp-Session-Id with visible ASCII characters only",
 			Requirements: []string{"transports.http.session.characters"},
@@ -700,7 +701,7 @@ func sessions() []conform.Rule {
 	}
 }
 
-func visibleSessions(conversation *conform.Conversation, sight *conform.Sight) {
+func visibleSessions(conversation *rules.Conversation, sight *rules.Sight) {
 	for _, one := range exchanges(conversation) {
 		if one.head == nil || one.head.HTTP == nil {
 			continue
@@ -708,7 +709,7 @@ func visibleSessions(conversation *conform.Conversation, sight *conform.Sight) {
 		for _, id := range one.head.HTTP.Header.Values(sessionHeader) {
 			sight.Saw()
 			if !isVisibleASCII(id) {
-				sight.BreakAt(*one.head, conform.Mismatch{
+				sight.BreakAt(*one.head, rules.Mismatch{
 					Wanted: "a session id of characters from 0x21 to 0x7E", Found: fmt.Sprintf("%+q", id), Where: "header " + sessionHeader,
 				}, one.explained()...)
 			}
@@ -718,7 +719,7 @@ func visibleSessions(conversation *conform.Conversation, sight *conform.Sight) {
 
 // assignedSessions judges the answers to requests of the stateless era, by their version
 // header. An id that the request has may be repeated, which is for a check to judge.
-func assignedSessions(conversation *conform.Conversation, sight *conform.Sight) {
+func assignedSessions(conversation *rules.Conversation, sight *rules.Sight) {
 	for _, one := range exchanges(conversation) {
 		version := one.request.HTTP.Header.Get(transport.VersionHeader)
 		if one.head == nil || one.head.HTTP == nil || !protocol.Has(version, protocol.PerRequestMeta) || one.deliberate() || one.request.HTTP.Header.Get(sessionHeader) != "" {
@@ -726,7 +727,7 @@ func assignedSessions(conversation *conform.Conversation, sight *conform.Sight) 
 		}
 		sight.Saw()
 		if id := one.head.HTTP.Header.Get(sessionHeader); id != "" {
-			sight.BreakAt(*one.head, conform.Mismatch{
+			sight.BreakAt(*one.head, rules.Mismatch{
 				Wanted: "no session id, as there are no sessions at " + version, Found: fmt.Sprintf("%q", id), Where: "header " + sessionHeader,
 			}, one.explained()...)
 		}

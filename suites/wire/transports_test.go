@@ -10,8 +10,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/mcpconform/mcpconform/internal/conform"
 	"github.com/mcpconform/mcpconform/internal/protocol"
+	"github.com/mcpconform/mcpconform/internal/rules"
 	"github.com/mcpconform/mcpconform/internal/transcript"
 )
 
@@ -24,12 +24,12 @@ import (
 //	e  an event: #id, ~retry, =name, and a message, or data for an empty data field
 //	b  a block of an event stream, as text without any field that is known
 //	.  the server ends the response; x the client does
-func carry(t *testing.T, revision, script string) *conform.Conversation {
+func carry(t *testing.T, revision, script string) *rules.Conversation {
 	t.Helper()
-	return carryFor(t, conform.Leg{Role: protocol.ServerRole, Revision: revision, Transport: protocol.HTTP}, script)
+	return carryFor(t, rules.Leg{Role: protocol.ServerRole, Revision: revision, Transport: protocol.HTTP}, script)
 }
 
-func carryFor(t *testing.T, leg conform.Leg, script string) *conform.Conversation {
+func carryFor(t *testing.T, leg rules.Leg, script string) *rules.Conversation {
 	t.Helper()
 	var events []transcript.Event
 	for line := range strings.Lines(script) {
@@ -72,7 +72,7 @@ func carryFor(t *testing.T, leg conform.Leg, script string) *conform.Conversatio
 		}
 		events = append(events, event)
 	}
-	return conform.NewConversation(leg, events, true)
+	return rules.NewConversation(leg, events, true)
 }
 
 func headersOf(text string) http.Header {
@@ -114,11 +114,11 @@ func eventOf(t *testing.T, text string) (transcript.Kind, []byte, *transcript.SS
 
 // judged returns the requirements of the transports that a conversation broke,
 // and those for which it had something to see.
-func judged(conversation *conform.Conversation) (broken, seen []string) {
-	rules := TransportRules()
+func judged(conversation *rules.Conversation) (broken, seen []string) {
+	judging := TransportRules()
 	broken, seen = []string{}, []string{}
-	for _, finding := range conform.ApplyRules(rules, conversation) {
-		name := strings.TrimPrefix(rules[finding.Rule].Requirements[0], "transports.")
+	for _, finding := range rules.Apply(judging, conversation) {
+		name := strings.TrimPrefix(finding.Rule, "transports.")
 		seen = append(seen, name)
 		if len(finding.Breaks) > 0 {
 			broken = append(broken, name)
@@ -321,7 +321,7 @@ func TestLinesOfStandardOutput(t *testing.T) {
 					Kind: transcript.Message, From: protocol.Server, Stream: "stdio", Sequence: len(events), Raw: []byte(raw),
 				})
 			}
-			broken, _ := judged(conform.NewConversation(stdio, events, true))
+			broken, _ := judged(rules.NewConversation(stdio, events, true))
 			if difference := cmp.Diff(test.broken, broken); difference != "" {
 				t.Errorf("broken requirements (-wanted +found):\n%s", difference)
 			}
@@ -338,8 +338,8 @@ func FuzzTransportRules(f *testing.F) {
 		for line := range strings.SplitSeq(output, "\n") {
 			events = append(events, transcript.Event{Kind: transcript.Message, From: protocol.Server, Stream: "stdio", Sequence: len(events), Raw: []byte(line)})
 		}
-		judged(conform.NewConversation(stdio, events, true))
-		judged(conform.NewConversation(conform.Leg{Role: protocol.ServerRole, Revision: "2026-07-28", Transport: protocol.Stdio}, events, true))
+		judged(rules.NewConversation(stdio, events, true))
+		judged(rules.NewConversation(rules.Leg{Role: protocol.ServerRole, Revision: "2026-07-28", Transport: protocol.Stdio}, events, true))
 
 		events = []transcript.Event{
 			{Kind: transcript.Head, From: protocol.Client, Stream: "post-1", HTTP: &transcript.HTTP{Method: "POST"}},
@@ -349,8 +349,8 @@ func FuzzTransportRules(f *testing.F) {
 			{Kind: transcript.End, From: protocol.Server, Stream: "post-1", Sequence: 4, Note: transcript.Complete},
 		}
 		for _, revision := range []string{overHTTP.Revision, "2026-07-28"} {
-			leg := conform.Leg{Role: protocol.ServerRole, Revision: revision, Transport: protocol.HTTP}
-			broken, seen := judged(conform.NewConversation(leg, events, true))
+			leg := rules.Leg{Role: protocol.ServerRole, Revision: revision, Transport: protocol.HTTP}
+			broken, seen := judged(rules.NewConversation(leg, events, true))
 			for _, name := range broken {
 				if !slices.Contains(seen, name) {
 					t.Errorf("%s: %s is broken, but was not seen", revision, name)

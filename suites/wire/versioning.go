@@ -5,15 +5,15 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/mcpconform/mcpconform/internal/conform"
 	"github.com/mcpconform/mcpconform/internal/jsonrpc"
+	"github.com/mcpconform/mcpconform/internal/mcp"
 	"github.com/mcpconform/mcpconform/internal/protocol"
-	"github.com/mcpconform/mcpconform/internal/scripted"
+	"github.com/mcpconform/mcpconform/internal/rules"
 )
 
 // VersioningRules are the rules of the page basic/versioning.
-func VersioningRules() []conform.Rule {
-	return []conform.Rule{
+func VersioningRules() []rules.Rule {
+	return []rules.Rule{
 		{
 			Text:         "returns data.supported and data.requested in the error -32022",
 			Requirements: []string{"versioning.unsupported.listed"},
@@ -27,7 +27,7 @@ func VersioningRules() []conform.Rule {
 		{
 			Text:         "uses no extension that the peer does not declare",
 			Requirements: []string{"versioning.extensions.fallback"},
-			Judge: func(conversation *conform.Conversation, sight *conform.Sight) {
+			Judge: func(conversation *rules.Conversation, sight *rules.Sight) {
 				extendedResults(conversation, sight)
 				extendedRequests(conversation, sight)
 			},
@@ -35,7 +35,7 @@ func VersioningRules() []conform.Rule {
 	}
 }
 
-func unlistedVersions(conversation *conform.Conversation, sight *conform.Sight) {
+func unlistedVersions(conversation *rules.Conversation, sight *rules.Sight) {
 	for _, said := range standaloneErrors(conversation) {
 		refusal, _ := said.Error()
 		if refusal.Code != jsonrpc.UnsupportedRevision {
@@ -44,12 +44,12 @@ func unlistedVersions(conversation *conform.Conversation, sight *conform.Sight) 
 		sight.Saw()
 		data, _ := refusal.Data.(map[string]any)
 		if !isListOfNames(data["supported"]) {
-			sight.Break(said, conform.Mismatch{
+			sight.Break(said, rules.Mismatch{
 				Wanted: "a list of revisions", Found: shown(data, "supported"), Where: "/error/data/supported",
 			})
 		}
 		if _, isText := data["requested"].(string); !isText {
-			sight.Break(said, conform.Mismatch{
+			sight.Break(said, rules.Mismatch{
 				Wanted: "the revision that was asked for", Found: shown(data, "requested"), Where: "/error/data/requested",
 			})
 		}
@@ -64,13 +64,13 @@ func isListOfNames(value any) bool {
 	})
 }
 
-func extensionNames(conversation *conform.Conversation, sight *conform.Sight) {
+func extensionNames(conversation *rules.Conversation, sight *rules.Sight) {
 	for _, capabilities := range declarations(conversation) {
 		for _, name := range extensions(capabilities.object()) {
 			sight.Saw()
 			if !isExtension(name) {
-				sight.Break(capabilities.said, conform.Mismatch{
-					Wanted: "a name with a prefix, such as com.example/extension", Found: conform.Show(name),
+				sight.Break(capabilities.said, rules.Mismatch{
+					Wanted: "a name with a prefix, such as com.example/extension", Found: rules.Show(name),
 					Where: capabilities.pointer + "/extensions/" + escape(name),
 				})
 			}
@@ -80,12 +80,12 @@ func extensionNames(conversation *conform.Conversation, sight *conform.Sight) {
 
 // declarations are the capabilities that the target of the stateless era declares: a
 // server in answer to server/discover, a client with each request.
-func declarations(conversation *conform.Conversation) []found {
+func declarations(conversation *rules.Conversation) []found {
 	all := within(results(conversation, "server/discover"), "capabilities")
 	for _, said := range conversation.ByTarget() {
 		meta, _ := paramsOf(said).member("_meta")
-		if declared, there := meta.object()[scripted.MetaCapabilities]; there && isRequest(said) {
-			all = append(all, found{place{meta.pointer + "/" + escape(scripted.MetaCapabilities), declared}, said})
+		if declared, there := meta.object()[mcp.MetaCapabilities]; there && isRequest(said) {
+			all = append(all, found{place{meta.pointer + "/" + escape(mcp.MetaCapabilities), declared}, said})
 		}
 	}
 	return all
@@ -98,7 +98,7 @@ func isExtension(name string) bool {
 // extendedResults looks at the results of a server with extensions for clients that
 // lack some of them: their types are those of the core, or of an extension that
 // both have.
-func extendedResults(conversation *conform.Conversation, sight *conform.Sight) {
+func extendedResults(conversation *rules.Conversation, sight *rules.Sight) {
 	offered := extensions(conversation.ServerCapabilities)
 	for _, said := range standaloneResults(conversation) {
 		shared := extensions(conversation.ClientDeclared(said))
@@ -110,9 +110,9 @@ func extendedResults(conversation *conform.Conversation, sight *conform.Sight) {
 		sight.Saw()
 		mayMean := func(name string) bool { return unknownExtension(name) || slices.Contains(resultTypes[name], kind) }
 		if !isCoreType(kind) && slices.ContainsFunc(offered, mayMean) && !slices.ContainsFunc(shared, mayMean) {
-			sight.Break(said, conform.Mismatch{
+			sight.Break(said, rules.Mismatch{
 				Wanted: fmt.Sprintf("%q or %q: the request declares no extension that has another type", complete, inputRequired),
-				Found:  conform.Show(kind), Where: resultTypePlace,
+				Found:  rules.Show(kind), Where: resultTypePlace,
 			})
 		}
 	}
@@ -120,7 +120,7 @@ func extendedResults(conversation *conform.Conversation, sight *conform.Sight) {
 
 // extendedRequests looks at the requests of a client in the stateless era, once it
 // has heard what the server declares: those about tasks belong to an extension.
-func extendedRequests(conversation *conform.Conversation, sight *conform.Sight) {
+func extendedRequests(conversation *rules.Conversation, sight *rules.Sight) {
 	declared := conversation.ServerCapabilities
 	if conversation.Role != protocol.ClientRole || !conversation.Has(protocol.Extensions) || declared == nil {
 		return
@@ -131,7 +131,7 @@ func extendedRequests(conversation *conform.Conversation, sight *conform.Sight) 
 		}
 		sight.Saw()
 		if strings.HasPrefix(said.Method, "tasks/") && !declaresExtension(declared) {
-			sight.Break(said, conform.Mismatch{
+			sight.Break(said, rules.Mismatch{
 				Wanted: "nothing of " + tasksExtension + ", which the server does not declare", Found: said.Method, Where: "/method",
 			})
 		}

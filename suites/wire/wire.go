@@ -14,27 +14,27 @@ import (
 	"strings"
 	"time"
 
-	"github.com/mcpconform/mcpconform/internal/conform"
 	"github.com/mcpconform/mcpconform/internal/jsonrpc"
 	"github.com/mcpconform/mcpconform/internal/protocol"
+	"github.com/mcpconform/mcpconform/internal/rules"
 	"github.com/mcpconform/mcpconform/internal/transcript"
 	"github.com/mcpconform/mcpconform/schema"
 )
 
 // judge is what a rule does with a conversation.
-type judge = func(*conform.Conversation, *conform.Sight)
+type judge = func(*rules.Conversation, *rules.Sight)
 
 // every makes the judge of a rule about single messages of the target: which
 // of them could break it, and what is wrong with such a message. A zero
 // Mismatch means that nothing is.
-func every(concerned func(*conform.Said) bool, wrong func(*conform.Said) conform.Mismatch) judge {
-	return func(conversation *conform.Conversation, sight *conform.Sight) {
+func every(concerned func(*rules.Said) bool, wrong func(*rules.Said) rules.Mismatch) judge {
+	return func(conversation *rules.Conversation, sight *rules.Sight) {
 		for _, said := range conversation.ByTarget() {
 			if !concerned(said) {
 				continue
 			}
 			sight.Saw()
-			if mismatch := wrong(said); mismatch != (conform.Mismatch{}) {
+			if mismatch := wrong(said); mismatch != (rules.Mismatch{}) {
 				sight.Break(said, mismatch)
 			}
 		}
@@ -43,28 +43,28 @@ func every(concerned func(*conform.Said) bool, wrong func(*conform.Said) conform
 
 // ofClient makes a rule judge clients alone.
 func ofClient(judged judge) judge {
-	return func(conversation *conform.Conversation, sight *conform.Sight) {
+	return func(conversation *rules.Conversation, sight *rules.Sight) {
 		if conversation.Role == protocol.ClientRole {
 			judged(conversation, sight)
 		}
 	}
 }
 
-func isRequest(said *conform.Said) bool  { return said.Kind == jsonrpc.Request }
-func isResponse(said *conform.Said) bool { return said.Kind == jsonrpc.Response }
+func isRequest(said *rules.Said) bool  { return said.Kind == jsonrpc.Request }
+func isResponse(said *rules.Said) bool { return said.Kind == jsonrpc.Response }
 
-func isCall(said *conform.Said) bool {
+func isCall(said *rules.Said) bool {
 	return said.Kind == jsonrpc.Request || said.Kind == jsonrpc.Notification
 }
 
 // isMessage leaves out what is none; rules about messages judge what is.
-func isMessage(said *conform.Said) bool { return isCall(said) || isResponse(said) }
+func isMessage(said *rules.Said) bool { return isCall(said) || isResponse(said) }
 
-func isObject(said *conform.Said) bool { return said.Object != nil }
+func isObject(said *rules.Said) bool { return said.Object != nil }
 
 // byPeer returns the messages that the target received.
-func byPeer(conversation *conform.Conversation) []*conform.Said {
-	var said []*conform.Said
+func byPeer(conversation *rules.Conversation) []*rules.Said {
+	var said []*rules.Said
 	for _, message := range conversation.Messages {
 		if !message.FromTarget(conversation.Leg) {
 			said = append(said, message)
@@ -74,7 +74,7 @@ func byPeer(conversation *conform.Conversation) []*conform.Said {
 }
 
 // party is the target, as a schema knows it.
-func party(leg conform.Leg) protocol.Party {
+func party(leg rules.Leg) protocol.Party {
 	if leg.Role == protocol.ClientRole {
 		return protocol.Client
 	}
@@ -85,7 +85,7 @@ func party(leg conform.Leg) protocol.Party {
 // the leg until a handshake says otherwise. The answer that negotiates is itself in
 // the revision that it names, and the result for a request of the stateless era in
 // the one that the request names.
-func negotiations(conversation *conform.Conversation) []string {
+func negotiations(conversation *rules.Conversation) []string {
 	revisions := make([]string, len(conversation.Messages))
 	spoken := conversation.Revision
 	for index, said := range conversation.Messages {
@@ -106,7 +106,7 @@ func negotiations(conversation *conform.Conversation) []string {
 
 // schemas returns, for each message, the schema that it is to be judged by;
 // nil where none is known, and where a handshake names a revision that has none.
-func schemas(conversation *conform.Conversation) []*schema.Schema {
+func schemas(conversation *rules.Conversation) []*schema.Schema {
 	judging := make([]*schema.Schema, len(conversation.Messages))
 	for index, revision := range negotiations(conversation) {
 		if asked, some := revisionAsked(conversation.Messages[index]); some {
@@ -122,7 +122,7 @@ func schemas(conversation *conform.Conversation) []*schema.Schema {
 
 // revisionAsked returns the revision that a request names as its own: initialize in
 // its params, one of the stateless era in its _meta.
-func revisionAsked(said *conform.Said) (revision string, named bool) {
+func revisionAsked(said *rules.Said) (revision string, named bool) {
 	if isRequest(said) && said.Method == "initialize" {
 		revision, named = said.ParamsObject()["protocolVersion"].(string)
 		return revision, named
@@ -138,19 +138,19 @@ func hasHandshake(known *schema.Schema) bool {
 
 // originals returns the target's messages without those that it delivered a
 // second time.
-func originals(conversation *conform.Conversation) []*conform.Said {
+func originals(conversation *rules.Conversation) []*rules.Said {
 	repeated := redelivered(conversation)
-	return slices.DeleteFunc(conversation.ByTarget(), func(said *conform.Said) bool { return repeated[said] })
+	return slices.DeleteFunc(conversation.ByTarget(), func(said *rules.Said) bool { return repeated[said] })
 }
 
 // redelivered returns the messages that the target sent again because the
 // client came back for them with Last-Event-ID.
-func redelivered(conversation *conform.Conversation) map[*conform.Said]bool {
+func redelivered(conversation *rules.Conversation) map[*rules.Said]bool {
 	resumed := resumedStreams(conversation)
 	if len(resumed) == 0 {
 		return nil
 	}
-	repeated, delivered := map[*conform.Said]bool{}, map[jsonrpc.ID]bool{}
+	repeated, delivered := map[*rules.Said]bool{}, map[jsonrpc.ID]bool{}
 	for _, said := range conversation.ByTarget() {
 		message := jsonrpc.IDOf(said.Object) // however it is spelled the second time
 		if resumed[said.Event.Stream] && delivered[message] {
@@ -161,7 +161,7 @@ func redelivered(conversation *conform.Conversation) map[*conform.Said]bool {
 	return repeated
 }
 
-func resumedStreams(conversation *conform.Conversation) map[string]bool {
+func resumedStreams(conversation *rules.Conversation) map[string]bool {
 	resumed := map[string]bool{}
 	for _, event := range conversation.Events {
 		if event.Kind == transcript.Head && event.From == protocol.Client && event.HTTP != nil &&
@@ -174,7 +174,7 @@ func resumedStreams(conversation *conform.Conversation) map[string]bool {
 
 // refusedStreams are the HTTP exchanges that were answered with an error
 // status. Over stdio there are none.
-func refusedStreams(conversation *conform.Conversation) map[string]bool {
+func refusedStreams(conversation *rules.Conversation) map[string]bool {
 	refused := map[string]bool{}
 	for _, event := range conversation.Events {
 		if event.Kind == transcript.Head && event.From == protocol.Server && event.HTTP != nil &&
@@ -187,7 +187,7 @@ func refusedStreams(conversation *conform.Conversation) map[string]bool {
 
 // flood finds the first message at which more than most of them came within
 // one second; nil when there is none.
-func flood(messages []*conform.Said, most int) *conform.Said {
+func flood(messages []*rules.Said, most int) *rules.Said {
 	for last := most; last < len(messages); last++ {
 		if messages[last].Event.At.Sub(messages[last-most].Event.At) < time.Second {
 			return messages[last]
@@ -206,7 +206,7 @@ var opaque = map[string]bool{
 
 // membersNamed returns every member of a name in the objects of a message that
 // belong to the protocol, sorted by place.
-func membersNamed(said *conform.Said, name string) []place {
+func membersNamed(said *rules.Said, name string) []place {
 	// Most messages have none, and walking through a long list takes its time.
 	if said.Object == nil || !bytes.Contains(said.Raw, []byte(`"`+name+`"`)) {
 		return nil
@@ -255,12 +255,12 @@ func shown(object map[string]any, name string) string {
 	if !there {
 		return fmt.Sprintf("no member %q", name)
 	}
-	return conform.Show(value)
+	return rules.Show(value)
 }
 
 // progressToken returns the progress token in the params of a request, if one
 // is there.
-func progressToken(said *conform.Said) (token any, there bool) {
+func progressToken(said *rules.Said) (token any, there bool) {
 	token, there = said.Meta()["progressToken"]
 	return token, there
 }

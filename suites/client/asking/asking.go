@@ -8,7 +8,9 @@ import (
 	"strings"
 
 	"github.com/mcpconform/mcpconform/internal/conform"
+	"github.com/mcpconform/mcpconform/internal/excerpt"
 	"github.com/mcpconform/mcpconform/internal/protocol"
+	"github.com/mcpconform/mcpconform/internal/rules"
 	"github.com/mcpconform/mcpconform/internal/scripted"
 )
 
@@ -85,7 +87,7 @@ func Unasked(ctx context.Context, able, server *conform.Server, kind, method str
 func DemandNone(all ...conform.Asked) {
 	conform.Observe()
 	for _, asked := range all {
-		conform.Judge(conform.Mismatch{Wanted: "no " + asked.Method, Found: scripted.Short(asked.Raw)})
+		conform.Judge(rules.Mismatch{Wanted: "no " + asked.Method, Found: excerpt.Short(asked.Raw)})
 	}
 }
 

@@ -6,6 +6,7 @@ import (
 
 	"github.com/mcpconform/mcpconform/internal/conform"
 	"github.com/mcpconform/mcpconform/internal/jsonrpc"
+	"github.com/mcpconform/mcpconform/internal/rules"
 	"github.com/mcpconform/mcpconform/internal/scripted"
 )
 
@@ -106,7 +107,7 @@ var Declared = &conform.Story{
 
 // NeedDeclared returns what came of a question of Declared, and the call during which it
 // was asked. Of a client that does not declare the capability nothing is shown.
-func NeedDeclared(client *conform.Client, tool, method, capability string) (call *conform.Said, inquiry conform.Inquiry) {
+func NeedDeclared(client *conform.Client, tool, method, capability string) (call *rules.Said, inquiry conform.Inquiry) {
 	call = client.NeedCalls(tool)[0]
 	if !client.Declares(capability) {
 		client.NeverBut("the client does not declare "+capability, method)
@@ -116,18 +117,18 @@ func NeedDeclared(client *conform.Client, tool, method, capability string) (call
 
 // JudgeFulfilment judges that the client answers what it was asked for by a question of
 // Declared. One that refuses may have its reasons, but not that it knows no such method.
-func JudgeFulfilment(client *conform.Client, call *conform.Said, inquiry conform.Inquiry) {
+func JudgeFulfilment(client *conform.Client, call *rules.Said, inquiry conform.Inquiry) {
 	switch {
 	case conform.Observed(inquiry.Answered()):
 	case inquiry.Refused && inquiry.Refusal.Code == jsonrpc.MethodNotFound:
-		client.Blame(inquiry.Answer, conform.Mismatch{
+		client.Blame(inquiry.Answer, rules.Mismatch{
 			Wanted: "an answer to " + inquiry.Method + ", whose capability the client declares", Found: inquiry.Describe(),
 		})
 	case inquiry.Refused:
 		client.NeverBut("the client refused "+inquiry.Method, inquiry.Method)
 	default:
 		client.NeedGoingOn(conform.AnswerTo(call)) // which came when the server had waited for the answer
-		client.Missing(inquiry.Question, conform.Mismatch{
+		client.Missing(inquiry.Question, rules.Mismatch{
 			Wanted: "an answer to " + inquiry.Method + ", whose capability the client declares", Found: "none, though the client goes on",
 		})
 	}
@@ -166,8 +167,8 @@ func JudgeDeclaration(client *conform.Client, inquiry conform.Inquiry, capabilit
 		}
 		declared := conversation.ClientDeclared(inquiry.Answer)
 		if _, there := declared[capability]; !conform.Observed(there) {
-			client.Blame(inquiry.Answer, conform.Mismatch{
-				Wanted: "the capability " + capability + " declared for what it answers", Found: conform.Show(declared),
+			client.Blame(inquiry.Answer, rules.Mismatch{
+				Wanted: "the capability " + capability + " declared for what it answers", Found: rules.Show(declared),
 			})
 		}
 	}

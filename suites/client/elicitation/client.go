@@ -6,6 +6,7 @@ import (
 	. "github.com/onsi/ginkgo/v2"
 
 	. "github.com/mcpconform/mcpconform/internal/conform"
+	"github.com/mcpconform/mcpconform/internal/excerpt"
 	"github.com/mcpconform/mcpconform/internal/jsonrpc"
 	"github.com/mcpconform/mcpconform/internal/protocol"
 	"github.com/mcpconform/mcpconform/internal/scripted"
@@ -310,7 +311,7 @@ func visiting() {
 			}
 			for _, said := range client.Sent() {
 				if said.Kind == jsonrpc.Response && said.Request == nil {
-					client.Blame(said, Mismatch{Wanted: "no response to a notification", Found: scripted.Short(said.Raw)})
+					client.Blame(said, Mismatch{Wanted: "no response to a notification", Found: excerpt.Short(said.Raw)})
 				}
 			}
 			client.StaysUsable(ctx, announced[0], "the announcement of a completion that is none")

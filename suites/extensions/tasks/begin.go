@@ -8,6 +8,7 @@ import (
 	"time"
 
 	. "github.com/mcpconform/mcpconform/internal/conform"
+	"github.com/mcpconform/mcpconform/internal/mcp"
 	"github.com/mcpconform/mcpconform/internal/scripted"
 )
 
@@ -46,7 +47,7 @@ func declaring(ctx context.Context) *Server {
 // undeclared returns params that say of a request that the client offers everything
 // but the extension.
 func undeclared(params Object) Object {
-	own := Object{"_meta": Object{scripted.MetaCapabilities: scripted.Everything(Revision())}}
+	own := Object{"_meta": Object{mcp.MetaCapabilities: scripted.Everything(Revision())}}
 	maps.Copy(own, params)
 	return own
 }

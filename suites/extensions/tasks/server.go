@@ -8,7 +8,9 @@ import (
 	. "github.com/onsi/ginkgo/v2"
 
 	. "github.com/mcpconform/mcpconform/internal/conform"
+	"github.com/mcpconform/mcpconform/internal/excerpt"
 	"github.com/mcpconform/mcpconform/internal/jsonrpc"
+	"github.com/mcpconform/mcpconform/internal/mcp"
 	"github.com/mcpconform/mcpconform/internal/protocol"
 	"github.com/mcpconform/mcpconform/internal/scripted"
 )
@@ -226,7 +228,7 @@ func notifications() {
 			server.NeedMessage(ctx, subscription.Mark, tells, "the server agreed to tell of the task, and told nothing", "check a server that tells of tasks")
 			for _, told := range server.Sent(subscription.Mark, tells) {
 				params, _ := told.Params().(map[string]any)
-				Demand(params["taskId"] == id, "notifications of the task "+id+" alone", scripted.Short(told.Raw))
+				Demand(params["taskId"] == id, "notifications of the task "+id+" alone", excerpt.Short(told.Raw))
 			}
 		})
 
@@ -318,7 +320,7 @@ func former() {
 			call["task"] = Object{}
 			capabilities := scripted.Everything(Revision())
 			capabilities["tasks"] = Object{"requests": Object{"sampling": Object{"createMessage": Object{}}}, "cancel": Object{}}
-			call["_meta"] = Object{scripted.MetaCapabilities: capabilities}
+			call["_meta"] = Object{mcp.MetaCapabilities: capabilities}
 
 			reply := withoutTask(ctx, server, tool, call)
 

@@ -9,6 +9,7 @@ import (
 	. "github.com/onsi/ginkgo/v2"
 
 	. "github.com/mcpconform/mcpconform/internal/conform"
+	"github.com/mcpconform/mcpconform/internal/excerpt"
 	"github.com/mcpconform/mcpconform/internal/jsonrpc"
 	"github.com/mcpconform/mcpconform/internal/scripted"
 )
@@ -133,7 +134,7 @@ func listen(ctx context.Context, server *Server, id jsonrpc.ID, filter Object) s
 }
 
 func judgeAcknowledged(answer scripted.Received) {
-	Demand(answer.Method == acknowledged, acknowledged+" first", scripted.Short(answer.Raw))
+	Demand(answer.Method == acknowledged, acknowledged+" first", excerpt.Short(answer.Raw))
 }
 
 func announcements() {

@@ -8,6 +8,7 @@ import (
 
 	. "github.com/mcpconform/mcpconform/internal/conform"
 	"github.com/mcpconform/mcpconform/internal/jsonrpc"
+	"github.com/mcpconform/mcpconform/internal/mcp"
 	"github.com/mcpconform/mcpconform/internal/protocol"
 	"github.com/mcpconform/mcpconform/internal/scripted"
 )
@@ -52,7 +53,7 @@ func ServerChecks() {
 				result := server.Need(ctx, "server/discover", nil)
 
 				Expect(result).To(HaveMember("_meta"))
-				Expect(result["_meta"]).To(HaveMember(scripted.MetaServerInfo))
+				Expect(result["_meta"]).To(HaveMember(mcp.MetaServerInfo))
 			})
 
 		It("uses -32601 when it rejects the list method of an undeclared capability", Verifies("discover.capabilities.undeclared"),
@@ -88,7 +89,7 @@ func withHandshake() []any {
 // judgeAccepted judges that a revision is not refused; what the answer has to look
 // like, that revision says.
 func judgeAccepted(ctx SpecContext, server *Server, revision any) {
-	params := Object{"_meta": Object{scripted.MetaVersion: revision}}
+	params := Object{"_meta": Object{mcp.MetaVersion: revision}}
 	reply, _ := server.Provoke(ctx, "server/discover", params, "")
 	refusal, refused := reply.Error()
 	if refused && refusal.Code != jsonrpc.UnsupportedRevision {

@@ -8,6 +8,7 @@ import (
 	"github.com/mcpconform/mcpconform/internal/conform"
 	"github.com/mcpconform/mcpconform/internal/jsonrpc"
 	"github.com/mcpconform/mcpconform/internal/protocol"
+	"github.com/mcpconform/mcpconform/internal/rules"
 	"github.com/mcpconform/mcpconform/internal/scripted"
 )
 
@@ -109,7 +110,7 @@ func Lack(server *scripted.Server, declared conform.Object, unknown ...string) {
 // driver tells.
 func DemandRestraint(client, elsewhere *conform.Client, capability string, methods ...string) {
 	for _, request := range client.Requests(methods...) {
-		client.Blame(request, conform.Mismatch{
+		client.Blame(request, rules.Mismatch{
 			Wanted: request.Method + " only if the server declares " + capability, Found: request.Method + " without that", // as the rules say it
 		})
 	}
@@ -127,8 +128,8 @@ func DemandRestraint(client, elsewhere *conform.Client, capability string, metho
 func DemandText(client *conform.Client, method, member string) {
 	for request := range conform.ObserveEach(client.NeedRequests(method)) {
 		if text, isText := request.ParamsObject()[member].(string); !isText || text == "" {
-			client.Blame(request, conform.Mismatch{
-				Wanted: "a string", Found: conform.Show(request.ParamsObject()[member]), Where: "/params/" + member,
+			client.Blame(request, rules.Mismatch{
+				Wanted: "a string", Found: rules.Show(request.ParamsObject()[member]), Where: "/params/" + member,
 			})
 		}
 	}

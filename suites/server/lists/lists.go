@@ -12,7 +12,7 @@ import (
 
 	. "github.com/mcpconform/mcpconform/internal/conform"
 	"github.com/mcpconform/mcpconform/internal/jsonrpc"
-	"github.com/mcpconform/mcpconform/internal/scripted"
+	"github.com/mcpconform/mcpconform/internal/mcp"
 )
 
 // JudgeDeclaration judges that a server which lists something declares the capability for
@@ -67,7 +67,7 @@ const maxCalls = 3
 
 // askAround asks for what changes nothing, also as a client that offers nothing.
 func askAround(ctx context.Context, server *Server) {
-	bare := Object{"_meta": Object{scripted.MetaCapabilities: Object{}}}
+	bare := Object{"_meta": Object{mcp.MetaCapabilities: Object{}}}
 	for _, feature := range []string{"tools", "prompts", "resources"} {
 		if Declares(feature) {
 			server.Try(ctx, feature+"/list", bare) // others judge the answer

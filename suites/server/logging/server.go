@@ -9,8 +9,8 @@ import (
 
 	. "github.com/mcpconform/mcpconform/internal/conform"
 	"github.com/mcpconform/mcpconform/internal/jsonrpc"
+	"github.com/mcpconform/mcpconform/internal/mcp"
 	"github.com/mcpconform/mcpconform/internal/protocol"
-	"github.com/mcpconform/mcpconform/internal/scripted"
 )
 
 // levels are those of RFC 5424, the least severe first.
@@ -122,7 +122,7 @@ func askingForMessages() {
 			provoke(ctx, server, "")
 			server.Fence(ctx)
 
-			DemandNone("no log message for a request without "+scripted.MetaLogLevel, server.Sent(mark, Notification(logMessage)))
+			DemandNone("no log message for a request without "+mcp.MetaLogLevel, server.Sent(mark, Notification(logMessage)))
 		})
 }
 
@@ -150,7 +150,7 @@ func atLevel(level string, params Object) Object {
 	if level == "" {
 		return params
 	}
-	asking := Object{"_meta": Object{scripted.MetaLogLevel: level}}
+	asking := Object{"_meta": Object{mcp.MetaLogLevel: level}}
 	maps.Copy(asking, params)
 	return asking
 }

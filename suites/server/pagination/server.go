@@ -9,6 +9,7 @@ import (
 
 	. "github.com/mcpconform/mcpconform/internal/conform"
 	"github.com/mcpconform/mcpconform/internal/jsonrpc"
+	"github.com/mcpconform/mcpconform/internal/mcp"
 	"github.com/mcpconform/mcpconform/internal/scripted"
 )
 
@@ -34,7 +35,7 @@ func stableCursors() {
 					continue
 				}
 				used++
-				page, items := Object{"cursor": cursor}, ListMember(method)
+				page, items := Object{"cursor": cursor}, mcp.ListMember(method)
 				first := server.Need(ctx, method, page)[items]
 				if page, isList := first.([]any); !isList || len(page) == 0 {
 					continue // nothing that could be another

@@ -15,6 +15,7 @@ import (
 
 	. "github.com/mcpconform/mcpconform/internal/conform"
 	"github.com/mcpconform/mcpconform/internal/jsonrpc"
+	"github.com/mcpconform/mcpconform/internal/mcp"
 	"github.com/mcpconform/mcpconform/internal/protocol"
 	"github.com/mcpconform/mcpconform/internal/scripted"
 	"github.com/mcpconform/mcpconform/schema"
@@ -301,7 +302,7 @@ func definition(name string) Object {
 func attempt(ctx context.Context, server *Server, call Provocation, token int) (reply Reply, inTime bool) {
 	params := call.Reporting(token)
 	if RevisionHas(protocol.LogLevelInMeta) {
-		params["_meta"] = Object{"progressToken": token, scripted.MetaLogLevel: "debug"}
+		params["_meta"] = Object{"progressToken": token, mcp.MetaLogLevel: "debug"}
 	}
 	request := server.Start(ctx, "tools/call", params)
 	received, err := request.Settle(ctx)

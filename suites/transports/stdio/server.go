@@ -11,6 +11,7 @@ import (
 	. "github.com/onsi/ginkgo/v2"
 
 	"github.com/mcpconform/mcpconform/internal/jsonrpc"
+	"github.com/mcpconform/mcpconform/internal/mcp"
 	"github.com/mcpconform/mcpconform/internal/scripted"
 
 	. "github.com/mcpconform/mcpconform/internal/conform"
@@ -65,7 +66,7 @@ func ServerChecks() {
 
 				requests := map[string]*scripted.Pending{}
 				for method := range telling {
-					if method == FenceMethod() || Declares(ListMember(method)) {
+					if method == FenceMethod() || Declares(mcp.ListMember(method)) {
 						id := jsonrpc.StringID("mcpconform-beside-" + method)
 						requests[method] = server.StartRaw(ctx, id, method, scripted.Outgoing{}, nil)
 					}

@@ -6,6 +6,7 @@ import (
 
 	"github.com/onsi/gomega/types"
 
+	"github.com/mcpconform/mcpconform/internal/excerpt"
 	"github.com/mcpconform/mcpconform/internal/jsonrpc"
 	"github.com/mcpconform/mcpconform/internal/scripted"
 
@@ -65,7 +66,7 @@ func (a answer) code() int64 {
 // Describe says in words what the answer is.
 func (a answer) Describe() string {
 	if a.ContentType == eventStream {
-		return a.Response.Describe() + ", " + scripted.Short(a.message.Raw)
+		return a.Response.Describe() + ", " + excerpt.Short(a.message.Raw)
 	}
 	return a.Response.Describe()
 }

@@ -8,6 +8,7 @@ import (
 
 	. "github.com/onsi/ginkgo/v2"
 
+	"github.com/mcpconform/mcpconform/internal/excerpt"
 	"github.com/mcpconform/mcpconform/internal/jsonrpc"
 	"github.com/mcpconform/mcpconform/internal/scripted"
 
@@ -103,7 +104,7 @@ func connecting() {
 				}
 				for _, received := range server.Sent(request.Mark, Notification("notifications/progress")) {
 					if params, _ := received.Params().(map[string]any); received.Stream == request.Delivery.Stream {
-						Demand(params["progressToken"] == tokens[index], "the progress of the call "+tokens[index], scripted.Short(received.Raw))
+						Demand(params["progressToken"] == tokens[index], "the progress of the call "+tokens[index], excerpt.Short(received.Raw))
 					}
 				}
 			}

@@ -11,7 +11,7 @@ import (
 	. "github.com/onsi/ginkgo/v2"
 
 	"github.com/mcpconform/mcpconform/internal/jsonrpc"
-	"github.com/mcpconform/mcpconform/internal/scripted"
+	"github.com/mcpconform/mcpconform/internal/mcp"
 	"github.com/mcpconform/mcpconform/internal/transport"
 	"github.com/mcpconform/mcpconform/schema"
 
@@ -256,8 +256,8 @@ func mirroredBy(tool, given Object) []mirrored {
 		maps.Copy(arguments, own)
 	}
 	var all []mirrored
-	for _, one := range scripted.Mirrors(input) {
-		found := mirrored{tool: name, schema: input, arguments: arguments, path: one.Path, header: scripted.ParameterHeader + one.Header}
+	for _, one := range mcp.Mirrors(input) {
+		found := mirrored{tool: name, schema: input, arguments: arguments, path: one.Path, header: mcp.ParameterHeader + one.Header}
 		text, there := one.ValueIn(arguments)
 		if !there {
 			continue

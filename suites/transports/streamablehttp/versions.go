@@ -7,8 +7,8 @@ import (
 	. "github.com/onsi/ginkgo/v2"
 
 	"github.com/mcpconform/mcpconform/internal/jsonrpc"
+	"github.com/mcpconform/mcpconform/internal/mcp"
 	"github.com/mcpconform/mcpconform/internal/protocol"
-	"github.com/mcpconform/mcpconform/internal/scripted"
 	"github.com/mcpconform/mcpconform/internal/transport"
 
 	. "github.com/mcpconform/mcpconform/internal/conform"
@@ -64,7 +64,7 @@ func versions() {
 	It("returns HTTP 400 and -32022 for an unsupported protocol version", Verifies("transports.http.version.unsupported"), ByFence(),
 		func(ctx SpecContext) {
 			server := Session(ctx)
-			body := server.Body(FenceMethod(), Object{"_meta": Object{scripted.MetaVersion: "1900-01-01"}})
+			body := server.Body(FenceMethod(), Object{"_meta": Object{mcp.MetaVersion: "1900-01-01"}})
 
 			given := post(ctx, server, body, "names a revision that does not exist")
 

@@ -10,6 +10,7 @@ import (
 	. "github.com/onsi/ginkgo/v2"
 
 	. "github.com/mcpconform/mcpconform/internal/conform"
+	"github.com/mcpconform/mcpconform/internal/excerpt"
 	"github.com/mcpconform/mcpconform/internal/jsonrpc"
 	"github.com/mcpconform/mcpconform/internal/protocol"
 	"github.com/mcpconform/mcpconform/internal/scripted"
@@ -355,7 +356,7 @@ func cancelled() {
 				case response.Event.Sequence < cancellation.Event.Sequence:
 					client.NeverBut("the client had answered before the server could cancel", response.Request.Method)
 				case silent, read != nil && response.Event.Sequence > read.Event.Sequence:
-					client.Blame(response, Mismatch{Wanted: "no response to the cancelled request", Found: scripted.Short(response.Raw)})
+					client.Blame(response, Mismatch{Wanted: "no response to the cancelled request", Found: excerpt.Short(response.Raw)})
 				default:
 					client.NeverBut("the answer of the client may have crossed the cancellation", response.Request.Method)
 				}
@@ -445,7 +446,7 @@ func ignores(ctx SpecContext, client *Client, reason string) {
 		}
 		for _, response := range client.Sent() {
 			if response.Kind == jsonrpc.Response && response.Request == nil && response.Event.At.After(said.Event.At) {
-				client.Blame(response, Mismatch{Wanted: "no response to a notification", Found: scripted.Short(response.Raw)})
+				client.Blame(response, Mismatch{Wanted: "no response to a notification", Found: excerpt.Short(response.Raw)})
 			}
 		}
 		client.StaysUsable(ctx, said, "a notification that "+reason)

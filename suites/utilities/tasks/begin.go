@@ -10,6 +10,7 @@ import (
 	"github.com/onsi/gomega/types"
 
 	. "github.com/mcpconform/mcpconform/internal/conform"
+	"github.com/mcpconform/mcpconform/internal/mcp"
 	"github.com/mcpconform/mcpconform/internal/scripted"
 )
 
@@ -363,7 +364,7 @@ func demandResult(reply Reply) {
 func demandNamed(reply Reply, id string) {
 	demandResult(reply)
 	meta, _ := reply.Object()["_meta"].(map[string]any)
-	if idOf(meta[RelatedTask]) != id {
+	if idOf(meta[mcp.RelatedTask]) != id {
 		Inconclusive("the result does not name its task: "+reply.Describe(), fixOthers)
 	}
 }
@@ -392,7 +393,7 @@ func demandTTL(state Object) {
 
 // misleading names one task in the parameter and another in the metadata.
 func misleading(named, other string) Object {
-	return Object{"taskId": named, "_meta": Object{RelatedTask: Object{"taskId": other}}}
+	return Object{"taskId": named, "_meta": Object{mcp.RelatedTask: Object{"taskId": other}}}
 }
 
 // lessThan matches a number below a bound.

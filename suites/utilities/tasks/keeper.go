@@ -8,6 +8,7 @@ import (
 
 	. "github.com/mcpconform/mcpconform/internal/conform"
 	"github.com/mcpconform/mcpconform/internal/jsonrpc"
+	"github.com/mcpconform/mcpconform/internal/mcp"
 	"github.com/mcpconform/mcpconform/internal/scripted"
 )
 
@@ -122,7 +123,7 @@ func (k *keeper) result(call *scripted.Call) {
 	if task == nil {
 		return
 	}
-	related := Object{RelatedTask: Object{"taskId": task.id}}
+	related := Object{mcp.RelatedTask: Object{"taskId": task.id}}
 	if k.asks && call.Declares("elicitation") {
 		question := Object{
 			"message": "What is your name?", "_meta": related,

@@ -10,6 +10,7 @@ import (
 
 	. "github.com/mcpconform/mcpconform/internal/conform"
 	"github.com/mcpconform/mcpconform/internal/jsonrpc"
+	"github.com/mcpconform/mcpconform/internal/mcp"
 	"github.com/mcpconform/mcpconform/internal/scripted"
 	"github.com/mcpconform/mcpconform/suites/client/asking"
 )
@@ -200,7 +201,7 @@ func takingTasksOn() {
 
 			created(client)
 			for _, answer := range client.Responses("tasks/get") {
-				if answer.Request.Meta()[RelatedTask] != nil {
+				if answer.Request.Meta()[mcp.RelatedTask] != nil {
 					demandID(client.Judging(answer))
 					Expect(client.Judging(answer)).To(HaveMember("taskId", answer.Request.ParamsObject()["taskId"]))
 					return

@@ -9,6 +9,7 @@ import (
 
 	. "github.com/mcpconform/mcpconform/internal/conform"
 	"github.com/mcpconform/mcpconform/internal/jsonrpc"
+	"github.com/mcpconform/mcpconform/internal/mcp"
 	"github.com/mcpconform/mcpconform/internal/scripted"
 )
 
@@ -145,7 +146,7 @@ func (t *clientTask) fetch() Object {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.results++
-	result := Object{"_meta": Object{RelatedTask: Object{"taskId": "mcpconform-5d9c1f0a7be24c6fb3a8"}}}
+	result := Object{"_meta": Object{mcp.RelatedTask: Object{"taskId": "mcpconform-5d9c1f0a7be24c6fb3a8"}}}
 	maps.Copy(result, t.result)
 	return result
 }

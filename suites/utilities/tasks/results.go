@@ -5,6 +5,7 @@ import (
 
 	. "github.com/mcpconform/mcpconform/internal/conform"
 	"github.com/mcpconform/mcpconform/internal/jsonrpc"
+	"github.com/mcpconform/mcpconform/internal/mcp"
 	"github.com/mcpconform/mcpconform/internal/scripted"
 )
 
@@ -40,7 +41,7 @@ func results() {
 			reply := result(ctx, server, id)
 
 			demandResult(reply)
-			Expect(reply).To(HaveMember("_meta", HaveMember(RelatedTask, HaveMember("taskId", id))))
+			Expect(reply).To(HaveMember("_meta", HaveMember(mcp.RelatedTask, HaveMember("taskId", id))))
 		})
 
 	It("sends related-task metadata in notifications/progress of a task", Verifies("tasks.related.notification"), NeedsCapability(callable), NeedsProvocation("task-progress"),
@@ -58,7 +59,7 @@ func results() {
 			server.NeedMessage(ctx, mark, Notification("notifications/progress"), // it may come on another stream
 				"the task reported no progress", "name a tool that does under provocations.task-progress in mcpconform.yaml")
 			for _, report := range server.Sent(mark, Notification("notifications/progress")) {
-				Expect(report.Params()).To(HaveMember("_meta", HaveMember(RelatedTask, HaveMember("taskId", id))))
+				Expect(report.Params()).To(HaveMember("_meta", HaveMember(mcp.RelatedTask, HaveMember("taskId", id))))
 			}
 		})
 
@@ -186,7 +187,7 @@ func input() {
 			result(ctx, server, id) // brings the request for input, if it has not come before
 
 			for _, request := range demandQuestions(server, asks) {
-				Expect(request.Params()).To(HaveMember("_meta", HaveMember(RelatedTask, HaveMember("taskId", id))))
+				Expect(request.Params()).To(HaveMember("_meta", HaveMember(mcp.RelatedTask, HaveMember("taskId", id))))
 			}
 		})
 

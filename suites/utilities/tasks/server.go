@@ -6,6 +6,7 @@ import (
 
 	. "github.com/mcpconform/mcpconform/internal/conform"
 	"github.com/mcpconform/mcpconform/internal/jsonrpc"
+	"github.com/mcpconform/mcpconform/internal/mcp"
 	"github.com/mcpconform/mcpconform/internal/scripted"
 )
 
@@ -174,7 +175,7 @@ func polling() {
 			reply := server.MustAwait(ctx, server.StartRaw(ctx, server.NextID(), "tasks/result",
 				scripted.Outgoing{Deliberate: "names another task in the metadata"}, misleading(named, other)))
 
-			Expect(reply).To(HaveMember("_meta", HaveMember(RelatedTask, HaveMember("taskId", named))))
+			Expect(reply).To(HaveMember("_meta", HaveMember(mcp.RelatedTask, HaveMember("taskId", named))))
 			leave(ctx, server, other)
 		})
 

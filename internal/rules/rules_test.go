@@ -1,7 +1,8 @@
-package conform
+package rules
 
 import (
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -171,7 +172,7 @@ func TestFindingsAreGrouped(t *testing.T) {
 		`>{"id":3,"method":"prompts/list"}`, `<{"id":3,"result":{}}`,
 		`<{"method":"n"}`,
 	)
-	rule := Rule{Text: "names each tool", Judge: func(c *Conversation, sight *Sight) {
+	rule := Rule{Requirements: []string{"named"}, Judge: func(c *Conversation, sight *Sight) {
 		for _, message := range c.ByTarget() {
 			sight.Saw()
 			for position := range 2 {
@@ -180,29 +181,49 @@ func TestFindingsAreGrouped(t *testing.T) {
 		}
 		sight.BreakAt(c.Events[6], Mismatch{Wanted: "silence", Found: "n"}, c.Events[5])
 	}}
-	quiet := Rule{Text: "sees nothing", Judge: func(*Conversation, *Sight) {}}
-	seeing := Rule{Text: "sees and keeps still", Judge: func(_ *Conversation, sight *Sight) { sight.Saw() }}
-	findings := ApplyRules([]Rule{quiet, rule, seeing}, c)
+	quiet := Rule{Requirements: []string{"quiet"}, Judge: func(*Conversation, *Sight) {}}
+	seeing := Rule{Name: "seeing", Requirements: []string{"named"}, Judge: func(_ *Conversation, sight *Sight) { sight.Saw() }}
+	findings := Apply([]Rule{quiet, rule, seeing}, c)
 
 	events := c.Events
 	want := []Finding{
-		{Rule: 1, Saw: 4, Breaks: []Breach{
+		{Rule: "named", Saw: 4, Breaks: []Breach{
 			{Cause: "tools/list a name /tools/*/name", Mismatch: Mismatch{Wanted: "a name", Found: "1", Where: "/tools/0/name"}, Count: 4, Exchange: events[0:2], Judged: 1, About: Subject{"tools/list", "tools/list with id 1"}},
 			{Cause: "prompts/list a name /tools/*/name", Mismatch: Mismatch{Wanted: "a name", Found: "5", Where: "/tools/0/name"}, Count: 2, Exchange: events[4:6], Judged: 5, About: Subject{"prompts/list", "prompts/list with id 3"}},
 			{Cause: "n a name /tools/*/name", Mismatch: Mismatch{Wanted: "a name", Found: "6", Where: "/tools/0/name"}, Count: 2, Exchange: events[2:7], Judged: 6, About: Subject{"n", "n"}},
 			{Cause: "message silence ", Mismatch: Mismatch{Wanted: "silence", Found: "n"}, Count: 1, Exchange: events[5:7], Judged: 6},
 		}},
-		{Rule: 2, Saw: 1},
+		{Rule: "seeing", Saw: 1},
 	}
 	if difference := cmp.Diff(want, findings); difference != "" {
 		t.Error(difference)
 	}
 }
 
+// What is told of a rule is told by its id: each has one, and one of its own.
+func TestRulesAreDeclared(t *testing.T) {
+	t.Parallel()
+	one := Rule{Text: "one", Requirements: []string{"a", "b"}}
+	for wanted, all := range map[string][]Rule{
+		"":                                {one, {Text: "two", Requirements: []string{"b", "a"}}, {Name: "a.more", Text: "three", Requirements: []string{"a"}}},
+		`the rule "two" verifies nothing`: {one, {Name: "named", Text: "two"}},
+		`the rules "one" and "two" both have the id a; give one of them a Name`: {one, {Text: "two", Requirements: []string{"a"}}},
+		`the rules "two" and "one" both have the id a; give one of them a Name`: {{Name: "a", Text: "two", Requirements: []string{"b"}}, one},
+	} {
+		told := ""
+		if err := Declared(all); err != nil {
+			told = err.Error()
+		}
+		if told != wanted {
+			t.Errorf("told %q, wanted %q", told, wanted)
+		}
+	}
+}
+
 func TestCausesAreBounded(t *testing.T) {
 	t.Parallel()
 	c := conversation(`<{"method":"n"}`)
-	findings := ApplyRules([]Rule{{Judge: func(c *Conversation, sight *Sight) {
+	findings := Apply([]Rule{{Judge: func(c *Conversation, sight *Sight) {
 		for round := range 3 {
 			for cause := range 100 {
 				sight.Break(c.Messages[0], Mismatch{Wanted: fmt.Sprint("cause ", cause), Found: strconv.Itoa(round)})
@@ -216,30 +237,6 @@ func TestCausesAreBounded(t *testing.T) {
 		if breach.Count != 3 || breach.Mismatch.Found != "0" {
 			t.Errorf("%s is counted %d times and shows %s", breach.Cause, breach.Count, breach.Mismatch.Found)
 		}
-	}
-}
-
-func TestStandingRules(t *testing.T) {
-	t.Parallel()
-	environment := environment(t, protocol.Stdio)
-	environment.Rules = []Rule{
-		{Text: "stands", Requirements: []string{"ping.answered"}},
-		{Text: "stood", Requirements: []string{"ping.gone"}},
-		{Text: "over HTTP", Requirements: []string{"ping.status"}},
-		{Text: "in part", Requirements: []string{"ping.gone", "ping.later"}},
-	}
-	standing, elsewhere := environment.StandingRules()
-	if len(standing) != 2 || standing[0].Text != "stands" || standing[1].Text != "in part" {
-		t.Errorf("standing are %v", standing)
-	}
-	for _, rule := range environment.Rules {
-		if found := Stands(environment.RuleLabels(rule)); found != (rule.Text != "stood") {
-			t.Errorf("%s: stands %t", rule.Text, found)
-		}
-	}
-	want := map[string]string{"over HTTP": "applies to the http and sse transport only"}
-	if difference := cmp.Diff(want, elsewhere); difference != "" {
-		t.Error(difference)
 	}
 }
 
@@ -280,27 +277,27 @@ func TestConversationsBelongToWhatTheyNegotiated(t *testing.T) {
 	}
 }
 
-// What a connection negotiated decides which rules judge it, and where that counts.
-func TestRulesOfWhatWasNegotiated(t *testing.T) {
-	t.Parallel()
-	environment := environment(t, protocol.Stdio)
-	seen := func(_ *Conversation, sight *Sight) { sight.Saw() }
-	environment.Rules = []Rule{
-		{Text: "stood", Requirements: []string{"ping.gone"}, Judge: seen},
-		{Text: "stands", Requirements: []string{"ping.later"}, Judge: seen},
-	}
-	var recorded []Connection
-	environment.Record = func(connection Connection) { recorded = append(recorded, connection) }
-	for version, wanted := range map[string]string{"2024-11-05": "stood", "2025-06-18": "stands"} {
-		log := transcript.NewLog("connection")
-		for _, event := range said(`>{"id":1,"method":"initialize"}`, `<{"id":1,"result":{"protocolVersion":"`+version+`"}}`) {
-			log.Append(event)
+func said(messages ...string) []transcript.Event {
+	var events []transcript.Event
+	for number, message := range messages {
+		from := protocol.Client
+		if message[0] == '<' {
+			from = protocol.Server
 		}
-		environment.judge(log)
-		found := recorded[len(recorded)-1]
-		rules := environment.rulesAt(found.Leg)
-		if found.Leg.Revision != version || len(found.Findings) != 1 || rules[found.Findings[0].Rule].Text != wanted {
-			t.Errorf("at %s: %+v", version, found)
-		}
+		events = append(events, transcript.Event{Sequence: number, Kind: transcript.Message, From: from, Raw: []byte(message[1:])})
 	}
+	return events
+}
+
+func conversation(messages ...string) *Conversation {
+	return NewConversation(Leg{Role: protocol.ServerRole, Revision: "2025-06-18", Transport: protocol.Stdio}, said(messages...), true)
+}
+
+// indexes are the positions of messages in their conversation.
+func indexes(messages []*Said) []int {
+	all := []int{}
+	for _, message := range messages {
+		all = append(all, message.Index)
+	}
+	return slices.Clip(all)
 }

@@ -1,4 +1,4 @@
-package conform
+package rules
 
 import (
 	"encoding/json"
@@ -6,8 +6,8 @@ import (
 	"maps"
 	"slices"
 
+	"github.com/mcpconform/mcpconform/internal/excerpt"
 	"github.com/mcpconform/mcpconform/internal/jsonrpc"
-	"github.com/mcpconform/mcpconform/internal/scripted"
 )
 
 // Show writes a value for people: in words if it has some, or as JSON,
@@ -18,10 +18,10 @@ func Show(value any) string {
 	}
 	weight := jsonrpc.Weight(value)
 	if weight <= large {
-		return scripted.Short([]byte(toJSON(value)))
+		return excerpt.Short([]byte(jsonrpc.Text(value)))
 	}
 	room := large
-	return fmt.Sprintf("%s… (some %d KiB)", scripted.Beginning([]byte(toJSON(beginning(value, &room)))), weight>>10)
+	return fmt.Sprintf("%s… (some %d KiB)", excerpt.Beginning([]byte(jsonrpc.Text(beginning(value, &room)))), weight>>10)
 }
 
 // large is the memory in bytes from which on no JSON text is made of the whole

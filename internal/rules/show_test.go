@@ -1,11 +1,11 @@
-package conform_test
+package rules_test
 
 import (
 	"encoding/json"
 	"strings"
 	"testing"
 
-	"github.com/mcpconform/mcpconform/internal/conform"
+	"github.com/mcpconform/mcpconform/internal/rules"
 )
 
 func TestShow(t *testing.T) {
@@ -25,7 +25,7 @@ func TestShow(t *testing.T) {
 		"many elements":    {[]any{long[:200_000], long, long}, `["aaa`, "a… (some 2243 KiB)"},
 		"a list of itself": {[]any{[]any{[]any{long}}}, `[[["aaa`, "a… (some 1024 KiB)"},
 	} {
-		shown := conform.Show(test.value)
+		shown := rules.Show(test.value)
 		if !strings.HasPrefix(shown, test.begins) || !strings.HasSuffix(shown, test.end) || len(shown) > 400 {
 			t.Errorf("%s is shown as %s", name, shown)
 		}

@@ -1,4 +1,4 @@
-package conform
+package rules
 
 import (
 	"bytes"
@@ -60,4 +60,21 @@ func (s *Said) subject() Subject {
 		return Subject{}
 	}
 	return SubjectOf(s.Message)
+}
+
+// LeadingMessages is how many messages before the judged one are shown when no
+// request of its own explains it.
+const LeadingMessages = 4
+
+// excerpt returns the messages that explain one: the request that it answers,
+// or else what was said just before.
+func (c *Conversation) excerpt(said *Said) []transcript.Event {
+	if said.Request != nil {
+		return []transcript.Event{said.Request.Event, said.Event}
+	}
+	var shown []transcript.Event
+	for _, earlier := range c.Messages[max(0, said.Index-LeadingMessages) : said.Index+1] {
+		shown = append(shown, earlier.Event)
+	}
+	return shown
 }

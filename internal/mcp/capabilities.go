@@ -1,4 +1,4 @@
-package survey
+package mcp
 
 import "strings"
 
@@ -21,4 +21,22 @@ func Declares(capabilities map[string]any, path string) bool {
 		member = object[name]
 	}
 	return member != nil && member != false
+}
+
+// FormMode is the mode of elicitation that is offered where none is named.
+const FormMode = "form"
+
+// OffersMode tells whether what a client declares of elicitation offers a mode: forms
+// also where it names no mode at all. Modes are objects; what else is there, and _meta,
+// says nothing of them.
+func OffersMode(elicitation map[string]any, mode string) bool {
+	if elicitation[mode] != nil {
+		return true
+	}
+	for name, value := range elicitation {
+		if _, isMode := value.(map[string]any); isMode && name != "_meta" {
+			return false
+		}
+	}
+	return elicitation != nil && mode == FormMode
 }

@@ -1,0 +1,80 @@
+package main
+
+import (
+	"errors"
+	"runtime/debug"
+
+	"github.com/spf13/cobra"
+
+	"github.com/mcpconform/mcpconform/internal/conform"
+	"github.com/mcpconform/mcpconform/internal/protocol"
+	"github.com/mcpconform/mcpconform/internal/runner"
+	"github.com/mcpconform/mcpconform/reports"
+)
+
+func newCheck() *cobra.Command {
+	s := &settings{}
+	command := &cobra.Command{
+		Use:   "check [flags] TRANSCRIPT...",
+		Short: "Judge recorded transcripts",
+		Long: `Check judges transcripts that --transcripts has recorded: files, or directories with
+files that end with .jsonl. It applies the rules of a run, starts nothing and needs
+no target. Each connection is judged by the revision that it negotiated; where no
+message can break a rule, the rule is skipped. What only a check can provoke is not
+judged: that takes mcpconform server or client.`,
+		Example: `  mcpconform check transcripts
+  mcpconform check --filter 'server/tools && MUST' -v transcripts/2025-11-25-http
+  mcpconform check --junit report.xml session.jsonl`,
+		RunE: s.check,
+		ValidArgsFunction: func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
+			return nil, cobra.ShellCompDirectiveDefault // files and directories
+		},
+	}
+	flags := command.Flags()
+	flags.StringVar(&s.Filter, "filter", "", "apply only the rules that match `EXPR`: "+filterHelp)
+	flags.StringVar(&s.JUnit, "junit", "", "write a JUnit XML report to `FILE`")
+	flags.StringVar(&s.JUnitWarnings, "junit-warnings", "", junitWarningsHelp)
+	flags.StringVar(&s.JSON, "json", "", "write the run as JSON to `FILE`")
+	flags.BoolVar(&s.Strict, "strict", false, "warned and inconclusive count as failed")
+	flags.BoolVarP(&s.verbose, "verbose", "v", false, "show every rule")
+	flags.BoolVarP(&s.quiet, "quiet", "q", false, "show nothing but the conclusion")
+	flags.BoolVar(&s.noColor, "no-color", false, "no colours (also: NO_COLOR in the environment)")
+	completes(command, map[string]values{
+		"filter": expressions(protocol.ServerRole, protocol.ClientRole), "junit-warnings": warningValues,
+	})
+	return command
+}
+
+func (s *settings) check(command *cobra.Command, paths []string) error {
+	if len(paths) == 0 {
+		return usageError("check needs transcripts, files or directories: mcpconform check transcripts; mcpconform server --transcripts transcripts records some")
+	}
+	for _, complete := range []func() error{s.completeFilter, s.completeJUnit, s.completeOutputs} {
+		if err := complete(); err != nil {
+			return err
+		}
+	}
+	debug.SetGCPercent(runner.Garbage)
+	files, err := runner.FindTranscripts(paths)
+	if err != nil {
+		return wrongRecording(err)
+	}
+	found, err := runner.Recorded(command.Context(), runner.Options{
+		Filter: s.Filter, Redactor: s.redactor(), Tool: reports.Tool{Name: "mcpconform", Version: version(), Go: goVersion()},
+		Rerun: func(_ conform.Leg, filter string) string {
+			return shellWords(append([]string{"mcpconform", "check", "--filter", filter, "-v"}, paths...))
+		},
+	}, files)
+	if err != nil {
+		return wrongRecording(err)
+	}
+	return s.report(found, nil)
+}
+
+// wrongRecording makes wrong usage of what is no transcript.
+func wrongRecording(err error) error {
+	if _, wrong := errors.AsType[*runner.RecordingError](err); wrong {
+		return usageError("%s", err)
+	}
+	return err
+}

@@ -1,0 +1,211 @@
+package main
+
+import (
+	"bytes"
+	"encoding/json"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/mcpconform/mcpconform/reports"
+)
+
+// verdictsOf are the rules of a run by what it found, those told with another failure
+// among the broken.
+func verdictsOf(t *testing.T, path string) (broken []string, all map[string]reports.Verdict) {
+	t.Helper()
+	file, err := os.Open(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = file.Close() }()
+	run, err := reports.Read(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	all = map[string]reports.Verdict{}
+	told := map[string]bool{}
+	for _, leg := range run.Legs {
+		for _, result := range leg.Results {
+			if result.Kind == reports.KindRule {
+				all[result.ID] = result.Verdict
+				told[result.ID] = told[result.ID] || result.Verdict == reports.Failed || result.Verdict == reports.Warned
+			}
+		}
+	}
+	for _, leg := range run.Legs {
+		for _, result := range leg.Results {
+			for _, id := range result.Follows {
+				if _, isRule := all[id]; isRule {
+					told[id] = true
+				}
+			}
+		}
+	}
+	maps.DeleteFunc(told, func(_ string, is bool) bool { return !is })
+	return slices.Sorted(maps.Keys(told)), all
+}
+
+// What a run found by its rules, its transcripts show again: no more, and no less.
+func TestCheckFindsWhatTheRunFound(t *testing.T) {
+	t.Parallel()
+	for name, test := range map[string]struct {
+		role, revision string
+		faults         []string
+		broken         []string
+	}{
+		"a server":                   {"server", "2025-11-25", []string{"progress-falls", "tools-two-of-one-name"}, []string{"progress.increases", "tools.name.unique"}},
+		"a server without a session": {"server", "2026-07-28", []string{"progress-falls"}, []string{"progress.increases"}},
+		"a client":                   {"client", "2025-11-25", []string{"client-request-id-with-fraction"}, []string{"base.requests.id"}},
+		"a good server":              {"server", "2026-07-28", nil, nil},
+		"a good client":              {"client", "2026-07-28", nil, nil},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			directory := t.TempDir()
+			target := []string{os.Args[0], "reference", test.role}
+			if test.role == "server" {
+				target = append(target, "--stdio")
+			}
+			for _, id := range test.faults {
+				target = append(target, "--fault", id)
+			}
+			mcpconformIn(t, directory, args(test.role, "--revision", test.revision, "-q", "--json", "run.json", "--transcripts", "transcripts", "--", target)...)
+			wanted, before := verdictsOf(t, filepath.Join(directory, "run.json"))
+			for _, id := range test.broken {
+				if !slices.Contains(wanted, id) {
+					t.Fatalf("the run does not find %s broken: %v", id, wanted)
+				}
+			}
+			if len(test.faults) == 0 && len(wanted) > 0 {
+				t.Fatalf("the run finds %v broken", wanted)
+			}
+			only := []string{"transcripts/" + test.revision + "-stdio"}
+			if test.role == "client" {
+				only = []string{"transcripts/" + test.revision + "-http"}
+			}
+
+			checked := mcpconformIn(t, directory, args("check", "--json", "check.json", "--junit", "check.xml", "--filter", test.revision, only)...)
+
+			status := exitConforms
+			if len(wanted) > 0 {
+				status = exitDoesNot
+			}
+			checked.demand(t, status, "by rules alone, in ", test.role+" in ")
+			broken, after := verdictsOf(t, filepath.Join(directory, "check.json"))
+			if !slices.Equal(broken, wanted) {
+				t.Errorf("broken are %v, and in the run %v", broken, wanted)
+			}
+			for id, verdict := range before {
+				if (verdict == reports.Passed) != (after[id] == reports.Passed) && !slices.Contains(wanted, id) {
+					t.Errorf("%s is %s, and in the run %s", id, after[id], verdict)
+				}
+			}
+			junit, err := os.ReadFile(filepath.Join(directory, "check.xml"))
+			if err != nil || strings.Contains(string(junit), "<failure") != (len(wanted) > 0) {
+				t.Errorf("the JUnit report tells otherwise, %v", err)
+			}
+		})
+	}
+}
+
+// head is the header of a transcript.
+const head = `{"format":"mcpconform-transcript","version":1,"role":"server","revision":"2025-11-25","transport":"stdio","capabilities":{}`
+
+// event is an event of a transcript.
+func event(sequence int, from, raw string) string {
+	text, _ := json.Marshal(map[string]any{"connection": "c", "sequence": sequence, "at": "2026-01-02T03:04:05Z", "stream": "stdio", "from": from, "kind": "message", "raw": raw})
+	return string(text) + "\n"
+}
+
+// What is no transcript ends with one line that names the file, and the line.
+func TestCheckRefusesWhatIsNoTranscript(t *testing.T) {
+	t.Parallel()
+	directory := t.TempDir()
+	write := func(name, text string) { writeFile(t, directory, name, text) }
+	good := head + "}\n" + event(0, "client", `{"jsonrpc":"2.0","id":1,"method":"ping"}`)
+	write("good.jsonl", good)
+	write("empty.jsonl", "")
+	write("headless.jsonl", event(0, "client", "{}"))
+	write("foreign.jsonl", `{"format":"har","version":1}`+"\n")
+	write("later.jsonl", `{"format":"mcpconform-transcript","version":2}`+"\n")
+	write("cut.jsonl", good[:len(good)-20])
+	write("short.jsonl", head+`,"events":2}`+"\n"+event(0, "client", "{}"))
+	write("binary.jsonl", "\x7fELF\x02\x01\x00\xff\xfe")
+	write("role.jsonl", strings.Replace(good, `"server"`, `"proxy"`, 1))
+	write("transport.jsonl", strings.Replace(good, `"transport":"stdio"`, `"transport":"carrier pigeon\u001b"`, 1))
+	write("revision.jsonl", strings.Replace(good, "2025-11-25", "1999-01-01", 1))
+	write("client.jsonl", strings.Replace(good, `"server"`, `"client"`, 1))
+	write("unjudged.jsonl", head+`,"unjudged":true}`+"\n")
+	for _, name := range []string{"none", "locked"} {
+		if err := os.Mkdir(filepath.Join(directory, name), 0o750); err != nil {
+			t.Fatal(err)
+		}
+	}
+	write("none/run.json", "{}")
+	long, err := os.Create(filepath.Join(directory, "long.jsonl"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := long.Truncate(1 << 30); err != nil { // a hole: one line of 1 GiB
+		t.Fatal(err)
+	}
+	if err := long.Close(); err != nil {
+		t.Fatal(err)
+	}
+	for name, test := range map[string]struct {
+		paths []string
+		told  string
+	}{
+		"nothing":                  {nil, "check needs transcripts, files or directories: mcpconform check transcripts"},
+		"no such file":             {[]string{"missing.jsonl"}, "missing.jsonl cannot be read: no such file or directory"},
+		"an empty file":            {[]string{"empty.jsonl"}, "empty.jsonl:1: no transcript: the file is empty; record one with --transcripts"},
+		"no header":                {[]string{"headless.jsonl"}, "headless.jsonl:1: an event where the header belongs; record one with --transcripts"},
+		"a foreign header":         {[]string{"foreign.jsonl"}, `foreign.jsonl:1: the format is "har", not "mcpconform-transcript"; record one`},
+		"a later version":          {[]string{"later.jsonl"}, "later.jsonl:1: version 2 of the format is unknown, only 1 is read"},
+		"a cut file":               {[]string{"good.jsonl", "cut.jsonl"}, "cut.jsonl:2: not an event of a transcript: unexpected end of JSON input; record one"},
+		"a file cut at a line":     {[]string{"short.jsonl"}, "short.jsonl:3: the transcript ends after 1 of 2 events; record one"},
+		"a binary file":            {[]string{"binary.jsonl"}, "binary.jsonl:1: not the header of a transcript; record one"},
+		"a line of 1 GiB":          {[]string{"long.jsonl"}, "long.jsonl:1: longer than 60 MiB; record one with --transcripts"},
+		"an unknown role":          {[]string{"role.jsonl"}, `role.jsonl:1: the role in the header is "proxy", not one of server, client`},
+		"an unknown transport":     {[]string{"transport.jsonl"}, `transport.jsonl:1: the transport in the header is "carrier pigeon\x1b", not one of stdio, http`},
+		"an unknown revision":      {[]string{"revision.jsonl"}, `revision.jsonl:1: the revision in the header is "1999-01-01", not one of 2024-11-05, `},
+		"both roles":               {[]string{"good.jsonl", "client.jsonl"}, "good.jsonl is of a server, and client.jsonl of a client; check the transcripts of each role by themselves"},
+		"nothing to judge":         {[]string{"unjudged.jsonl"}, "none of these transcripts can be judged: the target agreed to none of the revisions "},
+		"a directory without any":  {[]string{"none"}, "none: no file in this directory ends with .jsonl; record transcripts with --transcripts none"},
+		"a filter of checks alone": {[]string{"--filter", "tools.inputs.validated", "good.jsonl"}, `--filter "tools.inputs.validated" matches no rule at 2025-11-25`},
+		"a filter of nothing":      {[]string{"--filter", "server/tolls", "good.jsonl"}, `--filter: "server/tolls" is unknown, did you mean "server/tools"?`},
+		"a filter that is none":    {[]string{"--filter", "(", "good.jsonl"}, `--filter "(" cannot be read`},
+		"an unknown flag":          {[]string{"--revisoin", "x", "good.jsonl"}, "unknown flag --revisoin"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			found := mcpconformIn(t, directory, append([]string{"check"}, test.paths...)...)
+			found.oneLine(t)
+			if found.status != exitUsage || found.stdout != "" || !strings.HasPrefix(found.stderr, "mcpconform: "+test.told) {
+				t.Errorf("%v\nwanted %s", found, test.told)
+			}
+		})
+	}
+}
+
+// Hostile transcripts are judged like others: what they hold breaks nothing of the harness.
+func TestCheckOfOddTranscripts(t *testing.T) {
+	t.Parallel()
+	directory := t.TempDir()
+	var odd bytes.Buffer
+	odd.WriteString(head + `,"tools":[{"name":7},{"name":"a","outputSchema":[]}]}` + "\n")
+	for number, raw := range []string{
+		"", "null", "[]", "[1]", `{"jsonrpc":"2.0","id":1,"method":"initialize","params":[]}`, `{"id":1,"result":{"protocolVersion":7,"capabilities":[]}}`,
+		`{"jsonrpc":"2.0","id":2,"method":"tools/call","params":{"name":"a"}}`, `{"id":2,"result":{"structuredContent":{}}}`, "\xff\x00", strings.Repeat("[", 5000),
+	} {
+		odd.WriteString(event(number, []string{"client", "server"}[number%2], raw))
+	}
+	odd.WriteString(`{"connection":"c","sequence":99,"kind":"head","from":"nobody","http":{"status":-7}}` + "\n" + `{"connection":"c","sequence":100,"kind":"later"}` + "\n")
+	writeFile(t, directory, "odd.jsonl", odd.String())
+	found := mcpconformIn(t, directory, "check", "odd.jsonl", "./odd.jsonl", filepath.Join(directory, "odd.jsonl"))
+	found.demand(t, exitDoesNot, "server in 1 transcript\n", "Does not conform to 2025-11-25")
+}

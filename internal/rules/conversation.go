@@ -1,0 +1,268 @@
+package rules
+
+import (
+	"bytes"
+	"net/http"
+	"slices"
+
+	"github.com/mcpconform/mcpconform/internal/jsonrpc"
+	"github.com/mcpconform/mcpconform/internal/mcp"
+	"github.com/mcpconform/mcpconform/internal/protocol"
+	"github.com/mcpconform/mcpconform/internal/transcript"
+	"github.com/mcpconform/mcpconform/schema"
+)
+
+// Conversation is the transcript of one closed connection, as rules read it.
+type Conversation struct {
+	// Leg is the one whose rules judge it: of the revision that was negotiated.
+	Leg
+	// Negotiated tells that a handshake has ended at a revision that was released.
+	Negotiated bool
+	Events     []transcript.Event
+	Messages   []*Said // of both sides, in the order of the transcript
+	// Complete is false when something was too much to keep: then the absence
+	// of a message shows nothing.
+	Complete bool
+	Schema   *schema.Schema
+	// ClientCapabilities and ServerCapabilities are what both declared in the
+	// handshake; nil when it did not take place. In the stateless era the client
+	// declares anew with each request (ClientDeclared), and the server in answer
+	// to server/discover, here or when it was first met.
+	ClientCapabilities, ServerCapabilities Object
+	// Tools are those that the target server listed when it was first met.
+	Tools []Object
+}
+
+// Said is one message of a conversation.
+type Said struct {
+	jsonrpc.Message
+	Event   transcript.Event
+	Index   int     // in Messages
+	Request *Said   // of a response: the request that it answers, if there is one
+	Answers []*Said // of a request: its answers, in order
+}
+
+// FromTarget tells whether the target sent the message.
+func (s *Said) FromTarget(leg Leg) bool {
+	return string(s.Event.From) == leg.Role
+}
+
+// ResultObject returns the result of a response as an object, or nil.
+func (s *Said) ResultObject() Object {
+	result, _ := s.Result()
+	object, _ := result.(map[string]any)
+	return object
+}
+
+// ParamsObject returns the params of a request or notification, or nil.
+func (s *Said) ParamsObject() Object {
+	object, _ := s.Params().(map[string]any)
+	return object
+}
+
+// Meta returns the _meta of the params, or of the result of a response; nil when
+// there is none.
+func (s *Said) Meta() Object {
+	carrier := s.ParamsObject()
+	if s.Kind == jsonrpc.Response {
+		carrier = s.ResultObject()
+	}
+	meta, _ := carrier["_meta"].(map[string]any)
+	return meta
+}
+
+// ByTarget returns the messages that the target sent.
+func (c *Conversation) ByTarget() []*Said {
+	return c.where(func(said *Said) bool { return said.FromTarget(c.Leg) })
+}
+
+// Results returns the target's successful responses to requests of a method.
+func (c *Conversation) Results(method string) []*Said {
+	return c.where(func(said *Said) bool {
+		if !said.FromTarget(c.Leg) || said.Kind != jsonrpc.Response || said.Request == nil {
+			return false
+		}
+		_, refused := said.Error()
+		return !refused && said.Request.Method == method
+	})
+}
+
+// Notifications returns those of a method that the target sent.
+func (c *Conversation) Notifications(method string) []*Said {
+	return c.where(func(said *Said) bool {
+		return said.FromTarget(c.Leg) && said.Kind == jsonrpc.Notification && said.Method == method
+	})
+}
+
+// Requests returns those of a method that the target sent.
+func (c *Conversation) Requests(method string) []*Said {
+	return c.where(func(said *Said) bool {
+		return said.FromTarget(c.Leg) && said.Kind == jsonrpc.Request && said.Method == method
+	})
+}
+
+// ClientDeclared returns the capabilities of the client that a message of the server
+// is bound to: those of the handshake, or, in the stateless era, those of the
+// request that it answers. Nil when there are none to be found.
+func (c *Conversation) ClientDeclared(said *Said) Object {
+	request := said
+	if said.Request != nil {
+		request = said.Request
+	}
+	if declared, there := request.Meta()[mcp.MetaCapabilities].(map[string]any); there && request.Kind == jsonrpc.Request {
+		return declared
+	}
+	return c.ClientCapabilities
+}
+
+func (c *Conversation) where(keep func(*Said) bool) []*Said {
+	var kept []*Said
+	for _, said := range c.Messages {
+		if keep(said) {
+			kept = append(kept, said)
+		}
+	}
+	return kept
+}
+
+// maxDecoded bounds the memory in bytes that the messages of a conversation
+// take, beside their text. One more of any size passes.
+const maxDecoded = 112 << 20
+
+// NewConversation reads a transcript of one connection, as far as memory goes.
+func NewConversation(leg Leg, events []transcript.Event, complete bool) *Conversation {
+	return ReadConversation(leg, events, complete, transcript.NewLog(""))
+}
+
+// ReadConversation reads one as long as its log has room for what is decoded.
+func ReadConversation(leg Leg, events []transcript.Event, complete bool, log *transcript.Log) *Conversation {
+	c := &Conversation{Leg: leg, Events: events, Complete: complete}
+	if known, err := schema.For(leg.Revision); err == nil {
+		c.Schema = known
+	}
+	decoded := 0
+	bodies := bodies{}
+	for _, event := range events {
+		bodies.see(event)
+		if event.Kind != transcript.Message || bodies.foreign(event) {
+			continue
+		}
+		if event.Size > 0 {
+			c.Complete = false // its beginning is no message
+			continue
+		}
+		if decoded > maxDecoded {
+			c.Complete = false
+			break // what is judged is a beginning without gaps
+		}
+		message := jsonrpc.ParseWithin(event.Raw, log.Left())
+		weight := message.Weight - len(message.Raw)
+		if decoded += weight; !log.Take(weight) {
+			c.Complete = false
+			break
+		}
+		if _, beyond := message.Beyond(); beyond {
+			c.Complete = false // it may be any message
+		}
+		c.Messages = append(c.Messages, &Said{Message: message, Event: event, Index: len(c.Messages)})
+	}
+	c.correlate()
+	c.settle()
+	c.handshake()
+	return c
+}
+
+// settle finds the revision at which the handshake has ended: that is the one by which
+// the conversation is judged, and no other. Where each request names a revision of its
+// own, or a handshake names none that was released, it is that of the leg.
+func (c *Conversation) settle() {
+	var negotiated string
+	for _, said := range c.Messages {
+		if _, named := said.Meta()[mcp.MetaVersion]; named && said.Kind == jsonrpc.Request && said.served() {
+			return
+		}
+		if said.Kind != jsonrpc.Response || said.Request == nil || said.Request.Method != "initialize" {
+			continue
+		}
+		answered, named := said.ResultObject()["protocolVersion"].(string)
+		switch {
+		case !named:
+		case negotiated != "" && negotiated != answered:
+			return
+		default:
+			negotiated = answered
+		}
+	}
+	if !slices.Contains(protocol.Released(), negotiated) || !protocol.Has(negotiated, protocol.Handshake) {
+		return
+	}
+	c.Negotiated = true
+	if negotiated != c.Revision {
+		c.Revision = negotiated
+		c.Schema, _ = schema.For(negotiated) // nil for one that is older than what is checked
+	}
+}
+
+// served tells whether a request was answered with a result.
+func (s *Said) served() bool {
+	return slices.ContainsFunc(s.Answers, func(answer *Said) bool {
+		_, there := answer.Result()
+		return there
+	})
+}
+
+// bodies tells the HTTP exchanges, by stream, whose answer may have a body that is
+// no message: those that end a session, and those that are refused.
+type bodies map[string]bool
+
+func (b bodies) see(event transcript.Event) {
+	if head := event.HTTP; event.Kind == transcript.Head && head != nil {
+		b[event.Stream] = b[event.Stream] || head.Method == http.MethodDelete || head.Status >= http.StatusBadRequest
+	}
+}
+
+// foreign tells whether a body is such a one, in the words of a gateway perhaps.
+func (b bodies) foreign(event transcript.Event) bool {
+	return b[event.Stream] && event.From == protocol.Server && !bytes.Contains(event.Raw, []byte(`"jsonrpc"`))
+}
+
+// correlate finds for each response the request that it answers: the latest
+// one before it, from the other side, with the same id.
+func (c *Conversation) correlate() {
+	type asked struct {
+		by protocol.Party
+		id jsonrpc.ID
+	}
+	requests := map[asked]*Said{}
+	for _, said := range c.Messages {
+		switch said.Kind {
+		case jsonrpc.Request:
+			requests[asked{said.Event.From, said.ID}] = said
+		case jsonrpc.Response:
+			if request := requests[asked{said.Event.From.Other(), said.ID}]; request != nil {
+				said.Request = request
+				request.Answers = append(request.Answers, said)
+			}
+		}
+	}
+}
+
+func (c *Conversation) handshake() {
+	for _, said := range c.Messages {
+		result := said.ResultObject()
+		if said.Kind != jsonrpc.Response || said.Request == nil || result == nil {
+			continue
+		}
+		declared, _ := result["capabilities"].(map[string]any)
+		switch said.Request.Method {
+		case "initialize":
+			c.ClientCapabilities, _ = said.Request.ParamsObject()["capabilities"].(map[string]any)
+			c.ServerCapabilities = declared
+			return
+		case "server/discover":
+			if c.ServerCapabilities == nil && c.Has(protocol.Discovery) {
+				c.ServerCapabilities = declared
+			}
+		}
+	}
+}

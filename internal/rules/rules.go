@@ -1,0 +1,163 @@
+// Package rules is the engine that judges a transcript, whatever provoked it: the
+// transcript of a run, of a client that somebody drives by hand, of a recording. It
+// needs no target and starts nothing.
+package rules
+
+import (
+	"fmt"
+	"regexp"
+	"slices"
+
+	"github.com/mcpconform/mcpconform/internal/transcript"
+)
+
+// Rule is a check on any transcript, whatever provoked it. It judges what the
+// target sent; what the harness sent is only there to be answered.
+type Rule struct {
+	// Name is the id of the rule; "" where no other rule names the same requirement
+	// first: then that is its id.
+	Name string
+	// Text is the behaviour, in the present tense: "answers each request once".
+	Text string
+	// Requirements are those that the rule verifies; the first names it.
+	Requirements []string
+	// Role is that of the only targets that the rule is for; "" for both.
+	Role string
+	// Judge looks at one conversation. It calls Saw for every message that
+	// could have broken the rule, and Break for each that did: a rule that saw
+	// nothing in any conversation is skipped, not passed.
+	Judge func(conversation *Conversation, sight *Sight)
+}
+
+// For tells whether the rule is for targets of a role.
+func (r Rule) For(role string) bool { return r.Role == "" || r.Role == role }
+
+// ID names the rule among all others, whatever its text and its place among them:
+// findings carry it.
+func (r Rule) ID() string {
+	if r.Name == "" && len(r.Requirements) > 0 {
+		return r.Requirements[0]
+	}
+	return r.Name
+}
+
+// Declared returns an error that names a rule which is declared wrong: it verifies
+// nothing, or has the id of another.
+func Declared(all []Rule) error {
+	texts := map[string]string{}
+	for _, rule := range all {
+		id := rule.ID()
+		if len(rule.Requirements) == 0 {
+			return fmt.Errorf("the rule %q verifies nothing", rule.Text)
+		}
+		if other, taken := texts[id]; taken {
+			return fmt.Errorf("the rules %q and %q both have the id %s; give one of them a Name", other, rule.Text, id)
+		}
+		texts[id] = rule.Text
+	}
+	return nil
+}
+
+// Finding is what one rule found in one conversation.
+type Finding struct {
+	Rule   string // its id
+	Saw    int    // messages that could have broken it
+	Breaks []Breach
+}
+
+// Breach is one way in which a rule was broken, however often.
+type Breach struct {
+	Cause    string // breaches of the same cause are one
+	Mismatch Mismatch
+	Count    int
+	Exchange []transcript.Event // the messages that show it first
+	Judged   int                // sequence of the message that was judged
+	About    Subject            // that it belongs to; zero when it belongs to none
+}
+
+// maxBreaches bounds the different causes that are kept of one rule and one
+// conversation; one is enough to fail, some more help.
+const maxBreaches = 8
+
+// Sight collects what a rule sees.
+type Sight struct {
+	conversation *Conversation
+	finding      Finding
+}
+
+// Saw counts a message that could break the rule.
+func (s *Sight) Saw() { s.finding.Saw++ }
+
+// Break says that a message breaks the rule. Mismatches that want the same at
+// the same place (list positions aside) in answers to the same method are one
+// cause, counted.
+func (s *Sight) Break(said *Said, mismatch Mismatch) {
+	method := said.Method
+	if said.Request != nil {
+		method = said.Request.Method
+	}
+	s.add(method, mismatch, said.Event.Sequence, said.subject(), func() []transcript.Event { return s.conversation.excerpt(said) })
+}
+
+// BreakAt says that something other than a message breaks the rule, such as
+// the head of a response or the end of a stream. The events that explain it
+// come before it.
+func (s *Sight) BreakAt(event transcript.Event, mismatch Mismatch, before ...transcript.Event) {
+	s.add(string(event.Kind), mismatch, event.Sequence, Subject{}, func() []transcript.Event { return append(slices.Clip(before), event) })
+}
+
+func (s *Sight) add(of string, mismatch Mismatch, judged int, about Subject, excerpt func() []transcript.Event) {
+	cause := of + " " + mismatch.Wanted + " " + positions.ReplaceAllString(mismatch.Where, "/*")
+	at := slices.IndexFunc(s.finding.Breaks, func(known Breach) bool { return known.Cause == cause })
+	if at >= 0 {
+		s.finding.Breaks[at].Count++
+		return
+	}
+	if len(s.finding.Breaks) == maxBreaches {
+		return
+	}
+	shown := excerpt()
+	for index := range shown {
+		shown[index] = Excerpt(shown[index], MaxShown, mismatch.Where)
+	}
+	s.finding.Breaks = append(s.finding.Breaks, Breach{
+		Cause: cause, Mismatch: mismatch, Count: 1,
+		Exchange: shown, Judged: judged, About: about,
+	})
+}
+
+// MaxShown bounds the bytes of a message that explains a breach: more than a
+// report shows of it.
+const MaxShown = 4 << 10
+
+var positions = regexp.MustCompile(`/\d+`)
+
+// Apply judges a conversation by the rules; findings without anything
+// seen are left out.
+func Apply(rules []Rule, conversation *Conversation) []Finding {
+	var findings []Finding
+	for _, rule := range rules {
+		sight := &Sight{conversation: conversation, finding: Finding{Rule: rule.ID()}}
+		rule.Judge(conversation, sight)
+		if sight.finding.Saw > 0 || len(sight.finding.Breaks) > 0 {
+			findings = append(findings, sight.finding)
+		}
+	}
+	return findings
+}
+
+// Mismatch is one difference between what a requirement wants and what the
+// target did.
+type Mismatch struct {
+	Wanted string
+	Found  string
+	Where  string // JSON pointer, header name, … or ""
+}
+
+func (m Mismatch) String() string {
+	text := "wanted " + m.Wanted + "\nfound  " + m.Found
+	if m.Where != "" {
+		text += "\nat     " + m.Where
+	}
+	return text
+}

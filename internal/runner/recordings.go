@@ -1,0 +1,289 @@
+package runner
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/mcpconform/mcpconform/internal/catalogue"
+	"github.com/mcpconform/mcpconform/internal/conform"
+	"github.com/mcpconform/mcpconform/internal/mcp"
+	"github.com/mcpconform/mcpconform/internal/protocol"
+	"github.com/mcpconform/mcpconform/internal/rules"
+	"github.com/mcpconform/mcpconform/internal/survey"
+	"github.com/mcpconform/mcpconform/internal/transcript"
+	"github.com/mcpconform/mcpconform/reports"
+	"github.com/mcpconform/mcpconform/suites"
+)
+
+// RecordingError says in one line why something is not a transcript that can be judged,
+// where, and what to do.
+type RecordingError struct{ Reason string }
+
+func (e *RecordingError) Error() string { return e.Reason }
+
+// transcriptEnding is how the names of transcript files end.
+const transcriptEnding = ".jsonl"
+
+// FindTranscripts returns the files that are named, and those below the directories that
+// are named, each once. The error is a *RecordingError.
+func FindTranscripts(paths []string) ([]string, error) {
+	var files []string
+	known := map[string]bool{}
+	for _, path := range paths {
+		found, err := transcriptsAt(path)
+		if err != nil {
+			return nil, &RecordingError{fmt.Sprintf("%s cannot be read: %s", path, bare(err))}
+		}
+		if len(found) == 0 {
+			return nil, &RecordingError{fmt.Sprintf("%s: no file in this directory ends with %s; record transcripts with --transcripts %s", path, transcriptEnding, path)}
+		}
+		for _, file := range found {
+			place, err := filepath.Abs(file)
+			if err != nil {
+				place = file
+			}
+			if !known[place] {
+				files = append(files, file)
+			}
+			known[place] = true
+		}
+	}
+	return files, nil
+}
+
+func transcriptsAt(path string) (files []string, err error) {
+	info, err := os.Stat(path)
+	if err != nil || !info.IsDir() {
+		return []string{filepath.Clean(path)}, err
+	}
+	err = filepath.WalkDir(path, func(path string, entry fs.DirEntry, err error) error {
+		if err == nil && entry.Type().IsRegular() && strings.HasSuffix(path, transcriptEnding) {
+			files = append(files, path)
+		}
+		return err
+	})
+	return files, err
+}
+
+// bare takes the path, which stands in the message already, out of an error.
+func bare(err error) error {
+	if path, ok := errors.AsType[*fs.PathError](err); ok {
+		return path.Err
+	}
+	return err
+}
+
+// Recorded judges transcripts by the rules: each connection at the revision that it has
+// negotiated. Of the options, those of the report and the filter count. It holds one
+// transcript at a time; when the context ends, the report has those judged until then.
+// The error is a *RecordingError for the first that cannot be read, or a *FilterError.
+func Recorded(ctx context.Context, options Options, files []string) (*reports.Run, error) {
+	started := time.Now()
+	confine(memoryAlone)
+	requirements, err := catalogue.Load(suites.Requirements)
+	if err != nil {
+		return nil, err
+	}
+	judging := suites.Rules()
+	if err := rules.Declared(judging); err != nil {
+		return nil, err
+	}
+	r := &recordings{
+		run: &run{options: options, catalogue: requirements, report: &reports.Run{
+			Format: reports.Format, Tool: options.Tool, Started: started, Host: hostname(), Recorded: &reports.Recorded{All: len(files)},
+		}},
+		rules: judging,
+	}
+	for _, file := range files {
+		if ctx.Err() != nil {
+			r.report.Interrupted = context.Cause(ctx).Error()
+			break
+		}
+		if err := r.judge(file); err != nil {
+			return nil, err
+		}
+	}
+	if err := r.conclude(); err != nil {
+		return nil, err
+	}
+	r.report.Duration = reports.SecondsOf(time.Since(started))
+	return r.report, nil
+}
+
+// recordings is a run of which everything was recorded elsewhere: each leg has the
+// connections that belong to it.
+type recordings struct {
+	*run
+	rules []rules.Rule
+	first string // path of the transcript that says of which role all are
+}
+
+// judge reads and judges one transcript.
+func (r *recordings) judge(path string) error {
+	file, err := os.Open(path)
+	if err != nil {
+		return &RecordingError{fmt.Sprintf("%s cannot be read: %s", path, bare(err))}
+	}
+	defer func() { _ = file.Close() }() // it was only read
+	header, events, err := transcript.Read(file)
+	if err == nil {
+		err = known(header)
+	}
+	if err != nil {
+		line := 1
+		if at, isLine := errors.AsType[*transcript.LineError](err); isLine {
+			line, err = at.Line, at.Err
+		}
+		return &RecordingError{fmt.Sprintf("%s:%d: %s", path, line, bare(err))}
+	}
+	if err := r.enter(header.Role, path); err != nil {
+		return err
+	}
+	if header.Unjudged {
+		return nil
+	}
+	conversation := recall(header, events, path)
+	if !slices.Contains(protocol.Checked(), conversation.Revision) {
+		return nil // it was negotiated, and has no rules
+	}
+	r.report.Recorded.Judged++
+	state := r.leg(conversation)
+	r.closed(state.planned, conform.Connection{
+		Leg: conversation.Leg, Name: path, Findings: rules.Apply(state.rules, conversation),
+	})
+	return nil
+}
+
+// enter makes sure that all transcripts are of targets of one role, for whose rules the
+// filter is.
+func (r *recordings) enter(role, path string) (err error) {
+	switch target := &r.report.Target; {
+	case target.Role == role:
+		return nil
+	case target.Role != "":
+		return &RecordingError{fmt.Sprintf("%s is of a %s, and %s of a %s; check the transcripts of each role by themselves", r.first, target.Role, path, role)}
+	}
+	r.report.Target.Role, r.options.Role, r.first = role, role, path
+	return r.readFilter()
+}
+
+// known tells what of a header is nothing that can be judged; nil when all of it can.
+func known(header transcript.Header) error {
+	revisions := protocol.Released()
+	if header.Unjudged {
+		revisions = append(revisions, header.Revision) // it may be any
+	}
+	for _, one := range []struct {
+		member, value string
+		known         []string
+	}{
+		{"role", header.Role, protocol.Roles()},
+		{"transport", header.Transport, protocol.CheckedTransports()},
+		{"revision", header.Revision, revisions},
+	} {
+		if !slices.Contains(one.known, one.value) {
+			return fmt.Errorf("the %s in the header is %.40q, not one of %s; record the transcript again", one.member, one.value, strings.Join(one.known, ", "))
+		}
+	}
+	return nil
+}
+
+// recall makes of a transcript the conversation that it was. Its events are known by the
+// path of the file.
+func recall(header transcript.Header, events []transcript.Event, path string) *rules.Conversation {
+	whole, room := true, roomAlone
+	for position := range events {
+		room -= len(events[position].Raw)
+		whole = whole && events[position].Sequence == position
+		events[position].Connection = path
+	}
+	leg := conform.Leg{Role: header.Role, Revision: header.Revision, Transport: header.Transport}
+	log := transcript.NewLogIn(transcript.NewRoom(max(leastRoom, room)), path)
+	conversation := rules.ReadConversation(leg, events, whole, log)
+	conversation.Recall(rules.Facts{
+		Incomplete:         header.Dropped,
+		ClientCapabilities: header.Capabilities.Client, ServerCapabilities: header.Capabilities.Server, Tools: header.Tools,
+	})
+	return conversation
+}
+
+// leg returns the leg that a conversation belongs to.
+func (r *recordings) leg(conversation *rules.Conversation) *legState {
+	if state := r.stateOf(conversation.Leg); state != nil {
+		return state
+	}
+	declared := conversation.ServerCapabilities
+	if conversation.Role == protocol.ClientRole {
+		declared = conversation.ClientCapabilities
+	}
+	state := &legState{
+		planned: len(r.legs), findings: map[string]*found{},
+		environment: &conform.Environment{Leg: conversation.Leg, Catalogue: r.catalogue, Rules: r.rules, Survey: &survey.Survey{}},
+		report: reports.Leg{
+			Role: conversation.Role, Revision: conversation.Revision, Transport: conversation.Transport, Spoken: true,
+			Target: identity(introduction(conversation)), Capabilities: rawJSON(declared),
+		},
+	}
+	state.rules, state.elsewhere = state.environment.StandingRules()
+	state.all = len(state.rules) + len(state.elsewhere)
+	r.legs = append(r.legs, state)
+	return state
+}
+
+// introduction is what the target says of itself in a conversation; nil when it says
+// nothing.
+func introduction(conversation *rules.Conversation) map[string]any {
+	for _, said := range conversation.Messages {
+		var info any
+		switch {
+		case conversation.Role == protocol.ServerRole && said.FromTarget(conversation.Leg) && said.Request != nil:
+			info = said.ResultObject()["serverInfo"]
+			if info == nil {
+				info = said.Meta()[mcp.MetaServerInfo]
+			}
+		case conversation.Role == protocol.ClientRole && said.FromTarget(conversation.Leg):
+			info = said.ParamsObject()["clientInfo"]
+			if info == nil {
+				info = said.Meta()[mcp.MetaClientInfo]
+			}
+		}
+		if introduced, isObject := info.(map[string]any); isObject {
+			return introduced
+		}
+	}
+	return nil
+}
+
+// conclude makes the report.
+func (r *recordings) conclude() error {
+	if len(r.legs) == 0 && r.report.Interrupted == "" {
+		return &RecordingError{"none of these transcripts can be judged: the target agreed to none of the revisions " + strings.Join(protocol.Checked(), ", ")}
+	}
+	slices.SortStableFunc(r.legs, func(a, b *legState) int { return strings.Compare(a.report.Name(), b.report.Name()) })
+	chosen := 0
+	for _, state := range r.legs {
+		chosen += r.chosenRules(state)
+	}
+	if len(r.legs) > 0 && chosen == 0 {
+		return r.unmatched()
+	}
+	r.merge()
+	return nil
+}
+
+// unmatched says why a filter chooses no rule of those that judge the transcripts.
+func (r *recordings) unmatched() error {
+	legs := make([]string, len(r.legs))
+	for i, state := range r.legs {
+		legs[i] = state.report.Name()
+	}
+	return &FilterError{Reason: fmt.Sprintf("--filter %q matches no rule at %s; a check needs a target: mcpconform %s",
+		r.options.Filter, strings.Join(legs, ", "), r.report.Target.Role)}
+}
