@@ -46,12 +46,11 @@ func End(state ginkgo.SpecReport) (Outcome, [][]transcript.Event) {
 		if done.environment.Company && server.Log().Crowded() {
 			done.outcome = Outcome{Ending: PutOff}
 		}
-		if events := server.Log().Since(server.from); len(events) > 0 {
+		events := server.Log().Since(server.from)
+		if len(events) > 0 {
 			exchanges = append(exchanges, events)
 		}
-		if server.reusable() && !state.Failed() {
-			done.environment.pool().put(server)
-		} else {
+		if state.Failed() || !done.environment.keep(server, events, done.outcome.Doubtful) {
 			closing.close(server)
 		}
 	}
@@ -93,7 +92,7 @@ func Finish(environments ...*Environment) {
 }
 
 func (c *check) use(server *Server) {
-	server.from = server.Log().Len()
+	server.from, server.mark = server.Log().Len(), server.Mark()
 	if !slices.Contains(c.servers, server) {
 		c.servers = append(c.servers, server)
 	}

@@ -28,25 +28,64 @@ func Connect(_ context.Context) *Server {
 // everything: in the handshake era the handshake is done. An earlier check may
 // have used it; none left anything open on it.
 func Session(ctx context.Context) *Server {
-	if server := current.environment.pool().take(); server != nil {
-		current.use(server)
-		return server
+	return pooled(ctx, nothingOpen, nothingLeft)
+}
+
+// FreshSession returns such a connection on which no check left anything behind: for one
+// that leaves something itself, such as a log level, and is then the last to use it. Over
+// stdio, where each connection is a process, those that left nothing share it.
+func FreshSession(ctx context.Context) *Server {
+	if Transport() != Stdio {
+		return UnusedSession(ctx)
 	}
-	server := SessionOf(ctx, scripted.Everything(Revision()))
-	server.pooled = !current.environment.Fresh
+	return pooled(ctx, nothingLeft)
+}
+
+// SessionWithTasks returns such a connection for a check that leaves tasks behind, and
+// that is not disturbed by those of others.
+func SessionWithTasks(ctx context.Context) *Server {
+	if Transport() != Stdio {
+		return UnusedSession(ctx)
+	}
+	return pooled(ctx, tasksLeft)
+}
+
+// UnusedSession returns such a connection that no other check has used or will use.
+func UnusedSession(ctx context.Context) *Server {
+	return unused(ctx, scripted.Everything(Revision()))
+}
+
+// pooled returns a session from the first pool that has one, or else a new one. The check
+// may leave behind what the first of the pools stands for.
+func pooled(ctx context.Context, from ...residue) *Server {
+	server := current.environment.take(from...)
+	if server != nil {
+		current.use(server)
+	} else {
+		server = UnusedSession(ctx)
+		server.left = nothingLeft
+	}
+	server.allowed = from[0]
+	if current.environment.Fresh {
+		server.allowed = unpooled
+	}
 	return server
 }
 
-// FreshSession returns such a connection that no other check uses: for one that
-// leaves something behind, such as a log level.
-func FreshSession(ctx context.Context) *Server {
-	return SessionOf(ctx, scripted.Everything(Revision()))
+// SessionOf returns such a connection of a client that declares the capabilities:
+// in the handshake, or with each request. In the stateless era, over stdio, checks that
+// left nothing behind share the process. A server that answers with no revision of the
+// protocol is taken to speak the one under test; another check judges the answer.
+func SessionOf(ctx context.Context, capabilities scripted.Capabilities) *Server {
+	if !Stateless() || Transport() != Stdio {
+		return unused(ctx, capabilities)
+	}
+	server := FreshSession(ctx)
+	server.Speak(Revision(), capabilities)
+	return server
 }
 
-// SessionOf returns such a connection of a client that declares the capabilities:
-// in the handshake, or with each request. A server that answers with no revision of
-// the protocol is taken to speak the one under test; another check judges the answer.
-func SessionOf(ctx context.Context, capabilities scripted.Capabilities) *Server {
+func unused(ctx context.Context, capabilities scripted.Capabilities) *Server {
 	server := Connect(ctx)
 	if !RevisionHas(protocol.Handshake) {
 		server.Speak(Revision(), capabilities)
@@ -98,24 +137,67 @@ var connectionPrefix string
 // NameConnections sets what the names of this process's connections begin with.
 func NameConnections(prefix string) { connectionPrefix = prefix }
 
-// pool keeps sessions that a check left as it found them.
+// residue is what checks may have left on a session that others use after them.
+type residue int
+
+const (
+	unpooled    residue = iota // whatever: it is for one check
+	nothingLeft                // nothing by which the server is another one than before
+	nothingOpen                // everything is answered
+	tasksLeft
+)
+
+// pool keeps sessions on which checks left no more than its residue.
 type pool struct {
 	mu   sync.Mutex
 	idle []*Server
 }
 
+type poolKey struct {
+	environment *Environment
+	left        residue
+}
+
 var (
 	poolsMu sync.Mutex
-	pools   = map[*Environment]*pool{}
+	pools   = map[poolKey]*pool{}
 )
 
-func (e *Environment) pool() *pool {
+func (e *Environment) pool(left residue) *pool {
 	poolsMu.Lock()
 	defer poolsMu.Unlock()
-	if pools[e] == nil {
-		pools[e] = &pool{}
+	key := poolKey{e, left}
+	if pools[key] == nil {
+		pools[key] = &pool{}
 	}
-	return pools[e]
+	return pools[key]
+}
+
+// take returns a session that is kept, from the first pool that has one; nil for none.
+func (e *Environment) take(from ...residue) *Server {
+	for _, left := range from {
+		if server := e.pool(left).take(); server != nil {
+			return server
+		}
+	}
+	return nil
+}
+
+// keep puts a session away for other checks, after one in which these events were. It
+// reports false when no other can use it.
+func (e *Environment) keep(server *Server, events []transcript.Event, doubtful bool) bool {
+	if !server.reusable() {
+		return false
+	}
+	untouched := server.left == nothingLeft && !doubtful && !leavesSomething(events, e.stateless())
+	if !untouched || server.allowed == tasksLeft {
+		server.left = server.allowed
+	}
+	if !untouched && server.allowed == nothingLeft {
+		return false
+	}
+	e.pool(server.left).put(server)
+	return true
 }
 
 func (p *pool) take() *Server {
@@ -135,6 +217,9 @@ func (p *pool) take() *Server {
 
 func (p *pool) put(server *Server) {
 	offer(server.Client)
+	if server.env.stateless() {
+		server.Speak(server.env.Revision, scripted.Everything(server.env.Revision))
+	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.idle = append(p.idle, server)
@@ -152,7 +237,7 @@ func (p *pool) drain() {
 // reusable tells whether another check may use the session. One that has said
 // much is retired: rules read transcripts, and short ones tell more.
 func (s *Server) reusable() bool {
-	return s.pooled && s.Alive() && s.Idle() && s.Log().Len() < retireAfter && s.Weight() < heavy
+	return s.allowed != unpooled && s.Alive() && s.Idle() && s.Log().Len() < retireAfter && s.Weight() < heavy
 }
 
 const retireAfter = 2000

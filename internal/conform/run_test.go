@@ -212,7 +212,7 @@ func TestSessionsRetire(t *testing.T) {
 	if server.reusable() {
 		t.Error("a connection without a session serves another check")
 	}
-	server.pooled = true
+	server.allowed = nothingOpen
 	if !server.reusable() {
 		t.Error("a new session does not serve another check")
 	}
@@ -228,7 +228,7 @@ func TestSessionsRetire(t *testing.T) {
 		t.Error("a session that said much does not retire")
 	}
 	environment.JudgeConnection(t.Context(), server.Connection)
-	server.pooled = true
+	server.allowed = nothingOpen
 	if server.reusable() {
 		t.Error("a closed connection serves another check")
 	}

@@ -19,10 +19,16 @@ import (
 // verbs fail the check when the target does not play its part.
 type Server struct {
 	*scripted.Connection
-	from   int  // of the transcript, where the check began
-	pooled bool // may serve another check afterwards
-	env    *Environment
+	env  *Environment
+	from int // of the transcript, where the check began
+	mark int // of what was received, likewise
+
+	left    residue // of the checks until now
+	allowed residue // that this check may leave to others
 }
+
+// Began is the mark of what was received when the check began to use the connection.
+func (s *Server) Began() int { return s.mark }
 
 // Reply is the answer to a request: a result or an error.
 type Reply struct{ scripted.Received }

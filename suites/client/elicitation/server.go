@@ -235,8 +235,8 @@ func visits() {
 
 			server.Fence(ctx)
 			bystander.Fence(ctx)
-			announced := bystander.Sent(0, Notification(completion))
-			if len(announced)+len(server.Sent(0, Notification(completion))) == 0 {
+			announced := bystander.Sent(bystander.Began(), Notification(completion))
+			if len(announced)+len(server.Sent(server.Began(), Notification(completion))) == 0 {
 				Inconclusive("the server announced no completion at all, so that nothing shows whom it would tell",
 					"name a tool that announces the completion under provocations.elicitation-url in mcpconform.yaml")
 			}

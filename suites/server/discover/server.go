@@ -18,7 +18,8 @@ func ServerChecks() {
 	Describe("Discovery", func() {
 		It("answers server/discover before any other request", Verifies("discover.implemented"),
 			func(ctx SpecContext) {
-				server := SessionOf(ctx, scripted.Nothing())
+				server := UnusedSession(ctx)
+				server.Speak(Revision(), scripted.Nothing())
 
 				reply := server.MustAsk(ctx, "server/discover", nil)
 

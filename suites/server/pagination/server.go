@@ -25,7 +25,7 @@ func ServerChecks() {
 func stableCursors() {
 	It("returns the same page when a cursor is used again", Verifies("pagination.cursor.stable"),
 		func(ctx SpecContext) {
-			server := FreshSession(ctx) // no cursor was used on it
+			server := UnusedSession(ctx) // no cursor was used on it
 
 			used := 0
 			var found []Mismatch

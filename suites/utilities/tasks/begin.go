@@ -280,7 +280,7 @@ const (
 // on. One that ends without a question makes the check inconclusive.
 func awaitQuestion(ctx context.Context, server *Server, id, method string) {
 	for range patience {
-		_, err := server.Connection.Await(ctx, 0, RequestOf(method))
+		_, err := server.Connection.Await(ctx, server.Began(), RequestOf(method))
 		switch {
 		case err == nil:
 			return
@@ -330,7 +330,7 @@ func interval(state Object) time.Duration {
 func give(ctx context.Context, server *Server, id string) {
 	accept := Answering(Acceptance)
 	server.Answer("elicitation/create", accept)
-	for _, request := range server.Sent(0, RequestOf("elicitation/create")) {
+	for _, request := range server.Sent(server.Began(), RequestOf("elicitation/create")) {
 		select {
 		case <-server.Deliver(ctx, scripted.Outgoing{Raw: accept(request)}).Done():
 		case <-time.After(server.ReplyTime()): // what the task does will tell
@@ -343,7 +343,7 @@ func give(ctx context.Context, server *Server, id string) {
 // demandQuestions returns what a task asked its client; a task that was over
 // without makes the check inconclusive.
 func demandQuestions(server *Server, method string) []scripted.Received {
-	requests := server.Sent(0, RequestOf(method))
+	requests := server.Sent(server.Began(), RequestOf(method))
 	if len(requests) == 0 {
 		Inconclusive("tasks/result was answered without a request for input", inputHint)
 	}

@@ -25,7 +25,7 @@ func asRequestor() {
 			server.NeedReply(ctx, "tools/call", Provoking("client-task").Call())
 
 			server.Fence(ctx)
-			DemandNone("no task, since the client declared none", server.Sent(0, asksForTask))
+			DemandNone("no task, since the client declared none", server.Sent(server.Began(), asksForTask))
 		})
 
 	It("sends tasks/result for a client's task without waiting for notifications/tasks/status", Verifies("tasks.notification.not-awaited"),

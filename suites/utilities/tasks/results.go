@@ -12,7 +12,7 @@ import (
 func results() {
 	It("returns the result of the tools/call for tasks/result", Verifies("tasks.result.same"), NeedsCapability(callable),
 		func(ctx SpecContext) {
-			server := FreshSession(ctx)
+			server := SessionWithTasks(ctx)
 			id := begin(ctx, server, aTool())
 
 			reply := result(ctx, server, id)
@@ -23,7 +23,7 @@ func results() {
 
 	It("returns the same content when tasks/result is sent twice", Verifies("tasks.result.same"), NeedsCapability(callable),
 		func(ctx SpecContext) {
-			server := FreshSession(ctx)
+			server := SessionWithTasks(ctx)
 			id := begin(ctx, server, aTool())
 
 			first := result(ctx, server, id)
@@ -35,7 +35,7 @@ func results() {
 
 	It("returns related-task metadata in the result of tasks/result", Verifies("tasks.related.response"), NeedsCapability(callable),
 		func(ctx SpecContext) {
-			server := FreshSession(ctx)
+			server := SessionWithTasks(ctx)
 			id := begin(ctx, server, aTool())
 
 			reply := result(ctx, server, id)
@@ -46,7 +46,7 @@ func results() {
 
 	It("sends related-task metadata in notifications/progress of a task", Verifies("tasks.related.notification"), NeedsCapability(callable), NeedsProvocation("task-progress"),
 		func(ctx SpecContext) {
-			server := FreshSession(ctx)
+			server := SessionWithTasks(ctx)
 			_, _ = server.Listen(ctx) // where there is no such stream, progress comes beside the result
 			reporting := tool("task-progress")
 			call := asTask(reporting)
@@ -65,7 +65,7 @@ func results() {
 
 	It("answers tasks/result only when the task has a terminal status", Verifies("tasks.result.blocks"), NeedsCapability(callable), NeedsProvocation("task-slow"),
 		func(ctx SpecContext) {
-			server := FreshSession(ctx)
+			server := SessionWithTasks(ctx)
 			id := begin(ctx, server, tool("task-slow"))
 
 			result(ctx, server, id)
@@ -76,7 +76,7 @@ func results() {
 	It("answers tasks/result of a task that needs input only in a terminal status", Verifies("tasks.result.blocks"),
 		NeedsCapability(callable), NeedsProvocation("task-input"),
 		func(ctx SpecContext) {
-			server := FreshSession(ctx)
+			server := SessionWithTasks(ctx)
 			id := begin(ctx, server, tool("task-input"))
 
 			result(ctx, server, id) // brings the request for input, which is answered
@@ -86,7 +86,7 @@ func results() {
 
 	It("answers tasks/get while tasks/result is pending", Verifies("tasks.result.blocks"), NeedsCapability(callable), NeedsProvocation("task-slow"),
 		func(ctx SpecContext) {
-			server := FreshSession(ctx)
+			server := SessionWithTasks(ctx)
 			id := begin(ctx, server, tool("task-slow"))
 
 			waiting := server.Start(ctx, "tasks/result", Object{"taskId": id})
@@ -107,7 +107,7 @@ func failures() {
 	It("sets the status failed and a statusMessage for a task whose tool returns isError", Verifies("tasks.failure.status", "tasks.failure.message"),
 		NeedsCapability(callable), NeedsProvocation("task-failing"),
 		func(ctx SpecContext) {
-			server := FreshSession(ctx)
+			server := SessionWithTasks(ctx)
 			id := begin(ctx, server, tool("task-failing"))
 
 			reply := result(ctx, server, id)
@@ -123,7 +123,7 @@ func failures() {
 	It("returns isError for tasks/result if a plain tools/call returns it", Verifies("tasks.result.same"),
 		NeedsCapability(callable), NeedsProvocation("task-failing"),
 		func(ctx SpecContext) {
-			plain, server := FreshSession(ctx), FreshSession(ctx)
+			plain, server := SessionWithTasks(ctx), SessionWithTasks(ctx)
 			failing := optionally("task-failing")
 			if plain.NeedReply(ctx, "tools/call", failing.Call()).Object()["isError"] != true {
 				Inconclusive("the call ended without isError", "name a tool that fails under provocations.task-failing in mcpconform.yaml")
@@ -137,7 +137,7 @@ func failures() {
 	It("returns the error code of the plain tools/call for tasks/result", Verifies("tasks.result.same-error"),
 		NeedsCapability(callable), NeedsProvocation("task-refused"),
 		func(ctx SpecContext) {
-			plain, server := FreshSession(ctx), FreshSession(ctx)
+			plain, server := FreshSession(ctx), FreshSession(ctx) // they remember what was visited
 			refused := optionally("task-refused")
 			refusal, isRefusal := plain.NeedReply(ctx, "tools/call", refused.Call()).Error()
 			if !isRefusal {
@@ -152,7 +152,7 @@ func failures() {
 
 	It("sets the status failed for a task whose tools/call ends with an error", Verifies("tasks.failure.status"), NeedsCapability(callable), NeedsProvocation("task-refused"),
 		func(ctx SpecContext) {
-			server := FreshSession(ctx)
+			server := FreshSession(ctx) // which remembers what was visited
 			id := begin(ctx, server, tool("task-refused"))
 
 			if reply := result(ctx, server, id); reply.Object() != nil {
@@ -168,7 +168,7 @@ func input() {
 
 	It("sets the status input_required while a task waits for input", Verifies("tasks.status.input-required"), NeedsCapability(callable), NeedsProvocation("task-input"),
 		func(ctx SpecContext) {
-			server := FreshSession(ctx)
+			server := SessionWithTasks(ctx)
 			server.Answer(asks, scripted.Silence)
 			id := begin(ctx, server, tool("task-input"))
 
@@ -181,7 +181,7 @@ func input() {
 
 	It("sends related-task metadata in the elicitation/create of a task", Verifies("tasks.related.request"), NeedsCapability(callable), NeedsProvocation("task-input"),
 		func(ctx SpecContext) {
-			server := FreshSession(ctx)
+			server := SessionWithTasks(ctx)
 			id := begin(ctx, server, tool("task-input"))
 
 			result(ctx, server, id) // brings the request for input, if it has not come before
@@ -193,7 +193,7 @@ func input() {
 
 	It("leaves the status input_required once the task has its input", Verifies("tasks.status.input-received"), NeedsCapability(callable), NeedsProvocation("task-input"),
 		func(ctx SpecContext) {
-			server := FreshSession(ctx)
+			server := SessionWithTasks(ctx)
 			id := begin(ctx, server, tool("task-input"))
 
 			result(ctx, server, id) // brings the request for input, which is answered

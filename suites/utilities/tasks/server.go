@@ -36,7 +36,7 @@ func ServerChecks() {
 func negotiation() {
 	It("rejects a task-augmented tools/call with -32601 if taskSupport is forbidden or absent", Verifies("tasks.tool.forbidden-refused"), NeedsCapability(callable),
 		func(ctx SpecContext) {
-			server := FreshSession(ctx)
+			server := SessionWithTasks(ctx)
 			tool := toolWith("that does not support tasks", "", "forbidden")
 
 			reply := server.AskWrong(ctx, Request{
@@ -48,7 +48,7 @@ func negotiation() {
 
 	It("rejects a tools/call without task with -32601 if taskSupport is required", Verifies("tasks.tool.required-refused"), NeedsCapability(callable),
 		func(ctx SpecContext) {
-			server := FreshSession(ctx)
+			server := SessionWithTasks(ctx)
 			tool := toolWith("that can be called only as a task", "required")
 
 			reply := server.AskWrong(ctx, Request{
@@ -90,7 +90,7 @@ func creation() {
 	It("returns a task with a taskId and the status working for a task-augmented tools/call", Verifies("tasks.create.answered", "tasks.id.string", "tasks.status.begins-working"),
 		NeedsCapability(callable),
 		func(ctx SpecContext) {
-			server := FreshSession(ctx)
+			server := SessionWithTasks(ctx)
 
 			tool := aTool()
 			reply := server.Ask(ctx, "tools/call", asTask(tool))
@@ -105,7 +105,7 @@ func creation() {
 
 	It("returns CreateTaskResult before the task is completed", Verifies("tasks.create.prompt"), NeedsCapability(callable), NeedsProvocation("task-slow"),
 		func(ctx SpecContext) {
-			server := FreshSession(ctx)
+			server := SessionWithTasks(ctx)
 
 			slow := tool("task-slow")
 
@@ -123,7 +123,7 @@ func creation() {
 
 	It("generates a new taskId for every task", Verifies("tasks.id.generated", "tasks.id.unique"), NeedsCapability(callable),
 		func(ctx SpecContext) {
-			server, other := FreshSession(ctx), FreshSession(ctx)
+			server, other := SessionWithTasks(ctx), SessionWithTasks(ctx)
 			tool := aTool()
 
 			first, second, third := begin(ctx, server, tool), begin(ctx, server, tool), begin(ctx, other, tool)
@@ -135,7 +135,7 @@ func creation() {
 
 	It("limits the ttl that a task request asks for", Verifies("tasks.ttl.limited"), NeedsCapability(callable),
 		func(ctx SpecContext) {
-			server := FreshSession(ctx)
+			server := SessionWithTasks(ctx)
 			tool := aTool()
 			call := asTask(tool)
 			call["task"] = Object{"ttl": tenYears}
@@ -152,7 +152,7 @@ func creation() {
 func polling() {
 	It("uses taskId in tasks/get even if the related-task metadata differs", Verifies("tasks.target.parameter"), NeedsCapability(callable),
 		func(ctx SpecContext) {
-			server := FreshSession(ctx)
+			server := SessionWithTasks(ctx)
 			tool := aTool()
 			named, other := begin(ctx, server, tool), begin(ctx, server, tool)
 
@@ -167,7 +167,7 @@ func polling() {
 
 	It("uses taskId in tasks/result even if the related-task metadata differs", Verifies("tasks.target.parameter"), NeedsCapability(callable),
 		func(ctx SpecContext) {
-			server := FreshSession(ctx)
+			server := SessionWithTasks(ctx)
 			tool := aTool()
 			named, other := begin(ctx, server, tool), begin(ctx, server, tool)
 			demandNamed(result(ctx, server, named), named)
@@ -224,7 +224,7 @@ func listing() {
 	It("returns every task on the pages of tasks/list", Verifies("tasks.list.complete", "tasks.list.next-cursor"),
 		NeedsCapability(callable, listable),
 		func(ctx SpecContext) {
-			server := FreshSession(ctx)
+			server := SessionWithTasks(ctx)
 			tool := aTool()
 			var begun []string
 			for range listed {
@@ -256,7 +256,7 @@ func listing() {
 func cancellation() {
 	It("returns the task with the status cancelled for tasks/cancel", Verifies("tasks.cancel.done"), NeedsCapability(callable, cancelable), NeedsProvocation("task-slow"),
 		func(ctx SpecContext) {
-			server := FreshSession(ctx)
+			server := SessionWithTasks(ctx)
 			id := begin(ctx, server, tool("task-slow"))
 
 			reply := cancel(ctx, server, id)
@@ -267,7 +267,7 @@ func cancellation() {
 
 	It("keeps the status cancelled after tasks/cancel", Verifies("tasks.cancel.stays"), NeedsCapability(callable, cancelable), NeedsProvocation("task-slow"),
 		func(ctx SpecContext) {
-			server := FreshSession(ctx)
+			server := SessionWithTasks(ctx)
 			slow := tool("task-slow")
 			stopped, other := begin(ctx, server, slow), begin(ctx, server, slow)
 
@@ -283,7 +283,7 @@ func cancellation() {
 
 	It("returns a tool result or an error for tasks/result of a cancelled task", Verifies("tasks.result.same"), NeedsCapability(callable, cancelable), NeedsProvocation("task-slow"),
 		func(ctx SpecContext) {
-			server := FreshSession(ctx)
+			server := SessionWithTasks(ctx)
 			id := begin(ctx, server, tool("task-slow"))
 			waiting := server.Start(ctx, "tasks/result", Object{"taskId": id})
 
@@ -295,7 +295,7 @@ func cancellation() {
 
 	It("rejects tasks/cancel of a finished task with -32602", Verifies("tasks.cancel.refused"), NeedsCapability(callable, cancelable),
 		func(ctx SpecContext) {
-			server := FreshSession(ctx)
+			server := SessionWithTasks(ctx)
 			id := begin(ctx, server, aTool())
 			result(ctx, server, id)
 
@@ -306,7 +306,7 @@ func cancellation() {
 
 	It("rejects a second tasks/cancel of the same task with -32602", Verifies("tasks.cancel.refused"), NeedsCapability(callable, cancelable), NeedsProvocation("task-slow"),
 		func(ctx SpecContext) {
-			server := FreshSession(ctx)
+			server := SessionWithTasks(ctx)
 			id := begin(ctx, server, tool("task-slow"))
 			cancelled(ctx, server, id)
 

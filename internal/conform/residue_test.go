@@ -1,0 +1,81 @@
+package conform
+
+import (
+	"testing"
+
+	"github.com/mcpconform/mcpconform/internal/transcript"
+)
+
+func TestLeavesSomething(t *testing.T) {
+	t.Parallel()
+	says := func(party transcript.Party, raw string) transcript.Event {
+		return transcript.Event{From: party, Kind: transcript.Message, Raw: []byte(raw)}
+	}
+	const client, server = transcript.Client, transcript.Server
+	call := says(client, `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"t"}}`)
+	asks := says(server, `{"jsonrpc":"2.0","id":9,"method":"roots/list"}`)
+	for name, test := range map[string]struct {
+		events               []transcript.Event
+		handshake, stateless bool
+	}{
+		"nothing":            {},
+		"a list":             {events: []transcript.Event{says(client, `{"jsonrpc":"2.0","id":1,"method":"tools/list"}`)}},
+		"a tool":             {[]transcript.Event{call}, true, false},
+		"a level":            {[]transcript.Event{says(client, `{"jsonrpc":"2.0","id":1,"method":"logging/setLevel"}`)}, true, false},
+		"a subscription":     {[]transcript.Event{says(client, `{"jsonrpc":"2.0","id":1,"method":"resources/subscribe"}`)}, true, false},
+		"a cancellation":     {[]transcript.Event{says(client, `{"jsonrpc":"2.0","method":"notifications/cancelled"}`)}, true, true},
+		"a changed list":     {[]transcript.Event{says(server, `{"jsonrpc":"2.0","method":"notifications/tools/list_changed"}`)}, true, true},
+		"a changed resource": {[]transcript.Event{says(server, `{"jsonrpc":"2.0","method":"notifications/resources/updated"}`)}, true, true},
+		"an open request":    {[]transcript.Event{asks}, true, true},
+		"an answered one":    {events: []transcript.Event{asks, says(client, `{"jsonrpc":"2.0","id":9,"result":{}}`)}},
+		"no message":         {[]transcript.Event{says(server, `ready`)}, true, true},
+		"something illegal":  {[]transcript.Event{{From: client, Kind: transcript.Message, Raw: []byte(`{}`), Deliberate: "no message"}}, true, true},
+	} {
+		if got := leavesSomething(test.events, false); got != test.handshake {
+			t.Errorf("%s: leavesSomething in the handshake era: %t", name, got)
+		}
+		if got := leavesSomething(test.events, true); got != test.stateless {
+			t.Errorf("%s: leavesSomething in the stateless era: %t", name, got)
+		}
+	}
+}
+
+func TestKeepsSessionsByWhatIsLeft(t *testing.T) {
+	t.Parallel()
+	illegal := []transcript.Event{{From: transcript.Client, Kind: transcript.Message, Raw: []byte(`{}`), Deliberate: "no message"}}
+	for name, test := range map[string]struct {
+		left, allowed residue
+		events        []transcript.Event
+		doubtful      bool
+		into          residue // unpooled: no other check uses it
+	}{
+		"clean":                      {left: nothingLeft, allowed: nothingLeft, into: nothingLeft},
+		"clean for any":              {left: nothingLeft, allowed: nothingOpen, into: nothingLeft},
+		"illegal":                    {left: nothingLeft, allowed: nothingLeft, events: illegal, into: unpooled},
+		"illegal for any":            {left: nothingLeft, allowed: nothingOpen, events: illegal, into: nothingOpen},
+		"in doubt":                   {left: nothingLeft, allowed: nothingLeft, doubtful: true, into: unpooled},
+		"not clean before":           {left: nothingOpen, allowed: nothingOpen, into: nothingOpen},
+		"with tasks":                 {left: nothingLeft, allowed: tasksLeft, into: tasksLeft},
+		"with tasks and illegal":     {left: tasksLeft, allowed: tasksLeft, events: illegal, into: tasksLeft},
+		"of its own, whatever comes": {left: unpooled, allowed: unpooled, into: unpooled},
+	} {
+		environment := environment(t, HTTP)
+		environment.Target.URL, environment.Target.Transport = "http://127.0.0.1:1", HTTP
+		server, err := dial(environment)
+		if err != nil {
+			t.Fatal(err)
+		}
+		server.left, server.allowed = test.left, test.allowed
+
+		kept := environment.keep(server, test.events, test.doubtful)
+
+		if kept != (test.into != unpooled) {
+			t.Errorf("%s: kept: %t", name, kept)
+		}
+		for _, pool := range []residue{nothingLeft, nothingOpen, tasksLeft} {
+			if got := environment.take(pool); (got != nil) != (pool == test.into) {
+				t.Errorf("%s: pool %d gives %v", name, pool, got)
+			}
+		}
+	}
+}
