@@ -137,6 +137,10 @@ func ByFence() Labels { return Labels{labelFence} }
 // session of a shared target.
 func Alone() Labels { return Labels{labelAlone} }
 
+// WaitsLong marks a check in which many targets leave the harness waiting for as long as
+// a reply may take: it begins first, and others go on beside it.
+func WaitsLong() SpecPriority { return 1 }
+
 func prefixed(prefix string, values []string) Labels {
 	labels := make(Labels, len(values))
 	for i, value := range values {

@@ -271,7 +271,7 @@ func givenUp(client *Client) *Said {
 }
 
 func waiting() {
-	It("continues after a request that is not answered in time", Verifies("lifecycle.errors.timeouts"), In(silent),
+	It("continues after a request that is not answered in time", Verifies("lifecycle.errors.timeouts"), In(silent), WaitsLong(),
 		func(ctx SpecContext) {
 			client := Played(ctx)
 
@@ -285,7 +285,7 @@ func waiting() {
 			}
 		})
 
-	It("cancels a request that is not answered in time", Verifies("lifecycle.timeouts.cancelled-by-clients"), In(silent),
+	It("cancels a request that is not answered in time", Verifies("lifecycle.timeouts.cancelled-by-clients"), In(silent), WaitsLong(),
 		func(ctx SpecContext) {
 			client := Played(ctx)
 

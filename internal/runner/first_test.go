@@ -1,0 +1,20 @@
+package runner
+
+import (
+	"testing"
+
+	"github.com/mcpconform/mcpconform/internal/conform"
+)
+
+// What leaves the harness waiting begins first, so that others go on beside it.
+func TestLongWaitsBeginFirst(t *testing.T) {
+	t.Parallel()
+	const revision, waiting = "2025-11-25", "lifecycle-silent-server"
+	declared, _, err := All(conform.ClientRole, []string{revision})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if story := conform.StoryOf(declared[revision][0].Labels); story != waiting {
+		t.Errorf("the first check looks in %q, wanted %s", story, waiting)
+	}
+}
