@@ -12,6 +12,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"unicode/utf8"
 
 	"go.yaml.in/yaml/v3"
@@ -188,8 +189,20 @@ func knowsEach(name string, node *yaml.Node, element reflect.Type) error {
 	return nil
 }
 
-// keys lists the fields that a file may set, those of embedded structures too.
+// keys lists the fields that a file may set, those of embedded structures too. Thousands
+// of faults are made of a few structures.
 func keys(structure reflect.Type) []reflect.StructField {
+	if known, there := keysOf.Load(structure); there {
+		return known.([]reflect.StructField)
+	}
+	fields := findKeys(structure)
+	keysOf.Store(structure, fields)
+	return fields
+}
+
+var keysOf sync.Map // reflect.Type to []reflect.StructField
+
+func findKeys(structure reflect.Type) []reflect.StructField {
 	var fields []reflect.StructField
 	for field := range structure.Fields() {
 		switch tag := field.Tag.Get("yaml"); tag {
