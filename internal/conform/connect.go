@@ -35,7 +35,7 @@ func Session(ctx context.Context) *Server {
 // that leaves something itself, such as a log level, and is then the last to use it. Over
 // stdio, where each connection is a process, those that left nothing share it.
 func FreshSession(ctx context.Context) *Server {
-	if Transport() != Stdio {
+	if Transport() != protocol.Stdio {
 		return UnusedSession(ctx)
 	}
 	return pooled(ctx, nothingLeft)
@@ -44,7 +44,7 @@ func FreshSession(ctx context.Context) *Server {
 // SessionWithTasks returns such a connection for a check that leaves tasks behind, and
 // that is not disturbed by those of others.
 func SessionWithTasks(ctx context.Context) *Server {
-	if Transport() != Stdio {
+	if Transport() != protocol.Stdio {
 		return UnusedSession(ctx)
 	}
 	return pooled(ctx, tasksLeft)
@@ -77,7 +77,7 @@ func pooled(ctx context.Context, from ...residue) *Server {
 // left nothing behind share the process. A server that answers with no revision of the
 // protocol is taken to speak the one under test; another check judges the answer.
 func SessionOf(ctx context.Context, capabilities scripted.Capabilities) *Server {
-	if !Stateless() || Transport() != Stdio {
+	if !RevisionHas(protocol.Statelessness) || Transport() != protocol.Stdio {
 		return unused(ctx, capabilities)
 	}
 	server := FreshSession(ctx)
@@ -189,7 +189,7 @@ func (e *Environment) keep(server *Server, events []transcript.Event, doubtful b
 	if !server.reusable() {
 		return false
 	}
-	untouched := server.left == nothingLeft && !doubtful && !leavesSomething(events, e.stateless())
+	untouched := server.left == nothingLeft && !doubtful && !leavesSomething(events, e.Has(protocol.Statelessness))
 	if !untouched || server.allowed == tasksLeft {
 		server.left = server.allowed
 	}
@@ -217,7 +217,7 @@ func (p *pool) take() *Server {
 
 func (p *pool) put(server *Server) {
 	offer(server.Client)
-	if server.env.stateless() {
+	if server.env.Has(protocol.PerRequestMeta) {
 		server.Speak(server.env.Revision, scripted.Everything(server.env.Revision))
 	}
 	p.mu.Lock()

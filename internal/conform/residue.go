@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/mcpconform/mcpconform/internal/jsonrpc"
+	"github.com/mcpconform/mcpconform/internal/protocol"
 	"github.com/mcpconform/mcpconform/internal/transcript"
 )
 
@@ -23,13 +24,13 @@ func leavesSomething(events []transcript.Event, stateless bool) bool {
 		}
 		message := jsonrpc.Parse(event.Raw)
 		switch {
-		case event.From == transcript.Client && (message.Method == "notifications/cancelled" || !stateless && slices.Contains(remembered, message.Method)):
+		case event.From == protocol.Client && (message.Method == "notifications/cancelled" || !stateless && slices.Contains(remembered, message.Method)):
 			return true
-		case event.From == transcript.Server && (message.Kind == jsonrpc.Invalid || message.Kind == jsonrpc.Batch || isChange(message.Method)):
+		case event.From == protocol.Server && (message.Kind == jsonrpc.Invalid || message.Kind == jsonrpc.Batch || isChange(message.Method)):
 			return true
-		case event.From == transcript.Server && message.Kind == jsonrpc.Request:
+		case event.From == protocol.Server && message.Kind == jsonrpc.Request:
 			open[message.ID] = true
-		case event.From == transcript.Client && message.Kind == jsonrpc.Response:
+		case event.From == protocol.Client && message.Kind == jsonrpc.Response:
 			delete(open, message.ID)
 		}
 	}

@@ -3,15 +3,16 @@ package conform
 import (
 	"testing"
 
+	"github.com/mcpconform/mcpconform/internal/protocol"
 	"github.com/mcpconform/mcpconform/internal/transcript"
 )
 
 func TestLeavesSomething(t *testing.T) {
 	t.Parallel()
-	says := func(party transcript.Party, raw string) transcript.Event {
+	says := func(party protocol.Party, raw string) transcript.Event {
 		return transcript.Event{From: party, Kind: transcript.Message, Raw: []byte(raw)}
 	}
-	const client, server = transcript.Client, transcript.Server
+	const client, server = protocol.Client, protocol.Server
 	call := says(client, `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"t"}}`)
 	asks := says(server, `{"jsonrpc":"2.0","id":9,"method":"roots/list"}`)
 	for name, test := range map[string]struct {
@@ -42,7 +43,7 @@ func TestLeavesSomething(t *testing.T) {
 
 func TestKeepsSessionsByWhatIsLeft(t *testing.T) {
 	t.Parallel()
-	illegal := []transcript.Event{{From: transcript.Client, Kind: transcript.Message, Raw: []byte(`{}`), Deliberate: "no message"}}
+	illegal := []transcript.Event{{From: protocol.Client, Kind: transcript.Message, Raw: []byte(`{}`), Deliberate: "no message"}}
 	for name, test := range map[string]struct {
 		left, allowed residue
 		events        []transcript.Event
@@ -59,8 +60,8 @@ func TestKeepsSessionsByWhatIsLeft(t *testing.T) {
 		"with tasks and illegal":     {left: tasksLeft, allowed: tasksLeft, events: illegal, into: tasksLeft},
 		"of its own, whatever comes": {left: unpooled, allowed: unpooled, into: unpooled},
 	} {
-		environment := environment(t, HTTP)
-		environment.Target.URL, environment.Target.Transport = "http://127.0.0.1:1", HTTP
+		environment := environment(t, protocol.HTTP)
+		environment.Target.URL, environment.Target.Transport = "http://127.0.0.1:1", protocol.HTTP
 		server, err := dial(environment)
 		if err != nil {
 			t.Fatal(err)
