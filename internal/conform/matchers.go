@@ -170,25 +170,6 @@ func HaveStatus(statuses ...int) types.GomegaMatcher {
 	}}
 }
 
-// HaveHeader matches an HTTP response with a header whose value is equal or
-// matches.
-func HaveHeader(name string, value any) types.GomegaMatcher {
-	return &matcher{wanted: fmt.Sprintf("a header %s that is %s", name, describe(value)), judge: func(actual any) (string, string) {
-		response, isResponse := actual.(*Response)
-		if !isResponse {
-			return Show(actual), ""
-		}
-		found := http.Header(response.Header).Get(name)
-		switch {
-		case matches(value, found):
-			return "", ""
-		case found == "":
-			return response.Describe() + " without it", "header " + name
-		}
-		return strconv.Quote(found), "header " + name
-	}}
-}
-
 // HaveContentType matches an HTTP response of one of the media types,
 // whatever its parameters.
 func HaveContentType(mediaTypes ...string) types.GomegaMatcher {

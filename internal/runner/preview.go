@@ -41,7 +41,8 @@ var previewing sync.Mutex
 func preview(environments []*conform.Environment) ([]Declared, error) {
 	previewing.Lock()
 	defer previewing.Unlock()
-	(&stage{environments: environments}).declare()
+	stage := &stage{environments: environments}
+	stage.declare()
 	suite, reporter := quiet()
 	var declared []Declared
 	names := map[string]bool{}
@@ -49,7 +50,7 @@ func preview(environments []*conform.Environment) ([]Declared, error) {
 		if spec.LeafNodeType != types.NodeTypeIt {
 			continue
 		}
-		index := legIndex(spec)
+		index := stage.legOf(spec)
 		environment := environments[index]
 		text := texts(spec)
 		check := Declared{

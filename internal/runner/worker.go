@@ -70,6 +70,7 @@ func texts(report types.SpecReport) []string {
 // stage is where checks run: what surrounds each of them.
 type stage struct {
 	environments []*conform.Environment
+	headings     []string // of the containers of each leg's checks
 	host         host
 	claimed      bool // the check that runs is ours
 }
@@ -79,7 +80,8 @@ type stage struct {
 func (s *stage) declare() {
 	globals.Reset()
 	for index, environment := range s.environments {
-		ginkgo.Describe(legLabel(index), func() {
+		s.headings = append(s.headings, fmt.Sprintf("leg %d", index))
+		ginkgo.Describe(s.headings[index], func() {
 			ginkgo.BeforeEach(func() { s.before(index, environment) })
 			conform.Build(environment, checksOf(environment.Role))
 		})
@@ -129,7 +131,7 @@ func (s *stage) after(report types.SpecReport) {
 	if report.State.Is(types.SpecStateInterrupted | types.SpecStateAborted) {
 		return
 	}
-	index := legIndex(report)
+	index := s.legOf(report)
 	s.host.checked(conclude(s.environments[index], index, report, outcome, exchanges))
 }
 
@@ -143,17 +145,12 @@ func perform(environments []*conform.Environment, to host, filter string) {
 	conform.Finish(environments...)
 }
 
-func legLabel(index int) string { return fmt.Sprintf("leg %d", index) }
-
-func legIndex(report types.SpecReport) int {
-	var index int
+// legOf returns the leg of a check; -1 for what is none.
+func (s *stage) legOf(report types.SpecReport) int {
 	if len(report.ContainerHierarchyTexts) == 0 {
 		return -1
 	}
-	if _, err := fmt.Sscanf(report.ContainerHierarchyTexts[0], "leg %d", &index); err != nil {
-		return -1
-	}
-	return index
+	return slices.Index(s.headings, report.ContainerHierarchyTexts[0])
 }
 
 // quiet keeps Ginkgo from writing anything: what it would say is in the
