@@ -74,38 +74,38 @@ const (
 
 // Trial is one fault or variation, and what became of it.
 type Trial struct {
-	ID        string    `json:"id"`
-	Kind      string    `json:"kind"`
-	Says      string    `json:"says"`
-	Seen      string    `json:"seen,omitempty"`
-	Place     string    `json:"place"` // file:line
-	Breaks    []string  `json:"breaks,omitempty"`
-	Company   []Company `json:"company,omitempty"`
-	Role      string    `json:"role,omitempty"` // of the target; a server when it is empty
-	Revision  string    `json:"revision"`
-	Transport string    `json:"transport"`
-	Touched   int       `json:"touched"`           // checks that met it
-	Ran       int       `json:"ran"`               // checks that were run under it
-	Matched   bool      `json:"matched"`           // it met anything at all
-	Repeated  bool      `json:"repeated,omitzero"` // it was tried a second time, with more patience: this is what came of it
-	Caught    bool      `json:"caught,omitzero"`   // what verifies a requirement that it breaks found it
-	Effects   []Effect  `json:"effects,omitempty"` // verdicts that are not as without it
-	Silenced  int       `json:"silenced,omitzero"` // checks that passed without a fault and conclude nothing with it
-	Problems  []Problem `json:"problems,omitempty"`
-	Rerun     string    `json:"rerun"` // the command that repeats it
-	Duration  Seconds   `json:"duration"`
+	ID         string       `json:"id"`
+	Kind       string       `json:"kind"`
+	Says       string       `json:"says"`
+	Seen       string       `json:"seen,omitempty"`
+	Place      string       `json:"place"` // file:line
+	Breaks     []string     `json:"breaks,omitempty"`
+	AlsoBreaks []AlsoBroken `json:"alsoBreaks,omitempty"`
+	Role       string       `json:"role,omitempty"` // of the target; a server when it is empty
+	Revision   string       `json:"revision"`
+	Transport  string       `json:"transport"`
+	Touched    int          `json:"touched"`           // checks that met it
+	Ran        int          `json:"ran"`               // checks that were run under it
+	Matched    bool         `json:"matched"`           // it met anything at all
+	Repeated   bool         `json:"repeated,omitzero"` // it was tried a second time, with more patience: this is what came of it
+	Caught     bool         `json:"caught,omitzero"`   // what verifies a requirement that it breaks found it
+	Effects    []Effect     `json:"effects,omitempty"` // verdicts that are not as without it
+	Silenced   int          `json:"silenced,omitzero"` // checks that passed without a fault and conclude nothing with it
+	Problems   []Problem    `json:"problems,omitempty"`
+	Rerun      string       `json:"rerun"` // the command that repeats it
+	Duration   Seconds      `json:"duration"`
 }
 
-// Company is a requirement that cannot be kept beside a fault.
-type Company struct {
+// AlsoBroken is a requirement that cannot be kept beside a fault.
+type AlsoBroken struct {
 	ID     string `json:"id"`
 	Reason string `json:"reason"`
 }
 
 // Why a fault may change a verdict.
 const (
-	ByBreaks  = "breaks"
-	ByCompany = "company"
+	ByBreaks     = "breaks"
+	ByAlsoBreaks = "also-breaks"
 )
 
 // Effect is a verdict that a fault or variation has changed.
@@ -115,7 +115,7 @@ type Effect struct {
 	Requirements []string  `json:"requirements"`
 	Was          Verdict   `json:"was,omitempty"` // without it
 	Verdict      Verdict   `json:"verdict"`
-	Allowed      string    `json:"allowed,omitempty"` // ByBreaks, ByCompany, or "" when nothing allows it
+	Allowed      string    `json:"allowed,omitempty"` // ByBreaks, ByAlsoBreaks, or "" when nothing allows it
 	Reason       string    `json:"reason,omitempty"`
 	Failures     []Failure `json:"failures,omitempty"`
 	Exchange     []Step    `json:"exchange,omitempty"` // what went over the wire, when nothing allows it
@@ -128,7 +128,7 @@ func (e Effect) Red() bool { return e.Verdict == Failed || e.Verdict == Warned }
 const (
 	NotCaught = "not caught" // no check or rule of a requirement that it breaks found it
 	Accused   = "accused"    // a check or rule of another requirement failed
-	Stale     = "stale"      // its company kept what it was said to break
+	Stale     = "stale"      // something under also-breaks was kept
 	Changed   = "changed"    // a variation changed a verdict
 	Unmatched = "unmatched"  // it met nothing
 	Vacuous   = "vacuous"    // a check passed although the target shows nothing

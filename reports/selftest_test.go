@@ -31,9 +31,9 @@ func sampleSelftest() *Selftest {
 		}
 	}
 	caught := trial("ping-unknown", KindFault, nil, failed("Ping · answers ping with an empty result", ByBreaks, "ping.answered"),
-		failed("Rules · sends results that are valid by the schema", ByCompany, "base.schema.results"))
+		failed("Rules · sends results that are valid by the schema", ByAlsoBreaks, "base.schema.results"))
 	caught.Caught = true
-	caught.Company = []Company{{ID: "base.schema.results", Reason: "Every result is an object."}}
+	caught.AlsoBreaks = []AlsoBroken{{ID: "base.schema.results", Reason: "Every result is an object."}}
 	caught.Repeated = true
 	ofClient := trial("client-ping-unanswered", KindFault, nil, failed("Rules · answers every ping with an empty result", ByBreaks, "ping.answered"))
 	ofClient.Role, ofClient.Caught = protocol.ClientRole, true
@@ -52,7 +52,7 @@ func sampleSelftest() *Selftest {
 		Trials: []Trial{
 			caught, elsewhere, ofClient,
 			trial("ping-answered-with-status", KindFault, []Problem{{Accused, "another check failed"}}, failed("Ping · answers ping with an empty result", ByBreaks, "ping.answered"), accused),
-			trial("ping-late", KindFault, []Problem{{NotCaught, `"Ping · answers ping with an empty result" is passed`}, {Stale, "base.schema.results did not fail: take it out of its company"}}),
+			trial("ping-late", KindFault, []Problem{{NotCaught, `"Ping · answers ping with an empty result" is passed`}, {Stale, "base.schema.results did not fail: take it out of also-breaks"}}),
 			trial("members-reversed", KindVariation, []Problem{{Changed, "a check is inconclusive"}}, Effect{Check: "Ping · answers", Kind: KindCheck, Requirements: []string{"ping.answered"}, Was: Passed, Verdict: Inconclusive, Reason: "no session"}),
 			trial("spaces", KindVariation, nil, Effect{Check: "Ping · answers", Kind: KindCheck, Requirements: []string{"ping.answered"}, Was: Passed, Verdict: Skipped, Reason: "not declared"}),
 		},

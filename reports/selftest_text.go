@@ -109,8 +109,8 @@ func (t *selftestText) word(one *Trial) string {
 // effect writes a check that failed, with what it wanted and found.
 func (t *selftestText) effect(one Effect, indent string, detailed bool) {
 	text := oneLine(one.Check)
-	if one.Allowed == ByCompany {
-		text += "  (company)"
+	if one.Allowed == ByAlsoBreaks {
+		text += "  (also broken)"
 	}
 	t.block(indent+mark(one.Verdict)+" ", verdictStyle(one.Verdict), text, plainStyle, fieldLines)
 	if !detailed {

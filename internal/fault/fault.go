@@ -25,9 +25,9 @@ type Fault struct {
 	Seen string `yaml:"seen"`
 	// Breaks are the requirements that it breaks; none for a variation.
 	Breaks []string `yaml:"breaks"`
-	// Company are requirements that cannot be kept beside it, by id, each with
+	// AlsoBreaks are requirements that cannot be kept beside it, by id, each with
 	// the reason: what else is bound to fail.
-	Company map[string]string `yaml:"company"`
+	AlsoBreaks map[string]string `yaml:"also-breaks"`
 	// Passes are requirements, by id, whose checks may pass on a target of which all
 	// else is silenced, each with the reason: what such a target shows nevertheless.
 	Passes map[string]string `yaml:"passes"`

@@ -35,12 +35,12 @@ func (j *judge) judge() {
 	if strings.TrimSpace(fault.Says) == "" {
 		j.fail("key \"says\" is missing: what does such a target do?")
 	}
-	for id, reason := range fault.Company {
+	for id, reason := range fault.AlsoBreaks {
 		if strings.TrimSpace(reason) == "" {
-			j.fail("company %s: expected the reason that it cannot be kept", id)
+			j.fail("also-breaks %s: expected the reason that it cannot be kept", id)
 		}
 		if slices.Contains(fault.Breaks, id) {
-			j.fail("company %s is among what it breaks", id)
+			j.fail("also-breaks: %s is among what it breaks", id)
 		}
 	}
 	j.oneOf("role", fault.Role, append([]string{""}, protocol.Roles()...)...)

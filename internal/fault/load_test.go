@@ -34,7 +34,7 @@ func TestParseTellsWhatIsWrong(t *testing.T) {
 		"a type":             {beginning + "  do: [{repeat: often}]\n", "f.yaml:5: cannot unmarshal"},
 		"two documents":      {beginning + "  do: [{drop: true}]\n---\n[]\n", "more than one document"},
 		"not UTF-8":          {"\xff", "not UTF-8"},
-		"company":            {beginning + "  company: {a.b: why}\n  do: [{drop: true}]\n", "company a.b is among what it breaks"},
+		"also-breaks":        {beginning + "  also-breaks: {a.b: why}\n  do: [{drop: true}]\n", "also-breaks: a.b is among what it breaks"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

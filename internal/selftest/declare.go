@@ -29,7 +29,7 @@ type layer struct {
 	*fault.Fault
 	kind     string // of trial
 	leg      conform.Leg
-	company  []string // that stands on the leg, sorted
+	also     []string // that stands on the leg, sorted
 	shared   bool     // it is laid over another leg, too
 	labels   []string // that a filter sees
 	problems []error  // with what it says of itself
@@ -163,13 +163,13 @@ func (d declarations) consistent(one *layer, wrong complaint) {
 		wrong("a fault breaks something: name it with breaks; what is legal belongs into fixtures/%s", fixtures.Variations)
 	case one.kind != reports.KindSilence && len(one.Passes) > 0:
 		wrong("passes is for what stands in fixtures/%s", fixtures.Silences)
-	case one.kind == reports.KindSilence && len(one.Breaks)+len(one.Company) > 0:
+	case one.kind == reports.KindSilence && len(one.Breaks)+len(one.AlsoBreaks) > 0:
 		wrong("a silence breaks nothing: name with passes what may pass under it")
 	case one.kind == reports.KindFault && one.Silences:
 		wrong("silences is for variations: what a fault silences is counted")
 	case one.kind == reports.KindFault && one.Alone:
 		wrong("alone is for variations: every fault is laid alone")
-	case one.kind == reports.KindVariation && len(one.Breaks)+len(one.Company) > 0:
+	case one.kind == reports.KindVariation && len(one.Breaks)+len(one.AlsoBreaks) > 0:
 		wrong("a variation breaks nothing; what does belongs into fixtures/%s", fixtures.Faults)
 	}
 }
@@ -182,8 +182,8 @@ func (d declarations) known(one *layer, wrong complaint) {
 			wrong("breaks %s twice", id)
 		}
 	}
-	for _, id := range companyOf(one.Fault) {
-		d.knownOne(one, "has the company", id, wrong)
+	for _, id := range alsoBrokenBy(one.Fault) {
+		d.knownOne(one, "has under also-breaks", id, wrong)
 	}
 	for id := range one.Passes {
 		d.knownOne(one, "lets pass", id, wrong)
@@ -289,16 +289,16 @@ func (d declarations) allStand(ids []string, here side) bool {
 }
 
 // verified makes sure that something can notice what is broken. What stands in
-// another era alone is no company in this one.
+// another era alone is not also broken in this one.
 func (d declarations) verified(one *layer, wrong complaint) {
-	for _, id := range companyOf(one.Fault) {
+	for _, id := range alsoBrokenBy(one.Fault) {
 		if requirement, _ := d.requirements.Get(id); !one.shared || requirement.Applies(one.leg.Revision, one.leg.Transport, one.role()) {
-			one.company = append(one.company, id)
+			one.also = append(one.also, id)
 		}
 	}
 	held := one.Breaks
-	if d.only == "" { // elsewhere it may have less company
-		held = slices.Concat(held, one.company)
+	if d.only == "" { // elsewhere less may be broken besides
+		held = slices.Concat(held, one.also)
 	}
 	for _, id := range held {
 		requirement, _ := d.requirements.Get(id)
@@ -318,9 +318,9 @@ func (d declarations) isVerified(id string, here side) bool {
 	return slices.ContainsFunc(d.checks[here], func(check runner.Declared) bool { return slices.Contains(check.Requirements, id) })
 }
 
-// companyOf returns the requirements of a fault's company, sorted.
-func companyOf(one *fault.Fault) []string {
-	return slices.Sorted(maps.Keys(one.Company))
+// alsoBrokenBy returns what cannot be kept beside a fault, sorted.
+func alsoBrokenBy(one *fault.Fault) []string {
+	return slices.Sorted(maps.Keys(one.AlsoBreaks))
 }
 
 // labels are those that a filter sees: its id, what it breaks with levels and

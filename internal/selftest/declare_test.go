@@ -29,20 +29,20 @@ func TestDeclarations(t *testing.T) {
 	d := realDeclarations(t)
 	const change = "  when: {response-to: ping}\n  do: [{drop: true}]\n"
 	for name, one := range map[string]struct{ folder, text, says string }{
-		"unknown requirement": {fixtures.Faults, "  breaks: [ping.answred]\n" + change, `fixtures/faults/f.yaml:1: a: breaks "ping.answred", which no requirements.yaml has, did you mean "ping.answered"?`},
-		"unknown company":     {fixtures.Faults, "  breaks: [ping.answered]\n  company: {ping.flod: x}\n" + change, `has the company "ping.flod"`},
-		"twice":               {fixtures.Faults, "  breaks: [ping.answered, ping.answered]\n" + change, "breaks ping.answered twice"},
-		"nothing broken":      {fixtures.Faults, change, "a fault breaks something"},
-		"a variation breaks":  {fixtures.Variations, "  breaks: [ping.answered]\n" + change, "a variation breaks nothing"},
-		"a MAY":               {fixtures.Faults, "  breaks: [ping.reset]\n" + change, "ping.reset is a MAY at 2025-11-25: nothing can break it"},
-		"nothing verifies it": {fixtures.Faults, "  breaks: [ping.logged]\n" + change, "no check or rule of a server verifies ping.logged at 2025-11-25"},
-		"not at the revision": {fixtures.Faults, "  breaks: [" + since20251125(t, d) + "]\n  revision: \"2025-06-18\"\n" + change, "does not stand at 2025-06-18 over http"},
-		"no such revision":    {fixtures.Faults, "  breaks: [ping.answered]\n  revision: \"2024-11-05\"\n" + change, `revision 2024-11-05 cannot be run, did you mean`},
-		"not over stdio":      {fixtures.Faults, "  breaks: [transports.http.endpoint]\n  transport: stdio\n" + change, "does not stand at 2025-11-25 over stdio"},
-		"no such switch":      {fixtures.Faults, "  breaks: [ping.answered]\n  switch: forget-sessions\n", `no switch "forget-sessions", did you mean "forgets-sessions"?`},
-		"of a server":         {fixtures.Faults, "  role: client\n  breaks: [transports.http.endpoint]\n" + change, "breaks transports.http.endpoint, which does not oblige a client"},
-		"of a client":         {fixtures.Faults, "  breaks: [lifecycle.initialized.sent]\n" + change, "breaks lifecycle.initialized.sent, which does not oblige a server"},
-		"switch of a server":  {fixtures.Faults, "  role: client\n  breaks: [lifecycle.initialized.sent]\n  switch: forgets-sessions\n", `the reference client has no switch "forgets-sessions"`},
+		"unknown requirement":  {fixtures.Faults, "  breaks: [ping.answred]\n" + change, `fixtures/faults/f.yaml:1: a: breaks "ping.answred", which no requirements.yaml has, did you mean "ping.answered"?`},
+		"unknown, also broken": {fixtures.Faults, "  breaks: [ping.answered]\n  also-breaks: {ping.flod: x}\n" + change, `has under also-breaks "ping.flod"`},
+		"twice":                {fixtures.Faults, "  breaks: [ping.answered, ping.answered]\n" + change, "breaks ping.answered twice"},
+		"nothing broken":       {fixtures.Faults, change, "a fault breaks something"},
+		"a variation breaks":   {fixtures.Variations, "  breaks: [ping.answered]\n" + change, "a variation breaks nothing"},
+		"a MAY":                {fixtures.Faults, "  breaks: [ping.reset]\n" + change, "ping.reset is a MAY at 2025-11-25: nothing can break it"},
+		"nothing verifies it":  {fixtures.Faults, "  breaks: [ping.logged]\n" + change, "no check or rule of a server verifies ping.logged at 2025-11-25"},
+		"not at the revision":  {fixtures.Faults, "  breaks: [" + since20251125(t, d) + "]\n  revision: \"2025-06-18\"\n" + change, "does not stand at 2025-06-18 over http"},
+		"no such revision":     {fixtures.Faults, "  breaks: [ping.answered]\n  revision: \"2024-11-05\"\n" + change, `revision 2024-11-05 cannot be run, did you mean`},
+		"not over stdio":       {fixtures.Faults, "  breaks: [transports.http.endpoint]\n  transport: stdio\n" + change, "does not stand at 2025-11-25 over stdio"},
+		"no such switch":       {fixtures.Faults, "  breaks: [ping.answered]\n  switch: forget-sessions\n", `no switch "forget-sessions", did you mean "forgets-sessions"?`},
+		"of a server":          {fixtures.Faults, "  role: client\n  breaks: [transports.http.endpoint]\n" + change, "breaks transports.http.endpoint, which does not oblige a client"},
+		"of a client":          {fixtures.Faults, "  breaks: [lifecycle.initialized.sent]\n" + change, "breaks lifecycle.initialized.sent, which does not oblige a server"},
+		"switch of a server":   {fixtures.Faults, "  role: client\n  breaks: [lifecycle.initialized.sent]\n  switch: forgets-sessions\n", `the reference client has no switch "forgets-sessions"`},
 	} {
 		t.Run(name, func(t *testing.T) {
 			files := fstest.MapFS{one.folder + "/f.yaml": {Data: []byte("- id: a\n  says: x\n" + one.text)}}
@@ -147,7 +147,7 @@ func proofs(t *testing.T, d declarations) {
 		proven bool
 	}{
 		"by what breaks it":   {reports.Trial{ID: "a", Role: protocol.ServerRole, Revision: "2025-11-25", Breaks: []string{"ping.answered"}, Effects: effect(reports.ByBreaks)}, true},
-		"by company":          {reports.Trial{ID: "a", Role: protocol.ServerRole, Revision: "2025-11-25", Breaks: []string{"ping.stale"}, Effects: effect(reports.ByCompany)}, false},
+		"by also-breaks":      {reports.Trial{ID: "a", Role: protocol.ServerRole, Revision: "2025-11-25", Breaks: []string{"ping.stale"}, Effects: effect(reports.ByAlsoBreaks)}, false},
 		"by what may not":     {reports.Trial{ID: "a", Role: protocol.ServerRole, Revision: "2025-11-25", Breaks: []string{"ping.stale"}, Effects: effect("")}, false},
 		"by what breaks none": {reports.Trial{ID: "a", Role: protocol.ServerRole, Revision: "2025-11-25", Breaks: []string{"ping.answered"}}, false},
 	} {
@@ -210,7 +210,7 @@ func TestWhatFollowsIsShownByAFault(t *testing.T) {
 	}
 	together := func(a, b string) bool {
 		return slices.ContainsFunc(layers, func(one layer) bool {
-			broken := append(slices.Clone(one.Breaks), companyOf(one.Fault)...)
+			broken := append(slices.Clone(one.Breaks), alsoBrokenBy(one.Fault)...)
 			return slices.Contains(broken, a) && slices.Contains(broken, b)
 		})
 	}

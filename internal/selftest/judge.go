@@ -61,8 +61,8 @@ func (j judgement) judge(t trial, found outcome) reports.Trial {
 			said.Ran++
 		}
 	}
-	for _, id := range t.company {
-		said.Company = append(said.Company, reports.Company{ID: id, Reason: t.Company[id]})
+	for _, id := range t.also {
+		said.AlsoBreaks = append(said.AlsoBreaks, reports.AlsoBroken{ID: id, Reason: t.AlsoBreaks[id]})
 	}
 	for _, text := range found.errors {
 		said.Problems = append(said.Problems, reports.Problem{Kind: reports.Crashed, Says: text})
@@ -139,8 +139,8 @@ func (j judgement) effects(t trial, found map[string]finding, said *reports.Tria
 		case verifies(effect.Requirements, t.Breaks):
 			effect.Allowed = reports.ByBreaks
 			said.Caught = true
-		case verifies(effect.Requirements, t.company):
-			effect.Allowed = reports.ByCompany
+		case verifies(effect.Requirements, t.also):
+			effect.Allowed = reports.ByAlsoBreaks
 		}
 		said.Effects = append(said.Effects, effect)
 	}
@@ -176,12 +176,12 @@ func (j judgement) exactly(t trial, found map[string]finding, said *reports.Tria
 			complain(reports.Accused, "%q is %s; it verifies %s", effect.Check, effect.Verdict, strings.Join(effect.Requirements, ", "))
 		}
 	}
-	for _, id := range t.company {
+	for _, id := range t.also {
 		needed := slices.ContainsFunc(said.Effects, func(effect reports.Effect) bool {
-			return effect.Allowed == reports.ByCompany && slices.Contains(effect.Requirements, id)
+			return effect.Allowed == reports.ByAlsoBreaks && slices.Contains(effect.Requirements, id)
 		})
 		if !needed && !j.peer {
-			complain(reports.Stale, "%s did not fail: take it out of its company", id)
+			complain(reports.Stale, "%s did not fail: take it out of also-breaks", id)
 		}
 	}
 }

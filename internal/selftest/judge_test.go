@@ -42,7 +42,7 @@ func verdicts(ping, tools, rules reports.Verdict) map[string]finding {
 func trialOf(kind string, one *fault.Fault, before map[string]finding) trial {
 	on := newBase(conform.Leg{Role: protocol.ServerRole, Revision: "2025-11-25", Transport: protocol.HTTP}, declared()[ofServers])
 	on.found = before
-	return trial{layer: layer{Fault: one, kind: kind, leg: on.leg, company: companyOf(one)}, base: on}
+	return trial{layer: layer{Fault: one, kind: kind, leg: on.leg, also: alsoBrokenBy(one)}, base: on}
 }
 
 func kindsOf(said reports.Trial) string {
@@ -57,12 +57,12 @@ func TestJudgeFaults(t *testing.T) {
 	t.Parallel()
 	const passed, failed, warned, skipped, open = reports.Passed, reports.Failed, reports.Warned, reports.Skipped, reports.Inconclusive
 	well := verdicts(passed, passed, passed)
-	company := map[string]string{"base.schema.results": "it is no object"}
+	also := map[string]string{"base.schema.results": "it is no object"}
 	for name, one := range map[string]struct {
-		company map[string]string
-		found   map[string]finding
-		missed  bool // it matched nothing
-		wrong   string
+		also   map[string]string
+		found  map[string]finding
+		missed bool // it matched nothing
+		wrong  string
 	}{
 		"caught":                         {found: verdicts(failed, passed, passed)},
 		"caught by a warning":            {found: verdicts(warned, passed, passed)},
@@ -72,16 +72,16 @@ func TestJudgeFaults(t *testing.T) {
 		"not caught, only inconclusive":  {found: verdicts(open, passed, passed), wrong: reports.NotCaught},
 		"another fails, too":             {found: verdicts(failed, failed, passed), wrong: reports.Accused},
 		"another fails instead":          {found: verdicts(passed, passed, failed), wrong: reports.NotCaught + ", " + reports.Accused},
-		"in company":                     {company: company, found: verdicts(failed, passed, failed)},
-		"in company that it never has":   {company: company, found: verdicts(failed, passed, passed), wrong: reports.Stale},
-		"in other company":               {company: company, found: verdicts(failed, warned, failed), wrong: reports.Accused},
-		"only its company fails":         {company: company, found: verdicts(passed, passed, failed), wrong: reports.NotCaught},
+		"also broken":                    {also: also, found: verdicts(failed, passed, failed)},
+		"also broken, and never is":      {also: also, found: verdicts(failed, passed, passed), wrong: reports.Stale},
+		"something else":                 {also: also, found: verdicts(failed, warned, failed), wrong: reports.Accused},
+		"only what is also broken fails": {also: also, found: verdicts(passed, passed, failed), wrong: reports.NotCaught},
 		"nothing matched":                {found: verdicts(failed, passed, passed), missed: true, wrong: reports.Unmatched},
-		"nothing matched and none fails": {company: company, found: nil, missed: true, wrong: reports.Unmatched},
+		"nothing matched and none fails": {also: also, found: nil, missed: true, wrong: reports.Unmatched},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			trial := trialOf(reports.KindFault, &fault.Fault{ID: "a", Breaks: []string{"ping.answered"}, Company: one.company}, well)
+			trial := trialOf(reports.KindFault, &fault.Fault{ID: "a", Breaks: []string{"ping.answered"}, AlsoBreaks: one.also}, well)
 			said := newJudgement(declared(), false).judge(trial, outcome{found: one.found, matched: map[string]bool{"a": !one.missed}})
 			if found := kindsOf(said); found != one.wrong {
 				t.Errorf("wanted %q, found %q: %+v", one.wrong, found, said.Problems)
@@ -129,7 +129,7 @@ func TestJudgeVariations(t *testing.T) {
 func TestJudgePeers(t *testing.T) {
 	t.Parallel()
 	judgement := newJudgement(declared(), true)
-	one := &fault.Fault{ID: "a", Breaks: []string{"ping.answered"}, Company: map[string]string{"base.schema.results": "x"}}
+	one := &fault.Fault{ID: "a", Breaks: []string{"ping.answered"}, AlsoBreaks: map[string]string{"base.schema.results": "x"}}
 	before := verdicts(reports.Passed, reports.Warned, reports.Passed)
 	said := judgement.judge(trialOf(reports.KindFault, one, before), outcome{found: verdicts(reports.Failed, reports.Warned, reports.Passed), matched: map[string]bool{"a": true}})
 	if !said.Caught || len(said.Problems) > 0 || len(said.Effects) != 1 {
@@ -165,15 +165,15 @@ func TestDoubtful(t *testing.T) {
 		seconds  float64
 		want     bool
 	}{
-		"all is well":            {nil, 2, false},
-		"accused after a wait":   {[]reports.Problem{accused}, 2, true},
-		"accused at once":        {[]reports.Problem{accused}, 0.5, false},
-		"not caught":             {[]reports.Problem{{Kind: reports.NotCaught}}, 0.5, true},
-		"nothing came so far":    {[]reports.Problem{{Kind: reports.Unmatched}}, 0.5, true},
-		"its company is kept":    {[]reports.Problem{{Kind: reports.Stale}}, 0.5, true},
-		"not caught and accused": {[]reports.Problem{{Kind: reports.NotCaught}, accused}, 0.5, false},
-		"changed after a wait":   {[]reports.Problem{{Kind: reports.Changed}}, 2, true},
-		"many are accused by it": {slices.Repeat([]reports.Problem{accused}, fewAccused+1), 2, false},
+		"all is well":                 {nil, 2, false},
+		"accused after a wait":        {[]reports.Problem{accused}, 2, true},
+		"accused at once":             {[]reports.Problem{accused}, 0.5, false},
+		"not caught":                  {[]reports.Problem{{Kind: reports.NotCaught}}, 0.5, true},
+		"nothing came so far":         {[]reports.Problem{{Kind: reports.Unmatched}}, 0.5, true},
+		"what is also broken is kept": {[]reports.Problem{{Kind: reports.Stale}}, 0.5, true},
+		"not caught and accused":      {[]reports.Problem{{Kind: reports.NotCaught}, accused}, 0.5, false},
+		"changed after a wait":        {[]reports.Problem{{Kind: reports.Changed}}, 2, true},
+		"many are accused by it":      {slices.Repeat([]reports.Problem{accused}, fewAccused+1), 2, false},
 	} {
 		found := outcome{found: map[string]finding{pingAnswers: {Seconds: one.seconds}}}
 		if got := doubtful(reports.Trial{Problems: one.problems}, found, 1); got != one.want {

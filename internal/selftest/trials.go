@@ -95,7 +95,7 @@ func (t *trial) narrow(elsewhere, declared []runner.Declared) bool {
 		}
 		slices.Sort(t.checks)
 	}
-	broken := slices.Concat(t.Breaks, t.company)
+	broken := slices.Concat(t.Breaks, t.also)
 	run := map[string]bool{}
 	for _, check := range elsewhere {
 		run[runner.CheckName(check.Group, check.Text)] = !verifies(check.Requirements, broken)
@@ -131,7 +131,7 @@ func (t *trial) widen(declared []runner.Declared) {
 const atOnce = 8
 
 // gather puts variations of a leg together, those that stand far from one another,
-// which concern different things: what changes no verdict in company changes none
+// which concern different things: what changes no verdict together changes none
 // alone.
 func (t *test) gather(trials []trial) []trial {
 	var gathered []trial
@@ -151,14 +151,14 @@ func (t *test) gather(trials []trial) []trial {
 			for at := first; at < len(some); at += count {
 				members = append(members, some[at])
 			}
-			gathered = append(gathered, company(members, t.checks[sideOf(leg)]))
+			gathered = append(gathered, together(members, t.checks[sideOf(leg)]))
 		}
 	}
 	return gathered
 }
 
-// company is the trial of several variations at once.
-func company(members []trial, declared []runner.Declared) trial {
+// together is the trial of several variations at once.
+func together(members []trial, declared []runner.Declared) trial {
 	if len(members) == 1 {
 		return members[0]
 	}
