@@ -108,7 +108,7 @@ var reaching = map[string]string{
 }
 
 // verifying describes the checks and rules of one role that verify a requirement,
-// with the stories in which they look.
+// with the scenarios in which they look.
 func verifying(id string, declared map[string][]runner.Declared) []string {
 	var found []string
 	for _, revision := range protocol.Checked() {
@@ -117,7 +117,7 @@ func verifying(id string, declared map[string][]runner.Declared) []string {
 			if check.Rule {
 				kind = "a rule"
 			}
-			text := fmt.Sprintf("  %-8s  %s\n", kind, check.Text) + toldIn(check.Story)
+			text := fmt.Sprintf("  %-8s  %s\n", kind, check.Text) + toldIn(check.Scenario)
 			if slices.Contains(check.Requirements, id) && !slices.Contains(found, text) {
 				found = append(found, text)
 			}
@@ -165,14 +165,14 @@ func provoking(requirement *catalogue.Requirement, declared map[string][]runner.
 	return text.String()
 }
 
-// toldIn tells a story; "" when there is none.
-func toldIn(story *conform.Story) string {
-	if story == nil {
+// toldIn tells a scenario; "" when there is none.
+func toldIn(scenario *conform.Scenario) string {
+	if scenario == nil {
 		return ""
 	}
 	var text strings.Builder
-	fmt.Fprintf(&text, "%12sin the scenario %s: %s\n", "", story.Name, story.Says)
-	for number, step := range story.Told {
+	fmt.Fprintf(&text, "%12sin the scenario %s: %s\n", "", scenario.Name, scenario.Says)
+	for number, step := range scenario.Steps {
 		fmt.Fprintf(&text, "%12s%2d. %s\n", "", number+1, step.Describe())
 	}
 	return text.String()

@@ -149,8 +149,8 @@ func writeList(w io.Writer, all []checksAt, requirements *catalogue.Catalogue) e
 			level := strings.TrimSuffix(string(requirement.Level(at.revision)), " NOT") // the sentence says what is good
 			fmt.Fprintf(&text, "    %s %-6s  %s\n%18s%s\n", kind, level, check.Text,
 				"", strings.Join(check.Requirements, ", "))
-			if check.Story != nil {
-				fmt.Fprintf(&text, "%18sin the scenario %s\n", "", check.Story.Name)
+			if check.Scenario != nil {
+				fmt.Fprintf(&text, "%18sin the scenario %s\n", "", check.Scenario.Name)
 			}
 		}
 		fmt.Fprintf(&text, "\n%d checks and %d rules of the %s at %s\n\n", len(at.checks)-rules, rules, at.role, at.revision)
@@ -184,7 +184,7 @@ type listed struct {
 	Requirements []string `json:"requirements"`
 	Labels       []string `json:"labels"`
 	Transports   []string `json:"transports"`
-	Story        *told    `json:"scenario,omitempty"`
+	Scenario     *told    `json:"scenario,omitempty"`
 }
 
 // told is the scenario in which a check of a client looks.
@@ -210,8 +210,8 @@ func writeListJSON(w io.Writer, all []checksAt, requirements *catalogue.Catalogu
 			if check.Rule {
 				line.Kind = "rule"
 			}
-			if check.Story != nil {
-				line.Story = &told{check.Story.Name, check.Story.Says, check.Story.Told}
+			if check.Scenario != nil {
+				line.Scenario = &told{check.Scenario.Name, check.Scenario.Says, check.Scenario.Steps}
 			}
 			lines = append(lines, line)
 		}

@@ -132,18 +132,18 @@ func (s *settings) serveAt(ctx context.Context, listen string, judging *runner.J
 }
 
 // teller writes what is news of a scenario.
-func (s *settings) teller(out io.Writer) func(story, found string) {
+func (s *settings) teller(out io.Writer) func(scenario, found string) {
 	if s.quiet {
 		out = io.Discard
 	}
 	var mu sync.Mutex
 	told := map[string]string{}
-	return func(story, found string) {
+	return func(scenario, found string) {
 		mu.Lock()
 		defer mu.Unlock()
-		if told[story] != found {
-			told[story] = found
-			_, _ = fmt.Fprintln(out, reports.Visible(story+": "+found))
+		if told[scenario] != found {
+			told[scenario] = found
+			_, _ = fmt.Fprintln(out, reports.Visible(scenario+": "+found))
 		}
 	}
 }

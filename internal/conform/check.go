@@ -14,7 +14,7 @@ var current = &check{}
 type check struct {
 	environment *Environment
 	servers     []*Server
-	story       string  // in which the check looks
+	scenario    string  // in which the check looks
 	client      *Client // when it has looked
 	outcome     Outcome
 }
@@ -22,7 +22,7 @@ type check struct {
 // Begin prepares for a check and evaluates its gates; it is called in a
 // BeforeEach around the checks of an environment.
 func Begin(environment *Environment, report ginkgo.SpecReport) {
-	current = &check{environment: environment, story: StoryOf(report.Labels())}
+	current = &check{environment: environment, scenario: ScenarioOf(report.Labels())}
 	outcome := environment.gate(report.Labels())
 	switch outcome.Ending {
 	case Skipped:
@@ -71,7 +71,7 @@ func End(state ginkgo.SpecReport) (Outcome, [][]transcript.Event) {
 	return done.outcome, exchanges
 }
 
-// Finish ends with the stories that clients of some environments have played, closes
+// Finish ends with the scenarios that clients of some environments have played, closes
 // all sessions that are kept for reuse, and waits until every connection is closed
 // and judged.
 func Finish(environments ...*Environment) {

@@ -15,27 +15,27 @@ import (
 	"github.com/mcpconform/mcpconform/internal/transcript"
 )
 
-// Client is the target client, as one story found it: all that it sent and did.
+// Client is the target client, as one scenario found it: all that it sent and did.
 type Client struct {
 	*Performance
 	// Conversations are its connections to the server, in order: processes that it
 	// spawned, or sessions over HTTP.
 	Conversations []*Conversation
 
-	story    *Story
+	scenario *Scenario
 	byHand   bool // no command starts it
 	told     map[int]StepOutcome
 	doubtful int // position of a step that makes what is told doubtful; -1 for none
 	messages []*Said
 }
 
-// Played has the client play the story in which the check looks, unless it has
+// Played has the client play the scenario in which the check looks, unless it has
 // played it already, and returns what came of it. A client that did not come makes
 // the check inconclusive.
 func Played(ctx context.Context) *Client {
 	environment := current.environment
-	story := environment.stories[current.story]
-	client, err := environment.played(ctx, story)
+	scenario := environment.scenarios[current.scenario]
+	client, err := environment.played(ctx, scenario)
 	if err != nil {
 		Inconclusive("the client could not be started: "+err.Error(), "see that the command starts the client, then run again")
 	}
@@ -49,28 +49,28 @@ func Played(ctx context.Context) *Client {
 	return client
 }
 
-// Beside has the client play another story, to compare; nil when it cannot be played
+// Beside has the client play another scenario, to compare; nil when it cannot be played
 // now, or the client did not come.
-func Beside(ctx context.Context, story *Story) *Client {
+func Beside(ctx context.Context, scenario *Scenario) *Client {
 	environment := current.environment
-	if environment.Launch == nil && environment.Performances[story.Name] == nil {
+	if environment.Launch == nil && environment.Performances[scenario.Name] == nil {
 		return nil // it is played by hand, and was not
 	}
-	client, err := environment.played(ctx, story)
+	client, err := environment.played(ctx, scenario)
 	if err != nil || !client.Came() {
 		return nil
 	}
 	return client
 }
 
-func newClient(environment *Environment, story *Story, performance *Performance, logs []*transcript.Log) *Client {
-	client := &Client{Performance: performance, story: story, byHand: environment.recorded()}
+func newClient(environment *Environment, scenario *Scenario, performance *Performance, logs []*transcript.Log) *Client {
+	client := &Client{Performance: performance, scenario: scenario, byHand: environment.recorded()}
 	for i, connection := range performance.Connections {
 		log := transcript.NewLog(connection.Name)
 		if i < len(logs) {
 			log = logs[i] // which holds the room for what is decoded
 		}
-		conversation := rules.ReadConversation(story.leg(environment.Leg), connection.Events, connection.Complete, log)
+		conversation := rules.ReadConversation(scenario.leg(environment.Leg), connection.Events, connection.Complete, log)
 		client.Conversations = append(client.Conversations, conversation)
 		client.messages = append(client.messages, conversation.Messages...)
 	}
@@ -223,14 +223,14 @@ func (c *Client) Never(method string) {
 func (c *Client) NeverBut(reason, method string) { c.inconclusive(reason, c.hint(method)) }
 
 func (c *Client) hint(method string) string {
-	at := c.story.Told.bringing(method)
+	at := c.scenario.Steps.bringing(method)
 	switch {
 	case at >= 0 && c.byHand:
-		return "let the client " + c.story.Told[at].Describe()
+		return "let the client " + c.scenario.Steps[at].Describe()
 	case c.byHand:
 		return "let the client do what the scenario says"
 	case at >= 0:
-		return "let the client do the step " + jsonrpc.Text(c.story.Told[at])
+		return "let the client do the step " + jsonrpc.Text(c.scenario.Steps[at])
 	}
 	return "let the client do the steps of MCPCONFORM_STEPS"
 }
@@ -254,7 +254,7 @@ func lastLine(text []byte) string {
 // untold ends a check as inconclusive: where a person lets the client do a step,
 // nobody tells how it went.
 func (c *Client) untold(position int) {
-	Inconclusive("nobody tells what the client made of the step: "+c.story.Told[position].Describe(),
+	Inconclusive("nobody tells what the client made of the step: "+c.scenario.Steps[position].Describe(),
 		"a client that a command starts can tell: see mcpconform client --help")
 }
 
@@ -266,10 +266,10 @@ func (c *Client) OutcomeOf(position int) StepOutcome {
 	case !there && c.byHand:
 		c.untold(position)
 	case !there && c.doubtful >= 0:
-		c.inconclusive("the client says that it did the step "+jsonrpc.Text(c.story.Told[c.doubtful])+", but never sent "+methodOf(c.story.Told[c.doubtful]),
+		c.inconclusive("the client says that it did the step "+jsonrpc.Text(c.scenario.Steps[c.doubtful])+", but never sent "+methodOf(c.scenario.Steps[c.doubtful]),
 			"let the client tell of steps as done that it has done")
 	case !there:
-		c.inconclusive("the client does not tell how the step "+jsonrpc.Text(c.story.Told[position])+" went",
+		c.inconclusive("the client does not tell how the step "+jsonrpc.Text(c.scenario.Steps[position])+" went",
 			fmt.Sprintf(`let the client write {"step":%d,"outcome":"done" or "failed"} to standard output`, position))
 	}
 	return told
@@ -277,7 +277,7 @@ func (c *Client) OutcomeOf(position int) StepOutcome {
 
 // StepOf returns the position of the first step that brings about messages of a method;
 // -1 when there is none.
-func (c *Client) StepOf(method string) int { return c.story.Told.bringing(method) }
+func (c *Client) StepOf(method string) int { return c.scenario.Steps.bringing(method) }
 
 // Tells reports whether the driver of the client tells how steps go: one that does
 // not may do other things than it is told.

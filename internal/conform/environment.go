@@ -70,15 +70,15 @@ type Environment struct {
 	Record func(Connection)
 
 	// Of a target client: how it is started, whether it is known for not ending by
-	// itself, and what came of stories that were played before, by name.
+	// itself, and what came of scenarios that were played before, by name.
 	Launch       Launch
 	Sockets      string // directory of those that its servers come to; "" for one of their own
 	Hasty        bool
 	Performances map[string]*Performance
 
-	stories map[string]*Story
-	stage   stage
-	judged  rules.Once
+	scenarios map[string]*Scenario
+	stage     stage
+	judged    rules.Once
 }
 
 // Connection is the record of a closed connection and what the rules found

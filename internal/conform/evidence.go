@@ -51,6 +51,6 @@ func (c *Client) Refrained(after *Said, position int) {
 	if after != nil && Observed(told || len(c.AskedAfter(after)) > 0) {
 		return
 	}
-	c.inconclusive("nobody knows whether the client came to the end of the step "+jsonrpc.Text(c.story.Told[position]),
+	c.inconclusive("nobody knows whether the client came to the end of the step "+jsonrpc.Text(c.scenario.Steps[position]),
 		fmt.Sprintf(`let the client write {"step":%d,"outcome":"done" or "failed"} to standard output`, position))
 }

@@ -11,7 +11,7 @@ import (
 
 // GoesOn demands that the client asks for more after a message of the server: that
 // whatever came with it did not end the session. What did not happen is a failure
-// only where the client, in the story by which it was met, does go on and end in
+// only where the client, in the scenario by which it was met, does go on and end in
 // good order; else it shows nothing. The message is nil when it did not even come.
 func (c *Client) GoesOn(ctx context.Context, after *Said, despite string) {
 	if after == nil {
@@ -116,7 +116,7 @@ func (c *Client) laterElsewhere(after *Said) *Said {
 // able to do, as a step that failed or the exit of the process tells; "" when it did, or
 // nobody tells. A driver that fails at steps which it does not know is at fault itself.
 func (c *Client) Breakdown(ctx context.Context) string {
-	for position, step := range c.story.Told {
+	for position, step := range c.scenario.Steps {
 		if step["as"] != nil || step["timeout"] != nil {
 			continue // it may be meant to fail
 		}
@@ -134,7 +134,7 @@ func (c *Client) Breakdown(ctx context.Context) string {
 			text += fmt.Sprintf(", and its standard error ends with %q", last)
 		}
 		return text
-	case c.Departure.Ended && !c.story.Unclosed && c.fell(ctx):
+	case c.Departure.Ended && !c.scenario.Unclosed && c.fell(ctx):
 		return "nothing more; the client had to be ended"
 	}
 	return ""
@@ -147,7 +147,7 @@ func (c *Client) fell(ctx context.Context) bool {
 	if at < 0 {
 		return !c.Tells()
 	}
-	return c.Tells() && c.story.Told[at].Verb() != "wait-for" && c.ableTo(ctx, at)
+	return c.Tells() && c.scenario.Steps[at].Verb() != "wait-for" && c.ableTo(ctx, at)
 }
 
 // meets tells whether the client can do what Meeting asks for, on one connection and

@@ -22,9 +22,9 @@ const (
 	failed = `{"step":%d,"outcome":"failed","error":"cannot\nread"}` + "\n"
 )
 
-func recordOf(story string, departure Departure, messages ...string) *Performance {
-	return &Performance{Story: story, Departure: departure,
-		Connections: []Recorded{{Name: story, Events: said(messages...), Complete: true}}}
+func recordOf(scenario string, departure Departure, messages ...string) *Performance {
+	return &Performance{Scenario: scenario, Departure: departure,
+		Connections: []Recorded{{Name: scenario, Events: said(messages...), Complete: true}}}
 }
 
 // What did not happen after a message is a failure only with a sign that something
@@ -40,34 +40,34 @@ func TestGoingOn(t *testing.T) { //nolint:paralleltest // a process runs one che
 		found  string
 		then   Step // in place of another list of tools
 	}{
-		"goes on":                  {well, recordOf("story", well, listed, list, called), Passed, "", nil},
-		"goes on, and fails later": {well, recordOf("story", crashed, listed, list, called), Passed, "", nil},
-		"pings":                    {well, recordOf("story", well, listed, list, pinged), Inconclusion, "", nil},
-		"leaves":                   {well, recordOf("story", well, listed, list), Inconclusion, "", nil},
-		"leaves as it says":        {well, recordOf("story", told(done, 1), listed, list), Inconclusion, "", nil},
-		"crashes":                  {well, recordOf("story", crashed, listed, list), Failed, `nothing more; the client exited with status 1, and its standard error ends with "boom"`, nil},
-		"crashes always":           {crashed, recordOf("story", crashed, listed, list), Inconclusion, "", nil},
-		"hangs":                    {well, recordOf("story", Departure{Ended: true}, listed, list), Failed, "nothing more; the client had to be ended", nil},
-		"fails as it says":         {well, recordOf("story", told(failed, 1), listed, list), Failed, `nothing more; the step {"do":"list","of":"tools"} failed: cannot read`, nil},
-		"gives up as it was told":  {well, recordOf("story", told(failed, 2), listed, list), Inconclusion, "", nil},
-		"fails at the unknown":     {well, recordOf("story", told(failed, 3), listed, list), Inconclusion, "", unknown},
-		"crashes at the unknown":   {well, recordOf("story", crashed, listed, list), Inconclusion, "", unknown},
-		"hangs at the unknown":     {well, recordOf("story", Departure{Ended: true}, listed, list), Inconclusion, "", unknown},
-		"waits as it was told":     {well, recordOf("story", Departure{Ended: true}, listed, list), Inconclusion, "", ToWaitFor("ping")},
+		"goes on":                  {well, recordOf("scenario", well, listed, list, called), Passed, "", nil},
+		"goes on, and fails later": {well, recordOf("scenario", crashed, listed, list, called), Passed, "", nil},
+		"pings":                    {well, recordOf("scenario", well, listed, list, pinged), Inconclusion, "", nil},
+		"leaves":                   {well, recordOf("scenario", well, listed, list), Inconclusion, "", nil},
+		"leaves as it says":        {well, recordOf("scenario", told(done, 1), listed, list), Inconclusion, "", nil},
+		"crashes":                  {well, recordOf("scenario", crashed, listed, list), Failed, `nothing more; the client exited with status 1, and its standard error ends with "boom"`, nil},
+		"crashes always":           {crashed, recordOf("scenario", crashed, listed, list), Inconclusion, "", nil},
+		"hangs":                    {well, recordOf("scenario", Departure{Ended: true}, listed, list), Failed, "nothing more; the client had to be ended", nil},
+		"fails as it says":         {well, recordOf("scenario", told(failed, 1), listed, list), Failed, `nothing more; the step {"do":"list","of":"tools"} failed: cannot read`, nil},
+		"gives up as it was told":  {well, recordOf("scenario", told(failed, 2), listed, list), Inconclusion, "", nil},
+		"fails at the unknown":     {well, recordOf("scenario", told(failed, 3), listed, list), Inconclusion, "", unknown},
+		"crashes at the unknown":   {well, recordOf("scenario", crashed, listed, list), Inconclusion, "", unknown},
+		"hangs at the unknown":     {well, recordOf("scenario", Departure{Ended: true}, listed, list), Inconclusion, "", unknown},
+		"waits as it was told":     {well, recordOf("scenario", Departure{Ended: true}, listed, list), Inconclusion, "", ToWaitFor("ping")},
 	} {
 		t.Run(name, func(t *testing.T) {
 			environment := environment(t, protocol.Stdio)
 			environment.Role = protocol.ClientRole
 			environment.Performances = map[string]*Performance{
-				"story": test.played, Meeting.Name: recordOf(Meeting.Name, test.met, listed, list, called),
+				"scenario": test.played, Meeting.Name: recordOf(Meeting.Name, test.met, listed, list, called),
 			}
 			if test.then == nil {
 				test.then = ToList("tools")
 			}
-			story := &Story{Name: "story", Told: Steps{ToConnect(), ToList("tools"), ToCall("t", nil).As("x"), test.then}}
+			scenario := &Scenario{Name: "scenario", Steps: Steps{ToConnect(), ToList("tools"), ToCall("t", nil).As("x"), test.then}}
 
 			outcomes := perform(environment, func() {
-				ginkgo.It("goes on", Verifies("ping.answered"), In(story), func(ctx ginkgo.SpecContext) {
+				ginkgo.It("goes on", Verifies("ping.answered"), In(scenario), func(ctx ginkgo.SpecContext) {
 					client := Played(ctx)
 					client.GoesOn(ctx, AnswerTo(client.NeedRequests("tools/list")[0]), "the list")
 				})
@@ -85,7 +85,7 @@ func TestGoingOn(t *testing.T) { //nolint:paralleltest // a process runs one che
 func TestGoingOnElsewhere(t *testing.T) { //nolint:paralleltest // a process runs one check at a time
 	environment := environment(t, protocol.Stdio)
 	environment.Role = protocol.ClientRole
-	first, second := recordOf("story", Departure{}, listed, list), recordOf("other", Departure{}, called)
+	first, second := recordOf("scenario", Departure{}, listed, list), recordOf("other", Departure{}, called)
 	second.Connections[0].Events[0].At = second.Connections[0].Events[0].At.Add(1)
 	for _, recorded := range [][]Recorded{first.Connections, second.Connections} {
 		for position := range recorded[0].Events {
@@ -94,16 +94,16 @@ func TestGoingOnElsewhere(t *testing.T) { //nolint:paralleltest // a process run
 	}
 	first.Connections = append(first.Connections, second.Connections...)
 	environment.Performances = map[string]*Performance{
-		"story": first, Meeting.Name: recordOf(Meeting.Name, Departure{}, listed, list, called),
+		"scenario": first, Meeting.Name: recordOf(Meeting.Name, Departure{}, listed, list, called),
 	}
 
 	outcomes := perform(environment, func() {
-		ginkgo.It("goes on", Verifies("ping.answered"), In(&Story{Name: "story"}), func(ctx ginkgo.SpecContext) {
+		ginkgo.It("goes on", Verifies("ping.answered"), In(&Scenario{Name: "scenario"}), func(ctx ginkgo.SpecContext) {
 			client := Played(ctx)
 			client.GoesOn(ctx, AnswerTo(client.NeedRequests("tools/list")[0]), "the list")
 		})
-		ginkgo.It("is met beside", Verifies("ping.answered"), In(&Story{Name: "story "}), func(ctx ginkgo.SpecContext) {
-			if Beside(ctx, Meeting) == nil || Beside(ctx, &Story{Name: "never played"}) != nil {
+		ginkgo.It("is met beside", Verifies("ping.answered"), In(&Scenario{Name: "scenario "}), func(ctx ginkgo.SpecContext) {
+			if Beside(ctx, Meeting) == nil || Beside(ctx, &Scenario{Name: "never played"}) != nil {
 				ginkgo.Fail("what was recorded is there, and nothing else")
 			}
 		})
@@ -117,18 +117,18 @@ func TestGoingOnElsewhere(t *testing.T) { //nolint:paralleltest // a process run
 	}
 }
 
-// A story in which the server speaks another revision is judged by no rules, and one
+// A scenario in which the server speaks another revision is judged by no rules, and one
 // of no name names none.
-func TestStoriesOfOtherRevisions(t *testing.T) {
+func TestScenariosOfOtherRevisions(t *testing.T) {
 	t.Parallel()
 	leg := Leg{Role: protocol.ClientRole, Revision: "2026-07-28", Transport: protocol.Stdio}
-	story := &Story{Name: "story", Speaks: "2025-11-25"}
-	if of := story.leg(leg); of.Revision != "2025-11-25" || of.Role != leg.Role || (&Story{}).leg(leg) != leg {
+	scenario := &Scenario{Name: "scenario", Speaks: "2025-11-25"}
+	if of := scenario.leg(leg); of.Revision != "2025-11-25" || of.Role != leg.Role || (&Scenario{}).leg(leg) != leg {
 		t.Errorf("%+v", of)
 	}
 	judged := -1
 	environment := &Environment{Leg: leg, Rules: []rules.Rule{{Text: "r"}}, Record: func(record Connection) { judged = len(record.Findings) }}
-	environment.judgeClient(newClient(environment, story, recordOf("story", Departure{}, listed, list), nil), nil)
+	environment.judgeClient(newClient(environment, scenario, recordOf("scenario", Departure{}, listed, list), nil), nil)
 	if judged != 0 {
 		t.Errorf("%d findings", judged)
 	}

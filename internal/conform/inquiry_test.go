@@ -9,8 +9,8 @@ import (
 // clientOf is a target client that has said, and was told, messages over stdio.
 func clientOf(revision string, messages ...string) *Client {
 	environment := &Environment{Leg: Leg{Role: protocol.ClientRole, Revision: revision, Transport: protocol.Stdio}}
-	performance := &Performance{Story: "test", Connections: []Recorded{{Name: "c", Events: said(messages...), Complete: true}}}
-	return newClient(environment, &Story{Name: "test"}, performance, nil)
+	performance := &Performance{Scenario: "test", Connections: []Recorded{{Name: "c", Events: said(messages...), Complete: true}}}
+	return newClient(environment, &Scenario{Name: "test"}, performance, nil)
 }
 
 func TestInquiriesOfTheHandshakeEra(t *testing.T) {

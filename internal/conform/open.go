@@ -9,17 +9,17 @@ import (
 	"github.com/mcpconform/mcpconform/internal/transcript"
 )
 
-// Playing is a story that is played over HTTP to whoever comes: nobody starts the
+// Playing is a scenario that is played over HTTP to whoever comes: nobody starts the
 // client, and nobody knows when it is done.
 type Playing struct{ performing *performing }
 
-// roomOfPlaying bounds the records of one story that anybody may come to, so that
+// roomOfPlaying bounds the records of one scenario that anybody may come to, so that
 // it leaves room for others.
 const roomOfPlaying = 8 << 20
 
-// Open begins to play a story. Close must be called.
-func (e *Environment) Open(story *Story) *Playing {
-	return &Playing{e.prepare(story, e.Room.Part(roomOfPlaying))}
+// Open begins to play a scenario. Close must be called.
+func (e *Environment) Open(scenario *Scenario) *Playing {
+	return &Playing{e.prepare(scenario, e.Room.Part(roomOfPlaying))}
 }
 
 // ServeHTTP is the endpoint of the scripted server.

@@ -21,13 +21,13 @@ import (
 // that the client could not be started.
 type Launch func(ctx context.Context, invocation Invocation) (Departure, error)
 
-// Invocation is how a target client is started for one story.
+// Invocation is how a target client is started for one scenario.
 type Invocation struct {
-	Story    string
+	Scenario string
 	URL      string // of the server; "" over stdio
 	Socket   string // over stdio: where the server that the client spawns comes to
 	Steps    []byte // MCPCONFORM_STEPS
-	Scenario string // of the official suite, and what belongs to it
+	Official string // of the official suite, and what belongs to it
 	Context  []byte
 	Revision string
 	// Left is called when the client itself has exited, and before what it has
@@ -48,9 +48,9 @@ type Departure struct {
 // started by the harness nobody knows.
 func (d Departure) Well() bool { return d.Exit != "" && !d.Failed && !d.Ended }
 
-// Performance is what came of one story. It can be kept and judged later.
+// Performance is what came of one scenario. It can be kept and judged later.
 type Performance struct {
-	Story       string
+	Scenario    string
 	Connections []Recorded
 	Departure   Departure
 	Crowded     bool // there was no room for all that the client sent
@@ -97,10 +97,10 @@ func (p *Performance) outcomes() map[int]StepOutcome {
 	return told
 }
 
-// performing is a story while it is played.
+// performing is a scenario while it is played.
 type performing struct {
 	environment *Environment
-	story       *Story
+	scenario    *Scenario
 	server      *scripted.Server
 	room        *transcript.Room
 
@@ -119,22 +119,22 @@ const (
 	settling = 500 * time.Millisecond
 )
 
-// Perform lets the client play a story. The error says that it could not be
+// Perform lets the client play a scenario. The error says that it could not be
 // started.
-func (e *Environment) Perform(ctx context.Context, story *Story) (*Performance, []*transcript.Log, error) {
-	p := e.prepare(story, e.Room)
+func (e *Environment) Perform(ctx context.Context, scenario *Scenario) (*Performance, []*transcript.Log, error) {
+	p := e.prepare(scenario, e.Room)
 	if err := p.server.Unready(); err != nil {
 		p.server.Close()
 		return nil, nil, err
 	}
 	invocation := Invocation{
-		Story: story.Name, Steps: story.Told.JSON(), Scenario: story.scenario(), Revision: e.Revision, Left: p.left,
+		Scenario: scenario.Name, Steps: scenario.Steps.JSON(), Official: scenario.official(), Revision: e.Revision, Left: p.left,
 	}
-	if story.Unnamed || story.Named != "" {
-		invocation.Revision = story.Named
+	if scenario.Unnamed || scenario.Named != "" {
+		invocation.Revision = scenario.Named
 	}
-	if story.Context != nil {
-		invocation.Context, _ = json.Marshal(story.Context) // objects of strings
+	if scenario.Context != nil {
+		invocation.Context, _ = json.Marshal(scenario.Context) // objects of strings
 	}
 	stop, err := p.open(ctx, &invocation)
 	if err != nil {
@@ -151,14 +151,14 @@ func (e *Environment) Perform(ctx context.Context, story *Story) (*Performance, 
 	return p.performance(departure), p.logs, nil
 }
 
-// prepare makes the scripted server of a story, whose records take room.
-func (e *Environment) prepare(story *Story, room *transcript.Room) *performing {
-	p := &performing{environment: e, story: story, room: room}
+// prepare makes the scripted server of a scenario, whose records take room.
+func (e *Environment) prepare(scenario *Scenario, room *transcript.Room) *performing {
+	p := &performing{environment: e, scenario: scenario, room: room}
 	p.server = scripted.NewServer(scripted.ServerOptions{
-		Revision: story.leg(e.Leg).Revision, Reply: e.Target.Reply, Limits: e.Target.Limits, Log: p.log,
+		Revision: scenario.leg(e.Leg).Revision, Reply: e.Target.Reply, Limits: e.Target.Limits, Log: p.log,
 	})
-	if story.Server != nil {
-		story.Server(p.server)
+	if scenario.Server != nil {
+		scenario.Server(p.server)
 	}
 	return p
 }
@@ -170,7 +170,7 @@ func (p *performing) left() {
 }
 
 func (p *performing) log() *transcript.Log {
-	name := fmt.Sprintf("%s%s-%d", connectionPrefix, p.story.Name, connections.Add(1))
+	name := fmt.Sprintf("%s%s-%d", connectionPrefix, p.scenario.Name, connections.Add(1))
 	log := transcript.NewLogIn(p.room, name)
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -255,7 +255,7 @@ func (p *performing) launch(ctx context.Context, invocation Invocation) (Departu
 func (p *performing) performance(departure Departure) *Performance {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	done := &Performance{Story: p.story.Name, Departure: departure}
+	done := &Performance{Scenario: p.scenario.Name, Departure: departure}
 	for _, log := range p.logs {
 		done.Crowded = done.Crowded || log.Crowded()
 		done.Connections = append(done.Connections, Recorded{

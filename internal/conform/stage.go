@@ -8,7 +8,7 @@ import (
 	"github.com/mcpconform/mcpconform/internal/transcript"
 )
 
-// stage keeps the stories that a target client has played, for the checks that
+// stage keeps the scenarios that a target client has played, for the checks that
 // look at them.
 type stage struct {
 	mu     sync.Mutex
@@ -21,54 +21,54 @@ type played struct {
 	err    error
 }
 
-// played lets the client play a story, or returns what came of it when it was
+// played lets the client play a scenario, or returns what came of it when it was
 // played before.
-func (e *Environment) played(ctx context.Context, story *Story) (*Client, error) {
+func (e *Environment) played(ctx context.Context, scenario *Scenario) (*Client, error) {
 	e.stage.mu.Lock()
 	defer e.stage.mu.Unlock()
-	if known := e.stage.played[story.Name]; known != nil {
+	if known := e.stage.played[scenario.Name]; known != nil {
 		return known.client, known.err
 	}
-	one := e.stage.play(ctx, e, story)
+	one := e.stage.play(ctx, e, scenario)
 	if e.stage.played == nil {
 		e.stage.played = map[string]*played{}
 	}
-	e.stage.played[story.Name] = one
+	e.stage.played[scenario.Name] = one
 	return one.client, one.err
 }
 
-func (s *stage) play(ctx context.Context, e *Environment, story *Story) *played {
+func (s *stage) play(ctx context.Context, e *Environment, scenario *Scenario) *played {
 	if e.recorded() {
-		return e.recall(story, e.Performances[story.Name])
+		return e.recall(scenario, e.Performances[scenario.Name])
 	}
-	performance, logs, err := e.Perform(ctx, story)
+	performance, logs, err := e.Perform(ctx, scenario)
 	if err != nil {
 		return &played{err: err}
 	}
-	return &played{client: newClient(e, story, performance, logs), logs: logs}
+	return &played{client: newClient(e, scenario, performance, logs), logs: logs}
 }
 
 // recorded tells that there is no client to start: all that there is are records of
 // what others have played.
 func (e *Environment) recorded() bool { return e.Launch == nil }
 
-// recall takes up what came of a story; nil for nothing.
-func (e *Environment) recall(story *Story, kept *Performance) *played {
+// recall takes up what came of a scenario; nil for nothing.
+func (e *Environment) recall(scenario *Scenario, kept *Performance) *played {
 	if kept == nil {
-		kept = &Performance{Story: story.Name}
+		kept = &Performance{Scenario: scenario.Name}
 	}
 	var logs []*transcript.Log
 	for _, connection := range kept.Connections {
 		logs = append(logs, transcript.NewLogIn(e.Room, connection.Name))
 	}
-	return &played{client: newClient(e, story, kept, logs), logs: logs}
+	return &played{client: newClient(e, scenario, kept, logs), logs: logs}
 }
 
 // recallAll takes up the records at which no check has looked.
 func (e *Environment) recallAll() {
 	for name, kept := range e.Performances {
 		if e.stage.played[name] == nil {
-			one := e.recall(&Story{Name: name}, kept)
+			one := e.recall(&Scenario{Name: name}, kept)
 			e.judgeClient(one.client, one.logs)
 		}
 	}
@@ -103,14 +103,14 @@ func (e *Environment) leave() {
 	e.stage.played = nil
 }
 
-// judgeClient applies the rules to all connections of a story and hands them on. Where
+// judgeClient applies the rules to all connections of a scenario and hands them on. Where
 // the server speaks another revision than that of the leg, a client is judged by that
 // if it has agreed to it, and else not at all.
 func (e *Environment) judgeClient(client *Client, logs []*transcript.Log) {
 	for i, conversation := range client.Conversations {
 		if e.Record != nil && (!e.Company || !client.Crowded) {
 			var judging []rules.Rule
-			spoken := client.story.leg(e.Leg)
+			spoken := client.scenario.leg(e.Leg)
 			agreed := spoken == e.Leg || conversation.Negotiated && conversation.Leg == spoken
 			if agreed {
 				judging = e.rulesAt(conversation.Leg)

@@ -24,11 +24,11 @@ func (c *Client) Does(position, like int, despite string) (told bool) {
 		return told
 	}
 	if control, there := c.ToldOutcome(like); !there || control.Failed() {
-		c.inconclusive("the client says that it failed in the step "+jsonrpc.Text(c.story.Told[position])+": "+outcome.Error,
-			"let the client do the step "+jsonrpc.Text(c.story.Told[like]))
+		c.inconclusive("the client says that it failed in the step "+jsonrpc.Text(c.scenario.Steps[position])+": "+outcome.Error,
+			"let the client do the step "+jsonrpc.Text(c.scenario.Steps[like]))
 	}
 	Judge(Mismatch{
-		Wanted: "the step " + jsonrpc.Text(c.story.Told[position]) + " done, despite " + despite, Found: "it failed: " + oneLine(outcome.Error),
+		Wanted: "the step " + jsonrpc.Text(c.scenario.Steps[position]) + " done, despite " + despite, Found: "it failed: " + oneLine(outcome.Error),
 	})
 	return true
 }
@@ -57,11 +57,11 @@ func (c *Client) Given(position int) any {
 // client gave in a step: then the client did it, with or without a message.
 func (c *Client) NeedGiven(position int) {
 	if outcome := c.OutcomeOf(position); outcome.Failed() {
-		c.inconclusive("the client says that it failed in the step "+jsonrpc.Text(c.story.Told[position])+": "+outcome.Error,
-			"let the client do the step "+jsonrpc.Text(c.story.Told[position]))
+		c.inconclusive("the client says that it failed in the step "+jsonrpc.Text(c.scenario.Steps[position])+": "+outcome.Error,
+			"let the client do the step "+jsonrpc.Text(c.scenario.Steps[position]))
 	}
 	if c.Given(position) == nil {
-		c.inconclusive("the client does not show what it got in the step "+jsonrpc.Text(c.story.Told[position]),
+		c.inconclusive("the client does not show what it got in the step "+jsonrpc.Text(c.scenario.Steps[position]),
 			fmt.Sprintf(`let the client write {"step":%d,"outcome":"done","result":...} to standard output, with what its API gave`, position))
 	}
 }
@@ -82,8 +82,8 @@ func (c *Client) NeedGaveUp(begun, cancelled int) {
 	case c.byHand:
 		c.untold(cancelled)
 	default:
-		c.inconclusive("the client does not tell that the step "+jsonrpc.Text(c.story.Told[begun])+" was cancelled",
-			"let the client do the step "+jsonrpc.Text(c.story.Told[cancelled])+", and tell of both")
+		c.inconclusive("the client does not tell that the step "+jsonrpc.Text(c.scenario.Steps[begun])+" was cancelled",
+			"let the client do the step "+jsonrpc.Text(c.scenario.Steps[cancelled])+", and tell of both")
 	}
 }
 
@@ -96,7 +96,7 @@ func (c *Client) NeedOver(ctx context.Context, position int, after *Said) {
 	if told || after != nil && len(c.AskedAfter(after)) > 0 || c.Breakdown(ctx) != "" {
 		return
 	}
-	c.inconclusive("nobody knows whether the client came to the end of the step "+jsonrpc.Text(c.story.Told[position]),
+	c.inconclusive("nobody knows whether the client came to the end of the step "+jsonrpc.Text(c.scenario.Steps[position]),
 		fmt.Sprintf(`let the client write {"step":%d,"outcome":"done" or "failed"} to standard output`, position))
 }
 
@@ -104,7 +104,7 @@ func (c *Client) NeedOver(ctx context.Context, position int, after *Said) {
 // do, as its driver tells; "" when it did not, or nobody tells.
 func (c *Client) FailedIn(ctx context.Context, position int) string {
 	if outcome, told := c.ToldOutcome(position); told && outcome.Failed() && c.ableTo(ctx, position) {
-		return "a failure of the step " + jsonrpc.Text(c.story.Told[position]) + ": " + oneLine(outcome.Error)
+		return "a failure of the step " + jsonrpc.Text(c.scenario.Steps[position]) + ": " + oneLine(outcome.Error)
 	}
 	return ""
 }
@@ -113,7 +113,7 @@ func (c *Client) FailedIn(ctx context.Context, position int) string {
 // when that tells nothing, the status of the process does; "" when it did not, or nobody
 // tells.
 func (c *Client) Unconnected() string {
-	at := c.story.Told.first("connect")
+	at := c.scenario.Steps.first("connect")
 	switch told, there := c.ToldOutcome(at); {
 	case there && told.Failed():
 		return "a failure to connect: " + oneLine(told.Error)
@@ -127,7 +127,7 @@ func (c *Client) Unconnected() string {
 // step that makes them doubtful; -1 for none. Whoever tells of one step as done which no
 // message shows, and shows nothing that it gave, may do so of all: then none is returned.
 func (c *Client) believe(told map[int]StepOutcome) (believed map[int]StepOutcome, doubtful int) {
-	for position, one := range c.story.Told {
+	for position, one := range c.scenario.Steps {
 		outcome, there := told[position]
 		method := methodOf(one)
 		if !there || outcome.Failed() || outcome.Result != nil || method == "" || !c.complete() {
@@ -170,11 +170,11 @@ func methodOf(one Step) string {
 	return ""
 }
 
-// ableTo tells whether the client is known to do steps of the kind of one of the story:
-// it has done another one of the kind here, or in the story by which it was met.
+// ableTo tells whether the client is known to do steps of the kind of one of the scenario:
+// it has done another one of the kind here, or in the scenario by which it was met.
 func (c *Client) ableTo(ctx context.Context, position int) bool {
-	kind := kindOf(c.story.Told[position])
-	for at, one := range c.story.Told {
+	kind := kindOf(c.scenario.Steps[position])
+	for at, one := range c.scenario.Steps {
 		if outcome, told := c.told[at]; at != position && kindOf(one) == kind && told && !outcome.Failed() {
 			return true
 		}
@@ -196,7 +196,7 @@ func kindOf(one Step) string {
 // did tells whether the client has done a step of a kind: as its driver tells or, when
 // that tells nothing, by what was sent.
 func (c *Client) did(kind string) bool {
-	for position, one := range c.story.Told {
+	for position, one := range c.scenario.Steps {
 		if kindOf(one) != kind {
 			continue
 		}
@@ -220,7 +220,7 @@ func (c *Client) did(kind string) bool {
 // knows: the first one of which its driver does not tell, or else the first one that it
 // is not known to do. It is -1 when there is none.
 func (c *Client) undone(ctx context.Context) int {
-	for position, one := range c.story.Told {
+	for position, one := range c.scenario.Steps {
 		_, told := c.told[position]
 		if told || one["as"] != nil || one.Verb() == "answer-with" {
 			continue

@@ -34,31 +34,31 @@ func TestProofsOfSteps(t *testing.T) { //nolint:paralleltest // a process runs o
 		proof  func(*Client)
 		proven bool
 	}{
-		"tells nothing":                {recordOf("story", tell(), listed, list), again, false},
-		"tells of a later step":        {recordOf("story", tell(of(gave, 1), of(done, 4)), listed, list), again, false},
-		"says that it is done":         {recordOf("story", tell(of(gave, 1), of(done, 2)), listed, list), again, false},
-		"shows nothing":                {recordOf("story", tell(of(gave, 1), of(gaveNothing, 2)), listed, list), again, false},
-		"says that it failed":          {recordOf("story", tell(of(gave, 1), of(failed, 2)), listed, list), again, false},
-		"shows what it got":            {recordOf("story", tell(of(gave, 1), of(gave, 2)), listed, list), again, true},
-		"is not believed":              {recordOf("story", tell(of(done, 1), of(gave, 2))), again, false},
-		"cancels":                      {recordOf("story", tell(of(gave, 1), of(failed, 3), of(done, 4), of(gave, 5)), listed, list, called), cancelled, true},
-		"says that it cancelled":       {recordOf("story", tell(of(gave, 1), of(done, 4), of(gave, 5)), listed, list, called), cancelled, false},
-		"cancels when all is over":     {recordOf("story", tell(of(gave, 1), of(done, 4), of(gave, 5), of(failed, 3)), listed, list, called), cancelled, false},
-		"has the answer all the same":  {recordOf("story", tell(of(gave, 1), of(gave, 3), of(done, 4)), listed, list, called), cancelled, false},
-		"is over, and says so":         {recordOf("story", tell(of(failed, 1)), listed, list), over, true},
-		"is over, and asks for more":   {recordOf("story", tell(), listed, list, called), over, true},
-		"may be in the middle of that": {recordOf("story", tell(), listed, list), over, false},
+		"tells nothing":                {recordOf("scenario", tell(), listed, list), again, false},
+		"tells of a later step":        {recordOf("scenario", tell(of(gave, 1), of(done, 4)), listed, list), again, false},
+		"says that it is done":         {recordOf("scenario", tell(of(gave, 1), of(done, 2)), listed, list), again, false},
+		"shows nothing":                {recordOf("scenario", tell(of(gave, 1), of(gaveNothing, 2)), listed, list), again, false},
+		"says that it failed":          {recordOf("scenario", tell(of(gave, 1), of(failed, 2)), listed, list), again, false},
+		"shows what it got":            {recordOf("scenario", tell(of(gave, 1), of(gave, 2)), listed, list), again, true},
+		"is not believed":              {recordOf("scenario", tell(of(done, 1), of(gave, 2))), again, false},
+		"cancels":                      {recordOf("scenario", tell(of(gave, 1), of(failed, 3), of(done, 4), of(gave, 5)), listed, list, called), cancelled, true},
+		"says that it cancelled":       {recordOf("scenario", tell(of(gave, 1), of(done, 4), of(gave, 5)), listed, list, called), cancelled, false},
+		"cancels when all is over":     {recordOf("scenario", tell(of(gave, 1), of(done, 4), of(gave, 5), of(failed, 3)), listed, list, called), cancelled, false},
+		"has the answer all the same":  {recordOf("scenario", tell(of(gave, 1), of(gave, 3), of(done, 4)), listed, list, called), cancelled, false},
+		"is over, and says so":         {recordOf("scenario", tell(of(failed, 1)), listed, list), over, true},
+		"is over, and asks for more":   {recordOf("scenario", tell(), listed, list, called), over, true},
+		"may be in the middle of that": {recordOf("scenario", tell(), listed, list), over, false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			environment := environment(t, protocol.Stdio)
 			environment.Role = protocol.ClientRole
-			environment.Performances = map[string]*Performance{"story": test.played}
-			story := &Story{Name: "story", Told: Steps{
+			environment.Performances = map[string]*Performance{"scenario": test.played}
+			scenario := &Scenario{Name: "scenario", Steps: Steps{
 				ToConnect(), ToList("tools"), ToList("tools"), ToCall("t", nil).As("x"), ToCancel("x"), ToList("tools"),
 			}}
 
 			outcomes := perform(environment, func() {
-				ginkgo.It("proves", Verifies("ping.answered"), In(story), func(ctx ginkgo.SpecContext) { test.proof(Played(ctx)) })
+				ginkgo.It("proves", Verifies("ping.answered"), In(scenario), func(ctx ginkgo.SpecContext) { test.proof(Played(ctx)) })
 			})
 
 			if outcome := outcomes["proves"]; (outcome.Ending == Passed) != test.proven {

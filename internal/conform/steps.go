@@ -211,7 +211,7 @@ type Steps []Step
 func (s Steps) JSON() []byte {
 	text, err := json.Marshal(s)
 	if err != nil {
-		panic("conform: a step that is no JSON: " + err.Error()) // written in a story
+		panic("conform: a step that is no JSON: " + err.Error()) // written in a scenario
 	}
 	return text
 }

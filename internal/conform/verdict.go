@@ -33,7 +33,7 @@ type Outcome struct {
 	Gone string
 	// Provocation is the kind of which no tool is known, where that is the reason.
 	Provocation string
-	// Idle tells of a target client that it did nothing in the story but connect, and
+	// Idle tells of a target client that it did nothing in the scenario but connect, and
 	// had to be ended.
 	Idle   bool
 	Judged *transcript.Event // that breaks the requirement; nil when the check does not say

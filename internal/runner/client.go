@@ -42,7 +42,7 @@ type meeting struct {
 }
 
 // meetClient makes first contact with a target client: over each transport it
-// plays one story at each revision.
+// plays one scenario at each revision.
 func (r *run) meetClient(ctx context.Context) error {
 	if err := r.makeSockets(); err != nil {
 		return err

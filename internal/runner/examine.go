@@ -20,7 +20,7 @@ import (
 )
 
 // Examination is one leg that is run within this process, one check after the
-// other, each on connections of its own; the checks of a client share the stories
+// other, each on connections of its own; the checks of a client share the scenarios
 // that it plays. A process does one at a time.
 type Examination struct {
 	conform.Leg
@@ -35,10 +35,10 @@ type Examination struct {
 	// Filter makes a label expression that all of them match, when the survey is
 	// there; nil for none. It saves the trouble of asking for each.
 	Filter func(differs func(survey.Question) bool) string
-	// Wants tells whether to run a check, by name and by the name of its story; nil
+	// Wants tells whether to run a check, by name and by the name of its scenario; nil
 	// for all. Differs tells whether the survey answers a question otherwise than the
 	// known one.
-	Wants func(check, story string, differs func(survey.Question) bool) bool
+	Wants func(check, scenario string, differs func(survey.Question) bool) bool
 	// Asked is told what a check wants to know of the survey; nil for nobody.
 	Asked func(survey.Question)
 	// Turn is told what begins: a check, by name, or with "" the first contact.
@@ -186,11 +186,11 @@ func (e Examination) begin(ctx context.Context, offered *survey.Survey, mute str
 	return x
 }
 
-func (x *examiner) claim(leg int, key, story string) permission {
+func (x *examiner) claim(leg int, key, scenario string) permission {
 	_, name, _ := strings.Cut(key, "\n")
 	name = strings.ReplaceAll(name, "\n", " · ")
-	_, story, _ = strings.Cut(story, "\n") // behind the leg
-	if x.context.Err() != nil || x.examination.Wants != nil && !x.examination.Wants(name, story, x.differs) {
+	_, scenario, _ = strings.Cut(scenario, "\n") // behind the leg
+	if x.context.Err() != nil || x.examination.Wants != nil && !x.examination.Wants(name, scenario, x.differs) {
 		return permission{}
 	}
 	x.examination.turn(name)

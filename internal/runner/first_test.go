@@ -15,7 +15,7 @@ func TestLongWaitsBeginFirst(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if story := conform.StoryOf(declared[revision][0].Labels); story != waiting {
-		t.Errorf("the first check looks in %q, wanted %s", story, waiting)
+	if scenario := conform.ScenarioOf(declared[revision][0].Labels); scenario != waiting {
+		t.Errorf("the first check looks in %q, wanted %s", scenario, waiting)
 	}
 }

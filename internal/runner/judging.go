@@ -16,8 +16,8 @@ import (
 	"github.com/mcpconform/mcpconform/reports"
 )
 
-// Judging judges what came of stories over HTTP at one revision, where nobody starts
-// the client: a person lets it do what a story says. It may be used from several
+// Judging judges what came of scenarios over HTTP at one revision, where nobody starts
+// the client: a person lets it do what a scenario says. It may be used from several
 // goroutines.
 type Judging struct {
 	options     Options
@@ -31,14 +31,14 @@ type Judging struct {
 	spoken bool       // some performance has shown that the client speaks the revision
 }
 
-// Scene is a story with the checks that look at it.
+// Scene is a scenario with the checks that look at it.
 type Scene struct {
-	Story  *conform.Story
-	Checks []Declared
+	Scenario *conform.Scenario
+	Checks   []Declared
 }
 
 const (
-	// roomOfScenes bounds what is kept of all stories together. It is sent to a worker
+	// roomOfScenes bounds what is kept of all scenarios together. It is sent to a worker
 	// and decoded there, which takes several times as much.
 	roomOfScenes = 32 << 20
 	// longestInScene is the longest message that is taken.
@@ -69,22 +69,22 @@ func NewJudging(options Options, revision string) (*Judging, error) {
 	}
 	j.declared, j.environment = r, r.planned[0]
 	j.environment.Room = transcript.NewRoom(roomOfScenes)
-	j.scenes = scenes(j.environment.Stories(), r.declared)
+	j.scenes = scenes(j.environment.Scenarios(), r.declared)
 	return j, nil
 }
 
-// scenes are the stories in which some of the checks look, and the one by which every
+// scenes are the scenarios in which some of the checks look, and the one by which every
 // client can be met.
-func scenes(stories []*conform.Story, declared []Declared) []Scene {
+func scenes(scenarios []*conform.Scenario, declared []Declared) []Scene {
 	looking := map[string][]Declared{}
 	for _, check := range declared {
-		name := conform.StoryOf(check.Labels)
+		name := conform.ScenarioOf(check.Labels)
 		looking[name] = append(looking[name], check)
 	}
-	all := []Scene{{Story: conform.Meeting, Checks: looking[conform.Meeting.Name]}}
-	for _, story := range stories {
-		if checks := looking[story.Name]; len(checks) > 0 && story != conform.Meeting {
-			all = append(all, Scene{Story: story, Checks: checks})
+	all := []Scene{{Scenario: conform.Meeting, Checks: looking[conform.Meeting.Name]}}
+	for _, scenario := range scenarios {
+		if checks := looking[scenario.Name]; len(checks) > 0 && scenario != conform.Meeting {
+			all = append(all, Scene{Scenario: scenario, Checks: checks})
 		}
 	}
 	return all
@@ -93,11 +93,13 @@ func scenes(stories []*conform.Story, declared []Declared) []Scene {
 // Revision is the one that the scripted servers speak.
 func (j *Judging) Revision() string { return j.leg.Revision }
 
-// Scenes are the stories that can be played, the meeting first.
+// Scenes are the scenarios that can be played, the meeting first.
 func (j *Judging) Scenes() []Scene { return j.scenes }
 
-// Open begins to play a story.
-func (j *Judging) Open(story *conform.Story) *conform.Playing { return j.environment.Open(story) }
+// Open begins to play a scenario.
+func (j *Judging) Open(scenario *conform.Scenario) *conform.Playing {
+	return j.environment.Open(scenario)
+}
 
 // Judge judges performances as they are now: more may come of them.
 func (j *Judging) Judge(ctx context.Context, performances ...*conform.Performance) (*reports.Run, error) {
@@ -118,7 +120,7 @@ func (j *Judging) judge(ctx context.Context, transcripts string, performances []
 	records := map[string]*conform.Performance{}
 	for _, performance := range performances {
 		if performance.Came() {
-			records[performance.Story] = performance
+			records[performance.Scenario] = performance
 		}
 	}
 	if len(records) == 0 {
@@ -144,7 +146,7 @@ func (j *Judging) judge(ctx context.Context, transcripts string, performances []
 	return reports.RedactAll(j.options.Redactor, r.report), nil
 }
 
-// meet looks who came. A client that has shown in one story that it speaks the
+// meet looks who came. A client that has shown in one scenario that it speaks the
 // revision need not show it in another.
 func (j *Judging) meet(records map[string]*conform.Performance) *meeting {
 	met := &meeting{revision: j.leg.Revision}

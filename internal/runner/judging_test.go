@@ -31,10 +31,10 @@ func judging(t *testing.T, options Options) *Judging {
 	return made
 }
 
-// play opens a story, sends it messages of a client, and returns what came.
-func play(t *testing.T, judging *Judging, story *conform.Story, messages ...string) *conform.Performance {
+// play opens a scenario, sends it messages of a client, and returns what came.
+func play(t *testing.T, judging *Judging, scenario *conform.Scenario, messages ...string) *conform.Performance {
 	t.Helper()
-	playing := judging.Open(story)
+	playing := judging.Open(scenario)
 	defer playing.Forget()
 	defer playing.Close()
 	server := httptest.NewServer(playing)
@@ -123,7 +123,7 @@ func TestPerformancesAreJudged(t *testing.T) {
 
 func TestRulesJudgePerformancesAtWhichNoCheckLooks(t *testing.T) {
 	to := judging(t, Options{Filter: "base.components.required"})
-	other := play(t, to, &conform.Story{Name: "unseen"}, saysInitialize, saysInitialized, `{"jsonrpc":"2.0","id":null,"method":"ping"}`)
+	other := play(t, to, &conform.Scenario{Name: "unseen"}, saysInitialize, saysInitialized, `{"jsonrpc":"2.0","id":null,"method":"ping"}`)
 
 	all, err := judging(t, Options{}).Judge(t.Context(), other)
 	if err != nil {
@@ -138,7 +138,7 @@ func TestRulesJudgePerformancesAtWhichNoCheckLooks(t *testing.T) {
 	}
 }
 
-func TestAStoryThatWasNotPlayedIsInconclusive(t *testing.T) {
+func TestAScenarioThatWasNotPlayedIsInconclusive(t *testing.T) {
 	to := judging(t, Options{})
 	found, err := to.Judge(t.Context(), play(t, to, conform.Meeting, saysInitialize, saysInitialized, saysList))
 	if err != nil {
@@ -159,7 +159,7 @@ func TestAStoryThatWasNotPlayedIsInconclusive(t *testing.T) {
 		}
 	}
 	if len(looking) == 0 {
-		t.Error("no check looks in another story")
+		t.Error("no check looks in another scenario")
 	}
 }
 
@@ -192,7 +192,7 @@ func TestJudgingKnowsItsFilter(t *testing.T) {
 		t.Errorf("%T %v", err, err)
 	}
 	one := judging(t, Options{Filter: "base.components.required"})
-	if scenes := one.Scenes(); len(scenes) != 1 || scenes[0].Story != conform.Meeting || len(scenes[0].Checks) != 1 {
+	if scenes := one.Scenes(); len(scenes) != 1 || scenes[0].Scenario != conform.Meeting || len(scenes[0].Checks) != 1 {
 		t.Errorf("%+v", scenes)
 	}
 }
@@ -239,7 +239,7 @@ func TestTranscriptsOfWhatWasPlayedAreKeptAtTheEnd(t *testing.T) {
 func TestAWorkerSeesWhatCame(t *testing.T) {
 	t.Parallel()
 	id, retry := "7", 30
-	came := &conform.Performance{Story: "any", Connections: []conform.Recorded{{
+	came := &conform.Performance{Scenario: "any", Connections: []conform.Recorded{{
 		Name: "any-1", Complete: true, Events: []transcript.Event{
 			{Kind: transcript.Head, From: protocol.Client, Stream: "post-1", HTTP: &transcript.HTTP{
 				Method: "POST", URL: "http://127.0.0.1/mcp", Header: http.Header{"Accept": {"a", "b"}, "X-Odd": {""}},
@@ -283,13 +283,13 @@ func sendPlan(t *testing.T, sent plan) plan {
 	return received
 }
 
-// TestPeopleAreToldWhatToDo lets a client that does little come to every story: who
+// TestPeopleAreToldWhatToDo lets a client that does little come to every scenario: who
 // lets it do things by hand writes no steps and no standard output.
 func TestPeopleAreToldWhatToDo(t *testing.T) {
 	to := judging(t, Options{})
 	var performances []*conform.Performance
 	for _, scene := range to.Scenes() {
-		performances = append(performances, play(t, to, scene.Story, saysInitialize, saysInitialized, saysPing))
+		performances = append(performances, play(t, to, scene.Scenario, saysInitialize, saysInitialized, saysPing))
 	}
 	found, err := to.Judge(t.Context(), performances...)
 	if err != nil {

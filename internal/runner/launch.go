@@ -44,7 +44,7 @@ const (
 // leaveGrace is how a client is ended that does not end by itself.
 var leaveGrace = target.Grace{Input: 300 * time.Millisecond, Terminate: time.Second}
 
-// launcher starts a client by a command for each story.
+// launcher starts a client by a command for each scenario.
 func launcher(command target.Command) conform.Launch {
 	return func(ctx context.Context, invocation conform.Invocation) (conform.Departure, error) {
 		one := command
@@ -54,7 +54,7 @@ func launcher(command target.Command) conform.Launch {
 		}
 		one.Args = placed(command.Args, server)
 		one.Env = append(slices.Clip(command.Env),
-			StepsVariable+"="+string(invocation.Steps), ScenarioVariable+"="+invocation.Scenario,
+			StepsVariable+"="+string(invocation.Steps), ScenarioVariable+"="+invocation.Official,
 			ContextVariable+"="+string(invocation.Context), RevisionVariable+"="+invocation.Revision)
 		one.Last = invocation.Left
 		process, err := target.Start(one)

@@ -43,7 +43,7 @@ type leg struct {
 	MaxMessage int
 	Survey     *survey.Survey
 	Hasty      bool // a client that is known for not ending by itself
-	// Performances are what came of stories, by name, where they were recorded and
+	// Performances are what came of scenarios, by name, where they were recorded and
 	// there is no client to start; else nil.
 	Performances map[string]*conform.Performance
 }

@@ -28,7 +28,7 @@ type Declared struct {
 	Labels       []string // those of All are without a transport
 	Transports   []string // of All: over which it applies
 	Requirements []string
-	Story        *conform.Story // in which a check of a client looks; nil for none
+	Scenario     *conform.Scenario // in which a check of a client looks; nil for none
 	leg          int
 }
 
@@ -55,7 +55,7 @@ func preview(environments []*conform.Environment) ([]Declared, error) {
 		text := texts(spec)
 		check := Declared{
 			Group: text[:len(text)-1], Text: text[len(text)-1], Labels: spec.Labels(),
-			Requirements: environment.Requirements(spec.Labels()), Story: environment.StoryIn(spec.Labels()), leg: index,
+			Requirements: environment.Requirements(spec.Labels()), Scenario: environment.ScenarioIn(spec.Labels()), leg: index,
 		}
 		name := key(environment.Name(), spec)
 		switch {

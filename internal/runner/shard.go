@@ -32,8 +32,8 @@ func (r *run) share() {
 		key := keyOf(name, append(slices.Clone(check.Group), check.Text))
 		plan = append(plan, key)
 		together := key
-		if check.Story != nil {
-			together = name + "\n" + check.Story.Name
+		if check.Scenario != nil {
+			together = name + "\n" + check.Scenario.Name
 		}
 		if _, dealt := hand[together]; !dealt {
 			hand[together] = len(hand) % shard.Count

@@ -27,8 +27,8 @@ import (
 // host is the parent, as a worker sees it.
 type host interface {
 	// claim asks whether this worker is the one to run a check of a leg. Checks that
-	// look at one story belong to one worker.
-	claim(leg int, key, story string) permission
+	// look at one scenario belong to one worker.
+	claim(leg int, key, scenario string) permission
 	// checked hands over what a check found.
 	checked(checked)
 	// closed hands over a connection that is closed and judged.
@@ -99,11 +99,11 @@ func checksOf(role string) func() {
 
 func (s *stage) before(leg int, environment *conform.Environment) {
 	report := ginkgo.CurrentSpecReport()
-	story := conform.StoryOf(report.Labels())
-	if story != "" {
-		story = environment.Name() + "\n" + story
+	scenario := conform.ScenarioOf(report.Labels())
+	if scenario != "" {
+		scenario = environment.Name() + "\n" + scenario
 	}
-	allowed := s.host.claim(leg, key(environment.Name(), report), story)
+	allowed := s.host.claim(leg, key(environment.Name(), report), scenario)
 	if s.claimed = allowed.Run; !s.claimed {
 		ginkgo.Skip("another worker has it")
 	}
@@ -209,7 +209,7 @@ func (discard) Fail() {}
 // note is one line that a worker writes.
 type note struct {
 	Claim      string              `json:",omitempty"`
-	Story      string              `json:",omitempty"` // in which the check that is claimed looks
+	Scenario   string              `json:",omitempty"` // in which the check that is claimed looks
 	Checked    *checked            `json:",omitempty"`
 	Leg        int                 `json:",omitempty"`
 	Connection *conform.Connection `json:",omitempty"`
@@ -305,8 +305,8 @@ func (p *pipe) hear(reader *json.Decoder, finished <-chan struct{}) {
 	}
 }
 
-func (p *pipe) claim(leg int, key, story string) permission {
-	p.write(note{Leg: leg, Claim: key, Story: story})
+func (p *pipe) claim(leg int, key, scenario string) permission {
+	p.write(note{Leg: leg, Claim: key, Scenario: scenario})
 	return <-p.allowed
 }
 

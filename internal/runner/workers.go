@@ -56,7 +56,7 @@ func (r *run) desk() *desk {
 	claimed := map[string]bool{}
 	maps.Copy(claimed, r.others)
 	return &desk{
-		run: r, parting: partingTime, claimed: claimed, putOff: map[string]bool{}, stories: map[string]string{},
+		run: r, parting: partingTime, claimed: claimed, putOff: map[string]bool{}, scenarios: map[string]string{},
 		asked: map[string]bool{}, confirmed: map[string]bool{},
 	}
 }
@@ -144,14 +144,14 @@ func over(ctx context.Context) bool { return ctx.Err() != nil }
 
 // desk hands checks to workers and takes what they find.
 type desk struct {
-	run      *run
-	parting  time.Duration // how long workers may take to tell what they have found when the run ends early
-	mu       sync.Mutex
-	claimed  map[string]bool
-	putOff   map[string]bool   // claimed, and to be run again
-	stories  map[string]string // the worker that has a story, by name
-	restarts int
-	workers  int // begun so far
+	run       *run
+	parting   time.Duration // how long workers may take to tell what they have found when the run ends early
+	mu        sync.Mutex
+	claimed   map[string]bool
+	putOff    map[string]bool   // claimed, and to be run again
+	scenarios map[string]string // the worker that has a scenario, by name
+	restarts  int
+	workers   int // begun so far
 
 	doubts    []doubt
 	asked     map[string]bool // of what brings no reply: one check was repeated
@@ -279,7 +279,7 @@ func (d *desk) serve(ctx context.Context, told []byte, name string, worker *targ
 }
 
 // grant lets a worker run a check that nobody has run, or again one that was put
-// off. It looks in a story that this worker has, or nobody.
+// off. It looks in a scenario that this worker has, or nobody.
 func (d *desk) grant(asked note, worker string, again bool) bool {
 	key := asked.Claim
 	d.mu.Lock()
@@ -287,11 +287,11 @@ func (d *desk) grant(asked note, worker string, again bool) bool {
 	if d.claimed[key] && (!again || !d.putOff[key]) {
 		return false
 	}
-	if asked.Story != "" && !again {
-		if owner := d.stories[asked.Story]; owner != "" && owner != worker {
+	if asked.Scenario != "" && !again {
+		if owner := d.scenarios[asked.Scenario]; owner != "" && owner != worker {
 			return false
 		}
-		d.stories[asked.Story] = worker
+		d.scenarios[asked.Scenario] = worker
 	}
 	d.claimed[key] = true
 	delete(d.putOff, key)
@@ -299,11 +299,11 @@ func (d *desk) grant(asked note, worker string, again bool) bool {
 	return true
 }
 
-// bequeath leaves the stories of a worker that died to others.
+// bequeath leaves the scenarios of a worker that died to others.
 func (d *desk) bequeath(worker string) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	maps.DeleteFunc(d.stories, func(_, owner string) bool { return owner == worker })
+	maps.DeleteFunc(d.scenarios, func(_, owner string) bool { return owner == worker })
 }
 
 // postpone keeps a check for when there is more room.

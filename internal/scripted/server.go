@@ -250,7 +250,7 @@ func (s *Server) work(do func()) bool {
 }
 
 const (
-	// maxSessions bounds the sessions of one server: many more than a story needs.
+	// maxSessions bounds the sessions of one server: many more than a scenario needs.
 	// Over stdio each is a process.
 	maxSessions = 24
 	// maxHandlers bounds what is at work at the same time: a client that asks more at

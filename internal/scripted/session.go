@@ -64,7 +64,7 @@ func (s *Session) Assign(id string) {
 // Log is the record of the session.
 func (s *Session) Log() *transcript.Log { return s.log }
 
-// Spawned is the process over stdio, for stories that need its bytes; nil over
+// Spawned is the process over stdio, for scenarios that need its bytes; nil over
 // HTTP.
 func (s *Session) Spawned() *transport.Spawned { return s.spawned }
 

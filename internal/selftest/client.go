@@ -22,7 +22,7 @@ import (
 // not come is waited for until the harness ends the client.
 var clientTimeouts = client.Timeouts{Exit: time.Second, Reconnect: 100 * time.Millisecond}
 
-// launch has the reference client play a story within this process, with something
+// launch has the reference client play a scenario within this process, with something
 // laid over its wire.
 func launch(ctx context.Context, invocation conform.Invocation, laying fault.Laying) (conform.Departure, error) {
 	var told bytes.Buffer

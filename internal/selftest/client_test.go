@@ -109,7 +109,7 @@ func TestLaunchWithADefect(t *testing.T) {
 	}
 }
 
-// A fault of a client is found by the checks that are there for it, in the stories
+// A fault of a client is found by the checks that are there for it, in the scenarios
 // that it touches.
 func TestRunClients(t *testing.T) {
 	const of = "client-output-taken-as-it-is" // which nobody has to wait for
@@ -134,7 +134,7 @@ func TestRunClients(t *testing.T) {
 	}
 }
 
-// What is met in a story, all checks meet that look there.
+// What is met in a scenario, all checks meet that look there.
 func TestBasesOfClients(t *testing.T) {
 	t.Parallel()
 	declared := declared()[ofServers]

@@ -137,7 +137,7 @@ func (c *crew) dismiss(ctx context.Context) {
 }
 
 // partOf says which part of a leg a check belongs to: by its name alone, or that of
-// its story, so that it is the same for all.
+// its scenario, so that it is the same for all.
 func partOf(name string, parts int) int {
 	sum := fnv.New32a()
 	_, _ = sum.Write([]byte(name))          // never fails

@@ -33,7 +33,7 @@ type habit struct {
 	// tells is what is told of a step instead of how it went; the zero outcome for
 	// nothing. Nil tells of each step that was done, and of no other.
 	tells func(step conform.Step, did bool, how told) told
-	// verb is the one that the habit is about: stories that do not tell it show nothing.
+	// verb is the one that the habit is about: scenarios that do not tell it show nothing.
 	verb string
 	// exits is the status that the driver ends with.
 	exits int
@@ -128,7 +128,7 @@ func lacking(verb string) []habit {
 // send nothing, and give nothing, that a peer could see or miss.
 var undoubted = []string{"close"}
 
-// launch plays a story by the habit.
+// launch plays a scenario by the habit.
 func (h habit) launch(ctx context.Context, invocation conform.Invocation) (conform.Departure, error) {
 	var steps, kept []conform.Step
 	if err := json.Unmarshal(invocation.Steps, &steps); err != nil {
@@ -243,14 +243,14 @@ func TestHabitsOfADriver(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	stories := map[string]*conform.Story{}
+	scenarios := map[string]*conform.Scenario{}
 	verbs := map[string]bool{}
 	for _, check := range declared[leg.Revision] {
-		if check.Story == nil {
+		if check.Scenario == nil {
 			continue
 		}
-		stories[check.Story.Name] = check.Story
-		for _, step := range check.Story.Told {
+		scenarios[check.Scenario.Name] = check.Scenario
+		for _, step := range check.Scenario.Steps {
 			verbs[step.Verb()] = true
 		}
 	}
@@ -265,24 +265,24 @@ func TestHabitsOfADriver(t *testing.T) {
 			continue
 		}
 		if !slices.Contains(undoubted, one.verb) || one.tells == nil {
-			t.Run(one.name, func(t *testing.T) { examineHabit(t, leg, one, stories, requirements) })
+			t.Run(one.name, func(t *testing.T) { examineHabit(t, leg, one, scenarios, requirements) })
 		}
 	}
 }
 
 // examineHabit examines a leg as a client with a habit has it. What is wrong is looked at
 // again with more patience: the machine may have been slow.
-func examineHabit(t *testing.T, leg conform.Leg, one habit, stories map[string]*conform.Story, requirements *catalogue.Catalogue) {
+func examineHabit(t *testing.T, leg conform.Leg, one habit, scenarios map[string]*conform.Scenario, requirements *catalogue.Catalogue) {
 	t.Helper()
 	tells := func(name string) bool {
-		return one.verb == "" || slices.ContainsFunc(stories[name].Told, func(step conform.Step) bool { return step.Verb() == one.verb })
+		return one.verb == "" || slices.ContainsFunc(scenarios[name].Steps, func(step conform.Step) bool { return step.Verb() == one.verb })
 	}
 	var wrong []string
 	for _, reply := range []time.Duration{shortReply, patience * patience * shortReply} {
 		found, err := runner.Examine(t.Context(), runner.Examination{
 			Leg: leg, Target: scripted.Target{Transport: leg.Transport, Reply: reply},
 			Catalogue: requirements, Rules: runner.SuiteRules(), Launch: one.launch,
-			Wants: func(_, story string, _ func(survey.Question) bool) bool { return tells(story) },
+			Wants: func(_, scenario string, _ func(survey.Question) bool) bool { return tells(scenario) },
 		})
 		if err != nil {
 			t.Fatal(err)

@@ -16,22 +16,22 @@ import (
 
 // base is a leg as it is when nothing is laid over the wire.
 type base struct {
-	leg     conform.Leg
-	survey  *survey.Survey
-	found   map[string]finding         // by check
-	touched map[string]map[string]bool // by fault: the checks that met it
-	met     map[string]bool            // the faults that first contact met
-	asked   questions
-	names   map[string]string   // by check: the requirement that names it
-	others  questions           // asked, by that
-	stories map[string][]string // of a client: the checks that look at a story
-	note    string              // why nothing can be run on it
+	leg       conform.Leg
+	survey    *survey.Survey
+	found     map[string]finding         // by check
+	touched   map[string]map[string]bool // by fault: the checks that met it
+	met       map[string]bool            // the faults that first contact met
+	asked     questions
+	names     map[string]string   // by check: the requirement that names it
+	others    questions           // asked, by that
+	scenarios map[string][]string // of a client: the checks that look at a scenario
+	note      string              // why nothing can be run on it
 }
 
 func newBase(leg conform.Leg, declared []runner.Declared) *base {
 	b := &base{
 		leg: leg, found: map[string]finding{}, touched: map[string]map[string]bool{}, met: map[string]bool{},
-		asked: questions{}, names: map[string]string{}, others: questions{}, stories: map[string][]string{},
+		asked: questions{}, names: map[string]string{}, others: questions{}, scenarios: map[string][]string{},
 	}
 	for _, check := range declared {
 		if check.Rule {
@@ -39,8 +39,8 @@ func newBase(leg conform.Leg, declared []runner.Declared) *base {
 		}
 		name := runner.CheckName(check.Group, check.Text)
 		b.names[name] = check.Requirements[0]
-		if story := conform.StoryOf(check.Labels); story != "" {
-			b.stories[story] = append(b.stories[story], name)
+		if scenario := conform.ScenarioOf(check.Labels); scenario != "" {
+			b.scenarios[scenario] = append(b.scenarios[scenario], name)
 		}
 	}
 	return b
@@ -74,7 +74,7 @@ func (b *base) take(part done) {
 	}
 }
 
-// meet keeps where a layer was met: at first contact, by a check, or in a story, by
+// meet keeps where a layer was met: at first contact, by a check, or in a scenario, by
 // all checks that look there.
 func (b *base) meet(id, turn string) {
 	if turn == "" {
@@ -83,7 +83,7 @@ func (b *base) meet(id, turn string) {
 	}
 	checks := []string{turn}
 	if b.leg.Role == protocol.ClientRole {
-		checks = b.stories[turn]
+		checks = b.scenarios[turn]
 	}
 	if b.touched[id] == nil {
 		b.touched[id] = map[string]bool{}

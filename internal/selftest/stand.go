@@ -54,7 +54,7 @@ func (w *worker) stand(next job, watch *watch) (*stand, error) {
 	}
 	s := &stand{target: scripted.Target{Transport: next.Leg.Transport, Reply: next.Reply}, laying: laying}
 	switch {
-	case next.Leg.Role == protocol.ClientRole: // is launched for each story
+	case next.Leg.Role == protocol.ClientRole: // is launched for each scenario
 	case next.Leg.Transport == protocol.Stdio:
 		err = s.process(w.setup, next.Number, laying)
 	case w.Peer.URL != "":

@@ -61,7 +61,7 @@ type questions map[string][]survey.Question
 type done struct {
 	Findings []finding
 	Survey   *survey.Survey
-	Met      map[string][]string // by check, by story of a client, or "" for first contact: what matched meanwhile
+	Met      map[string][]string // by check, by scenario of a client, or "" for first contact: what matched meanwhile
 	Asked    questions
 	Matched  []string // of what was laid
 	Note     string   // why a peer could not be run on this leg
@@ -159,7 +159,7 @@ func (w *worker) do(ctx context.Context, next job) (said done) {
 	}
 	if next.Leg.Role == protocol.ClientRole {
 		examination.Launch = func(ctx context.Context, invocation conform.Invocation) (conform.Departure, error) {
-			turn = invocation.Story
+			turn = invocation.Scenario
 			defer flush()
 			return launch(ctx, invocation, to.laying)
 		}
@@ -234,13 +234,13 @@ func (j job) filter(differs func(survey.Question) bool) string {
 }
 
 // wants chooses the checks of a job.
-func (j job) wants() func(check, story string, differs func(survey.Question) bool) bool {
+func (j job) wants() func(check, scenario string, differs func(survey.Question) bool) bool {
 	chosen := map[string]bool{}
 	for _, check := range j.Checks {
 		chosen[check] = true
 	}
-	return func(check, story string, differs func(survey.Question) bool) bool {
-		return (j.Parts <= 1 || partOf(cmp.Or(story, check), j.Parts) == j.Part) &&
+	return func(check, scenario string, differs func(survey.Question) bool) bool {
+		return (j.Parts <= 1 || partOf(cmp.Or(scenario, check), j.Parts) == j.Part) &&
 			(j.Checks == nil || chosen[check] || slices.ContainsFunc(j.Asked[check], differs))
 	}
 }

@@ -69,7 +69,7 @@ func (s *stage) endpoint(w http.ResponseWriter, r *http.Request, one *scene) {
 
 func (s *stage) scene(name string) *scene {
 	for _, one := range s.scenes {
-		if one.Story.Name == name {
+		if one.Scenario.Name == name {
 			return one
 		}
 	}

@@ -64,7 +64,7 @@ type view struct {
 	Scenes   []sceneView
 }
 
-// sceneView is what the page shows of one story.
+// sceneView is what the page shows of one scenario.
 type sceneView struct {
 	Name        string
 	Says        string
@@ -79,7 +79,7 @@ type sceneView struct {
 	Holding     int
 	Broken      []reports.Result // failed or warned
 	Others      []reports.Result
-	Waiting     []string // checks of a story that was not played
+	Waiting     []string // checks of a scenario that was not played
 }
 
 func (s *stage) view(r *http.Request, finished bool) view {
@@ -102,8 +102,8 @@ func (s *stage) view(r *http.Request, finished bool) view {
 func (s *scene) view(base string) sceneView {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	shown := sceneView{Name: s.Story.Name, Says: s.Story.Says, URL: base + "/scenarios/" + s.Story.Name + "/mcp"}
-	for _, step := range s.Story.Told {
+	shown := sceneView{Name: s.Scenario.Name, Says: s.Scenario.Says, URL: base + "/scenarios/" + s.Scenario.Name + "/mcp"}
+	for _, step := range s.Scenario.Steps {
 		shown.Steps = append(shown.Steps, step.Describe())
 	}
 	if s.findings == nil {
@@ -151,7 +151,7 @@ func (s *stage) write(w http.ResponseWriter, r *http.Request, finished bool) {
 	_, _ = w.Write(text.Bytes())                           // the reader may have left
 }
 
-// startOver forgets what came in a story, and shows the page again.
+// startOver forgets what came in a scenario, and shows the page again.
 func (s *stage) startOver(w http.ResponseWriter, r *http.Request) {
 	one := s.scene(r.PathValue("name"))
 	if one == nil {
@@ -159,7 +159,7 @@ func (s *stage) startOver(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	one.startOver()
-	http.Redirect(w, r, "/#scenario-"+one.Story.Name, http.StatusSeeOther)
+	http.Redirect(w, r, "/#scenario-"+one.Scenario.Name, http.StatusSeeOther)
 }
 
 // finishOnPage ends the serving when the reader of the page has been told.

@@ -12,15 +12,15 @@ import (
 	"github.com/mcpconform/mcpconform/reports"
 )
 
-// scene is a story that is being played.
+// scene is a scenario that is being played.
 type scene struct {
 	runner.Scene
-	open func(*conform.Story) *conform.Playing
+	open func(*conform.Scenario) *conform.Playing
 
 	mu       sync.Mutex
 	playing  *conform.Playing
 	since    time.Time     // when the last came that is judged
-	again    chan struct{} // closed when the story starts over
+	again    chan struct{} // closed when the scenario starts over
 	came     *conform.Performance
 	findings *findings
 	over     bool
@@ -36,10 +36,10 @@ type findings struct {
 }
 
 func newScene(judging *runner.Judging, one runner.Scene) *scene {
-	return &scene{Scene: one, open: judging.Open, playing: judging.Open(one.Story), again: make(chan struct{})}
+	return &scene{Scene: one, open: judging.Open, playing: judging.Open(one.Scenario), again: make(chan struct{})}
 }
 
-// ServeHTTP is the endpoint of the story.
+// ServeHTTP is the endpoint of the scenario.
 func (s *scene) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	s.mu.Lock()
 	playing := s.playing
@@ -79,7 +79,7 @@ func (s *scene) next(ctx context.Context) (*conform.Playing, *conform.Performanc
 	}
 }
 
-// judged takes what was found, and returns it in a line for people; "" when the story
+// judged takes what was found, and returns it in a line for people; "" when the scenario
 // has started over since.
 func (s *scene) judged(playing *conform.Playing, came *conform.Performance, found *reports.Run, err error) string {
 	s.mu.Lock()
@@ -96,7 +96,7 @@ func (s *scene) judged(playing *conform.Playing, came *conform.Performance, foun
 	return s.findings.line()
 }
 
-// sort picks out what belongs to the story.
+// sort picks out what belongs to the scenario.
 func (s *scene) sort(leg *reports.Leg) *findings {
 	found := &findings{}
 	if !leg.Spoken {
@@ -137,7 +137,7 @@ func (f *findings) line() string {
 
 // startOver forgets what came.
 func (s *scene) startOver() {
-	fresh := s.open(s.Story)
+	fresh := s.open(s.Scenario)
 	s.mu.Lock()
 	if s.over {
 		s.mu.Unlock()

@@ -1,5 +1,5 @@
 // Package serve plays scripted servers on a port to clients that no command can
-// start: an editor, a chat application. A page says what to do in each story, and
+// start: an editor, a chat application. A page says what to do in each scenario, and
 // what was found so far.
 package serve
 
@@ -24,20 +24,20 @@ type Options struct {
 	Judging  *runner.Judging
 	Listener net.Listener // is closed at the end
 	Host     string       // a name by which the page may be reached, beside addresses; "" for none
-	// Tell is told, in a line, what was found in a story each time that it is judged.
+	// Tell is told, in a line, what was found in a scenario each time that it is judged.
 	// It is nil for nobody.
-	Tell func(story, found string)
+	Tell func(scenario, found string)
 }
 
 const (
-	// quiet is how long nothing may come before a story is judged: a client that is at
+	// quiet is how long nothing may come before a scenario is judged: a client that is at
 	// work seldom pauses for so long.
 	quiet = 300 * time.Millisecond
 	// judgingTime bounds one judgement.
 	judgingTime = time.Minute
 	// endTime bounds the last one when a signal has asked for the end. It takes a
 	// fraction of a second, and this on a machine that is very busy: whoever has played
-	// every story by hand wants all of the report.
+	// every scenario by hand wants all of the report.
 	endTime = 5 * time.Second
 	// headerTime bounds the wait for a request that has begun.
 	headerTime = 10 * time.Second
@@ -45,11 +45,11 @@ const (
 	idleTime = 2 * time.Minute
 	// maxHeader bounds the head of a request, in bytes.
 	maxHeader = 64 << 10
-	// maxConnections bounds how many there are at a time: some for each story.
+	// maxConnections bounds how many there are at a time: some for each scenario.
 	maxConnections = 512
 )
 
-// Serve plays the stories until the context ends or somebody asks for the end on the
+// Serve plays the scenarios until the context ends or somebody asks for the end on the
 // page, and returns what was found in all of them; when the context ends, what is
 // judged a few seconds later. The error is a
 // *runner.TargetError when no client came.
@@ -130,7 +130,7 @@ func (s *stage) watch(ctx context.Context, one *scene) {
 			err = errors.New(found.Interrupted)
 		}
 		if line := one.judged(playing, performance, found, err); line != "" {
-			s.options.Tell(one.Story.Name, line)
+			s.options.Tell(one.Scenario.Name, line)
 		}
 	}
 }

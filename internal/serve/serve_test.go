@@ -61,7 +61,7 @@ func begin(t *testing.T, options runner.Options) *served {
 	s.stop = stop
 	go func() {
 		defer close(s.ended)
-		s.found, s.err = Serve(ctx, Options{Judging: judging, Listener: listener, Tell: func(story, found string) { s.lines <- story + ": " + found }})
+		s.found, s.err = Serve(ctx, Options{Judging: judging, Listener: listener, Tell: func(scenario, found string) { s.lines <- scenario + ": " + found }})
 	}()
 	t.Cleanup(func() {
 		stop()
@@ -125,18 +125,18 @@ func (s *served) say(path string, messages ...string) {
 	}
 }
 
-// judged waits until something is told of a story in which a text stands: before
+// judged waits until something is told of a scenario in which a text stands: before
 // that, the client may have been caught in the middle of it.
-func (s *served) judged(story, text string) {
+func (s *served) judged(scenario, text string) {
 	s.t.Helper()
 	for {
 		select {
 		case line := <-s.lines:
-			if strings.HasPrefix(line, story+": ") && strings.Contains(line, text) {
+			if strings.HasPrefix(line, scenario+": ") && strings.Contains(line, text) {
 				return
 			}
 		case <-s.ended:
-			s.t.Fatalf("it has ended, and told nothing of %s with %q: %v", story, text, s.err)
+			s.t.Fatalf("it has ended, and told nothing of %s with %q: %v", scenario, text, s.err)
 		}
 	}
 }
@@ -315,20 +315,20 @@ func TestWhoIsLetIn(t *testing.T) {
 		header       map[string]string
 		status       int
 	}{
-		"the page":                           {http.MethodGet, "/", nil, http.StatusOK},
-		"the page by name":                   {http.MethodGet, "/", map[string]string{"Host": "localhost:80"}, http.StatusOK},
-		"the page by an address":             {http.MethodGet, "/", map[string]string{"Host": "[::1]:80"}, http.StatusOK},
-		"the page by a name that leads here": {http.MethodGet, "/", map[string]string{"Host": "evil.example"}, http.StatusForbidden},
-		"a story by a name that leads here":  {http.MethodPost, "/mcp", map[string]string{"Host": "evil.example:7777"}, http.StatusForbidden},
-		"a story from a web site":            {http.MethodPost, "/mcp", map[string]string{"Origin": "https://evil.example"}, http.StatusForbidden},
-		"a story from an editor":             {http.MethodDelete, "/mcp", map[string]string{"Origin": "vscode-file://vscode-app"}, http.StatusMethodNotAllowed},
-		"a story from a local page":          {http.MethodDelete, "/mcp", map[string]string{"Origin": "http://localhost:6274"}, http.StatusMethodNotAllowed},
-		"the end from a web site":            {http.MethodPost, "/finish", map[string]string{"Sec-Fetch-Site": "cross-site"}, http.StatusForbidden},
-		"starting over from a web site":      {http.MethodPost, "/scenarios/meeting/again", map[string]string{"Origin": "https://evil.example"}, http.StatusForbidden},
-		"the end by a link":                  {http.MethodGet, "/finish", nil, http.StatusMethodNotAllowed},
-		"no such story":                      {http.MethodPost, "/scenarios/none/mcp", nil, http.StatusNotFound},
-		"no such story to start over":        {http.MethodPost, "/scenarios/none/again", nil, http.StatusNotFound},
-		"what is not there":                  {http.MethodGet, "/.well-known/oauth-protected-resource", nil, http.StatusNotFound},
+		"the page":                             {http.MethodGet, "/", nil, http.StatusOK},
+		"the page by name":                     {http.MethodGet, "/", map[string]string{"Host": "localhost:80"}, http.StatusOK},
+		"the page by an address":               {http.MethodGet, "/", map[string]string{"Host": "[::1]:80"}, http.StatusOK},
+		"the page by a name that leads here":   {http.MethodGet, "/", map[string]string{"Host": "evil.example"}, http.StatusForbidden},
+		"a scenario by a name that leads here": {http.MethodPost, "/mcp", map[string]string{"Host": "evil.example:7777"}, http.StatusForbidden},
+		"a scenario from a web site":           {http.MethodPost, "/mcp", map[string]string{"Origin": "https://evil.example"}, http.StatusForbidden},
+		"a scenario from an editor":            {http.MethodDelete, "/mcp", map[string]string{"Origin": "vscode-file://vscode-app"}, http.StatusMethodNotAllowed},
+		"a scenario from a local page":         {http.MethodDelete, "/mcp", map[string]string{"Origin": "http://localhost:6274"}, http.StatusMethodNotAllowed},
+		"the end from a web site":              {http.MethodPost, "/finish", map[string]string{"Sec-Fetch-Site": "cross-site"}, http.StatusForbidden},
+		"starting over from a web site":        {http.MethodPost, "/scenarios/meeting/again", map[string]string{"Origin": "https://evil.example"}, http.StatusForbidden},
+		"the end by a link":                    {http.MethodGet, "/finish", nil, http.StatusMethodNotAllowed},
+		"no such scenario":                     {http.MethodPost, "/scenarios/none/mcp", nil, http.StatusNotFound},
+		"no such scenario to start over":       {http.MethodPost, "/scenarios/none/again", nil, http.StatusNotFound},
+		"what is not there":                    {http.MethodGet, "/.well-known/oauth-protected-resource", nil, http.StatusNotFound},
 	} {
 		if answered := s.do(one.method, one.path, "", one.header); answered.status != one.status {
 			t.Errorf("%s: HTTP %d, want %d", name, answered.status, one.status)
@@ -395,7 +395,7 @@ func TestAFloodIsBounded(t *testing.T) {
 	s.say("/mcp", saysInitialize, saysInitialized, saysList)
 	s.judged("meeting", " 0 failed")
 	long := `{"jsonrpc":"2.0","method":"notifications/x","params":{"text":"` + strings.Repeat("x", 1<<20) + `"}}`
-	for range 12 { // more than one story has room for
+	for range 12 { // more than one scenario has room for
 		request, err := http.NewRequestWithContext(t.Context(), http.MethodPost, s.base+"/mcp", strings.NewReader(long))
 		if err != nil {
 			t.Fatal(err)

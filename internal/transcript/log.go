@@ -12,7 +12,7 @@ import (
 const (
 	MaxEvents = 12_500   // six times what a list of 100,000 tools in pages of 100 needs
 	MaxBytes  = 24 << 20 // of whole messages; several workers stay within 256 MiB
-	maxBeyond = 4 << 20  // of what comes after them, cut, so that the end of the story is told
+	maxBeyond = 4 << 20  // of what comes after them, cut, so that the end of the scenario is told
 	keptOfBig = 4 << 10  // of a message that no longer fits: enough to recognise it
 )
 

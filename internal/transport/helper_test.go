@@ -146,8 +146,8 @@ func within(t *testing.T, limit time.Duration) context.Context {
 	return ctx
 }
 
-// story is what a log tells, one event a line.
-func story(log *transcript.Log) string {
+// scenario is what a log tells, one event a line.
+func scenario(log *transcript.Log) string {
 	var lines []string
 	for _, event := range log.Events() {
 		line := fmt.Sprintf("%s %s %s", event.Stream, event.From, event.Kind)
@@ -165,7 +165,7 @@ func story(log *transcript.Log) string {
 	return strings.Join(lines, "\n")
 }
 
-func wantStory(t *testing.T, log *transcript.Log, want string) {
+func wantScenario(t *testing.T, log *transcript.Log, want string) {
 	t.Helper()
 	var lines []string
 	for line := range strings.Lines(want) {
@@ -173,7 +173,7 @@ func wantStory(t *testing.T, log *transcript.Log, want string) {
 			lines = append(lines, line)
 		}
 	}
-	if got := story(log); got != strings.Join(lines, "\n") {
+	if got := scenario(log); got != strings.Join(lines, "\n") {
 		t.Errorf("the log tells\n%s\nwanted\n%s", got, strings.Join(lines, "\n"))
 	}
 }

@@ -95,7 +95,7 @@ func do(t *testing.T, h *transport.HTTP, request transport.Request) *transport.E
 	return exchange
 }
 
-func TestHTTPTellsItsStory(t *testing.T) {
+func TestHTTPTellsItsScenario(t *testing.T) {
 	t.Parallel()
 	h, log := serve(t, func(w http.ResponseWriter, r *http.Request) {
 		switch r.Method {
@@ -138,7 +138,7 @@ func TestHTTPTellsItsStory(t *testing.T) {
 	if _, err := h.Do(t.Context(), post("{}")); !errors.Is(err, transport.ErrClosed) {
 		t.Errorf("after Close: %v", err)
 	}
-	wantStory(t, log, fmt.Sprintf(`
+	wantScenario(t, log, fmt.Sprintf(`
 		client open (to %s)
 		post-1 client head POST 0
 		post-1 client message "{\"a\":1}"
@@ -197,8 +197,8 @@ func TestHTTPHeadersAreExact(t *testing.T) {
 			}
 		})
 	}
-	if !strings.Contains(story(log), "get-1 client head") {
-		t.Errorf("the log tells\n%s", story(log))
+	if !strings.Contains(scenario(log), "get-1 client head") {
+		t.Errorf("the log tells\n%s", scenario(log))
 	}
 }
 
@@ -287,8 +287,8 @@ func TestHTTPFailuresBeforeTheHead(t *testing.T) {
 			if !errors.As(err, &failure) || failure.Kind != test.kind { //nolint:errorlint // the kind itself
 				t.Errorf("not an Error: %#v", err)
 			}
-			if !strings.Contains(story(log), "post-1 failure (POST "+test.url) {
-				t.Errorf("the log tells\n%s", story(log))
+			if !strings.Contains(scenario(log), "post-1 failure (POST "+test.url) {
+				t.Errorf("the log tells\n%s", scenario(log))
 			}
 		})
 	}
@@ -321,8 +321,8 @@ func TestHTTPFailuresOfTheBody(t *testing.T) {
 			if string(body) != test.came {
 				t.Errorf("came %q", body)
 			}
-			if !strings.Contains(story(log), "post-1 server end (reading the answer to POST") {
-				t.Errorf("the log tells\n%s", story(log))
+			if !strings.Contains(scenario(log), "post-1 server end (reading the answer to POST") {
+				t.Errorf("the log tells\n%s", scenario(log))
 			}
 		})
 	}
@@ -393,7 +393,7 @@ func TestHTTPEndlessStreamIsHeldUpAndClosed(t *testing.T) {
 	if events := log.Len(); events > 3000 {
 		t.Errorf("%d events were read ahead", events)
 	}
-	if !strings.Contains(story(log), "post-2 server end (closed by the harness)") {
+	if !strings.Contains(scenario(log), "post-2 server end (closed by the harness)") {
 		t.Error("the log does not tell who closed the stream")
 	}
 }
@@ -614,8 +614,8 @@ func TestHTTPRaw(t *testing.T) {
 	}
 	_, err = h.Raw(within(t, soon), transport.RawRequest{Bytes: []byte("GET / HT")})
 	wantKind(t, err, transport.ErrTimeout, "")
-	if !strings.Contains(story(log), `raw-1 client head 0 "GET /raw HTTP/1.1\r\nHost: a\r\n\r\n"`) {
-		t.Errorf("the log tells\n%s", story(log))
+	if !strings.Contains(scenario(log), `raw-1 client head 0 "GET /raw HTTP/1.1\r\nHost: a\r\n\r\n"`) {
+		t.Errorf("the log tells\n%s", scenario(log))
 	}
 	for answer, kind := range map[string]error{
 		"":                            transport.ErrClosed,

@@ -39,7 +39,7 @@ func read(t *testing.T, stdio *transport.Stdio) string {
 	return string(line.Raw)
 }
 
-func TestStdioTellsItsStory(t *testing.T) {
+func TestStdioTellsItsScenario(t *testing.T) {
 	stdio, log := overStdio(t, "echo", transport.Limits{})
 	ctx := within(t, patient)
 	for _, piece := range []string{`{"a"`, ":1}\r\n\n", `{"b":2}`} {
@@ -65,7 +65,7 @@ func TestStdioTellsItsStory(t *testing.T) {
 
 	events := log.Events()
 	if events[0].Kind != transcript.Open || events[len(events)-1].Kind != transcript.Close {
-		t.Errorf("the log begins and ends otherwise:\n%s", story(log))
+		t.Errorf("the log begins and ends otherwise:\n%s", scenario(log))
 	}
 	if last := events[rest.Sequence]; string(last.Raw) != `{"b":2}` || last.From != protocol.Server {
 		t.Errorf("the line is not at its sequence number: %+v", last)
@@ -79,8 +79,8 @@ func TestStdioTellsItsStory(t *testing.T) {
 		`stdio server end (standard output ended)`,
 		`stdio server exit (exited with status 0)`,
 	} {
-		if !strings.Contains(story(log), part) {
-			t.Errorf("the log lacks %s:\n%s", part, story(log))
+		if !strings.Contains(scenario(log), part) {
+			t.Errorf("the log lacks %s:\n%s", part, scenario(log))
 		}
 	}
 	if events[1].Kind == transcript.Message && events[1].Deliberate != "in pieces" {
@@ -102,8 +102,8 @@ func TestStdioServerThatDoesNotRead(t *testing.T) {
 	}
 	for _, part := range []string{"client signal (sent SIGTERM)", "client signal (sent SIGKILL)",
 		"server exit (killed by SIGKILL)", "failure (writing to the server's standard input"} {
-		if !strings.Contains(story(log), part) {
-			t.Errorf("the log lacks %q:\n%s", part, story(log))
+		if !strings.Contains(scenario(log), part) {
+			t.Errorf("the log lacks %q:\n%s", part, scenario(log))
 		}
 	}
 }
@@ -161,8 +161,8 @@ func TestStdioLineThatIsTooLong(t *testing.T) {
 	if allocated := after.TotalAlloc - before.TotalAlloc; allocated > 8<<20 {
 		t.Errorf("%d bytes were allocated for it", allocated)
 	}
-	if !strings.Contains(story(log), "the beginning of a line that is too long") {
-		t.Errorf("the log tells\n%s", story(log))
+	if !strings.Contains(scenario(log), "the beginning of a line that is too long") {
+		t.Errorf("the log tells\n%s", scenario(log))
 	}
 }
 
@@ -172,9 +172,9 @@ func TestStdioServerThatExitsAtOnce(t *testing.T) {
 		t.Errorf("read %v", err)
 	}
 	<-stdio.Process().Done()
-	if !strings.Contains(story(log), "stdio server exit (exited with status 3)") ||
-		!strings.Contains(story(log), `stderr "no configuration"`) {
-		t.Errorf("the log tells\n%s", story(log))
+	if !strings.Contains(scenario(log), "stdio server exit (exited with status 3)") ||
+		!strings.Contains(scenario(log), `stderr "no configuration"`) {
+		t.Errorf("the log tells\n%s", scenario(log))
 	}
 }
 
@@ -198,7 +198,7 @@ func TestStdioShutdownReadsWhatStillComes(t *testing.T) {
 	if count == 0 || count > 64 {
 		t.Errorf("%d lines were kept", count)
 	}
-	if !strings.Contains(story(log), "came during the shutdown and did not fit") {
+	if !strings.Contains(scenario(log), "came during the shutdown and did not fit") {
 		t.Error("nothing tells that lines were dropped")
 	}
 }
@@ -285,7 +285,7 @@ func TestStdioWaitsEndWithTheContext(t *testing.T) {
 		if err != nil || ending.Step != target.Killed {
 			t.Errorf("ended %+v, %v", ending, err)
 		}
-		wantStory(t, log, `
+		wantScenario(t, log, `
 			stdio client open (over pipes)
 			stdio server message "late"
 			stdio client message "nobody reads"

@@ -63,10 +63,10 @@ var (
 const strangeMethod = "mcpconform/unknown"
 
 // inquisitive is a server that asks a client several things at once.
-var inquisitive = &Story{
+var inquisitive = &Scenario{
 	Name: "base-inquisitive-server", Until: "2025-11-25",
-	Says: "While a call is open, the server sends three pings at once, a ping with members that the client does not know, and a request of a method that does not exist.",
-	Told: Steps{ToConnect(), ToList("tools"), ToCall(scripted.AddNumbers, numbers), ToList("tools"), ToClose()},
+	Says:  "While a call is open, the server sends three pings at once, a ping with members that the client does not know, and a request of a method that does not exist.",
+	Steps: Steps{ToConnect(), ToList("tools"), ToCall(scripted.AddNumbers, numbers), ToList("tools"), ToClose()},
 	Server: func(server *scripted.Server) {
 		server.On("tools/call", func(call *scripted.Call) {
 			for _, id := range pingIDs {
@@ -179,10 +179,10 @@ const (
 )
 
 // garbling is a server that says things that are no messages, or not of use.
-var garbling = &Story{
+var garbling = &Scenario{
 	Name: "base-garbling-server",
 	Says: "Before its answers to tools/list, tools/call and tools/list again, the server says what is no JSON, what is no message, and messages that make no sense: from 2026-07-28 on a request, too.",
-	Told: Steps{
+	Steps: Steps{
 		ToConnect(), ToList("tools"), ToCall(scripted.AddNumbers, numbers), ToList("tools"), ToList("tools"), ToClose(),
 	},
 	Server: func(server *scripted.Server) {
@@ -277,10 +277,10 @@ func garbled() {
 func fromClient(said *Said) bool { return said.Event.From == protocol.Client }
 
 // reserved is a server with metadata at keys that are reserved and nobody knows.
-var reserved = &Story{
-	Name: "base-reserved-metadata",
-	Says: "The results of the server have _meta with unknown values at keys that are reserved for the protocol.",
-	Told: Steps{ToConnect(), ToList("tools"), ToCall(scripted.AddNumbers, numbers), ToList("tools"), ToClose()},
+var reserved = &Scenario{
+	Name:  "base-reserved-metadata",
+	Says:  "The results of the server have _meta with unknown values at keys that are reserved for the protocol.",
+	Steps: Steps{ToConnect(), ToList("tools"), ToCall(scripted.AddNumbers, numbers), ToList("tools"), ToClose()},
 	Server: func(server *scripted.Server) {
 		server.OnResult(func(call *scripted.Call, result Object) {
 			if call.Message.Method == "tools/list" || call.Message.Method == "tools/call" {
@@ -291,10 +291,10 @@ var reserved = &Story{
 }
 
 // traced is a server that tells of traces.
-var traced = &Story{
+var traced = &Scenario{
 	Name: "base-trace-context", Since: "2026-07-28",
-	Says: "The server has tools alone, and its results have _meta with the context of a trace.",
-	Told: Steps{ToConnect(), ToList("tools"), ToCall(scripted.AddNumbers, numbers), ToList("tools"), ToClose()},
+	Says:  "The server has tools alone, and its results have _meta with the context of a trace.",
+	Steps: Steps{ToConnect(), ToList("tools"), ToCall(scripted.AddNumbers, numbers), ToList("tools"), ToClose()},
 	Server: func(server *scripted.Server) {
 		server.Capabilities = Object{"tools": Object{}}
 		server.OnResult(func(call *scripted.Call, result Object) {
@@ -328,10 +328,10 @@ func strangeMetadata() {
 const unknownType = "com.example/unknown"
 
 // strange is a server whose second call ends in a result of an unknown type.
-var strange = &Story{
+var strange = &Scenario{
 	Name: "base-unknown-result-type", Since: "2026-07-28",
 	Says: "The server answers the first call as usual, and all others with a result of an unknown type.",
-	Told: Steps{
+	Steps: Steps{
 		ToConnect(), ToList("tools"), ToCall(scripted.AddNumbers, numbers), ToCall(scripted.AddNumbers, numbers), ToList("prompts"), ToClose(),
 	},
 	Server: func(server *scripted.Server) {
@@ -350,10 +350,10 @@ const (
 )
 
 // untyped is a server that gives its results no type, as earlier ones did.
-var untyped = &Story{
+var untyped = &Scenario{
 	Name: "base-no-result-type", Since: "2026-07-28",
-	Says: "The server answers tools/list and tools/call without a resultType.",
-	Told: Steps{ToConnect(), ToList("tools"), ToCall(scripted.AddNumbers, numbers), ToList("tools"), ToClose()},
+	Says:  "The server answers tools/list and tools/call without a resultType.",
+	Steps: Steps{ToConnect(), ToList("tools"), ToCall(scripted.AddNumbers, numbers), ToList("tools"), ToClose()},
 	Server: func(server *scripted.Server) {
 		server.OnResult(func(call *scripted.Call, result Object) {
 			if call.Message.Method == "tools/list" || call.Message.Method == "tools/call" {
@@ -389,10 +389,10 @@ func resultTypes() {
 }
 
 // famous is a server that says it is one that many know.
-var famous = &Story{
+var famous = &Scenario{
 	Name: "base-famous-server", Since: "2026-07-28",
-	Says: "All is as in the story meeting, but the server says that it is a famous one.",
-	Told: Meeting.Told,
+	Says:  "All is as in the scenario meeting, but the server says that it is a famous one.",
+	Steps: Meeting.Steps,
 	Server: func(server *scripted.Server) {
 		server.OnResult(func(call *scripted.Call, result Object) {
 			if call.Message.Method == "server/discover" {
@@ -428,7 +428,7 @@ func famousServer() {
 		})
 }
 
-// sameEnd tells whether a client ended by itself in two stories of the same steps, and
+// sameEnd tells whether a client ended by itself in two scenarios of the same steps, and
 // tells the same of each step.
 func sameEnd(one, other *Client) bool {
 	for _, client := range []*Client{one, other} {
@@ -436,7 +436,7 @@ func sameEnd(one, other *Client) bool {
 			return false
 		}
 	}
-	for position := range Meeting.Told {
+	for position := range Meeting.Steps {
 		here, told := one.ToldOutcome(position)
 		there, too := other.ToldOutcome(position)
 		if told != too || here.Failed() != there.Failed() {

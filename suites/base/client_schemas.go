@@ -17,10 +17,10 @@ const (
 )
 
 // schemaDialects is a server whose tools promise results in several dialects.
-var schemaDialects = &Story{
+var schemaDialects = &Scenario{
 	Name: "schema-dialects", Says: "Tools promise pairs by prefixItems, without a dialect and in that of 2020-12, and give them.",
 	Since: "2025-11-25",
-	Told: Steps{
+	Steps: Steps{
 		ToConnect(), ToList("tools"), ToCall(results.Right, nil), ToCall(results.Wrong, nil), ToCall(undated, nil), ToCall(dated, nil), ToClose(),
 	},
 	Server: func(server *scripted.Server) {
@@ -53,10 +53,10 @@ const (
 
 // unknownDialect is a server with a tool whose results conform to a schema that nobody
 // can read.
-var unknownDialect = &Story{
+var unknownDialect = &Scenario{
 	Name: "unknown-dialect", Says: "A tool promises results by a schema of a dialect that does not exist.",
 	Since: "2025-11-25",
-	Told: Steps{
+	Steps: Steps{
 		ToConnect(), ToList("tools"), ToCall(results.Right, nil), ToCall(results.Wrong, nil), ToCall(undatable, nil), ToClose(),
 	},
 	Server: func(server *scripted.Server) {
@@ -71,10 +71,10 @@ const referring = "refer_elsewhere"
 const listStep = 1
 
 // networkReferences is a server whose schemas refer to the network.
-var networkReferences = &Story{
+var networkReferences = &Scenario{
 	Name: "network-references", Says: "The schemas of a tool refer to a URL, at which nobody may look.",
-	Since: "2026-07-28", Scenario: "json-schema-ref-no-deref",
-	Told: Steps{
+	Since: "2026-07-28", Official: "json-schema-ref-no-deref",
+	Steps: Steps{
 		ToConnect(), ToList("tools"), ToCall(results.Right, nil), ToCall(results.Wrong, nil), ToCall(referring, Object{"name": "Ada"}),
 		ToList("tools"), ToClose(),
 	},

@@ -29,10 +29,10 @@ func ClientChecks() {
 const moment = 50 * time.Millisecond
 
 // granting is a server that speaks whatever it is asked for.
-var granting = &Story{
+var granting = &Scenario{
 	Name: "lifecycle-granting-server", Until: "2025-11-25",
-	Says: "The server takes a moment, and grants the revision that the client asks for, if it is none that was released.",
-	Told: append(Steps{ToAnswer("roots/list", Object{"roots": []any{Object{"uri": "file:///home/user/project"}}})}, Meeting.Told...),
+	Says:  "The server takes a moment, and grants the revision that the client asks for, if it is none that was released.",
+	Steps: append(Steps{ToAnswer("roots/list", Object{"roots": []any{Object{"uri": "file:///home/user/project"}}})}, Meeting.Steps...),
 	Server: func(server *scripted.Server) {
 		server.On("initialize", func(call *scripted.Call) {
 			call.Pause(moment) // a client that does not wait for the answer has said more meanwhile
@@ -45,21 +45,21 @@ var granting = &Story{
 	},
 }
 
-// unnamed is a story in which nobody tells the client which revision to ask for.
-var unnamed = &Story{
+// unnamed is a scenario in which nobody tells the client which revision to ask for.
+var unnamed = &Scenario{
 	Name: "lifecycle-unnamed-revision", Until: "2025-11-25", Unnamed: true,
-	Says: "The client begins with the revision of its own choice.",
-	Told: Meeting.Told,
+	Says:  "The client begins with the revision of its own choice.",
+	Steps: Meeting.Steps,
 }
 
 // ancientRevision is a revision that nobody speaks.
 const ancientRevision = "1900-01-01"
 
 // outdated is a server that speaks what nobody else does.
-var outdated = &Story{
+var outdated = &Scenario{
 	Name: "lifecycle-outdated-server", Until: "2025-11-25",
-	Says: "The server answers initialize with a revision that nobody speaks.",
-	Told: Meeting.Told,
+	Says:  "The server answers initialize with a revision that nobody speaks.",
+	Steps: Meeting.Steps,
 	Server: func(server *scripted.Server) {
 		server.On("initialize", func(call *scripted.Call) { call.Answer(server.Welcome(ancientRevision)) })
 	},
@@ -190,10 +190,10 @@ func demandCoping(ctx context.Context, client *Client, after *Said, with string)
 }
 
 // bare is a server that has tools and nothing else.
-var bare = &Story{
+var bare = &Scenario{
 	Name: "lifecycle-bare-server", Until: "2025-11-25",
-	Says: "The server declares tools, and no other capabilities.",
-	Told: Meeting.Told,
+	Says:  "The server declares tools, and no other capabilities.",
+	Steps: Meeting.Steps,
 	Server: func(server *scripted.Server) {
 		server.Capabilities = Object{"tools": Object{}}
 		for _, method := range []string{"prompts/list", "resources/list", "resources/templates/list", "logging/setLevel", "completion/complete"} {
@@ -242,10 +242,10 @@ func missing() {
 }
 
 // silent is a server that never answers a call.
-var silent = &Story{
+var silent = &Scenario{
 	Name: "lifecycle-silent-server", Until: "2025-11-25",
 	Says: "The server never answers the call of a tool, for which the client waits half a second.",
-	Told: Steps{
+	Steps: Steps{
 		ToConnect(), ToList("tools"), ToCall(scripted.AddNumbers, Object{"a": 5, "b": 3}).Within(500), ToList("tools"), ToClose(),
 	},
 	Server: func(server *scripted.Server) {

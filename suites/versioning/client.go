@@ -25,17 +25,17 @@ func ClientChecks() {
 const connectStep = 0
 
 // strangers is a server that speaks only what is yet to come.
-var strangers = &Story{
+var strangers = &Scenario{
 	Name: "versioning-nothing-in-common", Since: protocol.First(protocol.Discovery), Speaks: distant,
-	Says: "The server refuses every request, since it speaks no revision of today.",
-	Told: Meeting.Told,
+	Says:  "The server refuses every request, since it speaks no revision of today.",
+	Steps: Meeting.Steps,
 }
 
 // older is a server that refuses requests without a handshake, and says so.
-var older = &Story{
+var older = &Scenario{
 	Name: "versioning-older-in-common", Since: protocol.First(protocol.Discovery), Speaks: protocol.Last(protocol.Handshake), Unnamed: true,
-	Says: "The server says that it speaks the revision 2025-11-25 only, and takes initialize.",
-	Told: Meeting.Told,
+	Says:  "The server says that it speaks the revision 2025-11-25 only, and takes initialize.",
+	Steps: Meeting.Steps,
 	Server: func(server *scripted.Server) {
 		server.On("server/discover", func(call *scripted.Call) {
 			requested, _ := call.Meta()[mcp.MetaVersion].(string)
@@ -45,18 +45,18 @@ var older = &Story{
 }
 
 // Handshaking is a server of the handshake era: it knows no method but those of then.
-var Handshaking = &Story{
+var Handshaking = &Scenario{
 	Name: "versioning-handshake-server", Since: protocol.First(protocol.Discovery), Speaks: protocol.Last(protocol.Handshake), Unnamed: true,
 	Says:   "The server does not know server/discover, and takes initialize.",
-	Told:   Meeting.Told,
+	Steps:  Meeting.Steps,
 	Server: func(server *scripted.Server) { refuseDiscovery(server, jsonrpc.MethodNotFound, "Method not found") },
 }
 
 // forgetful is one whose session is over before the client has done with it.
-var forgetful = &Story{
+var forgetful = &Scenario{
 	Name: "versioning-forgetful-server", Since: protocol.First(protocol.Discovery), Speaks: protocol.Last(protocol.Handshake), Unnamed: true, Over: protocol.HTTP,
-	Says: "The server does not know server/discover, takes initialize, and ends its first session after tools/list: a new one has to be begun.",
-	Told: Steps{ToConnect(), ToList("tools"), ToList("tools"), ToCall(scripted.AddNumbers, Object{"a": 5, "b": 3}), ToClose()},
+	Says:  "The server does not know server/discover, takes initialize, and ends its first session after tools/list: a new one has to be begun.",
+	Steps: Steps{ToConnect(), ToList("tools"), ToList("tools"), ToCall(scripted.AddNumbers, Object{"a": 5, "b": 3}), ToClose()},
 	Server: func(server *scripted.Server) {
 		refuseDiscovery(server, jsonrpc.MethodNotFound, "Method not found")
 		var ended atomic.Bool
@@ -70,17 +70,17 @@ var forgetful = &Story{
 }
 
 // handshaken is a client that is told to begin with a handshake.
-var handshaken = &Story{
+var handshaken = &Scenario{
 	Name: "versioning-handshake-client", Since: protocol.First(protocol.Discovery), Speaks: protocol.Last(protocol.Handshake), Named: protocol.Last(protocol.Handshake),
-	Says: "The server speaks the revision 2025-11-25 only, and the client is told to ask for it.",
-	Told: Meeting.Told,
+	Says:  "The server speaks the revision 2025-11-25 only, and the client is told to ask for it.",
+	Steps: Meeting.Steps,
 }
 
 // balking is one that refuses what comes before initialize by a code of its own.
-var balking = &Story{
+var balking = &Scenario{
 	Name: "versioning-balking-server", Since: protocol.First(protocol.Discovery), Speaks: protocol.Last(protocol.Handshake), Unnamed: true, Over: protocol.Stdio,
 	Says:   "The server refuses what comes before initialize with the code -32000.",
-	Told:   Meeting.Told,
+	Steps:  Meeting.Steps,
 	Server: func(server *scripted.Server) { refuseDiscovery(server, notInitialized, "Server not initialized") },
 }
 

@@ -45,10 +45,10 @@ func On(inquiries []conform.Inquiry, deliberate string) []conform.Inquiry {
 }
 
 // Undeclared is a client that is asked for everything that it has not declared.
-var Undeclared = &conform.Story{
+var Undeclared = &conform.Scenario{
 	Name: "undeclared-questions", Says: "During a call the server asks for roots, for sampling and for a form, which the client has not declared.",
 	Until: "2025-11-25",
-	Told: conform.Steps{
+	Steps: conform.Steps{
 		conform.ToConnect(), conform.ToList("tools"), conform.ToCall(scripted.AddNumbers, Numbers),
 		conform.ToList("prompts"), conform.ToClose(),
 	},
@@ -79,10 +79,10 @@ const (
 const greeting = "Are you there?"
 
 // Declared is a client that is asked for everything that it declares.
-var Declared = &conform.Story{
+var Declared = &conform.Scenario{
 	Name: "declared-questions", Says: "During calls the server asks for sampling, for a form and for roots, all of which the client is told to declare and to answer.",
 	Until: "2025-11-25",
-	Told: conform.Steps{
+	Steps: conform.Steps{
 		conform.ToAnswer("sampling/createMessage", conform.Object{
 			"role": "assistant", "content": conform.Object{"type": "text", "text": "I am."}, "model": "a-model", "stopReason": "endTurn",
 		}),

@@ -73,10 +73,10 @@ const defaults = "test_client_elicitation_defaults"
 
 // filled is a client whose user fills in forms, leaves them as they are, declines and
 // cancels them.
-var filled = &Story{
+var filled = &Scenario{
 	Name: "elicitation-forms", Says: "During calls the server asks for a form, which the user fills in, leaves as it is, declines and cancels.",
-	Scenario: "elicitation-sep1034-client-defaults",
-	Told: Steps{
+	Official: "elicitation-sep1034-client-defaults",
+	Steps: Steps{
 		ToAnswer(method, accepting(entered)), ToAnswer(method, accepting(Object{})), ToAnswer(method, accepting(entered)),
 		ToAnswer(method, Object{"action": "decline"}), ToAnswer(method, Object{"action": "cancel"}),
 		ToConnect(), ToList("tools"),
@@ -206,10 +206,10 @@ func visit(revision, address, id, deliberate string) scripted.Question {
 const notDeclared = "the client has declared form mode alone"
 
 // formsOnly is a client that shows forms, and opens no URLs.
-var formsOnly = &Story{
+var formsOnly = &Scenario{
 	Name: "elicitation-mode-undeclared", Says: "The server asks for a form, and then sends the user to a URL, of a client that has declared form mode alone.",
 	Since: "2025-11-25", Until: "2025-11-25",
-	Told: Steps{
+	Steps: Steps{
 		ToAnswer(method, accepting(entered)).Declaring(Object{formMode: Object{}}), ToAnswer(method, Object{"action": "accept"}),
 		ToConnect(), ToList("tools"), ToCall(scripted.AddNumbers, asking.Numbers), ToList("prompts"), ToClose(),
 	},
@@ -253,10 +253,10 @@ const (
 )
 
 // visited is a client whose user agrees to open a URL, and then declines.
-var visited = &Story{
+var visited = &Scenario{
 	Name: "elicitation-visits", Says: "During calls the server sends the user to a URL.",
 	Since: "2025-11-25",
-	Told: Steps{
+	Steps: Steps{
 		ToAnswer(method, Object{"action": "accept"}).Declaring(Object{formMode: Object{}, urlMode: Object{}}),
 		ToAnswer(method, Object{"action": "decline"}),
 		ToConnect(), ToList("tools"),

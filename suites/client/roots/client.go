@@ -14,7 +14,7 @@ func ClientChecks() {
 	Describe("Listing roots", listing)
 }
 
-// The roots of the client in the stories.
+// The roots of the client in the scenarios.
 var (
 	project = Object{"uri": "file:///home/user/project", "name": "Project"}
 	notes   = Object{"uri": "file:///home/user/my%20notes"}
@@ -22,10 +22,10 @@ var (
 )
 
 // changing is a client whose roots change.
-var changing = &Story{
+var changing = &Scenario{
 	Name: "roots-change", Says: "During two calls the server asks for the roots of the client, which change between them.",
 	Until: "2025-11-25",
-	Told: Steps{
+	Steps: Steps{
 		ToAnswer(method, Object{"roots": []any{project, notes}}).Declaring(Object{"listChanged": true}),
 		ToConnect(), ToList("tools"), ToCall(scripted.AddNumbers, asking.Numbers),
 		ToChangeRoots(moved), ToCall(scripted.AddNumbers, asking.Numbers), ToList("prompts"), ToClose(),
@@ -34,10 +34,10 @@ var changing = &Story{
 }
 
 // input are roots that the server needs for the answer to a call.
-var input = &Story{
+var input = &Scenario{
 	Name: "roots-as-input", Says: "The server needs the roots of the client to answer a call.",
 	Since: "2026-07-28",
-	Told: Steps{
+	Steps: Steps{
 		ToAnswer(method, Object{"roots": []any{project, notes}}),
 		ToConnect(), ToList("tools"), ToCall(scripted.AddNumbers, asking.Numbers), ToList("prompts"), ToClose(),
 	},

@@ -64,10 +64,10 @@ func lending(mode string) Object {
 }
 
 // model is a client whose model answers.
-var model = &Story{
+var model = &Scenario{
 	Name: "sampling", Says: "During a call the server asks for sampling, twice.",
 	Since: "2026-07-28",
-	Told: Steps{
+	Steps: Steps{
 		ToAnswer(method, spoken), ToConnect(), ToList("tools"),
 		ToCall(scripted.AddNumbers, asking.Numbers), ToList("prompts"), ToClose(),
 	},
@@ -83,10 +83,10 @@ var model = &Story{
 }
 
 // lent is a client whose model uses tools.
-var lent = &Story{
+var lent = &Scenario{
 	Name: "sampling-with-tools", Says: "During calls the server asks for sampling and lends a tool, which must, may, and must not be used.",
 	Since: "2025-11-25",
-	Told: Steps{
+	Steps: Steps{
 		ToAnswer(method, used).Declaring(Object{"tools": Object{}}), ToAnswer(method, spoken), ToConnect(), ToList("tools"),
 		ToCall("must_use", nil), ToCall("must_not_use", nil), ToCall("may_use", nil), ToCall("has_used", nil), ToList("prompts"), ToClose(),
 	},
@@ -187,10 +187,10 @@ func needResults(client *Client) []Inquiry {
 }
 
 // rejects is a client whose user does not want the model to be asked.
-var rejects = &Story{
+var rejects = &Scenario{
 	Name: "sampling-rejected", Says: "During two calls the server asks for sampling, which the user rejects the second time.",
 	Until: "2025-11-25",
-	Told: Steps{
+	Steps: Steps{
 		ToAnswer(method, spoken), ToRefuse(method, rejected, "User rejected sampling request"), ToConnect(), ToList("tools"),
 		ToCall(scripted.AddNumbers, asking.Numbers), ToCall(scripted.AddNumbers, asking.Numbers), ToClose(),
 	},
@@ -245,9 +245,9 @@ const (
 
 // wrongMessages is a server whose requests for sampling have messages that no model
 // can make sense of.
-var wrongMessages = &Story{
+var wrongMessages = &Scenario{
 	Name: "sampling-wrong-messages", Says: "During calls the server asks for sampling of messages that are malformed.",
-	Told: Steps{
+	Steps: Steps{
 		ToAnswer(method, spoken), ToConnect(), ToList("tools"),
 		ToCall("well_formed", nil), ToCall("no_data", nil), ToCall("no_content", nil), ToList("prompts"), ToClose(),
 	},
@@ -260,10 +260,10 @@ var wrongMessages = &Story{
 
 // wrongResults is a server whose requests for sampling make wrong use of the results of
 // tools.
-var wrongResults = &Story{
+var wrongResults = &Scenario{
 	Name: "sampling-wrong-results", Says: "During calls the server asks for sampling of messages with the results of tools: as it should, without one, and mixed with text.",
 	Since: "2025-11-25", Until: "2025-11-25",
-	Told: Steps{
+	Steps: Steps{
 		ToAnswer(method, spoken).Declaring(Object{"tools": Object{}}), ToConnect(), ToList("tools"),
 		ToCall("results_given", nil), ToCall("result_missing", nil), ToCall("result_mixed", nil), ToList("prompts"), ToClose(),
 	},

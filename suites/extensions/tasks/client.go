@@ -11,7 +11,7 @@ import (
 	"github.com/mcpconform/mcpconform/suites/server/features"
 )
 
-// ClientChecks registers the checks of a target client. What the stories provoke is
+// ClientChecks registers the checks of a target client. What the scenarios provoke is
 // judged by the rules about the extension, too.
 func ClientChecks() {
 	Describe("Tasks extension", func() {
@@ -28,10 +28,10 @@ const since = "2026-07-28"
 var addition = Object{"a": 5, "b": 3}
 
 // callsBecomeTasks is a server that answers one call with a task, and another not.
-var callsBecomeTasks = &Story{
+var callsBecomeTasks = &Scenario{
 	Name: "calls-become-tasks", Says: "Of three calls of one tool the first and the last are answered with tasks; the id of the last is no ASCII.",
 	Since: since,
-	Told: Steps{
+	Steps: Steps{
 		ToConnect(), ToList("tools"), ToCall(scripted.AddNumbers, addition), ToCall(scripted.AddNumbers, addition),
 		ToCall(scripted.AddNumbers, addition), ToClose(),
 	},
@@ -51,10 +51,10 @@ var callsBecomeTasks = &Story{
 }
 
 // taskNeedsInput is a server whose task asks the client for something.
-var taskNeedsInput = &Story{
+var taskNeedsInput = &Scenario{
 	Name: "task-needs-input", Says: "A call is answered with a task that needs input, and shows the request once more after it was answered.",
 	Since: since,
-	Told: Steps{
+	Steps: Steps{
 		ToAnswer("elicitation/create", Object{"action": "accept", "content": Object{"name": "Ada"}}),
 		ToConnect(), ToList("tools"), ToCall(scripted.AddNumbers, addition), ToList("tools"), ToClose(),
 	},
@@ -81,10 +81,10 @@ var taskNeedsInput = &Story{
 const inputKey = "the name"
 
 // promptBecomesTask is a server that answers with a task what cannot become one.
-var promptBecomesTask = &Story{
+var promptBecomesTask = &Scenario{
 	Name: "prompt-becomes-task", Says: "The server answers prompts/get with a task, which nothing allows, and the next one as it should.",
 	Since: since,
-	Told: Steps{
+	Steps: Steps{
 		ToConnect(), ToGet(scripted.PromptName, Object{"name": "Ada"}), ToGet(scripted.PromptName, Object{"name": "Grace"}), ToClose(),
 	},
 	Server: func(server *scripted.Server) {
@@ -105,10 +105,10 @@ var promptBecomesTask = &Story{
 const promptTask = "mcpconform-9b1f64c07de84a02"
 
 // taskGivenUp is a server whose task never ends.
-var taskGivenUp = &Story{
+var taskGivenUp = &Scenario{
 	Name: "task-given-up", Says: "A call is answered with a task that goes on until the client gives it up.",
 	Since: since,
-	Told: Steps{
+	Steps: Steps{
 		ToConnect(), ToList("tools"), ToCall(scripted.AddNumbers, addition).As("sum"), ToList("prompts"), ToCancel("sum"), ToList("tools"), ToClose(),
 	},
 	Server: func(server *scripted.Server) {
@@ -139,9 +139,9 @@ var whoAsksAfterTasks = Steps{
 }
 
 // endedTaskIsKept is a server that keeps a task when it has ended.
-var endedTaskIsKept = &Story{
+var endedTaskIsKept = &Scenario{
 	Name: "ended-task-is-kept", Says: "A call is answered with a task, and the client asks about the task when it has ended.",
-	Since: since, Told: whoAsksAfterTasks,
+	Since: since, Steps: whoAsksAfterTasks,
 	Server: func(server *scripted.Server) {
 		keeper := keepTasks(server, Object{"status": "working"}, completed())
 		keeper.silent = true // the steps are done one right after the other
@@ -156,9 +156,9 @@ var endedTaskIsKept = &Story{
 }
 
 // extensionUndeclared is a server without the extension.
-var extensionUndeclared = &Story{
+var extensionUndeclared = &Scenario{
 	Name: "tasks-extension-undeclared", Says: "The server does not declare the tasks extension, and the client is told to ask about a task.",
-	Since: since, Told: whoAsksAfterTasks,
+	Since: since, Steps: whoAsksAfterTasks,
 }
 
 func askingAfterTasks() {

@@ -87,11 +87,11 @@ const (
 var oddState = " {\"a\":1}\t\"\\ \u00e9\u2028\U0001F600 +/=%20&amp; " + strings.Repeat("0123456789abcdef", 256)
 
 // needing is a server that needs input for all that it may need it for.
-var needing = &Story{
+var needing = &Scenario{
 	Name: "input-required", Says: "The server needs input to answer calls of tools, a prompt and a resource.",
-	Scenario: "sep-2322-client-request-state",
+	Official: "sep-2322-client-request-state",
 	Since:    "2026-07-28",
-	Told: append(append(Steps{}, answers...),
+	Steps: append(append(Steps{}, answers...),
 		ToConnect(), ToList("tools"),
 		ToCall(echoState, nil), ToCall(noState, nil), ToCall(unrelated, nil), ToCall(noResultType, nil),
 		ToCall("state_only", nil), ToCall("sampling_only", nil), ToCall("roots_only", nil), ToCall("all_kinds", nil), ToCall("two_rounds", nil),
@@ -240,10 +240,10 @@ func bringsAny(call *Said) bool {
 }
 
 // atOnce is a server that needs input for two calls at a time.
-var atOnce = &Story{
+var atOnce = &Scenario{
 	Name: "input-required-at-once", Says: "The server needs input for two calls that are made at the same time.",
 	Since: "2026-07-28",
-	Told: append(append(Steps{}, answers...),
+	Steps: append(append(Steps{}, answers...),
 		ToConnect(), ToList("tools"),
 		ToCall("one", nil).As("one"), ToCall("other", nil).As("other"), ToAwait("one"), ToAwait("other"),
 		ToList("tools"), ToClose(),
@@ -303,10 +303,10 @@ func simultaneous() {
 const uninvitedCall = 2
 
 // uninvited is a server that needs input which the client has not declared.
-var uninvited = &Story{
+var uninvited = &Scenario{
 	Name: "input-undeclared", Says: "To answer a call the server needs sampling, which the client has not declared.",
 	Since: "2026-07-28",
-	Told: Steps{
+	Steps: Steps{
 		ToConnect(), ToList("tools"), ToCall(scripted.AddNumbers, asking.Numbers), ToList("tools"), ToClose(),
 	},
 	Server: func(server *scripted.Server) {

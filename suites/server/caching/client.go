@@ -24,7 +24,7 @@ func ClientChecks() {
 // since is the revision that brought caching.
 const since = "2026-07-28"
 
-// long is a time to live that no story outlives, in milliseconds.
+// long is a time to live that no scenario outlives, in milliseconds.
 const long = 600_000
 
 // Resources of the server whose results stay fresh.
@@ -45,10 +45,10 @@ const (
 )
 
 // fresh is a server whose results stay fresh longer than anybody waits.
-var fresh = &Story{
+var fresh = &Scenario{
 	Name: "results-that-stay-fresh", Since: since,
 	Says: "The server gives every result ten minutes to live, has a prompt beside its tools, and says during a call that the tools have changed.",
-	Told: Steps{
+	Steps: Steps{
 		ToAnswer("elicitation/create", Object{"action": "accept", "content": Object{"name": "Ada"}}), ToConnect(),
 		ToList("tools"), ToList("tools"), ToRead(oneURI), ToRead(anotherURI), ToList("prompts"), ToRead(privateURI), ToRead(privateURI),
 		ToListen(Object{"toolsListChanged": true}), ToCall(scripted.AddNumbers, Object{"a": 5, "b": 3}),
@@ -188,10 +188,10 @@ const (
 )
 
 // stale is a server whose results are soon out of date.
-var stale = &Story{
+var stale = &Scenario{
 	Name: "results-that-go-stale", Since: since,
 	Says: "The server gives the list of tools a hundredth of a second to live, and that of prompts less than nothing; a call takes longer.",
-	Told: Steps{
+	Steps: Steps{
 		ToConnect(), ToList("tools"), ToList("prompts"), ToList("prompts"), ToCall(scripted.AddNumbers, Object{"a": 5, "b": 3}),
 		ToList("tools"), ToRead(scripted.ResourceURI), ToClose(),
 	},
@@ -325,10 +325,10 @@ const (
 
 // stalePages is a server whose second pages are out of date at once; that of the
 // prompts is gone when it is asked for again.
-var stalePages = &Story{
+var stalePages = &Scenario{
 	Name: "pages-that-go-stale", Since: since,
 	Says: "The server lists tools and prompts on two pages each, of which the first has long to live and the second no time; the second page of prompts can be had once.",
-	Told: Steps{
+	Steps: Steps{
 		ToConnect(), ToList("tools"), ToList("tools"), ToList("prompts"), ToList("prompts"), ToRead(scripted.ResourceURI), ToClose(),
 	},
 	Server: func(server *scripted.Server) {

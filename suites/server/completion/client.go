@@ -28,9 +28,9 @@ const (
 )
 
 // completions is a server that has less and less to propose.
-var completions = &Story{
+var completions = &Scenario{
 	Name: "completions", Says: "The server completes an argument: with values, with none, with one of more that it has not counted, and with some of very many.",
-	Told: Steps{
+	Steps: Steps{
 		ToConnect(),
 		ToComplete(Object{"type": "ref/prompt", "name": prompt}, Object{"name": dialect, "value": "q"}).
 			Given(Object{language: "french"}),

@@ -30,20 +30,20 @@ var (
 )
 
 // All is a server that declares all features of the handshake era but tasks.
-var All = &conform.Story{
+var All = &conform.Scenario{
 	Name: "all-features", Until: protocol.Last(protocol.Handshake),
 	Says: "The server declares all features but tasks, and the client uses each.",
-	Told: slices.Concat(
+	Steps: slices.Concat(
 		conform.Steps{conform.ToConnect(), conform.ToList("tools")}, ofResources, ofPrompts, ofUtilities,
 		conform.Steps{conform.ToPing(), conform.ToClose()},
 	),
 }
 
 // ToolsAlone is a server that declares tools, and no other feature.
-var ToolsAlone = &conform.Story{
+var ToolsAlone = &conform.Scenario{
 	Name: "tools-alone", Until: protocol.Last(protocol.Handshake),
 	Says: "The server declares tools alone, and the client is told to use the other features, too.",
-	Told: slices.Concat(
+	Steps: slices.Concat(
 		conform.Steps{conform.ToConnect(), conform.ToList("tools")}, ofResources, ofPrompts, ofUtilities,
 		conform.Steps{conform.ToList("tools"), conform.ToClose()},
 	),
@@ -54,10 +54,10 @@ var ToolsAlone = &conform.Story{
 }
 
 // Unsubscribable is a server that has resources to which nobody can subscribe.
-var Unsubscribable = &conform.Story{
+var Unsubscribable = &conform.Scenario{
 	Name: "resources-without-subscriptions", Until: protocol.Last(protocol.Handshake),
 	Says: "The server declares resources without resources.subscribe, and the client is told to subscribe to one.",
-	Told: slices.Concat(
+	Steps: slices.Concat(
 		conform.Steps{conform.ToConnect(), conform.ToList("tools")}, ofResources,
 		conform.Steps{conform.ToList("tools"), conform.ToClose()},
 	),
@@ -68,10 +68,10 @@ var Unsubscribable = &conform.Story{
 
 // AllStateless is a server that declares all features of the stateless era but
 // extensions.
-var AllStateless = &conform.Story{
+var AllStateless = &conform.Scenario{
 	Name: "all-features-stateless", Since: "2026-07-28",
 	Says: "The server declares all features but extensions, and the client uses each.",
-	Told: slices.Concat(
+	Steps: slices.Concat(
 		conform.Steps{
 			conform.ToConnect(), conform.ToList("tools"), conform.ToList("resources"), conform.ToList("templates"), conform.ToRead(scripted.ResourceURI),
 		},
@@ -81,10 +81,10 @@ var AllStateless = &conform.Story{
 }
 
 // Promptless is a server of the stateless era that declares tools, and no other feature.
-var Promptless = &conform.Story{
+var Promptless = &conform.Scenario{
 	Name: "prompts-undeclared", Since: "2026-07-28",
 	Says: "The server declares tools alone, and the client is told to use prompts, too.",
-	Told: slices.Concat(
+	Steps: slices.Concat(
 		conform.Steps{conform.ToConnect(), conform.ToList("tools")}, ofPrompts,
 		conform.Steps{conform.ToList("tools"), conform.ToClose()},
 	),
@@ -106,7 +106,7 @@ func Lack(server *scripted.Server, declared conform.Object, unknown ...string) {
 
 // DemandRestraint demands that a client which sends requests of some methods to a server
 // that declares the capability for them sends none to one that does not. The first of
-// both is that of another story; that the client was to use the feature here, too, its
+// both is that of another scenario; that the client was to use the feature here, too, its
 // driver tells.
 func DemandRestraint(client, elsewhere *conform.Client, capability string, methods ...string) {
 	for _, request := range client.Requests(methods...) {

@@ -30,9 +30,9 @@ var (
 const emptyPage = 3
 
 // pages is a server whose lists take several pages.
-var pages = &Story{
+var pages = &Scenario{
 	Name: "lists-in-pages", Says: "The server gives each list on several pages; those of the tools have different lengths, and one is empty.",
-	Told: Steps{
+	Steps: Steps{
 		ToConnect(), ToList("tools"), ToList("resources"), ToList("templates"), ToList("prompts"),
 		ToCall(scripted.AddNumbers, Object{"a": 5, "b": 3}), ToClose(),
 	},
@@ -174,9 +174,9 @@ const (
 
 // cursors is a server whose cursors look like anything; its other lists have one
 // page.
-var cursors = &Story{
+var cursors = &Scenario{
 	Name: "cursors-of-any-form", Says: "The server gives cursors that look like markup, numbers, space and JSON, and prompts on one page.",
-	Told: Steps{ToConnect(), ToList("tools"), ToList("prompts"), ToCall(scripted.AddNumbers, Object{"a": 5, "b": 3}), ToClose()},
+	Steps: Steps{ToConnect(), ToList("tools"), ToList("prompts"), ToCall(scripted.AddNumbers, Object{"a": 5, "b": 3}), ToClose()},
 	Server: func(server *scripted.Server) {
 		book := someCursors
 		if server.Has(protocol.EmptyCursors) {
@@ -193,10 +193,10 @@ const lostCursor = "session-1-page-2"
 func leadsOnByLostCursor(list *Said) bool { return ResultTo(list)["nextCursor"] == lostCursor }
 
 // lostPages is a server that ends the session in the middle of a list.
-var lostPages = &Story{
+var lostPages = &Scenario{
 	Name: "pages-of-a-lost-session", Says: "The server ends the session when the second page is asked for; tools/list has two.",
 	Until: "2025-11-25", Over: protocol.HTTP,
-	Told: Steps{ToConnect(), ToList("tools"), ToList("tools"), ToClose()},
+	Steps: Steps{ToConnect(), ToList("tools"), ToList("tools"), ToClose()},
 	Server: func(server *scripted.Server) {
 		first, second := toolsOn(page{"", 1}, page{lostCursor, 1}), toolsOn(page{"", 1}, page{"session-2-page-2", 1})
 		server.On("tools/list", func(call *scripted.Call) {

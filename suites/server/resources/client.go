@@ -33,9 +33,9 @@ var expansions = []expansion{
 }
 
 // templates is a server whose resources have templates.
-var templates = &Story{
+var templates = &Scenario{
 	Name: "resource-templates", Says: "The server has resource templates with expressions of several kinds, and the client reads a resource of each.",
-	Told: templateSteps(),
+	Steps: templateSteps(),
 	Server: func(server *scripted.Server) {
 		server.Templates = nil
 		for _, one := range expansions {

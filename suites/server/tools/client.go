@@ -14,9 +14,9 @@ func ClientChecks() {
 }
 
 // structuredResults is a server of which one tool does not keep what it promises.
-var structuredResults = &Story{
+var structuredResults = &Scenario{
 	Name: "structured-results", Says: "Two tools promise results of the same form; the second gives another.",
-	Told: Steps{ToConnect(), ToList("tools"), ToCall(results.Right, nil), ToCall(results.Wrong, nil), ToClose()},
+	Steps: Steps{ToConnect(), ToList("tools"), ToCall(results.Right, nil), ToCall(results.Wrong, nil), ToClose()},
 	Server: func(server *scripted.Server) {
 		results.Add(server)
 	},

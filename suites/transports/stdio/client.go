@@ -27,10 +27,10 @@ func ClientChecks() {
 var numbers = Object{"a": 5, "b": 3}
 
 // noisy is a server that writes to its standard error whatever it does.
-var noisy = &Story{
+var noisy = &Scenario{
 	Name: "stdio-noisy-server", Since: "2025-11-25", Over: protocol.Stdio,
-	Says: "The server writes to its standard error when it starts, and before each answer.",
-	Told: Steps{ToConnect(), ToList("tools"), ToCall(scripted.AddNumbers, numbers), ToList("tools"), ToClose()},
+	Says:  "The server writes to its standard error when it starts, and before each answer.",
+	Steps: Steps{ToConnect(), ToList("tools"), ToCall(scripted.AddNumbers, numbers), ToList("tools"), ToClose()},
 	Server: func(server *scripted.Server) {
 		server.Instructions = "I say much on my standard error."
 		write := func(session *scripted.Session) {
@@ -64,10 +64,10 @@ func noise() {
 }
 
 // abandoned is a call that the client gives up.
-var abandoned = &Story{
+var abandoned = &Scenario{
 	Name: "stdio-call-given-up", Since: "2026-07-28", Over: protocol.Stdio,
 	Says: "The server does not answer a call, and the client gives it up.",
-	Told: Steps{
+	Steps: Steps{
 		ToConnect(), ToList("tools"), ToCall(scripted.AddNumbers, numbers).As("call"), ToList("prompts"), ToCancel("call"), ToList("tools"), ToClose(),
 	},
 	Server: func(server *scripted.Server) {
@@ -105,10 +105,10 @@ func givingUp() {
 const leavingTime = 100 * time.Millisecond
 
 // parting is a server that takes a moment to exit.
-var parting = &Story{
+var parting = &Scenario{
 	Name: "stdio-parting-server", Over: protocol.Stdio,
-	Says: "When its input ends, or a signal comes, the server takes 100 ms to exit.",
-	Told: Meeting.Told,
+	Says:  "When its input ends, or a signal comes, the server takes 100 ms to exit.",
+	Steps: Meeting.Steps,
 	Server: func(server *scripted.Server) {
 		exit := func(session *scripted.Session) {
 			time.AfterFunc(leavingTime, func() { _ = session.Spawned().Exit(0) }) // or it is gone
@@ -125,10 +125,10 @@ const closeStep = 3
 const patience = 15 * time.Second
 
 // stubborn is a server that has to be killed.
-var stubborn = &Story{
+var stubborn = &Scenario{
 	Name: "stdio-stubborn-server", Over: protocol.Stdio,
-	Says: "The server does not exit when its input ends, nor at a signal that asks it to.",
-	Told: Meeting.Told,
+	Says:  "The server does not exit when its input ends, nor at a signal that asks it to.",
+	Steps: Meeting.Steps,
 	Server: func(server *scripted.Server) {
 		server.OnInputEnd(func(session *scripted.Session) { session.Linger(patience) })
 		server.OnSignal(func(*scripted.Session) {})
@@ -241,10 +241,10 @@ func leaving() {
 }
 
 // crashing is a server that exits after its first call.
-var crashing = &Story{
+var crashing = &Scenario{
 	Name: "stdio-crashing-server", Since: "2026-07-28", Over: protocol.Stdio,
 	Says: "The server exits with status 1 when it has answered the first call.",
-	Told: Steps{
+	Steps: Steps{
 		ToConnect(), ToList("tools"), ToListen(Object{"toolsListChanged": true}), ToCall(scripted.AddNumbers, numbers),
 		ToList("tools"), ToList("tools"), ToList("tools"), ToClose(),
 	},

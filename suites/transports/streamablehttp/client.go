@@ -42,10 +42,10 @@ const (
 func pageIn(nth int) string { return "page-" + strconv.Itoa(nth+1) }
 
 // bothForms is a server that answers by event streams and by JSON in turn.
-var bothForms = &Story{
+var bothForms = &Scenario{
 	Name: "answers-in-both-forms", Over: protocol.HTTP,
 	Says: "The server answers calls by an event stream, by JSON, and by both with the letters of Content-Type mixed; and so it does with the pages of its tools.",
-	Told: Steps{
+	Steps: Steps{
 		ToConnect(), addNumbers(11).WithProgress(), addNumbers(12).WithProgress(), addNumbers(13), addNumbers(14), ToList("tools"), ToClose(),
 	},
 	Server: func(server *scripted.Server) {
@@ -105,10 +105,10 @@ func speakBefore(call *scripted.Call) {
 
 // streamedOpening is a server that answers everything by event streams, from the first
 // request on.
-var streamedOpening = &Story{
+var streamedOpening = &Scenario{
 	Name: "opening-answered-by-a-stream", Over: protocol.HTTP,
-	Says: "The server answers every request by an event stream, from the first one on.",
-	Told: Meeting.Told,
+	Says:  "The server answers every request by an event stream, from the first one on.",
+	Steps: Meeting.Steps,
 	Server: func(server *scripted.Server) {
 		server.Instructions = "I answer in streams."
 		server.Offer.Sessions = false
@@ -189,10 +189,10 @@ func asksForPage(client *Client, cursor string) bool {
 const slowTool = "slow"
 
 // givenUp is a server whose tool takes longer than anybody waits.
-var givenUp = &Story{
+var givenUp = &Scenario{
 	Name: "call-over-http-that-is-given-up", Until: protocol.Last(protocol.Resumption), Over: protocol.HTTP,
-	Says: "The server has a tool that gives no answer; the client gives the call up.",
-	Told: Steps{ToConnect(), ToCall(slowTool, nil).As("slow"), ToList("tools"), ToCancel("slow"), ToList("tools"), ToClose()},
+	Says:  "The server has a tool that gives no answer; the client gives the call up.",
+	Steps: Steps{ToConnect(), ToCall(slowTool, nil).As("slow"), ToList("tools"), ToCancel("slow"), ToList("tools"), ToClose()},
 	Server: func(server *scripted.Server) {
 		server.On("tools/list", func(call *scripted.Call) {
 			call.Session.Until(0, func(received scripted.Received) bool { return received.Method == "tools/call" }) // or it is called late
@@ -266,10 +266,10 @@ const (
 
 // broken is a server that ends the stream of a call before the answer, which it gives
 // to whoever comes back for it.
-var broken = &Story{
-	Name: "stream-that-is-resumed", Scenario: "sse-retry", Until: protocol.Last(protocol.Resumption), Over: protocol.HTTP,
-	Says: "The server ends the stream of a call before the answer, and gives the answer to who comes back with Last-Event-ID.",
-	Told: Steps{ToConnect(), ToCall(brokenTool, nil), ToList("tools"), ToClose()},
+var broken = &Scenario{
+	Name: "stream-that-is-resumed", Official: "sse-retry", Until: protocol.Last(protocol.Resumption), Over: protocol.HTTP,
+	Says:  "The server ends the stream of a call before the answer, and gives the answer to who comes back with Last-Event-ID.",
+	Steps: Steps{ToConnect(), ToCall(brokenTool, nil), ToList("tools"), ToClose()},
 	Server: func(server *scripted.Server) {
 		var mu sync.Mutex
 		waiting := map[string]jsonrpc.ID{} // calls whose answer is to come, by the id of the last event

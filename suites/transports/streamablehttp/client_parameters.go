@@ -36,14 +36,14 @@ const (
 )
 
 // routes is a server with such a tool and such prompts.
-var routes = &Story{
-	Name: "parameters-in-headers", Scenario: "http-custom-headers", Since: "2026-07-28", Over: protocol.HTTP,
+var routes = &Scenario{
+	Name: "parameters-in-headers", Official: "http-custom-headers", Since: "2026-07-28", Over: protocol.HTTP,
 	Says: "The server has a tool with parameters that go into headers; the values are of all kinds.",
 	Context: Object{"toolCalls": []any{
 		Object{"name": routeTool, "arguments": routeCalls[0]}, Object{"name": routeTool, "arguments": routeCalls[1]},
 		Object{"name": routeTool, "arguments": routeCalls[2]}, Object{"name": routeTool, "arguments": routeCalls[3]},
 	}},
-	Told: Steps{
+	Steps: Steps{
 		ToConnect(), ToList("tools"),
 		ToCall(routeTool, routeCalls[0]), ToCall(routeTool, routeCalls[1]), ToCall(routeTool, routeCalls[2]), ToCall(routeTool, routeCalls[3]),
 		ToRead(scripted.ResourceURI), ToGet(promptOfLetters, Object{}), ToGet(promptOfMarks, Object{}), ToClose(),
@@ -71,10 +71,10 @@ const (
 var wrongTools = []string{emptyTool, spacedTool, numberTool, objectTool, doubleTool, itemsTool}
 
 // wrong is a server with tools that clients have to leave out.
-var wrong = &Story{
-	Name: "tools-that-are-left-out", Scenario: "http-invalid-tool-headers", Since: "2026-07-28", Over: protocol.HTTP,
-	Says: "The server has tools with wrong annotations x-mcp-header, and one with a right one.",
-	Told: Steps{ToConnect(), ToList("tools"), ToCall(rightTool, Object{"region": "us-west1"}), ToClose()},
+var wrong = &Scenario{
+	Name: "tools-that-are-left-out", Official: "http-invalid-tool-headers", Since: "2026-07-28", Over: protocol.HTTP,
+	Says:  "The server has tools with wrong annotations x-mcp-header, and one with a right one.",
+	Steps: Steps{ToConnect(), ToList("tools"), ToCall(rightTool, Object{"region": "us-west1"}), ToClose()},
 	Server: func(server *scripted.Server) {
 		region := Object{"type": "string"}
 		for _, tool := range []struct {
@@ -105,10 +105,10 @@ const movedCall = 2
 
 // moved is a server that gives a header of a tool another name when the tool is
 // called first.
-var moved = &Story{
+var moved = &Scenario{
 	Name: "parameter-that-moves", Since: "2026-07-28", Over: protocol.HTTP,
-	Says: "The server wants a parameter of add_numbers in another header than its list of tools said: it refuses the call with -32020.",
-	Told: Steps{ToConnect(), ToList("tools"), addNumbers(1), ToClose()},
+	Says:  "The server wants a parameter of add_numbers in another header than its list of tools said: it refuses the call with -32020.",
+	Steps: Steps{ToConnect(), ToList("tools"), addNumbers(1), ToClose()},
 	Server: func(server *scripted.Server) {
 		var called atomic.Bool
 		server.On("tools/list", func(call *scripted.Call) {

@@ -25,10 +25,10 @@ const (
 const secondCall = 3
 
 // forgotten is a server that ends its first session when it has listed its tools.
-var forgotten = &Story{
+var forgotten = &Scenario{
 	Name: "session-that-is-forgotten", Until: protocol.Last(protocol.Sessions), Over: protocol.HTTP,
-	Says: "The server ends the session after tools/list: from then on it answers its id with 404.",
-	Told: Steps{ToConnect(), ToList("tools"), addNumbers(1), addNumbers(2), ToList("tools"), ToClose()},
+	Says:  "The server ends the session after tools/list: from then on it answers its id with 404.",
+	Steps: Steps{ToConnect(), ToList("tools"), addNumbers(1), addNumbers(2), ToList("tools"), ToClose()},
 	Server: func(server *scripted.Server) {
 		server.On("tools/list", func(call *scripted.Call) {
 			if call.Session.Number == 1 {
@@ -118,10 +118,10 @@ func asksInSession(client *Client, after transcript.Event) bool {
 }
 
 // older is a server of that transport.
-var older = &Story{
+var older = &Scenario{
 	Name: "server-of-http-and-sse", Over: protocol.HTTP, Speaks: protocol.Last(protocol.HTTPSSE),
-	Says: "The server speaks HTTP+SSE: it refuses a POST with 405, and answers a GET with a stream whose first event names its endpoint.",
-	Told: Steps{ToConnect(), ToList("tools"), ToClose()},
+	Says:  "The server speaks HTTP+SSE: it refuses a POST with 405, and answers a GET with a stream whose first event names its endpoint.",
+	Steps: Steps{ToConnect(), ToList("tools"), ToClose()},
 	Server: func(server *scripted.Server) {
 		server.OverHTTPSSE()
 		server.On("initialize", func(call *scripted.Call) { call.Answer(server.Welcome(call.Text("protocolVersion"))) })
@@ -132,10 +132,10 @@ var older = &Story{
 const laterOnly = "2099-01-01"
 
 // later is a server that speaks a later revision and nothing else.
-var later = &Story{
+var later = &Scenario{
 	Name: "server-of-a-later-revision", Since: "2026-07-28", Over: protocol.HTTP,
-	Says: "The server refuses everything with 400 and the error -32022, since it speaks a later revision.",
-	Told: Steps{ToConnect(), ToList("tools"), ToClose()},
+	Says:  "The server refuses everything with 400 and the error -32022, since it speaks a later revision.",
+	Steps: Steps{ToConnect(), ToList("tools"), ToClose()},
 	Server: func(server *scripted.Server) {
 		server.OnExchange(func(exchange *scripted.Exchange) bool {
 			request := jsonrpc.Parse(exchange.Body)

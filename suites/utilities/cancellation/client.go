@@ -35,9 +35,9 @@ const tooLate = "too late"
 
 // cancels is a client that cancels a call which is answered too late, and one that is
 // answered at once.
-var cancels = &Story{
+var cancels = &Scenario{
 	Name: "cancelled-calls", Says: "The client cancels two calls: one is answered afterwards, the other one meanwhile.",
-	Told: Steps{
+	Steps: Steps{
 		ToConnect(), ToList("tools"),
 		ToCall("slow", nil).WithProgress().As("slow"), ToWaitFor(progress), ToCancel("slow"),
 		ToList("tools"), ToCall(scripted.AddNumbers, asking.Numbers),
@@ -98,7 +98,7 @@ func isLeft(exchange *scripted.Exchange) bool {
 	}
 }
 
-// Steps of the story.
+// Steps of the scenario.
 const (
 	slowStep   = 2
 	cancelStep = 4
@@ -215,10 +215,10 @@ func namesRequest(client *Client, cancellation *Said) bool {
 }
 
 // expires is a client that waits for an answer for a limited time.
-var expires = &Story{
+var expires = &Scenario{
 	Name: "call-timed-out", Says: "The server never answers a call, for which the client waits for a limited time.",
 	Since: "2026-07-28",
-	Told: Steps{
+	Steps: Steps{
 		ToConnect(), ToList("tools"), ToCall("never", nil).Within(100), ToList("tools"), ToClose(),
 	},
 	Server: func(server *scripted.Server) {
@@ -243,7 +243,7 @@ var expires = &Story{
 // stream.
 const leavingTime = time.Second
 
-// expiryStep is the position of the call in the story.
+// expiryStep is the position of the call in the scenario.
 const expiryStep = 2
 
 func expiring() {
@@ -301,10 +301,10 @@ var questions = []scripted.Question{
 }
 
 // asked is a client whose server cancels what it has asked for.
-var asked = &Story{
+var asked = &Scenario{
 	Name: "cancelled-question", Says: "During a call the server asks the client for something, and cancels that.",
 	Until: "2025-11-25",
-	Told: Steps{
+	Steps: Steps{
 		ToIgnore("sampling/createMessage"), ToIgnore("elicitation/create"),
 		ToConnect(), ToList("tools"), ToCall(scripted.AddNumbers, asking.Numbers), ToList("tools"), ToClose(),
 	},
@@ -373,10 +373,10 @@ const (
 )
 
 // confused is a server that sends cancellations which are none.
-func confused(name, says string, confuse func(call *scripted.Call)) *Story {
-	return &Story{
+func confused(name, says string, confuse func(call *scripted.Call)) *Scenario {
+	return &Scenario{
 		Name: name, Says: says,
-		Told: Steps{
+		Steps: Steps{
 			ToConnect(), ToList("tools"), ToCall(scripted.AddNumbers, asking.Numbers), ToList("tools"), ToList("tools"), ToClose(),
 		},
 		Server: func(server *scripted.Server) {
@@ -393,7 +393,7 @@ func confusing(call *scripted.Call, params Object, reason string) {
 	call.Say(jsonrpc.NewNotification(method, params), reason)
 }
 
-// Stories of such servers.
+// Scenarios of such servers.
 var (
 	unknown = confused("cancellation-of-unknown", "The server cancels a request that it has never sent.", func(call *scripted.Call) {
 		confusing(call, Object{"requestId": "mcpconform-never-sent", "reason": "a check"}, unknownRequest)

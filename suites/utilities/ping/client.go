@@ -38,10 +38,10 @@ func ClientChecks() {
 
 // pinged is a client that pings the server, and is pinged by it: between requests, where
 // there is a way, and during a call.
-var pinged = &Story{
+var pinged = &Scenario{
 	Name: "pings", Says: "The client pings the server, which pings the client between its requests and during a call.",
 	Until: "2025-11-25",
-	Told: Steps{
+	Steps: Steps{
 		ToConnect(), ToPing(), ToList("tools"), ToCall(scripted.AddNumbers, asking.Numbers), ToPing(), ToList("tools"), ToClose(),
 	},
 	Server: func(server *scripted.Server) {

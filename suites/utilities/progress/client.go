@@ -83,9 +83,9 @@ func lastBefore(said *Said, inquiries []Inquiry) (question *Said) {
 }
 
 // counted is a client that asks for the progress of two calls at once.
-var counted = &Story{
+var counted = &Scenario{
 	Name: "calls-with-progress", Says: "The client asks for the progress of two calls that are made at the same time.",
-	Told: Steps{
+	Steps: Steps{
 		ToConnect(), ToList("tools"),
 		ToCall("count", Object{"to": 3}).WithProgress().As("one"), ToCall("count", Object{"to": 3}).WithProgress().As("other"),
 		ToAwait("one"), ToAwait("other"), ToList("tools"), ToClose(),
@@ -110,10 +110,10 @@ const besideTime = 300 * time.Millisecond
 const reportedBy = "mcpconform-sampling"
 
 // reported is a client that is asked for the progress of what the server wants.
-var reported = &Story{
+var reported = &Scenario{
 	Name: "progress-of-sampling", Says: "During a call the server asks for sampling, and for its progress.",
 	Until: "2025-11-25",
-	Told: Steps{
+	Steps: Steps{
 		ToAnswer("sampling/createMessage", Object{
 			"role": "assistant", "content": Object{"type": "text", "text": "Hello."}, "model": "a-model", "stopReason": "endTurn",
 		}),

@@ -22,10 +22,10 @@ func whoAsksAfterTasks() Steps {
 }
 
 // tasksListed is a server that is asked about tasks that it lists.
-var tasksListed = &Story{
+var tasksListed = &Scenario{
 	Name: "tasks-that-are-listed", Says: "The server lists tasks of an earlier session, and the client asks for their state and result and cancels one.",
 	Since: revision, Until: revision,
-	Told: whoAsksAfterTasks(),
+	Steps: whoAsksAfterTasks(),
 	Server: func(server *scripted.Server) {
 		keeper := keepTasks(server, "working")
 		for _, id := range []string{oldTask, otherTask} {
@@ -35,20 +35,20 @@ var tasksListed = &Story{
 }
 
 // tasksUndeclared is a server that has no tasks.
-var tasksUndeclared = &Story{
+var tasksUndeclared = &Scenario{
 	Name: "tasks-undeclared", Says: "The server does not declare tasks, and the client is told to list tasks and to ask about them.",
 	Since: revision, Until: revision,
-	Told: whoAsksAfterTasks(),
+	Steps: whoAsksAfterTasks(),
 	Server: func(server *scripted.Server) {
 		features.Lack(server, server.Capabilities, "tasks/list", "tasks/get", "tasks/result", "tasks/cancel")
 	},
 }
 
 // tasksInPart is a server whose tasks can neither be listed nor cancelled.
-var tasksInPart = &Story{
+var tasksInPart = &Scenario{
 	Name: "tasks-declared-in-part", Says: "The server declares tasks without tasks.list and tasks.cancel, and the client is told to list tasks and to cancel one.",
 	Since: revision, Until: revision,
-	Told: whoAsksAfterTasks(),
+	Steps: whoAsksAfterTasks(),
 	Server: func(server *scripted.Server) {
 		keeper := keepTasks(server, "working")
 		keeper.kept = []*keptTask{{id: oldTask, status: "working"}, {id: otherTask, status: "working"}}

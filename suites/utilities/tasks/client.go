@@ -10,7 +10,7 @@ import (
 	"github.com/mcpconform/mcpconform/internal/scripted"
 )
 
-// ClientChecks registers the checks of a target client. What the stories provoke is
+// ClientChecks registers the checks of a target client. What the scenarios provoke is
 // judged by the rules about tasks, too.
 func ClientChecks() {
 	Describe("Tasks", func() {
@@ -33,10 +33,10 @@ const (
 )
 
 // toolsAsTasks is a server whose tools can, must or must not be called as tasks.
-var toolsAsTasks = &Story{
+var toolsAsTasks = &Scenario{
 	Name: "tools-as-tasks", Says: "The server has tools that may, must or must not be called as tasks, and never tells how a task goes on.",
 	Since: revision, Until: revision,
-	Told: Steps{
+	Steps: Steps{
 		ToConnect(), ToList("tools"), ToCall(background, nil).AsTask(keptFor), ToCall(taskOnly, nil).AsTask(keptFor), ToCall(taskNever, nil),
 		ToCall(scripted.AddNumbers, Object{"a": 5, "b": 3}), ToList("tasks"), ToClose(),
 	},
@@ -46,20 +46,20 @@ var toolsAsTasks = &Story{
 }
 
 // toolsWithoutTasks is a server that declares no tasks, whatever its tools say.
-var toolsWithoutTasks = &Story{
+var toolsWithoutTasks = &Scenario{
 	Name: "tools-without-tasks", Says: "A tool says that it can be called as a task, but the server does not declare that.",
 	Since: revision, Until: revision,
-	Told: Steps{ToConnect(), ToList("tools"), ToCall(scripted.AddNumbers, Object{"a": 5, "b": 3}), ToClose()},
+	Steps: Steps{ToConnect(), ToList("tools"), ToCall(scripted.AddNumbers, Object{"a": 5, "b": 3}), ToClose()},
 	Server: func(server *scripted.Server) {
 		server.Tools[0].Definition["execution"] = Object{"taskSupport": "optional"}
 	},
 }
 
 // taskThatAsks is a server whose task needs something of the client.
-var taskThatAsks = &Story{
+var taskThatAsks = &Scenario{
 	Name: "task-that-asks", Says: "A tool that is called as a task asks its user, on the stream of a GET where there is one.",
 	Since: revision, Until: revision,
-	Told: Steps{
+	Steps: Steps{
 		ToAnswer(elicitation, Object{"action": "accept", "content": Object{"name": "Ada"}}),
 		ToConnect(), ToList("tools"), ToCall(background, nil).AsTask(keptFor), ToList("tools"), ToClose(),
 	},

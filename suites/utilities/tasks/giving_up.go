@@ -9,10 +9,10 @@ import (
 )
 
 // taskGivenUp is a client that cancels a call which has become a task.
-var taskGivenUp = &Story{
+var taskGivenUp = &Scenario{
 	Name: "task-call-cancelled", Says: "The client cancels a call that has become a task and never ends.",
 	Since: revision, Until: revision,
-	Told: Steps{
+	Steps: Steps{
 		ToConnect(), ToList("tools"), ToCall(background, nil).AsTask(keptFor).As("work"),
 		ToWaitFor(statusTold), ToCancel("work"), ToList("tools"), ToClose(),
 	},

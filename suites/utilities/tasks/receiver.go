@@ -30,10 +30,10 @@ const (
 )
 
 // askedForTasks is a server that has its client do something as tasks.
-var askedForTasks = &Story{
+var askedForTasks = &Scenario{
 	Name: "asked-for-tasks", Says: "During a call the server asks for two answers as tasks, then for one that is refused, and looks at them in every way.",
 	Since: revision, Until: revision,
-	Told: Steps{
+	Steps: Steps{
 		ToAnswer(rootsList, Object{"roots": []any{Object{"uri": "file:///home/ada"}}}),
 		ToAnswer(sampling, generated), ToAnswer(sampling, generated), ToRefuse(sampling, declined, because),
 		ToAnswer(elicitation, entered), ToAnswer(elicitation, entered), ToRefuse(elicitation, declined, because),
@@ -81,10 +81,10 @@ func asksForTasks(i *interview) {
 }
 
 // longTasks is a server whose client takes its time.
-var longTasks = &Story{
+var longTasks = &Scenario{
 	Name: "asked-for-long-tasks", Says: "The client takes a while over two answers as tasks; the server waits for one, and cancels the other.",
 	Since: revision, Until: revision,
-	Told: Steps{
+	Steps: Steps{
 		ToAnswer(sampling, generated).Late(longFor), ToAnswer(elicitation, entered).Late(longFor),
 		ToConnect(), ToList("tools"), ToCall(scripted.AddNumbers, Object{"a": 5, "b": 3}), ToClose(),
 	},

@@ -30,14 +30,14 @@ const (
 	greedyReply = 250 * time.Millisecond
 	// greedyPatience is how long the greedy client waits for what has no end.
 	greedyPatience = 2 * time.Second
-	// storyTimeout bounds the end of a story, which is a matter of milliseconds.
-	storyTimeout = time.Minute
+	// scenarioTimeout bounds the end of a scenario, which is a matter of milliseconds.
+	scenarioTimeout = time.Minute
 )
 
 // A scripted server comes to its end whatever the client does: one that does each
 // thing several times, at once, and answers every question twice or never, or that
 // does not even read, holds up no handler for ever.
-func TestEveryStoryEndsWithAGreedyClient(t *testing.T) {
+func TestEveryScenarioEndsWithAGreedyClient(t *testing.T) {
 	t.Parallel()
 	for _, revision := range protocol.Checked() {
 		for _, how := range []struct {
@@ -46,16 +46,16 @@ func TestEveryStoryEndsWithAGreedyClient(t *testing.T) {
 		}{{protocol.Stdio, false}, {protocol.HTTP, false}, {protocol.HTTP, true}} {
 			t.Run(fmt.Sprintf("%s %s mute=%v", revision, how.over, how.mute), func(t *testing.T) {
 				t.Parallel()
-				environment := storiesOf(t, revision, how.over)
-				stories := environment.Stories()
+				environment := scenariosOf(t, revision, how.over)
+				scenarios := environment.Scenarios()
 				environment.Launch = func(ctx context.Context, invocation conform.Invocation) (conform.Departure, error) {
-					at := slices.IndexFunc(stories, func(story *conform.Story) bool { return story.Name == invocation.Story })
-					(&greedy{revision: revision, told: stories[at].Told, mute: how.mute}).play(ctx, invocation)
+					at := slices.IndexFunc(scenarios, func(scenario *conform.Scenario) bool { return scenario.Name == invocation.Scenario })
+					(&greedy{revision: revision, told: scenarios[at].Steps, mute: how.mute}).play(ctx, invocation)
 					return conform.Departure{}, nil
 				}
 				var playing sync.WaitGroup
-				for _, story := range stories {
-					playing.Go(func() { endsInTime(t, environment, story) })
+				for _, scenario := range scenarios {
+					playing.Go(func() { endsInTime(t, environment, scenario) })
 				}
 				playing.Wait()
 			})
@@ -63,14 +63,14 @@ func TestEveryStoryEndsWithAGreedyClient(t *testing.T) {
 	}
 }
 
-// endsInTime plays a story, again if the machine was too busy for anybody to come.
-func endsInTime(t *testing.T, environment *conform.Environment, story *conform.Story) {
-	ctx, cancel := context.WithTimeout(t.Context(), storyTimeout)
+// endsInTime plays a scenario, again if the machine was too busy for anybody to come.
+func endsInTime(t *testing.T, environment *conform.Environment, scenario *conform.Scenario) {
+	ctx, cancel := context.WithTimeout(t.Context(), scenarioTimeout)
 	defer cancel()
 	ended := make(chan error, 1)
 	go func() {
 		for {
-			performance, _, err := environment.Perform(ctx, story)
+			performance, _, err := environment.Perform(ctx, scenario)
 			if err != nil || performance.Came() {
 				ended <- err
 				return
@@ -80,15 +80,15 @@ func endsInTime(t *testing.T, environment *conform.Environment, story *conform.S
 	select {
 	case err := <-ended:
 		if err != nil {
-			t.Errorf("%s: %v", story.Name, err)
+			t.Errorf("%s: %v", scenario.Name, err)
 		}
 	case <-ctx.Done():
-		t.Errorf("%s does not end", story.Name)
+		t.Errorf("%s does not end", scenario.Name)
 	}
 }
 
-// storiesOf has all stories of a leg.
-func storiesOf(t *testing.T, revision, over string) *conform.Environment {
+// scenariosOf has all scenarios of a leg.
+func scenariosOf(t *testing.T, revision, over string) *conform.Environment {
 	t.Helper()
 	to := &Judging{options: Options{Role: protocol.ClientRole, Timeout: greedyReply, MaxMessage: 1 << 20}}
 	to.leg = conform.Leg{Role: protocol.ClientRole, Revision: revision, Transport: over}
