@@ -63,7 +63,7 @@ func (s *Server) unreplied(to string, id jsonrpc.ID, err error) (awaited string,
 	switch {
 	case at >= 0 && exchange[at].Deliberate != "":
 		return to + " that " + exchange[at].Deliberate, nil // what becomes of what is illegal is for the check
-	case to == s.env.alwaysServed() && (s.env.noFence() != "" || s.env.fence() != to):
+	case to == s.env.alwaysServed() && (s.env.noBarrier() != "" || s.env.barrier() != to):
 		return to, nil // there is a requirement that it is answered, too
 	}
 	return to, &NoReply{To: to, Found: oneLine(err.Error()), Exchange: exchange, Judged: judged, Undelivered: errors.Is(err, transport.ErrRefused)}
@@ -290,7 +290,7 @@ func (e *Environment) contact(ctx context.Context, patience time.Duration) error
 	}
 	defer connection.Close(ctx)
 	switch {
-	case e.Survey.Fence != "": // which is answered where the opening is not
+	case e.Survey.Barrier != "": // which is answered where the opening is not
 	case e.Has(protocol.Discovery):
 		_, err = connection.Discover(ctx, e.Revision, scripted.Everything(e.Revision))
 	default:
@@ -299,8 +299,8 @@ func (e *Environment) contact(ctx context.Context, patience time.Duration) error
 	if _, refused := errors.AsType[*scripted.RefusedError](err); refused {
 		return nil // that is an answer, too
 	}
-	if err == nil && e.Survey.NoFence == "" {
-		_, err = connection.Once(ctx, e.fence(), nil)
+	if err == nil && e.Survey.NoBarrier == "" {
+		_, err = connection.Once(ctx, e.barrier(), nil)
 	}
 	if e.Survey.Closed != "" && slices.ContainsFunc(log.Events(), isSaid) {
 		return nil

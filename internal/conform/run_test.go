@@ -110,7 +110,7 @@ func TestChecks(t *testing.T) {
 			server.Client.Answer("ping", scripted.Silence)
 			Expect(server.Ask(ctx, "ping", nil)).To(BeResult())
 			server.StaysUsable(ctx)
-			server.Fence(ctx)
+			server.Barrier(ctx)
 			pooled = append(pooled, server)
 		})
 		ginkgo.It("2 uses it again and fails", Verifies("ping.answered"), func(ctx ginkgo.SpecContext) {

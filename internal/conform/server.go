@@ -143,21 +143,21 @@ func (s *Server) notify(ctx context.Context, method string, params any) (status 
 	return status, refused
 }
 
-// Fence sends a request that every server answers, and waits for the answer: what
+// Barrier sends a request that every server answers, and waits for the answer: what
 // the server sent because of earlier messages is there by then, save on slower
 // streams. A server that does not answer makes the check inconclusive.
-func (s *Server) Fence(ctx context.Context) {
-	s.needFence()
-	s.Once(ctx, s.env.fence(), nil)
+func (s *Server) Barrier(ctx context.Context) {
+	s.needBarrier()
+	s.Once(ctx, s.env.barrier(), nil)
 }
 
-// FenceMethod is a request without params that every server must answer at any
+// BarrierMethod is a request without params that every server must answer at any
 // time: ping (basic/utilities/ping), in the stateless era server/discover, or a list
 // where the server does not answer that.
-func FenceMethod() string { return current.environment.fence() }
+func BarrierMethod() string { return current.environment.barrier() }
 
-func (e *Environment) fence() string {
-	return cmp.Or(lookUp[string](e, survey.FencedBy), e.alwaysServed())
+func (e *Environment) barrier() string {
+	return cmp.Or(lookUp[string](e, survey.BarrierBy), e.alwaysServed())
 }
 
 // alwaysServed is the request that every server serves at any time.
@@ -168,27 +168,27 @@ func (e *Environment) alwaysServed() string {
 	return "ping"
 }
 
-func (e *Environment) fenceHint() string {
-	return "fix the failures of " + e.fence() + " first"
+func (e *Environment) barrierHint() string {
+	return "fix the failures of " + e.barrier() + " first"
 }
 
-// unfenced says why nothing is to be learned from a server by such requests.
-func (e *Environment) unfenced() string {
-	return "it would show by a " + e.fence() + ", which this server does not answer with a result: " + e.noFence()
+// noBarrierReason says why nothing is to be learned from a server by such requests.
+func (e *Environment) noBarrierReason() string {
+	return "it would show by a " + e.barrier() + ", which this server does not answer with a result: " + e.noBarrier()
 }
 
-func (s *Server) needFence() {
-	if s.env.noFence() != "" {
-		Inconclusive(s.env.unfenced(), s.env.fenceHint())
+func (s *Server) needBarrier() {
+	if s.env.noBarrier() != "" {
+		Inconclusive(s.env.noBarrierReason(), s.env.barrierHint())
 	}
 }
 
 // StaysUsable judges that the server still answers, as far as it does at all, and
 // returns that answer.
 func (s *Server) StaysUsable(ctx context.Context) Reply {
-	s.needFence()
-	wanted := "the server to go on answering (a " + s.env.fence() + ")"
-	request := s.Start(ctx, s.env.fence(), nil)
+	s.needBarrier()
+	wanted := "the server to go on answering (a " + s.env.barrier() + ")"
+	request := s.Start(ctx, s.env.barrier(), nil)
 	received, err := request.Wait(ctx)
 	if err != nil {
 		_, current.outcome.NoReply = s.unreplied(request.Method, request.ID, err) // for when it answers nobody else either
@@ -202,8 +202,8 @@ func (s *Server) StaysUsable(ctx context.Context) Reply {
 // NeedUsable makes a check inconclusive unless the server still answers, after something
 // illegal: whether it has to, other checks judge.
 func (s *Server) NeedUsable(ctx context.Context, hint string) Reply {
-	s.needFence()
-	received, err := s.Connection.Once(ctx, s.env.fence(), nil)
+	s.needBarrier()
+	received, err := s.Connection.Once(ctx, s.env.barrier(), nil)
 	if err != nil {
 		current.outcome.Doubtful = true
 		Inconclusive("the server did not go on: "+err.Error(), hint)

@@ -63,7 +63,7 @@ func TestChecksOfTheStatelessEra(t *testing.T) {
 		ginkgo.It("needs no handshake", Verifies("ping.answered"), func(ctx ginkgo.SpecContext) {
 			Demand(RevisionHas(protocol.Statelessness), "the era", "the other")
 			server := Session(ctx)
-			server.Fence(ctx)
+			server.Barrier(ctx)
 			server.StaysUsable(ctx)
 			server.Hear(ctx) // which is refused
 		})

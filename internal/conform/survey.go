@@ -8,7 +8,7 @@ func Declares(path string) bool { return current.environment.declares(path) }
 // NeedDeclarations makes the check inconclusive unless the server has said what it declares:
 // where it has not, nothing that it does is undeclared.
 func NeedDeclarations() {
-	if by := lookUp[string](current.environment, survey.FencedBy); by != "" {
+	if by := lookUp[string](current.environment, survey.BarrierBy); by != "" {
 		Inconclusive("nothing is known of what the server declares", "fix the failures of server/discover first")
 	}
 }
@@ -78,9 +78,9 @@ func (e *Environment) tools() []Object { return lookUp[[]Object](e, survey.AllTo
 
 func (e *Environment) resources() []Object { return lookUp[[]Object](e, survey.AllResources) }
 
-// noFence says why the target does not answer what every server must; "" when it
+// noBarrier says why the target does not answer what every server must; "" when it
 // does.
-func (e *Environment) noFence() string { return lookUp[string](e, survey.Fenced) }
+func (e *Environment) noBarrier() string { return lookUp[string](e, survey.WhyNoBarrier) }
 
 // lookUp asks the survey, and tells that it did.
 func lookUp[T any](e *Environment, question survey.Question) T {

@@ -19,7 +19,7 @@ const (
 	labelExtension   = "extended-by:"
 	labelTransport   = "over:"
 	labelProvocation = "provoked-by:"
-	labelFence       = "by-fence"
+	labelBarrier     = "by-barrier"
 	labelAlone       = "alone"
 	labelAbsent      = "not-at-this-revision"
 )
@@ -128,10 +128,10 @@ func Provocations(labels []string) []string {
 // the config names.
 func NeedsProvocation(kinds ...string) Labels { return prefixed(labelProvocation, kinds) }
 
-// ByFence makes a check inconclusive when the server does not answer what every
+// ByBarrier makes a check inconclusive when the server does not answer what every
 // server must (ping; server/discover): for one that asks by it, whatever it is
 // about.
-func ByFence() Labels { return Labels{labelFence} }
+func ByBarrier() Labels { return Labels{labelBarrier} }
 
 // Alone runs a check when no other runs: what it provokes reaches every
 // session of a shared target.
@@ -174,8 +174,8 @@ func (e *Environment) gate(labels []string) (outcome Outcome) {
 	if e.Survey != nil && e.Survey.Closed != "" {
 		return Outcome{} // nothing can be asked, which the check finds out
 	}
-	if slices.Contains(labels, labelFence) && e.noFence() != "" {
-		return Outcome{Ending: Inconclusion, Reason: e.unfenced(), Hint: e.fenceHint()}
+	if slices.Contains(labels, labelBarrier) && e.noBarrier() != "" {
+		return Outcome{Ending: Inconclusion, Reason: e.noBarrierReason(), Hint: e.barrierHint()}
 	}
 	for _, label := range labels {
 		kind, ok := strings.CutPrefix(label, labelProvocation)

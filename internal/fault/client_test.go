@@ -91,7 +91,7 @@ func TestHTTPClients(t *testing.T) {
 					t.Errorf("wanted - found +\n%s", diff)
 				}
 			}
-			ask(t, address, post(hello)) // a fence
+			ask(t, address, post(hello)) // a barrier
 			if rest := <-came; !strings.HasSuffix(rest, hello) {
 				t.Errorf("there is more: %s", rest)
 			}

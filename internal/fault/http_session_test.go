@@ -19,9 +19,9 @@ import (
 
 const hello = `{"jsonrpc":"2.0","id":0,"method":"initialize"}`
 
-// unanswered sends a request that is never answered and leaves when a fence says that
+// unanswered sends a request that is never answered and leaves when a barrier says that
 // nothing more can come of it.
-func unanswered(t *testing.T, address, method, body string, fence func(), header ...string) {
+func unanswered(t *testing.T, address, method, body string, barrier func(), header ...string) {
 	t.Helper()
 	ctx, leave := context.WithCancel(t.Context())
 	answered := make(chan error, 1)
@@ -42,7 +42,7 @@ func unanswered(t *testing.T, address, method, body string, fence func(), header
 		}
 		answered <- err
 	}()
-	fence()
+	barrier()
 	leave()
 	if err := <-answered; err != nil {
 		t.Error(err)

@@ -174,7 +174,7 @@ func (s *stdio) event(event string) (ignored bool, done <-chan struct{}) {
 			s.lanes[Out].inOrder(func() { _ = s.do(step) })
 		}
 	}
-	return ignored, s.lanes[Out].fence()
+	return ignored, s.lanes[Out].barrier()
 }
 
 // passIn passes on what the peer says, and the end of it.

@@ -101,8 +101,8 @@ func (l *lane) workInOrder() {
 	}
 }
 
-// fence is closed when all that is done in order is done.
-func (l *lane) fence() <-chan struct{} {
+// barrier is closed when all that is done in order is done.
+func (l *lane) barrier() <-chan struct{} {
 	done := make(chan struct{})
 	l.inOrder(func() { close(done) })
 	return done

@@ -88,7 +88,7 @@ func (s *stdio) do(step Step) (err error) {
 func (s *stdio) finish(step Step) {
 	from := s.lanes[s.wire.from]
 	if step.Direction != s.wire.from {
-		s.await(from.fence())
+		s.await(from.barrier())
 	}
 	switch {
 	case step.Exit != nil:

@@ -378,23 +378,23 @@ func (v *visit) look(ctx context.Context, to scripted.Target) {
 		v.survey = survey.Unopened(v.asked, v.handshake, v.mute)
 		return
 	}
-	noFence, silent := "", false
+	noBarrier, silent := "", false
 	undiscovered := protocol.Has(v.asked, protocol.Discovery) && !v.handshake.Agreed
 	switch {
 	case undiscovered:
 		v.handshake.Capabilities = map[string]any{"tools": map[string]any{}, "resources": map[string]any{}, "prompts": map[string]any{}}
 	case protocol.Has(v.asked, protocol.Ping):
-		noFence, silent = pinged(ctx, v.connection)
+		noBarrier, silent = pinged(ctx, v.connection)
 	}
 	if silent {
-		v.mute = "after initialize the target answers nothing: " + noFence
+		v.mute = "after initialize the target answers nothing: " + noBarrier
 		// It is asked once more for each list, and not waited for again and again.
 		var cancel context.CancelFunc
 		ctx, cancel = context.WithTimeout(ctx, to.Reply)
 		defer cancel()
 	}
 	v.survey = survey.Take(ctx, v.connection, v.asked, v.handshake)
-	v.survey.NoFence = noFence
+	v.survey.NoBarrier = noBarrier
 	if undiscovered {
 		v.survey.Infer(v.list)
 	}
@@ -416,7 +416,7 @@ func (v *visit) spoken() bool { return v.err == nil && v.asked == v.handshake.Re
 
 // pinged says why a ping, which every server must answer, brings no result, and
 // whether it is left without any answer for as long as an answer may take.
-func pinged(ctx context.Context, connection *scripted.Connection) (noFence string, silent bool) {
+func pinged(ctx context.Context, connection *scripted.Connection) (noBarrier string, silent bool) {
 	answer, err := connection.Call(ctx, "ping", nil)
 	if err != nil {
 		return err.Error(), errors.Is(err, scripted.ErrTimeout)

@@ -225,7 +225,7 @@ func TestWants(t *testing.T) {
 	t.Parallel()
 	asKnown := func(survey.Question) bool { return false }
 	otherTools := func(question survey.Question) bool { return question == survey.AllTools }
-	some := job{Checks: []string{pingAnswers}, Asked: questions{toolsLists: {survey.Fenced, survey.AllTools}, rulesValid: {survey.Fenced}}}.wants()
+	some := job{Checks: []string{pingAnswers}, Asked: questions{toolsLists: {survey.WhyNoBarrier, survey.AllTools}, rulesValid: {survey.WhyNoBarrier}}}.wants()
 	for check, want := range map[string][2]bool{pingAnswers: {true, true}, toolsLists: {false, true}, rulesValid: {false, false}} {
 		if found := [2]bool{some(check, "", asKnown), some(check, "", otherTools)}; found != want {
 			t.Errorf("%s: runs %v, wanted %v", check, found, want)

@@ -16,8 +16,8 @@ const (
 	AllResources Question = "resources"
 	AllTemplates Question = "templates"
 	AllPrompts   Question = "prompts"
-	Fenced       Question = "fence"
-	FencedBy     Question = "fence by"
+	WhyNoBarrier Question = "barrier"
+	BarrierBy    Question = "barrier by"
 	Agreed       Question = "handshakes"
 )
 
@@ -56,10 +56,10 @@ func (s *Survey) Answer(question Question) any {
 		return s.Templates
 	case AllPrompts:
 		return s.Prompts
-	case Fenced:
-		return s.NoFence
-	case FencedBy:
-		return s.Fence
+	case WhyNoBarrier:
+		return s.NoBarrier
+	case BarrierBy:
+		return s.Barrier
 	case Agreed:
 		return s.Handshakes
 	}

@@ -20,8 +20,8 @@ func TestQuestions(t *testing.T) {
 	all := []survey.Question{
 		survey.WhetherDeclares("tools"), survey.WhetherDeclares("tools.listChanged"), survey.WhetherDeclares("prompts"),
 		survey.WhetherOffers("echo"), survey.WhetherOffers("slow"),
-		survey.AllTools, survey.AllResources, survey.AllTemplates, survey.AllPrompts, survey.Fenced,
-		survey.Agreed, survey.WhyUnlisted("tools/list"), survey.FencedBy,
+		survey.AllTools, survey.AllResources, survey.AllTemplates, survey.AllPrompts, survey.WhyNoBarrier,
+		survey.Agreed, survey.WhyUnlisted("tools/list"), survey.BarrierBy,
 	}
 	for name, one := range map[string]struct {
 		change  func(*survey.Survey)
@@ -36,11 +36,11 @@ func TestQuestions(t *testing.T) {
 		"resources":        {func(s *survey.Survey) { s.Resources = nil }, []survey.Question{survey.AllResources}},
 		"templates":        {func(s *survey.Survey) { s.Templates = s.Resources }, []survey.Question{survey.AllTemplates}},
 		"prompts":          {func(s *survey.Survey) { s.Prompts = s.Tools }, []survey.Question{survey.AllPrompts}},
-		"another fence":    {func(s *survey.Survey) { s.Fence = "tools/list" }, []survey.Question{survey.FencedBy}},
+		"another barrier":  {func(s *survey.Survey) { s.Barrier = "tools/list" }, []survey.Question{survey.BarrierBy}},
 		"handshakes":       {func(s *survey.Survey) { s.Handshakes = []string{"2025-11-25"} }, []survey.Question{survey.Agreed}},
 		"no list":          {func(s *survey.Survey) { s.Failed = map[string]string{"tools/list": "no answer"} }, []survey.Question{survey.WhyUnlisted("tools/list")}},
 		"closed":           {func(s *survey.Survey) { s.Closed = "no answer" }, []survey.Question{survey.WhyUnlisted("tools/list")}},
-		"no fence":         {func(s *survey.Survey) { s.NoFence = "no answer" }, []survey.Question{survey.Fenced}},
+		"no barrier":       {func(s *survey.Survey) { s.NoBarrier = "no answer" }, []survey.Question{survey.WhyNoBarrier}},
 	} {
 		other := known()
 		one.change(other)

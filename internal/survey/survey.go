@@ -29,12 +29,12 @@ type Survey struct {
 	Resources    []map[string]any `json:"resources,omitempty"`
 	Templates    []map[string]any `json:"templates,omitempty"`
 	Prompts      []map[string]any `json:"prompts,omitempty"`
-	// NoFence says why a request that every server must answer (ping; in the
+	// NoBarrier says why a request that every server must answer (ping; in the
 	// stateless era server/discover) brings no result; "" when it does.
-	NoFence string `json:"noFence,omitempty"`
-	// Fence is a list that takes the place of server/discover where that brings no
+	NoBarrier string `json:"noBarrier,omitempty"`
+	// Barrier is a list that takes the place of server/discover where that brings no
 	// result; "" where it does.
-	Fence string `json:"fence,omitempty"`
+	Barrier string `json:"barrier,omitempty"`
 	// Failed says, by list method, why a list could not be had, or not to its end.
 	Failed map[string]string `json:"failed,omitempty"`
 	// Closed says why nothing could be asked at all; "" when it could.
@@ -105,8 +105,8 @@ func introduced(revision string, handshake scripted.Handshake) *Survey {
 
 // Infer makes the survey one of a server that did not let itself be discovered: it has
 // that of which it answered the lists, and a list is what it answers at any time.
-func (s *Survey) Infer(fence string) {
-	s.Fence = fence
+func (s *Survey) Infer(barrier string) {
+	s.Barrier = barrier
 	for capability, method := range map[string]string{"tools": "tools/list", "resources": "resources/list", "prompts": "prompts/list"} {
 		if s.Failed[method] != "" {
 			delete(s.Capabilities, capability)
@@ -116,7 +116,7 @@ func (s *Survey) Infer(fence string) {
 }
 
 // Declared tells whether the capabilities are what the server itself has declared.
-func (s *Survey) Declared() bool { return s != nil && s.Fence == "" }
+func (s *Survey) Declared() bool { return s != nil && s.Barrier == "" }
 
 // Notices tell what a reader has to know of lists that could not be had, in a line each.
 func (s *Survey) Notices() []string {

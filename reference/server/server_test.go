@@ -273,12 +273,12 @@ func TestCancellation(t *testing.T) {
 		c.notify("notifications/cancelled", nil)
 		id := c.start("tools/call", object{"name": "test_slow", "arguments": object{"seconds": 10}})
 		c.notify("notifications/cancelled", object{"requestId": id, "reason": "a test"})
-		for fence := c.start("tools/call", object{"name": "test_tool_with_progress"}); ; {
+		for barrier := c.start("tools/call", object{"name": "test_tool_with_progress"}); ; {
 			m := c.next()
 			if fmt.Sprint(m["id"]) == strconv.Itoa(id) {
 				t.Fatalf("the cancelled request is answered: %v", m)
 			}
-			if fmt.Sprint(m["id"]) == strconv.Itoa(fence) {
+			if fmt.Sprint(m["id"]) == strconv.Itoa(barrier) {
 				return
 			}
 		}

@@ -260,7 +260,7 @@ func TestCancellationEndsTheCall(t *testing.T) {
 		slow := object{"name": "test_slow", "arguments": object{"seconds": 10}, "_meta": object{"progressToken": "slow"}}
 		id := c.start("tools/call", slow)
 		c.cancel(id)
-		c.tool("test_tool_with_progress", nil) // a fence
+		c.tool("test_tool_with_progress", nil) // a barrier
 		for _, m := range append(c.heard, c.early...) {
 			if fmt.Sprint(m["id"]) == strconv.Itoa(id) {
 				t.Errorf("the cancelled request is answered: %v", m)

@@ -81,7 +81,7 @@ func TestMessages(t *testing.T) {
 		`{"jsonrpc":"2.0","id":1,"method":"ping","a":"` + strings.Repeat("a", 5<<20) + `"}`: `-32600`,
 	} {
 		for _, revision := range sessionRevisions {
-			got := converse(t, server.Options{}, hello(revision), "", sent, `{"jsonrpc":"2.0","id":"fence","method":"ping"}`)
+			got := converse(t, server.Options{}, hello(revision), "", sent, `{"jsonrpc":"2.0","id":"barrier","method":"ping"}`)
 			if len(got) != 3 {
 				t.Errorf("%.80s: %d lines: %s", sent, len(got), got)
 				continue
@@ -113,7 +113,7 @@ func TestSilence(t *testing.T) {
 		`{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":0}}`,
 		"   ",
 	} {
-		got := converse(t, server.Options{}, hello(server.Revision20251125), sent, `{"jsonrpc":"2.0","id":"fence","method":"ping"}`)
+		got := converse(t, server.Options{}, hello(server.Revision20251125), sent, `{"jsonrpc":"2.0","id":"barrier","method":"ping"}`)
 		if len(got) != 2 {
 			t.Errorf("%s is answered: %s", sent, got)
 		}

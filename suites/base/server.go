@@ -30,7 +30,7 @@ func ServerChecks() {
 const openAtOnce = 20
 
 func requests() {
-	It("answers requests of a client that opens the connection as the revision specifies", Verifies("base.components.required"), ByFence(),
+	It("answers requests of a client that opens the connection as the revision specifies", Verifies("base.components.required"), ByBarrier(),
 		func(ctx SpecContext) {
 			server := Connect(ctx)
 
@@ -41,16 +41,16 @@ func requests() {
 				Demand(err == nil, "a handshake that succeeds", text(err))
 			}
 
-			Expect(server.Ask(ctx, FenceMethod(), nil)).To(BeResult())
+			Expect(server.Ask(ctx, BarrierMethod(), nil)).To(BeResult())
 		})
 
-	It("answers each of many concurrent requests", Verifies("base.requests.answered"), ByFence(),
+	It("answers each of many concurrent requests", Verifies("base.requests.answered"), ByBarrier(),
 		func(ctx SpecContext) {
 			server := Session(ctx)
 
 			var open []*scripted.Pending
 			for range openAtOnce {
-				open = append(open, server.Start(ctx, FenceMethod(), nil))
+				open = append(open, server.Start(ctx, BarrierMethod(), nil))
 			}
 
 			for _, request := range open {
@@ -58,7 +58,7 @@ func requests() {
 			}
 		})
 
-	It("returns an id that is a string unchanged", Verifies("base.responses.id"), ByFence(),
+	It("returns an id that is a string unchanged", Verifies("base.responses.id"), ByBarrier(),
 		func(ctx SpecContext) {
 			server := Session(ctx)
 
@@ -67,7 +67,7 @@ func requests() {
 			Demand(answered == jsonrpc.StringID("mcpconform: a string, ünïcödé"), "the same id", answered.String())
 		})
 
-	It("returns an id that is a string of digits as a string", Verifies("base.responses.id"), ByFence(),
+	It("returns an id that is a string of digits as a string", Verifies("base.responses.id"), ByBarrier(),
 		func(ctx SpecContext) {
 			server := Session(ctx)
 
@@ -76,7 +76,7 @@ func requests() {
 			Demand(answered == jsonrpc.StringID("0042"), `the id "0042"`, answered.String())
 		})
 
-	It("returns the id 0 unchanged", Verifies("base.responses.id"), ByFence(),
+	It("returns the id 0 unchanged", Verifies("base.responses.id"), ByBarrier(),
 		func(ctx SpecContext) {
 			server := Session(ctx)
 
@@ -85,7 +85,7 @@ func requests() {
 			Demand(answered == jsonrpc.IntID(0), "the id 0", answered.String())
 		})
 
-	It("returns an id of more than 32 bits unchanged", Verifies("base.responses.id"), ByFence(),
+	It("returns an id of more than 32 bits unchanged", Verifies("base.responses.id"), ByBarrier(),
 		func(ctx SpecContext) {
 			server := Session(ctx)
 
@@ -124,7 +124,7 @@ func requests() {
 const largeID = 1 << 40
 
 func malformed() {
-	It("rejects a request with an unknown method", Verifies("base.errors.unknown-method"), ByFence(),
+	It("rejects a request with an unknown method", Verifies("base.errors.unknown-method"), ByBarrier(),
 		func(ctx SpecContext) {
 			server := Session(ctx)
 
@@ -133,7 +133,7 @@ func malformed() {
 			Expect(reply).To(BeJSONRPCError())
 		})
 
-	It("rejects a request with an unknown method with -32601", Verifies("base.errors.method-not-found"), ByFence(),
+	It("rejects a request with an unknown method with -32601", Verifies("base.errors.method-not-found"), ByBarrier(),
 		func(ctx SpecContext) {
 			server := Session(ctx)
 
@@ -231,9 +231,9 @@ func notifications() {
 				NotApplicable("the transport refuses notifications")
 			}
 
-			fence := server.Ask(ctx, FenceMethod(), nil)
+			barrier := server.Ask(ctx, BarrierMethod(), nil)
 
-			DemandNone("no response to a notification", responsesBut(server, mark, fence))
+			DemandNone("no response to a notification", responsesBut(server, mark, barrier))
 		})
 }
 
@@ -253,7 +253,7 @@ func aMethod() string {
 			return feature + "/list"
 		}
 	}
-	return FenceMethod()
+	return BarrierMethod()
 }
 
 func isResponse(received scripted.Received) bool { return received.Kind == jsonrpc.Response }
@@ -261,7 +261,7 @@ func isResponse(received scripted.Received) bool { return received.Kind == jsonr
 // answeredID sends a request with an id and returns the id of the response: whatever
 // response comes is meant for it, as nothing else was asked for.
 func answeredID(ctx context.Context, server *Server, id jsonrpc.ID) jsonrpc.ID {
-	request := server.StartRaw(ctx, id, FenceMethod(), scripted.Outgoing{}, nil)
+	request := server.StartRaw(ctx, id, BarrierMethod(), scripted.Outgoing{}, nil)
 	received, err := request.WaitOr(ctx, isResponse)
 	return server.Answered(request, received, err).ID
 }
@@ -278,9 +278,9 @@ func say(ctx context.Context, server *Server, raw, reason string) {
 
 // responsesBut returns the responses that came since a mark, without that to a request
 // which followed what may have provoked them.
-func responsesBut(server *Server, mark int, fence Reply) []scripted.Received {
+func responsesBut(server *Server, mark int, barrier Reply) []scripted.Received {
 	return server.Sent(mark, func(received scripted.Received) bool {
-		return isResponse(received) && received.ID != fence.ID
+		return isResponse(received) && received.ID != barrier.ID
 	})
 }
 
@@ -289,9 +289,9 @@ func responsesBut(server *Server, mark int, fence Reply) []scripted.Received {
 func refusalsOf(ctx context.Context, server *Server, raw, reason string) []Reply {
 	mark := server.Mark()
 	say(ctx, server, raw, reason)
-	fence := server.NeedUsable(ctx, "see the checks of base.errors.survived")
+	barrier := server.NeedUsable(ctx, "see the checks of base.errors.survived")
 	var refusals []Reply
-	for _, response := range responsesBut(server, mark, fence) {
+	for _, response := range responsesBut(server, mark, barrier) {
 		if refusal, _ := response.Error(); server.HTTP == nil || refusal.Code != jsonrpc.HeaderMismatch {
 			refusals = append(refusals, Reply{Received: response})
 		}

@@ -78,7 +78,7 @@ func statelessness() {
 
 			mark := server.Mark()
 			server.Need(ctx, "tools/call", quiet)
-			server.Fence(ctx)
+			server.Barrier(ctx)
 
 			logged := server.Sent(mark, Notification("notifications/message"))
 			DemandNone("no log messages for a request that asks for none", logged)
@@ -122,7 +122,7 @@ func statelessness() {
 			server := Session(ctx)
 
 			for range 2 {
-				reply := server.Await(ctx, server.StartRaw(ctx, jsonrpc.StringID("mcpconform-again"), FenceMethod(), scripted.Outgoing{}, nil))
+				reply := server.Await(ctx, server.StartRaw(ctx, jsonrpc.StringID("mcpconform-again"), BarrierMethod(), scripted.Outgoing{}, nil))
 				Expect(reply).To(BeResult())
 			}
 		})

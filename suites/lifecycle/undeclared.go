@@ -29,7 +29,7 @@ func unannounced() {
 				if changed["isError"] == true || lists.Unchanged(before, server.All(ctx, feature+"/list")) {
 					Inconclusive("the list of "+feature+" did not change", "see that the tool for "+feature+"-changed changes it")
 				}
-				server.Fence(ctx)
+				server.Barrier(ctx)
 				DemandNone("no "+announcement+" of a server that does not declare "+feature+".listChanged", server.Sent(mark, Notification(announcement)))
 			})
 	}
@@ -46,7 +46,7 @@ func unannounced() {
 				Inconclusive("the tool "+trigger.Tool+" did not change the resource", "see that the tool for resource-updated changes it")
 			}
 
-			server.Fence(ctx)
+			server.Barrier(ctx)
 			DemandNone("no notifications/resources/updated of a server that does not declare resources.subscribe",
 				server.Sent(mark, Notification("notifications/resources/updated")))
 		})

@@ -15,7 +15,7 @@ func cancelling() {
 	Describe("Cancellation by the transport", func() {
 
 		It("sends no response or progress for a cancelled tools/call, and continues",
-			Verifies("transports.stdio.cancel.silent", "transports.http.cancel.silent"), NeedsProvocation("slow"), ByFence(),
+			Verifies("transports.stdio.cancel.silent", "transports.http.cancel.silent"), NeedsProvocation("slow"), ByBarrier(),
 			func(ctx SpecContext) {
 				server := FreshSession(ctx)
 				const token, other = "mcpconform-given-up", "mcpconform-completed"
@@ -32,7 +32,7 @@ func cancelling() {
 				mark := server.Mark()
 				// The same call, begun later, is answered when this one would have been.
 				server.Need(ctx, "tools/call", Provoking("slow").Reporting(other))
-				server.Fence(ctx)
+				server.Barrier(ctx)
 				DemandNone("nothing more for the call", server.Sent(mark, concerns(request.ID, token)))
 			})
 	})

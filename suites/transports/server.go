@@ -18,12 +18,12 @@ import (
 func ServerChecks() {
 	Describe("Every transport", func() {
 
-		It("accepts and returns multi-byte UTF-8 characters in a request id", Verifies("transports.utf8"), ByFence(),
+		It("accepts and returns multi-byte UTF-8 characters in a request id", Verifies("transports.utf8"), ByBarrier(),
 			func(ctx SpecContext) {
 				server := Session(ctx)
 				id := jsonrpc.StringID("é-日本-🙂") // of two, three and four bytes
 
-				request := server.StartRaw(ctx, id, FenceMethod(), scripted.Outgoing{}, nil)
+				request := server.StartRaw(ctx, id, BarrierMethod(), scripted.Outgoing{}, nil)
 				received, err := request.WaitOr(ctx, func(received scripted.Received) bool { return received.Kind == jsonrpc.Response })
 				reply := server.Answered(request, received, err) // whatever id it has, as nothing else was asked for
 

@@ -33,7 +33,7 @@ const (
 )
 
 func unsupported() {
-	It("rejects the unknown protocol version 1900-01-01 with -32022", Verifies("versioning.unsupported.refused"), ByFence(),
+	It("rejects the unknown protocol version 1900-01-01 with -32022", Verifies("versioning.unsupported.refused"), ByBarrier(),
 		func(ctx SpecContext) {
 			server := Connect(ctx)
 
@@ -42,7 +42,7 @@ func unsupported() {
 			Expect(reply).To(BeJSONRPCError(jsonrpc.UnsupportedRevision))
 		})
 
-	It("rejects a list request at the unknown protocol version 1900-01-01 with -32022", Verifies("versioning.unsupported.refused"), ByFence(),
+	It("rejects a list request at the unknown protocol version 1900-01-01 with -32022", Verifies("versioning.unsupported.refused"), ByBarrier(),
 		func(ctx SpecContext) {
 			list := aList()
 			Session(ctx).Need(ctx, list, nil) // or else nothing shows what it is refused for
@@ -52,7 +52,7 @@ func unsupported() {
 			Expect(reply).To(BeJSONRPCError(jsonrpc.UnsupportedRevision))
 		})
 
-	It("rejects the future protocol version 2999-12-31 with -32022", Verifies("versioning.unsupported.refused"), ByFence(),
+	It("rejects the future protocol version 2999-12-31 with -32022", Verifies("versioning.unsupported.refused"), ByBarrier(),
 		func(ctx SpecContext) {
 			server := Connect(ctx)
 
@@ -61,7 +61,7 @@ func unsupported() {
 			Expect(reply).To(BeJSONRPCError(jsonrpc.UnsupportedRevision))
 		})
 
-	It("rejects a released protocol version not listed by server/discover with -32022", Verifies("versioning.unsupported.refused"), ByFence(),
+	It("rejects a released protocol version not listed by server/discover with -32022", Verifies("versioning.unsupported.refused"), ByBarrier(),
 		func(ctx SpecContext) {
 			listed := listedVersions(ctx, Session(ctx))
 			unlisted := slices.DeleteFunc(protocol.Released(), func(revision string) bool {
@@ -88,13 +88,13 @@ func unsupported() {
 }
 
 func independence() {
-	It("serves a supported protocol version after it rejected an unsupported one", Verifies("versioning.requests.independent"), ByFence(),
+	It("serves a supported protocol version after it rejected an unsupported one", Verifies("versioning.requests.independent"), ByBarrier(),
 		func(ctx SpecContext) {
 			server := FreshSession(ctx)
 
 			refusalOf(ctx, server, distant)
 
-			Expect(server.Ask(ctx, FenceMethod(), nil)).To(BeResult())
+			Expect(server.Ask(ctx, BarrierMethod(), nil)).To(BeResult())
 		})
 
 	It("rejects an unsupported protocol version after it served a supported one", Verifies("versioning.requests.independent"),
@@ -102,7 +102,7 @@ func independence() {
 			refusalOf(ctx, Connect(ctx), distant) // or else nothing shows what it remembers
 			server := Connect(ctx)
 
-			server.Need(ctx, FenceMethod(), nil)
+			server.Need(ctx, BarrierMethod(), nil)
 			reply := askAt(ctx, server, distant)
 
 			Expect(reply).To(BeJSONRPCError())
@@ -175,7 +175,7 @@ func listWith(wanted any) types.GomegaMatcher {
 // askAt asks for something harmless at a revision.
 func askAt(ctx SpecContext, server *Server, revision string) Reply {
 	params := Object{"_meta": Object{mcp.MetaVersion: revision}}
-	reply, _ := server.Provoke(ctx, FenceMethod(), params, "")
+	reply, _ := server.Provoke(ctx, BarrierMethod(), params, "")
 	return reply
 }
 
@@ -194,7 +194,7 @@ func aList() string {
 // server that does not refuse it in the right way ends the check: another judges it.
 func refusalOf(ctx SpecContext, server *Server, revision string) jsonrpc.Error {
 	params := Object{"_meta": Object{mcp.MetaVersion: revision}}
-	reply, _, err := server.Attempt(ctx, FenceMethod(), params, "")
+	reply, _, err := server.Attempt(ctx, BarrierMethod(), params, "")
 	refusal, refused := reply.Error()
 	if err != nil || !refused || refusal.Code != jsonrpc.UnsupportedRevision {
 		NotApplicable("the server does not refuse " + revision + " as a revision that it does not support")

@@ -78,7 +78,7 @@ func Unasked(ctx context.Context, able, server *conform.Server, kind, method str
 	Provoke(ctx, able, kind, method).Outcome(ctx)
 	mark := server.Mark()
 	server.NeedReply(ctx, "tools/call", conform.Provoking(kind).Call())
-	server.Fence(ctx)
+	server.Barrier(ctx)
 	return server.Asked(mark, method)
 }
 

@@ -233,8 +233,8 @@ func visits() {
 			question := asking.Provoke(ctx, server, "elicitation-url", method)
 			question.Outcome(ctx)
 
-			server.Fence(ctx)
-			bystander.Fence(ctx)
+			server.Barrier(ctx)
+			bystander.Barrier(ctx)
 			announced := bystander.Sent(bystander.Began(), Notification(completion))
 			if len(announced)+len(server.Sent(server.Began(), Notification(completion))) == 0 {
 				Inconclusive("the server announced no completion at all, so that nothing shows whom it would tell",

@@ -28,7 +28,7 @@ func ServerChecks() {
 				server := SessionOf(ctx, scripted.Everything(Revision()).Without("roots"))
 
 				server.NeedReply(ctx, "tools/call", Provoking("roots").Call())
-				server.Fence(ctx)
+				server.Barrier(ctx)
 
 				asking.DemandNone(server.Asked(0, method)...)
 			})
@@ -137,7 +137,7 @@ func provoke(ctx context.Context, server *Server) question {
 		received, err := provoked.call.WaitOr(ctx, RequestOf(method))
 		server.Needed(provoked.call, received, err)
 	} else {
-		server.Fence(ctx)
+		server.Barrier(ctx)
 	}
 	if len(server.Asked(0, method)) == 0 { // it may remember what it asked before
 		if !known {

@@ -222,7 +222,7 @@ func notifications() {
 			}
 			observe(ctx, server, id, isOver)
 			observe(ctx, server, other, isOver)
-			server.Fence(ctx)
+			server.Barrier(ctx)
 
 			tells := Notification("notifications/tasks")
 			server.NeedMessage(ctx, subscription.Mark, tells, "the server agreed to tell of the task, and told nothing", "check a server that tells of tasks")
@@ -301,7 +301,7 @@ func unknown() {
 
 // former checks what became of the tasks of 2025-11-25.
 func former() {
-	It("rejects tasks/result with -32601", Verifies("tasks-extension.former.result-removed"), NeedsExtension("tasks"), ByFence(),
+	It("rejects tasks/result with -32601", Verifies("tasks-extension.former.result-removed"), NeedsExtension("tasks"), ByBarrier(),
 		func(ctx SpecContext) {
 			server := declaring(ctx)
 

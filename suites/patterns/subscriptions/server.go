@@ -208,7 +208,7 @@ func endings() {
 			other := server.Subscribe(ctx, Object{"toolsListChanged": true})
 
 			cancelled.Cancel(ctx)
-			server.Fence(ctx)
+			server.Barrier(ctx)
 			mark := server.Mark()
 			change(ctx, server, other)
 
@@ -224,7 +224,7 @@ func endings() {
 			kept := server.Subscribe(ctx, Object{"toolsListChanged": true})
 
 			cancelled.Cancel(ctx)
-			server.Fence(ctx)
+			server.Barrier(ctx)
 			server.Need(ctx, "tools/call", Provoking("tools-changed").Call())
 
 			kept.Until(ctx, toolsChanged)
@@ -243,7 +243,7 @@ func await(ctx context.Context, server *Server, subscription *Subscription, meth
 	server.NeedMessage(ctx, subscription.Mark, func(received scripted.Received) bool {
 		return received.Method == method && SubscriptionOf(received) == subscription.ID
 	}, "the server announced nothing to who asked for it", "fix the failures of subscriptions.filter.delivered first")
-	server.Fence(ctx)
+	server.Barrier(ctx)
 }
 
 // told are the notifications of a method on a subscription.

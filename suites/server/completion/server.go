@@ -63,7 +63,7 @@ func ServerChecks() {
 				Demand(answered, "a result of completion/complete for some argument of a prompt or template", reply.Describe())
 			})
 
-		It("rejects completion/complete with -32601 if it does not support completions", Verifies("completion.unsupported.code"), ByFence(),
+		It("rejects completion/complete with -32601 if it does not support completions", Verifies("completion.unsupported.code"), ByBarrier(),
 			func(ctx SpecContext) {
 				if Declares("completions") {
 					NotApplicable("the server declares completions")

@@ -57,7 +57,7 @@ func undeclared() {
 
 			server.NeedReply(ctx, "tools/call", call)
 
-			server.Fence(ctx)
+			server.Barrier(ctx)
 			DemandNone("no log messages of a server that does not declare logging", server.Sent(mark, Notification(logMessage)))
 		})
 }
@@ -97,7 +97,7 @@ func askingForMessages() {
 			server := Session(ctx)
 
 			for _, level := range levels {
-				reply := server.Ask(ctx, FenceMethod(), atLevel(level, nil))
+				reply := server.Ask(ctx, BarrierMethod(), atLevel(level, nil))
 
 				Expect(reply).To(BeResult())
 			}
@@ -112,7 +112,7 @@ func askingForMessages() {
 			provoke(ctx, server, "emergency")
 			before := server.Mark()
 			provoke(ctx, server, "debug") // this is for one request
-			server.Fence(ctx)
+			server.Barrier(ctx)
 			if len(server.Sent(before, Notification(logMessage))) == 0 {
 				Inconclusive("the tool for logging logs nothing for a request that asks for all messages",
 					"name one that does in mcpconform.yaml: provocations: {logging: {tool: NAME}}")
@@ -120,7 +120,7 @@ func askingForMessages() {
 			mark := server.Mark()
 
 			provoke(ctx, server, "")
-			server.Fence(ctx)
+			server.Barrier(ctx)
 
 			DemandNone("no log message for a request without "+mcp.MetaLogLevel, server.Sent(mark, Notification(logMessage)))
 		})
@@ -133,7 +133,7 @@ func unknownLevels() {
 			server := FreshSession(ctx)
 			asking := func(level string) Request {
 				if RevisionHas(protocol.LogLevelInMeta) {
-					return Request{Method: FenceMethod(), Params: atLevel(level, nil), Name: level}
+					return Request{Method: BarrierMethod(), Params: atLevel(level, nil), Name: level}
 				}
 				return Request{Method: "logging/setLevel", Params: Object{"level": level}, Name: level}
 			}

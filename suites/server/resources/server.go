@@ -201,7 +201,7 @@ func ServerChecks() {
 				mark := server.Mark()
 
 				change.provoke(ctx, server)
-				server.Fence(ctx)
+				server.Barrier(ctx)
 
 				DemandNone("no update after resources/unsubscribe", server.Sent(mark, Notification(updated)))
 			})

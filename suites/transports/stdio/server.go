@@ -32,7 +32,7 @@ var telling = map[string]string{
 func ServerChecks() {
 	Describe("stdio", func() {
 
-		It("accepts two messages that arrive on standard input at once", Verifies("transports.stdio.messages"), ByFence(),
+		It("accepts two messages that arrive on standard input at once", Verifies("transports.stdio.messages"), ByBarrier(),
 			func(ctx SpecContext) {
 				server := Session(ctx)
 				first, second := jsonrpc.StringID("mcpconform-first-of-two"), jsonrpc.StringID("mcpconform-second-of-two")
@@ -44,14 +44,14 @@ func ServerChecks() {
 				server.Until(ctx, mark, "an answer to the second of two requests", answers(second))
 			})
 
-		It("accepts a message that arrives on standard input in two parts", Verifies("transports.stdio.messages"), ByFence(),
+		It("accepts a message that arrives on standard input in two parts", Verifies("transports.stdio.messages"), ByBarrier(),
 			func(ctx SpecContext) {
 				// Nothing of the client's own may get between the pieces.
 				server := SessionOf(ctx, scripted.Nothing())
 				server.Answer("ping", scripted.Silence)
 				id, mark := server.NextID(), server.Mark()
 				padding := Object{"_meta": Object{"padding": strings.Repeat("0123456789", longLine/10)}}
-				message := append(jsonrpc.NewRequest(id, FenceMethod(), server.Dress(padding)), '\n')
+				message := append(jsonrpc.NewRequest(id, BarrierMethod(), server.Dress(padding)), '\n')
 
 				write(ctx, server, message[:len(message)/2])
 				write(ctx, server, message[len(message)/2:])
@@ -59,14 +59,14 @@ func ServerChecks() {
 				server.Until(ctx, mark, fmt.Sprintf("an answer to a request of %d bytes", len(message)), answers(id))
 			})
 
-		It("returns the matching result for each of several concurrent requests", Verifies("transports.stdio.interleaved"), ByFence(),
+		It("returns the matching result for each of several concurrent requests", Verifies("transports.stdio.interleaved"), ByBarrier(),
 			func(ctx SpecContext) {
 				server := FreshSession(ctx)
 				server.Hear(ctx) // a subscription on the same channel, where the server has some
 
 				requests := map[string]*scripted.Pending{}
 				for method := range telling {
-					if method == FenceMethod() || Declares(mcp.ListMember(method)) {
+					if method == BarrierMethod() || Declares(mcp.ListMember(method)) {
 						id := jsonrpc.StringID("mcpconform-beside-" + method)
 						requests[method] = server.StartRaw(ctx, id, method, scripted.Outgoing{}, nil)
 					}
@@ -77,11 +77,11 @@ func ServerChecks() {
 				}
 			})
 
-		It("exits when its standard input is closed", Verifies("transports.stdio.shutdown.exits"), ByFence(),
+		It("exits when its standard input is closed", Verifies("transports.stdio.shutdown.exits"), ByBarrier(),
 			func(ctx SpecContext) {
 				server := FreshSession(ctx)
 				id := jsonrpc.StringID("mcpconform-before-the-end")
-				server.Await(ctx, server.StartRaw(ctx, id, FenceMethod(), scripted.Outgoing{}, nil)) // it is there
+				server.Await(ctx, server.StartRaw(ctx, id, BarrierMethod(), scripted.Outgoing{}, nil)) // it is there
 
 				server.Stdio.Pipe.CloseInput()
 
@@ -99,7 +99,7 @@ func ServerChecks() {
 
 // line is a request that every server answers, on a line of its own.
 func line(server *Server, id jsonrpc.ID) []byte {
-	return append(jsonrpc.NewRequest(id, FenceMethod(), server.Dress(nil)), '\n')
+	return append(jsonrpc.NewRequest(id, BarrierMethod(), server.Dress(nil)), '\n')
 }
 
 // write writes bytes in one go.

@@ -35,7 +35,7 @@ func otherEras() {
 			Expect(response).To(HaveStatus(http.StatusMethodNotAllowed))
 		})
 
-	It("ignores Mcp-Session-Id and assigns none, unless it supports older protocol versions", Verifies("transports.http.older.sessions"), ByFence(),
+	It("ignores Mcp-Session-Id and assigns none, unless it supports older protocol versions", Verifies("transports.http.older.sessions"), ByBarrier(),
 		func(ctx SpecContext) {
 			mustBeOfOneEra(ctx)
 			server := Session(ctx)
@@ -46,7 +46,7 @@ func otherEras() {
 			Demand(sessionIn(given.Response) == "", "no session id", "the session id "+sessionIn(given.Response))
 		})
 
-	It("ignores Last-Event-ID, unless it supports older protocol versions", Verifies("transports.http.stream.not-resumable"), ByFence(),
+	It("ignores Last-Event-ID, unless it supports older protocol versions", Verifies("transports.http.stream.not-resumable"), ByBarrier(),
 		func(ctx SpecContext) {
 			mustBeOfOneEra(ctx)
 			server := Session(ctx)

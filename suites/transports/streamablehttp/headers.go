@@ -17,11 +17,11 @@ import (
 // standardHeaders checks the headings Standard Request Headers, Case Sensitivity and
 // Server Validation of the stateless era.
 func standardHeaders() {
-	It("rejects a request without Mcp-Method", Verifies("transports.http.headers.missing"), ByFence(),
+	It("rejects a request without Mcp-Method", Verifies("transports.http.headers.missing"), ByBarrier(),
 		func(ctx SpecContext) {
 			server := Session(ctx)
 
-			given := post(ctx, server, server.Body(FenceMethod(), nil), "lacks Mcp-Method", WithoutHeader(transport.MethodHeader))
+			given := post(ctx, server, server.Body(BarrierMethod(), nil), "lacks Mcp-Method", WithoutHeader(transport.MethodHeader))
 
 			Expect(given).To(beTurnedDown())
 		})
@@ -37,21 +37,21 @@ func standardHeaders() {
 			}
 		})
 
-	It("rejects a request whose Mcp-Method differs from the method in the body", Verifies("transports.http.headers.mismatch"), ByFence(),
+	It("rejects a request whose Mcp-Method differs from the method in the body", Verifies("transports.http.headers.mismatch"), ByBarrier(),
 		func(ctx SpecContext) {
 			server := Session(ctx)
 
-			given := post(ctx, server, server.Body(FenceMethod(), nil), otherMethod, WithHeader(transport.MethodHeader, "prompts/get"))
+			given := post(ctx, server, server.Body(BarrierMethod(), nil), otherMethod, WithHeader(transport.MethodHeader, "prompts/get"))
 
 			Expect(given).To(beTurnedDown())
 		})
 
-	It("rejects a request whose Mcp-Method differs from the method only in case", Verifies("transports.http.headers.mismatch"), ByFence(),
+	It("rejects a request whose Mcp-Method differs from the method only in case", Verifies("transports.http.headers.mismatch"), ByBarrier(),
 		func(ctx SpecContext) {
 			server := Session(ctx)
 
-			given := post(ctx, server, server.Body(FenceMethod(), nil), "has Mcp-Method in another case than the body",
-				WithHeader(transport.MethodHeader, strings.ToUpper(FenceMethod())))
+			given := post(ctx, server, server.Body(BarrierMethod(), nil), "has Mcp-Method in another case than the body",
+				WithHeader(transport.MethodHeader, strings.ToUpper(BarrierMethod())))
 
 			Expect(given).To(beTurnedDown())
 		})
@@ -88,21 +88,21 @@ func standardHeaders() {
 			Expect(given).To(beTurnedDown())
 		})
 
-	It("returns HTTP 400 and -32020 if Mcp-Method is missing", Verifies("transports.http.headers.error"), ByFence(),
+	It("returns HTTP 400 and -32020 if Mcp-Method is missing", Verifies("transports.http.headers.error"), ByBarrier(),
 		func(ctx SpecContext) {
 			server := Session(ctx)
 
-			given := post(ctx, server, server.Body(FenceMethod(), nil), "lacks Mcp-Method", WithoutHeader(transport.MethodHeader))
+			given := post(ctx, server, server.Body(BarrierMethod(), nil), "lacks Mcp-Method", WithoutHeader(transport.MethodHeader))
 
 			mustBeTurnedDown(given, "transports.http.headers.missing")
 			Expect(given).To(beTheError(http.StatusBadRequest, jsonrpc.HeaderMismatch))
 		})
 
-	It("returns HTTP 400 and -32020 if Mcp-Method differs from the method in the body", Verifies("transports.http.headers.error"), ByFence(),
+	It("returns HTTP 400 and -32020 if Mcp-Method differs from the method in the body", Verifies("transports.http.headers.error"), ByBarrier(),
 		func(ctx SpecContext) {
 			server := Session(ctx)
 
-			given := post(ctx, server, server.Body(FenceMethod(), nil), otherMethod, WithHeader(transport.MethodHeader, "prompts/get"))
+			given := post(ctx, server, server.Body(BarrierMethod(), nil), otherMethod, WithHeader(transport.MethodHeader, "prompts/get"))
 
 			mustBeTurnedDown(given, "transports.http.headers.mismatch")
 			Expect(given).To(beTheError(http.StatusBadRequest, jsonrpc.HeaderMismatch))

@@ -29,12 +29,12 @@ func listening() {
 			}
 		})
 
-	It("sends the response to a POST elsewhere than on the stream opened with GET", Verifies("transports.http.get.no-response"), ByFence(),
+	It("sends the response to a POST elsewhere than on the stream opened with GET", Verifies("transports.http.get.no-response"), ByBarrier(),
 		func(ctx SpecContext) {
 			server := FreshSession(ctx)
 			listening := mustListen(ctx, server)
 
-			reply := server.Ask(ctx, FenceMethod(), nil)
+			reply := server.Ask(ctx, BarrierMethod(), nil)
 
 			Demand(reply.Stream != listening.Stream, "the response on the stream of its request", "the response on the stream for GET")
 		})
@@ -69,14 +69,14 @@ const manyRequests = 5
 
 // connecting checks the heading Multiple Connections.
 func connecting() {
-	It("returns a result for each of several concurrent requests", Verifies("transports.http.streams.served"), ByFence(),
+	It("returns a result for each of several concurrent requests", Verifies("transports.http.streams.served"), ByBarrier(),
 		func(ctx SpecContext) {
 			server := Session(ctx)
 
 			var requests []*scripted.Pending
 			for number := range manyRequests {
 				id := jsonrpc.StringID(fmt.Sprintf("mcpconform-at-once-%d", number))
-				requests = append(requests, server.StartRaw(ctx, id, FenceMethod(), scripted.Outgoing{}, nil))
+				requests = append(requests, server.StartRaw(ctx, id, BarrierMethod(), scripted.Outgoing{}, nil))
 			}
 
 			for _, request := range requests {
@@ -84,7 +84,7 @@ func connecting() {
 			}
 		})
 
-	It("sends no progress of one of two concurrent calls on the SSE stream of the other", Verifies("transports.http.stream.related"), NeedsProvocation("progress"), ByFence(),
+	It("sends no progress of one of two concurrent calls on the SSE stream of the other", Verifies("transports.http.stream.related"), NeedsProvocation("progress"), ByBarrier(),
 		func(ctx SpecContext) {
 			server := FreshSession(ctx)
 			tokens := []string{"mcpconform-one-of-two", "mcpconform-two-of-two"}
@@ -126,7 +126,7 @@ func connecting() {
 			}
 			server.NeedMessage(ctx, mark, Notification("notifications/tools/list_changed"),
 				"the server did not announce the change of its tools", "see the check of tools.list-changed.sent")
-			server.Fence(ctx) // the same on another stream would be on its way by now
+			server.Barrier(ctx) // the same on another stream would be on its way by now
 
 			streams := map[string]bool{}
 			for _, received := range server.Sent(mark, Notification("notifications/tools/list_changed")) {

@@ -70,7 +70,7 @@ func resuming() {
 
 			resumed := mustResume(ctx, server, after)
 			some := replayed(ctx, server, mark, first.ID)
-			server.Fence(ctx) // a replay of more would be on its way by now
+			server.Barrier(ctx) // a replay of more would be on its way by now
 
 			foreign := server.Sent(mark, func(received scripted.Received) bool {
 				return received.Stream == resumed.Stream && answers(second.ID)(received)
@@ -146,7 +146,7 @@ func (c *running) awaitEvent(ctx context.Context, server *Server) bool {
 			c.lastEvent = ids[len(ids)-1]
 			return true
 		}
-		server.Fence(ctx) // the first event comes at once, if it is there to ready the client
+		server.Barrier(ctx) // the first event comes at once, if it is there to ready the client
 	}
 	return false
 }

@@ -29,7 +29,7 @@ const byStranger = "comes from the web page of another site"
 
 // security checks the heading Security Warning.
 func security() {
-	It("rejects a first POST with a foreign Origin", Verifies("transports.http.origin.validated"), ByFence(),
+	It("rejects a first POST with a foreign Origin", Verifies("transports.http.origin.validated"), ByBarrier(),
 		func(ctx SpecContext) {
 			server := Connect(ctx)
 
@@ -38,7 +38,7 @@ func security() {
 			Expect(response).To(beRefused())
 		})
 
-	It("rejects a POST with a foreign Origin", Verifies("transports.http.origin.validated"), ByFence(),
+	It("rejects a POST with a foreign Origin", Verifies("transports.http.origin.validated"), ByBarrier(),
 		func(ctx SpecContext) {
 			server := Session(ctx)
 
@@ -57,7 +57,7 @@ func security() {
 			Expect(response).To(beRefused())
 		})
 
-	It("rejects a DELETE with a foreign Origin", Verifies("transports.http.origin.validated"), AtRevisionsWith(protocol.Sessions), ByFence(),
+	It("rejects a DELETE with a foreign Origin", Verifies("transports.http.origin.validated"), AtRevisionsWith(protocol.Sessions), ByBarrier(),
 		func(ctx SpecContext) {
 			mustEnd(ctx, FreshSession(ctx)) // or else nothing shows what a refusal is for
 			server := FreshSession(ctx)
@@ -67,7 +67,7 @@ func security() {
 			Expect(response).To(beRefused())
 		})
 
-	It("rejects a foreign Origin with HTTP 403", Verifies("transports.http.origin.forbidden"), ByFence(),
+	It("rejects a foreign Origin with HTTP 403", Verifies("transports.http.origin.forbidden"), ByBarrier(),
 		func(ctx SpecContext) {
 			server, unknown := Session(ctx), Connect(ctx)
 
@@ -87,7 +87,7 @@ func security() {
 			if err != nil || !isLoopback(endpoint.Hostname()) {
 				NotApplicable("the server is not reached at a loopback address")
 			}
-			Session(ctx).Fence(ctx) // it is there
+			Session(ctx).Barrier(ctx) // it is there
 
 			addresses := listeningAt(portOf(endpoint))
 

@@ -36,11 +36,11 @@ func ServerChecks() {
 
 // anyRequest is the body of a request that every server answers, and that was not sent
 // before.
-func anyRequest(server *Server) []byte { return server.Body(FenceMethod(), nil) }
+func anyRequest(server *Server) []byte { return server.Body(BarrierMethod(), nil) }
 
 // identified is the same with an id of its own.
 func identified(server *Server, id string) []byte {
-	return jsonrpc.NewRequest(jsonrpc.StringID(id), FenceMethod(), server.Dress(nil))
+	return jsonrpc.NewRequest(jsonrpc.StringID(id), BarrierMethod(), server.Dress(nil))
 }
 
 // helloBy are the params of an initialize request of a client with a name.
@@ -71,7 +71,7 @@ func endpoint() {
 			Demand(given.code() != 0 || !slices.Contains([]int{404, 405, 501}, given.Status), "an endpoint that takes POST", given.Describe())
 		})
 
-	It("serves a second client while the first is connected", Verifies("transports.http.clients"), ByFence(),
+	It("serves a second client while the first is connected", Verifies("transports.http.clients"), ByBarrier(),
 		func(ctx SpecContext) {
 			first, second := FreshSession(ctx), Connect(ctx)
 
@@ -82,8 +82,8 @@ func endpoint() {
 				}
 			}
 			id := jsonrpc.StringID("mcpconform-second-client")
-			Expect(second.MustAwait(ctx, second.StartRaw(ctx, id, FenceMethod(), scripted.Outgoing{}, nil))).To(BeResult())
-			Expect(first.MustAsk(ctx, FenceMethod(), nil)).To(BeResult())
+			Expect(second.MustAwait(ctx, second.StartRaw(ctx, id, BarrierMethod(), scripted.Outgoing{}, nil))).To(BeResult())
+			Expect(first.MustAsk(ctx, BarrierMethod(), nil)).To(BeResult())
 		})
 }
 

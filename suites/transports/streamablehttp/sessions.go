@@ -37,7 +37,7 @@ func sessions() {
 			Demand(!found, "session ids that have little in common", fmt.Sprintf("%q and %q", one, other))
 		})
 
-	It("rejects a request without Mcp-Session-Id with HTTP 400, if it requires one", Verifies("transports.http.session.missing"), ByFence(),
+	It("rejects a request without Mcp-Session-Id with HTTP 400, if it requires one", Verifies("transports.http.session.missing"), ByBarrier(),
 		func(ctx SpecContext) {
 			server := FreshSession(ctx)
 			mustHaveSession(server)
@@ -50,7 +50,7 @@ func sessions() {
 			Expect(response).To(HaveStatus(400))
 		})
 
-	It("rejects a request with the Mcp-Session-Id of an ended session with HTTP 404", Verifies("transports.http.session.gone"), ByFence(),
+	It("rejects a request with the Mcp-Session-Id of an ended session with HTTP 404", Verifies("transports.http.session.gone"), ByBarrier(),
 		func(ctx SpecContext) {
 			server := FreshSession(ctx)
 			mustEnd(ctx, server)
@@ -60,7 +60,7 @@ func sessions() {
 			Expect(response).To(HaveStatus(404))
 		})
 
-	It("rejects a notification with the Mcp-Session-Id of an ended session with HTTP 404", Verifies("transports.http.session.gone"), ByFence(),
+	It("rejects a notification with the Mcp-Session-Id of an ended session with HTTP 404", Verifies("transports.http.session.gone"), ByBarrier(),
 		func(ctx SpecContext) {
 			server := FreshSession(ctx)
 			mustEnd(ctx, server)

@@ -33,7 +33,7 @@ func mustListen(ctx context.Context, server *Server) *scripted.Delivery {
 // it when it is answered. A server that answers all with JSON makes the check
 // inapplicable.
 func streamed(ctx context.Context, server *Server) *scripted.Pending {
-	if request := asked(ctx, server, FenceMethod(), nil); request != nil {
+	if request := asked(ctx, server, BarrierMethod(), nil); request != nil {
 		return request
 	}
 	for _, kind := range []string{"progress", "logging", "text"} {
@@ -86,7 +86,7 @@ func mustResume(ctx context.Context, server *Server, eventID string) *scripted.D
 		if response.Status != http.StatusConflict {
 			break
 		}
-		server.Fence(ctx)
+		server.Barrier(ctx)
 		response = server.Response(ctx, server.HTTP.Resume(eventID))
 	}
 	if response.Status != http.StatusOK || response.ContentType != eventStream {

@@ -19,7 +19,7 @@ const assumed = "2025-03-26"
 
 // versions checks the heading Protocol Version Header.
 func versions() {
-	It("rejects a POST with an unsupported MCP-Protocol-Version with HTTP 400", Verifies("transports.http.version.refused"), ByFence(),
+	It("rejects a POST with an unsupported MCP-Protocol-Version with HTTP 400", Verifies("transports.http.version.refused"), ByBarrier(),
 		func(ctx SpecContext) {
 			server := Session(ctx)
 
@@ -28,7 +28,7 @@ func versions() {
 			Expect(response).To(HaveStatus(400))
 		})
 
-	It("rejects a POST with an invalid MCP-Protocol-Version with HTTP 400", Verifies("transports.http.version.refused"), ByFence(),
+	It("rejects a POST with an invalid MCP-Protocol-Version with HTTP 400", Verifies("transports.http.version.refused"), ByBarrier(),
 		func(ctx SpecContext) {
 			server := Session(ctx)
 
@@ -47,7 +47,7 @@ func versions() {
 			Expect(response).To(HaveStatus(400))
 		})
 
-	It("accepts requests without MCP-Protocol-Version from a client that negotiated "+assumed, Verifies("transports.http.version.assumed"), ByFence(),
+	It("accepts requests without MCP-Protocol-Version from a client that negotiated "+assumed, Verifies("transports.http.version.assumed"), ByBarrier(),
 		func(ctx SpecContext) {
 			server := Connect(ctx)
 			hello := server.Need(ctx, "initialize", Hello(assumed))
@@ -56,22 +56,22 @@ func versions() {
 			}
 
 			server.Tell(ctx, "notifications/initialized", nil)
-			reply := server.Ask(ctx, FenceMethod(), nil)
+			reply := server.Ask(ctx, BarrierMethod(), nil)
 
 			Expect(reply).To(BeResult())
 		})
 
-	It("returns HTTP 400 and -32022 for an unsupported protocol version", Verifies("transports.http.version.unsupported"), ByFence(),
+	It("returns HTTP 400 and -32022 for an unsupported protocol version", Verifies("transports.http.version.unsupported"), ByBarrier(),
 		func(ctx SpecContext) {
 			server := Session(ctx)
-			body := server.Body(FenceMethod(), Object{"_meta": Object{mcp.MetaVersion: "1900-01-01"}})
+			body := server.Body(BarrierMethod(), Object{"_meta": Object{mcp.MetaVersion: "1900-01-01"}})
 
 			given := post(ctx, server, body, "names a revision that does not exist")
 
 			Expect(given).To(beTheError(http.StatusBadRequest, jsonrpc.UnsupportedRevision))
 		})
 
-	It("rejects a request whose MCP-Protocol-Version differs from the version in _meta", Verifies("transports.http.version.mismatch"), ByFence(),
+	It("rejects a request whose MCP-Protocol-Version differs from the version in _meta", Verifies("transports.http.version.mismatch"), ByBarrier(),
 		func(ctx SpecContext) {
 			server := Session(ctx)
 
@@ -80,7 +80,7 @@ func versions() {
 			Expect(given).To(beTurnedDown())
 		})
 
-	It("returns HTTP 400 and -32020 if MCP-Protocol-Version differs from the version in _meta", Verifies("transports.http.headers.error"), ByFence(),
+	It("returns HTTP 400 and -32020 if MCP-Protocol-Version differs from the version in _meta", Verifies("transports.http.headers.error"), ByBarrier(),
 		func(ctx SpecContext) {
 			server := Session(ctx)
 
@@ -93,7 +93,7 @@ func versions() {
 			Expect(given).To(beTheError(http.StatusBadRequest, jsonrpc.HeaderMismatch))
 		})
 
-	It("rejects a request without MCP-Protocol-Version", Verifies("transports.http.version.missing"), ByFence(),
+	It("rejects a request without MCP-Protocol-Version", Verifies("transports.http.version.missing"), ByBarrier(),
 		func(ctx SpecContext) {
 			server := Session(ctx)
 			for _, revision := range append(supported(ctx, server), handshakeAt(ctx, assumed)) {
@@ -107,7 +107,7 @@ func versions() {
 			Expect(given).To(beTurnedDown())
 		})
 
-	It("returns HTTP 404 and -32601 for an unknown method", Verifies("transports.http.method.unknown"), ByFence(),
+	It("returns HTTP 404 and -32601 for an unknown method", Verifies("transports.http.method.unknown"), ByBarrier(),
 		func(ctx SpecContext) {
 			server := Session(ctx)
 

@@ -44,7 +44,7 @@ func inProgress() {
 
 			server.Abandon(ctx, cancelled)
 
-			server.Fence(ctx) // until here, progress may have crossed the cancellation
+			server.Barrier(ctx) // until here, progress may have crossed the cancellation
 			mark := server.Mark()
 			completeAnother(ctx, server, "mcpconform-completed")
 			whole := len(server.Sent(mark, progressOf("mcpconform-completed")))
@@ -61,20 +61,20 @@ func inProgress() {
 			DemandNone("no progress of the cancelled request", late)
 		})
 
-	It("continues after notifications/cancelled crossed the response, which it sends once at most", Verifies("cancellation.races"), ByFence(),
+	It("continues after notifications/cancelled crossed the response, which it sends once at most", Verifies("cancellation.races"), ByBarrier(),
 		func(ctx SpecContext) {
 			server := FreshSession(ctx)
 
-			crossed := server.Start(ctx, FenceMethod(), nil)
+			crossed := server.Start(ctx, BarrierMethod(), nil)
 			server.Abandon(ctx, crossed)
 
 			server.StaysUsable(ctx)
-			Demand(len(server.Sent(crossed.Mark, responseTo(crossed.ID))) <= 1, "at most one response to the "+FenceMethod(), "more than one")
+			Demand(len(server.Sent(crossed.Mark, responseTo(crossed.ID))) <= 1, "at most one response to the "+BarrierMethod(), "more than one")
 		})
 }
 
 func invalid() {
-	It("ignores notifications/cancelled with an unknown requestId", Verifies("cancellation.invalid.unknown"), ByFence(),
+	It("ignores notifications/cancelled with an unknown requestId", Verifies("cancellation.invalid.unknown"), ByBarrier(),
 		func(ctx SpecContext) {
 			server := FreshSession(ctx)
 
@@ -82,24 +82,24 @@ func invalid() {
 				"cancels a request that was never sent")
 		})
 
-	It("ignores notifications/cancelled for a request that was already answered", Verifies("cancellation.invalid.completed"), ByFence(),
+	It("ignores notifications/cancelled for a request that was already answered", Verifies("cancellation.invalid.completed"), ByBarrier(),
 		func(ctx SpecContext) {
 			server := FreshSession(ctx)
-			answered := server.Start(ctx, FenceMethod(), nil)
+			answered := server.Start(ctx, BarrierMethod(), nil)
 			server.Await(ctx, answered)
 
 			demandIgnored(ctx, server, jsonrpc.NewNotification(method, Object{"requestId": answered.ID, "reason": "a check"}),
 				"cancels a request that was answered")
 		})
 
-	It("ignores notifications/cancelled without params", Verifies("cancellation.invalid.malformed"), ByFence(),
+	It("ignores notifications/cancelled without params", Verifies("cancellation.invalid.malformed"), ByBarrier(),
 		func(ctx SpecContext) {
 			server := FreshSession(ctx)
 
 			demandIgnored(ctx, server, jsonrpc.NewNotification(method, nil), "names no request")
 		})
 
-	It("ignores notifications/cancelled with an object as requestId", Verifies("cancellation.invalid.malformed"), ByFence(),
+	It("ignores notifications/cancelled with an object as requestId", Verifies("cancellation.invalid.malformed"), ByBarrier(),
 		func(ctx SpecContext) {
 			server := FreshSession(ctx)
 
@@ -124,7 +124,7 @@ func begin(ctx context.Context, server *Server, call Object) *scripted.Pending {
 		case <-ctx.Done():
 		}
 	}
-	server.Fence(ctx)
+	server.Barrier(ctx)
 	if len(server.Sent(request.Mark, responseTo(request.ID))) > 0 {
 		Inconclusive("the slow tool had answered before it could be cancelled",
 			"name one that takes a second or more in mcpconform.yaml: provocations: {slow: {tool: NAME}}")
@@ -148,7 +148,7 @@ func completeAnother(ctx context.Context, server *Server, token any) {
 		call = Provoking("slow").Reporting(token)
 	}
 	server.Need(ctx, "tools/call", call)
-	server.Fence(ctx)
+	server.Barrier(ctx)
 }
 
 func responseTo(id jsonrpc.ID) func(scripted.Received) bool {
@@ -177,11 +177,11 @@ func demandIgnored(ctx context.Context, server *Server, raw []byte, reason strin
 	case <-time.After(server.ReplyTime()): // the next request will tell
 	case <-ctx.Done():
 	}
-	fence := server.StaysUsable(ctx)
+	barrier := server.StaysUsable(ctx)
 	if refused {
 		return
 	}
 	DemandNone("no response to a notification", server.Sent(mark, func(received scripted.Received) bool {
-		return received.Kind == jsonrpc.Response && received.ID != fence.ID
+		return received.Kind == jsonrpc.Response && received.ID != barrier.ID
 	}))
 }

@@ -50,7 +50,7 @@ func ServerChecks() {
 
 				server.Need(ctx, "tools/call", Provoking("progress").Call())
 
-				server.Fence(ctx)
+				server.Barrier(ctx)
 				DemandNone("no progress of a request without a token", server.Sent(mark, Notification("notifications/progress")))
 			})
 
@@ -80,7 +80,7 @@ func reportsOf(ctx context.Context, server *Server, token any) []scripted.Receiv
 	call := Provoking("progress").Reporting(token)
 	mark := server.Mark()
 	server.Need(ctx, "tools/call", call)
-	server.Fence(ctx)
+	server.Barrier(ctx)
 	reports := server.Sent(mark, Notification("notifications/progress"))
 	if len(reports) < 2 {
 		Inconclusive(fmt.Sprintf("the tool for progress reported it %d times", len(reports)),
@@ -98,5 +98,5 @@ func runTask(ctx context.Context, server *Server, provocation Provocation, token
 		Inconclusive("the tool was not run as a task", "fix the failures under tasks first")
 	}
 	server.Need(ctx, "tasks/result", Object{"taskId": created["taskId"]})
-	server.Fence(ctx)
+	server.Barrier(ctx)
 }

@@ -24,7 +24,7 @@ func asRequestor() {
 
 			server.NeedReply(ctx, "tools/call", Provoking("client-task").Call())
 
-			server.Fence(ctx)
+			server.Barrier(ctx)
 			DemandNone("no task, since the client declared none", server.Sent(server.Began(), asksForTask))
 		})
 

@@ -58,7 +58,7 @@ func negotiation() {
 			Expect(reply).To(BeJSONRPCError(jsonrpc.MethodNotFound))
 		})
 
-	It("ignores task in the params of ping", Verifies("tasks.undeclared.ignored"), ByFence(),
+	It("ignores task in the params of ping", Verifies("tasks.undeclared.ignored"), ByBarrier(),
 		func(ctx SpecContext) {
 			server := Session(ctx)
 
