@@ -20,21 +20,21 @@ type detail struct {
 }
 
 // room is how much of a result is shown.
-type room struct {
+type budget struct {
 	field  int // lines of wanted, found, ...
 	steps  int // of the exchange
 	step   int // lines of a message; the one that is judged has twice as many
 	output int // lines of the target's standard error
 }
 
-func (d *detail) room() room {
+func (d *detail) budget() budget {
 	switch {
 	case d.verbose:
-		return room{field: fieldLinesVerbose, steps: 30, step: 6, output: fieldLinesVerbose}
+		return budget{field: fieldLinesVerbose, steps: 30, step: 6, output: fieldLinesVerbose}
 	case d.brief:
-		return room{field: fieldLines, steps: 3, step: 3}
+		return budget{field: fieldLines, steps: 3, step: 3}
 	}
-	return room{field: fieldLines, steps: 8, step: 3, output: 6}
+	return budget{field: fieldLines, steps: 8, step: 3, output: 6}
 }
 
 func (d *detail) field(label, text string, limit int) {
@@ -54,36 +54,36 @@ func (d *detail) copied(label, text string) {
 }
 
 func (d *detail) write(r *Result, revision string) {
-	room := d.room()
+	budget := d.budget()
 	for _, f := range r.Failures {
-		d.field("about", f.About, room.field)
-		d.field("wanted", f.Wanted, room.field)
-		d.found(f.Found, room.field)
-		d.field("where", f.Where, room.field)
-		d.field("hint", f.Hint, room.field)
+		d.field("about", f.About, budget.field)
+		d.field("wanted", f.Wanted, budget.field)
+		d.found(f.Found, budget.field)
+		d.field("where", f.Where, budget.field)
+		d.field("hint", f.Hint, budget.field)
 	}
 	for i := range r.Requirements {
 		d.requirement(&r.Requirements[i], i == 0, revision)
 	}
 	if len(r.Follows) > 0 {
-		d.field("also", "breaks "+strings.Join(r.Follows, ", "), room.field)
+		d.field("also", "breaks "+strings.Join(r.Follows, ", "), budget.field)
 	}
-	d.field("on", d.on, room.field)
+	d.field("on", d.on, budget.field)
 	if r.Occurrences > 1 {
 		seen := plural(r.Occurrences, "time")
 		if r.Connections > 0 {
 			seen += " in " + plural(r.Connections, "connection")
 		}
-		d.field("seen", seen, room.field)
+		d.field("seen", seen, budget.field)
 	}
 	d.exchange(r.Exchange, pointers(r.Failures))
-	d.output(r.Output, room.output)
+	d.output(r.Output, budget.output)
 	d.copied("file", r.Transcript)
 	d.copied("rerun", r.Rerun)
 }
 
 func (d *detail) requirement(requirement *Requirement, first bool, revision string) {
-	limit := d.room().field
+	limit := d.budget().field
 	label := "and"
 	if first {
 		label = "breaks"
@@ -114,11 +114,11 @@ func (d *detail) output(text string, limit int) {
 
 // ended shows why a leg came to an early end.
 func (d *detail) ended(e *Ended) {
-	room := d.room()
-	d.field("after", e.After, room.field)
-	d.field("exit", e.Exit, room.field)
-	d.output(e.Output, max(room.output, 1))
-	d.field("hint", e.Hint, room.field)
+	budget := d.budget()
+	d.field("after", e.After, budget.field)
+	d.field("exit", e.Exit, budget.field)
+	d.output(e.Output, max(budget.output, 1))
+	d.field("hint", e.Hint, budget.field)
 }
 
 // pointers are the places in messages that failures are about.
@@ -158,7 +158,7 @@ func (d *detail) exchange(steps []Step, pointers []string) {
 	if len(steps) == 0 {
 		return
 	}
-	room := d.room()
+	budget := d.budget()
 	label := padRight("wire", labelWidth)
 	before := -1
 	lead := func() string {
@@ -166,7 +166,7 @@ func (d *detail) exchange(steps []Step, pointers []string) {
 		label = strings.Repeat(" ", labelWidth)
 		return l
 	}
-	for _, i := range shownSteps(steps, room.steps) {
+	for _, i := range shownSteps(steps, budget.steps) {
 		if left := i - before - 1; left > 0 {
 			d.line(d.paint(dim, lead()), d.paint(dim, "  … "+plural(left, "step")+" left out …"))
 		}
@@ -179,10 +179,10 @@ func (d *detail) exchange(steps []Step, pointers []string) {
 			text = strings.TrimRight(step.Kind+": "+text, ": ")
 		}
 		// The mark, the arrow, and with -v the time.
-		gutter, how, most := "  ", plainStyle, room.step
+		gutter, how, most := "  ", plainStyle, budget.step
 		var keep []string
 		if step.Marked {
-			gutter, how, most, keep = "▸ ", bold, 2*room.step, pointers
+			gutter, how, most, keep = "▸ ", bold, 2*budget.step, pointers
 		}
 		gutter += arrow(step) + " "
 		if d.verbose {

@@ -97,8 +97,8 @@ func fit(text string, width, limit int) []string {
 	all := utf8.RuneCountInString(text)
 	// A text of megabytes is cut before it is measured: what is cut would be left
 	// out below.
-	if room := maxRuneBytes * width * limit; len(text) > 2*room {
-		text = strings.ToValidUTF8(text[:room], "") + strings.ToValidUTF8(text[len(text)-room:], "")
+	if budget := maxRuneBytes * width * limit; len(text) > 2*budget {
+		text = strings.ToValidUTF8(text[:budget], "") + strings.ToValidUTF8(text[len(text)-budget:], "")
 	}
 	lines := wrap(text, width)
 	if len(lines) <= limit {

@@ -154,12 +154,12 @@ func (t *terminal) legs() {
 			heads = append(heads, v)
 		}
 	}
-	room := t.width
+	budget := t.width
 	for _, v := range heads {
-		room -= 2 + len(v)
+		budget -= 2 + len(v)
 	}
 	first += 2
-	if first > room {
+	if first > budget {
 		heads = nil // no table: words
 	}
 
@@ -332,8 +332,8 @@ func (t *terminal) failures(v Verdict) {
 		if len(f.Requirements) > 0 {
 			requirement = f.Requirements[0].ID + "  " + f.Requirements[0].PlainLevel()
 		}
-		room := t.width - labelWidth - columns.StringWidth(text)
-		if fits := room - 2 - columns.StringWidth(requirement); fits >= 0 {
+		budget := t.width - labelWidth - columns.StringWidth(text)
+		if fits := budget - 2 - columns.StringWidth(requirement); fits >= 0 {
 			t.line(t.paint(how, word), t.paint(bold, text), strings.Repeat(" ", 2+fits), t.paint(dim, requirement))
 		} else {
 			t.block(word, how, text, bold, fieldLines)
@@ -381,8 +381,8 @@ func (t *terminal) broken() {
 			break
 		}
 		row := []string{t.paint(headStyle(one.verdict), padRight(strings.ToUpper(string(one.verdict)), labelWidth)), padRight(one.id, first)}
-		if room := t.width - labelWidth - max(first, columns.StringWidth(one.id)) - 2; room >= leastText {
-			row = append(row, "  ", t.paint(dim, clip(oneLine(one.text), room)))
+		if budget := t.width - labelWidth - max(first, columns.StringWidth(one.id)) - 2; budget >= leastText {
+			row = append(row, "  ", t.paint(dim, clip(oneLine(one.text), budget)))
 		}
 		t.line(row...)
 	}

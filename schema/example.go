@@ -150,9 +150,9 @@ func (g *generator) pick(n int) int {
 	return g.random.IntN(n)
 }
 
-// roomy tells whether there may be optional members and items at a depth: less deep with each try, for schemas that
+// ample tells whether there may be optional members and items at a depth: less deep with each try, for schemas that
 // hold themselves.
-func (g *generator) roomy(depth int) bool { return !g.minimal && depth < 6-g.try/4 }
+func (g *generator) ample(depth int) bool { return !g.minimal && depth < 6-g.try/4 }
 
 // settle lays all that applies over one another and chooses among alternatives.
 func (g *generator) settle(schema any) (anySchema, error) {
@@ -400,7 +400,7 @@ func (g *generator) object(merged anySchema, depth int) (any, error) {
 	least, most := bound(merged["minProperties"], 0), bound(merged["maxProperties"], maxExampleValues)
 	for _, name := range slices.Sorted(maps.Keys(properties)) {
 		needed := len(instance) < least
-		liked := g.roomy(depth) && (g.maximal || g.random.IntN(3) == 0)
+		liked := g.ample(depth) && (g.maximal || g.random.IntN(3) == 0)
 		if len(instance) >= most || !needed && !liked {
 			continue
 		}
@@ -423,7 +423,7 @@ func (g *generator) object(merged anySchema, depth int) (any, error) {
 			}
 		}
 	}
-	if _, described := rest.(map[string]any); described && merged["propertyNames"] == nil && least == 0 && g.roomy(depth) {
+	if _, described := rest.(map[string]any); described && merged["propertyNames"] == nil && least == 0 && g.ample(depth) {
 		least = min(len(instance)+1, most) // a map: one entry shows what the others are like
 	}
 	for extra := 1; len(instance) < least; extra++ {
@@ -500,9 +500,9 @@ func (g *generator) array(merged anySchema, depth int) (any, error) {
 	}
 	length := least
 	switch {
-	case g.maximal && g.roomy(depth):
+	case g.maximal && g.ample(depth):
 		length = max(least, len(head), 1)
-	case g.roomy(depth):
+	case g.ample(depth):
 		length = least + g.random.IntN(3)
 	}
 	length = min(length, most)

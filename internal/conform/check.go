@@ -43,8 +43,8 @@ func End(state ginkgo.SpecReport) (Outcome, [][]transcript.Event) {
 	current = &check{}
 	var exchanges [][]transcript.Event
 	for _, server := range done.servers {
-		if done.environment.Company && server.Log().Crowded() {
-			done.outcome = Outcome{Ending: PutOff}
+		if done.environment.Company && server.Log().OverBudget() {
+			done.outcome = Outcome{Ending: Deferred}
 		}
 		events := server.Log().Since(server.from)
 		if len(events) > 0 {
@@ -55,8 +55,8 @@ func End(state ginkgo.SpecReport) (Outcome, [][]transcript.Event) {
 		}
 	}
 	if done.client != nil {
-		if done.environment.Company && done.client.Crowded {
-			done.outcome = Outcome{Ending: PutOff} // whatever the check concluded
+		if done.environment.Company && done.client.OverBudget {
+			done.outcome = Outcome{Ending: Deferred} // whatever the check concluded
 		}
 		done.outcome.Idle = done.client.idle()
 		for _, connection := range done.client.Connections {

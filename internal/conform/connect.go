@@ -103,7 +103,7 @@ func unused(ctx context.Context, capabilities scripted.Capabilities) *Server {
 
 func dial(environment *Environment) (*Server, error) {
 	name := fmt.Sprintf("%s-%s-%d", environment.Revision, environment.Transport, connections.Add(1))
-	connection, err := environment.open(environment.Target, transcript.NewLogIn(environment.Room, connectionPrefix+name))
+	connection, err := environment.open(environment.Target, transcript.NewLogIn(environment.Budget, connectionPrefix+name))
 	if err != nil {
 		return nil, err
 	}

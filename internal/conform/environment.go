@@ -59,9 +59,9 @@ type Environment struct {
 	Fresh bool
 	// Asked is told what a check wants to know of the survey; nil for nobody.
 	Asked func(survey.Question)
-	// Room is what all connections of the process may take together; nil for
+	// Budget is what all connections of the process may take together; nil for
 	// all that there is.
-	Room *transcript.Room
+	Budget *transcript.MemoryBudget
 	// Company tells that other processes check the target at the same time, and
 	// share the memory: a check for which there is no room is put off until it
 	// has all of it.

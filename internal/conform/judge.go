@@ -31,7 +31,7 @@ func (e *Environment) StandingRules() (standing []rules.Rule, elsewhere map[stri
 // is run again.
 func (e *Environment) judge(log *transcript.Log) {
 	defer log.Release()
-	if e.Record == nil || e.Company && log.Crowded() {
+	if e.Record == nil || e.Company && log.OverBudget() {
 		return
 	}
 	events := log.Events()

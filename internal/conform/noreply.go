@@ -282,7 +282,7 @@ func (e *Environment) unreachable() string {
 func (e *Environment) contact(ctx context.Context, patience time.Duration) error {
 	to := e.Target
 	to.Reply, to.Start = patience, patience
-	log := transcript.NewLogIn(e.Room, "contact")
+	log := transcript.NewLogIn(e.Budget, "contact")
 	defer log.Release()
 	connection, err := e.open(to, log)
 	if err != nil {

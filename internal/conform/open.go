@@ -13,13 +13,13 @@ import (
 // client, and nobody knows when it is done.
 type Playing struct{ performing *performing }
 
-// roomOfPlaying bounds the records of one scenario that anybody may come to, so that
+// budgetOfPlaying bounds the records of one scenario that anybody may come to, so that
 // it leaves room for others.
-const roomOfPlaying = 8 << 20
+const budgetOfPlaying = 8 << 20
 
 // Open begins to play a scenario. Close must be called.
 func (e *Environment) Open(scenario *Scenario) *Playing {
-	return &Playing{e.prepare(scenario, e.Room.Part(roomOfPlaying))}
+	return &Playing{e.prepare(scenario, e.Budget.Part(budgetOfPlaying))}
 }
 
 // ServeHTTP is the endpoint of the scripted server.

@@ -53,7 +53,7 @@ type Performance struct {
 	Scenario    string
 	Connections []Recorded
 	Departure   Departure
-	Crowded     bool // there was no room for all that the client sent
+	OverBudget  bool // there was no room for all that the client sent
 }
 
 // Recorded is the record of one connection of a target client.
@@ -102,7 +102,7 @@ type performing struct {
 	environment *Environment
 	scenario    *Scenario
 	server      *scripted.Server
-	room        *transcript.Room
+	budget      *transcript.MemoryBudget
 
 	mu   sync.Mutex
 	logs []*transcript.Log
@@ -122,7 +122,7 @@ const (
 // Perform lets the client play a scenario. The error says that it could not be
 // started.
 func (e *Environment) Perform(ctx context.Context, scenario *Scenario) (*Performance, []*transcript.Log, error) {
-	p := e.prepare(scenario, e.Room)
+	p := e.prepare(scenario, e.Budget)
 	if err := p.server.Unready(); err != nil {
 		p.server.Close()
 		return nil, nil, err
@@ -152,8 +152,8 @@ func (e *Environment) Perform(ctx context.Context, scenario *Scenario) (*Perform
 }
 
 // prepare makes the scripted server of a scenario, whose records take room.
-func (e *Environment) prepare(scenario *Scenario, room *transcript.Room) *performing {
-	p := &performing{environment: e, scenario: scenario, room: room}
+func (e *Environment) prepare(scenario *Scenario, budget *transcript.MemoryBudget) *performing {
+	p := &performing{environment: e, scenario: scenario, budget: budget}
 	p.server = scripted.NewServer(scripted.ServerOptions{
 		Revision: scenario.leg(e.Leg).Revision, Reply: e.Target.Reply, Limits: e.Target.Limits, Log: p.log,
 	})
@@ -166,12 +166,12 @@ func (e *Environment) prepare(scenario *Scenario, room *transcript.Room) *perfor
 // left waits for the end of what a client that has ended had open.
 func (p *performing) left() {
 	p.server.Settle(settling)
-	p.server.Orphan()
+	p.server.Detach()
 }
 
 func (p *performing) log() *transcript.Log {
 	name := fmt.Sprintf("%s%s-%d", connectionPrefix, p.scenario.Name, connections.Add(1))
-	log := transcript.NewLogIn(p.room, name)
+	log := transcript.NewLogIn(p.budget, name)
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.logs = append(p.logs, log)
@@ -257,7 +257,7 @@ func (p *performing) performance(departure Departure) *Performance {
 	defer p.mu.Unlock()
 	done := &Performance{Scenario: p.scenario.Name, Departure: departure}
 	for _, log := range p.logs {
-		done.Crowded = done.Crowded || log.Crowded()
+		done.OverBudget = done.OverBudget || log.OverBudget()
 		done.Connections = append(done.Connections, Recorded{
 			Name: log.Connection(), Events: log.Events(), Complete: log.Dropped() == 0,
 		})

@@ -29,7 +29,7 @@ func (s *Server) Provoke(ctx context.Context, method string, params any, reason 
 // is none is returned as an error. No reply at all ends the check.
 func (s *Server) Attempt(ctx context.Context, method string, params any, reason string) (reply Reply, status int, err error) {
 	id := s.NextID()
-	raw := jsonrpc.NewRequest(id, method, s.Dress(params))
+	raw := jsonrpc.NewRequest(id, method, s.WithMeta(params))
 	request := s.StartRaw(ctx, id, method, scripted.Outgoing{Raw: raw, Deliberate: reason}, nil)
 	received, err := request.Wait(ctx)
 	if refusal, inBody := errorInBody(err, id); inBody {

@@ -323,7 +323,7 @@ func (s *Server) Response(ctx context.Context, delivery *scripted.Delivery) *Res
 
 // Body writes a request that a well-behaved client could send now.
 func (s *Server) Body(method string, params any) []byte {
-	return jsonrpc.NewRequest(s.NextID(), method, s.Dress(params))
+	return jsonrpc.NewRequest(s.NextID(), method, s.WithMeta(params))
 }
 
 // Post carries out a POST of a body with the headers of a well-behaved client,

@@ -59,7 +59,7 @@ func (e *Environment) recall(scenario *Scenario, kept *Performance) *played {
 	}
 	var logs []*transcript.Log
 	for _, connection := range kept.Connections {
-		logs = append(logs, transcript.NewLogIn(e.Room, connection.Name))
+		logs = append(logs, transcript.NewLogIn(e.Budget, connection.Name))
 	}
 	return &played{client: newClient(e, scenario, kept, logs), logs: logs}
 }
@@ -108,7 +108,7 @@ func (e *Environment) leave() {
 // if it has agreed to it, and else not at all.
 func (e *Environment) judgeClient(client *Client, logs []*transcript.Log) {
 	for i, conversation := range client.Conversations {
-		if e.Record != nil && (!e.Company || !client.Crowded) {
+		if e.Record != nil && (!e.Company || !client.OverBudget) {
 			var judging []rules.Rule
 			spoken := client.scenario.leg(e.Leg)
 			agreed := spoken == e.Leg || conversation.Negotiated && conversation.Leg == spoken

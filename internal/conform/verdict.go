@@ -49,7 +49,7 @@ const (
 	Failed       Ending = "failed"
 	Skipped      Ending = "skipped"
 	Inconclusion Ending = "inconclusive"
-	PutOff       Ending = "put off" // there was no room for what the target sent
+	Deferred     Ending = "deferred" // there was no room for what the target sent
 )
 
 // Observe counts something that the target sent or did and that could have broken

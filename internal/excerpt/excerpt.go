@@ -138,13 +138,13 @@ func (w *writer) children(node *node, levels int) {
 		}
 		separator, gap = ",", 0
 	}
-	room := w.detail.items
+	budget := w.detail.items
 	for _, child := range node.children {
 		shown := child.gap == 0 && (child.kept || child.telling())
 		closed := node.kind == list && child.kind != scalar && !child.empty() && levels <= 1 // shows nothing
-		if !shown && child.gap == 0 && !closed && room > 0 {
+		if !shown && child.gap == 0 && !closed && budget > 0 {
 			shown = true
-			room--
+			budget--
 		}
 		if !shown {
 			gap += max(1, child.gap)

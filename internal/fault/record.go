@@ -99,8 +99,8 @@ func (e *exchange) bodyTap(from protocol.Party, expected int64) *bodyTap {
 
 func (b *bodyTap) take(piece []byte) {
 	b.size += int64(len(piece))
-	if room := b.limit + 1 - len(b.body); room > 0 {
-		b.body = append(b.body, piece[:min(room, len(piece))]...)
+	if budget := b.limit + 1 - len(b.body); budget > 0 {
+		b.body = append(b.body, piece[:min(budget, len(piece))]...)
 	}
 	if b.size == b.expected { // the other side may answer before the end is seen
 		b.end()
@@ -209,8 +209,8 @@ func (l *lineTap) take(piece []byte) {
 	for len(piece) > 0 {
 		line, rest, ended := bytes.Cut(piece, []byte(newline))
 		l.size += len(line)
-		if room := l.limit - len(l.line); room > 0 {
-			l.line = append(l.line, line[:min(room, len(line))]...)
+		if budget := l.limit - len(l.line); budget > 0 {
+			l.line = append(l.line, line[:min(budget, len(line))]...)
 		}
 		if !ended {
 			return

@@ -53,7 +53,7 @@ var byteOrderMark = []byte("\xef\xbb\xbf")
 // so that their spelling survives. Of duplicate members the last one wins, as
 // with most parsers. The value is nil when there is none.
 func Decode(raw []byte) (any, []Flaw) {
-	value, _, flaws := decode(raw, room(raw))
+	value, _, flaws := decode(raw, budget(raw))
 	return value, flaws
 }
 

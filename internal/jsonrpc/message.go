@@ -46,11 +46,11 @@ func Parse(raw []byte) Message { return ParseWithin(raw, math.MaxInt) }
 // of the heaviest message of a batch, of which none is kept.
 func ParseWithin(raw []byte, most int) Message {
 	message := Message{Raw: raw, Kind: Invalid}
-	if heaviest, flaws, isBatch := readBatch(raw, min(most, room(raw))); isBatch {
+	if heaviest, flaws, isBatch := readBatch(raw, min(most, budget(raw))); isBatch {
 		message.Kind, message.Flaws, message.Weight = Batch, flaws, len(raw)+heaviest
 		return message
 	}
-	value, weight, flaws := decode(raw, min(most, room(raw)))
+	value, weight, flaws := decode(raw, min(most, budget(raw)))
 	message.Flaws = flaws
 	message.Weight = len(raw) + weight
 

@@ -14,7 +14,7 @@ const maxWeight = 112 << 20
 // aside is what there is beside one long string that makes up a message.
 const aside = 1 << 20
 
-func room(raw []byte) int { return max(maxWeight-len(raw), len(raw)+aside) }
+func budget(raw []byte) int { return max(maxWeight-len(raw), len(raw)+aside) }
 
 // What a decoded value weighs in bytes, rather too much than too little. A map
 // has room for eight members at once, which makes a small object forty times as
@@ -24,7 +24,7 @@ const (
 	containerWeight   = 56 // of an array or object, and of its size while it is made
 	textWeight        = 24 // of a string, name or number, beside its bytes
 	firstMemberWeight = 288
-	roomOfSmall       = 8  // members; one more makes it another kind of map
+	budgetOfSmall     = 8  // members; one more makes it another kind of map
 	slotWeight        = 52 // of each after that
 )
 
@@ -110,9 +110,9 @@ func Weight(value any) int {
 // name and value.
 func memberWeight(before int) int {
 	switch {
-	case before == 0, before == roomOfSmall:
+	case before == 0, before == budgetOfSmall:
 		return firstMemberWeight
-	case before > roomOfSmall:
+	case before > budgetOfSmall:
 		return slotWeight
 	}
 	return 0

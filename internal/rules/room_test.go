@@ -11,7 +11,7 @@ import (
 func TestConversationsHaveRoom(t *testing.T) {
 	t.Parallel()
 	leg := Leg{Role: protocol.ServerRole, Revision: "2025-06-18", Transport: protocol.Stdio}
-	log := transcript.NewLogIn(transcript.NewRoom(20<<10), "c1")
+	log := transcript.NewLogIn(transcript.NewMemoryBudget(20<<10), "c1")
 	for range 20 {
 		log.Keep(transcript.Event{Kind: transcript.Message, From: protocol.Server, Raw: []byte(`{"jsonrpc":"2.0","method":"m","params":{"a":{"b":{}}}}`)})
 	}

@@ -20,8 +20,8 @@ func Show(value any) string {
 	if weight <= large {
 		return excerpt.Short([]byte(jsonrpc.Text(value)))
 	}
-	room := large
-	return fmt.Sprintf("%s… (some %d KiB)", excerpt.Beginning([]byte(jsonrpc.Text(beginning(value, &room)))), weight>>10)
+	budget := large
+	return fmt.Sprintf("%s… (some %d KiB)", excerpt.Beginning([]byte(jsonrpc.Text(beginning(value, &budget)))), weight>>10)
 }
 
 // large is the memory in bytes from which on no JSON text is made of the whole
@@ -29,32 +29,32 @@ func Show(value any) string {
 const large = 64 << 10
 
 // beginning copies what there is room for of a decoded value.
-func beginning(value any, room *int) any {
-	*room -= frame
+func beginning(value any, budget *int) any {
+	*budget -= frame
 	switch value := value.(type) {
 	case string:
-		return cut(value, room)
+		return cut(value, budget)
 	case json.Number:
-		if len(value) > *room {
-			return cut(string(value), room)
+		if len(value) > *budget {
+			return cut(string(value), budget)
 		}
-		*room -= len(value)
+		*budget -= len(value)
 	case []any:
 		var copied []any
 		for _, element := range value {
-			if *room <= 0 {
+			if *budget <= 0 {
 				break
 			}
-			copied = append(copied, beginning(element, room))
+			copied = append(copied, beginning(element, budget))
 		}
 		return copied
 	case map[string]any:
 		copied := map[string]any{}
 		for _, name := range slices.Sorted(maps.Keys(value)) {
-			if *room <= 0 {
+			if *budget <= 0 {
 				break
 			}
-			copied[cut(name, room)] = beginning(value[name], room)
+			copied[cut(name, budget)] = beginning(value[name], budget)
 		}
 		return copied
 	}
@@ -64,8 +64,8 @@ func beginning(value any, room *int) any {
 // frame is what a value takes beside its text, about.
 const frame = 16
 
-func cut(text string, room *int) string {
-	text = text[:min(len(text), max(*room, 0))]
-	*room -= len(text)
+func cut(text string, budget *int) string {
+	text = text[:min(len(text), max(*budget, 0))]
+	*budget -= len(text)
 	return text
 }

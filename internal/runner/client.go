@@ -84,7 +84,7 @@ func (r *run) meetings(ctx context.Context, to scripted.Target) []*meeting {
 			defer adding.Unlock()
 			all = append(all, one)
 		})
-		if heavy(r.room) {
+		if heavy(r.budget) {
 			meetings.Wait() // there is no room for several at once
 		}
 	}
@@ -111,7 +111,7 @@ func (r *run) reachClient(transportName string) scripted.Target {
 func (r *run) meetAt(ctx context.Context, to scripted.Target, revision string, hasty bool) *meeting {
 	environment := &conform.Environment{
 		Leg:    conform.Leg{Role: protocol.ClientRole, Revision: revision, Transport: to.Transport},
-		Target: to, Room: r.room, Launch: launcher(to.Command), Sockets: r.plan.Sockets, Hasty: hasty,
+		Target: to, Budget: r.budget, Launch: launcher(to.Command), Sockets: r.plan.Sockets, Hasty: hasty,
 	}
 	met := &meeting{revision: revision}
 	begun := time.Now()

@@ -44,7 +44,7 @@ func (d doubt) awaited() string {
 func (d *desk) take(key string, found checked, repeated bool) {
 	outcome := &found.Outcome
 	switch {
-	case outcome.Ending == conform.PutOff:
+	case outcome.Ending == conform.Deferred:
 		d.postpone(key)
 		return
 	case outcome.Gone != "":
@@ -72,7 +72,7 @@ func (d *desk) confirm(ctx context.Context) error {
 		}
 		d.mu.Lock()
 		for _, key := range keys {
-			d.putOff[key] = true
+			d.deferred[key] = true
 		}
 		d.mu.Unlock()
 		if err := d.keepWorking(ctx, shift{filter: d.run.plan.Filter, workers: 1, again: true, alone: true}); err != nil {

@@ -38,9 +38,9 @@ func places(outcome conform.Outcome) []string {
 	return places
 }
 
-// roomOfMiddle is how many steps the judged event takes with those beside it, and
+// budgetOfMiddle is how many steps the judged event takes with those beside it, and
 // what is said of the gaps.
-const roomOfMiddle = 5
+const budgetOfMiddle = 5
 
 // leaveOut takes the middle out of a long exchange, but not the event that was
 // judged, nor those beside it, and says so.
@@ -55,7 +55,7 @@ func leaveOut(events []transcript.Event, judged *transcript.Event) []transcript.
 	shown := make([]transcript.Event, 0, maxSteps)
 	left := 0
 	for position, event := range events {
-		middle := position >= maxSteps/3 && position < len(events)-(maxSteps*2/3-roomOfMiddle)
+		middle := position >= maxSteps/3 && position < len(events)-(maxSteps*2/3-budgetOfMiddle)
 		if middle && (at < 0 || position < at-1 || position > at+1) {
 			left++
 			continue

@@ -40,7 +40,7 @@ type Scene struct {
 const (
 	// roomOfScenes bounds what is kept of all scenarios together. It is sent to a worker
 	// and decoded there, which takes several times as much.
-	roomOfScenes = 32 << 20
+	budgetOfScenes = 32 << 20
 	// longestInScene is the longest message that is taken.
 	longestInScene = 2 << 20
 )
@@ -68,7 +68,7 @@ func NewJudging(options Options, revision string) (*Judging, error) {
 		return nil, err
 	}
 	j.declared, j.environment = r, r.planned[0]
-	j.environment.Room = transcript.NewRoom(roomOfScenes)
+	j.environment.Budget = transcript.NewMemoryBudget(budgetOfScenes)
 	j.scenes = scenes(j.environment.Scenarios(), r.declared)
 	return j, nil
 }

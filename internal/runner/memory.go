@@ -18,8 +18,8 @@ const (
 	memoryOfCode   = 6 << 20   // of a process, which no collector of garbage frees
 	leastOfMemory  = 16 << 20  // below it, collecting garbage takes all the time
 	memoryAlone    = 150 << 20 // of a process that works alone, before it collects its garbage eagerly
-	roomAlone      = 128 << 20 // of a process that works alone, beside what reading takes
-	leastRoom      = 2 << 20   // of one of many: what an ordinary target needs
+	budgetAlone    = 128 << 20 // of a process that works alone, beside what reading takes
+	leastBudget    = 2 << 20   // of one of many: what an ordinary target needs
 	heavyRecord    = 4 << 20   // what no ordinary target makes the first contact leave
 	messagesInRoom = 4         // of the longest: each is read, recorded, and decoded
 )
@@ -27,12 +27,12 @@ const (
 // share is the memory of one of several workers.
 func share(workers int) int { return (memory - memoryOfRun) / workers }
 
-// roomOf is the room for records of one of several workers.
-func roomOf(workers int) int {
+// budgetOf is the room for records of one of several workers.
+func budgetOf(workers int) int {
 	if workers == 1 {
-		return roomAlone
+		return budgetAlone
 	}
-	return max(leastRoom, (share(workers)-memoryOfWork)/2)
+	return max(leastBudget, (share(workers)-memoryOfWork)/2)
 }
 
 // longestMessage is how long one may be for one of several workers; for one
@@ -41,11 +41,11 @@ func longestMessage(workers int) int {
 	if workers == 1 {
 		return math.MaxInt
 	}
-	return roomOf(workers) / messagesInRoom
+	return budgetOf(workers) / messagesInRoom
 }
 
 // heavy tells whether much of the room for a process that works alone is taken.
-func heavy(room *transcript.Room) bool { return room.Left() < roomAlone-heavyRecord }
+func heavy(budget *transcript.MemoryBudget) bool { return budget.Left() < budgetAlone-heavyRecord }
 
 // confine makes this process collect its garbage when it takes so much.
 func confine(bytes int) { debug.SetMemoryLimit(int64(max(leastOfMemory, bytes-memoryOfCode))) }

@@ -11,32 +11,32 @@ import (
 func TestMemoryIsShared(t *testing.T) {
 	t.Parallel()
 	for workers := 2; workers <= maxWorkers; workers++ {
-		each := memoryOfWork + roomOf(workers) + 2*longestMessage(workers) // which is put together from pieces
+		each := memoryOfWork + budgetOf(workers) + 2*longestMessage(workers) // which is put together from pieces
 		if together := memoryOfRun + workers*each; together > memory {
 			t.Errorf("%d workers may take %d MiB", workers, together>>20)
 		}
-		if roomOf(workers) < 8*200<<10 {
-			t.Errorf("%d workers have room for %d bytes each", workers, roomOf(workers))
+		if budgetOf(workers) < 8*200<<10 {
+			t.Errorf("%d workers have room for %d bytes each", workers, budgetOf(workers))
 		}
 	}
-	if alone := memoryOfRun + memoryOfWork + roomAlone; alone > memory {
+	if alone := memoryOfRun + memoryOfWork + budgetAlone; alone > memory {
 		t.Errorf("a worker alone may take %d MiB", alone>>20)
 	}
 }
 
 func TestHeavyContactIsNoticed(t *testing.T) {
 	t.Parallel()
-	room := transcript.NewRoom(roomAlone)
-	log := transcript.NewLogIn(room, "c1")
-	if heavy(room) || !log.Take(heavyRecord+1) || !heavy(room) {
-		t.Errorf("%d bytes of %d are left", room.Left(), roomAlone)
+	budget := transcript.NewMemoryBudget(budgetAlone)
+	log := transcript.NewLogIn(budget, "c1")
+	if heavy(budget) || !log.Take(heavyRecord+1) || !heavy(budget) {
+		t.Errorf("%d bytes of %d are left", budget.Left(), budgetAlone)
 	}
 }
 
 // A check that was put off is run again by nobody but the one that has room.
 func TestPutOffChecksAreRunAgainOnce(t *testing.T) {
 	t.Parallel()
-	desk := &desk{run: &run{}, claimed: map[string]bool{}, putOff: map[string]bool{}}
+	desk := &desk{run: &run{}, claimed: map[string]bool{}, deferred: map[string]bool{}}
 	for step, one := range []struct {
 		key            string
 		again, granted bool

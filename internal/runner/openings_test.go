@@ -173,7 +173,7 @@ func firstContact(t *testing.T, r *run, one *fault.Fault) (chosen []string, met 
 	url, matched, end := laidOver(t, one)
 	defer end()
 	to := scripted.Target{Transport: protocol.HTTP, URL: url, Reply: 5 * time.Second, Limits: transport.Limits{Message: 1 << 20}}
-	visits, err := probe(t.Context(), transcript.NewRoom(1<<30), to, Revise{Auto: true}, r.flaw(to))
+	visits, err := probe(t.Context(), transcript.NewMemoryBudget(1<<30), to, Revise{Auto: true}, r.flaw(to))
 	defer closeAll(context.Background(), visits...)
 	if met = matched.Load(); err != nil {
 		t.Logf("%s: %s", one.ID, err)

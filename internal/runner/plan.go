@@ -65,7 +65,7 @@ func (l leg) target() scripted.Target {
 
 // environments makes what the checks of each leg see, with room for all of them
 // together.
-func (p plan) environments(room *transcript.Room, record func(legIndex int, connection conform.Connection)) []*conform.Environment {
+func (p plan) environments(budget *transcript.MemoryBudget, record func(legIndex int, connection conform.Connection)) []*conform.Environment {
 	judging := suites.Rules()
 	environments := make([]*conform.Environment, len(p.Legs))
 	for index, leg := range p.Legs {
@@ -74,7 +74,7 @@ func (p plan) environments(room *transcript.Room, record func(legIndex int, conn
 		environments[index] = &conform.Environment{
 			Leg: leg.Leg, Target: to, Survey: leg.Survey, Catalogue: p.Catalogue,
 			Calls: p.Calls, Arguments: p.Arguments, Provocations: p.Provocations, Never: p.Never, Rules: judging,
-			Room: room, Company: p.Workers > 1,
+			Budget: budget, Company: p.Workers > 1,
 			Record: func(connection conform.Connection) { record(index, connection) },
 			Launch: leg.launch(), Sockets: p.Sockets, Hasty: leg.Hasty, Performances: leg.Performances,
 		}

@@ -83,8 +83,8 @@ func (v *visit) reached() bool {
 // declares and offers at those that are to be checked. The connections stay open
 // until they are judged. What an opening breaks of the rules, flaw tells; "" for
 // nothing.
-func probe(ctx context.Context, room *transcript.Room, to scripted.Target, policy Revise, flaw func(*visit) string) ([]*visit, error) {
-	visits := meet(ctx, room, to, policy)
+func probe(ctx context.Context, budget *transcript.MemoryBudget, to scripted.Target, policy Revise, flaw func(*visit) string) ([]*visit, error) {
+	visits := meet(ctx, budget, to, policy)
 	if !slices.ContainsFunc(visits, (*visit).reached) {
 		reason := targetError(ctx, to, visits[len(visits)-1]) // first: the end may cut a line in two
 		closeAll(ctx, visits...)
@@ -95,9 +95,9 @@ func probe(ctx context.Context, room *transcript.Room, to scripted.Target, polic
 			visits = append(visits, &visit{asked: revision})
 		}
 	}
-	sideBySide(room, visits, func(one *visit) {
+	sideBySide(budget, visits, func(one *visit) {
 		if one.connection == nil && one.err == nil {
-			one.open(ctx, room, to, nil)
+			one.open(ctx, budget, to, nil)
 		}
 	})
 	diagnose(visits, policy, flaw)
@@ -107,7 +107,7 @@ func probe(ctx context.Context, room *transcript.Room, to scripted.Target, polic
 		closeAll(ctx, visits...)
 		return nil, reason
 	}
-	sideBySide(room, visits, func(one *visit) {
+	sideBySide(budget, visits, func(one *visit) {
 		if slices.Contains(chosen, one.asked) && (one.spoken() || one.broken != "") {
 			one.look(ctx, to)
 			one.survey.Handshakes = handshakes(visits)
@@ -121,11 +121,11 @@ func probe(ctx context.Context, room *transcript.Room, to scripted.Target, polic
 
 // sideBySide does something with all visits at once, or one after the other where there
 // is no room for several.
-func sideBySide(room *transcript.Room, visits []*visit, do func(*visit)) {
+func sideBySide(budget *transcript.MemoryBudget, visits []*visit, do func(*visit)) {
 	var working sync.WaitGroup
 	for _, one := range visits {
 		working.Go(func() { do(one) })
-		if heavy(room) {
+		if heavy(budget) {
 			working.Wait()
 		}
 	}
@@ -138,10 +138,10 @@ func sideBySide(room *transcript.Room, visits []*visit, do func(*visit)) {
 // (2026-07-28, basic/transports/stdio#backward-compatibility): a server of the
 // handshake era may answer in any way, or not at all. The visits are in the order in
 // which they were begun.
-func meet(ctx context.Context, room *transcript.Room, to scripted.Target, policy Revise) []*visit {
+func meet(ctx context.Context, budget *transcript.MemoryBudget, to scripted.Target, policy Revise) []*visit {
 	first := &visit{asked: policy.first()}
 	if !protocol.Has(first.asked, protocol.Discovery) {
-		first.open(ctx, room, to, nil)
+		first.open(ctx, budget, to, nil)
 		return []*visit{first}
 	}
 	asking, giveUp := context.WithCancel(ctx)
@@ -149,7 +149,7 @@ func meet(ctx context.Context, room *transcript.Room, to scripted.Target, policy
 	late, opened := make(chan struct{}), make(chan struct{})
 	go func() {
 		defer close(opened)
-		first.open(asking, room, to, late)
+		first.open(asking, budget, to, late)
 	}()
 	select {
 	case <-opened:
@@ -160,7 +160,7 @@ func meet(ctx context.Context, room *transcript.Room, to scripted.Target, policy
 		close(late)
 	}
 	shaken := &visit{asked: protocol.Last(protocol.Handshake)}
-	shaken.open(ctx, room, to, nil)
+	shaken.open(ctx, budget, to, nil)
 	if shaken.reached() {
 		patience := max(discoverPatience, shaken.started)
 		if policy.named() {
@@ -266,8 +266,8 @@ func closeAll(ctx context.Context, visits ...*visit) {
 
 // open opens the target at the revision. When late is closed and a server of the
 // stateless era has not let itself be discovered, it is asked for a list beside.
-func (v *visit) open(ctx context.Context, room *transcript.Room, to scripted.Target, late <-chan struct{}) {
-	log := transcript.NewLogIn(room, fmt.Sprintf("survey-%s-%s", v.asked, to.Transport))
+func (v *visit) open(ctx context.Context, budget *transcript.MemoryBudget, to scripted.Target, late <-chan struct{}) {
+	log := transcript.NewLogIn(budget, fmt.Sprintf("survey-%s-%s", v.asked, to.Transport))
 	connection, err := scripted.Dial(to, log)
 	if err != nil {
 		v.err = err

@@ -198,14 +198,14 @@ func known(header transcript.Header) error {
 // recall makes of a transcript the conversation that it was. Its events are known by the
 // path of the file.
 func recall(header transcript.Header, events []transcript.Event, path string) *rules.Conversation {
-	whole, room := true, roomAlone
+	whole, budget := true, budgetAlone
 	for position := range events {
-		room -= len(events[position].Raw)
+		budget -= len(events[position].Raw)
 		whole = whole && events[position].Sequence == position
 		events[position].Connection = path
 	}
 	leg := conform.Leg{Role: header.Role, Revision: header.Revision, Transport: header.Transport}
-	log := transcript.NewLogIn(transcript.NewRoom(max(leastRoom, room)), path)
+	log := transcript.NewLogIn(transcript.NewMemoryBudget(max(leastBudget, budget)), path)
 	conversation := rules.ReadConversation(leg, events, whole, log)
 	conversation.Recall(rules.Facts{
 		Incomplete:         header.Dropped,

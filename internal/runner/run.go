@@ -226,7 +226,7 @@ type run struct {
 	chosen    *filter.Filter                       // nil for everything
 	catalogue *catalogue.Catalogue
 	closing   sync.WaitGroup // connections of the first contact that are ending
-	room      *transcript.Room
+	budget    *transcript.MemoryBudget
 
 	mu        sync.Mutex // of what is found
 	prepared  bool       // there are legs
@@ -260,7 +260,7 @@ type legState struct {
 // prepare starts the embedded reference if there is no other target, makes
 // first contact and plans the legs.
 func (r *run) prepare(ctx context.Context) error {
-	r.room = transcript.NewRoom(roomAlone)
+	r.budget = transcript.NewMemoryBudget(budgetAlone)
 	r.plan = plan{
 		Workers: 1,
 		Calls:   r.options.Calls, Arguments: r.options.Arguments,
@@ -298,7 +298,7 @@ func (r *run) meet(ctx context.Context, pending *[]contact) error {
 		if err != nil {
 			return err
 		}
-		visits, err := probe(ctx, r.room, to, r.options.Revisions, r.flaw(to))
+		visits, err := probe(ctx, r.budget, to, r.options.Revisions, r.flaw(to))
 		if err != nil {
 			return err
 		}
@@ -407,7 +407,7 @@ func (r *run) declare() error {
 	if len(r.plan.Legs) == 0 {
 		return nil
 	}
-	environments := r.plan.environments(r.room, r.closed)
+	environments := r.plan.environments(r.budget, r.closed)
 	r.planned = environments
 	for _, state := range r.legs {
 		if state.planned >= 0 {

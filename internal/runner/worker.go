@@ -241,7 +241,7 @@ func Work(in io.Reader, out io.Writer) error {
 	go pipe.hear(reader, finished)
 	defer pipe.removeSockets()
 	conform.NameConnections(work.Name)
-	perform(work.environments(transcript.NewRoom(roomOf(work.Workers)), pipe.closed), pipe, work.Filter)
+	perform(work.environments(transcript.NewMemoryBudget(budgetOf(work.Workers)), pipe.closed), pipe, work.Filter)
 	close(finished)
 	pipe.write(note{Finished: true})
 	return nil

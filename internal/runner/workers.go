@@ -56,7 +56,7 @@ func (r *run) desk() *desk {
 	claimed := map[string]bool{}
 	maps.Copy(claimed, r.others)
 	return &desk{
-		run: r, parting: partingTime, claimed: claimed, putOff: map[string]bool{}, scenarios: map[string]string{},
+		run: r, parting: partingTime, claimed: claimed, deferred: map[string]bool{}, scenarios: map[string]string{},
 		asked: map[string]bool{}, confirmed: map[string]bool{},
 	}
 }
@@ -74,7 +74,7 @@ func (r *run) recall(ctx context.Context) error {
 
 // makeRoom leaves the memory to the checks.
 func (r *run) makeRoom() {
-	if heavy(r.room) {
+	if heavy(r.budget) {
 		r.closing.Wait()
 		debug.FreeOSMemory()
 	}
@@ -112,7 +112,7 @@ func (d *desk) sideBySide(ctx context.Context) error {
 // again runs the checks that were put off, by a worker that has all the room.
 func (d *desk) again(ctx context.Context) error {
 	d.mu.Lock()
-	none := len(d.putOff) == 0
+	none := len(d.deferred) == 0
 	d.mu.Unlock()
 	if none || over(ctx) {
 		return nil
@@ -148,7 +148,7 @@ type desk struct {
 	parting   time.Duration // how long workers may take to tell what they have found when the run ends early
 	mu        sync.Mutex
 	claimed   map[string]bool
-	putOff    map[string]bool   // claimed, and to be run again
+	deferred  map[string]bool   // claimed, and to be run again
 	scenarios map[string]string // the worker that has a scenario, by name
 	restarts  int
 	workers   int // begun so far
@@ -284,7 +284,7 @@ func (d *desk) grant(asked note, worker string, again bool) bool {
 	key := asked.Claim
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	if d.claimed[key] && (!again || !d.putOff[key]) {
+	if d.claimed[key] && (!again || !d.deferred[key]) {
 		return false
 	}
 	if asked.Scenario != "" && !again {
@@ -294,7 +294,7 @@ func (d *desk) grant(asked note, worker string, again bool) bool {
 		d.scenarios[asked.Scenario] = worker
 	}
 	d.claimed[key] = true
-	delete(d.putOff, key)
+	delete(d.deferred, key)
 	d.run.begin(key)
 	return true
 }
@@ -310,7 +310,7 @@ func (d *desk) bequeath(worker string) {
 func (d *desk) postpone(key string) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	d.putOff[key] = true
+	d.deferred[key] = true
 }
 
 // lost records that a worker died, and the check that it was on.

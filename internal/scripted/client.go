@@ -241,7 +241,7 @@ func (c *Client) Start(ctx context.Context, method string, params any) *Pending 
 func (c *Client) StartRaw(ctx context.Context, id jsonrpc.ID, method string, message Outgoing, params any) *Pending {
 	isRaw := message.Raw != nil
 	if !isRaw {
-		message.Raw = jsonrpc.NewRequest(id, method, c.Dress(params))
+		message.Raw = jsonrpc.NewRequest(id, method, c.WithMeta(params))
 	}
 	c.mu.Lock()
 	c.pending[id] = true

@@ -77,19 +77,19 @@ func TestOneMessageMayBeLong(t *testing.T) {
 // Messages take room that connections share, until they are forgotten.
 func TestNoRoomEndsTheConnection(t *testing.T) {
 	t.Parallel()
-	room := transcript.NewRoom(10 << 10)
-	inbox := newInbox(transcript.NewLogIn(room, "c1"))
+	budget := transcript.NewMemoryBudget(10 << 10)
+	inbox := newInbox(transcript.NewLogIn(budget, "c1"))
 	ping := Received{Message: jsonrpc.Parse(jsonrpc.NewRequest(jsonrpc.IntID(1), "ping", nil))}
 	for inbox.add(ping) {
 		continue
 	}
 	count := inbox.len()
-	if !errors.Is(inbox.ended(), ErrFlood) || count != 10<<10/ping.Weight || !inbox.log.Crowded() {
+	if !errors.Is(inbox.ended(), ErrFlood) || count != 10<<10/ping.Weight || !inbox.log.OverBudget() {
 		t.Errorf("%d messages of %d bytes are kept, the end is %v", count, ping.Weight, inbox.ended())
 	}
 	inbox.forget()
-	if inbox.len() != count || inbox.weighs() != 0 || room.Left() != 10<<10 {
-		t.Errorf("forgotten, %d messages weigh %d, and %d bytes are left", inbox.len(), inbox.weighs(), room.Left())
+	if inbox.len() != count || inbox.weighs() != 0 || budget.Left() != 10<<10 {
+		t.Errorf("forgotten, %d messages weigh %d, and %d bytes are left", inbox.len(), inbox.weighs(), budget.Left())
 	}
 }
 

@@ -193,12 +193,12 @@ func (s *Server) Settle(most time.Duration) {
 	}
 }
 
-// Orphan notes that the client has ended, and what it has left running is none of
+// Detach notes that the client has ended, and what it has left running is none of
 // its doing any more.
-func (s *Server) Orphan() {
+func (s *Server) Detach() {
 	for _, session := range s.Sessions() {
 		if session.spawned != nil {
-			session.spawned.Orphan()
+			session.spawned.Detach()
 		}
 	}
 }

@@ -50,10 +50,10 @@ func (c *Client) has(feature protocol.Feature) bool {
 	return protocol.Has(cmp.Or(c.revision, protocol.Last(protocol.Handshake)), feature)
 }
 
-// Dress returns the params of a request as the client writes them: in the
+// WithMeta returns the params of a request as the client writes them: in the
 // stateless era with what each request says of itself. What the caller gives
 // itself stands. Params that are no object stay as they are.
-func (c *Client) Dress(params any) any {
+func (c *Client) WithMeta(params any) any {
 	c.mu.Lock()
 	revision, capabilities := c.revision, c.capabilities
 	c.mu.Unlock()

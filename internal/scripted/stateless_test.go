@@ -21,7 +21,7 @@ type object = map[string]any
 func TestDress(t *testing.T) {
 	t.Parallel()
 	server := overHTTP(t, patient, func(http.ResponseWriter, *http.Request) {})
-	if dressed := server.Dress(object{"a": 1}); cmp.Diff(object{"a": 1}, dressed) != "" || server.Dress(nil) != nil {
+	if dressed := server.WithMeta(object{"a": 1}); cmp.Diff(object{"a": 1}, dressed) != "" || server.WithMeta(nil) != nil {
 		t.Errorf("in the handshake era params are %v", dressed)
 	}
 	server.Speak("2026-07-28", scripted.Capabilities{"roots": object{}})
@@ -40,7 +40,7 @@ func TestDress(t *testing.T) {
 		"a list":          {[]any{1}, []any{1}},
 		"a list as a key": {object{"_meta": object{"k": []any{1}}}["_meta"], object{"k": []any{1}, "_meta": own}},
 	} {
-		if diff := cmp.Diff(one.want, server.Dress(one.params)); diff != "" {
+		if diff := cmp.Diff(one.want, server.WithMeta(one.params)); diff != "" {
 			t.Errorf("%s: wanted - found +\n%s", name, diff)
 		}
 	}

@@ -369,9 +369,9 @@ func (s *stderr) append(text []byte) {
 	}
 	for len(text) > 0 {
 		line, rest, ended := bytes.Cut(text, []byte("\n"))
-		room := longStderrLine - len(s.open)
-		if len(line) > room {
-			line, rest, ended = text[:room], text[room:], true
+		budget := longStderrLine - len(s.open)
+		if len(line) > budget {
+			line, rest, ended = text[:budget], text[budget:], true
 		}
 		s.open = append(s.open, line...)
 		if ended {

@@ -19,14 +19,14 @@ const (
 // Log is the record of one connection. It is safe for concurrent use.
 type Log struct {
 	connection string
-	room       *Room
+	budget     *MemoryBudget
 
-	mu      sync.Mutex
-	events  []Event
-	bytes   int // of everything that the peer can make long
-	dropped int // from the first one on all are
-	taken   int // of the room
-	crowded bool
+	mu         sync.Mutex
+	events     []Event
+	bytes      int // of everything that the peer can make long
+	dropped    int // from the first one on all are
+	taken      int // of the room
+	overBudget bool
 }
 
 // NewLog begins the record of a connection.
@@ -34,8 +34,8 @@ func NewLog(connection string) *Log { return NewLogIn(nil, connection) }
 
 // NewLogIn begins the record of a connection in room that others share. The
 // log holds its part until Release.
-func NewLogIn(room *Room, connection string) *Log {
-	return &Log{connection: connection, room: room}
+func NewLogIn(budget *MemoryBudget, connection string) *Log {
+	return &Log{connection: connection, budget: budget}
 }
 
 // Connection names the connection.
@@ -83,8 +83,8 @@ func (l *Log) Take(bytes int) bool {
 }
 
 func (l *Log) take(bytes int) bool {
-	if !l.room.take(bytes) {
-		l.crowded = true
+	if !l.budget.take(bytes) {
+		l.overBudget = true
 		return false
 	}
 	l.taken += bytes
@@ -92,14 +92,14 @@ func (l *Log) take(bytes int) bool {
 }
 
 // Left returns how many bytes of the room are left.
-func (l *Log) Left() int { return l.room.Left() }
+func (l *Log) Left() int { return l.budget.Left() }
 
 // Give gives back room that Take took.
 func (l *Log) Give(bytes int) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.taken -= bytes
-	l.room.give(bytes)
+	l.budget.give(bytes)
 }
 
 // Release gives back all room, also that of the events: they are about to be
@@ -107,7 +107,7 @@ func (l *Log) Give(bytes int) {
 func (l *Log) Release() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.room.give(l.taken)
+	l.budget.give(l.taken)
 	l.taken = 0
 }
 
@@ -115,14 +115,14 @@ func (l *Log) Release() {
 func (l *Log) Crowd() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.crowded = true
+	l.overBudget = true
 }
 
-// Crowded tells whether something had no room.
-func (l *Log) Crowded() bool {
+// OverBudget tells whether something had no room.
+func (l *Log) OverBudget() bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	return l.crowded
+	return l.overBudget
 }
 
 // weight is how many bytes an event keeps of what the peer sent, about.

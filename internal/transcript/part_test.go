@@ -4,7 +4,7 @@ import "testing"
 
 func TestPartOfARoom(t *testing.T) {
 	t.Parallel()
-	whole := NewRoom(100)
+	whole := NewMemoryBudget(100)
 	one, other := whole.Part(60), whole.Part(60)
 	if !one.take(60) || one.take(1) {
 		t.Error("a part is as large as it is said to be")
@@ -20,7 +20,7 @@ func TestPartOfARoom(t *testing.T) {
 
 func TestPartOfNothing(t *testing.T) {
 	t.Parallel()
-	var endless *Room
+	var endless *MemoryBudget
 	if part := endless.Part(10); part.Left() != 10 || !part.take(10) || part.take(1) {
 		t.Error("a part of endless room has an end")
 	}

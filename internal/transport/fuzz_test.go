@@ -87,7 +87,7 @@ func FuzzEventStream(f *testing.F) {
 			f.Add([]byte(seed), uint16(at), uint16(8))
 		}
 	}
-	f.Fuzz(func(t *testing.T, stream []byte, at, room uint16) {
+	f.Fuzz(func(t *testing.T, stream []byte, at, budget uint16) {
 		whole, err := readAll(string(stream), 0, 1<<20)
 		if !errors.Is(err, io.EOF) {
 			t.Fatalf("ended with %v", err)
@@ -104,7 +104,7 @@ func FuzzEventStream(f *testing.F) {
 			}
 		}
 		inPieces(t, string(stream), int(at), whole)
-		bounded(t, string(stream), whole, int(room)+8)
+		bounded(t, string(stream), whole, int(budget)+8)
 	})
 }
 

@@ -62,8 +62,8 @@ const told = 200
 func (c *came) note(piece []byte, err error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if room := told - len(c.beginning); room > 0 {
-		c.beginning = append(c.beginning, piece[:min(room, len(piece))]...)
+	if budget := told - len(c.beginning); budget > 0 {
+		c.beginning = append(c.beginning, piece[:min(budget, len(piece))]...)
 	}
 	if len(piece) > 0 {
 		c.last = piece[len(piece)-1]

@@ -260,9 +260,9 @@ func (s *Spawned) lost() {
 	}
 }
 
-// Orphan notes that the client has ended; that the server ends then is no longer its
+// Detach notes that the client has ended; that the server ends then is no longer its
 // doing. It is recorded when the server still runs.
-func (s *Spawned) Orphan() {
+func (s *Spawned) Detach() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if !s.exiting {

@@ -12,7 +12,7 @@ import (
 )
 
 // maxMessage bounds one message of the client, in bytes, on every transport:
-// roomy for base64 content, small enough that a hundred do no harm.
+// ample for base64 content, small enough that a hundred do no harm.
 const maxMessage = 4 << 20
 
 // Error codes: of JSON-RPC, and those that pages of the specification add.

@@ -121,7 +121,7 @@ func responses() {
 // lie sends a call that is illegal on purpose, and returns its very answer.
 func lie(ctx context.Context, server *Server, params Object, reason string) Reply {
 	id := server.NextID()
-	raw := jsonrpc.NewRequest(id, "tools/call", server.Dress(params))
+	raw := jsonrpc.NewRequest(id, "tools/call", server.WithMeta(params))
 	request := server.StartRaw(ctx, id, "tools/call", scripted.Outgoing{Raw: raw, Deliberate: reason}, params)
 	return server.Await(ctx, request)
 }

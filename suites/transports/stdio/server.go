@@ -51,7 +51,7 @@ func ServerChecks() {
 				server.Answer("ping", scripted.Silence)
 				id, mark := server.NextID(), server.Mark()
 				padding := Object{"_meta": Object{"padding": strings.Repeat("0123456789", longLine/10)}}
-				message := append(jsonrpc.NewRequest(id, BarrierMethod(), server.Dress(padding)), '\n')
+				message := append(jsonrpc.NewRequest(id, BarrierMethod(), server.WithMeta(padding)), '\n')
 
 				write(ctx, server, message[:len(message)/2])
 				write(ctx, server, message[len(message)/2:])
@@ -99,7 +99,7 @@ func ServerChecks() {
 
 // line is a request that every server answers, on a line of its own.
 func line(server *Server, id jsonrpc.ID) []byte {
-	return append(jsonrpc.NewRequest(id, BarrierMethod(), server.Dress(nil)), '\n')
+	return append(jsonrpc.NewRequest(id, BarrierMethod(), server.WithMeta(nil)), '\n')
 }
 
 // write writes bytes in one go.

@@ -182,7 +182,7 @@ type naming struct {
 
 // identified is the body of the request with an id of its own.
 func (n naming) identified(server *Server, id string) []byte {
-	return jsonrpc.NewRequest(jsonrpc.StringID(id), n.method, server.Dress(n.params))
+	return jsonrpc.NewRequest(jsonrpc.StringID(id), n.method, server.WithMeta(n.params))
 }
 
 // mustName returns a request with a name that the server does not refuse.

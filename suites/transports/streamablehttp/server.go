@@ -40,7 +40,7 @@ func anyRequest(server *Server) []byte { return server.Body(BarrierMethod(), nil
 
 // identified is the same with an id of its own.
 func identified(server *Server, id string) []byte {
-	return jsonrpc.NewRequest(jsonrpc.StringID(id), BarrierMethod(), server.Dress(nil))
+	return jsonrpc.NewRequest(jsonrpc.StringID(id), BarrierMethod(), server.WithMeta(nil))
 }
 
 // helloBy are the params of an initialize request of a client with a name.

@@ -20,12 +20,12 @@ func TestChecksWithoutRoomArePutOff(t *testing.T) { //nolint:paralleltest // a p
 	server := httptest.NewServer(http.HandlerFunc(minimal))
 	defer server.Close()
 	for name, test := range map[string]struct {
-		company, crowded bool
-		ending           Ending
-		judged           int
+		company, overBudget bool
+		ending              Ending
+		judged              int
 	}{
 		"in company, with room": {true, false, Failed, 1},
-		"in company, without":   {true, true, PutOff, 0},
+		"in company, without":   {true, true, Deferred, 0},
 		"alone, without":        {false, true, Failed, 1},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -33,14 +33,14 @@ func TestChecksWithoutRoomArePutOff(t *testing.T) { //nolint:paralleltest // a p
 			judged := 0
 			environment := environment(t, protocol.HTTP)
 			environment.Target = scripted.Target{Transport: protocol.HTTP, URL: server.URL, Reply: 20 * time.Second}
-			environment.Room, environment.Company = transcript.NewRoom(all), test.company
+			environment.Budget, environment.Company = transcript.NewMemoryBudget(all), test.company
 			environment.Record = func(Connection) { judged++ }
 			current = &check{environment: environment, outcome: Outcome{Ending: Failed}}
 			connected := Connect(t.Context())
 			if _, err := connected.Connection.Call(t.Context(), "ping", nil); err != nil {
 				t.Fatal(err)
 			}
-			if test.crowded && connected.Log().Take(all) {
+			if test.overBudget && connected.Log().Take(all) {
 				t.Fatal("there is more room than there is")
 			}
 
@@ -50,7 +50,7 @@ func TestChecksWithoutRoomArePutOff(t *testing.T) { //nolint:paralleltest // a p
 			if outcome.Ending != test.ending || len(exchanges) != 1 || judged != test.judged {
 				t.Errorf("ended as %q with %d exchanges, judged %d times", outcome.Ending, len(exchanges), judged)
 			}
-			if left := environment.Room.Left(); left != all {
+			if left := environment.Budget.Left(); left != all {
 				t.Errorf("%d bytes are not given back", all-left)
 			}
 		})

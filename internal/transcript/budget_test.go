@@ -9,16 +9,16 @@ import (
 
 func TestRecordsShareRoom(t *testing.T) {
 	t.Parallel()
-	room := transcript.NewRoom(100 << 10)
-	one, other := transcript.NewLogIn(room, "c1"), transcript.NewLogIn(room, "c2")
+	budget := transcript.NewMemoryBudget(100 << 10)
+	one, other := transcript.NewLogIn(budget, "c1"), transcript.NewLogIn(budget, "c2")
 	one.Append(message(bytes.Repeat([]byte("x"), 60<<10)))
-	if other.Append(message(bytes.Repeat([]byte("x"), 60<<10))); other.Dropped() != 1 || !other.Crowded() || one.Crowded() {
-		t.Errorf("%d events are dropped where there is no room for one, crowded %t and %t", other.Dropped(), one.Crowded(), other.Crowded())
+	if other.Append(message(bytes.Repeat([]byte("x"), 60<<10))); other.Dropped() != 1 || !other.OverBudget() || one.OverBudget() {
+		t.Errorf("%d events are dropped where there is no room for one, over the budget: %t and %t", other.Dropped(), one.OverBudget(), other.OverBudget())
 	}
-	if left := room.Left(); left < 38<<10 || left > 40<<10 {
+	if left := budget.Left(); left < 38<<10 || left > 40<<10 {
 		t.Errorf("%d bytes are left", left)
 	}
-	if one.Take(60<<10) || !one.Crowded() {
+	if one.Take(60<<10) || !one.OverBudget() {
 		t.Error("there is more room than there should be")
 	}
 	if !other.Take(30 << 10) {
@@ -27,18 +27,18 @@ func TestRecordsShareRoom(t *testing.T) {
 	other.Give(10 << 10)
 	one.Release()
 	other.Release()
-	if room.Left() != 100<<10 {
-		t.Errorf("%d bytes are left when all are released", room.Left())
+	if budget.Left() != 100<<10 {
+		t.Errorf("%d bytes are left when all are released", budget.Left())
 	}
-	if one.Release(); room.Left() != 100<<10 {
-		t.Errorf("%d bytes are left when they are released twice", room.Left())
+	if one.Release(); budget.Left() != 100<<10 {
+		t.Errorf("%d bytes are left when they are released twice", budget.Left())
 	}
 }
 
 // Small events take memory, too.
 func TestEventsTakeRoom(t *testing.T) {
 	t.Parallel()
-	log := transcript.NewLogIn(transcript.NewRoom(100<<10), "c1")
+	log := transcript.NewLogIn(transcript.NewMemoryBudget(100<<10), "c1")
 	for range 1000 {
 		log.Append(transcript.Event{Kind: transcript.Remark})
 	}
@@ -50,11 +50,11 @@ func TestEventsTakeRoom(t *testing.T) {
 func TestRoomWithoutEnd(t *testing.T) {
 	t.Parallel()
 	log := transcript.NewLog("c1")
-	if !log.Take(1<<40) || log.Left() < 1<<40 || log.Crowded() {
+	if !log.Take(1<<40) || log.Left() < 1<<40 || log.OverBudget() {
 		t.Error("a log of its own has no room")
 	}
 	log.Crowd()
-	if !log.Crowded() {
+	if !log.OverBudget() {
 		t.Error("what is noted is not told")
 	}
 }

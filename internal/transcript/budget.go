@@ -1,0 +1,55 @@
+package transcript
+
+import (
+	"math"
+	"sync"
+)
+
+// MemoryBudget is memory, in bytes, that several records share with what is made of
+// them. It is safe for concurrent use; a nil MemoryBudget has no end.
+type MemoryBudget struct {
+	within *MemoryBudget // of which it is a part; nil for none
+
+	mu   sync.Mutex
+	left int
+}
+
+// NewMemoryBudget returns one of so many bytes.
+func NewMemoryBudget(bytes int) *MemoryBudget { return &MemoryBudget{left: bytes} }
+
+// Part returns a budget of so many bytes that are taken from the whole as they are
+// needed: others may have taken them before.
+func (b *MemoryBudget) Part(bytes int) *MemoryBudget { return &MemoryBudget{within: b, left: bytes} }
+
+// Left returns how many bytes are left.
+func (b *MemoryBudget) Left() int {
+	if b == nil {
+		return math.MaxInt
+	}
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return min(b.left, b.within.Left())
+}
+
+func (b *MemoryBudget) take(bytes int) bool {
+	if b == nil {
+		return true
+	}
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if bytes > b.left || !b.within.take(bytes) {
+		return false
+	}
+	b.left -= bytes
+	return true
+}
+
+func (b *MemoryBudget) give(bytes int) {
+	if b == nil {
+		return
+	}
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.left += bytes
+	b.within.give(bytes)
+}
