@@ -13,7 +13,7 @@ import (
 // whatever came with it did not end the session. What did not happen is a failure
 // only where the client, in the scenario by which it was met, does go on and end in
 // good order; else it shows nothing. The message is nil when it did not even come.
-func (c *Client) GoesOn(ctx context.Context, after *Said, despite string) {
+func (c *Client) GoesOn(ctx context.Context, after *Message, despite string) {
 	if after == nil {
 		c.inconclusive("the client left before "+despite+" came", c.hint(""))
 		return
@@ -35,7 +35,7 @@ func (c *Client) GoesOn(ctx context.Context, after *Said, despite string) {
 // StaysUsable demands that the client goes on after a message of the server, not only
 // with what it may have been about to ask when that came: it asks for more than that,
 // or ends in good order.
-func (c *Client) StaysUsable(ctx context.Context, after *Said, despite string) {
+func (c *Client) StaysUsable(ctx context.Context, after *Message, despite string) {
 	if next := c.AskedAfter(after); len(next) > 0 {
 		after = next[0]
 		if answer := AnswerTo(next[0]); answer != nil {
@@ -53,8 +53,8 @@ func (c *Client) StaysUsable(ctx context.Context, after *Said, despite string) {
 
 // AskedAfter returns the requests of the client, but pings, that come after a message
 // on the same connection.
-func (c *Client) AskedAfter(after *Said) []*Said {
-	return c.where(func(said *Said) bool {
+func (c *Client) AskedAfter(after *Message) []*Message {
+	return c.where(func(said *Message) bool {
 		return fromClient(said) && isAsking(said) && said.Event.Connection == after.Event.Connection &&
 			said.Event.Sequence > after.Event.Sequence
 	})
@@ -63,8 +63,8 @@ func (c *Client) AskedAfter(after *Said) []*Said {
 // NeedMore makes a check inconclusive unless the client asked for more after a message,
 // by other methods than those that begin so: what it has not done by then, it does not
 // do.
-func (c *Client) NeedMore(after *Said, but string) {
-	more := slices.ContainsFunc(c.AskedAfter(after), func(said *Said) bool { return !strings.HasPrefix(said.Method, but) })
+func (c *Client) NeedMore(after *Message, but string) {
+	more := slices.ContainsFunc(c.AskedAfter(after), func(said *Message) bool { return !strings.HasPrefix(said.Method, but) })
 	if !more {
 		c.inconclusive("the client did nothing more", c.hint(""))
 	}
@@ -73,7 +73,7 @@ func (c *Client) NeedMore(after *Said, but string) {
 // NeedGoingOn makes a check inconclusive unless the client asks for anything after a
 // message, on the same connection: one that has left says nothing any more. The message
 // is nil when it did not even come.
-func (c *Client) NeedGoingOn(after *Said) {
+func (c *Client) NeedGoingOn(after *Message) {
 	if after == nil || len(c.AskedAfter(after)) == 0 {
 		c.inconclusive("the client asked for nothing more, and may have left", c.hint(""))
 	}
@@ -81,7 +81,7 @@ func (c *Client) NeedGoingOn(after *Said) {
 
 // AnswerTo returns the first answer of the scripted server to a request; nil when
 // there is none.
-func AnswerTo(request *Said) *Said {
+func AnswerTo(request *Message) *Message {
 	if len(request.Answers) == 0 {
 		return nil
 	}
@@ -90,20 +90,20 @@ func AnswerTo(request *Said) *Said {
 
 // ResultTo returns the result that the scripted server gave a request; nil when there is
 // none.
-func ResultTo(request *Said) Object {
+func ResultTo(request *Message) Object {
 	if answer := AnswerTo(request); answer != nil {
 		return answer.ResultObject()
 	}
 	return nil
 }
 
-func isAsking(said *Said) bool {
+func isAsking(said *Message) bool {
 	return said.Kind == jsonrpc.Request && said.Method != "ping"
 }
 
 // laterElsewhere returns the first request of the client that comes after a message on
 // another connection; nil when there is none.
-func (c *Client) laterElsewhere(after *Said) *Said {
+func (c *Client) laterElsewhere(after *Message) *Message {
 	for _, said := range c.messages {
 		if fromClient(said) && isAsking(said) && said.Event.Connection != after.Event.Connection && said.Event.At.After(after.Event.At) {
 			return said

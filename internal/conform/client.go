@@ -26,7 +26,7 @@ type Client struct {
 	byHand   bool // no command starts it
 	told     map[int]StepOutcome
 	doubtful int // position of a step that makes what is told doubtful; -1 for none
-	messages []*Said
+	messages []*Message
 }
 
 // Played has the client play the scenario in which the check looks, unless it has
@@ -74,7 +74,7 @@ func newClient(environment *Environment, scenario *Scenario, performance *Perfor
 		client.Conversations = append(client.Conversations, conversation)
 		client.messages = append(client.messages, conversation.Messages...)
 	}
-	slices.SortStableFunc(client.messages, func(a, b *Said) int { return a.Event.At.Compare(b.Event.At) })
+	slices.SortStableFunc(client.messages, func(a, b *Message) int { return a.Event.At.Compare(b.Event.At) })
 	client.told, client.doubtful = client.believe(performance.outcomes())
 	return client
 }
@@ -84,16 +84,16 @@ func (c *Client) ByHand() bool { return c.byHand }
 
 // idle tells that the client did nothing but connect, and had to be ended.
 func (c *Client) idle() bool {
-	return c.Departure.Ended && !slices.ContainsFunc(c.Requests(), func(said *Said) bool {
+	return c.Departure.Ended && !slices.ContainsFunc(c.Requests(), func(said *Message) bool {
 		return said.Method != "initialize" && said.Method != "server/discover"
 	})
 }
 
 // All returns the messages of both sides, over all connections, in order.
-func (c *Client) All() []*Said { return c.messages }
+func (c *Client) All() []*Message { return c.messages }
 
-func (c *Client) where(keep func(*Said) bool) []*Said {
-	var kept []*Said
+func (c *Client) where(keep func(*Message) bool) []*Message {
+	var kept []*Message
 	for _, said := range c.messages {
 		if keep(said) {
 			kept = append(kept, said)
@@ -102,40 +102,40 @@ func (c *Client) where(keep func(*Said) bool) []*Said {
 	return kept
 }
 
-func fromClient(said *Said) bool { return said.Event.From == protocol.Client }
+func fromClient(said *Message) bool { return said.Event.From == protocol.Client }
 
 // Sent returns the messages of the client.
-func (c *Client) Sent() []*Said { return c.where(fromClient) }
+func (c *Client) Sent() []*Message { return c.where(fromClient) }
 
 // Requests returns the client's requests of some methods; all, when none is given.
-func (c *Client) Requests(methods ...string) []*Said {
-	return c.where(func(said *Said) bool {
+func (c *Client) Requests(methods ...string) []*Message {
+	return c.where(func(said *Message) bool {
 		return fromClient(said) && said.Kind == jsonrpc.Request && (len(methods) == 0 || slices.Contains(methods, said.Method))
 	})
 }
 
 // Notifications returns the client's notifications of a method.
-func (c *Client) Notifications(method string) []*Said {
-	return c.where(func(said *Said) bool {
+func (c *Client) Notifications(method string) []*Message {
+	return c.where(func(said *Message) bool {
 		return fromClient(said) && said.Kind == jsonrpc.Notification && said.Method == method
 	})
 }
 
 // Responses returns the client's answers to the server's requests of a method.
-func (c *Client) Responses(method string) []*Said {
-	return c.where(func(said *Said) bool {
+func (c *Client) Responses(method string) []*Message {
+	return c.where(func(said *Message) bool {
 		return fromClient(said) && said.Kind == jsonrpc.Response && said.Request != nil && said.Request.Method == method
 	})
 }
 
 // FromServer returns the messages of the scripted server of a method.
-func (c *Client) FromServer(method string) []*Said {
-	return c.where(func(said *Said) bool { return !fromClient(said) && said.Method == method })
+func (c *Client) FromServer(method string) []*Message {
+	return c.where(func(said *Message) bool { return !fromClient(said) && said.Method == method })
 }
 
 // Calls returns the client's calls of a tool.
-func (c *Client) Calls(tool string) []*Said {
-	return slices.DeleteFunc(c.Requests("tools/call"), func(said *Said) bool { return said.ParamsObject()["name"] != tool })
+func (c *Client) Calls(tool string) []*Message {
+	return slices.DeleteFunc(c.Requests("tools/call"), func(said *Message) bool { return said.ParamsObject()["name"] != tool })
 }
 
 // Events returns the events of all connections, in order.
@@ -150,7 +150,7 @@ func (c *Client) Events() []transcript.Event {
 
 // CancellationOf returns the client's notification that cancels one of its requests; nil
 // for none.
-func (c *Client) CancellationOf(request *Said) *Said {
+func (c *Client) CancellationOf(request *Message) *Message {
 	for _, said := range c.Notifications("notifications/cancelled") {
 		if said.Event.Connection == request.Event.Connection && jsonrpc.IDOf(said.ParamsObject()["requestId"]) == request.ID {
 			return said
@@ -170,7 +170,7 @@ func (c *Client) Heads(method string) []transcript.Event {
 
 // HeadOf returns the head of the HTTP request that carried a message, and whether
 // there is one.
-func (c *Client) HeadOf(said *Said) (transcript.Event, bool) {
+func (c *Client) HeadOf(said *Message) (transcript.Event, bool) {
 	for _, event := range c.Heads("") {
 		if event.Connection == said.Event.Connection && event.Stream == said.Event.Stream {
 			return event, true
@@ -186,7 +186,7 @@ func (c *Client) Fetched() []transcript.Event {
 
 // NeedRequests returns the client's requests of a method, of which the check needs
 // one at least: else it is inconclusive, with the step that would show it.
-func (c *Client) NeedRequests(method string) []*Said {
+func (c *Client) NeedRequests(method string) []*Message {
 	requests := c.Requests(method)
 	if len(requests) == 0 {
 		c.Never(method)
@@ -195,7 +195,7 @@ func (c *Client) NeedRequests(method string) []*Said {
 }
 
 // NeedCalls does so for calls of a tool.
-func (c *Client) NeedCalls(tool string) []*Said {
+func (c *Client) NeedCalls(tool string) []*Message {
 	calls := c.Calls(tool)
 	if len(calls) == 0 {
 		c.Never("tools/call")
@@ -205,7 +205,7 @@ func (c *Client) NeedCalls(tool string) []*Said {
 
 // NeedResponses does so for answers to the server's requests of a method: a client
 // that was not asked, or did not answer, shows nothing.
-func (c *Client) NeedResponses(method string) []*Said {
+func (c *Client) NeedResponses(method string) []*Message {
 	responses := c.Responses(method)
 	if len(responses) == 0 {
 		c.Never(method)
@@ -293,14 +293,14 @@ func (c *Client) ToldOutcome(position int) (StepOutcome, bool) {
 // in a handshake, or with a request.
 func (c *Client) Declares(path string) bool {
 	return slices.ContainsFunc(c.Conversations, func(conversation *Conversation) bool {
-		return slices.ContainsFunc(conversation.Messages, func(said *Said) bool {
+		return slices.ContainsFunc(conversation.Messages, func(said *Message) bool {
 			return fromClient(said) && mcp.Declares(conversation.ClientDeclared(said), path)
 		})
 	})
 }
 
 // Blame fails the check for a message, which the report marks.
-func (c *Client) Blame(said *Said, mismatch Mismatch) {
+func (c *Client) Blame(said *Message, mismatch Mismatch) {
 	if said != nil { // nil where the client left before it came
 		current.outcome.Judged = &said.Event
 	}
@@ -316,7 +316,7 @@ func (c *Client) BlameEvent(event transcript.Event, mismatch Mismatch) {
 // Missing fails the check for what the client did not send after a message. The harness
 // has waited for it, and does so again with more patience before that counts: but not
 // where the client cannot be started again.
-func (c *Client) Missing(after *Said, mismatch Mismatch) {
+func (c *Client) Missing(after *Message, mismatch Mismatch) {
 	current.outcome.Doubtful = !c.byHand
 	c.Blame(after, mismatch)
 }

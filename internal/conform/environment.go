@@ -20,8 +20,8 @@ type Leg = rules.Leg
 // Conversation is the transcript of one connection.
 type Conversation = rules.Conversation
 
-// Said is one message of a conversation.
-type Said = rules.Said
+// Message is one message of a conversation.
+type Message = rules.Message
 
 // Mismatch is one difference between what a requirement wants and what the target did.
 type Mismatch = rules.Mismatch

@@ -37,7 +37,7 @@ func Observed(wanted bool) bool {
 
 // Judging says which message a check is about: it is observed, the report marks it when
 // the check fails, and the matchers get it.
-func (c *Client) Judging(said *Said) Reply {
+func (c *Client) Judging(said *Message) Reply {
 	Observe()
 	current.outcome.Judged = &said.Event
 	return Reply{Received: scripted.Received{Message: said.Message}}
@@ -46,7 +46,7 @@ func (c *Client) Judging(said *Said) Reply {
 // Refrained observes that the client did without what it could have done after a message
 // of the server, in a step: it asked for something else on the same connection, or its
 // driver tells how the step went. Else nobody knows, and the check is inconclusive.
-func (c *Client) Refrained(after *Said, position int) {
+func (c *Client) Refrained(after *Message, position int) {
 	_, told := c.ToldOutcome(position)
 	if after != nil && Observed(told || len(c.AskedAfter(after)) > 0) {
 		return

@@ -16,10 +16,10 @@ import (
 // it: a request and its response in the handshake era, an input request of a result
 // and the input response of the retry in the stateless era.
 type Inquiry struct {
-	Question *Said // carries the question
+	Question *Message // carries the question
 	Method   string
 	Params   Object
-	Answer   *Said         // carries the answer; nil when none came
+	Answer   *Message      // carries the answer; nil when none came
 	Result   Object        // nil when none came, or a refusal
 	Refused  bool          // by an error, as there are in the handshake era
 	Refusal  jsonrpc.Error // which one
@@ -53,7 +53,7 @@ func (c *Client) Inquiries(method string) []Inquiry {
 	return all
 }
 
-func (c *Client) answered(said *Said, asked rules.ServerRequest) Inquiry {
+func (c *Client) answered(said *Message, asked rules.ServerRequest) Inquiry {
 	inquiry := Inquiry{Question: said, Method: asked.Method, Params: asked.Params}
 	if said.Kind == jsonrpc.Request {
 		if len(said.Answers) > 0 {
@@ -78,7 +78,7 @@ func (c *Client) answered(said *Said, asked rules.ServerRequest) Inquiry {
 
 // RetryOf returns the request by which the client goes on after a result that asks for
 // input: the next like it that brings input or state. It is nil when there is none.
-func (c *Client) RetryOf(result *Said) *Said {
+func (c *Client) RetryOf(result *Message) *Message {
 	if result.Request == nil {
 		return nil
 	}
@@ -96,11 +96,11 @@ func (c *Client) RetryOf(result *Said) *Said {
 }
 
 // sameAttempt tells whether two requests ask for the same, input aside.
-func sameAttempt(first, second *Said) bool {
+func sameAttempt(first, second *Message) bool {
 	return sameValue(withoutInput(first), withoutInput(second))
 }
 
-func withoutInput(said *Said) Object {
+func withoutInput(said *Message) Object {
 	params := maps.Clone(said.ParamsObject())
 	maps.DeleteFunc(params, func(name string, _ any) bool {
 		return slices.Contains([]string{"_meta", "inputResponses", "requestState"}, name)

@@ -38,7 +38,7 @@ func TestStandingRules(t *testing.T) {
 func TestRulesOfWhatWasNegotiated(t *testing.T) {
 	t.Parallel()
 	environment := environment(t, protocol.Stdio)
-	seen := func(_ *Conversation, sight *rules.Sight) { sight.Saw() }
+	seen := func(_ *Conversation, reporter *rules.Reporter) { reporter.Observe() }
 	environment.Rules = []rules.Rule{
 		{Text: "stood", Requirements: []string{"ping.gone"}, Judge: seen},
 		{Text: "stands", Requirements: []string{"ping.later"}, Judge: seen},

@@ -88,9 +88,9 @@ func TestChecks(t *testing.T) {
 	environment := environment(t, protocol.HTTP)
 	environment.Target = scripted.Target{Transport: protocol.HTTP, URL: server.URL, Reply: 20 * time.Second}
 	environment.Rules = []rules.Rule{{Text: "speaks", Requirements: []string{"ping.answered"},
-		Judge: func(c *Conversation, sight *rules.Sight) {
+		Judge: func(c *Conversation, reporter *rules.Reporter) {
 			for range c.ByTarget() {
-				sight.Saw()
+				reporter.Observe()
 			}
 		}}}
 	var recording sync.Mutex
@@ -187,7 +187,7 @@ func TestChecks(t *testing.T) {
 	names := map[string]bool{}
 	for _, record := range records {
 		names[record.Name] = true
-		if len(record.Findings) != 1 || record.Findings[0].Saw == 0 || len(record.Events) == 0 || record.Leg != environment.Leg {
+		if len(record.Findings) != 1 || record.Findings[0].Observed == 0 || len(record.Events) == 0 || record.Leg != environment.Leg {
 			t.Errorf("the record of %s is of %d events, with the findings %v", record.Name, len(record.Events), record.Findings)
 		}
 		if !strings.HasPrefix(record.Name, "w1-2025-06-18-http-") {

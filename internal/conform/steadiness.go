@@ -91,7 +91,7 @@ func (c *Client) NeedGaveUp(begun, cancelled int) {
 // to its end, so that what it has not done in it by then it does not do: the driver tells
 // how it went, or the client asks for something else after a message of the server, or
 // it had to be ended where nothing else was left to do.
-func (c *Client) NeedOver(ctx context.Context, position int, after *Said) {
+func (c *Client) NeedOver(ctx context.Context, position int, after *Message) {
 	_, told := c.ToldOutcome(position)
 	if told || after != nil && len(c.AskedAfter(after)) > 0 || c.Breakdown(ctx) != "" {
 		return

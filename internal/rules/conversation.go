@@ -19,7 +19,7 @@ type Conversation struct {
 	// Negotiated tells that a handshake has ended at a revision that was released.
 	Negotiated bool
 	Events     []transcript.Event
-	Messages   []*Said // of both sides, in the order of the transcript
+	Messages   []*Message // of both sides, in the order of the transcript
 	// Complete is false when something was too much to keep: then the absence
 	// of a message shows nothing.
 	Complete bool
@@ -33,36 +33,36 @@ type Conversation struct {
 	Tools []Object
 }
 
-// Said is one message of a conversation.
-type Said struct {
+// Message is one message of a conversation.
+type Message struct {
 	jsonrpc.Message
 	Event   transcript.Event
-	Index   int     // in Messages
-	Request *Said   // of a response: the request that it answers, if there is one
-	Answers []*Said // of a request: its answers, in order
+	Index   int        // in Messages
+	Request *Message   // of a response: the request that it answers, if there is one
+	Answers []*Message // of a request: its answers, in order
 }
 
 // FromTarget tells whether the target sent the message.
-func (s *Said) FromTarget(leg Leg) bool {
+func (s *Message) FromTarget(leg Leg) bool {
 	return string(s.Event.From) == leg.Role
 }
 
 // ResultObject returns the result of a response as an object, or nil.
-func (s *Said) ResultObject() Object {
+func (s *Message) ResultObject() Object {
 	result, _ := s.Result()
 	object, _ := result.(map[string]any)
 	return object
 }
 
 // ParamsObject returns the params of a request or notification, or nil.
-func (s *Said) ParamsObject() Object {
+func (s *Message) ParamsObject() Object {
 	object, _ := s.Params().(map[string]any)
 	return object
 }
 
 // Meta returns the _meta of the params, or of the result of a response; nil when
 // there is none.
-func (s *Said) Meta() Object {
+func (s *Message) Meta() Object {
 	carrier := s.ParamsObject()
 	if s.Kind == jsonrpc.Response {
 		carrier = s.ResultObject()
@@ -72,13 +72,13 @@ func (s *Said) Meta() Object {
 }
 
 // ByTarget returns the messages that the target sent.
-func (c *Conversation) ByTarget() []*Said {
-	return c.where(func(said *Said) bool { return said.FromTarget(c.Leg) })
+func (c *Conversation) ByTarget() []*Message {
+	return c.where(func(said *Message) bool { return said.FromTarget(c.Leg) })
 }
 
 // Results returns the target's successful responses to requests of a method.
-func (c *Conversation) Results(method string) []*Said {
-	return c.where(func(said *Said) bool {
+func (c *Conversation) Results(method string) []*Message {
+	return c.where(func(said *Message) bool {
 		if !said.FromTarget(c.Leg) || said.Kind != jsonrpc.Response || said.Request == nil {
 			return false
 		}
@@ -88,15 +88,15 @@ func (c *Conversation) Results(method string) []*Said {
 }
 
 // Notifications returns those of a method that the target sent.
-func (c *Conversation) Notifications(method string) []*Said {
-	return c.where(func(said *Said) bool {
+func (c *Conversation) Notifications(method string) []*Message {
+	return c.where(func(said *Message) bool {
 		return said.FromTarget(c.Leg) && said.Kind == jsonrpc.Notification && said.Method == method
 	})
 }
 
 // Requests returns those of a method that the target sent.
-func (c *Conversation) Requests(method string) []*Said {
-	return c.where(func(said *Said) bool {
+func (c *Conversation) Requests(method string) []*Message {
+	return c.where(func(said *Message) bool {
 		return said.FromTarget(c.Leg) && said.Kind == jsonrpc.Request && said.Method == method
 	})
 }
@@ -104,7 +104,7 @@ func (c *Conversation) Requests(method string) []*Said {
 // ClientDeclared returns the capabilities of the client that a message of the server
 // is bound to: those of the handshake, or, in the stateless era, those of the
 // request that it answers. Nil when there are none to be found.
-func (c *Conversation) ClientDeclared(said *Said) Object {
+func (c *Conversation) ClientDeclared(said *Message) Object {
 	request := said
 	if said.Request != nil {
 		request = said.Request
@@ -115,8 +115,8 @@ func (c *Conversation) ClientDeclared(said *Said) Object {
 	return c.ClientCapabilities
 }
 
-func (c *Conversation) where(keep func(*Said) bool) []*Said {
-	var kept []*Said
+func (c *Conversation) where(keep func(*Message) bool) []*Message {
+	var kept []*Message
 	for _, said := range c.Messages {
 		if keep(said) {
 			kept = append(kept, said)
@@ -164,7 +164,7 @@ func ReadConversation(leg Leg, events []transcript.Event, complete bool, log *tr
 		if _, beyond := message.Beyond(); beyond {
 			c.Complete = false // it may be any message
 		}
-		c.Messages = append(c.Messages, &Said{Message: message, Event: event, Index: len(c.Messages)})
+		c.Messages = append(c.Messages, &Message{Message: message, Event: event, Index: len(c.Messages)})
 	}
 	c.correlate()
 	c.settle()
@@ -204,8 +204,8 @@ func (c *Conversation) settle() {
 }
 
 // served tells whether a request was answered with a result.
-func (s *Said) served() bool {
-	return slices.ContainsFunc(s.Answers, func(answer *Said) bool {
+func (s *Message) served() bool {
+	return slices.ContainsFunc(s.Answers, func(answer *Message) bool {
 		_, there := answer.Result()
 		return there
 	})
@@ -233,7 +233,7 @@ func (c *Conversation) correlate() {
 		by protocol.Party
 		id jsonrpc.ID
 	}
-	requests := map[asked]*Said{}
+	requests := map[asked]*Message{}
 	for _, said := range c.Messages {
 		switch said.Kind {
 		case jsonrpc.Request:

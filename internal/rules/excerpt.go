@@ -52,7 +52,7 @@ func SubjectOf(message jsonrpc.Message) Subject {
 const longestName = 80
 
 // subject names what a message belongs to: the request that it answers, or itself.
-func (s *Said) subject() Subject {
+func (s *Message) subject() Subject {
 	if s.Request != nil {
 		s = s.Request
 	}
@@ -68,7 +68,7 @@ const LeadingMessages = 4
 
 // excerpt returns the messages that explain one: the request that it answers,
 // or else what was said just before.
-func (c *Conversation) excerpt(said *Said) []transcript.Event {
+func (c *Conversation) excerpt(said *Message) []transcript.Event {
 	if said.Request != nil {
 		return []transcript.Event{said.Request.Event, said.Event}
 	}

@@ -12,10 +12,10 @@ import (
 // Ask is something that the target, a server, wants from the client: a request in the
 // handshake era, an input request in a result of the stateless era.
 type Ask struct {
-	*Said         // the message that carries it
-	Method string // such as sampling/createMessage
-	Params Object
-	Where  string // JSON pointer of the params in the message
+	*Message        // the message that carries it
+	Method   string // such as sampling/createMessage
+	Params   Object
+	Where    string // JSON pointer of the params in the message
 }
 
 // Asks returns what the target wants by one of the methods from the client; any,
@@ -25,7 +25,7 @@ func (c *Conversation) Asks(methods ...string) []Ask {
 	for _, said := range c.ByTarget() {
 		for _, request := range ServerRequests(said.Message) {
 			if len(methods) == 0 || slices.Contains(methods, request.Method) {
-				all = append(all, Ask{Said: said, Method: request.Method, Params: request.Params, Where: request.Pointer})
+				all = append(all, Ask{Message: said, Method: request.Method, Params: request.Params, Where: request.Pointer})
 			}
 		}
 	}

@@ -23,10 +23,10 @@ type Rule struct {
 	Requirements []string
 	// Role is that of the only targets that the rule is for; "" for both.
 	Role string
-	// Judge looks at one conversation. It calls Saw for every message that
-	// could have broken the rule, and Break for each that did: a rule that saw
+	// Judge looks at one conversation. It calls Observe for every message that
+	// could have broken the rule, and Violation for each that did: a rule that saw
 	// nothing in any conversation is skipped, not passed.
-	Judge func(conversation *Conversation, sight *Sight)
+	Judge func(conversation *Conversation, reporter *Reporter)
 }
 
 // For tells whether the rule is for targets of a role.
@@ -61,7 +61,7 @@ func Declared(all []Rule) error {
 // Finding is what one rule found in one conversation.
 type Finding struct {
 	Rule   string // its id
-	Saw    int    // messages that could have broken it
+	Observed    int    // messages that could have broken it
 	Breaks []Breach
 }
 
@@ -79,48 +79,48 @@ type Breach struct {
 // conversation; one is enough to fail, some more help.
 const maxBreaches = 8
 
-// Sight collects what a rule sees.
-type Sight struct {
+// Reporter collects what a rule sees.
+type Reporter struct {
 	conversation *Conversation
 	finding      Finding
 }
 
-// Saw counts a message that could break the rule.
-func (s *Sight) Saw() { s.finding.Saw++ }
+// Observe counts a message that could break the rule.
+func (r *Reporter) Observe() { r.finding.Observed++ }
 
-// Break says that a message breaks the rule. Mismatches that want the same at
+// Violation says that a message breaks the rule. Mismatches that want the same at
 // the same place (list positions aside) in answers to the same method are one
 // cause, counted.
-func (s *Sight) Break(said *Said, mismatch Mismatch) {
+func (r *Reporter) Violation(said *Message, mismatch Mismatch) {
 	method := said.Method
 	if said.Request != nil {
 		method = said.Request.Method
 	}
-	s.add(method, mismatch, said.Event.Sequence, said.subject(), func() []transcript.Event { return s.conversation.excerpt(said) })
+	r.add(method, mismatch, said.Event.Sequence, said.subject(), func() []transcript.Event { return r.conversation.excerpt(said) })
 }
 
-// BreakAt says that something other than a message breaks the rule, such as
+// ViolationAt says that something other than a message breaks the rule, such as
 // the head of a response or the end of a stream. The events that explain it
 // come before it.
-func (s *Sight) BreakAt(event transcript.Event, mismatch Mismatch, before ...transcript.Event) {
-	s.add(string(event.Kind), mismatch, event.Sequence, Subject{}, func() []transcript.Event { return append(slices.Clip(before), event) })
+func (r *Reporter) ViolationAt(event transcript.Event, mismatch Mismatch, before ...transcript.Event) {
+	r.add(string(event.Kind), mismatch, event.Sequence, Subject{}, func() []transcript.Event { return append(slices.Clip(before), event) })
 }
 
-func (s *Sight) add(of string, mismatch Mismatch, judged int, about Subject, excerpt func() []transcript.Event) {
+func (r *Reporter) add(of string, mismatch Mismatch, judged int, about Subject, excerpt func() []transcript.Event) {
 	cause := of + " " + mismatch.Wanted + " " + positions.ReplaceAllString(mismatch.Where, "/*")
-	at := slices.IndexFunc(s.finding.Breaks, func(known Breach) bool { return known.Cause == cause })
+	at := slices.IndexFunc(r.finding.Breaks, func(known Breach) bool { return known.Cause == cause })
 	if at >= 0 {
-		s.finding.Breaks[at].Count++
+		r.finding.Breaks[at].Count++
 		return
 	}
-	if len(s.finding.Breaks) == maxBreaches {
+	if len(r.finding.Breaks) == maxBreaches {
 		return
 	}
 	shown := excerpt()
 	for index := range shown {
 		shown[index] = Excerpt(shown[index], MaxShown, mismatch.Where)
 	}
-	s.finding.Breaks = append(s.finding.Breaks, Breach{
+	r.finding.Breaks = append(r.finding.Breaks, Breach{
 		Cause: cause, Mismatch: mismatch, Count: 1,
 		Exchange: shown, Judged: judged, About: about,
 	})
@@ -137,10 +137,10 @@ var positions = regexp.MustCompile(`/\d+`)
 func Apply(rules []Rule, conversation *Conversation) []Finding {
 	var findings []Finding
 	for _, rule := range rules {
-		sight := &Sight{conversation: conversation, finding: Finding{Rule: rule.ID()}}
-		rule.Judge(conversation, sight)
-		if sight.finding.Saw > 0 || len(sight.finding.Breaks) > 0 {
-			findings = append(findings, sight.finding)
+		reporter := &Reporter{conversation: conversation, finding: Finding{Rule: rule.ID()}}
+		rule.Judge(conversation, reporter)
+		if reporter.finding.Observed > 0 || len(reporter.finding.Breaks) > 0 {
+			findings = append(findings, reporter.finding)
 		}
 	}
 	return findings

@@ -78,7 +78,7 @@ func TestConversationReads(t *testing.T) {
 		`<{"id":4,"result":{"capabilities":{}}}`,
 	)
 	for name, test := range map[string]struct {
-		got  []*Said
+		got  []*Message
 		want []int
 	}{
 		"by the target":    {c.ByTarget(), []int{1, 4, 5, 6, 9, 10, 13}},
@@ -172,28 +172,28 @@ func TestFindingsAreGrouped(t *testing.T) {
 		`>{"id":3,"method":"prompts/list"}`, `<{"id":3,"result":{}}`,
 		`<{"method":"n"}`,
 	)
-	rule := Rule{Requirements: []string{"named"}, Judge: func(c *Conversation, sight *Sight) {
+	rule := Rule{Requirements: []string{"named"}, Judge: func(c *Conversation, reporter *Reporter) {
 		for _, message := range c.ByTarget() {
-			sight.Saw()
+			reporter.Observe()
 			for position := range 2 {
-				sight.Break(message, Mismatch{Wanted: "a name", Found: strconv.Itoa(message.Index), Where: fmt.Sprintf("/tools/%d/name", position)})
+				reporter.Violation(message, Mismatch{Wanted: "a name", Found: strconv.Itoa(message.Index), Where: fmt.Sprintf("/tools/%d/name", position)})
 			}
 		}
-		sight.BreakAt(c.Events[6], Mismatch{Wanted: "silence", Found: "n"}, c.Events[5])
+		reporter.ViolationAt(c.Events[6], Mismatch{Wanted: "silence", Found: "n"}, c.Events[5])
 	}}
-	quiet := Rule{Requirements: []string{"quiet"}, Judge: func(*Conversation, *Sight) {}}
-	seeing := Rule{Name: "seeing", Requirements: []string{"named"}, Judge: func(_ *Conversation, sight *Sight) { sight.Saw() }}
+	quiet := Rule{Requirements: []string{"quiet"}, Judge: func(*Conversation, *Reporter) {}}
+	seeing := Rule{Name: "seeing", Requirements: []string{"named"}, Judge: func(_ *Conversation, reporter *Reporter) { reporter.Observe() }}
 	findings := Apply([]Rule{quiet, rule, seeing}, c)
 
 	events := c.Events
 	want := []Finding{
-		{Rule: "named", Saw: 4, Breaks: []Breach{
+		{Rule: "named", Observed: 4, Breaks: []Breach{
 			{Cause: "tools/list a name /tools/*/name", Mismatch: Mismatch{Wanted: "a name", Found: "1", Where: "/tools/0/name"}, Count: 4, Exchange: events[0:2], Judged: 1, About: Subject{"tools/list", "tools/list with id 1"}},
 			{Cause: "prompts/list a name /tools/*/name", Mismatch: Mismatch{Wanted: "a name", Found: "5", Where: "/tools/0/name"}, Count: 2, Exchange: events[4:6], Judged: 5, About: Subject{"prompts/list", "prompts/list with id 3"}},
 			{Cause: "n a name /tools/*/name", Mismatch: Mismatch{Wanted: "a name", Found: "6", Where: "/tools/0/name"}, Count: 2, Exchange: events[2:7], Judged: 6, About: Subject{"n", "n"}},
 			{Cause: "message silence ", Mismatch: Mismatch{Wanted: "silence", Found: "n"}, Count: 1, Exchange: events[5:7], Judged: 6},
 		}},
-		{Rule: "seeing", Saw: 1},
+		{Rule: "seeing", Observed: 1},
 	}
 	if difference := cmp.Diff(want, findings); difference != "" {
 		t.Error(difference)
@@ -223,10 +223,10 @@ func TestRulesAreDeclared(t *testing.T) {
 func TestCausesAreBounded(t *testing.T) {
 	t.Parallel()
 	c := conversation(`<{"method":"n"}`)
-	findings := Apply([]Rule{{Judge: func(c *Conversation, sight *Sight) {
+	findings := Apply([]Rule{{Judge: func(c *Conversation, reporter *Reporter) {
 		for round := range 3 {
 			for cause := range 100 {
-				sight.Break(c.Messages[0], Mismatch{Wanted: fmt.Sprint("cause ", cause), Found: strconv.Itoa(round)})
+				reporter.Violation(c.Messages[0], Mismatch{Wanted: fmt.Sprint("cause ", cause), Found: strconv.Itoa(round)})
 			}
 		}
 	}}}, c)
@@ -294,7 +294,7 @@ func conversation(messages ...string) *Conversation {
 }
 
 // indexes are the positions of messages in their conversation.
-func indexes(messages []*Said) []int {
+func indexes(messages []*Message) []int {
 	all := []int{}
 	for _, message := range messages {
 		all = append(all, message.Index)

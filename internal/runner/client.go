@@ -175,7 +175,7 @@ func (m *meeting) readHandshake(conversation *rules.Conversation) {
 	m.capabilities = first.ParamsObject()["capabilities"]
 	asked := first.ParamsObject()["protocolVersion"]
 	known := slices.ContainsFunc(protocol.Released(), func(revision string) bool { return asked == revision })
-	if len(first.Answers) > 0 && slices.ContainsFunc(conversation.ByTarget(), func(said *rules.Said) bool { return said.Index > first.Answers[0].Index }) {
+	if len(first.Answers) > 0 && slices.ContainsFunc(conversation.ByTarget(), func(said *rules.Message) bool { return said.Index > first.Answers[0].Index }) {
 		m.spoken = true
 		if !known {
 			m.flaw = "the client asked for " + shown(asked) + ", which is no revision of the protocol"
@@ -225,7 +225,7 @@ func (m *meeting) headed(conversation *rules.Conversation) bool {
 
 // readStray looks for what was meant for an opening of the era and is none, and for what
 // shows nothing of either era.
-func (m *meeting) readStray(conversation *rules.Conversation, meant, foreign func(*rules.Said) bool) {
+func (m *meeting) readStray(conversation *rules.Conversation, meant, foreign func(*rules.Message) bool) {
 	for _, said := range conversation.ByTarget() {
 		switch {
 		case meant(said):
@@ -242,13 +242,13 @@ func (m *meeting) readStray(conversation *rules.Conversation, meant, foreign fun
 
 // meansHandshake tells whether what a client sent belongs to a handshake, be it a message
 // or not.
-func meansHandshake(said *rules.Said) bool {
+func meansHandshake(said *rules.Message) bool {
 	return said.Method == "initialize" || !isMessage(said) && bytes.Contains(said.Raw, []byte(`"initialize"`))
 }
 
 // meansStateless tells whether it belongs to the stateless era. A request that names another
 // revision shows nothing of this one.
-func meansStateless(said *rules.Said) bool {
+func meansStateless(said *rules.Message) bool {
 	meta := said.Meta()
 	if _, named := meta[mcp.MetaVersion].(string); named {
 		return !namesAnother(said)
@@ -260,12 +260,12 @@ func meansStateless(said *rules.Said) bool {
 }
 
 // namesAnother tells whether a request names a revision that cannot be checked.
-func namesAnother(said *rules.Said) bool {
+func namesAnother(said *rules.Message) bool {
 	version, named := said.Meta()[mcp.MetaVersion].(string)
 	return named && !slices.Contains(protocol.Checked(), version)
 }
 
-func isMessage(said *rules.Said) bool {
+func isMessage(said *rules.Message) bool {
 	return said.Kind != jsonrpc.Invalid && said.Kind != jsonrpc.Batch
 }
 

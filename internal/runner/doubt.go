@@ -213,7 +213,7 @@ func (r *run) unanswered(state *legState, done checked) {
 		state.findings[id] = &found{}
 	}
 	one := state.findings[id]
-	one.add(rules.Finding{Rule: id, Saw: 1, Breaks: []rules.Breach{{
+	one.add(rules.Finding{Rule: id, Observed: 1, Breaks: []rules.Breach{{
 		Cause: reply.To, Mismatch: rules.Mismatch{Wanted: "a reply to " + reply.To, Found: reply.Found},
 		Count: 1, Exchange: reply.Exchange, Judged: reply.Judged,
 	}}})

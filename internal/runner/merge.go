@@ -30,7 +30,7 @@ type found struct {
 const maxBreaches = 12
 
 func (f *found) add(finding rules.Finding) {
-	f.saw += finding.Saw
+	f.saw += finding.Observed
 	for _, breach := range finding.Breaks {
 		at := slices.IndexFunc(f.breaches, func(known rules.Breach) bool { return known.Cause == breach.Cause })
 		switch {

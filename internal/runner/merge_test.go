@@ -153,7 +153,7 @@ func TestFindingsCountWhereTheyBelong(t *testing.T) {
 		})
 	}
 	for _, revision := range []string{"2025-06-18", "2025-11-25", "2025-11-25", "2024-11-05"} {
-		r.closed(0, conform.Connection{Leg: leg(revision), Findings: []rules.Finding{{Rule: "7", Saw: 1}}})
+		r.closed(0, conform.Connection{Leg: leg(revision), Findings: []rules.Finding{{Rule: "7", Observed: 1}}})
 	}
 	for planned, wanted := range []int{1, 2} {
 		if one := r.state(planned).findings["7"]; one == nil || one.saw != wanted {

@@ -39,7 +39,7 @@ func opening() {
 				client.NeverBut("the client did not wait for an answer of the server", "initialize")
 			}
 			opened := AnswerTo(requests[0])
-			goesOn := func(request *Said) bool { // perhaps on another connection, after a look
+			goesOn := func(request *Message) bool { // perhaps on another connection, after a look
 				return AnswerTo(request) != nil && len(client.AskedAfter(AnswerTo(request))) > 0
 			}
 			if Observed(slices.ContainsFunc(requests, goesOn) || len(client.Notifications("notifications/initialized")) > 0) {
@@ -86,7 +86,7 @@ var inquisitive = &Scenario{
 
 // theAsked returns a request of the inquisitive server, and the answer of the client;
 // nil when there is none.
-func theAsked(client *Client, id jsonrpc.ID) (request, answer *Said) {
+func theAsked(client *Client, id jsonrpc.ID) (request, answer *Message) {
 	call := client.NeedCalls(scripted.AddNumbers)[0]
 	for _, said := range client.All() {
 		if said.Event.From == protocol.Server && said.Kind == jsonrpc.Request && said.ID == id {
@@ -209,7 +209,7 @@ var garbling = &Scenario{
 // answered returns the scripted server's answer to the nth request of a method, or the
 // request when the client left before the answer. Without a request the check is
 // inconclusive.
-func answered(client *Client, method string, nth int) *Said {
+func answered(client *Client, method string, nth int) *Message {
 	requests := client.NeedRequests(method)
 	if len(requests) < nth {
 		client.NeverBut("the client did not come that far", method)
@@ -274,7 +274,7 @@ func garbled() {
 		})
 }
 
-func fromClient(said *Said) bool { return said.Event.From == protocol.Client }
+func fromClient(said *Message) bool { return said.Event.From == protocol.Client }
 
 // reserved is a server with metadata at keys that are reserved and nobody knows.
 var reserved = &Scenario{

@@ -53,7 +53,7 @@ func validRequests() {
 		func(ctx SpecContext) {
 			client := Played(ctx)
 
-			asking := slices.DeleteFunc(client.Requests(), func(request *Said) bool { return request.Meta()[mcp.MetaLogLevel] == nil })
+			asking := slices.DeleteFunc(client.Requests(), func(request *Message) bool { return request.Meta()[mcp.MetaLogLevel] == nil })
 			if len(asking) == 0 {
 				client.NeverBut("the client asked for no log messages", "logging/setLevel")
 			}
@@ -63,7 +63,7 @@ func validRequests() {
 		})
 }
 
-func demandLevel(client *Client, request *Said, level any, where string) {
+func demandLevel(client *Client, request *Message, level any, where string) {
 	if !slices.Contains(logLevels, level) {
 		client.Blame(request, Mismatch{Wanted: "one of " + Show(logLevels), Found: Show(level), Where: where})
 	}

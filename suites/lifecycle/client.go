@@ -66,7 +66,7 @@ var outdated = &Scenario{
 }
 
 // hello is the client's first initialize and the answer to it.
-func hello(client *Client) (asked, answer *Said) {
+func hello(client *Client) (asked, answer *Message) {
 	asked = client.NeedRequests("initialize")[0]
 	if answer = AnswerTo(asked); answer == nil {
 		client.NeverBut("the client did not wait for the answer to initialize", "initialize")
@@ -75,7 +75,7 @@ func hello(client *Client) (asked, answer *Said) {
 }
 
 // wentOn tells whether the client took up the session after the answer to initialize.
-func wentOn(client *Client, answer *Said) bool {
+func wentOn(client *Client, answer *Message) bool {
 	return len(client.AskedAfter(answer)) > 0 || len(client.Notifications("notifications/initialized")) > 0
 }
 
@@ -165,7 +165,7 @@ func needTakingUp(ctx context.Context, client *Client) {
 
 // demandCoping demands that the client comes to an end by itself, and does not crash,
 // as it does with a good server, of which it asks something.
-func demandCoping(ctx context.Context, client *Client, after *Said, with string) {
+func demandCoping(ctx context.Context, client *Client, after *Message, with string) {
 	if client.ByHand() {
 		client.NeverBut("nobody sees how the client ended", "")
 	}
@@ -261,7 +261,7 @@ const (
 )
 
 // givenUp returns the call that the client has given up, as it tells.
-func givenUp(client *Client) *Said {
+func givenUp(client *Client) *Message {
 	call := client.NeedCalls(scripted.AddNumbers)[0]
 	if told, there := client.ToldOutcome(silentCall); !there || !told.Failed() {
 		Inconclusive("the client does not tell that it gave up a call when its time was over",

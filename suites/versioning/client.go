@@ -100,7 +100,7 @@ func refuseDiscovery(server *scripted.Server, code int64, message string) {
 }
 
 // refused returns the first answer of the server that refuses a request.
-func refused(client *Client) *Said {
+func refused(client *Client) *Message {
 	for _, request := range client.Requests() {
 		if answer := AnswerTo(request); answer != nil {
 			if _, isError := answer.Error(); isError {

@@ -57,7 +57,7 @@ func inputsGiven(conversation *rules.Conversation) []answer {
 	var all []answer
 	for _, one := range retriesMade(conversation) {
 		if one.asked != nil {
-			all = append(all, inputsOf(conversation, one.Said, one.asked.ResultObject()["inputRequests"])...)
+			all = append(all, inputsOf(conversation, one.Message, one.asked.ResultObject()["inputRequests"])...)
 		}
 	}
 	return all
@@ -85,7 +85,7 @@ func updatesGiven(conversation *rules.Conversation) []answer {
 }
 
 // inputsOf returns the input responses in a request that answer input requests.
-func inputsOf(conversation *rules.Conversation, said *rules.Said, asked any) []answer {
+func inputsOf(conversation *rules.Conversation, said *rules.Message, asked any) []answer {
 	requests, _ := asked.(map[string]any)
 	responses, _ := paramsOf(said).member(inputResponses)
 	var all []answer
@@ -105,14 +105,14 @@ func inputsOf(conversation *rules.Conversation, said *rules.Said, asked any) []a
 // unannounced judges that a client declared what it answers to: a capability, when an
 // answer takes it.
 func unannounced(method, capability string, takes func(answer) bool) judge {
-	return ofClient(func(conversation *rules.Conversation, sight *rules.Sight) {
+	return ofClient(func(conversation *rules.Conversation, reporter *rules.Reporter) {
 		for _, one := range answers(conversation, method) {
 			if !takes(one) || one.declared == nil {
 				continue
 			}
-			sight.Saw()
+			reporter.Observe()
 			if !mcp.Declares(one.declared, capability) {
-				sight.Break(one.said, rules.Mismatch{
+				reporter.Violation(one.said, rules.Mismatch{
 					Wanted: fmt.Sprintf("the capability %s declared by a client that answers so", capability),
 					Found:  "no such capability: " + rules.Show(one.declared), Where: one.pointer,
 				})
@@ -166,7 +166,7 @@ const rootsMethod = "roots/list"
 // everyRoot judges the URIs of roots that have one, beside those of the roots before
 // in the list.
 func everyRoot(wrong func(uri place, earlier []any) rules.Mismatch) judge {
-	return ofClient(func(conversation *rules.Conversation, sight *rules.Sight) {
+	return ofClient(func(conversation *rules.Conversation, reporter *rules.Reporter) {
 		for _, list := range answers(conversation, rootsMethod) {
 			var earlier []any
 			for _, root := range list.items("roots") {
@@ -174,9 +174,9 @@ func everyRoot(wrong func(uri place, earlier []any) rules.Mismatch) judge {
 				if !there {
 					continue // the schema has it
 				}
-				sight.Saw()
+				reporter.Observe()
 				if mismatch := wrong(uri, earlier); mismatch != (rules.Mismatch{}) {
-					sight.Break(list.said, mismatch)
+					reporter.Violation(list.said, mismatch)
 				}
 				earlier = append(earlier, uri.value)
 			}
@@ -184,16 +184,16 @@ func everyRoot(wrong func(uri place, earlier []any) rules.Mismatch) judge {
 	})
 }
 
-func rootsRefused(conversation *rules.Conversation, sight *rules.Sight) {
+func rootsRefused(conversation *rules.Conversation, reporter *rules.Reporter) {
 	for _, said := range conversation.ByTarget() {
 		refusal, _ := said.Error()
 		if !isRefusal(said) || !isWhole(said) || said.Request == nil || said.Request.Method != rootsMethod ||
 			conversation.ClientCapabilities == nil || mcp.Declares(conversation.ClientCapabilities, "roots") {
 			continue
 		}
-		sight.Saw()
+		reporter.Observe()
 		if refusal.Code != jsonrpc.MethodNotFound {
-			sight.Break(said, rules.Mismatch{Wanted: "-32601 (Method not found)", Found: strconv.FormatInt(refusal.Code, 10), Where: "/error/code"})
+			reporter.Violation(said, rules.Mismatch{Wanted: "-32601 (Method not found)", Found: strconv.FormatInt(refusal.Code, 10), Where: "/error/code"})
 		}
 	}
 }
@@ -230,7 +230,7 @@ func samplingAnswerRules() []rules.Rule {
 // toolChoices judges answers to requests with a toolChoice. A tool may have been
 // used in a round before, and an answer that was cut off has no end to judge.
 func toolChoices(mode string) judge {
-	return ofClient(func(conversation *rules.Conversation, sight *rules.Sight) {
+	return ofClient(func(conversation *rules.Conversation, reporter *rules.Reporter) {
 		for _, one := range answers(conversation, samplingMethod) {
 			asked := place{"", one.asked}
 			choice, _ := asked.member("toolChoice")
@@ -242,12 +242,12 @@ func toolChoices(mode string) judge {
 			if choice.object()["mode"] != mode || mode == "required" && (before || stop.text() == "maxTokens" || len(asked.items("tools")) == 0) {
 				continue
 			}
-			sight.Saw()
+			reporter.Observe()
 			switch {
 			case mode == "required" && len(used) == 0:
-				sight.Break(one.said, rules.Mismatch{Wanted: "the use of a tool, as toolChoice requires it", Found: "none", Where: one.pointer + "/content"})
+				reporter.Violation(one.said, rules.Mismatch{Wanted: "the use of a tool, as toolChoice requires it", Found: "none", Where: one.pointer + "/content"})
 			case mode == "none" && len(used) > 0:
-				sight.Break(one.said, rules.Mismatch{Wanted: "no use of a tool, as toolChoice has it", Found: rules.Show(used[0].value), Where: used[0].pointer})
+				reporter.Violation(one.said, rules.Mismatch{Wanted: "no use of a tool, as toolChoice has it", Found: rules.Show(used[0].value), Where: used[0].pointer})
 			}
 		}
 	})
@@ -289,7 +289,7 @@ func accepts(one answer) bool { return one.object()["action"] == "accept" }
 
 // modelessClients looks at clients that declare something of elicitation, and no mode;
 // that nothing is declared of it means forms.
-func modelessClients(conversation *rules.Conversation, sight *rules.Sight) {
+func modelessClients(conversation *rules.Conversation, reporter *rules.Reporter) {
 	var all []found
 	for _, said := range conversation.Requests("initialize") {
 		all = append(all, found{paramsOf(said), said})
@@ -300,14 +300,14 @@ func modelessClients(conversation *rules.Conversation, sight *rules.Sight) {
 		if declared == nil {
 			continue
 		}
-		sight.Saw()
+		reporter.Observe()
 		if !mcp.OffersMode(declared, "form") && !mcp.OffersMode(declared, "url") {
-			sight.Break(elicitation.said, rules.Mismatch{Wanted: "form, url or both", Found: rules.Show(declared), Where: elicitation.pointer})
+			reporter.Violation(elicitation.said, rules.Mismatch{Wanted: "form, url or both", Found: rules.Show(declared), Where: elicitation.pointer})
 		}
 	}
 }
 
-func modesTaken(conversation *rules.Conversation, sight *rules.Sight) {
+func modesTaken(conversation *rules.Conversation, reporter *rules.Reporter) {
 	for _, said := range conversation.ByTarget() {
 		if !isResponse(said) || said.Request == nil || said.Request.Method != elicitationMethod || taskMade(said.Request) != "" ||
 			!mcp.Declares(conversation.ClientCapabilities, "elicitation") {
@@ -318,19 +318,19 @@ func modesTaken(conversation *rules.Conversation, sight *rules.Sight) {
 		if name, _ := mode.(string); name != "form" && name != "url" || mcp.OffersMode(declared, name) {
 			continue
 		}
-		sight.Saw()
+		reporter.Observe()
 		wanted := "-32602 (Invalid params), as the client does not declare the mode " + rules.Show(mode)
 		if refusal, refused := said.Error(); !refused {
-			sight.Break(said, rules.Mismatch{Wanted: wanted, Found: excerpt.Short(said.Raw)})
+			reporter.Violation(said, rules.Mismatch{Wanted: wanted, Found: excerpt.Short(said.Raw)})
 		} else if refusal.Code != jsonrpc.InvalidParams {
-			sight.Break(said, rules.Mismatch{Wanted: wanted, Found: strconv.FormatInt(refusal.Code, 10), Where: "/error/code"})
+			reporter.Violation(said, rules.Mismatch{Wanted: wanted, Found: strconv.FormatInt(refusal.Code, 10), Where: "/error/code"})
 		}
 	}
 }
 
 // contentsGiven judges what is accepted in form mode, as far as the schema of the
 // protocol allows it and that of the form can be read.
-func contentsGiven(conversation *rules.Conversation, sight *rules.Sight) {
+func contentsGiven(conversation *rules.Conversation, reporter *rules.Reporter) {
 	for _, one := range answers(conversation, elicitationMethod) {
 		form, isForm := one.asked["requestedSchema"].(map[string]any)
 		known := conversation.Schema
@@ -350,23 +350,23 @@ func contentsGiven(conversation *rules.Conversation, sight *rules.Sight) {
 		if err != nil {
 			continue
 		}
-		sight.Saw()
+		reporter.Observe()
 		for _, violation := range violations {
-			sight.Break(one.said, rules.Mismatch{
+			reporter.Violation(one.said, rules.Mismatch{
 				Wanted: "content that matches the requestedSchema: " + violation.Expected, Found: violation.Found, Where: content.pointer + violation.Pointer,
 			})
 		}
 	}
 }
 
-func contentsOfVisits(conversation *rules.Conversation, sight *rules.Sight) {
+func contentsOfVisits(conversation *rules.Conversation, reporter *rules.Reporter) {
 	for _, one := range answers(conversation, elicitationMethod) {
 		if modeOf(rules.Ask{Params: one.asked}) != "url" {
 			continue
 		}
-		sight.Saw()
+		reporter.Observe()
 		if content, there := one.member("content"); there {
-			sight.Break(one.said, rules.Mismatch{Wanted: "no content", Found: rules.Show(content.value), Where: content.pointer})
+			reporter.Violation(one.said, rules.Mismatch{Wanted: "no content", Found: rules.Show(content.value), Where: content.pointer})
 		}
 	}
 }

@@ -128,21 +128,21 @@ func messageRules() []rules.Rule {
 // good reasons, such as the end of the connection: what brought no reply although
 // somebody waited for it is found where it was waited for (conform.NoReply), and told
 // here.
-func answeredRequests(c *rules.Conversation, sight *rules.Sight) {
+func answeredRequests(c *rules.Conversation, reporter *rules.Reporter) {
 	for _, said := range c.Messages {
 		if !said.FromTarget(c.Leg) && len(said.Answers) > 0 {
-			sight.Saw()
+			reporter.Observe()
 		}
 	}
 }
 
 // isMeantAsMessage leaves out what is written beside messages. On an event stream
 // nothing is: the data of an event, unless that has a name of its own, is a message.
-func isMeantAsMessage(said *rules.Said) bool { return looksLikeJSON(said) || said.Event.SSE != nil }
+func isMeantAsMessage(said *rules.Message) bool { return looksLikeJSON(said) || said.Event.SSE != nil }
 
 // looksLikeJSON leaves out what a program writes to standard output beside its
 // messages: no JSON, but no message either. A line such as "[INFO] ready" is none.
-func looksLikeJSON(said *rules.Said) bool {
+func looksLikeJSON(said *rules.Message) bool {
 	const spaces = " \t\r\n\f"
 	begun := bytes.TrimLeft(said.Raw, spaces+"\ufeff")
 	if list, isList := bytes.CutPrefix(begun, []byte("[")); isList {
@@ -152,18 +152,18 @@ func looksLikeJSON(said *rules.Said) bool {
 	return bytes.HasPrefix(begun, []byte("{"))
 }
 
-func isJSON(said *rules.Said) bool {
+func isJSON(said *rules.Message) bool {
 	_, broken := said.Broken()
 	return !broken && !hasFlaw(said, jsonrpc.TooComplex)
 }
 
-func hasFlaw(said *rules.Said, kind jsonrpc.FlawKind) bool {
+func hasFlaw(said *rules.Message, kind jsonrpc.FlawKind) bool {
 	return slices.ContainsFunc(said.Flaws, func(found jsonrpc.Flaw) bool { return found.Kind == kind })
 }
 
 // flaw finds the first flaw of some kinds.
-func flaw(wanted string, kinds ...jsonrpc.FlawKind) func(*rules.Said) rules.Mismatch {
-	return func(said *rules.Said) rules.Mismatch {
+func flaw(wanted string, kinds ...jsonrpc.FlawKind) func(*rules.Message) rules.Mismatch {
+	return func(said *rules.Message) rules.Mismatch {
 		for _, found := range said.Flaws {
 			if slices.Contains(kinds, found.Kind) {
 				return rules.Mismatch{
@@ -175,7 +175,7 @@ func flaw(wanted string, kinds ...jsonrpc.FlawKind) func(*rules.Said) rules.Mism
 	}
 }
 
-func notOfAKind(said *rules.Said) rules.Mismatch {
+func notOfAKind(said *rules.Message) rules.Mismatch {
 	const wanted = "a request, a notification or a response"
 	method, isCall := said.Object["method"]
 	_, isText := method.(string)
@@ -191,20 +191,20 @@ func notOfAKind(said *rules.Said) rules.Mismatch {
 	return rules.Mismatch{}
 }
 
-func hasOutcome(said *rules.Said) bool {
+func hasOutcome(said *rules.Message) bool {
 	_, hasResult := said.Object["result"]
 	_, hasError := said.Object["error"]
 	return hasResult || hasError
 }
 
-func batched(said *rules.Said) rules.Mismatch {
+func batched(said *rules.Message) rules.Mismatch {
 	if said.Kind != jsonrpc.Batch {
 		return rules.Mismatch{}
 	}
 	return rules.Mismatch{Wanted: "single messages", Found: "a batch: " + excerpt.Short(said.Raw)}
 }
 
-func otherVersion(said *rules.Said) rules.Mismatch {
+func otherVersion(said *rules.Message) rules.Mismatch {
 	if said.Object["jsonrpc"] == "2.0" {
 		return rules.Mismatch{}
 	}
@@ -213,29 +213,29 @@ func otherVersion(said *rules.Said) rules.Mismatch {
 
 // unidentifiedRequests finds ids of the wrong type, and requests without one,
 // which only the method tells from notifications.
-func unidentifiedRequests(conversation *rules.Conversation, sight *rules.Sight) {
+func unidentifiedRequests(conversation *rules.Conversation, reporter *rules.Reporter) {
 	for _, said := range conversation.ByTarget() {
 		switch {
 		case asks(said):
-			sight.Saw()
+			reporter.Observe()
 			if !isID(said.ID) && said.ID != jsonrpc.NullID {
-				sight.Break(said, rules.Mismatch{Wanted: "a string or an integer", Found: shown(said.Object, "id"), Where: "/id"})
+				reporter.Violation(said, rules.Mismatch{Wanted: "a string or an integer", Found: shown(said.Object, "id"), Where: "/id"})
 			}
 		case said.Kind == jsonrpc.Notification && conversation.Schema != nil:
 			if method, known := conversation.Schema.Method(said.Method); known && method.Kind == schema.Request {
-				sight.Saw()
-				sight.Break(said, rules.Mismatch{Wanted: "an id in a request of " + said.Method, Found: shown(said.Object, "id"), Where: "/id"})
+				reporter.Observe()
+				reporter.Violation(said, rules.Mismatch{Wanted: "an id in a request of " + said.Method, Found: shown(said.Object, "id"), Where: "/id"})
 			}
 		}
 	}
 }
 
 // asks leaves out notifications with an id, which have a rule of their own.
-func asks(said *rules.Said) bool { return isRequest(said) && !isNotificationMethod(said) }
+func asks(said *rules.Message) bool { return isRequest(said) && !isNotificationMethod(said) }
 
 func isID(id jsonrpc.ID) bool { return id.IsString() || id.IsInteger() }
 
-func nullID(said *rules.Said) rules.Mismatch {
+func nullID(said *rules.Message) rules.Mismatch {
 	if said.ID != jsonrpc.NullID {
 		return rules.Mismatch{}
 	}
@@ -245,7 +245,7 @@ func nullID(said *rules.Said) rules.Mismatch {
 // reusedIDs compares the target's requests of one session: a further handshake
 // begins another. What is no id has rules of its own, and what HTTP refuses may be
 // sent again.
-func reusedIDs(conversation *rules.Conversation, sight *rules.Sight) {
+func reusedIDs(conversation *rules.Conversation, reporter *rules.Reporter) {
 	used := map[jsonrpc.ID]bool{}
 	repeated, refused := redelivered(conversation), refusedStreams(conversation)
 	for _, said := range conversation.Messages {
@@ -259,10 +259,10 @@ func reusedIDs(conversation *rules.Conversation, sight *rules.Sight) {
 			continue
 		}
 		if len(used) > 0 { // one alone is always unique
-			sight.Saw()
+			reporter.Observe()
 		}
 		if used[said.ID] {
-			sight.Break(said, rules.Mismatch{
+			reporter.Violation(said, rules.Mismatch{
 				Wanted: "an id that no earlier request of the session had", Found: said.ID.String() + " again", Where: "/id",
 			})
 		}
@@ -272,7 +272,7 @@ func reusedIDs(conversation *rules.Conversation, sight *rules.Sight) {
 
 // sharedIDs compares requests with those that are still open: neither answered nor
 // given up, on a stream that has not ended.
-func sharedIDs(conversation *rules.Conversation, sight *rules.Sight) {
+func sharedIDs(conversation *rules.Conversation, reporter *rules.Reporter) {
 	ended := map[string]int{} // by stream: when
 	for _, one := range exchanges(conversation) {
 		if one.end != nil {
@@ -281,7 +281,7 @@ func sharedIDs(conversation *rules.Conversation, sight *rules.Sight) {
 			ended[one.request.Stream] = one.head.Sequence
 		}
 	}
-	given := map[jsonrpc.ID]*rules.Said{}
+	given := map[jsonrpc.ID]*rules.Message{}
 	for _, said := range conversation.Messages {
 		switch {
 		case isResponse(said) && !said.FromTarget(conversation.Leg):
@@ -290,7 +290,7 @@ func sharedIDs(conversation *rules.Conversation, sight *rules.Sight) {
 		case said.Method == cancelledMethod:
 			delete(given, jsonrpc.IDOf(said.ParamsObject()["requestId"]))
 		case asks(said) && isID(said.ID):
-			sight.Saw()
+			reporter.Observe()
 			open := given[said.ID]
 			given[said.ID] = said
 			if open == nil {
@@ -299,7 +299,7 @@ func sharedIDs(conversation *rules.Conversation, sight *rules.Sight) {
 			if end, over := ended[open.Event.Stream]; over && end < said.Event.Sequence {
 				continue
 			}
-			sight.Break(said, rules.Mismatch{
+			reporter.Violation(said, rules.Mismatch{
 				Wanted: "an id that no open request has", Found: fmt.Sprintf("%s, which %s has", said.ID, open.Method), Where: "/id",
 			})
 		}
@@ -308,7 +308,7 @@ func sharedIDs(conversation *rules.Conversation, sight *rules.Sight) {
 
 // repeatedAnswers allows as many answers to an id as requests had it: that a
 // peer uses one twice is not the target's fault.
-func repeatedAnswers(conversation *rules.Conversation, sight *rules.Sight) {
+func repeatedAnswers(conversation *rules.Conversation, reporter *rules.Reporter) {
 	asked, answered := map[jsonrpc.ID]int{}, map[jsonrpc.ID]int{}
 	for _, said := range byPeer(conversation) {
 		if isRequest(said) {
@@ -320,10 +320,10 @@ func repeatedAnswers(conversation *rules.Conversation, sight *rules.Sight) {
 		if !isResponse(said) || said.Request == nil || refused[said.Event.Stream] && conversation.Role == protocol.ClientRole {
 			continue // what HTTP refuses may be sent again
 		}
-		sight.Saw()
+		reporter.Observe()
 		answered[said.ID]++
 		if answered[said.ID] > asked[said.ID] {
-			sight.Break(said, rules.Mismatch{
+			reporter.Violation(said, rules.Mismatch{
 				Wanted: "one response to the request " + said.ID.String(), Found: "a further one: " + excerpt.Short(said.Raw), Where: "/id",
 			})
 		}
@@ -332,33 +332,33 @@ func repeatedAnswers(conversation *rules.Conversation, sight *rules.Sight) {
 
 // strayResponses finds responses that answer nothing. Those without an id are
 // in order where the request could not be read or was refused by HTTP.
-func strayResponses(conversation *rules.Conversation, sight *rules.Sight) {
+func strayResponses(conversation *rules.Conversation, reporter *rules.Reporter) {
 	refused, before := refusedStreams(conversation), priorOf(conversation)
 	for _, response := range conversation.ByTarget() {
 		if !isResponse(response) {
 			continue
 		}
-		sight.Saw()
+		reporter.Observe()
 		anonymous := isAnonymous(response)
 		switch {
 		case response.Request != nil, !conversation.Complete, before.illegal(response):
 		case anonymous && (refused[response.Event.Stream] || before.onlyNotifications(response)):
 		default:
-			sight.Break(response, rules.Mismatch{
+			reporter.Violation(response, rules.Mismatch{
 				Wanted: "the id of a request that was sent", Found: shown(response.Object, "id"), Where: "/id",
 			})
 		}
 	}
 }
 
-func isAnonymous(said *rules.Said) bool {
+func isAnonymous(said *rules.Message) bool {
 	return said.ID == jsonrpc.NoID || said.ID == jsonrpc.NullID
 }
 
-func answeredNotifications(conversation *rules.Conversation, sight *rules.Sight) {
+func answeredNotifications(conversation *rules.Conversation, reporter *rules.Reporter) {
 	for _, said := range byPeer(conversation) {
 		if said.Kind == jsonrpc.Notification && said.Event.Deliberate == "" {
-			sight.Saw()
+			reporter.Observe()
 		}
 	}
 	refused, before := refusedStreams(conversation), priorOf(conversation)
@@ -367,7 +367,7 @@ func answeredNotifications(conversation *rules.Conversation, sight *rules.Sight)
 			continue
 		}
 		if !before.illegal(response) && before.onlyNotifications(response) {
-			sight.Break(response, rules.Mismatch{Wanted: "no response to a notification", Found: excerpt.Short(response.Raw)})
+			reporter.Violation(response, rules.Mismatch{Wanted: "no response to a notification", Found: excerpt.Short(response.Raw)})
 		}
 	}
 }
@@ -375,7 +375,7 @@ func answeredNotifications(conversation *rules.Conversation, sight *rules.Sight)
 // prior knows from when on the peer had said what may provoke a response: the
 // index of the first message of a kind.
 type prior struct {
-	lane         func(*rules.Said) string
+	lane         func(*rules.Message) string
 	deliberate   int // something illegal
 	notification map[string]int
 	request      map[string]int // that may still be answered
@@ -386,13 +386,13 @@ type prior struct {
 func priorOf(conversation *rules.Conversation) prior {
 	byExchange := conversation.Transport == protocol.HTTP && conversation.Role == protocol.ServerRole
 	p := prior{deliberate: len(conversation.Messages), notification: map[string]int{}, request: map[string]int{}}
-	p.lane = func(said *rules.Said) string {
+	p.lane = func(said *rules.Message) string {
 		if byExchange {
 			return said.Event.Stream
 		}
 		return ""
 	}
-	first := func(kind map[string]int, said *rules.Said) {
+	first := func(kind map[string]int, said *rules.Message) {
 		if _, earlier := kind[p.lane(said)]; !earlier {
 			kind[p.lane(said)] = said.Index
 		}
@@ -413,11 +413,11 @@ func priorOf(conversation *rules.Conversation) prior {
 
 // illegal tells whether something illegal was sent on purpose before: a
 // response may then be about that.
-func (p prior) illegal(response *rules.Said) bool { return p.deliberate < response.Index }
+func (p prior) illegal(response *rules.Message) bool { return p.deliberate < response.Index }
 
 // onlyNotifications tells whether notifications were sent before, and no
 // request that a response could be about.
-func (p prior) onlyNotifications(response *rules.Said) bool {
+func (p prior) onlyNotifications(response *rules.Message) bool {
 	came := func(kind map[string]int) bool {
 		index, some := kind[p.lane(response)]
 		return some && index < response.Index
@@ -426,18 +426,18 @@ func (p prior) onlyNotifications(response *rules.Said) bool {
 }
 
 // isOutcome is true for responses, and for what can only be meant as one.
-func isOutcome(said *rules.Said) bool {
+func isOutcome(said *rules.Message) bool {
 	return isResponse(said) || said.Kind == jsonrpc.Invalid && said.ID != jsonrpc.NoID
 }
 
-func noOutcome(said *rules.Said) rules.Mismatch {
+func noOutcome(said *rules.Message) rules.Mismatch {
 	if isResponse(said) {
 		return rules.Mismatch{}
 	}
 	return rules.Mismatch{Wanted: `a member "result" or "error"`, Found: excerpt.Short(said.Raw)}
 }
 
-func twoOutcomes(said *rules.Said) rules.Mismatch {
+func twoOutcomes(said *rules.Message) rules.Mismatch {
 	_, hasResult := said.Object["result"]
 	_, hasError := said.Object["error"]
 	if !hasResult || !hasError {
@@ -446,12 +446,12 @@ func twoOutcomes(said *rules.Said) rules.Mismatch {
 	return rules.Mismatch{Wanted: "either a result or an error", Found: "both: " + excerpt.Short(said.Raw)}
 }
 
-func isRefusal(said *rules.Said) bool {
+func isRefusal(said *rules.Message) bool {
 	_, refused := said.Error()
 	return isResponse(said) && refused
 }
 
-func incompleteError(said *rules.Said) rules.Mismatch {
+func incompleteError(said *rules.Message) rules.Mismatch {
 	refusal, isObject := said.Object["error"].(map[string]any)
 	if !isObject {
 		return rules.Mismatch{Wanted: "an object with code and message", Found: shown(said.Object, "error"), Where: "/error"}
@@ -464,13 +464,13 @@ func incompleteError(said *rules.Said) rules.Mismatch {
 	return rules.Mismatch{}
 }
 
-func hasErrorCode(said *rules.Said) bool {
+func hasErrorCode(said *rules.Message) bool {
 	refusal, _ := said.Object["error"].(map[string]any)
 	_, there := refusal["code"]
 	return isResponse(said) && there
 }
 
-func fractionalCode(said *rules.Said) rules.Mismatch {
+func fractionalCode(said *rules.Message) rules.Mismatch {
 	code := said.Object["error"].(map[string]any)["code"]
 	if _, isNumber := code.(json.Number); isNumber && jsonrpc.IDOf(code).IsInteger() {
 		return rules.Mismatch{}
@@ -479,7 +479,7 @@ func fractionalCode(said *rules.Said) rules.Mismatch {
 }
 
 // isWhole tells whether a response has an error with all that each must have.
-func isWhole(refusal *rules.Said) bool {
+func isWhole(refusal *rules.Message) bool {
 	nothing := rules.Mismatch{}
 	return incompleteError(refusal) == nothing && fractionalCode(refusal) == nothing
 }
@@ -487,11 +487,11 @@ func isWhole(refusal *rules.Said) bool {
 // notificationPrefix begins the methods of all notifications.
 const notificationPrefix = "notifications/"
 
-func isNotificationMethod(said *rules.Said) bool {
+func isNotificationMethod(said *rules.Message) bool {
 	return isCall(said) && strings.HasPrefix(said.Method, notificationPrefix)
 }
 
-func identified(said *rules.Said) rules.Mismatch {
+func identified(said *rules.Message) rules.Mismatch {
 	if said.ID == jsonrpc.NoID {
 		return rules.Mismatch{}
 	}

@@ -75,12 +75,12 @@ func cacheableResults(conversation *rules.Conversation) []found {
 	return all
 }
 
-func missingHints(conversation *rules.Conversation, sight *rules.Sight) {
+func missingHints(conversation *rules.Conversation, reporter *rules.Reporter) {
 	for _, result := range cacheableResults(conversation) {
-		sight.Saw()
+		reporter.Observe()
 		for _, name := range []string{timeToLive, cacheScope} {
 			if hint, there := result.member(name); !there {
-				sight.Break(result.said, rules.Mismatch{
+				reporter.Violation(result.said, rules.Mismatch{
 					Wanted: fmt.Sprintf("a member %q in results of %s", name, result.said.Request.Method),
 					Found:  shown(result.object(), name), Where: hint.pointer,
 				})
@@ -89,15 +89,15 @@ func missingHints(conversation *rules.Conversation, sight *rules.Sight) {
 	}
 }
 
-func interimHints(conversation *rules.Conversation, sight *rules.Sight) {
+func interimHints(conversation *rules.Conversation, reporter *rules.Reporter) {
 	for _, said := range standaloneResults(conversation) {
 		if !asksForInput(said) {
 			continue
 		}
-		sight.Saw()
+		reporter.Observe()
 		for _, name := range []string{timeToLive, cacheScope} {
 			if hint, there := resultOf(said).member(name); there {
-				sight.Break(said, rules.Mismatch{
+				reporter.Violation(said, rules.Mismatch{
 					Wanted: fmt.Sprintf("no member %q in a result that asks for input", name),
 					Found:  rules.Show(hint.value), Where: hint.pointer,
 				})
@@ -108,11 +108,11 @@ func interimHints(conversation *rules.Conversation, sight *rules.Sight) {
 
 // hints judges one of the hints wherever it must be.
 func hints(name, wanted string, holds func(any) bool) judge {
-	return func(conversation *rules.Conversation, sight *rules.Sight) {
+	return func(conversation *rules.Conversation, reporter *rules.Reporter) {
 		for _, hint := range within(cacheableResults(conversation), name) {
-			sight.Saw()
+			reporter.Observe()
 			if !holds(hint.value) {
-				sight.Break(hint.said, rules.Mismatch{Wanted: wanted, Found: rules.Show(hint.value), Where: hint.pointer})
+				reporter.Violation(hint.said, rules.Mismatch{Wanted: wanted, Found: rules.Show(hint.value), Where: hint.pointer})
 			}
 		}
 	}
@@ -134,16 +134,16 @@ func isNotNegative(value any) bool {
 }
 
 // scopesOfPages compares each page with the one that gave its cursor.
-func scopesOfPages(conversation *rules.Conversation, sight *rules.Sight) {
+func scopesOfPages(conversation *rules.Conversation, reporter *rules.Reporter) {
 	for _, one := range continuations(conversation) {
 		first, firstThere := resultOf(one.giver).member(cacheScope)
 		next, nextThere := resultOf(one.page).member(cacheScope)
 		if !firstThere || !nextThere {
 			continue
 		}
-		sight.Saw()
+		reporter.Observe()
 		if !sameJSON(first.value, next.value) {
-			sight.Break(one.page, rules.Mismatch{
+			reporter.Violation(one.page, rules.Mismatch{
 				Wanted: "the scope of the page before, " + rules.Show(first.value), Found: rules.Show(next.value), Where: next.pointer,
 			})
 		}

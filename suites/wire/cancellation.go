@@ -38,14 +38,14 @@ func CancellationRules() []rules.Rule {
 // A withdrawal is a cancellation of the target with the request of the target
 // that it names, nil if there was none.
 type withdrawal struct {
-	*rules.Said
+	*rules.Message
 	id      jsonrpc.ID
-	request *rules.Said
+	request *rules.Message
 }
 
 func withdrawals(conversation *rules.Conversation) []withdrawal {
 	var all []withdrawal
-	requests := map[jsonrpc.ID]*rules.Said{}
+	requests := map[jsonrpc.ID]*rules.Message{}
 	for _, said := range originals(conversation) {
 		switch {
 		case isRequest(said):
@@ -67,26 +67,26 @@ func withdrawals(conversation *rules.Conversation) []withdrawal {
 
 // foreignCancellations does not accuse a client over HTTP: the POST of a request that
 // it gives up at once may arrive after the notification, or never.
-func foreignCancellations(conversation *rules.Conversation, sight *rules.Sight) {
+func foreignCancellations(conversation *rules.Conversation, reporter *rules.Reporter) {
 	lost := conversation.Role == protocol.ClientRole && conversation.Transport != protocol.Stdio
 	for _, cancelled := range withdrawals(conversation) {
 		if cancelled.request == nil && lost {
 			continue
 		}
-		sight.Saw()
+		reporter.Observe()
 		if cancelled.request == nil && conversation.Complete {
-			sight.Break(cancelled.Said, rules.Mismatch{
+			reporter.Violation(cancelled.Message, rules.Mismatch{
 				Wanted: "the id of a request that it has sent", Found: cancelled.id.String(), Where: "/params/requestId",
 			})
 		}
 	}
 }
 
-func cancelledInitializations(conversation *rules.Conversation, sight *rules.Sight) {
+func cancelledInitializations(conversation *rules.Conversation, reporter *rules.Reporter) {
 	for _, cancelled := range withdrawals(conversation) {
-		sight.Saw()
+		reporter.Observe()
 		if cancelled.request != nil && cancelled.request.Method == "initialize" {
-			sight.Break(cancelled.Said, rules.Mismatch{
+			reporter.Violation(cancelled.Message, rules.Mismatch{
 				Wanted: "any request but initialize", Found: cancelled.id.String() + ", which is initialize", Where: "/params/requestId",
 			})
 		}
@@ -97,14 +97,14 @@ func cancelledInitializations(conversation *rules.Conversation, sight *rules.Sig
 // order in which they are sent, and only when the target has shown that it read
 // something that was sent after the answer to its own request. What has become a
 // task has a rule of its own.
-func lateCancellations(conversation *rules.Conversation, sight *rules.Sight) {
+func lateCancellations(conversation *rules.Conversation, reporter *rules.Reporter) {
 	if conversation.Transport != protocol.Stdio {
 		return
 	}
 	latest := 0 // index of the latest message of the peer that the target has read
-	withdrawn := map[*rules.Said]withdrawal{}
+	withdrawn := map[*rules.Message]withdrawal{}
 	for _, cancelled := range withdrawals(conversation) {
-		withdrawn[cancelled.Said] = cancelled
+		withdrawn[cancelled.Message] = cancelled
 	}
 	for _, said := range conversation.ByTarget() {
 		latest = max(latest, lastRead(conversation, said))
@@ -112,9 +112,9 @@ func lateCancellations(conversation *rules.Conversation, sight *rules.Sight) {
 		if cancelled.request == nil || cancelled.request.Method == "initialize" || becameTask(cancelled.request) {
 			continue
 		}
-		sight.Saw()
+		reporter.Observe()
 		if answers := cancelled.request.Answers; len(answers) > 0 && answers[0].Index < latest {
-			sight.Break(said, rules.Mismatch{
+			reporter.Violation(said, rules.Mismatch{
 				Wanted: "a request that is still in progress", Found: cancelled.id.String() + ", which was answered before", Where: "/params/requestId",
 			})
 		}
@@ -124,7 +124,7 @@ func lateCancellations(conversation *rules.Conversation, sight *rules.Sight) {
 // lastRead returns the index of the message of the peer that the target must have
 // read to say something: the request that it answers, or the page whose cursor it
 // sends.
-func lastRead(conversation *rules.Conversation, said *rules.Said) int {
+func lastRead(conversation *rules.Conversation, said *rules.Message) int {
 	if isResponse(said) && said.Request != nil {
 		return said.Request.Index
 	}
@@ -141,18 +141,18 @@ func lastRead(conversation *rules.Conversation, said *rules.Said) int {
 }
 
 // becameTask tells whether a request was answered by a task, of either era.
-func becameTask(request *rules.Said) bool {
+func becameTask(request *rules.Message) bool {
 	return taskMade(request) != "" || len(request.Answers) > 0 && isExtensionTask(request.Answers[0])
 }
 
-func taskCancellations(conversation *rules.Conversation, sight *rules.Sight) {
+func taskCancellations(conversation *rules.Conversation, reporter *rules.Reporter) {
 	for _, cancelled := range withdrawals(conversation) {
 		if cancelled.request == nil || !asksForTask(cancelled.request) {
 			continue
 		}
-		sight.Saw()
+		reporter.Observe()
 		if taskMade(cancelled.request) != "" && cancelled.request.Answers[0].Index < cancelled.Index {
-			sight.Break(cancelled.Said, rules.Mismatch{
+			reporter.Violation(cancelled.Message, rules.Mismatch{
 				Wanted: "tasks/cancel for a request that became a task", Found: "notifications/cancelled", Where: "/method",
 			})
 		}
@@ -161,7 +161,7 @@ func taskCancellations(conversation *rules.Conversation, sight *rules.Sight) {
 
 // otherCancellations judges a server, which may cancel requests of its client if
 // they are subscriptions.
-func otherCancellations(conversation *rules.Conversation, sight *rules.Sight) {
+func otherCancellations(conversation *rules.Conversation, reporter *rules.Reporter) {
 	spoken := negotiations(conversation)
 	subscribed := map[jsonrpc.ID]bool{}
 	for _, said := range conversation.Messages {
@@ -169,10 +169,10 @@ func otherCancellations(conversation *rules.Conversation, sight *rules.Sight) {
 		case !said.FromTarget(conversation.Leg):
 			subscribed[said.ID] = subscribed[said.ID] || isRequest(said) && said.Method == listenMethod
 		case isMessage(said) && !protocol.Has(spoken[said.Index], protocol.ServerRequests):
-			sight.Saw()
+			reporter.Observe()
 			id := jsonrpc.IDOf(said.ParamsObject()["requestId"])
 			if said.Method == cancelledMethod && !subscribed[id] && conversation.Complete {
-				sight.Break(said, rules.Mismatch{
+				reporter.Violation(said, rules.Mismatch{
 					Wanted: "the id of a subscription", Found: shown(said.ParamsObject(), "requestId"), Where: "/params/requestId",
 				})
 			}

@@ -35,10 +35,10 @@ func SamplingRules() []rules.Rule {
 		{
 			Text:         "sets the priorities in modelPreferences to numbers from 0 to 1",
 			Requirements: []string{"sampling.request.priorities"},
-			Judge: func(conversation *rules.Conversation, sight *rules.Sight) {
+			Judge: func(conversation *rules.Conversation, reporter *rules.Reporter) {
 				for _, ask := range conversation.Asks(samplingMethod) {
 					if preferences, there := askedBy(ask).member("modelPreferences"); there {
-						judgeMembers(conversation, sight, found{preferences, ask.Said}, "ModelPreferences", samplingPriorities)
+						judgeMembers(conversation, reporter, found{preferences, ask.Message}, "ModelPreferences", samplingPriorities)
 					}
 				}
 			},
@@ -46,10 +46,10 @@ func SamplingRules() []rules.Rule {
 		{
 			Text:         "sends sampling messages whose content is valid by the schema",
 			Requirements: []string{"sampling.request.content"},
-			Judge: func(conversation *rules.Conversation, sight *rules.Sight) {
+			Judge: func(conversation *rules.Conversation, reporter *rules.Reporter) {
 				for _, ask := range conversation.Asks(samplingMethod) {
 					for _, message := range askedBy(ask).items("messages") {
-						judgeMembers(conversation, sight, found{message, ask.Said}, "SamplingMessage", samplingContent)
+						judgeMembers(conversation, reporter, found{message, ask.Message}, "SamplingMessage", samplingContent)
 					}
 				}
 			},
@@ -77,13 +77,13 @@ const samplingMethod = "sampling/createMessage"
 // askedBy are the params of what the target asks its client.
 func askedBy(ask rules.Ask) place { return place{ask.Where, ask.Params} }
 
-func toolsLent(conversation *rules.Conversation, sight *rules.Sight) {
+func toolsLent(conversation *rules.Conversation, reporter *rules.Reporter) {
 	for _, ask := range conversation.Asks(samplingMethod) {
-		sight.Saw()
-		declared := mcp.Declares(conversation.ClientDeclared(ask.Said), "sampling.tools")
+		reporter.Observe()
+		declared := mcp.Declares(conversation.ClientDeclared(ask.Message), "sampling.tools")
 		for _, name := range []string{"tools", "toolChoice"} {
 			if member, there := askedBy(ask).member(name); there && !declared {
-				sight.Break(ask.Said, rules.Mismatch{
+				reporter.Violation(ask.Message, rules.Mismatch{
 					Wanted: fmt.Sprintf("no member %q, since the client did not declare sampling.tools", name),
 					Found:  rules.Show(member.value), Where: member.pointer,
 				})
@@ -99,15 +99,15 @@ func contextIncluded(declared bool) judge {
 	if declared {
 		wanted = `no includeContext, or "none"`
 	}
-	return func(conversation *rules.Conversation, sight *rules.Sight) {
+	return func(conversation *rules.Conversation, reporter *rules.Reporter) {
 		for _, ask := range conversation.Asks(samplingMethod) {
-			if mcp.Declares(conversation.ClientDeclared(ask.Said), "sampling.context") != declared {
+			if mcp.Declares(conversation.ClientDeclared(ask.Message), "sampling.context") != declared {
 				continue
 			}
-			sight.Saw()
+			reporter.Observe()
 			member, _ := askedBy(ask).member("includeContext")
 			if context := member.text(); context == "thisServer" || context == "allServers" {
-				sight.Break(ask.Said, rules.Mismatch{Wanted: wanted, Found: rules.Show(context), Where: member.pointer})
+				reporter.Violation(ask.Message, rules.Mismatch{Wanted: wanted, Found: rules.Show(context), Where: member.pointer})
 			}
 		}
 	}
@@ -149,17 +149,17 @@ func (t turn) of(kind string) []place {
 	return kept
 }
 
-func mixedResults(conversation *rules.Conversation, sight *rules.Sight) {
+func mixedResults(conversation *rules.Conversation, reporter *rules.Reporter) {
 	for _, ask := range conversation.Asks(samplingMethod) {
 		for _, turn := range turns(ask) {
 			results := turn.of("tool_result")
 			if len(results) == 0 {
 				continue
 			}
-			sight.Saw()
+			reporter.Observe()
 			for _, block := range turn.blocks {
 				if kind, _ := block.member("type"); kind.text() != "tool_result" {
-					sight.Break(ask.Said, rules.Mismatch{
+					reporter.Violation(ask.Message, rules.Mismatch{
 						Wanted: "nothing but tool results in this message", Found: rules.Show(kind.value), Where: block.pointer,
 					})
 				}
@@ -168,7 +168,7 @@ func mixedResults(conversation *rules.Conversation, sight *rules.Sight) {
 	}
 }
 
-func resultRoles(conversation *rules.Conversation, sight *rules.Sight) {
+func resultRoles(conversation *rules.Conversation, reporter *rules.Reporter) {
 	roles := map[string]string{"tool_result": "user", "tool_use": "assistant"}
 	for _, ask := range conversation.Asks(samplingMethod) {
 		for _, turn := range turns(ask) {
@@ -176,9 +176,9 @@ func resultRoles(conversation *rules.Conversation, sight *rules.Sight) {
 				if len(turn.of(kind)) == 0 {
 					continue
 				}
-				sight.Saw()
+				reporter.Observe()
 				if turn.role != roles[kind] {
-					sight.Break(ask.Said, rules.Mismatch{
+					reporter.Violation(ask.Message, rules.Mismatch{
 						Wanted: fmt.Sprintf("the role %q for content of type %s", roles[kind], kind),
 						Found:  rules.Show(turn.role), Where: turn.pointer + "/role",
 					})
@@ -188,7 +188,7 @@ func resultRoles(conversation *rules.Conversation, sight *rules.Sight) {
 	}
 }
 
-func unansweredUses(conversation *rules.Conversation, sight *rules.Sight) {
+func unansweredUses(conversation *rules.Conversation, reporter *rules.Reporter) {
 	for _, ask := range conversation.Asks(samplingMethod) {
 		all := turns(ask)
 		for i, one := range all {
@@ -196,7 +196,7 @@ func unansweredUses(conversation *rules.Conversation, sight *rules.Sight) {
 			if len(uses) == 0 {
 				continue
 			}
-			sight.Saw()
+			reporter.Observe()
 			var next turn
 			if i+1 < len(all) {
 				next = all[i+1]
@@ -209,14 +209,14 @@ func unansweredUses(conversation *rules.Conversation, sight *rules.Sight) {
 			for _, use := range uses {
 				id, _ := use.member("id")
 				if !answered[id.text()] {
-					sight.Break(ask.Said, rules.Mismatch{
+					reporter.Violation(ask.Message, rules.Mismatch{
 						Wanted: "a result of every use of a tool in the next message",
 						Found:  "none of " + rules.Show(id.value), Where: use.pointer,
 					})
 				}
 			}
 			if len(next.of("tool_result")) < len(next.blocks) {
-				sight.Break(ask.Said, rules.Mismatch{
+				reporter.Violation(ask.Message, rules.Mismatch{
 					Wanted: "nothing but tool results after uses of tools",
 					Found:  "other content", Where: next.pointer + "/content",
 				})
@@ -360,12 +360,12 @@ func elicitationViolations(conversation *rules.Conversation, ask rules.Ask, judg
 // judgeElicitations judges requests of a mode as far as places are concerned.
 func judgeElicitations(ofMode func(rules.Ask) bool, places string) judge {
 	concerned := regexp.MustCompile(places)
-	return func(conversation *rules.Conversation, sight *rules.Sight) {
+	return func(conversation *rules.Conversation, reporter *rules.Reporter) {
 		for _, ask := range elicitations(conversation, ofMode) {
-			sight.Saw()
+			reporter.Observe()
 			elicitationViolations(conversation, ask, func(place string, mismatch rules.Mismatch) {
 				if concerned.MatchString(place) {
-					sight.Break(ask.Said, mismatch)
+					reporter.Violation(ask.Message, mismatch)
 				}
 			})
 		}
@@ -374,15 +374,15 @@ func judgeElicitations(ofMode func(rules.Ask) bool, places string) judge {
 
 // judgeForms judges what is in the schemas of forms.
 func judgeForms(concerned func(place string) bool) judge {
-	return func(conversation *rules.Conversation, sight *rules.Sight) {
+	return func(conversation *rules.Conversation, reporter *rules.Reporter) {
 		for _, ask := range elicitations(conversation, formMode) {
 			if form, _ := askedBy(ask).member("requestedSchema"); form.object() == nil {
 				continue
 			}
-			sight.Saw()
+			reporter.Observe()
 			elicitationViolations(conversation, ask, func(place string, mismatch rules.Mismatch) {
 				if strings.HasPrefix(place, "/params/requestedSchema/") && concerned(place) {
-					sight.Break(ask.Said, mismatch)
+					reporter.Violation(ask.Message, mismatch)
 				}
 			})
 		}
@@ -391,20 +391,20 @@ func judgeForms(concerned func(place string) bool) judge {
 
 // undeclaredModes judges requests to clients that declared elicitation at all;
 // without that, the rule of the page about the lifecycle has them.
-func undeclaredModes(conversation *rules.Conversation, sight *rules.Sight) {
+func undeclaredModes(conversation *rules.Conversation, reporter *rules.Reporter) {
 	for _, ask := range conversation.Asks(elicitationMethod) {
-		declared, _ := conversation.ClientDeclared(ask.Said)["elicitation"].(map[string]any)
+		declared, _ := conversation.ClientDeclared(ask.Message)["elicitation"].(map[string]any)
 		mode, _ := modeOf(ask).(string)
 		if declared == nil || mode != "form" && mode != "url" {
 			continue
 		}
-		sight.Saw()
+		reporter.Observe()
 		_, offered := declared[mode]
 		if mode == "form" && len(declared) == 0 {
 			offered = true
 		}
 		if !offered {
-			sight.Break(ask.Said, rules.Mismatch{
+			reporter.Violation(ask.Message, rules.Mismatch{
 				Wanted: "a mode that the client declared: " + rules.Show(declared), Found: mode, Where: ask.Where + "/mode",
 			})
 		}
@@ -412,12 +412,12 @@ func undeclaredModes(conversation *rules.Conversation, sight *rules.Sight) {
 }
 
 // clickable looks for URLs in the texts that a form shows to its user.
-func clickable(conversation *rules.Conversation, sight *rules.Sight) {
+func clickable(conversation *rules.Conversation, reporter *rules.Reporter) {
 	for _, ask := range elicitations(conversation, formMode) {
-		sight.Saw()
+		reporter.Observe()
 		for _, text := range formTexts(askedBy(ask)) {
 			if address := webAddress.FindString(text.text()); address != "" {
-				sight.Break(ask.Said, rules.Mismatch{
+				reporter.Violation(ask.Message, rules.Mismatch{
 					Wanted: "no URL in the texts of a form", Found: rules.Show(address), Where: text.pointer,
 				})
 			}
@@ -427,7 +427,7 @@ func clickable(conversation *rules.Conversation, sight *rules.Sight) {
 
 // secretFields guesses by the names and titles of the fields that are to be filled in.
 // What only mentions a secret, or has a list of answers to choose from, asks for none.
-func secretFields(conversation *rules.Conversation, sight *rules.Sight) {
+func secretFields(conversation *rules.Conversation, reporter *rules.Reporter) {
 	for _, ask := range elicitations(conversation, formMode) {
 		form, _ := askedBy(ask).member("requestedSchema")
 		properties, _ := form.member("properties")
@@ -438,10 +438,10 @@ func secretFields(conversation *rules.Conversation, sight *rules.Sight) {
 			if kind := field.object()["type"]; chosen || kind != "string" && kind != "number" && kind != "integer" {
 				continue
 			}
-			sight.Saw()
+			reporter.Observe()
 			for _, text := range []string{name, title.text()} {
 				if isSecret(text) {
-					sight.Break(ask.Said, rules.Mismatch{
+					reporter.Violation(ask.Message, rules.Mismatch{
 						Wanted: "no field in a form whose name says that it asks for a secret (a guess)", Found: rules.Show(text),
 						Where: properties.pointer + "/" + escape(name),
 					})
@@ -499,16 +499,16 @@ func formTexts(params place) []place {
 	return texts
 }
 
-func visitsDescribed(conversation *rules.Conversation, sight *rules.Sight) {
+func visitsDescribed(conversation *rules.Conversation, reporter *rules.Reporter) {
 	members := []string{"url", "elicitationId"}
 	if !conversation.Has(protocol.ElicitationIDs) {
 		members = members[:1]
 	}
 	for _, ask := range elicitations(conversation, urlMode) {
-		sight.Saw()
+		reporter.Observe()
 		for _, name := range members {
 			if _, isText := ask.Params[name].(string); !isText {
-				sight.Break(ask.Said, rules.Mismatch{
+				reporter.Violation(ask.Message, rules.Mismatch{
 					Wanted: fmt.Sprintf("a member %q that is a string", name),
 					Found:  shown(ask.Params, name), Where: ask.Where,
 				})
@@ -522,7 +522,7 @@ func visitsDescribed(conversation *rules.Conversation, sight *rules.Sight) {
 func visits(conversation *rules.Conversation) []found {
 	var all []found
 	for _, ask := range elicitations(conversation, urlMode) {
-		all = append(all, found{askedBy(ask), ask.Said})
+		all = append(all, found{askedBy(ask), ask.Message})
 	}
 	for _, said := range conversation.ByTarget() {
 		if isDemand(said) {
@@ -536,16 +536,16 @@ func visits(conversation *rules.Conversation) []found {
 
 // everyURL judges the URLs of visits; wrong says what is wrong with one.
 func everyURL(wrong func(address *url.URL, err error) (wanted, why string)) judge {
-	return func(conversation *rules.Conversation, sight *rules.Sight) {
+	return func(conversation *rules.Conversation, reporter *rules.Reporter) {
 		for _, visit := range visits(conversation) {
 			member, _ := visit.member("url")
 			text, isText := member.value.(string)
 			if !isText {
 				continue // another rule has it
 			}
-			sight.Saw()
+			reporter.Observe()
 			if wanted, why := wrong(url.Parse(text)); wanted != "" {
-				sight.Break(visit.said, rules.Mismatch{Wanted: wanted, Found: rules.Show(text) + why, Where: member.pointer})
+				reporter.Violation(visit.said, rules.Mismatch{Wanted: wanted, Found: rules.Show(text) + why, Where: member.pointer})
 			}
 		}
 	}
@@ -583,7 +583,7 @@ func isLoopback(host string) bool {
 	return address != nil && address.IsLoopback()
 }
 
-func sharedElicitationIDs(conversation *rules.Conversation, sight *rules.Sight) {
+func sharedElicitationIDs(conversation *rules.Conversation, reporter *rules.Reporter) {
 	given := map[string]bool{}
 	for _, said := range originals(conversation) {
 		if !isRequest(said) || said.Method != elicitationMethod || said.ParamsObject()["mode"] != "url" {
@@ -594,10 +594,10 @@ func sharedElicitationIDs(conversation *rules.Conversation, sight *rules.Sight) 
 			continue
 		}
 		if len(given) > 0 { // one alone is always unique
-			sight.Saw()
+			reporter.Observe()
 		}
 		if given[id] {
-			sight.Break(said, rules.Mismatch{
+			reporter.Violation(said, rules.Mismatch{
 				Wanted: "an id that no other elicitation has", Found: rules.Show(id) + " again", Where: "/params/elicitationId",
 			})
 		}
@@ -612,7 +612,7 @@ func announcements(asked bool) judge {
 	if asked {
 		wanted = "the elicitationId of an elicitation in URL mode that the client was asked for"
 	}
-	return func(conversation *rules.Conversation, sight *rules.Sight) {
+	return func(conversation *rules.Conversation, reporter *rules.Reporter) {
 		if !conversation.Complete || !asked && len(created(conversation)) > 0 {
 			return // what a task demands is told only to who fetches its result
 		}
@@ -626,9 +626,9 @@ func announcements(asked bool) judge {
 			if known := ids[id]; !known && asked != (len(ids) > 0) {
 				continue // the other rule has it
 			}
-			sight.Saw()
+			reporter.Observe()
 			if !ids[id] {
-				sight.Break(said, rules.Mismatch{Wanted: wanted, Found: shown(said.ParamsObject(), "elicitationId"), Where: "/params/elicitationId"})
+				reporter.Violation(said, rules.Mismatch{Wanted: wanted, Found: shown(said.ParamsObject(), "elicitationId"), Where: "/params/elicitationId"})
 			}
 		}
 	}
@@ -637,26 +637,26 @@ func announcements(asked bool) judge {
 // urlElicitationRequired is the code of the error that demands a visit.
 const urlElicitationRequired = -32042
 
-func isDemand(said *rules.Said) bool {
+func isDemand(said *rules.Message) bool {
 	refusal, refused := said.Error()
 	return isResponse(said) && refused && refusal.Code == urlElicitationRequired
 }
 
 // demands is what the error says beside its code and message.
-func demands(said *rules.Said) place {
+func demands(said *rules.Message) place {
 	refusal, _ := said.Error()
 	return place{"/error/data", refusal.Data}
 }
 
-func demandsNothing(conversation *rules.Conversation, sight *rules.Sight) {
+func demandsNothing(conversation *rules.Conversation, reporter *rules.Reporter) {
 	for _, said := range conversation.ByTarget() {
 		if !isDemand(said) {
 			continue
 		}
-		sight.Saw()
+		reporter.Observe()
 		list, _ := demands(said).member("elicitations")
 		if all, isArray := list.value.([]any); isArray && len(all) == 0 {
-			sight.Break(said, rules.Mismatch{
+			reporter.Violation(said, rules.Mismatch{
 				Wanted: "at least one elicitation that the request waits for", Found: "an empty list", Where: list.pointer,
 			})
 		}
@@ -665,15 +665,15 @@ func demandsNothing(conversation *rules.Conversation, sight *rules.Sight) {
 
 // judgeDemands judges what the error holds, as far as places are concerned.
 func judgeDemands(concerned *regexp.Regexp) judge {
-	return func(conversation *rules.Conversation, sight *rules.Sight) {
+	return func(conversation *rules.Conversation, reporter *rules.Reporter) {
 		for _, said := range conversation.ByTarget() {
 			if !isDemand(said) || conversation.Schema == nil {
 				continue
 			}
-			sight.Saw()
+			reporter.Observe()
 			for _, violation := range conversation.Schema.ValidateError(mended(said.Object, true)) {
 				if concerned.MatchString(memberPlace("", violation)) {
-					sight.Break(said, rules.Mismatch{Wanted: violation.Expected, Found: violation.Found, Where: violation.Pointer})
+					reporter.Violation(said, rules.Mismatch{Wanted: violation.Expected, Found: violation.Found, Where: violation.Pointer})
 				}
 			}
 		}

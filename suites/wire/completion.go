@@ -13,8 +13,8 @@ func CompletionRules() []rules.Rule {
 		{
 			Text:         "returns at most 100 values in a completion",
 			Requirements: []string{"completion.values.limit"},
-			Judge: func(conversation *rules.Conversation, sight *rules.Sight) {
-				judgeBy(conversation, sight, within(completions(conversation), "values"),
+			Judge: func(conversation *rules.Conversation, reporter *rules.Reporter) {
+				judgeBy(conversation, reporter, within(completions(conversation), "values"),
 					"CompleteResult/properties/completion/properties/values")
 			},
 		},
@@ -51,15 +51,15 @@ func counts(completion found) (values int, total int64, known bool) {
 	return len(list), total, isList && isNumber && err == nil
 }
 
-func sufficientTotals(conversation *rules.Conversation, sight *rules.Sight) {
+func sufficientTotals(conversation *rules.Conversation, reporter *rules.Reporter) {
 	for _, completion := range completions(conversation) {
 		values, total, known := counts(completion)
 		if !known {
 			continue
 		}
-		sight.Saw()
+		reporter.Observe()
 		if total < int64(values) {
-			sight.Break(completion.said, rules.Mismatch{
+			reporter.Violation(completion.said, rules.Mismatch{
 				Wanted: "a total of all matches, not below the number of values",
 				Found:  fmt.Sprintf("a total of %d and %d values", total, values), Where: completion.pointer + "/total",
 			})
@@ -69,16 +69,16 @@ func sufficientTotals(conversation *rules.Conversation, sight *rules.Sight) {
 
 // honestHasMore judges hasMore by the total. A total below the number of
 // values is wrong by itself and says nothing about hasMore.
-func honestHasMore(conversation *rules.Conversation, sight *rules.Sight) {
+func honestHasMore(conversation *rules.Conversation, reporter *rules.Reporter) {
 	for _, completion := range completions(conversation) {
 		values, total, known := counts(completion)
 		more, said := completion.object()["hasMore"].(bool)
 		if !known || !said || total < int64(values) {
 			continue
 		}
-		sight.Saw()
+		reporter.Observe()
 		if more != (total > int64(values)) {
-			sight.Break(completion.said, rules.Mismatch{
+			reporter.Violation(completion.said, rules.Mismatch{
 				Wanted: "hasMore to say whether the total is above the number of values",
 				Found:  fmt.Sprintf("hasMore %t with a total of %d and %d values", more, total, values), Where: completion.pointer + "/hasMore",
 			})

@@ -26,7 +26,7 @@ func directions() []rules.Rule {
 // looseNotifications judges notifications that come when no request is unanswered, nor
 // was given up: that one may still be running is not the server's fault. A cancellation
 // tells of a subscription that ends, before or after its response.
-func looseNotifications(conversation *rules.Conversation, sight *rules.Sight) {
+func looseNotifications(conversation *rules.Conversation, reporter *rules.Reporter) {
 	spoken := negotiations(conversation)
 	if conversation.Transport != protocol.Stdio {
 		return
@@ -41,9 +41,9 @@ func looseNotifications(conversation *rules.Conversation, sight *rules.Sight) {
 		case isResponse(said):
 			delete(open, said.ID)
 		case said.Kind == jsonrpc.Notification && said.Method != "notifications/cancelled" && protocol.Has(spoken[said.Index], protocol.Subscriptions):
-			sight.Saw()
+			reporter.Observe()
 			if len(open) == 0 {
-				sight.Break(said, rules.Mismatch{
+				reporter.Violation(said, rules.Mismatch{
 					Wanted: "notifications about a request that is running, or of a subscription that is open",
 					Found:  said.Method + " while there is none",
 				})
@@ -53,7 +53,7 @@ func looseNotifications(conversation *rules.Conversation, sight *rules.Sight) {
 }
 
 // relatedSubscriptions judges notifications that name a subscription.
-func relatedSubscriptions(conversation *rules.Conversation, sight *rules.Sight) {
+func relatedSubscriptions(conversation *rules.Conversation, reporter *rules.Reporter) {
 	for _, one := range exchanges(conversation) {
 		if !one.asks() || !one.streams() {
 			continue
@@ -63,9 +63,9 @@ func relatedSubscriptions(conversation *rules.Conversation, sight *rules.Sight) 
 			if said.Kind != jsonrpc.Notification || !there {
 				continue
 			}
-			sight.Saw()
+			reporter.Observe()
 			if id != one.sent.ID {
-				sight.Break(said, rules.Mismatch{
+				reporter.Violation(said, rules.Mismatch{
 					Wanted: fmt.Sprintf("messages that relate to the request %s (%s)", one.sent.ID, one.sent.Method),
 					Found:  fmt.Sprintf("%s of the subscription %s", said.Method, id),
 					Where:  pointerTo([]string{"params", "_meta", mcp.MetaSubscription}),
@@ -79,7 +79,7 @@ func relatedSubscriptions(conversation *rules.Conversation, sight *rules.Sight) 
 // more of it.
 const bufferingHeader = "X-Accel-Buffering"
 
-func buffered(conversation *rules.Conversation, sight *rules.Sight) {
+func buffered(conversation *rules.Conversation, reporter *rules.Reporter) {
 	if !conversation.Has(protocol.Unbuffered) {
 		return
 	}
@@ -88,9 +88,9 @@ func buffered(conversation *rules.Conversation, sight *rules.Sight) {
 		if one.method != http.MethodPost || !one.streams() || !one.spoke(conversation.Revision, spoken) {
 			continue
 		}
-		sight.Saw()
+		reporter.Observe()
 		if value := one.head.HTTP.Header.Get(bufferingHeader); !strings.EqualFold(value, "no") {
-			sight.BreakAt(*one.head, rules.Mismatch{
+			reporter.ViolationAt(*one.head, rules.Mismatch{
 				Wanted: "the value no, as the response is an event stream", Found: fmt.Sprintf("%q", value), Where: "header " + bufferingHeader,
 			}, one.explained()...)
 		}

@@ -87,11 +87,11 @@ func defines(conversation *rules.Conversation, code int64) bool {
 
 // codes finds errors with a code that is not to be used.
 func codes(wrong func(int64, *rules.Conversation) bool, wanted string) judge {
-	return func(conversation *rules.Conversation, sight *rules.Sight) {
+	return func(conversation *rules.Conversation, reporter *rules.Reporter) {
 		for _, said := range standaloneErrors(conversation) {
-			sight.Saw()
+			reporter.Observe()
 			if refusal, _ := said.Error(); wrong(refusal.Code, conversation) {
-				sight.Break(said, rules.Mismatch{
+				reporter.Violation(said, rules.Mismatch{
 					Wanted: wanted, Found: fmt.Sprintf("%d %q", refusal.Code, refusal.Message), Where: "/error/code",
 				})
 			}
@@ -101,15 +101,15 @@ func codes(wrong func(int64, *rules.Conversation) bool, wanted string) judge {
 
 // misusedCodes judges what an error says against the request that it answers. What
 // its data has to look like, the schema says.
-func misusedCodes(conversation *rules.Conversation, sight *rules.Sight) {
+func misusedCodes(conversation *rules.Conversation, reporter *rules.Reporter) {
 	for _, said := range standaloneErrors(conversation) {
 		refusal, _ := said.Error()
 		data, _ := refusal.Data.(map[string]any)
 		switch refusal.Code {
 		case jsonrpc.HeaderMismatch:
-			sight.Saw()
+			reporter.Observe()
 			if conversation.Transport == protocol.Stdio {
-				sight.Break(said, rules.Mismatch{
+				reporter.Violation(said, rules.Mismatch{
 					Wanted: "an error about HTTP headers over HTTP only", Found: excerpt.Short(said.Raw), Where: "/error/code",
 				})
 			}
@@ -118,9 +118,9 @@ func misusedCodes(conversation *rules.Conversation, sight *rules.Sight) {
 			if !isObject || said.Request == nil {
 				continue
 			}
-			sight.Saw()
+			reporter.Observe()
 			if declared := conversation.ClientDeclared(said); contains(declared, required) {
-				sight.Break(said, rules.Mismatch{
+				reporter.Violation(said, rules.Mismatch{
 					Wanted: "capabilities that the request did not declare; it declared " + rules.Show(declared),
 					Found:  rules.Show(required), Where: "/error/data/requiredCapabilities",
 				})
@@ -130,23 +130,23 @@ func misusedCodes(conversation *rules.Conversation, sight *rules.Sight) {
 				continue
 			}
 			if asked, named := revisionOf(said.Request); named {
-				sight.Saw()
-				judgeUnsupported(sight, said, asked, data)
+				reporter.Observe()
+				judgeUnsupported(reporter, said, asked, data)
 			}
 		}
 	}
 }
 
 // judgeUnsupported judges the error for a revision that is not supported.
-func judgeUnsupported(sight *rules.Sight, said *rules.Said, asked string, data rules.Object) {
+func judgeUnsupported(reporter *rules.Reporter, said *rules.Message, asked string, data rules.Object) {
 	if requested, isText := data["requested"].(string); isText && requested != asked {
-		sight.Break(said, rules.Mismatch{
+		reporter.Violation(said, rules.Mismatch{
 			Wanted: "the revision of the request, " + rules.Show(asked), Found: rules.Show(requested), Where: "/error/data/requested",
 		})
 	}
 	// A revision of the handshake era may be supported, and not in a request like this.
 	if supported, _ := data["supported"].([]any); protocol.Has(asked, protocol.PerRequestMeta) && slices.Contains(supported, any(asked)) {
-		sight.Break(said, rules.Mismatch{
+		reporter.Violation(said, rules.Mismatch{
 			Wanted: "supported revisions without the one that is refused, " + rules.Show(asked),
 			Found:  rules.Show(supported), Where: "/error/data/supported",
 		})
@@ -154,7 +154,7 @@ func judgeUnsupported(sight *rules.Sight, said *rules.Said, asked string, data r
 }
 
 // hasOwnData tells whether rules of their own judge what belongs to an error.
-func hasOwnData(refusal *rules.Said) bool {
+func hasOwnData(refusal *rules.Message) bool {
 	told, _ := refusal.Error()
 	return told.Code == jsonrpc.MissingCapability || told.Code == jsonrpc.UnsupportedRevision
 }
@@ -163,24 +163,24 @@ func hasOwnData(refusal *rules.Said) bool {
 // lacks.
 const requiredCapabilities = "requiredCapabilities"
 
-func unnamedCapabilities(conversation *rules.Conversation, sight *rules.Sight) {
+func unnamedCapabilities(conversation *rules.Conversation, reporter *rules.Reporter) {
 	for _, said := range standaloneErrors(conversation) {
 		refusal, _ := said.Error()
 		if refusal.Code != jsonrpc.MissingCapability {
 			continue
 		}
-		sight.Saw()
+		reporter.Observe()
 		data, _ := refusal.Data.(map[string]any)
 		required, isObject := data[requiredCapabilities].(map[string]any)
 		switch {
 		case !isObject:
-			sight.Break(said, rules.Mismatch{
+			reporter.Violation(said, rules.Mismatch{
 				Wanted: "an object with the capabilities that are missing", Found: shown(data, requiredCapabilities),
 				Where: "/error/data/" + requiredCapabilities,
 			})
 		case conversation.Schema != nil:
 			for _, violation := range conversation.Schema.Validate("ClientCapabilities", required) {
-				breakBy(sight, said, "/error/data/"+requiredCapabilities, violation)
+				breakBy(reporter, said, "/error/data/"+requiredCapabilities, violation)
 			}
 		}
 	}

@@ -24,10 +24,10 @@ const eventStreamType = "text/event-stream"
 type exchange struct {
 	method  string
 	request transcript.Event // its head
-	sent    *rules.Said      // the message in its body, or nil
+	sent    *rules.Message   // the message in its body, or nil
 	head    *transcript.Event
 	events  []transcript.Event // blocks and messages of the response, in order
-	said    []*rules.Said      // the messages among them
+	said    []*rules.Message   // the messages among them
 	end     *transcript.Event  // nil while the response goes on
 	resumes *exchange          // the stream that it resumes, as far as is known
 }
@@ -37,7 +37,7 @@ type exchange struct {
 func exchanges(conversation *rules.Conversation) []*exchange {
 	var all []*exchange
 	open := map[string]*exchange{}
-	messages := map[int]*rules.Said{}
+	messages := map[int]*rules.Message{}
 	for _, said := range conversation.Messages {
 		messages[said.Event.Sequence] = said
 	}
@@ -56,7 +56,7 @@ func exchanges(conversation *rules.Conversation) []*exchange {
 	return all
 }
 
-func (e *exchange) add(event transcript.Event, said *rules.Said) {
+func (e *exchange) add(event transcript.Event, said *rules.Message) {
 	switch {
 	case event.Kind == transcript.Head:
 		e.head = &event
@@ -184,7 +184,7 @@ func (e *exchange) openAt(event transcript.Event) bool {
 }
 
 // answer returns the response to the request of the exchange among messages.
-func (e *exchange) answer(said []*rules.Said) *rules.Said {
+func (e *exchange) answer(said []*rules.Message) *rules.Message {
 	for _, one := range said {
 		if one.Kind == jsonrpc.Response && e.sent != nil && one.ID == e.sent.ID {
 			return one
@@ -241,7 +241,7 @@ func sendingOrder(conversation *rules.Conversation) sendings {
 }
 
 // lane is what messages have in common whose order may be known.
-func (s sendings) lane(said *rules.Said) string {
+func (s sendings) lane(said *rules.Message) string {
 	if s.byRequest {
 		return ""
 	}
@@ -249,7 +249,7 @@ func (s sendings) lane(said *rules.Said) string {
 }
 
 // before tells whether it is known that one message was sent before another.
-func (s sendings) before(earlier, later *rules.Said) bool {
+func (s sendings) before(earlier, later *rules.Message) bool {
 	if !s.byRequest {
 		return earlier.Event.Stream == later.Event.Stream && earlier.Index < later.Index
 	}

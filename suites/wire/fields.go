@@ -34,12 +34,12 @@ func fieldRules() []rules.Rule {
 
 // requestFields judges the _meta of every request in the stateless era.
 func requestFields(wrong func(meta place) rules.Mismatch) judge {
-	return ofClient(func(conversation *rules.Conversation, sight *rules.Sight) {
+	return ofClient(func(conversation *rules.Conversation, reporter *rules.Reporter) {
 		for _, said := range standaloneRequests(conversation) {
-			sight.Saw()
+			reporter.Observe()
 			meta, _ := paramsOf(said).member("_meta")
 			if mismatch := wrong(meta); mismatch != (rules.Mismatch{}) {
-				sight.Break(said, mismatch)
+				reporter.Violation(said, mismatch)
 			}
 		}
 	})
@@ -47,9 +47,9 @@ func requestFields(wrong func(meta place) rules.Mismatch) judge {
 
 // standaloneRequests returns the target's requests that belong to the stateless era:
 // all but a handshake and what follows one that succeeded.
-func standaloneRequests(conversation *rules.Conversation) []*rules.Said {
+func standaloneRequests(conversation *rules.Conversation) []*rules.Message {
 	spoken := negotiations(conversation)
-	return slices.DeleteFunc(conversation.ByTarget(), func(said *rules.Said) bool {
+	return slices.DeleteFunc(conversation.ByTarget(), func(said *rules.Message) bool {
 		return !isRequest(said) || said.Method == "initialize" || !protocol.Has(spoken[said.Index], protocol.PerRequestMeta)
 	})
 }

@@ -96,29 +96,29 @@ type annotation struct {
 // judgeAnnotations makes the judge of a rule about single annotations: what is wrong with
 // one, "" when nothing is.
 func judgeAnnotations(wrong func(annotation) string, wanted string) judge {
-	return func(conversation *rules.Conversation, sight *rules.Sight) {
+	return func(conversation *rules.Conversation, reporter *rules.Reporter) {
 		for _, tool := range withAnnotations(conversation) {
 			for _, one := range annotationsOf(tool.place) {
-				sight.Saw()
+				reporter.Observe()
 				if found := wrong(one); found != "" {
-					sight.Break(tool.said, rules.Mismatch{Wanted: wanted, Found: found, Where: one.pointer})
+					reporter.Violation(tool.said, rules.Mismatch{Wanted: wanted, Found: found, Where: one.pointer})
 				}
 			}
 		}
 	}
 }
 
-func sharedHeaders(conversation *rules.Conversation, sight *rules.Sight) {
+func sharedHeaders(conversation *rules.Conversation, reporter *rules.Reporter) {
 	for _, tool := range withAnnotations(conversation) {
 		known := map[string]annotation{}
 		for _, one := range annotationsOf(tool.place) {
 			if len(known) > 0 { // one alone is always unique
-				sight.Saw()
+				reporter.Observe()
 			}
 			name := strings.ToLower(one.text())
 			first, taken := known[name]
 			if taken && name != "" {
-				sight.Break(tool.said, rules.Mismatch{
+				reporter.Violation(tool.said, rules.Mismatch{
 					Wanted: "a name that no other parameter of the tool has, in whatever case",
 					Found:  fmt.Sprintf("%s, as at %s", rules.Show(one.value), first.pointer),
 					Where:  one.pointer,

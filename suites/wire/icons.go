@@ -45,7 +45,7 @@ func icons(conversation *rules.Conversation) []found {
 
 // introducing returns the icons of who sent a message, as it says in its _meta since
 // 2026-07-28.
-func introducing(said *rules.Said) []place {
+func introducing(said *rules.Message) []place {
 	carrier := "/params/_meta/"
 	if isResponse(said) {
 		carrier = "/result/_meta/"
@@ -59,11 +59,11 @@ func introducing(said *rules.Said) []place {
 	return all
 }
 
-func iconSources(conversation *rules.Conversation, sight *rules.Sight) {
+func iconSources(conversation *rules.Conversation, reporter *rules.Reporter) {
 	for _, source := range within(icons(conversation), "src") {
-		sight.Saw()
+		reporter.Observe()
 		if !isIconSource(source.text()) {
-			sight.Break(source.said, rules.Mismatch{
+			reporter.Violation(source.said, rules.Mismatch{
 				Wanted: "an HTTP or HTTPS URL, or a data URI with base64 data", Found: rules.Show(source.value), Where: source.pointer,
 			})
 		}
@@ -98,13 +98,13 @@ func isBase64(data string) bool {
 
 var iconSize = regexp.MustCompile(`^(?:any|[1-9][0-9]*x[1-9][0-9]*)$`)
 
-func iconSizes(conversation *rules.Conversation, sight *rules.Sight) {
+func iconSizes(conversation *rules.Conversation, reporter *rules.Reporter) {
 	for _, sizes := range within(icons(conversation), "sizes") {
 		list, _ := sizes.value.([]any)
 		for index, size := range list {
-			sight.Saw()
+			reporter.Observe()
 			if text, isText := size.(string); !isText || !iconSize.MatchString(text) {
-				sight.Break(sizes.said, rules.Mismatch{
+				reporter.Violation(sizes.said, rules.Mismatch{
 					Wanted: `a size such as "48x48", or "any"`, Found: rules.Show(size),
 					Where: fmt.Sprintf("%s/%d", sizes.pointer, index),
 				})

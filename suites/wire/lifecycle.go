@@ -91,8 +91,8 @@ var introduced = regexp.MustCompile(`^/params(?:/(?:protocolVersion|capabilities
 
 // introductions judges the params of every initialize.
 func introductions(wrong func(params place) rules.Mismatch) judge {
-	return every(func(said *rules.Said) bool { return isRequest(said) && said.Method == "initialize" },
-		func(said *rules.Said) rules.Mismatch { return wrong(paramsOf(said)) })
+	return every(func(said *rules.Message) bool { return isRequest(said) && said.Method == "initialize" },
+		func(said *rules.Message) rules.Mismatch { return wrong(paramsOf(said)) })
 }
 
 // wantedText says what is wrong with a member that has to be a string.
@@ -117,14 +117,14 @@ func wantedObject(object place, name string) rules.Mismatch {
 }
 
 // probes tells whether a client asks for the other era, which needs no handshake.
-func probes(said *rules.Said) bool {
+func probes(said *rules.Message) bool {
 	revision, named := revisionOf(said)
 	return isRequest(said) && (said.Method == "server/discover" || named && protocol.Has(revision, protocol.PerRequestMeta))
 }
 
 // openings returns the first initialize of a client and the position of its answer,
 // that of the end when there is none.
-func openings(conversation *rules.Conversation) (initialize *rules.Said, answered int) {
+func openings(conversation *rules.Conversation) (initialize *rules.Message, answered int) {
 	answered = len(conversation.Messages)
 	all := conversation.Requests("initialize")
 	if len(all) == 0 {
@@ -139,25 +139,25 @@ func openings(conversation *rules.Conversation) (initialize *rules.Said, answere
 // saidBeforeInitialize judges what a client says before it asks for initialization,
 // and what it announces before the answer; requests until then have a rule of their
 // own.
-func saidBeforeInitialize(conversation *rules.Conversation, sight *rules.Sight) {
+func saidBeforeInitialize(conversation *rules.Conversation, reporter *rules.Reporter) {
 	initialize, answered := openings(conversation)
 	for _, said := range conversation.ByTarget() {
 		begun := initialize != nil && initialize.Index <= said.Index
 		if !isCall(said) || said.Index > answered || probes(said) {
 			continue
 		}
-		sight.Saw()
+		reporter.Observe()
 		switch {
 		case begun && isRequest(said), said.Method == "ping", slices.Contains(early, said.Method):
 		case begun:
-			sight.Break(said, rules.Mismatch{Wanted: "nothing but pings before initialize is answered", Found: said.Method})
+			reporter.Violation(said, rules.Mismatch{Wanted: "nothing but pings before initialize is answered", Found: said.Method})
 		default:
-			sight.Break(said, rules.Mismatch{Wanted: "initialize before anything else", Found: said.Method})
+			reporter.Violation(said, rules.Mismatch{Wanted: "initialize before anything else", Found: said.Method})
 		}
 	}
 }
 
-func askedBeforeAnswer(conversation *rules.Conversation, sight *rules.Sight) {
+func askedBeforeAnswer(conversation *rules.Conversation, reporter *rules.Reporter) {
 	initialize, answered := openings(conversation)
 	if initialize == nil {
 		return
@@ -166,27 +166,27 @@ func askedBeforeAnswer(conversation *rules.Conversation, sight *rules.Sight) {
 		if !isRequest(said) || said.Index < initialize.Index || said.Method == "ping" || probes(said) {
 			continue
 		}
-		sight.Saw()
+		reporter.Observe()
 		if initialize.Index < said.Index && said.Index < answered && said.Method != "initialize" {
-			sight.Break(said, rules.Mismatch{Wanted: "no request but pings before initialize is answered", Found: said.Method})
+			reporter.Violation(said, rules.Mismatch{Wanted: "no request but pings before initialize is answered", Found: said.Method})
 		}
 	}
 }
 
 // neverInitialized judges a client that works with the server: one that does not may
 // have found that it cannot.
-func neverInitialized(conversation *rules.Conversation, sight *rules.Sight) {
+func neverInitialized(conversation *rules.Conversation, reporter *rules.Reporter) {
 	handshake := handshakeOf(conversation)
 	if handshake == nil {
 		return
 	}
 	if len(conversation.Notifications("notifications/initialized")) > 0 {
-		sight.Saw()
+		reporter.Observe()
 		return
 	}
 	for _, said := range conversation.ByTarget() {
 		if isRequest(said) && said.Index > handshake.Index && said.Method != "ping" && said.Method != "initialize" && !probes(said) && conversation.Complete {
-			sight.Break(said, rules.Mismatch{Wanted: "notifications/initialized after the answer to initialize", Found: said.Method + ", and never that"})
+			reporter.Violation(said, rules.Mismatch{Wanted: "notifications/initialized after the answer to initialize", Found: said.Method + ", and never that"})
 			return
 		}
 	}
@@ -198,31 +198,31 @@ var early = []string{"notifications/message", "notifications/progress", "notific
 
 // saidBeforeInitialization judges notifications before the answer to
 // initialize; requests have a rule of their own.
-func saidBeforeInitialization(conversation *rules.Conversation, sight *rules.Sight) {
+func saidBeforeInitialization(conversation *rules.Conversation, reporter *rules.Reporter) {
 	if conversation.Role == protocol.ClientRole {
-		saidBeforeInitialize(conversation, sight)
+		saidBeforeInitialize(conversation, reporter)
 		return
 	}
-	answered := slices.IndexFunc(conversation.Messages, func(said *rules.Said) bool {
+	answered := slices.IndexFunc(conversation.Messages, func(said *rules.Message) bool {
 		return isResponse(said) && said.Request != nil && said.Request.Method == "initialize"
 	})
 	if answered < 0 {
 		answered = len(conversation.Messages)
 	} else {
-		sight.Saw()
+		reporter.Observe()
 	}
 	for _, said := range conversation.Messages[:answered] {
 		if !said.FromTarget(conversation.Leg) || said.Kind != jsonrpc.Notification || slices.Contains(early, said.Method) {
 			continue
 		}
-		sight.Break(said, rules.Mismatch{
+		reporter.Violation(said, rules.Mismatch{
 			Wanted: "nothing but pings and log messages before initialize is answered", Found: said.Method,
 		})
 	}
 }
 
 // askedBeforeInitialized looks at the requests of a server.
-func askedBeforeInitialized(conversation *rules.Conversation, sight *rules.Sight) {
+func askedBeforeInitialized(conversation *rules.Conversation, reporter *rules.Reporter) {
 	if conversation.Role != protocol.ServerRole {
 		return
 	}
@@ -232,9 +232,9 @@ func askedBeforeInitialized(conversation *rules.Conversation, sight *rules.Sight
 		case !said.FromTarget(conversation.Leg):
 			initialized = initialized || said.Method == "notifications/initialized"
 		case isRequest(said) && said.Method != "ping":
-			sight.Saw()
+			reporter.Observe()
 			if !initialized {
-				sight.Break(said, rules.Mismatch{Wanted: "no request but pings before notifications/initialized", Found: said.Method})
+				reporter.Violation(said, rules.Mismatch{Wanted: "no request but pings before notifications/initialized", Found: said.Method})
 			}
 		}
 	}
@@ -243,7 +243,7 @@ func askedBeforeInitialized(conversation *rules.Conversation, sight *rules.Sight
 // foreignMethods finds methods that only another revision with a handshake has.
 // Those of the other era need none and may pass on the same connection; those
 // that no revision has are the target's own.
-func foreignMethods(conversation *rules.Conversation, sight *rules.Sight) {
+func foreignMethods(conversation *rules.Conversation, reporter *rules.Reporter) {
 	judging := schemas(conversation)
 	for _, said := range conversation.ByTarget() {
 		known := judging[said.Index]
@@ -251,12 +251,12 @@ func foreignMethods(conversation *rules.Conversation, sight *rules.Sight) {
 			continue
 		}
 		if _, here := known.Method(said.Method); here {
-			sight.Saw()
+			reporter.Observe()
 			continue
 		}
 		if others := revisionsWith(said.Method); len(others) > 0 {
-			sight.Saw()
-			sight.Break(said, rules.Mismatch{
+			reporter.Observe()
+			reporter.Violation(said, rules.Mismatch{
 				Wanted: "a method of revision " + known.Revision(),
 				Found:  fmt.Sprintf("%s, which is one of %s", said.Method, strings.Join(others, ", ")),
 				Where:  "/method",
@@ -283,7 +283,7 @@ func revisionsWith(method string) []string {
 // had to declare a capability. Before the handshake nothing is declared; other
 // rules judge what comes then.
 func undeclared(declarer schema.Side) judge {
-	return func(conversation *rules.Conversation, sight *rules.Sight) {
+	return func(conversation *rules.Conversation, reporter *rules.Reporter) {
 		target := party(conversation.Leg)
 		judging := schemas(conversation)
 		handshake := handshakeOf(conversation)
@@ -304,9 +304,9 @@ func undeclared(declarer schema.Side) judge {
 					if capability.Path == "" || capability.Of != declarer || !method.SentBy(target) {
 						continue
 					}
-					sight.Saw()
+					reporter.Observe()
 					if !capability.DeclaredIn(declaredBy(conversation, capability.Declarer(target))) {
-						sight.Break(said, rules.Mismatch{
+						reporter.Violation(said, rules.Mismatch{
 							Wanted: fmt.Sprintf("%s only if the %s declares %s", said.Method, capability.Declarer(target), capability.Path),
 							Found:  said.Method + " without that",
 						})
@@ -318,7 +318,7 @@ func undeclared(declarer schema.Side) judge {
 }
 
 // handshakeOf returns the successful answer to initialize, or nil.
-func handshakeOf(conversation *rules.Conversation) *rules.Said {
+func handshakeOf(conversation *rules.Conversation) *rules.Message {
 	for _, said := range conversation.Messages {
 		if isResponse(said) && said.Request != nil && said.Request.Method == "initialize" && said.ResultObject() != nil {
 			return said

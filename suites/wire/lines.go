@@ -30,21 +30,21 @@ func lines() []rules.Rule {
 	}
 }
 
-func embeddedNewlines(conversation *rules.Conversation, sight *rules.Sight) {
+func embeddedNewlines(conversation *rules.Conversation, reporter *rules.Reporter) {
 	if conversation.Transport != protocol.Stdio {
 		return
 	}
 	said := conversation.ByTarget()
 	parts := spread(said)
 	for index, one := range said {
-		sight.Saw()
+		reporter.Observe()
 		if parts[index] > 0 {
-			sight.Break(one, rules.Mismatch{
+			reporter.Violation(one, rules.Mismatch{
 				Wanted: "a message on one line",
 				Found:  fmt.Sprintf("one on %d lines, the first of which is %s", parts[index], excerpt.Short(one.Raw)),
 			})
 		} else if count := objectsIn(one); count > 1 {
-			sight.Break(one, rules.Mismatch{
+			reporter.Violation(one, rules.Mismatch{
 				Wanted: "a newline after each message",
 				Found:  fmt.Sprintf("%d messages on one line: %s", count, excerpt.Short(one.Raw)),
 			})
@@ -54,7 +54,7 @@ func embeddedNewlines(conversation *rules.Conversation, sight *rules.Sight) {
 
 // objectsIn returns how many JSON objects a line consists of; 0 when there is
 // anything else on it.
-func objectsIn(line *rules.Said) int {
+func objectsIn(line *rules.Message) int {
 	if !hasFlaw(line, jsonrpc.Trailing) {
 		return 0
 	}
@@ -72,7 +72,7 @@ func objectsIn(line *rules.Said) int {
 
 // otherOutput judges lines that were never meant for messages. What is meant for
 // one, and is none, has rules of its own.
-func otherOutput(conversation *rules.Conversation, sight *rules.Sight) {
+func otherOutput(conversation *rules.Conversation, reporter *rules.Reporter) {
 	if conversation.Transport != protocol.Stdio {
 		return
 	}
@@ -83,19 +83,19 @@ func otherOutput(conversation *rules.Conversation, sight *rules.Sight) {
 			index += parts[index] - 1 // messages, though on several lines
 			continue
 		}
-		sight.Saw()
+		reporter.Observe()
 		if one := said[index]; !meantAsMessage(one) {
-			sight.Break(one, rules.Mismatch{Wanted: "an MCP message", Found: fmt.Sprintf("the line %q", excerpt.Short(one.Raw))})
+			reporter.Violation(one, rules.Mismatch{Wanted: "an MCP message", Found: fmt.Sprintf("the line %q", excerpt.Short(one.Raw))})
 		}
 	}
 }
 
 // whole is every for rules about the text of messages: it leaves out lines of
 // standard output that the rules of stdio judge.
-func whole(concerned func(*rules.Said) bool, wrong func(*rules.Said) rules.Mismatch) judge {
-	return func(conversation *rules.Conversation, sight *rules.Sight) {
+func whole(concerned func(*rules.Message) bool, wrong func(*rules.Message) rules.Mismatch) judge {
+	return func(conversation *rules.Conversation, reporter *rules.Reporter) {
 		stray := strayLines(conversation)
-		every(func(said *rules.Said) bool { return !stray[said] && concerned(said) }, wrong)(conversation, sight)
+		every(func(said *rules.Message) bool { return !stray[said] && concerned(said) }, wrong)(conversation, reporter)
 	}
 }
 
@@ -103,11 +103,11 @@ func whole(concerned func(*rules.Said) bool, wrong func(*rules.Said) rules.Misma
 // themselves: those over which one is spread, those that hold several, those that
 // were never meant for one, and the beginning of one that the end of the process
 // cut off.
-func strayLines(conversation *rules.Conversation) map[*rules.Said]bool {
+func strayLines(conversation *rules.Conversation) map[*rules.Message]bool {
 	if conversation.Transport != protocol.Stdio {
 		return nil
 	}
-	stray := map[*rules.Said]bool{}
+	stray := map[*rules.Message]bool{}
 	said := conversation.ByTarget()
 	for first, count := range spread(said) {
 		for _, part := range said[first : first+count] {
@@ -124,7 +124,7 @@ func strayLines(conversation *rules.Conversation) map[*rules.Said]bool {
 
 // meantAsMessage tells whether a line was meant for a message, well made or not: a
 // list, or an object that has a member of one, as those of a log have not.
-func meantAsMessage(said *rules.Said) bool {
+func meantAsMessage(said *rules.Message) bool {
 	if said.Object == nil {
 		return looksLikeJSON(said)
 	}
@@ -144,7 +144,7 @@ const (
 
 // spread finds objects that are written over several lines: for the index of
 // the first line of each, how many there are.
-func spread(said []*rules.Said) map[int]int {
+func spread(said []*rules.Message) map[int]int {
 	found := map[int]int{}
 	for first, attempts := 0, 0; first < len(said) && attempts < maxAttempts; first++ {
 		_, broken := said[first].Broken()
@@ -162,7 +162,7 @@ func spread(said []*rules.Said) map[int]int {
 
 // objectLines returns on how many of the first lines there is one JSON object,
 // or 0. The newlines do not count, as some may stand inside a text.
-func objectLines(said []*rules.Said) int {
+func objectLines(said []*rules.Message) int {
 	said = said[:min(len(said), maxSpread)]
 	readers := make([]io.Reader, 0, len(said))
 	for _, line := range said {

@@ -21,7 +21,7 @@ func LoggingRules() []rules.Rule {
 		{
 			Text:         "sends notifications/message with a level of RFC 5424",
 			Requirements: []string{"logging.message.level"},
-			Judge: func(conversation *rules.Conversation, sight *rules.Sight) {
+			Judge: func(conversation *rules.Conversation, reporter *rules.Reporter) {
 				var levels []found
 				for _, said := range conversation.Notifications("notifications/message") {
 					params := place{"/params", said.Params()}
@@ -29,17 +29,17 @@ func LoggingRules() []rules.Rule {
 						levels = append(levels, found{level, said})
 					}
 				}
-				judgeBy(conversation, sight, levels, "LoggingLevel")
+				judgeBy(conversation, reporter, levels, "LoggingLevel")
 			},
 		},
 		{
 			Text:         "sends no notifications/message below the level that was set",
 			Requirements: []string{"logging.level.respected"},
-			Judge: func(conversation *rules.Conversation, sight *rules.Sight) {
+			Judge: func(conversation *rules.Conversation, reporter *rules.Reporter) {
 				if conversation.Has(protocol.LogLevelInMeta) {
-					messagesAtOwnLevel(conversation, sight)
+					messagesAtOwnLevel(conversation, reporter)
 				} else {
-					messagesAtLevel(conversation, sight)
+					messagesAtLevel(conversation, reporter)
 				}
 			},
 		},
@@ -58,14 +58,14 @@ func LoggingRules() []rules.Rule {
 
 // declaredLogging judges log messages of a server whose capabilities are known. It stands in for the
 // rule about all capabilities, which leaves them out.
-func declaredLogging(conversation *rules.Conversation, sight *rules.Sight) {
+func declaredLogging(conversation *rules.Conversation, reporter *rules.Reporter) {
 	if conversation.ServerCapabilities == nil {
 		return
 	}
 	for _, said := range conversation.Notifications("notifications/message") {
-		sight.Saw()
+		reporter.Observe()
 		if _, declared := conversation.ServerCapabilities["logging"].(map[string]any); !declared {
-			sight.Break(said, rules.Mismatch{
+			reporter.Violation(said, rules.Mismatch{
 				Wanted: "log messages only of a server that declares the capability logging",
 				Found:  "one of a server that does not", Where: "/method",
 			})
@@ -85,14 +85,14 @@ func severity(level any) int {
 // messagesAtLevel judges log messages by the level that was in force when the
 // stream that they came on was opened: what came on an older one may have been
 // sent before. Where the client set several levels since, the least counts.
-func messagesAtLevel(conversation *rules.Conversation, sight *rules.Sight) {
+func messagesAtLevel(conversation *rules.Conversation, reporter *rules.Reporter) {
 	opened := map[string]int{} // streams, by the first event on each
 	for _, event := range conversation.Events {
 		if _, known := opened[event.Stream]; !known {
 			opened[event.Stream] = event.Sequence
 		}
 	}
-	var set []*rules.Said // requests that set a level, in order
+	var set []*rules.Message // requests that set a level, in order
 	for _, said := range conversation.Messages {
 		fromTarget := said.FromTarget(conversation.Leg)
 		switch {
@@ -108,9 +108,9 @@ func messagesAtLevel(conversation *rules.Conversation, sight *rules.Sight) {
 			if least < 0 || level < 0 {
 				continue
 			}
-			sight.Saw()
+			reporter.Observe()
 			if level < least {
-				sight.Break(said, rules.Mismatch{
+				reporter.Violation(said, rules.Mismatch{
 					Wanted: "no message below the level that was set",
 					Found:  fmt.Sprintf("one of level %s, after %s was set", severities[level], severities[least]), Where: "/params/level",
 				})
@@ -121,7 +121,7 @@ func messagesAtLevel(conversation *rules.Conversation, sight *rules.Sight) {
 
 // leastInForce returns the least severe level that may have been in force from
 // a point in the transcript on; -1 when none was known to be set.
-func leastInForce(set []*rules.Said, since int) int {
+func leastInForce(set []*rules.Message, since int) int {
 	least := -1
 	for _, request := range slices.Backward(set) {
 		level := severity(request.ParamsObject()["level"])
@@ -143,10 +143,10 @@ func leastInForce(set []*rules.Said, since int) int {
 // A logEntry is a log message of the stateless era, with the requests that it may be
 // about.
 type logEntry struct {
-	*rules.Said
-	stream *rules.Said   // over HTTP: the request on whose stream it came
-	asking []*rules.Said // requests without an answer that asked for log messages
-	late   bool          // over stdio: it may be about the request that was answered just before
+	*rules.Message
+	stream *rules.Message   // over HTTP: the request on whose stream it came
+	asking []*rules.Message // requests without an answer that asked for log messages
+	late   bool             // over stdio: it may be about the request that was answered just before
 }
 
 // loggedBy returns the log messages of a conversation; none of the handshake era,
@@ -155,14 +155,14 @@ func loggedBy(conversation *rules.Conversation) []logEntry {
 	if !conversation.Has(protocol.LogLevelInMeta) {
 		return nil
 	}
-	opened := map[string]*rules.Said{} // requests, by the stream of their answer
+	opened := map[string]*rules.Message{} // requests, by the stream of their answer
 	for _, one := range exchanges(conversation) {
 		if one.sent != nil {
 			opened[one.request.Stream] = one.sent
 		}
 	}
-	var asking []*rules.Said // requests
-	var answered *rules.Said // the request that was answered last
+	var asking []*rules.Message // requests
+	var answered *rules.Message // the request that was answered last
 	var all []logEntry
 	for _, said := range conversation.Messages {
 		fromTarget := said.FromTarget(conversation.Leg)
@@ -172,7 +172,7 @@ func loggedBy(conversation *rules.Conversation) []logEntry {
 		case fromTarget && isResponse(said) && said.Request != nil:
 			answered = said.Request
 		case fromTarget && said.Kind == jsonrpc.Notification && said.Method == "notifications/message":
-			message := logEntry{Said: said, stream: opened[said.Event.Stream]}
+			message := logEntry{Message: said, stream: opened[said.Event.Stream]}
 			message.late = message.stream == nil && answered != nil && askedLevel(answered) != nil
 			for _, request := range asking {
 				if openDuring(request, said) {
@@ -187,21 +187,21 @@ func loggedBy(conversation *rules.Conversation) []logEntry {
 
 // askedLevel returns what a request says of the log messages that it asks for, nil
 // when it asks for none.
-func askedLevel(request *rules.Said) any { return request.Meta()[mcp.MetaLogLevel] }
+func askedLevel(request *rules.Message) any { return request.Meta()[mcp.MetaLogLevel] }
 
 // openDuring tells whether a request was asked, and not yet answered, when something
 // was said.
-func openDuring(request, said *rules.Said) bool {
+func openDuring(request, said *rules.Message) bool {
 	return request.Index < said.Index && (len(request.Answers) == 0 || said.Index < request.Answers[0].Index)
 }
 
 // messagesAtOwnLevel judges log messages by the level of the request that they came
 // for; where it may be one of several, by the least severe.
-func messagesAtOwnLevel(conversation *rules.Conversation, sight *rules.Sight) {
+func messagesAtOwnLevel(conversation *rules.Conversation, reporter *rules.Reporter) {
 	for _, message := range loggedBy(conversation) {
 		candidates := message.asking
 		if message.stream != nil {
-			candidates = []*rules.Said{message.stream}
+			candidates = []*rules.Message{message.stream}
 		}
 		least := -1
 		for _, request := range candidates {
@@ -213,9 +213,9 @@ func messagesAtOwnLevel(conversation *rules.Conversation, sight *rules.Sight) {
 		if least < 0 || level < 0 {
 			continue
 		}
-		sight.Saw()
+		reporter.Observe()
 		if level < least {
-			sight.Break(message.Said, rules.Mismatch{
+			reporter.Violation(message.Message, rules.Mismatch{
 				Wanted: "no message below the level that its request asked for",
 				Found:  fmt.Sprintf("one of level %s for a request that asked for %s", severities[level], severities[least]), Where: "/params/level",
 			})
@@ -225,13 +225,13 @@ func messagesAtOwnLevel(conversation *rules.Conversation, sight *rules.Sight) {
 
 // unaskedMessages judges log messages that come while no request is open that asked
 // for any. Where another one asked, they are astray, which is another rule's.
-func unaskedMessages(conversation *rules.Conversation, sight *rules.Sight) {
+func unaskedMessages(conversation *rules.Conversation, reporter *rules.Reporter) {
 	for _, message := range loggedBy(conversation) {
-		sight.Saw()
+		reporter.Observe()
 		onItsOwn := message.stream != nil && askedLevel(message.stream) != nil
 		subscribed := message.stream != nil && message.stream.Method == listenMethod
 		if len(message.asking) == 0 && !onItsOwn && !subscribed && !message.late {
-			sight.Break(message.Said, rules.Mismatch{
+			reporter.Violation(message.Message, rules.Mismatch{
 				Wanted: "log messages only for requests with " + mcp.MetaLogLevel + " in their _meta",
 				Found:  "one while no such request was open", Where: "/method",
 			})
@@ -241,15 +241,15 @@ func unaskedMessages(conversation *rules.Conversation, sight *rules.Sight) {
 
 // strayMessages judges log messages over HTTP that come on the stream of a
 // subscription, or of a request that asked for none while another one did.
-func strayMessages(conversation *rules.Conversation, sight *rules.Sight) {
+func strayMessages(conversation *rules.Conversation, reporter *rules.Reporter) {
 	for _, message := range loggedBy(conversation) {
 		if message.stream == nil {
 			continue
 		}
-		sight.Saw()
+		reporter.Observe()
 		subscribed := message.stream.Method == listenMethod
 		if subscribed || askedLevel(message.stream) == nil && len(message.asking) > 0 {
-			sight.Break(message.Said, rules.Mismatch{
+			reporter.Violation(message.Message, rules.Mismatch{
 				Wanted: "log messages on the stream of the response to the request that asked for them",
 				Found:  "one on the stream of " + message.stream.Method, Where: "/method",
 			})

@@ -57,15 +57,15 @@ var missingMember = regexp.MustCompile(`^member "([^"]+)"`)
 // judgeMembers judges a part of a message by its definition in the schema, as
 // far as a rule is about it: members at the places.
 func judgeMembers(
-	conversation *rules.Conversation, sight *rules.Sight, part found, definition string, places *regexp.Regexp,
+	conversation *rules.Conversation, reporter *rules.Reporter, part found, definition string, places *regexp.Regexp,
 ) {
 	if conversation.Schema == nil {
 		return
 	}
-	sight.Saw()
+	reporter.Observe()
 	for _, violation := range conversation.Schema.Validate(definition, part.value) {
 		if places.MatchString(ownPlace(memberPlace(part.pointer, violation))) {
-			sight.Break(part.said, rules.Mismatch{
+			reporter.Violation(part.said, rules.Mismatch{
 				Wanted: violation.Expected, Found: violation.Found, Where: part.pointer + violation.Pointer,
 			})
 		}
@@ -81,7 +81,7 @@ var inputRequestPlace = regexp.MustCompile(`^/(?:result|params)/inputRequests/[^
 // relatedTask returns the id of the task that a message names in its metadata:
 // in params for requests and notifications, in the result for responses. There
 // is false when it names none.
-func relatedTask(said *rules.Said) (id string, there bool) {
+func relatedTask(said *rules.Message) (id string, there bool) {
 	related, there := said.Meta()[mcp.RelatedTask]
 	object, _ := related.(map[string]any)
 	return taskID(object), there

@@ -38,16 +38,16 @@ func metaRules() []rules.Rule {
 // metaKeys judges the keys of every _meta in the target's messages that
 // concern a rule.
 func metaKeys(concerned func(key string) bool, wanted string, holds func(key string) bool) judge {
-	return func(conversation *rules.Conversation, sight *rules.Sight) {
+	return func(conversation *rules.Conversation, reporter *rules.Reporter) {
 		for _, said := range conversation.ByTarget() {
 			for _, meta := range membersNamed(said, "_meta") {
 				for _, key := range slices.Sorted(maps.Keys(meta.object())) {
 					if !concerned(key) {
 						continue
 					}
-					sight.Saw()
+					reporter.Observe()
 					if !holds(key) {
-						sight.Break(said, rules.Mismatch{
+						reporter.Violation(said, rules.Mismatch{
 							Wanted: wanted, Found: rules.Show(key), Where: meta.pointer + "/" + escape(key),
 						})
 					}

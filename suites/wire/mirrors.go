@@ -86,11 +86,11 @@ func mirrorRules() []rules.Rule {
 // everyStatelessPost judges the POSTs of the stateless era that carry a request or a
 // notification.
 func everyStatelessPost(wrong func(*exchange) (wanted string)) judge {
-	return ofClient(func(conversation *rules.Conversation, sight *rules.Sight) {
+	return ofClient(func(conversation *rules.Conversation, reporter *rules.Reporter) {
 		for _, one := range statelessPosts(conversation) {
-			sight.Saw()
+			reporter.Observe()
 			if wanted := wrong(one); wanted != "" {
-				sight.BreakAt(one.request, rules.Mismatch{
+				reporter.ViolationAt(one.request, rules.Mismatch{
 					Wanted: wanted, Found: headerShown(one.request.HTTP.Header.Values(transport.VersionHeader)) + " in " + one.name(),
 					Where: "header " + transport.VersionHeader,
 				})
@@ -173,9 +173,9 @@ func valueAt(value any, path []string) any {
 
 // designations returns, for calls of tools, the headers that the tool designates. The
 // client must know the tool, in one way only, and keep it.
-func designations(conversation *rules.Conversation) map[*rules.Said][]mcp.Mirror {
+func designations(conversation *rules.Conversation) map[*rules.Message][]mcp.Mirror {
 	known := map[string][]place{}
-	all := map[*rules.Said][]mcp.Mirror{}
+	all := map[*rules.Message][]mcp.Mirror{}
 	for _, said := range conversation.Messages {
 		switch {
 		case !said.FromTarget(conversation.Leg):
@@ -287,15 +287,15 @@ func inLowerCase(header string) string {
 // everyMirror judges the values of a kind that headers repeat, by some of the flaws
 // that they can have.
 func everyMirror(kind mirrorKind, flaws ...mirrorFlaw) judge {
-	return ofClient(func(conversation *rules.Conversation, sight *rules.Sight) {
+	return ofClient(func(conversation *rules.Conversation, reporter *rules.Reporter) {
 		for _, one := range mirrors(conversation) {
 			if kind != anyMirror && one.kind != kind || one.value == nil || one.unsafe() || !one.concerns(flaws[0]) {
 				continue
 			}
-			sight.Saw()
+			reporter.Observe()
 			for _, flaw := range flaws {
 				if one.flaw() == flaw {
-					sight.BreakAt(one.in.request, rules.Mismatch{
+					reporter.ViolationAt(one.in.request, rules.Mismatch{
 						Wanted: transport.HeaderValue(one.text) + ", as the body has " + rules.Show(one.value),
 						Found:  headerShown(one.given()) + " in " + one.in.name(), Where: "header " + one.header,
 					})
@@ -332,14 +332,14 @@ func (m mirror) unsafe() bool {
 	return isWhole && whole.CmpAbs(largestSafe) > 0
 }
 
-func unsafeIntegers(conversation *rules.Conversation, sight *rules.Sight) {
+func unsafeIntegers(conversation *rules.Conversation, reporter *rules.Reporter) {
 	for _, one := range mirrors(conversation) {
 		if _, isNumber := one.value.(json.Number); !isNumber || len(one.given()) == 0 {
 			continue
 		}
-		sight.Saw()
+		reporter.Observe()
 		if one.unsafe() {
-			sight.BreakAt(one.in.request, rules.Mismatch{
+			reporter.ViolationAt(one.in.request, rules.Mismatch{
 				Wanted: fmt.Sprintf("an integer from -%s to %s", largestSafe, largestSafe),
 				Found:  rules.Show(one.value) + " in " + one.in.name(), Where: "header " + one.header,
 			})
@@ -347,14 +347,14 @@ func unsafeIntegers(conversation *rules.Conversation, sight *rules.Sight) {
 	}
 }
 
-func needlessHeaders(conversation *rules.Conversation, sight *rules.Sight) {
+func needlessHeaders(conversation *rules.Conversation, reporter *rules.Reporter) {
 	for _, one := range mirrors(conversation) {
 		if one.kind != parameterMirror || one.value != nil {
 			continue
 		}
-		sight.Saw()
+		reporter.Observe()
 		if given := one.given(); len(given) > 0 {
-			sight.BreakAt(one.in.request, rules.Mismatch{
+			reporter.ViolationAt(one.in.request, rules.Mismatch{
 				Wanted: "no header for an argument that is null or not given", Found: headerShown(given) + " in " + one.in.name(), Where: "header " + one.header,
 			})
 		}

@@ -60,14 +60,14 @@ var inputMethods = []string{"tools/call", "prompts/get", "resources/read"}
 
 const inputRequestsPlace = "/result/inputRequests"
 
-func inputInOtherAnswers(conversation *rules.Conversation, sight *rules.Sight) {
+func inputInOtherAnswers(conversation *rules.Conversation, reporter *rules.Reporter) {
 	for _, said := range conversation.ByTarget() {
 		if !isResponse(said) || said.Request == nil || said.ResultObject() == nil {
 			continue
 		}
-		sight.Saw()
+		reporter.Observe()
 		if method := said.Request.Method; asksForInput(said) && !slices.Contains(inputMethods, method) {
-			sight.Break(said, rules.Mismatch{
+			reporter.Violation(said, rules.Mismatch{
 				Wanted: "a result that asks for no input, as " + method + " is answered at once",
 				Found:  `the resultType "input_required"`, Where: "/result/resultType",
 			})
@@ -76,11 +76,11 @@ func inputInOtherAnswers(conversation *rules.Conversation, sight *rules.Sight) {
 }
 
 // everyInputRequired judges the results that ask for input.
-func everyInputRequired(wrong func(*rules.Said) rules.Mismatch) judge {
+func everyInputRequired(wrong func(*rules.Message) rules.Mismatch) judge {
 	return every(asksForInput, wrong)
 }
 
-func emptyInputRequired(said *rules.Said) rules.Mismatch {
+func emptyInputRequired(said *rules.Message) rules.Mismatch {
 	result := resultOf(said)
 	_, asks := result.member("inputRequests")
 	_, remembers := result.member("requestState")
@@ -91,7 +91,7 @@ func emptyInputRequired(said *rules.Said) rules.Mismatch {
 }
 
 // sharedKeys looks at the text: of two members with one name, reading keeps one.
-func sharedKeys(said *rules.Said) rules.Mismatch {
+func sharedKeys(said *rules.Message) rules.Mismatch {
 	for _, flaw := range said.Flaws {
 		if flaw.Kind == jsonrpc.Duplicate && inputRequestKey.MatchString(flaw.Pointer) {
 			return rules.Mismatch{Wanted: "keys that differ", Found: flaw.Detail, Where: inputRequestsPlace}
@@ -127,9 +127,9 @@ func inputRequests(conversation *rules.Conversation) []found {
 	return all
 }
 
-func otherInputs(conversation *rules.Conversation, sight *rules.Sight) {
+func otherInputs(conversation *rules.Conversation, reporter *rules.Reporter) {
 	for _, request := range inputRequests(conversation) {
-		sight.Saw()
+		reporter.Observe()
 		method, there := request.member("method")
 		if inputs[method.text()] != "" {
 			continue
@@ -141,20 +141,20 @@ func otherInputs(conversation *rules.Conversation, sight *rules.Sight) {
 		if !there {
 			mismatch.Found, mismatch.Where = "no method", request.pointer
 		}
-		sight.Break(request.said, mismatch)
+		reporter.Violation(request.said, mismatch)
 	}
 }
 
 // misshapenInputs leaves to the pages about roots, sampling and elicitation what
 // they have sentences about.
-func misshapenInputs(conversation *rules.Conversation, sight *rules.Sight) {
+func misshapenInputs(conversation *rules.Conversation, reporter *rules.Reporter) {
 	if conversation.Schema == nil {
 		return
 	}
 	for _, requests := range inputMaps(conversation) {
-		sight.Saw()
+		reporter.Observe()
 		if requests.object() == nil {
-			sight.Break(requests.said, rules.Mismatch{
+			reporter.Violation(requests.said, rules.Mismatch{
 				Wanted: "an object with a request for each key", Found: rules.Show(requests.value), Where: requests.pointer,
 			})
 		}
@@ -165,19 +165,19 @@ func misshapenInputs(conversation *rules.Conversation, sight *rules.Sight) {
 		if !known || inputs[name.text()] == "" {
 			continue // another rule has it
 		}
-		sight.Saw()
+		reporter.Observe()
 		for _, violation := range conversation.Schema.Validate(method.Message, request.value) {
 			if memberClaimed(name.text(), ownPlace(memberPlace(request.pointer, violation))) {
 				continue
 			}
-			sight.Break(request.said, rules.Mismatch{
+			reporter.Violation(request.said, rules.Mismatch{
 				Wanted: violation.Expected, Found: violation.Found, Where: request.pointer + violation.Pointer,
 			})
 		}
 	}
 }
 
-func undeclaredInputs(conversation *rules.Conversation, sight *rules.Sight) {
+func undeclaredInputs(conversation *rules.Conversation, reporter *rules.Reporter) {
 	for _, request := range inputRequests(conversation) {
 		method, _ := request.member("method")
 		needed := inputs[method.text()]
@@ -185,9 +185,9 @@ func undeclaredInputs(conversation *rules.Conversation, sight *rules.Sight) {
 		if needed == "" || declared == nil {
 			continue
 		}
-		sight.Saw()
+		reporter.Observe()
 		if _, offered := declared[needed]; !offered {
-			sight.Break(request.said, rules.Mismatch{
+			reporter.Violation(request.said, rules.Mismatch{
 				Wanted: "nothing that the client has not declared: " + rules.Show(declared),
 				Found:  method.text(), Where: request.pointer,
 			})

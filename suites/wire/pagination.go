@@ -41,18 +41,18 @@ func PaginationRules() []rules.Rule {
 var paged = []string{"resources/list", "resources/templates/list", "prompts/list", "tools/list"}
 
 // nextCursor returns the cursor in a result, if it has one.
-func nextCursor(said *rules.Said) (place, bool) { return resultOf(said).member("nextCursor") }
+func nextCursor(said *rules.Message) (place, bool) { return resultOf(said).member("nextCursor") }
 
-func strangeCursors(conversation *rules.Conversation, sight *rules.Sight) {
+func strangeCursors(conversation *rules.Conversation, reporter *rules.Reporter) {
 	for _, method := range paged {
 		for _, page := range conversation.Results(method) {
 			cursor, there := nextCursor(page)
 			if !there {
 				continue
 			}
-			sight.Saw()
+			reporter.Observe()
 			if _, isText := cursor.value.(string); !isText {
-				sight.Break(page, rules.Mismatch{Wanted: "a string", Found: rules.Show(cursor.value), Where: cursor.pointer})
+				reporter.Violation(page, rules.Mismatch{Wanted: "a string", Found: rules.Show(cursor.value), Where: cursor.pointer})
 			}
 		}
 	}
@@ -60,13 +60,13 @@ func strangeCursors(conversation *rules.Conversation, sight *rules.Sight) {
 
 // continuation is the answer to a request with a cursor, and the page that gave
 // the cursor.
-type continuation struct{ page, giver *rules.Said }
+type continuation struct{ page, giver *rules.Message }
 
 // continuations returns the answers to requests with a cursor that the target
 // gave out before, for the same list.
 func continuations(conversation *rules.Conversation) []continuation {
 	type cursor struct{ method, text string }
-	given := map[cursor]*rules.Said{}
+	given := map[cursor]*rules.Message{}
 	var all []continuation
 	for _, said := range conversation.ByTarget() {
 		if !isResponse(said) || said.Request == nil || !slices.Contains(paged, said.Request.Method) {
@@ -86,29 +86,29 @@ func continuations(conversation *rules.Conversation) []continuation {
 	return all
 }
 
-func emptyPages(conversation *rules.Conversation, sight *rules.Sight) {
-	before := earlierPages{pages: map[*rules.Said][sha256.Size]byte{}, givers: map[*rules.Said]*rules.Said{}}
+func emptyPages(conversation *rules.Conversation, reporter *rules.Reporter) {
+	before := earlierPages{pages: map[*rules.Message][sha256.Size]byte{}, givers: map[*rules.Message]*rules.Message{}}
 	for _, one := range continuations(conversation) {
 		page := one.page
 		if isRefusal(page) {
 			continue
 		}
-		sight.Saw()
+		reporter.Observe()
 		asked := page.Request.ParamsObject()["cursor"]
 		items := listOf(page)
 		next, more := nextCursor(page)
 		switch {
 		case more && next.value == asked:
-			sight.Break(page, rules.Mismatch{
+			reporter.Violation(page, rules.Mismatch{
 				Wanted: "an end of the list, or a cursor to a further page", Found: "the same cursor again: " + rules.Show(asked), Where: next.pointer,
 			})
 		case len(items) == 0 && more: // what further results there are may come later
 		case len(items) == 0:
-			sight.Break(page, rules.Mismatch{
+			reporter.Violation(page, rules.Mismatch{
 				Wanted: "further results where a cursor was given", Found: excerpt.Short(page.Raw),
 			})
 		case before.has(one):
-			sight.Break(page, rules.Mismatch{
+			reporter.Violation(page, rules.Mismatch{
 				Wanted: "further results where a cursor was given", Found: "a page again that led to the cursor: " + excerpt.Short(page.Raw),
 			})
 		}
@@ -119,8 +119,8 @@ func emptyPages(conversation *rules.Conversation, sight *rules.Sight) {
 // earlierPages knows the pages of lists by what their items are called, and which led to
 // which.
 type earlierPages struct {
-	pages  map[*rules.Said][sha256.Size]byte
-	givers map[*rules.Said]*rules.Said
+	pages  map[*rules.Message][sha256.Size]byte
+	givers map[*rules.Message]*rules.Message
 }
 
 // mostPages is how far back a page is looked for.
@@ -137,7 +137,7 @@ func (e earlierPages) has(one continuation) bool {
 	return false
 }
 
-func (e earlierPages) fingerprint(page *rules.Said) [sha256.Size]byte {
+func (e earlierPages) fingerprint(page *rules.Message) [sha256.Size]byte {
 	sum, known := e.pages[page]
 	if !known {
 		var names []string
@@ -152,18 +152,18 @@ func (e earlierPages) fingerprint(page *rules.Said) [sha256.Size]byte {
 }
 
 // listOf returns the items of a page.
-func listOf(page *rules.Said) []any {
+func listOf(page *rules.Message) []any {
 	list, _ := resultOf(page).member(mcp.ListMember(page.Request.Method))
 	items, _ := list.value.([]any)
 	return items
 }
 
-func refusedCursors(conversation *rules.Conversation, sight *rules.Sight) {
+func refusedCursors(conversation *rules.Conversation, reporter *rules.Reporter) {
 	for _, one := range continuations(conversation) {
 		page := one.page
-		sight.Saw()
+		reporter.Observe()
 		if refusal, refused := page.Error(); page.Kind == jsonrpc.Response && refused {
-			sight.Break(page, rules.Mismatch{
+			reporter.Violation(page, rules.Mismatch{
 				Wanted: "a page for a cursor that it gave", Found: "the error " + rules.Show(refusal.Message), Where: "/error",
 			})
 		}
@@ -174,7 +174,7 @@ func refusedCursors(conversation *rules.Conversation, sight *rules.Sight) {
 // server gave each of them, for the same list. Without sessions, one that is asked for
 // before any was given may be of an earlier process.
 func inventedCursors(lists ...string) judge {
-	return func(conversation *rules.Conversation, sight *rules.Sight) {
+	return func(conversation *rules.Conversation, reporter *rules.Reporter) {
 		type cursor struct{ method, text string }
 		given := map[cursor]bool{}
 		some := map[string]bool{} // by method: whether a cursor was given
@@ -191,9 +191,9 @@ func inventedCursors(lists ...string) judge {
 				if !isText || !conversation.Complete || restarts && !some[said.Method] {
 					continue
 				}
-				sight.Saw()
+				reporter.Observe()
 				if !given[cursor{said.Method, text}] {
-					sight.Break(said, rules.Mismatch{Wanted: "a cursor that the list gave", Found: rules.Show(text), Where: "/params/cursor"})
+					reporter.Violation(said, rules.Mismatch{Wanted: "a cursor that the list gave", Found: rules.Show(text), Where: "/params/cursor"})
 				}
 			}
 		}

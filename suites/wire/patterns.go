@@ -25,7 +25,7 @@ func PatternRules() []rules.Rule {
 // responsesOfClient leaves what can only be meant for a notification to the rule
 // about these, and what is said in a handshake to the other era. What cannot be read may
 // be refused (JSON-RPC 2.0, section 5): that is no answer to a request.
-func responsesOfClient(conversation *rules.Conversation, sight *rules.Sight) {
+func responsesOfClient(conversation *rules.Conversation, reporter *rules.Reporter) {
 	spoken, before := negotiations(conversation), priorOf(conversation)
 	for _, said := range conversation.ByTarget() {
 		if !isMessage(said) || protocol.Has(spoken[said.Index], protocol.ServerRequests) || isAnonymous(said) && (before.onlyNotifications(said) || before.illegal(said)) {
@@ -34,9 +34,9 @@ func responsesOfClient(conversation *rules.Conversation, sight *rules.Sight) {
 		if isRefusal(said) && said.Request == nil && before.illegal(said) {
 			continue
 		}
-		sight.Saw()
+		reporter.Observe()
 		if isResponse(said) {
-			sight.Break(said, rules.Mismatch{
+			reporter.Violation(said, rules.Mismatch{
 				Wanted: "requests and notifications only; what the server asks for is answered in inputResponses",
 				Found:  "a response: " + excerpt.Short(said.Raw),
 			})
@@ -46,15 +46,15 @@ func responsesOfClient(conversation *rules.Conversation, sight *rules.Sight) {
 
 // requestsOfServer leaves out what a client of the handshake era has begun on the same
 // connection.
-func requestsOfServer(conversation *rules.Conversation, sight *rules.Sight) {
+func requestsOfServer(conversation *rules.Conversation, reporter *rules.Reporter) {
 	spoken := negotiations(conversation)
 	for _, said := range conversation.ByTarget() {
 		if !isMessage(said) || protocol.Has(spoken[said.Index], protocol.ServerRequests) {
 			continue
 		}
-		sight.Saw()
+		reporter.Observe()
 		if isRequest(said) {
-			sight.Break(said, rules.Mismatch{
+			reporter.Violation(said, rules.Mismatch{
 				Wanted: "responses and notifications only; what is asked of the client is in inputRequests",
 				Found:  "a request of " + rules.Show(said.Method), Where: "/method",
 			})

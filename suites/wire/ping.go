@@ -29,12 +29,12 @@ func PingRules() []rules.Rule {
 	}
 }
 
-func isPing(said *rules.Said) bool { return isRequest(said) && said.Method == "ping" }
+func isPing(said *rules.Message) bool { return isRequest(said) && said.Method == "ping" }
 
 // filledPongs judges the answers to pings of a session that is established;
 // before, with an HTTP error, and where the ping was cancelled, a refusal is in
 // order.
-func filledPongs(conversation *rules.Conversation, sight *rules.Sight) {
+func filledPongs(conversation *rules.Conversation, reporter *rules.Reporter) {
 	handshake := handshakeOf(conversation)
 	refused := refusedStreams(conversation)
 	cancelled := map[jsonrpc.ID]bool{}
@@ -51,16 +51,16 @@ func filledPongs(conversation *rules.Conversation, sight *rules.Sight) {
 		if handshake == nil || said.Request.Index < handshake.Index || said.Request.Event.Deliberate != "" {
 			continue
 		}
-		sight.Saw()
+		reporter.Observe()
 		result := said.ResultObject()
 		_, meta := result["_meta"]
 		if isRefusal(said) || result == nil || len(result) > 1 || len(result) == 1 && !meta {
-			sight.Break(said, rules.Mismatch{Wanted: "an empty result", Found: excerpt.Short(said.Raw)})
+			reporter.Violation(said, rules.Mismatch{Wanted: "an empty result", Found: excerpt.Short(said.Raw)})
 		}
 	}
 }
 
-func parameters(said *rules.Said) rules.Mismatch {
+func parameters(said *rules.Message) rules.Mismatch {
 	for name := range said.ParamsObject() {
 		if name != "_meta" {
 			return rules.Mismatch{Wanted: "no parameters", Found: rules.Show(said.Params()), Where: "/params"}
@@ -72,13 +72,13 @@ func parameters(said *rules.Said) rules.Mismatch {
 // mostPings is how many pings in one second nobody can need.
 const mostPings = 20
 
-func excessivePings(conversation *rules.Conversation, sight *rules.Sight) {
+func excessivePings(conversation *rules.Conversation, reporter *rules.Reporter) {
 	pings := conversation.Requests("ping")
 	for range pings {
-		sight.Saw()
+		reporter.Observe()
 	}
 	if last := flood(pings, mostPings); last != nil {
-		sight.Break(last, rules.Mismatch{
+		reporter.Violation(last, rules.Mismatch{
 			Wanted: "pings at a moderate pace", Found: fmt.Sprintf("more than %d within a second", mostPings),
 		})
 	}

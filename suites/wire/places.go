@@ -46,7 +46,7 @@ func (p place) items(name string) []place {
 }
 
 // resultOf is the result of a response.
-func resultOf(said *rules.Said) place {
+func resultOf(said *rules.Message) place {
 	result, _ := said.Result()
 	return place{"/result", result}
 }
@@ -54,7 +54,7 @@ func resultOf(said *rules.Said) place {
 // found is a place in a message.
 type found struct {
 	place
-	said *rules.Said
+	said *rules.Message
 }
 
 // results returns the target's results for requests of a method.
@@ -137,17 +137,17 @@ func ofType(blocks []found, types ...string) []found {
 }
 
 // judgeBy judges values by a place in the schema; see claims.
-func judgeBy(conversation *rules.Conversation, sight *rules.Sight, all []found, definition string) {
+func judgeBy(conversation *rules.Conversation, reporter *rules.Reporter, all []found, definition string) {
 	if conversation.Schema == nil {
 		return
 	}
 	for _, one := range all {
-		sight.Saw()
+		reporter.Observe()
 		for _, violation := range conversation.Schema.Validate(definition, one.value) {
 			if violation.Pointer != "" && !claimed(methodOf(one.said), one.pointer+violation.Pointer) {
 				continue // the common rule about the schema has it
 			}
-			sight.Break(one.said, rules.Mismatch{
+			reporter.Violation(one.said, rules.Mismatch{
 				Wanted: violation.Expected, Found: violation.Found, Where: one.pointer + violation.Pointer,
 			})
 		}
@@ -194,7 +194,7 @@ var inputClaims = regexp.MustCompile(`^/params/inputResponses/[^/]+/(?:roots/\d+
 const progressPlace = "/params/_meta/progressToken"
 
 // methodOf is the method of a message, or of the request that it answers.
-func methodOf(said *rules.Said) string {
+func methodOf(said *rules.Message) string {
 	if said.Request != nil {
 		return said.Request.Method
 	}

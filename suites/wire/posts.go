@@ -98,7 +98,7 @@ func pathOf(one *exchange) string {
 
 // strayPosts judges messages in other requests than a POST, beside others, or for
 // another address. The HTTP+SSE transport of older revisions has two addresses.
-func strayPosts(conversation *rules.Conversation, sight *rules.Sight) {
+func strayPosts(conversation *rules.Conversation, reporter *rules.Reporter) {
 	if conversation.Transport != protocol.HTTP {
 		return
 	}
@@ -120,15 +120,15 @@ func strayPosts(conversation *rules.Conversation, sight *rules.Sight) {
 		if one == nil {
 			continue
 		}
-		sight.Saw()
+		reporter.Observe()
 		const wanted = "each message in a POST of its own to the endpoint"
 		switch {
 		case one.method != http.MethodPost:
-			sight.Break(said, rules.Mismatch{Wanted: wanted, Found: "one in the body of " + one.method, Where: "HTTP method"})
+			reporter.Violation(said, rules.Mismatch{Wanted: wanted, Found: "one in the body of " + one.method, Where: "HTTP method"})
 		case carried[said.Event.Stream]:
-			sight.Break(said, rules.Mismatch{Wanted: wanted, Found: "a second one in " + said.Event.Stream})
+			reporter.Violation(said, rules.Mismatch{Wanted: wanted, Found: "a second one in " + said.Event.Stream})
 		case !older && pathOf(one) != pathOf(first):
-			sight.Break(said, rules.Mismatch{
+			reporter.Violation(said, rules.Mismatch{
 				Wanted: wanted + ", " + pathOf(first), Found: "one for " + pathOf(one), Where: "HTTP path",
 			})
 		}
@@ -138,16 +138,16 @@ func strayPosts(conversation *rules.Conversation, sight *rules.Sight) {
 
 // accepting judges the Accept header of requests of a method: it lists the types.
 func accepting(method string, types ...string) judge {
-	return ofClient(func(conversation *rules.Conversation, sight *rules.Sight) {
+	return ofClient(func(conversation *rules.Conversation, reporter *rules.Reporter) {
 		for _, one := range endpoint(conversation) {
 			if one.method != method {
 				continue
 			}
-			sight.Saw()
+			reporter.Observe()
 			given := strings.Join(one.request.HTTP.Header.Values("Accept"), ", ")
 			for _, wanted := range types {
 				if !acceptLists(given, wanted) {
-					sight.BreakAt(one.request, rules.Mismatch{
+					reporter.ViolationAt(one.request, rules.Mismatch{
 						Wanted: strings.Join(types, " and "), Found: fmt.Sprintf("%q in %s", given, one.name()), Where: "header Accept",
 					})
 					break
@@ -199,7 +199,7 @@ func agreementOf(conversation *rules.Conversation) (agreed agreement, there bool
 // it knew of the answer, as a ping may; one that asks for another session or era belongs
 // to that.
 func everyLaterRequest(name string, wrong func(given []string, agreed agreement) (wanted string)) judge {
-	return ofClient(func(conversation *rules.Conversation, sight *rules.Sight) {
+	return ofClient(func(conversation *rules.Conversation, reporter *rules.Reporter) {
 		agreed, there := agreementOf(conversation)
 		if !there || !protocol.Has(agreed.version, protocol.VersionHeader) || name == sessionHeader && agreed.session == "" {
 			return
@@ -208,10 +208,10 @@ func everyLaterRequest(name string, wrong func(given []string, agreed agreement)
 			if one.request.Sequence < agreed.since || beginsAnew(one) || !slices.Contains(methodsOfSessions, one.method) {
 				continue
 			}
-			sight.Saw()
+			reporter.Observe()
 			given := one.request.HTTP.Header.Values(name)
 			if wanted := wrong(given, agreed); wanted != "" {
-				sight.BreakAt(one.request, rules.Mismatch{
+				reporter.ViolationAt(one.request, rules.Mismatch{
 					Wanted: wanted, Found: headerShown(given) + " in " + one.name(), Where: "header " + name,
 				})
 			}

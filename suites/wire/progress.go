@@ -61,12 +61,12 @@ func ProgressRules() []rules.Rule {
 
 const progressMethod = "notifications/progress"
 
-func asksForProgress(said *rules.Said) bool {
+func asksForProgress(said *rules.Message) bool {
 	_, asks := progressToken(said)
 	return isRequest(said) && asks
 }
 
-func strangeToken(said *rules.Said) rules.Mismatch {
+func strangeToken(said *rules.Message) rules.Mismatch {
 	token, _ := progressToken(said)
 	if id := jsonrpc.IDOf(token); id.IsString() || id.IsInteger() {
 		return rules.Mismatch{}
@@ -77,7 +77,7 @@ func strangeToken(said *rules.Said) rules.Mismatch {
 // sharedTokens judges a target that asks. A request without an answer in the
 // transcript may have been given up, so that only what is known to be open
 // counts: requests that are answered later.
-func sharedTokens(conversation *rules.Conversation, sight *rules.Sight) {
+func sharedTokens(conversation *rules.Conversation, reporter *rules.Reporter) {
 	openUntil := map[jsonrpc.ID]int{}
 	for _, said := range originals(conversation) {
 		if !asksForProgress(said) {
@@ -87,12 +87,12 @@ func sharedTokens(conversation *rules.Conversation, sight *rules.Sight) {
 		id := jsonrpc.IDOf(token)
 		for _, end := range openUntil {
 			if end > said.Index { // one alone is always unique
-				sight.Saw()
+				reporter.Observe()
 				break
 			}
 		}
 		if openUntil[id] > said.Index {
-			sight.Break(said, rules.Mismatch{
+			reporter.Violation(said, rules.Mismatch{
 				Wanted: "a token that no other request in progress has", Found: id.String() + " again", Where: progressPlace,
 			})
 		}
@@ -105,14 +105,14 @@ func sharedTokens(conversation *rules.Conversation, sight *rules.Sight) {
 // A progressReport is a progress notification with the requests that it may be about:
 // those of the peer that came before it with the same token.
 type progressReport struct {
-	*rules.Said
+	*rules.Message
 	token    jsonrpc.ID
-	requests []*rules.Said
+	requests []*rules.Message
 }
 
 func progressReports(conversation *rules.Conversation) []progressReport {
 	var reports []progressReport
-	requests := map[jsonrpc.ID][]*rules.Said{}
+	requests := map[jsonrpc.ID][]*rules.Message{}
 	repeated := redelivered(conversation)
 	for _, said := range conversation.Messages {
 		switch {
@@ -133,12 +133,12 @@ func progressReports(conversation *rules.Conversation) []progressReport {
 
 // unknownTokens leaves the progress of a task whose request gave a token to the
 // rule about that.
-func unknownTokens(conversation *rules.Conversation, sight *rules.Sight) {
+func unknownTokens(conversation *rules.Conversation, reporter *rules.Reporter) {
 	creators := creators(conversation)
 	for _, report := range progressReports(conversation) {
-		sight.Saw()
+		reporter.Observe()
 		if _, ofTask := report.taskToken(creators); len(report.requests) == 0 && conversation.Complete && !ofTask {
-			sight.Break(report.Said, rules.Mismatch{
+			reporter.Violation(report.Message, rules.Mismatch{
 				Wanted: "a token that a request gave", Found: report.token.String(), Where: "/params/progressToken",
 			})
 		}
@@ -146,18 +146,18 @@ func unknownTokens(conversation *rules.Conversation, sight *rules.Sight) {
 }
 
 // lateProgress compares where the order is known. Requests that became tasks have rules of their own.
-func lateProgress(conversation *rules.Conversation, sight *rules.Sight) {
+func lateProgress(conversation *rules.Conversation, reporter *rules.Reporter) {
 	order := sendingOrder(conversation)
 	for _, report := range progressReports(conversation) {
 		if len(report.requests) == 0 {
 			continue
 		}
-		sight.Saw()
-		inProgress := slices.ContainsFunc(report.requests, func(request *rules.Said) bool {
-			return !over(request, report.Said, order)
+		reporter.Observe()
+		inProgress := slices.ContainsFunc(report.requests, func(request *rules.Message) bool {
+			return !over(request, report.Message, order)
 		})
 		if !inProgress {
-			sight.Break(report.Said, rules.Mismatch{
+			reporter.Violation(report.Message, rules.Mismatch{
 				Wanted: "progress only before the answer to the request", Found: "progress after it, for the token " + report.token.String(),
 			})
 		}
@@ -166,14 +166,14 @@ func lateProgress(conversation *rules.Conversation, sight *rules.Sight) {
 
 // over tells whether a request was answered, for good, before something was
 // said.
-func over(request, said *rules.Said, order sendings) bool {
-	return slices.ContainsFunc(request.Answers, func(answer *rules.Said) bool {
+func over(request, said *rules.Message, order sendings) bool {
+	return slices.ContainsFunc(request.Answers, func(answer *rules.Message) bool {
 		return order.before(answer, said) && taskMade(request) == ""
 	})
 }
 
 // taskMade returns the id of the task that a request became, or "".
-func taskMade(request *rules.Said) string {
+func taskMade(request *rules.Message) string {
 	if !asksForTask(request) || len(request.Answers) == 0 {
 		return ""
 	}
@@ -182,9 +182,9 @@ func taskMade(request *rules.Said) string {
 }
 
 // standstills compares the reports about one request, where their order is known.
-func standstills(conversation *rules.Conversation, sight *rules.Sight) {
+func standstills(conversation *rules.Conversation, reporter *rules.Reporter) {
 	type line struct {
-		request *rules.Said
+		request *rules.Message
 		token   jsonrpc.ID
 		lane    string
 	}
@@ -195,19 +195,19 @@ func standstills(conversation *rules.Conversation, sight *rules.Sight) {
 		if !isNumber {
 			continue // the schema has it
 		}
-		about := line{token: report.token, lane: order.lane(report.Said)}
+		about := line{token: report.token, lane: order.lane(report.Message)}
 		if len(report.requests) > 0 {
 			about.request = report.requests[len(report.requests)-1]
 		}
 		previous, some := latest[about]
 		latest[about] = report
-		if !some || !order.before(previous.Said, report.Said) {
+		if !some || !order.before(previous.Message, report.Message) {
 			continue
 		}
-		sight.Saw()
+		reporter.Observe()
 		before := previous.ParamsObject()["progress"].(json.Number)
 		if sign, ok := compare(before, value); ok && sign >= 0 {
-			sight.Break(report.Said, rules.Mismatch{
+			reporter.Violation(report.Message, rules.Mismatch{
 				Wanted: "more than the progress before", Found: fmt.Sprintf("%s after %s", value, before), Where: "/params/progress",
 			})
 		}
@@ -244,19 +244,19 @@ func rational(number json.Number) (*big.Rat, bool) {
 // can follow, and no program needs.
 const mostReports = 200
 
-func floodingProgress(conversation *rules.Conversation, sight *rules.Sight) {
-	byToken := map[jsonrpc.ID][]*rules.Said{}
+func floodingProgress(conversation *rules.Conversation, reporter *rules.Reporter) {
+	byToken := map[jsonrpc.ID][]*rules.Message{}
 	var tokens []jsonrpc.ID
 	for _, report := range progressReports(conversation) {
-		sight.Saw()
+		reporter.Observe()
 		if byToken[report.token] == nil {
 			tokens = append(tokens, report.token)
 		}
-		byToken[report.token] = append(byToken[report.token], report.Said)
+		byToken[report.token] = append(byToken[report.token], report.Message)
 	}
 	for _, token := range tokens {
 		if last := flood(byToken[token], mostReports); last != nil {
-			sight.Break(last, rules.Mismatch{
+			reporter.Violation(last, rules.Mismatch{
 				Wanted: "progress at a moderate pace", Found: fmt.Sprintf("more than %d notifications within a second", mostReports),
 			})
 		}
@@ -264,8 +264,8 @@ func floodingProgress(conversation *rules.Conversation, sight *rules.Sight) {
 }
 
 // creators returns, by task, the request of the peer that created it.
-func creators(conversation *rules.Conversation) map[string]*rules.Said {
-	requests := map[string]*rules.Said{}
+func creators(conversation *rules.Conversation) map[string]*rules.Message {
+	requests := map[string]*rules.Message{}
 	for _, said := range byPeer(conversation) {
 		if id := taskMade(said); isRequest(said) && id != "" {
 			requests[id] = said
@@ -276,24 +276,24 @@ func creators(conversation *rules.Conversation) map[string]*rules.Said {
 
 // taskToken returns the token of the request that created the task to which a
 // report belongs.
-func (r progressReport) taskToken(creators map[string]*rules.Said) (token any, there bool) {
-	task, _ := relatedTask(r.Said)
+func (r progressReport) taskToken(creators map[string]*rules.Message) (token any, there bool) {
+	task, _ := relatedTask(r.Message)
 	if request := creators[task]; request != nil {
 		return progressToken(request)
 	}
 	return nil, false
 }
 
-func foreignTaskTokens(conversation *rules.Conversation, sight *rules.Sight) {
+func foreignTaskTokens(conversation *rules.Conversation, reporter *rules.Reporter) {
 	creators := creators(conversation)
 	for _, report := range progressReports(conversation) {
 		token, there := report.taskToken(creators)
 		if !there {
 			continue
 		}
-		sight.Saw()
+		reporter.Observe()
 		if jsonrpc.IDOf(token) != report.token {
-			sight.Break(report.Said, rules.Mismatch{
+			reporter.Violation(report.Message, rules.Mismatch{
 				Wanted: "the token of the request that created the task, " + rules.Show(token),
 				Found:  report.token.String(), Where: "/params/progressToken",
 			})
@@ -303,7 +303,7 @@ func foreignTaskTokens(conversation *rules.Conversation, sight *rules.Sight) {
 
 // lateTaskProgress compares the progress of a task with what the target said about
 // its status before, where the order is known.
-func lateTaskProgress(conversation *rules.Conversation, sight *rules.Sight) {
+func lateTaskProgress(conversation *rules.Conversation, reporter *rules.Reporter) {
 	order := sendingOrder(conversation)
 	ends := taskEnds(conversation)
 	for _, report := range progressReports(conversation) {
@@ -314,12 +314,12 @@ func lateTaskProgress(conversation *rules.Conversation, sight *rules.Sight) {
 		if task == "" {
 			continue
 		}
-		sight.Saw()
-		ended := slices.ContainsFunc(ends[task], func(end *rules.Said) bool {
-			return order.before(end, report.Said)
+		reporter.Observe()
+		ended := slices.ContainsFunc(ends[task], func(end *rules.Message) bool {
+			return order.before(end, report.Message)
 		})
 		if ended {
-			sight.Break(report.Said, rules.Mismatch{
+			reporter.Violation(report.Message, rules.Mismatch{
 				Wanted: "no progress after the task has reached a terminal status", Found: "progress of the task " + task,
 			})
 		}
@@ -331,9 +331,9 @@ var terminal = []any{"completed", "failed", "cancelled"}
 
 // taskEnds returns, by task, the messages in which the target says that it has
 // reached a terminal status, or hands over its result.
-func taskEnds(conversation *rules.Conversation) map[string][]*rules.Said {
-	ends := map[string][]*rules.Said{}
-	note := func(said *rules.Said, task map[string]any) {
+func taskEnds(conversation *rules.Conversation) map[string][]*rules.Message {
+	ends := map[string][]*rules.Message{}
+	note := func(said *rules.Message, task map[string]any) {
 		if id := taskID(task); id != "" && slices.Contains(terminal, task["status"]) {
 			ends[id] = append(ends[id], said)
 		}

@@ -13,9 +13,9 @@ func PromptRules() []rules.Rule {
 		{
 			Text:         "uses prompts/list, prompts/get and notifications/prompts/list_changed only if declared",
 			Requirements: []string{"prompts.capability.respected"},
-			Judge: func(conversation *rules.Conversation, sight *rules.Sight) {
-				undeclaredChangesOfPrompts(conversation, sight)
-				undeclaredRequestsForPrompts(conversation, sight)
+			Judge: func(conversation *rules.Conversation, reporter *rules.Reporter) {
+				undeclaredChangesOfPrompts(conversation, reporter)
+				undeclaredRequestsForPrompts(conversation, reporter)
 			},
 		},
 		{
@@ -61,14 +61,14 @@ func PromptRules() []rules.Rule {
 	}
 }
 
-func undeclaredChangesOfPrompts(conversation *rules.Conversation, sight *rules.Sight) {
+func undeclaredChangesOfPrompts(conversation *rules.Conversation, reporter *rules.Reporter) {
 	if conversation.ServerCapabilities == nil {
 		return
 	}
 	for _, said := range conversation.Notifications("notifications/prompts/list_changed") {
-		sight.Saw()
+		reporter.Observe()
 		if !mcp.Declares(conversation.ServerCapabilities, "prompts.listChanged") {
-			sight.Break(said, rules.Mismatch{
+			reporter.Violation(said, rules.Mismatch{
 				Wanted: "announcements only of a server that declares prompts.listChanged", Found: "one of a server that does not", Where: "/method",
 			})
 		}
@@ -76,15 +76,15 @@ func undeclaredChangesOfPrompts(conversation *rules.Conversation, sight *rules.S
 }
 
 // undeclaredRequestsForPrompts judges a client.
-func undeclaredRequestsForPrompts(conversation *rules.Conversation, sight *rules.Sight) {
+func undeclaredRequestsForPrompts(conversation *rules.Conversation, reporter *rules.Reporter) {
 	if conversation.ServerCapabilities == nil {
 		return
 	}
 	for _, method := range []string{"prompts/list", "prompts/get"} {
 		for _, said := range conversation.Requests(method) {
-			sight.Saw()
+			reporter.Observe()
 			if !mcp.Declares(conversation.ServerCapabilities, "prompts") {
-				sight.Break(said, rules.Mismatch{
+				reporter.Violation(said, rules.Mismatch{
 					Wanted: "requests for prompts only to a server that declares prompts", Found: "one to a server that does not", Where: "/method",
 				})
 			}
@@ -103,26 +103,26 @@ var (
 )
 
 func encodedInPrompts(kind, definition string) judge {
-	return func(conversation *rules.Conversation, sight *rules.Sight) {
+	return func(conversation *rules.Conversation, reporter *rules.Reporter) {
 		for _, content := range ofType(promptContent(conversation), kind) {
-			judgeMembers(conversation, sight, content, definition, promptData)
+			judgeMembers(conversation, reporter, content, definition, promptData)
 		}
 	}
 }
 
 func typedInPrompts(kind, definition string) judge {
-	return func(conversation *rules.Conversation, sight *rules.Sight) {
+	return func(conversation *rules.Conversation, reporter *rules.Reporter) {
 		for _, content := range ofType(promptContent(conversation), kind) {
-			judgeMembers(conversation, sight, content, definition, promptMediaType)
+			judgeMembers(conversation, reporter, content, definition, promptMediaType)
 			mimeType, _ := content.member("mimeType")
 			if text, isString := mimeType.value.(string); isString && !isMediaType(text) {
-				sight.Break(content.said, rules.Mismatch{Wanted: aMediaType, Found: rules.Show(text), Where: mimeType.pointer})
+				reporter.Violation(content.said, rules.Mismatch{Wanted: aMediaType, Found: rules.Show(text), Where: mimeType.pointer})
 			}
 		}
 	}
 }
 
-func identifiedEmbeddings(conversation *rules.Conversation, sight *rules.Sight) {
+func identifiedEmbeddings(conversation *rules.Conversation, reporter *rules.Reporter) {
 	var uris []found
 	for _, resource := range embeddedInPrompts(conversation) {
 		uri, there := resource.member("uri")
@@ -130,30 +130,30 @@ func identifiedEmbeddings(conversation *rules.Conversation, sight *rules.Sight) 
 		case there:
 			uris = append(uris, found{uri, resource.said})
 		case resource.object() != nil:
-			sight.Saw()
-			sight.Break(resource.said, rules.Mismatch{
+			reporter.Observe()
+			reporter.Violation(resource.said, rules.Mismatch{
 				Wanted: "a URI", Found: "an embedded resource without uri", Where: resource.pointer,
 			})
 		}
 	}
-	judgeBy(conversation, sight, uris, "Resource/properties/uri")
+	judgeBy(conversation, reporter, uris, "Resource/properties/uri")
 }
 
 // typedEmbeddings judges the media types of embedded resources, which the
 // schema lets them leave out and the page does not.
-func typedEmbeddings(conversation *rules.Conversation, sight *rules.Sight) {
+func typedEmbeddings(conversation *rules.Conversation, reporter *rules.Reporter) {
 	for _, resource := range embeddedInPrompts(conversation) {
 		if resource.object() == nil {
 			continue
 		}
-		sight.Saw()
+		reporter.Observe()
 		switch mimeType, there := resource.member("mimeType"); {
 		case !there:
-			sight.Break(resource.said, rules.Mismatch{
+			reporter.Violation(resource.said, rules.Mismatch{
 				Wanted: aMediaType, Found: "an embedded resource without mimeType", Where: resource.pointer,
 			})
 		case !isMediaType(mimeType.text()):
-			sight.Break(resource.said, rules.Mismatch{
+			reporter.Violation(resource.said, rules.Mismatch{
 				Wanted: aMediaType, Found: rules.Show(mimeType.value), Where: mimeType.pointer,
 			})
 		}
@@ -162,22 +162,22 @@ func typedEmbeddings(conversation *rules.Conversation, sight *rules.Sight) {
 
 // filledEmbeddings judges that embedded resources have contents, and that
 // these are base64 where they are binary.
-func filledEmbeddings(conversation *rules.Conversation, sight *rules.Sight) {
+func filledEmbeddings(conversation *rules.Conversation, reporter *rules.Reporter) {
 	var blobs []found
 	for _, resource := range embeddedInPrompts(conversation) {
 		if blob, binary := resource.member("blob"); binary {
 			blobs = append(blobs, found{blob, resource.said})
 			continue
 		}
-		sight.Saw()
+		reporter.Observe()
 		text, there := resource.member("text")
 		if _, isString := text.value.(string); !isString {
 			mismatch := rules.Mismatch{Wanted: "text, or a blob of base64", Found: "neither", Where: resource.pointer}
 			if there {
 				mismatch.Found, mismatch.Where = rules.Show(text.value), text.pointer
 			}
-			sight.Break(resource.said, mismatch)
+			reporter.Violation(resource.said, mismatch)
 		}
 	}
-	judgeBy(conversation, sight, blobs, "BlobResourceContents/properties/blob")
+	judgeBy(conversation, reporter, blobs, "BlobResourceContents/properties/blob")
 }

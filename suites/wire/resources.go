@@ -18,15 +18,15 @@ func ResourceRules() []rules.Rule {
 		{
 			Text:         "identifies resources by a uri that is valid by RFC 3986",
 			Requirements: []string{"resources.uri.valid"},
-			Judge: func(conversation *rules.Conversation, sight *rules.Sight) {
-				judgeBy(conversation, sight, resourceURIs(conversation), "Resource/properties/uri")
+			Judge: func(conversation *rules.Conversation, reporter *rules.Reporter) {
+				judgeBy(conversation, reporter, resourceURIs(conversation), "Resource/properties/uri")
 			},
 		},
 		{
 			Text:         "lists resource templates with a uriTemplate that is valid by RFC 6570",
 			Requirements: []string{"resources.templates.valid"},
-			Judge: func(conversation *rules.Conversation, sight *rules.Sight) {
-				judgeBy(conversation, sight, within(listed(conversation, "resources/templates/list"), "uriTemplate"),
+			Judge: func(conversation *rules.Conversation, reporter *rules.Reporter) {
+				judgeBy(conversation, reporter, within(listed(conversation, "resources/templates/list"), "uriTemplate"),
 					"ResourceTemplate/properties/uriTemplate")
 			},
 		},
@@ -46,8 +46,8 @@ func ResourceRules() []rules.Rule {
 		{
 			Text:         "returns binary resource contents with a base64 blob",
 			Requirements: []string{"resources.blob.encoded"},
-			Judge: func(conversation *rules.Conversation, sight *rules.Sight) {
-				judgeBy(conversation, sight, within(slices.Concat(
+			Judge: func(conversation *rules.Conversation, reporter *rules.Reporter) {
+				judgeBy(conversation, reporter, within(slices.Concat(
 					readContents(conversation),
 					within(ofType(toolContent(conversation), "resource"), "resource"),
 				), "blob"), "BlobResourceContents/properties/blob")
@@ -56,15 +56,15 @@ func ResourceRules() []rules.Rule {
 		{
 			Text:         "uses only user and assistant as audience in annotations",
 			Requirements: []string{"resources.annotations.audience"},
-			Judge: func(conversation *rules.Conversation, sight *rules.Sight) {
-				judgeBy(conversation, sight, annotations(conversation, "audience"), "Annotations/properties/audience")
+			Judge: func(conversation *rules.Conversation, reporter *rules.Reporter) {
+				judgeBy(conversation, reporter, annotations(conversation, "audience"), "Annotations/properties/audience")
 			},
 		},
 		{
 			Text:         "sets priority in annotations to a number from 0 to 1",
 			Requirements: []string{"resources.annotations.priority"},
-			Judge: func(conversation *rules.Conversation, sight *rules.Sight) {
-				judgeBy(conversation, sight, annotations(conversation, "priority"), "Annotations/properties/priority")
+			Judge: func(conversation *rules.Conversation, reporter *rules.Reporter) {
+				judgeBy(conversation, reporter, annotations(conversation, "priority"), "Annotations/properties/priority")
 			},
 		},
 		{
@@ -126,7 +126,7 @@ func sampledContent(conversation *rules.Conversation) []found {
 
 // updatesAfterSubscription judges updates on connections where the client
 // never asked for any. After an unsubscription some may still be on their way.
-func updatesAfterSubscription(conversation *rules.Conversation, sight *rules.Sight) {
+func updatesAfterSubscription(conversation *rules.Conversation, reporter *rules.Reporter) {
 	if !conversation.Complete || conversation.ServerCapabilities == nil {
 		return
 	}
@@ -136,9 +136,9 @@ func updatesAfterSubscription(conversation *rules.Conversation, sight *rules.Sig
 		case said.Kind == jsonrpc.Request && said.Method == "resources/subscribe" && !said.FromTarget(conversation.Leg):
 			subscribed = true
 		case said.Kind == jsonrpc.Notification && said.Method == "notifications/resources/updated" && said.FromTarget(conversation.Leg):
-			sight.Saw()
+			reporter.Observe()
 			if !subscribed {
-				sight.Break(said, rules.Mismatch{
+				reporter.Violation(said, rules.Mismatch{
 					Wanted: "no update before the client subscribes",
 					Found:  "one of " + rules.Show(said.ParamsObject()["uri"]), Where: "/method",
 				})

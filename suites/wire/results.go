@@ -30,11 +30,11 @@ func resultRules() []rules.Rule {
 	}
 }
 
-func untypedResults(conversation *rules.Conversation, sight *rules.Sight) {
+func untypedResults(conversation *rules.Conversation, reporter *rules.Reporter) {
 	for _, said := range standaloneResults(conversation) {
-		sight.Saw()
+		reporter.Observe()
 		if _, isText := said.ResultObject()["resultType"].(string); !isText {
-			sight.Break(said, rules.Mismatch{
+			reporter.Violation(said, rules.Mismatch{
 				Wanted: `a member "resultType" that is a string`, Found: shown(said.ResultObject(), "resultType"), Where: resultTypePlace,
 			})
 		}
@@ -46,7 +46,7 @@ const resultTypePlace = "/result/resultType"
 
 // strangeResults leaves out what cannot be judged: an extension that nobody here
 // knows may have types of its own.
-func strangeResults(conversation *rules.Conversation, sight *rules.Sight) {
+func strangeResults(conversation *rules.Conversation, reporter *rules.Reporter) {
 	declared := extensions(conversation.ServerCapabilities)
 	for _, said := range standaloneResults(conversation) {
 		kind, isText := said.ResultObject()["resultType"].(string)
@@ -54,9 +54,9 @@ func strangeResults(conversation *rules.Conversation, sight *rules.Sight) {
 		if !isText || !isCoreType(kind) && !judgeable {
 			continue
 		}
-		sight.Saw()
+		reporter.Observe()
 		if !isCoreType(kind) && !slices.ContainsFunc(declared, func(name string) bool { return slices.Contains(resultTypes[name], kind) }) {
-			sight.Break(said, rules.Mismatch{
+			reporter.Violation(said, rules.Mismatch{
 				Wanted: fmt.Sprintf("%q, %q, or a type of an extension that the server declares", complete, inputRequired),
 				Found:  rules.Show(kind), Where: resultTypePlace,
 			})
@@ -85,15 +85,15 @@ func extensions(capabilities rules.Object) []string {
 }
 
 // unsignedResults leaves server/discover to the page about it.
-func unsignedResults(conversation *rules.Conversation, sight *rules.Sight) {
+func unsignedResults(conversation *rules.Conversation, reporter *rules.Reporter) {
 	for _, said := range standaloneResults(conversation) {
 		if said.Request.Method == "server/discover" {
 			continue
 		}
-		sight.Saw()
+		reporter.Observe()
 		meta := said.Meta()
 		if _, there := meta[mcp.MetaServerInfo]; !there {
-			sight.Break(said, rules.Mismatch{
+			reporter.Violation(said, rules.Mismatch{
 				Wanted: "the server's name and version at " + mcp.MetaServerInfo,
 				Found:  shown(meta, mcp.MetaServerInfo), Where: "/result/_meta",
 			})

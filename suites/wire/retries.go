@@ -51,8 +51,8 @@ const (
 // A retry is a request of a client with the result that asked for input; nil when
 // none did.
 type retry struct {
-	*rules.Said
-	asked *rules.Said
+	*rules.Message
+	asked *rules.Message
 }
 
 // retriesMade returns the requests with input or state. What they are for is told by the
@@ -60,7 +60,7 @@ type retry struct {
 // one that fits best first.
 func retriesMade(conversation *rules.Conversation) []retry {
 	var all []retry
-	open := map[*rules.Said]bool{}
+	open := map[*rules.Message]bool{}
 	for _, said := range conversation.Messages {
 		if !said.FromTarget(conversation.Leg) {
 			open[said] = isResponse(said) && said.Request != nil && asksForInput(said)
@@ -69,7 +69,7 @@ func retriesMade(conversation *rules.Conversation) []retry {
 		if !isRetry(said) {
 			continue
 		}
-		var asked *rules.Said
+		var asked *rules.Message
 		for _, result := range slices.Backward(conversation.Messages[:said.Index]) {
 			if open[result] && sameRequest(result.Request, said) && (asked == nil || !fits(asked, said) && fits(result, said)) {
 				asked = result
@@ -82,7 +82,7 @@ func retriesMade(conversation *rules.Conversation) []retry {
 }
 
 // isRetry leaves out updates of tasks, which carry input of their own.
-func isRetry(said *rules.Said) bool {
+func isRetry(said *rules.Message) bool {
 	params := said.ParamsObject()
 	_, answers := params[inputResponses]
 	_, remembers := params[requestState]
@@ -90,13 +90,13 @@ func isRetry(said *rules.Said) bool {
 }
 
 // sameRequest tells whether a request makes another one again.
-func sameRequest(first, second *rules.Said) bool {
+func sameRequest(first, second *rules.Message) bool {
 	return first.Method == second.Method && sameJSON(asMade(first), asMade(second))
 }
 
 // asMade are the params of a request without those that differ from attempt to
 // attempt.
-func asMade(request *rules.Said) map[string]any {
+func asMade(request *rules.Message) map[string]any {
 	params := maps.Clone(request.ParamsObject())
 	for _, name := range []string{"_meta", inputResponses, requestState} {
 		delete(params, name)
@@ -105,14 +105,14 @@ func asMade(request *rules.Said) map[string]any {
 }
 
 // fits tells whether a retry gives back just what a result asked for.
-func fits(asked, retry *rules.Said) bool {
+func fits(asked, retry *rules.Message) bool {
 	wanted, wants := asked.ResultObject()[requestState]
 	given, gives := retry.ParamsObject()[requestState]
 	return wants == gives && sameJSON(wanted, given) && len(lackingInputs(asked, retry)) == 0
 }
 
 // lackingInputs are the keys of input that was asked for and is not given.
-func lackingInputs(asked, retry *rules.Said) []string {
+func lackingInputs(asked, retry *rules.Message) []string {
 	requests, _ := asked.ResultObject()["inputRequests"].(map[string]any)
 	responses, _ := retry.ParamsObject()[inputResponses].(map[string]any)
 	return slices.DeleteFunc(slices.Sorted(maps.Keys(requests)), func(key string) bool {
@@ -123,14 +123,14 @@ func lackingInputs(asked, retry *rules.Said) []string {
 
 // everyRetry judges retries of results that are known.
 func everyRetry(wrong func(retry) rules.Mismatch) judge {
-	return ofClient(func(conversation *rules.Conversation, sight *rules.Sight) {
+	return ofClient(func(conversation *rules.Conversation, reporter *rules.Reporter) {
 		for _, one := range retriesMade(conversation) {
 			if one.asked == nil {
 				continue
 			}
-			sight.Saw()
+			reporter.Observe()
 			if mismatch := wrong(one); mismatch != (rules.Mismatch{}) {
-				sight.Break(one.Said, mismatch)
+				reporter.Violation(one.Message, mismatch)
 			}
 		}
 	})
@@ -165,14 +165,14 @@ func inventedState(one retry) rules.Mismatch {
 
 // missingInputs judges that a retry has an answer of the right kind to everything
 // that was asked. What is no answer of any kind the schema knows.
-func missingInputs(conversation *rules.Conversation, sight *rules.Sight) {
+func missingInputs(conversation *rules.Conversation, reporter *rules.Reporter) {
 	for _, one := range retriesMade(conversation) {
 		if one.asked == nil {
 			continue
 		}
-		sight.Saw()
-		for _, key := range lackingInputs(one.asked, one.Said) {
-			sight.Break(one.Said, rules.Mismatch{
+		reporter.Observe()
+		for _, key := range lackingInputs(one.asked, one.Message) {
+			reporter.Violation(one.Message, rules.Mismatch{
 				Wanted: fmt.Sprintf("the input %q that was asked for", key), Found: "none", Where: "/params/" + inputResponses,
 			})
 		}
@@ -183,7 +183,7 @@ func missingInputs(conversation *rules.Conversation, sight *rules.Sight) {
 			continue
 		}
 		for _, violation := range known.ValidateResult(given.method, given.value) {
-			sight.Break(given.said, rules.Mismatch{
+			reporter.Violation(given.said, rules.Mismatch{
 				Wanted: "an answer to " + given.method + ": " + violation.Expected, Found: violation.Found, Where: given.pointer + violation.Pointer,
 			})
 		}
@@ -192,15 +192,15 @@ func missingInputs(conversation *rules.Conversation, sight *rules.Sight) {
 
 // strayInputs needs to know what was asked for: over stdio a server that was started
 // anew may have asked before.
-func strayInputs(conversation *rules.Conversation, sight *rules.Sight) {
+func strayInputs(conversation *rules.Conversation, reporter *rules.Reporter) {
 	asked := conversation.Transport == protocol.HTTP || slices.ContainsFunc(byPeer(conversation), asksForInput)
 	if !asked || !conversation.Complete {
 		return
 	}
 	for _, one := range retriesMade(conversation) {
-		sight.Saw()
+		reporter.Observe()
 		if one.asked == nil {
-			sight.Break(one.Said, rules.Mismatch{
+			reporter.Violation(one.Message, rules.Mismatch{
 				Wanted: "inputResponses and requestState only in the retry of a request whose result asked for input",
 				Found:  "a request of " + one.Method + " that makes none again", Where: "/params",
 			})

@@ -52,7 +52,7 @@ func schemaRules() []rules.Rule {
 // validCalls judges method and params. The envelope has rules of its own, so
 // it is taken to be right here; what is a response as well is none.
 func validCalls(kind schema.Kind) judge {
-	return func(conversation *rules.Conversation, sight *rules.Sight) {
+	return func(conversation *rules.Conversation, reporter *rules.Reporter) {
 		judging := schemas(conversation)
 		for _, said := range conversation.ByTarget() {
 			known := judging[said.Index]
@@ -62,15 +62,15 @@ func validCalls(kind schema.Kind) judge {
 			if method, standard := known.Method(said.Method); standard && method.Kind != kind {
 				continue
 			}
-			sight.Saw()
+			reporter.Observe()
 			if kind == schema.Request {
 				violations := known.ValidateRequest(said.Method, mended(said.Object, true))
 				if !hasHandshake(known) {
 					violations = slices.DeleteFunc(violations, ofFields)
 				}
-				report(sight, said, "", violations)
+				report(reporter, said, "", violations)
 			} else {
-				report(sight, said, "", known.ValidateNotification(said.Method, mended(said.Object, false)))
+				report(reporter, said, "", known.ValidateNotification(said.Method, mended(said.Object, false)))
 			}
 		}
 	}
@@ -90,25 +90,25 @@ func mended(message map[string]any, needsID bool) map[string]any {
 
 // report tells what a schema says, except where the page about the method has
 // a rule of its own.
-func report(sight *rules.Sight, said *rules.Said, prefix string, violations []schema.Violation) {
+func report(reporter *rules.Reporter, said *rules.Message, prefix string, violations []schema.Violation) {
 	for _, violation := range violations {
 		method, place := methodOf(said), memberPlace(prefix, violation)
 		if claimed(method, prefix+violation.Pointer) || memberClaimed(method, place) || ofInput(place, violation) {
 			continue
 		}
-		breakBy(sight, said, prefix, violation)
+		breakBy(reporter, said, prefix, violation)
 	}
 }
 
-func breakBy(sight *rules.Sight, said *rules.Said, prefix string, violation schema.Violation) {
+func breakBy(reporter *rules.Reporter, said *rules.Message, prefix string, violation schema.Violation) {
 	wanted := violation.Expected
 	if violation.Definition != "" {
 		wanted += " (" + violation.Definition + ")"
 	}
-	sight.Break(said, rules.Mismatch{Wanted: wanted, Found: violation.Found, Where: prefix + violation.Pointer})
+	reporter.Violation(said, rules.Mismatch{Wanted: wanted, Found: violation.Found, Where: prefix + violation.Pointer})
 }
 
-func validResults(conversation *rules.Conversation, sight *rules.Sight) {
+func validResults(conversation *rules.Conversation, reporter *rules.Reporter) {
 	judging := schemas(conversation)
 	tasks := taskMethods(conversation)
 	for _, said := range conversation.ByTarget() {
@@ -117,21 +117,21 @@ func validResults(conversation *rules.Conversation, sight *rules.Sight) {
 		if !isResponse(said) || isRefusal(said) || !there || said.Request == nil || known == nil {
 			continue
 		}
-		sight.Saw()
+		reporter.Observe()
 		method := said.Request.Method
 		standard, _ := known.Method(method)
 		switch payloadOf := tasks[taskID(said.Request.ParamsObject())]; {
 		case standard.TaskResult != "" && asksForTask(said.Request) && isCreatedTask(result):
-			report(sight, said, "/result", known.Validate(standard.TaskResult, result))
+			report(reporter, said, "/result", known.Validate(standard.TaskResult, result))
 		case method == "tasks/result" && payloadOf != "":
-			report(sight, said, "/result", known.ValidateResult(payloadOf, result))
+			report(reporter, said, "/result", known.ValidateResult(payloadOf, result))
 		default:
-			report(sight, said, "/result", known.ValidateResult(method, result))
+			report(reporter, said, "/result", known.ValidateResult(method, result))
 		}
 	}
 }
 
-func asksForTask(request *rules.Said) bool {
+func asksForTask(request *rules.Message) bool {
 	_, asked := request.ParamsObject()["task"].(map[string]any)
 	return asked
 }
@@ -164,16 +164,16 @@ func taskMethods(conversation *rules.Conversation) map[string]string {
 }
 
 // validErrors leaves what every error must have to the rules about it.
-func validErrors(conversation *rules.Conversation, sight *rules.Sight) {
+func validErrors(conversation *rules.Conversation, reporter *rules.Reporter) {
 	judging := schemas(conversation)
 	for _, said := range conversation.ByTarget() {
 		known := judging[said.Index]
 		if _, hasResult := said.Result(); known == nil || hasResult || !isRefusal(said) || !isWhole(said) {
 			continue
 		}
-		sight.Saw()
+		reporter.Observe()
 		violations := known.ValidateError(mended(said.Object, true))
-		report(sight, said, "", slices.DeleteFunc(violations, func(one schema.Violation) bool {
+		report(reporter, said, "", slices.DeleteFunc(violations, func(one schema.Violation) bool {
 			return hasOwnData(said) && strings.HasPrefix(memberPlace("", one), "/error/data")
 		}))
 	}
@@ -185,13 +185,13 @@ func askedSchemas(conversation *rules.Conversation) []found {
 	var all []found
 	for _, ask := range conversation.Asks("sampling/createMessage") {
 		for _, tool := range askedBy(ask).items("tools") {
-			all = append(all, found{tool, ask.Said})
+			all = append(all, found{tool, ask.Message})
 		}
 	}
 	schemas := slices.Concat(within(all, "inputSchema"), within(all, "outputSchema"))
 	for _, ask := range conversation.Asks("elicitation/create") {
 		if asked, there := askedBy(ask).member("requestedSchema"); there {
-			schemas = append(schemas, found{asked, ask.Said})
+			schemas = append(schemas, found{asked, ask.Message})
 		}
 	}
 	return schemas
@@ -204,22 +204,22 @@ func toolSchemas(conversation *rules.Conversation) []found {
 }
 
 // paramsOf are the params of a request or notification.
-func paramsOf(said *rules.Said) place { return place{"/params", said.Params()} }
+func paramsOf(said *rules.Message) place { return place{"/params", said.Params()} }
 
 // validAskedSchemas judges what it can: unknown dialects and what a bound
 // stops are no proof against the target.
-func validAskedSchemas(conversation *rules.Conversation, sight *rules.Sight) {
+func validAskedSchemas(conversation *rules.Conversation, reporter *rules.Reporter) {
 	for _, one := range askedSchemas(conversation) {
 		_, err := compiled(conversation.Revision, one.value)
 		invalid, isInvalid := errors.AsType[*schema.InvalidError](err)
 		switch {
 		case isInvalid:
-			sight.Saw()
+			reporter.Observe()
 			for _, violation := range invalid.Violations {
-				breakBy(sight, one.said, one.pointer, violation)
+				breakBy(reporter, one.said, one.pointer, violation)
 			}
 		case err == nil:
-			sight.Saw()
+			reporter.Observe()
 		}
 	}
 }
@@ -227,12 +227,12 @@ func validAskedSchemas(conversation *rules.Conversation, sight *rules.Sight) {
 // dialect2020 is the $schema of JSON Schema 2020-12.
 const dialect2020 = "https://json-schema.org/draft/2020-12/schema"
 
-func otherDialects(conversation *rules.Conversation, sight *rules.Sight) {
+func otherDialects(conversation *rules.Conversation, reporter *rules.Reporter) {
 	for _, one := range slices.Concat(toolSchemas(conversation), askedSchemas(conversation)) {
-		sight.Saw()
+		reporter.Observe()
 		named, names := one.member("$schema")
 		if names && strings.TrimSuffix(named.text(), "#") != dialect2020 {
-			sight.Break(one.said, rules.Mismatch{
+			reporter.Violation(one.said, rules.Mismatch{
 				Wanted: dialect2020 + ", or no $schema", Found: rules.Show(named.value), Where: named.pointer,
 			})
 		}

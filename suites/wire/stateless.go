@@ -10,15 +10,15 @@ import (
 
 // revisionOf returns the revision that a request names in its _meta, as each of the
 // stateless era does.
-func revisionOf(request *rules.Said) (revision string, named bool) {
+func revisionOf(request *rules.Message) (revision string, named bool) {
 	revision, named = request.Meta()[mcp.MetaVersion].(string)
 	return revision, named && isRequest(request)
 }
 
 // standaloneResults returns the target's results for requests that name the revision
 // under test. Of others, and of those of the other era, other revisions tell.
-func standaloneResults(conversation *rules.Conversation) []*rules.Said {
-	return slices.DeleteFunc(conversation.ByTarget(), func(said *rules.Said) bool {
+func standaloneResults(conversation *rules.Conversation) []*rules.Message {
+	return slices.DeleteFunc(conversation.ByTarget(), func(said *rules.Message) bool {
 		if !isResponse(said) || isRefusal(said) || said.ResultObject() == nil || said.Request == nil {
 			return true
 		}
@@ -30,9 +30,9 @@ func standaloneResults(conversation *rules.Conversation) []*rules.Said {
 // standaloneErrors returns the target's errors in the stateless era: those to its
 // requests, of whatever revision, and to what is no request at all. What answers a
 // handshake, or comes after one that succeeded, is of the other era.
-func standaloneErrors(conversation *rules.Conversation) []*rules.Said {
+func standaloneErrors(conversation *rules.Conversation) []*rules.Message {
 	spoken := negotiations(conversation)
-	return slices.DeleteFunc(conversation.ByTarget(), func(said *rules.Said) bool {
+	return slices.DeleteFunc(conversation.ByTarget(), func(said *rules.Message) bool {
 		if !isRefusal(said) || !isWhole(said) {
 			return true
 		}
@@ -49,7 +49,7 @@ func standaloneErrors(conversation *rules.Conversation) []*rules.Said {
 }
 
 // asksForInput tells whether a result is an interim one.
-func asksForInput(result *rules.Said) bool {
+func asksForInput(result *rules.Message) bool {
 	return result.ResultObject()["resultType"] == inputRequired
 }
 

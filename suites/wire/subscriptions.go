@@ -84,7 +84,7 @@ var listChanges = []listChange{
 }
 
 // isAnnouncement tells whether a notification is one that subscriptions are for.
-func isAnnouncement(said *rules.Said) bool {
+func isAnnouncement(said *rules.Message) bool {
 	if said.Kind != jsonrpc.Notification {
 		return false
 	}
@@ -95,14 +95,14 @@ func isAnnouncement(said *rules.Said) bool {
 // A subscription is a request to listen, with what the target said on it: over
 // HTTP on its stream, over stdio with its id.
 type subscription struct {
-	request *rules.Said
+	request *rules.Message
 	filter  place
-	told    []*rules.Said
+	told    []*rules.Message
 }
 
 // subscriptions reads those of a conversation, and what the target announced in the
 // stateless era that belongs to none.
-func subscriptions(conversation *rules.Conversation) (all []*subscription, stray []*rules.Said) {
+func subscriptions(conversation *rules.Conversation) (all []*subscription, stray []*rules.Message) {
 	spoken := negotiations(conversation)
 	byStream, byID := map[string]*subscription{}, map[jsonrpc.ID]*subscription{}
 	for _, said := range conversation.Messages {
@@ -134,7 +134,7 @@ func subscriptions(conversation *rules.Conversation) (all []*subscription, stray
 }
 
 // subscriptionID returns the id of the subscription that a message names.
-func subscriptionID(said *rules.Said) (id jsonrpc.ID, there bool) {
+func subscriptionID(said *rules.Message) (id jsonrpc.ID, there bool) {
 	value, there := said.Meta()[mcp.MetaSubscription]
 	return jsonrpc.IDOf(value), there
 }
@@ -146,7 +146,7 @@ func wants(filter place, wish string) bool {
 }
 
 // answer is the first response to the request, nil when there is none.
-func (s *subscription) answer() *rules.Said {
+func (s *subscription) answer() *rules.Message {
 	if len(s.request.Answers) == 0 {
 		return nil
 	}
@@ -154,7 +154,7 @@ func (s *subscription) answer() *rules.Said {
 }
 
 // acknowledgement is the first one, nil when there is none.
-func (s *subscription) acknowledgement() *rules.Said {
+func (s *subscription) acknowledgement() *rules.Message {
 	for _, said := range s.told {
 		if said.Method == acknowledgedMethod {
 			return said
@@ -163,16 +163,16 @@ func (s *subscription) acknowledgement() *rules.Said {
 	return nil
 }
 
-func unacknowledged(conversation *rules.Conversation, sight *rules.Sight) {
+func unacknowledged(conversation *rules.Conversation, reporter *rules.Reporter) {
 	all, _ := subscriptions(conversation)
 	for _, one := range all {
 		answer := one.answer()
 		switch {
 		case one.acknowledgement() != nil:
-			sight.Saw()
+			reporter.Observe()
 		case answer != nil && !isRefusal(answer) && conversation.Complete:
-			sight.Saw()
-			sight.Break(answer, rules.Mismatch{
+			reporter.Observe()
+			reporter.Violation(answer, rules.Mismatch{
 				Wanted: "an acknowledgement, and this result at the end of the subscription", Found: "the result alone",
 			})
 		}
@@ -181,33 +181,33 @@ func unacknowledged(conversation *rules.Conversation, sight *rules.Sight) {
 
 // hasty leaves aside what a request may bring whatever it asks for. A result that is never
 // followed by an acknowledgement is for the rule about that.
-func hasty(conversation *rules.Conversation, sight *rules.Sight) {
+func hasty(conversation *rules.Conversation, reporter *rules.Reporter) {
 	const wanted = acknowledgedMethod + " as the first message of the subscription"
 	all, _ := subscriptions(conversation)
 	for _, one := range all {
-		first := slices.IndexFunc(one.told, func(said *rules.Said) bool { return isAnnouncement(said) || isTagged(said) })
+		first := slices.IndexFunc(one.told, func(said *rules.Message) bool { return isAnnouncement(said) || isTagged(said) })
 		if first < 0 {
 			continue
 		}
-		sight.Saw()
+		reporter.Observe()
 		said, answer := one.told[first], one.answer()
 		switch {
 		case answer != nil && answer.Index < said.Index && !isRefusal(answer) && one.acknowledgement() != nil:
-			sight.Break(answer, rules.Mismatch{Wanted: wanted, Found: "the result that ends the subscription", Where: "/result"})
+			reporter.Violation(answer, rules.Mismatch{Wanted: wanted, Found: "the result that ends the subscription", Where: "/result"})
 		case said.Method != acknowledgedMethod:
-			sight.Break(said, rules.Mismatch{Wanted: wanted, Found: said.Method, Where: "/method"})
+			reporter.Violation(said, rules.Mismatch{Wanted: wanted, Found: said.Method, Where: "/method"})
 		}
 	}
 }
 
-func isTagged(said *rules.Said) bool {
+func isTagged(said *rules.Message) bool {
 	_, tagged := subscriptionID(said)
 	return tagged
 }
 
 // everyAcknowledged judges the filters that were acknowledged.
 func everyAcknowledged(judgeOne func(one *subscription, declared rules.Object, agreed place, breaks func(rules.Mismatch))) judge {
-	return func(conversation *rules.Conversation, sight *rules.Sight) {
+	return func(conversation *rules.Conversation, reporter *rules.Reporter) {
 		all, _ := subscriptions(conversation)
 		for _, one := range all {
 			acknowledgement := one.acknowledgement()
@@ -218,8 +218,8 @@ func everyAcknowledged(judgeOne func(one *subscription, declared rules.Object, a
 			if agreed.object() == nil {
 				continue // the schema has it
 			}
-			sight.Saw()
-			judgeOne(one, conversation.ServerCapabilities, agreed, func(mismatch rules.Mismatch) { sight.Break(acknowledgement, mismatch) })
+			reporter.Observe()
+			judgeOne(one, conversation.ServerCapabilities, agreed, func(mismatch rules.Mismatch) { reporter.Violation(acknowledgement, mismatch) })
 		}
 	}
 }
@@ -273,16 +273,16 @@ func texts(object place, name string) []string {
 
 // unwanted judges announcements, and what belongs to other requests. What
 // extensions announce, and ask for in filters of their own, is for them to say.
-func unwanted(conversation *rules.Conversation, sight *rules.Sight) {
+func unwanted(conversation *rules.Conversation, reporter *rules.Reporter) {
 	all, stray := subscriptions(conversation)
 	for _, one := range all {
 		for _, said := range one.told {
 			if !isAnnouncement(said) && (!isTagged(said) || !isOfRequest(said)) {
 				continue
 			}
-			sight.Saw()
+			reporter.Observe()
 			if mismatch := one.unwanted(said); mismatch != (rules.Mismatch{}) {
-				sight.Break(said, mismatch)
+				reporter.Violation(said, mismatch)
 			}
 		}
 	}
@@ -290,25 +290,25 @@ func unwanted(conversation *rules.Conversation, sight *rules.Sight) {
 		if !isAnnouncement(said) || someAsked(all, said) || !conversation.Complete {
 			continue // if some did, it lacks the id
 		}
-		sight.Saw()
-		sight.Break(said, rules.Mismatch{Wanted: "nothing that no subscription has asked for", Found: said.Method, Where: "/method"})
+		reporter.Observe()
+		reporter.Violation(said, rules.Mismatch{Wanted: "nothing that no subscription has asked for", Found: said.Method, Where: "/method"})
 	}
 }
 
 // isOfRequest tells whether a notification is about one request in progress.
-func isOfRequest(said *rules.Said) bool {
+func isOfRequest(said *rules.Message) bool {
 	return said.Method == progressMethod || said.Method == "notifications/message"
 }
 
 // someAsked tells whether a subscription that was there before wants something.
-func someAsked(all []*subscription, said *rules.Said) bool {
+func someAsked(all []*subscription, said *rules.Message) bool {
 	return slices.ContainsFunc(all, func(one *subscription) bool {
 		return one.request.Index < said.Index && one.unwanted(said) == rules.Mismatch{}
 	})
 }
 
 // unwanted says why the subscription did not ask for something.
-func (s *subscription) unwanted(said *rules.Said) rules.Mismatch {
+func (s *subscription) unwanted(said *rules.Message) rules.Mismatch {
 	switch {
 	case said.Method == acknowledgedMethod:
 		return rules.Mismatch{}
@@ -341,10 +341,10 @@ func (s *subscription) unwanted(said *rules.Said) rules.Mismatch {
 
 // untagged judges what is announced on the stream of a subscription, and over
 // stdio, where all share one channel, what some subscription has asked for.
-func untagged(conversation *rules.Conversation, sight *rules.Sight) {
+func untagged(conversation *rules.Conversation, reporter *rules.Reporter) {
 	all, stray := subscriptions(conversation)
-	var concerned []*rules.Said
-	wanted := map[*rules.Said]string{}
+	var concerned []*rules.Message
+	wanted := map[*rules.Message]string{}
 	for _, one := range all {
 		for _, said := range one.told {
 			if isAnnouncement(said) || isTagged(said) {
@@ -362,9 +362,9 @@ func untagged(conversation *rules.Conversation, sight *rules.Sight) {
 			wanted[said] = "the id of a subscription"
 		}
 	}
-	slices.SortFunc(concerned, func(a, b *rules.Said) int { return cmp.Compare(a.Index, b.Index) })
+	slices.SortFunc(concerned, func(a, b *rules.Message) int { return cmp.Compare(a.Index, b.Index) })
 	for _, said := range concerned {
-		sight.Saw()
+		reporter.Observe()
 		if wanted[said] == "" {
 			continue
 		}
@@ -372,15 +372,15 @@ func untagged(conversation *rules.Conversation, sight *rules.Sight) {
 		if tag, tagged := subscriptionID(said); tagged {
 			mismatch.Found = tag.String()
 		}
-		sight.Break(said, mismatch)
+		reporter.Violation(said, mismatch)
 	}
 }
 
 // brokenOff judges streams that the server has ended in good order. Over stdio
 // nothing shows that a subscription is over but what says so.
-func brokenOff(conversation *rules.Conversation, sight *rules.Sight) {
+func brokenOff(conversation *rules.Conversation, reporter *rules.Reporter) {
 	all, _ := subscriptions(conversation)
-	byRequest := map[*rules.Said]*subscription{}
+	byRequest := map[*rules.Message]*subscription{}
 	for _, one := range all {
 		byRequest[one.request] = one
 	}
@@ -389,9 +389,9 @@ func brokenOff(conversation *rules.Conversation, sight *rules.Sight) {
 		if subscribed == nil || !one.streams() {
 			continue
 		}
-		sight.Saw()
+		reporter.Observe()
 		if one.endedByServer() && subscribed.answer() == nil && !subscribed.cancelled() {
-			sight.BreakAt(*one.end, rules.Mismatch{
+			reporter.ViolationAt(*one.end, rules.Mismatch{
 				Wanted: "the result of " + listenMethod + " before the end of its stream, or " + cancelledMethod,
 				Found:  "the end of the stream",
 			}, one.explained()...)
@@ -401,14 +401,14 @@ func brokenOff(conversation *rules.Conversation, sight *rules.Sight) {
 
 // cancelled tells whether the target said so on the subscription.
 func (s *subscription) cancelled() bool {
-	return slices.ContainsFunc(s.told, func(said *rules.Said) bool { return said.Method == cancelledMethod })
+	return slices.ContainsFunc(s.told, func(said *rules.Message) bool { return said.Method == cancelledMethod })
 }
 
-func closedWithoutID(conversation *rules.Conversation, sight *rules.Sight) {
+func closedWithoutID(conversation *rules.Conversation, reporter *rules.Reporter) {
 	for _, said := range conversation.Results(listenMethod) {
-		sight.Saw()
+		reporter.Observe()
 		if id, _ := subscriptionID(said); id != said.ID {
-			sight.Break(said, rules.Mismatch{
+			reporter.Violation(said, rules.Mismatch{
 				Wanted: "the id of the subscription, " + said.ID.String(), Found: shown(said.Meta(), mcp.MetaSubscription),
 				Where: "/result/_meta" + subscriptionIDPlace,
 			})

@@ -34,10 +34,10 @@ func taskRules() []rules.Rule {
 		{
 			Text:         "returns execution.taskSupport, if any, as required, optional or forbidden",
 			Requirements: []string{"tasks.tool.support"},
-			Judge: func(conversation *rules.Conversation, sight *rules.Sight) {
+			Judge: func(conversation *rules.Conversation, reporter *rules.Reporter) {
 				for _, tool := range listed(conversation, "tools/list") {
 					if execution, _ := tool.member("execution"); execution.object()["taskSupport"] != nil {
-						judgeMembers(conversation, sight, tool, "Tool", toolTaskSupport)
+						judgeMembers(conversation, reporter, tool, "Tool", toolTaskSupport)
 					}
 				}
 			},
@@ -85,9 +85,9 @@ func taskRules() []rules.Rule {
 		{
 			Text:         "returns ttl in tasks/get, as a number or null",
 			Requirements: []string{"tasks.ttl.given"},
-			Judge: func(conversation *rules.Conversation, sight *rules.Sight) {
+			Judge: func(conversation *rules.Conversation, reporter *rules.Reporter) {
 				for _, said := range conversation.Results("tasks/get") {
-					judgeMembers(conversation, sight, found{resultOf(said), said}, "GetTaskResult", taskTTL)
+					judgeMembers(conversation, reporter, found{resultOf(said), said}, "GetTaskResult", taskTTL)
 				}
 			},
 		},
@@ -99,9 +99,9 @@ func taskRules() []rules.Rule {
 		{
 			Text:         "returns a non-empty message in the errors of tasks/* requests",
 			Requirements: []string{"tasks.error.informative"},
-			Judge: every(func(said *rules.Said) bool {
+			Judge: every(func(said *rules.Message) bool {
 				return isRefusal(said) && said.Request != nil && strings.HasPrefix(said.Request.Method, "tasks/")
-			}, func(said *rules.Said) rules.Mismatch {
+			}, func(said *rules.Message) rules.Mismatch {
 				if refusal, _ := said.Error(); strings.TrimSpace(refusal.Message) != "" {
 					return rules.Mismatch{}
 				}
@@ -147,7 +147,7 @@ func taskMessageRules() []rules.Rule {
 		{
 			Text:         "returns results of tasks/get, tasks/list and tasks/cancel without related-task metadata",
 			Requirements: []string{"tasks.related.absent"},
-			Judge: every(func(said *rules.Said) bool {
+			Judge: every(func(said *rules.Message) bool {
 				return isResponse(said) && said.ResultObject() != nil && said.Request != nil &&
 					slices.Contains([]string{"tasks/get", "tasks/list", "tasks/cancel"}, said.Request.Method)
 			}, noRelatedTask("/result")),
@@ -155,16 +155,16 @@ func taskMessageRules() []rules.Rule {
 		{
 			Text:         "sends all fields of the task in notifications/tasks/status",
 			Requirements: []string{"tasks.notification.full"},
-			Judge: func(conversation *rules.Conversation, sight *rules.Sight) {
+			Judge: func(conversation *rules.Conversation, reporter *rules.Reporter) {
 				for _, said := range conversation.Notifications(statusMethod) {
-					judgeMembers(conversation, sight, found{place{"", said.Object}, said}, "TaskStatusNotification", wholeParams)
+					judgeMembers(conversation, reporter, found{place{"", said.Object}, said}, "TaskStatusNotification", wholeParams)
 				}
 			},
 		},
 		{
 			Text:         "sends no related-task metadata in notifications/tasks/status",
 			Requirements: []string{"tasks.notification.no-metadata"},
-			Judge: every(func(said *rules.Said) bool {
+			Judge: every(func(said *rules.Message) bool {
 				return said.Kind == jsonrpc.Notification && said.Method == statusMethod
 			}, noRelatedTask("/params")),
 		},
@@ -182,7 +182,7 @@ func taskRequestorRules() []rules.Rule {
 		{
 			Text:         "sends tasks/* requests without related-task metadata",
 			Requirements: []string{"tasks.target.no-metadata"},
-			Judge: every(func(said *rules.Said) bool {
+			Judge: every(func(said *rules.Message) bool {
 				return isRequest(said) && strings.HasPrefix(said.Method, "tasks/")
 			}, noRelatedTask("/params")),
 		},
@@ -214,8 +214,8 @@ const statusMethod = "notifications/tasks/status"
 var taskTTL = regexp.MustCompile(`^/result/ttl$`)
 
 // created returns the answers of the target that announce a task.
-func created(conversation *rules.Conversation) []*rules.Said {
-	var all []*rules.Said
+func created(conversation *rules.Conversation) []*rules.Message {
+	var all []*rules.Message
 	for _, said := range originals(conversation) {
 		result, _ := said.Result()
 		if isResponse(said) && said.Request != nil && asksForTask(said.Request) && isCreatedTask(result) {
@@ -242,11 +242,11 @@ func states(conversation *rules.Conversation) []found {
 
 // judgeStates judges a member of every task.
 func judgeStates(wrong func(task place) rules.Mismatch) judge {
-	return func(conversation *rules.Conversation, sight *rules.Sight) {
+	return func(conversation *rules.Conversation, reporter *rules.Reporter) {
 		for _, state := range states(conversation) {
-			sight.Saw()
+			reporter.Observe()
 			if mismatch := wrong(state.place); mismatch != (rules.Mismatch{}) {
-				sight.Break(state.said, mismatch)
+				reporter.Violation(state.said, mismatch)
 			}
 		}
 	}
@@ -278,7 +278,7 @@ func taskTimestamp(name string) func(place) rules.Mismatch {
 // isTimestamp tells whether a text is a date and a time of ISO 8601.
 func isTimestamp(text string) bool { return strings.ContainsRune(text, 'T') && isISO8601(text) }
 
-func undeclaredTasks(conversation *rules.Conversation, sight *rules.Sight) {
+func undeclaredTasks(conversation *rules.Conversation, reporter *rules.Reporter) {
 	judging := schemas(conversation)
 	for _, said := range created(conversation) {
 		known := judging[said.Index]
@@ -289,10 +289,10 @@ func undeclaredTasks(conversation *rules.Conversation, sight *rules.Sight) {
 		if method.TaskCapability.Path == "" {
 			continue
 		}
-		sight.Saw()
+		reporter.Observe()
 		declarer := method.TaskCapability.Declarer(party(conversation.Leg).Other())
 		if !method.TaskCapability.DeclaredIn(declaredBy(conversation, declarer)) {
-			sight.Break(said, rules.Mismatch{
+			reporter.Violation(said, rules.Mismatch{
 				Wanted: "a task only if " + method.TaskCapability.Path + " is declared", Found: "a task without that", Where: "/result/task",
 			})
 		}
@@ -302,12 +302,12 @@ func undeclaredTasks(conversation *rules.Conversation, sight *rules.Sight) {
 // resultMembers are those of the results that tasks may have.
 var resultMembers = []string{"content", "structuredContent", "isError", "action", "role", "model"}
 
-func resultTooEarly(conversation *rules.Conversation, sight *rules.Sight) {
+func resultTooEarly(conversation *rules.Conversation, reporter *rules.Reporter) {
 	for _, said := range created(conversation) {
-		sight.Saw()
+		reporter.Observe()
 		for _, name := range resultMembers {
 			if member, there := resultOf(said).member(name); there {
-				sight.Break(said, rules.Mismatch{
+				reporter.Violation(said, rules.Mismatch{
 					Wanted: "the task alone", Found: fmt.Sprintf("a member %q of the operation's result: %s", name, rules.Show(member.value)),
 					Where: member.pointer,
 				})
@@ -317,13 +317,13 @@ func resultTooEarly(conversation *rules.Conversation, sight *rules.Sight) {
 }
 
 // createdID returns the id of the task that an answer announces.
-func createdID(said *rules.Said) string {
+func createdID(said *rules.Message) string {
 	task, _ := resultOf(said).member("task")
 	return taskID(task.object())
 }
 
-func sharedTaskIDs(conversation *rules.Conversation, sight *rules.Sight) {
-	judgeSharedIDs(createdTasks(conversation), sight)
+func sharedTaskIDs(conversation *rules.Conversation, reporter *rules.Reporter) {
+	judgeSharedIDs(createdTasks(conversation), reporter)
 }
 
 // createdTasks returns the tasks that the target announced.
@@ -337,18 +337,18 @@ func createdTasks(conversation *rules.Conversation) []found {
 }
 
 // judgeSharedIDs judges that no two of the tasks that were announced have the same id.
-func judgeSharedIDs(announced []found, sight *rules.Sight) {
-	given := map[string]*rules.Said{}
+func judgeSharedIDs(announced []found, reporter *rules.Reporter) {
+	given := map[string]*rules.Message{}
 	for _, task := range announced {
 		id := taskID(task.object())
 		if id == "" {
 			continue
 		}
 		if len(given) > 0 { // one alone is always unique
-			sight.Saw()
+			reporter.Observe()
 		}
 		if first := given[id]; first != nil && first.Request != task.said.Request {
-			sight.Break(task.said, rules.Mismatch{
+			reporter.Violation(task.said, rules.Mismatch{
 				Wanted: "an id that no other task has", Found: rules.Show(id) + " again", Where: task.pointer + "/taskId",
 			})
 		}
@@ -356,13 +356,13 @@ func judgeSharedIDs(announced []found, sight *rules.Sight) {
 	}
 }
 
-func guessableTaskIDs(conversation *rules.Conversation, sight *rules.Sight) {
-	judgeGuessableIDs(conversation, createdTasks(conversation), sight)
+func guessableTaskIDs(conversation *rules.Conversation, reporter *rules.Reporter) {
+	judgeGuessableIDs(conversation, createdTasks(conversation), reporter)
 }
 
 // judgeGuessableIDs judges the ids of tasks that were announced, where the client shows no
 // authorization to which tasks could be bound.
-func judgeGuessableIDs(conversation *rules.Conversation, announced []found, sight *rules.Sight) {
+func judgeGuessableIDs(conversation *rules.Conversation, announced []found, reporter *rules.Reporter) {
 	if authorized(conversation) {
 		return
 	}
@@ -372,15 +372,15 @@ func judgeGuessableIDs(conversation *rules.Conversation, announced []found, sigh
 		if id == "" {
 			continue
 		}
-		sight.Saw()
+		reporter.Observe()
 		switch {
 		case entropyAtMost(id) < leastEntropy:
-			sight.Break(task.said, rules.Mismatch{
+			reporter.Violation(task.said, rules.Mismatch{
 				Wanted: fmt.Sprintf("a random id of %d bits at the very least", leastEntropy),
 				Found:  fmt.Sprintf("%s, which has no more than %.0f", rules.Show(id), entropyAtMost(id)), Where: task.pointer + "/taskId",
 			})
 		case follows(last, id):
-			sight.Break(task.said, rules.Mismatch{
+			reporter.Violation(task.said, rules.Mismatch{
 				Wanted: "an id that cannot be told from another one",
 				Found:  fmt.Sprintf("%s after %s", rules.Show(id), rules.Show(last)), Where: task.pointer + "/taskId",
 			})
@@ -447,28 +447,28 @@ func follows(earlier, later string) bool {
 	return changed == 1
 }
 
-func otherBeginnings(conversation *rules.Conversation, sight *rules.Sight) {
+func otherBeginnings(conversation *rules.Conversation, reporter *rules.Reporter) {
 	for _, said := range created(conversation) {
-		sight.Saw()
+		reporter.Observe()
 		task, _ := resultOf(said).member("task")
 		if status, _ := task.member("status"); status.value != "working" {
-			sight.Break(said, rules.Mismatch{Wanted: `the status "working"`, Found: shown(task.object(), "status"), Where: status.pointer})
+			reporter.Violation(said, rules.Mismatch{Wanted: `the status "working"`, Found: shown(task.object(), "status"), Where: status.pointer})
 		}
 	}
 }
 
-func resurrections(conversation *rules.Conversation, sight *rules.Sight) {
+func resurrections(conversation *rules.Conversation, reporter *rules.Reporter) {
 	all := states(conversation)
 	for _, said := range conversation.Notifications(statusMethod) {
 		all = append(all, found{paramsOf(said), said})
 	}
-	judgeEndings(createdTasks(conversation), all, sight)
+	judgeEndings(createdTasks(conversation), all, reporter)
 }
 
 // judgeEndings judges what was asked after a task was known to be over: what was said
 // at the same time may have come in another order. Of an id that several tasks have
 // nobody knows which is meant.
-func judgeEndings(created, states []found, sight *rules.Sight) {
+func judgeEndings(created, states []found, reporter *rules.Reporter) {
 	type ending struct {
 		status string
 		known  int // position among the messages
@@ -485,13 +485,13 @@ func judgeEndings(created, states []found, sight *rules.Sight) {
 		if id == "" || !isText || announced[id] > 1 {
 			continue
 		}
-		sight.Saw()
+		reporter.Observe()
 		end, known := over[id]
 		switch {
 		case !known && slices.Contains(terminal, status):
 			over[id] = ending{text, state.said.Index}
 		case known && text != end.status && state.said.Request != nil && state.said.Request.Index > end.known:
-			sight.Break(state.said, rules.Mismatch{
+			reporter.Violation(state.said, rules.Mismatch{
 				Wanted: fmt.Sprintf("the status %q, which the task had before", end.status),
 				Found:  rules.Show(text), Where: state.pointer + "/status",
 			})
@@ -499,15 +499,15 @@ func judgeEndings(created, states []found, sight *rules.Sight) {
 	}
 }
 
-func unexplainedFailures(conversation *rules.Conversation, sight *rules.Sight) {
+func unexplainedFailures(conversation *rules.Conversation, reporter *rules.Reporter) {
 	for _, said := range conversation.Results("tasks/get") {
 		result := resultOf(said)
 		if status, _ := result.member("status"); status.value != "failed" {
 			continue
 		}
-		sight.Saw()
+		reporter.Observe()
 		if message, _ := result.member("statusMessage"); strings.TrimSpace(message.text()) == "" {
-			sight.Break(said, rules.Mismatch{
+			reporter.Violation(said, rules.Mismatch{
 				Wanted: "a statusMessage that says why", Found: shown(result.object(), "statusMessage"), Where: message.pointer,
 			})
 		}
@@ -516,19 +516,19 @@ func unexplainedFailures(conversation *rules.Conversation, sight *rules.Sight) {
 
 // listsForAnybody looks at a server over HTTP that has neither sessions nor
 // authorization nor cookies to know its clients by.
-func listsForAnybody(conversation *rules.Conversation, sight *rules.Sight) {
+func listsForAnybody(conversation *rules.Conversation, reporter *rules.Reporter) {
 	hello := handshakeOf(conversation)
 	if hello == nil || !mcp.Declares(conversation.ServerCapabilities, "tasks.list") || authorized(conversation) {
 		return
 	}
-	sight.Saw()
+	reporter.Observe()
 	for _, event := range conversation.Events {
 		if event.Kind == transcript.Head && event.From == protocol.Server && event.HTTP != nil &&
 			(event.HTTP.Header.Get(sessionHeader) != "" || event.HTTP.Header.Get("Set-Cookie") != "") {
 			return
 		}
 	}
-	sight.Break(hello, rules.Mismatch{
+	reporter.Violation(hello, rules.Mismatch{
 		Wanted: "tasks.list only with sessions or authorization", Found: "tasks.list with neither", Where: "/result/capabilities/tasks/list",
 	})
 }
@@ -541,33 +541,33 @@ func taskRequests(conversation *rules.Conversation) []*exchange {
 	})
 }
 
-func taskExchanges(conversation *rules.Conversation, sight *rules.Sight) {
+func taskExchanges(conversation *rules.Conversation, reporter *rules.Reporter) {
 	for _, one := range taskRequests(conversation) {
-		sight.Saw()
+		reporter.Observe()
 		if kind := one.mediaType(); kind != "application/json" && kind != eventStreamType {
-			sight.Break(one.sent, rules.Mismatch{
+			reporter.Violation(one.sent, rules.Mismatch{
 				Wanted: "application/json or text/event-stream", Found: fmt.Sprintf("%q", kind), Where: "header Content-Type",
 			})
 		}
 	}
 }
 
-func streamedPolls(conversation *rules.Conversation, sight *rules.Sight) {
+func streamedPolls(conversation *rules.Conversation, reporter *rules.Reporter) {
 	for _, one := range taskRequests(conversation) {
 		if one.sent.Method != "tasks/get" {
 			continue
 		}
-		sight.Saw()
+		reporter.Observe()
 		if one.streams() {
-			sight.Break(one.sent, rules.Mismatch{
+			reporter.Violation(one.sent, rules.Mismatch{
 				Wanted: "tasks/get to be answered with application/json", Found: eventStreamType, Where: "header Content-Type",
 			})
 		}
 	}
 }
 
-func noRelatedTask(carrier string) func(*rules.Said) rules.Mismatch {
-	return func(said *rules.Said) rules.Mismatch {
+func noRelatedTask(carrier string) func(*rules.Message) rules.Mismatch {
+	return func(said *rules.Message) rules.Mismatch {
 		if id, there := relatedTask(said); there {
 			return rules.Mismatch{
 				Wanted: "no " + mcp.RelatedTask, Found: "that of " + rules.Show(id), Where: carrier + "/_meta/" + escape(mcp.RelatedTask),
@@ -598,7 +598,7 @@ func knownTasks(conversation *rules.Conversation) map[string]bool {
 // anonymousRequests judges requests that name a task, and those that come on
 // the stream of tasks/result: what is asked there belongs to a task. Requests
 // about tasks of the client have a rule of their own.
-func anonymousRequests(conversation *rules.Conversation, sight *rules.Sight) {
+func anonymousRequests(conversation *rules.Conversation, reporter *rules.Reporter) {
 	known := knownTasks(conversation)
 	awaiting := map[string]bool{} // streams that answer tasks/result
 	for _, one := range exchanges(conversation) {
@@ -614,13 +614,13 @@ func anonymousRequests(conversation *rules.Conversation, sight *rules.Sight) {
 		if !names && !awaiting[said.Event.Stream] {
 			continue
 		}
-		sight.Saw()
+		reporter.Observe()
 		if !known[id] {
 			found := "none"
 			if names {
 				found = rules.Show(id)
 			}
-			sight.Break(said, rules.Mismatch{
+			reporter.Violation(said, rules.Mismatch{
 				Wanted: fmt.Sprintf("the taskId of a task (%s) in %s", strings.Join(slices.Sorted(maps.Keys(known)), ", "), mcp.RelatedTask),
 				Found:  found, Where: "/params/_meta",
 			})
@@ -630,7 +630,7 @@ func anonymousRequests(conversation *rules.Conversation, sight *rules.Sight) {
 
 // anonymousProgress judges progress of requests that became tasks, after they
 // were announced.
-func anonymousProgress(conversation *rules.Conversation, sight *rules.Sight) {
+func anonymousProgress(conversation *rules.Conversation, reporter *rules.Reporter) {
 	for _, report := range progressReports(conversation) {
 		if len(report.requests) == 0 {
 			continue
@@ -640,20 +640,20 @@ func anonymousProgress(conversation *rules.Conversation, sight *rules.Sight) {
 			continue
 		}
 		id := createdID(request.Answers[0])
-		named, there := relatedTask(report.Said)
+		named, there := relatedTask(report.Message)
 		// On another stream, progress may overtake the answer that begins the task:
 		// then it shows only what is kept.
 		early := request.Answers[0].Index > report.Index
 		if id == "" || early && named != id {
 			continue
 		}
-		sight.Saw()
+		reporter.Observe()
 		if named != id {
 			found := "none"
 			if there {
 				found = rules.Show(named)
 			}
-			sight.Break(report.Said, rules.Mismatch{
+			reporter.Violation(report.Message, rules.Mismatch{
 				Wanted: fmt.Sprintf("the taskId %s in %s", rules.Show(id), mcp.RelatedTask), Found: found, Where: "/params/_meta",
 			})
 		}
@@ -662,7 +662,7 @@ func anonymousProgress(conversation *rules.Conversation, sight *rules.Sight) {
 
 // anonymousResults judges the results of tasks/result, and of other requests
 // that name a task.
-func anonymousResults(conversation *rules.Conversation, sight *rules.Sight) {
+func anonymousResults(conversation *rules.Conversation, reporter *rules.Reporter) {
 	for _, said := range conversation.ByTarget() {
 		if !isResponse(said) || said.ResultObject() == nil || said.Request == nil {
 			continue
@@ -674,13 +674,13 @@ func anonymousResults(conversation *rules.Conversation, sight *rules.Sight) {
 		case !belongs || strings.HasPrefix(method, "tasks/"):
 			continue
 		}
-		sight.Saw()
+		reporter.Observe()
 		if named, there := relatedTask(said); named != wanted {
 			found := "none"
 			if there {
 				found = rules.Show(named)
 			}
-			sight.Break(said, rules.Mismatch{
+			reporter.Violation(said, rules.Mismatch{
 				Wanted: fmt.Sprintf("the taskId %s in %s", rules.Show(wanted), mcp.RelatedTask), Found: found, Where: "/result/_meta",
 			})
 		}
@@ -689,13 +689,13 @@ func anonymousResults(conversation *rules.Conversation, sight *rules.Sight) {
 
 // hastyPolls judges how soon tasks/get comes again. Half of what was asked for
 // is enough: clocks and wires differ.
-func hastyPolls(conversation *rules.Conversation, sight *rules.Sight) {
-	judgePolls(conversation, sight, "pollInterval")
+func hastyPolls(conversation *rules.Conversation, reporter *rules.Reporter) {
+	judgePolls(conversation, reporter, "pollInterval")
 }
 
 // judgePolls judges them by what the answer before says.
-func judgePolls(conversation *rules.Conversation, sight *rules.Sight, interval string) {
-	answered := map[string]*rules.Said{} // by task: the last answer that had an interval
+func judgePolls(conversation *rules.Conversation, reporter *rules.Reporter, interval string) {
+	answered := map[string]*rules.Message{} // by task: the last answer that had an interval
 	for _, said := range conversation.Messages {
 		switch {
 		case said.FromTarget(conversation.Leg) && isRequest(said) && said.Method == "tasks/get":
@@ -703,10 +703,10 @@ func judgePolls(conversation *rules.Conversation, sight *rules.Sight, interval s
 			if before == nil {
 				continue
 			}
-			sight.Saw()
+			reporter.Observe()
 			asked := pollInterval(before, interval)
 			if waited := said.Event.At.Sub(before.Event.At); waited < asked/2 {
-				sight.Break(said, rules.Mismatch{
+				reporter.Violation(said, rules.Mismatch{
 					Wanted: fmt.Sprintf("tasks/get again after %s", asked),
 					Found:  fmt.Sprintf("after %s", waited.Round(time.Millisecond)),
 				})
@@ -722,7 +722,7 @@ func judgePolls(conversation *rules.Conversation, sight *rules.Sight, interval s
 	}
 }
 
-func pollInterval(said *rules.Said, member string) time.Duration {
+func pollInterval(said *rules.Message, member string) time.Duration {
 	milliseconds, isNumber := said.ResultObject()[member].(interface{ Float64() (float64, error) })
 	if !isNumber {
 		return 0
@@ -739,7 +739,7 @@ const toolTasks = "tasks.requests.tools.call"
 
 // A toolCall is one of a client, with what the server last said of the tool.
 type toolCall struct {
-	*rules.Said
+	*rules.Message
 	tool place // without a value when it was not listed
 }
 
@@ -772,42 +772,42 @@ func (c toolCall) support() string {
 	return "forbidden"
 }
 
-func undeclaredTaskCalls(conversation *rules.Conversation, sight *rules.Sight) {
+func undeclaredTaskCalls(conversation *rules.Conversation, reporter *rules.Reporter) {
 	for _, call := range toolCalls(conversation) {
 		if conversation.ServerCapabilities == nil || mcp.Declares(conversation.ServerCapabilities, toolTasks) {
 			continue
 		}
-		sight.Saw()
-		if asksForTask(call.Said) {
-			sight.Break(call.Said, rules.Mismatch{
+		reporter.Observe()
+		if asksForTask(call.Message) {
+			reporter.Violation(call.Message, rules.Mismatch{
 				Wanted: "no task, as the server does not declare " + toolTasks, Found: rules.Show(call.ParamsObject()["task"]), Where: "/params/task",
 			})
 		}
 	}
 }
 
-func forbiddenTaskCalls(conversation *rules.Conversation, sight *rules.Sight) {
+func forbiddenTaskCalls(conversation *rules.Conversation, reporter *rules.Reporter) {
 	for _, call := range toolCalls(conversation) {
 		if call.tool.object() == nil || call.support() != "forbidden" || !mcp.Declares(conversation.ServerCapabilities, toolTasks) {
 			continue
 		}
-		sight.Saw()
-		if asksForTask(call.Said) {
-			sight.Break(call.Said, rules.Mismatch{
+		reporter.Observe()
+		if asksForTask(call.Message) {
+			reporter.Violation(call.Message, rules.Mismatch{
 				Wanted: "no task of a tool that does not support it", Found: rules.Show(call.ParamsObject()["task"]), Where: "/params/task",
 			})
 		}
 	}
 }
 
-func requiredTaskCalls(conversation *rules.Conversation, sight *rules.Sight) {
+func requiredTaskCalls(conversation *rules.Conversation, reporter *rules.Reporter) {
 	for _, call := range toolCalls(conversation) {
 		if call.support() != "required" || !mcp.Declares(conversation.ServerCapabilities, toolTasks) {
 			continue
 		}
-		sight.Saw()
-		if !asksForTask(call.Said) {
-			sight.Break(call.Said, rules.Mismatch{
+		reporter.Observe()
+		if !asksForTask(call.Message) {
+			reporter.Violation(call.Message, rules.Mismatch{
 				Wanted: "a task, as the tool requires one", Found: "a call without a task: " + excerpt.Short(call.Raw), Where: "/params",
 			})
 		}

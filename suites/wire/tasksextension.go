@@ -132,22 +132,22 @@ func extensionStateRules() []rules.Rule {
 		{
 			Text:         "does not change the status of extension tasks that are completed, failed or cancelled",
 			Requirements: []string{"tasks-extension.task.terminal"},
-			Judge: func(conversation *rules.Conversation, sight *rules.Sight) {
-				judgeEndings(createdByExtension(conversation), extensionStates(conversation), sight)
+			Judge: func(conversation *rules.Conversation, reporter *rules.Reporter) {
+				judgeEndings(createdByExtension(conversation), extensionStates(conversation), reporter)
 			},
 		},
 		{
 			Text:         "gives no two extension tasks the same taskId",
 			Requirements: []string{"tasks-extension.task.unique"},
-			Judge: func(conversation *rules.Conversation, sight *rules.Sight) {
-				judgeSharedIDs(createdByExtension(conversation), sight)
+			Judge: func(conversation *rules.Conversation, reporter *rules.Reporter) {
+				judgeSharedIDs(createdByExtension(conversation), reporter)
 			},
 		},
 		{
 			Text:         "gives extension tasks a taskId that cannot be guessed",
 			Requirements: []string{"tasks-extension.security.entropy"},
-			Judge: func(conversation *rules.Conversation, sight *rules.Sight) {
-				judgeGuessableIDs(conversation, createdByExtension(conversation), sight)
+			Judge: func(conversation *rules.Conversation, reporter *rules.Reporter) {
+				judgeGuessableIDs(conversation, createdByExtension(conversation), reporter)
 			},
 		},
 		{
@@ -223,13 +223,13 @@ func declaresExtension(capabilities rules.Object) bool {
 }
 
 // isExtensionTask tells whether a response says that it creates a task.
-func isExtensionTask(said *rules.Said) bool {
+func isExtensionTask(said *rules.Message) bool {
 	return said.ResultObject()["resultType"] == taskType && !isAboutTask(said.Request)
 }
 
 // isAboutTask tells whether a request asks for something about a task, and so makes
 // none.
-func isAboutTask(request *rules.Said) bool {
+func isAboutTask(request *rules.Message) bool {
 	return slices.Contains([]string{"tasks/get", "tasks/update", "tasks/cancel"}, request.Method)
 }
 
@@ -287,11 +287,11 @@ func inStatus(status string) func(*rules.Conversation) []found {
 func judgeTasks(
 	tasks func(*rules.Conversation) []found, wrong func(*rules.Conversation, found) rules.Mismatch,
 ) judge {
-	return func(conversation *rules.Conversation, sight *rules.Sight) {
+	return func(conversation *rules.Conversation, reporter *rules.Reporter) {
 		for _, task := range tasks(conversation) {
-			sight.Saw()
+			reporter.Observe()
 			if mismatch := wrong(conversation, task); mismatch != (rules.Mismatch{}) {
-				sight.Break(task.said, mismatch)
+				reporter.Violation(task.said, mismatch)
 			}
 		}
 	}
@@ -299,37 +299,37 @@ func judgeTasks(
 
 // unnamedTasks judges results of tools that are tasks, whatever they say: they have
 // what a task must have, and nothing of a result.
-func unnamedTasks(conversation *rules.Conversation, sight *rules.Sight) {
+func unnamedTasks(conversation *rules.Conversation, reporter *rules.Reporter) {
 	for _, said := range conversation.Results("tools/call") {
 		result := said.ResultObject()
 		_, hasContent := result["content"]
 		if !isTask(result) || hasContent {
 			continue
 		}
-		sight.Saw()
+		reporter.Observe()
 		if kind, there := result["resultType"]; kind != taskType {
 			wrong := rules.Mismatch{Wanted: `the resultType "task" of a task`, Found: "none", Where: "/result"}
 			if there {
 				wrong.Found, wrong.Where = rules.Show(kind), "/result/resultType"
 			}
-			sight.Break(said, wrong)
+			reporter.Violation(said, wrong)
 		}
 	}
 }
 
-func namedTasks(conversation *rules.Conversation, sight *rules.Sight) {
+func namedTasks(conversation *rules.Conversation, reporter *rules.Reporter) {
 	for _, said := range conversation.ByTarget() {
 		if !isResponse(said) || said.Request == nil || said.ResultObject()["resultType"] != taskType {
 			continue
 		}
-		sight.Saw()
+		reporter.Observe()
 		switch {
 		case isAboutTask(said.Request):
-			sight.Break(said, rules.Mismatch{
+			reporter.Violation(said, rules.Mismatch{
 				Wanted: `the resultType "task" of none but a task that is created`, Found: "that of an answer to " + said.Request.Method, Where: "/result/resultType",
 			})
 		case !isTask(said.ResultObject()):
-			sight.Break(said, rules.Mismatch{
+			reporter.Violation(said, rules.Mismatch{
 				Wanted: `the resultType "task" of none but a task that is created`, Found: "that of a result without taskId or status", Where: "/result/resultType",
 			})
 		}
@@ -339,15 +339,15 @@ func namedTasks(conversation *rules.Conversation, sight *rules.Sight) {
 // completeResults judges the resultType of answers that have one; a rule about all
 // results tells of those that have none.
 func completeResults(method string) judge {
-	return func(conversation *rules.Conversation, sight *rules.Sight) {
+	return func(conversation *rules.Conversation, reporter *rules.Reporter) {
 		for _, said := range conversation.Results(method) {
 			kind, there := said.ResultObject()["resultType"]
 			if !there {
 				continue
 			}
-			sight.Saw()
+			reporter.Observe()
 			if kind != "complete" {
-				sight.Break(said, rules.Mismatch{Wanted: `the resultType "complete"`, Found: rules.Show(kind), Where: "/result/resultType"})
+				reporter.Violation(said, rules.Mismatch{Wanted: `the resultType "complete"`, Found: rules.Show(kind), Where: "/result/resultType"})
 			}
 		}
 	}
@@ -355,12 +355,12 @@ func completeResults(method string) judge {
 
 // emptyResults judges that answers have no member but those of every result.
 func emptyResults(method string) judge {
-	return func(conversation *rules.Conversation, sight *rules.Sight) {
+	return func(conversation *rules.Conversation, reporter *rules.Reporter) {
 		for _, said := range conversation.Results(method) {
-			sight.Saw()
+			reporter.Observe()
 			for _, name := range slices.Sorted(maps.Keys(said.ResultObject())) {
 				if name != "resultType" && name != "_meta" {
-					sight.Break(said, rules.Mismatch{
+					reporter.Violation(said, rules.Mismatch{
 						Wanted: "an empty result", Found: fmt.Sprintf("one with a member %q", name), Where: "/result/" + escape(name),
 					})
 				}
@@ -369,33 +369,33 @@ func emptyResults(method string) judge {
 	}
 }
 
-func formerCapability(conversation *rules.Conversation, sight *rules.Sight) {
+func formerCapability(conversation *rules.Conversation, reporter *rules.Reporter) {
 	for _, said := range conversation.Results("server/discover") {
 		capabilities, _ := resultOf(said).member("capabilities")
 		if !declaresExtension(capabilities.object()) {
 			continue
 		}
-		sight.Saw()
+		reporter.Observe()
 		if former, there := capabilities.member("tasks"); there {
-			sight.Break(said, rules.Mismatch{
+			reporter.Violation(said, rules.Mismatch{
 				Wanted: "the extension alone", Found: "the capability tasks of 2025-11-25, too: " + rules.Show(former.value), Where: former.pointer,
 			})
 		}
 	}
 }
 
-func misshapenTasks(conversation *rules.Conversation, sight *rules.Sight) {
+func misshapenTasks(conversation *rules.Conversation, reporter *rules.Reporter) {
 	for _, task := range extensionStates(conversation) {
-		sight.Saw()
+		reporter.Observe()
 		for _, name := range []string{"taskId", "status", "createdAt", "lastUpdatedAt"} {
 			if _, isText := task.object()[name].(string); !isText {
-				sight.Break(task.said, rules.Mismatch{
+				reporter.Violation(task.said, rules.Mismatch{
 					Wanted: fmt.Sprintf("a %s that is a string", name), Found: shown(task.object(), name), Where: task.pointer + "/" + name,
 				})
 			}
 		}
 		if _, there := task.member("ttlMs"); !there {
-			sight.Break(task.said, rules.Mismatch{
+			reporter.Violation(task.said, rules.Mismatch{
 				Wanted: "a ttlMs: an integer, or null for no limit", Found: "none", Where: task.pointer,
 			})
 		}
@@ -405,14 +405,14 @@ func misshapenTasks(conversation *rules.Conversation, sight *rules.Sight) {
 // skew is how much the clocks of those who work on a task may differ, or be rounded.
 const skew = time.Second
 
-func misdatedTasks(conversation *rules.Conversation, sight *rules.Sight) {
+func misdatedTasks(conversation *rules.Conversation, reporter *rules.Reporter) {
 	for _, task := range extensionStates(conversation) {
-		sight.Saw()
+		reporter.Observe()
 		var moments []time.Time
 		for _, name := range []string{"createdAt", "lastUpdatedAt"} {
 			text, isText := task.object()[name].(string)
 			if isText && !isTimestamp(text) {
-				sight.Break(task.said, rules.Mismatch{
+				reporter.Violation(task.said, rules.Mismatch{
 					Wanted: "a time of ISO 8601, such as 2025-11-25T10:30:00Z", Found: rules.Show(text), Where: task.pointer + "/" + name,
 				})
 			}
@@ -421,7 +421,7 @@ func misdatedTasks(conversation *rules.Conversation, sight *rules.Sight) {
 			}
 		}
 		if len(moments) == 2 && moments[1].Add(skew).Before(moments[0]) {
-			sight.Break(task.said, rules.Mismatch{
+			reporter.Violation(task.said, rules.Mismatch{
 				Wanted: "a lastUpdatedAt that is not before createdAt, " + rules.Show(task.object()["createdAt"]),
 				Found:  rules.Show(task.object()["lastUpdatedAt"]), Where: task.pointer + "/lastUpdatedAt",
 			})
@@ -431,7 +431,7 @@ func misdatedTasks(conversation *rules.Conversation, sight *rules.Sight) {
 
 // recreatedTasks judges that the time of a task's creation stays. The same moment may
 // be written in several ways, and more or less exactly.
-func recreatedTasks(conversation *rules.Conversation, sight *rules.Sight) {
+func recreatedTasks(conversation *rules.Conversation, reporter *rules.Reporter) {
 	first := map[string]time.Time{}
 	for _, task := range extensionStates(conversation) {
 		id := taskID(task.object())
@@ -445,23 +445,23 @@ func recreatedTasks(conversation *rules.Conversation, sight *rules.Sight) {
 			first[id] = moment
 			continue
 		}
-		sight.Saw()
+		reporter.Observe()
 		if moment.Sub(before).Abs() >= skew {
-			sight.Break(task.said, rules.Mismatch{
+			reporter.Violation(task.said, rules.Mismatch{
 				Wanted: "the createdAt that the task had before, " + before.Format(time.RFC3339Nano), Found: rules.Show(text), Where: task.pointer + "/createdAt",
 			})
 		}
 	}
 }
 
-func mistimedTasks(conversation *rules.Conversation, sight *rules.Sight) {
+func mistimedTasks(conversation *rules.Conversation, reporter *rules.Reporter) {
 	for _, task := range extensionStates(conversation) {
-		sight.Saw()
+		reporter.Observe()
 		if ttl, there := task.member("ttlMs"); there && ttl.value != nil && !isMilliseconds(ttl.value) {
-			sight.Break(task.said, rules.Mismatch{Wanted: "an integer of milliseconds, or null", Found: rules.Show(ttl.value), Where: ttl.pointer})
+			reporter.Violation(task.said, rules.Mismatch{Wanted: "an integer of milliseconds, or null", Found: rules.Show(ttl.value), Where: ttl.pointer})
 		}
 		if interval, there := task.member("pollIntervalMs"); there && !isMilliseconds(interval.value) {
-			sight.Break(task.said, rules.Mismatch{Wanted: "an integer of milliseconds", Found: rules.Show(interval.value), Where: interval.pointer})
+			reporter.Violation(task.said, rules.Mismatch{Wanted: "an integer of milliseconds", Found: rules.Show(interval.value), Where: interval.pointer})
 		}
 	}
 }
@@ -502,7 +502,7 @@ func wrongPayload(task place) rules.Mismatch {
 }
 
 // reusedKeys judges that a key of a task's inputRequests stands for one request.
-func reusedKeys(conversation *rules.Conversation, sight *rules.Sight) {
+func reusedKeys(conversation *rules.Conversation, reporter *rules.Reporter) {
 	type key struct{ task, name string }
 	known := map[key]any{}
 	for _, task := range extensionStates(conversation) {
@@ -510,9 +510,9 @@ func reusedKeys(conversation *rules.Conversation, sight *rules.Sight) {
 		for _, name := range slices.Sorted(maps.Keys(requests.object())) {
 			one := key{taskID(task.object()), name}
 			request := requests.object()[name]
-			sight.Saw()
+			reporter.Observe()
 			if before, used := known[one]; used && !sameJSON(wish(before), wish(request)) {
-				sight.Break(task.said, rules.Mismatch{
+				reporter.Violation(task.said, rules.Mismatch{
 					Wanted: "the request that this key stood for before: " + rules.Show(before), Found: rules.Show(request),
 					Where: requests.pointer + "/" + escape(name),
 				})
@@ -535,7 +535,7 @@ func wish(request any) any {
 
 // subscriptionOf returns the request that opened the subscription which a notification
 // belongs to, as far as it says so.
-func subscriptionOf(said *rules.Said, subscriptions map[jsonrpc.ID]*rules.Said) *rules.Said {
+func subscriptionOf(said *rules.Message, subscriptions map[jsonrpc.ID]*rules.Message) *rules.Message {
 	id, there := subscriptionID(said)
 	if !there {
 		return nil
@@ -544,8 +544,8 @@ func subscriptionOf(said *rules.Said, subscriptions map[jsonrpc.ID]*rules.Said) 
 }
 
 // subscriptionsTo returns the subscriptions of the client, by id.
-func subscriptionsTo(conversation *rules.Conversation) map[jsonrpc.ID]*rules.Said {
-	all := map[jsonrpc.ID]*rules.Said{}
+func subscriptionsTo(conversation *rules.Conversation) map[jsonrpc.ID]*rules.Message {
+	all := map[jsonrpc.ID]*rules.Message{}
 	for _, said := range byPeer(conversation) {
 		if isRequest(said) && said.Method == listenMethod {
 			all[said.ID] = said
@@ -555,19 +555,19 @@ func subscriptionsTo(conversation *rules.Conversation) map[jsonrpc.ID]*rules.Sai
 }
 
 // subscribedTasks are the ids of the tasks that a subscription asks for.
-func subscribedTasks(subscription *rules.Said) []any {
+func subscribedTasks(subscription *rules.Message) []any {
 	filter, _ := paramsOf(subscription).member("notifications")
 	ids, _ := filter.object()["taskIds"].([]any)
 	return ids
 }
 
-func unsubscribedTasks(conversation *rules.Conversation, sight *rules.Sight) {
+func unsubscribedTasks(conversation *rules.Conversation, reporter *rules.Reporter) {
 	subscriptions := subscriptionsTo(conversation)
 	for _, task := range notifiedTasks(conversation) {
-		sight.Saw()
+		reporter.Observe()
 		subscription := subscriptionOf(task.said, subscriptions)
 		if subscription == nil || !slices.Contains(subscribedTasks(subscription), any(taskID(task.object()))) {
-			sight.Break(task.said, rules.Mismatch{
+			reporter.Violation(task.said, rules.Mismatch{
 				Wanted: "notifications of tasks only on a subscription that asks for them", Found: "one of the task " + rules.Show(task.object()["taskId"]),
 				Where: "/params",
 			})
@@ -577,9 +577,9 @@ func unsubscribedTasks(conversation *rules.Conversation, sight *rules.Sight) {
 
 // strangersOnTasks judges what comes on subscriptions to tasks: over HTTP by the stream,
 // elsewhere by what the notification says.
-func strangersOnTasks(conversation *rules.Conversation, sight *rules.Sight) {
+func strangersOnTasks(conversation *rules.Conversation, reporter *rules.Reporter) {
 	subscriptions := subscriptionsTo(conversation)
-	opened := map[string]*rules.Said{}
+	opened := map[string]*rules.Message{}
 	for _, one := range exchanges(conversation) {
 		if one.sent != nil && one.sent.Method == listenMethod {
 			opened[one.request.Stream] = one.sent
@@ -596,9 +596,9 @@ func strangersOnTasks(conversation *rules.Conversation, sight *rules.Sight) {
 		if subscription == nil || len(subscribedTasks(subscription)) == 0 {
 			continue
 		}
-		sight.Saw()
+		reporter.Observe()
 		if said.Method == "notifications/progress" || said.Method == "notifications/message" {
-			sight.Break(said, rules.Mismatch{
+			reporter.Violation(said, rules.Mismatch{
 				Wanted: "neither progress nor log messages on a subscription to tasks", Found: said.Method, Where: "/method",
 			})
 		}
@@ -611,8 +611,8 @@ func extensionClientRules() []rules.Rule {
 		{
 			Text:         "sends tasks/get no more often than pollIntervalMs allows",
 			Requirements: []string{"tasks-extension.poll.interval-respected"},
-			Judge: ofClient(func(conversation *rules.Conversation, sight *rules.Sight) {
-				judgePolls(conversation, sight, "pollIntervalMs")
+			Judge: ofClient(func(conversation *rules.Conversation, reporter *rules.Reporter) {
+				judgePolls(conversation, reporter, "pollIntervalMs")
 			}),
 		},
 		{
@@ -628,7 +628,7 @@ func extensionClientRules() []rules.Rule {
 	}
 }
 
-func repeatedInputs(conversation *rules.Conversation, sight *rules.Sight) {
+func repeatedInputs(conversation *rules.Conversation, reporter *rules.Reporter) {
 	type input struct{ task, key string }
 	given := map[input]bool{}
 	refused := refusedStreams(conversation)
@@ -644,10 +644,10 @@ func repeatedInputs(conversation *rules.Conversation, sight *rules.Sight) {
 		}
 		responses, _ := paramsOf(said).member(inputResponses)
 		for _, key := range slices.Sorted(maps.Keys(responses.object())) {
-			sight.Saw()
+			reporter.Observe()
 			one := input{taskID(said.ParamsObject()), key}
 			if given[one] {
-				sight.Break(said, rules.Mismatch{
+				reporter.Violation(said, rules.Mismatch{
 					Wanted: "one answer to each input request", Found: "another one to " + rules.Show(key), Where: responses.pointer + "/" + escape(key),
 				})
 			}
@@ -658,7 +658,7 @@ func repeatedInputs(conversation *rules.Conversation, sight *rules.Sight) {
 
 // cancelledTasks judges cancellations that come when the client knows of the task,
 // as it has asked after it.
-func cancelledTasks(conversation *rules.Conversation, sight *rules.Sight) {
+func cancelledTasks(conversation *rules.Conversation, reporter *rules.Reporter) {
 	asked := map[string]int{} // by task: index of the first request about it
 	for _, said := range conversation.ByTarget() {
 		id := taskID(said.ParamsObject())
@@ -667,16 +667,16 @@ func cancelledTasks(conversation *rules.Conversation, sight *rules.Sight) {
 		}
 	}
 	for range conversation.Requests("tasks/cancel") {
-		sight.Saw()
+		reporter.Observe()
 	}
 	for _, cancelled := range withdrawals(conversation) {
-		sight.Saw()
+		reporter.Observe()
 		if cancelled.request == nil || len(cancelled.request.Answers) == 0 || !isExtensionTask(cancelled.request.Answers[0]) {
 			continue
 		}
 		first, known := asked[taskID(cancelled.request.Answers[0].ResultObject())]
 		if known && first < cancelled.Index {
-			sight.Break(cancelled.Said, rules.Mismatch{
+			reporter.Violation(cancelled.Message, rules.Mismatch{
 				Wanted: "tasks/cancel for a request that became a task", Found: cancelledMethod, Where: "/method",
 			})
 		}

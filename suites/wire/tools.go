@@ -68,8 +68,8 @@ func ToolRules() []rules.Rule {
 		{
 			Text:         "returns images and audio from tools with base64 data",
 			Requirements: []string{"tools.content.encoded"},
-			Judge: func(conversation *rules.Conversation, sight *rules.Sight) {
-				judgeBy(conversation, sight, within(ofType(toolContent(conversation), "image", "audio"), "data"),
+			Judge: func(conversation *rules.Conversation, reporter *rules.Reporter) {
+				judgeBy(conversation, reporter, within(ofType(toolContent(conversation), "image", "audio"), "data"),
 					"ImageContent/properties/data")
 			},
 		},
@@ -96,16 +96,16 @@ func toolNames(conversation *rules.Conversation) []found {
 // the rule about the schema.
 func judgeText(
 	places func(*rules.Conversation) []found, wanted string, holds func(string) bool,
-) func(*rules.Conversation, *rules.Sight) {
-	return func(conversation *rules.Conversation, sight *rules.Sight) {
+) func(*rules.Conversation, *rules.Reporter) {
+	return func(conversation *rules.Conversation, reporter *rules.Reporter) {
 		for _, one := range places(conversation) {
 			text, isString := one.value.(string)
 			if !isString {
 				continue
 			}
-			sight.Saw()
+			reporter.Observe()
 			if !holds(text) {
-				sight.Break(one.said, rules.Mismatch{Wanted: wanted, Found: rules.Show(text), Where: one.pointer})
+				reporter.Violation(one.said, rules.Mismatch{Wanted: wanted, Found: rules.Show(text), Where: one.pointer})
 			}
 		}
 	}
@@ -113,8 +113,8 @@ func judgeText(
 
 // unique judges that no two items of a list have the same key, on all its
 // pages. changed is the notification after which a list is another one.
-func unique(method, key, changed string) func(*rules.Conversation, *rules.Sight) {
-	return func(conversation *rules.Conversation, sight *rules.Sight) {
+func unique(method, key, changed string) func(*rules.Conversation, *rules.Reporter) {
+	return func(conversation *rules.Conversation, reporter *rules.Reporter) {
 		listings := map[string]*listing{} // by the cursor of the page that comes next
 		for _, said := range conversation.ByTarget() {
 			if said.Kind == jsonrpc.Notification && said.Method == changed {
@@ -129,7 +129,7 @@ func unique(method, key, changed string) func(*rules.Conversation, *rules.Sight)
 				list = &listing{seen: map[string]bool{}, pages: map[[sha256.Size]byte]bool{}}
 			}
 			delete(listings, cursor)
-			list.judge(said, method, key, sight)
+			list.judge(said, method, key, reporter)
 			if next, more := said.ResultObject()["nextCursor"].(string); more {
 				listings[next] = list
 			}
@@ -153,7 +153,7 @@ func fingerprint(names []string) (sum [sha256.Size]byte) {
 	return sum
 }
 
-func (l *listing) judge(said *rules.Said, method, key string, sight *rules.Sight) {
+func (l *listing) judge(said *rules.Message, method, key string, reporter *rules.Reporter) {
 	var keys []place
 	var names []string
 	for _, item := range resultOf(said).items(mcp.ListMember(method)) {
@@ -169,10 +169,10 @@ func (l *listing) judge(said *rules.Said, method, key string, sight *rules.Sight
 	l.pages[page] = true
 	for _, name := range keys {
 		if len(l.seen) > 0 { // one alone is always unique
-			sight.Saw()
+			reporter.Observe()
 		}
 		if l.seen[name.text()] {
-			sight.Break(said, rules.Mismatch{
+			reporter.Violation(said, rules.Mismatch{
 				Wanted: fmt.Sprintf("a %s that no other item of the list has", key),
 				Found:  rules.Show(name.text()) + " a second time", Where: name.pointer,
 			})
@@ -183,16 +183,16 @@ func (l *listing) judge(said *rules.Said, method, key string, sight *rules.Sight
 
 // validSchemas judges a schema that tools have. An object that already breaks the
 // protocol's own definition of a tool is left to the rule about that.
-func validSchemas(member string) func(*rules.Conversation, *rules.Sight) {
-	return func(conversation *rules.Conversation, sight *rules.Sight) {
+func validSchemas(member string) func(*rules.Conversation, *rules.Reporter) {
+	return func(conversation *rules.Conversation, reporter *rules.Reporter) {
 		if conversation.Schema == nil {
 			return
 		}
 		for _, tool := range listed(conversation, "tools/list") {
 			document, there := tool.member(member)
 			if there && document.object() == nil && conversation.Has(protocol.SchemaDialect) {
-				sight.Saw()
-				sight.Break(tool.said, rules.Mismatch{
+				reporter.Observe()
+				reporter.Violation(tool.said, rules.Mismatch{
 					Wanted: "a JSON Schema that is an object", Found: rules.Show(document.value), Where: document.pointer,
 				})
 				continue
@@ -205,9 +205,9 @@ func validSchemas(member string) func(*rules.Conversation, *rules.Sight) {
 			if err != nil && !isInvalid {
 				continue // a dialect that is not known here, a reference elsewhere: it may be right
 			}
-			sight.Saw()
+			reporter.Observe()
 			if isInvalid {
-				sight.Break(tool.said, rules.Mismatch{
+				reporter.Violation(tool.said, rules.Mismatch{
 					Wanted: "a JSON Schema that is valid by " + invalid.Dialect,
 					Found:  fmt.Sprintf("in the %s of the tool %s: %s", member, rules.Show(tool.object()["name"]), invalid.Violations[0]),
 					Where:  document.pointer,
@@ -280,8 +280,8 @@ func (m *memory) get(key string, compile func() (*schema.Compiled, error)) (*sch
 
 // conformingStructure judges the results of tools by the output schemas that the latest
 // list before the call had: on the connection or, where that has none, at first contact.
-func conformingStructure(conversation *rules.Conversation, sight *rules.Sight) {
-	promised := promises{tools: map[string]*schema.Compiled{}, calls: map[*rules.Said]*schema.Compiled{}, tasks: map[string]*schema.Compiled{}}
+func conformingStructure(conversation *rules.Conversation, reporter *rules.Reporter) {
+	promised := promises{tools: map[string]*schema.Compiled{}, calls: map[*rules.Message]*schema.Compiled{}, tasks: map[string]*schema.Compiled{}}
 	promised.earlier = conversation.Tools
 	for _, said := range conversation.Messages {
 		switch {
@@ -300,7 +300,7 @@ func conformingStructure(conversation *rules.Conversation, sight *rules.Sight) {
 			promised.tasks[taskID(said.ResultObject())] = promised.calls[said.Request]
 		default:
 			if result, there := toolResult(said); there {
-				judgeStructure(conversation, result, promised.calls[said.Request], sight)
+				judgeStructure(conversation, result, promised.calls[said.Request], reporter)
 			}
 		}
 	}
@@ -309,7 +309,7 @@ func conformingStructure(conversation *rules.Conversation, sight *rules.Sight) {
 // toolResult returns the result of a tool in a response: to the call itself, to
 // tasks/result, or to tasks/get of the tasks extension when the task is done. There
 // is false when the response has none, but says what comes first.
-func toolResult(said *rules.Said) (result found, there bool) {
+func toolResult(said *rules.Message) (result found, there bool) {
 	whole := resultOf(said)
 	if said.Request.Method == "tasks/get" {
 		inner, there := whole.member("result")
@@ -334,14 +334,14 @@ func toolResults(conversation *rules.Conversation) []found {
 
 // promises are the output schemas by which results are to be judged.
 type promises struct {
-	earlier []rules.Object                   // tools of the list at first contact
-	tools   map[string]*schema.Compiled      // by name
-	calls   map[*rules.Said]*schema.Compiled // by the request that gets the result
-	tasks   map[string]*schema.Compiled      // by id
+	earlier []rules.Object                      // tools of the list at first contact
+	tools   map[string]*schema.Compiled         // by name
+	calls   map[*rules.Message]*schema.Compiled // by the request that gets the result
+	tasks   map[string]*schema.Compiled         // by id
 }
 
 // ask notes which schema the result of a request is promised by.
-func (p promises) ask(revision string, said *rules.Said) {
+func (p promises) ask(revision string, said *rules.Message) {
 	params := said.ParamsObject()
 	switch name, _ := params["name"].(string); {
 	case said.Kind != jsonrpc.Request:
@@ -356,7 +356,7 @@ func (p promises) ask(revision string, said *rules.Said) {
 }
 
 // list notes the schemas of a page of tools.
-func (p promises) list(revision string, said *rules.Said) {
+func (p promises) list(revision string, said *rules.Message) {
 	for _, tool := range resultOf(said).items("tools") {
 		p.note(revision, tool.object())
 	}
@@ -382,15 +382,15 @@ func (p promises) note(revision string, tool rules.Object) {
 	}
 }
 
-func judgeStructure(conversation *rules.Conversation, result found, output *schema.Compiled, sight *rules.Sight) {
+func judgeStructure(conversation *rules.Conversation, result found, output *schema.Compiled, reporter *rules.Reporter) {
 	if result.object() == nil || result.object()["isError"] == true {
 		return
 	}
 	wanted := "structured content that conforms to the outputSchema of the tool"
 	content, there := result.member("structuredContent")
 	if !there {
-		sight.Saw()
-		sight.Break(result.said, rules.Mismatch{Wanted: wanted, Found: "a result without structuredContent", Where: result.pointer})
+		reporter.Observe()
+		reporter.Violation(result.said, rules.Mismatch{Wanted: wanted, Found: "a result without structuredContent", Where: result.pointer})
 		return
 	}
 	if content.object() == nil && !conversation.Has(protocol.StructuredValues) {
@@ -400,9 +400,9 @@ func judgeStructure(conversation *rules.Conversation, result found, output *sche
 	if err != nil {
 		return // it cannot be judged here
 	}
-	sight.Saw()
+	reporter.Observe()
 	for _, violation := range violations {
-		sight.Break(result.said, rules.Mismatch{
+		reporter.Violation(result.said, rules.Mismatch{
 			Wanted: wanted + ": " + violation.Expected, Found: violation.Found,
 			Where: content.pointer + violation.Pointer,
 		})
@@ -412,19 +412,19 @@ func judgeStructure(conversation *rules.Conversation, result found, output *sche
 // structureAsText judges that structured content stands in a text block, too.
 // What is no object, as it may be in the stateless era, may be told in other words
 // there: the page itself shows a list so.
-func structureAsText(conversation *rules.Conversation, sight *rules.Sight) {
+func structureAsText(conversation *rules.Conversation, reporter *rules.Reporter) {
 	for _, result := range toolResults(conversation) {
 		structured, there := result.member("structuredContent")
 		isObject := structured.object() != nil
 		if !there || !isObject && !conversation.Has(protocol.StructuredValues) {
 			continue
 		}
-		sight.Saw()
+		reporter.Observe()
 		if !hasText(result, func(text string) bool {
 			value, _ := jsonrpc.Decode([]byte(text))
 			return !isObject || sameJSON(structured.value, value)
 		}) {
-			sight.Break(result.said, rules.Mismatch{
+			reporter.Violation(result.said, rules.Mismatch{
 				Wanted: "a text block with the structured content as JSON", Found: "none that says the same", Where: result.pointer + "/content",
 			})
 		}
@@ -441,14 +441,14 @@ func hasText(result found, holds func(string) bool) bool {
 }
 
 // embeddedResourcesDeclared judges a server whose tools embed resources.
-func embeddedResourcesDeclared(conversation *rules.Conversation, sight *rules.Sight) {
+func embeddedResourcesDeclared(conversation *rules.Conversation, reporter *rules.Reporter) {
 	if conversation.ServerCapabilities == nil {
 		return
 	}
 	for _, block := range ofType(toolContent(conversation), "resource") {
-		sight.Saw()
+		reporter.Observe()
 		if _, declared := conversation.ServerCapabilities["resources"].(map[string]any); !declared {
-			sight.Break(block.said, rules.Mismatch{
+			reporter.Violation(block.said, rules.Mismatch{
 				Wanted: "a server that declares the capability resources",
 				Found:  "an embedded resource of one that does not", Where: block.pointer,
 			})

@@ -28,7 +28,7 @@ var traceFormats = []struct {
 	{"baggage", "a list of key=value, as W3C Baggage has it", isBaggage},
 }
 
-func traceContexts(conversation *rules.Conversation, sight *rules.Sight) {
+func traceContexts(conversation *rules.Conversation, reporter *rules.Reporter) {
 	for _, said := range conversation.ByTarget() {
 		for _, meta := range membersNamed(said, "_meta") {
 			for _, format := range traceFormats {
@@ -36,9 +36,9 @@ func traceContexts(conversation *rules.Conversation, sight *rules.Sight) {
 				if !there {
 					continue
 				}
-				sight.Saw()
+				reporter.Observe()
 				if text, isText := value.value.(string); !isText || !format.holds(text) {
-					sight.Break(said, rules.Mismatch{Wanted: format.wanted, Found: rules.Show(value.value), Where: value.pointer})
+					reporter.Violation(said, rules.Mismatch{Wanted: format.wanted, Found: rules.Show(value.value), Where: value.pointer})
 				}
 			}
 		}

@@ -28,12 +28,12 @@ func encoding() []rules.Rule {
 		{
 			Text:         "encodes its messages in UTF-8",
 			Requirements: []string{"transports.utf8"},
-			Judge:        every(func(*rules.Said) bool { return true }, otherEncoding),
+			Judge:        every(func(*rules.Message) bool { return true }, otherEncoding),
 		},
 	}
 }
 
-func otherEncoding(said *rules.Said) rules.Mismatch {
+func otherEncoding(said *rules.Message) rules.Mismatch {
 	if utf8.Valid(said.Raw) {
 		return rules.Mismatch{}
 	}
@@ -79,18 +79,18 @@ func tells(one *exchange) bool {
 		(one.sent.Kind == jsonrpc.Notification || one.sent.Kind == jsonrpc.Response)
 }
 
-func acceptances(conversation *rules.Conversation, sight *rules.Sight) {
+func acceptances(conversation *rules.Conversation, reporter *rules.Reporter) {
 	const wanted = "202 and no body"
 	for _, one := range exchanges(conversation) {
 		if !tells(one) || !one.accepted() || refusesInBody(one) {
 			continue
 		}
-		sight.Saw()
+		reporter.Observe()
 		switch {
 		case one.status() != http.StatusAccepted:
-			sight.BreakAt(*one.head, rules.Mismatch{Wanted: wanted, Found: fmt.Sprintf("HTTP %d", one.status()), Where: "HTTP status"}, one.explained()...)
+			reporter.ViolationAt(*one.head, rules.Mismatch{Wanted: wanted, Found: fmt.Sprintf("HTTP %d", one.status()), Where: "HTTP status"}, one.explained()...)
 		case len(one.events) > 0:
-			sight.BreakAt(one.events[0], rules.Mismatch{Wanted: wanted, Found: "the body " + excerpt.Short(one.events[0].Raw)}, one.explained()...)
+			reporter.ViolationAt(one.events[0], rules.Mismatch{Wanted: wanted, Found: "the body " + excerpt.Short(one.events[0].Raw)}, one.explained()...)
 		}
 	}
 }
@@ -100,14 +100,14 @@ func refusesInBody(one *exchange) bool {
 	return slices.ContainsFunc(one.said, isRefusal)
 }
 
-func refusals(conversation *rules.Conversation, sight *rules.Sight) {
+func refusals(conversation *rules.Conversation, reporter *rules.Reporter) {
 	for _, one := range exchanges(conversation) {
 		if !tells(one) || one.accepted() && !refusesInBody(one) {
 			continue
 		}
-		sight.Saw()
+		reporter.Observe()
 		if one.accepted() {
-			sight.BreakAt(*one.head, rules.Mismatch{
+			reporter.ViolationAt(*one.head, rules.Mismatch{
 				Wanted: "an HTTP error status, as the body is an error",
 				Found:  fmt.Sprintf("HTTP %d", one.status()), Where: "HTTP status",
 			}, one.explained()...)
@@ -115,23 +115,23 @@ func refusals(conversation *rules.Conversation, sight *rules.Sight) {
 	}
 }
 
-func contentTypes(conversation *rules.Conversation, sight *rules.Sight) {
+func contentTypes(conversation *rules.Conversation, reporter *rules.Reporter) {
 	for _, one := range exchanges(conversation) {
 		if !one.asks() || !one.accepted() {
 			continue
 		}
-		sight.Saw()
+		reporter.Observe()
 		switch one.mediaType() {
 		case eventStreamType:
 			if found := noEvents(one); found != "" {
-				sight.BreakAt(one.events[0], rules.Mismatch{Wanted: "an event stream", Found: found}, one.explained()...)
+				reporter.ViolationAt(one.events[0], rules.Mismatch{Wanted: "an event stream", Found: found}, one.explained()...)
 			}
 		case "application/json":
 			if found := noObject(one); found != "" {
-				sight.BreakAt(*one.head, rules.Mismatch{Wanted: "one JSON object", Found: found}, one.explained()...)
+				reporter.ViolationAt(*one.head, rules.Mismatch{Wanted: "one JSON object", Found: found}, one.explained()...)
 			}
 		default:
-			sight.BreakAt(*one.head, rules.Mismatch{
+			reporter.ViolationAt(*one.head, rules.Mismatch{
 				Wanted: eventStreamType + " or application/json",
 				Found:  fmt.Sprintf("HTTP %d of the content type %q", one.status(), one.head.HTTP.Header.Get("Content-Type")),
 				Where:  "header Content-Type",
@@ -210,16 +210,16 @@ func streams() []rules.Rule {
 
 // primings judges the first event of streams that have ids. A client cannot
 // come back to others, so that there is nothing to ready it for.
-func primings(conversation *rules.Conversation, sight *rules.Sight) {
+func primings(conversation *rules.Conversation, reporter *rules.Reporter) {
 	spoken := negotiations(conversation)
 	for _, one := range exchanges(conversation) {
 		events := slices.DeleteFunc(slices.Clone(one.events), onlyComments)
 		if !one.asks() || !one.streams() || !slices.ContainsFunc(events, hasID) || !one.spoke(conversation.Revision, spoken) {
 			continue
 		}
-		sight.Saw()
+		reporter.Observe()
 		if first := events[0]; first.Kind != transcript.Block || !first.SSE.HasData || eventID(first) == "" {
-			sight.BreakAt(first, rules.Mismatch{
+			reporter.ViolationAt(first, rules.Mismatch{
 				Wanted: "an event with an id and an empty data field at first", Found: describeEvent(first),
 			}, one.explained()...)
 		}
@@ -250,7 +250,7 @@ func describeEvent(event transcript.Event) string {
 
 // cancelled tells whether the client gave up the request of an exchange.
 func (e *exchange) cancelled(conversation *rules.Conversation) bool {
-	return slices.ContainsFunc(byPeer(conversation), func(said *rules.Said) bool {
+	return slices.ContainsFunc(byPeer(conversation), func(said *rules.Message) bool {
 		return said.Method == "notifications/cancelled" && jsonrpc.IDOf(said.ParamsObject()["requestId"]) == e.sent.ID
 	})
 }
@@ -273,7 +273,7 @@ func (e *exchange) answeredIn(family []*exchange) bool {
 	return slices.ContainsFunc(family, func(other *exchange) bool { return e.answer(other.said) != nil })
 }
 
-func broughtResponses(conversation *rules.Conversation, sight *rules.Sight) {
+func broughtResponses(conversation *rules.Conversation, reporter *rules.Reporter) {
 	all, spoken := exchanges(conversation), negotiations(conversation)
 	for _, one := range all {
 		if !one.asks() || !one.streams() || one.cancelled(conversation) || !one.spoke(conversation.Revision, spoken) ||
@@ -285,10 +285,10 @@ func broughtResponses(conversation *rules.Conversation, sight *rules.Sight) {
 		ended := !slices.ContainsFunc(family, func(other *exchange) bool { return !other.endedInPeace(all) })
 		switch {
 		case one.answeredIn(family):
-			sight.Saw()
+			reporter.Observe()
 		case ended && conversation.Complete && !waits(last, conversation):
-			sight.Saw()
-			sight.BreakAt(*last.end, rules.Mismatch{
+			reporter.Observe()
+			reporter.ViolationAt(*last.end, rules.Mismatch{
 				Wanted: "the response to " + one.sent.Method + " before the stream ends",
 				Found:  "the end of the stream, which nothing followed",
 			}, one.explained()...)
@@ -303,16 +303,16 @@ func waits(last *exchange, conversation *rules.Conversation) bool {
 	return conversation.Has(protocol.Polling) && slices.ContainsFunc(last.events, hasID)
 }
 
-func keptStreams(conversation *rules.Conversation, sight *rules.Sight) {
+func keptStreams(conversation *rules.Conversation, reporter *rules.Reporter) {
 	all, spoken := exchanges(conversation), negotiations(conversation)
 	for _, one := range all {
 		if !one.asks() || !one.streams() || !one.endedInPeace(all) || one.cancelled(conversation) ||
 			!conversation.Complete || !one.spoke(conversation.Revision, spoken) {
 			continue
 		}
-		sight.Saw()
+		reporter.Observe()
 		if one.answer(one.said) == nil {
-			sight.BreakAt(*one.end, rules.Mismatch{
+			reporter.ViolationAt(*one.end, rules.Mismatch{
 				Wanted: "the stream to stay open until the response to " + one.sent.Method, Found: "its end before the response",
 			}, one.explained()...)
 		}
@@ -321,15 +321,15 @@ func keptStreams(conversation *rules.Conversation, sight *rules.Sight) {
 
 // retries judges streams that the server closed and that turned out not to
 // have ended: the response was missing, or more came when they were resumed.
-func retries(conversation *rules.Conversation, sight *rules.Sight) {
+func retries(conversation *rules.Conversation, reporter *rules.Reporter) {
 	all, spoken := exchanges(conversation), negotiations(conversation)
 	for _, one := range all {
 		if !one.streams() || !one.endedInPeace(all) || !closedEarly(one, conversation, all) || !one.spoke(conversation.Revision, spoken) {
 			continue
 		}
-		sight.Saw()
+		reporter.Observe()
 		if !slices.ContainsFunc(one.events, func(event transcript.Event) bool { return event.SSE != nil && event.SSE.Retry != nil }) {
-			sight.BreakAt(*one.end, rules.Mismatch{
+			reporter.ViolationAt(*one.end, rules.Mismatch{
 				Wanted: "an event with a retry field before the connection closes", Found: "none on " + one.request.Stream,
 			}, one.explained()...)
 		}
@@ -349,14 +349,14 @@ func closedEarly(one *exchange, conversation *rules.Conversation, all []*exchang
 // replays tells whether all that a resumed stream brought had been sent before
 // its connection was closed.
 func replays(later, one *exchange) bool {
-	return !slices.ContainsFunc(later.said, func(said *rules.Said) bool {
-		return !slices.ContainsFunc(one.said, func(earlier *rules.Said) bool { return bytes.Equal(earlier.Raw, said.Raw) })
+	return !slices.ContainsFunc(later.said, func(said *rules.Message) bool {
+		return !slices.ContainsFunc(one.said, func(earlier *rules.Message) bool { return bytes.Equal(earlier.Raw, said.Raw) })
 	})
 }
 
 // askedFor finds the request of the peer that a progress notification of the
 // target is about; nil when it is none, or the token is not unique.
-func askedFor(said *rules.Said, conversation *rules.Conversation) *rules.Said {
+func askedFor(said *rules.Message, conversation *rules.Conversation) *rules.Message {
 	if said.Method != "notifications/progress" {
 		return nil
 	}
@@ -364,7 +364,7 @@ func askedFor(said *rules.Said, conversation *rules.Conversation) *rules.Said {
 	if !there {
 		return nil
 	}
-	var found *rules.Said
+	var found *rules.Message
 	for _, request := range conversation.Messages[:said.Index] {
 		asked, asks := progressToken(request)
 		if request.FromTarget(conversation.Leg) || !asks || jsonrpc.IDOf(asked) != jsonrpc.IDOf(token) {
@@ -378,7 +378,7 @@ func askedFor(said *rules.Said, conversation *rules.Conversation) *rules.Said {
 	return found
 }
 
-func relatedProgress(conversation *rules.Conversation, sight *rules.Sight) {
+func relatedProgress(conversation *rules.Conversation, reporter *rules.Reporter) {
 	all := exchanges(conversation)
 	for _, one := range all {
 		root := one.root()
@@ -390,9 +390,9 @@ func relatedProgress(conversation *rules.Conversation, sight *rules.Sight) {
 			if request == nil || one != root && foreignTo(root, said, one, all) != "" {
 				continue // what is replayed wrongly has a rule of its own
 			}
-			sight.Saw()
+			reporter.Observe()
 			if request != root.sent {
-				sight.Break(said, rules.Mismatch{
+				reporter.Violation(said, rules.Mismatch{
 					Wanted: fmt.Sprintf("messages that relate to the request %s (%s)", root.sent.ID, root.sent.Method),
 					Found:  fmt.Sprintf("progress of the request %s (%s)", request.ID, request.Method),
 				})
@@ -404,7 +404,7 @@ func relatedProgress(conversation *rules.Conversation, sight *rules.Sight) {
 // broadcasts judges messages that say which they are: responses and requests
 // by their id, progress by its value and a token that one request gave. Others
 // may be sent again with the same words.
-func broadcasts(conversation *rules.Conversation, sight *rules.Sight) {
+func broadcasts(conversation *rules.Conversation, reporter *rules.Reporter) {
 	if conversation.Transport != protocol.HTTP {
 		return
 	}
@@ -424,10 +424,10 @@ func broadcasts(conversation *rules.Conversation, sight *rules.Sight) {
 				continue
 			}
 			if slices.ContainsFunc(all, func(other *exchange) bool { return other != one && other.openAt(said.Event) }) {
-				sight.Saw()
+				reporter.Observe()
 			}
 			if earlier := sentOn[name]; earlier != nil && earlier != one && earlier.openAt(said.Event) {
-				sight.Break(said, rules.Mismatch{
+				reporter.Violation(said, rules.Mismatch{
 					Wanted: "each message on one stream",
 					Found:  fmt.Sprintf("the same message on %s and on %s", earlier.request.Stream, one.request.Stream),
 				})
@@ -448,7 +448,7 @@ func tokensGiven(conversation *rules.Conversation) map[jsonrpc.ID]int {
 	return given
 }
 
-func identity(said *rules.Said, one *exchange, given map[jsonrpc.ID]int) string {
+func identity(said *rules.Message, one *exchange, given map[jsonrpc.ID]int) string {
 	switch {
 	case said.Kind == jsonrpc.Request, said.Kind == jsonrpc.Response && !isAnonymous(said):
 		return one.session() + " " + string(said.Raw)
@@ -485,7 +485,7 @@ func listening() []rules.Rule {
 // answeredGets leaves out what says nothing of GET: that the server has too
 // much to do for the moment, that the session is over, or that one stream is
 // all that a client gets.
-func answeredGets(conversation *rules.Conversation, sight *rules.Sight) {
+func answeredGets(conversation *rules.Conversation, reporter *rules.Reporter) {
 	all := exchanges(conversation)
 	for _, one := range all {
 		if !one.standing() || one.deliberate() || one.head == nil {
@@ -503,11 +503,11 @@ func answeredGets(conversation *rules.Conversation, sight *rules.Sight) {
 				continue
 			}
 		}
-		sight.Saw()
+		reporter.Observe()
 		if one.status() == http.StatusMethodNotAllowed || one.status() == http.StatusOK && one.streams() {
 			continue
 		}
-		sight.BreakAt(*one.head, rules.Mismatch{
+		reporter.ViolationAt(*one.head, rules.Mismatch{
 			Wanted: "an event stream, or HTTP 405 (Method Not Allowed)",
 			Found:  fmt.Sprintf("HTTP %d of the content type %q", one.status(), one.head.HTTP.Header.Get("Content-Type")),
 			Where:  "HTTP status",
@@ -533,7 +533,7 @@ func (e *exchange) overtaken(all []*exchange) bool {
 	})
 }
 
-func unaskedResponses(conversation *rules.Conversation, sight *rules.Sight) {
+func unaskedResponses(conversation *rules.Conversation, reporter *rules.Reporter) {
 	all := exchanges(conversation)
 	gets := slices.DeleteFunc(slices.Clone(all), func(one *exchange) bool { return !one.standing() || !one.streams() })
 	for _, one := range all {
@@ -542,12 +542,12 @@ func unaskedResponses(conversation *rules.Conversation, sight *rules.Sight) {
 			switch {
 			case said.Kind != jsonrpc.Response:
 			case one.root().standing() && one.streams():
-				sight.Saw()
-				sight.Break(said, rules.Mismatch{
+				reporter.Observe()
+				reporter.Violation(said, rules.Mismatch{
 					Wanted: "the response on the stream of its request", Found: "the response on " + one.request.Stream + ", opened with GET",
 				})
 			case !resumes && slices.ContainsFunc(gets, func(get *exchange) bool { return get.openAt(said.Event) }):
-				sight.Saw() // it could have come there
+				reporter.Observe() // it could have come there
 			}
 		}
 	}
@@ -556,9 +556,9 @@ func unaskedResponses(conversation *rules.Conversation, sight *rules.Sight) {
 // unrelatedProgress judges progress of requests whose own stream is open, so
 // that it could have gone there. That of a task is left out: it goes on when its
 // request is answered, and which of two streams was first is not to be seen.
-func unrelatedProgress(conversation *rules.Conversation, sight *rules.Sight) {
+func unrelatedProgress(conversation *rules.Conversation, reporter *rules.Reporter) {
 	all := exchanges(conversation)
-	ownStream := func(request *rules.Said, at transcript.Event) *exchange {
+	ownStream := func(request *rules.Message, at transcript.Event) *exchange {
 		index := slices.IndexFunc(all, func(one *exchange) bool { return one.sent == request && one.openAt(at) })
 		if index < 0 {
 			return nil
@@ -573,10 +573,10 @@ func unrelatedProgress(conversation *rules.Conversation, sight *rules.Sight) {
 			}
 			listening := slices.ContainsFunc(all, func(get *exchange) bool { return get.standing() && get.openAt(said.Event) })
 			if listening {
-				sight.Saw()
+				reporter.Observe()
 			}
 			if one.root().standing() {
-				sight.Break(said, rules.Mismatch{
+				reporter.Violation(said, rules.Mismatch{
 					Wanted: "progress on the stream of its request, which is open",
 					Found:  "progress on " + one.request.Stream + ", opened with GET",
 				})
@@ -585,7 +585,7 @@ func unrelatedProgress(conversation *rules.Conversation, sight *rules.Sight) {
 	}
 }
 
-func ofTask(said *rules.Said) bool {
+func ofTask(said *rules.Message) bool {
 	_, related := said.Meta()[mcp.RelatedTask]
 	return related
 }
@@ -608,7 +608,7 @@ func resumption() []rules.Rule {
 
 // uniqueEvents compares the events of streams that resume none: those replay
 // events with the ids that they had.
-func uniqueEvents(conversation *rules.Conversation, sight *rules.Sight) {
+func uniqueEvents(conversation *rules.Conversation, reporter *rules.Reporter) {
 	type known struct {
 		one     *exchange
 		message bool
@@ -624,14 +624,14 @@ func uniqueEvents(conversation *rules.Conversation, sight *rules.Sight) {
 				continue
 			}
 			if len(used) > 0 { // one alone is always unique
-				sight.Saw()
+				reporter.Observe()
 			}
 			name := one.session() + " " + id
 			earlier, there := used[name]
 			message := event.Kind == transcript.Message
 			// An event without a message may point at the last one that had one.
 			if there && (earlier.one != one || earlier.message && message) {
-				sight.BreakAt(event, rules.Mismatch{
+				reporter.ViolationAt(event, rules.Mismatch{
 					Wanted: "ids that no other event of the session has",
 					Found:  fmt.Sprintf("the id %q on %s and on %s", id, earlier.one.request.Stream, one.request.Stream),
 				}, one.explained()...)
@@ -642,7 +642,7 @@ func uniqueEvents(conversation *rules.Conversation, sight *rules.Sight) {
 }
 
 // ownReplays judges what a stream brings that resumes a known one.
-func ownReplays(conversation *rules.Conversation, sight *rules.Sight) {
+func ownReplays(conversation *rules.Conversation, reporter *rules.Reporter) {
 	all := exchanges(conversation)
 	for _, one := range all {
 		root := one.root()
@@ -650,9 +650,9 @@ func ownReplays(conversation *rules.Conversation, sight *rules.Sight) {
 			continue
 		}
 		for _, said := range one.said {
-			sight.Saw()
+			reporter.Observe()
 			if foreign := foreignTo(root, said, one, all); foreign != "" {
-				sight.Break(said, rules.Mismatch{
+				reporter.Violation(said, rules.Mismatch{
 					Wanted: "only messages of " + root.request.Stream + ", which is resumed", Found: foreign,
 				})
 			}
@@ -662,7 +662,7 @@ func ownReplays(conversation *rules.Conversation, sight *rules.Sight) {
 
 // foreignTo says where a message on a resumed stream belongs instead; "" when
 // nothing shows that it belongs elsewhere.
-func foreignTo(root *exchange, said *rules.Said, one *exchange, all []*exchange) string {
+func foreignTo(root *exchange, said *rules.Message, one *exchange, all []*exchange) string {
 	if said.Kind == jsonrpc.Response && said.Request != nil {
 		if root.sent == said.Request {
 			return ""
@@ -701,15 +701,15 @@ func sessions() []rules.Rule {
 	}
 }
 
-func visibleSessions(conversation *rules.Conversation, sight *rules.Sight) {
+func visibleSessions(conversation *rules.Conversation, reporter *rules.Reporter) {
 	for _, one := range exchanges(conversation) {
 		if one.head == nil || one.head.HTTP == nil {
 			continue
 		}
 		for _, id := range one.head.HTTP.Header.Values(sessionHeader) {
-			sight.Saw()
+			reporter.Observe()
 			if !isVisibleASCII(id) {
-				sight.BreakAt(*one.head, rules.Mismatch{
+				reporter.ViolationAt(*one.head, rules.Mismatch{
 					Wanted: "a session id of characters from 0x21 to 0x7E", Found: fmt.Sprintf("%+q", id), Where: "header " + sessionHeader,
 				}, one.explained()...)
 			}
@@ -719,15 +719,15 @@ func visibleSessions(conversation *rules.Conversation, sight *rules.Sight) {
 
 // assignedSessions judges the answers to requests of the stateless era, by their version
 // header. An id that the request has may be repeated, which is for a check to judge.
-func assignedSessions(conversation *rules.Conversation, sight *rules.Sight) {
+func assignedSessions(conversation *rules.Conversation, reporter *rules.Reporter) {
 	for _, one := range exchanges(conversation) {
 		version := one.request.HTTP.Header.Get(transport.VersionHeader)
 		if one.head == nil || one.head.HTTP == nil || !protocol.Has(version, protocol.PerRequestMeta) || one.deliberate() || one.request.HTTP.Header.Get(sessionHeader) != "" {
 			continue
 		}
-		sight.Saw()
+		reporter.Observe()
 		if id := one.head.HTTP.Header.Get(sessionHeader); id != "" {
-			sight.BreakAt(*one.head, rules.Mismatch{
+			reporter.ViolationAt(*one.head, rules.Mismatch{
 				Wanted: "no session id, as there are no sessions at " + version, Found: fmt.Sprintf("%q", id), Where: "header " + sessionHeader,
 			}, one.explained()...)
 		}

@@ -27,29 +27,29 @@ func VersioningRules() []rules.Rule {
 		{
 			Text:         "uses no extension that the peer does not declare",
 			Requirements: []string{"versioning.extensions.fallback"},
-			Judge: func(conversation *rules.Conversation, sight *rules.Sight) {
-				extendedResults(conversation, sight)
-				extendedRequests(conversation, sight)
+			Judge: func(conversation *rules.Conversation, reporter *rules.Reporter) {
+				extendedResults(conversation, reporter)
+				extendedRequests(conversation, reporter)
 			},
 		},
 	}
 }
 
-func unlistedVersions(conversation *rules.Conversation, sight *rules.Sight) {
+func unlistedVersions(conversation *rules.Conversation, reporter *rules.Reporter) {
 	for _, said := range standaloneErrors(conversation) {
 		refusal, _ := said.Error()
 		if refusal.Code != jsonrpc.UnsupportedRevision {
 			continue
 		}
-		sight.Saw()
+		reporter.Observe()
 		data, _ := refusal.Data.(map[string]any)
 		if !isListOfNames(data["supported"]) {
-			sight.Break(said, rules.Mismatch{
+			reporter.Violation(said, rules.Mismatch{
 				Wanted: "a list of revisions", Found: shown(data, "supported"), Where: "/error/data/supported",
 			})
 		}
 		if _, isText := data["requested"].(string); !isText {
-			sight.Break(said, rules.Mismatch{
+			reporter.Violation(said, rules.Mismatch{
 				Wanted: "the revision that was asked for", Found: shown(data, "requested"), Where: "/error/data/requested",
 			})
 		}
@@ -64,12 +64,12 @@ func isListOfNames(value any) bool {
 	})
 }
 
-func extensionNames(conversation *rules.Conversation, sight *rules.Sight) {
+func extensionNames(conversation *rules.Conversation, reporter *rules.Reporter) {
 	for _, capabilities := range declarations(conversation) {
 		for _, name := range extensions(capabilities.object()) {
-			sight.Saw()
+			reporter.Observe()
 			if !isExtension(name) {
-				sight.Break(capabilities.said, rules.Mismatch{
+				reporter.Violation(capabilities.said, rules.Mismatch{
 					Wanted: "a name with a prefix, such as com.example/extension", Found: rules.Show(name),
 					Where: capabilities.pointer + "/extensions/" + escape(name),
 				})
@@ -98,7 +98,7 @@ func isExtension(name string) bool {
 // extendedResults looks at the results of a server with extensions for clients that
 // lack some of them: their types are those of the core, or of an extension that
 // both have.
-func extendedResults(conversation *rules.Conversation, sight *rules.Sight) {
+func extendedResults(conversation *rules.Conversation, reporter *rules.Reporter) {
 	offered := extensions(conversation.ServerCapabilities)
 	for _, said := range standaloneResults(conversation) {
 		shared := extensions(conversation.ClientDeclared(said))
@@ -107,10 +107,10 @@ func extendedResults(conversation *rules.Conversation, sight *rules.Sight) {
 		if !isText || !lacking {
 			continue
 		}
-		sight.Saw()
+		reporter.Observe()
 		mayMean := func(name string) bool { return unknownExtension(name) || slices.Contains(resultTypes[name], kind) }
 		if !isCoreType(kind) && slices.ContainsFunc(offered, mayMean) && !slices.ContainsFunc(shared, mayMean) {
-			sight.Break(said, rules.Mismatch{
+			reporter.Violation(said, rules.Mismatch{
 				Wanted: fmt.Sprintf("%q or %q: the request declares no extension that has another type", complete, inputRequired),
 				Found:  rules.Show(kind), Where: resultTypePlace,
 			})
@@ -120,7 +120,7 @@ func extendedResults(conversation *rules.Conversation, sight *rules.Sight) {
 
 // extendedRequests looks at the requests of a client in the stateless era, once it
 // has heard what the server declares: those about tasks belong to an extension.
-func extendedRequests(conversation *rules.Conversation, sight *rules.Sight) {
+func extendedRequests(conversation *rules.Conversation, reporter *rules.Reporter) {
 	declared := conversation.ServerCapabilities
 	if conversation.Role != protocol.ClientRole || !conversation.Has(protocol.Extensions) || declared == nil {
 		return
@@ -129,9 +129,9 @@ func extendedRequests(conversation *rules.Conversation, sight *rules.Sight) {
 		if _, stateless := revisionOf(said); !stateless {
 			continue
 		}
-		sight.Saw()
+		reporter.Observe()
 		if strings.HasPrefix(said.Method, "tasks/") && !declaresExtension(declared) {
-			sight.Break(said, rules.Mismatch{
+			reporter.Violation(said, rules.Mismatch{
 				Wanted: "nothing of " + tasksExtension + ", which the server does not declare", Found: said.Method, Where: "/method",
 			})
 		}

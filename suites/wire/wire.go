@@ -22,20 +22,20 @@ import (
 )
 
 // judge is what a rule does with a conversation.
-type judge = func(*rules.Conversation, *rules.Sight)
+type judge = func(*rules.Conversation, *rules.Reporter)
 
 // every makes the judge of a rule about single messages of the target: which
 // of them could break it, and what is wrong with such a message. A zero
 // Mismatch means that nothing is.
-func every(concerned func(*rules.Said) bool, wrong func(*rules.Said) rules.Mismatch) judge {
-	return func(conversation *rules.Conversation, sight *rules.Sight) {
+func every(concerned func(*rules.Message) bool, wrong func(*rules.Message) rules.Mismatch) judge {
+	return func(conversation *rules.Conversation, reporter *rules.Reporter) {
 		for _, said := range conversation.ByTarget() {
 			if !concerned(said) {
 				continue
 			}
-			sight.Saw()
+			reporter.Observe()
 			if mismatch := wrong(said); mismatch != (rules.Mismatch{}) {
-				sight.Break(said, mismatch)
+				reporter.Violation(said, mismatch)
 			}
 		}
 	}
@@ -43,28 +43,28 @@ func every(concerned func(*rules.Said) bool, wrong func(*rules.Said) rules.Misma
 
 // ofClient makes a rule judge clients alone.
 func ofClient(judged judge) judge {
-	return func(conversation *rules.Conversation, sight *rules.Sight) {
+	return func(conversation *rules.Conversation, reporter *rules.Reporter) {
 		if conversation.Role == protocol.ClientRole {
-			judged(conversation, sight)
+			judged(conversation, reporter)
 		}
 	}
 }
 
-func isRequest(said *rules.Said) bool  { return said.Kind == jsonrpc.Request }
-func isResponse(said *rules.Said) bool { return said.Kind == jsonrpc.Response }
+func isRequest(said *rules.Message) bool  { return said.Kind == jsonrpc.Request }
+func isResponse(said *rules.Message) bool { return said.Kind == jsonrpc.Response }
 
-func isCall(said *rules.Said) bool {
+func isCall(said *rules.Message) bool {
 	return said.Kind == jsonrpc.Request || said.Kind == jsonrpc.Notification
 }
 
 // isMessage leaves out what is none; rules about messages judge what is.
-func isMessage(said *rules.Said) bool { return isCall(said) || isResponse(said) }
+func isMessage(said *rules.Message) bool { return isCall(said) || isResponse(said) }
 
-func isObject(said *rules.Said) bool { return said.Object != nil }
+func isObject(said *rules.Message) bool { return said.Object != nil }
 
 // byPeer returns the messages that the target received.
-func byPeer(conversation *rules.Conversation) []*rules.Said {
-	var said []*rules.Said
+func byPeer(conversation *rules.Conversation) []*rules.Message {
+	var said []*rules.Message
 	for _, message := range conversation.Messages {
 		if !message.FromTarget(conversation.Leg) {
 			said = append(said, message)
@@ -122,7 +122,7 @@ func schemas(conversation *rules.Conversation) []*schema.Schema {
 
 // revisionAsked returns the revision that a request names as its own: initialize in
 // its params, one of the stateless era in its _meta.
-func revisionAsked(said *rules.Said) (revision string, named bool) {
+func revisionAsked(said *rules.Message) (revision string, named bool) {
 	if isRequest(said) && said.Method == "initialize" {
 		revision, named = said.ParamsObject()["protocolVersion"].(string)
 		return revision, named
@@ -138,19 +138,19 @@ func hasHandshake(known *schema.Schema) bool {
 
 // originals returns the target's messages without those that it delivered a
 // second time.
-func originals(conversation *rules.Conversation) []*rules.Said {
+func originals(conversation *rules.Conversation) []*rules.Message {
 	repeated := redelivered(conversation)
-	return slices.DeleteFunc(conversation.ByTarget(), func(said *rules.Said) bool { return repeated[said] })
+	return slices.DeleteFunc(conversation.ByTarget(), func(said *rules.Message) bool { return repeated[said] })
 }
 
 // redelivered returns the messages that the target sent again because the
 // client came back for them with Last-Event-ID.
-func redelivered(conversation *rules.Conversation) map[*rules.Said]bool {
+func redelivered(conversation *rules.Conversation) map[*rules.Message]bool {
 	resumed := resumedStreams(conversation)
 	if len(resumed) == 0 {
 		return nil
 	}
-	repeated, delivered := map[*rules.Said]bool{}, map[jsonrpc.ID]bool{}
+	repeated, delivered := map[*rules.Message]bool{}, map[jsonrpc.ID]bool{}
 	for _, said := range conversation.ByTarget() {
 		message := jsonrpc.IDOf(said.Object) // however it is spelled the second time
 		if resumed[said.Event.Stream] && delivered[message] {
@@ -187,7 +187,7 @@ func refusedStreams(conversation *rules.Conversation) map[string]bool {
 
 // flood finds the first message at which more than most of them came within
 // one second; nil when there is none.
-func flood(messages []*rules.Said, most int) *rules.Said {
+func flood(messages []*rules.Message, most int) *rules.Message {
 	for last := most; last < len(messages); last++ {
 		if messages[last].Event.At.Sub(messages[last-most].Event.At) < time.Second {
 			return messages[last]
@@ -206,7 +206,7 @@ var opaque = map[string]bool{
 
 // membersNamed returns every member of a name in the objects of a message that
 // belong to the protocol, sorted by place.
-func membersNamed(said *rules.Said, name string) []place {
+func membersNamed(said *rules.Message, name string) []place {
 	// Most messages have none, and walking through a long list takes its time.
 	if said.Object == nil || !bytes.Contains(said.Raw, []byte(`"`+name+`"`)) {
 		return nil
@@ -260,7 +260,7 @@ func shown(object map[string]any, name string) string {
 
 // progressToken returns the progress token in the params of a request, if one
 // is there.
-func progressToken(said *rules.Said) (token any, there bool) {
+func progressToken(said *rules.Message) (token any, there bool) {
 	token, there = said.Meta()["progressToken"]
 	return token, there
 }

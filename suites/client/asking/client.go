@@ -107,7 +107,7 @@ var Declared = &conform.Scenario{
 
 // NeedDeclared returns what came of a question of Declared, and the call during which it
 // was asked. Of a client that does not declare the capability nothing is shown.
-func NeedDeclared(client *conform.Client, tool, method, capability string) (call *rules.Said, inquiry conform.Inquiry) {
+func NeedDeclared(client *conform.Client, tool, method, capability string) (call *rules.Message, inquiry conform.Inquiry) {
 	call = client.NeedCalls(tool)[0]
 	if !client.Declares(capability) {
 		client.NeverBut("the client does not declare "+capability, method)
@@ -117,7 +117,7 @@ func NeedDeclared(client *conform.Client, tool, method, capability string) (call
 
 // JudgeFulfilment judges that the client answers what it was asked for by a question of
 // Declared. One that refuses may have its reasons, but not that it knows no such method.
-func JudgeFulfilment(client *conform.Client, call *rules.Said, inquiry conform.Inquiry) {
+func JudgeFulfilment(client *conform.Client, call *rules.Message, inquiry conform.Inquiry) {
 	switch {
 	case conform.Observed(inquiry.Answered()):
 	case inquiry.Refused && inquiry.Refusal.Code == jsonrpc.MethodNotFound:

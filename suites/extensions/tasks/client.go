@@ -284,7 +284,7 @@ func endingEarly() {
 
 // becameTask returns the call that was answered with a task, of which the check needs
 // one.
-func becameTask(client *Client) *Said {
+func becameTask(client *Client) *Message {
 	calls := client.NeedCalls(scripted.AddNumbers)
 	demandDeclared(client)
 	for _, call := range calls {
@@ -303,7 +303,7 @@ func demandDeclared(client *Client) {
 }
 
 // asksForInput returns the call whose task asks for input.
-func asksForInput(client *Client) *Said {
+func asksForInput(client *Client) *Message {
 	client.NeedCalls(scripted.AddNumbers)
 	demandDeclared(client)
 	if !client.Declares("elicitation") {
@@ -313,7 +313,7 @@ func asksForInput(client *Client) *Said {
 }
 
 // createdIn returns the id of the task that a call was answered with; "" for none.
-func createdIn(call *Said) string {
+func createdIn(call *Message) string {
 	answer := ResultTo(call)
 	if answer["resultType"] != "task" {
 		return ""
@@ -323,12 +323,12 @@ func createdIn(call *Said) string {
 }
 
 // about keeps the requests about a task.
-func about(requests []*Said, id string) []*Said {
-	return slices.DeleteFunc(requests, func(said *Said) bool { return said.ParamsObject()["taskId"] != id })
+func about(requests []*Message, id string) []*Message {
+	return slices.DeleteFunc(requests, func(said *Message) bool { return said.ParamsObject()["taskId"] != id })
 }
 
-func updatesOf(client *Client, id string) []*Said {
-	return slices.DeleteFunc(about(client.Requests("tasks/update"), id), func(said *Said) bool {
+func updatesOf(client *Client, id string) []*Message {
+	return slices.DeleteFunc(about(client.Requests("tasks/update"), id), func(said *Message) bool {
 		responses, _ := said.ParamsObject()["inputResponses"].(map[string]any)
 		return responses[inputKey] == nil
 	})
@@ -336,7 +336,7 @@ func updatesOf(client *Client, id string) []*Said {
 
 // lastLook returns the last tasks/get of a task, of which the check needs one. A
 // client that waits to be told of the task need not ask.
-func lastLook(client *Client, id string) *Said {
+func lastLook(client *Client, id string) *Message {
 	for _, listen := range client.Requests("subscriptions/listen") {
 		filter, _ := listen.ParamsObject()["notifications"].(map[string]any)
 		if filter["taskIds"] != nil {

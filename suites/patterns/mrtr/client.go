@@ -215,9 +215,9 @@ func retriesOfClients() {
 
 // isMadeAgain tells whether the client made a call again after a result that asks for
 // input, whatever it brings.
-func isMadeAgain(client *Client, result *Said) bool {
+func isMadeAgain(client *Client, result *Message) bool {
 	tool, _ := result.Request.ParamsObject()["name"].(string)
-	return slices.ContainsFunc(client.Calls(tool), func(call *Said) bool {
+	return slices.ContainsFunc(client.Calls(tool), func(call *Message) bool {
 		return call.Event.At.After(result.Event.At) && bringsAny(call)
 	})
 }
@@ -225,8 +225,8 @@ func isMadeAgain(client *Client, result *Said) bool {
 // needRetries returns the calls of a tool that bring input or a state after a result has
 // asked for it, of which the check needs one. Others may be new ones, of a client that
 // plays twice.
-func needRetries(client *Client, tool string) []*Said {
-	retries := slices.DeleteFunc(client.NeedCalls(tool)[1:], func(call *Said) bool { return !bringsAny(call) })
+func needRetries(client *Client, tool string) []*Message {
+	retries := slices.DeleteFunc(client.NeedCalls(tool)[1:], func(call *Message) bool { return !bringsAny(call) })
 	if len(retries) == 0 {
 		client.NeverBut("the client did not make the call of "+tool+" again, for which the server needs input", "elicitation/create")
 	}
@@ -234,7 +234,7 @@ func needRetries(client *Client, tool string) []*Said {
 }
 
 // bringsAny tells whether a call brings input or a state.
-func bringsAny(call *Said) bool {
+func bringsAny(call *Message) bool {
 	params := call.ParamsObject()
 	return params["inputResponses"] != nil || params["requestState"] != nil
 }

@@ -137,7 +137,7 @@ func freshResults() {
 		func(ctx SpecContext) {
 			client := Played(ctx)
 
-			retry := slices.IndexFunc(readsOf(client, privateURI), func(read *Said) bool { return read.ParamsObject()["inputResponses"] != nil })
+			retry := slices.IndexFunc(readsOf(client, privateURI), func(read *Message) bool { return read.ParamsObject()["inputResponses"] != nil })
 			if retry < 0 {
 				client.NeverBut("the client brought no input for resources/read", "elicitation/create")
 			}
@@ -152,13 +152,13 @@ func freshResults() {
 }
 
 // readsOf returns the client's reads of a resource.
-func readsOf(client *Client, uri string) []*Said {
-	return slices.DeleteFunc(client.Requests("resources/read"), func(read *Said) bool { return read.ParamsObject()["uri"] != uri })
+func readsOf(client *Client, uri string) []*Message {
+	return slices.DeleteFunc(client.Requests("resources/read"), func(read *Message) bool { return read.ParamsObject()["uri"] != uri })
 }
 
 // asksAfter tells whether the client sent a request of a method after a message.
-func asksAfter(client *Client, message *Said, method string) bool {
-	return slices.ContainsFunc(client.Requests(method), func(request *Said) bool { return request.Event.At.After(message.Event.At) })
+func asksAfter(client *Client, message *Message, method string) bool {
+	return slices.ContainsFunc(client.Requests(method), func(request *Message) bool { return request.Event.At.After(message.Event.At) })
 }
 
 const (
@@ -285,7 +285,7 @@ func staleResults() {
 // grownStale returns the last request for a list of tools before the long call, during
 // which the list grows stale, and the call. Of a client that knew no list nothing is
 // shown.
-func grownStale(client *Client) (known, call *Said) {
+func grownStale(client *Client) (known, call *Message) {
 	lists := client.NeedRequests("tools/list")
 	call = client.NeedCalls(scripted.AddNumbers)[0]
 	for _, list := range lists {
@@ -301,13 +301,13 @@ func grownStale(client *Client) (known, call *Said) {
 
 // pollsOf returns the lists of tools that the client asked for during the long call, and
 // the answer of that.
-func pollsOf(client *Client) (polls []*Said, answer *Said) {
+func pollsOf(client *Client) (polls []*Message, answer *Message) {
 	_, call := grownStale(client)
 	answer = AnswerTo(call)
 	if answer == nil {
 		client.NeverBut("the client did not wait for the answer of the call", "tools/call")
 	}
-	polls = slices.DeleteFunc(client.Requests("tools/list"), func(list *Said) bool {
+	polls = slices.DeleteFunc(client.Requests("tools/list"), func(list *Message) bool {
 		return list.Event.At.Before(call.Event.At) || list.Event.At.After(answer.Event.At)
 	})
 	return polls, answer
@@ -380,14 +380,14 @@ func pages() {
 			client := Played(ctx)
 
 			lists := client.NeedRequests("prompts/list")
-			refused := slices.IndexFunc(lists, func(list *Said) bool {
+			refused := slices.IndexFunc(lists, func(list *Message) bool {
 				answer := AnswerTo(list)
 				return answer != nil && answer.ResultObject() == nil
 			})
 			if refused < 0 {
 				client.NeverBut("the client did not come to the second page of prompts a second time", "prompts/list")
 			}
-			if firsts := slices.DeleteFunc(slices.Clone(lists[:refused]), func(list *Said) bool { return !isFirst(list) }); len(firsts) > 1 {
+			if firsts := slices.DeleteFunc(slices.Clone(lists[:refused]), func(list *Message) bool { return !isFirst(list) }); len(firsts) > 1 {
 				NotApplicable("the client keeps no pages: it had just begun from the beginning")
 			}
 			if Observed(slices.ContainsFunc(lists[refused:], isFirst)) {
@@ -403,7 +403,7 @@ func pages() {
 }
 
 // isFirst tells whether a request is for the first page of a list.
-func isFirst(list *Said) bool {
+func isFirst(list *Message) bool {
 	_, given := list.ParamsObject()["cursor"]
 	return !given
 }

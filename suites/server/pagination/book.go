@@ -53,7 +53,7 @@ func (b book) bind(server *scripted.Server) { server.On(b.method, b.leaf) }
 
 // turned returns the client's request for a page, by its position; nil when it did
 // not ask for it.
-func (b book) turned(client *Client, position int) *Said {
+func (b book) turned(client *Client, position int) *Message {
 	for _, request := range client.Requests(b.method) {
 		cursor, given := request.ParamsObject()["cursor"]
 		if given == (position > 0) && (!given || cursor == b.pages[position].cursor) {

@@ -190,7 +190,7 @@ var cursors = &Scenario{
 const lostCursor = "session-1-page-2"
 
 // leadsOnByLostCursor tells whether the answer to a request has that cursor.
-func leadsOnByLostCursor(list *Said) bool { return ResultTo(list)["nextCursor"] == lostCursor }
+func leadsOnByLostCursor(list *Message) bool { return ResultTo(list)["nextCursor"] == lostCursor }
 
 // lostPages is a server that ends the session in the middle of a list.
 var lostPages = &Scenario{

@@ -71,7 +71,7 @@ func expandingTemplates() {
 func demandExpansion(client *Client, number int) {
 	one := expansions[number]
 	reads := client.NeedRequests("resources/read")
-	if Observed(slices.ContainsFunc(reads, func(read *Said) bool { return isURI(read, one.uri) })) {
+	if Observed(slices.ContainsFunc(reads, func(read *Message) bool { return isURI(read, one.uri) })) {
 		return
 	}
 	beginning, _, _ := strings.Cut(one.template, "{")
@@ -88,7 +88,7 @@ func demandExpansion(client *Client, number int) {
 
 // isURI compares the URI of a request; the letters of percent-encodings are the same in
 // either case.
-func isURI(read *Said, uri string) bool {
+func isURI(read *Message, uri string) bool {
 	found, _ := read.ParamsObject()["uri"].(string)
 	return percents.ReplaceAllStringFunc(found, strings.ToUpper) == uri
 }

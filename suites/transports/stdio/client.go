@@ -271,7 +271,7 @@ var afterCrash = []int{4, 5}
 
 // restarted returns the first request to the process that takes the place of the one
 // that crashed; nil when there is none.
-func restarted(client *Client) *Said {
+func restarted(client *Client) *Message {
 	call := client.NeedCalls(scripted.AddNumbers)[0]
 	for _, request := range client.Requests() {
 		if request.Event.Connection != call.Event.Connection && request.Event.At.After(call.Event.At) {

@@ -138,7 +138,9 @@ func takingAnswers() {
 				client.NeverBut("the client did not wait for the answer to its first request", "initialize")
 			}
 			opened := AnswerTo(requests[0])
-			isOpening := func(request *Said) bool { return request.Method == "initialize" || request.Method == "server/discover" }
+			isOpening := func(request *Message) bool {
+				return request.Method == "initialize" || request.Method == "server/discover"
+			}
 			work := slices.DeleteFunc(client.AskedAfter(opened), isOpening)
 			if Observed(len(work) > 0 || len(client.Notifications("notifications/initialized")) > 0) {
 				return
@@ -182,7 +184,7 @@ func takes(ctx SpecContext, nth, like int, despite string) {
 // asksForPage tells whether the client asked for a page of tools: it has read the cursor
 // in the page before.
 func asksForPage(client *Client, cursor string) bool {
-	return slices.ContainsFunc(client.Requests("tools/list"), func(list *Said) bool { return list.ParamsObject()["cursor"] == cursor })
+	return slices.ContainsFunc(client.Requests("tools/list"), func(list *Message) bool { return list.ParamsObject()["cursor"] == cursor })
 }
 
 // slowTool is one that gives no answer.
@@ -231,7 +233,7 @@ func givingUp() {
 
 // endOf returns the end of the stream of a message, by the side that ended it; nil
 // when it did not.
-func endOf(client *Client, said *Said, by protocol.Party) *transcript.Event {
+func endOf(client *Client, said *Message, by protocol.Party) *transcript.Event {
 	for _, event := range client.Events() {
 		if event.Kind == transcript.End && event.From == by &&
 			event.Connection == said.Event.Connection && event.Stream == said.Event.Stream {
@@ -243,7 +245,7 @@ func endOf(client *Client, said *Said, by protocol.Party) *transcript.Event {
 
 // asksAfter tells whether the client asked for anything after an event.
 func asksAfter(client *Client, event transcript.Event) bool {
-	return slices.ContainsFunc(client.Requests(), func(request *Said) bool { return request.Event.At.After(event.At) })
+	return slices.ContainsFunc(client.Requests(), func(request *Message) bool { return request.Event.At.After(event.At) })
 }
 
 // brokenCall is the position of the step that calls it.

@@ -195,8 +195,8 @@ func designatedParameters() {
 			if refusal == nil {
 				client.Never("tools/call")
 			}
-			after := func(requests []*Said) []*Said {
-				return slices.DeleteFunc(requests, func(request *Said) bool { return !request.Event.At.After(refusal.Event.At) })
+			after := func(requests []*Message) []*Message {
+				return slices.DeleteFunc(requests, func(request *Message) bool { return !request.Event.At.After(refusal.Event.At) })
 			}
 			if len(after(client.Requests("tools/list"))) == 0 {
 				client.NeedOver(ctx, movedCall, refusal)

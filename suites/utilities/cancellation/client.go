@@ -204,14 +204,14 @@ func cancelling() {
 
 // isCancelled tells whether the client cancelled a request: by a notification or, over
 // HTTP in the stateless era, by closing its stream.
-func isCancelled(client *Client, request *Said) bool {
+func isCancelled(client *Client, request *Message) bool {
 	return client.CancellationOf(request) != nil || RevisionHas(protocol.ClosingCancels) && Transport() == protocol.HTTP && endOf(client, request) != nil
 }
 
 // namesRequest tells whether a cancellation of the client names one of its requests.
-func namesRequest(client *Client, cancellation *Said) bool {
+func namesRequest(client *Client, cancellation *Message) bool {
 	id := jsonrpc.IDOf(cancellation.ParamsObject()["requestId"])
-	return slices.ContainsFunc(client.Requests(), func(request *Said) bool { return request.ID == id })
+	return slices.ContainsFunc(client.Requests(), func(request *Message) bool { return request.ID == id })
 }
 
 // expires is a client that waits for an answer for a limited time.
@@ -278,7 +278,7 @@ func expiring() {
 
 // endOf returns the event by which the client left the exchange of a message; nil for
 // none.
-func endOf(client *Client, said *Said) *transcript.Event {
+func endOf(client *Client, said *Message) *transcript.Event {
 	for _, event := range client.Events() {
 		if event.Kind == transcript.End && event.From == protocol.Client &&
 			event.Connection == said.Event.Connection && event.Stream == said.Event.Stream {

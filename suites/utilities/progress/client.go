@@ -18,7 +18,7 @@ func ClientChecks() {
 			func(ctx SpecContext) {
 				client := Played(ctx)
 
-				var before *Said // the call with a token that came last
+				var before *Message // the call with a token that came last
 				for _, call := range client.NeedCalls("count") {
 					token, asks := call.Meta()["progressToken"]
 					if !asks {
@@ -49,7 +49,7 @@ func ClientChecks() {
 				if len(reports) == 0 {
 					NotApplicable("the client reports no progress, which it need not")
 				}
-				latest := map[*Said]float64{} // by the request whose progress is reported
+				latest := map[*Message]float64{} // by the request whose progress is reported
 				for _, report := range reports {
 					token := report.ParamsObject()["progressToken"]
 					if token != reportedBy {
@@ -72,7 +72,7 @@ func ClientChecks() {
 
 // lastBefore returns the last question that came before a message on its connection; nil
 // for none.
-func lastBefore(said *Said, inquiries []Inquiry) (question *Said) {
+func lastBefore(said *Message, inquiries []Inquiry) (question *Message) {
 	for _, inquiry := range inquiries {
 		asked := inquiry.Question.Event
 		if asked.Connection == said.Event.Connection && asked.Sequence < said.Event.Sequence {

@@ -79,7 +79,7 @@ func followingTasks() {
 					client.Blame(call, Mismatch{Wanted: "no task, since the server declares none", Found: Show(task), Where: "/params/task"})
 				}
 			}
-			if elsewhere := Beside(ctx, toolsAsTasks); elsewhere == nil || !slices.ContainsFunc(elsewhere.Calls(background), func(call *Said) bool { return call.ParamsObject()["task"] != nil }) {
+			if elsewhere := Beside(ctx, toolsAsTasks); elsewhere == nil || !slices.ContainsFunc(elsewhere.Calls(background), func(call *Message) bool { return call.ParamsObject()["task"] != nil }) {
 				client.NeverBut("the client was not seen to call a tool as a task of a server that takes tasks", "tools/call")
 			}
 			client.Judging(calls[0])
@@ -134,7 +134,7 @@ func followingTasks() {
 			fetched := about(client.Requests("tasks/result"), id)
 			looks := about(client.Requests("tasks/get"), id)
 			finds := func(status string) int {
-				return slices.IndexFunc(looks, func(said *Said) bool { return statusIn(said) == status })
+				return slices.IndexFunc(looks, func(said *Message) bool { return statusIn(said) == status })
 			}
 			waits, over := finds("input_required"), finds("completed")
 			if Observed(len(fetched) > 0 && (over < 0 || fetched[0].Event.At.Before(looks[over].Event.At))) {
@@ -184,16 +184,16 @@ func begunTask(client *Client) string {
 }
 
 // askedAfter returns what the client asked about a task that tells how it goes on.
-func askedAfter(client *Client, id string) []*Said {
+func askedAfter(client *Client, id string) []*Message {
 	return about(client.Requests("tasks/get", "tasks/result"), id)
 }
 
 // about keeps the requests about a task.
-func about(requests []*Said, id string) []*Said {
-	return slices.DeleteFunc(requests, func(said *Said) bool { return said.ParamsObject()["taskId"] != id })
+func about(requests []*Message, id string) []*Message {
+	return slices.DeleteFunc(requests, func(said *Message) bool { return said.ParamsObject()["taskId"] != id })
 }
 
-func statusIn(request *Said) any { return ResultTo(request)["status"] }
+func statusIn(request *Message) any { return ResultTo(request)["status"] }
 
 // patientFor is how long the scripted server waits for a client to ask after its
 // task, before it tells: much longer than it asks the client to wait.

@@ -215,7 +215,7 @@ func takingTasksOn() {
 			client := Played(ctx)
 
 			created(client)
-			refusals := slices.DeleteFunc(client.Sent(), func(said *Said) bool {
+			refusals := slices.DeleteFunc(client.Sent(), func(said *Message) bool {
 				return said.Kind != jsonrpc.Response || said.Request == nil || said.Request.ParamsObject()["taskId"] != unknownTask
 			})
 			if len(refusals) == 0 {
@@ -235,7 +235,7 @@ func takingTasksOn() {
 				own = "action"
 			}
 			id := idOf(created(client)[0].ResultObject()["task"])
-			if slices.ContainsFunc(client.Responses("tasks/get"), func(state *Said) bool {
+			if slices.ContainsFunc(client.Responses("tasks/get"), func(state *Message) bool {
 				return state.ResultObject()["taskId"] == id && state.ResultObject()["status"] == "failed"
 			}) {
 				client.NeverBut("the client refused what was asked for as a task", sampling)
@@ -409,7 +409,7 @@ const tasksTake = longFor * time.Millisecond
 
 // begunByClient returns the answers to requests that ask for tasks. A client that
 // makes no tasks has nothing to be judged.
-func begunByClient(client *Client) []*Said {
+func begunByClient(client *Client) []*Message {
 	client.NeedCalls(scripted.AddNumbers)
 	if !client.Declares(samples) && !client.Declares(elicits) {
 		NotApplicable("the client does not declare that it answers with tasks")
@@ -427,7 +427,7 @@ func begunByClient(client *Client) []*Said {
 
 // plainAnswers returns the answers to requests of a method of which the client declares
 // that it makes no tasks.
-func plainAnswers(client *Client, method string) []*Said {
+func plainAnswers(client *Client, method string) []*Message {
 	if client.Declares("tasks.requests." + strings.ReplaceAll(method, "/", ".")) {
 		return nil
 	}
@@ -442,8 +442,8 @@ func answersPlainly(ctx context.Context, method string) bool {
 }
 
 // created returns the answers that are tasks, of which the check needs one.
-func created(client *Client) []*Said {
-	answers := slices.DeleteFunc(begunByClient(client), func(answer *Said) bool { return idOf(answer.ResultObject()["task"]) == "" })
+func created(client *Client) []*Message {
+	answers := slices.DeleteFunc(begunByClient(client), func(answer *Message) bool { return idOf(answer.ResultObject()["task"]) == "" })
 	if len(answers) == 0 {
 		Inconclusive("the client made no task", fixOthers)
 	}
@@ -451,7 +451,7 @@ func created(client *Client) []*Said {
 }
 
 // thirdTask is the one whose request the client refuses.
-func thirdTask(client *Client) *Said {
+func thirdTask(client *Client) *Message {
 	answers := created(client)
 	if len(answers) < 3 {
 		client.NeverBut("the client made no task of what it refuses", sampling)
@@ -461,30 +461,30 @@ func thirdTask(client *Client) *Said {
 
 // asked returns the answers to requests of a method about a task, of which the check
 // needs one.
-func asked(client *Client, method, id string) []*Said {
-	answers := slices.DeleteFunc(client.Responses(method), func(answer *Said) bool { return answer.Request.ParamsObject()["taskId"] != id })
+func asked(client *Client, method, id string) []*Message {
+	answers := slices.DeleteFunc(client.Responses(method), func(answer *Message) bool { return answer.Request.ParamsObject()["taskId"] != id })
 	if len(answers) == 0 {
 		client.NeverBut("the client answered no "+method, "tools/call")
 	}
 	return answers
 }
 
-func firstAnswer(client *Client, method, id string) *Said { return asked(client, method, id)[0] }
+func firstAnswer(client *Client, method, id string) *Message { return asked(client, method, id)[0] }
 
-func lastAnswer(client *Client, method, id string) *Said {
+func lastAnswer(client *Client, method, id string) *Message {
 	answers := asked(client, method, id)
 	return answers[len(answers)-1]
 }
 
-func fetched(client *Client, id string) []*Said { return asked(client, "tasks/result", id) }
+func fetched(client *Client, id string) []*Message { return asked(client, "tasks/result", id) }
 
 // pagesOfTasks returns the answers to tasks/list that a cursor of the client led to.
-func pagesOfTasks(client *Client) []*Said {
+func pagesOfTasks(client *Client) []*Message {
 	created(client)
 	if !client.Declares(listable) {
 		NotApplicable("the client does not declare " + listable)
 	}
-	pages := slices.DeleteFunc(client.Responses("tasks/list"), func(answer *Said) bool {
+	pages := slices.DeleteFunc(client.Responses("tasks/list"), func(answer *Message) bool {
 		return answer.Request.ParamsObject()["cursor"] == unheard
 	})
 	if len(pages) == 0 {
@@ -509,7 +509,7 @@ func demandWorking(client *Client, id string) {
 
 // cancelledByServer returns the first answer to tasks/cancel of a task that was still
 // worked on.
-func cancelledByServer(client *Client) *Said {
+func cancelledByServer(client *Client) *Message {
 	demandCancel(client)
 	answers := created(client)
 	demandWorking(client, idOf(answers[0].ResultObject()["task"]))
