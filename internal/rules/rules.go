@@ -60,9 +60,9 @@ func Declared(all []Rule) error {
 
 // Finding is what one rule found in one conversation.
 type Finding struct {
-	Rule   string // its id
-	Observed    int    // messages that could have broken it
-	Breaks []Breach
+	Rule     string // its id
+	Observed int    // messages that could have broken it
+	Breaks   []Breach
 }
 
 // Breach is one way in which a rule was broken, however often.
