@@ -194,6 +194,7 @@ func TestDocsExamples(t *testing.T) {
 	changes := &edits{}
 	t.Cleanup(func() { changes.write(t) })
 	t.Parallel()
+	wholePrograms(t)
 	var files []string
 	all := map[string]*example{}
 	directory := t.TempDir()

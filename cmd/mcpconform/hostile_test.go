@@ -259,9 +259,7 @@ func TestEveryHostileTargetIsMet(t *testing.T) {
 
 func meetAll(t *testing.T, encounters []encounter) {
 	t.Helper()
-	if raceDetector {
-		t.Skip("the race detector makes these many processes slow; the plain tests meet them")
-	}
+	wholePrograms(t)
 	for place, one := range encounters {
 		if !chosen(place, oneHostileOf) {
 			continue

@@ -62,6 +62,7 @@ func endsBy(t *testing.T, one *watched, directory string, signal syscall.Signal)
 // Whatever a target does instead of an answer ends with the run.
 func TestInterruptsEndWhateverIsWaitedFor(t *testing.T) {
 	t.Parallel()
+	wholePrograms(t)
 	for _, target := range []string{
 		"hangs GET", "silent GET", "upgrades GET", "upgrades-floods GET", "half-head GET", "drips-head GET", "interim GET",
 		"interim-drips GET", "half-body GET", "drips GET", "endless-body GET", "chunk-huge GET", "stream-hangs GET", "comments GET",

@@ -43,6 +43,14 @@ const (
 	oneOpeningOf = 40
 )
 
+// wholePrograms skips a test that runs the program many times where that takes minutes.
+func wholePrograms(t *testing.T) {
+	t.Helper()
+	if raceDetector {
+		t.Skip("the race detector makes these many processes slow; the plain tests run them")
+	}
+}
+
 // chosen tells whether the tests are to meet a target of a list, by its place.
 func chosen(place, oneOf int) bool { return *everyTarget || place%oneOf == oneOf-1 }
 

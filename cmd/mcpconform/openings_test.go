@@ -115,6 +115,7 @@ func transportOf(one *fault.Fault, requirements *catalogue.Catalogue) string {
 // when none is and the target speaks no other era.
 func TestBrokenOpeningsAreTold(t *testing.T) {
 	t.Parallel()
+	wholePrograms(t)
 	all := brokenOpenings(t)
 	if len(all) < 80 {
 		t.Fatalf("only %d faults concern the opening", len(all))

@@ -34,6 +34,7 @@ func hasSecret(text string) bool {
 // transcript and no message shows it.
 func TestSecretsThatATargetEchoesAreHidden(t *testing.T) {
 	t.Parallel()
+	wholePrograms(t)
 	secret := `tok/` + secretPart + `+ "x"&é`
 	stdio := func(defect string) []string {
 		return args("--env", "HOSTILE_SECRET="+secret, "--filter", "ping||tools", bad(t, defect))

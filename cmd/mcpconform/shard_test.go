@@ -18,6 +18,7 @@ import (
 // what conforms and of what does not.
 func TestShardsMergedAreOneRun(t *testing.T) {
 	t.Parallel()
+	wholePrograms(t)
 	for name, one := range map[string]struct {
 		arguments []string
 		status    int
@@ -80,6 +81,7 @@ func verdictsIn(t *testing.T, directory, file string) []string {
 // What cannot be merged is told by its name.
 func TestShardsThatDoNotBelongTogether(t *testing.T) {
 	t.Parallel()
+	wholePrograms(t)
 	directory := t.TempDir()
 	shard := func(file, shard, filter string) {
 		mcpconformIn(t, directory, "server", "-q", "--revision", "2025-11-25", "--filter", filter, "--shard", shard, "--json", file,

@@ -9,6 +9,7 @@ import (
 	"net/http/httptest"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -213,8 +214,13 @@ func TestHTTPClientsLeave(t *testing.T) {
 			t.Fatal(err)
 		}
 		_ = conn.Close()
-		if text := <-came; !strings.HasSuffix(text, ping) {
-			t.Errorf("the server gets %q", text)
+		select {
+		case text := <-came:
+			if !strings.HasSuffix(text, ping) {
+				t.Errorf("the server gets %q", text)
+			}
+		case <-time.After(time.Minute):
+			t.Fatal("the server gets nothing")
 		}
 	}
 }

@@ -235,7 +235,10 @@ func (e *exchange) forward(out *outgoing) (*http.Response, error) {
 		})
 	}
 	ctx = httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{
-		WroteRequest: func(httptrace.WroteRequestInfo) {
+		WroteRequest: func(how httptrace.WroteRequestInfo) {
+			if how.Err != nil {
+				return // on a connection that is no more; another may come
+			}
 			isWritten()
 			postAll()
 		},
