@@ -403,12 +403,17 @@ func relatedProgress(conversation *rules.Conversation, reporter *rules.Reporter)
 
 // broadcasts judges messages that say which they are: responses and requests
 // by their id, progress by its value and a token that one request gave. Others
-// may be sent again with the same words.
+// may be sent again with the same words; so may a request whose id is none, or was
+// answered before it was used again.
 func broadcasts(conversation *rules.Conversation, reporter *rules.Reporter) {
 	if conversation.Transport != protocol.HTTP {
 		return
 	}
-	sentOn := map[string]*exchange{}
+	type sent struct {
+		message *rules.Message
+		on      *exchange
+	}
+	before := map[string]sent{}
 	given := tokensGiven(conversation)
 	all := exchanges(conversation)
 	for _, one := range all {
@@ -426,15 +431,20 @@ func broadcasts(conversation *rules.Conversation, reporter *rules.Reporter) {
 			if slices.ContainsFunc(all, func(other *exchange) bool { return other != one && other.openAt(said.Event) }) {
 				reporter.Observe()
 			}
-			if earlier := sentOn[name]; earlier != nil && earlier != one && earlier.openAt(said.Event) {
+			if earlier := before[name]; earlier.on != nil && earlier.on != one && earlier.on.openAt(said.Event) && !answeredBy(earlier.message, said.Event) {
 				reporter.Violation(said, rules.Mismatch{
 					Wanted: "each message on one stream",
-					Found:  fmt.Sprintf("the same message on %s and on %s", earlier.request.Stream, one.request.Stream),
+					Found:  fmt.Sprintf("the same message on %s and on %s", earlier.on.request.Stream, one.request.Stream),
 				})
 			}
-			sentOn[name] = one
+			before[name] = sent{said, one}
 		}
 	}
+}
+
+// answeredBy tells whether a request had its answer before an event.
+func answeredBy(request *rules.Message, event transcript.Event) bool {
+	return slices.ContainsFunc(request.Answers, func(answer *rules.Message) bool { return answer.Event.Sequence < event.Sequence })
 }
 
 // tokensGiven counts the requests that gave each progress token.
@@ -450,7 +460,7 @@ func tokensGiven(conversation *rules.Conversation) map[jsonrpc.ID]int {
 
 func identity(said *rules.Message, one *exchange, given map[jsonrpc.ID]int) string {
 	switch {
-	case said.Kind == jsonrpc.Request, said.Kind == jsonrpc.Response && !isAnonymous(said):
+	case said.Kind == jsonrpc.Request && (said.ID.IsString() || said.ID.IsInteger()), said.Kind == jsonrpc.Response && !isAnonymous(said):
 		return one.session() + " " + string(said.Raw)
 	case said.Method == "notifications/progress":
 		if given[jsonrpc.IDOf(said.ParamsObject()["progressToken"])] > 1 {

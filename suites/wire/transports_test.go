@@ -232,6 +232,13 @@ func TestTransportRules(t *testing.T) {
 		{"a request on two streams", present, get("get-1") + post("post-1", "1") + opened("post-1") +
 			"e get-1 {\"jsonrpc\":\"2.0\",\"id\":9,\"method\":\"roots/list\"}\ne post-1 {\"jsonrpc\":\"2.0\",\"id\":9,\"method\":\"roots/list\"}\ne post-1 " + result("1") + ". post-1",
 			[]string{"http.streams.once"}, ""},
+		{"two requests without an id", present, get("get-1") + post("post-1", "1") + opened("post-1") +
+			"e get-1 {\"jsonrpc\":\"2.0\",\"id\":null,\"method\":\"ping\"}\ne post-1 {\"jsonrpc\":\"2.0\",\"id\":null,\"method\":\"ping\"}\ne post-1 " + result("1") + ". post-1",
+			nil, ""},
+		{"an id that is used again after its answer", present, get("get-1") + post("post-1", "1") + opened("post-1") +
+			"e get-1 {\"jsonrpc\":\"2.0\",\"id\":9,\"method\":\"ping\"}\n> post-2 POST " + inSession + "\nc post-2 {\"jsonrpc\":\"2.0\",\"id\":9,\"result\":{}}\n< post-2 202\n. post-2\n" +
+			"e post-1 {\"jsonrpc\":\"2.0\",\"id\":9,\"method\":\"ping\"}\ne post-1 " + result("1") + ". post-1",
+			nil, ""},
 		{"progress of two requests with the same token", present, call("post-1", "1", "t") + opened("post-1") + "e post-1 " + progressOf("t") + "e post-1 " + result("1") +
 			call("post-2", "2", "t") + opened("post-2") + "e post-2 " + progressOf("t") + ". post-1\ne post-2 " + result("2") + ". post-2", nil, ""},
 		{"the same notification twice", present, get("get-1") + get("get-2") +
