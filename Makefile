@@ -27,7 +27,7 @@ bench:
 # Check the servers that others wrote, and compare with what is recorded.
 peers:
 	fixtures/peers/install bin/peers
-	MCP_PEERS_DIR=$(CURDIR)/bin/peers go test -count=1 -v ./fixtures/peers
+	MCP_PEERS_DIR=$(CURDIR)/bin/peers go test -count=1 -timeout 25m -v ./fixtures/peers
 
 # Every normative sentence of a checkout of the specification, and what covers it.
 trace:
