@@ -34,6 +34,9 @@ func TestMain(m *testing.M) {
 // A check passes only on what shows that its requirement is kept. These servers are there,
 // declare and list everything, and then show nothing of what most checks are about.
 func TestNoCheckPassesOnWhatShowsNothing(t *testing.T) {
+	if testing.Short() {
+		t.Skip("whole runs are for tests that are not short")
+	}
 	t.Parallel()
 	for name, one := range map[string]struct {
 		answer func(request) (int, string)

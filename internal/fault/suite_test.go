@@ -141,6 +141,9 @@ func same(t *testing.T, direct, through []string) {
 // Ginkgo takes no two suites of one process at the same time: these tests are not
 // parallel.
 func TestSameVerdictsThroughHTTP(t *testing.T) {
+	if testing.Short() {
+		t.Skip("whole runs are for tests that are not short")
+	}
 	direct := verdicts(t, runner.Options{URL: reference(t), Transports: []string{protocol.HTTP}})
 	for name, laying := range map[string]fault.Laying{"unread": {}, "read": watching(t)} {
 		t.Run(name, func(t *testing.T) {
@@ -157,6 +160,9 @@ func TestSameVerdictsThroughHTTP(t *testing.T) {
 }
 
 func TestSameVerdictsThroughStdio(t *testing.T) {
+	if testing.Short() {
+		t.Skip("whole runs are for tests that are not short")
+	}
 	run := func(arguments ...string) []string {
 		return verdicts(t, runner.Options{
 			Command: target.Command{Args: append([]string{os.Args[0]}, arguments...)}, Transports: []string{protocol.Stdio},

@@ -73,6 +73,9 @@ func brokenIn(found *reports.Run) []string {
 // A request that is left without a reply breaks one requirement; what waited for the
 // reply says so.
 func TestAReplyThatDoesNotCome(t *testing.T) {
+	if testing.Short() {
+		t.Skip("whole runs are for tests that are not short")
+	}
 	for method, breaks := range map[string]string{
 		"tools/list": conform.AnsweredRequirement, "prompts/get": conform.AnsweredRequirement, "ping": "ping.answered",
 	} {
@@ -95,6 +98,9 @@ func TestAReplyThatDoesNotCome(t *testing.T) {
 // A reply that comes too late once, and in time when the check is repeated alone,
 // brokenIn nothing.
 func TestALateReplyIsNoFault(t *testing.T) {
+	if testing.Short() {
+		t.Skip("whole runs are for tests that are not short")
+	}
 	t.Parallel()
 	var mu sync.Mutex
 	asked := 0
@@ -126,6 +132,9 @@ func TestALateReplyIsNoFault(t *testing.T) {
 // A server that goes away ends its leg: with the last request before it, and with
 // nothing broken but that requests are answered.
 func TestATargetThatGoesAway(t *testing.T) {
+	if testing.Short() {
+		t.Skip("whole runs are for tests that are not short")
+	}
 	for name, goes := range map[string]func(front *httptest.Server, r *http.Request){
 		"refuses connections": func(front *httptest.Server, _ *http.Request) {
 			_ = front.Listener.Close()

@@ -58,6 +58,9 @@ func TestWhoseToolsAreNotCalledIsTold(t *testing.T) {
 // provoked for that, and each result says who said so. What it does all the same is
 // judged, and told.
 func TestWhatAServerNeverDoesIsSkipped(t *testing.T) {
+	if testing.Short() {
+		t.Skip("whole runs are for tests that are not short")
+	}
 	options := onReference(protocol.Stdio)
 	options.Revisions = Revise{Listed: []string{"2025-11-25"}}
 	options.Never = conform.Never{Names: []string{"elicitation", "sampling", "roots", "progress"}, By: "mcpconform.yaml"}

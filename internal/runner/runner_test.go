@@ -104,6 +104,9 @@ func mustRun(t testing.TB, options Options) *reports.Run {
 }
 
 func TestReferenceConforms(t *testing.T) {
+	if testing.Short() {
+		t.Skip("whole runs are for tests that are not short")
+	}
 	options := onReference()
 	options.Revisions = Revise{All: true}
 	found := mustRun(t, options)
@@ -131,6 +134,9 @@ func TestReportIsValid(t *testing.T) {
 }
 
 func TestSameVerdictsWithAnyNumberOfWorkers(t *testing.T) {
+	if testing.Short() {
+		t.Skip("whole runs are for tests that are not short")
+	}
 	verdicts := func(workers int) []string {
 		options := onReference(protocol.HTTP)
 		options.Workers = workers
@@ -171,6 +177,9 @@ func TestFilterThatMatchesNothing(t *testing.T) {
 
 // A filter without a revision means the newest at which it chooses something.
 func TestFilterOfAnOlderRevision(t *testing.T) {
+	if testing.Short() {
+		t.Skip("whole runs are for tests that are not short")
+	}
 	options := onReference(protocol.HTTP)
 	options.Filter = "ping.answered"
 	found := mustRun(t, options)
@@ -220,6 +229,9 @@ func TestFiltersByWhatReportsPrint(t *testing.T) {
 
 // A rule judges what all checks provoke, also where a check has the same requirement.
 func TestFilterOfARule(t *testing.T) {
+	if testing.Short() {
+		t.Skip("whole runs are for tests that are not short")
+	}
 	all, requirements, err := All(protocol.ServerRole, protocol.Checked())
 	if err != nil {
 		t.Fatal(err)

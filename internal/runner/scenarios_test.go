@@ -38,6 +38,9 @@ const (
 // thing several times, at once, and answers every question twice or never, or that
 // does not even read, holds up no handler for ever.
 func TestEveryScenarioEndsWithAGreedyClient(t *testing.T) {
+	if testing.Short() {
+		t.Skip("whole runs are for tests that are not short")
+	}
 	t.Parallel()
 	for _, revision := range protocol.Checked() {
 		for _, how := range []struct {

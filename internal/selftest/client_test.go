@@ -112,6 +112,9 @@ func TestLaunchWithADefect(t *testing.T) {
 // A fault of a client is found by the checks that are there for it, in the scenarios
 // that it touches.
 func TestRunClients(t *testing.T) {
+	if testing.Short() {
+		t.Skip("whole runs are for tests that are not short")
+	}
 	const of = "client-output-taken-as-it-is" // which nobody has to wait for
 	found, err := Run(context.Background(), Options{Filter: of, Workers: 2})
 	if err != nil {

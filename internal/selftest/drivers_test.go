@@ -210,6 +210,9 @@ func newestLegs() []conform.Leg {
 // do, whatever its driver leaves out and tells. Each leg has a process of its own, since
 // one examines one leg at a time, and most of that time is spent waiting.
 func TestNobodyIsBlamedForTheHabitsOfADriver(t *testing.T) {
+	if testing.Short() {
+		t.Skip("whole runs are for tests that are not short")
+	}
 	t.Parallel()
 	var examining sync.WaitGroup
 	for _, leg := range newestLegs() {
