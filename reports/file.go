@@ -9,6 +9,8 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+
+	"github.com/mcpconform/mcpconform/internal/files"
 )
 
 // WriteFile writes a file whole or not at all: write fills a new file beside
@@ -46,7 +48,7 @@ func WriteFile(path string, write func(io.Writer) error) error {
 		func() error { return os.Rename(file.Name(), path) },
 	} {
 		if err := step(); err != nil {
-			return fmt.Errorf("cannot write %s: %w", path, bare(err))
+			return fmt.Errorf("cannot write %s: %w", path, files.Reason(err))
 		}
 	}
 	return nil
@@ -55,7 +57,7 @@ func WriteFile(path string, write func(io.Writer) error) error {
 func writeDirectly(path string, write func(io.Writer) error) error {
 	file, err := os.OpenFile(path, os.O_WRONLY|os.O_APPEND, 0)
 	if err != nil {
-		return fmt.Errorf("cannot write %s: %w", path, bare(err))
+		return fmt.Errorf("cannot write %s: %w", path, files.Reason(err))
 	}
 	buffered := bufio.NewWriter(file)
 	err = write(buffered)
@@ -66,7 +68,7 @@ func writeDirectly(path string, write func(io.Writer) error) error {
 		err = closed
 	}
 	if err != nil {
-		return fmt.Errorf("cannot write %s: %w", path, bare(err))
+		return fmt.Errorf("cannot write %s: %w", path, files.Reason(err))
 	}
 	return nil
 }
@@ -81,21 +83,7 @@ func createBeside(path string) (*os.File, error) {
 	case errors.Is(err, fs.ErrNotExist):
 		return nil, fmt.Errorf("cannot write %s: there is no directory %s, create it first: mkdir -p %s", path, filepath.Dir(path), filepath.Dir(path))
 	case err != nil:
-		return nil, fmt.Errorf("cannot write %s: %w", path, bare(err))
+		return nil, fmt.Errorf("cannot write %s: %w", path, files.Reason(err))
 	}
 	return file, nil
-}
-
-// bare takes the name of the temporary file, which says nothing to a user, out
-// of an error.
-func bare(err error) error {
-	var path *fs.PathError
-	var link *os.LinkError
-	switch {
-	case errors.As(err, &path):
-		return path.Err
-	case errors.As(err, &link):
-		return link.Err
-	}
-	return err
 }

@@ -32,13 +32,8 @@ judged: that takes mcpconform server or client.`,
 	}
 	flags := command.Flags()
 	flags.StringVar(&s.Filter, "filter", "", "apply only the rules that match `EXPR`: "+filterHelp)
-	flags.StringVar(&s.JUnit, "junit", "", "write a JUnit XML report to `FILE`")
-	flags.StringVar(&s.JUnitWarnings, "junit-warnings", "", junitWarningsHelp)
-	flags.StringVar(&s.JSON, "json", "", "write the run as JSON to `FILE`")
+	s.addReportFlags(flags, "rule")
 	flags.BoolVar(&s.Strict, "strict", false, "warned and inconclusive count as failed")
-	flags.BoolVarP(&s.verbose, "verbose", "v", false, "show every rule")
-	flags.BoolVarP(&s.quiet, "quiet", "q", false, "show nothing but the conclusion")
-	flags.BoolVar(&s.noColor, "no-color", false, "no colours (also: NO_COLOR in the environment)")
 	completes(command, map[string]values{
 		"filter": expressions(protocol.ServerRole, protocol.ClientRole), "junit-warnings": warningValues,
 	})

@@ -5,6 +5,8 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+
+	"github.com/mcpconform/mcpconform/internal/files"
 )
 
 // completeOutputs makes sure, before anything runs, that what the run is to
@@ -25,7 +27,7 @@ func (s *settings) completeOutputs() error {
 		return nil
 	}
 	if err := os.MkdirAll(s.Transcripts, 0o750); err != nil {
-		return usageError("--transcripts %s cannot be created: %s", s.Transcripts, reason(err))
+		return usageError("--transcripts %s cannot be created: %s", s.Transcripts, files.Reason(err))
 	}
 	return writable("--transcripts", filepath.Join(s.Transcripts, "transcript.jsonl"))
 }
@@ -46,19 +48,11 @@ func writable(flag, path string) error {
 	}
 	file, err := os.CreateTemp(directory, ".mcpconform-*.tmp")
 	if err != nil {
-		return usageError("%s %s cannot be written: %s", flag, path, reason(err))
+		return usageError("%s %s cannot be written: %s", flag, path, files.Reason(err))
 	}
 	_ = file.Close() // nothing was written
 	if err := os.Remove(file.Name()); err != nil {
-		return usageError("%s %s: %s", flag, path, reason(err))
+		return usageError("%s %s: %s", flag, path, files.Reason(err))
 	}
 	return nil
-}
-
-// reason takes the path, which stands in the message already, out of an error.
-func reason(err error) error {
-	if path, ok := errors.AsType[*fs.PathError](err); ok {
-		return path.Err
-	}
-	return err
 }

@@ -27,6 +27,7 @@ import (
 	"github.com/mcpconform/mcpconform/internal/nearest"
 	"github.com/mcpconform/mcpconform/internal/protocol"
 	"github.com/mcpconform/mcpconform/internal/runner"
+	"github.com/mcpconform/mcpconform/internal/shard"
 	"github.com/mcpconform/mcpconform/internal/target"
 	"github.com/mcpconform/mcpconform/reports"
 )
@@ -47,7 +48,7 @@ type settings struct {
 	commandGiven  bool
 	secretHeaders http.Header
 	shardText     string
-	shard         runner.Shard
+	shard         shard.Shard
 }
 
 func newServer() *cobra.Command {
@@ -79,9 +80,7 @@ func (s *settings) addFlags(flags *pflag.FlagSet) {
 	flags.StringVar(&s.configFile, "config", "", "config `FILE` (default "+config.DefaultFile+", if there is one)")
 	flags.StringVar(&s.Filter, "filter", "", "check only what matches `EXPR`: "+filterHelp)
 	flags.StringVar(&s.shardText, "shard", "", shardHelp)
-	flags.StringVar(&s.JUnit, "junit", "", "write a JUnit XML report to `FILE`")
-	flags.StringVar(&s.JUnitWarnings, "junit-warnings", "", junitWarningsHelp)
-	flags.StringVar(&s.JSON, "json", "", "write the run as JSON to `FILE`")
+	s.addReportFlags(flags, "check")
 	flags.StringVar(&s.Transcripts, "transcripts", "", "write the transcript of every connection into `DIR`")
 	flags.IntVar(&s.Workers, "workers", 0, "how many checks run at once (default twice the processors, at most 8)")
 	flags.DurationVar(&s.Timeout, "timeout", 0, "how long one reply may take; the first after a start may take 12 times as long (default 5s)")
@@ -89,7 +88,14 @@ func (s *settings) addFlags(flags *pflag.FlagSet) {
 	flags.StringVar(&s.MaxMessage, "max-message", "", "the longest message to accept, such as 64MiB (default 16MiB; more takes more memory)")
 	flags.StringArrayVar(&s.env, "env", nil, "`NAME=VALUE` in the environment of the "+s.role+"; may be repeated")
 	flags.BoolVar(&s.Strict, "strict", false, "warned and inconclusive count as failed")
-	flags.BoolVarP(&s.verbose, "verbose", "v", false, "show every check")
+}
+
+// addReportFlags adds the flags of what a run is told by: what -v shows every one of.
+func (s *settings) addReportFlags(flags *pflag.FlagSet, shown string) {
+	flags.StringVar(&s.JUnit, "junit", "", "write a JUnit XML report to `FILE`")
+	flags.StringVar(&s.JUnitWarnings, "junit-warnings", "", junitWarningsHelp)
+	flags.StringVar(&s.JSON, "json", "", "write the run as JSON to `FILE`")
+	flags.BoolVarP(&s.verbose, "verbose", "v", false, "show every "+shown)
 	flags.BoolVarP(&s.quiet, "quiet", "q", false, "show nothing but the conclusion")
 	flags.BoolVar(&s.noColor, "no-color", false, "no colours (also: NO_COLOR in the environment)")
 }

@@ -8,8 +8,10 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/mcpconform/mcpconform/internal/files"
 	"github.com/mcpconform/mcpconform/internal/runner"
 	"github.com/mcpconform/mcpconform/internal/selftest"
+	"github.com/mcpconform/mcpconform/internal/shard"
 	"github.com/mcpconform/mcpconform/reports"
 )
 
@@ -21,14 +23,14 @@ const maxShards = 1000
 
 // completeShard reads which part of the run is wanted.
 func (s *settings) completeShard() error {
-	shard, err := parseShard(s.shardText, os.Getenv)
-	s.shard = shard
+	var err error
+	s.shard, err = parseShard(s.shardText, os.Getenv)
 	return err
 }
 
-func parseShard(text string, getenv func(string) string) (runner.Shard, error) {
+func parseShard(text string, getenv func(string) string) (shard.Shard, error) {
 	if text == "" {
-		return runner.Shard{}, nil
+		return shard.Shard{}, nil
 	}
 	index, count, hasCount := strings.Cut(text, "/")
 	fromIndex, fromCount := "", ""
@@ -46,7 +48,7 @@ func parseShard(text string, getenv func(string) string) (runner.Shard, error) {
 	}
 	for _, missing := range []struct{ variable, value string }{{fromIndex, index}, {fromCount, count}} {
 		if missing.variable != "" && missing.value == "" {
-			return runner.Shard{}, usageError("--shard %s: the environment has no %s; name the shard, such as --shard 1/4", text, missing.variable)
+			return shard.Shard{}, usageError("--shard %s: the environment has no %s; name the shard, such as --shard 1/4", text, missing.variable)
 		}
 	}
 	number, wrongIndex := strconv.Atoi(index)
@@ -57,9 +59,9 @@ func parseShard(text string, getenv func(string) string) (runner.Shard, error) {
 		} else {
 			text = strconv.Quote(text)
 		}
-		return runner.Shard{}, usageError("--shard %s must be I/N, such as 1/4: the first of four parts", text)
+		return shard.Shard{}, usageError("--shard %s must be I/N, such as 1/4: the first of four parts", text)
 	}
-	return runner.Shard{Index: number, Count: total}, nil
+	return shard.Shard{Index: number, Count: total}, nil
 }
 
 func newMerge() *cobra.Command {
@@ -72,21 +74,15 @@ client and selftest have written: what it reports, and its exit status, are thos
 one run of all checks.`,
 		Example: `  mcpconform merge shard-*.json
   mcpconform merge --junit report.xml --json run.json shard-1.json shard-2.json`,
-		RunE: func(_ *cobra.Command, files []string) error { return s.merge(files) },
+		RunE: func(_ *cobra.Command, paths []string) error { return s.merge(paths) },
 	}
-	flags := command.Flags()
-	flags.StringVar(&s.JUnit, "junit", "", "write a JUnit XML report to `FILE`")
-	flags.StringVar(&s.JUnitWarnings, "junit-warnings", "", junitWarningsHelp)
-	flags.StringVar(&s.JSON, "json", "", "write the run as JSON to `FILE`")
-	flags.BoolVarP(&s.verbose, "verbose", "v", false, "show every check")
-	flags.BoolVarP(&s.quiet, "quiet", "q", false, "show nothing but the conclusion")
-	flags.BoolVar(&s.noColor, "no-color", false, "no colours (also: NO_COLOR in the environment)")
-	completes(command, map[string]values{"junit-warnings": oneOf(reports.JUnitWarnings()...)})
+	s.addReportFlags(command.Flags(), "check")
+	completes(command, map[string]values{"junit-warnings": warningValues})
 	return command
 }
 
-func (s *settings) merge(files []string) error {
-	if len(files) == 0 {
+func (s *settings) merge(paths []string) error {
+	if len(paths) == 0 {
 		return usageError("merge needs the shards of a run: mcpconform merge shard-*.json")
 	}
 	for _, check := range []func() error{s.completeJUnit, s.completeOutputs} {
@@ -94,17 +90,17 @@ func (s *settings) merge(files []string) error {
 			return err
 		}
 	}
-	var runs []runner.Part
-	var selftests []selftest.Part
-	for _, name := range files {
+	var runs []shard.Part[reports.Run]
+	var selftests []shard.Part[reports.Selftest]
+	for _, name := range paths {
 		run, proof, err := readAny(name)
 		switch {
 		case err != nil:
-			return usageError("%s: %s", name, reason(err))
+			return usageError("%s: %s", name, files.Reason(err))
 		case run != nil:
-			runs = append(runs, runner.Part{File: name, Run: run})
+			runs = append(runs, shard.Part[reports.Run]{File: name, Found: run})
 		default:
-			selftests = append(selftests, selftest.Part{File: name, Selftest: proof})
+			selftests = append(selftests, shard.Part[reports.Selftest]{File: name, Found: proof})
 		}
 	}
 	switch {

@@ -10,7 +10,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/mcpconform/mcpconform/internal/runner"
+	"github.com/mcpconform/mcpconform/internal/shard"
 	"github.com/mcpconform/mcpconform/reports"
 )
 
@@ -121,14 +121,14 @@ func TestParseShard(t *testing.T) {
 	t.Parallel()
 	for _, one := range []struct {
 		text, environment string
-		shard             runner.Shard
+		want              shard.Shard
 		wrong             string
 	}{
 		{text: ""},
-		{text: "2/4", shard: runner.Shard{Index: 2, Count: 4}},
-		{text: "auto", environment: "CI_NODE_INDEX=2 CI_NODE_TOTAL=4", shard: runner.Shard{Index: 2, Count: 4}},
-		{text: "auto/4", environment: "JOB_COMPLETION_INDEX=0", shard: runner.Shard{Index: 1, Count: 4}},
-		{text: "auto/3", environment: "CI_NODE_INDEX=3", shard: runner.Shard{Index: 3, Count: 3}},
+		{text: "2/4", want: shard.Shard{Index: 2, Count: 4}},
+		{text: "auto", environment: "CI_NODE_INDEX=2 CI_NODE_TOTAL=4", want: shard.Shard{Index: 2, Count: 4}},
+		{text: "auto/4", environment: "JOB_COMPLETION_INDEX=0", want: shard.Shard{Index: 1, Count: 4}},
+		{text: "auto/3", environment: "CI_NODE_INDEX=3", want: shard.Shard{Index: 3, Count: 3}},
 		{text: "auto", environment: "JOB_COMPLETION_INDEX=0", wrong: "the environment has no CI_NODE_TOTAL"},
 		{text: "auto", wrong: "the environment has no CI_NODE_INDEX"},
 		{text: "auto", environment: "CI_NODE_INDEX=5 CI_NODE_TOTAL=4", wrong: "which is 5/4 here"},
@@ -147,9 +147,9 @@ func TestParseShard(t *testing.T) {
 			}
 			return ""
 		}
-		shard, err := parseShard(one.text, getenv)
-		if shard != one.shard || (err == nil) != (one.wrong == "") || err != nil && !strings.Contains(err.Error(), one.wrong) {
-			t.Errorf("--shard %s with %s: %+v, %v", one.text, one.environment, shard, err)
+		found, err := parseShard(one.text, getenv)
+		if found != one.want || (err == nil) != (one.wrong == "") || err != nil && !strings.Contains(err.Error(), one.wrong) {
+			t.Errorf("--shard %s with %s: %+v, %v", one.text, one.environment, found, err)
 		}
 	}
 }

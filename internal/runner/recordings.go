@@ -13,6 +13,7 @@ import (
 
 	"github.com/mcpconform/mcpconform/internal/catalogue"
 	"github.com/mcpconform/mcpconform/internal/conform"
+	"github.com/mcpconform/mcpconform/internal/files"
 	"github.com/mcpconform/mcpconform/internal/mcp"
 	"github.com/mcpconform/mcpconform/internal/protocol"
 	"github.com/mcpconform/mcpconform/internal/rules"
@@ -34,12 +35,12 @@ const transcriptEnding = ".jsonl"
 // FindTranscripts returns the files that are named, and those below the directories that
 // are named, each once. The error is a *RecordingError.
 func FindTranscripts(paths []string) ([]string, error) {
-	var files []string
+	var all []string
 	known := map[string]bool{}
 	for _, path := range paths {
 		found, err := transcriptsAt(path)
 		if err != nil {
-			return nil, &RecordingError{fmt.Sprintf("%s cannot be read: %s", path, bare(err))}
+			return nil, &RecordingError{fmt.Sprintf("%s cannot be read: %s", path, files.Reason(err))}
 		}
 		if len(found) == 0 {
 			return nil, &RecordingError{fmt.Sprintf("%s: no file in this directory ends with %s; record transcripts with --transcripts %s", path, transcriptEnding, path)}
@@ -50,34 +51,26 @@ func FindTranscripts(paths []string) ([]string, error) {
 				place = file
 			}
 			if !known[place] {
-				files = append(files, file)
+				all = append(all, file)
 			}
 			known[place] = true
 		}
 	}
-	return files, nil
+	return all, nil
 }
 
-func transcriptsAt(path string) (files []string, err error) {
+func transcriptsAt(path string) (found []string, err error) {
 	info, err := os.Stat(path)
 	if err != nil || !info.IsDir() {
 		return []string{filepath.Clean(path)}, err
 	}
 	err = filepath.WalkDir(path, func(path string, entry fs.DirEntry, err error) error {
 		if err == nil && entry.Type().IsRegular() && strings.HasSuffix(path, transcriptEnding) {
-			files = append(files, path)
+			found = append(found, path)
 		}
 		return err
 	})
-	return files, err
-}
-
-// bare takes the path, which stands in the message already, out of an error.
-func bare(err error) error {
-	if path, ok := errors.AsType[*fs.PathError](err); ok {
-		return path.Err
-	}
-	return err
+	return found, err
 }
 
 // Recorded judges transcripts by the rules: each connection at the revision that it has
@@ -129,7 +122,7 @@ type recordings struct {
 func (r *recordings) judge(path string) error {
 	file, err := os.Open(path)
 	if err != nil {
-		return &RecordingError{fmt.Sprintf("%s cannot be read: %s", path, bare(err))}
+		return &RecordingError{fmt.Sprintf("%s cannot be read: %s", path, files.Reason(err))}
 	}
 	defer func() { _ = file.Close() }() // it was only read
 	header, events, err := transcript.Read(file)
@@ -141,7 +134,7 @@ func (r *recordings) judge(path string) error {
 		if at, isLine := errors.AsType[*transcript.LineError](err); isLine {
 			line, err = at.Line, at.Err
 		}
-		return &RecordingError{fmt.Sprintf("%s:%d: %s", path, line, bare(err))}
+		return &RecordingError{fmt.Sprintf("%s:%d: %s", path, line, files.Reason(err))}
 	}
 	if err := r.enter(header.Role, path); err != nil {
 		return err

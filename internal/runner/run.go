@@ -20,6 +20,7 @@ import (
 	"github.com/mcpconform/mcpconform/internal/protocol"
 	"github.com/mcpconform/mcpconform/internal/rules"
 	"github.com/mcpconform/mcpconform/internal/scripted"
+	"github.com/mcpconform/mcpconform/internal/shard"
 	"github.com/mcpconform/mcpconform/internal/target"
 	"github.com/mcpconform/mcpconform/internal/transcript"
 	"github.com/mcpconform/mcpconform/internal/transport"
@@ -38,7 +39,7 @@ type Options struct {
 	Revisions  Revise
 
 	Filter       string
-	Shard        Shard // the checks that it is to run; zero for all
+	Shard        shard.Shard // the checks that it is to run; zero for all
 	Calls        conform.Calls
 	Arguments    map[string]map[string]any
 	Provocations map[string]conform.Provocation

@@ -2,102 +2,59 @@ package runner
 
 import (
 	"cmp"
-	"crypto/sha256"
-	"encoding/hex"
 	"fmt"
 	"slices"
 	"strconv"
 	"strings"
-	"time"
 
 	"github.com/mcpconform/mcpconform/internal/catalogue"
+	"github.com/mcpconform/mcpconform/internal/shard"
 	"github.com/mcpconform/mcpconform/reports"
 )
-
-// Shard is one of several parts of a run, counted from 1; zero means all of it.
-type Shard struct{ Index, Count int }
 
 // share keeps the checks of the shard, and leaves the others to other shards. Checks that
 // look in one scenario stay together.
 func (r *run) share() {
-	shard := r.options.Shard
-	if shard.Count == 0 {
-		return
-	}
+	dealer := r.options.Shard.Dealer()
 	r.others = map[string]bool{}
-	var plan []string
-	hand := map[string]int{} // the shard, counted from 0, that has what is run together
 	r.declared = slices.DeleteFunc(r.declared, func(check Declared) bool {
 		name := r.planned[check.leg].Name()
 		key := keyOf(name, append(slices.Clone(check.Group), check.Text))
-		plan = append(plan, key)
 		together := key
 		if check.Scenario != nil {
 			together = name + "\n" + check.Scenario.Name
 		}
-		if _, dealt := hand[together]; !dealt {
-			hand[together] = len(hand) % shard.Count
-		}
-		if hand[together] == shard.Index-1 {
+		if dealer.Mine(key, together) {
 			return false
 		}
 		r.others[key] = true
 		return true
 	})
 	for _, state := range r.legs {
-		plan = append(plan, fmt.Sprint(state.report.Name(), state.all))
+		dealer.Note(fmt.Sprint(state.report.Name(), state.all))
 	}
-	r.report.Shard = &reports.Shard{Index: shard.Index, Count: shard.Count, Plan: Fingerprint(plan)}
-}
-
-// Fingerprint is the same for the same lines, and for no others.
-func Fingerprint(lines []string) string {
-	sum := sha256.Sum256([]byte(strings.Join(lines, "\n")))
-	return hex.EncodeToString(sum[:8])
-}
-
-// Part is what one shard of a run has found, and the file that tells of it.
-type Part struct {
-	File string
-	Run  *reports.Run
+	r.report.Shard = dealer.Report()
 }
 
 // Merge makes one run of all its shards, in any order. The error says which part is
 // missing, is there twice, or is none of the same run.
-func Merge(parts []Part) (*reports.Run, error) {
-	if err := belongTogether(parts); err != nil {
+func Merge(parts []shard.Part[reports.Run]) (*reports.Run, error) {
+	runs, whole, err := shard.Gather(parts, headOf)
+	if err != nil {
 		return nil, err
 	}
 	requirements, err := catalogue.Load(suiteRequirements())
 	if err != nil {
 		return nil, err
 	}
-	parts = slices.SortedFunc(slices.Values(parts), func(a, b Part) int { return cmp.Compare(a.Run.Shard.Index, b.Run.Shard.Index) })
-	merged := *parts[0].Run
-	merged.Shard, merged.Errors, merged.Interrupted = nil, nil, ""
+	merged := *runs[0]
+	merged.Shard, merged.Started, merged.Duration, merged.Interrupted, merged.Errors = nil, whole.Started, whole.Duration, whole.Interrupted, whole.Errors
 	merged.Legs = slices.Clone(merged.Legs)
-	ended := merged.Started
-	for i, part := range parts {
-		run := part.Run
-		if run.Started.Before(merged.Started) {
-			merged.Started = run.Started
-		}
-		if end := run.Started.Add(run.Duration.Duration()); end.After(ended) {
-			ended = end
-		}
-		if run.Interrupted != "" && merged.Interrupted == "" {
-			merged.Interrupted = fmt.Sprintf("shard %s: %s", run.Shard, run.Interrupted)
-		}
-		for _, failure := range run.Errors {
-			merged.Errors = append(merged.Errors, fmt.Sprintf("shard %s: %s", run.Shard, failure))
-		}
-		for j := range run.Legs {
-			if i > 0 {
-				mergeLegs(&merged.Legs[j], &run.Legs[j])
-			}
+	for _, run := range runs[1:] {
+		for i := range run.Legs {
+			mergeLegs(&merged.Legs[i], &run.Legs[i])
 		}
 	}
-	merged.Duration = reports.SecondsOf(ended.Sub(merged.Started).Round(time.Microsecond))
 	merged.Legs = slices.DeleteFunc(merged.Legs, func(leg reports.Leg) bool { return len(leg.Results) == 0 && merged.Filter != "" })
 	for i := range merged.Legs {
 		tellOnce(merged.Legs[i].Results, requirements)
@@ -106,71 +63,22 @@ func Merge(parts []Part) (*reports.Run, error) {
 	return &merged, nil
 }
 
-// belongTogether makes sure that parts are all those of one run.
-func belongTogether(parts []Part) error {
-	all := make([]Member, len(parts))
-	for i, part := range parts {
-		run := part.Run
-		var legs []string
-		for j := range run.Legs {
-			legs = append(legs, run.Legs[j].Name())
-		}
-		all[i] = Member{File: part.File, Shard: run.Shard, Common: []Common{
-			{"version of mcpconform", run.Tool.Version},
-			{"role of the target", run.Target.Role},
-			{"target", targetName(run)},
-			{"--filter", run.Filter},
-			{"--strict", strconv.FormatBool(run.Strict)},
-			{"list of revisions and transports", strings.Join(legs, ", ")},
-		}}
+func headOf(run *reports.Run) shard.Head {
+	legs := make([]string, len(run.Legs))
+	for i := range run.Legs {
+		legs[i] = run.Legs[i].Name()
 	}
-	return WholeRun(all)
-}
-
-// Member is a shard and what it has in common with the others of its run.
-type Member struct {
-	File   string
-	Shard  *reports.Shard // nil for what is none
-	Common []Common
-}
-
-// Common is something that all shards of a run have in common.
-type Common struct{ What, Is string }
-
-func (m Member) common() []Common {
-	all := append([]Common{{"number of shards", strconv.Itoa(m.Shard.Count)}}, m.Common...)
-	return append(all, Common{"fingerprint of what is to be checked", m.Shard.Plan})
-}
-
-// WholeRun makes sure that shards are all those of one run. The error names the one
-// that is missing, that is there twice, or that is of another run.
-func WholeRun(shards []Member) error {
-	first := shards[0]
-	seen := map[int]string{}
-	for _, one := range shards {
-		if one.Shard == nil {
-			return fmt.Errorf("%s is a whole run, and no shard of one: --shard makes these", one.File)
-		}
-		for i, common := range one.common() {
-			if of := first.common()[i]; common != of {
-				return fmt.Errorf("%s is of another run than %s: the %s is %q there and %q here", one.File, first.File, common.What, common.Is, of.Is)
-			}
-		}
-		if other, twice := seen[one.Shard.Index]; twice {
-			return fmt.Errorf("%s and %s are both shard %s", other, one.File, one.Shard)
-		}
-		seen[one.Shard.Index] = one.File
+	return shard.Head{
+		Shard: run.Shard, Started: run.Started, Duration: run.Duration, Interrupted: run.Interrupted, Errors: run.Errors,
+		Common: []shard.Common{
+			{What: "version of mcpconform", Is: run.Tool.Version},
+			{What: "role of the target", Is: run.Target.Role},
+			{What: "target", Is: strings.TrimSpace(run.Target.Name + " " + run.Target.Version)},
+			{What: "--filter", Is: run.Filter},
+			{What: "--strict", Is: strconv.FormatBool(run.Strict)},
+			{What: "list of revisions and transports", Is: strings.Join(legs, ", ")},
+		},
 	}
-	for index := 1; index <= first.Shard.Count; index++ {
-		if seen[index] == "" {
-			return fmt.Errorf("shard %d/%d is missing", index, first.Shard.Count)
-		}
-	}
-	return nil
-}
-
-func targetName(run *reports.Run) string {
-	return strings.TrimSpace(run.Target.Name + " " + run.Target.Version)
 }
 
 // mergeLegs adds to what was found on a leg what another shard has found there.

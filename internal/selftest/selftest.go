@@ -19,6 +19,7 @@ import (
 	"github.com/mcpconform/mcpconform/internal/filter"
 	"github.com/mcpconform/mcpconform/internal/protocol"
 	"github.com/mcpconform/mcpconform/internal/runner"
+	"github.com/mcpconform/mcpconform/internal/shard"
 	"github.com/mcpconform/mcpconform/internal/target"
 	"github.com/mcpconform/mcpconform/reports"
 )
@@ -28,7 +29,7 @@ type Options struct {
 	Executable []string      // this binary, for workers; default os.Executable
 	Role       string        // of the target; "" for both, or the server when it is a peer
 	Filter     string        // over faults and checks, in the language of package filter; "" for all
-	Shard      runner.Shard  // the trials that it is to run; zero for all
+	Shard      shard.Shard   // the trials that it is to run; zero for all
 	Workers    int           // 0: six times the processors, and one for the URL of a peer
 	Timeout    time.Duration // of one reply; 0: defaultTimeout
 	Deadline   time.Duration // of all; 0: DefaultDeadline
