@@ -67,6 +67,7 @@ func NewHTTP(upstream string, options HTTPOptions) (*HTTP, error) {
 		upstream: parsed, options: options,
 		transport: transport.NewTransport(transport.DefaultConnectTimeout),
 	}
+	h.transport.DialContext = flushing(h.transport.DialContext)
 	h.life, h.stop = context.WithCancel(context.Background())
 	h.sessions.begin = h.newConnection
 	return h, nil

@@ -92,6 +92,15 @@ func piece(t *testing.T, from io.Reader, wanted string) {
 	}
 }
 
+// inEitherOrder reads two pieces of which either may come first.
+func inEitherOrder(t *testing.T, from io.Reader, one, other string) {
+	t.Helper()
+	found := make([]byte, len(one)+len(other))
+	if _, err := io.ReadFull(from, found); err != nil || string(found) != one+other && string(found) != other+one {
+		t.Fatalf("wanted %q and %q, found %q, %v", one, other, found, err)
+	}
+}
+
 func TestHTTPPassesEachPieceAtOnce(t *testing.T) {
 	t.Parallel()
 	inBothWays(t, func(t *testing.T, options fault.HTTPOptions) {

@@ -144,10 +144,10 @@ func TestHTTPSaysOnTheOtherStream(t *testing.T) {
 			var listening io.Reader
 			listen := func() {
 				listening = open(t.Context(), t, http.MethodGet, address, "", "Mcp-Session-Id", session)
-				piece(t, listening, ": welcome\n\n")
 			}
 			if before {
 				listen()
+				piece(t, listening, ": welcome\n\n")
 			}
 			if found := ask(t, address, post(ping, inSession(session))); found.Body != answer {
 				t.Errorf("the answer is %q", found.Body)
@@ -155,7 +155,12 @@ func TestHTTPSaysOnTheOtherStream(t *testing.T) {
 			if !before {
 				listen()
 			}
-			piece(t, listening, "data: {\"x\":1}\n\n")
+			said := "data: {\"x\":1}\n\n"
+			if before {
+				piece(t, listening, said)
+			} else {
+				inEitherOrder(t, listening, ": welcome\n\n", said)
+			}
 		})
 	}
 }

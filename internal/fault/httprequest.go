@@ -5,7 +5,6 @@ import (
 	"context"
 	"io"
 	"net/http"
-	"net/http/httptrace"
 	"sync"
 
 	"github.com/mcpconform/mcpconform/internal/jsonrpc"
@@ -234,14 +233,9 @@ func (e *exchange) forward(out *outgoing) (*http.Response, error) {
 			}
 		})
 	}
-	ctx = httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{
-		WroteRequest: func(how httptrace.WroteRequestInfo) {
-			if how.Err != nil {
-				return // on a connection that is no more; another may come
-			}
-			isWritten()
-			postAll()
-		},
+	ctx = onWritten(ctx, func() {
+		isWritten()
+		postAll()
 	})
 	response, err := e.http.transport.RoundTrip(e.toTarget(ctx, e.request.Method, out))
 	if err != nil {

@@ -4,7 +4,6 @@ import (
 	"context"
 	"io"
 	"net/http"
-	"net/http/httptrace"
 	"slices"
 	"sync"
 	"time"
@@ -236,10 +235,7 @@ func (e *exchange) send(step Step) (answered <-chan struct{}) {
 	begun := e.http.beside(func() {
 		ctx, cancel := context.WithTimeout(e.http.life, postTime)
 		defer cancel()
-		ctx = httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{
-			WroteRequest: func(httptrace.WroteRequestInfo) { isWritten() },
-		})
-		response, err := e.http.transport.RoundTrip(e.toTarget(ctx, method, out))
+		response, err := e.http.transport.RoundTrip(e.toTarget(onWritten(ctx, isWritten), method, out))
 		isWritten()
 		close(done)
 		came()

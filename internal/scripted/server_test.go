@@ -336,12 +336,16 @@ func TestScriptedServerWaitsForASessionThatLingers(t *testing.T) {
 	t.Parallel()
 	server := newServer(t, "2025-11-25", nil)
 	conn, relay := net.Pipe()
-	gone := make(chan struct{})
-	server.OnStart(func(session *scripted.Session) { session.Linger(patient) })
+	lingers, gone := make(chan struct{}), make(chan struct{})
+	server.OnStart(func(session *scripted.Session) {
+		session.Linger(patient)
+		close(lingers)
+	})
 	go func() {
 		server.ServeSpawned(conn)
 		close(gone)
 	}()
+	<-lingers
 	ctx, cancel := context.WithTimeout(t.Context(), soon)
 	defer cancel()
 	if server.Quiet(ctx, soon/10, soon/10); ctx.Err() == nil {

@@ -10,6 +10,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"testing/synctest"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -157,26 +158,30 @@ func TestStdioSaysExactlyWhatItIsTold(t *testing.T) {
 
 func TestStdioTimeouts(t *testing.T) {
 	t.Parallel()
-	silent := overStdio(t, soon, func(jsonrpc.Message) []string { return nil })
-	_, err := silent.Call(t.Context(), "m", nil)
-	if !errors.Is(err, scripted.ErrTimeout) || err.Error() != "no answer in time: m was not answered within 20ms" {
-		t.Errorf("told %v", err)
-	}
-	if silent.Idle() {
-		t.Error("a request is unanswered, and the client idle")
-	}
-	_, err = silent.Await(t.Context(), 0, func(scripted.Received) bool { return true })
-	if !errors.Is(err, scripted.ErrTimeout) {
-		t.Errorf("told %v", err)
-	}
+	synctest.Test(t, func(t *testing.T) { // without a clock, which could run out before anything was sent
+		silent := overStdio(t, soon, func(jsonrpc.Message) []string { return nil })
+		_, err := silent.Call(t.Context(), "m", nil)
+		if !errors.Is(err, scripted.ErrTimeout) || err.Error() != "no answer in time: m was not answered within 20ms" {
+			t.Errorf("told %v", err)
+		}
+		if silent.Idle() {
+			t.Error("a request is unanswered, and the client idle")
+		}
+		_, err = silent.Await(t.Context(), 0, func(scripted.Received) bool { return true })
+		if !errors.Is(err, scripted.ErrTimeout) {
+			t.Errorf("told %v", err)
+		}
+		silent.Close(t.Context())
 
-	deaf, _, _, _ := overPipes(t, soon)
-	if err := deaf.Notify(t.Context(), "n", nil); !errors.Is(err, scripted.ErrConnection) || !errors.Is(err, transport.ErrTimeout) {
-		t.Errorf("writing to a server that does not read told %v", err)
-	}
-	if _, err := deaf.Call(t.Context(), "m", nil); !errors.Is(err, scripted.ErrConnection) {
-		t.Errorf("calling a server that does not read told %v", err)
-	}
+		deaf, _, _, _ := overPipes(t, soon)
+		if err := deaf.Notify(t.Context(), "n", nil); !errors.Is(err, scripted.ErrConnection) || !errors.Is(err, transport.ErrTimeout) {
+			t.Errorf("writing to a server that does not read told %v", err)
+		}
+		if _, err := deaf.Call(t.Context(), "m", nil); !errors.Is(err, scripted.ErrConnection) {
+			t.Errorf("calling a server that does not read told %v", err)
+		}
+		deaf.Close(t.Context())
+	})
 }
 
 func TestStdioServerThatGoes(t *testing.T) {

@@ -25,7 +25,7 @@ import (
 const soon = 20 * time.Millisecond
 
 // patient is a grace for steps that a test means to succeed.
-const patient = 10 * time.Second
+const patient = time.Minute
 
 func start(t *testing.T, name string) *target.Process {
 	t.Helper()
