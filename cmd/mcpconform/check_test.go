@@ -52,6 +52,7 @@ func verdictsOf(t *testing.T, path string) (broken []string, all map[string]repo
 // What a run found by its rules, its transcripts show again: no more, and no less.
 func TestCheckFindsWhatTheRunFound(t *testing.T) {
 	t.Parallel()
+	wholePrograms(t)
 	for name, test := range map[string]struct {
 		role, revision string
 		faults         []string

@@ -38,7 +38,7 @@ const (
 	// endTime bounds the last one when a signal has asked for the end. It takes a
 	// fraction of a second, and this on a machine that is very busy: whoever has played
 	// every scenario by hand wants all of the report.
-	endTime = 5 * time.Second
+	endTime = 20 * time.Second
 	// headerTime bounds the wait for a request that has begun.
 	headerTime = 10 * time.Second
 	// idleTime is how long a connection may be kept on which nothing is asked.
