@@ -16,6 +16,8 @@ import (
 	"testing"
 
 	"github.com/santhosh-tekuri/jsonschema/v6"
+
+	"github.com/mcpconform/mcpconform/internal/jsonrpc"
 )
 
 // deviation is a deliberate difference from the published schema of a revision.
@@ -321,7 +323,7 @@ func instancesOf(t *testing.T, document any, prefix, name string, valid *jsonsch
 
 // alternativesOf looks a union up; sorted, since their order says nothing.
 func alternativesOf(document any, prefix, name string) []string {
-	return slices.Sorted(slices.Values(alternatives(at(document, tokens(strings.TrimPrefix(prefix+name, "#"))))))
+	return slices.Sorted(slices.Values(alternatives(at(document, jsonrpc.Path(strings.TrimPrefix(prefix+name, "#"))))))
 }
 
 // explained finds the deviations that a difference is made of: one for each line of the stricter side, or nil.

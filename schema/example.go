@@ -11,6 +11,8 @@ import (
 	"slices"
 	"strings"
 	"unicode/utf8"
+
+	"github.com/mcpconform/mcpconform/internal/jsonrpc"
 )
 
 const (
@@ -332,7 +334,7 @@ func (g *generator) resolve(reference any) (any, error) {
 	if !ok {
 		return nil, fmt.Errorf("examples follow only references of the form #/…, not %s", quote(text))
 	}
-	target := at(g.document, tokens(fragment))
+	target := at(g.document, jsonrpc.Path(fragment))
 	if target == nil {
 		return nil, fmt.Errorf("the reference %s leads nowhere", quote(text))
 	}

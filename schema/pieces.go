@@ -5,6 +5,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"github.com/mcpconform/mcpconform/internal/jsonrpc"
 )
 
 // maxAtOnce is how many values of a message are judged in one go. The library keeps several kilobytes for each value
@@ -48,10 +50,10 @@ func pieces(value any) []piece {
 
 // restore makes a violation of a piece one of the whole.
 func (p piece) restore(v Violation, whole any) Violation {
-	steps := tokens(v.Pointer)
+	steps := jsonrpc.Path(v.Pointer)
 	if p.array != nil {
 		p.relocate(steps, whole)
-		v.Pointer = pointer(steps)
+		v.Pointer = jsonrpc.Pointer(steps...)
 	}
 	if array, ok := at(whole, steps).([]any); ok && (v.Found == describe([]any{}) || strings.HasPrefix(v.Found, "an array of ")) {
 		v.Found = describe(array) // all of it

@@ -11,6 +11,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/santhosh-tekuri/jsonschema/v6"
 
+	"github.com/mcpconform/mcpconform/internal/jsonrpc"
 	"github.com/mcpconform/mcpconform/internal/protocol"
 )
 
@@ -636,7 +637,7 @@ func FuzzValidate(f *testing.F) {
 					if v.Expected == "" || v.Found == "" || v.Definition == "" && len(found) <= maxViolations {
 						t.Errorf("%s: incomplete violation %+v", text, v)
 					}
-					if at(value, tokens(v.Pointer)) == nil && strings.HasPrefix(v.Expected, "member ") {
+					if at(value, jsonrpc.Path(v.Pointer)) == nil && strings.HasPrefix(v.Expected, "member ") {
 						t.Errorf("%s: violation at a place that is not there: %v", text, v)
 					}
 				}

@@ -12,6 +12,8 @@ import (
 
 	"github.com/santhosh-tekuri/jsonschema/v6"
 	"github.com/santhosh-tekuri/jsonschema/v6/kind"
+
+	"github.com/mcpconform/mcpconform/internal/jsonrpc"
 )
 
 // Bounds on a schema that a target sent. What is beyond them cannot be judged, which is no fault of the target.
@@ -157,7 +159,7 @@ func (c *Compiled) build(dialect *jsonschema.Draft, assertFormat bool, expressio
 	case errors.As(err, &invalid) && errors.As(invalid.Err, &failed):
 		// What failed may be one place that a $ref leads to: its pointers begin there.
 		base := strings.TrimPrefix(invalid.URL, targetURL+"#")
-		found := tidy(violations(failed, "", at(c.document, tokens(base)), nil))
+		found := tidy(violations(failed, "", at(c.document, jsonrpc.Path(base)), nil))
 		for i := range found {
 			found[i].Pointer, found[i].Definition = base+found[i].Pointer, "" // definitions of the meta-schema say little
 		}
@@ -429,16 +431,4 @@ func fromECMAScript(pattern string) string {
 			return escape
 		}
 	})
-}
-
-// tokens splits a JSON Pointer.
-func tokens(pointer string) []string {
-	if pointer == "" {
-		return nil
-	}
-	parts := strings.Split(strings.TrimPrefix(pointer, "/"), "/")
-	for i, part := range parts {
-		parts[i] = strings.ReplaceAll(strings.ReplaceAll(part, "~1", "/"), "~0", "~")
-	}
-	return parts
 }

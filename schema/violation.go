@@ -15,6 +15,8 @@ import (
 	"github.com/santhosh-tekuri/jsonschema/v6/kind"
 	"golang.org/x/text/language"
 	"golang.org/x/text/message"
+
+	"github.com/mcpconform/mcpconform/internal/jsonrpc"
 )
 
 const (
@@ -79,7 +81,7 @@ func tidy(all []Violation) []Violation {
 // ordered sorts a list and drops what it says twice.
 func ordered(all []Violation) []Violation {
 	slices.SortFunc(all, func(a, b Violation) int {
-		return cmp.Or(slices.CompareFunc(tokens(a.Pointer), tokens(b.Pointer), compareTokens),
+		return cmp.Or(slices.CompareFunc(jsonrpc.Path(a.Pointer), jsonrpc.Path(b.Pointer), compareTokens),
 			cmp.Compare(a.Expected, b.Expected), cmp.Compare(a.Definition, b.Definition))
 	})
 	return slices.CompactFunc(all, func(a, b Violation) bool { return a.Pointer == b.Pointer && a.Expected == b.Expected })
@@ -180,7 +182,7 @@ func (r *reader) leaves(failed *jsonschema.ValidationError, in scope) []finding 
 		f := r.leaf(failed, in)
 		if extra {
 			f.at = append(slices.Clone(f.at), member)
-			f.Pointer = pointer(f.at)
+			f.Pointer = jsonrpc.Pointer(f.at...)
 			f.Expected, f.Found = "no member "+quote(member), describe(r.lookup(f.at))
 		} else {
 			f.missing, f.Expected = member, "member "+quote(member)
@@ -199,7 +201,7 @@ var printer = message.NewPrinter(language.English)
 func (r *reader) leaf(failed *jsonschema.ValidationError, in scope) finding {
 	at := failed.InstanceLocation
 	value := r.lookup(at)
-	f := finding{at: at, Violation: Violation{Pointer: pointer(at), Found: describe(value), Definition: in.definition}}
+	f := finding{at: at, Violation: Violation{Pointer: jsonrpc.Pointer(at...), Found: describe(value), Definition: in.definition}}
 	switch what := failed.ErrorKind.(type) {
 	case *kind.Type:
 		f.types = slices.Sorted(slices.Values(what.Want))
@@ -300,7 +302,7 @@ func (r *reader) union(failed *jsonschema.ValidationError, in scope) []finding {
 		})
 		branches = append(branches, b)
 	}
-	result := finding{at: at, Violation: Violation{Pointer: pointer(at), Found: describe(r.lookup(at)), Definition: in.definition}}
+	result := finding{at: at, Violation: Violation{Pointer: jsonrpc.Pointer(at...), Found: describe(r.lookup(at)), Definition: in.definition}}
 
 	// Another JSON type altogether.
 	types := map[string]bool{}
@@ -480,17 +482,6 @@ func at(value any, tokens []string) any {
 		}
 	}
 	return value
-}
-
-var escapeToken = strings.NewReplacer("~", "~0", "/", "~1")
-
-func pointer(location []string) string {
-	var b strings.Builder
-	for _, token := range location {
-		b.WriteByte('/')
-		_, _ = escapeToken.WriteString(&b, token) // a Builder does not fail
-	}
-	return b.String()
 }
 
 // describe shows a value, shortened, as a person would name it.

@@ -1,6 +1,10 @@
 package fault
 
-import "bytes"
+import (
+	"bytes"
+
+	"github.com/mcpconform/mcpconform/internal/jsonrpc"
+)
 
 // Alias lets the other side know by other names what the target has named: the first
 // text at a pointer by the first name, another by the second, and so on. Names
@@ -17,7 +21,7 @@ type aliases []struct{ own, name []byte } // as JSON
 
 // add takes in what stands at the pointer of a message.
 func (a *aliases) add(alias *Alias, message any) {
-	for _, value := range lookup(message, split(alias.At)) {
+	for _, value := range lookup(message, jsonrpc.Path(alias.At)) {
 		if text, isText := value.(string); isText && len(*a) < len(alias.Names) && !a.knows(text) {
 			*a = append(*a, struct{ own, name []byte }{write(text), write(alias.Names[len(*a)])})
 		}

@@ -84,7 +84,7 @@ func (e *edit) members(action *Action, place []string) error {
 	default:
 		pointer, change = action.Rename, rename(action.To)
 	}
-	path := slices.Concat(place, split(*pointer))
+	path := slices.Concat(place, jsonrpc.Path(*pointer))
 	if len(path) == 0 { // the whole message
 		value, err := action.With.resolve(e.object, e.asked)
 		if err == nil {

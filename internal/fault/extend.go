@@ -175,7 +175,7 @@ func validatorOf(known *schema.Schema, message, asked *jsonrpc.Message) validato
 func refusals(judges []validator, message map[string]any) (places [][]string) {
 	for _, judge := range judges {
 		for _, violation := range judge(message) {
-			places = append(places, split(violation.Pointer))
+			places = append(places, jsonrpc.Path(violation.Pointer))
 		}
 	}
 	return places

@@ -4,7 +4,6 @@ import (
 	"encoding/json"
 	"maps"
 	"net/http"
-	"reflect"
 	"slices"
 
 	"github.com/mcpconform/mcpconform/internal/jsonrpc"
@@ -144,7 +143,7 @@ func holdHeader(conditions map[string]Condition, header http.Header) bool {
 
 func holdAll(conditions map[string]Condition, object map[string]any) bool {
 	for pointer, condition := range conditions {
-		if !condition.holds(lookup(object, split(pointer))) {
+		if !condition.holds(lookup(object, jsonrpc.Path(pointer))) {
 			return false
 		}
 	}
@@ -156,7 +155,7 @@ func (c Condition) holds(found []any) bool {
 	if c.Present != nil && *c.Present != (len(found) > 0) {
 		return false
 	}
-	if c.Not != nil && slices.ContainsFunc(found, func(value any) bool { return equal(c.Not.value, value) }) {
+	if c.Not != nil && slices.ContainsFunc(found, func(value any) bool { return jsonrpc.Equal(c.Not.value, value) }) {
 		return false
 	}
 	if c.Is == nil && c.Type == "" && c.Matches.Regexp == nil {
@@ -164,35 +163,10 @@ func (c Condition) holds(found []any) bool {
 	}
 	return slices.ContainsFunc(found, func(value any) bool {
 		text, isText := value.(string)
-		return (c.Is == nil || equal(c.Is.value, value)) &&
+		return (c.Is == nil || jsonrpc.Equal(c.Is.value, value)) &&
 			(c.Type == "" || c.Type == typeOf(value)) &&
 			(c.Matches.Regexp == nil || isText && c.Matches.MatchString(text))
 	})
-}
-
-// equal compares JSON values; numbers by what they say, not how.
-func equal(wanted, found any) bool {
-	switch wanted := wanted.(type) {
-	case json.Number:
-		number, isNumber := found.(json.Number)
-		return isNumber && jsonrpc.IDOf(wanted) == jsonrpc.IDOf(number)
-	case []any:
-		list, isList := found.([]any)
-		return isList && slices.EqualFunc(wanted, list, equal)
-	case map[string]any:
-		object, isObject := found.(map[string]any)
-		if !isObject || len(object) != len(wanted) {
-			return false
-		}
-		for name, member := range wanted {
-			value, present := object[name]
-			if !present || !equal(member, value) {
-				return false
-			}
-		}
-		return true
-	}
-	return reflect.DeepEqual(wanted, found)
 }
 
 func typeOf(value any) string {

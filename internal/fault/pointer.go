@@ -4,20 +4,7 @@ import (
 	"maps"
 	"slices"
 	"strconv"
-	"strings"
 )
-
-// split makes a JSON pointer (RFC 6901) into its parts.
-func split(pointer string) []string {
-	if pointer == "" {
-		return nil
-	}
-	parts := strings.Split(strings.TrimPrefix(pointer, "/"), "/")
-	for i, part := range parts {
-		parts[i] = strings.NewReplacer("~1", "/", "~0", "~").Replace(part)
-	}
-	return parts
-}
 
 // anyPart stands for all members of an object and all elements of an array.
 const anyPart = "*"

@@ -6,6 +6,8 @@ import (
 	"fmt"
 
 	"go.yaml.in/yaml/v3"
+
+	"github.com/mcpconform/mcpconform/internal/jsonrpc"
 )
 
 // Words is one word or a list of them.
@@ -144,7 +146,7 @@ func reference(value map[string]any, message, asked any) (part any, special bool
 		default:
 			return nil, false, nil
 		}
-		found := lookup(from, split(text))
+		found := lookup(from, jsonrpc.Path(text))
 		if len(found) == 0 {
 			return nil, true, errAbsent
 		}

@@ -13,6 +13,7 @@ import (
 // Pace of the tools that take time.
 const (
 	step         = 2 * time.Millisecond  // between the parts of a tool that works in parts
+	taskStep     = 30 * time.Millisecond // of one that runs as a task: a client without a stream for it asks for its result first
 	defaultSlow  = 2.0                   // seconds that test_slow takes when not told
 	slowParts    = 8                     // between which test_slow reports progress
 	reconnectGap = 20 * time.Millisecond // that test_reconnection sends the client away for
@@ -488,7 +489,7 @@ func taskTools() []tool {
 				for _, done := range []float64{1, 2} {
 					c.progress(done, 2, fmt.Sprintf("Completed step %v of 2", done))
 					c.log("info", fmt.Sprintf("Step %v", done))
-					if err := c.wait(step); err != nil {
+					if err := c.wait(taskStep); err != nil {
 						return toolResult{}, err
 					}
 				}
