@@ -66,30 +66,30 @@ func asFarAsAnswered(events []transcript.Event) []transcript.Event {
 
 // deny adds the result of a revision that the target does not speak, unless others say
 // what fails. It stands whatever the filter.
-func (r *run) deny(state *legState) {
+func (c *collector) deny(state *legState) {
 	failed := slices.ContainsFunc(state.report.Results, func(result reports.Result) bool { return result.Verdict == reports.Failed })
-	if state.denied != nil && !failed && r.catalogue != nil {
-		state.report.Results = append(state.report.Results, r.denied(state))
+	if state.denied != nil && !failed && c.catalogue != nil {
+		state.report.Results = append(state.report.Results, c.denied(state))
 	}
 }
 
 // denied makes that result.
-func (r *run) denied(state *legState) reports.Result {
+func (c *collector) denied(state *legState) reports.Result {
 	revision, role := state.report.Revision, state.report.Role
 	ids := []string{state.denied.id}
 	events, hint := state.denied.events, ""
-	if r.options.Revisions.named() {
+	if c.options.Revisions.named() {
 		hint = "a " + role + " that does not support " + revision + " is checked without it in --revision"
 	}
 	return reports.Result{
 		ID: ids[0], Kind: reports.KindCheck, Group: []string{"First contact"}, Text: "speaks " + revision,
-		Requirements: r.requirements(state, ids), Page: r.page(state, ids[0]), Verdict: reports.Failed,
+		Requirements: c.requirements(state, ids), Page: c.page(state, ids[0]), Verdict: reports.Failed,
 		Failures: []reports.Failure{{
-			Wanted: r.redact(state.denied.wanted), Found: r.redact(state.denied.found),
+			Wanted: c.redact(state.denied.wanted), Found: c.redact(state.denied.found),
 			Hint: hint,
 		}},
-		Exchange: r.steps(events, lastOf(events, role)),
-		Rerun:    r.rerun(state, ids[0]),
+		Exchange: c.steps(events, lastOf(events, role)),
+		Rerun:    c.rerun(state, ids[0]),
 	}
 }
 

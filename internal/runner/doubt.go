@@ -124,33 +124,33 @@ func (d *desk) toRepeat() []string {
 }
 
 // ended tells whether the target went away on a leg of the plan.
-func (r *run) ended(leg int) bool {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	return r.state(leg).report.Ended != nil
+func (c *collector) ended(leg int) bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.state(leg).report.Ended != nil
 }
 
 // end ends a leg whose target went away, or stopped answering. Several checks may
 // notice it: each had a request under way that may have been the reason.
-func (r *run) end(found checked) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	state := r.state(found.Leg)
+func (c *collector) end(found checked) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	state := c.state(found.Leg)
 	events := eventsOf(found.Exchanges)
 	if reply := found.Outcome.NoReply; reply != nil && len(events) == 0 {
 		events = reply.Exchange
 	}
 	if state.report.Ended == nil {
 		state.report.Ended = &reports.Ended{
-			Reason: r.redact("a new connection brings nothing: " + found.Outcome.Gone),
+			Reason: c.redact("a new connection brings nothing: " + found.Outcome.Gone),
 			Hint:   "see what the target logs about the request, then run again",
 		}
 		state.mute = "not tried: the target went away, or stopped answering"
 	}
 	ended := state.report.Ended
 	ended.Exit = cmp.Or(ended.Exit, exitOf(events))
-	ended.Output = cmp.Or(ended.Output, r.redact(stderrOf(events)))
-	last := r.redact(lastRequest(events))
+	ended.Output = cmp.Or(ended.Output, c.redact(stderrOf(events)))
+	last := c.redact(lastRequest(events))
 	switch {
 	case last == "" || slices.Contains(state.underWay, last) || len(state.underWay) == maxUnderWay:
 	case undelivered(found.Outcome.NoReply):
@@ -199,7 +199,7 @@ func exitOf(events []transcript.Event) string {
 
 // unanswered records that something brought no reply, among what the rules found. What
 // did not reach a target that went away is nothing that it had to reply to.
-func (r *run) unanswered(state *legState, done checked) {
+func (c *collector) unanswered(state *legState, done checked) {
 	reply := done.Outcome.NoReply
 	if reply == nil || done.Outcome.Ending != conform.Inconclusion || state.report.Ended != nil && reply.Undelivered {
 		return

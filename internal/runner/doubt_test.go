@@ -176,7 +176,7 @@ func TestATargetThatGoesAway(t *testing.T) {
 // What the run has no time to repeat stays open.
 func TestDoubtsAtTheEndOfARun(t *testing.T) {
 	t.Parallel()
-	r := &run{legs: []*legState{{findings: map[string]*found{}}}, report: &reports.Run{}}
+	r := &run{collector: collector{legs: []*legState{{findings: map[string]*found{}}}, report: &reports.Run{}}}
 	r.legs[0].report.Role = protocol.ServerRole
 	known, err := catalogue.Load(suiteRequirements())
 	if err != nil {

@@ -160,7 +160,8 @@ func (e Examination) turn(check string) {
 
 // examiner is the host of an examination.
 type examiner struct {
-	*run
+	collector
+
 	examination Examination
 	environment *conform.Environment
 	context     context.Context
@@ -173,7 +174,7 @@ func (e Examination) begin(ctx context.Context, offered *survey.Survey, mute str
 		report: reports.Leg{Role: e.Role, Revision: e.Revision, Transport: e.Transport, Spoken: true},
 	}
 	x := &examiner{
-		run:         &run{catalogue: e.Catalogue, report: &reports.Run{}, legs: []*legState{state}},
+		collector:   collector{catalogue: e.Catalogue, report: &reports.Run{}, legs: []*legState{state}},
 		examination: e, context: ctx, differs: differing(e.Known, offered),
 	}
 	x.environment = &conform.Environment{

@@ -97,18 +97,18 @@ func judgedIn(events []transcript.Event, judged *transcript.Event) int {
 
 // transcript names the file with the connection on which something was judged; ""
 // when none is written.
-func (r *run) transcript(state *legState, events []transcript.Event, judged int) string {
+func (c *collector) transcript(state *legState, events []transcript.Event, judged int) string {
 	switch {
 	case len(events) == 0:
 		return ""
-	case r.report.Recorded != nil:
+	case c.report.Recorded != nil:
 		return events[max(judged, 0)].Connection
-	case r.options.Transcripts == "":
+	case c.options.Transcripts == "":
 		return ""
 	}
-	return r.transcriptOf(state, events[max(judged, 0)].Connection)
+	return c.transcriptOf(state, events[max(judged, 0)].Connection)
 }
 
-func (r *run) transcriptOf(state *legState, connection string) string {
-	return filepath.Join(r.options.Transcripts, state.report.Revision+"-"+state.report.Transport, connection+".jsonl")
+func (c *collector) transcriptOf(state *legState, connection string) string {
+	return filepath.Join(c.options.Transcripts, state.report.Revision+"-"+state.report.Transport, connection+".jsonl")
 }

@@ -110,17 +110,17 @@ func mend(role, word, meant string, all map[string][]Declared, requirements *cat
 
 // readFilter reads the filter of the options, and keeps the run to the revisions at
 // which it chooses something.
-func (r *run) readFilter() error {
-	text := r.options.Filter
+func (c *collector) readFilter() error {
+	text := c.options.Filter
 	if text == "" {
 		return nil
 	}
-	chosen, revisions, err := ParseFilter(r.options.Role, text)
+	chosen, revisions, err := ParseFilter(c.options.Role, text)
 	if err != nil {
 		return err
 	}
-	r.chosen, r.report.Filter = chosen, text
-	policy := &r.options.Revisions
+	c.chosen, c.report.Filter = chosen, text
+	policy := &c.options.Revisions
 	if !policy.named() {
 		policy.Among = revisions
 		return nil
@@ -159,10 +159,10 @@ func (r *run) filterChecks(declared []Declared) (string, error) {
 }
 
 // chosenRules counts the rules that the filter chooses on a leg.
-func (r *run) chosenRules(state *legState) int {
+func (c *collector) chosenRules(state *legState) int {
 	count := 0
 	for _, rule := range state.environment.Rules {
-		if labels := state.environment.RuleLabels(rule); conform.Stands(labels) && (r.chosen == nil || r.chosen.Matches(labels)) {
+		if labels := state.environment.RuleLabels(rule); conform.Stands(labels) && (c.chosen == nil || c.chosen.Matches(labels)) {
 			count++
 		}
 	}
@@ -177,13 +177,13 @@ func (r *run) recorded() bool {
 // filterResults leaves the results that the filter chooses: others were there to
 // provoke what rules judge. It tells whether the filter has anything to do with the
 // leg.
-func (r *run) filterResults(state *legState) bool {
-	if r.chosen == nil {
+func (c *collector) filterResults(state *legState) bool {
+	if c.chosen == nil {
 		return true
 	}
 	chosen := map[string]bool{}
-	for _, check := range r.declared {
-		if check.leg == state.planned && r.chosen.Matches(check.Labels) {
+	for _, check := range c.declared {
+		if check.leg == state.planned && c.chosen.Matches(check.Labels) {
 			chosen[CheckName(check.Group, check.Text)] = true
 		}
 	}

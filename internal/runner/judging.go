@@ -7,7 +7,6 @@ import (
 	"sync"
 	"time"
 
-	"github.com/mcpconform/mcpconform/internal/catalogue"
 	"github.com/mcpconform/mcpconform/internal/conform"
 	"github.com/mcpconform/mcpconform/internal/protocol"
 	"github.com/mcpconform/mcpconform/internal/rules"
@@ -172,15 +171,8 @@ func (j *Judging) meet(records map[string]*conform.Performance) *meeting {
 
 // run makes a run of which everything is recorded.
 func (j *Judging) run(records map[string]*conform.Performance, met *meeting) *run {
-	r := &run{
-		options: j.options,
-		load:    func() (*catalogue.Catalogue, error) { return catalogue.Load(suiteRequirements()) },
-		plan:    plan{Workers: 1, Calls: j.options.Calls},
-		report: &reports.Run{
-			Format: reports.Format, Tool: j.options.Tool, Started: j.started, Host: hostname(),
-			Target: reports.Target{Role: protocol.ClientRole},
-		},
-	}
+	r := newRun(j.options, j.started)
+	r.plan = plan{Workers: 1, Calls: j.options.Calls}
 	r.addClientLeg(met, nil, leg{
 		Leg: j.leg, Reply: j.options.Timeout, MaxMessage: j.options.MaxMessage,
 		Survey: &survey.Survey{Revision: j.leg.Revision}, Performances: records,

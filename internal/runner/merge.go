@@ -45,48 +45,48 @@ func (f *found) add(finding rules.Finding) {
 }
 
 // merge makes the results of rules and puts all legs into the report.
-func (r *run) merge() {
-	for _, state := range r.legs {
+func (c *collector) merge() {
+	for _, state := range c.legs {
 		if state.environment != nil {
-			r.addRules(state)
-			if !r.filterResults(state) && r.report.Shard == nil {
+			c.addRules(state)
+			if !c.filterResults(state) && c.report.Shard == nil {
 				continue
 			}
-			r.notice(state)
-			if r.report.Shard == nil {
-				tellOnce(state.report.Results, r.catalogue)
+			c.notice(state)
+			if c.report.Shard == nil {
+				tellOnce(state.report.Results, c.catalogue)
 			}
 		}
-		r.deny(state)
+		c.deny(state)
 		state.report.Pages, state.report.Declared = catalogue.Pages, state.all
-		r.report.Legs = append(r.report.Legs, state.report)
-		if r.options.Progress != nil && state.planned >= 0 {
-			r.options.Progress.End(state.report.Name(), state.report.Counts())
+		c.report.Legs = append(c.report.Legs, state.report)
+		if c.options.Progress != nil && state.planned >= 0 {
+			c.options.Progress.End(state.report.Name(), state.report.Counts())
 		}
 	}
-	for _, leg := range r.report.Legs {
+	for _, leg := range c.report.Legs {
 		if leg.Spoken {
-			r.report.Target.Identity = leg.Target
+			c.report.Target.Identity = leg.Target
 		}
 	}
-	r.report.Sort()
+	c.report.Sort()
 }
 
-func (r *run) addRules(state *legState) {
+func (c *collector) addRules(state *legState) {
 	for _, rule := range state.environment.Rules {
 		labels := state.environment.RuleLabels(rule)
-		if !conform.Stands(labels) || r.chosen != nil && !r.chosen.Matches(labels) {
+		if !conform.Stands(labels) || c.chosen != nil && !c.chosen.Matches(labels) {
 			continue
 		}
-		state.report.Results = append(state.report.Results, r.ruleResult(state, rule))
+		state.report.Results = append(state.report.Results, c.ruleResult(state, rule))
 	}
 }
 
-func (r *run) ruleResult(state *legState, rule rules.Rule) reports.Result {
+func (c *collector) ruleResult(state *legState, rule rules.Rule) reports.Result {
 	ids := state.environment.Standing(rule.Requirements)
 	result := reports.Result{
 		ID: ids[0], Kind: reports.KindRule, Group: []string{"Rules"}, Text: rule.Text,
-		Requirements: r.requirements(state, ids), Page: r.page(state, ids[0]), Verdict: reports.Passed,
+		Requirements: c.requirements(state, ids), Page: c.page(state, ids[0]), Verdict: reports.Passed,
 	}
 	if reason, isElsewhere := state.elsewhere[rule.ID()]; isElsewhere {
 		result.Verdict, result.Reason = reports.Skipped, reason
@@ -97,33 +97,33 @@ func (r *run) ruleResult(state *legState, rule rules.Rule) reports.Result {
 	case seen == nil:
 		result.Verdict, result.Reason = reports.Skipped, cmp.Or(state.environment.NeverShown(ids), "the target sent no message of this kind")
 	case len(seen.breaches) > 0:
-		result.Verdict = r.severity(state, ids)
-		r.describeBreaches(state, &result, seen)
+		result.Verdict = c.severity(state, ids)
+		c.describeBreaches(state, &result, seen)
 	}
 	return result
 }
 
-func (r *run) describeBreaches(state *legState, result *reports.Result, seen *found) {
+func (c *collector) describeBreaches(state *legState, result *reports.Result, seen *found) {
 	for i, breach := range seen.breaches {
-		failure := r.failure(breach.Mismatch, breach.About)
+		failure := c.failure(breach.Mismatch, breach.About)
 		failure.Cause, failure.Occurrences, failure.Connections = breach.Cause, breach.Count, seen.connections[i]
 		result.Failures = append(result.Failures, failure)
 	}
 	first := seen.breaches[0]
 	judged := slices.IndexFunc(first.Exchange, func(event transcript.Event) bool { return event.Sequence == first.Judged })
-	result.Exchange = r.steps(first.Exchange, judged, first.Mismatch.Where)
-	result.Transcript = r.transcript(state, first.Exchange, judged)
-	result.Rerun = r.rerun(state, result.ID)
+	result.Exchange = c.steps(first.Exchange, judged, first.Mismatch.Where)
+	result.Transcript = c.transcript(state, first.Exchange, judged)
+	result.Rerun = c.rerun(state, result.ID)
 }
 
 // result makes a report of what a check found.
-func (r *run) result(state *legState, done checked) reports.Result {
+func (c *collector) result(state *legState, done checked) reports.Result {
 	result := reports.Result{
 		ID: done.Requirements[0], Kind: reports.KindCheck, Group: done.Group, Text: done.Text,
-		Requirements: r.requirements(state, done.Requirements), Page: r.page(state, done.Requirements[0]),
+		Requirements: c.requirements(state, done.Requirements), Page: c.page(state, done.Requirements[0]),
 		Duration: reports.Seconds(done.Seconds),
 	}
-	result.Verdict, result.Reason, result.Hint = r.verdict(state, done)
+	result.Verdict, result.Reason, result.Hint = c.verdict(state, done)
 	if result.Verdict == reports.Inconclusive {
 		result.Provocation = done.Outcome.Provocation
 	}
@@ -132,29 +132,29 @@ func (r *run) result(state *legState, done checked) reports.Result {
 		events := eventsOf(done.Exchanges)
 		judged := judgedIn(events, done.Outcome.Judged)
 		for _, mismatch := range done.Outcome.Mismatches {
-			result.Failures = append(result.Failures, r.failure(mismatch, done.Outcome.About))
+			result.Failures = append(result.Failures, c.failure(mismatch, done.Outcome.About))
 		}
-		result.Exchange = r.steps(events, judged, places(done.Outcome)...)
-		result.Transcript = r.transcript(state, events, judged)
-		result.Output = r.redact(stderrOf(events))
-		result.Rerun = r.rerun(state, result.ID)
+		result.Exchange = c.steps(events, judged, places(done.Outcome)...)
+		result.Transcript = c.transcript(state, events, judged)
+		result.Output = c.redact(stderrOf(events))
+		result.Rerun = c.rerun(state, result.ID)
 	case reports.Inconclusive:
-		result.Exchange = r.steps(eventsOf(done.Exchanges), -1)
-		result.Rerun = r.rerun(state, result.ID)
+		result.Exchange = c.steps(eventsOf(done.Exchanges), -1)
+		result.Rerun = c.rerun(state, result.ID)
 	}
 	return result
 }
 
-func (r *run) verdict(state *legState, done checked) (verdict reports.Verdict, reason, hint string) {
+func (c *collector) verdict(state *legState, done checked) (verdict reports.Verdict, reason, hint string) {
 	switch {
 	case done.Panic != "":
 		return reports.Inconclusive, "the check itself failed; this is a defect of the harness", "report it, with the errors at the end of this run"
 	case done.Outcome.Ending == conform.Skipped:
-		return reports.Skipped, r.redact(done.Outcome.Reason), ""
+		return reports.Skipped, c.redact(done.Outcome.Reason), ""
 	case done.Outcome.Ending == conform.Inconclusion:
-		return reports.Inconclusive, r.redact(done.Outcome.Reason), r.redact(done.Outcome.Hint)
+		return reports.Inconclusive, c.redact(done.Outcome.Reason), c.redact(done.Outcome.Hint)
 	case done.Outcome.Ending == conform.Failed:
-		return r.severity(state, done.Requirements), "", ""
+		return c.severity(state, done.Requirements), "", ""
 	case done.State.Is(types.SpecStatePassed) && done.shows():
 		return reports.Passed, "", ""
 	case done.State.Is(types.SpecStatePassed):
@@ -165,9 +165,9 @@ func (r *run) verdict(state *legState, done checked) (verdict reports.Verdict, r
 
 // severity is the verdict of a broken requirement: by its level at the
 // revision.
-func (r *run) severity(state *legState, ids []string) reports.Verdict {
+func (c *collector) severity(state *legState, ids []string) reports.Verdict {
 	for _, id := range ids {
-		requirement, known := r.catalogue.Get(id)
+		requirement, known := c.catalogue.Get(id)
 		if known && requirement.StandsAt(state.report.Revision) && requirement.Level(state.report.Revision).Failing() {
 			return reports.Failed
 		}
@@ -175,11 +175,11 @@ func (r *run) severity(state *legState, ids []string) reports.Verdict {
 	return reports.Warned
 }
 
-func (r *run) requirements(state *legState, ids []string) []reports.Requirement {
+func (c *collector) requirements(state *legState, ids []string) []reports.Requirement {
 	revision := state.report.Revision
 	named := make([]reports.Requirement, 0, len(ids))
 	for _, id := range ids {
-		requirement, known := r.catalogue.Get(id)
+		requirement, known := c.catalogue.Get(id)
 		if !known {
 			continue
 		}
@@ -191,35 +191,35 @@ func (r *run) requirements(state *legState, ids []string) []reports.Requirement 
 	return named
 }
 
-func (r *run) page(state *legState, id string) string {
-	requirement, known := r.catalogue.Get(id)
+func (c *collector) page(state *legState, id string) string {
+	requirement, known := c.catalogue.Get(id)
 	if !known {
 		return ""
 	}
 	return requirement.Page(state.report.Revision)
 }
 
-func (r *run) failure(mismatch rules.Mismatch, about rules.Subject) reports.Failure {
+func (c *collector) failure(mismatch rules.Mismatch, about rules.Subject) reports.Failure {
 	return reports.Failure{
-		Wanted: r.redact(mismatch.Wanted), Found: r.redact(mismatch.Found), Where: r.redact(mismatch.Where),
-		Method: r.redact(about.Method), About: r.redact(about.Name),
+		Wanted: c.redact(mismatch.Wanted), Found: c.redact(mismatch.Found), Where: c.redact(mismatch.Where),
+		Method: c.redact(about.Method), About: c.redact(about.Name),
 	}
 }
 
-func (r *run) rerun(state *legState, id string) string {
-	if r.options.Rerun == nil {
+func (c *collector) rerun(state *legState, id string) string {
+	if c.options.Rerun == nil {
 		return ""
 	}
-	return r.options.Rerun(conform.Leg{
+	return c.options.Rerun(conform.Leg{
 		Role: state.report.Role, Revision: state.report.Revision, Transport: state.report.Transport,
 	}, id)
 }
 
-func (r *run) redact(text string) string {
-	if r.options.Redactor == nil {
+func (c *collector) redact(text string) string {
+	if c.options.Redactor == nil {
 		return text
 	}
-	return r.options.Redactor.Redact(text)
+	return c.options.Redactor.Redact(text)
 }
 
 const (
@@ -231,7 +231,7 @@ const (
 
 // steps turns events into an exchange; the one at the judged position is
 // marked, and what the pointers name stays of it.
-func (r *run) steps(events []transcript.Event, judged int, where ...string) []reports.Step {
+func (c *collector) steps(events []transcript.Event, judged int, where ...string) []reports.Step {
 	var marked *transcript.Event
 	if judged >= 0 {
 		marked = &events[judged]
@@ -243,7 +243,7 @@ func (r *run) steps(events []transcript.Event, judged int, where ...string) []re
 		steps = append(steps, reports.Step{
 			At:   reports.SecondsOf(event.At.Sub(events[0].At)),
 			From: from, To: to,
-			Kind: stepKind(event), Text: r.redact(stepText(event, where)),
+			Kind: stepKind(event), Text: c.redact(stepText(event, where)),
 			Deliberate: event.Deliberate != "", Marked: marked != nil && same(event, *marked),
 		})
 	}
@@ -338,21 +338,21 @@ func rawJSON(value any) json.RawMessage {
 }
 
 // keep writes a connection's transcript, secrets redacted.
-func (r *run) keep(state *legState, connection conform.Connection) error {
-	name := r.transcriptOf(state, connection.Name)
+func (c *collector) keep(state *legState, connection conform.Connection) error {
+	name := c.transcriptOf(state, connection.Name)
 	if err := os.MkdirAll(filepath.Dir(name), 0o750); err != nil {
 		return fmt.Errorf("--transcripts: %w", err)
 	}
-	header := reports.RedactAll(r.options.Redactor, r.header(connection))
-	events := reports.RedactAll(r.options.Redactor, connection.Events)
+	header := reports.RedactAll(c.options.Redactor, c.header(connection))
+	events := reports.RedactAll(c.options.Redactor, connection.Events)
 	return reports.WriteFile(name, func(w io.Writer) error { return transcript.Write(w, header, events) })
 }
 
 // header says what the connection is to be judged by.
-func (r *run) header(connection conform.Connection) transcript.Header {
+func (c *collector) header(connection conform.Connection) transcript.Header {
 	facts := connection.Facts
 	return transcript.Header{
-		Harness: transcript.Harness{Name: r.options.Tool.Name, Version: r.options.Tool.Version},
+		Harness: transcript.Harness{Name: c.options.Tool.Name, Version: c.options.Tool.Version},
 		Role:    connection.Leg.Role, Revision: connection.Leg.Revision, Transport: connection.Leg.Transport,
 		Capabilities: transcript.Capabilities{Client: facts.ClientCapabilities, Server: facts.ServerCapabilities},
 		Tools:        facts.Tools, Dropped: facts.Incomplete, Unjudged: connection.Unjudged,

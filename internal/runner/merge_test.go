@@ -27,7 +27,7 @@ func TestStepsOfALongExchange(t *testing.T) {
 		})
 	}
 	for _, judged := range []int{0, 1, maxSteps / 3, maxSteps, 2 * maxSteps, len(events) - 2, len(events) - 1} {
-		steps := (&run{}).steps(events, judged)
+		steps := (&collector{}).steps(events, judged)
 		if len(steps) > maxSteps {
 			t.Errorf("%d: %d steps", judged, len(steps))
 		}
@@ -58,7 +58,7 @@ func TestStepsOfALongExchange(t *testing.T) {
 
 func TestWhatNobodySentIsToldByTheHarness(t *testing.T) {
 	t.Parallel()
-	steps := (&run{}).steps([]transcript.Event{{Kind: transcript.Failure, Note: "the server has closed it"}, {Kind: transcript.Message, From: protocol.Server}}, -1)
+	steps := (&collector{}).steps([]transcript.Event{{Kind: transcript.Failure, Note: "the server has closed it"}, {Kind: transcript.Message, From: protocol.Server}}, -1)
 	if steps[0].From != reports.Harness || steps[0].To != "" {
 		t.Errorf("a failure of the transport is from %q to %q", steps[0].From, steps[0].To)
 	}
@@ -106,7 +106,7 @@ func TestNothingPassesWithoutEvidence(t *testing.T) {
 		{checked{Outcome: conform.Outcome{Ending: conform.Skipped, Reason: "not declared"}}, reports.Skipped},
 		{checked{Outcome: conform.Outcome{Ending: conform.Inconclusion, Reason: "unprovoked"}}, reports.Inconclusive},
 	} {
-		if verdict, _, _ := (&run{}).verdict(&legState{}, test.done); verdict != test.want {
+		if verdict, _, _ := (&collector{}).verdict(&legState{}, test.done); verdict != test.want {
 			t.Errorf("%+v: %s, not %s", test.done, verdict, test.want)
 		}
 	}
@@ -129,7 +129,7 @@ func TestEvidence(t *testing.T) {
 
 // A run may be interrupted when it has met the target and planned nothing yet.
 func TestMergeBeforeThePlan(t *testing.T) {
-	r := &run{report: &reports.Run{}, legs: []*legState{{report: reports.Leg{Revision: "2025-11-25", Spoken: true}}}}
+	r := &collector{report: &reports.Run{}, legs: []*legState{{report: reports.Leg{Revision: "2025-11-25", Spoken: true}}}}
 
 	r.merge()
 
@@ -145,7 +145,7 @@ func TestFindingsCountWhereTheyBelong(t *testing.T) {
 	leg := func(revision string) conform.Leg {
 		return conform.Leg{Role: protocol.ServerRole, Revision: revision, Transport: protocol.HTTP}
 	}
-	r := &run{}
+	r := &collector{}
 	for planned, revision := range []string{"2025-06-18", "2025-11-25"} {
 		r.legs = append(r.legs, &legState{
 			planned: planned, findings: map[string]*found{},

@@ -24,10 +24,10 @@ func judgesSilence(labels []string) bool {
 
 // permit lets a check of a leg run, and tells why it is no use to ask the target
 // anything.
-func (r *run) permit(leg int) permission {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	state := r.state(leg)
+func (c *collector) permit(leg int) permission {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	state := c.state(leg)
 	return permission{Run: true, Mute: state.mute, Ended: state.report.Ended != nil}
 }
 

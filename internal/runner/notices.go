@@ -11,7 +11,7 @@ import (
 )
 
 // notice puts at the top of a leg what a reader has to know before its results.
-func (r *run) notice(state *legState) {
+func (c *collector) notice(state *legState) {
 	add := func(text string) { state.report.Notices = append(state.report.Notices, text) }
 	if text := uncalled(state.environment, state.report.Results); text != "" {
 		add(text)

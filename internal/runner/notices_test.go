@@ -118,7 +118,7 @@ func TestNeverThatIsNotSoIsTold(t *testing.T) {
 		0: nil, 2: {"the server asked for elicitation, although mcpconform.yaml says that it never does: take it out of never"},
 	} {
 		state := &legState{environment: environment, rules: []rules.Rule{rule}, findings: map[string]*found{rule.ID(): {saw: saw}}}
-		(&run{}).notice(state)
+		(&collector{}).notice(state)
 		if !slices.Equal(state.report.Notices, want) {
 			t.Errorf("%q, wanted %q", state.report.Notices, want)
 		}

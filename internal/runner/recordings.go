@@ -89,7 +89,7 @@ func Recorded(ctx context.Context, options Options, files []string) (*reports.Ru
 		return nil, err
 	}
 	r := &recordings{
-		run: &run{options: options, catalogue: requirements, report: &reports.Run{
+		collector: collector{options: options, catalogue: requirements, report: &reports.Run{
 			Format: reports.Format, Tool: options.Tool, Started: started, Host: hostname(), Recorded: &reports.Recorded{All: len(files)},
 		}},
 		rules: judging,
@@ -110,10 +110,10 @@ func Recorded(ctx context.Context, options Options, files []string) (*reports.Ru
 	return r.report, nil
 }
 
-// recordings is a run of which everything was recorded elsewhere: each leg has the
-// connections that belong to it.
+// recordings are judged by rules alone: each leg has the connections that belong to it.
 type recordings struct {
-	*run
+	collector
+
 	rules []rules.Rule
 	first string // path of the transcript that says of which role all are
 }

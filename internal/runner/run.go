@@ -16,9 +16,7 @@ import (
 
 	"github.com/mcpconform/mcpconform/internal/catalogue"
 	"github.com/mcpconform/mcpconform/internal/conform"
-	"github.com/mcpconform/mcpconform/internal/filter"
 	"github.com/mcpconform/mcpconform/internal/protocol"
-	"github.com/mcpconform/mcpconform/internal/rules"
 	"github.com/mcpconform/mcpconform/internal/scripted"
 	"github.com/mcpconform/mcpconform/internal/shard"
 	"github.com/mcpconform/mcpconform/internal/target"
@@ -151,10 +149,10 @@ func Run(ctx context.Context, options Options) (*reports.Run, error) {
 
 func newRun(options Options, started time.Time) *run {
 	return &run{
-		options: options,
-		load:    sync.OnceValues(func() (*catalogue.Catalogue, error) { return catalogue.Load(suiteRequirements()) }),
-		report: &reports.Run{Format: reports.Format, Tool: options.Tool, Started: started, Host: hostname(), Target: reports.Target{
-			Role: options.Role, URL: options.URL, Command: options.Command.Args,
+		load: sync.OnceValues(func() (*catalogue.Catalogue, error) { return catalogue.Load(suiteRequirements()) }),
+		collector: collector{options: options, report: &reports.Run{
+			Format: reports.Format, Tool: options.Tool, Started: started, Host: hostname(),
+			Target: reports.Target{Role: options.Role, URL: options.URL, Command: options.Command.Args},
 		}},
 	}
 }
@@ -222,40 +220,17 @@ func (r *run) removeSockets() {
 
 // run is the state of one run in the parent.
 type run struct {
-	options   Options
-	load      func() (*catalogue.Catalogue, error) // once
-	chosen    *filter.Filter                       // nil for everything
-	catalogue *catalogue.Catalogue
-	closing   sync.WaitGroup // connections of the first contact that are ending
-	budget    *transcript.MemoryBudget
+	collector
 
-	mu        sync.Mutex // of what is found
-	prepared  bool       // there are legs
-	abandoned bool       // nothing more is taken
+	load      func() (*catalogue.Catalogue, error) // once
+	closing   sync.WaitGroup                       // connections of the first contact that are ending
+	budget    *transcript.MemoryBudget
+	prepared  bool // there are legs; guarded by mu
 	plan      plan
 	planned   []*conform.Environment // by leg of the plan
-	declared  []Declared             // checks that are planned
 	anyAlone  bool                   // some check runs alone
 	others    map[string]bool        // checks that other shards run, by key
-	legs      []*legState            // one for each leg of the report
 	reference *reference
-	report    *reports.Run
-}
-
-// legState collects what is found on one leg.
-type legState struct {
-	report      reports.Leg
-	planned     int // index in the plan; -1 when the revision is not spoken
-	environment *conform.Environment
-	rules       []rules.Rule      // that stand on this leg
-	elsewhere   map[string]string // why others do not apply to the transport
-	findings    map[string]*found // by rule
-	total       int               // checks that are planned
-	all         int               // checks and rules, whatever the filter
-	silent      int               // checks in a row that the target left unanswered
-	mute        string            // why it is no use to ask it anything
-	underWay    []string          // requests that were, when the target went away
-	denied      *denial           // that it speaks the revision; nil for none
 }
 
 // prepare starts the embedded reference if there is no other target, makes
@@ -443,80 +418,8 @@ func (r *run) declare() error {
 	return nil
 }
 
-func (r *run) state(planned int) *legState {
-	at := slices.IndexFunc(r.legs, func(state *legState) bool { return state.planned == planned })
-	return r.legs[at]
-}
-
-// stateOf is the leg in which a connection counts, that of the revision which it has
-// negotiated; nil when the run has none.
-func (r *run) stateOf(leg conform.Leg) *legState {
-	at := slices.IndexFunc(r.legs, func(state *legState) bool {
-		return state.planned >= 0 && state.report.Role == leg.Role && state.report.Revision == leg.Revision && state.report.Transport == leg.Transport
-	})
-	if at < 0 {
-		return nil
-	}
-	return r.legs[at]
-}
-
 // judgeContact closes a connection of the first contact, whose transcript is
 // judged like all others.
 func (r *run) judgeContact(ctx context.Context, one contact) {
 	r.state(one.leg).environment.JudgeConnection(ctx, one.connection)
-}
-
-// closed takes what the rules found in a connection.
-func (r *run) closed(planned int, connection conform.Connection) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	if r.abandoned {
-		return
-	}
-	state := r.state(planned)
-	if counted := r.stateOf(connection.Leg); counted != nil {
-		for _, finding := range connection.Findings {
-			one := counted.findings[finding.Rule]
-			if one == nil {
-				one = &found{}
-				counted.findings[finding.Rule] = one
-			}
-			one.add(finding)
-		}
-	}
-	if r.options.Transcripts != "" {
-		if err := r.keep(state, connection); err != nil {
-			r.report.Errors = append(r.report.Errors, err.Error())
-		}
-	}
-}
-
-// checked takes what a check found.
-func (r *run) checked(found checked) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	if r.abandoned {
-		return
-	}
-	state := r.state(found.Leg)
-	if outcome := &found.Outcome; outcome.Gone != "" {
-		*outcome = conform.Outcome{Ending: conform.Inconclusion, Reason: state.mute, NoReply: outcome.NoReply}
-	}
-	r.unanswered(state, found)
-	result := r.result(state, found)
-	if found.Panic != "" {
-		r.report.Errors = append(r.report.Errors, fmt.Sprintf("%s: %s", found.Text, found.Panic))
-	}
-	state.listen(found)
-	state.report.Results = append(state.report.Results, result)
-	state.report.Duration += result.Duration
-	if r.options.Progress != nil {
-		r.options.Progress.Done(state.report.Name(), result.Text, result.Verdict)
-	}
-}
-
-func eventsOf(exchanges [][]transcript.Event) []transcript.Event {
-	return slices.SortedStableFunc(slices.Values(slices.Concat(exchanges...)), func(a, b transcript.Event) int {
-		return a.At.Compare(b.At)
-	})
 }

@@ -1,0 +1,116 @@
+package runner
+
+import (
+	"fmt"
+	"slices"
+	"sync"
+
+	"github.com/mcpconform/mcpconform/internal/catalogue"
+	"github.com/mcpconform/mcpconform/internal/conform"
+	"github.com/mcpconform/mcpconform/internal/filter"
+	"github.com/mcpconform/mcpconform/internal/rules"
+	"github.com/mcpconform/mcpconform/internal/transcript"
+	"github.com/mcpconform/mcpconform/reports"
+)
+
+// collector makes a report of what checks and rules find: in a run, in recordings, or in
+// an examination.
+type collector struct {
+	options   Options
+	chosen    *filter.Filter // nil for everything
+	catalogue *catalogue.Catalogue
+	declared  []Declared // checks that are planned; none where only rules judge
+
+	mu        sync.Mutex  // of what is found
+	abandoned bool        // nothing more is taken
+	legs      []*legState // one for each leg of the report
+	report    *reports.Run
+}
+
+// legState collects what is found on one leg.
+type legState struct {
+	report      reports.Leg
+	planned     int // index in the plan; -1 when the revision is not spoken
+	environment *conform.Environment
+	rules       []rules.Rule      // that stand on this leg
+	elsewhere   map[string]string // why others do not apply to the transport
+	findings    map[string]*found // by rule
+	total       int               // checks that are planned
+	all         int               // checks and rules, whatever the filter
+	silent      int               // checks in a row that the target left unanswered
+	mute        string            // why it is no use to ask it anything
+	underWay    []string          // requests that were, when the target went away
+	denied      *denial           // that it speaks the revision; nil for none
+}
+
+func (c *collector) state(planned int) *legState {
+	at := slices.IndexFunc(c.legs, func(state *legState) bool { return state.planned == planned })
+	return c.legs[at]
+}
+
+// stateOf is the leg in which a connection counts, that of the revision which it has
+// negotiated; nil when the run has none.
+func (c *collector) stateOf(leg conform.Leg) *legState {
+	at := slices.IndexFunc(c.legs, func(state *legState) bool {
+		return state.planned >= 0 && state.report.Role == leg.Role && state.report.Revision == leg.Revision && state.report.Transport == leg.Transport
+	})
+	if at < 0 {
+		return nil
+	}
+	return c.legs[at]
+}
+
+// closed takes what the rules found in a connection.
+func (c *collector) closed(planned int, connection conform.Connection) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.abandoned {
+		return
+	}
+	state := c.state(planned)
+	if counted := c.stateOf(connection.Leg); counted != nil {
+		for _, finding := range connection.Findings {
+			one := counted.findings[finding.Rule]
+			if one == nil {
+				one = &found{}
+				counted.findings[finding.Rule] = one
+			}
+			one.add(finding)
+		}
+	}
+	if c.options.Transcripts != "" {
+		if err := c.keep(state, connection); err != nil {
+			c.report.Errors = append(c.report.Errors, err.Error())
+		}
+	}
+}
+
+// checked takes what a check found.
+func (c *collector) checked(found checked) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.abandoned {
+		return
+	}
+	state := c.state(found.Leg)
+	if outcome := &found.Outcome; outcome.Gone != "" {
+		*outcome = conform.Outcome{Ending: conform.Inconclusion, Reason: state.mute, NoReply: outcome.NoReply}
+	}
+	c.unanswered(state, found)
+	result := c.result(state, found)
+	if found.Panic != "" {
+		c.report.Errors = append(c.report.Errors, fmt.Sprintf("%s: %s", found.Text, found.Panic))
+	}
+	state.listen(found)
+	state.report.Results = append(state.report.Results, result)
+	state.report.Duration += result.Duration
+	if c.options.Progress != nil {
+		c.options.Progress.Done(state.report.Name(), result.Text, result.Verdict)
+	}
+}
+
+func eventsOf(exchanges [][]transcript.Event) []transcript.Event {
+	return slices.SortedStableFunc(slices.Values(slices.Concat(exchanges...)), func(a, b transcript.Event) int {
+		return a.At.Compare(b.At)
+	})
+}
