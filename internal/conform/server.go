@@ -30,6 +30,12 @@ type Server struct {
 // Began is the mark of what was received when the check began to use the connection.
 func (s *Server) Began() int { return s.mark }
 
+// Received returns what was received from a mark on, and never what an earlier check on
+// the same connection has brought.
+func (s *Server) Received(mark int) []scripted.Received {
+	return s.Connection.Received(max(mark, s.mark))
+}
+
 // Reply is the answer to a request: a result or an error.
 type Reply struct{ scripted.Received }
 

@@ -108,6 +108,35 @@ func TestChecksOfTheStatelessEra(t *testing.T) {
 	}
 }
 
+// What a check sees on a connection that another has used before is what came since.
+func TestChecksOnOneConnectionSeeWhatIsTheirs(t *testing.T) {
+	server := httptest.NewServer(http.HandlerFunc(stateless))
+	defer server.Close()
+	environment := environment(t, protocol.HTTP)
+	environment.Revision = "2026-07-28"
+	environment.Target = scripted.Target{Transport: protocol.HTTP, URL: server.URL, Reply: 20 * time.Second}
+	var used []*scripted.Connection
+	check := func(ctx ginkgo.SpecContext) {
+		server := Session(ctx)
+		used = append(used, server.Connection)
+		server.Once(ctx, "tools/call", Object{"name": "greet"})
+		asked, answers := server.Asked(0, "elicitation/create"), server.Sent(0, func(scripted.Received) bool { return true })
+		Demand(len(asked) == 1 && len(answers) == 1, "one answer with one question", fmt.Sprint(asked, answers))
+	}
+	outcomes := perform(environment, func() {
+		ginkgo.It("is asked", Verifies("ping.answered"), check)
+		ginkgo.It("is asked once more", Verifies("ping.answered"), check)
+	})
+	for text, outcome := range outcomes {
+		if outcome.Ending != Passed {
+			t.Errorf("%s: %+v", text, outcome)
+		}
+	}
+	if len(used) != 2 || used[0] != used[1] {
+		t.Errorf("the checks did not share a connection: %v", used)
+	}
+}
+
 // What servers want of clients is read where the era has it, with what the client
 // declared for it.
 func TestAsks(t *testing.T) {

@@ -30,7 +30,7 @@ func ServerChecks() {
 				server.NeedReply(ctx, "tools/call", Provoking("roots").Call())
 				server.Barrier(ctx)
 
-				asking.DemandNone(server.Asked(0, method)...)
+				asking.DemandNone(server.Asked(server.Began(), method)...)
 			})
 
 		It("continues after roots/list returned roots", Verifies("roots.change.handled"),
@@ -139,7 +139,7 @@ func provoke(ctx context.Context, server *Server) question {
 	} else {
 		server.Barrier(ctx)
 	}
-	if len(server.Asked(0, method)) == 0 { // it may remember what it asked before
+	if len(server.Asked(server.Began(), method)) == 0 { // it may remember what it asked before
 		if !known {
 			Unprovoked("roots")
 		}

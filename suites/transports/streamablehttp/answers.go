@@ -33,7 +33,7 @@ func answered(ctx context.Context, server *Server, response *Response, body []by
 	if response.ContentType != eventStream {
 		return answer{response, id, jsonrpc.Parse(response.Body)}
 	}
-	received, err := server.Connection.Await(ctx, 0, func(received scripted.Received) bool {
+	received, err := server.Connection.Await(ctx, server.Began(), func(received scripted.Received) bool {
 		return received.Kind == jsonrpc.Response && received.ID == id
 	})
 	if err != nil {
