@@ -3,6 +3,7 @@ package server_test
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"net"
@@ -11,6 +12,9 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/r3labs/sse/v2"
+	"gopkg.in/cenkalti/backoff.v1"
 
 	"github.com/mcpconform/mcpconform/reference/server"
 )
@@ -232,6 +236,40 @@ func TestStreamOfPost(t *testing.T) {
 			}
 			s.ends()
 		})
+	}
+}
+
+// Whoever reads event streams reads these, and comes back with the id of the last event.
+func TestStreamsAreReadByAnotherReader(t *testing.T) {
+	t.Parallel()
+	w := dialSession(t, server.Revision20251125, server.Options{})
+	s := w.stream("POST", toolCall(1, "test_tool_with_logging"))
+	prime, _ := s.next()
+	s.wants("started")
+	_ = s.body.Close()
+
+	reader := sse.NewClient(w.url)
+	reader.Headers = map[string]string{"Mcp-Session-Id": w.session, "Mcp-Protocol-Version": w.revision}
+	reader.LastEventID.Store([]byte(prime.id))
+	reader.ReconnectStrategy = &backoff.StopBackOff{}
+	var read []string
+	err := reader.SubscribeRawWithContext(w.ctx, func(event *sse.Event) {
+		if len(event.ID) == 0 {
+			t.Errorf("the event has no id: %q", event.Data)
+		}
+		read = append(read, string(event.Data))
+	})
+	if err != nil && !errors.Is(err, io.EOF) {
+		t.Error(err)
+	}
+	wanted := []string{"started", "processing", "completed", `"id":1,"result"`}
+	if len(read) != len(wanted) {
+		t.Fatalf("it has read %q", read)
+	}
+	for i, part := range wanted {
+		if !strings.Contains(read[i], part) {
+			t.Errorf("it has read %s, not %s", read[i], part)
+		}
 	}
 }
 
