@@ -11,6 +11,7 @@ import (
 	"github.com/mcpconform/mcpconform/internal/catalogue"
 	"github.com/mcpconform/mcpconform/internal/conform"
 	"github.com/mcpconform/mcpconform/internal/protocol"
+	"github.com/mcpconform/mcpconform/internal/provoke"
 	"github.com/mcpconform/mcpconform/internal/runner"
 )
 
@@ -143,7 +144,7 @@ func provoking(requirement *catalogue.Requirement, declared map[string][]runner.
 			switch {
 			case !slices.Contains(check.Requirements, requirement.ID):
 			case check.Rule:
-				add(conform.About(requirement.Page(revision))...)
+				add(provoke.KindsAbout(requirement.Page(revision))...)
 			default:
 				add(conform.Provocations(check.Labels)...)
 			}
@@ -155,8 +156,8 @@ func provoking(requirement *catalogue.Requirement, declared map[string][]runner.
 	var text strings.Builder
 	text.WriteString("\n  provoked by a tool of the server that\n")
 	for _, kind := range kinds {
-		fmt.Fprintf(&text, "    %s  (%s)\n", conform.Does(kind), kind)
-		if known := conform.Known(kind); len(known) > 0 {
+		fmt.Fprintf(&text, "    %s  (%s)\n", provoke.Does(kind), kind)
+		if known := provoke.Known(kind); len(known) > 0 {
 			fmt.Fprintf(&text, "      known: %s\n", strings.Join(known, ", "))
 		}
 	}

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/mcpconform/mcpconform/internal/catalogue"
+	"github.com/mcpconform/mcpconform/internal/provoke"
 	"github.com/mcpconform/mcpconform/internal/rules"
 	"github.com/mcpconform/mcpconform/internal/scripted"
 	"github.com/mcpconform/mcpconform/internal/survey"
@@ -32,28 +33,14 @@ type Subject = rules.Subject
 // Show writes a value for people, shortened.
 func Show(value any) string { return rules.Show(value) }
 
-// Calls says which of a target's own tools the harness may call.
-type Calls string
-
-// The values of --call-tools.
-const (
-	CallNone     Calls = "none"     // no tool at all
-	CallListed   Calls = "listed"   // those that the config names
-	CallReadOnly Calls = "readonly" // and those annotated read-only, and known fixtures
-	CallAll      Calls = "all"      // every tool
-)
-
 // Environment is everything that the checks of one leg need to know.
 type Environment struct {
 	Leg
-	Target       scripted.Target
-	Survey       *survey.Survey
-	Catalogue    *catalogue.Catalogue
-	Calls        Calls
-	Arguments    map[string]map[string]any // by tool: arguments that the config gives
-	Provocations map[string]Provocation    // by kind: those that the config gives
-	Never        Never
-	Rules        []rules.Rule
+	Target    scripted.Target
+	Survey    *survey.Survey
+	Catalogue *catalogue.Catalogue
+	provoke.Policy
+	Rules []rules.Rule
 	// Fresh gives each check a session of its own, so that it finds the same
 	// alone as in company.
 	Fresh bool

@@ -12,6 +12,7 @@ import (
 	"github.com/mcpconform/mcpconform/internal/catalogue"
 	"github.com/mcpconform/mcpconform/internal/conform"
 	"github.com/mcpconform/mcpconform/internal/protocol"
+	"github.com/mcpconform/mcpconform/internal/provoke"
 	"github.com/mcpconform/mcpconform/internal/rules"
 	"github.com/mcpconform/mcpconform/internal/scripted"
 	"github.com/mcpconform/mcpconform/internal/survey"
@@ -178,7 +179,7 @@ func (e Examination) begin(ctx context.Context, offered *survey.Survey, mute str
 	}
 	x.environment = &conform.Environment{
 		Leg: e.Leg, Target: e.Target, Survey: offered, Catalogue: e.Catalogue,
-		Calls: conform.CallReadOnly, Rules: e.Rules, Fresh: e.Role == protocol.ServerRole, Asked: e.Asked, Launch: e.Launch,
+		Policy: provoke.Policy{Calls: provoke.CallReadOnly}, Rules: e.Rules, Fresh: e.Role == protocol.ServerRole, Asked: e.Asked, Launch: e.Launch,
 		Record: func(connection conform.Connection) { x.closed(0, connection) },
 	}
 	state.environment = x.environment

@@ -10,6 +10,7 @@ import (
 	"github.com/mcpconform/mcpconform/internal/catalogue"
 	"github.com/mcpconform/mcpconform/internal/conform"
 	"github.com/mcpconform/mcpconform/internal/protocol"
+	"github.com/mcpconform/mcpconform/internal/provoke"
 	"github.com/mcpconform/mcpconform/internal/rules"
 	"github.com/mcpconform/mcpconform/internal/survey"
 	"github.com/mcpconform/mcpconform/internal/transcript"
@@ -175,7 +176,7 @@ func (j *Judging) run(records map[string]*conform.Performance, met *meeting) *ru
 	r := &run{
 		options: j.options,
 		load:    func() (*catalogue.Catalogue, error) { return catalogue.Load(suiteRequirements()) },
-		plan:    plan{Workers: 1, Calls: j.options.Calls},
+		plan:    plan{Workers: 1, Policy: provoke.Policy{Calls: j.options.Calls}},
 		report: &reports.Run{
 			Format: reports.Format, Tool: j.options.Tool, Started: j.started, Host: hostname(),
 			Target: reports.Target{Role: protocol.ClientRole},
