@@ -10,6 +10,7 @@ import (
 
 	"github.com/mcpconform/mcpconform/internal/catalogue"
 	"github.com/mcpconform/mcpconform/internal/conform"
+	"github.com/mcpconform/mcpconform/internal/scenario"
 	"github.com/mcpconform/mcpconform/internal/protocol"
 	"github.com/mcpconform/mcpconform/internal/provoke"
 	"github.com/mcpconform/mcpconform/internal/runner"
@@ -167,7 +168,7 @@ func provoking(requirement *catalogue.Requirement, declared map[string][]runner.
 }
 
 // toldIn tells a scenario; "" when there is none.
-func toldIn(scenario *conform.Scenario) string {
+func toldIn(scenario *scenario.Scenario) string {
 	if scenario == nil {
 		return ""
 	}

@@ -11,7 +11,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/mcpconform/mcpconform/internal/catalogue"
-	"github.com/mcpconform/mcpconform/internal/conform"
+	"github.com/mcpconform/mcpconform/internal/scenario"
 	"github.com/mcpconform/mcpconform/internal/filter"
 	"github.com/mcpconform/mcpconform/internal/nearest"
 	"github.com/mcpconform/mcpconform/internal/protocol"
@@ -191,7 +191,7 @@ type listed struct {
 type told struct {
 	Name  string        `json:"name"`
 	Says  string        `json:"says"`
-	Steps conform.Steps `json:"steps"`
+	Steps scenario.Steps `json:"steps"`
 }
 
 func writeListJSON(w io.Writer, all []checksAt, requirements *catalogue.Catalogue) error {

@@ -9,6 +9,7 @@ import (
 	"github.com/mcpconform/mcpconform/internal/catalogue"
 	"github.com/mcpconform/mcpconform/internal/provoke"
 	"github.com/mcpconform/mcpconform/internal/rules"
+	"github.com/mcpconform/mcpconform/internal/scenario"
 	"github.com/mcpconform/mcpconform/internal/scripted"
 	"github.com/mcpconform/mcpconform/internal/survey"
 	"github.com/mcpconform/mcpconform/internal/transcript"
@@ -57,14 +58,14 @@ type Environment struct {
 	Record func(Connection)
 
 	// Of a target client: how it is started, whether it is known for not ending by
-	// itself, and what came of scenarios that were played before, by name.
-	Launch       Launch
-	Sockets      string // directory of those that its servers come to; "" for one of their own
-	Hasty        bool
-	Performances map[string]*Performance
+	// itself, and what came of scenarios that were run before, by name.
+	Launch     scenario.Launch
+	Sockets    string // directory of those that its servers come to; "" for one of their own
+	ShortWait  bool
+	Recordings map[string]*scenario.Recording
 
-	scenarios map[string]*Scenario
-	stage     stage
+	scenarios map[string]*scenario.Scenario
+	ran       scenario.Cache[ran]
 	judged    rules.Once
 }
 

@@ -11,6 +11,7 @@ import (
 
 	"github.com/mcpconform/mcpconform/internal/catalogue"
 	"github.com/mcpconform/mcpconform/internal/conform"
+	"github.com/mcpconform/mcpconform/internal/scenario"
 	"github.com/mcpconform/mcpconform/internal/protocol"
 	"github.com/mcpconform/mcpconform/internal/provoke"
 	"github.com/mcpconform/mcpconform/internal/rules"
@@ -26,7 +27,7 @@ import (
 type Examination struct {
 	conform.Leg
 	Target    scripted.Target
-	Launch    conform.Launch // of a client, of which no survey is taken
+	Launch    scenario.Launch // of a client, of which no survey is taken
 	Catalogue *catalogue.Catalogue
 	Rules     []rules.Rule
 	// Known is what a survey found before; nil when there was none.

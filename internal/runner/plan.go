@@ -8,6 +8,7 @@ import (
 
 	"github.com/mcpconform/mcpconform/internal/catalogue"
 	"github.com/mcpconform/mcpconform/internal/conform"
+	"github.com/mcpconform/mcpconform/internal/scenario"
 	"github.com/mcpconform/mcpconform/internal/provoke"
 	"github.com/mcpconform/mcpconform/internal/scripted"
 	"github.com/mcpconform/mcpconform/internal/survey"
@@ -40,15 +41,15 @@ type leg struct {
 	Work       time.Duration `json:",omitempty"`
 	MaxMessage int
 	Survey     *survey.Survey
-	Hasty      bool // a client that is known for not ending by itself
-	// Performances are what came of scenarios, by name, where they were recorded and
+	ShortWait      bool // a client that is known for not ending by itself
+	// Recordings are what came of scenarios, by name, where they were recorded and
 	// there is no client to start; else nil.
-	Performances map[string]*conform.Performance
+	Recordings map[string]*scenario.Recording
 }
 
 // launch starts the client of a leg; nil when there is none to start.
-func (l leg) launch() conform.Launch {
-	if l.Performances != nil {
+func (l leg) launch() scenario.Launch {
+	if l.Recordings != nil {
 		return nil
 	}
 	return launcher(l.Command)
@@ -74,7 +75,7 @@ func (p plan) environments(budget *transcript.MemoryBudget, record func(legIndex
 			Policy: p.Policy, Rules: judging,
 			Budget: budget, Company: p.Workers > 1,
 			Record: func(connection conform.Connection) { record(index, connection) },
-			Launch: leg.launch(), Sockets: p.Sockets, Hasty: leg.Hasty, Performances: leg.Performances,
+			Launch: leg.launch(), Sockets: p.Sockets, ShortWait: leg.ShortWait, Recordings: leg.Recordings,
 		}
 	}
 	return environments

@@ -6,6 +6,7 @@ import (
 	. "github.com/onsi/ginkgo/v2"
 
 	. "github.com/mcpconform/mcpconform/internal/conform"
+	. "github.com/mcpconform/mcpconform/internal/scenario"
 	"github.com/mcpconform/mcpconform/internal/jsonrpc"
 	"github.com/mcpconform/mcpconform/internal/mcp"
 	"github.com/mcpconform/mcpconform/internal/protocol"
@@ -432,7 +433,7 @@ func famousServer() {
 // tells the same of each step.
 func sameEnd(one, other *Client) bool {
 	for _, client := range []*Client{one, other} {
-		if client.Departure.Failed || client.Departure.Ended {
+		if client.Exit.Failed || client.Exit.Ended {
 			return false
 		}
 	}

@@ -9,6 +9,7 @@ import (
 	. "github.com/onsi/ginkgo/v2"
 
 	. "github.com/mcpconform/mcpconform/internal/conform"
+	. "github.com/mcpconform/mcpconform/internal/scenario"
 	"github.com/mcpconform/mcpconform/internal/jsonrpc"
 	"github.com/mcpconform/mcpconform/internal/protocol"
 	"github.com/mcpconform/mcpconform/internal/scripted"
@@ -136,7 +137,7 @@ func shaking() {
 					})
 				}
 			}
-			if client.Departure.Ended {
+			if client.Exit.Ended {
 				client.NeverBut("the client had to be ended", "initialize")
 			}
 			needTakingUp(ctx, client)
@@ -170,7 +171,7 @@ func demandCoping(ctx context.Context, client *Client, after *Message, with stri
 		client.NeverBut("nobody sees how the client ended", "")
 	}
 	met := Beside(ctx, Meeting)
-	if met == nil || !met.Departure.Well() {
+	if met == nil || !met.Exit.Well() {
 		client.NeverBut("the client does not come to a good end with a good server either", "")
 	}
 	if len(met.Requests()) == len(met.Requests("initialize")) {
@@ -178,10 +179,10 @@ func demandCoping(ctx context.Context, client *Client, after *Message, with stri
 	}
 	found := ""
 	switch {
-	case client.Departure.Ended:
+	case client.Exit.Ended:
 		found = "the client did not end, and had to be ended"
-	case strings.HasPrefix(client.Departure.Exit, "was "): // ended by a signal
-		found = "the client " + client.Departure.Exit
+	case strings.HasPrefix(client.Exit.Status, "was "): // ended by a signal
+		found = "the client " + client.Exit.Status
 	}
 	if found != "" {
 		client.Missing(after, Mismatch{Wanted: "that the client copes with " + with, Found: found})

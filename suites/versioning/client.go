@@ -7,6 +7,7 @@ import (
 	. "github.com/onsi/ginkgo/v2"
 
 	. "github.com/mcpconform/mcpconform/internal/conform"
+	. "github.com/mcpconform/mcpconform/internal/scenario"
 	"github.com/mcpconform/mcpconform/internal/jsonrpc"
 	"github.com/mcpconform/mcpconform/internal/mcp"
 	"github.com/mcpconform/mcpconform/internal/protocol"
@@ -131,7 +132,7 @@ func agreeing() {
 					})
 				}
 			}
-			if client.Departure.Ended {
+			if client.Exit.Ended {
 				client.NeverBut("the client had to be ended", "server/discover")
 			}
 			if Observed(client.Breakdown(ctx) != "") {

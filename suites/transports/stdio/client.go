@@ -7,6 +7,7 @@ import (
 	. "github.com/onsi/ginkgo/v2"
 
 	. "github.com/mcpconform/mcpconform/internal/conform"
+	. "github.com/mcpconform/mcpconform/internal/scenario"
 	"github.com/mcpconform/mcpconform/internal/protocol"
 	"github.com/mcpconform/mcpconform/internal/scripted"
 	"github.com/mcpconform/mcpconform/internal/transcript"
@@ -162,7 +163,7 @@ func departureOf(client *Client) departure {
 		}
 	}
 	switch _, told := client.ToldOutcome(closeStep); {
-	case client.Departure.Ended && len(d.signals) == 0:
+	case client.Exit.Ended && len(d.signals) == 0:
 		client.NeverBut("the client had to be ended itself", "tools/list")
 	case client.Tells() && !told && len(d.signals) == 0:
 		client.NeverBut("the client does not tell that it closed the connection", "")
@@ -230,7 +231,7 @@ func leaving() {
 			client := Played(ctx)
 
 			parted := departureOf(client)
-			if Observed(len(parted.signals) > 0 && parted.signals[len(parted.signals)-1].Note == killed && !client.Departure.Ended) {
+			if Observed(len(parted.signals) > 0 && parted.signals[len(parted.signals)-1].Note == killed && !client.Exit.Ended) {
 				return
 			}
 			if parted.orphaned == nil {

@@ -8,6 +8,7 @@ import (
 	. "github.com/onsi/ginkgo/v2"
 
 	. "github.com/mcpconform/mcpconform/internal/conform"
+	. "github.com/mcpconform/mcpconform/internal/scenario"
 	"github.com/mcpconform/mcpconform/internal/jsonrpc"
 	"github.com/mcpconform/mcpconform/internal/protocol"
 	"github.com/mcpconform/mcpconform/internal/scripted"
@@ -70,7 +71,7 @@ func keepingSessions() {
 			if Observed(slices.ContainsFunc(client.Heads(http.MethodDelete), func(head transcript.Event) bool { return sessionOf(head) != "" })) {
 				return
 			}
-			if client.Departure.Failed || client.Departure.Ended {
+			if client.Exit.Failed || client.Exit.Ended {
 				client.NeverBut("the client did not end by itself, in good order", "tools/list")
 			}
 			if AnswerTo(initialize) == nil {
