@@ -71,7 +71,7 @@ func TestGoingOn(t *testing.T) { //nolint:paralleltest // a process runs one che
 
 			outcomes := perform(environment, func() {
 				ginkgo.It("goes on", Verifies("ping.answered"), In(planned), func(ctx ginkgo.SpecContext) {
-					client := Played(ctx)
+					client := RunScenario(ctx)
 					client.GoesOn(ctx, AnswerTo(client.NeedRequests("tools/list")[0]), "the list")
 				})
 			})
@@ -102,7 +102,7 @@ func TestGoingOnElsewhere(t *testing.T) { //nolint:paralleltest // a process run
 
 	outcomes := perform(environment, func() {
 		ginkgo.It("goes on", Verifies("ping.answered"), In(&scenario.Scenario{Name: "scenario"}), func(ctx ginkgo.SpecContext) {
-			client := Played(ctx)
+			client := RunScenario(ctx)
 			client.GoesOn(ctx, AnswerTo(client.NeedRequests("tools/list")[0]), "the list")
 		})
 		ginkgo.It("is met beside", Verifies("ping.answered"), In(&scenario.Scenario{Name: "scenario "}), func(ctx ginkgo.SpecContext) {

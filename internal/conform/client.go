@@ -30,10 +30,10 @@ type Client struct {
 	messages []*Message
 }
 
-// Played has the client play the scenario in which the check looks, unless it has
-// played it already, and returns what came of it. A client that did not come makes
+// RunScenario runs the client through the scenario in which the check looks, unless it was
+// run already, and returns what was recorded. A client that did not come makes
 // the check inconclusive.
-func Played(ctx context.Context) *Client {
+func RunScenario(ctx context.Context) *Client {
 	environment := current.environment
 	client, err := environment.run(ctx, environment.scenarios[current.scenario])
 	if err != nil {

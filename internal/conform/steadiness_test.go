@@ -59,7 +59,7 @@ func TestProofsOfSteps(t *testing.T) { //nolint:paralleltest // a process runs o
 			}}
 
 			outcomes := perform(environment, func() {
-				ginkgo.It("proves", Verifies("ping.answered"), In(scenario), func(ctx ginkgo.SpecContext) { test.proof(Played(ctx)) })
+				ginkgo.It("proves", Verifies("ping.answered"), In(scenario), func(ctx ginkgo.SpecContext) { test.proof(RunScenario(ctx)) })
 			})
 
 			if outcome := outcomes["proves"]; (outcome.Ending == Passed) != test.proven {

@@ -47,10 +47,10 @@ func TestParse(t *testing.T) {
 func TestParseTellsWhatIsWrong(t *testing.T) {
 	t.Parallel()
 	for text, told := range map[string]string{
-		"\xff":        "f:1: not UTF-8",
-		"- tool: [\n": "f:1: did not find expected node content",
-		"tool: say\n": `f:1: expected a list of tools, each beginning with "- tool:"`,
-		"- say\n":     "f:1: a tool: expected a map",
+		"\xff":                                                 "f:1: not UTF-8",
+		"- tool: [\n":                                          "f:1: did not find expected node content",
+		"tool: say\n":                                          `f:1: expected a list of tools, each beginning with "- tool:"`,
+		"- say\n":                                              "f:1: a tool: expected a map",
 		"- tool: say\n---\n- tool: say\n":                      "f:2: more than one document; what follows --- would be ignored",
 		"- tool: say\n  tool: say\n":                           `f:2: key "tool" is given twice, the first time on line 1`,
 		"- tool: say\n  provoke: [text]\n":                     `f:2: unknown key "provoke", did you mean "provokes"?`,

@@ -12,12 +12,12 @@ import (
 	"time"
 
 	"github.com/mcpconform/mcpconform/internal/conform"
-	"github.com/mcpconform/mcpconform/internal/scenario"
 	"github.com/mcpconform/mcpconform/internal/excerpt"
 	"github.com/mcpconform/mcpconform/internal/jsonrpc"
 	"github.com/mcpconform/mcpconform/internal/mcp"
 	"github.com/mcpconform/mcpconform/internal/protocol"
 	"github.com/mcpconform/mcpconform/internal/rules"
+	"github.com/mcpconform/mcpconform/internal/scenario"
 	"github.com/mcpconform/mcpconform/internal/scripted"
 	"github.com/mcpconform/mcpconform/internal/survey"
 	"github.com/mcpconform/mcpconform/internal/transcript"
@@ -35,7 +35,7 @@ type meeting struct {
 	granted      bool   // the client asked for the revision, and left when it was granted
 	odd          string // what it sent that shows nothing of any revision
 	started      time.Duration
-	exit    scenario.Exit
+	exit         scenario.Exit
 	opening      []transcript.Event // of the connection that shows most
 	flaw         string             // what it breaks in the opening of a revision that it speaks
 	info         conform.Object

@@ -8,8 +8,8 @@ import (
 
 	"github.com/mcpconform/mcpconform/internal/catalogue"
 	"github.com/mcpconform/mcpconform/internal/conform"
-	"github.com/mcpconform/mcpconform/internal/scenario"
 	"github.com/mcpconform/mcpconform/internal/provoke"
+	"github.com/mcpconform/mcpconform/internal/scenario"
 	"github.com/mcpconform/mcpconform/internal/scripted"
 	"github.com/mcpconform/mcpconform/internal/survey"
 	"github.com/mcpconform/mcpconform/internal/target"
@@ -41,7 +41,7 @@ type leg struct {
 	Work       time.Duration `json:",omitempty"`
 	MaxMessage int
 	Survey     *survey.Survey
-	ShortWait      bool // a client that is known for not ending by itself
+	ShortWait  bool // a client that is known for not ending by itself
 	// Recordings are what came of scenarios, by name, where they were recorded and
 	// there is no client to start; else nil.
 	Recordings map[string]*scenario.Recording

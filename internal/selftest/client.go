@@ -11,8 +11,8 @@ import (
 	"syscall"
 	"time"
 
-	"github.com/mcpconform/mcpconform/internal/scenario"
 	"github.com/mcpconform/mcpconform/internal/fault"
+	"github.com/mcpconform/mcpconform/internal/scenario"
 	"github.com/mcpconform/mcpconform/internal/transport"
 	"github.com/mcpconform/mcpconform/reference/client"
 )

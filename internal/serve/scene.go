@@ -7,8 +7,8 @@ import (
 	"sync"
 	"time"
 
-	"github.com/mcpconform/mcpconform/internal/scenario"
 	"github.com/mcpconform/mcpconform/internal/runner"
+	"github.com/mcpconform/mcpconform/internal/scenario"
 	"github.com/mcpconform/mcpconform/reports"
 )
 

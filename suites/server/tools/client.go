@@ -26,7 +26,7 @@ var structuredResults = &Scenario{
 func takingResults() {
 	It("rejects structuredContent that does not conform to the tool's outputSchema", Verifies("tools.structured.validated"), In(structuredResults),
 		func(ctx SpecContext) {
-			client := Played(ctx)
+			client := RunScenario(ctx)
 
 			wrong := client.NeedCalls(results.Wrong)[0]
 			right := client.OutcomeOf(2)
