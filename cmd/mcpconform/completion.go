@@ -108,7 +108,7 @@ func faultIDs(role string) values {
 var (
 	revisionValues  = lists(protocol.Checked(), "auto", "all")
 	transportValues = oneOf(protocol.Stdio, protocol.HTTP)
-	callValues      = oneOf(string(provoke.CallNone), string(provoke.CallListed), string(provoke.CallReadOnly), string(provoke.CallAll))
+	callValues      = oneOf(provoke.CallValues()...)
 	warningValues   = oneOf(reports.JUnitWarnings()...)
 )
 

@@ -316,7 +316,7 @@ func (s *settings) completeJUnit() error {
 }
 
 func (s *settings) completeCalls() error {
-	known := []string{string(provoke.CallNone), string(provoke.CallListed), string(provoke.CallReadOnly), string(provoke.CallAll)}
+	known := provoke.CallValues()
 	if s.CallTools == "" {
 		s.CallTools = string(provoke.CallReadOnly)
 	}

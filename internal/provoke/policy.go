@@ -17,6 +17,11 @@ const (
 	CallAll      Calls = "all"      // every tool
 )
 
+// CallValues lists the values of Calls, the strictest first.
+func CallValues() []string {
+	return []string{string(CallNone), string(CallListed), string(CallReadOnly), string(CallAll)}
+}
+
 // Policy is what the user says of a target's tools: which may be called, and with what.
 type Policy struct {
 	Calls        Calls
