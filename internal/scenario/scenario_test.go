@@ -148,7 +148,7 @@ func TestWhereAScenarioCanBePlayed(t *testing.T) {
 			t.Errorf("%s: %t, speaking %s", revision, one.At(revision), one.RevisionOf(revision))
 		}
 	}
-	if any := (&scenario.Scenario{}); !any.At("2026-07-28") || any.RevisionOf("2026-07-28") != "2026-07-28" {
+	if free := (&scenario.Scenario{}); !free.At("2026-07-28") || free.RevisionOf("2026-07-28") != "2026-07-28" {
 		t.Error("a scenario that says nothing is for every revision")
 	}
 }
