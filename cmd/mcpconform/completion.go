@@ -9,9 +9,9 @@ import (
 
 	"github.com/mcpconform/mcpconform/fixtures"
 	"github.com/mcpconform/mcpconform/internal/catalogue"
-	"github.com/mcpconform/mcpconform/internal/conform"
 	"github.com/mcpconform/mcpconform/internal/fault"
 	"github.com/mcpconform/mcpconform/internal/protocol"
+	"github.com/mcpconform/mcpconform/internal/provoke"
 	"github.com/mcpconform/mcpconform/internal/runner"
 	"github.com/mcpconform/mcpconform/reports"
 	"github.com/mcpconform/mcpconform/suites"
@@ -108,7 +108,7 @@ func faultIDs(role string) values {
 var (
 	revisionValues  = lists(protocol.Checked(), "auto", "all")
 	transportValues = oneOf(protocol.Stdio, protocol.HTTP)
-	callValues      = oneOf(string(conform.CallNone), string(conform.CallListed), string(conform.CallReadOnly), string(conform.CallAll))
+	callValues      = oneOf(provoke.CallValues()...)
 	warningValues   = oneOf(reports.JUnitWarnings()...)
 )
 

@@ -11,7 +11,9 @@ import (
 	"github.com/mcpconform/mcpconform/internal/catalogue"
 	"github.com/mcpconform/mcpconform/internal/conform"
 	"github.com/mcpconform/mcpconform/internal/protocol"
+	"github.com/mcpconform/mcpconform/internal/provoke"
 	"github.com/mcpconform/mcpconform/internal/runner"
+	"github.com/mcpconform/mcpconform/internal/scenario"
 )
 
 func newExplain() *cobra.Command {
@@ -143,7 +145,7 @@ func provoking(requirement *catalogue.Requirement, declared map[string][]runner.
 			switch {
 			case !slices.Contains(check.Requirements, requirement.ID):
 			case check.Rule:
-				add(conform.About(requirement.Page(revision))...)
+				add(provoke.KindsAbout(requirement.Page(revision))...)
 			default:
 				add(conform.Provocations(check.Labels)...)
 			}
@@ -155,8 +157,8 @@ func provoking(requirement *catalogue.Requirement, declared map[string][]runner.
 	var text strings.Builder
 	text.WriteString("\n  provoked by a tool of the server that\n")
 	for _, kind := range kinds {
-		fmt.Fprintf(&text, "    %s  (%s)\n", conform.Does(kind), kind)
-		if known := conform.Known(kind); len(known) > 0 {
+		fmt.Fprintf(&text, "    %s  (%s)\n", provoke.Does(kind), kind)
+		if known := provoke.Known(kind); len(known) > 0 {
 			fmt.Fprintf(&text, "      known: %s\n", strings.Join(known, ", "))
 		}
 	}
@@ -166,7 +168,7 @@ func provoking(requirement *catalogue.Requirement, declared map[string][]runner.
 }
 
 // toldIn tells a scenario; "" when there is none.
-func toldIn(scenario *conform.Scenario) string {
+func toldIn(scenario *scenario.Scenario) string {
 	if scenario == nil {
 		return ""
 	}

@@ -11,11 +11,11 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/mcpconform/mcpconform/internal/catalogue"
-	"github.com/mcpconform/mcpconform/internal/conform"
 	"github.com/mcpconform/mcpconform/internal/filter"
 	"github.com/mcpconform/mcpconform/internal/nearest"
 	"github.com/mcpconform/mcpconform/internal/protocol"
 	"github.com/mcpconform/mcpconform/internal/runner"
+	"github.com/mcpconform/mcpconform/internal/scenario"
 )
 
 func newList() *cobra.Command {
@@ -189,9 +189,9 @@ type listed struct {
 
 // told is the scenario in which a check of a client looks.
 type told struct {
-	Name  string        `json:"name"`
-	Says  string        `json:"says"`
-	Steps conform.Steps `json:"steps"`
+	Name  string         `json:"name"`
+	Says  string         `json:"says"`
+	Steps scenario.Steps `json:"steps"`
 }
 
 func writeListJSON(w io.Writer, all []checksAt, requirements *catalogue.Catalogue) error {

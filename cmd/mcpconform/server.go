@@ -26,6 +26,7 @@ import (
 	"github.com/mcpconform/mcpconform/internal/filter"
 	"github.com/mcpconform/mcpconform/internal/nearest"
 	"github.com/mcpconform/mcpconform/internal/protocol"
+	"github.com/mcpconform/mcpconform/internal/provoke"
 	"github.com/mcpconform/mcpconform/internal/runner"
 	"github.com/mcpconform/mcpconform/internal/shard"
 	"github.com/mcpconform/mcpconform/internal/target"
@@ -315,9 +316,9 @@ func (s *settings) completeJUnit() error {
 }
 
 func (s *settings) completeCalls() error {
-	known := []string{string(conform.CallNone), string(conform.CallListed), string(conform.CallReadOnly), string(conform.CallAll)}
+	known := provoke.CallValues()
 	if s.CallTools == "" {
-		s.CallTools = string(conform.CallReadOnly)
+		s.CallTools = string(provoke.CallReadOnly)
 	}
 	if !slices.Contains(known, s.CallTools) {
 		return usageError("--call-tools %q is unknown%s", s.CallTools, nearest.Hint(s.CallTools, known))
@@ -390,8 +391,11 @@ func (s *settings) options(progress *reports.Progress) runner.Options {
 	return runner.Options{
 		Role: s.role, URL: s.URL, Command: target.Command{Args: s.Command, Env: environment},
 		Transports: s.transports, Header: s.secretHeaders, Revisions: s.revise,
-		Filter: s.Filter, Shard: s.shard, Calls: conform.Calls(s.CallTools), Arguments: s.Arguments, Provocations: s.Provocations,
-		Never:   conform.Never{Names: s.Never, By: filepath.Base(cmp.Or(s.configFile, config.DefaultFile))},
+		Filter: s.Filter, Shard: s.shard,
+		Policy: provoke.Policy{
+			Calls: provoke.Calls(s.CallTools), Arguments: s.Arguments, Provocations: s.Provocations,
+			Never: provoke.Never{Names: s.Never, By: filepath.Base(cmp.Or(s.configFile, config.DefaultFile))},
+		},
 		Workers: s.Workers, Timeout: s.Timeout, Deadline: s.Deadline, MaxMessage: s.maxMessage,
 		Tool: reports.Tool{Name: "mcpconform", Version: version(), Go: goVersion()}, Transcripts: s.Transcripts, Redactor: s.redactor(), Progress: progress, Rerun: s.rerun,
 	}
@@ -424,7 +428,7 @@ func (s *settings) rerun(leg conform.Leg, filter string) string {
 	if s.configFile != "" {
 		words = append(words, "--config", s.configFile)
 	}
-	if s.role == protocol.ServerRole && s.CallTools != string(conform.CallReadOnly) {
+	if s.role == protocol.ServerRole && s.CallTools != string(provoke.CallReadOnly) {
 		words = append(words, "--call-tools", s.CallTools)
 	}
 	for _, name := range slices.Sorted(maps.Keys(s.secretHeaders)) {

@@ -21,8 +21,8 @@ import (
 
 	"go.yaml.in/yaml/v3"
 
-	"github.com/mcpconform/mcpconform/internal/conform"
 	"github.com/mcpconform/mcpconform/internal/nearest"
+	"github.com/mcpconform/mcpconform/internal/provoke"
 	"github.com/mcpconform/mcpconform/internal/yamlnode"
 )
 
@@ -61,7 +61,7 @@ type File struct {
 	Arguments map[string]map[string]any `yaml:"arguments"`
 	// Provocations name, by kind, a tool that makes the target do what no
 	// client can ask for by the protocol.
-	Provocations map[string]conform.Provocation `yaml:"provocations"`
+	Provocations map[string]provoke.Provocation `yaml:"provocations"`
 	// Never names kinds of provocations, and features, that a server will never show.
 	Never []string `yaml:"never"`
 }
@@ -153,8 +153,8 @@ func (s source) judge(said File) error {
 	for _, kind := range slices.Sorted(maps.Keys(said.Provocations)) {
 		provocation := said.Provocations[kind]
 		place := s.place("provocations", kind)
-		if !slices.Contains(conform.Kinds(), kind) {
-			return fmt.Errorf("%s: provocations: unknown kind %q%s", place, kind, nearest.Hint(kind, conform.Kinds()))
+		if !slices.Contains(provoke.Kinds(), kind) {
+			return fmt.Errorf("%s: provocations: unknown kind %q%s", place, kind, nearest.Hint(kind, provoke.Kinds()))
 		}
 		if provocation.Tool == "" {
 			return fmt.Errorf("%s: provocations: %s names no tool", place, kind)
@@ -183,12 +183,12 @@ func (s source) judgeNever(said File) error {
 		if list != nil && list.Kind == yaml.SequenceNode && i < len(list.Content) {
 			place = s.line(list.Content[i])
 		}
-		if !slices.Contains(conform.NeverNames(), name) {
-			return fmt.Errorf("%s: never: unknown name %q%s", place, name, nearest.Hint(name, conform.NeverNames()))
+		if !slices.Contains(provoke.NeverNames(), name) {
+			return fmt.Errorf("%s: never: unknown name %q%s", place, name, nearest.Hint(name, provoke.NeverNames()))
 		}
 	}
 	for _, kind := range slices.Sorted(maps.Keys(said.Provocations)) {
-		if name := (conform.Never{Names: said.Never}).Rules(kind); name != "" {
+		if name := (provoke.Never{Names: said.Never}).Rules(kind); name != "" {
 			return fmt.Errorf("%s: provocations: %s names a tool, but never says %s", s.place("provocations", kind), kind, name)
 		}
 	}
@@ -293,7 +293,7 @@ func (s source) knowsKeys() error {
 	}
 	_, provocations := member(s.root(), "provocations")
 	for _, provocation := range members(provocations) {
-		if err := s.knows(provocation, reflect.TypeFor[conform.Provocation]()); err != nil {
+		if err := s.knows(provocation, reflect.TypeFor[provoke.Provocation]()); err != nil {
 			return err
 		}
 	}

@@ -12,7 +12,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/mcpconform/mcpconform/internal/config"
-	"github.com/mcpconform/mcpconform/internal/conform"
+	"github.com/mcpconform/mcpconform/internal/provoke"
 )
 
 const everything = `# Everything that a file can say.
@@ -61,7 +61,7 @@ func TestParse(t *testing.T) {
 			"search": {"query": "cats", "limit": 3, "exact": false, "tags": []any{"a", map[string]any{"b": nil}}},
 			"now":    {},
 		},
-		Provocations: map[string]conform.Provocation{
+		Provocations: map[string]provoke.Provocation{
 			"progress":         {Tool: "count", Arguments: map[string]any{"to": 3}},
 			"resource-updated": {Tool: "touch", Resource: "file:///a"},
 		},

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/mcpconform/mcpconform/internal/jsonrpc"
+	"github.com/mcpconform/mcpconform/internal/scenario"
 )
 
 // GoesOn demands that the client asks for more after a message of the server: that
@@ -42,7 +43,7 @@ func (c *Client) StaysUsable(ctx context.Context, after *Message, despite string
 			after = answer
 		}
 		if c.Breakdown(ctx) == "" {
-			if !Observed(c.Departure.Well() || len(c.AskedAfter(after)) > 0) {
+			if !Observed(c.Exit.Well() || len(c.AskedAfter(after)) > 0) {
 				c.inconclusive("the client asked for nothing more after "+despite, c.hint(""))
 			}
 			return
@@ -128,13 +129,13 @@ func (c *Client) Breakdown(ctx context.Context) string {
 		}
 	}
 	switch {
-	case c.Departure.Failed && c.fell(ctx):
-		text := "nothing more; the client " + c.Departure.Exit
-		if last := lastLine(c.Departure.Stderr); last != "" {
+	case c.Exit.Failed && c.fell(ctx):
+		text := "nothing more; the client " + c.Exit.Status
+		if last := lastLine(c.Exit.Stderr); last != "" {
 			text += fmt.Sprintf(", and its standard error ends with %q", last)
 		}
 		return text
-	case c.Departure.Ended && !c.scenario.Unclosed && c.fell(ctx):
+	case c.Exit.Ended && !c.scenario.Unclosed && c.fell(ctx):
 		return "nothing more; the client had to be ended"
 	}
 	return ""
@@ -153,8 +154,8 @@ func (c *Client) fell(ctx context.Context) bool {
 // meets tells whether the client can do what Meeting asks for, on one connection and
 // to a good end.
 func meets(ctx context.Context) bool {
-	client := Beside(ctx, Meeting)
-	if client == nil || client.Departure.Failed || client.Departure.Ended {
+	client := Beside(ctx, scenario.Meeting)
+	if client == nil || client.Exit.Failed || client.Exit.Ended {
 		return false
 	}
 	for _, outcome := range client.told {

@@ -10,6 +10,7 @@ import (
 
 	"github.com/mcpconform/mcpconform/internal/protocol"
 	"github.com/mcpconform/mcpconform/internal/rules"
+	"github.com/mcpconform/mcpconform/internal/scenario"
 )
 
 // Parts of a run of a client over stdio.
@@ -22,23 +23,25 @@ const (
 	failed = `{"step":%d,"outcome":"failed","error":"cannot\nread"}` + "\n"
 )
 
-func recordOf(scenario string, departure Departure, messages ...string) *Performance {
-	return &Performance{Scenario: scenario, Departure: departure,
-		Connections: []Recorded{{Name: scenario, Events: said(messages...), Complete: true}}}
+func recordOf(name string, exit scenario.Exit, messages ...string) *scenario.Recording {
+	return &scenario.Recording{Scenario: name, Exit: exit,
+		Connections: []scenario.Recorded{{Name: name, Events: said(messages...), Complete: true}}}
 }
 
 // What did not happen after a message is a failure only with a sign that something
 // went wrong, and only of a client that does well otherwise.
 func TestGoingOn(t *testing.T) { //nolint:paralleltest // a process runs one check at a time
-	told := func(format string, step int) Departure { return Departure{Output: fmt.Appendf(nil, format, step)} }
-	unknown := ToRead("test://one") // which nobody was met with
-	well, crashed := Departure{}, Departure{Failed: true, Exit: "exited with status 1", Stderr: []byte("at line 1\nboom\n")}
+	told := func(format string, step int) scenario.Exit {
+		return scenario.Exit{Output: fmt.Appendf(nil, format, step)}
+	}
+	unknown := scenario.ToRead("test://one") // which nobody was met with
+	well, crashed := scenario.Exit{}, scenario.Exit{Failed: true, Status: "exited with status 1", Stderr: []byte("at line 1\nboom\n")}
 	for name, test := range map[string]struct {
-		met    Departure
-		played *Performance
+		met    scenario.Exit
+		played *scenario.Recording
 		ending Ending
 		found  string
-		then   Step // in place of another list of tools
+		then   scenario.Step // in place of another list of tools
 	}{
 		"goes on":                  {well, recordOf("scenario", well, listed, list, called), Passed, "", nil},
 		"goes on, and fails later": {well, recordOf("scenario", crashed, listed, list, called), Passed, "", nil},
@@ -47,28 +50,28 @@ func TestGoingOn(t *testing.T) { //nolint:paralleltest // a process runs one che
 		"leaves as it says":        {well, recordOf("scenario", told(done, 1), listed, list), Inconclusion, "", nil},
 		"crashes":                  {well, recordOf("scenario", crashed, listed, list), Failed, `nothing more; the client exited with status 1, and its standard error ends with "boom"`, nil},
 		"crashes always":           {crashed, recordOf("scenario", crashed, listed, list), Inconclusion, "", nil},
-		"hangs":                    {well, recordOf("scenario", Departure{Ended: true}, listed, list), Failed, "nothing more; the client had to be ended", nil},
+		"hangs":                    {well, recordOf("scenario", scenario.Exit{Ended: true}, listed, list), Failed, "nothing more; the client had to be ended", nil},
 		"fails as it says":         {well, recordOf("scenario", told(failed, 1), listed, list), Failed, `nothing more; the step {"do":"list","of":"tools"} failed: cannot read`, nil},
 		"gives up as it was told":  {well, recordOf("scenario", told(failed, 2), listed, list), Inconclusion, "", nil},
 		"fails at the unknown":     {well, recordOf("scenario", told(failed, 3), listed, list), Inconclusion, "", unknown},
 		"crashes at the unknown":   {well, recordOf("scenario", crashed, listed, list), Inconclusion, "", unknown},
-		"hangs at the unknown":     {well, recordOf("scenario", Departure{Ended: true}, listed, list), Inconclusion, "", unknown},
-		"waits as it was told":     {well, recordOf("scenario", Departure{Ended: true}, listed, list), Inconclusion, "", ToWaitFor("ping")},
+		"hangs at the unknown":     {well, recordOf("scenario", scenario.Exit{Ended: true}, listed, list), Inconclusion, "", unknown},
+		"waits as it was told":     {well, recordOf("scenario", scenario.Exit{Ended: true}, listed, list), Inconclusion, "", scenario.ToWaitFor("ping")},
 	} {
 		t.Run(name, func(t *testing.T) {
 			environment := environment(t, protocol.Stdio)
 			environment.Role = protocol.ClientRole
-			environment.Performances = map[string]*Performance{
-				"scenario": test.played, Meeting.Name: recordOf(Meeting.Name, test.met, listed, list, called),
+			environment.Recordings = map[string]*scenario.Recording{
+				"scenario": test.played, scenario.Meeting.Name: recordOf(scenario.Meeting.Name, test.met, listed, list, called),
 			}
 			if test.then == nil {
-				test.then = ToList("tools")
+				test.then = scenario.ToList("tools")
 			}
-			scenario := &Scenario{Name: "scenario", Steps: Steps{ToConnect(), ToList("tools"), ToCall("t", nil).As("x"), test.then}}
+			planned := &scenario.Scenario{Name: "scenario", Steps: scenario.Steps{scenario.ToConnect(), scenario.ToList("tools"), scenario.ToCall("t", nil).As("x"), test.then}}
 
 			outcomes := perform(environment, func() {
-				ginkgo.It("goes on", Verifies("ping.answered"), In(scenario), func(ctx ginkgo.SpecContext) {
-					client := Played(ctx)
+				ginkgo.It("goes on", Verifies("ping.answered"), In(planned), func(ctx ginkgo.SpecContext) {
+					client := RunScenario(ctx)
 					client.GoesOn(ctx, AnswerTo(client.NeedRequests("tools/list")[0]), "the list")
 				})
 			})
@@ -85,25 +88,25 @@ func TestGoingOn(t *testing.T) { //nolint:paralleltest // a process runs one che
 func TestGoingOnElsewhere(t *testing.T) { //nolint:paralleltest // a process runs one check at a time
 	environment := environment(t, protocol.Stdio)
 	environment.Role = protocol.ClientRole
-	first, second := recordOf("scenario", Departure{}, listed, list), recordOf("other", Departure{}, called)
+	first, second := recordOf("scenario", scenario.Exit{}, listed, list), recordOf("other", scenario.Exit{}, called)
 	second.Connections[0].Events[0].At = second.Connections[0].Events[0].At.Add(1)
-	for _, recorded := range [][]Recorded{first.Connections, second.Connections} {
+	for _, recorded := range [][]scenario.Recorded{first.Connections, second.Connections} {
 		for position := range recorded[0].Events {
 			recorded[0].Events[position].Connection = recorded[0].Name
 		}
 	}
 	first.Connections = append(first.Connections, second.Connections...)
-	environment.Performances = map[string]*Performance{
-		"scenario": first, Meeting.Name: recordOf(Meeting.Name, Departure{}, listed, list, called),
+	environment.Recordings = map[string]*scenario.Recording{
+		"scenario": first, scenario.Meeting.Name: recordOf(scenario.Meeting.Name, scenario.Exit{}, listed, list, called),
 	}
 
 	outcomes := perform(environment, func() {
-		ginkgo.It("goes on", Verifies("ping.answered"), In(&Scenario{Name: "scenario"}), func(ctx ginkgo.SpecContext) {
-			client := Played(ctx)
+		ginkgo.It("goes on", Verifies("ping.answered"), In(&scenario.Scenario{Name: "scenario"}), func(ctx ginkgo.SpecContext) {
+			client := RunScenario(ctx)
 			client.GoesOn(ctx, AnswerTo(client.NeedRequests("tools/list")[0]), "the list")
 		})
-		ginkgo.It("is met beside", Verifies("ping.answered"), In(&Scenario{Name: "scenario "}), func(ctx ginkgo.SpecContext) {
-			if Beside(ctx, Meeting) == nil || Beside(ctx, &Scenario{Name: "never played"}) != nil {
+		ginkgo.It("is met beside", Verifies("ping.answered"), In(&scenario.Scenario{Name: "scenario "}), func(ctx ginkgo.SpecContext) {
+			if Beside(ctx, scenario.Meeting) == nil || Beside(ctx, &scenario.Scenario{Name: "never played"}) != nil {
 				ginkgo.Fail("what was recorded is there, and nothing else")
 			}
 		})
@@ -122,13 +125,13 @@ func TestGoingOnElsewhere(t *testing.T) { //nolint:paralleltest // a process run
 func TestScenariosOfOtherRevisions(t *testing.T) {
 	t.Parallel()
 	leg := Leg{Role: protocol.ClientRole, Revision: "2026-07-28", Transport: protocol.Stdio}
-	scenario := &Scenario{Name: "scenario", Speaks: "2025-11-25"}
-	if of := scenario.leg(leg); of.Revision != "2025-11-25" || of.Role != leg.Role || (&Scenario{}).leg(leg) != leg {
+	planned := &scenario.Scenario{Name: "scenario", Speaks: "2025-11-25"}
+	if of := legIn(planned, leg); of.Revision != "2025-11-25" || of.Role != leg.Role || legIn(&scenario.Scenario{}, leg) != leg {
 		t.Errorf("%+v", of)
 	}
 	judged := -1
 	environment := &Environment{Leg: leg, Rules: []rules.Rule{{Text: "r"}}, Record: func(record Connection) { judged = len(record.Findings) }}
-	environment.judgeClient(newClient(environment, scenario, recordOf("scenario", Departure{}, listed, list), nil), nil)
+	environment.judgeClient(newClient(environment, planned, recordOf("scenario", scenario.Exit{}, listed, list), nil), nil)
 	if judged != 0 {
 		t.Errorf("%d findings", judged)
 	}

@@ -11,31 +11,31 @@ import (
 	"github.com/mcpconform/mcpconform/internal/mcp"
 	"github.com/mcpconform/mcpconform/internal/protocol"
 	"github.com/mcpconform/mcpconform/internal/rules"
+	"github.com/mcpconform/mcpconform/internal/scenario"
 	"github.com/mcpconform/mcpconform/internal/scripted"
 	"github.com/mcpconform/mcpconform/internal/transcript"
 )
 
 // Client is the target client, as one scenario found it: all that it sent and did.
 type Client struct {
-	*Performance
+	*scenario.Recording
 	// Conversations are its connections to the server, in order: processes that it
 	// spawned, or sessions over HTTP.
 	Conversations []*Conversation
 
-	scenario *Scenario
+	scenario *scenario.Scenario
 	byHand   bool // no command starts it
-	told     map[int]StepOutcome
+	told     map[int]scenario.StepOutcome
 	doubtful int // position of a step that makes what is told doubtful; -1 for none
 	messages []*Message
 }
 
-// Played has the client play the scenario in which the check looks, unless it has
-// played it already, and returns what came of it. A client that did not come makes
+// RunScenario runs the client through the scenario in which the check looks, unless it was
+// run already, and returns what was recorded. A client that did not come makes
 // the check inconclusive.
-func Played(ctx context.Context) *Client {
+func RunScenario(ctx context.Context) *Client {
 	environment := current.environment
-	scenario := environment.scenarios[current.scenario]
-	client, err := environment.played(ctx, scenario)
+	client, err := environment.run(ctx, environment.scenarios[current.scenario])
 	if err != nil {
 		Inconclusive("the client could not be started: "+err.Error(), "see that the command starts the client, then run again")
 	}
@@ -51,31 +51,31 @@ func Played(ctx context.Context) *Client {
 
 // Beside has the client play another scenario, to compare; nil when it cannot be played
 // now, or the client did not come.
-func Beside(ctx context.Context, scenario *Scenario) *Client {
+func Beside(ctx context.Context, scenario *scenario.Scenario) *Client {
 	environment := current.environment
-	if environment.Launch == nil && environment.Performances[scenario.Name] == nil {
+	if environment.Launch == nil && environment.Recordings[scenario.Name] == nil {
 		return nil // it is played by hand, and was not
 	}
-	client, err := environment.played(ctx, scenario)
+	client, err := environment.run(ctx, scenario)
 	if err != nil || !client.Came() {
 		return nil
 	}
 	return client
 }
 
-func newClient(environment *Environment, scenario *Scenario, performance *Performance, logs []*transcript.Log) *Client {
-	client := &Client{Performance: performance, scenario: scenario, byHand: environment.recorded()}
-	for i, connection := range performance.Connections {
+func newClient(environment *Environment, scenario *scenario.Scenario, recording *scenario.Recording, logs []*transcript.Log) *Client {
+	client := &Client{Recording: recording, scenario: scenario, byHand: environment.recorded()}
+	for i, connection := range recording.Connections {
 		log := transcript.NewLog(connection.Name)
 		if i < len(logs) {
 			log = logs[i] // which holds the room for what is decoded
 		}
-		conversation := rules.ReadConversation(scenario.leg(environment.Leg), connection.Events, connection.Complete, log)
+		conversation := rules.ReadConversation(legIn(scenario, environment.Leg), connection.Events, connection.Complete, log)
 		client.Conversations = append(client.Conversations, conversation)
 		client.messages = append(client.messages, conversation.Messages...)
 	}
 	slices.SortStableFunc(client.messages, func(a, b *Message) int { return a.Event.At.Compare(b.Event.At) })
-	client.told, client.doubtful = client.believe(performance.outcomes())
+	client.told, client.doubtful = client.believe(recording.Outcomes())
 	return client
 }
 
@@ -84,7 +84,7 @@ func (c *Client) ByHand() bool { return c.byHand }
 
 // idle tells that the client did nothing but connect, and had to be ended.
 func (c *Client) idle() bool {
-	return c.Departure.Ended && !slices.ContainsFunc(c.Requests(), func(said *Message) bool {
+	return c.Exit.Ended && !slices.ContainsFunc(c.Requests(), func(said *Message) bool {
 		return said.Method != "initialize" && said.Method != "server/discover"
 	})
 }
@@ -223,7 +223,7 @@ func (c *Client) Never(method string) {
 func (c *Client) NeverBut(reason, method string) { c.inconclusive(reason, c.hint(method)) }
 
 func (c *Client) hint(method string) string {
-	at := c.scenario.Steps.bringing(method)
+	at := c.scenario.Steps.Bringing(method)
 	switch {
 	case at >= 0 && c.byHand:
 		return "let the client " + c.scenario.Steps[at].Describe()
@@ -237,9 +237,9 @@ func (c *Client) hint(method string) string {
 
 // inconclusive adds what the process has to tell.
 func (c *Client) inconclusive(reason, hint string) {
-	if c.Departure.Failed {
-		reason += "; it " + c.Departure.Exit
-		if last := lastLine(c.Departure.Stderr); last != "" {
+	if c.Exit.Failed {
+		reason += "; it " + c.Exit.Status
+		if last := lastLine(c.Exit.Stderr); last != "" {
 			reason += fmt.Sprintf(", and its standard error ends with %q", last)
 		}
 	}
@@ -260,13 +260,13 @@ func (c *Client) untold(position int) {
 
 // OutcomeOf returns how a step went, by its position. When the driver of the client does
 // not tell, the check is inconclusive.
-func (c *Client) OutcomeOf(position int) StepOutcome {
+func (c *Client) OutcomeOf(position int) scenario.StepOutcome {
 	told, there := c.told[position]
 	switch {
 	case !there && c.byHand:
 		c.untold(position)
 	case !there && c.doubtful >= 0:
-		c.inconclusive("the client says that it did the step "+jsonrpc.Text(c.scenario.Steps[c.doubtful])+", but never sent "+methodOf(c.scenario.Steps[c.doubtful]),
+		c.inconclusive("the client says that it did the step "+jsonrpc.Text(c.scenario.Steps[c.doubtful])+", but never sent "+c.scenario.Steps[c.doubtful].Method(),
 			"let the client tell of steps as done that it has done")
 	case !there:
 		c.inconclusive("the client does not tell how the step "+jsonrpc.Text(c.scenario.Steps[position])+" went",
@@ -277,14 +277,14 @@ func (c *Client) OutcomeOf(position int) StepOutcome {
 
 // StepOf returns the position of the first step that brings about messages of a method;
 // -1 when there is none.
-func (c *Client) StepOf(method string) int { return c.scenario.Steps.bringing(method) }
+func (c *Client) StepOf(method string) int { return c.scenario.Steps.Bringing(method) }
 
 // Tells reports whether the driver of the client tells how steps go: one that does
 // not may do other things than it is told.
 func (c *Client) Tells() bool { return len(c.told) > 0 }
 
 // ToldOutcome returns how a step went, if the driver tells.
-func (c *Client) ToldOutcome(position int) (StepOutcome, bool) {
+func (c *Client) ToldOutcome(position int) (scenario.StepOutcome, bool) {
 	told, there := c.told[position]
 	return told, there
 }
@@ -331,7 +331,7 @@ func (c *Client) MissingAfter(event transcript.Event, mismatch Mismatch) {
 func Same(a, b any) bool { return sameValue(a, b) }
 
 // ShowOutcome writes the result that a driver tells for people.
-func ShowOutcome(outcome StepOutcome) string {
+func ShowOutcome(outcome scenario.StepOutcome) string {
 	text, err := json.Marshal(outcome)
 	if err != nil {
 		return outcome.Outcome

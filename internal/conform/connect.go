@@ -102,8 +102,8 @@ func unused(ctx context.Context, capabilities scripted.Capabilities) *Server {
 }
 
 func dial(environment *Environment) (*Server, error) {
-	name := fmt.Sprintf("%s-%s-%d", environment.Revision, environment.Transport, connections.Add(1))
-	connection, err := environment.open(environment.Target, transcript.NewLogIn(environment.Budget, connectionPrefix+name))
+	name := nameConnection(environment.Revision + "-" + environment.Transport)
+	connection, err := environment.open(environment.Target, transcript.NewLogIn(environment.Budget, name))
 	if err != nil {
 		return nil, err
 	}
@@ -133,6 +133,11 @@ var connections atomic.Int64
 
 // connectionPrefix tells the connections of several workers apart.
 var connectionPrefix string
+
+// nameConnection names the next connection, by what it is for.
+func nameConnection(purpose string) string {
+	return fmt.Sprintf("%s%s-%d", connectionPrefix, purpose, connections.Add(1))
+}
 
 // NameConnections sets what the names of this process's connections begin with.
 func NameConnections(prefix string) { connectionPrefix = prefix }

@@ -7,7 +7,9 @@ import (
 	"time"
 
 	"github.com/mcpconform/mcpconform/internal/catalogue"
+	"github.com/mcpconform/mcpconform/internal/provoke"
 	"github.com/mcpconform/mcpconform/internal/rules"
+	"github.com/mcpconform/mcpconform/internal/scenario"
 	"github.com/mcpconform/mcpconform/internal/scripted"
 	"github.com/mcpconform/mcpconform/internal/survey"
 	"github.com/mcpconform/mcpconform/internal/transcript"
@@ -32,28 +34,14 @@ type Subject = rules.Subject
 // Show writes a value for people, shortened.
 func Show(value any) string { return rules.Show(value) }
 
-// Calls says which of a target's own tools the harness may call.
-type Calls string
-
-// The values of --call-tools.
-const (
-	CallNone     Calls = "none"     // no tool at all
-	CallListed   Calls = "listed"   // those that the config names
-	CallReadOnly Calls = "readonly" // and those annotated read-only, and known fixtures
-	CallAll      Calls = "all"      // every tool
-)
-
 // Environment is everything that the checks of one leg need to know.
 type Environment struct {
 	Leg
-	Target       scripted.Target
-	Survey       *survey.Survey
-	Catalogue    *catalogue.Catalogue
-	Calls        Calls
-	Arguments    map[string]map[string]any // by tool: arguments that the config gives
-	Provocations map[string]Provocation    // by kind: those that the config gives
-	Never        Never
-	Rules        []rules.Rule
+	Target    scripted.Target
+	Survey    *survey.Survey
+	Catalogue *catalogue.Catalogue
+	provoke.Policy
+	Rules []rules.Rule
 	// Fresh gives each check a session of its own, so that it finds the same
 	// alone as in company.
 	Fresh bool
@@ -70,14 +58,14 @@ type Environment struct {
 	Record func(Connection)
 
 	// Of a target client: how it is started, whether it is known for not ending by
-	// itself, and what came of scenarios that were played before, by name.
-	Launch       Launch
-	Sockets      string // directory of those that its servers come to; "" for one of their own
-	Hasty        bool
-	Performances map[string]*Performance
+	// itself, and what came of scenarios that were run before, by name.
+	Launch     scenario.Launch
+	Sockets    string // directory of those that its servers come to; "" for one of their own
+	ShortWait  bool
+	Recordings map[string]*scenario.Recording
 
-	scenarios map[string]*Scenario
-	stage     stage
+	scenarios map[string]*scenario.Scenario
+	ran       scenario.Cache[ran]
 	judged    rules.Once
 }
 

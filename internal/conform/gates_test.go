@@ -10,6 +10,7 @@ import (
 
 	"github.com/mcpconform/mcpconform/internal/jsonrpc"
 	"github.com/mcpconform/mcpconform/internal/protocol"
+	"github.com/mcpconform/mcpconform/internal/provoke"
 	"github.com/mcpconform/mcpconform/internal/rules"
 	"github.com/mcpconform/mcpconform/internal/scripted"
 )
@@ -126,52 +127,22 @@ func TestProvocations(t *testing.T) {
 	offered := []map[string]any{{"name": "test_simple_text"}}
 	given := map[string]Provocation{"text": {Tool: "say"}}
 	for name, test := range map[string]struct {
-		calls Calls
+		calls provoke.Calls
 		given map[string]Provocation
 		tool  string
 	}{
-		"a fixture":                 {CallReadOnly, nil, "test_simple_text"},
-		"the config's":              {CallReadOnly, given, "say"},
-		"the config's, when listed": {CallListed, given, "say"},
-		"no fixture, when listed":   {CallListed, nil, ""},
-		"none":                      {CallNone, given, ""},
-		"a fixture among all":       {CallAll, nil, "test_simple_text"},
+		"a fixture":                 {provoke.CallReadOnly, nil, "test_simple_text"},
+		"the config's":              {provoke.CallReadOnly, given, "say"},
+		"the config's, when listed": {provoke.CallListed, given, "say"},
+		"no fixture, when listed":   {provoke.CallListed, nil, ""},
+		"none":                      {provoke.CallNone, given, ""},
+		"a fixture among all":       {provoke.CallAll, nil, "test_simple_text"},
 	} {
 		environment := environment(t, protocol.Stdio)
 		environment.Survey.Tools, environment.Calls, environment.Provocations = offered, test.calls, test.given
 		found, there := environment.provocation("text")
 		if found.Tool != test.tool || there != (test.tool != "") {
 			t.Errorf("%s: found %q, %t", name, found.Tool, there)
-		}
-	}
-	if call := (Provocation{Tool: "say"}).Call(); jsonrpc.Text(call) != `{"arguments":{},"name":"say"}` {
-		t.Errorf("called with %v", call)
-	}
-}
-
-func TestMayCall(t *testing.T) {
-	t.Parallel()
-	own, readOnly, fixed := Object{"name": "own"}, Object{"name": "reader", "annotations": Object{"readOnlyHint": true}}, Object{"name": "test_simple_text"}
-	argued, provoking := Object{"name": "argued"}, Object{"name": "provoking"}
-	tools := []Object{own, readOnly, fixed, argued, provoking}
-	for calls, want := range map[Calls]string{
-		CallNone:     "",
-		CallListed:   "argued provoking",
-		CallReadOnly: "reader test_simple_text argued provoking",
-		CallAll:      "own reader test_simple_text argued provoking",
-	} {
-		environment := environment(t, protocol.Stdio)
-		environment.Calls = calls
-		environment.Arguments = map[string]map[string]any{"argued": {}}
-		environment.Provocations = map[string]Provocation{"text": {Tool: "provoking"}}
-		var may []string
-		for _, tool := range tools {
-			if environment.mayCall(tool) {
-				may = append(may, tool["name"].(string))
-			}
-		}
-		if strings.Join(may, " ") != want {
-			t.Errorf("%s may call %q, wanted %q", calls, may, want)
 		}
 	}
 }

@@ -8,6 +8,7 @@ import (
 	"github.com/mcpconform/mcpconform/internal/catalogue"
 	"github.com/mcpconform/mcpconform/internal/jsonrpc"
 	"github.com/mcpconform/mcpconform/internal/protocol"
+	"github.com/mcpconform/mcpconform/internal/provoke"
 	"github.com/mcpconform/mcpconform/internal/rules"
 	"github.com/mcpconform/mcpconform/internal/scripted"
 	"github.com/mcpconform/mcpconform/internal/survey"
@@ -61,7 +62,7 @@ func environment(t *testing.T, transport string) *Environment {
 		Leg:       Leg{Role: protocol.ServerRole, Revision: "2025-06-18", Transport: transport},
 		Target:    scripted.Target{Reply: 20 * time.Second},
 		Survey:    &survey.Survey{Capabilities: Object{"tools": Object{"listChanged": true}}},
-		Catalogue: known, Calls: CallReadOnly,
+		Catalogue: known, Policy: provoke.Policy{Calls: provoke.CallReadOnly},
 	}
 }
 

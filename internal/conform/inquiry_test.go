@@ -4,13 +4,14 @@ import (
 	"testing"
 
 	"github.com/mcpconform/mcpconform/internal/protocol"
+	"github.com/mcpconform/mcpconform/internal/scenario"
 )
 
 // clientOf is a target client that has said, and was told, messages over stdio.
 func clientOf(revision string, messages ...string) *Client {
 	environment := &Environment{Leg: Leg{Role: protocol.ClientRole, Revision: revision, Transport: protocol.Stdio}}
-	performance := &Performance{Scenario: "test", Connections: []Recorded{{Name: "c", Events: said(messages...), Complete: true}}}
-	return newClient(environment, &Scenario{Name: "test"}, performance, nil)
+	recording := &scenario.Recording{Scenario: "test", Connections: []scenario.Recorded{{Name: "c", Events: said(messages...), Complete: true}}}
+	return newClient(environment, &scenario.Scenario{Name: "test"}, recording, nil)
 }
 
 func TestInquiriesOfTheHandshakeEra(t *testing.T) {

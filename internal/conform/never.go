@@ -1,84 +1,10 @@
 package conform
 
 import (
-	"fmt"
-	"maps"
-	"slices"
 	"strings"
 
 	"github.com/mcpconform/mcpconform/internal/protocol"
 )
-
-// Never is what a server will never do, as its config says: what needs it is skipped,
-// and not inconclusive run after run.
-type Never struct {
-	Names []string // of NeverNames
-	By    string   // who says so: the name of the config file
-}
-
-// feature is something of the protocol that several kinds of provocations are about.
-type feature struct {
-	pages []string // of the specification that are about it
-	// asked tells that all of the pages is about what the server asks the client for.
-	asked bool
-	kinds []string // that are nothing without it
-}
-
-// features are the names of Never that are more than one kind.
-var features = map[string]feature{
-	"elicitation": {pages: []string{"client/elicitation"}, asked: true, kinds: []string{"elicitation-url", "url-required", "task-input"}},
-	"sampling":    {pages: []string{"client/sampling"}, asked: true, kinds: []string{"sampling-tools"}},
-	"roots":       {pages: []string{"client/roots"}, asked: true},
-	"progress":    {pages: []string{"basic/utilities/progress", "basic/patterns/progress"}, kinds: []string{"slow", "task-progress"}},
-	"logging":     {pages: []string{"server/utilities/logging"}},
-	"tasks": {
-		pages: []string{"basic/utilities/tasks", "extensions/tasks"},
-		kinds: []string{"task", "task-progress", "task-slow", "task-required", "task-input", "task-failing", "task-refused", "client-task"},
-	},
-}
-
-// eitherOf are the kinds that one of several features is enough for.
-var eitherOf = []struct{ kinds, features []string }{
-	{[]string{"client-task"}, []string{"sampling", "elicitation"}},
-	{[]string{"input-several", "input-state", "input-other-state"}, []string{"sampling", "elicitation", "roots"}},
-}
-
-// NeverNames are what Never may name, sorted: kinds of provocations, and features.
-func NeverNames() []string {
-	names := append(Kinds(), slices.Collect(maps.Keys(features))...)
-	slices.Sort(names)
-	return slices.Compact(names)
-}
-
-// Rules says what rules a kind of provocation out; "" when nothing does.
-func (n Never) Rules(kind string) string {
-	for _, name := range n.Names {
-		if name == kind || slices.Contains(features[name].kinds, kind) {
-			return name
-		}
-	}
-	for _, one := range eitherOf {
-		left := slices.ContainsFunc(one.features, func(name string) bool { return !slices.Contains(n.Names, name) })
-		if slices.Contains(one.kinds, kind) && !left {
-			return strings.Join(one.features, ", ")
-		}
-	}
-	return ""
-}
-
-// about names a feature that a page is about and that is ruled out, "" for none: of
-// those that a server asks the client for, or of all.
-func (n Never) about(page string, asked bool) string {
-	for _, name := range n.Names {
-		if one := features[name]; slices.Contains(one.pages, page) && (one.asked || !asked) {
-			return name
-		}
-	}
-	return ""
-}
-
-// reason is why something is skipped.
-func (n Never) reason(name string) string { return fmt.Sprintf("never %s, by %s", name, n.By) }
 
 // never says why a check with these labels is about something that the server never
 // does; "" when it is not.
@@ -88,13 +14,13 @@ func (e *Environment) never(labels []string) string {
 	}
 	if ids := e.Requirements(labels); len(ids) > 0 {
 		if name := e.NeverAsks(ids[:1]); name != "" {
-			return e.Never.reason(name)
+			return e.Never.Reason(name)
 		}
 	}
 	for _, label := range labels {
 		if kind, gated := strings.CutPrefix(label, labelProvocation); gated {
 			if name := e.Never.Rules(kind); name != "" {
-				return e.Never.reason(name)
+				return e.Never.Reason(name)
 			}
 		}
 	}
@@ -106,7 +32,7 @@ func (e *Environment) never(labels []string) string {
 func (e *Environment) NeverAsks(ids []string) string {
 	for _, id := range ids {
 		if requirement, known := e.Catalogue.Get(id); known && e.Role == protocol.ServerRole {
-			if name := e.Never.about(requirement.Page(e.Revision), true); name != "" {
+			if name := e.Never.About(requirement.Page(e.Revision), true); name != "" {
 				return name
 			}
 		}
@@ -122,27 +48,10 @@ func (e *Environment) NeverShown(ids []string) string {
 	}
 	for _, id := range ids {
 		if requirement, known := e.Catalogue.Get(id); known {
-			if name := e.Never.about(requirement.Page(e.Revision), false); name != "" {
-				return e.Never.reason(name)
+			if name := e.Never.About(requirement.Page(e.Revision), false); name != "" {
+				return e.Never.Reason(name)
 			}
 		}
 	}
 	return ""
-}
-
-// About names the features that a page of the specification is about, and the kinds of
-// provocations of theirs, sorted.
-func About(page string) []string {
-	var kinds []string
-	for name, one := range features {
-		if !slices.Contains(one.pages, page) {
-			continue
-		}
-		kinds = append(kinds, one.kinds...)
-		if slices.Contains(Kinds(), name) {
-			kinds = append(kinds, name)
-		}
-	}
-	slices.Sort(kinds)
-	return slices.Compact(kinds)
 }

@@ -1,72 +1,12 @@
 package conform
 
 import (
-	"slices"
 	"strings"
 	"testing"
 
-	"github.com/mcpconform/mcpconform/internal/catalogue"
 	"github.com/mcpconform/mcpconform/internal/protocol"
+	"github.com/mcpconform/mcpconform/internal/provoke"
 )
-
-// What a server never does is skipped with that word, whatever else could be said.
-func TestNeverRulesOut(t *testing.T) {
-	t.Parallel()
-	for name, test := range map[string]struct {
-		never []string
-		kind  string
-		by    string
-	}{
-		"a kind":                     {[]string{"progress"}, "progress", "progress"},
-		"another kind":               {[]string{"text"}, "progress", ""},
-		"a kind of a feature":        {[]string{"elicitation"}, "elicitation-url", "elicitation"},
-		"only one kind of it":        {[]string{"elicitation-url"}, "elicitation", ""},
-		"one of two features":        {[]string{"sampling"}, "client-task", ""},
-		"both of two features":       {[]string{"sampling", "elicitation"}, "client-task", "sampling, elicitation"},
-		"two of three features":      {[]string{"sampling", "elicitation"}, "input-state", ""},
-		"all of three features":      {[]string{"roots", "sampling", "elicitation"}, "input-state", "sampling, elicitation, roots"},
-		"a kind of either feature":   {[]string{"tasks"}, "task-input", "tasks"},
-		"a kind of the other, too":   {[]string{"elicitation"}, "task-input", "elicitation"},
-		"what progress is part of":   {[]string{"progress"}, "slow", "progress"},
-		"what it is no part of":      {[]string{"slow"}, "progress", ""},
-		"nothing":                    {nil, "sampling", ""},
-		"all that a client is asked": {[]string{"sampling"}, "sampling-tools", "sampling"},
-	} {
-		if by := (Never{Names: test.never}).Rules(test.kind); by != test.by {
-			t.Errorf("%s: %q, wanted %q", name, by, test.by)
-		}
-	}
-}
-
-// Features name kinds and pages that there are.
-func TestFeaturesAreKnown(t *testing.T) {
-	t.Parallel()
-	for name, one := range features {
-		for _, kind := range one.kinds {
-			if !slices.Contains(Kinds(), kind) {
-				t.Errorf("%s: there is no kind %q", name, kind)
-			}
-		}
-		for _, page := range one.pages {
-			if !slices.Contains(catalogue.Pages, page) {
-				t.Errorf("%s: there is no page %q", name, page)
-			}
-		}
-		if !slices.Contains(NeverNames(), name) {
-			t.Errorf("%s cannot be named", name)
-		}
-	}
-	for _, one := range eitherOf {
-		for _, name := range one.features {
-			if _, known := features[name]; !known {
-				t.Errorf("there is no feature %q", name)
-			}
-		}
-	}
-	if !slices.IsSorted(NeverNames()) || len(slices.Compact(NeverNames())) != len(NeverNames()) {
-		t.Errorf("%q", NeverNames())
-	}
-}
 
 // Every kind that is ruled out gates: no tool is called for it, and the reason says
 // who ruled it out.
@@ -75,13 +15,13 @@ func TestNeverGates(t *testing.T) {
 	environment := environment(t, protocol.Stdio)
 	environment.Provocations = map[string]Provocation{}
 	labels := func(kind string) []string { return []string{"ping.answered", labelProvocation + kind} }
-	for _, kind := range Kinds() {
+	for _, kind := range provoke.Kinds() {
 		environment.Provocations[kind] = Provocation{Tool: "say"}
-		environment.Never = Never{}
+		environment.Never = provoke.Never{}
 		if outcome := environment.gate(labels(kind)); outcome.Ending == Skipped && strings.Contains(outcome.Reason, "never") {
 			t.Errorf("%s: %+v", kind, outcome)
 		}
-		environment.Never = Never{Names: []string{kind}, By: "mcpconform.yaml"}
+		environment.Never = provoke.Never{Names: []string{kind}, By: "mcpconform.yaml"}
 		outcome := environment.gate(labels(kind))
 		if _, there := environment.provocation(kind); there || outcome.Ending != Skipped || outcome.Reason != "never "+kind+", by mcpconform.yaml" {
 			t.Errorf("%s: %v, %+v", kind, there, outcome)

@@ -6,11 +6,12 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/mcpconform/mcpconform/internal/jsonrpc"
+	"github.com/mcpconform/mcpconform/internal/provoke"
 	"github.com/mcpconform/mcpconform/internal/survey"
 )
 
 func surveyed(resources ...string) *Environment {
-	environment := &Environment{Survey: &survey.Survey{}, Calls: CallAll}
+	environment := &Environment{Survey: &survey.Survey{}, Policy: provoke.Policy{Calls: provoke.CallAll}}
 	for _, uri := range resources {
 		environment.Survey.Resources = append(environment.Survey.Resources, Object{"uri": uri, "name": uri})
 	}

@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	"github.com/mcpconform/mcpconform/internal/jsonrpc"
+	"github.com/mcpconform/mcpconform/internal/scenario"
 )
 
 // A check that blames a client for what it did not do must know that the client did
@@ -75,7 +76,7 @@ func (c *Client) NeedGaveUp(begun, cancelled int) {
 	cancel, there := c.ToldOutcome(cancelled)
 	gaveUp := told && there && ended.Failed() && !cancel.Failed()
 	for position, outcome := range c.told {
-		gaveUp = gaveUp && (position <= cancelled || outcome.order > ended.order)
+		gaveUp = gaveUp && (position <= cancelled || outcome.Order > ended.Order)
 	}
 	switch {
 	case gaveUp:
@@ -113,12 +114,12 @@ func (c *Client) FailedIn(ctx context.Context, position int) string {
 // when that tells nothing, the status of the process does; "" when it did not, or nobody
 // tells.
 func (c *Client) Unconnected() string {
-	at := c.scenario.Steps.first("connect")
+	at := c.scenario.Steps.First("connect")
 	switch told, there := c.ToldOutcome(at); {
 	case there && told.Failed():
 		return "a failure to connect: " + oneLine(told.Error)
-	case !c.Tells() && c.Departure.Failed:
-		return "nothing more; the client " + c.Departure.Exit
+	case !c.Tells() && c.Exit.Failed:
+		return "nothing more; the client " + c.Exit.Status
 	}
 	return ""
 }
@@ -126,10 +127,10 @@ func (c *Client) Unconnected() string {
 // believe returns the outcomes that the driver of a client tells, and the position of a
 // step that makes them doubtful; -1 for none. Whoever tells of one step as done which no
 // message shows, and shows nothing that it gave, may do so of all: then none is returned.
-func (c *Client) believe(told map[int]StepOutcome) (believed map[int]StepOutcome, doubtful int) {
+func (c *Client) believe(told map[int]scenario.StepOutcome) (believed map[int]scenario.StepOutcome, doubtful int) {
 	for position, one := range c.scenario.Steps {
 		outcome, there := told[position]
-		method := methodOf(one)
+		method := one.Method()
 		if !there || outcome.Failed() || outcome.Result != nil || method == "" || !c.complete() {
 			continue
 		}
@@ -150,66 +151,36 @@ func (c *Client) complete() bool {
 	return true
 }
 
-// methodOf returns the request that a step sends in either era, unless a cache has what
-// it asks for; "" for other steps.
-func methodOf(one Step) string {
-	switch verb := one.Verb(); verb {
-	case "list":
-		for method, of := range lists {
-			if one["of"] == of && method != "tasks/list" {
-				return method
-			}
-		}
-	case "call", "read", "get", "complete":
-		for method, brought := range verbs {
-			if brought == verb {
-				return method
-			}
-		}
-	}
-	return ""
-}
-
 // ableTo tells whether the client is known to do steps of the kind of one of the scenario:
 // it has done another one of the kind here, or in the scenario by which it was met.
 func (c *Client) ableTo(ctx context.Context, position int) bool {
-	kind := kindOf(c.scenario.Steps[position])
+	kind := c.scenario.Steps[position].Kind()
 	for at, one := range c.scenario.Steps {
-		if outcome, told := c.told[at]; at != position && kindOf(one) == kind && told && !outcome.Failed() {
+		if outcome, told := c.told[at]; at != position && one.Kind() == kind && told && !outcome.Failed() {
 			return true
 		}
 	}
-	met := Beside(ctx, Meeting)
+	met := Beside(ctx, scenario.Meeting)
 	return met != nil && met.did(kind)
-}
-
-// kindOf tells which steps are alike: who can do one of them can do all.
-func kindOf(one Step) string {
-	of, _ := one["of"].(string)
-	kind := one.Verb() + " " + of
-	if one["task"] != nil {
-		kind += " as a task"
-	}
-	return kind
 }
 
 // did tells whether the client has done a step of a kind: as its driver tells or, when
 // that tells nothing, by what was sent.
 func (c *Client) did(kind string) bool {
 	for position, one := range c.scenario.Steps {
-		if kindOf(one) != kind {
+		if one.Kind() != kind {
 			continue
 		}
 		if outcome, told := c.told[position]; told {
 			return !outcome.Failed()
 		}
-		switch method := methodOf(one); {
+		switch method := one.Method(); {
 		case c.Tells():
 			return false
 		case method != "":
 			return len(c.Requests(method)) > 0
 		case one.Verb() == "close":
-			return !c.Departure.Ended && !c.Departure.Failed
+			return !c.Exit.Ended && !c.Exit.Failed
 		}
 		return c.Came()
 	}

@@ -8,13 +8,14 @@ import (
 	"github.com/onsi/ginkgo/v2"
 
 	"github.com/mcpconform/mcpconform/internal/protocol"
+	"github.com/mcpconform/mcpconform/internal/scenario"
 )
 
 func TestStepsThatBringAboutMessages(t *testing.T) {
 	t.Parallel()
-	told := Steps{ToConnect(), ToList("tools"), ToList("prompts")}
+	told := scenario.Steps{scenario.ToConnect(), scenario.ToList("tools"), scenario.ToList("prompts")}
 	for method, want := range map[string]int{"tools/list": 1, "prompts/list": 2, "resources/list": -1, "initialize": 0, "tools/call": -1} {
-		if at := told.bringing(method); at != want {
+		if at := told.Bringing(method); at != want {
 			t.Errorf("%s is brought about by step %d, not %d", method, at, want)
 		}
 	}
@@ -24,13 +25,13 @@ func TestStepsThatBringAboutMessages(t *testing.T) {
 // the API gave, and does not say of others that they are done which no message shows.
 func TestProofsOfSteps(t *testing.T) { //nolint:paralleltest // a process runs one check at a time
 	const gave, gaveNothing = `{"step":%d,"outcome":"done","result":[{"name":"t"}]}` + "\n", `{"step":%d,"outcome":"done","result":[]}` + "\n"
-	tell := func(lines ...string) Departure { return Departure{Output: []byte(strings.Join(lines, ""))} }
+	tell := func(lines ...string) scenario.Exit { return scenario.Exit{Output: []byte(strings.Join(lines, ""))} }
 	of := func(format string, step int) string { return fmt.Sprintf(format, step) }
 	again := func(client *Client) { client.NeedGiven(2) }
 	cancelled := func(client *Client) { client.NeedGaveUp(3, 4) }
 	over := func(client *Client) { client.NeedOver(t.Context(), 1, AnswerTo(client.Requests("tools/list")[0])) }
 	for name, test := range map[string]struct {
-		played *Performance
+		played *scenario.Recording
 		proof  func(*Client)
 		proven bool
 	}{
@@ -52,13 +53,13 @@ func TestProofsOfSteps(t *testing.T) { //nolint:paralleltest // a process runs o
 		t.Run(name, func(t *testing.T) {
 			environment := environment(t, protocol.Stdio)
 			environment.Role = protocol.ClientRole
-			environment.Performances = map[string]*Performance{"scenario": test.played}
-			scenario := &Scenario{Name: "scenario", Steps: Steps{
-				ToConnect(), ToList("tools"), ToList("tools"), ToCall("t", nil).As("x"), ToCancel("x"), ToList("tools"),
+			environment.Recordings = map[string]*scenario.Recording{"scenario": test.played}
+			scenario := &scenario.Scenario{Name: "scenario", Steps: scenario.Steps{
+				scenario.ToConnect(), scenario.ToList("tools"), scenario.ToList("tools"), scenario.ToCall("t", nil).As("x"), scenario.ToCancel("x"), scenario.ToList("tools"),
 			}}
 
 			outcomes := perform(environment, func() {
-				ginkgo.It("proves", Verifies("ping.answered"), In(scenario), func(ctx ginkgo.SpecContext) { test.proof(Played(ctx)) })
+				ginkgo.It("proves", Verifies("ping.answered"), In(scenario), func(ctx ginkgo.SpecContext) { test.proof(RunScenario(ctx)) })
 			})
 
 			if outcome := outcomes["proves"]; (outcome.Ending == Passed) != test.proven {

@@ -1,19 +1,14 @@
 package fault
 
 import (
-	"bytes"
 	"errors"
 	"fmt"
 	"io"
 	"io/fs"
 	"path"
 	"reflect"
-	"regexp"
 	"slices"
-	"strconv"
-	"strings"
 	"sync"
-	"unicode/utf8"
 
 	"go.yaml.in/yaml/v3"
 
@@ -72,28 +67,10 @@ func readBounded(fsys fs.FS, name string) ([]byte, error) {
 // Parse reads the text of a file of faults or variations; name is what errors
 // call it. The error joins all that is wrong.
 func Parse(name string, text []byte) ([]*Fault, error) {
-	if !utf8.Valid(text) {
-		return nil, fmt.Errorf("%s:1: not UTF-8", name)
+	list, err := yamlnode.Parse(name, text)
+	if err != nil || list == nil {
+		return nil, err
 	}
-	var document yaml.Node
-	decoder := yaml.NewDecoder(bytes.NewReader(text))
-	if err := decoder.Decode(&document); err != nil {
-		if errors.Is(err, io.EOF) {
-			return nil, nil
-		}
-		return nil, explain(name, err)
-	}
-	var second yaml.Node
-	switch err := decoder.Decode(&second); {
-	case err == nil:
-		return nil, fmt.Errorf("%s:%d: more than one document; what follows --- would be ignored", name, second.Line)
-	case !errors.Is(err, io.EOF):
-		return nil, explain(name, err)
-	}
-	if problem := yamlnode.Check(&document); problem != nil {
-		return nil, fmt.Errorf("%s:%d: %s", name, problem.Line, problem.Text)
-	}
-	list := document.Content[0]
 	if list.Kind != yaml.SequenceNode {
 		return nil, fmt.Errorf("%s:%d: expected a list of faults, each beginning with \"- id:\"", name, list.Line)
 	}
@@ -111,7 +88,7 @@ func Parse(name string, text []byte) ([]*Fault, error) {
 }
 
 func parseOne(name string, item *yaml.Node) (*Fault, error) {
-	if hasAlias(item) {
+	if yamlnode.HasAlias(item) {
 		return nil, fmt.Errorf("%s:%d: aliases of YAML are not for a catalogue: write it out", name, item.Line)
 	}
 	if item.Kind != yaml.MappingNode {
@@ -122,7 +99,7 @@ func parseOne(name string, item *yaml.Node) (*Fault, error) {
 	}
 	fault := &Fault{File: name, Line: item.Line}
 	if err := item.Decode(fault); err != nil {
-		return nil, explain(name, err)
+		return nil, yamlnode.Explain(name, err)
 	}
 	judge := &judge{place: fmt.Sprintf("%s:%d", name, item.Line), fault: fault}
 	judge.judge()
@@ -130,11 +107,6 @@ func parseOne(name string, item *yaml.Node) (*Fault, error) {
 		fault.turn()
 	}
 	return fault, errors.Join(judge.problems...)
-}
-
-// hasAlias keeps out what could grow without end.
-func hasAlias(node *yaml.Node) bool {
-	return node.Kind == yaml.AliasNode || slices.ContainsFunc(node.Content, hasAlias)
 }
 
 // knows looks for keys that mean nothing, and says which were meant. A null that
@@ -224,20 +196,4 @@ func names(fields []reflect.StructField) []string {
 		all[i] = yamlName(field)
 	}
 	return all
-}
-
-// How the YAML library words its errors, and the line that they tell.
-var placed = regexp.MustCompile(`^(?:yaml: )?(?:line (\d+): )?(.*)$`)
-
-func explain(name string, err error) error {
-	text := err.Error()
-	if wrong, several := errors.AsType[*yaml.TypeError](err); several {
-		text = wrong.Errors[0]
-	}
-	found := placed.FindStringSubmatch(strings.Join(strings.Fields(text), " "))
-	line := 1
-	if at, err := strconv.Atoi(found[1]); err == nil {
-		line = at
-	}
-	return fmt.Errorf("%s:%d: %s", name, line, found[2])
 }

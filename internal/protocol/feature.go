@@ -90,8 +90,23 @@ const (
 	ElicitationIDs Feature = "elicitation ids"
 )
 
+// Known tells whether there is such a feature.
+func (f Feature) Known() bool {
+	first, _ := f.find()
+	return first != ""
+}
+
 // span returns the first and the last release with the feature.
 func (f Feature) span() (first, last string) {
+	first, last = f.find()
+	if first == "" {
+		panic("protocol: no such feature: " + string(f))
+	}
+	return first, last
+}
+
+// find returns the first and the last release with the feature; "" when there is none.
+func (f Feature) find() (first, last string) {
 	switch f {
 	case HTTPSSE:
 		return nov2024, nov2024
@@ -110,5 +125,5 @@ func (f Feature) span() (first, last string) {
 		StructuredValues:
 		return jul2026, jul2026
 	}
-	panic("protocol: no such feature: " + string(f))
+	return "", ""
 }

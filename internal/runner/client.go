@@ -17,6 +17,7 @@ import (
 	"github.com/mcpconform/mcpconform/internal/mcp"
 	"github.com/mcpconform/mcpconform/internal/protocol"
 	"github.com/mcpconform/mcpconform/internal/rules"
+	"github.com/mcpconform/mcpconform/internal/scenario"
 	"github.com/mcpconform/mcpconform/internal/scripted"
 	"github.com/mcpconform/mcpconform/internal/survey"
 	"github.com/mcpconform/mcpconform/internal/transcript"
@@ -34,7 +35,7 @@ type meeting struct {
 	granted      bool   // the client asked for the revision, and left when it was granted
 	odd          string // what it sent that shows nothing of any revision
 	started      time.Duration
-	departure    conform.Departure
+	exit         scenario.Exit
 	opening      []transcript.Event // of the connection that shows most
 	flaw         string             // what it breaks in the opening of a revision that it speaks
 	info         conform.Object
@@ -79,7 +80,7 @@ func (r *run) meetings(ctx context.Context, to scripted.Target) []*meeting {
 			continue
 		}
 		meetings.Go(func() {
-			one := r.meetAt(ctx, to, revision, first.departure.Ended)
+			one := r.meetAt(ctx, to, revision, first.exit.Ended)
 			adding.Lock()
 			defer adding.Unlock()
 			all = append(all, one)
@@ -108,15 +109,15 @@ func (r *run) reachClient(transportName string) scripted.Target {
 	return to
 }
 
-func (r *run) meetAt(ctx context.Context, to scripted.Target, revision string, hasty bool) *meeting {
+func (r *run) meetAt(ctx context.Context, to scripted.Target, revision string, shortWait bool) *meeting {
 	environment := &conform.Environment{
 		Leg:    conform.Leg{Role: protocol.ClientRole, Revision: revision, Transport: to.Transport},
-		Target: to, Budget: r.budget, Launch: launcher(to.Command), Sockets: r.plan.Sockets, Hasty: hasty,
+		Target: to, Budget: r.budget, Launch: launcher(to.Command), Sockets: r.plan.Sockets, ShortWait: shortWait,
 	}
 	met := &meeting{revision: revision}
 	begun := time.Now()
 	met.err = environment.Meet(ctx, func(client *conform.Client) {
-		met.departure = client.Departure
+		met.exit = client.Exit
 		if events := client.Events(); len(events) > 0 {
 			met.started = events[0].At.Sub(begun)
 		}
@@ -306,7 +307,7 @@ func (r *run) addClientLegs(ctx context.Context, to scripted.Target, meetings []
 	case (!came || len(speaks) == 0) && ctx.Err() != nil:
 		return &TargetError{Reason: "first contact with the client did not come to an end; " + context.Cause(ctx).Error()}
 	case !came:
-		return absent(meetings[0].departure)
+		return absent(meetings[0].exit)
 	case !slices.ContainsFunc(meetings, (*meeting).checkable) && !r.options.Revisions.named():
 		return foreign(meetings)
 	}
@@ -317,7 +318,7 @@ func (r *run) addClientLegs(ctx context.Context, to scripted.Target, meetings []
 		r.addClientLeg(met, others, leg{
 			Leg:     conform.Leg{Role: protocol.ClientRole, Revision: revision, Transport: to.Transport},
 			Command: to.Command, Reply: to.Reply, Start: startOf(to, met.started), MaxMessage: to.Limits.Message,
-			Survey: &survey.Survey{Revision: revision}, Hasty: met.departure.Ended,
+			Survey: &survey.Survey{Revision: revision}, ShortWait: met.exit.Ended,
 		})
 		if note := r.older(revision, speaks); note != "" {
 			added := &r.legs[len(r.legs)-1].report
@@ -387,7 +388,7 @@ func (r *run) addClientLeg(met *meeting, alsoSpeaks []string, planned leg) {
 	r.legs = append(r.legs, state)
 	if !met.checkable() {
 		state.report.Note = met.note
-		if r.options.Revisions.named() && planned.Performances == nil {
+		if r.options.Revisions.named() && planned.Recordings == nil {
 			state.denied = met.denied(strings.TrimPrefix(met.note, notSpoken))
 		}
 		return
@@ -415,15 +416,15 @@ func foreign(meetings []*meeting) error {
 }
 
 // absent says how a client ended that did not come.
-func absent(departure conform.Departure) error {
-	how := departure.Exit
-	if departure.Ended {
+func absent(exit scenario.Exit) error {
+	how := exit.Status
+	if exit.Ended {
 		how = "did not end by itself"
 	}
 	reason := "the client never connected to the scripted server, and " + how +
 		"; see that its command takes the URL as its last argument, or at " + URLPlace +
 		", or the command of the server at " + ServerPlace
-	if stderr := lastLines(string(departure.Stderr)); stderr != "" {
+	if stderr := lastLines(string(exit.Stderr)); stderr != "" {
 		reason += "\nits standard error ended with:\n" + indent(stderr)
 	}
 	return &TargetError{Reason: reason}

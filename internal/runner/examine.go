@@ -12,7 +12,9 @@ import (
 	"github.com/mcpconform/mcpconform/internal/catalogue"
 	"github.com/mcpconform/mcpconform/internal/conform"
 	"github.com/mcpconform/mcpconform/internal/protocol"
+	"github.com/mcpconform/mcpconform/internal/provoke"
 	"github.com/mcpconform/mcpconform/internal/rules"
+	"github.com/mcpconform/mcpconform/internal/scenario"
 	"github.com/mcpconform/mcpconform/internal/scripted"
 	"github.com/mcpconform/mcpconform/internal/survey"
 	"github.com/mcpconform/mcpconform/reports"
@@ -25,7 +27,7 @@ import (
 type Examination struct {
 	conform.Leg
 	Target    scripted.Target
-	Launch    conform.Launch // of a client, of which no survey is taken
+	Launch    scenario.Launch // of a client, of which no survey is taken
 	Catalogue *catalogue.Catalogue
 	Rules     []rules.Rule
 	// Known is what a survey found before; nil when there was none.
@@ -179,7 +181,7 @@ func (e Examination) begin(ctx context.Context, offered *survey.Survey, mute str
 	}
 	x.environment = &conform.Environment{
 		Leg: e.Leg, Target: e.Target, Survey: offered, Catalogue: e.Catalogue,
-		Calls: conform.CallReadOnly, Rules: e.Rules, Fresh: e.Role == protocol.ServerRole, Asked: e.Asked, Launch: e.Launch,
+		Policy: provoke.Policy{Calls: provoke.CallReadOnly}, Rules: e.Rules, Fresh: e.Role == protocol.ServerRole, Asked: e.Asked, Launch: e.Launch,
 		Record: func(connection conform.Connection) { x.closed(0, connection) },
 	}
 	state.environment = x.environment

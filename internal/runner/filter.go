@@ -171,7 +171,7 @@ func (c *collector) chosenRules(state *legState) int {
 
 // recorded tells whether everything that is judged was recorded before.
 func (r *run) recorded() bool {
-	return slices.ContainsFunc(r.plan.Legs, func(one leg) bool { return one.Performances != nil })
+	return slices.ContainsFunc(r.plan.Legs, func(one leg) bool { return one.Recordings != nil })
 }
 
 // filterResults leaves the results that the filter chooses: others were there to

@@ -9,7 +9,9 @@ import (
 
 	"github.com/mcpconform/mcpconform/internal/conform"
 	"github.com/mcpconform/mcpconform/internal/protocol"
+	"github.com/mcpconform/mcpconform/internal/provoke"
 	"github.com/mcpconform/mcpconform/internal/rules"
+	"github.com/mcpconform/mcpconform/internal/scenario"
 	"github.com/mcpconform/mcpconform/internal/survey"
 	"github.com/mcpconform/mcpconform/internal/transcript"
 	"github.com/mcpconform/mcpconform/reports"
@@ -27,12 +29,12 @@ type Judging struct {
 	scenes      []Scene
 
 	mu     sync.Mutex // one worker at a time: each takes memory
-	spoken bool       // some performance has shown that the client speaks the revision
+	spoken bool       // some recording has shown that the client speaks the revision
 }
 
 // Scene is a scenario with the checks that look at it.
 type Scene struct {
-	Scenario *conform.Scenario
+	Scenario *scenario.Scenario
 	Checks   []Declared
 }
 
@@ -59,7 +61,7 @@ func NewJudging(options Options, revision string) (*Judging, error) {
 		options: options, started: time.Now(), leg: conform.Leg{Role: protocol.ClientRole, Revision: revision, Transport: protocol.HTTP},
 	}
 	confine(memory - memoryAlone) // which is the worker's
-	r := j.run(map[string]*conform.Performance{}, &meeting{spoken: true})
+	r := j.run(map[string]*scenario.Recording{}, &meeting{spoken: true})
 	if err := r.readFilter(); err != nil {
 		return nil, err
 	}
@@ -74,16 +76,16 @@ func NewJudging(options Options, revision string) (*Judging, error) {
 
 // scenes are the scenarios in which some of the checks look, and the one by which every
 // client can be met.
-func scenes(scenarios []*conform.Scenario, declared []Declared) []Scene {
+func scenes(scenarios []*scenario.Scenario, declared []Declared) []Scene {
 	looking := map[string][]Declared{}
 	for _, check := range declared {
 		name := conform.ScenarioOf(check.Labels)
 		looking[name] = append(looking[name], check)
 	}
-	all := []Scene{{Scenario: conform.Meeting, Checks: looking[conform.Meeting.Name]}}
-	for _, scenario := range scenarios {
-		if checks := looking[scenario.Name]; len(checks) > 0 && scenario != conform.Meeting {
-			all = append(all, Scene{Scenario: scenario, Checks: checks})
+	all := []Scene{{Scenario: scenario.Meeting, Checks: looking[scenario.Meeting.Name]}}
+	for _, one := range scenarios {
+		if checks := looking[one.Name]; len(checks) > 0 && one != scenario.Meeting {
+			all = append(all, Scene{Scenario: one, Checks: checks})
 		}
 	}
 	return all
@@ -96,30 +98,30 @@ func (j *Judging) Revision() string { return j.leg.Revision }
 func (j *Judging) Scenes() []Scene { return j.scenes }
 
 // Open begins to play a scenario.
-func (j *Judging) Open(scenario *conform.Scenario) *conform.Playing {
-	return j.environment.Open(scenario)
+func (j *Judging) Open(scenario *scenario.Scenario) *scenario.Playing {
+	return j.environment.Driver().Open(scenario)
 }
 
-// Judge judges performances as they are now: more may come of them.
-func (j *Judging) Judge(ctx context.Context, performances ...*conform.Performance) (*reports.Run, error) {
-	return j.judge(ctx, "", performances)
+// Judge judges recordings as they are now: more may come of them.
+func (j *Judging) Judge(ctx context.Context, recordings ...*scenario.Recording) (*reports.Run, error) {
+	return j.judge(ctx, "", recordings)
 }
 
-// Conclude judges performances of which no more will come, and keeps their
+// Conclude judges recordings of which no more will come, and keeps their
 // transcripts where the options want it. When the context ends before, the report has
 // what was judged until then. The error is a *TargetError when no client came to any
 // of them; the report says so, too.
-func (j *Judging) Conclude(ctx context.Context, performances ...*conform.Performance) (*reports.Run, error) {
-	return j.judge(ctx, j.options.Transcripts, performances)
+func (j *Judging) Conclude(ctx context.Context, recordings ...*scenario.Recording) (*reports.Run, error) {
+	return j.judge(ctx, j.options.Transcripts, recordings)
 }
 
-func (j *Judging) judge(ctx context.Context, transcripts string, performances []*conform.Performance) (*reports.Run, error) {
+func (j *Judging) judge(ctx context.Context, transcripts string, recordings []*scenario.Recording) (*reports.Run, error) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
-	records := map[string]*conform.Performance{}
-	for _, performance := range performances {
-		if performance.Came() {
-			records[performance.Scenario] = performance
+	records := map[string]*scenario.Recording{}
+	for _, recording := range recordings {
+		if recording.Came() {
+			records[recording.Scenario] = recording
 		}
 	}
 	if len(records) == 0 {
@@ -147,7 +149,7 @@ func (j *Judging) judge(ctx context.Context, transcripts string, performances []
 
 // meet looks who came. A client that has shown in one scenario that it speaks the
 // revision need not show it in another.
-func (j *Judging) meet(records map[string]*conform.Performance) *meeting {
+func (j *Judging) meet(records map[string]*scenario.Recording) *meeting {
 	met := &meeting{revision: j.leg.Revision}
 	for _, name := range slices.Sorted(maps.Keys(records)) {
 		var conversations []*rules.Conversation
@@ -170,12 +172,12 @@ func (j *Judging) meet(records map[string]*conform.Performance) *meeting {
 }
 
 // run makes a run of which everything is recorded.
-func (j *Judging) run(records map[string]*conform.Performance, met *meeting) *run {
+func (j *Judging) run(records map[string]*scenario.Recording, met *meeting) *run {
 	r := newRun(j.options, j.started)
-	r.plan = plan{Workers: 1, Calls: j.options.Calls}
+	r.plan = plan{Workers: 1, Policy: provoke.Policy{Calls: j.options.Calls}}
 	r.addClientLeg(met, nil, leg{
 		Leg: j.leg, Reply: j.options.Timeout, MaxMessage: j.options.MaxMessage,
-		Survey: &survey.Survey{Revision: j.leg.Revision}, Performances: records,
+		Survey: &survey.Survey{Revision: j.leg.Revision}, Recordings: records,
 	})
 	return r
 }

@@ -14,8 +14,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/mcpconform/mcpconform/internal/conform"
 	"github.com/mcpconform/mcpconform/internal/protocol"
+	"github.com/mcpconform/mcpconform/internal/scenario"
 	"github.com/mcpconform/mcpconform/internal/transcript"
 	"github.com/mcpconform/mcpconform/reports"
 )
@@ -32,7 +32,7 @@ func judging(t *testing.T, options Options) *Judging {
 }
 
 // play opens a scenario, sends it messages of a client, and returns what came.
-func play(t *testing.T, judging *Judging, scenario *conform.Scenario, messages ...string) *conform.Performance {
+func play(t *testing.T, judging *Judging, scenario *scenario.Scenario, messages ...string) *scenario.Recording {
 	t.Helper()
 	playing := judging.Open(scenario)
 	defer playing.Forget()
@@ -61,7 +61,7 @@ func play(t *testing.T, judging *Judging, scenario *conform.Scenario, messages .
 			session = assigned
 		}
 	}
-	return playing.Performance()
+	return playing.Recording()
 }
 
 // What an ordinary client says.
@@ -85,9 +85,9 @@ func verdictOf(t *testing.T, found *reports.Run, id string) reports.Result {
 	return reports.Result{}
 }
 
-func TestPerformancesAreJudged(t *testing.T) {
+func TestRecordingsAreJudged(t *testing.T) {
 	to := judging(t, Options{})
-	good := play(t, to, conform.Meeting, saysInitialize, saysInitialized, saysList)
+	good := play(t, to, scenario.Meeting, saysInitialize, saysInitialized, saysList)
 
 	found, err := to.Judge(t.Context(), good)
 	if err != nil {
@@ -111,8 +111,8 @@ func TestPerformancesAreJudged(t *testing.T) {
 		t.Errorf("%s, wanted %s", got, want)
 	}
 
-	hasty := play(t, to, conform.Meeting, saysInitialize, saysList)
-	found, err = to.Judge(t.Context(), hasty)
+	brief := play(t, to, scenario.Meeting, saysInitialize, saysList)
+	found, err = to.Judge(t.Context(), brief)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -121,9 +121,9 @@ func TestPerformancesAreJudged(t *testing.T) {
 	}
 }
 
-func TestRulesJudgePerformancesAtWhichNoCheckLooks(t *testing.T) {
+func TestRulesJudgeRecordingsAtWhichNoCheckLooks(t *testing.T) {
 	to := judging(t, Options{Filter: "base.components.required"})
-	other := play(t, to, &conform.Scenario{Name: "unseen"}, saysInitialize, saysInitialized, `{"jsonrpc":"2.0","id":null,"method":"ping"}`)
+	other := play(t, to, &scenario.Scenario{Name: "unseen"}, saysInitialize, saysInitialized, `{"jsonrpc":"2.0","id":null,"method":"ping"}`)
 
 	all, err := judging(t, Options{}).Judge(t.Context(), other)
 	if err != nil {
@@ -140,7 +140,7 @@ func TestRulesJudgePerformancesAtWhichNoCheckLooks(t *testing.T) {
 
 func TestAScenarioThatWasNotPlayedIsInconclusive(t *testing.T) {
 	to := judging(t, Options{})
-	found, err := to.Judge(t.Context(), play(t, to, conform.Meeting, saysInitialize, saysInitialized, saysList))
+	found, err := to.Judge(t.Context(), play(t, to, scenario.Meeting, saysInitialize, saysInitialized, saysList))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -168,7 +168,7 @@ func TestAClientOfAnotherEraIsNotJudged(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	found, err := made.Judge(t.Context(), play(t, made, conform.Meeting, saysInitialize, saysInitialized))
+	found, err := made.Judge(t.Context(), play(t, made, scenario.Meeting, saysInitialize, saysInitialized))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -179,7 +179,7 @@ func TestAClientOfAnotherEraIsNotJudged(t *testing.T) {
 
 func TestNobodyCame(t *testing.T) {
 	to := judging(t, Options{})
-	if _, err := to.Conclude(t.Context(), play(t, to, conform.Meeting)); err == nil {
+	if _, err := to.Conclude(t.Context(), play(t, to, scenario.Meeting)); err == nil {
 		t.Error("nobody came, and that is no error")
 	} else if _, expected := errors.AsType[*TargetError](err); !expected {
 		t.Errorf("%T %v", err, err)
@@ -192,7 +192,7 @@ func TestJudgingKnowsItsFilter(t *testing.T) {
 		t.Errorf("%T %v", err, err)
 	}
 	one := judging(t, Options{Filter: "base.components.required"})
-	if scenes := one.Scenes(); len(scenes) != 1 || scenes[0].Scenario != conform.Meeting || len(scenes[0].Checks) != 1 {
+	if scenes := one.Scenes(); len(scenes) != 1 || scenes[0].Scenario != scenario.Meeting || len(scenes[0].Checks) != 1 {
 		t.Errorf("%+v", scenes)
 	}
 }
@@ -200,7 +200,7 @@ func TestJudgingKnowsItsFilter(t *testing.T) {
 func TestTranscriptsOfWhatWasPlayedAreKeptAtTheEnd(t *testing.T) {
 	directory := t.TempDir()
 	to := judging(t, Options{Transcripts: directory})
-	performance := play(t, to, conform.Meeting, saysInitialize, saysInitialized, saysList)
+	recording := play(t, to, scenario.Meeting, saysInitialize, saysInitialized, saysList)
 	kept := func() []string {
 		files, err := filepath.Glob(filepath.Join(directory, "*", "*.jsonl"))
 		if err != nil {
@@ -208,14 +208,14 @@ func TestTranscriptsOfWhatWasPlayedAreKeptAtTheEnd(t *testing.T) {
 		}
 		return files
 	}
-	if _, err := to.Judge(t.Context(), performance); err != nil {
+	if _, err := to.Judge(t.Context(), recording); err != nil {
 		t.Fatal(err)
 	}
 	if early := kept(); len(early) > 0 {
 		t.Errorf("%v", early)
 	}
 
-	if _, err := to.Conclude(t.Context(), performance); err != nil {
+	if _, err := to.Conclude(t.Context(), recording); err != nil {
 		t.Fatal(err)
 	}
 
@@ -229,17 +229,17 @@ func TestTranscriptsOfWhatWasPlayedAreKeptAtTheEnd(t *testing.T) {
 	}
 	defer func() { _ = file.Close() }()
 	_, events, err := transcript.Read(file)
-	if err != nil || len(events) != len(performance.Connections[0].Events) {
+	if err != nil || len(events) != len(recording.Connections[0].Events) {
 		t.Errorf("%d events, %v", len(events), err)
 	}
 }
 
-// TestAWorkerSeesWhatCame sends a performance as a plan is sent: whatever bytes a
+// TestAWorkerSeesWhatCame sends a recording as a plan is sent: whatever bytes a
 // client uses, they reach the worker as they are.
 func TestAWorkerSeesWhatCame(t *testing.T) {
 	t.Parallel()
 	id, retry := "7", 30
-	came := &conform.Performance{Scenario: "any", Connections: []conform.Recorded{{
+	came := &scenario.Recording{Scenario: "any", Connections: []scenario.Recorded{{
 		Name: "any-1", Complete: true, Events: []transcript.Event{
 			{Kind: transcript.Head, From: protocol.Client, Stream: "post-1", HTTP: &transcript.HTTP{
 				Method: "POST", URL: "http://127.0.0.1/mcp", Header: http.Header{"Accept": {"a", "b"}, "X-Odd": {""}},
@@ -248,11 +248,11 @@ func TestAWorkerSeesWhatCame(t *testing.T) {
 			{Sequence: 2, Kind: transcript.Block, SSE: &transcript.SSE{ID: &id, Retry: &retry, HasData: true, Comments: []string{"c"}}},
 		},
 	}}}
-	sent := plan{Legs: []leg{{Performances: map[string]*conform.Performance{"any": came}}}}
+	sent := plan{Legs: []leg{{Recordings: map[string]*scenario.Recording{"any": came}}}}
 
 	received := sendPlan(t, sent)
 
-	got := received.Legs[0].Performances["any"]
+	got := received.Legs[0].Recordings["any"]
 	if connection := got.Connections[0]; connection.Name != "any-1" || !connection.Complete || len(connection.Events) != 3 {
 		t.Errorf("%+v", got)
 	}
@@ -287,11 +287,11 @@ func sendPlan(t *testing.T, sent plan) plan {
 // lets it do things by hand writes no steps and no standard output.
 func TestPeopleAreToldWhatToDo(t *testing.T) {
 	to := judging(t, Options{})
-	var performances []*conform.Performance
+	var recordings []*scenario.Recording
 	for _, scene := range to.Scenes() {
-		performances = append(performances, play(t, to, scene.Scenario, saysInitialize, saysInitialized, saysPing))
+		recordings = append(recordings, play(t, to, scene.Scenario, saysInitialize, saysInitialized, saysPing))
 	}
-	found, err := to.Judge(t.Context(), performances...)
+	found, err := to.Judge(t.Context(), recordings...)
 	if err != nil {
 		t.Fatal(err)
 	}

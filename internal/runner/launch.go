@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/mcpconform/mcpconform/internal/conform"
+	"github.com/mcpconform/mcpconform/internal/scenario"
 	"github.com/mcpconform/mcpconform/internal/target"
 )
 
@@ -45,21 +46,21 @@ const (
 var leaveGrace = target.Grace{Input: 300 * time.Millisecond, Terminate: time.Second}
 
 // launcher starts a client by a command for each scenario.
-func launcher(command target.Command) conform.Launch {
-	return func(ctx context.Context, invocation conform.Invocation) (conform.Departure, error) {
+func launcher(command target.Command) scenario.Launch {
+	return func(ctx context.Context, invocation scenario.Invocation) (scenario.Exit, error) {
 		one := command
 		server, err := serverOf(invocation)
 		if err != nil {
-			return conform.Departure{}, err
+			return scenario.Exit{}, err
 		}
 		one.Args = placed(command.Args, server)
 		one.Env = append(slices.Clip(command.Env),
 			StepsVariable+"="+string(invocation.Steps), ScenarioVariable+"="+invocation.Official,
 			ContextVariable+"="+string(invocation.Context), RevisionVariable+"="+invocation.Revision)
-		one.Last = invocation.Left
+		one.Last = invocation.Exited
 		process, err := target.Start(one)
 		if err != nil {
-			return conform.Departure{}, err
+			return scenario.Exit{}, err
 		}
 		defer func() { _ = process.Close() }() // it is gone by then
 		output := make(chan []byte, 1)
@@ -69,27 +70,27 @@ func launcher(command target.Command) conform.Launch {
 			output <- kept
 			_, _ = io.Copy(io.Discard, reader)
 		}()
-		departure := conform.Departure{}
+		exit := scenario.Exit{}
 		select {
 		case <-process.Done():
 		case <-ctx.Done():
-			departure.Ended = true
+			exit.Ended = true
 		}
 		ending, err := process.Shutdown(conform.Patience(), leaveGrace)
 		if err != nil {
-			return conform.Departure{}, err
+			return scenario.Exit{}, err
 		}
-		departure.Exit = ending.Exit.Past()
-		departure.Failed = !departure.Ended && ending.Exit != target.Exit{}
-		departure.Output = <-output
+		exit.Status = ending.Exit.Past()
+		exit.Failed = !exit.Ended && ending.Exit != target.Exit{}
+		exit.Output = <-output
 		stderr, _ := process.Stderr()
-		departure.Stderr = stderr[max(0, len(stderr)-maxStderr):]
-		return departure, nil
+		exit.Stderr = stderr[max(0, len(stderr)-maxStderr):]
+		return exit, nil
 	}
 }
 
 // serverOf are the arguments that name the scripted server to a client.
-func serverOf(invocation conform.Invocation) ([]string, error) {
+func serverOf(invocation scenario.Invocation) ([]string, error) {
 	if invocation.Socket == "" {
 		return []string{invocation.URL}, nil
 	}

@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"github.com/mcpconform/mcpconform/internal/conform"
+	"github.com/mcpconform/mcpconform/internal/provoke"
 	"github.com/mcpconform/mcpconform/internal/rules"
 	"github.com/mcpconform/mcpconform/reports"
 )
@@ -39,14 +40,14 @@ func uncalled(environment *conform.Environment, results []reports.Result) string
 		return result.Verdict == reports.Inconclusive && (result.Reason == conform.NoCallable || result.Provocation != "")
 	})
 	listed := environment.Uncallable()
-	if !missed || listed == 0 || environment.Calls == conform.CallNone {
+	if !missed || listed == 0 || environment.Calls == provoke.CallNone {
 		return ""
 	}
 	tools := fmt.Sprintf("none of the %d tools was called", listed)
 	if listed == 1 {
 		tools = "the only tool was not called"
 	}
-	if environment.Calls == conform.CallListed {
+	if environment.Calls == provoke.CallListed {
 		return tools + ": name what may be called in mcpconform.yaml, or use --call-tools all"
 	}
 	return tools + ": annotate what only reads with readOnlyHint, name what may be called in mcpconform.yaml, or use --call-tools all"

@@ -10,13 +10,14 @@ import (
 
 	"github.com/mcpconform/mcpconform/internal/conform"
 	"github.com/mcpconform/mcpconform/internal/protocol"
+	"github.com/mcpconform/mcpconform/internal/provoke"
 	"github.com/mcpconform/mcpconform/internal/rules"
 	"github.com/mcpconform/mcpconform/internal/survey"
 	"github.com/mcpconform/mcpconform/reports"
 )
 
 // tooling is a server that lists tools: so many, none annotated, and one that is.
-func tooling(calls conform.Calls, tools int, annotated bool) *conform.Environment {
+func tooling(calls provoke.Calls, tools int, annotated bool) *conform.Environment {
 	found := &survey.Survey{Capabilities: conform.Object{"tools": conform.Object{}}}
 	for i := range tools {
 		found.Tools = append(found.Tools, conform.Object{"name": fmt.Sprintf("tool_%d", i)})
@@ -24,7 +25,7 @@ func tooling(calls conform.Calls, tools int, annotated bool) *conform.Environmen
 	if annotated {
 		found.Tools[0]["annotations"] = conform.Object{"readOnlyHint": true}
 	}
-	return &conform.Environment{Leg: conform.Leg{Role: protocol.ServerRole, Revision: "2025-11-25", Transport: protocol.Stdio}, Survey: found, Calls: calls}
+	return &conform.Environment{Leg: conform.Leg{Role: protocol.ServerRole, Revision: "2025-11-25", Transport: protocol.Stdio}, Survey: found, Policy: provoke.Policy{Calls: calls}}
 }
 
 func TestWhoseToolsAreNotCalledIsTold(t *testing.T) {
@@ -37,16 +38,16 @@ func TestWhoseToolsAreNotCalledIsTold(t *testing.T) {
 		results     []reports.Result
 		want        string
 	}{
-		"none may be called":       {tooling(conform.CallReadOnly, 12, false), missed, "none of the 12 tools was called" + advice},
-		"the only one may not":     {tooling(conform.CallReadOnly, 1, false), missed, "the only tool was not called" + advice},
-		"only what is listed":      {tooling(conform.CallListed, 2, true), missed, "none of the 2 tools was called: name what may be called in mcpconform.yaml, or use --call-tools all"},
-		"nothing provokes":         {tooling(conform.CallReadOnly, 2, false), unprovoked, "none of the 2 tools was called" + advice},
-		"one may be called":        {tooling(conform.CallReadOnly, 12, true), missed, ""},
-		"all may be called":        {tooling(conform.CallAll, 12, false), missed, ""},
-		"the user wants none":      {tooling(conform.CallNone, 12, false), missed, ""},
-		"there is no tool":         {tooling(conform.CallReadOnly, 0, false), missed, ""},
-		"it made no difference":    {tooling(conform.CallReadOnly, 12, false), missed[:1], ""},
-		"something else is unseen": {tooling(conform.CallReadOnly, 12, false), []reports.Result{{Verdict: reports.Inconclusive, Reason: "no session"}}, ""},
+		"none may be called":       {tooling(provoke.CallReadOnly, 12, false), missed, "none of the 12 tools was called" + advice},
+		"the only one may not":     {tooling(provoke.CallReadOnly, 1, false), missed, "the only tool was not called" + advice},
+		"only what is listed":      {tooling(provoke.CallListed, 2, true), missed, "none of the 2 tools was called: name what may be called in mcpconform.yaml, or use --call-tools all"},
+		"nothing provokes":         {tooling(provoke.CallReadOnly, 2, false), unprovoked, "none of the 2 tools was called" + advice},
+		"one may be called":        {tooling(provoke.CallReadOnly, 12, true), missed, ""},
+		"all may be called":        {tooling(provoke.CallAll, 12, false), missed, ""},
+		"the user wants none":      {tooling(provoke.CallNone, 12, false), missed, ""},
+		"there is no tool":         {tooling(provoke.CallReadOnly, 0, false), missed, ""},
+		"it made no difference":    {tooling(provoke.CallReadOnly, 12, false), missed[:1], ""},
+		"something else is unseen": {tooling(provoke.CallReadOnly, 12, false), []reports.Result{{Verdict: reports.Inconclusive, Reason: "no session"}}, ""},
 	} {
 		if got := uncalled(test.environment, test.results); got != test.want {
 			t.Errorf("%s: %q, wanted %q", name, got, test.want)
@@ -63,7 +64,7 @@ func TestWhatAServerNeverDoesIsSkipped(t *testing.T) {
 	}
 	options := onReference(protocol.Stdio)
 	options.Revisions = Revise{Listed: []string{"2025-11-25"}}
-	options.Never = conform.Never{Names: []string{"elicitation", "sampling", "roots", "progress"}, By: "mcpconform.yaml"}
+	options.Never = provoke.Never{Names: []string{"elicitation", "sampling", "roots", "progress"}, By: "mcpconform.yaml"}
 	found := mustRun(t, options)
 	leg := found.Legs[0]
 	if !found.Conforms(true) {
@@ -102,7 +103,7 @@ func TestWhatAServerNeverDoesIsSkipped(t *testing.T) {
 // Whoever says never, and does it all the same, is told.
 func TestNeverThatIsNotSoIsTold(t *testing.T) {
 	t.Parallel()
-	environment := tooling(conform.CallNone, 0, false)
+	environment := tooling(provoke.CallNone, 0, false)
 	all, requirements, err := All(protocol.ServerRole, []string{"2025-11-25"})
 	if err != nil {
 		t.Fatal(err)
@@ -112,7 +113,7 @@ func TestNeverThatIsNotSoIsTold(t *testing.T) {
 		t.Fatal("no rule is about elicitation")
 	}
 	environment.Catalogue = requirements
-	environment.Never = conform.Never{Names: []string{"sampling", "elicitation"}, By: "mcpconform.yaml"}
+	environment.Never = provoke.Never{Names: []string{"sampling", "elicitation"}, By: "mcpconform.yaml"}
 	rule := rules.Rule{Text: all["2025-11-25"][at].Text, Requirements: []string{"elicitation.request.mode"}}
 	for saw, want := range map[int][]string{
 		0: nil, 2: {"the server asked for elicitation, although mcpconform.yaml says that it never does: take it out of never"},

@@ -8,6 +8,8 @@ import (
 
 	"github.com/mcpconform/mcpconform/internal/catalogue"
 	"github.com/mcpconform/mcpconform/internal/conform"
+	"github.com/mcpconform/mcpconform/internal/provoke"
+	"github.com/mcpconform/mcpconform/internal/scenario"
 	"github.com/mcpconform/mcpconform/internal/scripted"
 	"github.com/mcpconform/mcpconform/internal/survey"
 	"github.com/mcpconform/mcpconform/internal/target"
@@ -18,17 +20,14 @@ import (
 
 // plan is what a worker needs to know, as JSON on its standard input.
 type plan struct {
-	Legs         []leg
-	Filter       string // Ginkgo label expression over the checks to run; "" for all
-	Name         string // what the names of the worker's connections begin with
-	Workers      int    // how many work at the same time
-	Calls        conform.Calls
-	Arguments    map[string]map[string]any
-	Provocations map[string]conform.Provocation
-	Never        conform.Never
-	Events       bool   // send whole transcripts, too
-	Sockets      string // directory of those that a client's servers come to
-	Catalogue    *catalogue.Catalogue
+	Legs    []leg
+	Filter  string // Ginkgo label expression over the checks to run; "" for all
+	Name    string // what the names of the worker's connections begin with
+	Workers int    // how many work at the same time
+	provoke.Policy
+	Events    bool   // send whole transcripts, too
+	Sockets   string // directory of those that a client's servers come to
+	Catalogue *catalogue.Catalogue
 }
 
 // leg is one revision over one transport, with what the survey found.
@@ -42,15 +41,15 @@ type leg struct {
 	Work       time.Duration `json:",omitempty"`
 	MaxMessage int
 	Survey     *survey.Survey
-	Hasty      bool // a client that is known for not ending by itself
-	// Performances are what came of scenarios, by name, where they were recorded and
+	ShortWait  bool // a client that is known for not ending by itself
+	// Recordings are what came of scenarios, by name, where they were recorded and
 	// there is no client to start; else nil.
-	Performances map[string]*conform.Performance
+	Recordings map[string]*scenario.Recording
 }
 
 // launch starts the client of a leg; nil when there is none to start.
-func (l leg) launch() conform.Launch {
-	if l.Performances != nil {
+func (l leg) launch() scenario.Launch {
+	if l.Recordings != nil {
 		return nil
 	}
 	return launcher(l.Command)
@@ -73,10 +72,10 @@ func (p plan) environments(budget *transcript.MemoryBudget, record func(legIndex
 		to.Limits.Message = min(to.Limits.Message, longestMessage(p.Workers))
 		environments[index] = &conform.Environment{
 			Leg: leg.Leg, Target: to, Survey: leg.Survey, Catalogue: p.Catalogue,
-			Calls: p.Calls, Arguments: p.Arguments, Provocations: p.Provocations, Never: p.Never, Rules: judging,
+			Policy: p.Policy, Rules: judging,
 			Budget: budget, Company: p.Workers > 1,
 			Record: func(connection conform.Connection) { record(index, connection) },
-			Launch: leg.launch(), Sockets: p.Sockets, Hasty: leg.Hasty, Performances: leg.Performances,
+			Launch: leg.launch(), Sockets: p.Sockets, ShortWait: leg.ShortWait, Recordings: leg.Recordings,
 		}
 	}
 	return environments

@@ -14,6 +14,7 @@ import (
 	"github.com/mcpconform/mcpconform/internal/conform"
 	"github.com/mcpconform/mcpconform/internal/protocol"
 	"github.com/mcpconform/mcpconform/internal/rules"
+	"github.com/mcpconform/mcpconform/internal/scenario"
 	"github.com/mcpconform/mcpconform/internal/survey"
 	"github.com/mcpconform/mcpconform/suites"
 )
@@ -28,7 +29,7 @@ type Declared struct {
 	Labels       []string // those of All are without a transport
 	Transports   []string // of All: over which it applies
 	Requirements []string
-	Scenario     *conform.Scenario // in which a check of a client looks; nil for none
+	Scenario     *scenario.Scenario // in which a check of a client looks; nil for none
 	leg          int
 }
 

@@ -17,6 +17,7 @@ import (
 	"github.com/mcpconform/mcpconform/internal/catalogue"
 	"github.com/mcpconform/mcpconform/internal/conform"
 	"github.com/mcpconform/mcpconform/internal/protocol"
+	"github.com/mcpconform/mcpconform/internal/provoke"
 	"github.com/mcpconform/mcpconform/internal/scripted"
 	"github.com/mcpconform/mcpconform/internal/shard"
 	"github.com/mcpconform/mcpconform/internal/target"
@@ -36,12 +37,9 @@ type Options struct {
 	Header     http.Header
 	Revisions  Revise
 
-	Filter       string
-	Shard        shard.Shard // the checks that it is to run; zero for all
-	Calls        conform.Calls
-	Arguments    map[string]map[string]any
-	Provocations map[string]conform.Provocation
-	Never        conform.Never // what a target server will never do
+	Filter         string
+	Shard          shard.Shard // the checks that it is to run; zero for all
+	provoke.Policy             // of the target's tools; default: provoke.CallReadOnly
 
 	Workers    int           // 0: twice the processors, at most 8
 	Timeout    time.Duration // of one reply, the first one too; 0: 5 s, and longer for the first
@@ -89,7 +87,7 @@ func (o *Options) defaults() error {
 		o.MaxMessage = defaultMaxMessage
 	}
 	if o.Calls == "" {
-		o.Calls = conform.CallReadOnly
+		o.Calls = provoke.CallReadOnly
 	}
 	if o.Role == "" {
 		o.Role = protocol.ServerRole
@@ -238,9 +236,7 @@ type run struct {
 func (r *run) prepare(ctx context.Context) error {
 	r.budget = transcript.NewMemoryBudget(budgetAlone)
 	r.plan = plan{
-		Workers: 1,
-		Calls:   r.options.Calls, Arguments: r.options.Arguments,
-		Provocations: r.options.Provocations, Never: r.options.Never, Events: r.options.Transcripts != "",
+		Workers: 1, Policy: r.options.Policy, Events: r.options.Transcripts != "",
 	}
 	var pending []contact
 	err := r.meetTarget(ctx, &pending)

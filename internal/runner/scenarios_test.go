@@ -19,6 +19,7 @@ import (
 	"github.com/mcpconform/mcpconform/internal/jsonrpc"
 	"github.com/mcpconform/mcpconform/internal/mcp"
 	"github.com/mcpconform/mcpconform/internal/protocol"
+	"github.com/mcpconform/mcpconform/internal/scenario"
 	"github.com/mcpconform/mcpconform/internal/scripted"
 	"github.com/mcpconform/mcpconform/internal/transport"
 )
@@ -51,10 +52,10 @@ func TestEveryScenarioEndsWithAGreedyClient(t *testing.T) {
 				t.Parallel()
 				environment := scenariosOf(t, revision, how.over)
 				scenarios := environment.Scenarios()
-				environment.Launch = func(ctx context.Context, invocation conform.Invocation) (conform.Departure, error) {
-					at := slices.IndexFunc(scenarios, func(scenario *conform.Scenario) bool { return scenario.Name == invocation.Scenario })
+				environment.Launch = func(ctx context.Context, invocation scenario.Invocation) (scenario.Exit, error) {
+					at := slices.IndexFunc(scenarios, func(scenario *scenario.Scenario) bool { return scenario.Name == invocation.Scenario })
 					(&greedy{revision: revision, told: scenarios[at].Steps, mute: how.mute}).play(ctx, invocation)
-					return conform.Departure{}, nil
+					return scenario.Exit{}, nil
 				}
 				var playing sync.WaitGroup
 				for _, scenario := range scenarios {
@@ -67,14 +68,14 @@ func TestEveryScenarioEndsWithAGreedyClient(t *testing.T) {
 }
 
 // endsInTime plays a scenario, again if the machine was too busy for anybody to come.
-func endsInTime(t *testing.T, environment *conform.Environment, scenario *conform.Scenario) {
+func endsInTime(t *testing.T, environment *conform.Environment, scenario *scenario.Scenario) {
 	ctx, cancel := context.WithTimeout(t.Context(), scenarioTimeout)
 	defer cancel()
 	ended := make(chan error, 1)
 	go func() {
 		for {
-			performance, _, err := environment.Perform(ctx, scenario)
-			if err != nil || performance.Came() {
+			recording, _, err := environment.Driver().Run(ctx, scenario)
+			if err != nil || recording.Came() {
 				ended <- err
 				return
 			}
@@ -95,7 +96,7 @@ func scenariosOf(t *testing.T, revision, over string) *conform.Environment {
 	t.Helper()
 	to := &Judging{options: Options{Role: protocol.ClientRole, Timeout: greedyReply, MaxMessage: 1 << 20}}
 	to.leg = conform.Leg{Role: protocol.ClientRole, Revision: revision, Transport: over}
-	r := to.run(map[string]*conform.Performance{}, &meeting{spoken: true})
+	r := to.run(map[string]*scenario.Recording{}, &meeting{spoken: true})
 	if err := r.declare(); err != nil {
 		t.Fatal(err)
 	}
@@ -105,11 +106,11 @@ func scenariosOf(t *testing.T, revision, over string) *conform.Environment {
 // greedy is a client that wants everything.
 type greedy struct {
 	revision string
-	told     conform.Steps
+	told     scenario.Steps
 	mute     bool // it answers nothing and reads nothing more than it must
 }
 
-func (g *greedy) play(ctx context.Context, invocation conform.Invocation) {
+func (g *greedy) play(ctx context.Context, invocation scenario.Invocation) {
 	ctx, cancel := context.WithTimeout(ctx, greedyPatience)
 	defer cancel()
 	if invocation.Socket != "" {

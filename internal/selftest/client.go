@@ -11,8 +11,8 @@ import (
 	"syscall"
 	"time"
 
-	"github.com/mcpconform/mcpconform/internal/conform"
 	"github.com/mcpconform/mcpconform/internal/fault"
+	"github.com/mcpconform/mcpconform/internal/scenario"
 	"github.com/mcpconform/mcpconform/internal/transport"
 	"github.com/mcpconform/mcpconform/reference/client"
 )
@@ -24,7 +24,7 @@ var clientTimeouts = client.Timeouts{Exit: time.Second, Reconnect: 100 * time.Mi
 
 // launch has the reference client play a scenario within this process, with something
 // laid over its wire.
-func launch(ctx context.Context, invocation conform.Invocation, laying fault.Laying) (conform.Departure, error) {
+func launch(ctx context.Context, invocation scenario.Invocation, laying fault.Laying) (scenario.Exit, error) {
 	var told bytes.Buffer
 	options := client.Options{
 		URL: invocation.URL, Steps: invocation.Steps, Revision: invocation.Revision,
@@ -37,15 +37,15 @@ func launch(ctx context.Context, invocation conform.Invocation, laying fault.Lay
 	}
 	options, stop, err := Spoil(options, laying)
 	if err != nil {
-		return conform.Departure{}, err
+		return scenario.Exit{}, err
 	}
 	defer stop()
 	err = client.Run(ctx, options)
-	departure := conform.Departure{Exit: "exited with status 0", Ended: ctx.Err() != nil, Output: told.Bytes()}
-	if err != nil && !departure.Ended {
-		departure.Exit, departure.Failed, departure.Stderr = "exited with status 1", true, []byte(err.Error())
+	exit := scenario.Exit{Status: "exited with status 0", Ended: ctx.Err() != nil, Output: told.Bytes()}
+	if err != nil && !exit.Ended {
+		exit.Status, exit.Failed, exit.Stderr = "exited with status 1", true, []byte(err.Error())
 	}
-	return departure, nil
+	return exit, nil
 }
 
 // Spoil makes a reference client that is good a bad one: it lays faults over its

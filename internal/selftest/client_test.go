@@ -10,26 +10,27 @@ import (
 	"github.com/mcpconform/mcpconform/internal/fault"
 	"github.com/mcpconform/mcpconform/internal/protocol"
 	"github.com/mcpconform/mcpconform/internal/rules"
+	"github.com/mcpconform/mcpconform/internal/scenario"
 	"github.com/mcpconform/mcpconform/internal/scripted"
 )
 
 // acting has the reference client play the meeting, with something laid over its wire.
-func acting(t *testing.T, leg conform.Leg, laying fault.Laying) *conform.Performance {
+func acting(t *testing.T, leg conform.Leg, laying fault.Laying) *scenario.Recording {
 	t.Helper()
 	environment := &conform.Environment{
 		Leg: leg, Target: scripted.Target{Transport: leg.Transport, Reply: reliable},
-		Launch: func(ctx context.Context, invocation conform.Invocation) (conform.Departure, error) {
+		Launch: func(ctx context.Context, invocation scenario.Invocation) (scenario.Exit, error) {
 			return launch(ctx, invocation, laying)
 		},
 	}
-	performance, logs, err := environment.Perform(t.Context(), conform.Meeting)
+	recording, logs, err := environment.Driver().Run(t.Context(), scenario.Meeting)
 	if err != nil {
 		t.Fatal(err)
 	}
 	for _, log := range logs {
 		log.Release()
 	}
-	return performance
+	return recording
 }
 
 // clientLegs are all ways in which a client speaks.
@@ -44,9 +45,9 @@ func clientLegs() []conform.Leg {
 }
 
 // said are the messages of the client, as text.
-func said(performance *conform.Performance, leg conform.Leg) string {
+func said(recording *scenario.Recording, leg conform.Leg) string {
 	var all []string
-	for _, connection := range performance.Connections {
+	for _, connection := range recording.Connections {
 		for _, one := range rules.NewConversation(leg, connection.Events, connection.Complete).ByTarget() {
 			all = append(all, string(one.Raw))
 		}
@@ -78,9 +79,9 @@ func TestLaunch(t *testing.T) {
 			watched := acting(t, leg, fault.Laying{Watched: parse(t, change), Matched: tell})
 			changed := acting(t, leg, fault.Laying{Faults: parse(t, change)})
 
-			for _, one := range []*conform.Performance{alone, watched, changed} {
-				if departure := one.Departure; departure.Failed || departure.Ended || !strings.Contains(string(departure.Output), `"step":3,"outcome":"done"`) {
-					t.Errorf("the client %s, its output is %s", departure.Exit, departure.Output)
+			for _, one := range []*scenario.Recording{alone, watched, changed} {
+				if exit := one.Exit; exit.Failed || exit.Ended || !strings.Contains(string(exit.Output), `"step":3,"outcome":"done"`) {
+					t.Errorf("the client %s, its output is %s", exit.Status, exit.Output)
 				}
 			}
 			if text := said(alone, leg); !strings.Contains(text, "tools/call") || text != said(watched, leg) {
@@ -99,13 +100,13 @@ func TestLaunch(t *testing.T) {
 func TestLaunchWithADefect(t *testing.T) {
 	t.Parallel()
 	leg := conform.Leg{Role: protocol.ClientRole, Revision: "2025-11-25", Transport: protocol.Stdio}
-	performance := acting(t, leg, fault.Laying{Faults: parse(t, "  switch: never-cancels\n")})
-	if text := said(performance, leg); !strings.Contains(text, "tools/call") {
+	recording := acting(t, leg, fault.Laying{Faults: parse(t, "  switch: never-cancels\n")})
+	if text := said(recording, leg); !strings.Contains(text, "tools/call") {
 		t.Errorf("it says\n%s", text)
 	}
-	departure, err := launch(t.Context(), conform.Invocation{URL: "http://127.0.0.1:1"}, fault.Laying{Faults: parse(t, "  switch: unheard-of\n")})
-	if err != nil || !departure.Failed || !strings.Contains(string(departure.Stderr), "unheard-of") {
-		t.Errorf("a defect that there is not: %+v, %v", departure, err)
+	exit, err := launch(t.Context(), scenario.Invocation{URL: "http://127.0.0.1:1"}, fault.Laying{Faults: parse(t, "  switch: unheard-of\n")})
+	if err != nil || !exit.Failed || !strings.Contains(string(exit.Stderr), "unheard-of") {
+		t.Errorf("a defect that there is not: %+v, %v", exit, err)
 	}
 }
 

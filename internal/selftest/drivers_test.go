@@ -19,6 +19,7 @@ import (
 	"github.com/mcpconform/mcpconform/internal/fault"
 	"github.com/mcpconform/mcpconform/internal/protocol"
 	"github.com/mcpconform/mcpconform/internal/runner"
+	"github.com/mcpconform/mcpconform/internal/scenario"
 	"github.com/mcpconform/mcpconform/internal/scripted"
 	"github.com/mcpconform/mcpconform/internal/survey"
 	"github.com/mcpconform/mcpconform/reports"
@@ -29,10 +30,10 @@ import (
 type habit struct {
 	name string
 	// does tells whether a step is done, by its position; nil for all.
-	does func(steps []conform.Step, position int) bool
+	does func(steps []scenario.Step, position int) bool
 	// tells is what is told of a step instead of how it went; the zero outcome for
 	// nothing. Nil tells of each step that was done, and of no other.
-	tells func(step conform.Step, did bool, how told) told
+	tells func(step scenario.Step, did bool, how told) told
 	// verb is the one that the habit is about: scenarios that do not tell it show nothing.
 	verb string
 	// exits is the status that the driver ends with.
@@ -50,30 +51,30 @@ type told struct {
 }
 
 // inevitable are the verbs without which a client does not even come.
-func inevitable(step conform.Step) bool {
+func inevitable(step scenario.Step) bool {
 	return step.Verb() == "connect" || step.Verb() == "answer-with"
 }
 
-func onlyConnects(steps []conform.Step, position int) bool { return inevitable(steps[position]) }
+func onlyConnects(steps []scenario.Step, position int) bool { return inevitable(steps[position]) }
 
 // once tells whether no step before is the same.
-func once(steps []conform.Step, position int) bool {
-	return !slices.ContainsFunc(steps[:position], func(earlier conform.Step) bool {
+func once(steps []scenario.Step, position int) bool {
+	return !slices.ContainsFunc(steps[:position], func(earlier scenario.Step) bool {
 		return conform.Same(map[string]any(earlier), map[string]any(steps[position]))
 	}) || inevitable(steps[position])
 }
 
-func nothing(conform.Step, bool, told) told { return told{} }
+func nothing(scenario.Step, bool, told) told { return told{} }
 
 // pretended is told of what was not done.
-func pretended(_ conform.Step, did bool, how told) told {
+func pretended(_ scenario.Step, did bool, how told) told {
 	if did {
 		return how
 	}
 	return told{Outcome: "done"}
 }
 
-func failing(_ conform.Step, did bool, how told) told {
+func failing(_ scenario.Step, did bool, how told) told {
 	if did {
 		return how
 	}
@@ -87,18 +88,18 @@ var habits = []habit{
 	{name: "connects, and says that all is done", does: onlyConnects, tells: pretended, idle: true},
 	{name: "connects, and says that all else failed", does: onlyConnects, tells: failing, idle: true},
 	{name: "does all, and tells nothing", tells: nothing},
-	{name: "does all, and says of each that it is done", tells: func(conform.Step, bool, told) told { return told{Outcome: "done"} }},
+	{name: "does all, and says of each that it is done", tells: func(scenario.Step, bool, told) told { return told{Outcome: "done"} }},
 	{name: "does all, and exits with status 1", exits: 1},
 	{name: "does what it is told twice once", does: once},
 	{name: "does what it is told twice once, and says that it did", does: once, tells: pretended},
 	{name: "does what it is told twice once, and tells nothing", does: once, tells: nothing},
-	{name: "does the first half", does: func(steps []conform.Step, position int) bool {
+	{name: "does the first half", does: func(steps []scenario.Step, position int) bool {
 		return position <= len(steps)/2 || inevitable(steps[position])
 	}},
-	{name: "does the first half, tells nothing and exits with status 1", does: func(steps []conform.Step, position int) bool {
+	{name: "does the first half, tells nothing and exits with status 1", does: func(steps []scenario.Step, position int) bool {
 		return position <= len(steps)/2 || inevitable(steps[position])
 	}, tells: nothing, exits: 1},
-	{name: "does every other step, and says that it did all", does: func(steps []conform.Step, position int) bool {
+	{name: "does every other step, and says that it did all", does: func(steps []scenario.Step, position int) bool {
 		return position%2 == 0 || inevitable(steps[position])
 	}, tells: pretended},
 	{name: "knows the steps of the meeting, and ends at others with status 1", does: knows, exits: 1},
@@ -107,8 +108,8 @@ var habits = []habit{
 
 // knows tells whether a driver comes to a step that can do no more than what clients are
 // met by.
-func knows(steps []conform.Step, position int) bool {
-	return !slices.ContainsFunc(steps[:position+1], func(step conform.Step) bool {
+func knows(steps []scenario.Step, position int) bool {
+	return !slices.ContainsFunc(steps[:position+1], func(step scenario.Step) bool {
 		return !slices.Contains([]string{"connect", "answer-with", "list", "call", "close"}, step.Verb()) || step["as"] != nil ||
 			step.Verb() == "list" && step["of"] != "tools"
 	})
@@ -116,7 +117,7 @@ func knows(steps []conform.Step, position int) bool {
 
 // lacking are the habits of drivers that cannot do a verb.
 func lacking(verb string) []habit {
-	lacks := func(steps []conform.Step, position int) bool { return steps[position].Verb() != verb }
+	lacks := func(steps []scenario.Step, position int) bool { return steps[position].Verb() != verb }
 	return []habit{
 		{name: "leaves out " + verb, does: lacks, verb: verb},
 		{name: "says that " + verb + " failed", does: lacks, tells: failing, verb: verb},
@@ -129,10 +130,10 @@ func lacking(verb string) []habit {
 var undoubted = []string{"close"}
 
 // launch plays a scenario by the habit.
-func (h habit) launch(ctx context.Context, invocation conform.Invocation) (conform.Departure, error) {
-	var steps, kept []conform.Step
+func (h habit) launch(ctx context.Context, invocation scenario.Invocation) (scenario.Exit, error) {
+	var steps, kept []scenario.Step
 	if err := json.Unmarshal(invocation.Steps, &steps); err != nil {
-		return conform.Departure{}, err
+		return scenario.Exit{}, err
 	}
 	var positions []int // of those that are kept
 	begun := map[any]bool{}
@@ -145,19 +146,19 @@ func (h habit) launch(ctx context.Context, invocation conform.Invocation) (confo
 	}
 	var err error
 	if invocation.Steps, err = json.Marshal(kept); err != nil {
-		return conform.Departure{}, err
+		return scenario.Exit{}, err
 	}
-	departure, err := launch(ctx, invocation, fault.Laying{})
-	departure.Output = h.told(steps, positions, departure.Output)
-	if h.exits != 0 && !departure.Ended {
-		departure.Exit, departure.Failed = fmt.Sprintf("exited with status %d", h.exits), true
+	exit, err := launch(ctx, invocation, fault.Laying{})
+	exit.Output = h.told(steps, positions, exit.Output)
+	if h.exits != 0 && !exit.Ended {
+		exit.Status, exit.Failed = fmt.Sprintf("exited with status %d", h.exits), true
 	}
-	return departure, err
+	return exit, err
 }
 
 // told is what the driver tells, where the client that did the steps at some positions
 // tells something. What was not done is told of where it would have been.
-func (h habit) told(steps []conform.Step, positions []int, output []byte) []byte {
+func (h habit) told(steps []scenario.Step, positions []int, output []byte) []byte {
 	var lines bytes.Buffer
 	next := 0 // step that is to be told of
 	tell := func(position int, did bool, how told) {
@@ -246,7 +247,7 @@ func TestHabitsOfADriver(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	scenarios := map[string]*conform.Scenario{}
+	scenarios := map[string]*scenario.Scenario{}
 	verbs := map[string]bool{}
 	for _, check := range declared[leg.Revision] {
 		if check.Scenario == nil {
@@ -275,10 +276,10 @@ func TestHabitsOfADriver(t *testing.T) {
 
 // examineHabit examines a leg as a client with a habit has it. What is wrong is looked at
 // again with more patience: the machine may have been slow.
-func examineHabit(t *testing.T, leg conform.Leg, one habit, scenarios map[string]*conform.Scenario, requirements *catalogue.Catalogue) {
+func examineHabit(t *testing.T, leg conform.Leg, one habit, scenarios map[string]*scenario.Scenario, requirements *catalogue.Catalogue) {
 	t.Helper()
 	tells := func(name string) bool {
-		return one.verb == "" || slices.ContainsFunc(scenarios[name].Steps, func(step conform.Step) bool { return step.Verb() == one.verb })
+		return one.verb == "" || slices.ContainsFunc(scenarios[name].Steps, func(step scenario.Step) bool { return step.Verb() == one.verb })
 	}
 	var wrong []string
 	for _, reply := range []time.Duration{shortReply, patience * patience * shortReply} {

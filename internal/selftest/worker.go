@@ -19,6 +19,7 @@ import (
 	"github.com/mcpconform/mcpconform/internal/protocol"
 	"github.com/mcpconform/mcpconform/internal/rules"
 	"github.com/mcpconform/mcpconform/internal/runner"
+	"github.com/mcpconform/mcpconform/internal/scenario"
 	"github.com/mcpconform/mcpconform/internal/survey"
 	"github.com/mcpconform/mcpconform/reports"
 )
@@ -158,7 +159,7 @@ func (w *worker) do(ctx context.Context, next job) (said done) {
 		examination.Filter = next.filter
 	}
 	if next.Leg.Role == protocol.ClientRole {
-		examination.Launch = func(ctx context.Context, invocation conform.Invocation) (conform.Departure, error) {
+		examination.Launch = func(ctx context.Context, invocation scenario.Invocation) (scenario.Exit, error) {
 			turn = invocation.Scenario
 			defer flush()
 			return launch(ctx, invocation, to.laying)

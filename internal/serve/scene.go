@@ -7,21 +7,21 @@ import (
 	"sync"
 	"time"
 
-	"github.com/mcpconform/mcpconform/internal/conform"
 	"github.com/mcpconform/mcpconform/internal/runner"
+	"github.com/mcpconform/mcpconform/internal/scenario"
 	"github.com/mcpconform/mcpconform/reports"
 )
 
 // scene is a scenario that is being played.
 type scene struct {
 	runner.Scene
-	open func(*conform.Scenario) *conform.Playing
+	open func(*scenario.Scenario) *scenario.Playing
 
 	mu       sync.Mutex
-	playing  *conform.Playing
+	playing  *scenario.Playing
 	since    time.Time     // when the last came that is judged
 	again    chan struct{} // closed when the scenario starts over
-	came     *conform.Performance
+	came     *scenario.Recording
 	findings *findings
 	over     bool
 }
@@ -49,7 +49,7 @@ func (s *scene) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 
 // next waits until something has come and then nothing more for a moment, and
 // returns what came so far. It reports false when the context ended.
-func (s *scene) next(ctx context.Context) (*conform.Playing, *conform.Performance, bool) {
+func (s *scene) next(ctx context.Context) (*scenario.Playing, *scenario.Recording, bool) {
 	for {
 		s.mu.Lock()
 		playing, since, again := s.playing, s.since, s.again
@@ -74,14 +74,14 @@ func (s *scene) next(ctx context.Context) (*conform.Playing, *conform.Performanc
 		}
 		s.mu.Unlock()
 		if same && rested {
-			return playing, playing.Performance(), true
+			return playing, playing.Recording(), true
 		}
 	}
 }
 
 // judged takes what was found, and returns it in a line for people; "" when the scenario
 // has started over since.
-func (s *scene) judged(playing *conform.Playing, came *conform.Performance, found *reports.Run, err error) string {
+func (s *scene) judged(playing *scenario.Playing, came *scenario.Recording, found *reports.Run, err error) string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.playing != playing {
@@ -154,11 +154,11 @@ func (s *scene) startOver() {
 }
 
 // end ends what is open, and returns what came.
-func (s *scene) end() *conform.Performance {
+func (s *scene) end() *scenario.Recording {
 	s.mu.Lock()
 	s.over = true
 	playing := s.playing
 	s.mu.Unlock()
 	playing.Close()
-	return playing.Performance()
+	return playing.Recording()
 }

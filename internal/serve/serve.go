@@ -14,8 +14,8 @@ import (
 
 	"golang.org/x/net/netutil"
 
-	"github.com/mcpconform/mcpconform/internal/conform"
 	"github.com/mcpconform/mcpconform/internal/runner"
+	"github.com/mcpconform/mcpconform/internal/scenario"
 	"github.com/mcpconform/mcpconform/reports"
 )
 
@@ -79,15 +79,15 @@ func Serve(asked context.Context, options Options) (*reports.Run, error) {
 	concluding, cancel := context.WithTimeoutCause(context.WithoutCancel(ctx), most, fmt.Errorf("not done within %s", most))
 	defer cancel()
 	watching.Wait()
-	performances := make([]*conform.Performance, len(s.scenes))
+	recordings := make([]*scenario.Recording, len(s.scenes))
 	for i, one := range s.scenes {
-		performances[i] = one.end()
+		recordings[i] = one.end()
 	}
 	_ = server.Close() // what is open is broken
 	if err != nil && !errors.Is(err, http.ErrServerClosed) {
 		return nil, fmt.Errorf("serving: %w", err)
 	}
-	return options.Judging.Conclude(concluding, performances...)
+	return options.Judging.Conclude(concluding, recordings...)
 }
 
 // stage is what is played, and to whom.
@@ -113,15 +113,15 @@ func newStage(options Options, finish func()) *stage {
 // watch judges a scene whenever it is quiet.
 func (s *stage) watch(ctx context.Context, one *scene) {
 	for {
-		playing, performance, more := one.next(ctx)
+		playing, recording, more := one.next(ctx)
 		if !more {
 			return
 		}
-		if !performance.Came() {
+		if !recording.Came() {
 			continue
 		}
 		judging, cancel := context.WithTimeout(ctx, judgingTime)
-		found, err := s.options.Judging.Judge(judging, performance)
+		found, err := s.options.Judging.Judge(judging, recording)
 		cancel()
 		if ctx.Err() != nil {
 			return
@@ -129,7 +129,7 @@ func (s *stage) watch(ctx context.Context, one *scene) {
 		if err == nil && found.Interrupted != "" {
 			err = errors.New(found.Interrupted)
 		}
-		if line := one.judged(playing, performance, found, err); line != "" {
+		if line := one.judged(playing, recording, found, err); line != "" {
 			s.options.Tell(one.Scenario.Name, line)
 		}
 	}

@@ -11,8 +11,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/mcpconform/mcpconform/internal/conform"
 	"github.com/mcpconform/mcpconform/internal/runner"
+	"github.com/mcpconform/mcpconform/internal/scenario"
 	"github.com/mcpconform/mcpconform/reports"
 )
 
@@ -167,7 +167,7 @@ func TestThePageSaysWhatToDo(t *testing.T) {
 	t.Parallel()
 	s := begin(t, runner.Options{})
 	s.shows(s.page(), "revision <strong>2025-11-25</strong>", s.base+"/mcp",
-		conform.Meeting.Says, s.base+"/scenarios/meeting/mcp", "<li>list the tools, to the end</li>",
+		scenario.Meeting.Says, s.base+"/scenarios/meeting/mcp", "<li>list the tools, to the end</li>",
 		s.judging.Scenes()[0].Checks[0].Text, "not played yet")
 }
 

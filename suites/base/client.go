@@ -9,6 +9,7 @@ import (
 	"github.com/mcpconform/mcpconform/internal/jsonrpc"
 	"github.com/mcpconform/mcpconform/internal/mcp"
 	"github.com/mcpconform/mcpconform/internal/protocol"
+	. "github.com/mcpconform/mcpconform/internal/scenario"
 	"github.com/mcpconform/mcpconform/internal/scripted"
 )
 
@@ -32,7 +33,7 @@ var numbers = Object{"a": 5, "b": 3}
 func opening() {
 	It("continues with requests or notifications/initialized once its first request is answered", Verifies("base.components.required"), In(Meeting),
 		func(ctx SpecContext) {
-			client := Played(ctx)
+			client := RunScenario(ctx)
 
 			requests := client.Requests()
 			if len(requests) == 0 || AnswerTo(requests[0]) == nil {
@@ -106,7 +107,7 @@ func theAsked(client *Client, id jsonrpc.ID) (request, answer *Message) {
 func asked() {
 	It("answers each of several concurrent ping requests", Verifies("base.requests.answered"), In(inquisitive),
 		func(ctx SpecContext) {
-			client := Played(ctx)
+			client := RunScenario(ctx)
 
 			for _, id := range pingIDs {
 				request, answer := theAsked(client, id)
@@ -118,7 +119,7 @@ func asked() {
 
 	It("accepts params with unknown members", Verifies("base.requests.extra-members"), In(inquisitive),
 		func(ctx SpecContext) {
-			client := Played(ctx)
+			client := RunScenario(ctx)
 
 			request, answer := theAsked(client, extraID)
 			needPinging(client)
@@ -130,7 +131,7 @@ func asked() {
 
 	It("rejects a server request with an unknown method", Verifies("base.errors.unknown-method"), In(inquisitive),
 		func(ctx SpecContext) {
-			client := Played(ctx)
+			client := RunScenario(ctx)
 
 			request, answer := theAsked(client, unknownID)
 			needPinging(client)
@@ -142,7 +143,7 @@ func asked() {
 
 	It("rejects a server request with an unknown method with -32601", Verifies("base.errors.method-not-found"), In(inquisitive),
 		func(ctx SpecContext) {
-			client := Played(ctx)
+			client := RunScenario(ctx)
 
 			_, answer := theAsked(client, unknownID)
 			if answer == nil {
@@ -223,28 +224,28 @@ func answered(client *Client, method string, nth int) *Message {
 func garbled() {
 	It("continues after text from the server that is not JSON", Verifies("base.errors.survived"), In(garbling),
 		func(ctx SpecContext) {
-			client := Played(ctx)
+			client := RunScenario(ctx)
 
 			client.GoesOn(ctx, answered(client, "tools/list", 1), "text that is no JSON")
 		})
 
 	It("continues after JSON that is not a JSON-RPC message", Verifies("base.errors.survived"), In(garbling),
 		func(ctx SpecContext) {
-			client := Played(ctx)
+			client := RunScenario(ctx)
 
 			client.GoesOn(ctx, answered(client, "tools/call", 1), "JSON that is no message")
 		})
 
 	It("continues after a notification with malformed params and a response with an unknown id", Verifies("base.errors.survived"), In(garbling),
 		func(ctx SpecContext) {
-			client := Played(ctx)
+			client := RunScenario(ctx)
 
 			client.GoesOn(ctx, answered(client, "tools/list", 2), "a notification with a text for params and an answer to nothing")
 		})
 
 	It("answers text from the server that is not JSON with -32700, if at all", Verifies("base.errors.parse-error"), In(garbling),
 		func(ctx SpecContext) {
-			client := Played(ctx)
+			client := RunScenario(ctx)
 
 			answered(client, "tools/list", 1)
 			for _, said := range client.All() {
@@ -261,7 +262,7 @@ func garbled() {
 
 	It("answers JSON from the server that is not a JSON-RPC message with -32600, if at all", Verifies("base.errors.invalid-request"), In(garbling),
 		func(ctx SpecContext) {
-			client := Played(ctx)
+			client := RunScenario(ctx)
 
 			answered(client, "tools/call", 1)
 			for _, said := range client.Sent() {
@@ -311,14 +312,14 @@ var traced = &Scenario{
 func strangeMetadata() {
 	It("accepts results with unknown values at reserved _meta keys", Verifies("base.meta.reserved-values"), In(reserved),
 		func(ctx SpecContext) {
-			client := Played(ctx)
+			client := RunScenario(ctx)
 
 			client.GoesOn(ctx, answered(client, "tools/list", 1), "unknown values at reserved keys of _meta")
 		})
 
 	It("accepts results with traceparent, tracestate and baggage in _meta", Verifies("base.meta.trace-context-taken"), In(traced),
 		func(ctx SpecContext) {
-			client := Played(ctx)
+			client := RunScenario(ctx)
 
 			client.GoesOn(ctx, answered(client, "tools/list", 1), "traceparent, tracestate and baggage in _meta")
 		})
@@ -366,7 +367,7 @@ var untyped = &Scenario{
 func resultTypes() {
 	It("rejects a result with an unknown resultType", Verifies("base.result-type.unrecognized"), In(strange),
 		func(ctx SpecContext) {
-			client := Played(ctx)
+			client := RunScenario(ctx)
 
 			calls := client.NeedCalls(scripted.AddNumbers)
 			if client.OutcomeOf(usualCall).Failed() || len(calls) < 2 {
@@ -382,7 +383,7 @@ func resultTypes() {
 
 	It("treats a result without resultType as complete", Verifies("base.result-type.absent"), In(untyped),
 		func(ctx SpecContext) {
-			client := Played(ctx)
+			client := RunScenario(ctx)
 
 			client.GoesOn(ctx, answered(client, "tools/list", 1), "a result without a resultType")
 		})
@@ -405,7 +406,7 @@ var famous = &Scenario{
 func famousServer() {
 	It("sends the same requests whatever the serverInfo of the server", Verifies("base.fields.info-unused"), In(famous),
 		func(ctx SpecContext) {
-			client := Played(ctx)
+			client := RunScenario(ctx)
 
 			client.NeedRequests("server/discover") // which tells what the server is
 			client.NeedRequests("tools/list")      // what it asks then
@@ -432,7 +433,7 @@ func famousServer() {
 // tells the same of each step.
 func sameEnd(one, other *Client) bool {
 	for _, client := range []*Client{one, other} {
-		if client.Departure.Failed || client.Departure.Ended {
+		if client.Exit.Failed || client.Exit.Ended {
 			return false
 		}
 	}

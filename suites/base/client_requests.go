@@ -17,20 +17,20 @@ var logLevels = []any{"debug", "info", "notice", "warning", "error", "critical",
 // wants first of all. The rules judge the rest of them.
 func validRequests() {
 	It("sends resources/read with a non-empty string as uri", Verifies("base.schema.requests"), In(features.All),
-		func(ctx SpecContext) { features.DemandText(Played(ctx), "resources/read", "uri") })
+		func(ctx SpecContext) { features.DemandText(RunScenario(ctx), "resources/read", "uri") })
 
 	It("sends resources/subscribe with a non-empty string as uri", Verifies("base.schema.requests"), In(features.All),
-		func(ctx SpecContext) { features.DemandText(Played(ctx), "resources/subscribe", "uri") })
+		func(ctx SpecContext) { features.DemandText(RunScenario(ctx), "resources/subscribe", "uri") })
 
 	It("sends resources/unsubscribe with a non-empty string as uri", Verifies("base.schema.requests"), In(features.All),
-		func(ctx SpecContext) { features.DemandText(Played(ctx), "resources/unsubscribe", "uri") })
+		func(ctx SpecContext) { features.DemandText(RunScenario(ctx), "resources/unsubscribe", "uri") })
 
 	It("sends prompts/get with a non-empty string as name", Verifies("base.schema.requests"), In(features.All),
-		func(ctx SpecContext) { features.DemandText(Played(ctx), "prompts/get", "name") })
+		func(ctx SpecContext) { features.DemandText(RunScenario(ctx), "prompts/get", "name") })
 
 	It("sends completion/complete with a ref of type ref/prompt or ref/resource", Verifies("base.schema.requests"), In(features.All),
 		func(ctx SpecContext) {
-			client := Played(ctx)
+			client := RunScenario(ctx)
 
 			for request := range ObserveEach(client.NeedRequests("completion/complete")) {
 				ref, _ := request.ParamsObject()["ref"].(Object)
@@ -42,7 +42,7 @@ func validRequests() {
 
 	It("sends logging/setLevel with one of the eight log levels", Verifies("base.schema.requests"), In(features.All),
 		func(ctx SpecContext) {
-			client := Played(ctx)
+			client := RunScenario(ctx)
 
 			for request := range ObserveEach(client.NeedRequests("logging/setLevel")) {
 				demandLevel(client, request, request.ParamsObject()["level"], "/params/level")
@@ -51,7 +51,7 @@ func validRequests() {
 
 	It("sends one of the eight log levels as logLevel in _meta", Verifies("base.schema.requests"), In(features.AllStateless),
 		func(ctx SpecContext) {
-			client := Played(ctx)
+			client := RunScenario(ctx)
 
 			asking := slices.DeleteFunc(client.Requests(), func(request *Message) bool { return request.Meta()[mcp.MetaLogLevel] == nil })
 			if len(asking) == 0 {

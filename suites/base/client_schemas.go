@@ -6,6 +6,7 @@ import (
 	. "github.com/onsi/ginkgo/v2"
 
 	. "github.com/mcpconform/mcpconform/internal/conform"
+	. "github.com/mcpconform/mcpconform/internal/scenario"
 	"github.com/mcpconform/mcpconform/internal/scripted"
 	"github.com/mcpconform/mcpconform/suites/server/tools/results"
 )
@@ -92,21 +93,21 @@ var networkReferences = &Scenario{
 func readingSchemas() {
 	It("treats a schema without $schema as JSON Schema 2020-12", Verifies("base.dialects.default-by-clients"), In(schemaDialects),
 		func(ctx SpecContext) {
-			client := Played(ctx)
+			client := RunScenario(ctx)
 
 			judgePair(client, undated, 4)
 		})
 
 	It("validates by the JSON Schema dialect that $schema names", Verifies("base.dialects.validated-by-clients"), In(schemaDialects),
 		func(ctx SpecContext) {
-			client := Played(ctx)
+			client := RunScenario(ctx)
 
 			judgePair(client, dated, 5)
 		})
 
 	It("rejects a schema whose $schema is a dialect that it does not support", Verifies("base.dialects.refused-by-clients"), In(unknownDialect),
 		func(ctx SpecContext) {
-			client := Played(ctx)
+			client := RunScenario(ctx)
 
 			client.NeedRequests("tools/list")
 			if Observed(isLeftOut(client, undatable) || client.FailedIn(ctx, listStep) != "") {
@@ -125,7 +126,7 @@ func readingSchemas() {
 
 	It("fetches no $ref of a schema over the network", Verifies("base.references.not-fetched-by-clients"), In(networkReferences),
 		func(ctx SpecContext) {
-			client := Played(ctx)
+			client := RunScenario(ctx)
 
 			listed := AnswerTo(client.NeedRequests("tools/list")[0])
 			for _, fetched := range client.Fetched() {
@@ -137,7 +138,7 @@ func readingSchemas() {
 	It("rejects a tool, or its results, whose schema has a $ref that it cannot resolve", Verifies("base.references.unresolved-by-clients", "tools.schemas.references"),
 		In(networkReferences),
 		func(ctx SpecContext) {
-			client := Played(ctx)
+			client := RunScenario(ctx)
 
 			calls := client.Calls(referring)
 			if len(calls) == 0 && Observed(isLeftOut(client, referring)) {

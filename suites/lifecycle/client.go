@@ -11,6 +11,7 @@ import (
 	. "github.com/mcpconform/mcpconform/internal/conform"
 	"github.com/mcpconform/mcpconform/internal/jsonrpc"
 	"github.com/mcpconform/mcpconform/internal/protocol"
+	. "github.com/mcpconform/mcpconform/internal/scenario"
 	"github.com/mcpconform/mcpconform/internal/scripted"
 	"github.com/mcpconform/mcpconform/suites/server/features"
 )
@@ -82,7 +83,7 @@ func wentOn(client *Client, answer *Message) bool {
 func shaking() {
 	It("supports the protocolVersion that it requests", Verifies("lifecycle.version.supported"), In(granting),
 		func(ctx SpecContext) {
-			client := Played(ctx)
+			client := RunScenario(ctx)
 
 			asked, answer := hello(client)
 			granted, version := answer.ResultObject()["protocolVersion"], asked.ParamsObject()["protocolVersion"]
@@ -103,7 +104,7 @@ func shaking() {
 
 	It("requests the latest protocolVersion that it supports", Verifies("lifecycle.version.latest"), In(unnamed),
 		func(ctx SpecContext) {
-			client := Played(ctx)
+			client := RunScenario(ctx)
 
 			asked, answer := hello(client)
 			version, _ := asked.ParamsObject()["protocolVersion"].(string)
@@ -123,7 +124,7 @@ func shaking() {
 
 	It("disconnects from a server that answers with an unsupported protocolVersion", Verifies("lifecycle.version.disconnected"), In(outdated),
 		func(ctx SpecContext) {
-			client := Played(ctx)
+			client := RunScenario(ctx)
 
 			_, answer := hello(client)
 			for _, said := range client.Sent() {
@@ -136,7 +137,7 @@ func shaking() {
 					})
 				}
 			}
-			if client.Departure.Ended {
+			if client.Exit.Ended {
 				client.NeverBut("the client had to be ended", "initialize")
 			}
 			needTakingUp(ctx, client)
@@ -145,7 +146,7 @@ func shaking() {
 
 	It("handles an initialize result with an unsupported protocolVersion", Verifies("lifecycle.errors.version"), In(outdated),
 		func(ctx SpecContext) {
-			client := Played(ctx)
+			client := RunScenario(ctx)
 
 			_, answer := hello(client)
 			demandCoping(ctx, client, answer, "a server that speaks no revision of its own")
@@ -170,7 +171,7 @@ func demandCoping(ctx context.Context, client *Client, after *Message, with stri
 		client.NeverBut("nobody sees how the client ended", "")
 	}
 	met := Beside(ctx, Meeting)
-	if met == nil || !met.Departure.Well() {
+	if met == nil || !met.Exit.Well() {
 		client.NeverBut("the client does not come to a good end with a good server either", "")
 	}
 	if len(met.Requests()) == len(met.Requests("initialize")) {
@@ -178,10 +179,10 @@ func demandCoping(ctx context.Context, client *Client, after *Message, with stri
 	}
 	found := ""
 	switch {
-	case client.Departure.Ended:
+	case client.Exit.Ended:
 		found = "the client did not end, and had to be ended"
-	case strings.HasPrefix(client.Departure.Exit, "was "): // ended by a signal
-		found = "the client " + client.Departure.Exit
+	case strings.HasPrefix(client.Exit.Status, "was "): // ended by a signal
+		found = "the client " + client.Exit.Status
 	}
 	if found != "" {
 		client.Missing(after, Mismatch{Wanted: "that the client copes with " + with, Found: found})
@@ -207,34 +208,34 @@ var bare = &Scenario{
 func undeclared() {
 	It("sends resources/list, resources/templates/list, resources/read only if the server declares resources", Verifies("lifecycle.capabilities.of-peer"), In(features.ToolsAlone),
 		func(ctx SpecContext) {
-			features.DemandRestraint(Played(ctx), Beside(ctx, features.All), "resources", "resources/list", "resources/templates/list", "resources/read")
+			features.DemandRestraint(RunScenario(ctx), Beside(ctx, features.All), "resources", "resources/list", "resources/templates/list", "resources/read")
 		})
 
 	It("sends resources/subscribe and resources/unsubscribe only if the server declares resources.subscribe", Verifies("lifecycle.capabilities.of-peer"), In(features.Unsubscribable),
 		func(ctx SpecContext) {
-			features.DemandRestraint(Played(ctx), Beside(ctx, features.All), "resources.subscribe", "resources/subscribe", "resources/unsubscribe")
+			features.DemandRestraint(RunScenario(ctx), Beside(ctx, features.All), "resources.subscribe", "resources/subscribe", "resources/unsubscribe")
 		})
 
 	It("sends prompts/list and prompts/get only if the server declares prompts", Verifies("lifecycle.capabilities.of-peer"), In(features.ToolsAlone),
 		func(ctx SpecContext) {
-			features.DemandRestraint(Played(ctx), Beside(ctx, features.All), "prompts", "prompts/list", "prompts/get")
+			features.DemandRestraint(RunScenario(ctx), Beside(ctx, features.All), "prompts", "prompts/list", "prompts/get")
 		})
 
 	It("sends completion/complete only if the server declares completions", Verifies("lifecycle.capabilities.of-peer"), In(features.ToolsAlone),
 		func(ctx SpecContext) {
-			features.DemandRestraint(Played(ctx), Beside(ctx, features.All), "completions", "completion/complete")
+			features.DemandRestraint(RunScenario(ctx), Beside(ctx, features.All), "completions", "completion/complete")
 		})
 
 	It("sends logging/setLevel only if the server declares logging", Verifies("lifecycle.capabilities.of-peer"), In(features.ToolsAlone),
 		func(ctx SpecContext) {
-			features.DemandRestraint(Played(ctx), Beside(ctx, features.All), "logging", "logging/setLevel")
+			features.DemandRestraint(RunScenario(ctx), Beside(ctx, features.All), "logging", "logging/setLevel")
 		})
 }
 
 func missing() {
 	It("handles a server that declares only tools", Verifies("lifecycle.errors.capabilities"), In(bare),
 		func(ctx SpecContext) {
-			client := Played(ctx)
+			client := RunScenario(ctx)
 
 			_, answer := hello(client)
 			demandCoping(ctx, client, answer, "a server that has nothing but tools")
@@ -273,7 +274,7 @@ func givenUp(client *Client) *Message {
 func waiting() {
 	It("continues after a request that is not answered in time", Verifies("lifecycle.errors.timeouts"), In(silent), WaitsLong(),
 		func(ctx SpecContext) {
-			client := Played(ctx)
+			client := RunScenario(ctx)
 
 			call := givenUp(client)
 			after, there := client.ToldOutcome(listAfter)
@@ -287,7 +288,7 @@ func waiting() {
 
 	It("cancels a request that is not answered in time", Verifies("lifecycle.timeouts.cancelled-by-clients"), In(silent), WaitsLong(),
 		func(ctx SpecContext) {
-			client := Played(ctx)
+			client := RunScenario(ctx)
 
 			call := givenUp(client)
 			if Observed(client.CancellationOf(call) != nil) {

@@ -10,6 +10,7 @@ import (
 	"github.com/mcpconform/mcpconform/internal/jsonrpc"
 	"github.com/mcpconform/mcpconform/internal/mcp"
 	"github.com/mcpconform/mcpconform/internal/protocol"
+	. "github.com/mcpconform/mcpconform/internal/scenario"
 	"github.com/mcpconform/mcpconform/internal/scripted"
 )
 
@@ -121,7 +122,7 @@ func FallsBack(client *Client) bool {
 func agreeing() {
 	It("reports an error if it supports no protocol version in data.supported of -32022", Verifies("versioning.unsupported.retried"), In(strangers),
 		func(ctx SpecContext) {
-			client := Played(ctx)
+			client := RunScenario(ctx)
 
 			refusal := refused(client)
 			for _, request := range client.AskedAfter(refusal) {
@@ -131,7 +132,7 @@ func agreeing() {
 					})
 				}
 			}
-			if client.Departure.Ended {
+			if client.Exit.Ended {
 				client.NeverBut("the client had to be ended", "server/discover")
 			}
 			if Observed(client.Breakdown(ctx) != "") {
@@ -143,7 +144,7 @@ func agreeing() {
 
 	It("falls back to an older protocol version in data.supported of -32022", Verifies("versioning.unsupported.retried"), In(older),
 		func(ctx SpecContext) {
-			client := Played(ctx)
+			client := RunScenario(ctx)
 
 			refusal := refused(client)
 			switch {
@@ -166,13 +167,13 @@ func probing() {
 	It("sends server/discover as its first request", Verifies("transports.stdio.probe.anyway", "versioning.eras.probed"), In(Meeting),
 		NeedsTransport(protocol.Stdio),
 		func(ctx SpecContext) {
-			demandProbe(Played(ctx))
+			demandProbe(RunScenario(ctx))
 		})
 
 	It("sends server/discover first if it supports initialize, too",
 		Verifies("transports.stdio.probe.first", "discover.probe"), In(Handshaking), NeedsTransport(protocol.Stdio),
 		func(ctx SpecContext) {
-			client := Played(ctx)
+			client := RunScenario(ctx)
 
 			if !FallsBack(client) {
 				NotApplicable("the client speaks no revision with a handshake")
@@ -182,7 +183,7 @@ func probing() {
 
 	It("falls back to initialize whatever the error code for server/discover", Verifies("transports.stdio.probe.any-error"), In(balking),
 		func(ctx SpecContext) {
-			client := Played(ctx)
+			client := RunScenario(ctx)
 
 			refusal := refused(client)
 			control := Beside(ctx, Handshaking)
@@ -202,7 +203,7 @@ func probing() {
 
 	It("sends no server/discover to a server that it already knows to need initialize", Verifies("versioning.eras.remembered"), In(forgetful),
 		func(ctx SpecContext) {
-			client := Played(ctx)
+			client := RunScenario(ctx)
 
 			handshakes := client.Requests("initialize")
 			if len(handshakes) == 0 {

@@ -7,6 +7,7 @@ import (
 	"github.com/mcpconform/mcpconform/internal/conform"
 	"github.com/mcpconform/mcpconform/internal/jsonrpc"
 	"github.com/mcpconform/mcpconform/internal/rules"
+	"github.com/mcpconform/mcpconform/internal/scenario"
 	"github.com/mcpconform/mcpconform/internal/scripted"
 )
 
@@ -45,12 +46,12 @@ func On(inquiries []conform.Inquiry, deliberate string) []conform.Inquiry {
 }
 
 // Undeclared is a client that is asked for everything that it has not declared.
-var Undeclared = &conform.Scenario{
+var Undeclared = &scenario.Scenario{
 	Name: "undeclared-questions", Says: "During a call the server asks for roots, for sampling and for a form, which the client has not declared.",
 	Until: "2025-11-25",
-	Steps: conform.Steps{
-		conform.ToConnect(), conform.ToList("tools"), conform.ToCall(scripted.AddNumbers, Numbers),
-		conform.ToList("prompts"), conform.ToClose(),
+	Steps: scenario.Steps{
+		scenario.ToConnect(), scenario.ToList("tools"), scenario.ToCall(scripted.AddNumbers, Numbers),
+		scenario.ToList("prompts"), scenario.ToClose(),
 	},
 	Server: func(server *scripted.Server) {
 		const reason = "the client has not declared that it answers this"
@@ -79,18 +80,18 @@ const (
 const greeting = "Are you there?"
 
 // Declared is a client that is asked for everything that it declares.
-var Declared = &conform.Scenario{
+var Declared = &scenario.Scenario{
 	Name: "declared-questions", Says: "During calls the server asks for sampling, for a form and for roots, all of which the client is told to declare and to answer.",
 	Until: "2025-11-25",
-	Steps: conform.Steps{
-		conform.ToAnswer("sampling/createMessage", conform.Object{
+	Steps: scenario.Steps{
+		scenario.ToAnswer("sampling/createMessage", conform.Object{
 			"role": "assistant", "content": conform.Object{"type": "text", "text": "I am."}, "model": "a-model", "stopReason": "endTurn",
 		}),
-		conform.ToAnswer("elicitation/create", conform.Object{"action": "accept", "content": conform.Object{"there": true}}),
-		conform.ToAnswer("roots/list", conform.Object{"roots": []any{conform.Object{"uri": "file:///home/user/project"}}}),
-		conform.ToConnect(), conform.ToList("tools"),
-		conform.ToCall(SamplingTool, nil), conform.ToCall(ElicitationTool, nil), conform.ToCall(RootsTool, nil),
-		conform.ToList("tools"), conform.ToClose(),
+		scenario.ToAnswer("elicitation/create", conform.Object{"action": "accept", "content": conform.Object{"there": true}}),
+		scenario.ToAnswer("roots/list", conform.Object{"roots": []any{conform.Object{"uri": "file:///home/user/project"}}}),
+		scenario.ToConnect(), scenario.ToList("tools"),
+		scenario.ToCall(SamplingTool, nil), scenario.ToCall(ElicitationTool, nil), scenario.ToCall(RootsTool, nil),
+		scenario.ToList("tools"), scenario.ToClose(),
 	},
 	Server: func(server *scripted.Server) {
 		Tool(server, SamplingTool, scripted.Question{Method: "sampling/createMessage", Params: conform.Object{

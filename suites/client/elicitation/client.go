@@ -9,6 +9,7 @@ import (
 	"github.com/mcpconform/mcpconform/internal/excerpt"
 	"github.com/mcpconform/mcpconform/internal/jsonrpc"
 	"github.com/mcpconform/mcpconform/internal/protocol"
+	. "github.com/mcpconform/mcpconform/internal/scenario"
 	"github.com/mcpconform/mcpconform/internal/scripted"
 	"github.com/mcpconform/mcpconform/suites/client/asking"
 )
@@ -92,7 +93,7 @@ var filled = &Scenario{
 func forms() {
 	It("accepts no elicitation/create if it does not declare elicitation", Verifies("elicitation.capability.declared"), In(asking.Undeclared),
 		func(ctx SpecContext) {
-			client := Played(ctx)
+			client := RunScenario(ctx)
 
 			inquiry := asking.NeedUndeclared(client, method, "elicitation")
 			if inquiry.Result["action"] == "accept" {
@@ -103,7 +104,7 @@ func forms() {
 
 	It("implements elicitation/create if it declares elicitation", Verifies("elicitation.capability.mode"), In(asking.Declared),
 		func(ctx SpecContext) {
-			client := Played(ctx)
+			client := RunScenario(ctx)
 
 			_, inquiry := asking.NeedDeclared(client, asking.ElicitationTool, method, "elicitation")
 			switch {
@@ -119,7 +120,7 @@ func forms() {
 
 	It("answers elicitation/create if it declares elicitation", Verifies("elicitation.capability.fulfilled"), In(asking.Declared),
 		func(ctx SpecContext) {
-			client := Played(ctx)
+			client := RunScenario(ctx)
 
 			call, inquiry := asking.NeedDeclared(client, asking.ElicitationTool, method, "elicitation")
 			if Revision() >= modeSince && inquiry.Refused {
@@ -130,7 +131,7 @@ func forms() {
 
 	It("declares elicitation in the request that returns accepted elicitation content", Verifies("elicitation.capability.declared"), In(filled), AtRevisionsWith(protocol.PerRequestMeta),
 		func(ctx SpecContext) {
-			client := Played(ctx)
+			client := RunScenario(ctx)
 
 			for _, inquiry := range needAccepted(client) {
 				asking.JudgeDeclaration(client, inquiry, "elicitation")
@@ -139,7 +140,7 @@ func forms() {
 
 	It("returns the required fields and a listed enum value in elicitation content", Verifies("elicitation.content.matches"), In(filled),
 		func(ctx SpecContext) {
-			client := Played(ctx)
+			client := RunScenario(ctx)
 
 			for _, inquiry := range needAccepted(client) {
 				content, _ := inquiry.Result["content"].(map[string]any)
@@ -158,7 +159,7 @@ func forms() {
 
 	It("treats elicitation/create without mode as form mode", Verifies("elicitation.mode.default"), In(filled),
 		func(ctx SpecContext) {
-			client := Played(ctx)
+			client := RunScenario(ctx)
 
 			accepted := needAccepted(client)
 			if Observed(slices.ContainsFunc(accepted, withoutMode)) {
@@ -221,7 +222,7 @@ var formsOnly = &Scenario{
 func modes() {
 	It("rejects URL elicitation with -32602 if it declares only elicitation.form", Verifies("elicitation.mode.refused"), In(formsOnly),
 		func(ctx SpecContext) {
-			client := Played(ctx)
+			client := RunScenario(ctx)
 
 			client.NeedRequests("tools/call")
 			switch {
@@ -288,7 +289,7 @@ func announcing(id string) []byte {
 func visiting() {
 	It("does not fetch the url of a URL elicitation itself", Verifies("elicitation.url.not-fetched"), In(visited),
 		func(ctx SpecContext) {
-			client := Played(ctx)
+			client := RunScenario(ctx)
 
 			visits := client.NeedInquiries(method)
 			for _, fetched := range client.Fetched() {
@@ -302,7 +303,7 @@ func visiting() {
 
 	It("ignores notifications/elicitation/complete for an unknown or completed elicitationId", Verifies("elicitation.completion.ignored"), In(visited),
 		func(ctx SpecContext) {
-			client := Played(ctx)
+			client := RunScenario(ctx)
 
 			client.NeedRequests("tools/call")
 			announced := client.FromServer(completion)

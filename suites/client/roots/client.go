@@ -5,6 +5,7 @@ import (
 
 	. "github.com/mcpconform/mcpconform/internal/conform"
 	"github.com/mcpconform/mcpconform/internal/jsonrpc"
+	. "github.com/mcpconform/mcpconform/internal/scenario"
 	"github.com/mcpconform/mcpconform/internal/scripted"
 	"github.com/mcpconform/mcpconform/suites/client/asking"
 )
@@ -47,7 +48,7 @@ var input = &Scenario{
 func listing() {
 	It("returns its roots in answer to roots/list", Verifies("roots.list.answered"), In(changing),
 		func(ctx SpecContext) {
-			client := Played(ctx)
+			client := RunScenario(ctx)
 
 			for _, inquiry := range client.NeedInquiries(method) {
 				switch {
@@ -62,7 +63,7 @@ func listing() {
 
 	It("implements roots/list if it declares roots", Verifies("roots.list.answered"), In(asking.Declared),
 		func(ctx SpecContext) {
-			client := Played(ctx)
+			client := RunScenario(ctx)
 
 			call, inquiry := asking.NeedDeclared(client, asking.RootsTool, method, "roots")
 			asking.JudgeFulfilment(client, call, inquiry)
@@ -70,7 +71,7 @@ func listing() {
 
 	It("sends notifications/roots/list_changed when its roots change, if it declares roots.listChanged", Verifies("roots.list-changed.sent"), In(changing),
 		func(ctx SpecContext) {
-			client := Played(ctx)
+			client := RunScenario(ctx)
 
 			client.NeedRequests("initialize")
 			if !client.Declares("roots.listChanged") {
@@ -88,7 +89,7 @@ func listing() {
 
 	It("rejects roots/list with -32601 if it does not declare roots", Verifies("roots.error.unsupported"), In(asking.Undeclared),
 		func(ctx SpecContext) {
-			client := Played(ctx)
+			client := RunScenario(ctx)
 
 			if inquiry := asking.NeedUndeclared(client, method, "roots"); !Observed(inquiry.Refusal.Code == jsonrpc.MethodNotFound) {
 				client.Blame(inquiry.Answer, Mismatch{Wanted: "error -32601 (Method not found)", Found: inquiry.Describe()})
@@ -97,7 +98,7 @@ func listing() {
 
 	It("declares roots in the request whose inputResponses contain its roots", Verifies("roots.capability.declared"), In(input),
 		func(ctx SpecContext) {
-			client := Played(ctx)
+			client := RunScenario(ctx)
 
 			for _, inquiry := range client.NeedInquiries(method) {
 				if !inquiry.Answered() {

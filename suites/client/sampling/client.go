@@ -8,6 +8,7 @@ import (
 
 	. "github.com/mcpconform/mcpconform/internal/conform"
 	"github.com/mcpconform/mcpconform/internal/jsonrpc"
+	. "github.com/mcpconform/mcpconform/internal/scenario"
 	"github.com/mcpconform/mcpconform/internal/scripted"
 	"github.com/mcpconform/mcpconform/suites/client/asking"
 )
@@ -102,7 +103,7 @@ var lent = &Scenario{
 func samplings() {
 	It("returns no message for sampling/createMessage if it does not declare sampling", Verifies("sampling.capability.declared"), In(asking.Undeclared),
 		func(ctx SpecContext) {
-			client := Played(ctx)
+			client := RunScenario(ctx)
 
 			inquiry := asking.NeedUndeclared(client, method, "sampling")
 			if inquiry.Answered() {
@@ -113,7 +114,7 @@ func samplings() {
 
 	It("implements sampling/createMessage if it declares sampling", Verifies("sampling.capability.fulfilled"), In(asking.Declared),
 		func(ctx SpecContext) {
-			client := Played(ctx)
+			client := RunScenario(ctx)
 
 			call, inquiry := asking.NeedDeclared(client, asking.SamplingTool, method, "sampling")
 			asking.JudgeFulfilment(client, call, inquiry)
@@ -121,7 +122,7 @@ func samplings() {
 
 	It("declares sampling in the request whose inputResponses contain a message", Verifies("sampling.capability.declared"), In(model),
 		func(ctx SpecContext) {
-			client := Played(ctx)
+			client := RunScenario(ctx)
 
 			for _, inquiry := range needResults(client) {
 				asking.JudgeDeclaration(client, inquiry, "sampling")
@@ -130,12 +131,12 @@ func samplings() {
 
 	It("answers a sampling request with toolChoice required with tool_use", Verifies("sampling.tool-choice.required"), In(lent),
 		func(ctx SpecContext) {
-			judgeChoice(Played(ctx), "required", true)
+			judgeChoice(RunScenario(ctx), "required", true)
 		})
 
 	It("answers a sampling request with toolChoice none without tool_use", Verifies("sampling.tool-choice.none"), In(lent),
 		func(ctx SpecContext) {
-			judgeChoice(Played(ctx), "none", false)
+			judgeChoice(RunScenario(ctx), "none", false)
 		})
 }
 
@@ -200,7 +201,7 @@ var rejects = &Scenario{
 func rejections() {
 	It("answers sampling/createMessage with an error when the user rejects the request", Verifies("sampling.error.any", "sampling.error.rejected"), In(rejects),
 		func(ctx SpecContext) {
-			client := Played(ctx)
+			client := RunScenario(ctx)
 
 			inquiry := needRejected(client)
 			if !Observed(inquiry.Refused) {
@@ -210,7 +211,7 @@ func rejections() {
 
 	It("uses -1 as error code when the user rejects sampling/createMessage", Verifies("sampling.error.rejected"), In(rejects),
 		func(ctx SpecContext) {
-			client := Played(ctx)
+			client := RunScenario(ctx)
 
 			inquiry := needRejected(client)
 			if !inquiry.Refused {
@@ -280,7 +281,7 @@ var wrongResults = &Scenario{
 func wrongRequests() {
 	It("returns no result for sampling/createMessage with malformed messages", Verifies("sampling.content.validated"), In(wrongMessages),
 		func(ctx SpecContext) {
-			client := Played(ctx)
+			client := RunScenario(ctx)
 
 			needResults(client)
 			for _, wrong := range []string{noData, noContent} {
@@ -299,14 +300,14 @@ func wrongRequests() {
 
 	It("rejects sampling messages without the tool_result of a tool_use with -32602", Verifies("sampling.error.result-missing"), In(wrongResults),
 		func(ctx SpecContext) {
-			client := Played(ctx)
+			client := RunScenario(ctx)
 
 			judgeInvalid(client, resultMissing)
 		})
 
 	It("rejects sampling messages that mix tool_result with other content with -32602", Verifies("sampling.error.result-mixed"), In(wrongResults),
 		func(ctx SpecContext) {
-			client := Played(ctx)
+			client := RunScenario(ctx)
 
 			judgeInvalid(client, resultMixed)
 		})

@@ -7,6 +7,7 @@ import (
 
 	. "github.com/mcpconform/mcpconform/internal/conform"
 	"github.com/mcpconform/mcpconform/internal/jsonrpc"
+	. "github.com/mcpconform/mcpconform/internal/scenario"
 	"github.com/mcpconform/mcpconform/internal/scripted"
 	"github.com/mcpconform/mcpconform/suites/server/features"
 )
@@ -163,21 +164,21 @@ var extensionUndeclared = &Scenario{
 
 func askingAfterTasks() {
 	It("sends tasks/get with a non-empty string as taskId", Verifies("base.schema.requests"), In(endedTaskIsKept),
-		func(ctx SpecContext) { features.DemandText(Played(ctx), "tasks/get", "taskId") })
+		func(ctx SpecContext) { features.DemandText(RunScenario(ctx), "tasks/get", "taskId") })
 
 	It("sends tasks/cancel with a non-empty string as taskId", Verifies("base.schema.requests"), In(endedTaskIsKept),
-		func(ctx SpecContext) { features.DemandText(Played(ctx), "tasks/cancel", "taskId") })
+		func(ctx SpecContext) { features.DemandText(RunScenario(ctx), "tasks/cancel", "taskId") })
 
 	It("sends no tasks/get or tasks/cancel if the server does not declare the tasks extension", Verifies("versioning.extensions.fallback"), In(extensionUndeclared),
 		func(ctx SpecContext) {
-			features.DemandRestraint(Played(ctx), Beside(ctx, endedTaskIsKept), "the extension "+identifier, "tasks/get", "tasks/cancel")
+			features.DemandRestraint(RunScenario(ctx), Beside(ctx, endedTaskIsKept), "the extension "+identifier, "tasks/get", "tasks/cancel")
 		})
 }
 
 func following() {
 	It("accepts a task as well as a result in answer to tools/call", Verifies("tasks-extension.created.either"), In(callsBecomeTasks),
 		func(ctx SpecContext) {
-			client := Played(ctx)
+			client := RunScenario(ctx)
 
 			call := becameTask(client)
 			looks := about(client.Requests("tasks/get"), createdIn(call))
@@ -196,7 +197,7 @@ func following() {
 
 	It("sends tasks/get until the task has ended", Verifies("tasks-extension.poll.continued"), In(callsBecomeTasks),
 		func(ctx SpecContext) {
-			client := Played(ctx)
+			client := RunScenario(ctx)
 
 			last := lastLook(client, createdIn(becameTask(client)))
 			status := ResultTo(last)["status"]
@@ -209,7 +210,7 @@ func following() {
 
 	It("rejects a task in answer to prompts/get as an invalid response", Verifies("tasks-extension.created.unsupported"), In(promptBecomesTask),
 		func(ctx SpecContext) {
-			client := Played(ctx)
+			client := RunScenario(ctx)
 
 			gets := client.NeedRequests("prompts/get")
 			demandDeclared(client)
@@ -236,7 +237,7 @@ func following() {
 func givingInput() {
 	It("answers the inputRequests of a task by tasks/update", Verifies("tasks-extension.input.answered"), In(taskNeedsInput),
 		func(ctx SpecContext) {
-			client := Played(ctx)
+			client := RunScenario(ctx)
 
 			id := createdIn(asksForInput(client))
 			if Observed(len(updatesOf(client, id)) > 0) {
@@ -249,7 +250,7 @@ func givingInput() {
 
 	It("continues to send tasks/get after tasks/update", Verifies("tasks-extension.input.observed"), In(taskNeedsInput),
 		func(ctx SpecContext) {
-			client := Played(ctx)
+			client := RunScenario(ctx)
 
 			id := createdIn(asksForInput(client))
 			updates := updatesOf(client, id)
@@ -266,7 +267,7 @@ func givingInput() {
 func endingEarly() {
 	It("sends tasks/cancel to cancel a call that became a task", Verifies("tasks-extension.cancel.by-request"), In(taskGivenUp),
 		func(ctx SpecContext) {
-			client := Played(ctx)
+			client := RunScenario(ctx)
 
 			call := becameTask(client)
 			id := createdIn(call)

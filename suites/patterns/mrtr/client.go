@@ -10,6 +10,7 @@ import (
 
 	. "github.com/mcpconform/mcpconform/internal/conform"
 	"github.com/mcpconform/mcpconform/internal/jsonrpc"
+	. "github.com/mcpconform/mcpconform/internal/scenario"
 	"github.com/mcpconform/mcpconform/internal/scripted"
 	"github.com/mcpconform/mcpconform/suites/client/asking"
 )
@@ -147,7 +148,7 @@ var simpleNeeds = map[string]scripted.Question{
 func retriesOfClients() {
 	It("retries a call with the requested inputResponses", Verifies("mrtr.client.retried"), In(needing),
 		func(ctx SpecContext) {
-			client := Played(ctx)
+			client := RunScenario(ctx)
 
 			asked := 0
 			for _, tool := range slices.Sorted(maps.Keys(simpleNeeds)) {
@@ -171,7 +172,7 @@ func retriesOfClients() {
 
 	It("returns requestState unchanged when it retries a call", Verifies("mrtr.client.state.echoed"), In(needing),
 		func(ctx SpecContext) {
-			client := Played(ctx)
+			client := RunScenario(ctx)
 
 			for retry := range ObserveEach(needRetries(client, echoState)) {
 				if state := retry.ParamsObject()["requestState"]; state != oddState {
@@ -184,7 +185,7 @@ func retriesOfClients() {
 
 	It("retries a call without requestState if the result had none", Verifies("mrtr.client.state.none"), In(needing),
 		func(ctx SpecContext) {
-			client := Played(ctx)
+			client := RunScenario(ctx)
 
 			for retry := range ObserveEach(needRetries(client, noState)) {
 				if state, brings := retry.ParamsObject()["requestState"]; brings {
@@ -197,7 +198,7 @@ func retriesOfClients() {
 
 	It("sends no inputResponses or requestState in unrelated calls", Verifies("mrtr.client.only-retry"), In(needing),
 		func(ctx SpecContext) {
-			client := Played(ctx)
+			client := RunScenario(ctx)
 
 			retry := needRetries(client, echoState)[0]
 			for _, call := range client.NeedCalls(unrelated) {
@@ -276,7 +277,7 @@ func stateOf(tool string) string { return "the state of " + tool }
 func simultaneous() {
 	It("keeps inputResponses and requestState of concurrent calls apart", Verifies("mrtr.client.only-retry"), In(atOnce),
 		func(ctx SpecContext) {
-			client := Played(ctx)
+			client := RunScenario(ctx)
 
 			one, other := needRetries(client, "one")[0], needRetries(client, "other")[0]
 			for _, call := range client.Requests("tools/call") {
@@ -319,7 +320,7 @@ var uninvited = &Scenario{
 func undeclared() {
 	It("does not retry a call whose inputRequests it cannot answer", Verifies("mrtr.client.inputs"), In(uninvited),
 		func(ctx SpecContext) {
-			client := Played(ctx)
+			client := RunScenario(ctx)
 
 			client.NeedCalls(scripted.AddNumbers)
 			if client.Declares("sampling") {

@@ -10,6 +10,7 @@ import (
 
 	. "github.com/mcpconform/mcpconform/internal/conform"
 	"github.com/mcpconform/mcpconform/internal/jsonrpc"
+	. "github.com/mcpconform/mcpconform/internal/scenario"
 	"github.com/mcpconform/mcpconform/internal/scripted"
 )
 
@@ -85,7 +86,7 @@ var fresh = &Scenario{
 func freshResults() {
 	It("sends tools/list again after notifications/tools/list_changed", Verifies("caching.notifications.stale"), In(fresh),
 		func(ctx SpecContext) {
-			client := Played(ctx)
+			client := RunScenario(ctx)
 
 			client.NeedRequests("tools/list")
 			announced := client.FromServer("notifications/tools/list_changed")
@@ -106,7 +107,7 @@ func freshResults() {
 
 	It("sends resources/read although it has cached another resource", Verifies("caching.key.respected"), In(fresh),
 		func(ctx SpecContext) {
-			client := Played(ctx)
+			client := RunScenario(ctx)
 
 			known := readsOf(client, oneURI)
 			if len(known) == 0 {
@@ -122,7 +123,7 @@ func freshResults() {
 
 	It("sends prompts/list although it has cached tools/list", Verifies("caching.key.respected"), In(fresh),
 		func(ctx SpecContext) {
-			client := Played(ctx)
+			client := RunScenario(ctx)
 
 			known := client.NeedRequests("tools/list")
 			if !Observed(len(client.Requests("prompts/list")) > 0) {
@@ -135,7 +136,7 @@ func freshResults() {
 
 	It("does not cache the result of resources/read with inputResponses", Verifies("caching.key.no-retries"), In(fresh),
 		func(ctx SpecContext) {
-			client := Played(ctx)
+			client := RunScenario(ctx)
 
 			retry := slices.IndexFunc(readsOf(client, privateURI), func(read *Message) bool { return read.ParamsObject()["inputResponses"] != nil })
 			if retry < 0 {
@@ -224,7 +225,7 @@ var stale = &Scenario{
 func staleResults() {
 	It("sends prompts/list again after a result with a negative ttlMs", Verifies("caching.ttl.negative"), In(stale),
 		func(ctx SpecContext) {
-			client := Played(ctx)
+			client := RunScenario(ctx)
 
 			lists := client.NeedRequests("prompts/list")
 			if !Observed(len(lists) > 1) {
@@ -238,7 +239,7 @@ func staleResults() {
 
 	It("sends tools/list again after its ttlMs has expired", Verifies("caching.stale.fetched"), In(stale),
 		func(ctx SpecContext) {
-			client := Played(ctx)
+			client := RunScenario(ctx)
 
 			known, call := grownStale(client)
 			if !Observed(asksAfter(client, call, "tools/list")) {
@@ -253,7 +254,7 @@ func staleResults() {
 
 	It("does not poll tools/list in the background each time its ttlMs expires", Verifies("caching.stale.not-polled"), In(stale),
 		func(ctx SpecContext) {
-			client := Played(ctx)
+			client := RunScenario(ctx)
 
 			polls, answer := pollsOf(client)
 			if len(polls) > fewPolls {
@@ -267,7 +268,7 @@ func staleResults() {
 
 	It("increases its intervals if it polls tools/list in the background", Verifies("caching.stale.polled-gently"), In(stale),
 		func(ctx SpecContext) {
-			client := Played(ctx)
+			client := RunScenario(ctx)
 
 			polls, _ := pollsOf(client)
 			if len(polls) <= fewPolls {
@@ -359,7 +360,7 @@ var stalePages = &Scenario{
 func pages() {
 	It("fetches a stale page of tools/list again by its cursor", Verifies("caching.pages.fetched"), In(stalePages),
 		func(ctx SpecContext) {
-			client := Played(ctx)
+			client := RunScenario(ctx)
 
 			seconds := slices.DeleteFunc(client.NeedRequests("tools/list"), isFirst)
 			if len(seconds) == 0 {
@@ -377,7 +378,7 @@ func pages() {
 
 	It("fetches prompts/list from the first page after its cursor was rejected", Verifies("caching.pages.invalid-cursor"), In(stalePages),
 		func(ctx SpecContext) {
-			client := Played(ctx)
+			client := RunScenario(ctx)
 
 			lists := client.NeedRequests("prompts/list")
 			refused := slices.IndexFunc(lists, func(list *Message) bool {

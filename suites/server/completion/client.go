@@ -4,6 +4,7 @@ import (
 	. "github.com/onsi/ginkgo/v2"
 
 	. "github.com/mcpconform/mcpconform/internal/conform"
+	. "github.com/mcpconform/mcpconform/internal/scenario"
 	"github.com/mcpconform/mcpconform/internal/scripted"
 )
 
@@ -61,7 +62,7 @@ var completions = &Scenario{
 func askingForCompletions() {
 	It("sends arguments that are already completed in context.arguments of completion/complete", Verifies("completion.context.sent"), In(completions),
 		func(ctx SpecContext) {
-			client := Played(ctx)
+			client := RunScenario(ctx)
 
 			request := client.NeedRequests("completion/complete")[0]
 			about, _ := request.ParamsObject()["argument"].(Object)
@@ -97,7 +98,7 @@ func askingForCompletions() {
 
 // copes demands that the client goes on after an answer to completion/complete.
 func copes(ctx SpecContext, nth int, despite string) {
-	client := Played(ctx)
+	client := RunScenario(ctx)
 
 	requests := client.NeedRequests("completion/complete")
 	if len(requests) < nth {

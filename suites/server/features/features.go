@@ -9,43 +9,44 @@ import (
 	"github.com/mcpconform/mcpconform/internal/jsonrpc"
 	"github.com/mcpconform/mcpconform/internal/protocol"
 	"github.com/mcpconform/mcpconform/internal/rules"
+	"github.com/mcpconform/mcpconform/internal/scenario"
 	"github.com/mcpconform/mcpconform/internal/scripted"
 )
 
 // completed is the argument that a client is told to complete.
-var completed = conform.ToComplete(
+var completed = scenario.ToComplete(
 	conform.Object{"type": "ref/prompt", "name": scripted.PromptName}, conform.Object{"name": "name", "value": "A"},
 )
 
 // ofResources and its kin are what a client is told to do with one feature.
 var (
-	ofResources = conform.Steps{
-		conform.ToList("resources"), conform.ToList("templates"), conform.ToRead(scripted.ResourceURI),
-		conform.ToSubscribe(scripted.ResourceURI), conform.ToUnsubscribe(scripted.ResourceURI),
+	ofResources = scenario.Steps{
+		scenario.ToList("resources"), scenario.ToList("templates"), scenario.ToRead(scripted.ResourceURI),
+		scenario.ToSubscribe(scripted.ResourceURI), scenario.ToUnsubscribe(scripted.ResourceURI),
 	}
-	ofPrompts = conform.Steps{
-		conform.ToList("prompts"), conform.ToGet(scripted.PromptName, conform.Object{"name": "Ada"}),
+	ofPrompts = scenario.Steps{
+		scenario.ToList("prompts"), scenario.ToGet(scripted.PromptName, conform.Object{"name": "Ada"}),
 	}
-	ofUtilities = conform.Steps{completed, conform.ToSetLevel("warning")}
+	ofUtilities = scenario.Steps{completed, scenario.ToSetLevel("warning")}
 )
 
 // All is a server that declares all features of the handshake era but tasks.
-var All = &conform.Scenario{
+var All = &scenario.Scenario{
 	Name: "all-features", Until: protocol.Last(protocol.Handshake),
 	Says: "The server declares all features but tasks, and the client uses each.",
 	Steps: slices.Concat(
-		conform.Steps{conform.ToConnect(), conform.ToList("tools")}, ofResources, ofPrompts, ofUtilities,
-		conform.Steps{conform.ToPing(), conform.ToClose()},
+		scenario.Steps{scenario.ToConnect(), scenario.ToList("tools")}, ofResources, ofPrompts, ofUtilities,
+		scenario.Steps{scenario.ToPing(), scenario.ToClose()},
 	),
 }
 
 // ToolsAlone is a server that declares tools, and no other feature.
-var ToolsAlone = &conform.Scenario{
+var ToolsAlone = &scenario.Scenario{
 	Name: "tools-alone", Until: protocol.Last(protocol.Handshake),
 	Says: "The server declares tools alone, and the client is told to use the other features, too.",
 	Steps: slices.Concat(
-		conform.Steps{conform.ToConnect(), conform.ToList("tools")}, ofResources, ofPrompts, ofUtilities,
-		conform.Steps{conform.ToList("tools"), conform.ToClose()},
+		scenario.Steps{scenario.ToConnect(), scenario.ToList("tools")}, ofResources, ofPrompts, ofUtilities,
+		scenario.Steps{scenario.ToList("tools"), scenario.ToClose()},
 	),
 	Server: func(server *scripted.Server) {
 		Lack(server, conform.Object{"tools": conform.Object{}}, "resources/list", "resources/templates/list", "resources/read",
@@ -54,12 +55,12 @@ var ToolsAlone = &conform.Scenario{
 }
 
 // Unsubscribable is a server that has resources to which nobody can subscribe.
-var Unsubscribable = &conform.Scenario{
+var Unsubscribable = &scenario.Scenario{
 	Name: "resources-without-subscriptions", Until: protocol.Last(protocol.Handshake),
 	Says: "The server declares resources without resources.subscribe, and the client is told to subscribe to one.",
 	Steps: slices.Concat(
-		conform.Steps{conform.ToConnect(), conform.ToList("tools")}, ofResources,
-		conform.Steps{conform.ToList("tools"), conform.ToClose()},
+		scenario.Steps{scenario.ToConnect(), scenario.ToList("tools")}, ofResources,
+		scenario.Steps{scenario.ToList("tools"), scenario.ToClose()},
 	),
 	Server: func(server *scripted.Server) {
 		Lack(server, conform.Object{"tools": conform.Object{}, "resources": conform.Object{}}, "resources/subscribe", "resources/unsubscribe")
@@ -68,25 +69,25 @@ var Unsubscribable = &conform.Scenario{
 
 // AllStateless is a server that declares all features of the stateless era but
 // extensions.
-var AllStateless = &conform.Scenario{
+var AllStateless = &scenario.Scenario{
 	Name: "all-features-stateless", Since: "2026-07-28",
 	Says: "The server declares all features but extensions, and the client uses each.",
 	Steps: slices.Concat(
-		conform.Steps{
-			conform.ToConnect(), conform.ToList("tools"), conform.ToList("resources"), conform.ToList("templates"), conform.ToRead(scripted.ResourceURI),
+		scenario.Steps{
+			scenario.ToConnect(), scenario.ToList("tools"), scenario.ToList("resources"), scenario.ToList("templates"), scenario.ToRead(scripted.ResourceURI),
 		},
 		ofPrompts, ofUtilities,
-		conform.Steps{conform.ToCall(scripted.AddNumbers, conform.Object{"a": 5, "b": 3}), conform.ToClose()},
+		scenario.Steps{scenario.ToCall(scripted.AddNumbers, conform.Object{"a": 5, "b": 3}), scenario.ToClose()},
 	),
 }
 
 // Promptless is a server of the stateless era that declares tools, and no other feature.
-var Promptless = &conform.Scenario{
+var Promptless = &scenario.Scenario{
 	Name: "prompts-undeclared", Since: "2026-07-28",
 	Says: "The server declares tools alone, and the client is told to use prompts, too.",
 	Steps: slices.Concat(
-		conform.Steps{conform.ToConnect(), conform.ToList("tools")}, ofPrompts,
-		conform.Steps{conform.ToList("tools"), conform.ToClose()},
+		scenario.Steps{scenario.ToConnect(), scenario.ToList("tools")}, ofPrompts,
+		scenario.Steps{scenario.ToList("tools"), scenario.ToClose()},
 	),
 	Server: func(server *scripted.Server) {
 		Lack(server, conform.Object{"tools": conform.Object{}}, "prompts/list", "prompts/get")

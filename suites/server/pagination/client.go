@@ -8,6 +8,7 @@ import (
 
 	. "github.com/mcpconform/mcpconform/internal/conform"
 	"github.com/mcpconform/mcpconform/internal/protocol"
+	. "github.com/mcpconform/mcpconform/internal/scenario"
 	"github.com/mcpconform/mcpconform/internal/scripted"
 )
 
@@ -47,42 +48,42 @@ var pages = &Scenario{
 func followingLists() {
 	It("follows the pages of tools/list", Verifies("pagination.operations"), In(pages),
 		func(ctx SpecContext) {
-			someTools.follows(ctx, Played(ctx), 0, "the second page")
+			someTools.follows(ctx, RunScenario(ctx), 0, "the second page")
 		})
 
 	It("follows the pages of resources/list", Verifies("pagination.operations"), In(pages),
 		func(ctx SpecContext) {
-			someResources.follows(ctx, Played(ctx), 0, "the second page")
+			someResources.follows(ctx, RunScenario(ctx), 0, "the second page")
 		})
 
 	It("follows the pages of resources/templates/list", Verifies("pagination.operations"), In(pages),
 		func(ctx SpecContext) {
-			someTemplates.follows(ctx, Played(ctx), 0, "the second page")
+			someTemplates.follows(ctx, RunScenario(ctx), 0, "the second page")
 		})
 
 	It("follows the pages of prompts/list", Verifies("pagination.operations", "prompts.list.paginated"), In(pages),
 		func(ctx SpecContext) {
-			somePrompts.follows(ctx, Played(ctx), 0, "the second page")
+			somePrompts.follows(ctx, RunScenario(ctx), 0, "the second page")
 		})
 
 	It("requests the next page after one that is shorter than the one before", Verifies("pagination.page-size"), In(pages),
 		func(ctx SpecContext) {
-			someTools.follows(ctx, Played(ctx), 1, "the page after one that is shorter than the first")
+			someTools.follows(ctx, RunScenario(ctx), 1, "the page after one that is shorter than the first")
 		})
 
 	It("requests the next page after one that is longer than those before", Verifies("pagination.page-size"), In(pages),
 		func(ctx SpecContext) {
-			someTools.follows(ctx, Played(ctx), 2, "the page after one that is longer than the first")
+			someTools.follows(ctx, RunScenario(ctx), 2, "the page after one that is longer than the first")
 		})
 
 	It("requests the next page after an empty one with nextCursor", Verifies("pagination.end"), In(pages),
 		func(ctx SpecContext) {
-			someTools.follows(ctx, Played(ctx), emptyPage, "the page after one that is empty and has a cursor")
+			someTools.follows(ctx, RunScenario(ctx), emptyPage, "the page after one that is empty and has a cursor")
 		})
 
 	It("requests no further page after one without nextCursor", Verifies("pagination.end"), In(pages),
 		func(ctx SpecContext) {
-			client := Played(ctx)
+			client := RunScenario(ctx)
 
 			last := someTools.turned(client, len(someTools.pages)-1)
 			if last == nil || AnswerTo(last) == nil {
@@ -109,7 +110,7 @@ func followingLists() {
 
 	It("continues after a list on one page and after a list on several pages", Verifies("pagination.both-flows"), In(cursors),
 		func(ctx SpecContext) {
-			client := Played(ctx)
+			client := RunScenario(ctx)
 
 			inOne := client.NeedRequests("prompts/list")[0]
 			inSeveral := client.NeedRequests("tools/list")[0]
@@ -121,7 +122,7 @@ func followingLists() {
 
 	It("sends tools/list in a new session without a cursor of an earlier session", Verifies("pagination.cursor.within-session"), In(lostPages),
 		func(ctx SpecContext) {
-			client := Played(ctx)
+			client := RunScenario(ctx)
 
 			if !slices.ContainsFunc(client.NeedRequests("tools/list"), leadsOnByLostCursor) {
 				client.NeverBut("the client got no cursor in the session that the server ended", "tools/list")
@@ -213,31 +214,31 @@ var lostPages = &Scenario{
 func readingCursors() {
 	It("follows a nextCursor with quotes, percent signs and other special characters", Verifies("pagination.cursor.any-format"), In(cursors),
 		func(ctx SpecContext) {
-			someCursors.follows(ctx, Played(ctx), 1, "the page of a cursor like any other")
+			someCursors.follows(ctx, RunScenario(ctx), 1, "the page of a cursor like any other")
 		})
 
 	It("follows a nextCursor that looks like a number", Verifies("pagination.cursor.any-format"), In(cursors),
 		func(ctx SpecContext) {
-			someCursors.follows(ctx, Played(ctx), 2, "the page of a cursor like any other")
+			someCursors.follows(ctx, RunScenario(ctx), 2, "the page of a cursor like any other")
 		})
 
 	It("follows a nextCursor that is a space", Verifies("pagination.cursor.any-format"), In(cursors),
 		func(ctx SpecContext) {
-			someCursors.follows(ctx, Played(ctx), 3, "the page of a cursor like any other")
+			someCursors.follows(ctx, RunScenario(ctx), 3, "the page of a cursor like any other")
 		})
 
 	It("follows a nextCursor that looks like JSON", Verifies("pagination.cursor.any-format"), In(cursors),
 		func(ctx SpecContext) {
-			someCursors.follows(ctx, Played(ctx), 4, "the page of a cursor like any other")
+			someCursors.follows(ctx, RunScenario(ctx), 4, "the page of a cursor like any other")
 		})
 
 	It("follows a nextCursor of 2048 characters", Verifies("pagination.cursor.any-format"), In(cursors),
 		func(ctx SpecContext) {
-			someCursors.follows(ctx, Played(ctx), 5, "the page of a cursor like any other")
+			someCursors.follows(ctx, RunScenario(ctx), 5, "the page of a cursor like any other")
 		})
 
 	It("follows a nextCursor that is an empty string", Verifies("pagination.cursor.opaque"), In(cursors),
 		func(ctx SpecContext) {
-			withEmptyCursor.follows(ctx, Played(ctx), len(someCursors.pages)-1, "the page of an empty cursor")
+			withEmptyCursor.follows(ctx, RunScenario(ctx), len(someCursors.pages)-1, "the page of an empty cursor")
 		})
 }

@@ -13,7 +13,7 @@ func ClientChecks() {
 
 		It("sends prompts/list and prompts/get only if the server declares prompts", Verifies("prompts.capability.respected"), In(features.Promptless),
 			func(ctx SpecContext) {
-				features.DemandRestraint(Played(ctx), Beside(ctx, features.AllStateless), "prompts", "prompts/list", "prompts/get")
+				features.DemandRestraint(RunScenario(ctx), Beside(ctx, features.AllStateless), "prompts", "prompts/list", "prompts/get")
 			})
 	})
 }

@@ -8,6 +8,7 @@ import (
 	. "github.com/onsi/ginkgo/v2"
 
 	. "github.com/mcpconform/mcpconform/internal/conform"
+	. "github.com/mcpconform/mcpconform/internal/scenario"
 	"github.com/mcpconform/mcpconform/internal/scripted"
 )
 
@@ -55,16 +56,16 @@ func templateSteps() Steps {
 
 func expandingTemplates() {
 	It("expands a simple uriTemplate expression such as {id} for resources/read", Verifies("resources.templates.expanded"), In(templates),
-		func(ctx SpecContext) { demandExpansion(Played(ctx), 0) })
+		func(ctx SpecContext) { demandExpansion(RunScenario(ctx), 0) })
 
 	It("percent-encodes reserved and non-ASCII characters in a uriTemplate expression such as {name}", Verifies("resources.templates.expanded"), In(templates),
-		func(ctx SpecContext) { demandExpansion(Played(ctx), 1) })
+		func(ctx SpecContext) { demandExpansion(RunScenario(ctx), 1) })
 
 	It("keeps reserved characters in a uriTemplate expression such as {+path}", Verifies("resources.templates.expanded"), In(templates),
-		func(ctx SpecContext) { demandExpansion(Played(ctx), 2) })
+		func(ctx SpecContext) { demandExpansion(RunScenario(ctx), 2) })
 
 	It("omits undefined variables from a uriTemplate query such as {?query,lang}", Verifies("resources.templates.expanded"), In(templates),
-		func(ctx SpecContext) { demandExpansion(Played(ctx), 3) })
+		func(ctx SpecContext) { demandExpansion(RunScenario(ctx), 3) })
 }
 
 // demandExpansion demands that the client reads what one of the templates expands to.

@@ -4,6 +4,7 @@ import (
 	. "github.com/onsi/ginkgo/v2"
 
 	. "github.com/mcpconform/mcpconform/internal/conform"
+	. "github.com/mcpconform/mcpconform/internal/scenario"
 	"github.com/mcpconform/mcpconform/internal/scripted"
 	"github.com/mcpconform/mcpconform/suites/server/tools/results"
 )
@@ -25,7 +26,7 @@ var structuredResults = &Scenario{
 func takingResults() {
 	It("rejects structuredContent that does not conform to the tool's outputSchema", Verifies("tools.structured.validated"), In(structuredResults),
 		func(ctx SpecContext) {
-			client := Played(ctx)
+			client := RunScenario(ctx)
 
 			wrong := client.NeedCalls(results.Wrong)[0]
 			right := client.OutcomeOf(2)

@@ -8,6 +8,7 @@ import (
 
 	. "github.com/mcpconform/mcpconform/internal/conform"
 	"github.com/mcpconform/mcpconform/internal/protocol"
+	. "github.com/mcpconform/mcpconform/internal/scenario"
 	"github.com/mcpconform/mcpconform/internal/scripted"
 	"github.com/mcpconform/mcpconform/internal/transcript"
 	"github.com/mcpconform/mcpconform/internal/transport"
@@ -44,7 +45,7 @@ var noisy = &Scenario{
 func noise() {
 	It("continues when the server writes to its standard error", Verifies("transports.stdio.stderr.harmless"), In(noisy),
 		func(ctx SpecContext) {
-			client := Played(ctx)
+			client := RunScenario(ctx)
 
 			requests := client.Requests()
 			if len(requests) == 0 {
@@ -88,7 +89,7 @@ const (
 func givingUp() {
 	It("sends notifications/cancelled for a request that it gives up", Verifies("transports.stdio.cancel.sent", "cancellation.sent.stdio"), In(abandoned),
 		func(ctx SpecContext) {
-			client := Played(ctx)
+			client := RunScenario(ctx)
 
 			call := client.NeedCalls(scripted.AddNumbers)[0]
 			if Observed(client.CancellationOf(call) != nil) {
@@ -162,7 +163,7 @@ func departureOf(client *Client) departure {
 		}
 	}
 	switch _, told := client.ToldOutcome(closeStep); {
-	case client.Departure.Ended && len(d.signals) == 0:
+	case client.Exit.Ended && len(d.signals) == 0:
 		client.NeverBut("the client had to be ended itself", "tools/list")
 	case client.Tells() && !told && len(d.signals) == 0:
 		client.NeverBut("the client does not tell that it closed the connection", "")
@@ -181,7 +182,7 @@ func leaving() {
 	It("closes the server's standard input before it terminates the server in any other way",
 		Verifies("lifecycle.shutdown.closes-input", "transports.stdio.shutdown.initiated"), In(parting),
 		func(ctx SpecContext) {
-			client := Played(ctx)
+			client := RunScenario(ctx)
 
 			parted := departureOf(client)
 			if len(parted.signals) > 0 && (parted.inputEnd == nil || parted.inputEnd.At.Sub(parted.signals[0].At) > overtaking) {
@@ -197,7 +198,7 @@ func leaving() {
 	It("waits for the server to exit after closing its standard input",
 		Verifies("lifecycle.shutdown.waits", "transports.stdio.shutdown.initiated"), In(parting),
 		func(ctx SpecContext) {
-			client := Played(ctx)
+			client := RunScenario(ctx)
 
 			parted := departureOf(client)
 			if len(parted.signals) > 0 {
@@ -213,7 +214,7 @@ func leaving() {
 	It("terminates a server that does not exit after its standard input is closed",
 		Verifies("lifecycle.shutdown.waits", "transports.stdio.shutdown.initiated"), In(stubborn),
 		func(ctx SpecContext) {
-			client := Played(ctx)
+			client := RunScenario(ctx)
 
 			parted := departureOf(client)
 			if len(parted.signals) == 0 && parted.orphaned != nil {
@@ -227,10 +228,10 @@ func leaving() {
 	It("kills a server that does not exit when told to terminate",
 		Verifies("lifecycle.shutdown.kills", "transports.stdio.shutdown.initiated"), In(stubborn),
 		func(ctx SpecContext) {
-			client := Played(ctx)
+			client := RunScenario(ctx)
 
 			parted := departureOf(client)
-			if Observed(len(parted.signals) > 0 && parted.signals[len(parted.signals)-1].Note == killed && !client.Departure.Ended) {
+			if Observed(len(parted.signals) > 0 && parted.signals[len(parted.signals)-1].Note == killed && !client.Exit.Ended) {
 				return
 			}
 			if parted.orphaned == nil {
@@ -284,7 +285,7 @@ func restarted(client *Client) *Message {
 func restarting() {
 	It("restarts a server that exits unexpectedly", Verifies("transports.stdio.restarted"), In(crashing),
 		func(ctx SpecContext) {
-			client := Played(ctx)
+			client := RunScenario(ctx)
 
 			if Observed(restarted(client) != nil) {
 				return
@@ -301,7 +302,7 @@ func restarting() {
 
 	It("sends subscriptions/listen again after it has restarted the server", Verifies("subscriptions.renewed"), In(crashing),
 		func(ctx SpecContext) {
-			client := Played(ctx)
+			client := RunScenario(ctx)
 
 			listens := client.NeedRequests("subscriptions/listen")
 			again := restarted(client)

@@ -14,6 +14,7 @@ import (
 	. "github.com/mcpconform/mcpconform/internal/conform"
 	"github.com/mcpconform/mcpconform/internal/jsonrpc"
 	"github.com/mcpconform/mcpconform/internal/protocol"
+	. "github.com/mcpconform/mcpconform/internal/scenario"
 	"github.com/mcpconform/mcpconform/internal/scripted"
 	"github.com/mcpconform/mcpconform/internal/transcript"
 	"github.com/mcpconform/mcpconform/internal/transport"
@@ -131,7 +132,7 @@ func takingAnswers() {
 
 	It("accepts an event stream as the answer to its first request", Verifies("transports.http.request.both-answers"), In(streamedOpening),
 		func(ctx SpecContext) {
-			client := Played(ctx)
+			client := RunScenario(ctx)
 
 			requests := client.Requests()
 			if len(requests) == 0 || AnswerTo(requests[0]) == nil {
@@ -168,7 +169,7 @@ func takingAnswers() {
 // takes demands that the client takes the answer to one of its calls as it takes
 // that to another.
 func takes(ctx SpecContext, nth, like int, despite string) {
-	client := Played(ctx)
+	client := RunScenario(ctx)
 
 	calls := client.NeedCalls(scripted.AddNumbers)
 	if len(calls) < nth {
@@ -216,7 +217,7 @@ const (
 func givingUp() {
 	It("sends notifications/cancelled when it cancels a call", Verifies("transports.http.disconnect.cancelled"), In(givenUp),
 		func(ctx SpecContext) {
-			client := Played(ctx)
+			client := RunScenario(ctx)
 
 			call := client.NeedCalls(slowTool)[0]
 			if Observed(client.CancellationOf(call) != nil) {
@@ -320,7 +321,7 @@ func eventID(name string, nth int) string {
 func resumingStreams() {
 	It("resumes a stream whose connection the server closed", Verifies("transports.http.stream.polled"), In(broken),
 		func(ctx SpecContext) {
-			client := Played(ctx)
+			client := RunScenario(ctx)
 
 			end := brokenOff(client)
 			if !Observed(len(resumptions(client, end)) > 0) {
@@ -333,7 +334,7 @@ func resumingStreams() {
 
 	It("waits for the SSE retry time before it reconnects with Last-Event-ID", Verifies("transports.http.stream.retry.respected"), In(broken),
 		func(ctx SpecContext) {
-			client := Played(ctx)
+			client := RunScenario(ctx)
 
 			end := brokenOff(client)
 			again := resumptions(client, end)
@@ -350,7 +351,7 @@ func resumingStreams() {
 
 	It("resumes a stream by GET with Last-Event-ID", Verifies("transports.http.resume.requested"), In(broken),
 		func(ctx SpecContext) {
-			client := Played(ctx)
+			client := RunScenario(ctx)
 
 			again := resumptions(client, brokenOff(client))
 			if len(again) == 0 {

@@ -10,6 +10,7 @@ import (
 	. "github.com/mcpconform/mcpconform/internal/conform"
 	"github.com/mcpconform/mcpconform/internal/jsonrpc"
 	"github.com/mcpconform/mcpconform/internal/protocol"
+	. "github.com/mcpconform/mcpconform/internal/scenario"
 	"github.com/mcpconform/mcpconform/internal/scripted"
 )
 
@@ -136,7 +137,7 @@ func rightHeader(header http.Header) string { return header.Get("Mcp-Param-Right
 func designatedParameters() {
 	It("sends the value of an x-mcp-header argument in its Mcp-Param-{Name} header", Verifies("transports.http.params.sent"), In(routes),
 		func(ctx SpecContext) {
-			client := Played(ctx)
+			client := RunScenario(ctx)
 
 			for _, call := range client.NeedCalls(routeTool) {
 				arguments, _ := call.ParamsObject()["arguments"].(Object)
@@ -154,7 +155,7 @@ func designatedParameters() {
 
 	It("excludes tools whose x-mcp-header is invalid", Verifies("transports.http.params.invalid.excluded", "tools.header.rejected"), In(wrong),
 		func(ctx SpecContext) {
-			client := Played(ctx)
+			client := RunScenario(ctx)
 
 			list := client.NeedRequests("tools/list")[0]
 			for _, call := range client.Requests("tools/call") { // nobody tells it to call such a tool
@@ -189,7 +190,7 @@ func designatedParameters() {
 
 	It("sends tools/list and retries the tools/call after -32020 for a Mcp-Param-{Name} header", Verifies("transports.http.params.retried"), In(moved),
 		func(ctx SpecContext) {
-			client := Played(ctx)
+			client := RunScenario(ctx)
 
 			refusal := AnswerTo(client.NeedCalls(scripted.AddNumbers)[0])
 			if refusal == nil {

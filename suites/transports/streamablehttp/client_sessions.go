@@ -10,6 +10,7 @@ import (
 	. "github.com/mcpconform/mcpconform/internal/conform"
 	"github.com/mcpconform/mcpconform/internal/jsonrpc"
 	"github.com/mcpconform/mcpconform/internal/protocol"
+	. "github.com/mcpconform/mcpconform/internal/scenario"
 	"github.com/mcpconform/mcpconform/internal/scripted"
 	"github.com/mcpconform/mcpconform/internal/transcript"
 	"github.com/mcpconform/mcpconform/suites/versioning"
@@ -42,7 +43,7 @@ var forgotten = &Scenario{
 func keepingSessions() {
 	It("sends initialize without Mcp-Session-Id after HTTP 404 for its session", Verifies("transports.http.session.renewed"), In(forgotten),
 		func(ctx SpecContext) {
-			client := Played(ctx)
+			client := RunScenario(ctx)
 
 			lost := lostSession(client)
 			for _, initialize := range client.Requests("initialize") {
@@ -64,13 +65,13 @@ func keepingSessions() {
 
 	It("sends DELETE with Mcp-Session-Id when it no longer needs the session", Verifies("transports.http.session.deleted"), In(Meeting),
 		func(ctx SpecContext) {
-			client := Played(ctx)
+			client := RunScenario(ctx)
 
 			initialize := client.NeedRequests("initialize")[0]
 			if Observed(slices.ContainsFunc(client.Heads(http.MethodDelete), func(head transcript.Event) bool { return sessionOf(head) != "" })) {
 				return
 			}
-			if client.Departure.Failed || client.Departure.Ended {
+			if client.Exit.Failed || client.Exit.Ended {
 				client.NeverBut("the client did not end by itself, in good order", "tools/list")
 			}
 			if AnswerTo(initialize) == nil {
@@ -152,7 +153,7 @@ var later = &Scenario{
 func olderServers() {
 	It("finds the endpoint of an HTTP+SSE server by GET and its endpoint event", Verifies("transports.http.older-servers"), In(older),
 		func(ctx SpecContext) {
-			client := Played(ctx)
+			client := RunScenario(ctx)
 
 			first := client.Heads(http.MethodPost)
 			if len(first) == 0 {
@@ -181,7 +182,7 @@ func olderServers() {
 
 	It("sends no initialize after HTTP 400 with the error -32022", Verifies("transports.http.older.inspected"), In(later),
 		func(ctx SpecContext) {
-			client := Played(ctx)
+			client := RunScenario(ctx)
 
 			requests := client.Requests()
 			if len(requests) == 0 || requests[0].Method == "initialize" {

@@ -13,6 +13,7 @@ import (
 	"github.com/mcpconform/mcpconform/internal/excerpt"
 	"github.com/mcpconform/mcpconform/internal/jsonrpc"
 	"github.com/mcpconform/mcpconform/internal/protocol"
+	. "github.com/mcpconform/mcpconform/internal/scenario"
 	"github.com/mcpconform/mcpconform/internal/scripted"
 	"github.com/mcpconform/mcpconform/internal/transcript"
 	"github.com/mcpconform/mcpconform/suites/client/asking"
@@ -120,7 +121,7 @@ func crossPing(call *scripted.Call) {
 func cancelling() {
 	It("sends notifications/cancelled with the id of the request that it cancels", Verifies("cancellation.sent.stdio"), In(cancels),
 		func(ctx SpecContext) {
-			client := Played(ctx)
+			client := RunScenario(ctx)
 
 			call := client.NeedCalls("slow")[0]
 			if Observed(client.CancellationOf(call) != nil) {
@@ -134,7 +135,7 @@ func cancelling() {
 
 	It("sends notifications/cancelled only with the requestId of a request that it has sent", Verifies("cancellation.own-requests"), In(cancels), NeedsTransport(protocol.HTTP), AtRevisionsWithout(protocol.ClosingCancels),
 		func(ctx SpecContext) {
-			client := Played(ctx)
+			client := RunScenario(ctx)
 
 			call := client.NeedCalls("slow")[0]
 			if Observed(client.CancellationOf(call) != nil) {
@@ -157,7 +158,7 @@ func cancelling() {
 
 	It("ignores the response to a request that it has cancelled", Verifies("cancellation.late-response.client"), In(cancels),
 		func(ctx SpecContext) {
-			client := Played(ctx)
+			client := RunScenario(ctx)
 
 			if RevisionHas(protocol.ClosingCancels) && Transport() == protocol.HTTP {
 				NotApplicable("over HTTP a request is cancelled by closing the stream, so that nothing can come afterwards")
@@ -182,7 +183,7 @@ func cancelling() {
 
 	It("continues after its notifications/cancelled crossed a response", Verifies("cancellation.races"), In(cancels),
 		func(ctx SpecContext) {
-			client := Played(ctx)
+			client := RunScenario(ctx)
 
 			crossed := false
 			for _, tool := range []string{"slow", "quick"} {
@@ -249,7 +250,7 @@ const expiryStep = 2
 func expiring() {
 	It("cancels a request that is not answered in time", Verifies("cancellation.timeouts.cancelled"), In(expires),
 		func(ctx SpecContext) {
-			client := Played(ctx)
+			client := RunScenario(ctx)
 
 			call := client.NeedCalls("never")[0]
 			if told := client.OutcomeOf(expiryStep); !told.Failed() {
@@ -339,7 +340,7 @@ func cancelQuestion(call *scripted.Call, question scripted.Question) {
 func cancelled() {
 	It("stops processing a cancelled request and sends no response to it", Verifies("cancellation.unanswered", "cancellation.stops"), In(asked),
 		func(ctx SpecContext) {
-			client := Played(ctx)
+			client := RunScenario(ctx)
 
 			client.NeedRequests("tools/call")
 			cancellations := client.FromServer(method)
@@ -434,22 +435,22 @@ var (
 func invalidForClients() {
 	It("ignores notifications/cancelled with an unknown requestId", Verifies("cancellation.invalid.unknown"), In(unknown),
 		func(ctx SpecContext) {
-			ignores(ctx, Played(ctx), unknownRequest)
+			ignores(ctx, RunScenario(ctx), unknownRequest)
 		})
 
 	It("ignores notifications/cancelled for a request that was already answered", Verifies("cancellation.invalid.completed"), In(complete),
 		func(ctx SpecContext) {
-			ignores(ctx, Played(ctx), completedRequest)
+			ignores(ctx, RunScenario(ctx), completedRequest)
 		})
 
 	It("ignores notifications/cancelled without a requestId", Verifies("cancellation.invalid.malformed"), In(nameless),
 		func(ctx SpecContext) {
-			ignores(ctx, Played(ctx), noRequest)
+			ignores(ctx, RunScenario(ctx), noRequest)
 		})
 
 	It("ignores notifications/cancelled whose requestId is an object", Verifies("cancellation.invalid.malformed"), In(strange),
 		func(ctx SpecContext) {
-			ignores(ctx, Played(ctx), objectRequest)
+			ignores(ctx, RunScenario(ctx), objectRequest)
 		})
 }
 

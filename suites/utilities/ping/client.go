@@ -7,6 +7,7 @@ import (
 
 	. "github.com/mcpconform/mcpconform/internal/conform"
 	"github.com/mcpconform/mcpconform/internal/jsonrpc"
+	. "github.com/mcpconform/mcpconform/internal/scenario"
 	"github.com/mcpconform/mcpconform/internal/scripted"
 	"github.com/mcpconform/mcpconform/suites/client/asking"
 )
@@ -17,7 +18,7 @@ func ClientChecks() {
 
 		It("responds to every ping", Verifies("ping.answered"), In(pinged),
 			func(ctx SpecContext) {
-				client := Played(ctx)
+				client := RunScenario(ctx)
 
 				waited := AnswerTo(client.NeedCalls(scripted.AddNumbers)[0]) // which comes when the server has waited for all answers
 				pings := client.FromServer("ping")

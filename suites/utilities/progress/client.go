@@ -6,6 +6,7 @@ import (
 	. "github.com/onsi/ginkgo/v2"
 
 	. "github.com/mcpconform/mcpconform/internal/conform"
+	. "github.com/mcpconform/mcpconform/internal/scenario"
 	"github.com/mcpconform/mcpconform/internal/scripted"
 	"github.com/mcpconform/mcpconform/suites/client/asking"
 )
@@ -16,7 +17,7 @@ func ClientChecks() {
 
 		It("sends a different progressToken in each of two concurrent calls", Verifies("progress.token.unique"), In(counted),
 			func(ctx SpecContext) {
-				client := Played(ctx)
+				client := RunScenario(ctx)
 
 				var before *Message // the call with a token that came last
 				for _, call := range client.NeedCalls("count") {
@@ -42,7 +43,7 @@ func ClientChecks() {
 
 		It("sends notifications/progress with the token of the request and an increasing progress", Verifies("progress.increases", "progress.token.provided"), In(reported),
 			func(ctx SpecContext) {
-				client := Played(ctx)
+				client := RunScenario(ctx)
 
 				inquiries := client.NeedInquiries("sampling/createMessage")
 				reports := client.Notifications("notifications/progress")

@@ -4,6 +4,7 @@ import (
 	. "github.com/onsi/ginkgo/v2"
 
 	. "github.com/mcpconform/mcpconform/internal/conform"
+	. "github.com/mcpconform/mcpconform/internal/scenario"
 	"github.com/mcpconform/mcpconform/internal/scripted"
 	"github.com/mcpconform/mcpconform/suites/server/features"
 )
@@ -60,26 +61,26 @@ var tasksInPart = &Scenario{
 // askingAfterTasks registers the checks of a client that is told to ask about tasks.
 func askingAfterTasks() {
 	It("sends tasks/get with a non-empty string as taskId", Verifies("base.schema.requests"), In(tasksListed),
-		func(ctx SpecContext) { features.DemandText(Played(ctx), "tasks/get", "taskId") })
+		func(ctx SpecContext) { features.DemandText(RunScenario(ctx), "tasks/get", "taskId") })
 
 	It("sends tasks/result with a non-empty string as taskId", Verifies("base.schema.requests"), In(tasksListed),
-		func(ctx SpecContext) { features.DemandText(Played(ctx), "tasks/result", "taskId") })
+		func(ctx SpecContext) { features.DemandText(RunScenario(ctx), "tasks/result", "taskId") })
 
 	It("sends tasks/cancel with a non-empty string as taskId", Verifies("base.schema.requests"), In(tasksListed),
-		func(ctx SpecContext) { features.DemandText(Played(ctx), "tasks/cancel", "taskId") })
+		func(ctx SpecContext) { features.DemandText(RunScenario(ctx), "tasks/cancel", "taskId") })
 
 	It("sends tasks/list, tasks/get, tasks/result and tasks/cancel only if the server declares tasks", Verifies("lifecycle.capabilities.of-peer"), In(tasksUndeclared),
 		func(ctx SpecContext) {
-			features.DemandRestraint(Played(ctx), Beside(ctx, tasksListed), "tasks", "tasks/list", "tasks/get", "tasks/result", "tasks/cancel")
+			features.DemandRestraint(RunScenario(ctx), Beside(ctx, tasksListed), "tasks", "tasks/list", "tasks/get", "tasks/result", "tasks/cancel")
 		})
 
 	It("sends tasks/list only if the server declares tasks.list", Verifies("lifecycle.capabilities.of-peer"), In(tasksInPart),
 		func(ctx SpecContext) {
-			features.DemandRestraint(Played(ctx), Beside(ctx, tasksListed), "tasks.list", "tasks/list")
+			features.DemandRestraint(RunScenario(ctx), Beside(ctx, tasksListed), "tasks.list", "tasks/list")
 		})
 
 	It("sends tasks/cancel only if the server declares tasks.cancel", Verifies("lifecycle.capabilities.of-peer"), In(tasksInPart),
 		func(ctx SpecContext) {
-			features.DemandRestraint(Played(ctx), Beside(ctx, tasksListed), "tasks.cancel", "tasks/cancel")
+			features.DemandRestraint(RunScenario(ctx), Beside(ctx, tasksListed), "tasks.cancel", "tasks/cancel")
 		})
 }

@@ -7,6 +7,7 @@ import (
 	. "github.com/onsi/ginkgo/v2"
 
 	. "github.com/mcpconform/mcpconform/internal/conform"
+	. "github.com/mcpconform/mcpconform/internal/scenario"
 	"github.com/mcpconform/mcpconform/internal/scripted"
 )
 
@@ -71,7 +72,7 @@ var taskThatAsks = &Scenario{
 func followingTasks() {
 	It("calls no tool as a task if the server does not declare tasks", Verifies("tasks.tool.undeclared"), In(toolsWithoutTasks),
 		func(ctx SpecContext) {
-			client := Played(ctx)
+			client := RunScenario(ctx)
 
 			calls := client.NeedCalls(scripted.AddNumbers)
 			for _, call := range calls {
@@ -87,7 +88,7 @@ func followingTasks() {
 
 	It("sends tasks/get or tasks/result without waiting for notifications/tasks/status", Verifies("tasks.notification.not-awaited"), In(toolsAsTasks),
 		func(ctx SpecContext) {
-			client := Played(ctx)
+			client := RunScenario(ctx)
 
 			id := begunTask(client)
 			asked := askedAfter(client, id)
@@ -108,7 +109,7 @@ func followingTasks() {
 
 	It("sends tasks/get until its task has a terminal status, or sends tasks/result", Verifies("tasks.poll.continued"), In(toolsAsTasks),
 		func(ctx SpecContext) {
-			client := Played(ctx)
+			client := RunScenario(ctx)
 
 			id := begunTask(client)
 			asked := askedAfter(client, id)
@@ -128,7 +129,7 @@ func followingTasks() {
 
 	It("sends tasks/result for its task in the status input_required", Verifies("tasks.input.fetched"), In(taskThatAsks),
 		func(ctx SpecContext) {
-			client := Played(ctx)
+			client := RunScenario(ctx)
 
 			id := begunTask(client)
 			fetched := about(client.Requests("tasks/result"), id)
@@ -149,7 +150,7 @@ func followingTasks() {
 
 	It("answers the elicitation/create of its task on any SSE stream", Verifies("tasks.input.any-stream"), In(taskThatAsks),
 		func(ctx SpecContext) {
-			client := Played(ctx)
+			client := RunScenario(ctx)
 
 			begunTask(client)
 			if !client.Declares("elicitation") {

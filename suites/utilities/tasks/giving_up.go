@@ -5,6 +5,7 @@ import (
 
 	. "github.com/mcpconform/mcpconform/internal/conform"
 	"github.com/mcpconform/mcpconform/internal/jsonrpc"
+	. "github.com/mcpconform/mcpconform/internal/scenario"
 	"github.com/mcpconform/mcpconform/internal/scripted"
 )
 
@@ -42,7 +43,7 @@ func (k *keeper) known(call *scripted.Call) Object {
 func givingUp() {
 	It("cancels a task-augmented tools/call with tasks/cancel", Verifies("cancellation.not-tasks"), In(taskGivenUp),
 		func(ctx SpecContext) {
-			client := Played(ctx)
+			client := RunScenario(ctx)
 
 			call := client.NeedCalls(background)[0]
 			created := AnswerTo(call)

@@ -11,6 +11,7 @@ import (
 	. "github.com/mcpconform/mcpconform/internal/conform"
 	"github.com/mcpconform/mcpconform/internal/jsonrpc"
 	"github.com/mcpconform/mcpconform/internal/mcp"
+	. "github.com/mcpconform/mcpconform/internal/scenario"
 	"github.com/mcpconform/mcpconform/internal/scripted"
 	"github.com/mcpconform/mcpconform/suites/client/asking"
 )
@@ -128,7 +129,7 @@ func asksForLongTasks(i *interview) {
 func takingTasksOn() {
 	It("ignores task in the params of ping", Verifies("tasks.undeclared.ignored"), In(askedForTasks),
 		func(ctx SpecContext) {
-			client := Played(ctx)
+			client := RunScenario(ctx)
 
 			client.NeedCalls(scripted.AddNumbers)
 			for _, answer := range client.NeedResponses("ping") {
@@ -139,7 +140,7 @@ func takingTasksOn() {
 
 	It("ignores task in the params of requests that it does not declare in tasks.requests", Verifies("tasks.undeclared.ignored"), In(askedForTasks),
 		func(ctx SpecContext) {
-			client := Played(ctx)
+			client := RunScenario(ctx)
 
 			answers := slices.Concat(client.Responses(rootsList), plainAnswers(client, sampling), plainAnswers(client, elicitation))
 			if len(answers) == 0 {
@@ -156,7 +157,7 @@ func takingTasksOn() {
 
 	It("returns a task with a taskId and the status working for a task-augmented request", Verifies("tasks.create.answered", "tasks.id.string", "tasks.status.begins-working"), In(askedForTasks),
 		func(ctx SpecContext) {
-			client := Played(ctx)
+			client := RunScenario(ctx)
 
 			for _, answer := range begunByClient(client) {
 				if _, refused := answer.Error(); refused {
@@ -170,7 +171,7 @@ func takingTasksOn() {
 
 	It("generates a new taskId for every task", Verifies("tasks.id.generated", "tasks.id.unique"), In(askedForTasks),
 		func(ctx SpecContext) {
-			client := Played(ctx)
+			client := RunScenario(ctx)
 
 			made := map[string][]string{} // ids by connection
 			for _, answer := range created(client) {
@@ -188,7 +189,7 @@ func takingTasksOn() {
 
 	It("limits the ttl that a task request asks for", Verifies("tasks.ttl.limited"), In(askedForTasks),
 		func(ctx SpecContext) {
-			client := Played(ctx)
+			client := RunScenario(ctx)
 
 			state := lastAnswer(client, "tasks/get", idOf(thirdTask(client).ResultObject()["task"]))
 			demandTTL(state.ResultObject())
@@ -197,7 +198,7 @@ func takingTasksOn() {
 
 	It("uses taskId in tasks/get even if the related-task metadata differs", Verifies("tasks.target.parameter"), In(askedForTasks),
 		func(ctx SpecContext) {
-			client := Played(ctx)
+			client := RunScenario(ctx)
 
 			created(client)
 			for _, answer := range client.Responses("tasks/get") {
@@ -212,7 +213,7 @@ func takingTasksOn() {
 
 	It("rejects tasks/* requests with an unknown taskId with -32602", Verifies("tasks.error.unknown-task"), In(askedForTasks),
 		func(ctx SpecContext) {
-			client := Played(ctx)
+			client := RunScenario(ctx)
 
 			created(client)
 			refusals := slices.DeleteFunc(client.Sent(), func(said *Message) bool {
@@ -228,7 +229,7 @@ func takingTasksOn() {
 
 	It("returns the result of the original request for tasks/result", Verifies("tasks.result.same"), In(askedForTasks),
 		func(ctx SpecContext) {
-			client := Played(ctx)
+			client := RunScenario(ctx)
 
 			own := "model"
 			if created(client)[0].Request.Method == elicitation {
@@ -248,7 +249,7 @@ func takingTasksOn() {
 
 	It("returns the same content when tasks/result is sent twice", Verifies("tasks.result.same"), In(askedForTasks),
 		func(ctx SpecContext) {
-			client := Played(ctx)
+			client := RunScenario(ctx)
 
 			answers := fetched(client, idOf(created(client)[0].ResultObject()["task"]))
 			if len(answers) < 2 || answers[0].ResultObject() == nil {
@@ -259,7 +260,7 @@ func takingTasksOn() {
 
 	It("returns the error code of the original request for tasks/result", Verifies("tasks.result.same-error"), In(askedForTasks),
 		func(ctx SpecContext) {
-			client := Played(ctx)
+			client := RunScenario(ctx)
 
 			answers := fetched(client, idOf(thirdTask(client).ResultObject()["task"]))
 			Expect(client.Judging(answers[0])).To(BeJSONRPCError(declined))
@@ -267,7 +268,7 @@ func takingTasksOn() {
 
 	It("sets the status failed for a task whose request ends with an error", Verifies("tasks.failure.status"), In(askedForTasks),
 		func(ctx SpecContext) {
-			client := Played(ctx)
+			client := RunScenario(ctx)
 
 			id := idOf(thirdTask(client).ResultObject()["task"])
 			if _, refused := fetched(client, id)[0].Error(); !refused {
@@ -278,14 +279,14 @@ func takingTasksOn() {
 
 	It("returns a list of tasks for tasks/list", Verifies("tasks.list.answered"), In(askedForTasks),
 		func(ctx SpecContext) {
-			client := Played(ctx)
+			client := RunScenario(ctx)
 
 			Expect(client.Judging(pagesOfTasks(client)[0])).To(HaveMember("tasks", BeAList()))
 		})
 
 	It("returns every task on the pages of tasks/list", Verifies("tasks.list.complete", "tasks.list.next-cursor"), In(askedForTasks),
 		func(ctx SpecContext) {
-			client := Played(ctx)
+			client := RunScenario(ctx)
 
 			pages := pagesOfTasks(client)
 			var all []Object
@@ -308,7 +309,7 @@ func takingTasksOn() {
 
 	It("rejects tasks/list with an unknown cursor with -32602", Verifies("tasks.error.unknown-cursor"), In(askedForTasks),
 		func(ctx SpecContext) {
-			client := Played(ctx)
+			client := RunScenario(ctx)
 
 			pagesOfTasks(client)
 			for _, answer := range client.Responses("tasks/list") {
@@ -322,7 +323,7 @@ func takingTasksOn() {
 
 	It("rejects tasks/cancel of a finished task with -32602", Verifies("tasks.cancel.refused"), In(askedForTasks),
 		func(ctx SpecContext) {
-			client := Played(ctx)
+			client := RunScenario(ctx)
 
 			demandCancel(client)
 			id := idOf(created(client)[0].ResultObject()["task"])
@@ -335,7 +336,7 @@ func takingTasksOn() {
 func takingTime() {
 	It("returns CreateTaskResult before the task is completed", Verifies("tasks.create.prompt"), In(longTasks),
 		func(ctx SpecContext) {
-			client := Played(ctx)
+			client := RunScenario(ctx)
 
 			answer := created(client)[0]
 			state := firstAnswer(client, "tasks/get", idOf(answer.ResultObject()["task"]))
@@ -354,7 +355,7 @@ func takingTime() {
 
 	It("answers tasks/result only when the task has a terminal status", Verifies("tasks.result.blocks"), In(longTasks),
 		func(ctx SpecContext) {
-			client := Played(ctx)
+			client := RunScenario(ctx)
 
 			id := idOf(created(client)[0].ResultObject()["task"])
 			demandWorking(client, id)
@@ -370,7 +371,7 @@ func takingTime() {
 
 	It("returns the task with the status cancelled for tasks/cancel", Verifies("tasks.cancel.done"), In(longTasks),
 		func(ctx SpecContext) {
-			client := Played(ctx)
+			client := RunScenario(ctx)
 
 			reply := client.Judging(cancelledByServer(client))
 			Expect(reply).To(BeResult())
@@ -379,7 +380,7 @@ func takingTime() {
 
 	It("keeps the status cancelled after tasks/cancel", Verifies("tasks.cancel.stays"), In(longTasks),
 		func(ctx SpecContext) {
-			client := Played(ctx)
+			client := RunScenario(ctx)
 
 			answer := cancelledByServer(client)
 			if answer.ResultObject()["status"] != "cancelled" {
@@ -394,7 +395,7 @@ func takingTime() {
 
 	It("rejects a second tasks/cancel of the same task with -32602", Verifies("tasks.cancel.refused"), In(longTasks),
 		func(ctx SpecContext) {
-			client := Played(ctx)
+			client := RunScenario(ctx)
 
 			answer := cancelledByServer(client)
 			if answer.ResultObject() == nil {

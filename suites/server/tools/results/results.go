@@ -3,7 +3,7 @@
 package results
 
 import (
-	"github.com/mcpconform/mcpconform/internal/conform"
+	"github.com/mcpconform/mcpconform/internal/scenario"
 	"github.com/mcpconform/mcpconform/internal/scripted"
 )
 
@@ -36,7 +36,7 @@ func AddTool(server *scripted.Server, name string, promise, content scripted.Obj
 
 // Refused tells whether a client took no result of a call, or only as an error of the
 // tool.
-func Refused(told conform.StepOutcome) bool {
+func Refused(told scenario.StepOutcome) bool {
 	result, _ := told.Result.(map[string]any)
 	return told.Failed() || result["isError"] == true
 }

@@ -1,4 +1,4 @@
-package conform
+package scenario
 
 import (
 	"encoding/json"
@@ -11,7 +11,7 @@ import (
 
 // Step is one thing that a target client is told to do, as it stands in
 // MCPCONFORM_STEPS; docs/steps.schema.json describes them all.
-type Step Object
+type Step map[string]any
 
 // Verb says what kind of step it is.
 func (s Step) Verb() string {
@@ -96,14 +96,14 @@ func ToConnect() Step { return step("connect") }
 
 // ToAnswer tells the client to declare the capability of a method and to answer
 // requests of it with a result. It stands before ToConnect.
-func ToAnswer(method string, result Object) Step {
+func ToAnswer(method string, result object) Step {
 	return step("answer-with", "method", method, "result", result)
 }
 
 // ToRefuse tells the client to declare the capability of a method and to refuse
 // requests of it.
 func ToRefuse(method string, code int64, message string) Step {
-	return step("answer-with", "method", method, "error", Object{"code": code, "message": message})
+	return step("answer-with", "method", method, "error", object{"code": code, "message": message})
 }
 
 // ToIgnore tells the client to declare the capability of a method and to leave
@@ -115,16 +115,16 @@ func (s Step) Late(milliseconds int) Step { return s.with("delay", milliseconds)
 
 // Declaring says what the client declares under the capability of the method that
 // it answers.
-func (s Step) Declaring(capability Object) Step { return s.with("capability", capability) }
+func (s Step) Declaring(capability object) Step { return s.with("capability", capability) }
 
 // ToList tells the client to list "tools", "resources", "templates", "prompts" or
 // "tasks".
 func ToList(of string) Step { return step("list", "of", of) }
 
 // ToCall tells the client to call a tool.
-func ToCall(tool string, arguments Object) Step {
+func ToCall(tool string, arguments object) Step {
 	if arguments == nil {
-		arguments = Object{}
+		arguments = object{}
 	}
 	return step("call", "tool", tool, "arguments", arguments)
 }
@@ -134,7 +134,7 @@ func (s Step) WithProgress() Step { return s.with("progress", true) }
 
 // AsTask says that the client is to ask for a task that is kept so long, in
 // milliseconds.
-func (s Step) AsTask(ttl int) Step { return s.with("task", Object{"ttl": ttl}) }
+func (s Step) AsTask(ttl int) Step { return s.with("task", object{"ttl": ttl}) }
 
 // Within says how long the client is to wait for the answer, in milliseconds.
 func (s Step) Within(timeout int) Step { return s.with("timeout", timeout) }
@@ -148,7 +148,7 @@ func ToRead(uri string) Step { return step("read", "uri", uri) }
 
 // ToReadBy tells the client to read the resource that a template names when it is
 // expanded with some arguments.
-func ToReadBy(template string, arguments Object) Step {
+func ToReadBy(template string, arguments object) Step {
 	return step("read", "template", template, "arguments", arguments)
 }
 
@@ -171,20 +171,20 @@ func ToFetchTask(id string) Step { return step("task-result", "task", id) }
 func ToCancelTask(id string) Step { return step("cancel-task", "task", id) }
 
 // ToGet tells the client to get a prompt.
-func ToGet(prompt string, arguments Object) Step {
+func ToGet(prompt string, arguments object) Step {
 	return step("get", "prompt", prompt, "arguments", arguments)
 }
 
 // ToComplete tells the client to ask for completions of an argument.
-func ToComplete(ref, argument Object) Step {
+func ToComplete(ref, argument object) Step {
 	return step("complete", "ref", ref, "argument", argument)
 }
 
 // Given says which other arguments are completed already.
-func (s Step) Given(arguments Object) Step { return s.with("context", Object{"arguments": arguments}) }
+func (s Step) Given(arguments object) Step { return s.with("context", object{"arguments": arguments}) }
 
 // ToListen tells the client to open a stream of changes (stateless era).
-func ToListen(filter Object) Step { return step("listen", "to", filter) }
+func ToListen(filter object) Step { return step("listen", "to", filter) }
 
 // ToPing tells the client to ping (handshake era).
 func ToPing() Step { return step("ping") }
@@ -193,7 +193,7 @@ func ToPing() Step { return step("ping") }
 func ToWaitFor(method string) Step { return step("wait-for", "method", method) }
 
 // ToChangeRoots tells the client to change its roots.
-func ToChangeRoots(roots ...Object) Step { return step("change-roots", "roots", roots) }
+func ToChangeRoots(roots ...object) Step { return step("change-roots", "roots", roots) }
 
 // ToAwait tells the client to wait for the end of a step that it has begun.
 func ToAwait(name string) Step { return step("await", "what", name) }
@@ -211,22 +211,52 @@ type Steps []Step
 func (s Steps) JSON() []byte {
 	text, err := json.Marshal(s)
 	if err != nil {
-		panic("conform: a step that is no JSON: " + err.Error()) // written in a scenario
+		panic("scenario: a step that is no JSON: " + err.Error()) // written in a scenario
 	}
 	return text
 }
 
-// first returns the position of the first step of a verb; -1 when there is none.
-func (s Steps) first(verb string) int {
+// First returns the position of the first step of a verb; -1 when there is none.
+func (s Steps) First(verb string) int {
 	return slices.IndexFunc(s, func(one Step) bool { return one.Verb() == verb })
 }
 
-// bringing returns the position of the first step that brings about messages of a
+// Bringing returns the position of the first step that brings about messages of a
 // method; -1 when there is none.
-func (s Steps) bringing(method string) int {
+func (s Steps) Bringing(method string) int {
 	return slices.IndexFunc(s, func(one Step) bool {
 		return one.Verb() == verbs[method] && (lists[method] == "" || one["of"] == lists[method])
 	})
+}
+
+// Method returns the request that the step sends in either era, unless a cache has what
+// it asks for; "" for other steps.
+func (s Step) Method() string {
+	switch verb := s.Verb(); verb {
+	case "list":
+		for method, of := range lists {
+			if s["of"] == of && method != "tasks/list" {
+				return method
+			}
+		}
+	case "call", "read", "get", "complete":
+		for method, brought := range verbs {
+			if brought == verb {
+				return method
+			}
+		}
+	}
+	return ""
+}
+
+// Kind tells which steps are alike: who can do one of them can do all.
+func (s Step) Kind() string {
+	of, _ := s["of"].(string)
+	kind := s.Verb() + " " + of
+	if s["task"] != nil {
+		kind += " as a task"
+	}
+	return kind
 }
 
 // lists are what the lists of a method are called in steps.

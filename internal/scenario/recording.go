@@ -1,0 +1,84 @@
+package scenario
+
+import (
+	"bytes"
+	"encoding/json"
+
+	"github.com/mcpconform/mcpconform/internal/protocol"
+	"github.com/mcpconform/mcpconform/internal/transcript"
+)
+
+// Exit is how a target client has ended.
+type Exit struct {
+	Status string // in words: "exited with status 0"; "" when there was no process
+	Failed bool   // it ended otherwise than with status 0, by itself
+	Ended  bool   // the harness had to end it
+	Output []byte // the end of standard output
+	Stderr []byte // the end of standard error
+}
+
+// Well tells whether the process ended by itself, in good order. Of one that was not
+// started by the harness nobody knows.
+func (e Exit) Well() bool { return e.Status != "" && !e.Failed && !e.Ended }
+
+// Recording is what came of one scenario. It can be kept and judged later.
+type Recording struct {
+	Scenario    string
+	Connections []Recorded
+	Exit        Exit
+	OverBudget  bool // there was no room for all that the client sent
+}
+
+// Recorded is the record of one connection of a target client.
+type Recorded struct {
+	Name     string
+	Events   []transcript.Event
+	Complete bool
+}
+
+// Came tells whether the client connected at all.
+func (r *Recording) Came() bool { return len(r.Connections) > 0 }
+
+// StepOutcome is how a step went, as the driver of the client tells.
+type StepOutcome struct {
+	Step    int    `json:"step"`
+	Outcome string `json:"outcome"` // done or failed
+	Result  any    `json:"result"`
+	Error   string `json:"error"`
+
+	Order int `json:"-"` // among all that was told
+}
+
+// Failed tells whether the client did not do the step, or not to its end.
+func (o StepOutcome) Failed() bool { return o.Outcome == "failed" }
+
+// Outcomes reads what the driver tells on standard output; whatever else stands
+// there is nobody's business.
+func (r *Recording) Outcomes() map[int]StepOutcome {
+	told := map[int]StepOutcome{}
+	order := 0
+	for line := range bytes.Lines(r.Exit.Output) {
+		one := StepOutcome{Step: -1}
+		reader := json.NewDecoder(bytes.NewReader(line))
+		reader.UseNumber()
+		if reader.Decode(&one) == nil && !reader.More() && one.Step >= 0 && (one.Outcome == "done" || one.Failed()) {
+			one.Order = order
+			order++
+			told[one.Step] = one
+		}
+	}
+	return told
+}
+
+// Messages returns how many messages of the client there are.
+func (r *Recording) Messages() int {
+	count := 0
+	for _, connection := range r.Connections {
+		for _, event := range connection.Events {
+			if event.Kind == transcript.Message && event.From == protocol.Client {
+				count++
+			}
+		}
+	}
+	return count
+}
