@@ -310,7 +310,7 @@ func sharedIDs(conversation *rules.Conversation, reporter *rules.Reporter) {
 // peer uses one twice is not the target's fault.
 func repeatedAnswers(conversation *rules.Conversation, reporter *rules.Reporter) {
 	asked, answered := map[jsonrpc.ID]int{}, map[jsonrpc.ID]int{}
-	for _, said := range byPeer(conversation) {
+	for _, said := range conversation.ByPeer() {
 		if isRequest(said) {
 			asked[said.ID]++
 		}
@@ -356,7 +356,7 @@ func isAnonymous(said *rules.Message) bool {
 }
 
 func answeredNotifications(conversation *rules.Conversation, reporter *rules.Reporter) {
-	for _, said := range byPeer(conversation) {
+	for _, said := range conversation.ByPeer() {
 		if said.Kind == jsonrpc.Notification && said.Event.Deliberate == "" {
 			reporter.Observe()
 		}
@@ -397,7 +397,7 @@ func priorOf(conversation *rules.Conversation) prior {
 			kind[p.lane(said)] = said.Index
 		}
 	}
-	for _, said := range byPeer(conversation) {
+	for _, said := range conversation.ByPeer() {
 		if said.Event.Deliberate != "" {
 			p.deliberate = min(p.deliberate, said.Index)
 		}

@@ -32,6 +32,11 @@ func CancellationRules() []rules.Rule {
 			Requirements: []string{"cancellation.not-tasks"},
 			Judge:        taskCancellations,
 		},
+		{
+			Text:         "sends notifications/cancelled only for subscriptions/listen",
+			Requirements: []string{"cancellation.by-server.subscriptions"},
+			Judge:        otherCancellations,
+		},
 	}
 }
 

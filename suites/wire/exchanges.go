@@ -35,6 +35,10 @@ type exchange struct {
 // exchanges reads the HTTP exchanges of a conversation, in the order of their
 // requests.
 func exchanges(conversation *rules.Conversation) []*exchange {
+	return rules.Shared(conversation, "exchanges", readExchanges)
+}
+
+func readExchanges(conversation *rules.Conversation) []*exchange {
 	var all []*exchange
 	open := map[string]*exchange{}
 	messages := map[int]*rules.Message{}

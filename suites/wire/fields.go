@@ -49,7 +49,7 @@ func requestFields(wrong func(meta place) rules.Mismatch) judge {
 // all but a handshake and what follows one that succeeded.
 func standaloneRequests(conversation *rules.Conversation) []*rules.Message {
 	spoken := negotiations(conversation)
-	return slices.DeleteFunc(conversation.ByTarget(), func(said *rules.Message) bool {
+	return slices.DeleteFunc(slices.Clone(conversation.ByTarget()), func(said *rules.Message) bool {
 		return !isRequest(said) || said.Method == "initialize" || !protocol.Has(spoken[said.Index], protocol.PerRequestMeta)
 	})
 }

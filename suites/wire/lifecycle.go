@@ -284,7 +284,7 @@ func revisionsWith(method string) []string {
 // rules judge what comes then.
 func undeclared(declarer schema.Side) judge {
 	return func(conversation *rules.Conversation, reporter *rules.Reporter) {
-		target := party(conversation.Leg)
+		target := conversation.Party()
 		judging := schemas(conversation)
 		handshake := handshakeOf(conversation)
 		if handshake == nil {

@@ -104,6 +104,10 @@ func whole(concerned func(*rules.Message) bool, wrong func(*rules.Message) rules
 // were never meant for one, and the beginning of one that the end of the process
 // cut off.
 func strayLines(conversation *rules.Conversation) map[*rules.Message]bool {
+	return rules.Shared(conversation, "strayLines", readStrayLines)
+}
+
+func readStrayLines(conversation *rules.Conversation) map[*rules.Message]bool {
 	if conversation.Transport != protocol.Stdio {
 		return nil
 	}

@@ -46,11 +46,6 @@ func mirrorRules() []rules.Rule {
 			Judge:        everyMirror(standardMirror, missingMirror, otherMirror),
 		},
 		{
-			Text:         "repeats the taskId of tasks/get, tasks/update and tasks/cancel in the header Mcp-Name",
-			Requirements: []string{"tasks-extension.routing.name"},
-			Judge:        everyMirror(taskMirror, missingMirror, otherMirror),
-		},
-		{
 			Text:         "sends arguments in the Mcp-Param-{Name} headers that x-mcp-header designates",
 			Requirements: []string{"transports.http.params.sent"},
 			Judge:        everyMirror(parameterMirror, missingMirror, otherMirror),
@@ -140,6 +135,10 @@ var namedInHeader = map[string]struct {
 
 // mirrors returns what the requests of the stateless era have to repeat in headers.
 func mirrors(conversation *rules.Conversation) []mirror {
+	return rules.Shared(conversation, "mirrors", readMirrors)
+}
+
+func readMirrors(conversation *rules.Conversation) []mirror {
 	tools := designations(conversation)
 	var all []mirror
 	for _, one := range statelessPosts(conversation) {

@@ -111,6 +111,10 @@ type progressReport struct {
 }
 
 func progressReports(conversation *rules.Conversation) []progressReport {
+	return rules.Shared(conversation, "progressReports", readProgressReports)
+}
+
+func readProgressReports(conversation *rules.Conversation) []progressReport {
 	var reports []progressReport
 	requests := map[jsonrpc.ID][]*rules.Message{}
 	repeated := redelivered(conversation)
@@ -265,8 +269,12 @@ func floodingProgress(conversation *rules.Conversation, reporter *rules.Reporter
 
 // creators returns, by task, the request of the peer that created it.
 func creators(conversation *rules.Conversation) map[string]*rules.Message {
+	return rules.Shared(conversation, "creators", readCreators)
+}
+
+func readCreators(conversation *rules.Conversation) map[string]*rules.Message {
 	requests := map[string]*rules.Message{}
-	for _, said := range byPeer(conversation) {
+	for _, said := range conversation.ByPeer() {
 		if id := taskMade(said); isRequest(said) && id != "" {
 			requests[id] = said
 		}

@@ -59,6 +59,10 @@ type retry struct {
 // method and all other params; of several like results each is retried once, and the
 // one that fits best first.
 func retriesMade(conversation *rules.Conversation) []retry {
+	return rules.Shared(conversation, "retriesMade", readRetries)
+}
+
+func readRetries(conversation *rules.Conversation) []retry {
 	var all []retry
 	open := map[*rules.Message]bool{}
 	for _, said := range conversation.Messages {
@@ -193,7 +197,7 @@ func missingInputs(conversation *rules.Conversation, reporter *rules.Reporter) {
 // strayInputs needs to know what was asked for: over stdio a server that was started
 // anew may have asked before.
 func strayInputs(conversation *rules.Conversation, reporter *rules.Reporter) {
-	asked := conversation.Transport == protocol.HTTP || slices.ContainsFunc(byPeer(conversation), asksForInput)
+	asked := conversation.Transport == protocol.HTTP || slices.ContainsFunc(conversation.ByPeer(), asksForInput)
 	if !asked || !conversation.Complete {
 		return
 	}

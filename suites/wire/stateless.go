@@ -18,7 +18,11 @@ func revisionOf(request *rules.Message) (revision string, named bool) {
 // standaloneResults returns the target's results for requests that name the revision
 // under test. Of others, and of those of the other era, other revisions tell.
 func standaloneResults(conversation *rules.Conversation) []*rules.Message {
-	return slices.DeleteFunc(conversation.ByTarget(), func(said *rules.Message) bool {
+	return rules.Shared(conversation, "standaloneResults", readStandaloneResults)
+}
+
+func readStandaloneResults(conversation *rules.Conversation) []*rules.Message {
+	return slices.DeleteFunc(slices.Clone(conversation.ByTarget()), func(said *rules.Message) bool {
 		if !isResponse(said) || isRefusal(said) || said.ResultObject() == nil || said.Request == nil {
 			return true
 		}
@@ -31,8 +35,12 @@ func standaloneResults(conversation *rules.Conversation) []*rules.Message {
 // requests, of whatever revision, and to what is no request at all. What answers a
 // handshake, or comes after one that succeeded, is of the other era.
 func standaloneErrors(conversation *rules.Conversation) []*rules.Message {
+	return rules.Shared(conversation, "standaloneErrors", readStandaloneErrors)
+}
+
+func readStandaloneErrors(conversation *rules.Conversation) []*rules.Message {
 	spoken := negotiations(conversation)
-	return slices.DeleteFunc(conversation.ByTarget(), func(said *rules.Message) bool {
+	return slices.DeleteFunc(slices.Clone(conversation.ByTarget()), func(said *rules.Message) bool {
 		if !isRefusal(said) || !isWhole(said) {
 			return true
 		}

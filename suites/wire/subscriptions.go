@@ -11,8 +11,7 @@ import (
 	"github.com/mcpconform/mcpconform/internal/rules"
 )
 
-// SubscriptionRules are the rules of the page basic/patterns/subscriptions, and of
-// basic/patterns/cancellation what servers may cancel.
+// SubscriptionRules are the rules of the page basic/patterns/subscriptions.
 func SubscriptionRules() []rules.Rule {
 	return []rules.Rule{
 		{
@@ -54,11 +53,6 @@ func SubscriptionRules() []rules.Rule {
 			Text:         "sends subscriptionId in the _meta of the subscriptions/listen result",
 			Requirements: []string{"subscriptions.closed.id"},
 			Judge:        closedWithoutID,
-		},
-		{
-			Text:         "sends notifications/cancelled only for subscriptions/listen",
-			Requirements: []string{"cancellation.by-server.subscriptions"},
-			Judge:        otherCancellations,
 		},
 	}
 }

@@ -290,7 +290,7 @@ func undeclaredTasks(conversation *rules.Conversation, reporter *rules.Reporter)
 			continue
 		}
 		reporter.Observe()
-		declarer := method.TaskCapability.Declarer(party(conversation.Leg).Other())
+		declarer := method.TaskCapability.Declarer(conversation.Party().Other())
 		if !method.TaskCapability.DeclaredIn(declaredBy(conversation, declarer)) {
 			reporter.Violation(said, rules.Mismatch{
 				Wanted: "a task only if " + method.TaskCapability.Path + " is declared", Found: "a task without that", Where: "/result/task",
@@ -536,7 +536,7 @@ func listsForAnybody(conversation *rules.Conversation, reporter *rules.Reporter)
 // taskRequests returns the exchanges that carry requests about tasks and were
 // accepted.
 func taskRequests(conversation *rules.Conversation) []*exchange {
-	return slices.DeleteFunc(exchanges(conversation), func(one *exchange) bool {
+	return slices.DeleteFunc(slices.Clone(exchanges(conversation)), func(one *exchange) bool {
 		return !one.asks() || !one.accepted() || !strings.HasPrefix(one.sent.Method, "tasks/")
 	})
 }

@@ -546,7 +546,7 @@ func subscriptionOf(said *rules.Message, subscriptions map[jsonrpc.ID]*rules.Mes
 // subscriptionsTo returns the subscriptions of the client, by id.
 func subscriptionsTo(conversation *rules.Conversation) map[jsonrpc.ID]*rules.Message {
 	all := map[jsonrpc.ID]*rules.Message{}
-	for _, said := range byPeer(conversation) {
+	for _, said := range conversation.ByPeer() {
 		if isRequest(said) && said.Method == listenMethod {
 			all[said.ID] = said
 		}
@@ -624,6 +624,11 @@ func extensionClientRules() []rules.Rule {
 			Text:         "cancels extension tasks with tasks/cancel, not with notifications/cancelled",
 			Requirements: []string{"tasks-extension.cancel.by-request"},
 			Judge:        ofClient(cancelledTasks),
+		},
+		{
+			Text:         "repeats the taskId of tasks/get, tasks/update and tasks/cancel in the header Mcp-Name",
+			Requirements: []string{"tasks-extension.routing.name"},
+			Judge:        everyMirror(taskMirror, missingMirror, otherMirror),
 		},
 	}
 }

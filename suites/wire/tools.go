@@ -321,6 +321,10 @@ func toolResult(said *rules.Message) (result found, there bool) {
 
 // toolResults returns the results of all tools.
 func toolResults(conversation *rules.Conversation) []found {
+	return rules.Shared(conversation, "toolResults", readToolResults)
+}
+
+func readToolResults(conversation *rules.Conversation) []found {
 	var all []found
 	for _, method := range []string{"tools/call", "tasks/result", "tasks/get"} {
 		for _, said := range conversation.Results(method) {

@@ -250,7 +250,7 @@ func describeEvent(event transcript.Event) string {
 
 // cancelled tells whether the client gave up the request of an exchange.
 func (e *exchange) cancelled(conversation *rules.Conversation) bool {
-	return slices.ContainsFunc(byPeer(conversation), func(said *rules.Message) bool {
+	return slices.ContainsFunc(conversation.ByPeer(), func(said *rules.Message) bool {
 		return said.Method == "notifications/cancelled" && jsonrpc.IDOf(said.ParamsObject()["requestId"]) == e.sent.ID
 	})
 }
@@ -450,7 +450,7 @@ func answeredBy(request *rules.Message, event transcript.Event) bool {
 // tokensGiven counts the requests that gave each progress token.
 func tokensGiven(conversation *rules.Conversation) map[jsonrpc.ID]int {
 	given := map[jsonrpc.ID]int{}
-	for _, said := range byPeer(conversation) {
+	for _, said := range conversation.ByPeer() {
 		if token, there := progressToken(said); there {
 			given[jsonrpc.IDOf(token)]++
 		}

@@ -62,30 +62,15 @@ func isMessage(said *rules.Message) bool { return isCall(said) || isResponse(sai
 
 func isObject(said *rules.Message) bool { return said.Object != nil }
 
-// byPeer returns the messages that the target received.
-func byPeer(conversation *rules.Conversation) []*rules.Message {
-	var said []*rules.Message
-	for _, message := range conversation.Messages {
-		if !message.FromTarget(conversation.Leg) {
-			said = append(said, message)
-		}
-	}
-	return said
-}
-
-// party is the target, as a schema knows it.
-func party(leg rules.Leg) protocol.Party {
-	if leg.Role == protocol.ClientRole {
-		return protocol.Client
-	}
-	return protocol.Server
-}
-
 // negotiations returns, for each message, the revision that it is said in: that of
 // the leg until a handshake says otherwise. The answer that negotiates is itself in
 // the revision that it names, and the result for a request of the stateless era in
 // the one that the request names.
 func negotiations(conversation *rules.Conversation) []string {
+	return rules.Shared(conversation, "negotiations", readNegotiations)
+}
+
+func readNegotiations(conversation *rules.Conversation) []string {
 	revisions := make([]string, len(conversation.Messages))
 	spoken := conversation.Revision
 	for index, said := range conversation.Messages {
@@ -107,6 +92,10 @@ func negotiations(conversation *rules.Conversation) []string {
 // schemas returns, for each message, the schema that it is to be judged by;
 // nil where none is known, and where a handshake names a revision that has none.
 func schemas(conversation *rules.Conversation) []*schema.Schema {
+	return rules.Shared(conversation, "schemas", readSchemas)
+}
+
+func readSchemas(conversation *rules.Conversation) []*schema.Schema {
 	judging := make([]*schema.Schema, len(conversation.Messages))
 	for index, revision := range negotiations(conversation) {
 		if asked, some := revisionAsked(conversation.Messages[index]); some {
@@ -139,13 +128,21 @@ func hasHandshake(known *schema.Schema) bool {
 // originals returns the target's messages without those that it delivered a
 // second time.
 func originals(conversation *rules.Conversation) []*rules.Message {
+	return rules.Shared(conversation, "originals", readOriginals)
+}
+
+func readOriginals(conversation *rules.Conversation) []*rules.Message {
 	repeated := redelivered(conversation)
-	return slices.DeleteFunc(conversation.ByTarget(), func(said *rules.Message) bool { return repeated[said] })
+	return slices.DeleteFunc(slices.Clone(conversation.ByTarget()), func(said *rules.Message) bool { return repeated[said] })
 }
 
 // redelivered returns the messages that the target sent again because the
 // client came back for them with Last-Event-ID.
 func redelivered(conversation *rules.Conversation) map[*rules.Message]bool {
+	return rules.Shared(conversation, "redelivered", readRedelivered)
+}
+
+func readRedelivered(conversation *rules.Conversation) map[*rules.Message]bool {
 	resumed := resumedStreams(conversation)
 	if len(resumed) == 0 {
 		return nil
@@ -175,6 +172,10 @@ func resumedStreams(conversation *rules.Conversation) map[string]bool {
 // refusedStreams are the HTTP exchanges that were answered with an error
 // status. Over stdio there are none.
 func refusedStreams(conversation *rules.Conversation) map[string]bool {
+	return rules.Shared(conversation, "refusedStreams", readRefusedStreams)
+}
+
+func readRefusedStreams(conversation *rules.Conversation) map[string]bool {
 	refused := map[string]bool{}
 	for _, event := range conversation.Events {
 		if event.Kind == transcript.Head && event.From == protocol.Server && event.HTTP != nil &&
