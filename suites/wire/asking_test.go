@@ -14,7 +14,7 @@ import (
 )
 
 // askingRules are those of the pages tasks, sampling and elicitation.
-var askingRules = slices.Concat(TaskRules(), SamplingRules(), ElicitationRules())
+var askingRules = ofPages("tasks.", "sampling.", "elicitation.")
 
 // brokenAndSeen returns the requirements of rules that are broken, and of
 // those that had something to judge.

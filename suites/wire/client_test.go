@@ -33,6 +33,16 @@ var (
 	statelessHTTP   = rules.Leg{Role: protocol.ClientRole, Revision: "2026-07-28", Transport: protocol.HTTP}
 )
 
+// everyRule returns the rules of all pages.
+func everyRule() []rules.Rule {
+	return slices.Concat(
+		BaseRules(), LifecycleRules(), VersioningRules(), encoding(), StdioRules(), TransportRules(), PatternRules(), InputRules(), SubscriptionRules(),
+		CancellationRules(), PingRules(), ProgressRules(), TaskRules(), RootRules(), SamplingRules(), ElicitationRules(),
+		PromptRules(), ResourceRules(), ToolRules(), CompletionRules(), LoggingRules(), PaginationRules(), TasksExtensionRules(),
+		CachingRules(),
+	)
+}
+
 // clientRules are the rules that stand for a client of a leg.
 func clientRules(t testing.TB, leg rules.Leg) []rules.Rule {
 	t.Helper()
@@ -40,12 +50,7 @@ func clientRules(t testing.TB, leg rules.Leg) []rules.Rule {
 	if err != nil {
 		t.Fatal(err)
 	}
-	environment := conform.Environment{Leg: leg, Catalogue: requirements, Rules: slices.Concat(
-		BaseRules(), LifecycleRules(), VersioningRules(), TransportRules(), PatternRules(), InputRules(), SubscriptionRules(),
-		CancellationRules(), PingRules(), ProgressRules(), TaskRules(), RootRules(), SamplingRules(), ElicitationRules(),
-		PromptRules(), ResourceRules(), ToolRules(), CompletionRules(), LoggingRules(), PaginationRules(), TasksExtensionRules(),
-		CachingRules(),
-	)}
+	environment := conform.Environment{Leg: leg, Catalogue: requirements, Rules: everyRule()}
 	standing, _ := environment.StandingRules()
 	return standing
 }

@@ -14,7 +14,10 @@ import (
 	"github.com/mcpconform/mcpconform/internal/rules"
 )
 
-// lines are the rules of stdio.
+// StdioRules are the rules of stdio.
+func StdioRules() []rules.Rule { return append(lines(), directions()...) }
+
+// lines are about what is written on standard output and input.
 func lines() []rules.Rule {
 	return []rules.Rule{
 		{

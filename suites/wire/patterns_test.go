@@ -15,7 +15,7 @@ import (
 // patternRules are those of the pages about patterns, with the rules of the schema,
 // which must leave to them what is theirs.
 var patternRules = slices.DeleteFunc(
-	slices.Concat(PatternRules(), InputRules(), SubscriptionRules(), SamplingRules(), ElicitationRules(), schemaRules()),
+	ofPages("patterns.", "mrtr.", "subscriptions.", bySubscriptions, "sampling.", "elicitation.", "base.schema.", "base.dialects."),
 	func(rule rules.Rule) bool { return rule.Requirements[0] == "elicitation.request.members" }, // of 2025-06-18 alone
 )
 

@@ -110,7 +110,7 @@ func breakBy(reporter *rules.Reporter, said *rules.Message, prefix string, viola
 
 func validResults(conversation *rules.Conversation, reporter *rules.Reporter) {
 	judging := schemas(conversation)
-	tasks := taskMethods(conversation)
+	creating := taskMethods(conversation)
 	for _, said := range conversation.ByTarget() {
 		known := judging[said.Index]
 		result, there := said.Result()
@@ -120,10 +120,10 @@ func validResults(conversation *rules.Conversation, reporter *rules.Reporter) {
 		reporter.Observe()
 		method := said.Request.Method
 		standard, _ := known.Method(method)
-		switch payloadOf := tasks[taskID(said.Request.ParamsObject())]; {
+		switch payloadOf := creating[taskID(said.Request.ParamsObject())]; {
 		case standard.TaskResult != "" && asksForTask(said.Request) && isCreatedTask(result):
 			report(reporter, said, "/result", known.Validate(standard.TaskResult, result))
-		case method == "tasks/result" && payloadOf != "":
+		case method == "creating/result" && payloadOf != "":
 			report(reporter, said, "/result", known.ValidateResult(payloadOf, result))
 		default:
 			report(reporter, said, "/result", known.ValidateResult(method, result))

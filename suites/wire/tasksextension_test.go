@@ -114,13 +114,13 @@ func TestTasksExtensionRules(t *testing.T) {
 		}
 		t.Run(test.name, func(t *testing.T) {
 			t.Parallel()
-			found, _ := brokenAndSeen(TasksExtensionRules(), converse(t, statelessLeg, test.script))
+			found, _ := brokenAndSeen(ofPages("tasks-extension."), converse(t, statelessLeg, test.script))
 			if difference := cmp.Diff(append([]string{}, test.broken...), append([]string{}, found...)); difference != "" {
 				t.Errorf("broken requirements (-wanted +found):\n%s", difference)
 			}
 		})
 	}
-	for _, rule := range TasksExtensionRules() {
+	for _, rule := range ofPages("tasks-extension.") {
 		if id := rule.Requirements[0]; !tested[id] && !brokenByClients[id] {
 			t.Errorf("no test breaks the rule %q (%s)", rule.Text, rule.Requirements[0])
 		}

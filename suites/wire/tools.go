@@ -18,7 +18,10 @@ import (
 )
 
 // ToolRules are the rules of the page server/tools.
-func ToolRules() []rules.Rule {
+func ToolRules() []rules.Rule { return append(toolRules(), headers()...) }
+
+// toolRules are about lists of tools, and results of calls.
+func toolRules() []rules.Rule {
 	return []rules.Rule{
 		{
 			Text:         "lists no two tools with the same name",

@@ -17,12 +17,12 @@ import (
 	"github.com/mcpconform/mcpconform/internal/transport"
 )
 
-// TransportRules returns the rules of the page basic/transports.
+// TransportRules are the rules of Streamable HTTP.
 func TransportRules() []rules.Rule {
-	return slices.Concat(encoding(), lines(), responses(), streams(), listening(), resumption(), sessions(), directions(), headers(), posts(), mirrorRules())
+	return slices.Concat(responses(), streams(), listening(), resumption(), sessions(), posts(), mirrorRules())
 }
 
-// encoding has the rule of every transport.
+// encoding are the rules of every transport.
 func encoding() []rules.Rule {
 	return []rules.Rule{
 		{

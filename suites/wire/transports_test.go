@@ -114,8 +114,7 @@ func eventOf(t *testing.T, text string) (transcript.Kind, []byte, *transcript.SS
 
 // judged returns the requirements of the transports that a conversation broke,
 // and those for which it had something to see.
-func judged(conversation *rules.Conversation) (broken, seen []string) {
-	judging := TransportRules()
+func judged(judging []rules.Rule, conversation *rules.Conversation) (broken, seen []string) {
 	broken, seen = []string{}, []string{}
 	for _, finding := range rules.Apply(judging, conversation) {
 		name := strings.TrimPrefix(finding.Rule, "transports.")
@@ -276,13 +275,11 @@ func TestTransportRules(t *testing.T) {
 
 		{"a visible session id", present, "> post-1 POST\n< post-1 200 Mcp-Session-Id:abc~!\n", nil, "http.session.characters"},
 		{"a session id with a letter of another alphabet", present, "> post-1 POST\n< post-1 200 Mcp-Session-Id:sé\n", []string{"http.session.characters"}, ""},
-		{"a byte that is not UTF-8", present, post("post-1", "1") + "< post-1 200 Content-Type:application/json\ns post-1 {\"jsonrpc\":\"2.0\",\"id\":1,\"result\":{\"a\":\"\xff\"}}\n. post-1",
-			[]string{"utf8"}, ""},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
 			t.Parallel()
-			broken, seen := judged(carry(t, test.revision, test.script))
+			broken, seen := judged(TransportRules(), carry(t, test.revision, test.script))
 			applying := slices.DeleteFunc(broken, func(name string) bool {
 				return test.revision == old && (name == "http.stream.primed" || name == "http.stream.retry.sent") ||
 					test.revision == present && name == "http.stream.kept"
@@ -294,6 +291,17 @@ func TestTransportRules(t *testing.T) {
 				t.Errorf("%s was not seen, only %q", test.seen, seen)
 			}
 		})
+	}
+}
+
+func TestEncoding(t *testing.T) {
+	t.Parallel()
+	for text, wanted := range map[string][]string{"é": {}, "\xff": {"utf8"}} {
+		script := post("post-1", "1") + "< post-1 200 Content-Type:application/json\ns post-1 {\"jsonrpc\":\"2.0\",\"id\":1,\"result\":{\"a\":\"" + text + "\"}}\n. post-1"
+		broken, seen := judged(encoding(), carry(t, "2025-11-25", script))
+		if difference := cmp.Diff(wanted, broken); difference != "" || len(seen) == 0 {
+			t.Errorf("%q: broken requirements (-wanted +found):\n%s", text, difference)
+		}
 	}
 }
 
@@ -328,7 +336,7 @@ func TestLinesOfStandardOutput(t *testing.T) {
 					Kind: transcript.Message, From: protocol.Server, Stream: "stdio", Sequence: len(events), Raw: []byte(raw),
 				})
 			}
-			broken, _ := judged(rules.NewConversation(stdio, events, true))
+			broken, _ := judged(StdioRules(), rules.NewConversation(stdio, events, true))
 			if difference := cmp.Diff(test.broken, broken); difference != "" {
 				t.Errorf("broken requirements (-wanted +found):\n%s", difference)
 			}
@@ -340,13 +348,14 @@ func FuzzTransportRules(f *testing.F) {
 	f.Add("{\n\"a\":1}\n{}", "text/event-stream; charset=x", "1")
 	f.Add("\xff\n\n{", "", "")
 	f.Add(`{"id":1,"result":{"tools":[{"inputSchema":{"items":[{"x-mcp-header":1}],"properties":{"a":{"x-mcp-header":""}}}}]}}`, "text/event-stream", "")
+	judging := ofPages("transports.", "tools.header.")
 	f.Fuzz(func(t *testing.T, output, contentType, id string) {
 		var events []transcript.Event
 		for line := range strings.SplitSeq(output, "\n") {
 			events = append(events, transcript.Event{Kind: transcript.Message, From: protocol.Server, Stream: "stdio", Sequence: len(events), Raw: []byte(line)})
 		}
-		judged(rules.NewConversation(stdio, events, true))
-		judged(rules.NewConversation(rules.Leg{Role: protocol.ServerRole, Revision: "2026-07-28", Transport: protocol.Stdio}, events, true))
+		judged(judging, rules.NewConversation(stdio, events, true))
+		judged(judging, rules.NewConversation(rules.Leg{Role: protocol.ServerRole, Revision: "2026-07-28", Transport: protocol.Stdio}, events, true))
 
 		events = []transcript.Event{
 			{Kind: transcript.Head, From: protocol.Client, Stream: "post-1", HTTP: &transcript.HTTP{Method: "POST"}},
@@ -357,7 +366,7 @@ func FuzzTransportRules(f *testing.F) {
 		}
 		for _, revision := range []string{overHTTP.Revision, "2026-07-28"} {
 			leg := rules.Leg{Role: protocol.ServerRole, Revision: revision, Transport: protocol.HTTP}
-			broken, seen := judged(rules.NewConversation(leg, events, true))
+			broken, seen := judged(judging, rules.NewConversation(leg, events, true))
 			for _, name := range broken {
 				if !slices.Contains(seen, name) {
 					t.Errorf("%s: %s is broken, but was not seen", revision, name)
