@@ -8,15 +8,18 @@ import (
 	"github.com/mcpconform/mcpconform/internal/jsonrpc"
 )
 
+// HasFlaw tells whether the text of a message has a flaw of a kind.
 func HasFlaw(said *Message, kind jsonrpc.FlawKind) bool {
 	return slices.ContainsFunc(said.Flaws, func(found jsonrpc.Flaw) bool { return found.Kind == kind })
 }
 
+// IsRefusal tells whether a message is a response with an error.
 func IsRefusal(said *Message) bool {
 	_, refused := said.Error()
 	return IsResponse(said) && refused
 }
 
+// IncompleteError says what a refusal lacks of the members that each error has.
 func IncompleteError(said *Message) Mismatch {
 	refusal, isObject := said.Object["error"].(map[string]any)
 	if !isObject {
@@ -30,6 +33,7 @@ func IncompleteError(said *Message) Mismatch {
 	return Mismatch{}
 }
 
+// FractionalCode says what is wrong with the code of a refusal that is not an integer.
 func FractionalCode(said *Message) Mismatch {
 	code := said.Object["error"].(map[string]any)["code"]
 	if _, isNumber := code.(json.Number); isNumber && jsonrpc.IDOf(code).IsInteger() {
@@ -44,10 +48,13 @@ func IsWholeError(refusal *Message) bool {
 	return IncompleteError(refusal) == nothing && FractionalCode(refusal) == nothing
 }
 
+// IsRequest tells whether a message is a request.
 func IsRequest(said *Message) bool { return said.Kind == jsonrpc.Request }
 
+// IsResponse tells whether a message is a response, with a result or an error.
 func IsResponse(said *Message) bool { return said.Kind == jsonrpc.Response }
 
+// IsCall tells whether a message is a request or a notification.
 func IsCall(said *Message) bool {
 	return said.Kind == jsonrpc.Request || said.Kind == jsonrpc.Notification
 }

@@ -1,3 +1,4 @@
+// Package patterns has the rules of the page basic/patterns: which side sends what.
 package patterns
 
 import (

@@ -10,7 +10,7 @@ import (
 	"github.com/mcpconform/mcpconform/internal/rules"
 	"github.com/mcpconform/mcpconform/internal/rules/claims"
 	"github.com/mcpconform/mcpconform/internal/rules/facts"
-	"github.com/mcpconform/mcpconform/internal/rules/forms"
+	"github.com/mcpconform/mcpconform/internal/rules/formats"
 	"github.com/mcpconform/mcpconform/internal/rules/places"
 	"github.com/mcpconform/mcpconform/internal/rules/tasks"
 )
@@ -83,7 +83,7 @@ func extensionNames(conversation *rules.Conversation, reporter *rules.Reporter) 
 }
 
 func isExtension(name string) bool {
-	return forms.HasPrefix(name) && forms.PrefixIsSeries(name) && forms.LabelsAreValid(name) && forms.NameIsEnclosed(name) && forms.NameIsPlain(name)
+	return formats.HasPrefix(name) && formats.PrefixIsSeries(name) && formats.LabelsAreValid(name) && formats.NameIsEnclosed(name) && formats.NameIsPlain(name)
 }
 
 // extendedResults looks at the results of a server with extensions for clients that

@@ -1,3 +1,5 @@
+// Package claims knows the places of messages about which a page has a rule of its own.
+// The common rule about the schema leaves them out: one cause is one failure.
 package claims
 
 import (
@@ -31,6 +33,7 @@ func isHint(method, place string) bool {
 // introduced are the places of initialize that rules of their own judge.
 var introduced = regexp.MustCompile(`^/params(?:/(?:protocolVersion|capabilities|clientInfo(?:/(?:name|version))?))?$`)
 
+// InputRequestsPlace is where a result of the stateless era asks for input.
 const InputRequestsPlace = "/result/inputRequests"
 
 // IsOfInput tells whether what the schema says of a place in a result, or of a

@@ -36,6 +36,7 @@ var (
 	requiredElicitations = regexp.MustCompile(`^/error/data(?:/.*)?$`)
 )
 
+// MemberClaimed is Claimed for members that may be missing.
 func MemberClaimed(method, place string) bool {
 	places, some := memberClaims[method]
 	return some && places.MatchString(place) || place == ResultTypePlace || isHint(method, place)

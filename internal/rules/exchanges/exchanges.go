@@ -1,3 +1,5 @@
+// Package exchanges reads the HTTP requests of a conversation, with what answered each
+// and the streams that resume it (basic/transports/streamable-http).
 package exchanges
 
 import (
@@ -115,6 +117,7 @@ func EventID(event transcript.Event) string {
 	return *event.SSE.ID
 }
 
+// LastEventID returns the event after which the request resumes a stream.
 func (e *Exchange) LastEventID() (id string, resumes bool) {
 	id = e.Request.HTTP.Header.Get(lastEventID)
 	return id, id != ""
@@ -144,6 +147,7 @@ func (e *Exchange) Status() int {
 	return e.Head.HTTP.Status
 }
 
+// Accepted tells whether the answer is a success.
 func (e *Exchange) Accepted() bool {
 	return e.Status() >= http.StatusOK && e.Status() < http.StatusMultipleChoices
 }
@@ -232,6 +236,7 @@ func (e *Exchange) Explained() []transcript.Event {
 	return events
 }
 
+// HeaderShown shows the values of a header for people.
 func HeaderShown(given []string) string {
 	if len(given) == 0 {
 		return "no such header"
@@ -271,6 +276,7 @@ func (e *Exchange) Family(all []*Exchange) []*Exchange {
 	return slices.DeleteFunc(slices.Clone(all), func(other *Exchange) bool { return other.Root() != e })
 }
 
+// AnsweredIn tells whether one of the exchanges brought the response to the request.
 func (e *Exchange) AnsweredIn(family []*Exchange) bool {
 	return slices.ContainsFunc(family, func(other *Exchange) bool { return e.Answer(other.Said) != nil })
 }

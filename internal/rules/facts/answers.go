@@ -1,3 +1,6 @@
+// Package facts tells what was agreed, declared, asked and answered in a conversation,
+// for rules of several pages. It judges nothing by itself; the few judges here are
+// parts of rules that several pages have.
 package facts
 
 import (
@@ -41,7 +44,7 @@ func responsesGiven(conversation *rules.Conversation) []Answer {
 		request := said.Request
 		if request.Method == "tasks/result" {
 			request = creators[tasks.ID(request.ParamsObject())]
-		} else if tasks.Made(request) != "" {
+		} else if tasks.OfRequest(request) != "" {
 			continue
 		}
 		if request != nil && InputCapabilities[request.Method] != "" {
@@ -120,6 +123,7 @@ func Unannounced(method, capability string, takes func(Answer) bool) rules.Judge
 	})
 }
 
+// AnyAnswer is true: every answer needs the capability.
 func AnyAnswer(Answer) bool { return true }
 
 // InputCapabilities are what servers may ask for, by method, with the capability of the

@@ -10,10 +10,11 @@ import (
 // that it names, nil if there was none.
 type Withdrawal struct {
 	*rules.Message
-	Id      jsonrpc.ID
+	ID      jsonrpc.ID
 	Request *rules.Message
 }
 
+// Withdrawals returns the cancellations of the target, in their order.
 func Withdrawals(conversation *rules.Conversation) []Withdrawal {
 	var all []Withdrawal
 	requests := map[jsonrpc.ID]*rules.Message{}
@@ -30,7 +31,7 @@ func Withdrawals(conversation *rules.Conversation) []Withdrawal {
 	}
 	for i, one := range all {
 		if one.Request == nil && conversation.Transport == protocol.HTTP { // where one POST may overtake another
-			all[i].Request = requests[one.Id]
+			all[i].Request = requests[one.ID]
 		}
 	}
 	return all

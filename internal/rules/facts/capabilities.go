@@ -23,6 +23,7 @@ func HandshakeOf(conversation *rules.Conversation) *rules.Message {
 	return nil
 }
 
+// DeclaredBy returns the capabilities that one side declared in the handshake.
 func DeclaredBy(conversation *rules.Conversation, declarer protocol.Party) any {
 	if declarer == protocol.Client {
 		return conversation.ClientCapabilities

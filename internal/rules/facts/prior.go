@@ -6,6 +6,7 @@ import (
 	"github.com/mcpconform/mcpconform/internal/rules"
 )
 
+// IsAnonymous tells whether a response has no id, or null for one.
 func IsAnonymous(said *rules.Message) bool {
 	return said.ID == jsonrpc.NoID || said.ID == jsonrpc.NullID
 }

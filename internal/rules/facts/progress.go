@@ -6,6 +6,7 @@ import (
 	"github.com/mcpconform/mcpconform/internal/rules/tasks"
 )
 
+// ProgressMethod is the method of reports of progress.
 const ProgressMethod = "notifications/progress"
 
 // A ProgressReport is a progress notification with the requests that it may be about:
@@ -16,6 +17,7 @@ type ProgressReport struct {
 	Requests []*rules.Message
 }
 
+// ProgressReports returns those of the target, each delivered once.
 func ProgressReports(conversation *rules.Conversation) []ProgressReport {
 	return rules.Shared(conversation, "progressReports", readProgressReports)
 }
@@ -49,7 +51,7 @@ func Creators(conversation *rules.Conversation) map[string]*rules.Message {
 func readCreators(conversation *rules.Conversation) map[string]*rules.Message {
 	requests := map[string]*rules.Message{}
 	for _, said := range conversation.ByPeer() {
-		if id := tasks.Made(said); rules.IsRequest(said) && id != "" {
+		if id := tasks.OfRequest(said); rules.IsRequest(said) && id != "" {
 			requests[id] = said
 		}
 	}

@@ -8,6 +8,7 @@ import (
 	"github.com/mcpconform/mcpconform/internal/rules"
 )
 
+// IsCoreType tells whether the core protocol defines a resultType.
 func IsCoreType(kind string) bool { return kind == Complete || kind == InputRequired }
 
 // ResultTypes are the types of results that known extensions add to those of the
@@ -17,6 +18,7 @@ var ResultTypes = map[string][]string{
 	"io.modelcontextprotocol/ui":    nil,
 }
 
+// UnknownExtension tells whether it is not known which types of results an extension adds.
 func UnknownExtension(name string) bool {
 	_, known := ResultTypes[name]
 	return !known

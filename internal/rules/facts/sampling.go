@@ -5,6 +5,7 @@ import (
 	"github.com/mcpconform/mcpconform/internal/rules/places"
 )
 
+// SamplingMethod asks the client for a message of its model.
 const SamplingMethod = "sampling/createMessage"
 
 // A Turn is one message of a conversation with a model.
@@ -23,6 +24,7 @@ func Turns(ask rules.Ask) []Turn {
 	return all
 }
 
+// TurnAt reads one message of a sampling request, or its result.
 func TurnAt(message places.Place) Turn {
 	role, _ := message.Member("role")
 	one := Turn{Place: message, Role: role.Text(), Blocks: message.Items("content")}

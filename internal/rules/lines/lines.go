@@ -1,3 +1,5 @@
+// Package lines reads the lines that a target wrote over stdio: which are messages, which
+// were meant for one, and which belong together.
 package lines
 
 import (

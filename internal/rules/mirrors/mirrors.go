@@ -1,3 +1,6 @@
+// Package mirrors compares what requests of the stateless era say in their body with the
+// headers that repeat it (basic/transports/streamable-http#request-metadata), and reads
+// the annotations x-mcp-header by which tools designate such headers.
 package mirrors
 
 import (
@@ -12,11 +15,12 @@ import (
 	"github.com/mcpconform/mcpconform/internal/rules"
 	"github.com/mcpconform/mcpconform/internal/rules/exchanges"
 	"github.com/mcpconform/mcpconform/internal/rules/facts"
-	"github.com/mcpconform/mcpconform/internal/rules/forms"
+	"github.com/mcpconform/mcpconform/internal/rules/formats"
 	"github.com/mcpconform/mcpconform/internal/rules/places"
 	"github.com/mcpconform/mcpconform/internal/transport"
 )
 
+// StatelessPosts returns the POSTs with a request or notification of the stateless era.
 func StatelessPosts(conversation *rules.Conversation) []*exchanges.Exchange {
 	spoken := facts.Negotiations(conversation)
 	var kept []*exchanges.Exchange
@@ -190,7 +194,7 @@ func (m mirror) flaw() mirrorFlaw {
 // is tells whether a text says the value; numbers count, however they are written.
 func (m mirror) is(text string) bool {
 	if number, isNumber := m.Value.(json.Number); isNumber {
-		return forms.SameNumber(number, json.Number(text))
+		return formats.SameNumber(number, json.Number(text))
 	}
 	return text == m.text
 }

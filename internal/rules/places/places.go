@@ -1,3 +1,5 @@
+// Package places finds values in messages, with the JSON pointer to each: what a report
+// shows of a message that breaks a rule.
 package places
 
 import (

@@ -30,6 +30,7 @@ func Carry(t *testing.T, revision, script string) *rules.Conversation {
 	return CarryFor(t, rules.Leg{Role: protocol.ServerRole, Revision: revision, Transport: protocol.HTTP}, script)
 }
 
+// CarryFor is Carry for any role, revision and transport.
 func CarryFor(t *testing.T, leg rules.Leg, script string) *rules.Conversation {
 	t.Helper()
 	var events []transcript.Event
@@ -118,23 +119,30 @@ func Post(stream, id string) string {
 	return fmt.Sprintf("> %s POST\nc %s {\"jsonrpc\":\"2.0\",\"id\":%s,\"method\":\"ping\"}\n", stream, stream, id)
 }
 
+// Call is a POST that calls a tool with a progress token.
 func Call(stream, id, token string) string {
 	return fmt.Sprintf("> %s POST\nc %s {\"jsonrpc\":\"2.0\",\"id\":%s,\"method\":\"tools/call\",\"params\":{\"name\":\"n\",\"_meta\":{\"progressToken\":%q}}}\n",
 		stream, stream, id, token)
 }
 
+// Get opens a stream by GET.
 func Get(stream string) string { return "> " + stream + " GET\n" + Opened(stream) }
 
+// Resume opens one that continues after an event.
 func Resume(stream, after string) string {
 	return "> " + stream + " GET Last-Event-Id:" + after + "\n" + Opened(stream)
 }
 
+// Opened is the head of an event stream.
 func Opened(stream string) string { return "< " + stream + " 200 Content-Type:text/event-stream\n" }
 
+// Result is an empty result.
 func Result(id string) string { return `{"jsonrpc":"2.0","id":` + id + `,"result":{}}` + "\n" }
 
+// ProgressOf is a report of progress for a token.
 func ProgressOf(token string) string {
 	return `{"jsonrpc":"2.0","method":"notifications/progress","params":{"progressToken":"` + token + `","progress":1}}` + "\n"
 }
 
+// Notified is a POST with a notification.
 const Notified = "> post-1 POST\nc post-1 {\"jsonrpc\":\"2.0\",\"method\":\"notifications/initialized\"}\n"

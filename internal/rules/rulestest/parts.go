@@ -5,6 +5,7 @@ import (
 	"strings"
 )
 
+// Good is what a task has beside id and status.
 const Good = `"createdAt":"2026-01-01T00:00:00Z","lastUpdatedAt":"2026-01-01T00:00:00.5+01:00","ttl":60000`
 
 // AsksAsTask calls a tool as a task; made is the answer.
@@ -12,10 +13,12 @@ func AsksAsTask(id string) string {
 	return `c {"jsonrpc":"2.0","id":` + id + `,"method":"tools/call","params":{"name":"n","task":{},"_meta":{"progressToken":"t"}}}` + "\n"
 }
 
+// Made is the announcement of a task.
 func Made(id, task, more string) string {
 	return `s {"jsonrpc":"2.0","id":` + id + `,"result":{"task":{"taskId":"` + task + `","status":"working",` + Good + `}` + more + "}}\n"
 }
 
+// Secret is a task id that nobody can guess.
 const Secret = "WBAWGOLLOXKRJVJJTFFAF2H2WJ"
 
 // About asks with a method about the task and answers with the result.
@@ -24,10 +27,12 @@ func About(id, method, result string) string {
 		`s {"jsonrpc":"2.0","id":` + id + `,"result":` + result + "}\n"
 }
 
+// State is the task in a status.
 func State(status, more string) string {
 	return `{"taskId":"` + Secret + `","status":"` + status + `",` + Good + more + `}`
 }
 
+// OneTask is a session with one task.
 var OneTask = Opening + AsksAsTask("2") + Made("2", Secret, "")
 
 const (
@@ -51,6 +56,7 @@ func Asked(pairs ...string) []string {
 	return lines
 }
 
+// Handshake is that of a server with capabilities, for Talk.
 func Handshake(capabilities string) []string {
 	return []string{
 		`>{"jsonrpc":"2.0","id":"init","method":"initialize","params":{"capabilities":{}}}`,
@@ -58,10 +64,13 @@ func Handshake(capabilities string) []string {
 	}
 }
 
+// Weather is a tool with an outputSchema.
 const Weather = `{"name":"weather","inputSchema":{"type":"object"},"outputSchema":{"type":"object","properties":{"t":{"type":"number"}},"required":["t"]}}`
 
+// Tools is a result of tools/list.
 func Tools(definitions ...string) string { return `{"tools":[` + strings.Join(definitions, ",") + `]}` }
 
+// Tool is a tool without parameters.
 func Tool(name string) string {
 	return fmt.Sprintf(`{"name":%q,"inputSchema":{"type":"object"}}`, name)
 }
@@ -71,6 +80,7 @@ func Meta(capabilities string) string {
 	return `"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":` + capabilities + `}`
 }
 
+// Everything is what a client of the stateless era can declare.
 const Everything = `{"roots":{},"sampling":{},"elicitation":{"form":{},"url":{}}}`
 
 // AsksOnce is a call of a tool of a client with capabilities, and the result.
@@ -93,10 +103,12 @@ func Listens(id, filter string) string {
 	return `c {"jsonrpc":"2.0","id":` + id + `,"method":"subscriptions/listen","params":{"notifications":` + filter + `,` + Meta(Everything) + `}}` + "\n"
 }
 
+// Told is a notification on a subscription.
 func Told(id, method, params string) string {
 	return `s {"jsonrpc":"2.0","method":"notifications/` + method + `","params":{` + params + `"_meta":{"io.modelcontextprotocol/subscriptionId":` + id + `}}}` + "\n"
 }
 
+// Agrees acknowledges a subscription.
 func Agrees(id, filter string) string {
 	return Told(id, "subscriptions/acknowledged", `"notifications":`+filter+`,`)
 }
@@ -106,6 +118,7 @@ const (
 	Ended   = `s {"jsonrpc":"2.0","id":5,"result":{"resultType":"complete","_meta":{"io.modelcontextprotocol/subscriptionId":5}}}` + "\n"
 )
 
+// Subscribed is a subscription to changes of tools that was acknowledged.
 var Subscribed = Listens("5", ToTools) + Agrees("5", ToTools)
 
 // Streamed puts a script of messages on one event stream over HTTP.
@@ -122,6 +135,7 @@ func Streamed(stream, script string) string {
 	return text.String()
 }
 
+// Opening is a handshake of 2025-11-25 over stdio, for Converse.
 const Opening = `
 	c {"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{"sampling":{}},"clientInfo":{"name":"c","version":"1"}}}
 	s {"jsonrpc":"2.0","id":1,"result":{"protocolVersion":"2025-11-25","capabilities":{"tools":{},"tasks":{"requests":{"tools":{"call":{}}}},"logging":{}},"serverInfo":{"name":"s","version":"1"}}}
@@ -138,6 +152,7 @@ const (
 	Working = `c {"jsonrpc":"2.0","id":2,"method":"tools/call","params":{"name":"n","_meta":{"progressToken":"t"}}}` + "\n"
 )
 
+// Progress is a report of progress of the server.
 func Progress(token, value string) string {
 	return `s {"jsonrpc":"2.0","method":"notifications/progress","params":{"progressToken":` + token + `,"progress":` + value + `}}` + "\n"
 }
@@ -147,6 +162,7 @@ func Sampling(id, more string) string {
 	return `s {"jsonrpc":"2.0","id":` + id + `,"method":"sampling/createMessage","params":{"messages":[],"maxTokens":1` + more + `}}` + "\n"
 }
 
+// Cancels is a cancellation by the server.
 func Cancels(id string) string {
 	return `s {"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":` + id + `}}` + "\n"
 }
@@ -160,6 +176,7 @@ func AsksWith(capabilities, id, method, params string) string {
 		`"io.modelcontextprotocol/clientCapabilities":%s}%s}}`, id, method, capabilities, params) + "\n"
 }
 
+// AsksPlain is a request of a client without capabilities.
 func AsksPlain(id, method, params string) string { return AsksWith("{}", id, method, params) }
 
 // Gives is a result with all that a good one has, less its closing brace.
@@ -172,6 +189,7 @@ const (
 	Hinted = Final + `,"ttlMs":0,"cacheScope":"private"`
 )
 
+// Refuses is an error with data of the server.
 func Refuses(id, code, data string) string {
 	if data != "" {
 		data = `,"data":` + data

@@ -1,3 +1,5 @@
+// Package rulestest writes conversations for tests of rules as short scripts, and tells
+// which rules find them broken. Only tests use it.
 package rulestest
 
 import (

@@ -156,6 +156,7 @@ func JudgeEndings(created, states []places.Found, reporter *rules.Reporter) {
 	}
 }
 
+// UnexplainedFailures judges that failed tasks say why.
 func UnexplainedFailures(conversation *rules.Conversation, reporter *rules.Reporter) {
 	for _, said := range conversation.Results("tasks/get") {
 		result := places.ResultOf(said)

@@ -1,3 +1,5 @@
+// Package tasks tells the tasks of a conversation, those of the core protocol
+// (2025-11-25) and those of the extension, and judges what both pages say alike.
 package tasks
 
 import (
@@ -6,7 +8,7 @@ import (
 
 	"github.com/mcpconform/mcpconform/internal/mcp"
 	"github.com/mcpconform/mcpconform/internal/rules"
-	"github.com/mcpconform/mcpconform/internal/rules/forms"
+	"github.com/mcpconform/mcpconform/internal/rules/formats"
 	"github.com/mcpconform/mcpconform/internal/rules/places"
 )
 
@@ -19,8 +21,8 @@ func Related(said *rules.Message) (id string, there bool) {
 	return ID(object), there
 }
 
-// Made returns the id of the task that a request became, or "".
-func Made(request *rules.Message) string {
+// OfRequest returns the id of the task that a request became, or "".
+func OfRequest(request *rules.Message) string {
 	if !AskedFor(request) || len(request.Answers) == 0 {
 		return ""
 	}
@@ -31,17 +33,20 @@ func Made(request *rules.Message) string {
 // Terminal are the statuses that a task never leaves.
 var Terminal = []any{"completed", "failed", "cancelled"}
 
+// AskedFor tells whether a request asks to be run as a task.
 func AskedFor(request *rules.Message) bool {
 	_, asked := request.ParamsObject()["task"].(map[string]any)
 	return asked
 }
 
+// IsCreated tells whether a result announces a task instead of an outcome.
 func IsCreated(result any) bool {
 	object, _ := result.(map[string]any)
 	_, created := object["task"].(map[string]any)
 	return created
 }
 
+// ID returns the taskId of an object, or "".
 func ID(object map[string]any) string {
 	id, _ := object["taskId"].(string)
 	return id
@@ -60,7 +65,7 @@ func Created(conversation *rules.Conversation) []*rules.Message {
 }
 
 // IsTimestamp tells whether a text is a date and a time of ISO 8601.
-func IsTimestamp(text string) bool { return strings.ContainsRune(text, 'T') && forms.IsISO8601(text) }
+func IsTimestamp(text string) bool { return strings.ContainsRune(text, 'T') && formats.IsISO8601(text) }
 
 // CreatedTasks returns the tasks that the target announced.
 func CreatedTasks(conversation *rules.Conversation) []places.Found {

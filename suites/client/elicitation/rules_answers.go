@@ -69,7 +69,7 @@ func modelessClients(conversation *rules.Conversation, reporter *rules.Reporter)
 
 func modesTaken(conversation *rules.Conversation, reporter *rules.Reporter) {
 	for _, said := range conversation.ByTarget() {
-		if !rules.IsResponse(said) || said.Request == nil || said.Request.Method != elicitationMethod || tasks.Made(said.Request) != "" ||
+		if !rules.IsResponse(said) || said.Request == nil || said.Request.Method != elicitationMethod || tasks.OfRequest(said.Request) != "" ||
 			!mcp.Declares(conversation.ClientCapabilities, "elicitation") {
 			continue
 		}

@@ -6,7 +6,7 @@ import (
 	"github.com/mcpconform/mcpconform/internal/mcp"
 	"github.com/mcpconform/mcpconform/internal/rules"
 	"github.com/mcpconform/mcpconform/internal/rules/claims"
-	"github.com/mcpconform/mcpconform/internal/rules/forms"
+	"github.com/mcpconform/mcpconform/internal/rules/formats"
 	"github.com/mcpconform/mcpconform/internal/rules/places"
 )
 
@@ -118,8 +118,8 @@ func typedInPrompts(kind, definition string) rules.Judge {
 		for _, content := range places.OfType(places.PromptContent(conversation), kind) {
 			claims.JudgeMembers(conversation, reporter, content, definition, promptMediaType)
 			mimeType, _ := content.Member("mimeType")
-			if text, isString := mimeType.Value.(string); isString && !forms.IsMediaType(text) {
-				reporter.Violation(content.Said, rules.Mismatch{Wanted: forms.AMediaType, Found: rules.Show(text), Where: mimeType.Pointer})
+			if text, isString := mimeType.Value.(string); isString && !formats.IsMediaType(text) {
+				reporter.Violation(content.Said, rules.Mismatch{Wanted: formats.AMediaType, Found: rules.Show(text), Where: mimeType.Pointer})
 			}
 		}
 	}
@@ -153,11 +153,11 @@ func typedEmbeddings(conversation *rules.Conversation, reporter *rules.Reporter)
 		switch mimeType, there := resource.Member("mimeType"); {
 		case !there:
 			reporter.Violation(resource.Said, rules.Mismatch{
-				Wanted: forms.AMediaType, Found: "an embedded resource without mimeType", Where: resource.Pointer,
+				Wanted: formats.AMediaType, Found: "an embedded resource without mimeType", Where: resource.Pointer,
 			})
-		case !forms.IsMediaType(mimeType.Text()):
+		case !formats.IsMediaType(mimeType.Text()):
 			reporter.Violation(resource.Said, rules.Mismatch{
-				Wanted: forms.AMediaType, Found: rules.Show(mimeType.Value), Where: mimeType.Pointer,
+				Wanted: formats.AMediaType, Found: rules.Show(mimeType.Value), Where: mimeType.Pointer,
 			})
 		}
 	}

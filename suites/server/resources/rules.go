@@ -7,7 +7,7 @@ import (
 	"github.com/mcpconform/mcpconform/internal/rules"
 	"github.com/mcpconform/mcpconform/internal/rules/claims"
 	"github.com/mcpconform/mcpconform/internal/rules/facts"
-	"github.com/mcpconform/mcpconform/internal/rules/forms"
+	"github.com/mcpconform/mcpconform/internal/rules/formats"
 	"github.com/mcpconform/mcpconform/internal/rules/places"
 )
 
@@ -45,7 +45,7 @@ func Rules() []rules.Rule {
 					places.OfType(places.ToolContent(conversation), "resource_link"),
 					places.Within(places.OfType(places.ToolContent(conversation), "resource"), "resource"),
 				), "mimeType")
-			}, forms.AMediaType, forms.IsMediaType),
+			}, formats.AMediaType, formats.IsMediaType),
 		},
 		{
 			Text:         "returns binary resource contents with a base64 blob",
@@ -76,7 +76,7 @@ func Rules() []rules.Rule {
 			Requirements: []string{"resources.annotations.last-modified"},
 			Judge: places.JudgeText(func(conversation *rules.Conversation) []places.Found {
 				return annotations(conversation, "lastModified")
-			}, "a date and time of ISO 8601, such as 2025-01-12T15:00:58Z", forms.IsISO8601),
+			}, "a date and time of ISO 8601, such as 2025-01-12T15:00:58Z", formats.IsISO8601),
 		},
 		{
 			Text:         "sends notifications/resources/updated only to a client that sent resources/subscribe",

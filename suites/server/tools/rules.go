@@ -11,7 +11,7 @@ import (
 	"github.com/mcpconform/mcpconform/internal/rules"
 	"github.com/mcpconform/mcpconform/internal/rules/claims"
 	"github.com/mcpconform/mcpconform/internal/rules/facts"
-	"github.com/mcpconform/mcpconform/internal/rules/forms"
+	"github.com/mcpconform/mcpconform/internal/rules/formats"
 	"github.com/mcpconform/mcpconform/internal/rules/places"
 	"github.com/mcpconform/mcpconform/internal/rules/tasks"
 	"github.com/mcpconform/mcpconform/schema"
@@ -81,7 +81,7 @@ func toolRules() []rules.Rule {
 			Requirements: []string{"tools.content.mime-type"},
 			Judge: places.JudgeText(func(conversation *rules.Conversation) []places.Found {
 				return places.Within(places.OfType(places.ToolContent(conversation), "image", "audio"), "mimeType")
-			}, forms.AMediaType, forms.IsMediaType),
+			}, formats.AMediaType, formats.IsMediaType),
 		},
 	}
 }
@@ -246,7 +246,7 @@ func structureAsText(conversation *rules.Conversation, reporter *rules.Reporter)
 		reporter.Observe()
 		if !hasText(result, func(text string) bool {
 			value, _ := jsonrpc.Decode([]byte(text))
-			return !isObject || forms.SameJSON(structured.Value, value)
+			return !isObject || formats.SameJSON(structured.Value, value)
 		}) {
 			reporter.Violation(result.Said, rules.Mismatch{
 				Wanted: "a text block with the structured content as JSON", Found: "none that says the same", Where: result.Pointer + "/content",

@@ -53,7 +53,7 @@ func foreignCancellations(conversation *rules.Conversation, reporter *rules.Repo
 		reporter.Observe()
 		if cancelled.Request == nil && conversation.Complete {
 			reporter.Violation(cancelled.Message, rules.Mismatch{
-				Wanted: "the id of a request that it has sent", Found: cancelled.Id.String(), Where: "/params/requestId",
+				Wanted: "the id of a request that it has sent", Found: cancelled.ID.String(), Where: "/params/requestId",
 			})
 		}
 	}
@@ -64,7 +64,7 @@ func cancelledInitializations(conversation *rules.Conversation, reporter *rules.
 		reporter.Observe()
 		if cancelled.Request != nil && cancelled.Request.Method == "initialize" {
 			reporter.Violation(cancelled.Message, rules.Mismatch{
-				Wanted: "any request but initialize", Found: cancelled.Id.String() + ", which is initialize", Where: "/params/requestId",
+				Wanted: "any request but initialize", Found: cancelled.ID.String() + ", which is initialize", Where: "/params/requestId",
 			})
 		}
 	}
@@ -92,7 +92,7 @@ func lateCancellations(conversation *rules.Conversation, reporter *rules.Reporte
 		reporter.Observe()
 		if answers := cancelled.Request.Answers; len(answers) > 0 && answers[0].Index < latest {
 			reporter.Violation(said, rules.Mismatch{
-				Wanted: "a request that is still in progress", Found: cancelled.Id.String() + ", which was answered before", Where: "/params/requestId",
+				Wanted: "a request that is still in progress", Found: cancelled.ID.String() + ", which was answered before", Where: "/params/requestId",
 			})
 		}
 	}
@@ -119,7 +119,7 @@ func lastRead(conversation *rules.Conversation, said *rules.Message) int {
 
 // becameTask tells whether a request was answered by a task, of either era.
 func becameTask(request *rules.Message) bool {
-	return tasks.Made(request) != "" || len(request.Answers) > 0 && tasks.IsOfExtension(request.Answers[0])
+	return tasks.OfRequest(request) != "" || len(request.Answers) > 0 && tasks.IsOfExtension(request.Answers[0])
 }
 
 func taskCancellations(conversation *rules.Conversation, reporter *rules.Reporter) {
@@ -128,7 +128,7 @@ func taskCancellations(conversation *rules.Conversation, reporter *rules.Reporte
 			continue
 		}
 		reporter.Observe()
-		if tasks.Made(cancelled.Request) != "" && cancelled.Request.Answers[0].Index < cancelled.Index {
+		if tasks.OfRequest(cancelled.Request) != "" && cancelled.Request.Answers[0].Index < cancelled.Index {
 			reporter.Violation(cancelled.Message, rules.Mismatch{
 				Wanted: "tasks/cancel for a request that became a task", Found: "notifications/cancelled", Where: "/method",
 			})

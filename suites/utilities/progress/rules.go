@@ -140,7 +140,7 @@ func lateProgress(conversation *rules.Conversation, reporter *rules.Reporter) {
 // said.
 func over(request, said *rules.Message, order sendings) bool {
 	return slices.ContainsFunc(request.Answers, func(answer *rules.Message) bool {
-		return order.before(answer, said) && tasks.Made(request) == ""
+		return order.before(answer, said) && tasks.OfRequest(request) == ""
 	})
 }
 
@@ -252,7 +252,7 @@ func lateTaskProgress(conversation *rules.Conversation, reporter *rules.Reporter
 		if len(report.Requests) == 0 {
 			continue
 		}
-		task := tasks.Made(report.Requests[len(report.Requests)-1])
+		task := tasks.OfRequest(report.Requests[len(report.Requests)-1])
 		if task == "" {
 			continue
 		}

@@ -1,4 +1,6 @@
-package forms
+// Package formats tells whether texts and values have the form that the specification
+// gives them: media types, times, keys of _meta, equal JSON. It knows no conversation.
+package formats
 
 import (
 	"regexp"

@@ -1,4 +1,4 @@
-package forms
+package formats
 
 import (
 	"encoding/json"
@@ -43,6 +43,7 @@ func SameJSON(a, b any) bool {
 // compared exactly; those of doubles fit well.
 const longestNumber = 400
 
+// SameNumber tells whether two numbers are equal, however they are written.
 func SameNumber(a, b json.Number) bool {
 	if a == b {
 		return true

@@ -1,4 +1,4 @@
-package forms
+package formats
 
 import (
 	"encoding/json"

@@ -1,4 +1,4 @@
-package forms
+package formats
 
 import (
 	"regexp"
@@ -16,8 +16,10 @@ func splitKey(key string) (prefix, name string) {
 	return key[:slash], key[slash+1:]
 }
 
+// AnyKey is true: the rule is about every key of _meta.
 func AnyKey(string) bool { return true }
 
+// HasPrefix tells whether a key of _meta has a prefix.
 func HasPrefix(key string) bool { return strings.Contains(key, "/") }
 
 // HasLabels is true of a prefix that is a series of labels, good or bad.
@@ -32,11 +34,13 @@ func PrefixIsSeries(key string) bool {
 
 var label = regexp.MustCompile(`^[A-Za-z](?:[A-Za-z0-9-]*[A-Za-z0-9])?$`)
 
+// LabelsAreValid tells whether each label of the prefix begins with a letter and ends with a letter or digit.
 func LabelsAreValid(key string) bool {
 	prefix, _ := splitKey(key)
 	return !slices.ContainsFunc(strings.Split(prefix, "."), func(one string) bool { return !label.MatchString(one) })
 }
 
+// NameIsEnclosed tells whether the name begins and ends with a letter or digit.
 func NameIsEnclosed(key string) bool {
 	_, name := splitKey(key)
 	return name == "" || isAlphanumeric(name[0]) && isAlphanumeric(name[len(name)-1])
@@ -48,6 +52,7 @@ func isAlphanumeric(character byte) bool {
 
 var plainName = regexp.MustCompile(`^[A-Za-z0-9._-]*$`)
 
+// NameIsPlain tells whether the name has no other characters than those that it may have.
 func NameIsPlain(key string) bool {
 	_, name := splitKey(key)
 	return plainName.MatchString(name)
