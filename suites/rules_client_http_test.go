@@ -8,9 +8,7 @@ import (
 	"github.com/mcpconform/mcpconform/internal/rules/rulestest"
 )
 
-const (
-	jsonAnswer = "Content-Type:application/json"
-)
+const jsonAnswer = "Content-Type:application/json"
 
 // posted is a POST with its answer: "" for 202.
 func posted(stream, headers, body, answer string) string {

@@ -47,9 +47,7 @@ func broken(conversation *rules.Conversation) []string {
 }
 
 // working calls a tool with the progress token "t"; done answers the call.
-const (
-	done = `s {"jsonrpc":"2.0","id":2,"result":{"content":[]}}` + "\n"
-)
+const done = `s {"jsonrpc":"2.0","id":2,"result":{"content":[]}}` + "\n"
 
 // taskWorking calls a tool as a task and begins it.
 const taskWorking = `

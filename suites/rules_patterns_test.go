@@ -20,9 +20,7 @@ var patternRules = slices.DeleteFunc(
 	func(rule rules.Rule) bool { return rule.Requirements[0] == "elicitation.request.members" }, // of 2025-06-18 alone
 )
 
-var (
-	statelessStdio = rules.Leg{Role: protocol.ServerRole, Revision: "2026-07-28", Transport: protocol.Stdio}
-)
+var statelessStdio = rules.Leg{Role: protocol.ServerRole, Revision: "2026-07-28", Transport: protocol.Stdio}
 
 const (
 	sayHello = `"say":{"method":"sampling/createMessage","params":{"maxTokens":9,"messages":[]}}`

@@ -37,6 +37,4 @@ func Withdrawals(conversation *rules.Conversation) []Withdrawal {
 	return all
 }
 
-const (
-	CancelledMethod = "notifications/cancelled"
-)
+const CancelledMethod = "notifications/cancelled"

@@ -6,9 +6,7 @@ import (
 	"github.com/mcpconform/mcpconform/internal/rules"
 )
 
-const (
-	ListenMethod = "subscriptions/listen"
-)
+const ListenMethod = "subscriptions/listen"
 
 // SubscriptionID returns the id of the subscription that a message names.
 func SubscriptionID(said *rules.Message) (id jsonrpc.ID, there bool) {

@@ -12,9 +12,7 @@ import (
 	"github.com/mcpconform/mcpconform/internal/transcript"
 )
 
-const (
-	InSession = ListsBoth + " " + AgreedOn
-)
+const InSession = ListsBoth + " " + AgreedOn
 
 // Carry reads what went over HTTP. Each line is a sign, a stream, and the rest:
 //

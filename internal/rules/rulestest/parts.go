@@ -148,9 +148,7 @@ const (
 )
 
 // working calls a tool with the progress token "t"; done answers the call.
-const (
-	Working = `c {"jsonrpc":"2.0","id":2,"method":"tools/call","params":{"name":"n","_meta":{"progressToken":"t"}}}` + "\n"
-)
+const Working = `c {"jsonrpc":"2.0","id":2,"method":"tools/call","params":{"name":"n","_meta":{"progressToken":"t"}}}` + "\n"
 
 // Progress is a report of progress of the server.
 func Progress(token, value string) string {

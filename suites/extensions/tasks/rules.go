@@ -10,10 +10,8 @@ import (
 	"github.com/mcpconform/mcpconform/internal/rules/tasks"
 )
 
-const (
-	// taskNotification tells of a task.
-	taskNotification = "notifications/tasks"
-)
+// taskNotification tells of a task.
+const taskNotification = "notifications/tasks"
 
 // Rules are the rules of the tasks extension (SEP-2663).
 func Rules() []rules.Rule {
