@@ -46,7 +46,7 @@ func broken(conversation *rules.Conversation) []string {
 	return found
 }
 
-// working calls a tool with the progress token "t"; done answers the call.
+// done answers the call of a tool.
 const done = `s {"jsonrpc":"2.0","id":2,"result":{"content":[]}}` + "\n"
 
 // taskWorking calls a tool as a task and begins it.

@@ -26,6 +26,7 @@ var memberClaims = map[string]*regexp.Regexp{
 	"elicitation/create":         regexp.MustCompile(`^/params/(?:message|mode|url|elicitationId|requestedSchema(?:/.*)?)$`),
 }
 
+// Places that the rules of a page judge by the schema themselves; see JudgeMembers.
 var (
 	ToolTaskSupport      = regexp.MustCompile(`^/result/tools/\d+/execution/taskSupport$`)
 	createdTask          = regexp.MustCompile(`^/result/task/(?:taskId|createdAt|lastUpdatedAt)$`)

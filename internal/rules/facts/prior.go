@@ -11,9 +11,9 @@ func IsAnonymous(said *rules.Message) bool {
 	return said.ID == jsonrpc.NoID || said.ID == jsonrpc.NullID
 }
 
-// prior knows from when on the peer had said what may provoke a response: the
+// Prior knows from when on the peer had said what may provoke a response: the
 // index of the first message of a kind.
-type prior struct {
+type Prior struct {
 	lane         func(*rules.Message) string
 	deliberate   int // something illegal
 	notification map[string]int
@@ -22,9 +22,9 @@ type prior struct {
 
 // PriorOf reads what the peer said. Over HTTP the response of a server belongs to
 // the exchange that it comes in; any other to any request that has no other.
-func PriorOf(conversation *rules.Conversation) prior {
+func PriorOf(conversation *rules.Conversation) Prior {
 	byExchange := conversation.Transport == protocol.HTTP && conversation.Role == protocol.ServerRole
-	p := prior{deliberate: len(conversation.Messages), notification: map[string]int{}, request: map[string]int{}}
+	p := Prior{deliberate: len(conversation.Messages), notification: map[string]int{}, request: map[string]int{}}
 	p.lane = func(said *rules.Message) string {
 		if byExchange {
 			return said.Event.Stream
@@ -52,11 +52,11 @@ func PriorOf(conversation *rules.Conversation) prior {
 
 // Illegal tells whether something illegal was sent on purpose before: a
 // response may then be about that.
-func (p prior) Illegal(response *rules.Message) bool { return p.deliberate < response.Index }
+func (p Prior) Illegal(response *rules.Message) bool { return p.deliberate < response.Index }
 
 // OnlyNotifications tells whether notifications were sent before, and no
 // request that a response could be about.
-func (p prior) OnlyNotifications(response *rules.Message) bool {
+func (p Prior) OnlyNotifications(response *rules.Message) bool {
 	came := func(kind map[string]int) bool {
 		index, some := kind[p.lane(response)]
 		return some && index < response.Index

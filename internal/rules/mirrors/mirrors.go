@@ -33,56 +33,59 @@ func StatelessPosts(conversation *rules.Conversation) []*exchanges.Exchange {
 	return kept
 }
 
-// A mirror is a value in the body of a request and the header that repeats it.
-type mirror struct {
-	Kind   mirrorKind
+// A Mirror is a value in the body of a request and the header that repeats it.
+type Mirror struct {
+	Kind   Kind
 	In     *exchanges.Exchange
 	Header string
 	Value  any // a string, a number or a boolean; nil when there is none to repeat
 	text   string
 }
 
-type mirrorKind string
+// Kind tells what designates the header of a mirror.
+type Kind string
 
+// The kinds of mirrors: of every request or a feature of the core protocol, of the tasks
+// extension, of x-mcp-header.
 const (
-	StandardMirror  mirrorKind = "standard"
-	TaskMirror      mirrorKind = "task"
-	ParameterMirror mirrorKind = "parameter"
-	AnyMirror       mirrorKind = ""
+	Standard  Kind = "standard"
+	Task      Kind = "task"
+	Parameter Kind = "parameter"
+	Any       Kind = ""
 )
 
 // namedInHeader are the members of params that the header Mcp-Name repeats.
 var namedInHeader = map[string]struct {
 	member string
-	kind   mirrorKind
+	kind   Kind
 }{
-	"tools/call": {"name", StandardMirror}, "prompts/get": {"name", StandardMirror}, "resources/read": {"uri", StandardMirror},
-	"tasks/get": {"taskId", TaskMirror}, "tasks/update": {"taskId", TaskMirror}, "tasks/cancel": {"taskId", TaskMirror},
+	"tools/call": {"name", Standard}, "prompts/get": {"name", Standard}, "resources/read": {"uri", Standard},
+	"tasks/get": {"taskId", Task}, "tasks/update": {"taskId", Task}, "tasks/cancel": {"taskId", Task},
 }
 
 // Of returns what the requests of the stateless era have to repeat in headers.
-func Of(conversation *rules.Conversation) []mirror {
+func Of(conversation *rules.Conversation) []Mirror {
 	return rules.Shared(conversation, "mirrors", readMirrors)
 }
 
-func readMirrors(conversation *rules.Conversation) []mirror {
+func readMirrors(conversation *rules.Conversation) []Mirror {
 	tools := designations(conversation)
-	var all []mirror
+	var all []Mirror
 	for _, one := range StatelessPosts(conversation) {
 		if !rules.IsRequest(one.Sent) || one.Sent.Method == "" { // no header repeats a method that is no text
 			continue
 		}
-		all = append(all, mirror{StandardMirror, one, transport.MethodHeader, one.Sent.Method, one.Sent.Method})
+		all = append(all, Mirror{Standard, one, transport.MethodHeader, one.Sent.Method, one.Sent.Method})
 		params := one.Sent.ParamsObject()
 		named := namedInHeader[one.Sent.Method]
 		if name, isText := params[named.member].(string); isText {
-			all = append(all, mirror{named.kind, one, transport.NameHeader, name, name})
+			all = append(all, Mirror{named.kind, one, transport.NameHeader, name, name})
 		}
 		for _, designated := range tools[one.Sent] {
 			value := valueAt(params["arguments"], designated.Path)
 			text, carried := designated.ValueIn(params["arguments"])
 			if carried || value == nil {
-				all = append(all, mirror{ParameterMirror, one, mcp.ParameterHeader + designated.Header, value, text})
+				all = append(all, Mirror{Parameter, one, mcp.ParameterHeader + designated.Header, value, text})
 			}
 		}
 	}
@@ -153,24 +156,26 @@ func annotatesWell(tool places.Place) bool {
 }
 
 // Given are the values of the header.
-func (m mirror) Given() []string { return m.In.Request.HTTP.Header.Values(m.Header) }
+func (m Mirror) Given() []string { return m.In.Request.HTTP.Header.Values(m.Header) }
 
-// A mirrorFlaw is a way in which a header does not repeat a value.
-type mirrorFlaw string
+// A Flaw is a way in which a header does not repeat a value.
+type Flaw string
 
+// What is wrong with a header: it is not there, says something else, lacks an encoding that
+// the value needs or that its text pretends to have, or has the marks of one in capitals.
 const (
-	MissingMirror   mirrorFlaw = "missing"
-	OtherMirror     mirrorFlaw = "other"
-	UnencodedMirror mirrorFlaw = "unencoded"
-	AmbiguousMirror mirrorFlaw = "ambiguous"
-	MarkedMirror    mirrorFlaw = "marked"
+	Missing   Flaw = "missing"
+	Other     Flaw = "other"
+	Unencoded Flaw = "unencoded"
+	Ambiguous Flaw = "ambiguous"
+	Marked    Flaw = "marked"
 )
 
 // flaw says in which way the header does not repeat the value; "" when it does.
-func (m mirror) flaw() mirrorFlaw {
+func (m Mirror) flaw() Flaw {
 	given := m.Given()
 	if len(given) == 0 {
-		return MissingMirror
+		return Missing
 	}
 	header := strings.Join(given, ", ")
 	carried := transport.HeaderValue(m.text) == m.text
@@ -182,17 +187,17 @@ func (m mirror) flaw() mirrorFlaw {
 	case carried && m.is(header):
 		return ""
 	case marked && header != m.text && inLowerCase(header) != header:
-		return MarkedMirror
+		return Marked
 	case carried:
-		return OtherMirror
+		return Other
 	case header == m.text && looksEncoded(header):
-		return AmbiguousMirror
+		return Ambiguous
 	}
-	return UnencodedMirror
+	return Unencoded
 }
 
 // is tells whether a text says the value; numbers count, however they are written.
-func (m mirror) is(text string) bool {
+func (m Mirror) is(text string) bool {
 	if number, isNumber := m.Value.(json.Number); isNumber {
 		return formats.SameNumber(number, json.Number(text))
 	}
@@ -210,12 +215,12 @@ func inLowerCase(header string) string {
 	return strings.ToLower(header[:begin]) + header[begin:]
 }
 
-// EveryMirror judges the values of a kind that headers repeat, by some of the flaws
+// Every judges the values of a kind that headers repeat, by some of the flaws
 // that they can have.
-func EveryMirror(kind mirrorKind, flaws ...mirrorFlaw) rules.Judge {
+func Every(kind Kind, flaws ...Flaw) rules.Judge {
 	return rules.OfClient(func(conversation *rules.Conversation, reporter *rules.Reporter) {
 		for _, one := range Of(conversation) {
-			if kind != AnyMirror && one.Kind != kind || one.Value == nil || one.Unsafe() || !one.concerns(flaws[0]) {
+			if kind != Any && one.Kind != kind || one.Value == nil || one.Unsafe() || !one.concerns(flaws[0]) {
 				continue
 			}
 			reporter.Observe()
@@ -232,14 +237,14 @@ func EveryMirror(kind mirrorKind, flaws ...mirrorFlaw) rules.Judge {
 }
 
 // concerns tells whether a value could have a flaw at all.
-func (m mirror) concerns(flaw mirrorFlaw) bool {
+func (m Mirror) concerns(flaw Flaw) bool {
 	carried := transport.HeaderValue(m.text) == m.text
 	switch flaw {
-	case UnencodedMirror:
+	case Unencoded:
 		return !carried && !looksEncoded(m.text)
-	case AmbiguousMirror:
+	case Ambiguous:
 		return looksEncoded(m.text)
-	case MarkedMirror:
+	case Marked:
 		return !carried
 	}
 	return true
@@ -249,7 +254,7 @@ func (m mirror) concerns(flaw mirrorFlaw) bool {
 var LargestSafe = big.NewInt(1<<53 - 1)
 
 // Unsafe tells whether the value is an integer that a double may not hold exactly.
-func (m mirror) Unsafe() bool {
+func (m Mirror) Unsafe() bool {
 	number, isNumber := m.Value.(json.Number)
 	if !isNumber {
 		return false

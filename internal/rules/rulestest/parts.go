@@ -8,7 +8,7 @@ import (
 // Good is what a task has beside id and status.
 const Good = `"createdAt":"2026-01-01T00:00:00Z","lastUpdatedAt":"2026-01-01T00:00:00.5+01:00","ttl":60000`
 
-// AsksAsTask calls a tool as a task; made is the answer.
+// AsksAsTask calls a tool as a task; Made is the answer.
 func AsksAsTask(id string) string {
 	return `c {"jsonrpc":"2.0","id":` + id + `,"method":"tools/call","params":{"name":"n","task":{},"_meta":{"progressToken":"t"}}}` + "\n"
 }
@@ -35,6 +35,7 @@ func State(status, more string) string {
 // OneTask is a session with one task.
 var OneTask = Opening + AsksAsTask("2") + Made("2", Secret, "")
 
+// Headers of a good POST: both media types, and what a session has agreed on.
 const (
 	ListsBoth = "Accept:application/json,text/event-stream"
 	AgreedOn  = "Mcp-Protocol-Version:2025-11-25 Mcp-Session-Id:s1"
@@ -94,11 +95,10 @@ func Needs(requests string) string {
 	return `{"resultType":"input_required","inputRequests":{` + requests + `}}`
 }
 
-const (
-	WhoAreYou = `"who":{"method":"elicitation/create","params":{"message":"Who?","requestedSchema":{"type":"object","properties":{"name":{"type":"string"}}}}}`
-)
+// WhoAreYou is an input request for a form.
+const WhoAreYou = `"who":{"method":"elicitation/create","params":{"message":"Who?","requestedSchema":{"type":"object","properties":{"name":{"type":"string"}}}}}`
 
-// Listens opens a subscription; told says something on it.
+// Listens opens a subscription.
 func Listens(id, filter string) string {
 	return `c {"jsonrpc":"2.0","id":` + id + `,"method":"subscriptions/listen","params":{"notifications":` + filter + `,` + Meta(Everything) + `}}` + "\n"
 }
@@ -113,6 +113,7 @@ func Agrees(id, filter string) string {
 	return Told(id, "subscriptions/acknowledged", `"notifications":`+filter+`,`)
 }
 
+// ToTools is the filter of a subscription, Ended the result that ends it.
 const (
 	ToTools = `{"toolsListChanged":true}`
 	Ended   = `s {"jsonrpc":"2.0","id":5,"result":{"resultType":"complete","_meta":{"io.modelcontextprotocol/subscriptionId":5}}}` + "\n"
@@ -142,12 +143,13 @@ const Opening = `
 	c {"jsonrpc":"2.0","method":"notifications/initialized"}
 `
 
+// A ping of the client and its answer.
 const (
 	Pinged = `c {"jsonrpc":"2.0","id":2,"method":"ping"}` + "\n"
 	Ponged = `s {"jsonrpc":"2.0","id":2,"result":{}}` + "\n"
 )
 
-// working calls a tool with the progress token "t"; done answers the call.
+// Working calls a tool with the progress token "t".
 const Working = `c {"jsonrpc":"2.0","id":2,"method":"tools/call","params":{"name":"n","_meta":{"progressToken":"t"}}}` + "\n"
 
 // Progress is a report of progress of the server.
@@ -155,7 +157,7 @@ func Progress(token, value string) string {
 	return `s {"jsonrpc":"2.0","method":"notifications/progress","params":{"progressToken":` + token + `,"progress":` + value + `}}` + "\n"
 }
 
-// Sampling is a request of the server; sampled answers it.
+// Sampling is a request of the server.
 func Sampling(id, more string) string {
 	return `s {"jsonrpc":"2.0","id":` + id + `,"method":"sampling/createMessage","params":{"messages":[],"maxTokens":1` + more + `}}` + "\n"
 }
@@ -182,6 +184,7 @@ func Gives(id, more string) string {
 	return fmt.Sprintf(`s {"jsonrpc":"2.0","id":%s,"result":{"_meta":{"io.modelcontextprotocol/serverInfo":{"name":"s","version":"1"}}%s}}`, id, more) + "\n"
 }
 
+// Final is the type of a result that is complete, Hinted adds the hints for caches.
 const (
 	Final  = `,"resultType":"complete"`
 	Hinted = Final + `,"ttlMs":0,"cacheScope":"private"`
@@ -200,10 +203,10 @@ func Discovers(capabilities string) string {
 	return AsksPlain("0", "server/discover", "") + Gives("0", Hinted+`,"supportedVersions":["2026-07-28"],"capabilities":`+capabilities)
 }
 
-const (
-	WithTasks = `{"extensions":{"io.modelcontextprotocol/tasks":{}}}`
-)
+// WithTasks are capabilities with the tasks extension.
+const WithTasks = `{"extensions":{"io.modelcontextprotocol/tasks":{}}}`
 
+// A subscription to changes of tools with the id 2, and a change for it.
 const (
 	ListensOn2 = `{"jsonrpc":"2.0","id":2,"method":"subscriptions/listen","params":{"notifications":{"toolsListChanged":true}}}`
 	ChangedOf2 = `{"jsonrpc":"2.0","method":"notifications/tools/list_changed","params":{"_meta":{"io.modelcontextprotocol/subscriptionId":2}}}`

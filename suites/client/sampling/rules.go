@@ -11,61 +11,6 @@ import (
 	"github.com/mcpconform/mcpconform/internal/rules/places"
 )
 
-// samplingAnswerRules are about what a client gives to sampling/createMessage.
-func samplingAnswerRules() []rules.Rule {
-	return []rules.Rule{
-		{
-			Text:         "declares sampling if it returns a message for sampling/createMessage",
-			Requirements: []string{"sampling.capability.declared"},
-			Judge:        facts.Unannounced(facts.SamplingMethod, "sampling", facts.AnyAnswer),
-		},
-		{
-			Text:         "declares sampling.tools if it returns a message for a sampling request with tools",
-			Requirements: []string{"sampling.tools.declared"},
-			Judge: facts.Unannounced(facts.SamplingMethod, "sampling.tools", func(one facts.Answer) bool {
-				_, lent := one.Asked["tools"]
-				return lent && mcp.Declares(one.Declared, "sampling")
-			}),
-		},
-		{
-			Text:         "returns at least one tool_use when toolChoice of sampling/createMessage is required",
-			Requirements: []string{"sampling.tool-choice.required"},
-			Judge:        toolChoices("required"),
-		},
-		{
-			Text:         "returns no tool_use when toolChoice of sampling/createMessage is none",
-			Requirements: []string{"sampling.tool-choice.none"},
-			Judge:        toolChoices("none"),
-		},
-	}
-}
-
-// toolChoices judges answers to requests with a toolChoice. A tool may have been
-// used in a round before, and an answer that was cut off has no end to judge.
-func toolChoices(mode string) rules.Judge {
-	return rules.OfClient(func(conversation *rules.Conversation, reporter *rules.Reporter) {
-		for _, one := range facts.Answers(conversation, facts.SamplingMethod) {
-			asked := places.Place{Pointer: "", Value: one.Asked}
-			choice, _ := asked.Member("toolChoice")
-			used := facts.TurnAt(one.Place).Of("tool_use")
-			before := slices.ContainsFunc(asked.Items("messages"), func(message places.Place) bool {
-				return len(facts.TurnAt(message).Of("tool_use")) > 0
-			})
-			stop, _ := one.Member("stopReason")
-			if choice.Object()["mode"] != mode || mode == "required" && (before || stop.Text() == "maxTokens" || len(asked.Items("tools")) == 0) {
-				continue
-			}
-			reporter.Observe()
-			switch {
-			case mode == "required" && len(used) == 0:
-				reporter.Violation(one.Said, rules.Mismatch{Wanted: "the use of a tool, as toolChoice requires it", Found: "none", Where: one.Pointer + "/content"})
-			case mode == "none" && len(used) > 0:
-				reporter.Violation(one.Said, rules.Mismatch{Wanted: "no use of a tool, as toolChoice has it", Found: rules.Show(used[0].Value), Where: used[0].Pointer})
-			}
-		}
-	})
-}
-
 // Rules are the rules of the page client/sampling.
 func Rules() []rules.Rule {
 	return append([]rules.Rule{
@@ -122,6 +67,61 @@ func Rules() []rules.Rule {
 			Judge:        unansweredUses,
 		},
 	}, samplingAnswerRules()...)
+}
+
+// samplingAnswerRules are about what a client gives to sampling/createMessage.
+func samplingAnswerRules() []rules.Rule {
+	return []rules.Rule{
+		{
+			Text:         "declares sampling if it returns a message for sampling/createMessage",
+			Requirements: []string{"sampling.capability.declared"},
+			Judge:        facts.Unannounced(facts.SamplingMethod, "sampling", facts.AnyAnswer),
+		},
+		{
+			Text:         "declares sampling.tools if it returns a message for a sampling request with tools",
+			Requirements: []string{"sampling.tools.declared"},
+			Judge: facts.Unannounced(facts.SamplingMethod, "sampling.tools", func(one facts.Answer) bool {
+				_, lent := one.Asked["tools"]
+				return lent && mcp.Declares(one.Declared, "sampling")
+			}),
+		},
+		{
+			Text:         "returns at least one tool_use when toolChoice of sampling/createMessage is required",
+			Requirements: []string{"sampling.tool-choice.required"},
+			Judge:        toolChoices("required"),
+		},
+		{
+			Text:         "returns no tool_use when toolChoice of sampling/createMessage is none",
+			Requirements: []string{"sampling.tool-choice.none"},
+			Judge:        toolChoices("none"),
+		},
+	}
+}
+
+// toolChoices judges answers to requests with a toolChoice. A tool may have been
+// used in a round before, and an answer that was cut off has no end to judge.
+func toolChoices(mode string) rules.Judge {
+	return rules.OfClient(func(conversation *rules.Conversation, reporter *rules.Reporter) {
+		for _, one := range facts.Answers(conversation, facts.SamplingMethod) {
+			asked := places.Place{Pointer: "", Value: one.Asked}
+			choice, _ := asked.Member("toolChoice")
+			used := facts.TurnAt(one.Place).Of("tool_use")
+			before := slices.ContainsFunc(asked.Items("messages"), func(message places.Place) bool {
+				return len(facts.TurnAt(message).Of("tool_use")) > 0
+			})
+			stop, _ := one.Member("stopReason")
+			if choice.Object()["mode"] != mode || mode == "required" && (before || stop.Text() == "maxTokens" || len(asked.Items("tools")) == 0) {
+				continue
+			}
+			reporter.Observe()
+			switch {
+			case mode == "required" && len(used) == 0:
+				reporter.Violation(one.Said, rules.Mismatch{Wanted: "the use of a tool, as toolChoice requires it", Found: "none", Where: one.Pointer + "/content"})
+			case mode == "none" && len(used) > 0:
+				reporter.Violation(one.Said, rules.Mismatch{Wanted: "no use of a tool, as toolChoice has it", Found: rules.Show(used[0].Value), Where: used[0].Pointer})
+			}
+		}
+	})
 }
 
 func toolsLent(conversation *rules.Conversation, reporter *rules.Reporter) {

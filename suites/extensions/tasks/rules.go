@@ -10,13 +10,13 @@ import (
 	"github.com/mcpconform/mcpconform/internal/rules/tasks"
 )
 
-// taskNotification tells of a task.
-const taskNotification = "notifications/tasks"
-
 // Rules are the rules of the tasks extension (SEP-2663).
 func Rules() []rules.Rule {
 	return slices.Concat(extensionCreationRules(), extensionStateRules(), extensionMessageRules(), extensionClientRules())
 }
+
+// taskNotification tells of a task.
+const taskNotification = "notifications/tasks"
 
 // extensionCreationRules are about which results are tasks.
 func extensionCreationRules() []rules.Rule {

@@ -140,7 +140,7 @@ func extensionClientRules() []rules.Rule {
 		{
 			Text:         "repeats the taskId of tasks/get, tasks/update and tasks/cancel in the header Mcp-Name",
 			Requirements: []string{"tasks-extension.routing.name"},
-			Judge:        mirrors.EveryMirror(mirrors.TaskMirror, mirrors.MissingMirror, mirrors.OtherMirror),
+			Judge:        mirrors.Every(mirrors.Task, mirrors.Missing, mirrors.Other),
 		},
 	}
 }

@@ -11,6 +11,9 @@ import (
 	"github.com/mcpconform/mcpconform/internal/rules/lines"
 )
 
+// Rules are the rules of stdio.
+func Rules() []rules.Rule { return append(lineRules(), notificationRules()...) }
+
 // notificationRules are the rules of the stateless era about what messages have to do with
 // (2026-07-28, basic/transports/stdio#receiving-messages).
 func notificationRules() []rules.Rule {
@@ -51,9 +54,6 @@ func looseNotifications(conversation *rules.Conversation, reporter *rules.Report
 		}
 	}
 }
-
-// Rules are the rules of stdio.
-func Rules() []rules.Rule { return append(lineRules(), notificationRules()...) }
 
 // lineRules are about what is written on standard output and input.
 func lineRules() []rules.Rule {

@@ -40,12 +40,12 @@ func mirrorRules() []rules.Rule {
 		{
 			Text:         "sends Mcp-Method with each request, and Mcp-Name where the request names a tool, prompt or resource",
 			Requirements: []string{"transports.http.headers.sent"},
-			Judge:        mirrors.EveryMirror(mirrors.StandardMirror, mirrors.MissingMirror, mirrors.OtherMirror),
+			Judge:        mirrors.Every(mirrors.Standard, mirrors.Missing, mirrors.Other),
 		},
 		{
 			Text:         "sends arguments in the Mcp-Param-{Name} headers that x-mcp-header designates",
 			Requirements: []string{"transports.http.params.sent"},
-			Judge:        mirrors.EveryMirror(mirrors.ParameterMirror, mirrors.MissingMirror, mirrors.OtherMirror),
+			Judge:        mirrors.Every(mirrors.Parameter, mirrors.Missing, mirrors.Other),
 		},
 		{
 			Text:         "sends no Mcp-Param-{Name} header for an argument that is null or absent",
@@ -60,17 +60,17 @@ func mirrorRules() []rules.Rule {
 		{
 			Text:         "encodes values that are not valid as a plain header value with =?base64?…?=",
 			Requirements: []string{"transports.http.encoding.values"},
-			Judge:        mirrors.EveryMirror(mirrors.AnyMirror, mirrors.UnencodedMirror),
+			Judge:        mirrors.Every(mirrors.Any, mirrors.Unencoded),
 		},
 		{
 			Text:         "encodes header values that look like =?base64?…?= themselves",
 			Requirements: []string{"transports.http.encoding.ambiguous"},
-			Judge:        mirrors.EveryMirror(mirrors.AnyMirror, mirrors.AmbiguousMirror),
+			Judge:        mirrors.Every(mirrors.Any, mirrors.Ambiguous),
 		},
 		{
 			Text:         "writes =?base64?…?= around encoded header values in lower case",
 			Requirements: []string{"transports.http.encoding.markers-by-clients"},
-			Judge:        mirrors.EveryMirror(mirrors.AnyMirror, mirrors.MarkedMirror),
+			Judge:        mirrors.Every(mirrors.Any, mirrors.Marked),
 		},
 	}
 }
@@ -108,7 +108,7 @@ func unsafeIntegers(conversation *rules.Conversation, reporter *rules.Reporter) 
 
 func needlessHeaders(conversation *rules.Conversation, reporter *rules.Reporter) {
 	for _, one := range mirrors.Of(conversation) {
-		if one.Kind != mirrors.ParameterMirror || one.Value != nil {
+		if one.Kind != mirrors.Parameter || one.Value != nil {
 			continue
 		}
 		reporter.Observe()
