@@ -9,7 +9,7 @@ import (
 
 	"github.com/mcpconform/mcpconform/internal/protocol"
 	"github.com/mcpconform/mcpconform/internal/rules"
-	"github.com/mcpconform/mcpconform/internal/rules/rulestest"
+	. "github.com/mcpconform/mcpconform/internal/rules/rulestest"
 	"github.com/mcpconform/mcpconform/internal/transcript"
 )
 
@@ -18,7 +18,7 @@ var askingRules = ofPages("tasks.", "sampling.", "elicitation.")
 
 // greeting is a handshake in which the client declares capabilities.
 func greeting(capabilities string) string {
-	return strings.Replace(rulestest.Opening, `"capabilities":{"sampling":{}}`, `"capabilities":`+capabilities, 1)
+	return strings.Replace(Opening, `"capabilities":{"sampling":{}}`, `"capabilities":`+capabilities, 1)
 }
 
 const (
@@ -44,12 +44,12 @@ func completed(id string) string {
 }
 
 func demanded(data string) string {
-	return rulestest.Working + `s {"jsonrpc":"2.0","id":2,"error":{"code":-32042,"message":"First a visit","data":` + data + `}}` + "\n"
+	return Working + `s {"jsonrpc":"2.0","id":2,"error":{"code":-32042,"message":"First a visit","data":` + data + `}}` + "\n"
 }
 
 // messages is a sampling request with these messages.
 func messages(list string) string {
-	return strings.Replace(rulestest.Sampling("9", ""), `"messages":[]`, `"messages":[`+list+`]`, 1)
+	return strings.Replace(Sampling("9", ""), `"messages":[]`, `"messages":[`+list+`]`, 1)
 }
 
 const (
@@ -58,7 +58,7 @@ const (
 	plainWords = `{"type":"text","text":"x"}`
 )
 
-const related = `"_meta":{"io.modelcontextprotocol/related-task":{"taskId":"` + rulestest.Secret + `"}}`
+const related = `"_meta":{"io.modelcontextprotocol/related-task":{"taskId":"` + Secret + `"}}`
 
 func TestRulesOfAskingPagesFindWhatIsBroken(t *testing.T) {
 	t.Parallel()
@@ -67,65 +67,65 @@ func TestRulesOfAskingPagesFindWhatIsBroken(t *testing.T) {
 		script string
 		broken []string
 	}{
-		{"task without capability", strings.Replace(rulestest.OneTask, `"tasks":{"requests":{"tools":{"call":{}}}},`, "", 1), []string{"tasks.capability.declared"}},
-		{"strange support", rulestest.Opening + `
+		{"task without capability", strings.Replace(OneTask, `"tasks":{"requests":{"tools":{"call":{}}}},`, "", 1), []string{"tasks.capability.declared"}},
+		{"strange support", Opening + `
 			c {"jsonrpc":"2.0","id":2,"method":"tools/list"}
 			s {"jsonrpc":"2.0","id":2,"result":{"tools":[{"name":"n","inputSchema":{"type":"object"},"execution":{"taskSupport":"maybe"}}]}}`,
 			[]string{"tasks.tool.support"}},
-		{"task with a result", rulestest.Opening + rulestest.AsksAsTask("2") + rulestest.Made("2", rulestest.Secret, `,"content":[]`), []string{"tasks.create.result-apart"}},
-		{"number as id", rulestest.Opening + rulestest.AsksAsTask("2") + strings.Replace(rulestest.Made("2", rulestest.Secret, ""), `"`+rulestest.Secret+`"`, "7", 1), []string{"tasks.id.string"}},
-		{"no id", rulestest.OneTask + rulestest.About("3", "tasks/get", `{"status":"working",`+rulestest.Good+`}`), []string{"tasks.id.string"}},
-		{"id given twice", rulestest.OneTask + rulestest.AsksAsTask("3") + rulestest.Made("3", rulestest.Secret, ""), []string{"tasks.id.unique"}},
-		{"id of two tasks, one of which is over", rulestest.OneTask + rulestest.AsksAsTask("3") + rulestest.Made("3", rulestest.Secret, "") +
-			rulestest.About("4", "tasks/get", rulestest.State("completed", "")) + rulestest.About("5", "tasks/get", rulestest.State("working", "")), []string{"tasks.id.unique"}},
-		{"short id", rulestest.Opening + rulestest.AsksAsTask("2") + rulestest.Made("2", "a1b2", ""), []string{"tasks.id.unguessable"}},
-		{"counter", rulestest.Opening + rulestest.AsksAsTask("2") + rulestest.Made("2", "task-of-the-server-0099", "") + rulestest.AsksAsTask("3") + rulestest.Made("3", "task-of-the-server-0100", ""),
+		{"task with a result", Opening + AsksAsTask("2") + Made("2", Secret, `,"content":[]`), []string{"tasks.create.result-apart"}},
+		{"number as id", Opening + AsksAsTask("2") + strings.Replace(Made("2", Secret, ""), `"`+Secret+`"`, "7", 1), []string{"tasks.id.string"}},
+		{"no id", OneTask + About("3", "tasks/get", `{"status":"working",`+Good+`}`), []string{"tasks.id.string"}},
+		{"id given twice", OneTask + AsksAsTask("3") + Made("3", Secret, ""), []string{"tasks.id.unique"}},
+		{"id of two tasks, one of which is over", OneTask + AsksAsTask("3") + Made("3", Secret, "") +
+			About("4", "tasks/get", State("completed", "")) + About("5", "tasks/get", State("working", "")), []string{"tasks.id.unique"}},
+		{"short id", Opening + AsksAsTask("2") + Made("2", "a1b2", ""), []string{"tasks.id.unguessable"}},
+		{"counter", Opening + AsksAsTask("2") + Made("2", "task-of-the-server-0099", "") + AsksAsTask("3") + Made("3", "task-of-the-server-0100", ""),
 			[]string{"tasks.id.unguessable"}},
-		{"completed at once", rulestest.Opening + rulestest.AsksAsTask("2") + strings.Replace(rulestest.Made("2", rulestest.Secret, ""), `"working"`, `"completed"`, 1), []string{"tasks.status.begins-working"}},
-		{"back to work", rulestest.OneTask + rulestest.About("3", "tasks/get", rulestest.State("completed", "")) + rulestest.About("4", "tasks/get", rulestest.State("working", "")),
+		{"completed at once", Opening + AsksAsTask("2") + strings.Replace(Made("2", Secret, ""), `"working"`, `"completed"`, 1), []string{"tasks.status.begins-working"}},
+		{"back to work", OneTask + About("3", "tasks/get", State("completed", "")) + About("4", "tasks/get", State("working", "")),
 			[]string{"tasks.status.transitions"}},
-		{"back from the dead", rulestest.OneTask + rulestest.About("3", "tasks/cancel", rulestest.State("cancelled", "")) + rulestest.About("4", "tasks/get", rulestest.State("completed", "")),
+		{"back from the dead", OneTask + About("3", "tasks/cancel", State("cancelled", "")) + About("4", "tasks/get", State("completed", "")),
 			[]string{"tasks.status.transitions"}},
-		{"no timestamp", rulestest.OneTask + rulestest.About("3", "tasks/get", strings.Replace(rulestest.State("working", ""), "createdAt", "madeAt", 1)), []string{"tasks.created-at.given"}},
-		{"date without time", rulestest.OneTask + rulestest.About("3", "tasks/get", strings.Replace(rulestest.State("working", ""), "2026-01-01T00:00:00Z", "2026-01-01", 1)),
+		{"no timestamp", OneTask + About("3", "tasks/get", strings.Replace(State("working", ""), "createdAt", "madeAt", 1)), []string{"tasks.created-at.given"}},
+		{"date without time", OneTask + About("3", "tasks/get", strings.Replace(State("working", ""), "2026-01-01T00:00:00Z", "2026-01-01", 1)),
 			[]string{"tasks.created-at.given"}},
-		{"timestamp in words", rulestest.OneTask + rulestest.About("3", "tasks/get", strings.Replace(rulestest.State("working", ""), "2026-01-01T00:00:00.5+01:00", "Thu Jan 1 2026", 1)),
+		{"timestamp in words", OneTask + About("3", "tasks/get", strings.Replace(State("working", ""), "2026-01-01T00:00:00.5+01:00", "Thu Jan 1 2026", 1)),
 			[]string{"tasks.updated-at.given"}},
-		{"no ttl", rulestest.OneTask + rulestest.About("3", "tasks/get", strings.Replace(rulestest.State("working", ""), "ttl", "life", 1)), []string{"tasks.ttl.given"}},
-		{"unexplained failure", rulestest.OneTask + rulestest.About("3", "tasks/get", rulestest.State("failed", "")), []string{"tasks.failure.message"}},
-		{"error without words", rulestest.OneTask + `
+		{"no ttl", OneTask + About("3", "tasks/get", strings.Replace(State("working", ""), "ttl", "life", 1)), []string{"tasks.ttl.given"}},
+		{"unexplained failure", OneTask + About("3", "tasks/get", State("failed", "")), []string{"tasks.failure.message"}},
+		{"error without words", OneTask + `
 			c {"jsonrpc":"2.0","id":3,"method":"tasks/get","params":{"taskId":"x"}}
 			s {"jsonrpc":"2.0","id":3,"error":{"code":-32602,"message":" "}}`, []string{"tasks.error.informative"}},
-		{"request of an unknown task", rulestest.OneTask + rulestest.Sampling("9", `,"_meta":{"io.modelcontextprotocol/related-task":{"taskId":"other"}}`), []string{"tasks.related.request"}},
-		{"progress of no task", rulestest.OneTask + rulestest.Progress(`"t"`, "1"), []string{"tasks.related.notification"}},
-		{"result of no task", rulestest.OneTask + rulestest.About("3", "tasks/result", `{"content":[]}`), []string{"tasks.related.response"}},
-		{"result of another task", rulestest.OneTask + rulestest.About("3", "tasks/result", `{"content":[],`+strings.Replace(related, rulestest.Secret, "other", 1)+`}`),
+		{"request of an unknown task", OneTask + Sampling("9", `,"_meta":{"io.modelcontextprotocol/related-task":{"taskId":"other"}}`), []string{"tasks.related.request"}},
+		{"progress of no task", OneTask + Progress(`"t"`, "1"), []string{"tasks.related.notification"}},
+		{"result of no task", OneTask + About("3", "tasks/result", `{"content":[]}`), []string{"tasks.related.response"}},
+		{"result of another task", OneTask + About("3", "tasks/result", `{"content":[],`+strings.Replace(related, Secret, "other", 1)+`}`),
 			[]string{"tasks.related.response"}},
-		{"state with metadata", rulestest.OneTask + rulestest.About("3", "tasks/get", rulestest.State("working", ","+related)), []string{"tasks.related.absent"}},
-		{"half a status", rulestest.OneTask + `s {"jsonrpc":"2.0","method":"notifications/tasks/status","params":{"taskId":"` + rulestest.Secret + `","status":"working"}}`,
+		{"state with metadata", OneTask + About("3", "tasks/get", State("working", ","+related)), []string{"tasks.related.absent"}},
+		{"half a status", OneTask + `s {"jsonrpc":"2.0","method":"notifications/tasks/status","params":{"taskId":"` + Secret + `","status":"working"}}`,
 			[]string{"tasks.notification.full"}},
-		{"status with metadata", rulestest.OneTask + `s {"jsonrpc":"2.0","method":"notifications/tasks/status","params":` + rulestest.State("working", ","+related) + "}",
+		{"status with metadata", OneTask + `s {"jsonrpc":"2.0","method":"notifications/tasks/status","params":` + State("working", ","+related) + "}",
 			[]string{"tasks.notification.no-metadata"}},
-		{"hasty", rulestest.OneTask + `
+		{"hasty", OneTask + `
 			s {"jsonrpc":"2.0","id":8,"method":"tasks/get","params":{"taskId":"c"}}
-			c {"jsonrpc":"2.0","id":8,"result":{"taskId":"c","status":"working",` + rulestest.Good + `,"pollInterval":5000}}
+			c {"jsonrpc":"2.0","id":8,"result":{"taskId":"c","status":"working",` + Good + `,"pollInterval":5000}}
 			s {"jsonrpc":"2.0","id":9,"method":"tasks/get","params":{"taskId":"c"}}`, []string{"tasks.poll-interval.respected"}},
-		{"metadata beside a taskId", rulestest.OneTask + `s {"jsonrpc":"2.0","id":8,"method":"tasks/result","params":{"taskId":"c",` + related + "}}",
+		{"metadata beside a taskId", OneTask + `s {"jsonrpc":"2.0","id":8,"method":"tasks/result","params":{"taskId":"c",` + related + "}}",
 			[]string{"tasks.target.no-metadata"}},
-		{"invented cursor", rulestest.Opening + `s {"jsonrpc":"2.0","id":8,"method":"tasks/list","params":{"cursor":"2"}}`, []string{"tasks.list.cursor-opaque"}},
+		{"invented cursor", Opening + `s {"jsonrpc":"2.0","id":8,"method":"tasks/list","params":{"cursor":"2"}}`, []string{"tasks.list.cursor-opaque"}},
 
-		{"tools for a client without", rulestest.Opening + rulestest.Sampling("9", `,"tools":[]`), []string{"sampling.request.tools"}},
-		{"context for a client without", rulestest.Opening + rulestest.Sampling("9", `,"includeContext":"thisServer"`), []string{"sampling.request.context"}},
-		{"context for a client with", greeting(`{"sampling":{"context":{}}}`) + rulestest.Sampling("9", `,"includeContext":"allServers"`), []string{"sampling.request.no-context"}},
-		{"priority of two", rulestest.Opening + rulestest.Sampling("9", `,"modelPreferences":{"costPriority":2}`), []string{"sampling.request.priorities"}},
-		{"strange content", rulestest.Opening + messages(`{"role":"user","content":{"type":"video","data":""}}`), []string{"sampling.request.content"}},
-		{"no content", rulestest.Opening + messages(`{"role":"user"}`), []string{"sampling.request.content"}},
-		{"words beside results", rulestest.Opening + messages(usesTool+`,`+strings.Replace(givesTool, "[{", "["+plainWords+",{", 1)),
+		{"tools for a client without", Opening + Sampling("9", `,"tools":[]`), []string{"sampling.request.tools"}},
+		{"context for a client without", Opening + Sampling("9", `,"includeContext":"thisServer"`), []string{"sampling.request.context"}},
+		{"context for a client with", greeting(`{"sampling":{"context":{}}}`) + Sampling("9", `,"includeContext":"allServers"`), []string{"sampling.request.no-context"}},
+		{"priority of two", Opening + Sampling("9", `,"modelPreferences":{"costPriority":2}`), []string{"sampling.request.priorities"}},
+		{"strange content", Opening + messages(`{"role":"user","content":{"type":"video","data":""}}`), []string{"sampling.request.content"}},
+		{"no content", Opening + messages(`{"role":"user"}`), []string{"sampling.request.content"}},
+		{"words beside results", Opening + messages(usesTool+`,`+strings.Replace(givesTool, "[{", "["+plainWords+",{", 1)),
 			[]string{"sampling.results.balanced", "sampling.results.unmixed"}},
-		{"results of the assistant", rulestest.Opening + messages(usesTool+`,`+strings.Replace(givesTool, "user", "assistant", 1)), []string{"sampling.results.role"}},
-		{"use without result", rulestest.Opening + messages(usesTool+`,{"role":"user","content":`+plainWords+`}`), []string{"sampling.results.balanced"}},
-		{"use at the end", rulestest.Opening + messages(usesTool), []string{"sampling.results.balanced"}},
-		{"result of another use", rulestest.Opening + messages(usesTool+`,`+strings.Replace(givesTool, `"u"`, `"v"`, 1)), []string{"sampling.results.balanced"}},
+		{"results of the assistant", Opening + messages(usesTool+`,`+strings.Replace(givesTool, "user", "assistant", 1)), []string{"sampling.results.role"}},
+		{"use without result", Opening + messages(usesTool+`,{"role":"user","content":`+plainWords+`}`), []string{"sampling.results.balanced"}},
+		{"use at the end", Opening + messages(usesTool), []string{"sampling.results.balanced"}},
+		{"result of another use", Opening + messages(usesTool+`,`+strings.Replace(givesTool, `"u"`, `"v"`, 1)), []string{"sampling.results.balanced"}},
 
 		{"no message", greeting(visiting) + elicits("9", `{"requestedSchema":{"type":"object","properties":{}}}`),
 			[]string{"elicitation.request.members", "elicitation.request.parameters"}},
@@ -147,9 +147,9 @@ func TestRulesOfAskingPagesFindWhatIsBroken(t *testing.T) {
 			[]string{"elicitation.url.id-unique"}},
 		{"completion of another visit", greeting(visiting) + elicits("9", visit("e", "https://example.com")) + completed("f"), []string{"elicitation.completion.id"}},
 		{"completion without a visit", greeting(visiting) + completed("e"), []string{"elicitation.completion.client"}},
-		{"demand of nothing", rulestest.Opening + demanded(`{"elicitations":[]}`), []string{"elicitation.required.url-mode"}},
-		{"demand without a list", rulestest.Opening + demanded(`{}`), []string{"elicitation.required.listed"}},
-		{"demand of a form", rulestest.Opening + demanded(`{"elicitations":[`+form(`{}`)+`]}`), []string{"elicitation.required.elicitations"}},
+		{"demand of nothing", Opening + demanded(`{"elicitations":[]}`), []string{"elicitation.required.url-mode"}},
+		{"demand without a list", Opening + demanded(`{}`), []string{"elicitation.required.listed"}},
+		{"demand of a form", Opening + demanded(`{"elicitations":[`+form(`{}`)+`]}`), []string{"elicitation.required.elicitations"}},
 	}
 	covered := map[string]bool{}
 	for _, test := range tests {
@@ -158,8 +158,8 @@ func TestRulesOfAskingPagesFindWhatIsBroken(t *testing.T) {
 		}
 		t.Run(test.name, func(t *testing.T) {
 			t.Parallel()
-			conversation := rulestest.Converse(t, rulestest.Stdio, test.script)
-			found, _ := rulestest.BrokenAndSeen(askingRules, conversation)
+			conversation := Converse(t, Stdio, test.script)
+			found, _ := BrokenAndSeen(askingRules, conversation)
 			if difference := cmp.Diff(test.broken, found); difference != "" {
 				t.Errorf("broken requirements (-wanted +found):\n%s", difference)
 			}
@@ -184,38 +184,38 @@ func TestRulesOfAskingPagesTolerateWhatIsFree(t *testing.T) {
 		script string
 		seen   []string // must have been judged
 	}{
-		{"a task from its beginning to its end", rulestest.OneTask +
-			strings.Replace(rulestest.Progress(`"t"`, "1"), `"progress":1`, `"progress":1,`+related, 1) +
-			rulestest.About("3", "tasks/get", rulestest.State("input_required", `,"pollInterval":5`)) +
-			rulestest.Sampling("9", ","+related) + sampled("9") +
-			rulestest.About("4", "tasks/get", rulestest.State("working", "")) +
-			rulestest.About("5", "tasks/result", `{"content":[],`+related+`}`) +
-			rulestest.About("6", "tasks/get", rulestest.State("completed", "")) +
-			rulestest.About("7", "tasks/list", `{"tasks":[`+rulestest.State("completed", "")+`]}`),
+		{"a task from its beginning to its end", OneTask +
+			strings.Replace(Progress(`"t"`, "1"), `"progress":1`, `"progress":1,`+related, 1) +
+			About("3", "tasks/get", State("input_required", `,"pollInterval":5`)) +
+			Sampling("9", ","+related) + sampled("9") +
+			About("4", "tasks/get", State("working", "")) +
+			About("5", "tasks/result", `{"content":[],`+related+`}`) +
+			About("6", "tasks/get", State("completed", "")) +
+			About("7", "tasks/list", `{"tasks":[`+State("completed", "")+`]}`),
 			[]string{
 				"tasks.capability.declared", "tasks.id.unguessable", "tasks.status.transitions", "tasks.ttl.given",
 				"tasks.related.request", "tasks.related.notification", "tasks.related.response", "tasks.related.absent",
 			}},
-		{"an answer that crosses the end", rulestest.OneTask + `
-			c {"jsonrpc":"2.0","id":3,"method":"tasks/get","params":{"taskId":"` + rulestest.Secret + `"}}
-			s {"jsonrpc":"2.0","method":"notifications/tasks/status","params":` + rulestest.State("completed", "") + `}
-			s {"jsonrpc":"2.0","id":3,"result":` + rulestest.State("working", "") + `}`, []string{"tasks.status.transitions"}},
-		{"requests about a task of the client, and for it", rulestest.OneTask + `
+		{"an answer that crosses the end", OneTask + `
+			c {"jsonrpc":"2.0","id":3,"method":"tasks/get","params":{"taskId":"` + Secret + `"}}
+			s {"jsonrpc":"2.0","method":"notifications/tasks/status","params":` + State("completed", "") + `}
+			s {"jsonrpc":"2.0","id":3,"result":` + State("working", "") + `}`, []string{"tasks.status.transitions"}},
+		{"requests about a task of the client, and for it", OneTask + `
 			s {"jsonrpc":"2.0","id":8,"method":"sampling/createMessage","params":{"messages":[],"maxTokens":1,"task":{}}}
-			c {"jsonrpc":"2.0","id":8,"result":{"task":{"taskId":"c","status":"working",` + rulestest.Good + `}}}` + "\n" +
-			rulestest.Sampling("9", `,"_meta":{"io.modelcontextprotocol/related-task":{"taskId":"c"}}`), []string{"tasks.related.request"}},
-		{"a request for a task of an earlier connection", rulestest.Opening + rulestest.About("3", "tasks/get", rulestest.State("working", "")) + rulestest.Sampling("9", ","+related),
+			c {"jsonrpc":"2.0","id":8,"result":{"task":{"taskId":"c","status":"working",` + Good + `}}}` + "\n" +
+			Sampling("9", `,"_meta":{"io.modelcontextprotocol/related-task":{"taskId":"c"}}`), []string{"tasks.related.request"}},
+		{"a request for a task of an earlier connection", Opening + About("3", "tasks/get", State("working", "")) + Sampling("9", ","+related),
 			[]string{"tasks.related.request"}},
-		{"a task that lasts for ever", rulestest.OneTask + rulestest.About("3", "tasks/get", strings.Replace(rulestest.State("working", ""), "60000", "null", 1)), []string{"tasks.ttl.given"}},
-		{"ids of time and chance", rulestest.Opening + rulestest.AsksAsTask("2") + rulestest.Made("2", "019b76da-a800-7f5c-9a3e-0d3b1a2c4e5f", "") +
-			rulestest.AsksAsTask("3") + rulestest.Made("3", "019b76da-a801-7b1d-8c2f-5e6d7c8b9a01", ""), []string{"tasks.id.unguessable"}},
-		{"a refusal to make a task", rulestest.Opening + rulestest.AsksAsTask("2") + `s {"jsonrpc":"2.0","id":2,"error":{"code":-32601,"message":"no tasks"}}`, nil},
-		{"polls in their time", rulestest.OneTask + `
+		{"a task that lasts for ever", OneTask + About("3", "tasks/get", strings.Replace(State("working", ""), "60000", "null", 1)), []string{"tasks.ttl.given"}},
+		{"ids of time and chance", Opening + AsksAsTask("2") + Made("2", "019b76da-a800-7f5c-9a3e-0d3b1a2c4e5f", "") +
+			AsksAsTask("3") + Made("3", "019b76da-a801-7b1d-8c2f-5e6d7c8b9a01", ""), []string{"tasks.id.unguessable"}},
+		{"a refusal to make a task", Opening + AsksAsTask("2") + `s {"jsonrpc":"2.0","id":2,"error":{"code":-32601,"message":"no tasks"}}`, nil},
+		{"polls in their time", OneTask + `
 			s {"jsonrpc":"2.0","id":8,"method":"tasks/get","params":{"taskId":"c"}}
-			c {"jsonrpc":"2.0","id":8,"result":{"taskId":"c","status":"working",` + rulestest.Good + `,"pollInterval":120}}
+			c {"jsonrpc":"2.0","id":8,"result":{"taskId":"c","status":"working",` + Good + `,"pollInterval":120}}
 			s {"jsonrpc":"2.0","id":9,"method":"tasks/get","params":{"taskId":"c"}}`, []string{"tasks.poll-interval.respected"}},
 		{"sampling as it should be", greeting(`{"sampling":{"tools":{}}}`) + messages(`{"role":"user","content":`+plainWords+`},`+usesTool+`,`+givesTool) +
-			rulestest.Sampling("10", `,"tools":[],"includeContext":"none","modelPreferences":{"costPriority":1,"speedPriority":0}`),
+			Sampling("10", `,"tools":[],"includeContext":"none","modelPreferences":{"costPriority":1,"speedPriority":0}`),
 			[]string{"sampling.request.tools", "sampling.request.priorities", "sampling.results.balanced", "sampling.results.role"}},
 		{"a form without a mode for an empty capability", greeting(onlyForm) + elicits("9", form(`{"a":{"type":"string","format":"uri","default":"https://example.com"}}`)),
 			[]string{"elicitation.request.mode", "elicitation.form.schema", "elicitation.form.formats", "elicitation.form.no-urls"}},
@@ -233,8 +233,8 @@ func TestRulesOfAskingPagesTolerateWhatIsFree(t *testing.T) {
 		t.Run(test.name, func(t *testing.T) {
 			t.Parallel()
 			script := strings.Join(strings.Fields(strings.ReplaceAll(test.script, "\n", " \x00 ")), " ")
-			conversation := rulestest.Converse(t, rulestest.Stdio, unfolded(script))
-			found, seen := rulestest.BrokenAndSeen(askingRules, conversation)
+			conversation := Converse(t, Stdio, unfolded(script))
+			found, seen := BrokenAndSeen(askingRules, conversation)
 			if len(found) > 0 {
 				t.Errorf("found broken: %v", found)
 			}
@@ -277,14 +277,14 @@ func FuzzAskingRules(f *testing.F) {
 		f.Add([]byte(said), false)
 	}
 	f.Fuzz(func(t *testing.T, said []byte, http bool) {
-		leg, stream := rulestest.Stdio, "stdio"
+		leg, stream := Stdio, "stdio"
 		if http {
-			leg, stream = rulestest.OverHTTP, "post-1"
+			leg, stream = OverHTTP, "post-1"
 		}
-		events := rulestest.Converse(t, leg, greeting(visiting)+rulestest.AsksAsTask("2")).Events
+		events := Converse(t, leg, greeting(visiting)+AsksAsTask("2")).Events
 		for range 2 {
 			events = append(events, transcript.Event{
-				Kind: transcript.Message, From: protocol.Server, Stream: stream, Raw: said, Sequence: len(events), At: rulestest.Began,
+				Kind: transcript.Message, From: protocol.Server, Stream: stream, Raw: said, Sequence: len(events), At: Began,
 			})
 		}
 		for _, finding := range rules.Apply(askingRules, rules.NewConversation(leg, events, true)) {

@@ -6,7 +6,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/mcpconform/mcpconform/internal/rules/rulestest"
+	. "github.com/mcpconform/mcpconform/internal/rules/rulestest"
 	"github.com/mcpconform/mcpconform/internal/transport"
 )
 
@@ -28,12 +28,12 @@ func saysAs(capabilities, id, method, params string) string {
 
 // offers is what a server declares.
 func offers(capabilities string) string {
-	return says("0", "server/discover", "") + rulestest.Gives("0", rulestest.Hinted+`,"supportedVersions":["2026-07-28"],"capabilities":`+capabilities)
+	return says("0", "server/discover", "") + Gives("0", Hinted+`,"supportedVersions":["2026-07-28"],"capabilities":`+capabilities)
 }
 
 // needing answers a request with one for input.
 func needing(id, more string) string {
-	return rulestest.Gives(id, `,"resultType":"input_required"`+more)
+	return Gives(id, `,"resultType":"input_required"`+more)
 }
 
 const (
@@ -57,40 +57,40 @@ func elicited(capabilities, params, response string) string {
 }
 
 func runsTask(id, more string) string {
-	return rulestest.Gives(id, asTaskType+someTask+`,"status":"working"`+timely+more)
+	return Gives(id, asTaskType+someTask+`,"status":"working"`+timely+more)
 }
 
 func polls(id, more string) string {
-	return saysAs(rulestest.WithTasks, id, "tasks/get", someTask) + rulestest.Gives(id, rulestest.Final+`,`+someTask+`,"status":"working"`+timely+more)
+	return saysAs(WithTasks, id, "tasks/get", someTask) + Gives(id, Final+`,`+someTask+`,"status":"working"`+timely+more)
 }
 
 func updates(id string) string {
-	return saysAs(rulestest.WithTasks, id, "tasks/update", someTask+`,"inputResponses":{"f":{"action":"decline"}}`) + rulestest.Gives(id, rulestest.Final)
+	return saysAs(WithTasks, id, "tasks/update", someTask+`,"inputResponses":{"f":{"action":"decline"}}`) + Gives(id, Final)
 }
 
 var statelessClientTests = []clientTest{
-	{"a plain run", offers("{}") + says("1", "tools/call", callN) + rulestest.Gives("1", rulestest.Final), nil, "base.fields.sent"},
-	{"an id again when it was answered", says("1", "tools/call", callN) + rulestest.Gives("1", rulestest.Final) + says("1", "tools/list", ""), nil, "base.requests.id-open"},
+	{"a plain run", offers("{}") + says("1", "tools/call", callN) + Gives("1", Final), nil, "base.fields.sent"},
+	{"an id again when it was answered", says("1", "tools/call", callN) + Gives("1", Final) + says("1", "tools/list", ""), nil, "base.requests.id-open"},
 	{"an id again when it was cancelled", says("1", "tools/call", callN) + cancel1 + says("1", "tools/list", ""), nil, "base.requests.id-open"},
 	{"an id that is open", says("1", "tools/call", callN) + says("1", "tools/list", ""), []string{"base.requests.id-open"}, ""},
 	{"no _meta", `c {"jsonrpc":"2.0","id":1,"method":"tools/list"}`, []string{"base.fields.client-info", "base.fields.sent"}, ""},
 	{"no capabilities", strings.Replace(says("1", "tools/list", ""), `,"io.modelcontextprotocol/clientCapabilities":{}`, "", 1), []string{"base.fields.sent"}, ""},
-	{"no client", rulestest.AsksPlain("1", "tools/list", ""), []string{"base.fields.client-info"}, ""},
+	{"no client", AsksPlain("1", "tools/list", ""), []string{"base.fields.client-info"}, ""},
 	{"an icon from a file", strings.Replace(says("1", "tools/list", ""), `"name":"c",`, `"name":"c","icons":[{"src":"file:///i.png"}],`, 1), []string{"base.icons.source"}, ""},
 	{"a strange extension", saysAs(`{"extensions":{"mine":{}}}`, "1", "tools/list", ""), []string{"versioning.extensions.identifiers"}, ""},
 	{"trace context", strings.Replace(says("1", "tools/list", ""), `"_meta":{`, `"_meta":{"traceparent":"x",`, 1), []string{"base.meta.trace-context"}, ""},
 	{"a response", says("1", "tools/list", "") + `s! {"jsonrpc":"2.0","id":9,"method":"ping"}` + "\n" + answersWith("9", "{}"), []string{"patterns.responses.none"}, ""},
 	{"the refusal of what cannot be read", says("1", "tools/list", "") + `s! {"jsonrpc":"2.0",` + "\n" + `c {"jsonrpc":"2.0","id":null,"error":{"code":-32700,"message":"Parse error"}}` + "\n", nil, "patterns.responses.none"},
-	{"an answer to a notification", says("1", "tools/list", "") + rulestest.Gives("1", rulestest.Final) + rulestest.Told("1", "notifications/tools/list_changed", "") + "c " + noAnswer, []string{"base.notifications.unanswered"}, ""},
+	{"an answer to a notification", says("1", "tools/list", "") + Gives("1", Final) + Told("1", "notifications/tools/list_changed", "") + "c " + noAnswer, []string{"base.notifications.unanswered"}, ""},
 	{"an error for what nobody can read", says("1", "tools/list", "") + `s! {"jsonrpc":"2.0","method":` + "\n" + "c " + noAnswer + "\n", nil, ""},
 	{"an error for that, and then a notification", says("1", "tools/list", "") + `s! {"jsonrpc":"2.0","method":` + "\n" + "c " + noAnswer + "\n" +
-		rulestest.Told("1", "notifications/tools/list_changed", ""), nil, ""},
+		Told("1", "notifications/tools/list_changed", ""), nil, ""},
 	{"a handshake", `c ` + askedToInitialize + "\n" + `s {"jsonrpc":"2.0","id":1,"error":{"code":-32022,"message":"no"}}`, nil, ""},
 	{"prompts of a server without", offers("{}") + says("1", "prompts/list", ""), []string{"prompts.capability.respected"}, ""},
 	{"prompts of a server that was not asked", says("1", "prompts/list", ""), nil, ""},
 	{"tasks of a server without", offers("{}") + polls("3", ""), []string{"versioning.extensions.fallback"}, ""},
-	{"another cursor", says("1", "tools/list", "") + rulestest.Gives("1", rulestest.Hinted+`,"tools":[],"nextCursor":"a"`) + says("2", "tools/list", `"cursor":"b"`), []string{"pagination.cursor.unchanged"}, ""},
-	{"the cursor of an answer that is read", says("1", "tools/list", "") + rulestest.Gives("1", rulestest.Hinted+`,"tools":[],"nextCursor":""`) + says("2", "tools/list", `"cursor":""`), nil, "pagination.cursor.unchanged"},
+	{"another cursor", says("1", "tools/list", "") + Gives("1", Hinted+`,"tools":[],"nextCursor":"a"`) + says("2", "tools/list", `"cursor":"b"`), []string{"pagination.cursor.unchanged"}, ""},
+	{"the cursor of an answer that is read", says("1", "tools/list", "") + Gives("1", Hinted+`,"tools":[],"nextCursor":""`) + says("2", "tools/list", `"cursor":""`), nil, "pagination.cursor.unchanged"},
 
 	{"input", roundTrip(asksRoots+stateA, givesRoots+stateA), nil, "mrtr.client.state.echoed"},
 	{"a state alone", roundTrip(stateA, stateA), nil, "mrtr.client.inputs"},
@@ -112,24 +112,24 @@ var statelessClientTests = []clientTest{
 	{"a form", elicited(onlyForm, whoForm, `{"action":"accept","content":{"age":7}}`), nil, "elicitation.content.matches"},
 	{"a form with words", elicited(onlyForm, whoForm, `{"action":"accept","content":{"age":"old"}}`), []string{"elicitation.content.matches"}, ""},
 
-	{"a task", offers(rulestest.WithTasks) + saysAs(rulestest.WithTasks, "1", "tools/call", callN) + runsTask("1", "") + polls("2", `,"pollIntervalMs":100`) + polls("3", ""), nil, "tasks-extension.poll.interval-respected"},
-	{"a look at what is over", saysAs(rulestest.WithTasks, "1", "tools/call", callN) + runsTask("1", "") +
+	{"a task", offers(WithTasks) + saysAs(WithTasks, "1", "tools/call", callN) + runsTask("1", "") + polls("2", `,"pollIntervalMs":100`) + polls("3", ""), nil, "tasks-extension.poll.interval-respected"},
+	{"a look at what is over", saysAs(WithTasks, "1", "tools/call", callN) + runsTask("1", "") +
 		strings.Replace(polls("2", `,"pollIntervalMs":1000`), `"working"`, `"cancelled"`, 1) + polls("3", ""), nil, ""},
-	{"a hasty poll", saysAs(rulestest.WithTasks, "1", "tools/call", callN) + runsTask("1", "") + polls("2", `,"pollIntervalMs":1000`) + polls("3", ""), []string{"tasks-extension.poll.interval-respected"}, ""},
+	{"a hasty poll", saysAs(WithTasks, "1", "tools/call", callN) + runsTask("1", "") + polls("2", `,"pollIntervalMs":1000`) + polls("3", ""), []string{"tasks-extension.poll.interval-respected"}, ""},
 	{"input twice", updates("1") + updates("2"), []string{"tasks-extension.input.answered-once"}, ""},
-	{"the cancellation of a task", saysAs(rulestest.WithTasks, "1", "tools/call", callN) + runsTask("1", "") + polls("2", "") + cancel1, []string{"tasks-extension.cancel.by-request"}, ""},
-	{"the cancellation of a task that crossed it", saysAs(rulestest.WithTasks, "1", "tools/call", callN) + runsTask("1", "") + cancel1, nil, ""},
+	{"the cancellation of a task", saysAs(WithTasks, "1", "tools/call", callN) + runsTask("1", "") + polls("2", "") + cancel1, []string{"tasks-extension.cancel.by-request"}, ""},
+	{"the cancellation of a task that crossed it", saysAs(WithTasks, "1", "tools/call", callN) + runsTask("1", "") + cancel1, nil, ""},
 }
 
 // TestStatelessClients judges clients of the stateless era over stdio.
 func TestStatelessClients(t *testing.T) {
 	t.Parallel()
-	testClients(t, statelessClient, statelessClientTests, rulestest.Converse)
+	testClients(t, statelessClient, statelessClientTests, Converse)
 }
 
 // mirrored is a POST with the headers that its method asks for, and others.
 func mirrored(id, method, params, headers string) string {
-	return posted("post-"+id, rulestest.ListsBoth+" Mcp-Protocol-Version:2026-07-28 Mcp-Method:"+method+headers, asksAs("{}", id, method, params),
+	return posted("post-"+id, ListsBoth+" Mcp-Protocol-Version:2026-07-28 Mcp-Method:"+method+headers, asksAs("{}", id, method, params),
 		fmt.Sprintf(`{"jsonrpc":"2.0","id":%s,"result":{"resultType":"complete"}}`, id))
 }
 
@@ -137,7 +137,7 @@ func mirrored(id, method, params, headers string) string {
 func designates(arguments, headers string) string {
 	const tools = `{"jsonrpc":"2.0","id":1,"result":{"resultType":"complete","tools":[{"name":"n","inputSchema":{"type":"object","properties":{` +
 		`"region":{"type":"string","x-mcp-header":"Region"},"count":{"type":"integer","x-mcp-header":"Count"},"dry":{"type":"boolean","x-mcp-header":"Dry"}}}}]}}`
-	return posted("post-1", rulestest.ListsBoth+" Mcp-Protocol-Version:2026-07-28 Mcp-Method:tools/list", asksAs("{}", "1", "tools/list", ""), tools) +
+	return posted("post-1", ListsBoth+" Mcp-Protocol-Version:2026-07-28 Mcp-Method:tools/list", asksAs("{}", "1", "tools/list", ""), tools) +
 		mirrored("2", "tools/call", `"name":"n","arguments":`+arguments, " Mcp-Name:n"+headers)
 }
 
@@ -153,13 +153,13 @@ var (
 
 var statelessHTTPTests = []clientTest{
 	{"a call", mirrored("1", "tools/call", callN, " Mcp-Name:n"), nil, "transports.http.headers.sent"},
-	{"no version", posted("post-1", rulestest.ListsBoth+" Mcp-Method:tools/list", asksAs("{}", "1", "tools/list", ""), emptyList), []string{"transports.http.version.each"}, ""},
-	{"another version", posted("post-1", rulestest.ListsBoth+" Mcp-Protocol-Version:2025-11-25 Mcp-Method:tools/list", asksAs("{}", "1", "tools/list", ""), emptyList), []string{"transports.http.version.same"}, ""},
-	{"no method", posted("post-1", rulestest.ListsBoth+" Mcp-Protocol-Version:2026-07-28", asksAs("{}", "1", "tools/list", ""), emptyList), []string{"transports.http.headers.sent"}, ""},
+	{"no version", posted("post-1", ListsBoth+" Mcp-Method:tools/list", asksAs("{}", "1", "tools/list", ""), emptyList), []string{"transports.http.version.each"}, ""},
+	{"another version", posted("post-1", ListsBoth+" Mcp-Protocol-Version:2025-11-25 Mcp-Method:tools/list", asksAs("{}", "1", "tools/list", ""), emptyList), []string{"transports.http.version.same"}, ""},
+	{"no method", posted("post-1", ListsBoth+" Mcp-Protocol-Version:2026-07-28", asksAs("{}", "1", "tools/list", ""), emptyList), []string{"transports.http.headers.sent"}, ""},
 	{"no name", mirrored("1", "tools/call", callN, ""), []string{"transports.http.headers.sent"}, ""},
 	{"another name", mirrored("1", "tools/call", callN, " Mcp-Name:o"), []string{"transports.http.headers.sent"}, ""},
-	{"JSON alone", strings.Replace(mirrored("1", "tools/call", callN, " Mcp-Name:n"), rulestest.ListsBoth, "Accept:application/json", 1), []string{"transports.http.post.accept"}, ""},
-	{"a response", mirrored("1", "tools/call", callN, " Mcp-Name:n") + posted("post-2", rulestest.ListsBoth, saysHi, ""), []string{"patterns.responses.none"}, ""},
+	{"JSON alone", strings.Replace(mirrored("1", "tools/call", callN, " Mcp-Name:n"), ListsBoth, "Accept:application/json", 1), []string{"transports.http.post.accept"}, ""},
+	{"a response", mirrored("1", "tools/call", callN, " Mcp-Name:n") + posted("post-2", ListsBoth, saysHi, ""), []string{"patterns.responses.none"}, ""},
 	{"an encoded name", gets("grüß", encodedUmlaut), nil, "transports.http.encoding.values"},
 	{"a name that is encoded without need", gets("plain", transport.EncodedHeaderValue("plain")), nil, "transports.http.headers.sent"},
 	{"a name as it is", gets("grüß", "grüß"), []string{"transports.http.encoding.values"}, ""},
@@ -177,12 +177,12 @@ var statelessHTTPTests = []clientTest{
 	{"a large integer", designates(`{"count":9007199254740993}`, " Mcp-Param-Count:9007199254740993"), []string{"transports.http.params.safe-integers"}, ""},
 	{"the largest integer", designates(`{"count":-9007199254740991}`, " Mcp-Param-Count:-9007199254740991"), nil, "transports.http.params.safe-integers"},
 	{"a tool that was not listed", mirrored("1", "tools/call", `"name":"n","arguments":{"region":"eu"}`, " Mcp-Name:n"), nil, ""},
-	{"a task", posted("post-1", rulestest.ListsBoth+" Mcp-Protocol-Version:2026-07-28 Mcp-Method:tasks/get Mcp-Name:x", asksAs(rulestest.WithTasks, "1", "tasks/get", `"taskId":"x"`), emptyList), nil, "tasks-extension.routing.name"},
-	{"another task", posted("post-1", rulestest.ListsBoth+" Mcp-Protocol-Version:2026-07-28 Mcp-Method:tasks/get Mcp-Name:y", asksAs(rulestest.WithTasks, "1", "tasks/get", `"taskId":"x"`), emptyList), []string{"tasks-extension.routing.name"}, ""},
+	{"a task", posted("post-1", ListsBoth+" Mcp-Protocol-Version:2026-07-28 Mcp-Method:tasks/get Mcp-Name:x", asksAs(WithTasks, "1", "tasks/get", `"taskId":"x"`), emptyList), nil, "tasks-extension.routing.name"},
+	{"another task", posted("post-1", ListsBoth+" Mcp-Protocol-Version:2026-07-28 Mcp-Method:tasks/get Mcp-Name:y", asksAs(WithTasks, "1", "tasks/get", `"taskId":"x"`), emptyList), []string{"tasks-extension.routing.name"}, ""},
 }
 
 // TestStatelessHTTPClients judges clients of the stateless era over HTTP.
 func TestStatelessHTTPClients(t *testing.T) {
 	t.Parallel()
-	testClients(t, statelessHTTP, statelessHTTPTests, rulestest.CarryFor)
+	testClients(t, statelessHTTP, statelessHTTPTests, CarryFor)
 }

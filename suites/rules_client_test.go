@@ -14,7 +14,7 @@ import (
 	"github.com/mcpconform/mcpconform/internal/conform"
 	"github.com/mcpconform/mcpconform/internal/protocol"
 	"github.com/mcpconform/mcpconform/internal/rules"
-	"github.com/mcpconform/mcpconform/internal/rules/rulestest"
+	. "github.com/mcpconform/mcpconform/internal/rules/rulestest"
 	"github.com/mcpconform/mcpconform/internal/transcript"
 	"github.com/mcpconform/mcpconform/suites"
 )
@@ -59,7 +59,7 @@ func testClients(
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
 			t.Parallel()
-			broken, seen := rulestest.BrokenAndSeen(judging, read(t, leg, test.script))
+			broken, seen := BrokenAndSeen(judging, read(t, leg, test.script))
 			if difference := cmp.Diff(append([]string{}, test.broken...), append([]string{}, broken...)); difference != "" {
 				t.Errorf("broken requirements (-wanted +found):\n%s", difference)
 			}
@@ -147,7 +147,7 @@ const (
 var clientStdioTests = []clientTest{
 	{"a plain session", hello("{}", serves) + pagesOf("2", "", "a") + pagesOf("3", "a", "b") + askedOfClient(`"p"`, "ping", "{}") + answersWith(`"p"`, "{}"), nil, "ping.answered"},
 	{"a ping before the answer", `c {"jsonrpc":"2.0","id":0,"method":"ping"}` + hello("{}", serves), nil, "lifecycle.initialization.first"},
-	{"a probe of the other era", rulestest.AsksPlain("0", "server/discover", "") + `s {"jsonrpc":"2.0","id":0,"error":{"code":-32601,"message":"?"}}` + hello("{}", serves), nil, "lifecycle.initialization.first"},
+	{"a probe of the other era", AsksPlain("0", "server/discover", "") + `s {"jsonrpc":"2.0","id":0,"error":{"code":-32601,"message":"?"}}` + hello("{}", serves), nil, "lifecycle.initialization.first"},
 	{"a list before the handshake", pagesOf("9", "", "a") + hello("{}", serves), []string{"lifecycle.initialization.first"}, ""},
 	{"no handshake at all", pagesOf("9", "", "a"), []string{"lifecycle.initialization.first"}, ""},
 	{"initialized too early", strings.Replace(hello("{}", serves), "	s {", "	c {\"jsonrpc\":\"2.0\",\"method\":\"notifications/initialized\"}\n	s {", 1), []string{"lifecycle.initialization.first"}, ""},
@@ -243,7 +243,7 @@ var clientStdioTests = []clientTest{
 // TestClients judges clients of the handshake era over stdio.
 func TestClients(t *testing.T) {
 	t.Parallel()
-	testClients(t, clientStdio, clientStdioTests, rulestest.Converse)
+	testClients(t, clientStdio, clientStdioTests, Converse)
 }
 
 // Whatever a client says, in messages and in headers, rules come to an end and say
@@ -269,9 +269,9 @@ func FuzzClientRules(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, said, name, value string, status int) {
 		for leg, script := range legs {
-			read, stream := rulestest.Converse, "stdio"
+			read, stream := Converse, "stdio"
 			if leg.Transport == protocol.HTTP {
-				read, stream = rulestest.CarryFor, "post-9"
+				read, stream = CarryFor, "post-9"
 			}
 			events := read(t, leg, script).Events
 			for _, event := range []transcript.Event{

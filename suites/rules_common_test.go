@@ -11,7 +11,7 @@ import (
 	"github.com/mcpconform/mcpconform/internal/conform"
 	"github.com/mcpconform/mcpconform/internal/protocol"
 	"github.com/mcpconform/mcpconform/internal/rules"
-	"github.com/mcpconform/mcpconform/internal/rules/rulestest"
+	. "github.com/mcpconform/mcpconform/internal/rules/rulestest"
 	"github.com/mcpconform/mcpconform/internal/transcript"
 )
 
@@ -70,100 +70,100 @@ func TestRulesFindWhatIsBroken(t *testing.T) {
 		script string
 		broken []string
 	}{
-		{"syntax", rulestest.Opening + rulestest.Pinged + rulestest.Ponged + `s {"jsonrpc":`, []string{"base.json.well-formed"}},
-		{"trailing", rulestest.Opening + rulestest.Pinged + `s {"jsonrpc":"2.0","id":2,"result":{}}}`, []string{"base.json.well-formed"}},
-		{"mark", rulestest.Opening + rulestest.Pinged + "s \uFEFF" + `{"jsonrpc":"2.0","id":2,"result":{}}`, []string{"base.json.no-mark"}},
-		{"duplicate member", rulestest.Opening + rulestest.Pinged + `s {"jsonrpc":"2.0","id":3,"id":2,"result":{}}`, []string{"base.json.names-unique"}},
-		{"scalar, which a rule of stdio judges", rulestest.Opening + "s true", []string{}},
-		{"nothing in it", rulestest.Opening + `s {"jsonrpc":"2.0"}`, []string{"base.messages.kinds"}},
-		{"method and result", rulestest.Opening + `s {"jsonrpc":"2.0","id":9,"method":"ping","result":{}}`, []string{"base.messages.kinds"}},
-		{"batch", rulestest.Opening + `s [{"jsonrpc":"2.0","id":9,"method":"ping"}]`, []string{"base.messages.single"}},
-		{"version", rulestest.Opening + rulestest.Pinged + `s {"jsonrpc":"1.0","id":2,"result":{}}`, []string{"base.messages.version"}},
-		{"no version", rulestest.Opening + rulestest.Pinged + `s {"id":2,"result":{}}`, []string{"base.messages.version"}},
-		{"fractional id", rulestest.Opening + `s {"jsonrpc":"2.0","id":1.5,"method":"ping"}`, []string{"base.requests.id"}},
-		{"no id", rulestest.Opening + `s {"jsonrpc":"2.0","method":"ping"}`, []string{"base.requests.id"}},
-		{"null id", rulestest.Opening + `s {"jsonrpc":"2.0","id":null,"method":"ping"}`, []string{"base.requests.id-not-null"}},
-		{"null id twice", rulestest.Opening + strings.Repeat(`s {"jsonrpc":"2.0","id":null,"method":"ping"}`+"\n", 2), []string{"base.requests.id-not-null"}},
-		{"id used twice", rulestest.Opening + rulestest.Pings(1) + rulestest.Pings(1), []string{"base.requests.id-unused"}},
-		{"answered twice", rulestest.Opening + rulestest.Pinged + rulestest.Ponged + rulestest.Ponged, []string{"base.requests.answered-once"}},
-		{"other id", rulestest.Opening + rulestest.Pinged + `s {"jsonrpc":"2.0","id":7,"result":{}}`, []string{"base.responses.id"}},
-		{"other type of id", rulestest.Opening + rulestest.Pinged + `s {"jsonrpc":"2.0","id":"2","result":{}}`, []string{"base.responses.id"}},
-		{"null as id", rulestest.Opening + rulestest.Pinged + `s {"jsonrpc":"2.0","id":null,"error":{"code":-32603,"message":"?"}}`, []string{"base.responses.id"}},
-		{"no outcome", rulestest.Opening + rulestest.Pinged + `s {"jsonrpc":"2.0","id":2}`, []string{"base.responses.outcome"}},
-		{"two outcomes", rulestest.Opening + rulestest.Pinged + `s {"jsonrpc":"2.0","id":2,"result":{},"error":{"code":1,"message":"?"}}`,
+		{"syntax", Opening + Pinged + Ponged + `s {"jsonrpc":`, []string{"base.json.well-formed"}},
+		{"trailing", Opening + Pinged + `s {"jsonrpc":"2.0","id":2,"result":{}}}`, []string{"base.json.well-formed"}},
+		{"mark", Opening + Pinged + "s \uFEFF" + `{"jsonrpc":"2.0","id":2,"result":{}}`, []string{"base.json.no-mark"}},
+		{"duplicate member", Opening + Pinged + `s {"jsonrpc":"2.0","id":3,"id":2,"result":{}}`, []string{"base.json.names-unique"}},
+		{"scalar, which a rule of stdio judges", Opening + "s true", []string{}},
+		{"nothing in it", Opening + `s {"jsonrpc":"2.0"}`, []string{"base.messages.kinds"}},
+		{"method and result", Opening + `s {"jsonrpc":"2.0","id":9,"method":"ping","result":{}}`, []string{"base.messages.kinds"}},
+		{"batch", Opening + `s [{"jsonrpc":"2.0","id":9,"method":"ping"}]`, []string{"base.messages.single"}},
+		{"version", Opening + Pinged + `s {"jsonrpc":"1.0","id":2,"result":{}}`, []string{"base.messages.version"}},
+		{"no version", Opening + Pinged + `s {"id":2,"result":{}}`, []string{"base.messages.version"}},
+		{"fractional id", Opening + `s {"jsonrpc":"2.0","id":1.5,"method":"ping"}`, []string{"base.requests.id"}},
+		{"no id", Opening + `s {"jsonrpc":"2.0","method":"ping"}`, []string{"base.requests.id"}},
+		{"null id", Opening + `s {"jsonrpc":"2.0","id":null,"method":"ping"}`, []string{"base.requests.id-not-null"}},
+		{"null id twice", Opening + strings.Repeat(`s {"jsonrpc":"2.0","id":null,"method":"ping"}`+"\n", 2), []string{"base.requests.id-not-null"}},
+		{"id used twice", Opening + Pings(1) + Pings(1), []string{"base.requests.id-unused"}},
+		{"answered twice", Opening + Pinged + Ponged + Ponged, []string{"base.requests.answered-once"}},
+		{"other id", Opening + Pinged + `s {"jsonrpc":"2.0","id":7,"result":{}}`, []string{"base.responses.id"}},
+		{"other type of id", Opening + Pinged + `s {"jsonrpc":"2.0","id":"2","result":{}}`, []string{"base.responses.id"}},
+		{"null as id", Opening + Pinged + `s {"jsonrpc":"2.0","id":null,"error":{"code":-32603,"message":"?"}}`, []string{"base.responses.id"}},
+		{"no outcome", Opening + Pinged + `s {"jsonrpc":"2.0","id":2}`, []string{"base.responses.outcome"}},
+		{"two outcomes", Opening + Pinged + `s {"jsonrpc":"2.0","id":2,"result":{},"error":{"code":1,"message":"?"}}`,
 			[]string{"base.responses.one-outcome", "ping.answered"}},
-		{"no code", rulestest.Opening + rulestest.Working + `s {"jsonrpc":"2.0","id":2,"error":{"message":"?"}}`,
+		{"no code", Opening + Working + `s {"jsonrpc":"2.0","id":2,"error":{"message":"?"}}`,
 			[]string{"base.errors.members"}},
-		{"fractional code", rulestest.Opening + rulestest.Working + `s {"jsonrpc":"2.0","id":2,"error":{"code":1.5,"message":"?"}}`,
+		{"fractional code", Opening + Working + `s {"jsonrpc":"2.0","id":2,"error":{"code":1.5,"message":"?"}}`,
 			[]string{"base.errors.integer-code"}},
-		{"answer to a notification", rulestest.Opening + `s {"jsonrpc":"2.0","id":null,"error":{"code":-32601,"message":"?"}}`,
+		{"answer to a notification", Opening + `s {"jsonrpc":"2.0","id":null,"error":{"code":-32601,"message":"?"}}`,
 			[]string{"base.notifications.unanswered"}},
-		{"notifications with null as id", rulestest.Opening + strings.Repeat(`s {"jsonrpc":"2.0","id":null,"method":"notifications/message","params":{"level":"info","data":1}}`+"\n", 2),
+		{"notifications with null as id", Opening + strings.Repeat(`s {"jsonrpc":"2.0","id":null,"method":"notifications/message","params":{"level":"info","data":1}}`+"\n", 2),
 			[]string{"base.notifications.no-id"}},
-		{"result and no error", rulestest.Opening + rulestest.Pinged + `s {"jsonrpc":"2.0","id":2,"result":{},"error":null}`, []string{"base.responses.one-outcome"}},
-		{"notification with id", rulestest.Opening + `s {"jsonrpc":"2.0","id":5,"method":"notifications/message","params":{"level":"info","data":1}}`,
+		{"result and no error", Opening + Pinged + `s {"jsonrpc":"2.0","id":2,"result":{},"error":null}`, []string{"base.responses.one-outcome"}},
+		{"notification with id", Opening + `s {"jsonrpc":"2.0","id":5,"method":"notifications/message","params":{"level":"info","data":1}}`,
 			[]string{"base.notifications.no-id"}},
-		{"invalid request", rulestest.Opening + `s {"jsonrpc":"2.0","id":5,"method":"sampling/createMessage","params":{"messages":[]}}`,
+		{"invalid request", Opening + `s {"jsonrpc":"2.0","id":5,"method":"sampling/createMessage","params":{"messages":[]}}`,
 			[]string{"base.schema.requests"}},
-		{"invalid notification", rulestest.Opening + `s {"jsonrpc":"2.0","method":"notifications/message","params":{"level":"info"}}`,
+		{"invalid notification", Opening + `s {"jsonrpc":"2.0","method":"notifications/message","params":{"level":"info"}}`,
 			[]string{"base.schema.notifications"}},
-		{"invalid result", rulestest.Opening + rulestest.Working + `s {"jsonrpc":"2.0","id":2,"result":{"content":{}}}`, []string{"base.schema.results"}},
-		{"result of no task", rulestest.Opening + `
+		{"invalid result", Opening + Working + `s {"jsonrpc":"2.0","id":2,"result":{"content":{}}}`, []string{"base.schema.results"}},
+		{"result of no task", Opening + `
 			c {"jsonrpc":"2.0","id":2,"method":"tools/call","params":{"name":"n","task":{}}}
 			s {"jsonrpc":"2.0","id":2,"result":{"task":{"taskId":"a"}}}`, []string{"base.schema.results"}},
-		{"invalid error", rulestest.Opening + rulestest.Working + `s {"jsonrpc":"2.0","id":2,"error":{"code":1,"message":2}}`, []string{"base.schema.errors"}},
-		{"other dialect", rulestest.Opening + `
+		{"invalid error", Opening + Working + `s {"jsonrpc":"2.0","id":2,"error":{"code":1,"message":2}}`, []string{"base.schema.errors"}},
+		{"other dialect", Opening + `
 			c {"jsonrpc":"2.0","id":2,"method":"tools/list"}
 			s {"jsonrpc":"2.0","id":2,"result":{"tools":[{"name":"n","inputSchema":{"$schema":"http://json-schema.org/draft-07/schema#","type":"object"}}]}}`,
 			[]string{"base.dialects.recommended"}},
-		{"invalid schema", rulestest.Opening + rulestest.Sampling("9", `,"tools":[{"name":"n","inputSchema":{"type":"object","properties":{"a":{"type":"text"}}}}]`),
+		{"invalid schema", Opening + Sampling("9", `,"tools":[{"name":"n","inputSchema":{"type":"object","properties":{"a":{"type":"text"}}}}]`),
 			[]string{"base.dialects.valid"}},
-		{"empty label", rulestest.Opening + rulestest.Pinged + `s {"jsonrpc":"2.0","id":2,"result":{"_meta":{"com..example/a":1}}}`, []string{"base.meta.prefix"}},
-		{"label with digits first", rulestest.Opening + rulestest.Pinged + `s {"jsonrpc":"2.0","id":2,"result":{"_meta":{"com.1example/a":1}}}`, []string{"base.meta.labels"}},
-		{"name with hyphen last", rulestest.Opening + rulestest.Pinged + `s {"jsonrpc":"2.0","id":2,"result":{"_meta":{"a-":1}}}`, []string{"base.meta.name"}},
-		{"name with space", rulestest.Opening + rulestest.Pinged + `s {"jsonrpc":"2.0","id":2,"result":{"_meta":{"a b":1}}}`, []string{"base.meta.characters"}},
-		{"icon from a file", rulestest.Opening + icon(`{"src":"file:///tmp/icon.png"}`), []string{"base.icons.source"}},
-		{"icon of a strange size", rulestest.Opening + icon(`{"src":"https://example.com/i.png","sizes":["big"]}`), []string{"base.icons.sizes"}},
+		{"empty label", Opening + Pinged + `s {"jsonrpc":"2.0","id":2,"result":{"_meta":{"com..example/a":1}}}`, []string{"base.meta.prefix"}},
+		{"label with digits first", Opening + Pinged + `s {"jsonrpc":"2.0","id":2,"result":{"_meta":{"com.1example/a":1}}}`, []string{"base.meta.labels"}},
+		{"name with hyphen last", Opening + Pinged + `s {"jsonrpc":"2.0","id":2,"result":{"_meta":{"a-":1}}}`, []string{"base.meta.name"}},
+		{"name with space", Opening + Pinged + `s {"jsonrpc":"2.0","id":2,"result":{"_meta":{"a b":1}}}`, []string{"base.meta.characters"}},
+		{"icon from a file", Opening + icon(`{"src":"file:///tmp/icon.png"}`), []string{"base.icons.source"}},
+		{"icon of a strange size", Opening + icon(`{"src":"https://example.com/i.png","sizes":["big"]}`), []string{"base.icons.sizes"}},
 
-		{"notification first", `s {"jsonrpc":"2.0","method":"notifications/tools/list_changed"}` + rulestest.Opening, []string{"lifecycle.initialization.first"}},
-		{"request before initialized", strings.Replace(rulestest.Opening, "	c {\"jsonrpc\":\"2.0\",\"method\"", rulestest.Sampling("9", "")+"	c {\"jsonrpc\":\"2.0\",\"method\"", 1),
+		{"notification first", `s {"jsonrpc":"2.0","method":"notifications/tools/list_changed"}` + Opening, []string{"lifecycle.initialization.first"}},
+		{"request before initialized", strings.Replace(Opening, "	c {\"jsonrpc\":\"2.0\",\"method\"", Sampling("9", "")+"	c {\"jsonrpc\":\"2.0\",\"method\"", 1),
 			[]string{"lifecycle.requests.before-initialized"}},
-		{"undeclared by the server", rulestest.Opening + `s {"jsonrpc":"2.0","method":"notifications/tools/list_changed"}`, []string{"lifecycle.capabilities.own"}},
-		{"undeclared by the client", rulestest.Opening + `s {"jsonrpc":"2.0","id":5,"method":"roots/list"}`, []string{"lifecycle.capabilities.of-peer"}},
-		{"task not declared by the client", rulestest.Opening + rulestest.Sampling("5", `,"task":{}`), []string{"lifecycle.capabilities.of-peer"}},
-		{"method of another revision", strings.ReplaceAll(rulestest.Opening, "2025-11-25", "2025-06-18") + `s {"jsonrpc":"2.0","id":5,"method":"tasks/list"}`,
+		{"undeclared by the server", Opening + `s {"jsonrpc":"2.0","method":"notifications/tools/list_changed"}`, []string{"lifecycle.capabilities.own"}},
+		{"undeclared by the client", Opening + `s {"jsonrpc":"2.0","id":5,"method":"roots/list"}`, []string{"lifecycle.capabilities.of-peer"}},
+		{"task not declared by the client", Opening + Sampling("5", `,"task":{}`), []string{"lifecycle.capabilities.of-peer"}},
+		{"method of another revision", strings.ReplaceAll(Opening, "2025-11-25", "2025-06-18") + `s {"jsonrpc":"2.0","id":5,"method":"tasks/list"}`,
 			[]string{"lifecycle.version.respected"}},
 
-		{"pong with content", rulestest.Opening + rulestest.Pinged + `s {"jsonrpc":"2.0","id":2,"result":{"pong":true}}`, []string{"ping.answered"}},
-		{"ping with parameters", rulestest.Opening + `s {"jsonrpc":"2.0","id":2,"method":"ping","params":{"a":1}}`, []string{"ping.no-parameters"}},
+		{"pong with content", Opening + Pinged + `s {"jsonrpc":"2.0","id":2,"result":{"pong":true}}`, []string{"ping.answered"}},
+		{"ping with parameters", Opening + `s {"jsonrpc":"2.0","id":2,"method":"ping","params":{"a":1}}`, []string{"ping.no-parameters"}},
 
-		{"strange token", rulestest.Opening + rulestest.Sampling("9", `,"_meta":{"progressToken":1.5}`), []string{"progress.token.type"}},
-		{"shared token", rulestest.Opening + rulestest.Sampling("8", `,"_meta":{"progressToken":"x"}`) + rulestest.Sampling("9", `,"_meta":{"progressToken":"x"}`) + sampled("8"),
+		{"strange token", Opening + Sampling("9", `,"_meta":{"progressToken":1.5}`), []string{"progress.token.type"}},
+		{"shared token", Opening + Sampling("8", `,"_meta":{"progressToken":"x"}`) + Sampling("9", `,"_meta":{"progressToken":"x"}`) + sampled("8"),
 			[]string{"progress.token.unique"}},
-		{"unknown token", rulestest.Opening + rulestest.Working + rulestest.Progress(`"u"`, "1") + done, []string{"progress.token.provided"}},
-		{"null as token", rulestest.Opening + rulestest.Progress(`null`, "1"), []string{"progress.token.provided"}},
-		{"progress after the answer", rulestest.Opening + rulestest.Working + rulestest.Progress(`"t"`, "1") + done + rulestest.Progress(`"t"`, "2"), []string{"progress.token.in-progress"}},
-		{"no progress", rulestest.Opening + rulestest.Working + rulestest.Progress(`"t"`, "1") + rulestest.Progress(`"t"`, "1.0") + done, []string{"progress.increases"}},
-		{"backwards", rulestest.Opening + rulestest.Working + rulestest.Progress(`"t"`, "9007199254740993") + rulestest.Progress(`"t"`, "9007199254740992") + done, []string{"progress.increases"}},
-		{"other token of a task", rulestest.Opening + taskWorking +
+		{"unknown token", Opening + Working + Progress(`"u"`, "1") + done, []string{"progress.token.provided"}},
+		{"null as token", Opening + Progress(`null`, "1"), []string{"progress.token.provided"}},
+		{"progress after the answer", Opening + Working + Progress(`"t"`, "1") + done + Progress(`"t"`, "2"), []string{"progress.token.in-progress"}},
+		{"no progress", Opening + Working + Progress(`"t"`, "1") + Progress(`"t"`, "1.0") + done, []string{"progress.increases"}},
+		{"backwards", Opening + Working + Progress(`"t"`, "9007199254740993") + Progress(`"t"`, "9007199254740992") + done, []string{"progress.increases"}},
+		{"other token of a task", Opening + taskWorking +
 			`s {"jsonrpc":"2.0","method":"notifications/progress","params":{"progressToken":"u","progress":1,"_meta":{"io.modelcontextprotocol/related-task":{"taskId":"a"}}}}`,
 			[]string{"progress.tasks.token"}},
-		{"token of a task that was given none", rulestest.Opening + strings.Replace(taskWorking, `,"_meta":{"progressToken":"t"}`, "", 1) +
+		{"token of a task that was given none", Opening + strings.Replace(taskWorking, `,"_meta":{"progressToken":"t"}`, "", 1) +
 			`s {"jsonrpc":"2.0","method":"notifications/progress","params":{"progressToken":"a","progress":1,"_meta":{"io.modelcontextprotocol/related-task":{"taskId":"a"}}}}`,
 			[]string{"progress.token.provided"}},
-		{"progress of a task that ended", rulestest.Opening + taskWorking + taskDone + rulestest.Progress(`"t"`, "1"), []string{"progress.tasks.stops"}},
+		{"progress of a task that ended", Opening + taskWorking + taskDone + Progress(`"t"`, "1"), []string{"progress.tasks.stops"}},
 
-		{"cancels what it never asked", rulestest.Opening + rulestest.Cancels(`"x"`), []string{"cancellation.own-requests"}},
-		{"cancels what was answered", rulestest.Opening + rulestest.Sampling("9", "") + sampled("9") + rulestest.Pinged + rulestest.Ponged + rulestest.Cancels("9"), []string{"cancellation.in-progress"}},
+		{"cancels what it never asked", Opening + Cancels(`"x"`), []string{"cancellation.own-requests"}},
+		{"cancels what was answered", Opening + Sampling("9", "") + sampled("9") + Pinged + Ponged + Cancels("9"), []string{"cancellation.in-progress"}},
 
-		{"cursor that is a number", rulestest.Opening + list("", `"nextCursor":1`),
+		{"cursor that is a number", Opening + list("", `"nextCursor":1`),
 			[]string{"pagination.cursor.string"}},
-		{"the same cursor for ever", rulestest.Opening + list("", `"nextCursor":"a"`) + list(`"cursor":"a"`, `"nextCursor":"a"`), []string{"pagination.page"}},
-		{"the same page for ever", rulestest.Opening + list("", `"nextCursor":"a"`) + list(`"cursor":"a"`, `"nextCursor":"b"`), []string{"pagination.page"}},
-		{"the first page again after the last", rulestest.Opening + list("", `"nextCursor":"a"`) + strings.ReplaceAll(list(`"cursor":"a"`, `"nextCursor":""`), anyTool, otherTool) +
+		{"the same cursor for ever", Opening + list("", `"nextCursor":"a"`) + list(`"cursor":"a"`, `"nextCursor":"a"`), []string{"pagination.page"}},
+		{"the same page for ever", Opening + list("", `"nextCursor":"a"`) + list(`"cursor":"a"`, `"nextCursor":"b"`), []string{"pagination.page"}},
+		{"the first page again after the last", Opening + list("", `"nextCursor":"a"`) + strings.ReplaceAll(list(`"cursor":"a"`, `"nextCursor":""`), anyTool, otherTool) +
 			list(`"cursor":""`, `"nextCursor":"a"`), []string{"pagination.page"}},
-		{"empty last page", rulestest.Opening + list("", `"nextCursor":"a"`) + strings.ReplaceAll(list(`"cursor":"a"`, ``), anyTool, ""), []string{"pagination.page"}},
-		{"cursor refused", rulestest.Opening + list("", `"nextCursor":"a"`) + `
+		{"empty last page", Opening + list("", `"nextCursor":"a"`) + strings.ReplaceAll(list(`"cursor":"a"`, ``), anyTool, ""), []string{"pagination.page"}},
+		{"cursor refused", Opening + list("", `"nextCursor":"a"`) + `
 			c {"jsonrpc":"2.0","id":77,"method":"tools/list","params":{"cursor":"a"}}
 			s {"jsonrpc":"2.0","id":77,"error":{"code":-32602,"message":"?"}}`, []string{"pagination.continued"}},
 	}
@@ -174,7 +174,7 @@ func TestRulesFindWhatIsBroken(t *testing.T) {
 		}
 		t.Run(test.name, func(t *testing.T) {
 			t.Parallel()
-			if difference := cmp.Diff(test.broken, broken(rulestest.Converse(t, rulestest.Stdio, test.script))); difference != "" {
+			if difference := cmp.Diff(test.broken, broken(Converse(t, Stdio, test.script))); difference != "" {
 				t.Errorf("broken requirements (-wanted +found):\n%s", difference)
 			}
 		})
@@ -217,49 +217,49 @@ func TestRulesTolerateWhatIsFree(t *testing.T) {
 		name   string
 		script string
 	}{
-		{"a plain session", rulestest.Opening + rulestest.Pinged + rulestest.Ponged},
-		{"a log message first", `s {"jsonrpc":"2.0","method":"notifications/message","params":{"level":"info","data":"hello"}}` + rulestest.Opening},
-		{"output that is no message", "s Server is running\n" + rulestest.Opening},
-		{"_meta in a pong", rulestest.Opening + rulestest.Pinged + `s {"jsonrpc":"2.0","id":2,"result":{"_meta":{"com.example/a.b_c-d":1,"":2,"io.x/":3}}}`},
-		{"a ping that was cancelled", rulestest.Opening + rulestest.Pinged + `
+		{"a plain session", Opening + Pinged + Ponged},
+		{"a log message first", `s {"jsonrpc":"2.0","method":"notifications/message","params":{"level":"info","data":"hello"}}` + Opening},
+		{"output that is no message", "s Server is running\n" + Opening},
+		{"_meta in a pong", Opening + Pinged + `s {"jsonrpc":"2.0","id":2,"result":{"_meta":{"com.example/a.b_c-d":1,"":2,"io.x/":3}}}`},
+		{"a ping that was cancelled", Opening + Pinged + `
 			c {"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":2}}
 			s {"jsonrpc":"2.0","id":2,"error":{"code":0,"message":"cancelled"}}`},
-		{"an id that is written differently", rulestest.Opening + rulestest.Pinged + `s {"jsonrpc":"2.0","id":2.0,"result":{}}`},
-		{"further members", rulestest.Opening + rulestest.Working + `s {"jsonrpc":"2.0","id":2,"result":{"content":[],"x":1},"y":2}`},
-		{"an error without id after what cannot be read", rulestest.Opening + `
+		{"an id that is written differently", Opening + Pinged + `s {"jsonrpc":"2.0","id":2.0,"result":{}}`},
+		{"further members", Opening + Working + `s {"jsonrpc":"2.0","id":2,"result":{"content":[],"x":1},"y":2}`},
+		{"an error without id after what cannot be read", Opening + `
 			c! {"jsonrpc":"2.0",
 			s {"jsonrpc":"2.0","id":null,"error":{"code":-32700,"message":"?"}}`},
-		{"answers to a batch", rulestest.Opening + `
+		{"answers to a batch", Opening + `
 			c! [{"jsonrpc":"2.0","id":50,"method":"ping"}]
 			s {"jsonrpc":"2.0","id":50,"result":{}}`},
-		{"two answers to an id that was used twice", rulestest.Opening + rulestest.Pinged + `
+		{"two answers to an id that was used twice", Opening + Pinged + `
 			c! {"jsonrpc":"2.0","id":2,"method":"ping"}
-		` + rulestest.Ponged + rulestest.Ponged},
-		{"a second opening", rulestest.Opening + rulestest.Pings(1) + strings.ReplaceAll(rulestest.Opening, `"id":1`, `"id":"again"`) + rulestest.Pings(1)},
-		{"progress as it should be", rulestest.Opening + rulestest.Working + rulestest.Progress(`"t"`, "0") + rulestest.Progress(`"t"`, "0.5") + rulestest.Progress(`"t"`, "1e1") + done},
-		{"progress of two requests with one token, one after the other", rulestest.Opening + rulestest.Working + rulestest.Progress(`"t"`, "5") + done +
-			strings.ReplaceAll(rulestest.Working, `"id":2`, `"id":3`) + rulestest.Progress(`"t"`, "1")},
-		{"progress that is too large to compare", rulestest.Opening + rulestest.Working + rulestest.Progress(`"t"`, "1e999999999") + rulestest.Progress(`"t"`, "1") + done},
-		{"progress of a task after its creation", rulestest.Opening + taskWorking + rulestest.Progress(`"t"`, "1") + taskDone},
-		{"a cancellation that crosses the answer", rulestest.Opening + rulestest.Sampling("9", "") + sampled("9") + rulestest.Cancels("9")},
-		{"an empty page before the last", rulestest.Opening + list("", `"nextCursor":""`) + strings.ReplaceAll(list(`"cursor":""`, `"nextCursor":"b"`), anyTool, "") + strings.ReplaceAll(list(`"cursor":"b"`, ""), anyTool, otherTool)},
-		{"pages", rulestest.Opening + list("", `"nextCursor":"a"`) + strings.ReplaceAll(list(`"cursor":"a"`, ""), anyTool, otherTool)},
-		{"an invalid cursor that is refused", rulestest.Opening + `
+		` + Ponged + Ponged},
+		{"a second opening", Opening + Pings(1) + strings.ReplaceAll(Opening, `"id":1`, `"id":"again"`) + Pings(1)},
+		{"progress as it should be", Opening + Working + Progress(`"t"`, "0") + Progress(`"t"`, "0.5") + Progress(`"t"`, "1e1") + done},
+		{"progress of two requests with one token, one after the other", Opening + Working + Progress(`"t"`, "5") + done +
+			strings.ReplaceAll(Working, `"id":2`, `"id":3`) + Progress(`"t"`, "1")},
+		{"progress that is too large to compare", Opening + Working + Progress(`"t"`, "1e999999999") + Progress(`"t"`, "1") + done},
+		{"progress of a task after its creation", Opening + taskWorking + Progress(`"t"`, "1") + taskDone},
+		{"a cancellation that crosses the answer", Opening + Sampling("9", "") + sampled("9") + Cancels("9")},
+		{"an empty page before the last", Opening + list("", `"nextCursor":""`) + strings.ReplaceAll(list(`"cursor":""`, `"nextCursor":"b"`), anyTool, "") + strings.ReplaceAll(list(`"cursor":"b"`, ""), anyTool, otherTool)},
+		{"pages", Opening + list("", `"nextCursor":"a"`) + strings.ReplaceAll(list(`"cursor":"a"`, ""), anyTool, otherTool)},
+		{"an invalid cursor that is refused", Opening + `
 			c! {"jsonrpc":"2.0","id":77,"method":"tools/list","params":{"cursor":"never given"}}
 			s {"jsonrpc":"2.0","id":77,"error":{"code":-32602,"message":"?"}}`},
-		{"an exit in time", rulestest.Opening + "signal closed its standard input\nexit"},
-		{"an exit of its own, then a late signal", rulestest.Opening + "signal sent SIGTERM\nexit"},
-		{"icons", rulestest.Opening + icon(`{"src":"data:image/png;base64,iVBORw0KGgo=","sizes":["48x48","any"]}`)},
-		{"a method of its own", rulestest.Opening + `s {"jsonrpc":"2.0","method":"notifications/example.com/own"}`},
-		{"a method of the era without handshakes", rulestest.Opening + `
+		{"an exit in time", Opening + "signal closed its standard input\nexit"},
+		{"an exit of its own, then a late signal", Opening + "signal sent SIGTERM\nexit"},
+		{"icons", Opening + icon(`{"src":"data:image/png;base64,iVBORw0KGgo=","sizes":["48x48","any"]}`)},
+		{"a method of its own", Opening + `s {"jsonrpc":"2.0","method":"notifications/example.com/own"}`},
+		{"a method of the era without handshakes", Opening + `
 			s {"jsonrpc":"2.0","method":"notifications/subscriptions/acknowledged","params":{"notifications":{}}}`},
-		{"a handshake that names the era without one", strings.ReplaceAll(rulestest.Opening, `{"protocolVersion":"2025-11-25","capabilities":{"tools"`,
-			`{"protocolVersion":"2026-07-28","capabilities":{"tools"`) + rulestest.Working + done},
+		{"a handshake that names the era without one", strings.ReplaceAll(Opening, `{"protocolVersion":"2025-11-25","capabilities":{"tools"`,
+			`{"protocolVersion":"2026-07-28","capabilities":{"tools"`) + Working + done},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
 			t.Parallel()
-			if found := broken(rulestest.Converse(t, rulestest.Stdio, test.script)); len(found) > 0 {
+			if found := broken(Converse(t, Stdio, test.script)); len(found) > 0 {
 				t.Errorf("found broken: %s", strings.Join(found, ", "))
 			}
 		})
@@ -311,7 +311,7 @@ func TestRulesOverHTTP(t *testing.T) {
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
 			t.Parallel()
-			if difference := cmp.Diff(test.broken, broken(rulestest.Converse(t, rulestest.OverHTTP, test.script))); difference != "" {
+			if difference := cmp.Diff(test.broken, broken(Converse(t, OverHTTP, test.script))); difference != "" {
 				t.Errorf("broken requirements (-wanted +found):\n%s", difference)
 			}
 		})
@@ -334,14 +334,14 @@ func FuzzCommonRules(f *testing.F) {
 		f.Add([]byte(said), false)
 	}
 	f.Fuzz(func(t *testing.T, said []byte, http bool) {
-		leg, stream := rulestest.Stdio, "stdio"
+		leg, stream := Stdio, "stdio"
 		if http {
-			leg, stream = rulestest.OverHTTP, "post-1"
+			leg, stream = OverHTTP, "post-1"
 		}
-		events := rulestest.Converse(t, leg, rulestest.Opening+rulestest.Working).Events
+		events := Converse(t, leg, Opening+Working).Events
 		for range 2 {
 			events = append(events, transcript.Event{
-				Kind: transcript.Message, From: protocol.Server, Stream: stream, Raw: said, Sequence: len(events), At: rulestest.Began,
+				Kind: transcript.Message, From: protocol.Server, Stream: stream, Raw: said, Sequence: len(events), At: Began,
 			})
 		}
 		for _, finding := range rules.Apply(commonRules, rules.NewConversation(leg, events, true)) {

@@ -5,7 +5,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/mcpconform/mcpconform/internal/rules/rulestest"
+	. "github.com/mcpconform/mcpconform/internal/rules/rulestest"
 )
 
 const (
@@ -17,17 +17,17 @@ const (
 
 // callsTask calls a tool and gets a task; tellsTask asks for it.
 func callsTask(id, task string) string {
-	return rulestest.AsksWith(rulestest.WithTasks, id, "tools/call", `"name":"n"`) + rulestest.Gives(id, asTaskType+task)
+	return AsksWith(WithTasks, id, "tools/call", `"name":"n"`) + Gives(id, asTaskType+task)
 }
 
 func tellsTask(id, task string) string {
-	return rulestest.AsksWith(rulestest.WithTasks, id, "tasks/get", someTask) + rulestest.Gives(id, rulestest.Final+","+task)
+	return AsksWith(WithTasks, id, "tasks/get", someTask) + Gives(id, Final+","+task)
 }
 
 func makesTask(id string) string { return callsTask(id, someTask+`,"status":"working"`+timely) }
 
 func acknowledges(id, method, more string) string {
-	return rulestest.AsksWith(rulestest.WithTasks, id, method, someTask) + rulestest.Gives(id, rulestest.Final+more)
+	return AsksWith(WithTasks, id, method, someTask) + Gives(id, Final+more)
 }
 
 // listensToTask subscribes to a task; onIt is a notification on the subscription.
@@ -52,28 +52,28 @@ func TestTasksExtensionRules(t *testing.T) {
 			tellsTask("5", someTask+`,"status":"completed"`+timely+`,"result":{"content":[]}`), nil},
 		{"a task without limit, made by two machines", callsTask("1", someTask+
 			`,"status":"working","createdAt":"2026-08-01T12:30:00.5+02:00","lastUpdatedAt":"2026-08-01T10:30:00Z","ttlMs":null`), nil},
-		{"a task of an undeclared client", rulestest.AsksPlain("1", "tools/call", `"name":"n"`) + rulestest.Gives("1", asTaskType+someTask+`,"status":"working"`+timely),
+		{"a task of an undeclared client", AsksPlain("1", "tools/call", `"name":"n"`) + Gives("1", asTaskType+someTask+`,"status":"working"`+timely),
 			[]string{"tasks-extension.created.negotiated"}},
-		{"a task of a prompt", rulestest.AsksWith(rulestest.WithTasks, "1", "prompts/get", `"name":"n"`) + rulestest.Gives("1", asTaskType+someTask+`,"status":"working"`+timely),
+		{"a task of a prompt", AsksWith(WithTasks, "1", "prompts/get", `"name":"n"`) + Gives("1", asTaskType+someTask+`,"status":"working"`+timely),
 			[]string{"tasks-extension.methods.supported"}},
-		{"a task that says it is complete", rulestest.AsksWith(rulestest.WithTasks, "1", "tools/call", `"name":"n"`) + rulestest.Gives("1", rulestest.Final+","+someTask+`,"status":"working"`+timely),
+		{"a task that says it is complete", AsksWith(WithTasks, "1", "tools/call", `"name":"n"`) + Gives("1", Final+","+someTask+`,"status":"working"`+timely),
 			[]string{"tasks-extension.result-type.task"}},
-		{"a result of a tool that looks like a task, too", rulestest.AsksWith(rulestest.WithTasks, "1", "tools/call", `"name":"n"`) +
-			rulestest.Gives("1", rulestest.Final+`,"content":[],`+someTask+`,"status":"sold"`), nil},
-		{"a result that says it is a task", rulestest.AsksWith(rulestest.WithTasks, "1", "tools/call", `"name":"n"`) + rulestest.Gives("1", `,"resultType":"task","content":[]`),
+		{"a result of a tool that looks like a task, too", AsksWith(WithTasks, "1", "tools/call", `"name":"n"`) +
+			Gives("1", Final+`,"content":[],`+someTask+`,"status":"sold"`), nil},
+		{"a result that says it is a task", AsksWith(WithTasks, "1", "tools/call", `"name":"n"`) + Gives("1", `,"resultType":"task","content":[]`),
 			[]string{"tasks-extension.result-type.reserved"}},
-		{"states that say they are tasks", rulestest.AsksWith(rulestest.WithTasks, "1", "tasks/get", someTask) + rulestest.Gives("1", asTaskType+someTask+`,"status":"working"`+timely),
+		{"states that say they are tasks", AsksWith(WithTasks, "1", "tasks/get", someTask) + Gives("1", asTaskType+someTask+`,"status":"working"`+timely),
 			[]string{"tasks-extension.result-type.get", "tasks-extension.result-type.reserved"}},
 		{"acknowledgements that say they are tasks",
-			rulestest.AsksWith(rulestest.WithTasks, "1", "tasks/update", someTask) + rulestest.Gives("1", `,"resultType":"task"`) +
-				rulestest.AsksWith(rulestest.WithTasks, "2", "tasks/cancel", someTask) + rulestest.Gives("2", `,"resultType":"task"`),
+			AsksWith(WithTasks, "1", "tasks/update", someTask) + Gives("1", `,"resultType":"task"`) +
+				AsksWith(WithTasks, "2", "tasks/cancel", someTask) + Gives("2", `,"resultType":"task"`),
 			[]string{"tasks-extension.result-type.cancel", "tasks-extension.result-type.reserved", "tasks-extension.result-type.update"}},
 		{"acknowledgements with the task", acknowledges("1", "tasks/update", ","+someTask) + acknowledges("2", "tasks/cancel", ","+someTask),
 			[]string{"tasks-extension.cancel.acknowledged", "tasks-extension.update.acknowledged"}},
-		{"acknowledgements that refuse", rulestest.AsksWith(rulestest.WithTasks, "1", "tasks/update", someTask) + rulestest.Refuses("1", "-32602", ""), nil},
-		{"the former capability beside the extension", rulestest.Discovers(`{"extensions":{"io.modelcontextprotocol/tasks":{}},"tasks":{}}`),
+		{"acknowledgements that refuse", AsksWith(WithTasks, "1", "tasks/update", someTask) + Refuses("1", "-32602", ""), nil},
+		{"the former capability beside the extension", Discovers(`{"extensions":{"io.modelcontextprotocol/tasks":{}},"tasks":{}}`),
 			[]string{"tasks-extension.former.capability"}},
-		{"the former capability alone", rulestest.Discovers(`{"tasks":{}}`), nil},
+		{"the former capability alone", Discovers(`{"tasks":{}}`), nil},
 		{"no time of the last change", callsTask("1", someTask+`,"status":"working","createdAt":"2026-08-01T10:30:00Z","ttlMs":1`),
 			[]string{"tasks-extension.task.shape"}},
 		{"another status", callsTask("1", someTask+`,"status":"pending"`+timely), []string{"tasks-extension.task.status"}},
@@ -116,7 +116,7 @@ func TestTasksExtensionRules(t *testing.T) {
 		}
 		t.Run(test.name, func(t *testing.T) {
 			t.Parallel()
-			found, _ := rulestest.BrokenAndSeen(ofPages("tasks-extension."), rulestest.Converse(t, rulestest.StatelessLeg, test.script))
+			found, _ := BrokenAndSeen(ofPages("tasks-extension."), Converse(t, StatelessLeg, test.script))
 			if difference := cmp.Diff(append([]string{}, test.broken...), append([]string{}, found...)); difference != "" {
 				t.Errorf("broken requirements (-wanted +found):\n%s", difference)
 			}

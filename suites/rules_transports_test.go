@@ -8,7 +8,7 @@ import (
 
 	"github.com/mcpconform/mcpconform/internal/protocol"
 	"github.com/mcpconform/mcpconform/internal/rules"
-	"github.com/mcpconform/mcpconform/internal/rules/rulestest"
+	. "github.com/mcpconform/mcpconform/internal/rules/rulestest"
 	"github.com/mcpconform/mcpconform/internal/transcript"
 )
 
@@ -22,8 +22,8 @@ func FuzzTransportRules(f *testing.F) {
 		for line := range strings.SplitSeq(output, "\n") {
 			events = append(events, transcript.Event{Kind: transcript.Message, From: protocol.Server, Stream: "stdio", Sequence: len(events), Raw: []byte(line)})
 		}
-		rulestest.Judged(judging, rules.NewConversation(rulestest.Stdio, events, true))
-		rulestest.Judged(judging, rules.NewConversation(rules.Leg{Role: protocol.ServerRole, Revision: "2026-07-28", Transport: protocol.Stdio}, events, true))
+		Judged(judging, rules.NewConversation(Stdio, events, true))
+		Judged(judging, rules.NewConversation(rules.Leg{Role: protocol.ServerRole, Revision: "2026-07-28", Transport: protocol.Stdio}, events, true))
 
 		events = []transcript.Event{
 			{Kind: transcript.Head, From: protocol.Client, Stream: "post-1", HTTP: &transcript.HTTP{Method: "POST"}},
@@ -32,9 +32,9 @@ func FuzzTransportRules(f *testing.F) {
 			{Kind: transcript.Message, From: protocol.Server, Stream: "post-1", Sequence: 3, Raw: []byte(output), SSE: &transcript.SSE{ID: &id}},
 			{Kind: transcript.End, From: protocol.Server, Stream: "post-1", Sequence: 4, Note: transcript.Complete},
 		}
-		for _, revision := range []string{rulestest.OverHTTP.Revision, "2026-07-28"} {
+		for _, revision := range []string{OverHTTP.Revision, "2026-07-28"} {
 			leg := rules.Leg{Role: protocol.ServerRole, Revision: revision, Transport: protocol.HTTP}
-			broken, seen := rulestest.Judged(judging, rules.NewConversation(leg, events, true))
+			broken, seen := Judged(judging, rules.NewConversation(leg, events, true))
 			for _, name := range broken {
 				if !slices.Contains(seen, name) {
 					t.Errorf("%s: %s is broken, but was not seen", revision, name)

@@ -4,7 +4,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/mcpconform/mcpconform/internal/rules/rulestest"
+	. "github.com/mcpconform/mcpconform/internal/rules/rulestest"
 )
 
 func TestIconSources(t *testing.T) {
@@ -28,17 +28,17 @@ func TestIconSources(t *testing.T) {
 
 func TestTheSchemaLeavesTheirPlacesToStatelessRules(t *testing.T) {
 	t.Parallel()
-	list := rulestest.AsksPlain("1", "tools/list", "")
+	list := AsksPlain("1", "tools/list", "")
 	for name, script := range map[string]string{
-		"no type and no hints": list + rulestest.Gives("1", `,"tools":[]`),
-		"wrong hints":          list + rulestest.Gives("1", rulestest.Final+`,"ttlMs":"1","cacheScope":1,"tools":[]`),
-		"data of an error":     list + rulestest.Refuses("1", "-32021", ""),
-		"data of another":      list + rulestest.Refuses("1", "-32022", `{"supported":"2026-07-28"}`),
+		"no type and no hints": list + Gives("1", `,"tools":[]`),
+		"wrong hints":          list + Gives("1", Final+`,"ttlMs":"1","cacheScope":1,"tools":[]`),
+		"data of an error":     list + Refuses("1", "-32021", ""),
+		"data of another":      list + Refuses("1", "-32022", `{"supported":"2026-07-28"}`),
 		"another revision":     strings.ReplaceAll(list, "2026-07-28", "DRAFT-2027-v1") + `s {"jsonrpc":"2.0","id":1,"result":{}}`,
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			if found, _ := rulestest.BrokenAndSeen(schemaRules(), rulestest.Converse(t, rulestest.StatelessLeg, script)); len(found) > 0 {
+			if found, _ := BrokenAndSeen(schemaRules(), Converse(t, StatelessLeg, script)); len(found) > 0 {
 				t.Errorf("the schema finds %v as well", found)
 			}
 		})

@@ -25,7 +25,7 @@ const (
 var Cacheable = append([]string{"server/discover", "resources/read"}, facts.Paged...)
 
 // isHint tells whether a place in a message is that of a hint: what the schema says
-// of it, the rules here say.
+// of it, the rules of the page server/utilities/caching say.
 func isHint(method, place string) bool {
 	return (place == "/result/"+TimeToLive || place == "/result/"+CacheScope) && slices.Contains(Cacheable, method)
 }

@@ -5,7 +5,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/mcpconform/mcpconform/internal/rules/rulestest"
+	. "github.com/mcpconform/mcpconform/internal/rules/rulestest"
 )
 
 // asksToLog calls a tool with a level for its log messages.
@@ -19,24 +19,24 @@ func logs(level string) string {
 
 func TestLoggingRulesOfTheStatelessEra(t *testing.T) {
 	t.Parallel()
-	declared := rulestest.Discovers(`{"logging":{}}`)
+	declared := Discovers(`{"logging":{}}`)
 	for _, test := range []struct {
 		name, script string
 		broken       []string
 	}{
-		{"messages at and above the level", declared + asksToLog("1", "warning") + logs("warning") + logs("emergency") + rulestest.Gives("1", rulestest.Final), nil},
-		{"a message below the level", declared + asksToLog("1", "warning") + logs("notice") + rulestest.Gives("1", rulestest.Final), []string{"logging.level.respected"}},
-		{"a message that may be for either of two requests", declared + asksToLog("1", "error") + asksToLog("2", "info") + logs("info") + rulestest.Gives("2", rulestest.Final) + rulestest.Gives("1", rulestest.Final), nil},
-		{"a message for nobody", declared + rulestest.AsksPlain("1", "tools/call", `"name":"n"`) + logs("error") + rulestest.Gives("1", rulestest.Final), []string{"logging.message.requested"}},
-		{"a message right after the answer", declared + asksToLog("1", "info") + rulestest.Gives("1", rulestest.Final) + logs("error"), nil},
-		{"a message after another answer", declared + asksToLog("1", "info") + rulestest.Gives("1", rulestest.Final) + rulestest.AsksPlain("2", "tools/list", "") + rulestest.Gives("2", rulestest.Final) + logs("error"),
+		{"messages at and above the level", declared + asksToLog("1", "warning") + logs("warning") + logs("emergency") + Gives("1", Final), nil},
+		{"a message below the level", declared + asksToLog("1", "warning") + logs("notice") + Gives("1", Final), []string{"logging.level.respected"}},
+		{"a message that may be for either of two requests", declared + asksToLog("1", "error") + asksToLog("2", "info") + logs("info") + Gives("2", Final) + Gives("1", Final), nil},
+		{"a message for nobody", declared + AsksPlain("1", "tools/call", `"name":"n"`) + logs("error") + Gives("1", Final), []string{"logging.message.requested"}},
+		{"a message right after the answer", declared + asksToLog("1", "info") + Gives("1", Final) + logs("error"), nil},
+		{"a message after another answer", declared + asksToLog("1", "info") + Gives("1", Final) + AsksPlain("2", "tools/list", "") + Gives("2", Final) + logs("error"),
 			[]string{"logging.message.requested"}},
-		{"a message of an undeclared server", rulestest.Discovers(`{}`) + asksToLog("1", "info") + logs("error") + rulestest.Gives("1", rulestest.Final), []string{"logging.capability.declared"}},
-		{"a level that does not exist", declared + asksToLog("1", "info") + logs("fatal") + rulestest.Gives("1", rulestest.Final), []string{"logging.message.level"}},
+		{"a message of an undeclared server", Discovers(`{}`) + asksToLog("1", "info") + logs("error") + Gives("1", Final), []string{"logging.capability.declared"}},
+		{"a level that does not exist", declared + asksToLog("1", "info") + logs("fatal") + Gives("1", Final), []string{"logging.message.level"}},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			t.Parallel()
-			found, _ := rulestest.BrokenAndSeen(Rules(), rulestest.Converse(t, rulestest.StatelessLeg, test.script))
+			found, _ := BrokenAndSeen(Rules(), Converse(t, StatelessLeg, test.script))
 			if difference := cmp.Diff(append([]string{}, test.broken...), append([]string{}, found...)); difference != "" {
 				t.Errorf("broken requirements (-wanted +found):\n%s", difference)
 			}

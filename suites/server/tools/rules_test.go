@@ -9,7 +9,7 @@ import (
 
 	"github.com/mcpconform/mcpconform/internal/jsonrpc"
 	"github.com/mcpconform/mcpconform/internal/rules"
-	"github.com/mcpconform/mcpconform/internal/rules/rulestest"
+	. "github.com/mcpconform/mcpconform/internal/rules/rulestest"
 )
 
 // TestHeadersOfParameters judges annotations x-mcp-header by the constraints of
@@ -57,8 +57,8 @@ func TestHeadersOfParameters(t *testing.T) {
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			conversation := rulestest.Talk("2026-07-28", rulestest.Asked("tools/list", `{"tools":[{"name":"a","inputSchema":`+test.schema+`}]}`)...)
-			found := rulestest.BrokenTexts(headerRules(), conversation)
+			conversation := Talk("2026-07-28", Asked("tools/list", `{"tools":[{"name":"a","inputSchema":`+test.schema+`}]}`)...)
+			found := BrokenTexts(headerRules(), conversation)
 			if diff := cmp.Diff(test.broken, found); diff != "" {
 				t.Errorf("broken (-wanted +found):\n%s", diff)
 			}
@@ -69,9 +69,9 @@ func TestHeadersOfParameters(t *testing.T) {
 func TestSchemaWithoutDialect(t *testing.T) {
 	t.Parallel()
 	// The array form of items is of drafts before 2020-12.
-	older := rulestest.Asked("tools/list", rulestest.Tools(`{"name":"a","inputSchema":{"type":"object","properties":{"x":{"type":"array","items":[{"type":"string"}]}}}}`))
+	older := Asked("tools/list", Tools(`{"name":"a","inputSchema":{"type":"object","properties":{"x":{"type":"array","items":[{"type":"string"}]}}}}`))
 	for revision, broken := range map[string]int{"2025-06-18": 0, "2025-11-25": 1} {
-		if got := rulestest.Findings(Rules(), rulestest.Talk(revision, older...))["tools.input-schema.valid"]; got != broken {
+		if got := Findings(Rules(), Talk(revision, older...))["tools.input-schema.valid"]; got != broken {
 			t.Errorf("at %s it was broken %d times, wanted %d", revision, got, broken)
 		}
 	}
@@ -79,7 +79,7 @@ func TestSchemaWithoutDialect(t *testing.T) {
 
 func TestSchemaThatIsNoObject(t *testing.T) {
 	t.Parallel()
-	listing := rulestest.Asked("tools/list", rulestest.Tools(`{"name":"a","inputSchema":null,"outputSchema":true}`))
+	listing := Asked("tools/list", Tools(`{"name":"a","inputSchema":null,"outputSchema":true}`))
 	for revision, wanted := range map[string]map[string]int{
 		"2025-06-18": {"tools.name.length": 0, "tools.name.characters": 0},
 		"2025-11-25": {
@@ -87,7 +87,7 @@ func TestSchemaThatIsNoObject(t *testing.T) {
 			"tools.input-schema.valid": 1, "tools.output-schema.valid": 1,
 		},
 	} {
-		if got := rulestest.Findings(Rules(), rulestest.Talk(revision, listing...)); fmt.Sprint(got) != fmt.Sprint(wanted) {
+		if got := Findings(Rules(), Talk(revision, listing...)); fmt.Sprint(got) != fmt.Sprint(wanted) {
 			t.Errorf("at %s found  %v\nwanted %v", revision, got, wanted)
 		}
 	}
@@ -97,10 +97,10 @@ func TestSchemaThatIsNoObject(t *testing.T) {
 // where there is no other, until the server says that it has changed.
 func TestStructureByTheListOfFirstContact(t *testing.T) {
 	t.Parallel()
-	listed, _ := jsonrpc.Decode([]byte(rulestest.Weather))
-	call := rulestest.Asked(`tools/call {"name":"weather"}`, `{"content":[],"structuredContent":{}}`)
+	listed, _ := jsonrpc.Decode([]byte(Weather))
+	call := Asked(`tools/call {"name":"weather"}`, `{"content":[],"structuredContent":{}}`)
 	change := `<{"jsonrpc":"2.0","method":"notifications/tools/list_changed"}`
-	none := rulestest.Asked("tools/list", rulestest.Tools(rulestest.Tool("weather")))
+	none := Asked("tools/list", Tools(Tool("weather")))
 	for name, one := range map[string]struct {
 		lines []string
 		want  int
@@ -109,9 +109,9 @@ func TestStructureByTheListOfFirstContact(t *testing.T) {
 		"another list":   {slices.Concat(none, call), -1},
 		"a changed list": {slices.Concat([]string{change}, call), -1},
 	} {
-		conversation := rulestest.Talk("2025-11-25", one.lines...)
+		conversation := Talk("2025-11-25", one.lines...)
 		conversation.Tools = []rules.Object{listed.(rules.Object)}
-		broken, seen := rulestest.Findings(Rules(), conversation)["tools.structured.conforms"]
+		broken, seen := Findings(Rules(), conversation)["tools.structured.conforms"]
 		if !seen {
 			broken = -1
 		}

@@ -7,17 +7,17 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/mcpconform/mcpconform/internal/rules/rulestest"
+	. "github.com/mcpconform/mcpconform/internal/rules/rulestest"
 )
 
 func TestFloodOfProgress(t *testing.T) {
 	t.Parallel()
 	var script strings.Builder
-	script.WriteString(rulestest.Opening + rulestest.Working + "now\n")
+	script.WriteString(Opening + Working + "now\n")
 	for value := range mostReports + 1 {
-		script.WriteString(rulestest.Progress(`"t"`, strconv.Itoa(value)))
+		script.WriteString(Progress(`"t"`, strconv.Itoa(value)))
 	}
-	broken, _ := rulestest.BrokenAndSeen(Rules(), rulestest.Converse(t, rulestest.Stdio, script.String()))
+	broken, _ := BrokenAndSeen(Rules(), Converse(t, Stdio, script.String()))
 	if difference := cmp.Diff([]string{"progress.not-flooding"}, broken); difference != "" {
 		t.Errorf("broken requirements (-wanted +found):\n%s", difference)
 	}

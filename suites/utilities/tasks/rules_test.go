@@ -11,7 +11,7 @@ import (
 	"github.com/mcpconform/mcpconform/internal/protocol"
 	"github.com/mcpconform/mcpconform/internal/rules"
 	"github.com/mcpconform/mcpconform/internal/rules/exchanges"
-	"github.com/mcpconform/mcpconform/internal/rules/rulestest"
+	. "github.com/mcpconform/mcpconform/internal/rules/rulestest"
 	"github.com/mcpconform/mcpconform/internal/transcript"
 )
 
@@ -34,13 +34,13 @@ func TestTasksOverHTTP(t *testing.T) {
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
 			t.Parallel()
-			script := strings.Replace(rulestest.OneTask, `"tasks":{`, `"tasks":{"list":{},`, 1) + rulestest.About("3", "tasks/get", rulestest.State("working", ""))
+			script := strings.Replace(OneTask, `"tasks":{`, `"tasks":{"list":{},`, 1) + About("3", "tasks/get", State("working", ""))
 			var events []transcript.Event
 			add := func(event transcript.Event) {
 				event.Sequence = len(events)
 				events = append(events, event)
 			}
-			for _, event := range rulestest.Converse(t, rulestest.OverHTTP, script).Events {
+			for _, event := range Converse(t, OverHTTP, script).Events {
 				request := transcript.HTTP{Method: http.MethodPost, Header: http.Header{}}
 				if test.authorization != "" {
 					request.Header.Set("Authorization", test.authorization)
@@ -58,7 +58,7 @@ func TestTasksOverHTTP(t *testing.T) {
 				}
 				add(event)
 			}
-			broken, seen := rulestest.BrokenAndSeen(Rules(), rules.NewConversation(rulestest.OverHTTP, events, true))
+			broken, seen := BrokenAndSeen(Rules(), rules.NewConversation(OverHTTP, events, true))
 			if difference := cmp.Diff(test.broken, broken); difference != "" {
 				t.Errorf("broken requirements (-wanted +found):\n%s", difference)
 			}

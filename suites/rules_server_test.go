@@ -5,7 +5,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/mcpconform/mcpconform/internal/rules/rulestest"
+	. "github.com/mcpconform/mcpconform/internal/rules/rulestest"
 )
 
 func TestRulesOfServerPages(t *testing.T) {
@@ -15,61 +15,61 @@ func TestRulesOfServerPages(t *testing.T) {
 		broke map[string]int // 0: seen and kept
 	}{
 		"tools with good names": {
-			rulestest.Asked("tools/list", rulestest.Tools(rulestest.Tool("getUser"), rulestest.Tool("DATA_EXPORT_v2"), rulestest.Tool("admin.tools.list"))),
+			Asked("tools/list", Tools(Tool("getUser"), Tool("DATA_EXPORT_v2"), Tool("admin.tools.list"))),
 			map[string]int{"tools.name.unique": 0, "tools.name.length": 0, "tools.name.characters": 0, "tools.input-schema.valid": 0},
 		},
 		"a name with a space": {
-			rulestest.Asked("tools/list", rulestest.Tools(rulestest.Tool("get user"))),
+			Asked("tools/list", Tools(Tool("get user"))),
 			map[string]int{"tools.name.length": 0, "tools.name.characters": 1, "tools.input-schema.valid": 0},
 		},
 		"an empty name and a long one": {
-			rulestest.Asked("tools/list", rulestest.Tools(rulestest.Tool(""), rulestest.Tool(strings.Repeat("a", 129)))),
+			Asked("tools/list", Tools(Tool(""), Tool(strings.Repeat("a", 129)))),
 			map[string]int{"tools.name.length": 2, "tools.name.characters": 0, "tools.input-schema.valid": 0},
 		},
 		"a name twice on one page": {
-			rulestest.Asked("tools/list", rulestest.Tools(rulestest.Tool("a"), rulestest.Tool("a"))),
+			Asked("tools/list", Tools(Tool("a"), Tool("a"))),
 			map[string]int{"tools.name.unique": 1, "tools.name.length": 0, "tools.name.characters": 0, "tools.input-schema.valid": 0},
 		},
 		"a name twice on two pages": {
-			rulestest.Asked("tools/list", `{"nextCursor":"2","tools":[`+rulestest.Tool("a")+`]}`,
-				`tools/list {"cursor":"2"}`, rulestest.Tools(rulestest.Tool("b"), rulestest.Tool("a"))),
+			Asked("tools/list", `{"nextCursor":"2","tools":[`+Tool("a")+`]}`,
+				`tools/list {"cursor":"2"}`, Tools(Tool("b"), Tool("a"))),
 			map[string]int{"tools.name.unique": 1, "tools.name.length": 0, "tools.name.characters": 0, "tools.input-schema.valid": 0},
 		},
 		"the same list twice, and the same page twice": {
-			rulestest.Asked("tools/list", `{"nextCursor":"2","tools":[`+rulestest.Tool("a")+`]}`,
-				`tools/list {"cursor":"2"}`, rulestest.Tools(rulestest.Tool("b")),
-				"tools/list", `{"nextCursor":"2","tools":[`+rulestest.Tool("a")+`]}`,
-				`tools/list {"cursor":"2"}`, rulestest.Tools(rulestest.Tool("b")),
-				`tools/list {"cursor":"2"}`, rulestest.Tools(rulestest.Tool("b"))),
+			Asked("tools/list", `{"nextCursor":"2","tools":[`+Tool("a")+`]}`,
+				`tools/list {"cursor":"2"}`, Tools(Tool("b")),
+				"tools/list", `{"nextCursor":"2","tools":[`+Tool("a")+`]}`,
+				`tools/list {"cursor":"2"}`, Tools(Tool("b")),
+				`tools/list {"cursor":"2"}`, Tools(Tool("b"))),
 			map[string]int{"tools.name.unique": 0, "tools.name.length": 0, "tools.name.characters": 0, "tools.input-schema.valid": 0},
 		},
 		"a list that never moves on": {
-			rulestest.Asked("tools/list", `{"nextCursor":"2","tools":[`+rulestest.Tool("a")+`]}`,
-				`tools/list {"cursor":"2"}`, `{"nextCursor":"2","tools":[`+rulestest.Tool("a")+`]}`,
-				`tools/list {"cursor":"2"}`, `{"nextCursor":"2","tools":[`+rulestest.Tool("a")+`]}`),
+			Asked("tools/list", `{"nextCursor":"2","tools":[`+Tool("a")+`]}`,
+				`tools/list {"cursor":"2"}`, `{"nextCursor":"2","tools":[`+Tool("a")+`]}`,
+				`tools/list {"cursor":"2"}`, `{"nextCursor":"2","tools":[`+Tool("a")+`]}`),
 			map[string]int{"tools.name.length": 0, "tools.name.characters": 0, "tools.input-schema.valid": 0},
 		},
 		"an input schema of no JSON Schema": {
-			rulestest.Asked("tools/list", rulestest.Tools(`{"name":"a","inputSchema":{"type":"object","properties":{"x":{"type":"text"}}}}`)),
+			Asked("tools/list", Tools(`{"name":"a","inputSchema":{"type":"object","properties":{"x":{"type":"text"}}}}`)),
 			map[string]int{"tools.name.length": 0, "tools.name.characters": 0, "tools.input-schema.valid": 1},
 		},
 		"an input schema that the schema judges": {
-			rulestest.Asked("tools/list", rulestest.Tools(`{"name":"a","inputSchema":{"type":"string"}}`)),
+			Asked("tools/list", Tools(`{"name":"a","inputSchema":{"type":"string"}}`)),
 			map[string]int{"tools.name.length": 0, "tools.name.characters": 0},
 		},
 		"an output schema with a wrong keyword": {
-			rulestest.Asked("tools/list", rulestest.Tools(`{"name":"a","inputSchema":{"type":"object"},"outputSchema":{"type":"object","minProperties":-1}}`)),
+			Asked("tools/list", Tools(`{"name":"a","inputSchema":{"type":"object"},"outputSchema":{"type":"object","minProperties":-1}}`)),
 			map[string]int{
 				"tools.name.length": 0, "tools.name.characters": 0, "tools.input-schema.valid": 0,
 				"tools.output-schema.valid": 1,
 			},
 		},
 		"a schema of a dialect that is not known": {
-			rulestest.Asked("tools/list", rulestest.Tools(`{"name":"a","inputSchema":{"$schema":"https://example.com/own","type":"object","minProperties":-1}}`)),
+			Asked("tools/list", Tools(`{"name":"a","inputSchema":{"$schema":"https://example.com/own","type":"object","minProperties":-1}}`)),
 			map[string]int{"tools.name.length": 0, "tools.name.characters": 0},
 		},
 		"structured content as promised": {
-			rulestest.Asked("tools/list", rulestest.Tools(rulestest.Weather), `tools/call {"name":"weather"}`,
+			Asked("tools/list", Tools(Weather), `tools/call {"name":"weather"}`,
 				`{"content":[{"type":"text","text":"{\"t\": 20.0}"}],"structuredContent":{"t":20}}`),
 			map[string]int{
 				"tools.name.length": 0, "tools.name.characters": 0, "tools.input-schema.valid": 0,
@@ -77,7 +77,7 @@ func TestRulesOfServerPages(t *testing.T) {
 			},
 		},
 		"structured content against its schema, and no copy": {
-			rulestest.Asked("tools/list", rulestest.Tools(rulestest.Weather), `tools/call {"name":"weather"}`,
+			Asked("tools/list", Tools(Weather), `tools/call {"name":"weather"}`,
 				`{"content":[{"type":"text","text":"cold"}],"structuredContent":{"t":"cold"}}`),
 			map[string]int{
 				"tools.name.length": 0, "tools.name.characters": 0, "tools.input-schema.valid": 0,
@@ -85,14 +85,14 @@ func TestRulesOfServerPages(t *testing.T) {
 			},
 		},
 		"no structured content": {
-			rulestest.Asked("tools/list", rulestest.Tools(rulestest.Weather), `tools/call {"name":"weather"}`, `{"content":[]}`),
+			Asked("tools/list", Tools(Weather), `tools/call {"name":"weather"}`, `{"content":[]}`),
 			map[string]int{
 				"tools.name.length": 0, "tools.name.characters": 0, "tools.input-schema.valid": 0,
 				"tools.output-schema.valid": 0, "tools.structured.conforms": 1,
 			},
 		},
 		"no structured content in an error, or in a task": {
-			rulestest.Asked("tools/list", rulestest.Tools(rulestest.Weather), `tools/call {"name":"weather"}`, `{"content":[],"isError":true}`,
+			Asked("tools/list", Tools(Weather), `tools/call {"name":"weather"}`, `{"content":[],"isError":true}`,
 				`tools/call {"name":"weather","task":{}}`, `{"task":{"taskId":"1"}}`),
 			map[string]int{
 				"tools.name.length": 0, "tools.name.characters": 0, "tools.input-schema.valid": 0,
@@ -100,7 +100,7 @@ func TestRulesOfServerPages(t *testing.T) {
 			},
 		},
 		"structured content of a task against its schema": {
-			rulestest.Asked("tools/list", rulestest.Tools(rulestest.Weather), `tools/call {"name":"weather","task":{}}`, `{"task":{"taskId":"1"}}`,
+			Asked("tools/list", Tools(Weather), `tools/call {"name":"weather","task":{}}`, `{"task":{"taskId":"1"}}`,
 				`tasks/result {"taskId":"1"}`, `{"content":[{"type":"text","text":"{}"}],"structuredContent":{}}`),
 			map[string]int{
 				"tools.name.length": 0, "tools.name.characters": 0, "tools.input-schema.valid": 0,
@@ -108,7 +108,7 @@ func TestRulesOfServerPages(t *testing.T) {
 			},
 		},
 		"content of every kind": {
-			rulestest.Asked(`tools/call {"name":"a"}`, `{"content":[
+			Asked(`tools/call {"name":"a"}`, `{"content":[
 				{"type":"image","data":"aGk=","mimeType":"image/png","annotations":{"audience":["user"],"priority":1,"lastModified":"2025-01-12T15:00:58Z"}},
 				{"type":"resource_link","uri":"test://a","name":"a"}]}`),
 			map[string]int{
@@ -117,7 +117,7 @@ func TestRulesOfServerPages(t *testing.T) {
 			},
 		},
 		"content of every kind, spoiled": {
-			rulestest.Asked(`tools/call {"name":"a"}`, `{"content":[
+			Asked(`tools/call {"name":"a"}`, `{"content":[
 				{"type":"audio","data":"not base64","mimeType":"wav","annotations":{"audience":["model"],"priority":2,"lastModified":"yesterday"}},
 				{"type":"resource","resource":{"uri":"no uri","mimeType":"","blob":"???"}}]}`),
 			map[string]int{
@@ -127,7 +127,7 @@ func TestRulesOfServerPages(t *testing.T) {
 			},
 		},
 		"resources, listed and read": {
-			rulestest.Asked("resources/list", `{"resources":[{"uri":"test://a","name":"a","mimeType":"text/plain; charset=utf-8"},{"uri":"test://a","name":"b"}]}`,
+			Asked("resources/list", `{"resources":[{"uri":"test://a","name":"a","mimeType":"text/plain; charset=utf-8"},{"uri":"test://a","name":"b"}]}`,
 				"resources/templates/list", `{"resourceTemplates":[{"uriTemplate":"test://{a","name":"t"}]}`,
 				`resources/read {"uri":"test://a"}`, `{"contents":[{"uri":"test://a","blob":"aGk="}]}`),
 			map[string]int{
@@ -136,16 +136,16 @@ func TestRulesOfServerPages(t *testing.T) {
 			},
 		},
 		"an update without a subscription": {
-			append(rulestest.Asked(), `<{"jsonrpc":"2.0","method":"notifications/resources/updated","params":{"uri":"test://a"}}`),
+			append(Asked(), `<{"jsonrpc":"2.0","method":"notifications/resources/updated","params":{"uri":"test://a"}}`),
 			map[string]int{"resources.uri.valid": 0, "resources.updated.subscribed": 1},
 		},
 		"an update after a subscription": {
-			append(rulestest.Asked(`resources/subscribe {"uri":"test://a"}`, `{}`),
+			append(Asked(`resources/subscribe {"uri":"test://a"}`, `{}`),
 				`<{"jsonrpc":"2.0","method":"notifications/resources/updated","params":{"uri":"test://a/b"}}`),
 			map[string]int{"resources.uri.valid": 0, "resources.updated.subscribed": 0},
 		},
 		"a prompt with everything": {
-			rulestest.Asked(`prompts/get {"name":"a"}`, `{"messages":[
+			Asked(`prompts/get {"name":"a"}`, `{"messages":[
 				{"role":"user","content":{"type":"image","data":"aGk=","mimeType":"image/png"}},
 				{"role":"user","content":{"type":"audio","data":"aGk=","mimeType":"audio/wav"}},
 				{"role":"user","content":{"type":"resource","resource":{"uri":"test://a","mimeType":"text/plain","text":""}}}]}`),
@@ -155,7 +155,7 @@ func TestRulesOfServerPages(t *testing.T) {
 			},
 		},
 		"a prompt with everything, spoiled": {
-			rulestest.Asked(`prompts/get {"name":"a"}`, `{"messages":[
+			Asked(`prompts/get {"name":"a"}`, `{"messages":[
 				{"role":"user","content":{"type":"image","data":"!","mimeType":"png"}},
 				{"role":"user","content":{"type":"audio","data":"!","mimeType":"wav"}},
 				{"role":"user","content":{"type":"resource","resource":{"uri":"no uri","blob":"!"}}},
@@ -166,7 +166,7 @@ func TestRulesOfServerPages(t *testing.T) {
 			},
 		},
 		"a prompt that lacks everything": {
-			rulestest.Asked(`prompts/get {"name":"a"}`, `{"messages":[
+			Asked(`prompts/get {"name":"a"}`, `{"messages":[
 				{"role":"user","content":{"type":"image"}},
 				{"role":"user","content":{"type":"audio"}},
 				{"role":"user","content":{"type":"resource","resource":{}}}]}`),
@@ -176,7 +176,7 @@ func TestRulesOfServerPages(t *testing.T) {
 			},
 		},
 		"a prompt with members of other types": {
-			rulestest.Asked(`prompts/get {"name":"a"}`, `{"messages":[
+			Asked(`prompts/get {"name":"a"}`, `{"messages":[
 				{"role":"user","content":{"type":"image","data":1,"mimeType":1}},
 				{"role":"user","content":{"type":"audio","data":null,"mimeType":""}},
 				{"role":"user","content":{"type":"resource","resource":{"uri":1,"mimeType":"","text":1}}}]}`),
@@ -186,34 +186,34 @@ func TestRulesOfServerPages(t *testing.T) {
 			},
 		},
 		"completions": {
-			rulestest.Asked("completion/complete", `{"completion":{"values":["a"],"total":3,"hasMore":true}}`,
+			Asked("completion/complete", `{"completion":{"values":["a"],"total":3,"hasMore":true}}`,
 				"completion/complete", `{"completion":{"values":["a"],"total":1,"hasMore":false}}`),
 			map[string]int{"completion.values.limit": 0, "completion.total.consistent": 0, "completion.has-more.consistent": 0},
 		},
 		"too many completions": {
-			rulestest.Asked("completion/complete", `{"completion":{"values":["a"`+strings.Repeat(`,"a"`, 100)+`]}}`),
+			Asked("completion/complete", `{"completion":{"values":["a"`+strings.Repeat(`,"a"`, 100)+`]}}`),
 			map[string]int{"completion.values.limit": 1},
 		},
 		"completions that are counted wrongly": {
-			rulestest.Asked("completion/complete", `{"completion":{"values":["a","b"],"total":1,"hasMore":false}}`,
+			Asked("completion/complete", `{"completion":{"values":["a","b"],"total":1,"hasMore":false}}`,
 				"completion/complete", `{"completion":{"values":["a"],"total":5,"hasMore":false}}`,
 				"completion/complete", `{"completion":{"values":["a"],"total":1,"hasMore":true}}`),
 			map[string]int{"completion.values.limit": 0, "completion.total.consistent": 1, "completion.has-more.consistent": 2},
 		},
 		"log messages before and after a level is set": {
-			append(append(rulestest.Asked(), logged("debug")), append(setLevel("warning"), logged("warning"), logged("emergency"))...),
+			append(append(Asked(), logged("debug")), append(setLevel("warning"), logged("warning"), logged("emergency"))...),
 			map[string]int{"logging.capability.declared": 0, "logging.message.level": 0, "logging.level.respected": 0},
 		},
 		"a log message below the level": {
-			append(append(rulestest.Asked(), setLevel("warning")...), logged("notice")),
+			append(append(Asked(), setLevel("warning")...), logged("notice")),
 			map[string]int{"logging.capability.declared": 0, "logging.message.level": 0, "logging.level.respected": 1},
 		},
 		"a log message while the level is being lowered": {
-			append(append(rulestest.Asked(), setLevel("warning")...), setLevel("debug")[0], logged("notice")),
+			append(append(Asked(), setLevel("warning")...), setLevel("debug")[0], logged("notice")),
 			map[string]int{"logging.capability.declared": 0, "logging.message.level": 0, "logging.level.respected": 0},
 		},
 		"a log message of no level, undeclared": {
-			append(rulestest.Handshake(`{}`), logged("warn")),
+			append(Handshake(`{}`), logged("warn")),
 			map[string]int{"logging.capability.declared": 1, "logging.message.level": 1},
 		},
 		"a log message on a stream that is older than the level": {
@@ -227,7 +227,7 @@ func TestRulesOfServerPages(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			got := rulestest.Findings(ofPages("tools.", "resources.", "prompts.", "completion.", "logging."), rulestest.Talk("2025-11-25", test.lines...))
+			got := Findings(ofPages("tools.", "resources.", "prompts.", "completion.", "logging."), Talk("2025-11-25", test.lines...))
 			if fmt.Sprint(got) != fmt.Sprint(test.broke) {
 				t.Errorf("found  %v\nwanted %v", got, test.broke)
 			}
