@@ -26,11 +26,15 @@ type Answer struct {
 // Answers returns those to requests by one of the methods; to all, when none is
 // given.
 func Answers(conversation *rules.Conversation, methods ...string) []Answer {
-	all := slices.Concat(responsesGiven(conversation), inputsGiven(conversation), updatesGiven(conversation))
+	all := rules.Shared(conversation, "answers", readAnswers)
 	if len(methods) == 0 {
 		return all
 	}
-	return slices.DeleteFunc(all, func(one Answer) bool { return !slices.Contains(methods, one.Method) })
+	return slices.DeleteFunc(slices.Clone(all), func(one Answer) bool { return !slices.Contains(methods, one.Method) })
+}
+
+func readAnswers(conversation *rules.Conversation) []Answer {
+	return slices.Concat(responsesGiven(conversation), inputsGiven(conversation), updatesGiven(conversation))
 }
 
 // responsesGiven are results, also those that come by way of a task.

@@ -16,6 +16,10 @@ type Withdrawal struct {
 
 // Withdrawals returns the cancellations of the target, in their order.
 func Withdrawals(conversation *rules.Conversation) []Withdrawal {
+	return rules.Shared(conversation, "withdrawals", readWithdrawals)
+}
+
+func readWithdrawals(conversation *rules.Conversation) []Withdrawal {
 	var all []Withdrawal
 	requests := map[jsonrpc.ID]*rules.Message{}
 	for _, said := range rules.Originals(conversation) {

@@ -33,7 +33,8 @@ func BrokenTexts(judging []rules.Rule, conversation *rules.Conversation) []strin
 	return broken
 }
 
-// Findings applies rules and returns, by requirement, how often each was broken; -1 says that it saw nothing.
+// Findings applies rules and returns, by requirement, how often each was broken; those
+// that saw nothing are left out.
 func Findings(judging []rules.Rule, conversation *rules.Conversation) map[string]int {
 	counts := map[string]int{}
 	for _, finding := range rules.Apply(judging, conversation) {
