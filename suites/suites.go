@@ -1,5 +1,5 @@
-// Package suites is what is checked: one folder per page of the specification,
-// and the rules over every transcript.
+// Package suites is what is checked: one folder for each page of the specification,
+// with its requirements, its checks and its rules.
 package suites
 
 import (
@@ -13,6 +13,7 @@ import (
 	"github.com/mcpconform/mcpconform/suites/client/sampling"
 	tasksextension "github.com/mcpconform/mcpconform/suites/extensions/tasks"
 	"github.com/mcpconform/mcpconform/suites/lifecycle"
+	"github.com/mcpconform/mcpconform/suites/patterns"
 	"github.com/mcpconform/mcpconform/suites/patterns/mrtr"
 	"github.com/mcpconform/mcpconform/suites/patterns/subscriptions"
 	"github.com/mcpconform/mcpconform/suites/server/caching"
@@ -31,7 +32,6 @@ import (
 	"github.com/mcpconform/mcpconform/suites/utilities/progress"
 	"github.com/mcpconform/mcpconform/suites/utilities/tasks"
 	"github.com/mcpconform/mcpconform/suites/versioning"
-	"github.com/mcpconform/mcpconform/suites/wire"
 )
 
 // Requirements are the catalogue: the requirements.yaml of every page.
@@ -94,27 +94,29 @@ func ClientChecks() {
 // specification.
 func Rules() []rules.Rule {
 	return slices.Concat(
-		wire.BaseRules(),
-		wire.LifecycleRules(),
-		wire.VersioningRules(),
-		wire.TransportRules(),
-		wire.PatternRules(),
-		wire.InputRules(),
-		wire.SubscriptionRules(),
-		wire.CancellationRules(),
-		wire.PingRules(),
-		wire.ProgressRules(),
-		wire.TaskRules(),
-		wire.RootRules(),
-		wire.SamplingRules(),
-		wire.ElicitationRules(),
-		wire.PromptRules(),
-		wire.ResourceRules(),
-		wire.ToolRules(),
-		wire.CompletionRules(),
-		wire.LoggingRules(),
-		wire.PaginationRules(),
-		wire.TasksExtensionRules(),
-		wire.CachingRules(),
+		base.Rules(),
+		lifecycle.Rules(),
+		versioning.Rules(),
+		transports.Rules(),
+		stdio.Rules(),
+		streamablehttp.Rules(),
+		patterns.Rules(),
+		mrtr.Rules(),
+		subscriptions.Rules(),
+		cancellation.Rules(),
+		ping.Rules(),
+		progress.Rules(),
+		tasks.Rules(),
+		roots.Rules(),
+		sampling.Rules(),
+		elicitation.Rules(),
+		prompts.Rules(),
+		resources.Rules(),
+		tools.Rules(),
+		completion.Rules(),
+		logging.Rules(),
+		pagination.Rules(),
+		tasksextension.Rules(),
+		caching.Rules(),
 	)
 }

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"net/http"
 	"slices"
+	"sync"
 
 	"github.com/mcpconform/mcpconform/internal/jsonrpc"
 	"github.com/mcpconform/mcpconform/internal/mcp"
@@ -30,7 +31,8 @@ type Conversation struct {
 	// to server/discover, here or when it was first met.
 	ClientCapabilities, ServerCapabilities Object
 	// Tools are those that the target server listed when it was first met.
-	Tools []Object
+	Tools  []Object
+	shared sync.Map // by sharedKey; see Shared
 }
 
 // Message is one message of a conversation.
@@ -71,9 +73,19 @@ func (s *Message) Meta() Object {
 	return meta
 }
 
-// ByTarget returns the messages that the target sent.
+// ByTarget returns the messages that the target sent. They are shared: a caller that
+// changes the list clones it first.
 func (c *Conversation) ByTarget() []*Message {
-	return c.where(func(said *Message) bool { return said.FromTarget(c.Leg) })
+	return Shared(c, "by target", func(c *Conversation) []*Message {
+		return c.where(func(said *Message) bool { return said.FromTarget(c.Leg) })
+	})
+}
+
+// ByPeer returns the messages that the target received, shared like those that it sent.
+func (c *Conversation) ByPeer() []*Message {
+	return Shared(c, "by peer", func(c *Conversation) []*Message {
+		return c.where(func(said *Message) bool { return !said.FromTarget(c.Leg) })
+	})
 }
 
 // Results returns the target's successful responses to requests of a method.

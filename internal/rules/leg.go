@@ -15,5 +15,13 @@ func (l Leg) Name() string { return l.Role + " " + l.Revision + " " + l.Transpor
 // Has tells whether the leg's revision has a feature.
 func (l Leg) Has(feature protocol.Feature) bool { return protocol.Has(l.Revision, feature) }
 
+// Party is the target, as a schema knows it.
+func (l Leg) Party() protocol.Party {
+	if l.Role == protocol.ClientRole {
+		return protocol.Client
+	}
+	return protocol.Server
+}
+
 // Object is a JSON object.
 type Object = map[string]any

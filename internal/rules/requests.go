@@ -21,12 +21,18 @@ type Ask struct {
 // Asks returns what the target wants by one of the methods from the client; any,
 // when none is given.
 func (c *Conversation) Asks(methods ...string) []Ask {
+	all := Shared(c, "asks", readAsks)
+	if len(methods) == 0 {
+		return all
+	}
+	return slices.DeleteFunc(slices.Clone(all), func(ask Ask) bool { return !slices.Contains(methods, ask.Method) })
+}
+
+func readAsks(c *Conversation) []Ask {
 	var all []Ask
 	for _, said := range c.ByTarget() {
 		for _, request := range ServerRequests(said.Message) {
-			if len(methods) == 0 || slices.Contains(methods, request.Method) {
-				all = append(all, Ask{Message: said, Method: request.Method, Params: request.Params, Where: request.Pointer})
-			}
+			all = append(all, Ask{Message: said, Method: request.Method, Params: request.Params, Where: request.Pointer})
 		}
 	}
 	return all

@@ -1,0 +1,44 @@
+package facts
+
+import (
+	"github.com/mcpconform/mcpconform/internal/jsonrpc"
+	"github.com/mcpconform/mcpconform/internal/protocol"
+	"github.com/mcpconform/mcpconform/internal/rules"
+)
+
+// A Withdrawal is a cancellation of the target with the request of the target
+// that it names, nil if there was none.
+type Withdrawal struct {
+	*rules.Message
+	ID      jsonrpc.ID
+	Request *rules.Message
+}
+
+// Withdrawals returns the cancellations of the target, in their order.
+func Withdrawals(conversation *rules.Conversation) []Withdrawal {
+	return rules.Shared(conversation, "withdrawals", readWithdrawals)
+}
+
+func readWithdrawals(conversation *rules.Conversation) []Withdrawal {
+	var all []Withdrawal
+	requests := map[jsonrpc.ID]*rules.Message{}
+	for _, said := range rules.Originals(conversation) {
+		switch {
+		case rules.IsRequest(said):
+			requests[said.ID] = said
+		case said.Method == "notifications/cancelled":
+			if named, there := said.ParamsObject()["requestId"]; there {
+				id := jsonrpc.IDOf(named)
+				all = append(all, Withdrawal{said, id, requests[id]})
+			}
+		}
+	}
+	for i, one := range all {
+		if one.Request == nil && conversation.Transport == protocol.HTTP { // where one POST may overtake another
+			all[i].Request = requests[one.ID]
+		}
+	}
+	return all
+}
+
+const CancelledMethod = "notifications/cancelled"

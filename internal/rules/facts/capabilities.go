@@ -1,0 +1,45 @@
+package facts
+
+import (
+	"github.com/mcpconform/mcpconform/internal/mcp"
+	"github.com/mcpconform/mcpconform/internal/protocol"
+	"github.com/mcpconform/mcpconform/internal/rules"
+	"github.com/mcpconform/mcpconform/internal/rules/places"
+)
+
+// Probes tells whether a client asks for the other era, which needs no handshake.
+func Probes(said *rules.Message) bool {
+	revision, named := RevisionOf(said)
+	return rules.IsRequest(said) && (said.Method == "server/discover" || named && protocol.Has(revision, protocol.PerRequestMeta))
+}
+
+// HandshakeOf returns the successful answer to initialize, or nil.
+func HandshakeOf(conversation *rules.Conversation) *rules.Message {
+	for _, said := range conversation.Messages {
+		if rules.IsResponse(said) && said.Request != nil && said.Request.Method == "initialize" && said.ResultObject() != nil {
+			return said
+		}
+	}
+	return nil
+}
+
+// DeclaredBy returns the capabilities that one side declared in the handshake.
+func DeclaredBy(conversation *rules.Conversation, declarer protocol.Party) any {
+	if declarer == protocol.Client {
+		return conversation.ClientCapabilities
+	}
+	return conversation.ServerCapabilities
+}
+
+// Declarations are the capabilities that the target of the stateless era declares: a
+// server in answer to server/discover, a client with each request.
+func Declarations(conversation *rules.Conversation) []places.Found {
+	all := places.Within(places.Results(conversation, "server/discover"), "capabilities")
+	for _, said := range conversation.ByTarget() {
+		meta, _ := places.ParamsOf(said).Member("_meta")
+		if declared, there := meta.Object()[mcp.MetaCapabilities]; there && rules.IsRequest(said) {
+			all = append(all, places.Found{Place: places.Place{Pointer: meta.Pointer + "/" + places.Escape(mcp.MetaCapabilities), Value: declared}, Said: said})
+		}
+	}
+	return all
+}

@@ -1,0 +1,75 @@
+package facts
+
+import (
+	"slices"
+
+	"github.com/mcpconform/mcpconform/internal/protocol"
+	"github.com/mcpconform/mcpconform/internal/rules"
+	"github.com/mcpconform/mcpconform/internal/rules/places"
+)
+
+// Paged are the methods whose results come in pages.
+var Paged = []string{"resources/list", "resources/templates/list", "prompts/list", "tools/list"}
+
+// NextCursor returns the cursor in a result, if it has one.
+func NextCursor(said *rules.Message) (places.Place, bool) {
+	return places.ResultOf(said).Member("nextCursor")
+}
+
+// Continuation is the answer to a request with a cursor, and the page that gave
+// the cursor.
+type Continuation struct{ Page, Giver *rules.Message }
+
+// Continuations returns the answers to requests with a cursor that the target
+// gave out before, for the same list.
+func Continuations(conversation *rules.Conversation) []Continuation {
+	type cursor struct{ method, text string }
+	given := map[cursor]*rules.Message{}
+	var all []Continuation
+	for _, said := range conversation.ByTarget() {
+		if !rules.IsResponse(said) || said.Request == nil || !slices.Contains(Paged, said.Request.Method) {
+			continue
+		}
+		asked, isText := said.Request.ParamsObject()["cursor"].(string)
+		giver := given[cursor{said.Request.Method, asked}]
+		if isText && giver != nil && said.Request.Event.Deliberate == "" {
+			all = append(all, Continuation{said, giver})
+		}
+		if next, there := NextCursor(said); there {
+			if text, isText := next.Value.(string); isText {
+				given[cursor{said.Request.Method, text}] = said
+			}
+		}
+	}
+	return all
+}
+
+// InventedCursors judges the cursors of requests for further pages of lists: the
+// server gave each of them, for the same list. Without sessions, one that is asked for
+// before any was given may be of an earlier process.
+func InventedCursors(lists ...string) rules.Judge {
+	return func(conversation *rules.Conversation, reporter *rules.Reporter) {
+		type cursor struct{ method, text string }
+		given := map[cursor]bool{}
+		some := map[string]bool{} // by method: whether a cursor was given
+		restarts := conversation.Has(protocol.Statelessness) && conversation.Transport == protocol.Stdio
+		for _, said := range conversation.Messages {
+			fromTarget := said.FromTarget(conversation.Leg)
+			switch {
+			case !fromTarget && rules.IsResponse(said) && said.Request != nil:
+				if next, isText := said.ResultObject()["nextCursor"].(string); isText {
+					given[cursor{said.Request.Method, next}], some[said.Request.Method] = true, true
+				}
+			case fromTarget && rules.IsRequest(said) && slices.Contains(lists, said.Method):
+				text, isText := said.ParamsObject()["cursor"].(string)
+				if !isText || !conversation.Complete || restarts && !some[said.Method] {
+					continue
+				}
+				reporter.Observe()
+				if !given[cursor{said.Method, text}] {
+					reporter.Violation(said, rules.Mismatch{Wanted: "a cursor that the list gave", Found: rules.Show(text), Where: "/params/cursor"})
+				}
+			}
+		}
+	}
+}

@@ -1,0 +1,65 @@
+package facts
+
+import (
+	"github.com/mcpconform/mcpconform/internal/jsonrpc"
+	"github.com/mcpconform/mcpconform/internal/protocol"
+	"github.com/mcpconform/mcpconform/internal/rules"
+)
+
+// IsAnonymous tells whether a response has no id, or null for one.
+func IsAnonymous(said *rules.Message) bool {
+	return said.ID == jsonrpc.NoID || said.ID == jsonrpc.NullID
+}
+
+// Prior knows from when on the peer had said what may provoke a response: the
+// index of the first message of a kind.
+type Prior struct {
+	lane         func(*rules.Message) string
+	deliberate   int // something illegal
+	notification map[string]int
+	request      map[string]int // that may still be answered
+}
+
+// PriorOf reads what the peer said. Over HTTP the response of a server belongs to
+// the exchange that it comes in; any other to any request that has no other.
+func PriorOf(conversation *rules.Conversation) Prior {
+	byExchange := conversation.Transport == protocol.HTTP && conversation.Role == protocol.ServerRole
+	p := Prior{deliberate: len(conversation.Messages), notification: map[string]int{}, request: map[string]int{}}
+	p.lane = func(said *rules.Message) string {
+		if byExchange {
+			return said.Event.Stream
+		}
+		return ""
+	}
+	first := func(kind map[string]int, said *rules.Message) {
+		if _, earlier := kind[p.lane(said)]; !earlier {
+			kind[p.lane(said)] = said.Index
+		}
+	}
+	for _, said := range conversation.ByPeer() {
+		if said.Event.Deliberate != "" {
+			p.deliberate = min(p.deliberate, said.Index)
+		}
+		switch {
+		case said.Kind == jsonrpc.Notification:
+			first(p.notification, said)
+		case rules.IsRequest(said) && (byExchange || len(said.Answers) == 0):
+			first(p.request, said)
+		}
+	}
+	return p
+}
+
+// Illegal tells whether something illegal was sent on purpose before: a
+// response may then be about that.
+func (p Prior) Illegal(response *rules.Message) bool { return p.deliberate < response.Index }
+
+// OnlyNotifications tells whether notifications were sent before, and no
+// request that a response could be about.
+func (p Prior) OnlyNotifications(response *rules.Message) bool {
+	came := func(kind map[string]int) bool {
+		index, some := kind[p.lane(response)]
+		return some && index < response.Index
+	}
+	return came(p.notification) && !came(p.request)
+}

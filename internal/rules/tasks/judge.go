@@ -1,0 +1,214 @@
+package tasks
+
+import (
+	"fmt"
+	"math"
+	"math/big"
+	"regexp"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/mcpconform/mcpconform/internal/protocol"
+	"github.com/mcpconform/mcpconform/internal/rules"
+	"github.com/mcpconform/mcpconform/internal/rules/places"
+	"github.com/mcpconform/mcpconform/internal/transcript"
+)
+
+// JudgeSharedIDs judges that no two of the tasks that were announced have the same id.
+func JudgeSharedIDs(announced []places.Found, reporter *rules.Reporter) {
+	given := map[string]*rules.Message{}
+	for _, task := range announced {
+		id := ID(task.Object())
+		if id == "" {
+			continue
+		}
+		if len(given) > 0 { // one alone is always unique
+			reporter.Observe()
+		}
+		if first := given[id]; first != nil && first.Request != task.Said.Request {
+			reporter.Violation(task.Said, rules.Mismatch{
+				Wanted: "an id that no other task has", Found: rules.Show(id) + " again", Where: task.Pointer + "/taskId",
+			})
+		}
+		given[id] = task.Said
+	}
+}
+
+// JudgeGuessableIDs judges the ids of tasks that were announced, where the client shows no
+// authorization to which tasks could be bound.
+func JudgeGuessableIDs(conversation *rules.Conversation, announced []places.Found, reporter *rules.Reporter) {
+	if Authorized(conversation) {
+		return
+	}
+	last := ""
+	for _, task := range announced {
+		id := ID(task.Object())
+		if id == "" {
+			continue
+		}
+		reporter.Observe()
+		switch {
+		case entropyAtMost(id) < leastEntropy:
+			reporter.Violation(task.Said, rules.Mismatch{
+				Wanted: fmt.Sprintf("a random id of %d bits at the very least", leastEntropy),
+				Found:  fmt.Sprintf("%s, which has no more than %.0f", rules.Show(id), entropyAtMost(id)), Where: task.Pointer + "/taskId",
+			})
+		case follows(last, id):
+			reporter.Violation(task.Said, rules.Mismatch{
+				Wanted: "an id that cannot be told from another one",
+				Found:  fmt.Sprintf("%s after %s", rules.Show(id), rules.Show(last)), Where: task.Pointer + "/taskId",
+			})
+		}
+		last = id
+	}
+}
+
+// Authorized tells whether the client sent credentials.
+func Authorized(conversation *rules.Conversation) bool {
+	return slices.ContainsFunc(conversation.Events, func(event transcript.Event) bool {
+		return event.Kind == transcript.Head && event.From == protocol.Client && event.HTTP != nil &&
+			event.HTTP.Header.Get("Authorization") != ""
+	})
+}
+
+// leastEntropy is far below what is called secure, in bits: ids are judged only
+// when they are beyond doubt too short.
+const leastEntropy = 32
+
+// entropyAtMost is how many bits an id holds if every character was chosen at
+// random among those of its kind.
+func entropyAtMost(id string) float64 {
+	alphabet := 64.0
+	switch {
+	case onlyOf(id, "0123456789"):
+		alphabet = 10
+	case onlyOf(strings.ToLower(id), "0123456789abcdef-"):
+		alphabet = 16
+	}
+	return float64(len(id)) * math.Log2(alphabet)
+}
+
+func onlyOf(text, characters string) bool { return strings.Trim(text, characters) == "" }
+
+var digits = regexp.MustCompile(`[0-9]+`)
+
+// nearby is how far a counter moves between two tasks of one client, when
+// others count, too.
+const nearby = 1000
+
+// follows tells whether two ids are the same but for one number that grew a
+// little: a counter.
+func follows(earlier, later string) bool {
+	if earlier == later || digits.ReplaceAllString(earlier, "0") != digits.ReplaceAllString(later, "0") {
+		return false
+	}
+	was, is := digits.FindAllString(earlier, -1), digits.FindAllString(later, -1)
+	changed := 0
+	for i := range was {
+		if was[i] == is[i] {
+			continue
+		}
+		before, okBefore := new(big.Int).SetString(was[i], 10)
+		after, okAfter := new(big.Int).SetString(is[i], 10)
+		if !okBefore || !okAfter {
+			return false
+		}
+		if step := new(big.Int).Sub(after, before); step.Sign() <= 0 || step.Cmp(big.NewInt(nearby)) > 0 {
+			return false
+		}
+		changed++
+	}
+	return changed == 1
+}
+
+// JudgeEndings judges what was asked after a task was known to be over: what was said
+// at the same time may have come in another order. Of an id that several tasks have
+// nobody knows which is meant.
+func JudgeEndings(created, states []places.Found, reporter *rules.Reporter) {
+	type ending struct {
+		status string
+		known  int // position among the messages
+	}
+	over := map[string]ending{}
+	announced := map[string]int{}
+	for _, task := range created {
+		announced[ID(task.Object())]++
+	}
+	slices.SortStableFunc(states, func(a, b places.Found) int { return a.Said.Index - b.Said.Index })
+	for _, state := range states {
+		id, status := ID(state.Object()), state.Object()["status"]
+		text, isText := status.(string)
+		if id == "" || !isText || announced[id] > 1 {
+			continue
+		}
+		reporter.Observe()
+		end, known := over[id]
+		switch {
+		case !known && slices.Contains(Terminal, status):
+			over[id] = ending{text, state.Said.Index}
+		case known && text != end.status && state.Said.Request != nil && state.Said.Request.Index > end.known:
+			reporter.Violation(state.Said, rules.Mismatch{
+				Wanted: fmt.Sprintf("the status %q, which the task had before", end.status),
+				Found:  rules.Show(text), Where: state.Pointer + "/status",
+			})
+		}
+	}
+}
+
+// UnexplainedFailures judges that failed tasks say why.
+func UnexplainedFailures(conversation *rules.Conversation, reporter *rules.Reporter) {
+	for _, said := range conversation.Results("tasks/get") {
+		result := places.ResultOf(said)
+		if status, _ := result.Member("status"); status.Value != "failed" {
+			continue
+		}
+		reporter.Observe()
+		if message, _ := result.Member("statusMessage"); strings.TrimSpace(message.Text()) == "" {
+			reporter.Violation(said, rules.Mismatch{
+				Wanted: "a statusMessage that says why", Found: rules.ShowMember(result.Object(), "statusMessage"), Where: message.Pointer,
+			})
+		}
+	}
+}
+
+// JudgePolls judges them by what the answer before says.
+func JudgePolls(conversation *rules.Conversation, reporter *rules.Reporter, interval string) {
+	answered := map[string]*rules.Message{} // by task: the last answer that had an interval
+	for _, said := range conversation.Messages {
+		switch {
+		case said.FromTarget(conversation.Leg) && rules.IsRequest(said) && said.Method == "tasks/get":
+			before := answered[ID(said.ParamsObject())]
+			if before == nil {
+				continue
+			}
+			reporter.Observe()
+			asked := pollInterval(before, interval)
+			if waited := said.Event.At.Sub(before.Event.At); waited < asked/2 {
+				reporter.Violation(said, rules.Mismatch{
+					Wanted: fmt.Sprintf("tasks/get again after %s", asked),
+					Found:  fmt.Sprintf("after %s", waited.Round(time.Millisecond)),
+				})
+			}
+		case !said.FromTarget(conversation.Leg) && rules.IsResponse(said) && said.Request != nil && said.Request.Method == "tasks/get":
+			switch id := ID(said.ResultObject()); {
+			case slices.Contains(Terminal, said.ResultObject()["status"]):
+				delete(answered, id) // nobody polls what is over: who asks wants to know
+			case pollInterval(said, interval) > 0:
+				answered[id] = said
+			}
+		}
+	}
+}
+
+func pollInterval(said *rules.Message, member string) time.Duration {
+	milliseconds, isNumber := said.ResultObject()[member].(interface{ Float64() (float64, error) })
+	if !isNumber {
+		return 0
+	}
+	value, err := milliseconds.Float64()
+	if err != nil || value <= 0 || value > float64(time.Hour.Milliseconds()) {
+		return 0
+	}
+	return time.Duration(value * float64(time.Millisecond))
+}

@@ -1,0 +1,14 @@
+package base
+
+import (
+	"slices"
+
+	"github.com/mcpconform/mcpconform/internal/rules"
+)
+
+// Rules are the rules of the page basic/index.
+func Rules() []rules.Rule {
+	return slices.Concat(
+		messageRules(), fieldRules(), resultRules(), errorRules(), schemaRules(), metaRules(), traceRules(), iconRules(),
+	)
+}

@@ -1,0 +1,200 @@
+package base
+
+import (
+	"fmt"
+	"slices"
+	"strconv"
+
+	"github.com/mcpconform/mcpconform/internal/excerpt"
+	"github.com/mcpconform/mcpconform/internal/jsonrpc"
+	"github.com/mcpconform/mcpconform/internal/protocol"
+	"github.com/mcpconform/mcpconform/internal/rules"
+	"github.com/mcpconform/mcpconform/internal/rules/facts"
+)
+
+// errorRules are about the codes of errors in the stateless era
+// (2026-07-28, basic/index#error-codes).
+func errorRules() []rules.Rule {
+	return []rules.Rule{
+		{
+			Text:         "uses none of the retired error codes -32002 and -32042",
+			Requirements: []string{"base.errors.retired-codes"},
+			Judge:        codes(retired, "-32602 where -32002 was, and a result that asks for input where -32042 was"),
+		},
+		{
+			Text:         "uses error codes from -32020 to -32099 only if the revision defines them",
+			Requirements: []string{"base.errors.reserved-codes"},
+			Judge: codes(func(code int64, conversation *rules.Conversation) bool {
+				return lastReserved <= code && code <= firstReserved && !defines(conversation, code)
+			}, "from -32099 to -32020 none but a code that the specification defines"),
+		},
+		{
+			Text:         "uses no error code from -32000 to -32019",
+			Requirements: []string{"base.errors.legacy-codes"},
+			Judge: codes(func(code int64, conversation *rules.Conversation) bool {
+				return firstReserved < code && code <= firstLegacy && !retired(code, conversation)
+			}, "a code of the specification, or one above -32000; only implementations that used this one before may keep it"),
+		},
+		{
+			Text:         "uses error codes of its own only outside -32768 to -32000",
+			Requirements: []string{"base.errors.own-codes"},
+			Judge: codes(func(code int64, _ *rules.Conversation) bool {
+				return lastOfJSONRPC <= code && code < lastReserved && !slices.Contains(standardCodes, code)
+			}, "a code of JSON-RPC or of the specification, or one outside -32768 to -32000"),
+		},
+		{
+			Text:         "uses the error codes -32020, -32021 and -32022 only with their defined meaning",
+			Requirements: []string{"base.errors.defined-meaning"},
+			Judge:        misusedCodes,
+		},
+		{
+			Text:         "returns the missing capabilities in data.requiredCapabilities of an error -32021",
+			Requirements: []string{"base.capabilities.required"},
+			Judge:        unnamedCapabilities,
+		},
+	}
+}
+
+// The ranges of codes, from above to below.
+const (
+	firstLegacy   = -32000 // to -32019: whatever implementations used before
+	firstReserved = -32020 // to -32099: for the specification
+	lastReserved  = -32099
+	lastOfJSONRPC = -32768
+)
+
+// standardCodes are those of JSON-RPC 2.0, section 5.1.
+var standardCodes = []int64{
+	jsonrpc.ParseError, jsonrpc.InvalidRequest, jsonrpc.MethodNotFound, jsonrpc.InvalidParams, jsonrpc.InternalError,
+}
+
+// retired are the codes of earlier revisions: a resource that is not there, and a
+// URL that must be visited.
+func retired(code int64, _ *rules.Conversation) bool { return code == -32002 || code == -32042 }
+
+// defines tells whether the revision gives a code a meaning, or an earlier one
+// did, which has a rule of its own.
+func defines(conversation *rules.Conversation, code int64) bool {
+	if conversation.Schema == nil || retired(code, conversation) {
+		return true
+	}
+	for _, known := range conversation.Schema.ErrorCodes() {
+		if known.Code == strconv.FormatInt(code, 10) {
+			return true
+		}
+	}
+	return false
+}
+
+// codes finds errors with a code that is not to be used.
+func codes(wrong func(int64, *rules.Conversation) bool, wanted string) rules.Judge {
+	return func(conversation *rules.Conversation, reporter *rules.Reporter) {
+		for _, said := range facts.StandaloneErrors(conversation) {
+			reporter.Observe()
+			if refusal, _ := said.Error(); wrong(refusal.Code, conversation) {
+				reporter.Violation(said, rules.Mismatch{
+					Wanted: wanted, Found: fmt.Sprintf("%d %q", refusal.Code, refusal.Message), Where: "/error/code",
+				})
+			}
+		}
+	}
+}
+
+// misusedCodes judges what an error says against the request that it answers. What
+// its data has to look like, the schema says.
+func misusedCodes(conversation *rules.Conversation, reporter *rules.Reporter) {
+	for _, said := range facts.StandaloneErrors(conversation) {
+		refusal, _ := said.Error()
+		data, _ := refusal.Data.(map[string]any)
+		switch refusal.Code {
+		case jsonrpc.HeaderMismatch:
+			reporter.Observe()
+			if conversation.Transport == protocol.Stdio {
+				reporter.Violation(said, rules.Mismatch{
+					Wanted: "an error about HTTP headers over HTTP only", Found: excerpt.Short(said.Raw), Where: "/error/code",
+				})
+			}
+		case jsonrpc.MissingCapability:
+			required, isObject := data[requiredCapabilities].(map[string]any)
+			if !isObject || said.Request == nil {
+				continue
+			}
+			reporter.Observe()
+			if declared := conversation.ClientDeclared(said); contains(declared, required) {
+				reporter.Violation(said, rules.Mismatch{
+					Wanted: "capabilities that the request did not declare; it declared " + rules.Show(declared),
+					Found:  rules.Show(required), Where: "/error/data/requiredCapabilities",
+				})
+			}
+		case jsonrpc.UnsupportedRevision:
+			if said.Request == nil {
+				continue
+			}
+			if asked, named := facts.RevisionOf(said.Request); named {
+				reporter.Observe()
+				judgeUnsupported(reporter, said, asked, data)
+			}
+		}
+	}
+}
+
+// judgeUnsupported judges the error for a revision that is not supported.
+func judgeUnsupported(reporter *rules.Reporter, said *rules.Message, asked string, data rules.Object) {
+	if requested, isText := data["requested"].(string); isText && requested != asked {
+		reporter.Violation(said, rules.Mismatch{
+			Wanted: "the revision of the request, " + rules.Show(asked), Found: rules.Show(requested), Where: "/error/data/requested",
+		})
+	}
+	// A revision of the handshake era may be supported, and not in a request like this.
+	if supported, _ := data["supported"].([]any); protocol.Has(asked, protocol.PerRequestMeta) && slices.Contains(supported, any(asked)) {
+		reporter.Violation(said, rules.Mismatch{
+			Wanted: "supported revisions without the one that is refused, " + rules.Show(asked),
+			Found:  rules.Show(supported), Where: "/error/data/supported",
+		})
+	}
+}
+
+// hasOwnData tells whether rules of their own judge what belongs to an error.
+func hasOwnData(refusal *rules.Message) bool {
+	told, _ := refusal.Error()
+	return told.Code == jsonrpc.MissingCapability || told.Code == jsonrpc.UnsupportedRevision
+}
+
+// requiredCapabilities is the member of an error's data that names what a request
+// lacks.
+const requiredCapabilities = "requiredCapabilities"
+
+func unnamedCapabilities(conversation *rules.Conversation, reporter *rules.Reporter) {
+	for _, said := range facts.StandaloneErrors(conversation) {
+		refusal, _ := said.Error()
+		if refusal.Code != jsonrpc.MissingCapability {
+			continue
+		}
+		reporter.Observe()
+		data, _ := refusal.Data.(map[string]any)
+		required, isObject := data[requiredCapabilities].(map[string]any)
+		switch {
+		case !isObject:
+			reporter.Violation(said, rules.Mismatch{
+				Wanted: "an object with the capabilities that are missing", Found: rules.ShowMember(data, requiredCapabilities),
+				Where: "/error/data/" + requiredCapabilities,
+			})
+		case conversation.Schema != nil:
+			for _, violation := range conversation.Schema.Validate("ClientCapabilities", required) {
+				breakBy(reporter, said, "/error/data/"+requiredCapabilities, violation)
+			}
+		}
+	}
+}
+
+// contains tells whether somebody declares capabilities: with all their members.
+func contains(declared, required rules.Object) bool {
+	for name, value := range required {
+		own, there := declared[name]
+		inner, isObject := value.(map[string]any)
+		if ownInner, _ := own.(map[string]any); !there || isObject && !contains(ownInner, inner) {
+			return false
+		}
+	}
+	return true
+}

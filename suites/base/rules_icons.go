@@ -1,0 +1,115 @@
+package base
+
+import (
+	"encoding/base64"
+	"fmt"
+	"net/url"
+	"regexp"
+	"slices"
+	"strings"
+
+	"github.com/mcpconform/mcpconform/internal/mcp"
+	"github.com/mcpconform/mcpconform/internal/rules"
+	"github.com/mcpconform/mcpconform/internal/rules/places"
+)
+
+// iconRules are about the icons that a target shows of itself and of what it
+// has.
+func iconRules() []rules.Rule {
+	return []rules.Rule{
+		{
+			Text:         "sends icons whose src is an HTTP, HTTPS or data URI",
+			Requirements: []string{"base.icons.source"},
+			Judge:        iconSources,
+		},
+		{
+			Text:         "sends icons whose sizes are width and height, as in 48x48, or any",
+			Requirements: []string{"base.icons.sizes"},
+			Judge:        iconSizes,
+		},
+	}
+}
+
+// icons returns all icons in the target's messages.
+func icons(conversation *rules.Conversation) []places.Found {
+	var all []places.Found
+	for _, said := range conversation.ByTarget() {
+		for _, icons := range slices.Concat(places.Named(said, "icons"), introducing(said)) {
+			list, _ := icons.Value.([]any)
+			for index, icon := range list {
+				all = append(all, places.Found{Place: places.Place{Pointer: fmt.Sprintf("%s/%d", icons.Pointer, index), Value: icon}, Said: said})
+			}
+		}
+	}
+	return all
+}
+
+// introducing returns the icons of who sent a message, as it says in its _meta since
+// 2026-07-28.
+func introducing(said *rules.Message) []places.Place {
+	carrier := "/params/_meta/"
+	if rules.IsResponse(said) {
+		carrier = "/result/_meta/"
+	}
+	var all []places.Place
+	for _, key := range []string{mcp.MetaClientInfo, mcp.MetaServerInfo} {
+		if icons, there := (places.Place{Pointer: carrier + places.Escape(key), Value: said.Meta()[key]}).Member("icons"); there {
+			all = append(all, icons)
+		}
+	}
+	return all
+}
+
+func iconSources(conversation *rules.Conversation, reporter *rules.Reporter) {
+	for _, source := range places.Within(icons(conversation), "src") {
+		reporter.Observe()
+		if !isIconSource(source.Text()) {
+			reporter.Violation(source.Said, rules.Mismatch{
+				Wanted: "an HTTP or HTTPS URL, or a data URI with base64 data", Found: rules.Show(source.Value), Where: source.Pointer,
+			})
+		}
+	}
+}
+
+func isIconSource(text string) bool {
+	source, err := url.Parse(text)
+	if err != nil {
+		return false
+	}
+	switch strings.ToLower(source.Scheme) {
+	case "http", "https":
+		return source.Host != ""
+	case "data":
+		kind, data, split := strings.Cut(text, ",")
+		return split && strings.HasSuffix(strings.ToLower(kind), ";base64") && isBase64(data)
+	}
+	return false
+}
+
+// isBase64 also takes what escapes a URI needs not, and what it may: padding
+// left out or escaped.
+func isBase64(data string) bool {
+	plain, err := url.PathUnescape(data)
+	if err != nil {
+		return false
+	}
+	_, err = base64.RawStdEncoding.DecodeString(strings.TrimRight(plain, "="))
+	return err == nil
+}
+
+var iconSize = regexp.MustCompile(`^(?:any|[1-9][0-9]*x[1-9][0-9]*)$`)
+
+func iconSizes(conversation *rules.Conversation, reporter *rules.Reporter) {
+	for _, sizes := range places.Within(icons(conversation), "sizes") {
+		list, _ := sizes.Value.([]any)
+		for index, size := range list {
+			reporter.Observe()
+			if text, isText := size.(string); !isText || !iconSize.MatchString(text) {
+				reporter.Violation(sizes.Said, rules.Mismatch{
+					Wanted: `a size such as "48x48", or "any"`, Found: rules.Show(size),
+					Where: fmt.Sprintf("%s/%d", sizes.Pointer, index),
+				})
+			}
+		}
+	}
+}

@@ -1,0 +1,80 @@
+package base
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/mcpconform/mcpconform/internal/mcp"
+	"github.com/mcpconform/mcpconform/internal/rules"
+	"github.com/mcpconform/mcpconform/internal/rules/claims"
+	"github.com/mcpconform/mcpconform/internal/rules/facts"
+)
+
+// resultRules are about what every result of the stateless era has.
+func resultRules() []rules.Rule {
+	return []rules.Rule{
+		{
+			Text:         "sends resultType in each result",
+			Requirements: []string{"base.result-type.given"},
+			Judge:        untypedResults,
+		},
+		{
+			Text:         "sends only a resultType of the core protocol or of an extension that it declares",
+			Requirements: []string{"base.result-type.known"},
+			Judge:        strangeResults,
+		},
+		{
+			Text:         "sends serverInfo in the _meta of each result",
+			Requirements: []string{"base.fields.server-info"},
+			Judge:        unsignedResults,
+		},
+	}
+}
+
+func untypedResults(conversation *rules.Conversation, reporter *rules.Reporter) {
+	for _, said := range facts.StandaloneResults(conversation) {
+		reporter.Observe()
+		if _, isText := said.ResultObject()["resultType"].(string); !isText {
+			reporter.Violation(said, rules.Mismatch{
+				Wanted: `a member "resultType" that is a string`, Found: rules.ShowMember(said.ResultObject(), "resultType"), Where: claims.ResultTypePlace,
+			})
+		}
+	}
+}
+
+// strangeResults leaves out what cannot be judged: an extension that nobody here
+// knows may have types of its own.
+func strangeResults(conversation *rules.Conversation, reporter *rules.Reporter) {
+	declared := facts.Extensions(conversation.ServerCapabilities)
+	for _, said := range facts.StandaloneResults(conversation) {
+		kind, isText := said.ResultObject()["resultType"].(string)
+		judgeable := conversation.ServerCapabilities != nil && !slices.ContainsFunc(declared, facts.UnknownExtension)
+		if !isText || !facts.IsCoreType(kind) && !judgeable {
+			continue
+		}
+		reporter.Observe()
+		if !facts.IsCoreType(kind) && !slices.ContainsFunc(declared, func(name string) bool { return slices.Contains(facts.ResultTypes[name], kind) }) {
+			reporter.Violation(said, rules.Mismatch{
+				Wanted: fmt.Sprintf("%q, %q, or a type of an extension that the server declares", facts.Complete, facts.InputRequired),
+				Found:  rules.Show(kind), Where: claims.ResultTypePlace,
+			})
+		}
+	}
+}
+
+// unsignedResults leaves server/discover to the page about it.
+func unsignedResults(conversation *rules.Conversation, reporter *rules.Reporter) {
+	for _, said := range facts.StandaloneResults(conversation) {
+		if said.Request.Method == "server/discover" {
+			continue
+		}
+		reporter.Observe()
+		meta := said.Meta()
+		if _, there := meta[mcp.MetaServerInfo]; !there {
+			reporter.Violation(said, rules.Mismatch{
+				Wanted: "the server's name and version at " + mcp.MetaServerInfo,
+				Found:  rules.ShowMember(meta, mcp.MetaServerInfo), Where: "/result/_meta",
+			})
+		}
+	}
+}

@@ -1,0 +1,201 @@
+package tasks
+
+import (
+	"maps"
+	"slices"
+
+	"github.com/mcpconform/mcpconform/internal/jsonrpc"
+	"github.com/mcpconform/mcpconform/internal/rules"
+	"github.com/mcpconform/mcpconform/internal/rules/exchanges"
+	"github.com/mcpconform/mcpconform/internal/rules/facts"
+	"github.com/mcpconform/mcpconform/internal/rules/mirrors"
+	"github.com/mcpconform/mcpconform/internal/rules/places"
+	"github.com/mcpconform/mcpconform/internal/rules/tasks"
+)
+
+// extensionMessageRules are about notifications.
+func extensionMessageRules() []rules.Rule {
+	return []rules.Rule{
+		{
+			Text:         "sends notifications/tasks only on subscriptions whose taskIds contain the task",
+			Requirements: []string{"tasks-extension.notifications.subscribed"},
+			Judge:        unsubscribedTasks,
+		},
+		{
+			Text:         "includes the inputRequests, result or error of a task in notifications/tasks, by its status",
+			Requirements: []string{"tasks-extension.notifications.complete"},
+			Judge: judgeTasks(notifiedTasks, func(_ *rules.Conversation, task places.Found) rules.Mismatch {
+				return wrongPayload(task.Place)
+			}),
+		},
+		{
+			Text:         "sends no notifications/progress or notifications/message on subscriptions with taskIds",
+			Requirements: []string{"tasks-extension.notifications.others"},
+			Judge:        strangersOnTasks,
+		},
+	}
+}
+
+// notifiedTasks returns the tasks that the target told of by notifications.
+func notifiedTasks(conversation *rules.Conversation) []places.Found {
+	var all []places.Found
+	for _, said := range conversation.Notifications(taskNotification) {
+		all = append(all, places.Found{Place: places.ParamsOf(said), Said: said})
+	}
+	return all
+}
+
+// subscriptionOf returns the request that opened the subscription which a notification
+// belongs to, as far as it says so.
+func subscriptionOf(said *rules.Message, subscriptions map[jsonrpc.ID]*rules.Message) *rules.Message {
+	id, there := facts.SubscriptionID(said)
+	if !there {
+		return nil
+	}
+	return subscriptions[id]
+}
+
+// subscriptionsTo returns the subscriptions of the client, by id.
+func subscriptionsTo(conversation *rules.Conversation) map[jsonrpc.ID]*rules.Message {
+	all := map[jsonrpc.ID]*rules.Message{}
+	for _, said := range conversation.ByPeer() {
+		if rules.IsRequest(said) && said.Method == facts.ListenMethod {
+			all[said.ID] = said
+		}
+	}
+	return all
+}
+
+// subscribedTasks are the ids of the tasks that a subscription asks for.
+func subscribedTasks(subscription *rules.Message) []any {
+	filter, _ := places.ParamsOf(subscription).Member("notifications")
+	ids, _ := filter.Object()["taskIds"].([]any)
+	return ids
+}
+
+func unsubscribedTasks(conversation *rules.Conversation, reporter *rules.Reporter) {
+	subscriptions := subscriptionsTo(conversation)
+	for _, task := range notifiedTasks(conversation) {
+		reporter.Observe()
+		subscription := subscriptionOf(task.Said, subscriptions)
+		if subscription == nil || !slices.Contains(subscribedTasks(subscription), any(tasks.ID(task.Object()))) {
+			reporter.Violation(task.Said, rules.Mismatch{
+				Wanted: "notifications of tasks only on a subscription that asks for them", Found: "one of the task " + rules.Show(task.Object()["taskId"]),
+				Where: "/params",
+			})
+		}
+	}
+}
+
+// strangersOnTasks judges what comes on subscriptions to tasks: over HTTP by the stream,
+// elsewhere by what the notification says.
+func strangersOnTasks(conversation *rules.Conversation, reporter *rules.Reporter) {
+	subscriptions := subscriptionsTo(conversation)
+	opened := map[string]*rules.Message{}
+	for _, one := range exchanges.Of(conversation) {
+		if one.Sent != nil && one.Sent.Method == facts.ListenMethod {
+			opened[one.Request.Stream] = one.Sent
+		}
+	}
+	for _, said := range conversation.ByTarget() {
+		if said.Kind != jsonrpc.Notification {
+			continue
+		}
+		subscription := opened[said.Event.Stream]
+		if subscription == nil {
+			subscription = subscriptionOf(said, subscriptions)
+		}
+		if subscription == nil || len(subscribedTasks(subscription)) == 0 {
+			continue
+		}
+		reporter.Observe()
+		if said.Method == "notifications/progress" || said.Method == "notifications/message" {
+			reporter.Violation(said, rules.Mismatch{
+				Wanted: "neither progress nor log messages on a subscription to tasks", Found: said.Method, Where: "/method",
+			})
+		}
+	}
+}
+
+// extensionClientRules are about what a client does with tasks.
+func extensionClientRules() []rules.Rule {
+	return []rules.Rule{
+		{
+			Text:         "sends tasks/get no more often than pollIntervalMs allows",
+			Requirements: []string{"tasks-extension.poll.interval-respected"},
+			Judge: rules.OfClient(func(conversation *rules.Conversation, reporter *rules.Reporter) {
+				tasks.JudgePolls(conversation, reporter, "pollIntervalMs")
+			}),
+		},
+		{
+			Text:         "answers each key of a task's inputRequests only once",
+			Requirements: []string{"tasks-extension.input.answered-once"},
+			Judge:        rules.OfClient(repeatedInputs),
+		},
+		{
+			Text:         "cancels extension tasks with tasks/cancel, not with notifications/cancelled",
+			Requirements: []string{"tasks-extension.cancel.by-request"},
+			Judge:        rules.OfClient(cancelledTasks),
+		},
+		{
+			Text:         "repeats the taskId of tasks/get, tasks/update and tasks/cancel in the header Mcp-Name",
+			Requirements: []string{"tasks-extension.routing.name"},
+			Judge:        mirrors.Every(mirrors.Task, mirrors.Missing, mirrors.Other),
+		},
+	}
+}
+
+func repeatedInputs(conversation *rules.Conversation, reporter *rules.Reporter) {
+	type input struct{ task, key string }
+	given := map[input]bool{}
+	refused := rules.RefusedStreams(conversation)
+	for _, said := range conversation.Messages {
+		if !said.FromTarget(conversation.Leg) && said.Request != nil && tasks.IsOfExtension(said) {
+			clear(given) // a new task may have the name of an old one
+		}
+		if !said.FromTarget(conversation.Leg) || said.Method != "tasks/update" {
+			continue
+		}
+		if refused[said.Event.Stream] || len(said.Answers) > 0 && rules.IsRefusal(said.Answers[0]) {
+			continue // what was refused may be given again
+		}
+		responses, _ := places.ParamsOf(said).Member(facts.InputResponses)
+		for _, key := range slices.Sorted(maps.Keys(responses.Object())) {
+			reporter.Observe()
+			one := input{tasks.ID(said.ParamsObject()), key}
+			if given[one] {
+				reporter.Violation(said, rules.Mismatch{
+					Wanted: "one answer to each input request", Found: "another one to " + rules.Show(key), Where: responses.Pointer + "/" + places.Escape(key),
+				})
+			}
+			given[one] = true
+		}
+	}
+}
+
+// cancelledTasks judges cancellations that come when the client knows of the task,
+// as it has asked after it.
+func cancelledTasks(conversation *rules.Conversation, reporter *rules.Reporter) {
+	asked := map[string]int{} // by task: index of the first request about it
+	for _, said := range conversation.ByTarget() {
+		id := tasks.ID(said.ParamsObject())
+		if _, known := asked[id]; rules.IsRequest(said) && id != "" && !known {
+			asked[id] = said.Index
+		}
+	}
+	for range conversation.Requests("tasks/cancel") {
+		reporter.Observe()
+	}
+	for _, cancelled := range facts.Withdrawals(conversation) {
+		reporter.Observe()
+		if cancelled.Request == nil || len(cancelled.Request.Answers) == 0 || !tasks.IsOfExtension(cancelled.Request.Answers[0]) {
+			continue
+		}
+		first, known := asked[tasks.ID(cancelled.Request.Answers[0].ResultObject())]
+		if known && first < cancelled.Index {
+			reporter.Violation(cancelled.Message, rules.Mismatch{
+				Wanted: "tasks/cancel for a request that became a task", Found: facts.CancelledMethod, Where: "/method",
+			})
+		}
+	}
+}

@@ -1,0 +1,65 @@
+// Package patterns has the rules of the page basic/patterns: which side sends what.
+package patterns
+
+import (
+	"github.com/mcpconform/mcpconform/internal/excerpt"
+	"github.com/mcpconform/mcpconform/internal/protocol"
+	"github.com/mcpconform/mcpconform/internal/rules"
+	"github.com/mcpconform/mcpconform/internal/rules/facts"
+)
+
+// Rules are the rules of the page basic/patterns/index.
+func Rules() []rules.Rule {
+	return []rules.Rule{
+		{
+			Text:         "sends no JSON-RPC requests",
+			Requirements: []string{"patterns.requests.none", "transports.stdio.no-requests", "transports.http.stream.no-requests"},
+			Judge:        requestsOfServer,
+		},
+		{
+			Text:         "sends no JSON-RPC responses",
+			Requirements: []string{"patterns.responses.none", "transports.stdio.no-responses", "transports.http.post.body"},
+			Judge:        rules.OfClient(responsesOfClient),
+		},
+	}
+}
+
+// responsesOfClient leaves what can only be meant for a notification to the rule
+// about these, and what is said in a handshake to the other era. What cannot be read may
+// be refused (JSON-RPC 2.0, section 5): that is no answer to a request.
+func responsesOfClient(conversation *rules.Conversation, reporter *rules.Reporter) {
+	spoken, before := facts.Negotiations(conversation), facts.PriorOf(conversation)
+	for _, said := range conversation.ByTarget() {
+		if !rules.IsMessage(said) || protocol.Has(spoken[said.Index], protocol.ServerRequests) || facts.IsAnonymous(said) && (before.OnlyNotifications(said) || before.Illegal(said)) {
+			continue
+		}
+		if rules.IsRefusal(said) && said.Request == nil && before.Illegal(said) {
+			continue
+		}
+		reporter.Observe()
+		if rules.IsResponse(said) {
+			reporter.Violation(said, rules.Mismatch{
+				Wanted: "requests and notifications only; what the server asks for is answered in inputResponses",
+				Found:  "a response: " + excerpt.Short(said.Raw),
+			})
+		}
+	}
+}
+
+// requestsOfServer leaves out what a client of the handshake era has begun on the same
+// connection.
+func requestsOfServer(conversation *rules.Conversation, reporter *rules.Reporter) {
+	spoken := facts.Negotiations(conversation)
+	for _, said := range conversation.ByTarget() {
+		if !rules.IsMessage(said) || protocol.Has(spoken[said.Index], protocol.ServerRequests) {
+			continue
+		}
+		reporter.Observe()
+		if rules.IsRequest(said) {
+			reporter.Violation(said, rules.Mismatch{
+				Wanted: "responses and notifications only; what is asked of the client is in inputRequests",
+				Found:  "a request of " + rules.Show(said.Method), Where: "/method",
+			})
+		}
+	}
+}

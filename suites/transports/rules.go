@@ -1,0 +1,39 @@
+package transports
+
+import (
+	"fmt"
+	"unicode/utf8"
+
+	"github.com/mcpconform/mcpconform/internal/excerpt"
+	"github.com/mcpconform/mcpconform/internal/rules"
+)
+
+// Rules are the rules of every transport.
+func Rules() []rules.Rule {
+	return []rules.Rule{
+		{
+			Text:         "encodes its messages in UTF-8",
+			Requirements: []string{"transports.utf8"},
+			Judge:        rules.Every(func(*rules.Message) bool { return true }, otherEncoding),
+		},
+	}
+}
+
+func otherEncoding(said *rules.Message) rules.Mismatch {
+	if utf8.Valid(said.Raw) {
+		return rules.Mismatch{}
+	}
+	position := 0
+	for position < len(said.Raw) {
+		character, size := utf8.DecodeRune(said.Raw[position:])
+		if character == utf8.RuneError && size == 1 {
+			break
+		}
+		position += size
+	}
+	return rules.Mismatch{
+		Wanted: "a message in UTF-8",
+		Found:  fmt.Sprintf("the byte 0x%02X, which belongs to no character: %q", said.Raw[position], excerpt.Short(said.Raw)),
+		Where:  fmt.Sprintf("byte %d", position),
+	}
+}

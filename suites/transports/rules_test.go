@@ -1,0 +1,20 @@
+package transports
+
+import (
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	. "github.com/mcpconform/mcpconform/internal/rules/rulestest"
+)
+
+func TestEncoding(t *testing.T) {
+	t.Parallel()
+	for text, wanted := range map[string][]string{"é": {}, "\xff": {"utf8"}} {
+		script := Post("post-1", "1") + "< post-1 200 Content-Type:application/json\ns post-1 {\"jsonrpc\":\"2.0\",\"id\":1,\"result\":{\"a\":\"" + text + "\"}}\n. post-1"
+		broken, seen := Judged(Rules(), Carry(t, "2025-11-25", script))
+		if difference := cmp.Diff(wanted, broken); difference != "" || len(seen) == 0 {
+			t.Errorf("%q: broken requirements (-wanted +found):\n%s", text, difference)
+		}
+	}
+}

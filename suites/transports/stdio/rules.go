@@ -1,0 +1,114 @@
+package stdio
+
+import (
+	"fmt"
+
+	"github.com/mcpconform/mcpconform/internal/excerpt"
+	"github.com/mcpconform/mcpconform/internal/jsonrpc"
+	"github.com/mcpconform/mcpconform/internal/protocol"
+	"github.com/mcpconform/mcpconform/internal/rules"
+	"github.com/mcpconform/mcpconform/internal/rules/facts"
+	"github.com/mcpconform/mcpconform/internal/rules/lines"
+)
+
+// Rules are the rules of stdio.
+func Rules() []rules.Rule { return append(lineRules(), notificationRules()...) }
+
+// notificationRules are the rules of the stateless era about what messages have to do with
+// (2026-07-28, basic/transports/stdio#receiving-messages).
+func notificationRules() []rules.Rule {
+	return []rules.Rule{
+		{
+			Text:         "sends notifications only while a request or a subscription is open",
+			Requirements: []string{"transports.stdio.notifications"},
+			Judge:        looseNotifications,
+		},
+	}
+}
+
+// looseNotifications judges notifications that come when no request is unanswered, nor
+// was given up: that one may still be running is not the server's fault. A cancellation
+// tells of a subscription that ends, before or after its response.
+func looseNotifications(conversation *rules.Conversation, reporter *rules.Reporter) {
+	spoken := facts.Negotiations(conversation)
+	if conversation.Transport != protocol.Stdio {
+		return
+	}
+	open := map[jsonrpc.ID]bool{}
+	for _, said := range conversation.Messages {
+		switch {
+		case !said.FromTarget(conversation.Leg):
+			if rules.IsRequest(said) {
+				open[said.ID] = true
+			}
+		case rules.IsResponse(said):
+			delete(open, said.ID)
+		case said.Kind == jsonrpc.Notification && said.Method != "notifications/cancelled" && protocol.Has(spoken[said.Index], protocol.Subscriptions):
+			reporter.Observe()
+			if len(open) == 0 {
+				reporter.Violation(said, rules.Mismatch{
+					Wanted: "notifications about a request that is running, or of a subscription that is open",
+					Found:  said.Method + " while there is none",
+				})
+			}
+		}
+	}
+}
+
+// lineRules are about what is written on standard output and input.
+func lineRules() []rules.Rule {
+	return []rules.Rule{
+		{
+			Text:         "sends messages without embedded newlines over stdio",
+			Requirements: []string{"transports.stdio.newlines"},
+			Judge:        embeddedNewlines,
+		},
+		{
+			Text:         "writes only MCP messages to its peer over stdio",
+			Requirements: []string{"transports.stdio.stdout", "transports.stdio.stdin"},
+			Judge:        otherOutput,
+		},
+	}
+}
+
+func embeddedNewlines(conversation *rules.Conversation, reporter *rules.Reporter) {
+	if conversation.Transport != protocol.Stdio {
+		return
+	}
+	said := conversation.ByTarget()
+	parts := lines.Spread(said)
+	for index, one := range said {
+		reporter.Observe()
+		if parts[index] > 0 {
+			reporter.Violation(one, rules.Mismatch{
+				Wanted: "a message on one line",
+				Found:  fmt.Sprintf("one on %d lines, the first of which is %s", parts[index], excerpt.Short(one.Raw)),
+			})
+		} else if count := lines.ObjectsIn(one); count > 1 {
+			reporter.Violation(one, rules.Mismatch{
+				Wanted: "a newline after each message",
+				Found:  fmt.Sprintf("%d messages on one line: %s", count, excerpt.Short(one.Raw)),
+			})
+		}
+	}
+}
+
+// otherOutput judges lines that were never meant for messages. What is meant for
+// one, and is none, has rules of its own.
+func otherOutput(conversation *rules.Conversation, reporter *rules.Reporter) {
+	if conversation.Transport != protocol.Stdio {
+		return
+	}
+	said := conversation.ByTarget()
+	parts := lines.Spread(said)
+	for index := 0; index < len(said); index++ {
+		if parts[index] > 0 {
+			index += parts[index] - 1 // messages, though on several lines
+			continue
+		}
+		reporter.Observe()
+		if one := said[index]; !lines.MeantAsMessage(one) {
+			reporter.Violation(one, rules.Mismatch{Wanted: "an MCP message", Found: fmt.Sprintf("the line %q", excerpt.Short(one.Raw))})
+		}
+	}
+}

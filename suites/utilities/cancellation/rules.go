@@ -1,0 +1,158 @@
+package cancellation
+
+import (
+	"slices"
+
+	"github.com/mcpconform/mcpconform/internal/jsonrpc"
+	"github.com/mcpconform/mcpconform/internal/protocol"
+	"github.com/mcpconform/mcpconform/internal/rules"
+	"github.com/mcpconform/mcpconform/internal/rules/facts"
+	"github.com/mcpconform/mcpconform/internal/rules/tasks"
+)
+
+// Rules are the rules of the page about cancellation:
+// basic/utilities/cancellation, and from 2026-07-28 on basic/patterns/cancellation.
+func Rules() []rules.Rule {
+	return []rules.Rule{
+		{
+			Text:         "sends notifications/cancelled only for requests of its own",
+			Requirements: []string{"cancellation.own-requests"},
+			Judge:        foreignCancellations,
+		},
+		{
+			Text:         "sends notifications/cancelled only for requests whose response it has not received",
+			Requirements: []string{"cancellation.in-progress"},
+			Judge:        lateCancellations,
+		},
+		{
+			Text:         "never sends notifications/cancelled for initialize",
+			Requirements: []string{"cancellation.not-initialize"},
+			Judge:        rules.OfClient(cancelledInitializations),
+		},
+		{
+			Text:         "cancels tasks with tasks/cancel, not with notifications/cancelled",
+			Requirements: []string{"cancellation.not-tasks"},
+			Judge:        taskCancellations,
+		},
+		{
+			Text:         "sends notifications/cancelled only for subscriptions/listen",
+			Requirements: []string{"cancellation.by-server.subscriptions"},
+			Judge:        otherCancellations,
+		},
+	}
+}
+
+// foreignCancellations does not accuse a client over HTTP: the POST of a request that
+// it gives up at once may arrive after the notification, or never.
+func foreignCancellations(conversation *rules.Conversation, reporter *rules.Reporter) {
+	lost := conversation.Role == protocol.ClientRole && conversation.Transport != protocol.Stdio
+	for _, cancelled := range facts.Withdrawals(conversation) {
+		if cancelled.Request == nil && lost {
+			continue
+		}
+		reporter.Observe()
+		if cancelled.Request == nil && conversation.Complete {
+			reporter.Violation(cancelled.Message, rules.Mismatch{
+				Wanted: "the id of a request that it has sent", Found: cancelled.ID.String(), Where: "/params/requestId",
+			})
+		}
+	}
+}
+
+func cancelledInitializations(conversation *rules.Conversation, reporter *rules.Reporter) {
+	for _, cancelled := range facts.Withdrawals(conversation) {
+		reporter.Observe()
+		if cancelled.Request != nil && cancelled.Request.Method == "initialize" {
+			reporter.Violation(cancelled.Message, rules.Mismatch{
+				Wanted: "any request but initialize", Found: cancelled.ID.String() + ", which is initialize", Where: "/params/requestId",
+			})
+		}
+	}
+}
+
+// lateCancellations accuses only over stdio, where messages arrive in the
+// order in which they are sent, and only when the target has shown that it read
+// something that was sent after the answer to its own request. What has become a
+// task has a rule of its own.
+func lateCancellations(conversation *rules.Conversation, reporter *rules.Reporter) {
+	if conversation.Transport != protocol.Stdio {
+		return
+	}
+	latest := 0 // index of the latest message of the peer that the target has read
+	withdrawn := map[*rules.Message]facts.Withdrawal{}
+	for _, cancelled := range facts.Withdrawals(conversation) {
+		withdrawn[cancelled.Message] = cancelled
+	}
+	for _, said := range conversation.ByTarget() {
+		latest = max(latest, lastRead(conversation, said))
+		cancelled := withdrawn[said]
+		if cancelled.Request == nil || cancelled.Request.Method == "initialize" || becameTask(cancelled.Request) {
+			continue
+		}
+		reporter.Observe()
+		if answers := cancelled.Request.Answers; len(answers) > 0 && answers[0].Index < latest {
+			reporter.Violation(said, rules.Mismatch{
+				Wanted: "a request that is still in progress", Found: cancelled.ID.String() + ", which was answered before", Where: "/params/requestId",
+			})
+		}
+	}
+}
+
+// lastRead returns the index of the message of the peer that the target must have
+// read to say something: the request that it answers, or the page whose cursor it
+// sends.
+func lastRead(conversation *rules.Conversation, said *rules.Message) int {
+	if rules.IsResponse(said) && said.Request != nil {
+		return said.Request.Index
+	}
+	cursor, asked := said.ParamsObject()["cursor"].(string)
+	if !asked || cursor == "" {
+		return 0
+	}
+	for _, earlier := range slices.Backward(conversation.Messages[:said.Index]) {
+		if next, _ := facts.NextCursor(earlier); !earlier.FromTarget(conversation.Leg) && next.Value == cursor {
+			return earlier.Index
+		}
+	}
+	return 0
+}
+
+// becameTask tells whether a request was answered by a task, of either era.
+func becameTask(request *rules.Message) bool {
+	return tasks.OfRequest(request) != "" || len(request.Answers) > 0 && tasks.IsOfExtension(request.Answers[0])
+}
+
+func taskCancellations(conversation *rules.Conversation, reporter *rules.Reporter) {
+	for _, cancelled := range facts.Withdrawals(conversation) {
+		if cancelled.Request == nil || !tasks.AskedFor(cancelled.Request) {
+			continue
+		}
+		reporter.Observe()
+		if tasks.OfRequest(cancelled.Request) != "" && cancelled.Request.Answers[0].Index < cancelled.Index {
+			reporter.Violation(cancelled.Message, rules.Mismatch{
+				Wanted: "tasks/cancel for a request that became a task", Found: "notifications/cancelled", Where: "/method",
+			})
+		}
+	}
+}
+
+// otherCancellations judges a server, which may cancel requests of its client if
+// they are subscriptions.
+func otherCancellations(conversation *rules.Conversation, reporter *rules.Reporter) {
+	spoken := facts.Negotiations(conversation)
+	subscribed := map[jsonrpc.ID]bool{}
+	for _, said := range conversation.Messages {
+		switch {
+		case !said.FromTarget(conversation.Leg):
+			subscribed[said.ID] = subscribed[said.ID] || rules.IsRequest(said) && said.Method == facts.ListenMethod
+		case rules.IsMessage(said) && !protocol.Has(spoken[said.Index], protocol.ServerRequests):
+			reporter.Observe()
+			id := jsonrpc.IDOf(said.ParamsObject()["requestId"])
+			if said.Method == facts.CancelledMethod && !subscribed[id] && conversation.Complete {
+				reporter.Violation(said, rules.Mismatch{
+					Wanted: "the id of a subscription", Found: rules.ShowMember(said.ParamsObject(), "requestId"), Where: "/params/requestId",
+				})
+			}
+		}
+	}
+}

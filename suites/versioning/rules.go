@@ -1,0 +1,132 @@
+package versioning
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/mcpconform/mcpconform/internal/jsonrpc"
+	"github.com/mcpconform/mcpconform/internal/protocol"
+	"github.com/mcpconform/mcpconform/internal/rules"
+	"github.com/mcpconform/mcpconform/internal/rules/claims"
+	"github.com/mcpconform/mcpconform/internal/rules/facts"
+	"github.com/mcpconform/mcpconform/internal/rules/formats"
+	"github.com/mcpconform/mcpconform/internal/rules/places"
+	"github.com/mcpconform/mcpconform/internal/rules/tasks"
+)
+
+// Rules are the rules of the page basic/versioning.
+func Rules() []rules.Rule {
+	return []rules.Rule{
+		{
+			Text:         "returns data.supported and data.requested in the error -32022",
+			Requirements: []string{"versioning.unsupported.listed"},
+			Judge:        unlistedVersions,
+		},
+		{
+			Text:         "declares extensions by identifiers in the format of _meta keys, with a prefix",
+			Requirements: []string{"versioning.extensions.identifiers"},
+			Judge:        extensionNames,
+		},
+		{
+			Text:         "uses no extension that the peer does not declare",
+			Requirements: []string{"versioning.extensions.fallback"},
+			Judge: func(conversation *rules.Conversation, reporter *rules.Reporter) {
+				extendedResults(conversation, reporter)
+				extendedRequests(conversation, reporter)
+			},
+		},
+	}
+}
+
+func unlistedVersions(conversation *rules.Conversation, reporter *rules.Reporter) {
+	for _, said := range facts.StandaloneErrors(conversation) {
+		refusal, _ := said.Error()
+		if refusal.Code != jsonrpc.UnsupportedRevision {
+			continue
+		}
+		reporter.Observe()
+		data, _ := refusal.Data.(map[string]any)
+		if !isListOfNames(data["supported"]) {
+			reporter.Violation(said, rules.Mismatch{
+				Wanted: "a list of revisions", Found: rules.ShowMember(data, "supported"), Where: "/error/data/supported",
+			})
+		}
+		if _, isText := data["requested"].(string); !isText {
+			reporter.Violation(said, rules.Mismatch{
+				Wanted: "the revision that was asked for", Found: rules.ShowMember(data, "requested"), Where: "/error/data/requested",
+			})
+		}
+	}
+}
+
+func isListOfNames(value any) bool {
+	list, _ := value.([]any)
+	return len(list) > 0 && !slices.ContainsFunc(list, func(one any) bool {
+		name, isText := one.(string)
+		return !isText || name == ""
+	})
+}
+
+func extensionNames(conversation *rules.Conversation, reporter *rules.Reporter) {
+	for _, capabilities := range facts.Declarations(conversation) {
+		for _, name := range facts.Extensions(capabilities.Object()) {
+			reporter.Observe()
+			if !isExtension(name) {
+				reporter.Violation(capabilities.Said, rules.Mismatch{
+					Wanted: "a name with a prefix, such as com.example/extension", Found: rules.Show(name),
+					Where: capabilities.Pointer + "/extensions/" + places.Escape(name),
+				})
+			}
+		}
+	}
+}
+
+func isExtension(name string) bool {
+	return formats.HasPrefix(name) && formats.PrefixIsSeries(name) && formats.LabelsAreValid(name) && formats.NameIsEnclosed(name) && formats.NameIsPlain(name)
+}
+
+// extendedResults looks at the results of a server with extensions for clients that
+// lack some of them: their types are those of the core, or of an extension that
+// both have.
+func extendedResults(conversation *rules.Conversation, reporter *rules.Reporter) {
+	offered := facts.Extensions(conversation.ServerCapabilities)
+	for _, said := range facts.StandaloneResults(conversation) {
+		shared := facts.Extensions(conversation.ClientDeclared(said))
+		kind, isText := said.ResultObject()["resultType"].(string)
+		lacking := slices.ContainsFunc(offered, func(name string) bool { return !slices.Contains(shared, name) })
+		if !isText || !lacking {
+			continue
+		}
+		reporter.Observe()
+		mayMean := func(name string) bool {
+			return facts.UnknownExtension(name) || slices.Contains(facts.ResultTypes[name], kind)
+		}
+		if !facts.IsCoreType(kind) && slices.ContainsFunc(offered, mayMean) && !slices.ContainsFunc(shared, mayMean) {
+			reporter.Violation(said, rules.Mismatch{
+				Wanted: fmt.Sprintf("%q or %q: the request declares no extension that has another type", facts.Complete, facts.InputRequired),
+				Found:  rules.Show(kind), Where: claims.ResultTypePlace,
+			})
+		}
+	}
+}
+
+// extendedRequests looks at the requests of a client in the stateless era, once it
+// has heard what the server declares: those about tasks belong to an extension.
+func extendedRequests(conversation *rules.Conversation, reporter *rules.Reporter) {
+	declared := conversation.ServerCapabilities
+	if conversation.Role != protocol.ClientRole || !conversation.Has(protocol.Extensions) || declared == nil {
+		return
+	}
+	for _, said := range conversation.ByTarget() {
+		if _, stateless := facts.RevisionOf(said); !stateless {
+			continue
+		}
+		reporter.Observe()
+		if strings.HasPrefix(said.Method, "tasks/") && !tasks.DeclaresExtension(declared) {
+			reporter.Violation(said, rules.Mismatch{
+				Wanted: "nothing of " + tasks.Extension + ", which the server does not declare", Found: said.Method, Where: "/method",
+			})
+		}
+	}
+}
