@@ -1,9 +1,7 @@
 package conform
 
 import (
-	"encoding/json"
 	"fmt"
-	"maps"
 	"net/http"
 	"reflect"
 	"slices"
@@ -247,22 +245,7 @@ func sameValue(a, b any) bool {
 	}
 	one, _ := jsonrpc.Decode([]byte(jsonrpc.Text(a)))
 	other, _ := jsonrpc.Decode([]byte(jsonrpc.Text(b)))
-	return sameDecoded(one, other)
-}
-
-func sameDecoded(a, b any) bool {
-	switch a := a.(type) {
-	case map[string]any:
-		b, isObject := b.(map[string]any)
-		return isObject && maps.EqualFunc(a, b, sameDecoded)
-	case []any:
-		b, isArray := b.([]any)
-		return isArray && slices.EqualFunc(a, b, sameDecoded)
-	case json.Number:
-		b, isNumber := b.(json.Number)
-		return isNumber && jsonrpc.IDOf(a) == jsonrpc.IDOf(b)
-	}
-	return a == b
+	return jsonrpc.Equal(one, other)
 }
 
 func asObject(value any) (map[string]any, bool) {

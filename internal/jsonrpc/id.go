@@ -56,7 +56,7 @@ func canonicalNumber(number json.Number) string {
 // Hostile numbers (1e999999999) must not cost memory: what is longer than any
 // real id is compared by its spelling.
 const (
-	maxNumberLength   = 64
+	maxNumberLength   = 400
 	maxExponentLength = 3 // 1e999 at most
 )
 

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/mcpconform/mcpconform/internal/jsonrpc"
 	"github.com/mcpconform/mcpconform/internal/mcp"
 	"github.com/mcpconform/mcpconform/internal/rules"
 	"github.com/mcpconform/mcpconform/internal/rules/places"
@@ -47,13 +48,13 @@ func icons(conversation *rules.Conversation) []places.Found {
 // introducing returns the icons of who sent a message, as it says in its _meta since
 // 2026-07-28.
 func introducing(said *rules.Message) []places.Place {
-	carrier := "/params/_meta/"
+	carrier := "/params/_meta"
 	if rules.IsResponse(said) {
-		carrier = "/result/_meta/"
+		carrier = "/result/_meta"
 	}
 	var all []places.Place
 	for _, key := range []string{mcp.MetaClientInfo, mcp.MetaServerInfo} {
-		if icons, there := (places.Place{Pointer: carrier + places.Escape(key), Value: said.Meta()[key]}).Member("icons"); there {
+		if icons, there := (places.Place{Pointer: carrier + jsonrpc.Pointer(key), Value: said.Meta()[key]}).Member("icons"); there {
 			all = append(all, icons)
 		}
 	}

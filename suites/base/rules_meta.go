@@ -4,6 +4,7 @@ import (
 	"maps"
 	"slices"
 
+	"github.com/mcpconform/mcpconform/internal/jsonrpc"
 	"github.com/mcpconform/mcpconform/internal/rules"
 	"github.com/mcpconform/mcpconform/internal/rules/formats"
 	"github.com/mcpconform/mcpconform/internal/rules/places"
@@ -48,7 +49,7 @@ func metaKeys(concerned func(key string) bool, wanted string, holds func(key str
 					reporter.Observe()
 					if !holds(key) {
 						reporter.Violation(said, rules.Mismatch{
-							Wanted: wanted, Found: rules.Show(key), Where: meta.Pointer + "/" + places.Escape(key),
+							Wanted: wanted, Found: rules.Show(key), Where: meta.Pointer + jsonrpc.Pointer(key),
 						})
 					}
 				}

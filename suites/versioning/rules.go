@@ -11,7 +11,6 @@ import (
 	"github.com/mcpconform/mcpconform/internal/rules/claims"
 	"github.com/mcpconform/mcpconform/internal/rules/facts"
 	"github.com/mcpconform/mcpconform/internal/rules/formats"
-	"github.com/mcpconform/mcpconform/internal/rules/places"
 	"github.com/mcpconform/mcpconform/internal/rules/tasks"
 )
 
@@ -75,7 +74,7 @@ func extensionNames(conversation *rules.Conversation, reporter *rules.Reporter) 
 			if !isExtension(name) {
 				reporter.Violation(capabilities.Said, rules.Mismatch{
 					Wanted: "a name with a prefix, such as com.example/extension", Found: rules.Show(name),
-					Where: capabilities.Pointer + "/extensions/" + places.Escape(name),
+					Where: capabilities.Pointer + "/extensions" + jsonrpc.Pointer(name),
 				})
 			}
 		}

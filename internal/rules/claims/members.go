@@ -3,6 +3,7 @@ package claims
 import (
 	"regexp"
 
+	"github.com/mcpconform/mcpconform/internal/jsonrpc"
 	"github.com/mcpconform/mcpconform/internal/rules"
 	"github.com/mcpconform/mcpconform/internal/rules/places"
 	"github.com/mcpconform/mcpconform/schema"
@@ -48,7 +49,7 @@ func MemberClaimed(method, place string) bool {
 func MemberPlace(prefix string, violation schema.Violation) string {
 	place := prefix + violation.Pointer
 	if missing := missingMember.FindStringSubmatch(violation.Expected); missing != nil {
-		place += "/" + places.Escape(missing[1])
+		place += jsonrpc.Pointer(missing[1])
 	}
 	return place
 }

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/mcpconform/mcpconform/internal/jsonrpc"
 	"github.com/mcpconform/mcpconform/internal/mcp"
 	"github.com/mcpconform/mcpconform/internal/rules"
 	"github.com/mcpconform/mcpconform/internal/rules/places"
@@ -100,7 +101,7 @@ func inputsOf(conversation *rules.Conversation, said *rules.Message, asked any) 
 		method, _ := request.Member("method")
 		params, _ := request.Member("params")
 		if InputCapabilities[method.Text()] != "" {
-			where := places.Found{Place: places.Place{Pointer: responses.Pointer + "/" + places.Escape(key), Value: response}, Said: said}
+			where := places.Found{Place: places.Place{Pointer: responses.Pointer + jsonrpc.Pointer(key), Value: response}, Said: said}
 			all = append(all, Answer{where, method.Text(), params.Object(), conversation.ClientDeclared(said)})
 		}
 	}

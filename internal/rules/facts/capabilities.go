@@ -1,6 +1,7 @@
 package facts
 
 import (
+	"github.com/mcpconform/mcpconform/internal/jsonrpc"
 	"github.com/mcpconform/mcpconform/internal/mcp"
 	"github.com/mcpconform/mcpconform/internal/protocol"
 	"github.com/mcpconform/mcpconform/internal/rules"
@@ -38,7 +39,7 @@ func Declarations(conversation *rules.Conversation) []places.Found {
 	for _, said := range conversation.ByTarget() {
 		meta, _ := places.ParamsOf(said).Member("_meta")
 		if declared, there := meta.Object()[mcp.MetaCapabilities]; there && rules.IsRequest(said) {
-			all = append(all, places.Found{Place: places.Place{Pointer: meta.Pointer + "/" + places.Escape(mcp.MetaCapabilities), Value: declared}, Said: said})
+			all = append(all, places.Found{Place: places.Place{Pointer: meta.Pointer + jsonrpc.Pointer(mcp.MetaCapabilities), Value: declared}, Said: said})
 		}
 	}
 	return all

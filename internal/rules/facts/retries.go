@@ -4,8 +4,8 @@ import (
 	"maps"
 	"slices"
 
+	"github.com/mcpconform/mcpconform/internal/jsonrpc"
 	"github.com/mcpconform/mcpconform/internal/rules"
-	"github.com/mcpconform/mcpconform/internal/rules/formats"
 )
 
 // The members of a retry that the first attempt has not.
@@ -61,7 +61,7 @@ func isRetry(said *rules.Message) bool {
 
 // sameRequest tells whether a request makes another one again.
 func sameRequest(first, second *rules.Message) bool {
-	return first.Method == second.Method && formats.SameJSON(asMade(first), asMade(second))
+	return first.Method == second.Method && jsonrpc.Equal(asMade(first), asMade(second))
 }
 
 // asMade are the params of a request without those that differ from attempt to
@@ -78,7 +78,7 @@ func asMade(request *rules.Message) map[string]any {
 func fits(asked, retry *rules.Message) bool {
 	wanted, wants := asked.ResultObject()[RequestState]
 	given, gives := retry.ParamsObject()[RequestState]
-	return wants == gives && formats.SameJSON(wanted, given) && len(LackingInputs(asked, retry)) == 0
+	return wants == gives && jsonrpc.Equal(wanted, given) && len(LackingInputs(asked, retry)) == 0
 }
 
 // LackingInputs are the keys of input that was asked for and is not given.

@@ -1,7 +1,6 @@
 package formats
 
 import (
-	"encoding/json"
 	"strings"
 	"testing"
 )
@@ -33,37 +32,6 @@ func TestIsISO8601(t *testing.T) {
 			t.Errorf("%q: wanted %t", text, good)
 		}
 	}
-}
-
-func TestSameJSON(t *testing.T) {
-	t.Parallel()
-	for _, test := range []struct {
-		a, b string
-		same bool
-	}{
-		{`{"a":1,"b":[true,null]}`, `{"b":[true,null],"a":1.0}`, true},
-		{`1e2`, `100`, true},
-		{`9007199254740993`, `9007199254740992`, false},
-		{`"1"`, `1`, false},
-		{`{"a":1}`, `{"a":1,"b":2}`, false},
-		{`[1,2]`, `[2,1]`, false},
-		{`1e999999999`, `1e999999998`, false},
-	} {
-		if got := SameJSON(decoded(t, test.a), decoded(t, test.b)); got != test.same {
-			t.Errorf("%s and %s: wanted %t", test.a, test.b, test.same)
-		}
-	}
-}
-
-func decoded(t *testing.T, text string) any {
-	t.Helper()
-	decoder := json.NewDecoder(strings.NewReader(text))
-	decoder.UseNumber()
-	var value any
-	if err := decoder.Decode(&value); err != nil {
-		t.Fatal(err)
-	}
-	return value
 }
 
 func FuzzForms(f *testing.F) {

@@ -4,6 +4,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/mcpconform/mcpconform/internal/jsonrpc"
 	"github.com/mcpconform/mcpconform/internal/rules"
 	"github.com/mcpconform/mcpconform/internal/rules/places"
 )
@@ -101,7 +102,7 @@ func collectAnnotations(all *[]Annotation, schema places.Place, path []string) {
 	for _, keyword := range mapsOfSchemas {
 		named, _ := schema.Member(keyword)
 		for name, inner := range named.Object() {
-			follow(places.Place{Pointer: named.Pointer + "/" + places.Escape(name), Value: inner}, keyword, name)
+			follow(places.Place{Pointer: named.Pointer + jsonrpc.Pointer(name), Value: inner}, keyword, name)
 		}
 	}
 }

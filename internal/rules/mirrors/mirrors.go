@@ -10,12 +10,12 @@ import (
 	"reflect"
 	"strings"
 
+	"github.com/mcpconform/mcpconform/internal/jsonrpc"
 	"github.com/mcpconform/mcpconform/internal/mcp"
 	"github.com/mcpconform/mcpconform/internal/protocol"
 	"github.com/mcpconform/mcpconform/internal/rules"
 	"github.com/mcpconform/mcpconform/internal/rules/exchanges"
 	"github.com/mcpconform/mcpconform/internal/rules/facts"
-	"github.com/mcpconform/mcpconform/internal/rules/formats"
 	"github.com/mcpconform/mcpconform/internal/rules/places"
 	"github.com/mcpconform/mcpconform/internal/transport"
 )
@@ -199,7 +199,7 @@ func (m Mirror) flaw() Flaw {
 // is tells whether a text says the value; numbers count, however they are written.
 func (m Mirror) is(text string) bool {
 	if number, isNumber := m.Value.(json.Number); isNumber {
-		return formats.SameNumber(number, json.Number(text))
+		return jsonrpc.Equal(number, json.Number(text))
 	}
 	return text == m.text
 }

@@ -5,8 +5,8 @@ import (
 	"cmp"
 	"slices"
 	"strconv"
-	"strings"
 
+	"github.com/mcpconform/mcpconform/internal/jsonrpc"
 	"github.com/mcpconform/mcpconform/internal/rules"
 )
 
@@ -35,7 +35,7 @@ func collect(members *[]Place, path []string, value any, name string) {
 	switch value := value.(type) {
 	case map[string]any:
 		if member, there := value[name]; there {
-			*members = append(*members, Place{PointerTo(append(path, name)), member})
+			*members = append(*members, Place{jsonrpc.Pointer(append(path, name)...), member})
 		}
 		for inner, member := range value {
 			if !opaque[inner] {
@@ -48,17 +48,3 @@ func collect(members *[]Place, path []string, value any, name string) {
 		}
 	}
 }
-
-// PointerTo writes a JSON pointer (RFC 6901).
-func PointerTo(path []string) string {
-	var pointer strings.Builder
-	for _, name := range path {
-		pointer.WriteString("/" + Escape(name))
-	}
-	return pointer.String()
-}
-
-var pointerEscapes = strings.NewReplacer("~", "~0", "/", "~1")
-
-// Escape writes a name as part of a JSON pointer.
-func Escape(name string) string { return pointerEscapes.Replace(name) }

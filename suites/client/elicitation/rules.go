@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/mcpconform/mcpconform/internal/jsonrpc"
 	"github.com/mcpconform/mcpconform/internal/protocol"
 	"github.com/mcpconform/mcpconform/internal/rules"
 	"github.com/mcpconform/mcpconform/internal/rules/claims"
@@ -236,7 +237,7 @@ func secretFields(conversation *rules.Conversation, reporter *rules.Reporter) {
 				if isSecret(text) {
 					reporter.Violation(ask.Message, rules.Mismatch{
 						Wanted: "no field in a form whose name says that it asks for a secret (a guess)", Found: rules.Show(text),
-						Where: properties.Pointer + "/" + places.Escape(name),
+						Where: properties.Pointer + jsonrpc.Pointer(name),
 					})
 					break
 				}

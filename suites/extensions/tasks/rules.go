@@ -5,6 +5,7 @@ import (
 	"maps"
 	"slices"
 
+	"github.com/mcpconform/mcpconform/internal/jsonrpc"
 	"github.com/mcpconform/mcpconform/internal/rules"
 	"github.com/mcpconform/mcpconform/internal/rules/places"
 	"github.com/mcpconform/mcpconform/internal/rules/tasks"
@@ -175,7 +176,7 @@ func emptyResults(method string) rules.Judge {
 			for _, name := range slices.Sorted(maps.Keys(said.ResultObject())) {
 				if name != "resultType" && name != "_meta" {
 					reporter.Violation(said, rules.Mismatch{
-						Wanted: "an empty result", Found: fmt.Sprintf("one with a member %q", name), Where: "/result/" + places.Escape(name),
+						Wanted: "an empty result", Found: fmt.Sprintf("one with a member %q", name), Where: "/result" + jsonrpc.Pointer(name),
 					})
 				}
 			}

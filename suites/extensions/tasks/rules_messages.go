@@ -165,7 +165,7 @@ func repeatedInputs(conversation *rules.Conversation, reporter *rules.Reporter) 
 			one := input{tasks.ID(said.ParamsObject()), key}
 			if given[one] {
 				reporter.Violation(said, rules.Mismatch{
-					Wanted: "one answer to each input request", Found: "another one to " + rules.Show(key), Where: responses.Pointer + "/" + places.Escape(key),
+					Wanted: "one answer to each input request", Found: "another one to " + rules.Show(key), Where: responses.Pointer + jsonrpc.Pointer(key),
 				})
 			}
 			given[one] = true

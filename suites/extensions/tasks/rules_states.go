@@ -10,7 +10,6 @@ import (
 
 	"github.com/mcpconform/mcpconform/internal/jsonrpc"
 	"github.com/mcpconform/mcpconform/internal/rules"
-	"github.com/mcpconform/mcpconform/internal/rules/formats"
 	"github.com/mcpconform/mcpconform/internal/rules/places"
 	"github.com/mcpconform/mcpconform/internal/rules/tasks"
 )
@@ -264,10 +263,10 @@ func reusedKeys(conversation *rules.Conversation, reporter *rules.Reporter) {
 			one := key{tasks.ID(task.Object()), name}
 			request := requests.Object()[name]
 			reporter.Observe()
-			if before, used := known[one]; used && !formats.SameJSON(wish(before), wish(request)) {
+			if before, used := known[one]; used && !jsonrpc.Equal(wish(before), wish(request)) {
 				reporter.Violation(task.Said, rules.Mismatch{
 					Wanted: "the request that this key stood for before: " + rules.Show(before), Found: rules.Show(request),
-					Where: requests.Pointer + "/" + places.Escape(name),
+					Where: requests.Pointer + jsonrpc.Pointer(name),
 				})
 			} else if !used {
 				known[one] = request

@@ -8,7 +8,6 @@ import (
 	"github.com/mcpconform/mcpconform/internal/protocol"
 	"github.com/mcpconform/mcpconform/internal/rules"
 	"github.com/mcpconform/mcpconform/internal/rules/facts"
-	"github.com/mcpconform/mcpconform/internal/rules/formats"
 )
 
 // retryRules are about how a client goes on when a result asks for input
@@ -68,7 +67,7 @@ func sameID(one facts.Retry) rules.Mismatch {
 func otherState(one facts.Retry) rules.Mismatch {
 	wanted, wants := one.Asked.ResultObject()[facts.RequestState]
 	given, gives := one.ParamsObject()[facts.RequestState]
-	if !wants || gives && formats.SameJSON(wanted, given) {
+	if !wants || gives && jsonrpc.Equal(wanted, given) {
 		return rules.Mismatch{}
 	}
 	return rules.Mismatch{

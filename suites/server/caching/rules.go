@@ -9,7 +9,6 @@ import (
 	"github.com/mcpconform/mcpconform/internal/rules"
 	"github.com/mcpconform/mcpconform/internal/rules/claims"
 	"github.com/mcpconform/mcpconform/internal/rules/facts"
-	"github.com/mcpconform/mcpconform/internal/rules/formats"
 	"github.com/mcpconform/mcpconform/internal/rules/places"
 )
 
@@ -131,7 +130,7 @@ func scopesOfPages(conversation *rules.Conversation, reporter *rules.Reporter) {
 			continue
 		}
 		reporter.Observe()
-		if !formats.SameJSON(first.Value, next.Value) {
+		if !jsonrpc.Equal(first.Value, next.Value) {
 			reporter.Violation(one.Page, rules.Mismatch{
 				Wanted: "the scope of the page before, " + rules.Show(first.Value), Found: rules.Show(next.Value), Where: next.Pointer,
 			})

@@ -246,7 +246,7 @@ func structureAsText(conversation *rules.Conversation, reporter *rules.Reporter)
 		reporter.Observe()
 		if !hasText(result, func(text string) bool {
 			value, _ := jsonrpc.Decode([]byte(text))
-			return !isObject || formats.SameJSON(structured.Value, value)
+			return !isObject || jsonrpc.Equal(structured.Value, value)
 		}) {
 			reporter.Violation(result.Said, rules.Mismatch{
 				Wanted: "a text block with the structured content as JSON", Found: "none that says the same", Where: result.Pointer + "/content",

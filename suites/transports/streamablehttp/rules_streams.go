@@ -14,7 +14,6 @@ import (
 	"github.com/mcpconform/mcpconform/internal/rules"
 	"github.com/mcpconform/mcpconform/internal/rules/exchanges"
 	"github.com/mcpconform/mcpconform/internal/rules/facts"
-	"github.com/mcpconform/mcpconform/internal/rules/places"
 	"github.com/mcpconform/mcpconform/internal/transcript"
 )
 
@@ -34,7 +33,7 @@ func relatedSubscriptions(conversation *rules.Conversation, reporter *rules.Repo
 				reporter.Violation(said, rules.Mismatch{
 					Wanted: fmt.Sprintf("messages that relate to the request %s (%s)", one.Sent.ID, one.Sent.Method),
 					Found:  fmt.Sprintf("%s of the subscription %s", said.Method, id),
-					Where:  places.PointerTo([]string{"params", "_meta", mcp.MetaSubscription}),
+					Where:  jsonrpc.Pointer("params", "_meta", mcp.MetaSubscription),
 				})
 			}
 		}

@@ -71,7 +71,7 @@ func noRelatedTask(carrier string) func(*rules.Message) rules.Mismatch {
 	return func(said *rules.Message) rules.Mismatch {
 		if id, there := tasks.Related(said); there {
 			return rules.Mismatch{
-				Wanted: "no " + mcp.RelatedTask, Found: "that of " + rules.Show(id), Where: carrier + "/_meta/" + places.Escape(mcp.RelatedTask),
+				Wanted: "no " + mcp.RelatedTask, Found: "that of " + rules.Show(id), Where: carrier + "/_meta" + jsonrpc.Pointer(mcp.RelatedTask),
 			}
 		}
 		return rules.Mismatch{}
