@@ -58,7 +58,7 @@ const (
 	plainWords = `{"type":"text","text":"x"}`
 )
 
-const related = `"_meta":{"io.modelcontextprotocol/related-task":{"taskId":"` + Secret + `"}}`
+const related = `"_meta":{"io.modelcontextprotocol/related-task":{"taskId":"` + RandomID + `"}}`
 
 func TestRulesOfAskingPagesFindWhatIsBroken(t *testing.T) {
 	t.Parallel()
@@ -72,16 +72,16 @@ func TestRulesOfAskingPagesFindWhatIsBroken(t *testing.T) {
 			c {"jsonrpc":"2.0","id":2,"method":"tools/list"}
 			s {"jsonrpc":"2.0","id":2,"result":{"tools":[{"name":"n","inputSchema":{"type":"object"},"execution":{"taskSupport":"maybe"}}]}}`,
 			[]string{"tasks.tool.support"}},
-		{"task with a result", Opening + AsksAsTask("2") + Made("2", Secret, `,"content":[]`), []string{"tasks.create.result-apart"}},
-		{"number as id", Opening + AsksAsTask("2") + strings.Replace(Made("2", Secret, ""), `"`+Secret+`"`, "7", 1), []string{"tasks.id.string"}},
+		{"task with a result", Opening + AsksAsTask("2") + Made("2", RandomID, `,"content":[]`), []string{"tasks.create.result-apart"}},
+		{"number as id", Opening + AsksAsTask("2") + strings.Replace(Made("2", RandomID, ""), `"`+RandomID+`"`, "7", 1), []string{"tasks.id.string"}},
 		{"no id", OneTask + About("3", "tasks/get", `{"status":"working",`+Good+`}`), []string{"tasks.id.string"}},
-		{"id given twice", OneTask + AsksAsTask("3") + Made("3", Secret, ""), []string{"tasks.id.unique"}},
-		{"id of two tasks, one of which is over", OneTask + AsksAsTask("3") + Made("3", Secret, "") +
+		{"id given twice", OneTask + AsksAsTask("3") + Made("3", RandomID, ""), []string{"tasks.id.unique"}},
+		{"id of two tasks, one of which is over", OneTask + AsksAsTask("3") + Made("3", RandomID, "") +
 			About("4", "tasks/get", State("completed", "")) + About("5", "tasks/get", State("working", "")), []string{"tasks.id.unique"}},
 		{"short id", Opening + AsksAsTask("2") + Made("2", "a1b2", ""), []string{"tasks.id.unguessable"}},
 		{"counter", Opening + AsksAsTask("2") + Made("2", "task-of-the-server-0099", "") + AsksAsTask("3") + Made("3", "task-of-the-server-0100", ""),
 			[]string{"tasks.id.unguessable"}},
-		{"completed at once", Opening + AsksAsTask("2") + strings.Replace(Made("2", Secret, ""), `"working"`, `"completed"`, 1), []string{"tasks.status.begins-working"}},
+		{"completed at once", Opening + AsksAsTask("2") + strings.Replace(Made("2", RandomID, ""), `"working"`, `"completed"`, 1), []string{"tasks.status.begins-working"}},
 		{"back to work", OneTask + About("3", "tasks/get", State("completed", "")) + About("4", "tasks/get", State("working", "")),
 			[]string{"tasks.status.transitions"}},
 		{"back from the dead", OneTask + About("3", "tasks/cancel", State("cancelled", "")) + About("4", "tasks/get", State("completed", "")),
@@ -99,10 +99,10 @@ func TestRulesOfAskingPagesFindWhatIsBroken(t *testing.T) {
 		{"request of an unknown task", OneTask + Sampling("9", `,"_meta":{"io.modelcontextprotocol/related-task":{"taskId":"other"}}`), []string{"tasks.related.request"}},
 		{"progress of no task", OneTask + Progress(`"t"`, "1"), []string{"tasks.related.notification"}},
 		{"result of no task", OneTask + About("3", "tasks/result", `{"content":[]}`), []string{"tasks.related.response"}},
-		{"result of another task", OneTask + About("3", "tasks/result", `{"content":[],`+strings.Replace(related, Secret, "other", 1)+`}`),
+		{"result of another task", OneTask + About("3", "tasks/result", `{"content":[],`+strings.Replace(related, RandomID, "other", 1)+`}`),
 			[]string{"tasks.related.response"}},
 		{"state with metadata", OneTask + About("3", "tasks/get", State("working", ","+related)), []string{"tasks.related.absent"}},
-		{"half a status", OneTask + `s {"jsonrpc":"2.0","method":"notifications/tasks/status","params":{"taskId":"` + Secret + `","status":"working"}}`,
+		{"half a status", OneTask + `s {"jsonrpc":"2.0","method":"notifications/tasks/status","params":{"taskId":"` + RandomID + `","status":"working"}}`,
 			[]string{"tasks.notification.full"}},
 		{"status with metadata", OneTask + `s {"jsonrpc":"2.0","method":"notifications/tasks/status","params":` + State("working", ","+related) + "}",
 			[]string{"tasks.notification.no-metadata"}},
@@ -197,7 +197,7 @@ func TestRulesOfAskingPagesTolerateWhatIsFree(t *testing.T) {
 				"tasks.related.request", "tasks.related.notification", "tasks.related.response", "tasks.related.absent",
 			}},
 		{"an answer that crosses the end", OneTask + `
-			c {"jsonrpc":"2.0","id":3,"method":"tasks/get","params":{"taskId":"` + Secret + `"}}
+			c {"jsonrpc":"2.0","id":3,"method":"tasks/get","params":{"taskId":"` + RandomID + `"}}
 			s {"jsonrpc":"2.0","method":"notifications/tasks/status","params":` + State("completed", "") + `}
 			s {"jsonrpc":"2.0","id":3,"result":` + State("working", "") + `}`, []string{"tasks.status.transitions"}},
 		{"requests about a task of the client, and for it", OneTask + `

@@ -41,4 +41,5 @@ func readWithdrawals(conversation *rules.Conversation) []Withdrawal {
 	return all
 }
 
+// CancelledMethod takes a request back.
 const CancelledMethod = "notifications/cancelled"

@@ -6,6 +6,7 @@ import (
 	"github.com/mcpconform/mcpconform/internal/rules"
 )
 
+// ListenMethod opens a subscription.
 const ListenMethod = "subscriptions/listen"
 
 // SubscriptionID returns the id of the subscription that a message names.

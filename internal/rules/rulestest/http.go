@@ -12,6 +12,7 @@ import (
 	"github.com/mcpconform/mcpconform/internal/transcript"
 )
 
+// InSession are the headers of a good POST in a session.
 const InSession = ListsBoth + " " + AgreedOn
 
 // Carry reads what went over HTTP. Each line is a sign, a stream, and the rest:
@@ -112,7 +113,7 @@ func eventOf(t *testing.T, text string) (transcript.Kind, []byte, *transcript.SS
 	return transcript.Block, nil, found
 }
 
-// Parts of scripts: a POST of a ping, a GET, and the head of an event stream.
+// Post is a POST of a ping.
 func Post(stream, id string) string {
 	return fmt.Sprintf("> %s POST\nc %s {\"jsonrpc\":\"2.0\",\"id\":%s,\"method\":\"ping\"}\n", stream, stream, id)
 }

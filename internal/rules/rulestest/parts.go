@@ -18,22 +18,22 @@ func Made(id, task, more string) string {
 	return `s {"jsonrpc":"2.0","id":` + id + `,"result":{"task":{"taskId":"` + task + `","status":"working",` + Good + `}` + more + "}}\n"
 }
 
-// Secret is a task id that nobody can guess.
-const Secret = "WBAWGOLLOXKRJVJJTFFAF2H2WJ"
+// RandomID is a task id that nobody can guess.
+const RandomID = "WBAWGOLLOXKRJVJJTFFAF2H2WJ"
 
 // About asks with a method about the task and answers with the result.
 func About(id, method, result string) string {
-	return `c {"jsonrpc":"2.0","id":` + id + `,"method":"` + method + `","params":{"taskId":"` + Secret + `"}}` + "\n" +
+	return `c {"jsonrpc":"2.0","id":` + id + `,"method":"` + method + `","params":{"taskId":"` + RandomID + `"}}` + "\n" +
 		`s {"jsonrpc":"2.0","id":` + id + `,"result":` + result + "}\n"
 }
 
 // State is the task in a status.
 func State(status, more string) string {
-	return `{"taskId":"` + Secret + `","status":"` + status + `",` + Good + more + `}`
+	return `{"taskId":"` + RandomID + `","status":"` + status + `",` + Good + more + `}`
 }
 
 // OneTask is a session with one task.
-var OneTask = Opening + AsksAsTask("2") + Made("2", Secret, "")
+var OneTask = Opening + AsksAsTask("2") + Made("2", RandomID, "")
 
 // Headers of a good POST: both media types, and what a session has agreed on.
 const (
@@ -167,7 +167,7 @@ func Cancels(id string) string {
 	return `s {"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":` + id + `}}` + "\n"
 }
 
-// asks is a request of the stateless era, by a client with capabilities.
+// AsksWith is a request of the stateless era, by a client with capabilities.
 func AsksWith(capabilities, id, method, params string) string {
 	if params != "" {
 		params = "," + params
