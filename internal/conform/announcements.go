@@ -110,22 +110,22 @@ func (s *Server) Abandon(ctx context.Context, request *scripted.Pending) {
 	s.Tell(ctx, "notifications/cancelled", Object{"requestId": request.ID, "reason": "the check needs it no more"})
 }
 
-// Asked is something that the server wants from the client: a request in the
+// ServerRequest is something that the server wants from the client: a request in the
 // handshake era, an input request in a result of the stateless era.
-type Asked struct {
+type ServerRequest struct {
 	scripted.Received        // the message that carries it
 	Key               string // of an input request
 	Method            string // such as sampling/createMessage
 	Parameters        Object // its params
 }
 
-// Asked returns what the server has asked for by a method since a mark.
-func (s *Server) Asked(mark int, method string) []Asked {
-	var all []Asked
+// ServerRequests returns what the server has asked for by a method since a mark.
+func (s *Server) ServerRequests(mark int, method string) []ServerRequest {
+	var all []ServerRequest
 	for _, received := range s.Received(mark) {
 		for _, request := range rules.ServerRequests(received.Message) {
 			if request.Method == method {
-				all = append(all, Asked{Received: received, Key: request.Key, Method: method, Parameters: request.Params})
+				all = append(all, ServerRequest{Received: received, Key: request.Key, Method: method, Parameters: request.Params})
 			}
 		}
 	}

@@ -72,7 +72,7 @@ func TestChecksOfTheStatelessEra(t *testing.T) {
 			mark := server.Mark()
 			result := server.Call(ctx, "tools/call", Object{"name": "greet"})
 			Expect(result).To(HaveMember("resultType", "complete"))
-			asked := server.Asked(mark, "elicitation/create")
+			asked := server.ServerRequests(mark, "elicitation/create")
 			Demand(len(asked) == 1 && asked[0].Key == "a/b" && asked[0].Parameters["message"] == "Who?", "one question", fmt.Sprint(asked))
 			Expect(server.Once(ctx, "tools/call", Object{"name": "greet"})).To(HaveMember("resultType", "input_required"))
 		})
@@ -120,7 +120,7 @@ func TestChecksOnOneConnectionSeeWhatIsTheirs(t *testing.T) {
 		server := Session(ctx)
 		used = append(used, server.Connection)
 		server.Once(ctx, "tools/call", Object{"name": "greet"})
-		asked, answers := server.Asked(0, "elicitation/create"), server.Sent(0, func(scripted.Received) bool { return true })
+		asked, answers := server.ServerRequests(0, "elicitation/create"), server.Sent(0, func(scripted.Received) bool { return true })
 		Demand(len(asked) == 1 && len(answers) == 1, "one answer with one question", fmt.Sprint(asked, answers))
 	}
 	outcomes := perform(environment, func() {

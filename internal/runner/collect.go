@@ -29,18 +29,18 @@ type collector struct {
 
 // legState collects what is found on one leg.
 type legState struct {
-	report      reports.Leg
-	planned     int // index in the plan; -1 when the revision is not spoken
-	environment *conform.Environment
-	rules       []rules.Rule      // that stand on this leg
-	elsewhere   map[string]string // why others do not apply to the transport
-	findings    map[string]*found // by rule
-	total       int               // checks that are planned
-	all         int               // checks and rules, whatever the filter
-	silent      int               // checks in a row that the target left unanswered
-	mute        string            // why it is no use to ask it anything
-	underWay    []string          // requests that were, when the target went away
-	denied      *denial           // that it speaks the revision; nil for none
+	report       reports.Leg
+	planned      int // index in the plan; -1 when the revision is not spoken
+	environment  *conform.Environment
+	rules        []rules.Rule      // that stand on this leg
+	elsewhere    map[string]string // why others do not apply to the transport
+	findings     map[string]*found // by rule
+	total        int               // checks that are planned
+	all          int               // checks and rules, whatever the filter
+	silent       int               // checks in a row that the target left unanswered
+	unresponsive string            // why it is no use to ask it anything
+	underWay     []string          // requests that were, when the target went away
+	denied       *denial           // that it speaks the revision; nil for none
 }
 
 func (c *collector) state(planned int) *legState {
@@ -94,7 +94,7 @@ func (c *collector) checked(found checked) {
 	}
 	state := c.state(found.Leg)
 	if outcome := &found.Outcome; outcome.Gone != "" {
-		*outcome = conform.Outcome{Ending: conform.Inconclusion, Reason: state.mute, NoReply: outcome.NoReply}
+		*outcome = conform.Outcome{Ending: conform.Inconclusion, Reason: state.unresponsive, NoReply: outcome.NoReply}
 	}
 	c.unanswered(state, found)
 	result := c.result(state, found)

@@ -41,7 +41,7 @@ func (d doubt) awaited() string {
 }
 
 // take records what a check found, or keeps it to be repeated.
-func (d *desk) take(key string, found checked, repeated bool) {
+func (d *coordinator) take(key string, found checked, repeated bool) {
 	outcome := &found.Outcome
 	switch {
 	case outcome.Ending == conform.Deferred:
@@ -64,7 +64,7 @@ func (d *desk) take(key string, found checked, repeated bool) {
 
 // confirm repeats, alone, the checks whose outcome is in doubt, and records them. What
 // there is no time for stays open.
-func (d *desk) confirm(ctx context.Context) error {
+func (d *coordinator) confirm(ctx context.Context) error {
 	for !over(ctx) {
 		keys := d.toRepeat()
 		if len(keys) == 0 {
@@ -75,7 +75,7 @@ func (d *desk) confirm(ctx context.Context) error {
 			d.deferred[key] = true
 		}
 		d.mu.Unlock()
-		if err := d.keepWorking(ctx, shift{filter: d.run.plan.Filter, workers: 1, again: true, alone: true}); err != nil {
+		if err := d.keepWorking(ctx, pass{filter: d.run.plan.Filter, workers: 1, again: true, alone: true}); err != nil {
 			return err
 		}
 	}
@@ -93,7 +93,7 @@ func (d *desk) confirm(ctx context.Context) error {
 // toRepeat records the doubts that are settled, and takes out those to be repeated
 // next: one of each kind that wait for the same reply; all of those, when that one got
 // it.
-func (d *desk) toRepeat() []string {
+func (d *coordinator) toRepeat() []string {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	var keys []string
@@ -145,7 +145,7 @@ func (c *collector) end(found checked) {
 			Reason: c.redact("a new connection brings nothing: " + found.Outcome.Gone),
 			Hint:   "see what the target logs about the request, then run again",
 		}
-		state.mute = "not tried: the target went away, or stopped answering"
+		state.unresponsive = "not tried: the target went away, or stopped answering"
 	}
 	ended := state.report.Ended
 	ended.Exit = cmp.Or(ended.Exit, exitOf(events))

@@ -186,7 +186,7 @@ func TestDoubtsAtTheEndOfARun(t *testing.T) {
 		t.Fatal(err)
 	}
 	r.catalogue = known
-	d := r.desk()
+	d := r.coordinator()
 	d.take("a", checked{
 		Text: "answers", Requirements: []string{"ping.answered"},
 		Outcome: conform.Outcome{Ending: conform.Failed, Doubtful: true, Mismatches: []rules.Mismatch{{Wanted: "a", Found: "b"}}},

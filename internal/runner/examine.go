@@ -86,7 +86,7 @@ func Examine(ctx context.Context, e Examination) (*Examined, error) {
 		closeAll(ctx, visit)
 		return nil, &TargetError{Reason: "no survey could be taken: " + visit.reason()}
 	}
-	x := e.begin(ctx, offered, visit.mute)
+	x := e.begin(ctx, offered, visit.unresponsive)
 	if visit.connection != nil {
 		x.environment.JudgeConnection(ctx, visit.connection)
 	}
@@ -170,9 +170,9 @@ type examiner struct {
 	differs     func(survey.Question) bool
 }
 
-func (e Examination) begin(ctx context.Context, offered *survey.Survey, mute string) *examiner {
+func (e Examination) begin(ctx context.Context, offered *survey.Survey, unresponsive string) *examiner {
 	state := &legState{
-		mute: mute, findings: map[string]*found{},
+		unresponsive: unresponsive, findings: map[string]*found{},
 		report: reports.Leg{Role: e.Role, Revision: e.Revision, Transport: e.Transport, Spoken: true},
 	}
 	x := &examiner{

@@ -36,21 +36,21 @@ func TestHeavyContactIsNoticed(t *testing.T) {
 // A check that was put off is run again by nobody but the one that has room.
 func TestPutOffChecksAreRunAgainOnce(t *testing.T) {
 	t.Parallel()
-	desk := &desk{run: &run{}, claimed: map[string]bool{}, deferred: map[string]bool{}}
+	coordinator := &coordinator{run: &run{}, claimed: map[string]bool{}, deferred: map[string]bool{}}
 	for step, one := range []struct {
 		key            string
 		again, granted bool
 	}{{"a", false, true}, {"a", false, false}, {"b", false, true}} {
-		if desk.grant(note{Claim: one.key}, "w", one.again) != one.granted {
+		if coordinator.grant(note{Claim: one.key}, "w", one.again) != one.granted {
 			t.Errorf("step %d: granted %t", step, !one.granted)
 		}
 	}
-	desk.postpone("a")
+	coordinator.postpone("a")
 	for step, one := range []struct {
 		key            string
 		again, granted bool
 	}{{"a", false, false}, {"b", true, false}, {"a", true, true}, {"a", true, false}} {
-		if desk.grant(note{Claim: one.key}, "w", one.again) != one.granted {
+		if coordinator.grant(note{Claim: one.key}, "w", one.again) != one.granted {
 			t.Errorf("then, step %d: granted %t", step, !one.granted)
 		}
 	}

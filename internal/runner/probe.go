@@ -40,16 +40,16 @@ func (e *TargetError) Error() string { return e.Reason }
 // visit is one opening of the target, a handshake or a server/discover, and what it
 // showed.
 type visit struct {
-	asked      string
-	handshake  scripted.Handshake // what the server says of itself
-	err        error              // why it says nothing
-	list       string             // of a server that does not let itself be discovered: the first list that it answers
-	modern     bool               // and whether that is as the stateless era has it
-	connection *scripted.Connection
-	started    time.Duration // that the first answer took
-	broken     string        // in a line: how the opening differs from what the revision wants, which the server means to speak
-	survey     *survey.Survey
-	mute       string // what shows that it answers nothing but initialize, if it does not
+	asked        string
+	handshake    scripted.Handshake // what the server says of itself
+	err          error              // why it says nothing
+	list         string             // of a server that does not let itself be discovered: the first list that it answers
+	modern       bool               // and whether that is as the stateless era has it
+	connection   *scripted.Connection
+	started      time.Duration // that the first answer took
+	broken       string        // in a line: how the opening differs from what the revision wants, which the server means to speak
+	survey       *survey.Survey
+	unresponsive string // what shows that it answers nothing but initialize, if it does not
 }
 
 // refused returns the error that a server answered the opening with, if it did:
@@ -374,8 +374,8 @@ func (v *visit) listed(method string, answer scripted.Received) bool {
 // look learns what the target declares and offers, as far as the opening went.
 func (v *visit) look(ctx context.Context, to scripted.Target) {
 	if !v.usable() {
-		v.mute = "not tried, as the opening fails: " + v.broken
-		v.survey = survey.Unopened(v.asked, v.handshake, v.mute)
+		v.unresponsive = "not tried, as the opening fails: " + v.broken
+		v.survey = survey.Unopened(v.asked, v.handshake, v.unresponsive)
 		return
 	}
 	noBarrier, silent := "", false
@@ -387,7 +387,7 @@ func (v *visit) look(ctx context.Context, to scripted.Target) {
 		noBarrier, silent = pinged(ctx, v.connection)
 	}
 	if silent {
-		v.mute = "after initialize the target answers nothing: " + noBarrier
+		v.unresponsive = "after initialize the target answers nothing: " + noBarrier
 		// It is asked once more for each list, and not waited for again and again.
 		var cancel context.CancelFunc
 		ctx, cancel = context.WithTimeout(ctx, to.Reply)
@@ -399,7 +399,7 @@ func (v *visit) look(ctx context.Context, to scripted.Target) {
 		v.survey.Infer(v.list)
 	}
 	if len(v.survey.Tools)+len(v.survey.Resources)+len(v.survey.Templates)+len(v.survey.Prompts) > 0 {
-		v.mute = ""
+		v.unresponsive = ""
 	}
 }
 

@@ -347,7 +347,7 @@ func (r *run) addLegs(ctx context.Context, to scripted.Target, visits []*visit) 
 		state.report.Notices = append(state.report.Notices, visit.survey.Notices()...)
 		state.report.Target = identity(visit.survey.ServerInfo)
 		state.report.Capabilities = rawJSON(visit.survey.Capabilities)
-		state.planned, state.mute = len(r.plan.Legs), visit.mute
+		state.planned, state.unresponsive = len(r.plan.Legs), visit.unresponsive
 		r.plan.Legs = append(r.plan.Legs, legFor(to, visit))
 		contacts = append(contacts, contact{leg: state.planned, connection: visit.connection})
 		visit.connection = nil

@@ -47,7 +47,7 @@ type checked struct {
 	Seconds      float64
 	Exchanges    [][]transcript.Event // of a check that did not pass
 	Evidence     bool                 // the target sent something meanwhile
-	Mute         bool                 // it left unanswered what it was asked, for as long as an answer may take
+	Unresponsive bool                 // it left unanswered what it was asked, for as long as an answer may take
 }
 
 // shows tells whether a check that came to its end has seen what it judges.
@@ -110,9 +110,9 @@ func (s *stage) before(leg int, environment *conform.Environment) {
 	conform.Begin(environment, report)
 	switch {
 	case allowed.Ended:
-		conform.Inconclusive(allowed.Mute, "see the beginning of the report, then run again")
-	case allowed.Mute != "" && !judgesSilence(report.Labels()):
-		conform.Inconclusive(allowed.Mute, unmuting[environment.Role])
+		conform.Inconclusive(allowed.Unresponsive, "see the beginning of the report, then run again")
+	case allowed.Unresponsive != "" && !judgesSilence(report.Labels()):
+		conform.Inconclusive(allowed.Unresponsive, unmuting[environment.Role])
 	}
 }
 
@@ -176,8 +176,8 @@ func conclude(environment *conform.Environment, index int, report types.SpecRepo
 		Leg: index, Group: text[:len(text)-1], Text: text[len(text)-1],
 		Requirements: environment.Requirements(report.Labels()),
 		State:        report.State, Outcome: outcome, Seconds: report.RunTime.Seconds(),
-		Evidence: evidence(exchanges, environment.Role),
-		Mute:     outcome.Idle || report.RunTime >= environment.Target.Reply && unheard(exchanges, environment.Role),
+		Evidence:     evidence(exchanges, environment.Role),
+		Unresponsive: outcome.Idle || report.RunTime >= environment.Target.Reply && unheard(exchanges, environment.Role),
 	}
 	if report.State.Is(types.SpecStateTimedout) {
 		result.Outcome.Doubtful = true
@@ -218,8 +218,8 @@ type note struct {
 
 // permission is one line: the parent's answer to a claim.
 type permission struct {
-	Run  bool
-	Mute string `json:",omitempty"` // why it is no use to ask the target anything
+	Run          bool
+	Unresponsive string `json:",omitempty"` // why it is no use to ask the target anything
 	// Ended tells that the target went away: not even checks of silence have a use.
 	Ended bool `json:",omitempty"`
 }

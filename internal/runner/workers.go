@@ -48,14 +48,14 @@ func (r *run) check(ctx context.Context) error {
 	r.announce()
 	r.makeRoom()
 	confine(memoryOfRun)
-	desk := r.desk()
-	return errors.Join(desk.sideBySide(ctx), desk.again(ctx), desk.confirm(ctx))
+	coordinator := r.coordinator()
+	return errors.Join(coordinator.sideBySide(ctx), coordinator.again(ctx), coordinator.confirm(ctx))
 }
 
-func (r *run) desk() *desk {
+func (r *run) coordinator() *coordinator {
 	claimed := map[string]bool{}
 	maps.Copy(claimed, r.others)
-	return &desk{
+	return &coordinator{
 		run: r, parting: partingTime, claimed: claimed, deferred: map[string]bool{}, scenarios: map[string]string{},
 		asked: map[string]bool{}, confirmed: map[string]bool{},
 	}
@@ -67,9 +67,9 @@ func (r *run) recall(ctx context.Context) error {
 	if len(r.plan.Legs) == 0 || over(ctx) {
 		return nil
 	}
-	desk := r.desk()
-	desk.parting = 0
-	return desk.keepWorking(ctx, shift{filter: r.plan.Filter, workers: 1})
+	coordinator := r.coordinator()
+	coordinator.parting = 0
+	return coordinator.keepWorking(ctx, pass{filter: r.plan.Filter, workers: 1})
 }
 
 // makeRoom leaves the memory to the checks.
@@ -81,7 +81,7 @@ func (r *run) makeRoom() {
 }
 
 // sideBySide has all checks run by workers; those that run alone come last.
-func (d *desk) sideBySide(ctx context.Context) error {
+func (d *coordinator) sideBySide(ctx context.Context) error {
 	together, single := conform.AloneFilters(d.run.plan.Filter)
 	var working, last sync.WaitGroup
 	var lonely sync.Once
@@ -90,7 +90,7 @@ func (d *desk) sideBySide(ctx context.Context) error {
 	failures := make([]error, workers+1)
 	for i := range workers {
 		working.Go(func() {
-			failures[i] = d.keepWorking(ctx, shift{filter: together, workers: workers})
+			failures[i] = d.keepWorking(ctx, pass{filter: together, workers: workers})
 			if !d.run.anyAlone || over(ctx) {
 				return
 			}
@@ -98,7 +98,7 @@ func (d *desk) sideBySide(ctx context.Context) error {
 			// gets ready while the others end.
 			lonely.Do(func() {
 				last.Go(func() {
-					failures[workers] = d.keepWorking(ctx, shift{filter: single, workers: 1, others: others})
+					failures[workers] = d.keepWorking(ctx, pass{filter: single, workers: 1, others: others})
 				})
 			})
 		})
@@ -110,14 +110,14 @@ func (d *desk) sideBySide(ctx context.Context) error {
 }
 
 // again runs the checks that were put off, by a worker that has all the room.
-func (d *desk) again(ctx context.Context) error {
+func (d *coordinator) again(ctx context.Context) error {
 	d.mu.Lock()
 	none := len(d.deferred) == 0
 	d.mu.Unlock()
 	if none || over(ctx) {
 		return nil
 	}
-	return d.keepWorking(ctx, shift{filter: d.run.plan.Filter, workers: 1, again: true})
+	return d.keepWorking(ctx, pass{filter: d.run.plan.Filter, workers: 1, again: true})
 }
 
 func (r *run) announce() {
@@ -142,8 +142,8 @@ func (r *run) begin(key string) {
 // then is reported.
 func over(ctx context.Context) bool { return ctx.Err() != nil }
 
-// desk hands checks to workers and takes what they find.
-type desk struct {
+// coordinator hands checks to workers and takes what they find.
+type coordinator struct {
 	run       *run
 	parting   time.Duration // how long workers may take to tell what they have found when the run ends early
 	mu        sync.Mutex
@@ -158,8 +158,8 @@ type desk struct {
 	confirmed map[string]bool // and got none again
 }
 
-// shift is what a worker is for.
-type shift struct {
+// pass is what a worker is for.
+type pass struct {
 	filter  string          // the checks that it runs
 	workers int             // that work at the same time
 	others  <-chan struct{} // closed when those are done whom it has to wait for
@@ -169,9 +169,9 @@ type shift struct {
 
 // keepWorking runs one worker after another until one ends by itself: a worker
 // that dies loses the check it was on, not the rest.
-func (d *desk) keepWorking(ctx context.Context, shift shift) error {
+func (d *coordinator) keepWorking(ctx context.Context, pass pass) error {
 	for {
-		died, err := d.work(ctx, shift)
+		died, err := d.work(ctx, pass)
 		if err != nil || !died || ctx.Err() != nil {
 			return err
 		}
@@ -187,11 +187,11 @@ func (d *desk) keepWorking(ctx context.Context, shift shift) error {
 
 // work runs one worker process. It reports whether the process died before it
 // was done.
-func (d *desk) work(ctx context.Context, shift shift) (died bool, err error) {
+func (d *coordinator) work(ctx context.Context, pass pass) (died bool, err error) {
 	work := d.run.plan
-	work.Filter, work.Workers = shift.filter, shift.workers
+	work.Filter, work.Workers = pass.filter, pass.workers
 	work.Legs = slices.Clone(work.Legs)
-	if shift.alone {
+	if pass.alone {
 		for i := range work.Legs {
 			work.Legs[i].Work = workAlone * work.Legs[i].Reply
 			work.Legs[i].Reply *= repliesAlone
@@ -221,7 +221,7 @@ func (d *desk) work(ctx context.Context, shift shift) (died bool, err error) {
 		_, _ = worker.Shutdown(context.Background(), target.Grace{Input: d.parting})
 	})
 
-	served := d.serve(ctx, told, work.Name, worker, shift)
+	served := d.serve(ctx, told, work.Name, worker, pass)
 	if !stop() {
 		<-ended
 	}
@@ -246,7 +246,7 @@ type service struct {
 
 // serve speaks with a worker until it is done or gone; it lets no check begin
 // before others are done.
-func (d *desk) serve(ctx context.Context, told []byte, name string, worker *target.Process, shift shift) (ended service) {
+func (d *coordinator) serve(ctx context.Context, told []byte, name string, worker *target.Process, pass pass) (ended service) {
 	writer := json.NewEncoder(worker.Stdin)
 	reader := json.NewDecoder(worker.Stdout)
 	reader.UseNumber()              // what the target declared is kept as it came
@@ -258,17 +258,17 @@ func (d *desk) serve(ctx context.Context, told []byte, name string, worker *targ
 		}
 		switch {
 		case line.Claim != "":
-			if shift.others != nil {
-				<-shift.others
+			if pass.others != nil {
+				<-pass.others
 			}
-			answer := permission{Run: ctx.Err() == nil && d.grant(line, name, shift.again)}
+			answer := permission{Run: ctx.Err() == nil && d.grant(line, name, pass.again)}
 			if answer.Run {
 				ended.current = line.Claim
 				answer = d.run.permit(line.Leg)
 			}
 			_ = writer.Encode(answer) // what it has done is read to the end
 		case line.Checked != nil:
-			d.take(ended.current, *line.Checked, shift.alone)
+			d.take(ended.current, *line.Checked, pass.alone)
 			ended.current = ""
 		case line.Connection != nil:
 			d.run.closed(line.Leg, *line.Connection)
@@ -280,7 +280,7 @@ func (d *desk) serve(ctx context.Context, told []byte, name string, worker *targ
 
 // grant lets a worker run a check that nobody has run, or again one that was put
 // off. It looks in a scenario that this worker has, or nobody.
-func (d *desk) grant(asked note, worker string, again bool) bool {
+func (d *coordinator) grant(asked note, worker string, again bool) bool {
 	key := asked.Claim
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -300,21 +300,21 @@ func (d *desk) grant(asked note, worker string, again bool) bool {
 }
 
 // bequeath leaves the scenarios of a worker that died to others.
-func (d *desk) bequeath(worker string) {
+func (d *coordinator) bequeath(worker string) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	maps.DeleteFunc(d.scenarios, func(_, owner string) bool { return owner == worker })
 }
 
 // postpone keeps a check for when there is more room.
-func (d *desk) postpone(key string) {
+func (d *coordinator) postpone(key string) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	d.deferred[key] = true
 }
 
 // lost records that a worker died, and the check that it was on.
-func (d *desk) lost(key string, ended target.Exit, lastWords []byte) {
+func (d *coordinator) lost(key string, ended target.Exit, lastWords []byte) {
 	d.run.mu.Lock()
 	defer d.run.mu.Unlock()
 	if d.run.abandoned {

@@ -28,7 +28,7 @@ func (t *test) runBases(ctx context.Context) bool {
 		jobs = append(jobs, t.bases[leg].jobs(watched[leg], parts, patience*t.options.Timeout)...)
 	}
 	var taking sync.Mutex
-	t.crew.do(ctx, jobs, func(n int, part done) {
+	t.pool.do(ctx, jobs, func(n int, part done) {
 		taking.Lock()
 		defer taking.Unlock()
 		t.bases[jobs[n].Leg].take(part)

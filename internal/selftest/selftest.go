@@ -126,10 +126,10 @@ func Run(ctx context.Context, options Options) (*reports.Selftest, error) {
 		return nil, err
 	}
 	defer func() { _ = os.RemoveAll(directory) }() // what stays behind is small
-	t.crew = newCrew(options.Workers, setup{
+	t.pool = newPool(options.Workers, setup{
 		Executable: options.Executable, Catalogue: t.requirements, Peer: options.Peer, Directory: directory,
 	})
-	defer func() { t.crew.dismiss(ctx) }()
+	defer func() { t.pool.dismiss(ctx) }()
 	if t.runBases(ctx) {
 		t.runTrials(ctx)
 		t.conclude()
@@ -160,7 +160,7 @@ type test struct {
 	layers  []layer
 	bases   map[conform.Leg]*base
 	judgement
-	crew   *crew
+	pool   *pool
 	report *reports.Selftest
 }
 

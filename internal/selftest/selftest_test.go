@@ -108,10 +108,10 @@ func TestRunEndsWhenInterrupted(t *testing.T) {
 // A worker that dies costs its job, and another takes its place.
 func TestWorkerDies(t *testing.T) {
 	t.Parallel()
-	crew := newCrew(1, setup{Executable: []string{testExecutable(t), mortal}})
-	defer func() { crew.dismiss(t.Context()) }()
+	pool := newPool(1, setup{Executable: []string{testExecutable(t), mortal}})
+	defer func() { pool.dismiss(t.Context()) }()
 	told := map[int]string{}
-	crew.do(t.Context(), make([]job, 2), func(n int, said done) { told[n] = strings.Join(said.Errors, "; ") })
+	pool.do(t.Context(), make([]job, 2), func(n int, said done) { told[n] = strings.Join(said.Errors, "; ") })
 	for n := range 2 {
 		if !strings.Contains(told[n], "exited with status 7") || !strings.Contains(told[n], "out of luck") {
 			t.Errorf("job %d: %q", n, told[n])

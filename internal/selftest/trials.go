@@ -226,7 +226,7 @@ func (t *test) try(ctx context.Context, trials []trial, reply time.Duration, tel
 		}
 	}
 	var taking sync.Mutex
-	t.crew.do(ctx, jobs, func(n int, part done) {
+	t.pool.do(ctx, jobs, func(n int, part done) {
 		taking.Lock()
 		defer taking.Unlock()
 		i := of[n]

@@ -144,7 +144,7 @@ func (w *worker) do(ctx context.Context, next job) (said done) {
 			said.Met[turn] = append(said.Met[turn], met...)
 		}
 	}
-	to, err := w.stand(next, watch)
+	to, err := w.testbed(next, watch)
 	if err != nil {
 		said.Errors = append(said.Errors, err.Error())
 		return said

@@ -14,32 +14,32 @@ import (
 	"github.com/mcpconform/mcpconform/internal/scripted"
 )
 
-// Question is what a call of a tool made the server ask of its client: by a
+// ServerRequest is what a call of a tool made the server ask of its client: by a
 // request, or in the stateless era by the result of the call.
-type Question struct {
-	conform.Asked
+type ServerRequest struct {
+	conform.ServerRequest
 	server *conform.Server
 	call   *scripted.Pending
 	mark   int
 }
 
 // Params are those of what is asked.
-func (q *Question) Params() conform.Object { return q.Parameters }
+func (q *ServerRequest) Params() conform.Object { return q.Parameters }
 
 // Provoke calls a tool that makes the server ask by a method, and waits for that. A
 // tool that ends without asking makes the check inconclusive.
-func Provoke(ctx context.Context, server *conform.Server, kind, method string) *Question {
+func Provoke(ctx context.Context, server *conform.Server, kind, method string) *ServerRequest {
 	provocation := conform.Provoking(kind)
 	mark := server.Mark()
 	call := server.Start(ctx, "tools/call", provocation.Call())
 	received, err := call.WaitOr(ctx, conform.RequestOf(method))
 	reply := server.Needed(call, received, err)
-	asked := server.Asked(mark, method)
+	asked := server.ServerRequests(mark, method)
 	if len(asked) == 0 {
 		conform.Inconclusive(fmt.Sprintf("the tool %s ended without %s: %s", provocation.Tool, method, reply.Describe()),
 			"name a tool that asks under provocations."+kind+" in mcpconform.yaml")
 	}
-	return &Question{Asked: asked[0], server: server, call: call, mark: mark}
+	return &ServerRequest{ServerRequest: asked[0], server: server, call: call, mark: mark}
 }
 
 // mostRounds is how often a call is made at most, again because the server asks for
@@ -50,21 +50,21 @@ const mostRounds = 65
 // answers meanwhile as it was told to. A call that does not end makes the check
 // inconclusive; in the stateless era its end may be a question that the client does not
 // answer.
-func (q *Question) Outcome(ctx context.Context) conform.Reply {
+func (q *ServerRequest) Outcome(ctx context.Context) conform.Reply {
 	return q.server.NeedWithin(ctx, q.call, mostRounds)
 }
 
 // MustEnd does the same for a check that is about the end: a call without one fails it.
-func (q *Question) MustEnd(ctx context.Context) {
+func (q *ServerRequest) MustEnd(ctx context.Context) {
 	q.server.MustAwaitWithin(ctx, q.call, mostRounds)
 }
 
 // Since returns what the server asked for by a method since the call began.
-func (q *Question) Since(method string) []conform.Asked { return q.server.Asked(q.mark, method) }
+func (q *ServerRequest) Since(method string) []conform.ServerRequest { return q.server.ServerRequests(q.mark, method) }
 
 // GiveUp leaves the question unanswered: it cancels the call that waits for the
 // answer. In the stateless era none does.
-func (q *Question) GiveUp(ctx context.Context) {
+func (q *ServerRequest) GiveUp(ctx context.Context) {
 	if conform.RevisionHas(protocol.ServerRequests) {
 		q.server.Abandon(ctx, q.call)
 	}
@@ -74,17 +74,17 @@ func (q *Question) GiveUp(ctx context.Context) {
 // where it should not, and returns what it asked for all the same. How the call ends is
 // left to the server. A tool that does not ask a client of whom it may makes the check
 // inconclusive.
-func Unasked(ctx context.Context, able, server *conform.Server, kind, method string) []conform.Asked {
+func Unasked(ctx context.Context, able, server *conform.Server, kind, method string) []conform.ServerRequest {
 	Provoke(ctx, able, kind, method).Outcome(ctx)
 	mark := server.Mark()
 	server.NeedReply(ctx, "tools/call", conform.Provoking(kind).Call())
 	server.Barrier(ctx)
-	return server.Asked(mark, method)
+	return server.ServerRequests(mark, method)
 }
 
 // DemandNone fails the check when something was asked for. It observes that it was not:
 // the check sees to it that it could have been.
-func DemandNone(all ...conform.Asked) {
+func DemandNone(all ...conform.ServerRequest) {
 	conform.Observe()
 	for _, asked := range all {
 		conform.Judge(rules.Mismatch{Wanted: "no " + asked.Method, Found: excerpt.Short(asked.Raw)})

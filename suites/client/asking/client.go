@@ -16,9 +16,9 @@ var Numbers = conform.Object{"a": 5, "b": 3}
 
 // Tool adds a tool to a scripted server that asks the client some questions before it
 // ends.
-func Tool(server *scripted.Server, name string, questions ...scripted.Question) {
+func Tool(server *scripted.Server, name string, questions ...scripted.ServerRequest) {
 	server.AddTool(name, nil, func(call *scripted.Call) {
-		if call.Inquire(questions...) {
+		if call.SendRequests(questions...) {
 			call.Answer(scripted.Text("done"))
 		}
 	})
@@ -26,20 +26,20 @@ func Tool(server *scripted.Server, name string, questions ...scripted.Question) 
 
 // DuringCalls makes a scripted server ask some questions before it answers any call of
 // a tool.
-func DuringCalls(server *scripted.Server, questions ...scripted.Question) {
+func DuringCalls(server *scripted.Server, questions ...scripted.ServerRequest) {
 	server.On("tools/call", func(call *scripted.Call) {
-		if call.Inquire(questions...) {
+		if call.SendRequests(questions...) {
 			call.Good()
 		}
 	})
 }
 
-// On returns the inquiries whose question is illegal for a reason on purpose.
-func On(inquiries []conform.Inquiry, deliberate string) []conform.Inquiry {
-	var all []conform.Inquiry
-	for _, inquiry := range inquiries {
-		if inquiry.Question.Event.Deliberate == deliberate {
-			all = append(all, inquiry)
+// On returns the requests whose question is illegal for a reason on purpose.
+func On(requests []conform.AnsweredRequest, deliberate string) []conform.AnsweredRequest {
+	var all []conform.AnsweredRequest
+	for _, request := range requests {
+		if request.Message.Event.Deliberate == deliberate {
+			all = append(all, request)
 		}
 	}
 	return all
@@ -56,12 +56,12 @@ var Undeclared = &scenario.Scenario{
 	Server: func(server *scripted.Server) {
 		const reason = "the client has not declared that it answers this"
 		DuringCalls(server,
-			scripted.Question{Method: "roots/list", Deliberate: reason},
-			scripted.Question{Method: "sampling/createMessage", Deliberate: reason, Params: conform.Object{
+			scripted.ServerRequest{Method: "roots/list", Deliberate: reason},
+			scripted.ServerRequest{Method: "sampling/createMessage", Deliberate: reason, Params: conform.Object{
 				"messages":  []any{conform.Object{"role": "user", "content": conform.Object{"type": "text", "text": "Say hello."}}},
 				"maxTokens": 100,
 			}},
-			scripted.Question{Method: "elicitation/create", Deliberate: reason, Params: conform.Object{
+			scripted.ServerRequest{Method: "elicitation/create", Deliberate: reason, Params: conform.Object{
 				"message":         "Who are you?",
 				"requestedSchema": conform.Object{"type": "object", "properties": conform.Object{"name": conform.Object{"type": "string"}}},
 			}},
@@ -94,81 +94,81 @@ var Declared = &scenario.Scenario{
 		scenario.ToList("tools"), scenario.ToClose(),
 	},
 	Server: func(server *scripted.Server) {
-		Tool(server, SamplingTool, scripted.Question{Method: "sampling/createMessage", Params: conform.Object{
+		Tool(server, SamplingTool, scripted.ServerRequest{Method: "sampling/createMessage", Params: conform.Object{
 			"messages":  []any{conform.Object{"role": "user", "content": conform.Object{"type": "text", "text": greeting}}},
 			"maxTokens": 100,
 		}})
-		Tool(server, ElicitationTool, scripted.Question{Method: "elicitation/create", Params: conform.Object{
+		Tool(server, ElicitationTool, scripted.ServerRequest{Method: "elicitation/create", Params: conform.Object{
 			"message":         greeting,
 			"requestedSchema": conform.Object{"type": "object", "properties": conform.Object{"there": conform.Object{"type": "boolean"}}},
 		}})
-		Tool(server, RootsTool, scripted.Question{Method: "roots/list"})
+		Tool(server, RootsTool, scripted.ServerRequest{Method: "roots/list"})
 	},
 }
 
 // NeedDeclared returns what came of a question of Declared, and the call during which it
 // was asked. Of a client that does not declare the capability nothing is shown.
-func NeedDeclared(client *conform.Client, tool, method, capability string) (call *rules.Message, inquiry conform.Inquiry) {
+func NeedDeclared(client *conform.Client, tool, method, capability string) (call *rules.Message, request conform.AnsweredRequest) {
 	call = client.NeedCalls(tool)[0]
 	if !client.Declares(capability) {
 		client.NeverBut("the client does not declare "+capability, method)
 	}
-	return call, client.NeedInquiries(method)[0]
+	return call, client.NeedServerRequests(method)[0]
 }
 
 // JudgeFulfilment judges that the client answers what it was asked for by a question of
 // Declared. One that refuses may have its reasons, but not that it knows no such method.
-func JudgeFulfilment(client *conform.Client, call *rules.Message, inquiry conform.Inquiry) {
+func JudgeFulfilment(client *conform.Client, call *rules.Message, request conform.AnsweredRequest) {
 	switch {
-	case conform.Observed(inquiry.Answered()):
-	case inquiry.Refused && inquiry.Refusal.Code == jsonrpc.MethodNotFound:
-		client.Blame(inquiry.Answer, rules.Mismatch{
-			Wanted: "an answer to " + inquiry.Method + ", whose capability the client declares", Found: inquiry.Describe(),
+	case conform.Observed(request.Answered()):
+	case request.Refused && request.Refusal.Code == jsonrpc.MethodNotFound:
+		client.Blame(request.Answer, rules.Mismatch{
+			Wanted: "an answer to " + request.Method + ", whose capability the client declares", Found: request.Describe(),
 		})
-	case inquiry.Refused:
-		client.NeverBut("the client refused "+inquiry.Method, inquiry.Method)
+	case request.Refused:
+		client.NeverBut("the client refused "+request.Method, request.Method)
 	default:
 		client.NeedGoingOn(conform.AnswerTo(call)) // which came when the server had waited for the answer
-		client.Missing(inquiry.Question, rules.Mismatch{
-			Wanted: "an answer to " + inquiry.Method + ", whose capability the client declares", Found: "none, though the client goes on",
+		client.Missing(request.Message, rules.Mismatch{
+			Wanted: "an answer to " + request.Method + ", whose capability the client declares", Found: "none, though the client goes on",
 		})
 	}
 }
 
 // NeedUndeclared returns what came of a question of Undeclared, of which the check needs
 // an answer. Of a client that declares the capability nothing is shown.
-func NeedUndeclared(client *conform.Client, method, capability string) conform.Inquiry {
+func NeedUndeclared(client *conform.Client, method, capability string) conform.AnsweredRequest {
 	client.NeedRequests("tools/call")
 	if client.Declares(capability) {
 		conform.NotApplicable("the client declares " + capability + ", whatever it is told")
 	}
-	inquiry := client.NeedInquiries(method)[0]
-	if inquiry.Answer == nil {
+	request := client.NeedServerRequests(method)[0]
+	if request.Answer == nil {
 		client.NeverBut("the client did not answer "+method, "tools/call")
 	}
-	return inquiry
+	return request
 }
 
 // Abstained observes that the client gave nothing to what it has not declared, though it
 // gives that where it has: to a question of Declared by the same method.
-func Abstained(ctx context.Context, client *conform.Client, inquiry conform.Inquiry) {
-	if declared := conform.Beside(ctx, Declared); declared != nil && slices.ContainsFunc(declared.Inquiries(inquiry.Method), conform.Inquiry.Answered) {
-		client.Judging(inquiry.Answer)
+func Abstained(ctx context.Context, client *conform.Client, request conform.AnsweredRequest) {
+	if declared := conform.Beside(ctx, Declared); declared != nil && slices.ContainsFunc(declared.ServerRequests(request.Method), conform.AnsweredRequest.Answered) {
+		client.Judging(request.Answer)
 		return
 	}
-	client.NeverBut("nothing shows that the client would answer "+inquiry.Method+" if it had declared that", inquiry.Method)
+	client.NeverBut("nothing shows that the client would answer "+request.Method+" if it had declared that", request.Method)
 }
 
 // JudgeDeclaration judges that the client has declared a capability of which it makes
 // use: in the handshake, or with the very request that brings its answer.
-func JudgeDeclaration(client *conform.Client, inquiry conform.Inquiry, capability string) {
+func JudgeDeclaration(client *conform.Client, request conform.AnsweredRequest, capability string) {
 	for _, conversation := range client.Conversations {
-		if !slices.Contains(conversation.Messages, inquiry.Answer) {
+		if !slices.Contains(conversation.Messages, request.Answer) {
 			continue
 		}
-		declared := conversation.ClientDeclared(inquiry.Answer)
+		declared := conversation.ClientDeclared(request.Answer)
 		if _, there := declared[capability]; !conform.Observed(there) {
-			client.Blame(inquiry.Answer, rules.Mismatch{
+			client.Blame(request.Answer, rules.Mismatch{
 				Wanted: "the capability " + capability + " declared for what it answers", Found: rules.Show(declared),
 			})
 		}

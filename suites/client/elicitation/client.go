@@ -32,7 +32,7 @@ const (
 
 // form is a request for a form with fields of all types. It names its mode where it is
 // told to, and the revision has any.
-func form(revision, mode string) scripted.Question {
+func form(revision, mode string) scripted.ServerRequest {
 	properties := map[string]Object{
 		"name":     {"type": "string", "title": "Name", "description": "Your name", "minLength": 1, "maxLength": 50},
 		"mail":     {"type": "string", "format": "email"},
@@ -53,7 +53,7 @@ func form(revision, mode string) scripted.Question {
 			params["mode"] = mode
 		}
 	}
-	return scripted.Question{Method: method, Params: params}
+	return scripted.ServerRequest{Method: method, Params: params}
 }
 
 // statuses are what can be chosen in the form.
@@ -95,24 +95,24 @@ func forms() {
 		func(ctx SpecContext) {
 			client := RunScenario(ctx)
 
-			inquiry := asking.NeedUndeclared(client, method, "elicitation")
-			if inquiry.Result["action"] == "accept" {
-				client.Blame(inquiry.Answer, Mismatch{Wanted: "no content, as the client does not declare elicitation", Found: inquiry.Describe()})
+			request := asking.NeedUndeclared(client, method, "elicitation")
+			if request.Result["action"] == "accept" {
+				client.Blame(request.Answer, Mismatch{Wanted: "no content, as the client does not declare elicitation", Found: request.Describe()})
 			}
-			asking.Abstained(ctx, client, inquiry)
+			asking.Abstained(ctx, client, request)
 		})
 
 	It("implements elicitation/create if it declares elicitation", Verifies("elicitation.capability.mode"), In(asking.Declared),
 		func(ctx SpecContext) {
 			client := RunScenario(ctx)
 
-			_, inquiry := asking.NeedDeclared(client, asking.ElicitationTool, method, "elicitation")
+			_, request := asking.NeedDeclared(client, asking.ElicitationTool, method, "elicitation")
 			switch {
-			case Observed(inquiry.Answered()):
-			case inquiry.Answer == nil:
+			case Observed(request.Answered()):
+			case request.Answer == nil:
 				client.NeverBut("the client did not answer "+method, method)
-			case inquiry.Refusal.Code == jsonrpc.MethodNotFound:
-				client.Blame(inquiry.Answer, Mismatch{Wanted: "an answer in form mode, which the client declares", Found: inquiry.Describe()})
+			case request.Refusal.Code == jsonrpc.MethodNotFound:
+				client.Blame(request.Answer, Mismatch{Wanted: "an answer in form mode, which the client declares", Found: request.Describe()})
 			default:
 				client.NeverBut("the client refused "+method, method)
 			}
@@ -122,19 +122,19 @@ func forms() {
 		func(ctx SpecContext) {
 			client := RunScenario(ctx)
 
-			call, inquiry := asking.NeedDeclared(client, asking.ElicitationTool, method, "elicitation")
-			if Revision() >= modeSince && inquiry.Refused {
+			call, request := asking.NeedDeclared(client, asking.ElicitationTool, method, "elicitation")
+			if Revision() >= modeSince && request.Refused {
 				client.NeverBut("the client refused "+method, method) // which breaks a requirement of its own
 			}
-			asking.JudgeFulfilment(client, call, inquiry)
+			asking.JudgeFulfilment(client, call, request)
 		})
 
 	It("declares elicitation in the request that returns accepted elicitation content", Verifies("elicitation.capability.declared"), In(filled), AtRevisionsWith(protocol.PerRequestMeta),
 		func(ctx SpecContext) {
 			client := RunScenario(ctx)
 
-			for _, inquiry := range needAccepted(client) {
-				asking.JudgeDeclaration(client, inquiry, "elicitation")
+			for _, request := range needAccepted(client) {
+				asking.JudgeDeclaration(client, request, "elicitation")
 			}
 		})
 
@@ -142,17 +142,17 @@ func forms() {
 		func(ctx SpecContext) {
 			client := RunScenario(ctx)
 
-			for _, inquiry := range needAccepted(client) {
-				content, _ := inquiry.Result["content"].(map[string]any)
-				asked, _ := inquiry.Params["requestedSchema"].(map[string]any)
+			for _, request := range needAccepted(client) {
+				content, _ := request.Result["content"].(map[string]any)
+				asked, _ := request.Params["requestedSchema"].(map[string]any)
 				required, _ := asked["required"].([]any)
 				for _, name := range required {
 					if _, there := content[name.(string)]; !Observed(there) {
-						client.Blame(inquiry.Answer, Mismatch{Wanted: "the member " + Show(name) + ", which the form requires", Found: Show(content), Where: inquiry.Where + "/content"})
+						client.Blame(request.Answer, Mismatch{Wanted: "the member " + Show(name) + ", which the form requires", Found: Show(content), Where: request.Where + "/content"})
 					}
 				}
 				if status, there := content["status"]; Observed(there) && !slices.Contains(statuses, status) {
-					client.Blame(inquiry.Answer, Mismatch{Wanted: "one of " + Show(statuses), Found: Show(status), Where: inquiry.Where + "/content/status"})
+					client.Blame(request.Answer, Mismatch{Wanted: "one of " + Show(statuses), Found: Show(status), Where: request.Where + "/content/status"})
 				}
 			}
 		})
@@ -165,28 +165,28 @@ func forms() {
 			if Observed(slices.ContainsFunc(accepted, withoutMode)) {
 				return
 			}
-			for _, inquiry := range client.Inquiries(method) {
-				if withoutMode(inquiry) && !inquiry.Answered() {
-					client.Missing(inquiry.Question, Mismatch{
-						Wanted: "an answer, as there is one to the same form with the mode named", Found: inquiry.Describe(),
+			for _, request := range client.ServerRequests(method) {
+				if withoutMode(request) && !request.Answered() {
+					client.Missing(request.Message, Mismatch{
+						Wanted: "an answer, as there is one to the same form with the mode named", Found: request.Describe(),
 					})
 				}
 			}
 		})
 }
 
-func withoutMode(inquiry Inquiry) bool {
-	_, named := inquiry.Params["mode"]
+func withoutMode(request AnsweredRequest) bool {
+	_, named := request.Params["mode"]
 	return !named
 }
 
-// needAccepted returns the inquiries that the user accepted, of which the check needs
+// needAccepted returns the requests that the user accepted, of which the check needs
 // one at least.
-func needAccepted(client *Client) []Inquiry {
-	var all []Inquiry
-	for _, inquiry := range client.NeedInquiries(method) {
-		if inquiry.Result["action"] == "accept" {
-			all = append(all, inquiry)
+func needAccepted(client *Client) []AnsweredRequest {
+	var all []AnsweredRequest
+	for _, request := range client.NeedServerRequests(method) {
+		if request.Result["action"] == "accept" {
+			all = append(all, request)
 		}
 	}
 	if len(all) == 0 {
@@ -196,12 +196,12 @@ func needAccepted(client *Client) []Inquiry {
 }
 
 // visit is a request to open a URL.
-func visit(revision, address, id, deliberate string) scripted.Question {
+func visit(revision, address, id, deliberate string) scripted.ServerRequest {
 	params := Object{"mode": urlMode, "message": "Please sign in.", "url": address}
 	if protocol.Has(revision, protocol.ElicitationIDs) {
 		params["elicitationId"] = id
 	}
-	return scripted.Question{Method: method, Params: params, Deliberate: deliberate}
+	return scripted.ServerRequest{Method: method, Params: params, Deliberate: deliberate}
 }
 
 const notDeclared = "the client has declared form mode alone"
@@ -231,16 +231,16 @@ func modes() {
 			case client.Declares("elicitation.url"):
 				NotApplicable("the client declares URL mode, whatever it is told")
 			}
-			if !slices.ContainsFunc(client.NeedInquiries(method), Inquiry.Answered) {
+			if !slices.ContainsFunc(client.NeedServerRequests(method), AnsweredRequest.Answered) {
 				client.NeverBut("the client shows no forms either", method)
 			}
-			for _, inquiry := range asking.On(client.Inquiries(method), notDeclared) {
+			for _, request := range asking.On(client.ServerRequests(method), notDeclared) {
 				switch {
-				case inquiry.Answer == nil:
+				case request.Answer == nil:
 					client.NeverBut("the client did not answer "+method, method)
-				case !Observed(inquiry.Refusal.Code == jsonrpc.InvalidParams):
-					client.Blame(inquiry.Answer, Mismatch{
-						Wanted: "error -32602 (Invalid params), since " + notDeclared, Found: inquiry.Describe(),
+				case !Observed(request.Refusal.Code == jsonrpc.InvalidParams):
+					client.Blame(request.Answer, Mismatch{
+						Wanted: "error -32602 (Invalid params), since " + notDeclared, Found: request.Describe(),
 					})
 				}
 			}
@@ -267,7 +267,7 @@ var visited = &Scenario{
 		address := server.Lure() + "/visit"
 		server.On("tools/call", func(call *scripted.Call) {
 			asked := visit(server.Revision(), address, "visit-1", "")
-			if !call.Inquire(asked) {
+			if !call.SendRequests(asked) {
 				return
 			}
 			if call.Has(protocol.ElicitationIDs) {
@@ -291,11 +291,11 @@ func visiting() {
 		func(ctx SpecContext) {
 			client := RunScenario(ctx)
 
-			visits := client.NeedInquiries(method)
+			visits := client.NeedServerRequests(method)
 			for _, fetched := range client.Fetched() {
 				client.BlameEvent(fetched, Mismatch{Wanted: "no request for the URL", Found: fetched.Note})
 			}
-			handled := func(inquiry Inquiry) bool { return inquiry.Answered() && len(client.AskedAfter(inquiry.Answer)) > 0 }
+			handled := func(request AnsweredRequest) bool { return request.Answered() && len(client.AskedAfter(request.Answer)) > 0 }
 			if !Observed(slices.ContainsFunc(visits, handled)) {
 				client.NeverBut("the client did not answer a request to open a URL, and go on", method)
 			}

@@ -78,8 +78,8 @@ func requests() {
 }
 
 // inMode returns the requests in URL mode, or those that are not.
-func inMode(url bool, all []Asked) []Asked {
-	return slices.DeleteFunc(all, func(asked Asked) bool { return (asked.Parameters["mode"] == "url") != url })
+func inMode(url bool, all []ServerRequest) []ServerRequest {
+	return slices.DeleteFunc(all, func(asked ServerRequest) bool { return (asked.Parameters["mode"] == "url") != url })
 }
 
 // offering is a client that declares elicitation in its own way.
@@ -271,4 +271,4 @@ func listen(ctx SpecContext, server *Server) {
 	_, _ = server.Listen(ctx) // a server without such a stream says so, and sends elsewhere
 }
 
-func elicitationID(question *asking.Question) any { return question.Params()["elicitationId"] }
+func elicitationID(question *asking.ServerRequest) any { return question.Params()["elicitationId"] }

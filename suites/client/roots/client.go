@@ -31,7 +31,7 @@ var changing = &Scenario{
 		ToConnect(), ToList("tools"), ToCall(scripted.AddNumbers, asking.Numbers),
 		ToChangeRoots(moved), ToCall(scripted.AddNumbers, asking.Numbers), ToList("prompts"), ToClose(),
 	},
-	Server: func(server *scripted.Server) { asking.DuringCalls(server, scripted.Question{Method: method}) },
+	Server: func(server *scripted.Server) { asking.DuringCalls(server, scripted.ServerRequest{Method: method}) },
 }
 
 // input are roots that the server needs for the answer to a call.
@@ -42,7 +42,7 @@ var input = &Scenario{
 		ToAnswer(method, Object{"roots": []any{project, notes}}),
 		ToConnect(), ToList("tools"), ToCall(scripted.AddNumbers, asking.Numbers), ToList("prompts"), ToClose(),
 	},
-	Server: func(server *scripted.Server) { asking.DuringCalls(server, scripted.Question{Method: method}) },
+	Server: func(server *scripted.Server) { asking.DuringCalls(server, scripted.ServerRequest{Method: method}) },
 }
 
 func listing() {
@@ -50,13 +50,13 @@ func listing() {
 		func(ctx SpecContext) {
 			client := RunScenario(ctx)
 
-			for _, inquiry := range client.NeedInquiries(method) {
+			for _, request := range client.NeedServerRequests(method) {
 				switch {
-				case Observed(inquiry.Answered()):
-				case inquiry.Answer == nil:
+				case Observed(request.Answered()):
+				case request.Answer == nil:
 					client.NeverBut("the client did not answer "+method, method)
-				case inquiry.Refused:
-					client.Blame(inquiry.Answer, Mismatch{Wanted: "the roots that it has declared to have", Found: inquiry.Describe()})
+				case request.Refused:
+					client.Blame(request.Answer, Mismatch{Wanted: "the roots that it has declared to have", Found: request.Describe()})
 				}
 			}
 		})
@@ -65,8 +65,8 @@ func listing() {
 		func(ctx SpecContext) {
 			client := RunScenario(ctx)
 
-			call, inquiry := asking.NeedDeclared(client, asking.RootsTool, method, "roots")
-			asking.JudgeFulfilment(client, call, inquiry)
+			call, request := asking.NeedDeclared(client, asking.RootsTool, method, "roots")
+			asking.JudgeFulfilment(client, call, request)
 		})
 
 	It("sends notifications/roots/list_changed when its roots change, if it declares roots.listChanged", Verifies("roots.list-changed.sent"), In(changing),
@@ -91,8 +91,8 @@ func listing() {
 		func(ctx SpecContext) {
 			client := RunScenario(ctx)
 
-			if inquiry := asking.NeedUndeclared(client, method, "roots"); !Observed(inquiry.Refusal.Code == jsonrpc.MethodNotFound) {
-				client.Blame(inquiry.Answer, Mismatch{Wanted: "error -32601 (Method not found)", Found: inquiry.Describe()})
+			if request := asking.NeedUndeclared(client, method, "roots"); !Observed(request.Refusal.Code == jsonrpc.MethodNotFound) {
+				client.Blame(request.Answer, Mismatch{Wanted: "error -32601 (Method not found)", Found: request.Describe()})
 			}
 		})
 
@@ -100,23 +100,23 @@ func listing() {
 		func(ctx SpecContext) {
 			client := RunScenario(ctx)
 
-			for _, inquiry := range client.NeedInquiries(method) {
-				if !inquiry.Answered() {
+			for _, request := range client.NeedServerRequests(method) {
+				if !request.Answered() {
 					client.NeverBut("the client did not make the call again with its roots", method)
 				}
-				asking.JudgeDeclaration(client, inquiry, "roots")
+				asking.JudgeDeclaration(client, request, "roots")
 			}
 		})
 }
 
 // lists are the roots that the client told first and last: their URIs.
 func lists(client *Client) (before, after []any) {
-	for _, inquiry := range client.Inquiries(method) {
-		if !inquiry.Answered() {
+	for _, request := range client.ServerRequests(method) {
+		if !request.Answered() {
 			continue
 		}
 		after = []any{}
-		roots, _ := inquiry.Result["roots"].([]any)
+		roots, _ := request.Result["roots"].([]any)
 		for _, one := range roots {
 			root, _ := one.(map[string]any)
 			after = append(after, root["uri"])

@@ -30,7 +30,7 @@ func ServerChecks() {
 				server.NeedReply(ctx, "tools/call", Provoking("roots").Call())
 				server.Barrier(ctx)
 
-				asking.DemandNone(server.Asked(server.Began(), method)...)
+				asking.DemandNone(server.ServerRequests(server.Began(), method)...)
 			})
 
 		It("continues after roots/list returned roots", Verifies("roots.change.handled"),
@@ -117,7 +117,7 @@ func sessionOf(ctx context.Context, answer scripted.Answer) *Server {
 type question struct {
 	server *Server
 	call   *scripted.Pending // of the handshake era
-	asked  *asking.Question  // of the stateless era
+	asked  *asking.ServerRequest  // of the stateless era
 }
 
 const hint = "name a tool that asks for roots in mcpconform.yaml: provocations: {roots: {tool: NAME}}"
@@ -139,7 +139,7 @@ func provoke(ctx context.Context, server *Server) question {
 	} else {
 		server.Barrier(ctx)
 	}
-	if len(server.Asked(server.Began(), method)) == 0 { // it may remember what it asked before
+	if len(server.ServerRequests(server.Began(), method)) == 0 { // it may remember what it asked before
 		if !known {
 			Unprovoked("roots")
 		}

@@ -23,10 +23,10 @@ func ClientChecks() {
 }
 
 // question is a request for sampling.
-func question(deliberate string, more Object, messages ...any) scripted.Question {
+func question(deliberate string, more Object, messages ...any) scripted.ServerRequest {
 	params := Object{"messages": messages, "maxTokens": 100}
 	maps.Copy(params, more)
-	return scripted.Question{Method: method, Params: params, Deliberate: deliberate}
+	return scripted.ServerRequest{Method: method, Params: params, Deliberate: deliberate}
 }
 
 func message(role string, content any) Object { return Object{"role": role, "content": content} }
@@ -105,27 +105,27 @@ func samplings() {
 		func(ctx SpecContext) {
 			client := RunScenario(ctx)
 
-			inquiry := asking.NeedUndeclared(client, method, "sampling")
-			if inquiry.Answered() {
-				client.Blame(inquiry.Answer, Mismatch{Wanted: "no message, as the client does not declare sampling", Found: inquiry.Describe()})
+			request := asking.NeedUndeclared(client, method, "sampling")
+			if request.Answered() {
+				client.Blame(request.Answer, Mismatch{Wanted: "no message, as the client does not declare sampling", Found: request.Describe()})
 			}
-			asking.Abstained(ctx, client, inquiry)
+			asking.Abstained(ctx, client, request)
 		})
 
 	It("implements sampling/createMessage if it declares sampling", Verifies("sampling.capability.fulfilled"), In(asking.Declared),
 		func(ctx SpecContext) {
 			client := RunScenario(ctx)
 
-			call, inquiry := asking.NeedDeclared(client, asking.SamplingTool, method, "sampling")
-			asking.JudgeFulfilment(client, call, inquiry)
+			call, request := asking.NeedDeclared(client, asking.SamplingTool, method, "sampling")
+			asking.JudgeFulfilment(client, call, request)
 		})
 
 	It("declares sampling in the request whose inputResponses contain a message", Verifies("sampling.capability.declared"), In(model),
 		func(ctx SpecContext) {
 			client := RunScenario(ctx)
 
-			for _, inquiry := range needResults(client) {
-				asking.JudgeDeclaration(client, inquiry, "sampling")
+			for _, request := range needResults(client) {
+				asking.JudgeDeclaration(client, request, "sampling")
 			}
 		})
 
@@ -142,15 +142,15 @@ func samplings() {
 
 // judgeChoice judges whether the model uses a tool where the toolChoice has a mode.
 func judgeChoice(client *Client, mode string, wanted bool) {
-	for _, inquiry := range needResults(client) {
-		choice, _ := inquiry.Params["toolChoice"].(map[string]any)
+	for _, request := range needResults(client) {
+		choice, _ := request.Params["toolChoice"].(map[string]any)
 		if choice["mode"] != mode {
 			continue
 		}
-		client.Judging(inquiry.Answer)
-		if uses(inquiry.Result["content"]) != wanted {
-			client.Blame(inquiry.Answer, Mismatch{
-				Wanted: "an answer that fits the toolChoice " + Show(choice), Found: Show(inquiry.Result["content"]), Where: inquiry.Where + "/content",
+		client.Judging(request.Answer)
+		if uses(request.Result["content"]) != wanted {
+			client.Blame(request.Answer, Mismatch{
+				Wanted: "an answer that fits the toolChoice " + Show(choice), Found: Show(request.Result["content"]), Where: request.Where + "/content",
 			})
 		}
 	}
@@ -174,11 +174,11 @@ func holds(content any, member, value string) bool {
 
 // needResults returns the requests for sampling that were answered by a result, of
 // which the check needs one at least.
-func needResults(client *Client) []Inquiry {
-	var all []Inquiry
-	for _, inquiry := range client.NeedInquiries(method) {
-		if inquiry.Answered() {
-			all = append(all, inquiry)
+func needResults(client *Client) []AnsweredRequest {
+	var all []AnsweredRequest
+	for _, request := range client.NeedServerRequests(method) {
+		if request.Answered() {
+			all = append(all, request)
 		}
 	}
 	if len(all) == 0 {
@@ -203,9 +203,9 @@ func rejections() {
 		func(ctx SpecContext) {
 			client := RunScenario(ctx)
 
-			inquiry := needRejected(client)
-			if !Observed(inquiry.Refused) {
-				client.Blame(inquiry.Answer, Mismatch{Wanted: "an error, as the user rejects the request", Found: inquiry.Describe()})
+			request := needRejected(client)
+			if !Observed(request.Refused) {
+				client.Blame(request.Answer, Mismatch{Wanted: "an error, as the user rejects the request", Found: request.Describe()})
 			}
 		})
 
@@ -213,20 +213,20 @@ func rejections() {
 		func(ctx SpecContext) {
 			client := RunScenario(ctx)
 
-			inquiry := needRejected(client)
-			if !inquiry.Refused {
+			request := needRejected(client)
+			if !request.Refused {
 				client.NeverBut("the client did not refuse "+method, method)
 			}
-			if !Observed(inquiry.Refusal.Code == rejected) {
-				client.Blame(inquiry.Answer, Mismatch{Wanted: "the code -1", Found: inquiry.Describe(), Where: "/error/code"})
+			if !Observed(request.Refusal.Code == rejected) {
+				client.Blame(request.Answer, Mismatch{Wanted: "the code -1", Found: request.Describe(), Where: "/error/code"})
 			}
 		})
 }
 
 // needRejected returns the request for sampling that the user rejects. That the client
 // answers as it is told its answer to the one before shows, and its driver tells.
-func needRejected(client *Client) Inquiry {
-	all := client.NeedInquiries(method)
+func needRejected(client *Client) AnsweredRequest {
+	all := client.NeedServerRequests(method)
 	if client.OutcomeOf(rejection).Failed() || len(all) < 2 || all[1].Answer == nil || !holds(all[0].Result["content"], "text", greeting) {
 		client.NeverBut("the client does not answer "+method+" as it is told", method)
 	}
@@ -285,13 +285,13 @@ func wrongRequests() {
 
 			needResults(client)
 			for _, wrong := range []string{noData, noContent} {
-				for _, inquiry := range needAsked(client, wrong) {
-					if inquiry.Answered() {
-						client.Blame(inquiry.Answer, Mismatch{
-							Wanted: "no result, since the messages have " + wrong, Found: Show(inquiry.Result), Where: inquiry.Where,
+				for _, request := range needAsked(client, wrong) {
+					if request.Answered() {
+						client.Blame(request.Answer, Mismatch{
+							Wanted: "no result, since the messages have " + wrong, Found: Show(request.Result), Where: request.Where,
 						})
 					}
-					if !Observed(inquiry.Refused || len(client.AskedAfter(inquiry.Question)) > 0) {
+					if !Observed(request.Refused || len(client.AskedAfter(request.Message)) > 0) {
 						client.NeverBut("the client neither refused nor went on when it was asked for sampling of "+wrong, method)
 					}
 				}
@@ -318,13 +318,13 @@ func judgeInvalid(client *Client, wrong string) {
 		client.NeverBut("the client does not declare sampling.tools", method)
 	}
 	needResults(client)
-	for _, inquiry := range needAsked(client, wrong) {
+	for _, request := range needAsked(client, wrong) {
 		switch {
-		case inquiry.Answer == nil:
+		case request.Answer == nil:
 			client.NeverBut("the client did not answer "+method, method)
-		case !Observed(inquiry.Refusal.Code == jsonrpc.InvalidParams):
-			client.Blame(inquiry.Answer, Mismatch{
-				Wanted: "error -32602 (Invalid params), since " + wrong, Found: inquiry.Describe(),
+		case !Observed(request.Refusal.Code == jsonrpc.InvalidParams):
+			client.Blame(request.Answer, Mismatch{
+				Wanted: "error -32602 (Invalid params), since " + wrong, Found: request.Describe(),
 			})
 		}
 	}
@@ -332,8 +332,8 @@ func judgeInvalid(client *Client, wrong string) {
 
 // needAsked returns the requests for sampling that are wrong on purpose, of which the
 // check needs one.
-func needAsked(client *Client, wrong string) []Inquiry {
-	all := asking.On(client.Inquiries(method), wrong)
+func needAsked(client *Client, wrong string) []AnsweredRequest {
+	all := asking.On(client.ServerRequests(method), wrong)
 	if len(all) == 0 {
 		client.NeverBut("the client did not make the call during which "+wrong+" would have come", "tools/call")
 	}

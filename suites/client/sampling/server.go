@@ -57,7 +57,7 @@ func requests() {
 
 			requests := asking.Unasked(ctx, SessionOf(ctx, lendable()), server, "sampling-tools", method)
 
-			asking.DemandNone(slices.DeleteFunc(requests, func(asked Asked) bool {
+			asking.DemandNone(slices.DeleteFunc(requests, func(asked ServerRequest) bool {
 				_, tools := asked.Parameters["tools"]
 				_, choice := asked.Parameters["toolChoice"]
 				return !tools && !choice
@@ -155,7 +155,7 @@ func answerUses(ids ...string) types.GomegaMatcher {
 	})
 }
 
-func lastMessage(request Asked) Object {
+func lastMessage(request ServerRequest) Object {
 	messages, _ := request.Parameters["messages"].([]any)
 	if len(messages) == 0 {
 		return nil

@@ -26,15 +26,15 @@ func ClientChecks() {
 
 // What the scripted server asks for.
 var (
-	confirmation = scripted.Question{Method: "elicitation/create", Params: Object{
+	confirmation = scripted.ServerRequest{Method: "elicitation/create", Params: Object{
 		"mode": "form", "message": "Are you sure?",
 		"requestedSchema": Object{"type": "object", "properties": Object{"confirmed": Object{"type": "boolean"}}},
 	}}
-	sampling = scripted.Question{Method: "sampling/createMessage", Params: Object{
+	sampling = scripted.ServerRequest{Method: "sampling/createMessage", Params: Object{
 		"messages":  []any{Object{"role": "user", "content": Object{"type": "text", "text": "Say hello."}}},
 		"maxTokens": 100,
 	}}
-	roots = scripted.Question{Method: "roots/list"}
+	roots = scripted.ServerRequest{Method: "roots/list"}
 )
 
 // answers are what the client is told to answer.
@@ -48,7 +48,7 @@ var answers = Steps{
 
 // need asks for those of some inputs, by key, that the client has declared, and gives it
 // a state; "" for none. It reports false when there is nothing to ask.
-func need(call *scripted.Call, state string, questions map[string]scripted.Question) bool {
+func need(call *scripted.Call, state string, questions map[string]scripted.ServerRequest) bool {
 	var requests Object
 	for key, question := range questions {
 		if !call.MayAsk(question) {
@@ -99,20 +99,20 @@ var needing = &Scenario{
 		ToGet(scripted.PromptName, Object{"name": "you"}), ToRead(scripted.ResourceURI), ToList("tools"), ToClose(),
 	),
 	Server: func(server *scripted.Server) {
-		tool := func(name, state string, questions map[string]scripted.Question) {
+		tool := func(name, state string, questions map[string]scripted.ServerRequest) {
 			server.AddTool(name, nil, func(call *scripted.Call) {
 				if isRetry(call) || !need(call, state, questions) {
 					call.Answer(scripted.Text("done"))
 				}
 			})
 		}
-		confirm := map[string]scripted.Question{"confirm": confirmation}
+		confirm := map[string]scripted.ServerRequest{"confirm": confirmation}
 		tool(echoState, oddState, confirm)
 		tool(noState, "", confirm)
 		tool("state_only", "only a state", nil)
-		tool("sampling_only", "", map[string]scripted.Question{"answer": sampling})
-		tool("roots_only", "", map[string]scripted.Question{"roots": roots})
-		tool("all_kinds", "", map[string]scripted.Question{"a/b": confirmation, "~c": sampling, "": roots})
+		tool("sampling_only", "", map[string]scripted.ServerRequest{"answer": sampling})
+		tool("roots_only", "", map[string]scripted.ServerRequest{"roots": roots})
+		tool("all_kinds", "", map[string]scripted.ServerRequest{"a/b": confirmation, "~c": sampling, "": roots})
 		server.AddTool(unrelated, nil, func(call *scripted.Call) { call.Answer(scripted.Text("done")) })
 		server.AddTool(noResultType, nil, func(call *scripted.Call) {
 			call.Finally(jsonrpc.NewResult(call.Message.ID, scripted.Text("done")), "")
@@ -132,16 +132,16 @@ var needing = &Scenario{
 func twoRounds(call *scripted.Call) {
 	switch call.Text("requestState") {
 	case "":
-		need(call, "round 1", map[string]scripted.Question{"first": confirmation})
+		need(call, "round 1", map[string]scripted.ServerRequest{"first": confirmation})
 	case "round 1":
-		need(call, "round 2", map[string]scripted.Question{"second": roots})
+		need(call, "round 2", map[string]scripted.ServerRequest{"second": roots})
 	default:
 		call.Answer(scripted.Text("done"))
 	}
 }
 
 // simpleNeeds are tools whose calls need one input, each with what it asks for.
-var simpleNeeds = map[string]scripted.Question{
+var simpleNeeds = map[string]scripted.ServerRequest{
 	echoState: confirmation, noState: confirmation, "sampling_only": sampling, "roots_only": roots,
 }
 
@@ -260,7 +260,7 @@ var atOnce = &Scenario{
 					params, _ := received.Params().(Object)
 					return params["name"] == neighbour
 				})
-				need(call, stateOf(name), map[string]scripted.Question{name: confirmation})
+				need(call, stateOf(name), map[string]scripted.ServerRequest{name: confirmation})
 			})
 		}
 	},
@@ -326,16 +326,16 @@ func undeclared() {
 			if client.Declares("sampling") {
 				NotApplicable("the client declares sampling, whatever it is told")
 			}
-			for _, inquiry := range client.NeedInquiries(sampling.Method) {
-				retry := client.RetryOf(inquiry.Question)
-				if retry != nil && !inquiry.Answered() {
+			for _, request := range client.NeedServerRequests(sampling.Method) {
+				retry := client.RetryOf(request.Message)
+				if retry != nil && !request.Answered() {
 					client.Blame(retry, Mismatch{
 						Wanted: "the answer to " + sampling.Method + ", or no call again",
 						Found:  "a call without it", Where: "/params/inputResponses",
 					})
 				}
 				if !Observed(retry != nil) {
-					client.Refrained(inquiry.Question, uninvitedCall)
+					client.Refrained(request.Message, uninvitedCall)
 				}
 			}
 		})

@@ -35,7 +35,7 @@ func requests() {
 
 			server.NeedReply(ctx, "tools/call", Provoking("input-several").Call())
 
-			asking.DemandNone(slices.Concat(server.Asked(mark, "elicitation/create"), server.Asked(mark, "sampling/createMessage"), server.Asked(mark, "roots/list"))...)
+			asking.DemandNone(slices.Concat(server.ServerRequests(mark, "elicitation/create"), server.ServerRequests(mark, "sampling/createMessage"), server.ServerRequests(mark, "roots/list"))...)
 		})
 }
 

@@ -290,7 +290,7 @@ func endOf(client *Client, said *Message) *transcript.Event {
 }
 
 // questions are what the server may ask, and cancels.
-var questions = []scripted.Question{
+var questions = []scripted.ServerRequest{
 	{Method: "sampling/createMessage", Params: Object{
 		"messages":  []any{Object{"role": "user", "content": Object{"type": "text", "text": "Say hello."}}},
 		"maxTokens": 100,
@@ -327,7 +327,7 @@ var asked = &Scenario{
 const chances = 5
 
 // cancelQuestion asks, cancels that, and sees by pings that the client has read both.
-func cancelQuestion(call *scripted.Call, question scripted.Question) {
+func cancelQuestion(call *scripted.Call, question scripted.ServerRequest) {
 	id := call.Session.NextID()
 	call.Say(jsonrpc.NewRequest(id, question.Method, question.Params), "")
 	call.Ask("ping", nil)

@@ -45,7 +45,7 @@ func ClientChecks() {
 			func(ctx SpecContext) {
 				client := RunScenario(ctx)
 
-				inquiries := client.NeedInquiries("sampling/createMessage")
+				requests := client.NeedServerRequests("sampling/createMessage")
 				reports := client.Notifications("notifications/progress")
 				if len(reports) == 0 {
 					NotApplicable("the client reports no progress, which it need not")
@@ -61,7 +61,7 @@ func ClientChecks() {
 						continue // the schema has it
 					}
 					now, _ := value.Float64()
-					question := lastBefore(report, inquiries)
+					question := lastBefore(report, requests)
 					if earlier, known := latest[question]; Observed(known) && now <= earlier {
 						client.Blame(report, Mismatch{Wanted: "more than before", Found: Show(report.ParamsObject()["progress"]), Where: "/params/progress"})
 					}
@@ -73,11 +73,11 @@ func ClientChecks() {
 
 // lastBefore returns the last question that came before a message on its connection; nil
 // for none.
-func lastBefore(said *Message, inquiries []Inquiry) (question *Message) {
-	for _, inquiry := range inquiries {
-		asked := inquiry.Question.Event
+func lastBefore(said *Message, requests []AnsweredRequest) (question *Message) {
+	for _, request := range requests {
+		asked := request.Message.Event
 		if asked.Connection == said.Event.Connection && asked.Sequence < said.Event.Sequence {
-			question = inquiry.Question
+			question = request.Message
 		}
 	}
 	return question
@@ -121,7 +121,7 @@ var reported = &Scenario{
 		ToConnect(), ToList("tools"), ToCall(scripted.AddNumbers, asking.Numbers), ToList("tools"), ToClose(),
 	},
 	Server: func(server *scripted.Server) {
-		asking.DuringCalls(server, scripted.Question{Method: "sampling/createMessage", Params: Object{
+		asking.DuringCalls(server, scripted.ServerRequest{Method: "sampling/createMessage", Params: Object{
 			"_meta":     Object{"progressToken": reportedBy},
 			"messages":  []any{Object{"role": "user", "content": Object{"type": "text", "text": "Say hello."}}},
 			"maxTokens": 100,

@@ -44,7 +44,7 @@ func interviewing(call *scripted.Call) *interview {
 
 // may tells whether the client declares that it answers requests of a method.
 func (i *interview) may(method string) bool {
-	return i.call.MayAsk(scripted.Question{Method: method})
+	return i.call.MayAsk(scripted.ServerRequest{Method: method})
 }
 
 // makesTasks tells whether it declares that it makes tasks of them.
@@ -64,7 +64,7 @@ func (i *interview) askOddly(method string, params Object, deliberate string) Ob
 	if over {
 		return nil
 	}
-	answer, answered := i.call.Question(scripted.Question{Method: method, Params: params, Deliberate: deliberate})
+	answer, answered := i.call.SendRequest(scripted.ServerRequest{Method: method, Params: params, Deliberate: deliberate})
 	if !answered {
 		i.mu.Lock()
 		i.over = true

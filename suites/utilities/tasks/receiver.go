@@ -439,7 +439,7 @@ func plainAnswers(client *Client, method string) []*Message {
 // they ask for no task.
 func answersPlainly(ctx context.Context, method string) bool {
 	plain := Beside(ctx, asking.Declared)
-	return plain != nil && slices.ContainsFunc(plain.Inquiries(method), Inquiry.Answered)
+	return plain != nil && slices.ContainsFunc(plain.ServerRequests(method), AnsweredRequest.Answered)
 }
 
 // created returns the answers that are tasks, of which the check needs one.

@@ -12,34 +12,34 @@ import (
 	"github.com/mcpconform/mcpconform/internal/rules"
 )
 
-// Inquiry is what the scripted server wanted from the target client, and what came of
+// AnsweredRequest is what the scripted server wanted from the target client, and what came of
 // it: a request and its response in the handshake era, an input request of a result
 // and the input response of the retry in the stateless era.
-type Inquiry struct {
-	Question *Message // carries the question
-	Method   string
-	Params   Object
-	Answer   *Message      // carries the answer; nil when none came
-	Result   Object        // nil when none came, or a refusal
-	Refused  bool          // by an error, as there are in the handshake era
-	Refusal  jsonrpc.Error // which one
-	Where    string        // JSON pointer of the result in the message that carries it
+type AnsweredRequest struct {
+	Message *Message // that carries the request
+	Method  string
+	Params  Object
+	Answer  *Message      // carries the answer; nil when none came
+	Result  Object        // nil when none came, or a refusal
+	Refused bool          // by an error, as there are in the handshake era
+	Refusal jsonrpc.Error // which one
+	Where   string        // JSON pointer of the result in the message that carries it
 }
 
 // Answered tells whether the client gave a result.
-func (i Inquiry) Answered() bool { return i.Result != nil }
+func (i AnsweredRequest) Answered() bool { return i.Result != nil }
 
 // Describe says in words what came.
-func (i Inquiry) Describe() string {
+func (i AnsweredRequest) Describe() string {
 	if i.Answer == nil {
 		return "no answer"
 	}
 	return excerpt.Short(i.Answer.Raw)
 }
 
-// Inquiries returns what the scripted server wanted by a method, in order.
-func (c *Client) Inquiries(method string) []Inquiry {
-	var all []Inquiry
+// ServerRequests returns what the scripted server wanted by a method, in order.
+func (c *Client) ServerRequests(method string) []AnsweredRequest {
+	var all []AnsweredRequest
 	for _, said := range c.messages {
 		if fromClient(said) || said.Kind == jsonrpc.Notification {
 			continue
@@ -53,27 +53,27 @@ func (c *Client) Inquiries(method string) []Inquiry {
 	return all
 }
 
-func (c *Client) answered(said *Message, asked rules.ServerRequest) Inquiry {
-	inquiry := Inquiry{Question: said, Method: asked.Method, Params: asked.Params}
+func (c *Client) answered(said *Message, asked rules.ServerRequest) AnsweredRequest {
+	request := AnsweredRequest{Message: said, Method: asked.Method, Params: asked.Params}
 	if said.Kind == jsonrpc.Request {
 		if len(said.Answers) > 0 {
-			inquiry.Answer = said.Answers[0]
-			inquiry.Result = inquiry.Answer.ResultObject()
-			inquiry.Refusal, inquiry.Refused = inquiry.Answer.Error()
-			inquiry.Where = "/result"
+			request.Answer = said.Answers[0]
+			request.Result = request.Answer.ResultObject()
+			request.Refusal, request.Refused = request.Answer.Error()
+			request.Where = "/result"
 		}
-		return inquiry
+		return request
 	}
 	retry := c.RetryOf(said)
 	if retry == nil {
-		return inquiry
+		return request
 	}
 	responses, _ := retry.ParamsObject()["inputResponses"].(map[string]any)
 	if given, there := responses[asked.Key].(map[string]any); there {
-		inquiry.Answer, inquiry.Result = retry, given
-		inquiry.Where = string(jsontext.Pointer("/params/inputResponses").AppendToken(asked.Key))
+		request.Answer, request.Result = retry, given
+		request.Where = string(jsontext.Pointer("/params/inputResponses").AppendToken(asked.Key))
 	}
-	return inquiry
+	return request
 }
 
 // RetryOf returns the request by which the client goes on after a result that asks for
@@ -108,10 +108,10 @@ func withoutInput(said *Message) Object {
 	return params
 }
 
-// NeedInquiries returns what the scripted server wanted by a method, of which the check
+// NeedServerRequests returns what the scripted server wanted by a method, of which the check
 // needs one at least. It asks only clients that have declared the capability.
-func (c *Client) NeedInquiries(method string) []Inquiry {
-	all := c.Inquiries(method)
+func (c *Client) NeedServerRequests(method string) []AnsweredRequest {
+	all := c.ServerRequests(method)
 	if len(all) > 0 {
 		return all
 	}

@@ -16,15 +16,15 @@ import (
 	"github.com/mcpconform/mcpconform/reference/server"
 )
 
-// stand is a target with something laid over its wire.
-type stand struct {
+// testbed is a target with something injected into its traffic.
+type testbed struct {
 	target  scripted.Target
 	matched string // file in which its processes tell what matched; "" for none
 	laying  fault.Laying
 	stops   []func()
 }
 
-func (s *stand) close() {
+func (s *testbed) close() {
 	for _, stop := range slices.Backward(s.stops) {
 		stop()
 	}
@@ -46,13 +46,13 @@ func (w *worker) laying(next job, watch *watch) (fault.Laying, error) {
 	return laying, nil
 }
 
-// stand makes ready what a job runs against.
-func (w *worker) stand(next job, watch *watch) (*stand, error) {
+// testbed makes ready what a job runs against.
+func (w *worker) testbed(next job, watch *watch) (*testbed, error) {
 	laying, err := w.laying(next, watch)
 	if err != nil {
 		return nil, err
 	}
-	s := &stand{target: scripted.Target{Transport: next.Leg.Transport, Reply: next.Reply}, laying: laying}
+	s := &testbed{target: scripted.Target{Transport: next.Leg.Transport, Reply: next.Reply}, laying: laying}
 	switch {
 	case next.Leg.Role == protocol.ClientRole: // is launched for each scenario
 	case next.Leg.Transport == protocol.Stdio:
@@ -73,7 +73,7 @@ func (w *worker) stand(next job, watch *watch) (*stand, error) {
 }
 
 // reference starts a reference server over HTTP.
-func (s *stand) reference(laying fault.Laying) error {
+func (s *testbed) reference(laying fault.Laying) error {
 	options := server.Options{}
 	for _, one := range laying.Faults {
 		options.Defect = one.Switch
@@ -112,7 +112,7 @@ const startReplies = 10
 
 // process is the target as a process, with what is laid over its standard input
 // and output.
-func (s *stand) process(setup setup, number int, laying fault.Laying) error {
+func (s *testbed) process(setup setup, number int, laying fault.Laying) error {
 	name := strconv.Itoa(number)
 	s.matched = filepath.Join(setup.Directory, name+".matched")
 	arguments := []string{"--" + MatchedFlag, s.matched}

@@ -14,7 +14,7 @@ func clientOf(revision string, messages ...string) *Client {
 	return newClient(environment, &scenario.Scenario{Name: "test"}, recording, nil)
 }
 
-func TestInquiriesOfTheHandshakeEra(t *testing.T) {
+func TestServerRequestsOfTheHandshakeEra(t *testing.T) {
 	t.Parallel()
 	client := clientOf("2025-11-25",
 		`>{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"t"}}`,
@@ -25,7 +25,7 @@ func TestInquiriesOfTheHandshakeEra(t *testing.T) {
 		`>{"jsonrpc":"2.0","id":"c","error":{"code":-1,"message":"no","data":{}}}`,
 	)
 
-	roots, sampling := client.Inquiries("roots/list"), client.Inquiries("sampling/createMessage")
+	roots, sampling := client.ServerRequests("roots/list"), client.ServerRequests("sampling/createMessage")
 
 	if len(roots) != 1 || roots[0].Answer != nil || roots[0].Answered() || roots[0].Describe() != "no answer" {
 		t.Errorf("roots/list: %+v", roots)
@@ -41,7 +41,7 @@ func TestInquiriesOfTheHandshakeEra(t *testing.T) {
 	}
 }
 
-func TestInquiriesOfTheStatelessEra(t *testing.T) {
+func TestServerRequestsOfTheStatelessEra(t *testing.T) {
 	t.Parallel()
 	client := clientOf("2026-07-28",
 		`>{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"t","_meta":{"x":1}}}`,
@@ -53,7 +53,7 @@ func TestInquiriesOfTheStatelessEra(t *testing.T) {
 		`>{"jsonrpc":"2.0","id":5,"method":"tools/call","params":{"name":"t"}}`,
 	)
 
-	roots := client.Inquiries("roots/list")
+	roots := client.ServerRequests("roots/list")
 
 	if len(roots) != 2 {
 		t.Fatalf("%d requests for roots", len(roots))

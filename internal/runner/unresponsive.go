@@ -9,10 +9,10 @@ import (
 	"github.com/mcpconform/mcpconform/internal/transcript"
 )
 
-// muteChecks is how many checks in a row a target may leave without any answer
+// unresponsiveAfter is how many checks in a row a target may leave without any answer
 // before the others are not tried: each costs a timeout at least, and a target
 // that is only slow, or silent where it may be, answers one of so many.
-const muteChecks = 8
+const unresponsiveAfter = 8
 
 // silenceJudges are the pages whose checks are made for a target that answers
 // nothing, and say so.
@@ -28,24 +28,24 @@ func (c *collector) permit(leg int) permission {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	state := c.state(leg)
-	return permission{Run: true, Mute: state.mute, Ended: state.report.Ended != nil}
+	return permission{Run: true, Unresponsive: state.unresponsive, Ended: state.report.Ended != nil}
 }
 
 // listen counts the checks in a row that the target left unanswered. The
 // caller holds the lock.
 func (s *legState) listen(found checked) {
 	switch {
-	case found.Mute:
+	case found.Unresponsive:
 		s.silent++
 	case found.Evidence:
 		s.silent = 0
 	}
-	if s.silent >= muteChecks && s.mute == "" {
+	if s.silent >= unresponsiveAfter && s.unresponsive == "" {
 		did := "answered nothing"
 		if s.report.Role == protocol.ClientRole {
 			did = "did nothing but connect"
 		}
-		s.mute = fmt.Sprintf("not tried: the target %s in %d checks before", did, muteChecks)
+		s.unresponsive = fmt.Sprintf("not tried: the target %s in %d checks before", did, unresponsiveAfter)
 	}
 }
 

@@ -12,7 +12,7 @@ import (
 	"github.com/mcpconform/mcpconform/internal/scripted"
 )
 
-func TestScriptedServerInquires(t *testing.T) {
+func TestScriptedServerSendsRequests(t *testing.T) {
 	t.Parallel()
 	for _, revision := range []string{"2025-11-25", "2026-07-28"} {
 		t.Run(revision, func(t *testing.T) {
@@ -20,12 +20,12 @@ func TestScriptedServerInquires(t *testing.T) {
 			lent := scripted.Object{"messages": []any{}, "maxTokens": 1, "tools": []any{}}
 			client, _ := meet(t, revision, func(server *scripted.Server) {
 				server.On("tools/call", func(call *scripted.Call) {
-					if call.Inquire(
-						scripted.Question{Method: "roots/list"},
-						scripted.Question{Method: "sampling/createMessage", Params: lent},
-						scripted.Question{Method: "elicitation/create", Params: scripted.Object{"message": "?"}, Deliberate: "not declared"},
-						scripted.Question{Method: "elicitation/create", Params: scripted.Object{"mode": "url"}},
-						scripted.Question{Method: "unknown"},
+					if call.SendRequests(
+						scripted.ServerRequest{Method: "roots/list"},
+						scripted.ServerRequest{Method: "sampling/createMessage", Params: lent},
+						scripted.ServerRequest{Method: "elicitation/create", Params: scripted.Object{"message": "?"}, Deliberate: "not declared"},
+						scripted.ServerRequest{Method: "elicitation/create", Params: scripted.Object{"mode": "url"}},
+						scripted.ServerRequest{Method: "unknown"},
 					) {
 						call.Answer(scripted.Text(fmt.Sprint("after ", call.Text("requestState"))))
 					}
@@ -58,7 +58,7 @@ func TestScriptedServerRefusesStatesThatItNeverGave(t *testing.T) {
 	t.Parallel()
 	client, _ := meet(t, "2026-07-28", func(server *scripted.Server) {
 		server.On("tools/call", func(call *scripted.Call) {
-			if call.Inquire(scripted.Question{Method: "roots/list"}) {
+			if call.SendRequests(scripted.ServerRequest{Method: "roots/list"}) {
 				call.Good()
 			}
 		})

@@ -14,15 +14,15 @@ import (
 	"github.com/mcpconform/mcpconform/internal/target"
 )
 
-// crew are the workers of a selftest. Each does one job at a time.
-type crew struct {
-	setup setup
-	hands []*hand // nil where none is at work
-	jobs  atomic.Int64
+// pool are the workers of a selftest. Each does one job at a time.
+type pool struct {
+	setup   setup
+	workers []*workerProcess // nil where none is at work
+	jobs    atomic.Int64
 }
 
-// hand is a worker process.
-type hand struct {
+// workerProcess does jobs.
+type workerProcess struct {
 	process *target.Process
 	writer  *json.Encoder
 	reader  *json.Decoder
@@ -40,16 +40,16 @@ const (
 	stopTimeout = 5 * time.Second
 )
 
-func newCrew(workers int, setup setup) *crew {
-	return &crew{setup: setup, hands: make([]*hand, workers)}
+func newPool(workers int, setup setup) *pool {
+	return &pool{setup: setup, workers: make([]*workerProcess, workers)}
 }
 
 // do has all jobs done, in their order, and tells what became of each, from
 // several goroutines.
-func (c *crew) do(ctx context.Context, jobs []job, tell func(int, done)) {
+func (p *pool) do(ctx context.Context, jobs []job, tell func(int, done)) {
 	var next atomic.Int64
 	var working sync.WaitGroup
-	for i := range min(len(c.hands), len(jobs)) {
+	for i := range min(len(p.workers), len(jobs)) {
 		working.Go(func() {
 			for {
 				n := int(next.Add(1)) - 1
@@ -57,8 +57,8 @@ func (c *crew) do(ctx context.Context, jobs []job, tell func(int, done)) {
 					return
 				}
 				one := jobs[n]
-				one.Number = int(c.jobs.Add(1))
-				said, err := c.one(ctx, i, one)
+				one.Number = int(p.jobs.Add(1))
+				said, err := p.one(ctx, i, one)
 				if err != nil {
 					said = done{Errors: []string{err.Error()}}
 				}
@@ -73,13 +73,13 @@ func (c *crew) do(ctx context.Context, jobs []job, tell func(int, done)) {
 
 // one has a job done by a worker, which is begun if need be. A worker that dies,
 // or does not come to an end, costs its job.
-func (c *crew) one(ctx context.Context, i int, next job) (said done, err error) {
-	if c.hands[i] == nil {
-		if c.hands[i], err = c.begin(); err != nil {
+func (p *pool) one(ctx context.Context, i int, next job) (said done, err error) {
+	if p.workers[i] == nil {
+		if p.workers[i], err = p.begin(); err != nil {
 			return said, err
 		}
 	}
-	h := c.hands[i]
+	h := p.workers[i]
 	ctx, cancel := context.WithTimeoutCause(ctx, jobTimeout, fmt.Errorf("not done within %s", jobTimeout))
 	defer cancel()
 	stopped := context.AfterFunc(ctx, func() { _ = h.process.Kill() })
@@ -88,27 +88,27 @@ func (c *crew) one(ctx context.Context, i int, next job) (said done, err error) 
 	if stopped() && err == nil {
 		return said, nil
 	}
-	c.hands[i] = nil
+	p.workers[i] = nil
 	return done{}, h.lost(ctx)
 }
 
-func (c *crew) begin() (*hand, error) {
+func (p *pool) begin() (*workerProcess, error) {
 	process, err := target.Start(target.Command{
-		Args:    append(append([]string{}, c.setup.Executable...), WorkerCommand),
+		Args:    append(append([]string{}, p.setup.Executable...), WorkerCommand),
 		Env:     []string{"GOGC=" + strconv.Itoa(garbage), "GOMEMLIMIT=" + memory},
 		Orderly: true,
 	})
 	if err != nil {
 		return nil, fmt.Errorf("starting a worker: %w", err)
 	}
-	h := &hand{process: process, writer: json.NewEncoder(process.Stdin), reader: json.NewDecoder(process.Stdout)}
+	h := &workerProcess{process: process, writer: json.NewEncoder(process.Stdin), reader: json.NewDecoder(process.Stdout)}
 	h.reader.UseNumber()
-	_ = h.writer.Encode(c.setup) // one that cannot be told is gone
+	_ = h.writer.Encode(p.setup) // one that cannot be told is gone
 	return h, nil
 }
 
 // lost says why a worker is gone.
-func (h *hand) lost(ctx context.Context) error {
+func (h *workerProcess) lost(ctx context.Context) error {
 	_ = h.process.Close()
 	words, _ := h.process.Stderr()
 	text := fmt.Sprintf("the worker %s", h.process.Exit())
@@ -122,9 +122,9 @@ func (h *hand) lost(ctx context.Context) error {
 }
 
 // dismiss ends all workers: at once when the context has ended.
-func (c *crew) dismiss(ctx context.Context) {
+func (p *pool) dismiss(ctx context.Context) {
 	var leaving sync.WaitGroup
-	for _, h := range c.hands {
+	for _, h := range p.workers {
 		if h == nil {
 			continue
 		}

@@ -11,8 +11,8 @@ import (
 	"github.com/mcpconform/mcpconform/internal/protocol"
 )
 
-// Question is what a server wants from the client before it answers a call.
-type Question struct {
+// ServerRequest is what a server wants from the client before it answers a call.
+type ServerRequest struct {
 	Method string // sampling/createMessage, elicitation/create or roots/list
 	Params Object
 	// Deliberate says why it is illegal on purpose; "" when it is legal, and then it is
@@ -20,48 +20,48 @@ type Question struct {
 	Deliberate string
 }
 
-// Inquire asks one question after the other before the call is answered: in the
+// SendRequests sends one request after the other before the call is answered: in the
 // handshake era by requests on the stream of the call, in the stateless era by
 // results that ask for input. It reports true when all of them are asked, so that the
 // call can be answered, and false when the client has to make the call again.
-func (c *Call) Inquire(questions ...Question) bool {
-	var legal []Question
-	for _, question := range questions {
-		if question.Deliberate != "" || c.MayAsk(question) {
-			legal = append(legal, question)
+func (c *Call) SendRequests(requests ...ServerRequest) bool {
+	var legal []ServerRequest
+	for _, request := range requests {
+		if request.Deliberate != "" || c.MayAsk(request) {
+			legal = append(legal, request)
 		}
 	}
 	if c.Has(protocol.InputRequests) {
-		return c.inquireByResult(legal)
+		return c.requestByResult(legal)
 	}
-	for _, question := range legal {
-		c.Question(question)
+	for _, request := range legal {
+		c.SendRequest(request)
 	}
 	return true
 }
 
-// Question asks one question by a request on the stream of the call, and waits for
+// SendRequest sends one on the stream of the call, and waits for
 // its answer. It reports false when there was none in time.
-func (c *Call) Question(question Question) (Received, bool) {
+func (c *Call) SendRequest(request ServerRequest) (Received, bool) {
 	id := c.Session.NextID()
 	mark := c.Session.Mark()
-	if !c.Say(jsonrpc.NewRequest(id, question.Method, nilIfEmpty(question.Params)), question.Deliberate) {
+	if !c.Say(jsonrpc.NewRequest(id, request.Method, nilIfEmpty(request.Params)), request.Deliberate) {
 		return Received{}, false
 	}
 	return c.Session.Until(mark, AnswerTo(id))
 }
 
-// statePrefix is what the requestState of Inquire begins with; the number of the
-// question follows.
-const statePrefix = "question "
+// statePrefix is what the requestState of SendRequests begins with; the number of the
+// request follows.
+const statePrefix = "request "
 
-// inquireByResult keeps in the requestState which question was asked last.
-func (c *Call) inquireByResult(questions []Question) bool {
+// requestByResult keeps in the requestState which request was asked last.
+func (c *Call) requestByResult(requests []ServerRequest) bool {
 	asked := 0
 	if state, there := c.Params()["requestState"].(string); there {
 		number, isOurs := strings.CutPrefix(state, statePrefix)
 		var err error
-		if asked, err = strconv.Atoi(number); err != nil || !isOurs || asked < 1 || asked > len(questions) {
+		if asked, err = strconv.Atoi(number); err != nil || !isOurs || asked < 1 || asked > len(requests) {
 			c.refuse(http.StatusOK, jsonrpc.InvalidParams, "this requestState was never given", nil)
 			return false
 		}
@@ -69,10 +69,10 @@ func (c *Call) inquireByResult(questions []Question) bool {
 		c.refuse(http.StatusOK, jsonrpc.InvalidParams, "the requestState is missing", nil)
 		return false
 	}
-	if asked == len(questions) {
+	if asked == len(requests) {
 		return true
 	}
-	next := questions[asked]
+	next := requests[asked]
 	request := Object{"method": next.Method}
 	if next.Params != nil {
 		request["params"] = next.Params
@@ -85,17 +85,17 @@ func (c *Call) inquireByResult(questions []Question) bool {
 	return false
 }
 
-// MayAsk tells whether the client has declared what it takes to answer a question.
-func (c *Call) MayAsk(question Question) bool {
-	switch question.Method {
+// MayAsk tells whether the client has declared what it takes to answer a request.
+func (c *Call) MayAsk(request ServerRequest) bool {
+	switch request.Method {
 	case "roots/list":
 		return c.Declares("roots")
 	case "sampling/createMessage":
-		_, lends := question.Params["tools"]
+		_, lends := request.Params["tools"]
 		return c.Declares("sampling") && (!lends || c.Declares("sampling", "tools"))
 	case "elicitation/create":
 		modes, _ := c.Declared()["elicitation"].(Object)
-		mode, named := question.Params["mode"].(string)
+		mode, named := request.Params["mode"].(string)
 		if !named {
 			mode = mcp.FormMode
 		}
