@@ -53,7 +53,7 @@ func (c *Call) SendRequest(request ServerRequest) (Received, bool) {
 
 // statePrefix is what the requestState of SendRequests begins with; the number of the
 // request follows.
-const statePrefix = "request "
+const statePrefix = "question "
 
 // requestByResult keeps in the requestState which request was asked last.
 func (c *Call) requestByResult(requests []ServerRequest) bool {

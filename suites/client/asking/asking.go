@@ -60,7 +60,9 @@ func (q *ServerRequest) MustEnd(ctx context.Context) {
 }
 
 // Since returns what the server asked for by a method since the call began.
-func (q *ServerRequest) Since(method string) []conform.ServerRequest { return q.server.ServerRequests(q.mark, method) }
+func (q *ServerRequest) Since(method string) []conform.ServerRequest {
+	return q.server.ServerRequests(q.mark, method)
+}
 
 // GiveUp leaves the question unanswered: it cancels the call that waits for the
 // answer. In the stateless era none does.

@@ -295,7 +295,9 @@ func visiting() {
 			for _, fetched := range client.Fetched() {
 				client.BlameEvent(fetched, Mismatch{Wanted: "no request for the URL", Found: fetched.Note})
 			}
-			handled := func(request AnsweredRequest) bool { return request.Answered() && len(client.AskedAfter(request.Answer)) > 0 }
+			handled := func(request AnsweredRequest) bool {
+				return request.Answered() && len(client.AskedAfter(request.Answer)) > 0
+			}
 			if !Observed(slices.ContainsFunc(visits, handled)) {
 				client.NeverBut("the client did not answer a request to open a URL, and go on", method)
 			}

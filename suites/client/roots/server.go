@@ -116,8 +116,8 @@ func sessionOf(ctx context.Context, answer scripted.Answer) *Server {
 // it asked by itself.
 type question struct {
 	server *Server
-	call   *scripted.Pending // of the handshake era
-	asked  *asking.ServerRequest  // of the stateless era
+	call   *scripted.Pending     // of the handshake era
+	asked  *asking.ServerRequest // of the stateless era
 }
 
 const hint = "name a tool that asks for roots in mcpconform.yaml: provocations: {roots: {tool: NAME}}"
