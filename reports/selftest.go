@@ -18,7 +18,7 @@ func SelftestSchema() []byte { return slices.Clone(selftestSchema) }
 const SelftestFormat = 1
 
 // Selftest is what the checks and rules said about a good target over whose wire
-// faults and variations were laid: the matrix of faults and checks, and what is
+// faults and variations were injected: the matrix of faults and checks, and what is
 // wrong in it. It is one versioned JSON document.
 type Selftest struct {
 	Format      int           `json:"format"` // always SelftestFormat
@@ -39,7 +39,7 @@ type Selftest struct {
 	Errors      []string      `json:"errors,omitempty"`      // failures of the harness itself
 }
 
-// SelftestLeg is how the target fares on a leg when nothing is laid over it.
+// SelftestLeg is how the target fares on a leg when nothing is injected into it.
 type SelftestLeg struct {
 	Role      string   `json:"role"`
 	Revision  string   `json:"revision"`

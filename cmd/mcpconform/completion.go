@@ -86,7 +86,7 @@ func expressions(roles ...string) values {
 	return values{possible, true}
 }
 
-// faultIDs are those of the faults and variations that can be laid over the wire of
+// faultIDs are those of the faults and variations that can be injected into the traffic of
 // the reference that plays a role.
 func faultIDs(role string) values {
 	return values{of: func(string) []string {

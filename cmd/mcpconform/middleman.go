@@ -22,28 +22,28 @@ import (
 // newMiddleman stands between this process's standard streams and a server that it
 // starts. A selftest over a real implementation starts it in the server's place.
 func newMiddleman() *cobra.Command {
-	lay := &layFlags{}
+	inject := &injectFlags{}
 	command := &cobra.Command{
 		Use:    "middleman [--fault ID | --fault FILE#ID] -- COMMAND ARG...",
-		Short:  "Lay a fault over the standard input and output of a server",
+		Short:  "Inject a fault into the standard input and output of a server",
 		Hidden: true,
 		RunE: func(command *cobra.Command, arguments []string) error {
 			if command.ArgsLenAtDash() != 0 || len(arguments) == 0 {
 				return usageError("middleman needs -- and the command that starts the server")
 			}
-			laying, err := lay.laying(protocol.ServerRole)
+			injection, err := inject.injection(protocol.ServerRole)
 			if err != nil {
 				return err
 			}
 			exit, err := fault.ServeCommand(target.Command{Args: arguments}, standardStreams(), takeSignals(),
-				fault.StdioOptions{Laying: laying})
+				fault.StdioOptions{Injection: injection})
 			if err != nil {
 				return &runner.TargetError{Reason: err.Error()}
 			}
 			return endLike(exit)
 		},
 	}
-	lay.add(command.Flags())
+	inject.add(command.Flags())
 	return command
 }
 
@@ -71,13 +71,13 @@ func endLike(exit target.Exit) error {
 	return &exitError{status: exit.Code}
 }
 
-// layFlags say what is laid over a wire.
-type layFlags struct {
+// injectFlags say what is injected into traffic.
+type injectFlags struct {
 	faults         []string
 	watch, matched string
 }
 
-func (f *layFlags) add(flags *pflag.FlagSet) {
+func (f *injectFlags) add(flags *pflag.FlagSet) {
 	flags.StringArrayVar(&f.faults, "fault", nil, "with the fault or variation `ID` of the fixtures, or one of a file by FILE#ID; may be given several times")
 	flags.StringVar(&f.watch, selftest.WatchFlag, "", "only look for the faults of a `FILE`")
 	flags.StringVar(&f.matched, selftest.MatchedFlag, "", "append the ids of those that matched to a `FILE`")
@@ -86,42 +86,42 @@ func (f *layFlags) add(flags *pflag.FlagSet) {
 	}
 }
 
-// laying is what is laid over the wire of a target that plays a role. Defects of the
+// injection is what is injected into the traffic of a target that plays a role. Defects of the
 // reference may be given by their names.
-func (f *layFlags) laying(role string, defects ...string) (fault.Laying, error) {
-	var laying fault.Laying
+func (f *injectFlags) injection(role string, defects ...string) (fault.Injection, error) {
+	var injection fault.Injection
 	for _, name := range f.faults {
 		if slices.Contains(defects, name) {
-			laying.Faults = append(laying.Faults, &fault.Fault{ID: name, Role: role, Switch: name})
+			injection.Faults = append(injection.Faults, &fault.Fault{ID: name, Role: role, Switch: name})
 			continue
 		}
 		one, err := fault.Find(fixtures.Wire, name)
 		if err != nil {
-			return laying, usageError("--fault %s: %s%s", name, err, nearest.Hint(name, defects))
+			return injection, usageError("--fault %s: %s%s", name, err, nearest.Hint(name, defects))
 		}
 		if plays := cmp.Or(one.Role, protocol.ServerRole); plays != role {
-			return laying, usageError("--fault %s is one of a %s: give it to mcpconform reference %s", name, plays, plays)
+			return injection, usageError("--fault %s is one of a %s: give it to mcpconform reference %s", name, plays, plays)
 		}
-		laying.Faults = append(laying.Faults, one)
+		injection.Faults = append(injection.Faults, one)
 	}
 	if f.watch != "" {
 		text, err := os.ReadFile(f.watch)
 		if err == nil {
-			laying.Watched, err = fault.Parse(f.watch, text)
+			injection.Watched, err = fault.Parse(f.watch, text)
 		}
 		if err != nil {
-			return laying, usageError("--%s: %s", selftest.WatchFlag, err)
+			return injection, usageError("--%s: %s", selftest.WatchFlag, err)
 		}
 	}
 	if f.matched != "" {
-		laying.Matched = selftest.Tell(f.matched)
+		injection.Matched = selftest.Tell(f.matched)
 	}
-	return laying, nil
+	return injection, nil
 }
 
 // defectOf is the defect of the reference that one of the faults names; "" for none.
-func defectOf(laying fault.Laying, defects []string) (defect string, err error) {
-	for _, one := range laying.Faults {
+func defectOf(injection fault.Injection, defects []string) (defect string, err error) {
+	for _, one := range injection.Faults {
 		switch {
 		case one.Switch == "":
 		case !slices.Contains(defects, one.Switch):

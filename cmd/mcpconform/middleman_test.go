@@ -210,7 +210,7 @@ func TestReferenceWithAFaultOverHTTP(t *testing.T) {
 	}
 }
 
-// A client over whose wire something is laid asks for what it does not mean, over
+// A client into whose traffic something is injected asks for what it does not mean, over
 // both transports.
 func TestReferenceClientWithAFault(t *testing.T) {
 	t.Parallel()

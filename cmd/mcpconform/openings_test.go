@@ -32,7 +32,7 @@ var ofBothEras = map[string]string{
 	"initialize-accepted-at-2026-07-28": "a server without a handshake refuses initialize",
 }
 
-// opened is a fault of the opening, and the leg that it is laid over.
+// opened is a fault of the opening, and the leg that it is injected into.
 type opened struct {
 	fault *fault.Fault
 	leg   conform.Leg

@@ -34,7 +34,7 @@ func newReference() *cobra.Command {
 type referenceFlags struct {
 	stdio, verbose, attached bool
 	listen, revisions        string
-	lay                      layFlags
+	inject                   injectFlags
 }
 
 func newReferenceServer() *cobra.Command {
@@ -49,7 +49,7 @@ func newReferenceServer() *cobra.Command {
 	flags.BoolVar(&f.stdio, "stdio", false, "speak over standard input and output")
 	flags.StringVar(&f.listen, "listen", "", "serve Streamable HTTP at `ADDR`, HOST:PORT; port 0 takes a free one")
 	flags.StringVar(&f.revisions, "revision", "", "speak only `R`[,R]; default: all that it knows")
-	f.lay.add(flags)
+	f.inject.add(flags)
 	flags.BoolVarP(&f.verbose, "verbose", "v", false, "log to standard error")
 	flags.BoolVar(&f.attached, runner.AttachedFlag, false, "end when standard input ends")
 	_ = flags.MarkHidden(runner.AttachedFlag) // it stands there
@@ -61,26 +61,26 @@ func (f *referenceFlags) run(command *cobra.Command) error {
 	if f.stdio == (f.listen != "") {
 		return usageError("reference server needs one of --stdio and --listen ADDR, such as --listen 127.0.0.1:8080")
 	}
-	laying, err := f.lay.laying(protocol.ServerRole)
+	injection, err := f.inject.injection(protocol.ServerRole)
 	if err != nil {
 		return err
 	}
-	reference, err := f.reference(laying)
+	reference, err := f.reference(injection)
 	if err != nil {
 		return err
 	}
 	if f.stdio {
-		return serveStdio(command.Context(), reference, laying)
+		return serveStdio(command.Context(), reference, injection)
 	}
 	ctx := command.Context()
 	if f.attached {
 		ctx = untilInputEnds(ctx, os.Stdin)
 	}
-	return serveHTTP(ctx, command.OutOrStdout(), reference, f.listen, laying)
+	return serveHTTP(ctx, command.OutOrStdout(), reference, f.listen, injection)
 }
 
 // reference makes the server, with the defect that a fault may name.
-func (f *referenceFlags) reference(laying fault.Laying) (*server.Server, error) {
+func (f *referenceFlags) reference(injection fault.Injection) (*server.Server, error) {
 	options := server.Options{}
 	if f.verbose {
 		options.Log = os.Stderr
@@ -93,7 +93,7 @@ func (f *referenceFlags) reference(laying fault.Laying) (*server.Server, error) 
 			}
 		}
 	}
-	defect, err := defectOf(laying, server.Defects())
+	defect, err := defectOf(injection, server.Defects())
 	if err != nil {
 		return nil, err
 	}
@@ -102,11 +102,11 @@ func (f *referenceFlags) reference(laying fault.Laying) (*server.Server, error) 
 }
 
 // serveStdio speaks over the standard streams of this process.
-func serveStdio(ctx context.Context, reference *server.Server, laying fault.Laying) error {
-	if laying.None() {
+func serveStdio(ctx context.Context, reference *server.Server, injection fault.Injection) error {
+	if injection.None() {
 		return reference.ServeStdio(ctx, os.Stdin, os.Stdout)
 	}
-	err := fault.ServeStdio(reference.ServeStdio, standardStreams(), takeSignals(), fault.StdioOptions{Laying: laying})
+	err := fault.ServeStdio(reference.ServeStdio, standardStreams(), takeSignals(), fault.StdioOptions{Injection: injection})
 	return exitAsMade(err)
 }
 
@@ -131,7 +131,7 @@ func untilInputEnds(ctx context.Context, input io.Reader) context.Context {
 
 // serveHTTP says where it listens on the first line of standard output, so
 // that a program that took a free port can read it.
-func serveHTTP(ctx context.Context, out io.Writer, reference *server.Server, address string, laying fault.Laying) error {
+func serveHTTP(ctx context.Context, out io.Writer, reference *server.Server, address string, injection fault.Injection) error {
 	host, _, err := net.SplitHostPort(address)
 	if err != nil {
 		return usageError("--listen %q must be HOST:PORT, such as 127.0.0.1:8080", address)
@@ -150,8 +150,8 @@ func serveHTTP(ctx context.Context, out io.Writer, reference *server.Server, add
 	if _, err := fmt.Fprintf(out, "listening on http://%s/mcp\n", net.JoinHostPort(host, port)); err != nil {
 		return err
 	}
-	if laying.None() {
+	if injection.None() {
 		return reference.Serve(ctx, listener)
 	}
-	return exitAsMade(fault.ServeHTTP(ctx, listener, reference.Serve, laying))
+	return exitAsMade(fault.ServeHTTP(ctx, listener, reference.Serve, injection))
 }

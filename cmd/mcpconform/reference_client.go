@@ -20,7 +20,7 @@ import (
 type referenceClientFlags struct {
 	verbose  bool
 	revision string
-	lay      layFlags
+	inject   injectFlags
 }
 
 func newReferenceClient() *cobra.Command {
@@ -39,7 +39,7 @@ steps it connects, lists whatever the server has, and leaves.`,
 	flags := command.Flags()
 	flags.SetInterspersed(false) // those of the server are its own
 	flags.StringVar(&f.revision, "revision", "", "ask for `R`; default: that of "+runner.RevisionVariable+", or the newest")
-	f.lay.add(flags)
+	f.inject.add(flags)
 	flags.BoolVarP(&f.verbose, "verbose", "v", false, "log to standard error")
 	completes(command, map[string]values{"revision": oneOf(protocol.Checked()...), "fault": faultIDs(protocol.ClientRole)})
 	return command
@@ -50,14 +50,14 @@ func (f *referenceClientFlags) run(command *cobra.Command, arguments []string) e
 	if err != nil {
 		return err
 	}
-	laying, err := f.lay.laying(protocol.ClientRole, client.Defects()...)
+	injection, err := f.inject.injection(protocol.ClientRole, client.Defects()...)
 	if err != nil {
 		return err
 	}
-	if _, err := defectOf(laying, client.Defects()); err != nil {
+	if _, err := defectOf(injection, client.Defects()); err != nil {
 		return err
 	}
-	options, stop, err := selftest.Spoil(options, laying)
+	options, stop, err := selftest.Spoil(options, injection)
 	if err != nil {
 		return err
 	}

@@ -20,7 +20,7 @@ func newSelftest() *cobra.Command {
 	command := &cobra.Command{
 		Use:   "selftest [flags] [--peer URL | -- COMMAND ARG...]",
 		Short: "Prove every check by faults that it must find",
-		Long: `Selftest lays every fault over the wire of the reference, one at a time, and
+		Long: `Selftest injects every fault into the traffic of the reference, one at a time, and
 demands that exactly the checks and rules of the requirements that it breaks fail;
 and every legal variation, of which it demands that no verdict changes. Over
 another server, given by --peer or a command, it tells which faults are caught
@@ -33,7 +33,7 @@ there.`,
 		RunE: func(command *cobra.Command, arguments []string) error { return s.selftest(command, arguments, role) },
 	}
 	flags := command.Flags()
-	flags.StringVar(&s.URL, "peer", "", "lay the same over the server at a `URL` instead of the reference")
+	flags.StringVar(&s.URL, "peer", "", "inject the same into the traffic of the server at a `URL` instead of the reference")
 	flags.StringVar(&role, "role", "", "only checks of a `ROLE`, server or client; default: of both")
 	flags.StringVar(&s.Filter, "filter", "", "only what matches `EXPR`: the id of a fault, or of what it breaks "+filterHelp)
 	flags.StringVar(&s.shardText, "shard", "", shardHelp)

@@ -4,7 +4,7 @@ import "testing"
 
 func TestAliasesHoldBothWays(t *testing.T) {
 	t.Parallel()
-	wire := laid(t, "  when: {response-to: make}\n  do: [{alias: {at: /result/thing, names: [a, a, b]}}]")
+	wire := injected(t, "  when: {response-to: make}\n  do: [{alias: {at: /result/thing, names: [a, a, b]}}]")
 	became := pass(wire,
 		`>{"id":1,"method":"make"}`, `<{"id":1,"result":{"thing":"x1"}}`,
 		`>{"id":2,"method":"make"}`, `<{"id":2,"result":{"thing":"x2"}}`,
@@ -33,7 +33,7 @@ func TestAliasesHoldBothWays(t *testing.T) {
 
 func TestAliasesLeaveEmptyMessagesAsTheyAre(t *testing.T) {
 	t.Parallel()
-	wire := laid(t, "  when: {response-to: make}\n  do: [{alias: {at: /result/thing, names: [a]}}]")
+	wire := injected(t, "  when: {response-to: make}\n  do: [{alias: {at: /result/thing, names: [a]}}]")
 	pass(wire, `>{"id":1,"method":"make"}`, `<{"id":1,"result":{"thing":"x1"}}`)
 	if steps := wire.Message(Passage{Direction: Out, Raw: []byte{}, Carried: "post"}); len(steps) != 1 || steps[0].Message == nil {
 		t.Errorf("found %+v", steps)

@@ -46,7 +46,7 @@ func asking(t *testing.T) (came chan string, url string) {
 // ofClient is a change of what a client says.
 func ofClient(when, do string) string { return "  role: client\n" + one(when, do) }
 
-// A server gets what a client over whose wire something is laid would say, and the
+// A server gets what a client into whose traffic something is injected would say, and the
 // client does not notice.
 func TestHTTPClients(t *testing.T) {
 	t.Parallel()
@@ -78,7 +78,7 @@ func TestHTTPClients(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			came, url := asking(t)
-			front, stop, err := fault.Front(url, fault.HTTPOptions{Laying: laying(t, test.change)})
+			front, stop, err := fault.Front(url, fault.HTTPOptions{Injection: injection(t, test.change)})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -105,7 +105,7 @@ func TestHTTPClients(t *testing.T) {
 func TestHTTPClientsHold(t *testing.T) {
 	t.Parallel()
 	came, url := asking(t)
-	front, stop, err := fault.Front(url, fault.HTTPOptions{Laying: laying(t, ofClient("kind: notification", "{hold: {method: ping}}"))})
+	front, stop, err := fault.Front(url, fault.HTTPOptions{Injection: injection(t, ofClient("kind: notification", "{hold: {method: ping}}"))})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -124,7 +124,7 @@ func TestHTTPClientsHold(t *testing.T) {
 	t.Error("what was held never came")
 }
 
-// A server that a client has started hears what was laid over the wire of a client.
+// A server that a client has started hears what was injected into the traffic of a client.
 func TestStdioClients(t *testing.T) {
 	t.Parallel()
 	both := call + "\n" + ready + "\n"
@@ -143,7 +143,7 @@ func TestStdioClients(t *testing.T) {
 			t.Parallel()
 			input, toServer := io.Pipe()
 			fromServer, output := io.Pipe()
-			client, stop := fault.Through(fault.Pipes{In: toServer, Out: fromServer}, fault.StdioOptions{Laying: laying(t, test.change)})
+			client, stop := fault.Through(fault.Pipes{In: toServer, Out: fromServer}, fault.StdioOptions{Injection: injection(t, test.change)})
 			defer stop()
 			if _, err := fmt.Fprint(client.In, call+"\n"+ready+"\n"); err == nil {
 				_ = client.In.Close()
@@ -165,7 +165,7 @@ func TestThroughEnds(t *testing.T) {
 	t.Parallel()
 	input, toServer := io.Pipe()
 	fromServer, _ := io.Pipe()
-	client, stop := fault.Through(fault.Pipes{In: toServer, Out: fromServer}, fault.StdioOptions{Laying: laying(t, ofClient("method: ping", "{hang: true}"))})
+	client, stop := fault.Through(fault.Pipes{In: toServer, Out: fromServer}, fault.StdioOptions{Injection: injection(t, ofClient("method: ping", "{hang: true}"))})
 	go func() { _, _ = io.WriteString(client.In, ping+"\n"+ping+"\n") }()
 	if line, err := bufio.NewReader(input).ReadString('\n'); err != nil || line != ping+"\n" {
 		t.Errorf("the server hears %q, %v", line, err)
@@ -182,7 +182,7 @@ func TestFrontEndsWhenAllHasCome(t *testing.T) {
 	t.Parallel()
 	for range 20 {
 		came, url := asking(t)
-		front, stop, err := fault.Front(url, fault.HTTPOptions{Laying: laying(t, ofClient("method: ping", "{send: {jsonrpc: '2.0', method: x}}, {request: {method: DELETE}}"))})
+		front, stop, err := fault.Front(url, fault.HTTPOptions{Injection: injection(t, ofClient("method: ping", "{send: {jsonrpc: '2.0', method: x}}, {request: {method: DELETE}}"))})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -199,7 +199,7 @@ func TestFrontEndsWhenAllHasCome(t *testing.T) {
 func TestHTTPClientsLeave(t *testing.T) {
 	t.Parallel()
 	came, url := asking(t)
-	front, stop, err := fault.Front(url, fault.HTTPOptions{Laying: watching(t)})
+	front, stop, err := fault.Front(url, fault.HTTPOptions{Injection: watching(t)})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -31,7 +31,7 @@ func TestMessagesOfClients(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			if became := pass(laid(t, "  role: client\n"+one.change), one.messages...); became != one.become {
+			if became := pass(injected(t, "  role: client\n"+one.change), one.messages...); became != one.become {
 				t.Errorf("wanted\n%s\nfound\n%s", one.become, became)
 			}
 		})
@@ -40,7 +40,7 @@ func TestMessagesOfClients(t *testing.T) {
 
 func TestHeadsOfClients(t *testing.T) {
 	t.Parallel()
-	wire := laid(t, "  role: client\n  when: {http: {method: POST}}\n  do: [{header: {Accept: null}}]")
+	wire := injected(t, "  role: client\n  when: {http: {method: POST}}\n  do: [{header: {Accept: null}}]")
 	if plan := wire.Head(Head{Direction: In, Method: "POST"}); len(plan.Header) != 1 {
 		t.Errorf("found %+v", plan)
 	}

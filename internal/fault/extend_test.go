@@ -32,7 +32,7 @@ func TestExtend(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			wire := fault.NewWire(fault.Laying{Faults: faults})
+			wire := fault.NewWire(fault.Injection{Faults: faults})
 			wire.Message(fault.Passage{Direction: fault.In, Raw: []byte(test.asked)})
 			steps := wire.Message(fault.Passage{Direction: fault.Out, Raw: []byte(test.said)})
 			before, after := sizes(t, test.said), sizes(t, string(steps[0].Message))

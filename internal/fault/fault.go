@@ -1,4 +1,4 @@
-// Package fault lays deliberate changes over the wire between two peers: faults,
+// Package fault injects deliberate changes into the traffic between two peers: faults,
 // which break one requirement and must be noticed, and variations, which are
 // legal and must not be. Both are data; fixtures/faults and fixtures/variations
 // have them, and Load reads them.
@@ -33,9 +33,9 @@ type Fault struct {
 	Passes map[string]string `yaml:"passes"`
 	// Role of the target; "server" when it is empty.
 	Role string `yaml:"role"`
-	// Revision to lay it over; "" for the newest at which what it breaks stands.
+	// Revision to inject it at; "" for the newest at which what it breaks stands.
 	Revision string `yaml:"revision"`
-	// Transport to lay it over, "stdio" or "http"; "" for http, unless what it
+	// Transport to inject it into, "stdio" or "http"; "" for http, unless what it
 	// breaks applies to stdio alone.
 	Transport string `yaml:"transport"`
 	// Switch names a defect of the reference, for what no change of the wire can

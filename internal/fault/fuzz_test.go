@@ -36,7 +36,7 @@ func passages(more ...[]byte) []fault.Passage {
 }
 
 // FuzzParse shows that every error tells its place, and that whatever is read can
-// be laid over a wire.
+// be injected into traffic.
 func FuzzParse(f *testing.F) {
 	for _, seed := range []string{
 		"- id: a\n  says: x\n  breaks: [a.b]\n  when: {response-to: initialize}\n  do: [{replace: /result/protocolVersion, with: {$asked: /params/protocolVersion}}]\n",
@@ -61,7 +61,7 @@ func FuzzParse(f *testing.F) {
 			}
 			return
 		}
-		wire := fault.NewWire(fault.Laying{Faults: faults})
+		wire := fault.NewWire(fault.Injection{Faults: faults})
 		for _, passage := range passages() {
 			wire.Message(passage)
 			wire.Head(fault.Head{Direction: passage.Direction, Method: "POST", Status: 200})
@@ -73,7 +73,7 @@ func FuzzParse(f *testing.F) {
 // FuzzMessage shows that whatever a peer says can pass under each of the faults
 // and variations, and that without any it passes as it came.
 func FuzzMessage(f *testing.F) {
-	var laid []*fault.Fault
+	var injected []*fault.Fault
 	for _, folder := range []string{fixtures.Faults, fixtures.Variations} {
 		files, err := fs.Sub(fixtures.Wire, folder)
 		if err != nil {
@@ -83,7 +83,7 @@ func FuzzMessage(f *testing.F) {
 		if err != nil {
 			f.Fatal(err)
 		}
-		laid = append(laid, some...)
+		injected = append(injected, some...)
 	}
 	for index, seed := range []string{
 		`{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"a","arguments":{"b":[1,2.50,-0,1e400]}}}`,
@@ -91,15 +91,15 @@ func FuzzMessage(f *testing.F) {
 		`{"jsonrpc":"2.0","id":0,"result":{"contents":[{"uri":7}],"messages":[{"content":[]}],"task":{},"_meta":{}}}`,
 		`[{"id":1,"method":7},{}]`, `{"a":1,"a":2}`, "\"\xff\"", ``, `nul`, `{"method":"notifications/progress","params":[]}`,
 	} {
-		for at := range laid {
+		for at := range injected {
 			if at%9 == index {
 				f.Add([]byte(seed), uint16(at))
 			}
 		}
 	}
 	f.Fuzz(func(t *testing.T, message []byte, at uint16) {
-		one := []*fault.Fault{laid[int(at)%len(laid)]}
-		plain, watched, under := fault.NewWire(fault.Laying{}), fault.NewWire(fault.Laying{Watched: one}), fault.NewWire(fault.Laying{Faults: one})
+		one := []*fault.Fault{injected[int(at)%len(injected)]}
+		plain, watched, under := fault.NewWire(fault.Injection{}), fault.NewWire(fault.Injection{Watched: one}), fault.NewWire(fault.Injection{Faults: one})
 		for _, passage := range passages(message, message) {
 			for _, wire := range []*fault.Wire{plain, watched} {
 				steps := wire.Message(passage)

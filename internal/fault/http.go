@@ -18,7 +18,7 @@ import (
 
 // HTTPOptions say what a middleman on HTTP does beside passing on.
 type HTTPOptions struct {
-	Laying Laying
+	Injection Injection
 	// Log returns the record of a connection that begins; nil for no records. It
 	// may be called from several goroutines. What passes is recorded as it came
 	// from either side, before any change.

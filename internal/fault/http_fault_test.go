@@ -73,14 +73,14 @@ func (s *script) received(count int) []string {
 	}
 }
 
-// laying lays changes over a wire.
-func laying(t *testing.T, changes string) fault.Laying {
+// injection makes one of changes.
+func injection(t *testing.T, changes string) fault.Injection {
 	t.Helper()
 	faults, err := fault.Parse("test.yaml", []byte("- id: test\n  says: x\n"+changes))
 	if err != nil {
 		t.Fatal(err)
 	}
-	return fault.Laying{Faults: faults}
+	return fault.Injection{Faults: faults}
 }
 
 // faulty stands a middleman with changes before a script.
@@ -89,7 +89,7 @@ func faulty(t *testing.T, changes string) (*script, string) {
 	target := newScript()
 	served := httptest.NewServer(target)
 	t.Cleanup(served.CloseClientConnections)
-	return target, before(t, served.Listener.Addr().String(), fault.HTTPOptions{Laying: laying(t, changes)})
+	return target, before(t, served.Listener.Addr().String(), fault.HTTPOptions{Injection: injection(t, changes)})
 }
 
 const (

@@ -43,10 +43,10 @@ func TestHTTPPassesRequestsAsTheyCame(t *testing.T) {
 			if direct.Status != http.StatusOK || direct.Body == "" {
 				t.Fatalf("without a middleman: %+v", direct)
 			}
-			for _, laying := range []fault.Laying{{}, watching(t)} {
-				through := ask(t, before(t, address, fault.HTTPOptions{Laying: laying}), request)
+			for _, injection := range []fault.Injection{{}, watching(t)} {
+				through := ask(t, before(t, address, fault.HTTPOptions{Injection: injection}), request)
 				if direct.Body != through.Body {
-					t.Errorf("unread %t: direct\n%sthrough\n%s", laying.None(), direct.Body, through.Body)
+					t.Errorf("unread %t: direct\n%sthrough\n%s", injection.None(), direct.Body, through.Body)
 				}
 			}
 		})
@@ -57,10 +57,10 @@ func TestHTTPPassesRequestsAsTheyCame(t *testing.T) {
 // everything.
 func inBothWays(t *testing.T, test func(t *testing.T, options fault.HTTPOptions)) {
 	t.Helper()
-	for name, laying := range map[string]fault.Laying{"unread": {}, "read": watching(t)} {
+	for name, injection := range map[string]fault.Injection{"unread": {}, "read": watching(t)} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			test(t, fault.HTTPOptions{Laying: laying})
+			test(t, fault.HTTPOptions{Injection: injection})
 		})
 	}
 }
@@ -221,7 +221,7 @@ func TestHTTPPassesWhatIsTooLong(t *testing.T) {
 		w.Header().Set("Content-Type", "application/json")
 		_, _ = w.Write(body)
 	})
-	options := fault.HTTPOptions{Laying: watching(t)}
+	options := fault.HTTPOptions{Injection: watching(t)}
 	options.Limits.Message = 1 << 20
 	message := `{"jsonrpc":"2.0","id":1,"result":"` + strings.Repeat("x", size) + `"}`
 	response := open(t.Context(), t, http.MethodPost, before(t, address, options), message)

@@ -190,7 +190,7 @@ func TestHTTPHangs(t *testing.T) {
 	served := httptest.NewServer(target)
 	t.Cleanup(served.CloseClientConnections)
 	middleman, err := fault.NewHTTP(served.URL, fault.HTTPOptions{
-		Laying: laying(t, one("direction: in, method: ping", "{hang: true, place: before}")),
+		Injection: injection(t, one("direction: in, method: ping", "{hang: true, place: before}")),
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -212,7 +212,7 @@ func TestHTTPExits(t *testing.T) {
 	t.Cleanup(served.CloseClientConnections)
 	exits := make(chan int, 1)
 	address := before(t, served.Listener.Addr().String(), fault.HTTPOptions{
-		Laying: laying(t, one("direction: in, method: ping", "{exit: 3, place: before}")), Exit: func(status int) { exits <- status },
+		Injection: injection(t, one("direction: in, method: ping", "{exit: 3, place: before}")), Exit: func(status int) { exits <- status },
 	})
 	listening := open(t.Context(), t, http.MethodGet, address, "")
 	piece(t, listening, ": welcome\n\n")
@@ -261,11 +261,11 @@ func (l *logs) lines() []string {
 
 func TestHTTPRecords(t *testing.T) {
 	t.Parallel()
-	for _, laying := range []fault.Laying{{}, watching(t)} {
+	for _, injection := range []fault.Injection{{}, watching(t)} {
 		served := httptest.NewServer(newScript())
 		t.Cleanup(served.CloseClientConnections)
 		var logs logs
-		address := before(t, served.Listener.Addr().String(), fault.HTTPOptions{Laying: laying, Log: logs.open})
+		address := before(t, served.Listener.Addr().String(), fault.HTTPOptions{Injection: injection, Log: logs.open})
 		session := begin(t, address)
 		ask(t, address, post(ready, inSession(session)))
 		ask(t, address, post(call, inSession(session)))
@@ -298,7 +298,7 @@ func TestHTTPRecords(t *testing.T) {
 			"connection-2 post-1 server end complete",
 		}
 		if diff := cmp.Diff(want, lines); diff != "" {
-			t.Errorf("unread %t: wanted - found +\n%s", laying.None(), diff)
+			t.Errorf("unread %t: wanted - found +\n%s", injection.None(), diff)
 		}
 	}
 }

@@ -52,7 +52,7 @@ func TestHTTPSaysOnSubscriptions(t *testing.T) {
 	served := httptest.NewServer(http.HandlerFunc(listening))
 	t.Cleanup(served.CloseClientConnections)
 	address := before(t, served.Listener.Addr().String(), fault.HTTPOptions{
-		Laying: laying(t, one("direction: in, method: ping", "{send: {x: 1}, direction: out, stream: get}")),
+		Injection: injection(t, one("direction: in, method: ping", "{send: {x: 1}, direction: out, stream: get}")),
 	})
 	stream := open(t.Context(), t, http.MethodPost, address,
 		`{"jsonrpc":"2.0","id":7,"method":"subscriptions/listen"}`, strings.SplitN(stateless, ": ", 2)...)
@@ -85,7 +85,7 @@ func TestHTTPMirrorsWhatItChanges(t *testing.T) {
 				got <- []string{r.Header.Get("Mcp-Method"), r.Header.Get("Mcp-Name")}
 			}))
 			t.Cleanup(served.Close)
-			address := before(t, served.Listener.Addr().String(), fault.HTTPOptions{Laying: laying(t, test.change)})
+			address := before(t, served.Listener.Addr().String(), fault.HTTPOptions{Injection: injection(t, test.change)})
 			ask(t, address, post(asked, append([]string{stateless}, test.sent...)...))
 			if found := <-got; !slices.Equal(found, test.got) {
 				t.Errorf("the target gets %q, wanted %q", found, test.got)

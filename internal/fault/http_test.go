@@ -145,15 +145,15 @@ func TestHTTPPassesEverythingAsItCame(t *testing.T) {
 			t.Parallel()
 			address := rawServer(t, answer)
 			direct := ask(t, address, post(ping))
-			for _, laying := range []fault.Laying{{}, watching(t)} {
-				through := ask(t, before(t, address, fault.HTTPOptions{Laying: laying}), post(ping))
-				if !laying.None() && strings.HasPrefix(name, "odd events") { // other line ends
+			for _, injection := range []fault.Injection{{}, watching(t)} {
+				through := ask(t, before(t, address, fault.HTTPOptions{Injection: injection}), post(ping))
+				if !injection.None() && strings.HasPrefix(name, "odd events") { // other line ends
 					direct.Body, direct.Length = plainEvents, -1
 					through.Header.Del("Content-Length")
 					direct.Header.Del("Content-Length")
 				}
 				if diff := cmp.Diff(direct, through); diff != "" {
-					t.Errorf("unread %t: direct - through +\n%s", laying.None(), diff)
+					t.Errorf("unread %t: direct - through +\n%s", injection.None(), diff)
 				}
 			}
 		})

@@ -16,7 +16,7 @@ import (
 // answer passes the response of the target on.
 func (e *exchange) answer(out *outgoing, response *http.Response) error {
 	e.reply.is(response.StatusCode, response.Header)
-	if e.http.options.Laying.None() {
+	if e.http.options.Injection.None() {
 		return e.passUnread(response, response.Body)
 	}
 	a := &answer{exchange: e, response: response, said: out.said, asked: out.method, as: out.as}

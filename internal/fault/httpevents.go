@@ -135,7 +135,7 @@ func (a *answer) collectFrom(carried string, event *transport.Event) error {
 // answer to a request of some method, may change the head of that stream, which
 // must then wait for the first message.
 func (w *Wire) changesHeads(carried, asked string) bool {
-	return slices.ContainsFunc(w.laid, func(one *change) bool {
+	return slices.ContainsFunc(w.injected, func(one *change) bool {
 		match := one.found.match
 		if !one.acts || !match.aboutMessage() || match.direction() != Out {
 			return false

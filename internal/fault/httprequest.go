@@ -55,7 +55,7 @@ func mirror(header http.Header, name string, from http.Header) {
 	}
 }
 
-// receive reads the request and does what is laid over it. It returns nil when
+// receive reads the request and does what is injected into it. It returns nil when
 // the request is answered already.
 func (e *exchange) receive() (*outgoing, error) {
 	r := e.request
@@ -63,7 +63,7 @@ func (e *exchange) receive() (*outgoing, error) {
 	if given, id := out.header.Get(sessionHeader), e.connection.sessionID(); given != "" && given != id {
 		out.header.Set(sessionHeader, id) // the client was told another
 	}
-	if e.http.options.Laying.None() {
+	if e.http.options.Injection.None() {
 		if e.connection.log != nil && r.Method == http.MethodPost {
 			out.body = &tapped{r.Body, e.bodyTap(protocol.Client, r.ContentLength)}
 		}
@@ -96,7 +96,7 @@ type inbox struct {
 	*exchange
 	out      *outgoing
 	plan     HeadPlan
-	ofClient bool   // what is laid is of a client
+	ofClient bool   // what is injected is of a client
 	body     []byte // as it came
 	kind     jsonrpc.Kind
 	passed   bool // the request goes to the target

@@ -109,7 +109,7 @@ type connection struct {
 }
 
 func (h *HTTP) newConnection(number int) *connection {
-	c := &connection{wire: NewWire(h.options.Laying), count: map[string]int{}, listened: make(chan struct{})}
+	c := &connection{wire: NewWire(h.options.Injection), count: map[string]int{}, listened: make(chan struct{})}
 	c.alive, c.hang = context.WithCancel(context.Background())
 	if h.options.Log != nil {
 		c.log = h.options.Log(fmt.Sprintf("connection-%d", number))

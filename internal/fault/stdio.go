@@ -34,7 +34,7 @@ type Pipes struct {
 
 // StdioOptions say what a middleman on stdio does beside passing on.
 type StdioOptions struct {
-	Laying Laying
+	Injection Injection
 	// Log is the record of the connection; nil for none. What passes is recorded
 	// as it came from either side, before any change.
 	Log *transcript.Log
@@ -55,7 +55,7 @@ type stdio struct {
 	target Pipes
 	limit  int
 	wire   *Wire
-	unread bool // nothing is laid over the wire
+	unread bool // nothing is injected into the traffic
 	log    *transcript.Log
 
 	lanes map[Direction]*lane
@@ -74,7 +74,7 @@ func newStdio(peer Peer, target Pipes, options StdioOptions) *stdio {
 	}
 	s := &stdio{
 		peer: peer, target: target, limit: options.Limits.Message,
-		wire: NewWire(options.Laying), unread: options.Laying.None(), log: options.Log,
+		wire: NewWire(options.Injection), unread: options.Injection.None(), log: options.Log,
 		lanes: map[Direction]*lane{In: newLane(peer.In, target.In), Out: newLane(target.Out, peer.Out)},
 		hung:  make(chan struct{}),
 	}
@@ -165,7 +165,7 @@ const (
 )
 
 // event says that something happens to the target's process. It reports whether
-// the target must not notice; done is closed when all that is laid over the event
+// the target must not notice; done is closed when all that is injected into the event
 // is done.
 func (s *stdio) event(event string) (ignored bool, done <-chan struct{}) {
 	steps, ignored := s.wire.Process(event)

@@ -76,12 +76,12 @@ func TestStdioPassesEverythingAsItCame(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			for _, laying := range []fault.Laying{{}, watching(t)} {
-				d := speak(t, echo, fault.StdioOptions{Laying: laying, Limits: transport.Limits{Message: 100_000}})
+			for _, injection := range []fault.Injection{{}, watching(t)} {
+				d := speak(t, echo, fault.StdioOptions{Injection: injection, Limits: transport.Limits{Message: 100_000}})
 				d.say(text)
 				found, err := io.ReadAll(d.out)
 				if err != nil || string(found) != text {
-					t.Errorf("unread %t: %.200q became %.200q, %v", laying.None(), text, found, err)
+					t.Errorf("unread %t: %.200q became %.200q, %v", injection.None(), text, found, err)
 				}
 				if err := <-d.over; err != nil {
 					t.Error(err)
@@ -91,17 +91,17 @@ func TestStdioPassesEverythingAsItCame(t *testing.T) {
 	}
 }
 
-// Lines pass when they are whole, and bytes as they come when nothing is laid over.
+// Lines pass when they are whole, and bytes as they come when nothing is injected.
 func TestStdioPassesAtOnce(t *testing.T) {
 	t.Parallel()
 	for _, test := range []struct {
-		laying fault.Laying
-		pieces []string
+		injection fault.Injection
+		pieces    []string
 	}{
-		{fault.Laying{}, []string{"{", "}", "\n", "x"}},
+		{fault.Injection{}, []string{"{", "}", "\n", "x"}},
 		{watching(t), []string{ping + "\n", "\n", call + "\n"}},
 	} {
-		d := speak(t, echo, fault.StdioOptions{Laying: test.laying})
+		d := speak(t, echo, fault.StdioOptions{Injection: test.injection})
 		for _, text := range test.pieces {
 			if _, err := io.WriteString(d.in, text); err != nil {
 				t.Fatal(err)
@@ -188,7 +188,7 @@ func TestStdioChanges(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			server := &lines{}
-			d := speak(t, server.serve, fault.StdioOptions{Laying: laying(t, test.change)})
+			d := speak(t, server.serve, fault.StdioOptions{Injection: injection(t, test.change)})
 			d.say(both)
 			out, err := io.ReadAll(d.out)
 			if err != nil {
@@ -229,7 +229,7 @@ func byLine(text string) string {
 func TestStdioSignals(t *testing.T) {
 	t.Parallel()
 	server := &lines{}
-	d := speak(t, server.serve, fault.StdioOptions{Laying: laying(t, one("process: terminate", `{write: "stopping\n"}`))})
+	d := speak(t, server.serve, fault.StdioOptions{Injection: injection(t, one("process: terminate", `{write: "stopping\n"}`))})
 	go func() { d.signals <- syscall.SIGTERM }()
 	piece(t, d.out, "stopping\n")
 	if err := <-d.over; !errors.Is(err, errTerminated) {
@@ -240,7 +240,7 @@ func TestStdioSignals(t *testing.T) {
 func TestStdioIgnoresSignals(t *testing.T) {
 	t.Parallel()
 	server := &lines{}
-	d := speak(t, server.serve, fault.StdioOptions{Laying: laying(t, one("process: terminate", "{ignore: true}"))})
+	d := speak(t, server.serve, fault.StdioOptions{Injection: injection(t, one("process: terminate", "{ignore: true}"))})
 	d.signals <- syscall.SIGTERM
 	if _, err := io.WriteString(d.in, ping+"\n"); err != nil {
 		t.Fatal(err)
@@ -251,7 +251,7 @@ func TestStdioIgnoresSignals(t *testing.T) {
 func TestStdioIgnoresTheEndOfItsInput(t *testing.T) {
 	t.Parallel()
 	server := &lines{}
-	d := speak(t, server.serve, fault.StdioOptions{Laying: laying(t, one("process: input-closed", `{write: "so what\n"}, {ignore: true}`))})
+	d := speak(t, server.serve, fault.StdioOptions{Injection: injection(t, one("process: input-closed", `{write: "so what\n"}, {ignore: true}`))})
 	d.say("")
 	piece(t, d.out, "so what\n")
 	d.signals <- syscall.SIGTERM
@@ -263,7 +263,7 @@ func TestStdioIgnoresTheEndOfItsInput(t *testing.T) {
 func TestStdioHangs(t *testing.T) {
 	t.Parallel()
 	server := &lines{}
-	d := speak(t, server.serve, fault.StdioOptions{Laying: laying(t, one("response-to: ping", "{hang: true}"))})
+	d := speak(t, server.serve, fault.StdioOptions{Injection: injection(t, one("response-to: ping", "{hang: true}"))})
 	go func() { _, _ = io.WriteString(d.in, ping+"\n"+hello+"\n") }() // and its input stays open
 	piece(t, d.out, answer+"\n")
 	d.signals <- syscall.SIGTERM // which ends also what hangs
@@ -277,10 +277,10 @@ func TestStdioHangs(t *testing.T) {
 
 func TestStdioRecords(t *testing.T) {
 	t.Parallel()
-	for _, laying := range []fault.Laying{{}, watching(t)} {
+	for _, injection := range []fault.Injection{{}, watching(t)} {
 		log := transcript.NewLog("test")
 		server := &lines{}
-		d := speak(t, server.serve, fault.StdioOptions{Laying: laying, Log: log, Limits: transport.Limits{Message: 200}})
+		d := speak(t, server.serve, fault.StdioOptions{Injection: injection, Log: log, Limits: transport.Limits{Message: 200}})
 		d.say(call + "\n" + strings.Repeat("x", 300) + "\nhalf")
 		if _, err := io.ReadAll(d.out); err != nil {
 			t.Error(err)
@@ -306,7 +306,7 @@ func TestStdioRecords(t *testing.T) {
 			},
 		}
 		if diff := cmp.Diff(want, found); diff != "" {
-			t.Errorf("unread %t: wanted - found +\n%s", laying.None(), diff)
+			t.Errorf("unread %t: wanted - found +\n%s", injection.None(), diff)
 		}
 	}
 }

@@ -69,7 +69,7 @@ func ownOptions() fault.StdioOptions {
 	if err != nil {
 		panic(err)
 	}
-	return fault.StdioOptions{Laying: fault.Laying{Watched: faults}}
+	return fault.StdioOptions{Injection: fault.Injection{Watched: faults}}
 }
 
 // reference serves the reference server over HTTP.
@@ -89,14 +89,14 @@ const watched = `
   do: [{drop: true}]
 `
 
-// watching is a laying that changes nothing and reads everything.
-func watching(t *testing.T) fault.Laying {
+// watching is an injection that changes nothing and reads everything.
+func watching(t *testing.T) fault.Injection {
 	t.Helper()
 	faults, err := fault.Parse("watched.yaml", []byte(watched))
 	if err != nil {
 		t.Fatal(err)
 	}
-	return fault.Laying{Watched: faults}
+	return fault.Injection{Watched: faults}
 }
 
 // verdicts are those of a whole run.
@@ -145,9 +145,9 @@ func TestSameVerdictsThroughHTTP(t *testing.T) {
 		t.Skip("whole runs are for tests that are not short")
 	}
 	direct := verdicts(t, runner.Options{URL: reference(t), Transports: []string{protocol.HTTP}})
-	for name, laying := range map[string]fault.Laying{"unread": {}, "read": watching(t)} {
+	for name, injection := range map[string]fault.Injection{"unread": {}, "read": watching(t)} {
 		t.Run(name, func(t *testing.T) {
-			middleman, err := fault.NewHTTP(reference(t), fault.HTTPOptions{Laying: laying})
+			middleman, err := fault.NewHTTP(reference(t), fault.HTTPOptions{Injection: injection})
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -8,22 +8,22 @@ import (
 	"github.com/mcpconform/mcpconform/internal/jsonrpc"
 )
 
-// Laying says what is laid over a wire.
-type Laying struct {
-	// Faults are what is done, in their order. All of a laying are of one role.
+// Injection says what is injected into traffic.
+type Injection struct {
+	// Faults are what is done, in their order. All of an injection are of one role.
 	Faults []*Fault
 	// Watched are only looked for: what they would have matched is told.
 	Watched []*Fault
-	// Matched is told of each match, laid or watched; nil for nobody. It may be
+	// Matched is told of each match, injected or watched; nil for nobody. It may be
 	// called from several goroutines.
 	Matched func(*Fault)
 }
 
-// None tells that nothing is laid over the wire and nothing watched: everything
+// None tells that nothing is injected into the traffic and nothing watched: everything
 // can be passed on unread.
-func (l Laying) None() bool { return len(l.Faults) == 0 && len(l.Watched) == 0 }
+func (l Injection) None() bool { return len(l.Faults) == 0 && len(l.Watched) == 0 }
 
-func (l Laying) ofClient() bool {
+func (l Injection) ofClient() bool {
 	return slices.ContainsFunc(slices.Concat(l.Faults, l.Watched), (*Fault).ofClient)
 }
 
@@ -31,14 +31,14 @@ func (l Laying) ofClient() bool {
 // it decides what becomes of each message and event. Over HTTP a connection is a
 // session, or one exchange that belongs to none. It is safe for concurrent use.
 type Wire struct {
-	laying Laying
-	from   Direction // the way of what the target says
+	injection Injection
+	from      Direction // the way of what the target says
 
-	mu    sync.Mutex
-	open  map[asking]*jsonrpc.Message // requests that passed, by who sent them
-	order []asking                    // of open, oldest first
-	laid  []*change
-	gates []*gate
+	mu       sync.Mutex
+	open     map[asking]*jsonrpc.Message // requests that passed, by who sent them
+	order    []asking                    // of open, oldest first
+	injected []*change
+	gates    []*gate
 
 	inputs  map[string]string // methods of requests for input, by key
 	aliases aliases
@@ -68,23 +68,23 @@ type gate struct {
 }
 
 // NewWire begins a connection.
-func NewWire(laying Laying) *Wire {
-	w := &Wire{laying: laying, from: Out, open: map[asking]*jsonrpc.Message{}, inputs: map[string]string{}}
-	if laying.ofClient() {
+func NewWire(injection Injection) *Wire {
+	w := &Wire{injection: injection, from: Out, open: map[asking]*jsonrpc.Message{}, inputs: map[string]string{}}
+	if injection.ofClient() {
 		w.from = In
 	}
-	for _, fault := range laying.Faults {
-		w.lay(fault, true)
+	for _, fault := range injection.Faults {
+		w.inject(fault, true)
 	}
-	for _, fault := range laying.Watched {
-		w.lay(fault, false)
+	for _, fault := range injection.Watched {
+		w.inject(fault, false)
 	}
 	return w
 }
 
-func (w *Wire) lay(fault *Fault, acts bool) {
+func (w *Wire) inject(fault *Fault, acts bool) {
 	for _, one := range fault.AllChanges() {
-		w.laid = append(w.laid, &change{fault: fault, acts: acts, found: newFound(one.When), do: one.Do})
+		w.injected = append(w.injected, &change{fault: fault, acts: acts, found: newFound(one.When), do: one.Do})
 	}
 }
 
@@ -99,12 +99,12 @@ func (f *Fault) AllChanges() []Change {
 // matching returns the changes that act on what passes.
 func (w *Wire) matching(fits func(*Match) bool) []*change {
 	var acting []*change
-	for _, one := range w.laid {
+	for _, one := range w.injected {
 		if !one.found.see(fits) {
 			continue
 		}
-		if w.laying.Matched != nil {
-			w.laying.Matched(one.fault)
+		if w.injection.Matched != nil {
+			w.injection.Matched(one.fault)
 		}
 		if one.acts {
 			acting = append(acting, one)
@@ -118,7 +118,7 @@ func (w *Wire) matching(fits func(*Match) bool) []*change {
 func (w *Wire) Message(p Passage) []Step {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if w.laying.None() {
+	if w.injection.None() {
 		return []Step{{Direction: p.Direction, Message: p.Raw}}
 	}
 	if p.Direction != w.from {

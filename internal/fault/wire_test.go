@@ -7,14 +7,14 @@ import (
 	"testing"
 )
 
-// laid begins a connection over which one fault is laid, given as when and do.
-func laid(t *testing.T, text string) *Wire {
+// injected begins a connection into which one fault is injected, given as when and do.
+func injected(t *testing.T, text string) *Wire {
 	t.Helper()
 	faults, err := Parse("f.yaml", []byte("- id: a\n  says: x\n"+text))
 	if err != nil {
 		t.Fatal(err)
 	}
-	return NewWire(Laying{Faults: faults})
+	return NewWire(Injection{Faults: faults})
 }
 
 // pass sends messages over a wire; each begins with > (in) or < (out). What
@@ -111,7 +111,7 @@ func TestMessages(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			if became := pass(laid(t, one.change), one.messages...); became != one.become {
+			if became := pass(injected(t, one.change), one.messages...); became != one.become {
 				t.Errorf("wanted\n%s\nfound\n%s", one.become, became)
 			}
 		})
@@ -144,7 +144,7 @@ func TestRewritingsSayTheSame(t *testing.T) {
 
 func TestHoldOpensWhenTheOtherHasPassed(t *testing.T) {
 	t.Parallel()
-	wire := laid(t, "  when: {response-to: m}\n  do: [{hold: {response-to: n}}]")
+	wire := injected(t, "  when: {response-to: m}\n  do: [{hold: {response-to: n}}]")
 	pass(wire, `>{"id":1,"method":"m"}`, `>{"id":2,"method":"n"}`)
 	steps := wire.Message(Passage{Direction: Out, Raw: []byte(`{"id":1,"result":{}}`)})
 	held := steps[0].Wait.Until
@@ -163,7 +163,7 @@ func TestHoldOpensWhenTheOtherHasPassed(t *testing.T) {
 
 func TestHeads(t *testing.T) {
 	t.Parallel()
-	wire := laid(t, "  when: {http: {method: POST, status: 202, request: {X: {present: true}}}}\n  do: [{status: 200}, {header: {Y: null, Z: a}}]")
+	wire := injected(t, "  when: {http: {method: POST, status: 202, request: {X: {present: true}}}}\n  do: [{status: 200}, {header: {Y: null, Z: a}}]")
 	head := Head{Direction: Out, Method: "POST", Status: 202, Request: http.Header{"X": {"1"}}}
 	if plan := wire.Head(head); plan.Status != 200 || len(plan.Header) != 2 || plan.Header["Y"] != nil || *plan.Header["Z"] != "a" {
 		t.Errorf("found %+v", plan)
@@ -176,7 +176,7 @@ func TestHeads(t *testing.T) {
 
 func TestProcessEvents(t *testing.T) {
 	t.Parallel()
-	wire := laid(t, "  when: {process: terminate}\n  do: [{ignore: true}, {write: bye, to: stderr}]")
+	wire := injected(t, "  when: {process: terminate}\n  do: [{ignore: true}, {write: bye, to: stderr}]")
 	if steps, ignored := wire.Process("terminate"); !ignored || len(steps) != 1 || string(steps[0].Text) != "bye" || !steps[0].Stderr {
 		t.Errorf("found %v, %v", steps, ignored)
 	}
@@ -192,7 +192,7 @@ func TestWatchedFaultsAreToldAndDoNothing(t *testing.T) {
 		t.Fatal(err)
 	}
 	var told []string
-	wire := NewWire(Laying{Watched: faults, Matched: func(fault *Fault) { told = append(told, fault.ID) }})
+	wire := NewWire(Injection{Watched: faults, Matched: func(fault *Fault) { told = append(told, fault.ID) }})
 	if became := pass(wire, `<{"method":"n"}`, `<{"method":"o"}`); became != `<{"method":"n"}`+"\n"+`<{"method":"o"}` || len(told) != 1 {
 		t.Errorf("found %s, told %v", became, told)
 	}

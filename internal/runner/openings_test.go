@@ -21,7 +21,7 @@ import (
 )
 
 // everyTarget has the tests of openings take their time.
-var everyTarget = flag.Bool("all", false, "lay every fault and variation over first contact, not one of so many")
+var everyTarget = flag.Bool("all", false, "inject every fault and variation of first contact, not one of so many")
 
 // oneOpeningOf is how many faults and variations plain tests choose one of.
 const oneOpeningOf = 10
@@ -59,11 +59,11 @@ func laidOver(t *testing.T, one *fault.Fault) (url string, matched *atomic.Bool,
 		return "", matched, stop
 	}
 	_, port, _ := net.SplitHostPort(listener.Addr().String())
-	laying := fault.Laying{Faults: []*fault.Fault{one}, Matched: func(*fault.Fault) { matched.Store(true) }}
+	injection := fault.Injection{Faults: []*fault.Fault{one}, Matched: func(*fault.Fault) { matched.Store(true) }}
 	served := make(chan struct{})
 	go func() {
 		defer close(served)
-		_ = fault.ServeHTTP(ctx, listener, reference.Serve, laying) // that it ends is all that matters
+		_ = fault.ServeHTTP(ctx, listener, reference.Serve, injection) // that it ends is all that matters
 	}()
 	return "http://127.0.0.1:" + port + "/mcp", matched, func() {
 		stop()

@@ -10,7 +10,7 @@ import (
 	"github.com/mcpconform/mcpconform/reports"
 )
 
-// runBases runs the legs without anything laid over them, and tells whether
+// runBases runs the legs without anything injected into them, and tells whether
 // trials can be judged by them.
 func (t *test) runBases(ctx context.Context) bool {
 	watched := map[conform.Leg][]string{}
@@ -42,7 +42,7 @@ func (t *test) runBases(ctx context.Context) bool {
 	return len(t.report.Errors) == 0 && ctx.Err() == nil && (t.peer || t.report.Holds())
 }
 
-// legs that something is laid over, in a fixed order.
+// legs that something is injected into, in a fixed order.
 func (t *test) legs() []conform.Leg {
 	var legs []conform.Leg
 	for leg := range t.bases {

@@ -23,8 +23,8 @@ import (
 var clientTimeouts = client.Timeouts{Exit: time.Second, Reconnect: 100 * time.Millisecond}
 
 // launch has the reference client play a scenario within this process, with something
-// laid over its wire.
-func launch(ctx context.Context, invocation scenario.Invocation, laying fault.Laying) (scenario.Exit, error) {
+// injected into its traffic.
+func launch(ctx context.Context, invocation scenario.Invocation, injection fault.Injection) (scenario.Exit, error) {
 	var told bytes.Buffer
 	options := client.Options{
 		URL: invocation.URL, Steps: invocation.Steps, Revision: invocation.Revision,
@@ -35,7 +35,7 @@ func launch(ctx context.Context, invocation scenario.Invocation, laying fault.La
 	if invocation.Socket != "" {
 		options.Dial = func(context.Context) (client.Process, error) { return spawned.begin(invocation.Socket), nil }
 	}
-	options, stop, err := Spoil(options, laying)
+	options, stop, err := Spoil(options, injection)
 	if err != nil {
 		return scenario.Exit{}, err
 	}
@@ -48,23 +48,23 @@ func launch(ctx context.Context, invocation scenario.Invocation, laying fault.La
 	return exit, nil
 }
 
-// Spoil makes a reference client that is good a bad one: it lays faults over its
+// Spoil makes a reference client that is good a bad one: it injects faults into its
 // wire, and gives it the defect that one of them may name. stop ends what stands
 // between.
-func Spoil(options client.Options, laying fault.Laying) (spoilt client.Options, stop func(), err error) {
+func Spoil(options client.Options, injection fault.Injection) (spoilt client.Options, stop func(), err error) {
 	stop = func() {}
-	for _, one := range laying.Faults {
+	for _, one := range injection.Faults {
 		if one.Switch != "" {
 			options.Defect = one.Switch
 		}
 	}
 	switch {
-	case laying.None():
+	case injection.None():
 	case options.URL != "":
-		options.URL, stop, err = fault.Front(options.URL, fault.HTTPOptions{Laying: laying})
+		options.URL, stop, err = fault.Front(options.URL, fault.HTTPOptions{Injection: injection})
 	default:
 		var all middlemen
-		options.Dial, stop = all.before(starter(options), laying), all.stop
+		options.Dial, stop = all.before(starter(options), injection), all.stop
 		options.Command = nil
 	}
 	return options, stop, err
@@ -86,13 +86,13 @@ type middlemen struct {
 	stops []func()
 }
 
-func (m *middlemen) before(start func(context.Context) (client.Process, error), laying fault.Laying) func(context.Context) (client.Process, error) {
+func (m *middlemen) before(start func(context.Context) (client.Process, error), injection fault.Injection) func(context.Context) (client.Process, error) {
 	return func(ctx context.Context) (client.Process, error) {
 		process, err := start(ctx)
 		if err != nil {
 			return nil, err
 		}
-		pipes, stop := fault.Through(fault.Pipes{In: process, Out: output{process}}, fault.StdioOptions{Laying: laying})
+		pipes, stop := fault.Through(fault.Pipes{In: process, Out: output{process}}, fault.StdioOptions{Injection: injection})
 		m.mu.Lock()
 		defer m.mu.Unlock()
 		m.stops = append(m.stops, stop)
@@ -108,7 +108,7 @@ func (m *middlemen) stop() {
 	}
 }
 
-// spoilt is a server over whose standard input and output something is laid.
+// spoilt is a server into whose standard input and output something is injected.
 type spoilt struct {
 	client.Process
 	pipes fault.Pipes

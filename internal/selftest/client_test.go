@@ -14,13 +14,13 @@ import (
 	"github.com/mcpconform/mcpconform/internal/scripted"
 )
 
-// acting has the reference client play the meeting, with something laid over its wire.
-func acting(t *testing.T, leg conform.Leg, laying fault.Laying) *scenario.Recording {
+// acting has the reference client play the meeting, with something injected into its traffic.
+func acting(t *testing.T, leg conform.Leg, injection fault.Injection) *scenario.Recording {
 	t.Helper()
 	environment := &conform.Environment{
 		Leg: leg, Target: scripted.Target{Transport: leg.Transport, Reply: reliable},
 		Launch: func(ctx context.Context, invocation scenario.Invocation) (scenario.Exit, error) {
-			return launch(ctx, invocation, laying)
+			return launch(ctx, invocation, injection)
 		},
 	}
 	recording, logs, err := environment.Driver().Run(t.Context(), scenario.Meeting)
@@ -75,9 +75,9 @@ func TestLaunch(t *testing.T) {
 			var matched []string
 			tell := func(one *fault.Fault) { matched = append(matched, one.ID) }
 
-			alone := acting(t, leg, fault.Laying{})
-			watched := acting(t, leg, fault.Laying{Watched: parse(t, change), Matched: tell})
-			changed := acting(t, leg, fault.Laying{Faults: parse(t, change)})
+			alone := acting(t, leg, fault.Injection{})
+			watched := acting(t, leg, fault.Injection{Watched: parse(t, change), Matched: tell})
+			changed := acting(t, leg, fault.Injection{Faults: parse(t, change)})
 
 			for _, one := range []*scenario.Recording{alone, watched, changed} {
 				if exit := one.Exit; exit.Failed || exit.Ended || !strings.Contains(string(exit.Output), `"step":3,"outcome":"done"`) {
@@ -100,11 +100,11 @@ func TestLaunch(t *testing.T) {
 func TestLaunchWithADefect(t *testing.T) {
 	t.Parallel()
 	leg := conform.Leg{Role: protocol.ClientRole, Revision: "2025-11-25", Transport: protocol.Stdio}
-	recording := acting(t, leg, fault.Laying{Faults: parse(t, "  switch: never-cancels\n")})
+	recording := acting(t, leg, fault.Injection{Faults: parse(t, "  switch: never-cancels\n")})
 	if text := said(recording, leg); !strings.Contains(text, "tools/call") {
 		t.Errorf("it says\n%s", text)
 	}
-	exit, err := launch(t.Context(), scenario.Invocation{URL: "http://127.0.0.1:1"}, fault.Laying{Faults: parse(t, "  switch: unheard-of\n")})
+	exit, err := launch(t.Context(), scenario.Invocation{URL: "http://127.0.0.1:1"}, fault.Injection{Faults: parse(t, "  switch: unheard-of\n")})
 	if err != nil || !exit.Failed || !strings.Contains(string(exit.Stderr), "unheard-of") {
 		t.Errorf("a defect that there is not: %+v, %v", exit, err)
 	}

@@ -24,13 +24,13 @@ import (
 	"github.com/mcpconform/mcpconform/reports"
 )
 
-// layer is a fault or variation, and the leg that it is laid over.
+// layer is a fault or variation, and the leg that it is injected into.
 type layer struct {
 	*fault.Fault
 	kind     string // of trial
 	leg      conform.Leg
 	also     []string // that stands on the leg, sorted
-	shared   bool     // it is laid over another leg, too
+	shared   bool     // it is injected into another leg, too
 	labels   []string // that a filter sees
 	problems []error  // with what it says of itself
 }
@@ -38,7 +38,7 @@ type layer struct {
 // place is where it is written, as seen from the root of the repository.
 func (l layer) place() string { return fmt.Sprintf("%s:%d", path.Join("fixtures", l.File), l.Line) }
 
-// role of the target that it is laid over.
+// role of the target that it is injected into.
 func (l layer) role() string { return cmp.Or(l.Role, protocol.ServerRole) }
 
 // side is a role at a revision: what the checks of a target depend on.
@@ -108,10 +108,10 @@ func readLayers(files fs.FS) ([]layer, error) {
 	return layers, nil
 }
 
-// declare finds out where each is laid, and whether what it says of requirements
-// holds: what does not is kept with it. One that holds in both eras is laid twice.
+// declare finds out where each is injected, and whether what it says of requirements
+// holds: what does not is kept with it. One that holds in both eras is injected twice.
 func (d declarations) declare(layers []layer) []layer {
-	var laid []layer
+	var injected []layer
 	for _, one := range layers {
 		wrong := func(format string, values ...any) {
 			one.problems = append(one.problems, fmt.Errorf("%s: %s: %s", one.place(), one.ID, fmt.Sprintf(format, values...)))
@@ -127,7 +127,7 @@ func (d declarations) declare(layers []layer) []layer {
 		}
 		if len(legs) == 0 {
 			one.labels = d.labels(&one)
-			laid = append(laid, one)
+			injected = append(injected, one)
 		}
 		for _, leg := range legs {
 			here := one
@@ -136,10 +136,10 @@ func (d declarations) declare(layers []layer) []layer {
 				here.problems = append(here.problems, fmt.Errorf("%s: %s: %s", here.place(), here.ID, fmt.Sprintf(format, values...)))
 			})
 			here.labels = d.labels(&here)
-			laid = append(laid, here)
+			injected = append(injected, here)
 		}
 	}
-	return laid
+	return injected
 }
 
 // problems joins all that is wrong.
@@ -168,7 +168,7 @@ func (d declarations) consistent(one *layer, wrong complaint) {
 	case one.kind == reports.KindFault && one.Silences:
 		wrong("silences is for variations: what a fault silences is counted")
 	case one.kind == reports.KindFault && one.Alone:
-		wrong("alone is for variations: every fault is laid alone")
+		wrong("alone is for variations: every fault is injected alone")
 	case one.kind == reports.KindVariation && len(one.Breaks)+len(one.AlsoBreaks) > 0:
 		wrong("a variation breaks nothing; what does belongs into fixtures/%s", fixtures.Faults)
 	}

@@ -66,7 +66,7 @@ func TestDeclarations(t *testing.T) {
 		}
 		for _, one := range layers {
 			if one.leg.Transport == "" || !slices.Contains(d.revisions, one.leg.Revision) || !slices.Contains(one.labels, one.ID) {
-				t.Errorf("%s: %s is laid over %q, labels %v", one.place(), one.ID, one.leg.Name(), one.labels)
+				t.Errorf("%s: %s is injected into %q, labels %v", one.place(), one.ID, one.leg.Name(), one.labels)
 			}
 		}
 	})
@@ -130,7 +130,7 @@ func where(t *testing.T, d declarations) {
 			found = append(found, layer.leg.Name())
 		}
 		if !slices.Equal(found, one.legs) || layers[0].shared != (len(one.legs) > 1) {
-			t.Errorf("%s: laid over %q, wanted %q", name, found, one.legs)
+			t.Errorf("%s: injected into %q, wanted %q", name, found, one.legs)
 		}
 	}
 }

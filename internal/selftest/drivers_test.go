@@ -148,7 +148,7 @@ func (h habit) launch(ctx context.Context, invocation scenario.Invocation) (scen
 	if invocation.Steps, err = json.Marshal(kept); err != nil {
 		return scenario.Exit{}, err
 	}
-	exit, err := launch(ctx, invocation, fault.Laying{})
+	exit, err := launch(ctx, invocation, fault.Injection{})
 	exit.Output = h.told(steps, positions, exit.Output)
 	if h.exits != 0 && !exit.Ended {
 		exit.Status, exit.Failed = fmt.Sprintf("exited with status %d", h.exits), true

@@ -14,7 +14,7 @@ import (
 	"github.com/mcpconform/mcpconform/reports"
 )
 
-// base is a leg as it is when nothing is laid over the wire.
+// base is a leg as it is when nothing is injected into the traffic.
 type base struct {
 	leg       conform.Leg
 	survey    *survey.Survey
@@ -102,7 +102,7 @@ type trial struct {
 	filter  string   // that they all match
 	touched int
 	parts   int
-	members []trial // of variations that are laid at once
+	members []trial // of variations that are injected at once
 	// hopeless: the target has nothing of what it changes
 	hopeless bool
 }
@@ -151,8 +151,8 @@ func (t trial) meets() bool {
 	return !t.hopeless && t.base.note == "" && (t.Switch != "" || t.contact() || t.touched > 0)
 }
 
-// lays are the ids of what is laid over the wire.
-func (t trial) lays() []string {
+// injects are the ids of what is injected into the traffic.
+func (t trial) injects() []string {
 	if len(t.members) == 0 {
 		return []string{t.ID}
 	}
@@ -165,7 +165,7 @@ func (t trial) lays() []string {
 
 // contact tells whether first contact met it.
 func (t trial) contact() bool {
-	return slices.ContainsFunc(t.lays(), func(id string) bool { return t.base.met[id] })
+	return slices.ContainsFunc(t.injects(), func(id string) bool { return t.base.met[id] })
 }
 
 func verifies(requirements, ids []string) bool {
@@ -180,7 +180,7 @@ func (t trial) jobs(reply time.Duration) []job {
 	}
 	for part := range jobs {
 		jobs[part] = job{
-			Leg: t.leg, Lay: t.lays(), Known: t.base.survey, Checks: t.checks,
+			Leg: t.leg, Inject: t.injects(), Known: t.base.survey, Checks: t.checks,
 			Contact: t.kind != reports.KindSilence && (t.Switch != "" || t.contact()), Part: part, Parts: t.parts, Reply: reply,
 		}
 		if t.checks == nil { // a switch

@@ -56,7 +56,7 @@ func TestPlan(t *testing.T) {
 			t.Errorf("%s: meets %t, touches %d", name, planned.meets(), planned.touched)
 		}
 		job := planned.jobs(time.Second)[0]
-		if job.Contact != one.contact || !slices.Equal(job.Lay, []string{"a"}) {
+		if job.Contact != one.contact || !slices.Equal(job.Inject, []string{"a"}) {
 			t.Errorf("%s: %+v", name, job)
 		}
 		if job.Filter != one.filter {
@@ -107,7 +107,7 @@ func TestPlanASwitchThatShows(t *testing.T) {
 	}
 }
 
-// Variations are laid at once, but for those that say otherwise. When a verdict
+// Variations are injected at once, but for those that say otherwise. When a verdict
 // changes each is tried by itself.
 func TestVariationsAtOnce(t *testing.T) {
 	t.Parallel()
@@ -133,15 +133,15 @@ func TestVariationsAtOnce(t *testing.T) {
 
 	gathered := tester.gather(trials)
 
-	var lays []string
+	var injects []string
 	for _, one := range gathered {
-		lays = append(lays, strings.Join(one.lays(), " "))
+		injects = append(injects, strings.Join(one.injects(), " "))
 	}
-	if want := []string{"silences", "alone", "fault", "a d g j m p", "b e h k n q", "c f i l o"}; !slices.Equal(lays, want) {
-		t.Fatalf("laid are %q, wanted %q", lays, want)
+	if want := []string{"silences", "alone", "fault", "a d g j m p", "b e h k n q", "c f i l o"}; !slices.Equal(injects, want) {
+		t.Fatalf("injected are %q, wanted %q", injects, want)
 	}
 	first := gathered[3]
-	if !slices.Equal(first.checks, []string{pingAnswers, toolsLists}) || !first.meets() || len(first.jobs(time.Second)[0].Lay) != 6 {
+	if !slices.Equal(first.checks, []string{pingAnswers, toolsLists}) || !first.meets() || len(first.jobs(time.Second)[0].Inject) != 6 {
 		t.Errorf("runs %q", first.checks)
 	}
 	all := map[string]bool{"a": true, "d": true, "g": true, "j": true, "m": true, "p": true}

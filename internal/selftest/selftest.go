@@ -1,4 +1,4 @@
-// Package selftest proves the checks: it lays every fault and every variation
+// Package selftest proves the checks: it injects every fault and every variation
 // over the wire of a good target, and demands that each check and rule fails for
 // exactly the defects that it is there to find.
 package selftest
@@ -67,7 +67,7 @@ const (
 	defaultTimeout = time.Second
 	// patience is how many times longer replies may take then.
 	patience = 5
-	// DefaultDeadline ends a selftest that hangs, with its report. Every fault laid
+	// DefaultDeadline ends a selftest that hangs, with its report. Every fault injected
 	// over one server behind a URL, one after the other, takes most of an hour.
 	DefaultDeadline = 2 * time.Hour
 )

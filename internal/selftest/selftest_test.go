@@ -50,7 +50,7 @@ func testExecutable(t *testing.T) string {
 	return self
 }
 
-// A fault is laid over the reference, and found by the checks that are there for
+// A fault is injected into the reference, and found by the checks that are there for
 // it, and by no other.
 func TestRun(t *testing.T) {
 	found, err := Run(context.Background(), Options{Filter: "ping-answered-with-pong", Workers: 2, Timeout: reliable})
@@ -119,10 +119,10 @@ func TestWorkerDies(t *testing.T) {
 	}
 }
 
-func TestLayingKnowsWhatThereIs(t *testing.T) {
+func TestInjectionKnowsWhatThereIs(t *testing.T) {
 	t.Parallel()
 	w := &worker{layers: map[string]*fault.Fault{}}
-	if said := w.do(t.Context(), job{Lay: []string{"unheard-of"}, Leg: conform.Leg{Transport: protocol.HTTP}}); len(said.Errors) != 1 || !strings.Contains(said.Errors[0], "unheard-of") {
+	if said := w.do(t.Context(), job{Inject: []string{"unheard-of"}, Leg: conform.Leg{Transport: protocol.HTTP}}); len(said.Errors) != 1 || !strings.Contains(said.Errors[0], "unheard-of") {
 		t.Errorf("found %+v", said)
 	}
 }

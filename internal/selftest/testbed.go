@@ -18,10 +18,10 @@ import (
 
 // testbed is a target with something injected into its traffic.
 type testbed struct {
-	target  scripted.Target
-	matched string // file in which its processes tell what matched; "" for none
-	laying  fault.Laying
-	stops   []func()
+	target    scripted.Target
+	matched   string // file in which its processes tell what matched; "" for none
+	injection fault.Injection
+	stops     []func()
 }
 
 func (s *testbed) close() {
@@ -30,40 +30,40 @@ func (s *testbed) close() {
 	}
 }
 
-// laying is what a job lays over the wire.
-func (w *worker) laying(next job, watch *watch) (fault.Laying, error) {
-	laying := fault.Laying{Matched: watch.matched}
-	for _, id := range next.Lay {
+// injection is what a job injects into the traffic.
+func (w *worker) injection(next job, watch *watch) (fault.Injection, error) {
+	injection := fault.Injection{Matched: watch.matched}
+	for _, id := range next.Inject {
 		one, known := w.layers[id]
 		if !known {
-			return laying, fmt.Errorf("there is no fault or variation %q", id)
+			return injection, fmt.Errorf("there is no fault or variation %q", id)
 		}
-		laying.Faults = append(laying.Faults, one)
+		injection.Faults = append(injection.Faults, one)
 	}
 	for _, id := range next.Watch {
-		laying.Watched = append(laying.Watched, w.layers[id])
+		injection.Watched = append(injection.Watched, w.layers[id])
 	}
-	return laying, nil
+	return injection, nil
 }
 
 // testbed makes ready what a job runs against.
 func (w *worker) testbed(next job, watch *watch) (*testbed, error) {
-	laying, err := w.laying(next, watch)
+	injection, err := w.injection(next, watch)
 	if err != nil {
 		return nil, err
 	}
-	s := &testbed{target: scripted.Target{Transport: next.Leg.Transport, Reply: next.Reply}, laying: laying}
+	s := &testbed{target: scripted.Target{Transport: next.Leg.Transport, Reply: next.Reply}, injection: injection}
 	switch {
 	case next.Leg.Role == protocol.ClientRole: // is launched for each scenario
 	case next.Leg.Transport == protocol.Stdio:
-		err = s.process(w.setup, next.Number, laying)
+		err = s.process(w.setup, next.Number, injection)
 	case w.Peer.URL != "":
 		var stop func()
-		if s.target.URL, stop, err = fault.Front(w.Peer.URL, fault.HTTPOptions{Laying: laying}); err == nil {
+		if s.target.URL, stop, err = fault.Front(w.Peer.URL, fault.HTTPOptions{Injection: injection}); err == nil {
 			s.stops = append(s.stops, stop)
 		}
 	default:
-		err = s.reference(laying)
+		err = s.reference(injection)
 	}
 	if err != nil {
 		s.close()
@@ -73,9 +73,9 @@ func (w *worker) testbed(next job, watch *watch) (*testbed, error) {
 }
 
 // reference starts a reference server over HTTP.
-func (s *testbed) reference(laying fault.Laying) error {
+func (s *testbed) reference(injection fault.Injection) error {
 	options := server.Options{}
-	for _, one := range laying.Faults {
+	for _, one := range injection.Faults {
 		options.Defect = one.Switch
 	}
 	reference, err := server.New(options)
@@ -96,7 +96,7 @@ func (s *testbed) reference(laying fault.Laying) error {
 	served := make(chan struct{})
 	go func() {
 		defer close(served)
-		_ = fault.ServeHTTP(ctx, listener, reference.Serve, laying) // that it ends is all that matters
+		_ = fault.ServeHTTP(ctx, listener, reference.Serve, injection) // that it ends is all that matters
 	}()
 	s.stops = append(s.stops, func() {
 		cancel()
@@ -110,21 +110,21 @@ func (s *testbed) reference(laying fault.Laying) error {
 // may take, which must start first.
 const startReplies = 10
 
-// process is the target as a process, with what is laid over its standard input
+// process is the target as a process, with what is injected into its standard input
 // and output.
-func (s *testbed) process(setup setup, number int, laying fault.Laying) error {
+func (s *testbed) process(setup setup, number int, injection fault.Injection) error {
 	name := strconv.Itoa(number)
 	s.matched = filepath.Join(setup.Directory, name+".matched")
 	arguments := []string{"--" + MatchedFlag, s.matched}
-	for _, one := range laying.Faults {
-		file, err := writeFaults(setup.Directory, name+".yaml", laying.Faults)
+	for _, one := range injection.Faults {
+		file, err := writeFaults(setup.Directory, name+".yaml", injection.Faults)
 		if err != nil {
 			return err
 		}
 		arguments = append(arguments, "--fault", file+"#"+one.ID)
 	}
-	if len(laying.Watched) > 0 {
-		file, err := writeFaults(setup.Directory, name+".watched.yaml", laying.Watched)
+	if len(injection.Watched) > 0 {
+		file, err := writeFaults(setup.Directory, name+".watched.yaml", injection.Watched)
 		if err != nil {
 			return err
 		}

@@ -14,7 +14,7 @@ import (
 	"github.com/mcpconform/mcpconform/reports"
 )
 
-// runTrials lays everything over the wire, and again with more patience what
+// runTrials injects everything, and again with more patience what
 // may have gone wrong for the lack of it.
 func (t *test) runTrials(ctx context.Context) {
 	trials := t.planTrials()
@@ -48,7 +48,7 @@ func (t *test) runTrials(ctx context.Context) {
 	})
 }
 
-// planTrials says what is run. What is laid over the legs of several eras and meets
+// planTrials says what is run. What is injected into the legs of several eras and meets
 // nothing on one of them is not for that one. What meets something in the newest is
 // run there as a whole, and in another for what is only there, and for what it breaks.
 func (t *test) planTrials() []trial {
@@ -127,7 +127,7 @@ func (t *trial) widen(declared []runner.Declared) {
 	}
 }
 
-// atOnce is how many variations are laid over a wire at once.
+// atOnce is how many variations are injected into traffic at once.
 const atOnce = 8
 
 // gather puts variations of a leg together, those that stand far from one another,
@@ -175,7 +175,7 @@ func together(members []trial, declared []runner.Declared) trial {
 	return all
 }
 
-// tellAll keeps what became of variations that were laid at once. When anything is
+// tellAll keeps what became of variations that were injected at once. When anything is
 // not as without them it returns them all, to be tried one by one.
 func (t *test) tellAll(together trial, found outcome) (apart []trial) {
 	var said []reports.Trial

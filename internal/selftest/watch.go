@@ -100,7 +100,7 @@ func writeFaults(directory, name string, all []*fault.Fault) (string, error) {
 	}
 	file := filepath.Join(directory, name)
 	if err := os.WriteFile(file, text, 0o600); err != nil {
-		return "", fmt.Errorf("telling a process what to lay over the wire: %w", err)
+		return "", fmt.Errorf("telling a process what to inject into the traffic: %w", err)
 	}
 	return file, nil
 }

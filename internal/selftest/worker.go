@@ -42,9 +42,9 @@ type setup struct {
 type job struct {
 	Number  int
 	Leg     conform.Leg
-	Lay     []string       // ids of what is laid over the wire
+	Inject  []string       // ids of what is injected into the traffic
 	Watch   []string       // ids of what is only looked for
-	Known   *survey.Survey // of the leg without anything laid over it
+	Known   *survey.Survey // of the leg without anything injected into it
 	Contact bool           // first contact is made anew
 	Checks  []string       // to run; nil for all
 	Filter  string         // that they all match
@@ -64,7 +64,7 @@ type done struct {
 	Survey   *survey.Survey
 	Met      map[string][]string // by check, by scenario of a client, or "" for first contact: what matched meanwhile
 	Asked    questions
-	Matched  []string // of what was laid
+	Matched  []string // of what was injected
 	Note     string   // why a peer could not be run on this leg
 	Seconds  float64
 	Errors   []string // of the harness: the job is worth nothing
@@ -162,7 +162,7 @@ func (w *worker) do(ctx context.Context, next job) (said done) {
 		examination.Launch = func(ctx context.Context, invocation scenario.Invocation) (scenario.Exit, error) {
 			turn = invocation.Scenario
 			defer flush()
-			return launch(ctx, invocation, to.laying)
+			return launch(ctx, invocation, to.injection)
 		}
 	} else if len(next.Watch) > 0 {
 		examination.Turn = func(check string) {
@@ -198,7 +198,7 @@ func (w *worker) do(ctx context.Context, next job) (said done) {
 			Check: runner.CheckName(result.Group, result.Text), Kind: result.Kind, Verdict: result.Verdict,
 			Reason: result.Reason, Failures: result.Failures, Seconds: float64(result.Duration),
 		}
-		if one.red() && !w.allows(next.Lay, result.Requirements) {
+		if one.red() && !w.allows(next.Inject, result.Requirements) {
 			one.Exchange = result.Exchange
 		}
 		said.Findings = append(said.Findings, one)
