@@ -369,84 +369,121 @@ func (g *generator) typeOf(merged anySchema) string {
 }
 
 func (g *generator) object(merged anySchema, depth int) (any, error) {
-	properties, _ := merged["properties"].(map[string]any)
-	rest, restricted := merged["additionalProperties"]
-	if !restricted {
-		rest = true
-	}
-	instance := map[string]any{}
-	add := func(name string) error {
-		if _, ok := instance[name]; ok {
-			return nil
-		}
-		schema, ok := properties[name]
-		if !ok {
-			schema = rest
-		}
-		member, err := g.member(name, schema, depth+1)
-		if err != nil {
-			return fmt.Errorf("member %s: %w", quote(name), err)
-		}
-		instance[name] = member
-		return nil
-	}
-
-	wanted, _ := merged["required"].([]any)
-	for _, name := range wanted {
-		if name, ok := name.(string); ok {
-			if err := add(name); err != nil {
-				return nil, err
-			}
-		}
+	made := objectExample{generator: g, schema: merged, depth: depth, rest: true, members: map[string]any{}}
+	made.properties, _ = merged["properties"].(map[string]any)
+	if rest, restricted := merged["additionalProperties"]; restricted {
+		made.rest = rest
 	}
 	least, most := bound(merged["minProperties"], 0), bound(merged["maxProperties"], maxExampleValues)
-	for _, name := range slices.Sorted(maps.Keys(properties)) {
-		needed := len(instance) < least
-		liked := g.ample(depth) && (g.maximal || g.random.IntN(3) == 0)
-		if len(instance) >= most || !needed && !liked {
+	if err := made.addAll(merged["required"]); err != nil {
+		return nil, err
+	}
+	if err := made.addDescribed(least, most); err != nil {
+		return nil, err
+	}
+	if err := made.addDependent(); err != nil {
+		return nil, err
+	}
+	if _, described := made.rest.(map[string]any); described && merged["propertyNames"] == nil && least == 0 && g.ample(depth) {
+		least = min(len(made.members)+1, most) // a map: one entry shows what the others are like
+	}
+	if err := made.addExtra(least); err != nil {
+		return nil, err
+	}
+	return made.members, nil
+}
+
+// objectExample is an object that is being made.
+type objectExample struct {
+	*generator
+
+	schema     anySchema
+	depth      int
+	properties map[string]any // schemas of members
+	rest       any            // schema of all others
+	members    map[string]any
+}
+
+func (o *objectExample) add(name string) error {
+	if _, there := o.members[name]; there {
+		return nil
+	}
+	schema, described := o.properties[name]
+	if !described {
+		schema = o.rest
+	}
+	value, err := o.member(name, schema, o.depth+1)
+	if err != nil {
+		return fmt.Errorf("member %s: %w", quote(name), err)
+	}
+	o.members[name] = value
+	return nil
+}
+
+// addAll adds the members that a list names.
+func (o *objectExample) addAll(names any) error {
+	list, _ := names.([]any)
+	for _, name := range list {
+		if name, isText := name.(string); isText {
+			if err := o.add(name); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// addDescribed adds members that the schema describes: as many as it needs, and others
+// as the generator likes.
+func (o *objectExample) addDescribed(least, most int) error {
+	for _, name := range slices.Sorted(maps.Keys(o.properties)) {
+		needed := len(o.members) < least
+		liked := o.ample(o.depth) && (o.maximal || o.random.IntN(3) == 0)
+		if len(o.members) >= most || !needed && !liked {
 			continue
 		}
-		if err := add(name); err != nil && needed {
-			return nil, err // an optional member for which there is no value is left out
+		if err := o.add(name); err != nil && needed {
+			return err // an optional member for which there is no value is left out
 		}
 	}
-	if dependents, ok := merged["dependentRequired"].(map[string]any); ok {
-		for _, name := range slices.Sorted(maps.Keys(dependents)) {
-			names, _ := dependents[name].([]any)
-			if _, ok := instance[name]; !ok {
-				continue
-			}
-			for _, name := range names {
-				if name, ok := name.(string); ok {
-					if err := add(name); err != nil {
-						return nil, err
-					}
-				}
-			}
+	return nil
+}
+
+// addDependent adds what members need that are there.
+func (o *objectExample) addDependent() error {
+	dependents, _ := o.schema["dependentRequired"].(map[string]any)
+	for _, name := range slices.Sorted(maps.Keys(dependents)) {
+		if _, there := o.members[name]; !there {
+			continue
+		}
+		if err := o.addAll(dependents[name]); err != nil {
+			return err
 		}
 	}
-	if _, described := rest.(map[string]any); described && merged["propertyNames"] == nil && least == 0 && g.ample(depth) {
-		least = min(len(instance)+1, most) // a map: one entry shows what the others are like
-	}
-	for extra := 1; len(instance) < least; extra++ {
+	return nil
+}
+
+// addExtra adds members of other names, until there are enough.
+func (o *objectExample) addExtra(least int) error {
+	for extra := 1; len(o.members) < least; extra++ {
 		name := fmt.Sprintf("member%d", extra)
-		if names, ok := merged["propertyNames"]; ok {
-			made, err := g.value(names, depth+1)
+		if names, restricted := o.schema["propertyNames"]; restricted {
+			made, err := o.value(names, o.depth+1)
 			if err != nil {
-				return nil, err
+				return err
 			}
-			if text, ok := made.(string); ok {
+			if text, isText := made.(string); isText {
 				name = text
 			}
 		}
 		if extra > maxExampleValues {
-			return nil, fmt.Errorf("no %d different names for members found", least)
+			return fmt.Errorf("no %d different names for members found", least)
 		}
-		if err := add(name); err != nil {
-			return nil, err
+		if err := o.add(name); err != nil {
+			return err
 		}
 	}
-	return instance, nil
+	return nil
 }
 
 // member makes the value of a member, as suggested where the schema leaves it open. With odd tries suggestions are not

@@ -246,47 +246,50 @@ func (r *pageReader) addUnder(leadIn, sentence, place run) {
 // flatten returns the text of a block: links reduced to their text, images
 // dropped, emphasis stripped, code marked as such, white space folded.
 func (r *pageReader) flatten(block ast.Node) run {
-	var out run
-	write := func(s []byte, offset int, code bool) {
-		for _, c := range string(s) {
-			if unicode.IsSpace(c) {
-				c = ' '
-				if len(out) == 0 || out[len(out)-1].rune == ' ' {
-					continue
-				}
+	return r.flattened(nil, block, false).trim()
+}
+
+// flattened adds the text of a node.
+func (r *pageReader) flattened(out run, node ast.Node, code bool) run {
+	for child := node.FirstChild(); child != nil; child = child.NextSibling() {
+		switch inline := child.(type) {
+		case *ast.Text:
+			value := inline.Segment.Value(r.source)
+			if !code {
+				value = util.ResolveNumericReferences(util.ResolveEntityNames(util.UnescapePunctuations(value)))
 			}
-			out = append(out, char{rune: c, code: code, offset: offset})
+			out = out.folded(value, inline.Segment.Start, code)
+			if inline.SoftLineBreak() || inline.HardLineBreak() {
+				out = out.folded([]byte(" "), inline.Segment.Stop, code)
+			}
+		case *ast.CodeSpan:
+			out = r.flattened(out, inline, true)
+		case *ast.AutoLink:
+			offset := 0
+			if n := len(out); n > 0 {
+				offset = out[n-1].offset
+			}
+			out = out.folded(inline.Label(r.source), offset, true)
+		case *ast.Image:
+		default:
+			out = r.flattened(out, child, code)
 		}
 	}
-	var walk func(node ast.Node, code bool)
-	walk = func(node ast.Node, code bool) {
-		for child := node.FirstChild(); child != nil; child = child.NextSibling() {
-			switch inline := child.(type) {
-			case *ast.Text:
-				value := inline.Segment.Value(r.source)
-				if !code {
-					value = util.ResolveNumericReferences(util.ResolveEntityNames(util.UnescapePunctuations(value)))
-				}
-				write(value, inline.Segment.Start, code)
-				if inline.SoftLineBreak() || inline.HardLineBreak() {
-					write([]byte(" "), inline.Segment.Stop, code)
-				}
-			case *ast.CodeSpan:
-				walk(inline, true)
-			case *ast.AutoLink:
-				offset := 0
-				if n := len(out); n > 0 {
-					offset = out[n-1].offset
-				}
-				write(inline.Label(r.source), offset, true)
-			case *ast.Image:
-			default:
-				walk(child, code)
+	return out
+}
+
+// folded adds text, each white space in it as one blank.
+func (r run) folded(text []byte, offset int, code bool) run {
+	for _, c := range string(text) {
+		if unicode.IsSpace(c) {
+			c = ' '
+			if len(r) == 0 || r[len(r)-1].rune == ' ' {
+				continue
 			}
 		}
+		r = append(r, char{rune: c, code: code, offset: offset})
 	}
-	walk(block, false)
-	return out.trim()
+	return r
 }
 
 // Slug returns the anchor of a heading, as GitHub makes it, without the

@@ -62,36 +62,45 @@ func alter(value any, parts []string, create bool, change func(container any, pa
 	if len(parts) == 1 {
 		return change(value, parts[0])
 	}
-	changed := false
 	switch container := value.(type) {
 	case map[string]any:
-		names := []string{parts[0]}
-		if _, present := container[parts[0]]; !present && parts[0] == anyPart {
-			names = slices.Sorted(maps.Keys(container))
-		}
-		for _, name := range names {
-			child, present := container[name]
-			if !present {
-				if !create {
-					continue
-				}
-				child = map[string]any{}
-			}
-			if altered, did := alter(child, parts[1:], create, change); did {
-				container[name] = altered
-				changed = true
-			}
-		}
+		return value, alterMembers(container, parts, create, change)
 	case []any:
-		for index := range container {
-			if at, ok := position(parts[0], len(container)); parts[0] != anyPart && (!ok || at != index) {
+		return value, alterElements(container, parts, create, change)
+	}
+	return value, false
+}
+
+func alterMembers(container map[string]any, parts []string, create bool, change func(any, string) (any, bool)) (changed bool) {
+	names := []string{parts[0]}
+	if _, present := container[parts[0]]; !present && parts[0] == anyPart {
+		names = slices.Sorted(maps.Keys(container))
+	}
+	for _, name := range names {
+		child, present := container[name]
+		if !present {
+			if !create {
 				continue
 			}
-			if altered, did := alter(container[index], parts[1:], create, change); did {
-				container[index] = altered
-				changed = true
-			}
+			child = map[string]any{}
+		}
+		if altered, did := alter(child, parts[1:], create, change); did {
+			container[name] = altered
+			changed = true
 		}
 	}
-	return value, changed
+	return changed
+}
+
+func alterElements(container []any, parts []string, create bool, change func(any, string) (any, bool)) (changed bool) {
+	for index := range container {
+		if at, ok := position(parts[0], len(container)); parts[0] != anyPart && (!ok || at != index) {
+			continue
+		}
+		if altered, did := alter(container[index], parts[1:], create, change); did {
+			container[index] = altered
+			changed = true
+		}
+	}
+	return changed
 }

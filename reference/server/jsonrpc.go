@@ -107,29 +107,19 @@ type message struct {
 // to answer with, and the message holds as much as could be read: its kind,
 // since a response is never answered, and its id.
 func parseMessage(raw []byte) (message, *rpcError) {
-	if !utf8.Valid(raw) {
-		return message{}, &rpcError{Code: codeParseError, Message: "Parse error: the message is not UTF-8"}
+	members, refusal := membersOf(raw)
+	if refusal != nil {
+		return message{}, refusal
 	}
-	var members map[string]json.RawMessage
-	if !json.Valid(raw) {
-		return message{}, &rpcError{Code: codeParseError, Message: "Parse error: the message is not JSON"}
-	}
-	if bytes.HasPrefix(bytes.TrimLeft(raw, " \t\r\n"), []byte("[")) {
-		return message{}, invalidRequest("batches are not part of this protocol: send one message at a time")
-	}
-	if json.Unmarshal(raw, &members) != nil || members == nil {
-		return message{}, invalidRequest("a message must be a JSON object")
-	}
-
 	m := message{params: members["params"], result: members["result"]}
 	rawID, hasID := members["id"]
 	if id := requestID(rawID); id.valid() {
 		m.id = id
 	}
-	rawMethod, hasMethod := members["method"]
-	method, methodErr := decodeString(rawMethod)
+	_, hasMethod := members["method"]
+	method, methodErr := decodeString(members["method"])
 	_, hasResult := members["result"]
-	rawError, hasError := members["error"]
+	_, hasError := members["error"]
 	switch {
 	case hasMethod && methodErr == nil && !hasID:
 		m.kind = notification
@@ -146,15 +136,8 @@ func parseMessage(raw []byte) (message, *rpcError) {
 		return m, invalidRequest("the member id must be a string or an integer")
 	}
 	if m.kind == response {
-		if hasResult == hasError {
-			return m, invalidRequest("a response must have either result or error")
-		}
-		if hasError {
-			if err := decode(rawError, &m.err, "error"); err != nil || m.err == nil {
-				return m, invalidRequest("the member error must be an object with code and message")
-			}
-		}
-		return m, nil
+		refusal := m.readResponse(members)
+		return m, refusal
 	}
 	if methodErr != nil {
 		return m, invalidRequest("the member method must be a string")
@@ -164,6 +147,38 @@ func parseMessage(raw []byte) (message, *rpcError) {
 	}
 	m.method = method
 	return m, nil
+}
+
+// membersOf reads the members of a message.
+func membersOf(raw []byte) (members map[string]json.RawMessage, refusal *rpcError) {
+	switch {
+	case !utf8.Valid(raw):
+		return nil, &rpcError{Code: codeParseError, Message: "Parse error: the message is not UTF-8"}
+	case !json.Valid(raw):
+		return nil, &rpcError{Code: codeParseError, Message: "Parse error: the message is not JSON"}
+	case bytes.HasPrefix(bytes.TrimLeft(raw, " \t\r\n"), []byte("[")):
+		return nil, invalidRequest("batches are not part of this protocol: send one message at a time")
+	}
+	if json.Unmarshal(raw, &members) != nil || members == nil {
+		return nil, invalidRequest("a message must be a JSON object")
+	}
+	return members, nil
+}
+
+// readResponse reads what a response says beside its result.
+func (m *message) readResponse(members map[string]json.RawMessage) *rpcError {
+	_, hasResult := members["result"]
+	rawError, hasError := members["error"]
+	if hasResult == hasError {
+		return invalidRequest("a response must have either result or error")
+	}
+	if !hasError {
+		return nil
+	}
+	if err := decode(rawError, &m.err, "error"); err != nil || m.err == nil {
+		return invalidRequest("the member error must be an object with code and message")
+	}
+	return nil
 }
 
 func decodeString(raw json.RawMessage) (string, error) {
