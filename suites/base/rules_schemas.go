@@ -113,7 +113,7 @@ func validResults(conversation *rules.Conversation, reporter *rules.Reporter) {
 		switch payloadOf := creating[tasks.ID(said.Request.ParamsObject())]; {
 		case standard.TaskResult != "" && tasks.AskedFor(said.Request) && tasks.IsCreated(result):
 			report(reporter, said, "/result", known.Validate(standard.TaskResult, result))
-		case method == "creating/result" && payloadOf != "":
+		case method == "tasks/result" && payloadOf != "":
 			report(reporter, said, "/result", known.ValidateResult(payloadOf, result))
 		default:
 			report(reporter, said, "/result", known.ValidateResult(method, result))
