@@ -71,7 +71,8 @@ func (r *Run) unseen(leg *Leg) bool { return leg.Spoken && !r.bad(leg) && !r.fou
 // whole tells whether everything that there is was looked at.
 func (r *Run) whole(leg *Leg) bool {
 	played := leg.Scenarios == nil || leg.Scenarios.Played == leg.Scenarios.All
-	return played && leg.Ended == nil && r.Filter == "" && r.Shard == nil && r.Recorded == nil && r.Interrupted == "" && len(r.Errors) == 0
+	return played && leg.Ended == nil && r.Filter == "" && r.Shard == nil && r.Recorded == nil && r.Interrupted == "" &&
+		len(r.Errors) == 0
 }
 
 // reservation is added to the word that a target conforms where not all of it could be

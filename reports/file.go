@@ -81,7 +81,12 @@ func createBeside(path string) (*os.File, error) {
 	file, err := os.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o644) //nolint:gosec // a report is for everyone
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
-		return nil, fmt.Errorf("cannot write %s: there is no directory %s, create it first: mkdir -p %s", path, filepath.Dir(path), filepath.Dir(path))
+		return nil, fmt.Errorf(
+			"cannot write %s: there is no directory %s, create it first: mkdir -p %s",
+			path,
+			filepath.Dir(path),
+			filepath.Dir(path),
+		)
 	case err != nil:
 		return nil, fmt.Errorf("cannot write %s: %w", path, files.Reason(err))
 	}

@@ -194,7 +194,11 @@ func checkFormat(document jsontext.Value, known int) error {
 		return fmt.Errorf(`/format: expected %d, found %s`, known, shorten(oneLine(head.Format.String()), 40))
 	}
 	if format > known {
-		return fmt.Errorf("/format: the document has format %d and this mcpconform reads format %d: use a newer mcpconform", format, known)
+		return fmt.Errorf(
+			"/format: the document has format %d and this mcpconform reads format %d: use a newer mcpconform",
+			format,
+			known,
+		)
 	}
 	return nil
 }
@@ -240,7 +244,13 @@ func validate(data []byte, schema *jsonschema.Schema) error {
 	if n := len(faults) - 1; n > 0 {
 		more = fmt.Sprintf(" (and %d more)", n)
 	}
-	return fmt.Errorf("line %d, %s: %s%s", lines[first.pointer], place(first.pointer), shorten(oneLine(first.says), 300), more)
+	return fmt.Errorf(
+		"line %d, %s: %s%s",
+		lines[first.pointer],
+		place(first.pointer),
+		shorten(oneLine(first.says), 300),
+		more,
+	)
 }
 
 // findLines sets, for each pointer in lines, the line on which its value begins.
@@ -304,7 +314,12 @@ func shorten(s string, limit int) string {
 	tail := limit / 4
 	head := limit - tail
 	left := len(runes) - limit
-	return fmt.Sprintf("%s … %s left out … %s", string(runes[:head]), plural(left, "character"), string(runes[len(runes)-tail:]))
+	return fmt.Sprintf(
+		"%s … %s left out … %s",
+		string(runes[:head]),
+		plural(left, "character"),
+		string(runes[len(runes)-tail:]),
+	)
 }
 
 // plural writes a number with its noun: "1 check", "2 checks".

@@ -56,7 +56,12 @@ func URLSecrets(text string) []Secret {
 	var secrets []Secret
 	if user := parsed.User; user != nil {
 		password, _ := user.Password()
-		secrets = append(secrets, Secret{Value: user.Username()}, Secret{Value: password}, Secret{Value: user.Username() + ":" + password})
+		secrets = append(
+			secrets,
+			Secret{Value: user.Username()},
+			Secret{Value: password},
+			Secret{Value: user.Username() + ":" + password},
+		)
 	}
 	for pair := range strings.SplitSeq(parsed.RawQuery, "&") {
 		name, written, _ := strings.Cut(pair, "=")
@@ -87,7 +92,10 @@ func NewRedactor(secrets ...Secret) *Redactor {
 		// "Bearer x" and "Basic x" are headers whose second word is the secret.
 		if scheme, rest, found := strings.Cut(s.Value, " "); found && schemes.MatchString(scheme) {
 			r.addValue(strings.TrimSpace(rest))
-			if login, err := base64.StdEncoding.DecodeString(strings.TrimSpace(rest)); err == nil && strings.EqualFold(scheme, "basic") {
+			if login, err := base64.StdEncoding.DecodeString(
+				strings.TrimSpace(rest),
+			); err == nil &&
+				strings.EqualFold(scheme, "basic") {
 				_, password, _ := strings.Cut(string(login), ":")
 				r.addValue(password)
 			}
@@ -145,9 +153,14 @@ var lowerEscapes = regexp.MustCompile(`%[0-9A-F]{2}`)
 func inBase64(value string) []string {
 	var all []string
 	for _, alphabet := range []*base64.Encoding{base64.StdEncoding, base64.URLEncoding} {
-		all = append(all, alphabet.EncodeToString([]byte(value)), alphabet.WithPadding(base64.NoPadding).EncodeToString([]byte(value)))
+		all = append(
+			all,
+			alphabet.EncodeToString([]byte(value)),
+			alphabet.WithPadding(base64.NoPadding).EncodeToString([]byte(value)),
+		)
 		for before := range 3 {
-			encoded := alphabet.WithPadding(base64.NoPadding).EncodeToString([]byte(strings.Repeat("\x00", before) + value))
+			encoded := alphabet.WithPadding(base64.NoPadding).
+				EncodeToString([]byte(strings.Repeat("\x00", before) + value))
 			begin := (before*8 + 5) / 6 // letters that hold a bit of what is before
 			end := (before + len(value)) * 8 / 6
 			if end-begin >= shortestPart {
@@ -278,7 +291,8 @@ func cutParts(text, value string) []span {
 		for end < len(text) && end-at < len(value) && text[end] == value[end-at] {
 			end++
 		}
-		if rest := text[end:]; end-at < len(value) && (rest == "" || strings.HasPrefix(rest, ellipsis) || rest[0] == '"') {
+		if rest := text[end:]; end-at < len(value) &&
+			(rest == "" || strings.HasPrefix(rest, ellipsis) || rest[0] == '"') {
 			spans = append(spans, span{at, end})
 		}
 	}
@@ -361,8 +375,16 @@ var wellKnown = slices.Concat(
 func headers(names string) []pattern {
 	return []pattern{
 		{expression: regexp.MustCompile(`(?is)("(?:` + names + `)"\s*:\s*"` + scheme + `)` + inString)},
-		{expression: regexp.MustCompile(`(?is)("(?:` + names + `)"\s*:\s*\[\s*")` + inString + `(?:"\s*,\s*"` + inString + `)*("\s*\])`)},
-		{expression: regexp.MustCompile(`(?is)(\\"(?:` + names + `)\\"\s*:\s*(?:\[\s*)?\\"` + scheme + `)` + inEscaped)},
+		{
+			expression: regexp.MustCompile(
+				`(?is)("(?:` + names + `)"\s*:\s*\[\s*")` + inString + `(?:"\s*,\s*"` + inString + `)*("\s*\])`,
+			),
+		},
+		{
+			expression: regexp.MustCompile(
+				`(?is)(\\"(?:` + names + `)\\"\s*:\s*(?:\[\s*)?\\"` + scheme + `)` + inEscaped,
+			),
+		},
 		{expression: regexp.MustCompile(`(?i)("(?:` + names + `)\s*[:=]\s*` + scheme + `)[^"\r\n]*`)},
 		{expression: regexp.MustCompile(`(?i)('(?:` + names + `)\s*[:=]\s*` + scheme + `)[^'\r\n]*`)},
 		{expression: regexp.MustCompile(`(?im)((?:^|[^"'a-z0-9_])(?:` + names + `):[ \t]*` + scheme + `)[^\r\n]*`)},
@@ -371,7 +393,11 @@ func headers(names string) []pattern {
 
 // parameter matches one in the query of a URL.
 func parameter(name, value string) pattern {
-	return pattern{expression: regexp.MustCompile(`([?&]` + regexp.QuoteMeta(name) + `=)` + regexp.QuoteMeta(value) + `([^a-zA-Z0-9%+._~-]|$)`)}
+	return pattern{
+		expression: regexp.MustCompile(
+			`([?&]` + regexp.QuoteMeta(name) + `=)` + regexp.QuoteMeta(value) + `([^a-zA-Z0-9%+._~-]|$)`,
+		),
+	}
 }
 
 // keyed matches what stands behind a key: as a JSON member with a string, number

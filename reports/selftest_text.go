@@ -56,7 +56,13 @@ func (t *selftestText) legs(quiet bool) {
 		if leg.Note != "" {
 			text = leg.Note
 		}
-		t.block(leg.Role+" · "+leg.Revision+" · "+leg.Transport+"  ", bold, "without a fault: "+text, plainStyle, fieldLines)
+		t.block(
+			leg.Role+" · "+leg.Revision+" · "+leg.Transport+"  ",
+			bold,
+			"without a fault: "+text,
+			plainStyle,
+			fieldLines,
+		)
 		for _, one := range leg.Red {
 			t.effect(one, "    ", t.verbose || !t.selftest.Peer())
 		}
@@ -78,7 +84,12 @@ func (t *selftestText) trials() {
 			sign, how = mark(Failed), red
 		}
 		right := fmt.Sprintf("%s  %s", word, duration(one.Duration))
-		t.line("  ", t.paint(how, sign+" "), padRight(clip(one.ID, t.width-6-len(right)), t.width-5-len(right)), t.paint(dim, right))
+		t.line(
+			"  ",
+			t.paint(how, sign+" "),
+			padRight(clip(one.ID, t.width-6-len(right)), t.width-5-len(right)),
+			t.paint(dim, right),
+		)
 		skipped := 0
 		for _, effect := range one.Effects {
 			if effect.Verdict == Skipped || effect.Verdict == Passed {
@@ -212,7 +223,10 @@ func (t *selftestText) slowest() {
 	if len(t.selftest.Trials) <= 2*slowShown {
 		return
 	}
-	all := slices.SortedStableFunc(slices.Values(t.selftest.Trials), func(a, b Trial) int { return cmp.Compare(b.Duration, a.Duration) })
+	all := slices.SortedStableFunc(
+		slices.Values(t.selftest.Trials),
+		func(a, b Trial) int { return cmp.Compare(b.Duration, a.Duration) },
+	)
 	words := make([]string, slowShown)
 	for i, one := range all[:slowShown] {
 		words[i] = one.ID + " " + duration(one.Duration)
@@ -245,7 +259,13 @@ func (t *selftestText) unprovenOf(role string, all []Proof) {
 				t.line("  ", t.paint(bold, role+" · "+page))
 				first = false
 			}
-			t.block("    "+padRight(one.Kind, labelWidth-2), dim, one.Check+"  ("+strings.Join(one.Requirements, ", ")+")", plainStyle, fieldLines)
+			t.block(
+				"    "+padRight(one.Kind, labelWidth-2),
+				dim,
+				one.Check+"  ("+strings.Join(one.Requirements, ", ")+")",
+				plainStyle,
+				fieldLines,
+			)
 			if one.Accepted != "" {
 				t.block(strings.Repeat(" ", 4+labelWidth-2), dim, one.Problem, dim, fieldLines)
 			}
@@ -268,7 +288,17 @@ func (t *selftestText) wrong() {
 		if len(one.Breaks) > 0 {
 			field("breaks", strings.Join(one.Breaks, ", "))
 		}
-		field("on", fmt.Sprintf("%s · %s · %s, where it touches %s; %d ran", cmp.Or(one.Role, protocol.ServerRole), one.Revision, one.Transport, plural(one.Touched, "check"), one.Ran))
+		field(
+			"on",
+			fmt.Sprintf(
+				"%s · %s · %s, where it touches %s; %d ran",
+				cmp.Or(one.Role, protocol.ServerRole),
+				one.Revision,
+				one.Transport,
+				plural(one.Touched, "check"),
+				one.Ran,
+			),
+		)
 		for _, problem := range one.Problems {
 			if problem.Kind == Accused || problem.Kind == Changed {
 				continue // shown below, with what it found
@@ -328,8 +358,15 @@ func (t *selftestText) conclusion() {
 	if t.selftest.Interrupted != "" {
 		t.block("Ended early: ", boldYellow, t.selftest.Interrupted, plainStyle, fieldLines)
 	}
-	if !t.selftest.Peer() && slices.ContainsFunc(t.selftest.Legs, func(leg SelftestLeg) bool { return len(leg.Red) > 0 }) {
-		t.block("Not proven: ", boldRed, "what is to pass without a fault does not; mend that first", plainStyle, fieldLines)
+	if !t.selftest.Peer() &&
+		slices.ContainsFunc(t.selftest.Legs, func(leg SelftestLeg) bool { return len(leg.Red) > 0 }) {
+		t.block(
+			"Not proven: ",
+			boldRed,
+			"what is to pass without a fault does not; mend that first",
+			plainStyle,
+			fieldLines,
+		)
 		return
 	}
 	word, how := "Proven", boldGreen

@@ -91,7 +91,10 @@ func (t *terminal) header() {
 	for i := range t.run.Legs {
 		leg := &t.run.Legs[i]
 		// Said once for each transport.
-		said := slices.ContainsFunc(t.run.Legs[:i], func(l Leg) bool { return l.Transport == leg.Transport && len(l.AlsoSpeaks) > 0 })
+		said := slices.ContainsFunc(
+			t.run.Legs[:i],
+			func(l Leg) bool { return l.Transport == leg.Transport && len(l.AlsoSpeaks) > 0 },
+		)
 		if len(leg.AlsoSpeaks) > 0 && !said {
 			t.block("", plainStyle, "also speaks "+strings.Join(leg.AlsoSpeaks, ", ")+" over "+leg.Transport, dim, 2)
 		}
@@ -210,7 +213,12 @@ func (t *terminal) table(leg *Leg, first int, heads []Verdict) {
 			if n := counts.Of(v); n > 0 {
 				number, how = strconv.Itoa(n), verdictStyle(v)
 			}
-			row = append(row, "  ", strings.Repeat(" ", max(0, len(v)-columns.StringWidth(number))), t.paint(how, number))
+			row = append(
+				row,
+				"  ",
+				strings.Repeat(" ", max(0, len(v)-columns.StringWidth(number))),
+				t.paint(how, number),
+			)
 		}
 		t.line(row...)
 	}
@@ -234,7 +242,13 @@ func (t *terminal) list(leg *Leg) {
 			if group != "" {
 				indent += "  "
 			}
-			t.block(indent+mark(result.Verdict)+" ", verdictStyle(result.Verdict), oneLine(result.Text), plainStyle, fieldLines)
+			t.block(
+				indent+mark(result.Verdict)+" ",
+				verdictStyle(result.Verdict),
+				oneLine(result.Text),
+				plainStyle,
+				fieldLines,
+			)
 			if result.Reason != "" {
 				t.block(indent+"  ", plainStyle, oneLine(result.Reason), dim, fieldLines)
 			}
@@ -339,7 +353,12 @@ func (t *terminal) failures(v Verdict) {
 			t.block(word, how, text, bold, fieldLines)
 			t.block(strings.Repeat(" ", labelWidth), plainStyle, requirement, dim, 2)
 		}
-		d := detail{sheet: &t.sheet, indent: labelWidth, verbose: t.verbose, brief: v == Warned && !t.run.Strict && !t.verbose}
+		d := detail{
+			sheet:   &t.sheet,
+			indent:  labelWidth,
+			verbose: t.verbose,
+			brief:   v == Warned && !t.run.Strict && !t.verbose,
+		}
 		if len(t.run.Legs) > 1 {
 			d.on = strings.Join(f.legs, ", ")
 		}
@@ -377,10 +396,16 @@ func (t *terminal) broken() {
 	t.gap()
 	for i, one := range all {
 		if i == brokenShown && len(all) > brokenShown+1 {
-			t.line(strings.Repeat(" ", labelWidth), t.paint(dim, fmt.Sprintf("and %d more, all of them above", len(all)-i)))
+			t.line(
+				strings.Repeat(" ", labelWidth),
+				t.paint(dim, fmt.Sprintf("and %d more, all of them above", len(all)-i)),
+			)
 			break
 		}
-		row := []string{t.paint(headStyle(one.verdict), padRight(strings.ToUpper(string(one.verdict)), labelWidth)), padRight(one.id, first)}
+		row := []string{
+			t.paint(headStyle(one.verdict), padRight(strings.ToUpper(string(one.verdict)), labelWidth)),
+			padRight(one.id, first),
+		}
 		if budget := t.width - labelWidth - max(first, columns.StringWidth(one.id)) - 2; budget >= leastText {
 			row = append(row, "  ", t.paint(dim, clip(oneLine(one.text), budget)))
 		}
@@ -424,7 +449,10 @@ func (t *terminal) reasons(v Verdict) []*reason {
 			if result.Provocation != "" {
 				all[at].kinds[result.Provocation]++
 			}
-			if !slices.ContainsFunc(all[at].results, func(r *Result) bool { return r.ID == result.ID && r.Text == result.Text }) {
+			if !slices.ContainsFunc(
+				all[at].results,
+				func(r *Result) bool { return r.ID == result.ID && r.Text == result.Text },
+			) {
 				all[at].results = append(all[at].results, result)
 			}
 		}
@@ -444,12 +472,19 @@ func (r *reason) describe() (why, hint string) {
 		kinds[i] = fmt.Sprintf("%s %d", kind, r.kinds[kind])
 	}
 	return r.why + ": " + strings.Join(kinds, ", "),
-		fmt.Sprintf("for each of these kinds, name a tool in mcpconform.yaml, as in `provocations: {%s: {tool: NAME}}`, or say that there is none, as in `never: [%s]`", example, example)
+		fmt.Sprintf(
+			"for each of these kinds, name a tool in mcpconform.yaml, as in `provocations: {%s: {tool: NAME}}`, or say that there is none, as in `never: [%s]`",
+			example,
+			example,
+		)
 }
 
 // frequent sorts what was counted, the most frequent first.
 func frequent(counted map[string]int) []string {
-	return slices.SortedFunc(maps.Keys(counted), func(a, b string) int { return cmp.Or(counted[b]-counted[a], cmp.Compare(a, b)) })
+	return slices.SortedFunc(
+		maps.Keys(counted),
+		func(a, b string) int { return cmp.Or(counted[b]-counted[a], cmp.Compare(a, b)) },
+	)
 }
 
 // inconclusive lists why something could not be tested, and what would help; with
@@ -503,7 +538,10 @@ func (t *terminal) skipped() {
 	digits := len(strconv.Itoa(all[0].count))
 	for i, r := range all {
 		if !t.verbose && i == reasonsShown && len(all) > reasonsShown+1 {
-			t.line(strings.Repeat(" ", digits+4), t.paint(dim, fmt.Sprintf("and %d more reasons, -v lists them", len(all)-reasonsShown)))
+			t.line(
+				strings.Repeat(" ", digits+4),
+				t.paint(dim, fmt.Sprintf("and %d more reasons, -v lists them", len(all)-reasonsShown)),
+			)
 			break
 		}
 		t.block(fmt.Sprintf("  %*d  ", digits, r.count), dim, r.why, plainStyle, fieldLines)

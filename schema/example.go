@@ -384,7 +384,8 @@ func (g *generator) object(merged anySchema, depth int) (any, error) {
 	if err := made.addDependent(); err != nil {
 		return nil, err
 	}
-	if _, described := made.rest.(map[string]any); described && merged["propertyNames"] == nil && least == 0 && g.ample(depth) {
+	if _, described := made.rest.(map[string]any); described && merged["propertyNames"] == nil && least == 0 &&
+		g.ample(depth) {
 		least = min(len(made.members)+1, most) // a map: one entry shows what the others are like
 	}
 	if err := made.addExtra(least); err != nil {
@@ -602,7 +603,16 @@ func (g *generator) distinguish(item, schema any, number int) any {
 	switch value := item.(type) {
 	case string:
 		if merged["pattern"] == nil && merged["format"] == nil {
-			if longer := fmt.Sprintf("%s%d", value, number); utf8.RuneCountInString(longer) <= bound(merged["maxLength"], maxExampleText) {
+			if longer := fmt.Sprintf(
+				"%s%d",
+				value,
+				number,
+			); utf8.RuneCountInString(
+				longer,
+			) <= bound(
+				merged["maxLength"],
+				maxExampleText,
+			) {
 				return longer
 			}
 		}
@@ -804,7 +814,10 @@ func (g *generator) number(merged anySchema, whole bool) (any, error) {
 	if !span.has(start) {
 		return nil, errors.New("no number lies between the bounds")
 	}
-	if broken := new(big.Rat).Add(start, big.NewRat(1, 4)); g.minimal && g.try > 1 && !whole && !stepped && span.has(broken) {
+	if broken := new(
+		big.Rat,
+	).Add(start, big.NewRat(1, 4)); g.minimal && g.try > 1 && !whole && !stepped &&
+		span.has(broken) {
 		start = broken // for those who tell numbers from integers
 	}
 	if !g.minimal { // somewhere else, if there is room
@@ -860,7 +873,10 @@ func limit(merged anySchema, inclusive, exclusive string, sign int) (bound *big.
 // aligned is the multiple of step next to x, at or above it (direction 1) or at or below it (direction -1).
 func aligned(x, step *big.Rat, direction int) *big.Rat {
 	quotient := new(big.Rat).Quo(x, step)
-	whole := new(big.Int).Div(quotient.Num(), quotient.Denom()) // rounds towards minus infinity: the divisor is positive
+	whole := new(
+		big.Int,
+	).Div(quotient.Num(), quotient.Denom())
+	// rounds towards minus infinity: the divisor is positive
 	if direction > 0 && !quotient.IsInt() {
 		whole.Add(whole, big.NewInt(1))
 	}

@@ -57,7 +57,9 @@ func checkURITemplate(text string) error {
 var uriParts = regexp.MustCompile(`^[A-Za-z][A-Za-z0-9+.-]*:(?://([^/?#]*))?([^#]*)(?:#(.*))?$`)
 
 // authorityParts is an authority (section 3.2): user information, a host (bracketed if an IP literal), a port.
-var authorityParts = regexp.MustCompile(`^(?:[^@\[\]]*@)?(?:\[[0-9A-Fa-fvV:.!$&'()*+,;=_~-]+\]|[^@:\[\]]*)(?::[0-9]*)?$`)
+var authorityParts = regexp.MustCompile(
+	`^(?:[^@\[\]]*@)?(?:\[[0-9A-Fa-fvV:.!$&'()*+,;=_~-]+\]|[^@:\[\]]*)(?::[0-9]*)?$`,
+)
 
 // checkURI checks a URI by the grammar of RFC 3986, section 3.
 func checkURI(text string) error {

@@ -42,7 +42,10 @@ func pieces(value any) []piece {
 			end++
 		}
 		// The array's ancestors hold nothing else, so it is found by its path with all indexes 0.
-		all = append(all, piece{value: replaced(focused, zeroed(value, path), items[start:end]), array: path, start: start})
+		all = append(
+			all,
+			piece{value: replaced(focused, zeroed(value, path), items[start:end]), array: path, start: start},
+		)
 		start = end
 	}
 	return all
@@ -55,7 +58,8 @@ func (p piece) restore(v Violation, whole any) Violation {
 		p.relocate(steps, whole)
 		v.Pointer = jsonrpc.Pointer(steps...)
 	}
-	if array, ok := at(whole, steps).([]any); ok && (v.Found == describe([]any{}) || strings.HasPrefix(v.Found, "an array of ")) {
+	if array, ok := at(whole, steps).([]any); ok &&
+		(v.Found == describe([]any{}) || strings.HasPrefix(v.Found, "an array of ")) {
 		v.Found = describe(array) // all of it
 	}
 	return v

@@ -58,7 +58,11 @@ func Revisions() []string { return slices.Sorted(maps.Keys(load)) }
 func For(revision string) (*Schema, error) {
 	get, ok := load[revision]
 	if !ok {
-		return nil, fmt.Errorf("no schema for revision %q: expected one of %s", revision, strings.Join(Revisions(), ", "))
+		return nil, fmt.Errorf(
+			"no schema for revision %q: expected one of %s",
+			revision,
+			strings.Join(Revisions(), ", "),
+		)
 	}
 	return get(), nil
 }

@@ -126,7 +126,12 @@ func compile(document any, assertFormat bool) (compiled *Compiled, err error) {
 // targetURL is the name of a target's schema inside the compiler; nothing is ever fetched from there.
 const targetURL = "urn:mcp:target"
 
-func (c *Compiled) build(dialect *jsonschema.Draft, assertFormat bool, expressions *patterns, m *meter) (*jsonschema.Schema, error) {
+func (c *Compiled) build(
+	dialect *jsonschema.Draft,
+	assertFormat bool,
+	expressions *patterns,
+	m *meter,
+) (*jsonschema.Schema, error) {
 	compiler := newCompiler()
 	compiler.DefaultDraft(dialect)
 	compiler.UseRegexpEngine(expressions.compile)

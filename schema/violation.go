@@ -73,7 +73,10 @@ func violations(failed *jsonschema.ValidationError, definition string, value any
 func tidy(all []Violation) []Violation {
 	all = ordered(all)
 	if len(all) > maxViolations {
-		all = append(all[:maxViolations:maxViolations], Violation{Expected: "no violation", Found: "more that are not listed"})
+		all = append(
+			all[:maxViolations:maxViolations],
+			Violation{Expected: "no violation", Found: "more that are not listed"},
+		)
 	}
 	return all
 }
@@ -84,7 +87,10 @@ func ordered(all []Violation) []Violation {
 		return cmp.Or(slices.CompareFunc(jsonrpc.Path(a.Pointer), jsonrpc.Path(b.Pointer), compareTokens),
 			cmp.Compare(a.Expected, b.Expected), cmp.Compare(a.Definition, b.Definition))
 	})
-	return slices.CompactFunc(all, func(a, b Violation) bool { return a.Pointer == b.Pointer && a.Expected == b.Expected })
+	return slices.CompactFunc(
+		all,
+		func(a, b Violation) bool { return a.Pointer == b.Pointer && a.Expected == b.Expected },
+	)
 }
 
 // scope is the definition that speaks at a place of the value.
@@ -103,7 +109,10 @@ func (r *reader) read(failed *jsonschema.ValidationError, in scope) []finding {
 	switch what := failed.ErrorKind.(type) {
 	case *kind.Reference:
 		// A definition that extends another speaks for both: its name is the one that people look for.
-		if name := definitionName(what.URL); name != "" && (len(failed.InstanceLocation) > in.depth || in.definition == "") {
+		if name := definitionName(
+			what.URL,
+		); name != "" &&
+			(len(failed.InstanceLocation) > in.depth || in.definition == "") {
 			in = scope{name, len(failed.InstanceLocation)}
 		}
 	case *kind.AnyOf:
@@ -201,7 +210,10 @@ var printer = message.NewPrinter(language.English)
 func (r *reader) leaf(failed *jsonschema.ValidationError, in scope) finding {
 	at := failed.InstanceLocation
 	value := r.lookup(at)
-	f := finding{at: at, Violation: Violation{Pointer: jsonrpc.Pointer(at...), Found: describe(value), Definition: in.definition}}
+	f := finding{
+		at:        at,
+		Violation: Violation{Pointer: jsonrpc.Pointer(at...), Found: describe(value), Definition: in.definition},
+	}
 	switch what := failed.ErrorKind.(type) {
 	case *kind.Type:
 		f.types = slices.Sorted(slices.Values(what.Want))
@@ -302,7 +314,10 @@ func (r *reader) union(failed *jsonschema.ValidationError, in scope) []finding {
 		})
 		branches = append(branches, b)
 	}
-	result := finding{at: at, Violation: Violation{Pointer: jsonrpc.Pointer(at...), Found: describe(r.lookup(at)), Definition: in.definition}}
+	result := finding{
+		at:        at,
+		Violation: Violation{Pointer: jsonrpc.Pointer(at...), Found: describe(r.lookup(at)), Definition: in.definition},
+	}
 
 	// Another JSON type altogether.
 	types := map[string]bool{}
@@ -327,7 +342,10 @@ func (r *reader) union(failed *jsonschema.ValidationError, in scope) []finding {
 	var choices []any
 	told := map[string]finding{}
 	rightChoice := slices.DeleteFunc(slices.Clone(branches), func(b branch) bool {
-		i := slices.IndexFunc(b.findings, func(f finding) bool { return f.choices != nil && len(f.at) == len(at)+1 && discriminates(f.at) })
+		i := slices.IndexFunc(
+			b.findings,
+			func(f finding) bool { return f.choices != nil && len(f.at) == len(at)+1 && discriminates(f.at) },
+		)
 		if i < 0 {
 			return false
 		}
@@ -356,7 +374,10 @@ func (r *reader) union(failed *jsonschema.ValidationError, in scope) []finding {
 	}
 
 	// What the nearest alternative misses, if one is nearer than all others or all miss the same.
-	slices.SortStableFunc(branches, func(a, b branch) int { return cmp.Compare(a.distance(len(at)), b.distance(len(at))) })
+	slices.SortStableFunc(
+		branches,
+		func(a, b branch) int { return cmp.Compare(a.distance(len(at)), b.distance(len(at))) },
+	)
 	if len(branches) == 1 || branches[0].distance(len(at)) < branches[1].distance(len(at)) || allAlike(branches) {
 		return branches[0].findings
 	}
@@ -418,7 +439,10 @@ func (r *reader) absent(branches []branch, depth int) (string, []any) {
 		}
 		var values []any
 		for _, b := range branches {
-			if !slices.ContainsFunc(b.findings, func(g finding) bool { return g.missing == f.missing && len(g.at) == depth }) {
+			if !slices.ContainsFunc(
+				b.findings,
+				func(g finding) bool { return g.missing == f.missing && len(g.at) == depth },
+			) {
 				return "", nil
 			}
 			values = append(values, r.choicesFor(b.url, f.missing)...)

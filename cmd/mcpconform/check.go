@@ -42,7 +42,9 @@ judged: that takes mcpconform server or client.`,
 
 func (s *settings) check(command *cobra.Command, paths []string) error {
 	if len(paths) == 0 {
-		return usageError("check needs transcripts, files or directories: mcpconform check transcripts; mcpconform server --transcripts transcripts records some")
+		return usageError(
+			"check needs transcripts, files or directories: mcpconform check transcripts; mcpconform server --transcripts transcripts records some",
+		)
 	}
 	for _, complete := range []func() error{s.completeFilter, s.completeJUnit, s.completeOutputs} {
 		if err := complete(); err != nil {
@@ -55,7 +57,9 @@ func (s *settings) check(command *cobra.Command, paths []string) error {
 		return wrongRecording(err)
 	}
 	found, err := runner.Recorded(command.Context(), runner.Options{
-		Filter: s.Filter, Redactor: s.redactor(), Tool: reports.Tool{Name: "mcpconform", Version: version(), Go: goVersion()},
+		Filter:   s.Filter,
+		Redactor: s.redactor(),
+		Tool:     reports.Tool{Name: "mcpconform", Version: version(), Go: goVersion()},
 		Rerun: func(_ conform.Leg, filter string) string {
 			return shellWords(append([]string{"mcpconform", "check", "--filter", filter, "-v"}, paths...))
 		},

@@ -34,9 +34,12 @@ func completes(command *cobra.Command, flags map[string]values) {
 		if known.goesOn {
 			directive |= cobra.ShellCompDirectiveNoSpace
 		}
-		_ = command.RegisterFlagCompletionFunc(name, func(_ *cobra.Command, _ []string, given string) ([]string, cobra.ShellCompDirective) {
-			return beginning(known.of(given), given), directive
-		}) // fails for a flag that is unknown, or has one already
+		_ = command.RegisterFlagCompletionFunc(
+			name,
+			func(_ *cobra.Command, _ []string, given string) ([]string, cobra.ShellCompDirective) {
+				return beginning(known.of(given), given), directive
+			},
+		) // fails for a flag that is unknown, or has one already
 	}
 }
 

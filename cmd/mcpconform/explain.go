@@ -78,7 +78,11 @@ func explain(w io.Writer, requirement *catalogue.Requirement, declared map[strin
 		fmt.Fprintf(&text, "  note      %s\n", requirement.Why)
 	}
 	if len(requirement.Follows) > 0 {
-		fmt.Fprintf(&text, "  follows   where one of these is broken, too, by the same defect: %s\n", strings.Join(requirement.Follows, ", "))
+		fmt.Fprintf(
+			&text,
+			"  follows   where one of these is broken, too, by the same defect: %s\n",
+			strings.Join(requirement.Follows, ", "),
+		)
 	}
 	text.WriteString("\n")
 	checked := false
@@ -162,7 +166,11 @@ func provoking(requirement *catalogue.Requirement, declared map[string][]runner.
 			fmt.Fprintf(&text, "      known: %s\n", strings.Join(known, ", "))
 		}
 	}
-	fmt.Fprintf(&text, "  Name one in mcpconform.yaml, as in\n    provocations: {%s: {tool: NAME, arguments: {…}}}\n", kinds[0])
+	fmt.Fprintf(
+		&text,
+		"  Name one in mcpconform.yaml, as in\n    provocations: {%s: {tool: NAME, arguments: {…}}}\n",
+		kinds[0],
+	)
 	fmt.Fprintf(&text, "  or, where the server will never do it,\n    never: [%s]\n", kinds[0])
 	return text.String()
 }

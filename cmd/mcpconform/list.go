@@ -43,7 +43,11 @@ func newList() *cobra.Command {
 				return err
 			}
 			if asJSON {
-				return writeListJSON(command.OutOrStdout(), checksIn(declared, chosen, revisions, matches), requirements)
+				return writeListJSON(
+					command.OutOrStdout(),
+					checksIn(declared, chosen, revisions, matches),
+					requirements,
+				)
 			}
 			return writeList(command.OutOrStdout(), checksIn(declared, chosen, revisions, matches), requirements)
 		},
@@ -53,7 +57,12 @@ func newList() *cobra.Command {
 	command.Flags().StringVar(&expression, "filter", "", "list only what matches `EXPR`: "+filterHelp)
 	command.Flags().BoolVar(&asJSON, "json", false, "as JSON")
 	completes(command, map[string]values{
-		"revision": lists(protocol.Checked(), "all"), "role": oneOf(append(protocol.Roles(), "all")...), "filter": expressions(protocol.Roles()...),
+		"revision": lists(
+			protocol.Checked(),
+			"all",
+		),
+		"role":   oneOf(append(protocol.Roles(), "all")...),
+		"filter": expressions(protocol.Roles()...),
 	})
 	return command
 }
@@ -82,7 +91,11 @@ func chosenRevisions(list string) ([]string, error) {
 	revisions := strings.Split(list, ",")
 	for _, revision := range revisions {
 		if !slices.Contains(protocol.Checked(), revision) {
-			return nil, usageError("--revision %q is unknown%s", revision, nearest.Hint(revision, append(protocol.Checked(), "all")))
+			return nil, usageError(
+				"--revision %q is unknown%s",
+				revision,
+				nearest.Hint(revision, append(protocol.Checked(), "all")),
+			)
 		}
 	}
 	return revisions, nil
@@ -118,11 +131,18 @@ type checksAt struct {
 }
 
 // checksIn puts what matches into the order of the list.
-func checksIn(declared map[string]map[string][]runner.Declared, roles, revisions []string, matches func(runner.Declared) bool) []checksAt {
+func checksIn(
+	declared map[string]map[string][]runner.Declared,
+	roles, revisions []string,
+	matches func(runner.Declared) bool,
+) []checksAt {
 	var all []checksAt
 	for _, role := range roles {
 		for _, revision := range revisions {
-			matching := slices.DeleteFunc(declared[role][revision], func(check runner.Declared) bool { return !matches(check) })
+			matching := slices.DeleteFunc(
+				declared[role][revision],
+				func(check runner.Declared) bool { return !matches(check) },
+			)
 			all = append(all, checksAt{role, revision, matching})
 		}
 	}
@@ -146,14 +166,24 @@ func writeList(w io.Writer, all []checksAt, requirements *catalogue.Catalogue) e
 				kind = "rule "
 				rules++
 			}
-			level := strings.TrimSuffix(string(requirement.Level(at.revision)), " NOT") // the sentence says what is good
+			level := strings.TrimSuffix(
+				string(requirement.Level(at.revision)),
+				" NOT",
+			) // the sentence says what is good
 			fmt.Fprintf(&text, "    %s %-6s  %s\n%18s%s\n", kind, level, check.Text,
 				"", strings.Join(check.Requirements, ", "))
 			if check.Scenario != nil {
 				fmt.Fprintf(&text, "%18sin the scenario %s\n", "", check.Scenario.Name)
 			}
 		}
-		fmt.Fprintf(&text, "\n%d checks and %d rules of the %s at %s\n\n", len(at.checks)-rules, rules, at.role, at.revision)
+		fmt.Fprintf(
+			&text,
+			"\n%d checks and %d rules of the %s at %s\n\n",
+			len(at.checks)-rules,
+			rules,
+			at.role,
+			at.revision,
+		)
 	}
 	_, err := io.WriteString(w, text.String())
 	return err
@@ -204,8 +234,17 @@ func writeListJSON(w io.Writer, all []checksAt, requirements *catalogue.Catalogu
 				labels[i] = filter.Word(label)
 			}
 			line := listed{
-				Role: at.role, Revision: at.revision, Page: requirement.Page(at.revision), Kind: "check", Text: check.Text,
-				Level: string(requirement.Level(at.revision)), Requirements: check.Requirements, Labels: labels, Transports: check.Transports,
+				Role:     at.role,
+				Revision: at.revision,
+				Page:     requirement.Page(at.revision),
+				Kind:     "check",
+				Text:     check.Text,
+				Level: string(
+					requirement.Level(at.revision),
+				),
+				Requirements: check.Requirements,
+				Labels:       labels,
+				Transports:   check.Transports,
 			}
 			if check.Rule {
 				line.Kind = "rule"

@@ -78,7 +78,12 @@ type injectFlags struct {
 }
 
 func (f *injectFlags) add(flags *pflag.FlagSet) {
-	flags.StringArrayVar(&f.faults, "fault", nil, "with the fault or variation `ID` of the fixtures, or one of a file by FILE#ID; may be given several times")
+	flags.StringArrayVar(
+		&f.faults,
+		"fault",
+		nil,
+		"with the fault or variation `ID` of the fixtures, or one of a file by FILE#ID; may be given several times",
+	)
 	flags.StringVar(&f.watch, selftest.WatchFlag, "", "only look for the faults of a `FILE`")
 	flags.StringVar(&f.matched, selftest.MatchedFlag, "", "append the ids of those that matched to a `FILE`")
 	for _, hidden := range []string{selftest.WatchFlag, selftest.MatchedFlag} {
@@ -100,7 +105,12 @@ func (f *injectFlags) injection(role string, defects ...string) (fault.Injection
 			return injection, usageError("--fault %s: %s%s", name, err, nearest.Hint(name, defects))
 		}
 		if plays := cmp.Or(one.Role, protocol.ServerRole); plays != role {
-			return injection, usageError("--fault %s is one of a %s: give it to mcpconform reference %s", name, plays, plays)
+			return injection, usageError(
+				"--fault %s is one of a %s: give it to mcpconform reference %s",
+				name,
+				plays,
+				plays,
+			)
 		}
 		injection.Faults = append(injection.Faults, one)
 	}
@@ -125,9 +135,19 @@ func defectOf(injection fault.Injection, defects []string) (defect string, err e
 		switch {
 		case one.Switch == "":
 		case !slices.Contains(defects, one.Switch):
-			return "", usageError("%s:%d: the reference has no switch %q%s", one.File, one.Line, one.Switch, nearest.Hint(one.Switch, defects))
+			return "", usageError(
+				"%s:%d: the reference has no switch %q%s",
+				one.File,
+				one.Line,
+				one.Switch,
+				nearest.Hint(one.Switch, defects),
+			)
 		case defect != "":
-			return "", usageError("--fault %s: the reference can have one defect of its own at a time, and has %s", one.ID, defect)
+			return "", usageError(
+				"--fault %s: the reference can have one defect of its own at a time, and has %s",
+				one.ID,
+				defect,
+			)
 		default:
 			defect = one.Switch
 		}

@@ -44,7 +44,13 @@ func writable(flag, path string) error {
 	}
 	directory := filepath.Dir(path)
 	if _, err := os.Stat(directory); errors.Is(err, fs.ErrNotExist) {
-		return usageError("%s %s: there is no directory %s; create it first: mkdir -p %s", flag, path, directory, directory)
+		return usageError(
+			"%s %s: there is no directory %s; create it first: mkdir -p %s",
+			flag,
+			path,
+			directory,
+			directory,
+		)
 	}
 	file, err := os.CreateTemp(directory, ".mcpconform-*.tmp")
 	if err != nil {

@@ -89,7 +89,11 @@ func (f *referenceFlags) reference(injection fault.Injection) (*server.Server, e
 		options.Revisions = strings.Split(f.revisions, ",")
 		for _, revision := range options.Revisions {
 			if !slices.Contains(server.Revisions(), revision) {
-				return nil, usageError("--revision %q is unknown%s", revision, nearest.Hint(revision, server.Revisions()))
+				return nil, usageError(
+					"--revision %q is unknown%s",
+					revision,
+					nearest.Hint(revision, server.Revisions()),
+				)
 			}
 		}
 	}
@@ -106,7 +110,12 @@ func serveStdio(ctx context.Context, reference *server.Server, injection fault.I
 	if injection.None() {
 		return reference.ServeStdio(ctx, os.Stdin, os.Stdout)
 	}
-	err := fault.ServeStdio(reference.ServeStdio, standardStreams(), takeSignals(), fault.StdioOptions{Injection: injection})
+	err := fault.ServeStdio(
+		reference.ServeStdio,
+		standardStreams(),
+		takeSignals(),
+		fault.StdioOptions{Injection: injection},
+	)
 	return exitAsMade(err)
 }
 
@@ -131,7 +140,13 @@ func untilInputEnds(ctx context.Context, input io.Reader) context.Context {
 
 // serveHTTP says where it listens on the first line of standard output, so
 // that a program that took a free port can read it.
-func serveHTTP(ctx context.Context, out io.Writer, reference *server.Server, address string, injection fault.Injection) error {
+func serveHTTP(
+	ctx context.Context,
+	out io.Writer,
+	reference *server.Server,
+	address string,
+	injection fault.Injection,
+) error {
 	host, _, err := net.SplitHostPort(address)
 	if err != nil {
 		return usageError("--listen %q must be HOST:PORT, such as 127.0.0.1:8080", address)

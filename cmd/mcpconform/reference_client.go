@@ -38,10 +38,18 @@ steps it connects, lists whatever the server has, and leaves.`,
 	}
 	flags := command.Flags()
 	flags.SetInterspersed(false) // those of the server are its own
-	flags.StringVar(&f.revision, "revision", "", "ask for `R`; default: that of "+runner.RevisionVariable+", or the newest")
+	flags.StringVar(
+		&f.revision,
+		"revision",
+		"",
+		"ask for `R`; default: that of "+runner.RevisionVariable+", or the newest",
+	)
 	f.inject.add(flags)
 	flags.BoolVarP(&f.verbose, "verbose", "v", false, "log to standard error")
-	completes(command, map[string]values{"revision": oneOf(protocol.Checked()...), "fault": faultIDs(protocol.ClientRole)})
+	completes(
+		command,
+		map[string]values{"revision": oneOf(protocol.Checked()...), "fault": faultIDs(protocol.ClientRole)},
+	)
 	return command
 }
 
@@ -93,7 +101,11 @@ func (f *referenceClientFlags) options(arguments []string, report io.Writer) (cl
 		options.Revision = os.Getenv(runner.RevisionVariable)
 	}
 	if options.Revision != "" && !slices.Contains(client.Revisions(), options.Revision) {
-		return options, usageError("the revision %q is unknown%s", options.Revision, nearest.Hint(options.Revision, client.Revisions()))
+		return options, usageError(
+			"the revision %q is unknown%s",
+			options.Revision,
+			nearest.Hint(options.Revision, client.Revisions()),
+		)
 	}
 	return options, nil
 }

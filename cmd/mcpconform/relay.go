@@ -18,7 +18,14 @@ func newRelay() *cobra.Command {
 		Hidden: true,
 		Args:   cobra.ExactArgs(1),
 		RunE: func(command *cobra.Command, arguments []string) error {
-			status, err := transport.Relay(command.Context(), arguments[0], os.Stdin, os.Stdout, os.Stderr, takeSignals())
+			status, err := transport.Relay(
+				command.Context(),
+				arguments[0],
+				os.Stdin,
+				os.Stdout,
+				os.Stderr,
+				takeSignals(),
+			)
 			if err != nil {
 				return err
 			}

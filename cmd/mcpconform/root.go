@@ -33,8 +33,22 @@ with its reports and status 1. A second signal ends it at once, without reports.
 	root.SetVersionTemplate(versionText())
 	root.SetFlagErrorFunc(flagError)
 	root.AddCommand(
-		newServer(), newClient(), newServe(), newCheck(), newList(), newExplain(), newTrace(), newReference(), newSelftest(), newMerge(), newVersion(),
-		newWorker(), newSelftestWorker(), newMiddleman(), newRelay(), newReaper(),
+		newServer(),
+		newClient(),
+		newServe(),
+		newCheck(),
+		newList(),
+		newExplain(),
+		newTrace(),
+		newReference(),
+		newSelftest(),
+		newMerge(),
+		newVersion(),
+		newWorker(),
+		newSelftestWorker(),
+		newMiddleman(),
+		newRelay(),
+		newReaper(),
 	)
 	return root
 }
@@ -57,7 +71,12 @@ func noArguments(command *cobra.Command, arguments []string) error {
 		}
 	}
 	if len(names) == 0 {
-		return usageError("%s takes no argument %q; mcpconform %s --help shows its flags", command.Name(), arguments[0], command.Name())
+		return usageError(
+			"%s takes no argument %q; mcpconform %s --help shows its flags",
+			command.Name(),
+			arguments[0],
+			command.Name(),
+		)
 	}
 	return usageError("unknown command %q%s", arguments[0], nearest.Hint(arguments[0], names))
 }

@@ -33,18 +33,41 @@ there.`,
 		RunE: func(command *cobra.Command, arguments []string) error { return s.selftest(command, arguments, role) },
 	}
 	flags := command.Flags()
-	flags.StringVar(&s.URL, "peer", "", "inject the same into the traffic of the server at a `URL` instead of the reference")
+	flags.StringVar(
+		&s.URL,
+		"peer",
+		"",
+		"inject the same into the traffic of the server at a `URL` instead of the reference",
+	)
 	flags.StringVar(&role, "role", "", "only checks of a `ROLE`, server or client; default: of both")
-	flags.StringVar(&s.Filter, "filter", "", "only what matches `EXPR`: the id of a fault, or of what it breaks "+filterHelp)
+	flags.StringVar(
+		&s.Filter,
+		"filter",
+		"",
+		"only what matches `EXPR`: the id of a fault, or of what it breaks "+filterHelp,
+	)
 	flags.StringVar(&s.shardText, "shard", "", shardHelp)
 	flags.StringVar(&s.JSON, "json", "", "write the matrix of faults and checks as JSON to `FILE`")
 	flags.IntVar(&s.Workers, "workers", 0, "how many faults at once (default six times the processors, one for --peer)")
-	flags.DurationVar(&s.Timeout, "timeout", 0, "how long one reply may take (default 1s, and longer where that makes a difference)")
-	flags.DurationVar(&s.Deadline, "deadline", 0, "how long all of it may take; then it reports what was done (default "+inShort(selftest.DefaultDeadline)+")")
+	flags.DurationVar(
+		&s.Timeout,
+		"timeout",
+		0,
+		"how long one reply may take (default 1s, and longer where that makes a difference)",
+	)
+	flags.DurationVar(
+		&s.Deadline,
+		"deadline",
+		0,
+		"how long all of it may take; then it reports what was done (default "+inShort(selftest.DefaultDeadline)+")",
+	)
 	flags.BoolVarP(&s.verbose, "verbose", "v", false, "show every fault and what it made fail")
 	flags.BoolVarP(&s.quiet, "quiet", "q", false, "show only what is wrong, and the conclusion")
 	flags.BoolVar(&s.noColor, "no-color", false, "no colours (also: NO_COLOR in the environment)")
-	completes(command, map[string]values{"role": oneOf(protocol.Roles()...), "filter": expressions(protocol.Roles()...)})
+	completes(
+		command,
+		map[string]values{"role": oneOf(protocol.Roles()...), "filter": expressions(protocol.Roles()...)},
+	)
 	return command
 }
 
@@ -56,9 +79,15 @@ func (s *settings) selftest(command *cobra.Command, arguments []string, role str
 	defer guard()()
 	progress := s.progress("trial")
 	found, err := selftest.Run(command.Context(), selftest.Options{
-		Role: role, Filter: s.Filter, Shard: s.shard, Workers: s.Workers, Timeout: s.Timeout, Deadline: s.Deadline, Progress: progress,
-		Peer: selftest.Peer{URL: s.URL, Command: target.Command{Args: s.Command}},
-		Tool: reports.Tool{Name: "mcpconform", Version: version(), Go: goVersion()},
+		Role:     role,
+		Filter:   s.Filter,
+		Shard:    s.shard,
+		Workers:  s.Workers,
+		Timeout:  s.Timeout,
+		Deadline: s.Deadline,
+		Progress: progress,
+		Peer:     selftest.Peer{URL: s.URL, Command: target.Command{Args: s.Command}},
+		Tool:     reports.Tool{Name: "mcpconform", Version: version(), Go: goVersion()},
 	})
 	progress.Close()
 	if wrong, declared := errors.AsType[*selftest.DeclarationError](err); declared {

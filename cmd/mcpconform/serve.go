@@ -49,7 +49,12 @@ client. A second signal ends it at once, without reports.`,
 	}
 	flags := command.Flags()
 	flags.StringVar(&listen, "listen", servedAt, "`ADDR`, HOST:PORT, to serve at; port 0 takes a free one")
-	flags.StringVar(&s.Revision, "revision", protocol.Newest(), "the `R`evision of the specification that the servers speak")
+	flags.StringVar(
+		&s.Revision,
+		"revision",
+		protocol.Newest(),
+		"the `R`evision of the specification that the servers speak",
+	)
 	flags.StringVar(&s.configFile, "config", "", "config `FILE` (default mcpconform.yaml, if there is one)")
 	flags.StringVar(&s.Filter, "filter", "", "serve only the scenarios of what matches `EXPR`: "+filterHelp)
 	s.addReportFlags(flags, "check")
@@ -68,11 +73,17 @@ func (s *settings) serve(command *cobra.Command, arguments []string, listen stri
 	}
 	switch {
 	case len(s.revise.Listed) != 1 && command.Flags().Changed("revision"):
-		return usageError("--revision %q: serve speaks one revision at a time%s", s.Revision, nearest.Hint(s.Revision, protocol.Checked()))
+		return usageError(
+			"--revision %q: serve speaks one revision at a time%s",
+			s.Revision,
+			nearest.Hint(s.Revision, protocol.Checked()),
+		)
 	case len(s.revise.Listed) != 1:
 		s.revise.Listed = []string{protocol.Newest()} // the config file has one for other commands
 	}
-	if byDefault := !command.Flags().Changed("revision") && s.revise.Listed[0] == protocol.Newest(); byDefault && s.Filter != "" {
+	if byDefault := !command.Flags().Changed("revision") &&
+		s.revise.Listed[0] == protocol.Newest(); byDefault &&
+		s.Filter != "" {
 		_, revisions, err := runner.ParseFilter(s.role, s.Filter)
 		if err != nil {
 			return err

@@ -69,14 +69,24 @@ func newServer() *cobra.Command {
 	flags.StringVar(&s.URL, "url", "", "the server's MCP `URL`, for Streamable HTTP")
 	s.addFlags(flags)
 	flags.StringArrayVar(&s.header, "header", nil, "`\"NAME: VALUE\"` sent with every HTTP request; may be repeated")
-	flags.StringVar(&s.CallTools, "call-tools", "", "which of the server's tools may be called: none, listed, readonly or all (default readonly)")
+	flags.StringVar(
+		&s.CallTools,
+		"call-tools",
+		"",
+		"which of the server's tools may be called: none, listed, readonly or all (default readonly)",
+	)
 	s.completesRun(command)
 	return command
 }
 
 // addFlags adds the flags of a run, whatever the role of the target.
 func (s *settings) addFlags(flags *pflag.FlagSet) {
-	flags.StringVar(&s.Revision, "revision", "auto", "`R`[,R] of the specification, auto (the newest that the "+s.role+" speaks) or all")
+	flags.StringVar(
+		&s.Revision,
+		"revision",
+		"auto",
+		"`R`[,R] of the specification, auto (the newest that the "+s.role+" speaks) or all",
+	)
 	flags.StringVar(&s.Transport, "transport", "", "stdio or http; default: what the target allows")
 	flags.StringVar(&s.configFile, "config", "", "config `FILE` (default "+config.DefaultFile+", if there is one)")
 	flags.StringVar(&s.Filter, "filter", "", "check only what matches `EXPR`: "+filterHelp)
@@ -84,9 +94,24 @@ func (s *settings) addFlags(flags *pflag.FlagSet) {
 	s.addReportFlags(flags, "check")
 	flags.StringVar(&s.Transcripts, "transcripts", "", "write the transcript of every connection into `DIR`")
 	flags.IntVar(&s.Workers, "workers", 0, "how many checks run at once (default twice the processors, at most 8)")
-	flags.DurationVar(&s.Timeout, "timeout", 0, "how long one reply may take; the first after a start may take 12 times as long (default 5s)")
-	flags.DurationVar(&s.Deadline, "deadline", 0, "how long the whole run may take; then it reports what was done (default "+inShort(runner.DefaultDeadline)+")")
-	flags.StringVar(&s.MaxMessage, "max-message", "", "the longest message to accept, such as 64MiB (default 16MiB; more takes more memory)")
+	flags.DurationVar(
+		&s.Timeout,
+		"timeout",
+		0,
+		"how long one reply may take; the first after a start may take 12 times as long (default 5s)",
+	)
+	flags.DurationVar(
+		&s.Deadline,
+		"deadline",
+		0,
+		"how long the whole run may take; then it reports what was done (default "+inShort(runner.DefaultDeadline)+")",
+	)
+	flags.StringVar(
+		&s.MaxMessage,
+		"max-message",
+		"",
+		"the longest message to accept, such as 64MiB (default 16MiB; more takes more memory)",
+	)
 	flags.StringArrayVar(&s.env, "env", nil, "`NAME=VALUE` in the environment of the "+s.role+"; may be repeated")
 	flags.BoolVar(&s.Strict, "strict", false, "warned and inconclusive count as failed")
 }
@@ -147,8 +172,17 @@ func (s *settings) complete(command *cobra.Command, arguments []string) error {
 		return usageError("--url and a command exclude each other: a server is reached by one of them")
 	}
 	checks := []func() error{
-		s.completeURL, s.completeTransport, s.completeRevision, s.completeFilter,
-		s.completeShard, s.completeCalls, s.completeHeader, s.completeEnv, s.completeBounds, s.completeJUnit, s.completeOutputs,
+		s.completeURL,
+		s.completeTransport,
+		s.completeRevision,
+		s.completeFilter,
+		s.completeShard,
+		s.completeCalls,
+		s.completeHeader,
+		s.completeEnv,
+		s.completeBounds,
+		s.completeJUnit,
+		s.completeOutputs,
 	}
 	for _, check := range checks {
 		if err := check(); err != nil {
@@ -264,8 +298,11 @@ func (s *settings) completeTransport() error {
 		return usageError("--transport stdio needs a command that starts the server, not --url")
 	case s.role == protocol.ClientRole:
 		if s.Transport == protocol.HTTP && runner.TakesServer(s.Command) {
-			return usageError("%s in the command is for a server over stdio; --transport http has a URL, at %s or behind the command",
-				runner.ServerPlace, runner.URLPlace)
+			return usageError(
+				"%s in the command is for a server over stdio; --transport http has a URL, at %s or behind the command",
+				runner.ServerPlace,
+				runner.URLPlace,
+			)
 		}
 	case len(s.Command) > 0 && s.Transport == protocol.HTTP:
 		return usageError("--transport http needs --url: start the server by itself, and give its endpoint")
@@ -285,7 +322,11 @@ func (s *settings) completeRevision() error {
 	}
 	for revision := range strings.SplitSeq(s.Revision, ",") {
 		if !slices.Contains(protocol.Checked(), revision) {
-			return usageError("--revision %q is unknown%s", revision, nearest.Hint(revision, append(protocol.Checked(), "auto", "all")))
+			return usageError(
+				"--revision %q is unknown%s",
+				revision,
+				nearest.Hint(revision, append(protocol.Checked(), "auto", "all")),
+			)
 		}
 		if !slices.Contains(s.revise.Listed, revision) {
 			s.revise.Listed = append(s.revise.Listed, revision)
@@ -334,7 +375,10 @@ func (s *settings) completeHeader() error {
 	for i, line := range s.header {
 		name, value, found := strings.Cut(line, ":")
 		if name = strings.TrimSpace(name); !found || name == "" || strings.ContainsAny(name, " \t") {
-			return usageError("--header must have the form \"NAME: VALUE\", which number %d has not", i+1) // it may be a secret
+			return usageError(
+				"--header must have the form \"NAME: VALUE\", which number %d has not",
+				i+1,
+			) // it may be a secret
 		}
 		s.secretHeaders.Set(name, strings.TrimSpace(value))
 	}
@@ -361,7 +405,16 @@ func (s *settings) completeEnv() error {
 	return nil
 }
 
-var sizeUnits = map[string]int{"": 1, "B": 1, "KIB": 1 << 10, "MIB": 1 << 20, "GIB": 1 << 30, "KB": 1000, "MB": 1000_000, "GB": 1000_000_000}
+var sizeUnits = map[string]int{
+	"":    1,
+	"B":   1,
+	"KIB": 1 << 10,
+	"MIB": 1 << 20,
+	"GIB": 1 << 30,
+	"KB":  1000,
+	"MB":  1000_000,
+	"GB":  1000_000_000,
+}
 
 func (s *settings) completeBounds() error {
 	if s.Workers < 0 {
@@ -389,15 +442,31 @@ func (s *settings) options(progress *reports.Progress) runner.Options {
 		environment = append(environment, name+"="+s.Env[name])
 	}
 	return runner.Options{
-		Role: s.role, URL: s.URL, Command: target.Command{Args: s.Command, Env: environment},
-		Transports: s.transports, Header: s.secretHeaders, Revisions: s.revise,
-		Filter: s.Filter, Shard: s.shard,
+		Role:       s.role,
+		URL:        s.URL,
+		Command:    target.Command{Args: s.Command, Env: environment},
+		Transports: s.transports,
+		Header:     s.secretHeaders,
+		Revisions:  s.revise,
+		Filter:     s.Filter,
+		Shard:      s.shard,
 		Policy: provoke.Policy{
 			Calls: provoke.Calls(s.CallTools), Arguments: s.Arguments, Provocations: s.Provocations,
 			Never: provoke.Never{Names: s.Never, By: filepath.Base(cmp.Or(s.configFile, config.DefaultFile))},
 		},
-		Workers: s.Workers, Timeout: s.Timeout, Deadline: s.Deadline, MaxMessage: s.maxMessage,
-		Tool: reports.Tool{Name: "mcpconform", Version: version(), Go: goVersion()}, Transcripts: s.Transcripts, Redactor: s.redactor(), Progress: progress, Rerun: s.rerun,
+		Workers:    s.Workers,
+		Timeout:    s.Timeout,
+		Deadline:   s.Deadline,
+		MaxMessage: s.maxMessage,
+		Tool: reports.Tool{
+			Name:    "mcpconform",
+			Version: version(),
+			Go:      goVersion(),
+		},
+		Transcripts: s.Transcripts,
+		Redactor:    s.redactor(),
+		Progress:    progress,
+		Rerun:       s.rerun,
 	}
 }
 
@@ -465,7 +534,8 @@ func shellWord(word string) string {
 }
 
 func (s *settings) color() bool {
-	return !s.noColor && os.Getenv("NO_COLOR") == "" && os.Getenv("TERM") != "dumb" && term.IsTerminal(int(os.Stdout.Fd()))
+	return !s.noColor && os.Getenv("NO_COLOR") == "" && os.Getenv("TERM") != "dumb" &&
+		term.IsTerminal(int(os.Stdout.Fd()))
 }
 
 func (s *settings) progress(noun string) *reports.Progress {

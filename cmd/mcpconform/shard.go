@@ -48,7 +48,11 @@ func parseShard(text string, getenv func(string) string) (shard.Shard, error) {
 	}
 	for _, missing := range []struct{ variable, value string }{{fromIndex, index}, {fromCount, count}} {
 		if missing.variable != "" && missing.value == "" {
-			return shard.Shard{}, usageError("--shard %s: the environment has no %s; name the shard, such as --shard 1/4", text, missing.variable)
+			return shard.Shard{}, usageError(
+				"--shard %s: the environment has no %s; name the shard, such as --shard 1/4",
+				text,
+				missing.variable,
+			)
 		}
 	}
 	number, wrongIndex := strconv.Atoi(index)
@@ -105,7 +109,11 @@ func (s *settings) merge(paths []string) error {
 	}
 	switch {
 	case len(runs) > 0 && len(selftests) > 0:
-		return usageError("%s is a run and %s a selftest: they are merged each among themselves", runs[0].File, selftests[0].File)
+		return usageError(
+			"%s is a run and %s a selftest: they are merged each among themselves",
+			runs[0].File,
+			selftests[0].File,
+		)
 	case len(selftests) > 0 && s.JUnit != "":
 		return usageError("--junit is for runs, not for selftests")
 	case len(selftests) > 0:

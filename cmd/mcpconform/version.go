@@ -25,7 +25,12 @@ func newVersion() *cobra.Command {
 
 // versionText is what the subcommand and the flag show.
 func versionText() string {
-	return fmt.Sprintf("mcpconform %s (%s)\nrevisions: %s\n", version(), goVersion(), strings.Join(protocol.Checked(), ", "))
+	return fmt.Sprintf(
+		"mcpconform %s (%s)\nrevisions: %s\n",
+		version(),
+		goVersion(),
+		strings.Join(protocol.Checked(), ", "),
+	)
 }
 
 // version is that of the module, or of the commit that it was built from.

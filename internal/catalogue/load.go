@@ -247,7 +247,11 @@ func (p *fileParser) requirement(node *yaml.Node) *Requirement {
 
 	r.ID = p.text(fields, "id")
 	if r.ID != "" && !idPattern.MatchString(r.ID) {
-		p.fail(fields["id"], "id %q: expected lower-case words with dots and hyphens, as in lifecycle.version.echoed", r.ID)
+		p.fail(
+			fields["id"],
+			"id %q: expected lower-case words with dots and hyphens, as in lifecycle.version.echoed",
+			r.ID,
+		)
 	}
 	r.Says = p.text(fields, "says")
 	if n := utf8.RuneCountInString(r.Says); n > maxSays {
@@ -261,7 +265,10 @@ func (p *fileParser) requirement(node *yaml.Node) *Requirement {
 	r.Observed = p.oneOf(fields, "observed", Wire, Process, Unseen)
 	r.Why = p.text(fields, "why")
 	if r.Observed == Unseen && fields["why"] == nil {
-		p.fail(fields["observed"], "observed is unseen: expected the key \"why\" with the reason that no peer can see it")
+		p.fail(
+			fields["observed"],
+			"observed is unseen: expected the key \"why\" with the reason that no peer can see it",
+		)
 	}
 	r.Stated = p.text(fields, "stated")
 	r.RestsOn = p.text(fields, "rests-on")
@@ -279,7 +286,10 @@ func (p *fileParser) requirement(node *yaml.Node) *Requirement {
 	p.obliges(r, fields["obliges"])
 	p.levels(r, fields["level"])
 	if r.RestsOn != "" && slices.ContainsFunc(r.levels, func(d dated[Level]) bool { return !d.Value.Warning() }) {
-		p.fail(fields["rests-on"], "rests-on is for a requirement that no sentence of the specification has: expected the level SHOULD or SHOULD NOT beside it")
+		p.fail(
+			fields["rests-on"],
+			"rests-on is for a requirement that no sentence of the specification has: expected the level SHOULD or SHOULD NOT beside it",
+		)
 	}
 	p.places(r, fields["at"])
 	return r
@@ -308,9 +318,16 @@ func (p *fileParser) covers(r *Requirement, fields map[string]*yaml.Node) {
 	}
 	switch {
 	case len(r.Covers) == 0 && fields["stated"] == nil && fields["covers"] == nil:
-		p.failAt(r.Line, "%skey \"covers\" is missing; where no sentence states the requirement, \"stated\" says why", p.about(fields))
+		p.failAt(
+			r.Line,
+			"%skey \"covers\" is missing; where no sentence states the requirement, \"stated\" says why",
+			p.about(fields),
+		)
 	case isList && len(r.Covers) == 0 && fields["stated"] == nil:
-		p.fail(fields["covers"], "covers is empty: expected fingerprints, or the key \"stated\" with the reason that there is no sentence")
+		p.fail(
+			fields["covers"],
+			"covers is empty: expected fingerprints, or the key \"stated\" with the reason that there is no sentence",
+		)
 	case len(r.Covers) > 0 && fields["stated"] != nil:
 		p.fail(fields["stated"], "stated is for a requirement without a sentence, but covers names some")
 	}
@@ -366,7 +383,11 @@ func (p *fileParser) places(r *Requirement, node *yaml.Node) {
 	for _, d := range p.dated(r, node, "at") {
 		value, ok := scalar(d.Value)
 		if !ok || !placePattern.MatchString(value) {
-			p.fail(d.Value, "at %s: expected a page and anchor, as in basic/lifecycle#version-negotiation", shown(d.Value))
+			p.fail(
+				d.Value,
+				"at %s: expected a page and anchor, as in basic/lifecycle#version-negotiation",
+				shown(d.Value),
+			)
 			continue
 		}
 		page, anchor, _ := strings.Cut(value, "#")

@@ -348,7 +348,10 @@ func blankMarkup(mdx []byte) []byte {
 					components = append(components, closed)
 				}
 			case mark[length-2] != '/':
-				open = append(open, component{name: tagName(mark), first: first, tag: line, indent: i - line, start: i + length})
+				open = append(
+					open,
+					component{name: tagName(mark), first: first, tag: line, indent: i - line, start: i + length},
+				)
 			}
 			blank(out[i : i+length])
 			next = unindent(out, i, i+length)
@@ -380,7 +383,10 @@ type component struct {
 
 func tagName(mark []byte) string {
 	name := strings.TrimLeft(string(mark), "</")
-	if end := strings.IndexFunc(name, func(c rune) bool { return unicode.IsSpace(c) || strings.ContainsRune("/>{", c) }); end >= 0 {
+	if end := strings.IndexFunc(
+		name,
+		func(c rune) bool { return unicode.IsSpace(c) || strings.ContainsRune("/>{", c) },
+	); end >= 0 {
 		name = name[:end]
 	}
 	return name
@@ -505,7 +511,9 @@ func codeSpan(b []byte) int {
 
 var (
 	blankLine  = regexp.MustCompile(`\n[ \t]*\n`)
-	tagPattern = regexp.MustCompile(`^</?[A-Za-z][\w.-]*(?:\s+[\w:.-]+(?:\s*=\s*(?:"[^"]*"|'[^']*'|\{[^}]*\}|[^\s"'>{]+))?|\s*\{[^}]*\})*\s*/?>|^</?>`)
+	tagPattern = regexp.MustCompile(
+		`^</?[A-Za-z][\w.-]*(?:\s+[\w:.-]+(?:\s*=\s*(?:"[^"]*"|'[^']*'|\{[^}]*\}|[^\s"'>{]+))?|\s*\{[^}]*\})*\s*/?>|^</?>`,
+	)
 )
 
 // tag returns the length of the tag or comment at the start of b, or 0.

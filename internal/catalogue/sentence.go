@@ -131,7 +131,8 @@ func (r run) sentences() []run {
 				end++
 			}
 			// A parenthesis may hold whole sentences; it ends one only with them.
-			inside := depth > 0 && !(depth == 1 && slices.ContainsFunc(r[i:end], func(c char) bool { return c.rune == ')' }) && r.wholeParenthesis(start))
+			inside := depth > 0 &&
+				!(depth == 1 && slices.ContainsFunc(r[i:end], func(c char) bool { return c.rune == ')' }) && r.wholeParenthesis(start))
 			if inside || end+1 >= len(r) || r[end].rune != ' ' || r.abbreviation(start, i) {
 				continue
 			}
@@ -194,7 +195,8 @@ func (r run) keywords() []string {
 
 func (r run) beginsWithKeyword() bool {
 	words := r.words()
-	return len(words) > 0 && !words[0].quoted && keywordLevels[words[0].text] != "" && r[0].rune == rune(words[0].text[0])
+	return len(words) > 0 && !words[0].quoted && keywordLevels[words[0].text] != "" &&
+		r[0].rune == rune(words[0].text[0])
 }
 
 type word struct {

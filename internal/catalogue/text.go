@@ -98,7 +98,10 @@ func (t *textWriter) uncatalogued(revisions []RevisionCoverage, pages []string) 
 		return
 	}
 	slices.SortStableFunc(all, func(a, b *missing) int {
-		return cmp.Or(cmp.Compare(slices.Index(Pages, a.Page), slices.Index(Pages, b.Page)), cmp.Compare(a.Line, b.Line))
+		return cmp.Or(
+			cmp.Compare(slices.Index(Pages, a.Page), slices.Index(Pages, b.Page)),
+			cmp.Compare(a.Line, b.Line),
+		)
 	})
 	t.printf("Not catalogued (lines of the last revision named):\n")
 	for _, m := range all {

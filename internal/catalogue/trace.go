@@ -85,7 +85,15 @@ func (p Problem) String() string {
 	if p.Revision != "" {
 		revision = " at " + p.Revision
 	}
-	return fmt.Sprintf("%s:%d: %s %s%s: %s", p.Requirement.File, p.Requirement.Line, p.Requirement.ID, p.Kind, revision, p.Detail)
+	return fmt.Sprintf(
+		"%s:%d: %s %s%s: %s",
+		p.Requirement.File,
+		p.Requirement.Line,
+		p.Requirement.ID,
+		p.Kind,
+		revision,
+		p.Detail,
+	)
 }
 
 // Complete tells whether every normative sentence is catalogued and nothing
@@ -131,7 +139,10 @@ func (s *Specification) Trace(catalogue *Catalogue, checked Checked) *Coverage {
 				continue
 			}
 			for _, sentence := range s.Page(revision, name).Sentences {
-				t.sentences[revision][sentence.Fingerprint] = append(t.sentences[revision][sentence.Fingerprint], sentence)
+				t.sentences[revision][sentence.Fingerprint] = append(
+					t.sentences[revision][sentence.Fingerprint],
+					sentence,
+				)
 			}
 		}
 	}
@@ -267,7 +278,13 @@ func (t *tracer) requirement(r *Requirement) []Problem {
 			for i, l := range found {
 				words[i] = string(l)
 			}
-			report(Contradicts, revision, "its level is %s, but what it covers says %s", level, strings.Join(words, ", "))
+			report(
+				Contradicts,
+				revision,
+				"its level is %s, but what it covers says %s",
+				level,
+				strings.Join(words, ", "),
+			)
 		}
 	}
 	return problems

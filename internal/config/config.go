@@ -189,7 +189,12 @@ func (s source) judgeNever(said File) error {
 	}
 	for _, kind := range slices.Sorted(maps.Keys(said.Provocations)) {
 		if name := (provoke.Never{Names: said.Never}).Rules(kind); name != "" {
-			return fmt.Errorf("%s: provocations: %s names a tool, but never says %s", s.place("provocations", kind), kind, name)
+			return fmt.Errorf(
+				"%s: provocations: %s names a tool, but never says %s",
+				s.place("provocations", kind),
+				kind,
+				name,
+			)
 		}
 	}
 	return nil

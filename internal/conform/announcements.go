@@ -61,7 +61,10 @@ func (s *Server) subscribe(ctx context.Context, filter Object) (*Subscription, e
 	case err != nil:
 		return nil, fmt.Errorf("subscriptions/listen was not acknowledged: %w", err)
 	case first.Method != "notifications/subscriptions/acknowledged":
-		return nil, fmt.Errorf("subscriptions/listen was not acknowledged first; what came is %s", excerpt.Short(first.Raw))
+		return nil, fmt.Errorf(
+			"subscriptions/listen was not acknowledged first; what came is %s",
+			excerpt.Short(first.Raw),
+		)
 	}
 	params, _ := first.Params().(map[string]any)
 	subscription.Acknowledged, _ = params["notifications"].(map[string]any)
@@ -125,7 +128,10 @@ func (s *Server) ServerRequests(mark int, method string) []ServerRequest {
 	for _, received := range s.Received(mark) {
 		for _, request := range rules.ServerRequests(received.Message) {
 			if request.Method == method {
-				all = append(all, ServerRequest{Received: received, Key: request.Key, Method: method, Parameters: request.Params})
+				all = append(
+					all,
+					ServerRequest{Received: received, Key: request.Key, Method: method, Parameters: request.Params},
+				)
 			}
 		}
 	}

@@ -65,7 +65,10 @@ func (c *Client) AskedAfter(after *Message) []*Message {
 // by other methods than those that begin so: what it has not done by then, it does not
 // do.
 func (c *Client) NeedMore(after *Message, but string) {
-	more := slices.ContainsFunc(c.AskedAfter(after), func(said *Message) bool { return !strings.HasPrefix(said.Method, but) })
+	more := slices.ContainsFunc(
+		c.AskedAfter(after),
+		func(said *Message) bool { return !strings.HasPrefix(said.Method, but) },
+	)
 	if !more {
 		c.inconclusive("the client did nothing more", c.hint(""))
 	}
@@ -106,7 +109,8 @@ func isAsking(said *Message) bool {
 // another connection; nil when there is none.
 func (c *Client) laterElsewhere(after *Message) *Message {
 	for _, said := range c.messages {
-		if fromClient(said) && isAsking(said) && said.Event.Connection != after.Event.Connection && said.Event.At.After(after.Event.At) {
+		if fromClient(said) && isAsking(said) && said.Event.Connection != after.Event.Connection &&
+			said.Event.At.After(after.Event.At) {
 			return said
 		}
 	}

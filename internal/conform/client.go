@@ -37,14 +37,23 @@ func RunScenario(ctx context.Context) *Client {
 	environment := current.environment
 	client, err := environment.run(ctx, environment.scenarios[current.scenario])
 	if err != nil {
-		Inconclusive("the client could not be started: "+err.Error(), "see that the command starts the client, then run again")
+		Inconclusive(
+			"the client could not be started: "+err.Error(),
+			"see that the command starts the client, then run again",
+		)
 	}
 	current.client = client
 	switch {
 	case !client.Came() && environment.recorded():
-		Inconclusive("its scenario was not played", "give the client the URL of the scenario, and let it do what the scenario says")
+		Inconclusive(
+			"its scenario was not played",
+			"give the client the URL of the scenario, and let it do what the scenario says",
+		)
 	case !client.Came():
-		client.inconclusive("the client never connected", "see that the command ends with the URL of the server, or has {url} or {server} where it belongs")
+		client.inconclusive(
+			"the client never connected",
+			"see that the command ends with the URL of the server, or has {url} or {server} where it belongs",
+		)
 	}
 	return client
 }
@@ -63,14 +72,24 @@ func Beside(ctx context.Context, scenario *scenario.Scenario) *Client {
 	return client
 }
 
-func newClient(environment *Environment, scenario *scenario.Scenario, recording *scenario.Recording, logs []*transcript.Log) *Client {
+func newClient(
+	environment *Environment,
+	scenario *scenario.Scenario,
+	recording *scenario.Recording,
+	logs []*transcript.Log,
+) *Client {
 	client := &Client{Recording: recording, scenario: scenario, byHand: environment.recorded()}
 	for i, connection := range recording.Connections {
 		log := transcript.NewLog(connection.Name)
 		if i < len(logs) {
 			log = logs[i] // which holds the room for what is decoded
 		}
-		conversation := rules.ReadConversation(legIn(scenario, environment.Leg), connection.Events, connection.Complete, log)
+		conversation := rules.ReadConversation(
+			legIn(scenario, environment.Leg),
+			connection.Events,
+			connection.Complete,
+			log,
+		)
 		client.Conversations = append(client.Conversations, conversation)
 		client.messages = append(client.messages, conversation.Messages...)
 	}
@@ -110,7 +129,8 @@ func (c *Client) Sent() []*Message { return c.where(fromClient) }
 // Requests returns the client's requests of some methods; all, when none is given.
 func (c *Client) Requests(methods ...string) []*Message {
 	return c.where(func(said *Message) bool {
-		return fromClient(said) && said.Kind == jsonrpc.Request && (len(methods) == 0 || slices.Contains(methods, said.Method))
+		return fromClient(said) && said.Kind == jsonrpc.Request &&
+			(len(methods) == 0 || slices.Contains(methods, said.Method))
 	})
 }
 
@@ -135,7 +155,10 @@ func (c *Client) FromServer(method string) []*Message {
 
 // Calls returns the client's calls of a tool.
 func (c *Client) Calls(tool string) []*Message {
-	return slices.DeleteFunc(c.Requests("tools/call"), func(said *Message) bool { return said.ParamsObject()["name"] != tool })
+	return slices.DeleteFunc(
+		c.Requests("tools/call"),
+		func(said *Message) bool { return said.ParamsObject()["name"] != tool },
+	)
 }
 
 // Events returns the events of all connections, in order.
@@ -152,7 +175,8 @@ func (c *Client) Events() []transcript.Event {
 // for none.
 func (c *Client) CancellationOf(request *Message) *Message {
 	for _, said := range c.Notifications("notifications/cancelled") {
-		if said.Event.Connection == request.Event.Connection && jsonrpc.IDOf(said.ParamsObject()["requestId"]) == request.ID {
+		if said.Event.Connection == request.Event.Connection &&
+			jsonrpc.IDOf(said.ParamsObject()["requestId"]) == request.ID {
 			return said
 		}
 	}
@@ -266,8 +290,12 @@ func (c *Client) OutcomeOf(position int) scenario.StepOutcome {
 	case !there && c.byHand:
 		c.untold(position)
 	case !there && c.doubtful >= 0:
-		c.inconclusive("the client says that it did the step "+jsonrpc.Text(c.scenario.Steps[c.doubtful])+", but never sent "+c.scenario.Steps[c.doubtful].Method(),
-			"let the client tell of steps as done that it has done")
+		c.inconclusive(
+			"the client says that it did the step "+jsonrpc.Text(
+				c.scenario.Steps[c.doubtful],
+			)+", but never sent "+c.scenario.Steps[c.doubtful].Method(),
+			"let the client tell of steps as done that it has done",
+		)
 	case !there:
 		c.inconclusive("the client does not tell how the step "+jsonrpc.Text(c.scenario.Steps[position])+" went",
 			fmt.Sprintf(`let the client write {"step":%d,"outcome":"done" or "failed"} to standard output`, position))

@@ -18,7 +18,10 @@ import (
 func Connect(_ context.Context) *Server {
 	server, err := dial(current.environment)
 	if err != nil {
-		Inconclusive("no connection to the server: "+err.Error(), "see that the server can be started or reached, then run again")
+		Inconclusive(
+			"no connection to the server: "+err.Error(),
+			"see that the server can be started or reached, then run again",
+		)
 	}
 	current.use(server)
 	return server
@@ -96,7 +99,10 @@ func unused(ctx context.Context, capabilities scripted.Capabilities) *Server {
 		Inconclusive("no session: "+err.Error(), "fix the failures under lifecycle first")
 	}
 	if handshake.Revision != Revision() && slices.Contains(protocol.Released(), handshake.Revision) {
-		Inconclusive("no session at this revision: the server answered with "+handshake.Revision, "see the version negotiation checks")
+		Inconclusive(
+			"no session at this revision: the server answered with "+handshake.Revision,
+			"see the version negotiation checks",
+		)
 	}
 	return server
 }

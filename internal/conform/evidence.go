@@ -51,6 +51,8 @@ func (c *Client) Refrained(after *Message, position int) {
 	if after != nil && Observed(told || len(c.AskedAfter(after)) > 0) {
 		return
 	}
-	c.inconclusive("nobody knows whether the client came to the end of the step "+jsonrpc.Text(c.scenario.Steps[position]),
-		fmt.Sprintf(`let the client write {"step":%d,"outcome":"done" or "failed"} to standard output`, position))
+	c.inconclusive(
+		"nobody knows whether the client came to the end of the step "+jsonrpc.Text(c.scenario.Steps[position]),
+		fmt.Sprintf(`let the client write {"step":%d,"outcome":"done" or "failed"} to standard output`, position),
+	)
 }

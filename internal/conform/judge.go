@@ -37,7 +37,8 @@ func (e *Environment) judge(log *transcript.Log) {
 	events := log.Events()
 	conversation := rules.ReadConversation(e.Leg, e.judged.LeaveOut(events), log.Dropped() == 0, log)
 	defer e.judged.Add(conversation)
-	if conversation.ServerCapabilities == nil && conversation.Leg == e.Leg && e.Has(protocol.Discovery) && e.Survey.Declared() {
+	if conversation.ServerCapabilities == nil && conversation.Leg == e.Leg && e.Has(protocol.Discovery) &&
+		e.Survey.Declared() {
 		conversation.ServerCapabilities = e.Survey.Capabilities
 	}
 	if conversation.Leg == e.Leg && e.Survey != nil {

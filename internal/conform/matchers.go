@@ -171,16 +171,19 @@ func HaveStatus(statuses ...int) types.GomegaMatcher {
 // HaveContentType matches an HTTP response of one of the media types,
 // whatever its parameters.
 func HaveContentType(mediaTypes ...string) types.GomegaMatcher {
-	return &matcher{wanted: "the content type " + strings.Join(mediaTypes, " or "), judge: func(actual any) (string, string) {
-		response, isResponse := actual.(*Response)
-		switch {
-		case !isResponse:
-			return Show(actual), ""
-		case slices.Contains(mediaTypes, response.ContentType):
-			return "", ""
-		}
-		return response.Describe(), "header Content-Type"
-	}}
+	return &matcher{
+		wanted: "the content type " + strings.Join(mediaTypes, " or "),
+		judge: func(actual any) (string, string) {
+			response, isResponse := actual.(*Response)
+			switch {
+			case !isResponse:
+				return Show(actual), ""
+			case slices.Contains(mediaTypes, response.ContentType):
+				return "", ""
+			}
+			return response.Describe(), "header Content-Type"
+		},
+	}
 }
 
 // BeEmptyObject matches a result without members; _meta may always be there.

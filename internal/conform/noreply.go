@@ -37,7 +37,10 @@ const AnsweredRequirement = "base.requests.answered"
 // since another requirement says that there is one.
 func (s *Server) noReply(to string, id jsonrpc.ID, err error) {
 	if scripted.TooMuch(err) {
-		Inconclusive("no reply to "+to+" could be read: "+err.Error(), "let the server send less, or one message of that size alone")
+		Inconclusive(
+			"no reply to "+to+" could be read: "+err.Error(),
+			"let the server send less, or one message of that size alone",
+		)
 	}
 	awaited, reply := s.unreplied(to, id, err)
 	current.outcome = Outcome{
@@ -66,7 +69,13 @@ func (s *Server) unreplied(to string, id jsonrpc.ID, err error) (awaited string,
 	case to == s.env.alwaysServed() && (s.env.noBarrier() != "" || s.env.barrier() != to):
 		return to, nil // there is a requirement that it is answered, too
 	}
-	return to, &NoReply{To: to, Found: oneLine(err.Error()), Exchange: exchange, Judged: judged, Undelivered: errors.Is(err, transport.ErrRefused)}
+	return to, &NoReply{
+		To:          to,
+		Found:       oneLine(err.Error()),
+		Exchange:    exchange,
+		Judged:      judged,
+		Undelivered: errors.Is(err, transport.ErrRefused),
+	}
 }
 
 // hasStray tells whether the server sent something in the place of a response: no message,
@@ -80,7 +89,9 @@ func hasStray(events []transcript.Event) bool {
 		switch message := jsonrpc.Parse(event.Raw); {
 		case event.From == protocol.Client:
 			asked[message.ID] = true
-		case message.Kind == jsonrpc.Invalid, message.Kind == jsonrpc.Batch, message.Kind == jsonrpc.Response && (message.ID == jsonrpc.NullID || !asked[message.ID]):
+		case message.Kind == jsonrpc.Invalid,
+			message.Kind == jsonrpc.Batch,
+			message.Kind == jsonrpc.Response && (message.ID == jsonrpc.NullID || !asked[message.ID]):
 			return true
 		}
 	}
@@ -132,8 +143,14 @@ func (s *Server) Answered(request *scripted.Pending, received scripted.Received,
 // Needed does the same for a request whose response the check needs and is not about: a
 // status without a response makes it inconclusive, too.
 func (s *Server) Needed(request *scripted.Pending, received scripted.Received, err error) Reply {
-	if status, refused := errors.AsType[*scripted.StatusError](err); refused && !unavailable(status.Status) && !errors.Is(err, scripted.ErrNoAnswer) {
-		Inconclusive(fmt.Sprintf("%s was refused: %s", request.Method, err), "fix the failures of "+request.Method+" first")
+	if status, refused := errors.AsType[*scripted.StatusError](
+		err,
+	); refused && !unavailable(status.Status) &&
+		!errors.Is(err, scripted.ErrNoAnswer) {
+		Inconclusive(
+			fmt.Sprintf("%s was refused: %s", request.Method, err),
+			"fix the failures of "+request.Method+" first",
+		)
 	}
 	return s.Answered(request, received, err)
 }
@@ -155,7 +172,12 @@ func (s *Server) NeedOnce(ctx context.Context, method string, params any) Reply 
 
 // NeedMessage waits for a message of the server, from a mark on, that the check needs
 // and is not about: another one judges that it does not come.
-func (s *Server) NeedMessage(ctx context.Context, mark int, match func(scripted.Received) bool, missing, hint string) scripted.Received {
+func (s *Server) NeedMessage(
+	ctx context.Context,
+	mark int,
+	match func(scripted.Received) bool,
+	missing, hint string,
+) scripted.Received {
 	received, err := s.Connection.Await(ctx, mark, match)
 	if err != nil {
 		current.outcome.Doubtful = true
@@ -177,7 +199,8 @@ func (s *Server) Unanswered(what string, err error) { s.noReply(what, jsonrpc.No
 // isLost tells whether an error means that nothing came, in time or at all.
 func isLost(err error) bool {
 	_, broken := errors.AsType[*transport.Error](err)
-	return broken || errors.Is(err, scripted.ErrTimeout) || errors.Is(err, scripted.ErrNoAnswer) || errors.Is(err, scripted.ErrConnection)
+	return broken || errors.Is(err, scripted.ErrTimeout) || errors.Is(err, scripted.ErrNoAnswer) ||
+		errors.Is(err, scripted.ErrConnection)
 }
 
 // unavailable tells the statuses by which a server, or what stands before it, turns a
@@ -197,9 +220,10 @@ func overloaded(status int) bool {
 // turnedAway ends a check whose request was not looked at.
 func (s *Server) turnedAway(method string, err error) {
 	current.outcome = Outcome{
-		Ending: Inconclusion, Doubtful: true,
-		Reason: oneLine(fmt.Sprintf("%s was turned away: %s", method, err)),
-		Hint:   "see whether the server limits the rate of requests or wants a token; --workers 1 asks for less at once",
+		Ending:   Inconclusion,
+		Doubtful: true,
+		Reason:   oneLine(fmt.Sprintf("%s was turned away: %s", method, err)),
+		Hint:     "see whether the server limits the rate of requests or wants a token; --workers 1 asks for less at once",
 	}
 	ginkgo.Skip(current.outcome.Reason, 1)
 }
@@ -213,7 +237,11 @@ func (s *Server) MustAwait(ctx context.Context, request *scripted.Pending) Reply
 
 // MustAwaitWithin does so with so many attempts at most, as AwaitWithin.
 func (s *Server) MustAwaitWithin(ctx context.Context, request *scripted.Pending, rounds int) Reply {
-	return s.mustAwait(ctx, request, func(ctx context.Context) (scripted.Received, error) { return request.SettleWithin(ctx, rounds) })
+	return s.mustAwait(
+		ctx,
+		request,
+		func(ctx context.Context) (scripted.Received, error) { return request.SettleWithin(ctx, rounds) },
+	)
 }
 
 // MustAsk sends a request and judges that it is answered, as MustAwait.
@@ -221,10 +249,18 @@ func (s *Server) MustAsk(ctx context.Context, method string, params any) Reply {
 	return s.MustAwait(ctx, s.Start(ctx, method, params))
 }
 
-func (s *Server) mustAwait(ctx context.Context, request *scripted.Pending, wait func(context.Context) (scripted.Received, error)) Reply {
+func (s *Server) mustAwait(
+	ctx context.Context,
+	request *scripted.Pending,
+	wait func(context.Context) (scripted.Received, error),
+) Reply {
 	received, err := wait(ctx)
 	if err != nil {
-		_, current.outcome.NoReply = s.unreplied(request.Method, request.ID, err) // for when it answers nobody else either
+		_, current.outcome.NoReply = s.unreplied(
+			request.Method,
+			request.ID,
+			err,
+		) // for when it answers nobody else either
 		missing("a response to "+request.Method, err, !hasStray(s.Log().Events()))
 	}
 	Observe()

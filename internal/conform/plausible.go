@@ -36,10 +36,22 @@ type kindOfText struct {
 // kindsOfText are in the order in which they are looked for.
 var kindsOfText = []kindOfText{
 	{[]string{"uri", "iri"}, regexp.MustCompile(`(?i)\bURIs?\b`), (*Environment).listedURI},
-	{[]string{"url", "link", "href", "website", "webpage"}, regexp.MustCompile(`(?i)\bURLs?\b`), (*Environment).listedURL},
+	{
+		[]string{"url", "link", "href", "website", "webpage"},
+		regexp.MustCompile(`(?i)\bURLs?\b`),
+		(*Environment).listedURL,
+	},
 	{[]string{"directory", "dir", "folder", "cwd"}, regexp.MustCompile(`(?i)\b(?:directory|folder)\b`), fixed(".")},
-	{[]string{"path", "file", "filename", "filepath"}, regexp.MustCompile(`(?i)\b(?:path|file name)\b`), (*Environment).listedPath},
-	{[]string{"datetime", "timestamp"}, regexp.MustCompile(`(?i)\b(?:date and time|date-time|datetime|timestamp|RFC ?3339)\b`), fixed("2025-06-18T12:00:00Z")},
+	{
+		[]string{"path", "file", "filename", "filepath"},
+		regexp.MustCompile(`(?i)\b(?:path|file name)\b`),
+		(*Environment).listedPath,
+	},
+	{
+		[]string{"datetime", "timestamp"},
+		regexp.MustCompile(`(?i)\b(?:date and time|date-time|datetime|timestamp|RFC ?3339)\b`),
+		fixed("2025-06-18T12:00:00Z"),
+	},
 	{[]string{"date", "day", "since", "until"}, regexp.MustCompile(`(?i)\b(?:date|YYYY-MM-DD)\b`), fixed("2025-06-18")},
 	{[]string{"timezone", "tz"}, regexp.MustCompile(`(?i)\btime ?zone\b`), fixed("UTC")},
 	{[]string{"time"}, regexp.MustCompile(`(?i)\bHH:MM\b`), fixed("12:00")},
@@ -58,7 +70,9 @@ var kindsOfText = []kindOfText{
 func fixed(text string) func(*Environment) string { return func(*Environment) string { return text } }
 
 // example is one that a description gives in quotation marks.
-var example = regexp.MustCompile("(?i)\\b(?:e\\.g\\.|for example|for instance|example|such as)[,:]?\\s*[\"'`‘“]([^\"'`’”\\n]{1,100})[\"'`’”]")
+var example = regexp.MustCompile(
+	"(?i)\\b(?:e\\.g\\.|for example|for instance|example|such as)[,:]?\\s*[\"'`‘“]([^\"'`’”\\n]{1,100})[\"'`’”]",
+)
 
 // plausible looks for an example first, then at the name, then at the description.
 func (e *Environment) plausible(name, description string) (text string, found bool) {
@@ -79,7 +93,23 @@ func (e *Environment) plausible(name, description string) (text string, found bo
 }
 
 // counts are the words in names of integers for which 0 makes no sense.
-var counts = []string{"number", "count", "amount", "quantity", "limit", "max", "size", "page", "id", "days", "top", "length", "steps", "width", "height"}
+var counts = []string{
+	"number",
+	"count",
+	"amount",
+	"quantity",
+	"limit",
+	"max",
+	"size",
+	"page",
+	"id",
+	"days",
+	"top",
+	"length",
+	"steps",
+	"width",
+	"height",
+}
 
 // suggest makes up a member of an object for which a schema of a tool asks.
 func (e *Environment) suggest(name string, property Object) (value any, found bool) {
@@ -92,7 +122,12 @@ func (e *Environment) suggest(name string, property Object) (value any, found bo
 		}
 		return e.plausible(name, description)
 	case slices.Contains(types, "integer"), slices.Contains(types, "number"):
-		return json.Number("1"), slices.ContainsFunc(wordsOf(name), func(word string) bool { return slices.Contains(counts, word) })
+		return json.Number(
+				"1",
+			), slices.ContainsFunc(
+				wordsOf(name),
+				func(word string) bool { return slices.Contains(counts, word) },
+			)
 	}
 	return nil, false
 }
@@ -113,13 +148,19 @@ func (e *Environment) listedURI() string {
 
 // listedURL is one on the web, if it lists such.
 func (e *Environment) listedURL() string {
-	text, _ := e.resourceURI("https://example.com/", func(uri *url.URL) bool { return uri.Scheme == "https" || uri.Scheme == "http" })
+	text, _ := e.resourceURI(
+		"https://example.com/",
+		func(uri *url.URL) bool { return uri.Scheme == "https" || uri.Scheme == "http" },
+	)
 	return text
 }
 
 // listedPath is that of a file among the listed resources, if there is one.
 func (e *Environment) listedPath() string {
-	_, file := e.resourceURI("file:example.txt", func(uri *url.URL) bool { return uri.Scheme == "file" && uri.Path != "" })
+	_, file := e.resourceURI(
+		"file:example.txt",
+		func(uri *url.URL) bool { return uri.Scheme == "file" && uri.Path != "" },
+	)
 	return cmp.Or(file.Path, file.Opaque)
 }
 

@@ -39,7 +39,10 @@ func Unprovoked(kinds ...string) {
 		NotApplicable(never.Reason(strings.Join(kinds, ", ")))
 	}
 	current.outcome = Outcome{
-		Ending: Inconclusion, Reason: current.environment.unprovoked(left[0]), Hint: provocationHint(left[0]), Provocation: left[0],
+		Ending:      Inconclusion,
+		Reason:      current.environment.unprovoked(left[0]),
+		Hint:        provocationHint(left[0]),
+		Provocation: left[0],
 	}
 	ginkgo.Skip(current.outcome.Reason, 1)
 }

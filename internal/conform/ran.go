@@ -104,7 +104,11 @@ func (e *Environment) judgeClient(client *Client, logs []*transcript.Log) {
 				judging = e.rulesAt(conversation.Leg)
 			}
 			e.Record(Connection{
-				Leg: conversation.Leg, Name: client.Connections[i].Name, Events: conversation.Events, Facts: conversation.Facts(), Unjudged: !agreed,
+				Leg:      conversation.Leg,
+				Name:     client.Connections[i].Name,
+				Events:   conversation.Events,
+				Facts:    conversation.Facts(),
+				Unjudged: !agreed,
 				Findings: rules.Apply(judging, conversation),
 			})
 		}

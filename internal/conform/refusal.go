@@ -27,7 +27,12 @@ func (s *Server) Provoke(ctx context.Context, method string, params any, reason 
 // Attempt does the same for a check that goes on without a response. Over HTTP the
 // error may stand in the body of the refusal without the request's id; a refusal that
 // is none is returned as an error. No reply at all ends the check.
-func (s *Server) Attempt(ctx context.Context, method string, params any, reason string) (reply Reply, status int, err error) {
+func (s *Server) Attempt(
+	ctx context.Context,
+	method string,
+	params any,
+	reason string,
+) (reply Reply, status int, err error) {
 	id := s.NextID()
 	raw := jsonrpc.NewRequest(id, method, s.WithMeta(params))
 	request := s.StartRaw(ctx, id, method, scripted.Outgoing{Raw: raw, Deliberate: reason}, nil)
@@ -142,7 +147,10 @@ func (s *Server) AskWrong(ctx context.Context, wrong Request, controls ...Reques
 		return responded
 	}
 	if !slices.ContainsFunc(controls[:min(mostControls, len(controls))], answered) {
-		Inconclusive("nothing shows what the refusal is about: "+err.Error(), "fix what makes the server refuse "+wrong.Method+" by an HTTP status first")
+		Inconclusive(
+			"nothing shows what the refusal is about: "+err.Error(),
+			"fix what makes the server refuse "+wrong.Method+" by an HTTP status first",
+		)
 	}
 	Observe()
 	Judge(Mismatch{Wanted: "a JSON-RPC response to " + wrong.Method, Found: err.Error()})
@@ -169,11 +177,15 @@ func (s *Server) NeedContrast(ctx context.Context, refused Reply, wrong string, 
 	switch {
 	case !refused.Refuses() || s.Contrasts(ctx, refused, wrong, controls...):
 	case len(controls) == 0:
-		Inconclusive("nothing shows what the refusal is about, as nothing like it may be asked for in order: "+refused.Describe(),
-			"annotate a tool with readOnlyHint, or name one with its arguments in mcpconform.yaml")
+		Inconclusive(
+			"nothing shows what the refusal is about, as nothing like it may be asked for in order: "+refused.Describe(),
+			"annotate a tool with readOnlyHint, or name one with its arguments in mcpconform.yaml",
+		)
 	default:
-		Inconclusive("a request with which nothing is wrong is refused in the same way: "+refused.Describe(),
-			"see that the server has what it needs to serve "+controls[0].Method+", or name arguments that it takes in mcpconform.yaml")
+		Inconclusive(
+			"a request with which nothing is wrong is refused in the same way: "+refused.Describe(),
+			"see that the server has what it needs to serve "+controls[0].Method+", or name arguments that it takes in mcpconform.yaml",
+		)
 	}
 }
 

@@ -39,7 +39,13 @@ func leavesSomething(events []transcript.Event, stateless bool) bool {
 
 // remembered are the requests by which a client makes a session of the handshake era
 // another one. What a tool does there, nobody knows.
-var remembered = []string{"logging/setLevel", "resources/subscribe", "resources/unsubscribe", "tools/call", "tasks/cancel"}
+var remembered = []string{
+	"logging/setLevel",
+	"resources/subscribe",
+	"resources/unsubscribe",
+	"tools/call",
+	"tasks/cancel",
+}
 
 // isChange tells the notifications of a server that something is not what it was.
 func isChange(method string) bool {

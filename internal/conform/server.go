@@ -119,7 +119,10 @@ func (s *Server) Need(ctx context.Context, method string, params any) Object {
 	reply := s.NeedReply(ctx, method, params)
 	result, isObject := asObject(reply)
 	if !isObject {
-		Inconclusive(fmt.Sprintf("%s did not succeed: %s", method, reply.Describe()), "fix the failures of "+method+" first")
+		Inconclusive(
+			fmt.Sprintf("%s did not succeed: %s", method, reply.Describe()),
+			"fix the failures of "+method+" first",
+		)
 	}
 	return result
 }
@@ -197,7 +200,11 @@ func (s *Server) StaysUsable(ctx context.Context) Reply {
 	request := s.Start(ctx, s.env.barrier(), nil)
 	received, err := request.Wait(ctx)
 	if err != nil {
-		_, current.outcome.NoReply = s.unreplied(request.Method, request.ID, err) // for when it answers nobody else either
+		_, current.outcome.NoReply = s.unreplied(
+			request.Method,
+			request.ID,
+			err,
+		) // for when it answers nobody else either
 		Missing(wanted, err)
 	}
 	reply := Reply{received}
@@ -231,7 +238,12 @@ func (s *Server) Say(ctx context.Context, raw, reason string) *scripted.Delivery
 
 // Until waits for a message of the server that matches, from a mark on. Its
 // absence is told with the description and fails the check.
-func (s *Server) Until(ctx context.Context, mark int, description string, match func(scripted.Received) bool) scripted.Received {
+func (s *Server) Until(
+	ctx context.Context,
+	mark int,
+	description string,
+	match func(scripted.Received) bool,
+) scripted.Received {
 	received, err := s.Connection.Await(ctx, mark, match)
 	if err != nil {
 		Missing(description, err)
@@ -311,7 +323,11 @@ func (s *Server) Response(ctx context.Context, delivery *scripted.Delivery) *Res
 		select {
 		case <-waitFor:
 		case <-ctx.Done():
-			s.noReply(delivery.Carried(), jsonrpc.NoID, errors.New(delivery.Telling(fmt.Sprintf("no HTTP response within %s", patience))))
+			s.noReply(
+				delivery.Carried(),
+				jsonrpc.NoID,
+				errors.New(delivery.Telling(fmt.Sprintf("no HTTP response within %s", patience))),
+			)
 		}
 		if delivery.ContentType == "text/event-stream" || waitFor == delivery.Done() {
 			break
@@ -322,7 +338,10 @@ func (s *Server) Response(ctx context.Context, delivery *scripted.Delivery) *Res
 		s.noReply(delivery.Carried(), jsonrpc.NoID, delivery.Err)
 	}
 	if overloaded(delivery.Status) {
-		s.turnedAway(delivery.Carried(), &scripted.StatusError{Status: delivery.Status, Header: delivery.Header, Body: delivery.Body})
+		s.turnedAway(
+			delivery.Carried(),
+			&scripted.StatusError{Status: delivery.Status, Header: delivery.Header, Body: delivery.Body},
+		)
 	}
 	return &Response{delivery}
 }
@@ -350,7 +369,13 @@ func (s *Server) Delete(ctx context.Context, deliberate string, edit ...HeaderEd
 	return s.request(ctx, "DELETE", nil, deliberate, edit)
 }
 
-func (s *Server) request(ctx context.Context, method string, body []byte, deliberate string, edits []HeaderEdit) *Response {
+func (s *Server) request(
+	ctx context.Context,
+	method string,
+	body []byte,
+	deliberate string,
+	edits []HeaderEdit,
+) *Response {
 	header := s.HTTP.HeaderOf(method, body)
 	for _, edit := range edits {
 		if edit.value == "" {

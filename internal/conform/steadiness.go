@@ -25,11 +25,16 @@ func (c *Client) Does(position, like int, despite string) (told bool) {
 		return told
 	}
 	if control, there := c.ToldOutcome(like); !there || control.Failed() {
-		c.inconclusive("the client says that it failed in the step "+jsonrpc.Text(c.scenario.Steps[position])+": "+outcome.Error,
-			"let the client do the step "+jsonrpc.Text(c.scenario.Steps[like]))
+		c.inconclusive(
+			"the client says that it failed in the step "+jsonrpc.Text(c.scenario.Steps[position])+": "+outcome.Error,
+			"let the client do the step "+jsonrpc.Text(c.scenario.Steps[like]),
+		)
 	}
 	Judge(Mismatch{
-		Wanted: "the step " + jsonrpc.Text(c.scenario.Steps[position]) + " done, despite " + despite, Found: "it failed: " + oneLine(outcome.Error),
+		Wanted: "the step " + jsonrpc.Text(
+			c.scenario.Steps[position],
+		) + " done, despite " + despite,
+		Found: "it failed: " + oneLine(outcome.Error),
 	})
 	return true
 }
@@ -58,12 +63,19 @@ func (c *Client) Given(position int) any {
 // client gave in a step: then the client did it, with or without a message.
 func (c *Client) NeedGiven(position int) {
 	if outcome := c.OutcomeOf(position); outcome.Failed() {
-		c.inconclusive("the client says that it failed in the step "+jsonrpc.Text(c.scenario.Steps[position])+": "+outcome.Error,
-			"let the client do the step "+jsonrpc.Text(c.scenario.Steps[position]))
+		c.inconclusive(
+			"the client says that it failed in the step "+jsonrpc.Text(c.scenario.Steps[position])+": "+outcome.Error,
+			"let the client do the step "+jsonrpc.Text(c.scenario.Steps[position]),
+		)
 	}
 	if c.Given(position) == nil {
-		c.inconclusive("the client does not show what it got in the step "+jsonrpc.Text(c.scenario.Steps[position]),
-			fmt.Sprintf(`let the client write {"step":%d,"outcome":"done","result":...} to standard output, with what its API gave`, position))
+		c.inconclusive(
+			"the client does not show what it got in the step "+jsonrpc.Text(c.scenario.Steps[position]),
+			fmt.Sprintf(
+				`let the client write {"step":%d,"outcome":"done","result":...} to standard output, with what its API gave`,
+				position,
+			),
+		)
 	}
 }
 
@@ -97,8 +109,10 @@ func (c *Client) NeedOver(ctx context.Context, position int, after *Message) {
 	if told || after != nil && len(c.AskedAfter(after)) > 0 || c.Breakdown(ctx) != "" {
 		return
 	}
-	c.inconclusive("nobody knows whether the client came to the end of the step "+jsonrpc.Text(c.scenario.Steps[position]),
-		fmt.Sprintf(`let the client write {"step":%d,"outcome":"done" or "failed"} to standard output`, position))
+	c.inconclusive(
+		"nobody knows whether the client came to the end of the step "+jsonrpc.Text(c.scenario.Steps[position]),
+		fmt.Sprintf(`let the client write {"step":%d,"outcome":"done" or "failed"} to standard output`, position),
+	)
 }
 
 // FailedIn says in words how the client failed in a step of a kind that it is known to

@@ -92,7 +92,12 @@ func DemandNone(wanted string, came []scripted.Received) {
 // Inconclusive ends a check that the target gave no way to conclude. The hint
 // says what to do about it.
 func Inconclusive(reason, hint string) {
-	current.outcome = Outcome{Ending: Inconclusion, Reason: oneLine(reason), Hint: oneLine(hint), Doubtful: current.outcome.Doubtful}
+	current.outcome = Outcome{
+		Ending:   Inconclusion,
+		Reason:   oneLine(reason),
+		Hint:     oneLine(hint),
+		Doubtful: current.outcome.Doubtful,
+	}
 	ginkgo.Skip(reason, 1)
 }
 

@@ -164,8 +164,15 @@ func (e *Environment) gate(labels []string) (outcome Outcome) {
 		if path, ok := strings.CutPrefix(label, labelCapability); ok && !e.declares(path) {
 			return Outcome{Ending: Skipped, Reason: fmt.Sprintf("the server does not declare the capability %q", path)}
 		}
-		if name, ok := strings.CutPrefix(label, labelExtension); ok && !e.declares("extensions."+officialExtensions+name) {
-			return Outcome{Ending: Skipped, Reason: fmt.Sprintf("the server does not declare the extension %q", officialExtensions+name)}
+		if name, ok := strings.CutPrefix(
+			label,
+			labelExtension,
+		); ok &&
+			!e.declares("extensions."+officialExtensions+name) {
+			return Outcome{
+				Ending: Skipped,
+				Reason: fmt.Sprintf("the server does not declare the extension %q", officialExtensions+name),
+			}
 		}
 	}
 	if reason := e.never(labels); reason != "" {
@@ -183,7 +190,12 @@ func (e *Environment) gate(labels []string) (outcome Outcome) {
 			continue
 		}
 		if _, found := e.provocation(kind); !found {
-			return Outcome{Ending: Inconclusion, Reason: e.unprovoked(kind), Hint: provocationHint(kind), Provocation: kind}
+			return Outcome{
+				Ending:      Inconclusion,
+				Reason:      e.unprovoked(kind),
+				Hint:        provocationHint(kind),
+				Provocation: kind,
+			}
 		}
 	}
 	return Outcome{}

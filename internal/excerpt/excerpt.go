@@ -74,7 +74,16 @@ type detail struct {
 }
 
 // details go from the most to the least.
-var details = []detail{{400, 64, 8}, {240, 32, 6}, {120, 16, 5}, {80, 10, 4}, {60, 6, 3}, {48, 4, 2}, {32, 2, 1}, {24, 0, 0}}
+var details = []detail{
+	{400, 64, 8},
+	{240, 32, 6},
+	{120, 16, 5},
+	{80, 10, 4},
+	{60, 6, 3},
+	{48, 4, 2},
+	{32, 2, 1},
+	{24, 0, 0},
+}
 
 // telling are the members that say what a message or a value in it is. They stay
 // where they are no objects or lists.

@@ -25,7 +25,12 @@ func completed(result, message any) any {
 	}
 	whole := map[string]any{"resultType": "complete"}
 	switch request["method"] {
-	case "tools/list", "prompts/list", "resources/list", "resources/templates/list", "resources/read", "server/discover":
+	case "tools/list",
+		"prompts/list",
+		"resources/list",
+		"resources/templates/list",
+		"resources/read",
+		"server/discover":
 		whole["ttlMs"], whole["cacheScope"] = 0, "public" // as the reference says: pages of a list say the same
 	}
 	maps.Copy(whole, object)

@@ -36,7 +36,16 @@ var mappings = []string{
 // oddNames and oddValues are what is added: a different one at each place. None of the
 // values is an object, by which a map (of properties, say) would have an entry more.
 var (
-	oddNames  = []string{"x-vendor", "mcpconformUnknown", "ünïcödé", "with space", "snake_case", "0", "a/b~c", "Content-Type"}
+	oddNames = []string{
+		"x-vendor",
+		"mcpconformUnknown",
+		"ünïcödé",
+		"with space",
+		"snake_case",
+		"0",
+		"a/b~c",
+		"Content-Type",
+	}
 	oddValues = []any{json.Number("0.5"), true, nil, json.Number("-12345678901234567890"), json.Number("1e-7")}
 )
 

@@ -50,7 +50,7 @@ type Fault struct {
 	Alone bool `yaml:"alone"`
 	// Change is what is done on the wire: When and Do, or several of them in
 	// Changes.
-	Change  `yaml:",inline"`
+	Change  `         yaml:",inline"`
 	Changes []Change `yaml:"changes"`
 
 	// File and Line are where it is written.

@@ -140,10 +140,12 @@ func (w *Wire) changesHeads(carried, asked string) bool {
 		if !one.acts || !match.aboutMessage() || match.direction() != Out {
 			return false
 		}
-		if len(match.Carried) > 0 && !slices.Contains(match.Carried, carried) || len(match.Carried) == 0 && carried == onGet {
+		if len(match.Carried) > 0 && !slices.Contains(match.Carried, carried) ||
+			len(match.Carried) == 0 && carried == onGet {
 			return false
 		}
-		if len(match.ResponseTo) > 0 && !slices.Contains(match.ResponseTo, asked) && !slices.Contains(match.ResponseTo, anyPart) {
+		if len(match.ResponseTo) > 0 && !slices.Contains(match.ResponseTo, asked) &&
+			!slices.Contains(match.ResponseTo, anyPart) {
 			return false
 		}
 		return slices.ContainsFunc(one.do, func(action Action) bool {

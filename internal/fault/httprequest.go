@@ -69,7 +69,13 @@ func (e *exchange) receive() (*outgoing, error) {
 		}
 		return out, nil
 	}
-	in := &inbox{exchange: e, out: out, plan: e.connection.wire.Head(e.head), passed: true, ofClient: e.connection.wire.from == In}
+	in := &inbox{
+		exchange: e,
+		out:      out,
+		plan:     e.connection.wire.Head(e.head),
+		passed:   true,
+		ofClient: e.connection.wire.from == In,
+	}
 	if r.Method == http.MethodPost {
 		body, whole, err := readBody(r.Body, e.http.options.Limits.Message)
 		e.recordBody(protocol.Client, body, whole)

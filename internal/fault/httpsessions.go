@@ -113,7 +113,9 @@ func (h *HTTP) newConnection(number int) *connection {
 	c.alive, c.hang = context.WithCancel(context.Background())
 	if h.options.Log != nil {
 		c.log = h.options.Log(fmt.Sprintf("connection-%d", number))
-		c.log.Append(transcript.Event{Kind: transcript.Open, From: protocol.Client, Note: "to " + h.upstream.Redacted()})
+		c.log.Append(
+			transcript.Event{Kind: transcript.Open, From: protocol.Client, Note: "to " + h.upstream.Redacted()},
+		)
 	}
 	return c
 }

@@ -21,7 +21,10 @@ type judge struct {
 }
 
 func (j *judge) fail(format string, args ...any) {
-	problem := strings.Join(strings.Fields(j.fault.ID+": "+fmt.Sprintf(format, args...)), " ") // one line, whatever is quoted
+	problem := strings.Join(
+		strings.Fields(j.fault.ID+": "+fmt.Sprintf(format, args...)),
+		" ",
+	) // one line, whatever is quoted
 	j.problems = append(j.problems, fmt.Errorf("%s: %s", j.place, problem))
 }
 
@@ -202,7 +205,9 @@ func (j *judge) values(action *Action, verb string) {
 		j.fail("request needs \"method\"")
 	}
 	if action.To == toStderr && j.fault.ofClient() {
-		j.fail("what a client writes to its standard error is nobody's business: write it to standard output, or not at all")
+		j.fail(
+			"what a client writes to its standard error is nobody's business: write it to standard output, or not at all",
+		)
 	}
 	for _, value := range []*Value{action.With, action.Answer, action.Refuse, action.Send} {
 		if value != nil {

@@ -38,7 +38,17 @@ func Load(fsys fs.FS) ([]*Fault, error) {
 		problems = append(problems, err)
 		for _, fault := range faults {
 			if first := ids[fault.ID]; first != nil {
-				problems = append(problems, fmt.Errorf("%s:%d: id %q is taken: %s:%d has it", name, fault.Line, fault.ID, first.File, first.Line))
+				problems = append(
+					problems,
+					fmt.Errorf(
+						"%s:%d: id %q is taken: %s:%d has it",
+						name,
+						fault.Line,
+						fault.ID,
+						first.File,
+						first.Line,
+					),
+				)
 			}
 			ids[fault.ID] = fault
 		}
@@ -140,7 +150,13 @@ func knows(name string, node *yaml.Node, structure reflect.Type) error {
 		key, value := pair[0], pair[1]
 		index := slices.IndexFunc(known, func(field reflect.StructField) bool { return yamlName(field) == key.Value })
 		if index < 0 {
-			return fmt.Errorf("%s:%d: unknown key %q%s", name, key.Line, key.Value, nearest.Hint(key.Value, names(known)))
+			return fmt.Errorf(
+				"%s:%d: unknown key %q%s",
+				name,
+				key.Line,
+				key.Value,
+				nearest.Hint(key.Value, names(known)),
+			)
 		}
 		if err := knows(name, value, known[index].Type); err != nil {
 			return err

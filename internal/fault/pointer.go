@@ -71,7 +71,12 @@ func alter(value any, parts []string, create bool, change func(container any, pa
 	return value, false
 }
 
-func alterMembers(container map[string]any, parts []string, create bool, change func(any, string) (any, bool)) (changed bool) {
+func alterMembers(
+	container map[string]any,
+	parts []string,
+	create bool,
+	change func(any, string) (any, bool),
+) (changed bool) {
 	names := []string{parts[0]}
 	if _, present := container[parts[0]]; !present && parts[0] == anyPart {
 		names = slices.Sorted(maps.Keys(container))

@@ -15,7 +15,12 @@ import (
 // ServeCommand starts a target and stands between it and a peer until the target
 // exits. Signals that come are passed on to the target. It returns how the target
 // exited, or was made to.
-func ServeCommand(command target.Command, peer Peer, signals <-chan os.Signal, options StdioOptions) (target.Exit, error) {
+func ServeCommand(
+	command target.Command,
+	peer Peer,
+	signals <-chan os.Signal,
+	options StdioOptions,
+) (target.Exit, error) {
 	command.Stderr = peer.Err
 	process, err := target.Start(command)
 	if err != nil {

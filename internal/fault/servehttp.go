@@ -16,7 +16,12 @@ const headerTime = 10 * time.Second
 // and a server in this process, until the context or the server ends. serve serves
 // on a listener of its own. An *ExitError says with which status this process is to
 // exit.
-func ServeHTTP(ctx context.Context, listener net.Listener, serve func(context.Context, net.Listener) error, injection Injection) error {
+func ServeHTTP(
+	ctx context.Context,
+	listener net.Listener,
+	serve func(context.Context, net.Listener) error,
+	injection Injection,
+) error {
 	inner, err := (&net.ListenConfig{}).Listen(ctx, "tcp", "127.0.0.1:0")
 	if err != nil {
 		return errors.Join(err, listener.Close())

@@ -86,7 +86,11 @@ func scalarOf(node *yaml.Node) (any, error) {
 		return truth, err
 	case "!!int", "!!float":
 		if !json.Valid([]byte(node.Value)) {
-			return nil, fmt.Errorf("line %d: %s is no number of JSON; write it as {$json: \"...\"}", node.Line, node.Value)
+			return nil, fmt.Errorf(
+				"line %d: %s is no number of JSON; write it as {$json: \"...\"}",
+				node.Line,
+				node.Value,
+			)
 		}
 		return json.Number(node.Value), nil
 	}

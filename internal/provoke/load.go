@@ -97,7 +97,10 @@ func parseTool(name string, item *yaml.Node) (Tool, error) {
 	for _, kind := range read.Provokes {
 		switch {
 		case !IsKind(kind.Value):
-			problems = append(problems, wrong(kind.Line, "provokes: unknown kind %q%s", kind.Value, nearest.Hint(kind.Value, Kinds())))
+			problems = append(
+				problems,
+				wrong(kind.Line, "provokes: unknown kind %q%s", kind.Value, nearest.Hint(kind.Value, Kinds())),
+			)
 		case slices.Contains(tool.Provokes, kind.Value):
 			problems = append(problems, wrong(kind.Line, "provokes: %s is given twice", kind.Value))
 		}

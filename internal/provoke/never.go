@@ -24,14 +24,30 @@ type feature struct {
 
 // features are the names of Never that are more than one kind.
 var features = map[string]feature{
-	"elicitation": {pages: []string{"client/elicitation"}, asked: true, kinds: []string{"elicitation-url", "url-required", "task-input"}},
-	"sampling":    {pages: []string{"client/sampling"}, asked: true, kinds: []string{"sampling-tools"}},
-	"roots":       {pages: []string{"client/roots"}, asked: true},
-	"progress":    {pages: []string{"basic/utilities/progress", "basic/patterns/progress"}, kinds: []string{"slow", "task-progress"}},
-	"logging":     {pages: []string{"server/utilities/logging"}},
+	"elicitation": {
+		pages: []string{"client/elicitation"},
+		asked: true,
+		kinds: []string{"elicitation-url", "url-required", "task-input"},
+	},
+	"sampling": {pages: []string{"client/sampling"}, asked: true, kinds: []string{"sampling-tools"}},
+	"roots":    {pages: []string{"client/roots"}, asked: true},
+	"progress": {
+		pages: []string{"basic/utilities/progress", "basic/patterns/progress"},
+		kinds: []string{"slow", "task-progress"},
+	},
+	"logging": {pages: []string{"server/utilities/logging"}},
 	"tasks": {
 		pages: []string{"basic/utilities/tasks", "extensions/tasks"},
-		kinds: []string{"task", "task-progress", "task-slow", "task-required", "task-input", "task-failing", "task-refused", "client-task"},
+		kinds: []string{
+			"task",
+			"task-progress",
+			"task-slow",
+			"task-required",
+			"task-input",
+			"task-failing",
+			"task-refused",
+			"client-task",
+		},
 	},
 }
 

@@ -121,7 +121,8 @@ func (c *Conversation) ClientDeclared(said *Message) Object {
 	if said.Request != nil {
 		request = said.Request
 	}
-	if declared, there := request.Meta()[mcp.MetaCapabilities].(map[string]any); there && request.Kind == jsonrpc.Request {
+	if declared, there := request.Meta()[mcp.MetaCapabilities].(map[string]any); there &&
+		request.Kind == jsonrpc.Request {
 		return declared
 	}
 	return c.ClientCapabilities

@@ -18,7 +18,8 @@ type Facts struct {
 func (c *Conversation) Facts() Facts {
 	called := map[any]bool{}
 	for _, said := range c.Messages {
-		if name, named := said.ParamsObject()["name"].(string); named && said.Kind == jsonrpc.Request && said.Method == "tools/call" {
+		if name, named := said.ParamsObject()["name"].(string); named && said.Kind == jsonrpc.Request &&
+			said.Method == "tools/call" {
 			called[name] = true
 		}
 	}
@@ -27,7 +28,10 @@ func (c *Conversation) Facts() Facts {
 		return !called[name]
 	})
 	return Facts{
-		Incomplete: !c.Complete, ClientCapabilities: c.ClientCapabilities, ServerCapabilities: c.ServerCapabilities, Tools: listed,
+		Incomplete:         !c.Complete,
+		ClientCapabilities: c.ClientCapabilities,
+		ServerCapabilities: c.ServerCapabilities,
+		Tools:              listed,
 	}
 }
 

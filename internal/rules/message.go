@@ -23,7 +23,11 @@ func IsRefusal(said *Message) bool {
 func IncompleteError(said *Message) Mismatch {
 	refusal, isObject := said.Object["error"].(map[string]any)
 	if !isObject {
-		return Mismatch{Wanted: "an object with code and message", Found: ShowMember(said.Object, "error"), Where: "/error"}
+		return Mismatch{
+			Wanted: "an object with code and message",
+			Found:  ShowMember(said.Object, "error"),
+			Where:  "/error",
+		}
 	}
 	for _, name := range []string{"code", "message"} {
 		if _, there := refusal[name]; !there {

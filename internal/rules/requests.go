@@ -32,7 +32,10 @@ func readAsks(c *Conversation) []Ask {
 	var all []Ask
 	for _, said := range c.ByTarget() {
 		for _, request := range ServerRequests(said.Message) {
-			all = append(all, Ask{Message: said, Method: request.Method, Params: request.Params, Where: request.Pointer})
+			all = append(
+				all,
+				Ask{Message: said, Method: request.Method, Params: request.Params, Where: request.Pointer},
+			)
 		}
 	}
 	return all
@@ -71,7 +74,10 @@ func ServerRequests(message jsonrpc.Message) []ServerRequest {
 		request, _ := requests[key].(map[string]any)
 		method, _ := request["method"].(string)
 		params, _ := request["params"].(map[string]any)
-		all = append(all, ServerRequest{key, string(jsontext.Pointer(where).AppendToken(key)) + "/params", method, params})
+		all = append(
+			all,
+			ServerRequest{key, string(jsontext.Pointer(where).AppendToken(key)) + "/params", method, params},
+		)
 	}
 	return all
 }

@@ -96,14 +96,26 @@ func (r *Reporter) Violation(said *Message, mismatch Mismatch) {
 	if said.Request != nil {
 		method = said.Request.Method
 	}
-	r.add(method, mismatch, said.Event.Sequence, said.subject(), func() []transcript.Event { return r.conversation.excerpt(said) })
+	r.add(
+		method,
+		mismatch,
+		said.Event.Sequence,
+		said.subject(),
+		func() []transcript.Event { return r.conversation.excerpt(said) },
+	)
 }
 
 // ViolationAt says that something other than a message breaks the rule, such as
 // the head of a response or the end of a stream. The events that explain it
 // come before it.
 func (r *Reporter) ViolationAt(event transcript.Event, mismatch Mismatch, before ...transcript.Event) {
-	r.add(string(event.Kind), mismatch, event.Sequence, Subject{}, func() []transcript.Event { return append(slices.Clip(before), event) })
+	r.add(
+		string(event.Kind),
+		mismatch,
+		event.Sequence,
+		Subject{},
+		func() []transcript.Event { return append(slices.Clip(before), event) },
+	)
 }
 
 func (r *Reporter) add(of string, mismatch Mismatch, judged int, about Subject, excerpt func() []transcript.Event) {

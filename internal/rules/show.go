@@ -21,7 +21,11 @@ func Show(value any) string {
 		return excerpt.Short([]byte(jsonrpc.Text(value)))
 	}
 	budget := large
-	return fmt.Sprintf("%s… (some %d KiB)", excerpt.Beginning([]byte(jsonrpc.Text(beginning(value, &budget)))), weight>>10)
+	return fmt.Sprintf(
+		"%s… (some %d KiB)",
+		excerpt.Beginning([]byte(jsonrpc.Text(beginning(value, &budget)))),
+		weight>>10,
+	)
 }
 
 // large is the memory in bytes from which on no JSON text is made of the whole

@@ -55,7 +55,11 @@ func gatherSame(results []reports.Result) {
 		}
 		first.Occurrences = max(1, first.Occurrences) + max(1, result.Occurrences)
 		for _, failure := range result.Failures {
-			if !slices.ContainsFunc(first.Failures, func(one reports.Failure) bool { return sameFailure(one, failure) }) && len(first.Failures) < maxBreaches {
+			if !slices.ContainsFunc(
+				first.Failures,
+				func(one reports.Failure) bool { return sameFailure(one, failure) },
+			) &&
+				len(first.Failures) < maxBreaches {
 				first.Failures = append(first.Failures, failure)
 			}
 		}

@@ -97,8 +97,11 @@ func (r *run) meetings(ctx context.Context, to scripted.Target) []*meeting {
 // reachClient says how the client is started over a transport.
 func (r *run) reachClient(transportName string) scripted.Target {
 	to := scripted.Target{
-		Transport: transportName, Command: r.options.Command, Reply: r.options.Timeout, Start: repliesToStart * r.options.Timeout,
-		Limits: r.limits(),
+		Transport: transportName,
+		Command:   r.options.Command,
+		Reply:     r.options.Timeout,
+		Start:     repliesToStart * r.options.Timeout,
+		Limits:    r.limits(),
 	}
 	if len(to.Command.Args) == 0 {
 		to.Command = r.itself("reference", "client")
@@ -176,14 +179,22 @@ func (m *meeting) readHandshake(conversation *rules.Conversation) {
 	m.capabilities = first.ParamsObject()["capabilities"]
 	asked := first.ParamsObject()["protocolVersion"]
 	known := slices.ContainsFunc(protocol.Released(), func(revision string) bool { return asked == revision })
-	if len(first.Answers) > 0 && slices.ContainsFunc(conversation.ByTarget(), func(said *rules.Message) bool { return said.Index > first.Answers[0].Index }) {
+	if len(first.Answers) > 0 &&
+		slices.ContainsFunc(
+			conversation.ByTarget(),
+			func(said *rules.Message) bool { return said.Index > first.Answers[0].Index },
+		) {
 		m.spoken = true
 		if !known {
 			m.flaw = "the client asked for " + shown(asked) + ", which is no revision of the protocol"
 		}
 		return
 	}
-	said := fmt.Sprintf("the client asked for %s, and said nothing more when the server answered with %s", shown(asked), m.revision)
+	said := fmt.Sprintf(
+		"the client asked for %s, and said nothing more when the server answered with %s",
+		shown(asked),
+		m.revision,
+	)
 	m.note = notSpoken + said
 	m.granted = asked == m.revision && len(first.Answers) > 0
 	if !known || asked == m.revision {
@@ -220,7 +231,8 @@ func (m *meeting) readRequests(conversation *rules.Conversation) {
 // headed tells whether the revision stands in the header of an HTTP request.
 func (m *meeting) headed(conversation *rules.Conversation) bool {
 	return slices.ContainsFunc(conversation.Events, func(event transcript.Event) bool {
-		return event.From == protocol.Client && event.HTTP != nil && event.HTTP.Header.Get(scripted.VersionHeader) == m.revision
+		return event.From == protocol.Client && event.HTTP != nil &&
+			event.HTTP.Header.Get(scripted.VersionHeader) == m.revision
 	})
 }
 
@@ -257,7 +269,8 @@ func meansStateless(said *rules.Message) bool {
 	_, declares := meta[mcp.MetaCapabilities]
 	_, introduces := meta[mcp.MetaClientInfo]
 	return said.Method == "server/discover" || declares || introduces ||
-		!isMessage(said) && (bytes.Contains(said.Raw, []byte(`"server/discover"`)) || bytes.Contains(said.Raw, []byte(mcp.MetaVersion)))
+		!isMessage(said) &&
+			(bytes.Contains(said.Raw, []byte(`"server/discover"`)) || bytes.Contains(said.Raw, []byte(mcp.MetaVersion)))
 }
 
 // namesAnother tells whether a request names a revision that cannot be checked.
@@ -305,7 +318,9 @@ func (r *run) addClientLegs(ctx context.Context, to scripted.Target, meetings []
 	chosen := r.options.Revisions.choose(speaks, among(meetings, func(met *meeting) bool { return met.broken != "" }))
 	switch {
 	case (!came || len(speaks) == 0) && ctx.Err() != nil:
-		return &TargetError{Reason: "first contact with the client did not come to an end; " + context.Cause(ctx).Error()}
+		return &TargetError{
+			Reason: "first contact with the client did not come to an end; " + context.Cause(ctx).Error(),
+		}
 	case !came:
 		return absent(meetings[0].exit)
 	case !slices.ContainsFunc(meetings, (*meeting).checkable) && !r.options.Revisions.named():

@@ -52,7 +52,8 @@ func (c *collector) state(planned int) *legState {
 // negotiated; nil when the run has none.
 func (c *collector) stateOf(leg conform.Leg) *legState {
 	at := slices.IndexFunc(c.legs, func(state *legState) bool {
-		return state.planned >= 0 && state.report.Role == leg.Role && state.report.Revision == leg.Revision && state.report.Transport == leg.Transport
+		return state.planned >= 0 && state.report.Role == leg.Role && state.report.Revision == leg.Revision &&
+			state.report.Transport == leg.Transport
 	})
 	if at < 0 {
 		return nil

@@ -41,7 +41,11 @@ func (v *visit) denied(reason string) *denial {
 
 // denied is the denial of a client, with what was found.
 func (m *meeting) denied(reason string) *denial {
-	found := &denial{id: supporting[protocol.ClientRole][protocol.Has(m.revision, protocol.Handshake)], found: reason, events: m.opening}
+	found := &denial{
+		id:     supporting[protocol.ClientRole][protocol.Has(m.revision, protocol.Handshake)],
+		found:  reason,
+		events: m.opening,
+	}
 	switch {
 	case m.granted:
 		found.id, found.wanted = "lifecycle.initialized.sent", "notifications/initialized after the answer to initialize"
@@ -67,7 +71,10 @@ func asFarAsAnswered(events []transcript.Event) []transcript.Event {
 // deny adds the result of a revision that the target does not speak, unless others say
 // what fails. It stands whatever the filter.
 func (c *collector) deny(state *legState) {
-	failed := slices.ContainsFunc(state.report.Results, func(result reports.Result) bool { return result.Verdict == reports.Failed })
+	failed := slices.ContainsFunc(
+		state.report.Results,
+		func(result reports.Result) bool { return result.Verdict == reports.Failed },
+	)
 	if state.denied != nil && !failed && c.catalogue != nil {
 		state.report.Results = append(state.report.Results, c.denied(state))
 	}

@@ -75,14 +75,18 @@ func (d *coordinator) confirm(ctx context.Context) error {
 			d.deferred[key] = true
 		}
 		d.mu.Unlock()
-		if err := d.keepWorking(ctx, pass{filter: d.run.plan.Filter, workers: 1, again: true, alone: true}); err != nil {
+		if err := d.keepWorking(
+			ctx,
+			pass{filter: d.run.plan.Filter, workers: 1, again: true, alone: true},
+		); err != nil {
 			return err
 		}
 	}
 	for _, one := range d.doubts {
 		one.found.Outcome = conform.Outcome{
-			Ending: conform.Inconclusion, Reason: "a reply did not come in time, and the check was not repeated alone before the run ended",
-			Hint: "give the run longer with --deadline",
+			Ending: conform.Inconclusion,
+			Reason: "a reply did not come in time, and the check was not repeated alone before the run ended",
+			Hint:   "give the run longer with --deadline",
 		}
 		d.run.checked(one.found)
 	}
@@ -204,7 +208,10 @@ func (c *collector) unanswered(state *legState, done checked) {
 	if reply == nil || done.Outcome.Ending != conform.Inconclusion || state.report.Ended != nil && reply.Undelivered {
 		return
 	}
-	at := slices.IndexFunc(state.rules, func(rule rules.Rule) bool { return rule.Requirements[0] == conform.AnsweredRequirement })
+	at := slices.IndexFunc(
+		state.rules,
+		func(rule rules.Rule) bool { return rule.Requirements[0] == conform.AnsweredRequirement },
+	)
 	if at < 0 {
 		return
 	}

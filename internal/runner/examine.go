@@ -180,8 +180,17 @@ func (e Examination) begin(ctx context.Context, offered *survey.Survey, unrespon
 		examination: e, context: ctx, differs: differing(e.Known, offered),
 	}
 	x.environment = &conform.Environment{
-		Leg: e.Leg, Target: e.Target, Survey: offered, Catalogue: e.Catalogue,
-		Policy: provoke.Policy{Calls: provoke.CallReadOnly}, Rules: e.Rules, Fresh: e.Role == protocol.ServerRole, Asked: e.Asked, Launch: e.Launch,
+		Leg:       e.Leg,
+		Target:    e.Target,
+		Survey:    offered,
+		Catalogue: e.Catalogue,
+		Policy: provoke.Policy{
+			Calls: provoke.CallReadOnly,
+		},
+		Rules:  e.Rules,
+		Fresh:  e.Role == protocol.ServerRole,
+		Asked:  e.Asked,
+		Launch: e.Launch,
 		Record: func(connection conform.Connection) { x.closed(0, connection) },
 	}
 	state.environment = x.environment

@@ -62,7 +62,10 @@ func leaveOut(events []transcript.Event, judged *transcript.Event) []transcript.
 		}
 		if left > 0 {
 			shown = append(shown, transcript.Event{
-				At: event.At, Connection: event.Connection, Kind: transcript.Remark, Note: fmt.Sprintf("%d events are left out here", left),
+				At:         event.At,
+				Connection: event.Connection,
+				Kind:       transcript.Remark,
+				Note:       fmt.Sprintf("%d events are left out here", left),
 			})
 			left = 0
 		}

@@ -37,7 +37,9 @@ func ParseFilter(role, text string) (chosen *filter.Filter, revisions []string, 
 		return nil, nil, err
 	}
 	if word, meant := chosen.Unknown(words(all)); word != "" {
-		return nil, nil, &FilterError{Reason: fmt.Sprintf("--filter: %q is unknown%s", word, mend(role, word, meant, all, requirements))}
+		return nil, nil, &FilterError{
+			Reason: fmt.Sprintf("--filter: %q is unknown%s", word, mend(role, word, meant, all, requirements)),
+		}
 	}
 	for _, revision := range protocol.Checked() {
 		if slices.ContainsFunc(all[revision], func(one Declared) bool { return one.Matches(chosen) }) {
@@ -99,7 +101,10 @@ func mend(role, word, meant string, all map[string][]Declared, requirements *cat
 		}
 	}
 	other := map[string]string{protocol.ServerRole: protocol.ClientRole, protocol.ClientRole: protocol.ServerRole}[role]
-	if known, err := Words(other); err == nil && slices.ContainsFunc(known, func(one string) bool { return strings.EqualFold(one, word) }) {
+	if known, err := Words(
+		other,
+	); err == nil &&
+		slices.ContainsFunc(known, func(one string) bool { return strings.EqualFold(one, word) }) {
 		return fmt.Sprintf(" among the checks of a %s; a %s has it: mcpconform %s", role, other, other)
 	}
 	if meant != "" {
@@ -126,8 +131,10 @@ func (c *collector) readFilter() error {
 		return nil
 	}
 	if !slices.ContainsFunc(policy.Listed, func(asked string) bool { return slices.Contains(revisions, asked) }) {
-		return &FilterError{Reason: fmt.Sprintf("--filter %q matches nothing at %s; it does at %s, which --revision names",
-			text, strings.Join(policy.Listed, " and "), strings.Join(revisions, " and "))}
+		return &FilterError{
+			Reason: fmt.Sprintf("--filter %q matches nothing at %s; it does at %s, which --revision names",
+				text, strings.Join(policy.Listed, " and "), strings.Join(revisions, " and ")),
+		}
 	}
 	return nil
 }
@@ -148,21 +155,33 @@ func (r *run) filterChecks(declared []Declared) (string, error) {
 			}
 		}
 	}
-	checks := slices.ContainsFunc(declared, func(check Declared) bool { return conform.Stands(check.Labels) && r.chosen.Matches(check.Labels) })
+	checks := slices.ContainsFunc(
+		declared,
+		func(check Declared) bool { return conform.Stands(check.Labels) && r.chosen.Matches(check.Labels) },
+	)
 	switch {
 	case checks && !provoking:
 		return r.chosen.Expression(), nil
 	case checks || ruled:
 		return "", nil
 	}
-	return "", &FilterError{Reason: fmt.Sprintf("--filter %q matches nothing over %s", r.options.Filter, strings.Join(r.options.Transports, " and "))}
+	return "", &FilterError{
+		Reason: fmt.Sprintf(
+			"--filter %q matches nothing over %s",
+			r.options.Filter,
+			strings.Join(r.options.Transports, " and "),
+		),
+	}
 }
 
 // chosenRules counts the rules that the filter chooses on a leg.
 func (c *collector) chosenRules(state *legState) int {
 	count := 0
 	for _, rule := range state.environment.Rules {
-		if labels := state.environment.RuleLabels(rule); conform.Stands(labels) && (c.chosen == nil || c.chosen.Matches(labels)) {
+		if labels := state.environment.RuleLabels(
+			rule,
+		); conform.Stands(labels) &&
+			(c.chosen == nil || c.chosen.Matches(labels)) {
 			count++
 		}
 	}
@@ -196,16 +215,29 @@ func (c *collector) filterResults(state *legState) bool {
 // older tells of a revision that is not the newest which the target speaks, because
 // the filter chooses nothing there; "" otherwise.
 func (r *run) older(revision string, speaks []string) string {
-	newer := slices.DeleteFunc(protocol.Checked(), func(one string) bool { return one <= revision || !slices.Contains(speaks, one) })
+	newer := slices.DeleteFunc(
+		protocol.Checked(),
+		func(one string) bool { return one <= revision || !slices.Contains(speaks, one) },
+	)
 	if r.chosen == nil || !r.options.Revisions.Auto || len(newer) == 0 {
 		return ""
 	}
-	return fmt.Sprintf("%s is checked: the filter matches nothing at %s, which the %s speaks, too", revision, strings.Join(newer, " and "), r.options.Role)
+	return fmt.Sprintf(
+		"%s is checked: the filter matches nothing at %s, which the %s speaks, too",
+		revision,
+		strings.Join(newer, " and "),
+		r.options.Role,
+	)
 }
 
 // unchosen says that the target speaks none of the revisions at which the filter
 // chooses something.
 func (r *run) unchosen(speaks []string) error {
-	return &FilterError{Reason: fmt.Sprintf("--filter %q matches something at %s only; the %s speaks %s",
-		r.options.Filter, strings.Join(r.options.Revisions.Among, " and "), r.options.Role, strings.Join(speaks, " and "))}
+	return &FilterError{Reason: fmt.Sprintf(
+		"--filter %q matches something at %s only; the %s speaks %s",
+		r.options.Filter,
+		strings.Join(r.options.Revisions.Among, " and "),
+		r.options.Role,
+		strings.Join(speaks, " and "),
+	)}
 }

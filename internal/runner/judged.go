@@ -91,11 +91,17 @@ func reads(event transcript.Event, found string) bool {
 		return false
 	}
 	message := jsonrpc.Parse(event.Raw)
-	texts := []string{conform.Reply{Received: scripted.Received{Message: message}}.Describe(), rules.Show(message.Object)}
+	texts := []string{
+		conform.Reply{Received: scripted.Received{Message: message}}.Describe(),
+		rules.Show(message.Object),
+	}
 	if result, there := message.Result(); there {
 		texts = append(texts, rules.Show(result))
 	}
-	return slices.ContainsFunc(texts, func(text string) bool { return len(text) >= leastShown && strings.Contains(found, text) })
+	return slices.ContainsFunc(
+		texts,
+		func(text string) bool { return len(text) >= leastShown && strings.Contains(found, text) },
+	)
 }
 
 // has tells whether a message has a place, or at least what it would stand in.

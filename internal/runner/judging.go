@@ -58,7 +58,9 @@ func NewJudging(options Options, revision string) (*Judging, error) {
 		return nil, err
 	}
 	j := &Judging{
-		options: options, started: time.Now(), leg: conform.Leg{Role: protocol.ClientRole, Revision: revision, Transport: protocol.HTTP},
+		options: options,
+		started: time.Now(),
+		leg:     conform.Leg{Role: protocol.ClientRole, Revision: revision, Transport: protocol.HTTP},
 	}
 	confine(memory - memoryAlone) // which is the worker's
 	r := j.run(map[string]*scenario.Recording{}, &meeting{spoken: true})
@@ -115,7 +117,11 @@ func (j *Judging) Conclude(ctx context.Context, recordings ...*scenario.Recordin
 	return j.judge(ctx, j.options.Transcripts, recordings)
 }
 
-func (j *Judging) judge(ctx context.Context, transcripts string, recordings []*scenario.Recording) (*reports.Run, error) {
+func (j *Judging) judge(
+	ctx context.Context,
+	transcripts string,
+	recordings []*scenario.Recording,
+) (*reports.Run, error) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	records := map[string]*scenario.Recording{}

@@ -95,7 +95,10 @@ func (c *collector) ruleResult(state *legState, rule rules.Rule) reports.Result 
 	seen := state.findings[rule.ID()]
 	switch {
 	case seen == nil:
-		result.Verdict, result.Reason = reports.Skipped, cmp.Or(state.environment.NeverShown(ids), "the target sent no message of this kind")
+		result.Verdict, result.Reason = reports.Skipped, cmp.Or(
+			state.environment.NeverShown(ids),
+			"the target sent no message of this kind",
+		)
 	case len(seen.breaches) > 0:
 		result.Verdict = c.severity(state, ids)
 		c.describeBreaches(state, &result, seen)
@@ -110,7 +113,10 @@ func (c *collector) describeBreaches(state *legState, result *reports.Result, se
 		result.Failures = append(result.Failures, failure)
 	}
 	first := seen.breaches[0]
-	judged := slices.IndexFunc(first.Exchange, func(event transcript.Event) bool { return event.Sequence == first.Judged })
+	judged := slices.IndexFunc(
+		first.Exchange,
+		func(event transcript.Event) bool { return event.Sequence == first.Judged },
+	)
 	result.Exchange = c.steps(first.Exchange, judged, first.Mismatch.Where)
 	result.Transcript = c.transcript(state, first.Exchange, judged)
 	result.Rerun = c.rerun(state, result.ID)
@@ -294,7 +300,15 @@ func stepText(event transcript.Event, where []string) string {
 
 // Headers that say something about the protocol; a report need not show more.
 var (
-	requestHeaders  = []string{"Accept", "Content-Type", "Origin", "Mcp-Session-Id", "Mcp-Protocol-Version", "Last-Event-Id", "Authorization"}
+	requestHeaders = []string{
+		"Accept",
+		"Content-Type",
+		"Origin",
+		"Mcp-Session-Id",
+		"Mcp-Protocol-Version",
+		"Last-Event-Id",
+		"Authorization",
+	}
 	responseHeaders = []string{"Content-Type", "Mcp-Session-Id", "Location", "Www-Authenticate", "Allow", "Retry-After"}
 )
 

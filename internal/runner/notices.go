@@ -22,7 +22,13 @@ func (c *collector) notice(state *legState) {
 			return state.environment.NeverAsks(rule.Requirements) == name && state.saw(rule)
 		})
 		if shown {
-			add(fmt.Sprintf("the server asked for %s, although %s says that it never does: take it out of never", name, state.environment.Never.By))
+			add(
+				fmt.Sprintf(
+					"the server asked for %s, although %s says that it never does: take it out of never",
+					name,
+					state.environment.Never.By,
+				),
+			)
 		}
 	}
 }
@@ -37,7 +43,8 @@ func (s *legState) saw(rule rules.Rule) bool {
 // "" otherwise, and where the user wants it so.
 func uncalled(environment *conform.Environment, results []reports.Result) string {
 	missed := slices.ContainsFunc(results, func(result reports.Result) bool {
-		return result.Verdict == reports.Inconclusive && (result.Reason == conform.NoCallable || result.Provocation != "")
+		return result.Verdict == reports.Inconclusive &&
+			(result.Reason == conform.NoCallable || result.Provocation != "")
 	})
 	listed := environment.Uncallable()
 	if !missed || listed == 0 || environment.Calls == provoke.CallNone {

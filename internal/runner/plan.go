@@ -64,7 +64,10 @@ func (l leg) target() scripted.Target {
 
 // environments makes what the checks of each leg see, with room for all of them
 // together.
-func (p plan) environments(budget *transcript.MemoryBudget, record func(legIndex int, connection conform.Connection)) []*conform.Environment {
+func (p plan) environments(
+	budget *transcript.MemoryBudget,
+	record func(legIndex int, connection conform.Connection),
+) []*conform.Environment {
 	judging := suites.Rules()
 	environments := make([]*conform.Environment, len(p.Legs))
 	for index, leg := range p.Legs {

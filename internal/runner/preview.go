@@ -55,8 +55,14 @@ func preview(environments []*conform.Environment) ([]Declared, error) {
 		environment := environments[index]
 		text := texts(spec)
 		check := Declared{
-			Group: text[:len(text)-1], Text: text[len(text)-1], Labels: spec.Labels(),
-			Requirements: environment.Requirements(spec.Labels()), Scenario: environment.ScenarioIn(spec.Labels()), leg: index,
+			Group:  text[:len(text)-1],
+			Text:   text[len(text)-1],
+			Labels: spec.Labels(),
+			Requirements: environment.Requirements(
+				spec.Labels(),
+			),
+			Scenario: environment.ScenarioIn(spec.Labels()),
+			leg:      index,
 		}
 		name := key(environment.Name(), spec)
 		switch {
@@ -142,7 +148,10 @@ func All(role string, revisions []string) (map[string][]Declared, *catalogue.Cat
 	add := func(at int, one Declared) {
 		if conform.Stands(one.Labels) {
 			one.Transports = environments[at].TransportsOf(one.Labels)
-			one.Labels = slices.DeleteFunc(one.Labels, func(label string) bool { return label == environments[at].Transport })
+			one.Labels = slices.DeleteFunc(
+				one.Labels,
+				func(label string) bool { return label == environments[at].Transport },
+			)
 			all[revisions[at]] = append(all[revisions[at]], one)
 		}
 	}

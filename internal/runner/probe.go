@@ -55,7 +55,10 @@ type visit struct {
 // refused returns the error that a server answered the opening with, if it did:
 // over HTTP it may stand, without the request's id, in the body of a 400.
 func (v *visit) refused() (*scripted.RefusedError, bool) {
-	if status, isStatus := errors.AsType[*scripted.StatusError](v.err); isStatus && status.Status == http.StatusBadRequest {
+	if status, isStatus := errors.AsType[*scripted.StatusError](
+		v.err,
+	); isStatus &&
+		status.Status == http.StatusBadRequest {
 		if refusal, there := jsonrpc.Parse(status.Body).Error(); there {
 			return &scripted.RefusedError{Method: opening(v.asked), Refusal: refusal}, true
 		}
@@ -76,14 +79,21 @@ func opening(revision string) string {
 // refuse server/discover in whatever way they like.
 func (v *visit) reached() bool {
 	refusal, refused := v.refused()
-	return v.err == nil || refused && (!protocol.Has(v.asked, protocol.Discovery) || refusal.Modern()) || v.resembling() != ""
+	return v.err == nil || refused && (!protocol.Has(v.asked, protocol.Discovery) || refusal.Modern()) ||
+		v.resembling() != ""
 }
 
 // probe makes first contact: it asks for all revisions, and learns what the target
 // declares and offers at those that are to be checked. The connections stay open
 // until they are judged. What an opening breaks of the rules, flaw tells; "" for
 // nothing.
-func probe(ctx context.Context, budget *transcript.MemoryBudget, to scripted.Target, policy Revise, flaw func(*visit) string) ([]*visit, error) {
+func probe(
+	ctx context.Context,
+	budget *transcript.MemoryBudget,
+	to scripted.Target,
+	policy Revise,
+	flaw func(*visit) string,
+) ([]*visit, error) {
 	visits := meet(ctx, budget, to, policy)
 	if !slices.ContainsFunc(visits, (*visit).reached) {
 		reason := targetError(ctx, to, visits[len(visits)-1]) // first: the end may cut a line in two
@@ -216,7 +226,8 @@ func broken(visits []*visit) []string {
 func handshakes(visits []*visit) []string {
 	var agreed []string
 	for _, one := range visits {
-		if one.handshake.Agreed && protocol.Has(one.asked, protocol.Handshake) && slices.Contains(protocol.Released(), one.handshake.Revision) {
+		if one.handshake.Agreed && protocol.Has(one.asked, protocol.Handshake) &&
+			slices.Contains(protocol.Released(), one.handshake.Revision) {
 			agreed = append(agreed, one.handshake.Revision)
 		}
 	}
@@ -354,7 +365,10 @@ func (v *visit) elsewhere() bool {
 // not welcome, and not for want of a login or the like.
 func (v *visit) rejected() bool {
 	if status, isStatus := errors.AsType[*scripted.StatusError](v.err); isStatus {
-		return slices.Contains([]int{http.StatusBadRequest, http.StatusNotFound, http.StatusMethodNotAllowed}, status.Status)
+		return slices.Contains(
+			[]int{http.StatusBadRequest, http.StatusNotFound, http.StatusMethodNotAllowed},
+			status.Status,
+		)
 	}
 	refusal, refused := v.refused()
 	return refused && !refusal.Modern()
@@ -382,7 +396,11 @@ func (v *visit) look(ctx context.Context, to scripted.Target) {
 	undiscovered := protocol.Has(v.asked, protocol.Discovery) && !v.handshake.Agreed
 	switch {
 	case undiscovered:
-		v.handshake.Capabilities = map[string]any{"tools": map[string]any{}, "resources": map[string]any{}, "prompts": map[string]any{}}
+		v.handshake.Capabilities = map[string]any{
+			"tools":     map[string]any{},
+			"resources": map[string]any{},
+			"prompts":   map[string]any{},
+		}
 	case protocol.Has(v.asked, protocol.Ping):
 		noBarrier, silent = pinged(ctx, v.connection)
 	}
@@ -408,7 +426,8 @@ func (v *visit) usable() bool {
 	if protocol.Has(v.asked, protocol.Discovery) {
 		return v.handshake.Agreed || v.modern
 	}
-	return v.handshake.Agreed && (v.handshake.Revision == v.asked || !slices.Contains(protocol.Released(), v.handshake.Revision))
+	return v.handshake.Agreed &&
+		(v.handshake.Revision == v.asked || !slices.Contains(protocol.Released(), v.handshake.Revision))
 }
 
 // spoken tells whether the target speaks the revision that it was asked for.
@@ -570,7 +589,12 @@ func httpReason(url string, visit *visit) string {
 		}
 		return reason + "; give a token with --header \"Authorization: Bearer TOKEN\""
 	case status.Status >= 300 && status.Status <= 399:
-		return fmt.Sprintf("%s redirects (HTTP %d) to %s; give that URL, if it is the MCP endpoint", url, status.Status, excerpt.Short([]byte(header.Get("Location"))))
+		return fmt.Sprintf(
+			"%s redirects (HTTP %d) to %s; give that URL, if it is the MCP endpoint",
+			url,
+			status.Status,
+			excerpt.Short([]byte(header.Get("Location"))),
+		)
 	case status.Status == http.StatusNotFound:
 		return url + " answers HTTP 404; give the URL of the MCP endpoint itself, which often ends in /mcp"
 	}

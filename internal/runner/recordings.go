@@ -43,7 +43,14 @@ func FindTranscripts(paths []string) ([]string, error) {
 			return nil, &RecordingError{fmt.Sprintf("%s cannot be read: %s", path, files.Reason(err))}
 		}
 		if len(found) == 0 {
-			return nil, &RecordingError{fmt.Sprintf("%s: no file in this directory ends with %s; record transcripts with --transcripts %s", path, transcriptEnding, path)}
+			return nil, &RecordingError{
+				fmt.Sprintf(
+					"%s: no file in this directory ends with %s; record transcripts with --transcripts %s",
+					path,
+					transcriptEnding,
+					path,
+				),
+			}
 		}
 		for _, file := range found {
 			place, err := filepath.Abs(file)
@@ -90,7 +97,11 @@ func Recorded(ctx context.Context, options Options, files []string) (*reports.Ru
 	}
 	r := &recordings{
 		collector: collector{options: options, catalogue: requirements, report: &reports.Run{
-			Format: reports.Format, Tool: options.Tool, Started: started, Host: hostname(), Recorded: &reports.Recorded{All: len(files)},
+			Format:   reports.Format,
+			Tool:     options.Tool,
+			Started:  started,
+			Host:     hostname(),
+			Recorded: &reports.Recorded{All: len(files)},
 		}},
 		rules: judging,
 	}
@@ -161,7 +172,15 @@ func (r *recordings) enter(role, path string) (err error) {
 	case target.Role == role:
 		return nil
 	case target.Role != "":
-		return &RecordingError{fmt.Sprintf("%s is of a %s, and %s of a %s; check the transcripts of each role by themselves", r.first, target.Role, path, role)}
+		return &RecordingError{
+			fmt.Sprintf(
+				"%s is of a %s, and %s of a %s; check the transcripts of each role by themselves",
+				r.first,
+				target.Role,
+				path,
+				role,
+			),
+		}
 	}
 	r.report.Target.Role, r.options.Role, r.first = role, role, path
 	return r.readFilter()
@@ -182,7 +201,12 @@ func known(header transcript.Header) error {
 		{"revision", header.Revision, revisions},
 	} {
 		if !slices.Contains(one.known, one.value) {
-			return fmt.Errorf("the %s in the header is %.40q, not one of %s; record the transcript again", one.member, one.value, strings.Join(one.known, ", "))
+			return fmt.Errorf(
+				"the %s in the header is %.40q, not one of %s; record the transcript again",
+				one.member,
+				one.value,
+				strings.Join(one.known, ", "),
+			)
 		}
 	}
 	return nil
@@ -202,7 +226,9 @@ func recall(header transcript.Header, events []transcript.Event, path string) *r
 	conversation := rules.ReadConversation(leg, events, whole, log)
 	conversation.Recall(rules.Facts{
 		Incomplete:         header.Dropped,
-		ClientCapabilities: header.Capabilities.Client, ServerCapabilities: header.Capabilities.Server, Tools: header.Tools,
+		ClientCapabilities: header.Capabilities.Client,
+		ServerCapabilities: header.Capabilities.Server,
+		Tools:              header.Tools,
 	})
 	return conversation
 }
@@ -217,8 +243,14 @@ func (r *recordings) leg(conversation *rules.Conversation) *legState {
 		declared = conversation.ClientCapabilities
 	}
 	state := &legState{
-		planned: len(r.legs), findings: map[string]*found{},
-		environment: &conform.Environment{Leg: conversation.Leg, Catalogue: r.catalogue, Rules: r.rules, Survey: &survey.Survey{}},
+		planned:  len(r.legs),
+		findings: map[string]*found{},
+		environment: &conform.Environment{
+			Leg:       conversation.Leg,
+			Catalogue: r.catalogue,
+			Rules:     r.rules,
+			Survey:    &survey.Survey{},
+		},
 		report: reports.Leg{
 			Role: conversation.Role, Revision: conversation.Revision, Transport: conversation.Transport, Spoken: true,
 			Target: identity(introduction(conversation)), Capabilities: rawJSON(declared),
@@ -257,7 +289,12 @@ func introduction(conversation *rules.Conversation) map[string]any {
 // conclude makes the report.
 func (r *recordings) conclude() error {
 	if len(r.legs) == 0 && r.report.Interrupted == "" {
-		return &RecordingError{"none of these transcripts can be judged: the target agreed to none of the revisions " + strings.Join(protocol.Checked(), ", ")}
+		return &RecordingError{
+			"none of these transcripts can be judged: the target agreed to none of the revisions " + strings.Join(
+				protocol.Checked(),
+				", ",
+			),
+		}
 	}
 	slices.SortStableFunc(r.legs, func(a, b *legState) int { return strings.Compare(a.report.Name(), b.report.Name()) })
 	chosen := 0

@@ -125,7 +125,11 @@ func Run(ctx context.Context, options Options) (*reports.Run, error) {
 	if err := options.defaults(); err != nil {
 		return nil, err
 	}
-	ctx, cancel := context.WithTimeoutCause(ctx, options.Deadline, fmt.Errorf("deadline of %s reached", options.Deadline))
+	ctx, cancel := context.WithTimeoutCause(
+		ctx,
+		options.Deadline,
+		fmt.Errorf("deadline of %s reached", options.Deadline),
+	)
 	defer cancel()
 	started := time.Now()
 	confine(memoryAlone)

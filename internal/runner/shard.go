@@ -55,7 +55,10 @@ func Merge(parts []shard.Part[reports.Run]) (*reports.Run, error) {
 			mergeLegs(&merged.Legs[i], &run.Legs[i])
 		}
 	}
-	merged.Legs = slices.DeleteFunc(merged.Legs, func(leg reports.Leg) bool { return len(leg.Results) == 0 && merged.Filter != "" })
+	merged.Legs = slices.DeleteFunc(
+		merged.Legs,
+		func(leg reports.Leg) bool { return len(leg.Results) == 0 && merged.Filter != "" },
+	)
 	for i := range merged.Legs {
 		tellOnce(merged.Legs[i].Results, requirements)
 	}
@@ -69,7 +72,11 @@ func headOf(run *reports.Run) shard.Head {
 		legs[i] = run.Legs[i].Name()
 	}
 	return shard.Head{
-		Shard: run.Shard, Started: run.Started, Duration: run.Duration, Interrupted: run.Interrupted, Errors: run.Errors,
+		Shard:       run.Shard,
+		Started:     run.Started,
+		Duration:    run.Duration,
+		Interrupted: run.Interrupted,
+		Errors:      run.Errors,
 		Common: []shard.Common{
 			{What: "version of mcpconform", Is: run.Tool.Version},
 			{What: "role of the target", Is: run.Target.Role},
@@ -94,7 +101,8 @@ func mergeLegs(into, from *reports.Leg) {
 	for i := range from.Results {
 		other := &from.Results[i]
 		at := slices.IndexFunc(into.Results, func(one reports.Result) bool {
-			return one.Kind == other.Kind && one.ID == other.ID && one.Text == other.Text && slices.Equal(one.Group, other.Group)
+			return one.Kind == other.Kind && one.ID == other.ID && one.Text == other.Text &&
+				slices.Equal(one.Group, other.Group)
 		})
 		if at < 0 {
 			into.Results = append(into.Results, *other)

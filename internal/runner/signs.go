@@ -51,7 +51,8 @@ func (v *visit) unlike(visits []*visit) string {
 	}
 	if refusal, refused := v.refused(); refused && refusal.Modern() && protocol.Has(v.asked, protocol.Discovery) {
 		supported := refusal.Supported()
-		if refusal.Refusal.Code != jsonrpc.UnsupportedRevision || len(supported) == 0 || slices.Contains(supported, v.asked) {
+		if refusal.Refusal.Code != jsonrpc.UnsupportedRevision || len(supported) == 0 ||
+			slices.Contains(supported, v.asked) {
 			return v.err.Error()
 		}
 		return ""
@@ -75,7 +76,11 @@ func (v *visit) undiscovered() string {
 	if slices.ContainsFunc(v.handshake.Supported, hasDiscovery) || v.elsewhere() && !v.modern {
 		return ""
 	}
-	return fmt.Sprintf("server/discover at %s is answered without it in supportedVersions: %s", v.asked, excerpt.Short(v.handshake.Answer.Raw))
+	return fmt.Sprintf(
+		"server/discover at %s is answered without it in supportedVersions: %s",
+		v.asked,
+		excerpt.Short(v.handshake.Answer.Raw),
+	)
 }
 
 // misanswered says what is wrong with the revision that initialize is answered with; ""
@@ -86,7 +91,9 @@ func (v *visit) misanswered(visits []*visit, listed string) string {
 	at := slices.IndexFunc(visits, func(other *visit) bool { return other.asked == answered })
 	switch {
 	case answered == "":
-		return "initialize was answered without a protocolVersion that is a string: " + excerpt.Short(v.handshake.Answer.Raw)
+		return "initialize was answered without a protocolVersion that is a string: " + excerpt.Short(
+			v.handshake.Answer.Raw,
+		)
 	case at < 0:
 		return said + ", which is no revision of the protocol"
 	case listed != "":
@@ -152,7 +159,10 @@ func misspoken(visits []*visit, flaw func(*visit) string) {
 // that can be checked.
 func ofOtherEra(revisions []string) []string {
 	handshake := protocol.Has(newestOf(revisions), protocol.Handshake)
-	return slices.DeleteFunc(slices.Clone(revisions), func(revision string) bool { return protocol.Has(revision, protocol.Handshake) == handshake })
+	return slices.DeleteFunc(
+		slices.Clone(revisions),
+		func(revision string) bool { return protocol.Has(revision, protocol.Handshake) == handshake },
+	)
 }
 
 // newestOf returns the newest of some revisions that can be checked; "" when none can.
@@ -232,5 +242,7 @@ func (r *run) flawIn(conversation *rules.Conversation, last int) string {
 
 // notice tells at the top of a report that an opening is broken.
 func notice(revision, broken string) string {
-	return "the opening at " + revision + " fails, and what follows is checked as far as it goes: " + strings.TrimSpace(broken)
+	return "the opening at " + revision + " fails, and what follows is checked as far as it goes: " + strings.TrimSpace(
+		broken,
+	)
 }

@@ -169,15 +169,26 @@ func quiet() (types.SuiteConfig, types.ReporterConfig) {
 	return suite, reporter
 }
 
-func conclude(environment *conform.Environment, index int, report types.SpecReport, outcome conform.Outcome, exchanges [][]transcript.Event) checked {
+func conclude(
+	environment *conform.Environment,
+	index int,
+	report types.SpecReport,
+	outcome conform.Outcome,
+	exchanges [][]transcript.Event,
+) checked {
 	text := texts(report)
 	point(&outcome, exchanges, environment.Role)
 	result := checked{
-		Leg: index, Group: text[:len(text)-1], Text: text[len(text)-1],
+		Leg:          index,
+		Group:        text[:len(text)-1],
+		Text:         text[len(text)-1],
 		Requirements: environment.Requirements(report.Labels()),
-		State:        report.State, Outcome: outcome, Seconds: report.RunTime.Seconds(),
+		State:        report.State,
+		Outcome:      outcome,
+		Seconds:      report.RunTime.Seconds(),
 		Evidence:     evidence(exchanges, environment.Role),
-		Unresponsive: outcome.Idle || report.RunTime >= environment.Target.Reply && unheard(exchanges, environment.Role),
+		Unresponsive: outcome.Idle ||
+			report.RunTime >= environment.Target.Reply && unheard(exchanges, environment.Role),
 	}
 	if report.State.Is(types.SpecStateTimedout) {
 		result.Outcome.Doubtful = true

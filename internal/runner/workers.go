@@ -246,7 +246,13 @@ type service struct {
 
 // serve speaks with a worker until it is done or gone; it lets no check begin
 // before others are done.
-func (d *coordinator) serve(ctx context.Context, told []byte, name string, worker *target.Process, pass pass) (ended service) {
+func (d *coordinator) serve(
+	ctx context.Context,
+	told []byte,
+	name string,
+	worker *target.Process,
+	pass pass,
+) (ended service) {
 	writer := json.NewEncoder(worker.Stdin)
 	reader := json.NewDecoder(worker.Stdout)
 	reader.UseNumber()              // what the target declared is kept as it came

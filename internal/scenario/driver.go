@@ -77,7 +77,11 @@ func (d Driver) Run(ctx context.Context, scenario *Scenario) (*Recording, []*tra
 		return nil, nil, err
 	}
 	invocation := Invocation{
-		Scenario: scenario.Name, Steps: scenario.Steps.JSON(), Official: scenario.official(), Revision: d.Revision, Exited: r.exited,
+		Scenario: scenario.Name,
+		Steps:    scenario.Steps.JSON(),
+		Official: scenario.official(),
+		Revision: d.Revision,
+		Exited:   r.exited,
 	}
 	if scenario.Unnamed || scenario.Named != "" {
 		invocation.Revision = scenario.Named

@@ -52,7 +52,11 @@ var describers = map[string]func(Step) string{
 	},
 	"read": func(s Step) string {
 		if s["template"] != nil {
-			return fmt.Sprintf("read the resource of the template %s with %s", s["template"], jsonrpc.Text(s["arguments"]))
+			return fmt.Sprintf(
+				"read the resource of the template %s with %s",
+				s["template"],
+				jsonrpc.Text(s["arguments"]),
+			)
 		}
 		return fmt.Sprintf("read the resource %s", s["uri"])
 	},
@@ -267,11 +271,29 @@ var lists = map[string]string{
 
 // verbs that bring about requests and notifications of a client.
 var verbs = map[string]string{
-	"initialize": "connect", "notifications/initialized": "connect", "server/discover": "connect",
-	"tools/list": "list", "resources/list": "list", "resources/templates/list": "list", "prompts/list": "list", "tasks/list": "list",
-	"tools/call": "call", "resources/read": "read", "prompts/get": "get", "completion/complete": "complete",
-	"resources/subscribe": "subscribe", "resources/unsubscribe": "unsubscribe", "subscriptions/listen": "listen",
-	"logging/setLevel": "set-level", "ping": "ping", "notifications/roots/list_changed": "change-roots",
-	"notifications/cancelled": "cancel", "tasks/get": "get-task", "tasks/result": "task-result", "tasks/cancel": "cancel-task",
-	"roots/list": "answer-with", "sampling/createMessage": "answer-with", "elicitation/create": "answer-with",
+	"initialize":                       "connect",
+	"notifications/initialized":        "connect",
+	"server/discover":                  "connect",
+	"tools/list":                       "list",
+	"resources/list":                   "list",
+	"resources/templates/list":         "list",
+	"prompts/list":                     "list",
+	"tasks/list":                       "list",
+	"tools/call":                       "call",
+	"resources/read":                   "read",
+	"prompts/get":                      "get",
+	"completion/complete":              "complete",
+	"resources/subscribe":              "subscribe",
+	"resources/unsubscribe":            "unsubscribe",
+	"subscriptions/listen":             "listen",
+	"logging/setLevel":                 "set-level",
+	"ping":                             "ping",
+	"notifications/roots/list_changed": "change-roots",
+	"notifications/cancelled":          "cancel",
+	"tasks/get":                        "get-task",
+	"tasks/result":                     "task-result",
+	"tasks/cancel":                     "cancel-task",
+	"roots/list":                       "answer-with",
+	"sampling/createMessage":           "answer-with",
+	"elicitation/create":               "answer-with",
 }

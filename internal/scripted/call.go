@@ -183,7 +183,8 @@ func (c *Call) Notify(method string, params Object) bool {
 // Progress tells of progress, if the client has asked for it.
 func (c *Call) Progress(progress, total float64) bool {
 	token, asked := c.Meta()["progressToken"]
-	return asked && c.Notify("notifications/progress", Object{"progressToken": token, "progress": progress, "total": total})
+	return asked &&
+		c.Notify("notifications/progress", Object{"progressToken": token, "progress": progress, "total": total})
 }
 
 // Ask sends a request to the client on the stream of the call, and waits for its

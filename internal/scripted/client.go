@@ -122,7 +122,13 @@ func (d *Delivery) unanswered() error {
 		return refused
 	}
 	if len(d.Body) > 0 {
-		return fmt.Errorf("%w: HTTP %d with content type %q and the body %s", ErrNoAnswer, d.Status, d.ContentType, excerpt.Short(d.Body))
+		return fmt.Errorf(
+			"%w: HTTP %d with content type %q and the body %s",
+			ErrNoAnswer,
+			d.Status,
+			d.ContentType,
+			excerpt.Short(d.Body),
+		)
 	}
 	return fmt.Errorf("%w: %s, of the content type %q", ErrNoAnswer, d.came(), d.ContentType)
 }

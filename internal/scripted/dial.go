@@ -103,7 +103,12 @@ type RefusedError struct {
 }
 
 func (e *RefusedError) Error() string {
-	return fmt.Sprintf("%s was refused with error %d: %s", e.Method, e.Refusal.Code, excerpt.Short([]byte(e.Refusal.Message)))
+	return fmt.Sprintf(
+		"%s was refused with error %d: %s",
+		e.Method,
+		e.Refusal.Code,
+		excerpt.Short([]byte(e.Refusal.Message)),
+	)
 }
 
 // Supported are the revisions that the server named in its error, if it did.
@@ -184,7 +189,10 @@ func ReadDiscovery(answer Received, revision string) (Handshake, error) {
 	found.ServerInfo, _ = meta[mcp.MetaServerInfo].(map[string]any)
 	found.Instructions, _ = result["instructions"].(string)
 	if found.Supported == nil && found.Capabilities == nil {
-		return found, fmt.Errorf("server/discover was answered with neither supportedVersions nor capabilities: %s", excerpt.Short(answer.Raw))
+		return found, fmt.Errorf(
+			"server/discover was answered with neither supportedVersions nor capabilities: %s",
+			excerpt.Short(answer.Raw),
+		)
 	}
 	found.Agreed = true
 	if slices.Contains(found.Supported, revision) {

@@ -207,7 +207,13 @@ type place struct {
 const maxResumes = 20
 
 // once carries out one exchange to its end.
-func (h *HTTP) once(life context.Context, delivery *Delivery, request transport.Request, place *place, first bool) error {
+func (h *HTTP) once(
+	life context.Context,
+	delivery *Delivery,
+	request transport.Request,
+	place *place,
+	first bool,
+) error {
 	exchange, err := h.Wire.Do(life, request)
 	if err != nil {
 		if first {
@@ -284,7 +290,10 @@ func (h *HTTP) hasAnswer(id jsonrpc.ID) bool {
 // close ends the session as a client should, with DELETE, and every stream.
 func (h *HTTP) close(ctx context.Context) {
 	if h.Session() != "" {
-		bye := h.exchange(transport.Request{Method: http.MethodDelete, Header: h.Header(http.MethodDelete)}, jsonrpc.NoID)
+		bye := h.exchange(
+			transport.Request{Method: http.MethodDelete, Header: h.Header(http.MethodDelete)},
+			jsonrpc.NoID,
+		)
 		ctx, cancel := context.WithTimeout(ctx, h.reply)
 		defer cancel()
 		select {

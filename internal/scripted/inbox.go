@@ -133,7 +133,12 @@ func (b *inbox) wake() {
 // await returns the first message from mark on that matches. It gives up with
 // the context's error, with the reason for which nothing more can come, or,
 // when otherwise is closed first, with errOtherwise.
-func (b *inbox) await(ctx context.Context, mark int, match func(Received) bool, otherwise <-chan struct{}) (Received, error) {
+func (b *inbox) await(
+	ctx context.Context,
+	mark int,
+	match func(Received) bool,
+	otherwise <-chan struct{},
+) (Received, error) {
 	for {
 		// Whether otherwise is closed is looked at before the messages: what it
 		// announces the end of has been added by then.

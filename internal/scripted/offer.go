@@ -350,7 +350,16 @@ func (o *Offer) read(c *Call) {
 		c.Refuse(code, "Resource not found", Object{"uri": uri})
 		return
 	}
-	c.Answer(o.cached(c, Object{"contents": []any{Object{"uri": uri, "mimeType": "text/plain", "text": "A resource of the scripted server."}}}))
+	c.Answer(
+		o.cached(
+			c,
+			Object{
+				"contents": []any{
+					Object{"uri": uri, "mimeType": "text/plain", "text": "A resource of the scripted server."},
+				},
+			},
+		),
+	)
 }
 
 func (o *Offer) prompt(c *Call) {
@@ -359,7 +368,9 @@ func (o *Offer) prompt(c *Call) {
 		c.Refuse(jsonrpc.InvalidParams, "Unknown prompt: "+c.Text("name"), nil)
 		return
 	}
-	c.Answer(Object{"messages": []any{Object{"role": "user", "content": Object{"type": "text", "text": "Greet somebody."}}}})
+	c.Answer(
+		Object{"messages": []any{Object{"role": "user", "content": Object{"type": "text", "text": "Greet somebody."}}}},
+	)
 }
 
 // Declare adds to the capabilities of the server.

@@ -364,7 +364,12 @@ func (s *Server) exchange(exchange *Exchange) {
 		session.log.Crowd() // which has more room when nobody else is at work
 		exchange.Answer(http.StatusRequestEntityTooLarge, nil, nil, "")
 	case asked != "" && (asked != session.ID() || session.Expired()):
-		exchange.Answer(http.StatusNotFound, nil, jsonrpc.NewErrorWith(jsonrpc.NullID, sessionUnknown, "Session not found", nil), "")
+		exchange.Answer(
+			http.StatusNotFound,
+			nil,
+			jsonrpc.NewErrorWith(jsonrpc.NullID, sessionUnknown, "Session not found", nil),
+			"",
+		)
 	case exchange.Request.Method == http.MethodPost:
 		s.dispatch(session, exchange.Body, exchange)
 	case exchange.Request.Method == http.MethodGet && s.Has(protocol.GETStream) && s.Offer.Stream:

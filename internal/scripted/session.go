@@ -93,7 +93,11 @@ func (s *Session) name(method string) string {
 
 // listen opens a stream for what the server says unasked.
 func (s *Session) listen(exchange *Exchange) {
-	exchange.Head(http.StatusOK, map[string]string{"Content-Type": "text/event-stream", "Cache-Control": "no-store"}, "")
+	exchange.Head(
+		http.StatusOK,
+		map[string]string{"Content-Type": "text/event-stream", "Cache-Control": "no-store"},
+		"",
+	)
 	s.mu.Lock()
 	s.listening = append(s.listening, exchange)
 	s.mu.Unlock()

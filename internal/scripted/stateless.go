@@ -70,7 +70,11 @@ func (c *Client) WithMeta(params any) any {
 	maps.Copy(dressed, given)
 	delete(dressed, "_meta")
 	if own != Omitted {
-		all := map[string]any{mcp.MetaVersion: revision, mcp.MetaClientInfo: ClientInfo, mcp.MetaCapabilities: capabilities}
+		all := map[string]any{
+			mcp.MetaVersion:      revision,
+			mcp.MetaClientInfo:   ClientInfo,
+			mcp.MetaCapabilities: capabilities,
+		}
 		maps.Copy(all, meta)
 		maps.DeleteFunc(all, func(_ string, value any) bool { return value == Omitted })
 		dressed["_meta"] = all

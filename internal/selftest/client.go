@@ -86,13 +86,19 @@ type middlemen struct {
 	stops []func()
 }
 
-func (m *middlemen) before(start func(context.Context) (client.Process, error), injection fault.Injection) func(context.Context) (client.Process, error) {
+func (m *middlemen) before(
+	start func(context.Context) (client.Process, error),
+	injection fault.Injection,
+) func(context.Context) (client.Process, error) {
 	return func(ctx context.Context) (client.Process, error) {
 		process, err := start(ctx)
 		if err != nil {
 			return nil, err
 		}
-		pipes, stop := fault.Through(fault.Pipes{In: process, Out: output{process}}, fault.StdioOptions{Injection: injection})
+		pipes, stop := fault.Through(
+			fault.Pipes{In: process, Out: output{process}},
+			fault.StdioOptions{Injection: injection},
+		)
 		m.mu.Lock()
 		defer m.mu.Unlock()
 		m.stops = append(m.stops, stop)
@@ -145,7 +151,13 @@ func spawnRelay(socket string) *relay {
 	hears, input := io.Pipe()
 	output, says := io.Pipe()
 	ctx, kill := context.WithCancel(context.Background())
-	r := &relay{PipeReader: output, input: input, signals: make(chan os.Signal, 1), kill: kill, exited: make(chan struct{})}
+	r := &relay{
+		PipeReader: output,
+		input:      input,
+		signals:    make(chan os.Signal, 1),
+		kill:       kill,
+		exited:     make(chan struct{}),
+	}
 	go func() {
 		defer close(r.exited)
 		defer kill()

@@ -114,7 +114,10 @@ func (d declarations) declare(layers []layer) []layer {
 	var injected []layer
 	for _, one := range layers {
 		wrong := func(format string, values ...any) {
-			one.problems = append(one.problems, fmt.Errorf("%s: %s: %s", one.place(), one.ID, fmt.Sprintf(format, values...)))
+			one.problems = append(
+				one.problems,
+				fmt.Errorf("%s: %s: %s", one.place(), one.ID, fmt.Sprintf(format, values...)),
+			)
 		}
 		for _, step := range []func(*layer, complaint){d.consistent, d.known} {
 			if step(&one, wrong); len(one.problems) > 0 {
@@ -133,7 +136,10 @@ func (d declarations) declare(layers []layer) []layer {
 			here := one
 			here.leg, here.shared = leg, len(legs) > 1
 			d.verified(&here, func(format string, values ...any) {
-				here.problems = append(here.problems, fmt.Errorf("%s: %s: %s", here.place(), here.ID, fmt.Sprintf(format, values...)))
+				here.problems = append(
+					here.problems,
+					fmt.Errorf("%s: %s: %s", here.place(), here.ID, fmt.Sprintf(format, values...)),
+				)
 			})
 			here.labels = d.labels(&here)
 			injected = append(injected, here)
@@ -160,7 +166,10 @@ func (d declarations) consistent(one *layer, wrong complaint) {
 	}
 	switch {
 	case one.kind == reports.KindFault && len(one.Breaks) == 0:
-		wrong("a fault breaks something: name it with breaks; what is legal belongs into fixtures/%s", fixtures.Variations)
+		wrong(
+			"a fault breaks something: name it with breaks; what is legal belongs into fixtures/%s",
+			fixtures.Variations,
+		)
 	case one.kind != reports.KindSilence && len(one.Passes) > 0:
 		wrong("passes is for what stands in fixtures/%s", fixtures.Silences)
 	case one.kind == reports.KindSilence && len(one.Breaks)+len(one.AlsoBreaks) > 0:
@@ -274,7 +283,11 @@ func (d declarations) transport(one *layer) string {
 			return slices.Equal(requirement.Transports, []string{transport})
 		})
 	}
-	overHTTP := concerns(protocol.HTTP) || slices.ContainsFunc(one.AllChanges(), func(change fault.Change) bool { return change.When != nil && change.When.HTTP != nil })
+	overHTTP := concerns(protocol.HTTP) ||
+		slices.ContainsFunc(
+			one.AllChanges(),
+			func(change fault.Change) bool { return change.When != nil && change.When.HTTP != nil },
+		)
 	if concerns(protocol.Stdio) || d.only == protocol.Stdio && !overHTTP {
 		return protocol.Stdio
 	}
@@ -292,7 +305,10 @@ func (d declarations) allStand(ids []string, here side) bool {
 // another era alone is not also broken in this one.
 func (d declarations) verified(one *layer, wrong complaint) {
 	for _, id := range alsoBrokenBy(one.Fault) {
-		if requirement, _ := d.requirements.Get(id); !one.shared || requirement.Applies(one.leg.Revision, one.leg.Transport, one.role()) {
+		if requirement, _ := d.requirements.Get(
+			id,
+		); !one.shared ||
+			requirement.Applies(one.leg.Revision, one.leg.Transport, one.role()) {
 			one.also = append(one.also, id)
 		}
 	}
@@ -315,7 +331,10 @@ func (d declarations) verified(one *layer, wrong complaint) {
 }
 
 func (d declarations) isVerified(id string, here side) bool {
-	return slices.ContainsFunc(d.checks[here], func(check runner.Declared) bool { return slices.Contains(check.Requirements, id) })
+	return slices.ContainsFunc(
+		d.checks[here],
+		func(check runner.Declared) bool { return slices.Contains(check.Requirements, id) },
+	)
 }
 
 // alsoBrokenBy returns what cannot be kept beside a fault, sorted.

@@ -104,13 +104,22 @@ func (j judgement) silent(t trial, found map[string]finding, said *reports.Trial
 			passed[id] = true
 		}
 		if !allowed {
-			said.Problems = append(said.Problems, reports.Problem{Kind: reports.Vacuous,
-				Says: fmt.Sprintf("%q passed; it verifies %s", check, strings.Join(j.verified[sideOf(t.leg)][check], ", "))})
+			said.Problems = append(said.Problems, reports.Problem{
+				Kind: reports.Vacuous,
+				Says: fmt.Sprintf(
+					"%q passed; it verifies %s",
+					check,
+					strings.Join(j.verified[sideOf(t.leg)][check], ", "),
+				),
+			})
 		}
 	}
 	for _, id := range slices.Sorted(maps.Keys(t.Passes)) {
 		if !passed[id] && !t.shared && !j.peer {
-			said.Problems = append(said.Problems, reports.Problem{Kind: reports.Stale, Says: id + " did not pass: take it out of what passes"})
+			said.Problems = append(
+				said.Problems,
+				reports.Problem{Kind: reports.Stale, Says: id + " did not pass: take it out of what passes"},
+			)
 		}
 	}
 }
@@ -156,9 +165,15 @@ func (j judgement) unchanged(t trial, said *reports.Trial) {
 				Says: fmt.Sprintf("%q is %s, not %s", effect.Check, effect.Verdict, cmp.Or(effect.Was, "run"))})
 		}
 	}
-	silent := slices.ContainsFunc(said.Effects, func(effect reports.Effect) bool { return effect.Verdict == reports.Inconclusive })
+	silent := slices.ContainsFunc(
+		said.Effects,
+		func(effect reports.Effect) bool { return effect.Verdict == reports.Inconclusive },
+	)
 	if t.Silences && !silent && !j.peer {
-		said.Problems = append(said.Problems, reports.Problem{Kind: reports.Stale, Says: "it silences nothing: take silences out"})
+		said.Problems = append(
+			said.Problems,
+			reports.Problem{Kind: reports.Stale, Says: "it silences nothing: take silences out"},
+		)
 	}
 }
 
@@ -173,7 +188,13 @@ func (j judgement) exactly(t trial, found map[string]finding, said *reports.Tria
 	}
 	for _, effect := range said.Effects {
 		if effect.Allowed == "" {
-			complain(reports.Accused, "%q is %s; it verifies %s", effect.Check, effect.Verdict, strings.Join(effect.Requirements, ", "))
+			complain(
+				reports.Accused,
+				"%q is %s; it verifies %s",
+				effect.Check,
+				effect.Verdict,
+				strings.Join(effect.Requirements, ", "),
+			)
 		}
 	}
 	for _, id := range t.also {
@@ -224,6 +245,9 @@ func doubtful(said reports.Trial, found outcome, reply float64) bool {
 			seen++
 		}
 	}
-	waited := slices.ContainsFunc(slices.Collect(maps.Values(found.found)), func(one finding) bool { return one.Seconds >= reply })
+	waited := slices.ContainsFunc(
+		slices.Collect(maps.Values(found.found)),
+		func(one finding) bool { return one.Seconds >= reply },
+	)
 	return seen <= fewAccused && (seen > 0 && waited || seen == 0 && missed > 0 && len(found.found) > 0)
 }

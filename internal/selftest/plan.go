@@ -180,8 +180,15 @@ func (t trial) jobs(reply time.Duration) []job {
 	}
 	for part := range jobs {
 		jobs[part] = job{
-			Leg: t.leg, Inject: t.injects(), Known: t.base.survey, Checks: t.checks,
-			Contact: t.kind != reports.KindSilence && (t.Switch != "" || t.contact()), Part: part, Parts: t.parts, Reply: reply,
+			Leg:    t.leg,
+			Inject: t.injects(),
+			Known:  t.base.survey,
+			Checks: t.checks,
+			Contact: t.kind != reports.KindSilence &&
+				(t.Switch != "" || t.contact()),
+			Part:  part,
+			Parts: t.parts,
+			Reply: reply,
 		}
 		if t.checks == nil { // a switch
 			continue
@@ -223,7 +230,9 @@ const likely = 3
 func (t trial) delays() bool {
 	return t.Switch != "" || slices.ContainsFunc(t.AllChanges(), func(change fault.Change) bool {
 		return slices.ContainsFunc(change.Do, func(do fault.Action) bool {
-			return do.Drop || do.Delay > 0 || do.Hold != nil || do.Hang || do.KeepOpen || do.Cut || do.Close || do.Exit != nil || do.Ignore
+			return do.Drop || do.Delay > 0 || do.Hold != nil || do.Hang || do.KeepOpen || do.Cut || do.Close ||
+				do.Exit != nil ||
+				do.Ignore
 		})
 	})
 }

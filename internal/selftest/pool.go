@@ -101,7 +101,11 @@ func (p *pool) begin() (*workerProcess, error) {
 	if err != nil {
 		return nil, fmt.Errorf("starting a worker: %w", err)
 	}
-	h := &workerProcess{process: process, writer: json.NewEncoder(process.Stdin), reader: json.NewDecoder(process.Stdout)}
+	h := &workerProcess{
+		process: process,
+		writer:  json.NewEncoder(process.Stdin),
+		reader:  json.NewDecoder(process.Stdout),
+	}
 	h.reader.UseNumber()
 	_ = h.writer.Encode(p.setup) // one that cannot be told is gone
 	return h, nil

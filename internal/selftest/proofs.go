@@ -39,7 +39,10 @@ func (d declarations) proofs(matches types.LabelFilter, trials []reports.Trial, 
 					proof.Faults = append(proof.Faults, trial.ID)
 				}
 				proven[one] = append(proven[one], trial.Revision)
-				proof.Unbroken = slices.DeleteFunc(proof.Unbroken, func(id string) bool { return slices.Contains(trial.Breaks, id) })
+				proof.Unbroken = slices.DeleteFunc(
+					proof.Unbroken,
+					func(id string) bool { return slices.Contains(trial.Breaks, id) },
+				)
 			}
 		}
 	}
@@ -90,7 +93,13 @@ func judgeProof(proof *reports.Proof, proven []string, unprovable map[string]str
 	case len(missing) > 0 && accepted:
 		proof.Accepted = reason
 	case len(missing) > 0:
-		proof.Problem = "no fault that breaks " + strings.Join(proof.Requirements, " or ") + " makes it fail at " + strings.Join(missing, " and ")
+		proof.Problem = "no fault that breaks " + strings.Join(
+			proof.Requirements,
+			" or ",
+		) + " makes it fail at " + strings.Join(
+			missing,
+			" and ",
+		)
 	case accepted:
 		proof.Accepted = reason
 		proof.Problem = "it is proven by " + proof.Faults[0] + ": take it out of the list of what cannot be"

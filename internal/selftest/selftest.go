@@ -107,7 +107,11 @@ func Run(ctx context.Context, options Options) (*reports.Selftest, error) {
 	if err := options.defaults(); err != nil {
 		return nil, err
 	}
-	ctx, cancel := context.WithTimeoutCause(ctx, options.Deadline, fmt.Errorf("deadline of %s reached", options.Deadline))
+	ctx, cancel := context.WithTimeoutCause(
+		ctx,
+		options.Deadline,
+		fmt.Errorf("deadline of %s reached", options.Deadline),
+	)
 	defer cancel()
 	began := time.Now()
 	t := &test{options: options, bases: map[conform.Leg]*base{}}

@@ -12,7 +12,10 @@ import (
 // one fault stay together; nil when all are for this selftest.
 func (t *test) share() *reports.Shard {
 	dealer := t.options.Shard.Dealer()
-	t.layers = slices.DeleteFunc(t.layers, func(one layer) bool { return !dealer.Mine(one.ID+" "+one.leg.Name(), one.ID) })
+	t.layers = slices.DeleteFunc(
+		t.layers,
+		func(one layer) bool { return !dealer.Mine(one.ID+" "+one.leg.Name(), one.ID) },
+	)
 	return dealer.Report()
 }
 
@@ -33,8 +36,12 @@ func Merge(parts []shard.Part[reports.Selftest]) (*reports.Selftest, error) {
 		}
 	}
 	t := &test{
-		options: Options{Role: merged.Role, Filter: merged.Filter, Peer: Peer{URL: merged.Target.URL, Command: target.Command{Args: merged.Target.Command}}},
-		report:  &merged,
+		options: Options{
+			Role:   merged.Role,
+			Filter: merged.Filter,
+			Peer:   Peer{URL: merged.Target.URL, Command: target.Command{Args: merged.Target.Command}},
+		},
+		report: &merged,
 	}
 	if err := t.declare(); err != nil {
 		return nil, err
@@ -45,9 +52,18 @@ func Merge(parts []shard.Part[reports.Selftest]) (*reports.Selftest, error) {
 
 func headOf(found *reports.Selftest) shard.Head {
 	return shard.Head{
-		Shard: found.Shard, Started: found.Started, Duration: found.Duration, Interrupted: found.Interrupted, Errors: found.Errors,
+		Shard:       found.Shard,
+		Started:     found.Started,
+		Duration:    found.Duration,
+		Interrupted: found.Interrupted,
+		Errors:      found.Errors,
 		Common: []shard.Common{
-			{What: "version of mcpconform", Is: found.Tool.Version}, {What: "--role", Is: found.Role}, {What: "--filter", Is: found.Filter},
+			{
+				What: "version of mcpconform",
+				Is:   found.Tool.Version,
+			},
+			{What: "--role", Is: found.Role},
+			{What: "--filter", Is: found.Filter},
 		},
 	}
 }

@@ -71,7 +71,8 @@ func (t *test) planTrials() []trial {
 			planned = append(planned, one)
 			continue
 		}
-		if superfluous || one.leg.Revision < whole && !one.narrow(t.checks[side{one.leg.Role, whole}], t.checks[sideOf(one.leg)]) {
+		if superfluous ||
+			one.leg.Revision < whole && !one.narrow(t.checks[side{one.leg.Role, whole}], t.checks[sideOf(one.leg)]) {
 			continue
 		}
 		planned = append(planned, one)
@@ -100,7 +101,10 @@ func (t *trial) narrow(elsewhere, declared []runner.Declared) bool {
 	for _, check := range elsewhere {
 		run[runner.CheckName(check.Group, check.Text)] = !verifies(check.Requirements, broken)
 	}
-	byRule := slices.ContainsFunc(declared, func(check runner.Declared) bool { return check.Rule && verifies(check.Requirements, broken) })
+	byRule := slices.ContainsFunc(
+		declared,
+		func(check runner.Declared) bool { return check.Rule && verifies(check.Requirements, broken) },
+	)
 	var narrowed, others []string
 	for _, check := range t.checks {
 		if run[check] {
@@ -110,7 +114,10 @@ func (t *trial) narrow(elsewhere, declared []runner.Declared) bool {
 		}
 	}
 	if byRule {
-		slices.SortStableFunc(others, func(a, b string) int { return cmp.Compare(t.base.found[a].Seconds, t.base.found[b].Seconds) })
+		slices.SortStableFunc(
+			others,
+			func(a, b string) int { return cmp.Compare(t.base.found[a].Seconds, t.base.found[b].Seconds) },
+		)
 		narrowed = append(narrowed, others[:min(sample, len(others))]...)
 	}
 	slices.Sort(narrowed)

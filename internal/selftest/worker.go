@@ -111,7 +111,8 @@ func Work(in io.Reader, out io.Writer) error {
 		for {
 			var next job
 			if err := reader.Decode(&next); err != nil {
-				time.AfterFunc(stopTimeout, func() { os.Exit(1) }) //nolint:forbidigo // nobody else may be there to end it
+				//nolint:forbidigo // nobody else may be there to end it
+				time.AfterFunc(stopTimeout, func() { os.Exit(1) })
 				cancel(errors.New("the selftest is over"))
 				return
 			}

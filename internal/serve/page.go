@@ -102,7 +102,11 @@ func (s *stage) view(r *http.Request, finished bool) view {
 func (s *scene) view(base string) sceneView {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	shown := sceneView{Name: s.Scenario.Name, Says: s.Scenario.Says, URL: base + "/scenarios/" + s.Scenario.Name + "/mcp"}
+	shown := sceneView{
+		Name: s.Scenario.Name,
+		Says: s.Scenario.Says,
+		URL:  base + "/scenarios/" + s.Scenario.Name + "/mcp",
+	}
 	for _, step := range s.Scenario.Steps {
 		shown.Steps = append(shown.Steps, step.Describe())
 	}

@@ -76,7 +76,11 @@ func Serve(asked context.Context, options Options) (*reports.Run, error) {
 	case err = <-served:
 		finish()
 	}
-	concluding, cancel := context.WithTimeoutCause(context.WithoutCancel(ctx), most, fmt.Errorf("not done within %s", most))
+	concluding, cancel := context.WithTimeoutCause(
+		context.WithoutCancel(ctx),
+		most,
+		fmt.Errorf("not done within %s", most),
+	)
 	defer cancel()
 	watching.Wait()
 	recordings := make([]*scenario.Recording, len(s.scenes))

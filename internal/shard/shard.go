@@ -117,7 +117,14 @@ func belongs(head, first Head, file, firstFile string) error {
 	wanted := first.common()
 	for i, common := range head.common() {
 		if common != wanted[i] {
-			return fmt.Errorf("%s is of another run than %s: the %s is %q there and %q here", file, firstFile, common.What, common.Is, wanted[i].Is)
+			return fmt.Errorf(
+				"%s is of another run than %s: the %s is %q there and %q here",
+				file,
+				firstFile,
+				common.What,
+				common.Is,
+				wanted[i].Is,
+			)
 		}
 	}
 	return nil

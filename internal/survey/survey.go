@@ -80,7 +80,8 @@ func Take(ctx context.Context, connection *scripted.Connection, revision string,
 				found.Failed[list.method] = err.Error()
 			}
 		}
-		if len(found.Failed) > 0 || protocol.Has(found.Revision, protocol.Subscriptions) || !changed(ctx, connection, mark) {
+		if len(found.Failed) > 0 || protocol.Has(found.Revision, protocol.Subscriptions) ||
+			!changed(ctx, connection, mark) {
 			break
 		}
 	}
@@ -196,7 +197,12 @@ func List(ctx context.Context, client *scripted.Client, method, member string) (
 		}
 		found, next, more := Page(answer, member)
 		if _, isList := listOf(answer, member); !isList {
-			return items, fmt.Errorf("%s was answered without a list of %s: %s", method, member, excerpt.Short(answer.Raw))
+			return items, fmt.Errorf(
+				"%s was answered without a list of %s: %s",
+				method,
+				member,
+				excerpt.Short(answer.Raw),
+			)
 		}
 		if sum, named := fingerprint(found); named {
 			if pages[sum] {

@@ -119,8 +119,12 @@ func explain(cmd *exec.Cmd, err error) error {
 		return &startError{fmt.Sprintf("command %q is there, but the interpreter or loader that it names is not",
 			name), ErrNotExecutable, err}
 	case errors.Is(err, fs.ErrPermission):
-		return &startError{fmt.Sprintf("command %q may not be executed here (permissions, or a file system mounted noexec)",
-			name), ErrNotExecutable, err}
+		return &startError{
+			fmt.Sprintf("command %q may not be executed here (permissions, or a file system mounted noexec)",
+				name),
+			ErrNotExecutable,
+			err,
+		}
 	}
 	return fmt.Errorf("starting command %q: %w", name, err)
 }

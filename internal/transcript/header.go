@@ -78,7 +78,12 @@ func readHeader(line []byte) (Header, error) {
 	case told.Version == nil:
 		return Header{}, fmt.Errorf("the header has no version; %s", record)
 	case told.Version != float64(Version):
-		return Header{}, fmt.Errorf("version %v of the format is unknown, only %d is read; %s of this version", shorten(fmt.Sprint(told.Version)), Version, record)
+		return Header{}, fmt.Errorf(
+			"version %v of the format is unknown, only %d is read; %s of this version",
+			shorten(fmt.Sprint(told.Version)),
+			Version,
+			record,
+		)
 	}
 	reader := json.NewDecoder(bytes.NewReader(line))
 	reader.UseNumber() // as messages are read

@@ -180,7 +180,14 @@ func read(r io.Reader, limits limits) (header Header, events []Event, err error)
 	case header.Format == "":
 		return failed(fmt.Errorf("no transcript: the file is empty; %s", record))
 	case len(events) < header.Events:
-		return failed(fmt.Errorf("the transcript ends after %d of %d events; %s that is whole", len(events), header.Events, record))
+		return failed(
+			fmt.Errorf(
+				"the transcript ends after %d of %d events; %s that is whole",
+				len(events),
+				header.Events,
+				record,
+			),
+		)
 	}
 	return header, events, nil
 }
@@ -193,9 +200,16 @@ func follows(before []Event, event Event, total int, limits limits) error {
 	case total > limits.weight:
 		return fmt.Errorf("more than %d MiB in all; %s", limits.weight>>20, record)
 	case len(before) > 0 && event.Connection != before[0].Connection:
-		return fmt.Errorf("an event of another connection, %q; put each connection in a file of its own", shorten(event.Connection))
+		return fmt.Errorf(
+			"an event of another connection, %q; put each connection in a file of its own",
+			shorten(event.Connection),
+		)
 	case len(before) > 0 && event.Sequence <= before[len(before)-1].Sequence:
-		return fmt.Errorf("the event %d stands behind the event %d; put them in order", event.Sequence, before[len(before)-1].Sequence)
+		return fmt.Errorf(
+			"the event %d stands behind the event %d; put them in order",
+			event.Sequence,
+			before[len(before)-1].Sequence,
+		)
 	}
 	return nil
 }
@@ -209,7 +223,10 @@ func readLine(written []byte) (Event, error) {
 		return Event{}, fmt.Errorf("not an event of a transcript: %w; %s that is whole", err, record)
 	}
 	if read.Kind == "" {
-		return Event{}, fmt.Errorf(`not an event of a transcript: the member "kind" is missing; %s that is whole`, record)
+		return Event{}, fmt.Errorf(
+			`not an event of a transcript: the member "kind" is missing; %s that is whole`,
+			record,
+		)
 	}
 	event := Event{
 		Connection: read.Connection, Sequence: read.Sequence, At: read.At,

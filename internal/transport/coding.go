@@ -20,7 +20,10 @@ func decoded(header http.Header, body io.ReadCloser) io.ReadCloser {
 	case "gzip", "x-gzip":
 		return &unzipped{ReadCloser: body}
 	default:
-		return &unreadableBody{body, fmt.Errorf("%w: the content coding %.40q, which this harness does not read", errCoding, coding)}
+		return &unreadableBody{
+			body,
+			fmt.Errorf("%w: the content coding %.40q, which this harness does not read", errCoding, coding),
+		}
 	}
 }
 

@@ -211,7 +211,12 @@ func (h *HTTP) Do(ctx context.Context, request Request) (*Exchange, error) {
 }
 
 // roundTrip sends a request, of which the server sees no second one.
-func (h *HTTP) roundTrip(ctx context.Context, request *http.Request, body []byte, tracing *tracing) (*http.Response, error) {
+func (h *HTTP) roundTrip(
+	ctx context.Context,
+	request *http.Request,
+	body []byte,
+	tracing *tracing,
+) (*http.Response, error) {
 	request = request.WithContext(httptrace.WithClientTrace(ctx, tracing.trace()))
 	if body != nil {
 		request.ContentLength = int64(len(body))

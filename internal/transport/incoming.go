@@ -40,7 +40,10 @@ type Incoming struct {
 // says.
 func NewIncoming(w http.ResponseWriter, r *http.Request, limits Limits) (*Incoming, error) {
 	limits = limits.orDefault()
-	body, err := readBody(http.MaxBytesReader(w, r.Body, int64(limits.Message)), min(r.ContentLength, int64(limits.Message)))
+	body, err := readBody(
+		http.MaxBytesReader(w, r.Body, int64(limits.Message)),
+		min(r.ContentLength, int64(limits.Message)),
+	)
 	incoming := &Incoming{Request: r, Body: body, writer: w, done: make(chan struct{})}
 	if _, tooLong := errors.AsType[*http.MaxBytesError](err); tooLong {
 		incoming.TooLong, err = true, nil
@@ -153,7 +156,9 @@ func (i *Incoming) Answer(status int, header map[string]string, message []byte, 
 	}
 	i.head(status, header, deliberate)
 	if message != nil {
-		i.append(transcript.Event{Kind: transcript.Message, From: protocol.Server, Raw: message, Deliberate: deliberate})
+		i.append(
+			transcript.Event{Kind: transcript.Message, From: protocol.Server, Raw: message, Deliberate: deliberate},
+		)
 		_, _ = i.writer.Write(message) // the client may have left
 	}
 	i.finish(transcript.Complete)

@@ -46,7 +46,11 @@ func (h *HTTP) Raw(ctx context.Context, request RawRequest) (*Exchange, error) {
 	return h.begin(stream, doing, response, nil, func(error) { _ = conn.Close() }), nil
 }
 
-func (h *HTTP) rawRoundTrip(ctx context.Context, method string, request []byte) (*http.Response, net.Conn, *came, error) {
+func (h *HTTP) rawRoundTrip(
+	ctx context.Context,
+	method string,
+	request []byte,
+) (*http.Response, net.Conn, *came, error) {
 	conn, err := h.dial(ctx)
 	if err != nil {
 		return nil, nil, nil, err

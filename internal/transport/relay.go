@@ -44,7 +44,14 @@ const (
 // to the harness that listens at a socket, and does what it is told, until it is
 // told to exit, with a status, or the harness is gone, which is an error. The
 // reader is left to whoever owns it.
-func Relay(ctx context.Context, socket string, in io.Reader, out io.WriteCloser, stderr io.Writer, signals <-chan os.Signal) (status int, err error) {
+func Relay(
+	ctx context.Context,
+	socket string,
+	in io.Reader,
+	out io.WriteCloser,
+	stderr io.Writer,
+	signals <-chan os.Signal,
+) (status int, err error) {
 	conn, err := (&net.Dialer{}).DialContext(ctx, "unix", socket)
 	if err != nil {
 		return 0, fmt.Errorf("the harness that started this client is gone: %w", err)
@@ -173,7 +180,14 @@ type Spawned struct {
 
 // NewSpawned takes over a relay's connection. Close must be called.
 func NewSpawned(conn net.Conn, log *transcript.Log, limits Limits) *Spawned {
-	log.Append(transcript.Event{Kind: transcript.Open, Stream: stdioStream, From: protocol.Client, Note: "the client started the server"})
+	log.Append(
+		transcript.Event{
+			Kind:   transcript.Open,
+			Stream: stdioStream,
+			From:   protocol.Client,
+			Note:   "the client started the server",
+		},
+	)
 	return &Spawned{
 		conn: conn, log: log, limits: limits.orDefault(),
 		told: &teller{encoder: json.NewEncoder(conn)}, frames: json.NewDecoder(conn),
@@ -211,7 +225,13 @@ func (s *Spawned) Read() ([]byte, error) {
 			}
 		case frameInputEnd:
 			s.unended()
-			s.append(transcript.Event{Kind: transcript.End, From: protocol.Client, Note: "closed the standard input of the server"})
+			s.append(
+				transcript.Event{
+					Kind: transcript.End,
+					From: protocol.Client,
+					Note: "closed the standard input of the server",
+				},
+			)
 			return nil, ErrInputEnd
 		case frameSignal:
 			s.append(transcript.Event{Kind: transcript.Signal, From: protocol.Client, Note: next.Text})
@@ -229,7 +249,9 @@ func (s *Spawned) take(data []byte) error {
 	for {
 		line, rest, whole := bytes.Cut(s.rest, []byte("\n"))
 		if len(line) > s.limits.Message {
-			s.append(transcript.Event{Kind: transcript.Message, From: protocol.Client, Raw: line[:shown], Size: len(line)})
+			s.append(
+				transcript.Event{Kind: transcript.Message, From: protocol.Client, Raw: line[:shown], Size: len(line)},
+			)
 			s.log.Crowd()
 			return tooLarge("reading what the client says", "a line", s.limits.Message)
 		}
@@ -315,7 +337,13 @@ func (s *Spawned) Exit(status int) error {
 		return nil
 	}
 	s.exiting = true
-	s.append(transcript.Event{Kind: transcript.Exit, From: protocol.Server, Note: fmt.Sprintf("exited with status %d", status)})
+	s.append(
+		transcript.Event{
+			Kind: transcript.Exit,
+			From: protocol.Server,
+			Note: fmt.Sprintf("exited with status %d", status),
+		},
+	)
 	return s.send(frame{Do: frameExit, Status: status})
 }
 

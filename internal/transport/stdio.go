@@ -245,7 +245,9 @@ func (s *Stdio) Close() error { return s.release() }
 func (s *Stdio) end(closing func() error) error {
 	s.lines.drain()
 	s.logUnended()
-	s.lines.finish(&Error{Kind: ErrClosed, Doing: "reading the server's standard output", Detail: "the connection is closed"})
+	s.lines.finish(
+		&Error{Kind: ErrClosed, Doing: "reading the server's standard output", Detail: "the connection is closed"},
+	)
 	err := closing()
 	<-s.over
 	if lost := s.lines.lost(); lost > 0 {
@@ -272,7 +274,12 @@ func (s *Stdio) read() {
 			return
 		}
 		if line.Terminated || len(line.Raw) > 0 {
-			event := transcript.Event{Kind: transcript.Message, Stream: stdioStream, From: protocol.Server, Raw: line.Raw}
+			event := transcript.Event{
+				Kind:   transcript.Message,
+				Stream: stdioStream,
+				From:   protocol.Server,
+				Raw:    line.Raw,
+			}
 			if !line.Terminated {
 				event.Note = "not ended by a newline"
 			}
@@ -311,7 +318,13 @@ func readLine(reader *bufio.Reader, limit int) (Line, error) {
 		piece, terminated := bytes.CutSuffix(piece, []byte("\n"))
 		if size += len(piece); size > limit {
 			beginning := append(pieces, piece)[0]
-			return Line{Raw: bytes.Clone(beginning[:min(shown, len(beginning))])}, tooLarge("reading the server's standard output", "a line", limit)
+			return Line{
+					Raw: bytes.Clone(beginning[:min(shown, len(beginning))]),
+				}, tooLarge(
+					"reading the server's standard output",
+					"a line",
+					limit,
+				)
 		}
 		pieces = append(pieces, bytes.Clone(piece))
 		if errors.Is(err, bufio.ErrBufferFull) {
@@ -372,7 +385,9 @@ func (s *Stdio) logSignal(note string) {
 }
 
 func (s *Stdio) logExit(exit target.Exit) {
-	s.log.Append(transcript.Event{Kind: transcript.Exit, Stream: stdioStream, From: protocol.Server, Note: exit.String()})
+	s.log.Append(
+		transcript.Event{Kind: transcript.Exit, Stream: stdioStream, From: protocol.Server, Note: exit.String()},
+	)
 }
 
 func (s *Stdio) fail(err error) {

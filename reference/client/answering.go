@@ -122,7 +122,11 @@ func (c *client) answer(ctx context.Context, method string, params object) (obje
 func (c *client) input(ctx context.Context, method string, params object) (object, *rpcError) {
 	capability, declared := c.declaredFor(method)
 	if !declared {
-		return nil, refuse(jsonrpc.MethodNotFound, "Method not found: this client has not declared %s", capabilityOf[method])
+		return nil, refuse(
+			jsonrpc.MethodNotFound,
+			"Method not found: this client has not declared %s",
+			capabilityOf[method],
+		)
 	}
 	if err := c.part.refuses(c, method, params, capability); err != nil {
 		return nil, err

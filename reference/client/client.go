@@ -155,7 +155,11 @@ func newClient(ctx context.Context, options Options) (*client, error) {
 		return nil, err
 	}
 	if options.Revision != "" && !slices.Contains(Revisions(), options.Revision) {
-		return nil, fmt.Errorf("the reference client does not speak revision %q, only %s", options.Revision, strings.Join(Revisions(), ", "))
+		return nil, fmt.Errorf(
+			"the reference client does not speak revision %q, only %s",
+			options.Revision,
+			strings.Join(Revisions(), ", "),
+		)
 	}
 	if (options.URL != "") == (len(options.Command) > 0 || options.Dial != nil) {
 		return nil, errors.New("the reference client needs either the URL of a server or the command that starts one")

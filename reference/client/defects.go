@@ -228,7 +228,10 @@ func answersAfterCancellation(c *client, id jsonrpc.ID, stop context.CancelFunc)
 	defer c.mu.Unlock()
 	transport := c.transport
 	c.beside(func() {
-		_ = transport.send(c.ctx, jsonrpc.NewError(id, jsonrpc.InternalError, "Internal error: the request was cancelled"))
+		_ = transport.send(
+			c.ctx,
+			jsonrpc.NewError(id, jsonrpc.InternalError, "Internal error: the request was cancelled"),
+		)
 	})
 }
 

@@ -102,7 +102,12 @@ func (a *annotations) collect(schema any, path []string, reached bool, depth int
 	}
 	for _, keyword := range slices.Sorted(maps.Keys(members)) {
 		for name, inner := range subschemas(keyword, members[keyword]) {
-			if err := a.collect(inner, append(slices.Clone(path), name), reached && keyword == "properties", depth+1); err != nil {
+			if err := a.collect(
+				inner,
+				append(slices.Clone(path), name),
+				reached && keyword == "properties",
+				depth+1,
+			); err != nil {
 				return err
 			}
 		}
@@ -139,7 +144,12 @@ func (a *annotations) add(title, kind any, path []string, reached bool) error {
 	case !reached || len(path) == 0:
 		return fmt.Errorf("the %s %q stands where no parameter is sure to be", annotation, name)
 	case kind != "string" && kind != "integer" && kind != "boolean":
-		return fmt.Errorf("the %s %q belongs to %q, which is neither a string nor an integer nor a boolean", annotation, name, place)
+		return fmt.Errorf(
+			"the %s %q belongs to %q, which is neither a string nor an integer nor a boolean",
+			annotation,
+			name,
+			place,
+		)
 	case a.names[strings.ToLower(name)]:
 		return fmt.Errorf("the %s %q is there twice", annotation, name)
 	}
@@ -171,7 +181,12 @@ func (c *client) mirror(t *tool, arguments object) (map[string]string, error) {
 		}
 		text, err := headerText(value)
 		if err != nil {
-			return nil, fmt.Errorf("the argument %q cannot go into the header %s: %w", strings.Join(m.path, "."), m.header, err)
+			return nil, fmt.Errorf(
+				"the argument %q cannot go into the header %s: %w",
+				strings.Join(m.path, "."),
+				m.header,
+				err,
+			)
 		}
 		headers[m.header] = encodeHeader(text)
 	}

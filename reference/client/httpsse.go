@@ -33,7 +33,8 @@ func isOlder(status int) bool {
 // the stateless era are known.
 func isModern(reason string) bool {
 	failed, isError := jsonrpc.Parse([]byte(reason)).Error()
-	return isError && (failed.Code == jsonrpc.UnsupportedRevision || failed.Code == jsonrpc.HeaderMismatch || failed.Code == jsonrpc.MissingCapability)
+	return isError &&
+		(failed.Code == jsonrpc.UnsupportedRevision || failed.Code == jsonrpc.HeaderMismatch || failed.Code == jsonrpc.MissingCapability)
 }
 
 func (h *streamableHTTP) replacement() *httpSSE {

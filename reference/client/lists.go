@@ -26,7 +26,13 @@ var lists = map[string]list{
 	"resources": {method: "resources/list", member: "resources", needs: []string{"resources"}},
 	"templates": {method: "resources/templates/list", member: "resourceTemplates", needs: []string{"resources"}},
 	"prompts":   {method: "prompts/list", member: "prompts", needs: []string{"prompts"}},
-	"tasks":     {method: "tasks/list", member: "tasks", needs: []string{"tasks", "list"}, since: Revision20251125, until: Revision20251125},
+	"tasks": {
+		method: "tasks/list",
+		member: "tasks",
+		needs:  []string{"tasks", "list"},
+		since:  Revision20251125,
+		until:  Revision20251125,
+	},
 }
 
 func (c *client) listStep(ctx context.Context, s step) (any, error) {

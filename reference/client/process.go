@@ -40,8 +40,9 @@ func StartCommand(words []string, log io.Writer) (Process, error) {
 	if err != nil {
 		return nil, err
 	}
-	defer func() { _ = write.Close() }()        // the server has its own
-	cmd := exec.Command(words[0], words[1:]...) //nolint:noctx // it is ended in good order, and not at once with a context
+	defer func() { _ = write.Close() }() // the server has its own
+	//nolint:noctx // it is ended in good order, and not at once with a context
+	cmd := exec.Command(words[0], words[1:]...)
 	cmd.Stdout, cmd.WaitDelay = write, drain
 	if log != io.Discard {
 		cmd.Stderr = log

@@ -20,7 +20,9 @@ func (c *client) refuseMessages(params, capability object) *rpcError {
 		_, withTools := params["tools"]
 		_, withChoice := params["toolChoice"]
 		if (withTools || withChoice) && !declared(capability, "tools") {
-			return invalidParams("tools and toolChoice need the capability sampling.tools, which this client has not declared")
+			return invalidParams(
+				"tools and toolChoice need the capability sampling.tools, which this client has not declared",
+			)
 		}
 		if err := refuseDialects(params); err != nil {
 			return err
@@ -144,7 +146,12 @@ func message(params, given object) (object, *rpcError) {
 		if choice["mode"] == "required" && len(tools) > 0 {
 			first, _ := tools[0].(object)
 			given["stopReason"] = "toolUse"
-			given["content"] = object{"type": "tool_use", "id": "use-1", "name": first["name"], "input": sample(first["inputSchema"])}
+			given["content"] = object{
+				"type":  "tool_use",
+				"id":    "use-1",
+				"name":  first["name"],
+				"input": sample(first["inputSchema"]),
+			}
 		}
 	}
 	uses, _, _ := sortBlocks(blocksOf(given["content"]))

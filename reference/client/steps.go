@@ -76,7 +76,13 @@ func verbs() map[string]verb {
 	return map[string]verb{
 		"answer-with": {
 			needs: map[string]kind{"method": aText},
-			takes: map[string]kind{"capability": anObject, "result": anObject, "error": anObject, "silent": aFlag, "delay": aNumber},
+			takes: map[string]kind{
+				"capability": anObject,
+				"result":     anObject,
+				"error":      anObject,
+				"silent":     aFlag,
+				"delay":      aNumber,
+			},
 			oneOf: map[string][]string{"method": slices.Sorted(maps.Keys(capabilityOf))},
 			run:   (*client).answerWith,
 		},
@@ -103,8 +109,18 @@ func verbs() map[string]verb {
 			request: true,
 			run:     (*client).readResource,
 		},
-		"get":          {needs: map[string]kind{"prompt": aText}, takes: map[string]kind{"arguments": anObject}, request: true, run: (*client).getPrompt},
-		"complete":     {needs: map[string]kind{"ref": anObject, "argument": anObject}, takes: map[string]kind{"context": anObject}, request: true, run: (*client).complete},
+		"get": {
+			needs:   map[string]kind{"prompt": aText},
+			takes:   map[string]kind{"arguments": anObject},
+			request: true,
+			run:     (*client).getPrompt,
+		},
+		"complete": {
+			needs:   map[string]kind{"ref": anObject, "argument": anObject},
+			takes:   map[string]kind{"context": anObject},
+			request: true,
+			run:     (*client).complete,
+		},
 		"subscribe":    {needs: map[string]kind{"uri": aText}, request: true, run: (*client).subscribe},
 		"unsubscribe":  {needs: map[string]kind{"uri": aText}, request: true, run: (*client).unsubscribe},
 		"listen":       {needs: map[string]kind{"to": anObject}, request: true, run: (*client).listen},
@@ -170,7 +186,11 @@ func checkStep(known map[string]verb, members map[string]json.RawMessage) error 
 	}
 	v, isKnown := known[name]
 	if !isKnown {
-		return stepsError("there is nothing like \"do\": %q, only %s", name, strings.Join(slices.Sorted(maps.Keys(known)), ", "))
+		return stepsError(
+			"there is nothing like \"do\": %q, only %s",
+			name,
+			strings.Join(slices.Sorted(maps.Keys(known)), ", "),
+		)
 	}
 	allowed := map[string]kind{"do": aText}
 	maps.Copy(allowed, v.needs)
@@ -181,7 +201,12 @@ func checkStep(known map[string]verb, members map[string]json.RawMessage) error 
 	for _, member := range slices.Sorted(maps.Keys(members)) {
 		kind, isAllowed := allowed[member]
 		if !isAllowed {
-			return stepsError("%q is no member of a step %q, only %s", member, name, strings.Join(slices.Sorted(maps.Keys(allowed)), ", "))
+			return stepsError(
+				"%q is no member of a step %q, only %s",
+				member,
+				name,
+				strings.Join(slices.Sorted(maps.Keys(allowed)), ", "),
+			)
 		}
 		if !kind.fits(members[member]) {
 			return stepsError("%q of a step %q must be %s, not %.80s", member, name, kind, members[member])
@@ -189,7 +214,13 @@ func checkStep(known map[string]verb, members map[string]json.RawMessage) error 
 		choices := v.oneOf[member]
 		var text string
 		if _ = json.Unmarshal(members[member], &text); choices != nil && !slices.Contains(choices, text) {
-			return stepsError("%q of a step %q is %q, but must be one of %s", member, name, text, strings.Join(choices, ", "))
+			return stepsError(
+				"%q of a step %q is %q, but must be one of %s",
+				member,
+				name,
+				text,
+				strings.Join(choices, ", "),
+			)
 		}
 	}
 	for _, member := range slices.Sorted(maps.Keys(v.needs)) {

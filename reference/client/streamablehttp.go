@@ -150,7 +150,10 @@ func (h *streamableHTTP) exchange(ctx context.Context, r *request) error {
 	if r.method == "initialize" {
 		h.begin(response.Header.Get(sessionHeader))
 	}
-	switch media, _, _ := mime.ParseMediaType(response.Header.Get("Content-Type")); h.client.part.mediaRead(r.method, media) {
+	switch media, _, _ := mime.ParseMediaType(response.Header.Get("Content-Type")); h.client.part.mediaRead(
+		r.method,
+		media,
+	) {
 	case jsonMedia:
 		return h.takeJSON(response.Body)
 	case eventStreamMedia:
@@ -178,7 +181,8 @@ func (h *streamableHTTP) takeJSON(body io.Reader) error {
 func (h *streamableHTTP) refused(r *request, response *http.Response) error {
 	refusal := refusalOf(response)
 	m := jsonrpc.Parse([]byte(refusal.reason))
-	if failed, isError := m.Error(); isError && m.Kind == jsonrpc.Response && (m.ID == r.id || m.ID == jsonrpc.NoID || m.ID == jsonrpc.NullID) {
+	if failed, isError := m.Error(); isError && m.Kind == jsonrpc.Response &&
+		(m.ID == r.id || m.ID == jsonrpc.NoID || m.ID == jsonrpc.NullID) {
 		return &rpcError{Code: failed.Code, Message: failed.Message, Data: failed.Data}
 	}
 	return refusal
@@ -192,7 +196,12 @@ func refusalOf(response *http.Response) *statusError {
 
 // post sends one message.
 func (h *streamableHTTP) post(ctx context.Context, message []byte, headers http.Header) (*http.Response, error) {
-	sent, err := http.NewRequestWithContext(ctx, http.MethodPost, h.client.part.address(h.client.options.URL), bytes.NewReader(message))
+	sent, err := http.NewRequestWithContext(
+		ctx,
+		http.MethodPost,
+		h.client.part.address(h.client.options.URL),
+		bytes.NewReader(message),
+	)
 	if err != nil {
 		return nil, err
 	}

@@ -76,7 +76,11 @@ func (c *client) answersWithTasks(params object) bool {
 func (c *client) createTask(asked context.Context, method string, params object) (object, *rpcError) {
 	capability, declared := c.declaredFor(method)
 	if !declared {
-		return nil, refuse(jsonrpc.MethodNotFound, "Method not found: this client has not declared %s", capabilityOf[method])
+		return nil, refuse(
+			jsonrpc.MethodNotFound,
+			"Method not found: this client has not declared %s",
+			capabilityOf[method],
+		)
 	}
 	if err := c.part.refuses(c, method, params, capability); err != nil {
 		return nil, err
@@ -84,7 +88,15 @@ func (c *client) createTask(asked context.Context, method string, params object)
 	wishes, _ := params["task"].(object)
 	ctx, cancel := context.WithCancel(c.ctx)
 	now := time.Now()
-	t := &ownTask{id: rand.Text(), created: now, updated: now, ttl: ownTTL, cancel: cancel, over: make(chan struct{}), status: taskWorking}
+	t := &ownTask{
+		id:      rand.Text(),
+		created: now,
+		updated: now,
+		ttl:     ownTTL,
+		cancel:  cancel,
+		over:    make(chan struct{}),
+		status:  taskWorking,
+	}
 	if wished, isNumber := wishes["ttl"].(json.Number); isNumber {
 		milliseconds, _ := wished.Float64()
 		t.ttl = time.Duration(min(max(0, milliseconds), float64(maxOwnTTL.Milliseconds()))) * time.Millisecond
@@ -149,8 +161,13 @@ func (c *client) tellStatus(t *ownTask) {
 // know the task.
 func (t *ownTask) state() object {
 	state := object{
-		"taskId": t.id, "status": t.status, "ttl": t.ttl.Milliseconds(), "pollInterval": ownPollAfter,
-		"createdAt": t.created.UTC().Format(time.RFC3339Nano), "lastUpdatedAt": t.updated.UTC().Format(time.RFC3339Nano),
+		"taskId":       t.id,
+		"status":       t.status,
+		"ttl":          t.ttl.Milliseconds(),
+		"pollInterval": ownPollAfter,
+		"createdAt": t.created.UTC().
+			Format(time.RFC3339Nano),
+		"lastUpdatedAt": t.updated.UTC().Format(time.RFC3339Nano),
 	}
 	if t.err != nil {
 		state["statusMessage"] = t.err.Message

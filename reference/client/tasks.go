@@ -89,7 +89,10 @@ func watchTask(ctx context.Context, c *client, known task) (object, error) {
 			return nil, err
 		}
 		// A look is over soon: nobody has to give it up.
-		result, err := c.request(lasting(c.ctx, ctx), question{method: "tasks/get", params: object{"taskId": known.TaskID}})
+		result, err := c.request(
+			lasting(c.ctx, ctx),
+			question{method: "tasks/get", params: object{"taskId": known.TaskID}},
+		)
 		if err != nil {
 			return nil, err
 		}

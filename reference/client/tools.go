@@ -81,7 +81,10 @@ func (c *client) callTool(ctx context.Context, s step) (any, error) {
 		return nil, fmt.Errorf("the tool %q cannot be used: %w", s.Tool, t.invalid)
 	}
 	result, err := c.callOnce(ctx, s, t)
-	if mismatch, refused := asRPCError(err); refused && c.stateless() && mismatch.Code == headerMismatch && c.mirrorsParameters() {
+	if mismatch, refused := asRPCError(
+		err,
+	); refused && c.stateless() && mismatch.Code == headerMismatch &&
+		c.mirrorsParameters() {
 		c.forgetPages("tools/list") // its definition may be another by now
 		if _, listErr := c.list(ctx, "tools"); listErr != nil {
 			return nil, errors.Join(err, listErr)
@@ -89,7 +92,10 @@ func (c *client) callTool(ctx context.Context, s step) (any, error) {
 		t = c.knownTool(ctx, s.Tool)
 		result, err = c.callOnce(ctx, s, t)
 	}
-	if refused, isRefused := asRPCError(err); isRefused && refused.Code == urlRequired && c.speaks() == Revision20251125 {
+	if refused, isRefused := asRPCError(
+		err,
+	); isRefused && refused.Code == urlRequired &&
+		c.speaks() == Revision20251125 {
 		if err := c.visitAll(ctx, refused); err != nil {
 			return nil, err
 		}
@@ -163,7 +169,10 @@ func checkOutput(t *tool, result object) error {
 	if !given {
 		return errors.New("the tool has an outputSchema, but its result has no structuredContent")
 	}
-	if err := jsonschema.Validate(json.RawMessage(encode(t.outputSchema)), json.RawMessage(encode(content))); err != nil {
+	if err := jsonschema.Validate(
+		json.RawMessage(encode(t.outputSchema)),
+		json.RawMessage(encode(content)),
+	); err != nil {
 		return fmt.Errorf("structuredContent does not conform to the tool's outputSchema: %w", err)
 	}
 	return nil

@@ -101,7 +101,11 @@ func (c *client) agreeOn(ctx context.Context, supported []string) error {
 			return c.initialize(ctx, revision)
 		}
 	}
-	return fmt.Errorf("the server speaks %s, and this client only %s", strings.Join(supported, ", "), strings.Join(Revisions(), ", "))
+	return fmt.Errorf(
+		"the server speaks %s, and this client only %s",
+		strings.Join(supported, ", "),
+		strings.Join(Revisions(), ", "),
+	)
 }
 
 // discover asks what the server speaks. With an error it tells whether that is
@@ -118,7 +122,11 @@ func (c *client) discover(ctx context.Context) (supported []string, modern bool,
 			data, _ := refused.Data.(object)
 			supported := texts(data["supported"])
 			if slices.Contains(supported, Revision20260728) {
-				return nil, true, fmt.Errorf("the server says that it speaks %s, and refuses it: %w", Revision20260728, err)
+				return nil, true, fmt.Errorf(
+					"the server says that it speaks %s, and refuses it: %w",
+					Revision20260728,
+					err,
+				)
 			}
 			return supported, true, nil
 		case jsonrpc.HeaderMismatch, jsonrpc.MissingCapability:
@@ -164,5 +172,6 @@ func fallsBack(err error, modern bool) bool {
 	_, silent := errors.AsType[*timeoutError](err)
 	status, isStatus := errors.AsType[*statusError](err)
 	exited := errors.Is(err, errRestarting)
-	return !modern && (refused || silent || exited || isStatus && status.code >= http.StatusBadRequest && status.code < http.StatusInternalServerError)
+	return !modern &&
+		(refused || silent || exited || isStatus && status.code >= http.StatusBadRequest && status.code < http.StatusInternalServerError)
 }

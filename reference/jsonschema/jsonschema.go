@@ -108,7 +108,8 @@ func (v *validator) check(schema, value any, path string) error {
 	if constant, ok := s["const"]; ok && !reflect.DeepEqual(constant, value) {
 		return fmt.Errorf("%s must be %v", place(path), constant)
 	}
-	if choices, ok := s["enum"].([]any); ok && !slices.ContainsFunc(choices, func(c any) bool { return reflect.DeepEqual(c, value) }) {
+	if choices, ok := s["enum"].([]any); ok &&
+		!slices.ContainsFunc(choices, func(c any) bool { return reflect.DeepEqual(c, value) }) {
 		return fmt.Errorf("%s must be one of %v", place(path), choices)
 	}
 	var err error
@@ -141,7 +142,12 @@ func (v *validator) checkObject(s, value object, path string) error {
 	if err := present(required, value, path); err != nil {
 		return err
 	}
-	if err := inRange(float64(len(value)), s["minProperties"], s["maxProperties"], "the number of members of "+place(path)); err != nil {
+	if err := inRange(
+		float64(len(value)),
+		s["minProperties"],
+		s["maxProperties"],
+		"the number of members of "+place(path),
+	); err != nil {
 		return err
 	}
 	for name, member := range value {
@@ -228,7 +234,10 @@ func (v *validator) checkArray(s object, value []any, path string) error {
 	}
 	if s["uniqueItems"] == true {
 		for i, item := range value {
-			if v.steps += i; slices.ContainsFunc(value[:i], func(other any) bool { return reflect.DeepEqual(item, other) }) {
+			if v.steps += i; slices.ContainsFunc(
+				value[:i],
+				func(other any) bool { return reflect.DeepEqual(item, other) },
+			) {
 				return fmt.Errorf("%s must have no item twice", place(path))
 			}
 		}
@@ -238,7 +247,12 @@ func (v *validator) checkArray(s object, value []any, path string) error {
 		if least == nil {
 			least = 1.0
 		}
-		if err := inRange(float64(contained), least, s["maxContains"], "the number of items of "+place(path)+" that fit contains"); err != nil {
+		if err := inRange(
+			float64(contained),
+			least,
+			s["maxContains"],
+			"the number of items of "+place(path)+" that fit contains",
+		); err != nil {
 			return err
 		}
 	}

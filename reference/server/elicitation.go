@@ -65,8 +65,11 @@ func (c *call) elicitFormAsTask(message string, schema json.RawMessage) (elicitR
 		return elicitResult{}, errNoForm
 	}
 	tasks := c.client.Tasks
-	if tasks == nil || tasks.Requests == nil || tasks.Requests.Elicitation == nil || tasks.Requests.Elicitation.Create == nil {
-		return elicitResult{}, errors.New("the client has not declared the capability tasks.requests.elicitation.create")
+	if tasks == nil || tasks.Requests == nil || tasks.Requests.Elicitation == nil ||
+		tasks.Requests.Elicitation.Create == nil {
+		return elicitResult{}, errors.New(
+			"the client has not declared the capability tasks.requests.elicitation.create",
+		)
 	}
 	raw, err := c.askAsTask("elicitation/create", c.formRequest(message, schema))
 	if err != nil {
@@ -81,7 +84,10 @@ func readElicitResult(raw, schema json.RawMessage) (elicitResult, error) {
 		return result, wronglyAnswered("the client's answer to elicitation/create is wrong: %v", err)
 	}
 	if !slices.Contains([]string{"accept", "decline", "cancel"}, result.Action) {
-		return result, wronglyAnswered("the client's answer to elicitation/create has the unknown action %q", result.Action)
+		return result, wronglyAnswered(
+			"the client's answer to elicitation/create has the unknown action %q",
+			result.Action,
+		)
 	}
 	if result.Action == "accept" && schema != nil {
 		if result.Content == nil {

@@ -29,9 +29,12 @@ func fixturePrompts() []prompt {
 			},
 		},
 		{
-			Name: "test_prompt_with_embedded_resource", Title: "Prompt with an embedded resource",
+			Name:        "test_prompt_with_embedded_resource",
+			Title:       "Prompt with an embedded resource",
 			Description: "Embeds a resource with the URI that it is given",
-			Arguments:   []promptArgument{{Name: "resourceUri", Description: "The URI of the resource", Required: true}},
+			Arguments: []promptArgument{
+				{Name: "resourceUri", Description: "The URI of the resource", Required: true},
+			},
 			get: func(_ *call, arguments map[string]string) ([]promptMessage, error) {
 				uri := arguments["resourceUri"]
 				if parsed, err := url.Parse(uri); err != nil || parsed.Scheme == "" {
@@ -63,11 +66,22 @@ func fixturePrompts() []prompt {
 			Arguments: []promptArgument{
 				{Name: "language", Description: "A language", Required: true, complete: languages},
 				{Name: "name", Description: "Whom to greet", complete: names},
-				{Name: "number", Description: "How often; has more suggestions than fit in one answer", complete: numbers},
+				{
+					Name:        "number",
+					Description: "How often; has more suggestions than fit in one answer",
+					complete:    numbers,
+				},
 			},
 			get: func(_ *call, arguments map[string]string) ([]promptMessage, error) {
-				return []promptMessage{user(text(fmt.Sprintf("Greet %s in %s, %s times.",
-					orElse(arguments["name"], "everybody"), arguments["language"], orElse(arguments["number"], "three"))))}, nil
+				return []promptMessage{user(text(fmt.Sprintf(
+					"Greet %s in %s, %s times.",
+					orElse(
+						arguments["name"],
+						"everybody",
+					),
+					arguments["language"],
+					orElse(arguments["number"], "three"),
+				)))}, nil
 			},
 		},
 		{

@@ -36,14 +36,18 @@ func headerTools() []tool {
 	}
 	return []tool{
 		{
-			Name: "test_x_mcp_header", Title: "Header", Description: "Repeats its arguments, one of which is in a header, too",
+			Name:        "test_x_mcp_header",
+			Title:       "Header",
+			Description: "Repeats its arguments, one of which is in a header, too",
 			InputSchema: json.RawMessage(`{"type":"object","properties":{
 				"region":{"type":"string","x-mcp-header":"Region"},
 				"level":{"type":"integer"}}}`),
 			run: repeats,
 		},
 		{
-			Name: "test_header_parameters", Title: "Headers", Description: "Repeats its arguments, which are in headers of every type, too",
+			Name:        "test_header_parameters",
+			Title:       "Headers",
+			Description: "Repeats its arguments, which are in headers of every type, too",
 			InputSchema: json.RawMessage(`{"type":"object","properties":{
 				"text":{"type":"string","x-mcp-header":"Text"},
 				"count":{"type":"integer","minimum":-1000,"maximum":1000,"x-mcp-header":"Count"},
@@ -86,7 +90,9 @@ func structuredTools() []tool {
 func requestTools() []tool {
 	return []tool{
 		{
-			Name: "test_missing_capability", Title: "Capability", Description: "Works only for clients that declare sampling",
+			Name:        "test_missing_capability",
+			Title:       "Capability",
+			Description: "Works only for clients that declare sampling",
 			InputSchema: noArguments,
 			run: just(func(c *call) (toolResult, error) {
 				if c.client.Sampling == nil {
@@ -96,7 +102,9 @@ func requestTools() []tool {
 			}),
 		},
 		{
-			Name: "test_logging_tool", Title: "Logging once", Description: "Logs one message, if the request asks for any",
+			Name:        "test_logging_tool",
+			Title:       "Logging once",
+			Description: "Logs one message, if the request asks for any",
 			InputSchema: noArguments,
 			run: just(func(c *call) (toolResult, error) {
 				c.log("info", "test_logging_tool executed")
@@ -104,7 +112,9 @@ func requestTools() []tool {
 			}),
 		},
 		{
-			Name: "test_streaming_elicitation", Title: "Stream", Description: "Reports progress over the stream of its response, if asked to",
+			Name:        "test_streaming_elicitation",
+			Title:       "Stream",
+			Description: "Reports progress over the stream of its response, if asked to",
 			InputSchema: noArguments,
 			run: just(func(c *call) (toolResult, error) {
 				for done := range 3 {
@@ -125,28 +135,36 @@ var (
 	colorForm   = json.RawMessage(`{"type":"object","properties":{"color":{"type":"string"}},"required":["color"]}`)
 	okForm      = json.RawMessage(`{"type":"object","properties":{"ok":{"type":"boolean"}},"required":["ok"]}`)
 	contextForm = json.RawMessage(`{"type":"object","properties":{"context":{"type":"string"}},"required":["context"]}`)
-	confirmForm = json.RawMessage(`{"type":"object","properties":{"confirm":{"type":"boolean"}},"required":["confirm"]}`)
+	confirmForm = json.RawMessage(
+		`{"type":"object","properties":{"confirm":{"type":"boolean"}},"required":["confirm"]}`,
+	)
 )
 
 // inputTools ask the client, by their results.
 func inputTools() []tool {
 	return []tool{
 		{
-			Name: "test_input_required_result_elicitation", Title: "One question", Description: "Asks the user for a name",
+			Name:        "test_input_required_result_elicitation",
+			Title:       "One question",
+			Description: "Asks the user for a name",
 			InputSchema: noArguments,
 			run: just(func(c *call) (toolResult, error) {
 				return saidByUser(c.elicitForm("user_name", "What is your name?", nameForm))
 			}),
 		},
 		{
-			Name: "test_input_required_result_sampling", Title: "Question to the model", Description: "Asks the client's model",
+			Name:        "test_input_required_result_sampling",
+			Title:       "Question to the model",
+			Description: "Asks the client's model",
 			InputSchema: noArguments,
 			run: just(func(c *call) (toolResult, error) {
 				return saidByModel(c.sample("capital_question", "What is the capital of France?"))
 			}),
 		},
 		{
-			Name: "test_input_required_result_list_roots", Title: "Question for roots", Description: "Asks the client for its roots",
+			Name:        "test_input_required_result_list_roots",
+			Title:       "Question for roots",
+			Description: "Asks the client for its roots",
 			InputSchema: noArguments,
 			run: just(func(c *call) (toolResult, error) {
 				roots, err := c.listRoots("client_roots")
@@ -256,10 +274,16 @@ func askEverything(c *call) (toolResult, error) {
 func askWhatFits(c *call) (toolResult, error) {
 	var questions []question
 	if c.canElicitForm() {
-		questions = append(questions, question{"user_name", "elicitation/create", c.formRequest("What is your name?", nameForm)})
+		questions = append(
+			questions,
+			question{"user_name", "elicitation/create", c.formRequest("What is your name?", nameForm)},
+		)
 	}
 	if c.client.Sampling != nil {
-		questions = append(questions, question{"greeting", "sampling/createMessage", samplingRequest("Generate a greeting")})
+		questions = append(
+			questions,
+			question{"greeting", "sampling/createMessage", samplingRequest("Generate a greeting")},
+		)
 	}
 	if c.client.Roots != nil {
 		questions = append(questions, question{"client_roots", "roots/list", nil})
@@ -326,7 +350,9 @@ func asyncTools() []tool {
 			}),
 		},
 		{
-			Name: "confirm_delete", Title: "Task with a question", Description: "Asks the user to confirm, and pretends to delete",
+			Name:        "confirm_delete",
+			Title:       "Task with a question",
+			Description: "Asks the user to confirm, and pretends to delete",
 			InputSchema: json.RawMessage(`{"type":"object","properties":{"filename":{"type":"string"}}}`),
 			async:       taskOptional,
 			run: just(func(c *call) (toolResult, error) {
@@ -334,8 +360,11 @@ func asyncTools() []tool {
 			}),
 		},
 		{
-			Name: "multi_input", Title: "Task with two questions", Description: "Asks the user for a name and to confirm, at once",
-			InputSchema: noArguments, async: taskOptional,
+			Name:        "multi_input",
+			Title:       "Task with two questions",
+			Description: "Asks the user for a name and to confirm, at once",
+			InputSchema: noArguments,
+			async:       taskOptional,
 			run: just(func(c *call) (toolResult, error) {
 				if !c.canElicitForm() {
 					return toolResult{}, errNoForm
@@ -355,8 +384,12 @@ func asyncTools() []tool {
 			}),
 		},
 		{
-			Name: "protocol_error_job", Title: "Task that breaks", Description: "Always ends with an error of the protocol",
-			InputSchema: noArguments, Annotations: changes, async: taskOptional,
+			Name:        "protocol_error_job",
+			Title:       "Task that breaks",
+			Description: "Always ends with an error of the protocol",
+			InputSchema: noArguments,
+			Annotations: changes,
+			async:       taskOptional,
 			run: just(func(c *call) (toolResult, error) {
 				if err := c.wait(step); err != nil {
 					return toolResult{}, err
@@ -392,7 +425,9 @@ func inputResource() resource {
 			if err != nil {
 				return nil, err
 			}
-			return []resourceContents{textAt(r.URI, r.MIMEType, "Read by "+orElse(string(result.Content), result.Action))}, nil
+			return []resourceContents{
+				textAt(r.URI, r.MIMEType, "Read by "+orElse(string(result.Content), result.Action)),
+			}, nil
 		},
 	}
 }

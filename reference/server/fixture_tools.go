@@ -100,21 +100,29 @@ func contentTools() []tool {
 			}))),
 		},
 		{
-			Name: "test_multiple_content_types", Title: "Several things", Description: "Answers with a text, a picture and a resource",
-			InputSchema: noArguments, Annotations: readsOnly,
+			Name:        "test_multiple_content_types",
+			Title:       "Several things",
+			Description: "Answers with a text, a picture and a resource",
+			InputSchema: noArguments,
+			Annotations: readsOnly,
 			run: always(contents(text("Multiple content types test:"), image(pixelPNG),
 				embedded(textAt("test://mixed-content-resource", "application/json", `{"test":"data","value":123}`)))),
 		},
 		{
-			Name: "test_annotated_content", Title: "Annotated content", Description: "Answers with content for certain readers",
-			InputSchema: noArguments, Annotations: readsOnly,
+			Name:        "test_annotated_content",
+			Title:       "Annotated content",
+			Description: "Answers with content for certain readers",
+			InputSchema: noArguments,
+			Annotations: readsOnly,
 			run: always(contents(
 				textContent{Type: "text", Text: "For everybody", Annotations: exampleAnnotations},
 				mediaContent{Type: "image", Data: pixelPNG, MIMEType: "image/png", Annotations: exampleAnnotations},
 			)),
 		},
 		{
-			Name: "test_structured_content", Title: "Structured result", Description: "Answers with the weather, as data and as text",
+			Name:        "test_structured_content",
+			Title:       "Structured result",
+			Description: "Answers with the weather, as data and as text",
 			InputSchema: json.RawMessage(`{"type":"object","properties":{"location":{"type":"string"}}}`),
 			OutputSchema: json.RawMessage(`{"type":"object","properties":{
 				"location":{"type":"string"},"temperature":{"type":"number"},
@@ -156,8 +164,12 @@ func contentTools() []tool {
 			}),
 		},
 		{
-			Name: "test_echo", Title: "Echo", Description: "Answers with the text that it is given",
-			InputSchema: json.RawMessage(`{"type":"object","properties":{"text":{"type":"string"}},"required":["text"]}`),
+			Name:        "test_echo",
+			Title:       "Echo",
+			Description: "Answers with the text that it is given",
+			InputSchema: json.RawMessage(
+				`{"type":"object","properties":{"text":{"type":"string"}},"required":["text"]}`,
+			),
 			Annotations: readsOnly,
 			run: runs(func(_ *call, arguments struct {
 				Text string `json:"text"`
@@ -217,8 +229,12 @@ func utilityTools() []tool {
 			}),
 		},
 		{
-			Name: "test_tool_with_progress", Title: "Progress", Description: "Reports progress three times, if asked to",
-			InputSchema: noArguments, Annotations: readsOnly, Execution: &toolExecution{taskOptional},
+			Name:        "test_tool_with_progress",
+			Title:       "Progress",
+			Description: "Reports progress three times, if asked to",
+			InputSchema: noArguments,
+			Annotations: readsOnly,
+			Execution:   &toolExecution{taskOptional},
 			run: just(func(c *call) (toolResult, error) {
 				for _, done := range []float64{0, 50, 100} {
 					c.progress(done, 100, fmt.Sprintf("Completed step %v of 100", done))
@@ -230,10 +246,13 @@ func utilityTools() []tool {
 			}),
 		},
 		{
-			Name: "test_slow", Title: "Slow", Description: "Does nothing for some seconds and reports that, unless it is cancelled",
+			Name:        "test_slow",
+			Title:       "Slow",
+			Description: "Does nothing for some seconds and reports that, unless it is cancelled",
 			InputSchema: json.RawMessage(`{"type":"object","properties":{
 				"seconds":{"type":"number","minimum":0,"maximum":10,"default":2}}}`),
-			Annotations: readsOnly, Execution: &toolExecution{taskOptional},
+			Annotations: readsOnly,
+			Execution:   &toolExecution{taskOptional},
 			run: runs(func(c *call, arguments struct {
 				Seconds *float64 `json:"seconds,omitempty"`
 			}) (toolResult, error) {
@@ -258,7 +277,11 @@ func utilityTools() []tool {
 				if !c.disconnect(reconnectGap) {
 					return contents(text("This connection cannot be taken up again, so it was not ended.")), nil
 				}
-				return contents(text("Reconnection test completed successfully. If you received this, the client properly reconnected after stream closure.")), nil
+				return contents(
+					text(
+						"Reconnection test completed successfully. If you received this, the client properly reconnected after stream closure.",
+					),
+				), nil
 			}),
 		},
 	}
@@ -295,8 +318,11 @@ func clientTools() []tool {
 			InputSchema: promptSchema, Annotations: readsOnly, span: from20251125,
 			run: runs(func(c *call, arguments promptArguments) (toolResult, error) {
 				weather := &tool{
-					Name: "get_weather", Description: "Tells the weather in a city",
-					InputSchema: json.RawMessage(`{"type":"object","properties":{"city":{"type":"string"}},"required":["city"]}`),
+					Name:        "get_weather",
+					Description: "Tells the weather in a city",
+					InputSchema: json.RawMessage(
+						`{"type":"object","properties":{"city":{"type":"string"}},"required":["city"]}`,
+					),
 				}
 				return saidByModel(c.sampleWithTool(arguments.Prompt, weather, func(json.RawMessage) string {
 					return "Partly cloudy, 22.5 degrees"
@@ -304,8 +330,12 @@ func clientTools() []tool {
 			}),
 		},
 		{
-			Name: "test_sampling_as_task", Title: "Sampling as a task", Description: "Asks the client's model by way of a task",
-			InputSchema: promptSchema, Annotations: readsOnly, span: at20251125,
+			Name:        "test_sampling_as_task",
+			Title:       "Sampling as a task",
+			Description: "Asks the client's model by way of a task",
+			InputSchema: promptSchema,
+			Annotations: readsOnly,
+			span:        at20251125,
 			run: runs(func(c *call, arguments promptArguments) (toolResult, error) {
 				return saidByModel(c.sampleAsTask(arguments.Prompt))
 			}),
@@ -318,8 +348,12 @@ func clientTools() []tool {
 			}),
 		},
 		{
-			Name: "test_elicitation_as_task", Title: "Elicitation as a task", Description: "Asks the user by way of a task",
-			InputSchema: messageSchema, Annotations: readsOnly, span: at20251125,
+			Name:        "test_elicitation_as_task",
+			Title:       "Elicitation as a task",
+			Description: "Asks the user by way of a task",
+			InputSchema: messageSchema,
+			Annotations: readsOnly,
+			span:        at20251125,
 			run: runs(func(c *call, arguments messageArguments) (toolResult, error) {
 				return saidByUser(c.elicitFormAsTask(arguments.Message, usernameForm))
 			}),
@@ -359,8 +393,12 @@ func clientTools() []tool {
 			}),
 		},
 		{
-			Name: "test_elicitation_url", Title: "Visit to a URL", Description: "Asks the user to visit a URL, and pretends that it was done",
-			InputSchema: noArguments, Annotations: readsOnly, span: from20251125,
+			Name:        "test_elicitation_url",
+			Title:       "Visit to a URL",
+			Description: "Asks the user to visit a URL, and pretends that it was done",
+			InputSchema: noArguments,
+			Annotations: readsOnly,
+			span:        from20251125,
 			run: just(func(c *call) (toolResult, error) {
 				id := rand.Text()
 				result, err := c.elicitURL("visit", id, "Please visit this page.")
@@ -371,9 +409,13 @@ func clientTools() []tool {
 			}),
 		},
 		{
-			Name: "test_elicitation_url_required", Title: "Visit to a URL first",
+			Name:        "test_elicitation_url_required",
+			Title:       "Visit to a URL first",
 			Description: "Fails the first time, since a URL must be visited before; the second time pretends that it was done",
-			InputSchema: noArguments, Annotations: readsOnly, span: at20251125, Execution: &toolExecution{taskOptional},
+			InputSchema: noArguments,
+			Annotations: readsOnly,
+			span:        at20251125,
+			Execution:   &toolExecution{taskOptional},
 			run: just(func(c *call) (toolResult, error) {
 				if !c.canElicitURL() {
 					return toolResult{}, errNoURL
@@ -446,16 +488,22 @@ func changeTools() []tool {
 			}),
 		},
 		{
-			Name: "test_trigger_resource_change", Title: "Change of resources", Description: "Adds a resource, or removes it again",
-			InputSchema: noArguments, Annotations: changes,
+			Name:        "test_trigger_resource_change",
+			Title:       "Change of resources",
+			Description: "Adds a resource, or removes it again",
+			InputSchema: noArguments,
+			Annotations: changes,
 			run: just(func(c *call) (toolResult, error) {
 				c.features.changeResources(transientResource)
 				return contents(text("The list of resources has changed")), nil
 			}),
 		},
 		{
-			Name: "test_trigger_prompt_change", Title: "Change of prompts", Description: "Adds a prompt, or removes it again",
-			InputSchema: noArguments, Annotations: changes,
+			Name:        "test_trigger_prompt_change",
+			Title:       "Change of prompts",
+			Description: "Adds a prompt, or removes it again",
+			InputSchema: noArguments,
+			Annotations: changes,
 			run: just(func(c *call) (toolResult, error) {
 				c.features.changePrompts(transientPrompt)
 				return contents(text("The list of prompts has changed")), nil
@@ -483,8 +531,14 @@ var transientTool = &tool{
 func taskTools() []tool {
 	return []tool{
 		{
-			Name: "test_task_required", Title: "Only as a task", Description: "Can be called only as a task",
-			InputSchema: noArguments, Annotations: readsOnly, span: from20251125, Execution: &toolExecution{taskRequired}, async: taskRequired,
+			Name:        "test_task_required",
+			Title:       "Only as a task",
+			Description: "Can be called only as a task",
+			InputSchema: noArguments,
+			Annotations: readsOnly,
+			span:        from20251125,
+			Execution:   &toolExecution{taskRequired},
+			async:       taskRequired,
 			run: just(func(c *call) (toolResult, error) {
 				for _, done := range []float64{1, 2} {
 					c.progress(done, 2, fmt.Sprintf("Completed step %v of 2", done))
@@ -497,13 +551,24 @@ func taskTools() []tool {
 			}),
 		},
 		{
-			Name: "test_task_forbidden", Title: "Never as a task", Description: "Cannot be called as a task",
-			InputSchema: noArguments, Annotations: readsOnly, span: at20251125, Execution: &toolExecution{taskForbidden},
-			run: always(contents(text("This was not a task"))),
+			Name:        "test_task_forbidden",
+			Title:       "Never as a task",
+			Description: "Cannot be called as a task",
+			InputSchema: noArguments,
+			Annotations: readsOnly,
+			span:        at20251125,
+			Execution:   &toolExecution{taskForbidden},
+			run:         always(contents(text("This was not a task"))),
 		},
 		{
-			Name: "test_task_failing", Title: "Failing task", Description: "Fails, as a task or not",
-			InputSchema: noArguments, Annotations: readsOnly, span: from20251125, Execution: &toolExecution{taskOptional}, async: taskOptional,
+			Name:        "test_task_failing",
+			Title:       "Failing task",
+			Description: "Fails, as a task or not",
+			InputSchema: noArguments,
+			Annotations: readsOnly,
+			span:        from20251125,
+			Execution:   &toolExecution{taskOptional},
+			async:       taskOptional,
 			run: just(func(c *call) (toolResult, error) {
 				if err := c.wait(step); err != nil {
 					return toolResult{}, err

@@ -23,7 +23,10 @@ const (
 func (n *connection) checkHeaders(r *http.Request, m message) *rpcError {
 	version, sent := header(r, versionHeader)
 	if !sent {
-		return headerMismatch("the header MCP-Protocol-Version is missing: this server speaks %s", strings.Join(n.server.supported(), ", "))
+		return headerMismatch(
+			"the header MCP-Protocol-Version is missing: this server speaks %s",
+			strings.Join(n.server.supported(), ", "),
+		)
 	}
 	if m.method == "initialize" && len(n.server.handshake) == 0 {
 		return n.server.noHandshake()

@@ -104,7 +104,9 @@ func (c *call) sampleAsTask(prompt string) (samplingResult, error) {
 	}
 	if client.Tasks == nil || client.Tasks.Requests == nil || client.Tasks.Requests.Sampling == nil ||
 		client.Tasks.Requests.Sampling.CreateMessage == nil {
-		return samplingResult{}, errors.New("the client has not declared the capability tasks.requests.sampling.createMessage")
+		return samplingResult{}, errors.New(
+			"the client has not declared the capability tasks.requests.sampling.createMessage",
+		)
 	}
 	raw, err := c.askAsTask("sampling/createMessage", samplingRequest(prompt))
 	if err != nil {
@@ -116,7 +118,11 @@ func (c *call) sampleAsTask(prompt string) (samplingResult, error) {
 // sampleWithTool asks the client's model and lends it one tool. Every use of
 // the tool is answered, in one message that holds nothing else, until the
 // model has its answer. In the last round it may not use the tool any more.
-func (c *call) sampleWithTool(prompt string, lent *tool, use func(input json.RawMessage) string) (samplingResult, error) {
+func (c *call) sampleWithTool(
+	prompt string,
+	lent *tool,
+	use func(input json.RawMessage) string,
+) (samplingResult, error) {
 	client := c.client
 	if client.Sampling == nil || client.Sampling.Tools == nil {
 		return samplingResult{}, errNoSamplingTools

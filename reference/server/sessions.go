@@ -21,7 +21,12 @@ const (
 )
 
 // postInSession takes one message of a session, or the one that begins it.
-func (h *streamableHTTP) postInSession(w http.ResponseWriter, r *http.Request, m message, malformed *rpcError) *refusal {
+func (h *streamableHTTP) postInSession(
+	w http.ResponseWriter,
+	r *http.Request,
+	m message,
+	malformed *rpcError,
+) *refusal {
 	if refused := h.checkVersion(r); refused != nil {
 		return refused
 	}
@@ -117,7 +122,11 @@ func (h *streamableHTTP) get(w http.ResponseWriter, r *http.Request) *refusal {
 	listener := s.isListener[name]
 	s.streams.Unlock()
 	if !valid || !known || !stream.remembers(after) {
-		return refuse(http.StatusBadRequest, "the Last-Event-ID %q is not, or no longer, known in this session", lastEventID)
+		return refuse(
+			http.StatusBadRequest,
+			"the Last-Event-ID %q is not, or no longer, known in this session",
+			lastEventID,
+		)
 	}
 	if listener {
 		return s.listen(w, r, stream, after, false)
@@ -263,7 +272,12 @@ func (h *streamableHTTP) enter(r *http.Request) (*httpSession, *refusal) {
 		return nil, refuse(http.StatusNotFound, "the session has ended, or never was: begin a new one with initialize")
 	}
 	if version, sent := header(r, versionHeader); sent && version != s.speaks() {
-		return nil, refuse(http.StatusBadRequest, "the MCP-Protocol-Version %q is not the negotiated one, which is %s", version, s.speaks())
+		return nil, refuse(
+			http.StatusBadRequest,
+			"the MCP-Protocol-Version %q is not the negotiated one, which is %s",
+			version,
+			s.speaks(),
+		)
 	}
 	s.users++
 	s.idle.Stop()
@@ -335,7 +349,13 @@ func without(streams []*eventStream, stream *eventStream) []*eventStream {
 
 // listen serves a stream of unrelated messages for as long as the client
 // listens. It begins with those that have waited for somebody to listen.
-func (s *httpSession) listen(w http.ResponseWriter, r *http.Request, stream *eventStream, after int, prime bool) *refusal {
+func (s *httpSession) listen(
+	w http.ResponseWriter,
+	r *http.Request,
+	stream *eventStream,
+	after int,
+	prime bool,
+) *refusal {
 	s.streams.Lock()
 	if len(s.listeners) >= maxListeners {
 		s.streams.Unlock()

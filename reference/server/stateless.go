@@ -50,19 +50,51 @@ func newStateless(s *Server, revisions []string) *stateless {
 // statelessMethods says who handles which request.
 func statelessMethods() map[string]method {
 	return map[string]method{
-		"server/discover":          handles((*call).discover).cached(aboutServer),                      // server/discover
-		"tools/list":               handles((*call).listTools).cached(lists),                           // server/tools
-		"tools/call":               handles((*call).callTool).asking(),                                 // server/tools
-		"resources/list":           handles((*call).listResources).cached(lists),                       // server/resources
-		"resources/templates/list": handles((*call).listTemplates).cached(lists),                       // server/resources
-		"resources/read":           handles((*call).readResource).asking().cached(contentsOfResources), // server/resources
-		"prompts/list":             handles((*call).listPrompts).cached(lists),                         // server/prompts
-		"prompts/get":              handles((*call).getPrompt).asking(),                                // server/prompts
-		"completion/complete":      handles((*call).complete),                                          // server/utilities/completion
-		"subscriptions/listen":     handles((*call).listen),                                            // basic/patterns/subscriptions
-		"tasks/get":                handles((*call).getAsyncTask).needs(tasksOfClient),                 // extensions/tasks
-		"tasks/update":             handles((*call).updateAsyncTask).needs(tasksOfClient),              // extensions/tasks
-		"tasks/cancel":             handles((*call).cancelAsyncTask).needs(tasksOfClient),              // extensions/tasks
+		"server/discover": handles(
+			(*call).discover,
+		).cached(aboutServer),
+		// server/discover
+		"tools/list": handles((*call).listTools).cached(lists), // server/tools
+		"tools/call": handles((*call).callTool).asking(),       // server/tools
+		"resources/list": handles(
+			(*call).listResources,
+		).cached(lists),
+		// server/resources
+		"resources/templates/list": handles(
+			(*call).listTemplates,
+		).cached(lists),
+		// server/resources
+		"resources/read": handles(
+			(*call).readResource,
+		).asking().
+			cached(contentsOfResources),
+		// server/resources
+		"prompts/list": handles(
+			(*call).listPrompts,
+		).cached(lists),
+		// server/prompts
+		"prompts/get": handles(
+			(*call).getPrompt,
+		).asking(),
+		// server/prompts
+		"completion/complete": handles(
+			(*call).complete,
+		), // server/utilities/completion
+		"subscriptions/listen": handles(
+			(*call).listen,
+		), // basic/patterns/subscriptions
+		"tasks/get": handles(
+			(*call).getAsyncTask,
+		).needs(tasksOfClient),
+		// extensions/tasks
+		"tasks/update": handles(
+			(*call).updateAsyncTask,
+		).needs(tasksOfClient),
+		// extensions/tasks
+		"tasks/cancel": handles(
+			(*call).cancelAsyncTask,
+		).needs(tasksOfClient),
+		// extensions/tasks
 	}
 }
 
@@ -100,7 +132,12 @@ func readRequestMeta(params json.RawMessage) (requestMeta, *rpcError) {
 	case token != nil && !requestID(token).valid():
 		return meta, malformedRequest("params._meta.progressToken must be a string or an integer")
 	case meta.LogLevel != nil && !slices.Contains(logLevels, *meta.LogLevel):
-		return meta, malformedRequest("params._meta.%s must be one of %v, but is %q", metaLogLevel, logLevels, *meta.LogLevel)
+		return meta, malformedRequest(
+			"params._meta.%s must be one of %v, but is %q",
+			metaLogLevel,
+			logLevels,
+			*meta.LogLevel,
+		)
 	}
 	return meta, nil
 }

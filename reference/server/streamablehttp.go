@@ -136,7 +136,12 @@ func (h *streamableHTTP) post(w http.ResponseWriter, r *http.Request) *refusal {
 		return refuse(http.StatusUnsupportedMediaType, "the Content-Type of a POST must be %s", jsonMedia)
 	}
 	if !accepts(r, jsonMedia) || !accepts(r, eventStreamMedia) {
-		return refuse(http.StatusNotAcceptable, "the Accept header of a POST must list both %s and %s", jsonMedia, eventStreamMedia)
+		return refuse(
+			http.StatusNotAcceptable,
+			"the Accept header of a POST must list both %s and %s",
+			jsonMedia,
+			eventStreamMedia,
+		)
 	}
 	body, refused := readBody(w, r)
 	if refused != nil {

@@ -13,7 +13,9 @@ import (
 // clientCapabilities checks what becomes of requests that need a capability which
 // their client does not declare.
 func clientCapabilities() {
-	It("rejects a call that needs an undeclared capability with -32021, naming the capability", Verifies("base.capabilities.required"),
+	It(
+		"rejects a call that needs an undeclared capability with -32021, naming the capability",
+		Verifies("base.capabilities.required"),
 		func(ctx SpecContext) {
 			asking, capability := askingTool(ctx, Session(ctx))
 			server := Connect(ctx) // where no earlier request can stand in
@@ -25,9 +27,12 @@ func clientCapabilities() {
 			refusal, _ := reply.Error()
 			data, _ := refusal.Data.(map[string]any)
 			Expect(data["requiredCapabilities"]).To(HaveMember(capability))
-		})
+		},
+	)
 
-	It("rejects a request that needs an undeclared capability with HTTP 400", Verifies("base.capabilities.required-status"),
+	It(
+		"rejects a request that needs an undeclared capability with HTTP 400",
+		Verifies("base.capabilities.required-status"),
 		func(ctx SpecContext) {
 			asking, _ := askingTool(ctx, Session(ctx))
 			server := Connect(ctx) // where no earlier request can stand in
@@ -38,7 +43,8 @@ func clientCapabilities() {
 				NotApplicable("the request is not refused with -32021, which another check reports")
 			}
 			Demand(status == http.StatusBadRequest, "HTTP 400", "HTTP "+Show(status))
-		})
+		},
+	)
 }
 
 // askingTool finds a tool that asks this client for input, and the capability that
@@ -60,7 +66,10 @@ func askingTool(ctx SpecContext, server *Server) (asking Provocation, capability
 	if found == "" {
 		Unprovoked(capabilities...)
 	}
-	Inconclusive(found, "name one that does in mcpconform.yaml: provocations: {elicitation: {tool: NAME, arguments: {…}}}")
+	Inconclusive(
+		found,
+		"name one that does in mcpconform.yaml: provocations: {elicitation: {tool: NAME, arguments: {…}}}",
+	)
 	return asking, ""
 }
 

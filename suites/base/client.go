@@ -31,7 +31,10 @@ func ClientChecks() {
 var numbers = Object{"a": 5, "b": 3}
 
 func opening() {
-	It("continues with requests or notifications/initialized once its first request is answered", Verifies("base.components.required"), In(Meeting),
+	It(
+		"continues with requests or notifications/initialized once its first request is answered",
+		Verifies("base.components.required"),
+		In(Meeting),
 		func(ctx SpecContext) {
 			client := RunScenario(ctx)
 
@@ -43,15 +46,24 @@ func opening() {
 			goesOn := func(request *Message) bool { // perhaps on another connection, after a look
 				return AnswerTo(request) != nil && len(client.AskedAfter(AnswerTo(request))) > 0
 			}
-			if Observed(slices.ContainsFunc(requests, goesOn) || len(client.Notifications("notifications/initialized")) > 0) {
+			if Observed(
+				slices.ContainsFunc(requests, goesOn) || len(client.Notifications("notifications/initialized")) > 0,
+			) {
 				return
 			}
 			broken := client.Unconnected()
 			if broken == "" {
 				client.NeverBut("the client left when its opening was answered, and had nothing to ask", "tools/list")
 			}
-			client.Missing(opened, Mismatch{Wanted: "that the client goes on when its " + requests[0].Method + " is answered", Found: broken})
-		})
+			client.Missing(
+				opened,
+				Mismatch{
+					Wanted: "that the client goes on when its " + requests[0].Method + " is answered",
+					Found:  broken,
+				},
+			)
+		},
+	)
 }
 
 // Ids of what the server asks amid a call.
@@ -65,7 +77,8 @@ const strangeMethod = "mcpconform/unknown"
 
 // inquisitive is a server that asks a client several things at once.
 var inquisitive = &Scenario{
-	Name: "base-inquisitive-server", Until: "2025-11-25",
+	Name:  "base-inquisitive-server",
+	Until: "2025-11-25",
 	Says:  "While a call is open, the server sends three pings at once, a ping with members that the client does not know, and a request of a method that does not exist.",
 	Steps: Steps{ToConnect(), ToList("tools"), ToCall(scripted.AddNumbers, numbers), ToList("tools"), ToClose()},
 	Server: func(server *scripted.Server) {
@@ -73,7 +86,14 @@ var inquisitive = &Scenario{
 			for _, id := range pingIDs {
 				call.Say(jsonrpc.NewRequest(id, "ping", nil), "")
 			}
-			call.Say(jsonrpc.NewRequest(extraID, "ping", Object{"mcpconform/unknown": 1, "_meta": Object{"example.com/unknown": true}}), "")
+			call.Say(
+				jsonrpc.NewRequest(
+					extraID,
+					"ping",
+					Object{"mcpconform/unknown": 1, "_meta": Object{"example.com/unknown": true}},
+				),
+				"",
+			)
 			call.Say(jsonrpc.NewRequest(unknownID, strangeMethod, Object{}), "there is no such method")
 			for _, id := range append(slices.Clip(pingIDs), extraID, unknownID) {
 				if !call.Await(scripted.AnswerTo(id)) {
@@ -112,7 +132,13 @@ func asked() {
 			for _, id := range pingIDs {
 				request, answer := theAsked(client, id)
 				if !Observed(answer != nil) {
-					client.Missing(request, Mismatch{Wanted: "an answer to each of three pings", Found: "none to the one with the id " + id.String()})
+					client.Missing(
+						request,
+						Mismatch{
+							Wanted: "an answer to each of three pings",
+							Found:  "none to the one with the id " + id.String(),
+						},
+					)
 				}
 			}
 		})
@@ -141,7 +167,10 @@ func asked() {
 			Expect(client.Judging(answer)).To(BeJSONRPCError())
 		})
 
-	It("rejects a server request with an unknown method with -32601", Verifies("base.errors.method-not-found"), In(inquisitive),
+	It(
+		"rejects a server request with an unknown method with -32601",
+		Verifies("base.errors.method-not-found"),
+		In(inquisitive),
 		func(ctx SpecContext) {
 			client := RunScenario(ctx)
 
@@ -153,7 +182,8 @@ func asked() {
 				client.NeverBut("the client does not refuse requests of a method that does not exist", "tools/call")
 			}
 			Expect(client.Judging(answer)).To(BeJSONRPCError(jsonrpc.MethodNotFound))
-		})
+		},
+	)
 }
 
 // needPinging makes the check inconclusive unless the client answers ordinary pings by
@@ -195,7 +225,10 @@ var garbling = &Scenario{
 				call.Say([]byte(textParams), notParams)
 				call.Say([]byte(stray), strayReason)
 				if !call.Has(protocol.ServerRequests) {
-					call.Say(jsonrpc.NewRequest(jsonrpc.StringID("mcpconform-request"), "ping", nil), "servers ask nothing at this revision")
+					call.Say(
+						jsonrpc.NewRequest(jsonrpc.StringID("mcpconform-request"), "ping", nil),
+						"servers ask nothing at this revision",
+					)
 				}
 			}
 			call.Good()
@@ -236,14 +269,25 @@ func garbled() {
 			client.GoesOn(ctx, answered(client, "tools/call", 1), "JSON that is no message")
 		})
 
-	It("continues after a notification with malformed params and a response with an unknown id", Verifies("base.errors.survived"), In(garbling),
+	It(
+		"continues after a notification with malformed params and a response with an unknown id",
+		Verifies("base.errors.survived"),
+		In(garbling),
 		func(ctx SpecContext) {
 			client := RunScenario(ctx)
 
-			client.GoesOn(ctx, answered(client, "tools/list", 2), "a notification with a text for params and an answer to nothing")
-		})
+			client.GoesOn(
+				ctx,
+				answered(client, "tools/list", 2),
+				"a notification with a text for params and an answer to nothing",
+			)
+		},
+	)
 
-	It("answers text from the server that is not JSON with -32700, if at all", Verifies("base.errors.parse-error"), In(garbling),
+	It(
+		"answers text from the server that is not JSON with -32700, if at all",
+		Verifies("base.errors.parse-error"),
+		In(garbling),
 		func(ctx SpecContext) {
 			client := RunScenario(ctx)
 
@@ -258,9 +302,13 @@ func garbled() {
 				}
 			}
 			NotApplicable("the client answers nothing that is no JSON")
-		})
+		},
+	)
 
-	It("answers JSON from the server that is not a JSON-RPC message with -32600, if at all", Verifies("base.errors.invalid-request"), In(garbling),
+	It(
+		"answers JSON from the server that is not a JSON-RPC message with -32600, if at all",
+		Verifies("base.errors.invalid-request"),
+		In(garbling),
 		func(ctx SpecContext) {
 			client := RunScenario(ctx)
 
@@ -272,7 +320,8 @@ func garbled() {
 				}
 			}
 			NotApplicable("the client answers nothing that is no message")
-		})
+		},
+	)
 }
 
 func fromClient(said *Message) bool { return said.Event.From == protocol.Client }
@@ -285,7 +334,11 @@ var reserved = &Scenario{
 	Server: func(server *scripted.Server) {
 		server.OnResult(func(call *scripted.Call, result Object) {
 			if call.Message.Method == "tools/list" || call.Message.Method == "tools/call" {
-				result["_meta"] = Object{"modelcontextprotocol.io/unknown": []any{1}, "io.modelcontextprotocol/unknown": nil, "tools.mcp.com/unknown": Object{}}
+				result["_meta"] = Object{
+					"modelcontextprotocol.io/unknown": []any{1},
+					"io.modelcontextprotocol/unknown": nil,
+					"tools.mcp.com/unknown":           Object{},
+				}
 			}
 		})
 	},
@@ -310,19 +363,27 @@ var traced = &Scenario{
 }
 
 func strangeMetadata() {
-	It("accepts results with unknown values at reserved _meta keys", Verifies("base.meta.reserved-values"), In(reserved),
+	It(
+		"accepts results with unknown values at reserved _meta keys",
+		Verifies("base.meta.reserved-values"),
+		In(reserved),
 		func(ctx SpecContext) {
 			client := RunScenario(ctx)
 
 			client.GoesOn(ctx, answered(client, "tools/list", 1), "unknown values at reserved keys of _meta")
-		})
+		},
+	)
 
-	It("accepts results with traceparent, tracestate and baggage in _meta", Verifies("base.meta.trace-context-taken"), In(traced),
+	It(
+		"accepts results with traceparent, tracestate and baggage in _meta",
+		Verifies("base.meta.trace-context-taken"),
+		In(traced),
 		func(ctx SpecContext) {
 			client := RunScenario(ctx)
 
 			client.GoesOn(ctx, answered(client, "tools/list", 1), "traceparent, tracestate and baggage in _meta")
-		})
+		},
+	)
 }
 
 // unknownType is a type of results that no extension of the client defines.
@@ -333,7 +394,12 @@ var strange = &Scenario{
 	Name: "base-unknown-result-type", Since: "2026-07-28",
 	Says: "The server answers the first call as usual, and all others with a result of an unknown type.",
 	Steps: Steps{
-		ToConnect(), ToList("tools"), ToCall(scripted.AddNumbers, numbers), ToCall(scripted.AddNumbers, numbers), ToList("prompts"), ToClose(),
+		ToConnect(),
+		ToList("tools"),
+		ToCall(scripted.AddNumbers, numbers),
+		ToCall(scripted.AddNumbers, numbers),
+		ToList("prompts"),
+		ToClose(),
 	},
 	Server: func(server *scripted.Server) {
 		server.OnResult(func(call *scripted.Call, result Object) {
@@ -376,7 +442,9 @@ func resultTypes() {
 			if outcome := client.OutcomeOf(strangeCall); !Observed(outcome.Failed()) {
 				client.NeedGiven(strangeCall)
 				client.Blame(AnswerTo(calls[1]), Mismatch{
-					Wanted: "that the call fails, since nobody knows results of this type", Found: ShowOutcome(outcome), Where: "/result/resultType",
+					Wanted: "that the call fails, since nobody knows results of this type",
+					Found:  ShowOutcome(outcome),
+					Where:  "/result/resultType",
 				})
 			}
 		})
@@ -397,7 +465,13 @@ var famous = &Scenario{
 	Server: func(server *scripted.Server) {
 		server.OnResult(func(call *scripted.Call, result Object) {
 			if call.Message.Method == "server/discover" {
-				result["_meta"] = Object{mcp.MetaServerInfo: Object{"name": "github-mcp-server", "version": "0.20.2", "title": "GitHub MCP Server"}}
+				result["_meta"] = Object{
+					mcp.MetaServerInfo: Object{
+						"name":    "github-mcp-server",
+						"version": "0.20.2",
+						"title":   "GitHub MCP Server",
+					},
+				}
 			}
 		})
 	},
@@ -416,7 +490,13 @@ func famousServer() {
 			}
 			for request := range ObserveEach(client.Requests()) {
 				if len(ordinary.Requests(request.Method)) == 0 {
-					client.Blame(request, Mismatch{Wanted: "what it asks of a server of another name", Found: request.Method + ", which it does not ask there"})
+					client.Blame(
+						request,
+						Mismatch{
+							Wanted: "what it asks of a server of another name",
+							Found:  request.Method + ", which it does not ask there",
+						},
+					)
 				}
 			}
 			for _, request := range ordinary.Requests() {

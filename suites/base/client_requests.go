@@ -28,17 +28,28 @@ func validRequests() {
 	It("sends prompts/get with a non-empty string as name", Verifies("base.schema.requests"), In(features.All),
 		func(ctx SpecContext) { features.DemandText(RunScenario(ctx), "prompts/get", "name") })
 
-	It("sends completion/complete with a ref of type ref/prompt or ref/resource", Verifies("base.schema.requests"), In(features.All),
+	It(
+		"sends completion/complete with a ref of type ref/prompt or ref/resource",
+		Verifies("base.schema.requests"),
+		In(features.All),
 		func(ctx SpecContext) {
 			client := RunScenario(ctx)
 
 			for request := range ObserveEach(client.NeedRequests("completion/complete")) {
 				ref, _ := request.ParamsObject()["ref"].(Object)
 				if kind := ref["type"]; kind != "ref/prompt" && kind != "ref/resource" {
-					client.Blame(request, Mismatch{Wanted: `"ref/prompt" or "ref/resource"`, Found: Show(kind), Where: "/params/ref/type"})
+					client.Blame(
+						request,
+						Mismatch{
+							Wanted: `"ref/prompt" or "ref/resource"`,
+							Found:  Show(kind),
+							Where:  "/params/ref/type",
+						},
+					)
 				}
 			}
-		})
+		},
+	)
 
 	It("sends logging/setLevel with one of the eight log levels", Verifies("base.schema.requests"), In(features.All),
 		func(ctx SpecContext) {
@@ -49,18 +60,30 @@ func validRequests() {
 			}
 		})
 
-	It("sends one of the eight log levels as logLevel in _meta", Verifies("base.schema.requests"), In(features.AllStateless),
+	It(
+		"sends one of the eight log levels as logLevel in _meta",
+		Verifies("base.schema.requests"),
+		In(features.AllStateless),
 		func(ctx SpecContext) {
 			client := RunScenario(ctx)
 
-			asking := slices.DeleteFunc(client.Requests(), func(request *Message) bool { return request.Meta()[mcp.MetaLogLevel] == nil })
+			asking := slices.DeleteFunc(
+				client.Requests(),
+				func(request *Message) bool { return request.Meta()[mcp.MetaLogLevel] == nil },
+			)
 			if len(asking) == 0 {
 				client.NeverBut("the client asked for no log messages", "logging/setLevel")
 			}
 			for request := range ObserveEach(asking) {
-				demandLevel(client, request, request.Meta()[mcp.MetaLogLevel], "/params/_meta/io.modelcontextprotocol~1logLevel")
+				demandLevel(
+					client,
+					request,
+					request.Meta()[mcp.MetaLogLevel],
+					"/params/_meta/io.modelcontextprotocol~1logLevel",
+				)
 			}
-		})
+		},
+	)
 }
 
 func demandLevel(client *Client, request *Message, level any, where string) {

@@ -19,10 +19,17 @@ const (
 
 // schemaDialects is a server whose tools promise results in several dialects.
 var schemaDialects = &Scenario{
-	Name: "schema-dialects", Says: "Tools promise pairs by prefixItems, without a dialect and in that of 2020-12, and give them.",
+	Name:  "schema-dialects",
+	Says:  "Tools promise pairs by prefixItems, without a dialect and in that of 2020-12, and give them.",
 	Since: "2025-11-25",
 	Steps: Steps{
-		ToConnect(), ToList("tools"), ToCall(results.Right, nil), ToCall(results.Wrong, nil), ToCall(undated, nil), ToCall(dated, nil), ToClose(),
+		ToConnect(),
+		ToList("tools"),
+		ToCall(results.Right, nil),
+		ToCall(results.Wrong, nil),
+		ToCall(undated, nil),
+		ToCall(dated, nil),
+		ToClose(),
 	},
 	Server: func(server *scripted.Server) {
 		results.Add(server)
@@ -58,7 +65,12 @@ var unknownDialect = &Scenario{
 	Name: "unknown-dialect", Says: "A tool promises results by a schema of a dialect that does not exist.",
 	Since: "2025-11-25",
 	Steps: Steps{
-		ToConnect(), ToList("tools"), ToCall(results.Right, nil), ToCall(results.Wrong, nil), ToCall(undatable, nil), ToClose(),
+		ToConnect(),
+		ToList("tools"),
+		ToCall(results.Right, nil),
+		ToCall(results.Wrong, nil),
+		ToCall(undatable, nil),
+		ToClose(),
 	},
 	Server: func(server *scripted.Server) {
 		results.Add(server)
@@ -76,13 +88,23 @@ var networkReferences = &Scenario{
 	Name: "network-references", Says: "The schemas of a tool refer to a URL, at which nobody may look.",
 	Since: "2026-07-28", Official: "json-schema-ref-no-deref",
 	Steps: Steps{
-		ToConnect(), ToList("tools"), ToCall(results.Right, nil), ToCall(results.Wrong, nil), ToCall(referring, Object{"name": "Ada"}),
-		ToList("tools"), ToClose(),
+		ToConnect(),
+		ToList("tools"),
+		ToCall(results.Right, nil),
+		ToCall(results.Wrong, nil),
+		ToCall(referring, Object{"name": "Ada"}),
+		ToList("tools"),
+		ToClose(),
 	},
 	Server: func(server *scripted.Server) {
 		results.Add(server)
 		lure := server.Lure()
-		results.AddTool(server, referring, Object{"type": "object", "$ref": lure + "/output.json"}, Object{"name": "Ada"})
+		results.AddTool(
+			server,
+			referring,
+			Object{"type": "object", "$ref": lure + "/output.json"},
+			Object{"name": "Ada"},
+		)
 		server.Tools[len(server.Tools)-1].Definition["inputSchema"] = Object{
 			"type": "object", "properties": Object{"name": Object{"$ref": lure + "/input.json"}},
 		}
@@ -91,21 +113,32 @@ var networkReferences = &Scenario{
 
 // readingSchemas registers the checks of what a target client makes of schemas.
 func readingSchemas() {
-	It("treats a schema without $schema as JSON Schema 2020-12", Verifies("base.dialects.default-by-clients"), In(schemaDialects),
+	It(
+		"treats a schema without $schema as JSON Schema 2020-12",
+		Verifies("base.dialects.default-by-clients"),
+		In(schemaDialects),
 		func(ctx SpecContext) {
 			client := RunScenario(ctx)
 
 			judgePair(client, undated, 4)
-		})
+		},
+	)
 
-	It("validates by the JSON Schema dialect that $schema names", Verifies("base.dialects.validated-by-clients"), In(schemaDialects),
+	It(
+		"validates by the JSON Schema dialect that $schema names",
+		Verifies("base.dialects.validated-by-clients"),
+		In(schemaDialects),
 		func(ctx SpecContext) {
 			client := RunScenario(ctx)
 
 			judgePair(client, dated, 5)
-		})
+		},
+	)
 
-	It("rejects a schema whose $schema is a dialect that it does not support", Verifies("base.dialects.refused-by-clients"), In(unknownDialect),
+	It(
+		"rejects a schema whose $schema is a dialect that it does not support",
+		Verifies("base.dialects.refused-by-clients"),
+		In(unknownDialect),
 		func(ctx SpecContext) {
 			client := RunScenario(ctx)
 
@@ -122,20 +155,30 @@ func readingSchemas() {
 					Found:  "the call is told as done: " + ShowOutcome(told),
 				})
 			}
-		})
+		},
+	)
 
-	It("fetches no $ref of a schema over the network", Verifies("base.references.not-fetched-by-clients"), In(networkReferences),
+	It(
+		"fetches no $ref of a schema over the network",
+		Verifies("base.references.not-fetched-by-clients"),
+		In(networkReferences),
 		func(ctx SpecContext) {
 			client := RunScenario(ctx)
 
 			listed := AnswerTo(client.NeedRequests("tools/list")[0])
 			for _, fetched := range client.Fetched() {
-				client.BlameEvent(fetched, Mismatch{Wanted: "that nothing is fetched of what a $ref names", Found: fetched.Note})
+				client.BlameEvent(
+					fetched,
+					Mismatch{Wanted: "that nothing is fetched of what a $ref names", Found: fetched.Note},
+				)
 			}
 			client.Refrained(listed, listStep)
-		})
+		},
+	)
 
-	It("rejects a tool, or its results, whose schema has a $ref that it cannot resolve", Verifies("base.references.unresolved-by-clients", "tools.schemas.references"),
+	It(
+		"rejects a tool, or its results, whose schema has a $ref that it cannot resolve",
+		Verifies("base.references.unresolved-by-clients", "tools.schemas.references"),
 		In(networkReferences),
 		func(ctx SpecContext) {
 			client := RunScenario(ctx)
@@ -153,7 +196,8 @@ func readingSchemas() {
 					Found:  "the call is told as done: " + ShowOutcome(told),
 				})
 			}
-		})
+		},
+	)
 }
 
 // judgePair wants that the client took a pair, told of in a step, if it validates.

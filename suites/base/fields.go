@@ -21,7 +21,12 @@ func fields() {
 			needMethod(ctx)
 			server := Connect(ctx) // where no earlier request can stand in
 
-			reply, _ := server.Provoke(ctx, aMethod(), meta(mcp.MetaCapabilities, scripted.Omitted), "no clientCapabilities")
+			reply, _ := server.Provoke(
+				ctx,
+				aMethod(),
+				meta(mcp.MetaCapabilities, scripted.Omitted),
+				"no clientCapabilities",
+			)
 
 			Expect(reply).To(BeJSONRPCError(jsonrpc.InvalidParams))
 		})
@@ -53,7 +58,12 @@ func fields() {
 			needMethod(ctx)
 			server := Connect(ctx)
 
-			reply, status, err := server.Attempt(ctx, aMethod(), meta(mcp.MetaCapabilities, scripted.Omitted), "no clientCapabilities")
+			reply, status, err := server.Attempt(
+				ctx,
+				aMethod(),
+				meta(mcp.MetaCapabilities, scripted.Omitted),
+				"no clientCapabilities",
+			)
 
 			if _, refused := reply.Error(); err == nil && !refused {
 				NotApplicable("the request is not refused, which another check reports")
@@ -61,15 +71,23 @@ func fields() {
 			Demand(status == http.StatusBadRequest, "HTTP 400", "HTTP "+Show(status))
 		})
 
-	It("rejects a request whose clientCapabilities in _meta is not an object with -32602", Verifies("base.fields.malformed"),
+	It(
+		"rejects a request whose clientCapabilities in _meta is not an object with -32602",
+		Verifies("base.fields.malformed"),
 		func(ctx SpecContext) {
 			needMethod(ctx)
 			server := Session(ctx)
 
-			reply, _ := server.Provoke(ctx, aMethod(), meta(mcp.MetaCapabilities, "sampling"), "clientCapabilities are a string")
+			reply, _ := server.Provoke(
+				ctx,
+				aMethod(),
+				meta(mcp.MetaCapabilities, "sampling"),
+				"clientCapabilities are a string",
+			)
 
 			Expect(reply).To(BeJSONRPCError(jsonrpc.InvalidParams))
-		})
+		},
+	)
 
 	It("rejects a request whose protocolVersion in _meta is not a string", Verifies("base.fields.malformed"),
 		func(ctx SpecContext) {

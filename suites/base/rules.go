@@ -9,6 +9,13 @@ import (
 // Rules are the rules of the page basic/index.
 func Rules() []rules.Rule {
 	return slices.Concat(
-		messageRules(), fieldRules(), resultRules(), errorRules(), schemaRules(), metaRules(), traceRules(), iconRules(),
+		messageRules(),
+		fieldRules(),
+		resultRules(),
+		errorRules(),
+		schemaRules(),
+		metaRules(),
+		traceRules(),
+		iconRules(),
 	)
 }

@@ -111,7 +111,9 @@ func misusedCodes(conversation *rules.Conversation, reporter *rules.Reporter) {
 			reporter.Observe()
 			if conversation.Transport == protocol.Stdio {
 				reporter.Violation(said, rules.Mismatch{
-					Wanted: "an error about HTTP headers over HTTP only", Found: excerpt.Short(said.Raw), Where: "/error/code",
+					Wanted: "an error about HTTP headers over HTTP only",
+					Found:  excerpt.Short(said.Raw),
+					Where:  "/error/code",
 				})
 			}
 		case jsonrpc.MissingCapability:
@@ -142,11 +144,16 @@ func misusedCodes(conversation *rules.Conversation, reporter *rules.Reporter) {
 func judgeUnsupported(reporter *rules.Reporter, said *rules.Message, asked string, data rules.Object) {
 	if requested, isText := data["requested"].(string); isText && requested != asked {
 		reporter.Violation(said, rules.Mismatch{
-			Wanted: "the revision of the request, " + rules.Show(asked), Found: rules.Show(requested), Where: "/error/data/requested",
+			Wanted: "the revision of the request, " + rules.Show(
+				asked,
+			),
+			Found: rules.Show(requested),
+			Where: "/error/data/requested",
 		})
 	}
 	// A revision of the handshake era may be supported, and not in a request like this.
-	if supported, _ := data["supported"].([]any); protocol.Has(asked, protocol.PerRequestMeta) && slices.Contains(supported, any(asked)) {
+	if supported, _ := data["supported"].([]any); protocol.Has(asked, protocol.PerRequestMeta) &&
+		slices.Contains(supported, any(asked)) {
 		reporter.Violation(said, rules.Mismatch{
 			Wanted: "supported revisions without the one that is refused, " + rules.Show(asked),
 			Found:  rules.Show(supported), Where: "/error/data/supported",
@@ -176,8 +183,9 @@ func unnamedCapabilities(conversation *rules.Conversation, reporter *rules.Repor
 		switch {
 		case !isObject:
 			reporter.Violation(said, rules.Mismatch{
-				Wanted: "an object with the capabilities that are missing", Found: rules.ShowMember(data, requiredCapabilities),
-				Where: "/error/data/" + requiredCapabilities,
+				Wanted: "an object with the capabilities that are missing",
+				Found:  rules.ShowMember(data, requiredCapabilities),
+				Where:  "/error/data/" + requiredCapabilities,
 			})
 		case conversation.Schema != nil:
 			for _, violation := range conversation.Schema.Validate("ClientCapabilities", required) {

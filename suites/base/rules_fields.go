@@ -53,7 +53,8 @@ func requestFields(wrong func(meta places.Place) rules.Mismatch) rules.Judge {
 func standaloneRequests(conversation *rules.Conversation) []*rules.Message {
 	spoken := facts.Negotiations(conversation)
 	return slices.DeleteFunc(slices.Clone(conversation.ByTarget()), func(said *rules.Message) bool {
-		return !rules.IsRequest(said) || said.Method == "initialize" || !protocol.Has(spoken[said.Index], protocol.PerRequestMeta)
+		return !rules.IsRequest(said) || said.Method == "initialize" ||
+			!protocol.Has(spoken[said.Index], protocol.PerRequestMeta)
 	})
 }
 
@@ -63,4 +64,6 @@ func ofFields(violation schema.Violation) bool {
 	return fieldPlaces.MatchString(claims.MemberPlace("", violation))
 }
 
-var fieldPlaces = regexp.MustCompile(`^/params(?:/_meta(?:/io\.modelcontextprotocol~1(?:protocolVersion|clientCapabilities))?)?$`)
+var fieldPlaces = regexp.MustCompile(
+	`^/params(?:/_meta(?:/io\.modelcontextprotocol~1(?:protocolVersion|clientCapabilities))?)?$`,
+)

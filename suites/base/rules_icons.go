@@ -38,7 +38,13 @@ func icons(conversation *rules.Conversation) []places.Found {
 		for _, icons := range slices.Concat(places.Named(said, "icons"), introducing(said)) {
 			list, _ := icons.Value.([]any)
 			for index, icon := range list {
-				all = append(all, places.Found{Place: places.Place{Pointer: fmt.Sprintf("%s/%d", icons.Pointer, index), Value: icon}, Said: said})
+				all = append(
+					all,
+					places.Found{
+						Place: places.Place{Pointer: fmt.Sprintf("%s/%d", icons.Pointer, index), Value: icon},
+						Said:  said,
+					},
+				)
 			}
 		}
 	}
@@ -54,7 +60,9 @@ func introducing(said *rules.Message) []places.Place {
 	}
 	var all []places.Place
 	for _, key := range []string{mcp.MetaClientInfo, mcp.MetaServerInfo} {
-		if icons, there := (places.Place{Pointer: carrier + jsonrpc.Pointer(key), Value: said.Meta()[key]}).Member("icons"); there {
+		if icons, there := (places.Place{Pointer: carrier + jsonrpc.Pointer(key), Value: said.Meta()[key]}).Member(
+			"icons",
+		); there {
 			all = append(all, icons)
 		}
 	}
@@ -66,7 +74,9 @@ func iconSources(conversation *rules.Conversation, reporter *rules.Reporter) {
 		reporter.Observe()
 		if !isIconSource(source.Text()) {
 			reporter.Violation(source.Said, rules.Mismatch{
-				Wanted: "an HTTP or HTTPS URL, or a data URI with base64 data", Found: rules.Show(source.Value), Where: source.Pointer,
+				Wanted: "an HTTP or HTTPS URL, or a data URI with base64 data",
+				Found:  rules.Show(source.Value),
+				Where:  source.Pointer,
 			})
 		}
 	}

@@ -147,7 +147,9 @@ func flaw(wanted string, kinds ...jsonrpc.FlawKind) func(*rules.Message) rules.M
 		for _, found := range said.Flaws {
 			if slices.Contains(kinds, found.Kind) {
 				return rules.Mismatch{
-					Wanted: wanted, Found: "a message that " + found.Detail + ": " + excerpt.Short(said.Raw), Where: found.Pointer,
+					Wanted: wanted,
+					Found:  "a message that " + found.Detail + ": " + excerpt.Short(said.Raw),
+					Where:  found.Pointer,
 				}
 			}
 		}
@@ -164,7 +166,10 @@ func notOfAKind(said *rules.Message) rules.Mismatch {
 	case isCall && !isText:
 		return rules.Mismatch{Wanted: "a method that is a string", Found: rules.Show(method), Where: "/method"}
 	case isCall && hasOutcome(said):
-		return rules.Mismatch{Wanted: wanted, Found: "a message with both a method and an outcome: " + excerpt.Short(said.Raw)}
+		return rules.Mismatch{
+			Wanted: wanted,
+			Found:  "a message with both a method and an outcome: " + excerpt.Short(said.Raw),
+		}
 	case said.Kind == jsonrpc.Invalid && said.ID == jsonrpc.NoID:
 		return rules.Mismatch{Wanted: wanted, Found: excerpt.Short(said.Raw)}
 	}
@@ -199,12 +204,26 @@ func unidentifiedRequests(conversation *rules.Conversation, reporter *rules.Repo
 		case asks(said):
 			reporter.Observe()
 			if !isID(said.ID) && said.ID != jsonrpc.NullID {
-				reporter.Violation(said, rules.Mismatch{Wanted: "a string or an integer", Found: rules.ShowMember(said.Object, "id"), Where: "/id"})
+				reporter.Violation(
+					said,
+					rules.Mismatch{
+						Wanted: "a string or an integer",
+						Found:  rules.ShowMember(said.Object, "id"),
+						Where:  "/id",
+					},
+				)
 			}
 		case said.Kind == jsonrpc.Notification && conversation.Schema != nil:
 			if method, known := conversation.Schema.Method(said.Method); known && method.Kind == schema.Request {
 				reporter.Observe()
-				reporter.Violation(said, rules.Mismatch{Wanted: "an id in a request of " + said.Method, Found: rules.ShowMember(said.Object, "id"), Where: "/id"})
+				reporter.Violation(
+					said,
+					rules.Mismatch{
+						Wanted: "an id in a request of " + said.Method,
+						Found:  rules.ShowMember(said.Object, "id"),
+						Where:  "/id",
+					},
+				)
 			}
 		}
 	}
@@ -243,7 +262,9 @@ func reusedIDs(conversation *rules.Conversation, reporter *rules.Reporter) {
 		}
 		if used[said.ID] {
 			reporter.Violation(said, rules.Mismatch{
-				Wanted: "an id that no earlier request of the session had", Found: said.ID.String() + " again", Where: "/id",
+				Wanted: "an id that no earlier request of the session had",
+				Found:  said.ID.String() + " again",
+				Where:  "/id",
 			})
 		}
 		used[said.ID] = !refused[said.Event.Stream]
@@ -280,7 +301,9 @@ func sharedIDs(conversation *rules.Conversation, reporter *rules.Reporter) {
 				continue
 			}
 			reporter.Violation(said, rules.Mismatch{
-				Wanted: "an id that no open request has", Found: fmt.Sprintf("%s, which %s has", said.ID, open.Method), Where: "/id",
+				Wanted: "an id that no open request has",
+				Found:  fmt.Sprintf("%s, which %s has", said.ID, open.Method),
+				Where:  "/id",
 			})
 		}
 	}
@@ -297,14 +320,17 @@ func repeatedAnswers(conversation *rules.Conversation, reporter *rules.Reporter)
 	}
 	refused := rules.RefusedStreams(conversation)
 	for _, said := range rules.Originals(conversation) {
-		if !rules.IsResponse(said) || said.Request == nil || refused[said.Event.Stream] && conversation.Role == protocol.ClientRole {
+		if !rules.IsResponse(said) || said.Request == nil ||
+			refused[said.Event.Stream] && conversation.Role == protocol.ClientRole {
 			continue // what HTTP refuses may be sent again
 		}
 		reporter.Observe()
 		answered[said.ID]++
 		if answered[said.ID] > asked[said.ID] {
 			reporter.Violation(said, rules.Mismatch{
-				Wanted: "one response to the request " + said.ID.String(), Found: "a further one: " + excerpt.Short(said.Raw), Where: "/id",
+				Wanted: "one response to the request " + said.ID.String(),
+				Found:  "a further one: " + excerpt.Short(said.Raw),
+				Where:  "/id",
 			})
 		}
 	}
@@ -325,7 +351,9 @@ func strayResponses(conversation *rules.Conversation, reporter *rules.Reporter) 
 		case anonymous && (refused[response.Event.Stream] || before.OnlyNotifications(response)):
 		default:
 			reporter.Violation(response, rules.Mismatch{
-				Wanted: "the id of a request that was sent", Found: rules.ShowMember(response.Object, "id"), Where: "/id",
+				Wanted: "the id of a request that was sent",
+				Found:  rules.ShowMember(response.Object, "id"),
+				Where:  "/id",
 			})
 		}
 	}
@@ -343,7 +371,10 @@ func answeredNotifications(conversation *rules.Conversation, reporter *rules.Rep
 			continue
 		}
 		if !before.Illegal(response) && before.OnlyNotifications(response) {
-			reporter.Violation(response, rules.Mismatch{Wanted: "no response to a notification", Found: excerpt.Short(response.Raw)})
+			reporter.Violation(
+				response,
+				rules.Mismatch{Wanted: "no response to a notification", Found: excerpt.Short(response.Raw)},
+			)
 		}
 	}
 }

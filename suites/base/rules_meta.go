@@ -16,22 +16,38 @@ func metaRules() []rules.Rule {
 		{
 			Text:         "separates the labels of a _meta prefix with dots and ends the prefix with a slash",
 			Requirements: []string{"base.meta.prefix"},
-			Judge:        metaKeys(formats.HasPrefix, "labels separated by dots before the slash", formats.PrefixIsSeries),
+			Judge: metaKeys(
+				formats.HasPrefix,
+				"labels separated by dots before the slash",
+				formats.PrefixIsSeries,
+			),
 		},
 		{
 			Text:         "starts each label of a _meta key with a letter and ends it with a letter or digit",
 			Requirements: []string{"base.meta.labels"},
-			Judge:        metaKeys(formats.HasLabels, "labels that begin with a letter and end with a letter or digit", formats.LabelsAreValid),
+			Judge: metaKeys(
+				formats.HasLabels,
+				"labels that begin with a letter and end with a letter or digit",
+				formats.LabelsAreValid,
+			),
 		},
 		{
 			Text:         "starts and ends the name of each _meta key with a letter or digit",
 			Requirements: []string{"base.meta.name"},
-			Judge:        metaKeys(formats.AnyKey, "a name that is empty or begins and ends with a letter or digit", formats.NameIsEnclosed),
+			Judge: metaKeys(
+				formats.AnyKey,
+				"a name that is empty or begins and ends with a letter or digit",
+				formats.NameIsEnclosed,
+			),
 		},
 		{
 			Text:         "uses only letters, digits, hyphens, underscores and dots in the names of _meta keys",
 			Requirements: []string{"base.meta.characters"},
-			Judge:        metaKeys(formats.AnyKey, "a name of letters, digits, hyphens, underscores and dots", formats.NameIsPlain),
+			Judge: metaKeys(
+				formats.AnyKey,
+				"a name of letters, digits, hyphens, underscores and dots",
+				formats.NameIsPlain,
+			),
 		},
 	}
 }

@@ -36,7 +36,9 @@ func untypedResults(conversation *rules.Conversation, reporter *rules.Reporter) 
 		reporter.Observe()
 		if _, isText := said.ResultObject()["resultType"].(string); !isText {
 			reporter.Violation(said, rules.Mismatch{
-				Wanted: `a member "resultType" that is a string`, Found: rules.ShowMember(said.ResultObject(), "resultType"), Where: claims.ResultTypePlace,
+				Wanted: `a member "resultType" that is a string`,
+				Found:  rules.ShowMember(said.ResultObject(), "resultType"),
+				Where:  claims.ResultTypePlace,
 			})
 		}
 	}
@@ -53,10 +55,19 @@ func strangeResults(conversation *rules.Conversation, reporter *rules.Reporter) 
 			continue
 		}
 		reporter.Observe()
-		if !facts.IsCoreType(kind) && !slices.ContainsFunc(declared, func(name string) bool { return slices.Contains(facts.ResultTypes[name], kind) }) {
+		if !facts.IsCoreType(kind) &&
+			!slices.ContainsFunc(
+				declared,
+				func(name string) bool { return slices.Contains(facts.ResultTypes[name], kind) },
+			) {
 			reporter.Violation(said, rules.Mismatch{
-				Wanted: fmt.Sprintf("%q, %q, or a type of an extension that the server declares", facts.Complete, facts.InputRequired),
-				Found:  rules.Show(kind), Where: claims.ResultTypePlace,
+				Wanted: fmt.Sprintf(
+					"%q, %q, or a type of an extension that the server declares",
+					facts.Complete,
+					facts.InputRequired,
+				),
+				Found: rules.Show(kind),
+				Where: claims.ResultTypePlace,
 			})
 		}
 	}

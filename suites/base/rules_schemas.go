@@ -58,7 +58,8 @@ func validCalls(kind schema.Kind) rules.Judge {
 		judging := facts.Schemas(conversation)
 		for _, said := range conversation.ByTarget() {
 			known := judging[said.Index]
-			if !rules.IsCall(said) || hasOutcome(said) || known == nil || said.Method == "" || (said.Kind == jsonrpc.Request) != (kind == schema.Request) {
+			if !rules.IsCall(said) || hasOutcome(said) || known == nil || said.Method == "" ||
+				(said.Kind == jsonrpc.Request) != (kind == schema.Request) {
 				continue
 			}
 			if method, standard := known.Method(said.Method); standard && method.Kind != kind {
@@ -83,7 +84,8 @@ func validCalls(kind schema.Kind) rules.Judge {
 func report(reporter *rules.Reporter, said *rules.Message, prefix string, violations []schema.Violation) {
 	for _, violation := range violations {
 		method, place := claims.MethodOf(said), claims.MemberPlace(prefix, violation)
-		if claims.Claimed(method, prefix+violation.Pointer) || claims.MemberClaimed(method, place) || claims.IsOfInput(place, violation) {
+		if claims.Claimed(method, prefix+violation.Pointer) || claims.MemberClaimed(method, place) ||
+			claims.IsOfInput(place, violation) {
 			continue
 		}
 		breakBy(reporter, said, prefix, violation)
@@ -142,7 +144,8 @@ func validErrors(conversation *rules.Conversation, reporter *rules.Reporter) {
 	judging := facts.Schemas(conversation)
 	for _, said := range conversation.ByTarget() {
 		known := judging[said.Index]
-		if _, hasResult := said.Result(); known == nil || hasResult || !rules.IsRefusal(said) || !rules.IsWholeError(said) {
+		if _, hasResult := said.Result(); known == nil || hasResult || !rules.IsRefusal(said) ||
+			!rules.IsWholeError(said) {
 			continue
 		}
 		reporter.Observe()

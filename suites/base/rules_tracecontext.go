@@ -24,7 +24,11 @@ var traceFormats = []struct {
 	key, wanted string
 	holds       func(string) bool
 }{
-	{"traceparent", "version, trace id, parent id and flags in small hexadecimal digits, as W3C Trace Context has them", isTraceParent},
+	{
+		"traceparent",
+		"version, trace id, parent id and flags in small hexadecimal digits, as W3C Trace Context has them",
+		isTraceParent,
+	},
 	{"tracestate", "a list of key=value, as W3C Trace Context has it", isTraceState},
 	{"baggage", "a list of key=value, as W3C Baggage has it", isBaggage},
 }
@@ -39,7 +43,10 @@ func traceContexts(conversation *rules.Conversation, reporter *rules.Reporter) {
 				}
 				reporter.Observe()
 				if text, isText := value.Value.(string); !isText || !format.holds(text) {
-					reporter.Violation(said, rules.Mismatch{Wanted: format.wanted, Found: rules.Show(value.Value), Where: value.Pointer})
+					reporter.Violation(
+						said,
+						rules.Mismatch{Wanted: format.wanted, Found: rules.Show(value.Value), Where: value.Pointer},
+					)
 				}
 			}
 		}
@@ -59,7 +66,9 @@ func isTraceParent(text string) bool {
 // maxTraceStates is how many members a tracestate has at most.
 const maxTraceStates = 32
 
-var traceState = regexp.MustCompile(`^[a-z0-9][a-z0-9_*/@-]{0,255}=[\x20-\x2b\x2d-\x3c\x3e-\x7e]{0,255}[\x21-\x2b\x2d-\x3c\x3e-\x7e]$`)
+var traceState = regexp.MustCompile(
+	`^[a-z0-9][a-z0-9_*/@-]{0,255}=[\x20-\x2b\x2d-\x3c\x3e-\x7e]{0,255}[\x21-\x2b\x2d-\x3c\x3e-\x7e]$`,
+)
 
 // isTraceState reads the header of W3C Trace Context, section 3.3. Empty members
 // are allowed, and a key stands once.
@@ -86,7 +95,8 @@ const (
 )
 
 var baggageMember = regexp.MustCompile(
-	`^` + headerWord + blank + `=` + blank + baggageText + `(?:` + blank + `;` + blank + headerWord + `(?:` + blank + `=` + blank + baggageText + `)?)*$`)
+	`^` + headerWord + blank + `=` + blank + baggageText + `(?:` + blank + `;` + blank + headerWord + `(?:` + blank + `=` + blank + baggageText + `)?)*$`,
+)
 
 // isBaggage reads the header of W3C Baggage, section 3.2.
 func isBaggage(text string) bool {

@@ -30,7 +30,10 @@ func ServerChecks() {
 const openAtOnce = 20
 
 func requests() {
-	It("answers requests of a client that opens the connection as the revision specifies", Verifies("base.components.required"), ByBarrier(),
+	It(
+		"answers requests of a client that opens the connection as the revision specifies",
+		Verifies("base.components.required"),
+		ByBarrier(),
 		func(ctx SpecContext) {
 			server := Connect(ctx)
 
@@ -42,7 +45,8 @@ func requests() {
 			}
 
 			Expect(server.Ask(ctx, BarrierMethod(), nil)).To(BeResult())
-		})
+		},
+	)
 
 	It("answers each of many concurrent requests", Verifies("base.requests.answered"), ByBarrier(),
 		func(ctx SpecContext) {

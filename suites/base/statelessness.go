@@ -27,25 +27,42 @@ func statelessness() {
 			Expect(reply).To(BeResult())
 		})
 
-	It("rejects a request without clientCapabilities even if an earlier request had them", Verifies("base.stateless.context"),
+	It(
+		"rejects a request without clientCapabilities even if an earlier request had them",
+		Verifies("base.stateless.context"),
 		func(ctx SpecContext) {
 			server := FreshSession(ctx)
 
 			server.Need(ctx, aMethod(), nil)
-			reply, _ := server.Provoke(ctx, aMethod(), meta(mcp.MetaCapabilities, scripted.Omitted), "no clientCapabilities")
+			reply, _ := server.Provoke(
+				ctx,
+				aMethod(),
+				meta(mcp.MetaCapabilities, scripted.Omitted),
+				"no clientCapabilities",
+			)
 
 			Expect(reply).To(BeJSONRPCError())
-		})
+		},
+	)
 
 	It("ignores capabilities that only an earlier request declared", Verifies("base.stateless.context"),
 		func(ctx SpecContext) {
 			asking, capability := askingTool(ctx, Session(ctx))
-			if alone := FreshSession(ctx).NeedOnce(ctx, "tools/call", callBy(asking, Object{})); alone.Object()["resultType"] == inputRequired {
+			if alone := FreshSession(
+				ctx,
+			).NeedOnce(ctx, "tools/call", callBy(asking, Object{})); alone.Object()["resultType"] == inputRequired {
 				NotApplicable("the server asks any client for " + capability + ", whatever it declares")
 			}
 			server := FreshSession(ctx)
-			if asked := server.NeedOnce(ctx, "tools/call", asking.Call()); asked.Object()["resultType"] != inputRequired {
-				Inconclusive("the tool "+asking.Tool+" did not ask the client for input: "+asked.Describe(), "name a tool that always asks in mcpconform.yaml")
+			if asked := server.NeedOnce(
+				ctx,
+				"tools/call",
+				asking.Call(),
+			); asked.Object()["resultType"] != inputRequired {
+				Inconclusive(
+					"the tool "+asking.Tool+" did not ask the client for input: "+asked.Describe(),
+					"name a tool that always asks in mcpconform.yaml",
+				)
 			}
 
 			reply := server.Once(ctx, "tools/call", callBy(asking, Object{}))
@@ -99,30 +116,52 @@ func statelessness() {
 			}
 		})
 
-	It("answers requests of two clients with the same id each with its own result", Verifies("base.stateless.interleaved"), NeedsTransport(protocol.HTTP),
+	It(
+		"answers requests of two clients with the same id each with its own result",
+		Verifies("base.stateless.interleaved"),
+		NeedsTransport(protocol.HTTP),
 		func(ctx SpecContext) {
 			needMethod(ctx)
 			if aMethod() == "server/discover" {
 				NotApplicable("the server declares no list, whose answer would be another than that of server/discover")
 			}
 			if _, told := Connect(ctx).Need(ctx, "server/discover", nil)["supportedVersions"]; !told {
-				Inconclusive("the answer to server/discover cannot be told from others: it has no supportedVersions", "fix the failures of server/discover first")
+				Inconclusive(
+					"the answer to server/discover cannot be told from others: it has no supportedVersions",
+					"fix the failures of server/discover first",
+				)
 			}
 			one, other := Connect(ctx), Connect(ctx)
 
 			first := one.StartRaw(ctx, jsonrpc.StringID("mcpconform-shared"), aMethod(), scripted.Outgoing{}, nil)
-			second := other.StartRaw(ctx, jsonrpc.StringID("mcpconform-shared"), "server/discover", scripted.Outgoing{}, secondClient())
+			second := other.StartRaw(
+				ctx,
+				jsonrpc.StringID("mcpconform-shared"),
+				"server/discover",
+				scripted.Outgoing{},
+				secondClient(),
+			)
 
 			Expect(one.Await(ctx, first)).To(HaveMember(mcp.ListMember(aMethod())))
 			Expect(other.Await(ctx, second)).To(HaveMember("supportedVersions"))
-		})
+		},
+	)
 
 	It("answers a request that reuses the id of an answered request", Verifies("base.requests.id-again"),
 		func(ctx SpecContext) {
 			server := Session(ctx)
 
 			for range 2 {
-				reply := server.Await(ctx, server.StartRaw(ctx, jsonrpc.StringID("mcpconform-again"), BarrierMethod(), scripted.Outgoing{}, nil))
+				reply := server.Await(
+					ctx,
+					server.StartRaw(
+						ctx,
+						jsonrpc.StringID("mcpconform-again"),
+						BarrierMethod(),
+						scripted.Outgoing{},
+						nil,
+					),
+				)
 				Expect(reply).To(BeResult())
 			}
 		})
@@ -137,7 +176,9 @@ func statelessness() {
 			Expect(reply).To(BeResult())
 		})
 
-	It("accepts resources/read or prompts/get of a listed item on another connection", Verifies("base.stateless.connection"),
+	It(
+		"accepts resources/read or prompts/get of a listed item on another connection",
+		Verifies("base.stateless.connection"),
 		func(ctx SpecContext) {
 			method, params := somethingListed()
 			Session(ctx).Need(ctx, method, params)
@@ -147,7 +188,8 @@ func statelessness() {
 			reply := other.Ask(ctx, method, params)
 
 			Expect(reply).To(BeResult())
-		})
+		},
+	)
 }
 
 // clientOfTurn makes every other request one of a second client, which offers

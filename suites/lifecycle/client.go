@@ -31,9 +31,12 @@ const moment = 50 * time.Millisecond
 
 // granting is a server that speaks whatever it is asked for.
 var granting = &Scenario{
-	Name: "lifecycle-granting-server", Until: "2025-11-25",
+	Name:  "lifecycle-granting-server",
+	Until: "2025-11-25",
 	Says:  "The server takes a moment, and grants the revision that the client asks for, if it is none that was released.",
-	Steps: append(Steps{ToAnswer("roots/list", Object{"roots": []any{Object{"uri": "file:///home/user/project"}}})}, Meeting.Steps...),
+	Steps: append(
+		Steps{ToAnswer("roots/list", Object{"roots": []any{Object{"uri": "file:///home/user/project"}}})},
+		Meeting.Steps...),
 	Server: func(server *scripted.Server) {
 		server.On("initialize", func(call *scripted.Call) {
 			call.Pause(moment) // a client that does not wait for the answer has said more meanwhile
@@ -95,8 +98,9 @@ func shaking() {
 			}
 			if broken := client.Unconnected(); broken != "" {
 				client.Missing(asked, Mismatch{
-					Wanted: "a revision that the client speaks when it is granted", Found: Show(version) + ", and then " + broken,
-					Where: "/params/protocolVersion",
+					Wanted: "a revision that the client speaks when it is granted",
+					Found:  Show(version) + ", and then " + broken,
+					Where:  "/params/protocolVersion",
 				})
 			}
 			client.NeverBut("the client had nothing to ask when it was granted its revision", "initialize")
@@ -122,7 +126,10 @@ func shaking() {
 			client.Judging(asked)
 		})
 
-	It("disconnects from a server that answers with an unsupported protocolVersion", Verifies("lifecycle.version.disconnected"), In(outdated),
+	It(
+		"disconnects from a server that answers with an unsupported protocolVersion",
+		Verifies("lifecycle.version.disconnected"),
+		In(outdated),
 		func(ctx SpecContext) {
 			client := RunScenario(ctx)
 
@@ -133,7 +140,8 @@ func shaking() {
 				isWork := said.Kind == jsonrpc.Request && said.Method != "ping" && said.Method != "initialize"
 				if after && (isReady || isWork) {
 					client.Blame(said, Mismatch{
-						Wanted: "that the client leaves a server that answers with " + ancientRevision, Found: said.Method,
+						Wanted: "that the client leaves a server that answers with " + ancientRevision,
+						Found:  said.Method,
 					})
 				}
 			}
@@ -142,15 +150,20 @@ func shaking() {
 			}
 			needTakingUp(ctx, client)
 			client.Judging(answer)
-		})
+		},
+	)
 
-	It("handles an initialize result with an unsupported protocolVersion", Verifies("lifecycle.errors.version"), In(outdated),
+	It(
+		"handles an initialize result with an unsupported protocolVersion",
+		Verifies("lifecycle.errors.version"),
+		In(outdated),
 		func(ctx SpecContext) {
 			client := RunScenario(ctx)
 
 			_, answer := hello(client)
 			demandCoping(ctx, client, answer, "a server that speaks no revision of its own")
-		})
+		},
+	)
 }
 
 // needTakingUp makes the check inconclusive unless the client takes up the session with a
@@ -198,7 +211,10 @@ var bare = &Scenario{
 	Server: func(server *scripted.Server) {
 		server.Capabilities = Object{"tools": Object{}}
 		for _, method := range []string{"prompts/list", "resources/list", "resources/templates/list", "logging/setLevel", "completion/complete"} {
-			server.On(method, func(call *scripted.Call) { call.Refuse(jsonrpc.MethodNotFound, "Method not found: "+method, nil) })
+			server.On(
+				method,
+				func(call *scripted.Call) { call.Refuse(jsonrpc.MethodNotFound, "Method not found: "+method, nil) },
+			)
 		}
 	},
 }
@@ -206,30 +222,69 @@ var bare = &Scenario{
 // undeclared registers the checks of what a client does with a server that does not
 // declare what it is told to use.
 func undeclared() {
-	It("sends resources/list, resources/templates/list, resources/read only if the server declares resources", Verifies("lifecycle.capabilities.of-peer"), In(features.ToolsAlone),
+	It(
+		"sends resources/list, resources/templates/list, resources/read only if the server declares resources",
+		Verifies("lifecycle.capabilities.of-peer"),
+		In(features.ToolsAlone),
 		func(ctx SpecContext) {
-			features.DemandRestraint(RunScenario(ctx), Beside(ctx, features.All), "resources", "resources/list", "resources/templates/list", "resources/read")
-		})
+			features.DemandRestraint(
+				RunScenario(ctx),
+				Beside(ctx, features.All),
+				"resources",
+				"resources/list",
+				"resources/templates/list",
+				"resources/read",
+			)
+		},
+	)
 
-	It("sends resources/subscribe and resources/unsubscribe only if the server declares resources.subscribe", Verifies("lifecycle.capabilities.of-peer"), In(features.Unsubscribable),
+	It(
+		"sends resources/subscribe and resources/unsubscribe only if the server declares resources.subscribe",
+		Verifies("lifecycle.capabilities.of-peer"),
+		In(features.Unsubscribable),
 		func(ctx SpecContext) {
-			features.DemandRestraint(RunScenario(ctx), Beside(ctx, features.All), "resources.subscribe", "resources/subscribe", "resources/unsubscribe")
-		})
+			features.DemandRestraint(
+				RunScenario(ctx),
+				Beside(ctx, features.All),
+				"resources.subscribe",
+				"resources/subscribe",
+				"resources/unsubscribe",
+			)
+		},
+	)
 
-	It("sends prompts/list and prompts/get only if the server declares prompts", Verifies("lifecycle.capabilities.of-peer"), In(features.ToolsAlone),
+	It(
+		"sends prompts/list and prompts/get only if the server declares prompts",
+		Verifies("lifecycle.capabilities.of-peer"),
+		In(features.ToolsAlone),
 		func(ctx SpecContext) {
-			features.DemandRestraint(RunScenario(ctx), Beside(ctx, features.All), "prompts", "prompts/list", "prompts/get")
-		})
+			features.DemandRestraint(
+				RunScenario(ctx),
+				Beside(ctx, features.All),
+				"prompts",
+				"prompts/list",
+				"prompts/get",
+			)
+		},
+	)
 
-	It("sends completion/complete only if the server declares completions", Verifies("lifecycle.capabilities.of-peer"), In(features.ToolsAlone),
+	It(
+		"sends completion/complete only if the server declares completions",
+		Verifies("lifecycle.capabilities.of-peer"),
+		In(features.ToolsAlone),
 		func(ctx SpecContext) {
 			features.DemandRestraint(RunScenario(ctx), Beside(ctx, features.All), "completions", "completion/complete")
-		})
+		},
+	)
 
-	It("sends logging/setLevel only if the server declares logging", Verifies("lifecycle.capabilities.of-peer"), In(features.ToolsAlone),
+	It(
+		"sends logging/setLevel only if the server declares logging",
+		Verifies("lifecycle.capabilities.of-peer"),
+		In(features.ToolsAlone),
 		func(ctx SpecContext) {
 			features.DemandRestraint(RunScenario(ctx), Beside(ctx, features.All), "logging", "logging/setLevel")
-		})
+		},
+	)
 }
 
 func missing() {
@@ -247,7 +302,11 @@ var silent = &Scenario{
 	Name: "lifecycle-silent-server", Until: "2025-11-25",
 	Says: "The server never answers the call of a tool, for which the client waits half a second.",
 	Steps: Steps{
-		ToConnect(), ToList("tools"), ToCall(scripted.AddNumbers, Object{"a": 5, "b": 3}).Within(500), ToList("tools"), ToClose(),
+		ToConnect(),
+		ToList("tools"),
+		ToCall(scripted.AddNumbers, Object{"a": 5, "b": 3}).Within(500),
+		ToList("tools"),
+		ToClose(),
 	},
 	Server: func(server *scripted.Server) {
 		server.On("tools/call", func(call *scripted.Call) { call.Leave() })
@@ -265,28 +324,45 @@ const (
 func givenUp(client *Client) *Message {
 	call := client.NeedCalls(scripted.AddNumbers)[0]
 	if told, there := client.ToldOutcome(silentCall); !there || !told.Failed() {
-		Inconclusive("the client does not tell that it gave up a call when its time was over",
-			`let the client give up the call after its "timeout" in milliseconds, and write {"step":2,"outcome":"failed"} to standard output`)
+		Inconclusive(
+			"the client does not tell that it gave up a call when its time was over",
+			`let the client give up the call after its "timeout" in milliseconds, and write {"step":2,"outcome":"failed"} to standard output`,
+		)
 	}
 	return call
 }
 
 func waiting() {
-	It("continues after a request that is not answered in time", Verifies("lifecycle.errors.timeouts"), In(silent), WaitsLong(),
+	It(
+		"continues after a request that is not answered in time",
+		Verifies("lifecycle.errors.timeouts"),
+		In(silent),
+		WaitsLong(),
 		func(ctx SpecContext) {
 			client := RunScenario(ctx)
 
 			call := givenUp(client)
 			after, there := client.ToldOutcome(listAfter)
 			if before, told := client.ToldOutcome(listBefore); there && after.Failed() && told && !before.Failed() {
-				client.Blame(call, Mismatch{Wanted: "that the client goes on when this is not answered in time", Found: "its next request failed: " + after.Error})
+				client.Blame(
+					call,
+					Mismatch{
+						Wanted: "that the client goes on when this is not answered in time",
+						Found:  "its next request failed: " + after.Error,
+					},
+				)
 			}
 			if !Observed(len(client.AskedAfter(call)) > 0) {
 				client.NeverBut("the client asked for nothing more when the time was over", "tools/list")
 			}
-		})
+		},
+	)
 
-	It("cancels a request that is not answered in time", Verifies("lifecycle.timeouts.cancelled-by-clients"), In(silent), WaitsLong(),
+	It(
+		"cancels a request that is not answered in time",
+		Verifies("lifecycle.timeouts.cancelled-by-clients"),
+		In(silent),
+		WaitsLong(),
 		func(ctx SpecContext) {
 			client := RunScenario(ctx)
 
@@ -295,6 +371,13 @@ func waiting() {
 				return
 			}
 			client.NeedGoingOn(call)
-			client.Missing(call, Mismatch{Wanted: "notifications/cancelled with the id " + call.ID.String() + " when its time was over", Found: "none"})
-		})
+			client.Missing(
+				call,
+				Mismatch{
+					Wanted: "notifications/cancelled with the id " + call.ID.String() + " when its time was over",
+					Found:  "none",
+				},
+			)
+		},
+	)
 }

@@ -72,7 +72,11 @@ func openingRules() []rules.Rule {
 			Requirements: []string{"lifecycle.initialize.client-info"},
 			Judge: introductions(func(params places.Place) rules.Mismatch {
 				info, _ := params.Member("clientInfo")
-				return cmp.Or(places.WantedObject(params, "clientInfo"), places.WantedText(info, "name"), places.WantedText(info, "version"))
+				return cmp.Or(
+					places.WantedObject(params, "clientInfo"),
+					places.WantedText(info, "name"),
+					places.WantedText(info, "version"),
+				)
 			}),
 		},
 		{
@@ -122,7 +126,10 @@ func saidBeforeInitialize(conversation *rules.Conversation, reporter *rules.Repo
 		switch {
 		case begun && rules.IsRequest(said), said.Method == "ping", slices.Contains(early, said.Method):
 		case begun:
-			reporter.Violation(said, rules.Mismatch{Wanted: "nothing but pings before initialize is answered", Found: said.Method})
+			reporter.Violation(
+				said,
+				rules.Mismatch{Wanted: "nothing but pings before initialize is answered", Found: said.Method},
+			)
 		default:
 			reporter.Violation(said, rules.Mismatch{Wanted: "initialize before anything else", Found: said.Method})
 		}
@@ -140,7 +147,10 @@ func askedBeforeAnswer(conversation *rules.Conversation, reporter *rules.Reporte
 		}
 		reporter.Observe()
 		if initialize.Index < said.Index && said.Index < answered && said.Method != "initialize" {
-			reporter.Violation(said, rules.Mismatch{Wanted: "no request but pings before initialize is answered", Found: said.Method})
+			reporter.Violation(
+				said,
+				rules.Mismatch{Wanted: "no request but pings before initialize is answered", Found: said.Method},
+			)
 		}
 	}
 }
@@ -157,8 +167,17 @@ func neverInitialized(conversation *rules.Conversation, reporter *rules.Reporter
 		return
 	}
 	for _, said := range conversation.ByTarget() {
-		if rules.IsRequest(said) && said.Index > handshake.Index && said.Method != "ping" && said.Method != "initialize" && !facts.Probes(said) && conversation.Complete {
-			reporter.Violation(said, rules.Mismatch{Wanted: "notifications/initialized after the answer to initialize", Found: said.Method + ", and never that"})
+		if rules.IsRequest(said) && said.Index > handshake.Index && said.Method != "ping" &&
+			said.Method != "initialize" &&
+			!facts.Probes(said) &&
+			conversation.Complete {
+			reporter.Violation(
+				said,
+				rules.Mismatch{
+					Wanted: "notifications/initialized after the answer to initialize",
+					Found:  said.Method + ", and never that",
+				},
+			)
 			return
 		}
 	}
@@ -184,7 +203,8 @@ func saidBeforeInitialization(conversation *rules.Conversation, reporter *rules.
 		reporter.Observe()
 	}
 	for _, said := range conversation.Messages[:answered] {
-		if !said.FromTarget(conversation.Leg) || said.Kind != jsonrpc.Notification || slices.Contains(early, said.Method) {
+		if !said.FromTarget(conversation.Leg) || said.Kind != jsonrpc.Notification ||
+			slices.Contains(early, said.Method) {
 			continue
 		}
 		reporter.Violation(said, rules.Mismatch{
@@ -206,7 +226,10 @@ func askedBeforeInitialized(conversation *rules.Conversation, reporter *rules.Re
 		case rules.IsRequest(said) && said.Method != "ping":
 			reporter.Observe()
 			if !initialized {
-				reporter.Violation(said, rules.Mismatch{Wanted: "no request but pings before notifications/initialized", Found: said.Method})
+				reporter.Violation(
+					said,
+					rules.Mismatch{Wanted: "no request but pings before notifications/initialized", Found: said.Method},
+				)
 			}
 		}
 	}
@@ -279,8 +302,13 @@ func undeclaredMessages(declarer schema.Side) rules.Judge {
 					reporter.Observe()
 					if !capability.DeclaredIn(facts.DeclaredBy(conversation, capability.Declarer(target))) {
 						reporter.Violation(said, rules.Mismatch{
-							Wanted: fmt.Sprintf("%s only if the %s declares %s", said.Method, capability.Declarer(target), capability.Path),
-							Found:  said.Method + " without that",
+							Wanted: fmt.Sprintf(
+								"%s only if the %s declares %s",
+								said.Method,
+								capability.Declarer(target),
+								capability.Path,
+							),
+							Found: said.Method + " without that",
 						})
 					}
 				}

@@ -49,7 +49,9 @@ func initialization() {
 			Expect(result["serverInfo"]).To(HaveMember("version", aString))
 		})
 
-	It("sends no requests other than ping between initialize and notifications/initialized", Verifies("lifecycle.requests.before-initialized"),
+	It(
+		"sends no requests other than ping between initialize and notifications/initialized",
+		Verifies("lifecycle.requests.before-initialized"),
 		func(ctx SpecContext) {
 			server := Connect(ctx)
 
@@ -60,7 +62,8 @@ func initialization() {
 			server.Barrier(ctx)
 			early := server.Sent(server.Began(), isRequestButPing)
 			DemandNone("no request but pings before notifications/initialized", early)
-		})
+		},
+	)
 }
 
 // unknownRevision is one that nobody speaks.
@@ -88,11 +91,16 @@ func versionNegotiation() {
 			Expect(reply).To(HaveMember("protocolVersion", BeARevision()))
 		})
 
-	It("answers an unknown protocolVersion with the latest that it supports", Verifies("lifecycle.version.countered-with-latest"),
+	It(
+		"answers an unknown protocolVersion with the latest that it supports",
+		Verifies("lifecycle.version.countered-with-latest"),
 		func(ctx SpecContext) {
 			answered := negotiated(ctx, unknownRevision)
 			if !slices.Contains(protocol.Released(), answered) {
-				Inconclusive("the server answered an unknown revision with "+Show(answered), "see the check of what it answers")
+				Inconclusive(
+					"the server answered an unknown revision with "+Show(answered),
+					"see the check of what it answers",
+				)
 			}
 
 			Observe() // of the latest of all there is no later one to ask for
@@ -101,7 +109,8 @@ func versionNegotiation() {
 					Demand(negotiated(ctx, later) != later, "the latest revision that it supports, "+later, answered)
 				}
 			}
-		})
+		},
+	)
 }
 
 // negotiated asks for a revision on a connection of its own and returns the
@@ -112,35 +121,58 @@ func negotiated(ctx context.Context, revision string) string {
 }
 
 func capabilityNegotiation() {
-	It("implements tools/list if it declares tools", Verifies("lifecycle.capabilities.offered", "discover.capabilities.kept"), NeedsCapability("tools"),
+	It(
+		"implements tools/list if it declares tools",
+		Verifies("lifecycle.capabilities.offered", "discover.capabilities.kept"),
+		NeedsCapability("tools"),
 		func(ctx SpecContext) {
 			server := Session(ctx)
 
 			judgeKnown(ctx, server, Request{Method: "tools/list"})
-		})
+		},
+	)
 
-	It("implements prompts/list if it declares prompts", Verifies("lifecycle.capabilities.offered", "discover.capabilities.kept"), NeedsCapability("prompts"),
+	It(
+		"implements prompts/list if it declares prompts",
+		Verifies("lifecycle.capabilities.offered", "discover.capabilities.kept"),
+		NeedsCapability("prompts"),
 		func(ctx SpecContext) {
 			server := Session(ctx)
 
 			judgeKnown(ctx, server, Request{Method: "prompts/list"})
-		})
+		},
+	)
 
-	It("implements resources/list if it declares resources", Verifies("lifecycle.capabilities.offered", "discover.capabilities.kept"), NeedsCapability("resources"),
+	It(
+		"implements resources/list if it declares resources",
+		Verifies("lifecycle.capabilities.offered", "discover.capabilities.kept"),
+		NeedsCapability("resources"),
 		func(ctx SpecContext) {
 			server := Session(ctx)
 
 			judgeKnown(ctx, server, Request{Method: "resources/list"})
-		})
+		},
+	)
 
-	It("implements resources/subscribe if it declares resources.subscribe", Verifies("lifecycle.capabilities.offered"), NeedsCapability("resources.subscribe"),
+	It(
+		"implements resources/subscribe if it declares resources.subscribe",
+		Verifies("lifecycle.capabilities.offered"),
+		NeedsCapability("resources.subscribe"),
 		func(ctx SpecContext) {
 			server := FreshSession(ctx)
 
-			judgeKnown(ctx, server, Request{Method: "resources/subscribe", Params: Object{"uri": unknownURI}, Name: unknownURI})
-		})
+			judgeKnown(
+				ctx,
+				server,
+				Request{Method: "resources/subscribe", Params: Object{"uri": unknownURI}, Name: unknownURI},
+			)
+		},
+	)
 
-	It("implements completion/complete if it declares completions", Verifies("lifecycle.capabilities.offered", "discover.capabilities.kept"), NeedsCapability("completions"),
+	It(
+		"implements completion/complete if it declares completions",
+		Verifies("lifecycle.capabilities.offered", "discover.capabilities.kept"),
+		NeedsCapability("completions"),
 		func(ctx SpecContext) {
 			server := Session(ctx)
 
@@ -148,21 +180,34 @@ func capabilityNegotiation() {
 				"ref":      Object{"type": "ref/prompt", "name": unknownPrompt},
 				"argument": Object{"name": "any", "value": ""},
 			}, Name: unknownPrompt})
-		})
+		},
+	)
 
-	It("implements logging/setLevel if it declares logging", Verifies("lifecycle.capabilities.offered"), NeedsCapability("logging"),
+	It(
+		"implements logging/setLevel if it declares logging",
+		Verifies("lifecycle.capabilities.offered"),
+		NeedsCapability("logging"),
 		func(ctx SpecContext) {
 			server := FreshSession(ctx)
 
 			judgeKnown(ctx, server, Request{Method: "logging/setLevel", Params: Object{"level": "info"}})
-		})
+		},
+	)
 
-	It("implements tasks/get if it declares tasks", Verifies("lifecycle.capabilities.offered"), NeedsCapability("tasks"),
+	It(
+		"implements tasks/get if it declares tasks",
+		Verifies("lifecycle.capabilities.offered"),
+		NeedsCapability("tasks"),
 		func(ctx SpecContext) {
 			server := Session(ctx)
 
-			judgeKnown(ctx, server, Request{Method: "tasks/get", Params: Object{"taskId": unknownTask}, Name: unknownTask})
-		})
+			judgeKnown(
+				ctx,
+				server,
+				Request{Method: "tasks/get", Params: Object{"taskId": unknownTask}, Name: unknownTask},
+			)
+		},
+	)
 }
 
 // What no server has.
@@ -188,7 +233,11 @@ func judgeKnown(ctx context.Context, server *Server, asked Request) {
 		Inconclusive("the server refuses "+asked.Method+" as it does a method that nobody knows: "+reply.Describe(),
 			"see that the server has what it needs to serve "+asked.Method)
 	}
-	Demand(responded && (!refused || refusal.Code != jsonrpc.MethodNotFound), "the method "+asked.Method+" to be known", reply.Describe())
+	Demand(
+		responded && (!refused || refusal.Code != jsonrpc.MethodNotFound),
+		"the method "+asked.Method+" to be known",
+		reply.Describe(),
+	)
 }
 
 func errorHandling() {
@@ -221,7 +270,10 @@ func errorHandling() {
 			server.StaysUsable(ctx)
 		})
 
-	It("continues while its sampling/createMessage request is not answered", Verifies("lifecycle.errors.timeouts"), NeedsProvocation("sampling"),
+	It(
+		"continues while its sampling/createMessage request is not answered",
+		Verifies("lifecycle.errors.timeouts"),
+		NeedsProvocation("sampling"),
 		func(ctx SpecContext) {
 			server := FreshSession(ctx)
 			server.Answer("sampling/createMessage", scripted.Silence)
@@ -230,7 +282,8 @@ func errorHandling() {
 
 			server.StaysUsable(ctx)
 			question.GiveUp(ctx)
-		})
+		},
+	)
 }
 
 func isRequestButPing(received scripted.Received) bool {

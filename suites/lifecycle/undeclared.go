@@ -16,7 +16,10 @@ func unannounced() {
 	for _, feature := range []string{"tools", "prompts", "resources"} {
 		announcement := "notifications/" + feature + "/list_changed"
 
-		It("sends notifications/"+feature+"/list_changed only if it declares "+feature+".listChanged", Verifies("lifecycle.capabilities.own"), Alone(),
+		It(
+			"sends notifications/"+feature+"/list_changed only if it declares "+feature+".listChanged",
+			Verifies("lifecycle.capabilities.own"),
+			Alone(),
 			func(ctx SpecContext) {
 				trigger := unlessDeclared(feature+".listChanged", feature+"-changed")
 				server := FreshSession(ctx)
@@ -27,14 +30,24 @@ func unannounced() {
 				changed := server.Need(ctx, "tools/call", trigger.Call())
 
 				if changed["isError"] == true || lists.Unchanged(before, server.All(ctx, feature+"/list")) {
-					Inconclusive("the list of "+feature+" did not change", "see that the tool for "+feature+"-changed changes it")
+					Inconclusive(
+						"the list of "+feature+" did not change",
+						"see that the tool for "+feature+"-changed changes it",
+					)
 				}
 				server.Barrier(ctx)
-				DemandNone("no "+announcement+" of a server that does not declare "+feature+".listChanged", server.Sent(mark, Notification(announcement)))
-			})
+				DemandNone(
+					"no "+announcement+" of a server that does not declare "+feature+".listChanged",
+					server.Sent(mark, Notification(announcement)),
+				)
+			},
+		)
 	}
 
-	It("sends notifications/resources/updated only if it declares resources.subscribe", Verifies("lifecycle.capabilities.own"), Alone(),
+	It(
+		"sends notifications/resources/updated only if it declares resources.subscribe",
+		Verifies("lifecycle.capabilities.own"),
+		Alone(),
 		func(ctx SpecContext) {
 			trigger := unlessDeclared("resources.subscribe", "resource-updated")
 			server := FreshSession(ctx)
@@ -43,13 +56,17 @@ func unannounced() {
 			mark := server.Mark()
 
 			if server.Need(ctx, "tools/call", trigger.Call())["isError"] == true {
-				Inconclusive("the tool "+trigger.Tool+" did not change the resource", "see that the tool for resource-updated changes it")
+				Inconclusive(
+					"the tool "+trigger.Tool+" did not change the resource",
+					"see that the tool for resource-updated changes it",
+				)
 			}
 
 			server.Barrier(ctx)
 			DemandNone("no notifications/resources/updated of a server that does not declare resources.subscribe",
 				server.Sent(mark, Notification("notifications/resources/updated")))
-		})
+		},
+	)
 }
 
 // unlessDeclared returns the tool that makes a change happen. A server that declares to
@@ -71,5 +88,10 @@ func unlessDeclared(capability, kind string) Provocation {
 // subscribeAnyway subscribes to a resource although the server has declared nothing of
 // the kind; whether it accepts that is its own affair.
 func subscribeAnyway(ctx context.Context, server *Server, uri string) {
-	_, _, _ = server.Attempt(ctx, "resources/subscribe", Object{"uri": uri}, "the server does not declare resources.subscribe")
+	_, _, _ = server.Attempt(
+		ctx,
+		"resources/subscribe",
+		Object{"uri": uri},
+		"the server does not declare resources.subscribe",
+	)
 }

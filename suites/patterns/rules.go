@@ -12,14 +12,22 @@ import (
 func Rules() []rules.Rule {
 	return []rules.Rule{
 		{
-			Text:         "sends no JSON-RPC requests",
-			Requirements: []string{"patterns.requests.none", "transports.stdio.no-requests", "transports.http.stream.no-requests"},
-			Judge:        requestsOfServer,
+			Text: "sends no JSON-RPC requests",
+			Requirements: []string{
+				"patterns.requests.none",
+				"transports.stdio.no-requests",
+				"transports.http.stream.no-requests",
+			},
+			Judge: requestsOfServer,
 		},
 		{
-			Text:         "sends no JSON-RPC responses",
-			Requirements: []string{"patterns.responses.none", "transports.stdio.no-responses", "transports.http.post.body"},
-			Judge:        rules.OfClient(responsesOfClient),
+			Text: "sends no JSON-RPC responses",
+			Requirements: []string{
+				"patterns.responses.none",
+				"transports.stdio.no-responses",
+				"transports.http.post.body",
+			},
+			Judge: rules.OfClient(responsesOfClient),
 		},
 	}
 }
@@ -30,7 +38,8 @@ func Rules() []rules.Rule {
 func responsesOfClient(conversation *rules.Conversation, reporter *rules.Reporter) {
 	spoken, before := facts.Negotiations(conversation), facts.PriorOf(conversation)
 	for _, said := range conversation.ByTarget() {
-		if !rules.IsMessage(said) || protocol.Has(spoken[said.Index], protocol.ServerRequests) || facts.IsAnonymous(said) && (before.OnlyNotifications(said) || before.Illegal(said)) {
+		if !rules.IsMessage(said) || protocol.Has(spoken[said.Index], protocol.ServerRequests) ||
+			facts.IsAnonymous(said) && (before.OnlyNotifications(said) || before.Illegal(said)) {
 			continue
 		}
 		if rules.IsRefusal(said) && said.Request == nil && before.Illegal(said) {

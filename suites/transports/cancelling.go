@@ -14,8 +14,14 @@ import (
 func cancelling() {
 	Describe("Cancellation by the transport", func() {
 
-		It("sends no response or progress for a cancelled tools/call, and continues",
-			Verifies("transports.stdio.cancel.silent", "transports.http.cancel.silent"), NeedsProvocation("slow"), ByBarrier(),
+		It(
+			"sends no response or progress for a cancelled tools/call, and continues",
+			Verifies(
+				"transports.stdio.cancel.silent",
+				"transports.http.cancel.silent",
+			),
+			NeedsProvocation("slow"),
+			ByBarrier(),
 			func(ctx SpecContext) {
 				server := FreshSession(ctx)
 				const token, other = "mcpconform-given-up", "mcpconform-completed"
@@ -34,7 +40,8 @@ func cancelling() {
 				server.Need(ctx, "tools/call", Provoking("slow").Reporting(other))
 				server.Barrier(ctx)
 				DemandNone("nothing more for the call", server.Sent(mark, concerns(request.ID, token)))
-			})
+			},
+		)
 	})
 }
 

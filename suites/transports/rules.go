@@ -33,7 +33,11 @@ func otherEncoding(said *rules.Message) rules.Mismatch {
 	}
 	return rules.Mismatch{
 		Wanted: "a message in UTF-8",
-		Found:  fmt.Sprintf("the byte 0x%02X, which belongs to no character: %q", said.Raw[position], excerpt.Short(said.Raw)),
-		Where:  fmt.Sprintf("byte %d", position),
+		Found: fmt.Sprintf(
+			"the byte 0x%02X, which belongs to no character: %q",
+			said.Raw[position],
+			excerpt.Short(said.Raw),
+		),
+		Where: fmt.Sprintf("byte %d", position),
 	}
 }

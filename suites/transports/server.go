@@ -24,7 +24,10 @@ func ServerChecks() {
 				id := jsonrpc.StringID("é-日本-🙂") // of two, three and four bytes
 
 				request := server.StartRaw(ctx, id, BarrierMethod(), scripted.Outgoing{}, nil)
-				received, err := request.WaitOr(ctx, func(received scripted.Received) bool { return received.Kind == jsonrpc.Response })
+				received, err := request.WaitOr(
+					ctx,
+					func(received scripted.Received) bool { return received.Kind == jsonrpc.Response },
+				)
 				reply := server.Answered(request, received, err) // whatever id it has, as nothing else was asked for
 
 				Demand(reply.ID == id, "the id "+id.String(), reply.ID.String())

@@ -34,9 +34,12 @@ var strangers = &Scenario{
 
 // older is a server that refuses requests without a handshake, and says so.
 var older = &Scenario{
-	Name: "versioning-older-in-common", Since: protocol.First(protocol.Discovery), Speaks: protocol.Last(protocol.Handshake), Unnamed: true,
-	Says:  "The server says that it speaks the revision 2025-11-25 only, and takes initialize.",
-	Steps: Meeting.Steps,
+	Name:    "versioning-older-in-common",
+	Since:   protocol.First(protocol.Discovery),
+	Speaks:  protocol.Last(protocol.Handshake),
+	Unnamed: true,
+	Says:    "The server says that it speaks the revision 2025-11-25 only, and takes initialize.",
+	Steps:   Meeting.Steps,
 	Server: func(server *scripted.Server) {
 		server.On("server/discover", func(call *scripted.Call) {
 			requested, _ := call.Meta()[mcp.MetaVersion].(string)
@@ -47,17 +50,30 @@ var older = &Scenario{
 
 // Handshaking is a server of the handshake era: it knows no method but those of then.
 var Handshaking = &Scenario{
-	Name: "versioning-handshake-server", Since: protocol.First(protocol.Discovery), Speaks: protocol.Last(protocol.Handshake), Unnamed: true,
-	Says:   "The server does not know server/discover, and takes initialize.",
-	Steps:  Meeting.Steps,
-	Server: func(server *scripted.Server) { refuseDiscovery(server, jsonrpc.MethodNotFound, "Method not found") },
+	Name:    "versioning-handshake-server",
+	Since:   protocol.First(protocol.Discovery),
+	Speaks:  protocol.Last(protocol.Handshake),
+	Unnamed: true,
+	Says:    "The server does not know server/discover, and takes initialize.",
+	Steps:   Meeting.Steps,
+	Server:  func(server *scripted.Server) { refuseDiscovery(server, jsonrpc.MethodNotFound, "Method not found") },
 }
 
 // forgetful is one whose session is over before the client has done with it.
 var forgetful = &Scenario{
-	Name: "versioning-forgetful-server", Since: protocol.First(protocol.Discovery), Speaks: protocol.Last(protocol.Handshake), Unnamed: true, Over: protocol.HTTP,
-	Says:  "The server does not know server/discover, takes initialize, and ends its first session after tools/list: a new one has to be begun.",
-	Steps: Steps{ToConnect(), ToList("tools"), ToList("tools"), ToCall(scripted.AddNumbers, Object{"a": 5, "b": 3}), ToClose()},
+	Name:    "versioning-forgetful-server",
+	Since:   protocol.First(protocol.Discovery),
+	Speaks:  protocol.Last(protocol.Handshake),
+	Unnamed: true,
+	Over:    protocol.HTTP,
+	Says:    "The server does not know server/discover, takes initialize, and ends its first session after tools/list: a new one has to be begun.",
+	Steps: Steps{
+		ToConnect(),
+		ToList("tools"),
+		ToList("tools"),
+		ToCall(scripted.AddNumbers, Object{"a": 5, "b": 3}),
+		ToClose(),
+	},
 	Server: func(server *scripted.Server) {
 		refuseDiscovery(server, jsonrpc.MethodNotFound, "Method not found")
 		var ended atomic.Bool
@@ -72,17 +88,24 @@ var forgetful = &Scenario{
 
 // handshaken is a client that is told to begin with a handshake.
 var handshaken = &Scenario{
-	Name: "versioning-handshake-client", Since: protocol.First(protocol.Discovery), Speaks: protocol.Last(protocol.Handshake), Named: protocol.Last(protocol.Handshake),
-	Says:  "The server speaks the revision 2025-11-25 only, and the client is told to ask for it.",
-	Steps: Meeting.Steps,
+	Name:   "versioning-handshake-client",
+	Since:  protocol.First(protocol.Discovery),
+	Speaks: protocol.Last(protocol.Handshake),
+	Named:  protocol.Last(protocol.Handshake),
+	Says:   "The server speaks the revision 2025-11-25 only, and the client is told to ask for it.",
+	Steps:  Meeting.Steps,
 }
 
 // balking is one that refuses what comes before initialize by a code of its own.
 var balking = &Scenario{
-	Name: "versioning-balking-server", Since: protocol.First(protocol.Discovery), Speaks: protocol.Last(protocol.Handshake), Unnamed: true, Over: protocol.Stdio,
-	Says:   "The server refuses what comes before initialize with the code -32000.",
-	Steps:  Meeting.Steps,
-	Server: func(server *scripted.Server) { refuseDiscovery(server, notInitialized, "Server not initialized") },
+	Name:    "versioning-balking-server",
+	Since:   protocol.First(protocol.Discovery),
+	Speaks:  protocol.Last(protocol.Handshake),
+	Unnamed: true,
+	Over:    protocol.Stdio,
+	Says:    "The server refuses what comes before initialize with the code -32000.",
+	Steps:   Meeting.Steps,
+	Server:  func(server *scripted.Server) { refuseDiscovery(server, notInitialized, "Server not initialized") },
 }
 
 // notInitialized is a code that servers of the handshake era have for it.
@@ -120,15 +143,22 @@ func FallsBack(client *Client) bool {
 }
 
 func agreeing() {
-	It("reports an error if it supports no protocol version in data.supported of -32022", Verifies("versioning.unsupported.retried"), In(strangers),
+	It(
+		"reports an error if it supports no protocol version in data.supported of -32022",
+		Verifies("versioning.unsupported.retried"),
+		In(strangers),
 		func(ctx SpecContext) {
 			client := RunScenario(ctx)
 
 			refusal := refused(client)
 			for _, request := range client.AskedAfter(refusal) {
-				if version := request.Meta()[mcp.MetaVersion]; version == protocol.First(protocol.Discovery) && request.Method != "server/discover" {
+				if version := request.Meta()[mcp.MetaVersion]; version == protocol.First(protocol.Discovery) &&
+					request.Method != "server/discover" {
 					client.Blame(request, Mismatch{
-						Wanted: "nothing more at " + protocol.First(protocol.Discovery) + ", which the server has refused", Found: request.Method,
+						Wanted: "nothing more at " + protocol.First(
+							protocol.Discovery,
+						) + ", which the server has refused",
+						Found: request.Method,
 					})
 				}
 			}
@@ -140,9 +170,13 @@ func agreeing() {
 			}
 			client.NeedGiven(connectStep)
 			client.Blame(refusal, Mismatch{Wanted: "that the client tells its user", Found: "a connection, as it says"})
-		})
+		},
+	)
 
-	It("falls back to an older protocol version in data.supported of -32022", Verifies("versioning.unsupported.retried"), In(older),
+	It(
+		"falls back to an older protocol version in data.supported of -32022",
+		Verifies("versioning.unsupported.retried"),
+		In(older),
 		func(ctx SpecContext) {
 			client := RunScenario(ctx)
 
@@ -154,21 +188,29 @@ func agreeing() {
 					client.NeedGiven(connectStep)
 				}
 				client.Missing(refusal, Mismatch{
-					Wanted: "initialize, since the server speaks " + protocol.Last(protocol.Handshake) + " and the client, too", Found: "no such request",
+					Wanted: "initialize, since the server speaks " + protocol.Last(
+						protocol.Handshake,
+					) + " and the client, too",
+					Found: "no such request",
 					Where: "/error/data/supported",
 				})
 			default:
 				NotApplicable("the client speaks no revision with a handshake")
 			}
-		})
+		},
+	)
 }
 
 func probing() {
-	It("sends server/discover as its first request", Verifies("transports.stdio.probe.anyway", "versioning.eras.probed"), In(Meeting),
+	It(
+		"sends server/discover as its first request",
+		Verifies("transports.stdio.probe.anyway", "versioning.eras.probed"),
+		In(Meeting),
 		NeedsTransport(protocol.Stdio),
 		func(ctx SpecContext) {
 			demandProbe(RunScenario(ctx))
-		})
+		},
+	)
 
 	It("sends server/discover first if it supports initialize, too",
 		Verifies("transports.stdio.probe.first", "discover.probe"), In(Handshaking), NeedsTransport(protocol.Stdio),
@@ -181,7 +223,10 @@ func probing() {
 			demandProbe(client)
 		})
 
-	It("falls back to initialize whatever the error code for server/discover", Verifies("transports.stdio.probe.any-error"), In(balking),
+	It(
+		"falls back to initialize whatever the error code for server/discover",
+		Verifies("transports.stdio.probe.any-error"),
+		In(balking),
 		func(ctx SpecContext) {
 			client := RunScenario(ctx)
 
@@ -192,16 +237,25 @@ func probing() {
 				NotApplicable("the client speaks no revision with a handshake")
 			case !Observed(FallsBack(client)):
 				client.Missing(refusal, Mismatch{
-					Wanted: "initialize, as after the code " + Show(jsonrpc.MethodNotFound), Found: "no such request", Where: "/error/code",
+					Wanted: "initialize, as after the code " + Show(
+						jsonrpc.MethodNotFound,
+					),
+					Found: "no such request",
+					Where: "/error/code",
 				})
 			case control != nil && !FallsBack(control):
 				client.Missing(refusal, Mismatch{
-					Wanted: "that the client falls back after every code", Found: "that it does so after this one, and not after " + Show(jsonrpc.MethodNotFound),
+					Wanted: "that the client falls back after every code",
+					Found:  "that it does so after this one, and not after " + Show(jsonrpc.MethodNotFound),
 				})
 			}
-		})
+		},
+	)
 
-	It("sends no server/discover to a server that it already knows to need initialize", Verifies("versioning.eras.remembered"), In(forgetful),
+	It(
+		"sends no server/discover to a server that it already knows to need initialize",
+		Verifies("versioning.eras.remembered"),
+		In(forgetful),
 		func(ctx SpecContext) {
 			client := RunScenario(ctx)
 
@@ -218,10 +272,17 @@ func probing() {
 			client.Judging(handshakes[1])
 			for _, probe := range client.Requests("server/discover") {
 				if probe.Event.At.After(handshakes[0].Event.At) {
-					client.Blame(probe, Mismatch{Wanted: "initialize at once, since the server is known to want it", Found: probe.Method})
+					client.Blame(
+						probe,
+						Mismatch{
+							Wanted: "initialize at once, since the server is known to want it",
+							Found:  probe.Method,
+						},
+					)
 				}
 			}
-		})
+		},
+	)
 }
 
 // demandProbe demands that a client asks first what the server speaks, at the revision
@@ -233,7 +294,14 @@ func demandProbe(client *Client) {
 	}
 	first := requests[0]
 	client.Judging(first)
-	if version, _ := first.Meta()[mcp.MetaVersion].(string); first.Method != "server/discover" || version != protocol.First(protocol.Discovery) {
-		client.Blame(first, Mismatch{Wanted: "server/discover at " + protocol.First(protocol.Discovery), Found: first.Method + " at " + Show(first.Meta()[mcp.MetaVersion])})
+	if version, _ := first.Meta()[mcp.MetaVersion].(string); first.Method != "server/discover" ||
+		version != protocol.First(protocol.Discovery) {
+		client.Blame(
+			first,
+			Mismatch{
+				Wanted: "server/discover at " + protocol.First(protocol.Discovery),
+				Found:  first.Method + " at " + Show(first.Meta()[mcp.MetaVersion]),
+			},
+		)
 	}
 }

@@ -48,12 +48,16 @@ func unlistedVersions(conversation *rules.Conversation, reporter *rules.Reporter
 		data, _ := refusal.Data.(map[string]any)
 		if !isListOfNames(data["supported"]) {
 			reporter.Violation(said, rules.Mismatch{
-				Wanted: "a list of revisions", Found: rules.ShowMember(data, "supported"), Where: "/error/data/supported",
+				Wanted: "a list of revisions",
+				Found:  rules.ShowMember(data, "supported"),
+				Where:  "/error/data/supported",
 			})
 		}
 		if _, isText := data["requested"].(string); !isText {
 			reporter.Violation(said, rules.Mismatch{
-				Wanted: "the revision that was asked for", Found: rules.ShowMember(data, "requested"), Where: "/error/data/requested",
+				Wanted: "the revision that was asked for",
+				Found:  rules.ShowMember(data, "requested"),
+				Where:  "/error/data/requested",
 			})
 		}
 	}
@@ -82,7 +86,9 @@ func extensionNames(conversation *rules.Conversation, reporter *rules.Reporter) 
 }
 
 func isExtension(name string) bool {
-	return formats.HasPrefix(name) && formats.PrefixIsSeries(name) && formats.LabelsAreValid(name) && formats.NameIsEnclosed(name) && formats.NameIsPlain(name)
+	return formats.HasPrefix(name) && formats.PrefixIsSeries(name) && formats.LabelsAreValid(name) &&
+		formats.NameIsEnclosed(name) &&
+		formats.NameIsPlain(name)
 }
 
 // extendedResults looks at the results of a server with extensions for clients that
@@ -103,8 +109,13 @@ func extendedResults(conversation *rules.Conversation, reporter *rules.Reporter)
 		}
 		if !facts.IsCoreType(kind) && slices.ContainsFunc(offered, mayMean) && !slices.ContainsFunc(shared, mayMean) {
 			reporter.Violation(said, rules.Mismatch{
-				Wanted: fmt.Sprintf("%q or %q: the request declares no extension that has another type", facts.Complete, facts.InputRequired),
-				Found:  rules.Show(kind), Where: claims.ResultTypePlace,
+				Wanted: fmt.Sprintf(
+					"%q or %q: the request declares no extension that has another type",
+					facts.Complete,
+					facts.InputRequired,
+				),
+				Found: rules.Show(kind),
+				Where: claims.ResultTypePlace,
 			})
 		}
 	}
@@ -124,7 +135,9 @@ func extendedRequests(conversation *rules.Conversation, reporter *rules.Reporter
 		reporter.Observe()
 		if strings.HasPrefix(said.Method, "tasks/") && !tasks.DeclaresExtension(declared) {
 			reporter.Violation(said, rules.Mismatch{
-				Wanted: "nothing of " + tasks.Extension + ", which the server does not declare", Found: said.Method, Where: "/method",
+				Wanted: "nothing of " + tasks.Extension + ", which the server does not declare",
+				Found:  said.Method,
+				Where:  "/method",
 			})
 		}
 	}

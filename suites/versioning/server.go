@@ -33,16 +33,23 @@ const (
 )
 
 func unsupported() {
-	It("rejects the unknown protocol version 1900-01-01 with -32022", Verifies("versioning.unsupported.refused"), ByBarrier(),
+	It(
+		"rejects the unknown protocol version 1900-01-01 with -32022",
+		Verifies("versioning.unsupported.refused"),
+		ByBarrier(),
 		func(ctx SpecContext) {
 			server := Connect(ctx)
 
 			reply := askAt(ctx, server, ancient)
 
 			Expect(reply).To(BeJSONRPCError(jsonrpc.UnsupportedRevision))
-		})
+		},
+	)
 
-	It("rejects a list request at the unknown protocol version 1900-01-01 with -32022", Verifies("versioning.unsupported.refused"), ByBarrier(),
+	It(
+		"rejects a list request at the unknown protocol version 1900-01-01 with -32022",
+		Verifies("versioning.unsupported.refused"),
+		ByBarrier(),
 		func(ctx SpecContext) {
 			list := aList()
 			Session(ctx).Need(ctx, list, nil) // or else nothing shows what it is refused for
@@ -50,18 +57,26 @@ func unsupported() {
 			reply, _ := Connect(ctx).Provoke(ctx, list, Object{"_meta": Object{mcp.MetaVersion: ancient}}, "")
 
 			Expect(reply).To(BeJSONRPCError(jsonrpc.UnsupportedRevision))
-		})
+		},
+	)
 
-	It("rejects the future protocol version 2999-12-31 with -32022", Verifies("versioning.unsupported.refused"), ByBarrier(),
+	It(
+		"rejects the future protocol version 2999-12-31 with -32022",
+		Verifies("versioning.unsupported.refused"),
+		ByBarrier(),
 		func(ctx SpecContext) {
 			server := Connect(ctx)
 
 			reply := askAt(ctx, server, distant)
 
 			Expect(reply).To(BeJSONRPCError(jsonrpc.UnsupportedRevision))
-		})
+		},
+	)
 
-	It("rejects a released protocol version not listed by server/discover with -32022", Verifies("versioning.unsupported.refused"), ByBarrier(),
+	It(
+		"rejects a released protocol version not listed by server/discover with -32022",
+		Verifies("versioning.unsupported.refused"),
+		ByBarrier(),
 		func(ctx SpecContext) {
 			listed := listedVersions(ctx, Session(ctx))
 			unlisted := slices.DeleteFunc(protocol.Released(), func(revision string) bool {
@@ -77,27 +92,37 @@ func unsupported() {
 			reply := askAt(ctx, Connect(ctx), unlisted[len(unlisted)-1])
 
 			Expect(reply).To(BeJSONRPCError(jsonrpc.UnsupportedRevision))
-		})
+		},
+	)
 
-	It("lists the protocol version under test in data.supported of the error -32022", Verifies("versioning.unsupported.listed"),
+	It(
+		"lists the protocol version under test in data.supported of the error -32022",
+		Verifies("versioning.unsupported.listed"),
 		func(ctx SpecContext) {
 			refusal := refusalOf(ctx, Connect(ctx), distant)
 
 			Expect(refusal.Data).To(HaveMember("supported", listWith(Revision())))
-		})
+		},
+	)
 }
 
 func independence() {
-	It("serves a supported protocol version after it rejected an unsupported one", Verifies("versioning.requests.independent"), ByBarrier(),
+	It(
+		"serves a supported protocol version after it rejected an unsupported one",
+		Verifies("versioning.requests.independent"),
+		ByBarrier(),
 		func(ctx SpecContext) {
 			server := FreshSession(ctx)
 
 			refusalOf(ctx, server, distant)
 
 			Expect(server.Ask(ctx, BarrierMethod(), nil)).To(BeResult())
-		})
+		},
+	)
 
-	It("rejects an unsupported protocol version after it served a supported one", Verifies("versioning.requests.independent"),
+	It(
+		"rejects an unsupported protocol version after it served a supported one",
+		Verifies("versioning.requests.independent"),
 		func(ctx SpecContext) {
 			refusalOf(ctx, Connect(ctx), distant) // or else nothing shows what it remembers
 			server := Connect(ctx)
@@ -106,11 +131,14 @@ func independence() {
 			reply := askAt(ctx, server, distant)
 
 			Expect(reply).To(BeJSONRPCError())
-		})
+		},
+	)
 }
 
 func eras() {
-	It("names the protocol version under test in the error if it rejects initialize", Verifies("versioning.eras.refusal-helps"),
+	It(
+		"names the protocol version under test in the error if it rejects initialize",
+		Verifies("versioning.eras.refusal-helps"),
 		func(ctx SpecContext) {
 			server := handshakeClient(ctx)
 
@@ -123,9 +151,12 @@ func eras() {
 				NotApplicable("the server does not refuse initialize")
 			}
 			Demand(strings.Contains(string(said), Revision()), "an error that names "+Revision(), excerpt.Short(said))
-		})
+		},
+	)
 
-	It("negotiates and serves a protocol version that has initialize if it accepts initialize", Verifies("versioning.eras.handshake-served"),
+	It(
+		"negotiates and serves a protocol version that has initialize if it accepts initialize",
+		Verifies("versioning.eras.handshake-served"),
 		func(ctx SpecContext) {
 			server := handshakeClient(ctx)
 
@@ -138,7 +169,8 @@ func eras() {
 			Demand(protocol.Has(revision, protocol.Handshake), "a revision that begins with initialize", Show(revision))
 			goOn(ctx, server, revision)
 			Expect(server.Ask(ctx, "ping", nil)).To(BeResult())
-		})
+		},
+	)
 }
 
 // goOn ends the handshake.

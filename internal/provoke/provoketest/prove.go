@@ -42,13 +42,23 @@ func Prove(t *testing.T, name string, to scripted.Target, revisions ...string) {
 			if tool.Needs != "" && !protocol.Has(revision, tool.Needs) {
 				continue
 			}
-			index := slices.IndexFunc(listed[revision], func(one map[string]any) bool { return one["name"] == tool.Tool })
+			index := slices.IndexFunc(
+				listed[revision],
+				func(one map[string]any) bool { return one["name"] == tool.Tool },
+			)
 			if index < 0 {
 				continue
 			}
 			seen = true
 			if wrong := mismatch(t, listed[revision][index]["inputSchema"], tool.Call()["arguments"]); wrong != "" {
-				t.Errorf("%s.yaml:%d: at %s, the inputSchema of %s does not allow the arguments: %s", name, tool.Line, revision, tool.Tool, wrong)
+				t.Errorf(
+					"%s.yaml:%d: at %s, the inputSchema of %s does not allow the arguments: %s",
+					name,
+					tool.Line,
+					revision,
+					tool.Tool,
+					wrong,
+				)
 			}
 		}
 		if !seen {

@@ -70,12 +70,22 @@ func JudgeBy(conversation *rules.Conversation, reporter *rules.Reporter, all []p
 // by rules of their own, because a page of the specification has a sentence
 // about them.
 var claims = map[string]*regexp.Regexp{
-	"tools/call":                      regexp.MustCompile(`^/result/content/\d+/(?:data|uri|` + embedded + `|` + annotated + `)$`),
-	"tasks/result":                    regexp.MustCompile(`^/result/content/\d+/(?:data|uri|` + embedded + `|` + annotated + `)$`),
-	"prompts/get":                     regexp.MustCompile(`^/result/messages/\d+/content/(?:data|uri|resource|` + embedded + `|` + annotated + `)$`),
-	"resources/read":                  regexp.MustCompile(`^/result/contents/\d+/(?:uri|blob)$`),
-	"resources/list":                  regexp.MustCompile(`^/result/(?:nextCursor|resources/\d+/(?:uri|` + annotated + `))$`),
-	"resources/templates/list":        regexp.MustCompile(`^/result/(?:nextCursor|resourceTemplates/\d+/(?:uriTemplate|` + annotated + `))$`),
+	"tools/call": regexp.MustCompile(
+		`^/result/content/\d+/(?:data|uri|` + embedded + `|` + annotated + `)$`,
+	),
+	"tasks/result": regexp.MustCompile(
+		`^/result/content/\d+/(?:data|uri|` + embedded + `|` + annotated + `)$`,
+	),
+	"prompts/get": regexp.MustCompile(
+		`^/result/messages/\d+/content/(?:data|uri|resource|` + embedded + `|` + annotated + `)$`,
+	),
+	"resources/read": regexp.MustCompile(`^/result/contents/\d+/(?:uri|blob)$`),
+	"resources/list": regexp.MustCompile(
+		`^/result/(?:nextCursor|resources/\d+/(?:uri|` + annotated + `))$`,
+	),
+	"resources/templates/list": regexp.MustCompile(
+		`^/result/(?:nextCursor|resourceTemplates/\d+/(?:uriTemplate|` + annotated + `))$`,
+	),
 	"tools/list":                      regexp.MustCompile(`^/result/nextCursor$`),
 	"prompts/list":                    regexp.MustCompile(`^/result/nextCursor$`),
 	"completion/complete":             regexp.MustCompile(`^/result/completion/values$`),
@@ -96,11 +106,14 @@ const (
 // about the schema leaves such places out: one cause is one failure.
 func Claimed(method, pointer string) bool {
 	places, some := claims[method]
-	return some && places.MatchString(pointer) || pointer == ProgressPlace || pointer == ResultTypePlace || inputClaims.MatchString(pointer)
+	return some && places.MatchString(pointer) || pointer == ProgressPlace || pointer == ResultTypePlace ||
+		inputClaims.MatchString(pointer)
 }
 
 // inputClaims are such places in an input response, whatever the request that has it.
-var inputClaims = regexp.MustCompile(`^/params/inputResponses/[^/]+/(?:roots/\d+/uri|content(?:/\d+)?/` + annotated + `)$`)
+var inputClaims = regexp.MustCompile(
+	`^/params/inputResponses/[^/]+/(?:roots/\d+/uri|content(?:/\d+)?/` + annotated + `)$`,
+)
 
 // ProgressPlace is where a request asks for progress.
 const ProgressPlace = "/params/_meta/progressToken"

@@ -24,17 +24,21 @@ var memberClaims = map[string]*regexp.Regexp{
 	"notifications/tasks/status": WholeParams,
 	"subscriptions/listen":       regexp.MustCompile(`^/result/_meta(?:/io\.modelcontextprotocol~1subscriptionId)?$`),
 	"sampling/createMessage":     regexp.MustCompile(SamplingPriorities.String() + `|` + SamplingContent.String()),
-	"elicitation/create":         regexp.MustCompile(`^/params/(?:message|mode|url|elicitationId|requestedSchema(?:/.*)?)$`),
+	"elicitation/create": regexp.MustCompile(
+		`^/params/(?:message|mode|url|elicitationId|requestedSchema(?:/.*)?)$`,
+	),
 }
 
 // Places that the rules of a page judge by the schema themselves; see JudgeMembers.
 var (
-	ToolTaskSupport      = regexp.MustCompile(`^/result/tools/\d+/execution/taskSupport$`)
-	createdTask          = regexp.MustCompile(`^/result/task/(?:taskId|createdAt|lastUpdatedAt)$`)
-	WholeParams          = regexp.MustCompile(`^/params(?:/.*)?$`)
-	SamplingPriorities   = regexp.MustCompile(`^/params/modelPreferences/(?:cost|speed|intelligence)Priority$`)
-	SamplingContent      = regexp.MustCompile(`^/params/messages/\d+/content(?:/.*)?$`)
-	promptMembers        = regexp.MustCompile(`^/result/messages/\d+/content/(?:data|mimeType|resource/(?:uri|mimeType))$`)
+	ToolTaskSupport    = regexp.MustCompile(`^/result/tools/\d+/execution/taskSupport$`)
+	createdTask        = regexp.MustCompile(`^/result/task/(?:taskId|createdAt|lastUpdatedAt)$`)
+	WholeParams        = regexp.MustCompile(`^/params(?:/.*)?$`)
+	SamplingPriorities = regexp.MustCompile(`^/params/modelPreferences/(?:cost|speed|intelligence)Priority$`)
+	SamplingContent    = regexp.MustCompile(`^/params/messages/\d+/content(?:/.*)?$`)
+	promptMembers      = regexp.MustCompile(
+		`^/result/messages/\d+/content/(?:data|mimeType|resource/(?:uri|mimeType))$`,
+	)
 	requiredElicitations = regexp.MustCompile(`^/error/data(?:/.*)?$`)
 )
 
@@ -60,7 +64,11 @@ var missingMember = regexp.MustCompile(`^member "([^"]+)"`)
 // JudgeMembers judges a part of a message by its definition in the schema, as
 // far as a rule is about it: members at the places.
 func JudgeMembers(
-	conversation *rules.Conversation, reporter *rules.Reporter, part places.Found, definition string, places *regexp.Regexp,
+	conversation *rules.Conversation,
+	reporter *rules.Reporter,
+	part places.Found,
+	definition string,
+	places *regexp.Regexp,
 ) {
 	if conversation.Schema == nil {
 		return

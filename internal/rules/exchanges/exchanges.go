@@ -285,6 +285,7 @@ func (e *Exchange) AnsweredIn(family []*Exchange) bool {
 // the answer.
 func (e *Exchange) Overtaken(all []*Exchange) bool {
 	return slices.ContainsFunc(all, func(other *Exchange) bool {
-		return other.Method == http.MethodDelete && other.Session() == e.Session() && other.Request.Sequence < e.Head.Sequence
+		return other.Method == http.MethodDelete && other.Session() == e.Session() &&
+			other.Request.Sequence < e.Head.Sequence
 	})
 }

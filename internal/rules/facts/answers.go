@@ -53,7 +53,15 @@ func responsesGiven(conversation *rules.Conversation) []Answer {
 			continue
 		}
 		if request != nil && InputCapabilities[request.Method] != "" {
-			all = append(all, Answer{places.Found{Place: places.ResultOf(said), Said: said}, request.Method, request.ParamsObject(), conversation.ClientCapabilities})
+			all = append(
+				all,
+				Answer{
+					places.Found{Place: places.ResultOf(said), Said: said},
+					request.Method,
+					request.ParamsObject(),
+					conversation.ClientCapabilities,
+				},
+			)
 		}
 	}
 	return all
@@ -101,7 +109,10 @@ func inputsOf(conversation *rules.Conversation, said *rules.Message, asked any) 
 		method, _ := request.Member("method")
 		params, _ := request.Member("params")
 		if InputCapabilities[method.Text()] != "" {
-			where := places.Found{Place: places.Place{Pointer: responses.Pointer + jsonrpc.Pointer(key), Value: response}, Said: said}
+			where := places.Found{
+				Place: places.Place{Pointer: responses.Pointer + jsonrpc.Pointer(key), Value: response},
+				Said:  said,
+			}
 			all = append(all, Answer{where, method.Text(), params.Object(), conversation.ClientDeclared(said)})
 		}
 	}

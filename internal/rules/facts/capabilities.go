@@ -11,13 +11,15 @@ import (
 // Probes tells whether a client asks for the other era, which needs no handshake.
 func Probes(said *rules.Message) bool {
 	revision, named := RevisionOf(said)
-	return rules.IsRequest(said) && (said.Method == "server/discover" || named && protocol.Has(revision, protocol.PerRequestMeta))
+	return rules.IsRequest(said) &&
+		(said.Method == "server/discover" || named && protocol.Has(revision, protocol.PerRequestMeta))
 }
 
 // HandshakeOf returns the successful answer to initialize, or nil.
 func HandshakeOf(conversation *rules.Conversation) *rules.Message {
 	for _, said := range conversation.Messages {
-		if rules.IsResponse(said) && said.Request != nil && said.Request.Method == "initialize" && said.ResultObject() != nil {
+		if rules.IsResponse(said) && said.Request != nil && said.Request.Method == "initialize" &&
+			said.ResultObject() != nil {
 			return said
 		}
 	}
@@ -39,7 +41,13 @@ func Declarations(conversation *rules.Conversation) []places.Found {
 	for _, said := range conversation.ByTarget() {
 		meta, _ := places.ParamsOf(said).Member("_meta")
 		if declared, there := meta.Object()[mcp.MetaCapabilities]; there && rules.IsRequest(said) {
-			all = append(all, places.Found{Place: places.Place{Pointer: meta.Pointer + jsonrpc.Pointer(mcp.MetaCapabilities), Value: declared}, Said: said})
+			all = append(
+				all,
+				places.Found{
+					Place: places.Place{Pointer: meta.Pointer + jsonrpc.Pointer(mcp.MetaCapabilities), Value: declared},
+					Said:  said,
+				},
+			)
 		}
 	}
 	return all

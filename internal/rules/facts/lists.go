@@ -67,7 +67,14 @@ func InventedCursors(lists ...string) rules.Judge {
 				}
 				reporter.Observe()
 				if !given[cursor{said.Method, text}] {
-					reporter.Violation(said, rules.Mismatch{Wanted: "a cursor that the list gave", Found: rules.Show(text), Where: "/params/cursor"})
+					reporter.Violation(
+						said,
+						rules.Mismatch{
+							Wanted: "a cursor that the list gave",
+							Found:  rules.Show(text),
+							Where:  "/params/cursor",
+						},
+					)
 				}
 			}
 		}

@@ -41,7 +41,8 @@ func readRetries(conversation *rules.Conversation) []Retry {
 		}
 		var asked *rules.Message
 		for _, result := range slices.Backward(conversation.Messages[:said.Index]) {
-			if open[result] && sameRequest(result.Request, said) && (asked == nil || !fits(asked, said) && fits(result, said)) {
+			if open[result] && sameRequest(result.Request, said) &&
+				(asked == nil || !fits(asked, said) && fits(result, said)) {
 				asked = result
 			}
 		}

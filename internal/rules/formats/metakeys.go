@@ -47,7 +47,8 @@ func NameIsEnclosed(key string) bool {
 }
 
 func isAlphanumeric(character byte) bool {
-	return 'a' <= character && character <= 'z' || 'A' <= character && character <= 'Z' || '0' <= character && character <= '9'
+	return 'a' <= character && character <= 'z' || 'A' <= character && character <= 'Z' ||
+		'0' <= character && character <= '9'
 }
 
 var plainName = regexp.MustCompile(`^[A-Za-z0-9._-]*$`)

@@ -49,7 +49,13 @@ func ObjectsIn(line *rules.Message) int {
 func EveryWhole(concerned func(*rules.Message) bool, wrong func(*rules.Message) rules.Mismatch) rules.Judge {
 	return func(conversation *rules.Conversation, reporter *rules.Reporter) {
 		stray := strayLines(conversation)
-		rules.Every(func(said *rules.Message) bool { return !stray[said] && concerned(said) }, wrong)(conversation, reporter)
+		rules.Every(
+			func(said *rules.Message) bool { return !stray[said] && concerned(said) },
+			wrong,
+		)(
+			conversation,
+			reporter,
+		)
 	}
 }
 
@@ -86,10 +92,13 @@ func MeantAsMessage(said *rules.Message) bool {
 	if said.Object == nil {
 		return LooksLikeJSON(said)
 	}
-	return slices.ContainsFunc([]string{"jsonrpc", "id", "method", "params", "result", "error"}, func(name string) bool {
-		_, there := said.Object[name]
-		return there
-	})
+	return slices.ContainsFunc(
+		[]string{"jsonrpc", "id", "method", "params", "result", "error"},
+		func(name string) bool {
+			_, there := said.Object[name]
+			return there
+		},
+	)
 }
 
 const (

@@ -25,7 +25,8 @@ func StatelessPosts(conversation *rules.Conversation) []*exchanges.Exchange {
 	spoken := facts.Negotiations(conversation)
 	var kept []*exchanges.Exchange
 	for _, one := range exchanges.Of(conversation) {
-		if one.Method == http.MethodPost && one.Sent != nil && rules.IsCall(one.Sent) && one.Sent.Method != "initialize" &&
+		if one.Method == http.MethodPost && one.Sent != nil && rules.IsCall(one.Sent) &&
+			one.Sent.Method != "initialize" &&
 			protocol.Has(spoken[one.Sent.Index], protocol.MirroredHeaders) {
 			kept = append(kept, one)
 		}
@@ -147,7 +148,8 @@ func annotatesWell(tool places.Place) bool {
 	taken := map[string]bool{}
 	for _, one := range AnnotationsOf(tool) {
 		name := strings.ToLower(one.Text())
-		if !IsToken(one.Text()) || taken[name] || !MayBeHeader(one.Schema["type"]) || !one.Reachable() || one.Barred() != "" {
+		if !IsToken(one.Text()) || taken[name] || !MayBeHeader(one.Schema["type"]) || !one.Reachable() ||
+			one.Barred() != "" {
 			return false
 		}
 		taken[name] = true
@@ -228,7 +230,10 @@ func Every(kind Kind, flaws ...Flaw) rules.Judge {
 				if one.flaw() == flaw {
 					reporter.ViolationAt(one.In.Request, rules.Mismatch{
 						Wanted: transport.HeaderValue(one.text) + ", as the body has " + rules.Show(one.Value),
-						Found:  exchanges.HeaderShown(one.Given()) + " in " + one.In.Name(), Where: "header " + one.Header,
+						Found: exchanges.HeaderShown(
+							one.Given(),
+						) + " in " + one.In.Name(),
+						Where: "header " + one.Header,
 					})
 				}
 			}

@@ -22,7 +22,10 @@ func JudgeText(
 			}
 			reporter.Observe()
 			if !holds(text) {
-				reporter.Violation(one.Said, rules.Mismatch{Wanted: wanted, Found: rules.Show(text), Where: one.Pointer})
+				reporter.Violation(
+					one.Said,
+					rules.Mismatch{Wanted: wanted, Found: rules.Show(text), Where: one.Pointer},
+				)
 			}
 		}
 	}

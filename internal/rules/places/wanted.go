@@ -11,7 +11,11 @@ func WantedText(object Place, name string) rules.Mismatch {
 	if member, _ := object.Member(name); isText(member.Value) {
 		return rules.Mismatch{}
 	}
-	return rules.Mismatch{Wanted: fmt.Sprintf("a member %q that is a string", name), Found: rules.ShowMember(object.Object(), name), Where: object.Pointer}
+	return rules.Mismatch{
+		Wanted: fmt.Sprintf("a member %q that is a string", name),
+		Found:  rules.ShowMember(object.Object(), name),
+		Where:  object.Pointer,
+	}
 }
 
 func isText(value any) bool {
@@ -24,5 +28,9 @@ func WantedObject(object Place, name string) rules.Mismatch {
 	if member, _ := object.Member(name); member.Object() != nil {
 		return rules.Mismatch{}
 	}
-	return rules.Mismatch{Wanted: fmt.Sprintf("a member %q that is an object", name), Found: rules.ShowMember(object.Object(), name), Where: object.Pointer}
+	return rules.Mismatch{
+		Wanted: fmt.Sprintf("a member %q that is an object", name),
+		Found:  rules.ShowMember(object.Object(), name),
+		Where:  object.Pointer,
+	}
 }

@@ -57,7 +57,9 @@ func CarryFor(t *testing.T, leg rules.Leg, script string) *rules.Conversation {
 		case "c":
 			event.Kind, event.From, event.Raw = transcript.Message, protocol.Client, []byte(rest)
 		case "c!":
-			event.Kind, event.From, event.Raw, event.Deliberate = transcript.Message, protocol.Client, []byte(rest), "a test"
+			event.Kind, event.From, event.Raw, event.Deliberate = transcript.Message, protocol.Client, []byte(
+				rest,
+			), "a test"
 		case "s":
 			event.Kind, event.Raw = transcript.Message, []byte(rest)
 		case "b":
@@ -120,8 +122,13 @@ func Post(stream, id string) string {
 
 // Call is a POST that calls a tool with a progress token.
 func Call(stream, id, token string) string {
-	return fmt.Sprintf("> %s POST\nc %s {\"jsonrpc\":\"2.0\",\"id\":%s,\"method\":\"tools/call\",\"params\":{\"name\":\"n\",\"_meta\":{\"progressToken\":%q}}}\n",
-		stream, stream, id, token)
+	return fmt.Sprintf(
+		"> %s POST\nc %s {\"jsonrpc\":\"2.0\",\"id\":%s,\"method\":\"tools/call\",\"params\":{\"name\":\"n\",\"_meta\":{\"progressToken\":%q}}}\n",
+		stream,
+		stream,
+		id,
+		token,
+	)
 }
 
 // Get opens a stream by GET.

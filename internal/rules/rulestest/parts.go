@@ -86,7 +86,9 @@ const Everything = `{"roots":{},"sampling":{},"elicitation":{"form":{},"url":{}}
 
 // AsksOnce is a call of a tool of a client with capabilities, and the result.
 func AsksOnce(capabilities, result string) string {
-	return `c {"jsonrpc":"2.0","id":2,"method":"tools/call","params":{"name":"n","arguments":{},` + Meta(capabilities) + `}}` + "\n" +
+	return `c {"jsonrpc":"2.0","id":2,"method":"tools/call","params":{"name":"n","arguments":{},` + Meta(
+		capabilities,
+	) + `}}` + "\n" +
 		`s {"jsonrpc":"2.0","id":2,"result":` + result + "}\n"
 }
 
@@ -100,7 +102,9 @@ const WhoAreYou = `"who":{"method":"elicitation/create","params":{"message":"Who
 
 // Listens opens a subscription.
 func Listens(id, filter string) string {
-	return `c {"jsonrpc":"2.0","id":` + id + `,"method":"subscriptions/listen","params":{"notifications":` + filter + `,` + Meta(Everything) + `}}` + "\n"
+	return `c {"jsonrpc":"2.0","id":` + id + `,"method":"subscriptions/listen","params":{"notifications":` + filter + `,` + Meta(
+		Everything,
+	) + `}}` + "\n"
 }
 
 // Told is a notification on a subscription.
@@ -128,7 +132,9 @@ func Streamed(stream, script string) string {
 	for line := range strings.Lines(script) {
 		line = strings.TrimSpace(line)
 		if said, byClient := strings.CutPrefix(line, "c "); byClient {
-			text.WriteString("> " + stream + " POST\nc " + stream + " " + said + "\n< " + stream + " 200 Content-Type:text/event-stream\n")
+			text.WriteString(
+				"> " + stream + " POST\nc " + stream + " " + said + "\n< " + stream + " 200 Content-Type:text/event-stream\n",
+			)
 		} else if said, byServer := strings.CutPrefix(line, "s "); byServer {
 			text.WriteString("e " + stream + " " + said + "\n")
 		}
@@ -172,8 +178,14 @@ func AsksWith(capabilities, id, method, params string) string {
 	if params != "" {
 		params = "," + params
 	}
-	return fmt.Sprintf(`c {"jsonrpc":"2.0","id":%s,"method":%q,"params":{"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28",`+
-		`"io.modelcontextprotocol/clientCapabilities":%s}%s}}`, id, method, capabilities, params) + "\n"
+	return fmt.Sprintf(
+		`c {"jsonrpc":"2.0","id":%s,"method":%q,"params":{"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28",`+
+			`"io.modelcontextprotocol/clientCapabilities":%s}%s}}`,
+		id,
+		method,
+		capabilities,
+		params,
+	) + "\n"
 }
 
 // AsksPlain is a request of a client without capabilities.
@@ -181,7 +193,11 @@ func AsksPlain(id, method, params string) string { return AsksWith("{}", id, met
 
 // Gives is a result with all that a good one has, less its closing brace.
 func Gives(id, more string) string {
-	return fmt.Sprintf(`s {"jsonrpc":"2.0","id":%s,"result":{"_meta":{"io.modelcontextprotocol/serverInfo":{"name":"s","version":"1"}}%s}}`, id, more) + "\n"
+	return fmt.Sprintf(
+		`s {"jsonrpc":"2.0","id":%s,"result":{"_meta":{"io.modelcontextprotocol/serverInfo":{"name":"s","version":"1"}}%s}}`,
+		id,
+		more,
+	) + "\n"
 }
 
 // Final is the type of a result that is complete, Hinted adds the hints for caches.
@@ -200,7 +216,14 @@ func Refuses(id, code, data string) string {
 
 // Discovers is how a server with capabilities answers server/discover.
 func Discovers(capabilities string) string {
-	return AsksPlain("0", "server/discover", "") + Gives("0", Hinted+`,"supportedVersions":["2026-07-28"],"capabilities":`+capabilities)
+	return AsksPlain(
+		"0",
+		"server/discover",
+		"",
+	) + Gives(
+		"0",
+		Hinted+`,"supportedVersions":["2026-07-28"],"capabilities":`+capabilities,
+	)
 }
 
 // WithTasks are capabilities with the tasks extension.

@@ -34,8 +34,13 @@ func Talk(revision string, lines ...string) *rules.Conversation {
 			transport, stream = protocol.HTTP, line[:at]
 		}
 		events = append(events, transcript.Event{
-			Sequence: i, Kind: transcript.Message, From: from, Stream: stream,
-			Raw: []byte(strings.ReplaceAll(line[at+1:], `"protocolVersion":"2025-11-25"`, `"protocolVersion":"`+negotiated+`"`)),
+			Sequence: i,
+			Kind:     transcript.Message,
+			From:     from,
+			Stream:   stream,
+			Raw: []byte(
+				strings.ReplaceAll(line[at+1:], `"protocolVersion":"2025-11-25"`, `"protocolVersion":"`+negotiated+`"`),
+			),
 		})
 	}
 	leg := rules.Leg{Role: protocol.ServerRole, Revision: revision, Transport: transport}

@@ -28,7 +28,9 @@ func JudgeSharedIDs(announced []places.Found, reporter *rules.Reporter) {
 		}
 		if first := given[id]; first != nil && first.Request != task.Said.Request {
 			reporter.Violation(task.Said, rules.Mismatch{
-				Wanted: "an id that no other task has", Found: rules.Show(id) + " again", Where: task.Pointer + "/taskId",
+				Wanted: "an id that no other task has",
+				Found:  rules.Show(id) + " again",
+				Where:  task.Pointer + "/taskId",
 			})
 		}
 		given[id] = task.Said
@@ -52,7 +54,12 @@ func JudgeGuessableIDs(conversation *rules.Conversation, announced []places.Foun
 		case entropyAtMost(id) < leastEntropy:
 			reporter.Violation(task.Said, rules.Mismatch{
 				Wanted: fmt.Sprintf("a random id of %d bits at the very least", leastEntropy),
-				Found:  fmt.Sprintf("%s, which has no more than %.0f", rules.Show(id), entropyAtMost(id)), Where: task.Pointer + "/taskId",
+				Found: fmt.Sprintf(
+					"%s, which has no more than %.0f",
+					rules.Show(id),
+					entropyAtMost(id),
+				),
+				Where: task.Pointer + "/taskId",
 			})
 		case follows(last, id):
 			reporter.Violation(task.Said, rules.Mismatch{
@@ -166,7 +173,9 @@ func UnexplainedFailures(conversation *rules.Conversation, reporter *rules.Repor
 		reporter.Observe()
 		if message, _ := result.Member("statusMessage"); strings.TrimSpace(message.Text()) == "" {
 			reporter.Violation(said, rules.Mismatch{
-				Wanted: "a statusMessage that says why", Found: rules.ShowMember(result.Object(), "statusMessage"), Where: message.Pointer,
+				Wanted: "a statusMessage that says why",
+				Found:  rules.ShowMember(result.Object(), "statusMessage"),
+				Where:  message.Pointer,
 			})
 		}
 	}

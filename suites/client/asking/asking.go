@@ -36,8 +36,10 @@ func Provoke(ctx context.Context, server *conform.Server, kind, method string) *
 	reply := server.Needed(call, received, err)
 	asked := server.ServerRequests(mark, method)
 	if len(asked) == 0 {
-		conform.Inconclusive(fmt.Sprintf("the tool %s ended without %s: %s", provocation.Tool, method, reply.Describe()),
-			"name a tool that asks under provocations."+kind+" in mcpconform.yaml")
+		conform.Inconclusive(
+			fmt.Sprintf("the tool %s ended without %s: %s", provocation.Tool, method, reply.Describe()),
+			"name a tool that asks under provocations."+kind+" in mcpconform.yaml",
+		)
 	}
 	return &ServerRequest{ServerRequest: asked[0], server: server, call: call, mark: mark}
 }
@@ -109,8 +111,10 @@ const Marker = "mcpconform-wrong-4711"
 func NeedSuccess(ctx context.Context, server *conform.Server, kind string) {
 	provocation := conform.Provoking(kind)
 	if reply := server.NeedReply(ctx, "tools/call", provocation.Call()); !Succeeded(reply) {
-		conform.Inconclusive("the tool "+provocation.Tool+" does not succeed for a client that gives what it asks for: "+reply.Describe(),
-			"name one that does under provocations."+kind+" in mcpconform.yaml")
+		conform.Inconclusive(
+			"the tool "+provocation.Tool+" does not succeed for a client that gives what it asks for: "+reply.Describe(),
+			"name one that does under provocations."+kind+" in mcpconform.yaml",
+		)
 	}
 }
 

@@ -47,7 +47,8 @@ func On(requests []conform.AnsweredRequest, deliberate string) []conform.Answere
 
 // Undeclared is a client that is asked for everything that it has not declared.
 var Undeclared = &scenario.Scenario{
-	Name: "undeclared-questions", Says: "During a call the server asks for roots, for sampling and for a form, which the client has not declared.",
+	Name:  "undeclared-questions",
+	Says:  "During a call the server asks for roots, for sampling and for a form, which the client has not declared.",
 	Until: "2025-11-25",
 	Steps: scenario.Steps{
 		scenario.ToConnect(), scenario.ToList("tools"), scenario.ToCall(scripted.AddNumbers, Numbers),
@@ -58,12 +59,17 @@ var Undeclared = &scenario.Scenario{
 		DuringCalls(server,
 			scripted.ServerRequest{Method: "roots/list", Deliberate: reason},
 			scripted.ServerRequest{Method: "sampling/createMessage", Deliberate: reason, Params: conform.Object{
-				"messages":  []any{conform.Object{"role": "user", "content": conform.Object{"type": "text", "text": "Say hello."}}},
+				"messages": []any{
+					conform.Object{"role": "user", "content": conform.Object{"type": "text", "text": "Say hello."}},
+				},
 				"maxTokens": 100,
 			}},
 			scripted.ServerRequest{Method: "elicitation/create", Deliberate: reason, Params: conform.Object{
-				"message":         "Who are you?",
-				"requestedSchema": conform.Object{"type": "object", "properties": conform.Object{"name": conform.Object{"type": "string"}}},
+				"message": "Who are you?",
+				"requestedSchema": conform.Object{
+					"type":       "object",
+					"properties": conform.Object{"name": conform.Object{"type": "string"}},
+				},
 			}},
 		)
 	},
@@ -81,26 +87,45 @@ const greeting = "Are you there?"
 
 // Declared is a client that is asked for everything that it declares.
 var Declared = &scenario.Scenario{
-	Name: "declared-questions", Says: "During calls the server asks for sampling, for a form and for roots, all of which the client is told to declare and to answer.",
+	Name:  "declared-questions",
+	Says:  "During calls the server asks for sampling, for a form and for roots, all of which the client is told to declare and to answer.",
 	Until: "2025-11-25",
 	Steps: scenario.Steps{
 		scenario.ToAnswer("sampling/createMessage", conform.Object{
-			"role": "assistant", "content": conform.Object{"type": "text", "text": "I am."}, "model": "a-model", "stopReason": "endTurn",
+			"role":       "assistant",
+			"content":    conform.Object{"type": "text", "text": "I am."},
+			"model":      "a-model",
+			"stopReason": "endTurn",
 		}),
-		scenario.ToAnswer("elicitation/create", conform.Object{"action": "accept", "content": conform.Object{"there": true}}),
-		scenario.ToAnswer("roots/list", conform.Object{"roots": []any{conform.Object{"uri": "file:///home/user/project"}}}),
-		scenario.ToConnect(), scenario.ToList("tools"),
-		scenario.ToCall(SamplingTool, nil), scenario.ToCall(ElicitationTool, nil), scenario.ToCall(RootsTool, nil),
-		scenario.ToList("tools"), scenario.ToClose(),
+		scenario.ToAnswer(
+			"elicitation/create",
+			conform.Object{"action": "accept", "content": conform.Object{"there": true}},
+		),
+		scenario.ToAnswer(
+			"roots/list",
+			conform.Object{"roots": []any{conform.Object{"uri": "file:///home/user/project"}}},
+		),
+		scenario.ToConnect(),
+		scenario.ToList("tools"),
+		scenario.ToCall(SamplingTool, nil),
+		scenario.ToCall(ElicitationTool, nil),
+		scenario.ToCall(RootsTool, nil),
+		scenario.ToList("tools"),
+		scenario.ToClose(),
 	},
 	Server: func(server *scripted.Server) {
 		Tool(server, SamplingTool, scripted.ServerRequest{Method: "sampling/createMessage", Params: conform.Object{
-			"messages":  []any{conform.Object{"role": "user", "content": conform.Object{"type": "text", "text": greeting}}},
+			"messages": []any{
+				conform.Object{"role": "user", "content": conform.Object{"type": "text", "text": greeting}},
+			},
 			"maxTokens": 100,
 		}})
 		Tool(server, ElicitationTool, scripted.ServerRequest{Method: "elicitation/create", Params: conform.Object{
-			"message":         greeting,
-			"requestedSchema": conform.Object{"type": "object", "properties": conform.Object{"there": conform.Object{"type": "boolean"}}},
+			"message": greeting,
+			"requestedSchema": conform.Object{
+				"type":       "object",
+				"properties": conform.Object{"there": conform.Object{"type": "boolean"}},
+			},
 		}})
 		Tool(server, RootsTool, scripted.ServerRequest{Method: "roots/list"})
 	},
@@ -108,7 +133,10 @@ var Declared = &scenario.Scenario{
 
 // NeedDeclared returns what came of a question of Declared, and the call during which it
 // was asked. Of a client that does not declare the capability nothing is shown.
-func NeedDeclared(client *conform.Client, tool, method, capability string) (call *rules.Message, request conform.AnsweredRequest) {
+func NeedDeclared(
+	client *conform.Client,
+	tool, method, capability string,
+) (call *rules.Message, request conform.AnsweredRequest) {
 	call = client.NeedCalls(tool)[0]
 	if !client.Declares(capability) {
 		client.NeverBut("the client does not declare "+capability, method)
@@ -123,14 +151,16 @@ func JudgeFulfilment(client *conform.Client, call *rules.Message, request confor
 	case conform.Observed(request.Answered()):
 	case request.Refused && request.Refusal.Code == jsonrpc.MethodNotFound:
 		client.Blame(request.Answer, rules.Mismatch{
-			Wanted: "an answer to " + request.Method + ", whose capability the client declares", Found: request.Describe(),
+			Wanted: "an answer to " + request.Method + ", whose capability the client declares",
+			Found:  request.Describe(),
 		})
 	case request.Refused:
 		client.NeverBut("the client refused "+request.Method, request.Method)
 	default:
 		client.NeedGoingOn(conform.AnswerTo(call)) // which came when the server had waited for the answer
 		client.Missing(request.Message, rules.Mismatch{
-			Wanted: "an answer to " + request.Method + ", whose capability the client declares", Found: "none, though the client goes on",
+			Wanted: "an answer to " + request.Method + ", whose capability the client declares",
+			Found:  "none, though the client goes on",
 		})
 	}
 }
@@ -152,11 +182,18 @@ func NeedUndeclared(client *conform.Client, method, capability string) conform.A
 // Abstained observes that the client gave nothing to what it has not declared, though it
 // gives that where it has: to a question of Declared by the same method.
 func Abstained(ctx context.Context, client *conform.Client, request conform.AnsweredRequest) {
-	if declared := conform.Beside(ctx, Declared); declared != nil && slices.ContainsFunc(declared.ServerRequests(request.Method), conform.AnsweredRequest.Answered) {
+	if declared := conform.Beside(
+		ctx,
+		Declared,
+	); declared != nil &&
+		slices.ContainsFunc(declared.ServerRequests(request.Method), conform.AnsweredRequest.Answered) {
 		client.Judging(request.Answer)
 		return
 	}
-	client.NeverBut("nothing shows that the client would answer "+request.Method+" if it had declared that", request.Method)
+	client.NeverBut(
+		"nothing shows that the client would answer "+request.Method+" if it had declared that",
+		request.Method,
+	)
 }
 
 // JudgeDeclaration judges that the client has declared a capability of which it makes

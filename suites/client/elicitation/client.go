@@ -64,7 +64,13 @@ var suggestions = Object{"name": "John Doe", "age": 30, "score": 95.5, "status":
 
 // entered is what a user enters into the form.
 var entered = Object{
-	"name": "Ada", "mail": "ada@example.com", "born": "1990-12-10", "age": 36, "score": 1.5, "status": "inactive", "verified": false,
+	"name":     "Ada",
+	"mail":     "ada@example.com",
+	"born":     "1990-12-10",
+	"age":      36,
+	"score":    1.5,
+	"status":   "inactive",
+	"verified": false,
 }
 
 func accepting(content Object) Object { return Object{"action": "accept", "content": content} }
@@ -75,14 +81,30 @@ const defaults = "test_client_elicitation_defaults"
 // filled is a client whose user fills in forms, leaves them as they are, declines and
 // cancels them.
 var filled = &Scenario{
-	Name: "elicitation-forms", Says: "During calls the server asks for a form, which the user fills in, leaves as it is, declines and cancels.",
+	Name:     "elicitation-forms",
+	Says:     "During calls the server asks for a form, which the user fills in, leaves as it is, declines and cancels.",
 	Official: "elicitation-sep1034-client-defaults",
 	Steps: Steps{
-		ToAnswer(method, accepting(entered)), ToAnswer(method, accepting(Object{})), ToAnswer(method, accepting(entered)),
-		ToAnswer(method, Object{"action": "decline"}), ToAnswer(method, Object{"action": "cancel"}),
-		ToConnect(), ToList("tools"),
-		ToCall(defaults, nil), ToCall(defaults, nil), ToCall("ask_by_mode", nil), ToCall(defaults, nil), ToCall(defaults, nil),
-		ToList("prompts"), ToClose(),
+		ToAnswer(
+			method,
+			accepting(entered),
+		),
+		ToAnswer(method, accepting(Object{})),
+		ToAnswer(method, accepting(entered)),
+		ToAnswer(method, Object{"action": "decline"}),
+		ToAnswer(method, Object{"action": "cancel"}),
+		ToConnect(),
+		ToList("tools"),
+		ToCall(
+			defaults,
+			nil,
+		),
+		ToCall(defaults, nil),
+		ToCall("ask_by_mode", nil),
+		ToCall(defaults, nil),
+		ToCall(defaults, nil),
+		ToList("prompts"),
+		ToClose(),
 	},
 	Server: func(server *scripted.Server) {
 		asking.Tool(server, defaults, form(server.Revision(), ""))
@@ -91,18 +113,31 @@ var filled = &Scenario{
 }
 
 func forms() {
-	It("accepts no elicitation/create if it does not declare elicitation", Verifies("elicitation.capability.declared"), In(asking.Undeclared),
+	It(
+		"accepts no elicitation/create if it does not declare elicitation",
+		Verifies("elicitation.capability.declared"),
+		In(asking.Undeclared),
 		func(ctx SpecContext) {
 			client := RunScenario(ctx)
 
 			request := asking.NeedUndeclared(client, method, "elicitation")
 			if request.Result["action"] == "accept" {
-				client.Blame(request.Answer, Mismatch{Wanted: "no content, as the client does not declare elicitation", Found: request.Describe()})
+				client.Blame(
+					request.Answer,
+					Mismatch{
+						Wanted: "no content, as the client does not declare elicitation",
+						Found:  request.Describe(),
+					},
+				)
 			}
 			asking.Abstained(ctx, client, request)
-		})
+		},
+	)
 
-	It("implements elicitation/create if it declares elicitation", Verifies("elicitation.capability.mode"), In(asking.Declared),
+	It(
+		"implements elicitation/create if it declares elicitation",
+		Verifies("elicitation.capability.mode"),
+		In(asking.Declared),
 		func(ctx SpecContext) {
 			client := RunScenario(ctx)
 
@@ -112,13 +147,20 @@ func forms() {
 			case request.Answer == nil:
 				client.NeverBut("the client did not answer "+method, method)
 			case request.Refusal.Code == jsonrpc.MethodNotFound:
-				client.Blame(request.Answer, Mismatch{Wanted: "an answer in form mode, which the client declares", Found: request.Describe()})
+				client.Blame(
+					request.Answer,
+					Mismatch{Wanted: "an answer in form mode, which the client declares", Found: request.Describe()},
+				)
 			default:
 				client.NeverBut("the client refused "+method, method)
 			}
-		})
+		},
+	)
 
-	It("answers elicitation/create if it declares elicitation", Verifies("elicitation.capability.fulfilled"), In(asking.Declared),
+	It(
+		"answers elicitation/create if it declares elicitation",
+		Verifies("elicitation.capability.fulfilled"),
+		In(asking.Declared),
 		func(ctx SpecContext) {
 			client := RunScenario(ctx)
 
@@ -127,18 +169,27 @@ func forms() {
 				client.NeverBut("the client refused "+method, method) // which breaks a requirement of its own
 			}
 			asking.JudgeFulfilment(client, call, request)
-		})
+		},
+	)
 
-	It("declares elicitation in the request that returns accepted elicitation content", Verifies("elicitation.capability.declared"), In(filled), AtRevisionsWith(protocol.PerRequestMeta),
+	It(
+		"declares elicitation in the request that returns accepted elicitation content",
+		Verifies("elicitation.capability.declared"),
+		In(filled),
+		AtRevisionsWith(protocol.PerRequestMeta),
 		func(ctx SpecContext) {
 			client := RunScenario(ctx)
 
 			for _, request := range needAccepted(client) {
 				asking.JudgeDeclaration(client, request, "elicitation")
 			}
-		})
+		},
+	)
 
-	It("returns the required fields and a listed enum value in elicitation content", Verifies("elicitation.content.matches"), In(filled),
+	It(
+		"returns the required fields and a listed enum value in elicitation content",
+		Verifies("elicitation.content.matches"),
+		In(filled),
 		func(ctx SpecContext) {
 			client := RunScenario(ctx)
 
@@ -148,14 +199,29 @@ func forms() {
 				required, _ := asked["required"].([]any)
 				for _, name := range required {
 					if _, there := content[name.(string)]; !Observed(there) {
-						client.Blame(request.Answer, Mismatch{Wanted: "the member " + Show(name) + ", which the form requires", Found: Show(content), Where: request.Where + "/content"})
+						client.Blame(
+							request.Answer,
+							Mismatch{
+								Wanted: "the member " + Show(name) + ", which the form requires",
+								Found:  Show(content),
+								Where:  request.Where + "/content",
+							},
+						)
 					}
 				}
 				if status, there := content["status"]; Observed(there) && !slices.Contains(statuses, status) {
-					client.Blame(request.Answer, Mismatch{Wanted: "one of " + Show(statuses), Found: Show(status), Where: request.Where + "/content/status"})
+					client.Blame(
+						request.Answer,
+						Mismatch{
+							Wanted: "one of " + Show(statuses),
+							Found:  Show(status),
+							Where:  request.Where + "/content/status",
+						},
+					)
 				}
 			}
-		})
+		},
+	)
 
 	It("treats elicitation/create without mode as form mode", Verifies("elicitation.mode.default"), In(filled),
 		func(ctx SpecContext) {
@@ -168,7 +234,8 @@ func forms() {
 			for _, request := range client.ServerRequests(method) {
 				if withoutMode(request) && !request.Answered() {
 					client.Missing(request.Message, Mismatch{
-						Wanted: "an answer, as there is one to the same form with the mode named", Found: request.Describe(),
+						Wanted: "an answer, as there is one to the same form with the mode named",
+						Found:  request.Describe(),
 					})
 				}
 			}
@@ -208,19 +275,36 @@ const notDeclared = "the client has declared form mode alone"
 
 // formsOnly is a client that shows forms, and opens no URLs.
 var formsOnly = &Scenario{
-	Name: "elicitation-mode-undeclared", Says: "The server asks for a form, and then sends the user to a URL, of a client that has declared form mode alone.",
-	Since: "2025-11-25", Until: "2025-11-25",
+	Name:  "elicitation-mode-undeclared",
+	Says:  "The server asks for a form, and then sends the user to a URL, of a client that has declared form mode alone.",
+	Since: "2025-11-25",
+	Until: "2025-11-25",
 	Steps: Steps{
-		ToAnswer(method, accepting(entered)).Declaring(Object{formMode: Object{}}), ToAnswer(method, Object{"action": "accept"}),
-		ToConnect(), ToList("tools"), ToCall(scripted.AddNumbers, asking.Numbers), ToList("prompts"), ToClose(),
+		ToAnswer(
+			method,
+			accepting(entered),
+		).Declaring(Object{formMode: Object{}}),
+		ToAnswer(method, Object{"action": "accept"}),
+		ToConnect(),
+		ToList("tools"),
+		ToCall(scripted.AddNumbers, asking.Numbers),
+		ToList("prompts"),
+		ToClose(),
 	},
 	Server: func(server *scripted.Server) {
-		asking.DuringCalls(server, form(server.Revision(), formMode), visit(server.Revision(), "https://example.com/visit", "visit-1", notDeclared))
+		asking.DuringCalls(
+			server,
+			form(server.Revision(), formMode),
+			visit(server.Revision(), "https://example.com/visit", "visit-1", notDeclared),
+		)
 	},
 }
 
 func modes() {
-	It("rejects URL elicitation with -32602 if it declares only elicitation.form", Verifies("elicitation.mode.refused"), In(formsOnly),
+	It(
+		"rejects URL elicitation with -32602 if it declares only elicitation.form",
+		Verifies("elicitation.mode.refused"),
+		In(formsOnly),
 		func(ctx SpecContext) {
 			client := RunScenario(ctx)
 
@@ -244,7 +328,8 @@ func modes() {
 					})
 				}
 			}
-		})
+		},
+	)
 }
 
 // Why announcements of a completion are to be ignored.
@@ -260,8 +345,16 @@ var visited = &Scenario{
 	Steps: Steps{
 		ToAnswer(method, Object{"action": "accept"}).Declaring(Object{formMode: Object{}, urlMode: Object{}}),
 		ToAnswer(method, Object{"action": "decline"}),
-		ToConnect(), ToList("tools"),
-		ToCall(scripted.AddNumbers, asking.Numbers), ToCall(scripted.AddNumbers, asking.Numbers), ToList("tools"), ToList("prompts"), ToClose(),
+		ToConnect(),
+		ToList("tools"),
+		ToCall(
+			scripted.AddNumbers,
+			asking.Numbers,
+		),
+		ToCall(scripted.AddNumbers, asking.Numbers),
+		ToList("tools"),
+		ToList("prompts"),
+		ToClose(),
 	},
 	Server: func(server *scripted.Server) {
 		address := server.Lure() + "/visit"
@@ -303,7 +396,10 @@ func visiting() {
 			}
 		})
 
-	It("ignores notifications/elicitation/complete for an unknown or completed elicitationId", Verifies("elicitation.completion.ignored"), In(visited),
+	It(
+		"ignores notifications/elicitation/complete for an unknown or completed elicitationId",
+		Verifies("elicitation.completion.ignored"),
+		In(visited),
 		func(ctx SpecContext) {
 			client := RunScenario(ctx)
 
@@ -314,9 +410,13 @@ func visiting() {
 			}
 			for _, said := range client.Sent() {
 				if said.Kind == jsonrpc.Response && said.Request == nil {
-					client.Blame(said, Mismatch{Wanted: "no response to a notification", Found: excerpt.Short(said.Raw)})
+					client.Blame(
+						said,
+						Mismatch{Wanted: "no response to a notification", Found: excerpt.Short(said.Raw)},
+					)
 				}
 			}
 			client.StaysUsable(ctx, announced[0], "the announcement of a completion that is none")
-		})
+		},
+	)
 }

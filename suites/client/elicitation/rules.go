@@ -136,7 +136,11 @@ func elicitations(conversation *rules.Conversation, ofMode func(rules.Ask) bool)
 
 // elicitationViolations are what the schema says against a request, with the
 // place of each as it is in a message of its own.
-func elicitationViolations(conversation *rules.Conversation, ask rules.Ask, judgeOne func(place string, mismatch rules.Mismatch)) {
+func elicitationViolations(
+	conversation *rules.Conversation,
+	ask rules.Ask,
+	judgeOne func(place string, mismatch rules.Mismatch),
+) {
 	if conversation.Schema == nil {
 		return
 	}
@@ -199,7 +203,11 @@ func undeclaredModes(conversation *rules.Conversation, reporter *rules.Reporter)
 		}
 		if !offered {
 			reporter.Violation(ask.Message, rules.Mismatch{
-				Wanted: "a mode that the client declared: " + rules.Show(declared), Found: mode, Where: ask.Where + "/mode",
+				Wanted: "a mode that the client declared: " + rules.Show(
+					declared,
+				),
+				Found: mode,
+				Where: ask.Where + "/mode",
 			})
 		}
 	}
@@ -236,8 +244,9 @@ func secretFields(conversation *rules.Conversation, reporter *rules.Reporter) {
 			for _, text := range []string{name, title.Text()} {
 				if isSecret(text) {
 					reporter.Violation(ask.Message, rules.Mismatch{
-						Wanted: "no field in a form whose name says that it asks for a secret (a guess)", Found: rules.Show(text),
-						Where: properties.Pointer + jsonrpc.Pointer(name),
+						Wanted: "no field in a form whose name says that it asks for a secret (a guess)",
+						Found:  rules.Show(text),
+						Where:  properties.Pointer + jsonrpc.Pointer(name),
 					})
 					break
 				}
@@ -248,13 +257,28 @@ func secretFields(conversation *rules.Conversation, reporter *rules.Reporter) {
 
 // secrets are what names of fields end with that cannot be mistaken, in words of their
 // own.
-var secrets = regexp.MustCompile(`(?:^| )(?:password|passwd|passphrase|api ?key|secret|secret key|private key|access key|(?:access|refresh|auth|authentication|bearer|api|security) token|(?:credit |debit )?card number|cvv|cvc)$`)
+var secrets = regexp.MustCompile(
+	`(?:^| )(?:password|passwd|passphrase|api ?key|secret|secret key|private key|access key|(?:access|refresh|auth|authentication|bearer|api|security) token|(?:credit |debit )?card number|cvv|cvc)$`,
+)
 
 // wordBorder is where a word of a name ends: apiKey, api_key and API key are the same.
 var wordBorder = regexp.MustCompile(`([a-z0-9])([A-Z])|[^\pL\pN]+`)
 
 // aboutSecrets are words beside which a secret is only spoken of.
-var aboutSecrets = []string{"hint", "about", "at", "for", "of", "with", "without", "no", "change", "reset", "forgot", "remember"}
+var aboutSecrets = []string{
+	"hint",
+	"about",
+	"at",
+	"for",
+	"of",
+	"with",
+	"without",
+	"no",
+	"change",
+	"reset",
+	"forgot",
+	"remember",
+}
 
 // mostWords is how many words the name of a field has; a sentence has more.
 const mostWords = 4
@@ -339,7 +363,10 @@ func everyURL(wrong func(address *url.URL, err error) (wanted, why string)) rule
 			}
 			reporter.Observe()
 			if wanted, why := wrong(url.Parse(text)); wanted != "" {
-				reporter.Violation(visit.Said, rules.Mismatch{Wanted: wanted, Found: rules.Show(text) + why, Where: member.Pointer})
+				reporter.Violation(
+					visit.Said,
+					rules.Mismatch{Wanted: wanted, Found: rules.Show(text) + why, Where: member.Pointer},
+				)
 			}
 		}
 	}
@@ -392,7 +419,9 @@ func sharedElicitationIDs(conversation *rules.Conversation, reporter *rules.Repo
 		}
 		if given[id] {
 			reporter.Violation(said, rules.Mismatch{
-				Wanted: "an id that no other elicitation has", Found: rules.Show(id) + " again", Where: "/params/elicitationId",
+				Wanted: "an id that no other elicitation has",
+				Found:  rules.Show(id) + " again",
+				Where:  "/params/elicitationId",
 			})
 		}
 		given[id] = true
@@ -422,7 +451,14 @@ func announcements(asked bool) rules.Judge {
 			}
 			reporter.Observe()
 			if !ids[id] {
-				reporter.Violation(said, rules.Mismatch{Wanted: wanted, Found: rules.ShowMember(said.ParamsObject(), "elicitationId"), Where: "/params/elicitationId"})
+				reporter.Violation(
+					said,
+					rules.Mismatch{
+						Wanted: wanted,
+						Found:  rules.ShowMember(said.ParamsObject(), "elicitationId"),
+						Where:  "/params/elicitationId",
+					},
+				)
 			}
 		}
 	}
@@ -451,7 +487,9 @@ func demandsNothing(conversation *rules.Conversation, reporter *rules.Reporter) 
 		list, _ := demands(said).Member("elicitations")
 		if all, isArray := list.Value.([]any); isArray && len(all) == 0 {
 			reporter.Violation(said, rules.Mismatch{
-				Wanted: "at least one elicitation that the request waits for", Found: "an empty list", Where: list.Pointer,
+				Wanted: "at least one elicitation that the request waits for",
+				Found:  "an empty list",
+				Where:  list.Pointer,
 			})
 		}
 	}
@@ -467,7 +505,10 @@ func judgeDemands(concerned *regexp.Regexp) rules.Judge {
 			reporter.Observe()
 			for _, violation := range conversation.Schema.ValidateError(claims.Mended(said.Object, true)) {
 				if concerned.MatchString(claims.MemberPlace("", violation)) {
-					reporter.Violation(said, rules.Mismatch{Wanted: violation.Expected, Found: violation.Found, Where: violation.Pointer})
+					reporter.Violation(
+						said,
+						rules.Mismatch{Wanted: violation.Expected, Found: violation.Found, Where: violation.Pointer},
+					)
 				}
 			}
 		}

@@ -62,14 +62,18 @@ func modelessClients(conversation *rules.Conversation, reporter *rules.Reporter)
 		}
 		reporter.Observe()
 		if !mcp.OffersMode(declared, "form") && !mcp.OffersMode(declared, "url") {
-			reporter.Violation(elicitation.Said, rules.Mismatch{Wanted: "form, url or both", Found: rules.Show(declared), Where: elicitation.Pointer})
+			reporter.Violation(
+				elicitation.Said,
+				rules.Mismatch{Wanted: "form, url or both", Found: rules.Show(declared), Where: elicitation.Pointer},
+			)
 		}
 	}
 }
 
 func modesTaken(conversation *rules.Conversation, reporter *rules.Reporter) {
 	for _, said := range conversation.ByTarget() {
-		if !rules.IsResponse(said) || said.Request == nil || said.Request.Method != elicitationMethod || tasks.OfRequest(said.Request) != "" ||
+		if !rules.IsResponse(said) || said.Request == nil || said.Request.Method != elicitationMethod ||
+			tasks.OfRequest(said.Request) != "" ||
 			!mcp.Declares(conversation.ClientCapabilities, "elicitation") {
 			continue
 		}
@@ -83,7 +87,10 @@ func modesTaken(conversation *rules.Conversation, reporter *rules.Reporter) {
 		if refusal, refused := said.Error(); !refused {
 			reporter.Violation(said, rules.Mismatch{Wanted: wanted, Found: excerpt.Short(said.Raw)})
 		} else if refusal.Code != jsonrpc.InvalidParams {
-			reporter.Violation(said, rules.Mismatch{Wanted: wanted, Found: strconv.FormatInt(refusal.Code, 10), Where: "/error/code"})
+			reporter.Violation(
+				said,
+				rules.Mismatch{Wanted: wanted, Found: strconv.FormatInt(refusal.Code, 10), Where: "/error/code"},
+			)
 		}
 	}
 }
@@ -113,7 +120,9 @@ func contentsGiven(conversation *rules.Conversation, reporter *rules.Reporter) {
 		reporter.Observe()
 		for _, violation := range violations {
 			reporter.Violation(one.Said, rules.Mismatch{
-				Wanted: "content that matches the requestedSchema: " + violation.Expected, Found: violation.Found, Where: content.Pointer + violation.Pointer,
+				Wanted: "content that matches the requestedSchema: " + violation.Expected,
+				Found:  violation.Found,
+				Where:  content.Pointer + violation.Pointer,
 			})
 		}
 	}
@@ -126,7 +135,10 @@ func contentsOfVisits(conversation *rules.Conversation, reporter *rules.Reporter
 		}
 		reporter.Observe()
 		if content, there := one.Member("content"); there {
-			reporter.Violation(one.Said, rules.Mismatch{Wanted: "no content", Found: rules.Show(content.Value), Where: content.Pointer})
+			reporter.Violation(
+				one.Said,
+				rules.Mismatch{Wanted: "no content", Found: rules.Show(content.Value), Where: content.Pointer},
+			)
 		}
 	}
 }

@@ -30,34 +30,49 @@ func ServerChecks() {
 }
 
 func requests() {
-	It("requests elicitation/create only from a client that declares elicitation", Verifies("lifecycle.capabilities.of-peer", "mrtr.requests.declared"), NeedsProvocation("elicitation"),
+	It(
+		"requests elicitation/create only from a client that declares elicitation",
+		Verifies("lifecycle.capabilities.of-peer", "mrtr.requests.declared"),
+		NeedsProvocation("elicitation"),
 		func(ctx SpecContext) {
 			server := SessionOf(ctx, scripted.Everything(Revision()).Without("elicitation"))
 
 			requests := asking.Unasked(ctx, Session(ctx), server, "elicitation", method)
 
 			asking.DemandNone(requests...)
-		})
+		},
+	)
 
-	It("sends no form elicitation to a client that declares only elicitation.url", Verifies("elicitation.request.mode"), NeedsProvocation("elicitation"),
+	It(
+		"sends no form elicitation to a client that declares only elicitation.url",
+		Verifies("elicitation.request.mode"),
+		NeedsProvocation("elicitation"),
 		func(ctx SpecContext) {
 			server := SessionOf(ctx, offering(Object{"url": Object{}}))
 
 			requests := asking.Unasked(ctx, Session(ctx), server, "elicitation", method)
 
 			asking.DemandNone(inMode(false, requests)...)
-		})
+		},
+	)
 
-	It("sends no URL elicitation to a client that declares only elicitation.form", Verifies("elicitation.request.mode"), NeedsProvocation("elicitation-url"),
+	It(
+		"sends no URL elicitation to a client that declares only elicitation.form",
+		Verifies("elicitation.request.mode"),
+		NeedsProvocation("elicitation-url"),
 		func(ctx SpecContext) {
 			server := SessionOf(ctx, offering(Object{"form": Object{}}))
 
 			requests := asking.Unasked(ctx, Session(ctx), server, "elicitation-url", method)
 
 			asking.DemandNone(inMode(true, requests)...)
-		})
+		},
+	)
 
-	It("sends form, not URL, elicitation to a client that declares only elicitation.form", Verifies("elicitation.request.mode"), NeedsProvocation("elicitation"),
+	It(
+		"sends form, not URL, elicitation to a client that declares only elicitation.form",
+		Verifies("elicitation.request.mode"),
+		NeedsProvocation("elicitation"),
 		func(ctx SpecContext) {
 			server := SessionOf(ctx, offering(Object{"form": Object{}}))
 
@@ -65,16 +80,21 @@ func requests() {
 			question.Outcome(ctx)
 
 			asking.DemandNone(inMode(true, question.Since(method))...)
-		})
+		},
+	)
 
-	It("sends no URL elicitation to a client whose elicitation capability is an empty object", Verifies("elicitation.request.mode"), NeedsProvocation("elicitation-url"),
+	It(
+		"sends no URL elicitation to a client whose elicitation capability is an empty object",
+		Verifies("elicitation.request.mode"),
+		NeedsProvocation("elicitation-url"),
 		func(ctx SpecContext) {
 			server := SessionOf(ctx, offering(Object{}))
 
 			requests := asking.Unasked(ctx, Session(ctx), server, "elicitation-url", method)
 
 			asking.DemandNone(inMode(true, requests)...)
-		})
+		},
+	)
 }
 
 // inMode returns the requests in URL mode, or those that are not.
@@ -88,16 +108,23 @@ func offering(modes Object) scripted.Capabilities {
 }
 
 func answers() {
-	It("continues after form elicitation was accepted", Verifies("elicitation.answer.handled"), NeedsProvocation("elicitation"),
+	It(
+		"continues after form elicitation was accepted",
+		Verifies("elicitation.answer.handled"),
+		NeedsProvocation("elicitation"),
 		func(ctx SpecContext) {
 			server := Session(ctx)
 
 			asking.Provoke(ctx, server, "elicitation", method).MustEnd(ctx)
 
 			server.StaysUsable(ctx)
-		})
+		},
+	)
 
-	It("continues after form elicitation was declined", Verifies("elicitation.answer.handled"), NeedsProvocation("elicitation"),
+	It(
+		"continues after form elicitation was declined",
+		Verifies("elicitation.answer.handled"),
+		NeedsProvocation("elicitation"),
 		func(ctx SpecContext) {
 			server := Session(ctx)
 			server.Answer(method, Answering(func(Object) Object { return Object{"action": "decline"} }))
@@ -105,9 +132,13 @@ func answers() {
 			asking.Provoke(ctx, server, "elicitation", method).MustEnd(ctx)
 
 			server.StaysUsable(ctx)
-		})
+		},
+	)
 
-	It("continues after form elicitation was cancelled", Verifies("elicitation.answer.handled"), NeedsProvocation("elicitation"),
+	It(
+		"continues after form elicitation was cancelled",
+		Verifies("elicitation.answer.handled"),
+		NeedsProvocation("elicitation"),
 		func(ctx SpecContext) {
 			server := Session(ctx)
 			server.Answer(method, Answering(func(Object) Object { return Object{"action": "cancel"} }))
@@ -115,9 +146,13 @@ func answers() {
 			asking.Provoke(ctx, server, "elicitation", method).MustEnd(ctx)
 
 			server.StaysUsable(ctx)
-		})
+		},
+	)
 
-	It("continues after the client rejected elicitation/create with -32602", Verifies("elicitation.answer.handled"), NeedsProvocation("elicitation"),
+	It(
+		"continues after the client rejected elicitation/create with -32602",
+		Verifies("elicitation.answer.handled"),
+		NeedsProvocation("elicitation"),
 		func(ctx SpecContext) {
 			server := Session(ctx)
 			server.Answer(method, scripted.Refusal(jsonrpc.InvalidParams, "this client shows no such form"))
@@ -125,9 +160,13 @@ func answers() {
 			asking.Provoke(ctx, server, "elicitation", method).MustEnd(ctx)
 
 			server.StaysUsable(ctx)
-		})
+		},
+	)
 
-	It("continues while elicitation/create is unanswered", Verifies("elicitation.answer.handled"), NeedsProvocation("elicitation"),
+	It(
+		"continues while elicitation/create is unanswered",
+		Verifies("elicitation.answer.handled"),
+		NeedsProvocation("elicitation"),
 		func(ctx SpecContext) {
 			server := FreshSession(ctx)
 			server.Answer(method, scripted.Silence)
@@ -136,9 +175,13 @@ func answers() {
 
 			server.StaysUsable(ctx)
 			question.GiveUp(ctx)
-		})
+		},
+	)
 
-	It("rejects elicitation content that does not match requestedSchema", Verifies("elicitation.answer.validated"), NeedsProvocation("elicitation"),
+	It(
+		"rejects elicitation content that does not match requestedSchema",
+		Verifies("elicitation.answer.validated"),
+		NeedsProvocation("elicitation"),
 		func(ctx SpecContext) {
 			server := Session(ctx)
 			asking.NeedSuccess(ctx, server, "elicitation")
@@ -158,7 +201,8 @@ func answers() {
 				return
 			}
 			asking.JudgeValidation(outcome, "every field of the answer has a value that the schema does not allow")
-		})
+		},
+	)
 }
 
 // fieldsOf returns the names of the fields of a form.
@@ -173,7 +217,10 @@ func fieldsOf(params Object) []string {
 }
 
 func visits() {
-	It("sends URL elicitation with mode url, a message, a url and, until 2025-11-25, an elicitationId", Verifies("elicitation.url.parameters"), NeedsProvocation("elicitation-url"),
+	It(
+		"sends URL elicitation with mode url, a message, a url and, until 2025-11-25, an elicitationId",
+		Verifies("elicitation.url.parameters"),
+		NeedsProvocation("elicitation-url"),
 		func(ctx SpecContext) {
 			server := Session(ctx)
 
@@ -186,9 +233,13 @@ func visits() {
 				Expect(question.Params()).To(HaveMember("elicitationId", BeText()))
 			}
 			question.Outcome(ctx)
-		})
+		},
+	)
 
-	It("gives URL elicitations in two sessions different elicitationIds", Verifies("elicitation.url.id-unique"), NeedsProvocation("elicitation-url"),
+	It(
+		"gives URL elicitations in two sessions different elicitationIds",
+		Verifies("elicitation.url.id-unique"),
+		NeedsProvocation("elicitation-url"),
 		func(ctx SpecContext) {
 			server, other := FreshSession(ctx), FreshSession(ctx)
 
@@ -201,9 +252,13 @@ func visits() {
 			Expect(second.Params()).NotTo(HaveMember("elicitationId", elicitationID(first)))
 			first.Outcome(ctx)
 			second.Outcome(ctx)
-		})
+		},
+	)
 
-	It("continues after URL elicitation was declined", Verifies("elicitation.answer.url-mode"), NeedsProvocation("elicitation-url"),
+	It(
+		"continues after URL elicitation was declined",
+		Verifies("elicitation.answer.url-mode"),
+		NeedsProvocation("elicitation-url"),
 		func(ctx SpecContext) {
 			server := Session(ctx)
 			server.Answer(method, Answering(func(Object) Object { return Object{"action": "decline"} }))
@@ -211,9 +266,13 @@ func visits() {
 			asking.Provoke(ctx, server, "elicitation-url", method).MustEnd(ctx)
 
 			server.StaysUsable(ctx)
-		})
+		},
+	)
 
-	It("continues after URL elicitation was cancelled", Verifies("elicitation.answer.url-mode"), NeedsProvocation("elicitation-url"),
+	It(
+		"continues after URL elicitation was cancelled",
+		Verifies("elicitation.answer.url-mode"),
+		NeedsProvocation("elicitation-url"),
 		func(ctx SpecContext) {
 			server := Session(ctx)
 			server.Answer(method, Answering(func(Object) Object { return Object{"action": "cancel"} }))
@@ -221,10 +280,14 @@ func visits() {
 			asking.Provoke(ctx, server, "elicitation-url", method).MustEnd(ctx)
 
 			server.StaysUsable(ctx)
-		})
+		},
+	)
 
-	It("sends notifications/elicitation/complete only to the client that received the elicitation", Verifies("elicitation.completion.client"),
-		NeedsTransport(protocol.HTTP), NeedsProvocation("elicitation-url"),
+	It(
+		"sends notifications/elicitation/complete only to the client that received the elicitation",
+		Verifies("elicitation.completion.client"),
+		NeedsTransport(protocol.HTTP),
+		NeedsProvocation("elicitation-url"),
 		func(ctx SpecContext) {
 			server, bystander := FreshSession(ctx), FreshSession(ctx)
 			listen(ctx, server)
@@ -241,9 +304,12 @@ func visits() {
 					"name a tool that announces the completion under provocations.elicitation-url in mcpconform.yaml")
 			}
 			DemandNone("nothing on a connection where no elicitation took place", announced)
-		})
+		},
+	)
 
-	It("lists at least one URL elicitation, with elicitationId and url, in the error -32042", Verifies("elicitation.required.listed", "elicitation.required.elicitations"),
+	It(
+		"lists at least one URL elicitation, with elicitationId and url, in the error -32042",
+		Verifies("elicitation.required.listed", "elicitation.required.elicitations"),
 		NeedsProvocation("url-required"),
 		func(ctx SpecContext) {
 			server := FreshSession(ctx)
@@ -263,7 +329,8 @@ func visits() {
 				Expect(one).To(HaveMember("elicitationId", BeText()))
 				Expect(one).To(HaveMember("url", BeText()))
 			}
-		})
+		},
+	)
 }
 
 // listen opens the stream for what belongs to no request, if the server has one.

@@ -24,7 +24,8 @@ var (
 
 // changing is a client whose roots change.
 var changing = &Scenario{
-	Name: "roots-change", Says: "During two calls the server asks for the roots of the client, which change between them.",
+	Name:  "roots-change",
+	Says:  "During two calls the server asks for the roots of the client, which change between them.",
 	Until: "2025-11-25",
 	Steps: Steps{
 		ToAnswer(method, Object{"roots": []any{project, notes}}).Declaring(Object{"listChanged": true}),
@@ -56,7 +57,10 @@ func listing() {
 				case request.Answer == nil:
 					client.NeverBut("the client did not answer "+method, method)
 				case request.Refused:
-					client.Blame(request.Answer, Mismatch{Wanted: "the roots that it has declared to have", Found: request.Describe()})
+					client.Blame(
+						request.Answer,
+						Mismatch{Wanted: "the roots that it has declared to have", Found: request.Describe()},
+					)
 				}
 			}
 		})
@@ -69,7 +73,10 @@ func listing() {
 			asking.JudgeFulfilment(client, call, request)
 		})
 
-	It("sends notifications/roots/list_changed when its roots change, if it declares roots.listChanged", Verifies("roots.list-changed.sent"), In(changing),
+	It(
+		"sends notifications/roots/list_changed when its roots change, if it declares roots.listChanged",
+		Verifies("roots.list-changed.sent"),
+		In(changing),
 		func(ctx SpecContext) {
 			client := RunScenario(ctx)
 
@@ -84,19 +91,42 @@ func listing() {
 			if Same(before, after) {
 				client.Never(changed)
 			}
-			client.Missing(nil, Mismatch{Wanted: changed + " when the roots change", Found: "none, but the roots were " + Show(before) + " and then " + Show(after)})
-		})
+			client.Missing(
+				nil,
+				Mismatch{
+					Wanted: changed + " when the roots change",
+					Found:  "none, but the roots were " + Show(before) + " and then " + Show(after),
+				},
+			)
+		},
+	)
 
-	It("rejects roots/list with -32601 if it does not declare roots", Verifies("roots.error.unsupported"), In(asking.Undeclared),
+	It(
+		"rejects roots/list with -32601 if it does not declare roots",
+		Verifies("roots.error.unsupported"),
+		In(asking.Undeclared),
 		func(ctx SpecContext) {
 			client := RunScenario(ctx)
 
-			if request := asking.NeedUndeclared(client, method, "roots"); !Observed(request.Refusal.Code == jsonrpc.MethodNotFound) {
-				client.Blame(request.Answer, Mismatch{Wanted: "error -32601 (Method not found)", Found: request.Describe()})
+			if request := asking.NeedUndeclared(
+				client,
+				method,
+				"roots",
+			); !Observed(
+				request.Refusal.Code == jsonrpc.MethodNotFound,
+			) {
+				client.Blame(
+					request.Answer,
+					Mismatch{Wanted: "error -32601 (Method not found)", Found: request.Describe()},
+				)
 			}
-		})
+		},
+	)
 
-	It("declares roots in the request whose inputResponses contain its roots", Verifies("roots.capability.declared"), In(input),
+	It(
+		"declares roots in the request whose inputResponses contain its roots",
+		Verifies("roots.capability.declared"),
+		In(input),
 		func(ctx SpecContext) {
 			client := RunScenario(ctx)
 
@@ -106,7 +136,8 @@ func listing() {
 				}
 				asking.JudgeDeclaration(client, request, "roots")
 			}
-		})
+		},
+	)
 }
 
 // lists are the roots that the client told first and last: their URIs.

@@ -22,7 +22,10 @@ const (
 func ServerChecks() {
 	Describe("Roots", func() {
 
-		It("sends roots/list only to a client that declares roots", Verifies("roots.request.capability", "mrtr.requests.declared"), NeedsProvocation("roots"),
+		It(
+			"sends roots/list only to a client that declares roots",
+			Verifies("roots.request.capability", "mrtr.requests.declared"),
+			NeedsProvocation("roots"),
 			func(ctx SpecContext) {
 				provoke(ctx, sessionOf(ctx, Answering(Roots))).outcome(ctx) // it does ask a client that declares them
 				server := SessionOf(ctx, scripted.Everything(Revision()).Without("roots"))
@@ -31,7 +34,8 @@ func ServerChecks() {
 				server.Barrier(ctx)
 
 				asking.DemandNone(server.ServerRequests(server.Began(), method)...)
-			})
+			},
+		)
 
 		It("continues after roots/list returned roots", Verifies("roots.change.handled"),
 			func(ctx SpecContext) {

@@ -85,11 +85,26 @@ var model = &Scenario{
 
 // lent is a client whose model uses tools.
 var lent = &Scenario{
-	Name: "sampling-with-tools", Says: "During calls the server asks for sampling and lends a tool, which must, may, and must not be used.",
+	Name:  "sampling-with-tools",
+	Says:  "During calls the server asks for sampling and lends a tool, which must, may, and must not be used.",
 	Since: "2025-11-25",
 	Steps: Steps{
-		ToAnswer(method, used).Declaring(Object{"tools": Object{}}), ToAnswer(method, spoken), ToConnect(), ToList("tools"),
-		ToCall("must_use", nil), ToCall("must_not_use", nil), ToCall("may_use", nil), ToCall("has_used", nil), ToList("prompts"), ToClose(),
+		ToAnswer(
+			method,
+			used,
+		).Declaring(Object{"tools": Object{}}),
+		ToAnswer(method, spoken),
+		ToConnect(),
+		ToList("tools"),
+		ToCall(
+			"must_use",
+			nil,
+		),
+		ToCall("must_not_use", nil),
+		ToCall("may_use", nil),
+		ToCall("has_used", nil),
+		ToList("prompts"),
+		ToClose(),
 	},
 	Server: func(server *scripted.Server) {
 		asking.Tool(server, "must_use", question("", lending("required"), hello))
@@ -101,43 +116,66 @@ var lent = &Scenario{
 }
 
 func samplings() {
-	It("returns no message for sampling/createMessage if it does not declare sampling", Verifies("sampling.capability.declared"), In(asking.Undeclared),
+	It(
+		"returns no message for sampling/createMessage if it does not declare sampling",
+		Verifies("sampling.capability.declared"),
+		In(asking.Undeclared),
 		func(ctx SpecContext) {
 			client := RunScenario(ctx)
 
 			request := asking.NeedUndeclared(client, method, "sampling")
 			if request.Answered() {
-				client.Blame(request.Answer, Mismatch{Wanted: "no message, as the client does not declare sampling", Found: request.Describe()})
+				client.Blame(
+					request.Answer,
+					Mismatch{Wanted: "no message, as the client does not declare sampling", Found: request.Describe()},
+				)
 			}
 			asking.Abstained(ctx, client, request)
-		})
+		},
+	)
 
-	It("implements sampling/createMessage if it declares sampling", Verifies("sampling.capability.fulfilled"), In(asking.Declared),
+	It(
+		"implements sampling/createMessage if it declares sampling",
+		Verifies("sampling.capability.fulfilled"),
+		In(asking.Declared),
 		func(ctx SpecContext) {
 			client := RunScenario(ctx)
 
 			call, request := asking.NeedDeclared(client, asking.SamplingTool, method, "sampling")
 			asking.JudgeFulfilment(client, call, request)
-		})
+		},
+	)
 
-	It("declares sampling in the request whose inputResponses contain a message", Verifies("sampling.capability.declared"), In(model),
+	It(
+		"declares sampling in the request whose inputResponses contain a message",
+		Verifies("sampling.capability.declared"),
+		In(model),
 		func(ctx SpecContext) {
 			client := RunScenario(ctx)
 
 			for _, request := range needResults(client) {
 				asking.JudgeDeclaration(client, request, "sampling")
 			}
-		})
+		},
+	)
 
-	It("answers a sampling request with toolChoice required with tool_use", Verifies("sampling.tool-choice.required"), In(lent),
+	It(
+		"answers a sampling request with toolChoice required with tool_use",
+		Verifies("sampling.tool-choice.required"),
+		In(lent),
 		func(ctx SpecContext) {
 			judgeChoice(RunScenario(ctx), "required", true)
-		})
+		},
+	)
 
-	It("answers a sampling request with toolChoice none without tool_use", Verifies("sampling.tool-choice.none"), In(lent),
+	It(
+		"answers a sampling request with toolChoice none without tool_use",
+		Verifies("sampling.tool-choice.none"),
+		In(lent),
 		func(ctx SpecContext) {
 			judgeChoice(RunScenario(ctx), "none", false)
-		})
+		},
+	)
 }
 
 // judgeChoice judges whether the model uses a tool where the toolChoice has a mode.
@@ -150,7 +188,11 @@ func judgeChoice(client *Client, mode string, wanted bool) {
 		client.Judging(request.Answer)
 		if uses(request.Result["content"]) != wanted {
 			client.Blame(request.Answer, Mismatch{
-				Wanted: "an answer that fits the toolChoice " + Show(choice), Found: Show(request.Result["content"]), Where: request.Where + "/content",
+				Wanted: "an answer that fits the toolChoice " + Show(
+					choice,
+				),
+				Found: Show(request.Result["content"]),
+				Where: request.Where + "/content",
 			})
 		}
 	}
@@ -189,27 +231,46 @@ func needResults(client *Client) []AnsweredRequest {
 
 // rejects is a client whose user does not want the model to be asked.
 var rejects = &Scenario{
-	Name: "sampling-rejected", Says: "During two calls the server asks for sampling, which the user rejects the second time.",
+	Name:  "sampling-rejected",
+	Says:  "During two calls the server asks for sampling, which the user rejects the second time.",
 	Until: "2025-11-25",
 	Steps: Steps{
-		ToAnswer(method, spoken), ToRefuse(method, rejected, "User rejected sampling request"), ToConnect(), ToList("tools"),
-		ToCall(scripted.AddNumbers, asking.Numbers), ToCall(scripted.AddNumbers, asking.Numbers), ToClose(),
+		ToAnswer(
+			method,
+			spoken,
+		),
+		ToRefuse(method, rejected, "User rejected sampling request"),
+		ToConnect(),
+		ToList("tools"),
+		ToCall(scripted.AddNumbers, asking.Numbers),
+		ToCall(scripted.AddNumbers, asking.Numbers),
+		ToClose(),
 	},
 	Server: func(server *scripted.Server) { asking.DuringCalls(server, question("", nil, hello)) },
 }
 
 func rejections() {
-	It("answers sampling/createMessage with an error when the user rejects the request", Verifies("sampling.error.any", "sampling.error.rejected"), In(rejects),
+	It(
+		"answers sampling/createMessage with an error when the user rejects the request",
+		Verifies("sampling.error.any", "sampling.error.rejected"),
+		In(rejects),
 		func(ctx SpecContext) {
 			client := RunScenario(ctx)
 
 			request := needRejected(client)
 			if !Observed(request.Refused) {
-				client.Blame(request.Answer, Mismatch{Wanted: "an error, as the user rejects the request", Found: request.Describe()})
+				client.Blame(
+					request.Answer,
+					Mismatch{Wanted: "an error, as the user rejects the request", Found: request.Describe()},
+				)
 			}
-		})
+		},
+	)
 
-	It("uses -1 as error code when the user rejects sampling/createMessage", Verifies("sampling.error.rejected"), In(rejects),
+	It(
+		"uses -1 as error code when the user rejects sampling/createMessage",
+		Verifies("sampling.error.rejected"),
+		In(rejects),
 		func(ctx SpecContext) {
 			client := RunScenario(ctx)
 
@@ -218,16 +279,21 @@ func rejections() {
 				client.NeverBut("the client did not refuse "+method, method)
 			}
 			if !Observed(request.Refusal.Code == rejected) {
-				client.Blame(request.Answer, Mismatch{Wanted: "the code -1", Found: request.Describe(), Where: "/error/code"})
+				client.Blame(
+					request.Answer,
+					Mismatch{Wanted: "the code -1", Found: request.Describe(), Where: "/error/code"},
+				)
 			}
-		})
+		},
+	)
 }
 
 // needRejected returns the request for sampling that the user rejects. That the client
 // answers as it is told its answer to the one before shows, and its driver tells.
 func needRejected(client *Client) AnsweredRequest {
 	all := client.NeedServerRequests(method)
-	if client.OutcomeOf(rejection).Failed() || len(all) < 2 || all[1].Answer == nil || !holds(all[0].Result["content"], "text", greeting) {
+	if client.OutcomeOf(rejection).Failed() || len(all) < 2 || all[1].Answer == nil ||
+		!holds(all[0].Result["content"], "text", greeting) {
 		client.NeverBut("the client does not answer "+method+" as it is told", method)
 	}
 	return all[1]
@@ -254,7 +320,11 @@ var wrongMessages = &Scenario{
 	},
 	Server: func(server *scripted.Server) {
 		asking.Tool(server, "well_formed", question("", nil, hello))
-		asking.Tool(server, "no_data", question(noData, nil, message("user", Object{"type": "image", "mimeType": "image/png"})))
+		asking.Tool(
+			server,
+			"no_data",
+			question(noData, nil, message("user", Object{"type": "image", "mimeType": "image/png"})),
+		)
 		asking.Tool(server, "no_content", question(noContent, nil, Object{"role": "user"}))
 	},
 }
@@ -262,24 +332,43 @@ var wrongMessages = &Scenario{
 // wrongResults is a server whose requests for sampling make wrong use of the results of
 // tools.
 var wrongResults = &Scenario{
-	Name: "sampling-wrong-results", Says: "During calls the server asks for sampling of messages with the results of tools: as it should, without one, and mixed with text.",
-	Since: "2025-11-25", Until: "2025-11-25",
+	Name:  "sampling-wrong-results",
+	Says:  "During calls the server asks for sampling of messages with the results of tools: as it should, without one, and mixed with text.",
+	Since: "2025-11-25",
+	Until: "2025-11-25",
 	Steps: Steps{
-		ToAnswer(method, spoken).Declaring(Object{"tools": Object{}}), ToConnect(), ToList("tools"),
-		ToCall("results_given", nil), ToCall("result_missing", nil), ToCall("result_mixed", nil), ToList("prompts"), ToClose(),
+		ToAnswer(method, spoken).Declaring(Object{"tools": Object{}}),
+		ToConnect(),
+		ToList("tools"),
+		ToCall(
+			"results_given",
+			nil,
+		),
+		ToCall("result_missing", nil),
+		ToCall("result_mixed", nil),
+		ToList("prompts"),
+		ToClose(),
 	},
 	Server: func(server *scripted.Server) {
 		asking.Tool(server, "results_given", question("", lending("auto"),
 			hello, message("assistant", []any{use("a"), use("b")}), message("user", []any{result("a"), result("b")})))
 		asking.Tool(server, "result_missing", question(resultMissing, lending("auto"),
 			hello, message("assistant", []any{use("a"), use("b")}), message("user", []any{result("a")})))
-		asking.Tool(server, "result_mixed", question(resultMixed, lending("auto"),
-			hello, message("assistant", []any{use("a")}), message("user", []any{result("a"), text("What about tomorrow?")})))
+		asking.Tool(server, "result_mixed", question(
+			resultMixed,
+			lending("auto"),
+			hello,
+			message("assistant", []any{use("a")}),
+			message("user", []any{result("a"), text("What about tomorrow?")}),
+		))
 	},
 }
 
 func wrongRequests() {
-	It("returns no result for sampling/createMessage with malformed messages", Verifies("sampling.content.validated"), In(wrongMessages),
+	It(
+		"returns no result for sampling/createMessage with malformed messages",
+		Verifies("sampling.content.validated"),
+		In(wrongMessages),
 		func(ctx SpecContext) {
 			client := RunScenario(ctx)
 
@@ -288,29 +377,43 @@ func wrongRequests() {
 				for _, request := range needAsked(client, wrong) {
 					if request.Answered() {
 						client.Blame(request.Answer, Mismatch{
-							Wanted: "no result, since the messages have " + wrong, Found: Show(request.Result), Where: request.Where,
+							Wanted: "no result, since the messages have " + wrong,
+							Found:  Show(request.Result),
+							Where:  request.Where,
 						})
 					}
 					if !Observed(request.Refused || len(client.AskedAfter(request.Message)) > 0) {
-						client.NeverBut("the client neither refused nor went on when it was asked for sampling of "+wrong, method)
+						client.NeverBut(
+							"the client neither refused nor went on when it was asked for sampling of "+wrong,
+							method,
+						)
 					}
 				}
 			}
-		})
+		},
+	)
 
-	It("rejects sampling messages without the tool_result of a tool_use with -32602", Verifies("sampling.error.result-missing"), In(wrongResults),
+	It(
+		"rejects sampling messages without the tool_result of a tool_use with -32602",
+		Verifies("sampling.error.result-missing"),
+		In(wrongResults),
 		func(ctx SpecContext) {
 			client := RunScenario(ctx)
 
 			judgeInvalid(client, resultMissing)
-		})
+		},
+	)
 
-	It("rejects sampling messages that mix tool_result with other content with -32602", Verifies("sampling.error.result-mixed"), In(wrongResults),
+	It(
+		"rejects sampling messages that mix tool_result with other content with -32602",
+		Verifies("sampling.error.result-mixed"),
+		In(wrongResults),
 		func(ctx SpecContext) {
 			client := RunScenario(ctx)
 
 			judgeInvalid(client, resultMixed)
-		})
+		},
+	)
 }
 
 func judgeInvalid(client *Client, wrong string) {

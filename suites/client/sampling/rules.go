@@ -35,7 +35,13 @@ func Rules() []rules.Rule {
 			Judge: func(conversation *rules.Conversation, reporter *rules.Reporter) {
 				for _, ask := range conversation.Asks(facts.SamplingMethod) {
 					if preferences, there := places.OfAsk(ask).Member("modelPreferences"); there {
-						claims.JudgeMembers(conversation, reporter, places.Found{Place: preferences, Said: ask.Message}, "ModelPreferences", claims.SamplingPriorities)
+						claims.JudgeMembers(
+							conversation,
+							reporter,
+							places.Found{Place: preferences, Said: ask.Message},
+							"ModelPreferences",
+							claims.SamplingPriorities,
+						)
 					}
 				}
 			},
@@ -46,7 +52,13 @@ func Rules() []rules.Rule {
 			Judge: func(conversation *rules.Conversation, reporter *rules.Reporter) {
 				for _, ask := range conversation.Asks(facts.SamplingMethod) {
 					for _, message := range places.OfAsk(ask).Items("messages") {
-						claims.JudgeMembers(conversation, reporter, places.Found{Place: message, Said: ask.Message}, "SamplingMessage", claims.SamplingContent)
+						claims.JudgeMembers(
+							conversation,
+							reporter,
+							places.Found{Place: message, Said: ask.Message},
+							"SamplingMessage",
+							claims.SamplingContent,
+						)
 					}
 				}
 			},
@@ -110,15 +122,30 @@ func toolChoices(mode string) rules.Judge {
 				return len(facts.TurnAt(message).Of("tool_use")) > 0
 			})
 			stop, _ := one.Member("stopReason")
-			if choice.Object()["mode"] != mode || mode == "required" && (before || stop.Text() == "maxTokens" || len(asked.Items("tools")) == 0) {
+			if choice.Object()["mode"] != mode ||
+				mode == "required" && (before || stop.Text() == "maxTokens" || len(asked.Items("tools")) == 0) {
 				continue
 			}
 			reporter.Observe()
 			switch {
 			case mode == "required" && len(used) == 0:
-				reporter.Violation(one.Said, rules.Mismatch{Wanted: "the use of a tool, as toolChoice requires it", Found: "none", Where: one.Pointer + "/content"})
+				reporter.Violation(
+					one.Said,
+					rules.Mismatch{
+						Wanted: "the use of a tool, as toolChoice requires it",
+						Found:  "none",
+						Where:  one.Pointer + "/content",
+					},
+				)
 			case mode == "none" && len(used) > 0:
-				reporter.Violation(one.Said, rules.Mismatch{Wanted: "no use of a tool, as toolChoice has it", Found: rules.Show(used[0].Value), Where: used[0].Pointer})
+				reporter.Violation(
+					one.Said,
+					rules.Mismatch{
+						Wanted: "no use of a tool, as toolChoice has it",
+						Found:  rules.Show(used[0].Value),
+						Where:  used[0].Pointer,
+					},
+				)
 			}
 		}
 	})
@@ -154,7 +181,10 @@ func contextIncluded(declared bool) rules.Judge {
 			reporter.Observe()
 			member, _ := places.OfAsk(ask).Member("includeContext")
 			if context := member.Text(); context == "thisServer" || context == "allServers" {
-				reporter.Violation(ask.Message, rules.Mismatch{Wanted: wanted, Found: rules.Show(context), Where: member.Pointer})
+				reporter.Violation(
+					ask.Message,
+					rules.Mismatch{Wanted: wanted, Found: rules.Show(context), Where: member.Pointer},
+				)
 			}
 		}
 	}
@@ -171,7 +201,9 @@ func mixedResults(conversation *rules.Conversation, reporter *rules.Reporter) {
 			for _, block := range turn.Blocks {
 				if kind, _ := block.Member("type"); kind.Text() != "tool_result" {
 					reporter.Violation(ask.Message, rules.Mismatch{
-						Wanted: "nothing but tool results in this message", Found: rules.Show(kind.Value), Where: block.Pointer,
+						Wanted: "nothing but tool results in this message",
+						Found:  rules.Show(kind.Value),
+						Where:  block.Pointer,
 					})
 				}
 			}

@@ -32,26 +32,40 @@ func ServerChecks() {
 }
 
 func requests() {
-	It("requests sampling/createMessage only from a client that declares sampling", Verifies("lifecycle.capabilities.of-peer", "mrtr.requests.declared"), NeedsProvocation("sampling"),
+	It(
+		"requests sampling/createMessage only from a client that declares sampling",
+		Verifies("lifecycle.capabilities.of-peer", "mrtr.requests.declared"),
+		NeedsProvocation("sampling"),
 		func(ctx SpecContext) {
 			server := SessionOf(ctx, scripted.Everything(Revision()).Without("sampling"))
 
 			requests := asking.Unasked(ctx, Session(ctx), server, "sampling", method)
 
 			asking.DemandNone(requests...)
-		})
+		},
+	)
 
-	It("sends sampling/createMessage without includeContext thisServer or allServers", Verifies("sampling.request.no-context"), NeedsProvocation("sampling"),
+	It(
+		"sends sampling/createMessage without includeContext thisServer or allServers",
+		Verifies("sampling.request.no-context"),
+		NeedsProvocation("sampling"),
 		func(ctx SpecContext) {
-			server := SessionOf(ctx, scripted.Everything(Revision()).With("sampling", Object{"context": Object{}, "tools": Object{}}))
+			server := SessionOf(
+				ctx,
+				scripted.Everything(Revision()).With("sampling", Object{"context": Object{}, "tools": Object{}}),
+			)
 
 			question := asking.Provoke(ctx, server, "sampling", method)
 
 			Expect(question.Params()).NotTo(HaveMember("includeContext", BeOneOf("thisServer", "allServers")))
 			question.GiveUp(ctx)
-		})
+		},
+	)
 
-	It("includes no tools in sampling requests to a client that does not declare sampling.tools", Verifies("sampling.request.tools"), NeedsProvocation("sampling-tools"),
+	It(
+		"includes no tools in sampling requests to a client that does not declare sampling.tools",
+		Verifies("sampling.request.tools"),
+		NeedsProvocation("sampling-tools"),
 		func(ctx SpecContext) {
 			server := FreshSession(ctx)
 
@@ -62,11 +76,14 @@ func requests() {
 				_, choice := asked.Parameters["toolChoice"]
 				return !tools && !choice
 			})...)
-		})
+		},
+	)
 }
 
 func toolLoops() {
-	It("sends a tool_result for each tool_use of the model in its next sampling request", Verifies("sampling.results.balanced", "sampling.results.unmixed"),
+	It(
+		"sends a tool_result for each tool_use of the model in its next sampling request",
+		Verifies("sampling.results.balanced", "sampling.results.unmixed"),
 		NeedsProvocation("sampling-tools"),
 		func(ctx SpecContext) {
 			server := SessionOf(ctx, lendable())
@@ -81,9 +98,13 @@ func toolLoops() {
 					"name a tool that does under provocations.sampling-tools in mcpconform.yaml")
 			}
 			Expect(lastMessage(requests[1])).To(HaveMember("content", answerUses("use-1-1", "use-1-2")))
-		})
+		},
+	)
 
-	It("limits the rounds of a sampling loop in which the model always returns tool_use", Verifies("sampling.tool-loop.limited"), NeedsProvocation("sampling-tools"),
+	It(
+		"limits the rounds of a sampling loop in which the model always returns tool_use",
+		Verifies("sampling.tool-loop.limited"),
+		NeedsProvocation("sampling-tools"),
 		func(ctx SpecContext) {
 			server := SessionOf(ctx, lendable())
 			server.Answer(method, usingTools(tooManyRounds))
@@ -96,8 +117,13 @@ func toolLoops() {
 				Inconclusive("the server did not ask again after the model used its tools",
 					"name a tool that does under provocations.sampling-tools in mcpconform.yaml")
 			}
-			Demand(rounds <= tooManyRounds, "an end after some rounds", fmt.Sprintf("%d rounds, until the model stopped by itself", rounds))
-		})
+			Demand(
+				rounds <= tooManyRounds,
+				"an end after some rounds",
+				fmt.Sprintf("%d rounds, until the model stopped by itself", rounds),
+			)
+		},
+	)
 }
 
 // tooManyRounds is more than a sensible server lets a model use tools, and few
@@ -121,9 +147,19 @@ func usingTools(rounds int64) scripted.Answer {
 		}
 		tool, _ := tools[0].(map[string]any)
 		use := func(number int) Object {
-			return Object{"type": "tool_use", "id": fmt.Sprintf("use-%d-%d", round, number), "name": tool["name"], "input": inputFor(tool)}
+			return Object{
+				"type":  "tool_use",
+				"id":    fmt.Sprintf("use-%d-%d", round, number),
+				"name":  tool["name"],
+				"input": inputFor(tool),
+			}
 		}
-		return Object{"role": "assistant", "model": "scripted", "stopReason": "toolUse", "content": []any{use(1), use(2)}}
+		return Object{
+			"role":       "assistant",
+			"model":      "scripted",
+			"stopReason": "toolUse",
+			"content":    []any{use(1), use(2)},
+		}
 	})
 }
 
@@ -165,16 +201,23 @@ func lastMessage(request ServerRequest) Object {
 }
 
 func answers() {
-	It("continues after sampling/createMessage returned a message", Verifies("sampling.answer.handled"), NeedsProvocation("sampling"),
+	It(
+		"continues after sampling/createMessage returned a message",
+		Verifies("sampling.answer.handled"),
+		NeedsProvocation("sampling"),
 		func(ctx SpecContext) {
 			server := Session(ctx)
 
 			asking.Provoke(ctx, server, "sampling", method).MustEnd(ctx)
 
 			server.StaysUsable(ctx)
-		})
+		},
+	)
 
-	It("continues after the user rejected sampling/createMessage (-1)", Verifies("sampling.answer.handled"), NeedsProvocation("sampling"),
+	It(
+		"continues after the user rejected sampling/createMessage (-1)",
+		Verifies("sampling.answer.handled"),
+		NeedsProvocation("sampling"),
 		func(ctx SpecContext) {
 			server := Session(ctx)
 			server.Answer(method, scripted.Refusal(rejected, "User rejected sampling request"))
@@ -182,9 +225,13 @@ func answers() {
 			asking.Provoke(ctx, server, "sampling", method).MustEnd(ctx)
 
 			server.StaysUsable(ctx)
-		})
+		},
+	)
 
-	It("continues after sampling/createMessage was rejected with -32601", Verifies("sampling.answer.handled"), NeedsProvocation("sampling"),
+	It(
+		"continues after sampling/createMessage was rejected with -32601",
+		Verifies("sampling.answer.handled"),
+		NeedsProvocation("sampling"),
 		func(ctx SpecContext) {
 			server := Session(ctx)
 			server.Answer(method, scripted.Refusal(jsonrpc.MethodNotFound, "Method not found"))
@@ -192,9 +239,13 @@ func answers() {
 			asking.Provoke(ctx, server, "sampling", method).MustEnd(ctx)
 
 			server.StaysUsable(ctx)
-		})
+		},
+	)
 
-	It("continues while sampling/createMessage is not answered", Verifies("sampling.answer.handled"), NeedsProvocation("sampling"),
+	It(
+		"continues while sampling/createMessage is not answered",
+		Verifies("sampling.answer.handled"),
+		NeedsProvocation("sampling"),
 		func(ctx SpecContext) {
 			server := FreshSession(ctx)
 			server.Answer(method, scripted.Silence)
@@ -203,20 +254,29 @@ func answers() {
 
 			server.StaysUsable(ctx)
 			question.GiveUp(ctx)
-		})
+		},
+	)
 
-	It("rejects a sampling/createMessage result whose text is not a string", Verifies("sampling.content.validated"), NeedsProvocation("sampling"),
+	It(
+		"rejects a sampling/createMessage result whose text is not a string",
+		Verifies("sampling.content.validated"),
+		NeedsProvocation("sampling"),
 		func(ctx SpecContext) {
 			server := Session(ctx)
 			asking.NeedSuccess(ctx, server, "sampling")
 			server.Answer(method, Answering(func(Object) Object {
-				return Object{"role": "assistant", "model": "scripted", "content": Object{"type": "text", "text": Object{"wrong": asking.Marker}}}
+				return Object{
+					"role":    "assistant",
+					"model":   "scripted",
+					"content": Object{"type": "text", "text": Object{"wrong": asking.Marker}},
+				}
 			}))
 
 			outcome := asking.Provoke(ctx, server, "sampling", method).Outcome(ctx)
 
 			asking.JudgeValidation(outcome, "the message in the answer has a text that is no string")
 			server.StaysUsable(ctx)
-		})
+		},
+	)
 
 }

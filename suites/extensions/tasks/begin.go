@@ -108,14 +108,24 @@ func knownTask(ctx context.Context, server *Server) []Request {
 func withoutTask(ctx context.Context, server *Server, tool Provocation, call Object) Reply {
 	reply, inTime := server.TryTool(ctx, call)
 	if !inTime {
-		Inconclusive("the tool "+tool.Tool+" gives no answer in time other than by a task", "name a quicker one under provocations.task in mcpconform.yaml")
+		Inconclusive(
+			"the tool "+tool.Tool+" gives no answer in time other than by a task",
+			"name a quicker one under provocations.task in mcpconform.yaml",
+		)
 	}
 	return reply
 }
 
 // isApart tells whether a tool disturbs other checks, or fails on purpose.
 func isApart(call Provocation) bool {
-	kinds := []string{"tools-changed", "resources-changed", "prompts-changed", "resource-updated", "stream-closed", "error"}
+	kinds := []string{
+		"tools-changed",
+		"resources-changed",
+		"prompts-changed",
+		"resource-updated",
+		"stream-closed",
+		"error",
+	}
 	return slices.ContainsFunc(kinds, func(kind string) bool {
 		known, there := Provocable(kind)
 		return there && known.Tool == call.Tool
@@ -154,7 +164,10 @@ func observe(ctx context.Context, server *Server, id string, wanted func(Object)
 		case <-time.After(interval(state, server.ReplyTime())):
 		}
 	}
-	Inconclusive("the task goes on after "+(patience*server.ReplyTime()).String(), "name a quicker tool in mcpconform.yaml, or raise --timeout")
+	Inconclusive(
+		"the task goes on after "+(patience*server.ReplyTime()).String(),
+		"name a quicker tool in mcpconform.yaml, or raise --timeout",
+	)
 	return nil
 }
 
@@ -176,7 +189,10 @@ func awaitInput(ctx context.Context, server *Server, id string) Object {
 	if requests, _ := state["inputRequests"].(map[string]any); len(requests) > 0 {
 		return requests
 	}
-	Inconclusive("the task asked for no input: "+Show(state), "see that the tool for task-input asks the client for a form")
+	Inconclusive(
+		"the task asked for no input: "+Show(state),
+		"see that the tool for task-input asks the client for a form",
+	)
 	return nil
 }
 

@@ -30,7 +30,8 @@ var addition = Object{"a": 5, "b": 3}
 
 // callsBecomeTasks is a server that answers one call with a task, and another not.
 var callsBecomeTasks = &Scenario{
-	Name: "calls-become-tasks", Says: "Of three calls of one tool the first and the last are answered with tasks; the id of the last is no ASCII.",
+	Name:  "calls-become-tasks",
+	Says:  "Of three calls of one tool the first and the last are answered with tasks; the id of the last is no ASCII.",
 	Since: since,
 	Steps: Steps{
 		ToConnect(), ToList("tools"), ToCall(scripted.AddNumbers, addition), ToCall(scripted.AddNumbers, addition),
@@ -53,7 +54,8 @@ var callsBecomeTasks = &Scenario{
 
 // taskNeedsInput is a server whose task asks the client for something.
 var taskNeedsInput = &Scenario{
-	Name: "task-needs-input", Says: "A call is answered with a task that needs input, and shows the request once more after it was answered.",
+	Name:  "task-needs-input",
+	Says:  "A call is answered with a task that needs input, and shows the request once more after it was answered.",
 	Since: since,
 	Steps: Steps{
 		ToAnswer("elicitation/create", Object{"action": "accept", "content": Object{"name": "Ada"}}),
@@ -83,21 +85,29 @@ const inputKey = "the name"
 
 // promptBecomesTask is a server that answers with a task what cannot become one.
 var promptBecomesTask = &Scenario{
-	Name: "prompt-becomes-task", Says: "The server answers prompts/get with a task, which nothing allows, and the next one as it should.",
+	Name:  "prompt-becomes-task",
+	Says:  "The server answers prompts/get with a task, which nothing allows, and the next one as it should.",
 	Since: since,
 	Steps: Steps{
-		ToConnect(), ToGet(scripted.PromptName, Object{"name": "Ada"}), ToGet(scripted.PromptName, Object{"name": "Grace"}), ToClose(),
+		ToConnect(),
+		ToGet(scripted.PromptName, Object{"name": "Ada"}),
+		ToGet(scripted.PromptName, Object{"name": "Grace"}),
+		ToClose(),
 	},
 	Server: func(server *scripted.Server) {
 		keeper := keepTasks(server, Object{"status": "completed", "result": Object{
-			"resultType": "complete", "messages": []any{Object{"role": "user", "content": Object{"type": "text", "text": "Greet Ada."}}},
+			"resultType": "complete",
+			"messages":   []any{Object{"role": "user", "content": Object{"type": "text", "text": "Greet Ada."}}},
 		}})
 		server.On("prompts/get", func(call *scripted.Call) {
 			if call.Nth > 1 || !declaredBy(call) {
 				call.Good()
 				return
 			}
-			call.Finally(jsonrpc.NewResult(call.Message.ID, keeper.created(promptTask)), "answers prompts/get with a task")
+			call.Finally(
+				jsonrpc.NewResult(call.Message.ID, keeper.created(promptTask)),
+				"answers prompts/get with a task",
+			)
 		})
 	},
 }
@@ -110,7 +120,13 @@ var taskGivenUp = &Scenario{
 	Name: "task-given-up", Says: "A call is answered with a task that goes on until the client gives it up.",
 	Since: since,
 	Steps: Steps{
-		ToConnect(), ToList("tools"), ToCall(scripted.AddNumbers, addition).As("sum"), ToList("prompts"), ToCancel("sum"), ToList("tools"), ToClose(),
+		ToConnect(),
+		ToList("tools"),
+		ToCall(scripted.AddNumbers, addition).As("sum"),
+		ToList("prompts"),
+		ToCancel("sum"),
+		ToList("tools"),
+		ToClose(),
 	},
 	Server: func(server *scripted.Server) {
 		keeper := keepTasks(server, Object{"status": "working"})
@@ -123,7 +139,9 @@ var taskGivenUp = &Scenario{
 		})
 		server.On("prompts/list", func(call *scripted.Call) {
 			if declaredBy(call) {
-				call.Await(func(received scripted.Received) bool { return received.Method == "tasks/get" }) // or the client does not ask
+				call.Await(
+					func(received scripted.Received) bool { return received.Method == "tasks/get" },
+				) // or the client does not ask
 			}
 			call.Good()
 		})
@@ -141,8 +159,10 @@ var whoAsksAfterTasks = Steps{
 
 // endedTaskIsKept is a server that keeps a task when it has ended.
 var endedTaskIsKept = &Scenario{
-	Name: "ended-task-is-kept", Says: "A call is answered with a task, and the client asks about the task when it has ended.",
-	Since: since, Steps: whoAsksAfterTasks,
+	Name:  "ended-task-is-kept",
+	Says:  "A call is answered with a task, and the client asks about the task when it has ended.",
+	Since: since,
+	Steps: whoAsksAfterTasks,
 	Server: func(server *scripted.Server) {
 		keeper := keepTasks(server, Object{"status": "working"}, completed())
 		keeper.silent = true // the steps are done one right after the other
@@ -158,8 +178,10 @@ var endedTaskIsKept = &Scenario{
 
 // extensionUndeclared is a server without the extension.
 var extensionUndeclared = &Scenario{
-	Name: "tasks-extension-undeclared", Says: "The server does not declare the tasks extension, and the client is told to ask about a task.",
-	Since: since, Steps: whoAsksAfterTasks,
+	Name:  "tasks-extension-undeclared",
+	Says:  "The server does not declare the tasks extension, and the client is told to ask about a task.",
+	Since: since,
+	Steps: whoAsksAfterTasks,
 }
 
 func askingAfterTasks() {
@@ -169,14 +191,27 @@ func askingAfterTasks() {
 	It("sends tasks/cancel with a non-empty string as taskId", Verifies("base.schema.requests"), In(endedTaskIsKept),
 		func(ctx SpecContext) { features.DemandText(RunScenario(ctx), "tasks/cancel", "taskId") })
 
-	It("sends no tasks/get or tasks/cancel if the server does not declare the tasks extension", Verifies("versioning.extensions.fallback"), In(extensionUndeclared),
+	It(
+		"sends no tasks/get or tasks/cancel if the server does not declare the tasks extension",
+		Verifies("versioning.extensions.fallback"),
+		In(extensionUndeclared),
 		func(ctx SpecContext) {
-			features.DemandRestraint(RunScenario(ctx), Beside(ctx, endedTaskIsKept), "the extension "+identifier, "tasks/get", "tasks/cancel")
-		})
+			features.DemandRestraint(
+				RunScenario(ctx),
+				Beside(ctx, endedTaskIsKept),
+				"the extension "+identifier,
+				"tasks/get",
+				"tasks/cancel",
+			)
+		},
+	)
 }
 
 func following() {
-	It("accepts a task as well as a result in answer to tools/call", Verifies("tasks-extension.created.either"), In(callsBecomeTasks),
+	It(
+		"accepts a task as well as a result in answer to tools/call",
+		Verifies("tasks-extension.created.either"),
+		In(callsBecomeTasks),
 		func(ctx SpecContext) {
 			client := RunScenario(ctx)
 
@@ -188,12 +223,16 @@ func following() {
 				if plain.Outcome != "done" {
 					client.NeverBut("no call of the tool succeeds", "tools/call")
 				}
-				client.Blame(call.Answers[0], Mismatch{Wanted: "the result of the task", Found: "a failure of the call: " + first.Error})
+				client.Blame(
+					call.Answers[0],
+					Mismatch{Wanted: "the result of the task", Found: "a failure of the call: " + first.Error},
+				)
 			}
 			if !Observed(len(looks) > 0) {
 				client.NeverBut("the client never asked after its task", "tools/call")
 			}
-		})
+		},
+	)
 
 	It("sends tasks/get until the task has ended", Verifies("tasks-extension.poll.continued"), In(callsBecomeTasks),
 		func(ctx SpecContext) {
@@ -205,10 +244,16 @@ func following() {
 				return
 			}
 			client.NeedMore(last, "tasks/")
-			client.Missing(last, Mismatch{Wanted: "tasks/get until the task is over", Found: "none after the status " + Show(status)})
+			client.Missing(
+				last,
+				Mismatch{Wanted: "tasks/get until the task is over", Found: "none after the status " + Show(status)},
+			)
 		})
 
-	It("rejects a task in answer to prompts/get as an invalid response", Verifies("tasks-extension.created.unsupported"), In(promptBecomesTask),
+	It(
+		"rejects a task in answer to prompts/get as an invalid response",
+		Verifies("tasks-extension.created.unsupported"),
+		In(promptBecomesTask),
 		func(ctx SpecContext) {
 			client := RunScenario(ctx)
 
@@ -218,7 +263,10 @@ func following() {
 				client.Blame(look, Mismatch{Wanted: "no tasks/get of a task that answers prompts/get", Found: "one"})
 			}
 			if len(gets) > 2 {
-				client.NeverBut("the client got more prompts than it was told to: nobody knows of which it tells", "prompts/get")
+				client.NeverBut(
+					"the client got more prompts than it was told to: nobody knows of which it tells",
+					"prompts/get",
+				)
 			}
 			told, plain := client.OutcomeOf(1), client.OutcomeOf(2)
 			if plain.Failed() {
@@ -229,13 +277,23 @@ func following() {
 			}
 			if !Observed(told.Failed()) {
 				client.NeedGiven(1)
-				client.Blame(gets[0].Answers[0], Mismatch{Wanted: "that the client takes the answer for invalid", Found: "the step is told as done: " + ShowOutcome(told)})
+				client.Blame(
+					gets[0].Answers[0],
+					Mismatch{
+						Wanted: "that the client takes the answer for invalid",
+						Found:  "the step is told as done: " + ShowOutcome(told),
+					},
+				)
 			}
-		})
+		},
+	)
 }
 
 func givingInput() {
-	It("answers the inputRequests of a task by tasks/update", Verifies("tasks-extension.input.answered"), In(taskNeedsInput),
+	It(
+		"answers the inputRequests of a task by tasks/update",
+		Verifies("tasks-extension.input.answered"),
+		In(taskNeedsInput),
 		func(ctx SpecContext) {
 			client := RunScenario(ctx)
 
@@ -246,7 +304,8 @@ func givingInput() {
 			look := lastLook(client, id)
 			client.NeedMore(look, "tasks/")
 			client.Missing(look, Mismatch{Wanted: "tasks/update with what the task asks for", Found: "none"})
-		})
+		},
+	)
 
 	It("continues to send tasks/get after tasks/update", Verifies("tasks-extension.input.observed"), In(taskNeedsInput),
 		func(ctx SpecContext) {
@@ -265,7 +324,10 @@ func givingInput() {
 }
 
 func endingEarly() {
-	It("sends tasks/cancel to cancel a call that became a task", Verifies("tasks-extension.cancel.by-request"), In(taskGivenUp),
+	It(
+		"sends tasks/cancel to cancel a call that became a task",
+		Verifies("tasks-extension.cancel.by-request"),
+		In(taskGivenUp),
 		func(ctx SpecContext) {
 			client := RunScenario(ctx)
 
@@ -273,14 +335,22 @@ func endingEarly() {
 			id := createdIn(call)
 			looks := about(client.Requests("tasks/get"), id)
 			for _, cancelled := range client.Notifications("notifications/cancelled") {
-				if jsonrpc.IDOf(cancelled.ParamsObject()["requestId"]) == call.ID && len(looks) > 0 && looks[0].Event.At.Before(cancelled.Event.At) {
-					client.Blame(cancelled, Mismatch{Wanted: "tasks/cancel for a call that became a task", Found: "notifications/cancelled"})
+				if jsonrpc.IDOf(cancelled.ParamsObject()["requestId"]) == call.ID && len(looks) > 0 &&
+					looks[0].Event.At.Before(cancelled.Event.At) {
+					client.Blame(
+						cancelled,
+						Mismatch{
+							Wanted: "tasks/cancel for a call that became a task",
+							Found:  "notifications/cancelled",
+						},
+					)
 				}
 			}
 			if !Observed(len(about(client.Requests("tasks/cancel"), id)) > 0) {
 				client.NeverBut("the client gave up no task", "notifications/cancelled")
 			}
-		})
+		},
+	)
 }
 
 // becameTask returns the call that was answered with a task, of which the check needs

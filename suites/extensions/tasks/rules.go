@@ -13,7 +13,12 @@ import (
 
 // Rules are the rules of the tasks extension (SEP-2663).
 func Rules() []rules.Rule {
-	return slices.Concat(extensionCreationRules(), extensionStateRules(), extensionMessageRules(), extensionClientRules())
+	return slices.Concat(
+		extensionCreationRules(),
+		extensionStateRules(),
+		extensionMessageRules(),
+		extensionClientRules(),
+	)
 }
 
 // taskNotification tells of a task.
@@ -25,14 +30,19 @@ func extensionCreationRules() []rules.Rule {
 		{
 			Text:         "returns tasks only for requests that declare the tasks extension",
 			Requirements: []string{"tasks-extension.created.negotiated"},
-			Judge: judgeTasks(createdByExtension, func(conversation *rules.Conversation, task places.Found) rules.Mismatch {
-				if tasks.DeclaresExtension(conversation.ClientDeclared(task.Said)) {
-					return rules.Mismatch{}
-				}
-				return rules.Mismatch{
-					Wanted: "no task for a request that does not declare " + tasks.Extension, Found: "a task", Where: "/result/resultType",
-				}
-			}),
+			Judge: judgeTasks(
+				createdByExtension,
+				func(conversation *rules.Conversation, task places.Found) rules.Mismatch {
+					if tasks.DeclaresExtension(conversation.ClientDeclared(task.Said)) {
+						return rules.Mismatch{}
+					}
+					return rules.Mismatch{
+						Wanted: "no task for a request that does not declare " + tasks.Extension,
+						Found:  "a task",
+						Where:  "/result/resultType",
+					}
+				},
+			),
 		},
 		{
 			Text:         "returns extension tasks only in answer to tools/call",
@@ -41,7 +51,11 @@ func extensionCreationRules() []rules.Rule {
 				if task.Said.Request.Method == "tools/call" {
 					return rules.Mismatch{}
 				}
-				return rules.Mismatch{Wanted: "a task in answer to tools/call only", Found: "one in answer to " + task.Said.Request.Method, Where: "/result"}
+				return rules.Mismatch{
+					Wanted: "a task in answer to tools/call only",
+					Found:  "one in answer to " + task.Said.Request.Method,
+					Where:  "/result",
+				}
 			}),
 		},
 		{
@@ -91,7 +105,8 @@ func extensionCreationRules() []rules.Rule {
 func createdByExtension(conversation *rules.Conversation) []places.Found {
 	var all []places.Found
 	for _, said := range conversation.ByTarget() {
-		if rules.IsResponse(said) && said.Request != nil && tasks.IsOfExtension(said) && tasks.IsTask(said.ResultObject()) {
+		if rules.IsResponse(said) && said.Request != nil && tasks.IsOfExtension(said) &&
+			tasks.IsTask(said.ResultObject()) {
 			all = append(all, places.Found{Place: places.ResultOf(said), Said: said})
 		}
 	}
@@ -141,11 +156,15 @@ func namedTasks(conversation *rules.Conversation, reporter *rules.Reporter) {
 		switch {
 		case tasks.IsAbout(said.Request):
 			reporter.Violation(said, rules.Mismatch{
-				Wanted: `the resultType "task" of none but a task that is created`, Found: "that of an answer to " + said.Request.Method, Where: "/result/resultType",
+				Wanted: `the resultType "task" of none but a task that is created`,
+				Found:  "that of an answer to " + said.Request.Method,
+				Where:  "/result/resultType",
 			})
 		case !tasks.IsTask(said.ResultObject()):
 			reporter.Violation(said, rules.Mismatch{
-				Wanted: `the resultType "task" of none but a task that is created`, Found: "that of a result without taskId or status", Where: "/result/resultType",
+				Wanted: `the resultType "task" of none but a task that is created`,
+				Found:  "that of a result without taskId or status",
+				Where:  "/result/resultType",
 			})
 		}
 	}
@@ -162,7 +181,14 @@ func completeResults(method string) rules.Judge {
 			}
 			reporter.Observe()
 			if kind != "complete" {
-				reporter.Violation(said, rules.Mismatch{Wanted: `the resultType "complete"`, Found: rules.Show(kind), Where: "/result/resultType"})
+				reporter.Violation(
+					said,
+					rules.Mismatch{
+						Wanted: `the resultType "complete"`,
+						Found:  rules.Show(kind),
+						Where:  "/result/resultType",
+					},
+				)
 			}
 		}
 	}
@@ -176,7 +202,9 @@ func emptyResults(method string) rules.Judge {
 			for _, name := range slices.Sorted(maps.Keys(said.ResultObject())) {
 				if name != "resultType" && name != "_meta" {
 					reporter.Violation(said, rules.Mismatch{
-						Wanted: "an empty result", Found: fmt.Sprintf("one with a member %q", name), Where: "/result" + jsonrpc.Pointer(name),
+						Wanted: "an empty result",
+						Found:  fmt.Sprintf("one with a member %q", name),
+						Where:  "/result" + jsonrpc.Pointer(name),
 					})
 				}
 			}
@@ -193,7 +221,9 @@ func formerCapability(conversation *rules.Conversation, reporter *rules.Reporter
 		reporter.Observe()
 		if former, there := capabilities.Member("tasks"); there {
 			reporter.Violation(said, rules.Mismatch{
-				Wanted: "the extension alone", Found: "the capability tasks of 2025-11-25, too: " + rules.Show(former.Value), Where: former.Pointer,
+				Wanted: "the extension alone",
+				Found:  "the capability tasks of 2025-11-25, too: " + rules.Show(former.Value),
+				Where:  former.Pointer,
 			})
 		}
 	}

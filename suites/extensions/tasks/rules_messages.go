@@ -80,8 +80,9 @@ func unsubscribedTasks(conversation *rules.Conversation, reporter *rules.Reporte
 		subscription := subscriptionOf(task.Said, subscriptions)
 		if subscription == nil || !slices.Contains(subscribedTasks(subscription), any(tasks.ID(task.Object()))) {
 			reporter.Violation(task.Said, rules.Mismatch{
-				Wanted: "notifications of tasks only on a subscription that asks for them", Found: "one of the task " + rules.Show(task.Object()["taskId"]),
-				Where: "/params",
+				Wanted: "notifications of tasks only on a subscription that asks for them",
+				Found:  "one of the task " + rules.Show(task.Object()["taskId"]),
+				Where:  "/params",
 			})
 		}
 	}
@@ -111,7 +112,9 @@ func strangersOnTasks(conversation *rules.Conversation, reporter *rules.Reporter
 		reporter.Observe()
 		if said.Method == "notifications/progress" || said.Method == "notifications/message" {
 			reporter.Violation(said, rules.Mismatch{
-				Wanted: "neither progress nor log messages on a subscription to tasks", Found: said.Method, Where: "/method",
+				Wanted: "neither progress nor log messages on a subscription to tasks",
+				Found:  said.Method,
+				Where:  "/method",
 			})
 		}
 	}
@@ -165,7 +168,9 @@ func repeatedInputs(conversation *rules.Conversation, reporter *rules.Reporter) 
 			one := input{tasks.ID(said.ParamsObject()), key}
 			if given[one] {
 				reporter.Violation(said, rules.Mismatch{
-					Wanted: "one answer to each input request", Found: "another one to " + rules.Show(key), Where: responses.Pointer + jsonrpc.Pointer(key),
+					Wanted: "one answer to each input request",
+					Found:  "another one to " + rules.Show(key),
+					Where:  responses.Pointer + jsonrpc.Pointer(key),
 				})
 			}
 			given[one] = true
@@ -188,7 +193,8 @@ func cancelledTasks(conversation *rules.Conversation, reporter *rules.Reporter) 
 	}
 	for _, cancelled := range facts.Withdrawals(conversation) {
 		reporter.Observe()
-		if cancelled.Request == nil || len(cancelled.Request.Answers) == 0 || !tasks.IsOfExtension(cancelled.Request.Answers[0]) {
+		if cancelled.Request == nil || len(cancelled.Request.Answers) == 0 ||
+			!tasks.IsOfExtension(cancelled.Request.Answers[0]) {
 			continue
 		}
 		first, known := asked[tasks.ID(cancelled.Request.Answers[0].ResultObject())]

@@ -30,7 +30,11 @@ func extensionStateRules() []rules.Rule {
 				if !isText || slices.Contains(extensionStatuses, status) {
 					return rules.Mismatch{} // of one that is no text the rule about members tells
 				}
-				return rules.Mismatch{Wanted: strings.Join(extensionStatuses, ", "), Found: rules.Show(status), Where: task.Pointer + "/status"}
+				return rules.Mismatch{
+					Wanted: strings.Join(extensionStatuses, ", "),
+					Found:  rules.Show(status),
+					Where:  task.Pointer + "/status",
+				}
 			}),
 		},
 		{
@@ -83,7 +87,9 @@ func extensionStateRules() []rules.Rule {
 					return rules.Mismatch{}
 				}
 				return rules.Mismatch{
-					Wanted: `the status "completed" of a task whose result is an error of the tool`, Found: `"failed"`, Where: task.Pointer + "/status",
+					Wanted: `the status "completed" of a task whose result is an error of the tool`,
+					Found:  `"failed"`,
+					Where:  task.Pointer + "/status",
 				}
 			}),
 		},
@@ -132,7 +138,10 @@ func extensionStates(conversation *rules.Conversation) []places.Found {
 // inStatus returns the answers to tasks/get about tasks in a status.
 func inStatus(status string) func(*rules.Conversation) []places.Found {
 	return func(conversation *rules.Conversation) []places.Found {
-		return slices.DeleteFunc(askedStates(conversation), func(task places.Found) bool { return task.Object()["status"] != status })
+		return slices.DeleteFunc(
+			askedStates(conversation),
+			func(task places.Found) bool { return task.Object()["status"] != status },
+		)
 	}
 }
 
@@ -142,7 +151,12 @@ func misshapenTasks(conversation *rules.Conversation, reporter *rules.Reporter) 
 		for _, name := range []string{"taskId", "status", "createdAt", "lastUpdatedAt"} {
 			if _, isText := task.Object()[name].(string); !isText {
 				reporter.Violation(task.Said, rules.Mismatch{
-					Wanted: fmt.Sprintf("a %s that is a string", name), Found: rules.ShowMember(task.Object(), name), Where: task.Pointer + "/" + name,
+					Wanted: fmt.Sprintf(
+						"a %s that is a string",
+						name,
+					),
+					Found: rules.ShowMember(task.Object(), name),
+					Where: task.Pointer + "/" + name,
 				})
 			}
 		}
@@ -165,7 +179,9 @@ func misdatedTasks(conversation *rules.Conversation, reporter *rules.Reporter) {
 			text, isText := task.Object()[name].(string)
 			if isText && !tasks.IsTimestamp(text) {
 				reporter.Violation(task.Said, rules.Mismatch{
-					Wanted: "a time of ISO 8601, such as 2025-11-25T10:30:00Z", Found: rules.Show(text), Where: task.Pointer + "/" + name,
+					Wanted: "a time of ISO 8601, such as 2025-11-25T10:30:00Z",
+					Found:  rules.Show(text),
+					Where:  task.Pointer + "/" + name,
 				})
 			}
 			if moment, err := time.Parse(time.RFC3339, text); err == nil {
@@ -200,7 +216,11 @@ func recreatedTasks(conversation *rules.Conversation, reporter *rules.Reporter) 
 		reporter.Observe()
 		if moment.Sub(before).Abs() >= skew {
 			reporter.Violation(task.Said, rules.Mismatch{
-				Wanted: "the createdAt that the task had before, " + before.Format(time.RFC3339Nano), Found: rules.Show(text), Where: task.Pointer + "/createdAt",
+				Wanted: "the createdAt that the task had before, " + before.Format(
+					time.RFC3339Nano,
+				),
+				Found: rules.Show(text),
+				Where: task.Pointer + "/createdAt",
 			})
 		}
 	}
@@ -210,10 +230,24 @@ func mistimedTasks(conversation *rules.Conversation, reporter *rules.Reporter) {
 	for _, task := range extensionStates(conversation) {
 		reporter.Observe()
 		if ttl, there := task.Member("ttlMs"); there && ttl.Value != nil && !isMilliseconds(ttl.Value) {
-			reporter.Violation(task.Said, rules.Mismatch{Wanted: "an integer of milliseconds, or null", Found: rules.Show(ttl.Value), Where: ttl.Pointer})
+			reporter.Violation(
+				task.Said,
+				rules.Mismatch{
+					Wanted: "an integer of milliseconds, or null",
+					Found:  rules.Show(ttl.Value),
+					Where:  ttl.Pointer,
+				},
+			)
 		}
 		if interval, there := task.Member("pollIntervalMs"); there && !isMilliseconds(interval.Value) {
-			reporter.Violation(task.Said, rules.Mismatch{Wanted: "an integer of milliseconds", Found: rules.Show(interval.Value), Where: interval.Pointer})
+			reporter.Violation(
+				task.Said,
+				rules.Mismatch{
+					Wanted: "an integer of milliseconds",
+					Found:  rules.Show(interval.Value),
+					Where:  interval.Pointer,
+				},
+			)
 		}
 	}
 }
@@ -228,7 +262,10 @@ func isMilliseconds(value any) bool {
 var payloads = map[string]string{"input_required": "inputRequests", "completed": "result", "failed": "error"}
 
 func judgePayloads(status string) rules.Judge {
-	return judgeTasks(inStatus(status), func(_ *rules.Conversation, task places.Found) rules.Mismatch { return wrongPayload(task.Place) })
+	return judgeTasks(
+		inStatus(status),
+		func(_ *rules.Conversation, task places.Found) rules.Mismatch { return wrongPayload(task.Place) },
+	)
 }
 
 // wrongPayload says what is wrong with that which a task has because of its status.
@@ -246,9 +283,17 @@ func wrongPayload(task places.Place) rules.Mismatch {
 	case payload.Object() == nil:
 		return rules.Mismatch{Wanted: wanted + ": an object", Found: rules.Show(payload.Value), Where: payload.Pointer}
 	case name == "inputRequests" && len(payload.Object()) == 0:
-		return rules.Mismatch{Wanted: wanted + ": at least one that is outstanding", Found: "none", Where: payload.Pointer}
+		return rules.Mismatch{
+			Wanted: wanted + ": at least one that is outstanding",
+			Found:  "none",
+			Where:  payload.Pointer,
+		}
 	case name == "error" && !jsonrpc.IDOf(payload.Object()["code"]).IsInteger():
-		return rules.Mismatch{Wanted: wanted + ": a JSON-RPC error with its code", Found: rules.Show(payload.Value), Where: payload.Pointer}
+		return rules.Mismatch{
+			Wanted: wanted + ": a JSON-RPC error with its code",
+			Found:  rules.Show(payload.Value),
+			Where:  payload.Pointer,
+		}
 	}
 	return rules.Mismatch{}
 }
@@ -265,7 +310,10 @@ func reusedKeys(conversation *rules.Conversation, reporter *rules.Reporter) {
 			reporter.Observe()
 			if before, used := known[one]; used && !jsonrpc.Equal(wish(before), wish(request)) {
 				reporter.Violation(task.Said, rules.Mismatch{
-					Wanted: "the request that this key stood for before: " + rules.Show(before), Found: rules.Show(request),
+					Wanted: "the request that this key stood for before: " + rules.Show(
+						before,
+					),
+					Found: rules.Show(request),
 					Where: requests.Pointer + jsonrpc.Pointer(name),
 				})
 			} else if !used {

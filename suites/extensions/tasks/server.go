@@ -31,7 +31,10 @@ func ServerChecks() {
 }
 
 func negotiation() {
-	It("declares io.modelcontextprotocol/tasks if it answers tools/call with tasks", Verifies("tasks-extension.capability.declared"), NeedsCapability("tools"),
+	It(
+		"declares io.modelcontextprotocol/tasks if it answers tools/call with tasks",
+		Verifies("tasks-extension.capability.declared"),
+		NeedsCapability("tools"),
 		func(ctx SpecContext) {
 			NeedDeclarations()
 			server := declaring(ctx)
@@ -41,10 +44,18 @@ func negotiation() {
 			if id == "" {
 				NotApplicable("no tool that was called answered with a task")
 			}
-			Demand(Declares("extensions."+identifier), "the extension "+identifier+", or no tasks", "no such extension, and a task of "+tool.Tool)
-		})
+			Demand(
+				Declares("extensions."+identifier),
+				"the extension "+identifier+", or no tasks",
+				"no such extension, and a task of "+tool.Tool,
+			)
+		},
+	)
 
-	It("returns no task for a tools/call that does not declare the tasks extension", Verifies("tasks-extension.created.negotiated"), NeedsExtension("tasks"),
+	It(
+		"returns no task for a tools/call that does not declare the tasks extension",
+		Verifies("tasks-extension.created.negotiated"),
+		NeedsExtension("tasks"),
 		func(ctx SpecContext) {
 			server := declaring(ctx)
 			tool, id := anyTask(ctx, server) // it was declared before, on this connection
@@ -53,10 +64,14 @@ func negotiation() {
 			reply := withoutTask(ctx, server, tool, undeclared(tool.Call()))
 
 			Demand(reply.Object()["resultType"] != "task", "a result of the tool, or an error", reply.Describe())
-		})
+		},
+	)
 
-	It("rejects a call that needs the undeclared tasks extension with -32021, naming the extension", Verifies("tasks-extension.created.unable"),
-		NeedsExtension("tasks"), NeedsProvocation("task-required"),
+	It(
+		"rejects a call that needs the undeclared tasks extension with -32021, naming the extension",
+		Verifies("tasks-extension.created.unable"),
+		NeedsExtension("tasks"),
+		NeedsProvocation("task-required"),
 		func(ctx SpecContext) {
 			able := declaring(ctx)
 			leave(ctx, able, begin(ctx, able, "task-required")) // or else nothing shows what it is refused for
@@ -68,9 +83,13 @@ func negotiation() {
 				NotApplicable("the server serves the call without a task, too")
 			}
 			demandMissing(reply)
-		})
+		},
+	)
 
-	It("rejects tasks/get, tasks/update and tasks/cancel with -32021 if the extension is undeclared", Verifies("tasks-extension.undeclared.refused"), NeedsExtension("tasks"),
+	It(
+		"rejects tasks/get, tasks/update and tasks/cancel with -32021 if the extension is undeclared",
+		Verifies("tasks-extension.undeclared.refused"),
+		NeedsExtension("tasks"),
 		func(ctx SpecContext) {
 			server := declaring(ctx)
 			_, id := anyTask(ctx, server)
@@ -86,16 +105,26 @@ func negotiation() {
 			for _, method := range slices.Sorted(maps.Keys(replies)) {
 				Observe()
 				if refusal, _ := replies[method].Error(); refusal.Code != jsonrpc.MissingCapability {
-					wrong = append(wrong, Mismatch{Wanted: "error -32021 (Missing required client capability) to " + method, Found: replies[method].Describe()})
+					wrong = append(
+						wrong,
+						Mismatch{
+							Wanted: "error -32021 (Missing required client capability) to " + method,
+							Found:  replies[method].Describe(),
+						},
+					)
 				}
 			}
 			Judge(wrong...)
 			leave(ctx, server, id)
-		})
+		},
+	)
 }
 
 func creation() {
-	It("answers tasks/get of a task as soon as it has returned the task", Verifies("tasks-extension.created.durable", "tasks-extension.get.answered"), NeedsExtension("tasks"),
+	It(
+		"answers tasks/get of a task as soon as it has returned the task",
+		Verifies("tasks-extension.created.durable", "tasks-extension.get.answered"),
+		NeedsExtension("tasks"),
 		func(ctx SpecContext) {
 			server := declaring(ctx)
 			_, id := anyTask(ctx, server)
@@ -105,9 +134,14 @@ func creation() {
 			Expect(reply).To(BeResult())
 			Expect(reply).To(HaveMember("taskId", id))
 			leave(ctx, server, id)
-		})
+		},
+	)
 
-	It("answers tasks/get of a task on another connection", Verifies("tasks-extension.created.durable"), NeedsExtension("tasks"), NeedsTransport(protocol.HTTP),
+	It(
+		"answers tasks/get of a task on another connection",
+		Verifies("tasks-extension.created.durable"),
+		NeedsExtension("tasks"),
+		NeedsTransport(protocol.HTTP),
 		func(ctx SpecContext) {
 			server, other := declaring(ctx), declaring(ctx)
 			_, id := anyTask(ctx, server)
@@ -116,12 +150,17 @@ func creation() {
 
 			Expect(reply).To(BeResult())
 			leave(ctx, server, id)
-		})
+		},
+	)
 }
 
 // endings checks how tasks end. The rules about their states judge the rest.
 func endings() {
-	It("returns the tool result from tasks/get when a task has completed", Verifies("tasks-extension.get.completed"), NeedsExtension("tasks"), NeedsProvocation("task"),
+	It(
+		"returns the tool result from tasks/get when a task has completed",
+		Verifies("tasks-extension.get.completed"),
+		NeedsExtension("tasks"),
+		NeedsProvocation("task"),
 		func(ctx SpecContext) {
 			server := declaring(ctx)
 			id := begin(ctx, server, "task")
@@ -133,10 +172,14 @@ func endings() {
 				Inconclusive("the task was not completed: "+Show(state), "see that the tool for task ends well")
 			}
 			Expect(state).To(HaveMember("result", HaveMember("content", BeAList())))
-		})
+		},
+	)
 
-	It("returns the status completed for a task whose tool result has isError", Verifies("tasks-extension.task.completed-errors", "tasks-extension.task.failed-errors"),
-		NeedsExtension("tasks"), NeedsProvocation("task-failing"),
+	It(
+		"returns the status completed for a task whose tool result has isError",
+		Verifies("tasks-extension.task.completed-errors", "tasks-extension.task.failed-errors"),
+		NeedsExtension("tasks"),
+		NeedsProvocation("task-failing"),
 		func(ctx SpecContext) {
 			server := declaring(ctx)
 			id := begin(ctx, server, "task-failing")
@@ -145,7 +188,8 @@ func endings() {
 
 			Expect(state).To(HaveMember("status", "completed"))
 			Expect(state).To(HaveMember("result", HaveMember("isError", true)))
-		})
+		},
+	)
 
 	It("returns the JSON-RPC error from tasks/get when a task has failed", Verifies("tasks-extension.get.failed"),
 		NeedsExtension("tasks"), NeedsProvocation("task-refused"),
@@ -156,15 +200,21 @@ func endings() {
 			state := observe(ctx, server, id, isOver)
 
 			if state["status"] != "failed" {
-				Inconclusive("the task did not fail: "+Show(state), "see that the tool for task-refused ends with a JSON-RPC error")
+				Inconclusive(
+					"the task did not fail: "+Show(state),
+					"see that the tool for task-refused ends with a JSON-RPC error",
+				)
 			}
 			Expect(state).To(HaveMember("error", HaveMember("code")))
 		})
 }
 
 func input() {
-	It("continues a task after tasks/update with the requested input", Verifies("tasks-extension.update.acknowledged", "tasks-extension.get.input-required"),
-		NeedsExtension("tasks"), NeedsProvocation("task-input"),
+	It(
+		"continues a task after tasks/update with the requested input",
+		Verifies("tasks-extension.update.acknowledged", "tasks-extension.get.input-required"),
+		NeedsExtension("tasks"),
+		NeedsProvocation("task-input"),
 		func(ctx SpecContext) {
 			server := declaring(ctx)
 			id := begin(ctx, server, "task-input")
@@ -175,42 +225,60 @@ func input() {
 			Expect(reply).To(BeResult())
 			observe(ctx, server, id, func(state Object) bool { return state["status"] != "input_required" })
 			leave(ctx, server, id)
-		})
+		},
+	)
 
-	It("ignores a key in inputResponses of tasks/update that it did not request", Verifies("tasks-extension.update.stray-ignored"),
-		NeedsExtension("tasks"), NeedsProvocation("task-input"),
+	It(
+		"ignores a key in inputResponses of tasks/update that it did not request",
+		Verifies("tasks-extension.update.stray-ignored"),
+		NeedsExtension("tasks"),
+		NeedsProvocation("task-input"),
 		func(ctx SpecContext) {
 			server := declaring(ctx)
 			id := begin(ctx, server, "task-input")
 			awaitInput(ctx, server, id)
 
-			reply := server.Ask(ctx, "tasks/update", Object{"taskId": id, "inputResponses": Object{unknownKey: Acceptance(nil)}})
+			reply := server.Ask(
+				ctx,
+				"tasks/update",
+				Object{"taskId": id, "inputResponses": Object{unknownKey: Acceptance(nil)}},
+			)
 
 			Expect(reply).To(BeResult())
 			state := server.Need(ctx, "tasks/get", of(id))
 			Expect(state).To(HaveMember("status", "input_required"))
 			leave(ctx, server, id)
-		})
+		},
+	)
 }
 
 func cancellation() {
-	It("accepts tasks/cancel of a running task", Verifies("tasks-extension.cancel.acknowledged"), NeedsExtension("tasks"),
+	It(
+		"accepts tasks/cancel of a running task",
+		Verifies("tasks-extension.cancel.acknowledged"),
+		NeedsExtension("tasks"),
 		func(ctx SpecContext) {
 			server := declaring(ctx)
 			id := slowTask(ctx, server)
 			if isOver(server.Need(ctx, "tasks/get", of(id))) {
-				Inconclusive("the task was over before it could be cancelled", "name a slower tool under provocations.task-slow in mcpconform.yaml")
+				Inconclusive(
+					"the task was over before it could be cancelled",
+					"name a slower tool under provocations.task-slow in mcpconform.yaml",
+				)
 			}
 
 			reply := server.Ask(ctx, "tasks/cancel", of(id))
 
 			Expect(reply).To(BeResult())
 			server.Ask(ctx, "tasks/get", of(id)) // for the rules about its state
-		})
+		},
+	)
 }
 
 func notifications() {
-	It("sends notifications/tasks for the task in the subscription's taskIds and for no other", Verifies("tasks-extension.notifications.subscribed"),
+	It(
+		"sends notifications/tasks for the task in the subscription's taskIds and for no other",
+		Verifies("tasks-extension.notifications.subscribed"),
 		NeedsExtension("tasks"),
 		func(ctx SpecContext) {
 			server := declaring(ctx)
@@ -225,66 +293,106 @@ func notifications() {
 			server.Barrier(ctx)
 
 			tells := Notification("notifications/tasks")
-			server.NeedMessage(ctx, subscription.Mark, tells, "the server agreed to tell of the task, and told nothing", "check a server that tells of tasks")
+			server.NeedMessage(
+				ctx,
+				subscription.Mark,
+				tells,
+				"the server agreed to tell of the task, and told nothing",
+				"check a server that tells of tasks",
+			)
 			for _, told := range server.Sent(subscription.Mark, tells) {
 				params, _ := told.Params().(map[string]any)
 				Demand(params["taskId"] == id, "notifications of the task "+id+" alone", excerpt.Short(told.Raw))
 			}
-		})
+		},
+	)
 
-	It("rejects subscriptions/listen with taskIds with -32021 if the tasks extension is undeclared", Verifies("tasks-extension.notifications.undeclared"), NeedsExtension("tasks"),
+	It(
+		"rejects subscriptions/listen with taskIds with -32021 if the tasks extension is undeclared",
+		Verifies("tasks-extension.notifications.undeclared"),
+		NeedsExtension("tasks"),
 		func(ctx SpecContext) {
 			server := declaring(ctx)
 			_, id := anyTask(ctx, server)
 
-			request := server.Start(ctx, "subscriptions/listen", undeclared(Object{"notifications": Object{"taskIds": []any{id}}}))
+			request := server.Start(
+				ctx,
+				"subscriptions/listen",
+				undeclared(Object{"notifications": Object{"taskIds": []any{id}}}),
+			)
 			first, err := request.WaitOr(ctx, Notification("notifications/subscriptions/acknowledged"))
 
 			demandMissing(server.Answered(request, first, err))
 			leave(ctx, server, id)
-		})
+		},
+	)
 }
 
 // Requests about a task that there is not.
 var (
-	unknownUpdate = Request{Method: "tasks/update", Params: Object{"taskId": unknownTask, "inputResponses": Object{}}, Name: unknownTask}
+	unknownUpdate = Request{
+		Method: "tasks/update",
+		Params: Object{"taskId": unknownTask, "inputResponses": Object{}},
+		Name:   unknownTask,
+	}
 	unknownCancel = Request{Method: "tasks/cancel", Params: of(unknownTask), Name: unknownTask}
 )
 
 func unknown() {
-	It("rejects tasks/get of an unknown task with -32602", Verifies("tasks-extension.unknown.get"), NeedsExtension("tasks"),
+	It(
+		"rejects tasks/get of an unknown task with -32602",
+		Verifies("tasks-extension.unknown.get"),
+		NeedsExtension("tasks"),
 		func(ctx SpecContext) {
 			server := declaring(ctx)
 
-			reply := server.AskWrong(ctx, Request{Method: "tasks/get", Params: of(unknownTask), Name: unknownTask}, knownTask(ctx, server)...)
+			reply := server.AskWrong(
+				ctx,
+				Request{Method: "tasks/get", Params: of(unknownTask), Name: unknownTask},
+				knownTask(ctx, server)...)
 
 			Expect(reply).To(BeJSONRPCError(jsonrpc.InvalidParams))
-		})
+		},
+	)
 
-	It("rejects tasks/update of an unknown task with a JSON-RPC error", Verifies("tasks-extension.update.unknown"), NeedsExtension("tasks"),
+	It(
+		"rejects tasks/update of an unknown task with a JSON-RPC error",
+		Verifies("tasks-extension.update.unknown"),
+		NeedsExtension("tasks"),
 		func(ctx SpecContext) {
 			server := declaring(ctx)
 
 			reply := server.AskWrong(ctx, unknownUpdate, knownTask(ctx, server)...)
 
 			Expect(reply).To(BeJSONRPCError())
-		})
+		},
+	)
 
-	It("rejects tasks/cancel of an unknown taskId with -32602", Verifies("tasks-extension.cancel.unknown"), NeedsExtension("tasks"),
+	It(
+		"rejects tasks/cancel of an unknown taskId with -32602",
+		Verifies("tasks-extension.cancel.unknown"),
+		NeedsExtension("tasks"),
 		func(ctx SpecContext) {
 			server := declaring(ctx)
 
 			reply := server.AskWrong(ctx, unknownCancel, knownTask(ctx, server)...)
 
 			Expect(reply).To(BeJSONRPCError())
-		})
+		},
+	)
 
-	It("uses -32602 when it rejects tasks/update or tasks/cancel of an unknown task", Verifies("tasks-extension.unknown.code"), NeedsExtension("tasks"),
+	It(
+		"uses -32602 when it rejects tasks/update or tasks/cancel of an unknown task",
+		Verifies("tasks-extension.unknown.code"),
+		NeedsExtension("tasks"),
 		func(ctx SpecContext) {
 			server := declaring(ctx)
 
 			known := knownTask(ctx, server)
-			replies := []Reply{server.AskWrong(ctx, unknownUpdate, known...), server.AskWrong(ctx, unknownCancel, known...)}
+			replies := []Reply{
+				server.AskWrong(ctx, unknownUpdate, known...),
+				server.AskWrong(ctx, unknownCancel, known...),
+			}
 
 			judged := 0
 			for _, reply := range replies {
@@ -294,21 +402,33 @@ func unknown() {
 				}
 			}
 			if judged == 0 {
-				Inconclusive("the server refused neither", "see the checks of tasks-extension.update.unknown and tasks-extension.cancel.unknown")
+				Inconclusive(
+					"the server refused neither",
+					"see the checks of tasks-extension.update.unknown and tasks-extension.cancel.unknown",
+				)
 			}
-		})
+		},
+	)
 }
 
 // former checks what became of the tasks of 2025-11-25.
 func former() {
-	It("rejects tasks/result with -32601", Verifies("tasks-extension.former.result-removed"), NeedsExtension("tasks"), ByBarrier(),
+	It(
+		"rejects tasks/result with -32601",
+		Verifies("tasks-extension.former.result-removed"),
+		NeedsExtension("tasks"),
+		ByBarrier(),
 		func(ctx SpecContext) {
 			server := declaring(ctx)
 
-			reply := server.AskWrong(ctx, Request{Method: "tasks/result", Params: of(unknownTask), Name: "tasks/result"}, knownTask(ctx, server)...)
+			reply := server.AskWrong(
+				ctx,
+				Request{Method: "tasks/result", Params: of(unknownTask), Name: "tasks/result"},
+				knownTask(ctx, server)...)
 
 			Expect(reply).To(BeJSONRPCError(jsonrpc.MethodNotFound))
-		})
+		},
+	)
 
 	It("returns no task for params.task and the tasks capability of 2025-11-25 alone",
 		Verifies("tasks-extension.former.parameter-ignored", "tasks-extension.former.clients"), NeedsExtension("tasks"),
@@ -319,13 +439,20 @@ func former() {
 			call := undeclared(tool.Call())
 			call["task"] = Object{}
 			capabilities := scripted.Everything(Revision())
-			capabilities["tasks"] = Object{"requests": Object{"sampling": Object{"createMessage": Object{}}}, "cancel": Object{}}
+			capabilities["tasks"] = Object{
+				"requests": Object{"sampling": Object{"createMessage": Object{}}},
+				"cancel":   Object{},
+			}
 			call["_meta"] = Object{mcp.MetaCapabilities: capabilities}
 
 			reply := withoutTask(ctx, server, tool, call)
 
 			_, hasTask := reply.Object()["task"]
-			Demand(reply.Object()["resultType"] != "task" && !hasTask, "a result of the tool, or an error", reply.Describe())
+			Demand(
+				reply.Object()["resultType"] != "task" && !hasTask,
+				"a result of the tool, or an error",
+				reply.Describe(),
+			)
 		})
 }
 
@@ -341,5 +468,9 @@ func demandMissing(reply Reply) {
 	if refusal.Code == jsonrpc.MissingCapability && !named {
 		found += " with the data " + Show(refusal.Data)
 	}
-	Demand(refusal.Code == jsonrpc.MissingCapability && named, "error -32021 with the extension in data.requiredCapabilities", found)
+	Demand(
+		refusal.Code == jsonrpc.MissingCapability && named,
+		"error -32021 with the extension in data.requiredCapabilities",
+		found,
+	)
 }

@@ -41,7 +41,10 @@ var (
 var answers = Steps{
 	ToAnswer(confirmation.Method, Object{"action": "accept", "content": Object{"confirmed": true}}),
 	ToAnswer(sampling.Method, Object{
-		"role": "assistant", "content": Object{"type": "text", "text": "Hello."}, "model": "a-model", "stopReason": "endTurn",
+		"role":       "assistant",
+		"content":    Object{"type": "text", "text": "Hello."},
+		"model":      "a-model",
+		"stopReason": "endTurn",
 	}),
 	ToAnswer(roots.Method, Object{"roots": []any{Object{"uri": "file:///home/user/project"}}}),
 }
@@ -92,11 +95,26 @@ var needing = &Scenario{
 	Name: "input-required", Says: "The server needs input to answer calls of tools, a prompt and a resource.",
 	Official: "sep-2322-client-request-state",
 	Since:    "2026-07-28",
-	Steps: append(append(Steps{}, answers...),
-		ToConnect(), ToList("tools"),
-		ToCall(echoState, nil), ToCall(noState, nil), ToCall(unrelated, nil), ToCall(noResultType, nil),
-		ToCall("state_only", nil), ToCall("sampling_only", nil), ToCall("roots_only", nil), ToCall("all_kinds", nil), ToCall("two_rounds", nil),
-		ToGet(scripted.PromptName, Object{"name": "you"}), ToRead(scripted.ResourceURI), ToList("tools"), ToClose(),
+	Steps: append(
+		append(Steps{}, answers...),
+		ToConnect(),
+		ToList("tools"),
+		ToCall(echoState, nil),
+		ToCall(noState, nil),
+		ToCall(unrelated, nil),
+		ToCall(noResultType, nil),
+		ToCall(
+			"state_only",
+			nil,
+		),
+		ToCall("sampling_only", nil),
+		ToCall("roots_only", nil),
+		ToCall("all_kinds", nil),
+		ToCall("two_rounds", nil),
+		ToGet(scripted.PromptName, Object{"name": "you"}),
+		ToRead(scripted.ResourceURI),
+		ToList("tools"),
+		ToClose(),
 	),
 	Server: func(server *scripted.Server) {
 		tool := func(name, state string, questions map[string]scripted.ServerRequest) {
@@ -160,13 +178,17 @@ func retriesOfClients() {
 					if asked++; !Observed(isMadeAgain(client, result)) {
 						client.NeedGoingOn(result)
 						client.Missing(result, Mismatch{
-							Wanted: "the call again, with inputResponses, as the client declares what " + simpleNeeds[tool].Method + " takes", Found: "no such call, though the client goes on",
+							Wanted: "the call again, with inputResponses, as the client declares what " + simpleNeeds[tool].Method + " takes",
+							Found:  "no such call, though the client goes on",
 						})
 					}
 				}
 			}
 			if asked == 0 {
-				client.NeverBut("the client was not asked for input, as it declares nothing that takes, or made no call", confirmation.Method)
+				client.NeverBut(
+					"the client was not asked for input, as it declares nothing that takes, or made no call",
+					confirmation.Method,
+				)
 			}
 		})
 
@@ -177,7 +199,11 @@ func retriesOfClients() {
 			for retry := range ObserveEach(needRetries(client, echoState)) {
 				if state := retry.ParamsObject()["requestState"]; state != oddState {
 					client.Blame(retry, Mismatch{
-						Wanted: "the requestState of the result, " + Show(oddState), Found: Show(state), Where: "/params/requestState",
+						Wanted: "the requestState of the result, " + Show(
+							oddState,
+						),
+						Found: Show(state),
+						Where: "/params/requestState",
 					})
 				}
 			}
@@ -190,7 +216,9 @@ func retriesOfClients() {
 			for retry := range ObserveEach(needRetries(client, noState)) {
 				if state, brings := retry.ParamsObject()["requestState"]; brings {
 					client.Blame(retry, Mismatch{
-						Wanted: "no requestState, as the result had none", Found: Show(state), Where: "/params/requestState",
+						Wanted: "no requestState, as the result had none",
+						Found:  Show(state),
+						Where:  "/params/requestState",
 					})
 				}
 			}
@@ -206,7 +234,9 @@ func retriesOfClients() {
 				for _, name := range []string{"inputResponses", "requestState"} {
 					if value, brings := call.ParamsObject()[name]; brings {
 						client.Blame(call, Mismatch{
-							Wanted: "no " + name + ", as nothing was asked for this call", Found: Show(value), Where: "/params/" + name,
+							Wanted: "no " + name + ", as nothing was asked for this call",
+							Found:  Show(value),
+							Where:  "/params/" + name,
 						})
 					}
 				}
@@ -229,7 +259,10 @@ func isMadeAgain(client *Client, result *Message) bool {
 func needRetries(client *Client, tool string) []*Message {
 	retries := slices.DeleteFunc(client.NeedCalls(tool)[1:], func(call *Message) bool { return !bringsAny(call) })
 	if len(retries) == 0 {
-		client.NeverBut("the client did not make the call of "+tool+" again, for which the server needs input", "elicitation/create")
+		client.NeverBut(
+			"the client did not make the call of "+tool+" again, for which the server needs input",
+			"elicitation/create",
+		)
 	}
 	return retries
 }
@@ -275,7 +308,10 @@ const besideTime = 300 * time.Millisecond
 func stateOf(tool string) string { return "the state of " + tool }
 
 func simultaneous() {
-	It("keeps inputResponses and requestState of concurrent calls apart", Verifies("mrtr.client.only-retry"), In(atOnce),
+	It(
+		"keeps inputResponses and requestState of concurrent calls apart",
+		Verifies("mrtr.client.only-retry"),
+		In(atOnce),
 		func(ctx SpecContext) {
 			client := RunScenario(ctx)
 
@@ -284,20 +320,36 @@ func simultaneous() {
 				tool, _ := call.ParamsObject()["name"].(string)
 				state, brings := call.ParamsObject()["requestState"]
 				if brings && state == stateOf(neighbours[tool]) {
-					client.Blame(call, Mismatch{Wanted: "the state of the call of " + tool, Found: Show(state), Where: "/params/requestState"})
+					client.Blame(
+						call,
+						Mismatch{
+							Wanted: "the state of the call of " + tool,
+							Found:  Show(state),
+							Where:  "/params/requestState",
+						},
+					)
 				}
 				responses, _ := call.ParamsObject()["inputResponses"].(map[string]any)
 				for key := range responses {
 					if key == neighbours[tool] {
-						client.Blame(call, Mismatch{Wanted: "the input for the call of " + tool, Found: Show(responses), Where: "/params/inputResponses"})
+						client.Blame(
+							call,
+							Mismatch{
+								Wanted: "the input for the call of " + tool,
+								Found:  Show(responses),
+								Where:  "/params/inputResponses",
+							},
+						)
 					}
 				}
 			}
-			if one.Event.At.Before(client.Calls("other")[0].Event.At) || other.Event.At.Before(client.Calls("one")[0].Event.At) {
+			if one.Event.At.Before(client.Calls("other")[0].Event.At) ||
+				other.Event.At.Before(client.Calls("one")[0].Event.At) {
 				client.NeverBut("the client made its calls one after the other", "tools/call")
 			}
 			Observe()
-		})
+		},
+	)
 }
 
 // uninvitedCall is the position of the call in the steps of uninvited.

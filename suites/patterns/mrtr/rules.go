@@ -110,7 +110,13 @@ func inputRequests(conversation *rules.Conversation) []places.Found {
 	for _, requests := range inputMaps(conversation) {
 		var ofOne []places.Found
 		for key, request := range requests.Object() {
-			ofOne = append(ofOne, places.Found{Place: places.Place{Pointer: requests.Pointer + jsonrpc.Pointer(key), Value: request}, Said: requests.Said})
+			ofOne = append(
+				ofOne,
+				places.Found{
+					Place: places.Place{Pointer: requests.Pointer + jsonrpc.Pointer(key), Value: request},
+					Said:  requests.Said,
+				},
+			)
 		}
 		slices.SortFunc(ofOne, func(a, b places.Found) int { return cmp.Compare(a.Pointer, b.Pointer) })
 		all = append(all, ofOne...)
@@ -146,7 +152,9 @@ func misshapenInputs(conversation *rules.Conversation, reporter *rules.Reporter)
 		reporter.Observe()
 		if requests.Object() == nil {
 			reporter.Violation(requests.Said, rules.Mismatch{
-				Wanted: "an object with a request for each key", Found: rules.Show(requests.Value), Where: requests.Pointer,
+				Wanted: "an object with a request for each key",
+				Found:  rules.Show(requests.Value),
+				Where:  requests.Pointer,
 			})
 		}
 	}

@@ -61,7 +61,11 @@ func sameID(one facts.Retry) rules.Mismatch {
 	if first := one.Asked.Request.ID; one.ID != first || first == jsonrpc.NoID {
 		return rules.Mismatch{}
 	}
-	return rules.Mismatch{Wanted: "another id than that of the request before", Found: one.ID.String() + " again", Where: "/id"}
+	return rules.Mismatch{
+		Wanted: "another id than that of the request before",
+		Found:  one.ID.String() + " again",
+		Where:  "/id",
+	}
 }
 
 func otherState(one facts.Retry) rules.Mismatch {
@@ -71,7 +75,11 @@ func otherState(one facts.Retry) rules.Mismatch {
 		return rules.Mismatch{}
 	}
 	return rules.Mismatch{
-		Wanted: "the requestState of the result, " + rules.Show(wanted), Found: rules.ShowMember(one.ParamsObject(), facts.RequestState), Where: "/params/" + facts.RequestState,
+		Wanted: "the requestState of the result, " + rules.Show(
+			wanted,
+		),
+		Found: rules.ShowMember(one.ParamsObject(), facts.RequestState),
+		Where: "/params/" + facts.RequestState,
 	}
 }
 
@@ -81,7 +89,11 @@ func inventedState(one facts.Retry) rules.Mismatch {
 	if wants || !gives {
 		return rules.Mismatch{}
 	}
-	return rules.Mismatch{Wanted: "no requestState, as the result had none", Found: rules.Show(given), Where: "/params/" + facts.RequestState}
+	return rules.Mismatch{
+		Wanted: "no requestState, as the result had none",
+		Found:  rules.Show(given),
+		Where:  "/params/" + facts.RequestState,
+	}
 }
 
 // missingInputs judges that a retry has an answer of the right kind to everything
@@ -94,7 +106,12 @@ func missingInputs(conversation *rules.Conversation, reporter *rules.Reporter) {
 		reporter.Observe()
 		for _, key := range facts.LackingInputs(one.Asked, one.Message) {
 			reporter.Violation(one.Message, rules.Mismatch{
-				Wanted: fmt.Sprintf("the input %q that was asked for", key), Found: "none", Where: "/params/" + facts.InputResponses,
+				Wanted: fmt.Sprintf(
+					"the input %q that was asked for",
+					key,
+				),
+				Found: "none",
+				Where: "/params/" + facts.InputResponses,
 			})
 		}
 	}
@@ -105,7 +122,9 @@ func missingInputs(conversation *rules.Conversation, reporter *rules.Reporter) {
 		}
 		for _, violation := range known.ValidateResult(given.Method, given.Value) {
 			reporter.Violation(given.Said, rules.Mismatch{
-				Wanted: "an answer to " + given.Method + ": " + violation.Expected, Found: violation.Found, Where: given.Pointer + violation.Pointer,
+				Wanted: "an answer to " + given.Method + ": " + violation.Expected,
+				Found:  violation.Found,
+				Where:  given.Pointer + violation.Pointer,
 			})
 		}
 	}

@@ -27,7 +27,10 @@ func ServerChecks() {
 }
 
 func requests() {
-	It("sends no inputRequests to a client that declares no capabilities", Verifies("mrtr.requests.declared"), NeedsProvocation("input-several"),
+	It(
+		"sends no inputRequests to a client that declares no capabilities",
+		Verifies("mrtr.requests.declared"),
+		NeedsProvocation("input-several"),
 		func(ctx SpecContext) {
 			begin(ctx, Session(ctx), "input-several") // it does ask a client that declares all
 			server := SessionOf(ctx, scripted.Nothing())
@@ -35,24 +38,41 @@ func requests() {
 
 			server.NeedReply(ctx, "tools/call", Provoking("input-several").Call())
 
-			asking.DemandNone(slices.Concat(server.ServerRequests(mark, "elicitation/create"), server.ServerRequests(mark, "sampling/createMessage"), server.ServerRequests(mark, "roots/list"))...)
-		})
+			asking.DemandNone(
+				slices.Concat(
+					server.ServerRequests(mark, "elicitation/create"),
+					server.ServerRequests(mark, "sampling/createMessage"),
+					server.ServerRequests(mark, "roots/list"),
+				)...)
+		},
+	)
 }
 
 func retries() {
-	It("continues if the client does not retry after an input_required result", Verifies("mrtr.retry.not-awaited"), NeedsProvocation("elicitation"),
+	It(
+		"continues if the client does not retry after an input_required result",
+		Verifies("mrtr.retry.not-awaited"),
+		NeedsProvocation("elicitation"),
 		func(ctx SpecContext) {
 			server := FreshSession(ctx)
 
 			begin(ctx, server, "elicitation")
 
-			server.NeedOnce(ctx, "tools/call", Provoking("elicitation").Call()) // another call, with a question of its own
+			server.NeedOnce(
+				ctx,
+				"tools/call",
+				Provoking("elicitation").Call(),
+			) // another call, with a question of its own
 			server.StaysUsable(ctx)
-		})
+		},
+	)
 }
 
 func responses() {
-	It("requests input again that is missing in inputResponses", Verifies("mrtr.responses.missing"), NeedsProvocation("elicitation"),
+	It(
+		"requests input again that is missing in inputResponses",
+		Verifies("mrtr.responses.missing"),
+		NeedsProvocation("elicitation"),
 		func(ctx SpecContext) {
 			server := Session(ctx)
 			attempt := begin(ctx, server, "elicitation")
@@ -60,15 +80,22 @@ func responses() {
 			reply := server.Once(ctx, "tools/call", attempt.retry(Object{"inputResponses": Object{}}))
 
 			judgeAskedAgain(reply, attempt.requests())
-		})
+		},
+	)
 
-	It("requests input again if inputResponses has only a part of it", Verifies("mrtr.responses.missing"), NeedsProvocation("input-several"),
+	It(
+		"requests input again if inputResponses has only a part of it",
+		Verifies("mrtr.responses.missing"),
+		NeedsProvocation("input-several"),
 		func(ctx SpecContext) {
 			server := Session(ctx)
 			attempt := begin(ctx, server, "input-several")
 			keys := slices.Sorted(maps.Keys(attempt.requests()))
 			if len(keys) < 2 {
-				Inconclusive("the tool asked for one input only", "name one that asks for several under provocations.input-several in mcpconform.yaml")
+				Inconclusive(
+					"the tool asked for one input only",
+					"name one that asks for several under provocations.input-several in mcpconform.yaml",
+				)
 			}
 			given, missing := Object{keys[0]: attempt.responses()[keys[0]]}, maps.Clone(attempt.requests())
 			delete(missing, keys[0])
@@ -76,9 +103,13 @@ func responses() {
 			reply := server.Once(ctx, "tools/call", attempt.retry(Object{"inputResponses": given}))
 
 			judgeAskedAgain(reply, missing)
-		})
+		},
+	)
 
-	It("ignores inputResponses that it did not request", Verifies("mrtr.responses.unknown"), NeedsProvocation("elicitation"),
+	It(
+		"ignores inputResponses that it did not request",
+		Verifies("mrtr.responses.unknown"),
+		NeedsProvocation("elicitation"),
 		func(ctx SpecContext) {
 			server := Session(ctx)
 			asking.NeedSuccess(ctx, server, "elicitation")
@@ -89,9 +120,13 @@ func responses() {
 			reply := server.Once(ctx, "tools/call", attempt.retry(Object{"inputResponses": more}))
 
 			Demand(asking.Succeeded(reply), "a success, as without the input that was not asked for", reply.Describe())
-		})
+		},
+	)
 
-	It("rejects inputResponses that are not an object", Verifies("mrtr.responses.refused"), NeedsProvocation("elicitation"),
+	It(
+		"rejects inputResponses that are not an object",
+		Verifies("mrtr.responses.refused"),
+		NeedsProvocation("elicitation"),
 		func(ctx SpecContext) {
 			server := Session(ctx)
 			asking.NeedSuccess(ctx, server, "elicitation")
@@ -100,9 +135,13 @@ func responses() {
 			reply := lie(ctx, server, attempt.retry(Object{"inputResponses": []any{"yes"}}), "inputResponses is a list")
 
 			Expect(reply).To(BeJSONRPCError())
-		})
+		},
+	)
 
-	It("treats entries of inputResponses that are not objects as invalid", Verifies("mrtr.responses.validated"), NeedsProvocation("elicitation"),
+	It(
+		"treats entries of inputResponses that are not objects as invalid",
+		Verifies("mrtr.responses.validated"),
+		NeedsProvocation("elicitation"),
 		func(ctx SpecContext) {
 			server := Session(ctx)
 			asking.NeedSuccess(ctx, server, "elicitation")
@@ -115,7 +154,8 @@ func responses() {
 			reply := lie(ctx, server, attempt.retry(Object{"inputResponses": wrong}), "the responses are texts")
 
 			asking.JudgeValidation(reply, "each response to its requests for input is a text")
-		})
+		},
+	)
 }
 
 // lie sends a call that is illegal on purpose, and returns its very answer.

@@ -14,7 +14,10 @@ import (
 )
 
 func states() {
-	It("continues after a requestState that it did not issue", Verifies("mrtr.state.distrusted"), NeedsProvocation("elicitation"),
+	It(
+		"continues after a requestState that it did not issue",
+		Verifies("mrtr.state.distrusted"),
+		NeedsProvocation("elicitation"),
 		func(ctx SpecContext) {
 			server := FreshSession(ctx)
 			attempt := begin(ctx, server, "elicitation")
@@ -22,9 +25,13 @@ func states() {
 			for _, forged := range []string{"mcpconform", `{"admin":true}`, "e30", "../../x", strings.Repeat("A", longState)} {
 				server.Survives(ctx, "tools/call", attempt.retry(Object{"requestState": forged}), "")
 			}
-		})
+		},
+	)
 
-	It("rejects a requestState with a changed character", Verifies("mrtr.state.protected"), NeedsProvocation("input-state"),
+	It(
+		"rejects a requestState with a changed character",
+		Verifies("mrtr.state.protected"),
+		NeedsProvocation("input-state"),
 		func(ctx SpecContext) {
 			server := Session(ctx)
 			asking.NeedSuccess(ctx, server, "input-state")
@@ -33,24 +40,37 @@ func states() {
 				attempt := beginWithState(ctx, server, "input-state")
 				changed := withAnother(attempt.state, len(attempt.state)*share/4)
 				reply := server.Once(ctx, "tools/call", attempt.retry(Object{"requestState": changed}))
-				judgeRefused(reply, fmt.Sprintf("the requestState %s, changed to %s", Show(attempt.state), Show(changed)))
+				judgeRefused(
+					reply,
+					fmt.Sprintf("the requestState %s, changed to %s", Show(attempt.state), Show(changed)),
+				)
 			}
-		})
+		},
+	)
 
-	It("rejects a requestState with changed contents", Verifies("mrtr.state.protected"), NeedsProvocation("input-state"),
+	It(
+		"rejects a requestState with changed contents",
+		Verifies("mrtr.state.protected"),
+		NeedsProvocation("input-state"),
 		func(ctx SpecContext) {
 			server := Session(ctx)
 			asking.NeedSuccess(ctx, server, "input-state")
 			attempt := beginWithState(ctx, server, "input-state")
 			changed, readable := rewritten(attempt.state)
 			if !readable {
-				NotApplicable("the requestState cannot be read, so that it can be changed but blindly, as another check does")
+				NotApplicable(
+					"the requestState cannot be read, so that it can be changed but blindly, as another check does",
+				)
 			}
 
 			reply := server.Once(ctx, "tools/call", attempt.retry(Object{"requestState": changed}))
 
-			judgeRefused(reply, fmt.Sprintf("the requestState %s, with its contents changed to %s", Show(attempt.state), Show(changed)))
-		})
+			judgeRefused(
+				reply,
+				fmt.Sprintf("the requestState %s, with its contents changed to %s", Show(attempt.state), Show(changed)),
+			)
+		},
+	)
 
 	It("rejects a requestState that it issued for another request", Verifies("mrtr.state.bound"),
 		NeedsProvocation("input-state", "input-other-state"),

@@ -174,7 +174,10 @@ func hasty(conversation *rules.Conversation, reporter *rules.Reporter) {
 	const wanted = acknowledgedMethod + " as the first message of the subscription"
 	all, _ := subscriptions(conversation)
 	for _, one := range all {
-		first := slices.IndexFunc(one.told, func(said *rules.Message) bool { return isAnnouncement(said) || isTagged(said) })
+		first := slices.IndexFunc(
+			one.told,
+			func(said *rules.Message) bool { return isAnnouncement(said) || isTagged(said) },
+		)
 		if first < 0 {
 			continue
 		}
@@ -182,7 +185,10 @@ func hasty(conversation *rules.Conversation, reporter *rules.Reporter) {
 		said, answer := one.told[first], one.answer()
 		switch {
 		case answer != nil && answer.Index < said.Index && !rules.IsRefusal(answer) && one.acknowledgement() != nil:
-			reporter.Violation(answer, rules.Mismatch{Wanted: wanted, Found: "the result that ends the subscription", Where: "/result"})
+			reporter.Violation(
+				answer,
+				rules.Mismatch{Wanted: wanted, Found: "the result that ends the subscription", Where: "/result"},
+			)
 		case said.Method != acknowledgedMethod:
 			reporter.Violation(said, rules.Mismatch{Wanted: wanted, Found: said.Method, Where: "/method"})
 		}
@@ -195,7 +201,9 @@ func isTagged(said *rules.Message) bool {
 }
 
 // everyAcknowledged judges the filters that were acknowledged.
-func everyAcknowledged(judgeOne func(one *subscription, declared rules.Object, agreed places.Place, breaks func(rules.Mismatch))) rules.Judge {
+func everyAcknowledged(
+	judgeOne func(one *subscription, declared rules.Object, agreed places.Place, breaks func(rules.Mismatch)),
+) rules.Judge {
 	return func(conversation *rules.Conversation, reporter *rules.Reporter) {
 		all, _ := subscriptions(conversation)
 		for _, one := range all {
@@ -208,7 +216,12 @@ func everyAcknowledged(judgeOne func(one *subscription, declared rules.Object, a
 				continue // the schema has it
 			}
 			reporter.Observe()
-			judgeOne(one, conversation.ServerCapabilities, agreed, func(mismatch rules.Mismatch) { reporter.Violation(acknowledgement, mismatch) })
+			judgeOne(
+				one,
+				conversation.ServerCapabilities,
+				agreed,
+				func(mismatch rules.Mismatch) { reporter.Violation(acknowledgement, mismatch) },
+			)
 		}
 	}
 }
@@ -280,7 +293,10 @@ func unwanted(conversation *rules.Conversation, reporter *rules.Reporter) {
 			continue // if some did, it lacks the id
 		}
 		reporter.Observe()
-		reporter.Violation(said, rules.Mismatch{Wanted: "nothing that no subscription has asked for", Found: said.Method, Where: "/method"})
+		reporter.Violation(
+			said,
+			rules.Mismatch{Wanted: "nothing that no subscription has asked for", Found: said.Method, Where: "/method"},
+		)
 	}
 }
 
@@ -312,16 +328,27 @@ func (s *subscription) unwanted(said *rules.Message) rules.Mismatch {
 			return rules.Mismatch{} // one below it is a part of it, maybe
 		}
 		if len(asked) == 0 {
-			return rules.Mismatch{Wanted: "no updates of resources, which the subscription did not ask for", Found: said.Method, Where: "/method"}
+			return rules.Mismatch{
+				Wanted: "no updates of resources, which the subscription did not ask for",
+				Found:  said.Method,
+				Where:  "/method",
+			}
 		}
 		return rules.Mismatch{
-			Wanted: "updates of what the subscription asked for: " + strings.Join(asked, ", "), Found: rules.Show(uri), Where: "/params/uri",
+			Wanted: "updates of what the subscription asked for: " + strings.Join(
+				asked,
+				", ",
+			),
+			Found: rules.Show(uri),
+			Where: "/params/uri",
 		}
 	}
 	for _, change := range listNotifications {
 		if change.method == said.Method && !wants(s.filter, change.wish) {
 			return rules.Mismatch{
-				Wanted: "nothing without " + change.wish + " in the filter of the subscription", Found: said.Method, Where: "/method",
+				Wanted: "nothing without " + change.wish + " in the filter of the subscription",
+				Found:  said.Method,
+				Where:  "/method",
 			}
 		}
 	}
@@ -346,7 +373,8 @@ func untagged(conversation *rules.Conversation, reporter *rules.Reporter) {
 		}
 	}
 	for _, said := range stray {
-		if conversation.Transport == protocol.Stdio && isAnnouncement(said) && (said.Method == acknowledgedMethod || someAsked(all, said)) {
+		if conversation.Transport == protocol.Stdio && isAnnouncement(said) &&
+			(said.Method == acknowledgedMethod || someAsked(all, said)) {
 			concerned = append(concerned, said)
 			wanted[said] = "the id of a subscription"
 		}
@@ -398,8 +426,9 @@ func closedWithoutID(conversation *rules.Conversation, reporter *rules.Reporter)
 		reporter.Observe()
 		if id, _ := facts.SubscriptionID(said); id != said.ID {
 			reporter.Violation(said, rules.Mismatch{
-				Wanted: "the id of the subscription, " + said.ID.String(), Found: rules.ShowMember(said.Meta(), mcp.MetaSubscription),
-				Where: "/result/_meta" + subscriptionIDPlace,
+				Wanted: "the id of the subscription, " + said.ID.String(),
+				Found:  rules.ShowMember(said.Meta(), mcp.MetaSubscription),
+				Where:  "/result/_meta" + subscriptionIDPlace,
 			})
 		}
 	}

@@ -24,7 +24,9 @@ const (
 // listChanges are the members of a filter that ask for changes of a list, with the
 // capability of servers that announce them.
 var listChanges = map[string]string{
-	"toolsListChanged": "tools.listChanged", "promptsListChanged": "prompts.listChanged", "resourcesListChanged": "resources.listChanged",
+	"toolsListChanged":     "tools.listChanged",
+	"promptsListChanged":   "prompts.listChanged",
+	"resourcesListChanged": "resources.listChanged",
 }
 
 // ServerChecks registers the checks of a target server. What they provoke is
@@ -52,7 +54,9 @@ func everything() Object {
 }
 
 func acknowledgements() {
-	It("acknowledges subscriptions/listen with notifications/subscriptions/acknowledged", Verifies("subscriptions.acknowledged.sent"),
+	It(
+		"acknowledges subscriptions/listen with notifications/subscriptions/acknowledged",
+		Verifies("subscriptions.acknowledged.sent"),
 		func(ctx SpecContext) {
 			needsSubscriptions()
 			server := FreshSession(ctx)
@@ -60,7 +64,8 @@ func acknowledgements() {
 			answer := listen(ctx, server, server.NextID(), everything())
 
 			judgeAcknowledged(answer)
-		})
+		},
+	)
 
 	It("acknowledges subscriptions/listen with a string as request id", Verifies("subscriptions.acknowledged.sent"),
 		func(ctx SpecContext) {
@@ -72,7 +77,9 @@ func acknowledgements() {
 			judgeAcknowledged(answer)
 		})
 
-	It("acknowledges no list changes if subscriptions/listen requests none", Verifies("subscriptions.acknowledged.requested"),
+	It(
+		"acknowledges no list changes if subscriptions/listen requests none",
+		Verifies("subscriptions.acknowledged.requested"),
 		func(ctx SpecContext) {
 			needsSubscriptions()
 			server := FreshSession(ctx)
@@ -82,12 +89,15 @@ func acknowledgements() {
 			for _, wish := range slices.Sorted(maps.Keys(listChanges)) {
 				Expect(subscription.Acknowledged).NotTo(HaveMember(wish, true))
 			}
-		})
+		},
+	)
 }
 
 // resourcesUndeclared checks that a server agrees to nothing that it cannot do.
 func resourcesUndeclared() {
-	It("acknowledges resourceSubscriptions only if it declares resources.subscribe", Verifies("subscriptions.acknowledged.supported"),
+	It(
+		"acknowledges resourceSubscriptions only if it declares resources.subscribe",
+		Verifies("subscriptions.acknowledged.supported"),
 		func(ctx SpecContext) {
 			needsSubscriptions()
 			resources := ListedResources()
@@ -103,8 +113,13 @@ func resourcesUndeclared() {
 			subscription := FreshSession(ctx).Subscribe(ctx, filter)
 
 			agreed, _ := subscription.Acknowledged["resourceSubscriptions"].([]any)
-			Demand(len(agreed) == 0, "no resourceSubscriptions, as the server does not declare resources.subscribe", Show(agreed))
-		})
+			Demand(
+				len(agreed) == 0,
+				"no resourceSubscriptions, as the server does not declare resources.subscribe",
+				Show(agreed),
+			)
+		},
+	)
 }
 
 // needsSubscriptions skips the check when there is nothing to subscribe to: such a
@@ -138,8 +153,12 @@ func judgeAcknowledged(answer scripted.Received) {
 }
 
 func announcements() {
-	It("sends notifications/tools/list_changed on a subscription with toolsListChanged", Verifies("subscriptions.filter.delivered"),
-		NeedsCapability("tools.listChanged"), NeedsProvocation("tools-changed"), Alone(),
+	It(
+		"sends notifications/tools/list_changed on a subscription with toolsListChanged",
+		Verifies("subscriptions.filter.delivered"),
+		NeedsCapability("tools.listChanged"),
+		NeedsProvocation("tools-changed"),
+		Alone(),
 		func(ctx SpecContext) {
 			server := FreshSession(ctx)
 			subscription := server.Subscribe(ctx, Object{"toolsListChanged": true})
@@ -147,21 +166,34 @@ func announcements() {
 			server.Need(ctx, "tools/call", Provoking("tools-changed").Call())
 
 			subscription.Until(ctx, toolsChanged)
-		})
+		},
+	)
 
-	It("sends notifications/resources/updated on a subscription to the resource", Verifies("subscriptions.filter.delivered"),
-		NeedsCapability("resources.subscribe"), NeedsProvocation("resource-updated"), Alone(),
+	It(
+		"sends notifications/resources/updated on a subscription to the resource",
+		Verifies("subscriptions.filter.delivered"),
+		NeedsCapability("resources.subscribe"),
+		NeedsProvocation("resource-updated"),
+		Alone(),
 		func(ctx SpecContext) {
 			server := FreshSession(ctx)
-			subscription := server.Subscribe(ctx, Object{"resourceSubscriptions": []any{Provoking("resource-updated").Resource}})
+			subscription := server.Subscribe(
+				ctx,
+				Object{"resourceSubscriptions": []any{Provoking("resource-updated").Resource}},
+			)
 
 			server.Need(ctx, "tools/call", Provoking("resource-updated").Call())
 
 			subscription.Until(ctx, updated)
-		})
+		},
+	)
 
-	It("sends notifications/tools/list_changed on each of two subscriptions with toolsListChanged", Verifies("subscriptions.several.served"),
-		NeedsCapability("tools.listChanged"), NeedsProvocation("tools-changed"), Alone(),
+	It(
+		"sends notifications/tools/list_changed on each of two subscriptions with toolsListChanged",
+		Verifies("subscriptions.several.served"),
+		NeedsCapability("tools.listChanged"),
+		NeedsProvocation("tools-changed"),
+		Alone(),
 		func(ctx SpecContext) {
 			server := FreshSession(ctx)
 			first := server.Subscribe(ctx, Object{"toolsListChanged": true})
@@ -171,10 +203,15 @@ func announcements() {
 
 			first.Until(ctx, toolsChanged)
 			second.Until(ctx, toolsChanged)
-		})
+		},
+	)
 
-	It("sends no notifications/tools/list_changed on a subscription without toolsListChanged", Verifies("subscriptions.filter.honored"),
-		NeedsCapability("tools.listChanged"), NeedsProvocation("tools-changed"), Alone(),
+	It(
+		"sends no notifications/tools/list_changed on a subscription without toolsListChanged",
+		Verifies("subscriptions.filter.honored"),
+		NeedsCapability("tools.listChanged"),
+		NeedsProvocation("tools-changed"),
+		Alone(),
 		func(ctx SpecContext) {
 			server := FreshSession(ctx)
 			other := server.Subscribe(ctx, Object{"promptsListChanged": true, "resourcesListChanged": true})
@@ -183,20 +220,29 @@ func announcements() {
 			change(ctx, server, subscription)
 
 			DemandNone("no "+toolsChanged+" on a subscription that did not ask for it", told(other, toolsChanged))
-		})
+		},
+	)
 
-	It("sends no notifications/resources/updated on a subscription without the resource", Verifies("subscriptions.filter.honored"),
-		NeedsCapability("resources.subscribe"), NeedsProvocation("resource-updated"), Alone(),
+	It(
+		"sends no notifications/resources/updated on a subscription without the resource",
+		Verifies("subscriptions.filter.honored"),
+		NeedsCapability("resources.subscribe"),
+		NeedsProvocation("resource-updated"),
+		Alone(),
 		func(ctx SpecContext) {
 			server := FreshSession(ctx)
 			other := server.Subscribe(ctx, Object{"resourceSubscriptions": []any{}, "toolsListChanged": true})
-			subscription := server.Subscribe(ctx, Object{"resourceSubscriptions": []any{Provoking("resource-updated").Resource}})
+			subscription := server.Subscribe(
+				ctx,
+				Object{"resourceSubscriptions": []any{Provoking("resource-updated").Resource}},
+			)
 
 			server.Need(ctx, "tools/call", Provoking("resource-updated").Call())
 			await(ctx, server, subscription, updated)
 
 			DemandNone("no "+updated+" on a subscription that did not ask for it", told(other, updated))
-		})
+		},
+	)
 }
 
 func endings() {
@@ -248,5 +294,8 @@ func await(ctx context.Context, server *Server, subscription *Subscription, meth
 
 // told are the notifications of a method on a subscription.
 func told(subscription *Subscription, method string) []scripted.Received {
-	return slices.DeleteFunc(subscription.Notifications(), func(received scripted.Received) bool { return received.Method != method })
+	return slices.DeleteFunc(
+		subscription.Notifications(),
+		func(received scripted.Received) bool { return received.Method != method },
+	)
 }

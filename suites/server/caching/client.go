@@ -47,13 +47,27 @@ const (
 
 // fresh is a server whose results stay fresh longer than anybody waits.
 var fresh = &Scenario{
-	Name: "results-that-stay-fresh", Since: since,
-	Says: "The server gives every result ten minutes to live, has a prompt beside its tools, and says during a call that the tools have changed.",
+	Name:  "results-that-stay-fresh",
+	Since: since,
+	Says:  "The server gives every result ten minutes to live, has a prompt beside its tools, and says during a call that the tools have changed.",
 	Steps: Steps{
-		ToAnswer("elicitation/create", Object{"action": "accept", "content": Object{"name": "Ada"}}), ToConnect(),
-		ToList("tools"), ToList("tools"), ToRead(oneURI), ToRead(anotherURI), ToList("prompts"), ToRead(privateURI), ToRead(privateURI),
-		ToListen(Object{"toolsListChanged": true}), ToCall(scripted.AddNumbers, Object{"a": 5, "b": 3}),
-		ToWaitFor("notifications/tools/list_changed"), ToList("tools"), ToRead(scripted.ResourceURI), ToClose(),
+		ToAnswer("elicitation/create", Object{"action": "accept", "content": Object{"name": "Ada"}}),
+		ToConnect(),
+		ToList(
+			"tools",
+		),
+		ToList("tools"),
+		ToRead(oneURI),
+		ToRead(anotherURI),
+		ToList("prompts"),
+		ToRead(privateURI),
+		ToRead(privateURI),
+		ToListen(Object{"toolsListChanged": true}),
+		ToCall(scripted.AddNumbers, Object{"a": 5, "b": 3}),
+		ToWaitFor("notifications/tools/list_changed"),
+		ToList("tools"),
+		ToRead(scripted.ResourceURI),
+		ToClose(),
 	},
 	Server: func(server *scripted.Server) {
 		server.Fresh = long
@@ -73,7 +87,9 @@ var fresh = &Scenario{
 			if call.Text("uri") == privateURI && call.Responses() == nil && call.Declares("elicitation") {
 				call.Need(Object{"who": Object{"method": "elicitation/create", "params": Object{
 					"message": "Whose is it?", "requestedSchema": Object{
-						"type": "object", "properties": Object{"name": Object{"type": "string"}}, "required": []any{"name"},
+						"type":       "object",
+						"properties": Object{"name": Object{"type": "string"}},
+						"required":   []any{"name"},
 					},
 				}}}, "")
 				return
@@ -84,7 +100,10 @@ var fresh = &Scenario{
 }
 
 func freshResults() {
-	It("sends tools/list again after notifications/tools/list_changed", Verifies("caching.notifications.stale"), In(fresh),
+	It(
+		"sends tools/list again after notifications/tools/list_changed",
+		Verifies("caching.notifications.stale"),
+		In(fresh),
 		func(ctx SpecContext) {
 			client := RunScenario(ctx)
 
@@ -101,9 +120,11 @@ func freshResults() {
 			}
 			client.NeedGiven(changedListed)
 			client.Missing(announced[0], Mismatch{
-				Wanted: "a new tools/list when the tools are wanted after this", Found: "no such request: the list from before is used again",
+				Wanted: "a new tools/list when the tools are wanted after this",
+				Found:  "no such request: the list from before is used again",
 			})
-		})
+		},
+	)
 
 	It("sends resources/read although it has cached another resource", Verifies("caching.key.respected"), In(fresh),
 		func(ctx SpecContext) {
@@ -116,7 +137,8 @@ func freshResults() {
 			if !Observed(len(readsOf(client, anotherURI)) > 0) {
 				client.NeedGiven(anotherRead)
 				client.Missing(known[0], Mismatch{
-					Wanted: "a resources/read for " + anotherURI + ", too", Found: "none: what was read of " + oneURI + " is used for it",
+					Wanted: "a resources/read for " + anotherURI + ", too",
+					Found:  "none: what was read of " + oneURI + " is used for it",
 				})
 			}
 		})
@@ -138,7 +160,10 @@ func freshResults() {
 		func(ctx SpecContext) {
 			client := RunScenario(ctx)
 
-			retry := slices.IndexFunc(readsOf(client, privateURI), func(read *Message) bool { return read.ParamsObject()["inputResponses"] != nil })
+			retry := slices.IndexFunc(
+				readsOf(client, privateURI),
+				func(read *Message) bool { return read.ParamsObject()["inputResponses"] != nil },
+			)
 			if retry < 0 {
 				client.NeverBut("the client brought no input for resources/read", "elicitation/create")
 			}
@@ -146,7 +171,8 @@ func freshResults() {
 				client.NeedGiven(privateRead)
 				client.NeedGiven(privateReadAgain)
 				client.Missing(reads[retry], Mismatch{
-					Wanted: "another resources/read when the resource is wanted again", Found: "none: the result of the retry is used again",
+					Wanted: "another resources/read when the resource is wanted again",
+					Found:  "none: the result of the retry is used again",
 				})
 			}
 		})
@@ -154,12 +180,18 @@ func freshResults() {
 
 // readsOf returns the client's reads of a resource.
 func readsOf(client *Client, uri string) []*Message {
-	return slices.DeleteFunc(client.Requests("resources/read"), func(read *Message) bool { return read.ParamsObject()["uri"] != uri })
+	return slices.DeleteFunc(
+		client.Requests("resources/read"),
+		func(read *Message) bool { return read.ParamsObject()["uri"] != uri },
+	)
 }
 
 // asksAfter tells whether the client sent a request of a method after a message.
 func asksAfter(client *Client, message *Message, method string) bool {
-	return slices.ContainsFunc(client.Requests(method), func(request *Message) bool { return request.Event.At.After(message.Event.At) })
+	return slices.ContainsFunc(
+		client.Requests(method),
+		func(request *Message) bool { return request.Event.At.After(message.Event.At) },
+	)
 }
 
 const (
@@ -190,11 +222,18 @@ const (
 
 // stale is a server whose results are soon out of date.
 var stale = &Scenario{
-	Name: "results-that-go-stale", Since: since,
-	Says: "The server gives the list of tools a hundredth of a second to live, and that of prompts less than nothing; a call takes longer.",
+	Name:  "results-that-go-stale",
+	Since: since,
+	Says:  "The server gives the list of tools a hundredth of a second to live, and that of prompts less than nothing; a call takes longer.",
 	Steps: Steps{
-		ToConnect(), ToList("tools"), ToList("prompts"), ToList("prompts"), ToCall(scripted.AddNumbers, Object{"a": 5, "b": 3}),
-		ToList("tools"), ToRead(scripted.ResourceURI), ToClose(),
+		ToConnect(),
+		ToList("tools"),
+		ToList("prompts"),
+		ToList("prompts"),
+		ToCall(scripted.AddNumbers, Object{"a": 5, "b": 3}),
+		ToList("tools"),
+		ToRead(scripted.ResourceURI),
+		ToClose(),
 	},
 	Server: func(server *scripted.Server) {
 		server.Fresh = short
@@ -232,7 +271,8 @@ func staleResults() {
 				client.NeedGiven(negativeListed)
 				client.NeedGiven(negativeListedAgain)
 				client.Missing(lists[0], Mismatch{
-					Wanted: "another prompts/list when the prompts are wanted again", Found: "none: a result with ttlMs -1 is used again",
+					Wanted: "another prompts/list when the prompts are wanted again",
+					Found:  "none: a result with ttlMs -1 is used again",
 				})
 			}
 		})
@@ -252,7 +292,10 @@ func staleResults() {
 			}
 		})
 
-	It("does not poll tools/list in the background each time its ttlMs expires", Verifies("caching.stale.not-polled"), In(stale),
+	It(
+		"does not poll tools/list in the background each time its ttlMs expires",
+		Verifies("caching.stale.not-polled"),
+		In(stale),
 		func(ctx SpecContext) {
 			client := RunScenario(ctx)
 
@@ -264,9 +307,13 @@ func staleResults() {
 				})
 			}
 			client.Refrained(answer, staleCalled)
-		})
+		},
+	)
 
-	It("increases its intervals if it polls tools/list in the background", Verifies("caching.stale.polled-gently"), In(stale),
+	It(
+		"increases its intervals if it polls tools/list in the background",
+		Verifies("caching.stale.polled-gently"),
+		In(stale),
 		func(ctx SpecContext) {
 			client := RunScenario(ctx)
 
@@ -277,10 +324,12 @@ func staleResults() {
 			Observe()
 			if len(polls) >= manyPolls {
 				client.Blame(polls[manyPolls-1], Mismatch{
-					Wanted: "longer waits from poll to poll", Found: Show(len(polls)) + " times tools/list in less than a second, with a ttlMs of 10",
+					Wanted: "longer waits from poll to poll",
+					Found:  Show(len(polls)) + " times tools/list in less than a second, with a ttlMs of 10",
 				})
 			}
-		})
+		},
+	)
 }
 
 // grownStale returns the last request for a list of tools before the long call, during
@@ -327,10 +376,17 @@ const (
 // stalePages is a server whose second pages are out of date at once; that of the
 // prompts is gone when it is asked for again.
 var stalePages = &Scenario{
-	Name: "pages-that-go-stale", Since: since,
-	Says: "The server lists tools and prompts on two pages each, of which the first has long to live and the second no time; the second page of prompts can be had once.",
+	Name:  "pages-that-go-stale",
+	Since: since,
+	Says:  "The server lists tools and prompts on two pages each, of which the first has long to live and the second no time; the second page of prompts can be had once.",
 	Steps: Steps{
-		ToConnect(), ToList("tools"), ToList("tools"), ToList("prompts"), ToList("prompts"), ToRead(scripted.ResourceURI), ToClose(),
+		ToConnect(),
+		ToList("tools"),
+		ToList("tools"),
+		ToList("prompts"),
+		ToList("prompts"),
+		ToRead(scripted.ResourceURI),
+		ToClose(),
 	},
 	Server: func(server *scripted.Server) {
 		server.On("tools/list", func(call *scripted.Call) {
@@ -370,13 +426,18 @@ func pages() {
 				client.NeedGiven(toolsListed)
 				client.NeedGiven(toolsListedAgain)
 				client.Missing(seconds[0], Mismatch{
-					Wanted: "another tools/list with the cursor " + Show(secondPage) + " when the tools are wanted again",
-					Found:  "none: a page with ttlMs 0 is used again, or left out",
+					Wanted: "another tools/list with the cursor " + Show(
+						secondPage,
+					) + " when the tools are wanted again",
+					Found: "none: a page with ttlMs 0 is used again, or left out",
 				})
 			}
 		})
 
-	It("fetches prompts/list from the first page after its cursor was rejected", Verifies("caching.pages.invalid-cursor"), In(stalePages),
+	It(
+		"fetches prompts/list from the first page after its cursor was rejected",
+		Verifies("caching.pages.invalid-cursor"),
+		In(stalePages),
 		func(ctx SpecContext) {
 			client := RunScenario(ctx)
 
@@ -388,7 +449,12 @@ func pages() {
 			if refused < 0 {
 				client.NeverBut("the client did not come to the second page of prompts a second time", "prompts/list")
 			}
-			if firsts := slices.DeleteFunc(slices.Clone(lists[:refused]), func(list *Message) bool { return !isFirst(list) }); len(firsts) > 1 {
+			if firsts := slices.DeleteFunc(
+				slices.Clone(lists[:refused]),
+				func(list *Message) bool { return !isFirst(list) },
+			); len(
+				firsts,
+			) > 1 {
 				NotApplicable("the client keeps no pages: it had just begun from the beginning")
 			}
 			if Observed(slices.ContainsFunc(lists[refused:], isFirst)) {
@@ -400,7 +466,8 @@ func pages() {
 			client.Missing(AnswerTo(lists[refused]), Mismatch{
 				Wanted: "a prompts/list without a cursor after this refusal", Found: "no such request",
 			})
-		})
+		},
+	)
 }
 
 // isFirst tells whether a request is for the first page of a list.

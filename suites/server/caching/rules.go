@@ -100,7 +100,10 @@ func hints(name, wanted string, holds func(any) bool) rules.Judge {
 		for _, hint := range places.Within(cacheableResults(conversation), name) {
 			reporter.Observe()
 			if !holds(hint.Value) {
-				reporter.Violation(hint.Said, rules.Mismatch{Wanted: wanted, Found: rules.Show(hint.Value), Where: hint.Pointer})
+				reporter.Violation(
+					hint.Said,
+					rules.Mismatch{Wanted: wanted, Found: rules.Show(hint.Value), Where: hint.Pointer},
+				)
 			}
 		}
 	}
@@ -132,7 +135,11 @@ func scopesOfPages(conversation *rules.Conversation, reporter *rules.Reporter) {
 		reporter.Observe()
 		if !jsonrpc.Equal(first.Value, next.Value) {
 			reporter.Violation(one.Page, rules.Mismatch{
-				Wanted: "the scope of the page before, " + rules.Show(first.Value), Found: rules.Show(next.Value), Where: next.Pointer,
+				Wanted: "the scope of the page before, " + rules.Show(
+					first.Value,
+				),
+				Found: rules.Show(next.Value),
+				Where: next.Pointer,
 			})
 		}
 	}

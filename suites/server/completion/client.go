@@ -30,7 +30,8 @@ const (
 
 // completions is a server that has less and less to propose.
 var completions = &Scenario{
-	Name: "completions", Says: "The server completes an argument: with values, with none, with one of more that it has not counted, and with some of very many.",
+	Name: "completions",
+	Says: "The server completes an argument: with values, with none, with one of more that it has not counted, and with some of very many.",
 	Steps: Steps{
 		ToConnect(),
 		ToComplete(Object{"type": "ref/prompt", "name": prompt}, Object{"name": dialect, "value": "q"}).
@@ -60,7 +61,10 @@ var completions = &Scenario{
 }
 
 func askingForCompletions() {
-	It("sends arguments that are already completed in context.arguments of completion/complete", Verifies("completion.context.sent"), In(completions),
+	It(
+		"sends arguments that are already completed in context.arguments of completion/complete",
+		Verifies("completion.context.sent"),
+		In(completions),
 		func(ctx SpecContext) {
 			client := RunScenario(ctx)
 
@@ -78,22 +82,31 @@ func askingForCompletions() {
 					Found:  Show(request.ParamsObject()["context"]), Where: "/params/context/arguments",
 				})
 			}
-		})
+		},
+	)
 
 	It("continues after a completion without values", Verifies("completion.partial.handled"), In(completions),
 		func(ctx SpecContext) {
 			copes(ctx, noValues, "a completion without values")
 		})
 
-	It("continues after a completion with hasMore and without total", Verifies("completion.partial.handled"), In(completions),
+	It(
+		"continues after a completion with hasMore and without total",
+		Verifies("completion.partial.handled"),
+		In(completions),
 		func(ctx SpecContext) {
 			copes(ctx, moreValues, "a completion of which there is more, without a total")
-		})
+		},
+	)
 
-	It("continues after a completion with fewer values than its total", Verifies("completion.partial.handled"), In(completions),
+	It(
+		"continues after a completion with fewer values than its total",
+		Verifies("completion.partial.handled"),
+		In(completions),
 		func(ctx SpecContext) {
 			copes(ctx, manyValues, "a completion with fewer values than its total")
-		})
+		},
+	)
 }
 
 // copes demands that the client goes on after an answer to completion/complete.

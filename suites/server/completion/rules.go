@@ -82,7 +82,13 @@ func honestHasMore(conversation *rules.Conversation, reporter *rules.Reporter) {
 		if more != (total > int64(values)) {
 			reporter.Violation(completion.Said, rules.Mismatch{
 				Wanted: "hasMore to say whether the total is above the number of values",
-				Found:  fmt.Sprintf("hasMore %t with a total of %d and %d values", more, total, values), Where: completion.Pointer + "/hasMore",
+				Found: fmt.Sprintf(
+					"hasMore %t with a total of %d and %d values",
+					more,
+					total,
+					values,
+				),
+				Where: completion.Pointer + "/hasMore",
 			})
 		}
 	}

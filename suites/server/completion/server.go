@@ -40,7 +40,9 @@ func ServerChecks() {
 				NotApplicable("the server completes nothing")
 			})
 
-		It("answers completion/complete for arguments of its prompts or resource templates", Verifies("completion.answered"),
+		It(
+			"answers completion/complete for arguments of its prompts or resource templates",
+			Verifies("completion.answered"),
 			NeedsCapability("completions"),
 			func(ctx SpecContext) {
 				all := completable()
@@ -58,12 +60,23 @@ func ServerChecks() {
 					}
 				}
 				if !answered && refused < len(all) {
-					Inconclusive("completion/complete was answered with "+reply.Describe(), "fix what the schema says of the result first")
+					Inconclusive(
+						"completion/complete was answered with "+reply.Describe(),
+						"fix what the schema says of the result first",
+					)
 				}
-				Demand(answered, "a result of completion/complete for some argument of a prompt or template", reply.Describe())
-			})
+				Demand(
+					answered,
+					"a result of completion/complete for some argument of a prompt or template",
+					reply.Describe(),
+				)
+			},
+		)
 
-		It("rejects completion/complete with -32601 if it does not support completions", Verifies("completion.unsupported.code"), ByBarrier(),
+		It(
+			"rejects completion/complete with -32601 if it does not support completions",
+			Verifies("completion.unsupported.code"),
+			ByBarrier(),
 			func(ctx SpecContext) {
 				if Declares("completions") {
 					NotApplicable("the server declares completions")
@@ -76,9 +89,13 @@ func ServerChecks() {
 					NotApplicable("the server does complete arguments, see the check of completion.capability.declared")
 				}
 				Expect(reply).To(BeJSONRPCError(jsonrpc.MethodNotFound))
-			})
+			},
+		)
 
-		It("rejects completion/complete for an unknown prompt with -32602", Verifies("completion.unknown-prompt.code"), NeedsCapability("completions"),
+		It(
+			"rejects completion/complete for an unknown prompt with -32602",
+			Verifies("completion.unknown-prompt.code"),
+			NeedsCapability("completions"),
 			func(ctx SpecContext) {
 				server := Session(ctx)
 
@@ -88,7 +105,8 @@ func ServerChecks() {
 				}}, inOrder()...)
 
 				Expect(reply).To(BeJSONRPCError(jsonrpc.InvalidParams))
-			})
+			},
+		)
 
 		It("rejects completion/complete without argument with -32602", Verifies("completion.missing-argument.code"),
 			NeedsCapability("completions"),
@@ -96,12 +114,18 @@ func ServerChecks() {
 				argument := completable()[0]
 				server := Session(ctx)
 
-				reply := server.AskWrong(ctx, Request{Method: method, Name: "argument", Params: Object{"ref": argument.Ref}}, inOrder()...)
+				reply := server.AskWrong(
+					ctx,
+					Request{Method: method, Name: "argument", Params: Object{"ref": argument.Ref}},
+					inOrder()...)
 
 				Expect(reply).To(BeJSONRPCError(jsonrpc.InvalidParams))
 			})
 
-		It("rejects completion/complete with a ref of an unknown type", Verifies("completion.inputs.validated"), NeedsCapability("completions"),
+		It(
+			"rejects completion/complete with a ref of an unknown type",
+			Verifies("completion.inputs.validated"),
+			NeedsCapability("completions"),
 			func(ctx SpecContext) {
 				server := Session(ctx)
 
@@ -111,9 +135,13 @@ func ServerChecks() {
 				}}, inOrder()...)
 
 				Expect(reply).To(BeJSONRPCError())
-			})
+			},
+		)
 
-		It("rejects completion/complete with an argument value that is not a string", Verifies("completion.inputs.validated"), NeedsCapability("completions"),
+		It(
+			"rejects completion/complete with an argument value that is not a string",
+			Verifies("completion.inputs.validated"),
+			NeedsCapability("completions"),
 			func(ctx SpecContext) {
 				argument := completable()[0]
 				server := Session(ctx)
@@ -124,7 +152,8 @@ func ServerChecks() {
 				}}, inOrder()...)
 
 				Expect(reply).To(BeJSONRPCError())
-			})
+			},
+		)
 	})
 }
 

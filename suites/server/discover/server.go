@@ -33,7 +33,11 @@ func ServerChecks() {
 				result := server.Need(ctx, "server/discover", nil)
 
 				listed, _ := result["supportedVersions"].([]any)
-				Demand(slices.Contains(listed, any(Revision())), "supportedVersions with "+Revision(), Show(result["supportedVersions"]))
+				Demand(
+					slices.Contains(listed, any(Revision())),
+					"supportedVersions with "+Revision(),
+					Show(result["supportedVersions"]),
+				)
 			})
 
 		It("accepts server/discover at each supportedVersions entry from 2026-07-28 on", Verifies("discover.versions"),
@@ -41,13 +45,18 @@ func ServerChecks() {
 				server := Session(ctx)
 				listed, _ := server.Need(ctx, "server/discover", nil)["supportedVersions"].([]any)
 
-				modern := slices.DeleteFunc(listed, func(revision any) bool { return slices.Contains(withHandshake(), revision) })
+				modern := slices.DeleteFunc(
+					listed,
+					func(revision any) bool { return slices.Contains(withHandshake(), revision) },
+				)
 				for _, revision := range modern[:min(len(modern), mostAsked)] {
 					judgeAccepted(ctx, server, revision)
 				}
 			})
 
-		It("includes io.modelcontextprotocol/serverInfo in the _meta of server/discover", Verifies("discover.server-info"),
+		It(
+			"includes io.modelcontextprotocol/serverInfo in the _meta of server/discover",
+			Verifies("discover.server-info"),
 			func(ctx SpecContext) {
 				server := Session(ctx)
 
@@ -55,9 +64,12 @@ func ServerChecks() {
 
 				Expect(result).To(HaveMember("_meta"))
 				Expect(result["_meta"]).To(HaveMember(mcp.MetaServerInfo))
-			})
+			},
+		)
 
-		It("uses -32601 when it rejects the list method of an undeclared capability", Verifies("discover.capabilities.undeclared"),
+		It(
+			"uses -32601 when it rejects the list method of an undeclared capability",
+			Verifies("discover.capabilities.undeclared"),
 			func(ctx SpecContext) {
 				server := Session(ctx)
 				method := undeclared()
@@ -68,7 +80,8 @@ func ServerChecks() {
 					NotApplicable("the server answers " + method + " all the same")
 				}
 				Expect(reply).To(BeJSONRPCError(jsonrpc.MethodNotFound))
-			})
+			},
+		)
 	})
 }
 

@@ -49,8 +49,19 @@ var ToolsAlone = &scenario.Scenario{
 		scenario.Steps{scenario.ToList("tools"), scenario.ToClose()},
 	),
 	Server: func(server *scripted.Server) {
-		Lack(server, conform.Object{"tools": conform.Object{}}, "resources/list", "resources/templates/list", "resources/read",
-			"resources/subscribe", "resources/unsubscribe", "prompts/list", "prompts/get", "completion/complete", "logging/setLevel")
+		Lack(
+			server,
+			conform.Object{"tools": conform.Object{}},
+			"resources/list",
+			"resources/templates/list",
+			"resources/read",
+			"resources/subscribe",
+			"resources/unsubscribe",
+			"prompts/list",
+			"prompts/get",
+			"completion/complete",
+			"logging/setLevel",
+		)
 	},
 }
 
@@ -63,7 +74,12 @@ var Unsubscribable = &scenario.Scenario{
 		scenario.Steps{scenario.ToList("tools"), scenario.ToClose()},
 	),
 	Server: func(server *scripted.Server) {
-		Lack(server, conform.Object{"tools": conform.Object{}, "resources": conform.Object{}}, "resources/subscribe", "resources/unsubscribe")
+		Lack(
+			server,
+			conform.Object{"tools": conform.Object{}, "resources": conform.Object{}},
+			"resources/subscribe",
+			"resources/unsubscribe",
+		)
 	},
 }
 
@@ -74,7 +90,11 @@ var AllStateless = &scenario.Scenario{
 	Says: "The server declares all features but extensions, and the client uses each.",
 	Steps: slices.Concat(
 		scenario.Steps{
-			scenario.ToConnect(), scenario.ToList("tools"), scenario.ToList("resources"), scenario.ToList("templates"), scenario.ToRead(scripted.ResourceURI),
+			scenario.ToConnect(),
+			scenario.ToList("tools"),
+			scenario.ToList("resources"),
+			scenario.ToList("templates"),
+			scenario.ToRead(scripted.ResourceURI),
 		},
 		ofPrompts, ofUtilities,
 		scenario.Steps{scenario.ToCall(scripted.AddNumbers, conform.Object{"a": 5, "b": 3}), scenario.ToClose()},
@@ -112,7 +132,8 @@ func Lack(server *scripted.Server, declared conform.Object, unknown ...string) {
 func DemandRestraint(client, elsewhere *conform.Client, capability string, methods ...string) {
 	for _, request := range client.Requests(methods...) {
 		client.Blame(request, rules.Mismatch{
-			Wanted: request.Method + " only if the server declares " + capability, Found: request.Method + " without that", // as the rules say it
+			Wanted: request.Method + " only if the server declares " + capability,
+			Found:  request.Method + " without that", // as the rules say it
 		})
 	}
 	for _, method := range methods {
@@ -121,7 +142,10 @@ func DemandRestraint(client, elsewhere *conform.Client, capability string, metho
 			return
 		}
 	}
-	client.NeverBut("the client was not seen to use "+capability+" where it is declared, or does not tell what it does where it is not", methods[0])
+	client.NeverBut(
+		"the client was not seen to use "+capability+" where it is declared, or does not tell what it does where it is not",
+		methods[0],
+	)
 }
 
 // DemandText demands that requests of a method name what they are about by a string, of

@@ -116,7 +116,12 @@ func messagesAtLevel(conversation *rules.Conversation, reporter *rules.Reporter)
 			if level < least {
 				reporter.Violation(said, rules.Mismatch{
 					Wanted: "no message below the level that was set",
-					Found:  fmt.Sprintf("one of level %s, after %s was set", severities[level], severities[least]), Where: "/params/level",
+					Found: fmt.Sprintf(
+						"one of level %s, after %s was set",
+						severities[level],
+						severities[least],
+					),
+					Where: "/params/level",
 				})
 			}
 		}
@@ -221,7 +226,12 @@ func messagesAtOwnLevel(conversation *rules.Conversation, reporter *rules.Report
 		if level < least {
 			reporter.Violation(message.Message, rules.Mismatch{
 				Wanted: "no message below the level that its request asked for",
-				Found:  fmt.Sprintf("one of level %s for a request that asked for %s", severities[level], severities[least]), Where: "/params/level",
+				Found: fmt.Sprintf(
+					"one of level %s for a request that asked for %s",
+					severities[level],
+					severities[least],
+				),
+				Where: "/params/level",
 			})
 		}
 	}

@@ -35,7 +35,9 @@ func ServerChecks() {
 // undeclared checks that a server without logging logs nothing to its client, although
 // that asks for all messages.
 func undeclared() {
-	It("sends no notifications/message, even at level debug, unless it declares logging", Verifies("logging.capability.declared"),
+	It(
+		"sends no notifications/message, even at level debug, unless it declares logging",
+		Verifies("logging.capability.declared"),
 		func(ctx SpecContext) {
 			logging, known := Provocable("logging")
 			switch {
@@ -51,20 +53,32 @@ func undeclared() {
 			if RevisionHas(protocol.LogLevelInMeta) {
 				call = atLevel("debug", call)
 			} else {
-				_, _, _ = server.Attempt(ctx, "logging/setLevel", Object{"level": "debug"}, "the server does not declare logging")
+				_, _, _ = server.Attempt(
+					ctx,
+					"logging/setLevel",
+					Object{"level": "debug"},
+					"the server does not declare logging",
+				)
 			}
 			mark := server.Mark()
 
 			server.NeedReply(ctx, "tools/call", call)
 
 			server.Barrier(ctx)
-			DemandNone("no log messages of a server that does not declare logging", server.Sent(mark, Notification(logMessage)))
-		})
+			DemandNone(
+				"no log messages of a server that does not declare logging",
+				server.Sent(mark, Notification(logMessage)),
+			)
+		},
+	)
 }
 
 // settingLevels checks what the handshake era has: one level for a session.
 func settingLevels() {
-	It("accepts logging/setLevel with each of the eight levels", Verifies("logging.set-level.answered"), NeedsCapability("logging"),
+	It(
+		"accepts logging/setLevel with each of the eight levels",
+		Verifies("logging.set-level.answered"),
+		NeedsCapability("logging"),
 		func(ctx SpecContext) {
 			server := FreshSession(ctx)
 
@@ -73,7 +87,8 @@ func settingLevels() {
 
 				Expect(reply).To(BeResult())
 			}
-		})
+		},
+	)
 
 	// The rule about log messages below the level judges both calls.
 	It("sends notifications/message once logging/setLevel allows its level", Verifies("logging.message.sent"),
@@ -92,7 +107,10 @@ func settingLevels() {
 
 // askingForMessages checks what the stateless era has: a level for a request.
 func askingForMessages() {
-	It("accepts requests with each of the eight levels in io.modelcontextprotocol/logLevel", Verifies("logging.level.accepted"), NeedsCapability("logging"),
+	It(
+		"accepts requests with each of the eight levels in io.modelcontextprotocol/logLevel",
+		Verifies("logging.level.accepted"),
+		NeedsCapability("logging"),
 		func(ctx SpecContext) {
 			server := Session(ctx)
 
@@ -101,11 +119,15 @@ func askingForMessages() {
 
 				Expect(reply).To(BeResult())
 			}
-		})
+		},
+	)
 
 	// The rule about log messages below the level judges the first two calls.
-	It("sends no notifications/message for a tools/call without io.modelcontextprotocol/logLevel", Verifies("logging.message.requested"),
-		NeedsCapability("logging"), NeedsProvocation("logging"),
+	It(
+		"sends no notifications/message for a tools/call without io.modelcontextprotocol/logLevel",
+		Verifies("logging.message.requested"),
+		NeedsCapability("logging"),
+		NeedsProvocation("logging"),
 		func(ctx SpecContext) {
 			server := FreshSession(ctx)
 			server.Hear(ctx) // messages might go astray there
@@ -122,8 +144,12 @@ func askingForMessages() {
 			provoke(ctx, server, "")
 			server.Barrier(ctx)
 
-			DemandNone("no log message for a request without "+mcp.MetaLogLevel, server.Sent(mark, Notification(logMessage)))
-		})
+			DemandNone(
+				"no log message for a request without "+mcp.MetaLogLevel,
+				server.Sent(mark, Notification(logMessage)),
+			)
+		},
+	)
 }
 
 // unknownLevels checks what both eras have.

@@ -73,7 +73,10 @@ func (b book) follows(ctx context.Context, client *Client, position int, wanted 
 	if !Observed(b.turned(client, position+1) != nil) {
 		step := client.StepOf(b.method)
 		if _, told := client.ToldOutcome(step); position == 0 && !told {
-			client.NeverBut("the client asked for the first page of "+b.method+" alone, and nobody tells whether it was to list all", b.method)
+			client.NeverBut(
+				"the client asked for the first page of "+b.method+" alone, and nobody tells whether it was to list all",
+				b.method,
+			)
 		}
 		client.NeedOver(ctx, step, AnswerTo(before))
 		client.Missing(AnswerTo(before), Mismatch{
@@ -94,7 +97,10 @@ func toolsOn(pages ...page) book {
 		if number == last {
 			return server.Tools[0].Definition
 		}
-		return Object{"name": fmt.Sprintf("tool_%d", number), "inputSchema": Object{"type": "object", "properties": Object{}}}
+		return Object{
+			"name":        fmt.Sprintf("tool_%d", number),
+			"inputSchema": Object{"type": "object", "properties": Object{}},
+		}
 	}, pages}
 }
 
@@ -108,7 +114,10 @@ func resourcesOn(pages ...page) book {
 // templatesOn pages are what resources/templates/list gives.
 func templatesOn(pages ...page) book {
 	return book{templates, "resourceTemplates", func(_ *scripted.Server, number int) Object {
-		return Object{"name": fmt.Sprintf("template-%d", number), "uriTemplate": fmt.Sprintf("test://template/%d/{id}", number)}
+		return Object{
+			"name":        fmt.Sprintf("template-%d", number),
+			"uriTemplate": fmt.Sprintf("test://template/%d/{id}", number),
+		}
 	}, pages}
 }
 

@@ -32,7 +32,8 @@ const emptyPage = 3
 
 // pages is a server whose lists take several pages.
 var pages = &Scenario{
-	Name: "lists-in-pages", Says: "The server gives each list on several pages; those of the tools have different lengths, and one is empty.",
+	Name: "lists-in-pages",
+	Says: "The server gives each list on several pages; those of the tools have different lengths, and one is empty.",
 	Steps: Steps{
 		ToConnect(), ToList("tools"), ToList("resources"), ToList("templates"), ToList("prompts"),
 		ToCall(scripted.AddNumbers, Object{"a": 5, "b": 3}), ToClose(),
@@ -66,10 +67,14 @@ func followingLists() {
 			somePrompts.follows(ctx, RunScenario(ctx), 0, "the second page")
 		})
 
-	It("requests the next page after one that is shorter than the one before", Verifies("pagination.page-size"), In(pages),
+	It(
+		"requests the next page after one that is shorter than the one before",
+		Verifies("pagination.page-size"),
+		In(pages),
 		func(ctx SpecContext) {
 			someTools.follows(ctx, RunScenario(ctx), 1, "the page after one that is shorter than the first")
-		})
+		},
+	)
 
 	It("requests the next page after one that is longer than those before", Verifies("pagination.page-size"), In(pages),
 		func(ctx SpecContext) {
@@ -98,7 +103,9 @@ func followingLists() {
 					break // it begins the list anew
 				}
 				client.Blame(more, Mismatch{
-					Wanted: "no request for a page behind the last one", Found: "the cursor " + Show(cursor), Where: "/params/cursor",
+					Wanted: "no request for a page behind the last one",
+					Found:  "the cursor " + Show(cursor),
+					Where:  "/params/cursor",
 				})
 			}
 			step := client.StepOf("tools/list")
@@ -108,7 +115,10 @@ func followingLists() {
 			client.Refrained(AnswerTo(last), step)
 		})
 
-	It("continues after a list on one page and after a list on several pages", Verifies("pagination.both-flows"), In(cursors),
+	It(
+		"continues after a list on one page and after a list on several pages",
+		Verifies("pagination.both-flows"),
+		In(cursors),
 		func(ctx SpecContext) {
 			client := RunScenario(ctx)
 
@@ -118,9 +128,13 @@ func followingLists() {
 			client.GoesOn(ctx, AnswerTo(inOne), "a list on one page")
 			someCursors.follows(ctx, client, 0, "the second page of what comes on several")
 			client.GoesOn(ctx, AnswerTo(inSeveral), "a list on several pages")
-		})
+		},
+	)
 
-	It("sends tools/list in a new session without a cursor of an earlier session", Verifies("pagination.cursor.within-session"), In(lostPages),
+	It(
+		"sends tools/list in a new session without a cursor of an earlier session",
+		Verifies("pagination.cursor.within-session"),
+		In(lostPages),
 		func(ctx SpecContext) {
 			client := RunScenario(ctx)
 
@@ -136,7 +150,9 @@ func followingLists() {
 					lists++
 					if list.ParamsObject()["cursor"] == lostCursor {
 						client.Blame(list, Mismatch{
-							Wanted: "no cursor of the session before", Found: "the cursor " + Show(lostCursor), Where: "/params/cursor",
+							Wanted: "no cursor of the session before",
+							Found:  "the cursor " + Show(lostCursor),
+							Where:  "/params/cursor",
 						})
 					}
 				}
@@ -144,7 +160,8 @@ func followingLists() {
 			if lists == 0 {
 				client.NeverBut("the client did not ask for the list again in the new session", "tools/list")
 			}
-		})
+		},
+	)
 }
 
 // Cursors in which nothing can be read.
@@ -176,8 +193,15 @@ const (
 // cursors is a server whose cursors look like anything; its other lists have one
 // page.
 var cursors = &Scenario{
-	Name: "cursors-of-any-form", Says: "The server gives cursors that look like markup, numbers, space and JSON, and prompts on one page.",
-	Steps: Steps{ToConnect(), ToList("tools"), ToList("prompts"), ToCall(scripted.AddNumbers, Object{"a": 5, "b": 3}), ToClose()},
+	Name: "cursors-of-any-form",
+	Says: "The server gives cursors that look like markup, numbers, space and JSON, and prompts on one page.",
+	Steps: Steps{
+		ToConnect(),
+		ToList("tools"),
+		ToList("prompts"),
+		ToCall(scripted.AddNumbers, Object{"a": 5, "b": 3}),
+		ToClose(),
+	},
 	Server: func(server *scripted.Server) {
 		book := someCursors
 		if server.Has(protocol.EmptyCursors) {
@@ -195,8 +219,10 @@ func leadsOnByLostCursor(list *Message) bool { return ResultTo(list)["nextCursor
 
 // lostPages is a server that ends the session in the middle of a list.
 var lostPages = &Scenario{
-	Name: "pages-of-a-lost-session", Says: "The server ends the session when the second page is asked for; tools/list has two.",
-	Until: "2025-11-25", Over: protocol.HTTP,
+	Name:  "pages-of-a-lost-session",
+	Says:  "The server ends the session when the second page is asked for; tools/list has two.",
+	Until: "2025-11-25",
+	Over:  protocol.HTTP,
 	Steps: Steps{ToConnect(), ToList("tools"), ToList("tools"), ToClose()},
 	Server: func(server *scripted.Server) {
 		first, second := toolsOn(page{"", 1}, page{lostCursor, 1}), toolsOn(page{"", 1}, page{"session-2-page-2", 1})
@@ -212,10 +238,14 @@ var lostPages = &Scenario{
 }
 
 func readingCursors() {
-	It("follows a nextCursor with quotes, percent signs and other special characters", Verifies("pagination.cursor.any-format"), In(cursors),
+	It(
+		"follows a nextCursor with quotes, percent signs and other special characters",
+		Verifies("pagination.cursor.any-format"),
+		In(cursors),
 		func(ctx SpecContext) {
 			someCursors.follows(ctx, RunScenario(ctx), 1, "the page of a cursor like any other")
-		})
+		},
+	)
 
 	It("follows a nextCursor that looks like a number", Verifies("pagination.cursor.any-format"), In(cursors),
 		func(ctx SpecContext) {

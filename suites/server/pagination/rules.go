@@ -46,7 +46,10 @@ func strangeCursors(conversation *rules.Conversation, reporter *rules.Reporter) 
 			}
 			reporter.Observe()
 			if _, isText := cursor.Value.(string); !isText {
-				reporter.Violation(page, rules.Mismatch{Wanted: "a string", Found: rules.Show(cursor.Value), Where: cursor.Pointer})
+				reporter.Violation(
+					page,
+					rules.Mismatch{Wanted: "a string", Found: rules.Show(cursor.Value), Where: cursor.Pointer},
+				)
 			}
 		}
 	}
@@ -66,7 +69,9 @@ func emptyPages(conversation *rules.Conversation, reporter *rules.Reporter) {
 		switch {
 		case more && next.Value == asked:
 			reporter.Violation(page, rules.Mismatch{
-				Wanted: "an end of the list, or a cursor to a further page", Found: "the same cursor again: " + rules.Show(asked), Where: next.Pointer,
+				Wanted: "an end of the list, or a cursor to a further page",
+				Found:  "the same cursor again: " + rules.Show(asked),
+				Where:  next.Pointer,
 			})
 		case len(items) == 0 && more: // what further results there are may come later
 		case len(items) == 0:
@@ -75,7 +80,8 @@ func emptyPages(conversation *rules.Conversation, reporter *rules.Reporter) {
 			})
 		case before.has(one):
 			reporter.Violation(page, rules.Mismatch{
-				Wanted: "further results where a cursor was given", Found: "a page again that led to the cursor: " + excerpt.Short(page.Raw),
+				Wanted: "further results where a cursor was given",
+				Found:  "a page again that led to the cursor: " + excerpt.Short(page.Raw),
 			})
 		}
 		before.givers[page] = one.Giver
@@ -130,7 +136,9 @@ func refusedCursors(conversation *rules.Conversation, reporter *rules.Reporter) 
 		reporter.Observe()
 		if refusal, refused := page.Error(); page.Kind == jsonrpc.Response && refused {
 			reporter.Violation(page, rules.Mismatch{
-				Wanted: "a page for a cursor that it gave", Found: "the error " + rules.Show(refusal.Message), Where: "/error",
+				Wanted: "a page for a cursor that it gave",
+				Found:  "the error " + rules.Show(refusal.Message),
+				Where:  "/error",
 			})
 		}
 	}

@@ -45,7 +45,13 @@ func stableCursors() {
 
 				Observe()
 				if !samePage(first, again.Object()[items]) {
-					found = append(found, Mismatch{Wanted: "the same page of " + method + " as before: " + Show(first), Found: again.Describe()})
+					found = append(
+						found,
+						Mismatch{
+							Wanted: "the same page of " + method + " as before: " + Show(first),
+							Found:  again.Describe(),
+						},
+					)
 				}
 			}
 
@@ -68,8 +74,12 @@ func invalidCursors() {
 					continue // it refuses the list as well
 				}
 				Observe()
-				if refusal, refused := reply.Error(); !refused || refusal.Code != jsonrpc.InvalidParams && !isUnknown(method, refusal) {
-					found = append(found, Mismatch{Wanted: "error -32602 (Invalid params) to " + method, Found: reply.Describe()})
+				if refusal, refused := reply.Error(); !refused ||
+					refusal.Code != jsonrpc.InvalidParams && !isUnknown(method, refusal) {
+					found = append(
+						found,
+						Mismatch{Wanted: "error -32602 (Invalid params) to " + method, Found: reply.Describe()},
+					)
 				}
 			}
 

@@ -11,9 +11,19 @@ import (
 func ClientChecks() {
 	Describe("Prompts", func() {
 
-		It("sends prompts/list and prompts/get only if the server declares prompts", Verifies("prompts.capability.respected"), In(features.Promptless),
+		It(
+			"sends prompts/list and prompts/get only if the server declares prompts",
+			Verifies("prompts.capability.respected"),
+			In(features.Promptless),
 			func(ctx SpecContext) {
-				features.DemandRestraint(RunScenario(ctx), Beside(ctx, features.AllStateless), "prompts", "prompts/list", "prompts/get")
-			})
+				features.DemandRestraint(
+					RunScenario(ctx),
+					Beside(ctx, features.AllStateless),
+					"prompts",
+					"prompts/list",
+					"prompts/get",
+				)
+			},
+		)
 	})
 }

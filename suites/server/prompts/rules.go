@@ -72,7 +72,9 @@ func undeclaredChangesOfPrompts(conversation *rules.Conversation, reporter *rule
 		reporter.Observe()
 		if !mcp.Declares(conversation.ServerCapabilities, "prompts.listChanged") {
 			reporter.Violation(said, rules.Mismatch{
-				Wanted: "announcements only of a server that declares prompts.listChanged", Found: "one of a server that does not", Where: "/method",
+				Wanted: "announcements only of a server that declares prompts.listChanged",
+				Found:  "one of a server that does not",
+				Where:  "/method",
 			})
 		}
 	}
@@ -88,7 +90,9 @@ func undeclaredRequestsForPrompts(conversation *rules.Conversation, reporter *ru
 			reporter.Observe()
 			if !mcp.Declares(conversation.ServerCapabilities, "prompts") {
 				reporter.Violation(said, rules.Mismatch{
-					Wanted: "requests for prompts only to a server that declares prompts", Found: "one to a server that does not", Where: "/method",
+					Wanted: "requests for prompts only to a server that declares prompts",
+					Found:  "one to a server that does not",
+					Where:  "/method",
 				})
 			}
 		}
@@ -119,7 +123,10 @@ func typedInPrompts(kind, definition string) rules.Judge {
 			claims.JudgeMembers(conversation, reporter, content, definition, promptMediaType)
 			mimeType, _ := content.Member("mimeType")
 			if text, isString := mimeType.Value.(string); isString && !formats.IsMediaType(text) {
-				reporter.Violation(content.Said, rules.Mismatch{Wanted: formats.AMediaType, Found: rules.Show(text), Where: mimeType.Pointer})
+				reporter.Violation(
+					content.Said,
+					rules.Mismatch{Wanted: formats.AMediaType, Found: rules.Show(text), Where: mimeType.Pointer},
+				)
 			}
 		}
 	}

@@ -43,8 +43,12 @@ func ServerChecks() {
 				Expect(reply).To(HaveMember("prompts", BeAList()))
 			})
 
-		It("returns the same prompts from prompts/list on each connection", Verifies("prompts.list.stateless"), NeedsCapability("prompts"),
-			func(ctx SpecContext) { lists.StayTheSame(ctx, "prompts/list") })
+		It(
+			"returns the same prompts from prompts/list on each connection",
+			Verifies("prompts.list.stateless"),
+			NeedsCapability("prompts"),
+			func(ctx SpecContext) { lists.StayTheSame(ctx, "prompts/list") },
+		)
 
 		It("sends notifications/prompts/list_changed when its prompts change", Verifies("prompts.list-changed.sent"),
 			NeedsCapability("prompts.listChanged"), NeedsProvocation("prompts-changed"), Alone(),
@@ -57,15 +61,26 @@ func ServerChecks() {
 				changed := server.Need(ctx, "tools/call", Provoking("prompts-changed").Call())
 
 				if changed["isError"] == true || lists.Unchanged(before, server.All(ctx, "prompts/list")) {
-					Inconclusive("the list of prompts did not change", "see that the tool for prompts-changed changes it")
+					Inconclusive(
+						"the list of prompts did not change",
+						"see that the tool for prompts-changed changes it",
+					)
 				}
-				server.Until(ctx, mark, "notifications/prompts/list_changed", Notification("notifications/prompts/list_changed"))
+				server.Until(
+					ctx,
+					mark,
+					"notifications/prompts/list_changed",
+					Notification("notifications/prompts/list_changed"),
+				)
 			})
 	})
 
 	Describe("Getting prompts", func() {
 
-		It("returns messages from prompts/get of its listed prompts", Verifies("prompts.get.answered"), NeedsCapability("prompts"),
+		It(
+			"returns messages from prompts/get of its listed prompts",
+			Verifies("prompts.get.answered"),
+			NeedsCapability("prompts"),
 			func(ctx SpecContext) {
 				prompts := listed()
 				server := Session(ctx)
@@ -82,10 +97,24 @@ func ServerChecks() {
 					_, hasMessages := reply.Object()["messages"].([]any)
 					switch {
 					case refused && chosen != byServer && !servedWithMore(ctx, server, prompt, params): // what was made up, or put together, may be wrong
-						refusals = append(refusals, fmt.Sprintf("%s with %s: %s", Show(prompt["name"]), Show(params["arguments"]), reply.Describe()))
+						refusals = append(
+							refusals,
+							fmt.Sprintf(
+								"%s with %s: %s",
+								Show(prompt["name"]),
+								Show(params["arguments"]),
+								reply.Describe(),
+							),
+						)
 						continue
 					case refused:
-						wrong = append(wrong, Mismatch{Wanted: "the messages of the prompt " + Show(prompt["name"]), Found: reply.Describe()})
+						wrong = append(
+							wrong,
+							Mismatch{
+								Wanted: "the messages of the prompt " + Show(prompt["name"]),
+								Found:  reply.Describe(),
+							},
+						)
 					case !hasMessages:
 						continue // the schema says what lacks
 					}
@@ -98,15 +127,23 @@ func ServerChecks() {
 						"name arguments for a prompt in mcpconform.yaml: arguments: {NAME: {…}}, or offer completions")
 				}
 				Judge(wrong...)
-			})
+			},
+		)
 
-		It("answers resources/read of a resource_link in a prompt", Verifies("prompts.resource-link.readable"), NeedsCapability("prompts", "resources"),
+		It(
+			"answers resources/read of a resource_link in a prompt",
+			Verifies("prompts.resource-link.readable"),
+			NeedsCapability("prompts", "resources"),
 			func(ctx SpecContext) {
 				server := Session(ctx)
 
 				var links []string
 				for _, prompt := range listed() {
-					if params, chosen := filled(ctx, server, prompt); chosen != byHarness { // made-up arguments may make links to nothing
+					if params, chosen := filled(
+						ctx,
+						server,
+						prompt,
+					); chosen != byHarness { // made-up arguments may make links to nothing
 						links = append(links, readableLinks(server.NeedReply(ctx, "prompts/get", params).Object())...)
 					}
 				}
@@ -117,14 +154,17 @@ func ServerChecks() {
 				for _, uri := range links[:min(maxLinks, len(links))] {
 					Expect(server.Ask(ctx, "resources/read", Object{"uri": uri})).To(HaveMember("contents", BeAList()))
 				}
-			})
+			},
+		)
 
 		It("rejects prompts/get of an unknown prompt with -32602", Verifies("prompts.unknown.code"),
 			NeedsCapability("prompts"),
 			func(ctx SpecContext) {
 				server := Session(ctx)
 
-				reply := server.AskWrong(ctx, Request{Method: "prompts/get", Params: Object{"name": unknownPrompt}, Name: unknownPrompt},
+				reply := server.AskWrong(
+					ctx,
+					Request{Method: "prompts/get", Params: Object{"name": unknownPrompt}, Name: unknownPrompt},
 					inOrder(ctx, server, ListedPrompts())...)
 
 				Expect(reply).To(BeJSONRPCError(jsonrpc.InvalidParams))
@@ -139,13 +179,22 @@ func ServerChecks() {
 				server := Session(ctx)
 
 				missing := arguments.Required(arguments.OfPrompt(prompt))[0].Name
-				reply := server.AskWrong(ctx, Request{Method: "prompts/get", Params: Object{"name": prompt["name"], "arguments": Object{}}, Name: missing},
+				reply := server.AskWrong(
+					ctx,
+					Request{
+						Method: "prompts/get",
+						Params: Object{"name": prompt["name"], "arguments": Object{}},
+						Name:   missing,
+					},
 					inOrder(ctx, server, []Object{prompt})...)
 
 				Expect(reply).To(BeJSONRPCError(jsonrpc.InvalidParams))
 			})
 
-		It("rejects prompts/get with an argument that is not a string", Verifies("prompts.arguments.validated"), NeedsCapability("prompts"),
+		It(
+			"rejects prompts/get with an argument that is not a string",
+			Verifies("prompts.arguments.validated"),
+			NeedsCapability("prompts"),
 			func(ctx SpecContext) {
 				prompt := having("no prompt has an argument", func(prompt Object) bool {
 					return len(arguments.OfPrompt(prompt)) > 0
@@ -153,11 +202,18 @@ func ServerChecks() {
 				server := Session(ctx)
 
 				wrong := arguments.OfPrompt(prompt)[0].Name
-				reply := server.AskWrong(ctx, Request{Method: "prompts/get", Params: Object{"name": prompt["name"], "arguments": withObject(prompt)}, Name: wrong},
+				reply := server.AskWrong(
+					ctx,
+					Request{
+						Method: "prompts/get",
+						Params: Object{"name": prompt["name"], "arguments": withObject(prompt)},
+						Name:   wrong,
+					},
 					inOrder(ctx, server, []Object{prompt})...)
 
 				Expect(reply).To(BeJSONRPCError())
-			})
+			},
+		)
 	})
 }
 

@@ -35,7 +35,8 @@ var expansions = []expansion{
 
 // templates is a server whose resources have templates.
 var templates = &Scenario{
-	Name: "resource-templates", Says: "The server has resource templates with expressions of several kinds, and the client reads a resource of each.",
+	Name:  "resource-templates",
+	Says:  "The server has resource templates with expressions of several kinds, and the client reads a resource of each.",
 	Steps: templateSteps(),
 	Server: func(server *scripted.Server) {
 		server.Templates = nil
@@ -55,17 +56,33 @@ func templateSteps() Steps {
 }
 
 func expandingTemplates() {
-	It("expands a simple uriTemplate expression such as {id} for resources/read", Verifies("resources.templates.expanded"), In(templates),
-		func(ctx SpecContext) { demandExpansion(RunScenario(ctx), 0) })
+	It(
+		"expands a simple uriTemplate expression such as {id} for resources/read",
+		Verifies("resources.templates.expanded"),
+		In(templates),
+		func(ctx SpecContext) { demandExpansion(RunScenario(ctx), 0) },
+	)
 
-	It("percent-encodes reserved and non-ASCII characters in a uriTemplate expression such as {name}", Verifies("resources.templates.expanded"), In(templates),
-		func(ctx SpecContext) { demandExpansion(RunScenario(ctx), 1) })
+	It(
+		"percent-encodes reserved and non-ASCII characters in a uriTemplate expression such as {name}",
+		Verifies("resources.templates.expanded"),
+		In(templates),
+		func(ctx SpecContext) { demandExpansion(RunScenario(ctx), 1) },
+	)
 
-	It("keeps reserved characters in a uriTemplate expression such as {+path}", Verifies("resources.templates.expanded"), In(templates),
-		func(ctx SpecContext) { demandExpansion(RunScenario(ctx), 2) })
+	It(
+		"keeps reserved characters in a uriTemplate expression such as {+path}",
+		Verifies("resources.templates.expanded"),
+		In(templates),
+		func(ctx SpecContext) { demandExpansion(RunScenario(ctx), 2) },
+	)
 
-	It("omits undefined variables from a uriTemplate query such as {?query,lang}", Verifies("resources.templates.expanded"), In(templates),
-		func(ctx SpecContext) { demandExpansion(RunScenario(ctx), 3) })
+	It(
+		"omits undefined variables from a uriTemplate query such as {?query,lang}",
+		Verifies("resources.templates.expanded"),
+		In(templates),
+		func(ctx SpecContext) { demandExpansion(RunScenario(ctx), 3) },
+	)
 }
 
 // demandExpansion demands that the client reads what one of the templates expands to.
@@ -80,7 +97,13 @@ func demandExpansion(client *Client, number int) {
 		uri, _ := read.ParamsObject()["uri"].(string)
 		if strings.HasPrefix(uri, beginning) {
 			client.Blame(read, Mismatch{
-				Wanted: Show(one.uri) + ", which " + one.template + " with " + Show(one.arguments) + " expands to", Found: Show(uri), Where: "/params/uri",
+				Wanted: Show(
+					one.uri,
+				) + ", which " + one.template + " with " + Show(
+					one.arguments,
+				) + " expands to",
+				Found: Show(uri),
+				Where: "/params/uri",
 			})
 		}
 	}

@@ -30,8 +30,12 @@ func Rules() []rules.Rule {
 			Text:         "lists resource templates with a uriTemplate that is valid by RFC 6570",
 			Requirements: []string{"resources.templates.valid"},
 			Judge: func(conversation *rules.Conversation, reporter *rules.Reporter) {
-				claims.JudgeBy(conversation, reporter, places.Within(places.Listed(conversation, "resources/templates/list"), "uriTemplate"),
-					"ResourceTemplate/properties/uriTemplate")
+				claims.JudgeBy(
+					conversation,
+					reporter,
+					places.Within(places.Listed(conversation, "resources/templates/list"), "uriTemplate"),
+					"ResourceTemplate/properties/uriTemplate",
+				)
 			},
 		},
 		{
@@ -61,14 +65,24 @@ func Rules() []rules.Rule {
 			Text:         "uses only user and assistant as audience in annotations",
 			Requirements: []string{"resources.annotations.audience"},
 			Judge: func(conversation *rules.Conversation, reporter *rules.Reporter) {
-				claims.JudgeBy(conversation, reporter, annotations(conversation, "audience"), "Annotations/properties/audience")
+				claims.JudgeBy(
+					conversation,
+					reporter,
+					annotations(conversation, "audience"),
+					"Annotations/properties/audience",
+				)
 			},
 		},
 		{
 			Text:         "sets priority in annotations to a number from 0 to 1",
 			Requirements: []string{"resources.annotations.priority"},
 			Judge: func(conversation *rules.Conversation, reporter *rules.Reporter) {
-				claims.JudgeBy(conversation, reporter, annotations(conversation, "priority"), "Annotations/properties/priority")
+				claims.JudgeBy(
+					conversation,
+					reporter,
+					annotations(conversation, "priority"),
+					"Annotations/properties/priority",
+				)
 			},
 		},
 		{

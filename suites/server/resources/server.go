@@ -42,7 +42,10 @@ func ServerChecks() {
 		It("declares resources if resources/list returns any", Verifies("resources.capability.declared"),
 			func(ctx SpecContext) { lists.JudgeDeclaration(ctx, "resources", "uri") })
 
-		It("returns its resources from resources/list", Verifies("resources.list.answered"), NeedsCapability("resources"),
+		It(
+			"returns its resources from resources/list",
+			Verifies("resources.list.answered"),
+			NeedsCapability("resources"),
 			func(ctx SpecContext) {
 				server := Session(ctx)
 
@@ -50,13 +53,22 @@ func ServerChecks() {
 
 				Expect(reply).To(BeResult())
 				Expect(reply).To(HaveMember("resources", BeAList()))
-			})
+			},
+		)
 
-		It("returns the same resources from resources/list on each connection", Verifies("resources.list.stateless"), NeedsCapability("resources"),
-			func(ctx SpecContext) { lists.StayTheSame(ctx, "resources/list") })
+		It(
+			"returns the same resources from resources/list on each connection",
+			Verifies("resources.list.stateless"),
+			NeedsCapability("resources"),
+			func(ctx SpecContext) { lists.StayTheSame(ctx, "resources/list") },
+		)
 
-		It("sends notifications/resources/list_changed when its list of resources changes", Verifies("resources.list-changed.sent"),
-			NeedsCapability("resources.listChanged"), NeedsProvocation("resources-changed"), Alone(),
+		It(
+			"sends notifications/resources/list_changed when its list of resources changes",
+			Verifies("resources.list-changed.sent"),
+			NeedsCapability("resources.listChanged"),
+			NeedsProvocation("resources-changed"),
+			Alone(),
 			func(ctx SpecContext) {
 				server := FreshSession(ctx)
 				server.Hear(ctx)
@@ -66,23 +78,38 @@ func ServerChecks() {
 				changed := server.Need(ctx, "tools/call", Provoking("resources-changed").Call())
 
 				if changed["isError"] == true || lists.Unchanged(before, server.All(ctx, "resources/list")) {
-					Inconclusive("the list of resources did not change", "see that the tool for resources-changed changes it")
+					Inconclusive(
+						"the list of resources did not change",
+						"see that the tool for resources-changed changes it",
+					)
 				}
-				server.Until(ctx, mark, "notifications/resources/list_changed", Notification("notifications/resources/list_changed"))
-			})
+				server.Until(
+					ctx,
+					mark,
+					"notifications/resources/list_changed",
+					Notification("notifications/resources/list_changed"),
+				)
+			},
+		)
 	})
 
 	Describe("Reading resources", func() {
 
-		It("answers resources/read of its listed resources", Verifies("resources.read.answered"), NeedsCapability("resources"),
+		It(
+			"answers resources/read of its listed resources",
+			Verifies("resources.read.answered"),
+			NeedsCapability("resources"),
 			func(ctx SpecContext) {
 				uris := listed(maxRead)
 				server := Session(ctx)
 
 				judgeReadable(ctx, server, uris)
-			})
+			},
+		)
 
-		It("answers resources/read of a uriTemplate that is filled with its own completions", Verifies("resources.templates.readable"),
+		It(
+			"answers resources/read of a uriTemplate that is filled with its own completions",
+			Verifies("resources.templates.readable"),
 			NeedsCapability("resources", "completions"),
 			func(ctx SpecContext) {
 				server := Session(ctx)
@@ -92,9 +119,12 @@ func ServerChecks() {
 				}
 
 				judgeReadable(ctx, server, uris)
-			})
+			},
+		)
 
-		It("rejects resources/read of an unknown resource with -32002, from 2026-07-28 on with -32602", Verifies("resources.unknown.code"),
+		It(
+			"rejects resources/read of an unknown resource with -32002, from 2026-07-28 on with -32602",
+			Verifies("resources.unknown.code"),
 			NeedsCapability("resources"),
 			func(ctx SpecContext) {
 				if isOffered(unknownURI) {
@@ -105,9 +135,12 @@ func ServerChecks() {
 				reply := server.AskWrong(ctx, reading(unknownURI), inOrder()...)
 
 				Expect(reply).To(BeJSONRPCError(notFound()))
-			})
+			},
+		)
 
-		It("does not answer resources/read of an unknown resource with empty contents", Verifies("resources.unknown.not-empty"),
+		It(
+			"does not answer resources/read of an unknown resource with empty contents",
+			Verifies("resources.unknown.not-empty"),
 			NeedsCapability("resources"),
 			func(ctx SpecContext) {
 				if isOffered(unknownURI) {
@@ -123,19 +156,31 @@ func ServerChecks() {
 				server.NeedContrast(ctx, reply, unknownURI, inOrder()...)
 				contents, isList := reply.Object()["contents"].([]any)
 				if !isList && !reply.Refuses() {
-					Inconclusive("resources/read was answered with neither contents nor an error: "+reply.Describe(), "fix what the schema says of the result first")
+					Inconclusive(
+						"resources/read was answered with neither contents nor an error: "+reply.Describe(),
+						"fix what the schema says of the result first",
+					)
 				}
-				Demand(!isList || len(contents) > 0, "an error, which says that there is no such resource", reply.Describe())
-			})
+				Demand(
+					!isList || len(contents) > 0,
+					"an error, which says that there is no such resource",
+					reply.Describe(),
+				)
+			},
+		)
 
-		It("rejects resources/read of a uri that is not a URI", Verifies("resources.uri.validated"), NeedsCapability("resources"),
+		It(
+			"rejects resources/read of a uri that is not a URI",
+			Verifies("resources.uri.validated"),
+			NeedsCapability("resources"),
 			func(ctx SpecContext) {
 				server := Session(ctx)
 
 				reply := server.AskWrong(ctx, reading(noURI), inOrder()...)
 
 				Expect(reply).To(BeJSONRPCError())
-			})
+			},
+		)
 	})
 
 	Describe("Subscriptions", func() {
@@ -150,7 +195,9 @@ func ServerChecks() {
 				Demand(uri != "", "a result of resources/subscribe for a resource that is listed", reply.Describe())
 			})
 
-		It("acknowledges subscriptions/listen with some of the requested resourceSubscriptions", Verifies("resources.subscribe.agreed"),
+		It(
+			"acknowledges subscriptions/listen with some of the requested resourceSubscriptions",
+			Verifies("resources.subscribe.agreed"),
 			NeedsCapability("resources.subscribe"),
 			func(ctx SpecContext) {
 				server := FreshSession(ctx)
@@ -158,8 +205,13 @@ func ServerChecks() {
 				subscription := server.Subscribe(ctx, Object{"resourceSubscriptions": listed(maxAgreed)})
 
 				agreed, _ := subscription.Acknowledged["resourceSubscriptions"].([]any)
-				Demand(len(agreed) > 0, "resourceSubscriptions in the acknowledgement, with some of the resources that are listed", Show(subscription.Acknowledged))
-			})
+				Demand(
+					len(agreed) > 0,
+					"resourceSubscriptions in the acknowledgement, with some of the resources that are listed",
+					Show(subscription.Acknowledged),
+				)
+			},
+		)
 
 		It("accepts resources/unsubscribe after resources/subscribe", Verifies("resources.unsubscribe.answered"),
 			NeedsCapability("resources.subscribe"),
@@ -175,8 +227,12 @@ func ServerChecks() {
 				Expect(reply).To(BeResult())
 			})
 
-		It("sends notifications/resources/updated when a subscribed resource changes", Verifies("resources.updated.sent"),
-			NeedsCapability("resources.subscribe"), NeedsProvocation("resource-updated"), Alone(),
+		It(
+			"sends notifications/resources/updated when a subscribed resource changes",
+			Verifies("resources.updated.sent"),
+			NeedsCapability("resources.subscribe"),
+			NeedsProvocation("resource-updated"),
+			Alone(),
 			func(ctx SpecContext) {
 				server := FreshSession(ctx)
 				change := changing()
@@ -186,17 +242,28 @@ func ServerChecks() {
 				change.provoke(ctx, server)
 
 				server.Until(ctx, mark, updated, Notification(updated))
-			})
+			},
+		)
 
-		It("sends no notifications/resources/updated after resources/unsubscribe", Verifies("resources.updated.subscribed"),
-			NeedsCapability("resources.subscribe"), NeedsProvocation("resource-updated"), Alone(),
+		It(
+			"sends no notifications/resources/updated after resources/unsubscribe",
+			Verifies("resources.updated.subscribed"),
+			NeedsCapability("resources.subscribe"),
+			NeedsProvocation("resource-updated"),
+			Alone(),
 			func(ctx SpecContext) {
 				server := FreshSession(ctx)
 				change := changing()
 				server.Watch(ctx, change.Resource)
 				before := server.Mark()
 				change.provoke(ctx, server)
-				server.NeedMessage(ctx, before, Notification(updated), "the server told nothing while the client was subscribed", "see the check of resources.updated.sent")
+				server.NeedMessage(
+					ctx,
+					before,
+					Notification(updated),
+					"the server told nothing while the client was subscribed",
+					"see the check of resources.updated.sent",
+				)
 				server.Need(ctx, "resources/unsubscribe", Object{"uri": change.Resource})
 				mark := server.Mark()
 
@@ -204,7 +271,8 @@ func ServerChecks() {
 				server.Barrier(ctx)
 
 				DemandNone("no update after resources/unsubscribe", server.Sent(mark, Notification(updated)))
-			})
+			},
+		)
 	})
 }
 
@@ -329,6 +397,9 @@ func changing() change {
 
 func (c change) provoke(ctx context.Context, server *Server) {
 	if server.Need(ctx, "tools/call", c.Call())["isError"] == true {
-		Inconclusive("the tool "+c.Tool+" did not change the resource", "see that the tool for resource-updated changes it")
+		Inconclusive(
+			"the tool "+c.Tool+" did not change the resource",
+			"see that the tool for resource-updated changes it",
+		)
 	}
 }

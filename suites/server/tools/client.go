@@ -24,7 +24,10 @@ var structuredResults = &Scenario{
 }
 
 func takingResults() {
-	It("rejects structuredContent that does not conform to the tool's outputSchema", Verifies("tools.structured.validated"), In(structuredResults),
+	It(
+		"rejects structuredContent that does not conform to the tool's outputSchema",
+		Verifies("tools.structured.validated"),
+		In(structuredResults),
 		func(ctx SpecContext) {
 			client := RunScenario(ctx)
 
@@ -40,5 +43,6 @@ func takingResults() {
 					Found:  "the call is told as done: " + ShowOutcome(told),
 				})
 			}
-		})
+		},
+	)
 }

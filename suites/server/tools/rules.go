@@ -39,9 +39,13 @@ func toolRules() []rules.Rule {
 		{
 			Text:         "lists tools whose name contains only ASCII letters, digits, dots, hyphens and underscores",
 			Requirements: []string{"tools.name.characters"},
-			Judge: places.JudgeText(toolNames, "a name of the characters A-Z, a-z, 0-9, _, - and .", func(name string) bool {
-				return !strangeInName.MatchString(name)
-			}),
+			Judge: places.JudgeText(
+				toolNames,
+				"a name of the characters A-Z, a-z, 0-9, _, - and .",
+				func(name string) bool {
+					return !strangeInName.MatchString(name)
+				},
+			),
 		},
 		{
 			Text:         "lists tools with a valid JSON Schema as inputSchema",
@@ -72,8 +76,12 @@ func toolRules() []rules.Rule {
 			Text:         "returns images and audio from tools with base64 data",
 			Requirements: []string{"tools.content.encoded"},
 			Judge: func(conversation *rules.Conversation, reporter *rules.Reporter) {
-				claims.JudgeBy(conversation, reporter, places.Within(places.OfType(places.ToolContent(conversation), "image", "audio"), "data"),
-					"ImageContent/properties/data")
+				claims.JudgeBy(
+					conversation,
+					reporter,
+					places.Within(places.OfType(places.ToolContent(conversation), "image", "audio"), "data"),
+					"ImageContent/properties/data",
+				)
 			},
 		},
 		{
@@ -104,7 +112,9 @@ func validSchemas(member string) func(*rules.Conversation, *rules.Reporter) {
 			if there && document.Object() == nil && conversation.Has(protocol.SchemaDialect) {
 				reporter.Observe()
 				reporter.Violation(tool.Said, rules.Mismatch{
-					Wanted: "a JSON Schema that is an object", Found: rules.Show(document.Value), Where: document.Pointer,
+					Wanted: "a JSON Schema that is an object",
+					Found:  rules.Show(document.Value),
+					Where:  document.Pointer,
 				})
 				continue
 			}
@@ -120,8 +130,13 @@ func validSchemas(member string) func(*rules.Conversation, *rules.Reporter) {
 			if isInvalid {
 				reporter.Violation(tool.Said, rules.Mismatch{
 					Wanted: "a JSON Schema that is valid by " + invalid.Dialect,
-					Found:  fmt.Sprintf("in the %s of the tool %s: %s", member, rules.Show(tool.Object()["name"]), invalid.Violations[0]),
-					Where:  document.Pointer,
+					Found: fmt.Sprintf(
+						"in the %s of the tool %s: %s",
+						member,
+						rules.Show(tool.Object()["name"]),
+						invalid.Violations[0],
+					),
+					Where: document.Pointer,
 				})
 			}
 		}
@@ -131,7 +146,11 @@ func validSchemas(member string) func(*rules.Conversation, *rules.Reporter) {
 // conformingStructure judges the results of tools by the output schemas that the latest
 // list before the call had: on the connection or, where that has none, at first contact.
 func conformingStructure(conversation *rules.Conversation, reporter *rules.Reporter) {
-	promised := promises{tools: map[string]*schema.Compiled{}, calls: map[*rules.Message]*schema.Compiled{}, tasks: map[string]*schema.Compiled{}}
+	promised := promises{
+		tools: map[string]*schema.Compiled{},
+		calls: map[*rules.Message]*schema.Compiled{},
+		tasks: map[string]*schema.Compiled{},
+	}
 	promised.earlier = conversation.Tools
 	for _, said := range conversation.Messages {
 		switch {
@@ -206,7 +225,12 @@ func (p promises) note(revision string, tool rules.Object) {
 	}
 }
 
-func judgeStructure(conversation *rules.Conversation, result places.Found, output *schema.Compiled, reporter *rules.Reporter) {
+func judgeStructure(
+	conversation *rules.Conversation,
+	result places.Found,
+	output *schema.Compiled,
+	reporter *rules.Reporter,
+) {
 	if result.Object() == nil || result.Object()["isError"] == true {
 		return
 	}
@@ -214,7 +238,10 @@ func judgeStructure(conversation *rules.Conversation, result places.Found, outpu
 	content, there := result.Member("structuredContent")
 	if !there {
 		reporter.Observe()
-		reporter.Violation(result.Said, rules.Mismatch{Wanted: wanted, Found: "a result without structuredContent", Where: result.Pointer})
+		reporter.Violation(
+			result.Said,
+			rules.Mismatch{Wanted: wanted, Found: "a result without structuredContent", Where: result.Pointer},
+		)
 		return
 	}
 	if content.Object() == nil && !conversation.Has(protocol.StructuredValues) {
@@ -249,7 +276,9 @@ func structureAsText(conversation *rules.Conversation, reporter *rules.Reporter)
 			return !isObject || jsonrpc.Equal(structured.Value, value)
 		}) {
 			reporter.Violation(result.Said, rules.Mismatch{
-				Wanted: "a text block with the structured content as JSON", Found: "none that says the same", Where: result.Pointer + "/content",
+				Wanted: "a text block with the structured content as JSON",
+				Found:  "none that says the same",
+				Where:  result.Pointer + "/content",
 			})
 		}
 	}

@@ -124,7 +124,8 @@ func sharedHeaders(conversation *rules.Conversation, reporter *rules.Reporter) {
 // behind escapes: the others need no long look.
 func withAnnotations(conversation *rules.Conversation) []places.Found {
 	return slices.DeleteFunc(places.Listed(conversation, "tools/list"), func(tool places.Found) bool {
-		return !bytes.Contains(tool.Said.Raw, []byte(mirrors.HeaderKeyword)) && !bytes.Contains(tool.Said.Raw, []byte(`\u`))
+		return !bytes.Contains(tool.Said.Raw, []byte(mirrors.HeaderKeyword)) &&
+			!bytes.Contains(tool.Said.Raw, []byte(`\u`))
 	})
 }
 

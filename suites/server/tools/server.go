@@ -55,11 +55,18 @@ func ServerChecks() {
 				Expect(reply).To(HaveMember("tools", BeAList()))
 			})
 
-		It("returns the tools from tools/list in the same order each time", Verifies("tools.list.ordered"), NeedsCapability("tools"),
+		It(
+			"returns the tools from tools/list in the same order each time",
+			Verifies("tools.list.ordered"),
+			NeedsCapability("tools"),
 			func(ctx SpecContext) {
 				first, second := Session(ctx), FreshSession(ctx)
 
-				listings := [][]any{lists.Keys(ctx, first, "tools/list"), lists.Keys(ctx, first, "tools/list"), lists.Keys(ctx, second, "tools/list")}
+				listings := [][]any{
+					lists.Keys(ctx, first, "tools/list"),
+					lists.Keys(ctx, first, "tools/list"),
+					lists.Keys(ctx, second, "tools/list"),
+				}
 
 				if len(listings[0]) < 2 {
 					NotApplicable("the server lists no two tools, which could have another order")
@@ -68,12 +75,21 @@ func ServerChecks() {
 					if !lists.SameItems(listings[0], again) {
 						Inconclusive("the list of tools changed meanwhile", "check a server whose tools stay the same")
 					}
-					Demand(reflect.DeepEqual(listings[0], again), "the tools in the order "+Show(listings[0]), Show(again))
+					Demand(
+						reflect.DeepEqual(listings[0], again),
+						"the tools in the order "+Show(listings[0]),
+						Show(again),
+					)
 				}
-			})
+			},
+		)
 
-		It("returns the same tools from tools/list on each connection", Verifies("tools.list.stateless"), NeedsCapability("tools"),
-			func(ctx SpecContext) { lists.StayTheSame(ctx, "tools/list", harmless()...) })
+		It(
+			"returns the same tools from tools/list on each connection",
+			Verifies("tools.list.stateless"),
+			NeedsCapability("tools"),
+			func(ctx SpecContext) { lists.StayTheSame(ctx, "tools/list", harmless()...) },
+		)
 
 		It("sends notifications/tools/list_changed when its list of tools changes", Verifies("tools.list-changed.sent"),
 			NeedsCapability("tools.listChanged"), NeedsProvocation("tools-changed"), Alone(),
@@ -88,13 +104,21 @@ func ServerChecks() {
 				if changed["isError"] == true || lists.Unchanged(before, server.All(ctx, "tools/list")) {
 					Inconclusive("the list of tools did not change", "see that the tool for tools-changed changes it")
 				}
-				server.Until(ctx, mark, "notifications/tools/list_changed", Notification("notifications/tools/list_changed"))
+				server.Until(
+					ctx,
+					mark,
+					"notifications/tools/list_changed",
+					Notification("notifications/tools/list_changed"),
+				)
 			})
 	})
 
 	Describe("Calling tools", func() {
 
-		It("returns a tool result from tools/call of its listed tools", Verifies("tools.call.answered"), NeedsCapability("tools"),
+		It(
+			"returns a tool result from tools/call of its listed tools",
+			Verifies("tools.call.answered"),
+			NeedsCapability("tools"),
 			func(ctx SpecContext) {
 				calls := callable()
 				server := FreshSession(ctx)   // a tool may leave something behind
@@ -117,7 +141,10 @@ func ServerChecks() {
 					_, hasContent := reply.Object()["content"].([]any)
 					switch {
 					case refused:
-						wrong = append(wrong, Mismatch{Wanted: "a tool result of " + call.Tool, Found: reply.Describe()})
+						wrong = append(
+							wrong,
+							Mismatch{Wanted: "a tool result of " + call.Tool, Found: reply.Describe()},
+						)
 					case !hasContent:
 						continue // the schema says what lacks
 					}
@@ -126,40 +153,62 @@ func ServerChecks() {
 				}
 
 				if judged == 0 {
-					Inconclusive("no tool took the arguments that were made up for it: "+tried(calls), "give arguments for a tool in mcpconform.yaml: arguments: {NAME: {…}}")
+					Inconclusive(
+						"no tool took the arguments that were made up for it: "+tried(calls),
+						"give arguments for a tool in mcpconform.yaml: arguments: {NAME: {…}}",
+					)
 				}
 				Judge(wrong...)
-			})
+			},
+		)
 
-		It("rejects a call of an unknown tool with a JSON-RPC error", Verifies("tools.unknown.refused"), NeedsCapability("tools"),
+		It(
+			"rejects a call of an unknown tool with a JSON-RPC error",
+			Verifies("tools.unknown.refused"),
+			NeedsCapability("tools"),
 			func(ctx SpecContext) {
 				server := Session(ctx)
 
 				reply := server.AskWrong(ctx, inOrder([]Provocation{{Tool: unknownTool}})[0], inOrder(harmless())...)
 
 				Expect(reply).To(BeJSONRPCError())
-			})
+			},
+		)
 
-		It("uses -32602 when it rejects a call of an unknown tool", Verifies("tools.unknown.code"), NeedsCapability("tools"),
+		It(
+			"uses -32602 when it rejects a call of an unknown tool",
+			Verifies("tools.unknown.code"),
+			NeedsCapability("tools"),
 			func(ctx SpecContext) {
 				server := Session(ctx)
 
 				reply := server.AskWrong(ctx, inOrder([]Provocation{{Tool: unknownTool}})[0], inOrder(harmless())...)
 
 				if _, refused := reply.Error(); !refused {
-					Inconclusive("the call of an unknown tool did not end in an error", "see the check of tools.unknown.refused")
+					Inconclusive(
+						"the call of an unknown tool did not end in an error",
+						"see the check of tools.unknown.refused",
+					)
 				}
 				Expect(reply).To(BeJSONRPCError(jsonrpc.InvalidParams))
-			})
+			},
+		)
 
-		It("rejects tools/call without name with a JSON-RPC error", Verifies("tools.malformed.refused"), NeedsCapability("tools"),
+		It(
+			"rejects tools/call without name with a JSON-RPC error",
+			Verifies("tools.malformed.refused"),
+			NeedsCapability("tools"),
 			func(ctx SpecContext) {
 				server := Session(ctx)
 
-				reply := server.AskWrong(ctx, Request{Method: "tools/call", Params: Object{"arguments": Object{}}, Name: "name"}, inOrder(harmless())...)
+				reply := server.AskWrong(
+					ctx,
+					Request{Method: "tools/call", Params: Object{"arguments": Object{}}, Name: "name"},
+					inOrder(harmless())...)
 
 				Expect(reply).To(BeJSONRPCError())
-			})
+			},
+		)
 
 		It("treats tool names as case-sensitive", Verifies("tools.name.case-sensitive"), NeedsCapability("tools"),
 			func(ctx SpecContext) {
@@ -174,33 +223,50 @@ func ServerChecks() {
 
 	Describe("Arguments of tools", func() {
 
-		It("rejects a tool call without a required argument", Verifies("tools.inputs.validated"), NeedsCapability("tools"),
+		It(
+			"rejects a tool call without a required argument",
+			Verifies("tools.inputs.validated"),
+			NeedsCapability("tools"),
 			func(ctx SpecContext) {
 				calls := some(withoutRequired(), "no tool that may be called has a required argument")
 
 				judgeWrong(ctx, calls, func(call spoiledCall, reply Reply) (wanted string, broken, shown bool) {
 					return "an error: " + call.Tool + " was called without a required argument", succeeded(reply), true
 				})
-			})
+			},
+		)
 
-		It("rejects a tool call with an argument of the wrong type", Verifies("tools.inputs.validated"), NeedsCapability("tools"),
+		It(
+			"rejects a tool call with an argument of the wrong type",
+			Verifies("tools.inputs.validated"),
+			NeedsCapability("tools"),
 			func(ctx SpecContext) {
 				calls := some(withWrongType(), "no tool that may be called has a string, number or boolean as argument")
 
 				judgeWrong(ctx, calls, func(call spoiledCall, reply Reply) (wanted string, broken, shown bool) {
-					return "an error: " + call.Tool + " was called with an argument of the wrong type", succeeded(reply), true
+					return "an error: " + call.Tool + " was called with an argument of the wrong type", succeeded(
+						reply,
+					), true
 				})
-			})
+			},
+		)
 
-		It("reports invalid tool arguments in the result with isError, not as a JSON-RPC error", Verifies("tools.error.invalid-input"), NeedsCapability("tools"),
+		It(
+			"reports invalid tool arguments in the result with isError, not as a JSON-RPC error",
+			Verifies("tools.error.invalid-input"),
+			NeedsCapability("tools"),
 			func(ctx SpecContext) {
-				calls := some(slices.Concat(withoutRequired(), withWrongType()), "no tool that may be called has an argument that could be wrong")
+				calls := some(
+					slices.Concat(withoutRequired(), withWrongType()),
+					"no tool that may be called has an argument that could be wrong",
+				)
 
 				judgeWrong(ctx, calls, func(call spoiledCall, reply Reply) (wanted string, broken, shown bool) {
 					_, refused := reply.Error()
 					return "a tool result of " + call.Tool + " with isError", refused, !succeeded(reply)
 				})
-			})
+			},
+		)
 
 		It("reports an error of a tool in the result with isError", Verifies("tools.error.in-result"),
 			NeedsCapability("tools"), NeedsProvocation("error"),
@@ -227,7 +293,10 @@ func ServerChecks() {
 				result := server.Need(ctx, "tools/call", Provoking("resource-link").Call())
 				links := readableLinks(result)
 				if len(links) == 0 {
-					Inconclusive("the tool returned no link that only the server can follow", "see that the tool for resource-link returns one")
+					Inconclusive(
+						"the tool returned no link that only the server can follow",
+						"see that the tool for resource-link returns one",
+					)
 				}
 
 				for _, uri := range links {
@@ -281,9 +350,15 @@ func callable() []Provocation {
 	case len(ListedTools()) == 0:
 		NoneListed("tools/list", "the server lists no tool")
 	case reason == "":
-		Inconclusive("the tools that may be called have checks of their own", "annotate further tools with readOnlyHint, or name them in mcpconform.yaml")
+		Inconclusive(
+			"the tools that may be called have checks of their own",
+			"annotate further tools with readOnlyHint, or name them in mcpconform.yaml",
+		)
 	}
-	Inconclusive(reason, "annotate tools with readOnlyHint, name them in mcpconform.yaml, or allow all with --call-tools=all")
+	Inconclusive(
+		reason,
+		"annotate tools with readOnlyHint, name them in mcpconform.yaml, or allow all with --call-tools=all",
+	)
 	return nil
 }
 
@@ -345,7 +420,11 @@ type spoiledCall struct {
 // arguments: a tool that refuses good ones in the same way, or never replies in time,
 // shows nothing. The judge says what was wanted of a call, and whether its reply breaks
 // that, or shows nothing of it.
-func judgeWrong(ctx context.Context, calls []spoiledCall, judge func(spoiledCall, Reply) (wanted string, broken, shown bool)) {
+func judgeWrong(
+	ctx context.Context,
+	calls []spoiledCall,
+	judge func(spoiledCall, Reply) (wanted string, broken, shown bool),
+) {
 	server := Session(ctx)
 	var all []Mismatch
 	judged := 0
@@ -364,8 +443,12 @@ func judgeWrong(ctx context.Context, calls []spoiledCall, judge func(spoiledCall
 		}
 	}
 	if judged == 0 {
-		Inconclusive("no tool served a call with arguments that are right but refused one with wrong ones: "+tried(unspoiled(calls)),
-			"see that the tools have what they need, or name arguments that they take in mcpconform.yaml: arguments: {NAME: {…}}")
+		Inconclusive(
+			"no tool served a call with arguments that are right but refused one with wrong ones: "+tried(
+				unspoiled(calls),
+			),
+			"see that the tools have what they need, or name arguments that they take in mcpconform.yaml: arguments: {NAME: {…}}",
+		)
 	}
 	Judge(all...)
 }
@@ -490,7 +573,10 @@ func renamed(ctx context.Context, server *Server) Provocation {
 		}
 	}
 	if found {
-		Inconclusive("no tool that may be called succeeds with arguments made from its schema", "give arguments for one in mcpconform.yaml: arguments: {NAME: {…}}")
+		Inconclusive(
+			"no tool that may be called succeeds with arguments made from its schema",
+			"give arguments for one in mcpconform.yaml: arguments: {NAME: {…}}",
+		)
 	}
 	NotApplicable("no tool that may be called has a name that could be written in another case")
 	return Provocation{}

@@ -35,7 +35,9 @@ var noisy = &Scenario{
 	Server: func(server *scripted.Server) {
 		server.Instructions = "I say much on my standard error."
 		write := func(session *scripted.Session) {
-			_ = session.Spawned().WriteStderr("ERROR: something failed\nfatal: nothing works\n") // or the client is gone
+			_ = session.Spawned().
+				WriteStderr("ERROR: something failed\nfatal: nothing works\n")
+			// or the client is gone
 		}
 		server.OnStart(write)
 		server.OnResult(func(call *scripted.Call, _ Object) { write(call.Session) })
@@ -43,7 +45,10 @@ var noisy = &Scenario{
 }
 
 func noise() {
-	It("continues when the server writes to its standard error", Verifies("transports.stdio.stderr.harmless"), In(noisy),
+	It(
+		"continues when the server writes to its standard error",
+		Verifies("transports.stdio.stderr.harmless"),
+		In(noisy),
 		func(ctx SpecContext) {
 			client := RunScenario(ctx)
 
@@ -61,7 +66,8 @@ func noise() {
 				last = answer
 			}
 			client.GoesOn(ctx, last, "lines on the standard error of the server")
-		})
+		},
+	)
 }
 
 // abandoned is a call that the client gives up.
@@ -69,12 +75,21 @@ var abandoned = &Scenario{
 	Name: "stdio-call-given-up", Since: "2026-07-28", Over: protocol.Stdio,
 	Says: "The server does not answer a call, and the client gives it up.",
 	Steps: Steps{
-		ToConnect(), ToList("tools"), ToCall(scripted.AddNumbers, numbers).As("call"), ToList("prompts"), ToCancel("call"), ToList("tools"), ToClose(),
+		ToConnect(),
+		ToList("tools"),
+		ToCall(scripted.AddNumbers, numbers).As("call"),
+		ToList("prompts"),
+		ToCancel("call"),
+		ToList("tools"),
+		ToClose(),
 	},
 	Server: func(server *scripted.Server) {
 		server.On("tools/call", func(call *scripted.Call) { call.Leave() })
 		server.On("prompts/list", func(call *scripted.Call) {
-			call.Session.Until(0, func(received scripted.Received) bool { return received.Method == "tools/call" }) // or it is called late
+			call.Session.Until(
+				0,
+				func(received scripted.Received) bool { return received.Method == "tools/call" },
+			) // or it is called late
 			call.Good()
 		})
 	},
@@ -87,7 +102,10 @@ const (
 )
 
 func givingUp() {
-	It("sends notifications/cancelled for a request that it gives up", Verifies("transports.stdio.cancel.sent", "cancellation.sent.stdio"), In(abandoned),
+	It(
+		"sends notifications/cancelled for a request that it gives up",
+		Verifies("transports.stdio.cancel.sent", "cancellation.sent.stdio"),
+		In(abandoned),
 		func(ctx SpecContext) {
 			client := RunScenario(ctx)
 
@@ -97,8 +115,12 @@ func givingUp() {
 			}
 			client.NeedGaveUp(callStep, cancelStep)
 			client.NeedGoingOn(call)
-			client.Missing(call, Mismatch{Wanted: "notifications/cancelled with the id " + call.ID.String(), Found: "none"})
-		})
+			client.Missing(
+				call,
+				Mismatch{Wanted: "notifications/cancelled with the id " + call.ID.String(), Found: "none"},
+			)
+		},
+	)
 }
 
 // leavingTime is how long a server takes to exit when its input ends: longer than a
@@ -185,7 +207,8 @@ func leaving() {
 			client := RunScenario(ctx)
 
 			parted := departureOf(client)
-			if len(parted.signals) > 0 && (parted.inputEnd == nil || parted.inputEnd.At.Sub(parted.signals[0].At) > overtaking) {
+			if len(parted.signals) > 0 &&
+				(parted.inputEnd == nil || parted.inputEnd.At.Sub(parted.signals[0].At) > overtaking) {
 				client.BlameEvent(parted.signals[0], Mismatch{
 					Wanted: "the end of the server's input first", Found: "a signal: " + parted.signals[0].Note,
 				})
@@ -203,7 +226,8 @@ func leaving() {
 			parted := departureOf(client)
 			if len(parted.signals) > 0 {
 				client.BlameEvent(parted.signals[0], Mismatch{
-					Wanted: "some time to exit, more than " + leavingTime.String(), Found: "a signal at once: " + parted.signals[0].Note,
+					Wanted: "some time to exit, more than " + leavingTime.String(),
+					Found:  "a signal at once: " + parted.signals[0].Note,
 				})
 			}
 			if !Observed(parted.inputEnd != nil) {
@@ -218,7 +242,10 @@ func leaving() {
 
 			parted := departureOf(client)
 			if len(parted.signals) == 0 && parted.orphaned != nil {
-				client.BlameEvent(*parted.orphaned, Mismatch{Wanted: "a signal to the server, which does not exit", Found: parted.orphaned.Note})
+				client.BlameEvent(
+					*parted.orphaned,
+					Mismatch{Wanted: "a signal to the server, which does not exit", Found: parted.orphaned.Note},
+				)
 			}
 			if !Observed(len(parted.signals) > 0) {
 				client.NeverBut("the client did nothing to end its server", "tools/list")
@@ -231,13 +258,18 @@ func leaving() {
 			client := RunScenario(ctx)
 
 			parted := departureOf(client)
-			if Observed(len(parted.signals) > 0 && parted.signals[len(parted.signals)-1].Note == killed && !client.Exit.Ended) {
+			if Observed(
+				len(parted.signals) > 0 && parted.signals[len(parted.signals)-1].Note == killed && !client.Exit.Ended,
+			) {
 				return
 			}
 			if parted.orphaned == nil {
 				client.NeverBut("the client had to be ended itself", "tools/list")
 			}
-			client.BlameEvent(*parted.orphaned, Mismatch{Wanted: "that the server is killed, since nothing else ends it", Found: parted.orphaned.Note})
+			client.BlameEvent(
+				*parted.orphaned,
+				Mismatch{Wanted: "that the server is killed, since nothing else ends it", Found: parted.orphaned.Note},
+			)
 		})
 }
 
@@ -260,7 +292,10 @@ var crashing = &Scenario{
 		})
 		server.On("tools/list", func(call *scripted.Call) {
 			if gone := crashed.Load(); gone != nil && gone != call.Session { // who subscribes anew has time for it
-				call.Session.Until(0, func(received scripted.Received) bool { return received.Method == "subscriptions/listen" })
+				call.Session.Until(
+					0,
+					func(received scripted.Received) bool { return received.Method == "subscriptions/listen" },
+				)
 			}
 			call.Good()
 		})
@@ -296,11 +331,15 @@ func restarting() {
 				}
 			}
 			client.Missing(client.Calls(scripted.AddNumbers)[0], Mismatch{
-				Wanted: "that the server is started again for what comes after the call", Found: "no other process, and requests that fail",
+				Wanted: "that the server is started again for what comes after the call",
+				Found:  "no other process, and requests that fail",
 			})
 		})
 
-	It("sends subscriptions/listen again after it has restarted the server", Verifies("subscriptions.renewed"), In(crashing),
+	It(
+		"sends subscriptions/listen again after it has restarted the server",
+		Verifies("subscriptions.renewed"),
+		In(crashing),
 		func(ctx SpecContext) {
 			client := RunScenario(ctx)
 
@@ -322,5 +361,6 @@ func restarting() {
 			}
 			client.NeedGoingOn(AnswerTo(again)) // for which the server has waited
 			client.Missing(again, Mismatch{Wanted: "subscriptions/listen to the new process, too", Found: "none"})
-		})
+		},
+	)
 }

@@ -108,7 +108,10 @@ func otherOutput(conversation *rules.Conversation, reporter *rules.Reporter) {
 		}
 		reporter.Observe()
 		if one := said[index]; !lines.MeantAsMessage(one) {
-			reporter.Violation(one, rules.Mismatch{Wanted: "an MCP message", Found: fmt.Sprintf("the line %q", excerpt.Short(one.Raw))})
+			reporter.Violation(
+				one,
+				rules.Mismatch{Wanted: "an MCP message", Found: fmt.Sprintf("the line %q", excerpt.Short(one.Raw))},
+			)
 		}
 	}
 }

@@ -32,19 +32,30 @@ var telling = map[string]string{
 func ServerChecks() {
 	Describe("stdio", func() {
 
-		It("accepts two messages that arrive on standard input at once", Verifies("transports.stdio.messages"), ByBarrier(),
+		It(
+			"accepts two messages that arrive on standard input at once",
+			Verifies("transports.stdio.messages"),
+			ByBarrier(),
 			func(ctx SpecContext) {
 				server := Session(ctx)
-				first, second := jsonrpc.StringID("mcpconform-first-of-two"), jsonrpc.StringID("mcpconform-second-of-two")
+				first, second := jsonrpc.StringID(
+					"mcpconform-first-of-two",
+				), jsonrpc.StringID(
+					"mcpconform-second-of-two",
+				)
 				mark := server.Mark()
 
 				write(ctx, server, line(server, first), line(server, second))
 
 				server.Until(ctx, mark, "an answer to the first of two requests", answers(first))
 				server.Until(ctx, mark, "an answer to the second of two requests", answers(second))
-			})
+			},
+		)
 
-		It("accepts a message that arrives on standard input in two parts", Verifies("transports.stdio.messages"), ByBarrier(),
+		It(
+			"accepts a message that arrives on standard input in two parts",
+			Verifies("transports.stdio.messages"),
+			ByBarrier(),
 			func(ctx SpecContext) {
 				// Nothing of the client's own may get between the pieces.
 				server := SessionOf(ctx, scripted.Nothing())
@@ -57,9 +68,13 @@ func ServerChecks() {
 				write(ctx, server, message[len(message)/2:])
 
 				server.Until(ctx, mark, fmt.Sprintf("an answer to a request of %d bytes", len(message)), answers(id))
-			})
+			},
+		)
 
-		It("returns the matching result for each of several concurrent requests", Verifies("transports.stdio.interleaved"), ByBarrier(),
+		It(
+			"returns the matching result for each of several concurrent requests",
+			Verifies("transports.stdio.interleaved"),
+			ByBarrier(),
 			func(ctx SpecContext) {
 				server := FreshSession(ctx)
 				server.Hear(ctx) // a subscription on the same channel, where the server has some
@@ -75,7 +90,8 @@ func ServerChecks() {
 				for method, request := range requests {
 					Expect(server.MustAwait(ctx, request)).To(HaveMember(telling[method]))
 				}
-			})
+			},
+		)
 
 		It("exits when its standard input is closed", Verifies("transports.stdio.shutdown.exits"), ByBarrier(),
 			func(ctx SpecContext) {

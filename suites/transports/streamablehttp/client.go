@@ -44,14 +44,25 @@ func pageIn(nth int) string { return "page-" + strconv.Itoa(nth+1) }
 
 // bothForms is a server that answers by event streams and by JSON in turn.
 var bothForms = &Scenario{
-	Name: "answers-in-both-forms", Over: protocol.HTTP,
+	Name: "answers-in-both-forms",
+	Over: protocol.HTTP,
 	Says: "The server answers calls by an event stream, by JSON, and by both with the letters of Content-Type mixed; and so it does with the pages of its tools.",
 	Steps: Steps{
-		ToConnect(), addNumbers(11).WithProgress(), addNumbers(12).WithProgress(), addNumbers(13), addNumbers(14), ToList("tools"), ToClose(),
+		ToConnect(),
+		addNumbers(11).WithProgress(),
+		addNumbers(12).WithProgress(),
+		addNumbers(13),
+		addNumbers(14),
+		ToList("tools"),
+		ToClose(),
 	},
 	Server: func(server *scripted.Server) {
 		server.On("tools/call", func(call *scripted.Call) {
-			answerIn(call, call.Nth, Object{"resultType": "complete", "content": []any{Object{"type": "text", "text": "8"}}})
+			answerIn(
+				call,
+				call.Nth,
+				Object{"resultType": "complete", "content": []any{Object{"type": "text", "text": "8"}}},
+			)
 		})
 		server.On("tools/list", func(call *scripted.Call) {
 			for nth := range oddStreamedCall + 1 {
@@ -120,17 +131,28 @@ var streamedOpening = &Scenario{
 }
 
 func takingAnswers() {
-	It("accepts text/event-stream as the answer to a request", Verifies("transports.http.request.both-answers"), In(bothForms),
+	It(
+		"accepts text/event-stream as the answer to a request",
+		Verifies("transports.http.request.both-answers"),
+		In(bothForms),
 		func(ctx SpecContext) {
 			takes(ctx, streamedCall, plainCall, "an answer by an event stream")
-		})
+		},
+	)
 
-	It("accepts application/json as the answer to a request", Verifies("transports.http.request.both-answers"), In(bothForms),
+	It(
+		"accepts application/json as the answer to a request",
+		Verifies("transports.http.request.both-answers"),
+		In(bothForms),
 		func(ctx SpecContext) {
 			takes(ctx, plainCall, streamedCall, "an answer by a JSON object")
-		})
+		},
+	)
 
-	It("accepts an event stream as the answer to its first request", Verifies("transports.http.request.both-answers"), In(streamedOpening),
+	It(
+		"accepts an event stream as the answer to its first request",
+		Verifies("transports.http.request.both-answers"),
+		In(streamedOpening),
 		func(ctx SpecContext) {
 			client := RunScenario(ctx)
 
@@ -151,19 +173,29 @@ func takingAnswers() {
 				client.NeverBut("the client had nothing to ask when its first request was answered", "tools/list")
 			}
 			client.Missing(opened, Mismatch{
-				Wanted: "that the client goes on, as it does when its " + requests[0].Method + " is answered by a JSON object", Found: failed,
+				Wanted: "that the client goes on, as it does when its " + requests[0].Method + " is answered by a JSON object",
+				Found:  failed,
 			})
-		})
+		},
+	)
 
-	It("accepts a JSON response whatever the case of the Content-Type header name", Verifies("transports.http.headers.names"), In(bothForms),
+	It(
+		"accepts a JSON response whatever the case of the Content-Type header name",
+		Verifies("transports.http.headers.names"),
+		In(bothForms),
 		func(ctx SpecContext) {
 			takes(ctx, oddPlainCall, plainCall, "a header cOnTeNt-TyPe")
-		})
+		},
+	)
 
-	It("accepts an event stream whatever the case of the Content-Type header name", Verifies("transports.http.headers.names"), In(bothForms),
+	It(
+		"accepts an event stream whatever the case of the Content-Type header name",
+		Verifies("transports.http.headers.names"),
+		In(bothForms),
 		func(ctx SpecContext) {
 			takes(ctx, oddStreamedCall, streamedCall, "a header CONTENT-TYPE")
-		})
+		},
+	)
 }
 
 // takes demands that the client takes the answer to one of its calls as it takes
@@ -185,7 +217,10 @@ func takes(ctx SpecContext, nth, like int, despite string) {
 // asksForPage tells whether the client asked for a page of tools: it has read the cursor
 // in the page before.
 func asksForPage(client *Client, cursor string) bool {
-	return slices.ContainsFunc(client.Requests("tools/list"), func(list *Message) bool { return list.ParamsObject()["cursor"] == cursor })
+	return slices.ContainsFunc(
+		client.Requests("tools/list"),
+		func(list *Message) bool { return list.ParamsObject()["cursor"] == cursor },
+	)
 }
 
 // slowTool is one that gives no answer.
@@ -193,12 +228,24 @@ const slowTool = "slow"
 
 // givenUp is a server whose tool takes longer than anybody waits.
 var givenUp = &Scenario{
-	Name: "call-over-http-that-is-given-up", Until: protocol.Last(protocol.Resumption), Over: protocol.HTTP,
+	Name:  "call-over-http-that-is-given-up",
+	Until: protocol.Last(protocol.Resumption),
+	Over:  protocol.HTTP,
 	Says:  "The server has a tool that gives no answer; the client gives the call up.",
-	Steps: Steps{ToConnect(), ToCall(slowTool, nil).As("slow"), ToList("tools"), ToCancel("slow"), ToList("tools"), ToClose()},
+	Steps: Steps{
+		ToConnect(),
+		ToCall(slowTool, nil).As("slow"),
+		ToList("tools"),
+		ToCancel("slow"),
+		ToList("tools"),
+		ToClose(),
+	},
 	Server: func(server *scripted.Server) {
 		server.On("tools/list", func(call *scripted.Call) {
-			call.Session.Until(0, func(received scripted.Received) bool { return received.Method == "tools/call" }) // or it is called late
+			call.Session.Until(
+				0,
+				func(received scripted.Received) bool { return received.Method == "tools/call" },
+			) // or it is called late
 			call.Good()
 		})
 		server.AddTool(slowTool, nil, func(call *scripted.Call) {
@@ -215,7 +262,10 @@ const (
 )
 
 func givingUp() {
-	It("sends notifications/cancelled when it cancels a call", Verifies("transports.http.disconnect.cancelled"), In(givenUp),
+	It(
+		"sends notifications/cancelled when it cancels a call",
+		Verifies("transports.http.disconnect.cancelled"),
+		In(givenUp),
 		func(ctx SpecContext) {
 			client := RunScenario(ctx)
 
@@ -225,11 +275,18 @@ func givingUp() {
 			}
 			wanted := "notifications/cancelled with the requestId " + call.ID.String()
 			if left := endOf(client, call, protocol.Client); left != nil && asksAfter(client, *left) {
-				client.MissingAfter(*left, Mismatch{Wanted: wanted, Found: "that the client closed the stream of the call, and nothing else"})
+				client.MissingAfter(
+					*left,
+					Mismatch{Wanted: wanted, Found: "that the client closed the stream of the call, and nothing else"},
+				)
 			}
 			client.NeedGaveUp(slowStep, cancelStep)
-			client.Missing(call, Mismatch{Wanted: wanted, Found: "nothing, although the client says that it has cancelled the call"})
-		})
+			client.Missing(
+				call,
+				Mismatch{Wanted: wanted, Found: "nothing, although the client says that it has cancelled the call"},
+			)
+		},
+	)
 }
 
 // endOf returns the end of the stream of a message, by the side that ended it; nil
@@ -246,7 +303,10 @@ func endOf(client *Client, said *Message, by protocol.Party) *transcript.Event {
 
 // asksAfter tells whether the client asked for anything after an event.
 func asksAfter(client *Client, event transcript.Event) bool {
-	return slices.ContainsFunc(client.Requests(), func(request *Message) bool { return request.Event.At.After(event.At) })
+	return slices.ContainsFunc(
+		client.Requests(),
+		func(request *Message) bool { return request.Event.At.After(event.At) },
+	)
 }
 
 // brokenCall is the position of the step that calls it.
@@ -270,9 +330,12 @@ const (
 // broken is a server that ends the stream of a call before the answer, which it gives
 // to whoever comes back for it.
 var broken = &Scenario{
-	Name: "stream-that-is-resumed", Official: "sse-retry", Until: protocol.Last(protocol.Resumption), Over: protocol.HTTP,
-	Says:  "The server ends the stream of a call before the answer, and gives the answer to who comes back with Last-Event-ID.",
-	Steps: Steps{ToConnect(), ToCall(brokenTool, nil), ToList("tools"), ToClose()},
+	Name:     "stream-that-is-resumed",
+	Official: "sse-retry",
+	Until:    protocol.Last(protocol.Resumption),
+	Over:     protocol.HTTP,
+	Says:     "The server ends the stream of a call before the answer, and gives the answer to who comes back with Last-Event-ID.",
+	Steps:    Steps{ToConnect(), ToCall(brokenTool, nil), ToList("tools"), ToClose()},
 	Server: func(server *scripted.Server) {
 		var mu sync.Mutex
 		waiting := map[string]jsonrpc.ID{} // calls whose answer is to come, by the id of the last event
@@ -302,7 +365,11 @@ var broken = &Scenario{
 			if exchange.Request.Method != http.MethodGet || !waits {
 				return false
 			}
-			exchange.Event(new(strings.Replace(last, lastEvent, "event-3", 1)), jsonrpc.NewResult(id, scripted.Text("resumed")), "")
+			exchange.Event(
+				new(strings.Replace(last, lastEvent, "event-3", 1)),
+				jsonrpc.NewResult(id, scripted.Text("resumed")),
+				"",
+			)
 			exchange.Finish()
 			return true
 		})
@@ -332,7 +399,10 @@ func resumingStreams() {
 			}
 		})
 
-	It("waits for the SSE retry time before it reconnects with Last-Event-ID", Verifies("transports.http.stream.retry.respected"), In(broken),
+	It(
+		"waits for the SSE retry time before it reconnects with Last-Event-ID",
+		Verifies("transports.http.stream.retry.respected"),
+		In(broken),
 		func(ctx SpecContext) {
 			client := RunScenario(ctx)
 
@@ -347,7 +417,8 @@ func resumingStreams() {
 					Found:  "one after " + waited.Round(time.Millisecond).String(),
 				})
 			}
-		})
+		},
+	)
 
 	It("resumes a stream by GET with Last-Event-ID", Verifies("transports.http.resume.requested"), In(broken),
 		func(ctx SpecContext) {
@@ -358,11 +429,26 @@ func resumingStreams() {
 				client.NeverBut("the client did not come back to the stream", "tools/call")
 			}
 			if method := again[0].HTTP.Method; method != http.MethodGet {
-				client.BlameEvent(again[0], Mismatch{Wanted: "a GET with the header Last-Event-ID", Found: "a " + method + " with it", Where: "method"})
+				client.BlameEvent(
+					again[0],
+					Mismatch{
+						Wanted: "a GET with the header Last-Event-ID",
+						Found:  "a " + method + " with it",
+						Where:  "method",
+					},
+				)
 			}
-			if last := again[0].HTTP.Header.Get(scripted.LastEventID); !Observed(last == lastEvent || strings.HasPrefix(last, lastEvent+"-of-call-")) {
+			if last := again[0].HTTP.Header.Get(
+				scripted.LastEventID,
+			); !Observed(
+				last == lastEvent || strings.HasPrefix(last, lastEvent+"-of-call-"),
+			) {
 				client.BlameEvent(again[0], Mismatch{
-					Wanted: Show(lastEvent) + ", the last id that the client received", Found: Show(last), Where: "header Last-Event-ID",
+					Wanted: Show(
+						lastEvent,
+					) + ", the last id that the client received",
+					Found: Show(last),
+					Where: "header Last-Event-ID",
 				})
 			}
 		})

@@ -45,14 +45,30 @@ var routes = &Scenario{
 		Object{"name": routeTool, "arguments": routeCalls[2]}, Object{"name": routeTool, "arguments": routeCalls[3]},
 	}},
 	Steps: Steps{
-		ToConnect(), ToList("tools"),
-		ToCall(routeTool, routeCalls[0]), ToCall(routeTool, routeCalls[1]), ToCall(routeTool, routeCalls[2]), ToCall(routeTool, routeCalls[3]),
-		ToRead(scripted.ResourceURI), ToGet(promptOfLetters, Object{}), ToGet(promptOfMarks, Object{}), ToClose(),
+		ToConnect(),
+		ToList("tools"),
+		ToCall(
+			routeTool,
+			routeCalls[0],
+		),
+		ToCall(routeTool, routeCalls[1]),
+		ToCall(routeTool, routeCalls[2]),
+		ToCall(routeTool, routeCalls[3]),
+		ToRead(scripted.ResourceURI),
+		ToGet(promptOfLetters, Object{}),
+		ToGet(promptOfMarks, Object{}),
+		ToClose(),
 	},
 	Server: func(server *scripted.Server) {
 		server.AddTool(routeTool, schemaOf(Object{
-			"region": designated("string", "Region"), "priority": designated("integer", "Priority"), "urgent": designated("boolean", "Urgent"),
-			"via": schemaOf(Object{"city": designated("string", "City")}), "query": Object{"type": "string"},
+			"region": designated(
+				"string",
+				"Region",
+			),
+			"priority": designated("integer", "Priority"),
+			"urgent":   designated("boolean", "Urgent"),
+			"via":      schemaOf(Object{"city": designated("string", "City")}),
+			"query":    Object{"type": "string"},
 		}), func(call *scripted.Call) { call.Answer(scripted.Text("on its way")) })
 		server.Prompts = append(server.Prompts, Object{"name": promptOfLetters}, Object{"name": promptOfMarks})
 	},
@@ -90,7 +106,11 @@ var wrong = &Scenario{
 			{doubleTool, Object{"region": designated("string", "Region"), "other": designated("string", "REGION")}},
 			{itemsTool, Object{"region": region, "list": Object{"type": "array", "items": designated("string", "Item")}}},
 		} {
-			server.AddTool(tool.name, schemaOf(tool.properties), func(call *scripted.Call) { call.Answer(scripted.Text("done")) })
+			server.AddTool(
+				tool.name,
+				schemaOf(tool.properties),
+				func(call *scripted.Call) { call.Answer(scripted.Text("done")) },
+			)
 		}
 	},
 }
@@ -107,7 +127,9 @@ const movedCall = 2
 // moved is a server that gives a header of a tool another name when the tool is
 // called first.
 var moved = &Scenario{
-	Name: "parameter-that-moves", Since: "2026-07-28", Over: protocol.HTTP,
+	Name:  "parameter-that-moves",
+	Since: "2026-07-28",
+	Over:  protocol.HTTP,
 	Says:  "The server wants a parameter of add_numbers in another header than its list of tools said: it refuses the call with -32020.",
 	Steps: Steps{ToConnect(), ToList("tools"), addNumbers(1), ToClose()},
 	Server: func(server *scripted.Server) {
@@ -117,9 +139,12 @@ var moved = &Scenario{
 			if called.Load() {
 				header = "Right"
 			}
-			call.AnswerFresh(Object{"tools": []any{Object{
-				"name": scripted.AddNumbers, "inputSchema": schemaOf(Object{"a": designated("integer", header), "b": Object{"type": "number"}}),
-			}}}, 0)
+			call.AnswerFresh(Object{"tools": []any{
+				Object{
+					"name":        scripted.AddNumbers,
+					"inputSchema": schemaOf(Object{"a": designated("integer", header), "b": Object{"type": "number"}}),
+				},
+			}}, 0)
 		})
 		server.On("tools/call", func(call *scripted.Call) {
 			if called.Swap(true) && rightHeader(call.Exchange.Request.Header) != "" {
@@ -135,7 +160,10 @@ var moved = &Scenario{
 func rightHeader(header http.Header) string { return header.Get("Mcp-Param-Right") }
 
 func designatedParameters() {
-	It("sends the value of an x-mcp-header argument in its Mcp-Param-{Name} header", Verifies("transports.http.params.sent"), In(routes),
+	It(
+		"sends the value of an x-mcp-header argument in its Mcp-Param-{Name} header",
+		Verifies("transports.http.params.sent"),
+		In(routes),
 		func(ctx SpecContext) {
 			client := RunScenario(ctx)
 
@@ -146,21 +174,35 @@ func designatedParameters() {
 					continue
 				}
 				if found := head.HTTP.Header.Get("Mcp-Param-Region"); !Observed(found == "us-west1") {
-					client.BlameEvent(head, Mismatch{Wanted: `"us-west1"`, Found: Show(found), Where: "header Mcp-Param-Region"})
+					client.BlameEvent(
+						head,
+						Mismatch{Wanted: `"us-west1"`, Found: Show(found), Where: "header Mcp-Param-Region"},
+					)
 				}
 				return
 			}
 			client.Never("tools/call")
-		})
+		},
+	)
 
-	It("excludes tools whose x-mcp-header is invalid", Verifies("transports.http.params.invalid.excluded", "tools.header.rejected"), In(wrong),
+	It(
+		"excludes tools whose x-mcp-header is invalid",
+		Verifies("transports.http.params.invalid.excluded", "tools.header.rejected"),
+		In(wrong),
 		func(ctx SpecContext) {
 			client := RunScenario(ctx)
 
 			list := client.NeedRequests("tools/list")[0]
 			for _, call := range client.Requests("tools/call") { // nobody tells it to call such a tool
 				if name, _ := call.ParamsObject()["name"].(string); slices.Contains(wrongTools, name) {
-					client.Blame(call, Mismatch{Wanted: "no call of a tool that is to be left out", Found: Show(name), Where: "/params/name"})
+					client.Blame(
+						call,
+						Mismatch{
+							Wanted: "no call of a tool that is to be left out",
+							Found:  Show(name),
+							Where:  "/params/name",
+						},
+					)
 				}
 			}
 			told, there := client.ToldOutcome(listStep)
@@ -182,13 +224,19 @@ func designatedParameters() {
 			for _, name := range names {
 				if slices.Contains(wrongTools, name) {
 					client.Blame(AnswerTo(list), Mismatch{
-						Wanted: "a list for the user of the client without " + name, Found: "one with it", Where: "/result/tools",
+						Wanted: "a list for the user of the client without " + name,
+						Found:  "one with it",
+						Where:  "/result/tools",
 					})
 				}
 			}
-		})
+		},
+	)
 
-	It("sends tools/list and retries the tools/call after -32020 for a Mcp-Param-{Name} header", Verifies("transports.http.params.retried"), In(moved),
+	It(
+		"sends tools/list and retries the tools/call after -32020 for a Mcp-Param-{Name} header",
+		Verifies("transports.http.params.retried"),
+		In(moved),
 		func(ctx SpecContext) {
 			client := RunScenario(ctx)
 
@@ -197,7 +245,10 @@ func designatedParameters() {
 				client.Never("tools/call")
 			}
 			after := func(requests []*Message) []*Message {
-				return slices.DeleteFunc(requests, func(request *Message) bool { return !request.Event.At.After(refusal.Event.At) })
+				return slices.DeleteFunc(
+					requests,
+					func(request *Message) bool { return !request.Event.At.After(refusal.Event.At) },
+				)
 			}
 			if len(after(client.Requests("tools/list"))) == 0 {
 				client.NeedOver(ctx, movedCall, refusal)
@@ -206,13 +257,19 @@ func designatedParameters() {
 			calls := after(client.Calls(scripted.AddNumbers))
 			if len(calls) == 0 {
 				client.NeedOver(ctx, movedCall, refusal)
-				client.Missing(refusal, Mismatch{Wanted: "the call once more, after a new tools/list", Found: "no call"})
+				client.Missing(
+					refusal,
+					Mismatch{Wanted: "the call once more, after a new tools/list", Found: "no call"},
+				)
 			}
 			last := calls[len(calls)-1]
 			if head, there := client.HeadOf(last); there && !Observed(rightHeader(head.HTTP.Header) != "") {
 				client.Blame(last, Mismatch{
-					Wanted: "the parameter in the header that the new list names", Found: "no such header", Where: "header Mcp-Param-Right",
+					Wanted: "the parameter in the header that the new list names",
+					Found:  "no such header",
+					Where:  "header Mcp-Param-Right",
 				})
 			}
-		})
+		},
+	)
 }

@@ -41,7 +41,10 @@ var forgotten = &Scenario{
 }
 
 func keepingSessions() {
-	It("sends initialize without Mcp-Session-Id after HTTP 404 for its session", Verifies("transports.http.session.renewed"), In(forgotten),
+	It(
+		"sends initialize without Mcp-Session-Id after HTTP 404 for its session",
+		Verifies("transports.http.session.renewed"),
+		In(forgotten),
 		func(ctx SpecContext) {
 			client := RunScenario(ctx)
 
@@ -52,23 +55,40 @@ func keepingSessions() {
 				}
 				if head, there := client.HeadOf(initialize); there && !Observed(sessionOf(head) == "") {
 					client.BlameEvent(head, Mismatch{
-						Wanted: "an initialize without a session id", Found: Show(sessionOf(head)), Where: "header Mcp-Session-Id",
+						Wanted: "an initialize without a session id",
+						Found:  Show(sessionOf(head)),
+						Where:  "header Mcp-Session-Id",
 					})
 				}
 				return
 			}
 			if !asksInSession(client, lost) && client.FailedIn(ctx, secondCall) == "" {
-				client.NeverBut("the client asked for nothing more when the server did not know its session", "tools/call")
+				client.NeverBut(
+					"the client asked for nothing more when the server did not know its session",
+					"tools/call",
+				)
 			}
-			client.MissingAfter(lost, Mismatch{Wanted: "a new initialize, without a session id, after this", Found: "no initialize"})
-		})
+			client.MissingAfter(
+				lost,
+				Mismatch{Wanted: "a new initialize, without a session id, after this", Found: "no initialize"},
+			)
+		},
+	)
 
-	It("sends DELETE with Mcp-Session-Id when it no longer needs the session", Verifies("transports.http.session.deleted"), In(Meeting),
+	It(
+		"sends DELETE with Mcp-Session-Id when it no longer needs the session",
+		Verifies("transports.http.session.deleted"),
+		In(Meeting),
 		func(ctx SpecContext) {
 			client := RunScenario(ctx)
 
 			initialize := client.NeedRequests("initialize")[0]
-			if Observed(slices.ContainsFunc(client.Heads(http.MethodDelete), func(head transcript.Event) bool { return sessionOf(head) != "" })) {
+			if Observed(
+				slices.ContainsFunc(
+					client.Heads(http.MethodDelete),
+					func(head transcript.Event) bool { return sessionOf(head) != "" },
+				),
+			) {
 				return
 			}
 			if client.Exit.Failed || client.Exit.Ended {
@@ -81,9 +101,11 @@ func keepingSessions() {
 				client.NeverBut("the client does not tell that it closed the session", "")
 			}
 			client.Missing(AnswerTo(initialize), Mismatch{
-				Wanted: "a DELETE with the session id that this response gave, before the client ends", Found: "no such DELETE",
+				Wanted: "a DELETE with the session id that this response gave, before the client ends",
+				Found:  "no such DELETE",
 			})
-		})
+		},
+	)
 }
 
 func sessionOf(head transcript.Event) string {
@@ -120,9 +142,11 @@ func asksInSession(client *Client, after transcript.Event) bool {
 
 // older is a server of that transport.
 var older = &Scenario{
-	Name: "server-of-http-and-sse", Over: protocol.HTTP, Speaks: protocol.Last(protocol.HTTPSSE),
-	Says:  "The server speaks HTTP+SSE: it refuses a POST with 405, and answers a GET with a stream whose first event names its endpoint.",
-	Steps: Steps{ToConnect(), ToList("tools"), ToClose()},
+	Name:   "server-of-http-and-sse",
+	Over:   protocol.HTTP,
+	Speaks: protocol.Last(protocol.HTTPSSE),
+	Says:   "The server speaks HTTP+SSE: it refuses a POST with 405, and answers a GET with a stream whose first event names its endpoint.",
+	Steps:  Steps{ToConnect(), ToList("tools"), ToClose()},
 	Server: func(server *scripted.Server) {
 		server.OverHTTPSSE()
 		server.On("initialize", func(call *scripted.Call) { call.Answer(server.Welcome(call.Text("protocolVersion"))) })
@@ -151,7 +175,10 @@ var later = &Scenario{
 }
 
 func olderServers() {
-	It("finds the endpoint of an HTTP+SSE server by GET and its endpoint event", Verifies("transports.http.older-servers"), In(older),
+	It(
+		"finds the endpoint of an HTTP+SSE server by GET and its endpoint event",
+		Verifies("transports.http.older-servers"),
+		In(older),
 		func(ctx SpecContext) {
 			client := RunScenario(ctx)
 
@@ -159,12 +186,24 @@ func olderServers() {
 			if len(first) == 0 {
 				client.Never("initialize")
 			}
-			gets := slices.DeleteFunc(client.Heads(http.MethodGet), func(get transcript.Event) bool { return !get.At.After(first[0].At) })
+			gets := slices.DeleteFunc(
+				client.Heads(http.MethodGet),
+				func(get transcript.Event) bool { return !get.At.After(first[0].At) },
+			)
 			if len(gets) == 0 {
 				client.NeverBut("the client does not look for servers of HTTP+SSE, as it may", "initialize")
 			}
-			if accept := strings.Join(gets[0].HTTP.Header.Values("Accept"), ", "); !strings.Contains(accept, "text/event-stream") {
-				client.BlameEvent(gets[0], Mismatch{Wanted: "text/event-stream", Found: Show(accept), Where: "header Accept"})
+			if accept := strings.Join(
+				gets[0].HTTP.Header.Values("Accept"),
+				", ",
+			); !strings.Contains(
+				accept,
+				"text/event-stream",
+			) {
+				client.BlameEvent(
+					gets[0],
+					Mismatch{Wanted: "text/event-stream", Found: Show(accept), Where: "header Accept"},
+				)
 			}
 			for _, post := range first {
 				if !post.At.After(gets[0].At) {
@@ -172,15 +211,21 @@ func olderServers() {
 				}
 				if !Observed(scripted.IsOlderEndpoint(post.HTTP.URL)) {
 					client.BlameEvent(post, Mismatch{
-						Wanted: "a POST to the endpoint that the first event of the stream names", Found: "one to " + post.HTTP.URL, Where: "URL",
+						Wanted: "a POST to the endpoint that the first event of the stream names",
+						Found:  "one to " + post.HTTP.URL,
+						Where:  "URL",
 					})
 				}
 				return
 			}
 			client.NeverBut("the client sent nothing after it had opened the stream", "initialize")
-		})
+		},
+	)
 
-	It("sends no initialize after HTTP 400 with the error -32022", Verifies("transports.http.older.inspected"), In(later),
+	It(
+		"sends no initialize after HTTP 400 with the error -32022",
+		Verifies("transports.http.older.inspected"),
+		In(later),
 		func(ctx SpecContext) {
 			client := RunScenario(ctx)
 
@@ -191,12 +236,14 @@ func olderServers() {
 			for _, initialize := range client.Requests("initialize") {
 				client.Blame(initialize, Mismatch{
 					Wanted: "no initialize after a refusal with the error -32022, by which servers of this era are known",
-					Found:  "initialize", Where: "/method",
+					Found:  "initialize",
+					Where:  "/method",
 				})
 			}
 			if !versioning.FallsBack(Beside(ctx, versioning.Handshaking)) {
 				NotApplicable("the client speaks no revision with a handshake")
 			}
 			client.Refrained(AnswerTo(requests[0]), connectStep)
-		})
+		},
+	)
 }

@@ -17,36 +17,55 @@ import (
 // otherEras checks the heading Earlier Streamable HTTP Revisions of the stateless era. A
 // server that speaks earlier ones, too, may do what those say.
 func otherEras() {
-	It("rejects GET with HTTP 405, unless it supports older protocol versions", Verifies("transports.http.older.methods"),
+	It(
+		"rejects GET with HTTP 405, unless it supports older protocol versions",
+		Verifies("transports.http.older.methods"),
 		func(ctx SpecContext) {
 			mustBeOfOneEra(ctx)
 
 			response := Session(ctx).Get(ctx, fromOlder)
 
 			Expect(response).To(HaveStatus(http.StatusMethodNotAllowed))
-		})
+		},
+	)
 
-	It("rejects DELETE with HTTP 405, unless it supports older protocol versions", Verifies("transports.http.older.methods"),
+	It(
+		"rejects DELETE with HTTP 405, unless it supports older protocol versions",
+		Verifies("transports.http.older.methods"),
 		func(ctx SpecContext) {
 			mustBeOfOneEra(ctx)
 
 			response := Session(ctx).Delete(ctx, fromOlder, WithHeader(scripted.SessionHeader, sessionOfNobody))
 
 			Expect(response).To(HaveStatus(http.StatusMethodNotAllowed))
-		})
+		},
+	)
 
-	It("ignores Mcp-Session-Id and assigns none, unless it supports older protocol versions", Verifies("transports.http.older.sessions"), ByBarrier(),
+	It(
+		"ignores Mcp-Session-Id and assigns none, unless it supports older protocol versions",
+		Verifies("transports.http.older.sessions"),
+		ByBarrier(),
 		func(ctx SpecContext) {
 			mustBeOfOneEra(ctx)
 			server := Session(ctx)
 
-			given := post(ctx, server, anyRequest(server), fromOlder, WithHeader(scripted.SessionHeader, sessionOfNobody))
+			given := post(
+				ctx,
+				server,
+				anyRequest(server),
+				fromOlder,
+				WithHeader(scripted.SessionHeader, sessionOfNobody),
+			)
 
 			Demand(!given.refused(), "the answer that the request gets without a session id", given.Describe())
 			Demand(sessionIn(given.Response) == "", "no session id", "the session id "+sessionIn(given.Response))
-		})
+		},
+	)
 
-	It("ignores Last-Event-ID, unless it supports older protocol versions", Verifies("transports.http.stream.not-resumable"), ByBarrier(),
+	It(
+		"ignores Last-Event-ID, unless it supports older protocol versions",
+		Verifies("transports.http.stream.not-resumable"),
+		ByBarrier(),
 		func(ctx SpecContext) {
 			mustBeOfOneEra(ctx)
 			server := Session(ctx)
@@ -54,7 +73,8 @@ func otherEras() {
 			given := post(ctx, server, anyRequest(server), fromOlder, WithHeader(scripted.LastEventID, "mcpconform-1"))
 
 			Demand(!given.refused(), "the answer that the request gets without Last-Event-ID", given.Describe())
-		})
+		},
+	)
 }
 
 const (
@@ -93,7 +113,15 @@ func handshakeAt(ctx context.Context, revision string) string {
 	server := Connect(ctx)
 	header := http.Header{"Content-Type": {"application/json"}, "Accept": {scripted.AcceptBoth}}
 	hello := jsonrpc.NewRequest(server.NextID(), "initialize", scripted.Hello(revision, scripted.Nothing()))
-	response := server.Exchange(ctx, transport.Request{Method: http.MethodPost, Header: header, Body: hello, Note: "finds out what else the server speaks"})
+	response := server.Exchange(
+		ctx,
+		transport.Request{
+			Method: http.MethodPost,
+			Header: header,
+			Body:   hello,
+			Note:   "finds out what else the server speaks",
+		},
+	)
 	result, _ := answered(ctx, server, response, hello).message.Result()
 	members, _ := result.(map[string]any)
 	agreed, _ := members["protocolVersion"].(string)

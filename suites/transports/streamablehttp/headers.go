@@ -21,7 +21,13 @@ func standardHeaders() {
 		func(ctx SpecContext) {
 			server := Session(ctx)
 
-			given := post(ctx, server, server.Body(BarrierMethod(), nil), "lacks Mcp-Method", WithoutHeader(transport.MethodHeader))
+			given := post(
+				ctx,
+				server,
+				server.Body(BarrierMethod(), nil),
+				"lacks Mcp-Method",
+				WithoutHeader(transport.MethodHeader),
+			)
 
 			Expect(given).To(beTurnedDown())
 		})
@@ -31,82 +37,149 @@ func standardHeaders() {
 			server := Session(ctx)
 
 			for _, named := range mustNameEach(ctx, server) {
-				given := post(ctx, server, server.Body(named.method, named.params), "lacks Mcp-Name", WithoutHeader(transport.NameHeader))
+				given := post(
+					ctx,
+					server,
+					server.Body(named.method, named.params),
+					"lacks Mcp-Name",
+					WithoutHeader(transport.NameHeader),
+				)
 
 				Demand(given.refused(), "a refusal of "+named.method, given.Describe())
 			}
 		})
 
-	It("rejects a request whose Mcp-Method differs from the method in the body", Verifies("transports.http.headers.mismatch"), ByBarrier(),
+	It(
+		"rejects a request whose Mcp-Method differs from the method in the body",
+		Verifies("transports.http.headers.mismatch"),
+		ByBarrier(),
 		func(ctx SpecContext) {
 			server := Session(ctx)
 
-			given := post(ctx, server, server.Body(BarrierMethod(), nil), otherMethod, WithHeader(transport.MethodHeader, "prompts/get"))
+			given := post(
+				ctx,
+				server,
+				server.Body(BarrierMethod(), nil),
+				otherMethod,
+				WithHeader(transport.MethodHeader, "prompts/get"),
+			)
 
 			Expect(given).To(beTurnedDown())
-		})
+		},
+	)
 
-	It("rejects a request whose Mcp-Method differs from the method only in case", Verifies("transports.http.headers.mismatch"), ByBarrier(),
+	It(
+		"rejects a request whose Mcp-Method differs from the method only in case",
+		Verifies("transports.http.headers.mismatch"),
+		ByBarrier(),
 		func(ctx SpecContext) {
 			server := Session(ctx)
 
-			given := post(ctx, server, server.Body(BarrierMethod(), nil), "has Mcp-Method in another case than the body",
-				WithHeader(transport.MethodHeader, strings.ToUpper(BarrierMethod())))
+			given := post(
+				ctx,
+				server,
+				server.Body(BarrierMethod(), nil),
+				"has Mcp-Method in another case than the body",
+				WithHeader(transport.MethodHeader, strings.ToUpper(BarrierMethod())),
+			)
 
 			Expect(given).To(beTurnedDown())
-		})
+		},
+	)
 
-	It("rejects a request whose Mcp-Name differs from the name or uri in the body", Verifies("transports.http.headers.mismatch"),
+	It(
+		"rejects a request whose Mcp-Name differs from the name or uri in the body",
+		Verifies("transports.http.headers.mismatch"),
 		func(ctx SpecContext) {
 			server := Session(ctx)
 
 			for _, named := range mustNameEach(ctx, server) {
-				given := post(ctx, server, server.Body(named.method, named.params), otherName, WithHeader(transport.NameHeader, stranger))
+				given := post(
+					ctx,
+					server,
+					server.Body(named.method, named.params),
+					otherName,
+					WithHeader(transport.NameHeader, stranger),
+				)
 
 				Demand(given.refused(), "a refusal of "+named.method, given.Describe())
 			}
-		})
+		},
+	)
 
-	It("rejects a request whose decoded Mcp-Name differs from the name or uri in the body", Verifies("transports.http.headers.mismatch"),
+	It(
+		"rejects a request whose decoded Mcp-Name differs from the name or uri in the body",
+		Verifies("transports.http.headers.mismatch"),
 		func(ctx SpecContext) {
 			server := Session(ctx)
 			named := mustName(ctx, server)
 
-			given := post(ctx, server, server.Body(named.method, named.params), otherName, WithHeader(transport.NameHeader, transport.EncodedHeaderValue(stranger)))
+			given := post(
+				ctx,
+				server,
+				server.Body(named.method, named.params),
+				otherName,
+				WithHeader(transport.NameHeader, transport.EncodedHeaderValue(stranger)),
+			)
 
 			Expect(given).To(beTurnedDown())
-		})
+		},
+	)
 
-	It("rejects a request whose Mcp-Name has invalid Base64 in =?base64?…?=", Verifies("transports.http.headers.mismatch"),
+	It(
+		"rejects a request whose Mcp-Name has invalid Base64 in =?base64?…?=",
+		Verifies("transports.http.headers.mismatch"),
 		func(ctx SpecContext) {
 			server := Session(ctx)
 			named := mustName(ctx, server)
 
-			given := post(ctx, server, server.Body(named.method, named.params), "has no Base64 between the markers of Mcp-Name",
-				WithHeader(transport.NameHeader, "=?base64?%%%?="))
+			given := post(
+				ctx,
+				server,
+				server.Body(named.method, named.params),
+				"has no Base64 between the markers of Mcp-Name",
+				WithHeader(transport.NameHeader, "=?base64?%%%?="),
+			)
 
 			Expect(given).To(beTurnedDown())
-		})
+		},
+	)
 
 	It("returns HTTP 400 and -32020 if Mcp-Method is missing", Verifies("transports.http.headers.error"), ByBarrier(),
 		func(ctx SpecContext) {
 			server := Session(ctx)
 
-			given := post(ctx, server, server.Body(BarrierMethod(), nil), "lacks Mcp-Method", WithoutHeader(transport.MethodHeader))
+			given := post(
+				ctx,
+				server,
+				server.Body(BarrierMethod(), nil),
+				"lacks Mcp-Method",
+				WithoutHeader(transport.MethodHeader),
+			)
 
 			mustBeTurnedDown(given, "transports.http.headers.missing")
 			Expect(given).To(beTheError(http.StatusBadRequest, jsonrpc.HeaderMismatch))
 		})
 
-	It("returns HTTP 400 and -32020 if Mcp-Method differs from the method in the body", Verifies("transports.http.headers.error"), ByBarrier(),
+	It(
+		"returns HTTP 400 and -32020 if Mcp-Method differs from the method in the body",
+		Verifies("transports.http.headers.error"),
+		ByBarrier(),
 		func(ctx SpecContext) {
 			server := Session(ctx)
 
-			given := post(ctx, server, server.Body(BarrierMethod(), nil), otherMethod, WithHeader(transport.MethodHeader, "prompts/get"))
+			given := post(
+				ctx,
+				server,
+				server.Body(BarrierMethod(), nil),
+				otherMethod,
+				WithHeader(transport.MethodHeader, "prompts/get"),
+			)
 
 			mustBeTurnedDown(given, "transports.http.headers.mismatch")
 			Expect(given).To(beTheError(http.StatusBadRequest, jsonrpc.HeaderMismatch))
-		})
+		},
+	)
 
 	It("accepts header names in lower case", Verifies("transports.http.headers.names"),
 		func(ctx SpecContext) {
@@ -133,7 +206,13 @@ func standardHeaders() {
 			server := Session(ctx)
 			named := mustName(ctx, server)
 
-			given := post(ctx, server, server.Body(named.method, named.params), "", WithHeader(transport.NameHeader, transport.EncodedHeaderValue(named.name)))
+			given := post(
+				ctx,
+				server,
+				server.Body(named.method, named.params),
+				"",
+				WithHeader(transport.NameHeader, transport.EncodedHeaderValue(named.name)),
+			)
 
 			Demand(!given.refused(), "the answer that the request gets with the plain name", given.Describe())
 		})
@@ -144,7 +223,13 @@ func standardHeaders() {
 			named := mustName(ctx, server)
 			marked := strings.Replace(transport.EncodedHeaderValue(named.name), "base64", "BASE64", 1)
 
-			given := post(ctx, server, server.Body(named.method, named.params), "has other markers around Mcp-Name", WithHeader(transport.NameHeader, marked))
+			given := post(
+				ctx,
+				server,
+				server.Body(named.method, named.params),
+				"has other markers around Mcp-Name",
+				WithHeader(transport.NameHeader, marked),
+			)
 
 			Expect(given).To(beTurnedDown())
 		})
@@ -198,8 +283,10 @@ func mustNameEach(ctx context.Context, server *Server) []naming {
 		}
 	}
 	if len(served) == 0 {
-		Inconclusive("the server has nothing with a name that can be asked for: no resource, no prompt without arguments, no tool that may be called",
-			"name a tool that may be called in mcpconform.yaml: arguments: {NAME: {…}}")
+		Inconclusive(
+			"the server has nothing with a name that can be asked for: no resource, no prompt without arguments, no tool that may be called",
+			"name a tool that may be called in mcpconform.yaml: arguments: {NAME: {…}}",
+		)
 	}
 	return served
 }

@@ -29,15 +29,23 @@ func listening() {
 			}
 		})
 
-	It("sends the response to a POST elsewhere than on the stream opened with GET", Verifies("transports.http.get.no-response"), ByBarrier(),
+	It(
+		"sends the response to a POST elsewhere than on the stream opened with GET",
+		Verifies("transports.http.get.no-response"),
+		ByBarrier(),
 		func(ctx SpecContext) {
 			server := FreshSession(ctx)
 			listening := mustListen(ctx, server)
 
 			reply := server.Ask(ctx, BarrierMethod(), nil)
 
-			Demand(reply.Stream != listening.Stream, "the response on the stream of its request", "the response on the stream for GET")
-		})
+			Demand(
+				reply.Stream != listening.Stream,
+				"the response on the stream of its request",
+				"the response on the stream for GET",
+			)
+		},
+	)
 
 	It("sends the notifications/progress of a request elsewhere than on the GET stream",
 		Verifies("transports.http.get.unrelated"),
@@ -55,10 +63,17 @@ func listening() {
 			}
 			progress := server.Sent(mark, Notification("notifications/progress"))
 			if len(progress) == 0 {
-				Inconclusive("the tool reported no progress", "name one that does in mcpconform.yaml: provocations: {progress: {tool: NAME}}")
+				Inconclusive(
+					"the tool reported no progress",
+					"name one that does in mcpconform.yaml: provocations: {progress: {tool: NAME}}",
+				)
 			}
 			for _, received := range progress {
-				Demand(received.Stream != listening.Stream, "progress on the stream of its request", "progress on the stream for GET")
+				Demand(
+					received.Stream != listening.Stream,
+					"progress on the stream of its request",
+					"progress on the stream for GET",
+				)
 			}
 		})
 }
@@ -69,7 +84,10 @@ const manyRequests = 5
 
 // connecting checks the heading Multiple Connections.
 func connecting() {
-	It("returns a result for each of several concurrent requests", Verifies("transports.http.streams.served"), ByBarrier(),
+	It(
+		"returns a result for each of several concurrent requests",
+		Verifies("transports.http.streams.served"),
+		ByBarrier(),
 		func(ctx SpecContext) {
 			server := Session(ctx)
 
@@ -82,9 +100,14 @@ func connecting() {
 			for _, request := range requests {
 				Expect(server.MustAwait(ctx, request)).To(BeResult())
 			}
-		})
+		},
+	)
 
-	It("sends no progress of one of two concurrent calls on the SSE stream of the other", Verifies("transports.http.stream.related"), NeedsProvocation("progress"), ByBarrier(),
+	It(
+		"sends no progress of one of two concurrent calls on the SSE stream of the other",
+		Verifies("transports.http.stream.related"),
+		NeedsProvocation("progress"),
+		ByBarrier(),
 		func(ctx SpecContext) {
 			server := FreshSession(ctx)
 			tokens := []string{"mcpconform-one-of-two", "mcpconform-two-of-two"}
@@ -104,14 +127,22 @@ func connecting() {
 				}
 				for _, received := range server.Sent(request.Mark, Notification("notifications/progress")) {
 					if params, _ := received.Params().(map[string]any); received.Stream == request.Delivery.Stream {
-						Demand(params["progressToken"] == tokens[index], "the progress of the call "+tokens[index], excerpt.Short(received.Raw))
+						Demand(
+							params["progressToken"] == tokens[index],
+							"the progress of the call "+tokens[index],
+							excerpt.Short(received.Raw),
+						)
 					}
 				}
 			}
-		})
+		},
+	)
 
-	It("sends notifications/tools/list_changed on only one of its SSE streams", Verifies("transports.http.streams.once"),
-		NeedsCapability("tools.listChanged"), Alone(),
+	It(
+		"sends notifications/tools/list_changed on only one of its SSE streams",
+		Verifies("transports.http.streams.once"),
+		NeedsCapability("tools.listChanged"),
+		Alone(),
 		func(ctx SpecContext) {
 			server := FreshSession(ctx)
 			mustListen(ctx, server)
@@ -134,5 +165,6 @@ func connecting() {
 			}
 			Demand(len(streams) == 1, "the notification on one stream",
 				"it on each of "+strings.Join(slices.Sorted(maps.Keys(streams)), ", "))
-		})
+		},
+	)
 }

@@ -32,7 +32,9 @@ func parameters() {
 			Expect(given).To(beTurnedDown())
 		})
 
-	It("rejects a call whose Mcp-Param-{Name} header differs from the argument", Verifies("transports.http.params.mismatch"),
+	It(
+		"rejects a call whose Mcp-Param-{Name} header differs from the argument",
+		Verifies("transports.http.params.mismatch"),
 		func(ctx SpecContext) {
 			server := Session(ctx)
 			one := mustMirror(ctx, server, parameter)
@@ -40,9 +42,12 @@ func parameters() {
 			given := post(ctx, server, one.call(server), otherArgument, WithHeader(one.header, one.other()))
 
 			Expect(given).To(beTurnedDown())
-		})
+		},
+	)
 
-	It("rejects a call whose Mcp-Param-{Name} header differs from the nested argument", Verifies("transports.http.params.mismatch"),
+	It(
+		"rejects a call whose Mcp-Param-{Name} header differs from the nested argument",
+		Verifies("transports.http.params.mismatch"),
 		func(ctx SpecContext) {
 			server := Session(ctx)
 			one := mustMirror(ctx, server, innerParameter)
@@ -50,9 +55,12 @@ func parameters() {
 			given := post(ctx, server, one.call(server), otherArgument, WithHeader(one.header, one.other()))
 
 			Expect(given).To(beTurnedDown())
-		})
+		},
+	)
 
-	It("rejects a call whose Mcp-Param-{Name} header differs from the argument only in case", Verifies("transports.http.params.mismatch"),
+	It(
+		"rejects a call whose Mcp-Param-{Name} header differs from the argument only in case",
+		Verifies("transports.http.params.mismatch"),
 		func(ctx SpecContext) {
 			server := Session(ctx)
 			one := mustMirror(ctx, server, textParameter)
@@ -60,22 +68,40 @@ func parameters() {
 				NotApplicable("the value that the tool takes has no small letters")
 			}
 
-			given := post(ctx, server, one.call(server), otherArgument, WithHeader(one.header, transport.HeaderValue(strings.ToUpper(one.text))))
+			given := post(
+				ctx,
+				server,
+				one.call(server),
+				otherArgument,
+				WithHeader(one.header, transport.HeaderValue(strings.ToUpper(one.text))),
+			)
 
 			Expect(given).To(beTurnedDown())
-		})
+		},
+	)
 
-	It("rejects a call whose decoded Mcp-Param-{Name} header differs from the argument", Verifies("transports.http.params.mismatch"),
+	It(
+		"rejects a call whose decoded Mcp-Param-{Name} header differs from the argument",
+		Verifies("transports.http.params.mismatch"),
 		func(ctx SpecContext) {
 			server := Session(ctx)
 			one := mustMirror(ctx, server, textParameter)
 
-			given := post(ctx, server, one.call(server), otherArgument, WithHeader(one.header, transport.EncodedHeaderValue(one.text+"-other")))
+			given := post(
+				ctx,
+				server,
+				one.call(server),
+				otherArgument,
+				WithHeader(one.header, transport.EncodedHeaderValue(one.text+"-other")),
+			)
 
 			Expect(given).To(beTurnedDown())
-		})
+		},
+	)
 
-	It("returns HTTP 400 and -32020 if a Mcp-Param-{Name} header differs from its argument", Verifies("transports.http.headers.error"),
+	It(
+		"returns HTTP 400 and -32020 if a Mcp-Param-{Name} header differs from its argument",
+		Verifies("transports.http.headers.error"),
 		func(ctx SpecContext) {
 			server := Session(ctx)
 			one := mustMirror(ctx, server, parameter)
@@ -84,30 +110,48 @@ func parameters() {
 
 			mustBeTurnedDown(given, "transports.http.params.mismatch")
 			Expect(given).To(beTheError(http.StatusBadRequest, jsonrpc.HeaderMismatch))
-		})
+		},
+	)
 
-	It("rejects a call whose Mcp-Param-{Name} header has unencoded non-ASCII characters", Verifies("transports.http.params.characters"),
+	It(
+		"rejects a call whose Mcp-Param-{Name} header has unencoded non-ASCII characters",
+		Verifies("transports.http.params.characters"),
 		func(ctx SpecContext) {
 			server := Session(ctx)
 			one := mustMirror(ctx, server, textParameter).with(foreign)
 			mustTake(ctx, server, one)
 
-			given := post(ctx, server, one.call(server), "has a header with characters beyond ASCII", WithHeader(one.header, foreign))
+			given := post(
+				ctx,
+				server,
+				one.call(server),
+				"has a header with characters beyond ASCII",
+				WithHeader(one.header, foreign),
+			)
 
 			Expect(given).To(beTurnedDown())
-		})
+		},
+	)
 
 	It("decodes a Base64-encoded Mcp-Param-{Name} header", Verifies("transports.http.encoding.decoded"),
 		func(ctx SpecContext) {
 			server := Session(ctx)
 			one := mustMirror(ctx, server, textParameter)
 
-			given := post(ctx, server, one.call(server), "", WithHeader(one.header, transport.EncodedHeaderValue(one.text)))
+			given := post(
+				ctx,
+				server,
+				one.call(server),
+				"",
+				WithHeader(one.header, transport.EncodedHeaderValue(one.text)),
+			)
 
 			Demand(!given.refused(), "the answer that the call gets with the plain value", given.Describe())
 		})
 
-	It("decodes a Base64-encoded Mcp-Param-{Name} header with non-ASCII characters", Verifies("transports.http.encoding.decoded"),
+	It(
+		"decodes a Base64-encoded Mcp-Param-{Name} header with non-ASCII characters",
+		Verifies("transports.http.encoding.decoded"),
 		func(ctx SpecContext) {
 			server := Session(ctx)
 			one := mustMirror(ctx, server, textParameter).with(foreign)
@@ -118,20 +162,32 @@ func parameters() {
 			given := post(ctx, server, one.call(server), "") // the client encodes it
 
 			Demand(given.code() != jsonrpc.HeaderMismatch, "no error about headers", given.Describe())
-		})
+		},
+	)
 
-	It("rejects a Mcp-Param-{Name} header with =?BASE64?…?= in upper case", Verifies("transports.http.encoding.markers"),
+	It(
+		"rejects a Mcp-Param-{Name} header with =?BASE64?…?= in upper case",
+		Verifies("transports.http.encoding.markers"),
 		func(ctx SpecContext) {
 			server := Session(ctx)
 			one := mustMirror(ctx, server, textParameter)
 			marked := strings.Replace(transport.EncodedHeaderValue(one.text), "base64", "BASE64", 1)
 
-			given := post(ctx, server, one.call(server), "has other markers around the header of an argument", WithHeader(one.header, marked))
+			given := post(
+				ctx,
+				server,
+				one.call(server),
+				"has other markers around the header of an argument",
+				WithHeader(one.header, marked),
+			)
 
 			Expect(given).To(beTurnedDown())
-		})
+		},
+	)
 
-	It("requires no Mcp-Param-{Name} header for an argument that is absent", Verifies("transports.http.params.unexpected"),
+	It(
+		"requires no Mcp-Param-{Name} header for an argument that is absent",
+		Verifies("transports.http.params.unexpected"),
 		func(ctx SpecContext) {
 			server := Session(ctx)
 			one := mustMirror(ctx, server, parameter).without()
@@ -140,9 +196,12 @@ func parameters() {
 
 			// Where the argument is required the call may fail, but not for its headers.
 			Demand(given.code() != jsonrpc.HeaderMismatch, "no error about headers", given.Describe())
-		})
+		},
+	)
 
-	It("requires no Mcp-Param-{Name} header for an argument that is null", Verifies("transports.http.params.unexpected"),
+	It(
+		"requires no Mcp-Param-{Name} header for an argument that is null",
+		Verifies("transports.http.params.unexpected"),
 		func(ctx SpecContext) {
 			server := Session(ctx)
 			one := mustMirror(ctx, server, parameter).with(nil)
@@ -151,17 +210,25 @@ func parameters() {
 
 			// Where the schema does not allow null the call may fail, but not for its headers.
 			Demand(given.code() != jsonrpc.HeaderMismatch, "no error about headers", given.Describe())
-		})
+		},
+	)
 
-	It("compares integers in Mcp-Param-{Name} headers by value, as in 42.0 and 42", Verifies("transports.http.params.numbers"),
+	It(
+		"compares integers in Mcp-Param-{Name} headers by value, as in 42.0 and 42",
+		Verifies("transports.http.params.numbers"),
 		func(ctx SpecContext) {
 			server := Session(ctx)
 			one := mustMirror(ctx, server, integerParameter)
 
 			given := post(ctx, server, one.call(server), "", WithHeader(one.header, one.text+".0"))
 
-			Demand(given.code() != jsonrpc.HeaderMismatch, "no error about headers, as "+one.text+" and "+one.text+".0 are equal", given.Describe())
-		})
+			Demand(
+				given.code() != jsonrpc.HeaderMismatch,
+				"no error about headers, as "+one.text+" and "+one.text+".0 are equal",
+				given.Describe(),
+			)
+		},
+	)
 }
 
 const otherArgument = "has a header that is not the argument in the body"
@@ -189,8 +256,11 @@ type choice struct {
 var (
 	parameter        = choice{"a parameter", func(mirrored) bool { return true }}
 	textParameter    = choice{"a parameter of the type string", func(one mirrored) bool { return one.kind == "string" }}
-	integerParameter = choice{"a parameter of the type integer", func(one mirrored) bool { return one.kind == "integer" }}
-	innerParameter   = choice{"a parameter inside an object", func(one mirrored) bool { return len(one.path) > 1 }}
+	integerParameter = choice{
+		"a parameter of the type integer",
+		func(one mirrored) bool { return one.kind == "integer" },
+	}
+	innerParameter = choice{"a parameter inside an object", func(one mirrored) bool { return len(one.path) > 1 }}
 )
 
 // mostTried bounds the calls that are made to find one which succeeds.
@@ -227,7 +297,10 @@ func mustMirror(ctx context.Context, server *Server, wanted choice) mirrored {
 	if reason == "" {
 		reason = "of the tools that have x-mcp-header none may be called with success"
 	}
-	Inconclusive(reason, "name one that may be called in mcpconform.yaml: provocations: {header: {tool: NAME, arguments: {…}}}")
+	Inconclusive(
+		reason,
+		"name one that may be called in mcpconform.yaml: provocations: {header: {tool: NAME, arguments: {…}}}",
+	)
 	return mirrored{}
 }
 
@@ -257,7 +330,13 @@ func mirroredBy(tool, given Object) []mirrored {
 	}
 	var all []mirrored
 	for _, one := range mcp.Mirrors(input) {
-		found := mirrored{tool: name, schema: input, arguments: arguments, path: one.Path, header: mcp.ParameterHeader + one.Header}
+		found := mirrored{
+			tool:      name,
+			schema:    input,
+			arguments: arguments,
+			path:      one.Path,
+			header:    mcp.ParameterHeader + one.Header,
+		}
 		text, there := one.ValueIn(arguments)
 		if !there {
 			continue

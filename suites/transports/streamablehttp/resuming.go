@@ -48,19 +48,25 @@ func (c *running) whatFollows(ctx context.Context, server *Server) scripted.Rece
 			return received
 		}
 	}
-	Missing("progress or the response of the call on the stream that was resumed, as the server replays other streams", err)
+	Missing(
+		"progress or the response of the call on the stream that was resumed, as the server replays other streams",
+		err,
+	)
 	return scripted.Received{}
 }
 
 // isPart tells whether a message is the response of the call, or its progress.
 func (c *running) isPart(received scripted.Received) bool {
 	params, _ := received.Params().(map[string]any)
-	return answers(c.ID)(received) || Notification("notifications/progress")(received) && params["progressToken"] == c.token
+	return answers(c.ID)(received) ||
+		Notification("notifications/progress")(received) && params["progressToken"] == c.token
 }
 
 // resuming checks the heading Resumability and Redelivery.
 func resuming() {
-	It("replays no messages of another stream when one is resumed with Last-Event-ID", Verifies("transports.http.resume.own-stream"),
+	It(
+		"replays no messages of another stream when one is resumed with Last-Event-ID",
+		Verifies("transports.http.resume.own-stream"),
 		func(ctx SpecContext) {
 			server := FreshSession(ctx)
 			first := streamed(ctx, server)
@@ -80,7 +86,8 @@ func resuming() {
 			}
 			Demand(len(foreign) == 0, "messages of "+first.Delivery.Stream+", which is resumed",
 				"the response that "+second.Delivery.Stream+" brought")
-		})
+		},
+	)
 }
 
 // replayed tells whether a response comes again.

@@ -53,7 +53,10 @@ func answeredGets(conversation *rules.Conversation, reporter *rules.Reporter) {
 				continue
 			}
 		case http.StatusConflict:
-			if slices.ContainsFunc(all, func(other *exchanges.Exchange) bool { return other.Standing() && other.OpenAt(one.Request) }) {
+			if slices.ContainsFunc(
+				all,
+				func(other *exchanges.Exchange) bool { return other.Standing() && other.OpenAt(one.Request) },
+			) {
 				continue
 			}
 		}
@@ -63,8 +66,12 @@ func answeredGets(conversation *rules.Conversation, reporter *rules.Reporter) {
 		}
 		reporter.ViolationAt(*one.Head, rules.Mismatch{
 			Wanted: "an event stream, or HTTP 405 (Method Not Allowed)",
-			Found:  fmt.Sprintf("HTTP %d of the content type %q", one.Status(), one.Head.HTTP.Header.Get("Content-Type")),
-			Where:  "HTTP status",
+			Found: fmt.Sprintf(
+				"HTTP %d of the content type %q",
+				one.Status(),
+				one.Head.HTTP.Header.Get("Content-Type"),
+			),
+			Where: "HTTP status",
 		}, one.Explained()...)
 	}
 }
@@ -73,15 +80,19 @@ func answeredGets(conversation *rules.Conversation, reporter *rules.Reporter) {
 // it: nothing that came later was accepted in it, or the client has ended it
 // before it had the answer, and the one may have overtaken the other.
 func sessionOver(one *exchanges.Exchange, all []*exchanges.Exchange) bool {
-	return one.Session() != "" && (one.Overtaken(all) || !slices.ContainsFunc(all, func(later *exchanges.Exchange) bool {
-		return later.Method == http.MethodPost && later.Session() == one.Session() &&
-			later.Request.Sequence > one.Request.Sequence && later.Accepted()
-	}))
+	return one.Session() != "" &&
+		(one.Overtaken(all) || !slices.ContainsFunc(all, func(later *exchanges.Exchange) bool {
+			return later.Method == http.MethodPost && later.Session() == one.Session() &&
+				later.Request.Sequence > one.Request.Sequence && later.Accepted()
+		}))
 }
 
 func unaskedResponses(conversation *rules.Conversation, reporter *rules.Reporter) {
 	all := exchanges.Of(conversation)
-	gets := slices.DeleteFunc(slices.Clone(all), func(one *exchanges.Exchange) bool { return !one.Standing() || !one.Streams() })
+	gets := slices.DeleteFunc(
+		slices.Clone(all),
+		func(one *exchanges.Exchange) bool { return !one.Standing() || !one.Streams() },
+	)
 	for _, one := range all {
 		_, resumes := one.LastEventID()
 		for _, said := range one.Said {
@@ -90,7 +101,8 @@ func unaskedResponses(conversation *rules.Conversation, reporter *rules.Reporter
 			case one.Root().Standing() && one.Streams():
 				reporter.Observe()
 				reporter.Violation(said, rules.Mismatch{
-					Wanted: "the response on the stream of its request", Found: "the response on " + one.Request.Stream + ", opened with GET",
+					Wanted: "the response on the stream of its request",
+					Found:  "the response on " + one.Request.Stream + ", opened with GET",
 				})
 			case !resumes && slices.ContainsFunc(gets, func(get *exchanges.Exchange) bool { return get.OpenAt(said.Event) }):
 				reporter.Observe() // it could have come there
@@ -105,7 +117,10 @@ func unaskedResponses(conversation *rules.Conversation, reporter *rules.Reporter
 func unrelatedProgress(conversation *rules.Conversation, reporter *rules.Reporter) {
 	all := exchanges.Of(conversation)
 	ownStream := func(request *rules.Message, at transcript.Event) *exchanges.Exchange {
-		index := slices.IndexFunc(all, func(one *exchanges.Exchange) bool { return one.Sent == request && one.OpenAt(at) })
+		index := slices.IndexFunc(
+			all,
+			func(one *exchanges.Exchange) bool { return one.Sent == request && one.OpenAt(at) },
+		)
 		if index < 0 {
 			return nil
 		}
@@ -117,7 +132,10 @@ func unrelatedProgress(conversation *rules.Conversation, reporter *rules.Reporte
 			if request == nil || ofTask(said) || ownStream(request, said.Event) == nil {
 				continue
 			}
-			listening := slices.ContainsFunc(all, func(get *exchanges.Exchange) bool { return get.Standing() && get.OpenAt(said.Event) })
+			listening := slices.ContainsFunc(
+				all,
+				func(get *exchanges.Exchange) bool { return get.Standing() && get.OpenAt(said.Event) },
+			)
 			if listening {
 				reporter.Observe()
 			}
@@ -179,7 +197,12 @@ func uniqueEvents(conversation *rules.Conversation, reporter *rules.Reporter) {
 			if there && (earlier.one != one || earlier.message && message) {
 				reporter.ViolationAt(event, rules.Mismatch{
 					Wanted: "ids that no other event of the session has",
-					Found:  fmt.Sprintf("the id %q on %s and on %s", id, earlier.one.Request.Stream, one.Request.Stream),
+					Found: fmt.Sprintf(
+						"the id %q on %s and on %s",
+						id,
+						earlier.one.Request.Stream,
+						one.Request.Stream,
+					),
 				}, one.Explained()...)
 			}
 			used[name] = known{one, message || there && earlier.message}
@@ -208,22 +231,34 @@ func ownReplays(conversation *rules.Conversation, reporter *rules.Reporter) {
 
 // foreignTo says where a message on a resumed stream belongs instead; "" when
 // nothing shows that it belongs elsewhere.
-func foreignTo(root *exchanges.Exchange, said *rules.Message, one *exchanges.Exchange, all []*exchanges.Exchange) string {
+func foreignTo(
+	root *exchanges.Exchange,
+	said *rules.Message,
+	one *exchanges.Exchange,
+	all []*exchanges.Exchange,
+) string {
 	if said.Kind == jsonrpc.Response && said.Request != nil {
 		if root.Sent == said.Request {
 			return ""
 		}
-		return fmt.Sprintf("the response to the request %s (%s), which %s carried", said.ID, said.Request.Method, said.Request.Event.Stream)
+		return fmt.Sprintf(
+			"the response to the request %s (%s), which %s carried",
+			said.ID,
+			said.Request.Method,
+			said.Request.Event.Stream,
+		)
 	}
 	id := exchanges.EventID(said.Event)
 	for _, other := range all {
-		if other.Root() == root || other == one || other.Session() != one.Session() || other.Request.Sequence > said.Event.Sequence {
+		if other.Root() == root || other == one || other.Session() != one.Session() ||
+			other.Request.Sequence > said.Event.Sequence {
 			continue
 		}
 		for _, earlier := range other.Said {
 			sameEvent := id != "" && exchanges.EventID(earlier.Event) == id
 			sameRequest := said.Kind == jsonrpc.Request
-			if (sameEvent || sameRequest) && bytes.Equal(earlier.Raw, said.Raw) && earlier.Event.Sequence < said.Event.Sequence {
+			if (sameEvent || sameRequest) && bytes.Equal(earlier.Raw, said.Raw) &&
+				earlier.Event.Sequence < said.Event.Sequence {
 				return "a message that was sent on " + other.Request.Stream
 			}
 		}
@@ -256,7 +291,9 @@ func visibleSessions(conversation *rules.Conversation, reporter *rules.Reporter)
 			reporter.Observe()
 			if !isVisibleASCII(id) {
 				reporter.ViolationAt(*one.Head, rules.Mismatch{
-					Wanted: "a session id of characters from 0x21 to 0x7E", Found: fmt.Sprintf("%+q", id), Where: "header " + exchanges.SessionHeader,
+					Wanted: "a session id of characters from 0x21 to 0x7E",
+					Found:  fmt.Sprintf("%+q", id),
+					Where:  "header " + exchanges.SessionHeader,
 				}, one.Explained()...)
 			}
 		}
@@ -268,13 +305,17 @@ func visibleSessions(conversation *rules.Conversation, reporter *rules.Reporter)
 func assignedSessions(conversation *rules.Conversation, reporter *rules.Reporter) {
 	for _, one := range exchanges.Of(conversation) {
 		version := one.Request.HTTP.Header.Get(transport.VersionHeader)
-		if one.Head == nil || one.Head.HTTP == nil || !protocol.Has(version, protocol.PerRequestMeta) || one.Deliberate() || one.Request.HTTP.Header.Get(exchanges.SessionHeader) != "" {
+		if one.Head == nil || one.Head.HTTP == nil || !protocol.Has(version, protocol.PerRequestMeta) ||
+			one.Deliberate() ||
+			one.Request.HTTP.Header.Get(exchanges.SessionHeader) != "" {
 			continue
 		}
 		reporter.Observe()
 		if id := one.Head.HTTP.Header.Get(exchanges.SessionHeader); id != "" {
 			reporter.ViolationAt(*one.Head, rules.Mismatch{
-				Wanted: "no session id, as there are no sessions at " + version, Found: fmt.Sprintf("%q", id), Where: "header " + exchanges.SessionHeader,
+				Wanted: "no session id, as there are no sessions at " + version,
+				Found:  fmt.Sprintf("%q", id),
+				Where:  "header " + exchanges.SessionHeader,
 			}, one.Explained()...)
 		}
 	}

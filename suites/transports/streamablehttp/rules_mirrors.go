@@ -83,7 +83,10 @@ func everyStatelessPost(wrong func(*exchanges.Exchange) (wanted string)) rules.J
 			reporter.Observe()
 			if wanted := wrong(one); wanted != "" {
 				reporter.ViolationAt(one.Request, rules.Mismatch{
-					Wanted: wanted, Found: exchanges.HeaderShown(one.Request.HTTP.Header.Values(transport.VersionHeader)) + " in " + one.Name(),
+					Wanted: wanted,
+					Found: exchanges.HeaderShown(
+						one.Request.HTTP.Header.Values(transport.VersionHeader),
+					) + " in " + one.Name(),
 					Where: "header " + transport.VersionHeader,
 				})
 			}
@@ -114,7 +117,9 @@ func needlessHeaders(conversation *rules.Conversation, reporter *rules.Reporter)
 		reporter.Observe()
 		if given := one.Given(); len(given) > 0 {
 			reporter.ViolationAt(one.In.Request, rules.Mismatch{
-				Wanted: "no header for an argument that is null or not given", Found: exchanges.HeaderShown(given) + " in " + one.In.Name(), Where: "header " + one.Header,
+				Wanted: "no header for an argument that is null or not given",
+				Found:  exchanges.HeaderShown(given) + " in " + one.In.Name(),
+				Where:  "header " + one.Header,
 			})
 		}
 	}

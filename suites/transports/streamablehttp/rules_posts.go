@@ -126,7 +126,10 @@ func strayPosts(conversation *rules.Conversation, reporter *rules.Reporter) {
 		const wanted = "each message in a POST of its own to the endpoint"
 		switch {
 		case one.Method != http.MethodPost:
-			reporter.Violation(said, rules.Mismatch{Wanted: wanted, Found: "one in the body of " + one.Method, Where: "HTTP method"})
+			reporter.Violation(
+				said,
+				rules.Mismatch{Wanted: wanted, Found: "one in the body of " + one.Method, Where: "HTTP method"},
+			)
 		case carried[said.Event.Stream]:
 			reporter.Violation(said, rules.Mismatch{Wanted: wanted, Found: "a second one in " + said.Event.Stream})
 		case !older && pathOf(one) != pathOf(first):
@@ -150,7 +153,12 @@ func accepting(method string, types ...string) rules.Judge {
 			for _, wanted := range types {
 				if !acceptLists(given, wanted) {
 					reporter.ViolationAt(one.Request, rules.Mismatch{
-						Wanted: strings.Join(types, " and "), Found: fmt.Sprintf("%q in %s", given, one.Name()), Where: "header Accept",
+						Wanted: strings.Join(
+							types,
+							" and ",
+						),
+						Found: fmt.Sprintf("%q in %s", given, one.Name()),
+						Where: "header Accept",
 					})
 					break
 				}
@@ -203,11 +211,13 @@ func agreementOf(conversation *rules.Conversation) (agreed agreement, there bool
 func everyLaterRequest(name string, wrong func(given []string, agreed agreement) (wanted string)) rules.Judge {
 	return rules.OfClient(func(conversation *rules.Conversation, reporter *rules.Reporter) {
 		agreed, there := agreementOf(conversation)
-		if !there || !protocol.Has(agreed.version, protocol.VersionHeader) || name == exchanges.SessionHeader && agreed.session == "" {
+		if !there || !protocol.Has(agreed.version, protocol.VersionHeader) ||
+			name == exchanges.SessionHeader && agreed.session == "" {
 			return
 		}
 		for _, one := range endpointOf(conversation) {
-			if one.Request.Sequence < agreed.since || beginsAnew(one) || !slices.Contains(methodsOfSessions, one.Method) {
+			if one.Request.Sequence < agreed.since || beginsAnew(one) ||
+				!slices.Contains(methodsOfSessions, one.Method) {
 				continue
 			}
 			reporter.Observe()

@@ -48,9 +48,15 @@ func acceptances(conversation *rules.Conversation, reporter *rules.Reporter) {
 		reporter.Observe()
 		switch {
 		case one.Status() != http.StatusAccepted:
-			reporter.ViolationAt(*one.Head, rules.Mismatch{Wanted: wanted, Found: fmt.Sprintf("HTTP %d", one.Status()), Where: "HTTP status"}, one.Explained()...)
+			reporter.ViolationAt(
+				*one.Head,
+				rules.Mismatch{Wanted: wanted, Found: fmt.Sprintf("HTTP %d", one.Status()), Where: "HTTP status"},
+				one.Explained()...)
 		case len(one.Events) > 0:
-			reporter.ViolationAt(one.Events[0], rules.Mismatch{Wanted: wanted, Found: "the body " + excerpt.Short(one.Events[0].Raw)}, one.Explained()...)
+			reporter.ViolationAt(
+				one.Events[0],
+				rules.Mismatch{Wanted: wanted, Found: "the body " + excerpt.Short(one.Events[0].Raw)},
+				one.Explained()...)
 		}
 	}
 }
@@ -84,17 +90,27 @@ func contentTypes(conversation *rules.Conversation, reporter *rules.Reporter) {
 		switch one.MediaType() {
 		case exchanges.EventStreamType:
 			if found := noEvents(one); found != "" {
-				reporter.ViolationAt(one.Events[0], rules.Mismatch{Wanted: "an event stream", Found: found}, one.Explained()...)
+				reporter.ViolationAt(
+					one.Events[0],
+					rules.Mismatch{Wanted: "an event stream", Found: found},
+					one.Explained()...)
 			}
 		case "application/json":
 			if found := noObject(one); found != "" {
-				reporter.ViolationAt(*one.Head, rules.Mismatch{Wanted: "one JSON object", Found: found}, one.Explained()...)
+				reporter.ViolationAt(
+					*one.Head,
+					rules.Mismatch{Wanted: "one JSON object", Found: found},
+					one.Explained()...)
 			}
 		default:
 			reporter.ViolationAt(*one.Head, rules.Mismatch{
 				Wanted: exchanges.EventStreamType + " or application/json",
-				Found:  fmt.Sprintf("HTTP %d of the content type %q", one.Status(), one.Head.HTTP.Header.Get("Content-Type")),
-				Where:  "header Content-Type",
+				Found: fmt.Sprintf(
+					"HTTP %d of the content type %q",
+					one.Status(),
+					one.Head.HTTP.Header.Get("Content-Type"),
+				),
+				Where: "header Content-Type",
 			}, one.Explained()...)
 		}
 	}
@@ -116,7 +132,8 @@ func noObject(one *exchanges.Exchange) string {
 // one field of an event; "" when it has some, or nothing but comments.
 func noEvents(one *exchanges.Exchange) string {
 	isOther := func(event transcript.Event) bool { return onlyComments(event) && len(event.SSE.Comments) == 0 }
-	if len(one.Events) == 0 || !one.EndedByServer() || slices.ContainsFunc(one.Events, func(event transcript.Event) bool { return !isOther(event) }) {
+	if len(one.Events) == 0 || !one.EndedByServer() ||
+		slices.ContainsFunc(one.Events, func(event transcript.Event) bool { return !isOther(event) }) {
 		return ""
 	}
 	return excerpt.Short(one.Events[0].Raw)

@@ -56,7 +56,9 @@ func buffered(conversation *rules.Conversation, reporter *rules.Reporter) {
 		reporter.Observe()
 		if value := one.Head.HTTP.Header.Get(bufferingHeader); !strings.EqualFold(value, "no") {
 			reporter.ViolationAt(*one.Head, rules.Mismatch{
-				Wanted: "the value no, as the response is an event stream", Found: fmt.Sprintf("%q", value), Where: "header " + bufferingHeader,
+				Wanted: "the value no, as the response is an event stream",
+				Found:  fmt.Sprintf("%q", value),
+				Where:  "header " + bufferingHeader,
 			}, one.Explained()...)
 		}
 	}
@@ -114,7 +116,8 @@ func primings(conversation *rules.Conversation, reporter *rules.Reporter) {
 	spoken := facts.Negotiations(conversation)
 	for _, one := range exchanges.Of(conversation) {
 		events := slices.DeleteFunc(slices.Clone(one.Events), onlyComments)
-		if !one.Asks() || !one.Streams() || !slices.ContainsFunc(events, hasID) || !one.Spoke(conversation.Revision, spoken) {
+		if !one.Asks() || !one.Streams() || !slices.ContainsFunc(events, hasID) ||
+			!one.Spoke(conversation.Revision, spoken) {
 			continue
 		}
 		reporter.Observe()
@@ -188,7 +191,8 @@ func keptStreams(conversation *rules.Conversation, reporter *rules.Reporter) {
 		reporter.Observe()
 		if one.Answer(one.Said) == nil {
 			reporter.ViolationAt(*one.End, rules.Mismatch{
-				Wanted: "the stream to stay open until the response to " + one.Sent.Method, Found: "its end before the response",
+				Wanted: "the stream to stay open until the response to " + one.Sent.Method,
+				Found:  "its end before the response",
 			}, one.Explained()...)
 		}
 	}
@@ -199,13 +203,18 @@ func keptStreams(conversation *rules.Conversation, reporter *rules.Reporter) {
 func retries(conversation *rules.Conversation, reporter *rules.Reporter) {
 	all, spoken := exchanges.Of(conversation), facts.Negotiations(conversation)
 	for _, one := range all {
-		if !one.Streams() || !one.EndedInPeace(all) || !closedEarly(one, conversation, all) || !one.Spoke(conversation.Revision, spoken) {
+		if !one.Streams() || !one.EndedInPeace(all) || !closedEarly(one, conversation, all) ||
+			!one.Spoke(conversation.Revision, spoken) {
 			continue
 		}
 		reporter.Observe()
-		if !slices.ContainsFunc(one.Events, func(event transcript.Event) bool { return event.SSE != nil && event.SSE.Retry != nil }) {
+		if !slices.ContainsFunc(
+			one.Events,
+			func(event transcript.Event) bool { return event.SSE != nil && event.SSE.Retry != nil },
+		) {
 			reporter.ViolationAt(*one.End, rules.Mismatch{
-				Wanted: "an event with a retry field before the connection closes", Found: "none on " + one.Request.Stream,
+				Wanted: "an event with a retry field before the connection closes",
+				Found:  "none on " + one.Request.Stream,
 			}, one.Explained()...)
 		}
 	}
@@ -213,8 +222,12 @@ func retries(conversation *rules.Conversation, reporter *rules.Reporter) {
 
 func closedEarly(one *exchanges.Exchange, conversation *rules.Conversation, all []*exchanges.Exchange) bool {
 	if root := one.Root(); root.Asks() {
-		soFar := slices.DeleteFunc(root.Family(all), func(other *exchanges.Exchange) bool { return other.Request.Sequence > one.Request.Sequence })
-		return slices.ContainsFunc(one.Events, hasID) && conversation.Complete && !root.AnsweredIn(soFar) && !root.Cancelled(conversation)
+		soFar := slices.DeleteFunc(
+			root.Family(all),
+			func(other *exchanges.Exchange) bool { return other.Request.Sequence > one.Request.Sequence },
+		)
+		return slices.ContainsFunc(one.Events, hasID) && conversation.Complete && !root.AnsweredIn(soFar) &&
+			!root.Cancelled(conversation)
 	}
 	return slices.ContainsFunc(all, func(later *exchanges.Exchange) bool {
 		return later.Resumes == one && later.Streams() && len(later.Said) > 0 && !replays(later, one)
@@ -225,7 +238,10 @@ func closedEarly(one *exchanges.Exchange, conversation *rules.Conversation, all 
 // its connection was closed.
 func replays(later, one *exchanges.Exchange) bool {
 	return !slices.ContainsFunc(later.Said, func(said *rules.Message) bool {
-		return !slices.ContainsFunc(one.Said, func(earlier *rules.Message) bool { return bytes.Equal(earlier.Raw, said.Raw) })
+		return !slices.ContainsFunc(
+			one.Said,
+			func(earlier *rules.Message) bool { return bytes.Equal(earlier.Raw, said.Raw) },
+		)
 	})
 }
 
@@ -303,13 +319,21 @@ func broadcasts(conversation *rules.Conversation, reporter *rules.Reporter) {
 			if name == "" {
 				continue
 			}
-			if slices.ContainsFunc(all, func(other *exchanges.Exchange) bool { return other != one && other.OpenAt(said.Event) }) {
+			if slices.ContainsFunc(
+				all,
+				func(other *exchanges.Exchange) bool { return other != one && other.OpenAt(said.Event) },
+			) {
 				reporter.Observe()
 			}
-			if earlier := before[name]; earlier.on != nil && earlier.on != one && earlier.on.OpenAt(said.Event) && !answeredBy(earlier.message, said.Event) {
+			if earlier := before[name]; earlier.on != nil && earlier.on != one && earlier.on.OpenAt(said.Event) &&
+				!answeredBy(earlier.message, said.Event) {
 				reporter.Violation(said, rules.Mismatch{
 					Wanted: "each message on one stream",
-					Found:  fmt.Sprintf("the same message on %s and on %s", earlier.on.Request.Stream, one.Request.Stream),
+					Found: fmt.Sprintf(
+						"the same message on %s and on %s",
+						earlier.on.Request.Stream,
+						one.Request.Stream,
+					),
 				})
 			}
 			before[name] = sent{said, one}
@@ -319,7 +343,10 @@ func broadcasts(conversation *rules.Conversation, reporter *rules.Reporter) {
 
 // answeredBy tells whether a request had its answer before an event.
 func answeredBy(request *rules.Message, event transcript.Event) bool {
-	return slices.ContainsFunc(request.Answers, func(answer *rules.Message) bool { return answer.Event.Sequence < event.Sequence })
+	return slices.ContainsFunc(
+		request.Answers,
+		func(answer *rules.Message) bool { return answer.Event.Sequence < event.Sequence },
+	)
 }
 
 // tokensGiven counts the requests that gave each progress token.
@@ -335,7 +362,8 @@ func tokensGiven(conversation *rules.Conversation) map[jsonrpc.ID]int {
 
 func identity(said *rules.Message, one *exchanges.Exchange, given map[jsonrpc.ID]int) string {
 	switch {
-	case said.Kind == jsonrpc.Request && (said.ID.IsString() || said.ID.IsInteger()), said.Kind == jsonrpc.Response && !facts.IsAnonymous(said):
+	case said.Kind == jsonrpc.Request && (said.ID.IsString() || said.ID.IsInteger()),
+		said.Kind == jsonrpc.Response && !facts.IsAnonymous(said):
 		return one.Session() + " " + string(said.Raw)
 	case said.Method == "notifications/progress":
 		if given[jsonrpc.IDOf(said.ParamsObject()["progressToken"])] > 1 {

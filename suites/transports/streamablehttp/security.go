@@ -47,7 +47,10 @@ func security() {
 			Expect(response).To(beRefused())
 		})
 
-	It("rejects a GET with a foreign Origin", Verifies("transports.http.origin.validated"), AtRevisionsWith(protocol.GETStream),
+	It(
+		"rejects a GET with a foreign Origin",
+		Verifies("transports.http.origin.validated"),
+		AtRevisionsWith(protocol.GETStream),
 		func(ctx SpecContext) {
 			friend, server := FreshSession(ctx), FreshSession(ctx)
 			mustListen(ctx, friend)
@@ -55,9 +58,14 @@ func security() {
 			response := server.Get(ctx, byStranger, WithHeader("Origin", stranger))
 
 			Expect(response).To(beRefused())
-		})
+		},
+	)
 
-	It("rejects a DELETE with a foreign Origin", Verifies("transports.http.origin.validated"), AtRevisionsWith(protocol.Sessions), ByBarrier(),
+	It(
+		"rejects a DELETE with a foreign Origin",
+		Verifies("transports.http.origin.validated"),
+		AtRevisionsWith(protocol.Sessions),
+		ByBarrier(),
 		func(ctx SpecContext) {
 			mustEnd(ctx, FreshSession(ctx)) // or else nothing shows what a refusal is for
 			server := FreshSession(ctx)
@@ -65,7 +73,8 @@ func security() {
 			response := server.Delete(ctx, byStranger, WithHeader("Origin", stranger))
 
 			Expect(response).To(beRefused())
-		})
+		},
+	)
 
 	It("rejects a foreign Origin with HTTP 403", Verifies("transports.http.origin.forbidden"), ByBarrier(),
 		func(ctx SpecContext) {
@@ -75,7 +84,9 @@ func security() {
 			handshake := unknown.Post(ctx, opening(unknown), byStranger, WithHeader("Origin", stranger))
 
 			if request.Status < 300 && handshake.Status < 300 {
-				NotApplicable("the server refuses no web page, which the checks of transports.http.origin.validated report")
+				NotApplicable(
+					"the server refuses no web page, which the checks of transports.http.origin.validated report",
+				)
 			}
 			Expect(request).To(HaveStatus(403))
 			Expect(handshake).To(HaveStatus(403))
@@ -142,7 +153,12 @@ func listeningAt(port uint16) []netip.Addr {
 		all = append(all, listeners(file, port)...)
 		_ = file.Close() // nothing was written
 	}
-	if loopback := slices.DeleteFunc(slices.Clone(all), func(address netip.Addr) bool { return !address.IsLoopback() }); len(loopback) > 0 {
+	if loopback := slices.DeleteFunc(
+		slices.Clone(all),
+		func(address netip.Addr) bool { return !address.IsLoopback() },
+	); len(
+		loopback,
+	) > 0 {
 		return loopback
 	}
 	return all

@@ -23,7 +23,9 @@ func sending() {
 
 			switch {
 			case refused(response) && !RevisionHas(protocol.RootsListChanged):
-				NotApplicable("the server accepts no notification over HTTP, where this revision has none that it must: " + response.Describe())
+				NotApplicable(
+					"the server accepts no notification over HTTP, where this revision has none that it must: " + response.Describe(),
+				)
 			case refused(response):
 				Inconclusive("the server does not accept notifications/roots/list_changed: "+response.Describe(),
 					"see why it refuses a notification that the client announced, then run again")
@@ -32,19 +34,29 @@ func sending() {
 		})
 
 	// Later clients send no responses.
-	It("accepts a response with HTTP 202 and no body", Verifies("transports.http.notification.accepted"), AtRevisionsWith(protocol.ServerRequests),
+	It(
+		"accepts a response with HTTP 202 and no body",
+		Verifies("transports.http.notification.accepted"),
+		AtRevisionsWith(protocol.ServerRequests),
 		func(ctx SpecContext) {
 			server := Session(ctx)
 
-			response := server.Post(ctx, jsonrpc.NewResult(jsonrpc.StringID("nobody awaits this"), nil), "answers no request")
+			response := server.Post(
+				ctx,
+				jsonrpc.NewResult(jsonrpc.StringID("nobody awaits this"), nil),
+				"answers no request",
+			)
 
 			if refused(response) {
 				NotApplicable("the server does not accept a response that it does not await")
 			}
 			Expect(response).To(beTaken())
-		})
+		},
+	)
 
-	It("rejects a notification that it cannot accept with an HTTP error status", Verifies("transports.http.notification.refused"),
+	It(
+		"rejects a notification that it cannot accept with an HTTP error status",
+		Verifies("transports.http.notification.refused"),
 		func(ctx SpecContext) {
 			server := Session(ctx)
 
@@ -54,7 +66,8 @@ func sending() {
 				NotApplicable("the server accepts even a notification whose method is a number")
 			}
 			Expect(response).To(beRefused())
-		})
+		},
+	)
 
 	It("closes the stream of a request after the response", Verifies("transports.http.stream.closed"),
 		func(ctx SpecContext) {
@@ -73,7 +86,10 @@ func sending() {
 		})
 
 	// Later a stream that broke is lost.
-	It("sends the response to a client that resumes a closed SSE stream", Verifies("transports.http.stream.response"), AtRevisionsWith(protocol.Resumption),
+	It(
+		"sends the response to a client that resumes a closed SSE stream",
+		Verifies("transports.http.stream.response"),
+		AtRevisionsWith(protocol.Resumption),
 		func(ctx SpecContext) {
 			server := FreshSession(ctx)
 			stream := streamed(ctx, server).Delivery.Stream
@@ -84,7 +100,8 @@ func sending() {
 			reply := server.MustAsk(ctx, "tools/call", Provoking("stream-closed").Call())
 
 			Expect(reply).To(BeResult())
-		})
+		},
+	)
 }
 
 // harmless is a notification that changes nothing. From 2026-07-28 on clients have none

@@ -68,7 +68,11 @@ func endpoint() {
 			given := post(ctx, server, identified(server, "mcpconform-at-endpoint"), "")
 
 			// An error in the body tells of a server that takes POST.
-			Demand(given.code() != 0 || !slices.Contains([]int{404, 405, 501}, given.Status), "an endpoint that takes POST", given.Describe())
+			Demand(
+				given.code() != 0 || !slices.Contains([]int{404, 405, 501}, given.Status),
+				"an endpoint that takes POST",
+				given.Describe(),
+			)
 		})
 
 	It("serves a second client while the first is connected", Verifies("transports.http.clients"), ByBarrier(),
@@ -78,11 +82,18 @@ func endpoint() {
 			if RevisionHas(protocol.Handshake) {
 				_, err := second.Handshake(ctx, helloBy("mcpconform-second"))
 				if err != nil {
-					Judge(Mismatch{Wanted: "a handshake with a second client, while the first is connected", Found: err.Error()})
+					Judge(
+						Mismatch{
+							Wanted: "a handshake with a second client, while the first is connected",
+							Found:  err.Error(),
+						},
+					)
 				}
 			}
 			id := jsonrpc.StringID("mcpconform-second-client")
-			Expect(second.MustAwait(ctx, second.StartRaw(ctx, id, BarrierMethod(), scripted.Outgoing{}, nil))).To(BeResult())
+			Expect(
+				second.MustAwait(ctx, second.StartRaw(ctx, id, BarrierMethod(), scripted.Outgoing{}, nil)),
+			).To(BeResult())
 			Expect(first.MustAsk(ctx, BarrierMethod(), nil)).To(BeResult())
 		})
 }

@@ -29,15 +29,21 @@ func sessions() {
 			Demand(len(slices.Compact(slices.Clone(ids))) == len(ids), "different session ids", fmt.Sprintf("%q", ids))
 		})
 
-	It("assigns each Mcp-Session-Id so that it cannot be guessed from others", Verifies("transports.http.session.secure"),
+	It(
+		"assigns each Mcp-Session-Id so that it cannot be guessed from others",
+		Verifies("transports.http.session.secure"),
 		func(ctx SpecContext) {
 			ids := sessionIDs(ctx)
 
 			one, other, found := guessable(ids)
 			Demand(!found, "session ids that have little in common", fmt.Sprintf("%q and %q", one, other))
-		})
+		},
+	)
 
-	It("rejects a request without Mcp-Session-Id with HTTP 400, if it requires one", Verifies("transports.http.session.missing"), ByBarrier(),
+	It(
+		"rejects a request without Mcp-Session-Id with HTTP 400, if it requires one",
+		Verifies("transports.http.session.missing"),
+		ByBarrier(),
 		func(ctx SpecContext) {
 			server := FreshSession(ctx)
 			mustHaveSession(server)
@@ -48,9 +54,13 @@ func sessions() {
 				NotApplicable("the server does not require its session id")
 			}
 			Expect(response).To(HaveStatus(400))
-		})
+		},
+	)
 
-	It("rejects a request with the Mcp-Session-Id of an ended session with HTTP 404", Verifies("transports.http.session.gone"), ByBarrier(),
+	It(
+		"rejects a request with the Mcp-Session-Id of an ended session with HTTP 404",
+		Verifies("transports.http.session.gone"),
+		ByBarrier(),
 		func(ctx SpecContext) {
 			server := FreshSession(ctx)
 			mustEnd(ctx, server)
@@ -58,9 +68,13 @@ func sessions() {
 			response := server.Post(ctx, anyRequest(server), inEnded)
 
 			Expect(response).To(HaveStatus(404))
-		})
+		},
+	)
 
-	It("rejects a notification with the Mcp-Session-Id of an ended session with HTTP 404", Verifies("transports.http.session.gone"), ByBarrier(),
+	It(
+		"rejects a notification with the Mcp-Session-Id of an ended session with HTTP 404",
+		Verifies("transports.http.session.gone"),
+		ByBarrier(),
 		func(ctx SpecContext) {
 			server := FreshSession(ctx)
 			mustEnd(ctx, server)
@@ -68,9 +82,12 @@ func sessions() {
 			response := server.Post(ctx, jsonrpc.NewNotification("notifications/roots/list_changed", nil), inEnded)
 
 			Expect(response).To(HaveStatus(404))
-		})
+		},
+	)
 
-	It("rejects a GET with the Mcp-Session-Id of an ended session with HTTP 404", Verifies("transports.http.session.gone"),
+	It(
+		"rejects a GET with the Mcp-Session-Id of an ended session with HTTP 404",
+		Verifies("transports.http.session.gone"),
 		func(ctx SpecContext) {
 			server := FreshSession(ctx)
 			mustListen(ctx, server).Cut()
@@ -79,7 +96,8 @@ func sessions() {
 			response := server.Get(ctx, inEnded)
 
 			Expect(response).To(HaveStatus(404))
-		})
+		},
+	)
 }
 
 func mustHaveSession(server *Server) {

@@ -24,7 +24,10 @@ func mustListen(ctx context.Context, server *Server) *scripted.Delivery {
 	case err != nil:
 		Inconclusive("no stream for GET: "+err.Error(), "fix the failures of GET first")
 	case delivery.ContentType != eventStream:
-		Inconclusive("GET was answered with "+(&Response{Delivery: delivery}).Describe(), "fix the failures of GET first")
+		Inconclusive(
+			"GET was answered with "+(&Response{Delivery: delivery}).Describe(),
+			"fix the failures of GET first",
+		)
 	}
 	return delivery
 }
@@ -67,7 +70,8 @@ func newToken(server *Server) string { return "transports-" + server.NextID().St
 func eventIDs(server *Server, stream string) []string {
 	var ids []string
 	for _, event := range server.Log().Events() {
-		if event.Stream == stream && event.From == protocol.Server && event.SSE != nil && event.SSE.ID != nil && *event.SSE.ID != "" {
+		if event.Stream == stream && event.From == protocol.Server && event.SSE != nil && event.SSE.ID != nil &&
+			*event.SSE.ID != "" {
 			ids = append(ids, *event.SSE.ID)
 		}
 	}

@@ -19,49 +19,87 @@ const assumed = "2025-03-26"
 
 // versions checks the heading Protocol Version Header.
 func versions() {
-	It("rejects a POST with an unsupported MCP-Protocol-Version with HTTP 400", Verifies("transports.http.version.refused"), ByBarrier(),
+	It(
+		"rejects a POST with an unsupported MCP-Protocol-Version with HTTP 400",
+		Verifies("transports.http.version.refused"),
+		ByBarrier(),
 		func(ctx SpecContext) {
 			server := Session(ctx)
 
-			response := server.Post(ctx, anyRequest(server), "names a revision that does not exist", WithHeader("MCP-Protocol-Version", "1900-01-01"))
+			response := server.Post(
+				ctx,
+				anyRequest(server),
+				"names a revision that does not exist",
+				WithHeader("MCP-Protocol-Version", "1900-01-01"),
+			)
 
 			Expect(response).To(HaveStatus(400))
-		})
+		},
+	)
 
-	It("rejects a POST with an invalid MCP-Protocol-Version with HTTP 400", Verifies("transports.http.version.refused"), ByBarrier(),
+	It(
+		"rejects a POST with an invalid MCP-Protocol-Version with HTTP 400",
+		Verifies("transports.http.version.refused"),
+		ByBarrier(),
 		func(ctx SpecContext) {
 			server := Session(ctx)
 
-			response := server.Post(ctx, anyRequest(server), "names no revision", WithHeader("MCP-Protocol-Version", "the latest one"))
+			response := server.Post(
+				ctx,
+				anyRequest(server),
+				"names no revision",
+				WithHeader("MCP-Protocol-Version", "the latest one"),
+			)
 
 			Expect(response).To(HaveStatus(400))
-		})
+		},
+	)
 
-	It("rejects a GET with an unsupported MCP-Protocol-Version with HTTP 400", Verifies("transports.http.version.refused"),
+	It(
+		"rejects a GET with an unsupported MCP-Protocol-Version with HTTP 400",
+		Verifies("transports.http.version.refused"),
 		func(ctx SpecContext) {
 			listener, server := FreshSession(ctx), FreshSession(ctx)
 			mustListen(ctx, listener)
 
-			response := server.Get(ctx, "names a revision that does not exist", WithHeader("MCP-Protocol-Version", "1900-01-01"))
+			response := server.Get(
+				ctx,
+				"names a revision that does not exist",
+				WithHeader("MCP-Protocol-Version", "1900-01-01"),
+			)
 
 			Expect(response).To(HaveStatus(400))
-		})
+		},
+	)
 
-	It("accepts requests without MCP-Protocol-Version from a client that negotiated "+assumed, Verifies("transports.http.version.assumed"), ByBarrier(),
+	It(
+		"accepts requests without MCP-Protocol-Version from a client that negotiated "+assumed,
+		Verifies("transports.http.version.assumed"),
+		ByBarrier(),
 		func(ctx SpecContext) {
 			server := Connect(ctx)
 			hello := server.Need(ctx, "initialize", Hello(assumed))
 			if hello["protocolVersion"] != assumed {
-				NotApplicable(fmt.Sprintf("the server does not speak %s: it answers with %s", assumed, Show(hello["protocolVersion"])))
+				NotApplicable(
+					fmt.Sprintf(
+						"the server does not speak %s: it answers with %s",
+						assumed,
+						Show(hello["protocolVersion"]),
+					),
+				)
 			}
 
 			server.Tell(ctx, "notifications/initialized", nil)
 			reply := server.Ask(ctx, BarrierMethod(), nil)
 
 			Expect(reply).To(BeResult())
-		})
+		},
+	)
 
-	It("returns HTTP 400 and -32022 for an unsupported protocol version", Verifies("transports.http.version.unsupported"), ByBarrier(),
+	It(
+		"returns HTTP 400 and -32022 for an unsupported protocol version",
+		Verifies("transports.http.version.unsupported"),
+		ByBarrier(),
 		func(ctx SpecContext) {
 			server := Session(ctx)
 			body := server.Body(BarrierMethod(), Object{"_meta": Object{mcp.MetaVersion: "1900-01-01"}})
@@ -69,29 +107,52 @@ func versions() {
 			given := post(ctx, server, body, "names a revision that does not exist")
 
 			Expect(given).To(beTheError(http.StatusBadRequest, jsonrpc.UnsupportedRevision))
-		})
+		},
+	)
 
-	It("rejects a request whose MCP-Protocol-Version differs from the version in _meta", Verifies("transports.http.version.mismatch"), ByBarrier(),
+	It(
+		"rejects a request whose MCP-Protocol-Version differs from the version in _meta",
+		Verifies("transports.http.version.mismatch"),
+		ByBarrier(),
 		func(ctx SpecContext) {
 			server := Session(ctx)
 
-			given := post(ctx, server, anyRequest(server), otherVersion, WithHeader(transport.VersionHeader, protocol.Last(protocol.Handshake)))
+			given := post(
+				ctx,
+				server,
+				anyRequest(server),
+				otherVersion,
+				WithHeader(transport.VersionHeader, protocol.Last(protocol.Handshake)),
+			)
 
 			Expect(given).To(beTurnedDown())
-		})
+		},
+	)
 
-	It("returns HTTP 400 and -32020 if MCP-Protocol-Version differs from the version in _meta", Verifies("transports.http.headers.error"), ByBarrier(),
+	It(
+		"returns HTTP 400 and -32020 if MCP-Protocol-Version differs from the version in _meta",
+		Verifies("transports.http.headers.error"),
+		ByBarrier(),
 		func(ctx SpecContext) {
 			server := Session(ctx)
 
-			given := post(ctx, server, anyRequest(server), otherVersion, WithHeader(transport.VersionHeader, protocol.Last(protocol.Handshake)))
+			given := post(
+				ctx,
+				server,
+				anyRequest(server),
+				otherVersion,
+				WithHeader(transport.VersionHeader, protocol.Last(protocol.Handshake)),
+			)
 
 			mustBeTurnedDown(given, "transports.http.version.mismatch")
 			if given.code() == jsonrpc.UnsupportedRevision {
-				NotApplicable("the server looks at the version in the header first, which is one that it does not implement")
+				NotApplicable(
+					"the server looks at the version in the header first, which is one that it does not implement",
+				)
 			}
 			Expect(given).To(beTheError(http.StatusBadRequest, jsonrpc.HeaderMismatch))
-		})
+		},
+	)
 
 	It("rejects a request without MCP-Protocol-Version", Verifies("transports.http.version.missing"), ByBarrier(),
 		func(ctx SpecContext) {
@@ -102,7 +163,13 @@ func versions() {
 				}
 			}
 
-			given := post(ctx, server, anyRequest(server), "lacks the version header", WithoutHeader(transport.VersionHeader))
+			given := post(
+				ctx,
+				server,
+				anyRequest(server),
+				"lacks the version header",
+				WithoutHeader(transport.VersionHeader),
+			)
 
 			Expect(given).To(beTurnedDown())
 		})
@@ -111,7 +178,12 @@ func versions() {
 		func(ctx SpecContext) {
 			server := Session(ctx)
 
-			given := post(ctx, server, server.Body("mcpconform/no-such-method", nil), "has a method that nobody has defined")
+			given := post(
+				ctx,
+				server,
+				server.Body("mcpconform/no-such-method", nil),
+				"has a method that nobody has defined",
+			)
 
 			Expect(given).To(beTheError(http.StatusNotFound, jsonrpc.MethodNotFound))
 		})

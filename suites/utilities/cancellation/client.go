@@ -66,7 +66,9 @@ var cancels = &Scenario{
 				return // nothing can come on the stream that the client closes
 			}
 			cancels := func(received scripted.Received) bool { return cancelsCall(received, call) }
-			if !call.Await(func(received scripted.Received) bool { return cancels(received) || received.Method == "tools/list" }) {
+			if !call.Await(
+				func(received scripted.Received) bool { return cancels(received) || received.Method == "tools/list" },
+			) {
 				return
 			}
 			call.Session.Within(overtaking, mark, cancels) // what was sent later may have come first
@@ -119,7 +121,10 @@ func crossPing(call *scripted.Call) {
 }
 
 func cancelling() {
-	It("sends notifications/cancelled with the id of the request that it cancels", Verifies("cancellation.sent.stdio"), In(cancels),
+	It(
+		"sends notifications/cancelled with the id of the request that it cancels",
+		Verifies("cancellation.sent.stdio"),
+		In(cancels),
 		func(ctx SpecContext) {
 			client := RunScenario(ctx)
 
@@ -129,11 +134,18 @@ func cancelling() {
 			}
 			client.NeedGaveUp(slowStep, cancelStep)
 			client.Missing(call, Mismatch{
-				Wanted: method + " for the call that the client was told to cancel, and has cancelled as it says", Found: "none",
+				Wanted: method + " for the call that the client was told to cancel, and has cancelled as it says",
+				Found:  "none",
 			})
-		})
+		},
+	)
 
-	It("sends notifications/cancelled only with the requestId of a request that it has sent", Verifies("cancellation.own-requests"), In(cancels), NeedsTransport(protocol.HTTP), AtRevisionsWithout(protocol.ClosingCancels),
+	It(
+		"sends notifications/cancelled only with the requestId of a request that it has sent",
+		Verifies("cancellation.own-requests"),
+		In(cancels),
+		NeedsTransport(protocol.HTTP),
+		AtRevisionsWithout(protocol.ClosingCancels),
 		func(ctx SpecContext) {
 			client := RunScenario(ctx)
 
@@ -154,14 +166,20 @@ func cancelling() {
 				}
 			}
 			client.NeverBut("the client cancelled another request than it was told to", method)
-		})
+		},
+	)
 
-	It("ignores the response to a request that it has cancelled", Verifies("cancellation.late-response.client"), In(cancels),
+	It(
+		"ignores the response to a request that it has cancelled",
+		Verifies("cancellation.late-response.client"),
+		In(cancels),
 		func(ctx SpecContext) {
 			client := RunScenario(ctx)
 
 			if RevisionHas(protocol.ClosingCancels) && Transport() == protocol.HTTP {
-				NotApplicable("over HTTP a request is cancelled by closing the stream, so that nothing can come afterwards")
+				NotApplicable(
+					"over HTTP a request is cancelled by closing the stream, so that nothing can come afterwards",
+				)
 			}
 			call := client.NeedCalls("slow")[0]
 			cancellation := client.CancellationOf(call)
@@ -170,16 +188,25 @@ func cancelling() {
 			}
 			answer := AnswerTo(call)
 			if answer == nil {
-				NotApplicable("the client closed the stream of the request that it had cancelled, so that nothing could come afterwards")
+				NotApplicable(
+					"the client closed the stream of the request that it had cancelled, so that nothing could come afterwards",
+				)
 			}
 			if answer.Event.Sequence < cancellation.Event.Sequence {
 				client.NeverBut("the client cancelled the call only when it was answered", method)
 			}
-			if told, there := client.ToldOutcome(slowStep); there && !told.Failed() && strings.Contains(ShowOutcome(told), tooLate) {
-				client.Blame(answer, Mismatch{Wanted: "a call that ends without its late answer", Found: ShowOutcome(told)})
+			if told, there := client.ToldOutcome(
+				slowStep,
+			); there && !told.Failed() &&
+				strings.Contains(ShowOutcome(told), tooLate) {
+				client.Blame(
+					answer,
+					Mismatch{Wanted: "a call that ends without its late answer", Found: ShowOutcome(told)},
+				)
 			}
 			client.StaysUsable(ctx, answer, "the answer to a request that it had cancelled")
-		})
+		},
+	)
 
 	It("continues after its notifications/cancelled crossed a response", Verifies("cancellation.races"), In(cancels),
 		func(ctx SpecContext) {
@@ -206,7 +233,8 @@ func cancelling() {
 // isCancelled tells whether the client cancelled a request: by a notification or, over
 // HTTP in the stateless era, by closing its stream.
 func isCancelled(client *Client, request *Message) bool {
-	return client.CancellationOf(request) != nil || RevisionHas(protocol.ClosingCancels) && Transport() == protocol.HTTP && endOf(client, request) != nil
+	return client.CancellationOf(request) != nil ||
+		RevisionHas(protocol.ClosingCancels) && Transport() == protocol.HTTP && endOf(client, request) != nil
 }
 
 // namesRequest tells whether a cancellation of the client names one of its requests.
@@ -262,7 +290,10 @@ func expiring() {
 			}
 			if Transport() != protocol.HTTP {
 				if !Observed(client.CancellationOf(call) != nil) {
-					client.Missing(call, Mismatch{Wanted: method + " for the call that the client has given up", Found: "none"})
+					client.Missing(
+						call,
+						Mismatch{Wanted: method + " for the call that the client has given up", Found: "none"},
+					)
 				}
 				return
 			}
@@ -272,7 +303,13 @@ func expiring() {
 				client.NeverBut("the client left before its next request was answered", "tools/list")
 			}
 			if !Observed(end != nil && !end.At.After(answer.Event.At)) {
-				client.Missing(call, Mismatch{Wanted: "the end of the stream of the call that the client has given up", Found: "a stream that stays open"})
+				client.Missing(
+					call,
+					Mismatch{
+						Wanted: "the end of the stream of the call that the client has given up",
+						Found:  "a stream that stays open",
+					},
+				)
 			}
 		})
 }
@@ -338,14 +375,20 @@ func cancelQuestion(call *scripted.Call, question scripted.ServerRequest) {
 }
 
 func cancelled() {
-	It("stops processing a cancelled request and sends no response to it", Verifies("cancellation.unanswered", "cancellation.stops"), In(asked),
+	It(
+		"stops processing a cancelled request and sends no response to it",
+		Verifies("cancellation.unanswered", "cancellation.stops"),
+		In(asked),
 		func(ctx SpecContext) {
 			client := RunScenario(ctx)
 
 			client.NeedRequests("tools/call")
 			cancellations := client.FromServer(method)
 			if len(cancellations) == 0 {
-				client.NeverBut("the client was asked for nothing that could be cancelled, as it declares neither sampling nor elicitation", "sampling/createMessage")
+				client.NeverBut(
+					"the client was asked for nothing that could be cancelled, as it declares neither sampling nor elicitation",
+					"sampling/createMessage",
+				)
 			}
 			cancellation := cancellations[0]
 			read := answerAfter(cancellation, client.FromServer("ping"))
@@ -362,12 +405,19 @@ func cancelled() {
 				case response.Event.Sequence < cancellation.Event.Sequence:
 					client.NeverBut("the client had answered before the server could cancel", response.Request.Method)
 				case silent, read != nil && response.Event.Sequence > read.Event.Sequence:
-					client.Blame(response, Mismatch{Wanted: "no response to the cancelled request", Found: excerpt.Short(response.Raw)})
+					client.Blame(
+						response,
+						Mismatch{Wanted: "no response to the cancelled request", Found: excerpt.Short(response.Raw)},
+					)
 				default:
-					client.NeverBut("the answer of the client may have crossed the cancellation", response.Request.Method)
+					client.NeverBut(
+						"the answer of the client may have crossed the cancellation",
+						response.Request.Method,
+					)
 				}
 			}
-		})
+		},
+	)
 }
 
 // answerAfter returns the answer to the first request that was sent after something; nil
@@ -394,7 +444,12 @@ func confused(name, says string, confuse func(call *scripted.Call)) *Scenario {
 	return &Scenario{
 		Name: name, Says: says,
 		Steps: Steps{
-			ToConnect(), ToList("tools"), ToCall(scripted.AddNumbers, asking.Numbers), ToList("tools"), ToList("tools"), ToClose(),
+			ToConnect(),
+			ToList("tools"),
+			ToCall(scripted.AddNumbers, asking.Numbers),
+			ToList("tools"),
+			ToList("tools"),
+			ToClose(),
 		},
 		Server: func(server *scripted.Server) {
 			server.On("tools/call", func(call *scripted.Call) {
@@ -412,46 +467,77 @@ func confusing(call *scripted.Call, params Object, reason string) {
 
 // Scenarios of such servers.
 var (
-	unknown = confused("cancellation-of-unknown", "The server cancels a request that it has never sent.", func(call *scripted.Call) {
-		confusing(call, Object{"requestId": "mcpconform-never-sent", "reason": "a check"}, unknownRequest)
-	})
-	complete = confused("cancellation-of-answered", "The server cancels a request that was answered before.", func(call *scripted.Call) {
-		var answered scripted.Received
-		if !call.Has(protocol.Ping) {
-			answered, _ = call.Session.Until(0, func(received scripted.Received) bool { return received.Method != "" })
-		} else {
-			answered, _ = call.Ask("ping", nil)
-		}
-		confusing(call, Object{"requestId": answered.ID, "reason": "a check"}, completedRequest)
-	})
-	nameless = confused("cancellation-of-nothing", "The server sends a cancellation that names no request.", func(call *scripted.Call) {
-		confusing(call, Object{}, noRequest)
-	})
-	strange = confused("cancellation-of-object", "The server sends a cancellation that names an object.", func(call *scripted.Call) {
-		confusing(call, Object{"requestId": Object{"id": 1}}, objectRequest)
-	})
+	unknown = confused(
+		"cancellation-of-unknown",
+		"The server cancels a request that it has never sent.",
+		func(call *scripted.Call) {
+			confusing(call, Object{"requestId": "mcpconform-never-sent", "reason": "a check"}, unknownRequest)
+		},
+	)
+	complete = confused(
+		"cancellation-of-answered",
+		"The server cancels a request that was answered before.",
+		func(call *scripted.Call) {
+			var answered scripted.Received
+			if !call.Has(protocol.Ping) {
+				answered, _ = call.Session.Until(
+					0,
+					func(received scripted.Received) bool { return received.Method != "" },
+				)
+			} else {
+				answered, _ = call.Ask("ping", nil)
+			}
+			confusing(call, Object{"requestId": answered.ID, "reason": "a check"}, completedRequest)
+		},
+	)
+	nameless = confused(
+		"cancellation-of-nothing",
+		"The server sends a cancellation that names no request.",
+		func(call *scripted.Call) {
+			confusing(call, Object{}, noRequest)
+		},
+	)
+	strange = confused(
+		"cancellation-of-object",
+		"The server sends a cancellation that names an object.",
+		func(call *scripted.Call) {
+			confusing(call, Object{"requestId": Object{"id": 1}}, objectRequest)
+		},
+	)
 )
 
 func invalidForClients() {
-	It("ignores notifications/cancelled with an unknown requestId", Verifies("cancellation.invalid.unknown"), In(unknown),
+	It(
+		"ignores notifications/cancelled with an unknown requestId",
+		Verifies("cancellation.invalid.unknown"),
+		In(unknown),
 		func(ctx SpecContext) {
 			ignores(ctx, RunScenario(ctx), unknownRequest)
-		})
+		},
+	)
 
-	It("ignores notifications/cancelled for a request that was already answered", Verifies("cancellation.invalid.completed"), In(complete),
+	It(
+		"ignores notifications/cancelled for a request that was already answered",
+		Verifies("cancellation.invalid.completed"),
+		In(complete),
 		func(ctx SpecContext) {
 			ignores(ctx, RunScenario(ctx), completedRequest)
-		})
+		},
+	)
 
 	It("ignores notifications/cancelled without a requestId", Verifies("cancellation.invalid.malformed"), In(nameless),
 		func(ctx SpecContext) {
 			ignores(ctx, RunScenario(ctx), noRequest)
 		})
 
-	It("ignores notifications/cancelled whose requestId is an object", Verifies("cancellation.invalid.malformed"), In(strange),
+	It(
+		"ignores notifications/cancelled whose requestId is an object",
+		Verifies("cancellation.invalid.malformed"),
+		In(strange),
 		func(ctx SpecContext) {
 			ignores(ctx, RunScenario(ctx), objectRequest)
-		})
+		},
+	)
 }
 
 // ignores judges that the client goes on after a cancellation that is invalid for a
@@ -463,7 +549,10 @@ func ignores(ctx SpecContext, client *Client, reason string) {
 		}
 		for _, response := range client.Sent() {
 			if response.Kind == jsonrpc.Response && response.Request == nil && response.Event.At.After(said.Event.At) {
-				client.Blame(response, Mismatch{Wanted: "no response to a notification", Found: excerpt.Short(response.Raw)})
+				client.Blame(
+					response,
+					Mismatch{Wanted: "no response to a notification", Found: excerpt.Short(response.Raw)},
+				)
 			}
 		}
 		client.StaysUsable(ctx, said, "a notification that "+reason)

@@ -53,7 +53,9 @@ func foreignCancellations(conversation *rules.Conversation, reporter *rules.Repo
 		reporter.Observe()
 		if cancelled.Request == nil && conversation.Complete {
 			reporter.Violation(cancelled.Message, rules.Mismatch{
-				Wanted: "the id of a request that it has sent", Found: cancelled.ID.String(), Where: "/params/requestId",
+				Wanted: "the id of a request that it has sent",
+				Found:  cancelled.ID.String(),
+				Where:  "/params/requestId",
 			})
 		}
 	}
@@ -64,7 +66,9 @@ func cancelledInitializations(conversation *rules.Conversation, reporter *rules.
 		reporter.Observe()
 		if cancelled.Request != nil && cancelled.Request.Method == "initialize" {
 			reporter.Violation(cancelled.Message, rules.Mismatch{
-				Wanted: "any request but initialize", Found: cancelled.ID.String() + ", which is initialize", Where: "/params/requestId",
+				Wanted: "any request but initialize",
+				Found:  cancelled.ID.String() + ", which is initialize",
+				Where:  "/params/requestId",
 			})
 		}
 	}
@@ -92,7 +96,9 @@ func lateCancellations(conversation *rules.Conversation, reporter *rules.Reporte
 		reporter.Observe()
 		if answers := cancelled.Request.Answers; len(answers) > 0 && answers[0].Index < latest {
 			reporter.Violation(said, rules.Mismatch{
-				Wanted: "a request that is still in progress", Found: cancelled.ID.String() + ", which was answered before", Where: "/params/requestId",
+				Wanted: "a request that is still in progress",
+				Found:  cancelled.ID.String() + ", which was answered before",
+				Where:  "/params/requestId",
 			})
 		}
 	}
@@ -130,7 +136,9 @@ func taskCancellations(conversation *rules.Conversation, reporter *rules.Reporte
 		reporter.Observe()
 		if tasks.OfRequest(cancelled.Request) != "" && cancelled.Request.Answers[0].Index < cancelled.Index {
 			reporter.Violation(cancelled.Message, rules.Mismatch{
-				Wanted: "tasks/cancel for a request that became a task", Found: "notifications/cancelled", Where: "/method",
+				Wanted: "tasks/cancel for a request that became a task",
+				Found:  "notifications/cancelled",
+				Where:  "/method",
 			})
 		}
 	}
@@ -150,7 +158,9 @@ func otherCancellations(conversation *rules.Conversation, reporter *rules.Report
 			id := jsonrpc.IDOf(said.ParamsObject()["requestId"])
 			if said.Method == facts.CancelledMethod && !subscribed[id] && conversation.Complete {
 				reporter.Violation(said, rules.Mismatch{
-					Wanted: "the id of a subscription", Found: rules.ShowMember(said.ParamsObject(), "requestId"), Where: "/params/requestId",
+					Wanted: "the id of a subscription",
+					Found:  rules.ShowMember(said.ParamsObject(), "requestId"),
+					Where:  "/params/requestId",
 				})
 			}
 		}

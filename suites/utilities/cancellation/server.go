@@ -36,7 +36,10 @@ func inProgress() {
 			DemandNone("no response to the cancelled request", server.Sent(cancelled.Mark, responseTo(cancelled.ID)))
 		})
 
-	It("stops sending notifications/progress for a cancelled request", Verifies("cancellation.stops"), NeedsProvocation("slow"),
+	It(
+		"stops sending notifications/progress for a cancelled request",
+		Verifies("cancellation.stops"),
+		NeedsProvocation("slow"),
 		func(ctx SpecContext) {
 			needsSight()
 			server := FreshSession(ctx)
@@ -59,9 +62,13 @@ func inProgress() {
 				late = nil
 			}
 			DemandNone("no progress of the cancelled request", late)
-		})
+		},
+	)
 
-	It("continues after notifications/cancelled crossed the response, which it sends once at most", Verifies("cancellation.races"), ByBarrier(),
+	It(
+		"continues after notifications/cancelled crossed the response, which it sends once at most",
+		Verifies("cancellation.races"),
+		ByBarrier(),
 		func(ctx SpecContext) {
 			server := FreshSession(ctx)
 
@@ -69,28 +76,49 @@ func inProgress() {
 			server.Abandon(ctx, crossed)
 
 			server.StaysUsable(ctx)
-			Demand(len(server.Sent(crossed.Mark, responseTo(crossed.ID))) <= 1, "at most one response to the "+BarrierMethod(), "more than one")
-		})
+			Demand(
+				len(server.Sent(crossed.Mark, responseTo(crossed.ID))) <= 1,
+				"at most one response to the "+BarrierMethod(),
+				"more than one",
+			)
+		},
+	)
 }
 
 func invalid() {
-	It("ignores notifications/cancelled with an unknown requestId", Verifies("cancellation.invalid.unknown"), ByBarrier(),
+	It(
+		"ignores notifications/cancelled with an unknown requestId",
+		Verifies("cancellation.invalid.unknown"),
+		ByBarrier(),
 		func(ctx SpecContext) {
 			server := FreshSession(ctx)
 
-			demandIgnored(ctx, server, jsonrpc.NewNotification(method, Object{"requestId": "mcpconform-never-sent", "reason": "a check"}),
-				"cancels a request that was never sent")
-		})
+			demandIgnored(
+				ctx,
+				server,
+				jsonrpc.NewNotification(method, Object{"requestId": "mcpconform-never-sent", "reason": "a check"}),
+				"cancels a request that was never sent",
+			)
+		},
+	)
 
-	It("ignores notifications/cancelled for a request that was already answered", Verifies("cancellation.invalid.completed"), ByBarrier(),
+	It(
+		"ignores notifications/cancelled for a request that was already answered",
+		Verifies("cancellation.invalid.completed"),
+		ByBarrier(),
 		func(ctx SpecContext) {
 			server := FreshSession(ctx)
 			answered := server.Start(ctx, BarrierMethod(), nil)
 			server.Await(ctx, answered)
 
-			demandIgnored(ctx, server, jsonrpc.NewNotification(method, Object{"requestId": answered.ID, "reason": "a check"}),
-				"cancels a request that was answered")
-		})
+			demandIgnored(
+				ctx,
+				server,
+				jsonrpc.NewNotification(method, Object{"requestId": answered.ID, "reason": "a check"}),
+				"cancels a request that was answered",
+			)
+		},
+	)
 
 	It("ignores notifications/cancelled without params", Verifies("cancellation.invalid.malformed"), ByBarrier(),
 		func(ctx SpecContext) {
@@ -99,12 +127,21 @@ func invalid() {
 			demandIgnored(ctx, server, jsonrpc.NewNotification(method, nil), "names no request")
 		})
 
-	It("ignores notifications/cancelled with an object as requestId", Verifies("cancellation.invalid.malformed"), ByBarrier(),
+	It(
+		"ignores notifications/cancelled with an object as requestId",
+		Verifies("cancellation.invalid.malformed"),
+		ByBarrier(),
 		func(ctx SpecContext) {
 			server := FreshSession(ctx)
 
-			demandIgnored(ctx, server, jsonrpc.NewNotification(method, Object{"requestId": Object{"id": 1}}), "the id is an object")
-		})
+			demandIgnored(
+				ctx,
+				server,
+				jsonrpc.NewNotification(method, Object{"requestId": Object{"id": 1}}),
+				"the id is an object",
+			)
+		},
+	)
 }
 
 const method = "notifications/cancelled"

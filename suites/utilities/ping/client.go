@@ -20,7 +20,9 @@ func ClientChecks() {
 			func(ctx SpecContext) {
 				client := RunScenario(ctx)
 
-				waited := AnswerTo(client.NeedCalls(scripted.AddNumbers)[0]) // which comes when the server has waited for all answers
+				waited := AnswerTo(
+					client.NeedCalls(scripted.AddNumbers)[0],
+				) // which comes when the server has waited for all answers
 				pings := client.FromServer("ping")
 				if len(pings) == 0 {
 					client.NeverBut("the server had no way to ping the client", "tools/call")
@@ -43,7 +45,13 @@ var pinged = &Scenario{
 	Name: "pings", Says: "The client pings the server, which pings the client between its requests and during a call.",
 	Until: "2025-11-25",
 	Steps: Steps{
-		ToConnect(), ToPing(), ToList("tools"), ToCall(scripted.AddNumbers, asking.Numbers), ToPing(), ToList("tools"), ToClose(),
+		ToConnect(),
+		ToPing(),
+		ToList("tools"),
+		ToCall(scripted.AddNumbers, asking.Numbers),
+		ToPing(),
+		ToList("tools"),
+		ToClose(),
 	},
 	Server: func(server *scripted.Server) {
 		var idle atomic.Pointer[jsonrpc.ID] // of the ping between requests

@@ -40,10 +40,12 @@ func filledPongs(conversation *rules.Conversation, reporter *rules.Reporter) {
 	refused := rules.RefusedStreams(conversation)
 	cancelled := map[jsonrpc.ID]bool{}
 	for _, said := range conversation.Messages {
-		if named, there := said.ParamsObject()["requestId"]; there && said.Method == "notifications/cancelled" && !said.FromTarget(conversation.Leg) {
+		if named, there := said.ParamsObject()["requestId"]; there && said.Method == "notifications/cancelled" &&
+			!said.FromTarget(conversation.Leg) {
 			cancelled[jsonrpc.IDOf(named)] = true
 		}
-		if !rules.IsResponse(said) || said.Request == nil || said.Request.Method != "ping" || !said.FromTarget(conversation.Leg) {
+		if !rules.IsResponse(said) || said.Request == nil || said.Request.Method != "ping" ||
+			!said.FromTarget(conversation.Leg) {
 			continue
 		}
 		if refused[said.Event.Stream] || cancelled[said.ID] {

@@ -15,7 +15,10 @@ import (
 func ClientChecks() {
 	Describe("Progress", func() {
 
-		It("sends a different progressToken in each of two concurrent calls", Verifies("progress.token.unique"), In(counted),
+		It(
+			"sends a different progressToken in each of two concurrent calls",
+			Verifies("progress.token.unique"),
+			In(counted),
 			func(ctx SpecContext) {
 				client := RunScenario(ctx)
 
@@ -34,14 +37,25 @@ func ClientChecks() {
 					}
 					client.Judging(call)
 					if Same(before.Meta()["progressToken"], token) {
-						client.Blame(call, Mismatch{Wanted: "a token that no other request has", Found: Show(token) + " again", Where: "/params/_meta/progressToken"})
+						client.Blame(
+							call,
+							Mismatch{
+								Wanted: "a token that no other request has",
+								Found:  Show(token) + " again",
+								Where:  "/params/_meta/progressToken",
+							},
+						)
 					}
 					return
 				}
 				client.NeverBut("the client did not make two calls that ask for progress", "tools/call")
-			})
+			},
+		)
 
-		It("sends notifications/progress with the token of the request and an increasing progress", Verifies("progress.increases", "progress.token.provided"), In(reported),
+		It(
+			"sends notifications/progress with the token of the request and an increasing progress",
+			Verifies("progress.increases", "progress.token.provided"),
+			In(reported),
 			func(ctx SpecContext) {
 				client := RunScenario(ctx)
 
@@ -54,7 +68,14 @@ func ClientChecks() {
 				for _, report := range reports {
 					token := report.ParamsObject()["progressToken"]
 					if token != reportedBy {
-						client.Blame(report, Mismatch{Wanted: "the token of the request, " + Show(reportedBy), Found: Show(token), Where: "/params/progressToken"})
+						client.Blame(
+							report,
+							Mismatch{
+								Wanted: "the token of the request, " + Show(reportedBy),
+								Found:  Show(token),
+								Where:  "/params/progressToken",
+							},
+						)
 					}
 					value, isNumber := report.ParamsObject()["progress"].(interface{ Float64() (float64, error) })
 					if !isNumber {
@@ -63,11 +84,19 @@ func ClientChecks() {
 					now, _ := value.Float64()
 					question := lastBefore(report, requests)
 					if earlier, known := latest[question]; Observed(known) && now <= earlier {
-						client.Blame(report, Mismatch{Wanted: "more than before", Found: Show(report.ParamsObject()["progress"]), Where: "/params/progress"})
+						client.Blame(
+							report,
+							Mismatch{
+								Wanted: "more than before",
+								Found:  Show(report.ParamsObject()["progress"]),
+								Where:  "/params/progress",
+							},
+						)
 					}
 					latest[question] = now
 				}
-			})
+			},
+		)
 	})
 }
 
@@ -87,20 +116,33 @@ func lastBefore(said *Message, requests []AnsweredRequest) (question *Message) {
 var counted = &Scenario{
 	Name: "calls-with-progress", Says: "The client asks for the progress of two calls that are made at the same time.",
 	Steps: Steps{
-		ToConnect(), ToList("tools"),
-		ToCall("count", Object{"to": 3}).WithProgress().As("one"), ToCall("count", Object{"to": 3}).WithProgress().As("other"),
-		ToAwait("one"), ToAwait("other"), ToList("tools"), ToClose(),
+		ToConnect(),
+		ToList("tools"),
+		ToCall(
+			"count",
+			Object{"to": 3},
+		).WithProgress().
+			As("one"),
+		ToCall("count", Object{"to": 3}).WithProgress().As("other"),
+		ToAwait("one"),
+		ToAwait("other"),
+		ToList("tools"),
+		ToClose(),
 	},
 	Server: func(server *scripted.Server) {
-		server.AddTool("count", Object{"type": "object", "properties": Object{"to": Object{"type": "integer"}}}, func(call *scripted.Call) {
-			call.Progress(1, 3)
-			call.Session.Within(besideTime, 0, func(received scripted.Received) bool {
-				return received.Method == "tools/call" && received.ID != call.Message.ID
-			})
-			call.Progress(2, 3)
-			call.Progress(3, 3)
-			call.Answer(scripted.Text("done"))
-		})
+		server.AddTool(
+			"count",
+			Object{"type": "object", "properties": Object{"to": Object{"type": "integer"}}},
+			func(call *scripted.Call) {
+				call.Progress(1, 3)
+				call.Session.Within(besideTime, 0, func(received scripted.Received) bool {
+					return received.Method == "tools/call" && received.ID != call.Message.ID
+				})
+				call.Progress(2, 3)
+				call.Progress(3, 3)
+				call.Answer(scripted.Text("done"))
+			},
+		)
 	},
 }
 
@@ -116,7 +158,10 @@ var reported = &Scenario{
 	Until: "2025-11-25",
 	Steps: Steps{
 		ToAnswer("sampling/createMessage", Object{
-			"role": "assistant", "content": Object{"type": "text", "text": "Hello."}, "model": "a-model", "stopReason": "endTurn",
+			"role":       "assistant",
+			"content":    Object{"type": "text", "text": "Hello."},
+			"model":      "a-model",
+			"stopReason": "endTurn",
 		}),
 		ToConnect(), ToList("tools"), ToCall(scripted.AddNumbers, asking.Numbers), ToList("tools"), ToClose(),
 	},

@@ -94,7 +94,9 @@ func sharedTokens(conversation *rules.Conversation, reporter *rules.Reporter) {
 		}
 		if openUntil[id] > said.Index {
 			reporter.Violation(said, rules.Mismatch{
-				Wanted: "a token that no other request in progress has", Found: id.String() + " again", Where: claims.ProgressPlace,
+				Wanted: "a token that no other request in progress has",
+				Found:  id.String() + " again",
+				Where:  claims.ProgressPlace,
 			})
 		}
 		if len(said.Answers) > 0 {
@@ -130,7 +132,8 @@ func lateProgress(conversation *rules.Conversation, reporter *rules.Reporter) {
 		})
 		if !inProgress {
 			reporter.Violation(report.Message, rules.Mismatch{
-				Wanted: "progress only before the answer to the request", Found: "progress after it, for the token " + report.Token.String(),
+				Wanted: "progress only before the answer to the request",
+				Found:  "progress after it, for the token " + report.Token.String(),
 			})
 		}
 	}
@@ -171,7 +174,9 @@ func standstills(conversation *rules.Conversation, reporter *rules.Reporter) {
 		before := previous.ParamsObject()["progress"].(json.Number)
 		if sign, ok := compare(before, value); ok && sign >= 0 {
 			reporter.Violation(report.Message, rules.Mismatch{
-				Wanted: "more than the progress before", Found: fmt.Sprintf("%s after %s", value, before), Where: "/params/progress",
+				Wanted: "more than the progress before",
+				Found:  fmt.Sprintf("%s after %s", value, before),
+				Where:  "/params/progress",
 			})
 		}
 	}
@@ -220,7 +225,8 @@ func floodingProgress(conversation *rules.Conversation, reporter *rules.Reporter
 	for _, token := range tokens {
 		if last := rules.Flood(byToken[token], mostReports); last != nil {
 			reporter.Violation(last, rules.Mismatch{
-				Wanted: "progress at a moderate pace", Found: fmt.Sprintf("more than %d notifications within a second", mostReports),
+				Wanted: "progress at a moderate pace",
+				Found:  fmt.Sprintf("more than %d notifications within a second", mostReports),
 			})
 		}
 	}
@@ -262,7 +268,8 @@ func lateTaskProgress(conversation *rules.Conversation, reporter *rules.Reporter
 		})
 		if ended {
 			reporter.Violation(report.Message, rules.Mismatch{
-				Wanted: "no progress after the task has reached a terminal status", Found: "progress of the task " + task,
+				Wanted: "no progress after the task has reached a terminal status",
+				Found:  "progress of the task " + task,
 			})
 		}
 	}

@@ -51,7 +51,10 @@ func ServerChecks() {
 				server.Need(ctx, "tools/call", Provoking("progress").Call())
 
 				server.Barrier(ctx)
-				DemandNone("no progress of a request without a token", server.Sent(mark, Notification("notifications/progress")))
+				DemandNone(
+					"no progress of a request without a token",
+					server.Sent(mark, Notification("notifications/progress")),
+				)
 			})
 
 		It("sends the progress of a task with the progressToken of the tools/call", Verifies("progress.tasks.token"),
@@ -63,8 +66,13 @@ func ServerChecks() {
 
 				runTask(ctx, server, Provoking("task-progress"), "mcpconform-task-progress")
 
-				server.NeedMessage(ctx, mark, Notification("notifications/progress"), // it may come on another stream
-					"the task reported no progress", "name one that does in mcpconform.yaml: provocations: {task-progress: {tool: NAME}}")
+				server.NeedMessage(
+					ctx,
+					mark,
+					Notification("notifications/progress"), // it may come on another stream
+					"the task reported no progress",
+					"name one that does in mcpconform.yaml: provocations: {task-progress: {tool: NAME}}",
+				)
 				for _, report := range server.Sent(mark, Notification("notifications/progress")) {
 					Expect(report.Params()).To(HaveMember("progressToken", "mcpconform-task-progress"))
 				}

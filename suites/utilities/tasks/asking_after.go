@@ -24,8 +24,10 @@ func whoAsksAfterTasks() Steps {
 
 // tasksListed is a server that is asked about tasks that it lists.
 var tasksListed = &Scenario{
-	Name: "tasks-that-are-listed", Says: "The server lists tasks of an earlier session, and the client asks for their state and result and cancels one.",
-	Since: revision, Until: revision,
+	Name:  "tasks-that-are-listed",
+	Says:  "The server lists tasks of an earlier session, and the client asks for their state and result and cancels one.",
+	Since: revision,
+	Until: revision,
 	Steps: whoAsksAfterTasks(),
 	Server: func(server *scripted.Server) {
 		keeper := keepTasks(server, "working")
@@ -37,8 +39,10 @@ var tasksListed = &Scenario{
 
 // tasksUndeclared is a server that has no tasks.
 var tasksUndeclared = &Scenario{
-	Name: "tasks-undeclared", Says: "The server does not declare tasks, and the client is told to list tasks and to ask about them.",
-	Since: revision, Until: revision,
+	Name:  "tasks-undeclared",
+	Says:  "The server does not declare tasks, and the client is told to list tasks and to ask about them.",
+	Since: revision,
+	Until: revision,
 	Steps: whoAsksAfterTasks(),
 	Server: func(server *scripted.Server) {
 		features.Lack(server, server.Capabilities, "tasks/list", "tasks/get", "tasks/result", "tasks/cancel")
@@ -47,8 +51,10 @@ var tasksUndeclared = &Scenario{
 
 // tasksInPart is a server whose tasks can neither be listed nor cancelled.
 var tasksInPart = &Scenario{
-	Name: "tasks-declared-in-part", Says: "The server declares tasks without tasks.list and tasks.cancel, and the client is told to list tasks and to cancel one.",
-	Since: revision, Until: revision,
+	Name:  "tasks-declared-in-part",
+	Says:  "The server declares tasks without tasks.list and tasks.cancel, and the client is told to list tasks and to cancel one.",
+	Since: revision,
+	Until: revision,
 	Steps: whoAsksAfterTasks(),
 	Server: func(server *scripted.Server) {
 		keeper := keepTasks(server, "working")
@@ -69,18 +75,38 @@ func askingAfterTasks() {
 	It("sends tasks/cancel with a non-empty string as taskId", Verifies("base.schema.requests"), In(tasksListed),
 		func(ctx SpecContext) { features.DemandText(RunScenario(ctx), "tasks/cancel", "taskId") })
 
-	It("sends tasks/list, tasks/get, tasks/result and tasks/cancel only if the server declares tasks", Verifies("lifecycle.capabilities.of-peer"), In(tasksUndeclared),
+	It(
+		"sends tasks/list, tasks/get, tasks/result and tasks/cancel only if the server declares tasks",
+		Verifies("lifecycle.capabilities.of-peer"),
+		In(tasksUndeclared),
 		func(ctx SpecContext) {
-			features.DemandRestraint(RunScenario(ctx), Beside(ctx, tasksListed), "tasks", "tasks/list", "tasks/get", "tasks/result", "tasks/cancel")
-		})
+			features.DemandRestraint(
+				RunScenario(ctx),
+				Beside(ctx, tasksListed),
+				"tasks",
+				"tasks/list",
+				"tasks/get",
+				"tasks/result",
+				"tasks/cancel",
+			)
+		},
+	)
 
-	It("sends tasks/list only if the server declares tasks.list", Verifies("lifecycle.capabilities.of-peer"), In(tasksInPart),
+	It(
+		"sends tasks/list only if the server declares tasks.list",
+		Verifies("lifecycle.capabilities.of-peer"),
+		In(tasksInPart),
 		func(ctx SpecContext) {
 			features.DemandRestraint(RunScenario(ctx), Beside(ctx, tasksListed), "tasks.list", "tasks/list")
-		})
+		},
+	)
 
-	It("sends tasks/cancel only if the server declares tasks.cancel", Verifies("lifecycle.capabilities.of-peer"), In(tasksInPart),
+	It(
+		"sends tasks/cancel only if the server declares tasks.cancel",
+		Verifies("lifecycle.capabilities.of-peer"),
+		In(tasksInPart),
 		func(ctx SpecContext) {
 			features.DemandRestraint(RunScenario(ctx), Beside(ctx, tasksListed), "tasks.cancel", "tasks/cancel")
-		})
+		},
+	)
 }

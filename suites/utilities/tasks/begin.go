@@ -98,7 +98,10 @@ func anyTool() (found Provocation, there bool) {
 // callableWith finds a tool that may be called and has one of the values of taskSupport.
 func callableWith(supports ...string) (found Provocation, there bool) {
 	calls, _ := CallableTools()
-	at := slices.IndexFunc(calls, func(call Provocation) bool { return slices.Contains(supports, supportOf(call.Tool)) })
+	at := slices.IndexFunc(
+		calls,
+		func(call Provocation) bool { return slices.Contains(supports, supportOf(call.Tool)) },
+	)
 	if at < 0 {
 		return Provocation{}, false
 	}
@@ -114,7 +117,10 @@ func toolWith(description string, supports ...string) Provocation {
 	_, reason := CallableTools()
 	for _, listed := range ListedTools() {
 		if name, _ := listed["name"].(string); has(name) {
-			Inconclusive("no tool may be called "+description+" (there is "+name+")", "name it under arguments in mcpconform.yaml, or allow more with --call-tools")
+			Inconclusive(
+				"no tool may be called "+description+" (there is "+name+")",
+				"name it under arguments in mcpconform.yaml, or allow more with --call-tools",
+			)
 		}
 	}
 	if len(ListedTools()) == 0 {
@@ -129,7 +135,10 @@ func toolWith(description string, supports ...string) Provocation {
 func workingTool(ctx context.Context, server *Server) Provocation {
 	calls, reason := CallableTools()
 	rank := map[string]int{"optional": -1}
-	slices.SortStableFunc(calls, func(a, b Provocation) int { return rank[supportOf(a.Tool)] - rank[supportOf(b.Tool)] })
+	slices.SortStableFunc(
+		calls,
+		func(a, b Provocation) int { return rank[supportOf(a.Tool)] - rank[supportOf(b.Tool)] },
+	)
 	for _, call := range calls[:min(len(calls), triedTools)] {
 		reply, _ := server.TryTool(ctx, call.Call())
 		if result := reply.Object(); result != nil && result["isError"] != true {
@@ -251,7 +260,8 @@ func isOver(status any) bool { return slices.Contains(over, status) }
 func cancel(ctx context.Context, server *Server, id string) Reply {
 	reply := server.Ask(ctx, "tasks/cancel", Object{"taskId": id})
 	if _, refused := reply.Error(); refused {
-		if status := server.Ask(ctx, "tasks/get", Object{"taskId": id}).Object()["status"]; isOver(status) && status != "cancelled" {
+		if status := server.Ask(ctx, "tasks/get", Object{"taskId": id}).Object()["status"]; isOver(status) &&
+			status != "cancelled" {
 			Inconclusive("the task was over before it could be cancelled",
 				"name a tool that takes longer under provocations.task-slow in mcpconform.yaml")
 		}

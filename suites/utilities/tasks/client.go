@@ -35,11 +35,19 @@ const (
 
 // toolsAsTasks is a server whose tools can, must or must not be called as tasks.
 var toolsAsTasks = &Scenario{
-	Name: "tools-as-tasks", Says: "The server has tools that may, must or must not be called as tasks, and never tells how a task goes on.",
-	Since: revision, Until: revision,
+	Name:  "tools-as-tasks",
+	Says:  "The server has tools that may, must or must not be called as tasks, and never tells how a task goes on.",
+	Since: revision,
+	Until: revision,
 	Steps: Steps{
-		ToConnect(), ToList("tools"), ToCall(background, nil).AsTask(keptFor), ToCall(taskOnly, nil).AsTask(keptFor), ToCall(taskNever, nil),
-		ToCall(scripted.AddNumbers, Object{"a": 5, "b": 3}), ToList("tasks"), ToClose(),
+		ToConnect(),
+		ToList("tools"),
+		ToCall(background, nil).AsTask(keptFor),
+		ToCall(taskOnly, nil).AsTask(keptFor),
+		ToCall(taskNever, nil),
+		ToCall(scripted.AddNumbers, Object{"a": 5, "b": 3}),
+		ToList("tasks"),
+		ToClose(),
 	},
 	Server: func(server *scripted.Server) {
 		keepTasks(server, "working", "working", "completed").patience = patientFor
@@ -48,8 +56,10 @@ var toolsAsTasks = &Scenario{
 
 // toolsWithoutTasks is a server that declares no tasks, whatever its tools say.
 var toolsWithoutTasks = &Scenario{
-	Name: "tools-without-tasks", Says: "A tool says that it can be called as a task, but the server does not declare that.",
-	Since: revision, Until: revision,
+	Name:  "tools-without-tasks",
+	Says:  "A tool says that it can be called as a task, but the server does not declare that.",
+	Since: revision,
+	Until: revision,
 	Steps: Steps{ToConnect(), ToList("tools"), ToCall(scripted.AddNumbers, Object{"a": 5, "b": 3}), ToClose()},
 	Server: func(server *scripted.Server) {
 		server.Tools[0].Definition["execution"] = Object{"taskSupport": "optional"}
@@ -58,8 +68,10 @@ var toolsWithoutTasks = &Scenario{
 
 // taskThatAsks is a server whose task needs something of the client.
 var taskThatAsks = &Scenario{
-	Name: "task-that-asks", Says: "A tool that is called as a task asks its user, on the stream of a GET where there is one.",
-	Since: revision, Until: revision,
+	Name:  "task-that-asks",
+	Says:  "A tool that is called as a task asks its user, on the stream of a GET where there is one.",
+	Since: revision,
+	Until: revision,
 	Steps: Steps{
 		ToAnswer(elicitation, Object{"action": "accept", "content": Object{"name": "Ada"}}),
 		ToConnect(), ToList("tools"), ToCall(background, nil).AsTask(keptFor), ToList("tools"), ToClose(),
@@ -70,23 +82,47 @@ var taskThatAsks = &Scenario{
 }
 
 func followingTasks() {
-	It("calls no tool as a task if the server does not declare tasks", Verifies("tasks.tool.undeclared"), In(toolsWithoutTasks),
+	It(
+		"calls no tool as a task if the server does not declare tasks",
+		Verifies("tasks.tool.undeclared"),
+		In(toolsWithoutTasks),
 		func(ctx SpecContext) {
 			client := RunScenario(ctx)
 
 			calls := client.NeedCalls(scripted.AddNumbers)
 			for _, call := range calls {
 				if task, asks := call.ParamsObject()["task"]; asks {
-					client.Blame(call, Mismatch{Wanted: "no task, since the server declares none", Found: Show(task), Where: "/params/task"})
+					client.Blame(
+						call,
+						Mismatch{
+							Wanted: "no task, since the server declares none",
+							Found:  Show(task),
+							Where:  "/params/task",
+						},
+					)
 				}
 			}
-			if elsewhere := Beside(ctx, toolsAsTasks); elsewhere == nil || !slices.ContainsFunc(elsewhere.Calls(background), func(call *Message) bool { return call.ParamsObject()["task"] != nil }) {
-				client.NeverBut("the client was not seen to call a tool as a task of a server that takes tasks", "tools/call")
+			if elsewhere := Beside(
+				ctx,
+				toolsAsTasks,
+			); elsewhere == nil ||
+				!slices.ContainsFunc(
+					elsewhere.Calls(background),
+					func(call *Message) bool { return call.ParamsObject()["task"] != nil },
+				) {
+				client.NeverBut(
+					"the client was not seen to call a tool as a task of a server that takes tasks",
+					"tools/call",
+				)
 			}
 			client.Judging(calls[0])
-		})
+		},
+	)
 
-	It("sends tasks/get or tasks/result without waiting for notifications/tasks/status", Verifies("tasks.notification.not-awaited"), In(toolsAsTasks),
+	It(
+		"sends tasks/get or tasks/result without waiting for notifications/tasks/status",
+		Verifies("tasks.notification.not-awaited"),
+		In(toolsAsTasks),
 		func(ctx SpecContext) {
 			client := RunScenario(ctx)
 
@@ -105,9 +141,13 @@ func followingTasks() {
 					})
 				}
 			}
-		})
+		},
+	)
 
-	It("sends tasks/get until its task has a terminal status, or sends tasks/result", Verifies("tasks.poll.continued"), In(toolsAsTasks),
+	It(
+		"sends tasks/get until its task has a terminal status, or sends tasks/result",
+		Verifies("tasks.poll.continued"),
+		In(toolsAsTasks),
 		func(ctx SpecContext) {
 			client := RunScenario(ctx)
 
@@ -125,9 +165,13 @@ func followingTasks() {
 				Wanted: "tasks/get until the task is over, or tasks/result",
 				Found:  "no more of them after the status " + Show(statusIn(last)),
 			})
-		})
+		},
+	)
 
-	It("sends tasks/result for its task in the status input_required", Verifies("tasks.input.fetched"), In(taskThatAsks),
+	It(
+		"sends tasks/result for its task in the status input_required",
+		Verifies("tasks.input.fetched"),
+		In(taskThatAsks),
 		func(ctx SpecContext) {
 			client := RunScenario(ctx)
 
@@ -145,10 +189,20 @@ func followingTasks() {
 				client.NeverBut("the client never asked after its task", "tools/call")
 			}
 			client.NeedMore(looks[waits], "tasks/")
-			client.Missing(looks[waits], Mismatch{Wanted: "tasks/result of a task in the status input_required", Found: "none until it was over"})
-		})
+			client.Missing(
+				looks[waits],
+				Mismatch{
+					Wanted: "tasks/result of a task in the status input_required",
+					Found:  "none until it was over",
+				},
+			)
+		},
+	)
 
-	It("answers the elicitation/create of its task on any SSE stream", Verifies("tasks.input.any-stream"), In(taskThatAsks),
+	It(
+		"answers the elicitation/create of its task on any SSE stream",
+		Verifies("tasks.input.any-stream"),
+		In(taskThatAsks),
 		func(ctx SpecContext) {
 			client := RunScenario(ctx)
 
@@ -169,7 +223,8 @@ func followingTasks() {
 			if !Observed(answer.ResultObject() != nil) {
 				client.NeverBut("the client refused "+elicitation, elicitation)
 			}
-		})
+		},
+	)
 }
 
 // begunTask returns the id of the task that the client has begun. Without one there

@@ -51,8 +51,12 @@ func givingUp() {
 				client.Never("tools/call")
 			}
 			for _, cancellation := range client.Notifications("notifications/cancelled") {
-				if jsonrpc.IDOf(cancellation.ParamsObject()["requestId"]) == call.ID && cancellation.Event.Sequence > created.Event.Sequence {
-					client.Blame(cancellation, Mismatch{Wanted: "tasks/cancel for the task of the call", Found: "notifications/cancelled"})
+				if jsonrpc.IDOf(cancellation.ParamsObject()["requestId"]) == call.ID &&
+					cancellation.Event.Sequence > created.Event.Sequence {
+					client.Blame(
+						cancellation,
+						Mismatch{Wanted: "tasks/cancel for the task of the call", Found: "notifications/cancelled"},
+					)
 				}
 			}
 			if !Observed(len(about(client.Requests("tasks/cancel"), idOf(created.ResultObject()["task"]))) > 0) {

@@ -62,7 +62,11 @@ func (k *keeper) run(call *scripted.Call) {
 func (k *keeper) begin(call *scripted.Call) {
 	mark := call.Session.Mark()
 	k.mu.Lock()
-	task := &keptTask{id: fmt.Sprintf("mcpconform-5d9c1f0a7be24c6fb3a8-%d", len(k.kept)+1), status: "working", statuses: k.statuses}
+	task := &keptTask{
+		id:       fmt.Sprintf("mcpconform-5d9c1f0a7be24c6fb3a8-%d", len(k.kept)+1),
+		status:   "working",
+		statuses: k.statuses,
+	}
 	k.kept = append(k.kept, task)
 	state := task.state()
 	k.mu.Unlock()
@@ -87,7 +91,12 @@ func (k *keeper) begin(call *scripted.Call) {
 func (t *keptTask) state() Object {
 	const at = "2025-11-25T10:30:00Z"
 	return Object{
-		"taskId": t.id, "status": t.status, "createdAt": at, "lastUpdatedAt": at, "ttl": keptFor, "pollInterval": clientPollInterval,
+		"taskId":        t.id,
+		"status":        t.status,
+		"createdAt":     at,
+		"lastUpdatedAt": at,
+		"ttl":           keptFor,
+		"pollInterval":  clientPollInterval,
 	}
 }
 
@@ -149,7 +158,10 @@ func (k *keeper) list(call *scripted.Call) {
 	defer k.mu.Unlock()
 	var all []any
 	for number := range listed {
-		all = append(all, (&keptTask{id: fmt.Sprintf("mcpconform-71e0b4d2a9c34f55-%d", number+1), status: "completed"}).state())
+		all = append(
+			all,
+			(&keptTask{id: fmt.Sprintf("mcpconform-71e0b4d2a9c34f55-%d", number+1), status: "completed"}).state(),
+		)
 	}
 	for _, task := range k.kept {
 		all = append(all, task.state())

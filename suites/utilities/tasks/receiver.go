@@ -19,7 +19,10 @@ import (
 // What the client answers with, at last.
 var (
 	generated = Object{
-		"role": "assistant", "content": Object{"type": "text", "text": "Hello there."}, "model": "mcpconform", "stopReason": "endTurn",
+		"role":       "assistant",
+		"content":    Object{"type": "text", "text": "Hello there."},
+		"model":      "mcpconform",
+		"stopReason": "endTurn",
 	}
 	entered = Object{"action": "accept", "content": Object{"name": "Ada"}}
 )
@@ -32,8 +35,10 @@ const (
 
 // askedForTasks is a server that has its client do something as tasks.
 var askedForTasks = &Scenario{
-	Name: "asked-for-tasks", Says: "During a call the server asks for two answers as tasks, then for one that is refused, and looks at them in every way.",
-	Since: revision, Until: revision,
+	Name:  "asked-for-tasks",
+	Says:  "During a call the server asks for two answers as tasks, then for one that is refused, and looks at them in every way.",
+	Since: revision,
+	Until: revision,
 	Steps: Steps{
 		ToAnswer(rootsList, Object{"roots": []any{Object{"uri": "file:///home/ada"}}}),
 		ToAnswer(sampling, generated), ToAnswer(sampling, generated), ToRefuse(sampling, declined, because),
@@ -83,8 +88,10 @@ func asksForTasks(i *interview) {
 
 // longTasks is a server whose client takes its time.
 var longTasks = &Scenario{
-	Name: "asked-for-long-tasks", Says: "The client takes a while over two answers as tasks; the server waits for one, and cancels the other.",
-	Since: revision, Until: revision,
+	Name:  "asked-for-long-tasks",
+	Says:  "The client takes a while over two answers as tasks; the server waits for one, and cancels the other.",
+	Since: revision,
+	Until: revision,
 	Steps: Steps{
 		ToAnswer(sampling, generated).Late(longFor), ToAnswer(elicitation, entered).Late(longFor),
 		ToConnect(), ToList("tools"), ToCall(scripted.AddNumbers, Object{"a": 5, "b": 3}), ToClose(),
@@ -138,24 +145,38 @@ func takingTasksOn() {
 			}
 		})
 
-	It("ignores task in the params of requests that it does not declare in tasks.requests", Verifies("tasks.undeclared.ignored"), In(askedForTasks),
+	It(
+		"ignores task in the params of requests that it does not declare in tasks.requests",
+		Verifies("tasks.undeclared.ignored"),
+		In(askedForTasks),
 		func(ctx SpecContext) {
 			client := RunScenario(ctx)
 
-			answers := slices.Concat(client.Responses(rootsList), plainAnswers(client, sampling), plainAnswers(client, elicitation))
+			answers := slices.Concat(
+				client.Responses(rootsList),
+				plainAnswers(client, sampling),
+				plainAnswers(client, elicitation),
+			)
 			if len(answers) == 0 {
 				client.NeverBut("the client was asked for no task that it does not declare", sampling)
 			}
 			for _, answer := range answers {
 				if _, refused := answer.Error(); refused && !answersPlainly(ctx, answer.Request.Method) {
-					client.NeverBut("the client refuses "+answer.Request.Method+" that asks for no task, too", answer.Request.Method)
+					client.NeverBut(
+						"the client refuses "+answer.Request.Method+" that asks for no task, too",
+						answer.Request.Method,
+					)
 				}
 				Expect(client.Judging(answer)).To(BeResult())
 				Expect(client.Judging(answer)).NotTo(HaveMember("task"))
 			}
-		})
+		},
+	)
 
-	It("returns a task with a taskId and the status working for a task-augmented request", Verifies("tasks.create.answered", "tasks.id.string", "tasks.status.begins-working"), In(askedForTasks),
+	It(
+		"returns a task with a taskId and the status working for a task-augmented request",
+		Verifies("tasks.create.answered", "tasks.id.string", "tasks.status.begins-working"),
+		In(askedForTasks),
 		func(ctx SpecContext) {
 			client := RunScenario(ctx)
 
@@ -167,7 +188,8 @@ func takingTasksOn() {
 				Expect(reply).To(HaveMember("task", HaveMember("taskId", BeText())))
 				Expect(reply).To(HaveMember("task", HaveMember("status", "working")))
 			}
-		})
+		},
+	)
 
 	It("generates a new taskId for every task", Verifies("tasks.id.generated", "tasks.id.unique"), In(askedForTasks),
 		func(ctx SpecContext) {
@@ -177,11 +199,25 @@ func takingTasksOn() {
 			for _, answer := range created(client) {
 				id := idOf(answer.ResultObject()["task"])
 				if answer.ID.String() == id {
-					client.Blame(answer, Mismatch{Wanted: "an id that the client makes", Found: "the id of the request: " + Show(id), Where: "/result/task/taskId"})
+					client.Blame(
+						answer,
+						Mismatch{
+							Wanted: "an id that the client makes",
+							Found:  "the id of the request: " + Show(id),
+							Where:  "/result/task/taskId",
+						},
+					)
 				}
 				before := made[answer.Event.Connection]
 				if Observed(len(before) > 0) && slices.Contains(before, id) {
-					client.Blame(answer, Mismatch{Wanted: "an id for each task", Found: "the same again: " + Show(id), Where: "/result/task/taskId"})
+					client.Blame(
+						answer,
+						Mismatch{
+							Wanted: "an id for each task",
+							Found:  "the same again: " + Show(id),
+							Where:  "/result/task/taskId",
+						},
+					)
 				}
 				made[answer.Event.Connection] = append(before, id)
 			}
@@ -196,7 +232,10 @@ func takingTasksOn() {
 			Expect(client.Judging(state)).To(HaveMember("ttl", lessThan(tenYears)))
 		})
 
-	It("uses taskId in tasks/get even if the related-task metadata differs", Verifies("tasks.target.parameter"), In(askedForTasks),
+	It(
+		"uses taskId in tasks/get even if the related-task metadata differs",
+		Verifies("tasks.target.parameter"),
+		In(askedForTasks),
 		func(ctx SpecContext) {
 			client := RunScenario(ctx)
 
@@ -209,15 +248,20 @@ func takingTasksOn() {
 				}
 			}
 			client.NeverBut("the client was asked for no state of a task", "tools/call")
-		})
+		},
+	)
 
-	It("rejects tasks/* requests with an unknown taskId with -32602", Verifies("tasks.error.unknown-task"), In(askedForTasks),
+	It(
+		"rejects tasks/* requests with an unknown taskId with -32602",
+		Verifies("tasks.error.unknown-task"),
+		In(askedForTasks),
 		func(ctx SpecContext) {
 			client := RunScenario(ctx)
 
 			created(client)
 			refusals := slices.DeleteFunc(client.Sent(), func(said *Message) bool {
-				return said.Kind != jsonrpc.Response || said.Request == nil || said.Request.ParamsObject()["taskId"] != unknownTask
+				return said.Kind != jsonrpc.Response || said.Request == nil ||
+					said.Request.ParamsObject()["taskId"] != unknownTask
 			})
 			if len(refusals) == 0 {
 				client.NeverBut("the client answered nothing about an unknown task", "tools/call")
@@ -225,7 +269,8 @@ func takingTasksOn() {
 			for _, refusal := range refusals {
 				Expect(client.Judging(refusal)).To(BeJSONRPCError(jsonrpc.InvalidParams))
 			}
-		})
+		},
+	)
 
 	It("returns the result of the original request for tasks/result", Verifies("tasks.result.same"), In(askedForTasks),
 		func(ctx SpecContext) {
@@ -258,15 +303,22 @@ func takingTasksOn() {
 			Expect(client.Judging(answers[1])).To(HaveMember("content", answers[0].ResultObject()["content"]))
 		})
 
-	It("returns the error code of the original request for tasks/result", Verifies("tasks.result.same-error"), In(askedForTasks),
+	It(
+		"returns the error code of the original request for tasks/result",
+		Verifies("tasks.result.same-error"),
+		In(askedForTasks),
 		func(ctx SpecContext) {
 			client := RunScenario(ctx)
 
 			answers := fetched(client, idOf(thirdTask(client).ResultObject()["task"]))
 			Expect(client.Judging(answers[0])).To(BeJSONRPCError(declined))
-		})
+		},
+	)
 
-	It("sets the status failed for a task whose request ends with an error", Verifies("tasks.failure.status"), In(askedForTasks),
+	It(
+		"sets the status failed for a task whose request ends with an error",
+		Verifies("tasks.failure.status"),
+		In(askedForTasks),
 		func(ctx SpecContext) {
 			client := RunScenario(ctx)
 
@@ -275,7 +327,8 @@ func takingTasksOn() {
 				client.NeverBut("the task did not end with an error", "tools/call")
 			}
 			Expect(client.Judging(lastAnswer(client, "tasks/get", id))).To(HaveMember("status", "failed"))
-		})
+		},
+	)
 
 	It("returns a list of tasks for tasks/list", Verifies("tasks.list.answered"), In(askedForTasks),
 		func(ctx SpecContext) {
@@ -284,7 +337,10 @@ func takingTasksOn() {
 			Expect(client.Judging(pagesOfTasks(client)[0])).To(HaveMember("tasks", BeAList()))
 		})
 
-	It("returns every task on the pages of tasks/list", Verifies("tasks.list.complete", "tasks.list.next-cursor"), In(askedForTasks),
+	It(
+		"returns every task on the pages of tasks/list",
+		Verifies("tasks.list.complete", "tasks.list.next-cursor"),
+		In(askedForTasks),
 		func(ctx SpecContext) {
 			client := RunScenario(ctx)
 
@@ -305,9 +361,13 @@ func takingTasksOn() {
 				client.Judging(last)
 				Expect(all).To(includeTask(idOf(answer.ResultObject()["task"])))
 			}
-		})
+		},
+	)
 
-	It("rejects tasks/list with an unknown cursor with -32602", Verifies("tasks.error.unknown-cursor"), In(askedForTasks),
+	It(
+		"rejects tasks/list with an unknown cursor with -32602",
+		Verifies("tasks.error.unknown-cursor"),
+		In(askedForTasks),
 		func(ctx SpecContext) {
 			client := RunScenario(ctx)
 
@@ -319,7 +379,8 @@ func takingTasksOn() {
 				}
 			}
 			client.NeverBut("the client did not answer tasks/list with an unknown cursor", "tools/call")
-		})
+		},
+	)
 
 	It("rejects tasks/cancel of a finished task with -32602", Verifies("tasks.cancel.refused"), In(askedForTasks),
 		func(ctx SpecContext) {
@@ -349,7 +410,8 @@ func takingTime() {
 				client.NeverBut("the client takes no time over its answers", sampling)
 			}
 			client.Blame(answer, Mismatch{
-				Wanted: "a task at once", Found: "one after " + taken.Round(time.Millisecond).String() + ", when it was " + Show(status),
+				Wanted: "a task at once",
+				Found:  "one after " + taken.Round(time.Millisecond).String() + ", when it was " + Show(status),
 			})
 		})
 
@@ -365,7 +427,13 @@ func takingTime() {
 				client.NeverBut("the client was not asked for the state of the task afterwards", "tools/call")
 			}
 			if !Observed(isOver(state.ResultObject()["status"])) {
-				client.Blame(result, Mismatch{Wanted: "no answer before the task is over", Found: "one, and then the status " + Show(state.ResultObject()["status"])})
+				client.Blame(
+					result,
+					Mismatch{
+						Wanted: "no answer before the task is over",
+						Found:  "one, and then the status " + Show(state.ResultObject()["status"]),
+					},
+				)
 			}
 		})
 
@@ -444,7 +512,10 @@ func answersPlainly(ctx context.Context, method string) bool {
 
 // created returns the answers that are tasks, of which the check needs one.
 func created(client *Client) []*Message {
-	answers := slices.DeleteFunc(begunByClient(client), func(answer *Message) bool { return idOf(answer.ResultObject()["task"]) == "" })
+	answers := slices.DeleteFunc(
+		begunByClient(client),
+		func(answer *Message) bool { return idOf(answer.ResultObject()["task"]) == "" },
+	)
 	if len(answers) == 0 {
 		Inconclusive("the client made no task", fixOthers)
 	}
@@ -463,7 +534,10 @@ func thirdTask(client *Client) *Message {
 // asked returns the answers to requests of a method about a task, of which the check
 // needs one.
 func asked(client *Client, method, id string) []*Message {
-	answers := slices.DeleteFunc(client.Responses(method), func(answer *Message) bool { return answer.Request.ParamsObject()["taskId"] != id })
+	answers := slices.DeleteFunc(
+		client.Responses(method),
+		func(answer *Message) bool { return answer.Request.ParamsObject()["taskId"] != id },
+	)
 	if len(answers) == 0 {
 		client.NeverBut("the client answered no "+method, "tools/call")
 	}

@@ -15,7 +15,10 @@ import (
 
 // asRequestor registers the checks of a server that asks its client for tasks.
 func asRequestor() {
-	It("requests no task from a client that does not declare tasks", Verifies("tasks.capability.respected"), NeedsProvocation("client-task"),
+	It(
+		"requests no task from a client that does not declare tasks",
+		Verifies("tasks.capability.respected"),
+		NeedsProvocation("client-task"),
 		func(ctx SpecContext) {
 			able, server := SessionOf(ctx, takingTasks()), FreshSession(ctx)
 			task := answerWithTask(able, "working", "completed")
@@ -26,9 +29,12 @@ func asRequestor() {
 
 			server.Barrier(ctx)
 			DemandNone("no task, since the client declared none", server.Sent(server.Began(), asksForTask))
-		})
+		},
+	)
 
-	It("sends tasks/result for a client's task without waiting for notifications/tasks/status", Verifies("tasks.notification.not-awaited"),
+	It(
+		"sends tasks/result for a client's task without waiting for notifications/tasks/status",
+		Verifies("tasks.notification.not-awaited"),
 		NeedsProvocation("client-task"),
 		func(ctx SpecContext) {
 			server := SessionOf(ctx, takingTasks())
@@ -38,7 +44,8 @@ func asRequestor() {
 
 			task.demandAsked()
 			Demand(task.fetched(), "tasks/result of the client's task", "none")
-		})
+		},
+	)
 
 	It("sends tasks/get until a client's task is completed, or sends tasks/result", Verifies("tasks.poll.continued"),
 		NeedsProvocation("client-task"),
@@ -49,10 +56,17 @@ func asRequestor() {
 			server.NeedReply(ctx, "tools/call", Provoking("client-task").Call())
 
 			task.demandAsked()
-			Demand(task.fetched() || task.told("completed"), "tasks/get until the task is completed, or tasks/result", "neither")
+			Demand(
+				task.fetched() || task.told("completed"),
+				"tasks/get until the task is completed, or tasks/result",
+				"neither",
+			)
 		})
 
-	It("sends tasks/result for a client's task in the status input_required", Verifies("tasks.input.fetched"), NeedsProvocation("client-task"),
+	It(
+		"sends tasks/result for a client's task in the status input_required",
+		Verifies("tasks.input.fetched"),
+		NeedsProvocation("client-task"),
 		func(ctx SpecContext) {
 			server := SessionOf(ctx, takingTasks())
 			task := answerWithTask(server, "input_required")
@@ -61,7 +75,8 @@ func asRequestor() {
 
 			task.demandAsked()
 			Demand(task.fetched(), "tasks/result of a task in the status input_required", "none")
-		})
+		},
+	)
 }
 
 func asksForTask(received scripted.Received) bool {
@@ -168,6 +183,9 @@ func (t *clientTask) demandAsked() {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if !t.asked {
-		Inconclusive("the tool did not ask the client for a task", "name one that does under provocations.client-task in mcpconform.yaml")
+		Inconclusive(
+			"the tool did not ask the client for a task",
+			"name one that does under provocations.client-task in mcpconform.yaml",
+		)
 	}
 }

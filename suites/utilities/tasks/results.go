@@ -10,7 +10,10 @@ import (
 )
 
 func results() {
-	It("returns the result of the tools/call for tasks/result", Verifies("tasks.result.same"), NeedsCapability(callable),
+	It(
+		"returns the result of the tools/call for tasks/result",
+		Verifies("tasks.result.same"),
+		NeedsCapability(callable),
 		func(ctx SpecContext) {
 			server := SessionWithTasks(ctx)
 			id := begin(ctx, server, aTool())
@@ -19,9 +22,13 @@ func results() {
 
 			Expect(reply).To(BeResult())
 			Expect(reply).To(HaveMember("content", BeAList()))
-		})
+		},
+	)
 
-	It("returns the same content when tasks/result is sent twice", Verifies("tasks.result.same"), NeedsCapability(callable),
+	It(
+		"returns the same content when tasks/result is sent twice",
+		Verifies("tasks.result.same"),
+		NeedsCapability(callable),
 		func(ctx SpecContext) {
 			server := SessionWithTasks(ctx)
 			id := begin(ctx, server, aTool())
@@ -31,9 +38,13 @@ func results() {
 
 			demandResult(first)
 			Expect(second).To(HaveMember("content", first.Object()["content"]))
-		})
+		},
+	)
 
-	It("returns related-task metadata in the result of tasks/result", Verifies("tasks.related.response"), NeedsCapability(callable),
+	It(
+		"returns related-task metadata in the result of tasks/result",
+		Verifies("tasks.related.response"),
+		NeedsCapability(callable),
 		func(ctx SpecContext) {
 			server := SessionWithTasks(ctx)
 			id := begin(ctx, server, aTool())
@@ -42,9 +53,14 @@ func results() {
 
 			demandResult(reply)
 			Expect(reply).To(HaveMember("_meta", HaveMember(mcp.RelatedTask, HaveMember("taskId", id))))
-		})
+		},
+	)
 
-	It("sends related-task metadata in notifications/progress of a task", Verifies("tasks.related.notification"), NeedsCapability(callable), NeedsProvocation("task-progress"),
+	It(
+		"sends related-task metadata in notifications/progress of a task",
+		Verifies("tasks.related.notification"),
+		NeedsCapability(callable),
+		NeedsProvocation("task-progress"),
 		func(ctx SpecContext) {
 			server := SessionWithTasks(ctx)
 			_, _ = server.Listen(ctx) // where there is no such stream, progress comes beside the result
@@ -56,14 +72,24 @@ func results() {
 			id := beginBy(ctx, server, reporting, call)
 			result(ctx, server, id)
 
-			server.NeedMessage(ctx, mark, Notification("notifications/progress"), // it may come on another stream
-				"the task reported no progress", "name a tool that does under provocations.task-progress in mcpconform.yaml")
+			server.NeedMessage(
+				ctx,
+				mark,
+				Notification("notifications/progress"), // it may come on another stream
+				"the task reported no progress",
+				"name a tool that does under provocations.task-progress in mcpconform.yaml",
+			)
 			for _, report := range server.Sent(mark, Notification("notifications/progress")) {
 				Expect(report.Params()).To(HaveMember("_meta", HaveMember(mcp.RelatedTask, HaveMember("taskId", id))))
 			}
-		})
+		},
+	)
 
-	It("answers tasks/result only when the task has a terminal status", Verifies("tasks.result.blocks"), NeedsCapability(callable), NeedsProvocation("task-slow"),
+	It(
+		"answers tasks/result only when the task has a terminal status",
+		Verifies("tasks.result.blocks"),
+		NeedsCapability(callable),
+		NeedsProvocation("task-slow"),
 		func(ctx SpecContext) {
 			server := SessionWithTasks(ctx)
 			id := begin(ctx, server, tool("task-slow"))
@@ -71,7 +97,8 @@ func results() {
 			result(ctx, server, id)
 
 			Expect(server.Need(ctx, "tasks/get", Object{"taskId": id})).To(HaveMember("status", BeOneOf(over...)))
-		})
+		},
+	)
 
 	It("answers tasks/result of a task that needs input only in a terminal status", Verifies("tasks.result.blocks"),
 		NeedsCapability(callable), NeedsProvocation("task-input"),
@@ -84,7 +111,11 @@ func results() {
 			Expect(server.Need(ctx, "tasks/get", Object{"taskId": id})).To(HaveMember("status", BeOneOf(over...)))
 		})
 
-	It("answers tasks/get while tasks/result is pending", Verifies("tasks.result.blocks"), NeedsCapability(callable), NeedsProvocation("task-slow"),
+	It(
+		"answers tasks/get while tasks/result is pending",
+		Verifies("tasks.result.blocks"),
+		NeedsCapability(callable),
+		NeedsProvocation("task-slow"),
 		func(ctx SpecContext) {
 			server := SessionWithTasks(ctx)
 			id := begin(ctx, server, tool("task-slow"))
@@ -96,16 +127,23 @@ func results() {
 				return received.Kind == jsonrpc.Response && received.ID == waiting.ID && received.Index < reply.Index
 			}
 			if len(server.Sent(waiting.Mark, answered)) > 0 {
-				Inconclusive("tasks/result did not wait: it was answered before tasks/get was", "name a slower tool under provocations.task-slow in mcpconform.yaml")
+				Inconclusive(
+					"tasks/result did not wait: it was answered before tasks/get was",
+					"name a slower tool under provocations.task-slow in mcpconform.yaml",
+				)
 			}
 			Expect(reply).To(BeResult())
 			leave(ctx, server, id)
-		})
+		},
+	)
 }
 
 func failures() {
-	It("sets the status failed and a statusMessage for a task whose tool returns isError", Verifies("tasks.failure.status", "tasks.failure.message"),
-		NeedsCapability(callable), NeedsProvocation("task-failing"),
+	It(
+		"sets the status failed and a statusMessage for a task whose tool returns isError",
+		Verifies("tasks.failure.status", "tasks.failure.message"),
+		NeedsCapability(callable),
+		NeedsProvocation("task-failing"),
 		func(ctx SpecContext) {
 			server := SessionWithTasks(ctx)
 			id := begin(ctx, server, tool("task-failing"))
@@ -113,12 +151,16 @@ func failures() {
 			reply := result(ctx, server, id)
 
 			if reply.Object()["isError"] != true {
-				Inconclusive("the tool ended without isError: "+reply.Describe(), "name one that fails under provocations.task-failing in mcpconform.yaml")
+				Inconclusive(
+					"the tool ended without isError: "+reply.Describe(),
+					"name one that fails under provocations.task-failing in mcpconform.yaml",
+				)
 			}
 			state := server.Need(ctx, "tasks/get", Object{"taskId": id})
 			Expect(state).To(HaveMember("status", "failed"))
 			Expect(state).To(HaveMember("statusMessage", BeText()))
-		})
+		},
+	)
 
 	It("returns isError for tasks/result if a plain tools/call returns it", Verifies("tasks.result.same"),
 		NeedsCapability(callable), NeedsProvocation("task-failing"),
@@ -126,7 +168,10 @@ func failures() {
 			plain, server := SessionWithTasks(ctx), SessionWithTasks(ctx)
 			failing := optionally("task-failing")
 			if plain.NeedReply(ctx, "tools/call", failing.Call()).Object()["isError"] != true {
-				Inconclusive("the call ended without isError", "name a tool that fails under provocations.task-failing in mcpconform.yaml")
+				Inconclusive(
+					"the call ended without isError",
+					"name a tool that fails under provocations.task-failing in mcpconform.yaml",
+				)
 			}
 
 			reply := result(ctx, server, begin(ctx, server, failing))
@@ -141,7 +186,10 @@ func failures() {
 			refused := optionally("task-refused")
 			refusal, isRefusal := plain.NeedReply(ctx, "tools/call", refused.Call()).Error()
 			if !isRefusal {
-				Inconclusive("the call did not end with an error", "name a tool that does under provocations.task-refused in mcpconform.yaml")
+				Inconclusive(
+					"the call did not end with an error",
+					"name a tool that does under provocations.task-refused in mcpconform.yaml",
+				)
 			}
 
 			id := begin(ctx, server, refused)
@@ -150,23 +198,35 @@ func failures() {
 			Expect(reply).To(BeJSONRPCError(refusal.Code))
 		})
 
-	It("sets the status failed for a task whose tools/call ends with an error", Verifies("tasks.failure.status"), NeedsCapability(callable), NeedsProvocation("task-refused"),
+	It(
+		"sets the status failed for a task whose tools/call ends with an error",
+		Verifies("tasks.failure.status"),
+		NeedsCapability(callable),
+		NeedsProvocation("task-refused"),
 		func(ctx SpecContext) {
 			server := FreshSession(ctx) // which remembers what was visited
 			id := begin(ctx, server, tool("task-refused"))
 
 			if reply := result(ctx, server, id); reply.Object() != nil {
-				Inconclusive("the task did not end with an error: "+reply.Describe(), "name a tool that does under provocations.task-refused in mcpconform.yaml")
+				Inconclusive(
+					"the task did not end with an error: "+reply.Describe(),
+					"name a tool that does under provocations.task-refused in mcpconform.yaml",
+				)
 			}
 
 			Expect(server.Need(ctx, "tasks/get", Object{"taskId": id})).To(HaveMember("status", "failed"))
-		})
+		},
+	)
 }
 
 func input() {
 	const asks = "elicitation/create"
 
-	It("sets the status input_required while a task waits for input", Verifies("tasks.status.input-required"), NeedsCapability(callable), NeedsProvocation("task-input"),
+	It(
+		"sets the status input_required while a task waits for input",
+		Verifies("tasks.status.input-required"),
+		NeedsCapability(callable),
+		NeedsProvocation("task-input"),
 		func(ctx SpecContext) {
 			server := SessionWithTasks(ctx)
 			server.Answer(asks, scripted.Silence)
@@ -177,9 +237,14 @@ func input() {
 
 			Expect(settled(ctx, server, id)).To(HaveMember("status", "input_required"))
 			give(ctx, server, id)
-		})
+		},
+	)
 
-	It("sends related-task metadata in the elicitation/create of a task", Verifies("tasks.related.request"), NeedsCapability(callable), NeedsProvocation("task-input"),
+	It(
+		"sends related-task metadata in the elicitation/create of a task",
+		Verifies("tasks.related.request"),
+		NeedsCapability(callable),
+		NeedsProvocation("task-input"),
 		func(ctx SpecContext) {
 			server := SessionWithTasks(ctx)
 			id := begin(ctx, server, tool("task-input"))
@@ -189,9 +254,14 @@ func input() {
 			for _, request := range demandQuestions(server, asks) {
 				Expect(request.Params()).To(HaveMember("_meta", HaveMember(mcp.RelatedTask, HaveMember("taskId", id))))
 			}
-		})
+		},
+	)
 
-	It("leaves the status input_required once the task has its input", Verifies("tasks.status.input-received"), NeedsCapability(callable), NeedsProvocation("task-input"),
+	It(
+		"leaves the status input_required once the task has its input",
+		Verifies("tasks.status.input-received"),
+		NeedsCapability(callable),
+		NeedsProvocation("task-input"),
 		func(ctx SpecContext) {
 			server := SessionWithTasks(ctx)
 			id := begin(ctx, server, tool("task-input"))
@@ -202,5 +272,6 @@ func input() {
 			state := server.Need(ctx, "tasks/get", Object{"taskId": id})
 			demandStatus(state)
 			Expect(state).NotTo(HaveMember("status", "input_required"))
-		})
+		},
+	)
 }

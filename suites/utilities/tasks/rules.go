@@ -86,7 +86,13 @@ func taskRules() []rules.Rule {
 			Requirements: []string{"tasks.ttl.given"},
 			Judge: func(conversation *rules.Conversation, reporter *rules.Reporter) {
 				for _, said := range conversation.Results("tasks/get") {
-					claims.JudgeMembers(conversation, reporter, places.Found{Place: places.ResultOf(said), Said: said}, "GetTaskResult", taskTTL)
+					claims.JudgeMembers(
+						conversation,
+						reporter,
+						places.Found{Place: places.ResultOf(said), Said: said},
+						"GetTaskResult",
+						taskTTL,
+					)
 				}
 			},
 		},
@@ -104,7 +110,11 @@ func taskRules() []rules.Rule {
 				if refusal, _ := said.Error(); strings.TrimSpace(refusal.Message) != "" {
 					return rules.Mismatch{}
 				}
-				return rules.Mismatch{Wanted: "a message that says what was wrong", Found: "an empty one", Where: "/error/message"}
+				return rules.Mismatch{
+					Wanted: "a message that says what was wrong",
+					Found:  "an empty one",
+					Where:  "/error/message",
+				}
 			}),
 		},
 		{
@@ -162,7 +172,12 @@ func taskMember(name string) func(places.Place) rules.Mismatch {
 			return rules.Mismatch{}
 		}
 		return rules.Mismatch{
-			Wanted: fmt.Sprintf("a %s that is a string", name), Found: rules.ShowMember(task.Object(), name), Where: task.Pointer + "/" + name,
+			Wanted: fmt.Sprintf(
+				"a %s that is a string",
+				name,
+			),
+			Found: rules.ShowMember(task.Object(), name),
+			Where: task.Pointer + "/" + name,
 		}
 	}
 }
@@ -194,7 +209,9 @@ func undeclaredTasks(conversation *rules.Conversation, reporter *rules.Reporter)
 		declarer := method.TaskCapability.Declarer(conversation.Party().Other())
 		if !method.TaskCapability.DeclaredIn(facts.DeclaredBy(conversation, declarer)) {
 			reporter.Violation(said, rules.Mismatch{
-				Wanted: "a task only if " + method.TaskCapability.Path + " is declared", Found: "a task without that", Where: "/result/task",
+				Wanted: "a task only if " + method.TaskCapability.Path + " is declared",
+				Found:  "a task without that",
+				Where:  "/result/task",
 			})
 		}
 	}
@@ -209,8 +226,9 @@ func resultTooEarly(conversation *rules.Conversation, reporter *rules.Reporter) 
 		for _, name := range resultMembers {
 			if member, there := places.ResultOf(said).Member(name); there {
 				reporter.Violation(said, rules.Mismatch{
-					Wanted: "the task alone", Found: fmt.Sprintf("a member %q of the operation's result: %s", name, rules.Show(member.Value)),
-					Where: member.Pointer,
+					Wanted: "the task alone",
+					Found:  fmt.Sprintf("a member %q of the operation's result: %s", name, rules.Show(member.Value)),
+					Where:  member.Pointer,
 				})
 			}
 		}
@@ -230,7 +248,14 @@ func otherBeginnings(conversation *rules.Conversation, reporter *rules.Reporter)
 		reporter.Observe()
 		task, _ := places.ResultOf(said).Member("task")
 		if status, _ := task.Member("status"); status.Value != "working" {
-			reporter.Violation(said, rules.Mismatch{Wanted: `the status "working"`, Found: rules.ShowMember(task.Object(), "status"), Where: status.Pointer})
+			reporter.Violation(
+				said,
+				rules.Mismatch{
+					Wanted: `the status "working"`,
+					Found:  rules.ShowMember(task.Object(), "status"),
+					Where:  status.Pointer,
+				},
+			)
 		}
 	}
 }
@@ -258,7 +283,9 @@ func listsForAnybody(conversation *rules.Conversation, reporter *rules.Reporter)
 		}
 	}
 	reporter.Violation(hello, rules.Mismatch{
-		Wanted: "tasks.list only with sessions or authorization", Found: "tasks.list with neither", Where: "/result/capabilities/tasks/list",
+		Wanted: "tasks.list only with sessions or authorization",
+		Found:  "tasks.list with neither",
+		Where:  "/result/capabilities/tasks/list",
 	})
 }
 
@@ -275,7 +302,9 @@ func taskExchanges(conversation *rules.Conversation, reporter *rules.Reporter) {
 		reporter.Observe()
 		if kind := one.MediaType(); kind != "application/json" && kind != exchanges.EventStreamType {
 			reporter.Violation(one.Sent, rules.Mismatch{
-				Wanted: "application/json or text/event-stream", Found: fmt.Sprintf("%q", kind), Where: "header Content-Type",
+				Wanted: "application/json or text/event-stream",
+				Found:  fmt.Sprintf("%q", kind),
+				Where:  "header Content-Type",
 			})
 		}
 	}
@@ -289,7 +318,9 @@ func streamedPolls(conversation *rules.Conversation, reporter *rules.Reporter) {
 		reporter.Observe()
 		if one.Streams() {
 			reporter.Violation(one.Sent, rules.Mismatch{
-				Wanted: "tasks/get to be answered with application/json", Found: exchanges.EventStreamType, Where: "header Content-Type",
+				Wanted: "tasks/get to be answered with application/json",
+				Found:  exchanges.EventStreamType,
+				Where:  "header Content-Type",
 			})
 		}
 	}

@@ -47,7 +47,13 @@ func taskMessageRules() []rules.Rule {
 			Requirements: []string{"tasks.notification.full"},
 			Judge: func(conversation *rules.Conversation, reporter *rules.Reporter) {
 				for _, said := range conversation.Notifications(statusMethod) {
-					claims.JudgeMembers(conversation, reporter, places.Found{Place: places.Place{Pointer: "", Value: said.Object}, Said: said}, "TaskStatusNotification", claims.WholeParams)
+					claims.JudgeMembers(
+						conversation,
+						reporter,
+						places.Found{Place: places.Place{Pointer: "", Value: said.Object}, Said: said},
+						"TaskStatusNotification",
+						claims.WholeParams,
+					)
 				}
 			},
 		},
@@ -71,7 +77,9 @@ func noRelatedTask(carrier string) func(*rules.Message) rules.Mismatch {
 	return func(said *rules.Message) rules.Mismatch {
 		if id, there := tasks.Related(said); there {
 			return rules.Mismatch{
-				Wanted: "no " + mcp.RelatedTask, Found: "that of " + rules.Show(id), Where: carrier + "/_meta" + jsonrpc.Pointer(mcp.RelatedTask),
+				Wanted: "no " + mcp.RelatedTask,
+				Found:  "that of " + rules.Show(id),
+				Where:  carrier + "/_meta" + jsonrpc.Pointer(mcp.RelatedTask),
 			}
 		}
 		return rules.Mismatch{}
@@ -86,7 +94,9 @@ func knownTasks(conversation *rules.Conversation) map[string]bool {
 		if !rules.IsResponse(said) || said.Request == nil || said.ResultObject() == nil {
 			continue
 		}
-		if task, _ := places.ResultOf(said).Member("task"); tasks.AskedFor(said.Request) && tasks.ID(task.Object()) != "" {
+		if task, _ := places.ResultOf(said).
+			Member("task"); tasks.AskedFor(said.Request) &&
+			tasks.ID(task.Object()) != "" {
 			known[tasks.ID(task.Object())] = true
 		}
 		if id := tasks.ID(said.Request.ParamsObject()); id != "" && strings.HasPrefix(said.Request.Method, "tasks/") {
@@ -122,8 +132,13 @@ func anonymousRequests(conversation *rules.Conversation, reporter *rules.Reporte
 				found = rules.Show(id)
 			}
 			reporter.Violation(said, rules.Mismatch{
-				Wanted: fmt.Sprintf("the taskId of a task (%s) in %s", strings.Join(slices.Sorted(maps.Keys(known)), ", "), mcp.RelatedTask),
-				Found:  found, Where: "/params/_meta",
+				Wanted: fmt.Sprintf(
+					"the taskId of a task (%s) in %s",
+					strings.Join(slices.Sorted(maps.Keys(known)), ", "),
+					mcp.RelatedTask,
+				),
+				Found: found,
+				Where: "/params/_meta",
 			})
 		}
 	}
@@ -155,7 +170,13 @@ func anonymousProgress(conversation *rules.Conversation, reporter *rules.Reporte
 				found = rules.Show(named)
 			}
 			reporter.Violation(report.Message, rules.Mismatch{
-				Wanted: fmt.Sprintf("the taskId %s in %s", rules.Show(id), mcp.RelatedTask), Found: found, Where: "/params/_meta",
+				Wanted: fmt.Sprintf(
+					"the taskId %s in %s",
+					rules.Show(id),
+					mcp.RelatedTask,
+				),
+				Found: found,
+				Where: "/params/_meta",
 			})
 		}
 	}
@@ -182,7 +203,13 @@ func anonymousResults(conversation *rules.Conversation, reporter *rules.Reporter
 				found = rules.Show(named)
 			}
 			reporter.Violation(said, rules.Mismatch{
-				Wanted: fmt.Sprintf("the taskId %s in %s", rules.Show(wanted), mcp.RelatedTask), Found: found, Where: "/result/_meta",
+				Wanted: fmt.Sprintf(
+					"the taskId %s in %s",
+					rules.Show(wanted),
+					mcp.RelatedTask,
+				),
+				Found: found,
+				Where: "/result/_meta",
 			})
 		}
 	}

@@ -101,7 +101,9 @@ func undeclaredTaskCalls(conversation *rules.Conversation, reporter *rules.Repor
 		reporter.Observe()
 		if tasks.AskedFor(call.Message) {
 			reporter.Violation(call.Message, rules.Mismatch{
-				Wanted: "no task, as the server does not declare " + toolTasks, Found: rules.Show(call.ParamsObject()["task"]), Where: "/params/task",
+				Wanted: "no task, as the server does not declare " + toolTasks,
+				Found:  rules.Show(call.ParamsObject()["task"]),
+				Where:  "/params/task",
 			})
 		}
 	}
@@ -109,13 +111,16 @@ func undeclaredTaskCalls(conversation *rules.Conversation, reporter *rules.Repor
 
 func forbiddenTaskCalls(conversation *rules.Conversation, reporter *rules.Reporter) {
 	for _, call := range toolCalls(conversation) {
-		if call.tool.Object() == nil || call.support() != "forbidden" || !mcp.Declares(conversation.ServerCapabilities, toolTasks) {
+		if call.tool.Object() == nil || call.support() != "forbidden" ||
+			!mcp.Declares(conversation.ServerCapabilities, toolTasks) {
 			continue
 		}
 		reporter.Observe()
 		if tasks.AskedFor(call.Message) {
 			reporter.Violation(call.Message, rules.Mismatch{
-				Wanted: "no task of a tool that does not support it", Found: rules.Show(call.ParamsObject()["task"]), Where: "/params/task",
+				Wanted: "no task of a tool that does not support it",
+				Found:  rules.Show(call.ParamsObject()["task"]),
+				Where:  "/params/task",
 			})
 		}
 	}
@@ -129,7 +134,9 @@ func requiredTaskCalls(conversation *rules.Conversation, reporter *rules.Reporte
 		reporter.Observe()
 		if !tasks.AskedFor(call.Message) {
 			reporter.Violation(call.Message, rules.Mismatch{
-				Wanted: "a task, as the tool requires one", Found: "a call without a task: " + excerpt.Short(call.Raw), Where: "/params",
+				Wanted: "a task, as the tool requires one",
+				Found:  "a call without a task: " + excerpt.Short(call.Raw),
+				Where:  "/params",
 			})
 		}
 	}

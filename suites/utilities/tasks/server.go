@@ -34,19 +34,28 @@ func ServerChecks() {
 }
 
 func negotiation() {
-	It("rejects a task-augmented tools/call with -32601 if taskSupport is forbidden or absent", Verifies("tasks.tool.forbidden-refused"), NeedsCapability(callable),
+	It(
+		"rejects a task-augmented tools/call with -32601 if taskSupport is forbidden or absent",
+		Verifies("tasks.tool.forbidden-refused"),
+		NeedsCapability(callable),
 		func(ctx SpecContext) {
 			server := SessionWithTasks(ctx)
 			tool := toolWith("that does not support tasks", "", "forbidden")
 
 			reply := server.AskWrong(ctx, Request{
-				Method: "tools/call", Params: asTask(tool), Deliberate: "calls a tool as a task that does not support it",
+				Method:     "tools/call",
+				Params:     asTask(tool),
+				Deliberate: "calls a tool as a task that does not support it",
 			}, Request{Method: "tools/call", Params: tool.Call()})
 
 			Expect(reply).To(BeJSONRPCError(jsonrpc.MethodNotFound))
-		})
+		},
+	)
 
-	It("rejects a tools/call without task with -32601 if taskSupport is required", Verifies("tasks.tool.required-refused"), NeedsCapability(callable),
+	It(
+		"rejects a tools/call without task with -32601 if taskSupport is required",
+		Verifies("tasks.tool.required-refused"),
+		NeedsCapability(callable),
 		func(ctx SpecContext) {
 			server := SessionWithTasks(ctx)
 			tool := toolWith("that can be called only as a task", "required")
@@ -56,20 +65,31 @@ func negotiation() {
 			}, Request{Method: "tools/call", Params: asTask(tool)})
 
 			Expect(reply).To(BeJSONRPCError(jsonrpc.MethodNotFound))
-		})
+		},
+	)
 
 	It("ignores task in the params of ping", Verifies("tasks.undeclared.ignored"), ByBarrier(),
 		func(ctx SpecContext) {
 			server := Session(ctx)
 
-			reply := server.Await(ctx, server.StartRaw(ctx, server.NextID(), "ping",
-				scripted.Outgoing{Deliberate: "asks for a task with a kind of request that makes none"}, Object{"task": Object{"ttl": keptFor}}))
+			reply := server.Await(ctx, server.StartRaw(
+				ctx,
+				server.NextID(),
+				"ping",
+				scripted.Outgoing{
+					Deliberate: "asks for a task with a kind of request that makes none",
+				},
+				Object{"task": Object{"ttl": keptFor}},
+			))
 
 			Expect(reply).To(BeResult())
 			Expect(reply).NotTo(HaveMember("task"))
 		})
 
-	It("ignores task in tools/call if it does not declare tasks.requests.tools.call", Verifies("tasks.undeclared.ignored"), NeedsCapability("tools"),
+	It(
+		"ignores task in tools/call if it does not declare tasks.requests.tools.call",
+		Verifies("tasks.undeclared.ignored"),
+		NeedsCapability("tools"),
 		func(ctx SpecContext) {
 			if Declares(callable) {
 				NotApplicable("the server takes calls of tools as tasks")
@@ -83,11 +103,14 @@ func negotiation() {
 			Expect(reply).To(BeResult())
 			Expect(reply).NotTo(HaveMember("task"))
 			Expect(reply).To(HaveMember("content", BeAList()))
-		})
+		},
+	)
 }
 
 func creation() {
-	It("returns a task with a taskId and the status working for a task-augmented tools/call", Verifies("tasks.create.answered", "tasks.id.string", "tasks.status.begins-working"),
+	It(
+		"returns a task with a taskId and the status working for a task-augmented tools/call",
+		Verifies("tasks.create.answered", "tasks.id.string", "tasks.status.begins-working"),
 		NeedsCapability(callable),
 		func(ctx SpecContext) {
 			server := SessionWithTasks(ctx)
@@ -96,14 +119,24 @@ func creation() {
 			reply := server.Ask(ctx, "tools/call", asTask(tool))
 
 			if supportOf(tool.Tool) == "optional" {
-				server.NeedContrast(ctx, reply, "task", Request{Method: "tools/call", Params: tool.Call(), Name: tool.Tool})
+				server.NeedContrast(
+					ctx,
+					reply,
+					"task",
+					Request{Method: "tools/call", Params: tool.Call(), Name: tool.Tool},
+				)
 			}
 			Expect(reply).To(HaveMember("task", HaveMember("taskId", BeText())))
 			Expect(reply.Object()["task"]).To(HaveMember("status", "working"))
 			leave(ctx, server, idOf(reply.Object()["task"]))
-		})
+		},
+	)
 
-	It("returns CreateTaskResult before the task is completed", Verifies("tasks.create.prompt"), NeedsCapability(callable), NeedsProvocation("task-slow"),
+	It(
+		"returns CreateTaskResult before the task is completed",
+		Verifies("tasks.create.prompt"),
+		NeedsCapability(callable),
+		NeedsProvocation("task-slow"),
 		func(ctx SpecContext) {
 			server := SessionWithTasks(ctx)
 
@@ -119,19 +152,28 @@ func creation() {
 
 			demandStatus(state)
 			Expect(state).NotTo(HaveMember("status", "completed"))
-		})
+		},
+	)
 
-	It("generates a new taskId for every task", Verifies("tasks.id.generated", "tasks.id.unique"), NeedsCapability(callable),
+	It(
+		"generates a new taskId for every task",
+		Verifies("tasks.id.generated", "tasks.id.unique"),
+		NeedsCapability(callable),
 		func(ctx SpecContext) {
 			server, other := SessionWithTasks(ctx), SessionWithTasks(ctx)
 			tool := aTool()
 
 			first, second, third := begin(ctx, server, tool), begin(ctx, server, tool), begin(ctx, other, tool)
 
-			Demand(first != second && first != third && second != third, "three tasks with three ids", Show([]string{first, second, third}))
+			Demand(
+				first != second && first != third && second != third,
+				"three tasks with three ids",
+				Show([]string{first, second, third}),
+			)
 			leave(ctx, server, first, second)
 			leave(ctx, other, third)
-		})
+		},
+	)
 
 	It("limits the ttl that a task request asks for", Verifies("tasks.ttl.limited"), NeedsCapability(callable),
 		func(ctx SpecContext) {
@@ -150,7 +192,10 @@ func creation() {
 }
 
 func polling() {
-	It("uses taskId in tasks/get even if the related-task metadata differs", Verifies("tasks.target.parameter"), NeedsCapability(callable),
+	It(
+		"uses taskId in tasks/get even if the related-task metadata differs",
+		Verifies("tasks.target.parameter"),
+		NeedsCapability(callable),
 		func(ctx SpecContext) {
 			server := SessionWithTasks(ctx)
 			tool := aTool()
@@ -163,9 +208,13 @@ func polling() {
 			demandID(reply)
 			Expect(reply).To(HaveMember("taskId", named))
 			leave(ctx, server, named, other)
-		})
+		},
+	)
 
-	It("uses taskId in tasks/result even if the related-task metadata differs", Verifies("tasks.target.parameter"), NeedsCapability(callable),
+	It(
+		"uses taskId in tasks/result even if the related-task metadata differs",
+		Verifies("tasks.target.parameter"),
+		NeedsCapability(callable),
 		func(ctx SpecContext) {
 			server := SessionWithTasks(ctx)
 			tool := aTool()
@@ -177,38 +226,60 @@ func polling() {
 
 			Expect(reply).To(HaveMember("_meta", HaveMember(mcp.RelatedTask, HaveMember("taskId", named))))
 			leave(ctx, server, other)
-		})
+		},
+	)
 
 	for _, method := range []string{"tasks/get", "tasks/result"} {
-		It("rejects "+method+" of an unknown taskId with -32602", Verifies("tasks.error.unknown-task"), NeedsCapability("tasks"),
+		It(
+			"rejects "+method+" of an unknown taskId with -32602",
+			Verifies("tasks.error.unknown-task"),
+			NeedsCapability("tasks"),
 			func(ctx SpecContext) {
 				server := Session(ctx)
 
-				reply := server.AskWrong(ctx, Request{Method: method, Params: Object{"taskId": unknownTask}, Name: unknownTask}, knownTask(ctx, server)...)
+				reply := server.AskWrong(
+					ctx,
+					Request{Method: method, Params: Object{"taskId": unknownTask}, Name: unknownTask},
+					knownTask(ctx, server)...)
 
 				Expect(reply).To(BeJSONRPCError(jsonrpc.InvalidParams))
-			})
+			},
+		)
 	}
 
-	It("rejects tasks/cancel of an unknown taskId with -32602", Verifies("tasks.error.unknown-task"), NeedsCapability(cancelable),
+	It(
+		"rejects tasks/cancel of an unknown taskId with -32602",
+		Verifies("tasks.error.unknown-task"),
+		NeedsCapability(cancelable),
 		func(ctx SpecContext) {
 			server := Session(ctx)
 
-			reply := server.AskWrong(ctx, Request{Method: "tasks/cancel", Params: Object{"taskId": unknownTask}, Name: unknownTask}, knownTask(ctx, server)...)
+			reply := server.AskWrong(
+				ctx,
+				Request{Method: "tasks/cancel", Params: Object{"taskId": unknownTask}, Name: unknownTask},
+				knownTask(ctx, server)...)
 
 			Expect(reply).To(BeJSONRPCError(jsonrpc.InvalidParams))
-		})
+		},
+	)
 
-	It("rejects tasks/get with a number as taskId with -32602", Verifies("tasks.error.unknown-task"), NeedsCapability("tasks"),
+	It(
+		"rejects tasks/get with a number as taskId with -32602",
+		Verifies("tasks.error.unknown-task"),
+		NeedsCapability("tasks"),
 		func(ctx SpecContext) {
 			server := Session(ctx)
 
 			reply := server.AskWrong(ctx, Request{
-				Method: "tasks/get", Params: Object{"taskId": 7}, Name: "taskId", Deliberate: "names a task by a number",
+				Method:     "tasks/get",
+				Params:     Object{"taskId": 7},
+				Name:       "taskId",
+				Deliberate: "names a task by a number",
 			}, knownTask(ctx, server)...)
 
 			Expect(reply).To(BeJSONRPCError(jsonrpc.InvalidParams))
-		})
+		},
+	)
 }
 
 func listing() {
@@ -241,20 +312,31 @@ func listing() {
 			leave(ctx, server, begun...)
 		})
 
-	It("rejects tasks/list with an unknown cursor with -32602", Verifies("tasks.error.unknown-cursor"), NeedsCapability(listable),
+	It(
+		"rejects tasks/list with an unknown cursor with -32602",
+		Verifies("tasks.error.unknown-cursor"),
+		NeedsCapability(listable),
 		func(ctx SpecContext) {
 			server := Session(ctx)
 
 			reply := server.AskWrong(ctx, Request{
-				Method: "tasks/list", Params: Object{"cursor": unknownCursor}, Name: unknownCursor, Deliberate: "uses a cursor that no list gave",
+				Method:     "tasks/list",
+				Params:     Object{"cursor": unknownCursor},
+				Name:       unknownCursor,
+				Deliberate: "uses a cursor that no list gave",
 			}, Request{Method: "tasks/list"})
 
 			Expect(reply).To(BeJSONRPCError(jsonrpc.InvalidParams))
-		})
+		},
+	)
 }
 
 func cancellation() {
-	It("returns the task with the status cancelled for tasks/cancel", Verifies("tasks.cancel.done"), NeedsCapability(callable, cancelable), NeedsProvocation("task-slow"),
+	It(
+		"returns the task with the status cancelled for tasks/cancel",
+		Verifies("tasks.cancel.done"),
+		NeedsCapability(callable, cancelable),
+		NeedsProvocation("task-slow"),
 		func(ctx SpecContext) {
 			server := SessionWithTasks(ctx)
 			id := begin(ctx, server, tool("task-slow"))
@@ -263,9 +345,14 @@ func cancellation() {
 
 			Expect(reply).To(BeResult())
 			Expect(reply).To(HaveMember("status", "cancelled"))
-		})
+		},
+	)
 
-	It("keeps the status cancelled after tasks/cancel", Verifies("tasks.cancel.stays"), NeedsCapability(callable, cancelable), NeedsProvocation("task-slow"),
+	It(
+		"keeps the status cancelled after tasks/cancel",
+		Verifies("tasks.cancel.stays"),
+		NeedsCapability(callable, cancelable),
+		NeedsProvocation("task-slow"),
 		func(ctx SpecContext) {
 			server := SessionWithTasks(ctx)
 			slow := tool("task-slow")
@@ -279,9 +366,14 @@ func cancellation() {
 			if _, forgotten := state.Error(); !forgotten {
 				Expect(state).To(HaveMember("status", "cancelled"))
 			}
-		})
+		},
+	)
 
-	It("returns a tool result or an error for tasks/result of a cancelled task", Verifies("tasks.result.same"), NeedsCapability(callable, cancelable), NeedsProvocation("task-slow"),
+	It(
+		"returns a tool result or an error for tasks/result of a cancelled task",
+		Verifies("tasks.result.same"),
+		NeedsCapability(callable, cancelable),
+		NeedsProvocation("task-slow"),
 		func(ctx SpecContext) {
 			server := SessionWithTasks(ctx)
 			id := begin(ctx, server, tool("task-slow"))
@@ -291,20 +383,33 @@ func cancellation() {
 
 			Expect(server.MustAwait(ctx, waiting)).To(beTheOutcomeOfACall)
 			Expect(server.MustAsk(ctx, "tasks/result", Object{"taskId": id})).To(beTheOutcomeOfACall)
-		})
+		},
+	)
 
-	It("rejects tasks/cancel of a finished task with -32602", Verifies("tasks.cancel.refused"), NeedsCapability(callable, cancelable),
+	It(
+		"rejects tasks/cancel of a finished task with -32602",
+		Verifies("tasks.cancel.refused"),
+		NeedsCapability(callable, cancelable),
 		func(ctx SpecContext) {
 			server := SessionWithTasks(ctx)
 			id := begin(ctx, server, aTool())
 			result(ctx, server, id)
 
-			reply := server.AskWrong(ctx, Request{Method: "tasks/cancel", Params: Object{"taskId": id}, Name: id}, working(ctx, server, id))
+			reply := server.AskWrong(
+				ctx,
+				Request{Method: "tasks/cancel", Params: Object{"taskId": id}, Name: id},
+				working(ctx, server, id),
+			)
 
 			Expect(reply).To(BeJSONRPCError(jsonrpc.InvalidParams))
-		})
+		},
+	)
 
-	It("rejects a second tasks/cancel of the same task with -32602", Verifies("tasks.cancel.refused"), NeedsCapability(callable, cancelable), NeedsProvocation("task-slow"),
+	It(
+		"rejects a second tasks/cancel of the same task with -32602",
+		Verifies("tasks.cancel.refused"),
+		NeedsCapability(callable, cancelable),
+		NeedsProvocation("task-slow"),
 		func(ctx SpecContext) {
 			server := SessionWithTasks(ctx)
 			id := begin(ctx, server, tool("task-slow"))
@@ -313,5 +418,6 @@ func cancellation() {
 			reply := server.Ask(ctx, "tasks/cancel", Object{"taskId": id})
 
 			Expect(reply).To(BeJSONRPCError(jsonrpc.InvalidParams))
-		})
+		},
+	)
 }

@@ -17,7 +17,9 @@ const (
 func Add(server *scripted.Server) {
 	promise := func() scripted.Object {
 		return scripted.Object{
-			"type": "object", "properties": scripted.Object{"count": scripted.Object{"type": "integer"}}, "required": []any{"count"},
+			"type":       "object",
+			"properties": scripted.Object{"count": scripted.Object{"type": "integer"}},
+			"required":   []any{"count"},
 		}
 	}
 	AddTool(server, Right, promise(), scripted.Object{"count": 1})
