@@ -17,15 +17,7 @@ import (
 // among the broken.
 func verdictsOf(t *testing.T, path string) (broken []string, all map[string]reports.Verdict) {
 	t.Helper()
-	file, err := os.Open(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer func() { _ = file.Close() }()
-	run, err := reports.Read(file)
-	if err != nil {
-		t.Fatal(err)
-	}
+	run := readRun(t, path)
 	all = map[string]reports.Verdict{}
 	told := map[string]bool{}
 	for _, leg := range run.Legs {

@@ -3,7 +3,6 @@
 package main
 
 import (
-	"encoding/json"
 	"fmt"
 	"io"
 	"os"
@@ -201,7 +200,7 @@ func (o outcome) judgesNothing(t *testing.T, directory string) {
 	t.Helper()
 	onlyFiles(t, directory, "run.json")
 	first, rest, _ := strings.Cut(o.stderr, "\n")
-	if run := read(t, directory); len(run.Legs) > 0 || len(run.Errors) != 1 ||
+	if run := readRun(t, filepath.Join(directory, "run.json")); len(run.Legs) > 0 || len(run.Errors) != 1 ||
 		!strings.HasPrefix("mcpconform: "+reports.Visible(run.Errors[0]), first) {
 		t.Errorf("the report says %q of %d legs\n%s", run.Errors, len(run.Legs), o)
 	}
@@ -218,24 +217,10 @@ func (o outcome) judgesNothing(t *testing.T, directory string) {
 func results(t *testing.T, directory string) []reports.Result {
 	t.Helper()
 	var all []reports.Result
-	for _, leg := range read(t, directory).Legs {
+	for _, leg := range readRun(t, filepath.Join(directory, "run.json")).Legs {
 		all = append(all, leg.Results...)
 	}
 	return all
-}
-
-// read is the report of a run.
-func read(t *testing.T, directory string) reports.Run {
-	t.Helper()
-	text, err := os.ReadFile(filepath.Join(directory, "run.json"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	var run reports.Run
-	if err := json.Unmarshal(text, &run); err != nil {
-		t.Fatal(err)
-	}
-	return run
 }
 
 // Every defect of fixtures/hostile is met by some test; one that messages have is

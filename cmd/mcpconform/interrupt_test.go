@@ -54,7 +54,7 @@ func endsBy(t *testing.T, one *watched, directory string, signal syscall.Signal)
 		t.Fatal(err)
 	}
 	one.finish().demand(t, exitDoesNot, "interrupt")
-	if run := read(t, directory); run.Interrupted != "interrupt" {
+	if run := readRun(t, filepath.Join(directory, "run.json")); run.Interrupted != "interrupt" {
 		t.Errorf("the report says %q", run.Interrupted)
 	}
 	onlyFiles(t, directory, "run.json")

@@ -19,6 +19,8 @@ import (
 	"time"
 
 	"github.com/rogpeppe/go-internal/testscript"
+
+	"github.com/mcpconform/mcpconform/reports"
 )
 
 // asProgram makes the test binary the command line itself.
@@ -42,6 +44,21 @@ const (
 	oneHostileOf = 8
 	oneOpeningOf = 40
 )
+
+// readRun reads the JSON report of a run.
+func readRun(t *testing.T, path string) *reports.Run {
+	t.Helper()
+	file, err := os.Open(filepath.Clean(path))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = file.Close() }() // it was only read
+	run, err := reports.Read(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return run
+}
 
 // wholePrograms skips a test that runs the program many times where that takes minutes.
 func wholePrograms(t *testing.T) {

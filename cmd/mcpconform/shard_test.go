@@ -11,7 +11,6 @@ import (
 	"testing"
 
 	"github.com/mcpconform/mcpconform/internal/shard"
-	"github.com/mcpconform/mcpconform/reports"
 )
 
 // The shards of a run, merged in any order, find what one run does: of either role, of
@@ -60,15 +59,7 @@ func TestShardsMergedAreOneRun(t *testing.T) {
 // verdictsIn are the results of a run in a file, a line each.
 func verdictsIn(t *testing.T, directory, file string) []string {
 	t.Helper()
-	text, err := os.Open(filepath.Clean(filepath.Join(directory, file)))
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer func() { _ = text.Close() }()
-	run, err := reports.Read(text)
-	if err != nil {
-		t.Fatal(err)
-	}
+	run := readRun(t, filepath.Join(directory, file))
 	var verdicts []string
 	for i := range run.Legs {
 		for _, result := range run.Legs[i].Results {
