@@ -105,11 +105,11 @@ func examplesOf(t *testing.T, b block) []*example {
 }
 
 // elided is a line of shown output that stands for any number of lines. Durations, the
-// port of a loopback address and the ids of requests, which depend on what was asked for on
-// the same connection before, are not compared.
+// port of a loopback address, the ids of requests and the number of connections, which
+// depend on which checks shared one, are not compared.
 const elided = "…"
 
-var varying = regexp.MustCompile(`\b\d+(?:\.\d+)? (?:m?s)\b|127\.0\.0\.1:\d+|"id":\d+`)
+var varying = regexp.MustCompile(`\b\d+(?:\.\d+)? (?:m?s)\b|127\.0\.0\.1:\d+|"id":\d+|\d+ times? in \d+ connections?`)
 
 func steady(line string) string {
 	return strings.TrimRight(varying.ReplaceAllStringFunc(line, func(found string) string {
@@ -118,6 +118,8 @@ func steady(line string) string {
 			return "127.0.0.1:0"
 		case strings.HasPrefix(found, `"id"`):
 			return `"id":0`
+		case strings.Contains(found, "connection"):
+			return "0 times in 0 connections"
 		}
 		return "0 s"
 	}), " ")
