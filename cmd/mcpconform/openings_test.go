@@ -79,11 +79,14 @@ func brokenOpenings(t *testing.T) []opened {
 	return found
 }
 
+// openingMessages is more than an opening has of messages that match.
+const openingMessages = 8
+
 // opens tells whether a fault matches one of some methods, or the answer to one, whatever
 // came before.
 func opens(one *fault.Fault, methods []string) bool {
 	return slices.ContainsFunc(one.AllChanges(), func(change fault.Change) bool {
-		return change.When != nil && change.When.After == nil && slices.ContainsFunc(methods, func(method string) bool {
+		return change.When != nil && change.When.After == nil && change.When.Nth < openingMessages && slices.ContainsFunc(methods, func(method string) bool {
 			return slices.Contains(change.When.Method, method) || slices.Contains(change.When.ResponseTo, method)
 		})
 	})
