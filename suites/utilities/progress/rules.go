@@ -167,7 +167,7 @@ func standstills(conversation *rules.Conversation, reporter *rules.Reporter) {
 		}
 		previous, some := latest[about]
 		latest[about] = report
-		if !some || !order.before(previous.Message, report.Message) {
+		if !some || !order.before(previous.Message, report.Message) || shared(report, previous, order) {
 			continue
 		}
 		reporter.Observe()
@@ -180,6 +180,13 @@ func standstills(conversation *rules.Conversation, reporter *rules.Reporter) {
 			})
 		}
 	}
+}
+
+// shared tells whether an earlier request of the same token may have been in progress
+// still, so that nobody knows to which of them a report belongs.
+func shared(report, previous facts.ProgressReport, order sendings) bool {
+	earlier := report.Requests[:max(len(report.Requests)-1, 0)]
+	return slices.ContainsFunc(earlier, func(request *rules.Message) bool { return !over(request, previous.Message, order) })
 }
 
 // compare compares numbers exactly where their size allows it.
