@@ -7,10 +7,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/mcpconform/mcpconform/internal/protocol"
 	"github.com/mcpconform/mcpconform/internal/rules"
 	. "github.com/mcpconform/mcpconform/internal/rules/rulestest"
-	"github.com/mcpconform/mcpconform/internal/transcript"
 )
 
 // askingRules are those of the pages tasks, sampling and elicitation.
@@ -282,17 +280,6 @@ func FuzzAskingRules(f *testing.F) {
 			leg, stream = OverHTTP, "post-1"
 		}
 		events := Converse(t, leg, greeting(visiting)+AsksAsTask("2")).Events
-		for range 2 {
-			events = append(events, transcript.Event{
-				Kind: transcript.Message, From: protocol.Server, Stream: stream, Raw: said, Sequence: len(events), At: Began,
-			})
-		}
-		for _, finding := range rules.Apply(askingRules, rules.NewConversation(leg, events, true)) {
-			for _, breach := range finding.Breaks {
-				if breach.Mismatch.Wanted == "" || breach.Mismatch.Found == "" {
-					t.Errorf("%q: says too little: %+v", finding.Rule, breach.Mismatch)
-				}
-			}
-		}
+		saysEnough(t, askingRules, rules.NewConversation(leg, saidTwice(events, stream, said), true))
 	})
 }

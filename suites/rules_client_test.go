@@ -284,14 +284,7 @@ func FuzzClientRules(f *testing.F) {
 				event.Sequence, event.Stream = len(events), stream
 				events = append(events, event)
 			}
-			judging := standing[leg]
-			for _, finding := range rules.Apply(judging, rules.NewConversation(leg, events, true)) {
-				for _, breach := range finding.Breaks {
-					if breach.Mismatch.Wanted == "" || breach.Mismatch.Found == "" {
-						t.Errorf("%q says too little: %+v", finding.Rule, breach.Mismatch)
-					}
-				}
-			}
+			saysEnough(t, standing[leg], rules.NewConversation(leg, events, true))
 		}
 	})
 }

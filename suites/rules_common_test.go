@@ -46,6 +46,28 @@ func broken(conversation *rules.Conversation) []string {
 	return found
 }
 
+// saidTwice are events after which a server says something, and says it once more.
+func saidTwice(events []transcript.Event, stream string, said []byte) []transcript.Event {
+	for range 2 {
+		events = append(events, transcript.Event{
+			Kind: transcript.Message, From: protocol.Server, Stream: stream, Raw: said, Sequence: len(events), At: Began,
+		})
+	}
+	return events
+}
+
+// saysEnough demands that each breach tells what was wanted and what was found.
+func saysEnough(t *testing.T, judging []rules.Rule, conversation *rules.Conversation) {
+	t.Helper()
+	for _, finding := range rules.Apply(judging, conversation) {
+		for _, breach := range finding.Breaks {
+			if breach.Mismatch.Wanted == "" || breach.Mismatch.Found == "" {
+				t.Errorf("%q: says too little: %+v", finding.Rule, breach.Mismatch)
+			}
+		}
+	}
+}
+
 // done answers the call of a tool.
 const done = `s {"jsonrpc":"2.0","id":2,"result":{"content":[]}}` + "\n"
 
@@ -339,17 +361,6 @@ func FuzzCommonRules(f *testing.F) {
 			leg, stream = OverHTTP, "post-1"
 		}
 		events := Converse(t, leg, Opening+Working).Events
-		for range 2 {
-			events = append(events, transcript.Event{
-				Kind: transcript.Message, From: protocol.Server, Stream: stream, Raw: said, Sequence: len(events), At: Began,
-			})
-		}
-		for _, finding := range rules.Apply(commonRules, rules.NewConversation(leg, events, true)) {
-			for _, breach := range finding.Breaks {
-				if breach.Mismatch.Wanted == "" || breach.Mismatch.Found == "" {
-					t.Errorf("%q: says too little: %+v", finding.Rule, breach.Mismatch)
-				}
-			}
-		}
+		saysEnough(t, commonRules, rules.NewConversation(leg, saidTwice(events, stream, said), true))
 	})
 }

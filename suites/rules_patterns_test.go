@@ -10,7 +10,6 @@ import (
 	"github.com/mcpconform/mcpconform/internal/protocol"
 	"github.com/mcpconform/mcpconform/internal/rules"
 	. "github.com/mcpconform/mcpconform/internal/rules/rulestest"
-	"github.com/mcpconform/mcpconform/internal/transcript"
 )
 
 // patternRules are those of the pages about patterns, with the rules of the schema,
@@ -156,17 +155,6 @@ func FuzzPatternRules(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, said []byte) {
 		events := Converse(t, statelessStdio, Subscribed+AsksOnce(Everything, Needs(WhoAreYou))).Events
-		for range 2 {
-			events = append(events, transcript.Event{
-				Kind: transcript.Message, From: protocol.Server, Stream: "stdio", Raw: said, Sequence: len(events), At: Began,
-			})
-		}
-		for _, finding := range rules.Apply(patternRules, rules.NewConversation(statelessStdio, events, true)) {
-			for _, breach := range finding.Breaks {
-				if breach.Mismatch.Wanted == "" || breach.Mismatch.Found == "" {
-					t.Errorf("%q: says too little: %+v", finding.Rule, breach.Mismatch)
-				}
-			}
-		}
+		saysEnough(t, patternRules, rules.NewConversation(statelessStdio, saidTwice(events, "stdio", said), true))
 	})
 }

@@ -5,8 +5,6 @@ import (
 	"maps"
 	"slices"
 
-	"github.com/go-json-experiment/json/jsontext"
-
 	"github.com/mcpconform/mcpconform/internal/excerpt"
 	"github.com/mcpconform/mcpconform/internal/jsonrpc"
 	"github.com/mcpconform/mcpconform/internal/rules"
@@ -71,7 +69,7 @@ func (c *Client) answered(said *Message, asked rules.ServerRequest) AnsweredRequ
 	responses, _ := retry.ParamsObject()["inputResponses"].(map[string]any)
 	if given, there := responses[asked.Key].(map[string]any); there {
 		request.Answer, request.Result = retry, given
-		request.Where = string(jsontext.Pointer("/params/inputResponses").AppendToken(asked.Key))
+		request.Where = jsonrpc.Pointer("params", "inputResponses", asked.Key)
 	}
 	return request
 }

@@ -4,8 +4,6 @@ import (
 	"maps"
 	"slices"
 
-	"github.com/go-json-experiment/json/jsontext"
-
 	"github.com/mcpconform/mcpconform/internal/jsonrpc"
 )
 
@@ -74,10 +72,7 @@ func ServerRequests(message jsonrpc.Message) []ServerRequest {
 		request, _ := requests[key].(map[string]any)
 		method, _ := request["method"].(string)
 		params, _ := request["params"].(map[string]any)
-		all = append(
-			all,
-			ServerRequest{key, string(jsontext.Pointer(where).AppendToken(key)) + "/params", method, params},
-		)
+		all = append(all, ServerRequest{key, where + jsonrpc.Pointer(key, "params"), method, params})
 	}
 	return all
 }
