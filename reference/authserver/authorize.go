@@ -1,0 +1,127 @@
+package authserver
+
+import (
+	"net/http"
+	"net/url"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/mcpconform/mcpconform/internal/oauth"
+)
+
+// grant is what somebody allowed a client.
+type grant struct {
+	client      string
+	redirectURI string // "" in a refresh token
+	challenge   string
+	method      string
+	resource    string
+	scope       string
+	subject     string
+	expires     time.Time
+	family      string // of refresh tokens that came of each other
+}
+
+// subject is the one user that there is.
+const subject = "user-1"
+
+// authorize is the authorization endpoint: it redirects at once.
+func (s *Server) authorize(w http.ResponseWriter, r *http.Request) {
+	query := r.URL.Query()
+	asked, redirect, refused := s.authorizationRequest(r, query)
+	if redirect == "" { // nobody is redirected to an address that was not registered
+		http.Error(w, refused.description, http.StatusBadRequest)
+		return
+	}
+	answer := url.Values{}
+	if state, sent := query["state"]; sent {
+		answer.Set("state", s.stateOf(state[0]))
+	}
+	if issuer := s.issuerOf(s.options.Issuer); issuer != "" {
+		answer.Set("iss", issuer)
+	}
+	if refused != nil {
+		answer.Set("error", refused.code)
+		answer.Set("error_description", refused.description)
+	} else {
+		code := secret("code")
+		s.mu.Lock()
+		keep(s.codes, code, asked)
+		s.mu.Unlock()
+		answer.Set("code", code)
+	}
+	separator := "?"
+	if strings.Contains(redirect, "?") {
+		separator = "&"
+	}
+	w.Header().Set("Location", redirect+separator+answer.Encode())
+	w.WriteHeader(http.StatusFound)
+}
+
+// authorizationRequest reads one, and says what is wrong with it. Without a redirect URI,
+// that is told to the user alone.
+func (s *Server) authorizationRequest(
+	r *http.Request,
+	query url.Values,
+) (asked *grant, redirect string, refused *oauthError) {
+	for name, values := range query {
+		if len(values) > 1 && name != "resource" { // RFC 8707 allows several
+			return nil, "", wrong("invalid_request", "%s is given twice", name)
+		}
+	}
+	redirect = query.Get("redirect_uri")
+	client, err := s.clientOf(r.Context(), query.Get("client_id"))
+	switch {
+	case err != nil && s.redirectsAll && redirect != "":
+		return nil, redirect, wrong("unauthorized_client", "%s", err)
+	case err != nil:
+		return nil, "", wrong("invalid_client", "%s", err)
+	case redirect == "" && len(client.RedirectURIs) == 1:
+		redirect = client.RedirectURIs[0]
+	case !s.bindsURIs && strings.Contains(client.ID, "://"):
+	case !s.redirectFits(client.RedirectURIs, redirect):
+		if s.redirectsAll {
+			return nil, redirect, wrong("invalid_request", "the redirect URI is not registered")
+		}
+		return nil, "", wrong("invalid_request", "the redirect URI is not registered")
+	}
+	asked = &grant{
+		client: client.ID, redirectURI: query.Get("redirect_uri"), challenge: query.Get("code_challenge"),
+		method: query.Get("code_challenge_method"), resource: query.Get("resource"), scope: query.Get("scope"),
+		subject: subject, expires: time.Now().Add(codeLife),
+	}
+	return asked, redirect, s.allowed(asked, query)
+}
+
+// allowed says why an authorization request is refused, or nil.
+func (s *Server) allowed(asked *grant, query url.Values) *oauthError {
+	switch {
+	case query.Get("response_type") != "code":
+		return wrong("unsupported_response_type", "response_type must be code")
+	case s.demandsPKCE && asked.challenge == "":
+		return wrong("invalid_request", "code_challenge is missing")
+	case s.demandsPKCE && asked.method != "S256":
+		return wrong("invalid_request", "code_challenge_method must be S256")
+	case len(query["resource"]) > 1:
+		return wrong("invalid_target", "one resource at a time")
+	case asked.resource != "" && oauth.ResourceFlaw(asked.resource) != "":
+		return wrong("invalid_target", "the resource %s", oauth.ResourceFlaw(asked.resource))
+	}
+	asked.scope = s.grantable(asked.scope)
+	return nil
+}
+
+// grantable are the scopes of a list that the server knows; all, when none is asked for.
+func (s *Server) grantable(list string) string {
+	wanted := oauth.Scopes(list)
+	if len(wanted) == 0 {
+		return strings.Join(s.options.Scopes, " ")
+	}
+	return strings.Join(
+		slices.DeleteFunc(wanted, func(one string) bool { return !slices.Contains(s.options.Scopes, one) }),
+		" ",
+	)
+}
+
+func (g *grant) over() bool { return time.Now().After(g.expires) }
