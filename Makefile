@@ -1,6 +1,6 @@
 # What a developer runs; .ci/run calls the same.
 
-.PHONY: test lint bench peers build trace selftest fuzz
+.PHONY: test lint vet-all bench peers peers-site build trace selftest fuzz release-snapshot release-reproduce docs-site
 
 build:
 	go build -o bin/mcpconform ./cmd/mcpconform
@@ -15,6 +15,11 @@ lint:
 	go vet ./...
 	go tool -modfile=.ci/tools/go.mod golangci-lint run --allow-parallel-runners ./...
 
+# What else is compiled, tests among it: the systems that there are binaries for, and
+# those that it should run on.
+vet-all:
+	for system in darwin windows freebsd; do GOOS=$$system go vet ./... || exit 1; done
+
 # Every fault and every variation over the reference: each check must fail for the
 # defects that it is there to find, and for no other.
 selftest: build
@@ -27,7 +32,13 @@ bench:
 # Check the servers that others wrote, and compare with what is recorded.
 peers:
 	fixtures/peers/install bin/peers
-	MCP_PEERS_DIR=$(CURDIR)/bin/peers go test -count=1 -timeout 25m -v ./fixtures/peers
+	MCP_PEERS_DIR=$(CURDIR)/bin/peers go test -count=1 -parallel 4 -timeout 25m -v ./fixtures/peers
+
+# The peers that are started by a command, as a site: bin/matrix/index.html. Most break
+# something, which is not for this to judge.
+peers-site: build
+	cd bin/peers && $(CURDIR)/bin/mcpconform matrix --out $(CURDIR)/bin/matrix --max-age 12h \
+	  $(CURDIR)/fixtures/peers/matrix/targets.yaml || test $$? -eq 1
 
 # Every normative sentence of a checkout of the specification, and what covers it.
 trace:
@@ -41,3 +52,17 @@ fuzz:
 	    echo "== $$package $$target"; go test -run '^$$' -fuzz "^$$target\$$" -fuzztime $(FUZZTIME) $$package || exit 1; \
 	  done || exit 1; \
 	done
+
+# All that a release consists of, below bin/release; nothing is published.
+release-snapshot:
+	.ci/release/snapshot bin/release
+
+# The same twice, the second time without a cache, and compared: minutes.
+release-reproduce:
+	.ci/release/reproduce bin/reproduce
+
+# The documentation as a site: bin/site/index.html, which needs no server. Its links are
+# followed, within it.
+docs-site:
+	go tool -modfile=.ci/tools/hugo.mod hugo --config .ci/site/hugo.yaml --cleanDestinationDir --noBuildLock
+	MCP_SITE_DIR=$(CURDIR)/bin/site go test -count=1 ./docs -run TestSite
