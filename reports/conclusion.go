@@ -16,14 +16,14 @@ func (r *Run) Conclusion() string {
 	good = slices.DeleteFunc(good, func(revision string) bool { return slices.Contains(bad, revision) })
 	switch {
 	case len(bad) > 0 && len(good) > 0:
-		parts = append(parts, "conforms to "+series(good)+r.reservation(good)+", but not to "+series(bad))
+		parts = append(parts, "conforms to "+r.named(good)+r.reservation(good)+", but not to "+r.named(bad))
 	case len(bad) > 0:
-		parts = append(parts, "does not conform to "+series(bad))
+		parts = append(parts, "does not conform to "+r.named(bad))
 	case len(good) > 0:
-		parts = append(parts, "conforms to "+series(good)+r.reservation(good))
+		parts = append(parts, "conforms to "+r.named(good)+r.reservation(good))
 	}
 	if partly := r.judged(r.partly); len(partly) > 0 {
-		parts = append(parts, "no failure found in "+r.share()+" at "+series(partly))
+		parts = append(parts, "no failure found in "+r.share()+" at "+r.named(partly))
 	}
 	unspoken := r.judged(func(leg *Leg) bool { return !leg.Spoken && (len(parts) == 0 || len(leg.Results) > 0) })
 	if len(unspoken) > 0 {
@@ -34,6 +34,12 @@ func (r *Run) Conclusion() string {
 	}
 	if len(parts) == 0 {
 		parts = append(parts, "nothing was checked")
+	}
+	if known := r.Counts().Known; known > 0 && len(bad) == 0 {
+		parts[len(parts)-1] += " but for " + plural(known, "known deviation")
+	}
+	if outdated := len(r.Baseline.outdated()); outdated > 0 {
+		parts = append(parts, "the baseline has "+entryCount(outdated)+" to correct")
 	}
 	sentence := strings.Join(parts, "; ")
 	sentence = strings.ToUpper(sentence[:1]) + sentence[1:]
@@ -54,12 +60,20 @@ func (r *Run) judged(holds func(*Leg) bool) []string {
 	return revisions
 }
 
+// named names what a target was judged by: revisions, or the set of requirements of one.
+func (r *Run) named(revisions []string) string {
+	if r.Requirements != "" {
+		return oneLine(r.Requirements)
+	}
+	return series(revisions)
+}
+
 func (r *Run) bad(leg *Leg) bool { return leg.Spoken && leg.Counts().Fails(r.Strict) > 0 }
 
 // found tells whether anything of a leg was judged and nothing failed.
 func (r *Run) found(leg *Leg) bool {
 	counts := leg.Counts()
-	return leg.Spoken && counts.Fails(r.Strict) == 0 && counts.Passed+counts.Warned > 0
+	return leg.Spoken && counts.Fails(r.Strict) == 0 && counts.judged() > 0
 }
 
 func (r *Run) good(leg *Leg) bool { return r.found(leg) && r.whole(leg) }
@@ -71,7 +85,7 @@ func (r *Run) unseen(leg *Leg) bool { return leg.Spoken && !r.bad(leg) && !r.fou
 // whole tells whether everything that there is was looked at.
 func (r *Run) whole(leg *Leg) bool {
 	played := leg.Scenarios == nil || leg.Scenarios.Played == leg.Scenarios.All
-	return played && leg.Ended == nil && r.Filter == "" && r.Shard == nil && r.Recorded == nil && r.Interrupted == "" &&
+	return played && leg.Ended == nil && !r.Selected() && r.Shard == nil && r.Recorded == nil && r.Interrupted == "" &&
 		len(r.Errors) == 0
 }
 
@@ -92,7 +106,7 @@ func (r *Run) share() string {
 	for i := range r.Legs {
 		if leg := &r.Legs[i]; r.partly(leg) {
 			counts := leg.Counts()
-			judged += counts.Passed + counts.Warned
+			judged += counts.judged()
 			all += leg.Declared
 			counted = counted && leg.Declared > 0
 		}
@@ -125,8 +139,17 @@ func (r *Run) limits() []string {
 	if r.Strict {
 		limits = append(limits, "strict")
 	}
+	if r.Profile != "" {
+		limits = append(limits, "--profile "+oneLine(r.Profile))
+	}
 	if r.Filter != "" {
 		limits = append(limits, "--filter "+oneLine(r.Filter))
+	}
+	switch flaky := len(r.flakyFindings()); {
+	case r.Repeats > 1 && flaky > 0:
+		limits = append(limits, fmt.Sprintf("%d flaky in %d runs", flaky, r.Repeats))
+	case r.Repeats > 1:
+		limits = append(limits, plural(r.Repeats, "run"))
 	}
 	if r.Shard != nil {
 		limits = append(limits, "--shard "+r.Shard.String())
@@ -154,6 +177,14 @@ func (r *Run) limits() []string {
 		limits = append(limits, plural(len(r.Errors), "error")+" of the harness")
 	}
 	return limits
+}
+
+// entryCount counts those of a baseline in words.
+func entryCount(n int) string {
+	if n == 1 {
+		return "1 entry"
+	}
+	return fmt.Sprintf("%d entries", n)
 }
 
 // series writes a list as prose: "a", "a and b", "a, b and c".

@@ -15,8 +15,9 @@ type detail struct {
 	indent  int
 	on      string // the legs it was found on, where that is not plain
 	verbose bool
-	brief   bool // less of the exchange
-	named   bool // with the name of the first requirement, which no headline tells
+	brief   bool   // less of the exchange
+	named   bool   // with the name of the first requirement, which no headline tells
+	label   string // of the exchange, before its first step
 }
 
 // room is how much of a result is shown.
@@ -69,6 +70,7 @@ func (d *detail) write(r *Result, revision string) {
 		d.field("also", "breaks "+strings.Join(r.Follows, ", "), budget.field)
 	}
 	d.field("on", d.on, budget.field)
+	d.field("flaky", r.flaky(), budget.field)
 	if r.Occurrences > 1 {
 		seen := plural(r.Occurrences, "time")
 		if r.Connections > 0 {
@@ -155,15 +157,18 @@ func (d *detail) found(text string, limit int) {
 // The one that is judged stands behind a mark. What the pointers name is shown of it,
 // whatever else is left out.
 func (d *detail) exchange(steps []Step, pointers []string) {
-	if len(steps) == 0 {
-		return
+	if len(steps) > 0 {
+		d.label = padRight("wire", labelWidth)
+		d.steps(steps, pointers, d.budget())
 	}
-	budget := d.budget()
-	label := padRight("wire", labelWidth)
+}
+
+// steps draws those for which there is room, behind the label.
+func (d *detail) steps(steps []Step, pointers []string, budget budget) {
 	before := -1
 	lead := func() string {
-		l := strings.Repeat(" ", d.indent) + label
-		label = strings.Repeat(" ", labelWidth)
+		l := strings.Repeat(" ", d.indent) + d.label
+		d.label = strings.Repeat(" ", len(d.label))
 		return l
 	}
 	for _, i := range shownSteps(steps, budget.steps) {
@@ -199,9 +204,9 @@ func (d *detail) exchange(steps []Step, pointers []string) {
 
 func arrow(s *Step) string {
 	switch {
-	case s.From == string(protocol.Client) && s.To == string(protocol.Server):
+	case s.From == string(protocol.Client) && s.To != "":
 		return "→"
-	case s.From == string(protocol.Server) && s.To == string(protocol.Client):
+	case s.To == string(protocol.Client):
 		return "←"
 	}
 	return "·"
@@ -211,6 +216,9 @@ func arrow(s *Step) string {
 // illegal on purpose, what stands beside the judged, how it began and ended, and
 // what led there.
 func shownSteps(steps []Step, limit int) []int {
+	if limit == 0 {
+		return nil
+	}
 	chosen := make(map[int]bool)
 	choose := func(i int) {
 		if i >= 0 && i < len(steps) && len(chosen) < limit {

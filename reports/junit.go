@@ -98,8 +98,10 @@ func (r *Run) JUnit(w io.Writer, options JUnitOptions) error {
 	for i := range run.Legs {
 		top.Suites = append(top.Suites, j.leg(&run.Legs[i])...)
 	}
-	if harness := j.harness(); len(harness.Cases) > 0 {
-		top.Suites = append(top.Suites, harness)
+	for _, suite := range []junitSuite{j.baseline(), j.harness()} {
+		if len(suite.Cases) > 0 {
+			top.Suites = append(top.Suites, suite)
+		}
 	}
 	for i := range top.Suites {
 		top.Suites[i].ID = i
@@ -162,6 +164,8 @@ func (j *junit) leg(leg *Leg) []junitSuite {
 	properties := junitProperties(
 		"role", leg.Role, "revision", leg.Revision, "transport", leg.Transport,
 		"target", oneLine(leg.Target.Name+" "+leg.Target.Version),
+		"requirements", oneLine(j.run.Requirements),
+		"runs", runsOf(j.run),
 		"notice", oneLine(strings.Join(leg.Notices, "; ")))
 	var suites []junitSuite
 	if whole := j.whole(leg, class); len(whole.Cases) > 0 {
@@ -234,6 +238,8 @@ func (j *junit) result(leg *Leg, r *Result) junitCase {
 		case j.warnings != warningsPass:
 			c.Skipped = &junitOutcome{Message: "warned: " + junitMessage(r), Text: junitDetail(leg, r)}
 		}
+	case Known:
+		c.Skipped = &junitOutcome{Message: "known: " + junitKnown(r), Text: junitDetail(leg, r)}
 	case Skipped:
 		c.Skipped = &junitOutcome{Message: cmp.Or(oneLine(r.Reason), "does not apply")}
 	case Inconclusive:
@@ -247,7 +253,22 @@ func (j *junit) result(leg *Leg, r *Result) junitCase {
 		}
 		c.Skipped = &junitOutcome{Message: message}
 	}
+	if flaky := r.flaky(); flaky != "" {
+		for _, outcome := range []*junitOutcome{c.Failure, c.Skipped} {
+			if outcome != nil {
+				outcome.Message = "flaky, " + flaky + ": " + outcome.Message
+			}
+		}
+	}
 	return c
+}
+
+// runsOf is how many runs it was; "" for one.
+func runsOf(run *Run) string {
+	if run.Repeats < 2 {
+		return ""
+	}
+	return strconv.Itoa(run.Repeats)
 }
 
 // facts are what a test case has no place for: a line for each case, and the warning
@@ -265,6 +286,9 @@ func (j *junit) facts(leg *Leg, r *Result, name string) string {
 		}
 	}
 	text := strings.Join(append(append(words, links...), name), "  ") + "\n"
+	if flaky := r.flaky(); flaky != "" {
+		text += "FLAKY " + flaky + "\n"
+	}
 	if r.Verdict == Warned && j.warnings == warningsPass {
 		text += "WARNED " + r.strictest() + ": " + junitMessage(r) + "\n" + junitDetail(leg, r)
 	}
@@ -273,6 +297,34 @@ func (j *junit) facts(leg *Leg, r *Result, name string) string {
 
 func junitFailure(leg *Leg, r *Result) *junitOutcome {
 	return &junitOutcome{Type: r.strictest(), Message: junitMessage(r), Text: junitDetail(leg, r)}
+}
+
+// junitKnown is why a deviation is known, and where that is written.
+func junitKnown(r *Result) string {
+	if r.Known == nil {
+		return junitMessage(r)
+	}
+	return strings.TrimSpace(oneLine(r.Known.Reason)+" "+oneLine(r.Known.Issue)) + " (" + oneLine(r.Known.At) + ")"
+}
+
+// baseline is the suite of what no longer holds in the baseline.
+func (j *junit) baseline() junitSuite {
+	class := j.run.Tool.Name + ".baseline"
+	suite := junitSuite{Name: "baseline", Package: class, Time: junitTime(0)}
+	for _, one := range j.run.Baseline.outdated() {
+		at := fmt.Sprintf("%s:%d", oneLine(one.File), one.Line)
+		suite.Cases = append(suite.Cases, junitCase{
+			ClassName: class,
+			Name:      at + " holds",
+			Time:      junitTime(0),
+			Error: &junitOutcome{
+				Type:    one.Why,
+				Message: oneLine(one.Says),
+				Text:    "\n" + at + "  " + one.Says + "\n" + one.Mend + "\n",
+			},
+		})
+	}
+	return suite
 }
 
 // junitMessage is the failure in one line: what lists of failures show.

@@ -301,6 +301,7 @@ func TestJUnitVerdicts(t *testing.T) {
 		want     string
 	}{
 		{Passed, false, "", ""}, {Passed, true, "", ""},
+		{Known, false, "", "skipped"}, {Known, true, "", "skipped"}, {Known, false, "fail", "skipped"},
 		{Failed, false, "", "failure"}, {Failed, true, "", "failure"}, {Failed, false, "pass", "failure"},
 		{Warned, false, "", "skipped"}, {Warned, false, "skip", "skipped"}, {Warned, false, "pass", ""}, {Warned, false, "fail", "failure"},
 		{Warned, true, "", "failure"}, {Warned, true, "pass", "failure"}, {Warned, true, "skip", "failure"},
@@ -310,6 +311,9 @@ func TestJUnitVerdicts(t *testing.T) {
 		result := passed("2025-11-25", "ping.answered", "basic/utilities/ping", "answers ping")
 		result.Verdict = c.verdict
 		result.Failures = []Failure{{Wanted: "this", Found: "that"}}
+		if c.verdict == Known {
+			result.Known = &Excuse{Was: Failed, Reason: "It is so: wanted this, found that.", At: "baseline.yaml:1"}
+		}
 		run := &Run{Strict: c.strict, Legs: []Leg{{Spoken: true, Results: []Result{result}}}}
 		suite := parse(t, junitText(t, run, JUnitOptions{Warnings: c.warnings})).children[0]
 		var outcomes []string
@@ -322,7 +326,7 @@ func TestJUnitVerdicts(t *testing.T) {
 		if got := strings.Join(outcomes, ""); got != c.want {
 			t.Errorf("%+v: %q", c, got)
 		}
-		if told := strings.Contains(said, "wanted this, found that"); told != (c.verdict == Failed || c.verdict == Warned) {
+		if told := strings.Contains(said, "wanted this, found that"); told != (c.verdict == Failed || c.verdict == Known || c.verdict == Warned) {
 			t.Errorf("%+v: told %v: %s", c, told, said)
 		}
 		if !strings.Contains(suite.children[2].text, string(c.verdict)) || !strings.Contains(suite.children[2].text, "ping.answered") {

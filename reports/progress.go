@@ -13,8 +13,10 @@ import (
 
 const (
 	redrawEvery = 100 * time.Millisecond // seldom enough for a slow remote terminal, often enough to look alive
-	plainEvery  = 50                     // checks between two lines of a log
-	barWidth    = 20
+	longWait    = 3 * time.Second        // after which a check is said to take its time
+	leastDone   = 10                     // checks from which the time of the others is estimated
+	leastSpent  = 2 * time.Second        // so does the time that these took
+	barWidth    = 10
 	eraseLine   = "\r\x1b[2K"
 )
 
@@ -25,10 +27,13 @@ type ProgressOptions struct {
 	Color bool       // use the colours of ANSI terminals
 	Width func() int // columns of the terminal at this moment; nil means 80
 	Noun  string     // what is counted, one of them; checks and rules when empty
+	// Done is told of each result: the name of its leg, its text and verdict, one
+	// after the other. Nil for nobody.
+	Done func(leg, text string, v Verdict)
 }
 
 // Progress shows how far a run is while it goes on: on a terminal as one line
-// that is redrawn, elsewhere as a few lines for each leg. It is safe for
+// that is redrawn, elsewhere as one line for each leg. It is safe for
 // concurrent use. Errors of its writer are ignored: a run does not fail because
 // nobody watches it.
 type Progress struct {
@@ -39,19 +44,34 @@ type Progress struct {
 	stopped sync.WaitGroup
 
 	mu      sync.Mutex
+	prefix  string // of each line
 	started time.Time
 	closed  bool
 	legs    []*legProgress
-	running []string // texts of the checks under way, oldest first
-	drawn   string   // what stands on the line now
+	phase   string         // what is done while no check is under way
+	checks  time.Time      // when the first leg was announced
+	running []runningCheck // oldest first
+	drawn   string         // what stands on the line now
+}
+
+type runningCheck struct {
+	text  string
+	since time.Time
+}
+
+// Plan is what a leg has to do.
+type Plan struct {
+	Checks int // each of which is to begin and to be done
+	Rules  int // that are judged when all checks are done
+	Told   int // of both, those that the report has: other checks are there to provoke
 }
 
 type legProgress struct {
-	name    string
-	total   int
-	counts  Counts
-	started time.Time
-	ended   bool
+	name      string
+	plan      Plan
+	counts    Counts
+	announced bool
+	ended     bool
 }
 
 // NewProgress returns a Progress that writes to w until it is closed.
@@ -79,16 +99,38 @@ func newProgress(w io.Writer, o ProgressOptions, now func() time.Time) *Progress
 	return &Progress{w: w, options: o, now: now, stop: make(chan struct{}), started: now()}
 }
 
-// Leg announces a leg by its name (see [Leg.Name]) and the number of results
-// that it will have. Said again, it corrects the number.
-func (p *Progress) Leg(name string, total int) {
+// Prefix puts a text before each line: which of several runs it is.
+func (p *Progress) Prefix(text string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
+	p.prefix = text + "  "
+}
+
+// Phase says what is done while no check is under way: "connecting to the server".
+func (p *Progress) Phase(text string) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.phase = text
+	p.draw()
+}
+
+// Leg announces a leg by its name (see [Leg.Name]) and what it has to do. Said again, it
+// corrects that.
+func (p *Progress) Leg(name string, plan Plan) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.checks.IsZero() {
+		p.checks = p.now()
+	}
 	leg := p.leg(name)
-	leg.total = total
-	counted := checksAndRules(total)
+	leg.plan = plan
+	if leg.announced {
+		return
+	}
+	leg.announced = true
+	counted := checksAndRules(plan.Told)
 	if p.options.Noun != "" {
-		counted = plural(total, p.options.Noun)
+		counted = plural(plan.Told, p.options.Noun)
 	}
 	p.log("%s: %s", oneLine(name), counted)
 }
@@ -100,7 +142,7 @@ func (p *Progress) leg(name string) *legProgress {
 			return leg
 		}
 	}
-	leg := &legProgress{name: name, started: p.now()}
+	leg := &legProgress{name: name}
 	p.legs = append(p.legs, leg)
 	return leg
 }
@@ -109,24 +151,20 @@ func (p *Progress) leg(name string) *legProgress {
 func (p *Progress) Begin(text string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.running = append(p.running, text)
+	p.running = append(p.running, runningCheck{text, p.now()})
 }
 
 // Done counts a result of a leg, whether or not it was said to begin.
 func (p *Progress) Done(name, text string, v Verdict) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if at := slices.Index(p.running, text); at >= 0 {
+	if at := slices.IndexFunc(p.running, func(one runningCheck) bool { return one.text == text }); at >= 0 {
 		p.running = slices.Delete(p.running, at, at+1)
 	}
-	leg := p.leg(name)
-	leg.counts.Add(v)
-	switch done := leg.counts.Total(); {
-	case done == leg.total:
-		p.end(leg)
-	case done%plainEvery == 0:
-		p.log("%s: %d of %d, %s", oneLine(name), done, max(done, leg.total), tally(leg.counts))
+	if p.options.Done != nil {
+		p.options.Done(name, text, v)
 	}
+	p.leg(name).counts.Add(v)
 }
 
 // End tells what came of a leg when all is judged: rules, which look at everything
@@ -135,16 +173,8 @@ func (p *Progress) End(name string, counts Counts) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	leg := p.leg(name)
-	same := leg.counts == counts
-	leg.counts, leg.total = counts, counts.Total()
-	if !leg.ended || !same {
-		p.end(leg)
-	}
-}
-
-func (p *Progress) end(leg *legProgress) {
-	leg.ended = true
-	p.log("%s: done in %s, %s", oneLine(leg.name), duration(SecondsOf(p.now().Sub(leg.started))), tally(leg.counts))
+	leg.ended, leg.counts = true, counts
+	p.draw()
 }
 
 // tally writes the counts that are not zero.
@@ -163,7 +193,7 @@ func (p *Progress) log(format string, values ...any) {
 	if p.options.Live || p.options.Quiet || p.closed {
 		return
 	}
-	_, _ = fmt.Fprintf(p.w, format+"\n", values...)
+	_, _ = fmt.Fprintf(p.w, p.prefix+format+"\n", values...)
 }
 
 // Print clears the line, lets show write to the same place, and draws the line
@@ -216,7 +246,7 @@ func (p *Progress) draw() {
 }
 
 // line is what stands on the terminal: how many of how many, what went wrong,
-// for how long, and the check that is under way for the longest time.
+// for how long, how much longer, and what is waited for.
 func (p *Progress) line() string {
 	width := defaultWidth
 	if p.options.Width != nil {
@@ -225,7 +255,11 @@ func (p *Progress) line() string {
 	var counts Counts
 	total := 0
 	for _, leg := range p.legs {
-		total += max(leg.total, leg.counts.Total())
+		planned := leg.plan.Checks + leg.plan.Rules
+		if leg.ended {
+			planned = 0 // as many as there are
+		}
+		total += max(planned, leg.counts.Total())
 		counts = counts.Plus(leg.counts)
 	}
 	// The last column stays free: some terminals begin a new line when it is
@@ -237,6 +271,7 @@ func (p *Progress) line() string {
 		used += columns.StringWidth(text)
 		_, _ = s.WriteString(s.paint(how, text)) // never fails
 	}
+	put(dim, p.prefix)
 	if total > 0 {
 		filled := barWidth * counts.Total() / total
 		put(green, strings.Repeat("━", filled))
@@ -248,9 +283,50 @@ func (p *Progress) line() string {
 			put(verdictStyle(v), fmt.Sprintf("  %d %s", n, v))
 		}
 	}
-	put(dim, fmt.Sprintf("  %d s", int(p.now().Sub(p.started).Seconds())))
-	if len(p.running) > 0 {
-		put(plainStyle, "  "+oneLine(p.running[0]))
-	}
+	put(dim, "  "+inSeconds(p.now().Sub(p.started))+p.left())
+	put(plainStyle, "  "+p.waitsFor())
 	return s.String()
+}
+
+// left estimates how much longer the checks take, by those that are done; "" while too
+// little is known, or all depends on one that takes longer than others.
+func (p *Progress) left() string {
+	done, planned := 0, 0
+	for _, leg := range p.legs {
+		if !leg.ended {
+			done += leg.counts.Total()
+			planned += leg.plan.Checks
+		}
+	}
+	spent := p.now().Sub(p.checks)
+	if done < leastDone || done >= planned || spent < leastSpent {
+		return ""
+	}
+	left := spent * time.Duration(planned-done) / time.Duration(done)
+	if len(p.running) > 0 && p.now().Sub(p.running[0].since) > left {
+		return ""
+	}
+	return ", ~" + inSeconds(left) + " left"
+}
+
+// waitsFor is the check that is under way for the longest time, or else the phase.
+func (p *Progress) waitsFor() string {
+	if len(p.running) == 0 {
+		return oneLine(p.phase)
+	}
+	oldest := p.running[0]
+	text := oneLine(oldest.text)
+	if waited := p.now().Sub(oldest.since); waited >= longWait {
+		text = "for " + inSeconds(waited) + ": " + text
+	}
+	return text
+}
+
+// inSeconds writes a length of time that goes on: "59 s", "2 min 5 s".
+func inSeconds(d time.Duration) string {
+	seconds := int(d.Seconds())
+	if seconds < 60 {
+		return fmt.Sprintf("%d s", seconds)
+	}
+	return fmt.Sprintf("%d min %d s", seconds/60, seconds%60)
 }

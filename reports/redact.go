@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"html"
 	"iter"
+	"maps"
 	"net/url"
 	"regexp"
 	"slices"
@@ -15,6 +16,7 @@ import (
 	"strings"
 	"unicode/utf16"
 
+	"github.com/mcpconform/mcpconform/internal/oauth"
 	"github.com/mcpconform/mcpconform/internal/protocol"
 )
 
@@ -73,13 +75,15 @@ func URLSecrets(text string) []Secret {
 	return secrets
 }
 
-// Redactor hides secrets. It knows some by value, and others by the place where
+// Redactor hides secrets. Those of the authorization servers of the harness are shown by
+// their names. It knows some by value, and others by the place where
 // secrets stand: Authorization, cookie and key headers, bearer tokens, the token
 // members of OAuth, passwords in URLs. It is safe for concurrent use; a nil one hides
 // nothing.
 type Redactor struct {
 	values   []string // longest first
 	patterns []pattern
+	named    *strings.Replacer // of secrets that are shown by a name; nil for none
 }
 
 // NewRedactor returns a Redactor for these secrets. One whose value is shorter
@@ -117,6 +121,21 @@ func NewRedactor(secrets ...Secret) *Redactor {
 	slices.SortFunc(r.values, func(a, b string) int { return cmp.Or(len(b)-len(a), strings.Compare(a, b)) })
 	r.values = slices.Compact(r.values)
 	return r
+}
+
+// Naming returns a Redactor that hides the same, and shows each of these secrets, by value,
+// by its name instead: they were made for a test, and which of them was sent matters.
+func (r *Redactor) Naming(names map[string]string) *Redactor {
+	if r == nil {
+		r = NewRedactor()
+	}
+	var pairs []string
+	for _, secret := range slices.Sorted(maps.Keys(names)) {
+		if searchable(secret) {
+			pairs = append(pairs, secret, "‹"+names[secret]+"›")
+		}
+	}
+	return &Redactor{values: r.values, patterns: r.patterns, named: strings.NewReplacer(pairs...)}
 }
 
 func searchable(value string) bool {
@@ -214,7 +233,10 @@ func (r *Redactor) Redact(s string) string {
 	if r == nil {
 		return s
 	}
-	s = r.hideValues(s)
+	if r.named != nil {
+		s = r.named.Replace(s)
+	}
+	s = oauth.NameSecrets(r.hideValues(s))
 	for _, p := range r.patterns {
 		s = p.hide(s)
 	}
@@ -324,7 +346,8 @@ func (p pattern) hide(s string) string {
 			to = m[4]
 		}
 		hide := s[from:to]
-		if hide == "" || hide == Redacted || p.is != nil && !p.is(hide) {
+		named := oauth.SecretName(s[from:])
+		if hide == "" || hide == Redacted || len(hide) <= len(named) || p.is != nil && !p.is(hide) {
 			continue
 		}
 		b.WriteString(s[done:from])
@@ -351,7 +374,9 @@ var schemes = regexp.MustCompile(`(?i)^(?:` + schemeNames + `)$`)
 // wellKnown are the places where secrets stand whoever wrote the message.
 var wellKnown = slices.Concat(
 	headers(`(?:proxy-)?authorization|(?:set-)?cookie2?|x-api-key|api-key|x-auth-token|x-csrf-token`),
-	keyed(`access_token|refresh_token|id_token|client_secret|client_assertion|code_verifier|password|passwd|api_?key`),
+	keyed(
+		`access_token|refresh_token|id_token|registration_access_token|client_secret|client_assertion|code_verifier|password|passwd|api_?key`,
+	),
 	[]pattern{
 		{
 			// A bearer token anywhere. The words of a sentence and of a challenge
@@ -361,6 +386,10 @@ var wellKnown = slices.Concat(
 			is: func(token string) bool {
 				return strings.ContainsAny(token, "0123456789") || len(token) >= 24
 			},
+		},
+		{
+			// An authorization code, in a query or a form.
+			expression: regexp.MustCompile(`((?:^|[?&\s"'(])code=)[a-zA-Z0-9._~+/%-]{8,}`),
 		},
 		{
 			// The user and password of a URL.

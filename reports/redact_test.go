@@ -12,6 +12,8 @@ import (
 	"strings"
 	"sync"
 	"testing"
+
+	"github.com/mcpconform/mcpconform/internal/oauth"
 )
 
 func TestRedactValues(t *testing.T) {
@@ -64,6 +66,9 @@ func TestRedactPlaces(t *testing.T) {
 		`WWW-Authenticate: Bearer resource_metadata="https://a/b", scope="c d"`: `WWW-Authenticate: Bearer resource_metadata="https://a/b", scope="c d"`,
 		"a Bearer token is wanted, Bearer authentication":                       "a Bearer token is wanted, Bearer authentication",
 		"grant_type=refresh_token&refresh_token=abc&client_secret=d":            "grant_type=refresh_token&refresh_token=***&client_secret=***",
+		"https://a.example/cb?code=abcdefgh12&state=x":                          "https://a.example/cb?code=***&state=x",
+		"code=abcdefgh12&client_id=x":                                           "code=***&client_id=x",
+		`{"code":-32602,"message":"m"} code=-32602 ?code=12`:                    `{"code":-32602,"message":"m"} code=-32602 ?code=12`,
 		`{"access_token":"a","expires_in":3}`:                                   `{"access_token":"***","expires_in":3}`,
 		"https://me:secret@example.com/a http://localhost:8080/b":               "https://***@example.com/a http://localhost:8080/b",
 		`"properties":{"password":{"type":"string"}}`:                           `"properties":{"password":{"type":"string"}}`,
@@ -75,6 +80,25 @@ func TestRedactPlaces(t *testing.T) {
 		}
 		if again := r.Redact(got); again != got {
 			t.Errorf("%s: a second time makes %s", got, again)
+		}
+	}
+}
+
+// Secrets that the harness gave out are shown by name wherever they stand; others are not.
+func TestRedactNamesSecrets(t *testing.T) {
+	t.Parallel()
+	token := oauth.NewSecret(oauth.IssuedAccessToken, 2, 1)
+	redactor := NewRedactor()
+	for text, want := range map[string]string{
+		`{"Authorization":["Bearer ` + token.Text + `"]}`:         `{"Authorization":["Bearer ‹access token 2 of issuer 1›"]}`,
+		"Authorization: Bearer " + token.Text:                     "Authorization: Bearer ‹access token 2 of issuer 1›",
+		`{"access_token":"` + token.Text + `"}`:                   `{"access_token":"‹access token 2 of issuer 1›"}`,
+		"refresh_token=" + token.Text + "&a=b":                    "refresh_token=‹access token 2 of issuer 1›&a=b",
+		`{"access_token":"` + token.Text + `-and-more"}`:          `{"access_token":"***"}`,
+		"Authorization: Bearer ‹access token 2 of issuer 1›abcd1": "Authorization: Bearer ***",
+	} {
+		if got := redactor.Redact(text); got != want {
+			t.Errorf("%s\nis shown as %s\nwanted      %s", text, got, want)
 		}
 	}
 }

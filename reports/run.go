@@ -1,5 +1,6 @@
-// Package reports holds a run as data, and its faces: the JSON document, JUnit
-// XML and text for a terminal.
+// Package reports holds a run as data, and its faces: the JSON document, JUnit XML, text
+// for a terminal, a page for browsers, Markdown, and what GitHub and GitLab show of a build.
+// [Compare] finds what has changed from one run to another.
 //
 // A producer fills a [Run], calls [Run.Sort], and hands it to a face. No face
 // changes a Run, and nothing that a target sent reaches a face unescaped.
@@ -21,10 +22,11 @@ const Format = 1
 // Verdict is what a check or rule found about the target.
 type Verdict string
 
-// The five verdicts.
+// The verdicts. A run without a baseline has all but Known.
 const (
 	Passed       Verdict = "passed"       // the target does what is required
 	Failed       Verdict = "failed"       // a MUST is broken
+	Known        Verdict = "known"        // failed or warned, which the baseline names with its reason
 	Warned       Verdict = "warned"       // a SHOULD is broken
 	Skipped      Verdict = "skipped"      // does not apply: not declared, or not in this revision or transport
 	Inconclusive Verdict = "inconclusive" // applies, but could not be tested
@@ -32,7 +34,7 @@ const (
 
 // Verdicts lists every verdict, in the order in which they are counted out.
 func Verdicts() []Verdict {
-	return []Verdict{Passed, Failed, Warned, Skipped, Inconclusive}
+	return []Verdict{Passed, Failed, Known, Warned, Skipped, Inconclusive}
 }
 
 // Fails tells whether the verdict makes a run fail. Strict turns warned and
@@ -61,21 +63,30 @@ func (s Seconds) Duration() time.Duration {
 // Run is everything that one run of the harness found out: one versioned JSON
 // document, described by [Schema]. Its producer redacts it (see [RedactAll]).
 type Run struct {
-	Format      int       `json:"format"` // always Format
-	Tool        Tool      `json:"tool"`
-	Started     time.Time `json:"started"`
-	Duration    Seconds   `json:"duration"`
-	Host        string    `json:"host,omitempty"`    // the name of the machine
-	Command     []string  `json:"command,omitempty"` // the command line that made the run
-	Target      Target    `json:"target"`
-	Strict      bool      `json:"strict"`                // warned and inconclusive count as failures
-	Filter      string    `json:"filter,omitempty"`      // what was to be checked; "" for everything
-	Shard       *Shard    `json:"shard,omitempty"`       // nil for all of it
-	Recorded    *Recorded `json:"recorded,omitempty"`    // of a run that judged transcripts; nil for one that met the target
-	Legs        []Leg     `json:"legs"`                  // one per revision and transport, in the order they were run
-	Interrupted string    `json:"interrupted,omitempty"` // why the run ended early: "interrupt", "deadline of 5m reached"
-	Errors      []string  `json:"errors,omitempty"`      // failures of the harness itself
+	Format   int       `json:"format"` // always Format
+	Tool     Tool      `json:"tool"`
+	Started  time.Time `json:"started"`
+	Duration Seconds   `json:"duration"`
+	Host     string    `json:"host,omitempty"`    // the name of the machine
+	Command  []string  `json:"command,omitempty"` // the command line that made the run
+	Target   Target    `json:"target"`
+	Strict   bool      `json:"strict"`           // warned and inconclusive count as failures
+	Filter   string    `json:"filter,omitempty"` // what was to be checked; "" for everything
+	// Requirements names the frozen set of requirements that the target was judged by,
+	// "2025-11-25@1"; "" for all of the specification.
+	Profile      string    `json:"profile,omitempty"` // the profile that was to be checked; "" for everything
+	Requirements string    `json:"requirements,omitempty"`
+	Shard        *Shard    `json:"shard,omitempty"`       // nil for all of it
+	Recorded     *Recorded `json:"recorded,omitempty"`    // of a run that judged transcripts; nil for one that met the target
+	Repeats      int       `json:"repeats,omitzero"`      // how many runs it was, with the same options; 0 and 1 mean one
+	Legs         []Leg     `json:"legs"`                  // one per revision and transport, in the order they were run
+	Baseline     *Baseline `json:"baseline,omitempty"`    // what was known to fail; nil for a run without one
+	Interrupted  string    `json:"interrupted,omitempty"` // why the run ended early: "interrupt", "deadline of 5m reached"
+	Errors       []string  `json:"errors,omitempty"`      // failures of the harness itself
 }
+
+// Selected tells whether less than everything was to be checked, by a filter or profile.
+func (r *Run) Selected() bool { return r.Filter != "" || r.Profile != "" }
 
 // Recorded counts the transcripts that a run judged: by the rules alone, as nothing is
 // provoked there.
@@ -170,7 +181,9 @@ type Result struct {
 	Reason       string        `json:"reason,omitempty"`      // one line: why it is skipped or inconclusive
 	Hint         string        `json:"hint,omitempty"`        // one line: what would make it conclusive
 	Provocation  string        `json:"provocation,omitempty"` // the kind of provocation that is missing, where that is the reason: "elicitation"
-	Failures     []Failure     `json:"failures,omitempty"`    // every mismatch of a failed or warned result
+	Flaky        []Verdict     `json:"flaky,omitempty"`       // its verdict in each of several runs, in order, where they differ; Verdict is the worst
+	Known        *Excuse       `json:"known,omitempty"`       // of a result that the baseline names
+	Failures     []Failure     `json:"failures,omitempty"`    // every mismatch of a failed, known or warned result
 	Occurrences  int           `json:"occurrences,omitzero"`  // how often the same was seen; 0 and 1 mean once
 	Connections  int           `json:"connections,omitzero"`  // in how many connections
 	Follows      []string      `json:"follows,omitempty"`     // requirements that are broken by the same defect and told here: their results are skipped
@@ -241,6 +254,7 @@ const (
 	StepRequest  = "request"  // the head of an HTTP request
 	StepResponse = "response" // the head of an HTTP response
 	StepEvent    = "event"    // an event or comment of an event stream that is not a message
+	StepBody     = "body"     // a body in which nobody expects a message
 	StepBytes    = "bytes"    // bytes that are none of these
 	StepStderr   = "stderr"   // what the target wrote to stderr
 	StepOpen     = "open"     // a connection or process began
@@ -263,7 +277,7 @@ type Step struct {
 
 // Counts is the number of results by verdict.
 type Counts struct {
-	Passed, Failed, Warned, Skipped, Inconclusive int
+	Passed, Failed, Known, Warned, Skipped, Inconclusive int
 	// Lenient is how many of those that are warned or inconclusive rest on no sentence
 	// of the specification: they fail no run.
 	Lenient int
@@ -276,6 +290,8 @@ func (c *Counts) Add(v Verdict) {
 		c.Passed++
 	case Failed:
 		c.Failed++
+	case Known:
+		c.Known++
 	case Warned:
 		c.Warned++
 	case Skipped:
@@ -290,6 +306,7 @@ func (c Counts) Plus(d Counts) Counts {
 	return Counts{
 		Passed:       c.Passed + d.Passed,
 		Failed:       c.Failed + d.Failed,
+		Known:        c.Known + d.Known,
 		Warned:       c.Warned + d.Warned,
 		Skipped:      c.Skipped + d.Skipped,
 		Inconclusive: c.Inconclusive + d.Inconclusive,
@@ -304,6 +321,8 @@ func (c Counts) Of(v Verdict) int {
 		return c.Passed
 	case Failed:
 		return c.Failed
+	case Known:
+		return c.Known
 	case Warned:
 		return c.Warned
 	case Skipped:
@@ -316,8 +335,12 @@ func (c Counts) Of(v Verdict) int {
 
 // Total returns the number of all results.
 func (c Counts) Total() int {
-	return c.Passed + c.Failed + c.Warned + c.Skipped + c.Inconclusive
+	return c.Passed + c.Failed + c.Known + c.Warned + c.Skipped + c.Inconclusive
 }
+
+// judged is the number of results that say something of the target and may stand in a run
+// that conforms.
+func (c Counts) judged() int { return c.Passed + c.Known + c.Warned }
 
 // Fails returns the number of results that make a run fail.
 func (c Counts) Fails(strict bool) int {
@@ -331,6 +354,16 @@ func (c Counts) Fails(strict bool) int {
 		n -= c.Lenient
 	}
 	return n
+}
+
+// String writes the counts of all verdicts; known only where there is any.
+func (c Counts) String() string {
+	known := ""
+	if c.Known > 0 {
+		known = fmt.Sprintf("%d known, ", c.Known)
+	}
+	return fmt.Sprintf("%d passed, %d failed, %s%d warned, %d skipped, %d inconclusive",
+		c.Passed, c.Failed, known, c.Warned, c.Skipped, c.Inconclusive)
 }
 
 // CountsOf counts results by verdict.
@@ -358,17 +391,41 @@ func (r *Run) Counts() Counts {
 }
 
 // Conforms tells whether the target kept the specification, as far as it was looked
-// at: nothing failed, the run and every leg reached its end without errors of the
-// harness, and there was something to look at. Strict counts warned and inconclusive
-// as failures. Where everything that applies is inconclusive, nothing shows that the
+// at: nothing failed but what the baseline names, which itself holds, the run and every
+// leg reached its end without errors of the harness, and there was something to look
+// at. Strict counts warned and inconclusive as failures. Where everything that applies is inconclusive, nothing shows that the
 // target conforms.
 func (r *Run) Conforms(strict bool) bool {
 	if slices.ContainsFunc(r.Legs, func(leg Leg) bool { return leg.Ended != nil }) {
 		return false
 	}
 	counts := r.Counts()
-	shown := r.Shard != nil || counts.Passed+counts.Warned > 0 || counts.Skipped > 0 && counts.Inconclusive == 0
-	return shown && counts.Fails(strict) == 0 && r.Interrupted == "" && len(r.Errors) == 0
+	shown := r.Shard != nil || counts.judged() > 0 || counts.Skipped > 0 && counts.Inconclusive == 0
+	return shown && counts.Fails(strict) == 0 && r.Interrupted == "" && len(r.Errors) == 0 &&
+		len(r.Baseline.outdated()) == 0
+}
+
+// targetName is what the target calls itself.
+func (r *Run) targetName() string {
+	name := strings.TrimSpace(cmp.Or(r.Target.Name, "the target") + " " + r.Target.Version)
+	if title := r.Target.Title; title != "" && title != r.Target.Name {
+		name += " (" + title + ")"
+	}
+	return oneLine(name)
+}
+
+// reached says what was looked at, and how.
+func (r *Run) reached() string {
+	reached := r.Target.Role
+	switch {
+	case r.Target.URL != "":
+		reached += " at " + r.Target.URL
+	case len(r.Target.Command) > 0:
+		reached += " started by " + strings.Join(r.Target.Command, " ")
+	case r.Recorded != nil:
+		reached += " in " + plural(r.Recorded.All, "transcript")
+	}
+	return oneLine(reached)
 }
 
 // Sort orders the results of every leg: by page as the leg's Pages has them

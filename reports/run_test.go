@@ -67,8 +67,15 @@ func TestConformsAndConclusion(t *testing.T) {
 		conforms, strict bool
 		says, saysStrict string
 	}{
-		"passed":        {verdicts(Passed, Skipped), true, true, "Conforms to 2025-11-25", "Conforms to 2025-11-25 (strict)"},
-		"failed":        {verdicts(Passed, Failed), false, false, "Does not conform to 2025-11-25", strictly},
+		"passed":       {verdicts(Passed, Skipped), true, true, "Conforms to 2025-11-25", "Conforms to 2025-11-25 (strict)"},
+		"failed":       {verdicts(Passed, Failed), false, false, "Does not conform to 2025-11-25", strictly},
+		"known":        {verdicts(Passed, Known, Known), true, true, "Conforms to 2025-11-25 but for 2 known deviations", "Conforms to 2025-11-25 but for 2 known deviations (strict)"},
+		"known alone":  {verdicts(Known), true, true, "Conforms to 2025-11-25 but for 1 known deviation", "Conforms to 2025-11-25 but for 1 known deviation (strict)"},
+		"known beside": {verdicts(Known, Failed), false, false, "Does not conform to 2025-11-25", strictly},
+		"outdated": {
+			change(verdicts(Passed), func(run *Run) { run.Baseline = &Baseline{Outdated: []Outdated{{Why: EntryStale}}} }), false, false,
+			"Conforms to 2025-11-25; the baseline has 1 entry to correct", "Conforms to 2025-11-25; the baseline has 1 entry to correct (strict)",
+		},
 		"warned":        {verdicts(Passed, Warned), true, false, "Conforms to 2025-11-25", strictly},
 		"inconclusive":  {verdicts(Passed, Inconclusive), true, false, "Conforms to 2025-11-25 as far as could be tested", strictly},
 		"nothing shown": {verdicts(Skipped, Inconclusive), false, false, "Nothing could be judged at 2025-11-25", strictly},
@@ -141,11 +148,11 @@ func TestConformsAndConclusion(t *testing.T) {
 
 func TestCounts(t *testing.T) {
 	t.Parallel()
-	c := verdicts(Passed, Passed, Failed, Warned, Skipped, Inconclusive, Inconclusive).Counts()
-	if want := (Counts{Passed: 2, Failed: 1, Warned: 1, Skipped: 1, Inconclusive: 2}); c != want {
+	c := verdicts(Passed, Passed, Failed, Known, Warned, Skipped, Inconclusive, Inconclusive).Counts()
+	if want := (Counts{Passed: 2, Failed: 1, Known: 1, Warned: 1, Skipped: 1, Inconclusive: 2}); c != want {
 		t.Errorf("%+v, wanted %+v", c, want)
 	}
-	if c.Total() != 7 || c.Fails(false) != 1 || c.Fails(true) != 4 {
+	if c.Total() != 8 || c.Fails(false) != 1 || c.Fails(true) != 4 {
 		t.Errorf("total %d, fails %d, strictly %d", c.Total(), c.Fails(false), c.Fails(true))
 	}
 }

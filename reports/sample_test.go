@@ -89,6 +89,11 @@ func sampleRun() *Run {
 		Duration: 0.001,
 	}
 	restless.Requirements[0].RestsOn = "an example"
+	known := warned
+	known.ID, known.Text, known.Verdict = "tools.unknown.refused", "rejects tools/call of an unknown tool with -32602", Known
+	known.Requirements = []Requirement{requirement(revision, "tools.unknown.refused", Should, "server/tools#error-handling", "An unknown tool is a protocol error.")}
+	known.Failures = []Failure{{Wanted: "the error -32602", Found: "a result with isError", Where: "/result"}}
+	known.Known = &Excuse{Was: Warned, Reason: "The SDK \x1b[2J returns isError.", Issue: "https://example.com/issues/7", At: "baseline.yaml:12"}
 	unseen := func(id, text string) Result {
 		r := passed(revision, id, "client/sampling", text)
 		r.Verdict = Inconclusive
@@ -118,6 +123,13 @@ func sampleRun() *Run {
 		Host:     "build-7",
 		Command:  []string{"mcpconform", "server", "--header", "Authorization: ***", "--url", "http://127.0.0.1:3001/mcp"},
 		Target:   Target{Role: protocol.ServerRole, URL: "http://127.0.0.1:3001/mcp", Identity: Identity{Name: "everything-server", Title: "Everything Server \x1b[5m", Version: "2.1.0"}},
+		Baseline: &Baseline{
+			Entries: []Deviation{
+				{Requirement: "tools.unknown.refused", Reason: "The SDK \x1b[2J returns isError.", Issue: "https://example.com/issues/7", Revisions: []string{revision}, File: "baseline.yaml", Line: 12, Source: "- requirement: tools.unknown.refused"},
+				{Requirement: "ping.answered", Reason: "It did not.", File: "baseline.yaml", Line: 17, Source: "- requirement: ping.answered"},
+			},
+			Outdated: []Outdated{{Why: EntryStale, File: "baseline.yaml", Line: 17, Says: "ping.answered passes now", Mend: "remove the entry: - requirement: ping.answered"}},
+		},
 		Legs: []Leg{
 			{
 				Role: protocol.ServerRole, Revision: revision, Transport: "http", Spoken: true, AlsoSpeaks: []string{"2025-06-18"},
@@ -126,7 +138,7 @@ func sampleRun() *Run {
 				Duration:     0.5, Pages: pages,
 				Declared: 21, Notices: []string{"none of the 12 tools was called: annotate them readOnlyHint, or use --call-tools all"},
 				Results: []Result{
-					warned, restless, unseenURL, uncalled,
+					warned, known, restless, unseenURL, uncalled,
 					skipped("resources.list.valid", "server/resources", "lists its resources", "resources are not declared"),
 					skipped("resources.read.valid", "server/resources", "reads every resource that it lists", "resources are not declared"),
 					skipped("transports.stdio.newlines", "basic/transports", "writes one message to a line", "not over this transport"),
@@ -196,6 +208,6 @@ func conformingRun() *Run {
 		}
 	}
 	leg.Results = results
-	run.Legs = []Leg{leg}
+	run.Legs, run.Baseline = []Leg{leg}, nil
 	return run
 }

@@ -44,7 +44,8 @@ type SelftestLeg struct {
 	Role      string   `json:"role"`
 	Revision  string   `json:"revision"`
 	Transport string   `json:"transport"`
-	Note      string   `json:"note,omitempty"` // why nothing was run on it
+	Protected bool     `json:"protected,omitempty"` // it asks for authorization
+	Note      string   `json:"note,omitempty"`      // why nothing was run on it
 	Passed    int      `json:"passed"`
 	Red       []Effect `json:"red,omitempty"` // what fails or warns nevertheless
 }

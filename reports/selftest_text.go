@@ -57,7 +57,7 @@ func (t *selftestText) legs(quiet bool) {
 			text = leg.Note
 		}
 		t.block(
-			leg.Role+" · "+leg.Revision+" · "+leg.Transport+"  ",
+			leg.Role+" · "+leg.Revision+" · "+leg.Transport+protectedText(leg)+"  ",
 			bold,
 			"without a fault: "+text,
 			plainStyle,
@@ -389,4 +389,11 @@ func (t *selftestText) conclusion() {
 		text += fmt.Sprintf(", %d not applicable", inapplicable)
 	}
 	t.block(word+": ", how, text+" in "+duration(t.selftest.Duration), plainStyle, fieldLines)
+}
+
+func protectedText(leg *SelftestLeg) string {
+	if leg.Protected {
+		return " · with authorization"
+	}
+	return ""
 }

@@ -33,6 +33,7 @@ type TerminalOptions struct {
 	Color   bool // use the colours of ANSI terminals
 	Verbose bool // every result, and more of each failure
 	Quiet   bool // the conclusion alone
+	Slowest int  // how many of the results that took longest are listed
 }
 
 // Terminal writes the run as text for people: the target, what has to be known
@@ -53,10 +54,14 @@ func (r *Run) Terminal(w io.Writer, o TerminalOptions) error {
 		t.legs()
 		t.failures(Failed)
 		t.failures(Warned)
+		t.known()
 		t.inconclusive()
 		t.skipped()
 		t.errors()
+		t.flaky()
+		t.slowest(o.Slowest)
 		t.broken()
+		t.outdated()
 	}
 	t.conclusion()
 	_, err := io.WriteString(w, t.String())
@@ -72,22 +77,11 @@ type terminal struct {
 
 // header says what was looked at and how it was reached.
 func (t *terminal) header() {
-	target := t.run.Target
-	name := strings.TrimSpace(cmp.Or(target.Name, "the target") + " " + target.Version)
-	if target.Title != "" && target.Title != target.Name {
-		name += " (" + target.Title + ")"
+	t.block("", plainStyle, t.run.targetName(), bold, 2)
+	t.block("", plainStyle, t.run.reached(), plainStyle, 3)
+	if t.run.Requirements != "" {
+		t.block("", plainStyle, "judged by the requirements "+oneLine(t.run.Requirements), plainStyle, 2)
 	}
-	reached := target.Role
-	switch {
-	case target.URL != "":
-		reached += " at " + target.URL
-	case len(target.Command) > 0:
-		reached += " started by " + strings.Join(target.Command, " ")
-	case t.run.Recorded != nil:
-		reached += " in " + plural(t.run.Recorded.All, "transcript")
-	}
-	t.block("", plainStyle, oneLine(name), bold, 2)
-	t.block("", plainStyle, oneLine(reached), plainStyle, 3)
 	for i := range t.run.Legs {
 		leg := &t.run.Legs[i]
 		// Said once for each transport.
@@ -249,6 +243,9 @@ func (t *terminal) list(leg *Leg) {
 				plainStyle,
 				fieldLines,
 			)
+			if result.Known != nil {
+				t.block(indent+"  ", plainStyle, oneLine(result.Known.Reason), dim, fieldLines)
+			}
 			if result.Reason != "" {
 				t.block(indent+"  ", plainStyle, oneLine(result.Reason), dim, fieldLines)
 			}
@@ -278,6 +275,8 @@ func mark(v Verdict) string {
 		return "✓"
 	case Failed:
 		return "✗"
+	case Known:
+		return "~"
 	case Warned:
 		return "!"
 	case Skipped:
@@ -294,6 +293,8 @@ func verdictStyle(v Verdict) style {
 		return green
 	case Failed:
 		return red
+	case Known:
+		return cyan
 	case Warned:
 		return yellow
 	case Skipped:
@@ -340,19 +341,7 @@ func (t *terminal) findings(v Verdict) []*finding {
 func (t *terminal) failures(v Verdict) {
 	for _, f := range t.findings(v) {
 		t.gap()
-		word, how := padRight(strings.ToUpper(string(v)), labelWidth), headStyle(v)
-		text := oneLine(f.Text)
-		requirement := ""
-		if len(f.Requirements) > 0 {
-			requirement = f.Requirements[0].ID + "  " + f.Requirements[0].PlainLevel()
-		}
-		budget := t.width - labelWidth - columns.StringWidth(text)
-		if fits := budget - 2 - columns.StringWidth(requirement); fits >= 0 {
-			t.line(t.paint(how, word), t.paint(bold, text), strings.Repeat(" ", 2+fits), t.paint(dim, requirement))
-		} else {
-			t.block(word, how, text, bold, fieldLines)
-			t.block(strings.Repeat(" ", labelWidth), plainStyle, requirement, dim, 2)
-		}
+		t.headline(f, padRight(strings.ToUpper(string(v)), labelWidth), headStyle(v))
 		d := detail{
 			sheet:   &t.sheet,
 			indent:  labelWidth,
@@ -364,6 +353,22 @@ func (t *terminal) failures(v Verdict) {
 		}
 		d.write(f.Result, f.revision)
 	}
+}
+
+// headline is the text of a result behind a word, with the requirement.
+func (t *terminal) headline(f *finding, word string, how style) {
+	text := oneLine(f.Text)
+	requirement := ""
+	if len(f.Requirements) > 0 {
+		requirement = f.Requirements[0].ID + "  " + f.Requirements[0].PlainLevel()
+	}
+	budget := t.width - labelWidth - columns.StringWidth(text)
+	if fits := budget - 2 - columns.StringWidth(requirement); fits >= 0 {
+		t.line(t.paint(how, word), t.paint(bold, text), strings.Repeat(" ", 2+fits), t.paint(dim, requirement))
+		return
+	}
+	t.block(word, how, text, bold, fieldLines)
+	t.block(strings.Repeat(" ", labelWidth), plainStyle, requirement, dim, 2)
 }
 
 // headStyle is that of the word which a result begins with.
@@ -558,6 +563,50 @@ func (t *terminal) errors() {
 	}
 }
 
+// flaky lists what had another verdict in another run.
+func (t *terminal) flaky() {
+	all := t.run.flakyFindings()
+	if len(all) == 0 {
+		return
+	}
+	t.gap()
+	t.line(t.paint(boldYellow, "FLAKY"), "  had another verdict in another run")
+	t.gap()
+	for _, one := range all {
+		t.block("  ", plainStyle, oneLine(one.Text), plainStyle, fieldLines)
+		t.block("    ", plainStyle, one.flaky()+"  "+oneLine(one.ID)+"  "+one.legs[0], dim, 2)
+	}
+}
+
+// slowest lists the results that took longest.
+func (t *terminal) slowest(most int) {
+	type timed struct {
+		*Result
+		leg string
+	}
+	var all []timed
+	for i := range t.run.Legs {
+		leg := &t.run.Legs[i]
+		for j := range leg.Results {
+			if result := &leg.Results[j]; result.Duration > 0 {
+				all = append(all, timed{result, leg.Name()})
+			}
+		}
+	}
+	if most == 0 || len(all) == 0 {
+		return
+	}
+	slices.SortStableFunc(all, func(a, b timed) int { return cmp.Compare(b.Duration, a.Duration) })
+	t.gap()
+	t.line(t.paint(bold, "SLOWEST"), "  checks, by how long they took")
+	t.gap()
+	for _, one := range all[:min(most, len(all))] {
+		lead := fmt.Sprintf("  %8.3f s  ", float64(one.Duration))
+		t.block(lead, cyan, oneLine(one.Text), plainStyle, fieldLines)
+		t.block(strings.Repeat(" ", len(lead)), plainStyle, oneLine(one.ID)+"  "+one.leg, dim, 2)
+	}
+}
+
 // conclusion is the last line: what the run says of the target, in one sentence.
 func (t *terminal) conclusion() {
 	t.gap()
@@ -567,8 +616,7 @@ func (t *terminal) conclusion() {
 		how = boldGreen
 	}
 	c := t.run.Counts()
-	counts := fmt.Sprintf("%d passed, %d failed, %d warned, %d skipped, %d inconclusive in %s",
-		c.Passed, c.Failed, c.Warned, c.Skipped, c.Inconclusive, duration(t.run.Duration))
+	counts := c.String() + " in " + duration(t.run.Duration)
 	if columns.StringWidth(sentence)+2+len(counts) <= t.width {
 		t.line(t.paint(how, sentence+":"), " ", counts)
 		return

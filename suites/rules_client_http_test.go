@@ -49,6 +49,9 @@ var clientHTTPTests = []clientTest{
 	{"a browser that asks before", session + "> options-1 OPTIONS\n< options-1 204\n" + posted("post-3", InSession, asksList, emptyList), nil, "transports.http.version.sent"},
 	{"no version", session + posted("post-3", ListsBoth+" Mcp-Session-Id:s1", asksList, emptyList), []string{"transports.http.version.sent"}, ""},
 	{"a list before it is initialized", strings.Replace(session, "> post-2", posted("post-0", ListsBoth, asksList, emptyList)+"> post-2", 1), nil, "transports.http.version.sent"},
+	{"the answer to a ping before that to initialize", strings.NewReplacer(
+		jsonAnswer+"\ns post-1", "Content-Type:text/event-stream\n"+`e post-1 {"jsonrpc":"2.0","id":7,"method":"ping"}`+"\ne post-1",
+	).Replace(session) + posted("post-3", ListsBoth, `{"jsonrpc":"2.0","id":7,"result":{}}`, ""), nil, ""},
 	{"no version in a GET", session + "> get-1 GET Accept:text/event-stream Mcp-Session-Id:s1\n< get-1 405\n", []string{"transports.http.version.sent"}, ""},
 	{"another version", session + posted("post-3", ListsBoth+" Mcp-Session-Id:s1 Mcp-Protocol-Version:2025-06-18", asksList, emptyList), []string{"transports.http.version.negotiated"}, ""},
 	{"no session", session + posted("post-3", ListsBoth+" Mcp-Protocol-Version:2025-11-25", asksList, emptyList), []string{"transports.http.session.sent"}, ""},

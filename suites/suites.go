@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"github.com/mcpconform/mcpconform/internal/rules"
+	"github.com/mcpconform/mcpconform/suites/authorization"
 	"github.com/mcpconform/mcpconform/suites/base"
 	"github.com/mcpconform/mcpconform/suites/client/elicitation"
 	"github.com/mcpconform/mcpconform/suites/client/roots"
@@ -63,6 +64,7 @@ func ServerChecks() {
 	logging.ServerChecks()
 	pagination.ServerChecks()
 	tasksextension.ServerChecks()
+	authorization.ServerChecks()
 }
 
 // ClientChecks registers the checks of a target client, in the order of the
@@ -88,6 +90,7 @@ func ClientChecks() {
 	pagination.ClientChecks()
 	caching.ClientChecks()
 	tasksextension.ClientChecks()
+	authorization.ClientChecks()
 }
 
 // Rules returns the rules that hold for every transcript, in the order of the
@@ -120,3 +123,6 @@ func Rules() []rules.Rule {
 		caching.Rules(),
 	)
 }
+
+// AuthorizationServerChecks registers the checks of a target authorization server.
+func AuthorizationServerChecks() { authorization.IssuerChecks() }

@@ -9,25 +9,27 @@ import (
 	"github.com/mcpconform/mcpconform/suites"
 )
 
-// Whatever a peer can see of what a server must or should do is judged by a
-// check or a rule, at each revision.
-func TestVisibleRequirementsOfServersAreVerified(t *testing.T) {
+// Whatever a peer can see of what somebody must or should do is judged by a check or a
+// rule, at each revision.
+func TestVisibleRequirementsAreVerified(t *testing.T) {
 	t.Parallel()
-	declared, requirements, err := runner.All(protocol.ServerRole, protocol.Checked())
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, revision := range protocol.Checked() {
-		for _, requirement := range requirements.Applies(revision, "", protocol.ServerRole) {
-			level := requirement.Level(revision)
-			if !requirement.Visible() || !level.Failing() && !level.Warning() {
-				continue
-			}
-			verified := slices.ContainsFunc(declared[revision], func(one runner.Declared) bool {
-				return slices.Contains(one.Requirements, requirement.ID)
-			})
-			if !verified {
-				t.Errorf("%s: nothing verifies %s (%s, %s:%d)", revision, requirement.ID, level, requirement.File, requirement.Line)
+	for _, role := range protocol.Roles() {
+		declared, requirements, err := runner.All(role, protocol.Checked())
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, revision := range protocol.Checked() {
+			for _, requirement := range requirements.Applies(revision, "", role) {
+				level := requirement.Level(revision)
+				if !requirement.Visible() || !level.Failing() && !level.Warning() {
+					continue
+				}
+				verified := slices.ContainsFunc(declared[revision], func(one runner.Declared) bool {
+					return slices.Contains(one.Requirements, requirement.ID)
+				})
+				if !verified {
+					t.Errorf("%s: nothing verifies %s (%s, %s:%d)", revision, requirement.ID, level, requirement.File, requirement.Line)
+				}
 			}
 		}
 	}

@@ -46,7 +46,7 @@ func (s *settings) check(command *cobra.Command, paths []string) error {
 			"check needs transcripts, files or directories: mcpconform check transcripts; mcpconform server --transcripts transcripts records some",
 		)
 	}
-	for _, complete := range []func() error{s.completeFilter, s.completeJUnit, s.completeOutputs} {
+	for _, complete := range []func() error{s.completeFilter, s.completeJUnit, s.completeBaseline, s.completeOutputs} {
 		if err := complete(); err != nil {
 			return err
 		}

@@ -53,8 +53,6 @@ func TestCheckFindsWhatTheRunFound(t *testing.T) {
 		"a server":                   {"server", "2025-11-25", []string{"progress-falls", "tools-two-of-one-name"}, []string{"progress.increases", "tools.name.unique"}},
 		"a server without a session": {"server", "2026-07-28", []string{"progress-falls"}, []string{"progress.increases"}},
 		"a client":                   {"client", "2025-11-25", []string{"client-request-id-with-fraction"}, []string{"base.requests.id"}},
-		"a good server":              {"server", "2026-07-28", nil, nil},
-		"a good client":              {"client", "2026-07-28", nil, nil},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -73,9 +71,6 @@ func TestCheckFindsWhatTheRunFound(t *testing.T) {
 					t.Fatalf("the run does not find %s broken: %v", id, wanted)
 				}
 			}
-			if len(test.faults) == 0 && len(wanted) > 0 {
-				t.Fatalf("the run finds %v broken", wanted)
-			}
 			only := []string{"transcripts/" + test.revision + "-stdio"}
 			if test.role == "client" {
 				only = []string{"transcripts/" + test.revision + "-http"}
@@ -83,11 +78,7 @@ func TestCheckFindsWhatTheRunFound(t *testing.T) {
 
 			checked := mcpconformIn(t, directory, args("check", "--json", "check.json", "--junit", "check.xml", "--filter", test.revision, only)...)
 
-			status := exitConforms
-			if len(wanted) > 0 {
-				status = exitDoesNot
-			}
-			checked.demand(t, status, "by rules alone, in ", test.role+" in ")
+			checked.demand(t, exitDoesNot, "by rules alone, in ", test.role+" in ")
 			broken, after := verdictsOf(t, filepath.Join(directory, "check.json"))
 			if !slices.Equal(broken, wanted) {
 				t.Errorf("broken are %v, and in the run %v", broken, wanted)
@@ -98,7 +89,7 @@ func TestCheckFindsWhatTheRunFound(t *testing.T) {
 				}
 			}
 			junit, err := os.ReadFile(filepath.Join(directory, "check.xml"))
-			if err != nil || strings.Contains(string(junit), "<failure") != (len(wanted) > 0) {
+			if err != nil || !strings.Contains(string(junit), "<failure") {
 				t.Errorf("the JUnit report tells otherwise, %v", err)
 			}
 		})

@@ -119,7 +119,9 @@ var (
 func (s *settings) completesRun(command *cobra.Command) {
 	completes(command, map[string]values{
 		"revision": revisionValues, "transport": transportValues, "filter": expressions(s.role),
-		"call-tools": callValues, "junit-warnings": warningValues,
+		"profile":      oneOf(profileNames()...),
+		"requirements": {of: func(string) []string { return setNames(publishedSets()) }},
+		"call-tools":   callValues, "junit-warnings": warningValues,
 	})
 }
 

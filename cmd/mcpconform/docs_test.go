@@ -5,6 +5,7 @@ package main
 import (
 	"bytes"
 	"cmp"
+	"encoding/json"
 	"flag"
 	"fmt"
 	"io/fs"
@@ -25,7 +26,9 @@ import (
 	"go.yaml.in/yaml/v3"
 
 	"github.com/mcpconform/mcpconform/fixtures"
+	"github.com/mcpconform/mcpconform/internal/baseline"
 	"github.com/mcpconform/mcpconform/internal/config"
+	"github.com/mcpconform/mcpconform/internal/matrix"
 	"github.com/mcpconform/mcpconform/suites"
 )
 
@@ -58,7 +61,7 @@ func (d *document) at(offset int) string {
 func (b block) at() string { return b.document.at(b.from) }
 
 // documents reads all of the documentation.
-func documents(t *testing.T) []*document {
+func documents(t testing.TB) []*document {
 	t.Helper()
 	paths, err := filepath.Glob(filepath.Join(repository, "docs", "*.md"))
 	if err != nil || len(paths) == 0 {
@@ -66,18 +69,23 @@ func documents(t *testing.T) []*document {
 	}
 	var all []*document
 	for _, file := range append(paths, filepath.Join(repository, "README.md"), filepath.Join(repository, "CONTRIBUTING.md")) {
-		source, err := os.ReadFile(file)
-		if err != nil {
-			t.Fatal(err)
-		}
-		name, err := filepath.Rel(repository, file)
-		if err != nil {
-			t.Fatal(err)
-		}
-		markdown := goldmark.New(goldmark.WithExtensions(extension.Table))
-		all = append(all, &document{name, source, markdown.Parser().Parse(text.NewReader(source))})
+		all = append(all, readDocument(t, file))
 	}
 	return all
+}
+
+func readDocument(t testing.TB, file string) *document {
+	t.Helper()
+	source, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	name, err := filepath.Rel(repository, file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	markdown := goldmark.New(goldmark.WithExtensions(extension.Table))
+	return &document{name, source, markdown.Parser().Parse(text.NewReader(source))}
 }
 
 // walk visits the nodes of a kind.
@@ -91,7 +99,7 @@ func walk[Node ast.Node](d *document, visit func(Node)) {
 }
 
 // blocks returns the fenced blocks of all documents, of a language or of any.
-func blocks(t *testing.T, language string) []block {
+func blocks(t testing.TB, language string) []block {
 	t.Helper()
 	var all []block
 	for _, d := range documents(t) {
@@ -177,6 +185,8 @@ func TestDocsBlocks(t *testing.T) {
 			}
 		case "text":
 			judgeLayout(t, one)
+		case "dockerfile":
+			judgeDockerfile(t, one)
 		default:
 			t.Errorf("%s: no test reads blocks of the language %q; commands are console, each with $ before it", one.at(), one.language)
 		}
@@ -188,6 +198,28 @@ func TestDocsBlocks(t *testing.T) {
 	}
 }
 
+var (
+	copied     = regexp.MustCompile(`(?m)^COPY --from=mcpconform (\S+) `)
+	entrypoint = regexp.MustCompile(`(?m)^ENTRYPOINT (\[.*\])$`)
+)
+
+// judgeDockerfile makes sure that it takes the program from where ko puts it, and runs
+// what there is.
+func judgeDockerfile(t *testing.T, one block) {
+	t.Helper()
+	var image struct{ Builds []struct{ Main string } }
+	readYAML(t, ".ko.yaml", &image)
+	if found := copied.FindStringSubmatch(one.text); found == nil || found[1] != "/ko-app/"+path.Base(image.Builds[0].Main) {
+		t.Errorf("%s: it copies %q", one.at(), found)
+	}
+	var command []string
+	if found := entrypoint.FindStringSubmatch(one.text); found == nil || json.Unmarshal([]byte(found[1]), &command) != nil {
+		t.Errorf("%s: it has no command", one.at())
+	} else if err := understood(strings.Join(command, " ")); err != nil {
+		t.Errorf("%s: %v", one.at(), err)
+	}
+}
+
 // judgeYAML compares an entry of a catalogue with the one of its id, reads a config,
 // and leaves a step of a workflow to TestDocsExamples.
 func judgeYAML(shown string) error {
@@ -196,36 +228,90 @@ func judgeYAML(shown string) error {
 		return err
 	}
 	entries, isList := content.([]any)
+	if members, _ := content.(map[string]any); members["deviations"] != nil {
+		return judgeBaseline(shown)
+	}
 	if !isList {
 		_, err := config.Parse("mcpconform.yaml", []byte(shown))
+		return err
+	}
+	if strings.HasPrefix(shown, "- target:") {
+		_, err := matrix.Parse("targets.yaml", []byte(shown))
 		return err
 	}
 	for _, entry := range entries {
 		members, _ := entry.(map[string]any)
 		switch {
 		case members["run"] != nil:
-		case members["id"] == nil:
-			return fmt.Errorf("no step of a workflow, no requirement and no fault: %v", entry)
-		default:
-			if err := standsInRepository(members); err != nil {
+		case members["uses"] != nil:
+			if err := knownInputs(members["with"]); err != nil {
 				return err
 			}
+		case members["report"] != nil:
+			if err := standsInRepository("report", members); err != nil {
+				return err
+			}
+		case members["id"] != nil:
+			if err := standsInRepository("id", members); err != nil {
+				return err
+			}
+		default:
+			return fmt.Errorf("no step of a workflow, no use of the action, no requirement, no fault and no report: %v", entry)
 		}
 	}
 	return nil
 }
 
-// standsInRepository tells whether an entry is the one of its id.
-func standsInRepository(shown map[string]any) error {
+// knownInputs makes sure that a step gives our action only what it takes.
+func knownInputs(with any) error {
+	text, err := os.ReadFile(filepath.Join(repository, "action.yml"))
+	if err != nil {
+		return err
+	}
+	var action struct{ Inputs map[string]any }
+	if err := yaml.Unmarshal(text, &action); err != nil {
+		return err
+	}
+	given, _ := with.(map[string]any)
+	for name := range given {
+		if action.Inputs[name] == nil {
+			return fmt.Errorf("action.yml has no input %s", name)
+		}
+	}
+	return nil
+}
+
+// judgeBaseline reads a baseline, of requirements that there are.
+func judgeBaseline(shown string) error {
+	folder, err := os.MkdirTemp("", "mcpconform-docs-")
+	if err != nil {
+		return err
+	}
+	defer func() { _ = os.RemoveAll(folder) }()
+	file := filepath.Join(folder, "baseline.yaml")
+	if err := os.WriteFile(file, []byte(shown), 0o600); err != nil {
+		return err
+	}
+	entries, err := baseline.Load(file)
+	for _, one := range entries {
+		if one.Requirement != "" && !newDeclared().Requirement(one.Requirement) {
+			return fmt.Errorf("there is no requirement %s", one.Requirement)
+		}
+	}
+	return err
+}
+
+// standsInRepository tells whether an entry is the one that has its key.
+func standsInRepository(key string, shown map[string]any) error {
 	var problem error
 	found := false
-	for _, fsys := range []fs.FS{suites.Requirements, fixtures.Wire} {
+	for _, fsys := range []fs.FS{suites.Requirements, fixtures.Wire, fixtures.Reports} {
 		err := fs.WalkDir(fsys, ".", func(name string, entry fs.DirEntry, err error) error {
 			if err != nil || entry.IsDir() || path.Ext(name) != ".yaml" {
 				return err
 			}
 			source, err := fs.ReadFile(fsys, name)
-			if err != nil || !bytes.Contains(source, fmt.Appendf(nil, "- id: %s\n", shown["id"])) {
+			if err != nil || !bytes.Contains(source, fmt.Appendf(nil, "- %s: %s\n", key, shown[key])) {
 				return err
 			}
 			var entries []map[string]any
@@ -233,7 +319,7 @@ func standsInRepository(shown map[string]any) error {
 				return err
 			}
 			for _, one := range entries {
-				if one["id"] == shown["id"] {
+				if one[key] == shown[key] {
 					found = true
 					if !reflect.DeepEqual(one, shown) {
 						problem = fmt.Errorf("%s has\n%v, not\n%v", name, one, shown)
@@ -247,7 +333,7 @@ func standsInRepository(shown map[string]any) error {
 		}
 	}
 	if !found {
-		return fmt.Errorf("there is no %v", shown["id"])
+		return fmt.Errorf("there is no %v", shown[key])
 	}
 	return problem
 }

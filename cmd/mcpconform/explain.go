@@ -103,14 +103,39 @@ func explain(w io.Writer, requirement *catalogue.Requirement, declared map[strin
 	default:
 		text.WriteString("  Nothing checks it yet.\n")
 	}
-	_, err := io.WriteString(w, strings.TrimRight(text.String(), "\n")+"\n")
+	told, err := inTheWild(requirement.ID)
+	if err != nil {
+		return err
+	}
+	text.WriteString(told)
+	_, err = io.WriteString(w, strings.TrimRight(text.String(), "\n")+"\n")
 	return err
+}
+
+// inTheWild tells which real servers and clients were reported to break a requirement; ""
+// for none.
+func inTheWild(id string) (string, error) {
+	reports, err := reported()
+	if err != nil || len(reports[id]) == 0 {
+		return "", err
+	}
+	var text strings.Builder
+	noun := "reports"
+	if len(reports[id]) == 1 {
+		noun = "report"
+	}
+	fmt.Fprintf(&text, "  broken in the wild: %d %s\n", len(reports[id]), noun)
+	for _, report := range reports[id] {
+		fmt.Fprintf(&text, "    %s (%s): %s\n", report.Report, report.Role, report.Saw)
+	}
+	return text.String(), nil
 }
 
 // reaching is how a command says where the target is.
 var reaching = map[string]string{
-	protocol.ServerRole: "[--url URL | -- COMMAND ARG...]",
-	protocol.ClientRole: "[-- COMMAND ARG...]",
+	protocol.ServerRole:              "[--url URL | -- COMMAND ARG...]",
+	protocol.ClientRole:              "[-- COMMAND ARG...]",
+	protocol.AuthorizationServerRole: "[--url ISSUER]",
 }
 
 // verifying describes the checks and rules of one role that verify a requirement,

@@ -3,8 +3,9 @@
 package main
 
 import (
-	"net"
 	"testing"
+
+	"github.com/mcpconform/mcpconform/internal/transport/transporttest"
 )
 
 // withoutHandshake are servers over stdio that cannot be spoken to: whatever
@@ -73,8 +74,8 @@ var withoutHTTP = []encounter{
 	{"http not-found", "", ample, exitUnreachable, []string{"HTTP 404", "often ends in /mcp"}, nil},
 	{"http redirects", "", ample, exitUnreachable, []string{"redirects (HTTP 307) to /elsewhere"}, nil},
 	{"http circle", "", ample, exitUnreachable, []string{"redirects (HTTP 308) to /mcp"}, nil},
-	{"http login", "", ample, exitUnreachable, []string{"needs a login (HTTP 401)", `Bearer resource_metadata="https://x/y"`, "--header"}, nil},
-	{"http login-echoes", "", ample, exitUnreachable, []string{"needs a login (HTTP 401)"}, nil},
+	{"http login", "", ample, exitDoesNot, []string{"asks for authorization (HTTP 401)", "--header"}, nil},
+	{"http login-echoes", "", ample, exitDoesNot, []string{"asks for authorization (HTTP 401)"}, nil},
 	{"http echoes-errors", "", ample, exitUnreachable, []string{"refused with error -32603", "I was told"}, nil},
 	{"http broken", "", ample, exitUnreachable, []string{"HTTP 500", "oh no"}, nil},
 	{"http broken-large", "", ample, exitUnreachable, []string{"HTTP 500", "aaa… (1048576 bytes)"}, nil},
@@ -161,13 +162,8 @@ func TestAddressesThatAreNoServer(t *testing.T) {
 	meetAll(t, withoutHTTP)
 	t.Run("nobody listens", func(t *testing.T) {
 		t.Parallel()
-		refusing, err := net.Listen("tcp", "127.0.0.1:0")
-		if err != nil {
-			t.Fatal(err)
-		}
-		_ = refusing.Close()
-		found := mcpconform(t, "server", "--timeout", ample, "--url", "http://"+refusing.Addr().String())
-		found.demand(t, exitUnreachable, "connection refused", "is the server running")
+		found := mcpconform(t, "server", "--timeout", ample, "--url", "http://"+transporttest.Unused(t))
+		found.demand(t, exitUnreachable, "cannot connect to http://", ": connection refused; is the server running")
 		found.oneLine(t)
 	})
 }

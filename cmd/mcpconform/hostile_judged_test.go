@@ -55,7 +55,7 @@ var dead = []encounter{
 	{"stdio errors later", some, ample, exitDoesNot, []string{"nothing works today"}, none},
 	{"stdio others-ids later", some, hasty, exitDoesNot, []string{"ping was not answered within"}, none},
 	{"stdio empty-object later", some, hasty, exitDoesNot, []string{"ping was not answered within"}, none},
-	{"stdio garbled later", some, ample, exitDoesNot, []string{`\xff\xfe\x80`}, none},
+	{"stdio garbled later", some, ample, exitDoesNot, []string{`\xff\xfe\x80`}, []string{"answers ping with _meta in its params"}}, // with a result
 	{"stdio binary later", some, hasty, exitDoesNot, []string{"ping was not answered within"}, none},
 	{"stdio noise later", some, hasty, exitDoesNot, []string{"ping was not answered within"}, none},
 	{"http errors later", within, ample, exitDoesNot, []string{"nothing works today"}, none},

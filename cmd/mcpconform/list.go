@@ -19,8 +19,8 @@ import (
 )
 
 func newList() *cobra.Command {
-	var revision, expression, role string
-	var asJSON bool
+	var revision, expression, profile, role string
+	var asJSON, byReports bool
 	command := &cobra.Command{
 		Use:   "list",
 		Short: "List the checks and rules, with what they verify",
@@ -34,13 +34,16 @@ func newList() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			matches, err := matching(expression, chosen)
+			matches, err := matching(expression, profile, chosen)
 			if err != nil {
 				return err
 			}
 			declared, requirements, err := declaredOf(chosen, revisions)
 			if err != nil {
 				return err
+			}
+			if byReports {
+				return writeReported(command.OutOrStdout(), requirements)
 			}
 			if asJSON {
 				return writeListJSON(
@@ -53,23 +56,48 @@ func newList() *cobra.Command {
 		},
 	}
 	command.Flags().StringVar(&revision, "revision", "all", "`R`[,R] of the specification, or all")
-	command.Flags().StringVar(&role, "role", "all", "only the checks of targets of a `ROLE`: server, client, or all")
+	command.Flags().
+		StringVar(&role, "role", "all", "only the checks of targets of a `ROLE`: server, client, authorization-server, or all")
 	command.Flags().StringVar(&expression, "filter", "", "list only what matches `EXPR`: "+filterHelp)
+	command.Flags().StringVar(&profile, "profile", "", strings.Replace(profileHelp(), "check", "list", 1))
 	command.Flags().BoolVar(&asJSON, "json", false, "as JSON")
+	command.Flags().
+		BoolVar(&byReports, "reported", false, "list the requirements that real servers and clients were reported to break, the most frequent first")
+	command.MarkFlagsMutuallyExclusive("reported", "json")
+	command.MarkFlagsMutuallyExclusive("reported", "filter")
+	command.MarkFlagsMutuallyExclusive("reported", "profile")
 	completes(command, map[string]values{
 		"revision": lists(
 			protocol.Checked(),
 			"all",
 		),
-		"role":   oneOf(append(protocol.Roles(), "all")...),
-		"filter": expressions(protocol.Roles()...),
+		"role":    oneOf(append(protocol.Roles(), "all")...),
+		"filter":  expressions(protocol.Roles()...),
+		"profile": oneOf(profileNames()...),
 	})
 	return command
 }
 
-// matching reads a filter for the checks of some roles; it need choose something of
-// one of them only. Without one everything matches.
-func matching(expression string, roles []string) (func(runner.Declared) bool, error) {
+// matching reads a filter and a profile for the checks of some roles. Without them
+// everything matches.
+func matching(expression, profile string, roles []string) (func(runner.Declared) bool, error) {
+	if err := knownProfile(profile); err != nil {
+		return nil, err
+	}
+	filtered, err := matchingFilter(expression, roles)
+	if err != nil {
+		return nil, err
+	}
+	text, err := runner.ProfileFilter(profile, roles...)
+	if err != nil || text == "" {
+		return filtered, err
+	}
+	kept, err := filter.Parse(text)
+	return func(one runner.Declared) bool { return filtered(one) && one.Matches(kept) }, err
+}
+
+// matchingFilter reads a filter, which need choose something of one of the roles only.
+func matchingFilter(expression string, roles []string) (func(runner.Declared) bool, error) {
 	if expression == "" {
 		return func(runner.Declared) bool { return true }, nil
 	}
@@ -126,8 +154,8 @@ func declaredOf(roles, revisions []string) (map[string]map[string][]runner.Decla
 
 // checksAt are the checks of one role at one revision.
 type checksAt struct {
-	role, revision string
-	checks         []runner.Declared
+	role, revision, transport string // "" for all transports
+	checks                    []runner.Declared
 }
 
 // checksIn puts what matches into the order of the list.
@@ -143,7 +171,7 @@ func checksIn(
 				declared[role][revision],
 				func(check runner.Declared) bool { return !matches(check) },
 			)
-			all = append(all, checksAt{role, revision, matching})
+			all = append(all, checksAt{role, revision, "", matching})
 		}
 	}
 	return all
@@ -154,7 +182,11 @@ func writeList(w io.Writer, all []checksAt, requirements *catalogue.Catalogue) e
 	for _, at := range all {
 		rules := 0
 		page := ""
-		fmt.Fprintf(&text, "%s %s\n", at.role, at.revision)
+		name := at.revision
+		if at.transport != "" {
+			name += " · " + at.transport
+		}
+		fmt.Fprintf(&text, "%s %s\n", at.role, name)
 		for _, check := range byPage(at.checks, requirements, at.revision) {
 			requirement, _ := requirements.Get(check.Requirements[0])
 			if named := requirement.Page(at.revision); named != page {
@@ -182,7 +214,7 @@ func writeList(w io.Writer, all []checksAt, requirements *catalogue.Catalogue) e
 			len(at.checks)-rules,
 			rules,
 			at.role,
-			at.revision,
+			name,
 		)
 	}
 	_, err := io.WriteString(w, text.String())

@@ -92,8 +92,22 @@ func (g *gauge) harness(pid int) bool {
 		g.foreign[pid] = true
 		return false
 	}
+	if parent, _ := os.ReadFile(fmt.Sprintf("/proc/%d/cmdline", parentOf(pid))); bytes.Equal(parent, line) {
+		return false // on its way to another program, until when it has the memory of its parent
+	}
 	environment, err := os.ReadFile(fmt.Sprintf("/proc/%d/environ", pid))
 	return err == nil && bytes.Contains(environment, []byte(g.mark))
+}
+
+// parentOf is the process that started another; 0 when that is gone.
+func parentOf(pid int) (parent int) {
+	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
+	if err != nil {
+		return 0
+	}
+	var state string
+	_, _ = fmt.Sscan(string(text[bytes.LastIndexByte(text, ')')+1:]), &state, &parent)
+	return parent
 }
 
 // residentOf is the memory of a process, in KiB, common pages included. It is

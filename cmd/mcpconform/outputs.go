@@ -1,35 +1,130 @@
 package main
 
 import (
+	"cmp"
 	"errors"
+	"fmt"
+	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
 
+	"github.com/mcpconform/mcpconform/internal/config"
 	"github.com/mcpconform/mcpconform/internal/files"
+	"github.com/mcpconform/mcpconform/reports"
 )
+
+// output is a report that is a file.
+type output struct {
+	flag, path string
+	write      func(*reports.Run, io.Writer) error
+}
+
+// outputs are all that a run may be written as; those without a path are not wanted.
+func (s *settings) outputs() []output {
+	return []output{
+		{"--json", s.JSON, (*reports.Run).Write},
+		{"--junit", s.JUnit, func(run *reports.Run, w io.Writer) error {
+			return run.JUnit(w, reports.JUnitOptions{Warnings: s.JUnitWarnings})
+		}},
+		{"--html", s.HTML, func(run *reports.Run, w io.Writer) error {
+			return run.HTML(w, reports.HTMLOptions{Since: s.older})
+		}},
+		{"--markdown", s.Markdown, (*reports.Run).Markdown},
+		{"--code-quality", s.CodeQuality, func(run *reports.Run, w io.Writer) error {
+			return run.CodeQuality(w, cmp.Or(s.configFile, config.DefaultFile))
+		}},
+		{"--badge", s.Badge, (*reports.Run).Badge},
+	}
+}
 
 // completeOutputs makes sure, before anything runs, that what the run is to
 // write can be written.
 func (s *settings) completeOutputs() error {
-	for _, output := range []struct{ flag, path string }{{"--json", s.JSON}, {"--junit", s.JUnit}} {
-		if output.path == "" {
-			continue
-		}
-		if err := writable(output.flag, output.path); err != nil {
-			return err
-		}
+	if err := allWritable(s.outputs()); err != nil {
+		return err
 	}
-	if s.JSON != "" && s.JSON == s.JUnit {
-		return usageError("--json and --junit both name %s", s.JSON)
-	}
-	if s.Transcripts == "" {
-		return nil
+	if err := s.completeSince(); err != nil || s.Transcripts == "" {
+		return err
 	}
 	if err := os.MkdirAll(s.Transcripts, 0o750); err != nil {
 		return usageError("--transcripts %s cannot be created: %s", s.Transcripts, files.Reason(err))
 	}
 	return writable("--transcripts", filepath.Join(s.Transcripts, "transcript.jsonl"))
+}
+
+// allWritable makes sure that each can be written, to a file of its own.
+func allWritable(outputs []output) error {
+	flags := map[string]string{}
+	for _, one := range outputs {
+		if one.path == "" {
+			continue
+		}
+		if err := writable(one.flag, one.path); err != nil {
+			return err
+		}
+		if other := flags[one.path]; other != "" {
+			return usageError("%s and %s both name %s", other, one.flag, one.path)
+		}
+		flags[one.path] = one.flag
+	}
+	return nil
+}
+
+// completeSince reads the run to compare with.
+func (s *settings) completeSince() (err error) {
+	switch {
+	case s.since == "":
+		return nil
+	case s.HTML == "":
+		return usageError("--since is for --html; mcpconform diff compares two runs as text")
+	}
+	s.older, err = readRunFile(s.since)
+	return err
+}
+
+// writeFiles writes the reports that are files.
+func writeFiles(outputs []output, found *reports.Run) (err error) {
+	for _, one := range outputs {
+		if one.path != "" {
+			err = errors.Join(err, reports.WriteFile(one.path, func(w io.Writer) error { return one.write(found, w) }))
+		}
+	}
+	return err
+}
+
+// onGitHub tells whether a runner of GitHub reads what is printed.
+func onGitHub() bool { return os.Getenv("GITHUB_ACTIONS") == "true" }
+
+// printGuarded prints what a target has a part in, so that no runner of GitHub takes a
+// line of it for a command.
+func printGuarded(w io.Writer, show func(io.Writer) error) error {
+	if !onGitHub() {
+		return show(w)
+	}
+	before, after := reports.AnnotationGuard()
+	_, err := io.WriteString(w, before)
+	err = errors.Join(err, show(w))
+	_, last := io.WriteString(w, after)
+	return errors.Join(err, last)
+}
+
+// tellGitHub annotates the build, and adds the run to the summary of its step.
+func tellGitHub(w io.Writer, found *reports.Run) error {
+	var err error
+	if onGitHub() {
+		err = found.Annotations(w)
+	}
+	path := os.Getenv("GITHUB_STEP_SUMMARY")
+	if path == "" {
+		return err
+	}
+	const flags, mode = os.O_WRONLY | os.O_APPEND | os.O_CREATE, 0o644
+	summary, wrong := os.OpenFile(filepath.Clean(path), flags, mode) //nolint:gosec // it is for everyone
+	if wrong != nil {
+		return errors.Join(err, fmt.Errorf("cannot write GITHUB_STEP_SUMMARY: %w", files.Reason(wrong)))
+	}
+	return errors.Join(err, found.Markdown(summary), summary.Close())
 }
 
 // writable tries whether a file can be made where path will stand, and leaves

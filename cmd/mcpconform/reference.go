@@ -14,6 +14,7 @@ import (
 
 	"github.com/mcpconform/mcpconform/internal/fault"
 	"github.com/mcpconform/mcpconform/internal/nearest"
+	"github.com/mcpconform/mcpconform/internal/oauth"
 	"github.com/mcpconform/mcpconform/internal/protocol"
 	"github.com/mcpconform/mcpconform/internal/runner"
 	"github.com/mcpconform/mcpconform/reference/server"
@@ -26,15 +27,15 @@ func newReference() *cobra.Command {
 		Args:  noArguments,
 		RunE:  func(command *cobra.Command, _ []string) error { return command.Help() },
 	}
-	command.AddCommand(newReferenceServer(), newReferenceClient())
+	command.AddCommand(newReferenceServer(), newReferenceClient(), newReferenceAuthServer())
 	return command
 }
 
 // referenceFlags say how the reference server runs.
 type referenceFlags struct {
-	stdio, verbose, attached bool
-	listen, revisions        string
-	inject                   injectFlags
+	stdio, verbose, attached  bool
+	listen, revisions, issuer string
+	inject                    injectFlags
 }
 
 func newReferenceServer() *cobra.Command {
@@ -49,6 +50,8 @@ func newReferenceServer() *cobra.Command {
 	flags.BoolVar(&f.stdio, "stdio", false, "speak over standard input and output")
 	flags.StringVar(&f.listen, "listen", "", "serve Streamable HTTP at `ADDR`, HOST:PORT; port 0 takes a free one")
 	flags.StringVar(&f.revisions, "revision", "", "speak only `R`[,R]; default: all that it knows")
+	flags.StringVar(&f.issuer, "auth", os.Getenv(issuerVariable),
+		"ask for access tokens of the authorization server `ISSUER`, over HTTP alone (default: $"+issuerVariable+")")
 	f.inject.add(flags)
 	flags.BoolVarP(&f.verbose, "verbose", "v", false, "log to standard error")
 	flags.BoolVar(&f.attached, runner.AttachedFlag, false, "end when standard input ends")
@@ -60,6 +63,9 @@ func newReferenceServer() *cobra.Command {
 func (f *referenceFlags) run(command *cobra.Command) error {
 	if f.stdio == (f.listen != "") {
 		return usageError("reference server needs one of --stdio and --listen ADDR, such as --listen 127.0.0.1:8080")
+	}
+	if f.stdio && command.Flags().Changed("auth") {
+		return usageError("--auth is for a server over HTTP: over stdio, credentials come from the environment")
 	}
 	injection, err := f.inject.injection(protocol.ServerRole)
 	if err != nil {
@@ -102,6 +108,12 @@ func (f *referenceFlags) reference(injection fault.Injection) (*server.Server, e
 		return nil, err
 	}
 	options.Defect = defect
+	if f.issuer != "" {
+		if flaw := oauth.IssuerFlaw(f.issuer); flaw != "" {
+			return nil, usageError("--auth %q %s", f.issuer, flaw)
+		}
+		options.Authorization = server.Scoped(f.issuer)
+	}
 	return server.New(options)
 }
 

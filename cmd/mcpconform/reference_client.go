@@ -81,7 +81,14 @@ func (f *referenceClientFlags) run(command *cobra.Command, arguments []string) e
 }
 
 func (f *referenceClientFlags) options(arguments []string, report io.Writer) (client.Options, error) {
-	options := client.Options{Steps: []byte(os.Getenv(runner.StepsVariable)), Report: report}
+	options := client.Options{
+		Steps:  []byte(os.Getenv(runner.StepsVariable)),
+		Report: report,
+		Authorization: selftest.AuthorizationOf(
+			[]byte(os.Getenv(runner.ContextVariable)),
+			os.Getenv(runner.BrowserVariable),
+		),
+	}
 	switch {
 	case len(arguments) == 0:
 		return options, usageError("reference client needs the URL of a server, or -- and the command that starts one")

@@ -34,21 +34,30 @@ with its reports and status 1. A second signal ends it at once, without reports.
 	root.SetFlagErrorFunc(flagError)
 	root.AddCommand(
 		newServer(),
+		newInit(),
+		newAuthServer(),
 		newClient(),
+		newAuthorizationServer(),
 		newServe(),
 		newCheck(),
 		newList(),
+		newRequirements(),
 		newExplain(),
 		newTrace(),
 		newReference(),
 		newSelftest(),
 		newMerge(),
+		newBaseline(),
+		newDiff(),
+		newMatrix(),
+		newReport(),
 		newVersion(),
 		newWorker(),
 		newSelftestWorker(),
 		newMiddleman(),
-		newRelay(),
+		newRelay(), newBrowser(),
 		newReaper(),
+		newManual(),
 	)
 	return root
 }

@@ -59,7 +59,7 @@ func TestSecretsThatATargetEchoesAreHidden(t *testing.T) {
 				t.Parallel()
 				directory := t.TempDir()
 				ended := mcpconformIn(t, directory, args("server", "--timeout", ample, "-v", "--revision", revision, "--json", "run.json",
-					"--junit", "run.xml", "--transcripts", "wires", arguments)...)
+					"--junit", "run.xml", "--html", "run.html", "--markdown", "run.md", "--code-quality", "run.quality.json", "--badge", "run.svg", "--transcripts", "wires", arguments)...)
 				for name, text := range filesIn(t, directory, ended) {
 					if hasSecret(text) {
 						t.Errorf("%s shows a secret\n%.20000s", name, text)

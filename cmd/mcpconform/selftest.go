@@ -4,9 +4,11 @@ import (
 	"errors"
 	"os"
 	"runtime/debug"
+	"slices"
 
 	"github.com/spf13/cobra"
 
+	"github.com/mcpconform/mcpconform/internal/nearest"
 	"github.com/mcpconform/mcpconform/internal/protocol"
 	"github.com/mcpconform/mcpconform/internal/runner"
 	"github.com/mcpconform/mcpconform/internal/selftest"
@@ -39,7 +41,12 @@ there.`,
 		"",
 		"inject the same into the traffic of the server at a `URL` instead of the reference",
 	)
-	flags.StringVar(&role, "role", "", "only checks of a `ROLE`, server or client; default: of both")
+	flags.StringVar(
+		&role,
+		"role",
+		"",
+		"only checks of a `ROLE`: server, client or authorization-server; default: of all",
+	)
 	flags.StringVar(
 		&s.Filter,
 		"filter",
@@ -77,7 +84,7 @@ func (s *settings) selftest(command *cobra.Command, arguments []string, role str
 	}
 	debug.SetGCPercent(runner.Garbage)
 	defer guard()()
-	progress := s.progress("trial")
+	progress := s.progress("trial", nil)
 	found, err := selftest.Run(command.Context(), selftest.Options{
 		Role:     role,
 		Filter:   s.Filter,
@@ -113,10 +120,10 @@ func (s *settings) completeSelftest(command *cobra.Command, arguments []string, 
 		}
 	}
 	switch {
-	case role != "" && role != protocol.ServerRole && role != protocol.ClientRole:
-		return usageError("--role %q is neither server nor client", role)
-	case role == protocol.ClientRole && (s.URL != "" || len(s.Command) > 0):
-		return usageError("--role client is for the reference: --peer and a command name servers")
+	case role != "" && !slices.Contains(protocol.Roles(), role):
+		return usageError("--role %q is unknown%s", role, nearest.Hint(role, protocol.Roles()))
+	case role != "" && role != protocol.ServerRole && (s.URL != "" || len(s.Command) > 0):
+		return usageError("--role %s is for the reference: --peer and a command name servers", role)
 	}
 	for _, check := range []func() error{s.completeFilter, s.completeShard, s.completeBounds, s.completeOutputs} {
 		if err := check(); err != nil {

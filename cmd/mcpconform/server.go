@@ -2,10 +2,13 @@ package main
 
 import (
 	"cmp"
+	"context"
 	"errors"
+	"fmt"
 	"io"
 	"io/fs"
 	"maps"
+	"math/rand/v2"
 	"net/http"
 	"net/url"
 	"os"
@@ -21,6 +24,7 @@ import (
 	"github.com/spf13/pflag"
 	"golang.org/x/term"
 
+	"github.com/mcpconform/mcpconform/internal/catalogue"
 	"github.com/mcpconform/mcpconform/internal/config"
 	"github.com/mcpconform/mcpconform/internal/conform"
 	"github.com/mcpconform/mcpconform/internal/filter"
@@ -50,6 +54,23 @@ type settings struct {
 	secretHeaders http.Header
 	shardText     string
 	shard         shard.Shard
+	explore       int
+	seed          uint64
+	authServer    string // address of a test authorization server; "" for none
+	authSeed      string
+	start         string
+	known         []reports.Deviation // what the baseline says
+	since         string
+	lastFailed    string // a run whose failures are checked again
+	failFast      bool
+	repeat        int
+	watch         bool
+	profile       string
+	list          bool // what would be checked, in the place of checking it
+	durations     int
+	older         *reports.Run // that since names
+	set           *catalogue.Set
+	login         string // command, split at spaces
 }
 
 func newServer() *cobra.Command {
@@ -75,25 +96,57 @@ func newServer() *cobra.Command {
 		"",
 		"which of the server's tools may be called: none, listed, readonly or all (default readonly)",
 	)
+	flags.StringVar(
+		&s.authServer,
+		"auth-server",
+		"",
+		"a test authorization server at `ADDR` (by itself: a free port), which the server is to trust: it issues tokens of every kind",
+	)
+	flags.Lookup("auth-server").NoOptDefVal = anyAddress
+	flags.StringVar(
+		&s.authSeed,
+		"auth-seed",
+		"",
+		"a `WORD` that gives the test authorization server the same key each time",
+	)
+	flags.StringVar(&s.start, "start", "",
+		"`COMMAND` that starts the server at --url, split at spaces; it is told of --auth-server by its environment")
 	s.completesRun(command)
 	return command
 }
 
 // addFlags adds the flags of a run, whatever the role of the target.
 func (s *settings) addFlags(flags *pflag.FlagSet) {
-	flags.StringVar(
-		&s.Revision,
-		"revision",
-		"auto",
-		"`R`[,R] of the specification, auto (the newest that the "+s.role+" speaks) or all",
-	)
+	s.addCommonFlags(flags, "auto (the newest that the "+s.role+" speaks) or all")
 	flags.StringVar(&s.Transport, "transport", "", "stdio or http; default: what the target allows")
+	flags.IntVar(&s.Workers, "workers", 0, "how many checks run at once (default twice the processors, at most 8)")
+	flags.StringArrayVar(&s.env, "env", nil, "`NAME=VALUE` in the environment of the "+s.role+"; may be repeated")
+	flags.IntVar(
+		&s.explore,
+		"explore",
+		0,
+		"also draw `N` conversations in other legal forms on each leg, and report what breaks",
+	)
+	flags.Uint64Var(&s.seed, "seed", 0, "of the first draw of --explore; default: any, which is reported")
+}
+
+// addCommonFlags adds those that runs of every role have; which says what --revision may be
+// beside a revision.
+func (s *settings) addCommonFlags(flags *pflag.FlagSet, which string) {
+	flags.StringVar(&s.Revision, "revision", "auto", "`R`[,R] of the specification, "+which)
 	flags.StringVar(&s.configFile, "config", "", "config `FILE` (default "+config.DefaultFile+", if there is one)")
 	flags.StringVar(&s.Filter, "filter", "", "check only what matches `EXPR`: "+filterHelp)
+	flags.StringVar(&s.profile, "profile", "", profileHelp())
+	flags.BoolVar(&s.list, "list", false, "list what a run with these flags would check, without starting the target")
+	flags.StringVar(
+		&s.Requirements,
+		"requirements",
+		"",
+		"judge by the requirements of the frozen `SET` alone, such as "+protocol.Newest()+"@1; mcpconform requirements lists them",
+	)
 	flags.StringVar(&s.shardText, "shard", "", shardHelp)
 	s.addReportFlags(flags, "check")
 	flags.StringVar(&s.Transcripts, "transcripts", "", "write the transcript of every connection into `DIR`")
-	flags.IntVar(&s.Workers, "workers", 0, "how many checks run at once (default twice the processors, at most 8)")
 	flags.DurationVar(
 		&s.Timeout,
 		"timeout",
@@ -112,8 +165,23 @@ func (s *settings) addFlags(flags *pflag.FlagSet) {
 		"",
 		"the longest message to accept, such as 64MiB (default 16MiB; more takes more memory)",
 	)
-	flags.StringArrayVar(&s.env, "env", nil, "`NAME=VALUE` in the environment of the "+s.role+"; may be repeated")
 	flags.BoolVar(&s.Strict, "strict", false, "warned and inconclusive count as failed")
+	flags.StringVar(
+		&s.lastFailed,
+		"last-failed",
+		"",
+		"check only what failed or warned in a run that --json has written, `RUN.json`",
+	)
+	flags.BoolVar(&s.failFast, "fail-fast", false, "end the run when a check fails; what rules find shows at its end")
+	flags.IntVar(&s.repeat, "repeat", 1,
+		"run `N` times, and tell what had another verdict in another run; a failure in one of them fails all")
+	flags.BoolVar(
+		&s.watch,
+		"watch",
+		false,
+		"run again when files of the target change, below the working directory or named by its command: first what failed, then everything",
+	)
+	flags.IntVar(&s.durations, "durations", 0, "list the `N` checks that took longest")
 }
 
 // addReportFlags adds the flags of what a run is told by: what -v shows every one of.
@@ -121,6 +189,17 @@ func (s *settings) addReportFlags(flags *pflag.FlagSet, shown string) {
 	flags.StringVar(&s.JUnit, "junit", "", "write a JUnit XML report to `FILE`")
 	flags.StringVar(&s.JUnitWarnings, "junit-warnings", "", junitWarningsHelp)
 	flags.StringVar(&s.JSON, "json", "", "write the run as JSON to `FILE`")
+	flags.StringVar(&s.HTML, "html", "", "write the run as a page for browsers to `FILE`")
+	flags.StringVar(&s.since, "since", "", "let the page say what has changed since an older run, `OLD.json`")
+	flags.StringVar(
+		&s.Markdown,
+		"markdown",
+		"",
+		"write a summary as Markdown to `FILE`; $GITHUB_STEP_SUMMARY has it by itself",
+	)
+	flags.StringVar(&s.CodeQuality, "code-quality", "", "write a code quality report of GitLab to `FILE`")
+	flags.StringVar(&s.Badge, "badge", "", "write a badge (SVG) for a README to `FILE`")
+	flags.StringVar(&s.Baseline, "baseline", "", "known deviations, each with its reason, in `FILE`: they fail no run")
 	flags.BoolVarP(&s.verbose, "verbose", "v", false, "show every "+shown)
 	flags.BoolVarP(&s.quiet, "quiet", "q", false, "show nothing but the conclusion")
 	flags.BoolVar(&s.noColor, "no-color", false, "no colours (also: NO_COLOR in the environment)")
@@ -148,16 +227,76 @@ func (s *settings) run(command *cobra.Command, arguments []string) error {
 	if err := s.complete(command, arguments); err != nil {
 		return err
 	}
+	if err := firstOf(s.completeRepeat(), s.completeWatch()); err != nil {
+		return err
+	}
+	if s.list {
+		return s.listPlanned(command.OutOrStdout())
+	}
 	debug.SetGCPercent(runner.Garbage)
 	defer guard()()
-	progress := s.progress("")
-	options := s.options(progress)
-	found, err := runner.Run(command.Context(), options)
-	progress.Close()
+	if s.watch {
+		return s.watchRuns(command.Context())
+	}
+	found, err := s.runs(command.Context())
 	if _, wrong := errors.AsType[*runner.FilterError](err); wrong || found == nil {
 		return err
 	}
 	return s.report(found, err)
+}
+
+// runs is the run, or as many as the user wants, up to the first that did not come to
+// its end.
+func (s *settings) runs(ctx context.Context) (*reports.Run, error) {
+	var all []*reports.Run
+	for len(all) < s.repeat {
+		found, err := s.once(ctx, len(all)+1)
+		if found != nil {
+			all = append(all, found)
+		}
+		switch {
+		case len(all) == 0:
+			return nil, err
+		case err != nil && s.repeat > 1:
+			return reports.Repeated(all), fmt.Errorf("run %d of %d: %w", len(all), s.repeat, err)
+		case err != nil, found.Interrupted != "":
+			return reports.Repeated(all), err
+		}
+	}
+	return reports.Repeated(all), nil
+}
+
+func (s *settings) completeRepeat() error {
+	switch {
+	case s.repeat < 1:
+		return usageError("--repeat %d must be positive", s.repeat)
+	case s.repeat > 1 && s.shard.Count > 0:
+		return usageError("--repeat and --shard exclude each other: mcpconform merge takes shards of one run")
+	}
+	return nil
+}
+
+// once is one run of those.
+func (s *settings) once(ctx context.Context, number int) (*reports.Run, error) {
+	ctx, done := s.untilFailed(ctx)
+	progress := s.progress("", done)
+	defer progress.Close()
+	options := s.options(progress)
+	if s.repeat > 1 {
+		progress.Prefix(fmt.Sprintf("run %d of %d", number, s.repeat))
+		if s.Transcripts != "" {
+			options.Transcripts = filepath.Join(s.Transcripts, fmt.Sprintf("run-%d", number))
+		}
+	}
+	if len(s.Start) > 0 {
+		progress.Phase("starting the server that is to listen at --url")
+	}
+	stop, err := s.prepareAuth(ctx, &options)
+	defer stop()
+	if err != nil {
+		return nil, err
+	}
+	return runner.Run(ctx, options)
 }
 
 // complete lays the config file under the flags and makes sure of the values.
@@ -174,14 +313,20 @@ func (s *settings) complete(command *cobra.Command, arguments []string) error {
 	checks := []func() error{
 		s.completeURL,
 		s.completeTransport,
+		func() error { return s.completeRequirements(command) },
+		func() error { return s.completeLastFailed(s.set != nil || command.Flags().Changed("revision")) },
 		s.completeRevision,
 		s.completeFilter,
+		func() error { return knownProfile(s.profile) },
 		s.completeShard,
 		s.completeCalls,
 		s.completeHeader,
+		s.completeAuth,
+		s.completeRegistration,
 		s.completeEnv,
 		s.completeBounds,
 		s.completeJUnit,
+		s.completeBaseline,
 		s.completeOutputs,
 	}
 	for _, check := range checks {
@@ -230,26 +375,43 @@ func (s *settings) readConfig(command *cobra.Command) error {
 		return usageError("%s", err)
 	}
 	given := command.Flags().Changed
-	if s.role == protocol.ClientRole {
+	switch s.role {
+	case protocol.ClientRole:
 		file.Command, file.URL = file.Client, ""
+	case protocol.AuthorizationServerRole:
+		file.Command, file.URL = nil, file.AuthorizationServer.URL
+		file.Transport, file.Header, file.Env, file.Start = "", nil, nil, nil // of the server
 	}
 	if s.commandGiven || given("url") {
 		file.Command, file.URL = s.Command, s.URL
 	}
 	take := map[string]func(){
-		"revision":       func() { file.Revision = s.Revision },
-		"transport":      func() { file.Transport = s.Transport },
-		"filter":         func() { file.Filter = s.Filter },
-		"junit":          func() { file.JUnit = s.JUnit },
-		"junit-warnings": func() { file.JUnitWarnings = s.JUnitWarnings },
-		"json":           func() { file.JSON = s.JSON },
-		"transcripts":    func() { file.Transcripts = s.Transcripts },
-		"workers":        func() { file.Workers = s.Workers },
-		"timeout":        func() { file.Timeout = s.Timeout },
-		"deadline":       func() { file.Deadline = s.Deadline },
-		"max-message":    func() { file.MaxMessage = s.MaxMessage },
-		"call-tools":     func() { file.CallTools = s.CallTools },
-		"strict":         func() { file.Strict = s.Strict },
+		"revision":         func() { file.Revision = s.Revision },
+		"transport":        func() { file.Transport = s.Transport },
+		"filter":           func() { file.Filter = s.Filter },
+		"requirements":     func() { file.Requirements = s.Requirements },
+		"junit":            func() { file.JUnit = s.JUnit },
+		"junit-warnings":   func() { file.JUnitWarnings = s.JUnitWarnings },
+		"json":             func() { file.JSON = s.JSON },
+		"transcripts":      func() { file.Transcripts = s.Transcripts },
+		"baseline":         func() { file.Baseline = s.Baseline },
+		"html":             func() { file.HTML = s.HTML },
+		"markdown":         func() { file.Markdown = s.Markdown },
+		"code-quality":     func() { file.CodeQuality = s.CodeQuality },
+		"badge":            func() { file.Badge = s.Badge },
+		"workers":          func() { file.Workers = s.Workers },
+		"timeout":          func() { file.Timeout = s.Timeout },
+		"deadline":         func() { file.Deadline = s.Deadline },
+		"max-message":      func() { file.MaxMessage = s.MaxMessage },
+		"call-tools":       func() { file.CallTools = s.CallTools },
+		"strict":           func() { file.Strict = s.Strict },
+		"client-id":        func() { file.AuthorizationServer.ClientID = s.AuthorizationServer.ClientID },
+		"client-secret":    func() { file.AuthorizationServer.ClientSecret = s.AuthorizationServer.ClientSecret },
+		"redirect-uri":     func() { file.AuthorizationServer.RedirectURI = s.AuthorizationServer.RedirectURI },
+		"resource":         func() { file.AuthorizationServer.Resource = s.AuthorizationServer.Resource },
+		"documents":        func() { file.AuthorizationServer.Documents = s.AuthorizationServer.Documents },
+		"documents-listen": func() { file.AuthorizationServer.DocumentsListen = s.AuthorizationServer.DocumentsListen },
+		"scope":            func() { file.AuthorizationServer.Scope = s.AuthorizationServer.Scope },
 	}
 	for name, keep := range take {
 		if given(name) {
@@ -420,6 +582,17 @@ func (s *settings) completeBounds() error {
 	if s.Workers < 0 {
 		return usageError("--workers %d must be positive", s.Workers)
 	}
+	switch {
+	case s.explore < 0:
+		return usageError("--explore %d must be positive", s.explore)
+	case s.explore == 0 && s.seed != 0:
+		return usageError("--seed is for --explore, which says how many draws to make")
+	case s.explore > 0 && s.seed == 0:
+		s.seed = 1 + rand.Uint64N(maxSeed) //nolint:gosec // nobody has to guess it
+	}
+	if s.durations < 0 {
+		return usageError("--durations %d must be positive", s.durations)
+	}
 	if s.Timeout < 0 || s.Deadline < 0 {
 		return usageError("--timeout and --deadline must be positive, such as 10s")
 	}
@@ -442,14 +615,18 @@ func (s *settings) options(progress *reports.Progress) runner.Options {
 		environment = append(environment, name+"="+s.Env[name])
 	}
 	return runner.Options{
-		Role:       s.role,
-		URL:        s.URL,
-		Command:    target.Command{Args: s.Command, Env: environment},
-		Transports: s.transports,
-		Header:     s.secretHeaders,
-		Revisions:  s.revise,
-		Filter:     s.Filter,
-		Shard:      s.shard,
+		Role:         s.role,
+		URL:          s.URL,
+		Command:      target.Command{Args: s.Command, Env: environment},
+		Transports:   s.transports,
+		Header:       s.secretHeaders,
+		Access:       s.access(),
+		Registration: s.registration(),
+		Revisions:    s.revise,
+		Filter:       s.Filter,
+		Profile:      s.profile,
+		Requirements: s.set,
+		Shard:        s.shard,
 		Policy: provoke.Policy{
 			Calls: provoke.Calls(s.CallTools), Arguments: s.Arguments, Provocations: s.Provocations,
 			Never: provoke.Never{Names: s.Never, By: filepath.Base(cmp.Or(s.configFile, config.DefaultFile))},
@@ -464,9 +641,13 @@ func (s *settings) options(progress *reports.Progress) runner.Options {
 			Go:      goVersion(),
 		},
 		Transcripts: s.Transcripts,
+		Exchanges:   s.HTML != "" || s.shard.Count > 0, // of shards, another command makes the page
 		Redactor:    s.redactor(),
 		Progress:    progress,
 		Rerun:       s.rerun,
+		Explore:     s.explore,
+		Seed:        s.seed,
+		Redraw:      s.redraw,
 	}
 }
 
@@ -478,27 +659,52 @@ func (s *settings) redactor() *reports.Redactor {
 			secrets = append(secrets, reports.Secret{Key: name, Value: value})
 		}
 	}
+	secrets = append(secrets, reports.Secret{Key: "client_secret", Value: s.AuthorizationServer.ClientSecret})
+	for _, token := range s.Auth.Tokens {
+		secrets = append(secrets, reports.Secret{Value: token})
+	}
 	for name, value := range s.Env {
 		secrets = append(secrets, reports.Secret{Key: name, Value: value})
 	}
 	return reports.NewRedactor(secrets...)
 }
 
+// redraw is the command that makes a draw of --explore again.
+func (s *settings) redraw(leg conform.Leg, seed uint64) string {
+	once := *s
+	once.explore, once.seed = 1, seed
+	return once.rerun(leg, "")
+}
+
 // rerun is the command that repeats what a filter chooses, or all of a leg.
 func (s *settings) rerun(leg conform.Leg, filter string) string {
 	words := []string{"mcpconform", leg.Role, "--revision", leg.Revision}
+	if s.set != nil {
+		words = []string{"mcpconform", leg.Role, "--requirements", s.set.Name()}
+	}
 	if filter != "" {
 		words = append(words, "--filter", filter)
 	}
 	words = append(words, "-v")
-	if s.role == protocol.ClientRole && !runner.TakesServer(s.Command) || s.URL == "" && len(s.Command) == 0 {
+	words = append(words, s.registrationWords()...)
+	if s.role == protocol.ClientRole && !runner.TakesServer(s.Command) ||
+		s.role != protocol.AuthorizationServerRole && s.URL == "" && len(s.Command) == 0 {
 		words = append(words, "--transport", leg.Transport)
+	}
+	if filter == "" && s.explore == 1 {
+		words = append(words, "--explore", "1", "--seed", strconv.FormatUint(s.seed, 10))
 	}
 	if s.configFile != "" {
 		words = append(words, "--config", s.configFile)
 	}
 	if s.role == protocol.ServerRole && s.CallTools != string(provoke.CallReadOnly) {
 		words = append(words, "--call-tools", s.CallTools)
+	}
+	if s.authServer != "" {
+		words = append(words, "--auth-server="+s.authServer)
+	}
+	if s.start != "" {
+		words = append(words, "--start", s.start)
 	}
 	for _, name := range slices.Sorted(maps.Keys(s.secretHeaders)) {
 		words = append(words, "--header", name+": ***")
@@ -538,13 +744,16 @@ func (s *settings) color() bool {
 		term.IsTerminal(int(os.Stdout.Fd()))
 }
 
-func (s *settings) progress(noun string) *reports.Progress {
+func (s *settings) progress(noun string, done func(leg, text string, v reports.Verdict)) *reports.Progress {
 	live := term.IsTerminal(int(os.Stderr.Fd())) && os.Getenv("TERM") != "dumb" && os.Getenv("CI") == ""
 	return reports.NewProgress(os.Stderr, reports.ProgressOptions{
 		Live: live, Quiet: s.quiet, Color: s.color(), Width: func() int { return terminalWidth(os.Stderr) },
-		Noun: noun,
+		Noun: noun, Done: done,
 	})
 }
+
+// maxSeed keeps seeds short enough to be typed.
+const maxSeed = 1_000_000_000
 
 // defaultWidth is that of a terminal which does not tell, and of a pipe.
 const defaultWidth = 80
@@ -566,23 +775,33 @@ func (s *settings) report(found *reports.Run, failure error) error {
 	found.Strict = s.Strict
 	found.Command = append([]string{"mcpconform"}, os.Args[1:]...)
 	redactor := s.redactor()
+	if err := s.applyBaseline(found); err != nil {
+		found.Errors = append(found.Errors, err.Error())
+	}
 	if failure != nil {
 		found.Errors = append(found.Errors, failure.Error())
 		failure = &exitError{status: statusOf(failure), message: redactor.Redact(failure.Error())}
 	}
 	found = reports.RedactAll(redactor, found) // the door of all that leaves
 	if failure != nil && len(found.Legs) == 0 {
-		return errors.Join(failure, s.writeFiles(found))
+		return errors.Join(failure, writeFiles(s.outputs(), found))
 	}
-	return s.tell(found)
+	err := s.tell(found)
+	if exit, is := errors.AsType[*exitError](err); is && failure != nil && exit.status == exitHarness {
+		return &exitError{status: statusOf(failure)}
+	}
+	return err
 }
 
 // tell writes the files of a run and prints it.
 func (s *settings) tell(found *reports.Run) error {
-	err := s.writeFiles(found)
-	err = errors.Join(err, found.Terminal(os.Stdout, reports.TerminalOptions{
-		Width: terminalWidth(os.Stdout), Color: s.color(), Verbose: s.verbose, Quiet: s.quiet,
-	}))
+	err := writeFiles(s.outputs(), found)
+	err = errors.Join(err, printGuarded(os.Stdout, func(w io.Writer) error {
+		return found.Terminal(w, reports.TerminalOptions{
+			Width: terminalWidth(os.Stdout), Color: s.color(), Verbose: s.verbose, Quiet: s.quiet,
+			Slowest: s.durations,
+		})
+	}), tellGitHub(os.Stdout, found))
 	if err != nil {
 		return err
 	}
@@ -600,23 +819,4 @@ func exitOf(interrupted string, failures []string, good bool) error {
 		return &exitError{status: exitDoesNot}
 	}
 	return nil
-}
-
-// writeFiles writes the reports that are files.
-func (s *settings) writeFiles(found *reports.Run) (err error) {
-	faces := []struct {
-		path  string
-		write func(io.Writer) error
-	}{
-		{s.JSON, found.Write},
-		{s.JUnit, func(w io.Writer) error {
-			return found.JUnit(w, reports.JUnitOptions{Warnings: s.JUnitWarnings})
-		}},
-	}
-	for _, face := range faces {
-		if face.path != "" {
-			err = errors.Join(err, reports.WriteFile(face.path, face.write))
-		}
-	}
-	return err
 }

@@ -3,11 +3,13 @@ package main
 import (
 	"errors"
 	"os"
+	"reflect"
 	"strconv"
 	"strings"
 
 	"github.com/spf13/cobra"
 
+	"github.com/mcpconform/mcpconform/internal/baseline"
 	"github.com/mcpconform/mcpconform/internal/files"
 	"github.com/mcpconform/mcpconform/internal/runner"
 	"github.com/mcpconform/mcpconform/internal/selftest"
@@ -16,7 +18,10 @@ import (
 )
 
 // shardHelp says what the flag takes.
-const shardHelp = "run one of several parts, `I/N` counted from 1, and write it with --json for mcpconform merge; auto takes both numbers from CI_NODE_INDEX and CI_NODE_TOTAL, auto/N the first from there or from JOB_COMPLETION_INDEX"
+const shardHelp = "run one of several parts, `I/N` counted from 1, and write it with --json for mcpconform merge; " + shardByEnvironment
+
+// shardByEnvironment says what stands for the numbers of a shard.
+const shardByEnvironment = "auto takes both numbers from CI_NODE_INDEX and CI_NODE_TOTAL, auto/N the first from there or from JOB_COMPLETION_INDEX"
 
 // maxShards bounds the parts of a run: there are fewer checks.
 const maxShards = 1000
@@ -89,7 +94,7 @@ func (s *settings) merge(paths []string) error {
 	if len(paths) == 0 {
 		return usageError("merge needs the shards of a run: mcpconform merge shard-*.json")
 	}
-	for _, check := range []func() error{s.completeJUnit, s.completeOutputs} {
+	for _, check := range []func() error{s.completeJUnit, s.completeBaseline, s.completeOutputs} {
 		if err := check(); err != nil {
 			return err
 		}
@@ -114,8 +119,8 @@ func (s *settings) merge(paths []string) error {
 			runs[0].File,
 			selftests[0].File,
 		)
-	case len(selftests) > 0 && s.JUnit != "":
-		return usageError("--junit is for runs, not for selftests")
+	case len(selftests) > 0 && s.forRunsAlone() != "":
+		return usageError("%s is for runs, not for selftests", s.forRunsAlone())
 	case len(selftests) > 0:
 		found, err := selftest.Merge(selftests)
 		if err != nil {
@@ -123,12 +128,56 @@ func (s *settings) merge(paths []string) error {
 		}
 		return s.tellSelftest(found)
 	}
-	found, err := runner.Merge(runs)
+	found, err := s.mergeRuns(runs)
 	if err != nil {
-		return usageError("%s", err)
+		return err
 	}
 	s.Strict = found.Strict
 	return s.tell(found)
+}
+
+// forRunsAlone is the first flag that was given and that a selftest cannot have; "" for
+// none.
+func (s *settings) forRunsAlone() string {
+	for _, one := range append(s.outputs(), output{flag: "--baseline", path: s.Baseline}) {
+		if one.path != "" && one.flag != "--json" {
+			return one.flag
+		}
+	}
+	return ""
+}
+
+// mergeRuns makes one run of its shards. Their baseline, or the one that is named here, is
+// applied to all of it: what no longer holds shows there alone.
+func (s *settings) mergeRuns(parts []shard.Part[reports.Run]) (*reports.Run, error) {
+	for _, part := range parts {
+		if err := sameBaseline(parts[0], part); err != nil && s.Baseline == "" {
+			return nil, err
+		}
+		baseline.Lift(part.Found)
+	}
+	found, err := runner.Merge(parts)
+	if err != nil {
+		return nil, usageError("%s", err)
+	}
+	if s.Baseline == "" && found.Baseline != nil {
+		s.known = found.Baseline.Entries
+	}
+	return found, s.applyBaseline(found)
+}
+
+// sameBaseline makes sure that two shards were held to the same.
+func sameBaseline(one, other shard.Part[reports.Run]) error {
+	entries := func(run *reports.Run) []reports.Deviation {
+		if run.Baseline == nil {
+			return nil
+		}
+		return run.Baseline.Entries
+	}
+	if reflect.DeepEqual(entries(one.Found), entries(other.Found)) {
+		return nil
+	}
+	return usageError("%s is of a run with another baseline than %s; name one with --baseline", other.File, one.File)
 }
 
 func readAny(name string) (run *reports.Run, proof *reports.Selftest, err error) {

@@ -36,7 +36,7 @@ wrong.`,
 				if !slices.Contains(catalogue.Pages, page) {
 					return usageError("--sentences %q is no page%s", page, nearest.Hint(page, catalogue.Pages))
 				}
-				return specification.WriteSentences(command.OutOrStdout(), page, protocol.Checked())
+				return specification.WriteSentences(command.OutOrStdout(), page, catalogue.TracedRevisions())
 			}
 			requirements, checked, err := declaredByRole()
 			if err != nil {

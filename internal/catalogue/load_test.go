@@ -145,7 +145,7 @@ func TestLoadErrors(t *testing.T) {
 		"wrong values": {
 			change("obliges: both", "obliges: servers", "level: MUST\n", "level: must not\n", "since: 2024-11-05", "since: 2024-11-04", "observed: wire", "observed: [wire]", "[http, sse]", "[htp]"),
 			[]string{
-				`3: obliges: "servers" is none of server, client, both, did you mean "server"?`,
+				`3: obliges: "servers" is none of server, client, authorization-server, both, did you mean "server"?`,
 				`4: level: "must not" is none of MUST, MUST NOT, SHOULD, SHOULD NOT, MAY, did you mean "MUST NOT"?`,
 				`8: since: "2024-11-04" is none of 2024-11-05, 2025-03-26, 2025-06-18, 2025-11-25, 2026-07-28, did you mean "2024-11-05"?`,
 				`12: observed: a sequence is none of wire, process, unseen`,

@@ -205,7 +205,7 @@ func TestRealPages(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	emphasis := regexp.MustCompile(`(?:^|[\s(])\*+\S`) // code such as _meta.io.modelcontextprotocol/* has stars, too
+	emphasis := regexp.MustCompile(`(?:^|[\s(])\*+[^\s,]`) // code such as _meta.io.modelcontextprotocol/* has stars, too
 	read := map[string]bool{}
 	for _, revision := range protocol.Checked() {
 		for _, name := range Pages {

@@ -77,7 +77,7 @@ func (r *Requirement) StandsAt(revision string) bool {
 }
 
 // Applies tells whether the requirement obliges a target that plays the role
-// (Server or Client) at a revision over a transport. An empty revision,
+// (one of protocol.Roles) at a revision over a transport. An empty revision,
 // transport or role means any.
 func (r *Requirement) Applies(revision, transport, role string) bool {
 	return (revision == "" || r.StandsAt(revision)) &&
@@ -88,15 +88,17 @@ func (r *Requirement) Applies(revision, transport, role string) bool {
 // concerns tells whether the requirement obliges a role, at a revision or at
 // any.
 func (r *Requirement) concerns(revision, role string) bool {
-	obliges := func(who string) bool { return who == Both || who == role }
+	obliges := func(who string) bool {
+		return who == role || who == Both && role != protocol.AuthorizationServerRole
+	}
 	if revision != "" {
 		return obliges(r.Obliges(revision))
 	}
 	return slices.ContainsFunc(r.obliges, func(d dated[string]) bool { return obliges(d.Value) })
 }
 
-// Obliges returns who the obligation falls on at a revision: Server, Client or
-// Both.
+// Obliges returns who the obligation falls on at a revision: one of
+// protocol.Roles, or Both.
 func (r *Requirement) Obliges(revision string) string { return r.obliges.at(revision) }
 
 // Level returns how strong the obligation is at a revision.
@@ -120,6 +122,9 @@ func (r *Requirement) Link(revision string) string {
 	if proposal, ok := extensions[at.Page]; ok {
 		page = "seps/" + proposal.name
 	}
+	if at.Page == practicesTutorial {
+		page = "docs/" + at.Page
+	}
 	link := "https://modelcontextprotocol.io/" + page
 	if at.Anchor != "" {
 		link += "#" + at.Anchor
@@ -138,6 +143,8 @@ func pageName(page string) string {
 		return "base"
 	case strings.HasPrefix(page, "basic/transports/"):
 		return "transports"
+	case strings.HasPrefix(page, "basic/authorization/"):
+		return "authorization"
 	case page == tasksExtension:
 		return "tasks-extension" // not the page of tasks of an older revision
 	}

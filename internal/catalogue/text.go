@@ -35,19 +35,28 @@ func (t *textWriter) printf(format string, args ...any) {
 }
 
 func (t *textWriter) revision(revision RevisionCoverage, pages []string) {
-	t.printf("%s (of servers and clients: checked/visible)\n", revision.Revision)
+	t.printf("%s (of each role: checked/visible)\n", revision.Revision)
 	table := tabwriter.NewWriter(t.w, 0, 0, 2, ' ', tabwriter.AlignRight)
 	row := func(name string, c Count) {
 		if t.err == nil {
-			_, t.err = fmt.Fprintf(table, "%d\t%d\t%s\t%s\t  %s\n", c.Normative, c.Catalogued, c.Server, c.Client, name)
+			_, t.err = fmt.Fprintf(
+				table,
+				"%d\t%d\t%s\t%s\t%s\t  %s\n",
+				c.Normative,
+				c.Catalogued,
+				c.Server,
+				c.Client,
+				c.Authority,
+				name,
+			)
 		}
 	}
 	if t.err == nil {
-		_, t.err = fmt.Fprintln(table, "sentences\tcatalogued\tserver\tclient\t  page")
+		_, t.err = fmt.Fprintln(table, "sentences\tcatalogued\tserver\tclient\tauthorization server\t  page")
 	}
 	var total Count
 	for _, page := range revision.Pages {
-		if chosen(page.Page, pages) {
+		if chosen(page.Page, pages) && !page.Guide {
 			row(page.Page, page.Count)
 			total.add(page.Count)
 		}
@@ -56,9 +65,10 @@ func (t *textWriter) revision(revision RevisionCoverage, pages []string) {
 	if t.err == nil {
 		t.err = table.Flush()
 	}
-	for _, page := range revision.Uncounted {
-		if chosen(page, pages) {
-			t.printf("%s is not yet catalogued, not counted\n", page)
+	for _, page := range revision.Pages {
+		if chosen(page.Page, pages) && page.Guide {
+			t.printf("%s advises, not counted: %d of its %d sentences are catalogued (server %s, client %s)\n",
+				page.Page, page.Catalogued, page.Normative, page.Server, page.Client)
 		}
 	}
 	t.printf("\n")

@@ -20,17 +20,17 @@ type Coverage struct {
 
 // RevisionCoverage is the coverage of one revision.
 type RevisionCoverage struct {
-	Revision  string
-	Total     Count
-	Pages     []PageCoverage
-	Uncounted []string // pages of the revision that are not catalogued yet
+	Revision string
+	Total    Count // of what is no guide
+	Pages    []PageCoverage
 }
 
 // PageCoverage is the coverage of one page at one revision.
 type PageCoverage struct {
-	Page string
+	Page  string
+	Guide bool // advises; only what a peer can see is catalogued
 	Count
-	Uncatalogued []Sentence // normative, and stated by no requirement
+	Uncatalogued []Sentence // normative, and stated by no requirement; of a guide none
 }
 
 // Count counts the normative sentences of a page.
@@ -39,6 +39,7 @@ type Count struct {
 	Catalogued int // of these, stated by a requirement
 	Server     Seen
 	Client     Seen // some oblige both
+	Authority  Seen // authorization servers
 }
 
 // Seen counts the catalogued sentences that oblige a role.
@@ -52,6 +53,7 @@ func (c *Count) add(other Count) {
 	c.Catalogued += other.Catalogued
 	c.Server.add(other.Server)
 	c.Client.add(other.Client)
+	c.Authority.add(other.Authority)
 }
 
 func (s *Seen) add(other Seen) {
@@ -153,7 +155,7 @@ func (s *Specification) Trace(catalogue *Catalogue, checked Checked) *Coverage {
 	}
 
 	coverage := &Coverage{}
-	for _, revision := range protocol.Checked() {
+	for _, revision := range TracedRevisions() {
 		if s.revisions[revision] != nil {
 			coverage.Revisions = append(coverage.Revisions, t.revision(revision))
 		}
@@ -174,25 +176,24 @@ type tracer struct {
 
 func (t *tracer) revision(revision string) RevisionCoverage {
 	coverage := RevisionCoverage{Revision: revision}
-	for _, name := range Pages {
+	for _, name := range tracedPages(revision) {
 		page := t.spec.Page(revision, name)
 		if page == nil {
 			continue
 		}
 		counted := t.page(revision, page)
-		coverage.Total.add(counted.Count)
-		coverage.Pages = append(coverage.Pages, counted)
-	}
-	for _, name := range Uncounted {
-		if t.spec.Page(revision, name) != nil {
-			coverage.Uncounted = append(coverage.Uncounted, name)
+		if counted.Guide {
+			counted.Uncatalogued = nil
+		} else {
+			coverage.Total.add(counted.Count)
 		}
+		coverage.Pages = append(coverage.Pages, counted)
 	}
 	return coverage
 }
 
 func (t *tracer) page(revision string, page *Page) PageCoverage {
-	coverage := PageCoverage{Page: page.Name}
+	coverage := PageCoverage{Page: page.Name, Guide: slices.Contains(guides, page.Name)}
 	for _, sentence := range page.Sentences {
 		if !sentence.Normative {
 			continue
@@ -207,6 +208,7 @@ func (t *tracer) page(revision string, page *Page) PageCoverage {
 			Catalogued: 1,
 			Server:     t.seen(requirements, revision, protocol.ServerRole),
 			Client:     t.seen(requirements, revision, protocol.ClientRole),
+			Authority:  t.seen(requirements, revision, protocol.AuthorizationServerRole),
 		})
 	}
 	return coverage
@@ -256,13 +258,15 @@ func (t *tracer) requirement(r *Requirement) []Problem {
 			report(Gone, "", "no sentence has the fingerprint %s%s", fingerprint, t.closest(r, fingerprint))
 		}
 	}
-	for _, revision := range protocol.Checked() {
+	for _, revision := range TracedRevisions() {
 		if t.spec.revisions[revision] == nil || !r.StandsAt(revision) {
 			continue
 		}
 		stated := t.statedBy(r, revision)
 		at := r.places.at(revision)
 		switch page := t.spec.Page(revision, at.Page); {
+		case page == nil && slices.Contains(guides, at.Page):
+			continue // kept beside the specification, and not in each checkout
 		case page == nil:
 			report(NoAnchor, revision, "there is no page %s%s", at.Page, suggest(at.Page, t.spec.pages(revision)))
 		case at.Anchor != "" && !page.Anchors[at.Anchor]:
@@ -273,7 +277,7 @@ func (t *tracer) requirement(r *Requirement) []Problem {
 			report(NotStated, revision, "none of the sentences that it covers stands there")
 		}
 		level := r.Level(revision)
-		if found := levelsOf(stated); len(found) > 0 && !slices.Contains(found, level) {
+		if found := levelsOf(stated); len(found) > 0 && !slices.Contains(found, level) && r.RestsOn == "" {
 			words := make([]string, len(found))
 			for i, l := range found {
 				words[i] = string(l)

@@ -35,25 +35,38 @@ const maxSize = 1 << 20
 
 // File is what a config file says. Flags win over it.
 type File struct {
-	URL       string            `yaml:"url"`     // endpoint of the target, or
-	Command   []string          `yaml:"command"` // what starts it
-	Client    []string          `yaml:"client"`  // what starts a target client
-	Revision  string            `yaml:"revision"`
-	Transport string            `yaml:"transport"`
-	Filter    string            `yaml:"filter"`
-	Header    map[string]string `yaml:"header"` // sent with every HTTP request
-	Env       map[string]string `yaml:"env"`    // of the target's process
+	URL       string   `yaml:"url"`     // endpoint of the target, or
+	Command   []string `yaml:"command"` // what starts it
+	Client    []string `yaml:"client"`  // what starts a target client
+	Revision  string   `yaml:"revision"`
+	Transport string   `yaml:"transport"`
+	// Requirements is the frozen set that a target is judged by: 2025-11-25@1.
+	Requirements string            `yaml:"requirements"`
+	Filter       string            `yaml:"filter"`
+	Header       map[string]string `yaml:"header"` // sent with every HTTP request
+	Env          map[string]string `yaml:"env"`    // of the target's process
 
 	JUnit         string `yaml:"junit"`
 	JUnitWarnings string `yaml:"junit-warnings"` // what a warned result is there: pass, skip or fail
 	JSON          string `yaml:"json"`
+	HTML          string `yaml:"html"`
+	Markdown      string `yaml:"markdown"`
+	CodeQuality   string `yaml:"code-quality"`
+	Badge         string `yaml:"badge"`
 	Transcripts   string `yaml:"transcripts"`
+	Baseline      string `yaml:"baseline"` // file that names known deviations
 
 	Workers    int           `yaml:"workers"`
 	Timeout    time.Duration `yaml:"timeout"`
 	Deadline   time.Duration `yaml:"deadline"`
 	MaxMessage string        `yaml:"max-message"`
 	Strict     bool          `yaml:"strict"`
+
+	// Start is a command that starts the server at URL and ends with the run.
+	Start []string `yaml:"start"`
+	Auth  Auth     `yaml:"auth"`
+	// AuthorizationServer is a target of that role.
+	AuthorizationServer AuthorizationServer `yaml:"authorization-server"`
 
 	CallTools string `yaml:"call-tools"`
 	// Arguments are those to call a tool with, by the tool's name; a tool that
@@ -64,6 +77,35 @@ type File struct {
 	Provocations map[string]provoke.Provocation `yaml:"provocations"`
 	// Never names kinds of provocations, and features, that a server will never show.
 	Never []string `yaml:"never"`
+}
+
+// Auth is what there is to get into a server with that asks for authorization.
+type Auth struct {
+	Tokens map[string]string `yaml:"tokens"` // by the names of conform.ConfiguredTokens
+	Scopes []Scoped          `yaml:"scopes"`
+}
+
+// AuthorizationServer is a target authorization server, and what there is to be a client of
+// it.
+type AuthorizationServer struct {
+	URL          string   `yaml:"url"` // its issuer
+	ClientID     string   `yaml:"client-id"`
+	ClientSecret string   `yaml:"client-secret"`
+	RedirectURI  string   `yaml:"redirect-uri"`
+	Resource     string   `yaml:"resource"`
+	Scope        string   `yaml:"scope"`
+	Login        []string `yaml:"login"` // command that logs in and consents
+	// Documents is an https URL that leads to DocumentsListen, HOST:PORT, where client id
+	// metadata documents are served.
+	Documents       string `yaml:"documents"`
+	DocumentsListen string `yaml:"documents-listen"`
+}
+
+// Scoped is a tool that takes more scopes than others.
+type Scoped struct {
+	Tool      string         `yaml:"tool"`
+	Arguments map[string]any `yaml:"arguments"`
+	Needs     []string       `yaml:"needs"`
 }
 
 // Load reads a config file. An error begins with the file and, where there is
@@ -166,9 +208,39 @@ func (s source) judge(said File) error {
 	if err := s.judgeNever(said); err != nil {
 		return err
 	}
+	if err := s.judgeAuth(said.Auth); err != nil {
+		return err
+	}
 	for _, tool := range slices.Sorted(maps.Keys(said.Arguments)) {
 		if err := sendable(said.Arguments[tool]); err != nil {
 			return fmt.Errorf("%s: arguments: those of %s %w", s.place("arguments", tool), tool, err)
+		}
+	}
+	return nil
+}
+
+// TokenNames are the names of tokens that a config can give.
+func TokenNames() []string {
+	return []string{"valid", "limited", "full", "broader", "other-user", "expired", "foreign", "revoked"}
+}
+
+// judgeAuth makes sure that tokens have known names and values, and tools names.
+func (s source) judgeAuth(said Auth) error {
+	for _, name := range slices.Sorted(maps.Keys(said.Tokens)) {
+		place := s.place("auth", "tokens", name)
+		if !slices.Contains(TokenNames(), name) {
+			return fmt.Errorf("%s: auth: tokens: unknown name %q%s", place, name, nearest.Hint(name, TokenNames()))
+		}
+		if token := said.Tokens[name]; token == "" || strings.ContainsAny(token, " \t\r\n") {
+			return fmt.Errorf("%s: auth: tokens: %s is no access token", place, name) // it is a secret
+		}
+	}
+	for _, one := range said.Scopes {
+		if one.Tool == "" {
+			return fmt.Errorf("%s: auth: scopes: an entry names no tool", s.place("auth", "scopes"))
+		}
+		if err := sendable(one.Arguments); err != nil {
+			return fmt.Errorf("%s: auth: scopes: the arguments of %s %w", s.place("auth", "scopes"), one.Tool, err)
 		}
 	}
 	return nil
@@ -294,6 +366,21 @@ func (s source) line(at *yaml.Node) string { return fmt.Sprintf("%s:%d", s.name,
 // knowsKeys looks for keys that mean nothing, and says which were meant.
 func (s source) knowsKeys() error {
 	if err := s.knows(s.root(), reflect.TypeFor[File]()); err != nil {
+		return err
+	}
+	_, auth := member(s.root(), "auth")
+	if err := s.knows(auth, reflect.TypeFor[Auth]()); err != nil {
+		return err
+	}
+	if _, scopes := member(auth, "scopes"); scopes != nil {
+		for _, one := range scopes.Content {
+			if err := s.knows(one, reflect.TypeFor[Scoped]()); err != nil {
+				return err
+			}
+		}
+	}
+	_, authority := member(s.root(), "authorization-server")
+	if err := s.knows(authority, reflect.TypeFor[AuthorizationServer]()); err != nil {
 		return err
 	}
 	_, provocations := member(s.root(), "provocations")

@@ -98,7 +98,8 @@ func TestParseTellsWhatIsWrong(t *testing.T) {
 	t.Parallel()
 	for name, test := range map[string]struct{ text, told string }{
 		"unknown key":                {"\nreversion: x", `f:2: unknown key "reversion", did you mean "revision"?`},
-		"unknown key, far off":       {"zzz: x", `f:1: unknown key "zzz"; known are arguments, call-tools, client, command, `},
+		"unknown key, far off":       {"zzz: x", `f:1: unknown key "zzz"; known are arguments, auth, authorization-server, badge, baseline, `},
+		"unknown key of a login":     {"authorization-server:\n  logn: [a]", `f:2: unknown key "logn", did you mean "login"?`},
 		"another case":               {"URL: x", `f:1: unknown key "URL", did you mean "url"?`},
 		"unknown key, further in":    {"provocations:\n  text:\n    tol: a", `f:3: unknown key "tol", did you mean "tool"?`},
 		"duplicate key":              {"url: a\nurl: b", `f:2: key "url" is given twice, the first time on line 1`},
@@ -129,6 +130,11 @@ func TestParseTellsWhatIsWrong(t *testing.T) {
 		"never alone":                {"never: sampling", `f:1: "sampling" stands where a list belongs`},
 		"a provocation of nothing":   {"provocations:\n  text: {}", "f:2: provocations: text names no tool"},
 		"not a JSON number":          {"arguments:\n  a: {}\n  b: {x: [1, .nan]}", "f:3: arguments: those of b contain the number NaN, which JSON does not have"},
+		"unknown key of auth":        {"auth:\n  token: a", `f:2: unknown key "token", did you mean "tokens"?`},
+		"unknown token":              {"auth:\n  tokens:\n    vald: secret", `f:3: auth: tokens: unknown name "vald", did you mean "valid"?`},
+		"a token of two words":       {"auth:\n  tokens: {valid: Bearer secret}", "f:2: auth: tokens: valid is no access token"},
+		"a scope of no tool":         {"auth:\n  scopes: [{needs: [a]}]", "f:2: auth: scopes: an entry names no tool"},
+		"unknown key of a scope":     {"auth:\n  scopes:\n    - {tol: a}", `f:3: unknown key "tol", did you mean "tool"?`},
 		"a mapping as a key":         {"arguments:\n  a: {x: {? {b: c} : d}}", "f:2: a list, mapping or alias stands where a key belongs"},
 		"too many values":            {"arguments:\n  a: {x: [" + strings.Repeat("1, ", 100_000) + "]}", "f:2: more than 100000 keys and values"},
 		"too many by aliases":        {"arguments:\n  a: {x: &x [" + strings.Repeat("1, ", 10_000) + "], y: [" + strings.Repeat("*x, ", 10) + "]}", "f:2: arguments: those of a have more than 100000 values"},

@@ -48,8 +48,8 @@ func Acceptance(params Object) Object {
 	return answer
 }
 
-// offer makes a client answer what a server may ask of it.
-func offer(client *scripted.Client) {
+// OfferAll makes a client answer what a server may ask of it.
+func OfferAll(client *scripted.Client) {
 	client.Answer("ping", scripted.Empty)
 	client.Answer("roots/list", Answering(Roots))
 	client.Answer("sampling/createMessage", Answering(Generation))

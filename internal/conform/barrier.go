@@ -122,7 +122,7 @@ func (c *Client) laterElsewhere(after *Message) *Message {
 // nobody tells. A driver that fails at steps which it does not know is at fault itself.
 func (c *Client) Breakdown(ctx context.Context) string {
 	for position, step := range c.scenario.Steps {
-		if step["as"] != nil || step["timeout"] != nil {
+		if step["as"] != nil || step["timeout"] != nil || slices.Contains(c.scenario.Refused, position) {
 			continue // it may be meant to fail
 		}
 		if verb := step.Verb(); verb == "wait-for" || verb == "await" {

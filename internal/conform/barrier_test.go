@@ -42,21 +42,23 @@ func TestGoingOn(t *testing.T) { //nolint:paralleltest // a process runs one che
 		ending Ending
 		found  string
 		then   scenario.Step // in place of another list of tools
+		errors []int
 	}{
-		"goes on":                  {well, recordOf("scenario", well, listed, list, called), Passed, "", nil},
-		"goes on, and fails later": {well, recordOf("scenario", crashed, listed, list, called), Passed, "", nil},
-		"pings":                    {well, recordOf("scenario", well, listed, list, pinged), Inconclusion, "", nil},
-		"leaves":                   {well, recordOf("scenario", well, listed, list), Inconclusion, "", nil},
-		"leaves as it says":        {well, recordOf("scenario", told(done, 1), listed, list), Inconclusion, "", nil},
-		"crashes":                  {well, recordOf("scenario", crashed, listed, list), Failed, `nothing more; the client exited with status 1, and its standard error ends with "boom"`, nil},
-		"crashes always":           {crashed, recordOf("scenario", crashed, listed, list), Inconclusion, "", nil},
-		"hangs":                    {well, recordOf("scenario", scenario.Exit{Ended: true}, listed, list), Failed, "nothing more; the client had to be ended", nil},
-		"fails as it says":         {well, recordOf("scenario", told(failed, 1), listed, list), Failed, `nothing more; the step {"do":"list","of":"tools"} failed: cannot read`, nil},
-		"gives up as it was told":  {well, recordOf("scenario", told(failed, 2), listed, list), Inconclusion, "", nil},
-		"fails at the unknown":     {well, recordOf("scenario", told(failed, 3), listed, list), Inconclusion, "", unknown},
-		"crashes at the unknown":   {well, recordOf("scenario", crashed, listed, list), Inconclusion, "", unknown},
-		"hangs at the unknown":     {well, recordOf("scenario", scenario.Exit{Ended: true}, listed, list), Inconclusion, "", unknown},
-		"waits as it was told":     {well, recordOf("scenario", scenario.Exit{Ended: true}, listed, list), Inconclusion, "", scenario.ToWaitFor("ping")},
+		"goes on":                  {well, recordOf("scenario", well, listed, list, called), Passed, "", nil, nil},
+		"goes on, and fails later": {well, recordOf("scenario", crashed, listed, list, called), Passed, "", nil, nil},
+		"pings":                    {well, recordOf("scenario", well, listed, list, pinged), Inconclusion, "", nil, nil},
+		"leaves":                   {well, recordOf("scenario", well, listed, list), Inconclusion, "", nil, nil},
+		"leaves as it says":        {well, recordOf("scenario", told(done, 1), listed, list), Inconclusion, "", nil, nil},
+		"crashes":                  {well, recordOf("scenario", crashed, listed, list), Failed, `nothing more; the client exited with status 1, and its standard error ends with "boom"`, nil, nil},
+		"crashes always":           {crashed, recordOf("scenario", crashed, listed, list), Inconclusion, "", nil, nil},
+		"hangs":                    {well, recordOf("scenario", scenario.Exit{Ended: true}, listed, list), Failed, "nothing more; the client had to be ended", nil, nil},
+		"fails as it says":         {well, recordOf("scenario", told(failed, 1), listed, list), Failed, `nothing more; the step {"do":"list","of":"tools"} failed: cannot read`, nil, nil},
+		"gives up as it was told":  {well, recordOf("scenario", told(failed, 2), listed, list), Inconclusion, "", nil, nil},
+		"fails at the unknown":     {well, recordOf("scenario", told(failed, 3), listed, list), Inconclusion, "", unknown, nil},
+		"crashes at the unknown":   {well, recordOf("scenario", crashed, listed, list), Inconclusion, "", unknown, nil},
+		"hangs at the unknown":     {well, recordOf("scenario", scenario.Exit{Ended: true}, listed, list), Inconclusion, "", unknown, nil},
+		"waits as it was told":     {well, recordOf("scenario", scenario.Exit{Ended: true}, listed, list), Inconclusion, "", scenario.ToWaitFor("ping"), nil},
+		"fails at an error":        {well, recordOf("scenario", told(failed, 1), listed, list), Inconclusion, "", nil, []int{1}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			environment := environment(t, protocol.Stdio)
@@ -67,7 +69,7 @@ func TestGoingOn(t *testing.T) { //nolint:paralleltest // a process runs one che
 			if test.then == nil {
 				test.then = scenario.ToList("tools")
 			}
-			planned := &scenario.Scenario{Name: "scenario", Steps: scenario.Steps{scenario.ToConnect(), scenario.ToList("tools"), scenario.ToCall("t", nil).As("x"), test.then}}
+			planned := &scenario.Scenario{Name: "scenario", Refused: test.errors, Steps: scenario.Steps{scenario.ToConnect(), scenario.ToList("tools"), scenario.ToCall("t", nil).As("x"), test.then}}
 
 			outcomes := perform(environment, func() {
 				ginkgo.It("goes on", Verifies("ping.answered"), In(planned), func(ctx ginkgo.SpecContext) {

@@ -45,7 +45,7 @@ func TestChecksWithoutRoomArePutOff(t *testing.T) { //nolint:paralleltest // a p
 			}
 
 			outcome, exchanges := End(ginkgo.SpecReport{})
-			Finish()
+			Finish(environment)
 
 			if outcome.Ending != test.ending || len(exchanges) != 1 || judged != test.judged {
 				t.Errorf("ended as %q with %d exchanges, judged %d times", outcome.Ending, len(exchanges), judged)

@@ -62,11 +62,14 @@ func End(state ginkgo.SpecReport) (Outcome, [][]transcript.Event) {
 		for _, connection := range done.client.Connections {
 			exchanges = append(exchanges, connection.Events)
 		}
+		if authorization := done.client.Authorization; authorization != nil {
+			exchanges = append(exchanges, authorization.Events)
+		}
 	}
 	if done.environment.Fresh {
 		done.environment.leave()
 	} else if done.outcome.Doubtful && len(done.servers) > 0 {
-		done.outcome.Gone = done.environment.unreachable()
+		done.outcome.Gone = done.environment.Unreachable()
 	}
 	return done.outcome, exchanges
 }
@@ -77,16 +80,9 @@ func End(state ginkgo.SpecReport) (Outcome, [][]transcript.Event) {
 func Finish(environments ...*Environment) {
 	for _, environment := range environments {
 		environment.leave()
-	}
-	poolsMu.Lock()
-	all := make([]*pool, 0, len(pools))
-	for _, one := range pools {
-		all = append(all, one)
-	}
-	clear(pools)
-	poolsMu.Unlock()
-	for _, one := range all {
-		one.drain()
+		for left := range environment.pools {
+			environment.pools[left].drain()
+		}
 	}
 	closing.working.Wait()
 }

@@ -22,6 +22,8 @@ type Client struct {
 	// Conversations are its connections to the server, in order: processes that it
 	// spawned, or sessions over HTTP.
 	Conversations []*Conversation
+	// Visits are what it did about authorization, in order.
+	Visits []*Visit
 
 	scenario *scenario.Scenario
 	byHand   bool // no command starts it
@@ -92,6 +94,9 @@ func newClient(
 		)
 		client.Conversations = append(client.Conversations, conversation)
 		client.messages = append(client.messages, conversation.Messages...)
+	}
+	if recording.Authorization != nil {
+		client.Visits = scripted.ReadVisits(recording.Authorization.Events)
 	}
 	slices.SortStableFunc(client.messages, func(a, b *Message) int { return a.Event.At.Compare(b.Event.At) })
 	client.told, client.doubtful = client.believe(recording.Outcomes())

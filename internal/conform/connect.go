@@ -4,12 +4,14 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
 
 	"github.com/mcpconform/mcpconform/internal/protocol"
 	"github.com/mcpconform/mcpconform/internal/scripted"
+	"github.com/mcpconform/mcpconform/internal/survey"
 	"github.com/mcpconform/mcpconform/internal/transcript"
 )
 
@@ -66,6 +68,7 @@ func pooled(ctx context.Context, from ...residue) *Server {
 		current.use(server)
 	} else {
 		server = UnusedSession(ctx)
+		server.greet(ctx)
 		server.left = nothingLeft
 	}
 	server.allowed = from[0]
@@ -73,6 +76,23 @@ func pooled(ctx context.Context, from ...residue) *Server {
 		server.allowed = unpooled
 	}
 	return server
+}
+
+// greet has a server of both eras serve an ordinary request before a check begins: one
+// that settles on an era by what it hears first must not do so by what the check happens
+// to send. What comes of it, other checks judge.
+func (s *Server) greet(ctx context.Context) {
+	found := s.env.Survey
+	if s.Stdio == nil || !s.env.Has(protocol.Statelessness) || len(found.Handshakes) == 0 {
+		return
+	}
+	for _, list := range survey.Lists {
+		capability, _, _ := strings.Cut(list, "/")
+		if _, failed := found.Failed[list]; found.Declares(capability) && !failed {
+			_, _ = s.Connection.Call(ctx, list, nil)
+			return
+		}
+	}
 }
 
 // SessionOf returns such a connection of a client that declares the capabilities:
@@ -108,12 +128,17 @@ func unused(ctx context.Context, capabilities scripted.Capabilities) *Server {
 }
 
 func dial(environment *Environment) (*Server, error) {
-	name := nameConnection(environment.Revision + "-" + environment.Transport)
-	connection, err := environment.open(environment.Target, transcript.NewLogIn(environment.Budget, name))
+	connection, err := environment.Dial()
 	if err != nil {
 		return nil, err
 	}
 	return &Server{Connection: connection, env: environment}, nil
+}
+
+// Dial opens a fresh connection of a client that offers everything. Who opens it closes
+// it, and has it judged.
+func (e *Environment) Dial() (*scripted.Connection, error) {
+	return e.open(e.Target, transcript.NewLogIn(e.Budget, nameConnection(e.Revision+"-"+e.Transport)))
 }
 
 // open opens a connection of a client that offers everything; in the stateless era it is
@@ -123,7 +148,7 @@ func (e *Environment) open(to scripted.Target, log *transcript.Log) (*scripted.C
 	if err != nil {
 		return nil, err
 	}
-	offer(connection.Client)
+	OfferAll(connection.Client)
 	if e.Has(protocol.PerRequestMeta) {
 		connection.Speak(e.Revision, scripted.Everything(e.Revision))
 		connection.Learn(e.Survey.Tools)
@@ -156,6 +181,7 @@ const (
 	nothingLeft                // nothing by which the server is another one than before
 	nothingOpen                // everything is answered
 	tasksLeft
+	residues // how many there are
 )
 
 // pool keeps sessions on which checks left no more than its residue.
@@ -164,30 +190,10 @@ type pool struct {
 	idle []*Server
 }
 
-type poolKey struct {
-	environment *Environment
-	left        residue
-}
-
-var (
-	poolsMu sync.Mutex
-	pools   = map[poolKey]*pool{}
-)
-
-func (e *Environment) pool(left residue) *pool {
-	poolsMu.Lock()
-	defer poolsMu.Unlock()
-	key := poolKey{e, left}
-	if pools[key] == nil {
-		pools[key] = &pool{}
-	}
-	return pools[key]
-}
-
 // take returns a session that is kept, from the first pool that has one; nil for none.
 func (e *Environment) take(from ...residue) *Server {
 	for _, left := range from {
-		if server := e.pool(left).take(); server != nil {
+		if server := e.pools[left].take(); server != nil {
 			return server
 		}
 	}
@@ -207,7 +213,7 @@ func (e *Environment) keep(server *Server, events []transcript.Event, doubtful b
 	if !untouched && server.allowed == nothingLeft {
 		return false
 	}
-	e.pool(server.left).put(server)
+	e.pools[server.left].put(server)
 	return true
 }
 
@@ -227,7 +233,7 @@ func (p *pool) take() *Server {
 }
 
 func (p *pool) put(server *Server) {
-	offer(server.Client)
+	OfferAll(server.Client)
 	if server.env.Has(protocol.PerRequestMeta) {
 		server.Speak(server.env.Revision, scripted.Everything(server.env.Revision))
 	}
@@ -308,5 +314,9 @@ func end(server *Server) {
 	server.Close(ctx)
 	server.Forget()
 	server.Connection = nil
+	if server.aside {
+		environment.recordOnly(log)
+		return
+	}
 	environment.judge(log)
 }

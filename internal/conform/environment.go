@@ -41,7 +41,13 @@ type Environment struct {
 	Survey    *survey.Survey
 	Catalogue *catalogue.Catalogue
 	provoke.Policy
-	Rules []rules.Rule
+	// Provoked are the provocations found when the tools were tried, by kind.
+	Provoked map[string]Provocation
+	Access   *Access // of a server that asks for authorization; nil for none
+	// Registration is for the client of a target authorization server.
+	Registration Registration
+	Issuer       *IssuerState // shared with other environments; nil for one of its own
+	Rules        []rules.Rule
 	// Fresh gives each check a session of its own, so that it finds the same
 	// alone as in company.
 	Fresh bool
@@ -64,6 +70,7 @@ type Environment struct {
 	ShortWait  bool
 	Recordings map[string]*scenario.Recording
 
+	pools     [residues]pool
 	scenarios map[string]*scenario.Scenario
 	ran       scenario.Cache[ran]
 	judged    rules.Once

@@ -34,6 +34,11 @@ func (e *Environment) judge(log *transcript.Log) {
 	if e.Record == nil || e.Company && log.OverBudget() {
 		return
 	}
+	e.Record(e.Judged(log))
+}
+
+// Judged applies the rules to a connection that is closed.
+func (e *Environment) Judged(log *transcript.Log) Connection {
 	events := log.Events()
 	conversation := rules.ReadConversation(e.Leg, e.judged.LeaveOut(events), log.Dropped() == 0, log)
 	defer e.judged.Add(conversation)
@@ -44,10 +49,10 @@ func (e *Environment) judge(log *transcript.Log) {
 	if conversation.Leg == e.Leg && e.Survey != nil {
 		conversation.Tools = e.Survey.Tools
 	}
-	e.Record(Connection{
+	return Connection{
 		Leg: conversation.Leg, Name: log.Connection(), Events: events, Facts: conversation.Facts(),
 		Findings: rules.Apply(e.rulesAt(conversation.Leg), conversation),
-	})
+	}
 }
 
 // rulesAt are the rules that stand on a leg, which may be another one than that of the
@@ -59,6 +64,14 @@ func (e *Environment) rulesAt(leg Leg) []rules.Rule {
 	}
 	standing, _ := there.StandingRules()
 	return standing
+}
+
+// recordOnly hands on what was fetched beside the protocol, which no rule judges.
+func (e *Environment) recordOnly(log *transcript.Log) {
+	defer log.Release()
+	if e.Record != nil {
+		e.Record(Connection{Leg: e.Leg, Name: log.Connection(), Events: log.Events(), Unjudged: true})
+	}
 }
 
 // JudgeConnection closes a connection that no check used, such as the one that

@@ -58,7 +58,10 @@ func (s *Server) noReply(to string, id jsonrpc.ID, err error) {
 // where something came in its place, which rules judge, so that time has no part in it.
 // There is no finding where something else judges that a reply comes.
 func (s *Server) unreplied(to string, id jsonrpc.ID, err error) (awaited string, reply *NoReply) {
-	if errors.Is(err, scripted.ErrNoAnswer) || hasStray(s.Log().Events()) {
+	switch {
+	case s.env.Role == protocol.AuthorizationServerRole:
+		return to, nil // nobody is said to answer
+	case errors.Is(err, scripted.ErrNoAnswer) || hasStray(s.Log().Events()):
 		return "", nil
 	}
 	exchange, judged := s.since(id)
@@ -83,7 +86,7 @@ func (s *Server) unreplied(to string, id jsonrpc.ID, err error) (awaited string,
 func hasStray(events []transcript.Event) bool {
 	asked := map[jsonrpc.ID]bool{}
 	for _, event := range events {
-		if event.Kind != transcript.Message {
+		if !event.IsContent() {
 			continue
 		}
 		switch message := jsonrpc.Parse(event.Raw); {
@@ -293,9 +296,9 @@ const (
 	contactPause = 250 * time.Millisecond
 )
 
-// unreachable says why a fresh connection to the target server brings nothing; "" when
+// Unreachable says why a fresh connection to the target server brings nothing; "" when
 // the server answers.
-func (e *Environment) unreachable() string {
+func (e *Environment) Unreachable() string {
 	patience := max(contactReplies*e.Target.Reply, e.Target.Start)
 	comeback := time.After(max(comebackReplies*e.Target.Reply, e.Target.Start))
 	ctx, cancel := context.WithTimeout(context.Background(), patience)
@@ -346,5 +349,5 @@ func (e *Environment) contact(ctx context.Context, patience time.Duration) error
 
 // isSaid tells whether an event is something that the server said.
 func isSaid(event transcript.Event) bool {
-	return event.From == protocol.Server && (event.Kind == transcript.Message || event.Kind == transcript.Head)
+	return event.From == protocol.Server && (event.IsContent() || event.Kind == transcript.Head)
 }

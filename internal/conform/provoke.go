@@ -15,9 +15,14 @@ import (
 // Provocation is a tool to call, with what.
 type Provocation = provoke.Provocation
 
-// provocation finds a way to provoke a kind.
+// provocation finds a way to provoke a kind: the config's, that of a known server, or one
+// that was found when the tools were tried.
 func (e *Environment) provocation(kind string) (Provocation, bool) {
-	return e.Find(kind, e.Has, e.offers)
+	if found, there := e.Find(kind, e.Has, e.offers); there {
+		return found, true
+	}
+	found, there := e.Provoked[kind]
+	return found, there && e.Never.Rules(kind) == ""
 }
 
 // Provoking returns the provocation of a kind. A check that uses it says so
@@ -56,6 +61,18 @@ func Provocable(kind string) (found Provocation, there bool) {
 	return current.environment.provocation(kind)
 }
 
+// Lacks names the kind of provocation without which a check with these labels cannot run;
+// "" when it runs, or would not run with one either.
+func (e *Environment) Lacks(labels []string) (kind string) { return e.gate(labels).Provocation }
+
+// Named returns the provocation of a kind that the config names or a known server has, not
+// one that was found by trying: a tool that was never meant to change anything is not
+// excused for it.
+func Named(kind string) (named Provocation, there bool) {
+	environment := current.environment
+	return environment.Find(kind, environment.Has, environment.offers)
+}
+
 func (e *Environment) unprovoked(kind string) string {
 	return cmp.Or(e.unlisted("tools/list"), "no tool is known that "+provoke.Does(kind))
 }
@@ -68,30 +85,33 @@ func provocationHint(kind string) string {
 // that their input schema allows. The reason tells, when there are none, why.
 func CallableTools() (calls []Provocation, reason string) {
 	environment := current.environment
-	listed := environment.tools()
-	if len(listed) == 0 {
-		return nil, cmp.Or(environment.unlisted("tools/list"), "the server lists no tool")
-	}
-	var unmade []string
-	for _, tool := range listed {
-		name, _ := tool["name"].(string)
-		if !environment.MayCall(tool) {
-			continue
-		}
-		arguments, err := environment.arguments(tool)
-		if err != nil {
-			unmade = append(unmade, name)
-			continue
-		}
-		calls = append(calls, Provocation{Tool: name, Arguments: arguments})
-	}
+	calls, unmade := environment.Callable()
 	switch {
 	case len(calls) > 0:
 		return calls, ""
+	case len(environment.tools()) == 0:
+		return nil, cmp.Or(environment.unlisted("tools/list"), "the server lists no tool")
 	case len(unmade) > 0:
 		return nil, "no arguments could be made for " + strings.Join(unmade, ", ")
 	}
 	return nil, NoCallable
+}
+
+// Callable returns the tools that may be called, with arguments that their input schema
+// allows, and the names of those for which none could be made.
+func (e *Environment) Callable() (calls []Provocation, unmade []string) {
+	for _, tool := range e.tools() {
+		if !e.MayCall(tool) {
+			continue
+		}
+		name, _ := tool["name"].(string)
+		if arguments, err := e.arguments(tool); err != nil {
+			unmade = append(unmade, name)
+		} else {
+			calls = append(calls, Provocation{Tool: name, Arguments: arguments})
+		}
+	}
+	return calls, unmade
 }
 
 // NoCallable is why no tool is called, in the same words everywhere.

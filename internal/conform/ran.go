@@ -58,6 +58,24 @@ func (e *Environment) recall(one *scenario.Scenario, kept *scenario.Recording) r
 	return ran{client: newClient(e, one, kept, logs), logs: logs}
 }
 
+// Perform runs a client through a scenario of which nobody else knows, by a driver of its
+// own. The logs hold the memory of what was recorded; the findings are those of the rules.
+func (e *Environment) Perform(
+	ctx context.Context,
+	by scenario.Driver,
+	one *scenario.Scenario,
+) (client *Client, findings []rules.Finding, logs []*transcript.Log, err error) {
+	recording, logs, err := by.Run(ctx, one)
+	if err != nil {
+		return nil, nil, nil, err
+	}
+	client = newClient(e, one, recording, logs)
+	for _, conversation := range client.Conversations {
+		findings = append(findings, rules.Apply(e.rulesAt(conversation.Leg), conversation)...)
+	}
+	return client, findings, logs, nil
+}
+
 // Meet makes first contact with a client: it runs the meeting. The error says that
 // it could not be started. What came of it is for read, and forgotten afterwards.
 func (e *Environment) Meet(ctx context.Context, read func(*Client)) error {
@@ -75,6 +93,7 @@ func (e *Environment) Meet(ctx context.Context, read func(*Client)) error {
 // leave ends with what was run: the rules judge it, and the records at which no check
 // has looked.
 func (e *Environment) leave() {
+	e.issuer().leave()
 	told := e.ran.Drain()
 	if e.recorded() {
 		for name, kept := range e.Recordings {
@@ -112,6 +131,9 @@ func (e *Environment) judgeClient(client *Client, logs []*transcript.Log) {
 				Findings: rules.Apply(judging, conversation),
 			})
 		}
+	}
+	if told := client.Authorization; told != nil && e.Record != nil && (!e.Company || !client.OverBudget) {
+		e.Record(Connection{Leg: legIn(client.scenario, e.Leg), Name: told.Name, Events: told.Events, Unjudged: true})
 	}
 	for _, log := range logs {
 		log.Release()

@@ -19,7 +19,7 @@ func leavesSomething(events []transcript.Event, stateless bool) bool {
 		if event.Deliberate != "" {
 			return true
 		}
-		if event.Kind != transcript.Message {
+		if !event.IsContent() {
 			continue
 		}
 		message := jsonrpc.Parse(event.Raw)

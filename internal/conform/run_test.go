@@ -76,7 +76,7 @@ func perform(environment *Environment, register func()) map[string]Outcome {
 	suite.RandomSeed, suite.GracePeriod = 1, time.Second
 	reporter.NoColor, reporter.Succinct = true, true
 	ginkgo.RunSpecs(discard{}, "conform", suite, reporter)
-	Finish()
+	Finish(environment)
 	return outcomes
 }
 

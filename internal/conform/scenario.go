@@ -26,6 +26,9 @@ func In(scenario *scenario.Scenario) Labels {
 	if scenario.Over != "" {
 		labels = append(labels, labelTransport+scenario.Over)
 	}
+	if scenario.Protected != nil {
+		labels = append(labels, labelAlone) // clients listen for the answer on a port that is always the same
+	}
 	return labels
 }
 

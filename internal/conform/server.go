@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net/http"
 
 	"github.com/mcpconform/mcpconform/internal/excerpt"
 	"github.com/mcpconform/mcpconform/internal/jsonrpc"
@@ -23,6 +24,7 @@ type Server struct {
 	from int // of the transcript, where the check began
 	mark int // of what was received, likewise
 
+	aside   bool    // it fetches documents that are none of the protocol: no rule judges them
 	left    residue // of the checks until now
 	allowed residue // that this check may leave to others
 }
@@ -376,7 +378,12 @@ func (s *Server) request(
 	deliberate string,
 	edits []HeaderEdit,
 ) *Response {
-	header := s.HTTP.HeaderOf(method, body)
+	header := Edited(s.HTTP.HeaderOf(method, body), edits...)
+	return s.Exchange(ctx, transport.Request{Method: method, Header: header, Body: body, Deliberate: deliberate})
+}
+
+// Edited returns a header after some edits, which it changes.
+func Edited(header http.Header, edits ...HeaderEdit) http.Header {
 	for _, edit := range edits {
 		if edit.value == "" {
 			header.Del(edit.name)
@@ -384,7 +391,7 @@ func (s *Server) request(
 			header.Set(edit.name, edit.value)
 		}
 	}
-	return s.Exchange(ctx, transport.Request{Method: method, Header: header, Body: body, Deliberate: deliberate})
+	return header
 }
 
 // HeaderEdit changes one header of a request.

@@ -48,7 +48,7 @@ func ListedResources() []Object { return current.environment.resources() }
 func ListedTemplates() []Object { return lookUp[[]Object](current.environment, survey.AllTemplates) }
 
 // ListedPrompts are the prompts that the target listed.
-func ListedPrompts() []Object { return lookUp[[]Object](current.environment, survey.AllPrompts) }
+func ListedPrompts() []Object { return current.environment.prompts() }
 
 // NoneListed ends a check that finds nothing of what it needs in a list: it does not
 // apply, unless the list could not be had.
@@ -77,6 +77,8 @@ func (e *Environment) offers(tool string) bool { return lookUp[bool](e, survey.W
 func (e *Environment) tools() []Object { return lookUp[[]Object](e, survey.AllTools) }
 
 func (e *Environment) resources() []Object { return lookUp[[]Object](e, survey.AllResources) }
+
+func (e *Environment) prompts() []Object { return lookUp[[]Object](e, survey.AllPrompts) }
 
 // noBarrier says why the target does not answer what every server must; "" when it
 // does.

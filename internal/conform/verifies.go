@@ -160,6 +160,9 @@ func (e *Environment) gate(labels []string) (outcome Outcome) {
 			return Outcome{Ending: Skipped, Reason: "applies to the " + wanted + " transport only"}
 		}
 	}
+	if outcome := e.admits(labels); outcome.Ending != "" {
+		return outcome
+	}
 	for _, label := range labels {
 		if path, ok := strings.CutPrefix(label, labelCapability); ok && !e.declares(path) {
 			return Outcome{Ending: Skipped, Reason: fmt.Sprintf("the server does not declare the capability %q", path)}

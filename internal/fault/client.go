@@ -6,6 +6,7 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"strings"
 	"time"
 
 	"github.com/mcpconform/mcpconform/internal/protocol"
@@ -79,6 +80,10 @@ func Front(upstream string, options HTTPOptions) (front string, stop func(), err
 	}()
 	place := *middleman.upstream
 	place.Scheme, place.Host = "http", listener.Addr().String()
+	if name := middleman.upstream.Hostname(); strings.EqualFold(name, "localhost") {
+		_, port, _ := net.SplitHostPort(place.Host)
+		place.Host = net.JoinHostPort(name, port) // as the client was to write it
+	}
 	stop = func() {
 		middleman.settle(lastMessage)
 		_ = server.Close()

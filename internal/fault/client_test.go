@@ -7,6 +7,7 @@ import (
 	"net"
 	"net/http"
 	"net/http/httptest"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -87,10 +88,16 @@ func TestHTTPClients(t *testing.T) {
 			if found := ask(t, address, post(test.request, "X-Mark: a", "Accept: application/json, text/event-stream")); found.Status != test.status {
 				t.Errorf("the client sees %+v", found)
 			}
-			for _, wanted := range test.came {
-				if diff := cmp.Diff(wanted, <-came); diff != "" {
-					t.Errorf("wanted - found +\n%s", diff)
-				}
+			var found []string
+			for range test.came {
+				found = append(found, <-came)
+			}
+			if name == "another request" { // on a connection of its own: either may come first
+				slices.Sort(found)
+				slices.Sort(test.came)
+			}
+			if diff := cmp.Diff(test.came, found); diff != "" {
+				t.Errorf("wanted - found +\n%s", diff)
 			}
 			ask(t, address, post(hello)) // a barrier
 			if rest := <-came; !strings.HasSuffix(rest, hello) {

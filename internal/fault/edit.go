@@ -11,6 +11,7 @@ import (
 	"unicode/utf16"
 
 	"github.com/mcpconform/mcpconform/internal/jsonrpc"
+	"github.com/mcpconform/mcpconform/internal/spelling"
 )
 
 // edit is a message while it is being changed: first as a value, then, once its
@@ -235,8 +236,8 @@ func (e *edit) bytes(action *Action) bool {
 	case action.Encode != "":
 		e.setText(encode(e.text(), action.Encode))
 	case len(action.Rewrite) > 0:
-		for _, spelling := range action.Rewrite {
-			e.setText(rewritings[spelling](e.text()))
+		for _, name := range action.Rewrite {
+			e.setText(spelling.Rewrite(name, e.text()))
 		}
 	default:
 		return false

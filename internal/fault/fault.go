@@ -10,6 +10,7 @@ package fault
 
 import (
 	"net/http"
+	"net/url"
 	"time"
 )
 
@@ -42,9 +43,15 @@ type Fault struct {
 	// express (state, above all). When, without Do, says what shows it: only checks
 	// during which that passes are run; all are, when it is not given.
 	Switch string `yaml:"switch"`
+	// Scenarios are those of a client in which a switch shows: only checks that look at
+	// one of them are run.
+	Scenarios Words `yaml:"scenarios"`
 	// Silences is said of a variation that takes away what checks need, such as a
 	// tool: then they may have nothing to go on.
 	Silences bool `yaml:"silences"`
+	// Protected is said of what is injected into the traffic of a server that asks for
+	// access tokens.
+	Protected bool `yaml:"protected"`
 	// Alone is said of a variation that changes what there is to check, such as the
 	// capabilities of a server: beside it others would not be seen.
 	Alone bool `yaml:"alone"`
@@ -107,6 +114,8 @@ type Match struct {
 	// Where are conditions on the message, by JSON pointer. A part of the pointer
 	// that is * stands for any member or element: one of them must do.
 	Where map[string]Condition `yaml:"where"`
+	// Text is a regular expression for the message as it came, byte for byte.
+	Text *Pattern `yaml:"text"`
 	// Asked are conditions on the request that a response answers.
 	Asked map[string]Condition `yaml:"asked"`
 	// Nth is the one among those that match on a connection, from 1.
@@ -130,6 +139,8 @@ type Match struct {
 // Exchange are conditions on one HTTP exchange.
 type Exchange struct {
 	Method Words                `yaml:"method"` // GET, POST, DELETE, ...
+	Path   *Condition           `yaml:"path"`   // of the request's URL
+	Query  map[string]Condition `yaml:"query"`  // of the request's URL: first value, by name
 	Status int                  `yaml:"status"` // of the response
 	Header map[string]Condition `yaml:"header"` // of the head that is judged: first value, by name
 	// Request are conditions on the request's header, when the head is a
@@ -154,7 +165,7 @@ type Action struct {
 	Raw        *string  `yaml:"raw"`     // the whole message, as text
 	Hex        *string  `yaml:"hex"`     // the whole message, as bytes
 	Encode     string   `yaml:"encode"`  // utf-16, latin-1, bom
-	Rewrite    Words    `yaml:"rewrite"` // the same JSON, spelled otherwise: see Rewritings
+	Rewrite    Words    `yaml:"rewrite"` // the same JSON, spelled otherwise: see package spelling
 
 	// Extend adds, in each object of the message where the schema of every revision
 	// allows one: members that nobody knows ("members"), metadata ("meta"). Seed varies
@@ -187,6 +198,7 @@ type Action struct {
 	// How it stands on HTTP.
 	Status    int                `yaml:"status"`     // of the response
 	Header    map[string]*string `yaml:"header"`     // set on the head, null removes; %s is the value that it had
+	Challenge map[string]*string `yaml:"challenge"`  // parameters of the Bearer challenge of a response, null removes; %s as in header
 	Body      *string            `yaml:"body"`       // instead of the body
 	Respond   *Respond           `yaml:"respond"`    // to a request, without asking the target
 	Event     *Fields            `yaml:"event"`      // fields of the event that carries the message
@@ -231,6 +243,7 @@ type Fields struct {
 type Head struct {
 	Direction Direction // In for a request, Out for a response
 	Method    string
+	URL       *url.URL    // of the request
 	Status    int         // of a response
 	Header    http.Header // of this head
 	Request   http.Header // of the request, when this is a response
@@ -243,6 +256,7 @@ type Passage struct {
 	Raw       []byte
 	Carried   string // see Match.Carried
 	Head      *Head  // of the head that carries it; nil over stdio
+	Exchange  string // that carries it, over HTTP
 }
 
 // Step is one thing for the middleman to do with a message; steps are done in
@@ -278,14 +292,16 @@ type Wait struct {
 
 // HeadPlan is what becomes of an HTTP exchange, by its head.
 type HeadPlan struct {
-	Respond  *Respond // a request is answered so, and not passed on
-	Status   int      // of the response; 0: its own
-	Header   map[string]*string
-	Body     *string // instead of the body; nil: its own
-	As       string
-	Wait     time.Duration // before the head is passed on
-	Chunk    int           // the body is written in pieces of so many bytes
-	Drop     bool          // a request never reaches the target, and is not answered
-	Cut      bool          // the connection breaks instead
-	KeepOpen bool          // the body does not end
+	Respond *Respond // a request is answered so, and not passed on
+	Status  int      // of the response; 0: its own
+	Header  map[string]*string
+	// Challenge are parameters of the Bearer challenge.
+	Challenge map[string]*string
+	Body      *string // instead of the body; nil: its own
+	As        string
+	Wait      time.Duration // before the head is passed on
+	Chunk     int           // the body is written in pieces of so many bytes
+	Drop      bool          // a request never reaches the target, and is not answered
+	Cut       bool          // the connection breaks instead
+	KeepOpen  bool          // the body does not end
 }

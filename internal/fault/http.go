@@ -174,6 +174,7 @@ type exchange struct {
 	reply      *reply
 	head       Head        // of the request
 	stream     string      // its name in the record
+	status     int         // of the answer, as it is recorded
 	keepOpen   atomic.Bool // the body does not end
 	answered   bool        // by the target
 	ended      bool        // the end of the answer is recorded
@@ -190,7 +191,7 @@ func (h *HTTP) newExchange(w http.ResponseWriter, r *http.Request) *exchange {
 	c := h.sessions.of(r.Header)
 	e := &exchange{
 		http: h, connection: c, request: r, reply: newReply(w), stream: c.name(r.Method),
-		head: Head{Direction: In, Method: r.Method, Header: r.Header},
+		head: Head{Direction: In, Method: r.Method, URL: r.URL, Header: framed(r)},
 	}
 	e.reply.told = func(header http.Header) {
 		for name, values := range header { // as it is spelled
@@ -232,4 +233,13 @@ func (e *exchange) serve() error {
 		return errCut
 	}
 	return e.answer(out, response)
+}
+
+// framed is the header of a request with what net/http takes out of it.
+func framed(r *http.Request) http.Header {
+	header := r.Header.Clone()
+	if len(r.TransferEncoding) > 0 {
+		header["Transfer-Encoding"] = r.TransferEncoding
+	}
+	return header
 }

@@ -8,6 +8,7 @@ import (
 	"io"
 	"net/http"
 	"net/http/httptest"
+	"slices"
 	"strings"
 	"testing"
 
@@ -235,6 +236,45 @@ func TestHTTPNeedsAnAddress(t *testing.T) {
 	for _, address := range []string{"", "127.0.0.1:80/mcp", "ftp://127.0.0.1/", "http://"} {
 		if _, err := fault.NewHTTP(address, fault.HTTPOptions{}); err == nil {
 			t.Errorf("%q is taken", address)
+		}
+	}
+}
+
+// ordered writes down when something passes.
+type ordered struct {
+	*httptest.ResponseRecorder
+	order *[]string
+}
+
+func (o ordered) Write(piece []byte) (int, error) {
+	*o.order = append(*o.order, "passed")
+	return o.ResponseRecorder.Write(piece)
+}
+
+// Who gets a message may answer at once: what it was is known by then.
+func TestHTTPLooksBeforeItPasses(t *testing.T) {
+	t.Parallel()
+	for media, body := range map[string]string{"application/json": answer, "text/event-stream": "data: " + answer + "\n\n"} {
+		address := serving(t, func(w http.ResponseWriter, _ *http.Request) {
+			w.Header().Set("Content-Type", media)
+			_, _ = io.WriteString(w, body)
+		})
+		var order []string
+		faults, err := fault.Parse("watched.yaml", []byte("- id: pings\n  says: Looks.\n  breaks: [ping.answered]\n  when: {response-to: ping}\n  do: [{drop: true}]\n"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		middleman, err := fault.NewHTTP("http://"+address, fault.HTTPOptions{Injection: fault.Injection{
+			Watched: faults, Matched: func(*fault.Fault) { order = append(order, "matched") },
+		}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		request := httptest.NewRequestWithContext(t.Context(), http.MethodPost, "/mcp", strings.NewReader(ping))
+		middleman.ServeHTTP(ordered{httptest.NewRecorder(), &order}, request)
+		middleman.Close()
+		if want := []string{"matched", "passed"}; !slices.Equal(order, want) {
+			t.Errorf("%s: %q, wanted %q", media, order, want)
 		}
 	}
 }

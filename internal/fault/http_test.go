@@ -147,8 +147,8 @@ func TestHTTPPassesEverythingAsItCame(t *testing.T) {
 			direct := ask(t, address, post(ping))
 			for _, injection := range []fault.Injection{{}, watching(t)} {
 				through := ask(t, before(t, address, fault.HTTPOptions{Injection: injection}), post(ping))
-				if !injection.None() && strings.HasPrefix(name, "odd events") { // other line ends
-					direct.Body, direct.Length = plainEvents, -1
+				if !injection.None() && strings.HasPrefix(name, "odd events") { // nobody counts them before they come
+					direct.Length = -1
 					through.Header.Del("Content-Length")
 					direct.Header.Del("Content-Length")
 				}
@@ -159,7 +159,3 @@ func TestHTTPPassesEverythingAsItCame(t *testing.T) {
 		})
 	}
 }
-
-// plainEvents are the odd events, each line end written as \n.
-const plainEvents = ": a comment\n\nid: 1\ndata: {\"a\":1}\n\nretry: 5\nevent:message\ndata:{}\ndata\n\n" +
-	": \xff\n\nwhatever\n\nid: 2\ndata: cut off"

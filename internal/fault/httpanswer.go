@@ -21,7 +21,7 @@ func (e *exchange) answer(out *outgoing, response *http.Response) error {
 	}
 	a := &answer{exchange: e, response: response, said: out.said, asked: out.method, as: out.as}
 	a.head = Head{
-		Direction: Out, Method: e.request.Method, Status: response.StatusCode,
+		Direction: Out, Method: e.request.Method, URL: e.request.URL, Status: response.StatusCode,
 		Header: response.Header, Request: e.request.Header,
 	}
 	plan := e.connection.wire.Head(a.head)
@@ -71,13 +71,17 @@ func (a *answer) pass() error {
 const readSize = 32 << 10
 
 // passUnread passes on a body as it comes.
-func (e *exchange) passUnread(response *http.Response, body io.Reader) (err error) {
+func (e *exchange) passUnread(response *http.Response, body io.Reader) error {
+	return e.passPieces(response, body, e.tapOf(response))
+}
+
+// passPieces passes on a body as it comes, each piece after the tap was told of it.
+func (e *exchange) passPieces(response *http.Response, body io.Reader, tap tap) error {
 	trailer := response.Trailer
 	for name := range trailer {
 		e.reply.header.Add("Trailer", name)
 	}
-	tap := e.tapOf(response)
-	defer tap.end()
+	defer tap.stop()
 	if response.Body == http.NoBody {
 		e.recordEnd(nil) // before the client can go on
 	}
@@ -109,7 +113,7 @@ func (a *answer) passBody() error {
 	body, whole, err := readBody(a.response.Body, a.http.options.Limits.Message)
 	switch {
 	case err != nil: // what came of it is passed on, and the break
-		a.recordBody(protocol.Server, body, whole)
+		a.recordBody(protocol.Server, body, cutBody)
 		_ = a.reply.write(body, 0)
 		return err
 	case !whole:
@@ -117,9 +121,11 @@ func (a *answer) passBody() error {
 	case len(body) == 0:
 		return a.passUnread(a.response, bytes.NewReader(nil))
 	}
-	a.recordBody(protocol.Server, body, true)
+	a.recordBody(protocol.Server, body, "")
 	a.recordEnd(nil)
-	steps := a.connection.wire.Message(Passage{Direction: Out, Raw: body, Carried: inBody, Head: &a.head})
+	steps := a.connection.wire.Message(
+		Passage{Direction: Out, Raw: body, Carried: inBody, Head: &a.head, Exchange: a.stream},
+	)
 	return a.sayAll(slices.Concat(a.said, steps), a.as)
 }
 

@@ -12,8 +12,9 @@ import (
 	"github.com/mcpconform/mcpconform/internal/transport"
 )
 
-// passEvents passes on an event stream block by block. A block that nothing
-// changes keeps its lines, each of which ends in \n then.
+// passEvents passes on an event stream: as it comes where no message is changed, or else
+// block by block. A block that nothing changes keeps its lines, each of which ends in \n
+// then.
 func (a *answer) passEvents() error {
 	carried := onPost
 	if a.request.Method == http.MethodGet {
@@ -27,6 +28,13 @@ func (a *answer) passEvents() error {
 		if err := a.inTurn(func() error { return a.open(carried) }); err != nil {
 			return err
 		}
+	}
+	if a.connection.wire.onlyLooks() {
+		return a.passPieces(
+			a.response,
+			a.response.Body,
+			a.eventTap(func(event *transport.Event) { a.lookAt(carried, event) }),
+		)
 	}
 	reader := transport.NewEventReader(a.response.Body, a.http.options.Limits.Message)
 	for {
@@ -42,6 +50,19 @@ func (a *answer) passEvents() error {
 			return err
 		}
 	}
+}
+
+// lookAt sees an event that is about to be passed on: who gets it may answer at once.
+func (a *answer) lookAt(carried string, event *transport.Event) {
+	a.recordEvent(event)
+	if !event.Unterminated { // a client drops it
+		a.stepsOf(carried, event)
+	}
+}
+
+// onlyLooks tells whether nothing is done with what matches.
+func (w *Wire) onlyLooks() bool {
+	return !slices.ContainsFunc(w.injected, func(one *change) bool { return one.acts && len(one.do) > 0 })
 }
 
 // open writes the head of an event stream, unless it is written, and what is to
@@ -98,7 +119,9 @@ func (a *answer) stepsOf(carried string, event *transport.Event) []Step {
 	if raw == nil {
 		raw = []byte{}
 	}
-	return a.connection.wire.Message(Passage{Direction: Out, Raw: raw, Carried: carried, Head: &a.head})
+	return a.connection.wire.Message(
+		Passage{Direction: Out, Raw: raw, Carried: carried, Head: &a.head, Exchange: a.stream},
+	)
 }
 
 // collect answers with the response that an event stream brings, as JSON.
@@ -164,7 +187,7 @@ func eventText(step Step, event *transport.Event) []byte {
 	case step.EventText != nil:
 		return []byte(strings.ReplaceAll(*step.EventText, "%s", string(step.Message)))
 	case event != nil && step.Event == nil && bytes.Equal(step.Message, event.Data):
-		return append(bytes.Clone(event.Raw), "\n\n"...)
+		return event.Text()
 	}
 	var text bytes.Buffer
 	fields := step.Event

@@ -3,10 +3,12 @@ package fault
 import (
 	"maps"
 	"net/http"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
 
+	"github.com/mcpconform/mcpconform/internal/oauth"
 	"github.com/mcpconform/mcpconform/internal/transport"
 )
 
@@ -32,6 +34,14 @@ func (p HeadPlan) over(plan HeadPlan) HeadPlan {
 		maps.Copy(header, plan.Header)
 		p.Header = header
 	}
+	if len(plan.Challenge) > 0 {
+		challenge := maps.Clone(p.Challenge)
+		if challenge == nil {
+			challenge = map[string]*string{}
+		}
+		maps.Copy(challenge, plan.Challenge)
+		p.Challenge = challenge
+	}
 	if plan.Body != nil {
 		p.Body = plan.Body
 	}
@@ -49,6 +59,7 @@ func (p HeadPlan) over(plan HeadPlan) HeadPlan {
 // changeHeader sets and removes what the plan says; %s stands for the value that
 // there was. A name in lower case is written so, which is as good as any other.
 func (p HeadPlan) changeHeader(header http.Header) {
+	p.changeChallenge(header)
 	for name, value := range p.Header {
 		was := header.Get(name)
 		header.Del(name)
@@ -60,6 +71,40 @@ func (p HeadPlan) changeHeader(header http.Header) {
 		}
 		header[name] = []string{strings.ReplaceAll(*value, "%s", was)}
 	}
+}
+
+// changeChallenge sets and removes parameters of the Bearer challenge, where there is one.
+func (p HeadPlan) changeChallenge(header http.Header) {
+	if len(p.Challenge) == 0 {
+		return
+	}
+	challenges, _ := oauth.Challenges(header)
+	var fields []string
+	for _, one := range challenges {
+		if one.Is("Bearer") {
+			one = p.changed(one)
+		}
+		fields = append(fields, one.String())
+	}
+	header["Www-Authenticate"] = fields
+}
+
+func (p HeadPlan) changed(challenge oauth.Challenge) oauth.Challenge {
+	for _, name := range slices.Sorted(maps.Keys(p.Challenge)) {
+		value := p.Challenge[name]
+		was, _ := challenge.Get(name)
+		challenge.Params = slices.DeleteFunc(
+			slices.Clone(challenge.Params),
+			func(one oauth.Param) bool { return one.Name == name },
+		)
+		if value != nil {
+			challenge.Params = append(
+				challenge.Params,
+				oauth.Param{Name: name, Value: strings.ReplaceAll(*value, "%s", was)},
+			)
+		}
+	}
+	return challenge
 }
 
 // reply writes the response to the client: its head once, then pieces, each of

@@ -78,9 +78,14 @@ func (e *exchange) receive() (*outgoing, error) {
 	}
 	if r.Method == http.MethodPost {
 		body, whole, err := readBody(r.Body, e.http.options.Limits.Message)
-		e.recordBody(protocol.Client, body, whole)
-		if err != nil {
+		switch {
+		case err != nil:
+			e.recordBody(protocol.Client, body, cutBody)
 			return nil, err
+		case !whole:
+			e.recordBody(protocol.Client, body, tooLongBody)
+		default:
+			e.recordBody(protocol.Client, body, "")
 		}
 		if !whole {
 			out.body = io.MultiReader(bytes.NewReader(body), r.Body)
@@ -114,7 +119,7 @@ type inbox struct {
 func (i *inbox) take(body []byte) error {
 	message := jsonrpc.Parse(body)
 	i.body, i.kind, i.out.method, i.passed = body, message.Kind, message.Method, false
-	for _, step := range i.connection.wire.Message(Passage{Direction: In, Raw: body, Carried: inBody, Head: &i.head}) {
+	for _, step := range i.connection.wire.Message(Passage{Direction: In, Raw: body, Carried: inBody, Head: &i.head, Exchange: i.stream}) {
 		i.plan = i.plan.over(step.Head)
 		if step.As != "" {
 			i.out.as = step.As

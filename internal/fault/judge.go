@@ -11,6 +11,7 @@ import (
 
 	"github.com/mcpconform/mcpconform/internal/nearest"
 	"github.com/mcpconform/mcpconform/internal/protocol"
+	"github.com/mcpconform/mcpconform/internal/spelling"
 )
 
 // judge says what is wrong with a fault that can be read.
@@ -122,7 +123,7 @@ var companions = map[string][]string{
 	"substitute": {"by"}, "raw": nil, "hex": nil, "encode": nil, "rewrite": nil,
 	"drop": nil, "repeat": nil, "delay": nil, "hold": nil, "answer": nil, "refuse": nil,
 	"send": {"direction", "place", "stream"}, "split": nil, "end": nil, "chunk": nil,
-	"alias": nil, "request": nil, "extend": {"seed"},
+	"alias": nil, "request": nil, "challenge": nil, "extend": {"seed"},
 	"write": {"to", "place"}, "status": nil, "header": nil, "body": nil, "respond": nil,
 	"event": nil, "event-text": nil, "as": nil, "cut": {"place"}, "close": {"place"},
 	"keep-open": nil, "exit": {"place"}, "hang": {"place"}, "ignore": nil,
@@ -131,7 +132,19 @@ var companions = map[string][]string{
 // headVerbs are those that a head can undergo, processVerbs an event of the
 // process.
 var (
-	headVerbs    = []string{"status", "header", "body", "respond", "as", "delay", "chunk", "drop", "cut", "keep-open"}
+	headVerbs = []string{
+		"status",
+		"header",
+		"challenge",
+		"body",
+		"respond",
+		"as",
+		"delay",
+		"chunk",
+		"drop",
+		"cut",
+		"keep-open",
+	}
 	processVerbs = []string{"ignore", "write", "send", "exit", "hang", "delay"}
 	// clientVerbs are of clients alone, serverVerbs of servers.
 	clientVerbs = []string{"request"}
@@ -188,8 +201,8 @@ func (j *judge) values(action *Action, verb string) {
 			j.fail("hex: %s", err)
 		}
 	}
-	for _, spelling := range action.Rewrite {
-		j.oneOf("rewrite", spelling, Rewritings()...)
+	for _, name := range action.Rewrite {
+		j.oneOf("rewrite", name, spelling.Names()...)
 	}
 	for _, what := range action.Extend {
 		j.oneOf("extend", what, extensions...)

@@ -77,33 +77,13 @@ func readBounded(fsys fs.FS, name string) ([]byte, error) {
 // Parse reads the text of a file of faults or variations; name is what errors
 // call it. The error joins all that is wrong.
 func Parse(name string, text []byte) ([]*Fault, error) {
-	list, err := yamlnode.Parse(name, text)
-	if err != nil || list == nil {
-		return nil, err
-	}
-	if list.Kind != yaml.SequenceNode {
-		return nil, fmt.Errorf("%s:%d: expected a list of faults, each beginning with \"- id:\"", name, list.Line)
-	}
-	var faults []*Fault
-	var problems []error
-	for _, item := range list.Content {
-		fault, err := parseOne(name, item)
-		if err != nil {
-			problems = append(problems, err)
-			continue
-		}
-		faults = append(faults, fault)
-	}
-	return faults, errors.Join(problems...)
+	return yamlnode.List(name, text, entries, func(item *yaml.Node) (*Fault, error) { return parseOne(name, item) })
 }
 
+// entries are what a file lists; which keys one may have its structure says.
+var entries = yamlnode.Entries{One: "a fault", Many: "faults", First: "id"}
+
 func parseOne(name string, item *yaml.Node) (*Fault, error) {
-	if yamlnode.HasAlias(item) {
-		return nil, fmt.Errorf("%s:%d: aliases of YAML are not for a catalogue: write it out", name, item.Line)
-	}
-	if item.Kind != yaml.MappingNode {
-		return nil, fmt.Errorf("%s:%d: a fault: expected a map", name, item.Line)
-	}
 	if err := knows(name, item, reflect.TypeFor[Fault]()); err != nil {
 		return nil, err
 	}

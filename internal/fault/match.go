@@ -32,7 +32,9 @@ func (m *Match) aboutProcess() bool { return m.Process != "" }
 
 func (m *Match) aboutHead() bool {
 	return m.HTTP != nil && m.Kind == "" && len(m.Method) == 0 && len(m.ResponseTo) == 0 &&
-		len(m.Asks) == 0 && len(m.Answers) == 0 && len(m.Where) == 0 && len(m.Asked) == 0 && len(m.Carried) == 0
+		len(
+			m.Asks,
+		) == 0 && len(m.Answers) == 0 && len(m.Where) == 0 && len(m.Asked) == 0 && len(m.Carried) == 0 && m.Text == nil
 }
 
 func (m *Match) direction() Direction {
@@ -50,6 +52,7 @@ func (m *Match) fits(s *said) bool {
 		(len(m.ResponseTo) == 0 || s.asked != nil && (slices.Contains(m.ResponseTo, s.asked.Method) || slices.Contains(m.ResponseTo, anyPart))) &&
 		len(m.places(s)) > 0 &&
 		(len(m.Asked) == 0 || s.asked != nil && holdAll(m.Asked, s.asked.Object)) &&
+		(m.Text == nil || m.Text.Match(s.Raw)) &&
 		(len(m.Carried) == 0 || slices.Contains(m.Carried, s.Carried)) &&
 		(m.HTTP == nil || s.Head != nil && m.HTTP.fits(*s.Head))
 }
@@ -125,7 +128,23 @@ func (m *Match) fitsKind(message jsonrpc.Message) bool {
 func (e *Exchange) fits(head Head) bool {
 	return (len(e.Method) == 0 || slices.Contains(e.Method, head.Method)) &&
 		(e.Status == 0 || e.Status == head.Status) &&
-		holdHeader(e.Header, head.Header) && holdHeader(e.Request, head.Request)
+		holdHeader(e.Header, head.Header) && holdHeader(e.Request, head.Request) && e.fitsURL(head)
+}
+
+// fitsURL judges the URL of a request; where it is not known, only what wants nothing of
+// it fits.
+func (e *Exchange) fitsURL(head Head) bool {
+	if e.Path == nil && len(e.Query) == 0 {
+		return true
+	}
+	if head.URL == nil {
+		return false
+	}
+	query := http.Header{} // as it is judged: by name, the first value
+	for name, values := range head.URL.Query() {
+		query[http.CanonicalHeaderKey(name)] = values
+	}
+	return (e.Path == nil || e.Path.holds([]any{head.URL.Path})) && holdHeader(e.Query, query)
 }
 
 func holdHeader(conditions map[string]Condition, header http.Header) bool {

@@ -25,14 +25,26 @@ func (e *exchange) record(event transcript.Event) {
 
 func (e *exchange) recordHead(from protocol.Party, head *transcript.HTTP) {
 	e.record(transcript.Event{Kind: transcript.Head, From: from, HTTP: head})
+	e.status = head.Status
 }
 
-// recordBody writes a body down, or the beginning of one that is too long.
-func (e *exchange) recordBody(from protocol.Party, body []byte, whole bool) {
-	event := transcript.Event{Kind: transcript.Message, From: from, Raw: body}
-	if !whole {
+// What is said of a body of which only the beginning is recorded.
+const (
+	tooLongBody = "the beginning of a body that is too long"
+	cutBody     = "cut off"
+)
+
+// recordBody writes a body down, or the beginning of one and why it is no more.
+func (e *exchange) recordBody(from protocol.Party, body []byte, note string) {
+	event := transcript.Event{Kind: transcript.Message, From: from, Raw: body, Note: note}
+	switch {
+	case note == cutBody:
+		event.Kind = transcript.Body
+	case from == protocol.Server:
+		event.Kind = transcript.KindOfBody(e.request.Method, e.status, body)
+	}
+	if note == tooLongBody {
 		event.Raw, event.Size = body[:min(shownOfLong, len(body))], len(body)
-		event.Note = "the beginning of a body that is too long"
 	}
 	if len(body) > 0 {
 		e.record(event)
@@ -62,7 +74,8 @@ func (e *exchange) recordEnd(err error) {
 // tap is told what passes unread, piece by piece, before it is passed on.
 type tap interface {
 	take(piece []byte)
-	end()
+	end()  // all of it has come
+	stop() // no more is read; after the end it does nothing
 }
 
 // tapOf returns what records the body of a response.
@@ -71,7 +84,7 @@ func (e *exchange) tapOf(response *http.Response) tap {
 	case e.connection.log == nil:
 		return deaf{}
 	case transport.MediaType(response.Header.Get("Content-Type")) == eventStreamMedia:
-		return e.eventTap()
+		return e.eventTap(e.recordEvent)
 	}
 	return e.bodyTap(protocol.Server, response.ContentLength)
 }
@@ -81,6 +94,7 @@ type deaf struct{}
 
 func (deaf) take([]byte) {}
 func (deaf) end()        {}
+func (deaf) stop()       {}
 
 // bodyTap records a body as one message.
 type bodyTap struct {
@@ -88,13 +102,13 @@ type bodyTap struct {
 	limit    int
 	size     int64
 	body     []byte
-	tell     func(body []byte, whole bool)
+	tell     func(body []byte, note string)
 	told     bool
 }
 
 func (e *exchange) bodyTap(from protocol.Party, expected int64) *bodyTap {
 	return &bodyTap{expected: expected, limit: e.http.options.Limits.Message,
-		tell: func(body []byte, whole bool) { e.recordBody(from, body, whole) }}
+		tell: func(body []byte, note string) { e.recordBody(from, body, note) }}
 }
 
 func (b *bodyTap) take(piece []byte) {
@@ -107,12 +121,19 @@ func (b *bodyTap) take(piece []byte) {
 	}
 }
 
-func (b *bodyTap) end() {
-	if !b.told {
-		b.told = true
-		b.tell(b.body, len(b.body) <= b.limit)
-		b.body = nil
+func (b *bodyTap) end() { b.tellOnce("") }
+
+func (b *bodyTap) stop() { b.tellOnce(cutBody) }
+
+func (b *bodyTap) tellOnce(note string) {
+	if b.told {
+		return
 	}
+	if b.told = true; len(b.body) > b.limit {
+		note = tooLongBody
+	}
+	b.tell(b.body, note)
+	b.body = nil
 }
 
 // tapped is a body that is recorded while it is read.
@@ -124,25 +145,27 @@ type tapped struct {
 func (t *tapped) Read(target []byte) (int, error) {
 	n, err := t.Reader.Read(target)
 	t.tap.take(target[:n])
-	if err != nil {
+	if errors.Is(err, io.EOF) {
 		t.tap.end()
+	} else if err != nil {
+		t.tap.stop()
 	}
 	return n, err
 }
 
-// eventTap records an event stream: its blocks, each as soon as it is complete.
+// eventTap tells the blocks of an event stream, each as soon as it is complete.
 // The reader of blocks runs as a coroutine that takes what is there and then waits
 // for more.
 type eventTap struct {
 	piece []byte
 	more  func() (struct{}, bool)
-	stop  func()
+	over  func()
 }
 
-func (e *exchange) eventTap() *eventTap {
+func (e *exchange) eventTap(tell func(*transport.Event)) *eventTap {
 	t := &eventTap{}
 	over := false
-	t.more, t.stop = iter.Pull(func(yield func(struct{}) bool) {
+	t.more, t.over = iter.Pull(func(yield func(struct{}) bool) {
 		source := readerFunc(func(target []byte) (int, error) {
 			for len(t.piece) == 0 && !over {
 				over = !yield(struct{}{})
@@ -159,7 +182,7 @@ func (e *exchange) eventTap() *eventTap {
 			if err != nil {
 				return
 			}
-			e.recordEvent(&event)
+			tell(&event)
 		}
 	})
 	t.more() // to where it waits for the first piece
@@ -173,7 +196,9 @@ func (t *eventTap) take(piece []byte) {
 	}
 }
 
-func (t *eventTap) end() { t.stop() }
+func (t *eventTap) end() { t.over() }
+
+func (t *eventTap) stop() { t.over() }
 
 type readerFunc func([]byte) (int, error)
 
@@ -227,3 +252,5 @@ func (l *lineTap) end() {
 		l.line, l.size = nil, 0
 	}
 }
+
+func (l *lineTap) stop() { l.end() }

@@ -1,6 +1,7 @@
 package fault
 
 import (
+	"cmp"
 	"maps"
 	"slices"
 	"sync"
@@ -48,9 +49,12 @@ type Wire struct {
 // it the oldest is forgotten.
 const maxOpen = 10_000
 
+// asking names a request: by its exchange, too, as several at once may have one id, or
+// by none, for what is answered elsewhere.
 type asking struct {
-	by Direction
-	id jsonrpc.ID
+	by       Direction
+	id       jsonrpc.ID
+	exchange string
 }
 
 // change is one change on one connection.
@@ -140,20 +144,28 @@ func (w *Wire) Message(p Passage) []Step {
 func (w *Wire) correlate(s *said) {
 	switch s.message.Kind {
 	case jsonrpc.Request:
-		key := asking{s.Direction, s.message.ID}
-		if _, known := w.open[key]; !known {
-			w.order = append(w.order, key)
-		}
-		w.open[key] = &s.message
-		if len(w.order) > maxOpen {
-			delete(w.open, w.order[0])
-			w.order = w.order[1:]
+		w.asks(asking{by: s.Direction, id: s.message.ID}, &s.message)
+		if s.Exchange != "" {
+			w.asks(asking{s.Direction, s.message.ID, s.Exchange}, &s.message)
 		}
 	case jsonrpc.Response:
-		s.asked = w.open[asking{s.Direction.Opposite(), s.message.ID}]
+		by := s.Direction.Opposite()
+		s.asked = cmp.Or(w.open[asking{by, s.message.ID, s.Exchange}], w.open[asking{by: by, id: s.message.ID}])
 		for _, place := range membersOf(s.message, inputRequests) {
 			w.remember(place[len(place)-1], lookup(s.message.Object, append(place, "method")))
 		}
+	}
+}
+
+// asks keeps a request until it is answered, or too many others came.
+func (w *Wire) asks(key asking, request *jsonrpc.Message) {
+	if _, known := w.open[key]; !known {
+		w.order = append(w.order, key)
+	}
+	w.open[key] = request
+	if len(w.order) > maxOpen {
+		delete(w.open, w.order[0])
+		w.order = w.order[1:]
 	}
 }
 
@@ -399,6 +411,11 @@ func (a *Action) change(plan *HeadPlan) {
 			plan.Header = map[string]*string{}
 		}
 		maps.Copy(plan.Header, a.Header)
+	case len(a.Challenge) > 0:
+		if plan.Challenge == nil {
+			plan.Challenge = map[string]*string{}
+		}
+		maps.Copy(plan.Challenge, a.Challenge)
 	}
 	plan.Drop = plan.Drop || a.Drop
 	plan.Cut = plan.Cut || a.Cut

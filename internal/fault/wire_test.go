@@ -52,6 +52,28 @@ func shownStep(step Step) string {
 	return text.String()
 }
 
+// Over HTTP several clients may use one id at the same time: an answer belongs to the
+// request of its own exchange.
+func TestAnswersBelongToTheirExchange(t *testing.T) {
+	t.Parallel()
+	wire := injected(t, "  when: {response-to: m}\n  do: [{replace: /result, with: 1}]\n")
+	pass := func(direction Direction, exchange, text string) string {
+		steps := wire.Message(Passage{Direction: direction, Raw: []byte(text), Carried: "body", Exchange: exchange})
+		return string(steps[0].Message)
+	}
+	pass(In, "post-1", `{"id":1,"jsonrpc":"2.0","method":"m"}`)
+	pass(In, "post-2", `{"id":1,"jsonrpc":"2.0","method":"other"}`)
+	for exchange, want := range map[string]string{
+		"post-1": `{"id":1,"jsonrpc":"2.0","result":1}`,
+		"post-2": `{"id":1,"jsonrpc":"2.0","result":0}`,
+		"get-1":  `{"id":1,"jsonrpc":"2.0","result":0}`, // the latest
+	} {
+		if got := pass(Out, exchange, `{"id":1,"jsonrpc":"2.0","result":0}`); got != want {
+			t.Errorf("on %s: %s, wanted %s", exchange, got, want)
+		}
+	}
+}
+
 func TestMessages(t *testing.T) {
 	t.Parallel()
 	const ask, answer = `>{"id":1,"jsonrpc":"2.0","method":"m","params":{"a":"x","token":7}}`, `<{"id":1,"jsonrpc":"2.0","result":{"list":[{"n":1},{"n":2}]}}`
@@ -115,30 +137,6 @@ func TestMessages(t *testing.T) {
 				t.Errorf("wanted\n%s\nfound\n%s", one.become, became)
 			}
 		})
-	}
-}
-
-func TestRewritingsSayTheSame(t *testing.T) {
-	t.Parallel()
-	const message = `{"a":[1,2.5,true,null],"b":{"c":"x/y"},"id":7}`
-	const lines = "{\n  \"a\": [\n    1,\n    2.5,\n    true,\n    null\n  ],\n  \"b\": {\n    \"c\": \"x/y\"\n  },\n  \"id\": 7\n}"
-	for spelling, wanted := range map[string]string{
-		"reverse-members": `{"id":7,"b":{"c":"x/y"},"a":[1,2.5,true,null]}`,
-		"spaces":          `{ "a" : [ 1 , 2.5 , true , null ] , "b" : { "c" : "x/y" } , "id" : 7 }`,
-		"tabs":            strings.ReplaceAll(`{ "a" : [ 1 , 2.5 , true , null ] , "b" : { "c" : "x/y" } , "id" : 7 }`, " ", "\t"),
-		"escape-all":      `{"\u0061":[1,2.5,true,null],"\u0062":{"\u0063":"\u0078\u002f\u0079"},"\u0069\u0064":7}`,
-		"escape-slashes":  `{"a":[1,2.5,true,null],"b":{"c":"x\/y"},"id":7}`,
-		"exponents":       `{"a":[1e0,2.5e0,true,null],"b":{"c":"x/y"},"id":7e0}`,
-		"lines":           lines,
-		"crlf-lines":      strings.ReplaceAll(lines, "\n", "\r\n"),
-		"fractions":       `{"a":[1.0,2.5,true,null],"b":{"c":"x/y"},"id":7.0}`,
-	} {
-		if found := string(rewritings[spelling]([]byte(message))); found != wanted {
-			t.Errorf("%s: wanted %s, found %s", spelling, wanted, found)
-		}
-	}
-	if len(rewritings) != 9 {
-		t.Errorf("%d rewritings are known, 9 are tested", len(rewritings))
 	}
 }
 

@@ -70,6 +70,8 @@ const (
 	Unbuffered Feature = "unbuffered streams"
 	// UnknownMethodStatus: a request with an unknown method is answered with 404.
 	UnknownMethodStatus Feature = "status of unknown methods"
+	// OpenIDDiscovery: an OpenID configuration does as metadata of an authorization server.
+	OpenIDDiscovery Feature = "OpenID discovery"
 )
 
 // What messages look like.
@@ -85,6 +87,8 @@ const (
 	ResourceNotFoundCode Feature = "resource not found code"
 	// URLElicitation: elicitation has the mode url, and capabilities name the modes.
 	URLElicitation Feature = "URL elicitation"
+	// SamplingTools: sampling may lend the client tools.
+	SamplingTools Feature = "sampling tools"
 	// ElicitationIDs: an elicitation in mode url has an elicitationId, which
 	// notifications/elicitation/complete and the error -32042 name.
 	ElicitationIDs Feature = "elicitation ids"
@@ -118,7 +122,7 @@ func (f Feature) find() (first, last string) {
 		return jun2025, jul2026
 	case Polling, ElicitationIDs:
 		return nov2025, nov2025
-	case SchemaDialect, InputErrorsInResults, URLElicitation:
+	case SchemaDialect, InputErrorsInResults, URLElicitation, SamplingTools, OpenIDDiscovery:
 		return nov2025, jul2026
 	case Discovery, Statelessness, PerRequestMeta, Extensions, InputRequests, ResultTypes, Subscriptions,
 		LogLevelInMeta, EmptyCursors, Caching, MirroredHeaders, ClosingCancels, Unbuffered, UnknownMethodStatus,

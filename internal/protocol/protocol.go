@@ -22,12 +22,14 @@ package protocol
 
 // The roles of a target: which side the implementation under test plays.
 const (
-	ServerRole = "server"
-	ClientRole = "client"
+	ServerRole              = "server"
+	ClientRole              = "client"
+	AuthorizationServerRole = "authorization-server" // issues the tokens
 )
 
-// Roles lists the roles of a target. The slice is the caller's own.
-func Roles() []string { return []string{ServerRole, ClientRole} }
+// Roles lists the roles in which a target can be checked, and which requirements oblige.
+// The slice is the caller's own.
+func Roles() []string { return []string{ServerRole, ClientRole, AuthorizationServerRole} }
 
 // The transports, by the names that flags, files and reports use.
 const (
@@ -48,11 +50,13 @@ type Party string
 
 // The parties of a connection.
 const (
-	Client Party = "client"
-	Server Party = "server"
+	Client              Party = "client"
+	Server              Party = "server"
+	AuthorizationServer Party = "authorization-server" // issues tokens
+	Browser             Party = "browser"              // of the client's user
 )
 
-// Other returns the other end of the connection.
+// Other returns the other end of a connection between a client and a server.
 func (p Party) Other() Party {
 	if p == Client {
 		return Server

@@ -20,22 +20,13 @@ import (
 // is. A server is preferred to those whose names come later, a tool to those below it. The
 // error joins all that is wrong in all of the files; each line begins with file:line.
 func Load(fsys fs.FS) ([]Server, error) {
-	names, err := fs.Glob(fsys, "*.yaml") // sorted
-	if err != nil {
-		return nil, err
-	}
 	var servers []Server
-	var problems []error
-	for _, name := range names {
-		text, err := fs.ReadFile(fsys, name)
-		if err != nil {
-			return nil, err
-		}
+	err := yamlnode.EachFile(fsys, func(name string, text []byte) error {
 		tools, err := Parse(name, text)
-		problems = append(problems, err)
 		servers = append(servers, Server{Name: strings.TrimSuffix(name, path.Ext(name)), Tools: tools})
-	}
-	if err := errors.Join(append(problems, doubled(servers)...)...); err != nil {
+		return err
+	})
+	if err := errors.Join(append([]error{err}, doubled(servers)...)...); err != nil {
 		return nil, err
 	}
 	return servers, nil
@@ -48,45 +39,21 @@ type entry struct {
 	Needs       string      `yaml:"needs"`
 }
 
-// keys are those of an entry.
-var keys = []string{"tool", "arguments", "resource", "provokes", "needs"}
+// entries are what a file lists.
+var entries = yamlnode.Entries{
+	One: "a tool", Many: "tools", First: "tool", Hint: nearest.Hint,
+	Keys: []string{"tool", "arguments", "resource", "provokes", "needs"},
+}
 
 // Parse reads the text of a file; name is what errors call it. The error joins all that
 // is wrong.
 func Parse(name string, text []byte) ([]Tool, error) {
-	list, err := yamlnode.Parse(name, text)
-	if err != nil || list == nil {
-		return nil, err
-	}
-	if list.Kind != yaml.SequenceNode {
-		return nil, fmt.Errorf("%s:%d: expected a list of tools, each beginning with \"- tool:\"", name, list.Line)
-	}
-	var tools []Tool
-	var problems []error
-	for _, item := range list.Content {
-		tool, err := parseTool(name, item)
-		problems = append(problems, err)
-		if err == nil {
-			tools = append(tools, tool)
-		}
-	}
-	return tools, errors.Join(problems...)
+	return yamlnode.List(name, text, entries, func(item *yaml.Node) (Tool, error) { return parseTool(name, item) })
 }
 
 func parseTool(name string, item *yaml.Node) (Tool, error) {
 	wrong := func(line int, format string, args ...any) error {
 		return fmt.Errorf("%s:%d: %s", name, line, fmt.Sprintf(format, args...))
-	}
-	if yamlnode.HasAlias(item) {
-		return Tool{}, wrong(item.Line, "aliases of YAML are not for provocations: write it out")
-	}
-	if item.Kind != yaml.MappingNode {
-		return Tool{}, wrong(item.Line, "a tool: expected a map")
-	}
-	for pair := range slices.Chunk(item.Content, 2) {
-		if key := pair[0]; !slices.Contains(keys, key.Value) {
-			return Tool{}, wrong(key.Line, "unknown key %q%s", key.Value, nearest.Hint(key.Value, keys))
-		}
 	}
 	var read entry
 	if err := item.Decode(&read); err != nil {

@@ -56,7 +56,7 @@ func TestParseTellsWhatIsWrong(t *testing.T) {
 		"- tool: say\n  provoke: [text]\n":                     `f:2: unknown key "provoke", did you mean "provokes"?`,
 		"- tool: say\n  arguments: 1\n":                        "f:2: cannot unmarshal !!int `1` into map[string]interface {}",
 		"- tool: say\n  arguments: {a: .inf}\n":                "f:1: arguments: json: unsupported value: +Inf",
-		"- tool: &a say\n  resource: *a\n":                     "f:1: aliases of YAML are not for provocations: write it out",
+		"- tool: &a say\n  resource: *a\n":                     "f:1: aliases of YAML are not for tools: write it out",
 		"- provokes: [text]\n":                                 "f:1: names no tool",
 		"- tool: say\n  provokes:\n  - text\n  - txt\n":        `f:4: provokes: unknown kind "txt", did you mean "text"?`,
 		"- tool: say\n  provokes:\n  - text\n  - text\n":       "f:4: provokes: text is given twice",

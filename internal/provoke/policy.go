@@ -82,6 +82,17 @@ func (p Policy) configures(name string) bool {
 	return false
 }
 
+// Names tells whether it is said already what a tool provokes: by the config, or because it
+// is one of a known server.
+func (p Policy) Names(tool string) bool {
+	for _, provocation := range p.Provocations {
+		if provocation.Tool == tool {
+			return true
+		}
+	}
+	return isKnown(tool)
+}
+
 func isKnown(name string) bool {
 	for known := range tools {
 		if known.Tool == name {

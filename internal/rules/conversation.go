@@ -1,8 +1,7 @@
 package rules
 
 import (
-	"bytes"
-	"net/http"
+	"cmp"
 	"slices"
 	"sync"
 
@@ -154,10 +153,8 @@ func ReadConversation(leg Leg, events []transcript.Event, complete bool, log *tr
 		c.Schema = known
 	}
 	decoded := 0
-	bodies := bodies{}
 	for _, event := range events {
-		bodies.see(event)
-		if event.Kind != transcript.Message || bodies.foreign(event) {
+		if event.Kind != transcript.Message {
 			continue
 		}
 		if event.Size > 0 {
@@ -224,35 +221,28 @@ func (s *Message) served() bool {
 	})
 }
 
-// bodies tells the HTTP exchanges, by stream, whose answer may have a body that is
-// no message: those that end a session, and those that are refused.
-type bodies map[string]bool
-
-func (b bodies) see(event transcript.Event) {
-	if head := event.HTTP; event.Kind == transcript.Head && head != nil {
-		b[event.Stream] = b[event.Stream] || head.Method == http.MethodDelete || head.Status >= http.StatusBadRequest
-	}
-}
-
-// foreign tells whether a body is such a one, in the words of a gateway perhaps.
-func (b bodies) foreign(event transcript.Event) bool {
-	return b[event.Stream] && event.From == protocol.Server && !bytes.Contains(event.Raw, []byte(`"jsonrpc"`))
-}
-
 // correlate finds for each response the request that it answers: the latest
-// one before it, from the other side, with the same id.
+// one before it, from the other side, with the same id; preferably of the same exchange,
+// as several at once may have one id.
 func (c *Conversation) correlate() {
 	type asked struct {
-		by protocol.Party
-		id jsonrpc.ID
+		by     protocol.Party
+		id     jsonrpc.ID
+		stream string
 	}
 	requests := map[asked]*Message{}
 	for _, said := range c.Messages {
 		switch said.Kind {
 		case jsonrpc.Request:
-			requests[asked{said.Event.From, said.ID}] = said
+			requests[asked{by: said.Event.From, id: said.ID}] = said
+			requests[asked{said.Event.From, said.ID, said.Event.Stream}] = said
 		case jsonrpc.Response:
-			if request := requests[asked{said.Event.From.Other(), said.ID}]; request != nil {
+			by := said.Event.From.Other()
+			request := cmp.Or(
+				requests[asked{by, said.ID, said.Event.Stream}],
+				requests[asked{by: by, id: said.ID}],
+			)
+			if request != nil {
 				said.Request = request
 				request.Answers = append(request.Answers, said)
 			}

@@ -7,18 +7,29 @@ type Leg struct {
 	Role      string `json:"role"`
 	Revision  string `json:"revision"`
 	Transport string `json:"transport"`
+	// Protected tells of a selftest that the target asks for authorization.
+	Protected bool `json:"protected,omitempty"`
 }
 
 // Name is the leg as people read it.
-func (l Leg) Name() string { return l.Role + " " + l.Revision + " " + l.Transport }
+func (l Leg) Name() string {
+	name := l.Role + " " + l.Revision + " " + l.Transport
+	if l.Protected {
+		name += " protected"
+	}
+	return name
+}
 
 // Has tells whether the leg's revision has a feature.
 func (l Leg) Has(feature protocol.Feature) bool { return protocol.Has(l.Revision, feature) }
 
 // Party is the target, as a schema knows it.
 func (l Leg) Party() protocol.Party {
-	if l.Role == protocol.ClientRole {
+	switch l.Role {
+	case protocol.ClientRole:
 		return protocol.Client
+	case protocol.AuthorizationServerRole:
+		return protocol.AuthorizationServer
 	}
 	return protocol.Server
 }

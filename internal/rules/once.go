@@ -24,7 +24,7 @@ type Once struct {
 func (o *Once) LeaveOut(events []transcript.Event) []transcript.Event {
 	fewer := events
 	for i, event := range events {
-		if event.Kind != transcript.Message || len(event.Raw) < longMessage || !o.has(event.Raw) {
+		if !event.IsContent() || len(event.Raw) < longMessage || !o.has(event.Raw) {
 			continue
 		}
 		if &fewer[0] == &events[0] {

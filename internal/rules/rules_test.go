@@ -120,33 +120,28 @@ func TestConversationWithoutHandshake(t *testing.T) {
 	}
 }
 
-// The beginning of a message that was too much to keep is no message, and what
-// is not there shows nothing.
-func TestBodiesThatAreNoMessages(t *testing.T) {
+// Requests of one id at the same time, over HTTP: each answer belongs to the request of
+// its own exchange.
+func TestCorrelationByExchange(t *testing.T) {
 	t.Parallel()
-	for name, test := range map[string]struct {
-		method   string
-		status   int
-		body     string
-		messages int
-	}{
-		"a body for a POST":    {"POST", 200, `{"ok":true}`, 1},
-		"words of a gateway":   {"POST", 403, `{"message":"Forbidden"}`, 0},
-		"an error response":    {"POST", 400, `{"jsonrpc":"2.0","error":{}}`, 1},
-		"a body for a DELETE":  {"DELETE", 200, `{"ok":true}`, 0},
-		"an error of a DELETE": {"DELETE", 405, `{"jsonrpc":"2.0","error":{}}`, 1},
-	} {
-		events := []transcript.Event{
-			{Kind: transcript.Head, Stream: "a", From: protocol.Client, HTTP: &transcript.HTTP{Method: test.method}},
-			{Kind: transcript.Head, Stream: "a", From: protocol.Server, HTTP: &transcript.HTTP{Status: test.status}},
-			{Kind: transcript.Message, Stream: "a", From: protocol.Server, Raw: []byte(test.body)},
-		}
-		if found := NewConversation(Leg{}, events, true).Messages; len(found) != test.messages {
-			t.Errorf("%s: %d messages", name, len(found))
-		}
+	var events []transcript.Event
+	say := func(stream string, from protocol.Party, text string) {
+		events = append(events, transcript.Event{
+			Kind: transcript.Message, Stream: stream, From: from, Raw: []byte(text), Sequence: len(events),
+		})
+	}
+	say("post-1", protocol.Client, `{"jsonrpc":"2.0","id":1,"method":"a"}`)
+	say("post-2", protocol.Client, `{"jsonrpc":"2.0","id":1,"method":"b"}`)
+	say("post-1", protocol.Server, `{"jsonrpc":"2.0","id":1,"result":{}}`)
+	say("post-2", protocol.Server, `{"jsonrpc":"2.0","id":1,"result":{}}`)
+	messages := NewConversation(Leg{}, events, true).Messages
+	if first, second := messages[2].Request.Method, messages[3].Request.Method; first != "a" || second != "b" {
+		t.Errorf("they answer %s and %s", first, second)
 	}
 }
 
+// The beginning of a message that was too much to keep is no message, and what
+// is not there shows nothing.
 func TestConversationThatIsIncomplete(t *testing.T) {
 	t.Parallel()
 	events := said(`>{"id":1,"method":"a"}`, `<{"id":1,"resu`, `<{"method":"n"}`)

@@ -27,6 +27,9 @@ func oneCauseOneFailure(results []reports.Result, requirements *catalogue.Catalo
 	}
 }
 
+// isDrawn tells whether a draw has shown the result: each stands for an input of its own.
+func isDrawn(result *reports.Result) bool { return slices.Equal(result.Group, exploration) }
+
 func isBroken(result *reports.Result) bool {
 	return result.Verdict == reports.Failed || result.Verdict == reports.Warned
 }
@@ -48,6 +51,9 @@ func gatherSame(results []reports.Result) {
 			continue
 		}
 		cause := result.ID + " " + string(result.Verdict)
+		if isDrawn(result) {
+			cause += " " + result.Text
+		}
 		first, told := telling[cause]
 		if !told {
 			telling[cause] = result
@@ -95,7 +101,7 @@ func gatherFollowing(results []reports.Result, requirements *catalogue.Catalogue
 	}
 	causes := make([]*reports.Result, len(results)) // before any is changed
 	for i := range results {
-		if isBroken(&results[i]) {
+		if isBroken(&results[i]) && !isDrawn(&results[i]) {
 			causes[i] = from(&results[i])
 		}
 	}

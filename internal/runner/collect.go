@@ -41,6 +41,7 @@ type legState struct {
 	unresponsive string            // why it is no use to ask it anything
 	underWay     []string          // requests that were, when the target went away
 	denied       *denial           // that it speaks the revision; nil for none
+	explored     explored
 }
 
 func (c *collector) state(planned int) *legState {

@@ -60,7 +60,7 @@ func (m *meeting) denied(reason string) *denial {
 // asFarAsAnswered leaves out what came after the first message of a server.
 func asFarAsAnswered(events []transcript.Event) []transcript.Event {
 	first := slices.IndexFunc(events, func(event transcript.Event) bool {
-		return event.From == protocol.Server && event.Kind == transcript.Message
+		return event.From == protocol.Server && event.IsContent()
 	})
 	if first < 0 {
 		return events
@@ -108,7 +108,7 @@ func cut(events []transcript.Event) []transcript.Event {
 // lastOf returns the position of the last message or head of a party; -1 for none.
 func lastOf(events []transcript.Event, party string) int {
 	for position, event := range slices.Backward(events) {
-		if string(event.From) == party && (event.Kind == transcript.Message || event.Kind == transcript.Head) {
+		if string(event.From) == party && (event.IsContent() || event.Kind == transcript.Head) {
 			return position
 		}
 	}

@@ -26,10 +26,12 @@ import (
 // that it plays. A process does one at a time.
 type Examination struct {
 	conform.Leg
-	Target    scripted.Target
-	Launch    scenario.Launch // of a client, of which no survey is taken
-	Catalogue *catalogue.Catalogue
-	Rules     []rules.Rule
+	Target       scripted.Target
+	Launch       scenario.Launch // of a client, of which no survey is taken
+	Catalogue    *catalogue.Catalogue
+	Registration conform.Registration // for the client of an authorization server
+	Access       *conform.Access      // of a server that asks for authorization; nil for none
+	Rules        []rules.Rule
 	// Known is what a survey found before; nil when there was none.
 	Known *survey.Survey
 	// Contact takes a survey anew. Where none can be had, the known one stands.
@@ -68,7 +70,7 @@ func CheckName(group []string, text string) string {
 func Examine(ctx context.Context, e Examination) (*Examined, error) {
 	defer context.AfterFunc(ctx, interrupt)()
 	visit := &visit{asked: e.Revision}
-	if e.Role == protocol.ClientRole {
+	if e.Role != protocol.ServerRole { // of which there is no survey
 		e.Known = &survey.Survey{Revision: e.Revision}
 	}
 	if e.Contact || e.Known == nil {
@@ -118,6 +120,7 @@ func (e Examination) meet(ctx context.Context, visited *visit) {
 	if visited.spoken() || visited.broken != "" {
 		visited.look(ctx, e.Target)
 		visited.survey.Handshakes = handshakes(visits)
+		visited.guarded(ctx, nil, e.Target)
 	}
 	if visited.connection != nil {
 		visited.connection.Forget()
@@ -153,9 +156,9 @@ func (v *visit) reason() string {
 	return unspoken(v)
 }
 
-func (e Examination) turn(check string) {
+func (e Examination) turn(check string, done ...*conform.Environment) {
 	if e.Turn != nil {
-		conform.Finish()
+		conform.Finish(done...)
 		e.Turn(check)
 	}
 }
@@ -170,6 +173,11 @@ type examiner struct {
 	differs     func(survey.Question) bool
 }
 
+func (x *examiner) checked(found checked) {
+	found.shorten(false)
+	x.collector.checked(found)
+}
+
 func (e Examination) begin(ctx context.Context, offered *survey.Survey, unresponsive string) *examiner {
 	state := &legState{
 		unresponsive: unresponsive, findings: map[string]*found{},
@@ -180,15 +188,17 @@ func (e Examination) begin(ctx context.Context, offered *survey.Survey, unrespon
 		examination: e, context: ctx, differs: differing(e.Known, offered),
 	}
 	x.environment = &conform.Environment{
-		Leg:       e.Leg,
-		Target:    e.Target,
-		Survey:    offered,
-		Catalogue: e.Catalogue,
+		Leg:          e.Leg,
+		Target:       e.Target,
+		Survey:       offered,
+		Catalogue:    e.Catalogue,
+		Access:       e.Access,
+		Registration: e.Registration,
 		Policy: provoke.Policy{
 			Calls: provoke.CallReadOnly,
 		},
 		Rules:  e.Rules,
-		Fresh:  e.Role == protocol.ServerRole,
+		Fresh:  e.Role != protocol.ClientRole,
 		Asked:  e.Asked,
 		Launch: e.Launch,
 		Record: func(connection conform.Connection) { x.closed(0, connection) },
@@ -205,7 +215,7 @@ func (x *examiner) claim(leg int, key, scenario string) permission {
 	if x.context.Err() != nil || x.examination.Wants != nil && !x.examination.Wants(name, scenario, x.differs) {
 		return permission{}
 	}
-	x.examination.turn(name)
+	x.examination.turn(name, x.environment)
 	return x.permit(leg)
 }
 

@@ -47,7 +47,9 @@ func ParseFilter(role, text string) (chosen *filter.Filter, revisions []string, 
 		}
 	}
 	if len(revisions) == 0 {
-		return nil, nil, &FilterError{Reason: fmt.Sprintf("--filter %q matches no check or rule of a %s", text, role)}
+		return nil, nil, &FilterError{
+			Reason: fmt.Sprintf("--filter %q matches no check or rule of %s", text, aRole(role)),
+		}
 	}
 	return chosen, revisions, nil
 }
@@ -100,12 +102,12 @@ func mend(role, word, meant string, all map[string][]Declared, requirements *cat
 			}
 		}
 	}
-	other := map[string]string{protocol.ServerRole: protocol.ClientRole, protocol.ClientRole: protocol.ServerRole}[role]
-	if known, err := Words(
-		other,
-	); err == nil &&
-		slices.ContainsFunc(known, func(one string) bool { return strings.EqualFold(one, word) }) {
-		return fmt.Sprintf(" among the checks of a %s; a %s has it: mcpconform %s", role, other, other)
+	for _, other := range protocol.Roles() {
+		known, err := Words(other)
+		if err == nil && other != role &&
+			slices.ContainsFunc(known, func(one string) bool { return strings.EqualFold(one, word) }) {
+			return fmt.Sprintf(" among the checks of %s; %s has it: mcpconform %s", aRole(role), aRole(other), other)
+		}
 	}
 	if meant != "" {
 		return fmt.Sprintf(", did you mean %q?", meant)
@@ -116,15 +118,14 @@ func mend(role, word, meant string, all map[string][]Declared, requirements *cat
 // readFilter reads the filter of the options, and keeps the run to the revisions at
 // which it chooses something.
 func (c *collector) readFilter() error {
-	text := c.options.Filter
-	if text == "" {
-		return nil
+	if c.options.Profile == FullProfile {
+		c.options.Profile = ""
 	}
-	chosen, revisions, err := ParseFilter(c.options.Role, text)
-	if err != nil {
+	chosen, revisions, err := ParseChoice(c.options.Role, c.options.Profile, c.options.Filter)
+	if err != nil || chosen == nil {
 		return err
 	}
-	c.chosen, c.report.Filter = chosen, text
+	c.chosen, c.report.Profile, c.report.Filter = chosen, c.options.Profile, c.options.Filter
 	policy := &c.options.Revisions
 	if !policy.named() {
 		policy.Among = revisions
@@ -132,8 +133,8 @@ func (c *collector) readFilter() error {
 	}
 	if !slices.ContainsFunc(policy.Listed, func(asked string) bool { return slices.Contains(revisions, asked) }) {
 		return &FilterError{
-			Reason: fmt.Sprintf("--filter %q matches nothing at %s; it does at %s, which --revision names",
-				text, strings.Join(policy.Listed, " and "), strings.Join(revisions, " and ")),
+			Reason: fmt.Sprintf("%s matches nothing at %s; it does at %s, which --revision names",
+				c.options.choice(), strings.Join(policy.Listed, " and "), strings.Join(revisions, " and ")),
 		}
 	}
 	return nil
@@ -167,11 +168,20 @@ func (r *run) filterChecks(declared []Declared) (string, error) {
 	}
 	return "", &FilterError{
 		Reason: fmt.Sprintf(
-			"--filter %q matches nothing over %s",
-			r.options.Filter,
+			"%s matches nothing%s over %s",
+			r.options.choice(),
+			r.inSet(),
 			strings.Join(r.options.Transports, " and "),
 		),
 	}
+}
+
+// inSet names the set of requirements that the run is kept to.
+func (c *collector) inSet() string {
+	if c.options.Requirements == nil {
+		return ""
+	}
+	return " in " + c.options.Requirements.Name()
 }
 
 // chosenRules counts the rules that the filter chooses on a leg.
@@ -207,7 +217,7 @@ func (c *collector) filterResults(state *legState) bool {
 		}
 	}
 	state.report.Results = slices.DeleteFunc(state.report.Results, func(result reports.Result) bool {
-		return result.Kind == reports.KindCheck && !chosen[CheckName(result.Group, result.Text)]
+		return result.Kind == reports.KindCheck && !isDrawn(&result) && !chosen[CheckName(result.Group, result.Text)]
 	})
 	return len(chosen) > 0 || len(state.report.Results) > 0
 }
@@ -234,10 +244,18 @@ func (r *run) older(revision string, speaks []string) string {
 // chooses something.
 func (r *run) unchosen(speaks []string) error {
 	return &FilterError{Reason: fmt.Sprintf(
-		"--filter %q matches something at %s only; the %s speaks %s",
-		r.options.Filter,
+		"%s matches something at %s only; the %s speaks %s",
+		r.options.choice(),
 		strings.Join(r.options.Revisions.Among, " and "),
 		r.options.Role,
 		strings.Join(speaks, " and "),
 	)}
+}
+
+// aRole is a role with its article.
+func aRole(role string) string {
+	if role == protocol.AuthorizationServerRole {
+		return "an " + role
+	}
+	return "a " + role
 }

@@ -87,7 +87,7 @@ func reads(event transcript.Event, found string) bool {
 	if event.Kind == transcript.Head && event.HTTP != nil && event.HTTP.Status != 0 {
 		return strings.HasPrefix(found, fmt.Sprintf("HTTP %d", event.HTTP.Status))
 	}
-	if event.Kind != transcript.Message {
+	if !event.IsContent() {
 		return false
 	}
 	message := jsonrpc.Parse(event.Raw)

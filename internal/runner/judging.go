@@ -77,7 +77,8 @@ func NewJudging(options Options, revision string) (*Judging, error) {
 }
 
 // scenes are the scenarios in which some of the checks look, and the one by which every
-// client can be met.
+// client can be met. Those about authorization need servers on ports of their own, and
+// are played to clients that a command starts.
 func scenes(scenarios []*scenario.Scenario, declared []Declared) []Scene {
 	looking := map[string][]Declared{}
 	for _, check := range declared {
@@ -86,7 +87,7 @@ func scenes(scenarios []*scenario.Scenario, declared []Declared) []Scene {
 	}
 	all := []Scene{{Scenario: scenario.Meeting, Checks: looking[scenario.Meeting.Name]}}
 	for _, one := range scenarios {
-		if checks := looking[one.Name]; len(checks) > 0 && one != scenario.Meeting {
+		if checks := looking[one.Name]; len(checks) > 0 && one != scenario.Meeting && one.Protected == nil {
 			all = append(all, Scene{Scenario: one, Checks: checks})
 		}
 	}
@@ -136,7 +137,8 @@ func (j *Judging) judge(
 	r := j.run(records, j.meet(records))
 	r.options.Transcripts, r.plan.Events = transcripts, transcripts != ""
 	r.catalogue, r.plan.Catalogue, r.plan.Filter = j.declared.catalogue, j.declared.catalogue, j.declared.plan.Filter
-	r.chosen, r.declared, r.report.Filter = j.declared.chosen, j.declared.declared, j.declared.report.Filter
+	r.chosen, r.declared = j.declared.chosen, j.declared.declared
+	r.report.Filter, r.report.Profile = j.declared.report.Filter, j.declared.report.Profile
 	if state := r.legs[0]; state.planned >= 0 {
 		like := j.declared.legs[0]
 		state.environment, state.rules, state.elsewhere, state.all = like.environment, like.rules, like.elsewhere, like.all

@@ -3,8 +3,10 @@ package runner
 import (
 	"bufio"
 	"context"
+	"errors"
 	"io"
 	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"time"
@@ -34,6 +36,16 @@ const (
 	RevisionVariable = "MCP_CONFORMANCE_PROTOCOL_VERSION"
 )
 
+// BrowserCommand is the hidden subcommand that a client opens as the browser of its user,
+// and BrowserVariable where it tells what it was told to open.
+const (
+	BrowserCommand  = "browser"
+	BrowserVariable = "MCPCONFORM_BROWSER"
+)
+
+// browsers are the programs by which clients open a URL.
+var browsers = []string{"xdg-open", "sensible-browser", "x-www-browser", "www-browser"}
+
 const (
 	// maxOutput is how much of the standard output of a client is kept: what it
 	// tells of its steps.
@@ -58,6 +70,14 @@ func launcher(command target.Command) scenario.Launch {
 			StepsVariable+"="+string(invocation.Steps), ScenarioVariable+"="+invocation.Official,
 			ContextVariable+"="+string(invocation.Context), RevisionVariable+"="+invocation.Revision)
 		one.Last = invocation.Exited
+		if invocation.Browser != "" {
+			variables, remove, err := browse(invocation.Browser)
+			if err != nil {
+				return scenario.Exit{}, err
+			}
+			defer remove()
+			one.Env = append(one.Env, variables...)
+		}
 		process, err := target.Start(one)
 		if err != nil {
 			return scenario.Exit{}, err
@@ -87,6 +107,35 @@ func launcher(command target.Command) scenario.Launch {
 		exit.Stderr = stderr[max(0, len(stderr)-maxStderr):]
 		return exit, nil
 	}
+}
+
+// browse lets a client find this program where it looks for a browser, by variables of its
+// environment. remove deletes the files that it takes.
+func browse(tell string) (variables []string, remove func(), err error) {
+	self, err := os.Executable()
+	if err != nil {
+		return nil, nil, err
+	}
+	directory, err := os.MkdirTemp("", "mcpconform-browser-")
+	if err != nil {
+		return nil, nil, err
+	}
+	remove = func() { _ = os.RemoveAll(directory) }
+	quoted := "'" + strings.ReplaceAll(self, "'", `'\''`) + "'"
+	script := "#!/bin/sh\nexec " + quoted + " " + BrowserCommand + ` "$@"` + "\n"
+	first := filepath.Join(directory, browsers[0])
+	err = os.WriteFile(first, []byte(script), 0o700) //nolint:gosec // it is to be run
+	for _, name := range browsers[1:] {
+		err = errors.Join(err, os.Symlink(browsers[0], filepath.Join(directory, name)))
+	}
+	if err != nil {
+		remove()
+		return nil, nil, err
+	}
+	return []string{
+		BrowserVariable + "=" + tell, "BROWSER=" + first,
+		"PATH=" + directory + string(os.PathListSeparator) + os.Getenv("PATH"),
+	}, remove, nil
 }
 
 // serverOf are the arguments that name the scripted server to a client.

@@ -14,6 +14,7 @@ import (
 
 	"github.com/mcpconform/mcpconform/internal/catalogue"
 	"github.com/mcpconform/mcpconform/internal/conform"
+	"github.com/mcpconform/mcpconform/internal/protocol"
 	"github.com/mcpconform/mcpconform/internal/rules"
 	"github.com/mcpconform/mcpconform/internal/transcript"
 	"github.com/mcpconform/mcpconform/reports"
@@ -144,6 +145,8 @@ func (c *collector) result(state *legState, done checked) reports.Result {
 		result.Transcript = c.transcript(state, events, judged)
 		result.Output = c.redact(stderrOf(events))
 		result.Rerun = c.rerun(state, result.ID)
+	case reports.Passed:
+		result.Exchange = c.steps(eventsOf(done.Exchanges), -1)
 	case reports.Inconclusive:
 		result.Exchange = c.steps(eventsOf(done.Exchanges), -1)
 		result.Rerun = c.rerun(state, result.ID)
@@ -242,10 +245,10 @@ func (c *collector) steps(events []transcript.Event, judged int, where ...string
 	if judged >= 0 {
 		marked = &events[judged]
 	}
-	shown := leaveOut(events, marked)
+	shown, answering := leaveOut(events, marked), answerers(events)
 	steps := make([]reports.Step, 0, len(shown))
 	for _, event := range shown {
-		from, to := ends(event)
+		from, to := ends(event, answering)
 		steps = append(steps, reports.Step{
 			At:   reports.SecondsOf(event.At.Sub(events[0].At)),
 			From: from, To: to,
@@ -256,17 +259,35 @@ func (c *collector) steps(events []transcript.Event, judged int, where ...string
 	return steps
 }
 
+// lane is one exchange on one connection.
+type lane struct{ connection, stream string }
+
+// answerers tells who answered on each lane.
+func answerers(events []transcript.Event) map[lane]protocol.Party {
+	answering := map[lane]protocol.Party{}
+	for _, event := range events {
+		if event.From != "" && event.From != protocol.Client {
+			answering[lane{event.Connection, event.Stream}] = event.From
+		}
+	}
+	return answering
+}
+
 // ends says between whom an event took place; what neither of them sent, such
 // as a failure of the transport, the harness tells.
-func ends(event transcript.Event) (from, to string) {
+func ends(event transcript.Event, answering map[lane]protocol.Party) (from, to string) {
 	if event.From == "" {
 		return reports.Harness, ""
+	}
+	if by := answering[lane{event.Connection, event.Stream}]; event.From == protocol.Client &&
+		by == protocol.AuthorizationServer {
+		return string(event.From), string(by)
 	}
 	return string(event.From), string(event.From.Other())
 }
 
 var stepKinds = map[transcript.Kind]string{
-	transcript.Message: reports.StepMessage, transcript.Block: reports.StepEvent,
+	transcript.Message: reports.StepMessage, transcript.Body: reports.StepBody, transcript.Block: reports.StepEvent,
 	transcript.End: reports.StepClose, transcript.Close: reports.StepClose, transcript.Open: reports.StepOpen,
 	transcript.Stderr: reports.StepStderr, transcript.Exit: reports.StepExit,
 	transcript.Signal: reports.StepNote, transcript.Remark: reports.StepNote, transcript.Failure: reports.StepNote,

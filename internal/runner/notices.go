@@ -17,6 +17,9 @@ func (c *collector) notice(state *legState) {
 	if text := uncalled(state.environment, state.report.Results); text != "" {
 		add(text)
 	}
+	if text := c.exploredNotice(state); text != "" {
+		add(text)
+	}
 	for _, name := range state.environment.Never.Names {
 		shown := slices.ContainsFunc(state.rules, func(rule rules.Rule) bool {
 			return state.environment.NeverAsks(rule.Requirements) == name && state.saw(rule)

@@ -36,6 +36,7 @@ var later = map[string]string{
 	"prompts-changed-undeclared":              "what is declared counts when it is used",
 	"resources-changed-undeclared":            "what is declared counts when it is used",
 	"resource-updated-undeclared":             "what is declared counts when it is used",
+	"tasks-declared-as-experimental":          "what is declared counts when it is used",
 	"tasks-undeclared":                        "what is declared counts when it is used",
 	"tasks-undeclared-refused":                "what is declared counts when it is used",
 	"tasks-list-for-anybody":                  "what is declared counts when it is used",
@@ -140,7 +141,7 @@ func ofServers(all []*fault.Fault, do func(*fault.Fault)) {
 	slots := make(chan struct{}, atOnce)
 	var working sync.WaitGroup
 	for i, one := range all {
-		if one.Role != "" || one.Transport == protocol.Stdio || !*everyTarget && i%oneOpeningOf != 0 {
+		if one.Role != "" || one.Protected || one.Transport == protocol.Stdio || !*everyTarget && i%oneOpeningOf != 0 {
 			continue
 		}
 		slots <- struct{}{}

@@ -8,6 +8,7 @@ import (
 
 	"github.com/mcpconform/mcpconform/internal/catalogue"
 	"github.com/mcpconform/mcpconform/internal/conform"
+	"github.com/mcpconform/mcpconform/internal/explore"
 	"github.com/mcpconform/mcpconform/internal/provoke"
 	"github.com/mcpconform/mcpconform/internal/scenario"
 	"github.com/mcpconform/mcpconform/internal/scripted"
@@ -26,8 +27,11 @@ type plan struct {
 	Workers int    // how many work at the same time
 	provoke.Policy
 	Events    bool   // send whole transcripts, too
+	Exchanges bool   // send those of checks that pass, too
 	Sockets   string // directory of those that a client's servers come to
 	Catalogue *catalogue.Catalogue
+	Explore   *explore.Plan       // draws to make, in the place of checks; nil for none
+	Suspects  [][]explore.Finding // by leg: those to be explained, in the place of making any
 }
 
 // leg is one revision over one transport, with what the survey found.
@@ -41,7 +45,11 @@ type leg struct {
 	Work       time.Duration `json:",omitempty"`
 	MaxMessage int
 	Survey     *survey.Survey
-	ShortWait  bool // a client that is known for not ending by itself
+	Provoked   map[string]provoke.Provocation `json:",omitempty"` // found when the tools were tried
+	Access     *conform.Access                `json:",omitempty"`
+	// Registration is for the client of a target authorization server.
+	Registration conform.Registration
+	ShortWait    bool // a client that is known for not ending by itself
 	// Recordings are what came of scenarios, by name, where they were recorded and
 	// there is no client to start; else nil.
 	Recordings map[string]*scenario.Recording
@@ -57,7 +65,7 @@ func (l leg) launch() scenario.Launch {
 
 func (l leg) target() scripted.Target {
 	return scripted.Target{
-		Transport: l.Transport, Command: l.Command, URL: l.URL, Header: l.Header,
+		Transport: l.Transport, Command: l.Command, URL: l.URL, Peer: l.Party(), Header: l.Header,
 		Reply: l.Reply, Start: l.Start, Work: l.Work, Limits: transport.Limits{Message: l.MaxMessage},
 	}
 }
@@ -68,14 +76,15 @@ func (p plan) environments(
 	budget *transcript.MemoryBudget,
 	record func(legIndex int, connection conform.Connection),
 ) []*conform.Environment {
-	judging := suites.Rules()
+	judging, issuer := suites.Rules(), &conform.IssuerState{}
 	environments := make([]*conform.Environment, len(p.Legs))
 	for index, leg := range p.Legs {
 		to := leg.target()
 		to.Limits.Message = min(to.Limits.Message, longestMessage(p.Workers))
 		environments[index] = &conform.Environment{
 			Leg: leg.Leg, Target: to, Survey: leg.Survey, Catalogue: p.Catalogue,
-			Policy: p.Policy, Rules: judging,
+			Access: leg.Access, Registration: leg.Registration, Issuer: issuer,
+			Policy: p.Policy, Provoked: leg.Provoked, Rules: judging,
 			Budget: budget, Company: p.Workers > 1,
 			Record: func(connection conform.Connection) { record(index, connection) },
 			Launch: leg.launch(), Sockets: p.Sockets, ShortWait: leg.ShortWait, Recordings: leg.Recordings,

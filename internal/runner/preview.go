@@ -133,6 +133,12 @@ func All(role string, revisions []string) (map[string][]Declared, *catalogue.Cat
 	if err != nil {
 		return nil, nil, err
 	}
+	all, err := AllOf(role, revisions, requirements)
+	return all, requirements, err
+}
+
+// AllOf returns those of All that verify something of a catalogue.
+func AllOf(role string, revisions []string, requirements *catalogue.Catalogue) (map[string][]Declared, error) {
 	environments := make([]*conform.Environment, len(revisions))
 	for i, revision := range revisions {
 		environments[i] = &conform.Environment{
@@ -142,7 +148,7 @@ func All(role string, revisions []string) (map[string][]Declared, *catalogue.Cat
 	}
 	declared, err := preview(environments)
 	if err != nil {
-		return nil, nil, err
+		return nil, err
 	}
 	all := map[string][]Declared{}
 	add := func(at int, one Declared) {
@@ -166,5 +172,5 @@ func All(role string, revisions []string) (map[string][]Declared, *catalogue.Cat
 			})
 		}
 	}
-	return all, requirements, nil
+	return all, nil
 }

@@ -19,6 +19,7 @@ import (
 	"github.com/mcpconform/mcpconform/internal/survey"
 	"github.com/mcpconform/mcpconform/internal/target"
 	"github.com/mcpconform/mcpconform/internal/transcript"
+	"github.com/mcpconform/mcpconform/internal/transport"
 )
 
 const (
@@ -33,7 +34,10 @@ const (
 
 // TargetError says that the target could not be started, reached or spoken to
 // at all; the run has no results.
-type TargetError struct{ Reason string }
+type TargetError struct {
+	Reason       string
+	unauthorized bool // it refuses the access token that it was given
+}
 
 func (e *TargetError) Error() string { return e.Reason }
 
@@ -95,6 +99,9 @@ func probe(
 	flaw func(*visit) string,
 ) ([]*visit, error) {
 	visits := meet(ctx, budget, to, policy)
+	if locked := lock(visits, to, policy); locked != nil {
+		return locked, nil
+	}
 	if !slices.ContainsFunc(visits, (*visit).reached) {
 		reason := targetError(ctx, to, visits[len(visits)-1]) // first: the end may cut a line in two
 		closeAll(ctx, visits...)
@@ -121,6 +128,7 @@ func probe(
 		if slices.Contains(chosen, one.asked) && (one.spoken() || one.broken != "") {
 			one.look(ctx, to)
 			one.survey.Handshakes = handshakes(visits)
+			one.guarded(ctx, budget, to)
 		}
 		if one.connection != nil {
 			one.connection.Forget() // the survey and the record have what matters
@@ -305,7 +313,7 @@ func (v *visit) open(ctx context.Context, budget *transcript.MemoryBudget, to sc
 func firstAnswer(connection *scripted.Connection, begun time.Time) time.Duration {
 	for _, event := range connection.Log().Events() {
 		switch {
-		case event.Kind != transcript.Message:
+		case !event.IsContent():
 		case event.From == protocol.Server:
 			return event.At.Sub(begun)
 		case event.At.After(begun):
@@ -531,7 +539,7 @@ func targetError(ctx context.Context, to scripted.Target, visit *visit) error {
 		return &TargetError{Reason: visit.err.Error()}
 	}
 	if to.Transport == protocol.HTTP {
-		return &TargetError{Reason: httpReason(to.URL, visit)}
+		return &TargetError{Reason: httpReason(to.URL, visit), unauthorized: isUnauthorized(visit.err)}
 	}
 	reason := fmt.Sprintf("%s does not speak MCP over stdio: %s", commandLine(to.Command), visit.err)
 	received := visit.connection.Received(0)
@@ -572,6 +580,9 @@ func lastLines(text string) string {
 func indent(text string) string { return "    " + strings.ReplaceAll(text, "\n", "\n    ") }
 
 func httpReason(url string, visit *visit) string {
+	if failed, is := errors.AsType[*transport.Error](visit.err); is && failed.Unconnected() {
+		return fmt.Sprintf("cannot connect to %s: %s", url, failed.Reason())
+	}
 	var status *scripted.StatusError
 	if !errors.As(visit.err, &status) || errors.Is(visit.err, scripted.ErrNoAnswer) {
 		reason := fmt.Sprintf("%s does not speak MCP: %s", url, visit.err)
@@ -582,12 +593,8 @@ func httpReason(url string, visit *visit) string {
 	}
 	header := http.Header(status.Header)
 	switch {
-	case status.Status == http.StatusUnauthorized:
-		reason := url + " needs a login (HTTP 401)"
-		if says := header.Get("WWW-Authenticate"); says != "" {
-			reason += ": WWW-Authenticate says " + excerpt.Short([]byte(says))
-		}
-		return reason + "; give a token with --header \"Authorization: Bearer TOKEN\""
+	case status.Status == http.StatusUnauthorized: // in spite of a token
+		return url + " refuses the access token (HTTP 401): " + refusedToken(header)
 	case status.Status >= 300 && status.Status <= 399:
 		return fmt.Sprintf(
 			"%s redirects (HTTP %d) to %s; give that URL, if it is the MCP endpoint",

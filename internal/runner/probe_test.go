@@ -190,12 +190,89 @@ func TestNobodySpeaks(t *testing.T) {
 		"older ones":            {text(http.StatusNotFound, "", ""), shakes("2024-11-05"), "speaks 2024-11-05; what can be checked is 2025-06-18"},
 		"later ones":            {discovers("2027-01-01"), text(http.StatusBadRequest, "", ""), "speaks 2027-01-01; what can be checked is"},
 		"neither":               {text(http.StatusNotFound, "text/html", "<p>"), text(http.StatusNotFound, "text/html", "<p>"), "answers HTTP 404; give the URL of the MCP endpoint itself"},
-		"a login":               {text(http.StatusUnauthorized, "", ""), text(http.StatusUnauthorized, "", ""), "needs a login (HTTP 401)"},
 	} {
 		_, err := probed(t, one.discover, one.initialize, Revise{Auto: true})
 		if err == nil || !strings.Contains(err.Error(), one.says) {
 			t.Errorf("%s: %v, wanted %s", name, err, one.says)
 		}
+	}
+}
+
+// A server that asks for authorization is one of which nothing else is known.
+func TestLocked(t *testing.T) {
+	t.Parallel()
+	refused := text(http.StatusUnauthorized, "", "")
+	for name, one := range map[string]struct {
+		policy Revise
+		want   []string
+	}{
+		"auto":   {Revise{Auto: true}, []string{protocol.Newest()}},
+		"all":    {Revise{All: true}, protocol.Checked()},
+		"listed": {Revise{Listed: []string{"2025-06-18", "2025-11-25"}}, []string{"2025-06-18", "2025-11-25"}},
+	} {
+		visits, err := probed(t, refused, refused, one.policy)
+		if speaks := spoken(visits); err != nil || !slices.Equal(speaks, one.want) {
+			t.Fatalf("%s: %q, %v", name, speaks, err)
+		}
+		for _, visit := range visits {
+			if slices.Contains(one.want, visit.asked) &&
+				(visit.survey == nil || visit.survey.Guarded != opening(visit.asked) || visit.survey.Locked == "") {
+				t.Errorf("%s: at %s the survey is %+v", name, visit.asked, visit.survey)
+			}
+		}
+	}
+}
+
+// What a server refuses to those without a token is found out by one request without.
+func TestGuarded(t *testing.T) {
+	t.Parallel()
+	for name, one := range map[string]struct {
+		refuse  []string // methods, without a token
+		token   bool
+		guarded string
+	}{
+		"open":                     {nil, true, ""},
+		"open, without a token":    {nil, false, ""},
+		"all":                      {[]string{"initialize", "tools/list"}, true, "initialize"},
+		"lists":                    {[]string{"tools/list"}, true, "tools/list"},
+		"lists, without a token":   {[]string{"tools/list"}, false, "tools/list"},
+		"prompts, without a token": {[]string{"prompts/list"}, false, "prompts/list"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+				body, _ := io.ReadAll(r.Body)
+				request := jsonrpc.Parse(body)
+				switch {
+				case slices.Contains(one.refuse, request.Method) && r.Header.Get("Authorization") == "":
+					w.WriteHeader(http.StatusUnauthorized)
+				case request.Method == "initialize":
+					result(object{
+						"protocolVersion": "2025-11-25", "serverInfo": object{"name": "s", "version": "1"},
+						"capabilities": object{"tools": object{}, "prompts": object{}},
+					})(w, request)
+				case request.Kind == jsonrpc.Request:
+					result(object{"tools": []any{}, "prompts": []any{}})(w, request)
+				default:
+					w.WriteHeader(http.StatusAccepted)
+				}
+			}))
+			t.Cleanup(server.Close)
+			to := scripted.Target{Transport: protocol.HTTP, URL: server.URL, Reply: 10 * time.Second, Start: 10 * time.Second}
+			if one.token {
+				to.Header = http.Header{"Authorization": {"Bearer secret"}}
+			}
+			visit := &visit{asked: "2025-11-25"}
+			visit.open(t.Context(), nil, to, nil)
+			t.Cleanup(func() { closeAll(context.Background(), visit) })
+			visit.look(t.Context(), to)
+
+			visit.guarded(t.Context(), nil, to)
+
+			if visit.survey.Guarded != one.guarded {
+				t.Errorf("guards %q, want %q", visit.survey.Guarded, one.guarded)
+			}
+		})
 	}
 }
 

@@ -13,16 +13,13 @@ import (
 	"github.com/mcpconform/mcpconform/internal/target"
 )
 
-// reference is the embedded reference server, started over HTTP.
-type reference struct {
-	process *target.Process
-	url     string
-}
+// reference is an embedded reference, started over HTTP.
+type reference struct{ process *target.Process }
 
 // referenceTimeout bounds the start of our own server.
 const referenceTimeout = 20 * time.Second
 
-// AttachedFlag makes a reference server over HTTP end with its standard input,
+// AttachedFlag makes a reference over HTTP end with its standard input,
 // so that it does not outlive a run that is killed.
 const AttachedFlag = "attached"
 
@@ -39,14 +36,14 @@ func (r *run) itself(arguments ...string) target.Command {
 	}
 }
 
-// startReference starts this binary as a reference server on a free port of
-// the loopback interface and reads the URL from its first line.
-func (r *run) startReference(ctx context.Context) (*reference, error) {
-	command := r.itself("reference", "server", "--listen", "127.0.0.1:0", "--"+AttachedFlag)
+// startReference starts this binary as a reference that listens on the loopback
+// interface, and returns the URL of its first line.
+func (r *run) startReference(ctx context.Context, arguments ...string) (string, error) {
+	command := r.itself(slices.Concat([]string{"reference"}, arguments, []string{"--" + AttachedFlag})...)
 	command.Orderly = true
 	process, err := target.Start(command)
 	if err != nil {
-		return nil, fmt.Errorf("starting the reference server: %w", err)
+		return "", fmt.Errorf("starting the reference: %w", err)
 	}
 	ctx, cancel := context.WithTimeout(ctx, referenceTimeout)
 	defer cancel()
@@ -60,17 +57,18 @@ func (r *run) startReference(ctx context.Context) (*reference, error) {
 	select {
 	case line := <-first:
 		if _, url, found := strings.Cut(strings.TrimSpace(line), "http://"); found {
-			return &reference{process: process, url: "http://" + url}, nil
+			r.reference = &reference{process}
+			return "http://" + url, nil
 		}
-		err = fmt.Errorf("the reference server did not say where it listens, but %q", line)
+		err = fmt.Errorf("the reference did not say where it listens, but %q", line)
 	case <-ctx.Done():
-		err = fmt.Errorf("the reference server did not start: %w", context.Cause(ctx))
+		err = fmt.Errorf("the reference did not start: %w", context.Cause(ctx))
 	}
 	_ = process.Close()
-	return nil, err
+	return "", err
 }
 
-// stopReference ends the embedded reference server, if there is one: at once when
+// stopReference ends the embedded reference, if there is one: at once when
 // the context has ended.
 func (r *run) stopReference(ctx context.Context) {
 	if r.reference == nil {

@@ -35,9 +35,20 @@ type Options struct {
 	Command    target.Command // the command that starts it, or neither: the embedded reference
 	Transports []string       // default: what the target allows
 	Header     http.Header
-	Revisions  Revise
+	Access     *conform.Access // tokens for a server that asks for authorization; nil for none
+	// Mint issues tokens of all kinds for a server, by the URL that they are for, from an
+	// authorization server that it trusts. Nil for none.
+	Mint func(resource string) (*conform.Access, error)
+	// Registration is for the client of a target authorization server.
+	Registration conform.Registration
+	Trusted      string // the issuer of those, which the embedded reference trusts; "" for none
+	Revisions    Revise
 
-	Filter         string
+	Filter  string
+	Profile string // of [Profiles], beside the filter; "" for everything
+	// Requirements are the only ones that the target is judged by, at the revision of the
+	// set; nil for all.
+	Requirements   *catalogue.Set
 	Shard          shard.Shard // the checks that it is to run; zero for all
 	provoke.Policy             // of the target's tools; default: provoke.CallReadOnly
 
@@ -48,10 +59,15 @@ type Options struct {
 
 	Tool        reports.Tool // what the report says of this program
 	Transcripts string       // directory; "" for none
+	Exchanges   bool         // keep those of checks that pass, too
 	Redactor    *reports.Redactor
 	Progress    *reports.Progress                           // nil for none
 	Rerun       func(leg conform.Leg, filter string) string // the command that repeats a check
 
+	// Explore is how many draws of legal inputs are made on each leg, from Seed on.
+	Explore int
+	Seed    uint64
+	Redraw  func(leg conform.Leg, seed uint64) string // the command that repeats a draw
 }
 
 const (
@@ -77,6 +93,9 @@ func (o *Options) defaults() error {
 	if o.Workers == 0 {
 		o.Workers = min(maxWorkers, workersPerCPU*runtime.NumCPU())
 	}
+	if o.Role == protocol.AuthorizationServerRole {
+		o.Workers = 1 // one browser logs in at a time, and leads to one place
+	}
 	if o.Timeout == 0 {
 		o.Timeout = defaultTimeout
 	}
@@ -100,7 +119,8 @@ func (o *Options) defaults() error {
 
 func (o *Options) allowedTransports() []string {
 	switch {
-	case o.URL != "", o.Role == protocol.ClientRole && len(o.Command.Args) > 0 && !TakesServer(o.Command.Args):
+	case o.URL != "", o.Role == protocol.AuthorizationServerRole,
+		o.Role == protocol.ClientRole && len(o.Command.Args) > 0 && !TakesServer(o.Command.Args):
 		return []string{protocol.HTTP}
 	case len(o.Command.Args) > 0:
 		return []string{protocol.Stdio}
@@ -151,12 +171,30 @@ func Run(ctx context.Context, options Options) (*reports.Run, error) {
 
 func newRun(options Options, started time.Time) *run {
 	return &run{
-		load: sync.OnceValues(func() (*catalogue.Catalogue, error) { return catalogue.Load(suiteRequirements()) }),
+		load: sync.OnceValues(func() (*catalogue.Catalogue, error) { return requirementsFor(options) }),
 		collector: collector{options: options, report: &reports.Run{
 			Format: reports.Format, Tool: options.Tool, Started: started, Host: hostname(),
-			Target: reports.Target{Role: options.Role, URL: options.URL, Command: options.Command.Args},
+			Target:       reports.Target{Role: options.Role, URL: options.URL, Command: options.Command.Args},
+			Requirements: nameOf(options.Requirements),
 		}},
 	}
+}
+
+// requirementsFor loads the catalogue, kept to the set that a run is for.
+func requirementsFor(options Options) (*catalogue.Catalogue, error) {
+	requirements, err := catalogue.Load(suiteRequirements())
+	if err != nil || options.Requirements == nil {
+		return requirements, err
+	}
+	return requirements.Only(options.Requirements, options.Role), nil
+}
+
+// nameOf is the name of a set; "" for none.
+func nameOf(set *catalogue.Set) string {
+	if set == nil {
+		return ""
+	}
+	return set.Name()
 }
 
 // inTime waits for the end of some work, but not longer than for a while after the
@@ -183,6 +221,7 @@ func inTime(ctx context.Context, while time.Duration, work func() error) (ended 
 func (r *run) toItsEnd(ctx context.Context) error {
 	defer r.removeSockets()
 	go func() { _, _ = r.load() }() // it takes as long as first contact
+	r.phase(r.meeting())
 	err := r.readFilter()
 	if err == nil {
 		err = r.prepare(ctx)
@@ -240,12 +279,16 @@ type run struct {
 func (r *run) prepare(ctx context.Context) error {
 	r.budget = transcript.NewMemoryBudget(budgetAlone)
 	r.plan = plan{
-		Workers: 1, Policy: r.options.Policy, Events: r.options.Transcripts != "",
+		Workers: 1, Policy: r.options.Policy, Events: r.options.Transcripts != "", Exchanges: r.options.Exchanges,
 	}
 	var pending []contact
 	err := r.meetTarget(ctx, &pending)
 	if err == nil {
 		err = r.declare()
+	}
+	if err == nil {
+		r.phase("calling tools to see what they provoke")
+		r.tryTools(ctx)
 	}
 	for _, one := range pending {
 		r.closing.Go(func() {
@@ -259,10 +302,25 @@ func (r *run) prepare(ctx context.Context) error {
 	return err
 }
 
-// meetTarget makes first contact with a target of either role.
+// meeting says what first contact does.
+func (r *run) meeting() string {
+	what := "the " + r.options.Role
+	switch {
+	case r.options.URL != "":
+		return "connecting to " + what
+	case len(r.options.Command.Args) == 0:
+		what = "the reference"
+	}
+	return "starting " + what
+}
+
+// meetTarget makes first contact with a target of any role.
 func (r *run) meetTarget(ctx context.Context, pending *[]contact) error {
-	if r.options.Role == protocol.ClientRole {
+	switch r.options.Role {
+	case protocol.ClientRole:
 		return r.meetClient(ctx)
+	case protocol.AuthorizationServerRole:
+		return r.meetIssuer(ctx)
 	}
 	return r.meet(ctx, pending)
 }
@@ -274,11 +332,23 @@ func (r *run) meet(ctx context.Context, pending *[]contact) error {
 		if err != nil {
 			return err
 		}
-		visits, err := probe(ctx, r.budget, to, r.options.Revisions, r.flaw(to))
+		access, err := r.gainAccess(ctx, &to)
 		if err != nil {
 			return err
 		}
+		visits, err := probe(ctx, r.budget, to, r.options.Revisions, r.flaw(to))
+		if refused, is := errors.AsType[*TargetError](err); is && refused.unauthorized && r.options.Mint != nil {
+			to.Header = nil // all that shows is what it says to those without a token
+			visits, err = probe(ctx, r.budget, to, r.options.Revisions, r.flaw(to))
+		}
+		if err != nil {
+			return err
+		}
+		planned := len(r.plan.Legs)
 		*pending = append(*pending, r.addLegs(ctx, to, visits)...)
+		for i := range r.plan.Legs[planned:] {
+			r.plan.Legs[planned+i].Access = access
+		}
 		if len(r.legs) == 0 && r.chosen != nil {
 			return r.unchosen(spoken(visits))
 		}
@@ -306,13 +376,13 @@ func (r *run) reach(ctx context.Context, transportName string) (scripted.Target,
 		to.Command = r.itself("reference", "server", "--stdio")
 		return to, nil
 	}
-	started, err := r.startReference(ctx)
-	if err != nil {
-		return to, err
+	arguments := []string{"server", "--listen", "127.0.0.1:0"}
+	if r.options.Trusted != "" {
+		arguments = append(arguments, "--auth", r.options.Trusted)
 	}
-	r.reference = started
-	to.URL = started.url
-	return to, nil
+	var err error
+	to.URL, err = r.startReference(ctx, arguments...)
+	return to, err
 }
 
 func (r *run) limits() transport.Limits { return transport.Limits{Message: r.options.MaxMessage} }
@@ -353,8 +423,10 @@ func (r *run) addLegs(ctx context.Context, to scripted.Target, visits []*visit) 
 		state.report.Capabilities = rawJSON(visit.survey.Capabilities)
 		state.planned, state.unresponsive = len(r.plan.Legs), visit.unresponsive
 		r.plan.Legs = append(r.plan.Legs, legFor(to, visit))
-		contacts = append(contacts, contact{leg: state.planned, connection: visit.connection})
-		visit.connection = nil
+		if visit.connection != nil {
+			contacts = append(contacts, contact{leg: state.planned, connection: visit.connection})
+			visit.connection = nil
+		}
 	}
 	r.closing.Go(func() { closeAll(ctx, visits...) })
 	return contacts

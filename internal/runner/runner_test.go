@@ -295,6 +295,22 @@ func TestTranscripts(t *testing.T) {
 	}
 }
 
+// A run keeps the exchanges of checks that passed where they are asked for.
+func TestExchangesOfWhatPassed(t *testing.T) {
+	t.Parallel()
+	for _, all := range []bool{false, true} {
+		options := onReference(protocol.HTTP)
+		options.Filter, options.Exchanges = "ping.answered", all
+		for _, leg := range mustRun(t, options).Legs {
+			for _, result := range leg.Results {
+				if has := len(result.Exchange) > 0; result.Kind == reports.KindCheck && result.Verdict == reports.Passed && has != all {
+					t.Errorf("asked for: %t, %d steps of %s", all, len(result.Exchange), result.Text)
+				}
+			}
+		}
+	}
+}
+
 func TestRevisionThatIsNotSpoken(t *testing.T) {
 	self, err := os.Executable()
 	if err != nil {

@@ -57,7 +57,7 @@ func Merge(parts []shard.Part[reports.Run]) (*reports.Run, error) {
 	}
 	merged.Legs = slices.DeleteFunc(
 		merged.Legs,
-		func(leg reports.Leg) bool { return len(leg.Results) == 0 && merged.Filter != "" },
+		func(leg reports.Leg) bool { return len(leg.Results) == 0 && merged.Selected() },
 	)
 	for i := range merged.Legs {
 		tellOnce(merged.Legs[i].Results, requirements)
@@ -81,7 +81,9 @@ func headOf(run *reports.Run) shard.Head {
 			{What: "version of mcpconform", Is: run.Tool.Version},
 			{What: "role of the target", Is: run.Target.Role},
 			{What: "target", Is: strings.TrimSpace(run.Target.Name + " " + run.Target.Version)},
+			{What: "--profile", Is: run.Profile},
 			{What: "--filter", Is: run.Filter},
+			{What: "set of requirements", Is: run.Requirements},
 			{What: "--strict", Is: strconv.FormatBool(run.Strict)},
 			{What: "list of revisions and transports", Is: strings.Join(legs, ", ")},
 		},

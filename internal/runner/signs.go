@@ -14,7 +14,6 @@ import (
 	"github.com/mcpconform/mcpconform/internal/protocol"
 	"github.com/mcpconform/mcpconform/internal/rules"
 	"github.com/mcpconform/mcpconform/internal/scripted"
-	"github.com/mcpconform/mcpconform/internal/transcript"
 	"github.com/mcpconform/mcpconform/suites"
 )
 
@@ -189,7 +188,7 @@ func (v *visit) resembling() string {
 	}
 	for _, event := range v.connection.Log().Events() {
 		page := bytes.HasPrefix(bytes.TrimSpace(event.Raw), []byte("<"))
-		if event.From != protocol.Server || event.Kind != transcript.Message || page {
+		if event.From != protocol.Server || !event.IsContent() || page {
 			continue
 		}
 		message := jsonrpc.Parse(event.Raw)

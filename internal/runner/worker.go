@@ -45,13 +45,22 @@ type checked struct {
 	Panic        string // of the harness itself
 	Outcome      conform.Outcome
 	Seconds      float64
-	Exchanges    [][]transcript.Event // of a check that did not pass
-	Evidence     bool                 // the target sent something meanwhile
-	Unresponsive bool                 // it left unanswered what it was asked, for as long as an answer may take
+	Exchanges    [][]transcript.Event
+	Evidence     bool // the target sent something meanwhile
+	Unresponsive bool // it left unanswered what it was asked, for as long as an answer may take
 }
 
 // shows tells whether a check that came to its end has seen what it judges.
 func (c checked) shows() bool { return c.Evidence && c.Outcome.Observed > 0 }
+
+// shorten leaves of what went over the wire what a report shows: nothing of a check that
+// passed, unless all of them are to be shown.
+func (c *checked) shorten(all bool) {
+	if !all && c.State.Is(types.SpecStatePassed) && c.shows() {
+		c.Exchanges = nil
+	}
+	c.Exchanges = shorten(c.Exchanges, c.Outcome)
+}
 
 // key names a check among all legs.
 func key(legName string, report types.SpecReport) string { return keyOf(legName, texts(report)) }
@@ -91,8 +100,11 @@ func (s *stage) declare() {
 
 // checksOf registers the checks of a role.
 func checksOf(role string) func() {
-	if role == protocol.ClientRole {
+	switch role {
+	case protocol.ClientRole:
 		return suites.ClientChecks
+	case protocol.AuthorizationServerRole:
+		return suites.AuthorizationServerChecks
 	}
 	return suites.ServerChecks
 }
@@ -118,8 +130,9 @@ func (s *stage) before(leg int, environment *conform.Environment) {
 
 // unmuting says what to do about a target that leaves unanswered what it is asked.
 var unmuting = map[string]string{
-	protocol.ServerRole: "fix the failures under lifecycle and ping first",
-	protocol.ClientRole: "see that the command does the steps of MCPCONFORM_STEPS, then run again",
+	protocol.ServerRole:              "fix the failures under lifecycle and ping first",
+	protocol.AuthorizationServerRole: "see that the authorization server answers, then run again",
+	protocol.ClientRole:              "see that the command does the steps of MCPCONFORM_STEPS, then run again",
 }
 
 func (s *stage) after(report types.SpecReport) {
@@ -185,6 +198,7 @@ func conclude(
 		Requirements: environment.Requirements(report.Labels()),
 		State:        report.State,
 		Outcome:      outcome,
+		Exchanges:    exchanges,
 		Seconds:      report.RunTime.Seconds(),
 		Evidence:     evidence(exchanges, environment.Role),
 		Unresponsive: outcome.Idle ||
@@ -195,9 +209,6 @@ func conclude(
 	}
 	if report.State.Is(types.SpecStatePanicked) {
 		result.Panic = report.Failure.Message + ": " + report.Failure.ForwardedPanic + "\n" + report.Failure.Location.FullStackTrace
-	}
-	if !report.State.Is(types.SpecStatePassed) || !result.shows() {
-		result.Exchanges = shorten(exchanges, outcome)
 	}
 	return result
 }
@@ -224,6 +235,7 @@ type note struct {
 	Checked    *checked            `json:",omitempty"`
 	Leg        int                 `json:",omitempty"`
 	Connection *conform.Connection `json:",omitempty"`
+	Drawn      *drawn              `json:",omitempty"`
 	Finished   bool                `json:",omitempty"`
 }
 
@@ -246,13 +258,18 @@ func Work(in io.Reader, out io.Writer) error {
 	if err := reader.Decode(&work); err != nil {
 		return fmt.Errorf("reading the plan: %w", err)
 	}
-	pipe.events, pipe.sockets = work.Events, work.Sockets
+	pipe.events, pipe.exchanges, pipe.sockets = work.Events, work.Exchanges, work.Sockets
 	confine(min(memoryAlone, share(work.Workers)))
 	finished := make(chan struct{})
 	go pipe.hear(reader, finished)
 	defer pipe.removeSockets()
 	conform.NameConnections(work.Name)
-	perform(work.environments(transcript.NewMemoryBudget(budgetOf(work.Workers)), pipe.closed), pipe, work.Filter)
+	environments := work.environments(transcript.NewMemoryBudget(budgetOf(work.Workers)), pipe.closed)
+	if work.Explore != nil {
+		pipe.explore(environments, *work.Explore, work.Suspects)
+	} else {
+		perform(environments, pipe, work.Filter)
+	}
 	close(finished)
 	pipe.write(note{Finished: true})
 	return nil
@@ -287,12 +304,13 @@ func interrupt() {
 
 // pipe speaks to the parent over standard input and output.
 type pipe struct {
-	events  bool
-	sockets string          // directory of those that a client's servers come to
-	alone   atomic.Bool     // the parent is gone, or wants an end
-	allowed chan permission // closed when the parent is gone, or wants an end
-	mu      sync.Mutex
-	writer  *json.Encoder
+	events    bool
+	exchanges bool
+	sockets   string          // directory of those that a client's servers come to
+	alone     atomic.Bool     // the parent is gone, or wants an end
+	allowed   chan permission // closed when the parent is gone, or wants an end
+	mu        sync.Mutex
+	writer    *json.Encoder
 }
 
 // hear passes on what the parent says, and ends the work with it.
@@ -321,7 +339,10 @@ func (p *pipe) claim(leg int, key, scenario string) permission {
 	return <-p.allowed
 }
 
-func (p *pipe) checked(found checked) { p.write(note{Checked: &found}) }
+func (p *pipe) checked(found checked) {
+	found.shorten(p.exchanges)
+	p.write(note{Checked: &found})
+}
 
 func (p *pipe) closed(legIndex int, connection conform.Connection) {
 	if !p.events {

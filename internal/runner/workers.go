@@ -14,7 +14,10 @@ import (
 	"time"
 
 	"github.com/mcpconform/mcpconform/internal/conform"
+	"github.com/mcpconform/mcpconform/internal/explore"
 	"github.com/mcpconform/mcpconform/internal/target"
+
+	"github.com/mcpconform/mcpconform/reports"
 )
 
 // WorkerCommand is the hidden subcommand that makes this binary a worker.
@@ -48,8 +51,15 @@ func (r *run) check(ctx context.Context) error {
 	r.announce()
 	r.makeRoom()
 	confine(memoryOfRun)
+	r.phase("starting workers")
+	defer r.phase("judging by rules")
 	coordinator := r.coordinator()
-	return errors.Join(coordinator.sideBySide(ctx), coordinator.again(ctx), coordinator.confirm(ctx))
+	return errors.Join(
+		coordinator.sideBySide(ctx),
+		coordinator.again(ctx),
+		coordinator.confirm(ctx),
+		coordinator.explore(ctx),
+	)
 }
 
 func (r *run) coordinator() *coordinator {
@@ -86,7 +96,7 @@ func (d *coordinator) sideBySide(ctx context.Context) error {
 	var working, last sync.WaitGroup
 	var lonely sync.Once
 	others := make(chan struct{}) // closed when those who work side by side are done
-	workers := d.run.options.Workers
+	workers := d.run.workers()
 	failures := make([]error, workers+1)
 	for i := range workers {
 		working.Go(func() {
@@ -109,6 +119,15 @@ func (d *coordinator) sideBySide(ctx context.Context) error {
 	return errors.Join(failures...)
 }
 
+// workers is how many are of use: no more than there are checks.
+func (r *run) workers() int {
+	checks := 0
+	for _, state := range r.legs {
+		checks += state.total
+	}
+	return max(1, min(r.options.Workers, checks))
+}
+
 // again runs the checks that were put off, by a worker that has all the room.
 func (d *coordinator) again(ctx context.Context) error {
 	d.mu.Lock()
@@ -126,8 +145,17 @@ func (r *run) announce() {
 	}
 	for _, state := range r.legs {
 		if state.planned >= 0 {
-			r.options.Progress.Leg(state.report.Name(), state.total+r.chosenRules(state))
+			r.options.Progress.Leg(state.report.Name(), reports.Plan{
+				Checks: state.total, Rules: r.chosenRules(state), Told: len(r.chosenOf(state)),
+			})
 		}
+	}
+}
+
+// phase shows what is done while no check is under way.
+func (c *collector) phase(text string) {
+	if c.options.Progress != nil {
+		c.options.Progress.Phase(text)
 	}
 }
 
@@ -160,11 +188,13 @@ type coordinator struct {
 
 // pass is what a worker is for.
 type pass struct {
-	filter  string          // the checks that it runs
-	workers int             // that work at the same time
-	others  <-chan struct{} // closed when those are done whom it has to wait for
-	again   bool            // it runs what was put off, nothing else
-	alone   bool            // it repeats what is in doubt, and waits longer
+	filter   string              // the checks that it runs
+	workers  int                 // that work at the same time
+	others   <-chan struct{}     // closed when those are done whom it has to wait for
+	again    bool                // it runs what was put off, nothing else
+	alone    bool                // it repeats what is in doubt, and waits longer
+	explore  *explore.Plan       // the draws that it makes, in the place of checks; nil for none
+	suspects [][]explore.Finding // by leg, to be explained in the place of making draws
 }
 
 // keepWorking runs one worker after another until one ends by itself: a worker
@@ -190,6 +220,7 @@ func (d *coordinator) keepWorking(ctx context.Context, pass pass) error {
 func (d *coordinator) work(ctx context.Context, pass pass) (died bool, err error) {
 	work := d.run.plan
 	work.Filter, work.Workers = pass.filter, pass.workers
+	work.Explore, work.Suspects = pass.explore, pass.suspects
 	work.Legs = slices.Clone(work.Legs)
 	if pass.alone {
 		for i := range work.Legs {
@@ -278,6 +309,8 @@ func (d *coordinator) serve(
 			ended.current = ""
 		case line.Connection != nil:
 			d.run.closed(line.Leg, *line.Connection)
+		case line.Drawn != nil:
+			d.drawn(line.Leg, *line.Drawn)
 		case line.Finished:
 			ended.finished = true
 		}

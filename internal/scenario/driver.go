@@ -3,8 +3,12 @@ package scenario
 import (
 	"context"
 	"encoding/json"
+	"io"
+	"maps"
 	"net"
 	"net/http"
+	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -28,6 +32,9 @@ type Invocation struct {
 	Official string // of the official suite, and what belongs to it
 	Context  []byte
 	Revision string
+	// Browser is where a browser of ours tells what it was told to open; "" where no
+	// client has a reason to open one.
+	Browser string
 	// Exited is called when the client itself has exited, and before what it has
 	// started is ended: what it said last is still on its way.
 	Exited func()
@@ -53,8 +60,9 @@ type run struct {
 	scenario *Scenario
 	server   *scripted.Server
 
-	mu   sync.Mutex
-	logs []*transcript.Log
+	mu            sync.Mutex
+	logs          []*transcript.Log
+	authorization *transcript.Log // nil when nothing was said about it
 }
 
 const (
@@ -86,9 +94,7 @@ func (d Driver) Run(ctx context.Context, scenario *Scenario) (*Recording, []*tra
 	if scenario.Unnamed || scenario.Named != "" {
 		invocation.Revision = scenario.Named
 	}
-	if scenario.Context != nil {
-		invocation.Context, _ = json.Marshal(scenario.Context) // objects of strings
-	}
+	invocation.Context = r.context()
 	stop, err := r.open(ctx, &invocation)
 	if err != nil {
 		r.server.Close()
@@ -96,12 +102,26 @@ func (d Driver) Run(ctx context.Context, scenario *Scenario) (*Recording, []*tra
 	}
 	exit, err := r.launch(ctx, invocation)
 	r.exited()
+	if guard := r.server.Guard(); guard != nil {
+		guard.End()
+	}
 	r.server.Close()
 	stop()
 	if err != nil {
 		return nil, nil, err
 	}
-	return r.recording(exit), r.logs, nil
+	return r.recording(exit), r.allLogs(), nil
+}
+
+// allLogs are those of the connections, and what is said about authorization after them.
+func (r *run) allLogs() []*transcript.Log {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	logs := slices.Clone(r.logs)
+	if r.authorization != nil {
+		logs = append(logs, r.authorization)
+	}
+	return logs
 }
 
 // begin makes the scripted server of a scenario.
@@ -109,11 +129,31 @@ func (d Driver) begin(scenario *Scenario) *run {
 	r := &run{driver: d, scenario: scenario}
 	r.server = scripted.NewServer(scripted.ServerOptions{
 		Revision: scenario.RevisionOf(d.Revision), Reply: d.Reply, Limits: d.Limits, Log: r.log,
+		Authorization: r.logAuthorization,
 	})
+	if scenario.Protected != nil {
+		scenario.Protected(r.server.Protect())
+	}
 	if scenario.Server != nil {
 		scenario.Server(r.server)
 	}
 	return r
+}
+
+// context is what the client is given beside the scenario; nil for nothing. Clients of the
+// official suite tell by its name what it is.
+func (r *run) context() []byte {
+	given := r.scenario.Context
+	if guard := r.server.Guard(); guard != nil && guard.Context != nil {
+		given = guard.Context
+	}
+	if given == nil {
+		return nil
+	}
+	named := object{"name": r.scenario.official()}
+	maps.Copy(named, given)
+	text, _ := json.Marshal(named) // objects of strings
+	return text
 }
 
 // exited waits for the end of what a client that has ended had open.
@@ -130,10 +170,22 @@ func (r *run) log() *transcript.Log {
 	return log
 }
 
+// logAuthorization begins the record of what is said about authorization.
+func (r *run) logAuthorization() *transcript.Log {
+	log := transcript.NewLogIn(r.driver.Budget, r.driver.Name(r.scenario.Name+"-authorization"))
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.authorization = log
+	return log
+}
+
 // open lets the client in.
 func (r *run) open(ctx context.Context, invocation *Invocation) (stop func(), err error) {
-	if r.driver.Transport == protocol.Stdio {
+	switch {
+	case r.driver.Transport == protocol.Stdio:
 		return r.openStdio(ctx, invocation)
+	case r.scenario.Protected != nil:
+		return r.openProtected(ctx, invocation)
 	}
 	return r.openHTTP(ctx, invocation)
 }
@@ -152,6 +204,51 @@ func (r *run) openHTTP(ctx context.Context, invocation *Invocation) (stop func()
 	return func() { _ = server.Close() }, nil // what is open is broken
 }
 
+// openProtected lets clients in at localhost, where they may do without TLS, and takes what
+// a browser was told to open.
+func (r *run) openProtected(ctx context.Context, invocation *Invocation) (stop func(), err error) {
+	listeners, err := scripted.ListenLocal(ctx)
+	if err != nil {
+		return nil, err
+	}
+	server := &http.Server{Handler: r.server, ReadHeaderTimeout: headerTime}
+	for _, listener := range listeners {
+		go func() { _ = server.Serve(listener) }() // until it is closed
+	}
+	invocation.URL = scripted.LocalURL(listeners) + scripted.Endpoint
+	if r.server.Guard().Capitals {
+		invocation.URL = strings.Replace(invocation.URL, "localhost", "LOCALHOST", 1)
+	}
+	browsing, err := (&net.ListenConfig{}).Listen(ctx, "tcp", "127.0.0.1:0")
+	if err != nil {
+		_ = server.Close()
+		return nil, err
+	}
+	browser := &http.Server{Handler: http.HandlerFunc(r.opened), ReadHeaderTimeout: headerTime}
+	go func() { _ = browser.Serve(browsing) }() // until it is closed
+	invocation.Browser = "http://" + browsing.Addr().String()
+	return func() {
+		_ = server.Close()
+		_ = browser.Close()
+	}, nil
+}
+
+// maxArguments bounds what a browser tells of its arguments.
+const maxArguments = 1 << 20
+
+// opened takes the arguments of a browser.
+func (r *run) opened(w http.ResponseWriter, request *http.Request) {
+	var arguments []string
+	if json.NewDecoder(io.LimitReader(request.Body, maxArguments)).Decode(&arguments) == nil {
+		r.server.Guard().Opened(arguments)
+	}
+	w.WriteHeader(http.StatusNoContent)
+}
+
+// maxSpawned is how many servers a client may have at once: it has started one again, and
+// the one before is still there. Each is a process of the harness, which takes memory.
+const maxSpawned = 4
+
 func (r *run) openStdio(ctx context.Context, invocation *Invocation) (stop func(), err error) {
 	relays, err := transport.ListenRelays(ctx, r.driver.Sockets)
 	if err != nil {
@@ -159,6 +256,7 @@ func (r *run) openStdio(ctx context.Context, invocation *Invocation) (stop func(
 	}
 	invocation.Socket = relays.Socket()
 	var serving sync.WaitGroup
+	room := make(chan struct{}, maxSpawned)
 	accepting := make(chan struct{})
 	go func() {
 		defer close(accepting)
@@ -167,7 +265,15 @@ func (r *run) openStdio(ctx context.Context, invocation *Invocation) (stop func(
 			if err != nil {
 				return // it is closed
 			}
-			serving.Go(func() { r.server.ServeSpawned(conn) })
+			select {
+			case room <- struct{}{}:
+				serving.Go(func() {
+					r.server.ServeSpawned(conn)
+					<-room
+				})
+			default:
+				serving.Go(func() { transport.Dismiss(conn) })
+			}
 		}
 	}()
 	return func() {
@@ -213,6 +319,12 @@ func (r *run) recording(exit Exit) *Recording {
 		done.Connections = append(done.Connections, Recorded{
 			Name: log.Connection(), Events: log.Events(), Complete: log.Dropped() == 0,
 		})
+	}
+	if log := r.authorization; log != nil {
+		done.OverBudget = done.OverBudget || log.OverBudget()
+		done.Authorization = &Recorded{
+			Name: log.Connection(), Events: log.Events(), Complete: log.Dropped() == 0,
+		}
 	}
 	return done
 }

@@ -39,9 +39,7 @@ func (p *Playing) Close() { p.run.server.Close() }
 
 // Forget gives back the room of what came, after Close.
 func (p *Playing) Forget() {
-	p.run.mu.Lock()
-	defer p.run.mu.Unlock()
-	for _, log := range p.run.logs {
+	for _, log := range p.run.allLogs() {
 		log.Release()
 	}
 }

@@ -25,8 +25,11 @@ func (e Exit) Well() bool { return e.Status != "" && !e.Failed && !e.Ended }
 type Recording struct {
 	Scenario    string
 	Connections []Recorded
-	Exit        Exit
-	OverBudget  bool // there was no room for all that the client sent
+	// Authorization is the record of all that was said about it: metadata, logins, tokens,
+	// and requests that were refused for want of a token. Nil for none.
+	Authorization *Recorded
+	Exit          Exit
+	OverBudget    bool // there was no room for all that the client sent
 }
 
 // Recorded is the record of one connection of a target client.
@@ -37,7 +40,7 @@ type Recorded struct {
 }
 
 // Came tells whether the client connected at all.
-func (r *Recording) Came() bool { return len(r.Connections) > 0 }
+func (r *Recording) Came() bool { return len(r.Connections) > 0 || r.Authorization != nil }
 
 // StepOutcome is how a step went, as the driver of the client tells.
 type StepOutcome struct {

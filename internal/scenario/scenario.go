@@ -40,9 +40,16 @@ type Scenario struct {
 	Named string
 	// Steps are what the client is told to do.
 	Steps Steps
+	// Refused are the positions of the steps that the server answers with an error: such a
+	// step is meant to fail.
+	Refused []int
 	// Server says how the scripted server differs from a good one; nil for not at
 	// all.
 	Server func(server *scripted.Server)
+	// Protected lets the scripted server ask for authorization, and says how it and its
+	// authorization servers differ from good ones. It is played over HTTP alone, at
+	// localhost. Nil for a server that is open to all.
+	Protected func(guard *scripted.Guard)
 	// Unclosed says that the scenario ends when it is quiet, and the client is ended
 	// then: it has something to do that takes no end.
 	Unclosed bool

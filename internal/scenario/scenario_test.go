@@ -62,7 +62,7 @@ func TestRun(t *testing.T) {
 	}
 	invoked.URL, invoked.Exited = "", nil
 	want := scenario.Invocation{
-		Scenario: "greeting", Official: "tools_call", Revision: "2025-06-18", Context: []byte(`{"key":"value"}`),
+		Scenario: "greeting", Official: "tools_call", Revision: "2025-06-18", Context: []byte(`{"key":"value","name":"tools_call"}`),
 		Steps: []byte(fmt.Sprintf(`[{"do":"connect"},{"arguments":{},"do":"call","tool":%q}]`, scripted.AddNumbers)),
 	}
 	if difference := cmp.Diff(want, invoked); difference != "" {

@@ -4,6 +4,7 @@ import (
 	"maps"
 	"net/http"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/mcpconform/mcpconform/internal/jsonrpc"
@@ -15,13 +16,8 @@ import (
 type Exchange struct {
 	*transport.Incoming
 	Session *Session
-}
 
-// Event sends a message in an event of an event stream, which begins when it has
-// not begun. An id is where a client may resume; nil for none.
-func (x *Exchange) Event(id *string, message []byte, deliberate string) bool {
-	defer x.Session.Server.touch(0)
-	return x.Write(transport.EventText(id, "", message), deliberate)
+	told atomic.Bool // a first event
 }
 
 // LastEventID is where the client wants to resume; "" when it does not.
@@ -73,6 +69,9 @@ func (c *Call) Answer(result Object) {
 	if change := c.Session.Server.onResult; change != nil {
 		change(c, dressed)
 	}
+	if add := c.Session.Server.Style.Result; add != nil {
+		add(c.Message.Method, dressed)
+	}
 	c.Finally(jsonrpc.NewResult(c.Message.ID, dressed), "")
 }
 
@@ -89,7 +88,7 @@ func (c *Call) Refuse(code int64, message string, data any) {
 func (c *Call) refuse(status int, code int64, message string, data any) {
 	raw := jsonrpc.NewErrorWith(c.Message.ID, code, message, data)
 	if c.Exchange != nil && !c.Exchange.Begun() {
-		c.conclusion(func() { c.Exchange.Answer(status, nil, raw, "") })
+		c.conclusion(func() { c.Exchange.answer(status, nil, raw, "") })
 		return
 	}
 	c.Finally(raw, "")
@@ -109,14 +108,18 @@ func (c *Call) Reject() {
 // they are illegal on purpose.
 func (c *Call) Finally(message []byte, deliberate string) {
 	c.conclusion(func() {
+		if deliberate == "" && c.Session.Server.Style.Stream {
+			c.Streaming()
+		}
 		switch {
 		case c.Exchange == nil:
 			c.Say(message, deliberate)
+		case deliberate == "" && c.resumeLater(message):
 		case c.Exchange.Begun():
 			c.Exchange.Event(nil, message, deliberate)
 			c.Exchange.Finish()
 		default:
-			c.Exchange.Answer(http.StatusOK, c.begun(), message, deliberate)
+			c.Exchange.answer(http.StatusOK, c.begun(), message, deliberate)
 		}
 	})
 }

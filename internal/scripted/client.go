@@ -8,6 +8,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net/http"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -61,7 +62,9 @@ type wire interface {
 // Outgoing is a message to send.
 type Outgoing struct {
 	Raw        []byte
-	Deliberate string // why it is illegal on purpose, if it is
+	Deliberate string            // why it is illegal on purpose, if it is
+	Piece      int               // written in pieces of so many bytes, over HTTP as chunks; 0: whole
+	Header     func(http.Header) // over HTTP: changes the head; nil for not at all
 }
 
 // Delivery is what became of a message on the wire. Over stdio that is nothing

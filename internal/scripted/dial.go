@@ -22,6 +22,7 @@ type Target struct {
 	Transport string
 	Command   target.Command // for stdio: started anew for every connection
 	URL       string         // for HTTP
+	Peer      protocol.Party // for HTTP: who is reached, for the transcript; the server when it is empty
 	Header    http.Header    // for HTTP: sent with every request
 	Reply     time.Duration  // how long one answer may take
 	Start     time.Duration  // how long a target that is starting may take to say something, if longer
@@ -49,7 +50,10 @@ func Dial(to Target, log *transcript.Log) (*Connection, error) {
 		client.start, client.work = to.Start, to.Work
 		return &Connection{Client: client.Client, Stdio: client}, nil
 	case protocol.HTTP:
-		wire, err := transport.NewHTTP(transport.HTTPOptions{URL: to.URL, Header: to.Header, Limits: to.Limits}, log)
+		wire, err := transport.NewHTTP(
+			transport.HTTPOptions{URL: to.URL, Header: to.Header, Limits: to.Limits, Peer: to.Peer},
+			log,
+		)
 		if err != nil {
 			return nil, err
 		}

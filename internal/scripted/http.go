@@ -99,7 +99,10 @@ func (h *HTTP) Header(method string) http.Header {
 func (h *HTTP) send(_ context.Context, message Outgoing, id jsonrpc.ID) *Delivery {
 	request := transport.Request{
 		Method: http.MethodPost, Header: h.HeaderOf(http.MethodPost, message.Raw),
-		Body: message.Raw, Deliberate: message.Deliberate,
+		Body: message.Raw, Piece: message.Piece, Deliberate: message.Deliberate,
+	}
+	if message.Header != nil {
+		message.Header(request.Header)
 	}
 	return h.exchange(request, id)
 }

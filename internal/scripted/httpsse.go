@@ -2,7 +2,7 @@ package scripted
 
 import (
 	"net/http"
-	"strings"
+	"net/url"
 
 	"github.com/mcpconform/mcpconform/internal/transport"
 )
@@ -32,5 +32,8 @@ func (s *Server) OverHTTPSSE() {
 	})
 }
 
-// IsOlderEndpoint tells whether a URL is that to which such a server wants messages.
-func IsOlderEndpoint(url string) bool { return strings.HasSuffix(url, olderPath) }
+// IsOlderEndpoint tells whether an address is that to which such a server wants messages.
+func IsOlderEndpoint(address string) bool {
+	at, err := url.Parse(address)
+	return err == nil && at.Path == olderPath
+}

@@ -26,6 +26,7 @@ type Object = map[string]any
 // How it behaves is said before the client comes.
 type Server struct {
 	*Offer
+	Style   Style
 	options ServerOptions
 
 	life    context.Context // ends with Close
@@ -40,6 +41,7 @@ type Server struct {
 	onInputEnd func(*Session)
 	onSignal   func(*Session)
 	single     bool // over HTTP: one session, whatever initializes
+	guard      *Guard
 	unready    error
 
 	mu       sync.Mutex
@@ -48,6 +50,7 @@ type Server struct {
 	busy     int       // handlers that are at work
 	open     int       // exchanges and processes that are not over
 	last     time.Time // when anything came or went
+	met      bool      // somebody came, if only to be refused
 	changed  chan struct{}
 	closed   bool
 }
@@ -59,6 +62,9 @@ type ServerOptions struct {
 	Limits   transport.Limits
 	// Log makes the record of a session that begins.
 	Log func() *transcript.Log
+	// Authorization makes the record of what is said about authorization, once; nil where
+	// the server is open to all.
+	Authorization func() *transcript.Log
 }
 
 // NewServer makes a good server. Close must be called.
@@ -114,7 +120,7 @@ func (s *Server) Sessions() []*Session {
 func (s *Server) Quiet(ctx context.Context, first, while time.Duration) (came bool) {
 	for {
 		s.mu.Lock()
-		came = len(s.sessions) > 0
+		came = len(s.sessions) > 0 || s.met
 		patience := first
 		if came {
 			patience = while
@@ -207,6 +213,14 @@ func (s *Server) Detach() {
 func (s *Server) opened(more int) {
 	s.mu.Lock()
 	s.open += more
+	s.mu.Unlock()
+	s.touch(0)
+}
+
+// came notes that somebody came, if only to be refused.
+func (s *Server) came() {
+	s.mu.Lock()
+	s.met = true
 	s.mu.Unlock()
 	s.touch(0)
 }
@@ -327,6 +341,9 @@ func (s *Server) handle(call *Call) {
 		call.Reject()
 		return
 	}
+	if before := s.Style.Before; before != nil && call.Message.Kind == jsonrpc.Request {
+		before(call)
+	}
 	if do := s.onMessage[call.Message.Method]; do != nil {
 		do(call)
 		return
@@ -340,11 +357,15 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if err != nil {
 		return // the client has left; there is nobody to tell
 	}
+	if s.guard != nil && s.guard.serve(w, incoming) {
+		return
+	}
 	session := s.sessionOf(incoming)
 	if session == nil {
 		panic(http.ErrAbortHandler) // which is a flood
 	}
 	exchange := &Exchange{Incoming: incoming, Session: session}
+	incoming.Piece = s.Style.Piece
 	incoming.Record(session.log, session.name(r.Method))
 	s.opened(1)
 	defer s.opened(-1)
@@ -373,7 +394,9 @@ func (s *Server) exchange(exchange *Exchange) {
 	case exchange.Request.Method == http.MethodPost:
 		s.dispatch(session, exchange.Body, exchange)
 	case exchange.Request.Method == http.MethodGet && s.Has(protocol.GETStream) && s.Offer.Stream:
-		session.listen(exchange)
+		if !session.resume(exchange) {
+			session.listen(exchange)
+		}
 	case exchange.Request.Method == http.MethodDelete && s.Has(protocol.Sessions) && session.ID() != "":
 		session.Expire()
 		exchange.Answer(http.StatusOK, nil, nil, "")
@@ -426,6 +449,7 @@ func (s *Server) ServeSpawned(conn net.Conn) {
 	s.opened(1)
 	defer s.opened(-1)
 	session.spawned = transport.NewSpawned(conn, session.log, s.options.Limits)
+	session.spawned.Piece = s.Style.Piece
 	stop := context.AfterFunc(s.life, func() { _ = session.spawned.Close() })
 	defer stop()
 	defer func() { _ = session.spawned.Close() }() // it may be closed already

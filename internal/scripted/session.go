@@ -37,8 +37,9 @@ type Session struct {
 	filters   []subscribed   // subscriptions/listen
 	expired   bool
 	lastAsk   int64
-	lingering *time.Timer // nil for nothing
-	declared  Object      // in the handshake
+	lingering *time.Timer       // nil for nothing
+	declared  Object            // in the handshake
+	waiting   map[string][]byte // answers, by the event id by which a client comes back for them
 }
 
 // subscribed is a stream of changes that the client has asked for.
@@ -144,7 +145,7 @@ func (s *Session) Stream() *Exchange {
 func (s *Session) Say(message []byte, deliberate string) bool {
 	defer s.Server.touch(0)
 	if s.spawned != nil {
-		return s.spawned.Write(message, deliberate) == nil
+		return s.spawned.Write(s.Server.Style.spell(message, deliberate), deliberate) == nil
 	}
 	stream := s.Stream()
 	return stream != nil && stream.Event(nil, message, deliberate)
@@ -225,6 +226,9 @@ func (s *Session) NextID() jsonrpc.ID {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.lastAsk++
+	if id := s.Server.Style.ID; id != nil {
+		return id(s.lastAsk)
+	}
 	return jsonrpc.StringID(fmt.Sprintf("server-%d", s.lastAsk))
 }
 

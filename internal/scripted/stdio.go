@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"slices"
+	"sync"
 	"syscall"
 	"time"
 
@@ -20,6 +21,8 @@ type Stdio struct {
 	*Client
 	Pipe *transport.Stdio // for checks that need the bytes themselves
 	read chan struct{}    // closed when the reader has ended
+
+	writing sync.Mutex // held for a line
 }
 
 // OverStdio returns a client that talks through a pipe that is open.
@@ -94,7 +97,7 @@ func (s *Stdio) send(ctx context.Context, message Outgoing, _ jsonrpc.ID) *Deliv
 	ctx, cancel := context.WithTimeout(ctx, s.Patience())
 	defer cancel()
 	line := append(slices.Clip(message.Raw), '\n')
-	if err := s.Pipe.WriteDeliberate(ctx, line, message.Deliberate); err != nil {
+	if err := s.write(ctx, line, message); err != nil {
 		delivery.Err = s.unsent(err)
 	} else {
 		delivery.last = nil // what is written is delivered, and the answer may still come
@@ -102,6 +105,23 @@ func (s *Stdio) send(ctx context.Context, message Outgoing, _ jsonrpc.ID) *Deliv
 	close(delivery.head)
 	close(delivery.done)
 	return delivery
+}
+
+// write writes a line, in pieces where the message wants that. Nothing comes between
+// the pieces: others wait for the end of the line.
+func (s *Stdio) write(ctx context.Context, line []byte, message Outgoing) error {
+	s.writing.Lock()
+	defer s.writing.Unlock()
+	piece := message.Piece
+	if piece == 0 {
+		piece = len(line)
+	}
+	for part := range slices.Chunk(line, piece) {
+		if err := s.Pipe.WriteDeliberate(ctx, part, message.Deliberate); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 func (s *Stdio) answer(ctx context.Context, message Outgoing) { s.send(ctx, message, jsonrpc.NoID) }

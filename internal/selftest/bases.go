@@ -55,7 +55,13 @@ func (t *test) legs() []conform.Leg {
 // describe tells how the target fares by itself. The reference leaves nothing
 // open.
 func (t *test) describe(b *base) reports.SelftestLeg {
-	leg := reports.SelftestLeg{Role: b.leg.Role, Revision: b.leg.Revision, Transport: b.leg.Transport, Note: b.note}
+	leg := reports.SelftestLeg{
+		Role:      b.leg.Role,
+		Revision:  b.leg.Revision,
+		Transport: b.leg.Transport,
+		Protected: b.leg.Protected,
+		Note:      b.note,
+	}
 	for check, found := range b.found {
 		switch {
 		case found.Verdict == reports.Passed:

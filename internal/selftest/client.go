@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"cmp"
 	"context"
+	"encoding/json"
 	"errors"
 	"io"
 	"os"
@@ -11,6 +12,7 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/mcpconform/mcpconform/internal/browser"
 	"github.com/mcpconform/mcpconform/internal/fault"
 	"github.com/mcpconform/mcpconform/internal/scenario"
 	"github.com/mcpconform/mcpconform/internal/transport"
@@ -29,6 +31,7 @@ func launch(ctx context.Context, invocation scenario.Invocation, injection fault
 	options := client.Options{
 		URL: invocation.URL, Steps: invocation.Steps, Revision: invocation.Revision,
 		Report: &told, Timeouts: clientTimeouts,
+		Authorization: AuthorizationOf(invocation.Context, invocation.Browser),
 	}
 	var spawned relays
 	defer spawned.leave()
@@ -46,6 +49,23 @@ func launch(ctx context.Context, invocation scenario.Invocation, injection fault
 		exit.Status, exit.Failed, exit.Stderr = "exited with status 1", true, []byte(err.Error())
 	}
 	return exit, nil
+}
+
+// document is where the client id metadata document of clients of the conformance suites
+// would stand; it is fetched by nobody.
+const document = "https://conformance-test.local/client-metadata.json"
+
+// AuthorizationOf says how the reference client authorizes: with the credentials of the
+// context, if it has any, and by the browser of the harness, where there is one.
+func AuthorizationOf(given []byte, tell string) client.Authorization {
+	authorization := client.Authorization{Document: document}
+	_ = json.Unmarshal(given, &authorization.Credentials) // or it has none
+	if tell != "" {
+		authorization.Open = func(ctx context.Context, address string) error {
+			return browser.Open(ctx, tell, []string{address})
+		}
+	}
+	return authorization
 }
 
 // Spoil makes a reference client that is good a bad one: it injects faults into its

@@ -19,6 +19,7 @@ import (
 	"github.com/mcpconform/mcpconform/internal/protocol"
 	"github.com/mcpconform/mcpconform/internal/rules"
 	"github.com/mcpconform/mcpconform/internal/runner"
+	"github.com/mcpconform/mcpconform/reference/authserver"
 	"github.com/mcpconform/mcpconform/reference/client"
 	"github.com/mcpconform/mcpconform/reference/server"
 	"github.com/mcpconform/mcpconform/reports"
@@ -60,7 +61,10 @@ type declarations struct {
 func declarationsOf(roles []string) (declarations, error) {
 	d := declarations{
 		checks: map[side][]runner.Declared{}, roles: roles, revisions: server.Revisions(),
-		switches: map[string][]string{protocol.ServerRole: server.Defects(), protocol.ClientRole: client.Defects()},
+		switches: map[string][]string{
+			protocol.ServerRole: server.Defects(), protocol.ClientRole: client.Defects(),
+			protocol.AuthorizationServerRole: authserver.Defects(),
+		},
 	}
 	for _, role := range roles {
 		checks, requirements, err := runner.All(role, d.revisions)
@@ -164,6 +168,15 @@ func (d declarations) consistent(one *layer, wrong complaint) {
 	if switches := d.switches[one.role()]; one.Switch != "" && !slices.Contains(switches, one.Switch) {
 		wrong("the reference %s has no switch %q%s", one.role(), one.Switch, nearest.Hint(one.Switch, switches))
 	}
+	for _, name := range one.Scenarios {
+		if known := d.scenarios(one.role()); one.Switch == "" || !slices.Contains(known, name) {
+			wrong(
+				"scenarios is for switches of clients, and there is no scenario %q%s",
+				name,
+				nearest.Hint(name, known),
+			)
+		}
+	}
 	switch {
 	case one.kind == reports.KindFault && len(one.Breaks) == 0:
 		wrong(
@@ -181,6 +194,20 @@ func (d declarations) consistent(one *layer, wrong complaint) {
 	case one.kind == reports.KindVariation && len(one.Breaks)+len(one.AlsoBreaks) > 0:
 		wrong("a variation breaks nothing; what does belongs into fixtures/%s", fixtures.Faults)
 	}
+}
+
+// scenarios are those in which checks of a role look.
+func (d declarations) scenarios(role string) []string {
+	var all []string
+	for side, checks := range d.checks {
+		for _, check := range checks {
+			if name := conform.ScenarioOf(check.Labels); name != "" && side.role == role {
+				all = append(all, name)
+			}
+		}
+	}
+	slices.Sort(all)
+	return slices.Compact(all)
 }
 
 // known makes sure that the catalogue has what is broken.
@@ -215,7 +242,12 @@ func (d declarations) knownOne(one *layer, does, id string, wrong complaint) {
 // stands and something would notice, or the one that is named; over HTTP unless it
 // concerns stdio alone.
 func (d declarations) choose(one *layer, wrong complaint) []conform.Leg {
-	leg := conform.Leg{Role: one.role(), Revision: one.Revision, Transport: cmp.Or(one.Transport, d.transport(one))}
+	leg := conform.Leg{
+		Role:      one.role(),
+		Revision:  one.Revision,
+		Transport: cmp.Or(one.Transport, d.transport(one)),
+		Protected: one.Protected,
+	}
 	switch {
 	case one.Revision != "" && !slices.Contains(d.revisions, one.Revision):
 		wrong("revision %s cannot be run%s", one.Revision, nearest.Hint(one.Revision, d.revisions))
@@ -257,8 +289,14 @@ func (d declarations) everywhere(one *layer) []conform.Leg {
 		}
 		eras[protocol.Has(revision, protocol.Handshake)] = true
 		for _, transport := range protocol.CheckedTransports() {
+			if (one.Protected || one.role() == protocol.AuthorizationServerRole) && transport != protocol.HTTP {
+				continue // where there is no authorization
+			}
 			if one.Transport == "" || one.Transport == transport {
-				legs = append(legs, conform.Leg{Role: one.role(), Revision: revision, Transport: transport})
+				legs = append(
+					legs,
+					conform.Leg{Role: one.role(), Revision: revision, Transport: transport, Protected: one.Protected},
+				)
 			}
 		}
 	}

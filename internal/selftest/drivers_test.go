@@ -317,9 +317,11 @@ func (h habit) wrong(results []reports.Result) []string {
 // nothing but connect and leave.
 func isAboutConnecting(requirement reports.Requirement) bool {
 	return slices.ContainsFunc([]string{
-		"base.components.required", "lifecycle.errors.capabilities", "lifecycle.errors.version", "lifecycle.shutdown.", "lifecycle.version.",
+		"base.components.required", "base.notifications.accepted", "base.results.accepted", "lifecycle.errors.capabilities", "lifecycle.errors.version", "lifecycle.shutdown.", "lifecycle.version.",
 		"transports.http.older", "transports.http.request.both-answers", "transports.http.session.deleted",
+		"transports.http.session.sent", "transports.http.statuses.accepted",
 		"transports.stdio.probe.", "transports.stdio.shutdown.", "transports.stdio.stderr.harmless",
 		"versioning.eras.probed", "versioning.unsupported.retried", "discover.probe",
+		"authorization.", "security-best-practices.clients.", // which is a part of connecting
 	}, func(prefix string) bool { return strings.HasPrefix(requirement.ID, prefix) })
 }

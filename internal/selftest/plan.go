@@ -112,6 +112,10 @@ type trial struct {
 // concern any.
 func planTrial(one layer, on *base, declared []runner.Declared) trial {
 	t := trial{layer: one, base: on, touched: len(on.touched[one.ID]), parts: 1}
+	if len(one.Scenarios) > 0 {
+		t.inScenarios(declared)
+		return t
+	}
 	if one.Switch != "" && len(one.AllChanges()) == 0 || one.kind == reports.KindSilence {
 		t.touched = len(on.found)
 		return t
@@ -131,6 +135,19 @@ func planTrial(one layer, on *base, declared []runner.Declared) trial {
 	slices.Sort(t.checks)
 	t.filter = filterOf(t.checks, declared)
 	return t
+}
+
+// inScenarios runs the checks that look at the scenarios of a fault, and those of what it
+// breaks.
+func (t *trial) inScenarios(declared []runner.Declared) {
+	for _, check := range declared {
+		if !check.Rule &&
+			(slices.Contains(t.Scenarios, conform.ScenarioOf(check.Labels)) || verifies(check.Requirements, t.Breaks)) {
+			t.checks = append(t.checks, runner.CheckName(check.Group, check.Text))
+		}
+	}
+	slices.Sort(t.checks)
+	t.filter = filterOf(t.checks, declared)
 }
 
 // filterOf returns a label expression that checks match, by the requirements that

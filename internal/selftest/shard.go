@@ -71,7 +71,8 @@ func headOf(found *reports.Selftest) shard.Head {
 // mergeLeg adds how the target fares on a leg without a fault: badly, if it did so once.
 func mergeLeg(into *reports.Selftest, leg reports.SelftestLeg) {
 	at := slices.IndexFunc(into.Legs, func(one reports.SelftestLeg) bool {
-		return one.Role == leg.Role && one.Revision == leg.Revision && one.Transport == leg.Transport
+		return one.Role == leg.Role && one.Revision == leg.Revision && one.Transport == leg.Transport &&
+			one.Protected == leg.Protected
 	})
 	switch {
 	case at < 0:

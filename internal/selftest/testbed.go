@@ -1,27 +1,36 @@
 package selftest
 
 import (
+	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"net"
+	"net/http"
 	"path/filepath"
 	"slices"
 	"strconv"
 
+	"github.com/mcpconform/mcpconform/internal/conform"
 	"github.com/mcpconform/mcpconform/internal/fault"
+	"github.com/mcpconform/mcpconform/internal/oauth"
 	"github.com/mcpconform/mcpconform/internal/protocol"
 	"github.com/mcpconform/mcpconform/internal/runner"
 	"github.com/mcpconform/mcpconform/internal/scripted"
 	"github.com/mcpconform/mcpconform/internal/target"
+	"github.com/mcpconform/mcpconform/internal/tokens"
+	"github.com/mcpconform/mcpconform/reference/authserver"
 	"github.com/mcpconform/mcpconform/reference/server"
 )
 
 // testbed is a target with something injected into its traffic.
 type testbed struct {
-	target    scripted.Target
-	matched   string // file in which its processes tell what matched; "" for none
-	injection fault.Injection
-	stops     []func()
+	target       scripted.Target
+	registration conform.Registration // for the client of an authorization server
+	access       *conform.Access      // of a server that asks for authorization
+	matched      string               // file in which its processes tell what matched; "" for none
+	injection    fault.Injection
+	stops        []func()
 }
 
 func (s *testbed) close() {
@@ -55,6 +64,8 @@ func (w *worker) testbed(next job, watch *watch) (*testbed, error) {
 	s := &testbed{target: scripted.Target{Transport: next.Leg.Transport, Reply: next.Reply}, injection: injection}
 	switch {
 	case next.Leg.Role == protocol.ClientRole: // is launched for each scenario
+	case next.Leg.Role == protocol.AuthorizationServerRole:
+		err = s.issuer(injection)
 	case next.Leg.Transport == protocol.Stdio:
 		err = s.process(w.setup, next.Number, injection)
 	case w.Peer.URL != "":
@@ -63,7 +74,7 @@ func (w *worker) testbed(next job, watch *watch) (*testbed, error) {
 			s.stops = append(s.stops, stop)
 		}
 	default:
-		err = s.reference(injection)
+		err = s.reference(injection, next.Leg.Protected)
 	}
 	if err != nil {
 		s.close()
@@ -73,8 +84,16 @@ func (w *worker) testbed(next job, watch *watch) (*testbed, error) {
 }
 
 // reference starts a reference server over HTTP.
-func (s *testbed) reference(injection fault.Injection) error {
+func (s *testbed) reference(injection fault.Injection, protected bool) error {
 	options := server.Options{}
+	var authority *authserver.Server
+	if protected {
+		var err error
+		if authority, err = s.authority(); err != nil {
+			return err
+		}
+		options.Authorization = server.Scoped(authority.Issuer())
+	}
 	for _, one := range injection.Faults {
 		options.Defect = one.Switch
 	}
@@ -103,7 +122,83 @@ func (s *testbed) reference(injection fault.Injection) error {
 		<-served
 	})
 	s.target.URL = "http://127.0.0.1:" + port + "/mcp"
+	if protected {
+		return s.enter(authority)
+	}
 	return nil
+}
+
+// issuer starts a reference authorization server, with what is injected into its traffic.
+func (s *testbed) issuer(injection fault.Injection) error {
+	listener, err := (&net.ListenConfig{}).Listen(context.Background(), "tcp", "127.0.0.1:0")
+	if err != nil {
+		return err
+	}
+	documents, err := runner.FreeAddress(context.Background())
+	if err != nil {
+		return errors.Join(err, listener.Close())
+	}
+	s.registration = conform.Registration{Documents: runner.ReferenceDocuments, DocumentsListen: documents}
+	options := authserver.Options{
+		Issuer: "http://" + listener.Addr().String(),
+		Fetch:  authserver.FetchFrom(runner.ReferenceDocuments, documents),
+	}
+	for _, one := range injection.Faults {
+		options.Defect = cmp.Or(options.Defect, one.Switch)
+	}
+	authority, err := authserver.New(options)
+	if err != nil {
+		return errors.Join(err, listener.Close())
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	served := make(chan struct{})
+	go func() {
+		defer close(served)
+		_ = fault.ServeHTTP(ctx, listener, authority.Serve, injection) // that it ends is all that matters
+	}()
+	s.stops = append(s.stops, func() {
+		cancel()
+		<-served
+	})
+	s.target.URL, s.target.Peer = authority.Issuer(), protocol.AuthorizationServer
+	return nil
+}
+
+// authority starts the authorization server that a protected reference trusts.
+func (s *testbed) authority() (*authserver.Server, error) {
+	listener, err := (&net.ListenConfig{}).Listen(context.Background(), "tcp", "127.0.0.1:0")
+	if err != nil {
+		return nil, err
+	}
+	authority, err := authserver.New(authserver.Options{Issuer: "http://" + listener.Addr().String(), Scopes: scopes})
+	if err != nil {
+		return nil, errors.Join(err, listener.Close())
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	served := make(chan struct{})
+	go func() {
+		defer close(served)
+		_ = authority.Serve(ctx, listener) // that it ends is all that matters
+	}()
+	s.stops = append(s.stops, func() {
+		cancel()
+		<-served
+	})
+	return authority, nil
+}
+
+var scopes = []string{server.ReadScope, server.WriteScope, server.DeleteScope, server.AdminScope}
+
+// enter gives the checks tokens of all kinds.
+func (s *testbed) enter(authority *authserver.Server) error {
+	needs := []string{server.WriteScope, server.DeleteScope}
+	minted, err := tokens.Mint(authority, tokens.Order{
+		Resource: s.target.URL, Scopes: scopes, Limited: []string{server.ReadScope},
+		Needs: append([]string{server.ReadScope}, needs...), Broader: []string{server.ReadScope, server.AdminScope},
+	})
+	s.access = &conform.Access{Tokens: minted, Scoped: []conform.ScopedTool{{Tool: server.ScopedTool, Needs: needs}}}
+	s.target.Header = http.Header{"Authorization": {conform.Bearing(minted[oauth.Good])}}
+	return err
 }
 
 // startReplies is how many times longer than others the first answer of a process

@@ -19,7 +19,7 @@ import (
 func (t *test) runTrials(ctx context.Context) {
 	trials := t.planTrials()
 	if t.options.Progress != nil {
-		t.options.Progress.Leg(progressName, len(trials))
+		t.options.Progress.Leg(progressName, reports.Plan{Checks: len(trials), Told: len(trials)})
 	}
 	var apart, again []trial
 	take := func(one trial, found outcome) {

@@ -153,10 +153,17 @@ func (w *worker) do(ctx context.Context, next job) (said done) {
 	defer to.close()
 	watch.file = to.matched
 	examination := runner.Examination{
-		Leg: next.Leg, Target: to.target, Catalogue: w.Catalogue, Rules: w.rules,
-		Known: next.Known, Contact: next.Contact, Wants: next.wants(),
+		Leg:          next.Leg,
+		Target:       to.target,
+		Access:       to.access,
+		Registration: to.registration,
+		Catalogue:    w.Catalogue,
+		Rules:        w.rules,
+		Known:        next.Known,
+		Contact:      next.Contact,
+		Wants:        next.wants(),
 	}
-	if next.Checks != nil {
+	if next.Checks != nil || next.Leg.Protected {
 		examination.Filter = next.filter
 	}
 	if next.Leg.Role == protocol.ClientRole {
@@ -219,6 +226,9 @@ func (w *worker) allows(ids []string, requirements []reports.Requirement) bool {
 
 // filter is what all checks of a job match.
 func (j job) filter(differs func(survey.Question) bool) string {
+	if j.Leg.Protected && j.Checks == nil { // of all, those that the other legs have not run
+		return conform.GuardedFilter
+	}
 	words := []string{}
 	if j.Filter != "" {
 		words = append(words, j.Filter)

@@ -19,6 +19,9 @@ const (
 	WhyNoBarrier Question = "barrier"
 	BarrierBy    Question = "barrier by"
 	Agreed       Question = "handshakes"
+
+	WhatIsGuarded Question = "guarded"
+	WhyLocked     Question = "locked"
 )
 
 const (
@@ -62,6 +65,10 @@ func (s *Survey) Answer(question Question) any {
 		return s.Barrier
 	case Agreed:
 		return s.Handshakes
+	case WhatIsGuarded:
+		return s.Guarded
+	case WhyLocked:
+		return s.Locked
 	}
 	return nil
 }

@@ -37,6 +37,12 @@ type Survey struct {
 	Barrier string `json:"barrier,omitempty"`
 	// Failed says, by list method, why a list could not be had, or not to its end.
 	Failed map[string]string `json:"failed,omitempty"`
+	// Guarded is the method of a request that the server refuses without an access token,
+	// by HTTP 401; "" when it asks for none.
+	Guarded string `json:"guarded,omitempty"`
+	// Locked says why nothing but authorization can be checked: there is no access token;
+	// "" when there is one, or none is needed.
+	Locked string `json:"locked,omitempty"`
 	// Closed says why nothing could be asked at all; "" when it could.
 	Closed string `json:"closed,omitempty"`
 	// Handshakes are the revisions that the server agrees to when it is asked by
@@ -94,6 +100,15 @@ func Unopened(revision string, handshake scripted.Handshake, reason string) *Sur
 	found := introduced(revision, handshake)
 	found.Closed = reason
 	return found
+}
+
+// NoToken is why most of a server that asks for authorization cannot be checked.
+const NoToken = "the server asks for authorization (HTTP 401), and there is no access token"
+
+// Guarding is the survey of a server that lets nobody in without an access token, by the
+// method that was asked for.
+func Guarding(revision, method string) *Survey {
+	return &Survey{Revision: revision, Guarded: method, Locked: NoToken, Failed: map[string]string{}}
 }
 
 // introduced is what a server says of itself.

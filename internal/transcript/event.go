@@ -19,6 +19,7 @@ type Kind string
 const (
 	Open    Kind = "open"    // the connection begins; Note says to what
 	Message Kind = "message" // a JSON-RPC message, or the bytes that stood where one belongs
+	Body    Kind = "body"    // a body in which nobody expects a message: a page of an error, a form, a document of OAuth; or the beginning of one that was cut off
 	Head    Kind = "head"    // the head of an HTTP request or response
 	Block   Kind = "block"   // an event-stream block that carries no message (comment, priming id, …)
 	End     Kind = "end"     // a stream ended; Note says how
@@ -48,6 +49,20 @@ type Event struct {
 	SSE        *SSE   // for Block, and for a Message that came as an event
 	Note       string // in words, for people
 	Deliberate string // why the harness sent something illegal on purpose
+}
+
+// IsContent reports a message, or a body that is none.
+func (e Event) IsContent() bool { return e.Kind == Message || e.Kind == Body }
+
+// KindOfBody tells whether the body of an answer over HTTP is a message, or the bytes
+// that stand where one belongs: what ends a session, accepts a notification, or refuses a
+// request, has no message, or may say so in words of a gateway.
+func KindOfBody(method string, status int, body []byte) Kind {
+	free := method == http.MethodDelete || status == http.StatusAccepted || status >= http.StatusBadRequest
+	if free && !bytes.Contains(body, []byte(`"jsonrpc"`)) {
+		return Body
+	}
+	return Message
 }
 
 // Cut returns the event with at most so many bytes of Raw, in memory of its own.

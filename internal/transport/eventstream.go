@@ -35,6 +35,18 @@ type Event struct {
 	Flaws        []string // what is malformed, in words
 	Unterminated bool     // the stream ended before the blank line: a client drops the block
 	Sequence     int      // of its event in the log
+	End          string   // of the first line of the stream, as it came
+	Marked       bool     // it is the first of a stream that begins with a byte order mark
+}
+
+// Text is the block as it came, with the blank line, where its lines end like the first
+// of the stream.
+func (e *Event) Text() []byte {
+	text := bytes.ReplaceAll(append(bytes.Clone(e.Raw), "\n\n"...), []byte("\n"), []byte(e.End))
+	if e.Marked {
+		return append(bytes.Clone(byteOrderMark), text...)
+	}
+	return text
 }
 
 // Dispatched reports whether the block carries something that a client takes
@@ -192,6 +204,8 @@ func (s *EventReader) Next() (Event, error) {
 		return Event{}, err
 	}
 	event := parseEvent(bytes.TrimSuffix(s.own(block), []byte("\n")))
+	event.End, event.Marked = s.feed.end, s.feed.marked
+	s.feed.marked = false
 	// The reader gives what follows the last blank line as if it were complete.
 	s.consumed += int64(len(block)) + int64(len("\n\n"))
 	if event.Unterminated = s.consumed > s.feed.handed && s.feed.err != nil; event.Unterminated {
@@ -227,9 +241,12 @@ type feed struct {
 	handed    int64  // bytes handed over in all
 	beginning []byte // the first bytes, while they may be a byte order mark
 	begun     bool
-	lineStart bool // nothing on the present line yet
-	afterCR   bool // a following \n belongs to the same line end
-	inBlock   bool // the present block has a line
+	lineStart bool   // nothing on the present line yet
+	afterCR   bool   // a following \n belongs to the same line end
+	inBlock   bool   // the present block has a line
+	end       string // of the first line
+	first     bool   // only one line has ended
+	marked    bool   // the stream begins with a byte order mark, and nothing was read of it
 	err       error
 }
 
@@ -280,6 +297,7 @@ func (f *feed) prepare(raw []byte) {
 		return
 	}
 	f.begun = true
+	f.marked = bytes.HasPrefix(f.beginning, byteOrderMark)
 	f.convert(bytes.TrimPrefix(f.beginning, byteOrderMark))
 	f.beginning = nil
 }
@@ -289,6 +307,9 @@ func (f *feed) convert(raw []byte) {
 		if f.afterCR && raw[0] == '\n' {
 			raw = raw[1:]
 			f.afterCR = false
+			if f.first {
+				f.end = "\r\n"
+			}
 			continue
 		}
 		f.afterCR = false
@@ -300,6 +321,9 @@ func (f *feed) convert(raw []byte) {
 		}
 		f.line(raw[:end])
 		f.afterCR = raw[end] == '\r'
+		if f.first = f.end == ""; f.first {
+			f.end = string(raw[end])
+		}
 		raw = raw[end+1:]
 	}
 }

@@ -102,7 +102,7 @@ func TestEventFields(t *testing.T) {
 						if len(got[index].Raw) == 0 {
 							t.Error("an event without its lines")
 						}
-						got[index].Raw = nil
+						got[index].Raw, got[index].End, got[index].Marked = nil, "", false
 					}
 					if difference := cmp.Diff(test.want, got); difference != "" {
 						t.Error(difference)
@@ -114,6 +114,25 @@ func TestEventFields(t *testing.T) {
 }
 
 const unfinished = "the stream ended before the blank line that completes the event"
+
+func TestEventTextIsAsItCame(t *testing.T) {
+	t.Parallel()
+	for _, mark := range []string{"", "\ufeff"} {
+		for _, end := range []string{"\n", "\r", "\r\n"} {
+			for _, step := range []int{0, 1, 2, 7} {
+				stream := mark + strings.ReplaceAll(": first\nid: 1\n\ndata: a\ndata: b\n\n", "\n", end)
+				events, _ := readAll(stream, step, 1<<20)
+				var text []byte
+				for _, event := range events {
+					text = append(text, event.Text()...)
+				}
+				if string(text) != stream {
+					t.Errorf("by %d: wanted %q, found %q", step, stream, text)
+				}
+			}
+		}
+	}
+}
 
 func TestEventLineEndsMixed(t *testing.T) {
 	t.Parallel()

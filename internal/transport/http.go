@@ -2,6 +2,7 @@ package transport
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -51,6 +52,8 @@ type HTTPOptions struct {
 	Limits Limits
 	// ConnectTimeout is DefaultConnectTimeout when it is zero.
 	ConnectTimeout time.Duration
+	// Peer is who answers, for the log; protocol.Server when it is empty.
+	Peer protocol.Party
 	// Transport is shared with others, for instance to trust a certificate; nil for
 	// one of its own. See NewTransport.
 	Transport *http.Transport
@@ -102,6 +105,7 @@ type HTTP struct {
 	connect   time.Duration
 	transport *http.Transport
 	owned     bool
+	peer      protocol.Party // who answers
 	log       *transcript.Log
 	life      context.Context // ends with Close, for what waits for a head
 	stop      context.CancelFunc
@@ -122,6 +126,7 @@ func NewHTTP(options HTTPOptions, log *transcript.Log) (*HTTP, error) {
 	h := &HTTP{
 		base: base, header: options.Header.Clone(), limits: options.Limits.orDefault(),
 		connect: options.ConnectTimeout, transport: options.Transport, log: log,
+		peer:  cmp.Or(options.Peer, protocol.Server),
 		count: map[string]int{}, open: map[*Exchange]struct{}{},
 	}
 	h.life, h.stop = context.WithCancel(context.Background())
@@ -166,6 +171,9 @@ type Request struct {
 	NoHeaders bool
 	// Body is nil for none.
 	Body []byte
+	// Piece has the body sent in chunks of at most so many bytes, without its length;
+	// 0 for the length, and no chunks.
+	Piece int
 	// Note and Deliberate go to the log: what this is, and why it is illegal.
 	Note, Deliberate string
 	// Progress is told how the answer comes; nil for none.
@@ -196,7 +204,7 @@ func (h *HTTP) Do(ctx context.Context, request Request) (*Exchange, error) {
 	response, err := h.roundTrip(lifetime, &http.Request{
 		Method: request.Method, URL: target, Host: host, Header: header,
 		Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1,
-	}, request.Body, tracing)
+	}, request, tracing)
 	if !stop() && err == nil {
 		_ = response.Body.Close() // the context ended with the head
 		err = context.Cause(ctx)
@@ -214,16 +222,19 @@ func (h *HTTP) Do(ctx context.Context, request Request) (*Exchange, error) {
 func (h *HTTP) roundTrip(
 	ctx context.Context,
 	request *http.Request,
-	body []byte,
+	asked Request,
 	tracing *tracing,
 ) (*http.Response, error) {
 	request = request.WithContext(httptrace.WithClientTrace(ctx, tracing.trace()))
-	if body != nil {
+	if body := asked.Body; body != nil {
 		request.ContentLength = int64(len(body))
-		request.GetBody = func() (io.ReadCloser, error) { return io.NopCloser(bytes.NewReader(body)), nil }
-		request.Body = io.NopCloser(bytes.NewReader(body))
-		if len(body) == 0 {
+		request.GetBody = func() (io.ReadCloser, error) { return asked.reader(), nil }
+		request.Body = asked.reader()
+		switch {
+		case len(body) == 0:
 			request.Body = http.NoBody
+		case asked.Piece > 0:
+			request.ContentLength = -1
 		}
 	}
 	response, err := h.transport.RoundTrip(request)
@@ -231,6 +242,30 @@ func (h *HTTP) roundTrip(
 		err = &unreadable{err}
 	}
 	return response, err
+}
+
+// reader returns the body, which comes in pieces where the request wants that: each is
+// written as a chunk.
+func (r Request) reader() io.ReadCloser {
+	if r.Piece == 0 {
+		return io.NopCloser(bytes.NewReader(r.Body))
+	}
+	return io.NopCloser(&pieces{left: r.Body, size: r.Piece})
+}
+
+// pieces reads bytes a few at a time.
+type pieces struct {
+	left []byte
+	size int
+}
+
+func (p *pieces) Read(target []byte) (int, error) {
+	if len(p.left) == 0 {
+		return 0, io.EOF
+	}
+	n := copy(target, p.left[:min(p.size, len(p.left))])
+	p.left = p.left[n:]
+	return n, nil
 }
 
 // whileOpen returns a context that ends with another or with Close.
@@ -334,12 +369,20 @@ func (h *HTTP) begin(stream, doing string, response *http.Response, progress *Pr
 		progress.head(response.StatusCode, body.came)
 	}
 	e := &Exchange{
-		Stream: stream, Status: response.StatusCode, Proto: response.Proto, Header: response.Header,
+		Stream:      stream,
+		Status:      response.StatusCode,
+		Proto:       response.Proto,
+		Header:      response.Header,
 		ContentType: MediaType(response.Header.Get("Content-Type")),
-		http:        h, doing: "reading the answer to " + doing, source: body, cancel: end,
-		events: newMailbox[Event](h.limits.Buffer), over: make(chan struct{}),
+		http:        h,
+		method:      response.Request.Method,
+		doing:       "reading the answer to " + doing,
+		source:      body,
+		cancel:      end,
+		events:      newMailbox[Event](h.limits.Buffer),
+		over:        make(chan struct{}),
 	}
-	e.Sequence = h.log.Append(transcript.Event{Kind: transcript.Head, Stream: stream, From: protocol.Server,
+	e.Sequence = h.log.Append(transcript.Event{Kind: transcript.Head, Stream: stream, From: h.peer,
 		HTTP: &transcript.HTTP{Status: response.StatusCode, Header: response.Header.Clone()}})
 	h.mu.Lock()
 	h.open[e] = struct{}{}
@@ -395,6 +438,7 @@ type Exchange struct {
 	Sequence    int    // of the response's head in the log
 
 	http   *HTTP
+	method string
 	doing  string
 	source *notedBody
 	cancel func(error)
@@ -481,7 +525,7 @@ func (e *Exchange) read() {
 		e.err = nil
 	}
 	e.mu.Unlock()
-	e.http.log.Append(transcript.Event{Kind: transcript.End, Stream: e.Stream, From: protocol.Server, Note: note})
+	e.http.log.Append(transcript.Event{Kind: transcript.End, Stream: e.Stream, From: e.http.peer, Note: note})
 	e.events.finish(err)
 	e.cancel(err)
 	_ = e.source.Close() // it was read, or is given up
@@ -516,7 +560,8 @@ func (e *Exchange) readEvents() error {
 func (e *Exchange) readBody() error {
 	limit := e.http.limits.Message
 	body, err := io.ReadAll(io.LimitReader(e.source, int64(limit)+1))
-	event := transcript.Event{Kind: transcript.Message, Stream: e.Stream, From: protocol.Server, Raw: body}
+	kind := transcript.KindOfBody(e.method, e.Status, body)
+	event := transcript.Event{Kind: kind, Stream: e.Stream, From: e.http.peer, Raw: body}
 	switch {
 	case len(body) > limit:
 		err = tooLarge(e.doing, "the body", limit)
@@ -526,7 +571,7 @@ func (e *Exchange) readBody() error {
 		body = nil
 	case err != nil:
 		err = bodyError(e.doing, err, e.source.came.of("the body"))
-		event.Note = "cut off"
+		event.Kind, event.Note = transcript.Body, "cut off" // the beginning of a message is none
 	default:
 		err = io.EOF
 	}

@@ -17,8 +17,10 @@ import (
 	"sync/atomic"
 	"testing"
 
+	"github.com/mcpconform/mcpconform/internal/protocol"
 	"github.com/mcpconform/mcpconform/internal/transcript"
 	"github.com/mcpconform/mcpconform/internal/transport"
+	"github.com/mcpconform/mcpconform/internal/transport/transporttest"
 )
 
 func client(t *testing.T, options transport.HTTPOptions) (*transport.HTTP, *transcript.Log) {
@@ -246,12 +248,7 @@ func TestHTTPAddsNothing(t *testing.T) {
 
 func TestHTTPFailuresBeforeTheHead(t *testing.T) {
 	t.Parallel()
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	nobody := "http://" + listener.Addr().String()
-	_ = listener.Close()
+	nobody := "http://" + transporttest.Unused(t)
 	plain := httptest.NewServer(http.NotFoundHandler())
 	t.Cleanup(plain.Close)
 	secure := httptest.NewUnstartedServer(http.NotFoundHandler())
@@ -324,8 +321,33 @@ func TestHTTPFailuresOfTheBody(t *testing.T) {
 			if !strings.Contains(scenario(log), "post-1 server end (reading the answer to POST") {
 				t.Errorf("the log tells\n%s", scenario(log))
 			}
+			if errors.Is(err, transport.ErrCut) {
+				demandNoMessage(t, log)
+			}
 		})
 	}
+}
+
+// The beginning of a message is none that somebody could judge.
+func demandNoMessage(t *testing.T, log *transcript.Log) {
+	t.Helper()
+	for _, event := range log.Events() {
+		if event.Kind == transcript.Message && event.From == protocol.Server {
+			t.Errorf("recorded as a message: %q", event.Raw)
+		}
+	}
+}
+
+func TestHTTPBodyThatIsGivenUp(t *testing.T) {
+	t.Parallel()
+	h, log := serve(t, func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Content-Type", "application/json")
+		_, _ = io.WriteString(w, `{"half":`)
+		_ = http.NewResponseController(w).Flush()
+		<-r.Context().Done()
+	})
+	do(t, h, post("{}")).Close()
+	demandNoMessage(t, log)
 }
 
 func TestHTTPBodyToTheEndOfTheConnection(t *testing.T) {

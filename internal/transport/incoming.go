@@ -6,6 +6,7 @@ import (
 	"io"
 	"mime"
 	"net/http"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -22,6 +23,7 @@ type Incoming struct {
 	Request *http.Request
 	Body    []byte // of the request; what is beyond the limit is missing
 	TooLong bool   // the body was longer than the limit
+	Piece   int    // what is written is so in pieces of so many bytes; 0: whole
 
 	log    *transcript.Log
 	stream string
@@ -156,10 +158,11 @@ func (i *Incoming) Answer(status int, header map[string]string, message []byte, 
 	}
 	i.head(status, header, deliberate)
 	if message != nil {
-		i.append(
-			transcript.Event{Kind: transcript.Message, From: protocol.Server, Raw: message, Deliberate: deliberate},
-		)
-		_, _ = i.writer.Write(message) // the client may have left
+		i.append(transcript.Event{
+			Kind: transcript.KindOfBody(i.Request.Method, status, message),
+			From: protocol.Server, Raw: message, Deliberate: deliberate,
+		})
+		_ = i.write(message) // the client may have left
 	}
 	i.finish(transcript.Complete)
 }
@@ -185,9 +188,39 @@ func (i *Incoming) Write(text []byte, deliberate string) bool {
 		return false
 	}
 	i.record(text, deliberate)
-	_, err := i.writer.Write(text)
+	err := i.write(text)
 	i.flush()
 	return err == nil
+}
+
+// WritePiece writes some bytes of an event stream, however they cut its events, lines
+// and letters, and records the events of which they are the end, which are given whole.
+func (i *Incoming) WritePiece(piece, events []byte) bool {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	i.head(http.StatusOK, map[string]string{"Content-Type": eventStreamType, "Cache-Control": "no-store"}, "")
+	if i.over || !i.streaming || i.Request.Context().Err() != nil {
+		return false
+	}
+	i.record(events, "")
+	_, err := i.writer.Write(piece)
+	i.flush()
+	return err == nil
+}
+
+// write writes bytes, in pieces where that is wanted, each of which goes out alone.
+func (i *Incoming) write(text []byte) error {
+	if i.Piece == 0 {
+		_, err := i.writer.Write(text)
+		return err
+	}
+	for piece := range slices.Chunk(text, i.Piece) {
+		if _, err := i.writer.Write(piece); err != nil {
+			return err
+		}
+		i.flush()
+	}
+	return nil
 }
 
 func (i *Incoming) record(text []byte, deliberate string) {

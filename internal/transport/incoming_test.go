@@ -82,7 +82,7 @@ func TestIncomingIsAnsweredAsOneBody(t *testing.T) {
 		t.Errorf("%d %v %s %v", response.StatusCode, response.Header, response.text, response.err)
 	}
 	<-over
-	want := "client head POST\nclient message {\"b\":2}\nserver head I'm a teapot\nserver message {\"a\":1}\nserver end complete\n"
+	want := "client head POST\nclient message {\"b\":2}\nserver head I'm a teapot\nserver body {\"a\":1}\nserver end complete\n"
 	if got := told(log); got != want {
 		t.Errorf("recorded\n%s, wanted\n%s", got, want)
 	}

@@ -8,6 +8,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"sync"
 )
 
@@ -177,12 +178,19 @@ type Error struct {
 	Err    error  // the cause, if there is one
 }
 
-func (e *Error) Error() string {
-	text := fmt.Sprintf("%s: %s", e.Doing, e.Detail)
-	if e.Mend != "" {
-		text += "; " + e.Mend
+func (e *Error) Error() string { return e.Doing + ": " + e.Reason() }
+
+// Reason is the error without what was being done.
+func (e *Error) Reason() string {
+	if e.Mend == "" {
+		return e.Detail
 	}
-	return text
+	return e.Detail + "; " + e.Mend
+}
+
+// Unconnected tells whether there was no connection on which anything could be said.
+func (e *Error) Unconnected() bool {
+	return slices.Contains([]Kind{ErrDNS, ErrRefused, ErrUnreachable, ErrTLS}, e.Kind)
 }
 
 // Unwrap returns the kind and the cause.

@@ -115,6 +115,19 @@ func (t *teller) tell(next frame) error {
 	return t.encoder.Encode(next)
 }
 
+// dismissal bounds how long a relay may take to hear that it is not wanted.
+const dismissal = time.Second
+
+// Dismiss has a relay exit at once, with status 1: there are enough of them. It closes the
+// connection.
+func Dismiss(conn net.Conn) {
+	_ = conn.SetDeadline(time.Now().Add(dismissal))
+	if json.NewEncoder(conn).Encode(frame{Do: frameExit, Status: 1}) == nil {
+		_, _ = io.Copy(io.Discard, conn) // until it has heard it
+	}
+	_ = conn.Close()
+}
+
 // Relays is where relays come to.
 type Relays struct {
 	listener  net.Listener
@@ -166,6 +179,8 @@ func (r *Relays) Accept() (net.Conn, error) { return r.listener.Accept() }
 // Spawned is the harness's end of a server that a client spawned. One goroutine
 // may write while another reads.
 type Spawned struct {
+	Piece int // of how many bytes the pieces are in which messages are written; 0: whole
+
 	conn   net.Conn
 	log    *transcript.Log
 	limits Limits
@@ -176,6 +191,7 @@ type Spawned struct {
 	lines   [][]byte
 	exiting bool
 	mu      sync.Mutex
+	writing sync.Mutex // held for a line
 }
 
 // NewSpawned takes over a relay's connection. Close must be called.
@@ -308,7 +324,19 @@ const writeTimeout = 5 * time.Second
 // Write writes a message and a newline to the client.
 func (s *Spawned) Write(message []byte, deliberate string) error {
 	s.append(transcript.Event{Kind: transcript.Message, From: protocol.Server, Raw: message, Deliberate: deliberate})
-	return s.send(frame{Do: frameOutput, Data: append(slices.Clip(message), '\n')})
+	line := append(slices.Clip(message), '\n')
+	piece := s.Piece
+	if piece == 0 {
+		piece = len(line)
+	}
+	s.writing.Lock()
+	defer s.writing.Unlock()
+	for part := range slices.Chunk(line, piece) {
+		if err := s.send(frame{Do: frameOutput, Data: part}); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // WriteText writes bytes to the client as they are.

@@ -144,3 +144,29 @@ func TestSpawnedTakesNoEndlessLine(t *testing.T) {
 		t.Errorf("%v", err)
 	}
 }
+
+// A relay that is not wanted exits at once, whatever its client does.
+func TestDismissedRelaysExit(t *testing.T) {
+	t.Parallel()
+	relays, err := transport.ListenRelays(t.Context(), "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = relays.Close() }()
+	input, in := io.Pipe()
+	defer func() { _ = in.Close() }()
+	_, output := io.Pipe()
+	statuses := make(chan int, 1)
+	go func() {
+		status, _ := transport.Relay(context.Background(), relays.Socket(), input, output, io.Discard, nil)
+		statuses <- status
+	}()
+	conn, err := relays.Accept()
+	if err != nil {
+		t.Fatal(err)
+	}
+	transport.Dismiss(conn)
+	if status := <-statuses; status != 1 {
+		t.Errorf("it exits with status %d", status)
+	}
+}

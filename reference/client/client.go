@@ -7,6 +7,7 @@
 // and names it in its first line. What both eras have in common is written once:
 //
 //	basic              messages.go request.go answering.go
+//	basic/authorization  authorization.go discovery.go registration.go tokens.go
 //	basic/transports   stdio.go process.go streamablehttp.go eventstream.go
 //	basic/utilities    cancellation.go
 //	server             lists.go tools.go features.go
@@ -80,6 +81,8 @@ type Options struct {
 	Log io.Writer
 	// Timeouts say how long to wait.
 	Timeouts Timeouts
+	// Authorization says how the client authorizes, where the server asks for that.
+	Authorization Authorization
 }
 
 // Timeouts are for how long to wait for what. A zero stands for the default.

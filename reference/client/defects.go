@@ -5,6 +5,7 @@
 package client
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -53,6 +54,18 @@ type parts struct {
 	address             func(url string) string // of a POST
 	headersOfInitialize func(h *streamableHTTP) http.Header
 	mediaRead           func(method, media string) string
+	mediaOf             func(header string) string
+	bodyRead            func(body []byte) []byte // of an answer in JSON
+	framing             framing
+	answeredBy          func(c *client, id jsonrpc.ID) *request // the caller holds c.mu
+	kindOf              func(c *client, m jsonrpc.Message) jsonrpc.Kind
+	refusedPost         func(h *streamableHTTP, r *request)
+	takesSession        func(id string) error
+	sessionBegun        func(before, id string) string
+	accepted            func(h *streamableHTTP, response *http.Response)  // what is no request
+	unheard             func(c *client)                                   // its GET is refused
+	drains              func(stream *events) (next func() (event, error)) // of a request
+	readLines           func(p *pipes, receive func([]byte), logf func(string, ...any)) error
 	inputs              func(ctx context.Context, c *client, requests any) (object, error)
 	complete            func(q question, params object) // the caller holds c.mu
 	subscribesAgain     func() bool
@@ -71,6 +84,7 @@ type parts struct {
 	rest                func(ctx context.Context, d time.Duration) error
 	endSession          func(h *streamableHTTP)
 	leave               func(t transport)
+	auth                authParts
 }
 
 func always() bool { return true }
@@ -107,6 +121,18 @@ func goodParts() parts {
 		address:             func(url string) string { return url },
 		headersOfInitialize: func(*streamableHTTP) http.Header { return http.Header{} },
 		mediaRead:           func(_, media string) string { return media },
+		mediaOf:             mediaOf,
+		bodyRead:            bytes.TrimSpace,
+		framing:             goodFraming(),
+		answeredBy:          func(c *client, id jsonrpc.ID) *request { return c.open[id] },
+		kindOf:              func(_ *client, m jsonrpc.Message) jsonrpc.Kind { return m.Kind },
+		refusedPost:         func(*streamableHTTP, *request) {},
+		takesSession:        func(string) error { return nil },
+		sessionBegun:        func(_, id string) string { return id },
+		accepted:            func(*streamableHTTP, *http.Response) {},
+		unheard:             func(*client) {},
+		drains:              func(stream *events) func() (event, error) { return stream.next },
+		readLines:           (*pipes).read,
 		inputs:              inputs,
 		complete:            func(question, object) {},
 		subscribesAgain:     always,
@@ -125,6 +151,7 @@ func goodParts() parts {
 		rest:                pause,
 		endSession:          endSession,
 		leave:               transport.close,
+		auth:                goodAuthParts(),
 	}
 }
 
@@ -171,8 +198,10 @@ var defects = map[string]func(*client){
 	"caches-by-parameters":         func(c *client) { c.part.cacheKey = cachesByParameters },
 	"keeps-cursors":                func(c *client) { c.part.beginsAnew = never },
 	"polls-when-stale":             func(c *client) { c.part.kept = pollsWhenStale },
+	"posts-below-the-stream":       func(c *client) { c.part.endpoint = postsBelowTheStream },
 	"posts-to-the-stream":          func(c *client) { c.part.endpoint = postsToTheStream },
 	"keeps-invalid-headers":        func(c *client) { c.part.mirroredOf = keepsInvalidHeaders },
+	"recalls-old-session":          func(c *client) { c.part.sessionBegun = recallsOldSession },
 	"keeps-old-session":            func(c *client) { c.part.renews = never },
 	"keeps-tools-unlisted":         func(c *client) { c.part.listsBeforeCalls = never },
 	"kills-at-once":                func(c *client) { c.part.shutDown = killsAtOnce },
@@ -192,17 +221,64 @@ var defects = map[string]func(*client){
 	"stops-at-empty-cursor":        func(c *client) { c.part.nextCursor = stopsAtEmptyCursor },
 	"takes-any-output":             func(c *client) { c.part.checkOutput = func(*tool, object) error { return nil } },
 	"takes-any-result-for-its-own": func(c *client) { c.part.resultType = func(object) string { return complete } },
+	"broken-by-refusals":           func(c *client) { c.part.refusedPost = brokenByRefusal },
+	"hangs-at-refusals":            func(c *client) { c.part.refusedPost = hangsAtRefusal },
+	"insists-on-deletion":          func(c *client) { c.part.endSession = insistsOnDeletion },
+	"session-ids-of-few-letters":   func(c *client) { c.part.takesSession = takesFewLetters },
+	"startled-by-accepted-media":   func(c *client) { c.part.accepted = startledByMedia },
+	"startled-by-refused-stream":   func(c *client) { c.part.unheard = hangsUp },
+	"takes-answers-in-order":       func(c *client) { c.part.answeredBy = oldestOpen },
+	"takes-requests-for-answers":   func(c *client) { c.part.kindOf = takesRequestsForAnswers },
+	"sse-line-feeds-only":          replacesInStreams("\r", " "),
+	"sse-drops-carriage-returns":   replacesInStreams("\r", ""),
+	"sse-counts-crlf-twice":        replacesInStreams("\r", "\n"),
+	"sse-splits-at-separators":     replacesInStreams("\u2028", "\n", "\u2029", "\n", "\u0085", "\n"),
+	"sse-decodes-chunks-alone":     func(c *client) { c.part.framing.bytes = decodesAlone },
+	"sse-first-data-line":          func(c *client) { c.part.framing.join = firstLine },
+	"sse-last-data-line":           func(c *client) { c.part.framing.join = lastLine },
+	"sse-data-lines-apart":         func(c *client) { c.part.framing.apart = true },
+	"sse-waits-behind-cr":          func(c *client) { c.part.framing.bytes = waitsBehindCR },
+	"sse-wants-space":              func(c *client) { c.part.framing.field = wantsSpace },
+	"sse-wants-name":               func(c *client) { c.part.framing.complete = wantsName },
+	"sse-dispatches-without-data":  func(c *client) { c.part.framing.complete = dispatchesWithoutData },
+	"sse-startled-by-comments":     func(c *client) { c.part.framing.field = knowsFields("event", "data", "id", "retry") },
+	"sse-startled-by-fields":       func(c *client) { c.part.framing.field = knowsFields("", "event", "data", "id", "retry") },
+	"sse-startled-by-retry":        func(c *client) { c.part.framing.field = knowsFields("", "event", "data", "id", "x-unknown") },
+	"sse-startled-by-empty-data":   func(c *client) { c.part.framing.complete = startledByEmptyData },
+	"sse-keeps-mark":               func(c *client) { c.part.framing.mark = nil },
+	"sse-short-lines":              func(c *client) { c.part.framing.field = shortLines },
+	"sse-waits-for-the-end":        func(c *client) { c.part.drains = waitsForTheEnd },
+	"media-types-as-text":          func(c *client) { c.part.mediaOf = func(header string) string { return header } },
+	"media-types-by-beginning":     func(c *client) { c.part.mediaOf = byBeginning },
+	"reads-first-line-of-body":     func(c *client) { c.part.bodyRead = firstLineOfBody },
+	"reads-short-bodies":           func(c *client) { c.part.bodyRead = func(body []byte) []byte { return body[:min(len(body), 64<<10)] } },
+	"reads-chunks-for-messages":    func(c *client) { c.part.readLines = readsChunks },
+	"reads-short-lines":            func(c *client) { c.part.readLines = readsShortLines },
+	"splits-lines-at-separators":   func(c *client) { c.part.readLines = splitsAtSeparators },
 	"token-used-twice":             func(c *client) { c.part.newToken = func(*client) any { return "progress" } },
 }
 
 // Defects lists what Options.Defect may be.
-func Defects() []string { return slices.Sorted(maps.Keys(defects)) }
+func Defects() []string {
+	return slices.Sorted(maps.Keys(allDefects()))
+}
+
+// allDefects are those of authorization, too, and habits there.
+func allDefects() map[string]func(*client) {
+	all := maps.Clone(defects)
+	for _, some := range []map[string]func(*client, *authParts){authDefects, habits} {
+		for name, spoil := range some {
+			all[name] = func(c *client) { spoil(c, &c.part.auth) }
+		}
+	}
+	return all
+}
 
 func (c *client) spoil(defect string) error {
 	if defect == "" {
 		return nil
 	}
-	spoil, known := defects[defect]
+	spoil, known := allDefects()[defect]
 	if !known {
 		return fmt.Errorf("the reference client has no defect %q, only %s", defect, strings.Join(Defects(), ", "))
 	}
@@ -380,8 +456,12 @@ func strip(schema any, keyword string) any {
 	}
 }
 
-// hangsUp ends the connection, since something has come that was not expected.
-func hangsUp(c *client) { go c.disconnect() }
+// hangsUp ends the connection, since something has come that was not expected. It sends
+// nothing more, however long the end takes.
+func hangsUp(c *client) {
+	connection := c.detach()
+	go c.leave(connection)
+}
 
 // hangsUpAt ends the connection when a notification is about nothing that is known.
 func hangsUpAt(method string) func(*client, string) {
@@ -552,6 +632,14 @@ func renewsWithOldSession(h *streamableHTTP) http.Header {
 	return headers
 }
 
+// recallsOldSession goes on under the id of its first session in each later one.
+func recallsOldSession(before, id string) string {
+	if before != "" {
+		return before
+	}
+	return id
+}
+
 // probesAgain asks of which era a server is whose session is over.
 func probesAgain(ctx context.Context, h *streamableHTTP, revision string) error {
 	h.begin("")
@@ -583,6 +671,11 @@ func pollsWhenStale(c *client, key cacheKey, ttl time.Duration) {
 			_, _ = c.fetch(c.ctx, question{method: key.method, params: object{}})
 		}
 	})
+}
+
+// postsBelowTheStream appends the endpoint that an old server names to the URL of the stream.
+func postsBelowTheStream(h *streamableHTTP, reference string) (string, error) {
+	return h.client.options.URL + "/" + strings.TrimPrefix(reference, "/"), nil
 }
 
 // postsToTheStream takes no notice of the endpoint that an old server names.

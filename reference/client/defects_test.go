@@ -138,9 +138,10 @@ func TestDefectsOfNerves(t *testing.T) {
 				return nil
 			})
 			options.Revision, options.Defect = client.Revision20251125, name
-			outcome := run(t, options, `[{"do":"connect"},{"do":"ping"},{"do":"close"}]`)[1]
-			if leaves != (outcome.Outcome == "failed") {
-				t.Errorf("%q of %q: found %v, %v", name, defect, outcome, s.methods())
+			// What startles it may come before it is done with connecting, or after.
+			outcomes, err := tryRun(t, options, `[{"do":"connect"},{"do":"ping"},{"do":"close"}]`)
+			if left := err != nil || outcomes[1].Outcome == "failed"; left != leaves {
+				t.Errorf("%q of %q: found %v, %v, %v", name, defect, outcomes, err, s.methods())
 			}
 		}
 	}
@@ -256,7 +257,7 @@ func TestDefectsOfTasks(t *testing.T) {
 				})
 				options.Revision, options.Defect = client.Revision20251125, name
 				if fails != "" {
-					options.Timeouts.Request = 100 * time.Millisecond
+					options.Timeouts.Request = time.Second
 				}
 				outcome := run(t, options, `[{"do":"connect"},{"do":"call","tool":"t"},{"do":"close"}]`)[1]
 				if fails == "" {

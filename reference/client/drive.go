@@ -193,13 +193,22 @@ func (c *client) end() <-chan struct{} {
 }
 
 // disconnect leaves the server.
-func (c *client) disconnect() {
+func (c *client) disconnect() { c.leave(c.detach()) }
+
+// detach takes the connection from the client, which sends nothing on it any more. It
+// returns nil where there is none.
+func (c *client) detach() transport {
 	c.mu.Lock()
-	transport := c.transport
+	defer c.mu.Unlock()
+	connection := c.transport
 	c.transport = nil
-	c.mu.Unlock()
-	if transport != nil {
-		c.part.leave(transport)
+	return connection
+}
+
+// leave ends a connection that was detached.
+func (c *client) leave(connection transport) {
+	if connection != nil {
+		c.part.leave(connection)
 		c.lost(nil, errClosing)
 	}
 }

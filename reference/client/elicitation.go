@@ -267,14 +267,14 @@ func (c *client) expectVisit(id string) <-chan struct{} {
 func (c *client) visitComplete(params object) {
 	id, _ := params["elicitationId"].(string)
 	c.mu.Lock()
-	defer c.mu.Unlock()
 	complete := c.visits[id]
+	delete(c.visits, id)
+	c.mu.Unlock()
 	if complete == nil {
 		c.log.Printf("ignored: the completion of the unknown elicitation %q", id)
 		c.part.puzzled(c, completeMethod)
 		return
 	}
-	delete(c.visits, id)
 	close(complete)
 }
 

@@ -10,6 +10,32 @@ import (
 	"time"
 )
 
+// A framing says how event streams are read: by the standard, in a good client.
+type framing struct {
+	bytes    func(io.Reader) io.Reader                                // before anything else
+	field    func(line []byte) (name string, value []byte, err error) // of one line
+	join     func(lines [][]byte) []byte                              // the data of an event
+	complete func(one event, hasData bool) (taken bool, err error)    // at an empty line
+	mark     []byte                                                   // that a stream may begin with
+	apart    bool                                                     // each data line is an event
+}
+
+func goodFraming() framing {
+	return framing{
+		bytes:    func(in io.Reader) io.Reader { return in },
+		field:    fieldOf,
+		join:     func(lines [][]byte) []byte { return bytes.Join(lines, []byte("\n")) },
+		complete: func(_ event, hasData bool) (bool, error) { return hasData, nil },
+		mark:     []byte("\xef\xbb\xbf"),
+	}
+}
+
+// fieldOf cuts a line into the name of a field and its value; a comment has no name.
+func fieldOf(line []byte) (name string, value []byte, err error) {
+	field, value, _ := bytes.Cut(line, []byte(":"))
+	return string(field), bytes.TrimPrefix(value, []byte(" ")), nil
+}
+
 // An event is what stands between two empty lines.
 type event struct {
 	name string
@@ -18,6 +44,7 @@ type event struct {
 
 // events reads a stream, and keeps what belongs to all of it.
 type events struct {
+	as       framing
 	in       *bufio.Reader
 	lastID   string        // of the last event that had one
 	retry    time.Duration // how long to wait before coming back; negative when nothing was said
@@ -25,8 +52,8 @@ type events struct {
 	returned bool // the last line ended with a carriage return
 }
 
-func newEvents(in io.Reader, before *events) *events {
-	e := &events{in: bufio.NewReader(in), retry: -1}
+func newEvents(as framing, in io.Reader, before *events) *events {
+	e := &events{as: as, in: bufio.NewReader(as.bytes(in)), retry: -1}
 	if before != nil {
 		e.lastID, e.retry = before.lastID, before.retry
 	}
@@ -49,16 +76,19 @@ func (e *events) next() (event, error) {
 			if hasID {
 				e.lastID = id
 			}
-			if len(data) > 0 {
-				found.data = bytes.Join(data, []byte("\n"))
-				return found, nil
+			found.data = e.as.join(data)
+			taken, err := e.as.complete(found, len(data) > 0)
+			if taken || err != nil {
+				return found, err
 			}
-			found, id, hasID = event{}, "", false
+			found, data, id, hasID = event{}, nil, "", false
 			continue
 		}
-		field, value, _ := bytes.Cut(text, []byte(":"))
-		value = bytes.TrimPrefix(value, []byte(" "))
-		switch string(field) {
+		field, value, err := e.as.field(text)
+		if err != nil {
+			return event{}, err
+		}
+		switch field {
 		case "event":
 			found.name = string(value)
 		case "data":
@@ -66,6 +96,10 @@ func (e *events) next() (event, error) {
 				return event{}, errTooLong
 			}
 			data = append(data, value)
+			if e.as.apart {
+				found.data = value
+				return found, nil
+			}
 		case "id":
 			if !bytes.Contains(value, []byte{0}) {
 				id, hasID = string(value), true
@@ -110,7 +144,7 @@ func (e *events) line() ([]byte, error) {
 func (e *events) unmarked(text []byte) []byte {
 	if !e.began {
 		e.began = true
-		return bytes.TrimPrefix(text, []byte("\xef\xbb\xbf"))
+		return bytes.TrimPrefix(text, e.as.mark)
 	}
 	return text
 }

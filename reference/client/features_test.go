@@ -203,8 +203,15 @@ func TestTasksOfServers(t *testing.T) {
 
 func TestCancellationIsTold(t *testing.T) {
 	t.Parallel()
+	type key struct{ revision, defect string }
+	wants := map[key]int{}
 	for _, revision := range client.Revisions() {
-		for defect, want := range map[string]int{"": 2, "never-cancels": 0} {
+		wants[key{revision, ""}], wants[key{revision, "never-cancels"}] = 2, 0
+	}
+	for of, want := range wants {
+		t.Run(of.revision+"/"+of.defect, func(t *testing.T) {
+			t.Parallel()
+			revision, defect := of.revision, of.defect
 			s, options := talking(t, func(m object, say func(any)) error {
 				if answer, opens := hello(m, revision); opens {
 					say(answer)
@@ -219,7 +226,7 @@ func TestCancellationIsTold(t *testing.T) {
 			})
 			options.Revision, options.Defect = revision, defect
 			outcomes := run(t, options, `[{"do":"connect"},{"do":"call","tool":"t","as":"c"},{"do":"cancel","what":"c"},
-				{"do":"call","tool":"t","timeout":10},{"do":"list","of":"tools"},{"do":"close"}]`)
+				{"do":"call","tool":"t","timeout":1000},{"do":"list","of":"tools"},{"do":"close"}]`)
 			outcomes[1].failed(t, "cancelled by the user")
 			outcomes[3].failed(t, "no answer came")
 			outcomes[4].done(t)
@@ -232,7 +239,7 @@ func TestCancellationIsTold(t *testing.T) {
 					t.Errorf("%v was cancelled by %v", call, cancelled[i])
 				}
 			}
-		}
+		})
 	}
 }
 

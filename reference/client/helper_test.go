@@ -65,6 +65,9 @@ func tryRun(t *testing.T, options client.Options, steps string) (map[int]outcome
 	if options.Timeouts.Request == 0 {
 		options.Timeouts.Request = 10 * time.Second
 	}
+	if options.Timeouts.Probe == 0 {
+		options.Timeouts.Probe = 10 * time.Second
+	}
 	ctx, stop := context.WithTimeout(t.Context(), time.Minute)
 	defer stop()
 	err := client.Run(ctx, options)

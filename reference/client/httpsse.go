@@ -54,7 +54,7 @@ func (h *streamableHTTP) tryOlder(ctx context.Context, r *request, refusal *stat
 		h.client.log.Printf("no server of the older transport either: %v", err)
 		return refusal
 	}
-	stream := newEvents(response.Body, nil)
+	stream := newEvents(h.client.part.framing, response.Body, nil)
 	timeout := time.AfterFunc(h.client.options.Timeouts.Request, func() { _ = response.Body.Close() })
 	first, err := stream.next()
 	timeout.Stop()

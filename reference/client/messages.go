@@ -57,7 +57,7 @@ func decode(value, into any) { _ = json.Unmarshal(encode(value), into) }
 // receive takes a message of the server, whichever way it came.
 func (c *client) receive(raw []byte) {
 	m := jsonrpc.ParseWithin(raw, maxWeight)
-	switch m.Kind {
+	switch c.part.kindOf(c, m) {
 	case jsonrpc.Response:
 		c.answered(m)
 	case jsonrpc.Notification:
@@ -76,7 +76,7 @@ func (c *client) receive(raw []byte) {
 // answered takes a response.
 func (c *client) answered(m jsonrpc.Message) {
 	c.mu.Lock()
-	r := c.open[m.ID]
+	r := c.part.answeredBy(c, m.ID)
 	c.mu.Unlock()
 	if r == nil {
 		c.log.Printf("ignored: a response to no open request, with the id %s", m.ID)

@@ -33,13 +33,13 @@ func (h *streamableHTTP) sessionID() string {
 func (h *streamableHTTP) begin(session string) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	h.session = session
+	h.session = h.client.part.sessionBegun(h.session, session)
 }
 
 // follow reads the stream that answers a request. When the connection ends
 // before the answer is there, the stream is taken up again after its last event.
 func (h *streamableHTTP) follow(ctx context.Context, r *request, body io.Reader) error {
-	stream := newEvents(body, nil)
+	stream := newEvents(h.client.part.framing, body, nil)
 	for attempt := 0; ; attempt++ {
 		before := stream.lastID
 		err := h.drain(stream, r)
@@ -63,15 +63,19 @@ func (h *streamableHTTP) follow(ctx context.Context, r *request, body io.Reader)
 			return fmt.Errorf("the stream that was to answer %s cannot be taken up again: %w", r.method, err)
 		}
 		defer func() { _ = response.Body.Close() }()
-		stream = newEvents(response.Body, stream)
+		stream = newEvents(h.client.part.framing, response.Body, stream)
 	}
 }
 
 // drain gives the messages of a stream to the client, until it ends or the
 // request that it belongs to, if any, is answered.
 func (h *streamableHTTP) drain(stream *events, r *request) error {
+	next := stream.next
+	if r != nil {
+		next = h.client.part.drains(stream)
+	}
 	for {
-		one, err := stream.next()
+		one, err := next()
 		if err != nil {
 			return err
 		}
@@ -155,9 +159,10 @@ func (h *streamableHTTP) listen(ctx context.Context, session string) {
 				err = h.renew(h.ctx, session)
 			}
 			h.client.log.Printf("no stream of the server: %v", err)
+			h.client.part.unheard(h.client)
 			return
 		}
-		stream = newEvents(response.Body, stream)
+		stream = newEvents(h.client.part.framing, response.Body, stream)
 		err = h.drain(stream, nil)
 		_ = response.Body.Close()
 		if stream.lastID != lastID {

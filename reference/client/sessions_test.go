@@ -92,6 +92,11 @@ func TestSessionIsRenewed(t *testing.T) {
 	bad := in(scripted(t, serve()))
 	bad.Defect = "keeps-old-session"
 	run(t, bad, `[{"do":"connect"},{"do":"list","of":"tools"}]`)[1].failed(t, "404")
+
+	forgetful := in(scripted(t, serve()))
+	forgetful.Defect = "recalls-old-session"
+	outcomes = run(t, forgetful, `[{"do":"connect"},{"do":"list","of":"tools"},{"do":"list","of":"tools"}]`)
+	outcomes[1].failed(t, "404")
 }
 
 // A server that ends every session is left alone at some time.

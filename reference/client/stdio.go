@@ -77,7 +77,7 @@ func (s *stdio) launch(ctx context.Context) error {
 		close(p.exited)
 	}()
 	go func() {
-		err := p.read(s.client.receive, s.client.log.Printf)
+		err := s.client.part.readLines(p, s.client.receive, s.client.log.Printf)
 		close(p.ended)
 		p.fate = s.over(p, err)
 		close(p.settled)

@@ -98,14 +98,14 @@ func TestServerIsRestarted(t *testing.T) {
 		t.Errorf("there were %d processes, and %v", len(s.processes), s.methods())
 	}
 	s, options = serve()
-	options.Defect, options.Timeouts.Request = "forgets-subscriptions", 200*time.Millisecond
+	options.Defect, options.Timeouts.Request = "forgets-subscriptions", time.Second
 	run(t, options, steps)[4].failed(t, "no notifications/subscriptions/acknowledged")
 	if len(s.processes) != 2 || len(s.of("subscriptions/listen")) != 1 {
 		t.Errorf("there were %d processes, and %v", len(s.processes), s.methods())
 	}
 	s, options = serve()
 	options.Defect = "never-restarts"
-	options.Timeouts.Request = 50 * time.Millisecond
+	options.Timeouts.Request = time.Second
 	run(t, options, steps)[3].failed(t, "closed its output")
 	if len(s.processes) != 1 {
 		t.Errorf("there were %d processes", len(s.processes))
@@ -138,7 +138,9 @@ func TestProbeEndsServer(t *testing.T) {
 				}
 				return nil
 			})
-			options.Timeouts.Probe = 50 * time.Millisecond
+			if name == "silent" {
+				options.Timeouts.Probe = 50 * time.Millisecond
+			}
 			outcomes, err := tryRun(t, options, `[{"do":"connect"},{"do":"close"}]`)
 			if (err == nil) != one.spoken || len(s.of("initialize")) > 0 != one.spoken {
 				t.Errorf("found %v: %v", s.methods(), err)

@@ -57,7 +57,8 @@ func newStreamableHTTP(c *client) *streamableHTTP {
 	ctx, stop := context.WithCancel(c.ctx)
 	// A redirection would take a message, and what secrets it has, elsewhere.
 	stay := func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
-	return &streamableHTTP{client: c, http: &http.Client{Transport: carrier, CheckRedirect: stay}, ctx: ctx, stop: stop}
+	guarded := &http.Client{Transport: newCarrier(c, carrier), CheckRedirect: stay}
+	return &streamableHTTP{client: c, http: guarded, ctx: ctx, stop: stop}
 }
 
 // A statusError says that the server has refused at the level of HTTP.
@@ -145,12 +146,17 @@ func (h *streamableHTTP) exchange(ctx context.Context, r *request) error {
 	case isOlder(response.StatusCode) && r.method == "initialize":
 		return h.tryOlder(ctx, r, refusalOf(response))
 	case response.StatusCode != http.StatusOK:
+		h.client.part.refusedPost(h, r)
 		return h.refused(r, response)
 	}
 	if r.method == "initialize" {
-		h.begin(response.Header.Get(sessionHeader))
+		session := response.Header.Get(sessionHeader)
+		if err := h.client.part.takesSession(session); err != nil {
+			return err
+		}
+		h.begin(session)
 	}
-	switch media, _, _ := mime.ParseMediaType(response.Header.Get("Content-Type")); h.client.part.mediaRead(
+	switch media := h.client.part.mediaOf(response.Header.Get("Content-Type")); h.client.part.mediaRead(
 		r.method,
 		media,
 	) {
@@ -163,6 +169,12 @@ func (h *streamableHTTP) exchange(ctx context.Context, r *request) error {
 	}
 }
 
+// mediaOf is the media type in a Content-Type, without its parameters.
+func mediaOf(header string) string {
+	media, _, _ := mime.ParseMediaType(header)
+	return media
+}
+
 // takeJSON takes an answer that is one JSON object.
 func (h *streamableHTTP) takeJSON(body io.Reader) error {
 	raw, err := io.ReadAll(io.LimitReader(body, maxMessage+1))
@@ -172,7 +184,7 @@ func (h *streamableHTTP) takeJSON(body io.Reader) error {
 	case len(raw) > maxMessage:
 		return fmt.Errorf("the answer is longer than %d bytes", maxMessage)
 	}
-	h.client.receive(bytes.TrimSpace(raw))
+	h.client.receive(h.client.part.bodyRead(raw))
 	return errors.New("the body of the response does not answer the request")
 }
 
@@ -258,6 +270,7 @@ func (h *streamableHTTP) send(ctx context.Context, message []byte) error {
 	if response.StatusCode >= http.StatusMultipleChoices {
 		return refusalOf(response)
 	}
+	h.client.part.accepted(h, response)
 	return nil
 }
 

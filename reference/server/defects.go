@@ -7,8 +7,11 @@ package server
 import (
 	"encoding/json"
 	"fmt"
+	"iter"
 	"maps"
 	"math"
+	"net/http"
+	"net/url"
 	"slices"
 	"strings"
 	"sync/atomic"
@@ -21,7 +24,9 @@ var defects = map[string]func(*Server){
 	"forgets-sessions":         forgetsSessions,
 	"lends-tools-without-end":  lendsToolsWithoutEnd,
 	"listens-on-all-addresses": listensOnAllAddresses,
+	"tells-all-of-updates":     tellsAllOfUpdates,
 	"tells-all-of-visits":      tellsAllOfVisits,
+	"trusts-its-own-name":      trustsItsOwnName,
 
 	"announces-to-one-only":     announcesToOneOnly,
 	"remembers-capabilities":    remembersCapabilities,
@@ -36,13 +41,30 @@ var defects = map[string]func(*Server){
 }
 
 // Defects lists what Options.Defect may be.
-func Defects() []string { return slices.Sorted(maps.Keys(defects)) }
+func Defects() []string {
+	return slices.Sorted(func(yield func(string) bool) {
+		for _, all := range []iter.Seq[string]{maps.Keys(defects), maps.Keys(authorizationDefects)} {
+			for one := range all {
+				if !yield(one) {
+					return
+				}
+			}
+		}
+	})
+}
 
 func (s *Server) spoil(defect string) error {
 	if defect == "" {
 		return nil
 	}
 	spoil, known := defects[defect]
+	if bad, ofGuard := authorizationDefects[defect]; ofGuard {
+		spoil, known = func(s *Server) {
+			if s.guard != nil {
+				bad(s.guard)
+			}
+		}, true
+	}
 	if !known {
 		return fmt.Errorf("the reference server has no defect %q, only %s", defect, strings.Join(Defects(), ", "))
 	}
@@ -54,6 +76,18 @@ func (s *Server) spoil(defect string) error {
 func countsSessions(s *Server) {
 	var last atomic.Int64
 	s.http.newID = func() string { return fmt.Sprintf("session-%d", 1000+last.Add(1)) }
+}
+
+// trustsItsOwnName takes a web page for its own when it is of the host that the request
+// names, which by DNS rebinding may be any.
+func trustsItsOwnName(s *Server) {
+	s.http.refuseSender = func(r *http.Request) *refusal {
+		origin, err := url.Parse(r.Header.Get("Origin"))
+		if err == nil && origin.Host != "" && origin.Host == r.Host {
+			return nil
+		}
+		return s.http.checkSender(r)
+	}
 }
 
 // forgetsSessions forgets each HTTP session as soon as it is ready for use, as a
@@ -75,6 +109,26 @@ func lendsToolsWithoutEnd(s *Server) { s.toolRounds = math.MaxInt }
 // listen at.
 func listensOnAllAddresses(s *Server) {
 	s.bindTo = func(string) string { return "" }
+}
+
+// tellsAllOfUpdates sends what a session has subscribed to to all that are open over HTTP.
+func tellsAllOfUpdates(s *Server) {
+	callTool := s.methods["tools/call"]
+	s.methods["tools/call"] = method{handle: func(c *call, params json.RawMessage) (any, error) {
+		before := c.session.features.touches()
+		result, err := callTool.handle(c, params)
+		if c.session.features.touches() == before {
+			return result, err
+		}
+		s.http.mu.Lock()
+		defer s.http.mu.Unlock()
+		for _, other := range s.http.sessions {
+			if other.session != c.session {
+				other.notify("notifications/resources/updated", object{"uri": watchedURI})
+			}
+		}
+		return result, err
+	}}
 }
 
 // tellsAllOfVisits announces to every client over HTTP that a visit to a URL is

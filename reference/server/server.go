@@ -5,7 +5,7 @@
 // It is written to be read. Each file keeps to one page of the specification
 // and names it in its first line. What both eras have in common is written once:
 //
-//	basic              jsonrpc.go decode.go call.go
+//	basic              jsonrpc.go decode.go call.go authorization.go
 //	basic/transports   stdio.go streamablehttp.go eventstream.go
 //	basic/utilities    cancellation.go progress.go
 //	server             tools.go resources.go prompts.go
@@ -89,6 +89,8 @@ type Options struct {
 	// StateLife is for how long the state that a request leaves with the client
 	// is good. Zero: ten minutes, since a person may have to be asked meanwhile.
 	StateLife time.Duration
+	// Authorization asks for access tokens over HTTP. Nil: for none.
+	Authorization *Authorization
 	// Defect makes it a bad server in one way, which is one of Defects(). Empty:
 	// none.
 	Defect string
@@ -105,6 +107,7 @@ type Server struct {
 	methods       map[string]method
 	notifications map[string]func(*session, json.RawMessage)
 	http          *streamableHTTP
+	guard         *guard                   // nil: everybody may come in
 	bindTo        func(host string) string // at which address to listen when asked for a host
 	toolRounds    int                      // how often the client's model may use tools
 }
@@ -150,6 +153,7 @@ func New(options Options) (*Server, error) {
 	s.handshake = options.Revisions[:first]
 	s.stateless = newStateless(s, options.Revisions[first:])
 	s.http = newStreamableHTTP(s)
+	s.guard = newGuard(s)
 	return s, s.spoil(options.Defect)
 }
 
@@ -219,15 +223,18 @@ func (m method) since(revision string) method { //nolint:unparam // each revisio
 }
 
 // Handler returns the HTTP side of the server: the MCP endpoint at
-// Options.Path, and Not Found everywhere else. Its sessions live until they
+// Options.Path, with authorization its metadata, and Not Found everywhere else. Its sessions live until they
 // expire, the client ends them, or Close is called.
 func (s *Server) Handler() http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if r.URL.Path != s.options.Path {
+		switch {
+		case r.URL.Path == s.options.Path:
+			s.http.ServeHTTP(w, r)
+		case s.guard != nil && r.URL.Path == s.resourcePath() && r.Method == http.MethodGet:
+			s.guard.serveMetadata(w, r)
+		default:
 			http.NotFound(w, r)
-			return
 		}
-		s.http.ServeHTTP(w, r)
 	})
 }
 

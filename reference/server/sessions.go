@@ -32,7 +32,7 @@ func (h *streamableHTTP) postInSession(
 	}
 	starts := malformed == nil && m.kind == request && m.method == "initialize" && r.Header.Get(sessionHeader) == ""
 	if starts {
-		return h.initialize(w, m)
+		return h.initialize(w, r, m)
 	}
 	if malformed != nil && r.Header.Get(sessionHeader) == "" {
 		return notUnderstood(w, h.revisionOf(r), m, malformed)
@@ -76,8 +76,9 @@ func (h *streamableHTTP) revisionOf(r *http.Request) string {
 }
 
 // initialize starts a session, unless the request fails.
-func (h *streamableHTTP) initialize(w http.ResponseWriter, m message) *refusal {
+func (h *streamableHTTP) initialize(w http.ResponseWriter, r *http.Request, m message) *refusal {
 	s := h.newHTTPSession()
+	s.user = userOf(r)
 	stream := s.newStream()
 	s.begin(m, stream)
 	answer, _ := stream.onlyMessage() // initialize sends nothing else
@@ -151,6 +152,7 @@ func (h *streamableHTTP) delete(w http.ResponseWriter, r *http.Request) *refusal
 type httpSession struct {
 	*session
 	id     string
+	user   string      // whose it is; "" where nobody is asked
 	idle   *time.Timer // ends the session; stopped while it is in use
 	users  int         // HTTP requests under way; guarded by streamableHTTP.mu
 	unused time.Time   // since when there are none; guarded likewise
@@ -268,7 +270,7 @@ func (h *streamableHTTP) enter(r *http.Request) (*httpSession, *refusal) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	s, known := h.sessions[id]
-	if !known {
+	if !known || !h.server.guard.owns(r, s.user) { // whether it is another's is nobody's business
 		return nil, refuse(http.StatusNotFound, "the session has ended, or never was: begin a new one with initialize")
 	}
 	if version, sent := header(r, versionHeader); sent && version != s.speaks() {

@@ -36,6 +36,8 @@ const (
 type streamableHTTP struct {
 	server *Server
 	newID  func() string // of a session
+	// refuseSender keeps out web pages of strangers.
+	refuseSender func(*http.Request) *refusal
 
 	mu       sync.Mutex
 	sessions map[string]*httpSession // by session id
@@ -43,7 +45,9 @@ type streamableHTTP struct {
 }
 
 func newStreamableHTTP(s *Server) *streamableHTTP {
-	return &streamableHTTP{server: s, newID: rand.Text, sessions: map[string]*httpSession{}}
+	h := &streamableHTTP{server: s, newID: rand.Text, sessions: map[string]*httpSession{}}
+	h.refuseSender = h.checkSender
+	return h
 }
 
 // A refusal is an answer at the level of HTTP: a status, and the reason.
@@ -73,7 +77,10 @@ func writeJSON(w http.ResponseWriter, status int, body []byte) {
 
 // ServeHTTP takes any request to the endpoint.
 func (h *streamableHTTP) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	refused := h.checkSender(r)
+	refused := h.refuseSender(r)
+	if refused == nil {
+		r, refused = h.server.guard.enter(w, r)
+	}
 	if refused == nil {
 		sessions := len(h.server.handshake) > 0
 		switch {
@@ -148,6 +155,9 @@ func (h *streamableHTTP) post(w http.ResponseWriter, r *http.Request) *refusal {
 		return refused
 	}
 	m, malformed := parseMessage(body)
+	if refused := h.server.guard.permitted(w, r, m); refused != nil {
+		return refused
+	}
 	if h.server.isStateless(m, r.Header) {
 		return h.server.stateless.post(w, r, m, malformed)
 	}

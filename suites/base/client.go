@@ -2,6 +2,7 @@ package base
 
 import (
 	"slices"
+	"strings"
 
 	. "github.com/onsi/ginkgo/v2"
 
@@ -22,6 +23,9 @@ func ClientChecks() {
 		strangeMetadata()
 		resultTypes()
 		famousServer()
+		takingOpenings()
+		takingAnswers()
+		ofServer()
 	})
 	Describe("Requests", validRequests)
 	Describe("JSON Schema", readingSchemas)
@@ -68,9 +72,19 @@ func opening() {
 
 // Ids of what the server asks amid a call.
 var (
-	pingIDs   = []jsonrpc.ID{jsonrpc.IntID(1), jsonrpc.StringID("two"), jsonrpc.IntID(3)}
+	pingIDs = []jsonrpc.ID{
+		jsonrpc.IntID(1), jsonrpc.StringID("two"), jsonrpc.IntID(3), jsonrpc.IntID(0), jsonrpc.IntID(-7),
+		jsonrpc.StringID(""), jsonrpc.StringID("1"), jsonrpc.StringID("größer 和 🙂"), jsonrpc.IntID(1<<53 - 1),
+		jsonrpc.StringID(strings.Repeat("long", 64)),
+	}
 	extraID   = jsonrpc.StringID("with-more-members")
 	unknownID = jsonrpc.StringID("unknown-method")
+)
+
+// Positions in the steps of inquisitive.
+const (
+	listInquisitive = 1
+	callInquisitive = 2
 )
 
 const strangeMethod = "mcpconform/unknown"
@@ -79,10 +93,11 @@ const strangeMethod = "mcpconform/unknown"
 var inquisitive = &Scenario{
 	Name:  "base-inquisitive-server",
 	Until: "2025-11-25",
-	Says:  "While a call is open, the server sends three pings at once, a ping with members that the client does not know, and a request of a method that does not exist.",
+	Says:  "While a call is open, the server says that its tools have changed, and sends ten pings at once, with ids of all kinds, one with the id of the call, a ping with members that the client does not know, and a request of a method that does not exist.",
 	Steps: Steps{ToConnect(), ToList("tools"), ToCall(scripted.AddNumbers, numbers), ToList("tools"), ToClose()},
 	Server: func(server *scripted.Server) {
 		server.On("tools/call", func(call *scripted.Call) {
+			call.Notify("notifications/tools/list_changed", nil)
 			for _, id := range pingIDs {
 				call.Say(jsonrpc.NewRequest(id, "ping", nil), "")
 			}
@@ -94,8 +109,12 @@ var inquisitive = &Scenario{
 				),
 				"",
 			)
+			own := call.Message.ID
+			if !slices.Contains(pingIDs, own) {
+				call.Say(jsonrpc.NewRequest(own, "ping", nil), "") // ids of the two sides have nothing in common
+			}
 			call.Say(jsonrpc.NewRequest(unknownID, strangeMethod, Object{}), "there is no such method")
-			for _, id := range append(slices.Clip(pingIDs), extraID, unknownID) {
+			for _, id := range append(slices.Clip(pingIDs), own, extraID, unknownID) {
 				if !call.Await(scripted.AnswerTo(id)) {
 					break // the others had as much time
 				}
@@ -118,10 +137,17 @@ func theAsked(client *Client, id jsonrpc.ID) (request, answer *Message) {
 	if request == nil {
 		client.NeverBut("nothing was asked, since the client did not call the tool", "tools/call")
 	}
-	if answer = AnswerTo(request); answer == nil {
+	if answer = AnswerTo(request); answer == nil && !gaveUp(client, request) {
 		client.NeedGoingOn(AnswerTo(call)) // which came when the server had waited for the answer
 	}
 	return request, answer
+}
+
+// gaveUp tells whether the client takes the call for failed, and has gone on, although the
+// server still waits for its answer to a request.
+func gaveUp(client *Client, request *Message) bool {
+	told, there := client.ToldOutcome(callInquisitive)
+	return there && told.Failed() && len(client.AskedAfter(request)) > 0
 }
 
 func asked() {
@@ -135,12 +161,37 @@ func asked() {
 					client.Missing(
 						request,
 						Mismatch{
-							Wanted: "an answer to each of three pings",
+							Wanted: "an answer to each of ten pings",
 							Found:  "none to the one with the id " + id.String(),
 						},
 					)
 				}
 			}
+		})
+
+	It("answers a ping that has the id of a request of its own", Verifies("base.requests.answered"), In(inquisitive),
+		func(ctx SpecContext) {
+			client := RunScenario(ctx)
+
+			own := client.NeedCalls(scripted.AddNumbers)[0].ID
+			request, answer := theAsked(client, own)
+			if !Observed(answer != nil) {
+				client.Missing(request, Mismatch{
+					Wanted: "an answer to the ping with the id " + own.String() + ", which an open call of the client has, too",
+					Found:  "none",
+				})
+			}
+		})
+
+	It("continues after notifications/tools/list_changed during a call", Verifies("base.notifications.accepted"),
+		In(inquisitive),
+		func(ctx SpecContext) {
+			client := RunScenario(ctx)
+
+			const despite = "notifications/tools/list_changed during a call"
+			call := client.NeedCalls(scripted.AddNumbers)[0]
+			client.Does(callInquisitive, listInquisitive, despite)
+			client.StaysUsable(ctx, AnswerTo(call), despite)
 		})
 
 	It("accepts params with unknown members", Verifies("base.requests.extra-members"), In(inquisitive),
@@ -205,23 +256,37 @@ const (
 	isNoMessage  = "it is no message of JSON-RPC"
 	textParams   = `{"jsonrpc":"2.0","method":"notifications/message","params":"text"}`
 	notParams    = "params are never a text"
+	badLetters   = "{\"jsonrpc\":\"2.0\",\"method\":\"notifications/message\",\"params\":{\"level\":\"info\",\"data\":\"\xff\xfe\"}}"
+	notUTF8      = "it is not UTF-8"
 	stray        = `{"jsonrpc":"2.0","id":"mcpconform-never-asked","result":{}}`
 	strayReason  = "it answers no request"
 )
 
+// badLettersBefore is the number of the tools/list before whose answer they come.
+const badLettersBefore = 3
+
 // garbling is a server that says things that are no messages, or not of use.
 var garbling = &Scenario{
 	Name: "base-garbling-server",
-	Says: "Before its answers to tools/list, tools/call and tools/list again, the server says what is no JSON, what is no message, and messages that make no sense: from 2026-07-28 on a request, too.",
+	Says: "Before its answers to tools/list, tools/call and tools/list again, the server says what is no JSON, what is no message, messages that make no sense, from 2026-07-28 on a request, too, and what is not UTF-8.",
 	Steps: Steps{
-		ToConnect(), ToList("tools"), ToCall(scripted.AddNumbers, numbers), ToList("tools"), ToList("tools"), ToClose(),
+		ToConnect(),
+		ToList("tools"),
+		ToCall(scripted.AddNumbers, numbers),
+		ToList("tools"),
+		ToList("tools"),
+		ToList("prompts"),
+		ToClose(),
 	},
 	Server: func(server *scripted.Server) {
 		server.Instructions = "I am not always easy to understand."
 		server.On("tools/list", func(call *scripted.Call) {
-			if call.Nth == 1 {
+			switch call.Nth {
+			case 1:
 				call.Say([]byte(brokenText), isNotJSON)
-			} else {
+			case badLettersBefore:
+				call.Say([]byte(badLetters), notUTF8)
+			default:
 				call.Say([]byte(textParams), notParams)
 				call.Say([]byte(stray), strayReason)
 				if !call.Has(protocol.ServerRequests) {
@@ -260,6 +325,13 @@ func garbled() {
 			client := RunScenario(ctx)
 
 			client.GoesOn(ctx, answered(client, "tools/list", 1), "text that is no JSON")
+		})
+
+	It("continues after text from the server that is not UTF-8", Verifies("base.errors.survived"), In(garbling),
+		func(ctx SpecContext) {
+			client := RunScenario(ctx)
+
+			client.GoesOn(ctx, answered(client, "tools/list", badLettersBefore), "text that is not UTF-8")
 		})
 
 	It("continues after JSON that is not a JSON-RPC message", Verifies("base.errors.survived"), In(garbling),

@@ -21,14 +21,14 @@ func fields() {
 			needMethod(ctx)
 			server := Connect(ctx) // where no earlier request can stand in
 
-			reply, _ := server.Provoke(
-				ctx,
-				aMethod(),
-				meta(mcp.MetaCapabilities, scripted.Omitted),
-				"no clientCapabilities",
-			)
-
-			Expect(reply).To(BeJSONRPCError(jsonrpc.InvalidParams))
+			InEachMethod(ctx, BeJSONRPCError(jsonrpc.InvalidParams), func(request Harmless) any {
+				return server.AttemptWith(
+					ctx,
+					request,
+					Object{mcp.MetaCapabilities: scripted.Omitted},
+					"no clientCapabilities",
+				)
+			})
 		})
 
 	It("rejects a request without protocolVersion in _meta", Verifies("base.fields.missing"),
@@ -37,9 +37,9 @@ func fields() {
 			exceptBesideHandshake()
 			server := Connect(ctx)
 
-			reply, _ := server.Provoke(ctx, aMethod(), meta(mcp.MetaVersion, scripted.Omitted), "no protocolVersion")
-
-			Expect(reply).To(beRefusalOfFields())
+			InEachMethod(ctx, beRefusalOfFields(), func(request Harmless) any {
+				return server.AttemptWith(ctx, request, Object{mcp.MetaVersion: scripted.Omitted}, "no protocolVersion")
+			})
 		})
 
 	It("rejects a request without _meta", Verifies("base.fields.missing"),
@@ -48,9 +48,9 @@ func fields() {
 			exceptBesideHandshake()
 			server := Connect(ctx)
 
-			reply, _ := server.Provoke(ctx, aMethod(), Object{"_meta": scripted.Omitted}, "no _meta")
-
-			Expect(reply).To(beRefusalOfFields())
+			InEachMethod(ctx, beRefusalOfFields(), func(request Harmless) any {
+				return server.AttemptWith(ctx, request, scripted.Omitted, "no _meta")
+			})
 		})
 
 	It("rejects a request without clientCapabilities in _meta with HTTP 400", Verifies("base.fields.missing-status"),
@@ -58,17 +58,23 @@ func fields() {
 			needMethod(ctx)
 			server := Connect(ctx)
 
-			reply, status, err := server.Attempt(
-				ctx,
-				aMethod(),
-				meta(mcp.MetaCapabilities, scripted.Omitted),
-				"no clientCapabilities",
-			)
-
-			if _, refused := reply.Error(); err == nil && !refused {
+			judged := 0
+			InEachMethod(ctx, beBadRequest(), func(request Harmless) any {
+				reply, status, err := server.Attempt(
+					ctx,
+					request.Method,
+					request.With(Object{mcp.MetaCapabilities: scripted.Omitted}),
+					"no clientCapabilities",
+				)
+				if _, refused := reply.Error(); err == nil && !refused {
+					return http.StatusBadRequest // nothing is wrong with how it refuses
+				}
+				judged++
+				return status
+			})
+			if judged == 0 {
 				NotApplicable("the request is not refused, which another check reports")
 			}
-			Demand(status == http.StatusBadRequest, "HTTP 400", "HTTP "+Show(status))
 		})
 
 	It(
@@ -78,14 +84,10 @@ func fields() {
 			needMethod(ctx)
 			server := Session(ctx)
 
-			reply, _ := server.Provoke(
-				ctx,
-				aMethod(),
-				meta(mcp.MetaCapabilities, "sampling"),
-				"clientCapabilities are a string",
-			)
-
-			Expect(reply).To(BeJSONRPCError(jsonrpc.InvalidParams))
+			InEachMethod(ctx, BeJSONRPCError(jsonrpc.InvalidParams), func(request Harmless) any {
+				wrong := Object{mcp.MetaCapabilities: "sampling"}
+				return server.AttemptWith(ctx, request, wrong, "clientCapabilities are a string")
+			})
 		},
 	)
 
@@ -95,9 +97,10 @@ func fields() {
 			exceptBesideHandshake()
 			server := Connect(ctx)
 
-			reply, _ := server.Provoke(ctx, aMethod(), meta(mcp.MetaVersion, 20260728), "protocolVersion is a number")
-
-			Expect(reply).To(beRefusalOfFields())
+			InEachMethod(ctx, beRefusalOfFields(), func(request Harmless) any {
+				wrong := Object{mcp.MetaVersion: 20260728}
+				return server.AttemptWith(ctx, request, wrong, "protocolVersion is a number")
+			})
 		})
 
 	It("accepts a request without clientInfo in _meta", Verifies("base.fields.optional"),
@@ -148,6 +151,10 @@ func fields() {
 // needMethod makes sure that a request is served when nothing is wrong with it: or
 // else nothing shows what it is refused for.
 func needMethod(ctx SpecContext) { Session(ctx).Need(ctx, aMethod(), nil) }
+
+func beBadRequest() types.GomegaMatcher {
+	return Be("HTTP 400", func(status any) bool { return status == http.StatusBadRequest })
+}
 
 // meta are params with one field of _meta changed.
 func meta(key string, value any) Object { return Object{"_meta": Object{key: value}} }

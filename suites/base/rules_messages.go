@@ -2,6 +2,7 @@ package base
 
 import (
 	"fmt"
+	"net/http"
 	"slices"
 	"strings"
 
@@ -337,16 +338,25 @@ func repeatedAnswers(conversation *rules.Conversation, reporter *rules.Reporter)
 }
 
 // strayResponses finds responses that answer nothing. Those without an id are
-// in order where the request could not be read or was refused by HTTP.
+// in order where the request could not be read or was refused by HTTP, unless the error
+// shows that it was read.
 func strayResponses(conversation *rules.Conversation, reporter *rules.Reporter) {
 	refused, before := rules.RefusedStreams(conversation), facts.PriorOf(conversation)
+	readable := readableRequests(conversation)
 	for _, response := range conversation.ByTarget() {
 		if !rules.IsResponse(response) {
 			continue
 		}
 		reporter.Observe()
 		anonymous := facts.IsAnonymous(response)
+		request := readable[response]
 		switch {
+		case anonymous && request != nil:
+			reporter.Violation(response, rules.Mismatch{
+				Wanted: "the id of the request, " + request.ID.String() + ", which could be read",
+				Found:  rules.ShowMember(response.Object, "id"),
+				Where:  "/id",
+			})
 		case response.Request != nil, !conversation.Complete, before.Illegal(response):
 		case anonymous && (refused[response.Event.Stream] || before.OnlyNotifications(response)):
 		default:
@@ -357,6 +367,34 @@ func strayResponses(conversation *rules.Conversation, reporter *rules.Reporter) 
 			})
 		}
 	}
+}
+
+// codesOfReaders are those of errors about the params of a request, given by who has read
+// them. Its method, revision and name may be refused by headers, before the body is read.
+var codesOfReaders = []int64{jsonrpc.InvalidParams, jsonrpc.MissingCapability}
+
+// readableRequests are the requests whose id could be read, by the error that came in answer
+// to the POST of each and is about what it says. To who must not ask, by its Origin, an
+// error may tell nothing (basic/transports).
+func readableRequests(conversation *rules.Conversation) map[*rules.Message]*rules.Message {
+	readable := map[*rules.Message]*rules.Message{}
+	for _, one := range exchanges.Of(conversation) {
+		if one.Sent == nil || !rules.IsRequest(one.Sent) || !isID(one.Sent.ID) ||
+			one.Status() == http.StatusForbidden ||
+			one.Sent.Method == "initialize" { // which a server may know as nothing but a sign of another era
+			continue
+		}
+		params, given := one.Sent.Object["params"]
+		if _, isObject := params.(map[string]any); given && !isObject {
+			continue
+		}
+		for _, said := range one.Said {
+			if refusal, isError := said.Error(); isError && slices.Contains(codesOfReaders, refusal.Code) {
+				readable[said] = one.Sent
+			}
+		}
+	}
+	return readable
 }
 
 func answeredNotifications(conversation *rules.Conversation, reporter *rules.Reporter) {

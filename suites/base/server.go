@@ -3,6 +3,8 @@ package base
 
 import (
 	"context"
+	"net/http"
+	"slices"
 	"time"
 
 	. "github.com/onsi/ginkgo/v2"
@@ -22,6 +24,7 @@ func ServerChecks() {
 		fields()
 		statelessness()
 		clientCapabilities()
+		inForms()
 	})
 }
 
@@ -98,6 +101,86 @@ func requests() {
 			Demand(answered == jsonrpc.IntID(largeID), "the same id", answered.String())
 		})
 
+	It("answers requests with progress tokens of each kind", Verifies("base.requests.answered"),
+		func(ctx SpecContext) {
+			server := Session(ctx)
+			server.Need(ctx, aMethod(), nil) // or else nothing shows what it stumbles over
+
+			for _, token := range []any{0, "", "mcpconform", lastExactInteger} {
+				reply := server.MustAsk(ctx, aMethod(), Object{"_meta": Object{"progressToken": token}})
+
+				Expect(reply).To(BeResult())
+			}
+		})
+
+	It(
+		"answers a request that comes before notifications/initialized, and continues",
+		Verifies("base.requests.answered"),
+		AtRevisionsWith(protocol.Handshake),
+		func(ctx SpecContext) {
+			server := Connect(ctx)
+			adopt(server, server.Need(ctx, "initialize", Hello(Revision())))
+
+			server.MustAsk(ctx, aMethod(), nil)
+
+			Observe() // with a result or an error, as it likes
+			server.Tell(ctx, "notifications/initialized", nil)
+			server.StaysUsable(ctx)
+		},
+	)
+
+	It(
+		"answers requests after notifications/initialized with _meta",
+		Verifies("base.requests.answered"),
+		AtRevisionsWith(protocol.Handshake),
+		func(ctx SpecContext) {
+			Session(ctx).Need(ctx, aMethod(), nil) // or else nothing shows what it stumbles over
+			server := Connect(ctx)
+			adopt(server, server.Need(ctx, "initialize", Hello(Revision())))
+
+			server.Tell(ctx, "notifications/initialized", Object{"_meta": Object{"com.example/trace": Object{"id": 7}}})
+
+			Expect(server.MustAsk(ctx, aMethod(), nil)).To(BeResult())
+		},
+	)
+
+	It(
+		"answers requests after the client disconnects during a call",
+		Verifies("base.requests.answered"),
+		NeedsTransport(protocol.HTTP),
+		NeedsProvocation("slow"),
+		ByBarrier(),
+		func(ctx SpecContext) {
+			server := FreshSession(ctx)
+			call := server.Start(ctx, "tools/call", Provoking("slow").Call())
+			server.Barrier(ctx) // the call is under way
+
+			call.Delivery.Cut()
+
+			id := jsonrpc.StringID("mcpconform-after-disconnection")
+			Expect(
+				server.MustAwait(ctx, server.StartRaw(ctx, id, BarrierMethod(), scripted.Outgoing{}, nil)),
+			).To(BeResult())
+		},
+	)
+
+	It(
+		"answers initialize of a client that does not say its version, or refuses it",
+		Verifies("base.errors.survived"),
+		AtRevisionsWith(protocol.Handshake),
+		NeedsTransport(protocol.HTTP),
+		func(ctx SpecContext) {
+			Session(ctx) // or else nothing shows what it stumbles over
+			hello := Hello(Revision())
+			hello["clientInfo"] = Object{"name": "mcpconform"}
+
+			_, status, err := Connect(ctx).Attempt(ctx, "initialize", hello, "clientInfo without a version")
+
+			refused := err == nil || status < http.StatusInternalServerError
+			Demand(refused, "a JSON-RPC response, or a status that says what the client did wrong", text(err))
+		},
+	)
+
 	It("accepts params with unknown members", Verifies("base.requests.extra-members"),
 		func(ctx SpecContext) {
 			server := Session(ctx)
@@ -124,6 +207,16 @@ func requests() {
 		})
 }
 
+// lastExactInteger is the last of the integers that a double tells from the next.
+const lastExactInteger = 1<<53 - 1
+
+// adopt goes on with the revision that the server has answered with.
+func adopt(server *Server, result Object) {
+	if answered, isText := result["protocolVersion"].(string); isText && server.HTTP != nil {
+		server.HTTP.SetVersion(answered)
+	}
+}
+
 // largeID needs more than 32 bits, and less than the 53 that a double holds.
 const largeID = 1 << 40
 
@@ -136,6 +229,21 @@ func malformed() {
 
 			Expect(reply).To(BeJSONRPCError())
 		})
+
+	It(
+		"rejects a request with an unknown method under an id that is a string",
+		Verifies("base.errors.unknown-method"),
+		ByBarrier(),
+		func(ctx SpecContext) {
+			server := Session(ctx)
+
+			request := server.StartRaw(
+				ctx, jsonrpc.StringID("mcpconform-unknown"), unknownMethod, scripted.Outgoing{}, nil,
+			)
+
+			Expect(server.MustAwait(ctx, request)).To(BeJSONRPCError())
+		},
+	)
 
 	It("rejects a request with an unknown method with -32601", Verifies("base.errors.method-not-found"), ByBarrier(),
 		func(ctx SpecContext) {
@@ -157,6 +265,18 @@ func malformed() {
 
 			for _, refusal := range refusals {
 				Expect(refusal).To(BeJSONRPCError(jsonrpc.ParseError))
+			}
+		})
+
+	It("answers text that is not JSON without an id that it does not have, if at all", Verifies("base.responses.id"),
+		func(ctx SpecContext) {
+			server := FreshSession(ctx)
+
+			refusals := refusalsOf(ctx, server, notJSON, "not JSON")
+
+			for _, refusal := range refusals {
+				known := []jsonrpc.ID{jsonrpc.NoID, jsonrpc.NullID, jsonrpc.StringID("mcpconform-cut")}
+				Demand(slices.Contains(known, refusal.ID), "no id, or the one in the text", refusal.ID.String())
 			}
 		})
 
@@ -207,6 +327,28 @@ func malformed() {
 			server.StaysUsable(ctx)
 		})
 
+	It("continues after text that is not UTF-8", Verifies("base.errors.survived"),
+		func(ctx SpecContext) {
+			server := FreshSession(ctx)
+
+			say(ctx, server, brokenLetters, "bytes that are not UTF-8")
+
+			server.StaysUsable(ctx)
+		})
+
+	It("continues after tools/call with arguments that are a string", Verifies("base.errors.survived"),
+		NeedsCapability("tools"),
+		func(ctx SpecContext) {
+			server := FreshSession(ctx)
+
+			server.Survives(
+				ctx,
+				"tools/call",
+				Object{"name": aTool(), "arguments": "mcpconform"},
+				"arguments that are a string",
+			)
+		})
+
 	It("continues after a response with an unknown id", Verifies("base.errors.survived"),
 		func(ctx SpecContext) {
 			server := FreshSession(ctx)
@@ -221,6 +363,7 @@ const (
 	unknownMethod = "mcpconform/unknown"
 	notJSON       = `{"jsonrpc":"2.0","id":"mcpconform-cut","method":`
 	noMessage     = `{"jsonrpc":"2.0","id":"mcpconform-strange","method":7}`
+	brokenLetters = `{"jsonrpc":"2.0","id":"mcpconform-not-utf-8","method":"ping","params":{"text":"` + "\xff\xfe" + `"}}`
 )
 
 func notifications() {
@@ -258,6 +401,16 @@ func aMethod() string {
 		}
 	}
 	return BarrierMethod()
+}
+
+// aTool is the name of a tool, if the server lists any.
+func aTool() string {
+	for _, tool := range ListedTools() {
+		if name, isText := tool["name"].(string); isText {
+			return name
+		}
+	}
+	return "mcpconform"
 }
 
 func isResponse(received scripted.Received) bool { return received.Kind == jsonrpc.Response }

@@ -28,6 +28,27 @@ func statelessness() {
 		})
 
 	It(
+		"serves a request after a notification as it does before",
+		Verifies("base.stateless.context"),
+		NeedsTransport(protocol.Stdio),
+		func(ctx SpecContext) {
+			other := Connect(ctx)
+			other.Need(ctx, "server/discover", nil)
+			greeted := other.Need(ctx, aMethod(), nil)
+			server := Connect(ctx)
+
+			crossed := server.Start(ctx, "server/discover", nil)
+			server.Abandon(ctx, crossed)
+			reply := server.Ask(ctx, aMethod(), nil)
+
+			Expect(reply).To(BeResult())
+			_, before := greeted["resultType"] // results of the handshake era have none
+			_, after := reply.Object()["resultType"]
+			Demand(after || !before, "a result with a resultType, as before the notification", "one without")
+		},
+	)
+
+	It(
 		"rejects a request without clientCapabilities even if an earlier request had them",
 		Verifies("base.stateless.context"),
 		func(ctx SpecContext) {
@@ -48,7 +69,7 @@ func statelessness() {
 	It("ignores capabilities that only an earlier request declared", Verifies("base.stateless.context"),
 		func(ctx SpecContext) {
 			asking, capability := askingTool(ctx, Session(ctx))
-			if alone := FreshSession(
+			if alone := UnusedSession(
 				ctx,
 			).NeedOnce(ctx, "tools/call", callBy(asking, Object{})); alone.Object()["resultType"] == inputRequired {
 				NotApplicable("the server asks any client for " + capability + ", whatever it declares")

@@ -83,6 +83,14 @@ func wentOn(client *Client, answer *Message) bool {
 	return len(client.AskedAfter(answer)) > 0 || len(client.Notifications("notifications/initialized")) > 0
 }
 
+// speaks tells whether a client went on with a server that answered with a revision.
+func speaks(client *Client, revision any) bool {
+	return slices.ContainsFunc(client.Requests("initialize"), func(asked *Message) bool {
+		answer := AnswerTo(asked)
+		return answer != nil && answer.ResultObject()["protocolVersion"] == revision && wentOn(client, answer)
+	})
+}
+
 func shaking() {
 	It("supports the protocolVersion that it requests", Verifies("lifecycle.version.supported"), In(granting),
 		func(ctx SpecContext) {
@@ -124,6 +132,30 @@ func shaking() {
 				})
 			}
 			client.Judging(asked)
+		})
+
+	It("continues at another protocolVersion that the server answers with and it supports",
+		Verifies("lifecycle.version.accepted"), In(unnamed),
+		func(ctx SpecContext) {
+			client := RunScenario(ctx)
+
+			asked, answer := hello(client)
+			version, answered := asked.ParamsObject()["protocolVersion"], answer.ResultObject()["protocolVersion"]
+			if version == answered {
+				NotApplicable("the client asks for " + Show(version) + ", as which the server answers")
+			}
+			if Observed(wentOn(client, answer)) {
+				return
+			}
+			broken, met := client.Unconnected(), Beside(ctx, Meeting)
+			if broken == "" || met == nil || met.Unconnected() != "" || !speaks(met, answered) {
+				client.NeverBut("nobody knows whether the client speaks "+Show(answered), "initialize")
+			}
+			client.Missing(answer, Mismatch{
+				Wanted: "that the client goes on at " + Show(answered) + ", which it speaks when it is told to",
+				Found:  broken,
+				Where:  "/result/protocolVersion",
+			})
 		})
 
 	It(

@@ -17,7 +17,10 @@ import (
 // ServerChecks registers the checks of a target server. That its process exits
 // when it should is judged by a rule, at the end of every connection.
 func ServerChecks() {
-	Describe("Initialization", initialization)
+	Describe("Initialization", func() {
+		initialization()
+		inForms()
+	})
 	Describe("Version negotiation", versionNegotiation)
 	Describe("Capability negotiation", func() {
 		capabilityNegotiation()
@@ -48,6 +51,84 @@ func initialization() {
 			Expect(result["serverInfo"]).To(HaveMember("name", aString))
 			Expect(result["serverInfo"]).To(HaveMember("version", aString))
 		})
+
+	It("answers initialize under an id that is a string", Verifies("lifecycle.initialize.answered"),
+		func(ctx SpecContext) {
+			Session(ctx) // or else nothing shows what it stumbles over
+			server := Connect(ctx)
+
+			id := jsonrpc.StringID("mcpconform-initialize")
+			request := server.StartRaw(ctx, id, "initialize", scripted.Outgoing{}, Hello(Revision()))
+
+			Expect(server.MustAwait(ctx, request)).To(BeResult())
+		})
+
+	It(
+		"answers initialize of a client with capabilities that it does not know",
+		Verifies("lifecycle.initialize.answered"),
+		func(ctx SpecContext) {
+			Session(ctx) // or else nothing shows what it stumbles over
+			unknown := Object{"setting": []any{1, "two"}}
+			capabilities := scripted.Nothing().
+				With("roots", Object{"listChanged": true, "mcpconformUnknown": unknown}).
+				With("elicitation", Object{"form": Object{"mcpconformUnknown": true}, "mcpconformUnknown": Object{}}).
+				With("experimental", Object{"com.example/mcpconform": unknown}).
+				With("mcpconformUnknown", unknown)
+
+			reply := Connect(ctx).MustAsk(ctx, "initialize", scripted.Hello(Revision(), capabilities))
+
+			Expect(reply).To(BeResult())
+		},
+	)
+
+	It(
+		"answers initialize of a client with capabilities that have no members",
+		Verifies("lifecycle.initialize.answered"),
+		func(ctx SpecContext) {
+			Session(ctx) // or else nothing shows what it stumbles over
+			capabilities := scripted.Nothing()
+			for _, name := range []string{"roots", "sampling", "elicitation", "experimental"} {
+				capabilities = capabilities.With(name, Object{})
+			}
+
+			reply := Connect(ctx).MustAsk(ctx, "initialize", scripted.Hello(Revision(), capabilities))
+
+			Expect(reply).To(BeResult())
+		},
+	)
+
+	It("answers initialize of a client that tells more of itself", Verifies("lifecycle.initialize.answered"),
+		func(ctx SpecContext) {
+			Session(ctx) // or else nothing shows what it stumbles over
+			hello := Hello(Revision())
+			hello["_meta"] = Object{"com.example/trace": Object{"id": 7}}
+			hello["clientInfo"] = Object{
+				"name": "mcpconform", "title": "MCP conformance harness", "version": "1.0.0",
+				"description": "A client that tells all that there is to be told.", "websiteUrl": "https://example.com",
+				"icons": []any{
+					Object{"src": "https://example.com/icon.png"},
+					Object{"src": "https://example.com/icon.svg", "mimeType": "image/svg+xml", "sizes": []any{"any"}},
+				},
+			}
+
+			reply := Connect(ctx).MustAsk(ctx, "initialize", hello)
+
+			Expect(reply).To(BeResult())
+		})
+
+	It(
+		"answers initialize that has MCP-Protocol-Version",
+		Verifies("lifecycle.initialize.answered"),
+		NeedsTransport(protocol.HTTP),
+		func(ctx SpecContext) {
+			server := Connect(ctx)
+			server.HTTP.SetVersion(Revision()) // it is wanted of later requests, and forbidden in none
+
+			result := server.Call(ctx, "initialize", Hello(Revision()))
+
+			Expect(result).To(HaveMember("serverInfo", anObject))
+		},
+	)
 
 	It(
 		"sends no requests other than ping between initialize and notifications/initialized",
@@ -151,6 +232,18 @@ func capabilityNegotiation() {
 			server := Session(ctx)
 
 			judgeKnown(ctx, server, Request{Method: "resources/list"})
+		},
+	)
+
+	It(
+		"implements resources/templates/list if it declares resources",
+		Verifies("lifecycle.capabilities.offered"),
+		AtRevisionsWith(protocol.Handshake),
+		NeedsCapability("resources"),
+		func(ctx SpecContext) {
+			server := Session(ctx)
+
+			judgeKnown(ctx, server, Request{Method: "resources/templates/list"})
 		},
 	)
 

@@ -4,6 +4,8 @@
 package transports
 
 import (
+	"strings"
+
 	. "github.com/onsi/ginkgo/v2"
 
 	"github.com/mcpconform/mcpconform/internal/jsonrpc"
@@ -13,6 +15,10 @@ import (
 
 	. "github.com/mcpconform/mcpconform/internal/conform"
 )
+
+// longText is how many characters of four bytes are more than what is commonly read at
+// once from the network to look into it, and less than what anybody refuses.
+const longText = 3000
 
 // ServerChecks registers the checks of a target server.
 func ServerChecks() {
@@ -32,6 +38,20 @@ func ServerChecks() {
 
 				Demand(reply.ID == id, "the id "+id.String(), reply.ID.String())
 				Expect(reply).To(BeResult())
+			})
+
+		It("accepts long text of multi-byte UTF-8 characters", Verifies("transports.utf8"), ByBarrier(),
+			func(ctx SpecContext) {
+				server := Session(ctx)
+				server.Need(ctx, BarrierMethod(), nil)
+
+				// Whatever power of two is cut at, one of both has a character there.
+				for _, shift := range []string{"", ".."} {
+					text := shift + strings.Repeat("🙂", longText)
+					reply := server.MustAsk(ctx, BarrierMethod(), Object{"_meta": Object{"com.example/text": text}})
+
+					Expect(reply).To(BeResult())
+				}
 			})
 	})
 	cancelling()

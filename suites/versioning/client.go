@@ -1,6 +1,7 @@
 package versioning
 
 import (
+	"context"
 	"net/http"
 	"sync/atomic"
 
@@ -66,7 +67,7 @@ var forgetful = &Scenario{
 	Speaks:  protocol.Last(protocol.Handshake),
 	Unnamed: true,
 	Over:    protocol.HTTP,
-	Says:    "The server does not know server/discover, takes initialize, and ends its first session after tools/list: a new one has to be begun.",
+	Says:    "The server refuses what has no session with the status 400 and an error whose id is null, takes initialize, and ends its first session after tools/list: a new one has to be begun.",
 	Steps: Steps{
 		ToConnect(),
 		ToList("tools"),
@@ -75,7 +76,10 @@ var forgetful = &Scenario{
 		ToClose(),
 	},
 	Server: func(server *scripted.Server) {
-		refuseDiscovery(server, jsonrpc.MethodNotFound, "Method not found")
+		server.On("server/discover", func(call *scripted.Call) {
+			refusal := jsonrpc.NewError(jsonrpc.NullID, notInitialized, "Bad Request: Server not initialized")
+			call.Exchange.Answer(http.StatusBadRequest, nil, refusal, "")
+		})
 		var ended atomic.Bool
 		server.On("tools/list", func(call *scripted.Call) {
 			if !ended.Swap(true) {
@@ -96,14 +100,13 @@ var handshaken = &Scenario{
 	Steps:  Meeting.Steps,
 }
 
-// balking is one that refuses what comes before initialize by a code of its own.
-var balking = &Scenario{
-	Name:    "versioning-balking-server",
+// Balking is one that refuses what comes before initialize by a code of its own.
+var Balking = &Scenario{
+	Name:    "versioning-Balking-server",
 	Since:   protocol.First(protocol.Discovery),
 	Speaks:  protocol.Last(protocol.Handshake),
 	Unnamed: true,
-	Over:    protocol.Stdio,
-	Says:    "The server refuses what comes before initialize with the code -32000.",
+	Says:    "The server refuses what comes before initialize with the code -32000: over HTTP with the status 400.",
 	Steps:   Meeting.Steps,
 	Server:  func(server *scripted.Server) { refuseDiscovery(server, notInitialized, "Server not initialized") },
 }
@@ -140,6 +143,27 @@ func refused(client *Client) *Message {
 // else. The client is nil when it did not come.
 func FallsBack(client *Client) bool {
 	return client != nil && len(client.Requests("initialize")) > 0
+}
+
+// Probe returns the first request of a client, which asks as clients of this revision do.
+func Probe(client *Client) *Message {
+	requests := client.Requests()
+	if len(requests) == 0 || requests[0].Method == "initialize" {
+		client.NeverBut("the client asked for nothing as clients of this revision do", "server/discover")
+	}
+	return requests[0]
+}
+
+// DemandFallback wants a client to make a handshake, as it does with a server that says
+// plainly that it knows nothing else; otherwise tells what is missing after a message.
+func DemandFallback(ctx context.Context, client *Client, after *Message, otherwise Mismatch) {
+	switch {
+	case Observed(FallsBack(client)):
+	case FallsBack(Beside(ctx, Handshaking)):
+		client.Missing(after, otherwise)
+	default:
+		NotApplicable("the client speaks no revision with a handshake")
+	}
 }
 
 func agreeing() {
@@ -226,7 +250,8 @@ func probing() {
 	It(
 		"falls back to initialize whatever the error code for server/discover",
 		Verifies("transports.stdio.probe.any-error"),
-		In(balking),
+		In(Balking),
+		NeedsTransport(protocol.Stdio),
 		func(ctx SpecContext) {
 			client := RunScenario(ctx)
 
@@ -249,6 +274,20 @@ func probing() {
 					Found:  "that it does so after this one, and not after " + Show(jsonrpc.MethodNotFound),
 				})
 			}
+		},
+	)
+
+	It(
+		"falls back to initialize after HTTP 400 with an error whose id is null",
+		Verifies("transports.http.older.inspected"),
+		In(forgetful),
+		func(ctx SpecContext) {
+			client := RunScenario(ctx)
+
+			DemandFallback(ctx, client, Probe(client), Mismatch{
+				Wanted: "initialize, as after an error with the id of the request: neither is one of this revision",
+				Found:  "no such request",
+			})
 		},
 	)
 

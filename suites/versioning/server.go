@@ -32,6 +32,9 @@ const (
 	distant = "2999-12-31"
 )
 
+// undated is none either: revisions are dates.
+const undated = "v999.0.0"
+
 func unsupported() {
 	It(
 		"rejects the unknown protocol version 1900-01-01 with -32022",
@@ -40,23 +43,9 @@ func unsupported() {
 		func(ctx SpecContext) {
 			server := Connect(ctx)
 
-			reply := askAt(ctx, server, ancient)
-
-			Expect(reply).To(BeJSONRPCError(jsonrpc.UnsupportedRevision))
-		},
-	)
-
-	It(
-		"rejects a list request at the unknown protocol version 1900-01-01 with -32022",
-		Verifies("versioning.unsupported.refused"),
-		ByBarrier(),
-		func(ctx SpecContext) {
-			list := aList()
-			Session(ctx).Need(ctx, list, nil) // or else nothing shows what it is refused for
-
-			reply, _ := Connect(ctx).Provoke(ctx, list, Object{"_meta": Object{mcp.MetaVersion: ancient}}, "")
-
-			Expect(reply).To(BeJSONRPCError(jsonrpc.UnsupportedRevision))
+			InEachMethod(ctx, BeJSONRPCError(jsonrpc.UnsupportedRevision), func(request Harmless) any {
+				return server.AttemptWith(ctx, request, Object{mcp.MetaVersion: ancient}, "")
+			})
 		},
 	)
 
@@ -68,6 +57,19 @@ func unsupported() {
 			server := Connect(ctx)
 
 			reply := askAt(ctx, server, distant)
+
+			Expect(reply).To(BeJSONRPCError(jsonrpc.UnsupportedRevision))
+		},
+	)
+
+	It(
+		"rejects a protocol version that is not a date with -32022",
+		Verifies("versioning.unsupported.refused"),
+		ByBarrier(),
+		func(ctx SpecContext) {
+			server := Connect(ctx)
+
+			reply := askAt(ctx, server, undated)
 
 			Expect(reply).To(BeJSONRPCError(jsonrpc.UnsupportedRevision))
 		},
@@ -99,11 +101,42 @@ func unsupported() {
 		"lists the protocol version under test in data.supported of the error -32022",
 		Verifies("versioning.unsupported.listed"),
 		func(ctx SpecContext) {
-			refusal := refusalOf(ctx, Connect(ctx), distant)
+			refusal := refusalOf(ctx, Connect(ctx))
 
 			Expect(refusal.Data).To(HaveMember("supported", listWith(Revision())))
 		},
 	)
+
+	It(
+		"lists only protocol versions that it serves in data.supported of the error -32022",
+		Verifies("versioning.unsupported.listed"),
+		func(ctx SpecContext) {
+			refusal := refusalOf(ctx, Connect(ctx))
+
+			data, _ := refusal.Data.(map[string]any)
+			judgeSupported(ctx, data["supported"])
+		},
+	)
+}
+
+// judgeSupported judges what the error for a revision lists as supported: the server does
+// not refuse it. Revisions that begin with initialize are served in another way.
+func judgeSupported(ctx SpecContext, supported any) {
+	const most = 5
+	discovered := listedVersions(ctx, Session(ctx))
+	named, _ := supported.([]any)
+	asked := 0
+	for _, one := range named {
+		revision, isText := one.(string)
+		if !isText || beginsWithInitialize(one) || slices.Contains(discovered, one) || asked == most {
+			Observe()
+			continue
+		}
+		asked++
+		refusal, refused := askAt(ctx, Connect(ctx), revision).Error()
+		Demand(!refused || refusal.Code != jsonrpc.UnsupportedRevision,
+			"only revisions that the server supports in data.supported", Show(one)+", which it refuses with -32022")
+	}
 }
 
 func independence() {
@@ -114,7 +147,7 @@ func independence() {
 		func(ctx SpecContext) {
 			server := FreshSession(ctx)
 
-			refusalOf(ctx, server, distant)
+			refusalOf(ctx, server)
 
 			Expect(server.Ask(ctx, BarrierMethod(), nil)).To(BeResult())
 		},
@@ -124,7 +157,7 @@ func independence() {
 		"rejects an unsupported protocol version after it served a supported one",
 		Verifies("versioning.requests.independent"),
 		func(ctx SpecContext) {
-			refusalOf(ctx, Connect(ctx), distant) // or else nothing shows what it remembers
+			refusalOf(ctx, Connect(ctx)) // or else nothing shows what it remembers
 			server := Connect(ctx)
 
 			server.Need(ctx, BarrierMethod(), nil)
@@ -211,25 +244,14 @@ func askAt(ctx SpecContext, server *Server, revision string) Reply {
 	return reply
 }
 
-// aList returns the method of a list that the server declares.
-func aList() string {
-	for _, feature := range []string{"tools", "prompts", "resources"} {
-		if Declares(feature) {
-			return feature + "/list"
-		}
-	}
-	NotApplicable("the server declares no list")
-	return ""
-}
-
-// refusalOf returns the error for a revision that the server does not support. A
+// refusalOf returns the error for a revision that no server supports. A
 // server that does not refuse it in the right way ends the check: another judges it.
-func refusalOf(ctx SpecContext, server *Server, revision string) jsonrpc.Error {
-	params := Object{"_meta": Object{mcp.MetaVersion: revision}}
+func refusalOf(ctx SpecContext, server *Server) jsonrpc.Error {
+	params := Object{"_meta": Object{mcp.MetaVersion: distant}}
 	reply, _, err := server.Attempt(ctx, BarrierMethod(), params, "")
 	refusal, refused := reply.Error()
 	if err != nil || !refused || refusal.Code != jsonrpc.UnsupportedRevision {
-		NotApplicable("the server does not refuse " + revision + " as a revision that it does not support")
+		NotApplicable("the server does not refuse " + distant + " as a revision that it does not support")
 	}
 	return refusal
 }

@@ -70,7 +70,7 @@ func (e *Exchange) add(event transcript.Event, said *rules.Message) {
 		e.Head = &event
 	case event.Kind == transcript.Message && event.From == protocol.Client:
 		e.Sent = said
-	case event.Kind == transcript.Message, event.Kind == transcript.Block:
+	case event.IsContent(), event.Kind == transcript.Block:
 		e.Events = append(e.Events, event)
 		if said != nil {
 			e.Said = append(e.Said, said)
@@ -279,6 +279,14 @@ func (e *Exchange) Family(all []*Exchange) []*Exchange {
 // AnsweredIn tells whether one of the exchanges brought the response to the request.
 func (e *Exchange) AnsweredIn(family []*Exchange) bool {
 	return slices.ContainsFunc(family, func(other *Exchange) bool { return e.Answer(other.Said) != nil })
+}
+
+// Misnamed tells whether the exchange brought a response to no request at all: it may be the
+// one that is missing, under another id, which is judged as such.
+func (e *Exchange) Misnamed() bool {
+	return slices.ContainsFunc(e.Said, func(said *rules.Message) bool {
+		return said.Kind == jsonrpc.Response && said.Request == nil
+	})
 }
 
 // Overtaken tells whether the client ended the session before it had the head of

@@ -33,6 +33,7 @@ func Carry(t *testing.T, revision, script string) *rules.Conversation {
 func CarryFor(t *testing.T, leg rules.Leg, script string) *rules.Conversation {
 	t.Helper()
 	var events []transcript.Event
+	method, status := map[string]string{}, map[string]int{} // by stream
 	for line := range strings.Lines(script) {
 		line = strings.TrimSpace(line)
 		if line == "" {
@@ -43,16 +44,18 @@ func CarryFor(t *testing.T, leg rules.Leg, script string) *rules.Conversation {
 		event := transcript.Event{Sequence: len(events), Stream: stream, From: protocol.Server}
 		switch sign {
 		case ">":
-			method, headers, _ := strings.Cut(rest, " ")
+			verb, headers, _ := strings.Cut(rest, " ")
+			method[stream] = verb
 			event.Kind, event.From = transcript.Head, protocol.Client
-			event.HTTP = &transcript.HTTP{Method: method, Header: headersOf(headers)}
+			event.HTTP = &transcript.HTTP{Method: verb, Header: headersOf(headers)}
 			event.HTTP.URL = "http://localhost/" + event.HTTP.Header.Get("Path")
 		case "<":
-			status, headers, _ := strings.Cut(rest, " ")
-			number, err := strconv.Atoi(status)
+			code, headers, _ := strings.Cut(rest, " ")
+			number, err := strconv.Atoi(code)
 			if err != nil {
 				t.Fatalf("%q: %v", line, err)
 			}
+			status[stream] = number
 			event.Kind, event.HTTP = transcript.Head, &transcript.HTTP{Status: number, Header: headersOf(headers)}
 		case "c":
 			event.Kind, event.From, event.Raw = transcript.Message, protocol.Client, []byte(rest)
@@ -61,7 +64,7 @@ func CarryFor(t *testing.T, leg rules.Leg, script string) *rules.Conversation {
 				rest,
 			), "a test"
 		case "s":
-			event.Kind, event.Raw = transcript.Message, []byte(rest)
+			event.Kind, event.Raw = transcript.KindOfBody(method[stream], status[stream], []byte(rest)), []byte(rest)
 		case "b":
 			event.Kind, event.Raw, event.SSE = transcript.Block, []byte(rest), &transcript.SSE{}
 		case "e":

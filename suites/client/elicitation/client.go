@@ -1,7 +1,9 @@
 package elicitation
 
 import (
+	"maps"
 	"slices"
+	"strings"
 
 	. "github.com/onsi/ginkgo/v2"
 
@@ -56,6 +58,28 @@ func form(revision, mode string) scripted.ServerRequest {
 	return scripted.ServerRequest{Method: method, Params: params}
 }
 
+// choices is a request for a form with each kind of choice.
+var choices = scripted.ServerRequest{Method: method, Params: Object{
+	"mode": formMode, "message": "What do you want?",
+	"requestedSchema": Object{"type": "object", "properties": Object{
+		several: Object{
+			"type":     "array",
+			"title":    "Several",
+			"items":    Object{"type": "string", "enum": []any{"a", "b"}},
+			"minItems": 0,
+			"maxItems": 2,
+		},
+		"several_titled": Object{"type": "array", "items": Object{"anyOf": titled}, "default": []any{"x"}},
+		"one_titled":     Object{"type": "string", "oneOf": titled},
+		"one_named":      Object{"type": "string", "enum": []any{"m", "n"}, "enumNames": []any{"M", "N"}},
+	}},
+}}
+
+// several is a property of that form.
+const several = "several"
+
+var titled = []any{Object{"const": "x", "title": "X"}, Object{"const": "y", "title": "Y"}}
+
 // statuses are what can be chosen in the form.
 var statuses = []any{"active", "inactive", "pending"}
 
@@ -103,13 +127,34 @@ var filled = &Scenario{
 		ToCall("ask_by_mode", nil),
 		ToCall(defaults, nil),
 		ToCall(defaults, nil),
+		ToCall("ask_for_choices", nil),
 		ToList("prompts"),
 		ToClose(),
 	},
 	Server: func(server *scripted.Server) {
+		if server.Revision() >= modeSince {
+			asking.Tool(server, "ask_for_choices", choices)
+		} else {
+			asking.Tool(server, "ask_for_choices", form(server.Revision(), ""))
+		}
 		asking.Tool(server, defaults, form(server.Revision(), ""))
 		asking.Tool(server, "ask_by_mode", form(server.Revision(), formMode))
 	},
+}
+
+// missingDefaults are the fields of the form with a default that content does not have,
+// whatever value: a client may show the user something else.
+func missingDefaults(content Object) []string {
+	var missing []string
+	for _, name := range slices.Sorted(maps.Keys(suggestions)) {
+		if _, there := content[name]; !there {
+			missing = append(missing, name)
+		}
+	}
+	if _, there := content["verified"]; !there {
+		missing = append(missing, "verified")
+	}
+	return missing
 }
 
 func forms() {
@@ -187,6 +232,41 @@ func forms() {
 	)
 
 	It(
+		"fills in the defaults of all fields if it fills in any",
+		Verifies("elicitation.defaults.filled-in"),
+		In(filled),
+		func(ctx SpecContext) {
+			client := RunScenario(ctx)
+
+			seen := false
+			for _, request := range needAccepted(client) {
+				content, _ := request.Result["content"].(map[string]any)
+				if content["name"] == entered["name"] {
+					continue // what the user has entered
+				}
+				missing := missingDefaults(content)
+				if len(missing) == len(suggestions)+1 {
+					continue // a client need not support defaults
+				}
+				seen = true
+				if !Observed(len(missing) == 0) {
+					client.Blame(request.Answer, Mismatch{
+						Wanted: "the defaults of all fields, as it fills in some; also of " + strings.Join(
+							missing,
+							", ",
+						),
+						Found: Show(content),
+						Where: request.Where + "/content",
+					})
+				}
+			}
+			if !seen {
+				NotApplicable("the client fills in no default, which it need not support")
+			}
+		},
+	)
+
+	It(
 		"returns the required fields and a listed enum value in elicitation content",
 		Verifies("elicitation.content.matches"),
 		In(filled),
@@ -239,6 +319,32 @@ func forms() {
 					})
 				}
 			}
+		})
+
+	It("answers elicitation/create with a choice of several values", Verifies("elicitation.capability.fulfilled"),
+		In(filled),
+		func(ctx SpecContext) {
+			client := RunScenario(ctx)
+
+			if Revision() < modeSince {
+				NotApplicable("forms of this revision have no such choice")
+			}
+			needAccepted(client)
+			for _, request := range client.ServerRequests(method) {
+				schema, _ := request.Params["requestedSchema"].(Object)
+				properties, _ := schema["properties"].(Object)
+				if properties[several] == nil {
+					continue
+				}
+				if !Observed(request.Answered()) {
+					client.Missing(request.Message, Mismatch{
+						Wanted: "an answer, as there is one to another form",
+						Found:  request.Describe(),
+					})
+				}
+				return
+			}
+			client.NeverBut("the client was not asked for a choice of several values", "tools/call")
 		})
 }
 

@@ -1,6 +1,7 @@
 package roots
 
 import (
+	"net/url"
 	"slices"
 	"strconv"
 	"strings"
@@ -26,7 +27,8 @@ func Rules() []rules.Rule {
 			Text:         "returns roots whose uri begins with file://",
 			Requirements: []string{"roots.uri.file"},
 			Judge: everyRoot(func(uri places.Place, _ []any) rules.Mismatch {
-				if strings.HasPrefix(strings.ToLower(uri.Text()), "file://") {
+				_, err := url.Parse(uri.Text())
+				if err == nil && strings.HasPrefix(strings.ToLower(uri.Text()), "file://") {
 					return rules.Mismatch{}
 				}
 				return rules.Mismatch{

@@ -3,6 +3,7 @@ package tasks
 
 import (
 	"maps"
+	"net/http"
 	"slices"
 
 	. "github.com/onsi/ginkgo/v2"
@@ -13,6 +14,7 @@ import (
 	"github.com/mcpconform/mcpconform/internal/mcp"
 	"github.com/mcpconform/mcpconform/internal/protocol"
 	"github.com/mcpconform/mcpconform/internal/scripted"
+	"github.com/mcpconform/mcpconform/internal/transport"
 )
 
 // ServerChecks registers the checks of a target server. What they provoke is judged
@@ -24,6 +26,8 @@ func ServerChecks() {
 		endings()
 		input()
 		cancellation()
+		cancellationOfEnded()
+		routing()
 		notifications()
 		unknown()
 		former()
@@ -275,6 +279,55 @@ func cancellation() {
 	)
 }
 
+func cancellationOfEnded() {
+	It(
+		"acknowledges tasks/cancel of a task that has ended",
+		Verifies("tasks-extension.cancel.acknowledged"),
+		NeedsExtension("tasks"),
+		NeedsProvocation("task"),
+		func(ctx SpecContext) {
+			server := declaring(ctx)
+			id := begin(ctx, server, "task")
+			observe(ctx, server, id, isOver)
+
+			reply := server.Ask(ctx, "tasks/cancel", of(id))
+
+			if _, forgotten := server.Ask(ctx, "tasks/get", of(id)).Error(); forgotten {
+				NotApplicable("the server has forgotten the task")
+			}
+			Expect(reply).To(BeResult())
+		},
+	)
+}
+
+// routing checks the header that names a task.
+func routing() {
+	It(
+		"rejects tasks/get whose Mcp-Name differs from the taskId",
+		Verifies("transports.http.headers.mismatch"),
+		NeedsExtension("tasks"),
+		func(ctx SpecContext) {
+			server := declaring(ctx)
+			_, id := anyTask(ctx, server)
+
+			response := server.Post(
+				ctx,
+				server.Body("tasks/get", of(id)),
+				"has a Mcp-Name that is not the taskId in the body",
+				WithHeader(transport.NameHeader, unknownTask),
+			)
+
+			_, isError := jsonrpc.Parse(response.Body).Error()
+			Demand(
+				isError || response.Status >= http.StatusMultipleChoices,
+				"a refusal of tasks/get",
+				response.Describe(),
+			)
+			leave(ctx, server, id)
+		},
+	)
+}
+
 func notifications() {
 	It(
 		"sends notifications/tasks for the task in the subscription's taskIds and for no other",
@@ -411,6 +464,9 @@ func unknown() {
 	)
 }
 
+// formerTTL is a time to live, in milliseconds, as 2025-11-25 let clients ask for.
+const formerTTL = 60_000
+
 // former checks what became of the tasks of 2025-11-25.
 func former() {
 	It(
@@ -429,6 +485,29 @@ func former() {
 			Expect(reply).To(BeJSONRPCError(jsonrpc.MethodNotFound))
 		},
 	)
+
+	It("serves a call with the task parameter of 2025-11-25 as one without",
+		Verifies("tasks-extension.former.parameter-ignored"), NeedsExtension("tasks"),
+		func(ctx SpecContext) {
+			server := declaring(ctx)
+			tool, id := anyTask(ctx, server)
+			leave(ctx, server, id)
+			call := tool.Call()
+			call["task"] = Object{"ttl": formerTTL}
+
+			reply, inTime := server.TryTool(ctx, call)
+
+			if !inTime {
+				Inconclusive(
+					"the call was not answered in time",
+					"name a quicker tool under provocations.task in mcpconform.yaml",
+				)
+			}
+			Expect(reply).To(BeResult())
+			if id := idOf(reply.Object()); id != "" {
+				leave(ctx, server, id)
+			}
+		})
 
 	It("returns no task for params.task and the tasks capability of 2025-11-25 alone",
 		Verifies("tasks-extension.former.parameter-ignored", "tasks-extension.former.clients"), NeedsExtension("tasks"),

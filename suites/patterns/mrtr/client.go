@@ -79,6 +79,9 @@ func isRetry(call *scripted.Call) bool {
 	return remembers || call.Responses() != nil
 }
 
+// stateOnly is a tool whose calls need no input, and come again with a state.
+const stateOnly = "state_only"
+
 // Tools of the scenario of the official suite.
 const (
 	echoState    = "test_mrtr_echo_state"
@@ -104,7 +107,7 @@ var needing = &Scenario{
 		ToCall(unrelated, nil),
 		ToCall(noResultType, nil),
 		ToCall(
-			"state_only",
+			stateOnly,
 			nil,
 		),
 		ToCall("sampling_only", nil),
@@ -127,7 +130,7 @@ var needing = &Scenario{
 		confirm := map[string]scripted.ServerRequest{"confirm": confirmation}
 		tool(echoState, oddState, confirm)
 		tool(noState, "", confirm)
-		tool("state_only", "only a state", nil)
+		tool(stateOnly, "only a state", nil)
 		tool("sampling_only", "", map[string]scripted.ServerRequest{"answer": sampling})
 		tool("roots_only", "", map[string]scripted.ServerRequest{"roots": roots})
 		tool("all_kinds", "", map[string]scripted.ServerRequest{"a/b": confirmation, "~c": sampling, "": roots})
@@ -191,6 +194,27 @@ func retriesOfClients() {
 				)
 			}
 		})
+
+	It(
+		"retries a call whose result has requestState and no inputRequests",
+		Verifies("mrtr.client.retried"),
+		In(needing),
+		func(ctx SpecContext) {
+			client := RunScenario(ctx)
+
+			result := AnswerTo(client.NeedCalls(stateOnly)[0])
+			if result == nil {
+				client.NeverBut("the client left before the answer to its call", "tools/call")
+			}
+			if !Observed(isMadeAgain(client, result)) {
+				client.NeedGoingOn(result)
+				client.Missing(result, Mismatch{
+					Wanted: "the call again, with its requestState",
+					Found:  "no such call, though the client goes on",
+				})
+			}
+		},
+	)
 
 	It("returns requestState unchanged when it retries a call", Verifies("mrtr.client.state.echoed"), In(needing),
 		func(ctx SpecContext) {

@@ -20,6 +20,7 @@ import (
 func ServerChecks() {
 	Describe("Multi round-trip requests", func() {
 		requests()
+		requestsOfOne()
 		retries()
 		responses()
 		states()
@@ -44,6 +45,33 @@ func requests() {
 					server.ServerRequests(mark, "sampling/createMessage"),
 					server.ServerRequests(mark, "roots/list"),
 				)...)
+		},
+	)
+}
+
+func requestsOfOne() {
+	It(
+		"sends only inputRequests of the one capability that the client declares",
+		Verifies("mrtr.requests.declared"),
+		NeedsProvocation("input-several"),
+		func(ctx SpecContext) {
+			begin(ctx, Session(ctx), "input-several") // it does ask a client that declares all
+			methods := map[string]string{
+				"elicitation": "elicitation/create", "sampling": "sampling/createMessage", "roots": "roots/list",
+			}
+
+			for _, declared := range slices.Sorted(maps.Keys(methods)) {
+				server := SessionOf(ctx, scripted.Nothing().With(declared, Object{}))
+				mark := server.Mark()
+
+				server.NeedReply(ctx, "tools/call", Provoking("input-several").Call())
+
+				for _, other := range slices.Sorted(maps.Keys(methods)) {
+					if other != declared {
+						asking.DemandNone(server.ServerRequests(mark, methods[other])...)
+					}
+				}
+			}
 		},
 	)
 }
@@ -75,11 +103,14 @@ func responses() {
 		NeedsProvocation("elicitation"),
 		func(ctx SpecContext) {
 			server := Session(ctx)
-			attempt := begin(ctx, server, "elicitation")
 
-			reply := server.Once(ctx, "tools/call", attempt.retry(Object{"inputResponses": Object{}}))
+			for _, given := range []Object{{}, {"mcpconform-unknown": Acceptance(nil)}} {
+				attempt := begin(ctx, server, "elicitation")
 
-			judgeAskedAgain(reply, attempt.requests())
+				reply := server.Once(ctx, "tools/call", attempt.retry(Object{"inputResponses": given}))
+
+				judgeAskedAgain(reply, attempt.requests())
+			}
 		},
 	)
 
@@ -156,6 +187,37 @@ func responses() {
 			asking.JudgeValidation(reply, "each response to its requests for input is a text")
 		},
 	)
+
+	It(
+		"treats inputResponses that are null, or hold numbers, as invalid",
+		Verifies("mrtr.responses.validated"),
+		NeedsProvocation("elicitation"),
+		func(ctx SpecContext) {
+			server := Session(ctx)
+			asking.NeedSuccess(ctx, server, "elicitation")
+
+			for _, reason := range []string{"null", "a number"} {
+				attempt := begin(ctx, server, "elicitation")
+				var given any // null
+				if reason != "null" {
+					numbers := Object{}
+					for key := range attempt.requests() {
+						numbers[key] = 12345
+					}
+					given = numbers
+				}
+
+				reply := lie(
+					ctx,
+					server,
+					attempt.retry(Object{"inputResponses": given}),
+					"inputResponses is or holds "+reason,
+				)
+
+				judgeNotTaken(reply, reason)
+			}
+		},
+	)
 }
 
 // lie sends a call that is illegal on purpose, and returns its very answer.
@@ -217,6 +279,12 @@ func judgeAskedAgain(reply Reply, missing Object) {
 		}
 	}
 	Demand(asked, "another request for the missing input", reply.Describe())
+}
+
+// judgeNotTaken judges the answer to a retry whose input is none. A tool that succeeds
+// without any shows nothing.
+func judgeNotTaken(reply Reply, given string) {
+	Demand(!asking.Succeeded(reply), "an error, or the question anew: the input is "+given, reply.Describe())
 }
 
 func method(request any) any {

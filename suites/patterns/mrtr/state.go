@@ -49,6 +49,22 @@ func states() {
 	)
 
 	It(
+		"rejects a requestState with something appended",
+		Verifies("mrtr.state.protected"),
+		NeedsProvocation("input-state"),
+		func(ctx SpecContext) {
+			server := Session(ctx)
+			asking.NeedSuccess(ctx, server, "input-state")
+			attempt := beginWithState(ctx, server, "input-state")
+			changed := attempt.state + "-TAMPERED"
+
+			reply := server.Once(ctx, "tools/call", attempt.retry(Object{"requestState": changed}))
+
+			judgeRefused(reply, "the requestState "+Show(attempt.state)+", with -TAMPERED appended")
+		},
+	)
+
+	It(
 		"rejects a requestState with changed contents",
 		Verifies("mrtr.state.protected"),
 		NeedsProvocation("input-state"),

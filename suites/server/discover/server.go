@@ -16,6 +16,7 @@ import (
 // ServerChecks registers the checks of a target server.
 func ServerChecks() {
 	Describe("Discovery", func() {
+		inForms()
 		It("answers server/discover before any other request", Verifies("discover.implemented"),
 			func(ctx SpecContext) {
 				server := UnusedSession(ctx)

@@ -11,6 +11,7 @@ import (
 	"github.com/mcpconform/mcpconform/internal/jsonrpc"
 	"github.com/mcpconform/mcpconform/internal/mcp"
 	"github.com/mcpconform/mcpconform/internal/protocol"
+	"github.com/mcpconform/mcpconform/internal/scripted"
 )
 
 // levels are those of RFC 5424, the least severe first.
@@ -89,6 +90,35 @@ func settingLevels() {
 			}
 		},
 	)
+
+	// The rule about log messages below the level judges the call.
+	It("keeps the level that logging/setLevel sets for one session from others", Verifies("logging.level.respected"),
+		NeedsCapability("logging"), NeedsProvocation("logging"), AtRevisionsWith(protocol.Handshake),
+		func(ctx SpecContext) {
+			server, other := FreshSession(ctx), UnusedSession(ctx)
+			server.Hear(ctx)
+			server.Need(ctx, "logging/setLevel", Object{"level": "emergency"})
+			other.Need(ctx, "logging/setLevel", Object{"level": "debug"})
+			mark := server.Mark()
+
+			id := jsonrpc.StringID("mcpconform-beside-another-level")
+			call := server.StartRaw(ctx, id, "tools/call", scripted.Outgoing{}, Provoking("logging").Call())
+			received, err := call.Settle(ctx)
+			server.Needed(call, received, err)
+
+			server.Barrier(ctx)
+			for _, said := range server.Sent(mark, Notification(logMessage)) {
+				params, _ := said.Params().(map[string]any)
+				Demand(params["level"] == "emergency", "no log message below the level of the session", Show(params))
+			}
+			before := other.Mark()
+			other.Hear(ctx)
+			provoke(ctx, other, "debug")
+			if len(other.Sent(before, Notification(logMessage))) == 0 {
+				NotApplicable("the tool logs nothing, at whatever level")
+			}
+			Observe()
+		})
 
 	// The rule about log messages below the level judges both calls.
 	It("sends notifications/message once logging/setLevel allows its level", Verifies("logging.message.sent"),

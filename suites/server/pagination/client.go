@@ -1,12 +1,14 @@
 package pagination
 
 import (
+	"net/http"
 	"slices"
 	"strings"
 
 	. "github.com/onsi/ginkgo/v2"
 
 	. "github.com/mcpconform/mcpconform/internal/conform"
+	"github.com/mcpconform/mcpconform/internal/jsonrpc"
 	"github.com/mcpconform/mcpconform/internal/protocol"
 	. "github.com/mcpconform/mcpconform/internal/scenario"
 	"github.com/mcpconform/mcpconform/internal/scripted"
@@ -134,7 +136,7 @@ func followingLists() {
 	It(
 		"sends tools/list in a new session without a cursor of an earlier session",
 		Verifies("pagination.cursor.within-session"),
-		In(lostPages),
+		In(LostPages),
 		func(ctx SpecContext) {
 			client := RunScenario(ctx)
 
@@ -217,10 +219,11 @@ const lostCursor = "session-1-page-2"
 // leadsOnByLostCursor tells whether the answer to a request has that cursor.
 func leadsOnByLostCursor(list *Message) bool { return ResultTo(list)["nextCursor"] == lostCursor }
 
-// lostPages is a server that ends the session in the middle of a list.
-var lostPages = &Scenario{
+// LostPages is a server that ends the session in the middle of a list. It says so in its
+// own words, as the status alone counts.
+var LostPages = &Scenario{
 	Name:  "pages-of-a-lost-session",
-	Says:  "The server ends the session when the second page is asked for; tools/list has two.",
+	Says:  "The server ends the session when the second page is asked for; tools/list has two. It answers the id of that session with 404 and an error of its own.",
 	Until: "2025-11-25",
 	Over:  protocol.HTTP,
 	Steps: Steps{ToConnect(), ToList("tools"), ToList("tools"), ToClose()},
@@ -233,6 +236,15 @@ var lostPages = &Scenario{
 			}
 			call.Session.Expire() // from now on the session is unknown
 			first.leaf(call)
+		})
+		server.OnExchange(func(exchange *scripted.Exchange) bool {
+			asked := exchange.Request.Header.Get(scripted.SessionHeader)
+			if asked == "" || asked != exchange.Session.ID() || !exchange.Session.Expired() {
+				return false
+			}
+			unknown := jsonrpc.NewError(jsonrpc.NullID, jsonrpc.InvalidRequest, "Not Found: unknown Mcp-Session-Id")
+			exchange.Answer(http.StatusNotFound, nil, unknown, "")
+			return true
 		})
 	},
 }

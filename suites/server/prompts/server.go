@@ -29,6 +29,7 @@ const (
 // ServerChecks registers the checks of a target server.
 func ServerChecks() {
 	Describe("Prompts", func() {
+		inForms()
 
 		It("declares prompts if prompts/list returns any", Verifies("prompts.capability.declared"),
 			func(ctx SpecContext) { lists.JudgeDeclaration(ctx, "prompts", "name") })
@@ -41,6 +42,7 @@ func ServerChecks() {
 
 				Expect(reply).To(BeResult())
 				Expect(reply).To(HaveMember("prompts", BeAList()))
+				Expect(server.Ask(ctx, "prompts/list", Object{})).To(BeResult())
 			})
 
 		It(

@@ -10,6 +10,7 @@ import (
 	. "github.com/mcpconform/mcpconform/internal/conform"
 	"github.com/mcpconform/mcpconform/internal/jsonrpc"
 	"github.com/mcpconform/mcpconform/internal/protocol"
+	"github.com/mcpconform/mcpconform/internal/scripted"
 	"github.com/mcpconform/mcpconform/suites/server/arguments"
 	"github.com/mcpconform/mcpconform/suites/server/lists"
 )
@@ -38,6 +39,7 @@ const (
 // ServerChecks registers the checks of a target server.
 func ServerChecks() {
 	Describe("Resources", func() {
+		inForms()
 
 		It("declares resources if resources/list returns any", Verifies("resources.capability.declared"),
 			func(ctx SpecContext) { lists.JudgeDeclaration(ctx, "resources", "uri") })
@@ -53,6 +55,7 @@ func ServerChecks() {
 
 				Expect(reply).To(BeResult())
 				Expect(reply).To(HaveMember("resources", BeAList()))
+				Expect(server.Ask(ctx, "resources/list", Object{})).To(BeResult())
 			},
 		)
 
@@ -246,6 +249,59 @@ func ServerChecks() {
 		)
 
 		It(
+			"sends notifications/resources/updated to a client after another has unsubscribed",
+			Verifies("resources.updated.sent"),
+			NeedsCapability("resources.subscribe"),
+			NeedsProvocation("resource-updated"),
+			NeedsTransport(protocol.HTTP),
+			AtRevisionsWith(protocol.Handshake),
+			Alone(),
+			func(ctx SpecContext) {
+				server, other := FreshSession(ctx), UnusedSession(ctx)
+				change := changing()
+				server.Hear(ctx)
+				subscription := server.StartRaw(
+					ctx, jsonrpc.StringID("mcpconform-beside-another"), "resources/subscribe", scripted.Outgoing{},
+					Object{"uri": change.Resource},
+				)
+				received, err := subscription.Settle(ctx)
+				server.Needed(subscription, received, err)
+				other.Need(ctx, "resources/subscribe", Object{"uri": change.Resource})
+				other.Need(ctx, "resources/unsubscribe", Object{"uri": change.Resource})
+				mark := server.Mark()
+
+				change.provoke(ctx, server)
+
+				server.Until(ctx, mark, updated, Notification(updated))
+			},
+		)
+
+		It(
+			"sends notifications/resources/updated only to the client that subscribed",
+			Verifies("resources.updated.subscribed"),
+			NeedsCapability("resources.subscribe"),
+			NeedsProvocation("resource-updated"),
+			NeedsTransport(protocol.HTTP),
+			AtRevisionsWith(protocol.Handshake),
+			Alone(),
+			func(ctx SpecContext) {
+				server, other := FreshSession(ctx), UnusedSession(ctx)
+				change := changing()
+				other.Hear(ctx)
+				server.Watch(ctx, change.Resource)
+				mark := other.Mark()
+
+				change.needTold(ctx, server)
+				other.Barrier(ctx)
+
+				DemandNone(
+					"no update on the session of another client, which has not subscribed",
+					other.Sent(mark, Notification(updated)),
+				)
+			},
+		)
+
+		It(
 			"sends no notifications/resources/updated after resources/unsubscribe",
 			Verifies("resources.updated.subscribed"),
 			NeedsCapability("resources.subscribe"),
@@ -255,15 +311,7 @@ func ServerChecks() {
 				server := FreshSession(ctx)
 				change := changing()
 				server.Watch(ctx, change.Resource)
-				before := server.Mark()
-				change.provoke(ctx, server)
-				server.NeedMessage(
-					ctx,
-					before,
-					Notification(updated),
-					"the server told nothing while the client was subscribed",
-					"see the check of resources.updated.sent",
-				)
+				change.needTold(ctx, server)
 				server.Need(ctx, "resources/unsubscribe", Object{"uri": change.Resource})
 				mark := server.Mark()
 
@@ -402,4 +450,17 @@ func (c change) provoke(ctx context.Context, server *Server) {
 			"see that the tool for resource-updated changes it",
 		)
 	}
+}
+
+// needTold changes the resource, of which the server has to tell a client that subscribed.
+func (c change) needTold(ctx context.Context, server *Server) {
+	mark := server.Mark()
+	c.provoke(ctx, server)
+	server.NeedMessage(
+		ctx,
+		mark,
+		Notification(updated),
+		"the server told nothing while the client was subscribed",
+		"see the check of resources.updated.sent",
+	)
 }

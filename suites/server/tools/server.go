@@ -2,9 +2,11 @@
 package tools
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"maps"
 	"reflect"
 	"slices"
@@ -41,6 +43,7 @@ const urlElicitationRequired = -32042
 // ServerChecks registers the checks of a target server.
 func ServerChecks() {
 	Describe("Tools", func() {
+		inForms()
 
 		It("declares tools if tools/list returns any", Verifies("tools.capability.declared"),
 			func(ctx SpecContext) { lists.JudgeDeclaration(ctx, "tools", "name") })
@@ -53,6 +56,7 @@ func ServerChecks() {
 
 				Expect(reply).To(BeResult())
 				Expect(reply).To(HaveMember("tools", BeAList()))
+				Expect(server.Ask(ctx, "tools/list", Object{})).To(BeResult())
 			})
 
 		It(
@@ -163,6 +167,44 @@ func ServerChecks() {
 		)
 
 		It(
+			"answers tools/call without arguments for a tool that needs none",
+			Verifies("tools.call.answered"),
+			NeedsCapability("tools"),
+			func(ctx SpecContext) {
+				server := Session(ctx)
+				call := withoutNeeds(ctx, server)
+
+				reply := server.Ask(ctx, "tools/call", Object{"name": call.Tool})
+
+				Demand(succeeded(reply), "the success of "+call.Tool+", as with empty arguments", reply.Describe())
+			},
+		)
+
+		It(
+			"returns a tool result from tools/call without task to a client that declares tasks",
+			Verifies("tools.call.answered"),
+			NeedsCapability("tools"),
+			AtRevisionsWith(protocol.Handshake),
+			func(ctx SpecContext) {
+				call := callable()[0]
+				takesTasks := Object{"requests": Object{"sampling": Object{"createMessage": Object{}}}}
+				server := SessionOf(ctx, scripted.Everything(Revision()).With("tasks", takesTasks))
+
+				reply := server.MustAsk(ctx, "tools/call", call.Call())
+
+				_, isTask := reply.Object()["task"]
+				_, isResult := reply.Object()["content"].([]any)
+				if !isTask && !isResult {
+					Inconclusive(
+						call.Tool+" brought no result of a tool: "+reply.Describe(),
+						"fix the failures of tools/call first",
+					)
+				}
+				Demand(!isTask, "the result of "+call.Tool+", as no task was asked for", reply.Describe())
+			},
+		)
+
+		It(
 			"rejects a call of an unknown tool with a JSON-RPC error",
 			Verifies("tools.unknown.refused"),
 			NeedsCapability("tools"),
@@ -252,6 +294,72 @@ func ServerChecks() {
 		)
 
 		It(
+			"rejects a tool call without arguments if it requires some",
+			Verifies("tools.inputs.validated"),
+			NeedsCapability("tools"),
+			func(ctx SpecContext) {
+				calls := some(withoutRequired(), "no tool that may be called has a required argument")
+				server := Session(ctx)
+
+				for _, call := range calls {
+					reply, inTime := server.TryTool(ctx, Object{"name": call.Tool})
+					refuses := reply.Refuses() &&
+						server.Contrasts(ctx, reply, call.wrong, inOrder([]Provocation{call.inOrder})...)
+					if !inTime || !succeeded(reply) && !refuses {
+						continue
+					}
+
+					Demand(
+						!succeeded(reply),
+						"an error: "+call.Tool+" was called without arguments, and requires "+call.wrong,
+						reply.Describe(),
+					)
+				}
+			},
+		)
+
+		It(
+			"rejects a tool call with a number with a fraction for an integer",
+			Verifies("tools.inputs.validated"),
+			NeedsCapability("tools"),
+			func(ctx SpecContext) {
+				calls := some(withFraction(), "no tool that may be called has an integer as argument")
+
+				judgeWrong(ctx, calls, func(call spoiledCall, reply Reply) (wanted string, broken, shown bool) {
+					return fmt.Sprintf(
+							"an error: %s was called with %g for an integer",
+							call.Tool,
+							fraction,
+						), succeeded(
+							reply,
+						), true
+				})
+			},
+		)
+
+		It(
+			"accepts whole numbers with a fraction of zero for integers",
+			Verifies("tools.call.answered"),
+			NeedsCapability("tools"),
+			AtRevisionsWith(protocol.SchemaDialect), // draft 04 had it otherwise
+			func(ctx SpecContext) {
+				server := Session(ctx)
+				call, plain := withWholeNumber(ctx, server)
+
+				request := server.StartRaw(
+					ctx, jsonrpc.StringID("mcpconform-whole-number"), "tools/call", scripted.Outgoing{}, call.Call(),
+				)
+				reply := server.MustAwait(ctx, request)
+
+				Demand(
+					succeeded(reply),
+					"the result of the same call without the fraction: "+plain.Describe(),
+					reply.Describe(),
+				)
+			},
+		)
+
+		It(
 			"reports invalid tool arguments in the result with isError, not as a JSON-RPC error",
 			Verifies("tools.error.invalid-input"),
 			NeedsCapability("tools"),
@@ -325,10 +433,29 @@ func harmless() []Provocation {
 	return slices.DeleteFunc(calls, func(call Provocation) bool {
 		execution, _ := definition(call.Tool)["execution"].(map[string]any)
 		return execution["taskSupport"] == "required" || slices.ContainsFunc(kinds, func(kind string) bool {
-			known, there := Provocable(kind)
+			known, there := Named(kind)
 			return there && known.Tool == call.Tool
 		})
 	})
+}
+
+// withoutNeeds returns a call that succeeds with empty arguments.
+func withoutNeeds(ctx context.Context, server *Server) Provocation {
+	tried := 0
+	for _, call := range harmless() {
+		if len(call.Arguments) > 0 || tried == maxTools {
+			continue
+		}
+		tried++
+		if reply, inTime := server.TryTool(ctx, call.Call()); inTime && succeeded(reply) {
+			return call
+		}
+	}
+	if tried == 0 {
+		NotApplicable("each tool that may be called needs arguments")
+	}
+	NotApplicable("no tool that was called with empty arguments succeeds")
+	return Provocation{}
 }
 
 // inOrder are calls beside which the refusal of another one shows what it is about.
@@ -386,6 +513,41 @@ func attempt(ctx context.Context, server *Server, call Provocation, token int) (
 		return reply, false
 	}
 	return server.Answered(request, received, err), true
+}
+
+// withWholeNumber returns a call with a whole number for an integer, written with a
+// fraction of zero, and the reply to the same call without that.
+func withWholeNumber(ctx context.Context, server *Server) (call Provocation, plain Reply) {
+	for _, call := range callable() {
+		input, _ := definition(call.Tool)["inputSchema"].(map[string]any)
+		if _, saysDialect := input["$schema"]; saysDialect {
+			continue
+		}
+		properties, _ := input["properties"].(map[string]any)
+		for _, name := range slices.Sorted(maps.Keys(properties)) {
+			property, _ := properties[name].(map[string]any)
+			if _, inHeader := property["x-mcp-header"]; inHeader || property["type"] != "integer" {
+				continue
+			}
+			number := json.Number(fmt.Sprint(cmp.Or(call.Arguments[name], property["minimum"], any(1))))
+			if _, err := number.Int64(); err != nil {
+				continue
+			}
+			call.Arguments = maps.Clone(call.Arguments)
+			if call.Arguments == nil {
+				call.Arguments = Object{}
+			}
+			call.Arguments[name] = number
+			reply, inTime := server.TryTool(ctx, call.Call())
+			if !inTime || !succeeded(reply) {
+				continue
+			}
+			call.Arguments[name] = number + ".0"
+			return call, reply
+		}
+	}
+	NotApplicable("no tool that may be called has an integer as argument")
+	return call, plain
 }
 
 // mayRefuse tells whether an error may be right although the arguments are
@@ -501,6 +663,25 @@ func withWrongType() []spoiledCall {
 			_, inHeader := property["x-mcp-header"] // then it is the header that a server misses
 			if !inHeader && slices.Contains([]any{"string", "number", "integer", "boolean"}, property["type"]) {
 				arguments[name] = wrongValue
+				return name
+			}
+		}
+		return ""
+	})
+}
+
+// fraction is a number that is no integer.
+const fraction = 1.5
+
+// withFraction returns calls with a number with a fraction where the schema wants an
+// integer.
+func withFraction() []spoiledCall {
+	return spoiled(func(input Object, arguments Object) (wrong string) {
+		properties, _ := input["properties"].(map[string]any)
+		for _, name := range slices.Sorted(maps.Keys(properties)) {
+			property, _ := properties[name].(map[string]any)
+			if _, inHeader := property["x-mcp-header"]; !inHeader && property["type"] == "integer" {
+				arguments[name] = fraction
 				return name
 			}
 		}

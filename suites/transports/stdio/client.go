@@ -1,6 +1,7 @@
 package stdio
 
 import (
+	"strings"
 	"sync/atomic"
 	"time"
 
@@ -27,10 +28,16 @@ func ClientChecks() {
 // numbers are arguments of the tool that every scripted server has.
 var numbers = Object{"a": 5, "b": 3}
 
+// flood is how much the server writes to its standard error at once, in bytes: more than a
+// pipe takes that nobody reads.
+const flood = 100 << 10
+
 // noisy is a server that writes to its standard error whatever it does.
 var noisy = &Scenario{
-	Name: "stdio-noisy-server", Since: "2025-11-25", Over: protocol.Stdio,
-	Says:  "The server writes to its standard error when it starts, and before each answer.",
+	Name:  "stdio-noisy-server",
+	Since: "2025-11-25",
+	Over:  protocol.Stdio,
+	Says:  "The server writes to its standard error when it starts, and before each answer; before that to a call it writes 100 KiB.",
 	Steps: Steps{ToConnect(), ToList("tools"), ToCall(scripted.AddNumbers, numbers), ToList("tools"), ToClose()},
 	Server: func(server *scripted.Server) {
 		server.Instructions = "I say much on my standard error."
@@ -40,11 +47,27 @@ var noisy = &Scenario{
 			// or the client is gone
 		}
 		server.OnStart(write)
+		server.On("tools/call", func(call *scripted.Call) {
+			_ = call.Session.Spawned().WriteStderr(strings.Repeat("ERROR: nothing works\n", flood/20))
+			call.Answer(scripted.Text("flooded"))
+		})
 		server.OnResult(func(call *scripted.Call, _ Object) { write(call.Session) })
 	},
 }
 
 func noise() {
+	It(
+		"continues when the server writes 100 KiB to its standard error",
+		Verifies("transports.stdio.stderr.harmless"),
+		In(noisy),
+		func(ctx SpecContext) {
+			client := RunScenario(ctx)
+
+			call := client.NeedCalls(scripted.AddNumbers)[0]
+			client.GoesOn(ctx, AnswerTo(call), "100 KiB on the standard error of the server")
+		},
+	)
+
 	It(
 		"continues when the server writes to its standard error",
 		Verifies("transports.stdio.stderr.harmless"),

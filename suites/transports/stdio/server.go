@@ -12,6 +12,7 @@ import (
 
 	"github.com/mcpconform/mcpconform/internal/jsonrpc"
 	"github.com/mcpconform/mcpconform/internal/mcp"
+	"github.com/mcpconform/mcpconform/internal/protocol"
 	"github.com/mcpconform/mcpconform/internal/scripted"
 
 	. "github.com/mcpconform/mcpconform/internal/conform"
@@ -20,6 +21,9 @@ import (
 // longLine is the length of a message that no pipe holds at once: those of
 // Linux hold 64 KiB.
 const longLine = 200 << 10
+
+// pause is long enough for a server to read what there is.
+const pause = 20 * time.Millisecond
 
 // telling are requests without params and the member by which a result shows that it
 // answers the one and not the other.
@@ -53,6 +57,20 @@ func ServerChecks() {
 		)
 
 		It(
+			"accepts a message that ends with CR and LF, of which the first is white space of JSON",
+			Verifies("transports.stdio.messages"),
+			ByBarrier(),
+			func(ctx SpecContext) {
+				server := Session(ctx)
+				id, mark := jsonrpc.StringID("mcpconform-crlf"), server.Mark()
+
+				write(ctx, server, bytes.TrimSuffix(line(server, id), []byte("\n")), []byte("\r\n"))
+
+				server.Until(ctx, mark, "an answer to a request that ends with CR and LF", answers(id))
+			},
+		)
+
+		It(
 			"accepts a message that arrives on standard input in two parts",
 			Verifies("transports.stdio.messages"),
 			ByBarrier(),
@@ -72,6 +90,30 @@ func ServerChecks() {
 		)
 
 		It(
+			"accepts a message that arrives on standard input in two parts with a character between",
+			Verifies("transports.utf8"),
+			NeedsTransport(protocol.Stdio),
+			ByBarrier(),
+			func(ctx SpecContext) {
+				// Nothing of the client's own may get between the pieces.
+				server := SessionOf(ctx, scripted.Nothing())
+				server.Answer("ping", scripted.Silence)
+				id, mark := jsonrpc.StringID("mcpconform-🙂-in-two"), server.Mark()
+				message := line(server, id)
+				within := bytes.Index(message, []byte("🙂")) + 2
+
+				write(ctx, server, message[:within])
+				select {
+				case <-time.After(pause):
+				case <-ctx.Done():
+				}
+				write(ctx, server, message[within:])
+
+				server.Until(ctx, mark, "an answer under the id "+id.String(), answers(id))
+			},
+		)
+
+		It(
 			"returns the matching result for each of several concurrent requests",
 			Verifies("transports.stdio.interleaved"),
 			ByBarrier(),
@@ -87,8 +129,18 @@ func ServerChecks() {
 					}
 				}
 
+				told := 0
 				for method, request := range requests {
-					Expect(server.MustAwait(ctx, request)).To(HaveMember(telling[method]))
+					reply := server.MustAwait(ctx, request)
+					if _, refused := reply.Error(); refused {
+						continue // it does not show what it answers
+					}
+					Expect(reply).To(HaveMember(telling[method]))
+					told++
+				}
+				if told < 2 {
+					Inconclusive("the server refuses all requests but one, so that their answers cannot be told apart",
+						"give the server what it needs to answer them")
 				}
 			},
 		)

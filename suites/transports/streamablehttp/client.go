@@ -18,14 +18,17 @@ import (
 	"github.com/mcpconform/mcpconform/internal/scripted"
 	"github.com/mcpconform/mcpconform/internal/transcript"
 	"github.com/mcpconform/mcpconform/internal/transport"
+	"github.com/mcpconform/mcpconform/suites/client/forms"
 )
 
 // ClientChecks registers the checks of a target client.
 func ClientChecks() {
 	Describe("Taking answers", takingAnswers)
+	Describe("Taking answers framed in many ways", takingFramings)
 	Describe("Giving up", givingUp)
 	Describe("Resuming", resumingStreams)
 	Describe("Sessions", keepingSessions)
+	Describe("Refusals", takingRefusals)
 	Describe("Older servers", olderServers)
 	Describe("Headers from parameters", designatedParameters)
 }
@@ -118,14 +121,18 @@ func speakBefore(call *scripted.Call) {
 // streamedOpening is a server that answers everything by event streams, from the first
 // request on.
 var streamedOpening = &Scenario{
-	Name: "opening-answered-by-a-stream", Over: protocol.HTTP,
-	Says:  "The server answers every request by an event stream, from the first one on.",
+	Name:  "opening-answered-by-a-stream",
+	Over:  protocol.HTTP,
+	Says:  "The server answers every request by an event stream, from the first one on, which begins with an event without a message.",
 	Steps: Meeting.Steps,
 	Server: func(server *scripted.Server) {
 		server.Instructions = "I answer in streams."
 		server.Offer.Sessions = false
 		for _, method := range []string{"initialize", "server/discover", "tools/list", "tools/call"} {
-			server.On(method, func(call *scripted.Call) { call.Streaming().Good() })
+			server.On(method, func(call *scripted.Call) {
+				prime(call)
+				call.Good()
+			})
 		}
 	},
 }
@@ -154,28 +161,7 @@ func takingAnswers() {
 		Verifies("transports.http.request.both-answers"),
 		In(streamedOpening),
 		func(ctx SpecContext) {
-			client := RunScenario(ctx)
-
-			requests := client.Requests()
-			if len(requests) == 0 || AnswerTo(requests[0]) == nil {
-				client.NeverBut("the client did not wait for the answer to its first request", "initialize")
-			}
-			opened := AnswerTo(requests[0])
-			isOpening := func(request *Message) bool {
-				return request.Method == "initialize" || request.Method == "server/discover"
-			}
-			work := slices.DeleteFunc(client.AskedAfter(opened), isOpening)
-			if Observed(len(work) > 0 || len(client.Notifications("notifications/initialized")) > 0) {
-				return
-			}
-			failed, met := client.Unconnected(), Beside(ctx, Meeting)
-			if failed == "" || met == nil || met.Unconnected() != "" {
-				client.NeverBut("the client had nothing to ask when its first request was answered", "tools/list")
-			}
-			client.Missing(opened, Mismatch{
-				Wanted: "that the client goes on, as it does when its " + requests[0].Method + " is answered by a JSON object",
-				Found:  failed,
-			})
+			forms.Opens(ctx, "an event stream that answers its first request")
 		},
 	)
 

@@ -24,11 +24,23 @@ const routeTool = "route"
 
 // routeCalls are its arguments, call by call.
 var routeCalls = []Object{
-	{"region": "us-west1", "priority": 42, "urgent": true, "via": Object{"city": "Hello, 世界"}, "query": "SELECT 1"},
-	{"region": "=?base64?literal?=", "priority": -7, "urgent": false, "via": Object{"city": " padded "}},
-	{"region": "line1\nline2", "priority": 9007199254740991},
-	{"region": nil, "via": Object{}},
+	{
+		"region": "us-west1", "priority": 42, "urgent": true, "via": Object{"city": "Hello, 世界"}, "query": "SELECT 1",
+		"note": "us west 1", "method": "test-method",
+	},
+	{
+		"region": "=?base64?literal?=", "priority": -7, "urgent": false, "via": Object{"city": " padded "},
+		"note": "", "method": " us-west1",
+	},
+	{"region": "line1\nline2", "priority": 9007199254740991, "note": "us-west1 ", "method": "\tindented"},
+	{"region": nil, "via": Object{}, "note": "line1\r\nline2", "priority": 0},
 }
+
+// Resources whose URIs nobody may read as anything but text.
+const (
+	spacedURI = "file:///path/to/file%20name.txt"
+	queryURI  = "https://example.com/resource?id=123"
+)
 
 // Prompts whose names no header can carry as they are.
 const (
@@ -55,6 +67,8 @@ var routes = &Scenario{
 		ToCall(routeTool, routeCalls[2]),
 		ToCall(routeTool, routeCalls[3]),
 		ToRead(scripted.ResourceURI),
+		ToRead(spacedURI),
+		ToRead(queryURI),
 		ToGet(promptOfLetters, Object{}),
 		ToGet(promptOfMarks, Object{}),
 		ToClose(),
@@ -68,9 +82,13 @@ var routes = &Scenario{
 			"priority": designated("integer", "Priority"),
 			"urgent":   designated("boolean", "Urgent"),
 			"via":      schemaOf(Object{"city": designated("string", "City")}),
+			"note":     designated("string", "Note"),
+			"method":   designated("string", "Method"), // for Mcp-Param-Method, beside Mcp-Method
 			"query":    Object{"type": "string"},
 		}), func(call *scripted.Call) { call.Answer(scripted.Text("on its way")) })
 		server.Prompts = append(server.Prompts, Object{"name": promptOfLetters}, Object{"name": promptOfMarks})
+		server.Resources = append(server.Resources,
+			Object{"uri": spacedURI, "name": "file name.txt"}, Object{"uri": queryURI, "name": "resource"})
 	},
 }
 
@@ -83,9 +101,18 @@ const (
 	objectTool = "header_of_an_object"
 	doubleTool = "two_headers_of_one_name"
 	itemsTool  = "header_of_an_item"
+	listTool   = "header_of_a_list"
+	nullTool   = "header_of_null"
+	twinTool   = "two_headers_alike"
+	colonTool  = "header_with_a_colon"
+	accentTool = "header_with_an_accent"
+	tabTool    = "header_with_a_tab"
 )
 
-var wrongTools = []string{emptyTool, spacedTool, numberTool, objectTool, doubleTool, itemsTool}
+var wrongTools = []string{
+	emptyTool, spacedTool, numberTool, objectTool, doubleTool, itemsTool,
+	listTool, nullTool, twinTool, colonTool, accentTool, tabTool,
+}
 
 // wrong is a server with tools that clients have to leave out.
 var wrong = &Scenario{
@@ -105,6 +132,12 @@ var wrong = &Scenario{
 			{objectTool, Object{"region": region, "place": designated("object", "Place")}},
 			{doubleTool, Object{"region": designated("string", "Region"), "other": designated("string", "REGION")}},
 			{itemsTool, Object{"region": region, "list": Object{"type": "array", "items": designated("string", "Item")}}},
+			{listTool, Object{"region": region, "list": designated("array", "List")}},
+			{nullTool, Object{"region": region, "nothing": designated("null", "Nothing")}},
+			{twinTool, Object{"region": designated("string", "Region"), "other": designated("string", "Region")}},
+			{colonTool, Object{"region": designated("string", "Region:Primary")}},
+			{accentTool, Object{"region": designated("string", "Région")}},
+			{tabTool, Object{"region": designated("string", "Region\t1")}},
 		} {
 			server.AddTool(
 				tool.name,

@@ -1,6 +1,7 @@
 package streamablehttp
 
 import (
+	"context"
 	"net/http"
 	"slices"
 	"strings"
@@ -13,6 +14,7 @@ import (
 	. "github.com/mcpconform/mcpconform/internal/scenario"
 	"github.com/mcpconform/mcpconform/internal/scripted"
 	"github.com/mcpconform/mcpconform/internal/transcript"
+	"github.com/mcpconform/mcpconform/suites/server/pagination"
 	"github.com/mcpconform/mcpconform/suites/versioning"
 )
 
@@ -22,8 +24,11 @@ const (
 	closeStep   = 3
 )
 
-// secondCall is the position of the second call in the steps of forgotten.
-const secondCall = 3
+// Positions of what follows the end of the session in forgotten and pagination.LostPages.
+const (
+	secondCall = 3
+	secondList = 2
+)
 
 // forgotten is a server that ends its first session when it has listed its tools.
 var forgotten = &Scenario{
@@ -45,33 +50,40 @@ func keepingSessions() {
 		"sends initialize without Mcp-Session-Id after HTTP 404 for its session",
 		Verifies("transports.http.session.renewed"),
 		In(forgotten),
+		func(ctx SpecContext) { renewsSession(ctx, secondCall) },
+	)
+
+	It(
+		"sends initialize without Mcp-Session-Id after HTTP 404 for its session, whatever the error in the body",
+		Verifies("transports.http.session.renewed"),
+		In(pagination.LostPages),
+		func(ctx SpecContext) { renewsSession(ctx, secondList) },
+	)
+
+	It(
+		"goes on under the Mcp-Session-Id of its new session",
+		Verifies("transports.http.session.sent"),
+		In(forgotten),
 		func(ctx SpecContext) {
 			client := RunScenario(ctx)
 
 			lost := lostSession(client)
-			for _, initialize := range client.Requests("initialize") {
-				if !initialize.Event.At.After(lost.At) {
+			given := begun(client)
+			for _, initialized := range client.Notifications("notifications/initialized") {
+				if !initialized.Event.At.After(lost.At) {
 					continue
 				}
-				if head, there := client.HeadOf(initialize); there && !Observed(sessionOf(head) == "") {
+				head, there := client.HeadOf(initialized)
+				if there && !Observed(len(given) < 2 || sessionOf(head) != given[0]) {
 					client.BlameEvent(head, Mismatch{
-						Wanted: "an initialize without a session id",
-						Found:  Show(sessionOf(head)),
+						Wanted: "the id of the new session, " + Show(given[1]),
+						Found:  Show(sessionOf(head)) + ", that of the session before",
 						Where:  "header Mcp-Session-Id",
 					})
 				}
 				return
 			}
-			if !asksInSession(client, lost) && client.FailedIn(ctx, secondCall) == "" {
-				client.NeverBut(
-					"the client asked for nothing more when the server did not know its session",
-					"tools/call",
-				)
-			}
-			client.MissingAfter(
-				lost,
-				Mismatch{Wanted: "a new initialize, without a session id, after this", Found: "no initialize"},
-			)
+			client.NeverBut("the client did not begin a new session", "tools/call")
 		},
 	)
 
@@ -106,6 +118,48 @@ func keepingSessions() {
 			})
 		},
 	)
+}
+
+// renewsSession demands that a client whose session is over begins a new one. It asks for more
+// in a step.
+func renewsSession(ctx context.Context, later int) {
+	client := RunScenario(ctx)
+
+	lost := lostSession(client)
+	for _, initialize := range client.Requests("initialize") {
+		if !initialize.Event.At.After(lost.At) {
+			continue
+		}
+		if head, there := client.HeadOf(initialize); there && !Observed(sessionOf(head) == "") {
+			client.BlameEvent(head, Mismatch{
+				Wanted: "an initialize without a session id",
+				Found:  Show(sessionOf(head)),
+				Where:  "header Mcp-Session-Id",
+			})
+		}
+		return
+	}
+	if !asksInSession(client, lost) && client.FailedIn(ctx, later) == "" {
+		client.NeverBut(
+			"the client asked for nothing more when the server did not know its session",
+			"tools/call",
+		)
+	}
+	client.MissingAfter(
+		lost,
+		Mismatch{Wanted: "a new initialize, without a session id, after this", Found: "no initialize"},
+	)
+}
+
+// begun are the ids that the server gave to sessions, in order.
+func begun(client *Client) (ids []string) {
+	for _, event := range client.Events() {
+		if event.Kind == transcript.Head && event.HTTP != nil && event.From == protocol.Server &&
+			sessionOf(event) != "" && !slices.Contains(ids, sessionOf(event)) {
+			ids = append(ids, sessionOf(event))
+		}
+	}
+	return ids
 }
 
 func sessionOf(head transcript.Event) string {
@@ -223,16 +277,29 @@ func olderServers() {
 	)
 
 	It(
+		"falls back to initialize after HTTP 400 with the error -32000",
+		Verifies("transports.http.older.inspected"),
+		In(versioning.Balking),
+		NeedsTransport(protocol.HTTP),
+		func(ctx SpecContext) {
+			client := RunScenario(ctx)
+
+			versioning.DemandFallback(ctx, client, AnswerTo(versioning.Probe(client)), Mismatch{
+				Wanted: "initialize, as after the error -32601: servers of this era have no such error",
+				Found:  "no such request",
+				Where:  "/error/code",
+			})
+		},
+	)
+
+	It(
 		"sends no initialize after HTTP 400 with the error -32022",
 		Verifies("transports.http.older.inspected"),
 		In(later),
 		func(ctx SpecContext) {
 			client := RunScenario(ctx)
 
-			requests := client.Requests()
-			if len(requests) == 0 || requests[0].Method == "initialize" {
-				client.NeverBut("the client asked for nothing as clients of this revision do", "server/discover")
-			}
+			probe := versioning.Probe(client)
 			for _, initialize := range client.Requests("initialize") {
 				client.Blame(initialize, Mismatch{
 					Wanted: "no initialize after a refusal with the error -32022, by which servers of this era are known",
@@ -243,7 +310,7 @@ func olderServers() {
 			if !versioning.FallsBack(Beside(ctx, versioning.Handshaking)) {
 				NotApplicable("the client speaks no revision with a handshake")
 			}
-			client.Refrained(AnswerTo(requests[0]), connectStep)
+			client.Refrained(AnswerTo(probe), connectStep)
 		},
 	)
 }

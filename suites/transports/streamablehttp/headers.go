@@ -21,15 +21,9 @@ func standardHeaders() {
 		func(ctx SpecContext) {
 			server := Session(ctx)
 
-			given := post(
-				ctx,
-				server,
-				server.Body(BarrierMethod(), nil),
-				"lacks Mcp-Method",
-				WithoutHeader(transport.MethodHeader),
-			)
-
-			Expect(given).To(beTurnedDown())
+			InEachMethod(ctx, beTurnedDown(), func(request Harmless) any {
+				return postRequest(ctx, server, request, noMethod, WithoutHeader(transport.MethodHeader))
+			})
 		})
 
 	It("rejects a request without Mcp-Name", Verifies("transports.http.headers.missing"),
@@ -56,15 +50,10 @@ func standardHeaders() {
 		func(ctx SpecContext) {
 			server := Session(ctx)
 
-			given := post(
-				ctx,
-				server,
-				server.Body(BarrierMethod(), nil),
-				otherMethod,
-				WithHeader(transport.MethodHeader, "prompts/get"),
-			)
-
-			Expect(given).To(beTurnedDown())
+			InEachMethod(ctx, beTurnedDown(), func(request Harmless) any {
+				other := WithHeader(transport.MethodHeader, besides(request.Method))
+				return postRequest(ctx, server, request, otherMethod, other)
+			})
 		},
 	)
 
@@ -73,15 +62,7 @@ func standardHeaders() {
 		Verifies("transports.http.headers.mismatch"),
 		ByBarrier(),
 		func(ctx SpecContext) {
-			server := Session(ctx)
-
-			given := post(
-				ctx,
-				server,
-				server.Body(BarrierMethod(), nil),
-				"has Mcp-Method in another case than the body",
-				WithHeader(transport.MethodHeader, strings.ToUpper(BarrierMethod())),
-			)
+			given := withMethodInCapitals(ctx)
 
 			Expect(given).To(beTurnedDown())
 		},
@@ -147,18 +128,9 @@ func standardHeaders() {
 
 	It("returns HTTP 400 and -32020 if Mcp-Method is missing", Verifies("transports.http.headers.error"), ByBarrier(),
 		func(ctx SpecContext) {
-			server := Session(ctx)
+			given := withoutMethod(ctx)
 
-			given := post(
-				ctx,
-				server,
-				server.Body(BarrierMethod(), nil),
-				"lacks Mcp-Method",
-				WithoutHeader(transport.MethodHeader),
-			)
-
-			mustBeTurnedDown(given, "transports.http.headers.missing")
-			Expect(given).To(beTheError(http.StatusBadRequest, jsonrpc.HeaderMismatch))
+			judgeRefusal(given, "transports.http.headers.missing")
 		})
 
 	It(
@@ -166,18 +138,46 @@ func standardHeaders() {
 		Verifies("transports.http.headers.error"),
 		ByBarrier(),
 		func(ctx SpecContext) {
+			given := withOtherMethod(ctx)
+
+			judgeRefusal(given, "transports.http.headers.mismatch")
+		},
+	)
+
+	It(
+		"returns HTTP 400 and -32020 if Mcp-Method differs from the method only in case",
+		Verifies("transports.http.headers.error"),
+		ByBarrier(),
+		func(ctx SpecContext) {
+			given := withMethodInCapitals(ctx)
+
+			judgeRefusal(given, "transports.http.headers.mismatch")
+		},
+	)
+
+	It(
+		"returns HTTP 400 and -32020 if Mcp-Name is missing or differs from the name or uri in the body",
+		Verifies("transports.http.headers.error"),
+		func(ctx SpecContext) {
 			server := Session(ctx)
 
-			given := post(
-				ctx,
-				server,
-				server.Body(BarrierMethod(), nil),
-				otherMethod,
-				WithHeader(transport.MethodHeader, "prompts/get"),
-			)
-
-			mustBeTurnedDown(given, "transports.http.headers.mismatch")
-			Expect(given).To(beTheError(http.StatusBadRequest, jsonrpc.HeaderMismatch))
+			refused := false
+			for _, named := range mustNameEach(ctx, server) {
+				for reason, edit := range map[string]HeaderEdit{
+					"lacks Mcp-Name": WithoutHeader(transport.NameHeader),
+					otherName:        WithHeader(transport.NameHeader, stranger),
+				} {
+					given := post(ctx, server, server.Body(named.method, named.params), reason, edit)
+					if !given.refused() {
+						continue
+					}
+					refused = true
+					Expect(given).To(beTheError(http.StatusBadRequest, jsonrpc.HeaderMismatch))
+				}
+			}
+			if !refused {
+				NotApplicable("the server refuses none, which the checks of transports.http.headers.mismatch report")
+			}
 		},
 	)
 
@@ -235,17 +235,53 @@ func standardHeaders() {
 		})
 }
 
+// withoutMethod, and those below, post a request that every server answers, with the
+// header wrong that repeats its method.
+func withoutMethod(ctx context.Context) answer {
+	return postBarrier(ctx, noMethod, WithoutHeader(transport.MethodHeader))
+}
+
+func withOtherMethod(ctx context.Context) answer {
+	return postBarrier(ctx, otherMethod, WithHeader(transport.MethodHeader, besides(BarrierMethod())))
+}
+
+func withMethodInCapitals(ctx context.Context) answer {
+	return postBarrier(
+		ctx,
+		"has Mcp-Method in another case than the body",
+		WithHeader(transport.MethodHeader, strings.ToUpper(BarrierMethod())),
+	)
+}
+
+func postBarrier(ctx context.Context, deliberate string, edit HeaderEdit) answer {
+	return postRequest(ctx, Session(ctx), Harmless{Method: BarrierMethod()}, deliberate, edit)
+}
+
+func postRequest(ctx context.Context, server *Server, request Harmless, deliberate string, edit HeaderEdit) answer {
+	return post(ctx, server, server.Body(request.Method, request.With(nil)), deliberate, edit)
+}
+
 const (
+	noMethod    = "lacks Mcp-Method"
 	otherMethod = "has a Mcp-Method that is not the method of the body"
 	otherName   = "has a Mcp-Name that is not the name in the body"
 )
 
-// mustBeTurnedDown ends a check of how a server refuses that looks at a request which
-// it does not refuse, as other checks report.
-func mustBeTurnedDown(given answer, reported string) {
+// besides is another method than the one of a request.
+func besides(method string) string {
+	if method == "prompts/get" {
+		return "tools/list"
+	}
+	return "prompts/get"
+}
+
+// judgeRefusal demands the status and the error of a refusal for headers. What is not
+// refused other checks report.
+func judgeRefusal(given answer, reported string) {
 	if !given.refused() {
 		NotApplicable("the server does not refuse it, which the checks of " + reported + " report")
 	}
+	Expect(given).To(beTheError(http.StatusBadRequest, jsonrpc.HeaderMismatch))
 }
 
 // postSpelled posts a request with the names of its headers spelled otherwise.

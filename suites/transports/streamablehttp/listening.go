@@ -10,6 +10,7 @@ import (
 
 	"github.com/mcpconform/mcpconform/internal/excerpt"
 	"github.com/mcpconform/mcpconform/internal/jsonrpc"
+	"github.com/mcpconform/mcpconform/internal/protocol"
 	"github.com/mcpconform/mcpconform/internal/scripted"
 
 	. "github.com/mcpconform/mcpconform/internal/conform"
@@ -100,6 +101,43 @@ func connecting() {
 			for _, request := range requests {
 				Expect(server.MustAwait(ctx, request)).To(BeResult())
 			}
+		},
+	)
+
+	It(
+		"returns a result for each of several concurrent tool calls",
+		Verifies("transports.http.streams.served"),
+		NeedsCapability("tools"),
+		func(ctx SpecContext) {
+			call := aCall()
+			server := Session(ctx)
+			server.Need(ctx, "tools/call", call.Call())
+
+			var requests []*scripted.Pending
+			for number := range manyRequests {
+				id := jsonrpc.StringID(fmt.Sprintf("mcpconform-call-%d", number))
+				requests = append(requests, server.StartRaw(ctx, id, "tools/call", scripted.Outgoing{}, call.Call()))
+			}
+
+			for _, request := range requests {
+				Expect(server.MustAwait(ctx, request)).To(BeResult())
+			}
+		},
+	)
+
+	It(
+		"returns a result for a request while a stream that was opened with GET is open",
+		Verifies("transports.http.streams.served"),
+		AtRevisionsWith(protocol.Handshake),
+		ByBarrier(),
+		func(ctx SpecContext) {
+			server := FreshSession(ctx)
+			mustListen(ctx, server)
+
+			id := jsonrpc.StringID("mcpconform-beside-listening")
+			request := server.StartRaw(ctx, id, BarrierMethod(), scripted.Outgoing{}, nil)
+
+			Expect(server.MustAwait(ctx, request)).To(BeResult())
 		},
 	)
 

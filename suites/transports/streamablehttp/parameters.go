@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"maps"
-	"net/http"
 	"slices"
 	"strings"
 
@@ -108,8 +107,20 @@ func parameters() {
 
 			given := post(ctx, server, one.call(server), otherArgument, WithHeader(one.header, one.other()))
 
-			mustBeTurnedDown(given, "transports.http.params.mismatch")
-			Expect(given).To(beTheError(http.StatusBadRequest, jsonrpc.HeaderMismatch))
+			judgeRefusal(given, "transports.http.params.mismatch")
+		},
+	)
+
+	It(
+		"returns HTTP 400 and -32020 if the Mcp-Param-{Name} header of an argument is missing",
+		Verifies("transports.http.headers.error"),
+		func(ctx SpecContext) {
+			server := Session(ctx)
+			one := mustMirror(ctx, server, parameter)
+
+			given := post(ctx, server, one.call(server), "lacks the header of an argument", WithoutHeader(one.header))
+
+			judgeRefusal(given, "transports.http.params.missing")
 		},
 	)
 
@@ -182,6 +193,49 @@ func parameters() {
 			)
 
 			Expect(given).To(beTurnedDown())
+		},
+	)
+
+	It(
+		"reads a Mcp-Param-{Name} header with only one of the markers, or Base64 without them, as it is",
+		Verifies("transports.http.encoding.markers"),
+		func(ctx SpecContext) {
+			server := Session(ctx)
+
+			for _, text := range []string{"=?base64?SGVsbG8=", "SGVsbG8="} {
+				one := mustMirror(ctx, server, textParameter).with(text)
+				mustTakeEncoded(ctx, server, one, text)
+
+				given := post(ctx, server, one.call(server), "", WithHeader(one.header, text))
+
+				Demand(
+					given.code() != jsonrpc.HeaderMismatch,
+					"no error about headers, as "+text+" is not encoded",
+					given.Describe(),
+				)
+			}
+		},
+	)
+
+	It(
+		"rejects a Mcp-Param-{Name} header whose Base64 lacks its padding or has other characters",
+		Verifies("transports.http.encoding.strict"),
+		func(ctx SpecContext) {
+			server := Session(ctx)
+			one := mustMirror(ctx, server, textParameter).with("Hello")
+			mustTakeEncoded(ctx, server, one, "Hello")
+
+			for _, broken := range []string{"=?base64?SGVsbG8?=", "=?base64?SGVs!!!bG8=?="} {
+				given := post(
+					ctx,
+					server,
+					one.call(server),
+					"has a header with broken Base64",
+					WithHeader(one.header, broken),
+				)
+
+				Demand(given.refused(), "a refusal of "+broken, given.Describe())
+			}
 		},
 	)
 
@@ -310,6 +364,19 @@ func mustTake(ctx context.Context, server *Server, one mirrored) {
 		NotApplicable("the tool takes no text of the harness's choice for it")
 	}
 	if given := post(ctx, server, one.call(server), ""); given.refused() {
+		Inconclusive("the call is refused even with the header encoded: "+given.Describe(),
+			"fix the failures of transports.http.encoding.decoded first")
+	}
+}
+
+// mustTakeEncoded ends a check for which the tool takes no text of the harness's choice, or
+// does not take it in a header that is encoded.
+func mustTakeEncoded(ctx context.Context, server *Server, one mirrored, text string) {
+	if !one.allowed() {
+		NotApplicable("the tool takes no text of the harness's choice for it")
+	}
+	given := post(ctx, server, one.call(server), "", WithHeader(one.header, transport.EncodedHeaderValue(text)))
+	if given.refused() {
 		Inconclusive("the call is refused even with the header encoded: "+given.Describe(),
 			"fix the failures of transports.http.encoding.decoded first")
 	}

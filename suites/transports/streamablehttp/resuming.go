@@ -88,6 +88,28 @@ func resuming() {
 				"the response that "+second.Delivery.Stream+" brought")
 		},
 	)
+
+	It(
+		"replays no response for a Last-Event-ID that it never gave",
+		Verifies("transports.http.resume.own-stream"),
+		func(ctx SpecContext) {
+			server := FreshSession(ctx)
+			mustBeResumable(server, streamed(ctx, server))
+			mark := server.Mark()
+
+			resumed := server.Get(ctx, "", WithHeader("Last-Event-ID", "mcpconform-never-given"))
+			server.Barrier(ctx) // a replay would be on its way by now
+
+			DemandNone(
+				"no response on a stream that resumes nothing",
+				server.Sent(mark, func(received scripted.Received) bool {
+					return received.Stream == resumed.Stream && received.Kind == jsonrpc.Response &&
+						received.ID != jsonrpc.NoID &&
+						received.ID != jsonrpc.NullID // or else it is what refuses the request
+				}),
+			)
+		},
+	)
 }
 
 // replayed tells whether a response comes again.

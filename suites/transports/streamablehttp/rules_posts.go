@@ -184,7 +184,7 @@ type agreement struct {
 }
 
 // agreementOf returns that of a conversation over HTTP; there is false when there is
-// none.
+// none, or when the client does nothing but leave: it may not have read the answer.
 func agreementOf(conversation *rules.Conversation) (agreed agreement, there bool) {
 	answer := facts.HandshakeOf(conversation)
 	if answer == nil || conversation.Transport != protocol.HTTP {
@@ -199,9 +199,11 @@ func agreementOf(conversation *rules.Conversation) (agreed agreement, there bool
 		case one.Sent != nil && one.Sent.Method == "notifications/initialized" && one.Request.Sequence > agreed.since:
 			agreed.since = one.Request.Sequence
 			return agreed, true
+		case one.Method == http.MethodPost && one.Request.Sequence > agreed.since:
+			there = true
 		}
 	}
-	return agreed, true
+	return agreed, there
 }
 
 // everyLaterRequest judges a header of the HTTP requests that follow a handshake. What
@@ -216,7 +218,7 @@ func everyLaterRequest(name string, wrong func(given []string, agreed agreement)
 			return
 		}
 		for _, one := range endpointOf(conversation) {
-			if one.Request.Sequence < agreed.since || beginsAnew(one) ||
+			if one.Request.Sequence < agreed.since || beginsAnew(one) || answersEarlier(one, agreed.since) ||
 				!slices.Contains(methodsOfSessions, one.Method) {
 				continue
 			}
@@ -234,6 +236,12 @@ func everyLaterRequest(name string, wrong func(given []string, agreed agreement)
 // methodsOfSessions are those of the requests that belong to one; a browser asks by
 // others before.
 var methodsOfSessions = []string{http.MethodPost, http.MethodGet, http.MethodDelete}
+
+// answersEarlier tells whether an exchange brings the answer to what the server asked
+// before a moment, as it may by a ping before it answers initialize.
+func answersEarlier(one *exchanges.Exchange, since int) bool {
+	return one.Sent != nil && one.Sent.Request != nil && one.Sent.Request.Event.Sequence < since
+}
 
 // beginsAnew tells whether an exchange stands outside of a session.
 func beginsAnew(one *exchanges.Exchange) bool {

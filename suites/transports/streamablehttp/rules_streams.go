@@ -164,6 +164,7 @@ func broughtResponses(conversation *rules.Conversation, reporter *rules.Reporter
 		switch {
 		case one.AnsweredIn(family):
 			reporter.Observe()
+		case slices.ContainsFunc(family, (*exchanges.Exchange).Misnamed):
 		case ended && conversation.Complete && !waits(last, conversation):
 			reporter.Observe()
 			reporter.ViolationAt(*last.End, rules.Mismatch{
@@ -185,7 +186,8 @@ func keptStreams(conversation *rules.Conversation, reporter *rules.Reporter) {
 	all, spoken := exchanges.Of(conversation), facts.Negotiations(conversation)
 	for _, one := range all {
 		if !one.Asks() || !one.Streams() || !one.EndedInPeace(all) || one.Cancelled(conversation) ||
-			!conversation.Complete || !one.Spoke(conversation.Revision, spoken) {
+			!conversation.Complete || !one.Spoke(conversation.Revision, spoken) ||
+			one.Misnamed() {
 			continue
 		}
 		reporter.Observe()

@@ -25,6 +25,10 @@ import (
 // domain invalid is reserved (RFC 2606).
 const stranger = "https://stranger.invalid"
 
+// rebound is the host of a web page whose name was made to lead here: by DNS rebinding
+// its origin and the Host of its requests are one.
+const rebound = "stranger.invalid"
+
 const byStranger = "comes from the web page of another site"
 
 // security checks the heading Security Warning.
@@ -42,10 +46,29 @@ func security() {
 		func(ctx SpecContext) {
 			server := Session(ctx)
 
-			response := server.Post(ctx, anyRequest(server), byStranger, WithHeader("Origin", stranger))
+			InEachMethod(ctx, beRefused(), func(request Harmless) any {
+				body := server.Body(request.Method, request.With(nil))
+				return server.Post(ctx, body, byStranger, WithHeader("Origin", stranger))
+			})
+		})
+
+	It(
+		"rejects a POST whose Origin and Host are the same foreign name, if it is reached at a loopback address",
+		Verifies("transports.http.origin.validated"),
+		ByBarrier(),
+		func(ctx SpecContext) {
+			endpoint, err := url.Parse(URL())
+			if err != nil || !isLoopback(endpoint.Hostname()) {
+				NotApplicable("the server is not reached at a loopback address, where names lead by DNS rebinding")
+			}
+			server := Connect(ctx)
+
+			response := server.Post(ctx, opening(server), byStranger,
+				WithHeader("Origin", "http://"+rebound), WithHeader("Host", rebound))
 
 			Expect(response).To(beRefused())
-		})
+		},
+	)
 
 	It(
 		"rejects a GET with a foreign Origin",

@@ -22,6 +22,7 @@ func ServerChecks() {
 		endpoint()
 		security()
 		sending()
+		inAnyForm()
 		disconnecting()
 		listening()
 		connecting()
@@ -96,6 +97,81 @@ func endpoint() {
 			).To(BeResult())
 			Expect(first.MustAsk(ctx, BarrierMethod(), nil)).To(BeResult())
 		})
+
+	It(
+		"answers tools/call of a client after another has connected",
+		Verifies("transports.http.clients"),
+		NeedsCapability("tools"),
+		func(ctx SpecContext) {
+			call := aCall()
+			first := FreshSession(ctx)
+			UnusedSession(ctx)
+
+			request := first.StartRaw(
+				ctx, jsonrpc.StringID("mcpconform-first-client"), "tools/call", scripted.Outgoing{}, call.Call(),
+			)
+
+			first.MustAwait(ctx, request)
+			Observe()
+		},
+	)
+
+	It(
+		"answers requests of two clients that use the same id at the same time",
+		Verifies("transports.http.clients"),
+		ByBarrier(),
+		func(ctx SpecContext) {
+			first, second := FreshSession(ctx), UnusedSession(ctx)
+			id := jsonrpc.StringID("mcpconform-same-id")
+			asked := func(client *Server, name string) *scripted.Pending {
+				params := Object{"_meta": Object{"com.example/client": name}}
+				return client.StartRaw(ctx, id, BarrierMethod(), scripted.Outgoing{}, params)
+			}
+
+			ofFirst, ofSecond := asked(first, "first"), asked(second, "second")
+
+			Expect(first.MustAwait(ctx, ofFirst)).To(BeResult())
+			Expect(second.MustAwait(ctx, ofSecond)).To(BeResult())
+		},
+	)
+
+	It(
+		"serves other clients after a session was ended during a call",
+		Verifies("transports.http.clients"),
+		AtRevisionsWith(protocol.Sessions),
+		NeedsProvocation("slow"),
+		ByBarrier(),
+		func(ctx SpecContext) {
+			server, other := FreshSession(ctx), UnusedSession(ctx)
+			mustHaveSession(server)
+			server.Start(ctx, "tools/call", Provoking("slow").Call())
+			server.Barrier(ctx) // the call is under way
+
+			mustEnd(ctx, server)
+
+			id := jsonrpc.StringID("mcpconform-after-deletion")
+			Expect(
+				other.MustAwait(ctx, other.StartRaw(ctx, id, BarrierMethod(), scripted.Outgoing{}, nil)),
+			).To(BeResult())
+		},
+	)
+}
+
+// aCall is a call of a tool that needs nothing and changes nothing.
+func aCall() Provocation {
+	for _, kind := range []string{"text", "logging", "progress"} {
+		if call, there := Provocable(kind); there {
+			return call
+		}
+	}
+	calls, reason := CallableTools()
+	if len(calls) == 0 {
+		Inconclusive(
+			"no tool may be called: "+reason,
+			"annotate a tool with readOnlyHint, or name it in mcpconform.yaml",
+		)
+	}
+	return calls[0]
 }
 
 // beRefused matches a response with an error status.

@@ -26,14 +26,14 @@ func versions() {
 		func(ctx SpecContext) {
 			server := Session(ctx)
 
-			response := server.Post(
-				ctx,
-				anyRequest(server),
-				"names a revision that does not exist",
-				WithHeader("MCP-Protocol-Version", "1900-01-01"),
-			)
-
-			Expect(response).To(HaveStatus(400))
+			InEachMethod(ctx, HaveStatus(400), func(request Harmless) any {
+				return server.Post(
+					ctx,
+					server.Body(request.Method, request.With(nil)),
+					"names a revision that does not exist",
+					WithHeader("MCP-Protocol-Version", "1900-01-01"),
+				)
+			})
 		},
 	)
 
@@ -64,6 +64,44 @@ func versions() {
 
 			response := server.Get(
 				ctx,
+				"names a revision that does not exist",
+				WithHeader("MCP-Protocol-Version", "1900-01-01"),
+			)
+
+			Expect(response).To(HaveStatus(400))
+		},
+	)
+
+	It(
+		"rejects a DELETE with an unsupported MCP-Protocol-Version with HTTP 400",
+		Verifies("transports.http.version.refused"),
+		func(ctx SpecContext) {
+			ended, server := FreshSession(ctx), UnusedSession(ctx)
+			mustBeGone(ctx, ended)
+
+			response := server.Delete(
+				ctx,
+				"names a revision that does not exist",
+				WithHeader("MCP-Protocol-Version", "1900-01-01"),
+			)
+
+			Expect(response).To(HaveStatus(400))
+		},
+	)
+
+	It(
+		"rejects a notification with an unsupported MCP-Protocol-Version with HTTP 400",
+		Verifies("transports.http.version.refused"),
+		func(ctx SpecContext) {
+			server := Session(ctx)
+			control := server.Post(ctx, harmless(), "")
+			if control.Status != http.StatusAccepted || len(control.Body) > 0 {
+				NotApplicable("the server does not accept the notification in the right version")
+			}
+
+			response := server.Post(
+				ctx,
+				harmless(),
 				"names a revision that does not exist",
 				WithHeader("MCP-Protocol-Version", "1900-01-01"),
 			)
@@ -117,15 +155,15 @@ func versions() {
 		func(ctx SpecContext) {
 			server := Session(ctx)
 
-			given := post(
-				ctx,
-				server,
-				anyRequest(server),
-				otherVersion,
-				WithHeader(transport.VersionHeader, protocol.Last(protocol.Handshake)),
-			)
-
-			Expect(given).To(beTurnedDown())
+			InEachMethod(ctx, beTurnedDown(), func(request Harmless) any {
+				return postRequest(
+					ctx,
+					server,
+					request,
+					otherVersion,
+					WithHeader(transport.VersionHeader, protocol.Last(protocol.Handshake)),
+				)
+			})
 		},
 	)
 
@@ -144,13 +182,12 @@ func versions() {
 				WithHeader(transport.VersionHeader, protocol.Last(protocol.Handshake)),
 			)
 
-			mustBeTurnedDown(given, "transports.http.version.mismatch")
-			if given.code() == jsonrpc.UnsupportedRevision {
+			if given.refused() && given.code() == jsonrpc.UnsupportedRevision {
 				NotApplicable(
 					"the server looks at the version in the header first, which is one that it does not implement",
 				)
 			}
-			Expect(given).To(beTheError(http.StatusBadRequest, jsonrpc.HeaderMismatch))
+			judgeRefusal(given, "transports.http.version.mismatch")
 		},
 	)
 
@@ -163,15 +200,15 @@ func versions() {
 				}
 			}
 
-			given := post(
-				ctx,
-				server,
-				anyRequest(server),
-				"lacks the version header",
-				WithoutHeader(transport.VersionHeader),
-			)
-
-			Expect(given).To(beTurnedDown())
+			InEachMethod(ctx, beTurnedDown(), func(request Harmless) any {
+				return postRequest(
+					ctx,
+					server,
+					request,
+					"lacks the version header",
+					WithoutHeader(transport.VersionHeader),
+				)
+			})
 		})
 
 	It("returns HTTP 404 and -32601 for an unknown method", Verifies("transports.http.method.unknown"), ByBarrier(),
@@ -187,6 +224,39 @@ func versions() {
 
 			Expect(given).To(beTheError(http.StatusNotFound, jsonrpc.MethodNotFound))
 		})
+
+	It(
+		"returns HTTP 404 and -32601 together, or neither, for methods of earlier revisions",
+		Verifies("transports.http.method.unknown"),
+		ByBarrier(),
+		func(ctx SpecContext) {
+			server := Session(ctx)
+
+			for _, former := range formerRequests {
+				given := post(
+					ctx,
+					server,
+					server.Body(former.method, former.params),
+					"has a method of earlier revisions",
+				)
+
+				// A server of both eras may have the method, and say otherwise why it is not for this one.
+				Demand((given.Status == http.StatusNotFound) == (given.code() == jsonrpc.MethodNotFound),
+					"HTTP 404 and the error -32601 to "+former.method+", or another refusal", given.Describe())
+			}
+		},
+	)
+}
+
+// formerRequests are requests that 2026-07-28 does not have any more.
+var formerRequests = []struct {
+	method string
+	params Object
+}{
+	{"ping", nil},
+	{"logging/setLevel", Object{"level": "info"}},
+	{"resources/subscribe", Object{"uri": "mcpconform://nothing"}},
+	{"resources/unsubscribe", Object{"uri": "mcpconform://nothing"}},
 }
 
 const otherVersion = "names another version in the header than in the body"

@@ -103,6 +103,27 @@ func invalid() {
 	)
 
 	It(
+		"answers a request whose id notifications/cancelled named before it came",
+		Verifies("cancellation.invalid.unknown"),
+		ByBarrier(),
+		func(ctx SpecContext) {
+			server := FreshSession(ctx)
+			id := jsonrpc.StringID("mcpconform-not-yet-sent")
+			demandIgnored(
+				ctx,
+				server,
+				jsonrpc.NewNotification(method, Object{"requestId": id}),
+				"cancels a request that was not yet sent",
+			)
+
+			request := server.StartRaw(ctx, id, BarrierMethod(), scripted.Outgoing{}, nil)
+
+			server.MustAwait(ctx, request)
+			Observe()
+		},
+	)
+
+	It(
 		"ignores notifications/cancelled for a request that was already answered",
 		Verifies("cancellation.invalid.completed"),
 		ByBarrier(),

@@ -67,7 +67,15 @@ var pinged = &Scenario{
 			mark, number := call.Session.Mark(), jsonrpc.IntID(4711)
 			call.Say(jsonrpc.NewRequest(number, "ping", nil), "")
 			call.Session.Until(mark, scripted.AnswerTo(number))
-			if id := idle.Load(); id != nil {
+			id := idle.Load()
+			if id == nil {
+				call.Session.Stream() // there was none before
+			}
+			if late := call.Session.NextID(); id == nil && call.Session.Hears() {
+				id = &late
+				call.Session.Say(jsonrpc.NewRequest(late, "ping", nil), "")
+			}
+			if id != nil {
 				call.Session.Until(0, scripted.AnswerTo(*id))
 			}
 			call.Good()

@@ -1,6 +1,9 @@
 package progress
 
 import (
+	"fmt"
+	"strings"
+	"sync"
 	"time"
 
 	. "github.com/onsi/ginkgo/v2"
@@ -51,6 +54,28 @@ func ClientChecks() {
 				client.NeverBut("the client did not make two calls that ask for progress", "tools/call")
 			},
 		)
+
+		It("matches answers to its requests by their ids", Verifies("base.responses.matched"), In(counted),
+			func(ctx SpecContext) {
+				client := RunScenario(ctx)
+
+				calls := client.NeedCalls("count")
+				if len(calls) < 2 {
+					client.NeverBut("the client did not make two calls", "tools/call")
+				}
+				first, second := AnswerTo(calls[0]), AnswerTo(calls[1])
+				if first == nil || second == nil || second.Event.Sequence > first.Event.Sequence {
+					client.NeverBut("the client did not make its calls at the same time", "tools/call")
+				}
+				for at, own := range map[int]string{oneCount: counts(3), otherCount: counts(4)} {
+					client.NeedGiven(at)
+					other := counts(7 - oneTo[at])
+					if given := Show(client.Given(at)); strings.Contains(given, other) {
+						client.Blame(second, Mismatch{Wanted: Show(own) + " as the result of the call", Found: given})
+					}
+				}
+				Observe()
+			})
 
 		It(
 			"sends notifications/progress with the token of the request and an increasing progress",
@@ -112,35 +137,55 @@ func lastBefore(said *Message, requests []AnsweredRequest) (question *Message) {
 	return question
 }
 
-// counted is a client that asks for the progress of two calls at once.
+// Positions of the two calls among the steps of counted, and how far they count.
+const (
+	oneCount   = 2
+	otherCount = 3
+)
+
+var oneTo = map[int]int{oneCount: 3, otherCount: 4}
+
+// counts is what a tool gives that has counted.
+func counts(to int) string { return fmt.Sprintf("counted to %d", to) }
+
+// counted is a client that asks for the progress of two calls at once, of which the second
+// is answered first.
 var counted = &Scenario{
-	Name: "calls-with-progress", Says: "The client asks for the progress of two calls that are made at the same time.",
+	Name: "calls-with-progress",
+	Says: "The client asks for the progress of two calls that are made at the same time; the second is answered first.",
 	Steps: Steps{
 		ToConnect(),
 		ToList("tools"),
-		ToCall(
-			"count",
-			Object{"to": 3},
-		).WithProgress().
-			As("one"),
-		ToCall("count", Object{"to": 3}).WithProgress().As("other"),
+		ToCall("count", Object{"to": oneTo[oneCount]}).WithProgress().As("one"),
+		ToCall("count", Object{"to": oneTo[otherCount]}).WithProgress().As("other"),
 		ToAwait("one"),
 		ToAwait("other"),
 		ToList("tools"),
 		ToClose(),
 	},
 	Server: func(server *scripted.Server) {
+		answered := make(chan struct{})
+		over := sync.OnceFunc(func() { close(answered) })
 		server.AddTool(
 			"count",
 			Object{"type": "object", "properties": Object{"to": Object{"type": "integer"}}},
 			func(call *scripted.Call) {
 				call.Progress(1, 3)
-				call.Session.Within(besideTime, 0, func(received scripted.Received) bool {
+				isOther := func(received scripted.Received) bool {
 					return received.Method == "tools/call" && received.ID != call.Message.ID
-				})
+				}
+				_, both := call.Session.Within(besideTime, 0, isOther)
 				call.Progress(2, 3)
 				call.Progress(3, 3)
-				call.Answer(scripted.Text("done"))
+				to := Show(call.Arguments()["to"])
+				if both && to == Show(oneTo[oneCount]) {
+					select {
+					case <-answered:
+					case <-time.After(besideTime): // the other call is another one
+					}
+				}
+				call.Answer(scripted.Text("counted to " + to))
+				over()
 			},
 		)
 	},

@@ -1,0 +1,27 @@
+package main
+
+import (
+	"os"
+
+	"github.com/spf13/cobra"
+
+	"github.com/mcpconform/mcpconform/internal/browser"
+	"github.com/mcpconform/mcpconform/internal/runner"
+)
+
+// newBrowser is the browser that a client under test opens to let its user log in. It
+// exits with 0 whatever happens: a client that is told otherwise opens the next one.
+func newBrowser() *cobra.Command {
+	return &cobra.Command{
+		Use:                runner.BrowserCommand + " URL",
+		Short:              "Be the browser that a client under test opens",
+		Hidden:             true,
+		DisableFlagParsing: true,
+		RunE: func(command *cobra.Command, arguments []string) error {
+			if err := browser.Open(command.Context(), os.Getenv(runner.BrowserVariable), arguments); err != nil {
+				command.PrintErrln("mcpconform browser:", err)
+			}
+			return nil
+		},
+	}
+}

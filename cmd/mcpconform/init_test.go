@@ -1,0 +1,78 @@
+//go:build linux
+
+package main
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// What init writes is what server runs by.
+func TestInit(t *testing.T) {
+	t.Parallel()
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	directory := t.TempDir()
+	begin := func(flags ...string) outcome {
+		return mcpconformIn(t, directory, args("init", "--timeout", ample, flags, "--", self, "reference", "server", "--stdio")...)
+	}
+
+	begin("--ci", "shell").demand(t, exitConforms, "mcpconform-reference-server", "2026-07-28", "known, and not tried", "mcpconform.sh")
+	if info, err := os.Stat(filepath.Join(directory, "mcpconform.sh")); err != nil || info.Mode()&0o100 == 0 {
+		t.Errorf("the script cannot be run: %v %v", info, err)
+	}
+	again := begin()
+	again.demand(t, exitUsage, "mcpconform.yaml is there already", "--force")
+	again.oneLine(t)
+	begin("--force", "--call-tools", "none").demand(t, exitConforms, "not annotated readOnlyHint")
+
+	run := mcpconformIn(t, directory, "server", "--timeout", ample, "--filter", "ping.answered", "--revision", "2025-11-25")
+	run.demand(t, exitConforms, "No failure found")
+	begin("--force", "--output", "other/mine.yaml").demand(t, exitConforms, "mcpconform server --config other/mine.yaml")
+}
+
+func TestInitUsage(t *testing.T) {
+	t.Parallel()
+	for name, one := range map[string]struct {
+		arguments []string
+		status    int
+		says      string
+	}{
+		"no server":         {args("init"), exitUsage, "init needs a server"},
+		"two servers":       {args("init", "--url", "http://127.0.0.1:1", "--", "x"), exitUsage, "exclude each other"},
+		"an unknown system": {args("init", "--ci", "gitlob", "--", "x"), exitUsage, "gitlab"},
+		"unknown tools":     {args("init", "--call-tools", "every", "--", "x"), exitUsage, "--call-tools \"every\" is unknown"},
+		"no such command":   {args("init", "--", "/no/such"), exitUnreachable, "/no/such"},
+		"a silent server":   {args("init", "--timeout", "50ms", bad(t, "deaf", "at-once")), exitUnreachable, "was not answered"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			directory := t.TempDir()
+			found := mcpconformIn(t, directory, one.arguments...)
+			found.demand(t, one.status, one.says)
+			if left, _ := os.ReadDir(directory); len(left) > 0 {
+				t.Errorf("left behind: %v", left)
+			}
+		})
+	}
+}
+
+// A secret that was given is not written down.
+func TestInitKeepsSecrets(t *testing.T) {
+	t.Parallel()
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	directory := t.TempDir()
+	mcpconformIn(t, directory, args("init", "--timeout", ample, "--env", "API_KEY=t0p-s3cret", "--", self, "reference", "server", "--stdio")...).
+		demand(t, exitConforms, "Wrote mcpconform.yaml")
+	text, err := os.ReadFile(filepath.Join(directory, "mcpconform.yaml"))
+	if err != nil || strings.Contains(string(text), "t0p-s3cret") || !strings.Contains(string(text), "--env was given") {
+		t.Errorf("%v\n%s", err, text)
+	}
+}

@@ -1,0 +1,152 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+
+	"github.com/mcpconform/mcpconform/internal/catalogue"
+	"github.com/mcpconform/mcpconform/internal/nearest"
+	"github.com/mcpconform/mcpconform/internal/protocol"
+	"github.com/mcpconform/mcpconform/internal/runner"
+	"github.com/mcpconform/mcpconform/reports"
+	"github.com/mcpconform/mcpconform/suites"
+)
+
+// completeLastFailed makes the filter choose what failed or warned in another run too,
+// and the revisions those at which it did, unless the user named some.
+func (s *settings) completeLastFailed(revisionGiven bool) error {
+	if s.lastFailed == "" {
+		return nil
+	}
+	run, err := readRunFile(s.lastFailed)
+	switch {
+	case err != nil:
+		return err
+	case run.Target.Role != s.role:
+		return usageError("--last-failed: %s is the run of a %s, not of a %s", s.lastFailed, run.Target.Role, s.role)
+	}
+	ids, revisions := brokenIn(run)
+	if len(ids) == 0 {
+		return usageError("--last-failed: nothing failed or warned in %s", s.lastFailed)
+	}
+	s.Filter = runner.Both(s.Filter, strings.Join(ids, " || "))
+	if !revisionGiven {
+		s.Revision = strings.Join(revisions, ",")
+	}
+	return nil
+}
+
+// brokenIn are the ids of what failed or warned in a run, and the revisions at which it
+// did, both sorted.
+func brokenIn(run *reports.Run) (ids, revisions []string) {
+	for i := range run.Legs {
+		leg := &run.Legs[i]
+		for j := range leg.Results {
+			result := &leg.Results[j]
+			if result.Verdict != reports.Failed && result.Verdict != reports.Warned || len(result.Requirements) == 0 {
+				continue
+			}
+			ids, revisions = append(ids, result.ID), append(revisions, leg.Revision)
+		}
+	}
+	slices.Sort(ids)
+	slices.Sort(revisions)
+	return slices.Compact(ids), slices.Compact(revisions)
+}
+
+// profileHelp says what the profiles are.
+func profileHelp() string {
+	names, says := runner.Profiles()
+	for i := range names {
+		names[i] += ": " + says[i]
+	}
+	return "check a `PROFILE` only; " + strings.Join(names, "; ")
+}
+
+func profileNames() []string {
+	names, _ := runner.Profiles()
+	return names
+}
+
+// knownProfile makes sure that there is a profile of the name; "" is none.
+func knownProfile(name string) error {
+	if known := profileNames(); name != "" && !slices.Contains(known, name) {
+		return usageError("--profile %q is unknown%s", name, nearest.Hint(name, known))
+	}
+	return nil
+}
+
+// listPlanned lists what a run would check, in the place of checking it.
+func (s *settings) listPlanned(w io.Writer) error {
+	planned, err := runner.Planned(s.options(nil))
+	if err != nil {
+		return err
+	}
+	requirements, err := catalogue.Load(suites.Requirements)
+	if err != nil {
+		return err
+	}
+	all := make([]checksAt, len(planned))
+	for i, one := range planned {
+		all[i] = checksAt{one.Role, one.Revision, one.Transport, one.Checks}
+	}
+	known := !s.revise.Auto || s.role == protocol.AuthorizationServerRole
+	if err := writeList(w, all, requirements); err != nil || known {
+		return err
+	}
+	_, revisions, err := runner.ParseChoice(s.role, s.profile, s.Filter)
+	if err != nil {
+		return err
+	}
+	if revisions == nil {
+		revisions = protocol.Checked()
+	}
+	_, err = fmt.Fprintf(w, "A run checks the newest revision that the %s speaks, of %s.\n",
+		s.role, strings.Join(revisions, ", "))
+	return err
+}
+
+// untilFailed returns a context that ends with the first check that makes the run fail,
+// where the user wants that; done is told of each.
+func (s *settings) untilFailed(
+	ctx context.Context,
+) (_ context.Context, done func(leg, text string, v reports.Verdict)) {
+	if !s.failFast {
+		return ctx, nil
+	}
+	ctx, cancel := context.WithCancelCause(ctx)
+	known := s.knownTexts()
+	return ctx, func(leg, text string, v reports.Verdict) {
+		if (v == reports.Failed || s.Strict && v == reports.Warned) && !known(leg, text) {
+			cancel(errors.New("--fail-fast: a check failed"))
+		}
+	}
+}
+
+// knownTexts tells of the text of a check on a leg whether the baseline names it.
+func (s *settings) knownTexts() func(name, text string) bool {
+	if len(s.known) == 0 {
+		return func(string, string) bool { return false }
+	}
+	all := newDeclared()
+	return func(name, text string) bool {
+		revision, transport, _ := strings.Cut(name, " · ")
+		leg := &reports.Leg{Role: s.role, Revision: revision, Transport: transport}
+		for _, one := range all.all(s.role, revision) {
+			result := &reports.Result{Text: one.Text}
+			for _, id := range one.Requirements {
+				result.Requirements = append(result.Requirements, reports.Requirement{ID: id})
+			}
+			if one.Text == text && slices.ContainsFunc(s.known, func(entry reports.Deviation) bool {
+				return entry.Covers(leg) && entry.Names(result)
+			}) {
+				return true
+			}
+		}
+		return false
+	}
+}

@@ -1,0 +1,159 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/mcpconform/mcpconform/internal/filewatch"
+	"github.com/mcpconform/mcpconform/internal/runner"
+	"github.com/mcpconform/mcpconform/reports"
+)
+
+// completeWatch makes sure that a change of files can change the target.
+func (s *settings) completeWatch() error {
+	if s.watch && len(s.Command) == 0 && len(s.Start) == 0 {
+		return usageError("--watch needs a command that starts the target again: behind --, or by --start")
+	}
+	return nil
+}
+
+// watchRuns runs, and again whenever files of the target change: what failed first, and
+// when that passes everything, until the user ends it. What changed during the first run
+// is the target's own doing and starts none.
+func (s *settings) watchRuns(ctx context.Context) error {
+	watcher, err := s.watcher()
+	if err != nil {
+		return err
+	}
+	defer func() { _ = watcher.Close() }()
+	found, last := s.runAndTell(ctx, s)
+	if statusOf(last) == exitUsage {
+		return last
+	}
+	own, err := watcher.Since(ctx)
+	if err != nil {
+		return err
+	}
+	watcher.LeaveOut(own...)
+	if len(own) > 0 {
+		s.say("not watching what the target itself has changed: %s", relative(own))
+	}
+	for {
+		if ctx.Err() == nil {
+			s.say("watching files; Ctrl-C ends it")
+		}
+		changed, err := watcher.Changed(ctx)
+		if err != nil {
+			return err
+		}
+		if len(changed) == 0 { // the user ended it
+			return exitAs(last)
+		}
+		s.say("changed: %s", relative(changed))
+		again := s.onlyFailed(found)
+		if again != nil {
+			s.say("checking what failed")
+			if partly, err := s.runAndTell(ctx, again); err != nil || partly == nil {
+				last = err
+				continue
+			}
+			s.say("checking everything")
+		}
+		found, last = s.runAndTell(ctx, s)
+	}
+}
+
+// watcher watches the working directory, and the files that the command names, but not
+// what the run itself writes.
+func (s *settings) watcher() (*filewatch.Watcher, error) {
+	root, err := os.Getwd()
+	if err != nil {
+		return nil, err
+	}
+	absolute := func(path string) string {
+		if filepath.IsAbs(path) {
+			return filepath.Clean(path)
+		}
+		return filepath.Join(root, path)
+	}
+	var named, written []string
+	for _, word := range append(append([]string{}, s.Command...), s.Start...) {
+		if info, err := os.Stat(word); err == nil && info.Mode().IsRegular() {
+			named = append(named, absolute(word))
+		}
+	}
+	for _, one := range append(s.outputs(), output{path: s.Transcripts}) {
+		if one.path != "" {
+			written = append(written, absolute(one.path))
+		}
+	}
+	return filewatch.New(root, named, written)
+}
+
+// runAndTell runs and reports, which no failure of the target ends.
+func (s *settings) runAndTell(ctx context.Context, run *settings) (*reports.Run, error) {
+	found, err := run.runs(ctx)
+	if found != nil {
+		err = run.report(found, err)
+	}
+	if err != nil && err.Error() != "" && statusOf(err) != exitUsage {
+		s.say("%s", s.redactor().Redact(err.Error()))
+	}
+	return found, err
+}
+
+// onlyFailed are the settings of a run of what failed or warned before; nil for nothing.
+func (s *settings) onlyFailed(found *reports.Run) *settings {
+	if found == nil {
+		return nil
+	}
+	ids, _ := brokenIn(found)
+	if len(ids) == 0 {
+		return nil
+	}
+	again := *s
+	again.Filter = runner.Both(s.Filter, strings.Join(ids, " || "))
+	return &again
+}
+
+func (s *settings) say(format string, values ...any) {
+	_, _ = fmt.Fprintln(os.Stderr, "mcpconform: "+reports.Visible(fmt.Sprintf(format, values...)))
+}
+
+// relative names files as the user does, a few of them.
+func relative(paths []string) string {
+	const most = 3
+	root, _ := os.Getwd()
+	var names []string
+	for i, path := range paths {
+		if i == most {
+			names = append(names, fmt.Sprintf("and %d more", len(paths)-most))
+			break
+		}
+		if name, err := filepath.Rel(root, path); err == nil && !strings.HasPrefix(name, "..") {
+			path = name
+		}
+		names = append(names, path)
+	}
+	return strings.Join(names, ", ")
+}
+
+// exitAs is the exit of a run that has been told; nil for a good one.
+func exitAs(err error) error {
+	if err == nil {
+		return nil
+	}
+	return &exitError{status: statusOf(err)}
+}
+
+func firstOf(errs ...error) error {
+	for _, err := range errs {
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}

@@ -1,0 +1,72 @@
+//go:build linux
+
+package main
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+)
+
+// hears waits until something is said, and returns what was said up to then.
+func (w *watched) hears(text string) string {
+	w.t.Helper()
+	var said strings.Builder
+	for {
+		line, err := w.said.ReadString('\n')
+		said.WriteString(line)
+		if strings.Contains(line, text) {
+			return said.String()
+		}
+		if err != nil {
+			w.t.Fatalf("%v before it says %q: %s\n%s", err, text, said.String(), w.stdout.String())
+		}
+	}
+}
+
+// A change of the target's files starts a run of what failed, and of everything when
+// that passes. What the run and the target write themselves starts none.
+func TestWatch(t *testing.T) {
+	t.Parallel()
+	directory := t.TempDir()
+	target := func(flags string) string {
+		return fmt.Sprintf("echo started >> own.log\nexec %s reference server --stdio %s\n", os.Args[0], flags)
+	}
+	writeFile(t, directory, "server.sh", target("--fault ping-unknown"))
+	one := watch(t, directory, "server", "--watch", "--revision", "2025-11-25", "--filter", "ping || server/prompts",
+		"--json", "run.json", "--", "sh", "server.sh")
+	one.hears("not watching what the target itself has changed: own.log")
+	one.hears("watching files; Ctrl-C ends it")
+
+	writeFile(t, directory, "server.sh", "# still broken\n"+target("--fault ping-unknown"))
+	if said := one.hears("watching files"); !strings.Contains(said, "changed: server.sh") ||
+		!strings.Contains(said, "checking what failed") || strings.Contains(said, "checking everything") {
+		t.Errorf("of a change that mends nothing: %s", said)
+	}
+	partly := readRun(t, filepath.Join(directory, "run.json"))
+
+	writeFile(t, directory, "server.sh", target(""))
+	if said := one.hears("watching files"); !strings.Contains(said, "checking what failed") || !strings.Contains(said, "checking everything") {
+		t.Errorf("of a change that mends all: %s", said)
+	}
+	all := readRun(t, filepath.Join(directory, "run.json"))
+	if len(partly.Legs[0].Results) == 0 || len(all.Legs[0].Results) <= len(partly.Legs[0].Results) {
+		t.Errorf("of %d results %d had failed", len(all.Legs[0].Results), len(partly.Legs[0].Results))
+	}
+	if err := one.command.Process.Signal(syscall.SIGINT); err != nil {
+		t.Fatal(err)
+	}
+	one.finish().demand(t, exitConforms)
+}
+
+func TestWatchUsage(t *testing.T) {
+	t.Parallel()
+	found := mcpconform(t, "server", "--watch", "--url", "http://127.0.0.1:1/mcp")
+	found.demand(t, exitUsage, "--watch needs a command that starts the target again")
+	found.oneLine(t)
+	directory := t.TempDir()
+	mcpconformIn(t, directory, "server", "--watch", "--filter", "pong", "--", "sh", "-c", "exit").demand(t, exitUsage, `"pong" is unknown`)
+}

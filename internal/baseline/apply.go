@@ -1,0 +1,272 @@
+package baseline
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/mcpconform/mcpconform/internal/filter"
+	"github.com/mcpconform/mcpconform/reports"
+)
+
+// Declared knows the checks and rules that there are, whatever a run has chosen.
+type Declared interface {
+	// Requirement tells whether the catalogue has a requirement.
+	Requirement(id string) bool
+	// Count is how many checks and rules there are for a role at a revision over a
+	// transport that an entry names.
+	Count(entry *reports.Deviation, leg *reports.Leg) int
+}
+
+// Apply tells a run what is known of its target: results that an entry names become
+// known, and the run gets a list of the entries that no longer hold. What was applied
+// before is undone first. What the run cannot show is not outdated: what was skipped or
+// inconclusive, what a filter or another shard has, and anything in a run that did not
+// come to its end.
+func Apply(run *reports.Run, entries []reports.Deviation, declared Declared) {
+	Lift(run)
+	run.Baseline = &reports.Baseline{Entries: entries}
+	if run.Baseline.Entries == nil {
+		run.Baseline.Entries = []reports.Deviation{}
+	}
+	for _, one := range judge(run, entries, declared) {
+		run.Baseline.Outdated = append(run.Baseline.Outdated, one.Outdated)
+	}
+	for i := range run.Legs {
+		leg := &run.Legs[i]
+		for j := range leg.Results {
+			excuse(run, leg, &leg.Results[j], entries)
+		}
+	}
+}
+
+// excuse makes a result known that an entry names.
+func excuse(run *reports.Run, leg *reports.Leg, result *reports.Result, entries []reports.Deviation) {
+	if result.Verdict != reports.Failed && result.Verdict != reports.Warned {
+		return
+	}
+	for i := range entries {
+		entry := &entries[i]
+		if !expired(entry, run) && entry.Covers(leg) && entry.Names(result) {
+			result.Known = &reports.Excuse{
+				Was:    result.Verdict,
+				Reason: entry.Reason,
+				Issue:  entry.Issue,
+				At:     entry.Place(),
+			}
+			result.Verdict = reports.Known
+			return
+		}
+	}
+}
+
+// Lift undoes Apply, except that the entries stay to be applied again.
+func Lift(run *reports.Run) {
+	for i := range run.Legs {
+		for j := range run.Legs[i].Results {
+			if result := &run.Legs[i].Results[j]; result.Known != nil {
+				result.Verdict, result.Known = result.Known.Was, nil
+			}
+		}
+	}
+	if run.Baseline != nil {
+		run.Baseline = &reports.Baseline{Entries: run.Baseline.Entries}
+	}
+}
+
+// expired tells whether the last day of an entry was over when the run began.
+func expired(entry *reports.Deviation, run *reports.Run) bool {
+	return entry.Until != "" && entry.Until < run.Started.UTC().Format(time.DateOnly)
+}
+
+// outdated is what no longer holds of an entry: all of it, or one value of a list.
+type outdated struct {
+	reports.Outdated
+	entry      int                // in the list; -1 for an inclusion
+	key, value string             // of a list; "" for all of the entry
+	inclusion  *reports.Inclusion // that excuses nothing
+}
+
+// seen counts what a run shows of an entry.
+type seen struct {
+	broken, passed, skipped int
+	passedOn                []string // names of legs
+	open                    bool     // more could have been seen
+	anywhere                bool     // the run has a leg that the entry is about
+}
+
+func (s seen) stale() bool { return s.broken == 0 && s.passed > 0 && !s.open }
+
+// mend is what to do about a stale entry: one that names no revisions may mean others.
+func (s seen) mend(entry *reports.Deviation, remove string) string {
+	if entry.Revisions == nil {
+		return remove + "; or name the revisions at which it fails"
+	}
+	return remove
+}
+
+func (s seen) unmatched() bool {
+	return s.anywhere && !s.open && s.broken+s.passed+s.skipped == 0
+}
+
+// judge finds what no longer holds, in the order of the entries.
+func judge(run *reports.Run, entries []reports.Deviation, declared Declared) []outdated {
+	var all []outdated
+	of := map[reports.Inclusion][]seen{}
+	var inclusions []reports.Inclusion
+	for i := range entries {
+		entry := &entries[i]
+		whole := look(run, entry, declared)
+		add := func(why, key, value, says, mend string) {
+			all = append(all, outdated{
+				Outdated: reports.Outdated{
+					Why:  why,
+					File: entry.File,
+					Line: entry.Line,
+					Says: entry.Name() + " " + says,
+					Mend: mend,
+				},
+				entry: i,
+				key:   key,
+				value: value,
+			})
+		}
+		remove := "remove the entry: " + entry.Source
+		if entry.Included != nil {
+			if !slices.Contains(inclusions, *entry.Included) {
+				inclusions = append(inclusions, *entry.Included)
+			}
+			of[*entry.Included] = append(of[*entry.Included], whole)
+		}
+		switch {
+		case entry.Requirement != "" && !declared.Requirement(entry.Requirement):
+			add(reports.EntryUnmatched, "", "", "is no requirement; mcpconform list shows those that there are", remove)
+		case expired(entry, run):
+			add(
+				reports.EntryExpired,
+				"",
+				"",
+				"was known until "+entry.Until,
+				"remove the entry, or give it another date: "+entry.Source,
+			)
+		case entry.Included != nil: // others use it, too
+		case whole.unmatched():
+			add(reports.EntryUnmatched, "", "", "is verified by no check of a "+run.Target.Role+" there", remove)
+		case whole.stale():
+			add(
+				reports.EntryStale,
+				"",
+				"",
+				"passes now at "+strings.Join(whole.passedOn, ", "),
+				whole.mend(entry, remove),
+			)
+		default:
+			parts(run, entry, declared, add)
+		}
+	}
+	for _, inclusion := range inclusions {
+		if excusesNothing(of[inclusion]) {
+			all = append(all, outdated{entry: -1, inclusion: &inclusion, Outdated: reports.Outdated{
+				Why: reports.EntryStale, File: inclusion.File, Line: inclusion.Line,
+				Says: inclusion.Name + " names nothing that fails here", Mend: "remove it from include",
+			}})
+		}
+	}
+	return all
+}
+
+// excusesNothing tells whether everything that is included passes, as far as it applies.
+func excusesNothing(all []seen) bool {
+	passed := 0
+	for _, one := range all {
+		if one.broken > 0 || one.open || !one.anywhere {
+			return false
+		}
+		passed += one.passed
+	}
+	return passed > 0
+}
+
+// parts looks at each revision and transport of an entry that names several.
+func parts(
+	run *reports.Run,
+	entry *reports.Deviation,
+	declared Declared,
+	add func(why, key, value, says, mend string),
+) {
+	for _, list := range []struct {
+		key    string
+		values []string
+		narrow func(d *reports.Deviation, value []string)
+	}{
+		{"revisions", entry.Revisions, func(d *reports.Deviation, value []string) { d.Revisions = value }},
+		{"transports", entry.Transports, func(d *reports.Deviation, value []string) { d.Transports = value }},
+	} {
+		if len(list.values) < 2 {
+			continue
+		}
+		for _, value := range list.values {
+			part := *entry
+			list.narrow(&part, []string{value})
+			if look(run, &part, declared).stale() {
+				add(reports.EntryStale, list.key, value, "passes now at "+value,
+					fmt.Sprintf("remove %s from %s of the entry: %s", value, list.key, entry.Source))
+			}
+		}
+	}
+}
+
+// look finds what a run shows of an entry.
+func look(run *reports.Run, entry *reports.Deviation, declared Declared) seen {
+	found := seen{open: run.Shard != nil || run.Recorded != nil || run.Interrupted != "" || len(run.Errors) > 0}
+	for i := range run.Legs {
+		leg := &run.Legs[i]
+		if !leg.Spoken || !entry.Covers(leg) {
+			continue
+		}
+		found.anywhere = true
+		found.open = found.open || leg.Ended != nil
+		named := 0
+		for j := range leg.Results {
+			if result := &leg.Results[j]; entry.Names(result) {
+				named++
+				found.add(leg, result, partial(run, result))
+			}
+		}
+		if (run.Selected() || run.Requirements != "") && named < declared.Count(entry, leg) {
+			found.open = true
+		}
+	}
+	return found
+}
+
+// partial tells whether a rule judged only what the checks of a filter provoked: others
+// may provoke more. All checks run where the filter names the requirement of a rule.
+func partial(run *reports.Run, result *reports.Result) bool {
+	if !run.Selected() || result.Kind != reports.KindRule {
+		return false
+	}
+	chosen, err := filter.Parse(run.Filter)
+	return err != nil ||
+		!slices.ContainsFunc(result.Requirements, func(one reports.Requirement) bool { return chosen.Names(one.ID) })
+}
+
+func (s *seen) add(leg *reports.Leg, result *reports.Result, partial bool) {
+	switch result.Verdict {
+	case reports.Failed, reports.Warned, reports.Known:
+		s.broken++
+	case reports.Passed:
+		s.passed++
+		s.open = s.open || partial
+		if name := leg.Name(); !slices.Contains(s.passedOn, name) {
+			s.passedOn = append(s.passedOn, name)
+		}
+	case reports.Inconclusive:
+		s.open = true
+	case reports.Skipped:
+		s.skipped++
+		// It is broken, and told with its cause.
+		s.open = s.open || leg.ToldElsewhere(result)
+	}
+}

@@ -1,0 +1,238 @@
+package conform
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"maps"
+	"net/http"
+	"slices"
+	"strings"
+
+	. "github.com/onsi/ginkgo/v2"
+
+	"github.com/mcpconform/mcpconform/internal/jsonrpc"
+	"github.com/mcpconform/mcpconform/internal/oauth"
+	"github.com/mcpconform/mcpconform/internal/protocol"
+	"github.com/mcpconform/mcpconform/internal/survey"
+	"github.com/mcpconform/mcpconform/internal/transcript"
+	"github.com/mcpconform/mcpconform/internal/transport"
+)
+
+// Access is what the harness has to get into a server with that asks for authorization.
+type Access struct {
+	Tokens map[oauth.Kind]string // by kind; values are secrets
+	Scoped []ScopedTool
+}
+
+// ScopedTool is a tool that needs more than the token oauth.Limited has.
+type ScopedTool struct {
+	Tool      string
+	Arguments map[string]any
+	Needs     []string // its scopes; nil when they are not known
+}
+
+// Prefixes of labels that carry a gate.
+const (
+	labelGuarded = "guarded"
+	labelToken   = "token:"
+)
+
+// GuardedFilter matches the checks of authorization.
+const GuardedFilter = labelGuarded
+
+// Guarded is said of a check of authorization: it is skipped where the server does not
+// ask for any. It runs without a token, too.
+func Guarded() Labels { return Labels{labelGuarded} }
+
+// NeedsToken makes a check inconclusive unless the harness has tokens of all kinds.
+func NeedsToken(kinds ...oauth.Kind) Labels {
+	names := make([]string, len(kinds))
+	for i, kind := range kinds {
+		names[i] = string(kind)
+	}
+	return append(prefixed(labelToken, names), labelGuarded)
+}
+
+// Hints of the rungs: what a user can give for more to be seen.
+const (
+	hintToken  = "give an access token with --header"
+	hintServer = "let the server trust a test authorization server: --auth-server, with --start COMMAND if it has to be told by its environment; " +
+		"or name tokens in mcpconform.yaml, under auth"
+	needsMinted = "it takes tokens that a test authorization server issues"
+)
+
+// configured are the kinds of tokens that a config can name, by their keys in it.
+var configured = map[string]oauth.Kind{
+	"valid": oauth.Good, "limited": oauth.Limited, "full": oauth.Full, "other-user": oauth.OtherUser,
+	"expired": oauth.Expired, "foreign": oauth.OtherAudience, "revoked": oauth.Revoked, "broader": oauth.Broader,
+}
+
+// ConfiguredTokens are the kinds of tokens that a config can name, by their keys in it.
+func ConfiguredTokens() map[string]oauth.Kind { return configured }
+
+// admits says why a check cannot run for want of authorization; its ending is "" when
+// it can.
+func (e *Environment) admits(labels []string) Outcome {
+	if e.Role != protocol.ServerRole || e.Survey == nil {
+		return Outcome{}
+	}
+	guarded := slices.Contains(labels, labelGuarded)
+	if guarded && lookUp[string](e, survey.WhatIsGuarded) == "" {
+		return Outcome{Ending: Skipped, Reason: "the server does not ask for authorization"}
+	}
+	if locked := lookUp[string](e, survey.WhyLocked); !guarded && locked != "" {
+		return Outcome{Ending: Inconclusion, Reason: locked, Hint: hintToken}
+	}
+	lacks := func(label string) bool {
+		kind, wants := strings.CutPrefix(label, labelToken)
+		return wants && e.token(oauth.Kind(kind)) == ""
+	}
+	switch {
+	case !slices.ContainsFunc(labels, lacks):
+		return Outcome{}
+	case slices.Contains(labels, labelToken+string(oauth.Good)) && e.token(oauth.Good) == "":
+		return Outcome{Ending: Inconclusion, Reason: survey.NoToken, Hint: hintToken}
+	}
+	return Outcome{Ending: Inconclusion, Reason: needsMinted, Hint: hintServer}
+}
+
+// token of a kind; "" for none.
+func (e *Environment) token(kind oauth.Kind) string {
+	if e.Access == nil {
+		return ""
+	}
+	return e.Access.Tokens[kind]
+}
+
+// Token returns the access token of a kind; "" where there is none.
+func Token(kind oauth.Kind) string { return current.environment.token(kind) }
+
+// ScopedTools are tools of the target that need more scopes than others.
+func ScopedTools() []ScopedTool {
+	if current.environment.Access == nil {
+		return nil
+	}
+	return current.environment.Access.Scoped
+}
+
+// Bearing is the Authorization header of a token.
+func Bearing(token string) string { return "Bearer " + token }
+
+// An Attempt is a request to the server that it guards, made otherwise.
+type Attempt struct {
+	Authorization []string // the fields of the header; nil for none
+	Query         string   // added to the URL, as a=b
+	Deliberate    string   // what is wrong with it, where something is
+}
+
+// Knock makes a request that the server guards, on a fresh connection, and returns the
+// connection and the response.
+func Knock(ctx context.Context, attempt Attempt) (*Server, *Response) {
+	server := Connect(ctx)
+	method := lookUp[string](server.env, survey.WhatIsGuarded)
+	if method != "initialize" && RevisionHas(protocol.Handshake) {
+		if _, err := server.Handshake(ctx, Hello(Revision())); err != nil {
+			Inconclusive("no session: "+err.Error(), "fix the failures under lifecycle first")
+		}
+	}
+	return server, server.Knock(ctx, method, attempt)
+}
+
+// Knock makes a request of a method in a way of its own, and returns the response.
+func (s *Server) Knock(ctx context.Context, method string, attempt Attempt) *Response {
+	request := transport.Request{Method: http.MethodPost, Deliberate: attempt.Deliberate}
+	request.Body = s.Opening(method)
+	request.Header = s.HTTP.HeaderOf(http.MethodPost, request.Body)
+	request.Header["Authorization"] = attempt.Authorization
+	if attempt.Query != "" {
+		separator := "?"
+		if strings.Contains(URL(), "?") {
+			separator = "&"
+		}
+		request.URL = URL() + separator + attempt.Query
+	}
+	return s.Exchange(ctx, request)
+}
+
+// SessionAs returns a connection that is ready for requests with a token of a kind, which
+// no other check uses.
+func SessionAs(ctx context.Context, kind oauth.Kind) *Server {
+	environment := current.environment
+	to := environment.Target
+	to.Header = http.Header{}
+	maps.Copy(to.Header, environment.Target.Header)
+	to.Header.Set("Authorization", Bearing(environment.token(kind)))
+	name := nameConnection(environment.Revision + "-" + environment.Transport)
+	connection, err := environment.open(to, transcript.NewLogIn(environment.Budget, name))
+	if err != nil {
+		Inconclusive("no connection to the server: "+err.Error(), "see that the server can be reached, then run again")
+	}
+	server := &Server{Connection: connection, env: environment}
+	current.use(server)
+	if RevisionHas(protocol.Handshake) {
+		if _, err := server.Handshake(ctx, Hello(Revision())); err != nil {
+			Inconclusive("no session with "+kind.Says()+": "+err.Error(), "see that the server takes such a token")
+		}
+	}
+	return server
+}
+
+// Opening writes a request that needs no params but those of a handshake.
+func (s *Server) Opening(method string) []byte {
+	if method == "initialize" {
+		return jsonrpc.NewRequest(s.NextID(), method, Hello(Revision()))
+	}
+	return s.Body(method, nil)
+}
+
+// Anonymous carries out a request without a token in the session, if there is one.
+func (s *Server) Anonymous(
+	ctx context.Context,
+	method string,
+	body []byte,
+	deliberate string,
+	edits ...HeaderEdit,
+) *Response {
+	header := s.HTTP.HeaderOf(method, body)
+	for _, edit := range edits {
+		header.Set(edit.name, edit.value)
+	}
+	header["Authorization"] = nil
+	return s.Exchange(ctx, transport.Request{Method: method, Header: header, Body: body, Deliberate: deliberate})
+}
+
+// Fetch gets a document by GET without a token.
+func Fetch(ctx context.Context, address string) *Response {
+	server := Connect(ctx)
+	server.aside = true
+	return server.Exchange(ctx, transport.Request{
+		Method: http.MethodGet, URL: address, Header: http.Header{"Accept": {"application/json"}, "Authorization": nil},
+	})
+}
+
+// Challenge is that of the scheme Bearer in a response; a response without one has none.
+func (r *Response) Challenge() (challenge oauth.Challenge, found bool, flaws []string) {
+	return oauth.Bearer(http.Header(r.Header))
+}
+
+// Parameter is a parameter of the Bearer challenge; "" where there is none.
+func (r *Response) Parameter(name string) string {
+	challenge, _, _ := r.Challenge()
+	value, _ := challenge.Get(name)
+	return value
+}
+
+// DescribeChallenge says in words what challenges a response has.
+func (r *Response) DescribeChallenge() string {
+	return cmp.Or(strings.Join(http.Header(r.Header).Values("WWW-Authenticate"), ", "), "no WWW-Authenticate header")
+}
+
+// Object is the body of a response as a JSON object; nil when it is none.
+func (r *Response) Object() Object {
+	var object Object
+	if json.Unmarshal(r.Body, &object) != nil {
+		return nil
+	}
+	return object
+}

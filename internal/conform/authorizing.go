@@ -1,0 +1,219 @@
+package conform
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/onsi/ginkgo/v2"
+
+	"github.com/mcpconform/mcpconform/internal/oauth"
+	"github.com/mcpconform/mcpconform/internal/scenario"
+	"github.com/mcpconform/mcpconform/internal/scripted"
+	"github.com/mcpconform/mcpconform/internal/transcript"
+)
+
+// Visit is one HTTP exchange about authorization.
+type Visit = scripted.Visited
+
+// RunProtected is RunScenario for a scenario whose server asks for authorization. Where the
+// client does not authorize at all, which shows in a plain scenario of that kind, the check
+// does not apply.
+func RunProtected(ctx context.Context, plain *scenario.Scenario) *Client {
+	if environment := current.environment; environment.recorded() && environment.Recordings[current.scenario] == nil {
+		NotApplicable("scenarios about authorization are played to clients that a command starts")
+	}
+	if current.scenario != plain.Name {
+		switch first := Beside(ctx, plain); {
+		case first == nil:
+		case !first.Authorizes():
+			first.notAuthorizing()
+		case first.Exit.Ended && len(first.Entered()) == 0:
+			first.waiting()
+		}
+	}
+	client := RunScenario(ctx)
+	if current.scenario == plain.Name && !client.Authorizes() {
+		client.notAuthorizing()
+	}
+	return client
+}
+
+// notAuthorizing ends a check that does not apply to a client which does not authorize.
+// One that the harness had to end may only have been slow: one of these checks is
+// repeated alone.
+func (c *Client) notAuthorizing() {
+	const reason = "the client does not authorize"
+	current.outcome = Outcome{Ending: Skipped, Reason: reason}
+	if c.Exit.Ended && !c.byHand {
+		current.outcome.Doubtful, current.outcome.Awaited = true, "authorization"
+	}
+	ginkgo.Skip(reason, 1)
+}
+
+// waiting ends a check of a client that begins to authorize and comes to no end, even where
+// all is good: it would wait in each scenario. One of these checks is repeated alone.
+func (c *Client) waiting() {
+	const reason = "the client waits for somebody to log in"
+	current.outcome = Outcome{
+		Ending: Inconclusion, Reason: reason, Doubtful: !c.byHand, Awaited: "authorization",
+		Hint: "let the client open BROWSER, or xdg-open of the PATH, or follow the redirect of the authorization URL",
+	}
+	ginkgo.Skip(reason, 1)
+}
+
+// Authorizes tells whether the client looked for metadata, or for anything else of an
+// authorization server.
+func (c *Client) Authorizes() bool {
+	return slices.ContainsFunc(c.Visits, func(v *Visit) bool {
+		return v.Issuer > 0 || v.Place != scripted.AtEndpoint && v.Place != scripted.AtElsewhere
+	})
+}
+
+// At returns the visits to a place, of any issuer.
+func (c *Client) At(place scripted.Place) []*Visit {
+	return c.visits(func(v *Visit) bool { return v.Place == place })
+}
+
+// AtIssuer returns the visits to a place of one authorization server, or of the server,
+// which is 0.
+func (c *Client) AtIssuer(issuer int, place scripted.Place) []*Visit {
+	return c.visits(func(v *Visit) bool { return v.Place == place && v.Issuer == issuer })
+}
+
+// Tokens returns the token requests of a grant type.
+func (c *Client) Tokens(grant string) []*Visit {
+	return c.visits(func(v *Visit) bool { return v.Place == scripted.AtToken && v.Form.Get("grant_type") == grant })
+}
+
+func (c *Client) visits(is func(*Visit) bool) []*Visit {
+	var all []*Visit
+	for _, v := range c.Visits {
+		if is(v) {
+			all = append(all, v)
+		}
+	}
+	return all
+}
+
+// NeedAt is At where the check needs one: else it is inconclusive.
+func (c *Client) NeedAt(place scripted.Place) []*Visit {
+	return c.Need(c.At(place), wants[place])
+}
+
+// wants says in words what a client does at a place.
+var wants = map[scripted.Place]string{
+	scripted.AtEndpoint:         "sent a request that was refused for want of a token",
+	scripted.AtResourceMetadata: "asked for the protected resource metadata",
+	scripted.AtServerMetadata:   "asked for the metadata of an authorization server",
+	scripted.AtAuthorize:        "sent an authorization request",
+	scripted.AtToken:            "sent a token request",
+	scripted.AtRegister:         "registered",
+	scripted.AtOpening:          "opened a browser",
+}
+
+// Need returns visits, of which the check needs one: else it is inconclusive, since the
+// client never did what the words say.
+func (c *Client) Need(visits []*Visit, did string) []*Visit {
+	if len(visits) == 0 {
+		c.inconclusive("the client never "+did, c.authorizeHint())
+	}
+	return visits
+}
+
+func (c *Client) authorizeHint() string {
+	return "let the client authorize as in the scenario protected, by the redirect that the authorization URL answers with"
+}
+
+// BlameVisit fails the check for a request about authorization.
+func (c *Client) BlameVisit(v *Visit, wanted, found string) {
+	c.BlameEvent(v.Event, Mismatch{Wanted: wanted, Found: oauth.NameSecrets(found)})
+}
+
+// Says fails the check unless a condition holds of a visit, which it observes.
+func (c *Client) Says(v *Visit, holds bool, wanted, found string) {
+	Observe()
+	if !holds {
+		c.BlameVisit(v, wanted, found)
+	}
+}
+
+// NeverVisited fails the check for the first of some visits that may not be; that there are
+// none is an observation, for the client came to where it could have made them.
+func (c *Client) NeverVisited(visits []*Visit, wanted string) {
+	Observe()
+	if len(visits) > 0 {
+		c.BlameVisit(visits[0], wanted, ShowVisit(visits[0]))
+	}
+}
+
+// ShowVisit says in a line what a request was.
+func ShowVisit(v *Visit) string {
+	text := v.Method + " " + v.URL.String()
+	if len(v.Body.Raw) > 0 {
+		text += " with " + string(v.Body.Raw)
+	}
+	return oauth.NameSecrets(text)
+}
+
+// Entered returns the heads of the requests that the server let in, in order.
+func (c *Client) Entered() []transcript.Event { return c.Heads("") }
+
+// EnteredWith are those that carried an access token of an authorization server.
+func (c *Client) EnteredWith(issuer, number int) []transcript.Event {
+	return slices.DeleteFunc(c.Entered(), func(event transcript.Event) bool {
+		secret, is := oauth.ReadSecret(scripted.BearerToken(event.HTTP.Header))
+		return !is || secret.Issuer != issuer || number > 0 && secret.Number != number
+	})
+}
+
+// NeedEntered makes the check inconclusive unless the client got in with a token.
+func (c *Client) NeedEntered() []transcript.Event {
+	entered := slices.DeleteFunc(c.Entered(), func(event transcript.Event) bool {
+		return scripted.BearerToken(event.HTTP.Header) == ""
+	})
+	if len(entered) == 0 {
+		c.inconclusive("the client never sent a request with an access token", c.authorizeHint())
+	}
+	return entered
+}
+
+// Proceeded are the visits to the authorization endpoint, and to the token endpoint with a
+// grant.
+func (c *Client) Proceeded() []*Visit {
+	return c.visits(func(v *Visit) bool { return v.Place == scripted.AtAuthorize || v.Place == scripted.AtToken })
+}
+
+// Told is all that the client wrote for its user: its output, and standard error.
+func (c *Client) Told() string { return string(c.Exit.Output) + "\n" + string(c.Exit.Stderr) }
+
+// Before returns those of some visits that began before an event.
+func Before(visits []*Visit, event transcript.Event) []*Visit {
+	var all []*Visit
+	for _, v := range visits {
+		if v.Event.At.Before(event.At) {
+			all = append(all, v)
+		}
+	}
+	return all
+}
+
+// After returns those that began after an event.
+func After(visits []*Visit, event transcript.Event) []*Visit {
+	var all []*Visit
+	for _, v := range visits {
+		if v.Event.At.After(event.At) {
+			all = append(all, v)
+		}
+	}
+	return all
+}
+
+// Given describes a parameter for people: its values, or that there is none.
+func Given(name string, values []string) string {
+	if len(values) == 0 {
+		return "no " + name
+	}
+	return oauth.NameSecrets(fmt.Sprintf("%s %q", name, strings.Join(values, " and ")))
+}

@@ -1,0 +1,79 @@
+package conform
+
+import (
+	"context"
+	"maps"
+
+	"github.com/onsi/gomega/types"
+)
+
+// With are the params of the request with a _meta of its own, unless that is nil; nil for
+// none at all.
+func (h Harmless) With(meta any) any {
+	if len(h.Params) == 0 && meta == nil {
+		return nil
+	}
+	params := Object{}
+	maps.Copy(params, h.Params)
+	if meta != nil {
+		params["_meta"] = meta
+	}
+	return params
+}
+
+// InEachMethod judges what ask brings for one request of each method of which the server
+// has something to ask for, that may be asked: what a server refuses by one handler, it may
+// let through by another. What it does not answer with a result in its plain form either
+// shows nothing.
+func InEachMethod(ctx context.Context, wanted types.GomegaMatcher, ask func(Harmless) any) {
+	judged := false
+	for _, request := range current.environment.ofEachMethod() {
+		found := ask(request)
+		if matches, err := wanted.Match(found); err == nil && !matches && !served(ctx, request) {
+			continue
+		}
+		judged = true
+		Expect(found).To(wanted)
+	}
+	if !judged {
+		Inconclusive("the server answers no request with a result", "fix the failures of its lists first")
+	}
+}
+
+// AttemptWith sends a request with a _meta that is to be refused, for the reason, and
+// returns the answer, or what came in its place, for a matcher.
+func (s *Server) AttemptWith(ctx context.Context, request Harmless, meta any, reason string) any {
+	reply, _, err := s.Attempt(ctx, request.Method, request.With(meta), reason)
+	if err != nil {
+		return err.Error()
+	}
+	return reply
+}
+
+func served(ctx context.Context, request Harmless) bool {
+	reply, _ := Session(ctx).Try(ctx, request.Method, request.With(nil))
+	_, refused := reply.Error()
+	return !refused && reply.Object() != nil
+}
+
+// ofEachMethod are the first of the harmless requests with each method, the templates where
+// there are some, and the call of a tool that may be called where none is known to be
+// read-only.
+func (e *Environment) ofEachMethod() []Harmless {
+	all := e.Harmless()
+	if len(ListedTemplates()) > 0 {
+		all = append(all, Harmless{Method: "resources/templates/list"})
+	}
+	if calls, _ := e.Callable(); len(calls) > 0 {
+		all = append(all, Harmless{Method: "tools/call", Params: calls[0].Call()})
+	}
+	seen := map[string]bool{}
+	var first []Harmless
+	for _, request := range all {
+		if !seen[request.Method] {
+			seen[request.Method] = true
+			first = append(first, request)
+		}
+	}
+	return first
+}

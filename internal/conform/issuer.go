@@ -1,0 +1,502 @@
+package conform
+
+import (
+	"cmp"
+	"context"
+	"crypto/rand"
+	"encoding/json"
+	"maps"
+	"net/http"
+	"net/url"
+	"slices"
+	"strings"
+
+	"golang.org/x/oauth2"
+
+	"github.com/mcpconform/mcpconform/internal/login"
+	"github.com/mcpconform/mcpconform/internal/oauth"
+	"github.com/mcpconform/mcpconform/internal/transport"
+)
+
+// Registration is what the harness needs to be a client of a target authorization server.
+// Whatever is empty it tries to do without: by registering dynamically, and by following
+// redirects.
+type Registration struct {
+	ClientID     string
+	ClientSecret string `json:",omitempty"` // of a confidential client
+	RedirectURI  string `json:",omitempty"` // DefaultRedirect when it is empty, or any port where one is registered
+	Resource     string `json:",omitempty"` // that access tokens are to be for
+	Scope        string `json:",omitempty"`
+	// Documents is the https URL under which the authorization server finds what the
+	// harness serves at DocumentsListen; "" for none.
+	Documents       string   `json:",omitempty"`
+	DocumentsListen string   `json:",omitempty"`
+	Login           []string `json:",omitempty"` // command that logs in and consents: see Issuer.Login
+}
+
+// DefaultRedirect is the redirect URI of clients that are not registered by the harness:
+// that of the official suite.
+const DefaultRedirect = "http://127.0.0.1:3000/callback"
+
+// Issuer is the target authorization server, as a check talks to it: a fresh connection,
+// which no rule judges. It contacts nothing but the origin of the issuer, and this machine.
+type Issuer struct {
+	*Server
+	Metadata Object // what it says of itself; nil before NeedMetadata
+}
+
+// IssuerDocument is the answer at one place of metadata.
+type IssuerDocument struct {
+	Place    string
+	Response *Response
+	Members  Object // nil where there is no document
+}
+
+// IsOpenID tells whether the document is an OpenID configuration.
+func (d IssuerDocument) IsOpenID() bool { return strings.Contains(d.Place, oauth.OpenIDPath) }
+
+// IssuerState is what the checks of one process share of an authorization server, where
+// they need not be apart: registrations are rare, and often limited.
+type IssuerState struct {
+	metadata  Object
+	clients   map[ClientKind]*IssuerClient
+	documents *documentHost   // nil for none yet
+	loggedIn  bool            // the login command has led to the redirect URI
+	hopeless  string          // why it is not tried any more
+	callback  *login.Callback // that the redirect URI of registered clients names; nil for none
+}
+
+// issuer is what the checks share.
+func (e *Environment) issuer() *IssuerState {
+	if e.Issuer == nil {
+		e.Issuer = &IssuerState{}
+	}
+	return e.Issuer
+}
+
+func (s *IssuerState) keep(kind ClientKind, client *IssuerClient) {
+	if s.clients == nil {
+		s.clients = map[ClientKind]*IssuerClient{}
+	}
+	s.clients[kind] = client
+}
+
+// leave ends what listens, and forgets the rest.
+func (s *IssuerState) leave() {
+	if s.callback != nil {
+		s.callback.Close()
+	}
+	if s.documents != nil {
+		s.documents.close()
+	}
+	*s = IssuerState{}
+}
+
+// ConnectIssuer opens a fresh connection to the authorization server.
+func ConnectIssuer(ctx context.Context) *Issuer {
+	server := Connect(ctx)
+	server.aside = true
+	return &Issuer{Server: server}
+}
+
+// NeedIssuer does so, and reads the metadata: without any there is nothing to ask.
+func NeedIssuer(ctx context.Context) *Issuer {
+	issuer := ConnectIssuer(ctx)
+	if known := current.environment.issuer().metadata; known != nil && !current.environment.Fresh {
+		issuer.Metadata = known
+		return issuer
+	}
+	for _, document := range issuer.Documents(ctx) {
+		if document.Members != nil {
+			issuer.Metadata = document.Members
+			current.environment.issuer().metadata = document.Members
+			return issuer
+		}
+	}
+	Inconclusive("the authorization server has no metadata", "see the check of authorization.server.metadata")
+	return nil
+}
+
+// Documents asks for metadata at each place where clients look for it.
+func (i *Issuer) Documents(ctx context.Context) []IssuerDocument {
+	places, err := oauth.IssuerPlaces(URL())
+	if err != nil {
+		Inconclusive("the issuer "+err.Error(), "give an absolute URL")
+	}
+	found := make([]IssuerDocument, len(places))
+	for at, place := range places {
+		answer := i.get(ctx, place, nil, "")
+		found[at] = IssuerDocument{Place: place, Response: answer}
+		if answer.Status == http.StatusOK {
+			found[at].Members = answer.Object()
+		}
+	}
+	return found
+}
+
+// Endpoint is the address of one of the endpoints in the metadata.
+func (i *Issuer) Endpoint(name string) string {
+	address, _ := i.Metadata[name].(string)
+	if address == "" {
+		Inconclusive("the metadata names no "+name, "see the check of authorization.server.metadata")
+	}
+	return address
+}
+
+// Lists tells whether a list in the metadata has a value. A list that is not there has
+// none, and is not known to lack any.
+func (i *Issuer) Lists(name, value string) (has, known bool) {
+	list, known := i.Metadata[name].([]any)
+	return slices.Contains(list, any(value)), known
+}
+
+// contactable tells whether the harness may send something to an address that the target
+// named.
+func contactable(address string) bool {
+	parsed, err := url.Parse(address)
+	return err == nil && (oauth.SameOrigin(address, URL()) || oauth.Loopback(parsed.Hostname()))
+}
+
+// send carries out a request to an address that the target may have named.
+func (i *Issuer) send(ctx context.Context, request transport.Request) *Response {
+	if !contactable(request.URL) {
+		Inconclusive(
+			request.URL+" is of another origin than the issuer, and is not contacted",
+			"test the authorization server at the origin of its endpoints",
+		)
+	}
+	return i.Exchange(ctx, request)
+}
+
+func (i *Issuer) get(ctx context.Context, address string, header http.Header, deliberate string) *Response {
+	all := http.Header{"Accept": {"*/*"}}
+	maps.Copy(all, header)
+	return i.send(ctx, transport.Request{Method: http.MethodGet, URL: address, Header: all, Deliberate: deliberate})
+}
+
+func (i *Issuer) post(ctx context.Context, address, contentType string, body []byte, deliberate string) *Response {
+	return i.send(ctx, transport.Request{
+		Method: http.MethodPost, URL: address, Body: body, Deliberate: deliberate,
+		Header: http.Header{"Content-Type": {contentType}, "Accept": {"application/json"}},
+	})
+}
+
+// ClientKind is one of the clients that checks need.
+type ClientKind string
+
+// The kinds of clients. A given client is of the first kinds that it can be.
+const (
+	AnyClient          ClientKind = ""
+	PublicClient       ClientKind = "public"
+	ConfidentialClient ClientKind = "confidential"
+	OtherClient        ClientKind = "other" // a second public one
+)
+
+// IssuerClient is a client that the authorization server knows.
+type IssuerClient struct {
+	ID, Secret  string
+	Method      string // by which it authenticates at the token endpoint
+	RedirectURI string
+}
+
+// Public tells whether the client has no secret.
+func (c *IssuerClient) Public() bool { return c.Secret == "" }
+
+// How clients authenticate.
+const (
+	authNone  = "none"
+	authBasic = "client_secret_basic"
+	authPost  = "client_secret_post"
+)
+
+const (
+	hintClient   = "give a client: --client-id, with --redirect-uri and, if it has one, --client-secret"
+	hintRegister = "see why the registration is refused, or " + hintClient
+)
+
+// NeedClient returns a client of a kind: the one that was given, or one that registers
+// itself.
+func (i *Issuer) NeedClient(ctx context.Context, kind ClientKind) *IssuerClient {
+	environment := current.environment
+	if given := i.given(); given != nil &&
+		(kind == AnyClient || kind == PublicClient && given.Public() || kind == ConfidentialClient && !given.Public()) {
+		return given
+	}
+	if kind == AnyClient {
+		kind = PublicClient
+	}
+	if known := environment.issuer().clients[kind]; known != nil && !environment.Fresh {
+		return known
+	}
+	if _, offered := i.Metadata[registrationEndpoint]; !offered {
+		Inconclusive("it takes a "+string(kind)+" client, and none can be registered", hintClient)
+	}
+	client, answer := i.Register(ctx, kind, nil, "")
+	if client == nil {
+		Inconclusive("the registration of a "+string(kind)+" client is refused: "+answer.Describe(), hintRegister)
+	}
+	if kind == ConfidentialClient && client.Public() {
+		Inconclusive("the authorization server registers public clients only", hintClient)
+	}
+	if kind != ConfidentialClient && !client.Public() {
+		Inconclusive("the authorization server registers confidential clients only", hintClient)
+	}
+	environment.issuer().keep(kind, client)
+	return client
+}
+
+const registrationEndpoint = "registration_endpoint"
+
+// given is the client that the user gave; nil for none.
+func (i *Issuer) given() *IssuerClient {
+	given := current.environment.Registration
+	if given.ClientID == "" {
+		return nil
+	}
+	client := &IssuerClient{
+		ID:          given.ClientID,
+		Secret:      given.ClientSecret,
+		Method:      authNone,
+		RedirectURI: redirectURI(),
+	}
+	if client.Secret != "" {
+		client.Method = i.secretMethod()
+	}
+	return client
+}
+
+// secretMethod is how a client with a secret authenticates here.
+func (i *Issuer) secretMethod() string {
+	const name = "token_endpoint_auth_methods_supported"
+	basic, known := i.Lists(name, authBasic)
+	if post, _ := i.Lists(name, authPost); known && !basic && post {
+		return authPost
+	}
+	return authBasic // what RFC 8414 has where nothing is said
+}
+
+// Register registers a client of a kind, with other members of its metadata where they
+// are given. The client is nil when it was refused.
+func (i *Issuer) Register(
+	ctx context.Context,
+	kind ClientKind,
+	members Object,
+	deliberate string,
+) (*IssuerClient, *Response) {
+	grants := []string{"authorization_code", grantRefresh}
+	if has, known := i.Lists("grant_types_supported", grantRefresh); known && !has {
+		grants = grants[:1]
+	}
+	metadata := Object{
+		"client_name": "mcpconform", "redirect_uris": []string{redirectURI()}, "grant_types": grants,
+		"response_types": []string{"code"}, "token_endpoint_auth_method": authNone, "application_type": "native",
+	}
+	if kind == ConfidentialClient {
+		metadata["token_endpoint_auth_method"] = i.secretMethod()
+	}
+	maps.Copy(metadata, members)
+	body, _ := json.Marshal(metadata) // of texts
+	answer := i.post(ctx, i.Endpoint(registrationEndpoint), "application/json", body, deliberate)
+	said := answer.Object()
+	id, _ := said["client_id"].(string)
+	if answer.Status < http.StatusOK || answer.Status >= http.StatusMultipleChoices || id == "" {
+		return nil, answer
+	}
+	client := &IssuerClient{ID: id, RedirectURI: redirectURI()}
+	client.Secret, _ = said["client_secret"].(string)
+	client.Method, _ = said["token_endpoint_auth_method"].(string)
+	asked, _ := metadata["token_endpoint_auth_method"].(string)
+	client.Method = cmp.Or(client.Method, asked)
+	if client.Method == authNone {
+		client.Secret = ""
+	}
+	return client, answer
+}
+
+// AuthorizationRequest is what a client sends a browser with to the authorization server.
+type AuthorizationRequest struct {
+	Client   *IssuerClient
+	Params   url.Values
+	Verifier string // of its PKCE challenge
+
+	deliberate string // what is wrong with it, where something is
+}
+
+// Request is a good authorization request of a client.
+func (i *Issuer) Request(client *IssuerClient) *AuthorizationRequest {
+	asked := &AuthorizationRequest{Client: client, Verifier: oauth2.GenerateVerifier(), Params: url.Values{
+		"response_type": {"code"}, "client_id": {client.ID}, "redirect_uri": {client.RedirectURI},
+		"state": {rand.Text()}, "code_challenge_method": {"S256"},
+	}}
+	asked.Params.Set("code_challenge", oauth2.S256ChallengeFromVerifier(asked.Verifier))
+	scope := current.environment.Registration.Scope
+	if offline, _ := i.Lists("scopes_supported", offlineAccess); scope == "" && offline {
+		scope = offlineAccess // without it many issue no refresh token
+		if openid, _ := i.Lists("scopes_supported", openID); openid {
+			scope = openID + " " + offlineAccess // of which it is a part
+		}
+	}
+	if scope != "" {
+		asked.Params.Set("scope", scope)
+	}
+	if slices.Contains(oauth.Scopes(scope), offlineAccess) {
+		asked.Params.Set("prompt", "consent") // OpenID Connect Core, section 11
+	}
+	if resource := current.environment.Registration.Resource; resource != "" {
+		asked.Params.Set("resource", resource)
+	}
+	return asked
+}
+
+const (
+	offlineAccess = "offline_access"
+	openID        = "openid"
+)
+
+// Without is the request without some parameters.
+func (r *AuthorizationRequest) Without(names ...string) *AuthorizationRequest {
+	for _, name := range names {
+		r.Params.Del(name)
+	}
+	return r
+}
+
+// With is the request with another value of a parameter.
+func (r *AuthorizationRequest) With(name, value string) *AuthorizationRequest {
+	r.Params.Set(name, value)
+	return r
+}
+
+// Deliberately says what is wrong with the request on purpose.
+func (r *AuthorizationRequest) Deliberately(wrong string) *AuthorizationRequest {
+	r.deliberate = wrong
+	return r
+}
+
+// address is the URL that a browser is sent to.
+func (r *AuthorizationRequest) address(endpoint string) string {
+	separator := "?"
+	if strings.Contains(endpoint, "?") {
+		separator = "&"
+	}
+	return endpoint + separator + r.Params.Encode()
+}
+
+// The grants of the token endpoint.
+const (
+	grantCode    = "authorization_code"
+	grantRefresh = "refresh_token"
+)
+
+// Grant is a code that was issued, with what it takes to redeem it.
+type Grant struct {
+	Request *AuthorizationRequest
+	Code    string
+}
+
+// NeedGrant has an authorization request answered with a code.
+func (i *Issuer) NeedGrant(ctx context.Context, request *AuthorizationRequest) *Grant {
+	landing := i.Login(ctx, request)
+	if landing.Code() == "" {
+		Inconclusive("no authorization code is issued: "+landing.Describe(), hintLogin)
+	}
+	return &Grant{Request: request, Code: landing.Code()}
+}
+
+// Form is the token request that redeems the code.
+func (g *Grant) Form() url.Values {
+	form := url.Values{
+		"grant_type": {grantCode}, "code": {g.Code}, "redirect_uri": {g.Request.Client.RedirectURI},
+	}
+	if g.Request.Params.Has("code_challenge") {
+		form.Set("code_verifier", g.Request.Verifier)
+	}
+	if resource := g.Request.Params.Get("resource"); resource != "" {
+		form.Set("resource", resource)
+	}
+	return form
+}
+
+// TokenAnswer is the answer of the token endpoint.
+type TokenAnswer struct {
+	*Response
+	Members Object // nil when it is no JSON object
+}
+
+// Text is a member that is a text; "" for others.
+func (a *TokenAnswer) Text(name string) string {
+	text, _ := a.Members[name].(string)
+	return text
+}
+
+// Issued tells whether there is an access token in it.
+func (a *TokenAnswer) Issued() bool { return a.Text("access_token") != "" }
+
+// Token makes a token request as a client does that authenticates by its method.
+func (i *Issuer) Token(
+	ctx context.Context,
+	client *IssuerClient,
+	form url.Values,
+	deliberate string,
+) *TokenAnswer {
+	header := http.Header{"Content-Type": {"application/x-www-form-urlencoded"}, "Accept": {"application/json"}}
+	switch client.Method {
+	case authBasic:
+		basic := &http.Request{Header: header}
+		basic.SetBasicAuth(url.QueryEscape(client.ID), url.QueryEscape(client.Secret)) // OAuth 2.1, section 2.4.1
+	case authPost:
+		form.Set("client_secret", client.Secret)
+		form.Set("client_id", client.ID)
+	default:
+		form.Set("client_id", client.ID)
+	}
+	answer := i.send(ctx, transport.Request{
+		Method: http.MethodPost, URL: i.Endpoint("token_endpoint"), Body: []byte(form.Encode()),
+		Deliberate: deliberate, Header: header,
+	})
+	return &TokenAnswer{answer, answer.Object()}
+}
+
+// Redeem redeems a code as its client does.
+func (i *Issuer) Redeem(ctx context.Context, grant *Grant) *TokenAnswer {
+	return i.Token(ctx, grant.Request.Client, grant.Form(), "")
+}
+
+// NeedTokens has a client log in, and its code redeemed.
+func (i *Issuer) NeedTokens(ctx context.Context, client *IssuerClient) *TokenAnswer {
+	answer := i.Redeem(ctx, i.NeedGrant(ctx, i.Request(client)))
+	if !answer.Issued() {
+		Inconclusive("the code is not redeemed: "+answer.Describe(), "see what the token endpoint wants")
+	}
+	return answer
+}
+
+// NeedRefreshToken does so where the authorization server issues refresh tokens.
+func (i *Issuer) NeedRefreshToken(ctx context.Context, client *IssuerClient) (token string, first *TokenAnswer) {
+	first = i.NeedTokens(ctx, client)
+	if token = first.Text(grantRefresh); token == "" {
+		NotApplicable("the authorization server issues no refresh token")
+	}
+	return token, first
+}
+
+// Refresh makes a token request with a refresh token.
+func (i *Issuer) Refresh(
+	ctx context.Context,
+	client *IssuerClient,
+	token string,
+	more url.Values,
+	deliberate string,
+) *TokenAnswer {
+	form := url.Values{"grant_type": {grantRefresh}, grantRefresh: {token}}
+	if resource := current.environment.Registration.Resource; resource != "" {
+		form.Set("resource", resource)
+	}
+	maps.Copy(form, more)
+	return i.Token(ctx, client, form, deliberate)
+}
+
+// DemandRefused judges that a token request brought no access token.
+func (a *TokenAnswer) DemandRefused(what string) {
+	Demand(!a.Issued(), "an error for "+what, statusName(a.Status)+" with an access token")
+}

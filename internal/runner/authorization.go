@@ -1,0 +1,198 @@
+package runner
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"maps"
+	"net/http"
+	"slices"
+	"strings"
+
+	"github.com/mcpconform/mcpconform/internal/conform"
+	"github.com/mcpconform/mcpconform/internal/excerpt"
+	"github.com/mcpconform/mcpconform/internal/jsonrpc"
+	"github.com/mcpconform/mcpconform/internal/oauth"
+	"github.com/mcpconform/mcpconform/internal/protocol"
+	"github.com/mcpconform/mcpconform/internal/scripted"
+	"github.com/mcpconform/mcpconform/internal/survey"
+	"github.com/mcpconform/mcpconform/internal/transcript"
+	"github.com/mcpconform/mcpconform/internal/transport"
+)
+
+const authorizationHeader = "Authorization"
+
+// lock turns the visits to a server that asked for authorization into such of which a
+// survey says so, at the revisions that the user wants: by authorization alone, nobody
+// knows which it speaks. It returns nil when the server let somebody in, or did not say
+// what it wants, or a token was given.
+func lock(visits []*visit, to scripted.Target, policy Revise) []*visit {
+	refused := func(one *visit) bool { return isUnauthorized(one.err) }
+	if slices.ContainsFunc(visits, (*visit).reached) || !slices.ContainsFunc(visits, refused) ||
+		to.Header.Get(authorizationHeader) != "" {
+		return nil
+	}
+	wanted := []string{policy.first()}
+	if policy.All || policy.named() {
+		wanted = policy.choose(nil, nil)
+	}
+	var locked []*visit
+	for _, revision := range wanted {
+		at := slices.IndexFunc(visits, func(one *visit) bool { return one.asked == revision && one.connection != nil })
+		one := &visit{asked: revision}
+		if at >= 0 {
+			one.connection, visits[at].connection = visits[at].connection, nil
+		}
+		one.handshake.Revision = revision // as far as anybody knows
+		one.survey = survey.Guarding(revision, opening(revision))
+		locked = append(locked, one)
+	}
+	for _, one := range visits {
+		if one.connection != nil { // it belongs to no leg
+			locked = append(locked, &visit{asked: one.asked, connection: one.connection, err: one.err})
+		}
+	}
+	return locked
+}
+
+// guarded finds out which request the server refuses without an access token: from what
+// was refused already, or, where a token was sent, by another request without.
+func (v *visit) guarded(ctx context.Context, budget *transcript.MemoryBudget, to scripted.Target) {
+	if to.Transport != protocol.HTTP || !v.usable() {
+		return
+	}
+	if to.Header.Get(authorizationHeader) == "" {
+		for _, method := range survey.Lists {
+			if strings.Contains(v.survey.Failed[method], "HTTP 401") {
+				v.survey.Guarded = method
+				return
+			}
+		}
+		return
+	}
+	without := to
+	without.Header = to.Header.Clone()
+	without.Header.Del(authorizationHeader)
+	log := transcript.NewLogIn(budget, "survey-"+v.asked+"-without-token")
+	bare := &visit{asked: v.asked}
+	connection, err := scripted.Dial(without, log)
+	if err != nil {
+		return
+	}
+	defer closeAll(ctx, bare)
+	bare.connection = connection
+	if protocol.Has(v.asked, protocol.Discovery) {
+		bare.handshake, bare.err = connection.Discover(ctx, v.asked, scripted.Everything(v.asked))
+	} else {
+		bare.handshake, bare.err = connection.Initialize(ctx, scripted.Hello(v.asked, scripted.Everything(v.asked)))
+	}
+	if isRefused(bare.err) {
+		v.survey.Guarded = opening(v.asked)
+		return
+	}
+	if bare.handshake.Agreed && v.survey.Declares("tools") {
+		if _, err := connection.Call(ctx, survey.Lists[0], nil); isRefused(err) {
+			v.survey.Guarded = survey.Lists[0]
+		}
+	}
+}
+
+// gainAccess finds the tokens for a target, and sends the good one with every request. Of a
+// server that refuses the good one that was minted for it, nothing is known but that.
+func (r *run) gainAccess(ctx context.Context, to *scripted.Target) (*conform.Access, error) {
+	if to.Transport != protocol.HTTP {
+		return nil, nil //nolint:nilnil // there is none, which is no error
+	}
+	access := &conform.Access{Tokens: map[oauth.Kind]string{}}
+	if r.options.Mint != nil {
+		minted, err := r.options.Mint(r.resourceOf(ctx, *to))
+		if err != nil {
+			return nil, err
+		}
+		access.Scoped = minted.Scoped
+		maps.Copy(access.Tokens, minted.Tokens)
+		names := map[string]string{}
+		for kind, token := range minted.Tokens {
+			names[token] = kind.Says()
+		}
+		r.options.Redactor = r.options.Redactor.Naming(names)
+	}
+	if given := r.options.Access; given != nil {
+		maps.Copy(access.Tokens, given.Tokens)
+		access.Scoped = append(slices.Clone(given.Scoped), access.Scoped...)
+	}
+	scheme, token, _ := strings.Cut(to.Header.Get(authorizationHeader), " ")
+	switch {
+	case strings.EqualFold(scheme, "Bearer"):
+		access.Tokens[oauth.Good] = strings.TrimSpace(token)
+	case access.Tokens[oauth.Good] != "":
+		to.Header = to.Header.Clone()
+		if to.Header == nil {
+			to.Header = http.Header{}
+		}
+		to.Header.Set(authorizationHeader, conform.Bearing(access.Tokens[oauth.Good]))
+	}
+	return access, nil
+}
+
+// resourceOf is the URL that tokens for a server are to name: that of its metadata, else
+// the one that was given.
+func (r *run) resourceOf(ctx context.Context, to scripted.Target) string {
+	to.Header = to.Header.Clone()
+	to.Header.Del(authorizationHeader)
+	connection, err := scripted.Dial(to, transcript.NewLogIn(r.budget, "resource"))
+	if err != nil {
+		return to.URL
+	}
+	defer closeAll(ctx, &visit{connection: connection})
+	ctx, cancel := context.WithTimeout(ctx, to.Start)
+	defer cancel()
+	fetch := func(request transport.Request) *scripted.Delivery {
+		delivery := connection.HTTP.Exchange(request)
+		select {
+		case <-delivery.Done():
+			return delivery
+		case <-ctx.Done():
+			return &scripted.Delivery{} // nothing came
+		}
+	}
+	body := jsonrpc.NewRequest(connection.NextID(), "initialize", scripted.Hello(protocol.Newest(), scripted.Nothing()))
+	answer := fetch(
+		transport.Request{Method: http.MethodPost, Header: connection.HTTP.HeaderOf(http.MethodPost, body), Body: body},
+	)
+	places, _ := oauth.ResourcePlaces(to.URL)
+	if challenge, found, _ := oauth.Bearer(http.Header(answer.Header)); found {
+		if named, has := challenge.Get("resource_metadata"); has && oauth.SameOrigin(named, to.URL) {
+			places = append([]string{named}, places...)
+		}
+	}
+	for _, place := range places {
+		document := fetch(transport.Request{Method: http.MethodGet, URL: place})
+		var metadata struct {
+			Resource string `json:"resource"`
+		}
+		if json.Unmarshal(document.Body, &metadata) == nil && oauth.ResourceFlaw(metadata.Resource) == "" {
+			return metadata.Resource
+		}
+	}
+	return to.URL
+}
+
+// isRefused tells whether a request that is taken with a token was refused without: by 401,
+// or by a status that it should not have.
+func isRefused(err error) bool {
+	_, isStatus := errors.AsType[*scripted.StatusError](err)
+	return isStatus
+}
+
+func isUnauthorized(err error) bool {
+	status, isStatus := errors.AsType[*scripted.StatusError](err)
+	return isStatus && status.Status == http.StatusUnauthorized
+}
+
+// refusedToken is what a server says of a token that it refuses.
+func refusedToken(header http.Header) string {
+	says := cmp.Or(header.Get("WWW-Authenticate"), "it does not say why")
+	return excerpt.Short([]byte(says))
+}

@@ -1,0 +1,2 @@
+// Package transporttest helps the tests of whoever connects and listens.
+package transporttest

@@ -1,0 +1,600 @@
+// What a client that authorizes well is made of, and deliberate mistakes in each part.
+
+package client
+
+import (
+	"context"
+	"errors"
+	"maps"
+	"net/http"
+	"net/url"
+	"os/exec"
+	"slices"
+	"strconv"
+	"strings"
+	"sync/atomic"
+
+	"golang.org/x/oauth2"
+
+	"github.com/mcpconform/mcpconform/internal/oauth"
+)
+
+// authParts are those of a client that authorizes.
+type authParts struct {
+	assumes          func(server string) *source // without asking; nil for nothing
+	endpoints        func(ctx context.Context, a *carrier, from *source, said *resourceMetadata)
+	takes            func(old, issued *token) *token
+	needsRefresh     bool // no token without a refresh token
+	challenge        func(http.Header) (oauth.Challenge, bool)
+	resourcePlaces   func(server string, challenge oauth.Challenge) ([]string, error)
+	serverPlaces     func(issuer string) ([]string, error)
+	fitsResource     func(resource, server string) bool
+	fitsIssuer       func(said, issuer string) bool
+	provesPKCE       func(*serverMetadata) error
+	opens            func(address string) error
+	browses          func(ctx context.Context, open func(context.Context, string) error, address string) error
+	follows          func(next *http.Request, before []*http.Request) error
+	register         func(context.Context, *carrier, *source) (*registration, error)
+	describes        func(object) object // for a registration
+	bindsTo          func(issuer string) string
+	moved            func(used *token, to *source) *token // the server names another issuer
+	redirects        func(registered string) string
+	verifier         func() string
+	challengeOf      func(verifier string, from *source) []oauth2.AuthCodeOption
+	proof            func(verifier string) []oauth2.AuthCodeOption
+	state            func() string
+	fitsState        func(given, sent string) bool
+	fitsIss          func(given []string, from *source) error
+	readsErrorsFirst bool // whoever sent them
+	resource         func(at string, from *source) string
+	scopes           func(challenge oauth.Challenge, from *source, granted []string) []string
+	asks             func(address string) string // of an authorization URL
+	raises           func(attempt int) bool
+	raisesByRefresh  bool                   // for more scopes, where there is a refresh token
+	retries          func(attempt int) bool // a request that was refused
+	understands      func(tokenType string) bool
+	keeps            func(old, renewed *token) *token
+	carries          func(r *http.Request, access string)
+}
+
+func goodAuthParts() authParts {
+	return authParts{
+		challenge:      bearer,
+		resourcePlaces: resourcePlaces,
+		serverPlaces:   oauth.IssuerPlaces,
+		fitsResource:   fitsResource,
+		fitsIssuer:     func(said, issuer string) bool { return said == issuer },
+		provesPKCE:     provesPKCE,
+		opens:          opens,
+		browses: func(ctx context.Context, open func(context.Context, string) error, address string) error {
+			return open(ctx, address)
+		},
+		follows:   sameOrigin,
+		register:  register,
+		describes: func(client object) object { return client },
+		bindsTo:   func(issuer string) string { return issuer },
+		moved:     func(*token, *source) *token { return nil },
+		redirects: func(registered string) string { return registered },
+		verifier:  oauth2.GenerateVerifier,
+		challengeOf: func(v string, _ *source) []oauth2.AuthCodeOption {
+			return []oauth2.AuthCodeOption{oauth2.S256ChallengeOption(v)}
+		},
+		endpoints:   func(context.Context, *carrier, *source, *resourceMetadata) {},
+		takes:       func(_, issued *token) *token { return issued },
+		proof:       func(v string) []oauth2.AuthCodeOption { return []oauth2.AuthCodeOption{oauth2.VerifierOption(v)} },
+		state:       oauth2.GenerateVerifier,
+		fitsState:   func(given, sent string) bool { return given == sent },
+		fitsIss:     fitsIss,
+		resource:    func(_ string, from *source) string { return from.resource },
+		scopes:      scopesFor,
+		asks:        func(address string) string { return address },
+		raises:      func(attempt int) bool { return attempt <= maxRaised },
+		retries:     func(attempt int) bool { return attempt < maxRefusals },
+		understands: bearerType,
+		keeps:       func(_, renewed *token) *token { return renewed },
+		carries:     carry,
+	}
+}
+
+// authDefects make a good client authorize badly, in one way each.
+var authDefects = map[string]func(*client, *authParts){
+	"token-in-query": func(_ *client, p *authParts) {
+		p.carries = func(r *http.Request, access string) {
+			carry(r, access)
+			query := r.URL.Query()
+			query.Set("access_token", access)
+			r.URL.RawQuery = query.Encode()
+		}
+	},
+	"token-not-on-streams":       func(_ *client, p *authParts) { p.carries = except(http.MethodGet) },
+	"token-not-on-delete":        func(_ *client, p *authParts) { p.carries = except(http.MethodDelete) },
+	"token-not-on-notifications": func(_ *client, p *authParts) { p.carries = notOnNotifications },
+	"token-made-up-at-first":     func(_ *client, p *authParts) { p.carries = madeUpAtFirst() },
+	"token-scheme-token": func(_ *client, p *authParts) {
+		p.carries = func(r *http.Request, access string) { r.Header.Set("Authorization", "Token "+access) }
+	},
+	"no-pkce": func(_ *client, p *authParts) {
+		p.challengeOf = func(string, *source) []oauth2.AuthCodeOption { return nil }
+		p.proof = func(string) []oauth2.AuthCodeOption { return nil }
+	},
+	"plain-pkce": func(_ *client, p *authParts) {
+		p.challengeOf = plainChallenge
+	},
+	"first-method": func(_ *client, p *authParts) {
+		p.provesPKCE = func(*serverMetadata) error { return nil }
+		p.challengeOf = func(v string, from *source) []oauth2.AuthCodeOption {
+			if len(from.metadata.Methods) > 0 && from.metadata.Methods[0] == "plain" {
+				return plainChallenge(v, from)
+			}
+			return []oauth2.AuthCodeOption{oauth2.S256ChallengeOption(v)}
+		}
+	},
+	"other-verifier": func(_ *client, p *authParts) {
+		p.proof = func(string) []oauth2.AuthCodeOption {
+			return []oauth2.AuthCodeOption{oauth2.VerifierOption(oauth2.GenerateVerifier())}
+		}
+	},
+	"short-verifier":       func(_ *client, p *authParts) { p.verifier = func() string { return "correct-horse-battery" } },
+	"one-verifier":         func(_ *client, p *authParts) { p.verifier = oneVerifier() },
+	"no-resource-at-login": func(_ *client, p *authParts) { p.resource = noneAt(atAuthorize) },
+	"no-resource-at-token": func(_ *client, p *authParts) { p.resource = noneAt(atToken) },
+	"no-resource-at-refresh": func(_ *client, p *authParts) {
+		p.resource = noneAt(atRefresh)
+	},
+	"resource-is-the-issuer": func(_ *client, p *authParts) {
+		p.resource = func(_ string, from *source) string { return from.issuer }
+	},
+	"resource-with-fragment": func(_ *client, p *authParts) { p.resource = resourceWith("#mcp") },
+	"resource-with-slash":    func(_ *client, p *authParts) { p.resource = resourceWith("/") },
+	"resource-is-the-origin": func(_ *client, p *authParts) {
+		p.resource = func(_ string, from *source) string {
+			parsed, _ := url.Parse(from.resource)
+			return parsed.Scheme + "://" + parsed.Host
+		}
+	},
+	"ignores-named-metadata": func(_ *client, p *authParts) {
+		p.resourcePlaces = func(server string, _ oauth.Challenge) ([]string, error) { return oauth.ResourcePlaces(server) }
+	},
+	"metadata-root-first": func(_ *client, p *authParts) { p.resourcePlaces = wellKnown(reversed) },
+	"metadata-path-only":  func(_ *client, p *authParts) { p.resourcePlaces = wellKnown(firstOnly) },
+	"metadata-by-header-only": func(_ *client, p *authParts) {
+		p.resourcePlaces = wellKnown(func([]string) []string { return nil })
+	},
+	"guesses-the-server":  func(_ *client, p *authParts) { p.assumes = guessed },
+	"default-endpoints":   func(_ *client, p *authParts) { p.endpoints = defaultEndpoints },
+	"mixes-servers":       func(_ *client, p *authParts) { p.endpoints = mixesServers },
+	"keeps-foreign-token": func(_ *client, p *authParts) { p.takes = keepsForeignToken },
+	"needs-refresh-token": func(_ *client, p *authParts) { p.needsRefresh = true },
+	"token-once":          func(_ *client, p *authParts) { p.carries = onlyOnce() },
+	"registers-for-ever":  func(_ *client, p *authParts) { p.register = registersForEver },
+	"resource-byte-by-byte": func(_ *client, p *authParts) {
+		p.fitsResource = func(resource, server string) bool { return resource == server }
+	},
+	"openid-metadata-only": func(_ *client, p *authParts) {
+		p.serverPlaces = serverPlaces(func(all []string) []string { return all[1:] })
+	},
+	"first-challenge-only": func(_ *client, p *authParts) {
+		p.challenge = func(header http.Header) (oauth.Challenge, bool) {
+			all, _ := oauth.Challenges(header)
+			if len(all) == 0 || !all[0].Is("Bearer") {
+				return oauth.Challenge{}, false
+			}
+			return all[0], true
+		}
+		p.resourcePlaces = wellKnown(func([]string) []string { return nil })
+	},
+	"oauth-metadata-only": func(_ *client, p *authParts) { p.serverPlaces = serverPlaces(firstOnly) },
+	"openid-first": func(_ *client, p *authParts) {
+		p.serverPlaces = serverPlaces(func(all []string) []string { return append(slices.Clone(all[1:]), all[0]) })
+	},
+	"issuer-path-forgotten": func(_ *client, p *authParts) {
+		p.serverPlaces = func(issuer string) ([]string, error) {
+			parsed, err := url.Parse(issuer)
+			if err != nil {
+				return nil, err
+			}
+			root, _ := oauth.IssuerPlaces(parsed.Scheme + "://" + parsed.Host)
+			proper, err := oauth.IssuerPlaces(issuer)
+			return append(root, proper...), err
+		}
+	},
+	"openid-not-inserted": func(_ *client, p *authParts) {
+		p.serverPlaces = serverPlaces(func(all []string) []string {
+			if len(all) < 3 {
+				return all
+			}
+			return []string{all[0], all[2]}
+		})
+	},
+	"openid-not-appended": func(_ *client, p *authParts) {
+		p.serverPlaces = serverPlaces(func(all []string) []string { return all[:2] })
+	},
+	"any-resource": func(_ *client, p *authParts) { p.fitsResource = func(string, string) bool { return true } },
+	"any-issuer":   func(_ *client, p *authParts) { p.fitsIssuer = func(string, string) bool { return true } },
+	"issuer-is-the-server": func(c *client, p *authParts) {
+		p.fitsIssuer = func(said, _ string) bool { return said == c.options.URL }
+	},
+	"issuer-up-to-a-slash": func(_ *client, p *authParts) {
+		p.fitsIssuer = func(said, issuer string) bool {
+			return strings.TrimSuffix(said, "/") == strings.TrimSuffix(issuer, "/")
+		}
+	},
+	"pkce-taken-for-granted": func(_ *client, p *authParts) {
+		p.provesPKCE = grantedUnless(func(m *serverMetadata) bool { return m.openID })
+	},
+	"pkce-taken-for-granted-openid": func(_ *client, p *authParts) {
+		p.provesPKCE = grantedUnless(func(m *serverMetadata) bool { return !m.openID })
+	},
+	"opens-anything":  func(_ *client, p *authParts) { p.opens = func(string) error { return nil } },
+	"opens-plain":     func(_ *client, p *authParts) { p.opens = opensPlain },
+	"opens-by-shell":  func(_ *client, p *authParts) { p.browses = byShell },
+	"no-state":        func(_ *client, p *authParts) { p.state = func() string { return "" } },
+	"state-unchecked": func(_ *client, p *authParts) { p.fitsState = func(string, string) bool { return true } },
+	"iss-unchecked":   func(_ *client, p *authParts) { p.fitsIss = func([]string, *source) error { return nil } },
+	"iss-missing-accepted": func(_ *client, p *authParts) {
+		p.fitsIss = func(given []string, from *source) error {
+			if len(given) == 0 {
+				return nil
+			}
+			return fitsIss(given, from)
+		}
+	},
+	"iss-unadvertised-refused": func(_ *client, p *authParts) {
+		p.fitsIss = func(given []string, from *source) error {
+			if len(given) > 0 && !from.metadata.NamesItself {
+				return errors.New("the answer has an iss that nobody spoke of")
+			}
+			return fitsIss(given, from)
+		}
+	},
+	"iss-refused": func(_ *client, p *authParts) {
+		p.fitsIss = func(given []string, from *source) error {
+			if len(given) > 0 && from.metadata.NamesItself {
+				return errors.New("the answer has an iss")
+			}
+			return fitsIss(given, from)
+		}
+	},
+	"iss-normalized":     func(_ *client, p *authParts) { p.fitsIss = issNormalized },
+	"shows-wrong-errors": func(_ *client, p *authParts) { p.readsErrorsFirst = true },
+	"redirects-elsewhere": func(_ *client, p *authParts) {
+		p.redirects = func(string) string { return "http://localhost:3999/elsewhere" }
+	},
+	"redirect-over-http": func(c *client, p *authParts) {
+		c.options.Authorization.Open = nil // nobody can listen there
+		c.options.Authorization.Redirect = "http://app.example.com/callback"
+		p.describes = withMember("application_type", "web")
+	},
+	"registers-web-as-native": func(c *client, _ *authParts) {
+		c.options.Authorization.Open = nil // nobody can listen there
+		c.options.Authorization.Redirect = "https://app.example.com/callback"
+	},
+	"no-application-type": func(_ *client, p *authParts) { p.describes = withMember("application_type", nil) },
+	"registers-as-web":    func(_ *client, p *authParts) { p.describes = withMember("application_type", "web") },
+	"no-refresh-grant": func(_ *client, p *authParts) {
+		p.describes = withMember("grant_types", []any{"authorization_code"})
+	},
+	"registers-before-all": func(_ *client, p *authParts) { p.register = registersBeforeAll },
+	"registers-never":      func(_ *client, p *authParts) { p.register = registersNever },
+	"makes-up-an-id":       func(_ *client, p *authParts) { p.register = makesUpAnID },
+	"document-unsupported": func(_ *client, p *authParts) { p.register = documentAlways },
+	"document-over-http": func(c *client, _ *authParts) {
+		c.options.Authorization.Document = "http://conformance-test.local/client.json"
+	},
+	"credentials-for-all":   func(_ *client, p *authParts) { p.bindsTo = func(string) string { return "" } },
+	"credentials-not-bound": func(_ *client, p *authParts) { p.register = registerUnbound },
+	"refreshes-anywhere":    func(_ *client, p *authParts) { p.moved = func(used *token, _ *source) *token { return used } },
+	"every-scope":           func(_ *client, p *authParts) { p.scopes = everyScope },
+	"challenge-within-list": func(_ *client, p *authParts) { p.scopes = challengeWithinList },
+	"list-before-challenge": func(_ *client, p *authParts) { p.scopes = listBeforeChallenge },
+	"empty-scope":           func(_ *client, p *authParts) { p.asks = emptyScope },
+	"scope-never": func(_ *client, p *authParts) {
+		p.scopes = func(oauth.Challenge, *source, []string) []string { return nil }
+	},
+	"never-steps-up":          func(_ *client, p *authParts) { p.raises = func(int) bool { return false } },
+	"steps-up-by-refresh":     func(_ *client, p *authParts) { p.raisesByRefresh = true },
+	"steps-up-for-ever":       func(_ *client, p *authParts) { p.raises, p.retries = forEver, forEver },
+	"forgets-scopes":          func(_ *client, p *authParts) { p.scopes = forgetsScopes },
+	"any-token-type":          func(_ *client, p *authParts) { p.understands = func(string) bool { return true } },
+	"keeps-old-refresh-token": func(_ *client, p *authParts) { p.keeps = keepsOldRefreshToken },
+	"keeps-old-token":         func(_ *client, p *authParts) { p.keeps = func(old, _ *token) *token { return old } },
+	"follows-redirects":       func(_ *client, p *authParts) { p.follows = nil },
+}
+
+func parameters(pairs ...string) []oauth2.AuthCodeOption {
+	var all []oauth2.AuthCodeOption
+	for pair := range slices.Chunk(pairs, 2) {
+		all = append(all, oauth2.SetAuthURLParam(pair[0], pair[1]))
+	}
+	return all
+}
+
+// except carries no token in requests of a method.
+func except(method string) func(*http.Request, string) {
+	return func(r *http.Request, access string) {
+		if r.Method != method {
+			carry(r, access)
+		}
+	}
+}
+
+func notOnNotifications(r *http.Request, access string) {
+	if r.Method != http.MethodPost || strings.Contains(bodyOf(r), `"id"`) ||
+		!strings.Contains(bodyOf(r), `"notifications/`) {
+		carry(r, access)
+	}
+}
+
+func madeUpAtFirst() func(*http.Request, string) {
+	var used atomic.Bool
+	return func(r *http.Request, access string) {
+		if !used.Swap(true) {
+			access = "token-of-my-own"
+		}
+		carry(r, access)
+	}
+}
+
+func forEver(int) bool { return true }
+
+func plainChallenge(verifier string, _ *source) []oauth2.AuthCodeOption {
+	return parameters("code_challenge", verifier, "code_challenge_method", "plain")
+}
+
+// guessed is an authorization server at the origin of the server, with default paths.
+func guessed(server string) *source {
+	parsed, err := url.Parse(server)
+	if err != nil {
+		return nil
+	}
+	from := &source{issuer: parsed.Scheme + "://" + parsed.Host, resource: server}
+	defaultEndpoints(context.Background(), nil, from, nil)
+	return from
+}
+
+func defaultEndpoints(_ context.Context, _ *carrier, from *source, _ *resourceMetadata) {
+	from.metadata.Authorize, from.metadata.Token = from.issuer+"/authorize", from.issuer+"/token"
+	from.metadata.Register = from.issuer + "/register"
+}
+
+// mixesServers authorizes with another authorization server than it registers with.
+func mixesServers(ctx context.Context, a *carrier, from *source, said *resourceMetadata) {
+	last, err := a.serverMetadata(ctx, said.Issuers[len(said.Issuers)-1])
+	if err == nil {
+		from.metadata.Authorize, from.metadata.Token = last.Authorize, last.Token
+	}
+}
+
+func keepsForeignToken(old, issued *token) *token {
+	if old == nil || old.from.issuer == issued.from.issuer {
+		return issued
+	}
+	other := *issued
+	other.access = old.access
+	return &other
+}
+
+func onlyOnce() func(*http.Request, string) {
+	var used atomic.Bool
+	return func(r *http.Request, access string) {
+		if !used.Swap(true) {
+			carry(r, access)
+		}
+	}
+}
+
+// registersForEver tries again when it is refused; for ever is often enough to be seen.
+func registersForEver(ctx context.Context, a *carrier, from *source) (*registration, error) {
+	const often = 20
+	var err error
+	for range often {
+		var made *registration
+		if made, err = register(ctx, a, from); err == nil {
+			return made, nil
+		}
+	}
+	return nil, err
+}
+
+func oneVerifier() func() string {
+	verifier := oauth2.GenerateVerifier()
+	return func() string { return verifier }
+}
+
+func noneAt(place string) func(string, *source) string {
+	return func(at string, from *source) string {
+		if at == place {
+			return ""
+		}
+		return from.resource
+	}
+}
+
+func resourceWith(end string) func(string, *source) string {
+	return func(_ string, from *source) string { return from.resource + end }
+}
+
+// wellKnown chooses among the well-known places, where the challenge names none.
+func wellKnown(choose func([]string) []string) func(string, oauth.Challenge) ([]string, error) {
+	return func(server string, challenge oauth.Challenge) ([]string, error) {
+		places, err := resourcePlaces(server, challenge)
+		if _, named := challenge.Get("resource_metadata"); named {
+			return places, err
+		}
+		return choose(places), err
+	}
+}
+
+func reversed(all []string) []string {
+	all = slices.Clone(all)
+	slices.Reverse(all)
+	return all
+}
+
+func firstOnly(all []string) []string { return all[:1] }
+
+func serverPlaces(choose func([]string) []string) func(string) ([]string, error) {
+	return func(issuer string) ([]string, error) {
+		places, err := oauth.IssuerPlaces(issuer)
+		if err != nil {
+			return nil, err
+		}
+		return choose(places), nil
+	}
+}
+
+func grantedUnless(strict func(*serverMetadata) bool) func(*serverMetadata) error {
+	return func(m *serverMetadata) error {
+		if len(m.Methods) == 0 && !strict(m) {
+			return nil
+		}
+		return provesPKCE(m)
+	}
+}
+
+// byShell has a shell open the browser, which reads the address as a part of a script.
+func byShell(ctx context.Context, open func(context.Context, string) error, address string) error {
+	_ = exec.CommandContext(ctx, "/bin/sh", "-c", `: "`+address+`"`).Run()
+	return open(ctx, address)
+}
+
+func issNormalized(given []string, from *source) error {
+	normal := func(text string) string {
+		parsed, err := url.Parse(text)
+		if err != nil {
+			return text
+		}
+		return strings.ToLower(parsed.Scheme+"://"+parsed.Host) + strings.TrimSuffix(parsed.Path, "/")
+	}
+	if len(given) == 1 && normal(given[0]) == normal(from.issuer) {
+		return nil
+	}
+	return fitsIss(given, from)
+}
+
+func withMember(member string, value any) func(object) object {
+	return func(client object) object {
+		other := maps.Clone(client)
+		if value == nil {
+			delete(other, member)
+		} else {
+			other[member] = value
+		}
+		return other
+	}
+}
+
+func registersBeforeAll(ctx context.Context, a *carrier, from *source) (*registration, error) {
+	if from.metadata.Register != "" {
+		return a.registerAnew(ctx, from)
+	}
+	return register(ctx, a, from)
+}
+
+func registersNever(ctx context.Context, a *carrier, from *source) (*registration, error) {
+	if a.client.options.Authorization.Credentials.ID == "" {
+		return nil, errors.New("the client has no client_id")
+	}
+	return register(ctx, a, from)
+}
+
+func makesUpAnID(ctx context.Context, a *carrier, from *source) (*registration, error) {
+	if made, err := register(ctx, a, from); err == nil {
+		return made, nil
+	}
+	return &registration{}, nil
+}
+
+func documentAlways(ctx context.Context, a *carrier, from *source) (*registration, error) {
+	if document := a.client.options.Authorization.Document; document != "" {
+		return &registration{ID: document}, nil
+	}
+	return register(ctx, a, from)
+}
+
+func registerUnbound(ctx context.Context, a *carrier, from *source) (*registration, error) {
+	if given := a.client.options.Authorization.Credentials; given.ID != "" {
+		return &registration{ID: given.ID, Secret: given.Secret}, nil
+	}
+	return register(ctx, a, from)
+}
+
+func everyScope(challenge oauth.Challenge, from *source, granted []string) []string {
+	return union(union(scopesFor(challenge, from, granted), from.scopes), from.metadata.Scopes)
+}
+
+func challengeWithinList(challenge oauth.Challenge, from *source, granted []string) []string {
+	return slices.DeleteFunc(scopesFor(challenge, from, granted), func(scope string) bool {
+		return len(from.scopes) > 0 && !slices.Contains(from.scopes, scope)
+	})
+}
+
+func listBeforeChallenge(challenge oauth.Challenge, from *source, granted []string) []string {
+	if len(from.scopes) > 0 {
+		return union(granted, from.scopes)
+	}
+	return scopesFor(challenge, from, granted)
+}
+
+func emptyScope(address string) string {
+	parsed, err := url.Parse(address)
+	if err != nil {
+		return address
+	}
+	query := parsed.Query()
+	if !query.Has("scope") {
+		query.Set("scope", "")
+		parsed.RawQuery = query.Encode()
+	}
+	return parsed.String()
+}
+
+func forgetsScopes(challenge oauth.Challenge, from *source, _ []string) []string {
+	return scopesFor(challenge, from, nil)
+}
+
+func keepsOldRefreshToken(old, renewed *token) *token {
+	other := *renewed
+	other.refresh = old.refresh
+	return &other
+}
+
+// habits are legal, and other than those of the client: what differs between clients.
+var habits = map[string]func(*client, *authParts){
+	"asks-for-openid": func(_ *client, p *authParts) {
+		p.scopes = func(challenge oauth.Challenge, from *source, granted []string) []string {
+			return union(scopesFor(challenge, from, granted), []string{"openid", "offline_access"})
+		}
+	},
+	"extra-parameters": func(_ *client, p *authParts) {
+		p.asks = func(address string) string { return address + "&prompt=consent&nonce=n-0S6_WzA2Mj&login_hint=ada" }
+	},
+	"never-refreshes": func(_ *client, p *authParts) {
+		p.takes = func(_, issued *token) *token { issued.refresh = ""; return issued }
+	},
+	"looks-at-metadata-first": func(c *client, _ *authParts) {
+		c.part.looks = func(ctx context.Context, c *client) error {
+			places, err := oauth.ResourcePlaces(c.options.URL)
+			for _, place := range places {
+				if request, wrong := http.NewRequestWithContext(ctx, http.MethodGet, place, nil); wrong == nil {
+					if response, wrong := http.DefaultClient.Do(request); wrong == nil {
+						_ = response.Body.Close()
+					}
+				}
+			}
+			return err
+		}
+	},
+	"registers-each-time": func(_ *client, p *authParts) {
+		var times atomic.Int64
+		p.bindsTo = func(issuer string) string { return issuer + "#" + strconv.FormatInt(times.Add(1), 10) }
+	},
+	"reads-redirects": func(c *client, _ *authParts) { c.options.Authorization.Open = nil },
+	"another-loopback": func(c *client, _ *authParts) {
+		c.options.Authorization.Open = nil
+		c.options.Authorization.Redirect = "http://[::1]:4711/oauth/callback?client=reference"
+	},
+	"needs-no-document": func(c *client, _ *authParts) {
+		c.options.Authorization.Document = "https://app.example.com/oauth/client.json"
+	},
+}

@@ -1,0 +1,88 @@
+// Deliberate mistakes in what the statuses of HTTP, and its headers, mean.
+
+package client
+
+import (
+	"errors"
+	"fmt"
+	"net/http"
+	"regexp"
+
+	"github.com/mcpconform/mcpconform/internal/jsonrpc"
+)
+
+// brokenByRefusal gives up the connection when one request is refused.
+func brokenByRefusal(h *streamableHTTP, r *request) {
+	if r.method == "tools/call" {
+		hangsUp(h.client)
+	}
+}
+
+// hangsAtRefusal waits for an answer to a request that was refused.
+func hangsAtRefusal(h *streamableHTTP, r *request) {
+	if r.method == "tools/call" {
+		<-h.ctx.Done()
+	}
+}
+
+// insistsOnDeletion takes it for a failure when the server keeps its session.
+func insistsOnDeletion(h *streamableHTTP) {
+	ending, err := http.NewRequestWithContext(h.ctx, http.MethodDelete, h.client.options.URL, nil)
+	if err != nil {
+		return
+	}
+	ending.Header = h.headers()
+	response, err := h.http.Do(ending)
+	if err != nil {
+		return
+	}
+	_ = response.Body.Close()
+	if response.StatusCode >= http.StatusBadRequest {
+		h.client.report.err = fmt.Errorf("the session cannot be ended: %s", response.Status)
+	}
+}
+
+var fewLetters = regexp.MustCompile(`^[A-Za-z0-9_-]*$`)
+
+// takesFewLetters knows session ids by the letters that those of most servers have.
+func takesFewLetters(id string) error {
+	if !fewLetters.MatchString(id) {
+		return fmt.Errorf("invalid session id %q", id)
+	}
+	return nil
+}
+
+// startledByMedia breaks off at a media type where nothing is to be read.
+func startledByMedia(h *streamableHTTP, response *http.Response) {
+	if response.Header.Get("Content-Type") != "" {
+		hangsUp(h.client)
+	}
+}
+
+var errUnreadable = errors.New("the answer has neither a result nor an error")
+
+// takesRequestsForAnswers goes by the id of what comes alone.
+func takesRequestsForAnswers(c *client, m jsonrpc.Message) jsonrpc.Kind {
+	if m.Kind != jsonrpc.Request {
+		return m.Kind
+	}
+	c.mu.Lock()
+	r := c.open[m.ID]
+	c.mu.Unlock()
+	if r == nil {
+		return m.Kind
+	}
+	r.finish(nil, errUnreadable)
+	return jsonrpc.Response
+}
+
+// oldestOpen takes each answer for that to the request which waits for the longest time.
+// The caller holds c.mu.
+func oldestOpen(c *client, _ jsonrpc.ID) *request {
+	for id := range c.lastID {
+		if r := c.open[jsonrpc.IntID(id+1)]; r != nil && !r.isAnswered() {
+			return r
+		}
+	}
+	return nil
+}

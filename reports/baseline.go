@@ -1,0 +1,138 @@
+package reports
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// Baseline is what a target is known to break. Package baseline reads the file, decides
+// which results it names and what of it no longer holds.
+type Baseline struct {
+	Entries  []Deviation `json:"entries"`
+	Outdated []Outdated  `json:"outdated,omitempty"` // fails the run
+}
+
+// Deviation is an entry of a baseline. It has a requirement, a check, or both.
+type Deviation struct {
+	Requirement string     `json:"requirement,omitempty"` // id of the requirement that is broken
+	Check       string     `json:"check,omitempty"`       // text of the one check or rule; "" for each of the requirement
+	Reason      string     `json:"reason,omitempty"`      // why it is known and not corrected
+	Says        string     `json:"says,omitempty"`        // the sentence of the specification
+	Issue       string     `json:"issue,omitempty"`       // where it is reported
+	Role        string     `json:"role,omitempty"`        // of the target; "" for any
+	Revisions   []string   `json:"revisions,omitempty"`   // nil for any
+	Transports  []string   `json:"transports,omitempty"`  // nil for any
+	Until       string     `json:"until,omitempty"`       // the last day on which it counts: "2026-12-31"
+	File        string     `json:"file"`
+	Line        int        `json:"line"`
+	Source      string     `json:"source,omitempty"`   // what stands on that line
+	Included    *Inclusion `json:"included,omitempty"` // nil for what the baseline itself has
+}
+
+// Name is what the deviation is about.
+func (d *Deviation) Name() string {
+	switch {
+	case d.Requirement == "":
+		return fmt.Sprintf("%q", d.Check)
+	case d.Check != "":
+		return fmt.Sprintf("%s, %q,", d.Requirement, d.Check)
+	}
+	return d.Requirement
+}
+
+// Place is where the deviation is written: "baseline.yaml:12".
+func (d *Deviation) Place() string { return fmt.Sprintf("%s:%d", d.File, d.Line) }
+
+// Covers tells whether the deviation is about results of a leg.
+func (d *Deviation) Covers(leg *Leg) bool {
+	return (d.Role == "" || d.Role == leg.Role) &&
+		(d.Revisions == nil || slices.Contains(d.Revisions, leg.Revision)) &&
+		(d.Transports == nil || slices.Contains(d.Transports, leg.Transport))
+}
+
+// Names tells whether the deviation is about a check or rule.
+func (d *Deviation) Names(result *Result) bool {
+	return (d.Check == "" || d.Check == result.Text) &&
+		(d.Requirement == "" || slices.ContainsFunc(result.Requirements, func(one Requirement) bool { return one.ID == d.Requirement }))
+}
+
+// Inclusion is the line of a baseline that includes another one.
+type Inclusion struct {
+	Name string `json:"name"` // what is included, as it is written
+	File string `json:"file"` // that includes it
+	Line int    `json:"line"`
+}
+
+// Why something in a baseline is outdated.
+const (
+	EntryStale     = "stale"     // passes now
+	EntryUnmatched = "unmatched" // names nothing that there is
+	EntryExpired   = "expired"   // past its date
+)
+
+// Outdated is what no longer holds in a baseline.
+type Outdated struct {
+	Why  string `json:"why"`
+	File string `json:"file"`
+	Line int    `json:"line"`
+	Says string `json:"says"` // one line: what no longer holds
+	Mend string `json:"mend"` // one line: what to remove, or to do instead
+}
+
+// Excuse is why a result that failed or warned fails no run.
+type Excuse struct {
+	Was    Verdict `json:"was"` // Failed or Warned
+	Reason string  `json:"reason,omitempty"`
+	Issue  string  `json:"issue,omitempty"` // where it is reported
+	At     string  `json:"at"`              // "baseline.yaml:12"
+}
+
+// outdated is what no longer holds; of no baseline, nothing.
+func (b *Baseline) outdated() []Outdated {
+	if b == nil {
+		return nil
+	}
+	return b.Outdated
+}
+
+// known writes the deviations that the baseline names.
+func (t *terminal) known() {
+	for _, f := range t.findings(Known) {
+		t.gap()
+		t.headline(f, padRight("KNOWN", labelWidth), boldCyan)
+		d := detail{sheet: &t.sheet, indent: labelWidth, verbose: t.verbose, brief: true}
+		if f.Known == nil {
+			continue
+		}
+		d.field("reason", f.Known.Reason, fieldLines)
+		d.field("issue", f.Known.Issue, fieldLines)
+		d.copied("named", f.Known.At)
+		if len(t.run.Legs) > 1 {
+			d.on = strings.Join(f.legs, ", ")
+		}
+		if t.verbose {
+			d.write(f.Result, f.revision)
+		} else {
+			d.field("on", d.on, fieldLines)
+		}
+	}
+}
+
+// outdated writes what no longer holds in the baseline.
+func (t *terminal) outdated() {
+	const width = 11 // of the longest word and two spaces
+	for i, one := range t.run.Baseline.outdated() {
+		if i == 0 {
+			t.gap()
+		}
+		t.block(
+			padRight(strings.ToUpper(one.Why), width),
+			boldRed,
+			oneLine(fmt.Sprintf("%s:%d: %s", one.File, one.Line, one.Says)),
+			bold,
+			fieldLines,
+		)
+		t.block(padRight("", width), plainStyle, oneLine(one.Mend), plainStyle, fieldLines)
+	}
+}

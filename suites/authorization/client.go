@@ -1,0 +1,624 @@
+package authorization
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"net/url"
+	"slices"
+	"strconv"
+	"strings"
+
+	. "github.com/onsi/ginkgo/v2"
+
+	. "github.com/mcpconform/mcpconform/internal/conform"
+	"github.com/mcpconform/mcpconform/internal/oauth"
+	"github.com/mcpconform/mcpconform/internal/scripted"
+	"github.com/mcpconform/mcpconform/internal/transcript"
+)
+
+// ClientChecks registers the checks of a target client.
+func ClientChecks() {
+	Describe("Finding the authorization server", finding)
+	Describe("Places of its metadata", placesOfMetadata)
+	Describe("Validating its metadata", validatingMetadata)
+	Describe("Registering", registering)
+	Describe("PKCE", provingKeys)
+	Describe("The resource", naming)
+	Describe("Redirects", redirecting)
+	Describe("The authorization response", validatingAnswers)
+	Describe("Scopes", choosingScopes)
+	Describe("Tokens", usingTokens)
+	Describe("Opening a browser", openingBrowsers)
+}
+
+// play runs the client through the scenario of the check.
+func play(ctx context.Context) *Client { return RunProtected(ctx, protected) }
+
+// refusing runs a client through a scenario in which it is to refuse something. That it
+// does not go on shows nothing of a client that does not where all is good.
+func refusing(ctx context.Context) *Client {
+	client := play(ctx)
+	if plain := Beside(ctx, protected); plain == nil || len(plain.Entered()) == 0 {
+		Inconclusive("the client does not get in where all is good, in the scenario protected",
+			"let the client authorize by the redirect that the authorization URL answers with")
+	}
+	return client
+}
+
+// first returns the first of some visits; there is one.
+func first(visits []*Visit) *Visit { return visits[0] }
+
+// refused is the last request that the server refused before the client can have known
+// better: what the client missed to do, it missed to do after it.
+func refused(client *Client) transcript.Event { return first(client.NeedAt(scripted.AtEndpoint)).Event }
+
+// used are the visits to endpoints of authorization servers that a client goes to when it
+// has chosen one.
+func used(client *Client, issuer int) []*Visit {
+	return slices.Concat(
+		client.AtIssuer(issuer, scripted.AtRegister),
+		client.AtIssuer(issuer, scripted.AtAuthorize),
+		client.AtIssuer(issuer, scripted.AtToken),
+	)
+}
+
+func finding() {
+	It(
+		"asks for protected resource metadata before it authorizes",
+		Verifies("authorization.metadata.use"),
+		In(protected),
+		func(ctx SpecContext) {
+			client := play(ctx)
+			authorizing := slices.Concat(used(client, 0), used(client, 1))
+			client.Need(authorizing, "used an authorization server")
+
+			for one := range ObserveEach(authorizing) {
+				if len(Before(client.At(scripted.AtResourceMetadata), one.Event)) == 0 {
+					client.BlameVisit(one, "a request for protected resource metadata before", ShowVisit(one))
+				}
+			}
+		},
+	)
+
+	It("uses no protected resource metadata of another resource", Verifies("authorization.metadata.use"),
+		In(foreignResource), func(ctx SpecContext) {
+			client := refusing(ctx)
+			client.NeedAt(scripted.AtResourceMetadata)
+
+			client.NeverVisited(used(client, 1), "no use of the authorization server that the metadata names")
+		})
+
+	It(
+		"uses the metadata that the challenge names",
+		Verifies("authorization.discovery.resource-order", "authorization.challenge.parsed"),
+		In(namedMetadata),
+		func(ctx SpecContext) {
+			client := play(ctx)
+
+			client.NeverVisited(
+				used(client, trapIssuer),
+				"the authorization server of the metadata that the challenge names",
+			)
+			finds(client, named)
+		},
+	)
+
+	It("asks for metadata at the well-known URI of the path before that of the root",
+		Verifies("authorization.discovery.resource-order"), In(metadataAtThePath), func(ctx SpecContext) {
+			client := play(ctx)
+			asked := client.NeedAt(scripted.AtResourceMetadata)
+
+			Observe()
+			if first(asked).URL.Path != oauth.ResourcePath+scripted.Endpoint {
+				client.BlameVisit(
+					first(asked),
+					"GET "+oauth.ResourcePath+scripted.Endpoint+" first",
+					ShowVisit(first(asked)),
+				)
+			}
+		})
+
+	It("asks for metadata at the well-known URI of the root when there is none at that of the path",
+		Verifies("authorization.discovery.resource-order"), In(metadataAtTheRoot), func(ctx SpecContext) {
+			finds(play(ctx), oauth.ResourcePath)
+		})
+
+	It("asks for metadata at the well-known URIs when a 401 has no challenge",
+		Verifies("authorization.discovery.resource-order"), In(bareRefusal), func(ctx SpecContext) {
+			finds(play(ctx), oauth.ResourcePath+scripted.Endpoint)
+		})
+
+	for _, one := range []struct {
+		text     string
+		scenario Labels
+	}{
+		{"finds the Bearer challenge among others in one field", In(severalChallenges)},
+		{"finds the Bearer challenge among others in fields of their own", In(severalFields)},
+	} {
+		It(one.text, Verifies("authorization.challenge.parsed"), one.scenario, func(ctx SpecContext) {
+			finds(play(ctx), named)
+		})
+	}
+
+	It(
+		"accepts the URL of a server with its host in capitals",
+		Verifies("authorization.resource.capitals"),
+		In(capitals),
+		func(ctx SpecContext) {
+			client := play(ctx)
+			after := refused(client)
+
+			if !Observed(len(client.Entered()) > 0) {
+				client.MissingAfter(after, Mismatch{Wanted: "a request with an access token", Found: "none"})
+			}
+		},
+	)
+}
+
+// finds wants a client to have asked for metadata of the server at a path.
+func finds(client *Client, path string) {
+	after := refused(client)
+	found := slices.ContainsFunc(client.At(scripted.AtResourceMetadata), at(path)) ||
+		slices.ContainsFunc(client.AtIssuer(0, scripted.AtElsewhere), at(path))
+	if !Observed(found) {
+		client.MissingAfter(after, Mismatch{Wanted: "GET " + path, Found: metadataAsked(client)})
+	}
+}
+
+func at(path string) func(*Visit) bool {
+	return func(v *Visit) bool { return v.URL.Path == path }
+}
+
+// metadataAsked tells what metadata the client has asked for.
+func metadataAsked(client *Client) string {
+	var all []string
+	for _, v := range slices.Concat(client.At(scripted.AtResourceMetadata), client.At(scripted.AtServerMetadata)) {
+		all = append(all, v.Method+" "+v.URL.Path)
+	}
+	if len(all) == 0 {
+		return "no request for metadata"
+	}
+	return strings.Join(all, ", ")
+}
+
+func placesOfMetadata() {
+	It(
+		"asks for OAuth metadata at the root for an issuer without a path",
+		Verifies("authorization.discovery.root.oauth"),
+		In(protected),
+		func(ctx SpecContext) {
+			client := play(ctx)
+			asked := client.Need(
+				client.AtIssuer(1, scripted.AtServerMetadata),
+				"asked for the metadata of the authorization server",
+			)
+
+			if !Observed(slices.ContainsFunc(asked, at(oauth.ServerPath))) {
+				client.MissingAfter(
+					first(asked).Event,
+					Mismatch{Wanted: "GET " + oauth.ServerPath, Found: ShowVisit(first(asked))},
+				)
+			}
+		},
+	)
+
+	It("asks for the OpenID configuration when there is no OAuth metadata",
+		Verifies("authorization.discovery.root.openid", "authorization.discovery.places"),
+		In(issuerOpenID), func(ctx SpecContext) {
+			client := play(ctx)
+			asked := client.Need(
+				client.AtIssuer(1, scripted.AtServerMetadata),
+				"asked for the metadata of the authorization server",
+			)
+
+			if !Observed(slices.ContainsFunc(asked, at(oauth.OpenIDPath))) {
+				client.MissingAfter(
+					first(asked).Event,
+					Mismatch{Wanted: "GET " + oauth.OpenIDPath, Found: ShowVisit(first(asked))},
+				)
+			}
+		})
+
+	It(
+		"asks first for OAuth metadata with the path of the issuer inserted",
+		Verifies("authorization.discovery.path.oauth"),
+		In(issuerWithPath),
+		func(ctx SpecContext) { asks(play(ctx), tenantIssuer, oauth.ServerPath+tenant) },
+	)
+
+	It("asks second for the OpenID configuration with the path of the issuer inserted",
+		Verifies("authorization.discovery.path.openid"), In(issuerWithPathOpenID), func(ctx SpecContext) {
+			asks(play(ctx), tenantIssuer, oauth.ServerPath+tenant, oauth.OpenIDPath+tenant)
+		})
+
+	It("asks third for the OpenID configuration below the path of the issuer",
+		Verifies("authorization.discovery.path.appended"), In(issuerWithPathAppended), func(ctx SpecContext) {
+			asks(play(ctx), tenantIssuer, oauth.ServerPath+tenant, oauth.OpenIDPath+tenant, tenant+oauth.OpenIDPath)
+		})
+
+	It(
+		"takes the endpoints from the metadata of the authorization server",
+		Verifies("authorization.discovery.metadata"),
+		In(protected),
+		func(ctx SpecContext) {
+			client := play(ctx)
+			authorizing := slices.Concat(used(client, 0), used(client, 1))
+			client.Need(authorizing, "used an authorization server")
+
+			for one := range ObserveEach(authorizing) {
+				if one.Issuer != 1 || !strings.HasPrefix(one.URL.Path, scripted.Endpoints+"/") {
+					client.BlameVisit(one, "an endpoint that the metadata names", ShowVisit(one))
+				}
+			}
+		},
+	)
+}
+
+// asks wants a client to have asked an authorization server for its metadata at some
+// paths, each first in this order.
+func asks(client *Client, issuer int, paths ...string) {
+	asked := client.Need(
+		client.AtIssuer(issuer, scripted.AtServerMetadata),
+		"asked for the metadata of the authorization server",
+	)
+	var order []string
+	for _, v := range asked {
+		if v.Method == http.MethodGet && !slices.Contains(order, v.URL.Path) {
+			order = append(order, v.URL.Path)
+		}
+	}
+	Observe()
+	if len(order) < len(paths) || !slices.Equal(order[:len(paths)], paths) {
+		client.MissingAfter(first(asked).Event, Mismatch{
+			Wanted: "GET " + strings.Join(paths, ", then GET "), Found: "GET " + strings.Join(order, ", then GET "),
+		})
+	}
+}
+
+func validatingMetadata() {
+	It(
+		"rejects metadata of an authorization server that names another issuer",
+		Verifies(
+			"authorization.discovery.issuer.foreign",
+		),
+		In(foreignIssuer),
+		func(ctx SpecContext) { rejectsPoison(refusing(ctx)) },
+	)
+
+	It(
+		"rejects metadata of an authorization server whose issuer has a slash more",
+		Verifies(
+			"authorization.discovery.issuer.exact",
+		),
+		In(nearlyTheIssuer),
+		func(ctx SpecContext) { rejectsPoison(refusing(ctx)) },
+	)
+
+	It(
+		"does not authorize where the OAuth metadata has no "+methods,
+		Verifies("authorization.pkce.required"),
+		In(noPKCE),
+		func(ctx SpecContext) { staysAway(refusing(ctx)) },
+	)
+
+	It(
+		"does not authorize where the OpenID configuration has no "+methods,
+		Verifies(
+			"authorization.pkce.required-of-openid",
+		),
+		In(noPKCEOpenID),
+		func(ctx SpecContext) { staysAway(refusing(ctx)) },
+	)
+
+	It("keeps clients of two authorization servers apart", Verifies("authorization.discovery.separate"), In(twoServers),
+		func(ctx SpecContext) {
+			client := play(ctx)
+			client.NeedAt(scripted.AtAuthorize)
+
+			keepsApart(client)
+		})
+}
+
+// rejectsPoison wants a client that has read metadata to use no endpoint of it.
+func rejectsPoison(client *Client) {
+	client.NeedAt(scripted.AtServerMetadata)
+	var poisoned []*Visit
+	for _, v := range used(client, 1) {
+		if strings.HasPrefix(v.URL.Path, scripted.Poisoned) {
+			poisoned = append(poisoned, v)
+		}
+	}
+	client.NeverVisited(poisoned, "no use of the metadata")
+}
+
+// staysAway wants a client that has read metadata not to go on to authorize.
+func staysAway(client *Client) {
+	read := slices.DeleteFunc(client.NeedAt(scripted.AtServerMetadata), func(v *Visit) bool { return v.Reply == nil })
+	client.Need(read, "read the metadata of the authorization server")
+	client.NeverVisited(client.At(scripted.AtAuthorize), "no authorization request")
+}
+
+// keepsApart wants nothing that one authorization server gave to come to another.
+func keepsApart(client *Client) {
+	for _, v := range client.Visits {
+		if v.Issuer == 0 {
+			continue
+		}
+		Observe()
+		for _, secret := range v.Secrets() {
+			if secret.Issuer != v.Issuer {
+				client.BlameVisit(v, fmt.Sprintf("nothing of another than issuer %d", v.Issuer), secret.Name())
+			}
+		}
+		if id := clientID(v); id != "" && ofAnother(id, v.Issuer) {
+			client.BlameVisit(v, fmt.Sprintf("a client_id of issuer %d", v.Issuer), "client_id "+id)
+		}
+	}
+}
+
+func clientID(v *Visit) string {
+	if id := v.Form.Get("client_id"); id != "" {
+		return id
+	}
+	return v.URL.Query().Get("client_id")
+}
+
+// ofAnother tells whether a client_id was given by another of our authorization servers.
+func ofAnother(id string, issuer int) bool {
+	for nth := 1; nth < 20; nth++ {
+		for other := 1; other <= nextIssuer; other++ {
+			if other != issuer && id == scripted.ClientID(other, nth) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+func registering() {
+	It("registers where the authorization server offers nothing else", Verifies("authorization.registration.dynamic"),
+		In(protected), func(ctx SpecContext) {
+			client := play(ctx)
+			read := client.NeedAt(scripted.AtServerMetadata)
+
+			if !Observed(len(client.At(scripted.AtRegister)) > 0) {
+				client.MissingAfter(first(read).Event, Mismatch{Wanted: "a registration", Found: "none"})
+			}
+		})
+
+	It("has a client_id before it authorizes", Verifies("authorization.registration.before"), In(noRegistration),
+		func(ctx SpecContext) { hasNoID(refusing(ctx), scripted.AtServerMetadata) })
+
+	It("does not authorize after its registration was refused", Verifies("authorization.registration.before"),
+		In(refusedRegistration), func(ctx SpecContext) { hasNoID(refusing(ctx), scripted.AtRegister) })
+
+	It("gives up after its registration was refused a few times", Verifies("authorization.registration.refused"),
+		In(refusedRegistration), func(ctx SpecContext) {
+			client := play(ctx)
+			registrations := client.NeedAt(scripted.AtRegister)
+
+			Observe()
+			if len(registrations) > manyRegistrations {
+				client.BlameVisit(registrations[manyRegistrations],
+					fmt.Sprintf("at most %d registrations", manyRegistrations), strconv.Itoa(len(registrations)))
+			}
+		})
+
+	It("reports an error when its registration is refused", Verifies("authorization.registration.error-told"),
+		In(refusedRegistration), func(ctx SpecContext) {
+			client := play(ctx)
+			registration := first(client.NeedAt(scripted.AtRegister))
+
+			tellsFailure(client, registration)
+		})
+
+	It("uses credentials that it was given", Verifies("authorization.registration.preregistered"), In(preregistered),
+		func(ctx SpecContext) {
+			client := play(ctx)
+			logins := client.NeedAt(scripted.AtAuthorize)
+			if !readsContext(client, logins) {
+				Inconclusive(
+					"nobody knows whether the client reads the credentials that it is given",
+					"let the client take client_id and client_secret of MCP_CONFORMANCE_CONTEXT, and tell how the steps went",
+				)
+			}
+
+			for one := range ObserveEach(logins) {
+				if id, _ := one.Query("client_id"); id != givenID {
+					client.BlameVisit(one, "client_id "+givenID, "client_id "+id)
+				}
+			}
+		})
+
+	It("uses its metadata document where the authorization server supports that",
+		Verifies("authorization.registration.document"), In(clientDocument), func(ctx SpecContext) {
+			client := play(ctx)
+
+			for one := range ObserveEach(client.NeedAt(scripted.AtAuthorize)) {
+				if id, _ := one.Query("client_id"); !isURL(id) {
+					client.BlameVisit(one, "a client_id that is a URL", "client_id "+id)
+				}
+			}
+		})
+
+	It(
+		"has a client_id with https and a path where it is a URL",
+		Verifies("authorization.document.url"),
+		In(clientDocument),
+		func(ctx SpecContext) {
+			client := play(ctx)
+			logins := slices.DeleteFunc(client.NeedAt(scripted.AtAuthorize), func(v *Visit) bool {
+				id, _ := v.Query("client_id")
+				return !isURL(id)
+			})
+			if len(logins) == 0 {
+				NotApplicable("the client uses no metadata document")
+			}
+
+			for _, one := range logins {
+				id, _ := one.Query("client_id")
+				parsed, err := url.Parse(id)
+				client.Says(one, err == nil && parsed.Scheme == "https" && strings.Trim(parsed.Path, "/") != "",
+					"a client_id with the scheme https and a path", "client_id "+id)
+			}
+		},
+	)
+
+	It("uses no metadata document where the authorization server does not support that",
+		Verifies("authorization.registration.document-support"), In(noClientDocument), func(ctx SpecContext) {
+			client := play(ctx)
+
+			for one := range ObserveEach(client.NeedAt(scripted.AtAuthorize)) {
+				if id, _ := one.Query("client_id"); isURL(id) {
+					client.BlameVisit(one, "a client_id that was registered", "client_id "+id)
+				}
+			}
+		})
+
+	It(
+		"says its application_type when it registers",
+		Verifies("authorization.registration.application-type"),
+		In(protected),
+		func(ctx SpecContext) {
+			client := play(ctx)
+
+			for one := range ObserveEach(client.NeedAt(scripted.AtRegister)) {
+				if kind := one.JSON["application_type"]; kind != "native" && kind != "web" {
+					client.BlameVisit(one, "application_type native or web", "application_type "+Show(kind))
+				}
+			}
+		},
+	)
+
+	It(
+		"registers as native with a redirect URI on this machine",
+		Verifies("authorization.registration.native"),
+		In(protected),
+		func(ctx SpecContext) { registersAs(play(ctx), "native", oauth.Loopback) },
+	)
+
+	It(
+		"registers as web with a redirect URI on another host",
+		Verifies("authorization.registration.web"),
+		In(protected),
+		func(ctx SpecContext) {
+			registersAs(play(ctx), "web", func(host string) bool { return host != "" && !oauth.Loopback(host) })
+		},
+	)
+
+	It("says refresh_token among its grant_types if it uses refresh tokens", Verifies("authorization.refresh.grant"),
+		In(expiring), func(ctx SpecContext) {
+			client := play(ctx)
+			client.Need(client.Tokens("refresh_token"), "used a refresh token")
+
+			for one := range ObserveEach(client.NeedAt(scripted.AtRegister)) {
+				if grants, _ := one.JSON["grant_types"].([]any); !slices.Contains(grants, any("refresh_token")) {
+					client.BlameVisit(
+						one,
+						"grant_types with refresh_token",
+						"grant_types "+Show(one.JSON["grant_types"]),
+					)
+				}
+			}
+		})
+
+	It(
+		"uses nothing of the old authorization server when the server names another",
+		Verifies(
+			"authorization.registration.renewed",
+			"authorization.registration.bound",
+			"authorization.discovery.separate",
+		),
+		In(serverMoves),
+		func(ctx SpecContext) {
+			client := play(ctx)
+			client.Need(used(client, nextIssuer), "used the authorization server that the metadata names later")
+
+			keepsApart(client)
+		},
+	)
+
+	It("reports an error when its credentials are of another issuer than the server names",
+		Verifies("authorization.registration.mismatch-told"), In(foreignCredentials), func(ctx SpecContext) {
+			client := refusing(ctx)
+			read := client.NeedAt(scripted.AtServerMetadata)
+			if !client.Tells() {
+				Inconclusive("nobody knows whether the client was told of which issuer its credentials are",
+					"let the client bind client_id to the issuer of the context, and tell how the steps went")
+			}
+
+			client.NeverVisited(withID(client, givenID), "no request with the credentials")
+			tellsFailure(client, first(read))
+		})
+}
+
+// officialRedirect is the redirect URI of clients that were written for the official suite.
+const officialRedirect = "http://localhost:3000/callback"
+
+// readsContext tells whether a client is one that knows of the context of scenarios: it
+// uses what that has, or does as drivers do. A client that a user installs reads none.
+func readsContext(client *Client, logins []*Visit) bool {
+	return client.Tells() || slices.ContainsFunc(logins, func(v *Visit) bool {
+		id, _ := v.Query("client_id")
+		uri, _ := v.Query("redirect_uri")
+		return id == givenID || uri == officialRedirect
+	})
+}
+
+// manyRegistrations is how often a client may try to register in one scenario: it may try
+// with other redirect URIs and another application_type.
+const manyRegistrations = 5
+
+func isURL(id string) bool { return strings.Contains(id, "://") }
+
+// hasNoID wants a client that got to a place not to authorize without a client_id.
+func hasNoID(client *Client, place scripted.Place) {
+	client.NeedAt(place)
+	client.NeverVisited(slices.DeleteFunc(client.At(scripted.AtAuthorize), func(v *Visit) bool {
+		id, _ := v.Query("client_id")
+		return isURL(id) // its document needs no registration
+	}), "no authorization request without a client_id")
+}
+
+// tellsFailure wants the client to end otherwise than well, or its driver to tell of an
+// error. Where nobody tells, nobody knows.
+func tellsFailure(client *Client, after *Visit) {
+	outcome, told := client.ToldOutcome(connecting)
+	switch {
+	case client.Exit.Failed, told && outcome.Failed():
+		Observe()
+	case told, client.Exit.Well():
+		Observe()
+		client.BlameVisit(after, "an error for the user", "the client ended as if nothing had happened")
+	default:
+		client.OutcomeOf(connecting)
+	}
+}
+
+// withID are the visits to authorization servers with a client_id, or with its secret.
+func withID(client *Client, id string) []*Visit {
+	return slices.DeleteFunc(used(client, 1), func(v *Visit) bool { return clientID(v) != id })
+}
+
+// registersAs wants an application_type of registrations with redirect URIs on some hosts.
+func registersAs(client *Client, kind string, applies func(host string) bool) {
+	found := false
+	for _, one := range client.NeedAt(scripted.AtRegister) {
+		uris, _ := one.JSON["redirect_uris"].([]any)
+		is := slices.ContainsFunc(uris, func(uri any) bool {
+			text, _ := uri.(string)
+			parsed, err := url.Parse(text)
+			return err == nil && applies(parsed.Hostname())
+		})
+		if !is {
+			continue
+		}
+		found = true
+		client.Says(one, one.JSON["application_type"] == kind, "application_type "+kind,
+			"application_type "+Show(one.JSON["application_type"]))
+	}
+	if !found {
+		NotApplicable("the client registers no redirect URI for which it would be " + kind)
+	}
+}

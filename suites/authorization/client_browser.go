@@ -1,0 +1,70 @@
+package authorization
+
+import (
+	"context"
+	"slices"
+	"strings"
+
+	. "github.com/onsi/ginkgo/v2"
+
+	. "github.com/mcpconform/mcpconform/internal/conform"
+	"github.com/mcpconform/mcpconform/internal/scripted"
+)
+
+func openingBrowsers() {
+	for _, one := range []struct {
+		scheme   string
+		scenario Labels
+	}{
+		{"javascript", In(scriptAsLogin)},
+		{"file", In(fileAsLogin)},
+	} {
+		It("opens no authorization URL with the scheme "+one.scheme,
+			Verifies("security-best-practices.clients.url-schemes", "security-best-practices.clients.validated-urls"),
+			one.scenario, func(ctx SpecContext) {
+				opensNothing(browsing(ctx), one.scheme+":", "no browser for a URL with the scheme "+one.scheme)
+			})
+	}
+
+	It("opens no authorization URL without TLS, off loopback",
+		Verifies("security-best-practices.clients.http-on-loopback"), In(plainLogin), func(ctx SpecContext) {
+			opensNothing(browsing(ctx), "http://"+plainHost, "no browser for a URL without TLS")
+		})
+
+	It("lets no shell read an authorization URL", Verifies("security-best-practices.clients.no-shell"), In(shellLogin),
+		func(ctx SpecContext) {
+			client := browsing(ctx)
+
+			Observe()
+			for _, event := range client.Authorization.Events {
+				if scripted.IsShellRun(event) {
+					client.BlameEvent(event, Mismatch{Wanted: "no command of the URL is run", Found: event.Note})
+				}
+			}
+		})
+}
+
+// opensNothing wants that the client lets no browser go to an address that begins so.
+func opensNothing(client *Client, beginning, wanted string) {
+	begins := func(argument string) bool {
+		return strings.HasPrefix(strings.ToLower(strings.TrimSpace(argument)), beginning)
+	}
+	Observe()
+	for _, v := range client.At(scripted.AtOpening) {
+		if slices.ContainsFunc(v.Arguments(), begins) {
+			client.BlameVisit(v, wanted, strings.Join(v.Arguments(), " "))
+		}
+	}
+}
+
+// browsing runs a client that opens a browser, which shows in the plain scenario, up to
+// where it has read the metadata.
+func browsing(ctx context.Context) *Client {
+	client := play(ctx)
+	if plain := Beside(ctx, protected); plain == nil || len(plain.At(scripted.AtOpening)) == 0 {
+		Inconclusive("the client opens no browser, but reads where the authorization server redirects",
+			"let the client open the browser of its user, by BROWSER or xdg-open")
+	}
+	client.NeedAt(scripted.AtServerMetadata)
+	return client
+}

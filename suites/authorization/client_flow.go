@@ -1,0 +1,619 @@
+package authorization
+
+import (
+	"fmt"
+	"net/http"
+	"net/url"
+	"slices"
+	"strconv"
+	"strings"
+
+	. "github.com/onsi/ginkgo/v2"
+
+	. "github.com/mcpconform/mcpconform/internal/conform"
+	"github.com/mcpconform/mcpconform/internal/oauth"
+	"github.com/mcpconform/mcpconform/internal/scripted"
+	"github.com/mcpconform/mcpconform/internal/transcript"
+)
+
+// The grant types of clients of MCP.
+const (
+	grantCode    = "authorization_code"
+	grantRefresh = "refresh_token"
+)
+
+func provingKeys() {
+	It(
+		"sends a code challenge, and the verifier that it was made of",
+		Verifies("authorization.pkce.used"),
+		In(protected),
+		func(ctx SpecContext) {
+			client := play(ctx)
+			logins := client.NeedAt(scripted.AtAuthorize)
+			for one := range ObserveEach(logins) {
+				if challenge, _ := one.Query("code_challenge"); challenge == "" {
+					client.BlameVisit(one, "a code_challenge", ShowVisit(one))
+				}
+			}
+
+			for one := range ObserveEach(client.Tokens(grantCode)) {
+				provesKey(client, logins, one)
+			}
+		},
+	)
+
+	It("makes a new code verifier for each authorization request", Verifies("authorization.pkce.used"), In(stepUp),
+		func(ctx SpecContext) {
+			client := play(ctx)
+			logins := client.NeedAt(scripted.AtAuthorize)
+			if len(logins) < 2 {
+				Inconclusive(
+					"the client authorized once",
+					"let the client authorize again when the server asks for more scopes",
+				)
+			}
+
+			known := map[string]bool{}
+			for one := range ObserveEach(logins) {
+				challenge, _ := one.Query("code_challenge")
+				if challenge != "" && known[challenge] {
+					client.BlameVisit(one, "another code_challenge than before", "code_challenge "+challenge)
+				}
+				known[challenge] = true
+			}
+		})
+
+	for _, one := range []struct {
+		text     string
+		scenario Labels
+	}{
+		{"uses the code challenge method S256", In(protected)},
+		{"uses the code challenge method S256 where plain is listed first", In(plainFirst)},
+	} {
+		It(one.text, Verifies("authorization.pkce.s256"), one.scenario, func(ctx SpecContext) {
+			client := play(ctx)
+
+			for one := range ObserveEach(client.NeedAt(scripted.AtAuthorize)) {
+				if method, _ := one.Query("code_challenge_method"); method != "S256" {
+					client.BlameVisit(
+						one,
+						"code_challenge_method S256",
+						Given("code_challenge_method", one.URL.Query()["code_challenge_method"]),
+					)
+				}
+			}
+		})
+	}
+
+	It("does not use the code challenge method plain where the authorization server supports nothing else",
+		Verifies("authorization.pkce.s256"), In(plainOnly), func(ctx SpecContext) {
+			client := play(ctx)
+			client.NeedAt(scripted.AtServerMetadata)
+
+			Observe()
+			for _, one := range client.At(scripted.AtAuthorize) {
+				if method, _ := one.Query("code_challenge_method"); method != "S256" {
+					client.BlameVisit(one, "code_challenge_method S256, or no authorization request", ShowVisit(one))
+				}
+			}
+		})
+}
+
+// provesKey wants the verifier of a token request to fit the challenge of the login that
+// brought the code.
+func provesKey(client *Client, logins []*Visit, request *Visit) {
+	verifier := request.Form.Get("code_verifier")
+	if verifier == "" {
+		client.BlameVisit(request, "a code_verifier", "none")
+	}
+	if flaw := oauth.VerifierFlaw(verifier); flaw != "" {
+		client.BlameVisit(request, "a code_verifier of 43 to 128 unreserved characters", "one that "+flaw)
+	}
+	fits := slices.ContainsFunc(logins, func(login *Visit) bool {
+		challenge, _ := login.Query("code_challenge")
+		method, _ := login.Query("code_challenge_method")
+		return codeOf(login) == request.Form.Get("code") && oauth.ProvesChallenge(challenge, method, verifier)
+	})
+	if !fits {
+		client.BlameVisit(request, "the code_verifier of the code_challenge", "another")
+	}
+}
+
+// codeOf is the code that a login brought.
+func codeOf(login *Visit) string {
+	location, err := url.Parse(login.Answer.Get("Location"))
+	if err != nil {
+		return ""
+	}
+	return location.Query().Get("code")
+}
+
+func naming() {
+	It("sends resource in authorization and token requests", Verifies("authorization.resource.sent"), In(protected),
+		func(ctx SpecContext) {
+			client := play(ctx)
+
+			for one := range ObserveEach(client.NeedAt(scripted.AtAuthorize)) {
+				if _, count := one.Query("resource"); count == 0 {
+					client.BlameVisit(one, "a resource", ShowVisit(one))
+				}
+			}
+			for one := range ObserveEach(client.Tokens(grantCode)) {
+				client.Says(one, one.Form.Get("resource") != "", "a resource", ShowVisit(one))
+			}
+		})
+
+	It("sends resource when it refreshes a token", Verifies("authorization.resource.sent"), In(expiring),
+		func(ctx SpecContext) {
+			client := play(ctx)
+
+			for one := range ObserveEach(client.Need(client.Tokens(grantRefresh), "used a refresh token")) {
+				if one.Form.Get("resource") == "" {
+					client.BlameVisit(one, "a resource", ShowVisit(one))
+				}
+			}
+		})
+
+	resources := func(id, text string, wanted string, holds func(resource, server string) bool) {
+		It(text, Verifies(id), In(protected), func(ctx SpecContext) {
+			client := play(ctx)
+			server := serverOf(client)
+			named := slices.Concat(client.At(scripted.AtAuthorize), client.Tokens(grantCode))
+
+			for _, one := range client.Need(named, wants[scripted.AtAuthorize]) {
+				for _, resource := range resourcesOf(one) {
+					client.Says(
+						one,
+						holds(resource, server),
+						strings.ReplaceAll(wanted, "{server}", server),
+						"resource "+resource,
+					)
+				}
+			}
+		})
+	}
+	resources(
+		"authorization.resource.identifies",
+		"sends the server as resource",
+		"resource {server}",
+		func(resource, server string) bool {
+			return oauth.SameOrigin(resource, server) &&
+				strings.HasPrefix(server+"/", strings.TrimRight(stripped(resource), "/")+"/")
+		},
+	)
+	resources(
+		"authorization.resource.canonical",
+		"sends an absolute URI without a fragment as resource",
+		"an absolute URI without a fragment",
+		func(resource, _ string) bool { return oauth.ResourceFlaw(resource) == "" },
+	)
+	resources("authorization.resource.specific", "sends the path of the server in resource", "resource {server}",
+		func(resource, server string) bool {
+			return !oauth.SameOrigin(resource, server) || strings.HasPrefix(strings.ToLower(resource), server)
+		})
+	resources("authorization.resource.slash", "adds no slash to resource", "resource {server}",
+		func(resource, server string) bool { return !strings.EqualFold(resource, server+"/") })
+}
+
+var wants = map[scripted.Place]string{scripted.AtAuthorize: "sent an authorization request"}
+
+// resourcesOf are the resources of an authorization or token request.
+func resourcesOf(v *Visit) []string {
+	return slices.Concat(v.URL.Query()["resource"], v.Form["resource"])
+}
+
+// stripped is a URI without its fragment and query.
+func stripped(uri string) string {
+	uri, _, _ = strings.Cut(uri, "#")
+	uri, _, _ = strings.Cut(uri, "?")
+	return strings.ToLower(uri)
+}
+
+// serverOf is the URL of the server, as its metadata has it.
+func serverOf(client *Client) string {
+	for _, v := range client.At(scripted.AtResourceMetadata) {
+		if resource, is := v.Reply["resource"].(string); is {
+			return resource
+		}
+	}
+	return "http://" + strings.ToLower(first(client.NeedAt(scripted.AtEndpoint)).URL.Host) + scripted.Endpoint
+}
+
+func redirecting() {
+	It("uses a redirect URI that it registered", Verifies("authorization.redirect.registered"), In(protected),
+		func(ctx SpecContext) {
+			client := play(ctx)
+			registrations := client.NeedAt(scripted.AtRegister)
+
+			for _, one := range client.NeedAt(scripted.AtAuthorize) {
+				uri, _ := one.Query("redirect_uri")
+				known := slices.ContainsFunc(registrations, func(v *Visit) bool { return registers(v, uri) })
+				client.Says(one, known, "a redirect_uri that was registered", "redirect_uri "+uri)
+			}
+		})
+
+	It("uses a redirect URI on this machine or with https", Verifies("authorization.redirect.secure"), In(protected),
+		func(ctx SpecContext) {
+			client := play(ctx)
+
+			for one := range ObserveEach(client.NeedAt(scripted.AtAuthorize)) {
+				if uri, _ := one.Query("redirect_uri"); oauth.Insecure(uri) {
+					client.BlameVisit(one, "a redirect_uri on this machine or with https", "redirect_uri "+uri)
+				}
+			}
+		})
+}
+
+// registers tells whether a registration has a redirect URI. The port of one on this
+// machine may be another (RFC 8252, section 7.3).
+func registers(v *Visit, uri string) bool {
+	uris, _ := v.JSON["redirect_uris"].([]any)
+	return slices.ContainsFunc(uris, func(registered any) bool {
+		text, _ := registered.(string)
+		return text == uri || withoutLoopbackPort(text) == withoutLoopbackPort(uri)
+	})
+}
+
+func withoutLoopbackPort(uri string) string {
+	parsed, err := url.Parse(uri)
+	if err != nil || !oauth.Loopback(parsed.Hostname()) {
+		return uri
+	}
+	parsed.Host = parsed.Hostname()
+	return parsed.String()
+}
+
+func validatingAnswers() {
+	for _, one := range []struct {
+		text     string
+		scenario Labels
+	}{
+		{"accepts an answer with the iss of the authorization server", In(issNamed)},
+		{"accepts an answer with the iss of an authorization server that does not advertise it", In(issUnnamed)},
+	} {
+		It(one.text, Verifies("authorization.issuer.validated"), one.scenario, func(ctx SpecContext) {
+			client := play(ctx)
+			login := first(client.NeedAt(scripted.AtAuthorize))
+
+			if !Observed(len(client.Tokens(grantCode)) > 0) {
+				client.MissingAfter(login.Event, Mismatch{Wanted: "a token request with the code", Found: "none"})
+			}
+		})
+	}
+
+	for _, one := range []struct {
+		text, id string
+		scenario Labels
+	}{
+		{"rejects an answer without iss where the authorization server advertises it", "authorization.issuer.validated", In(issMissing)},
+		{"rejects an answer with the iss of another authorization server", "authorization.issuer.validated", In(issForeign)},
+		{"rejects an answer with the iss of another authorization server where none is advertised", "authorization.issuer.validated", In(issUnexpected)},
+		{"rejects an answer whose iss has a slash more", "authorization.issuer.literal", In(issSlash)},
+		{"rejects an answer whose iss has the host in capitals", "authorization.issuer.literal", In(issCapitals)},
+	} {
+		It(one.text, Verifies(one.id), one.scenario, func(ctx SpecContext) { rejectsAnswer(refusing(ctx)) })
+	}
+
+	It(
+		"shows no error that comes with the iss of another authorization server",
+		Verifies("authorization.issuer.errors"),
+		In(issForeignError),
+		func(ctx SpecContext) {
+			client := refusing(ctx)
+			login := first(client.NeedAt(scripted.AtAuthorize))
+
+			client.Says(login, !strings.Contains(client.Told(), canary), "nothing of the error in its output", canary)
+		},
+	)
+
+	It("sends a state in the authorization request", Verifies("authorization.state.verified"), In(protected),
+		func(ctx SpecContext) {
+			client := play(ctx)
+
+			for one := range ObserveEach(client.NeedAt(scripted.AtAuthorize)) {
+				if state, _ := one.Query("state"); state == "" {
+					client.BlameVisit(one, "a state", ShowVisit(one))
+				}
+			}
+		})
+
+	for _, one := range []struct {
+		text     string
+		scenario Labels
+	}{
+		{"discards an answer without state", In(stateMissing)},
+		{"discards an answer with the state of another request", In(stateWrong)},
+	} {
+		It(one.text, Verifies("authorization.state.verified"), one.scenario, func(ctx SpecContext) {
+			client := refusing(ctx)
+			if state, _ := first(client.NeedAt(scripted.AtAuthorize)).Query("state"); state == "" {
+				NotApplicable("the client sends no state, which another check judges")
+			}
+
+			rejectsAnswer(client)
+		})
+	}
+}
+
+// rejectsAnswer wants a client to do without the code of an answer that it got.
+func rejectsAnswer(client *Client) {
+	client.NeedAt(scripted.AtAuthorize)
+	client.NeverVisited(client.Tokens(grantCode), "no token request with the code")
+}
+
+func choosingScopes() {
+	It("requests the scopes of the challenge", Verifies("authorization.scope.challenge"), In(scopeByChallenge),
+		func(ctx SpecContext) { requests(play(ctx), "mcp:read") })
+
+	It(
+		"requests the scopes of the challenge also where the metadata does not list them",
+		Verifies(
+			"authorization.scope.unrelated",
+		),
+		In(scopeOutsideTheList),
+		func(ctx SpecContext) { requests(play(ctx), "mcp:special") },
+	)
+
+	It("requests all scopes of scopes_supported when the challenge has none", Verifies("authorization.scope.list"),
+		In(scopeByList), func(ctx SpecContext) { requests(play(ctx), "mcp:read", "mcp:write") })
+
+	It("sends no scope when neither the challenge nor scopes_supported has one", Verifies("authorization.scope.list"),
+		In(noScope), func(ctx SpecContext) {
+			client := play(ctx)
+
+			for one := range ObserveEach(client.NeedAt(scripted.AtAuthorize)) {
+				scope, count := one.Query("scope")
+				if count > 0 && len(beyond(scope)) > 0 || count > 0 && scope == "" {
+					client.BlameVisit(one, "no scope", fmt.Sprintf("scope %q", scope))
+				}
+			}
+		})
+
+	It("requests no scope beside those of the challenge", Verifies("authorization.scope.least"), In(scopeByChallenge),
+		func(ctx SpecContext) {
+			client := play(ctx)
+
+			one := first(client.NeedAt(scripted.AtAuthorize))
+			scope, _ := one.Query("scope")
+			client.Says(one, len(beyond(scope, "mcp:read")) == 0, "scope mcp:read", "scope "+scope)
+		})
+
+	It("requests the scope of an insufficient_scope challenge", Verifies("authorization.scope.step-up"), In(stepUp),
+		func(ctx SpecContext) {
+			client := play(ctx)
+			again, refusal := steppedUp(client)
+
+			if !Observed(slices.ContainsFunc(again, func(v *Visit) bool { return hasScopes(v, moreScope) })) {
+				client.MissingAfter(
+					refusal.Event,
+					Mismatch{Wanted: "an authorization request with scope " + moreScope, Found: "none"},
+				)
+			}
+		})
+
+	It(
+		"requests the scopes that it had beside those of an insufficient_scope challenge",
+		Verifies(
+			"authorization.scope.union",
+			"security-best-practices.clients.scope-union",
+		),
+		In(stepUp),
+		func(ctx SpecContext) {
+			client := play(ctx)
+			again, _ := steppedUp(client)
+			if !hasScopes(first(client.NeedAt(scripted.AtAuthorize)), firstScope) {
+				Inconclusive(
+					"the client did not ask for "+firstScope+" before",
+					"let the client ask for the scopes of the challenge",
+				)
+			}
+
+			for one := range ObserveEach(client.Need(again, "authorized again")) {
+				if scope, _ := one.Query("scope"); !hasScopes(one, firstScope) {
+					client.BlameVisit(one, "scope "+firstScope+" "+moreScope, "scope "+scope)
+				}
+			}
+		},
+	)
+
+	It("authorizes a few times at most for one call", Verifies("authorization.scope.limit"), In(neverEnough),
+		func(ctx SpecContext) {
+			client := play(ctx)
+			again, _ := steppedUp(client)
+
+			Observe()
+			if len(again) > fewTimes {
+				client.BlameVisit(
+					again[fewTimes],
+					fmt.Sprintf("at most %d authorization requests after the refusal", fewTimes),
+					strconv.Itoa(len(again)),
+				)
+			}
+		})
+}
+
+// fewTimes is how often a client may authorize again for one call: "no more than a few
+// times" has no number.
+const fewTimes = 3
+
+// steppedUp returns the logins after the first refusal with 403, and that.
+func steppedUp(client *Client) (again []*Visit, refusal *Visit) {
+	refusals := slices.DeleteFunc(client.AtIssuer(0, scripted.AtEndpoint), func(v *Visit) bool {
+		return v.Status != http.StatusForbidden
+	})
+	refusal = first(client.Need(refusals, "made a call that its scopes are not enough for"))
+	return After(client.At(scripted.AtAuthorize), refusal.Event), refusal
+}
+
+// requests wants the first login to ask for some scopes.
+func requests(client *Client, scopes ...string) {
+	one := first(client.NeedAt(scripted.AtAuthorize))
+	client.Says(
+		one,
+		hasScopes(one, scopes...),
+		"scope "+strings.Join(scopes, " "),
+		Given("scope", one.URL.Query()["scope"]),
+	)
+}
+
+func hasScopes(v *Visit, scopes ...string) bool {
+	given, _ := v.Query("scope")
+	asked := oauth.Scopes(given)
+	return !slices.ContainsFunc(scopes, func(scope string) bool { return !slices.Contains(asked, scope) })
+}
+
+// beyond are the scopes of a list beside some, and beside those that tell an authorization
+// server what to issue and not what for.
+func beyond(list string, scopes ...string) []string {
+	return slices.DeleteFunc(oauth.Scopes(list), func(scope string) bool {
+		return slices.Contains(scopes, scope) ||
+			slices.Contains([]string{"openid", "offline_access", "profile", "email"}, scope)
+	})
+}
+
+func usingTokens() {
+	It("sends its access token in the Authorization header", Verifies("authorization.token.header"), In(protected),
+		func(ctx SpecContext) {
+			client := play(ctx)
+
+			for one := range ObserveEach(carrying(client)) {
+				if scripted.BearerToken(one.HTTP.Header) == "" && one.HTTP.Method == http.MethodPost {
+					client.BlameEvent(
+						one,
+						Mismatch{Wanted: "Authorization: Bearer and the access token", Found: authorizationOf(one)},
+					)
+				}
+			}
+		})
+
+	It("sends its access token in every HTTP request", Verifies("authorization.token.every-request"), In(protected),
+		func(ctx SpecContext) {
+			client := play(ctx)
+
+			for one := range ObserveEach(carrying(client)) {
+				if one.HTTP.Header.Get("Authorization") == "" {
+					client.BlameEvent(
+						one,
+						Mismatch{Wanted: "the access token in " + one.HTTP.Method, Found: "no Authorization header"},
+					)
+				}
+			}
+		})
+
+	It("puts no access token into a URL", Verifies("authorization.token.not-in-query"), In(protected),
+		func(ctx SpecContext) {
+			client := play(ctx)
+
+			for one := range ObserveEach(carrying(client)) {
+				if found := oauth.SecretsIn(one.HTTP.URL); len(found) > 0 {
+					client.BlameEvent(
+						one,
+						Mismatch{Wanted: "no token in the URL", Found: oauth.NameSecrets(one.HTTP.URL)},
+					)
+				}
+			}
+		})
+
+	It("sends the server no tokens but access tokens that its authorization server issued",
+		Verifies("authorization.token.foreign"), In(protected), func(ctx SpecContext) {
+			client := play(ctx)
+
+			for one := range ObserveEach(carrying(client)) {
+				token := scripted.BearerToken(one.HTTP.Header)
+				if token == "" {
+					continue
+				}
+				const wanted = "an access token that the authorization server issued"
+				if secret, is := oauth.ReadSecret(token); !is {
+					client.BlameEvent(one, Mismatch{Wanted: wanted, Found: "a token that it did not issue"})
+				} else if secret.Kind != oauth.IssuedAccessToken {
+					client.BlameEvent(one, Mismatch{Wanted: wanted, Found: secret.Name()})
+				}
+			}
+		})
+
+	It("sends the server no token of an authorization server that it does not name any more",
+		Verifies("authorization.token.foreign"), In(serverMoves), func(ctx SpecContext) {
+			client := play(ctx)
+			issued := issuedBy(client, nextIssuer)
+			client.Need(issued, "got a token of the authorization server that the metadata names later")
+
+			for one := range ObserveEach(requestsAfter(client, first(issued))) {
+				secret, is := oauth.ReadSecret(scripted.BearerToken(one.HTTP.Header))
+				if is && secret.Issuer != nextIssuer {
+					client.BlameEvent(one, Mismatch{Wanted: "a token of issuer 2", Found: secret.Name()})
+				}
+			}
+		})
+
+	It("sends refresh tokens to the token endpoint of their authorization server only",
+		Verifies("authorization.refresh.confidential"), In(serverMoves), func(ctx SpecContext) {
+			client := play(ctx)
+			client.Need(issuedBy(client, 1), "got a refresh token")
+
+			Observe()
+			for _, v := range client.Visits {
+				for _, secret := range v.Secrets() {
+					if secret.Kind == oauth.IssuedRefreshToken &&
+						(v.Issuer != secret.Issuer || v.Place != scripted.AtToken) {
+						client.BlameVisit(v, "no refresh token of another authorization server", secret.Name())
+					}
+				}
+			}
+		})
+
+	It("works where it was given no refresh token", Verifies("authorization.refresh.optional"), In(noRefreshToken),
+		func(ctx SpecContext) {
+			client := play(ctx)
+			issued := client.Need(issuedBy(client, 1), "got a token")
+
+			if !Observed(len(client.Entered()) > 0) {
+				client.MissingAfter(
+					first(issued).Event,
+					Mismatch{Wanted: "a request with the access token", Found: "none"},
+				)
+			}
+		})
+}
+
+// issuedBy are the token requests that brought a token of an authorization server.
+func issuedBy(client *Client, issuer int) []*Visit {
+	return slices.DeleteFunc(
+		client.AtIssuer(issuer, scripted.AtToken),
+		func(v *Visit) bool { return v.Status != http.StatusOK },
+	)
+}
+
+// carrying are the requests to the server after the client was given its first token: those
+// that were let in, and those that were refused.
+func carrying(client *Client) []transcript.Event {
+	issued := client.Need(issuedBy(client, 1), "got a token")
+	all := requestsAfter(client, first(issued))
+	if len(all) == 0 {
+		client.NeedEntered()
+	}
+	return all
+}
+
+func requestsAfter(client *Client, issued *Visit) []transcript.Event {
+	var all []transcript.Event
+	for _, event := range client.Entered() {
+		if event.At.After(issued.Event.At) {
+			all = append(all, event)
+		}
+	}
+	for _, v := range After(client.AtIssuer(0, scripted.AtEndpoint), issued.Event) {
+		all = append(all, v.Event)
+	}
+	slices.SortStableFunc(all, func(a, b transcript.Event) int { return a.At.Compare(b.At) })
+	return all
+}
+
+func authorizationOf(event transcript.Event) string {
+	given := event.HTTP.Header.Get("Authorization")
+	if given == "" {
+		return "no Authorization header"
+	}
+	scheme, _, _ := strings.Cut(given, " ")
+	return "Authorization: " + scheme + " …"
+}

@@ -1,0 +1,215 @@
+package authorization
+
+import (
+	"context"
+	"net/url"
+	"strings"
+
+	. "github.com/onsi/ginkgo/v2"
+
+	. "github.com/mcpconform/mcpconform/internal/conform"
+)
+
+// goodRequest is an authorization request that is not answered with an error by whoever
+// has not logged in: then an error says something of what is wrong with another.
+func goodRequest(ctx context.Context, issuer *Issuer, client *IssuerClient) func() *AuthorizationRequest {
+	landing := issuer.Visit(ctx, issuer.Request(client))
+	if showsError(landing) || landing.Parameter("error") != "" && landing.Parameter("error") != "login_required" {
+		Inconclusive(
+			"a good authorization request is refused: "+landing.Describe(),
+			"see that the client is registered with the redirect URI "+client.RedirectURI+", and --scope and --resource",
+		)
+	}
+	return func() *AuthorizationRequest { return issuer.Request(client) }
+}
+
+// showsError tells whether a browser was shown an error.
+func showsError(landing *Landing) bool {
+	return landing.Response != nil && landing.Response.Status >= 400 && landing.Response.Status <= 499
+}
+
+// demandNoRedirect judges that a request leads to no address of its choice. It is false when
+// a page shows neither: that of a login, or an error.
+func demandNoRedirect(landing *Landing, uri, what string) bool {
+	if landing.Redirect != nil {
+		Demand(!sameBeginning(landing.Redirect, uri), "an error, and no redirect, for "+what,
+			"a redirect to "+strings.SplitN(landing.Redirect.String(), "?", 2)[0])
+		return true
+	}
+	if showsError(landing) {
+		Observe()
+		return true
+	}
+	return false
+}
+
+// sameBeginning tells whether an address is a URI, but for what is added to its query.
+func sameBeginning(address *url.URL, uri string) bool {
+	wanted, err := url.Parse(uri)
+	return err == nil && address.Scheme == wanted.Scheme && address.Host == wanted.Host &&
+		address.EscapedPath() == wanted.EscapedPath()
+}
+
+const hintPage = "nobody can tell whether the page is one of an error: see what it says"
+
+func issuerRequests() {
+	It("redirects to no URI that differs from the registered one",
+		Verifies("authorization.redirect.exact"),
+		func(ctx SpecContext) {
+			issuer := NeedIssuer(ctx)
+			client := issuer.NeedClient(ctx, AnyClient)
+			request := goodRequest(ctx, issuer, client)
+
+			shown := false
+			for _, miss := range nearMisses(client.RedirectURI) {
+				landing := issuer.Visit(
+					ctx,
+					request().With("redirect_uri", miss.uri).Deliberately("has a redirect URI with "+miss.says),
+				)
+				shown = demandNoRedirect(landing, miss.uri, "a redirect URI with "+miss.says) || shown
+			}
+			if !shown {
+				Inconclusive("each wrong redirect URI brings a page that is no error", hintPage)
+			}
+		})
+
+	It("redirects nobody for a client that it does not know",
+		Verifies("authorization.redirect.untrusted"),
+		func(ctx SpecContext) {
+			issuer := NeedIssuer(ctx)
+			client := issuer.NeedClient(ctx, AnyClient)
+			request := goodRequest(ctx, issuer, client)
+
+			landing := issuer.Visit(
+				ctx,
+				request().With("client_id", "mcpconform-unknown-client").Deliberately("has an unknown client_id"),
+			)
+			if !demandNoRedirect(landing, client.RedirectURI, "an unknown client_id") {
+				Inconclusive("an unknown client_id brings a page that is no error", hintPage)
+			}
+		})
+
+	It("redirects nobody to a URI of another site", Verifies("authorization.redirect.untrusted"),
+		func(ctx SpecContext) {
+			issuer := NeedIssuer(ctx)
+			client := issuer.NeedClient(ctx, AnyClient)
+			request := goodRequest(ctx, issuer, client)
+
+			const uri = "https://attacker.example/callback"
+			landing := issuer.Visit(
+				ctx,
+				request().With("redirect_uri", uri).Deliberately("has a redirect URI of another site"),
+			)
+			if !demandNoRedirect(landing, uri, "a redirect URI of another site") {
+				Inconclusive("a redirect URI of another site brings a page that is no error", hintPage)
+			}
+		})
+
+	It("returns the state of the request unchanged", Verifies("authorization.oauth.state"),
+		func(ctx SpecContext) {
+			issuer := NeedIssuer(ctx)
+			client := issuer.NeedClient(ctx, AnyClient)
+
+			state := "&=%+ ü/?#" + strings.Repeat("s", 200)
+			landing := issuer.Login(ctx, issuer.Request(client).With("state", state))
+			if landing.Code() == "" {
+				Inconclusive("no authorization code is issued: "+landing.Describe(), hintLogin)
+			}
+			Demand(landing.Parameter("state") == state, "the state "+Show(state), Show(landing.Parameter("state")))
+		})
+
+	It("ignores request parameters that it does not know", Verifies("authorization.oauth.unknown-parameters"),
+		func(ctx SpecContext) {
+			issuer := NeedIssuer(ctx)
+			client := issuer.NeedClient(ctx, AnyClient)
+			request := goodRequest(ctx, issuer, client)
+
+			landing := issuer.Visit(ctx, request().With("mcpconform_unknown", "1"))
+			Demand(
+				!showsError(landing) &&
+					(landing.Parameter("error") == "" || landing.Parameter("error") == "login_required"),
+				"the answer to the same request without the parameter mcpconform_unknown",
+				landing.Describe(),
+			)
+		})
+
+	It("sends iss in authorization responses", Verifies("authorization.issuer.sent"),
+		func(ctx SpecContext) {
+			issuer := NeedIssuer(ctx)
+			client := issuer.NeedClient(ctx, AnyClient)
+
+			for _, landing := range responses(ctx, issuer, client) {
+				named, _ := issuer.Metadata["issuer"].(string)
+				Demand(landing.Parameter("iss") == named, "iss="+named+" in "+landing.Describe(),
+					Show(landing.Parameter("iss")))
+			}
+		})
+
+	It("advertises in its metadata that it sends iss", Verifies("authorization.issuer.advertised"),
+		func(ctx SpecContext) {
+			issuer := NeedIssuer(ctx)
+			client := issuer.NeedClient(ctx, AnyClient)
+
+			sends := false
+			for _, landing := range responses(ctx, issuer, client) {
+				sends = sends || landing.Parameter("iss") != ""
+			}
+			if !sends {
+				NotApplicable("the authorization server sends no iss")
+			}
+			const name = "authorization_response_iss_parameter_supported"
+			Demand(issuer.Metadata[name] == true, name+": true in its metadata", Show(issuer.Metadata[name]))
+		})
+}
+
+// responses are authorization responses: one with a code, and one with an error, as far as
+// they come.
+func responses(ctx context.Context, issuer *Issuer, client *IssuerClient) []*Landing {
+	landings := []*Landing{
+		issuer.Visit(
+			ctx,
+			issuer.Request(client).
+				With("response_type", "mcpconform-unknown").
+				Deliberately("has an unknown response_type"),
+		),
+		issuer.Login(ctx, issuer.Request(client)),
+	}
+	var came []*Landing
+	for _, landing := range landings {
+		if landing.Redirect != nil && sameBeginning(landing.Redirect, client.RedirectURI) {
+			came = append(came, landing)
+		}
+	}
+	if len(came) == 0 {
+		Inconclusive("no authorization response comes: "+landings[1].Describe(), hintLogin)
+	}
+	return came
+}
+
+const hintLogin = "let a command log in and consent: --login 'COMMAND {url}'"
+
+type nearMiss struct{ uri, says string }
+
+// nearMisses of a redirect URI. Another port is none: on loopback addresses it is the
+// client's to choose (RFC 8252, section 7.3).
+func nearMisses(registered string) []nearMiss {
+	parsed, err := url.Parse(registered)
+	if err != nil || parsed.Host == "" {
+		Inconclusive("the redirect URI "+registered+" has no host", "give one with --redirect-uri")
+	}
+	changed := func(change func(*url.URL)) string {
+		one := *parsed
+		change(&one)
+		return one.String()
+	}
+	path := strings.TrimSuffix(parsed.Path, "/")
+	return []nearMiss{
+		{changed(func(u *url.URL) { u.Path = path + "/more" }), "a longer path"},
+		{changed(func(u *url.URL) { u.Path = path + "-more" }), "another end of the path"},
+		{changed(func(u *url.URL) { u.Path = path + "/../more" }), "dots in the path"},
+		{changed(func(u *url.URL) { u.RawQuery = "more=1" }), "a query"},
+		{changed(func(u *url.URL) { u.Host = parsed.Hostname() + ".attacker.example" }), "a longer host"},
+		{changed(func(u *url.URL) { u.User = url.User("user") }), "a user name"},
+		{changed(func(u *url.URL) { u.Scheme = "ftp" }), "another scheme"},
+	}
+}

@@ -1,0 +1,235 @@
+package authorization
+
+import (
+	"net/http"
+	"net/url"
+	"slices"
+	"strings"
+	"time"
+
+	. "github.com/onsi/ginkgo/v2"
+	"golang.org/x/oauth2"
+
+	"github.com/mcpconform/mcpconform/internal/oauth"
+
+	. "github.com/mcpconform/mcpconform/internal/conform"
+)
+
+func issuerCodes() {
+	It("issues tokens for an authorization code as JSON that is not cached",
+		Verifies("authorization.oauth.token-response"),
+		func(ctx SpecContext) {
+			issuer := NeedIssuer(ctx)
+			grant := issuer.NeedGrant(ctx, issuer.Request(issuer.NeedClient(ctx, AnyClient)))
+
+			answer := issuer.Redeem(ctx, grant)
+
+			if answer.Status != http.StatusOK {
+				Inconclusive("the code is not redeemed: "+answer.Describe(), hintToken)
+			}
+			Expect(answer.Response).To(HaveContentType("application/json"))
+			Demand(answer.Issued(), "an access_token", answer.Describe())
+			Demand(answer.Text("token_type") != "", "a token_type", Show(answer.Members["token_type"]))
+			Demand(strings.Contains(strings.ToLower(http.Header(answer.Header).Get("Cache-Control")), "no-store"),
+				"Cache-Control: no-store", Show(http.Header(answer.Header).Get("Cache-Control")))
+		})
+
+	It("issues no code without a code challenge to a public client", Verifies("authorization.oauth.pkce-demanded"),
+		func(ctx SpecContext) {
+			issuer := NeedIssuer(ctx)
+			client := issuer.NeedClient(ctx, PublicClient)
+			issuer.NeedGrant(ctx, issuer.Request(client))
+
+			landing := issuer.Login(ctx, issuer.Request(client).Without("code_challenge", "code_challenge_method").
+				Deliberately("has no code_challenge"))
+			Demand(landing.Code() == "", "an error for a request without code_challenge", landing.Describe())
+		})
+
+	It("redeems a code only with the verifier of its challenge", Verifies("authorization.oauth.pkce-verified"),
+		func(ctx SpecContext) {
+			issuer := NeedIssuer(ctx)
+			client := issuer.NeedClient(ctx, AnyClient)
+			needRedeemable(ctx, issuer, client)
+
+			for _, wrong := range []struct{ says, verifier string }{
+				{"without code_verifier", ""},
+				{"with another code_verifier", oauth2.GenerateVerifier()},
+			} {
+				grant := issuer.NeedGrant(ctx, issuer.Request(client))
+				form := grant.Form()
+				form.Del("code_verifier")
+				if wrong.verifier != "" {
+					form.Set("code_verifier", wrong.verifier)
+				}
+				issuer.Token(ctx, client, form, "is "+wrong.says).DemandRefused("a token request " + wrong.says)
+			}
+		})
+
+	It("redeems a code once", Verifies("authorization.oauth.code-once"),
+		func(ctx SpecContext) {
+			issuer := NeedIssuer(ctx)
+			grant := issuer.NeedGrant(ctx, issuer.Request(issuer.NeedClient(ctx, AnyClient)))
+			if first := issuer.Redeem(ctx, grant); !first.Issued() {
+				Inconclusive("the code is not redeemed: "+first.Describe(), hintToken)
+			}
+
+			again := issuer.Token(ctx, grant.Request.Client, grant.Form(), "redeems the code again")
+			again.DemandRefused("a code that was redeemed before")
+		})
+
+	It("redeems no code for another client", Verifies("authorization.oauth.code-bound"),
+		func(ctx SpecContext) {
+			issuer := NeedIssuer(ctx)
+			client := issuer.NeedClient(ctx, PublicClient)
+			other := issuer.NeedClient(ctx, OtherClient)
+			needRedeemable(ctx, issuer, client)
+			grant := issuer.NeedGrant(ctx, issuer.Request(client))
+
+			answer := issuer.Token(ctx, other, grant.Form(), "redeems the code of another client")
+			answer.DemandRefused("the code of another client")
+		})
+
+	It("answers a token request that it refuses with 400 or 401 and an error as JSON",
+		Verifies("authorization.oauth.token-error"),
+		func(ctx SpecContext) {
+			issuer := NeedIssuer(ctx)
+			client := issuer.NeedClient(ctx, AnyClient)
+
+			for _, wrong := range []struct {
+				says, code string
+				form       url.Values
+			}{
+				{"an unknown code", "invalid_grant", url.Values{
+					"grant_type": {"authorization_code"}, "code": {"mcpconform-unknown-code"},
+					"redirect_uri": {client.RedirectURI}, "code_verifier": {oauth2.GenerateVerifier()},
+				}},
+				{"an unknown grant_type", "unsupported_grant_type", url.Values{"grant_type": {"urn:mcpconform:unknown"}}},
+			} {
+				answer := issuer.Token(ctx, client, wrong.form, "has "+wrong.says)
+				Demand(slices.Contains([]int{http.StatusBadRequest, http.StatusUnauthorized}, answer.Status),
+					"HTTP 400 or 401 for "+wrong.says, answer.Describe())
+				Demand(answer.Text("error") != "", "a JSON object with error for "+wrong.says, answer.Describe())
+			}
+		})
+
+	It("refuses a client that authenticates with a wrong secret", Verifies("authorization.oauth.client-authentication"),
+		func(ctx SpecContext) {
+			issuer := NeedIssuer(ctx)
+			client := issuer.NeedClient(ctx, ConfidentialClient)
+			needRedeemable(ctx, issuer, client)
+			grant := issuer.NeedGrant(ctx, issuer.Request(client))
+
+			impostor := *client
+			impostor.Secret = "mcpconform-wrong-secret"
+			answer := issuer.Token(ctx, &impostor, grant.Form(), "has a wrong client secret")
+			answer.DemandRefused("a wrong client secret")
+		})
+
+	It("issues access tokens that expire within a day", Verifies("authorization.token.short-lived"),
+		func(ctx SpecContext) {
+			issuer := NeedIssuer(ctx)
+			answer := issuer.NeedTokens(ctx, issuer.NeedClient(ctx, AnyClient))
+
+			life, known := lifeOf(answer)
+			if !known {
+				Inconclusive("nothing tells when the access token expires", "send expires_in with it")
+			}
+			Demand(life <= longestLife, "at most "+longestLife.String(), life.String())
+		})
+}
+
+const (
+	// longestLife is what nobody calls short any more; the page names no number.
+	longestLife = 24 * time.Hour
+	hintToken   = "see what the token endpoint wants, and whether id and secret of the client are right"
+)
+
+// needRedeemable makes sure that codes of a client are redeemed where nothing is wrong.
+func needRedeemable(ctx SpecContext, issuer *Issuer, client *IssuerClient) {
+	issuer.NeedTokens(ctx, client)
+}
+
+// lifeOf is how long an access token is good: as the answer says, or the token itself.
+func lifeOf(answer *TokenAnswer) (life time.Duration, known bool) {
+	if seconds, isNumber := answer.Members["expires_in"].(float64); isNumber {
+		return time.Duration(seconds) * time.Second, true
+	}
+	token, isJWT := oauth.Decode(answer.Text("access_token"))
+	if !isJWT {
+		return 0, false
+	}
+	expires, hasEnd := token.Claims["exp"].(float64)
+	issued, hasBeginning := token.Claims["iat"].(float64)
+	return time.Duration(expires-issued) * time.Second, hasEnd && hasBeginning
+}
+
+func issuerRefresh() {
+	It("issues a new refresh token with each refresh to a public client",
+		Verifies("authorization.refresh.rotated"),
+		func(ctx SpecContext) {
+			issuer := NeedIssuer(ctx)
+			client := issuer.NeedClient(ctx, PublicClient)
+			token, _ := issuer.NeedRefreshToken(ctx, client)
+
+			answer := issuer.Refresh(ctx, client, token, nil, "")
+			if !answer.Issued() {
+				Inconclusive("the refresh token is refused: "+answer.Describe(), hintToken)
+			}
+			next := answer.Text("refresh_token")
+			Demand(next != "" && next != token, "another refresh token than the one before",
+				map[bool]string{true: "no refresh token", false: "the same refresh token"}[next == ""])
+		})
+
+	It("refuses a refresh token of a public client that was rotated",
+		Verifies("authorization.refresh.replayed"),
+		func(ctx SpecContext) {
+			issuer := NeedIssuer(ctx)
+			client := issuer.NeedClient(ctx, PublicClient)
+			token, _ := issuer.NeedRefreshToken(ctx, client)
+			first := issuer.Refresh(ctx, client, token, nil, "")
+			if next := first.Text("refresh_token"); !first.Issued() || next == "" || next == token {
+				Inconclusive("the refresh token is not rotated", "see the check of authorization.refresh.rotated")
+			}
+
+			again := issuer.Refresh(ctx, client, token, nil, "uses the refresh token again")
+			again.DemandRefused("a refresh token that was rotated")
+		})
+
+	It("refreshes no token for another client", Verifies("authorization.oauth.refresh-bound"),
+		func(ctx SpecContext) {
+			issuer := NeedIssuer(ctx)
+			client := issuer.NeedClient(ctx, PublicClient)
+			other := issuer.NeedClient(ctx, OtherClient)
+			token, _ := issuer.NeedRefreshToken(ctx, client)
+
+			answer := issuer.Refresh(ctx, other, token, nil, "uses the refresh token of another client")
+			answer.DemandRefused("the refresh token of another client")
+		})
+
+	It("grants no scope by a refresh that was not granted before", Verifies("authorization.oauth.refresh-scope"),
+		func(ctx SpecContext) {
+			issuer := NeedIssuer(ctx)
+			client := issuer.NeedClient(ctx, AnyClient)
+			token, first := issuer.NeedRefreshToken(ctx, client)
+
+			const more = "mcpconform:unknown"
+			granted := oauth.Scopes(first.Text("scope"))
+			wanted := strings.Join(append(slices.Clone(granted), more), " ")
+			answer := issuer.Refresh(
+				ctx,
+				client,
+				token,
+				url.Values{"scope": {wanted}},
+				"asks for a scope that was not granted",
+			)
+			has := oauth.Scopes(answer.Text("scope"))
+			if answer.Issued() && len(has) == 0 {
+				has = oauth.Scopes(wanted) // what is not said is as it was asked for
+			}
+			Demand(
+				!answer.Issued() || !slices.Contains(has, more),
+				"invalid_scope, or no scope "+more,
+				answer.Describe(),
+			)
+		})
+}

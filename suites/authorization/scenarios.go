@@ -1,0 +1,467 @@
+package authorization
+
+import (
+	"crypto/rand"
+	"net/http"
+	"net/url"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	. "github.com/mcpconform/mcpconform/internal/conform"
+	"github.com/mcpconform/mcpconform/internal/oauth"
+	"github.com/mcpconform/mcpconform/internal/protocol"
+	. "github.com/mcpconform/mcpconform/internal/scenario"
+	"github.com/mcpconform/mcpconform/internal/scripted"
+)
+
+// The revisions since which clients are obliged to what scenarios are about.
+const (
+	sinceResourceMetadata = "2025-06-18"
+	sinceOpenID           = "2025-11-25"
+	sinceIssuers          = "2026-07-28"
+)
+
+// What the official suite calls its scenarios.
+const (
+	officialDefault       = "auth/metadata-default"
+	officialAtThePath     = "auth/metadata-var1"
+	officialAtTheRoot     = "auth/metadata-var2"
+	officialNamed         = "auth/metadata-var3"
+	officialMismatch      = "auth/resource-mismatch"
+	officialDocument      = "auth/basic-cimd"
+	officialRegistering   = "auth/token-endpoint-auth-none"
+	officialPreregistered = "auth/pre-registration"
+	officialMigration     = "auth/authorization-server-migration"
+	officialByChallenge   = "auth/scope-from-www-authenticate"
+	officialByList        = "auth/scope-from-scopes-supported"
+	officialNoScope       = "auth/scope-omitted-when-undefined"
+	officialStepUp        = "auth/scope-step-up"
+	officialRetryLimit    = "auth/scope-retry-limit"
+	officialIss           = "auth/iss-supported"
+	officialIssMissing    = "auth/iss-supported-missing"
+	officialIssWrong      = "auth/iss-wrong-issuer"
+	officialIssUnexpected = "auth/iss-unexpected"
+	officialIssNormalized = "auth/iss-normalized"
+	officialIssuer        = "auth/metadata-issuer-mismatch"
+)
+
+// Positions in the steps of all scenarios of authorization.
+const (
+	connecting = iota
+	listing
+	calling
+)
+
+// guarded makes a scenario whose server asks for authorization. It differs from a good one
+// by the twist.
+func guarded(name, since, official, says string, twist func(*scripted.Guard)) *Scenario {
+	if twist == nil {
+		twist = func(*scripted.Guard) {}
+	}
+	return &Scenario{
+		Name: name, Says: says, Since: since, Official: official, Over: protocol.HTTP, Protected: twist,
+		Steps: Steps{ToConnect(), ToList("tools"), ToCall(scripted.TestTool, nil), ToClose()},
+	}
+}
+
+// protected is the plain scenario, by which a client shows that it authorizes at all.
+var protected = guarded("protected", sinceResourceMetadata, officialDefault,
+	"The server asks for authorization, as a good server does.", nil)
+
+// Discovery of the authorization server.
+
+// trap answers for protected resource metadata at some paths with that of another
+// authorization server, which nobody may use.
+func trap(g *scripted.Guard, paths ...string) {
+	other := g.NewIssuer("")
+	g.OnVisit = func(v *scripted.Visit) bool {
+		if !slices.Contains(paths, v.Request.URL.Path) {
+			return false
+		}
+		metadata := g.Metadata(scripted.Origin(v.Request))
+		metadata["authorization_servers"] = []any{other.Issuer}
+		v.AnswerJSON(http.StatusOK, metadata)
+		return true
+	}
+}
+
+// trapIssuer is the number of the authorization server of a trap.
+const trapIssuer = 2
+
+// named is the path of metadata that only challenges name.
+const named = "/custom/metadata/location.json"
+
+func inChallenge(g *scripted.Guard) { g.Named, g.Places = named, []string{named} }
+
+var namedMetadata = guarded("metadata-by-header-alone", sinceResourceMetadata, officialNamed,
+	"The metadata of the server stands where the challenge names it, and other metadata at the well-known URIs.",
+	func(g *scripted.Guard) {
+		inChallenge(g)
+		trap(g, oauth.ResourcePath+scripted.Endpoint, oauth.ResourcePath)
+	})
+
+var metadataAtThePath = guarded(
+	"metadata-at-the-path",
+	sinceOpenID,
+	officialAtThePath,
+	"The challenge does not name the metadata, which stands at the well-known URI of the path; other metadata stands at that of the root.",
+	func(g *scripted.Guard) {
+		g.Named = ""
+		trap(g, oauth.ResourcePath)
+	},
+)
+
+var metadataAtTheRoot = guarded("metadata-at-the-root", sinceOpenID, officialAtTheRoot,
+	"The challenge does not name the metadata, which stands at the well-known URI of the root alone.",
+	func(g *scripted.Guard) {
+		g.Named, g.Places = "", []string{oauth.ResourcePath}
+		g.OnMetadata = func(v *scripted.Visit, metadata Object) { metadata["resource"] = scripted.Origin(v.Request) }
+	})
+
+var bareRefusal = guarded("bare-401", sinceOpenID, officialDefault,
+	"The server refuses requests with 401 and no challenge.",
+	func(g *scripted.Guard) { g.OnRequest = func(a *scripted.Admission) { a.Silent = true } })
+
+var severalChallenges = guarded("several-challenges", sinceResourceMetadata, officialNamed,
+	"The server refuses requests with challenges of three schemes in one field.",
+	func(g *scripted.Guard) {
+		inChallenge(g)
+		g.OnChallenge = func(_ *scripted.Admission, good oauth.Challenge) []string {
+			good.Scheme = "bEaReR"
+			return []string{`Negotiate, Basic realm="a, Bearer x=\"1\"", ` + good.String()}
+		}
+	})
+
+var severalFields = guarded("challenges-in-several-fields", sinceResourceMetadata, officialNamed,
+	"The server refuses requests with challenges of several schemes, each in a field of its own.",
+	func(g *scripted.Guard) {
+		inChallenge(g)
+		g.OnChallenge = func(_ *scripted.Admission, good oauth.Challenge) []string {
+			return []string{`Basic realm="a"`, good.String(), `DPoP algs="ES256"`}
+		}
+	})
+
+var foreignResource = guarded("metadata-of-another-resource", sinceResourceMetadata, officialMismatch,
+	"The metadata of the server is of another resource.",
+	func(g *scripted.Guard) {
+		g.OnMetadata = func(_ *scripted.Visit, metadata Object) { metadata["resource"] = "https://evil.example/mcp" }
+	})
+
+var capitals = guarded("host-in-capitals", sinceResourceMetadata, officialDefault,
+	"The host of the URL that the client is given is in capitals.",
+	func(g *scripted.Guard) { g.Capitals = true })
+
+// tenant is the path of an issuer.
+const tenant = "/tenant1"
+
+// withTenant lets the issuer have a path.
+func withTenant(g *scripted.Guard) *scripted.AuthServer {
+	issuer := g.NewIssuer(tenant)
+	g.Trust(issuer)
+	return issuer
+}
+
+// tenantIssuer is its number, since the good one is opened first.
+const tenantIssuer = 2
+
+var issuerWithPath = guarded("issuer-with-path", sinceOpenID, officialAtTheRoot,
+	"The issuer has a path, and its metadata stands where OAuth inserts it.",
+	func(g *scripted.Guard) { withTenant(g) })
+
+var issuerWithPathOpenID = guarded("issuer-with-path-openid", sinceOpenID, officialAtTheRoot,
+	"The issuer has a path, and its metadata stands where OpenID Connect Discovery inserts it.",
+	func(g *scripted.Guard) { withTenant(g).OpenID(oauth.OpenIDPath + tenant) })
+
+var issuerWithPathAppended = guarded("issuer-with-path-openid-appended", sinceOpenID, officialNamed,
+	"The issuer has a path, and its metadata stands where OpenID Connect Discovery appends to it.",
+	func(g *scripted.Guard) { withTenant(g).OpenID(tenant + oauth.OpenIDPath) })
+
+var issuerOpenID = guarded("issuer-openid", sinceOpenID, officialAtThePath,
+	"The issuer has no path, and its metadata is that of OpenID Connect Discovery.",
+	func(g *scripted.Guard) { g.Issuer().OpenID(oauth.OpenIDPath) })
+
+var foreignIssuer = guarded("metadata-of-another-issuer", sinceIssuers, officialIssuer,
+	"The metadata of the authorization server names another issuer.",
+	func(g *scripted.Guard) {
+		g.Issuer().Metadata["issuer"] = "https://honest.example"
+		g.Issuer().Poison()
+	})
+
+var nearlyTheIssuer = guarded("metadata-of-nearly-the-issuer", sinceIssuers, officialIssuer,
+	"The metadata of the authorization server names its issuer with a slash more.",
+	func(g *scripted.Guard) {
+		g.Issuer().Metadata["issuer"] = g.Issuer().Issuer + "/"
+		g.Issuer().Poison()
+	})
+
+var twoServers = guarded("two-authorization-servers", sinceIssuers, officialDefault,
+	"The server names two authorization servers.",
+	func(g *scripted.Guard) { g.Trust(g.Issuer(), g.NewIssuer("")) })
+
+// PKCE.
+
+// methods is the member of metadata that says which code challenges are supported.
+const methods = "code_challenge_methods_supported"
+
+var noPKCE = guarded("no-pkce-advertised", sinceOpenID, officialDefault,
+	"The OAuth metadata of the authorization server has no "+methods+".",
+	func(g *scripted.Guard) { g.Issuer().Metadata[methods] = nil })
+
+var noPKCEOpenID = guarded("no-pkce-advertised-openid", sinceOpenID, officialAtThePath,
+	"The OpenID configuration of the authorization server has no "+methods+".",
+	func(g *scripted.Guard) {
+		g.Issuer().OpenID(oauth.OpenIDPath)
+		g.Issuer().Metadata[methods] = nil
+	})
+
+var plainFirst = guarded("plain-pkce-first", sinceOpenID, officialDefault,
+	"The authorization server supports the code challenge methods plain and S256, in this order.",
+	func(g *scripted.Guard) { g.Issuer().Metadata[methods] = []any{"plain", "S256"} })
+
+var plainOnly = guarded("plain-pkce-only", sinceOpenID, officialDefault,
+	"The authorization server supports the code challenge method plain alone.",
+	func(g *scripted.Guard) { g.Issuer().Metadata[methods] = []any{"plain"} })
+
+// Registration.
+
+// supportsDocuments is the member of metadata that says that client id metadata documents are
+// supported.
+const supportsDocuments = "client_id_metadata_document_supported"
+
+var clientDocument = guarded("client-id-metadata-document", sinceOpenID, officialDocument,
+	"The authorization server supports client id metadata documents, and registration.",
+	func(g *scripted.Guard) { g.Issuer().Metadata[supportsDocuments] = true })
+
+var noClientDocument = guarded("no-client-id-metadata-document", sinceOpenID, officialRegistering,
+	"The authorization server supports registration, and no client id metadata documents.",
+	func(g *scripted.Guard) { g.Issuer().Metadata[supportsDocuments] = false })
+
+// Credentials of a client that is registered beforehand.
+const (
+	givenID     = "pre-registered-client"
+	givenSecret = "pre-registered-secret-of-the-scenario"
+)
+
+var preregistered = guarded("pre-registered", sinceOpenID, officialPreregistered,
+	"The client is given credentials; the authorization server supports documents and registration, too.",
+	func(g *scripted.Guard) {
+		g.Context = Object{"client_id": givenID, "client_secret": givenSecret, "issuer": g.Issuer().Issuer}
+		g.Issuer().Metadata[supportsDocuments] = true
+	})
+
+var foreignCredentials = guarded("credentials-of-another-issuer", sinceIssuers, officialPreregistered,
+	"The client is given credentials of another issuer than the server names.",
+	func(g *scripted.Guard) {
+		g.Context = Object{"client_id": givenID, "client_secret": givenSecret, "issuer": "https://other.example"}
+	})
+
+var refusedRegistration = guarded("registration-refused", sinceIssuers, officialRegistering,
+	"The authorization server refuses to register the client, for its redirect URI.",
+	func(g *scripted.Guard) {
+		g.Issuer().OnRegister = func(r *scripted.Registration) {
+			r.Status = http.StatusBadRequest
+			r.Answer = Object{
+				"error": "invalid_redirect_uri", "error_description": "The redirect URI does not fit application_type.",
+			}
+		}
+	})
+
+var noRegistration = guarded("no-registration", sinceIssuers, officialRegistering,
+	"The authorization server supports neither documents nor registration, and the client was given no credentials.",
+	func(g *scripted.Guard) { g.Issuer().Metadata["registration_endpoint"] = nil })
+
+var serverMoves = guarded(
+	"authorization-server-changes",
+	sinceIssuers,
+	officialMigration,
+	"Before the call the metadata of the server names another authorization server, and the server takes no tokens of the first one any more.",
+	func(g *scripted.Guard) {
+		g.Issuer().Confidential = true
+		next := g.NewIssuer("")
+		g.OnRequest = func(a *scripted.Admission) {
+			if a.Method == "tools/call" && a.Nth == 1 {
+				g.Trust(next)
+			}
+		}
+	},
+)
+
+// nextIssuer is the number of the authorization server that follows the first one.
+const nextIssuer = 2
+
+// The authorization response.
+
+// namesIssuer is the member of metadata that says that answers have iss.
+const namesIssuer = "authorization_response_iss_parameter_supported"
+
+// answering makes a scenario in which the answers of the authorization server have an iss,
+// made of its issuer.
+func answering(name, official, says string, advertised bool, iss func(issuer string) string) *Scenario {
+	return guarded(name, sinceIssuers, official, says, func(g *scripted.Guard) {
+		if advertised {
+			g.Issuer().Metadata[namesIssuer] = true
+		}
+		g.Issuer().SendsIssuer = iss(g.Issuer().Issuer)
+	})
+}
+
+func itself(issuer string) string { return issuer }
+func foreign(string) string       { return "https://attacker.example" }
+
+var (
+	issNamed = answering("iss-advertised", officialIss,
+		"The authorization server says that it sends iss, and does.", true, itself)
+	issUnnamed = answering("iss-not-advertised", officialIss,
+		"The authorization server sends its iss, and does not say so.", false, itself)
+	issMissing = answering("iss-missing", officialIssMissing,
+		"The authorization server says that it sends iss, and does not.", true, func(string) string { return "" })
+	issForeign = answering("iss-of-another", officialIssWrong,
+		"The answer of the authorization server has the iss of another.", true, foreign)
+	issUnexpected = answering(
+		"iss-of-another-not-advertised",
+		officialIssUnexpected,
+		"The answer of the authorization server has the iss of another, and its metadata does not speak of iss.",
+		false,
+		foreign,
+	)
+	issSlash = answering("iss-with-a-slash", officialIssNormalized,
+		"The answer of the authorization server has its iss with a slash more.", true,
+		func(issuer string) string { return issuer + "/" })
+	issCapitals = answering("iss-in-capitals", officialIssNormalized,
+		"The answer of the authorization server has its iss with the host in capitals.", true,
+		func(issuer string) string { return strings.Replace(issuer, "localhost", "LOCALHOST", 1) })
+)
+
+// canary is a text that nobody may show.
+const canary = "mcpconform-canary-5e1f"
+
+var issForeignError = guarded("iss-of-another-in-an-error", sinceIssuers, officialIssWrong,
+	"The authorization server refuses, by an answer with the iss of another.",
+	func(g *scripted.Guard) {
+		g.Issuer().Metadata[namesIssuer] = true
+		g.Issuer().OnAuthorize = func(l *scripted.Login) {
+			answer := url.Values{"error": {"access_denied"}, "error_description": {canary}, "iss": {foreign("")}}
+			if state := l.Answer.Get("state"); state != "" {
+				answer.Set("state", state)
+			}
+			l.Answer = answer
+		}
+	})
+
+var stateMissing = guarded("state-missing", sinceResourceMetadata, officialDefault,
+	"The answer of the authorization server has no state.",
+	func(g *scripted.Guard) {
+		g.Issuer().OnAuthorize = func(l *scripted.Login) { l.Answer.Del("state") }
+	})
+
+var stateWrong = guarded("state-of-another", sinceResourceMetadata, officialDefault,
+	"The answer of the authorization server has the state of another request.",
+	func(g *scripted.Guard) {
+		g.Issuer().OnAuthorize = func(l *scripted.Login) { l.Answer.Set("state", "of-another-request") }
+	})
+
+// Scopes.
+
+var scopeByChallenge = guarded("scope-by-challenge", sinceOpenID, officialByChallenge,
+	"The challenge asks for one scope, and the metadata of the server lists more.",
+	func(g *scripted.Guard) {
+		g.Scope, g.Supported = "mcp:read", []string{"mcp:read", "mcp:write"}
+		g.Issuer().Metadata["scopes_supported"] = []any{"mcp:read", "mcp:write", "mcp:admin"}
+	})
+
+var scopeByList = guarded("scope-by-list", sinceOpenID, officialByList,
+	"The challenge asks for no scope, and the metadata of the server lists two.",
+	func(g *scripted.Guard) { g.Scope, g.Supported = "", []string{"mcp:read", "mcp:write"} })
+
+var noScope = guarded("no-scope", sinceOpenID, officialNoScope,
+	"Neither the challenge nor the metadata of the server has scopes; the authorization server lists some.",
+	func(g *scripted.Guard) {
+		g.Scope, g.Supported = "", nil
+		g.Issuer().Metadata["scopes_supported"] = []any{"mcp:read", "mcp:write"}
+	})
+
+var scopeOutsideTheList = guarded("scope-outside-the-list", sinceOpenID, officialByChallenge,
+	"The challenge asks for a scope that the metadata of the server does not list.",
+	func(g *scripted.Guard) { g.Scope, g.Supported = "mcp:special", []string{"mcp:read", "mcp:write"} })
+
+var stepUp = guarded("scope-step-up", sinceOpenID, officialStepUp,
+	"The server refuses the call with 403 insufficient_scope, until the token has another scope.",
+	func(g *scripted.Guard) {
+		g.Supported = nil
+		g.OnRequest = func(a *scripted.Admission) {
+			if a.Method == "tools/call" {
+				a.Needs = []string{moreScope}
+			}
+		}
+	})
+
+// Scopes of stepUp.
+const (
+	firstScope = "mcp:basic"
+	moreScope  = "mcp:write"
+)
+
+// manyCalls is how often a client may call before it gets another refusal.
+const manyCalls = 10
+
+var neverEnough = guarded("scope-never-enough", sinceOpenID, officialRetryLimit,
+	"The server refuses the call with 403 insufficient_scope, whatever scopes the token has.",
+	func(g *scripted.Guard) {
+		g.OnRequest = func(a *scripted.Admission) {
+			switch {
+			case a.Method != "tools/call" || a.Token == nil:
+			case a.Nth > manyCalls:
+				a.Status, a.Silent = http.StatusGone, true
+			default:
+				a.Status, a.Error, a.Scope = http.StatusForbidden, "insufficient_scope", moreScope
+			}
+		}
+	})
+
+// Tokens.
+
+var expiring = guarded("token-expires", sinceResourceMetadata, officialDefault,
+	"The token expires before the list of tools, and the next one before the call.",
+	func(g *scripted.Guard) {
+		g.OnRequest = func(a *scripted.Admission) {
+			if (a.Method == "tools/list" || a.Method == "tools/call") && a.Nth == 1 && a.Token != nil {
+				a.Token.Expire()
+			}
+		}
+	})
+
+var noRefreshToken = guarded("no-refresh-token", sinceIssuers, officialDefault,
+	"The authorization server issues no refresh token.",
+	func(g *scripted.Guard) { g.Issuer().Unrefreshed = true })
+
+// The browser of the user.
+
+// logsInAt makes a scenario in which the metadata has another authorization endpoint.
+func logsInAt(name, address, says string) *Scenario {
+	return guarded(name, sinceOpenID, officialDefault, says, func(g *scripted.Guard) {
+		g.Issuer().Metadata["authorization_endpoint"] = address
+	})
+}
+
+var (
+	scriptAsLogin = logsInAt("login-page-is-a-script", "javascript:alert(1)",
+		"The authorization endpoint is a URL with the scheme javascript.")
+	fileAsLogin = logsInAt("login-page-is-a-file", "file:///etc/passwd",
+		"The authorization endpoint is a URL with the scheme file.")
+	plainLogin = logsInAt("login-page-without-tls", "http://"+plainHost+"/authorize",
+		"The authorization endpoint has no TLS, and is not on loopback.")
+)
+
+// plainHost is a name that nobody has (RFC 6761, section 6.4).
+const plainHost = "login.mcpconform.invalid"
+
+var shellLogin = guarded("login-page-for-a-shell", sinceOpenID, officialDefault,
+	"The authorization endpoint has characters in its query that mean something to a shell.",
+	func(g *scripted.Guard) {
+		g.Canary = filepath.Join(os.TempDir(), "mcpconform-canary-"+rand.Text())
+		command := "touch${IFS}" + g.Canary
+		endpoint, _ := g.Issuer().Metadata["authorization_endpoint"].(string)
+		g.Issuer().Metadata["authorization_endpoint"] = endpoint + "?x=$(" + command + ")&y=`" + command + "`&z=1|2"
+	})

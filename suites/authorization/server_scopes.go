@@ -1,0 +1,163 @@
+package authorization
+
+import (
+	"context"
+	"net/http"
+	"slices"
+	"strings"
+
+	. "github.com/onsi/ginkgo/v2"
+
+	"github.com/mcpconform/mcpconform/internal/oauth"
+
+	. "github.com/mcpconform/mcpconform/internal/conform"
+)
+
+func scopes() {
+	It(
+		"answers a request whose access token lacks a scope with 403",
+		Verifies("authorization.scope.forbidden"),
+		NeedsToken(oauth.Limited),
+		func(ctx SpecContext) {
+			_, response := withoutScope(ctx)
+
+			Expect(response).To(HaveStatus(http.StatusForbidden))
+		},
+	)
+
+	It(
+		"sends error=\"insufficient_scope\" in the challenge of the 403",
+		Verifies("authorization.scope.error"),
+		NeedsToken(oauth.Limited),
+		func(ctx SpecContext) {
+			_, response := forbidden(ctx)
+
+			Demand(response.Parameter("error") == "insufficient_scope",
+				`a Bearer challenge with error="insufficient_scope"`, response.DescribeChallenge())
+		},
+	)
+
+	It(
+		"names the scopes that the operation takes in the challenge of the 403",
+		Verifies("authorization.scope.named"),
+		NeedsToken(oauth.Limited),
+		func(ctx SpecContext) {
+			tool, response := forbidden(ctx)
+
+			scope := response.Parameter("scope")
+			Demand(
+				scope != "" && oauth.ScopeFlaw(scope) == "",
+				"a Bearer challenge with scope",
+				response.DescribeChallenge(),
+			)
+			named := oauth.Scopes(scope)
+			Demand(
+				len(tool.Needs) == 0 ||
+					slices.ContainsFunc(named, func(one string) bool { return slices.Contains(tool.Needs, one) }),
+				"a scope that "+tool.Tool+" takes: "+strings.Join(tool.Needs, " "),
+				response.DescribeChallenge(),
+			)
+		},
+	)
+
+	It(
+		"names the protected resource metadata in the challenge of the 403",
+		Verifies("authorization.scope.metadata"),
+		NeedsToken(oauth.Limited),
+		func(ctx SpecContext) {
+			_, response := forbidden(ctx)
+
+			Demand(
+				isAbsolute(response.Parameter("resource_metadata")),
+				"a Bearer challenge with resource_metadata",
+				response.DescribeChallenge(),
+			)
+		},
+	)
+
+	It(
+		"names the same scopes each time that the same operation is refused",
+		Verifies("authorization.scope.consistent"),
+		NeedsToken(oauth.Limited),
+		func(ctx SpecContext) {
+			_, first := forbidden(ctx)
+			_, second := forbidden(ctx)
+
+			Demand(slices.Equal(oauth.Scopes(first.Parameter("scope")), oauth.Scopes(second.Parameter("scope"))),
+				"the scopes of the challenge before: "+first.Parameter("scope"), second.DescribeChallenge())
+		},
+	)
+
+	It(
+		"names all scopes that the operation takes in one challenge",
+		Verifies("authorization.scope.complete"),
+		NeedsToken(oauth.Limited),
+		func(ctx SpecContext) {
+			tool, response := forbidden(ctx)
+			if len(tool.Needs) == 0 {
+				Inconclusive(
+					"nobody knows which scopes "+tool.Tool+" takes",
+					"name them in mcpconform.yaml: auth: {scopes: [{tool: "+tool.Tool+", needs: [...]}]}",
+				)
+			}
+
+			named := oauth.Scopes(response.Parameter("scope"))
+			missing := slices.DeleteFunc(
+				slices.Clone(tool.Needs),
+				func(one string) bool { return slices.Contains(named, one) },
+			)
+			Demand(
+				len(missing) == 0,
+				"a challenge that names "+strings.Join(tool.Needs, " "),
+				response.DescribeChallenge(),
+			)
+		},
+	)
+
+	It(
+		"accepts a broader scope where a narrower one is needed",
+		Verifies("authorization.scope.hierarchy"),
+		NeedsToken(oauth.Limited, oauth.Broader),
+		func(ctx SpecContext) {
+			tool, _ := forbidden(ctx) // so that the scope matters
+
+			response := call(ctx, tool, oauth.Broader)
+
+			Demand(
+				accepted(response),
+				"a response to tools/call with a token that has a broader scope",
+				response.Describe(),
+			)
+		},
+	)
+}
+
+// withoutScope calls a tool with a token that lacks what it takes.
+func withoutScope(ctx context.Context) (ScopedTool, *Response) {
+	tools := ScopedTools()
+	if len(tools) == 0 {
+		Inconclusive("no tool is known that takes more scopes than others",
+			"name one in mcpconform.yaml: auth: {scopes: [{tool: NAME, needs: [SCOPE]}]}")
+	}
+	return tools[0], call(ctx, tools[0], oauth.Limited)
+}
+
+// forbidden does so, and needs a 403.
+func forbidden(ctx context.Context) (ScopedTool, *Response) {
+	tool, response := withoutScope(ctx)
+	if response.Status != http.StatusForbidden {
+		Inconclusive("the call of "+tool.Tool+" is not answered with HTTP 403: "+response.Describe(),
+			"see the check of authorization.scope.forbidden")
+	}
+	return tool, response
+}
+
+func call(ctx context.Context, tool ScopedTool, kind oauth.Kind) *Response {
+	server := SessionAs(ctx, kind)
+	arguments := tool.Arguments
+	if arguments == nil {
+		arguments = map[string]any{}
+	}
+	body := server.Body("tools/call", map[string]any{"name": tool.Tool, "arguments": arguments})
+	return server.Post(ctx, body, "")
+}

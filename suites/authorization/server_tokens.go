@@ -1,0 +1,345 @@
+package authorization
+
+import (
+	"context"
+	"maps"
+	"net/http"
+	"net/url"
+	"slices"
+	"strings"
+	"time"
+
+	. "github.com/onsi/ginkgo/v2"
+
+	"github.com/mcpconform/mcpconform/internal/oauth"
+	"github.com/mcpconform/mcpconform/internal/protocol"
+	"github.com/mcpconform/mcpconform/internal/scripted"
+
+	. "github.com/mcpconform/mcpconform/internal/conform"
+)
+
+func tokens() {
+	It("answers an invalid access token with 401", Verifies("authorization.token.invalid"), Guarded(),
+		func(ctx SpecContext) {
+			for _, token := range []string{"garbage", "aaaa.bbbb.cccc", "mcpconform-" + strings.Repeat("x", longToken)} {
+				demandUnauthorized(ctx, token, "has a token that nobody issued")
+			}
+		})
+
+	It("answers an expired access token with 401", Verifies("authorization.token.invalid"), NeedsToken(oauth.Expired),
+		func(ctx SpecContext) {
+			needAccepted(ctx)
+			demandUnauthorized(ctx, Token(oauth.Expired), "has "+oauth.Expired.Says())
+		})
+
+	It("answers an expired access token without scopes with 401", Verifies("authorization.token.invalid"),
+		NeedsToken(oauth.ExpiredNoScope),
+		func(ctx SpecContext) {
+			needAccepted(ctx)
+			demandUnauthorized(ctx, Token(oauth.ExpiredNoScope), "has "+oauth.ExpiredNoScope.Says())
+		})
+
+	It("answers a revoked access token with 401", Verifies("authorization.token.invalid"), NeedsToken(oauth.Revoked),
+		func(ctx SpecContext) {
+			needAccepted(ctx)
+			demandUnauthorized(ctx, Token(oauth.Revoked), "has "+oauth.Revoked.Says())
+		})
+
+	It("rejects access tokens that anybody can forge", Verifies("authorization.token.validated"), Guarded(),
+		func(ctx SpecContext) {
+			forged, err := oauth.Forge(guessed(ctx), "", nil)
+			if err != nil {
+				Inconclusive("no token can be forged: "+err.Error(), "run again")
+			}
+			for _, kind := range slices.Sorted(maps.Keys(forged)) {
+				demandRefused(ctx, forged[kind], "has "+kind.Says())
+			}
+		})
+
+	It("rejects forged access tokens of its authorization server", Verifies("authorization.token.validated"),
+		NeedsToken(oauth.WrongSignature, oauth.Unsigned, oauth.ConfusedAlgorithm, oauth.UnknownKey, oauth.OwnKey),
+		func(ctx SpecContext) {
+			refuses(ctx, oauth.WrongSignature, oauth.Unsigned, oauth.ConfusedAlgorithm, oauth.UnknownKey, oauth.OwnKey)
+		})
+
+	It(
+		"rejects access tokens of another issuer",
+		Verifies("authorization.token.validated"),
+		NeedsToken(oauth.OtherIssuer),
+		func(ctx SpecContext) { refuses(ctx, oauth.OtherIssuer) },
+	)
+
+	It(
+		"rejects access tokens that are not valid yet",
+		Verifies("authorization.token.validated"),
+		NeedsToken(oauth.NotYet),
+		func(ctx SpecContext) { refuses(ctx, oauth.NotYet) },
+	)
+
+	It("rejects access tokens that were changed", Verifies("authorization.token.validated"), NeedsToken(oauth.Good),
+		func(ctx SpecContext) {
+			needAccepted(ctx)
+			for _, token := range changed(Token(oauth.Good)) {
+				demandRefused(ctx, token, "has a token that was changed")
+			}
+		})
+
+	It("rejects access tokens that were issued for another server",
+		Verifies("authorization.token.audience"), NeedsToken(oauth.OtherAudience),
+		func(ctx SpecContext) { refuses(ctx, oauth.OtherAudience) })
+
+	It("accepts no access token that was not issued for it",
+		Verifies("security-best-practices.tokens.foreign"), NeedsToken(oauth.OtherAudience),
+		func(ctx SpecContext) { refuses(ctx, oauth.OtherAudience) })
+
+	It("rejects access tokens that do not name it in the audience", Verifies("authorization.token.audience"),
+		NeedsToken(oauth.ClientAudience, oauth.NoAudience, oauth.LongerAudience, oauth.IDToken),
+		func(ctx SpecContext) {
+			refuses(ctx, oauth.ClientAudience, oauth.NoAudience, oauth.LongerAudience, oauth.IDToken)
+		})
+
+	It("accepts an access token whose audience has scheme and host in capitals",
+		Verifies("authorization.resource.capitals-accepted"), NeedsToken(oauth.CapitalAudience),
+		func(ctx SpecContext) {
+			needAccepted(ctx)
+			_, response := Knock(ctx, Attempt{Authorization: []string{Bearing(Token(oauth.CapitalAudience))}})
+
+			Demand(
+				accepted(response),
+				"a response as to the same token with the resource in lower case",
+				response.Describe(),
+			)
+		})
+
+	It("accepts the scheme Bearer in any case", Verifies("authorization.token.scheme"), NeedsToken(oauth.Good),
+		func(ctx SpecContext) {
+			needAccepted(ctx)
+			for _, scheme := range []string{"bearer", "BEARER"} {
+				_, response := Knock(ctx, Attempt{Authorization: []string{scheme + " " + Token(oauth.Good)}})
+				Demand(accepted(response), "a response as to the scheme Bearer", scheme+": "+response.Describe())
+			}
+		})
+
+	It(
+		"rejects an access token in the query of the URL",
+		Verifies("authorization.token.query-refused"),
+		NeedsToken(oauth.Good),
+		func(ctx SpecContext) {
+			needAccepted(ctx)
+			_, response := Knock(ctx, Attempt{
+				Query: "access_token=" + url.QueryEscape(Token(oauth.Good)), Deliberate: "has its token in the URL",
+			})
+
+			Demand(!accepted(response), "a refusal, such as HTTP 401", response.Describe())
+		},
+	)
+}
+
+// longToken is as long as tokens with many claims, and shorter than what proxies take for
+// a header.
+const longToken = 1 << 10
+
+// accepted tells whether a request was let in.
+func accepted(response *Response) bool { return response.Status >= 200 && response.Status < 300 }
+
+// demandUnauthorized makes a request with a token that the server must answer with 401.
+func demandUnauthorized(ctx context.Context, token, deliberate string) {
+	_, response := Knock(ctx, Attempt{Authorization: []string{Bearing(token)}, Deliberate: deliberate})
+	Observe()
+	if response.Status != http.StatusUnauthorized {
+		Judge(
+			Mismatch{
+				Wanted: "HTTP 401 to a request that " + deliberate,
+				Found:  response.Describe(),
+				Where:  "HTTP status",
+			},
+		)
+	}
+}
+
+// demandRefused makes a request with a token that the server must not take, by whatever
+// status it says so: that has a requirement of its own.
+func demandRefused(ctx context.Context, token, deliberate string) {
+	_, response := Knock(ctx, Attempt{Authorization: []string{Bearing(token)}, Deliberate: deliberate})
+	Observe()
+	if accepted(response) {
+		Judge(
+			Mismatch{
+				Wanted: "a refusal of a request that " + deliberate,
+				Found:  response.Describe(),
+				Where:  "HTTP status",
+			},
+		)
+	}
+}
+
+// needAccepted makes a check inconclusive unless the server takes the good token: what it
+// says of others would show nothing.
+func needAccepted(ctx context.Context) {
+	_, response := Knock(ctx, Attempt{Authorization: []string{Bearing(Token(oauth.Good))}})
+	if !accepted(response) {
+		Inconclusive(
+			"the good access token is refused, too: "+response.Describe()+", "+response.DescribeChallenge(),
+			"see that the server trusts the authorization server that issued it, and takes tokens for "+URL(),
+		)
+	}
+}
+
+// refuses demands that the server takes the good token, and none of the kinds.
+func refuses(ctx context.Context, kinds ...oauth.Kind) {
+	needAccepted(ctx)
+	for _, kind := range kinds {
+		demandRefused(ctx, Token(kind), "has "+kind.Says())
+	}
+}
+
+// guessed are the claims of a token as somebody would forge it who read the metadata.
+func guessed(ctx context.Context) map[string]any {
+	response := unauthorized(ctx)
+	claims := map[string]any{
+		"sub": "user-1", "client_id": "mcpconform", "jti": "mcpconform", "aud": URL(),
+		"iat": time.Now().Unix(), "exp": time.Now().Add(time.Hour).Unix(),
+	}
+	for _, found := range documents(ctx, response) {
+		servers, _ := found.members["authorization_servers"].([]any)
+		if len(servers) > 0 {
+			claims["iss"] = servers[0]
+		}
+		if resource, named := found.members["resource"].(string); named {
+			claims["aud"] = resource
+		}
+		if scopes, _ := found.members["scopes_supported"].([]any); len(scopes) > 0 {
+			texts := make([]string, 0, len(scopes))
+			for _, one := range scopes {
+				text, _ := one.(string)
+				texts = append(texts, text)
+			}
+			claims["scope"] = strings.Join(texts, " ")
+		}
+	}
+	return claims
+}
+
+// changed are tokens made of a good one: a JWT with another signature, none, and other
+// claims; of an opaque one another character.
+func changed(token string) []string {
+	jwt, isJWT := oauth.Decode(token)
+	if !isJWT {
+		return []string{withOtherCharacter(token)}
+	}
+	all := []string{
+		strings.TrimSuffix(token, jwt.Signature) + withOtherCharacter(jwt.Signature),
+		strings.TrimSuffix(token, jwt.Signature),
+	}
+	longer := jwt
+	longer.Claims = maps.Clone(jwt.Claims)
+	longer.Claims["exp"], longer.Claims["sub"] = time.Now().Add(365*24*time.Hour).Unix(), "another-user"
+	if text, err := longer.Encode(); err == nil {
+		all = append(all, text)
+	}
+	if unsigned, err := oauth.WithoutSignature(map[string]any{"typ": jwt.Header["typ"]}, jwt.Claims); err == nil {
+		all = append(all, unsigned)
+	}
+	return all
+}
+
+// withOtherCharacter changes a character in the middle.
+func withOtherCharacter(text string) string {
+	middle := len(text) / 2
+	other := "A"
+	if text[middle] == 'A' {
+		other = "B"
+	}
+	return text[:middle] + other + text[middle+1:]
+}
+
+func sessions() {
+	It("processes no request without an access token, also within a session",
+		Verifies("authorization.token.before-processing"), NeedsToken(oauth.Good),
+		func(ctx SpecContext) {
+			server, method := within(ctx)
+
+			response := server.Anonymous(ctx, http.MethodPost, server.Body(method, nil), "has no access token")
+
+			Demand(!accepted(response), "HTTP 401 to "+method+" without a token", response.Describe())
+		})
+
+	It(
+		"does not take a session id for an access token",
+		Verifies("security-best-practices.sessions.authentication"),
+		NeedsToken(oauth.Good),
+		func(ctx SpecContext) {
+			server, method := within(ctx)
+			if server.HTTP.Session() == "" {
+				NotApplicable("the server assigns no session ids")
+			}
+
+			response := server.Anonymous(
+				ctx,
+				http.MethodPost,
+				server.Body(method, nil),
+				"has a session id and no access token",
+			)
+
+			Demand(!accepted(response), "HTTP 401 to "+method+" without a token", response.Describe())
+		},
+	)
+
+	It(
+		"verifies requests of each HTTP method",
+		Verifies("security-best-practices.requests.verified"),
+		NeedsToken(oauth.Good),
+		func(ctx SpecContext) {
+			server, method := within(ctx)
+
+			response := server.Anonymous(ctx, http.MethodPost, server.Body(method, nil), "has no access token")
+			Demand(!accepted(response), "HTTP 401 to a POST without a token", response.Describe())
+			if !RevisionHas(protocol.Sessions) {
+				return
+			}
+			response = server.Anonymous(
+				ctx,
+				http.MethodGet,
+				nil,
+				"has no access token",
+				WithHeader(scripted.LastEventID, "mcpconform-1"),
+			)
+			Demand(!accepted(response), "HTTP 401 to a GET that resumes, without a token", response.Describe())
+			response = server.Anonymous(ctx, http.MethodDelete, nil, "has no access token")
+			Demand(!accepted(response), "HTTP 401 to a DELETE without a token", response.Describe())
+		},
+	)
+
+	It("refuses a session id of one user to another", Verifies("security-best-practices.sessions.bound"),
+		NeedsToken(oauth.Good, oauth.OtherUser),
+		func(ctx SpecContext) {
+			server, method := within(ctx)
+			if server.HTTP.Session() == "" {
+				NotApplicable("the server assigns no session ids")
+			}
+			needOtherUser(ctx)
+
+			response := server.Post(ctx, server.Body(method, nil), "has a token of another user",
+				WithHeader("Authorization", Bearing(Token(oauth.OtherUser))))
+
+			Demand(!accepted(response), "a refusal, such as HTTP 404", response.Describe())
+		})
+}
+
+// within returns a session with a token, and a request that is made in it.
+func within(ctx context.Context) (*Server, string) {
+	server := UnusedSession(ctx)
+	method := BarrierMethod()
+	if Declares("tools") {
+		method = "tools/list"
+	}
+	return server, method
+}
+
+// needOtherUser makes a check inconclusive unless the server lets the other user in at all.
+func needOtherUser(ctx context.Context) {
+	_, response := Knock(ctx, Attempt{Authorization: []string{Bearing(Token(oauth.OtherUser))}})
+	if !accepted(response) {
+		Inconclusive("the token of another user is refused: "+response.Describe(), "give one that the server takes")
+	}
+}

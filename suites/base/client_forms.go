@@ -1,0 +1,669 @@
+package base
+
+import (
+	"strconv"
+	"strings"
+
+	. "github.com/onsi/ginkgo/v2"
+
+	. "github.com/mcpconform/mcpconform/internal/conform"
+	"github.com/mcpconform/mcpconform/internal/jsonrpc"
+	"github.com/mcpconform/mcpconform/internal/mcp"
+	"github.com/mcpconform/mcpconform/internal/protocol"
+	. "github.com/mcpconform/mcpconform/internal/scenario"
+	"github.com/mcpconform/mcpconform/internal/scripted"
+	"github.com/mcpconform/mcpconform/suites/client/forms"
+)
+
+// Tools of the server that answers in many forms.
+const (
+	// promising is a tool with an outputSchema that refers to its own definitions.
+	promising = "promise"
+	// promisingFailure is one that promises a result, and tells of an error of its own.
+	promisingFailure = "promise_in_vain"
+)
+
+// Contents of every kind.
+var (
+	words    = Object{"type": "text", "text": "words"}
+	image    = Object{"type": "image", "data": "aW1hZ2U=", "mimeType": "image/png"}
+	audio    = Object{"type": "audio", "data": "c291bmQ=", "mimeType": "audio/wav"}
+	link     = Object{"type": "resource_link", "uri": "file:///report.txt", "name": "report"}
+	embedded = Object{"type": "resource", "resource": Object{"uri": "test://text", "text": "a text"}}
+	binary   = Object{"type": "resource", "resource": Object{"uri": "test://blob", "blob": "AAEC/w=="}}
+	halfway  = Object{"type": "text", "text": "halfway", "annotations": Object{"priority": 0.5}}
+	noted    = Object{
+		"type":  "text",
+		"text":  "noted",
+		"_meta": Object{"example.com/n": 1},
+		"annotations": Object{
+			"audience":     []any{"user", "assistant"},
+			"priority":     0,
+			"lastModified": "2025-01-12T15:00:58Z",
+		},
+	}
+)
+
+// Results of tools.
+var (
+	plain     = &forms.Form{Despite: "a text"}
+	anImage   = content("an image in the result", image)
+	aSound    = content("an audio block in the result", audio)
+	aLink     = content("a resource_link in the result", link)
+	aResource = content("an embedded text resource in the result", embedded)
+	aBlob     = content("an embedded blob in the result", binary)
+	nothing   = content("a result without content blocks")
+	silence   = content("an empty text in the result", Object{"type": "text", "text": ""})
+	several   = content("several content blocks of different types", words, image, link, noted)
+	annotated = content("annotations and _meta of content blocks", noted, halfway)
+
+	unpromised = &forms.Form{
+		Despite: "structuredContent of a tool without an outputSchema",
+		Answer: forms.Result(Object{
+			"content": []any{words}, "structuredContent": Object{"total": 8, "parts": []any{5, 3}, "note": nil},
+		}),
+	}
+	promised = &forms.Form{
+		Despite: "structuredContent of an outputSchema with $defs and $ref", Step: ToCall(promising, nil),
+		Answer: forms.Result(Object{
+			"content":           []any{Object{"type": "text", "text": `{"parts":[{"n":5}]}`}},
+			"structuredContent": Object{"parts": []any{Object{"n": 5}}},
+		}),
+	}
+	brokenPromise = &forms.Form{
+		Despite: "isError without the structuredContent that the outputSchema wants",
+		Step:    ToCall(promisingFailure, nil),
+		Answer:  forms.Result(Object{"content": []any{words}, "isError": true}),
+	}
+	notBroken = &forms.Form{
+		Despite: "isError that is false",
+		Answer:  forms.Result(Object{"content": []any{words}, "isError": false}),
+	}
+	moreMembers = &forms.Form{
+		Despite: "unknown members of a result and of a content block",
+		Answer: forms.Result(Object{
+			"content": []any{
+				Object{"type": "text", "text": "words", "x-unknown": []any{}},
+			},
+			"x-unknown": Object{"y": 1},
+			"_meta":     Object{},
+		}),
+	}
+	long = &forms.Form{Despite: "a text of 80 KiB", Answer: forms.Result(Object{
+		"content": []any{Object{"type": "text", "text": strings.Repeat("0123456789abcdef", 80<<10/16)}},
+	})}
+	letters = &forms.Form{
+		Despite: "letters of several bytes, control characters and quotes in a text", Shows: odd,
+		Answer: forms.Result(Object{"content": []any{Object{"type": "text", "text": odd}}}),
+	}
+	separators = &forms.Form{
+		Despite: "U+2028, U+2029 and U+0085 in a text",
+		Shows:   separated,
+		Answer: func(call *scripted.Call) {
+			result := scripted.Text(separated)
+			if call.Has(protocol.ResultTypes) {
+				result["resultType"] = "complete"
+			}
+			raw := string(jsonrpc.NewResult(call.Message.ID, result))
+			raw = strings.NewReplacer(`\u2028`, "\u2028", `\u2029`, "\u2029").Replace(raw)
+			call.Finally([]byte(raw), "")
+		},
+	}
+)
+
+// odd has what has to be escaped, and what need not.
+const odd = "größer – 和 🙂 \"quoted\" \\ \t \u0001 \u007f"
+
+// separated has what some take for the end of a line.
+const separated = "one\u2028two\u2029three\u0085four"
+
+func content(despite string, blocks ...any) *forms.Form {
+	if blocks == nil {
+		blocks = []any{}
+	}
+	return &forms.Form{Despite: despite, Answer: forms.Result(Object{"content": blocks})}
+}
+
+// Errors.
+var (
+	errorWithText   = failing("an error whose data is a string", jsonrpc.InternalError, "no reason")
+	errorWithList   = failing("an error whose data is an array", jsonrpc.InvalidParams, []any{1, nil, Object{}})
+	errorWithObject = failing(
+		"an error whose data is an object",
+		jsonrpc.InternalError,
+		Object{"why": Object{"deep": true}},
+	)
+	errorOfItsOwn = failing("an error with a positive code", 42, nil)
+	errorNearby   = failing("an error with the code -32000", -32000, nil)
+)
+
+func failing(despite string, code int64, data any) *forms.Form {
+	return &forms.Form{Despite: despite, Fails: true, Answer: forms.Error(code, data)}
+}
+
+// Contents of resources, and messages of prompts.
+var (
+	oneContent  = &forms.Form{Despite: "one text", Step: ToRead(scripted.ResourceURI)}
+	someContent = read("several contents of resources/read", "test://directory",
+		Object{"uri": "test://directory/a", "mimeType": "text/plain", "text": "a"},
+		Object{"uri": "test://directory/b", "blob": "AAEC/w=="})
+	typeless = read(
+		"a text without mimeType in resources/read",
+		"test://untyped",
+		Object{"uri": "test://untyped", "text": "a"},
+	)
+	blobUntyped = read(
+		"a blob without mimeType in resources/read",
+		"test://blob",
+		Object{"uri": "test://blob", "blob": "/w=="},
+	)
+	noContent = read("no contents of resources/read", "test://empty")
+
+	onePrompt  = &forms.Form{Despite: "one message", Step: ToGet(scripted.PromptName, Object{"name": "Ada"})}
+	allPrompts = prompt(
+		"messages with content of each type in prompts/get",
+		"everything",
+		words,
+		image,
+		audio,
+		embedded,
+		binary,
+	)
+	noPrompt = prompt("no messages in prompts/get", "nothing")
+)
+
+func read(despite, uri string, contents ...any) *forms.Form {
+	if contents == nil {
+		contents = []any{}
+	}
+	return &forms.Form{Despite: despite, Step: ToRead(uri), Answer: forms.Result(Object{"contents": contents})}
+}
+
+func prompt(despite, name string, contents ...any) *forms.Form {
+	messages := []any{}
+	for i, one := range contents {
+		messages = append(messages, Object{"role": []any{"user", "assistant"}[i%2], "content": one})
+	}
+	return &forms.Form{
+		Despite: despite,
+		Step:    ToGet(name, Object{}),
+		Answer:  forms.Result(Object{"messages": messages}),
+	}
+}
+
+// Notifications before the answer.
+var (
+	unknownNotification = notified(
+		"a notification of an unknown method",
+		"notifications/mcpconform/unknown",
+		Object{"x": 1},
+	)
+	bareNotification = notified(
+		"a notification of an unknown method without params",
+		"notifications/mcpconform/bare",
+		nil,
+	)
+	metaNotification = notified(
+		"a notification with _meta alone", "notifications/mcpconform/meta", Object{"_meta": Object{"example.com/n": 1}},
+	)
+	progressing = &forms.Form{
+		Despite:  "progress in fractions, without a total, and with a message",
+		Progress: true,
+		Before:   "notifications/progress",
+		Answer: forms.After(
+			func(call *scripted.Call) {
+				token, asked := call.Meta()["progressToken"]
+				if !asked {
+					return
+				}
+				for _, more := range []Object{
+					{"progress": 0}, {"progress": 0.25, "total": 1.5}, {"progress": 1, "message": "on the way"},
+					{"progress": 1.5, "total": 1.5, "message": "", "_meta": Object{}},
+				} {
+					more["progressToken"] = token
+					call.Notify("notifications/progress", more)
+				}
+			},
+		),
+	}
+	manyNotifications = &forms.Form{
+		Despite: "100 notifications before the answer",
+		Answer: forms.After(func(call *scripted.Call) {
+			for n := range 100 {
+				call.Notify("notifications/mcpconform/many", Object{"n": n})
+			}
+		}),
+	}
+)
+
+// Log messages before the answer.
+var (
+	loggedText   = logged("a log message without a logger", Object{"level": "info", "data": "words"})
+	loggedObject = logged(
+		"a log message whose data is an object",
+		Object{"level": "info", "data": Object{"deep": Object{"n": nil}}},
+	)
+	loggedList    = logged("a log message whose data is an array", Object{"level": "info", "data": []any{1, "a", nil}})
+	loggedNothing = logged("a log message whose data is null", Object{"level": "info", "data": nil, "logger": ""})
+
+	loggedAtAllLevels = logged("log messages at all levels", levels()...)
+)
+
+func levels() []Object {
+	var all []Object
+	for _, level := range logLevels {
+		all = append(all, Object{"level": level, "logger": "scripted", "data": level})
+	}
+	return all
+}
+
+// logged says log messages, which a client of the stateless era asks for with the request.
+func logged(despite string, all ...Object) *forms.Form {
+	const method = "notifications/message"
+	return &forms.Form{Despite: despite, Before: method, Answer: forms.After(func(call *scripted.Call) {
+		if _, asked := call.Meta()[mcp.MetaLogLevel]; !asked && call.Has(protocol.LogLevelInMeta) {
+			return
+		}
+		for _, params := range all {
+			call.Notify(method, params)
+		}
+	})}
+}
+
+func notified(despite, method string, params Object) *forms.Form {
+	return &forms.Form{
+		Despite: despite,
+		Answer:  forms.After(func(call *scripted.Call) { call.Notify(method, params) }),
+	}
+}
+
+// answers are all of them.
+var answers = forms.NewTable(
+	4,
+	200,
+	plain,
+	anImage,
+	aSound,
+	aLink,
+	aResource,
+	aBlob,
+	nothing,
+	silence,
+	several,
+	annotated,
+	unpromised,
+	promised,
+	brokenPromise,
+	notBroken,
+	moreMembers,
+	long,
+	letters,
+	separators,
+	errorWithText,
+	errorWithList,
+	errorWithObject,
+	errorOfItsOwn,
+	errorNearby,
+	oneContent,
+	someContent,
+	typeless,
+	blobUntyped,
+	noContent,
+	onePrompt,
+	allPrompts,
+	noPrompt,
+	unknownNotification,
+	bareNotification,
+	metaNotification,
+	progressing,
+	manyNotifications,
+	loggedText,
+	loggedObject,
+	loggedList,
+	loggedNothing,
+	loggedAtAllLevels,
+)
+
+// Positions of the steps that list.
+var (
+	plainTools    = 2
+	plainPrompts  = 3
+	oddTools      = answers.End()
+	oddResources  = oddTools + 1
+	noTemplates   = oddTools + 2
+	oddTemplates  = oddTools + 3
+	oddPrompts    = oddTools + 4
+	refusedList   = oddTools + 5
+	listedPrompts = oddTools + 6
+)
+
+// manyForms is a server that answers everything in another form.
+var manyForms = &Scenario{
+	Name: "base-legal-answers",
+	Says: "The server answers each call, read and list in another form that the schema allows, and says notifications before some answers.",
+	Steps: append(append(
+		Steps{ToConnect(), ToSetLevel("debug"), ToList("tools"), ToList("prompts")}, answers.Steps()...),
+		ToList("tools"), ToList("resources"), ToList("templates"), ToList("templates"), ToList("prompts"),
+		ToList("resources"), ToList("prompts"), ToClose(),
+	),
+	Refused: append(answers.Refused(), refusedList), // of resources
+	Server: func(server *scripted.Server) {
+		answers.Bind(server)
+		server.AddTool(promising, nil, nil)["outputSchema"] = promise()
+		server.AddTool(promisingFailure, nil, nil)["outputSchema"] = promise()
+		server.On("tools/list", func(call *scripted.Call) {
+			if call.Nth == 1 {
+				call.Good()
+				return
+			}
+			call.AnswerFresh(Object{"tools": legalTools()}, 0)
+		})
+		server.On("resources/list", func(call *scripted.Call) {
+			if call.Nth > 1 {
+				call.Refuse(jsonrpc.InternalError, forms.Told, nil)
+				return
+			}
+			call.AnswerFresh(Object{"resources": legalResources()}, 0)
+		})
+		server.On("resources/templates/list", func(call *scripted.Call) {
+			templates := []any{}
+			if call.Nth > 1 {
+				templates = legalTemplates()
+			}
+			call.AnswerFresh(Object{"resourceTemplates": templates}, 0)
+		})
+		server.On("prompts/list", func(call *scripted.Call) {
+			if call.Nth != oddPromptsAt {
+				call.Good()
+				return
+			}
+			call.AnswerFresh(Object{"prompts": legalPrompts()}, 0)
+		})
+	},
+}
+
+// oddPromptsAt is which list of prompts is another than that of a good server.
+const oddPromptsAt = 2
+
+// promise is a schema of structured content that refers to its own definitions.
+func promise() Object {
+	return Object{
+		"type": "object", "required": []any{"parts"},
+		"properties": Object{"parts": Object{"type": "array", "items": Object{"$ref": "#/$defs/part"}}},
+		"$defs":      Object{"part": Object{"type": "object", "properties": Object{"n": Object{"type": "integer"}}}},
+	}
+}
+
+// legalTools have as little as a tool must have, and as much as it may.
+func legalTools() []any {
+	word := Object{"type": "string"}
+	return []any{
+		Object{"name": "least", "inputSchema": Object{"type": "object"}},
+		Object{
+			"name":        "no_properties",
+			"inputSchema": Object{"type": "object", "properties": Object{}, "required": []any{}},
+		},
+		Object{"name": "any_value", "inputSchema": Object{"type": "object", "properties": Object{"value": Object{}}}},
+		Object{"name": "several_types", "inputSchema": Object{
+			"type": "object", "properties": Object{"value": Object{"type": []any{"null", "string"}}},
+		}},
+		Object{"name": "either", "inputSchema": Object{"type": "object", "properties": Object{
+			"value": Object{
+				"anyOf": []any{word, Object{"type": "integer"}},
+			},
+			"kind": Object{"enum": []any{"a", 1, nil}},
+			"one":  Object{"const": "x"},
+		}}},
+		Object{"name": "refers", "inputSchema": Object{
+			"type":       "object",
+			"properties": Object{"value": Object{"$ref": "#/$defs/node"}},
+			"$defs": Object{
+				"node": Object{"type": "object", "properties": Object{"next": Object{"$ref": "#/$defs/node"}}},
+			},
+		}},
+		Object{
+			"name":        "any_items",
+			"inputSchema": Object{"type": "object", "properties": Object{"list": Object{"type": "array"}}},
+		},
+		Object{"name": "open", "inputSchema": Object{"type": "object", "additionalProperties": word, "x-unknown": 1}},
+		Object{
+			"name":        "UPPER-case.dotted_2",
+			"title":       "Größe",
+			"description": "",
+			"inputSchema": Object{"type": "object"},
+		},
+		Object{"name": strings.Repeat("n", 128), "inputSchema": Object{"type": "object"}},
+		Object{
+			"name": "annotated", "inputSchema": Object{"type": "object"}, "annotations": Object{}, "_meta": Object{},
+			"x-unknown": Object{"y": nil},
+		},
+		Object{
+			"name": "fully_annotated", "inputSchema": Object{"type": "object"}, "annotations": Object{
+				"title":           "T",
+				"readOnlyHint":    true,
+				"destructiveHint": false,
+				"idempotentHint":  true,
+				"openWorldHint":   false,
+				"x":               1,
+			},
+		},
+		Object{"name": "illustrated", "inputSchema": Object{"type": "object"}, "icons": []any{
+			Object{"src": "data:image/png;base64,aQ==", "mimeType": "image/png", "sizes": []any{"48x48", "any"}},
+		}},
+		Object{"name": "nested", "inputSchema": Object{"type": "object", "properties": Object{
+			"list": Object{"type": "array", "items": Object{
+				"type": "object", "properties": Object{"kind": Object{"type": "string", "enum": []any{"a", "b"}}},
+			}},
+			"choices": Object{
+				"type":    "array",
+				"items":   Object{"type": "string", "enum": []any{"a", "b"}},
+				"default": []any{},
+			},
+		}}},
+	}
+}
+
+// legalPrompts have as little as a prompt must have, and as much as it may.
+func legalPrompts() []any {
+	return []any{
+		Object{"name": "least"},
+		Object{"name": "no_arguments", "arguments": []any{}},
+		Object{"name": "bare_argument", "arguments": []any{Object{"name": "subject"}}},
+		Object{
+			"name":        "größer/as it likes",
+			"title":       "",
+			"description": "",
+			"arguments": []any{
+				Object{"name": "a", "title": "A", "description": "", "required": false, "x-unknown": 1},
+				Object{"name": "b", "required": true},
+			},
+			"_meta":     Object{},
+			"x-unknown": nil,
+		},
+	}
+}
+
+// legalTemplates have as little as a resource template must have, and as much as it may.
+func legalTemplates() []any {
+	return []any{
+		Object{"uriTemplate": "test://{least}", "name": "least"},
+		Object{
+			"uriTemplate": "test://{+path}{?query,page*}", "name": "größer", "title": "", "description": "",
+			"mimeType": "text/plain; charset=utf-8", "annotations": Object{"priority": 0.25}, "_meta": Object{},
+			"x-unknown": nil,
+		},
+	}
+}
+
+// legalResources have as little as a resource must have, and as much as it may.
+func legalResources() []any {
+	return []any{
+		Object{"uri": "test://least", "name": "least"},
+		Object{
+			"uri":         "custom+scheme:opaque?q=1#f",
+			"name":        "größer",
+			"title":       "",
+			"description": "",
+			"mimeType":    "text/plain; charset=utf-8",
+			"size":        0,
+			"annotations": Object{},
+			"_meta":       Object{},
+			"x-unknown":   nil,
+		},
+		Object{
+			"uri":         "file:///C:/a%20b.txt",
+			"name":        "windows",
+			"size":        9007199254740991,
+			"annotations": Object{"priority": 1},
+		},
+	}
+}
+
+// richOpening is a server that says more of itself than anybody wants to know.
+var richOpening = &Scenario{
+	Name:  "base-legal-opening",
+	Says:  "The server declares capabilities that nobody knows, and says more of itself than it must, when it is asked for the first time.",
+	Steps: Meeting.Steps,
+	Server: func(server *scripted.Server) {
+		server.OnResult(func(call *scripted.Call, result Object) {
+			info := Object{
+				"name": "größer", "version": "0", "title": "", "websiteUrl": "https://example.com/", "x-unknown": 1,
+				"icons": []any{Object{"src": "data:image/png;base64,aQ==", "sizes": []any{"any"}}},
+			}
+			switch call.Message.Method {
+			case "initialize":
+				result["serverInfo"] = info
+			case "server/discover":
+				result["supportedVersions"] = []any{"2999-12-31", server.Revision()}
+				result["_meta"] = Object{mcp.MetaServerInfo: info, "example.com/unknown": nil}
+			default:
+				return
+			}
+			result["capabilities"] = Object{
+				"tools": Object{"x-unknown": Object{}}, "prompts": Object{"listChanged": false}, "resources": Object{},
+				"logging": Object{"x-unknown": 1}, "completions": Object{}, "x-unknown": Object{"y": []any{}},
+				"experimental": Object{"com.example/unknown": Object{"enabled": true}},
+			}
+			result["instructions"], result["x-unknown"] = "", Object{"y": nil}
+		})
+	},
+}
+
+// earlyWords is a server that pings and logs before it answers initialize, as it may.
+var earlyWords = &Scenario{
+	Name:  "base-early-server-messages",
+	Until: protocol.Last(protocol.Handshake),
+	Says:  "The server pings the client, and logs, before it answers initialize.",
+	Steps: Meeting.Steps,
+	Server: func(server *scripted.Server) {
+		server.On("initialize", func(call *scripted.Call) {
+			if call.Exchange != nil && server.Offer.Sessions {
+				call.Session.Assign("session-" + strconv.Itoa(call.Session.Number))
+			}
+			call.Notify("notifications/message", Object{"level": "info", "data": Object{"starting": true}})
+			call.Say(jsonrpc.NewRequest(earlyPing, "ping", nil), "")
+			call.Answer(server.Welcome(server.Revision()))
+		})
+	},
+}
+
+// earlyPing is the id of the ping before the answer to initialize.
+var earlyPing = jsonrpc.StringID("early")
+
+func takingOpenings() {
+	It("continues after an opening with unknown capabilities and all that a server may say of itself",
+		Verifies("base.results.accepted"), In(richOpening),
+		func(ctx SpecContext) {
+			forms.Opens(ctx, "unknown capabilities and optional members in the result")
+		})
+
+	It("continues after a ping and a log message before the answer to initialize",
+		Verifies("base.notifications.accepted"), In(earlyWords),
+		func(ctx SpecContext) {
+			forms.Opens(ctx, "a ping and a log message before the answer to initialize")
+		})
+}
+
+func takingAnswers() {
+	const results, notifications, errors = "base.results.accepted", "base.notifications.accepted", "base.responses.errors"
+	accepts := func(what, requirement string, form, like *forms.Form) {
+		It(what, Verifies(requirement), In(manyForms), func(ctx SpecContext) { answers.Accepts(ctx, form, like) })
+	}
+
+	accepts("accepts a tool result with an image", results, anImage, plain)
+	accepts("accepts a tool result with audio", results, aSound, plain)
+	accepts("accepts a tool result with a resource_link", results, aLink, plain)
+	accepts("accepts a tool result with an embedded text resource", results, aResource, plain)
+	accepts("accepts a tool result with an embedded blob", results, aBlob, plain)
+	accepts("accepts a tool result with an empty content array", results, nothing, plain)
+	accepts("accepts a tool result with an empty text", results, silence, plain)
+	accepts("accepts a tool result with content blocks of different types", results, several, plain)
+	accepts("accepts a content block with annotations and _meta", results, annotated, plain)
+	accepts("accepts structuredContent of a tool without outputSchema", results, unpromised, plain)
+	accepts("accepts structuredContent that conforms to an outputSchema with $ref", results, promised, plain)
+	accepts("accepts isError without structuredContent from a tool with outputSchema", results, brokenPromise, plain)
+	accepts("accepts a tool result with isError false", results, notBroken, plain)
+	accepts("accepts unknown members of results and content blocks", results, moreMembers, plain)
+	accepts("accepts a tool result of 80 KiB", results, long, plain)
+	accepts("accepts a text with letters of several bytes and control characters", results, letters, plain)
+	accepts("accepts a text with U+2028, U+2029 and U+0085", results, separators, letters)
+	accepts("accepts several contents of a resource", results, someContent, oneContent)
+	accepts("accepts a text without mimeType from resources/read", results, typeless, oneContent)
+	accepts("accepts a blob without mimeType from resources/read", results, blobUntyped, oneContent)
+	accepts("accepts an empty contents array from resources/read", results, noContent, oneContent)
+	accepts("accepts prompt messages with content of each type", results, allPrompts, onePrompt)
+	accepts("accepts an empty messages array from prompts/get", results, noPrompt, onePrompt)
+
+	accepts("continues after a notification with an unknown method", notifications, unknownNotification, plain)
+	accepts("continues after a notification without params", notifications, bareNotification, plain)
+	accepts("continues after a notification with _meta alone", notifications, metaNotification, plain)
+	accepts("continues after progress in fractions, without total, and with message", notifications, progressing, plain)
+	accepts("continues after 100 notifications before an answer", notifications, manyNotifications, plain)
+
+	accepts("continues after a log message without a logger", notifications, loggedText, plain)
+	accepts("continues after a log message whose data is an object", notifications, loggedObject, plain)
+	accepts("continues after a log message whose data is an array", notifications, loggedList, plain)
+	accepts("continues after a log message whose data is null", notifications, loggedNothing, plain)
+	accepts("continues after log messages at all levels", notifications, loggedAtAllLevels, plain)
+
+	accepts("reports an error whose data is a string", errors, errorWithText, plain)
+	accepts("reports an error whose data is an array", errors, errorWithList, plain)
+	accepts("reports an error whose data is an object", errors, errorWithObject, plain)
+	accepts("reports an error with a positive code", errors, errorOfItsOwn, plain)
+	accepts("reports an error with the code -32000", errors, errorNearby, plain)
+
+	lists := func(what, method, despite string, position, like, nth int) {
+		It(what, Verifies(results), In(manyForms), func(ctx SpecContext) {
+			client := RunScenario(ctx)
+
+			requests := client.NeedRequests(method)
+			if len(requests) < nth {
+				client.NeverBut("the client did not come as far as "+despite, method)
+			}
+			client.Does(position, like, despite)
+			client.GoesOn(ctx, AnswerTo(requests[nth-1]), despite)
+		})
+	}
+	lists("accepts tools with as little or as much as the schema allows", "tools/list",
+		"tools with as little, and as much, as the schema allows", oddTools, plainTools, 2)
+	lists("accepts resources with as little or as much as the schema allows", "resources/list",
+		"resources with as little, and as much, as the schema allows", oddResources, plainPrompts, 1)
+	lists("accepts an empty list of resource templates", "resources/templates/list",
+		"an empty list of resource templates", noTemplates, plainPrompts, 1)
+	lists("accepts prompts with as little or as much as the schema allows", "prompts/list",
+		"prompts with as little, and as much, as the schema allows", oddPrompts, plainPrompts, oddPromptsAt)
+	lists("accepts resource templates with as little or as much as the schema allows", "resources/templates/list",
+		"resource templates with as little, and as much, as the schema allows", oddTemplates, plainPrompts, 2)
+
+	It("continues after an error that answers resources/list", Verifies(errors), In(manyForms),
+		func(ctx SpecContext) {
+			client := RunScenario(ctx)
+
+			requests := client.NeedRequests("resources/list")
+			if len(requests) < 2 {
+				client.NeverBut("the client did not ask for the resources a second time", "resources/list")
+			}
+			client.Does(listedPrompts, plainPrompts, "an error that answers resources/list")
+			client.GoesOn(ctx, AnswerTo(requests[1]), "an error that answers resources/list")
+		})
+}

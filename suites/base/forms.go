@@ -1,0 +1,61 @@
+package base
+
+import (
+	"slices"
+
+	. "github.com/onsi/ginkgo/v2"
+
+	. "github.com/mcpconform/mcpconform/internal/conform"
+	"github.com/mcpconform/mcpconform/internal/forms"
+	"github.com/mcpconform/mcpconform/internal/protocol"
+	. "github.com/mcpconform/mcpconform/internal/scenario"
+)
+
+// inForms are checks of requests that look otherwise than in all other checks, and say
+// the same.
+func inForms() {
+	It(
+		"returns the id of a request unchanged, whatever string or integer it is",
+		Verifies("base.responses.id", "base.requests.answered"),
+		ByBarrier(),
+		func(ctx SpecContext) {
+			ids := slices.DeleteFunc(
+				FormsOf(forms.ID),
+				func(form forms.Form) bool { return form.Name == usedElsewhere },
+			)
+
+			InEachForm(ctx, Harmless{Method: BarrierMethod()}, ids)
+		},
+	)
+}
+
+// usedElsewhere is the form with an id that another check uses on the same session, where
+// an id is used once.
+const usedElsewhere = "with the id 0"
+
+// How the server of these scenarios writes depends on neither revision nor transport.
+var (
+	writesOtherwise  = Errands("other-forms", forms.Usual(false))
+	streamsOtherwise = over(protocol.HTTP, Errands("other-event-streams", forms.Usual(true)))
+)
+
+func over(transport string, one *Scenario) *Scenario {
+	one.Over = transport
+	return one
+}
+
+// ofServer are checks of answers that look otherwise than in all other scenarios, and say
+// the same.
+func ofServer() {
+	It(
+		"continues with a server that writes messages in other legal forms",
+		Verifies("base.results.accepted"),
+		In(writesOtherwise),
+		func(ctx SpecContext) { RunScenario(ctx).GoesOnInEachForm(ctx, forms.Usual(false)) },
+	)
+
+	It("continues with a server that writes event streams in other legal forms",
+		Verifies("transports.http.request.both-answers"),
+		In(streamsOtherwise),
+		func(ctx SpecContext) { RunScenario(ctx).GoesOnInEachForm(ctx, forms.Usual(true)) })
+}

@@ -1,0 +1,283 @@
+// Package forms lets a scripted server answer in many forms, all of them legal, one
+// after the other: a client that fails at one is seen to take the others.
+package forms
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/mcpconform/mcpconform/internal/conform"
+	"github.com/mcpconform/mcpconform/internal/scenario"
+	"github.com/mcpconform/mcpconform/internal/scripted"
+)
+
+// A Form is one way in which the server answers one step of the client.
+type Form struct {
+	// Despite says what the answer has, for the report: "an audio block in the result".
+	Despite string
+	// Step is what the client is told to do. Without one it calls scripted.AddNumbers.
+	Step scenario.Step
+	// Answer gives the answer; nil for that of a good server.
+	Answer func(call *scripted.Call)
+	// Progress says that the call asks for progress.
+	Progress bool
+	// Before is the method of a notification that has to come before the answer; "" for
+	// none. Some come only where the client has asked for them.
+	Before string
+	// Shows is a text that the API of the client gives to its caller; "" for whatever.
+	Shows string
+	// Fails says that the answer is an error, which the HTTP status may be.
+	Fails bool
+}
+
+// Told is the message of the errors with which forms answer that fail.
+const Told = "mcpconform told an error"
+
+// A Table is what the client does step by step, each answered in a form of its own. A
+// form that is like any other stands before those that it is compared with.
+type Table struct {
+	forms []*Form
+	first int // position of the first step
+}
+
+// NewTable makes a table of forms. The first step stands at a position of the scenario;
+// the calls of scripted.AddNumbers are told apart by their first argument, which counts on
+// from a number.
+func NewTable(at, from int, all ...*Form) *Table {
+	table := &Table{first: at, forms: all}
+	for i, form := range all {
+		if form.Step == nil {
+			form.Step = scenario.ToCall(scripted.AddNumbers, scripted.Object{"a": from + i, "b": 3})
+		}
+		if form.Progress {
+			form.Step = form.Step.WithProgress()
+		}
+	}
+	return table
+}
+
+// Steps are those of the forms, in order.
+func (t *Table) Steps() scenario.Steps {
+	var steps scenario.Steps
+	for _, form := range t.forms {
+		steps = append(steps, form.Step)
+	}
+	return steps
+}
+
+// Refused are the positions of the steps that are answered with an error.
+func (t *Table) Refused() []int {
+	var refused []int
+	for i, form := range t.forms {
+		if form.Fails {
+			refused = append(refused, t.first+i)
+		}
+	}
+	return refused
+}
+
+// End is the position of the step that follows those of the forms.
+func (t *Table) End() int { return t.first + len(t.forms) }
+
+// Bind lets a server answer in the forms.
+func (t *Table) Bind(server *scripted.Server) {
+	for _, method := range []string{"tools/call", "resources/read", "prompts/get"} {
+		server.On(method, func(call *scripted.Call) {
+			if form := t.answering(call); form != nil && form.Answer != nil {
+				form.Answer(call)
+				return
+			}
+			call.Good()
+		})
+	}
+}
+
+// answering returns the form in which a call is answered; nil for none.
+func (t *Table) answering(call *scripted.Call) *Form {
+	for _, form := range t.forms {
+		if form.Step.Method() == call.Message.Method && form.asksFor(call.Params()) {
+			return form
+		}
+	}
+	return nil
+}
+
+// asksFor tells whether params are those of the request to which the step leads.
+func (f *Form) asksFor(params scripted.Object) bool {
+	switch f.Step.Method() {
+	case "tools/call":
+		if params["name"] != f.Step["tool"] {
+			return false
+		}
+		wanted, _ := f.Step["arguments"].(map[string]any)
+		given, _ := params["arguments"].(map[string]any)
+		return wanted["a"] == nil || conform.Same(wanted["a"], given["a"])
+	case "resources/read":
+		return params["uri"] == f.Step["uri"]
+	case "prompts/get":
+		return params["name"] == f.Step["prompt"]
+	}
+	return false
+}
+
+// Accepts demands that the client takes what the server answers in a form, as it takes
+// another, and continues.
+func (t *Table) Accepts(ctx context.Context, form, like *Form) {
+	client := conform.RunScenario(ctx)
+
+	request := t.request(client, form)
+	answer := conform.AnswerTo(request)
+	if form.Before != "" && !precedes(client, form.Before, request, answer) {
+		client.NeverBut("the client did not ask for "+form.Before, form.Step.Method())
+	}
+	if form.Fails {
+		if answer == nil {
+			answer = request
+		}
+		client.GoesOn(ctx, answer, form.Despite)
+		t.tellsError(client, form)
+		return
+	}
+	client.Does(t.position(form), t.position(like), form.Despite)
+	client.GoesOn(ctx, answer, form.Despite)
+	given := client.Given(t.position(form))
+	if given == nil {
+		client.NeverBut("nobody tells what the client made of "+form.Despite, form.Step.Method())
+	}
+	if form.Shows == "" || shows(given, form.Shows) {
+		return
+	}
+	if like.Shows == "" || !shows(client.Given(t.position(like)), like.Shows) {
+		client.NeverBut("the client does not show the text of what it got", form.Step.Method())
+	}
+	client.Blame(answer, conform.Mismatch{
+		Wanted: "the text as it was sent: " + conform.Show(form.Shows),
+		Found:  conform.Show(given),
+	})
+}
+
+// precedes tells whether the server said a notification between a request and its answer.
+func precedes(client *conform.Client, method string, request, answer *conform.Message) bool {
+	return slices.ContainsFunc(client.FromServer(method), func(said *conform.Message) bool {
+		return said.Event.Connection == request.Event.Connection && said.Event.Sequence > request.Event.Sequence &&
+			(answer == nil || said.Event.Sequence < answer.Event.Sequence)
+	})
+}
+
+// tellsError demands that the API of the client gives its caller an error.
+func (t *Table) tellsError(client *conform.Client, form *Form) {
+	outcome := client.OutcomeOf(t.position(form))
+	if outcome.Failed() || shows(outcome.Result, Told) {
+		return
+	}
+	client.NeedGiven(t.position(form))
+	client.Blame(t.request(client, form), conform.Mismatch{
+		Wanted: "a failure of the step, with " + form.Despite,
+		Found:  conform.ShowOutcome(outcome),
+	})
+}
+
+// request returns the request of the client that is answered in a form. Without one the
+// check is inconclusive.
+func (t *Table) request(client *conform.Client, form *Form) *conform.Message {
+	for _, request := range client.Requests(form.Step.Method()) {
+		if form.asksFor(request.ParamsObject()) {
+			return request
+		}
+	}
+	client.NeverBut("the client did not come as far as "+form.Despite, form.Step.Method())
+	return nil
+}
+
+func (t *Table) position(of *Form) int {
+	for i, form := range t.forms {
+		if form == of {
+			return t.first + i
+		}
+	}
+	panic(fmt.Sprintf("forms: %q is in another table", of.Despite)) // written in a scenario
+}
+
+// shows tells whether a text stands anywhere in a value.
+func shows(value any, text string) bool {
+	switch value := value.(type) {
+	case string:
+		return strings.Contains(value, text)
+	case []any:
+		for _, one := range value {
+			if shows(one, text) {
+				return true
+			}
+		}
+	case map[string]any:
+		for _, one := range value {
+			if shows(one, text) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// Result answers with a result of its own.
+func Result(result scripted.Object) func(*scripted.Call) {
+	return func(call *scripted.Call) {
+		fresh := maps.Clone(result) // what is added belongs to one answer
+		if call.Message.Method == "resources/read" {
+			call.AnswerFresh(fresh, 0)
+			return
+		}
+		call.Answer(fresh)
+	}
+}
+
+// Error answers with an error, over HTTP with the status 200.
+func Error(code int64, data any) func(*scripted.Call) {
+	return func(call *scripted.Call) { call.Refuse(code, Told, data) }
+}
+
+// After says notifications before the usual answer.
+func After(say func(call *scripted.Call)) func(*scripted.Call) {
+	return func(call *scripted.Call) {
+		say(call)
+		call.Good()
+	}
+}
+
+// Opens demands that the client goes on when its first request was answered in a form of
+// its own, as it does when the answer is that of a good server.
+func Opens(ctx context.Context, despite string) {
+	client := conform.RunScenario(ctx)
+
+	requests := client.Requests()
+	if len(requests) == 0 || conform.AnswerTo(requests[0]) == nil {
+		client.NeverBut("the client did not wait for the answer to its first request", "initialize")
+	}
+	opened := conform.AnswerTo(requests[0])
+	goesOn := func(request *conform.Message) bool { // perhaps on another connection, after a look
+		return isOpening(request) && conform.AnswerTo(request) != nil && slices.ContainsFunc(
+			client.AskedAfter(conform.AnswerTo(request)),
+			func(next *conform.Message) bool { return !isOpening(next) },
+		)
+	}
+	if conform.Observed(
+		slices.ContainsFunc(requests, goesOn) || len(client.Notifications("notifications/initialized")) > 0,
+	) {
+		return
+	}
+	failed, met := client.Unconnected(), conform.Beside(ctx, scenario.Meeting)
+	if failed == "" || met == nil || met.Unconnected() != "" {
+		client.NeverBut("the client had nothing to ask when its first request was answered", "tools/list")
+	}
+	client.Missing(opened, conform.Mismatch{
+		Wanted: "that the client goes on after " + despite + ", as it does without",
+		Found:  failed,
+	})
+}
+
+func isOpening(request *conform.Message) bool {
+	return request.Method == "initialize" || request.Method == "server/discover"
+}

@@ -1,0 +1,17 @@
+package lifecycle
+
+import (
+	. "github.com/onsi/ginkgo/v2"
+
+	. "github.com/mcpconform/mcpconform/internal/conform"
+	"github.com/mcpconform/mcpconform/internal/forms"
+)
+
+// inForms are checks of openings that look otherwise than in all other checks.
+func inForms() {
+	It("answers initialize in each legal form of capabilities and clientInfo",
+		Verifies("lifecycle.initialize.answered"),
+		func(ctx SpecContext) {
+			InEachHello(ctx, forms.HelloAt(Revision(), Transport()))
+		})
+}

@@ -1,0 +1,19 @@
+package discover
+
+import (
+	. "github.com/onsi/ginkgo/v2"
+
+	. "github.com/mcpconform/mcpconform/internal/conform"
+	"github.com/mcpconform/mcpconform/internal/forms"
+)
+
+// inForms is a check of the same request in other spellings, heads and pieces.
+func inForms() {
+	It(
+		"answers server/discover in each legal form of its JSON, HTTP headers and framing",
+		Verifies("discover.implemented"),
+		func(ctx SpecContext) {
+			InEachForm(ctx, Harmless{Method: "server/discover"}, FormsOf(forms.Spelling, forms.Head, forms.Framing))
+		},
+	)
+}

@@ -1,0 +1,17 @@
+package prompts
+
+import (
+	. "github.com/onsi/ginkgo/v2"
+
+	. "github.com/mcpconform/mcpconform/internal/conform"
+	"github.com/mcpconform/mcpconform/internal/forms"
+)
+
+// inForms is a check of the same request with other optional members.
+func inForms() {
+	It("returns the same prompts in each legal form of params and _meta", Verifies("prompts.list.answered"),
+		NeedsCapability("prompts"),
+		func(ctx SpecContext) {
+			InEachForm(ctx, Harmless{Method: "prompts/list"}, FormsOf(forms.Params, forms.Meta, forms.Token))
+		})
+}

@@ -1,0 +1,17 @@
+package resources
+
+import (
+	. "github.com/onsi/ginkgo/v2"
+
+	. "github.com/mcpconform/mcpconform/internal/conform"
+	"github.com/mcpconform/mcpconform/internal/forms"
+)
+
+// inForms is a check of the same request with other optional members.
+func inForms() {
+	It("returns the same resources in each legal form of params and _meta", Verifies("resources.list.answered"),
+		NeedsCapability("resources"),
+		func(ctx SpecContext) {
+			InEachForm(ctx, Harmless{Method: "resources/list"}, FormsOf(forms.Params, forms.Meta, forms.Token))
+		})
+}

@@ -1,0 +1,160 @@
+package streamablehttp
+
+import (
+	"net/http"
+	"sync"
+	"time"
+
+	. "github.com/onsi/ginkgo/v2"
+
+	. "github.com/mcpconform/mcpconform/internal/conform"
+	"github.com/mcpconform/mcpconform/internal/jsonrpc"
+	"github.com/mcpconform/mcpconform/internal/protocol"
+	. "github.com/mcpconform/mcpconform/internal/scenario"
+	"github.com/mcpconform/mcpconform/internal/scripted"
+	"github.com/mcpconform/mcpconform/internal/transcript"
+	"github.com/mcpconform/mcpconform/suites/client/forms"
+)
+
+// visible is a session id of all kinds of characters that may stand in one.
+const visible = "!#$%&'*+-./09:;<=>?@AZ[]^_`az{|}~"
+
+// noticing is how long a client has to send its GET, and to see that it is refused, before
+// the server answers what it asks next.
+const noticing = 50 * time.Millisecond
+
+// refusing is a server that offers nothing but what it must.
+var refusing = &Scenario{
+	Name:  "streams-and-deletion-refused",
+	Over:  protocol.HTTP,
+	Until: protocol.Last(protocol.GETStream),
+	Says:  "The server refuses GET and DELETE with 405, assigns a session id of special characters, and accepts the answer to a ping by a 202 with a Content-Type.",
+	Steps: Steps{ToConnect(), ToList("tools"), addNumbers(5), ToList("tools"), ToClose()},
+	Server: func(server *scripted.Server) {
+		server.Stream = false
+		asked := make(chan struct{})
+		refused := sync.OnceFunc(func() { close(asked) })
+		server.OnExchange(func(exchange *scripted.Exchange) bool {
+			switch {
+			case exchange.Request.Method == http.MethodGet:
+				exchange.Answer(http.StatusMethodNotAllowed, map[string]string{"Allow": http.MethodPost}, nil, "")
+				refused()
+				return true
+			case exchange.Request.Method == http.MethodDelete:
+				exchange.Answer(http.StatusMethodNotAllowed, map[string]string{"Allow": http.MethodPost}, nil, "")
+				return true
+			case exchange.Request.Method == http.MethodPost && jsonrpc.Parse(exchange.Body).Kind == jsonrpc.Response:
+				exchange.Head(http.StatusAccepted, map[string]string{"Content-Type": "text/plain; charset=utf-8"}, "")
+			}
+			return false
+		})
+		server.On("initialize", func(call *scripted.Call) {
+			call.Session.Assign(visible)
+			call.Answer(server.Welcome(server.Revision()))
+		})
+		server.On("tools/list", func(call *scripted.Call) {
+			select { // the refusal comes first, if there is one
+			case <-asked:
+				call.Pause(noticing)
+			case <-time.After(noticing):
+			}
+			call.Good()
+		})
+		server.On("tools/call", func(call *scripted.Call) {
+			call.Ask("ping", nil)
+			call.Good()
+		})
+	},
+}
+
+func takingRefusals() {
+	It("accepts a session id of any visible ASCII characters", Verifies("transports.http.session.sent"), In(refusing),
+		func(ctx SpecContext) {
+			forms.Opens(ctx, "the session id "+visible)
+		})
+
+	It("continues after GET is refused with 405", Verifies("transports.http.statuses.accepted"), In(refusing),
+		func(ctx SpecContext) {
+			client := RunScenario(ctx)
+
+			refused := refusalOf(client, http.MethodGet)
+			if Observed(len(client.Calls(scripted.AddNumbers)) > 0) {
+				return
+			}
+			failed := client.Breakdown(ctx)
+			if failed == "" {
+				failed = client.Unconnected()
+			}
+			met := Beside(ctx, Meeting)
+			if failed == "" || met == nil || met.Unconnected() != "" {
+				client.NeverBut("the client asked for nothing after its GET", "tools/list")
+			}
+			client.MissingAfter(refused, Mismatch{Wanted: "that the client goes on without the stream", Found: failed})
+		})
+
+	It("accepts a 202 that has a Content-Type", Verifies("transports.http.statuses.accepted"), In(refusing),
+		func(ctx SpecContext) {
+			client := RunScenario(ctx)
+
+			call := client.NeedCalls(scripted.AddNumbers)[0]
+			if len(client.Responses("ping")) == 0 {
+				client.NeverBut("the client answered no ping, so that there was nothing to accept", "tools/call")
+			}
+			client.Does(calledFirst, listedFirst, "a 202 with a Content-Type for its answer to a ping")
+			client.GoesOn(ctx, AnswerTo(call), "a 202 with a Content-Type for its answer to a ping")
+		})
+
+	It(
+		"ends in good order when DELETE is refused with 405",
+		Verifies("transports.http.statuses.accepted"),
+		In(refusing),
+		func(ctx SpecContext) {
+			client := RunScenario(ctx)
+
+			refused := refusalOf(client, http.MethodDelete)
+			met := Beside(ctx, Meeting)
+			if met == nil || met.Exit.Failed || met.Exit.Ended {
+				client.NeverBut("the client does not end in good order either when nothing is refused", "")
+			}
+			usual, closes := met.ToldOutcome(len(Meeting.Steps) - 1)
+			if closes && usual.Failed() {
+				client.NeverBut("the client does not close the connection either when nothing is refused", "")
+			}
+			told, there := client.ToldOutcome(closedLast)
+			if there && told.Failed() {
+				client.BlameEvent(
+					refused,
+					Mismatch{Wanted: "that the client closes the connection", Found: ShowOutcome(told)},
+				)
+			}
+			if !Observed(client.Exit.Well()) {
+				client.BlameEvent(
+					refused,
+					Mismatch{Wanted: "the exit status 0", Found: "the client " + client.Exit.Status},
+				)
+			}
+		},
+	)
+}
+
+// Positions in the steps of refusing.
+const (
+	listedFirst = 1
+	calledFirst = 2
+	closedLast  = 4
+)
+
+// refusalOf returns the head of the response that refuses a request of an HTTP method. A
+// client without such a request has nothing that could be refused.
+func refusalOf(client *Client, method string) transcript.Event {
+	for _, head := range client.Heads(method) {
+		for _, event := range client.Events() {
+			if event.Kind == transcript.Head && event.From == protocol.Server && event.Stream == head.Stream &&
+				event.Connection == head.Connection {
+				return event
+			}
+		}
+	}
+	NotApplicable("the client sends no " + method)
+	return transcript.Event{}
+}

@@ -1,0 +1,142 @@
+package streamablehttp
+
+import (
+	"context"
+	"maps"
+	"net/http"
+	"strings"
+
+	. "github.com/onsi/ginkgo/v2"
+
+	"github.com/mcpconform/mcpconform/internal/jsonrpc"
+	"github.com/mcpconform/mcpconform/internal/protocol"
+	"github.com/mcpconform/mcpconform/internal/scripted"
+	"github.com/mcpconform/mcpconform/internal/transport"
+
+	. "github.com/mcpconform/mcpconform/internal/conform"
+)
+
+// inAnyForm checks that a POST is served whichever form HTTP gives its head and its body.
+func inAnyForm() {
+	It(
+		"accepts Content-Type: application/json with a parameter",
+		Verifies("transports.http.request.forms"),
+		ByBarrier(),
+		func(ctx SpecContext) {
+			demandAccepted(ctx, transport.Request{}, WithHeader("Content-Type", "application/json; charset=utf-8"))
+		},
+	)
+
+	It(
+		"accepts Content-Type: application/json in any case",
+		Verifies("transports.http.request.forms"),
+		ByBarrier(),
+		func(ctx SpecContext) {
+			demandAccepted(ctx, transport.Request{}, WithHeader("Content-Type", "Application/JSON"))
+		},
+	)
+
+	It(
+		"accepts the media types of Accept in any order",
+		Verifies("transports.http.request.content-type"),
+		ByBarrier(),
+		func(ctx SpecContext) {
+			for _, accept := range []string{"text/event-stream, application/json", "application/json,text/event-stream"} {
+				demandAccepted(ctx, transport.Request{}, WithHeader("Accept", accept))
+			}
+		},
+	)
+
+	It(
+		"accepts the media types of Accept with weights",
+		Verifies("transports.http.request.content-type"),
+		ByBarrier(),
+		func(ctx SpecContext) {
+			demandAccepted(
+				ctx,
+				transport.Request{},
+				WithHeader("Accept", "application/json;q=0.9, text/event-stream;q=0.8, */*;q=0.1"),
+			)
+		},
+	)
+
+	It(
+		"accepts the media types of Accept in two header fields",
+		Verifies("transports.http.request.content-type"),
+		ByBarrier(),
+		func(ctx SpecContext) {
+			demandAccepted(
+				ctx,
+				transport.Request{Header: http.Header{"Accept": {"application/json", "text/event-stream"}}},
+			)
+		},
+	)
+
+	It(
+		"accepts the names of headers in lower case",
+		Verifies("transports.http.request.forms"),
+		ByBarrier(),
+		func(ctx SpecContext) {
+			server := Session(ctx)
+
+			given := postSpelled(ctx, server, identified(server, "mcpconform-names-of-headers"), strings.ToLower)
+
+			judgeAccepted(ctx, server, given)
+		},
+	)
+
+	It("accepts a body in chunks", Verifies("transports.http.request.forms"), ByBarrier(),
+		func(ctx SpecContext) {
+			demandAccepted(ctx, transport.Request{Piece: 7})
+		})
+
+	It("accepts a body in chunks that end within characters", Verifies("transports.utf8"),
+		NeedsTransport(protocol.HTTP), ByBarrier(),
+		func(ctx SpecContext) {
+			server := Session(ctx)
+			body := identified(server, "mcpconform-🙂-in-chunks")
+
+			response := server.Exchange(ctx, transport.Request{
+				Method: http.MethodPost, Header: server.HTTP.HeaderOf(http.MethodPost, body), Body: body, Piece: 7,
+			})
+			if response.Status >= http.StatusBadRequest {
+				NotApplicable("the server takes no body in chunks, see the check of transports.http.request.forms")
+			}
+			message := jsonrpc.Parse(response.Body)
+			if response.ContentType == eventStream {
+				received, err := server.Connection.Await(ctx, server.Began(), func(received scripted.Received) bool {
+					return received.Kind == jsonrpc.Response && received.ID.IsString()
+				})
+				if err != nil {
+					server.Unanswered("a request in chunks", err)
+				}
+				message = received.Message
+			}
+
+			Demand(message.ID == jsonrpc.Parse(body).ID, "the id of the request", message.ID.String())
+		})
+}
+
+// demandAccepted posts a request in a form of its own, and judges that it is answered as
+// in the plainest one.
+func demandAccepted(ctx context.Context, form transport.Request, edits ...HeaderEdit) {
+	server := Session(ctx)
+	body := anyRequest(server)
+	header := server.HTTP.HeaderOf(http.MethodPost, body)
+	maps.Copy(header, form.Header)
+	form.Method, form.Header, form.Body = http.MethodPost, Edited(header, edits...), body
+
+	given := answered(ctx, server, server.Exchange(ctx, form), body)
+
+	if given.Status == http.StatusLengthRequired {
+		NotApplicable("the server wants to know the length of a body, as HTTP allows it to")
+	}
+	judgeAccepted(ctx, server, given)
+}
+
+func judgeAccepted(ctx context.Context, server *Server, given answer) {
+	if given.refused() {
+		server.NeedUsable(ctx, "fix the failures of "+BarrierMethod()+" first")
+	}
+	Demand(!given.refused(), "the answer that the request gets in the usual form", given.Describe())
+}

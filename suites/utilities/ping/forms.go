@@ -1,0 +1,16 @@
+package ping
+
+import (
+	. "github.com/onsi/ginkgo/v2"
+
+	. "github.com/mcpconform/mcpconform/internal/conform"
+	"github.com/mcpconform/mcpconform/internal/forms"
+)
+
+// inForms is a check of the same request in other spellings, heads and pieces.
+func inForms() {
+	It("answers ping in each legal form of its JSON, HTTP headers and framing", Verifies("ping.answered"),
+		func(ctx SpecContext) {
+			InEachForm(ctx, Harmless{Method: "ping"}, FormsOf(forms.Spelling, forms.Head, forms.Framing))
+		})
+}
