@@ -114,13 +114,17 @@ func TestTableOfVerbs(t *testing.T) {
 	}
 }
 
+// builtIn is where the programs are, if a test has needed them.
+var builtIn string
+
 // built are the programs that the tests run, by name.
 var built = sync.OnceValues(func() (map[string]string, error) {
 	directory, err := os.MkdirTemp("", "mcpconform-docs-*")
 	if err != nil {
 		return nil, err
 	}
-	programs := map[string]string{"directory": directory, "driver": filepath.Join(directory, "driver"), "mcpconform": filepath.Join(directory, "mcpconform")}
+	builtIn = directory
+	programs := map[string]string{"driver": filepath.Join(directory, "driver"), "mcpconform": filepath.Join(directory, "mcpconform")}
 	overlay := filepath.Join(directory, "overlay.json")
 	for _, arguments := range [][]string{
 		{"-overlay", overlay, "-o", programs["driver"], "./testdata/driver"},
@@ -170,8 +174,8 @@ func overlayDriver(overlay string) error {
 
 func TestMain(m *testing.M) {
 	status := m.Run()
-	if programs, _ := built(); programs != nil {
-		_ = os.RemoveAll(programs["directory"])
+	if builtIn != "" {
+		_ = os.RemoveAll(builtIn)
 	}
 	os.Exit(status)
 }
