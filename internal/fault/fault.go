@@ -208,7 +208,7 @@ type Action struct {
 	Close     bool               `yaml:"close"`      // the stream ends in good order after this message
 	KeepOpen  bool               `yaml:"keep-open"`  // the stream does not end
 
-	// What the process does.
+	// What the process does. A message that was on its way to it does not come to it.
 	Exit   *int `yaml:"exit"`   // it exits with this status
 	Hang   bool `yaml:"hang"`   // it does nothing more
 	Ignore bool `yaml:"ignore"` // the process event is not passed on to the target

@@ -182,6 +182,7 @@ func TestStdioChanges(t *testing.T) {
 		"closed":              {change: one("response-to: tools/call", "{close: true}"), out: progress + "\n" + answer + "\n"},
 		"cut":                 {change: one("response-to: tools/call", "{cut: true, place: before}"), out: progress + "\n"},
 		"exit":                {change: one("response-to: tools/call", "{exit: 3}"), out: progress + "\n" + answer + "\n", exit: 3},
+		"exit at a request":   {change: one("direction: in, method: tools/call", "{exit: 3}"), exit: 3},
 		"exit at the start":   {change: one("process: start", "{exit: 4}"), exit: 4},
 		"exit when it closes": {change: one("process: input-closed", "{exit: 5}"), exit: 5, out: all},
 	} {

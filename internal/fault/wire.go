@@ -322,6 +322,9 @@ func (k *work) carry(action *Action) {
 		k.before = append(k.before, Step{Direction: k.said.Direction})
 		step = &k.before[len(k.before)-1]
 	}
+	if (action.Exit != nil || action.Hang) && k.said.Direction != k.wire.from {
+		k.dropped = true // whatever reached the target it might answer before it ends
+	}
 	switch {
 	case action.End != nil:
 		step.End = action.End
