@@ -120,7 +120,7 @@ var Hello = []Form{
 	{Name: "of a client with unknown members in clientInfo", Class: Info,
 		Change: introducing("mcpconformUnknown", Object{"nested": true})},
 	{Name: "of a client without a title", Class: Title, Change: introducing("title", nil)},
-	{Name: "of a client with websiteUrl and icons", Class: Icons, Where: having(protocol.URLElicitation),
+	{Name: "of a client with websiteUrl and icons", Class: Icons, Where: having(protocol.Icons),
 		Change: func(m *Message) {
 			introducing("websiteUrl", "https://example.com/")(m)
 			introducing("icons", []any{Object{"src": "https://example.com/icon.png", "mimeType": "image/png"}})(m)

@@ -87,6 +87,9 @@ const (
 	ResourceNotFoundCode Feature = "resource not found code"
 	// URLElicitation: elicitation has the mode url, and capabilities name the modes.
 	URLElicitation Feature = "URL elicitation"
+	// Icons: implementations and what they offer have icons; implementations also tell
+	// their website and describe themselves.
+	Icons Feature = "icons"
 	// SamplingTools: sampling may lend the client tools.
 	SamplingTools Feature = "sampling tools"
 	// ElicitationIDs: an elicitation in mode url has an elicitationId, which
@@ -122,7 +125,7 @@ func (f Feature) find() (first, last string) {
 		return jun2025, jul2026
 	case Polling, ElicitationIDs:
 		return nov2025, nov2025
-	case SchemaDialect, InputErrorsInResults, URLElicitation, SamplingTools, OpenIDDiscovery:
+	case SchemaDialect, InputErrorsInResults, URLElicitation, Icons, SamplingTools, OpenIDDiscovery:
 		return nov2025, jul2026
 	case Discovery, Statelessness, PerRequestMeta, Extensions, InputRequests, ResultTypes, Subscriptions,
 		LogLevelInMeta, EmptyCursors, Caching, MirroredHeaders, ClosingCancels, Unbuffered, UnknownMethodStatus,

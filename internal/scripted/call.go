@@ -60,7 +60,10 @@ func (c *Call) Has(feature protocol.Feature) bool { return c.Session.Server.Has(
 
 // Answer gives the call a result; in the stateless era it is complete unless it
 // says otherwise.
-func (c *Call) Answer(result Object) {
+func (c *Call) Answer(result Object) { c.Finally(c.Result(result), "") }
+
+// Result writes the response by which Answer gives a result.
+func (c *Call) Result(result Object) []byte {
 	dressed := Object{}
 	if c.Has(protocol.ResultTypes) {
 		dressed["resultType"] = "complete"
@@ -72,7 +75,7 @@ func (c *Call) Answer(result Object) {
 	if add := c.Session.Server.Style.Result; add != nil {
 		add(c.Message.Method, dressed)
 	}
-	c.Finally(jsonrpc.NewResult(c.Message.ID, dressed), "")
+	return jsonrpc.NewResult(c.Message.ID, dressed)
 }
 
 // Text of a result of a tool.

@@ -258,11 +258,14 @@ func (o *Offer) cached(c *Call, result Object) Object {
 
 // AnswerFresh gives the call a result that stays fresh for so many milliseconds,
 // which servers of the stateless era say.
-func (c *Call) AnswerFresh(result Object, ttl int) {
+func (c *Call) AnswerFresh(result Object, ttl int) { c.Answer(c.Fresh(result, ttl)) }
+
+// Fresh says so in a result.
+func (c *Call) Fresh(result Object, ttl int) Object {
 	if c.Has(protocol.Caching) {
 		result["ttlMs"], result["cacheScope"] = ttl, c.Session.Server.Scope
 	}
-	c.Answer(result)
+	return result
 }
 
 // list answers with a page of a list. A cursor is where the next one begins.

@@ -100,11 +100,7 @@ var (
 		Despite: "U+2028, U+2029 and U+0085 in a text",
 		Shows:   separated,
 		Answer: func(call *scripted.Call) {
-			result := scripted.Text(separated)
-			if call.Has(protocol.ResultTypes) {
-				result["resultType"] = "complete"
-			}
-			raw := string(jsonrpc.NewResult(call.Message.ID, result))
+			raw := string(call.Result(scripted.Text(separated)))
 			raw = strings.NewReplacer(`\u2028`, "\u2028", `\u2029`, "\u2029").Replace(raw)
 			call.Finally([]byte(raw), "")
 		},
@@ -356,7 +352,7 @@ var manyForms = &Scenario{
 				call.Good()
 				return
 			}
-			call.AnswerFresh(Object{"tools": legalTools()}, 0)
+			call.AnswerFresh(Object{"tools": legalTools(call.Has(protocol.Icons))}, 0)
 		})
 		server.On("resources/list", func(call *scripted.Call) {
 			if call.Nth > 1 {
@@ -395,9 +391,9 @@ func promise() Object {
 }
 
 // legalTools have as little as a tool must have, and as much as it may.
-func legalTools() []any {
+func legalTools(icons bool) []any {
 	word := Object{"type": "string"}
-	return []any{
+	tools := []any{
 		Object{"name": "least", "inputSchema": Object{"type": "object"}},
 		Object{
 			"name":        "no_properties",
@@ -447,9 +443,6 @@ func legalTools() []any {
 				"x":               1,
 			},
 		},
-		Object{"name": "illustrated", "inputSchema": Object{"type": "object"}, "icons": []any{
-			Object{"src": "data:image/png;base64,aQ==", "mimeType": "image/png", "sizes": []any{"48x48", "any"}},
-		}},
 		Object{"name": "nested", "inputSchema": Object{"type": "object", "properties": Object{
 			"list": Object{"type": "array", "items": Object{
 				"type": "object", "properties": Object{"kind": Object{"type": "string", "enum": []any{"a", "b"}}},
@@ -461,6 +454,12 @@ func legalTools() []any {
 			},
 		}}},
 	}
+	if icons {
+		tools = append(tools, Object{"name": "illustrated", "inputSchema": Object{"type": "object"}, "icons": []any{
+			Object{"src": "data:image/png;base64,aQ==", "mimeType": "image/png", "sizes": []any{"48x48", "any"}},
+		}})
+	}
+	return tools
 }
 
 // legalPrompts have as little as a prompt must have, and as much as it may.
@@ -527,8 +526,11 @@ var richOpening = &Scenario{
 	Server: func(server *scripted.Server) {
 		server.OnResult(func(call *scripted.Call, result Object) {
 			info := Object{
-				"name": "größer", "version": "0", "title": "", "websiteUrl": "https://example.com/", "x-unknown": 1,
-				"icons": []any{Object{"src": "data:image/png;base64,aQ==", "sizes": []any{"any"}}},
+				"name": "größer", "version": "0", "title": "", "x-unknown": 1,
+			}
+			if server.Has(protocol.Icons) {
+				info["websiteUrl"] = "https://example.com/"
+				info["icons"] = []any{Object{"src": "data:image/png;base64,aQ==", "sizes": []any{"any"}}}
 			}
 			switch call.Message.Method {
 			case "initialize":

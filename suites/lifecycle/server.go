@@ -69,9 +69,13 @@ func initialization() {
 		func(ctx SpecContext) {
 			Session(ctx) // or else nothing shows what it stumbles over
 			unknown := Object{"setting": []any{1, "two"}}
+			elicitation := Object{"mcpconformUnknown": Object{}}
+			if RevisionHas(protocol.URLElicitation) { // or else no mode has a name
+				elicitation["form"] = Object{"mcpconformUnknown": true}
+			}
 			capabilities := scripted.Nothing().
 				With("roots", Object{"listChanged": true, "mcpconformUnknown": unknown}).
-				With("elicitation", Object{"form": Object{"mcpconformUnknown": true}, "mcpconformUnknown": Object{}}).
+				With("elicitation", elicitation).
 				With("experimental", Object{"com.example/mcpconform": unknown}).
 				With("mcpconformUnknown", unknown)
 
@@ -102,14 +106,16 @@ func initialization() {
 			Session(ctx) // or else nothing shows what it stumbles over
 			hello := Hello(Revision())
 			hello["_meta"] = Object{"com.example/trace": Object{"id": 7}}
-			hello["clientInfo"] = Object{
-				"name": "mcpconform", "title": "MCP conformance harness", "version": "1.0.0",
-				"description": "A client that tells all that there is to be told.", "websiteUrl": "https://example.com",
-				"icons": []any{
+			info := Object{"name": "mcpconform", "title": "MCP conformance harness", "version": "1.0.0"}
+			if RevisionHas(protocol.Icons) {
+				info["description"] = "A client that tells all that there is to be told."
+				info["websiteUrl"] = "https://example.com"
+				info["icons"] = []any{
 					Object{"src": "https://example.com/icon.png"},
 					Object{"src": "https://example.com/icon.svg", "mimeType": "image/svg+xml", "sizes": []any{"any"}},
-				},
+				}
 			}
+			hello["clientInfo"] = info
 
 			reply := Connect(ctx).MustAsk(ctx, "initialize", hello)
 

@@ -61,18 +61,14 @@ var bothForms = &Scenario{
 	},
 	Server: func(server *scripted.Server) {
 		server.On("tools/call", func(call *scripted.Call) {
-			answerIn(
-				call,
-				call.Nth,
-				Object{"resultType": "complete", "content": []any{Object{"type": "text", "text": "8"}}},
-			)
+			answerIn(call, call.Nth, scripted.Text("8"))
 		})
 		server.On("tools/list", func(call *scripted.Call) {
 			for nth := range oddStreamedCall + 1 {
 				if call.Text("cursor") != pageIn(nth) && (nth > 0 || call.Text("cursor") != "") {
 					continue
 				}
-				page := Object{"tools": []any{}, "resultType": "complete", "ttlMs": 0, "cacheScope": "private"}
+				page := call.Fresh(Object{"tools": []any{}}, 0)
 				if nth < oddStreamedCall {
 					page["nextCursor"] = pageIn(nth + 1)
 				} else {
@@ -88,7 +84,7 @@ var bothForms = &Scenario{
 
 // answerIn answers a request in the form of a call, by its number.
 func answerIn(call *scripted.Call, nth int, result Object) {
-	answer := jsonrpc.NewResult(call.Message.ID, result)
+	answer := call.Result(result)
 	switch nth {
 	case streamedCall:
 		speakBefore(call)

@@ -213,13 +213,7 @@ var framed = &Scenario{
 }
 
 // text is an answer to a call: a text.
-func text(call *scripted.Call, words string) []byte {
-	result := scripted.Text(words)
-	if call.Has(protocol.ResultTypes) {
-		result["resultType"] = "complete"
-	}
-	return jsonrpc.NewResult(call.Message.ID, result)
-}
+func text(call *scripted.Call, words string) []byte { return call.Result(scripted.Text(words)) }
 
 // inEvents answers by an event stream that is written in a way of its own.
 func inEvents(write func(message []byte) []byte) func(*scripted.Call) {

@@ -1,0 +1,136 @@
+//go:build linux
+
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"testing"
+
+	"github.com/mcpconform/mcpconform/internal/jsonrpc"
+	"github.com/mcpconform/mcpconform/internal/protocol"
+	"github.com/mcpconform/mcpconform/internal/transcript"
+)
+
+// TestSpokenToInItsOwnRevision demands that what targets have to understand has no member
+// that only later revisions define: a target that reads it as a draft did is not wrong.
+func TestSpokenToInItsOwnRevision(t *testing.T) {
+	wholePrograms(t)
+	if !*everyTarget {
+		t.Skip("whole runs at two revisions: with -all")
+	}
+	t.Parallel()
+	revisions := protocol.Checked()
+	for role, reference := range map[string][]any{
+		"server": {"--stdio"}, "client": nil,
+	} {
+		t.Run(role, func(t *testing.T) {
+			t.Parallel()
+			directory := t.TempDir()
+			mcpconformIn(t, directory, args(append([]any{
+				role, "-q", "--transcripts", "transcripts", "--revision", revisions[0] + "," + revisions[1],
+				"--", "mcpconform", "reference", role,
+			}, reference...)...)...).demand(t, 0)
+			sent := 0
+			err := filepath.WalkDir(directory, func(path string, entry fs.DirEntry, err error) error {
+				if err != nil || entry.IsDir() {
+					return err
+				}
+				file, err := os.Open(path)
+				if err != nil {
+					return err
+				}
+				defer func() { _ = file.Close() }() // it was only read
+				header, events, err := transcript.Read(file)
+				later := laterMembers(t, header.Revision)
+				for _, event := range events {
+					if !event.IsContent() || string(event.From) == role || event.Deliberate != "" {
+						continue
+					}
+					sent++
+					for _, place := range places(jsonrpc.Parse(event.Raw).Object, "", later) {
+						t.Errorf("%s: %s is of a later revision than %s: %s", entry.Name(), place, header.Revision, event.Raw)
+					}
+				}
+				return err
+			})
+			if err != nil || sent == 0 {
+				t.Errorf("%d messages were sent: %v", sent, err)
+			}
+		})
+	}
+}
+
+// laterMembers are the names of members that the schemas of later revisions have and that
+// of a revision has not.
+func laterMembers(t *testing.T, revision string) map[string]bool {
+	t.Helper()
+	later := map[string]bool{}
+	for _, other := range protocol.Checked() {
+		if other > revision {
+			membersIn(readSchema(t, other), later, true)
+		}
+	}
+	membersIn(readSchema(t, revision), later, false)
+	return later
+}
+
+func readSchema(t *testing.T, revision string) any {
+	t.Helper()
+	text, err := os.ReadFile(filepath.Join(repository, "schema", revision+".json"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var document any
+	if err := json.Unmarshal(text, &document); err != nil {
+		t.Fatal(err)
+	}
+	return document
+}
+
+// membersIn notes the names of all properties of a schema.
+func membersIn(schema any, names map[string]bool, as bool) {
+	switch schema := schema.(type) {
+	case map[string]any:
+		properties, _ := schema["properties"].(map[string]any)
+		for name := range properties {
+			names[name] = as
+		}
+		for _, member := range schema {
+			membersIn(member, names, as)
+		}
+	case []any:
+		for _, element := range schema {
+			membersIn(element, names, as)
+		}
+	}
+}
+
+// ofAuthors are the members below which names are those of whoever wrote a tool or form;
+// capabilities are no closed set, and a revision without tasks knows none of that name.
+var ofAuthors = []string{"arguments", "inputSchema", "outputSchema", "requestedSchema", "content", "_meta", "tasks"}
+
+// places are the pointers of the members of a value that have one of the names.
+func places(value any, at string, names map[string]bool) (found []string) {
+	switch value := value.(type) {
+	case map[string]any:
+		for name, member := range value {
+			if slices.Contains(ofAuthors, name) {
+				continue
+			}
+			if names[name] {
+				found = append(found, at+"/"+name)
+			}
+			found = append(found, places(member, at+"/"+name, names)...)
+		}
+	case []any:
+		for index, element := range value {
+			found = append(found, places(element, fmt.Sprint(at, "/", index), names)...)
+		}
+	}
+	return found
+}
