@@ -15,7 +15,7 @@ import (
 
 // faulty is a server that breaks one requirement.
 func faulty() []string {
-	return []string{"--", os.Args[0], "reference", "server", "--stdio", "--fault", "resources-no-uri-as-nothing"}
+	return []string{"--", os.Args[0], "reference", "server", "--stdio", "--fault", "resources-no-uri-served"}
 }
 
 // From a run that fails to a baseline, to a run that does not, to one that says what to

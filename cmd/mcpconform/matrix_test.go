@@ -27,7 +27,7 @@ const threeTargets = `
   filter: resources.uri.validated
   revision: 2025-11-25
 - target: faulty
-  command: [mcpconform, reference, server, --stdio, --fault, resources-no-uri-as-nothing]
+  command: [mcpconform, reference, server, --stdio, --fault, resources-no-uri-served]
   filter: resources.uri.validated
   revision: 2025-11-25
 - target: gone
@@ -114,7 +114,7 @@ func TestMatrixImage(t *testing.T) {
 	directory := matrixDirectory(t, `
 - target: boxed
   image: example.com/server:1
-  command: [--fault, resources-no-uri-as-nothing]
+  command: [--fault, resources-no-uri-served]
   filter: resources.uri.validated
 `)
 	writeProgram(t, directory, "docker", `[ "$1 $2 $3 $4" = "run --rm -i example.com/server:1" ] || exit 9

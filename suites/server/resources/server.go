@@ -181,6 +181,13 @@ func ServerChecks() {
 
 				reply := server.AskWrong(ctx, reading(noURI), inOrder()...)
 
+				contents, _ := reply.Object()["contents"].([]any)
+				if len(contents) == 0 && !reply.Refuses() {
+					Inconclusive(
+						"nothing was read by it, and no error says why: "+reply.Describe(),
+						"fix what resources/read of an unknown resource brings first",
+					)
+				}
 				Expect(reply).To(BeJSONRPCError())
 			},
 		)
