@@ -6,6 +6,8 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"slices"
+	"strings"
 
 	"github.com/mcpconform/mcpconform/internal/excerpt"
 	"github.com/mcpconform/mcpconform/internal/jsonrpc"
@@ -207,6 +209,7 @@ func (s *Server) StaysUsable(ctx context.Context) Reply {
 			request.ID,
 			err,
 		) // for when it answers nobody else either
+		current.outcome.Awaited = s.barrierAwaited()
 		Missing(wanted, err)
 	}
 	reply := Reply{received}
@@ -220,10 +223,25 @@ func (s *Server) NeedUsable(ctx context.Context, hint string) Reply {
 	s.needBarrier()
 	received, err := s.Connection.Once(ctx, s.env.barrier(), nil)
 	if err != nil {
-		current.outcome.Doubtful = true
+		current.outcome.Doubtful, current.outcome.Awaited = true, s.barrierAwaited()
 		Inconclusive("the server did not go on: "+err.Error(), hint)
 	}
 	return Reply{received}
+}
+
+// barrierAwaited names what a check has waited for that sent something illegal and then
+// waits for the barrier: the same as others after the same.
+func (s *Server) barrierAwaited() string {
+	var after []string
+	for _, event := range s.Log().Events() {
+		if event.Deliberate != "" && !slices.Contains(after, event.Deliberate) {
+			after = append(after, event.Deliberate)
+		}
+	}
+	if len(after) == 0 {
+		return ""
+	}
+	return s.env.barrier() + " after " + strings.Join(after, ", ")
 }
 
 func isResult(reply Reply) bool {

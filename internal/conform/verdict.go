@@ -97,6 +97,7 @@ func Inconclusive(reason, hint string) {
 		Reason:   oneLine(reason),
 		Hint:     oneLine(hint),
 		Doubtful: current.outcome.Doubtful,
+		Awaited:  current.outcome.Awaited,
 	}
 	ginkgo.Skip(reason, 1)
 }

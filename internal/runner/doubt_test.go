@@ -141,6 +141,43 @@ func TestALateReplyIsNoFault(t *testing.T) {
 	}
 }
 
+// Checks that send the same illegal bytes and then wait for the same are in doubt
+// together: what one of them shows when it is repeated alone, counts for all.
+func TestWhatWaitsForTheSameIsRepeatedOnce(t *testing.T) {
+	if testing.Short() {
+		t.Skip("it waits for what does not come")
+	}
+	t.Parallel()
+	var mu sync.Mutex
+	broken := map[string]bool{} // sessions
+	front := before(t, func(w http.ResponseWriter, r *http.Request, message jsonrpc.Message) bool {
+		session := r.Header.Get("Mcp-Session-Id")
+		mu.Lock()
+		defer mu.Unlock()
+		if bytes.Contains(message.Raw, []byte("mcpconform-cut")) {
+			broken[session] = true
+			w.WriteHeader(http.StatusBadRequest)
+			return true
+		}
+		if !broken[session] || message.Method != "ping" {
+			return false
+		}
+		mu.Unlock()
+		defer mu.Lock()
+		return silence(w, r)
+	})
+	options := hasty(front.URL, "2025-11-25")
+	options.Filter = "base.errors.parse-error || base.errors.survived"
+	found := mustRun(t, options)
+	const checks, again = 2, 1
+	if len(broken) != checks+again {
+		t.Errorf("text that is not JSON was sent in %d sessions", len(broken))
+	}
+	if ids := brokenIn(found); !slices.Equal(ids, []string{"base.errors.survived"}) {
+		t.Errorf("broken: %q", ids)
+	}
+}
+
 // isLegalCall tells whether a message is a call that every server has to answer, not one
 // that is wrong on purpose: those that ask for progress are good.
 func isLegalCall(message jsonrpc.Message) bool {
