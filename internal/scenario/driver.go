@@ -200,7 +200,7 @@ func (r *run) openHTTP(ctx context.Context, invocation *Invocation) (stop func()
 	}
 	server := &http.Server{Handler: r.server, ReadHeaderTimeout: headerTime}
 	go func() { _ = server.Serve(listener) }() // until it is closed
-	invocation.URL = "http://" + listener.Addr().String() + "/mcp"
+	invocation.URL = "http://" + listener.Addr().String() + scripted.Endpoint
 	return func() { _ = server.Close() }, nil // what is open is broken
 }
 

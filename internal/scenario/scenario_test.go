@@ -192,7 +192,7 @@ func TestOpen(t *testing.T) {
 	playing := open.Open(scenario.Meeting)
 	listening := httptest.NewServer(playing)
 	t.Cleanup(listening.Close)
-	if err := post(t.Context(), listening.URL, hello); err != nil {
+	if err := post(t.Context(), listening.URL+scripted.Endpoint, hello); err != nil {
 		t.Fatal(err)
 	}
 	recording := playing.Recording()

@@ -18,7 +18,7 @@ import (
 	"github.com/mcpconform/mcpconform/internal/transport"
 )
 
-// Endpoint is the path of a scripted server that asks for authorization.
+// Endpoint is the path of a scripted server over HTTP.
 const Endpoint = "/mcp"
 
 // Guard lets a scripted server ask for authorization: by itself as a good server does,

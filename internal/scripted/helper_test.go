@@ -30,7 +30,7 @@ func overHTTP(t *testing.T, reply time.Duration, handler http.HandlerFunc) *scri
 	t.Helper()
 	server := httptest.NewServer(handler)
 	t.Cleanup(server.Close)
-	connection, err := scripted.Dial(scripted.Target{Transport: protocol.HTTP, URL: server.URL, Reply: reply}, transcript.NewLog("c1"))
+	connection, err := scripted.Dial(scripted.Target{Transport: protocol.HTTP, URL: server.URL + scripted.Endpoint, Reply: reply}, transcript.NewLog("c1"))
 	if err != nil {
 		t.Fatal(err)
 	}

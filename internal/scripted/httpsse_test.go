@@ -36,10 +36,10 @@ func TestScriptedServerOverHTTPSSE(t *testing.T) {
 	t.Cleanup(server.Close) // or the stream stays open
 	hello := `{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2024-11-05","capabilities":{},"clientInfo":{"name":"c","version":"1"}}}`
 
-	if status, _ := send(t, http.MethodPost, at.URL, hello); status != http.StatusMethodNotAllowed {
+	if status, _ := send(t, http.MethodPost, at.URL+scripted.Endpoint, hello); status != http.StatusMethodNotAllowed {
 		t.Errorf("a POST to the stream is answered with %d", status)
 	}
-	_, stream := send(t, http.MethodGet, at.URL, "")
+	_, stream := send(t, http.MethodGet, at.URL+scripted.Endpoint, "")
 	events := transport.NewEventReader(stream, 1<<16)
 	first, err := events.Next()
 	if err != nil || first.Name != "endpoint" || !scripted.IsOlderEndpoint(string(first.Data)) {

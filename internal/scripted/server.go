@@ -351,8 +351,14 @@ func (s *Server) handle(call *Call) {
 	s.Offer.handle(call)
 }
 
-// ServeHTTP is the endpoint of the server over Streamable HTTP.
+// ServeHTTP is the endpoint of the server over Streamable HTTP. Elsewhere is nothing that
+// is any business of the protocol: clients may look there, such as for metadata of
+// authorization.
 func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	if s.guard == nil && r.URL.Path != Endpoint && r.URL.Path != olderPath {
+		http.NotFound(w, r)
+		return
+	}
 	incoming, err := transport.NewIncoming(w, r, s.options.Limits)
 	if err != nil {
 		return // the client has left; there is nobody to tell

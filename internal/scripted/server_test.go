@@ -296,7 +296,7 @@ func TestScriptedServerIsQuietAfterTheClient(t *testing.T) {
 	}
 	front := httptest.NewServer(server)
 	defer front.Close()
-	response, err := http.Post(front.URL, "application/json", strings.NewReader(`{"jsonrpc":"2.0","id":1,"method":"ping"}`))
+	response, err := http.Post(front.URL+scripted.Endpoint, "application/json", strings.NewReader(`{"jsonrpc":"2.0","id":1,"method":"ping"}`))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -365,7 +365,7 @@ func TestScriptedServerTakesNoFloodOfSessions(t *testing.T) {
 	defer front.Close()
 	hello := string(jsonrpc.NewRequest(jsonrpc.IntID(1), "initialize", scripted.Hello("2025-11-25", scripted.Nothing())))
 	for range 100 {
-		response, err := http.Post(front.URL, "application/json", strings.NewReader(hello))
+		response, err := http.Post(front.URL+scripted.Endpoint, "application/json", strings.NewReader(hello))
 		if err != nil {
 			return // it has had enough
 		}
@@ -462,5 +462,30 @@ func TestLureNotesWhoFetchesIt(t *testing.T) {
 	_ = response.Body.Close()
 	if at := slices.IndexFunc(log.Events(), scripted.IsFetched); at < 0 || !strings.Contains(log.Events()[at].Note, "GET /schema.json") {
 		t.Error("the record does not note that the lure was fetched")
+	}
+}
+
+// A client may look for metadata before it says anything: there is none, and no rule of
+// the protocol is to read that it looked.
+func TestScriptedServerHasOneEndpoint(t *testing.T) {
+	t.Parallel()
+	server := scripted.NewServer(scripted.ServerOptions{Revision: "2025-11-25", Log: func() *transcript.Log {
+		t.Error("it is recorded")
+		return transcript.NewLog("s1")
+	}})
+	defer server.Close()
+	front := httptest.NewServer(server)
+	defer front.Close()
+	for _, path := range []string{
+		"/", "/.well-known/oauth-protected-resource" + scripted.Endpoint, "/.well-known/oauth-authorization-server", "/register",
+	} {
+		response, err := http.Get(front.URL + path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		_ = response.Body.Close()
+		if response.StatusCode != http.StatusNotFound {
+			t.Errorf("GET %s is answered with %s", path, response.Status)
+		}
 	}
 }

@@ -9,6 +9,8 @@ import (
 	"net/url"
 	"strings"
 	"sync/atomic"
+
+	"github.com/mcpconform/mcpconform/internal/scripted"
 )
 
 // handler leads to the page and to the endpoints. What comes from elsewhere by way of
@@ -22,9 +24,10 @@ func (s *stage) handler() http.Handler {
 
 	all := http.NewServeMux()
 	all.Handle("/", guarded)
-	all.HandleFunc("/mcp", func(w http.ResponseWriter, r *http.Request) { s.endpoint(w, r, s.scenes[0]) })
-	all.HandleFunc("/scenarios/{name}/mcp", func(w http.ResponseWriter, r *http.Request) {
+	all.HandleFunc(scripted.Endpoint, func(w http.ResponseWriter, r *http.Request) { s.endpoint(w, r, s.scenes[0]) })
+	all.HandleFunc("/scenarios/{name}"+scripted.Endpoint, func(w http.ResponseWriter, r *http.Request) {
 		if one := s.scene(r.PathValue("name")); one != nil {
+			r.URL.Path = scripted.Endpoint
 			s.endpoint(w, r, one)
 			return
 		}

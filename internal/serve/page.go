@@ -11,6 +11,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/mcpconform/mcpconform/internal/scripted"
 	"github.com/mcpconform/mcpconform/reports"
 )
 
@@ -86,7 +87,7 @@ func (s *stage) view(r *http.Request, finished bool) view {
 	base := "http://" + r.Host
 	shown := view{
 		Style: template.CSS(styleText), Script: template.JS(scriptText), //nolint:gosec // our own
-		Revision: s.options.Judging.Revision(), Plain: base + "/mcp", Finished: finished,
+		Revision: s.options.Judging.Revision(), Plain: base + scripted.Endpoint, Finished: finished,
 	}
 	for _, one := range s.scenes {
 		view := one.view(base)
@@ -105,7 +106,7 @@ func (s *scene) view(base string) sceneView {
 	shown := sceneView{
 		Name: s.Scenario.Name,
 		Says: s.Scenario.Says,
-		URL:  base + "/scenarios/" + s.Scenario.Name + "/mcp",
+		URL:  base + "/scenarios/" + s.Scenario.Name + scripted.Endpoint,
 	}
 	for _, step := range s.Scenario.Steps {
 		shown.Steps = append(shown.Steps, step.Describe())
