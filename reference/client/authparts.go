@@ -55,6 +55,10 @@ type authParts struct {
 	understands      func(tokenType string) bool
 	keeps            func(old, renewed *token) *token
 	carries          func(r *http.Request, access string)
+	grant            func(*carrier) grantType
+	asserts          func(*assertion)
+	exchanges        func(url.Values)
+	identifies       func(form url.Values, as *registration) (basic bool)
 }
 
 func goodAuthParts() authParts {
@@ -93,6 +97,10 @@ func goodAuthParts() authParts {
 		understands: bearerType,
 		keeps:       func(_, renewed *token) *token { return renewed },
 		carries:     carry,
+		grant:       grantOf,
+		asserts:     func(*assertion) {},
+		exchanges:   func(url.Values) {},
+		identifies:  identify,
 	}
 }
 
@@ -299,6 +307,46 @@ var authDefects = map[string]func(*client, *authParts){
 	"keeps-old-refresh-token": func(_ *client, p *authParts) { p.keeps = keepsOldRefreshToken },
 	"keeps-old-token":         func(_ *client, p *authParts) { p.keeps = func(old, _ *token) *token { return old } },
 	"follows-redirects":       func(_ *client, p *authParts) { p.follows = nil },
+	"code-flow-always": func(_ *client, p *authParts) {
+		p.grant = func(a *carrier) grantType { return a.authorize }
+	},
+	"secret-withheld": func(_ *client, p *authParts) {
+		p.identifies = func(form url.Values, as *registration) bool { form.Set("client_id", as.ID); return false }
+	},
+	"assertion-withheld": func(_ *client, p *authParts) { p.asserts = func(a *assertion) { a.withheld = true } },
+	"assertion-by-another-key": func(_ *client, p *authParts) {
+		p.asserts = func(a *assertion) { a.key = anotherKey() }
+	},
+	"assertion-of-the-issuer": func(_ *client, p *authParts) {
+		p.asserts = func(a *assertion) { a.claims["iss"] = a.claims["aud"] }
+	},
+	"assertion-without-subject": func(_ *client, p *authParts) {
+		p.asserts = func(a *assertion) { delete(a.claims, "sub") }
+	},
+	"assertion-for-the-server": func(c *client, p *authParts) {
+		p.asserts = func(a *assertion) { a.claims["aud"] = c.options.URL }
+	},
+	"assertion-for-ever": func(_ *client, p *authParts) { p.asserts = func(a *assertion) { delete(a.claims, "exp") } },
+	"identity-token-as-grant": func(_ *client, p *authParts) {
+		p.grant = func(a *carrier) grantType {
+			if a.client.options.Authorization.Credentials.IdentityToken == "" {
+				return grantOf(a)
+			}
+			return a.byIdentityToken
+		}
+	},
+	"exchange-for-a-token":      func(_ *client, p *authParts) { p.exchanges = leavesOut("requested_token_type") },
+	"exchange-without-resource": func(_ *client, p *authParts) { p.exchanges = leavesOut("resource") },
+	"exchange-of-no-type":       func(_ *client, p *authParts) { p.exchanges = leavesOut("subject_token_type") },
+	"exchange-of-nothing":       func(_ *client, p *authParts) { p.exchanges = leavesOut("subject_token") },
+	"exchange-for-the-server": func(c *client, p *authParts) {
+		p.exchanges = func(form url.Values) { form.Set("audience", c.options.URL) }
+	},
+	"extensions-undeclared": func(c *client, _ *authParts) { c.part.undeclared = true },
+}
+
+func leavesOut(parameter string) func(url.Values) {
+	return func(form url.Values) { form.Del(parameter) }
 }
 
 func parameters(pairs ...string) []oauth2.AuthCodeOption {

@@ -143,25 +143,16 @@ func (a *carrier) refresh(ctx context.Context, used *token, from *source) (*toke
 			form.Set("client_secret", used.as.Secret)
 		}
 	}
-	request, err := http.NewRequestWithContext(
-		ctx,
-		http.MethodPost,
-		from.metadata.Token,
-		strings.NewReader(form.Encode()),
-	)
-	if err != nil {
-		return nil, err
-	}
-	request.Header.Set("Content-Type", "application/x-www-form-urlencoded")
+	var who *registration
 	if config.Endpoint.AuthStyle == oauth2.AuthStyleInHeader {
-		request.SetBasicAuth(url.QueryEscape(used.as.ID), url.QueryEscape(used.as.Secret))
+		who = used.as
 	}
 	var issued struct {
 		Access  string `json:"access_token"`
 		Refresh string `json:"refresh_token"`
 		Type    string `json:"token_type"`
 	}
-	if err := a.call(request, &issued); err != nil {
+	if err := a.post(ctx, from.metadata.Token, form, who, &issued); err != nil {
 		return nil, err
 	}
 	if issued.Access == "" || !a.client.part.auth.understands(issued.Type) {

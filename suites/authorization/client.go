@@ -553,16 +553,12 @@ func registering() {
 		})
 }
 
-// officialRedirect is the redirect URI of clients that were written for the official suite.
-const officialRedirect = "http://localhost:3000/callback"
-
 // readsContext tells whether a client is one that knows of the context of scenarios: it
 // uses what that has, or does as drivers do. A client that a user installs reads none.
 func readsContext(client *Client, logins []*Visit) bool {
-	return client.Tells() || slices.ContainsFunc(logins, func(v *Visit) bool {
+	return client.Driven() || slices.ContainsFunc(logins, func(v *Visit) bool {
 		id, _ := v.Query("client_id")
-		uri, _ := v.Query("redirect_uri")
-		return id == givenID || uri == officialRedirect
+		return id == givenID
 	})
 }
 

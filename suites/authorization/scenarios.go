@@ -70,6 +70,9 @@ func guarded(name, since, official, says string, twist func(*scripted.Guard)) *S
 var protected = guarded("protected", sinceResourceMetadata, officialDefault,
 	"The server asks for authorization, as a good server does.", nil)
 
+// Plain is the scenario by which a client shows that it authorizes at all.
+func Plain() *Scenario { return protected }
+
 // Discovery of the authorization server.
 
 // trap answers for protected resource metadata at some paths with that of another
