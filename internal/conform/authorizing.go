@@ -56,11 +56,13 @@ func RunExtended(
 	if !declared && (first == nil || !first.Driven()) {
 		NotApplicable(undeclared)
 	}
-	client := RunScenario(ctx)
-	if !declared && !does(client) {
-		NotApplicable(undeclared)
+	if !declared {
+		tried := Beside(ctx, current.environment.scenarios[current.scenario])
+		if tried == nil || !does(tried) {
+			NotApplicable(undeclared)
+		}
 	}
-	return client
+	return RunScenario(ctx)
 }
 
 // DeclaresExtension tells whether a request of the client, let in or refused, declares an
