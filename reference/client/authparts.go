@@ -25,6 +25,7 @@ type authParts struct {
 	endpoints        func(ctx context.Context, a *carrier, from *source, said *resourceMetadata)
 	takes            func(old, issued *token) *token
 	needsRefresh     bool // no token without a refresh token
+	needsExpiry      bool // no token that says not when it expires
 	challenge        func(http.Header) (oauth.Challenge, bool)
 	resourcePlaces   func(server string, challenge oauth.Challenge) ([]string, error)
 	serverPlaces     func(issuer string) ([]string, error)
@@ -33,7 +34,6 @@ type authParts struct {
 	provesPKCE       func(*serverMetadata) error
 	opens            func(address string) error
 	browses          func(ctx context.Context, open func(context.Context, string) error, address string) error
-	follows          func(next *http.Request, before []*http.Request) error
 	register         func(context.Context, *carrier, *source) (*registration, error)
 	describes        func(object) object // for a registration
 	bindsTo          func(issuer string) string
@@ -73,7 +73,6 @@ func goodAuthParts() authParts {
 		browses: func(ctx context.Context, open func(context.Context, string) error, address string) error {
 			return open(ctx, address)
 		},
-		follows:   sameOrigin,
 		register:  register,
 		describes: func(client object) object { return client },
 		bindsTo:   func(issuer string) string { return issuer },
@@ -305,8 +304,11 @@ var authDefects = map[string]func(*client, *authParts){
 	"forgets-scopes":          func(_ *client, p *authParts) { p.scopes = forgetsScopes },
 	"any-token-type":          func(_ *client, p *authParts) { p.understands = func(string) bool { return true } },
 	"keeps-old-refresh-token": func(_ *client, p *authParts) { p.keeps = keepsOldRefreshToken },
-	"keeps-old-token":         func(_ *client, p *authParts) { p.keeps = func(old, _ *token) *token { return old } },
-	"follows-redirects":       func(_ *client, p *authParts) { p.follows = nil },
+	"token-type-in-capitals": func(_ *client, p *authParts) {
+		p.understands = func(kind string) bool { return kind == "Bearer" }
+	},
+	"needs-expiry":       func(_ *client, p *authParts) { p.needsExpiry = true },
+	"issuer-in-any-case": func(_ *client, p *authParts) { p.fitsIssuer = strings.EqualFold },
 	"code-flow-always": func(_ *client, p *authParts) {
 		p.grant = func(a *carrier) grantType { return a.authorize }
 	},
@@ -508,7 +510,11 @@ func byShell(ctx context.Context, open func(context.Context, string) error, addr
 
 func issNormalized(given []string, from *source) error {
 	normal := func(text string) string {
-		parsed, err := url.Parse(text)
+		unescaped, err := url.PathUnescape(text)
+		if err != nil {
+			return text
+		}
+		parsed, err := url.Parse(unescaped)
 		if err != nil {
 			return text
 		}

@@ -59,6 +59,9 @@ func (a *carrier) authorize(ctx context.Context, from *source, as *registration,
 	if auth.needsRefresh && issued.RefreshToken == "" {
 		return nil, errors.New("the answer has no refresh token")
 	}
+	if auth.needsExpiry && issued.Expiry.IsZero() {
+		return nil, errors.New("the answer has no expires_in")
+	}
 	return &token{access: issued.AccessToken, refresh: issued.RefreshToken, from: from, as: as}, nil
 }
 

@@ -28,6 +28,7 @@ func ClientChecks() {
 	Describe("Redirects", redirecting)
 	Describe("The authorization response", validatingAnswers)
 	Describe("Scopes", choosingScopes)
+	Describe("Token responses", takingTokens)
 	Describe("Tokens", usingTokens)
 	Describe("Opening a browser", openingBrowsers)
 }
@@ -292,6 +293,13 @@ func validatingMetadata() {
 			"authorization.discovery.issuer.exact",
 		),
 		In(nearlyTheIssuer),
+		func(ctx SpecContext) { rejectsPoison(refusing(ctx)) },
+	)
+
+	It(
+		"rejects metadata of an authorization server whose issuer has the host in capitals",
+		Verifies("authorization.discovery.issuer.exact"),
+		In(issuerInCapitals),
 		func(ctx SpecContext) { rejectsPoison(refusing(ctx)) },
 	)
 

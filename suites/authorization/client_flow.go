@@ -290,6 +290,7 @@ func validatingAnswers() {
 		{"rejects an answer with the iss of another authorization server where none is advertised", "authorization.issuer.validated", In(issUnexpected)},
 		{"rejects an answer whose iss has a slash more", "authorization.issuer.literal", In(issSlash)},
 		{"rejects an answer whose iss has the host in capitals", "authorization.issuer.literal", In(issCapitals)},
+		{"rejects an answer whose iss is percent-encoded", "authorization.issuer.literal", In(issEncoded)},
 	} {
 		It(one.text, Verifies(one.id), one.scenario, func(ctx SpecContext) { rejectsAnswer(refusing(ctx)) })
 	}

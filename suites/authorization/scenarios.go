@@ -199,6 +199,15 @@ var nearlyTheIssuer = guarded("metadata-of-nearly-the-issuer", sinceIssuers, off
 		g.Issuer().Poison()
 	})
 
+var issuerInCapitals = guarded("metadata-of-the-issuer-in-capitals", sinceIssuers, officialIssuer,
+	"The metadata of the authorization server names its issuer with the host in capitals.",
+	func(g *scripted.Guard) {
+		g.Issuer().Metadata["issuer"] = inCapitals(g.Issuer().Issuer)
+		g.Issuer().Poison()
+	})
+
+func inCapitals(issuer string) string { return strings.Replace(issuer, "localhost", "LOCALHOST", 1) }
+
 var twoServers = guarded("two-authorization-servers", sinceIssuers, officialDefault,
 	"The server names two authorization servers.",
 	func(g *scripted.Guard) { g.Trust(g.Issuer(), g.NewIssuer("")) })
@@ -333,8 +342,10 @@ var (
 		"The answer of the authorization server has its iss with a slash more.", true,
 		func(issuer string) string { return issuer + "/" })
 	issCapitals = answering("iss-in-capitals", officialIssNormalized,
-		"The answer of the authorization server has its iss with the host in capitals.", true,
-		func(issuer string) string { return strings.Replace(issuer, "localhost", "LOCALHOST", 1) })
+		"The answer of the authorization server has its iss with the host in capitals.", true, inCapitals)
+	issEncoded = answering("iss-percent-encoded", officialIssNormalized,
+		"The answer of the authorization server has its iss with one letter of the host percent-encoded.", true,
+		func(issuer string) string { return strings.Replace(issuer, "localhost", "%6cocalhost", 1) })
 )
 
 // canary is a text that nobody may show.
@@ -439,6 +450,30 @@ var noRefreshToken = guarded("no-refresh-token", sinceIssuers, officialDefault,
 	"The authorization server issues no refresh token.",
 	func(g *scripted.Guard) { g.Issuer().Unrefreshed = true })
 
+// answersTokens makes a scenario in which the answers to token requests are others.
+func answersTokens(name, says string, change func(answer Object)) *Scenario {
+	return guarded(name, sinceResourceMetadata, officialDefault, says, func(g *scripted.Guard) {
+		g.Issuer().OnToken = func(r *scripted.TokenRequest) {
+			if r.Status == http.StatusOK {
+				change(r.Answer)
+			}
+		}
+	})
+}
+
+var (
+	unknownType = answersTokens("token-of-another-type", "The token that the authorization server issues has the type N_A.",
+		func(answer Object) { answer["token_type"] = "N_A" })
+	tersely = answersTokens("terse-token-response",
+		"The authorization server answers with a token of the type bearer, in lower case, and nothing more.",
+		func(answer Object) {
+			answer["token_type"] = "bearer"
+			for _, optional := range []string{"expires_in", "refresh_token", "scope"} {
+				delete(answer, optional)
+			}
+		})
+)
+
 // The browser of the user.
 
 // logsInAt makes a scenario in which the metadata has another authorization endpoint.
@@ -451,8 +486,12 @@ func logsInAt(name, address, says string) *Scenario {
 var (
 	scriptAsLogin = logsInAt("login-page-is-a-script", "javascript:alert(1)",
 		"The authorization endpoint is a URL with the scheme javascript.")
+	dataAsLogin = logsInAt("login-page-is-data", "data:text/html,<script>alert(1)</script>",
+		"The authorization endpoint is a URL with the scheme data.")
 	fileAsLogin = logsInAt("login-page-is-a-file", "file:///etc/passwd",
 		"The authorization endpoint is a URL with the scheme file.")
+	otherScriptAsLogin = logsInAt("login-page-is-another-script", "vbscript:msgbox(1)",
+		"The authorization endpoint is a URL with the scheme vbscript.")
 	plainLogin = logsInAt("login-page-without-tls", "http://"+plainHost+"/authorize",
 		"The authorization endpoint has no TLS, and is not on loopback.")
 )
