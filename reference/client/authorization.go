@@ -78,7 +78,7 @@ type token struct {
 
 func newCarrier(c *client, base http.RoundTripper) *carrier {
 	a := &carrier{client: c, base: base, known: map[string]*registration{}, raised: map[string]int{}}
-	a.plain = &http.Client{Transport: base, CheckRedirect: sameOrigin}
+	a.plain = &http.Client{Transport: c.part.auth.writes(base), CheckRedirect: sameOrigin}
 	return a
 }
 

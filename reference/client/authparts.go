@@ -55,6 +55,8 @@ type authParts struct {
 	understands      func(tokenType string) bool
 	keeps            func(old, renewed *token) *token
 	carries          func(r *http.Request, access string)
+	style            func(*source, *registration) oauth2.AuthStyle
+	writes           func(http.RoundTripper) http.RoundTripper // all but requests to the server
 	grant            func(*carrier) grantType
 	asserts          func(*assertion)
 	exchanges        func(url.Values)
@@ -96,6 +98,8 @@ func goodAuthParts() authParts {
 		understands: bearerType,
 		keeps:       func(_, renewed *token) *token { return renewed },
 		carries:     carry,
+		style:       styleOf,
+		writes:      func(base http.RoundTripper) http.RoundTripper { return base },
 		grant:       grantOf,
 		asserts:     func(*assertion) {},
 		exchanges:   func(url.Values) {},
@@ -307,6 +311,15 @@ var authDefects = map[string]func(*client, *authParts){
 	"token-type-in-capitals": func(_ *client, p *authParts) {
 		p.understands = func(kind string) bool { return kind == "Bearer" }
 	},
+	"secret-always-posted": func(_ *client, p *authParts) {
+		p.style = func(*source, *registration) oauth2.AuthStyle { return oauth2.AuthStyleInParams }
+	},
+	"secret-always-in-header": func(_ *client, p *authParts) {
+		p.style = func(*source, *registration) oauth2.AuthStyle { return oauth2.AuthStyleInHeader }
+	},
+	"secret-not-encoded": func(_ *client, p *authParts) {
+		p.writes = func(base http.RoundTripper) http.RoundTripper { return rawBasic{base} }
+	},
 	"needs-expiry":       func(_ *client, p *authParts) { p.needsExpiry = true },
 	"issuer-in-any-case": func(_ *client, p *authParts) { p.fitsIssuer = strings.EqualFold },
 	"code-flow-always": func(_ *client, p *authParts) {
@@ -345,6 +358,19 @@ var authDefects = map[string]func(*client, *authParts){
 		p.exchanges = func(form url.Values) { form.Set("audience", c.options.URL) }
 	},
 	"extensions-undeclared": func(c *client, _ *authParts) { c.part.undeclared = true },
+}
+
+// rawBasic sends the credentials of the header as they are.
+type rawBasic struct{ http.RoundTripper }
+
+func (t rawBasic) RoundTrip(r *http.Request) (*http.Response, error) {
+	if id, secret, basic := r.BasicAuth(); basic {
+		id, _ = url.QueryUnescape(id) // which was encoded
+		secret, _ = url.QueryUnescape(secret)
+		r = r.Clone(r.Context())
+		r.SetBasicAuth(id, secret)
+	}
+	return t.RoundTripper.RoundTrip(r)
 }
 
 func leavesOut(parameter string) func(url.Values) {

@@ -78,21 +78,23 @@ func plainly(err error) error {
 }
 
 func (a *carrier) config(from *source, as *registration) *oauth2.Config {
-	style := oauth2.AuthStyleInParams
-	if as.Secret != "" && as.Method != "client_secret_post" && a.basic(from) {
-		style = oauth2.AuthStyleInHeader
-	}
 	return &oauth2.Config{
 		ClientID: as.ID, ClientSecret: as.Secret, RedirectURL: a.client.part.auth.redirects(a.redirectURI()),
-		Endpoint: oauth2.Endpoint{AuthURL: from.metadata.Authorize, TokenURL: from.metadata.Token, AuthStyle: style},
+		Endpoint: oauth2.Endpoint{
+			AuthURL: from.metadata.Authorize, TokenURL: from.metadata.Token, AuthStyle: a.client.part.auth.style(from, as),
+		},
 	}
 }
 
-// basic tells whether the secret goes into the header: what the metadata leaves out, it
-// does (RFC 8414, section 2).
-func (a *carrier) basic(from *source) bool {
+// styleOf tells where the secret goes: into the header, unless the registration or the
+// metadata say otherwise; what the metadata leaves out, it says so (RFC 8414, section 2).
+func styleOf(from *source, as *registration) oauth2.AuthStyle {
 	methods := from.metadata.AuthMethods
-	return len(methods) == 0 || slices.Contains(methods, "client_secret_basic")
+	basic := len(methods) == 0 || slices.Contains(methods, "client_secret_basic")
+	if as.Secret != "" && as.Method != "client_secret_post" && basic {
+		return oauth2.AuthStyleInHeader
+	}
+	return oauth2.AuthStyleInParams
 }
 
 // validate wants an answer of the authorization server that was asked, to what was asked.

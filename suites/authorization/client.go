@@ -28,6 +28,7 @@ func ClientChecks() {
 	Describe("Redirects", redirecting)
 	Describe("The authorization response", validatingAnswers)
 	Describe("Scopes", choosingScopes)
+	Describe("Authenticating", authenticating)
 	Describe("Token responses", takingTokens)
 	Describe("Tokens", usingTokens)
 	Describe("Opening a browser", openingBrowsers)

@@ -474,6 +474,38 @@ var (
 		})
 )
 
+// registeredTo makes a scenario in which clients that register are told how to authenticate.
+func registeredTo(name, official, method, secret, says string) *Scenario {
+	return guarded(name, sinceResourceMetadata, official, says, func(g *scripted.Guard) {
+		g.Issuer().Metadata["token_endpoint_auth_methods_supported"] = []any{method}
+		g.Issuer().OnRegister = func(r *scripted.Registration) {
+			r.Answer["token_endpoint_auth_method"] = method
+			if secret != "" {
+				r.Answer["client_secret"], r.Answer["client_secret_expires_at"] = secret, 0
+			}
+		}
+	})
+}
+
+// registeredSecret has characters that a form encodes.
+const registeredSecret = "secret:of+the%41client/that&registered"
+
+// How clients authenticate at the token endpoint.
+const (
+	methodBasic = "client_secret_basic"
+	methodPost  = "client_secret_post"
+	methodNone  = "none"
+)
+
+var (
+	basicSecret = registeredTo("registered-for-basic", "auth/token-endpoint-auth-basic", methodBasic, registeredSecret,
+		"Clients that register get a secret, and are to send it in the Authorization header.")
+	postedSecret = registeredTo("registered-for-post", "auth/token-endpoint-auth-post", methodPost, registeredSecret,
+		"Clients that register get a secret, and are to send it in the body.")
+	noSecret = registeredTo("registered-without-secret", officialRegistering, methodNone, "",
+		"Clients that register get no secret.")
+)
+
 // The browser of the user.
 
 // logsInAt makes a scenario in which the metadata has another authorization endpoint.
