@@ -120,7 +120,14 @@ var authDefects = map[string]func(*client, *authParts){
 	"token-not-on-streams":       func(_ *client, p *authParts) { p.carries = except(http.MethodGet) },
 	"token-not-on-delete":        func(_ *client, p *authParts) { p.carries = except(http.MethodDelete) },
 	"token-not-on-notifications": func(_ *client, p *authParts) { p.carries = notOnNotifications },
-	"token-made-up-at-first":     func(_ *client, p *authParts) { p.carries = madeUpAtFirst() },
+	"token-not-on-resumption": func(_ *client, p *authParts) {
+		p.carries = func(r *http.Request, access string) {
+			if r.Header.Get("Last-Event-Id") == "" {
+				carry(r, access)
+			}
+		}
+	},
+	"token-made-up-at-first": func(_ *client, p *authParts) { p.carries = madeUpAtFirst() },
 	"token-scheme-token": func(_ *client, p *authParts) {
 		p.carries = func(r *http.Request, access string) { r.Header.Set("Authorization", "Token "+access) }
 	},

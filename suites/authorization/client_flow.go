@@ -501,6 +501,26 @@ func usingTokens() {
 			}
 		})
 
+	It("sends its access token when it resumes a stream", Verifies("authorization.token.every-request"), In(resumed),
+		func(ctx SpecContext) {
+			client := play(ctx)
+			resuming := slices.DeleteFunc(carrying(client), func(event transcript.Event) bool {
+				return event.HTTP.Header.Get(scripted.LastEventID) == ""
+			})
+			if len(resuming) == 0 {
+				Inconclusive("the client never resumed a stream",
+					"let the client resume a stream that the server ends before the answer, by GET with Last-Event-ID")
+			}
+
+			for one := range ObserveEach(resuming) {
+				if one.HTTP.Header.Get("Authorization") == "" {
+					client.BlameEvent(one, Mismatch{
+						Wanted: "the access token in GET with Last-Event-ID", Found: "no Authorization header",
+					})
+				}
+			}
+		})
+
 	It("puts no access token into a URL", Verifies("authorization.token.not-in-query"), In(protected),
 		func(ctx SpecContext) {
 			client := play(ctx)

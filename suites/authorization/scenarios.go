@@ -7,9 +7,13 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
+	"sync"
+	"time"
 
 	. "github.com/mcpconform/mcpconform/internal/conform"
+	"github.com/mcpconform/mcpconform/internal/jsonrpc"
 	"github.com/mcpconform/mcpconform/internal/oauth"
 	"github.com/mcpconform/mcpconform/internal/protocol"
 	. "github.com/mcpconform/mcpconform/internal/scenario"
@@ -505,6 +509,45 @@ var (
 	noSecret = registeredTo("registered-without-secret", officialRegistering, methodNone, "",
 		"Clients that register get no secret.")
 )
+
+// resumed is a scenario whose server ends the stream of a call before the answer, which it
+// gives to whoever comes back for it.
+var resumed = func() *Scenario {
+	s := guarded("resumed-with-a-token", sinceResourceMetadata, officialDefault,
+		"The server ends the stream of the call before the answer, and gives the answer to who comes back with a token.", nil)
+	s.Until = protocol.Last(protocol.Resumption)
+	s.Server = breaksOff
+	return s
+}()
+
+// comingBack is how long a client may take to come back: many times what it is told.
+const comingBack = time.Second
+
+func breaksOff(server *scripted.Server) {
+	var mu sync.Mutex
+	waiting := map[string]jsonrpc.ID{} // calls whose answer is to come, by the id of the last event
+	server.On("tools/call", func(call *scripted.Call) {
+		last := "mcpconform-event-" + strconv.Itoa(call.Nth)
+		mu.Lock()
+		waiting[last] = call.Message.ID
+		mu.Unlock()
+		call.Streaming()
+		call.Exchange.Write([]byte("id: "+last+"\nretry: 50\ndata:\n\n"), "")
+		call.Exchange.Finish()
+		call.Pause(comingBack) // a client that waits, as it should, is not ended
+	})
+	server.OnExchange(func(exchange *scripted.Exchange) bool {
+		mu.Lock()
+		id, waits := waiting[exchange.LastEventID()]
+		mu.Unlock()
+		if exchange.Request.Method != http.MethodGet || !waits {
+			return false
+		}
+		exchange.Event(new(exchange.LastEventID()+"-answer"), jsonrpc.NewResult(id, scripted.Text("tested")), "")
+		exchange.Finish()
+		return true
+	})
+}
 
 // The browser of the user.
 
