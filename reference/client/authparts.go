@@ -61,6 +61,7 @@ type authParts struct {
 	asserts          func(*assertion)
 	exchanges        func(url.Values)
 	identifies       func(form url.Values, as *registration) (basic bool)
+	presents         func(form url.Values, signed string)
 }
 
 func goodAuthParts() authParts {
@@ -104,6 +105,7 @@ func goodAuthParts() authParts {
 		asserts:     func(*assertion) {},
 		exchanges:   func(url.Values) {},
 		identifies:  identify,
+		presents:    present,
 	}
 }
 
@@ -677,6 +679,22 @@ var habits = map[string]func(*client, *authParts){
 		p.bindsTo = func(issuer string) string { return issuer + "#" + strconv.FormatInt(times.Add(1), 10) }
 	},
 	"reads-redirects": func(c *client, _ *authParts) { c.options.Authorization.Open = nil },
+	"machine-secret-posted": func(_ *client, p *authParts) {
+		p.identifies = func(form url.Values, as *registration) bool {
+			form.Set("client_id", as.ID)
+			form.Set("client_secret", as.Secret)
+			return false
+		}
+	},
+	"assertion-as-grant": func(_ *client, p *authParts) {
+		p.presents = func(form url.Values, signed string) {
+			form.Set("grant_type", oauth.GrantJWTBearer)
+			form.Set("assertion", signed)
+		}
+	},
+	"assertion-for-the-endpoint": func(_ *client, p *authParts) {
+		p.asserts = func(a *assertion) { a.claims["aud"] = []string{a.endpoint} }
+	},
 	"another-loopback": func(c *client, _ *authParts) {
 		c.options.Authorization.Open = nil
 		c.options.Authorization.Redirect = "http://[::1]:4711/oauth/callback?client=reference"

@@ -72,8 +72,7 @@ func (a *carrier) byCredentials(ctx context.Context, from *source, as *registrat
 		return nil, err
 	}
 	if signed != "" {
-		form.Set("client_assertion_type", oauth.ClientAssertionJWT)
-		form.Set("client_assertion", signed)
+		a.client.part.auth.presents(form, signed)
 	} else {
 		form.Set("client_id", as.ID)
 	}
@@ -82,6 +81,12 @@ func (a *carrier) byCredentials(ctx context.Context, from *source, as *registrat
 
 // identify says who the client is, in the header.
 func identify(url.Values, *registration) (basic bool) { return true }
+
+// present says so by an assertion.
+func present(form url.Values, signed string) {
+	form.Set("client_assertion_type", oauth.ClientAssertionJWT)
+	form.Set("client_assertion", signed)
+}
 
 // byExchange has the identity provider issue a grant, and gets a token for it.
 func (a *carrier) byExchange(ctx context.Context, from *source, as *registration, scopes []string) (*token, error) {
@@ -160,6 +165,7 @@ func (a *carrier) post(ctx context.Context, to string, form url.Values, who *reg
 type assertion struct {
 	claims   object
 	key      any
+	endpoint string // that it is sent to
 	withheld bool
 }
 
@@ -178,7 +184,7 @@ func (a *carrier) assertion(from *source, as *registration) (string, error) {
 		return "", fmt.Errorf("the private key cannot be read: %w", err)
 	}
 	now := time.Now()
-	made := &assertion{key: key, claims: object{
+	made := &assertion{key: key, endpoint: from.metadata.Token, claims: object{
 		"iss": as.ID, "sub": as.ID, "aud": from.metadata.Issuer, "jti": rand.Text(),
 		"iat": now.Unix(), "exp": now.Add(assertionTime).Unix(),
 	}}
