@@ -8,6 +8,8 @@ import (
 )
 
 // Grant types and token types of extensions for authorization.
+//
+//nolint:gosec // they are names
 const (
 	GrantClientCredentials = "client_credentials"
 	GrantJWTBearer         = "urn:ietf:params:oauth:grant-type:jwt-bearer"

@@ -41,15 +41,15 @@ func (c *client) extensions() object {
 // A grantType gets a token from an authorization server.
 type grantType = func(context.Context, *source, *registration, []string) (*token, error)
 
-// forClientCredentials begins the names of credentials that are for no user.
-const forClientCredentials = "auth/client-credentials"
+// forMachines begins the names of credentials that are for no user.
+const forMachines = "auth/client-credentials" //nolint:gosec // a name
 
 // grantOf chooses by the credentials that the client was given.
 func grantOf(a *carrier) grantType {
 	switch given := a.client.options.Authorization.Credentials; {
 	case given.IdentityToken != "":
 		return a.byExchange
-	case strings.HasPrefix(given.Name, forClientCredentials):
+	case strings.HasPrefix(given.Name, forMachines):
 		return a.byCredentials
 	}
 	return a.authorize

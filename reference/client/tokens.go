@@ -81,7 +81,9 @@ func (a *carrier) config(from *source, as *registration) *oauth2.Config {
 	return &oauth2.Config{
 		ClientID: as.ID, ClientSecret: as.Secret, RedirectURL: a.client.part.auth.redirects(a.redirectURI()),
 		Endpoint: oauth2.Endpoint{
-			AuthURL: from.metadata.Authorize, TokenURL: from.metadata.Token, AuthStyle: a.client.part.auth.style(from, as),
+			AuthURL:   from.metadata.Authorize,
+			TokenURL:  from.metadata.Token,
+			AuthStyle: a.client.part.auth.style(from, as),
 		},
 	}
 }

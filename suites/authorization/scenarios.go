@@ -466,8 +466,11 @@ func answersTokens(name, says string, change func(answer Object)) *Scenario {
 }
 
 var (
-	unknownType = answersTokens("token-of-another-type", "The token that the authorization server issues has the type N_A.",
-		func(answer Object) { answer["token_type"] = "N_A" })
+	unknownType = answersTokens(
+		"token-of-another-type",
+		"The token that the authorization server issues has the type N_A.",
+		func(answer Object) { answer["token_type"] = "N_A" },
+	)
 	tersely = answersTokens("terse-token-response",
 		"The authorization server answers with a token of the type bearer, in lower case, and nothing more.",
 		func(answer Object) {
@@ -513,8 +516,13 @@ var (
 // resumed is a scenario whose server ends the stream of a call before the answer, which it
 // gives to whoever comes back for it.
 var resumed = func() *Scenario {
-	s := guarded("resumed-with-a-token", sinceResourceMetadata, officialDefault,
-		"The server ends the stream of the call before the answer, and gives the answer to who comes back with a token.", nil)
+	s := guarded(
+		"resumed-with-a-token",
+		sinceResourceMetadata,
+		officialDefault,
+		"The server ends the stream of the call before the answer, and gives the answer to who comes back with a token.",
+		nil,
+	)
 	s.Until = protocol.Last(protocol.Resumption)
 	s.Server = breaksOff
 	return s

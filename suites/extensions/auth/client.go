@@ -18,6 +18,8 @@ import (
 )
 
 // What the extensions are called.
+//
+//nolint:gosec // they are names
 const (
 	clientCredentials = "oauth-client-credentials"
 	enterpriseManaged = "enterprise-managed-authorization"
@@ -114,14 +116,21 @@ func unattended(client *Client) {
 
 // declares wants a client that uses an extension to say so.
 func declares(client *Client, extension string, use *Visit) {
-	client.Says(use, client.DeclaresExtension(extension),
-		"the extension io.modelcontextprotocol/"+extension+" among the capabilities of requests", "none of its requests declares it")
+	client.Says(
+		use,
+		client.DeclaresExtension(extension),
+		"the extension io.modelcontextprotocol/"+extension+" among the capabilities of requests",
+		"none of its requests declares it",
+	)
 }
 
 func grantingCredentials(with string, scenario *Scenario, types []string) {
 	granted := func(ctx context.Context) (*Client, []*Visit) {
 		client := play(ctx, clientCredentials, types...)
-		return client, client.Need(tokensOf(client, 1, types...), "sent a token request with the grant of the extension")
+		return client, client.Need(
+			tokensOf(client, 1, types...),
+			"sent a token request with the grant of the extension",
+		)
 	}
 
 	It("requests a token by the client credentials grant with "+with, Verifies("oauth-client-credentials.token.grant"),
@@ -156,7 +165,10 @@ func grantingCredentials(with string, scenario *Scenario, types []string) {
 			client, requests := granted(ctx)
 
 			if !Observed(len(client.EnteredWith(1, 0)) > 0) {
-				client.MissingAfter(requests[0].Event, Mismatch{Wanted: "Authorization: Bearer and the token", Found: "none"})
+				client.MissingAfter(
+					requests[0].Event,
+					Mismatch{Wanted: "Authorization: Bearer and the token", Found: "none"},
+				)
 			}
 		})
 
@@ -216,7 +228,10 @@ func authenticating() {
 	It("signs JWT assertions with its key, for the authorization server, for a while",
 		Verifies("oauth-client-credentials.authentication.assertion"), In(withKey), func(ctx SpecContext) {
 			client := play(ctx, clientCredentials, types...)
-			asserting := slices.DeleteFunc(granting(client, types...), func(v *Visit) bool { return assertionOf(v) == "" })
+			asserting := slices.DeleteFunc(
+				granting(client, types...),
+				func(v *Visit) bool { return assertionOf(v) == "" },
+			)
 
 			for _, one := range client.Need(asserting, "sent a JWT assertion") {
 				issuer := "http://" + strings.ToLower(one.URL.Host)
@@ -261,12 +276,20 @@ func exchanging() {
 	It("names grant, audience, resource and ID token in the token exchange",
 		Verifies("enterprise-managed-authorization.exchange.parameters"), In(managed), func(ctx SpecContext) {
 			client := playManaged(ctx)
-			exchanges := client.Need(tokensOf(client, identityProvider, oauth.GrantTokenExchange), "exchanged its ID token")
+			exchanges := client.Need(
+				tokensOf(client, identityProvider, oauth.GrantTokenExchange),
+				"exchanged its ID token",
+			)
 
 			for _, one := range exchanges {
 				for _, parameter := range parametersOf(client) {
 					given := one.Form[parameter.name]
-					client.Says(one, slices.ContainsFunc(given, parameter.fits), parameter.wanted, parameter.found(given))
+					client.Says(
+						one,
+						slices.ContainsFunc(given, parameter.fits),
+						parameter.wanted,
+						parameter.found(given),
+					)
 				}
 			}
 		})
@@ -274,7 +297,10 @@ func exchanging() {
 	It("declares that it exchanges ID tokens", Verifies("enterprise-managed-authorization.capability.declared"),
 		In(managed), func(ctx SpecContext) {
 			client := playManaged(ctx)
-			exchanges := client.Need(tokensOf(client, identityProvider, oauth.GrantTokenExchange), "exchanged its ID token")
+			exchanges := client.Need(
+				tokensOf(client, identityProvider, oauth.GrantTokenExchange),
+				"exchanged its ID token",
+			)
 
 			declares(client, enterpriseManaged, exchanges[0])
 		})
@@ -302,7 +328,11 @@ func parametersOf(client *Client) []parameter {
 			return strings.TrimSuffix(value, "/") == issuerOf(client)
 		}},
 		{"resource", "the server as resource", func(value string) bool { return ofServer(client, value) }},
-		{"subject_token", "the ID token as subject_token", func(value string) bool { return identityKey().Verifies(value) }},
+		{
+			"subject_token",
+			"the ID token as subject_token",
+			func(value string) bool { return identityKey().Verifies(value) },
+		},
 		{"subject_token_type", "subject_token_type " + oauth.TokenTypeIDToken, is(oauth.TokenTypeIDToken)},
 	}
 }

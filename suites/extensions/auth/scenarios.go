@@ -91,7 +91,9 @@ var withKey = guarded("client-credentials-jwt", "auth/client-credentials-jwt",
 // identityProvider is the number of the identity provider.
 const identityProvider = 2
 
-var managed = guarded("enterprise-managed", "auth/enterprise-managed-authorization",
+var managed = guarded(
+	"enterprise-managed",
+	"auth/enterprise-managed-authorization",
 	"The client is given an ID token of an identity provider, which exchanges it for a grant of the authorization server.",
 	func(g *scripted.Guard) {
 		provider := g.NewIssuer("")
@@ -103,7 +105,8 @@ var managed = guarded("enterprise-managed", "auth/enterprise-managed-authorizati
 			"idp_client_id": identityID, "idp_issuer": provider.Issuer, "idp_id_token": identity(provider.Issuer),
 			"idp_token_endpoint": provider.Metadata["token_endpoint"],
 		}
-	})
+	},
+)
 
 // exchanges has an identity provider issue grants for other authorization servers.
 func exchanges(provider *scripted.AuthServer) {
@@ -117,7 +120,10 @@ func exchanges(provider *scripted.AuthServer) {
 			"resource": r.Form.Get("resource"), "jti": r.Form.Get("audience") + " " + r.Form.Get("resource"),
 		})
 		r.Status, r.Answer = http.StatusOK, Object{
-			"access_token": grant, "issued_token_type": oauth.TokenTypeIDJAG, "token_type": "N_A", "expires_in": lifetime,
+			"access_token":      grant,
+			"issued_token_type": oauth.TokenTypeIDJAG,
+			"token_type":        "N_A",
+			"expires_in":        lifetime,
 		}
 	}
 }
