@@ -42,7 +42,7 @@ func (c *client) extensions() object {
 type grantType = func(context.Context, *source, *registration, []string) (*token, error)
 
 // forMachines begins the names of credentials that are for no user.
-const forMachines = "auth/client-credentials" //nolint:gosec // a name
+const forMachines = "auth/client-credentials"
 
 // grantOf chooses by the credentials that the client was given.
 func grantOf(a *carrier) grantType {
