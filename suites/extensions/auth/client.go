@@ -28,6 +28,7 @@ const (
 // ClientChecks registers the checks of a target client.
 func ClientChecks() {
 	Describe("OAuth client credentials", func() {
+		requesting()
 		for _, one := range []struct {
 			with     string
 			scenario *Scenario
@@ -36,7 +37,7 @@ func ClientChecks() {
 			{"its secret", withSecret, []string{oauth.GrantClientCredentials}},
 			{"its key", withKey, []string{oauth.GrantClientCredentials, oauth.GrantJWTBearer}},
 		} {
-			grantingCredentials(one.with, one.scenario, one.grants)
+			granting(one.with, one.scenario, one.grants)
 		}
 		authenticating()
 	})
@@ -124,30 +125,31 @@ func declares(client *Client, extension string, use *Visit) {
 	)
 }
 
-func grantingCredentials(with string, scenario *Scenario, types []string) {
-	granted := func(ctx context.Context) (*Client, []*Visit) {
-		client := play(ctx, clientCredentials, types...)
-		return client, client.Need(
-			tokensOf(client, 1, types...),
-			"sent a token request with the grant of the extension",
-		)
-	}
+// requesting is about a client with a secret: one that is given a key may know secrets alone.
+func requesting() {
+	It("requests a token by the client credentials grant", Verifies("oauth-client-credentials.token.grant"),
+		In(withSecret), func(ctx SpecContext) {
+			client := play(ctx, clientCredentials, oauth.GrantClientCredentials)
 
-	It("requests a token by the client credentials grant with "+with, Verifies("oauth-client-credentials.token.grant"),
-		In(scenario), func(ctx SpecContext) {
-			client := play(ctx, clientCredentials, types...)
-
-			if Observed(len(tokensOf(client, 1, types...)) > 0) {
+			if Observed(len(tokensOf(client, 1, oauth.GrantClientCredentials)) > 0) {
 				return
 			}
-			after := client.NeedAt(scripted.AtServerMetadata)[0]
-			client.MissingAfter(after.Event, Mismatch{
-				Wanted: "a token request with grant_type " + types[0], Found: grantTypes(client),
+			client.MissingAfter(client.NeedAt(scripted.AtEndpoint)[0].Event, Mismatch{
+				Wanted: "a token request with grant_type " + oauth.GrantClientCredentials, Found: grantTypes(client),
 			})
 		})
 
-	It("sends nobody to log in where it authorizes with "+with, Verifies("oauth-client-credentials.token.grant"),
-		In(scenario), func(ctx SpecContext) { unattended(play(ctx, clientCredentials, types...)) })
+	It("sends nobody to log in where it has credentials", Verifies("oauth-client-credentials.token.grant"),
+		In(withSecret),
+		func(ctx SpecContext) { unattended(play(ctx, clientCredentials, oauth.GrantClientCredentials)) })
+}
+
+// granting is about what clients with either kind of credentials do alike.
+func granting(with string, scenario *Scenario, types []string) {
+	granted := func(ctx context.Context) (*Client, []*Visit) {
+		client := play(ctx, clientCredentials, types...)
+		return client, needTokens(client, types...)
+	}
 
 	It("sends resource when it requests a token with "+with, Verifies("oauth-client-credentials.resource.sent"),
 		In(scenario), func(ctx SpecContext) {
@@ -205,7 +207,7 @@ func authenticating() {
 		func(ctx SpecContext) {
 			client := play(ctx, clientCredentials, oauth.GrantClientCredentials)
 
-			for _, one := range granting(client, oauth.GrantClientCredentials) {
+			for _, one := range needTokens(client, oauth.GrantClientCredentials) {
 				client.Says(one, provesSecret(one), "client_id and secret in the header or the body", "none that fit")
 			}
 		})
@@ -215,7 +217,7 @@ func authenticating() {
 		func(ctx SpecContext) {
 			client := play(ctx, clientCredentials, types...)
 
-			for _, one := range granting(client, types...) {
+			for _, one := range needTokens(client, types...) {
 				client.Says(one, assertionOf(one) != "", "client_assertion", "none")
 				if one.Form.Has("client_assertion") {
 					kind := one.Form["client_assertion_type"]
@@ -229,7 +231,7 @@ func authenticating() {
 		Verifies("oauth-client-credentials.authentication.assertion"), In(withKey), func(ctx SpecContext) {
 			client := play(ctx, clientCredentials, types...)
 			asserting := slices.DeleteFunc(
-				granting(client, types...),
+				needTokens(client, types...),
 				func(v *Visit) bool { return assertionOf(v) == "" },
 			)
 
@@ -242,8 +244,8 @@ func authenticating() {
 		})
 }
 
-// granting are the token requests with a grant of the extension, of which the check needs one.
-func granting(client *Client, types ...string) []*Visit {
+// needTokens are the token requests with a grant of the extension, of which the check needs one.
+func needTokens(client *Client, types ...string) []*Visit {
 	return client.Need(tokensOf(client, 1, types...), "sent a token request with the grant of the extension")
 }
 
@@ -373,7 +375,7 @@ func redeeming() {
 		Verifies("enterprise-managed-authorization.grant.authenticated"), In(managed), func(ctx SpecContext) {
 			client := playManaged(ctx)
 
-			for _, one := range granting(client, oauth.GrantJWTBearer) {
+			for _, one := range needTokens(client, oauth.GrantJWTBearer) {
 				client.Says(one, provesSecret(one), "client_id and secret in the header or the body", "none that fit")
 			}
 		})
