@@ -10,8 +10,12 @@ import (
 	"sync"
 )
 
-// tasksExtension is the page of the tasks extension.
-const tasksExtension = "extensions/tasks"
+// The pages of extensions.
+const (
+	tasksExtension       = "extensions/tasks"
+	credentialsExtension = "extensions/oauth-client-credentials"
+	managedExtension     = "extensions/enterprise-managed-authorization"
+)
 
 // A document is what specifies an extension. It is kept beside the folders of the
 // revisions.
@@ -28,10 +32,10 @@ var extensions = map[string]document{
 		since:    "2026-07-28",
 		sections: []string{"Specification", "Backward Compatibility", "Security Implications"},
 	},
-	"extensions/oauth-client-credentials": {
+	credentialsExtension: {
 		path: "extensions/auth/oauth-client-credentials", since: "2026-07-28",
 	},
-	"extensions/enterprise-managed-authorization": {
+	managedExtension: {
 		path: "extensions/auth/enterprise-managed-authorization", since: "2026-07-28",
 	},
 }

@@ -70,11 +70,27 @@ func RunExtended(
 func (c *Client) DeclaresExtension(name string) bool {
 	path := "extensions." + officialExtensions + name
 	return c.Declares(path) || slices.ContainsFunc(c.At(scripted.AtEndpoint), func(v *Visit) bool {
-		params, _ := v.JSON["params"].(map[string]any)
-		meta, _ := params["_meta"].(map[string]any)
-		declared, _ := meta[mcp.MetaCapabilities].(map[string]any)
-		return mcp.Declares(declared, path)
+		return mcp.Declares(declaredIn(v), path)
 	})
+}
+
+// DeclaresAnything tells whether a request of the client, let in or refused, has
+// capabilities at all.
+func (c *Client) DeclaresAnything() bool {
+	return slices.ContainsFunc(c.At(scripted.AtEndpoint), func(v *Visit) bool { return declaredIn(v) != nil }) ||
+		slices.ContainsFunc(c.Conversations, func(conversation *Conversation) bool {
+			return slices.ContainsFunc(conversation.Messages, func(said *Message) bool {
+				return fromClient(said) && conversation.ClientDeclared(said) != nil
+			})
+		})
+}
+
+// declaredIn are the capabilities that a refused request has; nil for none.
+func declaredIn(v *Visit) map[string]any {
+	params, _ := v.JSON["params"].(map[string]any)
+	meta, _ := params["_meta"].(map[string]any)
+	declared, _ := meta[mcp.MetaCapabilities].(map[string]any)
+	return declared
 }
 
 // OfficialRedirect is the redirect URI of clients that were written for the official suite.

@@ -40,7 +40,7 @@ func TestDriven(t *testing.T) {
 	for address, want := range map[string]bool{
 		"http://localhost:1/authorize?redirect_uri=" + url.QueryEscape(OfficialRedirect):                 true,
 		"http://localhost:1/authorize?redirect_uri=" + url.QueryEscape("http://localhost:4000/callback"): false,
-		"http://localhost:1/authorize":                                                                   false,
+		"http://localhost:1/authorize": false,
 	} {
 		parsed, err := url.Parse(address)
 		if err != nil {

@@ -115,8 +115,11 @@ func unattended(client *Client) {
 	client.NeverVisited(client.AtIssuer(1, scripted.AtAuthorize), "no authorization request")
 }
 
-// declares wants a client that uses an extension to say so.
+// declares wants a client that uses an extension to say so, where it declares anything.
 func declares(client *Client, extension string, use *Visit) {
+	if !client.DeclaresAnything() {
+		Inconclusive("no request of the client has capabilities", "fix the failures under base first")
+	}
 	client.Says(
 		use,
 		client.DeclaresExtension(extension),
