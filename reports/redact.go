@@ -375,7 +375,7 @@ var schemes = regexp.MustCompile(`(?i)^(?:` + schemeNames + `)$`)
 var wellKnown = slices.Concat(
 	headers(`(?:proxy-)?authorization|(?:set-)?cookie2?|x-api-key|api-key|x-auth-token|x-csrf-token`),
 	keyed(
-		`access_token|refresh_token|id_token|registration_access_token|client_secret|client_assertion|code_verifier|password|passwd|api_?key`,
+		`access_token|refresh_token|id_token|registration_access_token|client_secret|client_assertion|subject_token|private_key_pem|code_verifier|password|passwd|api_?key`,
 	),
 	[]pattern{
 		{
@@ -388,8 +388,12 @@ var wellKnown = slices.Concat(
 			},
 		},
 		{
-			// An authorization code, in a query or a form.
-			expression: regexp.MustCompile(`((?:^|[?&\s"'(])code=)[a-zA-Z0-9._~+/%-]{8,}`),
+			// An authorization code, or the assertion of a grant, in a query or a form.
+			expression: regexp.MustCompile(`((?:^|[?&\s"'(])(?:code|assertion)=)[a-zA-Z0-9._~+/%-]{8,}`),
+		},
+		{
+			// A private key.
+			expression: regexp.MustCompile(`(-----BEGIN (?:[A-Z]+ )?PRIVATE KEY-----)[^-]+`),
 		},
 		{
 			// The user and password of a URL.

@@ -12,6 +12,7 @@ import (
 	"github.com/mcpconform/mcpconform/suites/client/elicitation"
 	"github.com/mcpconform/mcpconform/suites/client/roots"
 	"github.com/mcpconform/mcpconform/suites/client/sampling"
+	authextensions "github.com/mcpconform/mcpconform/suites/extensions/auth"
 	tasksextension "github.com/mcpconform/mcpconform/suites/extensions/tasks"
 	"github.com/mcpconform/mcpconform/suites/lifecycle"
 	"github.com/mcpconform/mcpconform/suites/patterns"
@@ -91,6 +92,7 @@ func ClientChecks() {
 	caching.ClientChecks()
 	tasksextension.ClientChecks()
 	authorization.ClientChecks()
+	authextensions.ClientChecks()
 }
 
 // Rules returns the rules that hold for every transcript, in the order of the

@@ -41,6 +41,7 @@ mcpconform listens, or prints the URL that it was redirected to.`,
 	flags.StringVar(&target.Documents, "documents", "",
 		"https `URL` that leads to --documents-listen, for client id metadata documents")
 	flags.StringVar(&target.DocumentsListen, "documents-listen", "127.0.0.1:0", "serve those at `ADDR`, HOST:PORT")
+	s.addNetwork(flags)
 	flags.StringVar(&s.login, "login", "", "`COMMAND` that logs in and consents at {url}, split at spaces")
 	s.completesRun(command)
 	return command

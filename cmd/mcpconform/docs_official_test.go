@@ -43,7 +43,7 @@ func counterparts(t *testing.T) []counterpart {
 	walk(page, func(node ast.Node) {
 		switch node := node.(type) {
 		case *ast.Heading:
-			role = strings.TrimSuffix(strings.TrimPrefix(spanText(page, node), "Of "), "s")
+			role = strings.ReplaceAll(strings.TrimSuffix(strings.TrimPrefix(spanText(page, node), "Of "), "s"), " ", "-")
 		case *extension.TableRow:
 			var cells [][]string
 			for cell := node.FirstChild(); cell != nil; cell = cell.NextSibling() {
@@ -178,7 +178,7 @@ func TestDocsOfficialNames(t *testing.T) {
 // in.
 func madeUp(program, name string) bool {
 	for at := len(name) - 1; at > 0; at-- {
-		if name[at] == '-' && strings.Contains(program, "`"+name[:at+1]+"${") {
+		if strings.ContainsRune("-/", rune(name[at])) && strings.Contains(program, "`"+name[:at+1]+"${") {
 			return true
 		}
 	}

@@ -71,6 +71,7 @@ type settings struct {
 	older         *reports.Run // that since names
 	set           *catalogue.Set
 	login         string // command, split at spaces
+	network       bool   // contact whatever host the target names
 }
 
 func newServer() *cobra.Command {
@@ -109,10 +110,16 @@ func newServer() *cobra.Command {
 		"",
 		"a `WORD` that gives the test authorization server the same key each time",
 	)
+	s.addNetwork(flags)
 	flags.StringVar(&s.start, "start", "",
 		"`COMMAND` that starts the server at --url, split at spaces; it is told of --auth-server by its environment")
 	s.completesRun(command)
 	return command
+}
+
+func (s *settings) addNetwork(flags *pflag.FlagSet) {
+	flags.BoolVar(&s.network, "network", false,
+		"contact hosts that the target names; default: its own origin and this machine alone")
 }
 
 // addFlags adds the flags of a run, whatever the role of the target.
@@ -622,6 +629,7 @@ func (s *settings) options(progress *reports.Progress) runner.Options {
 		Header:       s.secretHeaders,
 		Access:       s.access(),
 		Registration: s.registration(),
+		Network:      s.network,
 		Revisions:    s.revise,
 		Filter:       s.Filter,
 		Profile:      s.profile,
@@ -705,6 +713,9 @@ func (s *settings) rerun(leg conform.Leg, filter string) string {
 	}
 	if s.start != "" {
 		words = append(words, "--start", s.start)
+	}
+	if s.network {
+		words = append(words, "--network")
 	}
 	for _, name := range slices.Sorted(maps.Keys(s.secretHeaders)) {
 		words = append(words, "--header", name+": ***")

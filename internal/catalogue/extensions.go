@@ -10,34 +10,44 @@ import (
 	"sync"
 )
 
-// tasksExtension is the page of the tasks extension.
-const tasksExtension = "extensions/tasks"
+// The pages of extensions.
+const (
+	tasksExtension       = "extensions/tasks"
+	credentialsExtension = "extensions/oauth-client-credentials"
+	managedExtension     = "extensions/enterprise-managed-authorization"
+)
 
-// A proposal is what specifies an extension: it became final, and is kept
-// beside the folders of the revisions.
-type proposal struct {
-	name     string   // the name of its file, and of its page on the site
+// A document is what specifies an extension. It is kept beside the folders of the
+// revisions.
+type document struct {
+	path     string   // of its file, without ending, and of its page on the site
 	since    string   // the first revision that has it
-	sections []string // those that state obligations; the others explain them
+	sections []string // those that state obligations; the others explain them. None: all do
 }
 
-// extensions are the proposals by the names that their pages have here.
-var extensions = map[string]proposal{
+// extensions are the documents by the names that their pages have here.
+var extensions = map[string]document{
 	tasksExtension: {
-		name:     "2663-tasks-extension",
+		path:     "seps/2663-tasks-extension",
 		since:    "2026-07-28",
 		sections: []string{"Specification", "Backward Compatibility", "Security Implications"},
+	},
+	credentialsExtension: {
+		path: "extensions/auth/oauth-client-credentials", since: "2026-07-28",
+	},
+	managedExtension: {
+		path: "extensions/auth/enterprise-managed-authorization", since: "2026-07-28",
 	},
 }
 
 // readExtensions adds the pages of extensions to the revisions that have them.
 func (s *Specification) readExtensions(fsys fs.FS, root string) error {
-	for page, proposal := range extensions {
-		file := path.Join(root, "seps", proposal.name+".mdx")
+	for page, document := range extensions {
+		file := path.Join(root, document.path+".mdx")
 		source, err := readBounded(fsys, file, maxPage)
 		if errors.Is(err, fs.ErrNotExist) {
 			// The repository of the specification keeps them above the revisions.
-			file = path.Join(path.Dir(root), "seps", proposal.name+".mdx")
+			file = path.Join(path.Dir(root), document.path+".mdx")
 			source, err = readBounded(fsys, file, maxPage)
 		}
 		if errors.Is(err, fs.ErrNotExist) {
@@ -46,9 +56,12 @@ func (s *Specification) readExtensions(fsys fs.FS, root string) error {
 		if err != nil {
 			return err
 		}
-		parsed := sync.OnceValue(func() *Page { return ParsePage(page, onlySections(source, proposal.sections)) })
+		if len(document.sections) > 0 {
+			source = onlySections(source, document.sections)
+		}
+		parsed := sync.OnceValue(func() *Page { return ParsePage(page, source) })
 		for revision, pages := range s.revisions {
-			if revision >= proposal.since {
+			if revision >= document.since {
 				pages[page] = parsed
 			}
 		}

@@ -119,8 +119,8 @@ func (r *Requirement) Link(revision string) string {
 	if path.Base(page) == "index" {
 		page = path.Dir(page)
 	}
-	if proposal, ok := extensions[at.Page]; ok {
-		page = "seps/" + proposal.name
+	if document, ok := extensions[at.Page]; ok {
+		page = document.path
 	}
 	if at.Page == practicesTutorial {
 		page = "docs/" + at.Page

@@ -47,6 +47,8 @@ var Pages = []string{
 	"client/sampling",
 	"client/elicitation",
 	tasksExtension,
+	credentialsExtension,
+	managedExtension,
 	"basic/authorization",
 	"basic/authorization/index",
 	"basic/authorization/authorization-server-discovery",

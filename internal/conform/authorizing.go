@@ -8,6 +8,7 @@ import (
 
 	"github.com/onsi/ginkgo/v2"
 
+	"github.com/mcpconform/mcpconform/internal/mcp"
 	"github.com/mcpconform/mcpconform/internal/oauth"
 	"github.com/mcpconform/mcpconform/internal/scenario"
 	"github.com/mcpconform/mcpconform/internal/scripted"
@@ -38,6 +39,70 @@ func RunProtected(ctx context.Context, plain *scenario.Scenario) *Client {
 		client.notAuthorizing()
 	}
 	return client
+}
+
+// RunExtended is RunScenario for a scenario about an extension for authorization. The check
+// does not apply to a client that does not declare the extension, which shows in a plain
+// scenario, unless its driver has it do what only the extension knows.
+func RunExtended(
+	ctx context.Context, plain *scenario.Scenario, extension string, does func(*Client) bool,
+) *Client {
+	undeclared := "the client does not declare the extension " + officialExtensions + extension
+	if environment := current.environment; environment.recorded() && environment.Recordings[current.scenario] == nil {
+		NotApplicable("scenarios about authorization are played to clients that a command starts")
+	}
+	first := Beside(ctx, plain)
+	declared := first != nil && first.DeclaresExtension(extension)
+	if !declared && (first == nil || !first.Driven()) {
+		NotApplicable(undeclared)
+	}
+	if !declared {
+		tried := Beside(ctx, current.environment.scenarios[current.scenario])
+		if tried == nil || !does(tried) {
+			NotApplicable(undeclared)
+		}
+	}
+	return RunScenario(ctx)
+}
+
+// DeclaresExtension tells whether a request of the client, let in or refused, declares an
+// extension of the protocol's own.
+func (c *Client) DeclaresExtension(name string) bool {
+	path := "extensions." + officialExtensions + name
+	return c.Declares(path) || slices.ContainsFunc(c.At(scripted.AtEndpoint), func(v *Visit) bool {
+		return mcp.Declares(declaredIn(v), path)
+	})
+}
+
+// DeclaresAnything tells whether a request of the client, let in or refused, has
+// capabilities at all.
+func (c *Client) DeclaresAnything() bool {
+	return slices.ContainsFunc(c.At(scripted.AtEndpoint), func(v *Visit) bool { return declaredIn(v) != nil }) ||
+		slices.ContainsFunc(c.Conversations, func(conversation *Conversation) bool {
+			return slices.ContainsFunc(conversation.Messages, func(said *Message) bool {
+				return fromClient(said) && conversation.ClientDeclared(said) != nil
+			})
+		})
+}
+
+// declaredIn are the capabilities that a refused request has; nil for none.
+func declaredIn(v *Visit) map[string]any {
+	params, _ := v.JSON["params"].(map[string]any)
+	meta, _ := params["_meta"].(map[string]any)
+	declared, _ := meta[mcp.MetaCapabilities].(map[string]any)
+	return declared
+}
+
+// OfficialRedirect is the redirect URI of clients that were written for the official suite.
+const OfficialRedirect = "http://localhost:3000/callback"
+
+// Driven tells whether the client is one that knows of scenarios: it tells of its steps, or
+// does as drivers do. A client that a user installs knows of none.
+func (c *Client) Driven() bool {
+	return c.Tells() || slices.ContainsFunc(c.At(scripted.AtAuthorize), func(v *Visit) bool {
+		uri, _ := v.Query("redirect_uri")
+		return uri == OfficialRedirect
+	})
 }
 
 // notAuthorizing ends a check that does not apply to a client which does not authorize.

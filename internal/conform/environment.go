@@ -44,6 +44,9 @@ type Environment struct {
 	// Provoked are the provocations found when the tools were tried, by kind.
 	Provoked map[string]Provocation
 	Access   *Access // of a server that asks for authorization; nil for none
+	// Network lets checks contact whatever host the target names, beside this machine and
+	// the origin of the target.
+	Network bool
 	// Registration is for the client of a target authorization server.
 	Registration Registration
 	Issuer       *IssuerState // shared with other environments; nil for one of its own

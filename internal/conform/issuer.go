@@ -150,19 +150,21 @@ func (i *Issuer) Lists(name, value string) (has, known bool) {
 	return slices.Contains(list, any(value)), known
 }
 
-// contactable tells whether the harness may send something to an address that the target
+// Contactable tells whether the harness may send something to an address that the target
 // named.
-func contactable(address string) bool {
+func Contactable(address string) bool { return current.environment.contactable(address) }
+
+func (e *Environment) contactable(address string) bool {
 	parsed, err := url.Parse(address)
-	return err == nil && (oauth.SameOrigin(address, URL()) || oauth.Loopback(parsed.Hostname()))
+	return err == nil && (e.Network || oauth.SameOrigin(address, e.Target.URL) || oauth.Loopback(parsed.Hostname()))
 }
 
 // send carries out a request to an address that the target may have named.
 func (i *Issuer) send(ctx context.Context, request transport.Request) *Response {
-	if !contactable(request.URL) {
+	if !Contactable(request.URL) {
 		Inconclusive(
 			request.URL+" is of another origin than the issuer, and is not contacted",
-			"test the authorization server at the origin of its endpoints",
+			"let it be contacted with --network, or test the authorization server at the origin of its endpoints",
 		)
 	}
 	return i.Exchange(ctx, request)

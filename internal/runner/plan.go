@@ -28,6 +28,7 @@ type plan struct {
 	provoke.Policy
 	Events    bool   // send whole transcripts, too
 	Exchanges bool   // send those of checks that pass, too
+	Network   bool   // whatever host the target names may be contacted
 	Sockets   string // directory of those that a client's servers come to
 	Catalogue *catalogue.Catalogue
 	Explore   *explore.Plan       // draws to make, in the place of checks; nil for none
@@ -83,7 +84,7 @@ func (p plan) environments(
 		to.Limits.Message = min(to.Limits.Message, longestMessage(p.Workers))
 		environments[index] = &conform.Environment{
 			Leg: leg.Leg, Target: to, Survey: leg.Survey, Catalogue: p.Catalogue,
-			Access: leg.Access, Registration: leg.Registration, Issuer: issuer,
+			Access: leg.Access, Registration: leg.Registration, Issuer: issuer, Network: p.Network,
 			Policy: p.Policy, Provoked: leg.Provoked, Rules: judging,
 			Budget: budget, Company: p.Workers > 1,
 			Record: func(connection conform.Connection) { record(index, connection) },

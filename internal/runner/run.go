@@ -41,8 +41,11 @@ type Options struct {
 	Mint func(resource string) (*conform.Access, error)
 	// Registration is for the client of a target authorization server.
 	Registration conform.Registration
-	Trusted      string // the issuer of those, which the embedded reference trusts; "" for none
-	Revisions    Revise
+	// Network lets the harness contact whatever host the target names, beside this machine
+	// and the origin of the target.
+	Network   bool
+	Trusted   string // the issuer of those, which the embedded reference trusts; "" for none
+	Revisions Revise
 
 	Filter  string
 	Profile string // of [Profiles], beside the filter; "" for everything
@@ -280,6 +283,7 @@ func (r *run) prepare(ctx context.Context) error {
 	r.budget = transcript.NewMemoryBudget(budgetAlone)
 	r.plan = plan{
 		Workers: 1, Policy: r.options.Policy, Events: r.options.Transcripts != "", Exchanges: r.options.Exchanges,
+		Network: r.options.Network,
 	}
 	var pending []contact
 	err := r.meetTarget(ctx, &pending)

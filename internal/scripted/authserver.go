@@ -290,6 +290,9 @@ func (a *AuthServer) token(v *Visit) {
 	v.AnswerJSON(request.Status, request.Answer)
 }
 
+// Issue makes the tokens of a grant that the scenario judges by itself.
+func (a *AuthServer) Issue(scope string) Object { return a.issue(&grant{scope: scope}) }
+
 // issue makes the tokens that are granted.
 func (a *AuthServer) issue(granted *grant) Object {
 	token := &Token{Secret: a.Secret(oauth.IssuedAccessToken), Issuer: a, Scopes: oauth.Scopes(granted.scope)}

@@ -167,7 +167,8 @@ type Request struct {
 	// header; Content-Length and Transfer-Encoding are set from the body (use
 	// Raw for others).
 	Header http.Header
-	// NoHeaders leaves out the headers of the options.
+	// NoHeaders leaves out the headers of the options, which another origin than that of
+	// the endpoint never gets.
 	NoHeaders bool
 	// Body is nil for none.
 	Body []byte
@@ -296,7 +297,7 @@ func (h *HTTP) headers(request Request, target *url.URL) (http.Header, string) {
 		basic.SetBasicAuth(user.Username(), password)
 		maps.Copy(header, basic.Header)
 	}
-	if !request.NoHeaders {
+	if !request.NoHeaders && target.Scheme == h.base.Scheme && strings.EqualFold(target.Host, h.base.Host) {
 		overlay(header, h.header)
 	}
 	overlay(header, request.Header)

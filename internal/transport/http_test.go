@@ -163,6 +163,8 @@ func TestHTTPHeadersAreExact(t *testing.T) {
 	var got *http.Request
 	server := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) { got = r }))
 	t.Cleanup(server.Close)
+	elsewhere := httptest.NewServer(server.Config.Handler)
+	t.Cleanup(elsewhere.Close)
 	h, log := client(t, transport.HTTPOptions{URL: server.URL + "/mcp?x=1",
 		Header: http.Header{"Authorization": {"Bearer secret"}, "X-Extra": {"1"}}})
 
@@ -179,6 +181,8 @@ func TestHTTPHeadersAreExact(t *testing.T) {
 		"overridden": {transport.Request{Method: "GET", URL: "/other", Header: http.Header{
 			"authorization": {"Bearer other"}, "X-Extra": nil, "User-Agent": nil, "host": {"evil.example"}}},
 			http.Header{"Authorization": {"Bearer other"}}, "evil.example", "/other"},
+		"another origin": {transport.Request{Method: "GET", URL: elsewhere.URL + "/metadata"},
+			http.Header{"User-Agent": {transport.UserAgent}}, "", "/metadata"},
 		"repeated": {transport.Request{Method: "GET", NoHeaders: true, Header: http.Header{"Accept": {"a", "b"}}},
 			http.Header{"User-Agent": {transport.UserAgent}, "Accept": {"a", "b"}}, "", "/mcp?x=1"},
 		"query only": {transport.Request{Method: "OPTIONS", NoHeaders: true, URL: "?y=2"},

@@ -257,7 +257,7 @@ func (c *client) capabilities(revision string) object {
 	}
 	switch {
 	case revision >= Revision20260728:
-		all["extensions"] = object{tasksExtension: object{}}
+		all["extensions"] = c.extensions()
 	case revision >= Revision20251125 && len(c.taskCapability()) > 0:
 		all["tasks"] = c.taskCapability()
 	}

@@ -21,6 +21,16 @@ type Credentials struct {
 	ID     string `json:"client_id"`
 	Secret string `json:"client_secret"`
 	Issuer string `json:"issuer"` // that gave them; "" where nobody said
+
+	// What they are for: its beginning tells of client credentials.
+	Name string `json:"name"`
+	// Key in PKCS #8, and the algorithm that it signs by, instead of a secret.
+	Key       string `json:"private_key_pem"`
+	Algorithm string `json:"signing_algorithm"`
+	// What an identity provider said of the user, and where it issues grants for that.
+	IdentityToken string `json:"idp_id_token"`
+	Exchange      string `json:"idp_token_endpoint"`
+	IdentityID    string `json:"idp_client_id"`
 }
 
 // Authorization says how the client authorizes.
@@ -68,7 +78,7 @@ type token struct {
 
 func newCarrier(c *client, base http.RoundTripper) *carrier {
 	a := &carrier{client: c, base: base, known: map[string]*registration{}, raised: map[string]int{}}
-	a.plain = &http.Client{Transport: base, CheckRedirect: c.part.auth.follows}
+	a.plain = &http.Client{Transport: c.part.auth.writes(base), CheckRedirect: sameOrigin}
 	return a
 }
 
@@ -192,7 +202,7 @@ func (a *carrier) obtain(ctx context.Context, used *token, challenge oauth.Chall
 		return err
 	}
 	wanted := a.client.part.auth.scopes(challenge, from, a.granted)
-	issued, err := a.authorize(ctx, from, as, wanted)
+	issued, err := a.client.part.auth.grant(a)(ctx, from, as, wanted)
 	if err != nil {
 		return err
 	}

@@ -25,6 +25,7 @@ type authParts struct {
 	endpoints        func(ctx context.Context, a *carrier, from *source, said *resourceMetadata)
 	takes            func(old, issued *token) *token
 	needsRefresh     bool // no token without a refresh token
+	needsExpiry      bool // no token that says not when it expires
 	challenge        func(http.Header) (oauth.Challenge, bool)
 	resourcePlaces   func(server string, challenge oauth.Challenge) ([]string, error)
 	serverPlaces     func(issuer string) ([]string, error)
@@ -33,7 +34,6 @@ type authParts struct {
 	provesPKCE       func(*serverMetadata) error
 	opens            func(address string) error
 	browses          func(ctx context.Context, open func(context.Context, string) error, address string) error
-	follows          func(next *http.Request, before []*http.Request) error
 	register         func(context.Context, *carrier, *source) (*registration, error)
 	describes        func(object) object // for a registration
 	bindsTo          func(issuer string) string
@@ -55,6 +55,13 @@ type authParts struct {
 	understands      func(tokenType string) bool
 	keeps            func(old, renewed *token) *token
 	carries          func(r *http.Request, access string)
+	style            func(*source, *registration) oauth2.AuthStyle
+	writes           func(http.RoundTripper) http.RoundTripper // all but requests to the server
+	grant            func(*carrier) grantType
+	asserts          func(*assertion)
+	exchanges        func(url.Values)
+	identifies       func(form url.Values, as *registration) (basic bool)
+	presents         func(form url.Values, signed string)
 }
 
 func goodAuthParts() authParts {
@@ -69,7 +76,6 @@ func goodAuthParts() authParts {
 		browses: func(ctx context.Context, open func(context.Context, string) error, address string) error {
 			return open(ctx, address)
 		},
-		follows:   sameOrigin,
 		register:  register,
 		describes: func(client object) object { return client },
 		bindsTo:   func(issuer string) string { return issuer },
@@ -93,6 +99,13 @@ func goodAuthParts() authParts {
 		understands: bearerType,
 		keeps:       func(_, renewed *token) *token { return renewed },
 		carries:     carry,
+		style:       styleOf,
+		writes:      func(base http.RoundTripper) http.RoundTripper { return base },
+		grant:       grantOf,
+		asserts:     func(*assertion) {},
+		exchanges:   func(url.Values) {},
+		identifies:  identify,
+		presents:    present,
 	}
 }
 
@@ -109,7 +122,14 @@ var authDefects = map[string]func(*client, *authParts){
 	"token-not-on-streams":       func(_ *client, p *authParts) { p.carries = except(http.MethodGet) },
 	"token-not-on-delete":        func(_ *client, p *authParts) { p.carries = except(http.MethodDelete) },
 	"token-not-on-notifications": func(_ *client, p *authParts) { p.carries = notOnNotifications },
-	"token-made-up-at-first":     func(_ *client, p *authParts) { p.carries = madeUpAtFirst() },
+	"token-not-on-resumption": func(_ *client, p *authParts) {
+		p.carries = func(r *http.Request, access string) {
+			if r.Header.Get("Last-Event-Id") == "" {
+				carry(r, access)
+			}
+		}
+	},
+	"token-made-up-at-first": func(_ *client, p *authParts) { p.carries = madeUpAtFirst() },
 	"token-scheme-token": func(_ *client, p *authParts) {
 		p.carries = func(r *http.Request, access string) { r.Header.Set("Authorization", "Token "+access) }
 	},
@@ -297,8 +317,73 @@ var authDefects = map[string]func(*client, *authParts){
 	"forgets-scopes":          func(_ *client, p *authParts) { p.scopes = forgetsScopes },
 	"any-token-type":          func(_ *client, p *authParts) { p.understands = func(string) bool { return true } },
 	"keeps-old-refresh-token": func(_ *client, p *authParts) { p.keeps = keepsOldRefreshToken },
-	"keeps-old-token":         func(_ *client, p *authParts) { p.keeps = func(old, _ *token) *token { return old } },
-	"follows-redirects":       func(_ *client, p *authParts) { p.follows = nil },
+	"token-type-in-capitals": func(_ *client, p *authParts) {
+		p.understands = func(kind string) bool { return kind == "Bearer" }
+	},
+	"secret-always-posted": func(_ *client, p *authParts) {
+		p.style = func(*source, *registration) oauth2.AuthStyle { return oauth2.AuthStyleInParams }
+	},
+	"secret-always-in-header": func(_ *client, p *authParts) {
+		p.style = func(*source, *registration) oauth2.AuthStyle { return oauth2.AuthStyleInHeader }
+	},
+	"secret-not-encoded": func(_ *client, p *authParts) {
+		p.writes = func(base http.RoundTripper) http.RoundTripper { return rawBasic{base} }
+	},
+	"needs-expiry":       func(_ *client, p *authParts) { p.needsExpiry = true },
+	"issuer-in-any-case": func(_ *client, p *authParts) { p.fitsIssuer = strings.EqualFold },
+	"code-flow-always": func(_ *client, p *authParts) {
+		p.grant = func(a *carrier) grantType { return a.authorize }
+	},
+	"secret-withheld": func(_ *client, p *authParts) {
+		p.identifies = func(form url.Values, as *registration) bool { form.Set("client_id", as.ID); return false }
+	},
+	"assertion-withheld": func(_ *client, p *authParts) { p.asserts = func(a *assertion) { a.withheld = true } },
+	"assertion-by-another-key": func(_ *client, p *authParts) {
+		p.asserts = func(a *assertion) { a.key = anotherKey() }
+	},
+	"assertion-of-the-issuer": func(_ *client, p *authParts) {
+		p.asserts = func(a *assertion) { a.claims["iss"] = a.claims["aud"] }
+	},
+	"assertion-without-subject": func(_ *client, p *authParts) {
+		p.asserts = func(a *assertion) { delete(a.claims, "sub") }
+	},
+	"assertion-for-the-server": func(c *client, p *authParts) {
+		p.asserts = func(a *assertion) { a.claims["aud"] = c.options.URL }
+	},
+	"assertion-for-ever": func(_ *client, p *authParts) { p.asserts = func(a *assertion) { delete(a.claims, "exp") } },
+	"identity-token-as-grant": func(_ *client, p *authParts) {
+		p.grant = func(a *carrier) grantType {
+			if a.client.options.Authorization.Credentials.IdentityToken == "" {
+				return grantOf(a)
+			}
+			return a.byIdentityToken
+		}
+	},
+	"exchange-for-a-token":      func(_ *client, p *authParts) { p.exchanges = leavesOut("requested_token_type") },
+	"exchange-without-resource": func(_ *client, p *authParts) { p.exchanges = leavesOut("resource") },
+	"exchange-of-no-type":       func(_ *client, p *authParts) { p.exchanges = leavesOut("subject_token_type") },
+	"exchange-of-nothing":       func(_ *client, p *authParts) { p.exchanges = leavesOut("subject_token") },
+	"exchange-for-the-server": func(c *client, p *authParts) {
+		p.exchanges = func(form url.Values) { form.Set("audience", c.options.URL) }
+	},
+	"extensions-undeclared": func(c *client, _ *authParts) { c.part.undeclared = true },
+}
+
+// rawBasic sends the credentials of the header as they are.
+type rawBasic struct{ http.RoundTripper }
+
+func (t rawBasic) RoundTrip(r *http.Request) (*http.Response, error) {
+	if id, secret, basic := r.BasicAuth(); basic {
+		id, _ = url.QueryUnescape(id) // which was encoded
+		secret, _ = url.QueryUnescape(secret)
+		r = r.Clone(r.Context())
+		r.SetBasicAuth(id, secret)
+	}
+	return t.RoundTripper.RoundTrip(r)
+}
+
+func leavesOut(parameter string) func(url.Values) {
+	return func(form url.Values) { form.Del(parameter) }
 }
 
 func parameters(pairs ...string) []oauth2.AuthCodeOption {
@@ -460,7 +545,11 @@ func byShell(ctx context.Context, open func(context.Context, string) error, addr
 
 func issNormalized(given []string, from *source) error {
 	normal := func(text string) string {
-		parsed, err := url.Parse(text)
+		unescaped, err := url.PathUnescape(text)
+		if err != nil {
+			return text
+		}
+		parsed, err := url.Parse(unescaped)
 		if err != nil {
 			return text
 		}
@@ -590,6 +679,22 @@ var habits = map[string]func(*client, *authParts){
 		p.bindsTo = func(issuer string) string { return issuer + "#" + strconv.FormatInt(times.Add(1), 10) }
 	},
 	"reads-redirects": func(c *client, _ *authParts) { c.options.Authorization.Open = nil },
+	"machine-secret-posted": func(_ *client, p *authParts) {
+		p.identifies = func(form url.Values, as *registration) bool {
+			form.Set("client_id", as.ID)
+			form.Set("client_secret", as.Secret)
+			return false
+		}
+	},
+	"assertion-as-grant": func(_ *client, p *authParts) {
+		p.presents = func(form url.Values, signed string) {
+			form.Set("grant_type", oauth.GrantJWTBearer)
+			form.Set("assertion", signed)
+		}
+	},
+	"assertion-for-the-endpoint": func(_ *client, p *authParts) {
+		p.asserts = func(a *assertion) { a.claims["aud"] = []string{a.endpoint} }
+	},
 	"another-loopback": func(c *client, _ *authParts) {
 		c.options.Authorization.Open = nil
 		c.options.Authorization.Redirect = "http://[::1]:4711/oauth/callback?client=reference"

@@ -85,6 +85,7 @@ type parts struct {
 	endSession          func(h *streamableHTTP)
 	leave               func(t transport)
 	auth                authParts
+	undeclared          bool // the extensions for authorization are not declared
 }
 
 func always() bool { return true }

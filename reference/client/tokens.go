@@ -59,6 +59,9 @@ func (a *carrier) authorize(ctx context.Context, from *source, as *registration,
 	if auth.needsRefresh && issued.RefreshToken == "" {
 		return nil, errors.New("the answer has no refresh token")
 	}
+	if auth.needsExpiry && issued.Expiry.IsZero() {
+		return nil, errors.New("the answer has no expires_in")
+	}
 	return &token{access: issued.AccessToken, refresh: issued.RefreshToken, from: from, as: as}, nil
 }
 
@@ -75,21 +78,25 @@ func plainly(err error) error {
 }
 
 func (a *carrier) config(from *source, as *registration) *oauth2.Config {
-	style := oauth2.AuthStyleInParams
-	if as.Secret != "" && as.Method != "client_secret_post" && a.basic(from) {
-		style = oauth2.AuthStyleInHeader
-	}
 	return &oauth2.Config{
 		ClientID: as.ID, ClientSecret: as.Secret, RedirectURL: a.client.part.auth.redirects(a.redirectURI()),
-		Endpoint: oauth2.Endpoint{AuthURL: from.metadata.Authorize, TokenURL: from.metadata.Token, AuthStyle: style},
+		Endpoint: oauth2.Endpoint{
+			AuthURL:   from.metadata.Authorize,
+			TokenURL:  from.metadata.Token,
+			AuthStyle: a.client.part.auth.style(from, as),
+		},
 	}
 }
 
-// basic tells whether the secret goes into the header: what the metadata leaves out, it
-// does (RFC 8414, section 2).
-func (a *carrier) basic(from *source) bool {
+// styleOf tells where the secret goes: into the header, unless the registration or the
+// metadata say otherwise; what the metadata leaves out, it says so (RFC 8414, section 2).
+func styleOf(from *source, as *registration) oauth2.AuthStyle {
 	methods := from.metadata.AuthMethods
-	return len(methods) == 0 || slices.Contains(methods, "client_secret_basic")
+	basic := len(methods) == 0 || slices.Contains(methods, "client_secret_basic")
+	if as.Secret != "" && as.Method != "client_secret_post" && basic {
+		return oauth2.AuthStyleInHeader
+	}
+	return oauth2.AuthStyleInParams
 }
 
 // validate wants an answer of the authorization server that was asked, to what was asked.
@@ -143,25 +150,16 @@ func (a *carrier) refresh(ctx context.Context, used *token, from *source) (*toke
 			form.Set("client_secret", used.as.Secret)
 		}
 	}
-	request, err := http.NewRequestWithContext(
-		ctx,
-		http.MethodPost,
-		from.metadata.Token,
-		strings.NewReader(form.Encode()),
-	)
-	if err != nil {
-		return nil, err
-	}
-	request.Header.Set("Content-Type", "application/x-www-form-urlencoded")
+	var who *registration
 	if config.Endpoint.AuthStyle == oauth2.AuthStyleInHeader {
-		request.SetBasicAuth(url.QueryEscape(used.as.ID), url.QueryEscape(used.as.Secret))
+		who = used.as
 	}
 	var issued struct {
 		Access  string `json:"access_token"`
 		Refresh string `json:"refresh_token"`
 		Type    string `json:"token_type"`
 	}
-	if err := a.call(request, &issued); err != nil {
+	if err := a.post(ctx, from.metadata.Token, form, who, &issued); err != nil {
 		return nil, err
 	}
 	if issued.Access == "" || !a.client.part.auth.understands(issued.Type) {

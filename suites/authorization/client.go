@@ -28,6 +28,8 @@ func ClientChecks() {
 	Describe("Redirects", redirecting)
 	Describe("The authorization response", validatingAnswers)
 	Describe("Scopes", choosingScopes)
+	Describe("Authenticating", authenticating)
+	Describe("Token responses", takingTokens)
 	Describe("Tokens", usingTokens)
 	Describe("Opening a browser", openingBrowsers)
 }
@@ -296,6 +298,13 @@ func validatingMetadata() {
 	)
 
 	It(
+		"rejects metadata of an authorization server whose issuer has the host in capitals",
+		Verifies("authorization.discovery.issuer.exact"),
+		In(issuerInCapitals),
+		func(ctx SpecContext) { rejectsPoison(refusing(ctx)) },
+	)
+
+	It(
 		"does not authorize where the OAuth metadata has no "+methods,
 		Verifies("authorization.pkce.required"),
 		In(noPKCE),
@@ -553,16 +562,12 @@ func registering() {
 		})
 }
 
-// officialRedirect is the redirect URI of clients that were written for the official suite.
-const officialRedirect = "http://localhost:3000/callback"
-
 // readsContext tells whether a client is one that knows of the context of scenarios: it
 // uses what that has, or does as drivers do. A client that a user installs reads none.
 func readsContext(client *Client, logins []*Visit) bool {
-	return client.Tells() || slices.ContainsFunc(logins, func(v *Visit) bool {
+	return client.Driven() || slices.ContainsFunc(logins, func(v *Visit) bool {
 		id, _ := v.Query("client_id")
-		uri, _ := v.Query("redirect_uri")
-		return id == givenID || uri == officialRedirect
+		return id == givenID
 	})
 }
 

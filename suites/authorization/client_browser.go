@@ -17,7 +17,9 @@ func openingBrowsers() {
 		scenario Labels
 	}{
 		{"javascript", In(scriptAsLogin)},
+		{"data", In(dataAsLogin)},
 		{"file", In(fileAsLogin)},
+		{"vbscript", In(otherScriptAsLogin)},
 	} {
 		It("opens no authorization URL with the scheme "+one.scheme,
 			Verifies("security-best-practices.clients.url-schemes", "security-best-practices.clients.validated-urls"),

@@ -290,6 +290,7 @@ func validatingAnswers() {
 		{"rejects an answer with the iss of another authorization server where none is advertised", "authorization.issuer.validated", In(issUnexpected)},
 		{"rejects an answer whose iss has a slash more", "authorization.issuer.literal", In(issSlash)},
 		{"rejects an answer whose iss has the host in capitals", "authorization.issuer.literal", In(issCapitals)},
+		{"rejects an answer whose iss is percent-encoded", "authorization.issuer.literal", In(issEncoded)},
 	} {
 		It(one.text, Verifies(one.id), one.scenario, func(ctx SpecContext) { rejectsAnswer(refusing(ctx)) })
 	}
@@ -496,6 +497,26 @@ func usingTokens() {
 						one,
 						Mismatch{Wanted: "the access token in " + one.HTTP.Method, Found: "no Authorization header"},
 					)
+				}
+			}
+		})
+
+	It("sends its access token when it resumes a stream", Verifies("authorization.token.every-request"), In(resumed),
+		func(ctx SpecContext) {
+			client := play(ctx)
+			resuming := slices.DeleteFunc(carrying(client), func(event transcript.Event) bool {
+				return event.HTTP.Header.Get(scripted.LastEventID) == ""
+			})
+			if len(resuming) == 0 {
+				Inconclusive("the client never resumed a stream",
+					"let the client resume a stream that the server ends before the answer, by GET with Last-Event-ID")
+			}
+
+			for one := range ObserveEach(resuming) {
+				if one.HTTP.Header.Get("Authorization") == "" {
+					client.BlameEvent(one, Mismatch{
+						Wanted: "the access token in GET with Last-Event-ID", Found: "no Authorization header",
+					})
 				}
 			}
 		})

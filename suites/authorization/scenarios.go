@@ -7,9 +7,13 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
+	"sync"
+	"time"
 
 	. "github.com/mcpconform/mcpconform/internal/conform"
+	"github.com/mcpconform/mcpconform/internal/jsonrpc"
 	"github.com/mcpconform/mcpconform/internal/oauth"
 	"github.com/mcpconform/mcpconform/internal/protocol"
 	. "github.com/mcpconform/mcpconform/internal/scenario"
@@ -69,6 +73,9 @@ func guarded(name, since, official, says string, twist func(*scripted.Guard)) *S
 // protected is the plain scenario, by which a client shows that it authorizes at all.
 var protected = guarded("protected", sinceResourceMetadata, officialDefault,
 	"The server asks for authorization, as a good server does.", nil)
+
+// Plain is the scenario by which a client shows that it authorizes at all.
+func Plain() *Scenario { return protected }
 
 // Discovery of the authorization server.
 
@@ -195,6 +202,15 @@ var nearlyTheIssuer = guarded("metadata-of-nearly-the-issuer", sinceIssuers, off
 		g.Issuer().Metadata["issuer"] = g.Issuer().Issuer + "/"
 		g.Issuer().Poison()
 	})
+
+var issuerInCapitals = guarded("metadata-of-the-issuer-in-capitals", sinceIssuers, officialIssuer,
+	"The metadata of the authorization server names its issuer with the host in capitals.",
+	func(g *scripted.Guard) {
+		g.Issuer().Metadata["issuer"] = inCapitals(g.Issuer().Issuer)
+		g.Issuer().Poison()
+	})
+
+func inCapitals(issuer string) string { return strings.Replace(issuer, "localhost", "LOCALHOST", 1) }
 
 var twoServers = guarded("two-authorization-servers", sinceIssuers, officialDefault,
 	"The server names two authorization servers.",
@@ -330,8 +346,10 @@ var (
 		"The answer of the authorization server has its iss with a slash more.", true,
 		func(issuer string) string { return issuer + "/" })
 	issCapitals = answering("iss-in-capitals", officialIssNormalized,
-		"The answer of the authorization server has its iss with the host in capitals.", true,
-		func(issuer string) string { return strings.Replace(issuer, "localhost", "LOCALHOST", 1) })
+		"The answer of the authorization server has its iss with the host in capitals.", true, inCapitals)
+	issEncoded = answering("iss-percent-encoded", officialIssNormalized,
+		"The answer of the authorization server has its iss with one letter of the host percent-encoded.", true,
+		func(issuer string) string { return strings.Replace(issuer, "localhost", "%6cocalhost", 1) })
 )
 
 // canary is a text that nobody may show.
@@ -436,6 +454,109 @@ var noRefreshToken = guarded("no-refresh-token", sinceIssuers, officialDefault,
 	"The authorization server issues no refresh token.",
 	func(g *scripted.Guard) { g.Issuer().Unrefreshed = true })
 
+// answersTokens makes a scenario in which the answers to token requests are others.
+func answersTokens(name, says string, change func(answer Object)) *Scenario {
+	return guarded(name, sinceResourceMetadata, officialDefault, says, func(g *scripted.Guard) {
+		g.Issuer().OnToken = func(r *scripted.TokenRequest) {
+			if r.Status == http.StatusOK {
+				change(r.Answer)
+			}
+		}
+	})
+}
+
+var (
+	unknownType = answersTokens(
+		"token-of-another-type",
+		"The token that the authorization server issues has the type N_A.",
+		func(answer Object) { answer["token_type"] = "N_A" },
+	)
+	tersely = answersTokens("terse-token-response",
+		"The authorization server answers with a token of the type bearer, in lower case, and nothing more.",
+		func(answer Object) {
+			answer["token_type"] = "bearer"
+			for _, optional := range []string{"expires_in", "refresh_token", "scope"} {
+				delete(answer, optional)
+			}
+		})
+)
+
+// registeredTo makes a scenario in which clients that register are told how to authenticate.
+func registeredTo(name, official, method, secret, says string) *Scenario {
+	return guarded(name, sinceResourceMetadata, official, says, func(g *scripted.Guard) {
+		g.Issuer().Metadata["token_endpoint_auth_methods_supported"] = []any{method}
+		g.Issuer().OnRegister = func(r *scripted.Registration) {
+			r.Answer["token_endpoint_auth_method"] = method
+			if secret != "" {
+				r.Answer["client_secret"], r.Answer["client_secret_expires_at"] = secret, 0
+			}
+		}
+	})
+}
+
+// registeredSecret has characters that a form encodes.
+const registeredSecret = "secret:of+the%41client/that&registered"
+
+// How clients authenticate at the token endpoint.
+const (
+	methodBasic = "client_secret_basic"
+	methodPost  = "client_secret_post"
+	methodNone  = "none"
+)
+
+var (
+	basicSecret = registeredTo("registered-for-basic", "auth/token-endpoint-auth-basic", methodBasic, registeredSecret,
+		"Clients that register get a secret, and are to send it in the Authorization header.")
+	postedSecret = registeredTo("registered-for-post", "auth/token-endpoint-auth-post", methodPost, registeredSecret,
+		"Clients that register get a secret, and are to send it in the body.")
+	noSecret = registeredTo("registered-without-secret", officialRegistering, methodNone, "",
+		"Clients that register get no secret.")
+)
+
+// resumed is a scenario whose server ends the stream of a call before the answer, which it
+// gives to whoever comes back for it.
+var resumed = func() *Scenario {
+	s := guarded(
+		"resumed-with-a-token",
+		sinceResourceMetadata,
+		officialDefault,
+		"The server ends the stream of the call before the answer, and gives the answer to who comes back with a token.",
+		nil,
+	)
+	s.Until = protocol.Last(protocol.Resumption)
+	s.Server = breaksOff
+	return s
+}()
+
+// comingBack is how long a client may take to come back: many times what it is told.
+const comingBack = time.Second
+
+func breaksOff(server *scripted.Server) {
+	var mu sync.Mutex
+	waiting := map[string]jsonrpc.ID{} // calls whose answer is to come, by the id of the last event
+	server.On("tools/call", func(call *scripted.Call) {
+		last := "mcpconform-event-" + strconv.Itoa(call.Nth)
+		mu.Lock()
+		waiting[last] = call.Message.ID
+		mu.Unlock()
+		call.Streaming()
+		call.Exchange.Write([]byte("id: "+last+"\nretry: 50\ndata:\n\n"), "")
+		call.Exchange.Finish()
+		call.Pause(comingBack) // a client that waits, as it should, is not ended
+	})
+	server.OnExchange(func(exchange *scripted.Exchange) bool {
+		mu.Lock()
+		id, waits := waiting[exchange.LastEventID()]
+		mu.Unlock()
+		if exchange.Request.Method != http.MethodGet || !waits {
+			return false
+		}
+		exchange.Event(new(exchange.LastEventID()+"-answer"), jsonrpc.NewResult(id, scripted.Text("tested")), "")
+		exchange.Finish()
+		return true
+	})
+}
+
 // The browser of the user.
 
 // logsInAt makes a scenario in which the metadata has another authorization endpoint.
@@ -448,8 +569,12 @@ func logsInAt(name, address, says string) *Scenario {
 var (
 	scriptAsLogin = logsInAt("login-page-is-a-script", "javascript:alert(1)",
 		"The authorization endpoint is a URL with the scheme javascript.")
+	dataAsLogin = logsInAt("login-page-is-data", "data:text/html,<script>alert(1)</script>",
+		"The authorization endpoint is a URL with the scheme data.")
 	fileAsLogin = logsInAt("login-page-is-a-file", "file:///etc/passwd",
 		"The authorization endpoint is a URL with the scheme file.")
+	otherScriptAsLogin = logsInAt("login-page-is-another-script", "vbscript:msgbox(1)",
+		"The authorization endpoint is a URL with the scheme vbscript.")
 	plainLogin = logsInAt("login-page-without-tls", "http://"+plainHost+"/authorize",
 		"The authorization endpoint has no TLS, and is not on loopback.")
 )

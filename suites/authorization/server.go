@@ -290,10 +290,10 @@ func wellKnown() []string {
 }
 
 // places are those where metadata of the server may stand: where the challenge says, else
-// the well-known ones. What is of another origin is not fetched.
+// the well-known ones. What is of another host is fetched if the user lets it be.
 func places(response *Response) []string {
 	var all []string
-	if named := response.Parameter("resource_metadata"); named != "" && oauth.SameOrigin(named, URL()) {
+	if named := response.Parameter("resource_metadata"); named != "" && Contactable(named) {
 		all = append(all, named)
 	}
 	for _, place := range wellKnown() {

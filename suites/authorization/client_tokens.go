@@ -1,0 +1,119 @@
+package authorization
+
+import (
+	"net/http"
+	"net/url"
+	"slices"
+
+	. "github.com/onsi/ginkgo/v2"
+
+	. "github.com/mcpconform/mcpconform/internal/conform"
+	"github.com/mcpconform/mcpconform/internal/scripted"
+)
+
+func authenticating() {
+	for _, one := range []struct {
+		text     string
+		scenario Labels
+		method   string
+	}{
+		{"sends its secret in the Authorization header if it was registered so", In(basicSecret), methodBasic},
+		{"sends its secret in the body if it was registered so", In(postedSecret), methodPost},
+		{"sends its client_id alone if it was registered without a secret", In(noSecret), methodNone},
+	} {
+		It(one.text, Verifies("authorization.registration.authentication"), one.scenario, func(ctx SpecContext) {
+			client := play(ctx)
+			client.NeedAt(scripted.AtRegister)
+
+			for request := range ObserveEach(client.NeedAt(scripted.AtToken)) {
+				if method := methodOf(request); method != one.method {
+					client.BlameVisit(request, "token_endpoint_auth_method "+one.method, method)
+				}
+			}
+		})
+	}
+
+	It("encodes its client_id and secret as a form in the Authorization header",
+		Verifies("authorization.registration.secret-encoded"), In(basicSecret), func(ctx SpecContext) {
+			client := play(ctx)
+			client.NeedAt(scripted.AtRegister)
+			inHeader := slices.DeleteFunc(client.NeedAt(scripted.AtToken), func(v *Visit) bool {
+				return methodOf(v) != methodBasic
+			})
+
+			for request := range ObserveEach(client.Need(inHeader, "sent its secret in the Authorization header")) {
+				_, secret, _ := basicOf(request)
+				if decoded, err := url.QueryUnescape(secret); err != nil || decoded != registeredSecret {
+					client.BlameVisit(request, "the secret with its : + % / and & percent-encoded", "another text")
+				}
+			}
+		})
+}
+
+// basicOf are the credentials of the Authorization header, as they were written.
+func basicOf(v *Visit) (id, secret string, is bool) {
+	return (&http.Request{Header: v.Header}).BasicAuth()
+}
+
+// methodOf is the token_endpoint_auth_method that a token request is of.
+func methodOf(v *Visit) string {
+	_, _, basic := basicOf(v)
+	switch {
+	case basic && v.Form.Has("client_secret"):
+		return "both " + methodBasic + " and " + methodPost
+	case basic:
+		return methodBasic
+	case v.Form.Get("client_secret") != "":
+		return methodPost
+	}
+	return methodNone
+}
+
+func takingTokens() {
+	It("does not use a token of a type that it does not know", Verifies("authorization.token.type"), In(unknownType),
+		func(ctx SpecContext) {
+			client := refusing(ctx)
+			client.Need(issuedBy(client, 1), "got a token")
+
+			Observe()
+			for _, one := range client.EnteredWith(1, 0) {
+				client.BlameEvent(one, Mismatch{
+					Wanted: "no request with a token whose token_type is N_A", Found: authorizationOf(one),
+				})
+			}
+		})
+
+	It("accepts a token response with nothing but a token of the type bearer", Verifies("authorization.token.response"),
+		In(tersely), func(ctx SpecContext) {
+			client := refusing(ctx)
+			issued := client.Need(issuedBy(client, 1), "got a token")
+
+			if !Observed(len(client.EnteredWith(1, 0)) > 0) {
+				client.MissingAfter(
+					first(issued).Event,
+					Mismatch{Wanted: "a request with the access token", Found: "none"},
+				)
+			}
+		})
+
+	It("replaces its refresh token when it gets a new one", Verifies("authorization.refresh.replaced"), In(expiring),
+		func(ctx SpecContext) {
+			client := play(ctx)
+			requests := client.Need(client.Tokens(grantRefresh), "used a refresh token")
+
+			replaced := map[string]bool{}
+			for _, one := range requests {
+				given := one.Form.Get("refresh_token")
+				if len(replaced) > 0 {
+					client.Says(one, !replaced[given], "the refresh token that came last", "one that was replaced")
+				}
+				if next, _ := one.Reply["refresh_token"].(string); next != "" && next != given {
+					replaced[given] = true
+				}
+			}
+			if len(replaced) == 0 || len(requests) == 1 {
+				Inconclusive("the client refreshed its token once",
+					"let the client refresh its token whenever the server refuses it as expired")
+			}
+		})
+}

@@ -1,0 +1,398 @@
+package auth
+
+import (
+	"cmp"
+	"context"
+	"net/http"
+	"net/url"
+	"slices"
+	"strings"
+
+	. "github.com/onsi/ginkgo/v2"
+
+	. "github.com/mcpconform/mcpconform/internal/conform"
+	"github.com/mcpconform/mcpconform/internal/oauth"
+	. "github.com/mcpconform/mcpconform/internal/scenario"
+	"github.com/mcpconform/mcpconform/internal/scripted"
+	"github.com/mcpconform/mcpconform/suites/authorization"
+)
+
+// What the extensions are called.
+//
+//nolint:gosec // they are names
+const (
+	clientCredentials = "oauth-client-credentials"
+	enterpriseManaged = "enterprise-managed-authorization"
+)
+
+// ClientChecks registers the checks of a target client.
+func ClientChecks() {
+	Describe("OAuth client credentials", func() {
+		requesting()
+		for _, one := range []struct {
+			with     string
+			scenario *Scenario
+			grants   []string
+		}{
+			{"its secret", withSecret, []string{oauth.GrantClientCredentials}},
+			{"its key", withKey, []string{oauth.GrantClientCredentials, oauth.GrantJWTBearer}},
+		} {
+			granting(one.with, one.scenario, one.grants)
+		}
+		authenticating()
+	})
+	Describe("Enterprise-managed authorization", func() {
+		exchanging()
+		redeeming()
+	})
+}
+
+// play runs a client that has an extension, and reads the credentials that it is given.
+func play(ctx context.Context, extension string, types ...string) *Client {
+	requests := func(client *Client) []*Visit {
+		return slices.DeleteFunc(client.At(scripted.AtToken), func(v *Visit) bool {
+			return !slices.Contains(types, v.Form.Get("grant_type"))
+		})
+	}
+	client := RunExtended(ctx, authorization.Plain(), extension,
+		func(client *Client) bool { return len(requests(client)) > 0 })
+	knows := func(v *Visit) bool { return v.Issuer == identityProvider || clientOf(v) == givenID }
+	if !slices.ContainsFunc(client.Visits, knows) {
+		Inconclusive("the client does not use the credentials that it is given",
+			"let the client take its credentials of MCP_CONFORMANCE_CONTEXT")
+	}
+	return client
+}
+
+// clientOf is the client_id that a request to an authorization server names; "" for none.
+func clientOf(v *Visit) string {
+	if v.Issuer == 0 {
+		return ""
+	}
+	if id, _, basic := basicOf(v); basic {
+		return id
+	}
+	if jwt, is := oauth.Decode(assertionOf(v)); is && v.Form.Get("client_id") == "" {
+		subject, _ := jwt.Claims["sub"].(string)
+		issuer, _ := jwt.Claims["iss"].(string)
+		return cmp.Or(subject, issuer)
+	}
+	id, _ := v.Query("client_id")
+	return id + v.Form.Get("client_id")
+}
+
+// basicOf are the credentials of the Authorization header, which are encoded as a form
+// (OAuth 2.1, section 2.4.1). Those that are not are understood, too.
+func basicOf(v *Visit) (id, secret string, is bool) {
+	id, secret, is = (&http.Request{Header: v.Header}).BasicAuth()
+	return decoded(id), decoded(secret), is
+}
+
+func decoded(text string) string {
+	if plain, err := url.QueryUnescape(text); err == nil {
+		return plain
+	}
+	return text
+}
+
+// assertionOf is the JWT by which a request authenticates.
+func assertionOf(v *Visit) string {
+	if assertion := v.Form.Get("client_assertion"); assertion != "" {
+		return assertion
+	}
+	return v.Form.Get("assertion")
+}
+
+// tokensOf are the token requests to an authorization server.
+func tokensOf(client *Client, issuer int, types ...string) []*Visit {
+	return slices.DeleteFunc(client.AtIssuer(issuer, scripted.AtToken), func(v *Visit) bool {
+		return len(types) > 0 && !slices.Contains(types, v.Form.Get("grant_type"))
+	})
+}
+
+// unattended wants a client to send nobody to log in at the authorization server.
+func unattended(client *Client) {
+	client.NeverVisited(client.AtIssuer(1, scripted.AtAuthorize), "no authorization request")
+}
+
+// declares wants a client that uses an extension to say so, where it declares anything.
+func declares(client *Client, extension string, use *Visit) {
+	if !client.DeclaresAnything() {
+		Inconclusive("no request of the client has capabilities", "fix the failures under base first")
+	}
+	client.Says(
+		use,
+		client.DeclaresExtension(extension),
+		"the extension io.modelcontextprotocol/"+extension+" among the capabilities of requests",
+		"none of its requests declares it",
+	)
+}
+
+// requesting is about a client with a secret: one that is given a key may know secrets alone.
+func requesting() {
+	It("requests a token by the client credentials grant", Verifies("oauth-client-credentials.token.grant"),
+		In(withSecret), func(ctx SpecContext) {
+			client := play(ctx, clientCredentials, oauth.GrantClientCredentials)
+
+			if Observed(len(tokensOf(client, 1, oauth.GrantClientCredentials)) > 0) {
+				return
+			}
+			client.MissingAfter(client.NeedAt(scripted.AtEndpoint)[0].Event, Mismatch{
+				Wanted: "a token request with grant_type " + oauth.GrantClientCredentials, Found: grantTypes(client),
+			})
+		})
+
+	It("sends nobody to log in where it has credentials", Verifies("oauth-client-credentials.token.grant"),
+		In(withSecret),
+		func(ctx SpecContext) { unattended(play(ctx, clientCredentials, oauth.GrantClientCredentials)) })
+}
+
+// granting is about what clients with either kind of credentials do alike.
+func granting(with string, scenario *Scenario, types []string) {
+	granted := func(ctx context.Context) (*Client, []*Visit) {
+		client := play(ctx, clientCredentials, types...)
+		return client, needTokens(client, types...)
+	}
+
+	It("sends resource when it requests a token with "+with, Verifies("oauth-client-credentials.resource.sent"),
+		In(scenario), func(ctx SpecContext) {
+			client, requests := granted(ctx)
+
+			for _, one := range requests {
+				given := one.Form["resource"]
+				client.Says(one, slices.ContainsFunc(given, func(r string) bool { return ofServer(client, r) }),
+					"the server as resource", Given("resource", given))
+			}
+		})
+
+	It("sends the token that it got with "+with+" in the Authorization header",
+		Verifies("oauth-client-credentials.token.header"), In(scenario), func(ctx SpecContext) {
+			client, requests := granted(ctx)
+
+			if !Observed(len(client.EnteredWith(1, 0)) > 0) {
+				client.MissingAfter(
+					requests[0].Event,
+					Mismatch{Wanted: "Authorization: Bearer and the token", Found: "none"},
+				)
+			}
+		})
+
+	It("declares that it authorizes with "+with, Verifies("oauth-client-credentials.capability.declared"), In(scenario),
+		func(ctx SpecContext) {
+			client, requests := granted(ctx)
+
+			declares(client, clientCredentials, requests[0])
+		})
+}
+
+// ofServer tells whether a resource is on the server that the client was sent to.
+func ofServer(client *Client, resource string) bool {
+	return slices.ContainsFunc(client.At(scripted.AtResourceMetadata), func(v *Visit) bool {
+		named, _ := v.Reply["resource"].(string)
+		return named != "" && oauth.SameOrigin(resource, named)
+	})
+}
+
+// grantTypes tells what token requests a client sent instead.
+func grantTypes(client *Client) string {
+	var all []string
+	for _, one := range client.At(scripted.AtToken) {
+		all = append(all, one.Form.Get("grant_type"))
+	}
+	if len(all) == 0 {
+		return "no token request"
+	}
+	return "grant_type " + strings.Join(all, ", then ")
+}
+
+func authenticating() {
+	It("authenticates with its secret", Verifies("oauth-client-credentials.authentication.method"), In(withSecret),
+		func(ctx SpecContext) {
+			client := play(ctx, clientCredentials, oauth.GrantClientCredentials)
+
+			for _, one := range needTokens(client, oauth.GrantClientCredentials) {
+				client.Says(one, provesSecret(one), "client_id and secret in the header or the body", "none that fit")
+			}
+		})
+
+	types := []string{oauth.GrantClientCredentials, oauth.GrantJWTBearer}
+	It("authenticates with a JWT assertion", Verifies("oauth-client-credentials.authentication.method"), In(withKey),
+		func(ctx SpecContext) {
+			client := play(ctx, clientCredentials, types...)
+
+			for _, one := range needTokens(client, types...) {
+				client.Says(one, assertionOf(one) != "", "client_assertion", "none")
+				if one.Form.Has("client_assertion") {
+					kind := one.Form["client_assertion_type"]
+					client.Says(one, slices.Equal(kind, []string{oauth.ClientAssertionJWT}),
+						"client_assertion_type "+oauth.ClientAssertionJWT, Given("client_assertion_type", kind))
+				}
+			}
+		})
+
+	It("signs JWT assertions with its key, for the authorization server, for a while",
+		Verifies("oauth-client-credentials.authentication.assertion"), In(withKey), func(ctx SpecContext) {
+			client := play(ctx, clientCredentials, types...)
+			asserting := slices.DeleteFunc(
+				needTokens(client, types...),
+				func(v *Visit) bool { return assertionOf(v) == "" },
+			)
+
+			for _, one := range client.Need(asserting, "sent a JWT assertion") {
+				issuer := "http://" + strings.ToLower(one.URL.Host)
+				flaw := clientKey().AssertionFlaw(assertionOf(one), givenID,
+					[]string{issuer, issuer + "/", issuer + one.URL.Path}, one.Event.At)
+				client.Says(one, flaw == "", "an assertion as in RFC 7523, section 3", "one "+flaw)
+			}
+		})
+}
+
+// needTokens are the token requests with a grant of the extension, of which the check needs one.
+func needTokens(client *Client, types ...string) []*Visit {
+	return client.Need(tokensOf(client, 1, types...), "sent a token request with the grant of the extension")
+}
+
+// provesSecret tells whether a request has the client_id and the secret, in either place.
+func provesSecret(v *Visit) bool {
+	if id, secret, basic := basicOf(v); basic {
+		return id == givenID && secret == givenSecret
+	}
+	return v.Form.Get("client_id") == givenID && v.Form.Get("client_secret") == givenSecret
+}
+
+// playManaged runs a client that has enterprise-managed authorization.
+func playManaged(ctx context.Context) *Client {
+	return play(ctx, enterpriseManaged, oauth.GrantTokenExchange, oauth.GrantJWTBearer)
+}
+
+func exchanging() {
+	It("exchanges its ID token at the identity provider",
+		Verifies("enterprise-managed-authorization.exchange.sent"), In(managed), func(ctx SpecContext) {
+			client := playManaged(ctx)
+
+			if !Observed(len(tokensOf(client, identityProvider, oauth.GrantTokenExchange)) > 0) {
+				client.MissingAfter(client.NeedAt(scripted.AtEndpoint)[0].Event, Mismatch{
+					Wanted: "a request to the identity provider with grant_type " + oauth.GrantTokenExchange,
+					Found:  grantTypes(client),
+				})
+			}
+		})
+
+	It("names grant, audience, resource and ID token in the token exchange",
+		Verifies("enterprise-managed-authorization.exchange.parameters"), In(managed), func(ctx SpecContext) {
+			client := playManaged(ctx)
+			exchanges := client.Need(
+				tokensOf(client, identityProvider, oauth.GrantTokenExchange),
+				"exchanged its ID token",
+			)
+
+			for _, one := range exchanges {
+				for _, parameter := range parametersOf(client) {
+					given := one.Form[parameter.name]
+					client.Says(
+						one,
+						slices.ContainsFunc(given, parameter.fits),
+						parameter.wanted,
+						parameter.found(given),
+					)
+				}
+			}
+		})
+
+	It("declares that it exchanges ID tokens", Verifies("enterprise-managed-authorization.capability.declared"),
+		In(managed), func(ctx SpecContext) {
+			client := playManaged(ctx)
+			exchanges := client.Need(
+				tokensOf(client, identityProvider, oauth.GrantTokenExchange),
+				"exchanged its ID token",
+			)
+
+			declares(client, enterpriseManaged, exchanges[0])
+		})
+}
+
+// A parameter of the token exchange.
+type parameter struct {
+	name, wanted string
+	fits         func(value string) bool
+}
+
+// found says what came in its place; tokens are not shown.
+func (p parameter) found(given []string) string {
+	if p.name == "subject_token" {
+		return "another, or none"
+	}
+	return Given(p.name, given)
+}
+
+func parametersOf(client *Client) []parameter {
+	is := func(wanted string) func(string) bool { return func(value string) bool { return value == wanted } }
+	return []parameter{
+		{"requested_token_type", "requested_token_type " + oauth.TokenTypeIDJAG, is(oauth.TokenTypeIDJAG)},
+		{"audience", "the issuer of the authorization server as audience", func(value string) bool {
+			return strings.TrimSuffix(value, "/") == issuerOf(client)
+		}},
+		{"resource", "the server as resource", func(value string) bool { return ofServer(client, value) }},
+		{
+			"subject_token",
+			"the ID token as subject_token",
+			func(value string) bool { return identityKey().Verifies(value) },
+		},
+		{"subject_token_type", "subject_token_type " + oauth.TokenTypeIDToken, is(oauth.TokenTypeIDToken)},
+	}
+}
+
+// issuerOf is the issuer of the authorization server, as the metadata of the server names it.
+func issuerOf(client *Client) string {
+	for _, v := range client.At(scripted.AtResourceMetadata) {
+		if named, _ := v.Reply["authorization_servers"].([]any); len(named) == 1 {
+			issuer, _ := named[0].(string)
+			return issuer
+		}
+	}
+	return ""
+}
+
+func redeeming() {
+	It("requests a token with the grant of the identity provider",
+		Verifies("enterprise-managed-authorization.grant.used"), In(managed), func(ctx SpecContext) {
+			client := playManaged(ctx)
+			issued := issuedGrants(client)
+
+			requests := tokensOf(client, 1)
+			for _, one := range requests {
+				kind := one.Form["grant_type"]
+				client.Says(one, slices.Equal(kind, []string{oauth.GrantJWTBearer}),
+					"grant_type "+oauth.GrantJWTBearer, Given("grant_type", kind))
+				client.Says(one, slices.Contains(issued, one.Form.Get("assertion")),
+					"the assertion that the identity provider issued", "another, or none")
+			}
+			if !Observed(len(requests) > 0) {
+				client.MissingAfter(client.NeedAt(scripted.AtEndpoint)[0].Event, Mismatch{
+					Wanted: "a token request with grant_type " + oauth.GrantJWTBearer, Found: grantTypes(client),
+				})
+			}
+		})
+
+	It("authenticates when it uses the grant of the identity provider",
+		Verifies("enterprise-managed-authorization.grant.authenticated"), In(managed), func(ctx SpecContext) {
+			client := playManaged(ctx)
+
+			for _, one := range needTokens(client, oauth.GrantJWTBearer) {
+				client.Says(one, provesSecret(one), "client_id and secret in the header or the body", "none that fit")
+			}
+		})
+
+	It("sends nobody to log in at the authorization server", Verifies("enterprise-managed-authorization.login.none"),
+		In(managed), func(ctx SpecContext) { unattended(playManaged(ctx)) })
+}
+
+// issuedGrants are what the identity provider has issued.
+func issuedGrants(client *Client) []string {
+	var all []string
+	for _, one := range tokensOf(client, identityProvider, oauth.GrantTokenExchange) {
+		grant, _ := one.Reply["access_token"].(string)
+		all = append(all, grant)
+	}
+	return all
+}
