@@ -68,7 +68,7 @@ type token struct {
 
 func newCarrier(c *client, base http.RoundTripper) *carrier {
 	a := &carrier{client: c, base: base, known: map[string]*registration{}, raised: map[string]int{}}
-	a.plain = &http.Client{Transport: base, CheckRedirect: c.part.auth.follows}
+	a.plain = &http.Client{Transport: c.part.auth.passes(base), CheckRedirect: c.part.auth.follows}
 	return a
 }
 

@@ -55,6 +55,9 @@ type authParts struct {
 	understands      func(tokenType string) bool
 	keeps            func(old, renewed *token) *token
 	carries          func(r *http.Request, access string)
+	inHeader         func(as *registration, from *source) bool // its secret goes, at the token endpoint
+	knows            func(as *registration) *registration      // of what a registration brought
+	passes           func(http.RoundTripper) http.RoundTripper // what goes to authorization servers
 }
 
 func goodAuthParts() authParts {
@@ -93,6 +96,9 @@ func goodAuthParts() authParts {
 		understands: bearerType,
 		keeps:       func(_, renewed *token) *token { return renewed },
 		carries:     carry,
+		inHeader:    inHeader,
+		knows:       func(as *registration) *registration { return as },
+		passes:      func(through http.RoundTripper) http.RoundTripper { return through },
 	}
 }
 
@@ -299,6 +305,23 @@ var authDefects = map[string]func(*client, *authParts){
 	"keeps-old-refresh-token": func(_ *client, p *authParts) { p.keeps = keepsOldRefreshToken },
 	"keeps-old-token":         func(_ *client, p *authParts) { p.keeps = func(old, _ *token) *token { return old } },
 	"follows-redirects":       func(_ *client, p *authParts) { p.follows = nil },
+	"secret-in-header-always": func(_ *client, p *authParts) {
+		p.inHeader = func(*registration, *source) bool { return true }
+	},
+	"secret-in-body-always": func(_ *client, p *authParts) {
+		p.inHeader = func(*registration, *source) bool { return false }
+	},
+	"secret-needs-a-method": func(_ *client, p *authParts) {
+		p.knows = func(as *registration) *registration {
+			if as.Method == "" {
+				as.Secret = ""
+			}
+			return as
+		}
+	},
+	"secret-as-it-stands": func(_ *client, p *authParts) {
+		p.passes = func(through http.RoundTripper) http.RoundTripper { return plainCredentials{through} }
+	},
 }
 
 func parameters(pairs ...string) []oauth2.AuthCodeOption {
@@ -597,4 +620,17 @@ var habits = map[string]func(*client, *authParts){
 	"needs-no-document": func(c *client, _ *authParts) {
 		c.options.Authorization.Document = "https://app.example.com/oauth/client.json"
 	},
+}
+
+// plainCredentials sends id and secret as they are, and not encoded as those of a form.
+type plainCredentials struct{ http.RoundTripper }
+
+func (p plainCredentials) RoundTrip(r *http.Request) (*http.Response, error) {
+	if id, secret, given := r.BasicAuth(); given {
+		r = r.Clone(r.Context())
+		id, _ = url.QueryUnescape(id)
+		secret, _ = url.QueryUnescape(secret)
+		r.SetBasicAuth(id, secret)
+	}
+	return p.RoundTripper.RoundTrip(r)
 }

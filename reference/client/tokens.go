@@ -76,7 +76,7 @@ func plainly(err error) error {
 
 func (a *carrier) config(from *source, as *registration) *oauth2.Config {
 	style := oauth2.AuthStyleInParams
-	if as.Secret != "" && as.Method != "client_secret_post" && a.basic(from) {
+	if as.Secret != "" && a.client.part.auth.inHeader(as, from) {
 		style = oauth2.AuthStyleInHeader
 	}
 	return &oauth2.Config{
@@ -85,11 +85,13 @@ func (a *carrier) config(from *source, as *registration) *oauth2.Config {
 	}
 }
 
-// basic tells whether the secret goes into the header: what the metadata leaves out, it
-// does (RFC 8414, section 2).
-func (a *carrier) basic(from *source) bool {
+// inHeader tells whether the secret goes into the header: as the client was registered, or,
+// if that does not say, as the metadata does, of which that is the default (RFC 7591,
+// section 3.2.1; RFC 8414, section 2).
+func inHeader(as *registration, from *source) bool {
+	const basic = "client_secret_basic"
 	methods := from.metadata.AuthMethods
-	return len(methods) == 0 || slices.Contains(methods, "client_secret_basic")
+	return as.Method == basic || as.Method == "" && (len(methods) == 0 || slices.Contains(methods, basic))
 }
 
 // validate wants an answer of the authorization server that was asked, to what was asked.
