@@ -413,6 +413,26 @@ func registering() {
 			tellsFailure(client, registration)
 		})
 
+	for _, one := range []struct {
+		text     string
+		scenario Labels
+	}{
+		{"authenticates by client_secret_post where it was registered so", In(secretInBody)},
+		{"authenticates by client_secret_basic where it was registered so", In(secretInHeader)},
+		{"authenticates with the secret of a registration that names no method", In(secretAnywhere)},
+	} {
+		It(one.text, Verifies("authorization.registration.authenticated"), one.scenario, func(ctx SpecContext) {
+			client := play(ctx)
+			client.NeedAt(scripted.AtRegister)
+
+			for _, one := range client.NeedAt(scripted.AtToken) {
+				flaw, _ := one.Reply["error_description"].(string)
+				client.Says(one, one.Status == http.StatusOK,
+					"the client secret where the answer to the registration says, once, and encoded", flaw)
+			}
+		})
+	}
+
 	It("uses credentials that it was given", Verifies("authorization.registration.preregistered"), In(preregistered),
 		func(ctx SpecContext) {
 			client := play(ctx)

@@ -268,6 +268,72 @@ var refusedRegistration = guarded("registration-refused", sinceIssuers, official
 		}
 	})
 
+// registeredBy makes a scenario in which clients that register get a secret, and have to
+// show it as the registration says. A method that is empty is not named.
+func registeredBy(name, says, method string) *Scenario {
+	return guarded(name, sinceOpenID, officialRegistering, says, func(g *scripted.Guard) {
+		issuer := g.Issuer()
+		issuer.Confidential = true
+		issuer.OnRegister = func(r *scripted.Registration) {
+			r.Answer["client_id"] = reservedID
+			r.Answer["token_endpoint_auth_method"] = method
+			if method == "" {
+				delete(r.Answer, "token_endpoint_auth_method")
+			}
+		}
+		issuer.OnToken = func(r *scripted.TokenRequest) {
+			if flaw := authenticationFlaw(r.Visit, method); flaw != "" {
+				r.Status = http.StatusUnauthorized
+				r.Answer = Object{"error": "invalid_client", "error_description": flaw}
+			}
+		}
+	})
+}
+
+// How clients authenticate at the token endpoint.
+const (
+	secretBasic = "client_secret_basic"
+	secretPost  = "client_secret_post"
+)
+
+// reservedID is a client_id that reads otherwise unless it is encoded as the value of a form.
+const reservedID = "client:1 of +issuer/%41"
+
+// authenticationFlaw tells what is wrong with how a token request authenticates; "" for
+// nothing.
+func authenticationFlaw(v *scripted.Visit, method string) string {
+	id, secret, inHeader := v.Request.BasicAuth()
+	inBody := v.Form.Get("client_secret") != ""
+	switch {
+	case !inHeader && !inBody:
+		return "the request has no client secret"
+	case inHeader && inBody:
+		return "the request has the client secret in the header and in the body"
+	case inHeader && method == secretPost:
+		return "the request has the client secret in the header, and none in the body"
+	case inBody && method == secretBasic:
+		return "the request has the client secret in the body, and none in the header"
+	case inBody:
+		return ""
+	}
+	id, idErr := url.QueryUnescape(id)
+	if _, secretErr := url.QueryUnescape(secret); idErr != nil || secretErr != nil || id != reservedID {
+		return "the header does not have the client_id encoded as application/x-www-form-urlencoded"
+	}
+	return ""
+}
+
+var (
+	secretInBody = registeredBy("registered-with-a-secret-in-the-body",
+		"The authorization server registers the client with a secret, which goes into the body of token requests.",
+		secretPost)
+	secretInHeader = registeredBy("registered-with-a-secret-in-the-header",
+		"The authorization server registers the client with a secret, which goes into the header of token requests.",
+		secretBasic)
+	secretAnywhere = registeredBy("registered-with-a-secret-and-no-method",
+		"The authorization server registers the client with a secret, and does not say where it goes.", "")
+)
+
 var noRegistration = guarded("no-registration", sinceIssuers, officialRegistering,
 	"The authorization server supports neither documents nor registration, and the client was given no credentials.",
 	func(g *scripted.Guard) { g.Issuer().Metadata["registration_endpoint"] = nil })
