@@ -1,6 +1,7 @@
 package forms
 
 import (
+	"maps"
 	"math"
 	"net/http"
 	"strings"
@@ -117,6 +118,19 @@ var Hello = []Form{
 		Change: func(m *Message) { m.Params["capabilities"] = Object{} }},
 	{Name: "of a client with an unknown capability", Class: Capability,
 		Change: declaring("mcpconformUnknown", Object{"nested": true})},
+	{Name: "of a client whose capabilities have members of later revisions", Class: Extras, Change: func(m *Message) {
+		declared := member(&m.Params, "capabilities")
+		for name, more := range map[string]Object{
+			"sampling":    {"tools": Object{}, "context": Object{}, "mcpconformUnknown": Object{}},
+			"elicitation": {"form": Object{}, "url": Object{}, "mcpconformUnknown": Object{}},
+			"roots":       {"mcpconformUnknown": Object{}},
+		} {
+			if known, declares := declared[name].(Object); declares {
+				maps.Copy(more, known)
+				declared[name] = more
+			}
+		}
+	}},
 	{Name: "of a client with unknown members in clientInfo", Class: Info,
 		Change: introducing("mcpconformUnknown", Object{"nested": true})},
 	{Name: "of a client without a title", Class: Title, Change: introducing("title", nil)},
