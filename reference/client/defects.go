@@ -253,7 +253,6 @@ var defects = map[string]func(*client){
 	"reads-first-line-of-body":     func(c *client) { c.part.bodyRead = firstLineOfBody },
 	"reads-short-bodies":           func(c *client) { c.part.bodyRead = func(body []byte) []byte { return body[:min(len(body), 64<<10)] } },
 	"reads-chunks-for-messages":    func(c *client) { c.part.readLines = readsChunks },
-	"reads-one-line-a-chunk":       func(c *client) { c.part.readLines = readsOneLineAChunk },
 	"sse-forgets-last-event":       func(c *client) { c.part.framing.forgets = true },
 	"reads-short-lines":            func(c *client) { c.part.readLines = readsShortLines },
 	"splits-lines-at-separators":   func(c *client) { c.part.readLines = splitsAtSeparators },

@@ -170,19 +170,6 @@ func readsChunks(p *pipes, receive func([]byte), _ func(string, ...any)) error {
 	}
 }
 
-// readsOneLineAChunk begins with a new buffer after each line, and loses what was in the old.
-func readsOneLineAChunk(p *pipes, receive func([]byte), _ func(string, ...any)) error {
-	for {
-		text, err := readLine(bufio.NewReader(p.process))
-		if err != nil {
-			return err
-		}
-		if len(bytes.TrimSpace(text)) > 0 {
-			receive(text)
-		}
-	}
-}
-
 // readsShortLines reads lines up to a length, and takes the rest of longer ones for other
 // lines.
 func readsShortLines(p *pipes, receive func([]byte), _ func(string, ...any)) error {
