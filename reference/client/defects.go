@@ -226,6 +226,7 @@ var defects = map[string]func(*client){
 	"insists-on-deletion":          func(c *client) { c.part.endSession = insistsOnDeletion },
 	"session-ids-of-few-letters":   func(c *client) { c.part.takesSession = takesFewLetters },
 	"startled-by-accepted-media":   func(c *client) { c.part.accepted = startledByMedia },
+	"startled-by-bare-acceptance":  func(c *client) { c.part.accepted = startledByNoMedia },
 	"startled-by-refused-stream":   func(c *client) { c.part.unheard = hangsUp },
 	"takes-answers-in-order":       func(c *client) { c.part.answeredBy = oldestOpen },
 	"takes-requests-for-answers":   func(c *client) { c.part.kindOf = takesRequestsForAnswers },

@@ -59,6 +59,13 @@ func startledByMedia(h *streamableHTTP, response *http.Response) {
 	}
 }
 
+// startledByNoMedia ends the connection at a 202 that does not say what it has.
+func startledByNoMedia(h *streamableHTTP, response *http.Response) {
+	if response.Header.Get("Content-Type") == "" {
+		hangsUp(h.client)
+	}
+}
+
 var errUnreadable = errors.New("the answer has neither a result nor an error")
 
 // takesRequestsForAnswers goes by the id of what comes alone.

@@ -23,6 +23,24 @@ const visible = "!#$%&'*+-./09:;<=>?@AZ[]^_`az{|}~"
 // the server answers what it asks next.
 const noticing = 50 * time.Millisecond
 
+// typed is a server that says of each 202 that it is text.
+var typed = &Scenario{
+	Name:  "acceptance-with-a-content-type",
+	Over:  protocol.HTTP,
+	Until: protocol.Last(protocol.Handshake),
+	Says:  "The server accepts notifications and responses by a 202 with a Content-Type.",
+	Steps: Meeting.Steps,
+	Server: func(server *scripted.Server) {
+		server.OnExchange(func(exchange *scripted.Exchange) bool {
+			kind := jsonrpc.Parse(exchange.Body).Kind
+			if exchange.Request.Method == http.MethodPost && (kind == jsonrpc.Notification || kind == jsonrpc.Response) {
+				exchange.Head(http.StatusAccepted, map[string]string{"Content-Type": "text/plain; charset=utf-8"}, "")
+			}
+			return false
+		})
+	},
+}
+
 // refusing is a server that offers nothing but what it must.
 var refusing = &Scenario{
 	Name:  "streams-and-deletion-refused",
@@ -90,6 +108,28 @@ func takingRefusals() {
 				client.NeverBut("the client asked for nothing after its GET", "tools/list")
 			}
 			client.MissingAfter(refused, Mismatch{Wanted: "that the client goes on without the stream", Found: failed})
+		})
+
+	It("accepts a 202 that has no Content-Type", Verifies("transports.http.statuses.accepted"), In(Meeting),
+		NeedsTransport(protocol.HTTP), AtRevisionsWith(protocol.Handshake),
+		func(ctx SpecContext) {
+			client := RunScenario(ctx)
+
+			ready := client.Notifications("notifications/initialized")
+			if len(ready) == 0 {
+				client.NeverBut("the client sent nothing that is answered with a 202", "tools/list")
+			}
+			if Observed(len(client.AskedAfter(ready[0])) > 0) {
+				return
+			}
+			other := Beside(ctx, typed)
+			if other == nil || len(other.Requests("tools/list")) == 0 {
+				client.NeverBut("the client asked for nothing after its notifications/initialized", "tools/list")
+			}
+			client.Missing(ready[0], Mismatch{
+				Wanted: "that the client goes on after a 202 without a Content-Type, as after one that has it",
+				Found:  "no further request",
+			})
 		})
 
 	It("accepts a 202 that has a Content-Type", Verifies("transports.http.statuses.accepted"), In(refusing),
