@@ -25,8 +25,13 @@ func hangsAtRefusal(h *streamableHTTP, r *request) {
 	}
 }
 
-// insistsOnDeletion takes it for a failure when the server keeps its session.
-func insistsOnDeletion(h *streamableHTTP) {
+// insistsOnDeletion takes it for a failure when the server refuses to end its session, but
+// by one status.
+func insistsOnDeletion(but int) func(*streamableHTTP) {
+	return func(h *streamableHTTP) { insistOnDeletion(h, but) }
+}
+
+func insistOnDeletion(h *streamableHTTP, but int) {
 	ending, err := http.NewRequestWithContext(h.ctx, http.MethodDelete, h.client.options.URL, nil)
 	if err != nil {
 		return
@@ -37,7 +42,7 @@ func insistsOnDeletion(h *streamableHTTP) {
 		return
 	}
 	_ = response.Body.Close()
-	if response.StatusCode >= http.StatusBadRequest {
+	if response.StatusCode >= http.StatusBadRequest && response.StatusCode != but {
 		h.client.report.err = fmt.Errorf("the session cannot be ended: %s", response.Status)
 	}
 }

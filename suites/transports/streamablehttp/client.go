@@ -318,7 +318,7 @@ var broken = &Scenario{
 	Over:     protocol.HTTP,
 	Says:     "The server ends the stream of a call before the answer, and gives the answer to who comes back with Last-Event-ID.",
 	Steps:    Steps{ToConnect(), ToCall(brokenTool, nil), ToList("tools"), ToClose()},
-	Server:   func(server *scripted.Server) { breakOff(server, 500, 0) },
+	Server:   func(server *scripted.Server) { server.OnExchange(breakOff(server, 500, 0)) },
 }
 
 // brokenAgain is a server whose stream ends a second time before anything has come on it.
@@ -327,14 +327,24 @@ var brokenAgain = &Scenario{
 	Until: protocol.Last(protocol.Resumption),
 	Over:  protocol.HTTP,
 	Says: "The server ends the stream of a call before the answer, and again without an event when the client comes back, " +
-		"and gives the answer to who comes back once more.",
-	Steps:  broken.Steps,
-	Server: func(server *scripted.Server) { breakOff(server, 50, 1) },
+		"and gives the answer to who comes back once more. At the end it has forgotten the session.",
+	Steps: broken.Steps,
+	Server: func(server *scripted.Server) {
+		resumes := breakOff(server, 50, 1)
+		server.OnExchange(func(exchange *scripted.Exchange) bool {
+			if exchange.Request.Method == http.MethodDelete {
+				exchange.Answer(http.StatusNotFound, nil, nil, "")
+				return true
+			}
+			return resumes(exchange)
+		})
+	},
 }
 
 // breakOff has the streams of calls end before the answer, and then so many times more
-// without an event. The client is to wait for some milliseconds each time.
-func breakOff(server *scripted.Server, retry, again int) {
+// without an event. The client is to wait for some milliseconds each time. What it returns
+// answers those who come back.
+func breakOff(server *scripted.Server, retry, again int) func(*scripted.Exchange) bool {
 	var mu sync.Mutex
 	waiting := map[string]jsonrpc.ID{} // calls whose answer is to come, by the id of the last event
 	ended := map[string]int{}          // how often their streams did, without an event
@@ -356,7 +366,7 @@ func breakOff(server *scripted.Server, retry, again int) {
 		call.Exchange.Finish()
 		call.Pause(comingBack) // a client that waits, as it should, is not ended
 	})
-	server.OnExchange(func(exchange *scripted.Exchange) bool {
+	return func(exchange *scripted.Exchange) bool {
 		last := exchange.LastEventID()
 		mu.Lock()
 		id, waits := waiting[last]
@@ -381,7 +391,7 @@ func breakOff(server *scripted.Server, retry, again int) {
 		)
 		exchange.Finish()
 		return true
-	})
+	}
 }
 
 // eventID is the id of an event on the stream of the nth call: no two of a session are

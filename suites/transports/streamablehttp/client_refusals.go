@@ -1,6 +1,7 @@
 package streamablehttp
 
 import (
+	"fmt"
 	"net/http"
 	"sync"
 	"time"
@@ -144,44 +145,49 @@ func takingRefusals() {
 			client.GoesOn(ctx, AnswerTo(call), "a 202 with a Content-Type for its answer to a ping")
 		})
 
-	It(
-		"ends in good order when DELETE is refused with 405",
-		Verifies("transports.http.statuses.accepted"),
-		In(refusing),
-		func(ctx SpecContext) {
-			client := RunScenario(ctx)
+	for _, one := range []struct {
+		status int
+		in     *Scenario
+	}{
+		{http.StatusMethodNotAllowed, refusing},
+		{http.StatusNotFound, brokenAgain},
+	} {
+		It(fmt.Sprintf("ends in good order when DELETE is refused with %d", one.status),
+			Verifies("transports.http.statuses.accepted"),
+			In(one.in),
+			func(ctx SpecContext) {
+				client := RunScenario(ctx)
 
-			refused := refusalOf(client, http.MethodDelete)
-			met := Beside(ctx, Meeting)
-			if met == nil || met.Exit.Failed || met.Exit.Ended {
-				client.NeverBut("the client does not end in good order either when nothing is refused", "")
-			}
-			usual, closes := met.ToldOutcome(len(Meeting.Steps) - 1)
-			if closes && usual.Failed() {
-				client.NeverBut("the client does not close the connection either when nothing is refused", "")
-			}
-			told, there := client.ToldOutcome(closedLast)
-			if there && told.Failed() {
-				client.BlameEvent(
-					refused,
-					Mismatch{Wanted: "that the client closes the connection", Found: ShowOutcome(told)},
-				)
-			}
-			if !Observed(client.Exit.Well()) {
-				client.BlameEvent(
-					refused,
-					Mismatch{Wanted: "the exit status 0", Found: "the client " + client.Exit.Status},
-				)
-			}
-		},
-	)
+				refused := refusalOf(client, http.MethodDelete)
+				met := Beside(ctx, Meeting)
+				if met == nil || met.Exit.Failed || met.Exit.Ended {
+					client.NeverBut("the client does not end in good order either when nothing is refused", "")
+				}
+				usual, closes := met.ToldOutcome(len(Meeting.Steps) - 1)
+				if closes && usual.Failed() {
+					client.NeverBut("the client does not close the connection either when nothing is refused", "")
+				}
+				told, there := client.ToldOutcome(len(one.in.Steps) - 1)
+				if there && told.Failed() {
+					client.BlameEvent(
+						refused,
+						Mismatch{Wanted: "that the client closes the connection", Found: ShowOutcome(told)},
+					)
+				}
+				if !Observed(client.Exit.Well()) {
+					client.BlameEvent(
+						refused,
+						Mismatch{Wanted: "the exit status 0", Found: "the client " + client.Exit.Status},
+					)
+				}
+			})
+	}
 }
 
 // Positions in the steps of refusing.
 const (
 	listedFirst = 1
 	calledFirst = 2
-	closedLast  = 4
 )
 
 // refusalOf returns the head of the response that refuses a request of an HTTP method. A
