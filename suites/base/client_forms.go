@@ -190,21 +190,24 @@ func prompt(despite, name string, contents ...any) *forms.Form {
 // Notifications before the answer.
 var (
 	// Over stdio alone a server writes messages itself, and not what carries them.
-	inOnePiece = &forms.Form{Despite: "a notification that is written in one piece with it", Answer: func(call *scripted.Call) {
-		if call.Exchange != nil {
-			call.Good()
-			return
-		}
-		result := scripted.Text("together")
-		if call.Has(protocol.ResultTypes) {
-			result["resultType"] = "complete"
-		}
-		_ = call.Session.Spawned().WriteTogether( // the client may have gone
-			jsonrpc.NewNotification("notifications/mcpconform/unknown", nil),
-			jsonrpc.NewResult(call.Message.ID, result),
-		)
-		call.Leave()
-	}}
+	inOnePiece = &forms.Form{
+		Despite: "a notification that is written in one piece with it",
+		Answer: func(call *scripted.Call) {
+			if call.Exchange != nil {
+				call.Good()
+				return
+			}
+			result := scripted.Text("together")
+			if call.Has(protocol.ResultTypes) {
+				result["resultType"] = "complete"
+			}
+			_ = call.Session.Spawned().WriteTogether( // the client may have gone
+				jsonrpc.NewNotification("notifications/mcpconform/unknown", nil),
+				jsonrpc.NewResult(call.Message.ID, result),
+			)
+			call.Leave()
+		},
+	}
 	unknownNotification = notified(
 		"a notification of an unknown method",
 		"notifications/mcpconform/unknown",

@@ -34,7 +34,8 @@ var typed = &Scenario{
 	Server: func(server *scripted.Server) {
 		server.OnExchange(func(exchange *scripted.Exchange) bool {
 			kind := jsonrpc.Parse(exchange.Body).Kind
-			if exchange.Request.Method == http.MethodPost && (kind == jsonrpc.Notification || kind == jsonrpc.Response) {
+			if exchange.Request.Method == http.MethodPost &&
+				(kind == jsonrpc.Notification || kind == jsonrpc.Response) {
 				exchange.Head(http.StatusAccepted, map[string]string{"Content-Type": "text/plain; charset=utf-8"}, "")
 			}
 			return false
