@@ -105,6 +105,9 @@ func challenges() {
 		func(ctx SpecContext) {
 			response, challenge := challenged(ctx)
 
+			if _, _, flaws := response.Challenge(); len(flaws) > 0 {
+				Inconclusive("the challenge cannot be read", "see the check of authorization.challenge.present")
+			}
 			address, named := challenge.Get("resource_metadata")
 			if !named {
 				NotApplicable("the challenge does not name the metadata")

@@ -216,7 +216,8 @@ func eras() {
 
 			hello := oldHello()
 			hello["protocolVersion"] = Revision()
-			reply, responded := handshakeClient(ctx).Try(ctx, "initialize", hello)
+			server := handshakeClient(ctx)
+			reply, responded := server.Try(ctx, "initialize", hello)
 
 			Demand(responded, "a response to initialize", "none")
 			refusal, refused := reply.Error()
@@ -226,6 +227,8 @@ func eras() {
 			revision, _ := reply.Object()["protocolVersion"].(string)
 			Demand(slices.Contains(protocol.Released(), revision) && protocol.Has(revision, protocol.Handshake),
 				"a revision that begins with initialize", reply.Describe())
+			goOn(ctx, server, revision)
+			Expect(server.Ask(ctx, "ping", nil)).To(BeResult())
 		},
 	)
 }
