@@ -118,11 +118,15 @@ var Hello = []Form{
 		Change: func(m *Message) { m.Params["capabilities"] = Object{} }},
 	{Name: "of a client with an unknown capability", Class: Capability,
 		Change: declaring("mcpconformUnknown", Object{"nested": true})},
-	{Name: "of a client that offers all of sampling and elicitation", Class: Extras, Where: having(protocol.URLElicitation),
+	{
+		Name:  "of a client that offers all of sampling and elicitation",
+		Class: Extras,
+		Where: having(protocol.URLElicitation),
 		Change: offering(map[string]Object{
 			"sampling":    {"tools": Object{}, "context": Object{}},
 			"elicitation": {"form": Object{}, "url": Object{}},
-		})},
+		}),
+	},
 	{Name: "of a client whose capabilities have unknown members", Class: Extras, Change: offering(map[string]Object{
 		"sampling":    {"mcpconformUnknown": Object{}},
 		"elicitation": {"mcpconformUnknown": Object{}},
