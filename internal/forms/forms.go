@@ -53,6 +53,7 @@ const (
 const (
 	Experimental Class = "experimental capabilities"
 	Capability   Class = "capabilities"
+	Extras       Class = "members of capabilities"
 	Info         Class = "clientInfo"
 	Title        Class = "title"
 	Icons        Class = "icons"

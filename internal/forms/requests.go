@@ -1,6 +1,7 @@
 package forms
 
 import (
+	"maps"
 	"math"
 	"net/http"
 	"strings"
@@ -117,6 +118,20 @@ var Hello = []Form{
 		Change: func(m *Message) { m.Params["capabilities"] = Object{} }},
 	{Name: "of a client with an unknown capability", Class: Capability,
 		Change: declaring("mcpconformUnknown", Object{"nested": true})},
+	{
+		Name:  "of a client that offers all of sampling and elicitation",
+		Class: Extras,
+		Where: having(protocol.URLElicitation),
+		Change: offering(map[string]Object{
+			"sampling":    {"tools": Object{}, "context": Object{}},
+			"elicitation": {"form": Object{}, "url": Object{}},
+		}),
+	},
+	{Name: "of a client whose capabilities have unknown members", Class: Extras, Change: offering(map[string]Object{
+		"sampling":    {"mcpconformUnknown": Object{}},
+		"elicitation": {"mcpconformUnknown": Object{}},
+		"roots":       {"mcpconformUnknown": Object{}},
+	})},
 	{Name: "of a client with unknown members in clientInfo", Class: Info,
 		Change: introducing("mcpconformUnknown", Object{"nested": true})},
 	{Name: "of a client without a title", Class: Title, Change: introducing("title", nil)},
@@ -136,6 +151,20 @@ func token(value any) func(*Message) {
 
 func declaring(name string, value any) func(*Message) {
 	return func(m *Message) { member(&m.Params, "capabilities")[name] = value }
+}
+
+// offering adds members to capabilities that are declared.
+func offering(more map[string]Object) func(*Message) {
+	return func(m *Message) {
+		declared := member(&m.Params, "capabilities")
+		for name, members := range more {
+			if known, declares := declared[name].(Object); declares {
+				all := maps.Clone(known)
+				maps.Copy(all, members)
+				declared[name] = all
+			}
+		}
+	}
 }
 
 // introducing sets a member of clientInfo; nil leaves it out.

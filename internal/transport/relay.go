@@ -339,6 +339,18 @@ func (s *Spawned) Write(message []byte, deliberate string) error {
 	return nil
 }
 
+// WriteTogether writes several messages, each with its newline, in one piece.
+func (s *Spawned) WriteTogether(messages ...[]byte) error {
+	var lines []byte
+	for _, message := range messages {
+		s.append(transcript.Event{Kind: transcript.Message, From: protocol.Server, Raw: message})
+		lines = append(append(lines, message...), '\n')
+	}
+	s.writing.Lock()
+	defer s.writing.Unlock()
+	return s.send(frame{Do: frameOutput, Data: lines})
+}
+
 // WriteText writes bytes to the client as they are.
 func (s *Spawned) WriteText(text []byte, deliberate string) error {
 	s.append(transcript.Event{Kind: transcript.Block, From: protocol.Server, Raw: text, Deliberate: deliberate})

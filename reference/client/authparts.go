@@ -62,6 +62,7 @@ type authParts struct {
 	exchanges        func(url.Values)
 	identifies       func(form url.Values, as *registration) (basic bool)
 	presents         func(form url.Values, signed string)
+	knows            func(as *registration) *registration // of what a registration brought
 }
 
 func goodAuthParts() authParts {
@@ -106,6 +107,7 @@ func goodAuthParts() authParts {
 		exchanges:   func(url.Values) {},
 		identifies:  identify,
 		presents:    present,
+		knows:       func(as *registration) *registration { return as },
 	}
 }
 
@@ -365,6 +367,14 @@ var authDefects = map[string]func(*client, *authParts){
 	"exchange-of-nothing":       func(_ *client, p *authParts) { p.exchanges = leavesOut("subject_token") },
 	"exchange-for-the-server": func(c *client, p *authParts) {
 		p.exchanges = func(form url.Values) { form.Set("audience", c.options.URL) }
+	},
+	"secret-needs-a-method": func(_ *client, p *authParts) {
+		p.knows = func(as *registration) *registration {
+			if as.Method == "" {
+				as.Secret = ""
+			}
+			return as
+		}
 	},
 	"extensions-undeclared": func(c *client, _ *authParts) { c.part.undeclared = true },
 }

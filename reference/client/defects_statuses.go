@@ -25,8 +25,13 @@ func hangsAtRefusal(h *streamableHTTP, r *request) {
 	}
 }
 
-// insistsOnDeletion takes it for a failure when the server keeps its session.
-func insistsOnDeletion(h *streamableHTTP) {
+// insistsOnDeletion takes it for a failure when the server refuses to end its session, but
+// by one status.
+func insistsOnDeletion(but int) func(*streamableHTTP) {
+	return func(h *streamableHTTP) { insistOnDeletion(h, but) }
+}
+
+func insistOnDeletion(h *streamableHTTP, but int) {
 	ending, err := http.NewRequestWithContext(h.ctx, http.MethodDelete, h.client.options.URL, nil)
 	if err != nil {
 		return
@@ -37,7 +42,7 @@ func insistsOnDeletion(h *streamableHTTP) {
 		return
 	}
 	_ = response.Body.Close()
-	if response.StatusCode >= http.StatusBadRequest {
+	if response.StatusCode >= http.StatusBadRequest && response.StatusCode != but {
 		h.client.report.err = fmt.Errorf("the session cannot be ended: %s", response.Status)
 	}
 }
@@ -55,6 +60,13 @@ func takesFewLetters(id string) error {
 // startledByMedia breaks off at a media type where nothing is to be read.
 func startledByMedia(h *streamableHTTP, response *http.Response) {
 	if response.Header.Get("Content-Type") != "" {
+		hangsUp(h.client)
+	}
+}
+
+// startledByNoMedia ends the connection at a 202 that does not say what it has.
+func startledByNoMedia(h *streamableHTTP, response *http.Response) {
+	if response.Header.Get("Content-Type") == "" {
 		hangsUp(h.client)
 	}
 }

@@ -18,6 +18,7 @@ type framing struct {
 	complete func(one event, hasData bool) (taken bool, err error)    // at an empty line
 	mark     []byte                                                   // that a stream may begin with
 	apart    bool                                                     // each data line is an event
+	forgets  bool                                                     // the id of the last event, when a stream is taken up
 }
 
 func goodFraming() framing {
@@ -55,7 +56,10 @@ type events struct {
 func newEvents(as framing, in io.Reader, before *events) *events {
 	e := &events{as: as, in: bufio.NewReader(as.bytes(in)), retry: -1}
 	if before != nil {
-		e.lastID, e.retry = before.lastID, before.retry
+		e.retry = before.retry
+		if !as.forgets {
+			e.lastID = before.lastID
+		}
 	}
 	return e
 }

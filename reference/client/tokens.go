@@ -88,12 +88,14 @@ func (a *carrier) config(from *source, as *registration) *oauth2.Config {
 	}
 }
 
-// styleOf tells where the secret goes: into the header, unless the registration or the
-// metadata say otherwise; what the metadata leaves out, it says so (RFC 8414, section 2).
+// styleOf tells where the secret goes: as the client was registered, or, if that does not
+// say, as the metadata does, of which the header is the default (RFC 7591, section 3.2.1;
+// RFC 8414, section 2).
 func styleOf(from *source, as *registration) oauth2.AuthStyle {
+	const basic = "client_secret_basic"
 	methods := from.metadata.AuthMethods
-	basic := len(methods) == 0 || slices.Contains(methods, "client_secret_basic")
-	if as.Secret != "" && as.Method != "client_secret_post" && basic {
+	inHeader := as.Method == basic || as.Method == "" && (len(methods) == 0 || slices.Contains(methods, basic))
+	if as.Secret != "" && inHeader {
 		return oauth2.AuthStyleInHeader
 	}
 	return oauth2.AuthStyleInParams

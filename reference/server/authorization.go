@@ -89,8 +89,8 @@ type checks struct {
 	exempt       func(r *http.Request) bool // needs no token
 	allows       func(g *guard, granted, needed []string) bool
 	challenged   func(needed, granted []string) []string // the scopes that a 403 names
-	sameUser     func(one, other string) bool
-	scopesFirst  bool // a token is asked for its scopes before it is judged
+	ownedBy      func(r *http.Request, user string) bool // a session
+	scopesFirst  bool                                    // a token is asked for its scopes before it is judged
 }
 
 func newGuard(s *Server) *guard {
@@ -108,7 +108,7 @@ func newGuard(s *Server) *guard {
 		exempt:       func(*http.Request) bool { return false },
 		allows:       allows,
 		challenged:   func(needed, _ []string) []string { return needed },
-		sameUser:     func(one, other string) bool { return one == other },
+		ownedBy:      func(r *http.Request, user string) bool { return userOf(r) == user },
 	}}
 }
 
@@ -129,7 +129,7 @@ func userOf(r *http.Request) string {
 // owns tells whether a request is of the user to whom a session belongs.
 func (g *guard) owns(r *http.Request, user string) bool {
 	_, identified := r.Context().Value(accessKey{}).(access)
-	return !identified || g.sameUser(userOf(r), user)
+	return !identified || g.ownedBy(r, user)
 }
 
 // resource is the server as this client knows it.

@@ -86,7 +86,9 @@ var authorizationDefects = map[string]func(*guard){
 	"lets-streams-in": func(g *guard) {
 		g.exempt = func(r *http.Request) bool { return r.Method == http.MethodGet && r.Header.Get("Authorization") == "" }
 	},
-	"shares-sessions": func(g *guard) { g.sameUser = func(string, string) bool { return true } },
+	"shares-sessions":         func(g *guard) { g.ownedBy = sharedAt(http.MethodPost, http.MethodGet, http.MethodDelete) },
+	"shares-ends-of-sessions": func(g *guard) { g.ownedBy = sharedAt(http.MethodDelete) },
+	"shares-streams":          func(g *guard) { g.ownedBy = sharedAt(http.MethodGet) },
 	"ignores-scopes": func(g *guard) {
 		g.allows = func(*guard, []string, []string) bool { return true }
 	},
@@ -147,4 +149,11 @@ func trustsOwnKey(ctx context.Context, g *guard, signed *jose.JSONWebSignature, 
 		return err == nil
 	}
 	return trusts(ctx, g, signed, claims)
+}
+
+// sharedAt lets everybody use a session by some HTTP methods.
+func sharedAt(methods ...string) func(*http.Request, string) bool {
+	return func(r *http.Request, user string) bool {
+		return slices.Contains(methods, r.Method) || userOf(r) == user
+	}
 }

@@ -33,6 +33,18 @@ func authenticating() {
 		})
 	}
 
+	It("sends its secret if it was not told where", Verifies("authorization.registration.authentication"),
+		In(anySecret), func(ctx SpecContext) {
+			client := play(ctx)
+			client.NeedAt(scripted.AtRegister)
+
+			for request := range ObserveEach(client.NeedAt(scripted.AtToken)) {
+				if methodOf(request) == methodNone {
+					client.BlameVisit(request, "the secret in the header or the body", "a client_id alone")
+				}
+			}
+		})
+
 	It("encodes its client_id and secret as a form in the Authorization header",
 		Verifies("authorization.registration.secret-encoded"), In(basicSecret), func(ctx SpecContext) {
 			client := play(ctx)

@@ -112,6 +112,19 @@ func issuerCodes() {
 			}
 		})
 
+	It("redeems a code of a client that authenticates as it was registered",
+		Verifies("authorization.oauth.client-authenticated"),
+		func(ctx SpecContext) {
+			issuer := NeedIssuer(ctx)
+			needRedeemable(ctx, issuer, issuer.NeedClient(ctx, PublicClient))
+			client := issuer.NeedClient(ctx, ConfidentialClient)
+			grant := issuer.NeedGrant(ctx, issuer.Request(client))
+
+			answer := issuer.Redeem(ctx, grant)
+
+			Demand(answer.Issued(), "an access_token for a client that uses "+client.Method, answer.Describe())
+		})
+
 	It("refuses a client that authenticates with a wrong secret", Verifies("authorization.oauth.client-authentication"),
 		func(ctx SpecContext) {
 			issuer := NeedIssuer(ctx)

@@ -481,12 +481,18 @@ var (
 		})
 )
 
-// registeredTo makes a scenario in which clients that register are told how to authenticate.
+// registeredTo makes a scenario in which clients that register are told how to authenticate;
+// a method that is empty is not named.
 func registeredTo(name, official, method, secret, says string) *Scenario {
 	return guarded(name, sinceResourceMetadata, official, says, func(g *scripted.Guard) {
-		g.Issuer().Metadata["token_endpoint_auth_methods_supported"] = []any{method}
+		if method != "" {
+			g.Issuer().Metadata["token_endpoint_auth_methods_supported"] = []any{method}
+		}
 		g.Issuer().OnRegister = func(r *scripted.Registration) {
-			r.Answer["token_endpoint_auth_method"] = method
+			delete(r.Answer, "token_endpoint_auth_method")
+			if method != "" {
+				r.Answer["token_endpoint_auth_method"] = method
+			}
 			if secret != "" {
 				r.Answer["client_secret"], r.Answer["client_secret_expires_at"] = secret, 0
 			}
@@ -509,6 +515,8 @@ var (
 		"Clients that register get a secret, and are to send it in the Authorization header.")
 	postedSecret = registeredTo("registered-for-post", "auth/token-endpoint-auth-post", methodPost, registeredSecret,
 		"Clients that register get a secret, and are to send it in the body.")
+	anySecret = registeredTo("registered-without-method", officialRegistering, "", registeredSecret,
+		"Clients that register get a secret, and are not told where to send it.")
 	noSecret = registeredTo("registered-without-secret", officialRegistering, methodNone, "",
 		"Clients that register get no secret.")
 )

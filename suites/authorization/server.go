@@ -100,6 +100,21 @@ func challenges() {
 			Demand(isAbsolute(address), "an absolute URL in resource_metadata", address)
 		})
 
+	It("names the protected resource metadata by an absolute URL if the challenge names it",
+		Verifies("authorization.challenge.metadata-url"), Guarded(),
+		func(ctx SpecContext) {
+			response, challenge := challenged(ctx)
+
+			if _, _, flaws := response.Challenge(); len(flaws) > 0 {
+				Inconclusive("the challenge cannot be read", "see the check of authorization.challenge.present")
+			}
+			address, named := challenge.Get("resource_metadata")
+			if !named {
+				NotApplicable("the challenge does not name the metadata")
+			}
+			Demand(isAbsolute(address), "an absolute URL in resource_metadata", response.DescribeChallenge())
+		})
+
 	It(
 		"names the scopes that access takes in the challenge of a 401",
 		Verifies("authorization.challenge.scope"),

@@ -319,10 +319,13 @@ func sessions() {
 			}
 			needOtherUser(ctx)
 
-			response := server.Post(ctx, server.Body(method, nil), "has a token of another user",
-				WithHeader("Authorization", Bearing(Token(oauth.OtherUser))))
-
+			other := WithHeader("Authorization", Bearing(Token(oauth.OtherUser)))
+			response := server.Post(ctx, server.Body(method, nil), "has a token of another user", other)
 			Demand(!accepted(response), "a refusal, such as HTTP 404", response.Describe())
+			response = server.Get(ctx, "has a token of another user", other)
+			Demand(!accepted(response), "a refusal of a GET, such as HTTP 404", response.Describe())
+			response = server.Delete(ctx, "has a token of another user", other)
+			Demand(!accepted(response), "a refusal of a DELETE, such as HTTP 404", response.Describe())
 		})
 }
 

@@ -189,6 +189,25 @@ func prompt(despite, name string, contents ...any) *forms.Form {
 
 // Notifications before the answer.
 var (
+	// Over stdio alone a server writes messages itself, and not what carries them.
+	inOnePiece = &forms.Form{
+		Despite: "a notification that is written in one piece with it",
+		Answer: func(call *scripted.Call) {
+			if call.Exchange != nil {
+				call.Good()
+				return
+			}
+			result := scripted.Text("together")
+			if call.Has(protocol.ResultTypes) {
+				result["resultType"] = "complete"
+			}
+			_ = call.Session.Spawned().WriteTogether( // the client may have gone
+				jsonrpc.NewNotification("notifications/mcpconform/unknown", nil),
+				jsonrpc.NewResult(call.Message.ID, result),
+			)
+			call.Leave()
+		},
+	}
 	unknownNotification = notified(
 		"a notification of an unknown method",
 		"notifications/mcpconform/unknown",
@@ -318,6 +337,7 @@ var answers = forms.NewTable(
 	loggedList,
 	loggedNothing,
 	loggedAtAllLevels,
+	inOnePiece,
 )
 
 // Positions of the steps that list.
@@ -621,6 +641,10 @@ func takingAnswers() {
 	accepts("continues after a notification with _meta alone", notifications, metaNotification, plain)
 	accepts("continues after progress in fractions, without total, and with message", notifications, progressing, plain)
 	accepts("continues after 100 notifications before an answer", notifications, manyNotifications, plain)
+
+	It("reads all of several messages that the server writes in one piece", Verifies("base.results.accepted"),
+		In(manyForms), NeedsTransport(protocol.Stdio),
+		func(ctx SpecContext) { answers.Accepts(ctx, inOnePiece, plain) })
 
 	accepts("continues after a log message without a logger", notifications, loggedText, plain)
 	accepts("continues after a log message whose data is an object", notifications, loggedObject, plain)

@@ -257,6 +257,21 @@ func malformed() {
 			Expect(reply).To(BeJSONRPCError(jsonrpc.MethodNotFound))
 		})
 
+	It("answers a request that has the method of a notification with an error or an object, if at all",
+		Verifies("base.schema.results"), AtRevisionsWith(protocol.Handshake),
+		func(ctx SpecContext) {
+			server := FreshSession(ctx)
+
+			replies := refusalsOf(ctx, server, notifying, "has the method of a notification")
+
+			for _, reply := range replies {
+				_, refused := reply.Error()
+				result, _ := reply.Result()
+				_, isObject := result.(map[string]any)
+				Demand(refused || isObject, "an error, or a result that is an object", reply.Describe())
+			}
+		})
+
 	It("answers text that is not JSON with -32700, if at all", Verifies("base.errors.parse-error"),
 		func(ctx SpecContext) {
 			server := FreshSession(ctx)
@@ -361,6 +376,7 @@ func malformed() {
 
 const (
 	unknownMethod = "mcpconform/unknown"
+	notifying     = `{"jsonrpc":"2.0","id":"mcpconform-notifying","method":"notifications/cancelled","params":{"requestId":"mcpconform-none"}}`
 	notJSON       = `{"jsonrpc":"2.0","id":"mcpconform-cut","method":`
 	noMessage     = `{"jsonrpc":"2.0","id":"mcpconform-strange","method":7}`
 	brokenLetters = `{"jsonrpc":"2.0","id":"mcpconform-not-utf-8","method":"ping","params":{"text":"` + "\xff\xfe" + `"}}`

@@ -301,6 +301,24 @@ func undeclared() {
 	)
 
 	It(
+		"sends tools/list and tools/call only if the server declares tools",
+		Verifies("lifecycle.capabilities.of-peer"),
+		In(features.PromptsAlone),
+		func(ctx SpecContext) {
+			client := RunScenario(ctx)
+
+			for _, request := range client.Requests("tools/list", "tools/call") {
+				client.Blame(request, Mismatch{
+					Wanted: request.Method + " only if the server declares tools",
+					Found:  request.Method + " without that", // as the rules say it
+				})
+			}
+			client.NeedRequests("prompts/list")
+			Observe()
+		},
+	)
+
+	It(
 		"sends completion/complete only if the server declares completions",
 		Verifies("lifecycle.capabilities.of-peer"),
 		In(features.ToolsAlone),

@@ -178,6 +178,22 @@ func versionNegotiation() {
 			Expect(reply).To(HaveMember("protocolVersion", BeARevision()))
 		})
 
+	It("answers a protocolVersion that has no initialize with one that has it",
+		Verifies("lifecycle.version.countered"),
+		func(ctx SpecContext) {
+			server := Connect(ctx)
+
+			reply := server.MustAsk(ctx, "initialize", Hello(protocol.Newest()))
+
+			if refusal, refused := reply.Error(); refused &&
+				(refusal.Code == jsonrpc.InvalidParams || refusal.Code == jsonrpc.UnsupportedRevision) {
+				NotApplicable("the server refuses the handshake, as the example under the heading Error Handling does")
+			}
+			answered, _ := reply.Object()["protocolVersion"].(string)
+			Demand(slices.Contains(protocol.Released(), answered) && protocol.Has(answered, protocol.Handshake),
+				"a protocolVersion that has initialize", reply.Describe())
+		})
+
 	It(
 		"answers an unknown protocolVersion with the latest that it supports",
 		Verifies("lifecycle.version.countered-with-latest"),

@@ -204,6 +204,33 @@ func eras() {
 			Expect(server.Ask(ctx, "ping", nil)).To(BeResult())
 		},
 	)
+
+	It(
+		"negotiates a protocol version that has initialize also if initialize asks for one that has not",
+		Verifies("versioning.eras.handshake-served"),
+		func(ctx SpecContext) {
+			plain, responded := handshakeClient(ctx).Try(ctx, "initialize", oldHello())
+			if _, refused := plain.Error(); !responded || refused {
+				NotApplicable("the server does not serve clients that begin with initialize")
+			}
+
+			hello := oldHello()
+			hello["protocolVersion"] = Revision()
+			server := handshakeClient(ctx)
+			reply, responded := server.Try(ctx, "initialize", hello)
+
+			Demand(responded, "a response to initialize", "none")
+			refusal, refused := reply.Error()
+			if refused && (refusal.Code == jsonrpc.InvalidParams || refusal.Code == jsonrpc.UnsupportedRevision) {
+				NotApplicable("the server refuses the version")
+			}
+			revision, _ := reply.Object()["protocolVersion"].(string)
+			Demand(slices.Contains(protocol.Released(), revision) && protocol.Has(revision, protocol.Handshake),
+				"a revision that begins with initialize", reply.Describe())
+			goOn(ctx, server, revision)
+			Expect(server.Ask(ctx, "ping", nil)).To(BeResult())
+		},
+	)
 }
 
 // goOn ends the handshake.

@@ -147,6 +147,26 @@ func samplings() {
 	)
 
 	It(
+		"rejects no valid sampling request with tools, or with content in a list, as invalid",
+		Verifies("sampling.capability.fulfilled"),
+		In(lent),
+		func(ctx SpecContext) {
+			client := RunScenario(ctx)
+
+			if needResults(client); !client.Declares("sampling.tools") {
+				client.NeverBut("the client does not declare sampling.tools", method)
+			}
+			for request := range ObserveEach(client.ServerRequests(method)) {
+				if request.Refusal.Code == jsonrpc.InvalidParams || request.Refusal.Code == jsonrpc.InvalidRequest {
+					client.Blame(request.Answer, Mismatch{
+						Wanted: "a message, as for the other sampling requests", Found: request.Describe(),
+					})
+				}
+			}
+		},
+	)
+
+	It(
 		"declares sampling in the request whose inputResponses contain a message",
 		Verifies("sampling.capability.declared"),
 		In(model),

@@ -65,6 +65,18 @@ var ToolsAlone = &scenario.Scenario{
 	},
 }
 
+// PromptsAlone is a server that declares prompts, and no other feature.
+var PromptsAlone = &scenario.Scenario{
+	Name: "prompts-alone", Until: protocol.Last(protocol.Handshake),
+	Says: "The server declares prompts alone, and the client is told to use these.",
+	Steps: scenario.Steps{
+		scenario.ToConnect(), scenario.ToList("prompts"), scenario.ToList("prompts"), scenario.ToClose(),
+	},
+	Server: func(server *scripted.Server) {
+		Lack(server, conform.Object{"prompts": conform.Object{}}, "tools/list", "tools/call", "resources/list")
+	},
+}
+
 // Unsubscribable is a server that has resources to which nobody can subscribe.
 var Unsubscribable = &scenario.Scenario{
 	Name: "resources-without-subscriptions", Until: protocol.Last(protocol.Handshake),

@@ -181,6 +181,21 @@ func ServerChecks() {
 		)
 
 		It(
+			"returns a tool result from tools/call with text of many scripts in its arguments",
+			Verifies("tools.call.answered"),
+			NeedsCapability("tools"),
+			func(ctx SpecContext) {
+				server := Session(ctx)
+				call := withText(ctx, server)
+
+				reply := server.MustAsk(ctx, "tools/call", call.Call())
+
+				_, refused := reply.Error()
+				Demand(!refused || mayRefuse(reply), "a tool result of "+call.Tool, reply.Describe())
+			},
+		)
+
+		It(
 			"returns a tool result from tools/call without task to a client that declares tasks",
 			Verifies("tools.call.answered"),
 			NeedsCapability("tools"),
@@ -548,6 +563,51 @@ func withWholeNumber(ctx context.Context, server *Server) (call Provocation, pla
 	}
 	NotApplicable("no tool that may be called has an integer as argument")
 	return call, plain
+}
+
+// manyScripts is a text of which each letter takes another number of bytes.
+const manyScripts = "naïve 漢字 कि 🙂"
+
+// withText returns a call of a tool that succeeds with plain text in an argument of which
+// the input schema says nothing but that it is text; it has letters of many scripts there.
+func withText(ctx context.Context, server *Server) (call Provocation) {
+	for _, call := range callable() {
+		input, _ := definition(call.Tool)["inputSchema"].(map[string]any)
+		properties, _ := input["properties"].(map[string]any)
+		for _, name := range slices.Sorted(maps.Keys(properties)) {
+			property, _ := properties[name].(map[string]any)
+			if !anyText(property) {
+				continue
+			}
+			plain, given := call.Arguments[name].(string)
+			if !given {
+				plain = "mcpconform"
+			}
+			call.Arguments = maps.Clone(call.Arguments)
+			if call.Arguments == nil {
+				call.Arguments = Object{}
+			}
+			call.Arguments[name] = plain
+			reply, inTime := server.TryTool(ctx, call.Call())
+			if !inTime || !succeeded(reply) {
+				continue
+			}
+			call.Arguments[name] = manyScripts
+			return call
+		}
+	}
+	NotApplicable("no tool that may be called takes any text as argument")
+	return call
+}
+
+// anyText tells whether a schema says of a value that it is text, and no more than that.
+func anyText(schema map[string]any) bool {
+	for name := range schema {
+		if !slices.Contains([]string{"type", "title", "description", "default", "examples", "minLength"}, name) {
+			return false
+		}
+	}
+	return schema["type"] == "string"
 }
 
 // mayRefuse tells whether an error may be right although the arguments are

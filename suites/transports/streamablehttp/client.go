@@ -318,44 +318,80 @@ var broken = &Scenario{
 	Over:     protocol.HTTP,
 	Says:     "The server ends the stream of a call before the answer, and gives the answer to who comes back with Last-Event-ID.",
 	Steps:    Steps{ToConnect(), ToCall(brokenTool, nil), ToList("tools"), ToClose()},
+	Server:   func(server *scripted.Server) { server.OnExchange(breakOff(server, 500, 0)) },
+}
+
+// brokenAgain is a server whose stream ends a second time before anything has come on it.
+var brokenAgain = &Scenario{
+	Name:  "stream-that-is-resumed-twice",
+	Until: protocol.Last(protocol.Resumption),
+	Over:  protocol.HTTP,
+	Says: "The server ends the stream of a call before the answer, and again without an event when the client comes back, " +
+		"and gives the answer to who comes back once more. At the end it has forgotten the session.",
+	Steps: broken.Steps,
 	Server: func(server *scripted.Server) {
-		var mu sync.Mutex
-		waiting := map[string]jsonrpc.ID{} // calls whose answer is to come, by the id of the last event
-		server.AddTool(brokenTool, nil, func(call *scripted.Call) {
-			call.Streaming()
-			mu.Lock()
-			nth := len(waiting) + 1
-			last := eventID(lastEvent, nth)
-			waiting[last] = call.Message.ID
-			mu.Unlock()
-			first := eventID("event-1", nth)
-			if server.Has(protocol.Polling) {
-				call.Exchange.Write([]byte("id: "+first+"\nretry: 500\ndata:\n\n"), "")
-			} else {
-				call.Exchange.Write([]byte("id: "+first+"\nretry: 50\n\n"), "")
-			}
-			call.Exchange.Write(transport.EventText(&last, "", jsonrpc.NewNotification("notifications/message",
-				Object{"level": "info", "data": "to be continued"})), "")
-			call.Exchange.Finish()
-			call.Pause(comingBack) // a client that waits, as it should, is not ended
-		})
+		resumes := breakOff(server, 50, 1)
 		server.OnExchange(func(exchange *scripted.Exchange) bool {
-			last := exchange.LastEventID()
-			mu.Lock()
-			id, waits := waiting[last]
-			mu.Unlock()
-			if exchange.Request.Method != http.MethodGet || !waits {
-				return false
+			if exchange.Request.Method == http.MethodDelete {
+				exchange.Answer(http.StatusNotFound, nil, nil, "")
+				return true
 			}
-			exchange.Event(
-				new(strings.Replace(last, lastEvent, "event-3", 1)),
-				jsonrpc.NewResult(id, scripted.Text("resumed")),
-				"",
-			)
-			exchange.Finish()
-			return true
+			return resumes(exchange)
 		})
 	},
+}
+
+// breakOff has the streams of calls end before the answer, and then so many times more
+// without an event. The client is to wait for some milliseconds each time. What it returns
+// answers those who come back.
+func breakOff(server *scripted.Server, retry, again int) func(*scripted.Exchange) bool {
+	var mu sync.Mutex
+	waiting := map[string]jsonrpc.ID{} // calls whose answer is to come, by the id of the last event
+	ended := map[string]int{}          // how often their streams did, without an event
+	server.AddTool(brokenTool, nil, func(call *scripted.Call) {
+		call.Streaming()
+		mu.Lock()
+		nth := len(waiting) + 1
+		last := eventID(lastEvent, nth)
+		waiting[last] = call.Message.ID
+		mu.Unlock()
+		first := eventID("event-1", nth)
+		if server.Has(protocol.Polling) {
+			call.Exchange.Write([]byte("id: "+first+fmt.Sprintf("\nretry: %d\ndata:\n\n", retry)), "")
+		} else {
+			call.Exchange.Write([]byte("id: "+first+"\nretry: 50\n\n"), "")
+		}
+		call.Exchange.Write(transport.EventText(&last, "", jsonrpc.NewNotification("notifications/message",
+			Object{"level": "info", "data": "to be continued"})), "")
+		call.Exchange.Finish()
+		call.Pause(comingBack) // a client that waits, as it should, is not ended
+	})
+	return func(exchange *scripted.Exchange) bool {
+		last := exchange.LastEventID()
+		mu.Lock()
+		id, waits := waiting[last]
+		resumes := exchange.Request.Method == http.MethodGet && waits
+		empty := resumes && ended[last] < again
+		if empty {
+			ended[last]++
+		}
+		mu.Unlock()
+		if !resumes {
+			return false
+		}
+		if empty {
+			exchange.Write([]byte(": nothing yet\n\n"), "")
+			exchange.Finish()
+			return true
+		}
+		exchange.Event(
+			new(strings.Replace(last, lastEvent, "event-3", 1)),
+			jsonrpc.NewResult(id, scripted.Text("resumed")),
+			"",
+		)
+		exchange.Finish()
+		return true
+	}
 }
 
 // eventID is the id of an event on the stream of the nth call: no two of a session are
@@ -380,6 +416,30 @@ func resumingStreams() {
 				})
 			}
 		})
+
+	It(
+		"resumes a stream once more that ended before another event came",
+		Verifies("transports.http.stream.polled"),
+		In(brokenAgain),
+		func(ctx SpecContext) {
+			client := RunScenario(ctx)
+
+			end := brokenOff(client)
+			again := slices.DeleteFunc(resumptions(client, end), func(head transcript.Event) bool {
+				return !strings.HasPrefix(head.HTTP.Header.Get(scripted.LastEventID), lastEvent)
+			})
+			switch {
+			case len(again) == 0:
+				client.NeverBut("the client did not come back to what follows the last event at all", "tools/call")
+			case !Observed(len(again) > 1):
+				client.NeedOver(ctx, brokenCall, client.Calls(brokenTool)[0])
+				client.MissingAfter(again[0], Mismatch{
+					Wanted: "another GET with the header Last-Event-ID: " + lastEvent,
+					Found:  "no further request with such a header",
+				})
+			}
+		},
+	)
 
 	It(
 		"waits for the SSE retry time before it reconnects with Last-Event-ID",

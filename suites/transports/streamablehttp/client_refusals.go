@@ -1,6 +1,7 @@
 package streamablehttp
 
 import (
+	"fmt"
 	"net/http"
 	"sync"
 	"time"
@@ -22,6 +23,25 @@ const visible = "!#$%&'*+-./09:;<=>?@AZ[]^_`az{|}~"
 // noticing is how long a client has to send its GET, and to see that it is refused, before
 // the server answers what it asks next.
 const noticing = 50 * time.Millisecond
+
+// typed is a server that says of each 202 that it is text.
+var typed = &Scenario{
+	Name:  "acceptance-with-a-content-type",
+	Over:  protocol.HTTP,
+	Until: protocol.Last(protocol.Handshake),
+	Says:  "The server accepts notifications and responses by a 202 with a Content-Type.",
+	Steps: Meeting.Steps,
+	Server: func(server *scripted.Server) {
+		server.OnExchange(func(exchange *scripted.Exchange) bool {
+			kind := jsonrpc.Parse(exchange.Body).Kind
+			if exchange.Request.Method == http.MethodPost &&
+				(kind == jsonrpc.Notification || kind == jsonrpc.Response) {
+				exchange.Head(http.StatusAccepted, map[string]string{"Content-Type": "text/plain; charset=utf-8"}, "")
+			}
+			return false
+		})
+	},
+}
 
 // refusing is a server that offers nothing but what it must.
 var refusing = &Scenario{
@@ -92,6 +112,28 @@ func takingRefusals() {
 			client.MissingAfter(refused, Mismatch{Wanted: "that the client goes on without the stream", Found: failed})
 		})
 
+	It("accepts a 202 that has no Content-Type", Verifies("transports.http.statuses.accepted"), In(Meeting),
+		NeedsTransport(protocol.HTTP), AtRevisionsWith(protocol.Handshake),
+		func(ctx SpecContext) {
+			client := RunScenario(ctx)
+
+			ready := client.Notifications("notifications/initialized")
+			if len(ready) == 0 {
+				client.NeverBut("the client sent nothing that is answered with a 202", "tools/list")
+			}
+			if Observed(len(client.AskedAfter(ready[0])) > 0) {
+				return
+			}
+			other := Beside(ctx, typed)
+			if other == nil || len(other.Requests("tools/list")) == 0 {
+				client.NeverBut("the client asked for nothing after its notifications/initialized", "tools/list")
+			}
+			client.Missing(ready[0], Mismatch{
+				Wanted: "that the client goes on after a 202 without a Content-Type, as after one that has it",
+				Found:  "no further request",
+			})
+		})
+
 	It("accepts a 202 that has a Content-Type", Verifies("transports.http.statuses.accepted"), In(refusing),
 		func(ctx SpecContext) {
 			client := RunScenario(ctx)
@@ -104,44 +146,49 @@ func takingRefusals() {
 			client.GoesOn(ctx, AnswerTo(call), "a 202 with a Content-Type for its answer to a ping")
 		})
 
-	It(
-		"ends in good order when DELETE is refused with 405",
-		Verifies("transports.http.statuses.accepted"),
-		In(refusing),
-		func(ctx SpecContext) {
-			client := RunScenario(ctx)
+	for _, one := range []struct {
+		status int
+		in     *Scenario
+	}{
+		{http.StatusMethodNotAllowed, refusing},
+		{http.StatusNotFound, brokenAgain},
+	} {
+		It(fmt.Sprintf("ends in good order when DELETE is refused with %d", one.status),
+			Verifies("transports.http.statuses.accepted"),
+			In(one.in),
+			func(ctx SpecContext) {
+				client := RunScenario(ctx)
 
-			refused := refusalOf(client, http.MethodDelete)
-			met := Beside(ctx, Meeting)
-			if met == nil || met.Exit.Failed || met.Exit.Ended {
-				client.NeverBut("the client does not end in good order either when nothing is refused", "")
-			}
-			usual, closes := met.ToldOutcome(len(Meeting.Steps) - 1)
-			if closes && usual.Failed() {
-				client.NeverBut("the client does not close the connection either when nothing is refused", "")
-			}
-			told, there := client.ToldOutcome(closedLast)
-			if there && told.Failed() {
-				client.BlameEvent(
-					refused,
-					Mismatch{Wanted: "that the client closes the connection", Found: ShowOutcome(told)},
-				)
-			}
-			if !Observed(client.Exit.Well()) {
-				client.BlameEvent(
-					refused,
-					Mismatch{Wanted: "the exit status 0", Found: "the client " + client.Exit.Status},
-				)
-			}
-		},
-	)
+				refused := refusalOf(client, http.MethodDelete)
+				met := Beside(ctx, Meeting)
+				if met == nil || met.Exit.Failed || met.Exit.Ended {
+					client.NeverBut("the client does not end in good order either when nothing is refused", "")
+				}
+				usual, closes := met.ToldOutcome(len(Meeting.Steps) - 1)
+				if closes && usual.Failed() {
+					client.NeverBut("the client does not close the connection either when nothing is refused", "")
+				}
+				told, there := client.ToldOutcome(len(one.in.Steps) - 1)
+				if there && told.Failed() {
+					client.BlameEvent(
+						refused,
+						Mismatch{Wanted: "that the client closes the connection", Found: ShowOutcome(told)},
+					)
+				}
+				if !Observed(client.Exit.Well()) {
+					client.BlameEvent(
+						refused,
+						Mismatch{Wanted: "the exit status 0", Found: "the client " + client.Exit.Status},
+					)
+				}
+			})
+	}
 }
 
 // Positions in the steps of refusing.
 const (
 	listedFirst = 1
 	calledFirst = 2
-	closedLast  = 4
 )
 
 // refusalOf returns the head of the response that refuses a request of an HTTP method. A
