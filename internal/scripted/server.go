@@ -6,6 +6,7 @@ import (
 	"net"
 	"net/http"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -351,11 +352,9 @@ func (s *Server) handle(call *Call) {
 	s.Offer.handle(call)
 }
 
-// ServeHTTP is the endpoint of the server over Streamable HTTP. Elsewhere is nothing that
-// is any business of the protocol: clients may look there, such as for metadata of
-// authorization.
+// ServeHTTP is the endpoint of the server over Streamable HTTP.
 func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	if s.guard == nil && r.URL.Path != Endpoint && r.URL.Path != olderPath {
+	if s.guard == nil && isOfAuthorization(r.URL.Path) {
 		http.NotFound(w, r)
 		return
 	}
@@ -380,6 +379,12 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		s.exchange(exchange)
 	}
 	incoming.Serve()
+}
+
+// isOfAuthorization tells the paths where a client may look for authorization before it says
+// anything: no business of a server that has none, nor of the rules.
+func isOfAuthorization(path string) bool {
+	return strings.HasPrefix(path, "/.well-known/") || slices.Contains([]string{"/authorize", "/token", "/register"}, path)
 }
 
 // exchange does what a good server does with an HTTP request.

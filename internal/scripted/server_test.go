@@ -467,7 +467,7 @@ func TestLureNotesWhoFetchesIt(t *testing.T) {
 
 // A client may look for metadata before it says anything: there is none, and no rule of
 // the protocol is to read that it looked.
-func TestScriptedServerHasOneEndpoint(t *testing.T) {
+func TestScriptedServerHasNoAuthorization(t *testing.T) {
 	t.Parallel()
 	server := scripted.NewServer(scripted.ServerOptions{Revision: "2025-11-25", Log: func() *transcript.Log {
 		t.Error("it is recorded")
@@ -477,7 +477,7 @@ func TestScriptedServerHasOneEndpoint(t *testing.T) {
 	front := httptest.NewServer(server)
 	defer front.Close()
 	for _, path := range []string{
-		"/", "/.well-known/oauth-protected-resource" + scripted.Endpoint, "/.well-known/oauth-authorization-server", "/register",
+		"/.well-known/oauth-protected-resource" + scripted.Endpoint, "/.well-known/oauth-authorization-server", "/register",
 	} {
 		response, err := http.Get(front.URL + path)
 		if err != nil {
