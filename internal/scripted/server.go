@@ -384,7 +384,8 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 // isOfAuthorization tells the paths where a client may look for authorization before it says
 // anything: no business of a server that has none, nor of the rules.
 func isOfAuthorization(path string) bool {
-	return strings.HasPrefix(path, "/.well-known/") || slices.Contains([]string{"/authorize", "/token", "/register"}, path)
+	return strings.HasPrefix(path, "/.well-known/") ||
+		slices.Contains([]string{"/authorize", "/token", "/register"}, path)
 }
 
 // exchange does what a good server does with an HTTP request.
