@@ -76,6 +76,7 @@ var features = map[protocol.Feature]string{
 	protocol.ResourceNotFoundCode: "xxxx-",
 	// client/elicitation#url-mode-elicitation-requests since 2025-11-25.
 	protocol.URLElicitation: "---xx",
+	protocol.Icons:          "---xx",
 	protocol.SamplingTools:  "---xx",
 	// 2025-11-25 client/elicitation#completion-notifications-for-url-mode-elicitation.
 	protocol.ElicitationIDs: "---x-",

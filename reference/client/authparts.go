@@ -689,6 +689,17 @@ var habits = map[string]func(*client, *authParts){
 		p.bindsTo = func(issuer string) string { return issuer + "#" + strconv.FormatInt(times.Add(1), 10) }
 	},
 	"reads-redirects": func(c *client, _ *authParts) { c.options.Authorization.Open = nil },
+	"root-in-between": func(_ *client, p *authParts) {
+		p.serverPlaces = func(issuer string) ([]string, error) {
+			proper, err := oauth.IssuerPlaces(issuer)
+			parsed, broken := url.Parse(issuer)
+			if err != nil || broken != nil {
+				return nil, errors.Join(err, broken)
+			}
+			root, err := oauth.IssuerPlaces(parsed.Scheme + "://" + parsed.Host)
+			return slices.Insert(proper, 1, root[0]), err
+		}
+	},
 	"machine-secret-posted": func(_ *client, p *authParts) {
 		p.identifies = func(form url.Values, as *registration) bool {
 			form.Set("client_id", as.ID)

@@ -327,7 +327,7 @@ var atOnce = &Scenario{
 var neighbours = map[string]string{"one": "other", "other": "one"}
 
 // besideTime is how long the server waits for the other of two calls at once.
-const besideTime = 300 * time.Millisecond
+const besideTime = 1500 * time.Millisecond
 
 func stateOf(tool string) string { return "the state of " + tool }
 

@@ -192,7 +192,7 @@ var counted = &Scenario{
 }
 
 // besideTime is how long the server waits for the other of two calls at once.
-const besideTime = 300 * time.Millisecond
+const besideTime = 1500 * time.Millisecond
 
 // reportedBy is the progress token of a request of the server.
 const reportedBy = "mcpconform-sampling"
