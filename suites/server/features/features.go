@@ -68,7 +68,8 @@ var ToolsAlone = &scenario.Scenario{
 // PromptsAlone is a server that declares prompts, and no other feature.
 var PromptsAlone = &scenario.Scenario{
 	Name: "prompts-alone", Until: protocol.Last(protocol.Handshake),
-	Says: "The server declares prompts alone, and the client is told to use these.",
+	Official: "prompts-alone", // in all that the official suite has, clients are to list tools
+	Says:     "The server declares prompts alone, and the client is told to use these.",
 	Steps: scenario.Steps{
 		scenario.ToConnect(), scenario.ToList("prompts"), scenario.ToList("prompts"), scenario.ToClose(),
 	},
