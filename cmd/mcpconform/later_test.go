@@ -110,9 +110,9 @@ func membersIn(schema any, names map[string]bool, as bool) {
 	}
 }
 
-// ofAuthors are the members below which names are those of whoever wrote a tool or form;
-// capabilities are no closed set, and a revision without tasks knows none of that name.
-var ofAuthors = []string{"arguments", "inputSchema", "outputSchema", "requestedSchema", "content", "_meta", "tasks"}
+// ofAuthors are the members below which names are those of whoever wrote a tool or form, or
+// may be any: capabilities are no closed set.
+var ofAuthors = []string{"arguments", "inputSchema", "outputSchema", "requestedSchema", "content", "_meta", "capabilities"}
 
 // places are the pointers of the members of a value that have one of the names.
 func places(value any, at string, names map[string]bool) (found []string) {

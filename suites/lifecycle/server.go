@@ -69,13 +69,9 @@ func initialization() {
 		func(ctx SpecContext) {
 			Session(ctx) // or else nothing shows what it stumbles over
 			unknown := Object{"setting": []any{1, "two"}}
-			elicitation := Object{"mcpconformUnknown": Object{}}
-			if RevisionHas(protocol.URLElicitation) { // or else no mode has a name
-				elicitation["form"] = Object{"mcpconformUnknown": true}
-			}
 			capabilities := scripted.Nothing().
 				With("roots", Object{"listChanged": true, "mcpconformUnknown": unknown}).
-				With("elicitation", elicitation).
+				With("elicitation", Object{"form": Object{"mcpconformUnknown": true}, "mcpconformUnknown": Object{}}).
 				With("experimental", Object{"com.example/mcpconform": unknown}).
 				With("mcpconformUnknown", unknown)
 
