@@ -66,6 +66,22 @@ func TestDocsTried(t *testing.T) {
 func triedIn(t *testing.T, directory string) map[string]map[string]bool {
 	t.Helper()
 	tried := map[string]map[string]bool{}
+	eachTranscript(t, directory, func(_ string, _ transcript.Header, events []transcript.Event) {
+		for _, event := range events {
+			if name := triedBy(event); event.Deliberate != "" && name != "" {
+				if tried[event.Deliberate] == nil {
+					tried[event.Deliberate] = map[string]bool{}
+				}
+				tried[event.Deliberate][name] = true
+			}
+		}
+	})
+	return tried
+}
+
+// eachTranscript reads all transcripts below a directory.
+func eachTranscript(t *testing.T, directory string, read func(name string, header transcript.Header, events []transcript.Event)) {
+	t.Helper()
 	err := filepath.WalkDir(directory, func(path string, entry fs.DirEntry, err error) error {
 		if err != nil || entry.IsDir() {
 			return err
@@ -75,21 +91,13 @@ func triedIn(t *testing.T, directory string) map[string]map[string]bool {
 			return err
 		}
 		defer func() { _ = file.Close() }() // it was only read
-		_, events, err := transcript.Read(file)
-		for _, event := range events {
-			if name := triedBy(event); event.Deliberate != "" && name != "" {
-				if tried[event.Deliberate] == nil {
-					tried[event.Deliberate] = map[string]bool{}
-				}
-				tried[event.Deliberate][name] = true
-			}
-		}
+		header, events, err := transcript.Read(file)
+		read(entry.Name(), header, events)
 		return err
 	})
 	if err != nil {
 		t.Fatal(err)
 	}
-	return tried
 }
 
 // triedBy names what was sent: a message by its method, an HTTP request without a body by

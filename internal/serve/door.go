@@ -27,7 +27,6 @@ func (s *stage) handler() http.Handler {
 	all.HandleFunc(scripted.Endpoint, func(w http.ResponseWriter, r *http.Request) { s.endpoint(w, r, s.scenes[0]) })
 	all.HandleFunc("/scenarios/{name}"+scripted.Endpoint, func(w http.ResponseWriter, r *http.Request) {
 		if one := s.scene(r.PathValue("name")); one != nil {
-			r.URL.Path = scripted.Endpoint
 			s.endpoint(w, r, one)
 			return
 		}

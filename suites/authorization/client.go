@@ -190,36 +190,14 @@ func placesOfMetadata() {
 		Verifies("authorization.discovery.root.oauth"),
 		In(protected),
 		func(ctx SpecContext) {
-			client := play(ctx)
-			asked := client.Need(
-				client.AtIssuer(1, scripted.AtServerMetadata),
-				"asked for the metadata of the authorization server",
-			)
-
-			if !Observed(slices.ContainsFunc(asked, at(oauth.ServerPath))) {
-				client.MissingAfter(
-					first(asked).Event,
-					Mismatch{Wanted: "GET " + oauth.ServerPath, Found: ShowVisit(first(asked))},
-				)
-			}
+			asksSometime(play(ctx), oauth.ServerPath)
 		},
 	)
 
 	It("asks for the OpenID configuration when there is no OAuth metadata",
 		Verifies("authorization.discovery.root.openid", "authorization.discovery.places"),
 		In(issuerOpenID), func(ctx SpecContext) {
-			client := play(ctx)
-			asked := client.Need(
-				client.AtIssuer(1, scripted.AtServerMetadata),
-				"asked for the metadata of the authorization server",
-			)
-
-			if !Observed(slices.ContainsFunc(asked, at(oauth.OpenIDPath))) {
-				client.MissingAfter(
-					first(asked).Event,
-					Mismatch{Wanted: "GET " + oauth.OpenIDPath, Found: ShowVisit(first(asked))},
-				)
-			}
+			asksSometime(play(ctx), oauth.OpenIDPath)
 		})
 
 	It(
@@ -260,14 +238,29 @@ func placesOfMetadata() {
 // ofTenant are the places of the metadata of an issuer with a path, in their order.
 var ofTenant = []string{oauth.ServerPath + tenant, oauth.OpenIDPath + tenant, tenant + oauth.OpenIDPath}
 
+// asksForMetadata are the requests of a client for the metadata of an authorization server,
+// of which the check needs one.
+func asksForMetadata(client *Client, issuer int) []*Visit {
+	return client.Need(
+		client.AtIssuer(issuer, scripted.AtServerMetadata),
+		"asked for the metadata of the authorization server",
+	)
+}
+
+// asksSometime wants a client to have asked the first authorization server for its metadata
+// at a path.
+func asksSometime(client *Client, path string) {
+	asked := asksForMetadata(client, 1)
+	if !Observed(slices.ContainsFunc(asked, at(path))) {
+		client.MissingAfter(first(asked).Event, Mismatch{Wanted: "GET " + path, Found: ShowVisit(first(asked))})
+	}
+}
+
 // asks wants a client to have asked an authorization server for its metadata at some of these
 // places, each first in this order. Nothing comes before the first of them; what else is
 // asked for between them, no sentence says.
 func asks(client *Client, issuer int, paths ...string) {
-	asked := client.Need(
-		client.AtIssuer(issuer, scripted.AtServerMetadata),
-		"asked for the metadata of the authorization server",
-	)
+	asked := asksForMetadata(client, issuer)
 	var all, order []string
 	for _, v := range asked {
 		if v.Method != http.MethodGet || slices.Contains(all, v.URL.Path) {

@@ -197,13 +197,9 @@ var (
 				call.Good()
 				return
 			}
-			result := scripted.Text("together")
-			if call.Has(protocol.ResultTypes) {
-				result["resultType"] = "complete"
-			}
 			_ = call.Session.Spawned().WriteTogether( // the client may have gone
 				jsonrpc.NewNotification("notifications/mcpconform/unknown", nil),
-				jsonrpc.NewResult(call.Message.ID, result),
+				call.Result(scripted.Text("together")),
 			)
 			call.Leave()
 		},
