@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/mcpconform/mcpconform/internal/excerpt"
 	"github.com/mcpconform/mcpconform/internal/jsonrpc"
@@ -162,6 +163,30 @@ func (s *Server) notify(ctx context.Context, method string, params any) (status 
 func (s *Server) Barrier(ctx context.Context) {
 	s.needBarrier()
 	s.Once(ctx, s.env.barrier(), nil)
+}
+
+// slowerStreams is how many round trips, and how long at least, what comes on another
+// stream may take longer.
+const (
+	slowerStreams = 5
+	atLeastSlower = 50 * time.Millisecond
+	atMostSlower  = time.Second
+)
+
+// BarrierOnAllStreams is a barrier for what comes on any stream: where there may be several, it waits
+// a little longer, and the longer the slower the server is. A check that demands that
+// nothing came begins with it.
+func (s *Server) BarrierOnAllStreams(ctx context.Context) {
+	began := time.Now()
+	s.Barrier(ctx)
+	if Transport() != protocol.HTTP {
+		return
+	}
+	longer := min(max(slowerStreams*time.Since(began), atLeastSlower), atMostSlower)
+	select {
+	case <-ctx.Done():
+	case <-time.After(longer):
+	}
 }
 
 // BarrierMethod is a request without params that every server must answer at any

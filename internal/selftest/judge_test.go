@@ -5,11 +5,13 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/mcpconform/mcpconform/internal/catalogue"
 	"github.com/mcpconform/mcpconform/internal/conform"
 	"github.com/mcpconform/mcpconform/internal/fault"
 	"github.com/mcpconform/mcpconform/internal/protocol"
 	"github.com/mcpconform/mcpconform/internal/runner"
 	"github.com/mcpconform/mcpconform/reports"
+	"github.com/mcpconform/mcpconform/suites"
 )
 
 // ofServers is the side of the tests.
@@ -193,5 +195,41 @@ func TestMissedTellsWhatBecameOfTheChecks(t *testing.T) {
 	const want = `"Ping · answers" is inconclusive: no session; "Tools · lists" did not run`
 	if len(said.Problems) != 1 || said.Problems[0].Says != want {
 		t.Errorf("wanted %q, found %+v", want, said.Problems)
+	}
+}
+
+// A check that saw nothing of what another caught has a second chance, and one that has
+// failed needs none.
+func TestWhatWasMissedIsTriedAgain(t *testing.T) {
+	t.Parallel()
+	one := trialOf(
+		reports.KindFault,
+		&fault.Fault{ID: "a", Breaks: []string{"ping.answered", "tools.list.answered", "base.schema.results"}},
+		verdicts(reports.Passed, reports.Passed, reports.Passed),
+	)
+	requirements, err := catalogue.Load(suites.Requirements)
+	if err != nil {
+		t.Fatal(err)
+	}
+	here := &test{judgement: newJudgement(declared(), false), report: &reports.Selftest{}}
+	here.declarations = declarations{
+		requirements: requirements, checks: declared(),
+		roles: []string{ofServers.role}, revisions: []string{ofServers.revision},
+	}
+	tried := func(ping, tools, rules reports.Verdict) reports.Trial {
+		return here.judge(one, outcome{found: verdicts(ping, tools, rules), matched: map[string]bool{"a": true}})
+	}
+
+	here.tell(tried(reports.Failed, reports.Passed, reports.Failed))
+
+	if got := here.missed([]trial{one}); len(got) != 1 {
+		t.Fatalf("%d trials again, wanted the one of the check that is not proven", len(got))
+	}
+	here.tellAgain(tried(reports.Passed, reports.Failed, reports.Passed))
+	if got := here.missed([]trial{one}); len(got) != 0 {
+		t.Errorf("%d trials again of what is proven", len(got))
+	}
+	if got := here.report.Trials; len(got) != 1 || len(got[0].Effects) != 3 || !got[0].Repeated {
+		t.Errorf("found %+v, wanted one trial with what both showed", got)
 	}
 }

@@ -21,6 +21,7 @@ func (t *test) runTrials(ctx context.Context) {
 	if t.options.Progress != nil {
 		t.options.Progress.Leg(progressName, reports.Plan{Checks: len(trials), Told: len(trials)})
 	}
+	planned := trials
 	var apart, again []trial
 	take := func(one trial, found outcome) {
 		if len(one.members) > 0 {
@@ -46,6 +47,68 @@ func (t *test) runTrials(ctx context.Context) {
 		said.Repeated = true
 		t.tell(said)
 	})
+	t.tryMissed(ctx, planned)
+}
+
+// fewMissed is how many faults are tried once more at most: a machine that was slow once
+// or twice explains no more.
+const fewMissed = 20
+
+// tryMissed injects once more, with more patience, the faults that were caught while a
+// check that should have seen them was not: what it waits for may have come too late for
+// it. What it sees now is its proof.
+func (t *test) tryMissed(ctx context.Context, planned []trial) {
+	missed := t.missed(planned)
+	if ctx.Err() != nil || len(missed) > fewMissed {
+		return
+	}
+	for i := range missed {
+		missed[i].widen(t.checks[sideOf(missed[i].leg)])
+	}
+	split(missed, t.options.Workers, patience*t.options.Timeout)
+	t.try(ctx, missed, patience*t.options.Timeout, func(one trial, found outcome) {
+		if said := t.judge(one, found); len(said.Problems) == 0 {
+			t.tellAgain(said)
+		}
+	})
+}
+
+// missed are the trials, tried once so far, of what a check is there to find that nothing
+// has proven.
+func (t *test) missed(planned []trial) []trial {
+	if t.peer || t.report.Shard != nil {
+		return nil
+	}
+	unproven := map[string][]string{} // requirements, by role
+	for _, proof := range t.proofs(t.matches, t.report.Trials, t.peer) {
+		if proof.Problem != "" && proof.Accepted == "" {
+			unproven[proof.Role] = append(unproven[proof.Role], proof.Requirements...)
+		}
+	}
+	triedOnce := func(one trial) bool {
+		return slices.ContainsFunc(t.report.Trials, func(said reports.Trial) bool {
+			return said.ID == one.ID && said.Revision == one.leg.Revision && !said.Repeated && len(said.Problems) == 0
+		})
+	}
+	return slices.DeleteFunc(slices.Clone(planned), func(one trial) bool {
+		return one.kind != reports.KindFault || !verifies(one.Breaks, unproven[one.leg.Role]) || !triedOnce(one)
+	})
+}
+
+// tellAgain adds what a fault made fail at its second trial.
+func (t *test) tellAgain(said reports.Trial) {
+	for i := range t.report.Trials {
+		before := &t.report.Trials[i]
+		if before.ID != said.ID || before.Revision != said.Revision {
+			continue
+		}
+		for _, effect := range said.Effects {
+			if !slices.ContainsFunc(before.Effects, func(one reports.Effect) bool { return one.Check == effect.Check }) {
+				before.Effects = append(before.Effects, effect)
+				before.Repeated = true
+			}
+		}
+	}
 }
 
 // planTrials says what is run. What is injected into the legs of several eras and meets

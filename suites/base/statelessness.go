@@ -116,7 +116,7 @@ func statelessness() {
 
 			mark := server.Mark()
 			server.Need(ctx, "tools/call", quiet)
-			server.Barrier(ctx)
+			server.BarrierOnAllStreams(ctx)
 
 			logged := server.Sent(mark, Notification("notifications/message"))
 			DemandNone("no log messages for a request that asks for none", logged)

@@ -142,7 +142,7 @@ func initialization() {
 
 			adopt(server, result)
 			_, _ = server.Listen(ctx) // where there is such a stream, requests would come there
-			server.Barrier(ctx)
+			server.BarrierOnAllStreams(ctx)
 			early := server.Sent(server.Began(), isRequestButPing)
 			DemandNone("no request but pings before notifications/initialized", early)
 		},

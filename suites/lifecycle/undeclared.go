@@ -35,7 +35,7 @@ func unannounced() {
 						"see that the tool for "+feature+"-changed changes it",
 					)
 				}
-				server.Barrier(ctx)
+				server.BarrierOnAllStreams(ctx)
 				DemandNone(
 					"no "+announcement+" of a server that does not declare "+feature+".listChanged",
 					server.Sent(mark, Notification(announcement)),
@@ -62,7 +62,7 @@ func unannounced() {
 				)
 			}
 
-			server.Barrier(ctx)
+			server.BarrierOnAllStreams(ctx)
 			DemandNone("no notifications/resources/updated of a server that does not declare resources.subscribe",
 				server.Sent(mark, Notification("notifications/resources/updated")))
 		},

@@ -38,7 +38,7 @@ func cancelling() {
 				mark := server.Mark()
 				// The same call, begun later, is answered when this one would have been.
 				server.Need(ctx, "tools/call", Provoking("slow").Reporting(other))
-				server.Barrier(ctx)
+				server.BarrierOnAllStreams(ctx)
 				DemandNone("nothing more for the call", server.Sent(mark, concerns(request.ID, token)))
 			},
 		)

@@ -82,7 +82,7 @@ func Unasked(ctx context.Context, able, server *conform.Server, kind, method str
 	Provoke(ctx, able, kind, method).Outcome(ctx)
 	mark := server.Mark()
 	server.NeedReply(ctx, "tools/call", conform.Provoking(kind).Call())
-	server.Barrier(ctx)
+	server.BarrierOnAllStreams(ctx)
 	return server.ServerRequests(mark, method)
 }
 

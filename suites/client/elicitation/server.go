@@ -297,7 +297,7 @@ func visits() {
 			question.Outcome(ctx)
 
 			server.Barrier(ctx)
-			bystander.Barrier(ctx)
+			bystander.BarrierOnAllStreams(ctx)
 			announced := bystander.Sent(bystander.Began(), Notification(completion))
 			if len(announced)+len(server.Sent(server.Began(), Notification(completion))) == 0 {
 				Inconclusive("the server announced no completion at all, so that nothing shows whom it would tell",

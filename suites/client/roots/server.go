@@ -31,7 +31,7 @@ func ServerChecks() {
 				server := SessionOf(ctx, scripted.Everything(Revision()).Without("roots"))
 
 				server.NeedReply(ctx, "tools/call", Provoking("roots").Call())
-				server.Barrier(ctx)
+				server.BarrierOnAllStreams(ctx)
 
 				asking.DemandNone(server.ServerRequests(server.Began(), method)...)
 			},

@@ -289,7 +289,7 @@ func await(ctx context.Context, server *Server, subscription *Subscription, meth
 	server.NeedMessage(ctx, subscription.Mark, func(received scripted.Received) bool {
 		return received.Method == method && SubscriptionOf(received) == subscription.ID
 	}, "the server announced nothing to who asked for it", "fix the failures of subscriptions.filter.delivered first")
-	server.Barrier(ctx)
+	server.BarrierOnAllStreams(ctx)
 }
 
 // told are the notifications of a method on a subscription.

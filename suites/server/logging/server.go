@@ -65,7 +65,7 @@ func undeclared() {
 
 			server.NeedReply(ctx, "tools/call", call)
 
-			server.Barrier(ctx)
+			server.BarrierOnAllStreams(ctx)
 			DemandNone(
 				"no log messages of a server that does not declare logging",
 				server.Sent(mark, Notification(logMessage)),
@@ -106,7 +106,7 @@ func settingLevels() {
 			received, err := call.Settle(ctx)
 			server.Needed(call, received, err)
 
-			server.Barrier(ctx)
+			server.BarrierOnAllStreams(ctx)
 			for _, said := range server.Sent(mark, Notification(logMessage)) {
 				params, _ := said.Params().(map[string]any)
 				Demand(params["level"] == "emergency", "no log message below the level of the session", Show(params))
@@ -164,7 +164,7 @@ func askingForMessages() {
 			provoke(ctx, server, "emergency")
 			before := server.Mark()
 			provoke(ctx, server, "debug") // this is for one request
-			server.Barrier(ctx)
+			server.BarrierOnAllStreams(ctx)
 			if len(server.Sent(before, Notification(logMessage))) == 0 {
 				Inconclusive("the tool for logging logs nothing for a request that asks for all messages",
 					"name one that does in mcpconform.yaml: provocations: {logging: {tool: NAME}}")
@@ -172,7 +172,7 @@ func askingForMessages() {
 			mark := server.Mark()
 
 			provoke(ctx, server, "")
-			server.Barrier(ctx)
+			server.BarrierOnAllStreams(ctx)
 
 			DemandNone(
 				"no log message for a request without "+mcp.MetaLogLevel,

@@ -299,7 +299,7 @@ func ServerChecks() {
 				mark := other.Mark()
 
 				change.needTold(ctx, server)
-				other.Barrier(ctx)
+				other.BarrierOnAllStreams(ctx)
 
 				DemandNone(
 					"no update on the session of another client, which has not subscribed",
@@ -323,7 +323,7 @@ func ServerChecks() {
 				mark := server.Mark()
 
 				change.provoke(ctx, server)
-				server.Barrier(ctx)
+				server.BarrierOnAllStreams(ctx)
 
 				DemandNone("no update after resources/unsubscribe", server.Sent(mark, Notification(updated)))
 			},

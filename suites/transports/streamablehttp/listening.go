@@ -195,7 +195,7 @@ func connecting() {
 			}
 			server.NeedMessage(ctx, mark, Notification("notifications/tools/list_changed"),
 				"the server did not announce the change of its tools", "see the check of tools.list-changed.sent")
-			server.Barrier(ctx) // the same on another stream would be on its way by now
+			server.BarrierOnAllStreams(ctx) // the same on another stream would be on its way by now
 
 			streams := map[string]bool{}
 			for _, received := range server.Sent(mark, Notification("notifications/tools/list_changed")) {

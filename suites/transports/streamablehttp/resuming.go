@@ -76,7 +76,7 @@ func resuming() {
 
 			resumed := mustResume(ctx, server, after)
 			some := replayed(ctx, server, mark, first.ID)
-			server.Barrier(ctx) // a replay of more would be on its way by now
+			server.BarrierOnAllStreams(ctx) // a replay of more would be on its way by now
 
 			foreign := server.Sent(mark, func(received scripted.Received) bool {
 				return received.Stream == resumed.Stream && answers(second.ID)(received)
@@ -98,7 +98,7 @@ func resuming() {
 			mark := server.Mark()
 
 			resumed := server.Get(ctx, "", WithHeader("Last-Event-ID", "mcpconform-never-given"))
-			server.Barrier(ctx) // a replay would be on its way by now
+			server.BarrierOnAllStreams(ctx) // a replay would be on its way by now
 
 			DemandNone(
 				"no response on a stream that resumes nothing",

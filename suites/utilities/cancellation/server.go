@@ -206,7 +206,7 @@ func completeAnother(ctx context.Context, server *Server, token any) {
 		call = Provoking("slow").Reporting(token)
 	}
 	server.Need(ctx, "tools/call", call)
-	server.Barrier(ctx)
+	server.BarrierOnAllStreams(ctx)
 }
 
 func responseTo(id jsonrpc.ID) func(scripted.Received) bool {

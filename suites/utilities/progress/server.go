@@ -50,7 +50,7 @@ func ServerChecks() {
 
 				server.Need(ctx, "tools/call", Provoking("progress").Call())
 
-				server.Barrier(ctx)
+				server.BarrierOnAllStreams(ctx)
 				DemandNone(
 					"no progress of a request without a token",
 					server.Sent(mark, Notification("notifications/progress")),

@@ -27,7 +27,7 @@ func asRequestor() {
 
 			server.NeedReply(ctx, "tools/call", Provoking("client-task").Call())
 
-			server.Barrier(ctx)
+			server.BarrierOnAllStreams(ctx)
 			DemandNone("no task, since the client declared none", server.Sent(server.Began(), asksForTask))
 		},
 	)
