@@ -103,7 +103,10 @@ func (t *test) tellAgain(said reports.Trial) {
 			continue
 		}
 		for _, effect := range said.Effects {
-			if !slices.ContainsFunc(before.Effects, func(one reports.Effect) bool { return one.Check == effect.Check }) {
+			if !slices.ContainsFunc(
+				before.Effects,
+				func(one reports.Effect) bool { return one.Check == effect.Check },
+			) {
 				before.Effects = append(before.Effects, effect)
 				before.Repeated = true
 			}
