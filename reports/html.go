@@ -140,6 +140,8 @@ type pageView struct {
 	Legs       []pageLeg
 	Broken     []pageCause // failed, then warned, then known
 	BrokenMore int
+	Flaky      []pageFlaky
+	FlakyMore  int
 	Reasons    []pageReasons
 	Outdated   []Outdated
 	Changes    *pageChanges
@@ -193,6 +195,12 @@ type pageCause struct {
 	Links   []Requirement
 	Follows string
 	Flaky   string
+}
+
+// pageFlaky had another verdict in another run.
+type pageFlaky struct {
+	Number              int
+	Text, ID, Leg, Rate string
 }
 
 type pageReasons struct {
@@ -522,6 +530,15 @@ func (b *builder) causes(view *pageView) {
 			}
 			view.Broken = append(view.Broken, b.cause(f))
 		}
+	}
+	for _, f := range b.run.flakyFindings() {
+		if len(view.Flaky) == causesInPage {
+			view.FlakyMore++
+			continue
+		}
+		view.Flaky = append(view.Flaky, pageFlaky{
+			b.numbers[f.Result], b.short(oneLine(f.Text)), f.ID, f.legs[0], f.flaky(),
+		})
 	}
 	for _, v := range []Verdict{Inconclusive, Skipped} {
 		list := pageReasons{Word: v}
