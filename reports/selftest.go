@@ -89,6 +89,7 @@ type Trial struct {
 	Ran        int          `json:"ran"`               // checks that were run under it
 	Matched    bool         `json:"matched"`           // it met anything at all
 	Repeated   bool         `json:"repeated,omitzero"` // it was tried a second time, with more patience: this is what came of it
+	Drifted    []Problem    `json:"drifted,omitempty"` // what was wrong with it the first time alone
 	Caught     bool         `json:"caught,omitzero"`   // what verifies a requirement that it breaks found it
 	Effects    []Effect     `json:"effects,omitempty"` // verdicts that are not as without it
 	Silenced   int          `json:"silenced,omitzero"` // checks that passed without a fault and conclude nothing with it

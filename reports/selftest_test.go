@@ -35,6 +35,7 @@ func sampleSelftest() *Selftest {
 	caught.Caught = true
 	caught.AlsoBreaks = []AlsoBroken{{ID: "base.schema.results", Reason: "Every result is an object."}}
 	caught.Repeated = true
+	caught.Drifted = []Problem{{Accused, "\"Tools · lists\" (tools.list.answered) is failed, which is not among what it breaks"}}
 	ofClient := trial("client-ping-unanswered", KindFault, nil, failed("Rules · answers every ping with an empty result", ByBreaks, "ping.answered"))
 	ofClient.Role, ofClient.Caught = protocol.ClientRole, true
 	elsewhere := trial("ping-flood", KindFault, nil)

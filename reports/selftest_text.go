@@ -32,6 +32,7 @@ func (s *Selftest) Terminal(w io.Writer, o TerminalOptions) error {
 	}
 	t.unproven()
 	t.wrong()
+	t.drifted()
 	t.errors()
 	t.conclusion()
 	_, err := io.WriteString(w, t.String())
@@ -318,6 +319,25 @@ func (t *selftestText) wrong() {
 			}
 		}
 		field("rerun", one.Rerun)
+	}
+}
+
+// drifted tells each trial that was wrong once, and not when it was tried again.
+func (t *selftestText) drifted() {
+	first := true
+	for _, one := range t.selftest.Trials {
+		if len(one.Drifted) == 0 {
+			continue
+		}
+		if first {
+			t.gap()
+			t.line(t.paint(boldYellow, "DRIFTED"), "  wrong at first, and not when it was tried again")
+			first = false
+		}
+		t.block("  ", dim, one.ID, plainStyle, fieldLines)
+		for _, problem := range one.Drifted {
+			t.block("    ", dim, problem.Kind+": "+problem.Says, dim, fieldLinesVerbose)
+		}
 	}
 }
 

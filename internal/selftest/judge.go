@@ -231,11 +231,11 @@ func (j judgement) missed(t trial, found map[string]finding) string {
 // of them fail is the fault's doing.
 const fewAccused = 3
 
-// doubtful tells whether something of a trial may be wrong because the machine
-// was slow: then it is tried again with more patience. What a check has missed may
-// have come too late for it, on another stream; what it has seen it has seen,
-// unless it has waited in vain.
-func doubtful(said reports.Trial, found outcome, reply float64) bool {
+// doubtful tells whether a trial is to be tried again with more patience. What a check
+// has missed may have come too late for it, on another stream, and what it has waited for
+// in vain may come yet. What it has seen without a wait does not depend on the machine:
+// when it is not there again, it has drifted, which is told.
+func doubtful(said reports.Trial, found outcome, reply float64) (again bool, drifts []reports.Problem) {
 	missed, seen := 0, 0
 	for _, one := range said.Problems {
 		switch one.Kind {
@@ -243,11 +243,15 @@ func doubtful(said reports.Trial, found outcome, reply float64) bool {
 			missed++
 		case reports.Accused, reports.Changed:
 			seen++
+			drifts = append(drifts, one)
 		}
 	}
 	waited := slices.ContainsFunc(
 		slices.Collect(maps.Values(found.found)),
 		func(one finding) bool { return one.Seconds >= reply },
 	)
-	return seen <= fewAccused && (seen > 0 && waited || seen == 0 && missed > 0 && len(found.found) > 0)
+	if waited {
+		drifts = nil
+	}
+	return seen <= fewAccused && (seen > 0 || missed > 0 && len(found.found) > 0), drifts
 }

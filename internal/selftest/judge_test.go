@@ -158,7 +158,8 @@ func TestJudgeCrashes(t *testing.T) {
 	}
 }
 
-// What a slow machine may have caused is tried again, what a fault does is not.
+// What a slow machine or chance may have caused is tried again, what a fault does to many
+// checks is not.
 func TestDoubtful(t *testing.T) {
 	t.Parallel()
 	accused := reports.Problem{Kind: reports.Accused}
@@ -166,23 +167,25 @@ func TestDoubtful(t *testing.T) {
 		problems []reports.Problem
 		seconds  float64
 		want     bool
+		drifts   int
 	}{
-		"all is well":                 {nil, 2, false},
-		"accused after a wait":        {[]reports.Problem{accused}, 2, true},
-		"accused at once":             {[]reports.Problem{accused}, 0.5, false},
-		"not caught":                  {[]reports.Problem{{Kind: reports.NotCaught}}, 0.5, true},
-		"nothing came so far":         {[]reports.Problem{{Kind: reports.Unmatched}}, 0.5, true},
-		"what is also broken is kept": {[]reports.Problem{{Kind: reports.Stale}}, 0.5, true},
-		"not caught and accused":      {[]reports.Problem{{Kind: reports.NotCaught}, accused}, 0.5, false},
-		"changed after a wait":        {[]reports.Problem{{Kind: reports.Changed}}, 2, true},
-		"many are accused by it":      {slices.Repeat([]reports.Problem{accused}, fewAccused+1), 2, false},
+		"all is well":                 {nil, 2, false, 0},
+		"accused after a wait":        {[]reports.Problem{accused}, 2, true, 0},
+		"accused at once":             {[]reports.Problem{accused}, 0.5, true, 1},
+		"not caught":                  {[]reports.Problem{{Kind: reports.NotCaught}}, 0.5, true, 0},
+		"nothing came so far":         {[]reports.Problem{{Kind: reports.Unmatched}}, 0.5, true, 0},
+		"what is also broken is kept": {[]reports.Problem{{Kind: reports.Stale}}, 0.5, true, 0},
+		"not caught and accused":      {[]reports.Problem{{Kind: reports.NotCaught}, accused}, 0.5, true, 1},
+		"changed after a wait":        {[]reports.Problem{{Kind: reports.Changed}}, 2, true, 0},
+		"many are accused by it":      {slices.Repeat([]reports.Problem{accused}, fewAccused+1), 2, false, 0},
 	} {
 		found := outcome{found: map[string]finding{pingAnswers: {Seconds: one.seconds}}}
-		if got := doubtful(reports.Trial{Problems: one.problems}, found, 1); got != one.want {
-			t.Errorf("%s: doubtful %t", name, got)
+		got, drifts := doubtful(reports.Trial{Problems: one.problems}, found, 1)
+		if got != one.want || len(drifts) != one.drifts {
+			t.Errorf("%s: doubtful %t, %d may have drifted", name, got, len(drifts))
 		}
 	}
-	if doubtful(reports.Trial{Problems: []reports.Problem{{Kind: reports.Unmatched}}}, outcome{}, 1) {
+	if got, _ := doubtful(reports.Trial{Problems: []reports.Problem{{Kind: reports.Unmatched}}}, outcome{}, 1); got {
 		t.Error("what nothing ever matched is tried again")
 	}
 }

@@ -102,7 +102,8 @@ type trial struct {
 	filter  string   // that they all match
 	touched int
 	parts   int
-	members []trial // of variations that are injected at once
+	members []trial           // of variations that are injected at once
+	drifts  []reports.Problem // that it had without a wait when it was first tried
 	// hopeless: the target has nothing of what it changes
 	hopeless bool
 }

@@ -28,8 +28,10 @@ func (t *test) runTrials(ctx context.Context) {
 			apart = append(apart, t.tellAll(one, found)...)
 			return
 		}
-		if said := t.judge(one, found); doubtful(said, found, t.options.Timeout.Seconds()) {
+		said := t.judge(one, found)
+		if doubt, drifts := doubtful(said, found, t.options.Timeout.Seconds()); doubt {
 			one.widen(t.checks[sideOf(one.leg)])
+			one.drifts = drifts
 			again = append(again, one)
 		} else {
 			t.tell(said)
@@ -45,6 +47,9 @@ func (t *test) runTrials(ctx context.Context) {
 	t.try(ctx, again, patience*t.options.Timeout, func(one trial, found outcome) {
 		said := t.judge(one, found)
 		said.Repeated = true
+		said.Drifted = slices.DeleteFunc(one.drifts, func(before reports.Problem) bool {
+			return slices.ContainsFunc(said.Problems, func(now reports.Problem) bool { return now.Kind == before.Kind })
+		})
 		t.tell(said)
 	})
 	t.tryMissed(ctx, planned)
