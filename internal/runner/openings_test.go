@@ -91,7 +91,7 @@ func TestBrokenOpeningsAreLegs(t *testing.T) {
 		if len(standing) == 0 {
 			return
 		}
-		chosen, met := firstContact(t, r, one)
+		chosen, met := firstContact(t, r, one, 5*time.Second)
 		told := slices.ContainsFunc(chosen, func(revision string) bool { return slices.Contains(standing, revision) })
 		switch {
 		case !met:
@@ -121,7 +121,7 @@ func TestLegalOpeningsAreNoLegs(t *testing.T) {
 		if len(one.Breaks) > 0 || one.Passes != nil || one.Revision != "" {
 			return
 		}
-		chosen, matched := firstContact(t, r, one)
+		chosen, matched := firstContact(t, r, one, time.Minute) // everything is answered
 		if matched {
 			met.Add(1)
 		}
@@ -169,11 +169,11 @@ func failingAt(requirements *catalogue.Catalogue, one *fault.Fault) []string {
 
 // firstContact makes first contact with the reference that has a fault, and returns what
 // would be checked, and whether it has met the fault.
-func firstContact(t *testing.T, r *run, one *fault.Fault) (chosen []string, met bool) {
+func firstContact(t *testing.T, r *run, one *fault.Fault, reply time.Duration) (chosen []string, met bool) {
 	t.Helper()
 	url, matched, end := laidOver(t, one)
 	defer end()
-	to := scripted.Target{Transport: protocol.HTTP, URL: url, Reply: 5 * time.Second, Limits: transport.Limits{Message: 1 << 20}}
+	to := scripted.Target{Transport: protocol.HTTP, URL: url, Reply: reply, Limits: transport.Limits{Message: 1 << 20}}
 	visits, err := probe(t.Context(), transcript.NewMemoryBudget(1<<30), to, Revise{Auto: true}, r.flaw(to))
 	defer closeAll(context.Background(), visits...)
 	if met = matched.Load(); err != nil {
