@@ -200,6 +200,12 @@ func (t *selftestText) pagesOf(role string) {
 	}
 }
 
+// heading begins a section with a word for it, and what that means.
+func (t *selftestText) heading(how style, word, says string) {
+	t.gap()
+	t.line(t.paint(how, word), "  "+says)
+}
+
 // accepted tells what cannot be proven.
 func (t *selftestText) accepted() {
 	first := true
@@ -208,8 +214,7 @@ func (t *selftestText) accepted() {
 			continue
 		}
 		if first {
-			t.gap()
-			t.line(t.paint(bold, "NOT PROVABLE"), "  on the reference")
+			t.heading(bold, "NOT PROVABLE", "on the reference")
 			first = false
 		}
 		t.block("  – ", dim, one.Check, plainStyle, fieldLines)
@@ -242,8 +247,7 @@ func (t *selftestText) unproven() {
 	if len(all) == 0 {
 		return
 	}
-	t.gap()
-	t.line(t.paint(boldRed, "UNPROVEN"), "  no fault that breaks what it verifies makes it fail")
+	t.heading(boldRed, "UNPROVEN", "no fault that breaks what it verifies makes it fail")
 	for _, role := range protocol.Roles() {
 		t.unprovenOf(role, all)
 	}
@@ -330,8 +334,7 @@ func (t *selftestText) drifted() {
 			continue
 		}
 		if first {
-			t.gap()
-			t.line(t.paint(boldYellow, "DRIFTED"), "  wrong at first, and not when it was tried again")
+			t.heading(boldYellow, "DRIFTED", "wrong at first, and not when it was tried again")
 			first = false
 		}
 		t.block("  ", dim, one.ID, plainStyle, fieldLines)

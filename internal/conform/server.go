@@ -165,17 +165,17 @@ func (s *Server) Barrier(ctx context.Context) {
 	s.Once(ctx, s.env.barrier(), nil)
 }
 
-// slowerStreams is how many round trips, and how long at least, what comes on another
-// stream may take longer.
+// slowerStreams is how many round trips what comes on another stream may take longer, and
+// the bounds of that.
 const (
 	slowerStreams = 5
 	atLeastSlower = 50 * time.Millisecond
 	atMostSlower  = time.Second
 )
 
-// BarrierOnAllStreams is a barrier for what comes on any stream: where there may be several, it waits
-// a little longer, and the longer the slower the server is. A check that demands that
-// nothing came begins with it.
+// BarrierOnAllStreams is a barrier for what comes on any stream: where there may be
+// several, it waits a little longer, and the longer the slower the server is. A check that
+// demands that nothing came calls it first.
 func (s *Server) BarrierOnAllStreams(ctx context.Context) {
 	began := time.Now()
 	s.Barrier(ctx)
