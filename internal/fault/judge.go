@@ -222,6 +222,9 @@ func (j *judge) values(action *Action, verb string) {
 			"what a client writes to its standard error is nobody's business: write it to standard output, or not at all",
 		)
 	}
+	if id, counted := countedResponse(action.Send); counted {
+		j.fail("send: some request may have the id %s of this response by chance: write a text, 0 or less", id)
+	}
 	for _, value := range []*Value{action.With, action.Answer, action.Refuse, action.Send} {
 		if value != nil {
 			j.spelled(value.value)
@@ -257,4 +260,18 @@ func givenKeys(action *Action) []string {
 		}
 	}
 	return given
+}
+
+// countedResponse returns the id of a response that answers whatever request has come to
+// that number.
+func countedResponse(sent *Value) (id json.Number, counted bool) {
+	if sent == nil {
+		return "", false
+	}
+	message, _ := sent.value.(map[string]any)
+	_, hasResult := message["result"]
+	_, hasError := message["error"]
+	id, isNumber := message["id"].(json.Number)
+	number, err := id.Int64()
+	return id, isNumber && err == nil && number > 0 && (hasResult || hasError)
 }

@@ -33,6 +33,7 @@ func TestParseTellsWhatIsWrong(t *testing.T) {
 		"an alias":           {"- id: a\n  says: &x y\n  seen: *x\n", "aliases of YAML"},
 		"a type":             {beginning + "  do: [{repeat: often}]\n", "f.yaml:5: cannot unmarshal"},
 		"two documents":      {beginning + "  do: [{drop: true}]\n---\n[]\n", "more than one document"},
+		"a counted id":       {beginning + "  do: [{send: {jsonrpc: '2.0', id: 4711, result: {}}}]\n", "may have the id 4711 of this response by chance"},
 		"not UTF-8":          {"\xff", "not UTF-8"},
 		"also-breaks":        {beginning + "  also-breaks: {a.b: why}\n  do: [{drop: true}]\n", "also-breaks: a.b is among what it breaks"},
 	} {
