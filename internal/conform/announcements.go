@@ -3,6 +3,8 @@ package conform
 import (
 	"context"
 	"fmt"
+	"net/http"
+	"slices"
 
 	"github.com/mcpconform/mcpconform/internal/excerpt"
 	"github.com/mcpconform/mcpconform/internal/jsonrpc"
@@ -10,6 +12,7 @@ import (
 	"github.com/mcpconform/mcpconform/internal/protocol"
 	"github.com/mcpconform/mcpconform/internal/rules"
 	"github.com/mcpconform/mcpconform/internal/scripted"
+	"github.com/mcpconform/mcpconform/internal/transcript"
 )
 
 // Hear opens what the server announces changes on: in the handshake era the GET
@@ -21,6 +24,16 @@ func (s *Server) Hear(ctx context.Context) {
 		return
 	}
 	_, _ = s.subscribe(ctx, Object{"toolsListChanged": true, "promptsListChanged": true, "resourcesListChanged": true})
+}
+
+// KeepListening opens the GET stream of Streamable HTTP in the handshake era, unless the
+// connection has one: a server may wait for it to ask its client there, in the middle of a
+// call. One without such a stream says so, and asks beside its answers.
+func (s *Server) KeepListening(ctx context.Context) {
+	listens := func(event transcript.Event) bool { return event.HTTP != nil && event.HTTP.Method == http.MethodGet }
+	if RevisionHas(protocol.ServerRequests) && !slices.ContainsFunc(s.Log().Events(), listens) {
+		_, _ = s.Listen(ctx)
+	}
 }
 
 // Watch subscribes to a resource. A server that refuses makes the check

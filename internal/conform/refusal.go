@@ -202,7 +202,7 @@ func (s *Server) Contrasts(ctx context.Context, refused Reply, wrong string, con
 
 // Alike tells whether another reply refuses in the same way, with the names of what each
 // request was about left out: with the same words, or with the same code and words that
-// do not name what was wrong.
+// do not name what was wrong, or name it where nothing is wrong with it, too.
 func (r Reply) Alike(wrong string, other Reply, name string) bool {
 	if !r.Refuses() || !other.Refuses() {
 		return false
@@ -213,7 +213,8 @@ func (r Reply) Alike(wrong string, other Reply, name string) bool {
 		return false
 	}
 	sameWords := r.refusal(wrong) == other.refusal(name)
-	return sameWords || one.Code == another.Code && !r.mentions(wrong)
+	namesWrong := r.mentions(wrong) && !other.mentions(wrong) // and not by chance, as a common word
+	return sameWords || one.Code == another.Code && !namesWrong
 }
 
 // mentions tells whether a refusal names something, as a word of its own.

@@ -20,6 +20,7 @@ import (
 // defects make a good server bad in one way each, by putting something else in
 // the place of one of its parts. The parts know nothing of it.
 var defects = map[string]func(*Server){
+	"asks-on-the-get-stream":   asksOnTheGetStream,
 	"counts-sessions":          countsSessions,
 	"forgets-sessions":         forgetsSessions,
 	"lends-tools-without-end":  lendsToolsWithoutEnd,
@@ -70,6 +71,12 @@ func (s *Server) spoil(defect string) error {
 	}
 	spoil(s)
 	return nil
+}
+
+// asksOnTheGetStream asks the client there, also for a call, and waits until there is one:
+// that is no mistake, and some servers have no other way to ask.
+func asksOnTheGetStream(s *Server) {
+	s.asksBy = func(session *session, _ *call) sender { return session.unrelated.send }
 }
 
 // countsSessions gives HTTP sessions the numbers of a counter for ids.

@@ -110,6 +110,8 @@ type Server struct {
 	guard         *guard                   // nil: everybody may come in
 	bindTo        func(host string) string // at which address to listen when asked for a host
 	toolRounds    int                      // how often the client's model may use tools
+
+	asksBy func(*session, *call) sender // carries what a call asks the client, where sessions are
 }
 
 // New makes a server. It fails when the options ask for the impossible.
@@ -145,6 +147,7 @@ func New(options Options) (*Server, error) {
 		notifications: notifications(),
 		bindTo:        orLoopback,
 		toolRounds:    maxToolRounds,
+		asksBy:        func(_ *session, c *call) sender { return c.send },
 	}
 	first := slices.IndexFunc(options.Revisions, func(revision string) bool { return revision >= Revision20260728 })
 	if first < 0 {

@@ -230,7 +230,7 @@ func (s *session) askFor(c *call, method string, params object) (json.RawMessage
 	if c.task != nil {
 		return c.task.ask(c.ctx, method, params)
 	}
-	return s.request(c.ctx, c.send, method, params)
+	return s.request(c.ctx, s.server.asksBy(s, c), method, params)
 }
 
 // A sender is told a message and reports whether it was taken.

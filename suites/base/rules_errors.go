@@ -31,7 +31,7 @@ func errorRules() []rules.Rule {
 		{
 			Text:         "uses no error code from -32000 to -32019",
 			Requirements: []string{"base.errors.legacy-codes"},
-			Judge: codes(func(code int64, conversation *rules.Conversation) bool {
+			Judge: codesIn(ownErrors, func(code int64, conversation *rules.Conversation) bool {
 				return firstReserved < code && code <= firstLegacy && !retired(code, conversation)
 			}, "a code of the specification, or one above -32000; only implementations that used this one before may keep it"),
 		},
@@ -86,10 +86,31 @@ func defines(conversation *rules.Conversation, code int64) bool {
 	return false
 }
 
+// ownErrors are those to requests that name a revision. What names none may be taken for
+// a message of the handshake era by a server of both, whose older part keeps its codes
+// (2026-07-28, basic/versioning#backward-compatibility-with-initialization-based-versions).
+func ownErrors(conversation *rules.Conversation) []*rules.Message {
+	return slices.DeleteFunc(slices.Clone(facts.StandaloneErrors(conversation)), func(said *rules.Message) bool {
+		if said.Request == nil {
+			return true
+		}
+		_, named := facts.RevisionOf(said.Request)
+		return !named
+	})
+}
+
 // codes finds errors with a code that is not to be used.
 func codes(wrong func(int64, *rules.Conversation) bool, wanted string) rules.Judge {
+	return codesIn(facts.StandaloneErrors, wrong, wanted)
+}
+
+func codesIn(
+	errors func(*rules.Conversation) []*rules.Message,
+	wrong func(int64, *rules.Conversation) bool,
+	wanted string,
+) rules.Judge {
 	return func(conversation *rules.Conversation, reporter *rules.Reporter) {
-		for _, said := range facts.StandaloneErrors(conversation) {
+		for _, said := range errors(conversation) {
 			reporter.Observe()
 			if refusal, _ := said.Error(); wrong(refusal.Code, conversation) {
 				reporter.Violation(said, rules.Mismatch{

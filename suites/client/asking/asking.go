@@ -30,6 +30,7 @@ func (q *ServerRequest) Params() conform.Object { return q.Parameters }
 // tool that ends without asking makes the check inconclusive.
 func Provoke(ctx context.Context, server *conform.Server, kind, method string) *ServerRequest {
 	provocation := conform.Provoking(kind)
+	server.KeepListening(ctx)
 	mark := server.Mark()
 	call := server.Start(ctx, "tools/call", provocation.Call())
 	received, err := call.WaitOr(ctx, conform.RequestOf(method))
@@ -80,6 +81,7 @@ func (q *ServerRequest) GiveUp(ctx context.Context) {
 // inconclusive.
 func Unasked(ctx context.Context, able, server *conform.Server, kind, method string) []conform.ServerRequest {
 	Provoke(ctx, able, kind, method).Outcome(ctx)
+	server.KeepListening(ctx)
 	mark := server.Mark()
 	server.NeedReply(ctx, "tools/call", conform.Provoking(kind).Call())
 	server.BarrierOnAllStreams(ctx)
@@ -110,6 +112,7 @@ const Marker = "mcpconform-wrong-4711"
 // given.
 func NeedSuccess(ctx context.Context, server *conform.Server, kind string) {
 	provocation := conform.Provoking(kind)
+	server.KeepListening(ctx)
 	if reply := server.NeedReply(ctx, "tools/call", provocation.Call()); !Succeeded(reply) {
 		conform.Inconclusive(
 			"the tool "+provocation.Tool+" does not succeed for a client that gives what it asks for: "+reply.Describe(),

@@ -335,7 +335,7 @@ func visits() {
 
 // listen opens the stream for what belongs to no request, if the server has one.
 func listen(ctx SpecContext, server *Server) {
-	_, _ = server.Listen(ctx) // a server without such a stream says so, and sends elsewhere
+	server.KeepListening(ctx)
 }
 
 func elicitationID(question *asking.ServerRequest) any { return question.Params()["elicitationId"] }

@@ -30,6 +30,7 @@ func ServerChecks() {
 				provoke(ctx, sessionOf(ctx, Answering(Roots))).outcome(ctx) // it does ask a client that declares them
 				server := SessionOf(ctx, scripted.Everything(Revision()).Without("roots"))
 
+				server.KeepListening(ctx)
 				server.NeedReply(ctx, "tools/call", Provoking("roots").Call())
 				server.BarrierOnAllStreams(ctx)
 

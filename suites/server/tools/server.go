@@ -201,7 +201,7 @@ func ServerChecks() {
 			NeedsCapability("tools"),
 			AtRevisionsWith(protocol.Handshake),
 			func(ctx SpecContext) {
-				call := callable()[0]
+				call := promptly(ctx)
 				takesTasks := Object{"requests": Object{"sampling": Object{"createMessage": Object{}}}}
 				server := SessionOf(ctx, scripted.Everything(Revision()).With("tasks", takesTasks))
 
@@ -528,6 +528,24 @@ func attempt(ctx context.Context, server *Server, call Provocation, token int) (
 		return reply, false
 	}
 	return server.Answered(request, received, err), true
+}
+
+// promptly returns a call to which a client without tasks gets the result in time: a tool may
+// take as long as it takes, and that shows nothing.
+func promptly(ctx context.Context) Provocation {
+	server := Session(ctx)
+	calls := callable()
+	for _, call := range calls[:min(len(calls), maxLate)] {
+		reply, inTime := server.TryTool(ctx, call.Call())
+		if _, hasContent := reply.Object()["content"].([]any); inTime && hasContent {
+			return call
+		}
+	}
+	Inconclusive(
+		"no tool gave a client without tasks a result in time: "+tried(calls),
+		"name a tool that does with its arguments in mcpconform.yaml: arguments: {NAME: {…}}",
+	)
+	return Provocation{}
 }
 
 // withWholeNumber returns a call with a whole number for an integer, written with a

@@ -1,6 +1,7 @@
 package tasks
 
 import (
+	"context"
 	"maps"
 	"slices"
 	"sync"
@@ -22,10 +23,10 @@ func asRequestor() {
 		func(ctx SpecContext) {
 			able, server := SessionOf(ctx, takingTasks()), FreshSession(ctx)
 			task := answerWithTask(able, "working", "completed")
-			able.NeedReply(ctx, "tools/call", Provoking("client-task").Call())
+			provoke(ctx, able)
 			task.demandAsked() // it does ask a client that takes tasks
 
-			server.NeedReply(ctx, "tools/call", Provoking("client-task").Call())
+			provoke(ctx, server)
 
 			server.BarrierOnAllStreams(ctx)
 			DemandNone("no task, since the client declared none", server.Sent(server.Began(), asksForTask))
@@ -40,7 +41,7 @@ func asRequestor() {
 			server := SessionOf(ctx, takingTasks())
 			task := answerWithTask(server, "working", "working", "completed")
 
-			server.NeedReply(ctx, "tools/call", Provoking("client-task").Call())
+			provoke(ctx, server)
 
 			task.demandAsked()
 			Demand(task.fetched(), "tasks/result of the client's task", "none")
@@ -53,7 +54,7 @@ func asRequestor() {
 			server := SessionOf(ctx, takingTasks())
 			task := answerWithTask(server, "working", "working", "working", "completed")
 
-			server.NeedReply(ctx, "tools/call", Provoking("client-task").Call())
+			provoke(ctx, server)
 
 			task.demandAsked()
 			Demand(
@@ -71,12 +72,18 @@ func asRequestor() {
 			server := SessionOf(ctx, takingTasks())
 			task := answerWithTask(server, "input_required")
 
-			server.NeedReply(ctx, "tools/call", Provoking("client-task").Call())
+			provoke(ctx, server)
 
 			task.demandAsked()
 			Demand(task.fetched(), "tasks/result of a task in the status input_required", "none")
 		},
 	)
+}
+
+// provoke calls the tool that asks the client for a task, and waits for its end.
+func provoke(ctx context.Context, server *Server) {
+	server.KeepListening(ctx)
+	server.NeedReply(ctx, "tools/call", Provoking("client-task").Call())
 }
 
 func asksForTask(received scripted.Received) bool {
