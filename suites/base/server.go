@@ -139,7 +139,13 @@ func requests() {
 			server := Connect(ctx)
 			id := jsonrpc.StringID("mcpconform-before-initialize")
 			early := jsonrpc.NewRequest(id, unknownMethod, nil)
-			server.StartRaw(ctx, id, unknownMethod, scripted.Outgoing{Raw: early, Deliberate: "no initialize came before"}, nil)
+			server.StartRaw(
+				ctx,
+				id,
+				unknownMethod,
+				scripted.Outgoing{Raw: early, Deliberate: "no initialize came before"},
+				nil,
+			)
 
 			Expect(server.MustAsk(ctx, "initialize", Hello(Revision()))).To(BeResult())
 		},

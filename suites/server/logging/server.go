@@ -120,8 +120,12 @@ func settingLevels() {
 			Observe()
 		})
 
-	It("keeps the level that logging/setLevel sets on a stream that is opened later", Verifies("logging.level.respected"),
-		NeedsCapability("logging"), NeedsTransport(protocol.HTTP), AtRevisionsWith(protocol.Handshake),
+	It(
+		"keeps the level that logging/setLevel sets on a stream that is opened later",
+		Verifies("logging.level.respected"),
+		NeedsCapability("logging"),
+		NeedsTransport(protocol.HTTP),
+		AtRevisionsWith(protocol.Handshake),
 		func(ctx SpecContext) {
 			server := FreshSession(ctx)
 			server.Need(ctx, "logging/setLevel", Object{"level": "emergency"})
@@ -137,7 +141,8 @@ func settingLevels() {
 				Demand(params["level"] == "emergency", "no log message below the level of the session", Show(params))
 			}
 			Observe()
-		})
+		},
+	)
 
 	// The rule about log messages below the level judges both calls.
 	It("sends notifications/message once logging/setLevel allows its level", Verifies("logging.message.sent"),

@@ -14,11 +14,20 @@ import (
 
 // cancelsOthers is a client that cancels requests that are no calls.
 var cancelsOthers = &Scenario{
-	Name: "cancelled-requests", Says: "The client cancels the reading of a resource and the getting of a prompt, which are never answered.",
+	Name: "cancelled-requests",
+	Says: "The client cancels the reading of a resource and the getting of a prompt, which are never answered.",
 	Steps: Steps{
-		ToConnect(), ToList("tools"),
-		ToRead(scripted.ResourceURI).As("read"), ToGet(scripted.PromptName, Object{"name": "Ada"}).As("prompt"), ToList("tools"),
-		ToCancel("read"), ToCancel("prompt"), ToList("tools"), ToClose(),
+		ToConnect(),
+		ToList("tools"),
+		ToRead(
+			scripted.ResourceURI,
+		).As("read"),
+		ToGet(scripted.PromptName, Object{"name": "Ada"}).As("prompt"),
+		ToList("tools"),
+		ToCancel("read"),
+		ToCancel("prompt"),
+		ToList("tools"),
+		ToClose(),
 	},
 	Server: func(server *scripted.Server) {
 		for _, method := range []string{"resources/read", "prompts/get"} {
@@ -38,7 +47,8 @@ const (
 // cancelsRetry is a client that cancels a call when it has given the input that was asked
 // for: then another request is open than the first.
 var cancelsRetry = &Scenario{
-	Name: "cancelled-retry", Says: "The client gives the input that a call asks for, and cancels the call, which is never answered.",
+	Name:  "cancelled-retry",
+	Says:  "The client gives the input that a call asks for, and cancels the call, which is never answered.",
 	Since: protocol.First(protocol.InputRequests),
 	Steps: Steps{
 		ToAnswer("elicitation/create", Object{"action": "accept", "content": Object{}}), ToConnect(), ToList("tools"),
@@ -89,10 +99,34 @@ func cancellingOthers() {
 		})
 	}
 	const overStdio, overHTTP = "cancellation.sent.stdio", "transports.http.disconnect.cancelled"
-	cancels("cancels resources/read by notifications/cancelled over stdio", overStdio, "resources/read", readStep, cancelReadStep)
-	cancels("cancels prompts/get by notifications/cancelled over stdio", overStdio, "prompts/get", promptStep, cancelPromptStep)
-	cancels("cancels resources/read by notifications/cancelled over HTTP", overHTTP, "resources/read", readStep, cancelReadStep)
-	cancels("cancels prompts/get by notifications/cancelled over HTTP", overHTTP, "prompts/get", promptStep, cancelPromptStep)
+	cancels(
+		"cancels resources/read by notifications/cancelled over stdio",
+		overStdio,
+		"resources/read",
+		readStep,
+		cancelReadStep,
+	)
+	cancels(
+		"cancels prompts/get by notifications/cancelled over stdio",
+		overStdio,
+		"prompts/get",
+		promptStep,
+		cancelPromptStep,
+	)
+	cancels(
+		"cancels resources/read by notifications/cancelled over HTTP",
+		overHTTP,
+		"resources/read",
+		readStep,
+		cancelReadStep,
+	)
+	cancels(
+		"cancels prompts/get by notifications/cancelled over HTTP",
+		overHTTP,
+		"prompts/get",
+		promptStep,
+		cancelPromptStep,
+	)
 
 	It("cancels the retry of a call that has asked for input", Verifies(overStdio), In(cancelsRetry),
 		func(ctx SpecContext) {
