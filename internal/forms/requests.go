@@ -140,6 +140,8 @@ var Hello = []Form{
 			introducing("websiteUrl", "https://example.com/")(m)
 			introducing("icons", []any{Object{"src": "https://example.com/icon.png", "mimeType": "image/png"}})(m)
 		}},
+	{Name: "of a client with empty metadata", Class: Meta, Where: having(protocol.Handshake),
+		Change: func(m *Message) { member(&m.Params, "_meta") }},
 	{Name: "of a client whose version is no number", Class: Version, Change: introducing("version", "next (🙂)")},
 }
 

@@ -208,6 +208,7 @@ var defects = map[string]func(*client){
 	"kills-at-once":                func(c *client) { c.part.shutDown = killsAtOnce },
 	"leaves-server-running":        func(c *client) { c.part.shutDown = func(*stdio, *pipes) {} },
 	"lists-again-never":            func(c *client) { c.part.listsAgain = func(string) bool { return false } },
+	"cancels-calls-alone":          func(c *client) { c.part.neverCancelled = func(method string) bool { return method != "tools/call" } },
 	"never-cancels":                func(c *client) { c.part.neverCancelled = func(string) bool { return true } },
 	"never-deletes-session":        func(c *client) { c.part.endSession = func(*streamableHTTP) {} },
 	"never-falls-back":             func(c *client) { c.part.fallsBack = func(error, bool) bool { return false } },

@@ -98,6 +98,7 @@ func challenges() {
 			address, named := challenge.Get("resource_metadata")
 			Demand(named, "a resource_metadata parameter", response.DescribeChallenge())
 			Demand(isAbsolute(address), "an absolute URL in resource_metadata", address)
+			demandMetadataAt(ctx, response, address)
 		})
 
 	It("names the protected resource metadata by an absolute URL if the challenge names it",
@@ -113,6 +114,7 @@ func challenges() {
 				NotApplicable("the challenge does not name the metadata")
 			}
 			Demand(isAbsolute(address), "an absolute URL in resource_metadata", response.DescribeChallenge())
+			demandMetadataAt(ctx, response, address)
 		})
 
 	It(
@@ -160,6 +162,20 @@ func challenges() {
 			_, told := challenge.Get("error")
 			Demand(!told, "a challenge without error", response.DescribeChallenge())
 		})
+}
+
+// demandMetadataAt wants metadata where the challenge says that it is, if the server has some
+// anywhere. What is of another host is looked at if the user lets it be.
+func demandMetadataAt(ctx context.Context, response *Response, address string) {
+	if !Contactable(address) || len(documents(ctx, response)) == 0 {
+		return
+	}
+	answer := Fetch(ctx, address)
+	Demand(
+		read(answer).members != nil,
+		"the metadata at "+address+", which the challenge names",
+		answer.Describe(),
+	)
 }
 
 const offlineAccess = "offline_access"

@@ -406,6 +406,9 @@ func promise() Object {
 	}
 }
 
+// dialect is what schemas are written in by default.
+const dialect = "https://json-schema.org/draft/2020-12/schema"
+
 // legalTools have as little as a tool must have, and as much as it may.
 func legalTools(icons bool) []any {
 	word := Object{"type": "string"}
@@ -469,6 +472,21 @@ func legalTools(icons bool) []any {
 				"default": []any{},
 			},
 		}}},
+		Object{"name": "described", "inputSchema": Object{
+			"$schema": dialect, "$comment": "of many keywords", "type": "object", "minProperties": 0,
+			"properties": Object{"value": Object{
+				"type": "string", "format": "x-unknown", "default": nil, "examples": []any{""}, "deprecated": true,
+			}},
+			"dependentRequired": Object{"value": []any{}}, "unevaluatedProperties": false,
+		}},
+		Object{"name": "promising", "inputSchema": Object{"type": "object"}, "outputSchema": Object{
+			"$schema": dialect, "type": "object", "x-unknown": 1, "unevaluatedProperties": false,
+			"properties": Object{
+				"when":  Object{"type": "string", "format": "x-unknown"},
+				"parts": Object{"type": "array", "items": Object{"$ref": "#/$defs/part"}},
+			},
+			"$defs": Object{"part": Object{"type": []any{"object", "null"}}},
+		}},
 	}
 	if icons {
 		tools = append(tools, Object{"name": "illustrated", "inputSchema": Object{"type": "object"}, "icons": []any{

@@ -130,6 +130,28 @@ func requests() {
 	)
 
 	It(
+		"continues after a request that comes before initialize",
+		Verifies("base.errors.survived"),
+		AtRevisionsWith(protocol.Handshake),
+		NeedsTransport(protocol.Stdio),
+		func(ctx SpecContext) {
+			Session(ctx) // or else nothing shows what it stumbles over
+			server := Connect(ctx)
+			id := jsonrpc.StringID("mcpconform-before-initialize")
+			early := jsonrpc.NewRequest(id, unknownMethod, nil)
+			server.StartRaw(
+				ctx,
+				id,
+				unknownMethod,
+				scripted.Outgoing{Raw: early, Deliberate: "no initialize came before"},
+				nil,
+			)
+
+			Expect(server.MustAsk(ctx, "initialize", Hello(Revision()))).To(BeResult())
+		},
+	)
+
+	It(
 		"answers requests after notifications/initialized with _meta",
 		Verifies("base.requests.answered"),
 		AtRevisionsWith(protocol.Handshake),

@@ -39,6 +39,17 @@ var aString = Be("a string", func(value any) bool {
 	return isText
 })
 
+// otherHandshake is the newest revision with a handshake beside the one under test.
+func otherHandshake() string {
+	var other string
+	for _, revision := range protocol.Released() {
+		if protocol.Has(revision, protocol.Handshake) && revision != Revision() {
+			other = revision
+		}
+	}
+	return other
+}
+
 func initialization() {
 	It("answers initialize with capabilities and serverInfo", Verifies("lifecycle.initialize.answered"),
 		func(ctx SpecContext) {
@@ -114,6 +125,17 @@ func initialization() {
 			hello["clientInfo"] = info
 
 			reply := Connect(ctx).MustAsk(ctx, "initialize", hello)
+
+			Expect(reply).To(BeResult())
+		})
+
+	It("answers initialize of a client of another revision, which declares what that has",
+		Verifies("lifecycle.initialize.answered"),
+		func(ctx SpecContext) {
+			Session(ctx) // or else nothing shows what it stumbles over
+			other := otherHandshake()
+
+			reply := Connect(ctx).MustAsk(ctx, "initialize", scripted.Hello(other, scripted.Everything(other)))
 
 			Expect(reply).To(BeResult())
 		})

@@ -120,6 +120,30 @@ func settingLevels() {
 			Observe()
 		})
 
+	It(
+		"keeps the level that logging/setLevel sets on a stream that is opened later",
+		Verifies("logging.level.respected"),
+		NeedsCapability("logging"),
+		NeedsTransport(protocol.HTTP),
+		AtRevisionsWith(protocol.Handshake),
+		func(ctx SpecContext) {
+			server := FreshSession(ctx)
+			server.Need(ctx, "logging/setLevel", Object{"level": "emergency"})
+			mark := server.Mark()
+
+			if _, err := server.Listen(ctx); err != nil {
+				NotApplicable("the server offers no stream: " + err.Error())
+			}
+
+			server.BarrierOnAllStreams(ctx)
+			for _, said := range server.Sent(mark, Notification(logMessage)) {
+				params, _ := said.Params().(map[string]any)
+				Demand(params["level"] == "emergency", "no log message below the level of the session", Show(params))
+			}
+			Observe()
+		},
+	)
+
 	// The rule about log messages below the level judges both calls.
 	It("sends notifications/message once logging/setLevel allows its level", Verifies("logging.message.sent"),
 		NeedsCapability("logging"), NeedsProvocation("logging"),

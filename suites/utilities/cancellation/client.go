@@ -23,6 +23,7 @@ import (
 func ClientChecks() {
 	Describe("Cancellation", func() {
 		cancelling()
+		cancellingOthers()
 		expiring()
 		cancelled()
 		invalidForClients()

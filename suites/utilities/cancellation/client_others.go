@@ -1,0 +1,153 @@
+package cancellation
+
+import (
+	"sync"
+	"time"
+
+	. "github.com/onsi/ginkgo/v2"
+
+	. "github.com/mcpconform/mcpconform/internal/conform"
+	"github.com/mcpconform/mcpconform/internal/protocol"
+	. "github.com/mcpconform/mcpconform/internal/scenario"
+	"github.com/mcpconform/mcpconform/internal/scripted"
+)
+
+// cancelsOthers is a client that cancels requests that are no calls.
+var cancelsOthers = &Scenario{
+	Name: "cancelled-requests",
+	Says: "The client cancels the reading of a resource and the getting of a prompt, which are never answered.",
+	Steps: Steps{
+		ToConnect(),
+		ToList("tools"),
+		ToRead(
+			scripted.ResourceURI,
+		).As("read"),
+		ToGet(scripted.PromptName, Object{"name": "Ada"}).As("prompt"),
+		ToList("tools"),
+		ToCancel("read"),
+		ToCancel("prompt"),
+		ToList("tools"),
+		ToClose(),
+	},
+	Server: func(server *scripted.Server) {
+		for _, method := range []string{"resources/read", "prompts/get"} {
+			server.On(method, func(call *scripted.Call) { call.Leave() })
+		}
+	},
+}
+
+// Steps of the scenario.
+const (
+	readStep         = 2
+	promptStep       = 3
+	cancelReadStep   = 5
+	cancelPromptStep = 6
+)
+
+// cancelsRetry is a client that cancels a call when it has given the input that was asked
+// for: then another request is open than the first.
+var cancelsRetry = &Scenario{
+	Name:  "cancelled-retry",
+	Says:  "The client gives the input that a call asks for, and cancels the call, which is never answered.",
+	Since: protocol.First(protocol.InputRequests),
+	Steps: Steps{
+		ToAnswer("elicitation/create", Object{"action": "accept", "content": Object{}}), ToConnect(), ToList("tools"),
+		ToCall("asking", nil).As("call"), ToList("tools"), ToCancel("call"), ToList("tools"), ToClose(),
+	},
+	Server: func(server *scripted.Server) {
+		retried := make(chan struct{})
+		retry := sync.OnceFunc(func() { close(retried) })
+		server.AddTool("asking", nil, func(call *scripted.Call) {
+			if call.Responses() == nil {
+				call.Need(Object{"who": form()}, "")
+				return
+			}
+			call.Leave()
+			retry()
+		})
+		server.On("tools/list", func(call *scripted.Call) {
+			if call.Nth == 2 { // what the client does next is to cancel the call
+				select {
+				case <-retried:
+				case <-time.After(leavingTime):
+				}
+			}
+			call.Good()
+		})
+	},
+}
+
+// form is a request for input that has no fields.
+func form() Object {
+	return Object{"method": "elicitation/create", "params": Object{
+		"mode": "form", "message": "Go on?", "requestedSchema": Object{"type": "object", "properties": Object{}},
+	}}
+}
+
+// Steps of the scenario.
+const (
+	askingStep      = 3
+	cancelRetryStep = 5
+)
+
+func cancellingOthers() {
+	cancels := func(what, requirement, method string, begun, cancelled int) {
+		It(what, Verifies(requirement), In(cancelsOthers), func(ctx SpecContext) {
+			client := RunScenario(ctx)
+
+			demandCancellation(client, client.NeedRequests(method)[0], begun, cancelled)
+		})
+	}
+	const overStdio, overHTTP = "cancellation.sent.stdio", "transports.http.disconnect.cancelled"
+	cancels(
+		"cancels resources/read by notifications/cancelled over stdio",
+		overStdio,
+		"resources/read",
+		readStep,
+		cancelReadStep,
+	)
+	cancels(
+		"cancels prompts/get by notifications/cancelled over stdio",
+		overStdio,
+		"prompts/get",
+		promptStep,
+		cancelPromptStep,
+	)
+	cancels(
+		"cancels resources/read by notifications/cancelled over HTTP",
+		overHTTP,
+		"resources/read",
+		readStep,
+		cancelReadStep,
+	)
+	cancels(
+		"cancels prompts/get by notifications/cancelled over HTTP",
+		overHTTP,
+		"prompts/get",
+		promptStep,
+		cancelPromptStep,
+	)
+
+	It("cancels the retry of a call that has asked for input", Verifies(overStdio), In(cancelsRetry),
+		func(ctx SpecContext) {
+			client := RunScenario(ctx)
+
+			calls := client.NeedCalls("asking")
+			if len(calls) < 2 {
+				client.NeverBut("the client did not retry the call with the input", "tools/call")
+			}
+			demandCancellation(client, calls[len(calls)-1], askingStep, cancelRetryStep)
+		})
+}
+
+// demandCancellation wants a request cancelled that the client was told to cancel.
+func demandCancellation(client *Client, request *Message, begun, cancelled int) {
+	if Observed(client.CancellationOf(request) != nil) {
+		return
+	}
+	client.NeedGaveUp(begun, cancelled)
+	client.Missing(request, Mismatch{
+		Wanted: method + " with the requestId " + request.ID.String() + ", which the client was told to cancel, and has cancelled as it says",
+		Found:  "none",
+	})
+}
