@@ -26,10 +26,6 @@ func saysAs(capabilities, id, method, params string) string {
 	return "c " + asksAs(capabilities, id, method, params) + "\n"
 }
 
-// handshakeLater is a handshake that a client begins after other requests.
-const handshakeLater = `c {"jsonrpc":"2.0","id":"h","method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"c","version":"1"}}}
-`
-
 // offers is what a server declares.
 func offers(capabilities string) string {
 	return says("0", "server/discover", "") + Gives("0", Hinted+`,"supportedVersions":["2026-07-28"],"capabilities":`+capabilities)
@@ -90,8 +86,6 @@ var statelessClientTests = []clientTest{
 	{"an error for that, and then a notification", says("1", "tools/list", "") + `s! {"jsonrpc":"2.0","method":` + "\n" + "c " + noAnswer + "\n" +
 		Told("1", "notifications/tools/list_changed", ""), nil, ""},
 	{"a handshake", `c ` + askedToInitialize + "\n" + `s {"jsonrpc":"2.0","id":1,"error":{"code":-32022,"message":"no"}}`, nil, ""},
-	{"a handshake with a modern server", offers("{}") + handshakeLater, []string{"versioning.eras.stays-modern"}, ""},
-	{"a handshake with a server that has one, too", strings.Replace(offers("{}"), `["2026-07-28"]`, `["2026-07-28","2025-11-25"]`, 1) + handshakeLater, nil, ""},
 	{"prompts of a server without", offers("{}") + says("1", "prompts/list", ""), []string{"prompts.capability.respected"}, ""},
 	{"prompts of a server that was not asked", says("1", "prompts/list", ""), nil, ""},
 	{"tasks of a server without", offers("{}") + polls("3", ""), []string{"versioning.extensions.fallback"}, ""},

@@ -22,9 +22,6 @@ func isStateless(id string) bool {
 	case id == "base.capabilities.required", id == "base.fields.server-info", id == "base.meta.trace-context":
 		return true
 	}
-	if id == "versioning.eras.stays-modern" {
-		return false // it is about clients
-	}
 	return strings.HasPrefix(id, "base.result-type.") || strings.HasPrefix(id, "versioning.") || strings.HasPrefix(id, "caching.")
 }
 

@@ -6,7 +6,6 @@ import (
 	"strings"
 
 	"github.com/mcpconform/mcpconform/internal/jsonrpc"
-	"github.com/mcpconform/mcpconform/internal/mcp"
 	"github.com/mcpconform/mcpconform/internal/protocol"
 	"github.com/mcpconform/mcpconform/internal/rules"
 	"github.com/mcpconform/mcpconform/internal/rules/claims"
@@ -36,43 +35,6 @@ func Rules() []rules.Rule {
 				extendedRequests(conversation, reporter)
 			},
 		},
-		{
-			Text:         "sends no initialize to a server that has answered server/discover",
-			Requirements: []string{"versioning.eras.stays-modern"},
-			Judge:        handshakesAfterDiscovery,
-		},
-	}
-}
-
-// handshakesAfterDiscovery judges what a client sends to a server that has turned out to be
-// a modern one. A server that lists versions with a handshake, too, may be asked for one.
-func handshakesAfterDiscovery(conversation *rules.Conversation, reporter *rules.Reporter) {
-	for _, probe := range conversation.Requests("server/discover") {
-		if len(probe.Answers) == 0 {
-			continue
-		}
-		said := probe.Answers[0]
-		supported, _ := said.ResultObject()["supportedVersions"].([]any)
-		modern := !slices.ContainsFunc(supported, func(one any) bool {
-			version, isText := one.(string)
-			return !isText || protocol.Has(version, protocol.Handshake)
-		})
-		if !modern || !slices.Contains(supported, probe.Meta()[mcp.MetaVersion]) {
-			continue
-		}
-		for _, later := range conversation.Messages[said.Index+1:] {
-			if later.Kind != jsonrpc.Request || !later.FromTarget(conversation.Leg) {
-				continue
-			}
-			reporter.Observe()
-			if later.Method == "initialize" {
-				reporter.Violation(later, rules.Mismatch{
-					Wanted: "no initialize after the answer to server/discover, which shows a server without a handshake",
-					Found:  later.Method,
-					Where:  "/method",
-				})
-			}
-		}
 	}
 }
 
