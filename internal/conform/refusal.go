@@ -202,7 +202,7 @@ func (s *Server) Contrasts(ctx context.Context, refused Reply, wrong string, con
 
 // Alike tells whether another reply refuses in the same way, with the names of what each
 // request was about left out: with the same words, or with the same code and words that
-// do not name what was wrong, or name it where nothing is wrong with it, too.
+// do not name what was wrong, or name it after the same words where nothing is wrong with it.
 func (r Reply) Alike(wrong string, other Reply, name string) bool {
 	if !r.Refuses() || !other.Refuses() {
 		return false
@@ -213,7 +213,8 @@ func (r Reply) Alike(wrong string, other Reply, name string) bool {
 		return false
 	}
 	sameWords := r.refusal(wrong) == other.refusal(name)
-	namesWrong := r.mentions(wrong) && !other.mentions(wrong) // and not by chance, as a common word
+	byChance := other.mentions(wrong) && r.before(wrong) == other.before(wrong) // as a common word
+	namesWrong := r.mentions(wrong) && !byChance
 	return sameWords || one.Code == another.Code && !namesWrong
 }
 
@@ -233,6 +234,12 @@ func (r Reply) mentions(name string) bool {
 		text = after
 	}
 	return false
+}
+
+// before is what a refusal says before it names something.
+func (r Reply) before(name string) string {
+	text, _, _ := strings.Cut(r.refusal(""), name)
+	return text
 }
 
 // refusal is what a reply says of why it refuses, with a name left out.

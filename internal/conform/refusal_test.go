@@ -32,6 +32,7 @@ func TestAlike(t *testing.T) {
 		"it names it in its data":          {`"error":{"code":-32002,"message":"No","data":{"uri":"a:b"}}`, "a:b", `"error":{"code":-32002,"message":"Denied"}`, "c:d", false},
 		"both are named in the same words": {`"error":{"code":-32603,"message":"No database to read a:b"}`, "a:b", `"error":{"code":-32603,"message":"No database to read c:d"}`, "c:d", true},
 		"both name it, in other words":     {`"error":{"code":-32603,"message":"Failed to explain resource: 08:01"}`, "resource", `"error":{"code":-32603,"message":"Failed to explain resource: 08:02"}`, "pods", true},
+		"both name it, for two reasons":    {`"error":{"code":-32602,"message":"The prompt needs arg1"}`, "arg1", `"error":{"code":-32602,"message":"arg1: no such value"}`, "", false},
 		"a part of a word is no name":      {`"error":{"code":-32602,"message":"Invalid"}`, "id", `"error":{"code":-32602,"message":"Wrong"}`, "", true},
 		"both are errors of a tool":        {`"result":{"isError":true,"content":[{"type":"text","text":"ENOTFOUND a"}]}`, "q", `"result":{"isError":true,"content":[{"type":"text","text":"ENOTFOUND b"}]}`, "", true},
 		"one is an error of a tool":        {invalid, "", `"result":{"isError":true,"content":[]}`, "", false},
