@@ -173,6 +173,8 @@ func judgeForms(ctx context.Context, asked Harmless, fan [][]forms.Form, shared,
 	}
 	if found := inForms(ctx, asked, plain, fresh, alone); len(found) > 0 {
 		broken = found
+	} else if first := broken[0]; !slices.ContainsFunc(broken, func(one brokenForm) bool { return !one.late }) {
+		first.server.noReply(asked.Method, first.id, first.err) // whatever form it had
 	}
 	mismatches := make([]Mismatch, len(broken))
 	for i, one := range broken {
@@ -229,7 +231,11 @@ func anyOf(params Object) any {
 type brokenForm struct {
 	forms []forms.Form
 	found string
-	late  bool // nothing came, in time or at all
+	late  bool // nothing came, in time or at all: err says why
+	err   error
+
+	server *Server
+	id     jsonrpc.ID
 }
 
 // FormsOf returns the forms of some classes that are legal at the revision and over the
@@ -247,12 +253,13 @@ func inForms(
 	fan [][]forms.Form,
 ) (broken []brokenForm) {
 	var open []*scripted.Pending
+	var servers []*Server
 	expected := map[jsonrpc.ID]bool{}
 	for _, together := range fan {
 		server := on()
 		message := forms.Write(asked.Message(server.NextID()), together)
 		expected[message.ID] = true
-		open = append(open, message.Start(ctx, server.Client))
+		open, servers = append(open, message.Start(ctx, server.Client)), append(servers, server)
 	}
 	ctx, cancel := context.WithTimeout(ctx, current.environment.Target.Reply)
 	defer cancel()
@@ -267,10 +274,11 @@ func inForms(
 		if scripted.TooMuch(err) {
 			Inconclusive(err.Error(), "see what the target sends so much of")
 		}
-		one := brokenForm{forms: fan[i], late: isLost(err)}
+		one := brokenForm{forms: fan[i], late: isLost(err), err: err, server: servers[i], id: request.ID}
 		switch {
 		case err != nil && errors.Is(err, context.DeadlineExceeded):
 			one.found, one.late = "no answer", true
+			one.err = fmt.Errorf("%s was not answered beside others within %s", asked.Method, servers[i].Patience())
 		case err != nil:
 			one.found = err.Error()
 		case received.ID != request.ID:

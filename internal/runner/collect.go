@@ -42,6 +42,7 @@ type legState struct {
 	underWay     []string          // requests that were, when the target went away
 	denied       *denial           // that it speaks the revision; nil for none
 	explored     explored
+	exits        exits
 }
 
 func (c *collector) state(planned int) *legState {
@@ -85,6 +86,16 @@ func (c *collector) closed(planned int, connection conform.Connection) {
 			c.report.Errors = append(c.report.Errors, err.Error())
 		}
 	}
+}
+
+// exited takes how the process ended that a connection had; nil where it had none.
+func (c *collector) exited(planned int, one *process) {
+	if one == nil {
+		return
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.state(planned).exits.add(*one)
 }
 
 // checked takes what a check found.

@@ -106,7 +106,10 @@ func (d *coordinator) toRepeat() []string {
 	d.doubts = slices.DeleteFunc(d.doubts, func(one doubt) bool {
 		same := one.awaited()
 		switch {
-		case d.run.ended(one.found.Leg), d.confirmed[same]:
+		case d.confirmed[same]:
+			settled = append(settled, one.found)
+		case d.run.ended(one.found.Leg):
+			one.found.Outcome = unconfirmed(one.found.Outcome)
 			settled = append(settled, one.found)
 		case same == "" || d.asked[same]:
 			keys = append(keys, one.key)
@@ -125,6 +128,17 @@ func (d *coordinator) toRepeat() []string {
 		d.run.checked(found)
 	}
 	return keys
+}
+
+// unconfirmed is what is left of an outcome in doubt when the target went away before the
+// check could be repeated alone.
+func unconfirmed(outcome conform.Outcome) conform.Outcome {
+	return conform.Outcome{
+		Ending: conform.Inconclusion,
+		Reason: cmp.Or(outcome.Reason, "what it waited for did not come in time") +
+			"; then the target went away, before the check was repeated alone",
+		Hint: "see why the target went away first",
+	}
 }
 
 // ended tells whether the target went away on a leg of the plan.

@@ -20,6 +20,9 @@ func (c *collector) notice(state *legState) {
 	if text := c.exploredNotice(state); text != "" {
 		add(text)
 	}
+	if text := state.exits.notice(); text != "" {
+		add(c.redact(text))
+	}
 	for _, name := range state.environment.Never.Names {
 		shown := slices.ContainsFunc(state.rules, func(rule rules.Rule) bool {
 			return state.environment.NeverAsks(rule.Requirements) == name && state.saw(rule)

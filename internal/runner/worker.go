@@ -235,6 +235,7 @@ type note struct {
 	Checked    *checked            `json:",omitempty"`
 	Leg        int                 `json:",omitempty"`
 	Connection *conform.Connection `json:",omitempty"`
+	Process    *process            `json:",omitempty"` // that the connection had
 	Drawn      *drawn              `json:",omitempty"`
 	Finished   bool                `json:",omitempty"`
 }
@@ -345,10 +346,11 @@ func (p *pipe) checked(found checked) {
 }
 
 func (p *pipe) closed(legIndex int, connection conform.Connection) {
+	ended := processOf(connection.Events)
 	if !p.events {
 		connection.Events, connection.Facts = nil, rules.Facts{}
 	}
-	p.write(note{Leg: legIndex, Connection: &connection})
+	p.write(note{Leg: legIndex, Connection: &connection, Process: ended})
 }
 
 // write sends a line. When the parent is gone there is nobody to tell.

@@ -308,6 +308,7 @@ func (d *coordinator) serve(
 			d.take(ended.current, *line.Checked, pass.alone)
 			ended.current = ""
 		case line.Connection != nil:
+			d.run.exited(line.Leg, line.Process)
 			d.run.closed(line.Leg, *line.Connection)
 		case line.Drawn != nil:
 			d.drawn(line.Leg, *line.Drawn)
