@@ -190,6 +190,11 @@ func (a *carrier) obtain(ctx context.Context, used *token, challenge oauth.Chall
 	}
 	if used != nil && used.refresh != "" && (!scopes || a.client.part.auth.raisesByRefresh) {
 		renewed, err := a.refresh(ctx, used, from)
+		if a.client.part.auth.refreshesTwice {
+			if again, err := a.refresh(ctx, used, from); err == nil {
+				renewed = again
+			}
+		}
 		if err == nil {
 			a.token = renewed
 			return nil

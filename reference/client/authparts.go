@@ -51,6 +51,7 @@ type authParts struct {
 	asks             func(address string) string // of an authorization URL
 	raises           func(attempt int) bool
 	raisesByRefresh  bool                   // for more scopes, where there is a refresh token
+	refreshesTwice   bool                   // as two requests do that are refused at once
 	retries          func(attempt int) bool // a request that was refused
 	understands      func(tokenType string) bool
 	keeps            func(old, renewed *token) *token
@@ -668,6 +669,7 @@ var habits = map[string]func(*client, *authParts){
 	"extra-parameters": func(_ *client, p *authParts) {
 		p.asks = func(address string) string { return address + "&prompt=consent&nonce=n-0S6_WzA2Mj&login_hint=ada" }
 	},
+	"refreshes-twice": func(_ *client, p *authParts) { p.refreshesTwice = true },
 	"never-refreshes": func(_ *client, p *authParts) {
 		p.takes = func(_, issued *token) *token { issued.refresh = ""; return issued }
 	},

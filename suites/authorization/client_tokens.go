@@ -8,7 +8,9 @@ import (
 	. "github.com/onsi/ginkgo/v2"
 
 	. "github.com/mcpconform/mcpconform/internal/conform"
+	"github.com/mcpconform/mcpconform/internal/oauth"
 	"github.com/mcpconform/mcpconform/internal/scripted"
+	"github.com/mcpconform/mcpconform/internal/transcript"
 )
 
 func authenticating() {
@@ -113,19 +115,34 @@ func takingTokens() {
 			client := play(ctx)
 			requests := client.Need(client.Tokens(grantRefresh), "used a refresh token")
 
-			replaced := map[string]bool{}
-			for _, one := range requests {
+			judged := false
+			for i, one := range requests {
 				given := one.Form.Get("refresh_token")
-				if len(replaced) > 0 {
-					client.Says(one, !replaced[given], "the refresh token that came last", "one that was replaced")
-				}
-				if next, _ := one.Reply["refresh_token"].(string); next != "" && next != given {
-					replaced[given] = true
+				for _, earlier := range requests[:i] {
+					next, _ := earlier.Reply["refresh_token"].(string)
+					was := earlier.Form.Get("refresh_token")
+					if next == "" || next == was || !usedTokenOf(client, earlier, one) {
+						continue
+					}
+					judged = true
+					client.Says(one, given != was, "the refresh token that came last", "one that was replaced")
 				}
 			}
-			if len(replaced) == 0 || len(requests) == 1 {
+			if !judged {
 				Inconclusive("the client refreshed its token once",
 					"let the client refresh its token whenever the server refuses it as expired")
 			}
 		})
+}
+
+// usedTokenOf tells whether a client had used the access token of one answer before it sent
+// another request: it had got the answer by then. Two that are under way at once know nothing
+// of each other.
+func usedTokenOf(client *Client, answered, later *Visit) bool {
+	token, _ := answered.Reply["access_token"].(string)
+	secret, known := oauth.ReadSecret(token)
+	return known && slices.ContainsFunc(
+		client.EnteredWith(secret.Issuer, secret.Number),
+		func(event transcript.Event) bool { return event.At.Before(later.Event.At) },
+	)
 }
