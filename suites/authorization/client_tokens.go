@@ -8,9 +8,7 @@ import (
 	. "github.com/onsi/ginkgo/v2"
 
 	. "github.com/mcpconform/mcpconform/internal/conform"
-	"github.com/mcpconform/mcpconform/internal/oauth"
 	"github.com/mcpconform/mcpconform/internal/scripted"
-	"github.com/mcpconform/mcpconform/internal/transcript"
 )
 
 func authenticating() {
@@ -121,7 +119,7 @@ func takingTokens() {
 				for _, earlier := range requests[:i] {
 					next, _ := earlier.Reply["refresh_token"].(string)
 					was := earlier.Form.Get("refresh_token")
-					if next == "" || next == was || !usedTokenOf(client, earlier, one) {
+					if next == "" || next == was || !refusedTokenOf(client, earlier, one) {
 						continue
 					}
 					judged = true
@@ -135,14 +133,12 @@ func takingTokens() {
 		})
 }
 
-// usedTokenOf tells whether a client had used the access token of one answer before it sent
-// another request: it had got the answer by then. Two that are under way at once know nothing
-// of each other.
-func usedTokenOf(client *Client, answered, later *Visit) bool {
+// refusedTokenOf tells whether the access token of one answer was refused before a client
+// sent another request: it had long got the answer by then. Two requests that are under way
+// at once know nothing of each other.
+func refusedTokenOf(client *Client, answered, later *Visit) bool {
 	token, _ := answered.Reply["access_token"].(string)
-	secret, known := oauth.ReadSecret(token)
-	return known && slices.ContainsFunc(
-		client.EnteredWith(secret.Issuer, secret.Number),
-		func(event transcript.Event) bool { return event.At.Before(later.Event.At) },
-	)
+	return slices.ContainsFunc(Before(client.At(scripted.AtEndpoint), later.Event), func(v *Visit) bool {
+		return token != "" && scripted.BearerToken(v.Header) == token
+	})
 }
