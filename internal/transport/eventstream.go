@@ -151,9 +151,12 @@ func (e *Event) Record() transcript.Event {
 	}
 	event := transcript.Event{
 		From: protocol.Server, Kind: transcript.Block, Raw: e.Raw,
-		SSE: &transcript.SSE{Name: field(e.Name), Retry: e.Retry, HasData: e.HasData,
-			Comments: e.Comments, Flaws: flaws},
+		SSE: &transcript.SSE{Comments: e.Comments, Flaws: flaws},
 	}
+	if e.Unterminated {
+		return event // a client drops its fields, of which the last may be half of one
+	}
+	event.SSE.Name, event.SSE.Retry, event.SSE.HasData = field(e.Name), e.Retry, e.HasData
 	if e.ID != nil {
 		event.SSE.ID = new(field(*e.ID))
 	}

@@ -226,3 +226,21 @@ func BenchmarkLargeEvent(b *testing.B) {
 		}
 	}
 }
+
+// What was cut is nothing that a client takes: its last field may be half of one.
+func TestEventThatIsCutHasNoFields(t *testing.T) {
+	t.Parallel()
+	const whole = "event: message\r\nid: 4-17\r\nretry: 2000\r\ndata: {}\r\n\r\n"
+	for length := range len(whole) {
+		reader := NewEventReader(strings.NewReader(whole[:length]), 1<<10)
+		event, err := reader.Next()
+		if err != nil {
+			continue // not one line of it
+		}
+		record, over := event.Record(), length == len(whole)-1 // the last CR ends the blank line
+		if found := record.SSE; over != (found.ID != nil && found.Retry != nil && found.HasData && found.Name != "") ||
+			!over && (found.ID != nil || found.Retry != nil || found.HasData || found.Name != "" || len(found.Flaws) == 0) {
+			t.Errorf("%q: %+v", whole[:length], found)
+		}
+	}
+}
