@@ -99,6 +99,37 @@ var moves = []move{
 		},
 	},
 	{
+		"a cancellation of what is answered already",
+		func(e *conform.Environment) bool { return !e.Has(protocol.ClosingCancels) || e.Transport == protocol.Stdio },
+		func(t *talk) {
+			if t.waitForAll(); len(t.requests) > 0 && t.broken == nil {
+				t.tell("notifications/cancelled", conform.Object{"requestId": t.requests[len(t.requests)-1].pending.ID})
+			}
+		},
+	},
+	{
+		"streams that are cut before their answers",
+		func(e *conform.Environment) bool { return e.Transport == protocol.HTTP && !e.Has(protocol.ClosingCancels) },
+		func(t *talk) {
+			for range 3 {
+				t.start(t.server.asks[0].Method, nil).Delivery.Cut()
+			}
+		},
+	},
+	{
+		"a resource that is unsubscribed from twice",
+		func(e *conform.Environment) bool {
+			return !e.Has(protocol.Subscriptions) && len(e.Survey.Resources) > 0 &&
+				e.Survey.Declares("resources.subscribe")
+		},
+		func(t *talk) {
+			resource := conform.Object{"uri": t.server.env.Survey.Resources[0]["uri"]}
+			for _, verb := range []string{"subscribe", "unsubscribe", "unsubscribe", "subscribe", "unsubscribe"} {
+				t.start("resources/"+verb, resource)
+			}
+		},
+	},
+	{
 		"notifications/roots/list_changed",
 		func(e *conform.Environment) bool { return e.Has(protocol.RootsListChanged) },
 		func(t *talk) { t.tell("notifications/roots/list_changed", nil) },

@@ -75,13 +75,14 @@ type Process struct {
 	exited  chan struct{} // the leader is gone; output may remain
 	done    chan struct{}
 
-	mu       sync.Mutex
-	reaped   bool // its process id may belong to another by now
-	over     bool // the watchers are told of the exit
-	exit     Exit
-	strays   int
-	ending   Step
-	watchers []Watcher
+	mu          sync.Mutex
+	reaped      bool // its process id may belong to another by now
+	over        bool // the watchers are told of the exit
+	exit        Exit
+	strays      int
+	ending      Step
+	inputClosed bool // by this package
+	watchers    []Watcher
 }
 
 // Watcher is told what happens to a process. Functions that are nil are not

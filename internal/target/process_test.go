@@ -445,3 +445,16 @@ func TestLastIsCalledBeforeWhatTheProcessStartedIsKilled(t *testing.T) {
 		t.Error(err)
 	}
 }
+
+// What ends a process is told before it can end for that: who reads the record knows why.
+func TestTheEndIsToldAfterWhatBroughtIt(t *testing.T) {
+	t.Parallel()
+	process := start(t, "echo")
+	var open error
+	process.Watch(target.Watcher{Signal: func(string) { _, open = process.Stdin.WriteString("\n") }})
+	process.CloseInput()
+	shutdown(t, process, target.DefaultGrace)
+	if open != nil {
+		t.Errorf("the input when it was told to be closed: %v", open)
+	}
+}

@@ -90,9 +90,15 @@ func (p *Process) Shutdown(ctx context.Context, grace Grace) (Ending, error) {
 // CloseInput closes the standard input of the process, and ends a write that
 // is under way. It does nothing when the input is closed.
 func (p *Process) CloseInput() {
-	if p.Stdin.Close() == nil {
-		p.note("closed its standard input")
+	p.mu.Lock()
+	closed := p.inputClosed
+	p.inputClosed = true
+	p.mu.Unlock()
+	if closed {
+		return
 	}
+	p.note("closed its standard input") // before it can exit for that
+	_ = p.Stdin.Close()                 // when it has exited there is nothing to close
 }
 
 var steps = []Step{Exited, InputClosed, Terminated, Killed}
