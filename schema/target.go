@@ -2,6 +2,7 @@ package schema
 
 import (
 	"cmp"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"regexp"
@@ -121,6 +122,25 @@ func compile(document any, assertFormat bool) (compiled *Compiled, err error) {
 		compiledBefore.keep(key, c)
 	}
 	return c, nil
+}
+
+// Forbids tells whether a schema that a target sent surely does not allow an object of arguments, whatever Go values
+// that is made of. One that cannot be judged forbids nothing.
+func Forbids(document any, arguments map[string]any) bool {
+	compiled, err := Compile(document)
+	if err != nil {
+		return false
+	}
+	text, err := json.Marshal(arguments)
+	if err != nil {
+		return false
+	}
+	value, _ := jsonrpc.Decode(text)
+	if arguments == nil {
+		value = map[string]any{}
+	}
+	violations, err := compiled.Validate(value)
+	return err == nil && len(violations) > 0
 }
 
 // targetURL is the name of a target's schema inside the compiler; nothing is ever fetched from there.

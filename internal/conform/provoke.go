@@ -114,6 +114,11 @@ func (e *Environment) Callable() (calls []Provocation, unmade []string) {
 	return calls, unmade
 }
 
+// Named tells whether it is known what a tool provokes, or said in the config.
+func (e *Environment) Named(call Provocation) bool {
+	return slices.ContainsFunc(e.tools(), func(tool Object) bool { return tool["name"] == call.Tool && e.Names(tool) })
+}
+
 // NoCallable is why no tool is called, in the same words everywhere.
 const NoCallable = "no tool may be called: none is annotated readOnlyHint or named in mcpconform.yaml"
 
@@ -131,7 +136,7 @@ func (e *Environment) Uncallable() int {
 // from the input schema.
 func (e *Environment) arguments(tool Object) (Object, error) {
 	name, _ := tool["name"].(string)
-	if given, there := e.ArgumentsOf(name); there {
+	if given, there := e.ArgumentsOf(tool); there {
 		return given, nil
 	}
 	made, err := schema.ExampleWith(tool["inputSchema"], e.suggest)

@@ -9,6 +9,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/mcpconform/mcpconform/internal/jsonrpc"
+	"github.com/mcpconform/mcpconform/internal/protocol"
 	"github.com/mcpconform/mcpconform/internal/scripted"
 )
 
@@ -128,6 +129,14 @@ type Request struct {
 func (r Reply) Refuses() bool {
 	_, refused := r.Error()
 	return refused || r.Object()["isError"] == true
+}
+
+// WantsCapability tells whether a reply refuses a request because it needs a capability that
+// the client has not declared, as any request may (2026-07-28, basic/index): that of an
+// extension, perhaps.
+func (r Reply) WantsCapability() bool {
+	refusal, refused := r.Error()
+	return refused && RevisionHas(protocol.Extensions) && refusal.Code == jsonrpc.MissingCapability
 }
 
 // AskWrong asks for what is to be refused, for the thing that the request names, and

@@ -72,7 +72,9 @@ func (e *Environment) declares(path string) bool {
 	return lookUp[bool](e, survey.WhetherDeclares(path))
 }
 
-func (e *Environment) offers(tool string) bool { return lookUp[bool](e, survey.WhetherOffers(tool)) }
+func (e *Environment) offers(tool string, arguments map[string]any) bool {
+	return lookUp[bool](e, survey.WhetherOffers(tool, arguments))
+}
 
 func (e *Environment) tools() []Object { return lookUp[[]Object](e, survey.AllTools) }
 

@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"github.com/mcpconform/mcpconform/internal/protocol"
+	"github.com/mcpconform/mcpconform/schema"
 )
 
 // Calls says which of a target's own tools the harness may call.
@@ -31,8 +32,13 @@ type Policy struct {
 }
 
 // Find returns a way to provoke a kind: the config's, or a tool of a known server that
-// the target lists, and whose feature its revision has.
-func (p Policy) Find(kind string, has func(protocol.Feature) bool, lists func(tool string) bool) (Provocation, bool) {
+// the target lists with a schema that allows the arguments, and whose feature its revision
+// has.
+func (p Policy) Find(
+	kind string,
+	has func(protocol.Feature) bool,
+	lists func(tool string, arguments map[string]any) bool,
+) (Provocation, bool) {
 	if p.Calls == CallNone || p.Never.Rules(kind) != "" {
 		return Provocation{}, false
 	}
@@ -43,7 +49,8 @@ func (p Policy) Find(kind string, has func(protocol.Feature) bool, lists func(to
 		return Provocation{}, false
 	}
 	for known := range tools {
-		if slices.Contains(known.Provokes, kind) && (known.Needs == "" || has(known.Needs)) && lists(known.Tool) {
+		if slices.Contains(known.Provokes, kind) && (known.Needs == "" || has(known.Needs)) &&
+			lists(known.Tool, known.Arguments) {
 			return known.Provocation, true
 		}
 	}
@@ -66,7 +73,7 @@ func (p Policy) MayCall(tool map[string]any) bool {
 		return false
 	}
 	annotations, _ := tool["annotations"].(map[string]any)
-	return annotations["readOnlyHint"] == true || isKnown(name)
+	return annotations["readOnlyHint"] == true || isKnown(tool)
 }
 
 // configures tells whether the config names a tool.
@@ -82,34 +89,42 @@ func (p Policy) configures(name string) bool {
 	return false
 }
 
-// Names tells whether it is said already what a tool provokes: by the config, or because it
-// is one of a known server.
-func (p Policy) Names(tool string) bool {
+// Names tells whether it is said already what a tool provokes, as the target lists it: by the
+// config, or because it is one of a known server.
+func (p Policy) Names(tool map[string]any) bool {
 	for _, provocation := range p.Provocations {
-		if provocation.Tool == tool {
+		if provocation.Tool == tool["name"] {
 			return true
 		}
 	}
 	return isKnown(tool)
 }
 
-func isKnown(name string) bool {
+// isKnown tells whether a tool is one of a known server: one that has no more than the name
+// of it is another one.
+func isKnown(tool map[string]any) bool {
 	for known := range tools {
-		if known.Tool == name {
+		if known.is(tool) {
 			return true
 		}
 	}
 	return false
 }
 
-// ArgumentsOf returns the arguments that the config gives for a tool, or else those that a
-// tool of this name takes which is known.
-func (p Policy) ArgumentsOf(name string) (arguments map[string]any, given bool) {
+// is tells whether a tool that a target lists has the name, and takes the arguments.
+func (t Tool) is(listed map[string]any) bool {
+	return t.Tool == listed["name"] && !schema.Forbids(listed["inputSchema"], t.Arguments)
+}
+
+// ArgumentsOf returns the arguments that the config gives for a tool, or else those of a
+// known one, if the target lists it as that.
+func (p Policy) ArgumentsOf(tool map[string]any) (arguments map[string]any, given bool) {
+	name, _ := tool["name"].(string)
 	if arguments, given = p.Arguments[name]; given {
 		return arguments, true
 	}
 	for known := range tools {
-		if known.Tool == name && known.Arguments != nil {
+		if known.Arguments != nil && known.is(tool) {
 			return known.Arguments, true
 		}
 	}

@@ -49,7 +49,7 @@ func TestFind(t *testing.T) {
 		"a revision without it":       {provoke.Policy{Calls: provoke.CallAll}, "roots", "2025-11-25", "test_list_roots test_input_required_result_list_roots", "test_list_roots"},
 	} {
 		has := func(feature protocol.Feature) bool { return protocol.Has(test.revision, feature) }
-		lists := func(tool string) bool { return slices.Contains(strings.Fields(test.lists), tool) }
+		lists := func(tool string, _ map[string]any) bool { return slices.Contains(strings.Fields(test.lists), tool) }
 		found, there := test.policy.Find(test.kind, has, lists)
 		if found.Tool != test.tool || there != (test.tool != "") {
 			t.Errorf("%s: found %q, %t; wanted %q", name, found.Tool, there, test.tool)
@@ -57,17 +57,22 @@ func TestFind(t *testing.T) {
 	}
 }
 
+// namesake is a tool that has no more than its name of a known one.
+var namesake = map[string]any{"name": "echo", "inputSchema": map[string]any{
+	"type": "object", "required": []any{"text"}, "properties": map[string]any{"text": map[string]any{"type": "string"}},
+}}
+
 func TestMayCall(t *testing.T) {
 	t.Parallel()
 	tools := []map[string]any{
-		{"name": "own"}, {"name": "reader", "annotations": map[string]any{"readOnlyHint": true}}, {"name": "test_simple_text"},
+		{"name": "own"}, namesake, {"name": "reader", "annotations": map[string]any{"readOnlyHint": true}}, {"name": "test_simple_text"},
 		{"name": "argued"}, {"name": "provoking"}, {"name": "writer", "annotations": map[string]any{"readOnlyHint": false}},
 	}
 	for calls, want := range map[provoke.Calls]string{
 		provoke.CallNone:     "",
 		provoke.CallListed:   "argued provoking",
 		provoke.CallReadOnly: "reader test_simple_text argued provoking",
-		provoke.CallAll:      "own reader test_simple_text argued provoking writer",
+		provoke.CallAll:      "own echo reader test_simple_text argued provoking writer",
 	} {
 		policy := provoke.Policy{
 			Calls: calls, Arguments: map[string]map[string]any{"argued": {}},
@@ -88,6 +93,9 @@ func TestMayCall(t *testing.T) {
 func TestArgumentsOf(t *testing.T) {
 	t.Parallel()
 	policy := provoke.Policy{Arguments: map[string]map[string]any{"given": {"a": 1}, "test_slow": {}}}
+	if _, given := policy.ArgumentsOf(namesake); given {
+		t.Error("a namesake of a known tool is given its arguments")
+	}
 	for tool, want := range map[string]string{
 		"given":            `{"a":1} true`,
 		"test_slow":        `{} true`,
@@ -95,7 +103,7 @@ func TestArgumentsOf(t *testing.T) {
 		"test_simple_text": `null false`,
 		"unknown":          `null false`,
 	} {
-		arguments, given := policy.ArgumentsOf(tool)
+		arguments, given := policy.ArgumentsOf(map[string]any{"name": tool})
 		text, err := json.Marshal(arguments)
 		if found := string(text) + map[bool]string{true: " true", false: " false"}[given]; err != nil || found != want {
 			t.Errorf("%s: %s, wanted %s, %v", tool, found, want, err)

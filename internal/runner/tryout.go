@@ -56,7 +56,7 @@ func (r *run) tryLeg(ctx context.Context, index int) {
 		return
 	}
 	calls, _ := environment.Callable()
-	calls = slices.DeleteFunc(calls, func(call provoke.Provocation) bool { return environment.Names(call.Tool) })
+	calls = slices.DeleteFunc(calls, func(call provoke.Provocation) bool { return environment.Named(call) })
 	provoked := r.try(ctx, environment, calls).Provocations()
 	environment.Provoked, r.plan.Legs[index].Provoked = provoked, provoked
 	if len(provoked) > 0 {
@@ -170,7 +170,7 @@ func LookAt(ctx context.Context, options Options, may func(tools []string) bool)
 	found.Uncalled = uncallable(environment)
 	calls, unmade := environment.Callable()
 	calls = slices.DeleteFunc(calls, func(call provoke.Provocation) bool {
-		known := environment.Names(call.Tool)
+		known := environment.Named(call)
 		if known {
 			found.Known = append(found.Known, call.Tool)
 		}

@@ -1,9 +1,12 @@
 package survey
 
 import (
+	"encoding/json"
 	"reflect"
 	"slices"
 	"strings"
+
+	"github.com/mcpconform/mcpconform/schema"
 )
 
 // Question is what somebody wants to know of a survey. Who records the questions
@@ -33,8 +36,23 @@ const (
 // WhetherDeclares asks whether a capability is declared.
 func WhetherDeclares(path string) Question { return Question(declares + path) }
 
-// WhetherOffers asks whether a tool is listed.
-func WhetherOffers(tool string) Question { return Question(offers + tool) }
+// WhetherOffers asks whether a tool is listed with an input schema that allows arguments.
+func WhetherOffers(tool string, arguments map[string]any) Question {
+	text, _ := json.Marshal(call{tool, arguments}) // they came out of a file
+	return Question(offers + string(text))
+}
+
+// call is what a tool is called with.
+type call struct {
+	Tool      string         `json:"tool"`
+	Arguments map[string]any `json:"arguments,omitempty"`
+}
+
+func (s *Survey) offers(asked call) bool {
+	return slices.ContainsFunc(s.Tools, func(offered map[string]any) bool {
+		return offered["name"] == asked.Tool && !schema.Forbids(offered["inputSchema"], asked.Arguments)
+	})
+}
 
 // WhyUnlisted asks why a list could not be had, by its method.
 func WhyUnlisted(method string) Question { return Question(unlisted + method) }
@@ -44,8 +62,9 @@ func (s *Survey) Answer(question Question) any {
 	if path, asked := strings.CutPrefix(string(question), declares); asked {
 		return s.Declares(path)
 	}
-	if tool, asked := strings.CutPrefix(string(question), offers); asked {
-		return slices.ContainsFunc(s.Tools, func(offered map[string]any) bool { return offered["name"] == tool })
+	if text, asked := strings.CutPrefix(string(question), offers); asked {
+		var wanted call
+		return json.Unmarshal([]byte(text), &wanted) == nil && s.offers(wanted)
 	}
 	if method, asked := strings.CutPrefix(string(question), unlisted); asked {
 		return s.Unlisted(method)

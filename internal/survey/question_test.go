@@ -19,7 +19,7 @@ func TestQuestions(t *testing.T) {
 	}
 	all := []survey.Question{
 		survey.WhetherDeclares("tools"), survey.WhetherDeclares("tools.listChanged"), survey.WhetherDeclares("prompts"),
-		survey.WhetherOffers("echo"), survey.WhetherOffers("slow"),
+		survey.WhetherOffers("echo", nil), survey.WhetherOffers("slow", map[string]any{"a": 1}),
 		survey.AllTools, survey.AllResources, survey.AllTemplates, survey.AllPrompts, survey.WhyNoBarrier,
 		survey.Agreed, survey.WhyUnlisted("tools/list"), survey.BarrierBy,
 	}

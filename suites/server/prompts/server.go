@@ -98,6 +98,8 @@ func ServerChecks() {
 					_, refused := reply.Error()
 					_, hasMessages := reply.Object()["messages"].([]any)
 					switch {
+					case reply.WantsCapability():
+						continue
 					case refused && chosen != byServer && !servedWithMore(ctx, server, prompt, params): // what was made up, or put together, may be wrong
 						refusals = append(
 							refusals,

@@ -637,7 +637,7 @@ func mayRefuse(reply Reply) bool {
 		// Invalid arguments of any kind are protocol errors there.
 		return refused && refusal.Code == jsonrpc.InvalidParams
 	case RevisionHas(protocol.Extensions):
-		return refused && refusal.Code == jsonrpc.MissingCapability // of an extension, perhaps
+		return reply.WantsCapability()
 	}
 	return refused && refusal.Code == urlElicitationRequired
 }
@@ -780,7 +780,7 @@ func spoiled(spoil func(input, arguments Object) (wrong string)) []spoiledCall {
 		if len(all) == maxTools {
 			break
 		}
-		if wrong := spoil(input, arguments); wrong != "" && forbids(input, arguments) {
+		if wrong := spoil(input, arguments); wrong != "" && schema.Forbids(input, arguments) {
 			all = append(all, spoiledCall{Provocation{Tool: call.Tool, Arguments: arguments}, wrong, call})
 		}
 	}
@@ -793,27 +793,6 @@ func some(calls []spoiledCall, none string) []spoiledCall {
 		NotApplicable(none)
 	}
 	return calls
-}
-
-// forbids tells whether a schema surely does not allow arguments.
-func forbids(input, arguments Object) bool {
-	compiled, err := schema.Compile(input)
-	if err != nil {
-		return false
-	}
-	violations, err := compiled.Validate(plain(arguments))
-	return err == nil && len(violations) > 0
-}
-
-// plain returns arguments as they come out of JSON, whatever Go values they
-// were made of.
-func plain(arguments Object) any {
-	text, err := json.Marshal(arguments)
-	if err != nil {
-		return arguments
-	}
-	value, _ := jsonrpc.Decode(text)
-	return value
 }
 
 // renamed returns an allowed call by a name in another case that no tool has. By its

@@ -256,11 +256,12 @@ func tooSlow(server *Server) {
 
 func isOver(status any) bool { return slices.Contains(over, status) }
 
-// cancel cancels a task. One that is over before makes the check inconclusive.
+// cancel cancels a task. One that is over before, or that the server knows nothing of, makes
+// the check inconclusive.
 func cancel(ctx context.Context, server *Server, id string) Reply {
 	reply := server.Ask(ctx, "tasks/cancel", Object{"taskId": id})
 	if _, refused := reply.Error(); refused {
-		if status := server.Ask(ctx, "tasks/get", Object{"taskId": id}).Object()["status"]; isOver(status) &&
+		if status := server.Need(ctx, "tasks/get", Object{"taskId": id})["status"]; isOver(status) &&
 			status != "cancelled" {
 			Inconclusive("the task was over before it could be cancelled",
 				"name a tool that takes longer under provocations.task-slow in mcpconform.yaml")

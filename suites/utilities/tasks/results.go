@@ -119,6 +119,7 @@ func results() {
 		func(ctx SpecContext) {
 			server := SessionWithTasks(ctx)
 			id := begin(ctx, server, tool("task-slow"))
+			server.Need(ctx, "tasks/get", Object{"taskId": id})
 
 			waiting := server.Start(ctx, "tasks/result", Object{"taskId": id})
 			reply := server.MustAsk(ctx, "tasks/get", Object{"taskId": id})

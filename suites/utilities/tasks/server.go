@@ -200,6 +200,7 @@ func polling() {
 			server := SessionWithTasks(ctx)
 			tool := aTool()
 			named, other := begin(ctx, server, tool), begin(ctx, server, tool)
+			server.Need(ctx, "tasks/get", Object{"taskId": named})
 
 			reply := server.Await(ctx, server.StartRaw(ctx, server.NextID(), "tasks/get",
 				scripted.Outgoing{Deliberate: "names another task in the metadata"}, misleading(named, other)))
