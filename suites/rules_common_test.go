@@ -176,7 +176,9 @@ func TestRulesFindWhatIsBroken(t *testing.T) {
 		{"progress of a task that ended", Opening + taskWorking + taskDone + Progress(`"t"`, "1"), []string{"progress.tasks.stops"}},
 
 		{"cancels what it never asked", Opening + Cancels(`"x"`), []string{"cancellation.own-requests"}},
-		{"cancels what was answered", Opening + Sampling("9", "") + sampled("9") + Pinged + Ponged + Cancels("9"), []string{"cancellation.in-progress"}},
+		{"cancels what was answered", Opening + Sampling("9", "") + sampled("9") + Pinged + Ponged +
+			strings.ReplaceAll(Pinged+Ponged, `"id":2`, `"id":3`) + Cancels("9"), []string{"cancellation.in-progress"}},
+		{"cancels what is answered beside a ping", Opening + Sampling("9", "") + sampled("9") + Pinged + Ponged + Cancels("9"), nil},
 
 		{"cursor that is a number", Opening + list("", `"nextCursor":1`),
 			[]string{"pagination.cursor.string"}},

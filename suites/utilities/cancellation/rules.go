@@ -75,20 +75,21 @@ func cancelledInitializations(conversation *rules.Conversation, reporter *rules.
 }
 
 // lateCancellations accuses only over stdio, where messages arrive in the
-// order in which they are sent, and only when the target has shown that it read
-// something that was sent after the answer to its own request. What has become a
-// task has a rule of its own.
+// order in which they are sent, and only when the target has shown that it handled
+// something that was sent after the answer to its own request, and not at once: that may
+// overtake the answer in a target that handles messages side by side, or carries each on by
+// itself. What has become a task has a rule of its own.
 func lateCancellations(conversation *rules.Conversation, reporter *rules.Reporter) {
 	if conversation.Transport != protocol.Stdio {
 		return
 	}
-	latest := 0 // index of the latest message of the peer that the target has read
+	latest := 0 // index up to which the target has handled what its peer said
 	withdrawn := map[*rules.Message]facts.Withdrawal{}
 	for _, cancelled := range facts.Withdrawals(conversation) {
 		withdrawn[cancelled.Message] = cancelled
 	}
 	for _, said := range conversation.ByTarget() {
-		latest = max(latest, lastRead(conversation, said))
+		latest = max(latest, handled(conversation, said))
 		cancelled := withdrawn[said]
 		if cancelled.Request == nil || cancelled.Request.Method == "initialize" || becameTask(cancelled.Request) {
 			continue
@@ -102,6 +103,22 @@ func lateCancellations(conversation *rules.Conversation, reporter *rules.Reporte
 			})
 		}
 	}
+}
+
+// handled returns the index up to which the target has handled what its peer said, as a
+// message of it shows: that before which it had spoken when it was asked what it answers. A
+// cursor it can only have of a page itself.
+func handled(conversation *rules.Conversation, said *rules.Message) int {
+	read := lastRead(conversation, said)
+	if !rules.IsResponse(said) {
+		return read
+	}
+	for _, earlier := range slices.Backward(conversation.Messages[:read]) {
+		if earlier.FromTarget(conversation.Leg) {
+			return earlier.Index
+		}
+	}
+	return 0
 }
 
 // lastRead returns the index of the message of the peer that the target must have
