@@ -20,28 +20,6 @@ func object(t *testing.T, text string) conform.Object {
 	return decoded
 }
 
-func TestForbids(t *testing.T) {
-	t.Parallel()
-	const input = `{"type":"object","properties":{"n":{"type":"integer"}},"required":["n"]}`
-	for _, test := range []struct {
-		schema    string
-		arguments conform.Object
-		forbidden bool
-	}{
-		{input, conform.Object{"n": 1}, false},
-		{input, conform.Object{}, true},
-		{input, conform.Object{"n": wrongValue}, true},
-		{`{"type":"object"}`, conform.Object{"n": wrongValue}, false},
-		{`{"type":"object","properties":{"n":{"type":["integer","object"]}}}`, conform.Object{"n": wrongValue}, false},
-		{`{"type":"object","$schema":"https://example.com/own","required":["n"]}`, conform.Object{}, false}, // who knows
-		{`{"type":"object","required":7}`, conform.Object{}, false},                                         // no schema at all
-	} {
-		if got := forbids(object(t, test.schema), test.arguments); got != test.forbidden {
-			t.Errorf("%s forbids %v: %t", test.schema, test.arguments, got)
-		}
-	}
-}
-
 func TestSwapCase(t *testing.T) {
 	t.Parallel()
 	for name, swapped := range map[string]string{"getUser": "GETuSER", "a-1": "A-1", "123": "123"} {
