@@ -67,9 +67,12 @@ type subject interface {
 }
 
 const (
-	// shrinkTime bounds the search for a shorter input of one finding, which has tens of
-	// tries in most cases.
-	shrinkTime = 10 * time.Second
+	// maxTries bounds the search for a shorter input of one finding, which has tens of tries
+	// in most cases; waitTime what it waits in vain, and shrinkTime the whole of it. Where
+	// nothing is waited for, a busy machine finds the same.
+	maxTries   = 400
+	waitTime   = 10 * time.Second
+	shrinkTime = 2 * time.Minute
 	// maxFindings ends an exploration: who has so many has enough to do.
 	maxFindings = 12
 	// maxSuspects bounds the draws of one process that are looked at again.
@@ -192,6 +195,7 @@ func (x *explorer) shortest(seed uint64) (finding *Finding, known bool) {
 	var again trial
 	hasty, whole := x.patience()
 	tried := map[string]*Finding{} // rapid comes back to the same input by other bits
+	var waited time.Duration
 	property(seed, func(t *rapid.T) {
 		parts, try := x.draw(t)
 		if x.over() || first != nil && first.Gone != "" {
@@ -200,7 +204,14 @@ func (x *explorer) shortest(seed uint64) (finding *Finding, known bool) {
 		again = try
 		key := strings.Join(parts, "\n")
 		if _, same := tried[key]; !same {
-			tried[key] = try(hasty)
+			if len(tried) >= maxTries || waited > waitTime {
+				last = nil
+				return
+			}
+			began := time.Now()
+			if tried[key] = try(hasty); tried[key] != nil && tried[key].lost() {
+				waited += time.Since(began)
+			}
 		}
 		last = tried[key]
 		if last == nil {
