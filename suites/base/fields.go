@@ -108,7 +108,7 @@ func fields() {
 			needMethod(ctx)
 			server := Session(ctx)
 
-			InEachMethod(ctx, BeResult(), func(request Harmless) any {
+			AcceptInEachMethod(ctx, func(request Harmless) any {
 				return server.AttemptWith(ctx, request, Object{mcp.MetaClientInfo: scripted.Omitted}, "")
 			})
 		})
@@ -117,7 +117,7 @@ func fields() {
 		func(ctx SpecContext) {
 			server := Session(ctx)
 
-			InEachMethod(ctx, BeResult(), func(request Harmless) any {
+			AcceptInEachMethod(ctx, func(request Harmless) any {
 				return server.AttemptWith(ctx, request, Object{
 					"traceparent": "00-0af7651916cd43dd8448eb211c80319c-00f067aa0ba902b7-01",
 					"tracestate":  "rojo=00f067aa0ba902b7,congo=t61rcWkgMzE",
