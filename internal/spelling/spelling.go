@@ -23,7 +23,7 @@ var rewritings = map[string]func([]byte) []byte{
 	"crlf-lines":      indented("\r\n"),
 	"escape-all":      escapeAll,
 	"escape-slashes":  func(text []byte) []byte { return bytes.ReplaceAll(text, []byte("/"), []byte(`\/`)) },
-	"separators":      bare("\u2028", "\u2029"),
+	"separators":      func(text []byte) []byte { return []byte(separators.Replace(string(text))) },
 	"exponents":       exponents,
 	"fractions":       fractions,
 }
@@ -34,16 +34,8 @@ func Names() []string { return slices.Sorted(maps.Keys(rewritings)) }
 // Rewrite spells a JSON text otherwise. What is no JSON, or has flaws, stays as it is.
 func Rewrite(name string, text []byte) []byte { return rewritings[name](text) }
 
-// bare writes characters as they are that need no escape.
-func bare(characters ...string) func([]byte) []byte {
-	var pairs []string
-	for _, one := range characters {
-		escaped, _ := json.Marshal(one)
-		pairs = append(pairs, strings.Trim(string(escaped), `"`), one)
-	}
-	replacer := strings.NewReplacer(pairs...)
-	return func(text []byte) []byte { return []byte(replacer.Replace(string(text))) }
-}
+// separators are what some readers take for the end of a line.
+var separators = strings.NewReplacer(`\u2028`, "\u2028", `\u2029`, "\u2029")
 
 func format(text []byte, f func(*strings.Builder, any)) []byte {
 	value, flaws := jsonrpc.Decode(text)
