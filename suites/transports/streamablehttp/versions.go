@@ -141,10 +141,14 @@ func versions() {
 		func(ctx SpecContext) {
 			server := Session(ctx)
 
-			InEachMethod(ctx, beTheError(http.StatusBadRequest, jsonrpc.UnsupportedRevision), func(request Harmless) any {
-				body := server.Body(request.Method, request.With(Object{mcp.MetaVersion: "1900-01-01"}))
-				return post(ctx, server, body, "names a revision that does not exist")
-			})
+			InEachMethod(
+				ctx,
+				beTheError(http.StatusBadRequest, jsonrpc.UnsupportedRevision),
+				func(request Harmless) any {
+					body := server.Body(request.Method, request.With(Object{mcp.MetaVersion: "1900-01-01"}))
+					return post(ctx, server, body, "names a revision that does not exist")
+				},
+			)
 		},
 	)
 
