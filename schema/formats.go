@@ -61,6 +61,9 @@ var authorityParts = regexp.MustCompile(
 	`^(?:[^@\[\]]*@)?(?:\[[0-9A-Fa-fvV:.!$&'()*+,;=_~-]+\]|[^@:\[\]]*)(?::[0-9]*)?$`,
 )
 
+// IsURI tells whether a text is a URI (RFC 3986).
+func IsURI(text string) bool { return checkURI(text) == nil }
+
 // checkURI checks a URI by the grammar of RFC 3986, section 3.
 func checkURI(text string) error {
 	for i := range len(text) {

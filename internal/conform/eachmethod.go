@@ -40,6 +40,22 @@ func InEachMethod(ctx context.Context, wanted types.GomegaMatcher, ask func(Harm
 	}
 }
 
+// AcceptInEachMethod demands a result of what ask sends for one request of each method that
+// has params, wherever the request in its plain form brings one.
+func AcceptInEachMethod(ctx context.Context, ask func(Harmless) any) {
+	judged := false
+	for _, request := range current.environment.ofEachMethod() {
+		if request.Method == "ping" || !served(ctx, request) {
+			continue
+		}
+		judged = true
+		Expect(ask(request)).To(BeResult())
+	}
+	if !judged {
+		NotApplicable("the server answers no request that has params")
+	}
+}
+
 // AttemptWith sends a request with a _meta that is to be refused, for the reason, and
 // returns the answer, or what came in its place, for a matcher.
 func (s *Server) AttemptWith(ctx context.Context, request Harmless, meta any, reason string) any {

@@ -73,6 +73,10 @@ var Requests = []Form{
 	{Name: "with tabs between all tokens", Class: Spelling, Change: spelled("tabs")},
 	{Name: "with each character of strings escaped", Class: Spelling, Change: spelled("escape-all")},
 	{Name: "with escaped slashes", Class: Spelling, Change: spelled("escape-slashes")},
+	{Name: "with U+2028 and U+2029 as they are in a string", Class: Spelling, Change: func(m *Message) {
+		member(&m.Params, "_meta")["com.example/mcpconform"] = "one\u2028two\u2029three"
+		spelled("separators")(m)
+	}},
 	{Name: "with JSON on several lines", Class: Spelling, Where: over(protocol.HTTP), Change: spelled("lines")},
 	{Name: "with spaces around the JSON", Class: Spelling, Change: func(m *Message) {
 		m.spell = func(raw []byte) []byte { return append(append([]byte(" \t"), raw...), "\t "...) }

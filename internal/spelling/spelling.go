@@ -23,6 +23,7 @@ var rewritings = map[string]func([]byte) []byte{
 	"crlf-lines":      indented("\r\n"),
 	"escape-all":      escapeAll,
 	"escape-slashes":  func(text []byte) []byte { return bytes.ReplaceAll(text, []byte("/"), []byte(`\/`)) },
+	"separators":      func(text []byte) []byte { return []byte(separators.Replace(string(text))) },
 	"exponents":       exponents,
 	"fractions":       fractions,
 }
@@ -32,6 +33,9 @@ func Names() []string { return slices.Sorted(maps.Keys(rewritings)) }
 
 // Rewrite spells a JSON text otherwise. What is no JSON, or has flaws, stays as it is.
 func Rewrite(name string, text []byte) []byte { return rewritings[name](text) }
+
+// separators are what some readers take for the end of a line.
+var separators = strings.NewReplacer(`\u2028`, "\u2028", `\u2029`, "\u2029")
 
 func format(text []byte, f func(*strings.Builder, any)) []byte {
 	value, flaws := jsonrpc.Decode(text)

@@ -14,6 +14,7 @@ func TestRewritingsSayTheSame(t *testing.T) {
 		"spaces":          `{ "a" : [ 1 , 2.5 , true , null ] , "b" : { "c" : "x/y" } , "id" : 7 }`,
 		"tabs":            strings.ReplaceAll(`{ "a" : [ 1 , 2.5 , true , null ] , "b" : { "c" : "x/y" } , "id" : 7 }`, " ", "\t"),
 		"escape-all":      `{"\u0061":[1,2.5,true,null],"\u0062":{"\u0063":"\u0078\u002f\u0079"},"\u0069\u0064":7}`,
+		"separators":      message,
 		"escape-slashes":  `{"a":[1,2.5,true,null],"b":{"c":"x\/y"},"id":7}`,
 		"exponents":       `{"a":[1e0,2.5e0,true,null],"b":{"c":"x/y"},"id":7e0}`,
 		"lines":           lines,
@@ -24,7 +25,10 @@ func TestRewritingsSayTheSame(t *testing.T) {
 			t.Errorf("%s: wanted %s, found %s", name, wanted, found)
 		}
 	}
-	if len(Names()) != 9 {
-		t.Errorf("%d rewritings are known, 9 are tested", len(Names()))
+	if found := string(Rewrite("separators", []byte(`["a\u2028b"]`))); found != "[\"a\u2028b\"]" {
+		t.Errorf("separators: found %q", found)
+	}
+	if len(Names()) != 10 {
+		t.Errorf("%d rewritings are known, 10 are tested", len(Names()))
 	}
 }

@@ -11,6 +11,7 @@ import (
 
 	. "github.com/onsi/ginkgo/v2"
 
+	"github.com/mcpconform/mcpconform/internal/jsonrpc"
 	"github.com/mcpconform/mcpconform/internal/oauth"
 	"github.com/mcpconform/mcpconform/internal/protocol"
 	"github.com/mcpconform/mcpconform/internal/scripted"
@@ -262,6 +263,44 @@ func sessions() {
 			response := server.Anonymous(ctx, http.MethodPost, server.Body(method, nil), "has no access token")
 
 			Demand(!accepted(response), "HTTP 401 to "+method+" without a token", response.Describe())
+		})
+
+	It("accepts no notification without an access token, also within a session",
+		Verifies("authorization.token.before-processing"), NeedsToken(oauth.Good),
+		func(ctx SpecContext) {
+			server, _ := within(ctx)
+			notification := jsonrpc.NewNotification("notifications/mcpconform/unknown", nil)
+			if !accepted(server.Post(ctx, notification, "")) {
+				NotApplicable("the server refuses the notification with an access token, too")
+			}
+
+			response := server.Anonymous(ctx, http.MethodPost, notification, "has no access token")
+
+			Demand(!accepted(response), "HTTP 401 to a notification without a token", response.Describe())
+		})
+
+	It("sends a Bearer challenge in WWW-Authenticate with a 401 to a GET or DELETE",
+		Verifies("authorization.challenge.present"), NeedsToken(oauth.Good), AtRevisionsWith(protocol.Sessions),
+		func(ctx SpecContext) {
+			server, _ := within(ctx)
+
+			judged := false
+			for _, method := range []string{http.MethodGet, http.MethodDelete} {
+				response := server.Anonymous(ctx, method, nil, "has no access token")
+				if response.Status != http.StatusUnauthorized {
+					continue // another check judges that
+				}
+				judged = true
+				_, found, _ := response.Challenge()
+				Demand(
+					found,
+					"a WWW-Authenticate header with a Bearer challenge, as to a POST",
+					response.DescribeChallenge(),
+				)
+			}
+			if !judged {
+				NotApplicable("the server answers neither GET nor DELETE with HTTP 401")
+			}
 		})
 
 	It(

@@ -108,23 +108,22 @@ func fields() {
 			needMethod(ctx)
 			server := Session(ctx)
 
-			reply := server.Ask(ctx, aMethod(), meta(mcp.MetaClientInfo, scripted.Omitted))
-
-			Expect(reply).To(BeResult())
+			AcceptInEachMethod(ctx, func(request Harmless) any {
+				return server.AttemptWith(ctx, request, Object{mcp.MetaClientInfo: scripted.Omitted}, "")
+			})
 		})
 
 	It("accepts requests with traceparent, tracestate and baggage in _meta", Verifies("base.meta.trace-context-taken"),
 		func(ctx SpecContext) {
 			server := Session(ctx)
-			server.Need(ctx, aMethod(), nil) // or else nothing shows what it stumbles over
 
-			reply := server.Ask(ctx, aMethod(), Object{"_meta": Object{
-				"traceparent": "00-0af7651916cd43dd8448eb211c80319c-00f067aa0ba902b7-01",
-				"tracestate":  "rojo=00f067aa0ba902b7,congo=t61rcWkgMzE",
-				"baggage":     "userId=alice,serverNode=DF%2028;ttl=30",
-			}})
-
-			Expect(reply).To(BeResult())
+			AcceptInEachMethod(ctx, func(request Harmless) any {
+				return server.AttemptWith(ctx, request, Object{
+					"traceparent": "00-0af7651916cd43dd8448eb211c80319c-00f067aa0ba902b7-01",
+					"tracestate":  "rojo=00f067aa0ba902b7,congo=t61rcWkgMzE",
+					"baggage":     "userId=alice,serverNode=DF%2028;ttl=30",
+				}, "")
+			})
 		})
 
 	It("returns the same list whatever the clientInfo of the request", Verifies("base.fields.info-unused"),

@@ -1,7 +1,6 @@
 package roots
 
 import (
-	"net/url"
 	"slices"
 	"strconv"
 	"strings"
@@ -11,6 +10,7 @@ import (
 	"github.com/mcpconform/mcpconform/internal/rules"
 	"github.com/mcpconform/mcpconform/internal/rules/facts"
 	"github.com/mcpconform/mcpconform/internal/rules/places"
+	"github.com/mcpconform/mcpconform/schema"
 )
 
 // Rules are the rules of the page client/roots.
@@ -27,12 +27,11 @@ func Rules() []rules.Rule {
 			Text:         "returns roots whose uri begins with file://",
 			Requirements: []string{"roots.uri.file"},
 			Judge: everyRoot(func(uri places.Place, _ []any) rules.Mismatch {
-				_, err := url.Parse(uri.Text())
-				if err == nil && strings.HasPrefix(strings.ToLower(uri.Text()), "file://") {
+				if schema.IsURI(uri.Text()) && strings.HasPrefix(strings.ToLower(uri.Text()), "file://") {
 					return rules.Mismatch{}
 				}
 				return rules.Mismatch{
-					Wanted: "a URI that begins with file://",
+					Wanted: "a URI (RFC 3986) that begins with file://",
 					Found:  rules.Show(uri.Value),
 					Where:  uri.Pointer,
 				}

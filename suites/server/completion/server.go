@@ -2,6 +2,10 @@
 package completion
 
 import (
+	"context"
+	"maps"
+	"reflect"
+
 	. "github.com/onsi/ginkgo/v2"
 
 	. "github.com/mcpconform/mcpconform/internal/conform"
@@ -70,6 +74,30 @@ func ServerChecks() {
 					"a result of completion/complete for some argument of a prompt or template",
 					reply.Describe(),
 				)
+			},
+		)
+
+		It(
+			"answers completion/complete with other completed arguments in context.arguments",
+			Verifies("completion.answered"),
+			NeedsCapability("completions"),
+			func(ctx SpecContext) {
+				server := Session(ctx)
+
+				judged := false
+				for _, argument := range completable() {
+					known := knownBeside(ctx, server, argument)
+					if len(known) == 0 || !completes(server.Ask(ctx, method, argument.Completion("", nil))) {
+						continue
+					}
+					reply := server.Ask(ctx, method, argument.Completion("", known))
+
+					Demand(completes(reply), "a completion of "+argument.Name+" beside "+Show(known), reply.Describe())
+					judged = true
+				}
+				if !judged {
+					NotApplicable("no prompt or template has two arguments that the server completes")
+				}
 			},
 		)
 
@@ -165,6 +193,25 @@ func completable() []arguments.Argument {
 		NotApplicable("the server has no prompt with an argument and no resource template")
 	}
 	return all
+}
+
+// knownBeside is what the server itself completes the other arguments of the same prompt or
+// template with.
+func knownBeside(ctx context.Context, server *Server, argument arguments.Argument) map[string]string {
+	known := map[string]string{}
+	for _, other := range completable() {
+		if other.Name == argument.Name || !reflect.DeepEqual(other.Ref, argument.Ref) {
+			continue
+		}
+		values, _ := arguments.Completed(ctx, server, []arguments.Argument{other})
+		maps.Copy(known, values)
+	}
+	return known
+}
+
+func completes(reply Reply) bool {
+	_, there := reply.Object()["completion"].(map[string]any)
+	return there
 }
 
 // inOrder completes arguments of the target: beside that shows what a refusal is about.

@@ -19,20 +19,28 @@ import (
 // it: tools, resources or prompts. The key is what an item is told by.
 func JudgeDeclaration(ctx context.Context, capability, key string) {
 	NeedDeclarations()
-	server := Session(ctx)
-	offered := FirstPage(capability, func(cursor any) Object {
-		var params any
-		if cursor != nil {
-			params = Object{"cursor": cursor}
-		}
-		reply, _ := server.Try(ctx, capability+"/list", params)
-		return reply.Object()
-	})
+	offered := triedPage(ctx, capability, capability+"/list")
+	if len(offered) == 0 && capability == "resources" {
+		offered, key = triedPage(ctx, "resourceTemplates", "resources/templates/list"), "uriTemplate"
+	}
 	if len(offered) == 0 {
 		NotApplicable("the server offers no " + capability)
 	}
 	Demand(Declares(capability), fmt.Sprintf("the capability %q, or no %s", capability, capability),
 		fmt.Sprintf("no such capability, and the %s %s", strings.TrimSuffix(capability, "s"), Show(offered[0][key])))
+}
+
+// triedPage is the first page with anything of a list that the server may refuse.
+func triedPage(ctx context.Context, member, method string) []Object {
+	server := Session(ctx)
+	return FirstPage(member, func(cursor any) Object {
+		var params any
+		if cursor != nil {
+			params = Object{"cursor": cursor}
+		}
+		reply, _ := server.Try(ctx, method, params)
+		return reply.Object()
+	})
 }
 
 // StayTheSame judges that a list depends neither on the connection nor on what

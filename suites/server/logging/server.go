@@ -4,6 +4,7 @@ package logging
 import (
 	"context"
 	"maps"
+	"slices"
 
 	. "github.com/onsi/ginkgo/v2"
 
@@ -118,6 +119,31 @@ func settingLevels() {
 				NotApplicable("the tool logs nothing, at whatever level")
 			}
 			Observe()
+		})
+
+	It("sends no notifications/message below any of the eight levels", Verifies("logging.level.respected"),
+		NeedsCapability("logging"), NeedsProvocation("logging"), AtRevisionsWith(protocol.Handshake),
+		func(ctx SpecContext) {
+			server := FreshSession(ctx)
+			server.Hear(ctx)
+
+			logged := 0
+			for least, level := range levels {
+				server.Need(ctx, "logging/setLevel", Object{"level": level})
+				server.BarrierOnAllStreams(ctx) // what was logged before has come
+				mark := server.Mark()
+				server.NeedReply(ctx, "tools/call", Provoking("logging").Call())
+				server.BarrierOnAllStreams(ctx)
+				for _, said := range server.Sent(mark, Notification(logMessage)) {
+					params, _ := said.Params().(map[string]any)
+					found, _ := params["level"].(string)
+					logged++
+					Demand(!slices.Contains(levels[:least], found), "no log message below "+level, Show(params))
+				}
+			}
+			if logged == 0 {
+				NotApplicable("the tool logs nothing, at whatever level")
+			}
 		})
 
 	It(

@@ -21,12 +21,12 @@ func ClientChecks() {
 }
 
 // Lists of several pages. Those of the tools have different lengths, and the fourth
-// is empty.
+// is empty; the other lists have cursors with characters that mean something elsewhere.
 var (
 	someTools     = toolsOn(page{"", 3}, page{"tools-2", 1}, page{"tools-3", 7}, page{"tools-4", 0}, page{"tools-5", 2})
-	someResources = resourcesOn(page{"", 2}, page{"resources-2", 2}, page{"resources-3", 1})
-	someTemplates = templatesOn(page{"", 2}, page{"templates-2", 2}, page{"templates-3", 1})
-	somePrompts   = promptsOn(page{"", 2}, page{"prompts-2", 2}, page{"prompts-3", 1})
+	someResources = resourcesOn(page{"", 2}, page{"cmVzb3VyY2VzLTI=", 2}, page{"resources-3", 1})
+	someTemplates = templatesOn(page{"", 2}, page{"dGVtcGxhdGVzLTI+/w==", 2}, page{"templates-3", 1})
+	somePrompts   = promptsOn(page{"", 2}, page{"cHJvbXB0cy0y%3D&+", 2}, page{"prompts-3", 1})
 )
 
 // emptyPage is the position of the page of tools without any.

@@ -182,17 +182,21 @@ func ServerChecks() {
 				})
 				server := Session(ctx)
 
-				missing := arguments.Required(arguments.OfPrompt(prompt))[0].Name
-				reply := server.AskWrong(
-					ctx,
-					Request{
-						Method: "prompts/get",
-						Params: Object{"name": prompt["name"], "arguments": Object{}},
-						Name:   missing,
-					},
-					inOrder(ctx, server, []Object{prompt})...)
+				required := arguments.Required(arguments.OfPrompt(prompt))
+				for _, missing := range required {
+					given := arguments.Made(required)
+					delete(given, missing.Name)
+					reply := server.AskWrong(
+						ctx,
+						Request{
+							Method: "prompts/get",
+							Params: Object{"name": prompt["name"], "arguments": given},
+							Name:   missing.Name,
+						},
+						inOrder(ctx, server, []Object{prompt})...)
 
-				Expect(reply).To(BeJSONRPCError(jsonrpc.InvalidParams))
+					Expect(reply).To(BeJSONRPCError(jsonrpc.InvalidParams))
+				}
 			})
 
 		It(

@@ -152,6 +152,7 @@ func ServerChecks() {
 				}
 				server := Session(ctx)
 
+				server.Try(ctx, "resources/read", Object{"uri": unknownURI}) // it may remember that there is none
 				reply, responded := server.Try(ctx, "resources/read", Object{"uri": unknownURI})
 
 				if !responded {

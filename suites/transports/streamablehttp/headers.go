@@ -72,19 +72,7 @@ func standardHeaders() {
 		"rejects a request whose Mcp-Name differs from the name or uri in the body",
 		Verifies("transports.http.headers.mismatch"),
 		func(ctx SpecContext) {
-			server := Session(ctx)
-
-			for _, named := range mustNameEach(ctx, server) {
-				given := post(
-					ctx,
-					server,
-					server.Body(named.method, named.params),
-					otherName,
-					WithHeader(transport.NameHeader, stranger),
-				)
-
-				Demand(given.refused(), "a refusal of "+named.method, given.Describe())
-			}
+			refusesNames(ctx, otherName, func(string) string { return stranger })
 		},
 	)
 
@@ -92,18 +80,7 @@ func standardHeaders() {
 		"rejects a request whose decoded Mcp-Name differs from the name or uri in the body",
 		Verifies("transports.http.headers.mismatch"),
 		func(ctx SpecContext) {
-			server := Session(ctx)
-			named := mustName(ctx, server)
-
-			given := post(
-				ctx,
-				server,
-				server.Body(named.method, named.params),
-				otherName,
-				WithHeader(transport.NameHeader, transport.EncodedHeaderValue(stranger)),
-			)
-
-			Expect(given).To(beTurnedDown())
+			refusesNames(ctx, otherName, func(string) string { return transport.EncodedHeaderValue(stranger) })
 		},
 	)
 
@@ -111,18 +88,11 @@ func standardHeaders() {
 		"rejects a request whose Mcp-Name has invalid Base64 in =?base64?…?=",
 		Verifies("transports.http.headers.mismatch"),
 		func(ctx SpecContext) {
-			server := Session(ctx)
-			named := mustName(ctx, server)
-
-			given := post(
+			refusesNames(
 				ctx,
-				server,
-				server.Body(named.method, named.params),
 				"has no Base64 between the markers of Mcp-Name",
-				WithHeader(transport.NameHeader, "=?base64?%%%?="),
+				func(string) string { return "=?base64?%%%?=" },
 			)
-
-			Expect(given).To(beTurnedDown())
 		},
 	)
 
@@ -204,35 +174,35 @@ func standardHeaders() {
 	It("decodes a Base64-encoded Mcp-Name header", Verifies("transports.http.encoding.decoded"),
 		func(ctx SpecContext) {
 			server := Session(ctx)
-			named := mustName(ctx, server)
 
-			given := post(
-				ctx,
-				server,
-				server.Body(named.method, named.params),
-				"",
-				WithHeader(transport.NameHeader, transport.EncodedHeaderValue(named.name)),
-			)
+			for _, named := range mustNameEach(ctx, server) {
+				encoded := WithHeader(transport.NameHeader, transport.EncodedHeaderValue(named.name))
 
-			Demand(!given.refused(), "the answer that the request gets with the plain name", given.Describe())
+				given := post(ctx, server, server.Body(named.method, named.params), "", encoded)
+
+				Demand(!given.refused(), "the answer that "+named.method+" gets with the plain name", given.Describe())
+			}
 		})
 
 	It("rejects a Mcp-Name header with =?BASE64?…?= in upper case", Verifies("transports.http.encoding.markers"),
 		func(ctx SpecContext) {
-			server := Session(ctx)
-			named := mustName(ctx, server)
-			marked := strings.Replace(transport.EncodedHeaderValue(named.name), "base64", "BASE64", 1)
-
-			given := post(
-				ctx,
-				server,
-				server.Body(named.method, named.params),
-				"has other markers around Mcp-Name",
-				WithHeader(transport.NameHeader, marked),
-			)
-
-			Expect(given).To(beTurnedDown())
+			refusesNames(ctx, "has other markers around Mcp-Name", func(name string) string {
+				return strings.Replace(transport.EncodedHeaderValue(name), "base64", "BASE64", 1)
+			})
 		})
+}
+
+// refusesNames demands that a request of each method that names something is refused with
+// such a Mcp-Name.
+func refusesNames(ctx context.Context, deliberate string, header func(name string) string) {
+	server := Session(ctx)
+	for _, named := range mustNameEach(ctx, server) {
+		wrong := WithHeader(transport.NameHeader, header(named.name))
+
+		given := post(ctx, server, server.Body(named.method, named.params), deliberate, wrong)
+
+		Demand(given.refused(), "a refusal of "+named.method, given.Describe())
+	}
 }
 
 // withoutMethod, and those below, post a request that every server answers, with the

@@ -30,6 +30,19 @@ func listening() {
 			}
 		})
 
+	// The header lists the one supported type among others, as the page has it.
+	It("opens an event stream for GET whose Accept lists further media types", Verifies("transports.http.get.answered"),
+		func(ctx SpecContext) {
+			mustListen(ctx, FreshSession(ctx))
+
+			for _, accept := range []string{"application/json, text/event-stream", "text/event-stream, */*;q=0.1"} {
+				response := FreshSession(ctx).Get(ctx, "", WithHeader("Accept", accept))
+
+				Expect(response).To(HaveStatus(200))
+				Expect(response).To(HaveContentType(eventStream))
+			}
+		})
+
 	It(
 		"sends the response to a POST elsewhere than on the stream opened with GET",
 		Verifies("transports.http.get.no-response"),

@@ -52,6 +52,18 @@ func security() {
 			})
 		})
 
+	It("rejects a notification with a foreign Origin", Verifies("transports.http.origin.validated"),
+		func(ctx SpecContext) {
+			server := Session(ctx)
+			if control := server.Post(ctx, harmless(), ""); control.Status >= 300 {
+				NotApplicable("the server does not accept the notification without an Origin either")
+			}
+
+			response := server.Post(ctx, harmless(), byStranger, WithHeader("Origin", stranger))
+
+			Expect(response).To(beRefused())
+		})
+
 	It(
 		"rejects a POST whose Origin and Host are the same foreign name, if it is reached at a loopback address",
 		Verifies("transports.http.origin.validated"),
@@ -115,6 +127,35 @@ func security() {
 			Expect(handshake).To(HaveStatus(403))
 		})
 
+	It(
+		"rejects a GET with a foreign Origin with HTTP 403",
+		Verifies("transports.http.origin.forbidden"),
+		AtRevisionsWith(protocol.GETStream),
+		func(ctx SpecContext) {
+			friend, server := FreshSession(ctx), FreshSession(ctx)
+			mustListen(ctx, friend)
+
+			response := server.Get(ctx, byStranger, WithHeader("Origin", stranger))
+
+			judgeForbidden(response)
+		},
+	)
+
+	It(
+		"rejects a DELETE with a foreign Origin with HTTP 403",
+		Verifies("transports.http.origin.forbidden"),
+		AtRevisionsWith(protocol.Sessions),
+		ByBarrier(),
+		func(ctx SpecContext) {
+			mustEnd(ctx, FreshSession(ctx))
+			server := FreshSession(ctx)
+
+			response := server.Delete(ctx, byStranger, WithHeader("Origin", stranger))
+
+			judgeForbidden(response)
+		},
+	)
+
 	It("listens on loopback addresses only, if it is reached at one", Verifies("transports.http.loopback"),
 		func(ctx SpecContext) {
 			endpoint, err := url.Parse(URL())
@@ -133,6 +174,14 @@ func security() {
 					"one that listens at "+address.String()+", where anybody in the network can reach it")
 			}
 		})
+}
+
+// judgeForbidden demands the status for a foreign Origin where the server refuses that.
+func judgeForbidden(response *Response) {
+	if response.Status < 300 {
+		NotApplicable("the server refuses no web page, which the checks of transports.http.origin.validated report")
+	}
+	Expect(response).To(HaveStatus(403))
 }
 
 // opening is the body of a request that a client can begin with.

@@ -11,6 +11,7 @@ import (
 
 	. "github.com/mcpconform/mcpconform/internal/conform"
 	"github.com/mcpconform/mcpconform/internal/protocol"
+	"github.com/mcpconform/mcpconform/internal/scripted"
 )
 
 // sending checks the heading Sending Messages to the Server.
@@ -73,16 +74,21 @@ func sending() {
 		func(ctx SpecContext) {
 			server := FreshSession(ctx)
 
-			request := streamed(ctx, server)
+			demandEnd(server, streamed(ctx, server))
+		})
 
-			ended := true
-			select {
-			case <-request.Delivery.Done():
-			case <-time.After(server.ReplyTime()):
-				ended = false
+	It("closes the stream of a request after an error", Verifies("transports.http.stream.closed"),
+		NeedsCapability("tools"),
+		func(ctx SpecContext) {
+			server := FreshSession(ctx)
+			request := server.Start(ctx, "tools/call", Object{"name": "mcpconform_unknown_tool", "arguments": Object{}})
+			received, err := request.Settle(ctx)
+			server.Needed(request, received, err)
+
+			if request.Delivery.ContentType != eventStream {
+				NotApplicable("the server answers the call of an unknown tool without an event stream")
 			}
-			Demand(ended, "the end of the stream after the response to "+request.Method,
-				fmt.Sprintf("a stream that is still open %s later", server.ReplyTime()))
+			demandEnd(server, request)
 		})
 
 	// Later a stream that broke is lost.
@@ -102,6 +108,18 @@ func sending() {
 			Expect(reply).To(BeResult())
 		},
 	)
+}
+
+// demandEnd demands the end of the stream that has brought the response to a request.
+func demandEnd(server *Server, request *scripted.Pending) {
+	ended := true
+	select {
+	case <-request.Delivery.Done():
+	case <-time.After(server.ReplyTime()):
+		ended = false
+	}
+	Demand(ended, "the end of the stream after the response to "+request.Method,
+		fmt.Sprintf("a stream that is still open %s later", server.ReplyTime()))
 }
 
 // harmless is a notification that changes nothing. From 2026-07-28 on clients have none

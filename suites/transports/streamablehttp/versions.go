@@ -140,11 +140,15 @@ func versions() {
 		ByBarrier(),
 		func(ctx SpecContext) {
 			server := Session(ctx)
-			body := server.Body(BarrierMethod(), Object{"_meta": Object{mcp.MetaVersion: "1900-01-01"}})
 
-			given := post(ctx, server, body, "names a revision that does not exist")
-
-			Expect(given).To(beTheError(http.StatusBadRequest, jsonrpc.UnsupportedRevision))
+			InEachMethod(
+				ctx,
+				beTheError(http.StatusBadRequest, jsonrpc.UnsupportedRevision),
+				func(request Harmless) any {
+					body := server.Body(request.Method, request.With(Object{mcp.MetaVersion: "1900-01-01"}))
+					return post(ctx, server, body, "names a revision that does not exist")
+				},
+			)
 		},
 	)
 

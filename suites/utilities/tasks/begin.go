@@ -277,6 +277,21 @@ func cancelled(ctx context.Context, server *Server, id string) {
 	}
 }
 
+// listedAfterCancel cancels a task that the server then still finds, and returns its id and
+// all tasks that the server lists.
+func listedAfterCancel(ctx context.Context) (id string, all []Object) {
+	server := SessionWithTasks(ctx)
+	id = begin(ctx, server, tool("task-slow"))
+	cancelled(ctx, server, id)
+
+	all = server.All(ctx, "tasks/list")
+
+	if server.Ask(ctx, "tasks/get", Object{"taskId": id}).Object() == nil {
+		NotApplicable("the server forgets a task that is cancelled")
+	}
+	return id, all
+}
+
 // lookedAt is how many tasks are looked at before one is said to be announced
 // late: a machine that is busy may lose some time between two messages.
 const lookedAt = 3

@@ -371,6 +371,34 @@ func cancellation() {
 	)
 
 	It(
+		"includes a cancelled task in tasks/list as long as tasks/get finds it",
+		Verifies("tasks.list.complete"),
+		NeedsCapability(callable, cancelable, listable),
+		NeedsProvocation("task-slow"),
+		func(ctx SpecContext) {
+			id, all := listedAfterCancel(ctx)
+
+			Expect(all).To(includeTask(id))
+		},
+	)
+
+	It(
+		"lists a cancelled task with the status cancelled",
+		Verifies("tasks.cancel.stays"),
+		NeedsCapability(callable, cancelable, listable),
+		NeedsProvocation("task-slow"),
+		func(ctx SpecContext) {
+			id, all := listedAfterCancel(ctx)
+
+			for _, task := range all {
+				if task["taskId"] == id {
+					Expect(task).To(HaveMember("status", "cancelled"))
+				}
+			}
+		},
+	)
+
+	It(
 		"returns a tool result or an error for tasks/result of a cancelled task",
 		Verifies("tasks.result.same"),
 		NeedsCapability(callable, cancelable),
