@@ -100,7 +100,9 @@ var moves = []move{
 	},
 	{
 		"a cancellation of what is answered already",
-		func(e *conform.Environment) bool { return !e.Has(protocol.ClosingCancels) || e.Transport == protocol.Stdio },
+		func(e *conform.Environment) bool {
+			return !e.Has(protocol.ClosingCancels) || e.Transport == protocol.Stdio
+		},
 		func(t *talk) {
 			if t.waitForAll(); len(t.requests) > 0 && t.broken == nil {
 				t.tell("notifications/cancelled", conform.Object{"requestId": t.requests[len(t.requests)-1].pending.ID})
@@ -109,7 +111,9 @@ var moves = []move{
 	},
 	{
 		"streams that are cut before their answers",
-		func(e *conform.Environment) bool { return e.Transport == protocol.HTTP && !e.Has(protocol.ClosingCancels) },
+		func(e *conform.Environment) bool {
+			return e.Transport == protocol.HTTP && !e.Has(protocol.ClosingCancels)
+		},
 		func(t *talk) {
 			for range 3 {
 				t.start(t.server.asks[0].Method, nil).Delivery.Cut()
