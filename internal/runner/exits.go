@@ -17,18 +17,25 @@ type process struct {
 	Output string // the end of its standard error
 }
 
-// processOf tells how the process ended that a connection had; nil where none did.
-func processOf(events []transcript.Event) *process {
+// processOf tells how the process of a target server ended that a connection had; nil where
+// none did. What a target client starts is ours.
+func processOf(role string, events []transcript.Event) *process {
+	if role != protocol.ServerRole {
+		return nil
+	}
 	at := slices.IndexFunc(events, func(event transcript.Event) bool {
 		return event.Kind == transcript.Exit && event.From == protocol.Server
 	})
 	if at < 0 {
 		return nil
 	}
-	early := !slices.ContainsFunc(events[:at], func(event transcript.Event) bool {
+	asked := slices.ContainsFunc(events[:at], func(event transcript.Event) bool {
 		return event.Kind == transcript.Signal || event.Deliberate != ""
 	})
-	if !early {
+	killed := slices.ContainsFunc(events[at:], func(event transcript.Event) bool {
+		return event.Kind == transcript.Signal && strings.HasPrefix(event.Note, "sent ") // told after what it brought
+	})
+	if asked || killed {
 		return &process{}
 	}
 	return &process{Early: true, How: events[at].Note, After: lastRequest(events[:at]), Output: stderrOf(events)}

@@ -114,6 +114,9 @@ func TestReferenceConforms(t *testing.T) {
 		t.Errorf("%d legs", len(found.Legs))
 	}
 	for _, leg := range found.Legs {
+		if len(leg.Notices) > 0 {
+			t.Errorf("%s: %q", leg.Name(), leg.Notices)
+		}
 		for _, result := range leg.Results {
 			if result.Verdict != reports.Passed && result.Verdict != reports.Skipped {
 				t.Errorf("%s: %s %q: %s %+v", leg.Name(), result.Verdict, result.Text, result.Reason, result.Failures)

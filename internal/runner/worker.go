@@ -346,7 +346,7 @@ func (p *pipe) checked(found checked) {
 }
 
 func (p *pipe) closed(legIndex int, connection conform.Connection) {
-	ended := processOf(connection.Events)
+	ended := processOf(connection.Leg.Role, connection.Events)
 	if !p.events {
 		connection.Events, connection.Facts = nil, rules.Facts{}
 	}
