@@ -131,14 +131,14 @@ func Forbids(document any, arguments map[string]any) bool {
 	if err != nil {
 		return false
 	}
+	if arguments == nil {
+		arguments = map[string]any{}
+	}
 	text, err := json.Marshal(arguments)
 	if err != nil {
 		return false
 	}
 	value, _ := jsonrpc.Decode(text)
-	if arguments == nil {
-		value = map[string]any{}
-	}
 	violations, err := compiled.Validate(value)
 	return err == nil && len(violations) > 0
 }

@@ -244,12 +244,8 @@ func parameters() {
 		Verifies("transports.http.params.unexpected"),
 		func(ctx SpecContext) {
 			server := Session(ctx)
-			one := mustMirror(ctx, server, parameter).without()
 
-			given := post(ctx, server, one.call(server), "", WithoutHeader(one.header))
-
-			// Where the argument is required the call may fail, but not for its headers.
-			Demand(given.code() != jsonrpc.HeaderMismatch, "no error about headers", given.Describe())
+			needsNoHeader(ctx, server, mustMirror(ctx, server, parameter).without())
 		},
 	)
 
@@ -258,12 +254,8 @@ func parameters() {
 		Verifies("transports.http.params.unexpected"),
 		func(ctx SpecContext) {
 			server := Session(ctx)
-			one := mustMirror(ctx, server, parameter).with(nil)
 
-			given := post(ctx, server, one.call(server), "", WithoutHeader(one.header))
-
-			// Where the schema does not allow null the call may fail, but not for its headers.
-			Demand(given.code() != jsonrpc.HeaderMismatch, "no error about headers", given.Describe())
+			needsNoHeader(ctx, server, mustMirror(ctx, server, parameter).with(nil))
 		},
 	)
 
@@ -272,11 +264,8 @@ func parameters() {
 		Verifies("transports.http.params.unexpected"),
 		func(ctx SpecContext) {
 			server := Session(ctx)
-			one := mustMirror(ctx, server, innerParameter).with(nil)
 
-			given := post(ctx, server, one.call(server), "", WithoutHeader(one.header))
-
-			Demand(given.code() != jsonrpc.HeaderMismatch, "no error about headers", given.Describe())
+			needsNoHeader(ctx, server, mustMirror(ctx, server, innerParameter).with(nil))
 		},
 	)
 
@@ -516,4 +505,12 @@ func (m mirrored) other() string {
 		return m.text + "1"
 	}
 	return transport.HeaderValue(m.text + "-other")
+}
+
+// needsNoHeader demands that a call without the header of an argument is not refused for its
+// headers. Where the schema wants the argument, or one that is not null, it may fail for that.
+func needsNoHeader(ctx context.Context, server *Server, one mirrored) {
+	given := post(ctx, server, one.call(server), "", WithoutHeader(one.header))
+
+	Demand(given.code() != jsonrpc.HeaderMismatch, "no error about headers", given.Describe())
 }

@@ -2,6 +2,7 @@ package streamablehttp
 
 import (
 	"bufio"
+	"context"
 	"encoding/binary"
 	"encoding/hex"
 	"io"
@@ -16,9 +17,8 @@ import (
 
 	. "github.com/onsi/ginkgo/v2"
 
-	"github.com/mcpconform/mcpconform/internal/jsonrpc"
-
 	. "github.com/mcpconform/mcpconform/internal/conform"
+	"github.com/mcpconform/mcpconform/internal/jsonrpc"
 	"github.com/mcpconform/mcpconform/internal/protocol"
 )
 
@@ -89,12 +89,7 @@ func security() {
 		Verifies("transports.http.origin.validated"),
 		AtRevisionsWith(protocol.GETStream),
 		func(ctx SpecContext) {
-			friend, server := FreshSession(ctx), FreshSession(ctx)
-			mustListen(ctx, friend)
-
-			response := server.Get(ctx, byStranger, WithHeader("Origin", stranger))
-
-			Expect(response).To(beRefused())
+			Expect(getByStranger(ctx)).To(beRefused())
 		},
 	)
 
@@ -104,12 +99,7 @@ func security() {
 		AtRevisionsWith(protocol.Sessions),
 		ByBarrier(),
 		func(ctx SpecContext) {
-			mustEnd(ctx, FreshSession(ctx)) // or else nothing shows what a refusal is for
-			server := FreshSession(ctx)
-
-			response := server.Delete(ctx, byStranger, WithHeader("Origin", stranger))
-
-			Expect(response).To(beRefused())
+			Expect(deleteByStranger(ctx)).To(beRefused())
 		},
 	)
 
@@ -134,12 +124,7 @@ func security() {
 		Verifies("transports.http.origin.forbidden"),
 		AtRevisionsWith(protocol.GETStream),
 		func(ctx SpecContext) {
-			friend, server := FreshSession(ctx), FreshSession(ctx)
-			mustListen(ctx, friend)
-
-			response := server.Get(ctx, byStranger, WithHeader("Origin", stranger))
-
-			judgeForbidden(response)
+			judgeForbidden(getByStranger(ctx))
 		},
 	)
 
@@ -149,12 +134,7 @@ func security() {
 		AtRevisionsWith(protocol.Sessions),
 		ByBarrier(),
 		func(ctx SpecContext) {
-			mustEnd(ctx, FreshSession(ctx))
-			server := FreshSession(ctx)
-
-			response := server.Delete(ctx, byStranger, WithHeader("Origin", stranger))
-
-			judgeForbidden(response)
+			judgeForbidden(deleteByStranger(ctx))
 		},
 	)
 
@@ -176,6 +156,20 @@ func security() {
 					"one that listens at "+address.String()+", where anybody in the network can reach it")
 			}
 		})
+}
+
+// getByStranger asks for the stream of a session from a foreign page, where others get one.
+func getByStranger(ctx context.Context) *Response {
+	friend, server := FreshSession(ctx), FreshSession(ctx)
+	mustListen(ctx, friend)
+	return server.Get(ctx, byStranger, WithHeader("Origin", stranger))
+}
+
+// deleteByStranger ends a session from a foreign page, where others can: else nothing shows
+// what a refusal is for.
+func deleteByStranger(ctx context.Context) *Response {
+	mustEnd(ctx, FreshSession(ctx))
+	return FreshSession(ctx).Delete(ctx, byStranger, WithHeader("Origin", stranger))
 }
 
 // judgeForbidden demands the status for a foreign Origin where the server refuses that.
