@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"github.com/onsi/ginkgo/v2"
+	"github.com/onsi/ginkgo/v2/types"
 
 	"github.com/mcpconform/mcpconform/internal/transcript"
 )
@@ -41,6 +42,7 @@ func Begin(environment *Environment, report ginkgo.SpecReport) {
 func End(state ginkgo.SpecReport) (Outcome, [][]transcript.Event) {
 	done := current
 	current = &check{}
+	done.outcome.Disturbed = !state.State.Is(types.SpecStatePassed) && slices.ContainsFunc(done.servers, (*Server).isWorn)
 	var exchanges [][]transcript.Event
 	for _, server := range done.servers {
 		if done.environment.Company && server.Log().OverBudget() {
@@ -50,7 +52,7 @@ func End(state ginkgo.SpecReport) (Outcome, [][]transcript.Event) {
 		if len(events) > 0 {
 			exchanges = append(exchanges, events)
 		}
-		if state.Failed() || !done.environment.keep(server, events, done.outcome.Doubtful) {
+		if state.Failed() || !done.environment.keep(server, events, done.outcome) {
 			closing.close(server)
 		}
 	}
@@ -86,6 +88,9 @@ func Finish(environments ...*Environment) {
 	}
 	closing.working.Wait()
 }
+
+// isWorn tells whether earlier checks may have left something that disturbs this one.
+func (s *Server) isWorn() bool { return s.left == worn }
 
 func (c *check) use(server *Server) {
 	server.from, server.mark = server.Log().Len(), server.Mark()

@@ -9,6 +9,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/mcpconform/mcpconform/internal/jsonrpc"
 	"github.com/mcpconform/mcpconform/internal/protocol"
 	"github.com/mcpconform/mcpconform/internal/scripted"
 	"github.com/mcpconform/mcpconform/internal/survey"
@@ -33,17 +34,15 @@ func Connect(_ context.Context) *Server {
 // everything: in the handshake era the handshake is done. An earlier check may
 // have used it; none left anything open on it.
 func Session(ctx context.Context) *Server {
-	return pooled(ctx, nothingOpen, nothingLeft)
+	return pooled(ctx, scripted.Everything(Revision()), nothingOpen, nothingLeft)
 }
 
-// FreshSession returns such a connection on which no check left anything behind: for one
-// that leaves something itself, such as a log level, and is then the last to use it. Over
-// stdio, where each connection is a process, those that left nothing share it.
+// FreshSession returns such a connection for a check that leaves something behind, such as
+// a log level, and that would be disturbed by what others left. Over stdio, where each
+// connection is a process, such checks share one all the same: what does not pass there is
+// repeated on a connection of its own.
 func FreshSession(ctx context.Context) *Server {
-	if Transport() != protocol.Stdio {
-		return UnusedSession(ctx)
-	}
-	return pooled(ctx, nothingLeft)
+	return SessionOf(ctx, scripted.Everything(Revision()))
 }
 
 // SessionWithTasks returns such a connection for a check that leaves tasks behind, and
@@ -52,7 +51,7 @@ func SessionWithTasks(ctx context.Context) *Server {
 	if Transport() != protocol.Stdio {
 		return UnusedSession(ctx)
 	}
-	return pooled(ctx, tasksLeft)
+	return pooled(ctx, scripted.Everything(Revision()), tasksLeft)
 }
 
 // UnusedSession returns such a connection that no other check has used or will use.
@@ -60,22 +59,33 @@ func UnusedSession(ctx context.Context) *Server {
 	return unused(ctx, scripted.Everything(Revision()))
 }
 
-// pooled returns a session from the first pool that has one, or else a new one. The check
-// may leave behind what the first of the pools stands for.
-func pooled(ctx context.Context, from ...residue) *Server {
-	server := current.environment.take(from...)
+// pooled returns a session of a client with the capabilities from the first pool that has
+// one, or else a new one. The check may leave behind what the first of the pools stands for.
+func pooled(ctx context.Context, capabilities scripted.Capabilities, from ...residue) *Server {
+	environment := current.environment
+	declared := environment.declared(capabilities)
+	server := environment.take(declared, from...)
 	if server != nil {
 		current.use(server)
 	} else {
-		server = UnusedSession(ctx)
+		server = unused(ctx, capabilities)
 		server.greet(ctx)
-		server.left = nothingLeft
+		server.left, server.declared = nothingLeft, declared
 	}
 	server.allowed = from[0]
-	if current.environment.Fresh {
+	if environment.Fresh || environment.Apart && server.allowed == worn {
 		server.allowed = unpooled
 	}
 	return server
+}
+
+// declared tells sessions of clients with different capabilities apart. In the stateless
+// era they are those of a request, not of a session.
+func (e *Environment) declared(capabilities scripted.Capabilities) string {
+	if e.Has(protocol.Statelessness) {
+		return ""
+	}
+	return jsonrpc.Text(capabilities)
 }
 
 // greet has a server of both eras serve an ordinary request before a check begins: one
@@ -96,15 +106,16 @@ func (s *Server) greet(ctx context.Context) {
 }
 
 // SessionOf returns such a connection of a client that declares the capabilities:
-// in the handshake, or with each request. In the stateless era, over stdio, checks that
-// left nothing behind share the process. A server that answers with no revision of the
+// in the handshake, or with each request. A server that answers with no revision of the
 // protocol is taken to speak the one under test; another check judges the answer.
 func SessionOf(ctx context.Context, capabilities scripted.Capabilities) *Server {
-	if !RevisionHas(protocol.Statelessness) || Transport() != protocol.Stdio {
+	if Transport() != protocol.Stdio {
 		return unused(ctx, capabilities)
 	}
-	server := FreshSession(ctx)
-	server.Speak(Revision(), capabilities)
+	server := pooled(ctx, capabilities, worn, nothingLeft)
+	if RevisionHas(protocol.Statelessness) {
+		server.Speak(Revision(), capabilities)
+	}
 	return server
 }
 
@@ -181,6 +192,7 @@ const (
 	nothingLeft                // nothing by which the server is another one than before
 	nothingOpen                // everything is answered
 	tasksLeft
+	worn     // whatever: what does not pass on it is repeated on one of its own
 	residues // how many there are
 )
 
@@ -190,10 +202,11 @@ type pool struct {
 	idle []*Server
 }
 
-// take returns a session that is kept, from the first pool that has one; nil for none.
-func (e *Environment) take(from ...residue) *Server {
+// take returns a session of a client with the capabilities, from the first pool that has
+// one; nil for none.
+func (e *Environment) take(declared string, from ...residue) *Server {
 	for _, left := range from {
-		if server := e.pools[left].take(); server != nil {
+		if server := e.pools[left].take(declared); server != nil {
 			return server
 		}
 	}
@@ -202,27 +215,30 @@ func (e *Environment) take(from ...residue) *Server {
 
 // keep puts a session away for other checks, after one in which these events were. It
 // reports false when no other can use it.
-func (e *Environment) keep(server *Server, events []transcript.Event, doubtful bool) bool {
+func (e *Environment) keep(server *Server, events []transcript.Event, outcome Outcome) bool {
 	if !server.reusable() {
 		return false
 	}
-	untouched := server.left == nothingLeft && !doubtful && !leavesSomething(events, e.Has(protocol.Statelessness))
+	untouched := server.left == nothingLeft && !outcome.Doubtful && !leavesSomething(events, e.Has(protocol.Statelessness))
 	if !untouched || server.allowed == tasksLeft {
 		server.left = server.allowed
 	}
-	if !untouched && server.allowed == nothingLeft {
+	if server.left == worn && (outcome.Ending != Passed || leavesOpen(events)) {
 		return false
 	}
 	e.pools[server.left].put(server)
 	return true
 }
 
-func (p *pool) take() *Server {
+func (p *pool) take(declared string) *Server {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	for len(p.idle) > 0 {
-		server := p.idle[len(p.idle)-1]
-		p.idle = p.idle[:len(p.idle)-1]
+	for at := len(p.idle) - 1; at >= 0; at-- {
+		server := p.idle[at]
+		if server.declared != declared {
+			continue
+		}
+		p.idle = slices.Delete(p.idle, at, at+1)
 		if server.reusable() {
 			return server
 		}

@@ -3,6 +3,7 @@ package conform
 import (
 	"context"
 	"maps"
+	"sync"
 
 	"github.com/onsi/gomega/types"
 )
@@ -26,10 +27,10 @@ func (h Harmless) With(meta any) any {
 // let through by another. What it does not answer with a result in its plain form either
 // shows nothing.
 func InEachMethod(ctx context.Context, wanted types.GomegaMatcher, ask func(Harmless) any) {
-	judged := false
+	judged, plain := false, plainly(ctx)
 	for _, request := range current.environment.ofEachMethod() {
 		found := ask(request)
-		if matches, err := wanted.Match(found); err == nil && !matches && !served(ctx, request) {
+		if matches, err := wanted.Match(found); err == nil && !matches && !plain(request) {
 			continue
 		}
 		judged = true
@@ -43,9 +44,9 @@ func InEachMethod(ctx context.Context, wanted types.GomegaMatcher, ask func(Harm
 // AcceptInEachMethod demands a result of what ask sends for one request of each method that
 // has params, wherever the request in its plain form brings one.
 func AcceptInEachMethod(ctx context.Context, ask func(Harmless) any) {
-	judged := false
+	judged, plain := false, plainly(ctx)
 	for _, request := range current.environment.ofEachMethod() {
-		if request.Method == "ping" || !served(ctx, request) {
+		if request.Method == "ping" || !plain(request) {
 			continue
 		}
 		judged = true
@@ -66,10 +67,14 @@ func (s *Server) AttemptWith(ctx context.Context, request Harmless, meta any, re
 	return reply
 }
 
-func served(ctx context.Context, request Harmless) bool {
-	reply, _ := Session(ctx).Try(ctx, request.Method, request.With(nil))
-	_, refused := reply.Error()
-	return !refused && reply.Object() != nil
+// plainly tells of requests whether a result comes in their plain form, all on one session.
+func plainly(ctx context.Context) func(Harmless) bool {
+	session := sync.OnceValue(func() *Server { return Session(ctx) })
+	return func(request Harmless) bool {
+		reply, _ := session().Try(ctx, request.Method, request.With(nil))
+		_, refused := reply.Error()
+		return !refused && reply.Object() != nil
+	}
 }
 
 // ofEachMethod are the first of the harmless requests with each method, the templates where

@@ -54,6 +54,9 @@ type Environment struct {
 	// Fresh gives each check a session of its own, so that it finds the same
 	// alone as in company.
 	Fresh bool
+	// Apart has no check use a session on which another one left something that might
+	// disturb it.
+	Apart bool
 	// Asked is told what a check wants to know of the survey; nil for nobody.
 	Asked func(survey.Question)
 	// Budget is what all connections of the process may take together; nil for

@@ -14,20 +14,31 @@ import (
 // doubt it does: something illegal was sent, a request was cancelled or not answered, the
 // server has told of a change, or a session of the handshake era was told to remember.
 func leavesSomething(events []transcript.Event, stateless bool) bool {
-	open := map[jsonrpc.ID]bool{} // requests of the server
-	for _, event := range events {
-		if event.Deliberate != "" {
-			return true
+	touched := slices.ContainsFunc(events, func(event transcript.Event) bool {
+		if event.Deliberate != "" || !event.IsContent() {
+			return event.Deliberate != ""
 		}
+		message := jsonrpc.Parse(event.Raw)
+		switch event.From {
+		case protocol.Client:
+			return message.Method == "notifications/cancelled" || !stateless && slices.Contains(remembered, message.Method)
+		case protocol.Server:
+			return message.Kind == jsonrpc.Invalid || message.Kind == jsonrpc.Batch || isChange(message.Method)
+		}
+		return false
+	})
+	return touched || leavesOpen(events)
+}
+
+// leavesOpen tells whether a request of the server has no response yet.
+func leavesOpen(events []transcript.Event) bool {
+	open := map[jsonrpc.ID]bool{}
+	for _, event := range events {
 		if !event.IsContent() {
 			continue
 		}
 		message := jsonrpc.Parse(event.Raw)
 		switch {
-		case event.From == protocol.Client && (message.Method == "notifications/cancelled" || !stateless && slices.Contains(remembered, message.Method)):
-			return true
-		case event.From == protocol.Server && (message.Kind == jsonrpc.Invalid || message.Kind == jsonrpc.Batch || isChange(message.Method)):
-			return true
 		case event.From == protocol.Server && message.Kind == jsonrpc.Request:
 			open[message.ID] = true
 		case event.From == protocol.Client && message.Kind == jsonrpc.Response:

@@ -44,17 +44,20 @@ func TestLeavesSomething(t *testing.T) {
 func TestKeepsSessionsByWhatIsLeft(t *testing.T) {
 	t.Parallel()
 	illegal := []transcript.Event{{From: protocol.Client, Kind: transcript.Message, Raw: []byte(`{}`), Deliberate: "no message"}}
+	asking := []transcript.Event{{From: protocol.Server, Kind: transcript.Message, Raw: []byte(`{"jsonrpc":"2.0","id":9,"method":"roots/list"}`)}}
 	for name, test := range map[string]struct {
 		left, allowed residue
 		events        []transcript.Event
-		doubtful      bool
+		outcome       Outcome
 		into          residue // unpooled: no other check uses it
 	}{
-		"clean":                      {left: nothingLeft, allowed: nothingLeft, into: nothingLeft},
 		"clean for any":              {left: nothingLeft, allowed: nothingOpen, into: nothingLeft},
-		"illegal":                    {left: nothingLeft, allowed: nothingLeft, events: illegal, into: unpooled},
 		"illegal for any":            {left: nothingLeft, allowed: nothingOpen, events: illegal, into: nothingOpen},
-		"in doubt":                   {left: nothingLeft, allowed: nothingLeft, doubtful: true, into: unpooled},
+		"illegal for the hardy":      {left: nothingLeft, allowed: worn, events: illegal, into: worn},
+		"illegal, and skipped":       {left: nothingLeft, allowed: worn, events: illegal, outcome: Outcome{Ending: Skipped}, into: unpooled},
+		"clean for the hardy":        {left: nothingLeft, allowed: worn, into: nothingLeft},
+		"asked, with no answer":      {left: worn, allowed: worn, events: asking, into: unpooled},
+		"in doubt":                   {left: nothingLeft, allowed: worn, outcome: Outcome{Ending: Failed, Doubtful: true}, into: unpooled},
 		"not clean before":           {left: nothingOpen, allowed: nothingOpen, into: nothingOpen},
 		"with tasks":                 {left: nothingLeft, allowed: tasksLeft, into: tasksLeft},
 		"with tasks and illegal":     {left: tasksLeft, allowed: tasksLeft, events: illegal, into: tasksLeft},
@@ -68,13 +71,16 @@ func TestKeepsSessionsByWhatIsLeft(t *testing.T) {
 		}
 		server.left, server.allowed = test.left, test.allowed
 
-		kept := environment.keep(server, test.events, test.doubtful)
+		kept := environment.keep(server, test.events, test.outcome)
 
 		if kept != (test.into != unpooled) {
 			t.Errorf("%s: kept: %t", name, kept)
 		}
-		for _, pool := range []residue{nothingLeft, nothingOpen, tasksLeft} {
-			if got := environment.take(pool); (got != nil) != (pool == test.into) {
+		for _, pool := range []residue{nothingLeft, nothingOpen, tasksLeft, worn} {
+			if environment.take("of a client that declares something else", pool) != nil {
+				t.Errorf("%s: pool %d gives a session of another client", name, pool)
+			}
+			if got := environment.take("", pool); (got != nil) != (pool == test.into) {
 				t.Errorf("%s: pool %d gives %v", name, pool, got)
 			}
 		}

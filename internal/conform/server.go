@@ -27,9 +27,10 @@ type Server struct {
 	from int // of the transcript, where the check began
 	mark int // of what was received, likewise
 
-	aside   bool    // it fetches documents that are none of the protocol: no rule judges them
-	left    residue // of the checks until now
-	allowed residue // that this check may leave to others
+	aside    bool    // it fetches documents that are none of the protocol: no rule judges them
+	declared string  // capabilities of its client, in the handshake
+	left     residue // of the checks until now
+	allowed  residue // that this check may leave to others
 }
 
 // Began is the mark of what was received when the check began to use the connection.
@@ -258,7 +259,7 @@ func (s *Server) NeedUsable(ctx context.Context, hint string) Reply {
 // waits for the barrier: the same as others after the same.
 func (s *Server) barrierAwaited() string {
 	var after []string
-	for _, event := range s.Log().Events() {
+	for _, event := range s.Log().Since(s.from) {
 		if event.Deliberate != "" && !slices.Contains(after, event.Deliberate) {
 			after = append(after, event.Deliberate)
 		}

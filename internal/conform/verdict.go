@@ -28,6 +28,9 @@ type Outcome struct {
 	// Awaited is what a doubtful outcome has waited for: others that have waited for the
 	// same need not be repeated, too. "" where nothing else does.
 	Awaited string
+	// Disturbed tells that what earlier checks left on a session may be the reason why the
+	// check did not pass: it counts when it was repeated on one of its own.
+	Disturbed bool
 	// Gone says why nothing came on a fresh connection either, after a doubtful outcome;
 	// "" when the target answers.
 	Gone string

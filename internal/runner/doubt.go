@@ -24,8 +24,8 @@ const (
 	workAlone = 12
 )
 
-// doubt is a check whose outcome rests on a wait that was over or on a connection that
-// was lost, and that is to be repeated alone.
+// doubt is a check that is to be repeated alone: its outcome rests on a wait that was over
+// or on a connection that was lost, or other checks had used what it did not pass on.
 type doubt struct {
 	key   string // of the check
 	found checked
@@ -34,7 +34,7 @@ type doubt struct {
 // awaited names what was waited for, on a leg; "" for a doubt of another kind. One check
 // of those that waited for the same is enough to show that it does not come.
 func (d doubt) awaited() string {
-	if d.found.Outcome.Awaited == "" {
+	if d.found.Outcome.Awaited == "" || d.found.Outcome.Disturbed {
 		return ""
 	}
 	return fmt.Sprintf("%d %s", d.found.Leg, d.found.Outcome.Awaited)
@@ -49,7 +49,7 @@ func (d *coordinator) take(key string, found checked, repeated bool) {
 		return
 	case outcome.Gone != "":
 		d.run.end(found)
-	case outcome.Doubtful && !repeated:
+	case (outcome.Doubtful || outcome.Disturbed) && !repeated:
 		d.mu.Lock()
 		defer d.mu.Unlock()
 		d.doubts = append(d.doubts, doubt{key, found})
@@ -85,7 +85,7 @@ func (d *coordinator) confirm(ctx context.Context) error {
 	for _, one := range d.doubts {
 		one.found.Outcome = conform.Outcome{
 			Ending: conform.Inconclusion,
-			Reason: "a reply did not come in time, and the check was not repeated alone before the run ended",
+			Reason: why(one.found.Outcome) + ", and the check was not repeated alone before the run ended",
 			Hint:   "give the run longer with --deadline",
 		}
 		d.run.checked(one.found)
@@ -135,10 +135,18 @@ func (d *coordinator) toRepeat() []string {
 func unconfirmed(outcome conform.Outcome) conform.Outcome {
 	return conform.Outcome{
 		Ending: conform.Inconclusion,
-		Reason: cmp.Or(outcome.Reason, "what it waited for did not come in time") +
+		Reason: cmp.Or(outcome.Reason, why(outcome)) +
 			"; then the target went away, before the check was repeated alone",
 		Hint: "see why the target went away first",
 	}
+}
+
+// why says why a check is to be repeated.
+func why(outcome conform.Outcome) string {
+	if outcome.Doubtful {
+		return "what it waited for did not come in time"
+	}
+	return "it did not pass on a connection that other checks had used"
 }
 
 // ended tells whether the target went away on a leg of the plan.

@@ -29,6 +29,7 @@ type plan struct {
 	Events    bool   // send whole transcripts, too
 	Exchanges bool   // send those of checks that pass, too
 	Network   bool   // whatever host the target names may be contacted
+	Apart     bool   // no check uses a session on which another one left something
 	Sockets   string // directory of those that a client's servers come to
 	Catalogue *catalogue.Catalogue
 	Explore   *explore.Plan       // draws to make, in the place of checks; nil for none
@@ -86,7 +87,7 @@ func (p plan) environments(
 			Leg: leg.Leg, Target: to, Survey: leg.Survey, Catalogue: p.Catalogue,
 			Access: leg.Access, Registration: leg.Registration, Issuer: issuer, Network: p.Network,
 			Policy: p.Policy, Provoked: leg.Provoked, Rules: judging,
-			Budget: budget, Company: p.Workers > 1,
+			Budget: budget, Company: p.Workers > 1, Apart: p.Apart,
 			Record: func(connection conform.Connection) { record(index, connection) },
 			Launch: leg.launch(), Sockets: p.Sockets, ShortWait: leg.ShortWait, Recordings: leg.Recordings,
 		}
