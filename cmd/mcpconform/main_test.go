@@ -47,7 +47,9 @@ var everyTarget = flag.Bool("all", false, "meet every hostile target and every f
 // Of so many targets plain tests choose one.
 const (
 	oneHostileOf = 8
-	oneOpeningOf = 40
+	oneOpeningOf = 80
+	oneListOf    = 3
+	oneCheckOf   = 2
 	// With -all whole programs meet one of so many faults of the opening; first contact alone
 	// meets every one, in internal/runner.
 	oneOpeningOfAll = 3

@@ -22,13 +22,16 @@ func TestListOfRun(t *testing.T) {
 	target := []string{"--", os.Args[0], "reference", "server", "--stdio", "--fault", "ping-unknown"}
 	mcpconformIn(t, directory, slices.Concat([]string{"server", "-q", "--json", "failed.json", "--revision", "2025-11-25", "--filter", "ping"}, target)...).
 		demand(t, exitDoesNot)
-	for _, flags := range [][]string{
+	for place, flags := range [][]string{
 		{"--revision", "2025-11-25,2025-06-18", "--filter", "ping || server/prompts"},
 		{"--requirements", "2025-11-25@1", "--filter", "basic/lifecycle"},
 		{"--revision", "2025-11-25", "--filter", "ping || server/prompts", "--shard", "2/3"},
 		{"--revision", "2025-11-25", "--profile", "core", "--filter", "basic/lifecycle"},
 		{"--last-failed", "failed.json"},
 	} {
+		if !chosen(place, oneListOf) {
+			continue
+		}
 		listed := mcpconformIn(t, directory, slices.Concat([]string{"server", "--list"}, flags, target)...)
 		listed.demand(t, exitConforms)
 		name := filepath.Join(directory, "run.json")
