@@ -205,18 +205,22 @@ func (t *test) filter() error {
 	for _, one := range t.layers {
 		labels = append(labels, one.labels...)
 	}
-	known := len(t.layers)
-	t.layers = slices.DeleteFunc(t.layers, func(one layer) bool { return !chosen.Matches(one.labels) })
-	if len(t.layers) > 0 || known == 0 {
-		return nil
-	}
+	verified := map[side][]string{} // by the checks that match
 	for _, one := range t.sides() {
 		for _, check := range t.checks[one] {
-			if chosen.Matches(check.Labels) {
-				return nil // it is not proven by anything, which is told
-			}
 			labels = append(labels, check.Labels...)
+			if chosen.Matches(check.Labels) {
+				verified[one] = append(verified[one], check.Requirements...)
+			}
 		}
+	}
+	known := len(t.layers)
+	t.layers = slices.DeleteFunc(t.layers, func(one layer) bool {
+		proves := one.kind == reports.KindFault && verifies(one.Breaks, verified[sideOf(one.leg)])
+		return !proves && !chosen.Matches(one.labels)
+	})
+	if len(t.layers) > 0 || len(verified) > 0 || known == 0 {
+		return nil
 	}
 	mend := ""
 	if _, meant := chosen.Unknown(labels); meant != "" {

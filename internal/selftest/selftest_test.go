@@ -93,6 +93,40 @@ func TestRunRefusesFilters(t *testing.T) {
 	}
 }
 
+// What a filter chooses can be proven: with the checks of a page come the faults of other
+// pages that break what these checks verify beside.
+func TestFiltersChooseWhatProves(t *testing.T) {
+	t.Parallel()
+	whole, some := &test{}, &test{options: Options{Filter: "server/tools"}}
+	for _, one := range []*test{whole, some} {
+		if err := one.declare(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	chosen := map[string]bool{}
+	for _, one := range some.layers {
+		chosen[one.ID] = true
+	}
+	others := 0
+	for _, one := range whole.layers {
+		here := sideOf(one.leg)
+		for _, check := range whole.checks[here] {
+			if one.kind != reports.KindFault || !some.matches(check.Labels) || !verifies(one.Breaks, check.Requirements) {
+				continue
+			}
+			if !chosen[one.ID] {
+				t.Errorf("%s proves %q of %s, and is not chosen", one.ID, check.Text, here.role)
+			}
+			if !some.matches(one.labels) {
+				others++
+			}
+		}
+	}
+	if others == 0 || len(some.layers) == len(whole.layers) {
+		t.Errorf("%d faults of other pages, %d of %d in all", others, len(some.layers), len(whole.layers))
+	}
+}
+
 func TestRunEndsWhenInterrupted(t *testing.T) {
 	ctx, cancel := context.WithCancelCause(context.Background())
 	cancel(runner.Interrupted())
