@@ -46,7 +46,7 @@ var everyTarget = flag.Bool("all", false, "meet every hostile target and every f
 
 // Of so many targets plain tests choose one.
 const (
-	oneHostileOf = 8
+	oneHostileOf = 16
 	oneOpeningOf = 80
 	oneListOf    = 3
 	oneCheckOf   = 2

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"flag"
 	"fmt"
 	"maps"
 	"os"
@@ -200,6 +201,9 @@ const partVariable = "MCPCONFORM_TEST_HABITS"
 // parts is among how many processes the habits of one leg are shared out.
 const parts = 3
 
+// everyHabit has the tests take their time.
+var everyHabit = flag.Bool("all", false, "examine every habit of a driver, not one part of them")
+
 func partName(leg conform.Leg, part int) string { return fmt.Sprintf("%s %d", leg.Name(), part) }
 
 // newestLegs are the ways in which a client speaks the newest revision of each era.
@@ -215,9 +219,13 @@ func TestNobodyIsBlamedForTheHabitsOfADriver(t *testing.T) {
 		t.Skip("whole runs are for tests that are not short")
 	}
 	t.Parallel()
+	chosen := 1
+	if *everyHabit {
+		chosen = parts
+	}
 	var examining sync.WaitGroup
 	for _, leg := range newestLegs() {
-		for part := range parts {
+		for part := range chosen {
 			examining.Go(func() {
 				process := exec.CommandContext(t.Context(), testExecutable(t), "-test.run=^TestHabitsOfADriver$")
 				process.Env = append(os.Environ(), partVariable+"="+partName(leg, part))
