@@ -56,6 +56,9 @@ type wire interface {
 	answer(ctx context.Context, message Outgoing)
 	// listen opens a stream for what the server sends unasked.
 	listen(ctx context.Context) *Delivery
+	// quiet is closed when nothing is open any more on which something could come; nil
+	// where something always can.
+	quiet() <-chan struct{}
 	close(ctx context.Context)
 }
 
@@ -168,6 +171,7 @@ var (
 	ErrTimeout    = errors.New("no answer in time")
 	ErrNoAnswer   = errors.New("the exchange ended without the answer")
 	ErrConnection = errors.New("the connection ended")
+	ErrNoStream   = errors.New("nothing of the kind came, and no stream is open on which it could")
 )
 
 // newClient wires a client; run starts to fill its inbox.
@@ -386,16 +390,23 @@ func (d *Delivery) headRefused(ctx context.Context) error {
 // Mark returns a position in what was received, for Await.
 func (c *Client) Mark() int { return c.inbox.len() }
 
-// Await waits for a message that matches, from a mark on.
+// Await waits for a message that matches, from a mark on, for as long as one can come. Over
+// HTTP who calls it has sent everything before that is to bring the message.
 func (c *Client) Await(ctx context.Context, mark int, match func(Received) bool) (Received, error) {
 	patience := c.Patience()
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
-	received, err := c.inbox.await(ctx, mark, match, nil)
-	if errors.Is(err, context.DeadlineExceeded) {
-		return received, fmt.Errorf("%w: nothing of the kind came within %s", ErrTimeout, patience)
+	for {
+		received, err := c.inbox.await(ctx, mark, match, c.wire.quiet())
+		switch {
+		case errors.Is(err, context.DeadlineExceeded):
+			return received, fmt.Errorf("%w: nothing of the kind came within %s", ErrTimeout, patience)
+		case !errors.Is(err, errOtherwise):
+			return received, err
+		case closed(c.wire.quiet()): // nor was anything opened meanwhile
+			return received, ErrNoStream
+		}
 	}
-	return received, err
 }
 
 // Received returns what was received from a mark on.

@@ -40,13 +40,16 @@ type HTTP struct {
 	mu      sync.Mutex
 	session string
 	version string
+	opened  int           // exchanges that are not over
+	still   chan struct{} // closed while there is none
 }
 
 // OverHTTP returns a client that talks to an endpoint.
 func OverHTTP(wire *transport.HTTP, log *transcript.Log, reply time.Duration) *HTTP {
 	life, stop := context.WithCancel(context.Background())
 	h := &HTTP{Client: newClient(log, reply), Wire: wire, life: life, stop: stop,
-		asks: make(chan struct{}, answersAtOnce)}
+		asks: make(chan struct{}, answersAtOnce), still: make(chan struct{})}
+	close(h.still)
 	h.wire = h
 	return h
 }
@@ -161,12 +164,37 @@ func (h *HTTP) exchange(request transport.Request, id jsonrpc.ID) *Delivery {
 	delivery.came = request.Progress.String
 	life, cut := context.WithCancel(h.life)
 	delivery.cut = cut
+	h.begin()
 	h.open.Go(func() {
+		defer h.end()
 		defer cut()
 		defer close(delivery.done)
 		h.carry(life, delivery, request, id)
 	})
 	return delivery
+}
+
+func (h *HTTP) quiet() <-chan struct{} {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return h.still
+}
+
+// begin and end are called around each exchange.
+func (h *HTTP) begin() {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.opened++; h.opened == 1 {
+		h.still = make(chan struct{})
+	}
+}
+
+func (h *HTTP) end() {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.opened--; h.opened == 0 {
+		close(h.still)
+	}
 }
 
 // Cut disconnects: the client closes the stream without waiting for its end.

@@ -18,6 +18,7 @@ type countingWire struct{ answers int }
 func (w *countingWire) send(context.Context, Outgoing, jsonrpc.ID) *Delivery { return newDelivery() }
 func (w *countingWire) answer(context.Context, Outgoing)                     { w.answers++ }
 func (w *countingWire) listen(context.Context) *Delivery                     { return newDelivery() }
+func (w *countingWire) quiet() <-chan struct{}                               { return nil }
 func (w *countingWire) close(context.Context)                                {}
 
 func TestFloodEndsTheConnection(t *testing.T) {

@@ -24,6 +24,11 @@ func starting(t *testing.T) *scripted.Connection {
 // startingWith is one to a target that sends a message beside, and answers nothing then.
 func startingWith(t *testing.T, beside string) *scripted.Connection {
 	t.Helper()
+	return dialled(t, beside, time.Nanosecond)
+}
+
+func dialled(t *testing.T, beside string, reply time.Duration) *scripted.Connection {
+	t.Helper()
 	gone := make(chan struct{})
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, request *http.Request) {
 		said := message(request)
@@ -42,7 +47,7 @@ func startingWith(t *testing.T, beside string) *scripted.Connection {
 	}))
 	t.Cleanup(server.Close)
 	t.Cleanup(func() { close(gone) })
-	to := scripted.Target{Transport: protocol.HTTP, URL: server.URL, Reply: time.Nanosecond, Start: patient}
+	to := scripted.Target{Transport: protocol.HTTP, URL: server.URL, Reply: reply, Start: patient}
 	connection, err := scripted.Dial(to, transcript.NewLog("c1"))
 	if err != nil {
 		t.Fatal(err)
@@ -87,7 +92,25 @@ func TestLaterWaitsHaveTheTimeOfAnAnswer(t *testing.T) {
 		t.Errorf("waits %s", patience)
 	}
 	never := func(scripted.Received) bool { return false }
+	stream := connection.HTTP.Exchange(transport.Request{Method: http.MethodGet, Header: connection.HTTP.Header(http.MethodGet)})
+	defer stream.Cut()
 	if _, err := connection.Await(t.Context(), 0, never); !errors.Is(err, scripted.ErrTimeout) {
+		t.Error(err)
+	}
+}
+
+// What can come on no stream any more is not waited for.
+func TestNothingIsAwaitedWithoutAStream(t *testing.T) {
+	t.Parallel()
+	connection := dialled(t, "", patient)
+	if _, err := connection.Once(t.Context(), "m", nil); err != nil {
+		t.Fatal(err)
+	}
+	answers := func(received scripted.Received) bool { return received.Kind == jsonrpc.Response }
+	if _, err := connection.Await(t.Context(), 0, answers); err != nil {
+		t.Error(err)
+	}
+	if _, err := connection.Await(t.Context(), connection.Mark(), answers); !errors.Is(err, scripted.ErrNoStream) {
 		t.Error(err)
 	}
 }

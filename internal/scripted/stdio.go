@@ -126,6 +126,8 @@ func (s *Stdio) write(ctx context.Context, line []byte, message Outgoing) error 
 
 func (s *Stdio) answer(ctx context.Context, message Outgoing) { s.send(ctx, message, jsonrpc.NoID) }
 
+func (s *Stdio) quiet() <-chan struct{} { return nil }
+
 func (s *Stdio) listen(context.Context) *Delivery {
 	delivery := newDelivery()
 	delivery.Stream = "stdio"
