@@ -163,7 +163,7 @@ func SessionAs(ctx context.Context, kind oauth.Kind) *Server {
 	to.Header = http.Header{}
 	maps.Copy(to.Header, environment.Target.Header)
 	to.Header.Set("Authorization", Bearing(environment.token(kind)))
-	name := nameConnection(environment.Revision + "-" + environment.Transport)
+	name := environment.Process.name(environment.Revision + "-" + environment.Transport)
 	connection, err := environment.open(to, transcript.NewLogIn(environment.Budget, name))
 	if err != nil {
 		Inconclusive("no connection to the server: "+err.Error(), "see that the server can be reached, then run again")

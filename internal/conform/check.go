@@ -53,7 +53,7 @@ func End(state ginkgo.SpecReport) (Outcome, [][]transcript.Event) {
 			exchanges = append(exchanges, events)
 		}
 		if state.Failed() || !done.environment.keep(server, events, done.outcome) {
-			closing.close(server)
+			done.environment.Process.close(server)
 		}
 	}
 	if done.client != nil {
@@ -86,7 +86,9 @@ func Finish(environments ...*Environment) {
 			environment.pools[left].drain()
 		}
 	}
-	closing.working.Wait()
+	for _, environment := range environments {
+		environment.Process.wait()
+	}
 }
 
 // isWorn tells whether earlier checks may have left something that disturbs this one.

@@ -2,12 +2,9 @@ package conform
 
 import (
 	"context"
-	"fmt"
 	"slices"
 	"strings"
 	"sync"
-	"sync/atomic"
-	"time"
 
 	"github.com/mcpconform/mcpconform/internal/jsonrpc"
 	"github.com/mcpconform/mcpconform/internal/protocol"
@@ -149,7 +146,7 @@ func dial(environment *Environment) (*Server, error) {
 // Dial opens a fresh connection of a client that offers everything. Who opens it closes
 // it, and has it judged.
 func (e *Environment) Dial() (*scripted.Connection, error) {
-	return e.open(e.Target, transcript.NewLogIn(e.Budget, nameConnection(e.Revision+"-"+e.Transport)))
+	return e.open(e.Target, transcript.NewLogIn(e.Budget, e.Process.name(e.Revision+"-"+e.Transport)))
 }
 
 // open opens a connection of a client that offers everything; in the stateless era it is
@@ -169,20 +166,6 @@ func (e *Environment) open(to scripted.Target, log *transcript.Log) (*scripted.C
 	}
 	return connection, nil
 }
-
-// connections numbers the connections of this process.
-var connections atomic.Int64
-
-// connectionPrefix tells the connections of several workers apart.
-var connectionPrefix string
-
-// nameConnection names the next connection, by what it is for.
-func nameConnection(purpose string) string {
-	return fmt.Sprintf("%s%s-%d", connectionPrefix, purpose, connections.Add(1))
-}
-
-// NameConnections sets what the names of this process's connections begin with.
-func NameConnections(prefix string) { connectionPrefix = prefix }
 
 // residue is what checks may have left on a session that others use after them.
 type residue int
@@ -243,7 +226,7 @@ func (p *pool) take(declared string) *Server {
 			return server
 		}
 		// It died while nobody used it: a transcript like any other.
-		closing.close(server)
+		server.env.Process.close(server)
 	}
 	return nil
 }
@@ -262,7 +245,7 @@ func (p *pool) drain() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	for _, server := range p.idle {
-		closing.close(server)
+		server.env.Process.close(server)
 	}
 	p.idle = nil
 }
@@ -274,65 +257,3 @@ func (s *Server) reusable() bool {
 }
 
 const retireAfter = 2000
-
-// Closing takes time (a process must be given the chance to end by itself), so
-// it goes on beside the next checks.
-var closing closer
-
-type closer struct {
-	working sync.WaitGroup
-	slots   chan struct{}
-	once    sync.Once
-}
-
-const (
-	// closersAtOnce bounds the processes that are ending while others begin.
-	closersAtOnce = 4
-	// longRecord is the number of events, and heavy the memory in bytes that
-	// messages take, from which on a connection is ended before the next check
-	// begins: that of a target which floods, of which memory holds no two.
-	longRecord = 5000
-	heavy      = 4 << 20
-	// closeTimeout bounds one ending; a process that ignores everything is
-	// killed well before.
-	closeTimeout = 10 * time.Second
-)
-
-func (c *closer) close(server *Server) {
-	if server.Log().Len() > longRecord || server.Weight() > heavy {
-		end(server)
-		return
-	}
-	c.once.Do(func() { c.slots = make(chan struct{}, closersAtOnce) })
-	c.slots <- struct{}{}
-	c.working.Go(func() {
-		defer func() { <-c.slots }()
-		end(server)
-	})
-}
-
-// patience ends when targets have no time any more to end by themselves.
-var patience, hurry = context.WithCancel(context.Background())
-
-// Hurry has connections and clients ended at once from now on: what was found until
-// then is all that the run will find.
-func Hurry() { hurry() }
-
-// Patience returns a context that ends with Hurry.
-func Patience() context.Context { return patience }
-
-// end closes a connection and judges it. What was received is not kept
-// meanwhile: the record tells it.
-func end(server *Server) {
-	environment, log := server.env, server.Log()
-	ctx, cancel := context.WithTimeout(patience, closeTimeout)
-	defer cancel()
-	server.Close(ctx)
-	server.Forget()
-	server.Connection = nil
-	if server.aside {
-		environment.recordOnly(log)
-		return
-	}
-	environment.judge(log)
-}

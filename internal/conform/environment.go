@@ -37,6 +37,7 @@ func Show(value any) string { return rules.Show(value) }
 // Environment is everything that the checks of one leg need to know.
 type Environment struct {
 	Leg
+	Process   *Process // in which connections are opened; nil where none is
 	Target    scripted.Target
 	Survey    *survey.Survey
 	Catalogue *catalogue.Catalogue

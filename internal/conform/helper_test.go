@@ -60,6 +60,7 @@ func environment(t *testing.T, transport string) *Environment {
 	}
 	return &Environment{
 		Leg:       Leg{Role: protocol.ServerRole, Revision: "2025-06-18", Transport: transport},
+		Process:   NewProcess(""),
 		Target:    scripted.Target{Reply: 20 * time.Second},
 		Survey:    &survey.Survey{Capabilities: Object{"tools": Object{"listChanged": true}}},
 		Catalogue: known, Policy: provoke.Policy{Calls: provoke.CallReadOnly},

@@ -100,8 +100,7 @@ func TestChecks(t *testing.T) {
 		defer recording.Unlock()
 		records = append(records, record)
 	}
-	NameConnections("w1-")
-	defer NameConnections("")
+	environment.Process = NewProcess("w1-")
 
 	var pooled []*Server
 	outcomes := perform(environment, func() {

@@ -189,6 +189,7 @@ func (e Examination) begin(ctx context.Context, offered *survey.Survey, unrespon
 	}
 	x.environment = &conform.Environment{
 		Leg:          e.Leg,
+		Process:      conform.NewProcess(""),
 		Target:       e.Target,
 		Survey:       offered,
 		Catalogue:    e.Catalogue,

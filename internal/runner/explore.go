@@ -61,10 +61,10 @@ func (p *pipe) explore(environments []*conform.Environment, plan explore.Plan, s
 		host := drawing{p, leg}
 		switch {
 		case suspects == nil:
-			made := explore.Explore(conform.Patience(), environment, plan, host)
+			made := explore.Explore(environment.Process.Patience(), environment, plan, host)
 			p.write(note{Leg: leg, Drawn: &drawn{Made: made}})
 		case len(suspects[leg]) > 0:
-			explore.Explain(conform.Patience(), environment, suspects[leg], host)
+			explore.Explain(environment.Process.Patience(), environment, suspects[leg], host)
 		}
 	}
 }

@@ -265,7 +265,7 @@ func TestAWorkerSeesWhatCame(t *testing.T) {
 			t.Errorf("%s became %s", was.String(), is.String())
 		}
 	}
-	if received.Legs[0].launch() != nil {
+	if received.Legs[0].launch(nil) != nil {
 		t.Error("a client would be started")
 	}
 }

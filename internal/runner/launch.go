@@ -58,7 +58,7 @@ const (
 var leaveGrace = target.Grace{Input: 300 * time.Millisecond, Terminate: time.Second}
 
 // launcher starts a client by a command for each scenario.
-func launcher(command target.Command) scenario.Launch {
+func launcher(command target.Command, within *conform.Process) scenario.Launch {
 	return func(ctx context.Context, invocation scenario.Invocation) (scenario.Exit, error) {
 		one := command
 		server, err := serverOf(invocation)
@@ -96,7 +96,7 @@ func launcher(command target.Command) scenario.Launch {
 		case <-ctx.Done():
 			exit.Ended = true
 		}
-		ending, err := process.Shutdown(conform.Patience(), leaveGrace)
+		ending, err := process.Shutdown(within.Patience(), leaveGrace)
 		if err != nil {
 			return scenario.Exit{}, err
 		}

@@ -12,6 +12,7 @@ import (
 
 	"github.com/mcpconform/mcpconform/fixtures"
 	"github.com/mcpconform/mcpconform/internal/catalogue"
+	"github.com/mcpconform/mcpconform/internal/conform"
 	"github.com/mcpconform/mcpconform/internal/fault"
 	"github.com/mcpconform/mcpconform/internal/protocol"
 	"github.com/mcpconform/mcpconform/internal/scripted"
@@ -84,7 +85,7 @@ func TestBrokenOpeningsAreLegs(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	r := &run{load: func() (*catalogue.Catalogue, error) { return requirements, nil }}
+	r := &run{process: conform.NewProcess(""), load: func() (*catalogue.Catalogue, error) { return requirements, nil }}
 	var handshakes atomic.Int64
 	ofServers(faults, func(one *fault.Fault) {
 		standing := failingAt(requirements, one)
@@ -115,7 +116,7 @@ func TestLegalOpeningsAreNoLegs(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	r := &run{load: sync.OnceValues(func() (*catalogue.Catalogue, error) { return catalogue.Load(suiteRequirements()) })}
+	r := &run{process: conform.NewProcess(""), load: sync.OnceValues(func() (*catalogue.Catalogue, error) { return catalogue.Load(suiteRequirements()) })}
 	var met atomic.Int64
 	ofServers(layers, func(one *fault.Fault) {
 		if len(one.Breaks) > 0 || one.Passes != nil || one.Revision != "" {

@@ -58,11 +58,11 @@ type leg struct {
 }
 
 // launch starts the client of a leg; nil when there is none to start.
-func (l leg) launch() scenario.Launch {
+func (l leg) launch(process *conform.Process) scenario.Launch {
 	if l.Recordings != nil {
 		return nil
 	}
-	return launcher(l.Command)
+	return launcher(l.Command, process)
 }
 
 func (l leg) target() scripted.Target {
@@ -75,6 +75,7 @@ func (l leg) target() scripted.Target {
 // environments makes what the checks of each leg see, with room for all of them
 // together.
 func (p plan) environments(
+	process *conform.Process,
 	budget *transcript.MemoryBudget,
 	record func(legIndex int, connection conform.Connection),
 ) []*conform.Environment {
@@ -84,12 +85,12 @@ func (p plan) environments(
 		to := leg.target()
 		to.Limits.Message = min(to.Limits.Message, longestMessage(p.Workers))
 		environments[index] = &conform.Environment{
-			Leg: leg.Leg, Target: to, Survey: leg.Survey, Catalogue: p.Catalogue,
+			Leg: leg.Leg, Process: process, Target: to, Survey: leg.Survey, Catalogue: p.Catalogue,
 			Access: leg.Access, Registration: leg.Registration, Issuer: issuer, Network: p.Network,
 			Policy: p.Policy, Provoked: leg.Provoked, Rules: judging,
 			Budget: budget, Company: p.Workers > 1, Apart: p.Apart,
 			Record: func(connection conform.Connection) { record(index, connection) },
-			Launch: leg.launch(), Sockets: p.Sockets, ShortWait: leg.ShortWait, Recordings: leg.Recordings,
+			Launch: leg.launch(process), Sockets: p.Sockets, ShortWait: leg.ShortWait, Recordings: leg.Recordings,
 		}
 	}
 	return environments

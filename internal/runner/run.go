@@ -174,7 +174,8 @@ func Run(ctx context.Context, options Options) (*reports.Run, error) {
 
 func newRun(options Options, started time.Time) *run {
 	return &run{
-		load: sync.OnceValues(func() (*catalogue.Catalogue, error) { return requirementsFor(options) }),
+		process: conform.NewProcess(""),
+		load:    sync.OnceValues(func() (*catalogue.Catalogue, error) { return requirementsFor(options) }),
 		collector: collector{options: options, report: &reports.Run{
 			Format: reports.Format, Tool: options.Tool, Started: started, Host: hostname(),
 			Target:       reports.Target{Role: options.Role, URL: options.URL, Command: options.Command.Args},
@@ -266,6 +267,7 @@ func (r *run) removeSockets() {
 type run struct {
 	collector
 
+	process   *conform.Process
 	load      func() (*catalogue.Catalogue, error) // once
 	closing   sync.WaitGroup                       // connections of the first contact that are ending
 	budget    *transcript.MemoryBudget
@@ -459,7 +461,7 @@ func (r *run) declare() error {
 	if len(r.plan.Legs) == 0 {
 		return nil
 	}
-	environments := r.plan.environments(r.budget, r.closed)
+	environments := r.plan.environments(r.process, r.budget, r.closed)
 	r.planned = environments
 	for _, state := range r.legs {
 		if state.planned >= 0 {

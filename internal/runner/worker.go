@@ -260,12 +260,12 @@ func Work(in io.Reader, out io.Writer) error {
 		return fmt.Errorf("reading the plan: %w", err)
 	}
 	pipe.events, pipe.exchanges, pipe.sockets = work.Events, work.Exchanges, work.Sockets
+	pipe.process = conform.NewProcess(work.Name)
 	confine(min(memoryAlone, share(work.Workers)))
 	finished := make(chan struct{})
 	go pipe.hear(reader, finished)
 	defer pipe.removeSockets()
-	conform.NameConnections(work.Name)
-	environments := work.environments(transcript.NewMemoryBudget(budgetOf(work.Workers)), pipe.closed)
+	environments := work.environments(pipe.process, transcript.NewMemoryBudget(budgetOf(work.Workers)), pipe.closed)
 	if work.Explore != nil {
 		pipe.explore(environments, *work.Explore, work.Suspects)
 	} else {
@@ -284,7 +284,7 @@ func (p *pipe) orphaned() {
 		p.removeSockets()
 		os.Exit(1) //nolint:forbidigo // a worker is a process of its own, and hangs
 	})
-	conform.Hurry()
+	p.process.Hurry()
 	interrupt()
 }
 
@@ -307,6 +307,7 @@ func interrupt() {
 type pipe struct {
 	events    bool
 	exchanges bool
+	process   *conform.Process
 	sockets   string          // directory of those that a client's servers come to
 	alone     atomic.Bool     // the parent is gone, or wants an end
 	allowed   chan permission // closed when the parent is gone, or wants an end

@@ -18,7 +18,7 @@ import (
 func acting(t *testing.T, leg conform.Leg, injection fault.Injection) *scenario.Recording {
 	t.Helper()
 	environment := &conform.Environment{
-		Leg: leg, Target: scripted.Target{Transport: leg.Transport, Reply: reliable},
+		Leg: leg, Process: conform.NewProcess(""), Target: scripted.Target{Transport: leg.Transport, Reply: reliable},
 		Launch: func(ctx context.Context, invocation scenario.Invocation) (scenario.Exit, error) {
 			return launch(ctx, invocation, injection)
 		},
