@@ -440,7 +440,7 @@ func absent(exit scenario.Exit) error {
 	reason := "the client never connected to the scripted server, and " + how +
 		"; see that its command takes the URL as its last argument, or at " + URLPlace +
 		", or the command of the server at " + ServerPlace
-	if stderr := lastLines(string(exit.Stderr)); stderr != "" {
+	if stderr := complaint(string(exit.Stderr)); stderr != "" {
 		reason += "\nits standard error ended with:\n" + indent(stderr)
 	}
 	return &TargetError{Reason: reason}

@@ -552,7 +552,7 @@ func targetError(ctx context.Context, to scripted.Target, visit *visit) error {
 		reason += "; give it longer with --timeout, if it is slow to start"
 	}
 	if stderr, _ := visit.connection.Stdio.Pipe.Process().Stderr(); len(stderr) > 0 {
-		reason += "\nits standard error ended with:\n" + indent(lastLines(string(stderr)))
+		reason += "\nits standard error ended with:\n" + indent(complaint(string(stderr)))
 	}
 	return &TargetError{Reason: reason}
 }
@@ -571,6 +571,16 @@ func firstNoise(received []scripted.Received) string {
 
 // stderrLines is how much of a failed target's standard error is shown.
 const stderrLines = 12
+
+// complaint is the end of a failed target's standard error, which says what went wrong:
+// without the frames of a stack trace, where they are what there is no room for.
+func complaint(stderr string) string {
+	lines := strings.Split(strings.TrimSpace(stderr), "\n")
+	if len(lines) > stderrLines {
+		lines = slices.DeleteFunc(lines, func(line string) bool { return strings.TrimLeft(line, " \t") != line })
+	}
+	return lastLines(strings.Join(lines, "\n"))
+}
 
 func lastLines(text string) string {
 	lines := strings.Split(strings.TrimSpace(text), "\n")

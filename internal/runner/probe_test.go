@@ -386,3 +386,23 @@ func TestLateDiscoveryLeavesTimeForLists(t *testing.T) {
 		t.Errorf("survey %+v", found)
 	}
 }
+
+// What went wrong stands above a long stack trace, and has to be seen.
+func TestComplaint(t *testing.T) {
+	t.Parallel()
+	trace := "boot.js:1\n  import x\n  ^\n\nError: Cannot find package 'x'\n" + strings.Repeat("    at frame (boot.js:1:1)\n", 20) + "\nNode.js v20\n"
+	lines := make([]string, 20)
+	for i := range lines {
+		lines[i] = fmt.Sprint("line ", i)
+	}
+	for given, want := range map[string]string{
+		trace:                            "boot.js:1\n\nError: Cannot find package 'x'\n\nNode.js v20",
+		"usage:\n  serve\n":              "usage:\n  serve",
+		strings.Join(lines, "\n") + "\n": strings.Join(lines[20-stderrLines:], "\n"),
+		"":                               "",
+	} {
+		if got := complaint(given); got != want {
+			t.Errorf("%q, want %q", got, want)
+		}
+	}
+}
