@@ -5,6 +5,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"maps"
 	"math"
 	"slices"
 	"strings"
@@ -437,8 +438,15 @@ func absent(exit scenario.Exit) error {
 	if exit.Ended {
 		how = "did not end by itself"
 	}
-	reason := "the client never connected to the scripted server, and " + how +
-		"; see that its command takes the URL as its last argument, or at " + URLPlace +
+	reason := "the client never connected to the scripted server, and " + how
+	told := (&scenario.Recording{Exit: exit}).Outcomes()
+	for _, step := range slices.Sorted(maps.Keys(told)) {
+		if told[step].Failed() && told[step].Error != "" {
+			reason += fmt.Sprintf("; its driver says of step %d that it failed: %s", step, excerpt.Short([]byte(told[step].Error)))
+			break
+		}
+	}
+	reason += "; see that its command takes the URL as its last argument, or at " + URLPlace +
 		", or the command of the server at " + ServerPlace
 	if stderr := complaint(string(exit.Stderr)); stderr != "" {
 		reason += "\nits standard error ended with:\n" + indent(stderr)
