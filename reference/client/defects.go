@@ -184,6 +184,7 @@ var defects = map[string]func(*client){
 	"ignores-dialects":             func(c *client) { c.part.checkOutput = without("$schema") },
 	"keeps-request-state":          keepsRequestState,
 	"looks-first":                  func(c *client) { c.part.looks = looksFirst },
+	"throws-errors-of-tools":       func(c *client) { c.part.checkOutput = thrown },
 	"looks-once-at-tasks":          func(c *client) { c.part.watchTask = looksOnce },
 	"never-fetches-input":          func(c *client) { c.part.watchTask = neverFetchesInput },
 	"never-kills":                  func(c *client) { c.part.shutDown = neverKills },
@@ -514,6 +515,14 @@ func looksOnce(ctx context.Context, c *client, known task) (object, error) {
 		return watchTask(ctx, c, task{TaskID: known.TaskID, Status: taskCompleted})
 	}
 	return nil, errors.Join(err, errors.New("the task is not over"))
+}
+
+// thrown tells its caller of an error of a tool as of any other. That is not wrong.
+func thrown(t *tool, result object) error {
+	if result["isError"] == true {
+		return fmt.Errorf("the tool reports an error: %v", result["content"])
+	}
+	return checkOutput(t, result)
 }
 
 // looksFirst asks what a server speaks on a connection of its own. That is not wrong.

@@ -73,7 +73,11 @@ var (
 	brokenPromise = &forms.Form{
 		Despite: "isError without the structuredContent that the outputSchema wants",
 		Step:    ToCall(promisingFailure, nil),
-		Answer:  forms.Result(Object{"content": []any{words}, "isError": true}),
+		Answer: forms.Result(Object{
+			"content": []any{Object{"type": "text", "text": forms.Told}},
+			"isError": true,
+		}),
+		Reports: true,
 	}
 	notBroken = &forms.Form{
 		Despite: "isError that is false",
