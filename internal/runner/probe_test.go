@@ -187,7 +187,7 @@ func TestNobodySpeaks(t *testing.T) {
 		says                 string
 	}{
 		"nothing that is known": {unsupported, unsupported, "speaks no revision that is known: server/discover was refused with error -32022: no; it says that it supports 2027-01-01; what can be checked is"},
-		"older ones":            {text(http.StatusNotFound, "", ""), shakes("2024-11-05"), "speaks 2024-11-05; what can be checked is 2025-06-18"},
+		"older ones":            {text(http.StatusNotFound, "", ""), shakes("2024-11-05"), "speaks 2024-11-05; what can be checked is 2025-06-18, 2025-11-25 and 2026-07-28"},
 		"later ones":            {discovers("2027-01-01"), text(http.StatusBadRequest, "", ""), "speaks 2027-01-01; what can be checked is"},
 		"neither":               {text(http.StatusNotFound, "text/html", "<p>"), text(http.StatusNotFound, "text/html", "<p>"), "answers HTTP 404; give the URL of the MCP endpoint itself"},
 	} {
