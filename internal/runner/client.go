@@ -432,6 +432,18 @@ func foreign(meetings []*meeting) error {
 	return &TargetError{Reason: "the client speaks no revision that is checked: " + strings.Join(notes, "; ")}
 }
 
+// firstFailure says which step of a client failed first, as its driver tells.
+func firstFailure(exit scenario.Exit) string {
+	told := (&scenario.Recording{Exit: exit}).Outcomes()
+	for _, step := range slices.Sorted(maps.Keys(told)) {
+		if told[step].Failed() && told[step].Error != "" {
+			return fmt.Sprintf("; its driver says of step %d that it failed: %s",
+				step, excerpt.Short([]byte(told[step].Error)))
+		}
+	}
+	return ""
+}
+
 // absent says how a client ended that did not come.
 func absent(exit scenario.Exit) error {
 	how := exit.Status
@@ -439,13 +451,7 @@ func absent(exit scenario.Exit) error {
 		how = "did not end by itself"
 	}
 	reason := "the client never connected to the scripted server, and " + how
-	told := (&scenario.Recording{Exit: exit}).Outcomes()
-	for _, step := range slices.Sorted(maps.Keys(told)) {
-		if told[step].Failed() && told[step].Error != "" {
-			reason += fmt.Sprintf("; its driver says of step %d that it failed: %s", step, excerpt.Short([]byte(told[step].Error)))
-			break
-		}
-	}
+	reason += firstFailure(exit)
 	reason += "; see that its command takes the URL as its last argument, or at " + URLPlace +
 		", or the command of the server at " + ServerPlace
 	if stderr := complaint(string(exit.Stderr)); stderr != "" {

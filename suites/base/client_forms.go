@@ -361,7 +361,12 @@ var manyForms = &Scenario{
 	Says: "The server answers each call, read and list in another form that the schema allows, and says notifications before some answers.",
 	Steps: append(append(
 		Steps{
-			ToConnect(), ToSetLevel("debug"), ToList("tools"), ToList("prompts"), ToList("resources"), ToList("templates"),
+			ToConnect(),
+			ToSetLevel("debug"),
+			ToList("tools"),
+			ToList("prompts"),
+			ToList("resources"),
+			ToList("templates"),
 		}, answers.Steps()...),
 		ToList("tools"), ToList("resources"), ToList("templates"), ToList("templates"), ToList("prompts"),
 		ToList("resources"), ToList("prompts"), ToClose(),
