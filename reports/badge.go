@@ -21,7 +21,7 @@ func (r *Run) Badge(w io.Writer) error {
 	run := presentable(r)
 	subject := "MCP"
 	if revisions := run.judged(func(leg *Leg) bool { return leg.Spoken }); len(revisions) > 0 {
-		subject += " " + cmp.Or(oneLine(run.Requirements), series(revisions))
+		subject += " " + cmp.Or(oneLine(run.Requirements), Series(revisions))
 	}
 	message, colour := run.badge()
 	subject, message = clip(oneLine(subject), 60), clip(message, 40)

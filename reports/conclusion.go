@@ -27,10 +27,10 @@ func (r *Run) Conclusion() string {
 	}
 	unspoken := r.judged(func(leg *Leg) bool { return !leg.Spoken && (len(parts) == 0 || len(leg.Results) > 0) })
 	if len(unspoken) > 0 {
-		parts = append(parts, "does not speak "+series(unspoken))
+		parts = append(parts, "does not speak "+Series(unspoken))
 	}
 	if unseen := r.judged(r.unseen); len(parts) == 0 && len(unseen) > 0 {
-		parts = append(parts, "nothing could be judged at "+series(unseen))
+		parts = append(parts, "nothing could be judged at "+Series(unseen))
 	}
 	if len(parts) == 0 {
 		parts = append(parts, "nothing was checked")
@@ -65,7 +65,7 @@ func (r *Run) named(revisions []string) string {
 	if r.Requirements != "" {
 		return oneLine(r.Requirements)
 	}
-	return series(revisions)
+	return Series(revisions)
 }
 
 func (r *Run) bad(leg *Leg) bool { return leg.Spoken && leg.Counts().Fails(r.Strict) > 0 }
@@ -187,8 +187,8 @@ func entryCount(n int) string {
 	return fmt.Sprintf("%d entries", n)
 }
 
-// series writes a list as prose: "a", "a and b", "a, b and c".
-func series(words []string) string {
+// Series writes a list as prose: "a", "a and b", "a, b and c".
+func Series(words []string) string {
 	if len(words) < 2 {
 		return strings.Join(words, "")
 	}

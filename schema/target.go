@@ -166,7 +166,11 @@ func (c *Compiled) build(
 		compiler.RegisterVocabulary(&jsonschema.Vocabulary{URL: "urn:mcp:meter", Compile: m.attach})
 		compiler.AssertVocabs()
 	}
-	if err := compiler.AddResource(targetURL, c.document); err != nil {
+	document := c.document
+	if slices.Contains(strictEnums, dialect) {
+		document = withStrictEnums(document)
+	}
+	if err := compiler.AddResource(targetURL, document); err != nil {
 		return nil, fmt.Errorf("%w: %w", ErrCannotJudge, err)
 	}
 	schema, err := compiler.Compile(targetURL)

@@ -117,6 +117,39 @@ func TestCompileRefuses(t *testing.T) {
 	}
 }
 
+// Until 2019-09 the text of JSON Schema recommends what meta-schemas in use demand of enum; only draft-04 demands it.
+func TestEnumsThatAreEmptyOrRepeat(t *testing.T) {
+	t.Parallel()
+	const empty, twice = `{"properties":{"default":{"enum":[]}}}`, `{"properties":{"default":{"enum":["a",1,"a",1.0]}}}`
+	for _, dialect := range dialects {
+		for _, c := range []struct {
+			schema, instance string
+			conforms         bool
+		}{
+			{empty, `{}`, true}, {empty, `{"default":"a"}`, false},
+			{twice, `{"default":"a"}`, true}, {twice, `{"default":1}`, true}, {twice, `{"default":"b"}`, false},
+		} {
+			document := decode(t, c.schema).(map[string]any)
+			document["$schema"] = dialect.String()
+			compiled, err := Compile(document)
+			if dialect == jsonschema.Draft4 {
+				if _, invalid := errors.AsType[*InvalidError](err); !invalid {
+					t.Errorf("%s of %s: %v", c.schema, dialect, err)
+				}
+				continue
+			}
+			if err != nil {
+				t.Errorf("%s of %s: %v", c.schema, dialect, err)
+				continue
+			}
+			found, err := compiled.Validate(decode(t, c.instance))
+			if err != nil || (len(found) == 0) != c.conforms {
+				t.Errorf("%s by %s of %s: %v, %v", c.instance, c.schema, dialect, found, err)
+			}
+		}
+	}
+}
+
 func TestCompileReadsECMAScript(t *testing.T) {
 	t.Parallel()
 	for pattern, matches := range map[string]string{
@@ -196,6 +229,7 @@ func TestKeywordsInWords(t *testing.T) {
 		{`{"oneOf": [{"type": "integer"}, {"type": "string"}]}`, `null`, `expected an integer or a string; found null`},
 		{`{"const": {"a": 1}}`, `3`, `expected {"a":1}; found 3`},
 		{`{"enum": ["a", [1], null]}`, `3`, `expected one of "a", [1], null; found 3`},
+		{`{"enum": []}`, `3`, `expected no value, as the enum is empty; found 3`},
 		{`{"enum": ["a"], "type": "string"}`, `"b"`, `expected "a"; found "b"`},
 		{`false`, `3`, `expected nothing; found 3`},
 	} {

@@ -586,7 +586,10 @@ func decimal(number *big.Rat) string {
 }
 
 func choicesInWords(values []any) string {
-	if len(values) == 1 {
+	switch len(values) {
+	case 0:
+		return "no value, as the enum is empty"
+	case 1:
 		return literal(values[0])
 	}
 	var shown []string

@@ -3,6 +3,7 @@ package conform
 import (
 	"context"
 	"errors"
+	"net/http"
 	"slices"
 	"strings"
 	"unicode"
@@ -11,6 +12,7 @@ import (
 	"github.com/mcpconform/mcpconform/internal/jsonrpc"
 	"github.com/mcpconform/mcpconform/internal/protocol"
 	"github.com/mcpconform/mcpconform/internal/scripted"
+	"github.com/mcpconform/mcpconform/internal/transcript"
 )
 
 // Provoke sends a request that is to be refused, for the reason, and returns its
@@ -106,7 +108,7 @@ func (s *Server) needReply(request *scripted.Pending, err error) {
 // is about the request with the id, or names none.
 func errorInBody(err error, id jsonrpc.ID) (refusal jsonrpc.Message, there bool) {
 	status, refused := errors.AsType[*scripted.StatusError](err)
-	if !refused {
+	if !refused || transcript.KindOfBody(http.MethodPost, status.Status, status.Body) != transcript.Message {
 		return refusal, false
 	}
 	refusal = jsonrpc.Parse(status.Body)

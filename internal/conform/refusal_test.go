@@ -56,6 +56,7 @@ func TestErrorInBody(t *testing.T) {
 		`{"jsonrpc":"2.0","id":8,"error":{"code":-32602,"message":"no"}}`:    false,
 		`{"jsonrpc":"2.0","id":7,"result":{}}`:                               false,
 		`Bad Request`:                                                        false,
+		`{"statusCode":400,"error":"Bad Request","message":"not JSON"}`:      false,
 	} {
 		if _, there := errorInBody(&scripted.StatusError{Status: 400, Body: []byte(body)}, jsonrpc.IntID(7)); there != about {
 			t.Errorf("%s: %t", body, there)

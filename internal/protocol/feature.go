@@ -92,6 +92,8 @@ const (
 	Icons Feature = "icons"
 	// SamplingTools: sampling may lend the client tools.
 	SamplingTools Feature = "sampling tools"
+	// Tasks: a request may be made as a task, by the member task of its params.
+	Tasks Feature = "tasks"
 	// ElicitationIDs: an elicitation in mode url has an elicitationId, which
 	// notifications/elicitation/complete and the error -32042 name.
 	ElicitationIDs Feature = "elicitation ids"
@@ -123,7 +125,7 @@ func (f Feature) find() (first, last string) {
 		return mar2025, nov2025
 	case VersionHeader:
 		return jun2025, jul2026
-	case Polling, ElicitationIDs:
+	case Polling, Tasks, ElicitationIDs:
 		return nov2025, nov2025
 	case SchemaDialect, InputErrorsInResults, URLElicitation, Icons, SamplingTools, OpenIDDiscovery:
 		return nov2025, jul2026

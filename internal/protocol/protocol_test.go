@@ -54,7 +54,7 @@ var features = map[protocol.Feature]string{
 	// basic/transports#resumability-and-redelivery, likewise.
 	protocol.Resumption: "-xxx-",
 	// 2025-11-25 basic/transports#sending-messages-to-the-server, 6.
-	protocol.Polling: "---x-", protocol.OpenIDDiscovery: "---xx",
+	protocol.Polling: "---x-", protocol.Tasks: "---x-", protocol.OpenIDDiscovery: "---xx",
 	// basic/transports#protocol-version-header since 2025-06-18.
 	protocol.VersionHeader: "--xxx",
 	// 2026-07-28 basic/transports/streamable-http#standard-request-headers.

@@ -5,6 +5,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"maps"
 	"math"
 	"slices"
 	"strings"
@@ -431,16 +432,29 @@ func foreign(meetings []*meeting) error {
 	return &TargetError{Reason: "the client speaks no revision that is checked: " + strings.Join(notes, "; ")}
 }
 
+// firstFailure says which step of a client failed first, as its driver tells.
+func firstFailure(exit scenario.Exit) string {
+	told := (&scenario.Recording{Exit: exit}).Outcomes()
+	for _, step := range slices.Sorted(maps.Keys(told)) {
+		if told[step].Failed() && told[step].Error != "" {
+			return fmt.Sprintf("; its driver says of step %d that it failed: %s",
+				step, excerpt.Short([]byte(told[step].Error)))
+		}
+	}
+	return ""
+}
+
 // absent says how a client ended that did not come.
 func absent(exit scenario.Exit) error {
 	how := exit.Status
 	if exit.Ended {
 		how = "did not end by itself"
 	}
-	reason := "the client never connected to the scripted server, and " + how +
-		"; see that its command takes the URL as its last argument, or at " + URLPlace +
+	reason := "the client never connected to the scripted server, and " + how
+	reason += firstFailure(exit)
+	reason += "; see that its command takes the URL as its last argument, or at " + URLPlace +
 		", or the command of the server at " + ServerPlace
-	if stderr := lastLines(string(exit.Stderr)); stderr != "" {
+	if stderr := complaint(string(exit.Stderr)); stderr != "" {
 		reason += "\nits standard error ended with:\n" + indent(stderr)
 	}
 	return &TargetError{Reason: reason}

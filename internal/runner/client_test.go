@@ -7,6 +7,7 @@ import (
 	"github.com/mcpconform/mcpconform/internal/conform"
 	"github.com/mcpconform/mcpconform/internal/protocol"
 	"github.com/mcpconform/mcpconform/internal/rules"
+	"github.com/mcpconform/mcpconform/internal/scenario"
 	"github.com/mcpconform/mcpconform/internal/transcript"
 )
 
@@ -29,6 +30,21 @@ func metWith(revision string, lines ...string) *meeting {
 	leg := conform.Leg{Role: protocol.ClientRole, Revision: revision, Transport: protocol.Stdio}
 	met.read([]*rules.Conversation{rules.NewConversation(leg, events, true)})
 	return met
+}
+
+// A driver that cannot connect may know why, and tells it where nobody looks.
+func TestAbsentSaysWhatTheDriverTells(t *testing.T) {
+	t.Parallel()
+	const failed = `{"step":0,"outcome":"failed","error":"no such module"}` + "\n"
+	for output, want := range map[string]string{
+		"listening\n" + failed: "exited with status 1; its driver says of step 0 that it failed: no such module; see that",
+		"":                     "exited with status 1; see that",
+	} {
+		err := absent(scenario.Exit{Status: "exited with status 1", Failed: true, Output: []byte(output)})
+		if !strings.Contains(err.Error(), want) {
+			t.Errorf("%q does not hold %q", err, want)
+		}
+	}
 }
 
 // What a client sends shows which era it means, whatever it gets wrong.

@@ -20,6 +20,7 @@ import (
 	"github.com/mcpconform/mcpconform/internal/target"
 	"github.com/mcpconform/mcpconform/internal/transcript"
 	"github.com/mcpconform/mcpconform/internal/transport"
+	"github.com/mcpconform/mcpconform/reports"
 )
 
 const (
@@ -253,9 +254,9 @@ func unspeakable(ctx context.Context, to scripted.Target, visits []*visit) error
 	if to.Transport == protocol.Stdio {
 		name = commandLine(to.Command)
 	}
-	checked := "; what can be checked is " + strings.Join(protocol.Checked(), " and ")
+	checked := "; what can be checked is " + reports.Series(protocol.Checked())
 	if len(speaks) > 0 {
-		return &TargetError{Reason: name + " speaks " + strings.Join(speaks, " and ") + checked}
+		return &TargetError{Reason: name + " speaks " + reports.Series(speaks) + checked}
 	}
 	refusing := slices.IndexFunc(visits, (*visit).reached) // by a refusal, since it speaks nothing
 	refusal, _ := visits[max(0, refusing)].refused()
@@ -264,7 +265,7 @@ func unspeakable(ctx context.Context, to scripted.Target, visits []*visit) error
 	}
 	reason := fmt.Sprintf("%s speaks no revision that is known: %s", name, refusal)
 	if supported := refusal.Supported(); len(supported) > 0 {
-		reason += "; it says that it supports " + strings.Join(supported, " and ")
+		reason += "; it says that it supports " + reports.Series(supported)
 	}
 	return &TargetError{Reason: reason + checked}
 }
@@ -552,7 +553,7 @@ func targetError(ctx context.Context, to scripted.Target, visit *visit) error {
 		reason += "; give it longer with --timeout, if it is slow to start"
 	}
 	if stderr, _ := visit.connection.Stdio.Pipe.Process().Stderr(); len(stderr) > 0 {
-		reason += "\nits standard error ended with:\n" + indent(lastLines(string(stderr)))
+		reason += "\nits standard error ended with:\n" + indent(complaint(string(stderr)))
 	}
 	return &TargetError{Reason: reason}
 }
@@ -571,6 +572,16 @@ func firstNoise(received []scripted.Received) string {
 
 // stderrLines is how much of a failed target's standard error is shown.
 const stderrLines = 12
+
+// complaint is the end of a failed target's standard error, which says what went wrong:
+// without the frames of a stack trace, where they are what there is no room for.
+func complaint(stderr string) string {
+	lines := strings.Split(strings.TrimSpace(stderr), "\n")
+	if len(lines) > stderrLines {
+		lines = slices.DeleteFunc(lines, func(line string) bool { return strings.TrimLeft(line, " \t") != line })
+	}
+	return lastLines(strings.Join(lines, "\n"))
+}
 
 func lastLines(text string) string {
 	lines := strings.Split(strings.TrimSpace(text), "\n")

@@ -187,7 +187,7 @@ func TestNobodySpeaks(t *testing.T) {
 		says                 string
 	}{
 		"nothing that is known": {unsupported, unsupported, "speaks no revision that is known: server/discover was refused with error -32022: no; it says that it supports 2027-01-01; what can be checked is"},
-		"older ones":            {text(http.StatusNotFound, "", ""), shakes("2024-11-05"), "speaks 2024-11-05; what can be checked is 2025-06-18"},
+		"older ones":            {text(http.StatusNotFound, "", ""), shakes("2024-11-05"), "speaks 2024-11-05; what can be checked is 2025-06-18, 2025-11-25 and 2026-07-28"},
 		"later ones":            {discovers("2027-01-01"), text(http.StatusBadRequest, "", ""), "speaks 2027-01-01; what can be checked is"},
 		"neither":               {text(http.StatusNotFound, "text/html", "<p>"), text(http.StatusNotFound, "text/html", "<p>"), "answers HTTP 404; give the URL of the MCP endpoint itself"},
 	} {
@@ -384,5 +384,25 @@ func TestLateDiscoveryLeavesTimeForLists(t *testing.T) {
 	at := slices.IndexFunc(visits, func(one *visit) bool { return one.asked == "2026-07-28" })
 	if found := visits[at].survey; found == nil || len(found.Tools) != 1 || len(found.Failed) > 0 {
 		t.Errorf("survey %+v", found)
+	}
+}
+
+// What went wrong stands above a long stack trace, and has to be seen.
+func TestComplaint(t *testing.T) {
+	t.Parallel()
+	trace := "boot.js:1\n  import x\n  ^\n\nError: Cannot find package 'x'\n" + strings.Repeat("    at frame (boot.js:1:1)\n", 20) + "\nNode.js v20\n"
+	lines := make([]string, 20)
+	for i := range lines {
+		lines[i] = fmt.Sprint("line ", i)
+	}
+	for given, want := range map[string]string{
+		trace:                            "boot.js:1\n\nError: Cannot find package 'x'\n\nNode.js v20",
+		"usage:\n  serve\n":              "usage:\n  serve",
+		strings.Join(lines, "\n") + "\n": strings.Join(lines[20-stderrLines:], "\n"),
+		"":                               "",
+	} {
+		if got := complaint(given); got != want {
+			t.Errorf("%q, want %q", got, want)
+		}
 	}
 }

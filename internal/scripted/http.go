@@ -265,7 +265,8 @@ func (h *HTTP) once(
 		return h.events(life, exchange, place)
 	}
 	body, err := exchange.Body(life)
-	if err == nil && exchange.ContentType == "application/json" && len(body) > 0 {
+	isMessage := transcript.KindOfBody(request.Method, exchange.Status, body) == transcript.Message
+	if err == nil && exchange.ContentType == "application/json" && len(body) > 0 && isMessage {
 		h.take(life, Received{Message: h.read(body), Stream: exchange.Stream})
 	}
 	switch {

@@ -201,9 +201,10 @@ func twice(
 	return tool
 }
 
-// taskSupport is what a tool says of tasks, where the server has them; else "".
+// taskSupport is what a tool says of tasks, where the revision and the server have them;
+// else "".
 func (t *tryout) taskSupport(name string) string {
-	if !t.order.Survey.Declares("tasks.requests.tools.call") {
+	if !t.has(protocol.Tasks) || !t.order.Survey.Declares("tasks.requests.tools.call") {
 		return ""
 	}
 	for _, tool := range t.order.Survey.Tools {

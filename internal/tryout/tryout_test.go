@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -172,6 +173,43 @@ func TestToolsThatNobodyCanRelyOn(t *testing.T) {
 	}
 	if says := found.Tools[3].Says; says != "no such city" {
 		t.Errorf("it says %q", says)
+	}
+}
+
+// A capability of another revision is no reason to call a tool as a task.
+func TestToolsAreTasksWhereThereAreTasksAlone(t *testing.T) {
+	t.Parallel()
+	for revision, want := range map[string]bool{"2025-06-18": false, "2025-11-25": true, "2026-07-28": false} {
+		t.Run(revision, func(t *testing.T) {
+			t.Parallel()
+			var asTask atomic.Bool
+			s := scripted.NewServer(scripted.ServerOptions{
+				Revision: revision, Reply: ample, Log: func() *transcript.Log { return transcript.NewLog("tasks") },
+			})
+			s.Offer.Declare(scripted.Object{
+				"tasks": scripted.Object{"requests": scripted.Object{"tools": scripted.Object{"call": scripted.Object{}}}},
+			})
+			s.Offer.AddTool("either", nil, func(c *scripted.Call) {
+				if c.Params()["task"] != nil {
+					asTask.Store(true)
+				}
+				c.Answer(scripted.Text("done"))
+			})["execution"] = scripted.Object{"taskSupport": "optional"}
+			served := httptest.NewServer(s)
+			t.Cleanup(func() {
+				s.Close()
+				served.Close()
+			})
+			connection, offered := connect(t, served.URL+"/mcp", revision, ample)
+
+			tryout.Tools(t.Context(), connection, tryout.Order{
+				Revision: revision, Survey: offered, Calls: []provoke.Provocation{{Tool: "either"}}, Most: ample,
+			})
+
+			if asTask.Load() != want {
+				t.Errorf("called as a task: %t, want %t", asTask.Load(), want)
+			}
+		})
 	}
 }
 

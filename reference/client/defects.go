@@ -41,6 +41,7 @@ type parts struct {
 	nextCursor          func(page object) (string, bool)
 	expand              func(template string, arguments object) (string, error)
 	listsAgain          func(of string) bool
+	gives               func(of string) error // a list to its caller
 	listsBeforeCalls    func() bool
 	watchTask           func(ctx context.Context, c *client, known task) (object, error)
 	answersAgain        func() bool // a question of a task that was answered
@@ -108,6 +109,7 @@ func goodParts() parts {
 		nextCursor:          nextCursor,
 		expand:              expand,
 		listsAgain:          func(string) bool { return true },
+		gives:               func(string) error { return nil },
 		listsBeforeCalls:    always,
 		looks:               func(context.Context, *client) error { return nil },
 		remembersEras:       always,
@@ -184,6 +186,8 @@ var defects = map[string]func(*client){
 	"ignores-dialects":             func(c *client) { c.part.checkOutput = without("$schema") },
 	"keeps-request-state":          keepsRequestState,
 	"looks-first":                  func(c *client) { c.part.looks = looksFirst },
+	"keeps-templates":              func(c *client) { c.part.gives = allBut("templates") },
+	"throws-errors-of-tools":       func(c *client) { c.part.checkOutput = thrown },
 	"looks-once-at-tasks":          func(c *client) { c.part.watchTask = looksOnce },
 	"never-fetches-input":          func(c *client) { c.part.watchTask = neverFetchesInput },
 	"never-kills":                  func(c *client) { c.part.shutDown = neverKills },
@@ -514,6 +518,24 @@ func looksOnce(ctx context.Context, c *client, known task) (object, error) {
 		return watchTask(ctx, c, task{TaskID: known.TaskID, Status: taskCompleted})
 	}
 	return nil, errors.Join(err, errors.New("the task is not over"))
+}
+
+// allBut gives all lists but one, for which there is no API. That is not wrong.
+func allBut(kept string) func(of string) error {
+	return func(of string) error {
+		if of == kept {
+			return fmt.Errorf("there is no API for the list of %s", of)
+		}
+		return nil
+	}
+}
+
+// thrown tells its caller of an error of a tool as of any other. That is not wrong.
+func thrown(t *tool, result object) error {
+	if result["isError"] == true {
+		return fmt.Errorf("the tool reports an error: %v", result["content"])
+	}
+	return checkOutput(t, result)
 }
 
 // looksFirst asks what a server speaks on a connection of its own. That is not wrong.

@@ -62,6 +62,9 @@ func (c *client) list(ctx context.Context, of string) ([]any, error) {
 	if err != nil {
 		return nil, err
 	}
+	if err := c.part.gives(of); err != nil {
+		return nil, err
+	}
 	if of == "tools" {
 		items = c.learnTools(items)
 	}

@@ -73,7 +73,11 @@ var (
 	brokenPromise = &forms.Form{
 		Despite: "isError without the structuredContent that the outputSchema wants",
 		Step:    ToCall(promisingFailure, nil),
-		Answer:  forms.Result(Object{"content": []any{words}, "isError": true}),
+		Answer: forms.Result(Object{
+			"content": []any{Object{"type": "text", "text": forms.Told}},
+			"isError": true,
+		}),
+		Reports: true,
 	}
 	notBroken = &forms.Form{
 		Despite: "isError that is false",
@@ -290,7 +294,7 @@ func notified(despite, method string, params Object) *forms.Form {
 
 // answers are all of them.
 var answers = forms.NewTable(
-	4,
+	6,
 	200,
 	plain,
 	anImage,
@@ -338,15 +342,17 @@ var answers = forms.NewTable(
 
 // Positions of the steps that list.
 var (
-	plainTools    = 2
-	plainPrompts  = 3
-	oddTools      = answers.End()
-	oddResources  = oddTools + 1
-	noTemplates   = oddTools + 2
-	oddTemplates  = oddTools + 3
-	oddPrompts    = oddTools + 4
-	refusedList   = oddTools + 5
-	listedPrompts = oddTools + 6
+	plainTools     = 2
+	plainPrompts   = 3
+	plainResources = 4
+	plainTemplates = 5
+	oddTools       = answers.End()
+	oddResources   = oddTools + 1
+	noTemplates    = oddTools + 2
+	oddTemplates   = oddTools + 3
+	oddPrompts     = oddTools + 4
+	refusedList    = oddTools + 5
+	listedPrompts  = oddTools + 6
 )
 
 // manyForms is a server that answers everything in another form.
@@ -354,7 +360,14 @@ var manyForms = &Scenario{
 	Name: "base-legal-answers",
 	Says: "The server answers each call, read and list in another form that the schema allows, and says notifications before some answers.",
 	Steps: append(append(
-		Steps{ToConnect(), ToSetLevel("debug"), ToList("tools"), ToList("prompts")}, answers.Steps()...),
+		Steps{
+			ToConnect(),
+			ToSetLevel("debug"),
+			ToList("tools"),
+			ToList("prompts"),
+			ToList("resources"),
+			ToList("templates"),
+		}, answers.Steps()...),
 		ToList("tools"), ToList("resources"), ToList("templates"), ToList("templates"), ToList("prompts"),
 		ToList("resources"), ToList("prompts"), ToClose(),
 	),
@@ -371,18 +384,24 @@ var manyForms = &Scenario{
 			call.AnswerFresh(Object{"tools": legalTools(call.Has(protocol.Icons))}, 0)
 		})
 		server.On("resources/list", func(call *scripted.Call) {
-			if call.Nth > 1 {
+			switch call.Nth {
+			case 1:
+				call.Good()
+			case 2:
+				call.AnswerFresh(Object{"resources": legalResources()}, 0)
+			default:
 				call.Refuse(jsonrpc.InternalError, forms.Told, nil)
-				return
 			}
-			call.AnswerFresh(Object{"resources": legalResources()}, 0)
 		})
 		server.On("resources/templates/list", func(call *scripted.Call) {
-			templates := []any{}
-			if call.Nth > 1 {
-				templates = legalTemplates()
+			switch call.Nth {
+			case 1:
+				call.Good()
+			case 2:
+				call.AnswerFresh(Object{"resourceTemplates": []any{}}, 0)
+			default:
+				call.AnswerFresh(Object{"resourceTemplates": legalTemplates()}, 0)
 			}
-			call.AnswerFresh(Object{"resourceTemplates": templates}, 0)
 		})
 		server.On("prompts/list", func(call *scripted.Call) {
 			if call.Nth != oddPromptsAt {
@@ -687,23 +706,23 @@ func takingAnswers() {
 	lists("accepts tools with as little or as much as the schema allows", "tools/list",
 		"tools with as little, and as much, as the schema allows", oddTools, plainTools, 2)
 	lists("accepts resources with as little or as much as the schema allows", "resources/list",
-		"resources with as little, and as much, as the schema allows", oddResources, plainPrompts, 1)
+		"resources with as little, and as much, as the schema allows", oddResources, plainResources, 2)
 	lists("accepts an empty list of resource templates", "resources/templates/list",
-		"an empty list of resource templates", noTemplates, plainPrompts, 1)
+		"an empty list of resource templates", noTemplates, plainTemplates, 2)
 	lists("accepts prompts with as little or as much as the schema allows", "prompts/list",
 		"prompts with as little, and as much, as the schema allows", oddPrompts, plainPrompts, oddPromptsAt)
 	lists("accepts resource templates with as little or as much as the schema allows", "resources/templates/list",
-		"resource templates with as little, and as much, as the schema allows", oddTemplates, plainPrompts, 2)
+		"resource templates with as little, and as much, as the schema allows", oddTemplates, plainTemplates, 3)
 
 	It("continues after an error that answers resources/list", Verifies(errors), In(manyForms),
 		func(ctx SpecContext) {
 			client := RunScenario(ctx)
 
 			requests := client.NeedRequests("resources/list")
-			if len(requests) < 2 {
-				client.NeverBut("the client did not ask for the resources a second time", "resources/list")
+			if len(requests) < 3 {
+				client.NeverBut("the client did not ask for the resources a third time", "resources/list")
 			}
 			client.Does(listedPrompts, plainPrompts, "an error that answers resources/list")
-			client.GoesOn(ctx, AnswerTo(requests[1]), "an error that answers resources/list")
+			client.GoesOn(ctx, AnswerTo(requests[2]), "an error that answers resources/list")
 		})
 }

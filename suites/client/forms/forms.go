@@ -29,11 +29,14 @@ type Form struct {
 	Before string
 	// Shows is a text that the API of the client gives to its caller; "" for whatever.
 	Shows string
+	// Reports says that a tool reports an error of its own, whose text is Told: some APIs
+	// give it to their caller as an error, and that text with it.
+	Reports bool
 	// Fails says that the answer is an error, which the HTTP status may be.
 	Fails bool
 }
 
-// Told is the message of the errors with which forms answer that fail.
+// Told is the message of the errors that forms tell.
 const Told = "mcpconform told an error"
 
 // A Table is what the client does step by step, each answered in a form of its own. A
@@ -139,6 +142,11 @@ func (t *Table) Accepts(ctx context.Context, form, like *Form) {
 		}
 		client.GoesOn(ctx, answer, form.Despite)
 		t.tellsError(client, form)
+		return
+	}
+	outcome, _ := client.ToldOutcome(t.position(form))
+	if form.Reports && outcome.Failed() && conform.Observed(strings.Contains(outcome.Error, Told)) {
+		client.GoesOn(ctx, answer, form.Despite)
 		return
 	}
 	client.Does(t.position(form), t.position(like), form.Despite)

@@ -322,6 +322,7 @@ func ServerChecks() {
 				server.Watch(ctx, change.Resource)
 				change.needTold(ctx, server)
 				server.Need(ctx, "resources/unsubscribe", Object{"uri": change.Resource})
+				server.BarrierOnAllStreams(ctx) // one change may be told more than once
 				mark := server.Mark()
 
 				change.provoke(ctx, server)

@@ -33,6 +33,16 @@ var cancelsOthers = &Scenario{
 		for _, method := range []string{"resources/read", "prompts/get"} {
 			server.On(method, func(call *scripted.Call) { call.Leave() })
 		}
+		server.On("tools/list", func(call *scripted.Call) {
+			if call.Nth == 2 { // what the client does next is to cancel both
+				for _, method := range []string{"resources/read", "prompts/get"} {
+					call.Session.Within(leavingTime, 0, func(received scripted.Received) bool {
+						return received.Method == method
+					})
+				}
+			}
+			call.Good()
+		})
 	},
 }
 

@@ -213,6 +213,18 @@ var beTheOutcomeOfACall = Be("a tool result or an error", func(actual any) bool 
 	return isReply && (refused || hasContent)
 })
 
+// haveContentOf matches a result with the content of an earlier one, or without any as that.
+func haveContentOf(earlier Object) types.GomegaMatcher {
+	if content, has := earlier["content"]; has {
+		return HaveMember("content", content)
+	}
+	return Be("a result without content, as before", func(actual any) bool {
+		reply, _ := actual.(Reply)
+		_, has := reply.Object()["content"]
+		return reply.Object() != nil && !has
+	})
+}
+
 // leave cancels tasks that the check has no more use for, if the server lets
 // it. Others end by themselves.
 func leave(ctx context.Context, server *Server, ids ...string) {

@@ -5,6 +5,10 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/mcpconform/mcpconform/internal/conform"
+	"github.com/mcpconform/mcpconform/internal/jsonrpc"
+	"github.com/mcpconform/mcpconform/internal/scripted"
 )
 
 func TestInterval(t *testing.T) {
@@ -30,6 +34,22 @@ func TestLessThan(t *testing.T) {
 	} {
 		if got, err := lessThan(tenYears).Match(decoded(t, given)["ttl"]); got != wanted || err != nil {
 			t.Errorf("%s: %t, %v", given, got, err)
+		}
+	}
+}
+
+// A result without content is the same again without content.
+func TestHaveContentOf(t *testing.T) {
+	t.Parallel()
+	const none, one, other = `{}`, `{"content":[{"type":"text","text":"1"}]}`, `{"content":[{"type":"text","text":"2"}]}`
+	for _, c := range []struct {
+		earlier, now string
+		wanted       bool
+	}{{one, one, true}, {one, other, false}, {one, none, false}, {none, none, true}, {none, one, false}} {
+		raw := []byte(`{"jsonrpc":"2.0","id":1,"result":` + c.now + `}`)
+		reply := conform.Reply{Received: scripted.Received{Message: jsonrpc.Parse(raw)}}
+		if got, err := haveContentOf(decoded(t, c.earlier)).Match(reply); got != c.wanted || err != nil {
+			t.Errorf("%s after %s: %t, %v", c.now, c.earlier, got, err)
 		}
 	}
 }

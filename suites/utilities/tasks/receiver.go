@@ -300,7 +300,7 @@ func takingTasksOn() {
 			if len(answers) < 2 || answers[0].ResultObject() == nil {
 				client.NeverBut("the client did not give the result of a task twice", "tools/call")
 			}
-			Expect(client.Judging(answers[1])).To(HaveMember("content", answers[0].ResultObject()["content"]))
+			Expect(client.Judging(answers[1])).To(haveContentOf(answers[0].ResultObject()))
 		})
 
 	It(
