@@ -86,6 +86,21 @@ func negotiation() {
 			Expect(reply).NotTo(HaveMember("task"))
 		})
 
+	It("ignores task in the params of each request that is no tools/call", Verifies("tasks.undeclared.ignored"),
+		func(ctx SpecContext) {
+			AcceptInEachMethod(ctx, func(request Harmless) any {
+				if request.Method == "tools/call" {
+					return Session(ctx).Ask(ctx, request.Method, request.With(nil))
+				}
+				params, _ := request.With(Object{}).(Object)
+				params["task"] = Object{"ttl": keptFor}
+				server := Session(ctx)
+				return server.Await(ctx, server.StartRaw(ctx, server.NextID(), request.Method, scripted.Outgoing{
+					Deliberate: "asks for a task with a kind of request that makes none",
+				}, params))
+			})
+		})
+
 	It(
 		"ignores task in tools/call if it does not declare tasks.requests.tools.call",
 		Verifies("tasks.undeclared.ignored"),
@@ -421,16 +436,23 @@ func cancellation() {
 		NeedsCapability(callable, cancelable),
 		func(ctx SpecContext) {
 			server := SessionWithTasks(ctx)
-			id := begin(ctx, server, aTool())
-			result(ctx, server, id)
+			tools := []Provocation{aTool()}
+			if failing, known := Provocable("task-failing"); known && takesTasks(failing) {
+				tools = append(tools, failing)
+			}
 
-			reply := server.AskWrong(
-				ctx,
-				Request{Method: "tasks/cancel", Params: Object{"taskId": id}, Name: id},
-				working(ctx, server, id),
-			)
+			for _, tool := range tools {
+				id := begin(ctx, server, tool)
+				result(ctx, server, id)
 
-			Expect(reply).To(BeJSONRPCError(jsonrpc.InvalidParams))
+				reply := server.AskWrong(
+					ctx,
+					Request{Method: "tasks/cancel", Params: Object{"taskId": id}, Name: id},
+					working(ctx, server, id),
+				)
+
+				Expect(reply).To(BeJSONRPCError(jsonrpc.InvalidParams))
+			}
 		},
 	)
 
