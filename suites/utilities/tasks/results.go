@@ -267,7 +267,7 @@ func input() {
 			server := SessionWithTasks(ctx)
 			declining := func(Object) Object { return Object{"action": "decline"} }
 
-			for _, answer := range []func(Object) Object{Acceptance, declining} {
+			for _, answer := range []func(Object) Object{declining, Acceptance} {
 				server.Answer(asks, Answering(answer))
 				id := begin(ctx, server, tool("task-input"))
 
