@@ -25,9 +25,19 @@ func ClientChecks() {
 // something elsewhere.
 var (
 	someTools     = toolsOn(page{"", 3}, page{"tools-2", 1}, page{"tools-3", 7}, page{"tools-4", 0}, page{"tools-5", 2})
-	someResources = resourcesOn(page{"", 2}, page{"cmVzb3VyY2VzLTI=", 2}, page{"resources-3", 0}, page{"resources-4", 1})
-	someTemplates = templatesOn(page{"", 2}, page{"dGVtcGxhdGVzLTI+/w==", 2}, page{aroundCursor, 0}, page{"templates-4", 1})
-	somePrompts   = promptsOn(page{"", 2}, page{"cHJvbXB0cy0y%3D&+", 2}, page{"prompts-3", 0}, page{"prompts-4", 1})
+	someResources = resourcesOn(
+		page{"", 2},
+		page{"cmVzb3VyY2VzLTI=", 2},
+		page{"resources-3", 0},
+		page{"resources-4", 1},
+	)
+	someTemplates = templatesOn(
+		page{"", 2},
+		page{"dGVtcGxhdGVzLTI+/w==", 2},
+		page{aroundCursor, 0},
+		page{"templates-4", 1},
+	)
+	somePrompts = promptsOn(page{"", 2}, page{"cHJvbXB0cy0y%3D&+", 2}, page{"prompts-3", 0}, page{"prompts-4", 1})
 )
 
 // emptyPage is the position of the page of tools without any, and emptyOther that of the

@@ -80,8 +80,10 @@ func invalidCursors() {
 						found = append(
 							found,
 							Mismatch{
-								Wanted: "error -32602 (Invalid params) to " + method + " with the cursor " + Show(cursor),
-								Found:  reply.Describe(),
+								Wanted: "error -32602 (Invalid params) to " + method + " with the cursor " + Show(
+									cursor,
+								),
+								Found: reply.Describe(),
 							},
 						)
 						break

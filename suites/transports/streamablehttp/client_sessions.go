@@ -33,10 +33,19 @@ const (
 
 // forgotten is a server that ends its first two sessions when it has listed its tools.
 var forgotten = &Scenario{
-	Name: "session-that-is-forgotten", Until: protocol.Last(protocol.Sessions), Over: protocol.HTTP,
-	Says: "The server ends the first session, and the second, after tools/list: from then on it answers its id with 404.",
+	Name:  "session-that-is-forgotten",
+	Until: protocol.Last(protocol.Sessions),
+	Over:  protocol.HTTP,
+	Says:  "The server ends the first session, and the second, after tools/list: from then on it answers its id with 404.",
 	Steps: Steps{
-		ToConnect(), ToList("tools"), addNumbers(1), addNumbers(2), ToList("tools"), addNumbers(3), addNumbers(4), ToClose(),
+		ToConnect(),
+		ToList("tools"),
+		addNumbers(1),
+		addNumbers(2),
+		ToList("tools"),
+		addNumbers(3),
+		addNumbers(4),
+		ToClose(),
 	},
 	Server: func(server *scripted.Server) {
 		server.On("tools/list", func(call *scripted.Call) {
@@ -72,7 +81,10 @@ func keepingSessions() {
 
 			lost := lostSessions(client)
 			if len(lost) < 2 {
-				client.NeverBut("the client asked for nothing in the second session that the server had ended", "tools/call")
+				client.NeverBut(
+					"the client asked for nothing in the second session that the server had ended",
+					"tools/call",
+				)
 			}
 			renewsAfter(ctx, client, lost[1], fourthCall)
 		},
