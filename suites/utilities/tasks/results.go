@@ -267,7 +267,7 @@ func input() {
 			server := SessionWithTasks(ctx)
 			declining := func(Object) Object { return Object{"action": "decline"} }
 
-			for _, answer := range []func(Object) Object{declining, Acceptance} {
+			for _, answer := range []func(Object) Object{Acceptance, declining} {
 				server.Answer(asks, Answering(answer))
 				id := begin(ctx, server, tool("task-input"))
 
@@ -278,6 +278,7 @@ func input() {
 				demandStatus(state)
 				Expect(state).NotTo(HaveMember("status", "input_required"))
 			}
+			server.Answer(asks, Answering(Acceptance)) // for others that use the connection
 		},
 	)
 }
