@@ -2,6 +2,8 @@
 package tasks
 
 import (
+	"maps"
+
 	. "github.com/onsi/ginkgo/v2"
 
 	. "github.com/mcpconform/mcpconform/internal/conform"
@@ -92,8 +94,8 @@ func negotiation() {
 				if request.Method == "tools/call" {
 					return Session(ctx).Ask(ctx, request.Method, request.With(nil))
 				}
-				params, _ := request.With(Object{}).(Object)
-				params["task"] = Object{"ttl": keptFor}
+				params := Object{"task": Object{"ttl": keptFor}}
+				maps.Copy(params, request.Params)
 				server := Session(ctx)
 				return server.Await(ctx, server.StartRaw(ctx, server.NextID(), request.Method, scripted.Outgoing{
 					Deliberate: "asks for a task with a kind of request that makes none",
