@@ -321,7 +321,10 @@ func staleResults() {
 
 				known, call := lastBefore(client, wanted.method)
 				if prompts := client.Requests("prompts/list"); len(prompts) > 0 && known == prompts[0] {
-					client.NeverBut("the client keeps prompts with a negative ttlMs, of which another check tells", wanted.method)
+					client.NeverBut(
+						"the client keeps prompts with a negative ttlMs, of which another check tells",
+						wanted.method,
+					)
 				}
 				if !Observed(asksAfter(client, call, wanted.method)) {
 					client.NeedGiven(wanted.first)
