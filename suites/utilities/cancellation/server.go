@@ -28,12 +28,12 @@ func inProgress() {
 			needsSight()
 			server := FreshSession(ctx)
 			cancelled := begin(ctx, server, Provoking("slow").Call())
+			server.Abandon(ctx, cancelled)
 			zero := server.StartRaw(
 				ctx, jsonrpc.IntID(0), "tools/call", scripted.Outgoing{}, Provoking("slow").Call(),
 			)
 			reached(ctx, server, zero)
 
-			server.Abandon(ctx, cancelled)
 			server.Tell(ctx, method, Object{"requestId": 0}) // nobody has to give a reason
 
 			// The same call, begun later, is answered when these would have been.
