@@ -22,6 +22,9 @@ func (h Harmless) With(meta any) any {
 	return params
 }
 
+// HarmlessRequests are those without side effects that the target has to answer.
+func HarmlessRequests() []Harmless { return current.environment.Harmless() }
+
 // InEachMethod judges what ask brings for one request of each method of which the server
 // has something to ask for, that may be asked: what a server refuses by one handler, it may
 // let through by another. What it does not answer with a result in its plain form either

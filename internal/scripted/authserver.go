@@ -21,6 +21,9 @@ type AuthServer struct {
 	Number int    // from 1
 	Origin string // http://localhost:PORT
 	Issuer string // Origin, and a path where it has one
+
+	path    string        // of the issuer
+	tenants []*AuthServer // at the same origin
 	// Metadata is what it says of itself; a member that is nil is left out.
 	Metadata Object
 	// Places are the paths at which the metadata stands.
@@ -103,12 +106,29 @@ type Registration struct {
 
 // NewIssuer opens an authorization server. Its issuer has the path, such as "/tenant1".
 func (g *Guard) NewIssuer(issuerPath string) *AuthServer {
+	a := g.newIssuer()
+	return a.at(g.listen(a.serve), issuerPath)
+}
+
+// NewTenant opens another authorization server at the same origin. Its issuer has the path.
+func (a *AuthServer) NewTenant(issuerPath string) *AuthServer {
+	tenant := a.guard.newIssuer().at(a.Origin, issuerPath)
+	a.tenants = append(a.tenants, tenant)
+	return tenant
+}
+
+func (g *Guard) newIssuer() *AuthServer {
 	a := &AuthServer{
 		guard: g, Number: len(g.Issuers) + 1, Documents: map[string]Object{},
 		grants: map[string]*grant{}, tokens: map[string]*Token{}, numbers: map[string]int{},
 	}
-	a.Origin = g.listen(a.serve)
-	a.Issuer = a.Origin + issuerPath
+	g.Issuers = append(g.Issuers, a)
+	return a
+}
+
+// at tells where the authorization server is.
+func (a *AuthServer) at(origin, issuerPath string) *AuthServer {
+	a.Origin, a.Issuer, a.path = origin, origin+issuerPath, issuerPath
 	a.Metadata = Object{
 		"issuer":                                a.Issuer,
 		"authorization_endpoint":                a.Issuer + Endpoints + "/authorize",
@@ -120,7 +140,6 @@ func (g *Guard) NewIssuer(issuerPath string) *AuthServer {
 		"token_endpoint_auth_methods_supported": []any{"none", "client_secret_basic", "client_secret_post"},
 	}
 	a.Places = []string{oauth.ServerPath + issuerPath}
-	g.Issuers = append(g.Issuers, a)
 	return a
 }
 
@@ -182,6 +201,12 @@ func (a *AuthServer) count(kind string) int {
 
 // serve answers whatever comes to the port.
 func (a *AuthServer) serve(w http.ResponseWriter, r *http.Request) {
+	for _, tenant := range a.tenants {
+		if strings.Contains(r.URL.Path+"/", tenant.path+"/") {
+			tenant.serve(w, r)
+			return
+		}
+	}
 	v := a.guard.visit(w, r, readVisit(r), a.Number, placeOf(r))
 	switch {
 	case v == nil:

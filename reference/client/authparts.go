@@ -304,6 +304,14 @@ var authDefects = map[string]func(*client, *authParts){
 	"document-over-http": func(c *client, _ *authParts) {
 		c.options.Authorization.Document = "http://conformance-test.local/client.json"
 	},
+	"credentials-for-origins": func(_ *client, p *authParts) {
+		p.bindsTo = func(issuer string) string {
+			if at, err := url.Parse(issuer); err == nil {
+				return at.Host
+			}
+			return issuer
+		}
+	},
 	"credentials-for-all":   func(_ *client, p *authParts) { p.bindsTo = func(string) string { return "" } },
 	"credentials-not-bound": func(_ *client, p *authParts) { p.register = registerUnbound },
 	"refreshes-anywhere":    func(_ *client, p *authParts) { p.moved = func(used *token, _ *source) *token { return used } },

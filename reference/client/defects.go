@@ -70,6 +70,7 @@ type parts struct {
 	inputs              func(ctx context.Context, c *client, requests any) (object, error)
 	complete            func(q question, params object) // the caller holds c.mu
 	subscribesAgain     func() bool
+	renewedFilter       func(to object) object
 	startled            func(c *client) // by an answer to nothing
 	appalled            func(c *client) // by what is no message
 	puzzled             func(c *client, notification string)
@@ -139,6 +140,7 @@ func goodParts() parts {
 		inputs:              inputs,
 		complete:            func(question, object) {},
 		subscribesAgain:     always,
+		renewedFilter:       func(to object) object { return to },
 		startled:            func(*client) {},
 		appalled:            func(*client) {},
 		puzzled:             func(*client, string) {},
@@ -195,6 +197,9 @@ var defects = map[string]func(*client){
 	"reads-no-json":                func(c *client) { c.part.mediaRead = readsNo(jsonMedia) },
 	"reads-no-streams":             func(c *client) { c.part.mediaRead = readsNo(eventStreamMedia) },
 	"reads-schemas-as-draft-07":    func(c *client) { c.part.checkOutput = without("prefixItems") },
+	"renews-at-oldest-revision":    func(c *client) { c.part.reopens = reopensAtOldest },
+	"renews-once":                  renewsOnce,
+	"renews-subscriptions-in-part": func(c *client) { c.part.renewedFilter = listsAlone },
 	"renews-with-old-session":      func(c *client) { c.part.headersOfInitialize = renewsWithOldSession },
 	"retries-without-input":        func(c *client) { c.part.inputs = retriesWithoutInput },
 	"startled-by-cancellations":    func(c *client) { c.part.puzzled = hangsUpAt(cancelledMethod) },
@@ -657,6 +662,29 @@ func renewsWithOldSession(h *streamableHTTP) http.Header {
 		headers.Set(sessionHeader, h.session)
 	}
 	return headers
+}
+
+// reopensAtOldest begins a new session at the oldest revision that the client speaks.
+func reopensAtOldest(ctx context.Context, h *streamableHTTP, _ string) error {
+	return reopens(ctx, h, Revisions()[0])
+}
+
+// listsAlone leaves the resources out of what is subscribed to anew.
+func listsAlone(to object) object {
+	rest := maps.Clone(to)
+	delete(rest, "resourceSubscriptions")
+	return rest
+}
+
+// renewsOnce begins one new session, and no third.
+func renewsOnce(c *client) {
+	var renewed atomic.Bool
+	c.part.reopens = func(ctx context.Context, h *streamableHTTP, revision string) error {
+		if renewed.Swap(true) {
+			return errors.New("the session is over once more")
+		}
+		return reopens(ctx, h, revision)
+	}
 }
 
 // recallsOldSession goes on under the id of its first session in each later one.

@@ -126,6 +126,7 @@ func (c *client) renewSubscriptions() {
 		return
 	}
 	for _, one := range c.subscribed {
+		one.to = c.part.renewedFilter(one.to)
 		c.beside(func() { c.listenOnce(one) })
 	}
 }

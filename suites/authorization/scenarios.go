@@ -292,10 +292,10 @@ var serverMoves = guarded(
 	"authorization-server-changes",
 	sinceIssuers,
 	officialMigration,
-	"Before the call the metadata of the server names another authorization server, and the server takes no tokens of the first one any more.",
+	"Before the call the metadata of the server names another authorization server, at another path of the same origin, and the server takes no tokens of the first one any more.",
 	func(g *scripted.Guard) {
 		g.Issuer().Confidential = true
-		next := g.NewIssuer("")
+		next := g.Issuer().NewTenant("/next")
 		g.OnRequest = func(a *scripted.Admission) {
 			if a.Method == "tools/call" && a.Nth == 1 {
 				g.Trust(next)

@@ -186,14 +186,24 @@ func versionNegotiation() {
 
 	It("answers an unknown protocolVersion with one that it supports", Verifies("lifecycle.version.countered"),
 		func(ctx SpecContext) {
-			server := Connect(ctx)
+			unknown := []string{unknownRevision}
+			if Transport() == protocol.HTTP { // where another connection costs no process
+				unknown = append(unknown, "2999-12-31", "")
+			}
 
-			reply := server.MustAsk(ctx, "initialize", Hello(unknownRevision))
+			answered := false
+			for _, version := range unknown {
+				reply := Connect(ctx).MustAsk(ctx, "initialize", Hello(version))
 
-			if refusal, refused := reply.Error(); refused && refusal.Code == jsonrpc.InvalidParams {
+				if refusal, refused := reply.Error(); refused && refusal.Code == jsonrpc.InvalidParams {
+					continue // as the example under the heading Error Handling does
+				}
+				answered = true
+				Expect(reply).To(HaveMember("protocolVersion", BeARevision()))
+			}
+			if !answered {
 				NotApplicable("the server refuses the handshake, as the example under the heading Error Handling does")
 			}
-			Expect(reply).To(HaveMember("protocolVersion", BeARevision()))
 		})
 
 	It("answers a protocolVersion that has no initialize with one that has it",

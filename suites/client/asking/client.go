@@ -48,11 +48,11 @@ func On(requests []conform.AnsweredRequest, deliberate string) []conform.Answere
 // Undeclared is a client that is asked for everything that it has not declared.
 var Undeclared = &scenario.Scenario{
 	Name:  "undeclared-questions",
-	Says:  "During a call the server asks for roots, for sampling and for a form, which the client has not declared.",
+	Says:  "During each of two calls the server asks for roots, for sampling and for a form, which the client has not declared.",
 	Until: "2025-11-25",
 	Steps: scenario.Steps{
 		scenario.ToConnect(), scenario.ToList("tools"), scenario.ToCall(scripted.AddNumbers, Numbers),
-		scenario.ToList("prompts"), scenario.ToClose(),
+		scenario.ToCall(scripted.AddNumbers, Numbers), scenario.ToList("prompts"), scenario.ToClose(),
 	},
 	Server: func(server *scripted.Server) {
 		const reason = "the client has not declared that it answers this"

@@ -108,17 +108,14 @@ func listing() {
 		func(ctx SpecContext) {
 			client := RunScenario(ctx)
 
-			if request := asking.NeedUndeclared(
-				client,
-				method,
-				"roots",
-			); !Observed(
-				request.Refusal.Code == jsonrpc.MethodNotFound,
-			) {
-				client.Blame(
-					request.Answer,
-					Mismatch{Wanted: "error -32601 (Method not found)", Found: request.Describe()},
-				)
+			asking.NeedUndeclared(client, method, "roots")
+			for _, request := range client.ServerRequests(method) {
+				if request.Answer != nil && !Observed(request.Refusal.Code == jsonrpc.MethodNotFound) {
+					client.Blame(
+						request.Answer,
+						Mismatch{Wanted: "error -32601 (Method not found)", Found: request.Describe()},
+					)
+				}
 			}
 		},
 	)

@@ -324,10 +324,11 @@ const rejection = 1
 
 // What is wrong with the messages of requests for sampling.
 const (
-	noData        = "an image without data"
-	noContent     = "a message without content"
-	resultMissing = "the result of a tool use is missing"
-	resultMixed   = "a tool result is mixed with text"
+	noData          = "an image without data"
+	noContent       = "a message without content"
+	noSecondContent = "a second message without content"
+	resultMissing   = "the result of a tool use is missing"
+	resultMixed     = "a tool result is mixed with text"
 )
 
 // wrongMessages is a server whose requests for sampling have messages that no model
@@ -336,7 +337,8 @@ var wrongMessages = &Scenario{
 	Name: "sampling-wrong-messages", Says: "During calls the server asks for sampling of messages that are malformed.",
 	Steps: Steps{
 		ToAnswer(method, spoken), ToConnect(), ToList("tools"),
-		ToCall("well_formed", nil), ToCall("no_data", nil), ToCall("no_content", nil), ToList("prompts"), ToClose(),
+		ToCall("well_formed", nil), ToCall("no_data", nil), ToCall("no_content", nil), ToCall("no_second_content", nil),
+		ToList("prompts"), ToClose(),
 	},
 	Server: func(server *scripted.Server) {
 		asking.Tool(server, "well_formed", question("", nil, hello))
@@ -346,6 +348,7 @@ var wrongMessages = &Scenario{
 			question(noData, nil, message("user", Object{"type": "image", "mimeType": "image/png"})),
 		)
 		asking.Tool(server, "no_content", question(noContent, nil, Object{"role": "user"}))
+		asking.Tool(server, "no_second_content", question(noSecondContent, nil, hello, Object{"role": "assistant"}))
 	},
 }
 
@@ -393,7 +396,7 @@ func wrongRequests() {
 			client := RunScenario(ctx)
 
 			needResults(client)
-			for _, wrong := range []string{noData, noContent} {
+			for _, wrong := range []string{noData, noContent, noSecondContent} {
 				for _, request := range needAsked(client, wrong) {
 					if request.Answered() {
 						client.Blame(request.Answer, Mismatch{

@@ -23,6 +23,7 @@ func ServerChecks() {
 		requestsOfOne()
 		retries()
 		responses()
+		inOtherMethods()
 		states()
 	})
 }
@@ -220,19 +221,110 @@ func responses() {
 	)
 }
 
+// inOtherMethods checks of prompts and resources what the others check of tools.
+func inOtherMethods() {
+	It(
+		"ignores inputResponses of prompts/get and resources/read that it did not request",
+		Verifies("mrtr.responses.unknown"),
+		func(ctx SpecContext) {
+			server := Session(ctx)
+
+			for _, request := range othersThatAsk(ctx, server) {
+				attempt := beginWith(ctx, server, request)
+				more := maps.Clone(attempt.responses())
+				more["mcpconform-unknown"] = Object{"action": "decline"}
+
+				reply := server.Once(ctx, request.Method, attempt.retry(Object{"inputResponses": more}))
+
+				Demand(
+					asking.Succeeded(reply),
+					"a success of "+request.Method+", as without the input that was not asked for",
+					reply.Describe(),
+				)
+			}
+		},
+	)
+
+	It(
+		"treats entries of inputResponses of prompts/get and resources/read that are null as invalid",
+		Verifies("mrtr.responses.validated"),
+		func(ctx SpecContext) {
+			server := Session(ctx)
+
+			for _, request := range othersThatAsk(ctx, server) {
+				attempt := beginWith(ctx, server, request)
+				nothing := Object{}
+				for key := range attempt.requests() {
+					nothing[key] = nil
+				}
+
+				reply := lieTo(
+					ctx,
+					server,
+					request.Method,
+					attempt.retry(Object{"inputResponses": nothing}),
+					"the responses are null",
+				)
+
+				judgeNotTaken(reply, "null")
+			}
+		},
+	)
+}
+
+// othersThatAsk are requests for a prompt or resource that the server answers by asking for
+// input, and serves with it. None ends the check.
+func othersThatAsk(ctx context.Context, server *Server) []Request {
+	var found []Request
+	for _, request := range plainRequests() {
+		begun := beginWith(ctx, server, request)
+		if len(begun.requests()) > 0 && begun.served(ctx, server) {
+			found = append(found, request)
+		}
+	}
+	if len(found) == 0 {
+		NotApplicable("no prompt without arguments and no resource is known that asks for input")
+	}
+	return found
+}
+
+// maxAsked bounds the prompts, and the resources, that are tried.
+const maxAsked = 10
+
+// plainRequests get prompts that can do without arguments, and read resources.
+func plainRequests() []Request {
+	var all []Request
+	for _, prompt := range ListedPrompts() {
+		takes, _ := prompt["arguments"].([]any)
+		if len(takes) == 0 && len(all) < maxAsked {
+			all = append(all, Request{Method: "prompts/get", Params: Object{"name": prompt["name"]}})
+		}
+	}
+	for _, resource := range ListedResources()[:min(maxAsked, len(ListedResources()))] {
+		all = append(all, Request{Method: "resources/read", Params: Object{"uri": resource["uri"]}})
+	}
+	return all
+}
+
 // lie sends a call that is illegal on purpose, and returns its very answer.
 func lie(ctx context.Context, server *Server, params Object, reason string) Reply {
+	return lieTo(ctx, server, "tools/call", params, reason)
+}
+
+// lieTo does the same with a request of another method.
+func lieTo(ctx context.Context, server *Server, method string, params Object, reason string) Reply {
 	id := server.NextID()
-	raw := jsonrpc.NewRequest(id, "tools/call", server.WithMeta(params))
-	request := server.StartRaw(ctx, id, "tools/call", scripted.Outgoing{Raw: raw, Deliberate: reason}, params)
+	raw := jsonrpc.NewRequest(id, method, server.WithMeta(params))
+	request := server.StartRaw(ctx, id, method, scripted.Outgoing{Raw: raw, Deliberate: reason}, params)
 	return server.Await(ctx, request)
 }
 
 // An attempt is a call that was answered by a request for input.
 type attempt struct {
-	call  Object // its params
-	reply Reply
-	more  Object // what a good client adds to the retry
+	method string
+	call   Object // its params
+	reply  Reply
+	more   Object // what a good client adds to the retry
 }
 
 // begin calls a tool that asks for input. One that does not makes the check
@@ -245,7 +337,20 @@ func begin(ctx context.Context, server *Server, kind string) attempt {
 		Inconclusive("the tool "+provocation.Tool+" did not ask for input: "+reply.Describe(),
 			"name one that does under provocations."+kind+" in mcpconform.yaml")
 	}
-	return attempt{call: provocation.Call(), reply: reply, more: more}
+	return attempt{method: "tools/call", call: provocation.Call(), reply: reply, more: more}
+}
+
+// beginWith sends a request that may ask for input; what it does not ask for is empty.
+func beginWith(ctx context.Context, server *Server, request Request) attempt {
+	params, _ := request.Params.(Object)
+	reply := server.NeedOnce(ctx, request.Method, params)
+	more, _ := server.Fulfil(reply.Received)
+	return attempt{method: request.Method, call: params, reply: reply, more: more}
+}
+
+// served tells whether the request is served with the input that it asked for.
+func (a attempt) served(ctx context.Context, server *Server) bool {
+	return asking.Succeeded(server.NeedOnce(ctx, a.method, a.retry(nil)))
 }
 
 // retry returns the params of the next attempt, as a good client makes them, save

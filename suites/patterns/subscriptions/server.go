@@ -84,10 +84,17 @@ func acknowledgements() {
 			needsSubscriptions()
 			server := FreshSession(ctx)
 
-			subscription := server.Subscribe(ctx, Object{})
+			refused := Object{}
+			for wish := range listChanges {
+				refused[wish] = false
+			}
 
-			for _, wish := range slices.Sorted(maps.Keys(listChanges)) {
-				Expect(subscription.Acknowledged).NotTo(HaveMember(wish, true))
+			for _, filter := range []Object{{}, refused} {
+				subscription := server.Subscribe(ctx, filter)
+
+				for _, wish := range slices.Sorted(maps.Keys(listChanges)) {
+					Expect(subscription.Acknowledged).NotTo(HaveMember(wish, true))
+				}
 			}
 		},
 	)

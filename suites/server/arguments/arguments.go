@@ -56,6 +56,22 @@ func OfTemplate(template conform.Object) []Argument {
 	return arguments
 }
 
+// Expand returns the URI that a resource template makes of values for its variables;
+// expanded is false when its URI template cannot be read.
+func Expand(template conform.Object, values map[string]string) (uri string, expanded bool) {
+	text, _ := template["uriTemplate"].(string)
+	parsed, err := uritemplate.New(text)
+	if err != nil {
+		return "", false
+	}
+	filled := uritemplate.Values{}
+	for name, value := range values {
+		filled.Set(name, uritemplate.String(value))
+	}
+	uri, err = parsed.Expand(filled)
+	return uri, err == nil
+}
+
 // Completable returns every argument of the target's prompts and templates, at
 // most limit.
 func Completable(limit int) []Argument {

@@ -216,28 +216,43 @@ const (
 	staleListed         = 1
 	negativeListed      = 2
 	negativeListedAgain = 3
-	staleCalled         = 4
-	staleListedAgain    = 5
+	promptsGrownStale   = 4
+	templatesListed     = 5
+	staleRead           = 6
+	staleCalled         = 7
+	staleListedAgain    = 8
+	promptsListedLater  = 9
+	templatesLater      = 10
+	readLater           = 11
 )
 
 // stale is a server whose results are soon out of date.
 var stale = &Scenario{
 	Name:  "results-that-go-stale",
 	Since: since,
-	Says:  "The server gives the list of tools a hundredth of a second to live, and that of prompts less than nothing; a call takes longer.",
+	Says:  "The server gives what it lists and has read a hundredth of a second to live, and the prompts less than nothing at first; a call takes longer.",
 	Steps: Steps{
 		ToConnect(),
 		ToList("tools"),
 		ToList("prompts"),
 		ToList("prompts"),
+		ToList("prompts"),
+		ToList("templates"),
+		ToRead(scripted.ResourceURI),
 		ToCall(scripted.AddNumbers, Object{"a": 5, "b": 3}),
 		ToList("tools"),
+		ToList("prompts"),
+		ToList("templates"),
 		ToRead(scripted.ResourceURI),
 		ToClose(),
 	},
 	Server: func(server *scripted.Server) {
 		server.Fresh = short
 		server.On("prompts/list", func(call *scripted.Call) {
+			if call.Nth > 1 {
+				call.Good()
+				return
+			}
 			call.Finally(jsonrpc.NewResult(call.Message.ID, Object{
 				"resultType": "complete", "prompts": []any{server.Prompts[0]}, "ttlMs": -1, "cacheScope": "private",
 			}), "the time to live is negative")
@@ -292,6 +307,36 @@ func staleResults() {
 			}
 		})
 
+	for _, wanted := range []struct {
+		method      string
+		first, last int
+	}{
+		{"prompts/list", promptsGrownStale, promptsListedLater},
+		{"resources/templates/list", templatesListed, templatesLater},
+		{"resources/read", staleRead, readLater},
+	} {
+		It("sends "+wanted.method+" again after its ttlMs has expired", Verifies("caching.stale.fetched"), In(stale),
+			func(ctx SpecContext) {
+				client := RunScenario(ctx)
+
+				known, call := lastBefore(client, wanted.method)
+				if prompts := client.Requests("prompts/list"); len(prompts) > 0 && known == prompts[0] {
+					client.NeverBut(
+						"the client keeps prompts with a negative ttlMs, of which another check tells",
+						wanted.method,
+					)
+				}
+				if !Observed(asksAfter(client, call, wanted.method)) {
+					client.NeedGiven(wanted.first)
+					client.NeedGiven(wanted.last)
+					client.Missing(known, Mismatch{
+						Wanted: "another " + wanted.method + " when the same is wanted again after 400 ms",
+						Found:  "none: a result with ttlMs 10 is used again",
+					})
+				}
+			})
+	}
+
 	It(
 		"does not poll tools/list in the background each time its ttlMs expires",
 		Verifies("caching.stale.not-polled"),
@@ -335,16 +380,19 @@ func staleResults() {
 // grownStale returns the last request for a list of tools before the long call, during
 // which the list grows stale, and the call. Of a client that knew no list nothing is
 // shown.
-func grownStale(client *Client) (known, call *Message) {
-	lists := client.NeedRequests("tools/list")
+func grownStale(client *Client) (known, call *Message) { return lastBefore(client, "tools/list") }
+
+// lastBefore does the same with requests of another method.
+func lastBefore(client *Client, method string) (known, call *Message) {
+	requests := client.NeedRequests(method)
 	call = client.NeedCalls(scripted.AddNumbers)[0]
-	for _, list := range lists {
-		if answer := AnswerTo(list); answer != nil && answer.Event.At.Before(call.Event.At) {
-			known = list
+	for _, request := range requests {
+		if answer := AnswerTo(request); answer != nil && answer.Event.At.Before(call.Event.At) {
+			known = request
 		}
 	}
 	if known == nil {
-		client.NeverBut("the client knew no list of tools that could grow stale during the call", "tools/list")
+		client.NeverBut("the client knew no result of "+method+" that could grow stale during the call", method)
 	}
 	return known, call
 }

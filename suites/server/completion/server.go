@@ -182,6 +182,22 @@ func ServerChecks() {
 				Expect(reply).To(BeJSONRPCError())
 			},
 		)
+
+		It(
+			"rejects completion/complete with context.arguments that are not strings",
+			Verifies("completion.inputs.validated"),
+			NeedsCapability("completions"),
+			func(ctx SpecContext) {
+				argument := completable()[0]
+				server := Session(ctx)
+				wrong := argument.Completion("", nil)
+				wrong["context"] = Object{"arguments": Object{"mcpconform": 4711}}
+
+				reply := server.AskWrong(ctx, Request{Method: method, Name: "context", Params: wrong}, inOrder()...)
+
+				Expect(reply).To(BeJSONRPCError())
+			},
+		)
 	})
 }
 

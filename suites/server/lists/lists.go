@@ -13,6 +13,7 @@ import (
 	. "github.com/mcpconform/mcpconform/internal/conform"
 	"github.com/mcpconform/mcpconform/internal/jsonrpc"
 	"github.com/mcpconform/mcpconform/internal/mcp"
+	"github.com/mcpconform/mcpconform/suites/server/arguments"
 )
 
 // JudgeDeclaration judges that a server which lists something declares the capability for
@@ -84,6 +85,16 @@ func askAround(ctx context.Context, server *Server) {
 	for _, resource := range ListedResources()[:min(1, len(ListedResources()))] {
 		server.Try(ctx, "resources/read", Object{"uri": resource["uri"]})
 	}
+	for _, template := range ListedTemplates()[:min(1, len(ListedTemplates()))] {
+		if uri, made := arguments.Expand(template, arguments.Made(arguments.OfTemplate(template))); made {
+			server.Try(ctx, "resources/read", Object{"uri": uri})
+		}
+	}
+	for _, request := range HarmlessRequests() {
+		if request.Method == "prompts/get" || request.Method == "completion/complete" {
+			server.Try(ctx, request.Method, request.Params)
+		}
+	}
 }
 
 // Keys returns the names of what a list has, or the URIs of resources, in their
@@ -121,4 +132,26 @@ func Unchanged(first, second []Object) bool {
 		delete(other, "_meta")
 		return reflect.DeepEqual(one, other)
 	})
+}
+
+// AnnounceChanges judges that the server announces each of two changes of its tools,
+// resources or prompts. Not every tool that changes a list does so a second time.
+func AnnounceChanges(ctx context.Context, capability string) {
+	method, announcement, kind := capability+"/list", "notifications/"+capability+"/list_changed", capability+"-changed"
+	server := FreshSession(ctx)
+	server.Hear(ctx)
+	for round := range 2 {
+		before := server.All(ctx, method)
+		mark := server.Mark()
+
+		changed := server.Need(ctx, "tools/call", Provoking(kind).Call())
+
+		if changed["isError"] == true || Unchanged(before, server.All(ctx, method)) {
+			if round > 0 {
+				return
+			}
+			Inconclusive("the list of "+capability+" did not change", "see that the tool for "+kind+" changes it")
+		}
+		server.Until(ctx, mark, announcement, Notification(announcement))
+	}
 }

@@ -21,21 +21,39 @@ func ClientChecks() {
 }
 
 // Lists of several pages. Those of the tools have different lengths, and the fourth
-// is empty; the other lists have cursors with characters that mean something elsewhere.
+// is empty, as is one of each other list; these have cursors with characters that mean
+// something elsewhere.
 var (
 	someTools     = toolsOn(page{"", 3}, page{"tools-2", 1}, page{"tools-3", 7}, page{"tools-4", 0}, page{"tools-5", 2})
-	someResources = resourcesOn(page{"", 2}, page{"cmVzb3VyY2VzLTI=", 2}, page{"resources-3", 1})
-	someTemplates = templatesOn(page{"", 2}, page{"dGVtcGxhdGVzLTI+/w==", 2}, page{"templates-3", 1})
-	somePrompts   = promptsOn(page{"", 2}, page{"cHJvbXB0cy0y%3D&+", 2}, page{"prompts-3", 1})
+	someResources = resourcesOn(
+		page{"", 2},
+		page{"cmVzb3VyY2VzLTI=", 2},
+		page{"resources-3", 0},
+		page{"resources-4", 1},
+	)
+	someTemplates = templatesOn(
+		page{"", 2},
+		page{"dGVtcGxhdGVzLTI+/w==", 2},
+		page{aroundCursor, 0},
+		page{"templates-4", 1},
+	)
+	somePrompts = promptsOn(page{"", 2}, page{"cHJvbXB0cy0y%3D&+", 2}, page{"prompts-3", 0}, page{"prompts-4", 1})
 )
 
-// emptyPage is the position of the page of tools without any.
-const emptyPage = 3
+// emptyPage is the position of the page of tools without any, and emptyOther that of the
+// other lists.
+const (
+	emptyPage  = 3
+	emptyOther = 2
+)
+
+// aroundCursor has spaces at both ends.
+const aroundCursor = " templates-3 "
 
 // pages is a server whose lists take several pages.
 var pages = &Scenario{
 	Name: "lists-in-pages",
-	Says: "The server gives each list on several pages; those of the tools have different lengths, and one is empty.",
+	Says: "The server gives each list on several pages; those of the tools have different lengths, and one of each list is empty.",
 	Steps: Steps{
 		ToConnect(), ToList("tools"), ToList("resources"), ToList("templates"), ToList("prompts"),
 		ToCall(scripted.AddNumbers, Object{"a": 5, "b": 3}), ToClose(),
@@ -87,6 +105,17 @@ func followingLists() {
 		func(ctx SpecContext) {
 			someTools.follows(ctx, RunScenario(ctx), emptyPage, "the page after one that is empty and has a cursor")
 		})
+
+	for _, list := range []book{someResources, someTemplates, somePrompts} {
+		It("requests every page of "+list.method+", also after an empty one", Verifies("pagination.end"), In(pages),
+			func(ctx SpecContext) {
+				client := RunScenario(ctx)
+
+				for position := 1; position <= emptyOther; position++ {
+					list.follows(ctx, client, position, "the next page")
+				}
+			})
+	}
 
 	It("requests no further page after one without nextCursor", Verifies("pagination.end"), In(pages),
 		func(ctx SpecContext) {
@@ -267,6 +296,11 @@ func readingCursors() {
 	It("follows a nextCursor that is a space", Verifies("pagination.cursor.any-format"), In(cursors),
 		func(ctx SpecContext) {
 			someCursors.follows(ctx, RunScenario(ctx), 3, "the page of a cursor like any other")
+		})
+
+	It("follows a nextCursor with spaces at both ends", Verifies("pagination.cursor.any-format"), In(pages),
+		func(ctx SpecContext) {
+			someTemplates.follows(ctx, RunScenario(ctx), emptyOther-1, "the page of a cursor like any other")
 		})
 
 	It("follows a nextCursor that looks like JSON", Verifies("pagination.cursor.any-format"), In(cursors),

@@ -20,6 +20,8 @@ const (
 	unknownPrompt = "mcpconform_prompt_that_does_not_exist"
 	// maxPrompts bounds the prompts that are got: a server may list thousands.
 	maxPrompts = 20
+	// maxArguments bounds the arguments that are wrong in turn.
+	maxArguments = 5
 	// maxControls bounds the prompts that are got beside one that is refused.
 	maxControls = 2
 	// maxLinks bounds the links of prompts that are followed.
@@ -54,27 +56,7 @@ func ServerChecks() {
 
 		It("sends notifications/prompts/list_changed when its prompts change", Verifies("prompts.list-changed.sent"),
 			NeedsCapability("prompts.listChanged"), NeedsProvocation("prompts-changed"), Alone(),
-			func(ctx SpecContext) {
-				server := FreshSession(ctx)
-				server.Hear(ctx)
-				before := server.All(ctx, "prompts/list")
-				mark := server.Mark()
-
-				changed := server.Need(ctx, "tools/call", Provoking("prompts-changed").Call())
-
-				if changed["isError"] == true || lists.Unchanged(before, server.All(ctx, "prompts/list")) {
-					Inconclusive(
-						"the list of prompts did not change",
-						"see that the tool for prompts-changed changes it",
-					)
-				}
-				server.Until(
-					ctx,
-					mark,
-					"notifications/prompts/list_changed",
-					Notification("notifications/prompts/list_changed"),
-				)
-			})
+			func(ctx SpecContext) { lists.AnnounceChanges(ctx, "prompts") })
 	})
 
 	Describe("Getting prompts", func() {
@@ -209,17 +191,19 @@ func ServerChecks() {
 				})
 				server := Session(ctx)
 
-				wrong := arguments.OfPrompt(prompt)[0].Name
-				reply := server.AskWrong(
-					ctx,
-					Request{
-						Method: "prompts/get",
-						Params: Object{"name": prompt["name"], "arguments": withObject(prompt)},
-						Name:   wrong,
-					},
-					inOrder(ctx, server, []Object{prompt})...)
+				all := arguments.OfPrompt(prompt)
+				for index, wrong := range all[:min(maxArguments, len(all))] {
+					reply := server.AskWrong(
+						ctx,
+						Request{
+							Method: "prompts/get",
+							Params: Object{"name": prompt["name"], "arguments": withWrong(all, index)},
+							Name:   wrong.Name,
+						},
+						inOrder(ctx, server, []Object{prompt})...)
 
-				Expect(reply).To(BeJSONRPCError())
+					Expect(reply).To(BeJSONRPCError())
+				}
 			},
 		)
 	})
@@ -306,14 +290,17 @@ func inOrder(ctx context.Context, server *Server, prompts []Object) []Request {
 	return requests
 }
 
-// withObject returns the arguments of a prompt, one of them an object.
-func withObject(prompt Object) Object {
-	all := arguments.OfPrompt(prompt)
+// withWrong returns the arguments of a prompt, one of which is not a string: the first an
+// object, each other a number.
+func withWrong(all []arguments.Argument, wrong int) Object {
 	values := Object{}
 	for name, value := range arguments.Made(all) {
 		values[name] = value
 	}
-	values[all[0].Name] = Object{"not": "a string"}
+	values[all[wrong].Name] = 4711
+	if wrong == 0 {
+		values[all[wrong].Name] = Object{"not": "a string"}
+	}
 	return values
 }
 

@@ -73,27 +73,7 @@ func ServerChecks() {
 			NeedsCapability("resources.listChanged"),
 			NeedsProvocation("resources-changed"),
 			Alone(),
-			func(ctx SpecContext) {
-				server := FreshSession(ctx)
-				server.Hear(ctx)
-				before := server.All(ctx, "resources/list")
-				mark := server.Mark()
-
-				changed := server.Need(ctx, "tools/call", Provoking("resources-changed").Call())
-
-				if changed["isError"] == true || lists.Unchanged(before, server.All(ctx, "resources/list")) {
-					Inconclusive(
-						"the list of resources did not change",
-						"see that the tool for resources-changed changes it",
-					)
-				}
-				server.Until(
-					ctx,
-					mark,
-					"notifications/resources/list_changed",
-					Notification("notifications/resources/list_changed"),
-				)
-			},
+			func(ctx SpecContext) { lists.AnnounceChanges(ctx, "resources") },
 		)
 	})
 
@@ -254,6 +234,17 @@ func ServerChecks() {
 				change.provoke(ctx, server)
 
 				server.Until(ctx, mark, updated, Notification(updated))
+				if RevisionHas(protocol.Subscriptions) {
+					return // where nobody unsubscribes
+				}
+				server.Need(ctx, "resources/unsubscribe", Object{"uri": change.Resource})
+				server.Need(ctx, "resources/subscribe", Object{"uri": change.Resource})
+				server.BarrierOnAllStreams(ctx)
+				mark = server.Mark()
+
+				change.provoke(ctx, server)
+
+				server.Until(ctx, mark, updated+" after unsubscribing and subscribing anew", Notification(updated))
 			},
 		)
 
@@ -415,16 +406,7 @@ func expanded(ctx context.Context, server *Server) []string {
 			continue
 		}
 		values, complete := arguments.Completed(ctx, server, variables)
-		text, _ := template["uriTemplate"].(string)
-		parsed, err := uritemplate.New(text)
-		if !complete || err != nil {
-			continue
-		}
-		filled := uritemplate.Values{}
-		for name, value := range values {
-			filled.Set(name, uritemplate.String(value))
-		}
-		if uri, err := parsed.Expand(filled); err == nil {
+		if uri, made := arguments.Expand(template, values); complete && made {
 			uris = append(uris, uri)
 		}
 	}

@@ -1,6 +1,7 @@
 package stdio
 
 import (
+	"maps"
 	"strings"
 	"sync/atomic"
 	"time"
@@ -301,7 +302,9 @@ var crashing = &Scenario{
 	Name: "stdio-crashing-server", Since: "2026-07-28", Over: protocol.Stdio,
 	Says: "The server exits with status 1 when it has answered the first call.",
 	Steps: Steps{
-		ToConnect(), ToList("tools"), ToListen(Object{"toolsListChanged": true}), ToCall(scripted.AddNumbers, numbers),
+		ToConnect(), ToList("tools"),
+		ToListen(Object{"toolsListChanged": true, "resourceSubscriptions": []any{scripted.ResourceURI}}),
+		ToCall(scripted.AddNumbers, numbers),
 		ToList("tools"), ToList("tools"), ToList("tools"), ToClose(),
 	},
 	Server: func(server *scripted.Server) {
@@ -371,10 +374,27 @@ func restarting() {
 			if again == nil {
 				client.NeverBut("the client did not start the server again", "tools/list")
 			}
+			before, after := Object{}, Object{}
 			for _, listen := range listens {
-				if Observed(listen.Event.Connection == again.Event.Connection) {
-					return
+				filter, _ := listen.ParamsObject()["notifications"].(map[string]any)
+				if listen.Event.Connection == again.Event.Connection {
+					again = listen
+					maps.Copy(after, filter)
+				} else {
+					maps.Copy(before, filter)
 				}
+			}
+			if Observed(len(after) > 0) {
+				for wish := range before {
+					if _, renewed := after[wish]; !renewed {
+						client.Blame(again, Mismatch{
+							Wanted: "a subscription with " + wish + ", as to the process before",
+							Found:  Show(after),
+							Where:  "/params/notifications",
+						})
+					}
+				}
+				return
 			}
 			for _, list := range client.Requests("tools/list") {
 				if list.Event.Connection == again.Event.Connection {

@@ -28,16 +28,28 @@ const (
 const (
 	secondCall = 3
 	secondList = 2
+	fourthCall = 6
 )
 
-// forgotten is a server that ends its first session when it has listed its tools.
+// forgotten is a server that ends its first two sessions when it has listed its tools.
 var forgotten = &Scenario{
-	Name: "session-that-is-forgotten", Until: protocol.Last(protocol.Sessions), Over: protocol.HTTP,
-	Says:  "The server ends the session after tools/list: from then on it answers its id with 404.",
-	Steps: Steps{ToConnect(), ToList("tools"), addNumbers(1), addNumbers(2), ToList("tools"), ToClose()},
+	Name:  "session-that-is-forgotten",
+	Until: protocol.Last(protocol.Sessions),
+	Over:  protocol.HTTP,
+	Says:  "The server ends the first session, and the second, after tools/list: from then on it answers its id with 404.",
+	Steps: Steps{
+		ToConnect(),
+		ToList("tools"),
+		addNumbers(1),
+		addNumbers(2),
+		ToList("tools"),
+		addNumbers(3),
+		addNumbers(4),
+		ToClose(),
+	},
 	Server: func(server *scripted.Server) {
 		server.On("tools/list", func(call *scripted.Call) {
-			if call.Session.Number == 1 {
+			if call.Session.Number <= 2 {
 				call.Session.Expire()
 			}
 			call.Good()
@@ -58,6 +70,48 @@ func keepingSessions() {
 		Verifies("transports.http.session.renewed"),
 		In(pagination.LostPages),
 		func(ctx SpecContext) { renewsSession(ctx, secondList) },
+	)
+
+	It(
+		"sends initialize without Mcp-Session-Id after HTTP 404 for its second session, too",
+		Verifies("transports.http.session.renewed"),
+		In(forgotten),
+		func(ctx SpecContext) {
+			client := RunScenario(ctx)
+
+			lost := lostSessions(client)
+			if len(lost) < 2 {
+				client.NeverBut(
+					"the client asked for nothing in the second session that the server had ended",
+					"tools/call",
+				)
+			}
+			renewsAfter(ctx, client, lost[1], fourthCall)
+		},
+	)
+
+	It(
+		"offers no older protocolVersion for a new session than that of the one before",
+		Verifies("lifecycle.version.latest"),
+		In(forgotten),
+		func(ctx SpecContext) {
+			client := RunScenario(ctx)
+
+			hellos := client.NeedRequests("initialize")
+			if len(hellos) < 2 {
+				client.NeverBut("the client began no second session", "tools/call")
+			}
+			agreed, _ := ResultTo(hellos[0])["protocolVersion"].(string)
+			for hello := range ObserveEach(hellos[1:]) {
+				if again, _ := hello.ParamsObject()["protocolVersion"].(string); again < agreed {
+					client.Blame(hello, Mismatch{
+						Wanted: "the latest revision that the client supports, as it does " + agreed,
+						Found:  Show(again),
+						Where:  "/params/protocolVersion",
+					})
+				}
+			}
+		},
 	)
 
 	It(
@@ -125,7 +179,11 @@ func keepingSessions() {
 func renewsSession(ctx context.Context, later int) {
 	client := RunScenario(ctx)
 
-	lost := lostSession(client)
+	renewsAfter(ctx, client, lostSession(client), later)
+}
+
+// renewsAfter demands the same after the answer that tells of it.
+func renewsAfter(ctx context.Context, client *Client, lost transcript.Event, later int) {
 	for _, initialize := range client.Requests("initialize") {
 		if !initialize.Event.At.After(lost.At) {
 			continue
@@ -167,23 +225,30 @@ func sessionOf(head transcript.Event) string {
 }
 
 // lostSession returns the head of the first 404 to a request with a session id.
-func lostSession(client *Client) transcript.Event {
+func lostSession(client *Client) transcript.Event { return lostSessions(client)[0] }
+
+// lostSessions returns the first for each session; there is one at least.
+func lostSessions(client *Client) (lost []transcript.Event) {
 	type exchange struct{ connection, stream string }
-	asked := map[exchange]bool{} // with a session id
+	asked := map[exchange]string{} // the session id
+	told := map[string]bool{"": true}
 	for _, event := range client.Events() {
 		if event.Kind != transcript.Head || event.HTTP == nil {
 			continue
 		}
 		at := exchange{event.Connection, event.Stream}
 		switch {
-		case event.From == protocol.Client:
-			asked[at] = event.HTTP.Method != http.MethodDelete && sessionOf(event) != ""
-		case event.HTTP.Status == http.StatusNotFound && asked[at]:
-			return event
+		case event.From == protocol.Client && event.HTTP.Method != http.MethodDelete:
+			asked[at] = sessionOf(event)
+		case event.From == protocol.Server && event.HTTP.Status == http.StatusNotFound && !told[asked[at]]:
+			told[asked[at]] = true
+			lost = append(lost, event)
 		}
 	}
-	client.NeverBut("the client asked for nothing in the session that the server had ended", "tools/call")
-	return transcript.Event{}
+	if len(lost) == 0 {
+		client.NeverBut("the client asked for nothing in the session that the server had ended", "tools/call")
+	}
+	return lost
 }
 
 // asksInSession tells whether the client sent anything in a session after an event,

@@ -28,12 +28,22 @@ func inProgress() {
 			needsSight()
 			server := FreshSession(ctx)
 			cancelled := begin(ctx, server, Provoking("slow").Call())
-
 			server.Abandon(ctx, cancelled)
+			zero := server.StartRaw(
+				ctx, jsonrpc.IntID(0), "tools/call", scripted.Outgoing{}, Provoking("slow").Call(),
+			)
+			reached(ctx, server, zero)
 
-			// The same call, begun later, is answered when this one would have been.
+			server.Tell(ctx, method, Object{"requestId": 0}) // nobody has to give a reason
+
+			// The same call, begun later, is answered when these would have been.
 			completeAnother(ctx, server, nil)
-			DemandNone("no response to the cancelled request", server.Sent(cancelled.Mark, responseTo(cancelled.ID)))
+			for _, one := range []*scripted.Pending{cancelled, zero} {
+				DemandNone(
+					"no response to the cancelled request "+one.ID.String(),
+					server.Sent(one.Mark, responseTo(one.ID)),
+				)
+			}
 		})
 
 	It(
@@ -175,6 +185,12 @@ const headStart = 500 * time.Millisecond
 // begin makes a call and returns when the server has it.
 func begin(ctx context.Context, server *Server, call Object) *scripted.Pending {
 	request := server.Start(ctx, "tools/call", call)
+	reached(ctx, server, request)
+	return request
+}
+
+// reached returns when the server has a call, which it must not have answered.
+func reached(ctx context.Context, server *Server, request *scripted.Pending) {
 	if Transport() == protocol.HTTP {
 		select {
 		case <-request.Delivery.Head():
@@ -187,7 +203,6 @@ func begin(ctx context.Context, server *Server, call Object) *scripted.Pending {
 		Inconclusive("the slow tool had answered before it could be cancelled",
 			"name one that takes a second or more in mcpconform.yaml: provocations: {slow: {tool: NAME}}")
 	}
-	return request
 }
 
 // needsSight skips a check of what comes after a cancellation where it could come

@@ -22,10 +22,10 @@ func ServerChecks() {
 			func(ctx SpecContext) {
 				server := Session(ctx)
 
-				reports := reportsOf(ctx, server, "mcpconform-progress")
-
-				for _, report := range reports {
-					Expect(report.Params()).To(HaveMember("progressToken", "mcpconform-progress"))
+				for _, token := range []string{"mcpconform-progress", digits} {
+					for _, report := range reportsOf(ctx, server, token) {
+						Expect(report.Params()).To(HaveMember("progressToken", token))
+					}
 				}
 			})
 
@@ -78,8 +78,11 @@ func ServerChecks() {
 	})
 }
 
-// integerToken is one that no other request of the session has.
-const integerToken = 424242
+// Tokens that no other request of the session has.
+const (
+	integerToken = 424242
+	digits       = "424243" // a string that reads like a number
+)
 
 // reportsOf calls the tool that reports progress and returns its reports.
 func reportsOf(ctx context.Context, server *Server, token any) []scripted.Received {

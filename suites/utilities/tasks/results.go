@@ -265,14 +265,20 @@ func input() {
 		NeedsProvocation("task-input"),
 		func(ctx SpecContext) {
 			server := SessionWithTasks(ctx)
-			id := begin(ctx, server, tool("task-input"))
+			declining := func(Object) Object { return Object{"action": "decline"} }
 
-			result(ctx, server, id) // brings the request for input, which is answered
+			for _, answer := range []func(Object) Object{Acceptance, declining} {
+				server.Answer(asks, Answering(answer))
+				id := begin(ctx, server, tool("task-input"))
 
-			demandQuestions(server, asks)
-			state := server.Need(ctx, "tasks/get", Object{"taskId": id})
-			demandStatus(state)
-			Expect(state).NotTo(HaveMember("status", "input_required"))
+				result(ctx, server, id) // brings the request for input, which is answered
+
+				demandQuestions(server, asks)
+				state := server.Need(ctx, "tasks/get", Object{"taskId": id})
+				demandStatus(state)
+				Expect(state).NotTo(HaveMember("status", "input_required"))
+			}
+			server.Answer(asks, Answering(Acceptance)) // for others that use the connection
 		},
 	)
 }

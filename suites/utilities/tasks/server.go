@@ -2,6 +2,8 @@
 package tasks
 
 import (
+	"maps"
+
 	. "github.com/onsi/ginkgo/v2"
 
 	. "github.com/mcpconform/mcpconform/internal/conform"
@@ -84,6 +86,21 @@ func negotiation() {
 
 			Expect(reply).To(BeResult())
 			Expect(reply).NotTo(HaveMember("task"))
+		})
+
+	It("ignores task in the params of each request that is no tools/call", Verifies("tasks.undeclared.ignored"),
+		func(ctx SpecContext) {
+			AcceptInEachMethod(ctx, func(request Harmless) any {
+				if request.Method == "tools/call" {
+					return Session(ctx).Ask(ctx, request.Method, request.With(nil))
+				}
+				params := Object{"task": Object{"ttl": keptFor}}
+				maps.Copy(params, request.Params)
+				server := Session(ctx)
+				return server.Await(ctx, server.StartRaw(ctx, server.NextID(), request.Method, scripted.Outgoing{
+					Deliberate: "asks for a task with a kind of request that makes none",
+				}, params))
+			})
 		})
 
 	It(
@@ -421,16 +438,23 @@ func cancellation() {
 		NeedsCapability(callable, cancelable),
 		func(ctx SpecContext) {
 			server := SessionWithTasks(ctx)
-			id := begin(ctx, server, aTool())
-			result(ctx, server, id)
+			tools := []Provocation{aTool()}
+			if failing, known := Provocable("task-failing"); known && takesTasks(failing) {
+				tools = append(tools, failing)
+			}
 
-			reply := server.AskWrong(
-				ctx,
-				Request{Method: "tasks/cancel", Params: Object{"taskId": id}, Name: id},
-				working(ctx, server, id),
-			)
+			for _, tool := range tools {
+				id := begin(ctx, server, tool)
+				result(ctx, server, id)
 
-			Expect(reply).To(BeJSONRPCError(jsonrpc.InvalidParams))
+				reply := server.AskWrong(
+					ctx,
+					Request{Method: "tasks/cancel", Params: Object{"taskId": id}, Name: id},
+					working(ctx, server, id),
+				)
+
+				Expect(reply).To(BeJSONRPCError(jsonrpc.InvalidParams))
+			}
 		},
 	)
 
