@@ -42,7 +42,8 @@ func Begin(environment *Environment, report ginkgo.SpecReport) {
 func End(state ginkgo.SpecReport) (Outcome, [][]transcript.Event) {
 	done := current
 	current = &check{}
-	done.outcome.Disturbed = !state.State.Is(types.SpecStatePassed) && slices.ContainsFunc(done.servers, (*Server).isWorn)
+	done.outcome.Disturbed = !state.State.Is(types.SpecStatePassed) &&
+		slices.ContainsFunc(done.servers, (*Server).isWorn)
 	var exchanges [][]transcript.Event
 	for _, server := range done.servers {
 		if done.environment.Company && server.Log().OverBudget() {

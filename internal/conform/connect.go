@@ -202,7 +202,8 @@ func (e *Environment) keep(server *Server, events []transcript.Event, outcome Ou
 	if !server.reusable() {
 		return false
 	}
-	untouched := server.left == nothingLeft && !outcome.Doubtful && !leavesSomething(events, e.Has(protocol.Statelessness))
+	untouched := server.left == nothingLeft && !outcome.Doubtful &&
+		!leavesSomething(events, e.Has(protocol.Statelessness))
 	if !untouched || server.allowed == tasksLeft {
 		server.left = server.allowed
 	}
@@ -216,8 +217,7 @@ func (e *Environment) keep(server *Server, events []transcript.Event, outcome Ou
 func (p *pool) take(declared string) *Server {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	for at := len(p.idle) - 1; at >= 0; at-- {
-		server := p.idle[at]
+	for at, server := range slices.Backward(p.idle) {
 		if server.declared != declared {
 			continue
 		}

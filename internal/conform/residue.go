@@ -21,7 +21,8 @@ func leavesSomething(events []transcript.Event, stateless bool) bool {
 		message := jsonrpc.Parse(event.Raw)
 		switch event.From {
 		case protocol.Client:
-			return message.Method == "notifications/cancelled" || !stateless && slices.Contains(remembered, message.Method)
+			return message.Method == "notifications/cancelled" ||
+				!stateless && slices.Contains(remembered, message.Method)
 		case protocol.Server:
 			return message.Kind == jsonrpc.Invalid || message.Kind == jsonrpc.Batch || isChange(message.Method)
 		}

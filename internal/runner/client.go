@@ -115,9 +115,13 @@ func (r *run) reachClient(transportName string) scripted.Target {
 
 func (r *run) meetAt(ctx context.Context, to scripted.Target, revision string, shortWait bool) *meeting {
 	environment := &conform.Environment{
-		Leg:     conform.Leg{Role: protocol.ClientRole, Revision: revision, Transport: to.Transport},
-		Process: r.process,
-		Target:  to, Budget: r.budget, Launch: launcher(to.Command, r.process), Sockets: r.plan.Sockets, ShortWait: shortWait,
+		Leg:       conform.Leg{Role: protocol.ClientRole, Revision: revision, Transport: to.Transport},
+		Process:   r.process,
+		Target:    to,
+		Budget:    r.budget,
+		Launch:    launcher(to.Command, r.process),
+		Sockets:   r.plan.Sockets,
+		ShortWait: shortWait,
 	}
 	met := &meeting{revision: revision}
 	begun := time.Now()
