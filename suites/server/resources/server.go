@@ -240,10 +240,14 @@ func ServerChecks() {
 				server.Need(ctx, "resources/unsubscribe", Object{"uri": change.Resource})
 				server.Need(ctx, "resources/subscribe", Object{"uri": change.Resource})
 				server.BarrierOnAllStreams(ctx)
+				before := change.contents(ctx, server)
 				mark = server.Mark()
 
 				change.provoke(ctx, server)
 
+				if Same(before, change.contents(ctx, server)) {
+					return // a second call changes nothing
+				}
 				server.Until(ctx, mark, updated+" after unsubscribing and subscribing anew", Notification(updated))
 			},
 		)
@@ -456,6 +460,12 @@ func (c change) provoke(ctx context.Context, server *Server) {
 			"see that the tool for resource-updated changes it",
 		)
 	}
+}
+
+// contents reads the resource; nil when that fails.
+func (c change) contents(ctx context.Context, server *Server) any {
+	reply, _ := server.Try(ctx, "resources/read", Object{"uri": c.Resource})
+	return reply.Object()["contents"]
 }
 
 // needTold changes the resource, of which the server has to tell a client that subscribed.
