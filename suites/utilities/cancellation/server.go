@@ -26,7 +26,7 @@ func inProgress() {
 	It("sends no response to a cancelled request", Verifies("cancellation.unanswered"), NeedsProvocation("slow"),
 		func(ctx SpecContext) {
 			needsSight()
-			server := FreshSession(ctx)
+			server := UnusedSession(ctx) // on which no other check has used the id 0
 			cancelled := begin(ctx, server, Provoking("slow").Call())
 			server.Abandon(ctx, cancelled)
 			zero := server.StartRaw(
