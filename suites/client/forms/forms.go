@@ -153,7 +153,7 @@ func (t *Table) Accepts(ctx context.Context, form, like *Form) {
 	client.GoesOn(ctx, answer, form.Despite)
 	given := client.Given(t.position(form))
 	if given == nil {
-		client.NeverBut("nobody tells what the client made of "+form.Despite, form.Step.Method())
+		client.NeverBut("the driver tells no result of the step with "+form.Despite, form.Step.Method())
 	}
 	if form.Shows == "" || shows(given, form.Shows) {
 		return

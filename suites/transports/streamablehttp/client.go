@@ -192,7 +192,7 @@ func takes(ctx SpecContext, nth, like int, despite string) {
 	client.Does(nth, like, despite)
 	client.GoesOn(ctx, AnswerTo(calls[nth-1]), despite)
 	if client.Given(nth) == nil && !asksForPage(client, pageIn(nth)) {
-		client.NeverBut("nobody tells what the client made of "+despite, "tools/call")
+		client.NeverBut("the driver tells no result of the step with "+despite, "tools/call")
 	}
 }
 
