@@ -171,7 +171,8 @@ var (
 	ErrTimeout    = errors.New("no answer in time")
 	ErrNoAnswer   = errors.New("the exchange ended without the answer")
 	ErrConnection = errors.New("the connection ended")
-	ErrNoStream   = errors.New("nothing of the kind came, and no stream is open on which it could")
+	// ErrNoStream is one of time, too: what did not come until then comes no more.
+	ErrNoStream = fmt.Errorf("%w: nothing of the kind came, and no stream is open on which it could", ErrTimeout)
 )
 
 // newClient wires a client; run starts to fill its inbox.

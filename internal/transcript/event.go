@@ -6,6 +6,7 @@ package transcript
 
 import (
 	"bytes"
+	"encoding/json"
 	"net/http"
 	"time"
 
@@ -59,10 +60,20 @@ func (e Event) IsContent() bool { return e.Kind == Message || e.Kind == Body }
 // request, has no message, or may say so in words of a gateway.
 func KindOfBody(method string, status int, body []byte) Kind {
 	free := method == http.MethodDelete || status == http.StatusAccepted || status >= http.StatusBadRequest
-	if free && !bytes.Contains(body, []byte(`"jsonrpc"`)) {
+	if free && !namesJSONRPC(body) {
 		return Body
 	}
 	return Message
+}
+
+// namesJSONRPC tells whether a body means to be a message: it has the member "jsonrpc",
+// perhaps written with escapes.
+func namesJSONRPC(body []byte) bool {
+	if bytes.Contains(body, []byte(`"jsonrpc"`)) {
+		return true
+	}
+	var members map[string]json.RawMessage
+	return bytes.Contains(body, []byte(`\u`)) && json.Unmarshal(body, &members) == nil && members["jsonrpc"] != nil
 }
 
 // Cut returns the event with at most so many bytes of Raw, in memory of its own.

@@ -437,13 +437,13 @@ func cancellation() {
 		Verifies("tasks.cancel.refused"),
 		NeedsCapability(callable, cancelable),
 		func(ctx SpecContext) {
-			server := SessionWithTasks(ctx)
 			tools := []Provocation{aTool()}
 			if failing, known := Provocable("task-failing"); known && takesTasks(failing) {
 				tools = append(tools, failing)
 			}
 
 			for _, tool := range tools {
+				server := SessionWithTasks(ctx)
 				id := begin(ctx, server, tool)
 				result(ctx, server, id)
 
