@@ -34,7 +34,7 @@ type doubt struct {
 // awaited names what was waited for, on a leg; "" for a doubt of another kind. One check
 // of those that waited for the same is enough to show that it does not come.
 func (d doubt) awaited() string {
-	if d.found.Outcome.Awaited == "" || d.found.Outcome.Disturbed {
+	if d.found.Outcome.Awaited == "" {
 		return ""
 	}
 	return fmt.Sprintf("%d %s", d.found.Leg, d.found.Outcome.Awaited)
