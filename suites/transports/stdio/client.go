@@ -310,14 +310,20 @@ var crashing = &Scenario{
 	Server: func(server *scripted.Server) {
 		var crashed atomic.Pointer[scripted.Session]
 		server.On("tools/call", func(call *scripted.Call) {
-			call.Good()
-			if call.Nth == 1 {
-				crashed.Store(call.Session)
-				_ = call.Session.Spawned().Exit(1) // or it is gone
+			if call.Nth > 1 {
+				call.Good()
+				return
 			}
+			crashed.Store(call.Session)
+			call.Good()
+			_ = call.Session.Spawned().Exit(1) // or it is gone
 		})
 		server.On("tools/list", func(call *scripted.Call) {
-			if gone := crashed.Load(); gone != nil && gone != call.Session { // who subscribes anew has time for it
+			gone := crashed.Load()
+			if gone == call.Session {
+				return // it is about to exit
+			}
+			if gone != nil { // who subscribes anew has time for it
 				call.Session.Until(
 					0,
 					func(received scripted.Received) bool { return received.Method == "subscriptions/listen" },
