@@ -252,6 +252,7 @@ func visits() {
 			Expect(second.Params()).NotTo(HaveMember("elicitationId", elicitationID(first)))
 			first.Outcome(ctx)
 			second.Outcome(ctx)
+			server.Try(ctx, "tools/call", Provoking("elicitation-url").Call()) // a rule compares those of one session
 		},
 	)
 
