@@ -37,7 +37,7 @@ func inProgress() {
 			server.Tell(ctx, method, Object{"requestId": 0}) // nobody has to give a reason
 
 			// The same call, begun later, is answered when these would have been.
-			completeAnother(ctx, server, nil)
+			completeAnother(ctx, server)
 			for _, one := range []*scripted.Pending{cancelled, zero} {
 				DemandNone(
 					"no response to the cancelled request "+one.ID.String(),
@@ -59,8 +59,8 @@ func inProgress() {
 
 			server.Barrier(ctx) // until here, progress may have crossed the cancellation
 			mark := server.Mark()
-			completeAnother(ctx, server, "mcpconform-completed")
-			whole := len(server.Sent(mark, progressOf("mcpconform-completed")))
+			completeAnother(ctx, server)
+			whole := len(server.Sent(mark, progressOf(completed)))
 			if whole == 0 {
 				Inconclusive("the slow tool reports no progress that could stop",
 					"name one that does in mcpconform.yaml: provocations: {slow: {tool: NAME}}")
@@ -213,14 +213,13 @@ func needsSight() {
 	}
 }
 
+// completed is the progress token of the call that nobody cancels.
+const completed = "mcpconform-completed"
+
 // completeAnother makes the slow call again and waits for its answer, and a
 // little longer: for what was sent before it on another stream.
-func completeAnother(ctx context.Context, server *Server, token any) {
-	call := Provoking("slow").Call()
-	if token != nil {
-		call = Provoking("slow").Reporting(token)
-	}
-	server.Need(ctx, "tools/call", call)
+func completeAnother(ctx context.Context, server *Server) {
+	server.Need(ctx, "tools/call", Provoking("slow").Reporting(completed))
 	server.BarrierOnAllStreams(ctx)
 }
 
