@@ -202,12 +202,12 @@ func (e *Environment) keep(server *Server, events []transcript.Event, outcome Ou
 	if !server.reusable() {
 		return false
 	}
-	untouched := server.left == nothingLeft && !outcome.Doubtful &&
-		!leavesSomething(events, e.Has(protocol.Statelessness))
+	something, open := leaves(events, e.Has(protocol.Statelessness))
+	untouched := server.left == nothingLeft && !outcome.Doubtful && !something
 	if !untouched || server.allowed == tasksLeft {
 		server.left = server.allowed
 	}
-	if server.left == worn && (outcome.Ending != Passed || leavesOpen(events)) {
+	if server.left == worn && (outcome.Ending != Passed || open) {
 		return false
 	}
 	e.pools[server.left].put(server)

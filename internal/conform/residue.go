@@ -9,44 +9,34 @@ import (
 	"github.com/mcpconform/mcpconform/internal/transcript"
 )
 
-// leavesSomething tells whether after these events a server may be in another state than
-// before, so that another check might find something else on the same connection. In
-// doubt it does: something illegal was sent, a request was cancelled or not answered, the
-// server has told of a change, or a session of the handshake era was told to remember.
-func leavesSomething(events []transcript.Event, stateless bool) bool {
-	touched := slices.ContainsFunc(events, func(event transcript.Event) bool {
-		if event.Deliberate != "" || !event.IsContent() {
-			return event.Deliberate != ""
-		}
-		message := jsonrpc.Parse(event.Raw)
-		switch event.From {
-		case protocol.Client:
-			return message.Method == "notifications/cancelled" ||
-				!stateless && slices.Contains(remembered, message.Method)
-		case protocol.Server:
-			return message.Kind == jsonrpc.Invalid || message.Kind == jsonrpc.Batch || isChange(message.Method)
-		}
-		return false
-	})
-	return touched || leavesOpen(events)
-}
-
-// leavesOpen tells whether a request of the server has no response yet.
-func leavesOpen(events []transcript.Event) bool {
-	open := map[jsonrpc.ID]bool{}
+// leaves tells whether after these events a server may be in another state than before, so
+// that another check might find something else on the same connection, and whether a request
+// of the server has no response yet. In doubt it is: something illegal was sent, a request
+// was cancelled or not answered, the server has told of a change, or a session of the
+// handshake era was told to remember.
+func leaves(events []transcript.Event, stateless bool) (something, open bool) {
+	asked := map[jsonrpc.ID]bool{}
 	for _, event := range events {
+		something = something || event.Deliberate != ""
 		if !event.IsContent() {
 			continue
 		}
 		message := jsonrpc.Parse(event.Raw)
 		switch {
-		case event.From == protocol.Server && message.Kind == jsonrpc.Request:
-			open[message.ID] = true
 		case event.From == protocol.Client && message.Kind == jsonrpc.Response:
-			delete(open, message.ID)
+			delete(asked, message.ID)
+		case event.From == protocol.Client:
+			something = something || message.Method == "notifications/cancelled" ||
+				!stateless && slices.Contains(remembered, message.Method)
+		case event.From == protocol.Server && message.Kind == jsonrpc.Request:
+			asked[message.ID] = true
+		case event.From == protocol.Server:
+			something = something || message.Kind == jsonrpc.Invalid || message.Kind == jsonrpc.Batch ||
+				isChange(message.Method)
 		}
 	}
-	return len(open) > 0
+	open = len(asked) > 0
+	return something || open, open
 }
 
 // remembered are the requests by which a client makes a session of the handshake era

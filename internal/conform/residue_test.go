@@ -7,7 +7,7 @@ import (
 	"github.com/mcpconform/mcpconform/internal/transcript"
 )
 
-func TestLeavesSomething(t *testing.T) {
+func TestLeaves(t *testing.T) {
 	t.Parallel()
 	says := func(party protocol.Party, raw string) transcript.Event {
 		return transcript.Event{From: party, Kind: transcript.Message, Raw: []byte(raw)}
@@ -32,11 +32,11 @@ func TestLeavesSomething(t *testing.T) {
 		"no message":         {[]transcript.Event{says(server, `ready`)}, true, true},
 		"something illegal":  {[]transcript.Event{{From: client, Kind: transcript.Message, Raw: []byte(`{}`), Deliberate: "no message"}}, true, true},
 	} {
-		if got := leavesSomething(test.events, false); got != test.handshake {
-			t.Errorf("%s: leavesSomething in the handshake era: %t", name, got)
+		if got, _ := leaves(test.events, false); got != test.handshake {
+			t.Errorf("%s: leaves something in the handshake era: %t", name, got)
 		}
-		if got := leavesSomething(test.events, true); got != test.stateless {
-			t.Errorf("%s: leavesSomething in the stateless era: %t", name, got)
+		if got, _ := leaves(test.events, true); got != test.stateless {
+			t.Errorf("%s: leaves something in the stateless era: %t", name, got)
 		}
 	}
 }

@@ -222,7 +222,8 @@ func (d *coordinator) work(ctx context.Context, pass pass) (died bool, err error
 	work.Filter, work.Workers = pass.filter, pass.workers
 	work.Explore, work.Suspects = pass.explore, pass.suspects
 	work.Legs = slices.Clone(work.Legs)
-	if work.Apart = pass.alone; pass.alone {
+	work.Apart = pass.alone
+	if pass.alone {
 		for i := range work.Legs {
 			work.Legs[i].Work = workAlone * work.Legs[i].Reply
 			work.Legs[i].Reply *= repliesAlone

@@ -2,6 +2,7 @@ package stdio
 
 import (
 	"maps"
+	"slices"
 	"strings"
 	"sync/atomic"
 	"time"
@@ -391,7 +392,7 @@ func restarting() {
 				}
 			}
 			if Observed(len(after) > 0) {
-				for wish := range before {
+				for _, wish := range slices.Sorted(maps.Keys(before)) {
 					if _, renewed := after[wish]; !renewed {
 						client.Blame(again, Mismatch{
 							Wanted: "a subscription with " + wish + ", as to the process before",

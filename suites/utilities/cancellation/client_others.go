@@ -30,12 +30,13 @@ var cancelsOthers = &Scenario{
 		ToClose(),
 	},
 	Server: func(server *scripted.Server) {
-		for _, method := range []string{"resources/read", "prompts/get"} {
+		others := []string{"resources/read", "prompts/get"}
+		for _, method := range others {
 			server.On(method, func(call *scripted.Call) { call.Leave() })
 		}
 		server.On("tools/list", func(call *scripted.Call) {
 			if call.Nth == 2 { // what the client does next is to cancel both
-				for _, method := range []string{"resources/read", "prompts/get"} {
+				for _, method := range others {
 					call.Session.Within(leavingTime, 0, func(received scripted.Received) bool {
 						return received.Method == method
 					})

@@ -90,13 +90,14 @@ func negotiation() {
 
 	It("ignores task in the params of each request that is no tools/call", Verifies("tasks.undeclared.ignored"),
 		func(ctx SpecContext) {
+			server := Session(ctx)
+
 			AcceptInEachMethod(ctx, func(request Harmless) any {
 				if request.Method == "tools/call" {
-					return Session(ctx).Ask(ctx, request.Method, request.With(nil))
+					return server.Ask(ctx, request.Method, request.With(nil))
 				}
 				params := Object{"task": Object{"ttl": keptFor}}
 				maps.Copy(params, request.Params)
-				server := Session(ctx)
 				return server.Await(ctx, server.StartRaw(ctx, server.NextID(), request.Method, scripted.Outgoing{
 					Deliberate: "asks for a task with a kind of request that makes none",
 				}, params))
