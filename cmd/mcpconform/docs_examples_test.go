@@ -42,6 +42,7 @@ var notRun = map[string]string{
 	"sudo cp mcpconform_1.2.3_linux_amd64/mcpconform /usr/local/bin/":                                                                         "needs a release, and changes the machine",
 	"sudo cp mcpconform_1.2.3_linux_amd64/man/*.1 /usr/local/share/man/man1/":                                                                 "needs a release, and changes the machine",
 	"gh attestation verify mcpconform_1.2.3_linux_amd64.tar.gz --repo mcpconform/mcpconform":                                                  "needs a release, and the network",
+	`git add mcpconform.yaml .github && git commit -m "Check the server" && git push`:                                                         "needs a repository of the reader",
 	"npx mcpconform server -- node my-server.js":                                                                                              "needs a release; TestNpx runs what it would install",
 	"docker run --rm --network host mcpconform server --url http://127.0.0.1:3000/mcp":                                                        "needs a container engine",
 	".ci/release/image --push=false --oci-layout-path=image":                                                                                  "needs the modules of ko; CI runs it within make release-snapshot",
@@ -63,6 +64,9 @@ var standIns = map[string]func(){
 	"my-client":  standInClient,
 	"my-driver":  standInClient,
 	"my-login":   standInLogin,
+
+	"weather-1.0": standInWeather("1.0"),
+	"weather-1.1": standInWeather("1.1"),
 }
 
 // standInLogin goes where a browser is led with which everybody is logged in.
@@ -343,7 +347,7 @@ func scriptOf(t *testing.T, one *example) string {
 			command = strings.Join(append([]string{"mcpconform", verb}, options...), " ") + strings.TrimPrefix(command, "mcpconform "+verb)
 		}
 	}
-	if strings.Contains(one.output, "entry to correct") || strings.Contains(one.output, "\n1 regression") ||
+	if strings.Contains(one.output, "entry to correct") || strings.Contains(one.output, "\nDoes not conform to ") || strings.Contains(one.output, "\n1 regression") ||
 		verb == "matrix" && strings.Contains(one.output, "does not conform") {
 		status = exitDoesNot
 	}

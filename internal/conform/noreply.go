@@ -329,7 +329,7 @@ func (e *Environment) contact(ctx context.Context, patience time.Duration) error
 	}
 	defer connection.Close(ctx)
 	switch {
-	case e.Survey.Barrier != "": // which is answered where the opening is not
+	case e.Survey.Inferred: // its barrier is answered where the opening is not
 	case e.Has(protocol.Discovery):
 		_, err = connection.Discover(ctx, e.Revision, scripted.Everything(e.Revision))
 	default:

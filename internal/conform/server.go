@@ -192,7 +192,7 @@ func (s *Server) BarrierOnAllStreams(ctx context.Context) {
 
 // BarrierMethod is a request without params that every server must answer at any
 // time: ping (basic/utilities/ping), in the stateless era server/discover, or a list
-// where the server does not answer that.
+// where the server answers that without a result.
 func BarrierMethod() string { return current.environment.barrier() }
 
 func (e *Environment) barrier() string {

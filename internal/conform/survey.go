@@ -8,7 +8,7 @@ func Declares(path string) bool { return current.environment.declares(path) }
 // NeedDeclarations makes the check inconclusive unless the server has said what it declares:
 // where it has not, nothing that it does is undeclared.
 func NeedDeclarations() {
-	if by := lookUp[string](current.environment, survey.BarrierBy); by != "" {
+	if lookUp[bool](current.environment, survey.IfInferred) {
 		Inconclusive("nothing is known of what the server declares", "fix the failures of server/discover first")
 	}
 }

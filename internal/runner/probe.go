@@ -401,7 +401,7 @@ func (v *visit) look(ctx context.Context, to scripted.Target) {
 		v.survey = survey.Unopened(v.asked, v.handshake, v.unresponsive)
 		return
 	}
-	noBarrier, silent := "", false
+	noPing, silent := "", false
 	undiscovered := protocol.Has(v.asked, protocol.Discovery) && !v.handshake.Agreed
 	switch {
 	case undiscovered:
@@ -411,19 +411,21 @@ func (v *visit) look(ctx context.Context, to scripted.Target) {
 			"prompts":   map[string]any{},
 		}
 	case protocol.Has(v.asked, protocol.Ping):
-		noBarrier, silent = pinged(ctx, v.connection)
+		noPing, silent = pinged(ctx, v.connection)
 	}
 	if silent {
-		v.unresponsive = "after initialize the target answers nothing: " + noBarrier
+		v.unresponsive = "after initialize the target answers nothing: " + noPing
 		// It is asked once more for each list, and not waited for again and again.
 		var cancel context.CancelFunc
 		ctx, cancel = context.WithTimeout(ctx, to.Reply)
 		defer cancel()
 	}
 	v.survey = survey.Take(ctx, v.connection, v.asked, v.handshake)
-	v.survey.NoBarrier = noBarrier
-	if undiscovered {
+	switch {
+	case undiscovered:
 		v.survey.Infer(v.list)
+	case noPing != "":
+		v.survey.NoPing(noPing)
 	}
 	if len(v.survey.Tools)+len(v.survey.Resources)+len(v.survey.Templates)+len(v.survey.Prompts) > 0 {
 		v.unresponsive = ""
@@ -444,7 +446,7 @@ func (v *visit) spoken() bool { return v.err == nil && v.asked == v.handshake.Re
 
 // pinged says why a ping, which every server must answer, brings no result, and
 // whether it is left without any answer for as long as an answer may take.
-func pinged(ctx context.Context, connection *scripted.Connection) (noBarrier string, silent bool) {
+func pinged(ctx context.Context, connection *scripted.Connection) (noResult string, silent bool) {
 	answer, err := connection.Call(ctx, "ping", nil)
 	if err != nil {
 		return err.Error(), errors.Is(err, scripted.ErrTimeout)

@@ -21,6 +21,7 @@ const (
 	AllPrompts   Question = "prompts"
 	WhyNoBarrier Question = "barrier"
 	BarrierBy    Question = "barrier by"
+	IfInferred   Question = "inferred"
 	Agreed       Question = "handshakes"
 
 	WhatIsGuarded Question = "guarded"
@@ -82,6 +83,8 @@ func (s *Survey) Answer(question Question) any {
 		return s.NoBarrier
 	case BarrierBy:
 		return s.Barrier
+	case IfInferred:
+		return s.Inferred
 	case Agreed:
 		return s.Handshakes
 	case WhatIsGuarded:

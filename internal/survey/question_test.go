@@ -21,7 +21,7 @@ func TestQuestions(t *testing.T) {
 		survey.WhetherDeclares("tools"), survey.WhetherDeclares("tools.listChanged"), survey.WhetherDeclares("prompts"),
 		survey.WhetherOffers("echo", nil), survey.WhetherOffers("slow", map[string]any{"a": 1}),
 		survey.AllTools, survey.AllResources, survey.AllTemplates, survey.AllPrompts, survey.WhyNoBarrier,
-		survey.Agreed, survey.WhyUnlisted("tools/list"), survey.BarrierBy,
+		survey.Agreed, survey.WhyUnlisted("tools/list"), survey.BarrierBy, survey.IfInferred,
 	}
 	for name, one := range map[string]struct {
 		change  func(*survey.Survey)
@@ -37,6 +37,7 @@ func TestQuestions(t *testing.T) {
 		"templates":        {func(s *survey.Survey) { s.Templates = s.Resources }, []survey.Question{survey.AllTemplates}},
 		"prompts":          {func(s *survey.Survey) { s.Prompts = s.Tools }, []survey.Question{survey.AllPrompts}},
 		"another barrier":  {func(s *survey.Survey) { s.Barrier = "tools/list" }, []survey.Question{survey.BarrierBy}},
+		"inferred":         {func(s *survey.Survey) { s.Inferred = true }, []survey.Question{survey.IfInferred}},
 		"handshakes":       {func(s *survey.Survey) { s.Handshakes = []string{"2025-11-25"} }, []survey.Question{survey.Agreed}},
 		"no list":          {func(s *survey.Survey) { s.Failed = map[string]string{"tools/list": "no answer"} }, []survey.Question{survey.WhyUnlisted("tools/list")}},
 		"closed":           {func(s *survey.Survey) { s.Closed = "no answer" }, []survey.Question{survey.WhyUnlisted("tools/list")}},

@@ -29,12 +29,14 @@ type Survey struct {
 	Resources    []map[string]any `json:"resources,omitempty"`
 	Templates    []map[string]any `json:"templates,omitempty"`
 	Prompts      []map[string]any `json:"prompts,omitempty"`
-	// NoBarrier says why a request that every server must answer (ping; in the
-	// stateless era server/discover) brings no result; "" when it does.
+	// NoBarrier says why the request that every server must answer (ping; in the
+	// stateless era server/discover) brings no result, where no list takes its place.
 	NoBarrier string `json:"noBarrier,omitempty"`
-	// Barrier is a list that takes the place of server/discover where that brings no
-	// result; "" where it does.
+	// Barrier is a list that takes the place of that request where it brings no result;
+	// "" where it does.
 	Barrier string `json:"barrier,omitempty"`
+	// Inferred says that the server has not declared the capabilities: its lists show them.
+	Inferred bool `json:"inferred,omitempty"`
 	// Failed says, by list method, why a list could not be had, or not to its end.
 	Failed map[string]string `json:"failed,omitempty"`
 	// Guarded is the method of a request that the server refuses without an access token,
@@ -122,7 +124,7 @@ func introduced(revision string, handshake scripted.Handshake) *Survey {
 // Infer makes the survey one of a server that did not let itself be discovered: it has
 // that of which it answered the lists, and a list is what it answers at any time.
 func (s *Survey) Infer(barrier string) {
-	s.Barrier = barrier
+	s.Barrier, s.Inferred = barrier, true
 	for capability, method := range map[string]string{"tools": "tools/list", "resources": "resources/list", "prompts": "prompts/list"} {
 		if s.Failed[method] != "" {
 			delete(s.Capabilities, capability)
@@ -131,8 +133,20 @@ func (s *Survey) Infer(barrier string) {
 	clear(s.Failed)
 }
 
+// NoPing makes the survey one of a server of which a ping brings no result, and says why:
+// a list that was read takes its place.
+func (s *Survey) NoPing(reason string) {
+	for _, method := range Lists {
+		if capability, _, _ := strings.Cut(method, "/"); s.Declares(capability) && s.Failed[method] == "" {
+			s.Barrier = method
+			return
+		}
+	}
+	s.NoBarrier = reason
+}
+
 // Declared tells whether the capabilities are what the server itself has declared.
-func (s *Survey) Declared() bool { return s != nil && s.Barrier == "" }
+func (s *Survey) Declared() bool { return s != nil && !s.Inferred }
 
 // Notices tell what a reader has to know of lists that could not be had, in a line each.
 func (s *Survey) Notices() []string {

@@ -187,3 +187,25 @@ func TestDeclares(t *testing.T) {
 		t.Error("no capabilities declare tools")
 	}
 }
+
+// A list that was read takes the place of a ping that brings no result; without one the
+// reason stays.
+func TestNoPing(t *testing.T) {
+	t.Parallel()
+	both := map[string]any{"tools": map[string]any{}, "prompts": map[string]any{}}
+	for name, one := range map[string]struct {
+		declared         map[string]any
+		failed           map[string]string
+		barrier, whyNone string
+	}{
+		"lists":       {both, nil, "tools/list", ""},
+		"broken list": {both, map[string]string{"tools/list": "no answer"}, "prompts/list", ""},
+		"no list":     {nil, nil, "", "no such method"},
+	} {
+		found := &survey.Survey{Capabilities: one.declared, Failed: one.failed}
+		found.NoPing("no such method")
+		if found.Barrier != one.barrier || found.NoBarrier != one.whyNone || !found.Declared() {
+			t.Errorf("%s: the barrier is %q, and none because %q", name, found.Barrier, found.NoBarrier)
+		}
+	}
+}

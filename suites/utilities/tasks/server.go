@@ -70,9 +70,10 @@ func negotiation() {
 		},
 	)
 
-	It("ignores task in the params of ping", Verifies("tasks.undeclared.ignored"), ByBarrier(),
+	It("ignores task in the params of ping", Verifies("tasks.undeclared.ignored"),
 		func(ctx SpecContext) {
 			server := Session(ctx)
+			server.Need(ctx, "ping", nil)
 
 			reply := server.Await(ctx, server.StartRaw(
 				ctx,
