@@ -57,6 +57,9 @@ func End(state ginkgo.SpecReport) (Outcome, [][]transcript.Event) {
 			done.environment.Process.close(server)
 		}
 	}
+	if done.outcome.unproven() && limited(exchanges) {
+		done.outcome = turnedAway("a request", "HTTP 429 (Too Many Requests)")
+	}
 	if done.client != nil {
 		if done.environment.Company && done.client.OverBudget {
 			done.outcome = Outcome{Ending: Deferred} // whatever the check concluded

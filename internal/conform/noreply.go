@@ -222,13 +222,26 @@ func overloaded(status int) bool {
 
 // turnedAway ends a check whose request was not looked at.
 func (s *Server) turnedAway(method string, err error) {
-	current.outcome = Outcome{
+	current.outcome = turnedAway(method, err.Error())
+	ginkgo.Skip(current.outcome.Reason, 1)
+}
+
+func turnedAway(what, found string) Outcome {
+	return Outcome{
 		Ending:   Inconclusion,
 		Doubtful: true,
-		Reason:   oneLine(fmt.Sprintf("%s was turned away: %s", method, err)),
+		Reason:   oneLine(fmt.Sprintf("%s was turned away: %s", what, found)),
 		Hint:     "see whether the server limits the rate of requests or wants a token; --workers 1 asks for less at once",
 	}
-	ginkgo.Skip(current.outcome.Reason, 1)
+}
+
+// limited tells whether a target said that it was asked too often: what it did then shows
+// nothing else of it.
+func limited(exchanges [][]transcript.Event) bool {
+	return slices.ContainsFunc(slices.Concat(exchanges...), func(event transcript.Event) bool {
+		return event.Kind == transcript.Head && event.From != protocol.Client && event.HTTP != nil &&
+			event.HTTP.Status == http.StatusTooManyRequests
+	})
 }
 
 // MustAwait judges that a request is answered, with a result or an error: for a check
@@ -340,6 +353,9 @@ func (e *Environment) contact(ctx context.Context, patience time.Duration) error
 	}
 	if err == nil && e.Survey.NoBarrier == "" {
 		_, err = connection.Once(ctx, e.barrier(), nil)
+	}
+	if status, answered := errors.AsType[*scripted.StatusError](err); answered && status.Status == http.StatusTooManyRequests {
+		return nil // it is there, and busy
 	}
 	if e.Survey.Closed != "" && slices.ContainsFunc(log.Events(), isSaid) {
 		return nil

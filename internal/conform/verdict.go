@@ -43,6 +43,9 @@ type Outcome struct {
 	About  Subject           // that it belongs to; zero when it belongs to none
 }
 
+// unproven tells whether a check came to no good end.
+func (o Outcome) unproven() bool { return o.Ending == Failed || o.Ending == Inconclusion }
+
 // Ending is how a check ended, whatever the level of what it verifies.
 type Ending string
 

@@ -79,11 +79,11 @@ func (p plan) environments(
 	budget *transcript.MemoryBudget,
 	record func(legIndex int, connection conform.Connection),
 ) []*conform.Environment {
-	judging, issuer := suites.Rules(), &conform.IssuerState{}
+	judging, issuer, pace := suites.Rules(), &conform.IssuerState{}, &transport.Pace{}
 	environments := make([]*conform.Environment, len(p.Legs))
 	for index, leg := range p.Legs {
 		to := leg.target()
-		to.Limits.Message = min(to.Limits.Message, longestMessage(p.Workers))
+		to.Limits.Message, to.Pace = min(to.Limits.Message, longestMessage(p.Workers)), pace
 		environments[index] = &conform.Environment{
 			Leg: leg.Leg, Process: process, Target: to, Survey: leg.Survey, Catalogue: p.Catalogue,
 			Access: leg.Access, Registration: leg.Registration, Issuer: issuer, Network: p.Network,

@@ -373,7 +373,7 @@ func (r *run) reach(ctx context.Context, transportName string) (scripted.Target,
 	to := scripted.Target{
 		Transport: transportName, Command: r.options.Command, URL: r.options.URL,
 		Header: r.options.Header, Reply: r.options.Timeout, Start: repliesToStart * r.options.Timeout,
-		Limits: r.limits(),
+		Limits: r.limits(), Pace: &transport.Pace{},
 	}
 	if to.URL != "" || len(to.Command.Args) > 0 {
 		return to, nil

@@ -28,6 +28,7 @@ type Target struct {
 	Start     time.Duration  // how long a target that is starting may take to say something, if longer
 	Work      time.Duration  // how long the answer to a request may take that has the target work, if longer
 	Limits    transport.Limits
+	Pace      *transport.Pace // for HTTP: shared by the connections of a process
 }
 
 // Connection is an open connection of either transport.
@@ -51,7 +52,7 @@ func Dial(to Target, log *transcript.Log) (*Connection, error) {
 		return &Connection{Client: client.Client, Stdio: client}, nil
 	case protocol.HTTP:
 		wire, err := transport.NewHTTP(
-			transport.HTTPOptions{URL: to.URL, Header: to.Header, Limits: to.Limits, Peer: to.Peer},
+			transport.HTTPOptions{URL: to.URL, Header: to.Header, Limits: to.Limits, Peer: to.Peer, Pace: to.Pace},
 			log,
 		)
 		if err != nil {

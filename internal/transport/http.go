@@ -57,6 +57,8 @@ type HTTPOptions struct {
 	// Transport is shared with others, for instance to trust a certificate; nil for
 	// one of its own. See NewTransport.
 	Transport *http.Transport
+	// Pace is shared with others; nil for none.
+	Pace *Pace
 }
 
 // NewTransport returns a transport that adds nothing to a request, changes
@@ -105,6 +107,7 @@ type HTTP struct {
 	connect   time.Duration
 	transport *http.Transport
 	owned     bool
+	pace      *Pace
 	peer      protocol.Party // who answers
 	log       *transcript.Log
 	life      context.Context // ends with Close, for what waits for a head
@@ -125,7 +128,7 @@ func NewHTTP(options HTTPOptions, log *transcript.Log) (*HTTP, error) {
 	}
 	h := &HTTP{
 		base: base, header: options.Header.Clone(), limits: options.Limits.orDefault(),
-		connect: options.ConnectTimeout, transport: options.Transport, log: log,
+		connect: options.ConnectTimeout, transport: options.Transport, pace: options.Pace, log: log,
 		peer:  cmp.Or(options.Peer, protocol.Server),
 		count: map[string]int{}, open: map[*Exchange]struct{}{},
 	}
@@ -201,11 +204,10 @@ func (h *HTTP) Do(ctx context.Context, request Request) (*Exchange, error) {
 	defer leave()
 	lifetime, end := context.WithCancelCause(context.WithoutCancel(ctx))
 	stop := context.AfterFunc(ctx, func() { end(context.Cause(ctx)) })
-	tracing := &tracing{progress: request.Progress}
-	response, err := h.roundTrip(lifetime, &http.Request{
+	response, tracing, err := h.send(lifetime, stream, &http.Request{
 		Method: request.Method, URL: target, Host: host, Header: header,
 		Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1,
-	}, request, tracing)
+	}, request)
 	if !stop() && err == nil {
 		_ = response.Body.Close() // the context ended with the head
 		err = context.Cause(ctx)
@@ -217,6 +219,30 @@ func (h *HTTP) Do(ctx context.Context, request Request) (*Exchange, error) {
 		return nil, failure
 	}
 	return h.begin(stream, doing, response, request.Progress, func(cause error) { end(cause) }), nil
+}
+
+// send sends a request, and again where the server turns it away for a moment.
+func (h *HTTP) send(
+	ctx context.Context,
+	stream string,
+	request *http.Request,
+	asked Request,
+) (response *http.Response, last *tracing, err error) {
+	for try := 1; ; try++ {
+		h.pace.wait(ctx)
+		last = &tracing{progress: asked.Progress}
+		response, err = h.roundTrip(ctx, request, asked, last)
+		if err != nil || try == mostTries {
+			return response, last, err
+		}
+		pause, again := h.pace.heeds(response)
+		if !again {
+			return response, last, nil
+		}
+		_ = response.Body.Close() // nothing in it counts
+		h.log.Append(transcript.Event{Kind: transcript.Remark, Stream: stream, From: protocol.Client,
+			Note: fmt.Sprintf("turned away with %s; sent again after %s", response.Status, pause)})
+	}
 }
 
 // roundTrip sends a request, of which the server sees no second one.
