@@ -327,7 +327,7 @@ func isAboutConnecting(requirement reports.Requirement) bool {
 	return slices.ContainsFunc([]string{
 		"base.components.required", "base.notifications.accepted", "base.results.accepted", "lifecycle.errors.capabilities", "lifecycle.errors.version", "lifecycle.shutdown.", "lifecycle.version.",
 		"transports.http.older", "transports.http.request.both-answers", "transports.http.session.deleted",
-		"transports.http.session.sent", "transports.http.statuses.accepted",
+		"transports.http.session.optional", "transports.http.session.sent", "transports.http.statuses.accepted",
 		"transports.stdio.probe.", "transports.stdio.shutdown.", "transports.stdio.stderr.harmless",
 		"versioning.eras.probed", "versioning.unsupported.retried", "discover.probe",
 		"authorization.", "oauth-client-credentials.", "enterprise-managed-authorization.", "security-best-practices.clients.", // which is a part of connecting

@@ -242,6 +242,9 @@ var authDefects = map[string]func(*client, *authParts){
 			return strings.TrimSuffix(said, "/") == strings.TrimSuffix(issuer, "/")
 		}
 	},
+	"issuer-loses-its-slash": func(_ *client, p *authParts) {
+		p.fitsIssuer = func(said, issuer string) bool { return said == strings.TrimSuffix(issuer, "/") }
+	},
 	"pkce-taken-for-granted": func(_ *client, p *authParts) {
 		p.provesPKCE = grantedUnless(func(m *serverMetadata) bool { return m.openID })
 	},

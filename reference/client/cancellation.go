@@ -58,6 +58,7 @@ func (c *client) cancelledByServer(params object) {
 	stop := c.answering[id]
 	subscribed := c.open[id]
 	c.mu.Unlock()
+	c.part.alsoCancels(c, id)
 	reason, _ := params["reason"].(string)
 	switch {
 	case stop != nil:

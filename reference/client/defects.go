@@ -36,6 +36,7 @@ type parts struct {
 	resumesBy           func() string                                                       // the HTTP method
 	neverCancelled      func(method string) bool
 	stopAnswering       func(c *client, id jsonrpc.ID, stop context.CancelFunc)
+	alsoCancels         func(c *client, id jsonrpc.ID) // at the cancellation of a request of the server
 	refuses             func(c *client, method string, params, capability object) *rpcError
 	fillIn              func(schema, content object, everything bool) object
 	nextCursor          func(page object) (string, bool)
@@ -105,6 +106,7 @@ func goodParts() parts {
 		fallsBack:           fallsBack,
 		neverCancelled:      neverCancelled,
 		stopAnswering:       func(_ *client, _ jsonrpc.ID, stop context.CancelFunc) { stop() },
+		alsoCancels:         func(*client, jsonrpc.ID) {},
 		refuses:             refusal,
 		fillIn:              fillIn,
 		nextCursor:          nextCursor,
@@ -217,6 +219,7 @@ var defects = map[string]func(*client){
 	"kills-at-once":                func(c *client) { c.part.shutDown = killsAtOnce },
 	"leaves-server-running":        func(c *client) { c.part.shutDown = func(*stdio, *pipes) {} },
 	"lists-again-never":            func(c *client) { c.part.listsAgain = func(string) bool { return false } },
+	"cancels-namesakes":            func(c *client) { c.part.alsoCancels = givesUpNamesake },
 	"cancels-calls-alone":          func(c *client) { c.part.neverCancelled = func(method string) bool { return method != "tools/call" } },
 	"never-cancels":                func(c *client) { c.part.neverCancelled = func(string) bool { return true } },
 	"never-deletes-session":        func(c *client) { c.part.endSession = func(*streamableHTTP) {} },
@@ -594,6 +597,16 @@ func expandsAsText(template string, arguments object) (string, error) {
 		template = strings.ReplaceAll(template, "{"+name+"}", fmt.Sprint(value))
 	}
 	return template, nil
+}
+
+// givesUpNamesake takes the id of a request of the server for that of its own.
+func givesUpNamesake(c *client, id jsonrpc.ID) {
+	c.mu.Lock()
+	own := c.open[id]
+	c.mu.Unlock()
+	if own != nil {
+		own.finish(nil, errCancelled)
+	}
 }
 
 // fetchesURLs has a look at what the user is asked to visit.

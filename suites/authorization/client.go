@@ -305,6 +305,30 @@ func validatingMetadata() {
 		func(ctx SpecContext) { rejectsPoison(refusing(ctx)) },
 	)
 
+	for _, one := range []struct {
+		text, place string
+		issuer      int
+		scenario    Labels
+	}{
+		{"accepts an issuer that is an origin with a slash", oauth.ServerPath, 1, In(slashIssuer)},
+		{"accepts an issuer whose path ends with a slash", oauth.ServerPath + tenant, tenantIssuer, In(slashTenant)},
+	} {
+		It(one.text, Verifies("authorization.discovery.issuer.exact"), one.scenario, func(ctx SpecContext) {
+			client := refusing(ctx)
+			read := slices.DeleteFunc(asksForMetadata(client, one.issuer), func(v *Visit) bool {
+				return strings.TrimSuffix(v.URL.Path, "/") != one.place
+			})
+			client.Need(read, "read the metadata of the authorization server")
+
+			if !Observed(len(used(client, one.issuer)) > 0) {
+				client.MissingAfter(read[len(read)-1].Event, Mismatch{
+					Wanted: "a use of the authorization server, whose metadata names the issuer that the server names",
+					Found:  "none",
+				})
+			}
+		})
+	}
+
 	It(
 		"does not authorize where the OAuth metadata has no "+methods,
 		Verifies("authorization.pkce.required"),

@@ -77,6 +77,19 @@ func issuerCodes() {
 			again.DemandRefused("a code that was redeemed before")
 		})
 
+	It("refuses a code that was redeemed before with invalid_grant",
+		Verifies("authorization.oauth.token-error"),
+		func(ctx SpecContext) {
+			issuer := NeedIssuer(ctx)
+			grant := issuer.NeedGrant(ctx, issuer.Request(issuer.NeedClient(ctx, AnyClient)))
+			if first := issuer.Redeem(ctx, grant); !first.Issued() {
+				Inconclusive("the code is not redeemed: "+first.Describe(), hintToken)
+			}
+
+			again := issuer.Token(ctx, grant.Request.Client, grant.Form(), "redeems the code again")
+			demandInvalidGrant(again, "a code that was redeemed before")
+		})
+
 	It("redeems no code for another client", Verifies("authorization.oauth.code-bound"),
 		func(ctx SpecContext) {
 			issuer := NeedIssuer(ctx)
@@ -157,6 +170,16 @@ const (
 	hintToken   = "see what the token endpoint wants, and whether id and secret of the client are right"
 )
 
+// demandInvalidGrant judges by which error a grant is refused that the authorization server
+// has issued, and that is spent: clients give it up at invalid_grant, and try again at others.
+func demandInvalidGrant(answer *TokenAnswer, what string) {
+	code := answer.Text("error")
+	if answer.Issued() || code == "" {
+		NotApplicable("the authorization server does not refuse " + what + " by an error: " + answer.Describe())
+	}
+	Demand(code == "invalid_grant", "the error invalid_grant for "+what, answer.Describe())
+}
+
 // needRedeemable makes sure that codes of a client are redeemed where nothing is wrong.
 func needRedeemable(ctx SpecContext, issuer *Issuer, client *IssuerClient) {
 	issuer.NeedTokens(ctx, client)
@@ -206,6 +229,21 @@ func issuerRefresh() {
 
 			again := issuer.Refresh(ctx, client, token, nil, "uses the refresh token again")
 			again.DemandRefused("a refresh token that was rotated")
+		})
+
+	It("refuses a refresh token that was rotated with invalid_grant",
+		Verifies("authorization.oauth.token-error"),
+		func(ctx SpecContext) {
+			issuer := NeedIssuer(ctx)
+			client := issuer.NeedClient(ctx, PublicClient)
+			token, _ := issuer.NeedRefreshToken(ctx, client)
+			first := issuer.Refresh(ctx, client, token, nil, "")
+			if next := first.Text("refresh_token"); !first.Issued() || next == "" || next == token {
+				Inconclusive("the refresh token is not rotated", "see the check of authorization.refresh.rotated")
+			}
+
+			again := issuer.Refresh(ctx, client, token, nil, "uses the refresh token again")
+			demandInvalidGrant(again, "a refresh token that was rotated")
 		})
 
 	It("refreshes no token for another client", Verifies("authorization.oauth.refresh-bound"),

@@ -210,6 +210,25 @@ var issuerInCapitals = guarded("metadata-of-the-issuer-in-capitals", sinceIssuer
 		g.Issuer().Poison()
 	})
 
+// withSlash lets an issuer end with a slash, wherever it is named. Where its metadata is
+// does not change by it (RFC 8414, section 3.1); that it is there with a slash, too, helps
+// whoever does not know.
+func withSlash(issuer *scripted.AuthServer) {
+	issuer.Issuer += "/"
+	issuer.Metadata["issuer"] = issuer.Issuer
+	if place := issuer.Places[0]; place != oauth.ServerPath {
+		issuer.Places = append(issuer.Places, place+"/")
+	}
+}
+
+var slashIssuer = guarded("issuer-with-slash", sinceIssuers, officialDefault,
+	"The issuer is an origin with a slash, in the metadata of both servers.",
+	func(g *scripted.Guard) { withSlash(g.Issuer()) })
+
+var slashTenant = guarded("issuer-with-path-and-slash", sinceIssuers, officialAtTheRoot,
+	"The issuer has a path with a slash at its end, in the metadata of both servers.",
+	func(g *scripted.Guard) { withSlash(withTenant(g)) })
+
 func inCapitals(issuer string) string { return strings.Replace(issuer, "localhost", "LOCALHOST", 1) }
 
 var twoServers = guarded("two-authorization-servers", sinceIssuers, officialDefault,

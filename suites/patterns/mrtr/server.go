@@ -23,6 +23,7 @@ func ServerChecks() {
 		requestsOfOne()
 		retries()
 		responses()
+		strays()
 		inOtherMethods()
 		states()
 	})
@@ -219,6 +220,39 @@ func responses() {
 			}
 		},
 	)
+}
+
+// strays checks responses to requests for input that the schema does not allow.
+func strays() {
+	for _, stray := range []struct {
+		kind, says string // of the tool that asks, and what is wrong
+		response   Object
+	}{
+		{"elicitation", "an action that does not exist", Object{"action": asking.Marker, "content": Object{}}},
+		{"sampling", "a number for its stopReason", Object{
+			"role": "assistant", "model": "scripted", "stopReason": 4711,
+			"content": Object{"type": "text", "text": "The answer is 8."},
+		}},
+	} {
+		It(
+			"treats a response to "+stray.kind+" with "+stray.says+" in inputResponses as invalid",
+			Verifies("mrtr.responses.validated"),
+			NeedsProvocation(stray.kind),
+			func(ctx SpecContext) {
+				server := Session(ctx)
+				asking.NeedSuccess(ctx, server, stray.kind)
+				attempt := begin(ctx, server, stray.kind)
+				given := Object{}
+				for key := range attempt.requests() {
+					given[key] = stray.response
+				}
+
+				reply := lie(ctx, server, attempt.retry(Object{"inputResponses": given}), "a response has "+stray.says)
+
+				judgeNotTaken(reply, "a response with "+stray.says)
+			},
+		)
+	}
 }
 
 // inOtherMethods checks of prompts and resources what the others check of tools.

@@ -40,6 +40,13 @@ var (
 	somePrompts = promptsOn(page{"", 2}, page{"cHJvbXB0cy0y%3D&+", 2}, page{"prompts-3", 0}, page{"prompts-4", 1})
 )
 
+// The other lists with one more page, behind an empty cursor.
+var (
+	resourcesToEmpty = resourcesOn(append(slices.Clip(someResources.pages), page{emptyCursor, 1})...)
+	templatesToEmpty = templatesOn(append(slices.Clip(someTemplates.pages), page{emptyCursor, 1})...)
+	promptsToEmpty   = promptsOn(append(slices.Clip(somePrompts.pages), page{emptyCursor, 1})...)
+)
+
 // emptyPage is the position of the page of tools without any, and emptyOther that of the
 // other lists.
 const (
@@ -60,9 +67,13 @@ var pages = &Scenario{
 	},
 	Server: func(server *scripted.Server) {
 		someTools.bind(server)
-		someResources.bind(server)
-		someTemplates.bind(server)
-		somePrompts.bind(server)
+		others := []book{someResources, someTemplates, somePrompts}
+		if server.Has(protocol.EmptyCursors) {
+			others = []book{resourcesToEmpty, templatesToEmpty, promptsToEmpty}
+		}
+		for _, list := range others {
+			list.bind(server)
+		}
 	},
 }
 
@@ -317,4 +328,11 @@ func readingCursors() {
 		func(ctx SpecContext) {
 			withEmptyCursor.follows(ctx, RunScenario(ctx), len(someCursors.pages)-1, "the page of an empty cursor")
 		})
+
+	for _, list := range []book{resourcesToEmpty, templatesToEmpty, promptsToEmpty} {
+		It("follows an empty nextCursor of "+list.method, Verifies("pagination.cursor.opaque"), In(pages),
+			func(ctx SpecContext) {
+				list.follows(ctx, RunScenario(ctx), len(list.pages)-2, "the page of an empty cursor")
+			})
+	}
 }

@@ -206,6 +206,32 @@ func ServerChecks() {
 				}
 			},
 		)
+
+		It(
+			"rejects prompts/get whose arguments are not an object",
+			Verifies("prompts.arguments.validated"),
+			NeedsCapability("prompts"),
+			func(ctx SpecContext) {
+				prompt := having("no prompt has an argument", func(prompt Object) bool {
+					return len(arguments.OfPrompt(prompt)) > 0
+				})
+				server := Session(ctx)
+
+				for _, wrong := range []any{[]any{"mcpconform"}, "mcpconform"} {
+					reply := server.AskWrong(
+						ctx,
+						Request{
+							Method:     "prompts/get",
+							Params:     Object{"name": prompt["name"], "arguments": wrong},
+							Name:       "arguments",
+							Deliberate: "arguments are no object",
+						},
+						inOrder(ctx, server, []Object{prompt})...)
+
+					Expect(reply).To(BeJSONRPCError())
+				}
+			},
+		)
 	})
 }
 

@@ -25,12 +25,16 @@ type expansion struct {
 }
 
 // expansions are of the kinds of expressions that templates of servers have: simple ones,
-// reserved ones, queries, and variables that are not defined.
+// reserved ones, queries, lists, and variables that are not defined. The fifth has
+// characters that what escapes URLs elsewhere leaves as they are.
 var expansions = []expansion{
 	{"test://notes/{id}", Object{"id": "42"}, "test://notes/42"},
 	{"test://files/{name}", Object{"name": "to do/été.txt"}, "test://files/to%20do%2F%C3%A9t%C3%A9.txt"},
 	{"test://tree/{+path}", Object{"path": "src/main.go"}, "test://tree/src/main.go"},
 	{"test://search{?query,lang}", Object{"query": "a&b"}, "test://search?query=a%26b"},
+	{"test://books/{title}", Object{"title": "what's new (1)!*"}, "test://books/what%27s%20new%20%281%29%21%2A"},
+	{"test://machines/{id}{?state,limit}", Object{"id": "7"}, "test://machines/7"},
+	{"test://points/{x,y}", Object{"x": "1/2", "y": "3"}, "test://points/1%2F2,3"},
 }
 
 // templates is a server whose resources have templates.
@@ -82,6 +86,27 @@ func expandingTemplates() {
 		Verifies("resources.templates.expanded"),
 		In(templates),
 		func(ctx SpecContext) { demandExpansion(RunScenario(ctx), 3) },
+	)
+
+	It(
+		"percent-encodes !, ', (, ) and * in a uriTemplate expression such as {title}",
+		Verifies("resources.templates.expanded"),
+		In(templates),
+		func(ctx SpecContext) { demandExpansion(RunScenario(ctx), 4) },
+	)
+
+	It(
+		"omits a uriTemplate query such as {?state,limit} if none of its variables is defined",
+		Verifies("resources.templates.expanded"),
+		In(templates),
+		func(ctx SpecContext) { demandExpansion(RunScenario(ctx), 5) },
+	)
+
+	It(
+		"joins the values of a uriTemplate expression such as {x,y} with commas",
+		Verifies("resources.templates.expanded"),
+		In(templates),
+		func(ctx SpecContext) { demandExpansion(RunScenario(ctx), 6) },
 	)
 }
 

@@ -126,6 +126,9 @@ var streamedOpening = &Scenario{
 		server.Offer.Sessions = false
 		for _, method := range []string{"initialize", "server/discover", "tools/list", "tools/call"} {
 			server.On(method, func(call *scripted.Call) {
+				if call.Message.Method == "initialize" {
+					call.Session.Assign("session-" + strconv.Itoa(call.Session.Number)) // before the head goes out
+				}
 				prime(call)
 				call.Good()
 			})

@@ -14,6 +14,7 @@ import (
 	. "github.com/mcpconform/mcpconform/internal/scenario"
 	"github.com/mcpconform/mcpconform/internal/scripted"
 	"github.com/mcpconform/mcpconform/internal/transcript"
+	"github.com/mcpconform/mcpconform/suites/client/forms"
 	"github.com/mcpconform/mcpconform/suites/server/pagination"
 	"github.com/mcpconform/mcpconform/suites/versioning"
 )
@@ -57,7 +58,24 @@ var forgotten = &Scenario{
 	},
 }
 
+// sessionless is a server that assigns no session id.
+var sessionless = &Scenario{
+	Name:   "server-without-sessions",
+	Until:  protocol.Last(protocol.Sessions),
+	Over:   protocol.HTTP,
+	Says:   "The server assigns no session id.",
+	Steps:  Meeting.Steps,
+	Server: func(server *scripted.Server) { server.Offer.Sessions = false },
+}
+
 func keepingSessions() {
+	It(
+		"continues with a server that assigns no Mcp-Session-Id",
+		Verifies("transports.http.session.optional"),
+		In(sessionless),
+		func(ctx SpecContext) { forms.Opens(ctx, "an answer to initialize without Mcp-Session-Id") },
+	)
+
 	It(
 		"sends initialize without Mcp-Session-Id after HTTP 404 for its session",
 		Verifies("transports.http.session.renewed"),

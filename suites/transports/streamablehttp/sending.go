@@ -1,6 +1,7 @@
 package streamablehttp
 
 import (
+	"errors"
 	"fmt"
 	"time"
 
@@ -91,6 +92,25 @@ func sending() {
 			demandEnd(server, request)
 		})
 
+	// Later such a request is answered with 404, and with no stream.
+	It("closes the stream of a request with an unknown method after the error",
+		Verifies("transports.http.stream.closed"),
+		AtRevisionsWithout(protocol.UnknownMethodStatus),
+		func(ctx SpecContext) {
+			server := FreshSession(ctx)
+			request := server.Start(ctx, unknownMethod, nil)
+			received, err := request.Settle(ctx)
+			if _, refused := errors.AsType[*scripted.StatusError](err); refused {
+				NotApplicable("the server refuses an unknown method by an HTTP status")
+			}
+			server.Needed(request, received, err)
+
+			if request.Delivery.ContentType != eventStream {
+				NotApplicable("the server refuses an unknown method without an event stream")
+			}
+			demandEnd(server, request)
+		})
+
 	// Later a stream that broke is lost.
 	It(
 		"sends the response to a client that resumes a closed SSE stream",
@@ -109,6 +129,9 @@ func sending() {
 		},
 	)
 }
+
+// unknownMethod is one that nobody has defined.
+const unknownMethod = "mcpconform/no-such-method"
 
 // demandEnd demands the end of the stream that has brought the response to a request.
 func demandEnd(server *Server, request *scripted.Pending) {

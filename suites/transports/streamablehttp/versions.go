@@ -222,7 +222,7 @@ func versions() {
 			given := post(
 				ctx,
 				server,
-				server.Body("mcpconform/no-such-method", nil),
+				server.Body(unknownMethod, nil),
 				"has a method that nobody has defined",
 			)
 

@@ -375,7 +375,53 @@ func cancelQuestion(call *scripted.Call, question scripted.ServerRequest) {
 	}
 }
 
+// namesake is a server whose ping has the id of the call during which it comes, as it may:
+// ids of the two sides have nothing in common. It cancels that ping.
+var namesake = &Scenario{
+	Name:  "cancelled-namesake",
+	Says:  "During its second call the server pings the client under the id of that call, and cancels the ping.",
+	Until: protocol.Last(protocol.Ping),
+	Steps: Steps{
+		ToConnect(), ToList("tools"), ToCall(scripted.AddNumbers, asking.Numbers),
+		ToCall(scripted.AddNumbers, asking.Numbers), ToList("tools"), ToClose(),
+	},
+	Server: func(server *scripted.Server) {
+		server.On("tools/call", func(call *scripted.Call) {
+			if call.Nth == 2 {
+				own := call.Message.ID
+				call.Say(jsonrpc.NewRequest(own, "ping", nil), "")
+				call.Notify(method, Object{"requestId": own, "reason": "nobody waits for it"})
+				call.Ask("ping", nil) // by its answer the client has read both
+			}
+			call.Good()
+		})
+	},
+}
+
+// Steps of the scenario.
+const (
+	plainCall    = 2
+	namesakeCall = 3
+)
+
 func cancelled() {
+	It(
+		"continues its own request if the server cancels one of its own that has the same id",
+		Verifies("base.responses.matched"),
+		In(namesake),
+		func(ctx SpecContext) {
+			client := RunScenario(ctx)
+
+			cancellations := client.FromServer(method)
+			if len(cancellations) == 0 {
+				client.NeverBut("the client did not make the call during which the server cancels", "tools/call")
+			}
+			const despite = "the cancellation of a ping that had the id of the call"
+			client.Does(namesakeCall, plainCall, despite)
+			client.GoesOn(ctx, cancellations[0], despite)
+		},
+	)
+
 	It(
 		"stops processing a cancelled request and sends no response to it",
 		Verifies("cancellation.unanswered", "cancellation.stops"),
