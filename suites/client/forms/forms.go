@@ -8,6 +8,7 @@ import (
 	"maps"
 	"slices"
 	"strings"
+	"sync/atomic"
 
 	"github.com/mcpconform/mcpconform/internal/conform"
 	"github.com/mcpconform/mcpconform/internal/scenario"
@@ -85,17 +86,35 @@ func (t *Table) Refused() []int {
 // End is the position of the step that follows those of the forms.
 func (t *Table) End() int { return t.first + len(t.forms) }
 
-// Bind lets a server answer in the forms.
-func (t *Table) Bind(server *scripted.Server) {
+// Bind lets a server answer in the forms, and returns what tells whether the client has
+// come to the last one.
+func (t *Table) Bind(server *scripted.Server) (isThrough func() bool) {
+	var through atomic.Bool
 	for _, method := range []string{"tools/call", "resources/read", "prompts/get"} {
 		server.On(method, func(call *scripted.Call) {
-			if form := t.answering(call); form != nil && form.Answer != nil {
+			form := t.answering(call)
+			if form == t.last() {
+				through.Store(true)
+			}
+			if form != nil && form.Answer != nil {
 				form.Answer(call)
 				return
 			}
 			call.Good()
 		})
 	}
+	return through.Load
+}
+
+func (t *Table) last() *Form { return t.forms[len(t.forms)-1] }
+
+// Afterwards returns the requests of a method with which the client comes when it has come
+// to the last form.
+func (t *Table) Afterwards(client *conform.Client, method string) []*conform.Message {
+	last := t.request(client, t.last())
+	return slices.DeleteFunc(client.Requests(method), func(request *conform.Message) bool {
+		return !request.Event.At.After(last.Event.At)
+	})
 }
 
 // answering returns the form in which a call is answered; nil for none.
