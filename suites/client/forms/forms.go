@@ -169,7 +169,9 @@ func (t *Table) Accepts(ctx context.Context, form, like *Form) {
 		return
 	}
 	client.Does(t.position(form), t.position(like), form.Despite)
-	client.GoesOn(ctx, answer, form.Despite)
+	if !t.doesTheRest(client, form, request) {
+		client.GoesOn(ctx, answer, form.Despite)
+	}
 	given := client.Given(t.position(form))
 	if given == nil {
 		client.NeverBut("the driver tells no result of the step with "+form.Despite, form.Step.Method())
@@ -184,6 +186,22 @@ func (t *Table) Accepts(ctx context.Context, form, like *Form) {
 		Wanted: "the text as it was sent: " + conform.Show(form.Shows),
 		Found:  conform.Show(given),
 	})
+}
+
+// doesTheRest tells whether the client is known to have done the step of a form and all that
+// follow, and to have ended well, on no other connection: with requests or, as from a cache,
+// without.
+func (t *Table) doesTheRest(client *conform.Client, form *Form, request *conform.Message) bool {
+	for position := t.position(form); position < t.End(); position++ {
+		told, there := client.ToldOutcome(position)
+		if !there || told.Failed() != t.forms[position-t.first].Fails {
+			return false
+		}
+	}
+	leaves := slices.ContainsFunc(client.Requests(), func(later *conform.Message) bool {
+		return later.Event.Connection != request.Event.Connection && later.Event.At.After(request.Event.At)
+	})
+	return conform.Observed(client.Exit.Well() && !leaves)
 }
 
 // precedes tells whether the server said a notification between a request and its answer.
