@@ -192,6 +192,7 @@ var defects = map[string]func(*client){
 	"looks-first":                  func(c *client) { c.part.looks = looksFirst },
 	"has-tools-alone":              func(c *client) { c.part.hasAPI = ofToolsAlone },
 	"keeps-templates":              func(c *client) { c.part.gives = allBut("templates") },
+	"lists-all-together":           func(c *client) { c.part.gives = c.listsAll },
 	"throws-errors-of-tools":       func(c *client) { c.part.checkOutput = thrown },
 	"looks-once-at-tasks":          func(c *client) { c.part.watchTask = looksOnce },
 	"never-fetches-input":          func(c *client) { c.part.watchTask = neverFetchesInput },
@@ -536,6 +537,20 @@ func allBut(kept string) func(of string) error {
 		}
 		return nil
 	}
+}
+
+// listsAll lists all that the server has beside what is wanted, and fails where one list
+// does. That is not wrong.
+func (c *client) listsAll(wanted string) error {
+	for of, l := range lists {
+		if of == "tasks" || of == wanted || c.needs(l.needs...) != nil {
+			continue
+		}
+		if _, err := c.pages(c.ctx, l); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // ofToolsAlone is the API of a library that lists and calls tools, without progress. That is
