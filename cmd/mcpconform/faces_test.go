@@ -83,6 +83,14 @@ func TestListTakesWhatReportsPrint(t *testing.T) {
 	}
 }
 
+// A server that refuses what it declares as it does what nobody knows is told so once.
+func TestWhatIsDeclaredInVainIsToldOnce(t *testing.T) {
+	t.Parallel()
+	found := mcpconform(t, "server", "--revision", "2025-11-25", "--filter", "lifecycle.capabilities.offered || resources.subscribe.answered",
+		"--", os.Args[0], "reference", "server", "--stdio", "--fault", "declares-subscriptions-without-having-them")
+	found.demand(t, exitDoesNot, "FAILED  accepts resources/subscribe", "also    breaks lifecycle.capabilities.offered", "1 failed, 0 warned")
+}
+
 // A server that breaks something is told what, at the end; a revision that was asked
 // for and is not spoken fails in every report.
 func TestWhatIsBrokenStandsInEveryReport(t *testing.T) {

@@ -24,6 +24,9 @@ func (c *Client) GoesOn(ctx context.Context, after *Message, despite string) {
 	}
 	wanted := "that the client goes on, on the same connection, after " + despite
 	broken := c.Breakdown(ctx)
+	if broken != "" && c.hung(ctx) { // whatever failed before
+		broken = hungUp
+	}
 	if elsewhere := c.laterElsewhere(after); broken == "" && elsewhere != nil {
 		broken = "a connection of its own for the next request, " + elsewhere.Method
 	}
@@ -139,10 +142,17 @@ func (c *Client) Breakdown(ctx context.Context) string {
 			text += fmt.Sprintf(", and its standard error ends with %q", last)
 		}
 		return text
-	case c.Exit.Ended && !c.scenario.Unclosed && c.fell(ctx):
-		return "nothing more; the client had to be ended"
+	case c.hung(ctx):
+		return hungUp
 	}
 	return ""
+}
+
+const hungUp = "nothing more; the client had to be ended"
+
+// hung tells whether the client had to be ended in what it is able to do.
+func (c *Client) hung(ctx context.Context) bool {
+	return c.Exit.Ended && !c.scenario.Unclosed && c.fell(ctx)
 }
 
 // fell tells whether a client that did not come to a good end was about to do what it is

@@ -184,8 +184,16 @@ func (c *collector) severity(state *legState, ids []string) reports.Verdict {
 	return reports.Warned
 }
 
+// requirements describes those of some requirements that stand for the transport, if any do.
 func (c *collector) requirements(state *legState, ids []string) []reports.Requirement {
 	revision := state.report.Revision
+	stands := func(id string) bool {
+		requirement, known := c.catalogue.Get(id)
+		return known && requirement.Applies(revision, state.report.Transport, state.report.Role)
+	}
+	if slices.ContainsFunc(ids, stands) {
+		ids = slices.DeleteFunc(slices.Clone(ids), func(id string) bool { return !stands(id) })
+	}
 	named := make([]reports.Requirement, 0, len(ids))
 	for _, id := range ids {
 		requirement, known := c.catalogue.Get(id)

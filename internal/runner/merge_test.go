@@ -9,6 +9,7 @@ import (
 
 	"github.com/onsi/ginkgo/v2/types"
 
+	"github.com/mcpconform/mcpconform/internal/catalogue"
 	"github.com/mcpconform/mcpconform/internal/conform"
 	"github.com/mcpconform/mcpconform/internal/protocol"
 	"github.com/mcpconform/mcpconform/internal/rules"
@@ -158,6 +159,31 @@ func TestFindingsCountWhereTheyBelong(t *testing.T) {
 	for planned, wanted := range []int{1, 2} {
 		if one := r.state(planned).findings["7"]; one == nil || one.saw != wanted {
 			t.Errorf("leg %d has %+v", planned, one)
+		}
+	}
+}
+
+// A result names those of its requirements that stand for the transport.
+func TestRequirementsOfTheTransport(t *testing.T) {
+	t.Parallel()
+	known, err := catalogue.Load(suiteRequirements())
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := &collector{catalogue: known}
+	for transport, wanted := range map[string][]string{
+		protocol.HTTP:  {"patterns.responses.none", "transports.http.post.body"},
+		protocol.Stdio: {"patterns.responses.none", "transports.stdio.no-responses"},
+	} {
+		leg := &legState{report: reports.Leg{Revision: "2026-07-28", Transport: transport, Role: protocol.ClientRole}}
+		var named []string
+		for _, one := range c.requirements(leg, []string{
+			"patterns.responses.none", "transports.stdio.no-responses", "transports.http.post.body",
+		}) {
+			named = append(named, one.ID)
+		}
+		if !slices.Equal(named, wanted) {
+			t.Errorf("over %s: %q, wanted %q", transport, named, wanted)
 		}
 	}
 }

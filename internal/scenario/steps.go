@@ -260,6 +260,12 @@ func (s Step) Kind() string {
 	if s["task"] != nil {
 		kind += " as a task"
 	}
+	if s["progress"] != nil {
+		kind += " with progress"
+	}
+	if s["template"] != nil {
+		kind += " by a template"
+	}
 	return kind
 }
 

@@ -43,6 +43,7 @@ type parts struct {
 	expand              func(template string, arguments object) (string, error)
 	listsAgain          func(of string) bool
 	gives               func(of string) error // a list to its caller
+	hasAPI              func(s step) error
 	listsBeforeCalls    func() bool
 	watchTask           func(ctx context.Context, c *client, known task) (object, error)
 	answersAgain        func() bool // a question of a task that was answered
@@ -113,6 +114,7 @@ func goodParts() parts {
 		expand:              expand,
 		listsAgain:          func(string) bool { return true },
 		gives:               func(string) error { return nil },
+		hasAPI:              func(step) error { return nil },
 		listsBeforeCalls:    always,
 		looks:               func(context.Context, *client) error { return nil },
 		remembersEras:       always,
@@ -190,7 +192,9 @@ var defects = map[string]func(*client){
 	"ignores-dialects":             func(c *client) { c.part.checkOutput = without("$schema") },
 	"keeps-request-state":          keepsRequestState,
 	"looks-first":                  func(c *client) { c.part.looks = looksFirst },
+	"has-tools-alone":              func(c *client) { c.part.hasAPI = ofToolsAlone },
 	"keeps-templates":              func(c *client) { c.part.gives = allBut("templates") },
+	"lists-all-together":           func(c *client) { c.part.gives = c.listsAll },
 	"throws-errors-of-tools":       func(c *client) { c.part.checkOutput = thrown },
 	"looks-once-at-tasks":          func(c *client) { c.part.watchTask = looksOnce },
 	"never-fetches-input":          func(c *client) { c.part.watchTask = neverFetchesInput },
@@ -536,6 +540,38 @@ func allBut(kept string) func(of string) error {
 		}
 		return nil
 	}
+}
+
+// listsAll lists all that the server has beside what is wanted, and fails where one list
+// does. That is not wrong.
+func (c *client) listsAll(wanted string) error {
+	for of, l := range lists {
+		if of == "tasks" || of == wanted || c.needs(l.needs...) != nil {
+			continue
+		}
+		if _, err := c.pages(c.ctx, l); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// ofToolsAlone is the API of a library that lists and calls tools, without progress. That is
+// not wrong.
+func ofToolsAlone(s step) error {
+	switch s.Do {
+	case "connect", "answer-with", "wait-for":
+		return nil
+	case "list":
+		if s.Of == "tools" {
+			return nil
+		}
+	case "call":
+		if !s.Progress && s.Task == nil {
+			return nil
+		}
+	}
+	return fmt.Errorf("there is no API for the step %s", s.Do)
 }
 
 // thrown tells its caller of an error of a tool as of any other. That is not wrong.

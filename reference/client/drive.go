@@ -78,7 +78,7 @@ func (c *client) drive() error {
 		case s.Do == closeVerb:
 			c.close(errands)
 		default:
-			result, err = known[s.Do].run(c, c.ctx, s)
+			result, err = c.do(c.ctx, s, known[s.Do])
 		}
 		c.report.tell(i, result, err)
 		if err != nil {
@@ -93,13 +93,20 @@ func (c *client) drive() error {
 	return errors.Join(c.ctx.Err(), c.report.err)
 }
 
+func (c *client) do(ctx context.Context, s step, v verb) (any, error) {
+	if err := c.part.hasAPI(s); err != nil {
+		return nil, err
+	}
+	return v.run(c, ctx, s)
+}
+
 // begin does a step beside the others. It returns when the request is on its
 // way, so that what is done next comes after it.
 func (c *client) begin(number int, s step, v verb) *errand {
 	e := c.newErrand()
 	c.mu.Lock()
 	c.beside(func() {
-		result, err := v.run(c, e.ctx, s)
+		result, err := c.do(e.ctx, s, v)
 		c.report.tell(number, result, err)
 		close(e.done)
 	})

@@ -145,6 +145,9 @@ func parseMessage(raw []byte) (message, *rpcError) {
 	if hasResult || hasError {
 		return m, invalidRequest("a message with a method must have neither result nor error")
 	}
+	if m.kind == notification && m.params != nil && !bytes.HasPrefix(m.params, []byte("{")) {
+		return m, invalidRequest("the params of a notification must be an object")
+	}
 	m.method = method
 	return m, nil
 }

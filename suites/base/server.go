@@ -414,16 +414,31 @@ func notifications() {
 			server := Session(ctx)
 			mark := server.Mark()
 
-			known := server.Accepts(ctx, knownNotification(), Object{"requestId": "mcpconform-never-asked"})
-			unknown := server.Accepts(ctx, "notifications/mcpconform-unknown", nil)
-			if !known && !unknown {
+			known := reasons(ctx, server, knownNotification(), Object{"requestId": "mcpconform-never-asked"})
+			unknown := reasons(ctx, server, "notifications/mcpconform-unknown", nil)
+			if known != nil && unknown != nil {
 				NotApplicable("the transport refuses notifications")
 			}
 
 			barrier := server.Ask(ctx, BarrierMethod(), nil)
 
-			DemandNone("no response to a notification", responsesBut(server, mark, barrier))
+			DemandNone("no response to a notification", slices.DeleteFunc(responsesBut(server, mark, barrier),
+				func(response scripted.Received) bool { return known[response.Index] || unknown[response.Index] }))
 		})
+}
+
+// reasons sends a notification and returns by which messages without an id the server says
+// why it refuses that, as the body of an HTTP error may; nil when it does not refuse it.
+func reasons(ctx context.Context, server *Server, method string, params any) map[int]bool {
+	mark := server.Mark()
+	if server.Accepts(ctx, method, params) {
+		return nil
+	}
+	said := map[int]bool{}
+	for _, response := range server.Sent(mark, isResponse) {
+		said[response.Index] = response.ID == jsonrpc.NoID || response.ID == jsonrpc.NullID
+	}
+	return said
 }
 
 // knownNotification is one that clients may send at any time.

@@ -366,8 +366,8 @@ const (
 // names what was wrong, or is another one, or of another code, than that for a method that
 // is not.
 func judgeKnown(ctx context.Context, server *Server, asked Request) {
-	reply, responded := server.Try(ctx, asked.Method, asked.Params)
 	unknown, respondedToUnknown := server.Try(ctx, unknownMethod, nil)
+	reply, responded := server.Try(ctx, asked.Method, asked.Params) // last: a report shows the last answer
 
 	refusal, refused := reply.Error()
 	unknownRefusal, _ := unknown.Error()

@@ -8,6 +8,7 @@ import (
 	"maps"
 	"slices"
 	"strings"
+	"sync/atomic"
 
 	"github.com/mcpconform/mcpconform/internal/conform"
 	"github.com/mcpconform/mcpconform/internal/scenario"
@@ -85,17 +86,35 @@ func (t *Table) Refused() []int {
 // End is the position of the step that follows those of the forms.
 func (t *Table) End() int { return t.first + len(t.forms) }
 
-// Bind lets a server answer in the forms.
-func (t *Table) Bind(server *scripted.Server) {
+// Bind lets a server answer in the forms, and returns what tells whether the client has
+// come to the last one.
+func (t *Table) Bind(server *scripted.Server) (isThrough func() bool) {
+	var through atomic.Bool
 	for _, method := range []string{"tools/call", "resources/read", "prompts/get"} {
 		server.On(method, func(call *scripted.Call) {
-			if form := t.answering(call); form != nil && form.Answer != nil {
+			form := t.answering(call)
+			if form == t.last() {
+				through.Store(true)
+			}
+			if form != nil && form.Answer != nil {
 				form.Answer(call)
 				return
 			}
 			call.Good()
 		})
 	}
+	return through.Load
+}
+
+func (t *Table) last() *Form { return t.forms[len(t.forms)-1] }
+
+// Afterwards returns the requests of a method with which the client comes when it has come
+// to the last form.
+func (t *Table) Afterwards(client *conform.Client, method string) []*conform.Message {
+	last := t.request(client, t.last())
+	return slices.DeleteFunc(client.Requests(method), func(request *conform.Message) bool {
+		return !request.Event.At.After(last.Event.At)
+	})
 }
 
 // answering returns the form in which a call is answered; nil for none.
@@ -150,7 +169,9 @@ func (t *Table) Accepts(ctx context.Context, form, like *Form) {
 		return
 	}
 	client.Does(t.position(form), t.position(like), form.Despite)
-	client.GoesOn(ctx, answer, form.Despite)
+	if !t.doesTheRest(client, form, request) {
+		client.GoesOn(ctx, answer, form.Despite)
+	}
 	given := client.Given(t.position(form))
 	if given == nil {
 		client.NeverBut("the driver tells no result of the step with "+form.Despite, form.Step.Method())
@@ -165,6 +186,22 @@ func (t *Table) Accepts(ctx context.Context, form, like *Form) {
 		Wanted: "the text as it was sent: " + conform.Show(form.Shows),
 		Found:  conform.Show(given),
 	})
+}
+
+// doesTheRest tells whether the client is known to have done the step of a form and all that
+// follow, and to have ended well, on no other connection: with requests or, as from a cache,
+// without.
+func (t *Table) doesTheRest(client *conform.Client, form *Form, request *conform.Message) bool {
+	for position := t.position(form); position < t.End(); position++ {
+		told, there := client.ToldOutcome(position)
+		if !there || told.Failed() != t.forms[position-t.first].Fails {
+			return false
+		}
+	}
+	leaves := slices.ContainsFunc(client.Requests(), func(later *conform.Message) bool {
+		return later.Event.Connection != request.Event.Connection && later.Event.At.After(request.Event.At)
+	})
+	return conform.Observed(client.Exit.Well() && !leaves)
 }
 
 // precedes tells whether the server said a notification between a request and its answer.

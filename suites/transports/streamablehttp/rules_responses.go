@@ -33,10 +33,11 @@ func responseRules() []rules.Rule {
 	}
 }
 
-// tells tells whether an exchange carries a message that gets no answer.
+// tells tells whether an exchange carries a message that gets no answer. One whose method
+// is no string is no notification: JSON-RPC 2.0 answers it with an error.
 func tells(one *exchanges.Exchange) bool {
 	return one.Method == http.MethodPost && one.Sent != nil && one.Head != nil &&
-		(one.Sent.Kind == jsonrpc.Notification || one.Sent.Kind == jsonrpc.Response)
+		(one.Sent.Kind == jsonrpc.Notification && one.Sent.Method != "" || one.Sent.Kind == jsonrpc.Response)
 }
 
 func acceptances(conversation *rules.Conversation, reporter *rules.Reporter) {

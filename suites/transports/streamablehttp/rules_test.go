@@ -67,6 +67,9 @@ func TestTransportRules(t *testing.T) {
 		{"an error with 200 for a notification", present,
 			Notified + "< post-1 200 Content-Type:application/json\ns post-1 {\"jsonrpc\":\"2.0\",\"error\":{\"code\":-32600,\"message\":\"no\"}}\n. post-1",
 			[]string{"http.notification.refused"}, ""},
+		{"an error with 200 for a method that is no string", present,
+			"> post-1 POST\nc post-1 {\"jsonrpc\":\"2.0\",\"method\":42}\n< post-1 200 Content-Type:application/json\ns post-1 {\"jsonrpc\":\"2.0\",\"id\":null,\"error\":{\"code\":-32600,\"message\":\"no\"}}\n. post-1",
+			nil, ""},
 
 		{"JSON for a request", present, Post("post-1", "1") + "< post-1 200 Content-Type:application/json;charset=utf-8\ns post-1 " + Result("1") + ". post-1",
 			nil, "http.request.content-type"},

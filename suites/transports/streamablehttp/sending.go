@@ -62,10 +62,11 @@ func sending() {
 		func(ctx SpecContext) {
 			server := Session(ctx)
 
-			response := server.Post(ctx, []byte(`{"jsonrpc":"2.0","method":42}`), "has a method that is no string")
+			positional := []byte(`{"jsonrpc":"2.0","method":"notifications/cancelled","params":[1]}`)
+			response := server.Post(ctx, positional, "has params that are an array")
 
 			if response.Status < 300 && len(response.Body) == 0 {
-				NotApplicable("the server accepts even a notification whose method is a number")
+				NotApplicable("the server accepts even a notification whose params are an array")
 			}
 			Expect(response).To(beRefused())
 		},
