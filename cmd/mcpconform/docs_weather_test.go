@@ -5,7 +5,6 @@ package main
 import (
 	"bufio"
 	"encoding/json"
-	"fmt"
 	"io"
 	"os"
 	"slices"
@@ -67,8 +66,8 @@ func (w weather) take(line []byte) {
 
 func (w weather) say(message weatherObject) {
 	message["jsonrpc"] = "2.0"
-	line, _ := json.Marshal(message) // only what came as JSON, and texts
-	fmt.Fprintf(w.out, "%s\n", line)
+	line, _ := json.Marshal(message)       // only what came as JSON, and texts
+	_, _ = w.out.Write(append(line, '\n')) // who does not read is gone
 }
 
 func (w weather) answer(method string, params json.RawMessage) (any, *weatherError) {
@@ -124,7 +123,8 @@ func call(params json.RawMessage) (any, *weatherError) {
 	if err := json.Unmarshal(params, &called); err != nil {
 		return nil, &weatherError{-32602, err.Error()}
 	}
-	said, failed := "", false
+	var said string
+	var failed bool
 	switch called.Name {
 	case "get_forecast":
 		city, _ := called.Arguments["city"].(string)

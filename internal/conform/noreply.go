@@ -359,7 +359,8 @@ func (e *Environment) contact(ctx context.Context, patience time.Duration) error
 	if err == nil && e.Survey.NoBarrier == "" {
 		_, err = connection.Once(ctx, e.barrier(), nil)
 	}
-	if status, answered := errors.AsType[*scripted.StatusError](err); answered && status.Status == http.StatusTooManyRequests {
+	status, answered := errors.AsType[*scripted.StatusError](err)
+	if answered && status.Status == http.StatusTooManyRequests {
 		return nil // it is there, and busy
 	}
 	if e.Survey.Closed != "" && slices.ContainsFunc(log.Events(), isSaid) {

@@ -1,6 +1,7 @@
 package streamablehttp
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 
@@ -29,7 +30,8 @@ func post(ctx context.Context, server *Server, body []byte, deliberate string, e
 
 // answered waits for the message of a response to the request in a body.
 func answered(ctx context.Context, server *Server, response *Response, body []byte) answer {
-	id := jsonrpc.Parse(body).ID
+	request := jsonrpc.Parse(body)
+	id := request.ID
 	if response.ContentType != eventStream {
 		return answer{response, id, jsonrpc.Parse(response.Body)}
 	}
@@ -37,7 +39,7 @@ func answered(ctx context.Context, server *Server, response *Response, body []by
 		return received.Kind == jsonrpc.Response && received.ID == id
 	})
 	if err != nil {
-		server.Unanswered("a request that was answered with an event stream", err)
+		server.Unanswered(cmp.Or(request.Method, "a request"), err)
 	}
 	return answer{response, id, received.Message}
 }
