@@ -212,6 +212,12 @@ func TestRulesOfAskingPagesTolerateWhatIsFree(t *testing.T) {
 			s {"jsonrpc":"2.0","id":8,"method":"tasks/get","params":{"taskId":"c"}}
 			c {"jsonrpc":"2.0","id":8,"result":{"taskId":"c","status":"working",` + Good + `,"pollInterval":120}}
 			s {"jsonrpc":"2.0","id":9,"method":"tasks/get","params":{"taskId":"c"}}`, []string{"tasks.poll-interval.respected"}},
+		{"polls of two tasks of one id", OneTask + `
+			s {"jsonrpc":"2.0","id":8,"method":"tasks/get","params":{"taskId":"c"}}
+			c {"jsonrpc":"2.0","id":8,"result":{"taskId":"c","status":"working",` + Good + `,"pollInterval":5000}}
+			s {"jsonrpc":"2.0","id":9,"method":"sampling/createMessage","params":{"messages":[],"maxTokens":1,"task":{}}}
+			c {"jsonrpc":"2.0","id":9,"result":{"task":{"taskId":"c","status":"working",` + Good + `,"pollInterval":5000}}}
+			s {"jsonrpc":"2.0","id":10,"method":"tasks/get","params":{"taskId":"c"}}`, nil},
 		{"sampling as it should be", greeting(`{"sampling":{"tools":{}}}`) + messages(`{"role":"user","content":`+plainWords+`},`+usesTool+`,`+givesTool) +
 			Sampling("10", `,"tools":[],"includeContext":"none","modelPreferences":{"costPriority":1,"speedPriority":0}`),
 			[]string{"sampling.request.tools", "sampling.request.priorities", "sampling.results.balanced", "sampling.results.role"}},

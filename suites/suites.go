@@ -5,7 +5,9 @@ package suites
 import (
 	"embed"
 	"slices"
+	"sync"
 
+	"github.com/mcpconform/mcpconform/internal/catalogue"
 	"github.com/mcpconform/mcpconform/internal/rules"
 	"github.com/mcpconform/mcpconform/suites/authorization"
 	"github.com/mcpconform/mcpconform/suites/base"
@@ -40,6 +42,9 @@ import (
 //
 //go:embed */requirements.yaml */*/requirements.yaml
 var Requirements embed.FS
+
+// Catalogue is Requirements, read once in a process. Nobody changes it.
+var Catalogue = sync.OnceValues(func() (*catalogue.Catalogue, error) { return catalogue.Load(Requirements) })
 
 // ServerChecks registers the checks of a target server, in the order of the
 // specification.

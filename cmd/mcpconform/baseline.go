@@ -6,7 +6,6 @@ import (
 	"os"
 	"slices"
 	"strings"
-	"sync"
 
 	"github.com/spf13/cobra"
 
@@ -160,7 +159,7 @@ type declared struct {
 func newDeclared() declared {
 	all := map[string][]runner.Declared{}
 	return declared{
-		load: sync.OnceValues(func() (*catalogue.Catalogue, error) { return catalogue.Load(suites.Requirements) }),
+		load: suites.Catalogue,
 		all: func(role, revision string) []runner.Declared {
 			key := role + " " + revision
 			if _, known := all[key]; !known {

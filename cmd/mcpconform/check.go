@@ -2,7 +2,6 @@ package main
 
 import (
 	"errors"
-	"runtime/debug"
 
 	"github.com/spf13/cobra"
 
@@ -51,7 +50,6 @@ func (s *settings) check(command *cobra.Command, paths []string) error {
 			return err
 		}
 	}
-	debug.SetGCPercent(runner.Garbage)
 	files, err := runner.FindTranscripts(paths)
 	if err != nil {
 		return wrongRecording(err)

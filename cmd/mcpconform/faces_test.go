@@ -91,6 +91,19 @@ func TestWhatIsDeclaredInVainIsToldOnce(t *testing.T) {
 	found.demand(t, exitDoesNot, "FAILED  accepts resources/subscribe", "also    breaks lifecycle.capabilities.offered", "1 failed, 0 warned")
 }
 
+// Where every tool wants something that is not there, checks say that no tool served them,
+// not that there is none.
+func TestToolsThatServeNobodyAreNamed(t *testing.T) {
+	t.Parallel()
+	found := mcpconform(t, "server", "--revision", "2025-11-25", "--filter", "tools.call.answered || tools.inputs.validated", "-v",
+		"--", os.Args[0], "reference", "server", "--stdio", "--fault", "tools-without-what-any-needs")
+	found.demand(t, exitConforms, "no tool that takes any text as argument serves a call: ",
+		"no tool that has an integer as argument serves a call: ")
+	if strings.Contains(found.stdout, "the target sent nothing that shows it") {
+		t.Errorf("a check does not say why nothing shows it: %s", found)
+	}
+}
+
 // A server that breaks something is told what, at the end; a revision that was asked
 // for and is not spoken fails in every report.
 func TestWhatIsBrokenStandsInEveryReport(t *testing.T) {

@@ -10,6 +10,7 @@ import (
 	"log"
 	"os"
 	"os/signal"
+	"runtime/debug"
 	"syscall"
 
 	"github.com/mcpconform/mcpconform/internal/runner"
@@ -42,6 +43,7 @@ func main() { os.Exit(run(os.Args[1:])) }
 
 func run(arguments []string) int {
 	log.SetOutput(io.Discard) // libraries log there what a hostile target does
+	debug.SetGCPercent(runner.Garbage)
 	ctx, stop := untilSignalled()
 	defer stop()
 	// A closed pipe is an error of a write, not the end of this process: what it

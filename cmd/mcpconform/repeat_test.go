@@ -4,33 +4,26 @@ package main
 
 import (
 	"fmt"
-	"net"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
 
+	"github.com/mcpconform/mcpconform/internal/transport/transporttest"
 	"github.com/mcpconform/mcpconform/reports"
 )
 
 // A server that breaks something at every second start is flaky, and does not conform.
 func TestRepeat(t *testing.T) {
 	t.Parallel()
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	address := listener.Addr().String()
-	if err := listener.Close(); err != nil {
-		t.Fatal(err)
-	}
+	address := transporttest.Unused(t)
 	directory := t.TempDir()
 	script := writeFile(t, directory, "start.sh", fmt.Sprintf(`
 if [ -e started ]; then rm started; set -- --fault ping-unknown; else touch started; set --; fi
 exec %s reference server --listen %s "$@"
 `, os.Args[0], address))
 	found := mcpconformIn(t, directory, "server", "--url", "http://"+address+"/mcp", "--start", "sh "+script,
-		"--revision", "2025-11-25", "--filter", "ping.answered || pagination.cursor.invalid-refused", "--repeat", "3",
+		"--revision", "2025-11-25", "--filter", "ping || pagination.cursor.invalid-refused", "--repeat", "3",
 		"--json", "run.json", "--transcripts", "transcripts")
 	found.demand(t, exitDoesNot, "flaky   failed in 1 of 3 runs, passed in 2", "flaky in 3 runs")
 	run := readRun(t, filepath.Join(directory, "run.json"))

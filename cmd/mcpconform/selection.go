@@ -8,7 +8,6 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/mcpconform/mcpconform/internal/catalogue"
 	"github.com/mcpconform/mcpconform/internal/nearest"
 	"github.com/mcpconform/mcpconform/internal/protocol"
 	"github.com/mcpconform/mcpconform/internal/runner"
@@ -86,7 +85,7 @@ func (s *settings) listPlanned(w io.Writer) error {
 	if err != nil {
 		return err
 	}
-	requirements, err := catalogue.Load(suites.Requirements)
+	requirements, err := suites.Catalogue()
 	if err != nil {
 		return err
 	}

@@ -10,7 +10,6 @@ import (
 
 	"github.com/mcpconform/mcpconform/internal/nearest"
 	"github.com/mcpconform/mcpconform/internal/protocol"
-	"github.com/mcpconform/mcpconform/internal/runner"
 	"github.com/mcpconform/mcpconform/internal/selftest"
 	"github.com/mcpconform/mcpconform/internal/target"
 	"github.com/mcpconform/mcpconform/reports"
@@ -82,7 +81,6 @@ func (s *settings) selftest(command *cobra.Command, arguments []string, role str
 	if err := s.completeSelftest(command, arguments, role); err != nil {
 		return err
 	}
-	debug.SetGCPercent(runner.Garbage)
 	defer guard()()
 	progress := s.progress("trial", nil)
 	found, err := selftest.Run(command.Context(), selftest.Options{

@@ -7,7 +7,6 @@ import (
 	"io"
 	"net"
 	"os"
-	"runtime/debug"
 	"sync"
 	"time"
 
@@ -93,7 +92,6 @@ func (s *settings) serve(command *cobra.Command, arguments []string, listen stri
 	if s.Timeout == 0 {
 		s.Timeout = patience
 	}
-	debug.SetGCPercent(runner.Garbage)
 	options := s.options(nil)
 	options.Rerun = s.serveRerun
 	judging, err := runner.NewJudging(options, s.revise.Listed[0])

@@ -14,7 +14,6 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
-	"runtime/debug"
 	"slices"
 	"strconv"
 	"strings"
@@ -126,7 +125,7 @@ func (s *settings) addNetwork(flags *pflag.FlagSet) {
 func (s *settings) addFlags(flags *pflag.FlagSet) {
 	s.addCommonFlags(flags, "auto (the newest that the "+s.role+" speaks) or all")
 	flags.StringVar(&s.Transport, "transport", "", "stdio or http; default: what the target allows")
-	flags.IntVar(&s.Workers, "workers", 0, "how many checks run at once (default twice the processors, at most 8)")
+	flags.IntVar(&s.Workers, "workers", 0, "how many checks run at once (default at most twice the processors, and 8)")
 	flags.StringArrayVar(&s.env, "env", nil, "`NAME=VALUE` in the environment of the "+s.role+"; may be repeated")
 	flags.IntVar(
 		&s.explore,
@@ -240,7 +239,6 @@ func (s *settings) run(command *cobra.Command, arguments []string) error {
 	if s.list {
 		return s.listPlanned(command.OutOrStdout())
 	}
-	debug.SetGCPercent(runner.Garbage)
 	defer guard()()
 	if s.watch {
 		return s.watchRuns(command.Context())

@@ -89,7 +89,7 @@ func (w *watched) until(what string, holds func() bool) {
 		if time.Now().After(deadline) {
 			w.t.Fatalf("%s: never\n%v\n%s", what, processes(w.mark), w.stderr.String())
 		}
-		<-time.After(time.Millisecond)
+		<-time.After(10 * time.Millisecond)
 	}
 }
 
@@ -157,7 +157,7 @@ func traced(run func() int) int {
 		return status
 	}
 	var left string
-	for deadline := time.Now().Add(settling); time.Now().Before(deadline); <-time.After(time.Millisecond) {
+	for deadline := time.Now().Add(settling); time.Now().Before(deadline); <-time.After(10 * time.Millisecond) {
 		if left = remains(before); left == "" {
 			return status
 		}

@@ -11,7 +11,6 @@ import (
 
 	"go.yaml.in/yaml/v3"
 
-	"github.com/mcpconform/mcpconform/internal/catalogue"
 	"github.com/mcpconform/mcpconform/internal/protocol"
 	"github.com/mcpconform/mcpconform/reports"
 	"github.com/mcpconform/mcpconform/suites"
@@ -354,7 +353,7 @@ func TestUpdatedFromNothing(t *testing.T) {
 // its record, of servers by two, at each revision and over each transport that it names.
 func TestSDKs(t *testing.T) {
 	t.Parallel()
-	requirements, err := catalogue.Load(suites.Requirements)
+	requirements, err := suites.Catalogue()
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -72,6 +72,9 @@ func End(state ginkgo.SpecReport) (Outcome, [][]transcript.Event) {
 			exchanges = append(exchanges, authorization.Events)
 		}
 	}
+	if done.outcome.Ending != Failed {
+		done.outcome.Judged = transcript.Place{}
+	}
 	if done.environment.Fresh {
 		done.environment.leave()
 	} else if done.outcome.Doubtful && len(done.servers) > 0 {

@@ -226,7 +226,11 @@ func (c *Client) NeedRequests(method string) []*Message {
 // NeedCalls does so for calls of a tool.
 func (c *Client) NeedCalls(tool string) []*Message {
 	calls := c.Calls(tool)
-	if len(calls) == 0 {
+	switch {
+	case len(calls) > 0:
+	case len(c.Requests("tools/call")) > 0:
+		c.inconclusive("the client never called "+tool, c.hintAt(c.scenario.Steps.Calling(tool)))
+	default:
 		c.Never("tools/call")
 	}
 	return calls
@@ -251,8 +255,10 @@ func (c *Client) Never(method string) {
 // NeverBut does so with a reason of one's own.
 func (c *Client) NeverBut(reason, method string) { c.inconclusive(reason, c.hint(method)) }
 
-func (c *Client) hint(method string) string {
-	at := c.scenario.Steps.Bringing(method)
+func (c *Client) hint(method string) string { return c.hintAt(c.scenario.Steps.Bringing(method)) }
+
+// hintAt says which step would help, by its position.
+func (c *Client) hintAt(at int) string {
 	switch {
 	case at >= 0 && c.byHand:
 		return "let the client " + c.scenario.Steps[at].Describe()
@@ -335,14 +341,14 @@ func (c *Client) Declares(path string) bool {
 // Blame fails the check for a message, which the report marks.
 func (c *Client) Blame(said *Message, mismatch Mismatch) {
 	if said != nil { // nil where the client left before it came
-		current.outcome.Judged = &said.Event
+		current.outcome.Judged = said.Event.Place()
 	}
 	Judge(mismatch)
 }
 
 // BlameEvent does so for an event that is no message.
 func (c *Client) BlameEvent(event transcript.Event, mismatch Mismatch) {
-	current.outcome.Judged = &event
+	current.outcome.Judged = event.Place()
 	Judge(mismatch)
 }
 

@@ -73,7 +73,10 @@ func (c *Client) Instead() string {
 	for _, said := range c.Requests() {
 		last = said.Method
 	}
-	if c.Exit.Status != "" {
+	switch {
+	case c.Exit.Ended:
+		return "nothing more after " + last + ", and it had to be ended"
+	case c.Exit.Status != "":
 		return "it " + c.Exit.Status + " after " + last
 	}
 	return "nothing more after " + last

@@ -2,10 +2,13 @@ package conform
 
 import (
 	"context"
+	"errors"
 	"maps"
 	"sync"
 
 	"github.com/onsi/gomega/types"
+
+	"github.com/mcpconform/mcpconform/internal/scripted"
 )
 
 // With are the params of the request with a _meta of its own, unless that is nil; nil for
@@ -64,8 +67,8 @@ func AcceptInEachMethod(ctx context.Context, ask func(Harmless) any) {
 // returns the answer, or what came in its place, for a matcher.
 func (s *Server) AttemptWith(ctx context.Context, request Harmless, meta any, reason string) any {
 	reply, _, err := s.Attempt(ctx, request.Method, request.With(meta), reason)
-	if err != nil {
-		return err.Error()
+	if status, refused := errors.AsType[*scripted.StatusError](err); refused {
+		return Status{status}
 	}
 	return reply
 }

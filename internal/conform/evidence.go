@@ -6,6 +6,7 @@ import (
 
 	"github.com/mcpconform/mcpconform/internal/jsonrpc"
 	"github.com/mcpconform/mcpconform/internal/scripted"
+	"github.com/mcpconform/mcpconform/internal/transcript"
 )
 
 // A check passes only if it observed something that could have broken its requirement.
@@ -39,9 +40,23 @@ func Observed(wanted bool) bool {
 // the check fails, and the matchers get it.
 func (c *Client) Judging(said *Message) Reply {
 	Observe()
-	current.outcome.Judged = &said.Event
-	return Reply{Received: scripted.Received{Message: said.Message}}
+	reply := Reply{scripted.Received{Message: said.Message, At: said.Event.Place()}}
+	Judging(reply)
+	return reply
 }
+
+// Evidence is what the target sent, and can be told in words.
+type Evidence interface {
+	Describe() string
+	Place() transcript.Place
+}
+
+// Judging says what a check is about from now on: the report marks it when the check
+// fails. Whoever takes a reply from a server, Expect and DemandOf say so by themselves.
+func Judging(evidence Evidence) { current.outcome.Judged = evidence.Place() }
+
+// JudgingNothing says that a check is about nothing that the target sent.
+func JudgingNothing() { current.outcome.Judged = transcript.Place{} }
 
 // Refrained observes that the client did without what it could have done after a message
 // of the server, in a step: it asked for something else on the same connection, or its

@@ -14,6 +14,8 @@ import (
 	"github.com/mcpconform/mcpconform/internal/mcp"
 	"github.com/mcpconform/mcpconform/internal/protocol"
 	"github.com/mcpconform/mcpconform/internal/scripted"
+	"github.com/mcpconform/mcpconform/internal/transcript"
+	"github.com/mcpconform/mcpconform/internal/wait"
 )
 
 // Harmless is a request without side effects, in its plain form.
@@ -180,11 +182,13 @@ func judgeForms(ctx context.Context, asked Harmless, fan [][]forms.Form, shared,
 	for i, one := range broken {
 		current.outcome.Doubtful = current.outcome.Doubtful || one.late
 		mismatches[i] = Mismatch{
+			Of:     one.at,
 			Wanted: fmt.Sprintf("%s in answer to %s %s", plain, asked.Method, forms.Names(one.forms)),
 			Found:  one.found,
 		}
 	}
 	Observe()
+	JudgingNothing() // but what is of a mismatch
 	Judge(mismatches...)
 }
 
@@ -231,7 +235,8 @@ func anyOf(params Object) any {
 type brokenForm struct {
 	forms []forms.Form
 	found string
-	late  bool // nothing came, in time or at all: err says why
+	at    transcript.Place // of the answer; zero where none came
+	late  bool             // nothing came, in time or at all: err says why
 	err   error
 
 	server *Server
@@ -261,7 +266,7 @@ func inForms(
 		expected[message.ID] = true
 		open, servers = append(open, message.Start(ctx, server.Client)), append(servers, server)
 	}
-	ctx, cancel := context.WithTimeout(ctx, current.environment.Target.Reply)
+	ctx, cancel := wait.WithTimeout(ctx, current.environment.Target.Reply)
 	defer cancel()
 	stray := func(received scripted.Received) bool {
 		return received.Kind == jsonrpc.Response && !expected[received.ID]
@@ -269,7 +274,7 @@ func inForms(
 	for i, request := range open {
 		received, err := request.WaitOr(ctx, stray)
 		if refusal, inBody := errorInBody(err, request.ID); inBody {
-			received.Message, err = refusal, nil
+			received, err = refusal, nil
 		}
 		if scripted.TooMuch(err) {
 			Inconclusive(err.Error(), "see what the target sends so much of")
@@ -280,11 +285,11 @@ func inForms(
 			one.found, one.late = "no answer", true
 			one.err = fmt.Errorf("%s was not answered beside others within %s", asked.Method, servers[i].Patience())
 		case err != nil:
-			one.found = err.Error()
+			one.found, one.at = err.Error(), placeOf(err)
 		case received.ID != request.ID:
-			one.found = "a response with the id " + received.ID.String()
+			one.found, one.at = "a response with the id "+received.ID.String(), received.At
 		default:
-			if one.found = Essence(asked.Method, Reply{received}); one.found == wanted {
+			if one.found, one.at = Essence(asked.Method, Reply{received}), received.At; one.found == wanted {
 				one.found = ""
 			}
 		}

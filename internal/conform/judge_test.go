@@ -1,12 +1,21 @@
 package conform
 
 import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/onsi/ginkgo/v2"
 
 	"github.com/mcpconform/mcpconform/internal/protocol"
 	"github.com/mcpconform/mcpconform/internal/rules"
+	"github.com/mcpconform/mcpconform/internal/scripted"
 	"github.com/mcpconform/mcpconform/internal/transcript"
 )
 
@@ -55,6 +64,73 @@ func TestRulesOfWhatWasNegotiated(t *testing.T) {
 		standing := environment.rulesAt(found.Leg)
 		if found.Leg.Revision != version || len(found.Findings) != 1 || found.Findings[0].Rule != standing[0].ID() || standing[0].Text != wanted {
 			t.Errorf("at %s: %+v", version, found)
+		}
+	}
+}
+
+// What a check is about is what it took last from the server, unless it says otherwise; of
+// what did not come, it is nothing.
+func TestWhatAFailureIsAbout(t *testing.T) {
+	server := httptest.NewServer(http.HandlerFunc(minimal))
+	defer server.Close()
+	environment := environment(t, protocol.HTTP)
+	environment.Target = scripted.Target{Transport: protocol.HTTP, URL: server.URL, Reply: 20 * time.Second}
+	environment.Process = NewProcess("w1-")
+	missing := &scripted.StatusError{At: transcript.Place{Connection: "c", Sequence: 7}, Status: http.StatusNotFound}
+	wanted := map[string]transcript.Place{}
+	checks := map[string]func(context.Context, *Server){
+		"the answer that it took last": func(ctx context.Context, server *Server) {
+			server.Ask(ctx, "other", nil)
+			wanted["the answer that it took last"] = server.Ask(ctx, "other", nil).At
+			Demand(false, "something else", "this")
+		},
+		"the answer that it expects something of": func(ctx context.Context, server *Server) {
+			first := server.Ask(ctx, "other", nil)
+			server.Ask(ctx, "ping", nil)
+			wanted["the answer that it expects something of"] = first.At
+			Expect(first).To(BeResult())
+		},
+		"the one that it demands something of": func(ctx context.Context, server *Server) {
+			first := server.Ask(ctx, "other", nil)
+			server.Ask(ctx, "ping", nil)
+			wanted["the one that it demands something of"] = first.At
+			DemandOf(first, false, "something else")
+		},
+		"the first of several that are wrong": func(ctx context.Context, server *Server) {
+			first := server.Ask(ctx, "other", nil)
+			wanted["the first of several that are wrong"] = first.At
+			Judge(Wrong(first, "something else"), Wrong(server.Ask(ctx, "ping", nil), "something else"))
+		},
+		"what came unasked": func(ctx context.Context, server *Server) {
+			server.Ask(ctx, "ping", nil)
+			wanted["what came unasked"] = transcript.Place{Connection: "c", Sequence: 3}
+			DemandNone("nothing", []scripted.Received{{At: transcript.Place{Connection: "c", Sequence: 3}}})
+		},
+		"the refusal that came instead": func(ctx context.Context, server *Server) {
+			server.Ask(ctx, "ping", nil)
+			wanted["the refusal that came instead"] = missing.At
+			Missing("an answer", fmt.Errorf("no: %w", missing))
+		},
+		"nothing, where nothing came": func(ctx context.Context, server *Server) {
+			server.Ask(ctx, "ping", nil)
+			Missing("an answer", errors.New("nothing came"))
+		},
+		"nothing, where it passes": func(ctx context.Context, server *Server) { server.Ask(ctx, "ping", nil); Observe() },
+		"nothing, where it says so": func(ctx context.Context, server *Server) {
+			server.Ask(ctx, "ping", nil)
+			JudgingNothing()
+			Demand(false, "a process that ends", "one that does not")
+		},
+	}
+	outcomes := perform(environment, func() {
+		for name, check := range checks {
+			ginkgo.It(name, Verifies("ping.answered"), func(ctx ginkgo.SpecContext) { check(ctx, Session(ctx)) })
+		}
+	})
+	for name := range checks {
+		nothing := strings.HasPrefix(name, "nothing")
+		if (outcomes[name].Ending != Failed) != strings.HasSuffix(name, "passes") || outcomes[name].Judged != wanted[name] || nothing == (wanted[name] != transcript.Place{}) {
+			t.Errorf("%s: %v, wanted %v: %+v", name, outcomes[name].Judged, wanted[name], outcomes[name])
 		}
 	}
 }

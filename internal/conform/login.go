@@ -12,6 +12,7 @@ import (
 	"github.com/mcpconform/mcpconform/internal/oauth"
 	"github.com/mcpconform/mcpconform/internal/protocol"
 	"github.com/mcpconform/mcpconform/internal/transcript"
+	"github.com/mcpconform/mcpconform/internal/wait"
 )
 
 // Landing is where an authorization request led.
@@ -20,6 +21,7 @@ type Landing struct {
 	Redirect *url.URL  // away from the authorization server; nil where there was none
 	Response *Response // the last one, when there was no redirect; nil for none
 	failure  string    // of the login command
+	at       transcript.Place
 }
 
 // Code is the authorization code that came; "" for none.
@@ -47,6 +49,9 @@ func (l *Landing) Describe() string {
 	}
 	return l.failure
 }
+
+// Place is where the last response stands in the transcript.
+func (l *Landing) Place() transcript.Place { return l.at }
 
 func withoutQuery(address *url.URL) string {
 	bare := *address
@@ -81,14 +86,14 @@ func (i *Issuer) Visit(ctx context.Context, request *AuthorizationRequest) *Land
 		jar.SetCookies(at, (&http.Response{Header: http.Header(answer.Header)}).Cookies())
 		location := http.Header(answer.Header).Get("Location")
 		if answer.Status < 300 || answer.Status > 399 || location == "" {
-			return &Landing{Request: request, Response: answer}
+			return &Landing{Request: request, Response: answer, at: answer.At}
 		}
 		next, err := at.Parse(location)
 		if err != nil {
-			return &Landing{Request: request, Response: answer}
+			return &Landing{Request: request, Response: answer, at: answer.At}
 		}
 		if !oauth.SameOrigin(next.String(), URL()) && next.Host != at.Host || leadsTo(next, request) {
-			return &Landing{Request: request, Redirect: next}
+			return &Landing{Request: request, Redirect: next, at: answer.At}
 		}
 		address = next.String()
 	}
@@ -115,7 +120,7 @@ func (i *Issuer) Login(ctx context.Context, request *AuthorizationRequest) *Land
 		return &Landing{Request: request, failure: state.hopeless}
 	}
 	address := request.address(i.Endpoint("authorization_endpoint"))
-	waiting, cancel := context.WithTimeout(ctx, repliesToLogin*i.env.Target.Reply)
+	waiting, cancel := wait.WithTimeout(ctx, repliesToLogin*i.env.Target.Reply)
 	defer cancel()
 	redirect, err := login.Run(waiting, command, address, request.Client.RedirectURI, state.callback)
 	if _, late := errors.AsType[*login.TimeoutError](err); late && !state.loggedIn {
@@ -131,12 +136,12 @@ func (i *Issuer) Login(ctx context.Context, request *AuthorizationRequest) *Land
 		HTTP: &transcript.HTTP{Method: http.MethodGet, URL: address}, Note: "given to the login command",
 		Deliberate: request.deliberate,
 	})
-	i.Log().Append(transcript.Event{
+	landed := i.Log().Append(transcript.Event{
 		Kind: transcript.Head, Stream: stream, From: protocol.AuthorizationServer,
 		HTTP: &transcript.HTTP{Status: http.StatusFound, Header: http.Header{"Location": {redirect.String()}}},
 		Note: "where the login command was led in the end",
 	})
-	return &Landing{Request: request, Redirect: redirect}
+	return &Landing{Request: request, Redirect: redirect, at: i.Log().Place(landed)}
 }
 
 // redirectURI is that of the harness as a client.

@@ -20,6 +20,9 @@ type Expectation struct{ actual any }
 // Expect observes a value; To and NotTo judge it.
 func Expect(actual any) Expectation {
 	Observe()
+	if evidence, is := actual.(Evidence); is {
+		Judging(evidence)
+	}
 	return Expectation{actual}
 }
 

@@ -16,6 +16,7 @@ import (
 	"github.com/mcpconform/mcpconform/internal/scripted"
 	"github.com/mcpconform/mcpconform/internal/transcript"
 	"github.com/mcpconform/mcpconform/internal/transport"
+	"github.com/mcpconform/mcpconform/internal/wait"
 )
 
 // NoReply is a message that the target left without its reply: a request without a
@@ -138,15 +139,48 @@ func (s *Server) since(id jsonrpc.ID) (shown []transcript.Event, judged int) {
 // none, but a status, is what the check judges: the target did answer.
 func (s *Server) Answered(request *scripted.Pending, received scripted.Received, err error) Reply {
 	if err == nil {
-		return Reply{received}
+		return taken(received)
 	}
 	s.needReply(request, err)
 	status, _ := errors.AsType[*scripted.StatusError](err)
 	current.outcome.Doubtful = status.Status == http.StatusNotFound // a server that was started anew has lost its sessions
-	Observe()
-	Judge(Mismatch{Wanted: "a JSON-RPC response to " + request.Method, Found: err.Error()})
+	judgeError("a JSON-RPC response to "+request.Method, err)
 	return Reply{}
 }
+
+// taken is a reply as the check takes it: it is about this one, until it takes another.
+func taken(received scripted.Received) Reply {
+	reply := Reply{received}
+	Judging(reply)
+	return reply
+}
+
+// judgeError fails the check by an error that came in the place of what was wanted.
+func judgeError(wanted string, err error) {
+	current.outcome.Judged = placeOf(err)
+	Observe()
+	Judge(Mismatch{Wanted: wanted, Found: err.Error()})
+}
+
+// placeOf is where what came instead stands in the transcript; zero where nothing came.
+func placeOf(err error) transcript.Place {
+	if status, refused := errors.AsType[*scripted.StatusError](err); refused {
+		return status.At
+	}
+	if instead, came := errors.AsType[*scripted.InsteadError](err); came {
+		return instead.At
+	}
+	return transcript.Place{}
+}
+
+// Status is an HTTP response that came in the place of a message.
+type Status struct{ Response *scripted.StatusError }
+
+// Describe says in words what the response is.
+func (s Status) Describe() string { return s.Response.Error() }
+
+// Place is where the response stands in the transcript.
+func (s Status) Place() transcript.Place { return s.Response.At }
 
 // Needed does the same for a request whose response the check needs and is not about: a
 // status without a response makes it inconclusive, too.
@@ -191,7 +225,7 @@ func (s *Server) NeedMessage(
 		current.outcome.Doubtful = true
 		Inconclusive(missing+": "+err.Error(), hint)
 	}
-	return received
+	return taken(received).Received
 }
 
 // Accepts sends a notification that the server may refuse by an HTTP status, and tells
@@ -285,7 +319,7 @@ func (s *Server) mustAwait(
 		missing("a response to "+request.Method, err, !hasStray(s.Log().Events()))
 	}
 	Observe()
-	return Reply{received}
+	return taken(received)
 }
 
 // Missing judges that something did not come that the server had to send by itself.
@@ -298,8 +332,7 @@ func missing(wanted string, err error, doubtful bool) {
 		Inconclusive("wanted "+wanted+": "+err.Error(), "let the server send less, or one message of that size alone")
 	}
 	current.outcome.Doubtful = doubtful
-	Observe()
-	Judge(Mismatch{Wanted: wanted, Found: err.Error()})
+	judgeError(wanted, err)
 }
 
 const (
@@ -318,9 +351,9 @@ const (
 // the server answers.
 func (e *Environment) Unreachable() string {
 	patience := max(contactReplies*e.Target.Reply, e.Target.Start)
-	comeback := time.After(max(comebackReplies*e.Target.Reply, e.Target.Start))
-	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	ctx, cancel := wait.WithTimeout(context.Background(), patience)
 	defer cancel()
+	comeback := wait.After(ctx, max(comebackReplies*e.Target.Reply, e.Target.Start))
 	for {
 		err := e.contact(ctx, patience)
 		if err == nil {
@@ -329,6 +362,8 @@ func (e *Environment) Unreachable() string {
 		select {
 		case <-time.After(contactPause):
 		case <-comeback:
+			return oneLine(err.Error())
+		case <-ctx.Done():
 			return oneLine(err.Error())
 		}
 	}

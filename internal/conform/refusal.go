@@ -21,8 +21,7 @@ import (
 func (s *Server) Provoke(ctx context.Context, method string, params any, reason string) (reply Reply, status int) {
 	reply, status, err := s.Attempt(ctx, method, params, reason)
 	if err != nil {
-		Observe()
-		Judge(Mismatch{Wanted: "a JSON-RPC error in answer to " + method, Found: err.Error()})
+		judgeError("a JSON-RPC error in answer to "+method, err)
 	}
 	return reply, status
 }
@@ -41,12 +40,12 @@ func (s *Server) Attempt(
 	request := s.StartRaw(ctx, id, method, scripted.Outgoing{Raw: raw, Deliberate: reason}, nil)
 	received, err := request.Wait(ctx)
 	if refusal, inBody := errorInBody(err, id); inBody {
-		received.Message, err = refusal, nil
+		received, err = refusal, nil
 	}
 	if err != nil {
 		s.needReply(request, err)
 	}
-	return Reply{received}, request.Delivery.Status, err
+	return taken(received), request.Delivery.Status, err
 }
 
 // Try sends a request that the server may refuse in whatever way, and returns the
@@ -70,12 +69,12 @@ func (s *Server) Survives(ctx context.Context, method string, params any, delibe
 
 func (s *Server) tried(request *scripted.Pending, received scripted.Received, err error) (reply Reply, responded bool) {
 	if refusal, inBody := errorInBody(err, request.ID); inBody {
-		received.Message, err = refusal, nil
+		received, err = refusal, nil
 	}
 	if err != nil {
 		s.needReply(request, err)
 	}
-	return Reply{received}, err == nil
+	return taken(received), err == nil
 }
 
 // TryTool does the same with a call of a tool. That may take its time, and over HTTP the
@@ -106,12 +105,12 @@ func (s *Server) needReply(request *scripted.Pending, err error) {
 
 // errorInBody reads the JSON-RPC error in a response that has a status of refusal. It
 // is about the request with the id, or names none.
-func errorInBody(err error, id jsonrpc.ID) (refusal jsonrpc.Message, there bool) {
+func errorInBody(err error, id jsonrpc.ID) (refusal scripted.Received, there bool) {
 	status, refused := errors.AsType[*scripted.StatusError](err)
 	if !refused || transcript.KindOfBody(http.MethodPost, status.Status, status.Body) != transcript.Message {
 		return refusal, false
 	}
-	refusal = jsonrpc.Parse(status.Body)
+	refusal = scripted.Received{Message: jsonrpc.Parse(status.Body), At: status.OfBody}
 	_, there = refusal.Error()
 	return refusal, there && (refusal.ID == id || refusal.ID == jsonrpc.NoID || refusal.ID == jsonrpc.NullID)
 }
@@ -151,6 +150,7 @@ func (s *Server) AskWrong(ctx context.Context, wrong Request, controls ...Reques
 	reply, responded := s.tried(request, received, err)
 	if responded {
 		s.NeedContrast(ctx, reply, wrong.Name, controls...)
+		Judging(reply) // and not a control
 		return reply
 	}
 	answered := func(control Request) bool {
@@ -163,9 +163,51 @@ func (s *Server) AskWrong(ctx context.Context, wrong Request, controls ...Reques
 			"fix what makes the server refuse "+wrong.Method+" by an HTTP status first",
 		)
 	}
-	Observe()
-	Judge(Mismatch{Wanted: "a JSON-RPC response to " + wrong.Method, Found: err.Error()})
+	judgeError("a JSON-RPC response to "+wrong.Method, err)
 	return reply
+}
+
+// StillServes judges that the server serves a request after it was asked for something wrong by
+// the same method as it does before. What it does not serve at all makes the check
+// inapplicable; what fails by chance does not do so twice.
+func StillServes(ctx context.Context, wrong, plain Request, served func(Reply) bool) {
+	reply, well := afterwards(ctx, wrong, plain, served)
+	Observe()
+	if well {
+		return
+	}
+	if _, well := afterwards(ctx, wrong, plain, served); well {
+		Inconclusive(
+			plain.Method+" is served at times: "+reply.Describe(),
+			"see that the server has what it needs to serve "+plain.Method,
+		)
+	}
+	Judge(Mismatch{
+		Wanted: plain.Method + " served as before " + wrong.Name + " was asked for",
+		Found:  reply.Describe(),
+	})
+}
+
+func afterwards(ctx context.Context, wrong, plain Request, served func(Reply) bool) (reply Reply, well bool) {
+	server := FreshSession(ctx)
+	if before, responded := server.Try(ctx, plain.Method, plain.Params); !responded || !served(before) {
+		NotApplicable(plain.Method + " is not served before either: " + before.Describe())
+	}
+	request := server.StartRaw(
+		ctx, server.NextID(), wrong.Method, scripted.Outgoing{Deliberate: wrong.Deliberate}, wrong.Params,
+	)
+	received, err := request.Settle(ctx)
+	server.tried(request, received, err) // others judge the answer
+	reply, responded := server.Try(ctx, plain.Method, plain.Params)
+	return reply, responded && served(reply)
+}
+
+// Brings tells whether a reply brings a list, and is no refusal.
+func Brings(member string) func(Reply) bool {
+	return func(reply Reply) bool {
+		_, there := reply.Object()[member].([]any)
+		return there && !reply.Refuses()
+	}
 }
 
 // mostControls bounds how many are made: what fails so often fails for another reason.
@@ -252,6 +294,9 @@ func (r Reply) before(name string) string {
 	text, _, _ := strings.Cut(r.refusal(""), name)
 	return text
 }
+
+// Words are the texts of a reply: of an error, or of the content of a result.
+func (r Reply) Words() string { return r.refusal("") }
 
 // refusal is what a reply says of why it refuses, with a name left out.
 func (r Reply) refusal(name string) string {

@@ -16,7 +16,9 @@ import (
 	"github.com/mcpconform/mcpconform/internal/protocol"
 	"github.com/mcpconform/mcpconform/internal/scripted"
 	"github.com/mcpconform/mcpconform/internal/survey"
+	"github.com/mcpconform/mcpconform/internal/transcript"
 	"github.com/mcpconform/mcpconform/internal/transport"
+	"github.com/mcpconform/mcpconform/internal/wait"
 )
 
 // Server is the target server, as a check talks to it: a connection whose
@@ -55,6 +57,9 @@ func (r Reply) Describe() string {
 	}
 	return excerpt.Short(r.Raw)
 }
+
+// Place is where the answer stands in the transcript.
+func (r Reply) Place() transcript.Place { return r.At }
 
 // Object returns the result as an object; nil when it is none.
 func (r Reply) Object() Object {
@@ -115,7 +120,7 @@ func (s *Server) Once(ctx context.Context, method string, params any) Reply {
 func (s *Server) Call(ctx context.Context, method string, params any) Object {
 	reply := s.Ask(ctx, method, params)
 	result, isObject := asObject(reply)
-	Demand(isObject, "a result of "+method, reply.Describe())
+	DemandOf(reply, isObject, "a result of "+method)
 	return result
 }
 
@@ -136,8 +141,7 @@ func (s *Server) Need(ctx context.Context, method string, params any) Object {
 // Tell sends a notification; a refusal by the transport fails the check.
 func (s *Server) Tell(ctx context.Context, method string, params any) {
 	if status, refused := s.notify(ctx, method, params); refused {
-		Observe()
-		Judge(Mismatch{Wanted: method + " to be accepted", Found: status.Error()})
+		judgeError(method+" to be accepted", status)
 	}
 }
 
@@ -186,7 +190,7 @@ func (s *Server) BarrierOnAllStreams(ctx context.Context) {
 	longer := min(max(slowerStreams*time.Since(began), atLeastSlower), atMostSlower)
 	select {
 	case <-ctx.Done():
-	case <-time.After(longer):
+	case <-wait.After(ctx, longer):
 	}
 }
 
@@ -239,7 +243,7 @@ func (s *Server) StaysUsable(ctx context.Context) Reply {
 		Missing(wanted, err)
 	}
 	reply := Reply{received}
-	Demand(isResult(reply), wanted, reply.Describe())
+	DemandOf(reply, isResult(reply), wanted)
 	return reply
 }
 
@@ -295,7 +299,7 @@ func (s *Server) Until(
 		Missing(description, err)
 	}
 	Observe()
-	return received
+	return taken(received).Received
 }
 
 // Notification matches notifications of a method.
@@ -352,6 +356,9 @@ func (r *Response) Describe() string {
 	return text
 }
 
+// Place is where the response stands in the transcript.
+func (r *Response) Place() transcript.Place { return r.At }
+
 // Exchange carries out an HTTP request and waits for its response: for the
 // whole of it, or, when it is an event stream, for its head. No response at
 // all fails the check. Messages in it are received like all others.
@@ -362,7 +369,7 @@ func (s *Server) Exchange(ctx context.Context, request transport.Request) *Respo
 // Response waits for the response to an exchange that was begun before.
 func (s *Server) Response(ctx context.Context, delivery *scripted.Delivery) *Response {
 	patience := s.Patience()
-	ctx, cancel := context.WithTimeout(ctx, patience)
+	ctx, cancel := wait.WithTimeout(ctx, patience)
 	defer cancel()
 	waitFor := delivery.Head()
 	for {
@@ -384,12 +391,11 @@ func (s *Server) Response(ctx context.Context, delivery *scripted.Delivery) *Res
 		s.noReply(delivery.Carried(), jsonrpc.NoID, delivery.Err)
 	}
 	if overloaded(delivery.Status) {
-		s.turnedAway(
-			delivery.Carried(),
-			&scripted.StatusError{Status: delivery.Status, Header: delivery.Header, Body: delivery.Body},
-		)
+		s.turnedAway(delivery.Carried(), delivery.Refusal())
 	}
-	return &Response{delivery}
+	response := &Response{delivery}
+	Judging(response)
+	return response
 }
 
 // Body writes a request that a well-behaved client could send now.

@@ -39,8 +39,8 @@ type Outcome struct {
 	// Idle tells of a target client that it did nothing in the scenario but connect, and
 	// had to be ended.
 	Idle   bool
-	Judged *transcript.Event // that breaks the requirement; nil when the check does not say
-	About  Subject           // that it belongs to; zero when it belongs to none
+	Judged transcript.Place // of what breaks the requirement; zero where nothing does
+	About  Subject          // that it belongs to; zero when it belongs to none
 }
 
 // unproven tells whether a check came to no good end.
@@ -69,6 +69,9 @@ func Judge(mismatches ...Mismatch) {
 	if len(mismatches) == 0 {
 		return
 	}
+	if of := mismatches[0].Of; of != (transcript.Place{}) {
+		current.outcome.Judged = of
+	}
 	current.outcome.Ending = Failed
 	current.outcome.Mismatches = append(current.outcome.Mismatches, mismatches...)
 	texts := make([]string, len(mismatches))
@@ -76,6 +79,12 @@ func Judge(mismatches ...Mismatch) {
 		texts[i] = mismatch.String()
 	}
 	ginkgo.Fail(strings.Join(texts, "\n"), 1)
+}
+
+// Wrong is what is wrong with something that the target sent, for a check that judges
+// several things in one go.
+func Wrong(evidence Evidence, wanted string) Mismatch {
+	return Mismatch{Wanted: wanted, Found: evidence.Describe(), Of: evidence.Place()}
 }
 
 // Demand fails the check unless a condition holds.
@@ -86,11 +95,18 @@ func Demand(holds bool, wanted, found string) {
 	}
 }
 
+// DemandOf does so for something that the target sent, which the report marks.
+func DemandOf(evidence Evidence, holds bool, wanted string) {
+	Judging(evidence)
+	Demand(holds, wanted, evidence.Describe())
+}
+
 // DemandNone fails the check if something came that must not. That nothing did is an
 // observation only where it could have: the check sees to that first.
 func DemandNone(wanted string, came []scripted.Received) {
 	Observe()
 	if len(came) > 0 {
+		current.outcome.Judged = came[0].At
 		Judge(Mismatch{Wanted: wanted, Found: excerpt.Short(came[0].Raw)})
 	}
 }

@@ -113,7 +113,7 @@ func (c *client) try(drawn []forms.ServerForm, parts []string, patience time.Dur
 		return &Finding{
 			Requirement: c.env.Standing(c.env.Rules[at].Requirements)[0],
 			Text:        c.env.Rules[at].Text + ", with " + server,
-			Mismatch:    breach.Mismatch, Events: breach.Exchange,
+			Mismatch:    breach.Mismatch, Judged: breach.Place(), Events: breach.Exchange,
 		}
 	}
 	for _, deed := range c.plain {

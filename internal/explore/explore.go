@@ -39,6 +39,7 @@ type Finding struct {
 	Requirement string // that it breaks
 	Text        string // what a good target does: "answers ping with the id -1"
 	Mismatch    rules.Mismatch
+	Judged      transcript.Place   // of what breaks it; zero where nothing does
 	Seed        uint64             // of the draw
 	Events      []transcript.Event // of the shortest input that shows it
 	// Unsteady tells that the draw did not fail again: nobody knows what made it fail.

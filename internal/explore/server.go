@@ -20,7 +20,9 @@ import (
 	"github.com/mcpconform/mcpconform/internal/protocol"
 	"github.com/mcpconform/mcpconform/internal/rules"
 	"github.com/mcpconform/mcpconform/internal/scripted"
+	"github.com/mcpconform/mcpconform/internal/transcript"
 	"github.com/mcpconform/mcpconform/internal/transport"
+	"github.com/mcpconform/mcpconform/internal/wait"
 )
 
 // server explores a target server: each draw is a conversation of a client with it.
@@ -386,7 +388,7 @@ func (t *talk) open(hello []forms.Form) {
 	environment := t.server.env
 	connection, err := environment.Dial()
 	if err != nil {
-		t.breaks(openingOf(environment), "opens a connection", "a connection", noAnswer+err.Error())
+		t.breaks(transcript.Place{}, openingOf(environment), "opens a connection", "a connection", noAnswer+err.Error())
 		return
 	}
 	t.on, t.all = connection, append(t.all, connection)
@@ -411,7 +413,7 @@ func (t *talk) open(hello []forms.Form) {
 		if len(hello) > 0 {
 			text += " " + forms.Names(hello)
 		}
-		t.breaks(openingOf(environment), text, "a result of initialize", noAnswer+err.Error())
+		t.breaks(transcript.Place{}, openingOf(environment), text, "a result of initialize", noAnswer+err.Error())
 	}
 	t.after = append(t.after, names(hello)...)
 }
@@ -447,7 +449,7 @@ func (t *talk) again() {
 		bye := t.on.HTTP.Exchange(deleting(t.on.HTTP))
 		select {
 		case <-bye.Done():
-		case <-time.After(t.patience):
+		case <-wait.After(t.ctx, t.patience):
 		case <-t.ctx.Done():
 		}
 	}
@@ -464,7 +466,7 @@ func (t *talk) start(method string, params any) *scripted.Pending {
 }
 
 func (t *talk) tell(method string, params any) {
-	ctx, cancel := context.WithTimeout(t.ctx, t.patience)
+	ctx, cancel := wait.WithTimeout(t.ctx, t.patience)
 	defer cancel()
 	_ = t.on.Notify(ctx, method, params) // over HTTP it may be refused
 }
@@ -506,7 +508,7 @@ func (t *talk) wait(at int) {
 		return
 	}
 	one.done = true
-	ctx, cancel := context.WithTimeout(t.ctx, t.patience)
+	ctx, cancel := wait.WithTimeout(t.ctx, t.patience)
 	defer cancel()
 	received, err := one.pending.WaitOr(ctx, t.stray)
 	text := strings.TrimSpace("answers " + one.what.Describe() + " " + forms.Names(one.forms))
@@ -518,15 +520,21 @@ func (t *talk) wait(at int) {
 	case t.ctx.Err() != nil:
 	case refused:
 		t.compared = true
-		t.breaks(one.what.Requirement, text, one.plain, status.Error())
+		t.breaks(status.At, one.what.Requirement, text, one.plain, status.Error())
 	case err != nil:
-		t.breaks(conform.AnsweredRequirement, text, "an answer", noAnswer+err.Error())
+		t.breaks(transcript.Place{}, conform.AnsweredRequirement, text, "an answer", noAnswer+err.Error())
 	case received.ID != one.pending.ID:
-		t.breaks("base.responses.id", text, "the id "+one.pending.ID.String(), "the id "+received.ID.String())
+		t.breaks(
+			received.At,
+			"base.responses.id",
+			text,
+			"the id "+one.pending.ID.String(),
+			"the id "+received.ID.String(),
+		)
 	default:
 		if found := conform.Essence(one.what.Method, conform.Reply{Received: received}); found != one.plain {
 			t.compared = true
-			t.breaks(one.what.Requirement, text, one.plain, found)
+			t.breaks(received.At, one.what.Requirement, text, one.plain, found)
 		}
 	}
 }
@@ -536,10 +544,10 @@ func (t *talk) stray(received scripted.Received) bool {
 	return received.Kind == jsonrpc.Response && received.ID != jsonrpc.NullID && !t.used[received.ID]
 }
 
-func (t *talk) breaks(requirement, text, wanted, found string) {
+func (t *talk) breaks(judged transcript.Place, requirement, text, wanted, found string) {
 	if t.broken == nil {
 		t.broken = &Finding{
-			Requirement: requirement, Text: text,
+			Requirement: requirement, Text: text, Judged: judged,
 			Mismatch: rules.Mismatch{Wanted: wanted, Found: strings.Join(strings.Fields(found), " ")},
 		}
 	}
@@ -573,7 +581,13 @@ func (t *talk) judge() {
 	}
 	t.broken = &Finding{
 		Requirement: cmp.Or(t.server.env.Standing(t.server.env.Rules[at].Requirements)[0], rule),
-		Text:        strings.Join(said, ", "), Mismatch: breach.Mismatch, Events: breach.Exchange,
+		Text: strings.Join(
+			said,
+			", ",
+		),
+		Mismatch: breach.Mismatch,
+		Judged:   breach.Place(),
+		Events:   breach.Exchange,
 	}
 }
 

@@ -2,6 +2,7 @@ package fault_test
 
 import (
 	"context"
+	"flag"
 	"fmt"
 	"net/http/httptest"
 	"os"
@@ -99,11 +100,18 @@ func watching(t *testing.T) fault.Injection {
 	return fault.Injection{Watched: faults}
 }
 
-// verdicts are those of a whole run.
+// everyPage has the runs take their time.
+var everyPage = flag.Bool("all", false, "compare the verdicts of all pages, not those of the transports")
+
+// verdicts are those of a run: of all pages, or of those that are most about what goes over
+// the wire.
 func verdicts(t *testing.T, options runner.Options) []string {
 	t.Helper()
 	options.Revisions = runner.Revise{Auto: true}
 	options.Tool = reports.Tool{Name: "test", Version: "1"}
+	if !*everyPage {
+		options.Filter = "transports || cancellation || subscriptions"
+	}
 	run, err := runner.Run(context.Background(), options)
 	if err != nil {
 		t.Fatal(err)

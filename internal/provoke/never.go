@@ -54,7 +54,10 @@ var features = map[string]feature{
 // eitherOf are the kinds that one of several features is enough for.
 var eitherOf = []struct{ kinds, features []string }{
 	{[]string{"client-task"}, []string{"sampling", "elicitation"}},
-	{[]string{"input-several", "input-state", "input-other-state"}, []string{"sampling", "elicitation", "roots"}},
+	{
+		[]string{"input-rounds", "input-several", "input-state", "input-other-state"},
+		[]string{"sampling", "elicitation", "roots"},
+	},
 }
 
 // NeverNames are what Never may name, sorted: kinds of provocations, and features.

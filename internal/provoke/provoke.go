@@ -59,6 +59,7 @@ var kinds = map[string]string{
 	"prompts-changed":   "changes the list of prompts",
 	resourceUpdated:     "changes a resource (named by the member resource)",
 	"input-several":     "asks the client, in its result, for several inputs at once and needs them all",
+	"input-rounds":      "asks the client for input, and for more once it has that",
 	"input-state":       "asks the client for input with a requestState that must not be changed",
 	"input-other-state": "asks the client for input with a requestState, as another tool than that of input-state",
 	"header":            "has parameters that headers repeat (x-mcp-header)",

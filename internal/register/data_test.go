@@ -7,7 +7,6 @@ import (
 	"testing"
 
 	"github.com/mcpconform/mcpconform/fixtures"
-	"github.com/mcpconform/mcpconform/internal/catalogue"
 	"github.com/mcpconform/mcpconform/internal/fault"
 	"github.com/mcpconform/mcpconform/internal/register"
 	"github.com/mcpconform/mcpconform/suites"
@@ -16,7 +15,7 @@ import (
 // What the register names is there, and says the same.
 func TestReports(t *testing.T) {
 	t.Parallel()
-	requirements, err := catalogue.Load(suites.Requirements)
+	requirements, err := suites.Catalogue()
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -75,6 +75,15 @@ type Breach struct {
 	About    Subject            // that it belongs to; zero when it belongs to none
 }
 
+// Place is where the message that was judged stands.
+func (b Breach) Place() transcript.Place {
+	at := slices.IndexFunc(b.Exchange, func(event transcript.Event) bool { return event.Sequence == b.Judged })
+	if at < 0 {
+		return transcript.Place{}
+	}
+	return b.Exchange[at].Place()
+}
+
 // maxBreaches bounds the different causes that are kept of one rule and one
 // conversation; one is enough to fail, some more help.
 const maxBreaches = 8
@@ -164,6 +173,8 @@ type Mismatch struct {
 	Wanted string
 	Found  string
 	Where  string // JSON pointer, header name, … or ""
+
+	Of transcript.Place `json:"-"` // what the target sent, where a check judges several things; else zero
 }
 
 func (m Mismatch) String() string {

@@ -19,6 +19,7 @@ import (
 	"github.com/mcpconform/mcpconform/internal/survey"
 	"github.com/mcpconform/mcpconform/internal/transcript"
 	"github.com/mcpconform/mcpconform/internal/transport"
+	"github.com/mcpconform/mcpconform/internal/wait"
 )
 
 const authorizationHeader = "Authorization"
@@ -146,7 +147,7 @@ func (r *run) resourceOf(ctx context.Context, to scripted.Target) string {
 		return to.URL
 	}
 	defer closeAll(ctx, &visit{connection: connection})
-	ctx, cancel := context.WithTimeout(ctx, to.Start)
+	ctx, cancel := wait.WithTimeout(ctx, to.Start)
 	defer cancel()
 	fetch := func(request transport.Request) *scripted.Delivery {
 		delivery := connection.HTTP.Exchange(request)

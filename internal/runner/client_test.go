@@ -1,13 +1,16 @@
 package runner
 
 import (
+	"os"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/mcpconform/mcpconform/internal/conform"
 	"github.com/mcpconform/mcpconform/internal/protocol"
 	"github.com/mcpconform/mcpconform/internal/rules"
 	"github.com/mcpconform/mcpconform/internal/scenario"
+	"github.com/mcpconform/mcpconform/internal/target"
 	"github.com/mcpconform/mcpconform/internal/transcript"
 )
 
@@ -32,6 +35,26 @@ func metWith(revision string, lines ...string) *meeting {
 	return met
 }
 
+// A client that never ends by itself is waited for shortly. What it does not say in that time
+// at first contact, it may say later.
+func TestAClientThatWasEndedTooSoonIsMetAgain(t *testing.T) {
+	t.Parallel()
+	options := Options{
+		Role: protocol.ClientRole, Transports: []string{protocol.HTTP}, Timeout: 2 * time.Second,
+		Command: target.Command{Args: []string{os.Args[0], slowly, t.TempDir()}},
+	}
+	if err := options.defaults(); err != nil {
+		t.Fatal(err)
+	}
+	r := newRun(options, time.Now())
+	r.budget = transcript.NewMemoryBudget(budgetAlone)
+	for _, met := range r.meetings(t.Context(), r.reachClient(protocol.HTTP)) {
+		if !met.spoken {
+			t.Errorf("%s: %s", met.revision, met.note)
+		}
+	}
+}
+
 // A driver that cannot connect may know why, and tells it where nobody looks.
 func TestAbsentSaysWhatTheDriverTells(t *testing.T) {
 	t.Parallel()
@@ -43,6 +66,28 @@ func TestAbsentSaysWhatTheDriverTells(t *testing.T) {
 		err := absent(scenario.Exit{Status: "exited with status 1", Failed: true, Output: []byte(output)})
 		if !strings.Contains(err.Error(), want) {
 			t.Errorf("%q does not hold %q", err, want)
+		}
+	}
+}
+
+// A client that asks for a revision because its driver was told to, and does not have it,
+// does not speak it; one that leaves for another reason gets the opening wrong.
+func TestRevisionsThatOnlyTheDriverAsksFor(t *testing.T) {
+	t.Parallel()
+	const (
+		hello   = `>{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{}}}`
+		welcome = `<{"jsonrpc":"2.0","id":1,"result":{"protocolVersion":"2025-11-25","capabilities":{},"serverInfo":{"name":"s","version":"1"}}}`
+	)
+	for words, broken := range map[string]bool{
+		`unsupported protocol version: \"2025-11-25\"`: false,
+		"cannot read the capabilities":                 true,
+	} {
+		met := metWith("2025-11-25", hello, welcome)
+
+		met.disown(scenario.Exit{Output: []byte(`{"step":0,"outcome":"failed","error":"` + words + `"}` + "\n")})
+
+		if met.checkable() != broken || !broken && !strings.Contains(met.note, "unsupported protocol version") {
+			t.Errorf("%s: broken %q, note %q", words, met.broken, met.note)
 		}
 	}
 }

@@ -167,11 +167,7 @@ func (c *collector) end(found checked) {
 		events = reply.Exchange
 	}
 	if state.report.Ended == nil {
-		state.report.Ended = &reports.Ended{
-			Reason: c.redact("a new connection brings nothing: " + found.Outcome.Gone),
-			Hint:   "see what the target logs about the request, then run again",
-		}
-		state.unresponsive = "not tried: the target went away, or stopped answering"
+		state.gone(c.redact(found.Outcome.Gone))
 	}
 	ended := state.report.Ended
 	ended.Exit = cmp.Or(ended.Exit, exitOf(events))
@@ -185,6 +181,15 @@ func (c *collector) end(found checked) {
 		state.underWay = append(state.underWay, last)
 		ended.After = strings.Join(state.underWay, ", ")
 	}
+}
+
+// gone ends a leg, as a new connection brings nothing.
+func (s *legState) gone(why string) {
+	s.report.Ended = &reports.Ended{
+		Reason: "a new connection brings nothing: " + why,
+		Hint:   "see what the target logs about the request, then run again",
+	}
+	s.unresponsive = "not tried: the target went away, or stopped answering"
 }
 
 // maxUnderWay bounds the requests that are named as the last ones before a target went

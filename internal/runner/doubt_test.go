@@ -14,7 +14,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/mcpconform/mcpconform/internal/catalogue"
 	"github.com/mcpconform/mcpconform/internal/conform"
 	"github.com/mcpconform/mcpconform/internal/jsonrpc"
 	"github.com/mcpconform/mcpconform/internal/protocol"
@@ -22,6 +21,7 @@ import (
 	"github.com/mcpconform/mcpconform/internal/transport/transporttest"
 	"github.com/mcpconform/mcpconform/reference/server"
 	"github.com/mcpconform/mcpconform/reports"
+	"github.com/mcpconform/mcpconform/suites"
 )
 
 // before serves the reference over HTTP behind somebody who sees each message first,
@@ -236,7 +236,7 @@ func TestDoubtsAtTheEndOfARun(t *testing.T) {
 	t.Parallel()
 	r := &run{collector: collector{legs: []*legState{{findings: map[string]*found{}}}, report: &reports.Run{}}}
 	r.legs[0].report.Role = protocol.ServerRole
-	known, err := catalogue.Load(suiteRequirements())
+	known, err := suites.Catalogue()
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -12,11 +12,6 @@ import (
 	"github.com/mcpconform/mcpconform/internal/transcript"
 )
 
-// same tells whether two events are one.
-func same(a, b transcript.Event) bool {
-	return a.Connection == b.Connection && a.Sequence == b.Sequence && a.Kind == b.Kind
-}
-
 // shorten leaves of exchanges what a report shows; transcripts have all of it.
 func shorten(exchanges [][]transcript.Event, outcome conform.Outcome) [][]transcript.Event {
 	shorter := make([][]transcript.Event, len(exchanges))
@@ -44,14 +39,11 @@ const budgetOfMiddle = 5
 
 // leaveOut takes the middle out of a long exchange, but not the event that was
 // judged, nor those beside it, and says so.
-func leaveOut(events []transcript.Event, judged *transcript.Event) []transcript.Event {
+func leaveOut(events []transcript.Event, judged transcript.Place) []transcript.Event {
 	if len(events) <= maxSteps {
 		return events
 	}
-	at := -2
-	if judged != nil {
-		at = slices.IndexFunc(events, func(event transcript.Event) bool { return same(event, *judged) })
-	}
+	at := judgedIn(events, judged)
 	shown := make([]transcript.Event, 0, maxSteps)
 	left := 0
 	for position, event := range events {
@@ -64,6 +56,7 @@ func leaveOut(events []transcript.Event, judged *transcript.Event) []transcript.
 			shown = append(shown, transcript.Event{
 				At:         event.At,
 				Connection: event.Connection,
+				Sequence:   -1, // it is nowhere
 				Kind:       transcript.Remark,
 				Note:       fmt.Sprintf("%d events are left out here", left),
 			})
@@ -91,11 +84,8 @@ func rawText(event transcript.Event, where []string) string {
 }
 
 // judgedIn returns the position of what was judged; -1 when it is not there.
-func judgedIn(events []transcript.Event, judged *transcript.Event) int {
-	if judged == nil {
-		return -1
-	}
-	return slices.IndexFunc(events, func(event transcript.Event) bool { return same(event, *judged) })
+func judgedIn(events []transcript.Event, judged transcript.Place) int {
+	return slices.IndexFunc(events, func(event transcript.Event) bool { return event.Place() == judged })
 }
 
 // transcript names the file with the connection on which something was judged; ""

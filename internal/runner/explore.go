@@ -76,7 +76,7 @@ func (d *coordinator) explore(ctx context.Context) error {
 	if draws == 0 || over(ctx) {
 		return nil
 	}
-	workers := min(d.run.options.Workers, draws)
+	workers := d.run.options.workers(draws)
 	shard, shards := 0, 1
 	if given := d.run.options.Shard; given.Count > 0 {
 		shard, shards = given.Index-1, given.Count
@@ -148,7 +148,11 @@ func (d *coordinator) drawn(leg int, told drawn) {
 // shown makes a result of a finding.
 func (c *collector) shown(leg int, finding explore.Finding) reports.Result {
 	state := c.state(leg)
-	outcome := conform.Outcome{Ending: conform.Failed, Mismatches: []conform.Mismatch{finding.Mismatch}}
+	outcome := conform.Outcome{
+		Ending:     conform.Failed,
+		Mismatches: []conform.Mismatch{finding.Mismatch},
+		Judged:     finding.Judged,
+	}
 	if finding.Unsteady {
 		outcome = conform.Outcome{
 			Ending: conform.Inconclusion,
@@ -157,7 +161,7 @@ func (c *collector) shown(leg int, finding explore.Finding) reports.Result {
 		}
 	}
 	exchanges := [][]transcript.Event{finding.Events}
-	point(&outcome, exchanges, state.report.Role)
+	point(&outcome, exchanges)
 	result := c.result(state, checked{
 		Leg: leg, Group: exploration, Text: finding.Text,
 		Requirements: []string{finding.Requirement}, State: types.SpecStatePassed, Outcome: outcome,

@@ -3,7 +3,9 @@ package runner
 import (
 	"context"
 	"fmt"
+	"math/rand/v2"
 	"net"
+	"strconv"
 
 	"github.com/mcpconform/mcpconform/internal/conform"
 	"github.com/mcpconform/mcpconform/internal/oauth"
@@ -12,6 +14,7 @@ import (
 	"github.com/mcpconform/mcpconform/internal/survey"
 	"github.com/mcpconform/mcpconform/internal/transcript"
 	"github.com/mcpconform/mcpconform/internal/transport"
+	"github.com/mcpconform/mcpconform/internal/wait"
 	"github.com/mcpconform/mcpconform/reports"
 )
 
@@ -64,13 +67,26 @@ func (r *run) startIssuer(ctx context.Context) (string, error) {
 	return r.startReference(ctx, "authorization-server", "--listen", "127.0.0.1:0", "--"+DocumentsFlag, address)
 }
 
+// Ports of FreeAddress: above those of services, below those that systems hand out to
+// whoever connects or listens without naming one, which could take it meanwhile.
+const (
+	firstPort = 20000
+	lastPort  = 32767
+	portTries = 100
+)
+
 // FreeAddress is one on this machine at which nothing listens yet.
 func FreeAddress(ctx context.Context) (string, error) {
-	listener, err := (&net.ListenConfig{}).Listen(ctx, "tcp", "127.0.0.1:0")
-	if err != nil {
-		return "", err
+	var problem error
+	for range portTries {
+		port := firstPort + rand.IntN(lastPort-firstPort+1) //nolint:gosec // nobody has to guess it
+		listener, err := (&net.ListenConfig{}).Listen(ctx, "tcp", net.JoinHostPort("127.0.0.1", strconv.Itoa(port)))
+		if err == nil {
+			return listener.Addr().String(), listener.Close()
+		}
+		problem = err
 	}
-	return listener.Addr().String(), listener.Close()
+	return "", problem
 }
 
 // answers makes sure that something answers HTTP at the first place of metadata. The error
@@ -85,7 +101,7 @@ func (r *run) answers(ctx context.Context, to scripted.Target) error {
 		return &TargetError{Reason: err.Error()}
 	}
 	defer closeAll(ctx, &visit{connection: connection})
-	ctx, cancel := context.WithTimeout(ctx, to.Reply)
+	ctx, cancel := wait.WithTimeout(ctx, to.Reply)
 	defer cancel()
 	delivery := connection.HTTP.Exchange(transport.Request{Method: "GET", URL: places[0]})
 	select {

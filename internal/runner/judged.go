@@ -1,7 +1,6 @@
 package runner
 
 import (
-	"fmt"
 	"slices"
 	"strconv"
 	"strings"
@@ -10,34 +9,27 @@ import (
 
 	"github.com/mcpconform/mcpconform/internal/conform"
 	"github.com/mcpconform/mcpconform/internal/jsonrpc"
-	"github.com/mcpconform/mcpconform/internal/protocol"
 	"github.com/mcpconform/mcpconform/internal/rules"
-	"github.com/mcpconform/mcpconform/internal/scripted"
 	"github.com/mcpconform/mcpconform/internal/transcript"
 )
 
-// point finds what a failed check judged, where the check does not say, and the request
-// that it belongs to. Where nothing is sure, it points at nothing.
-func point(outcome *conform.Outcome, exchanges [][]transcript.Event, role string) {
+// point finds the request that what a failed check judged belongs to. Where the check
+// judged nothing that was recorded, it points at nothing.
+func point(outcome *conform.Outcome, exchanges [][]transcript.Event) {
 	if outcome.Ending != conform.Failed {
 		return
 	}
 	events := eventsOf(exchanges)
 	at := judgedIn(events, outcome.Judged)
-	if outcome.Judged == nil && len(outcome.Mismatches) > 0 {
-		at = judgedOf(events, outcome.Mismatches[0], protocol.Party(role))
-	}
 	if at < 0 {
-		outcome.Judged = nil
+		outcome.Judged = transcript.Place{}
 		return
 	}
 	if len(outcome.Mismatches) > 0 {
 		at = answering(events, at, outcome.Mismatches[0].Where)
 	}
 	outcome.About = aboutOf(events, at)
-	judged := events[at]
-	judged.Raw = nil // it stands among the others
-	outcome.Judged = &judged
+	outcome.Judged = events[at].Place()
 }
 
 // answering returns the position of the answer to a request, where that has the place of
@@ -57,51 +49,6 @@ func answering(events []transcript.Event, at int, place string) int {
 		}
 	}
 	return at
-}
-
-// judgedOf returns the position of what the target sent that a mismatch is about: the
-// last that reads as what was found, or else the last that has the place where it was
-// found. It is -1 when there is none.
-func judgedOf(events []transcript.Event, mismatch rules.Mismatch, target protocol.Party) int {
-	for _, is := range []func(transcript.Event) bool{
-		func(event transcript.Event) bool { return reads(event, mismatch.Found) },
-		func(event transcript.Event) bool {
-			return strings.HasPrefix(mismatch.Where, "/") && has(event, mismatch.Where)
-		},
-	} {
-		for position, event := range slices.Backward(events) {
-			if event.From == target && is(event) {
-				return position
-			}
-		}
-	}
-	return -1
-}
-
-// leastShown is how long a text must be, in bytes, to be recognised: {} is anything.
-const leastShown = 4
-
-// reads tells whether a text shows an event, in the words in which checks show what
-// they found.
-func reads(event transcript.Event, found string) bool {
-	if event.Kind == transcript.Head && event.HTTP != nil && event.HTTP.Status != 0 {
-		return strings.HasPrefix(found, fmt.Sprintf("HTTP %d", event.HTTP.Status))
-	}
-	if !event.IsContent() {
-		return false
-	}
-	message := jsonrpc.Parse(event.Raw)
-	texts := []string{
-		conform.Reply{Received: scripted.Received{Message: message}}.Describe(),
-		rules.Show(message.Object),
-	}
-	if result, there := message.Result(); there {
-		texts = append(texts, rules.Show(result))
-	}
-	return slices.ContainsFunc(
-		texts,
-		func(text string) bool { return len(text) >= leastShown && strings.Contains(found, text) },
-	)
 }
 
 // has tells whether a message has a place, or at least what it would stand in.

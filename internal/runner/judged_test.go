@@ -9,7 +9,7 @@ import (
 	"github.com/mcpconform/mcpconform/internal/transcript"
 )
 
-// What a check judged is marked when it is sure, and nothing else is.
+// What a check judged is marked, with the request that it belongs to, and nothing else is.
 func TestWhatWasJudgedIsPointedAt(t *testing.T) {
 	t.Parallel()
 	say := func(sequence int, from protocol.Party, raw string) transcript.Event {
@@ -28,47 +28,25 @@ func TestWhatWasJudgedIsPointedAt(t *testing.T) {
 		say(6, protocol.Server, `{"jsonrpc":"2.0","id":2,"result":{}}`),
 		say(7, protocol.Server, `{"jsonrpc":"2.0","method":"notifications/tools/list_changed"}`),
 	}
+	at := func(sequence int) transcript.Place { return transcript.Place{Connection: "one", Sequence: sequence} }
 	for name, test := range map[string]struct {
+		judged   transcript.Place
 		mismatch rules.Mismatch
-		judged   int // sequence; 0 for nothing
+		marked   transcript.Place
 		about    string
 	}{
-		"an error":                 {rules.Mismatch{Found: `error -32602 (Invalid params) "no"`}, 3, "tools/call of search with id 1"},
-		"a result":                 {rules.Mismatch{Found: `the result {}`}, 6, "ping with id 2"},
-		"a notification":           {rules.Mismatch{Found: `{"jsonrpc":"2.0","method":"notifications/progress","params":{"progress":1}} (3 times)`}, 4, "notifications/progress"},
-		"a status":                 {rules.Mismatch{Found: "HTTP 200 (OK), application/json", Where: "HTTP status"}, 2, "tools/call of search with id 1"},
-		"a place":                  {rules.Mismatch{Found: "-1", Where: "/params/progress"}, 4, "notifications/progress"},
-		"a member that is missing": {rules.Mismatch{Found: "nothing", Where: "/error/data"}, 3, "tools/call of search with id 1"},
-		"no answer":                {rules.Mismatch{Found: "no answer in time: tools/call was not answered within 5s"}, 0, ""},
-		"another status":           {rules.Mismatch{Found: "HTTP 404 (Not Found)", Where: "HTTP status"}, 0, ""},
-		"what anything could be":   {rules.Mismatch{Found: "{}"}, 0, ""},
+		"an answer":             {at(3), rules.Mismatch{Where: "/error/code"}, at(3), "tools/call of search with id 1"},
+		"a notification":        {at(4), rules.Mismatch{}, at(4), "notifications/progress"},
+		"a status":              {at(2), rules.Mismatch{Where: "HTTP status"}, at(2), "tools/call of search with id 1"},
+		"what came of it":       {at(1), rules.Mismatch{Where: "/error/code"}, at(3), "tools/call of search with id 1"},
+		"nothing":               {transcript.Place{}, rules.Mismatch{}, transcript.Place{}, ""},
+		"what was not recorded": {at(8), rules.Mismatch{}, transcript.Place{}, ""},
+		"another connection":    {transcript.Place{Connection: "two", Sequence: 3}, rules.Mismatch{}, transcript.Place{}, ""},
 	} {
-		outcome := conform.Outcome{Ending: conform.Failed, Mismatches: []rules.Mismatch{test.mismatch}}
-		point(&outcome, [][]transcript.Event{events}, protocol.ServerRole)
-		judged := 0
-		if outcome.Judged != nil {
-			judged = outcome.Judged.Sequence
-			if outcome.Judged.Raw != nil {
-				t.Errorf("%s: the message is carried about twice", name)
-			}
+		outcome := conform.Outcome{Ending: conform.Failed, Judged: test.judged, Mismatches: []rules.Mismatch{test.mismatch}}
+		point(&outcome, [][]transcript.Event{events})
+		if outcome.Judged != test.marked || outcome.About.Name != test.about {
+			t.Errorf("%s: %v, about %q, wanted %v, about %q", name, outcome.Judged, outcome.About.Name, test.marked, test.about)
 		}
-		if judged != test.judged || outcome.About.Name != test.about {
-			t.Errorf("%s: event %d, about %q, wanted %d, about %q", name, judged, outcome.About.Name, test.judged, test.about)
-		}
-	}
-	known := conform.Outcome{Ending: conform.Failed, Judged: &events[3], Mismatches: []rules.Mismatch{{Found: "the result {}"}}}
-	point(&known, [][]transcript.Event{events}, protocol.ServerRole)
-	if known.Judged == nil || known.Judged.Sequence != 4 || known.About.Method != "notifications/progress" {
-		t.Errorf("what the check says is not taken: %+v", known)
-	}
-	// A client is judged by what it makes of an answer: the place is in the answer.
-	blamed := conform.Outcome{Ending: conform.Failed, Judged: &events[0], Mismatches: []rules.Mismatch{{Found: "a result", Where: "/error/code"}}}
-	point(&blamed, [][]transcript.Event{events}, protocol.ClientRole)
-	if blamed.Judged == nil || blamed.Judged.Sequence != 3 || blamed.About.Name != "tools/call of search with id 1" {
-		t.Errorf("%+v", blamed)
-	}
-	passed := conform.Outcome{Mismatches: []rules.Mismatch{{Found: "the result {}"}}}
-	if point(&passed, [][]transcript.Event{events}, protocol.ServerRole); passed.Judged != nil {
-		t.Error("something is judged of a check that passes")
 	}
 }

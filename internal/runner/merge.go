@@ -154,6 +154,9 @@ func (c *collector) result(state *legState, done checked) reports.Result {
 	return result
 }
 
+// NothingShown is the reason of a check that has seen nothing, and does not say itself why.
+const NothingShown = "the target sent nothing that shows it"
+
 func (c *collector) verdict(state *legState, done checked) (verdict reports.Verdict, reason, hint string) {
 	switch {
 	case done.Panic != "":
@@ -167,7 +170,7 @@ func (c *collector) verdict(state *legState, done checked) (verdict reports.Verd
 	case done.State.Is(types.SpecStatePassed) && done.shows():
 		return reports.Passed, "", ""
 	case done.State.Is(types.SpecStatePassed):
-		return reports.Inconclusive, "the target sent nothing that shows it", "see whether the target answers at all"
+		return reports.Inconclusive, NothingShown, "see by -v what it sent"
 	}
 	return reports.Inconclusive, "the check did not end in time", "give the target longer with --timeout"
 }
@@ -249,9 +252,9 @@ const (
 // steps turns events into an exchange; the one at the judged position is
 // marked, and what the pointers name stays of it.
 func (c *collector) steps(events []transcript.Event, judged int, where ...string) []reports.Step {
-	var marked *transcript.Event
+	var marked transcript.Place
 	if judged >= 0 {
-		marked = &events[judged]
+		marked = events[judged].Place()
 	}
 	shown, answering := leaveOut(events, marked), answerers(events)
 	steps := make([]reports.Step, 0, len(shown))
@@ -261,7 +264,7 @@ func (c *collector) steps(events []transcript.Event, judged int, where ...string
 			At:   reports.SecondsOf(event.At.Sub(events[0].At)),
 			From: from, To: to,
 			Kind: stepKind(event), Text: c.redact(stepText(event, where)),
-			Deliberate: event.Deliberate != "", Marked: marked != nil && same(event, *marked),
+			Deliberate: event.Deliberate != "", Marked: judged >= 0 && event.Place() == marked,
 		})
 	}
 	return steps

@@ -9,12 +9,12 @@ import (
 
 	"github.com/onsi/ginkgo/v2/types"
 
-	"github.com/mcpconform/mcpconform/internal/catalogue"
 	"github.com/mcpconform/mcpconform/internal/conform"
 	"github.com/mcpconform/mcpconform/internal/protocol"
 	"github.com/mcpconform/mcpconform/internal/rules"
 	"github.com/mcpconform/mcpconform/internal/transcript"
 	"github.com/mcpconform/mcpconform/reports"
+	"github.com/mcpconform/mcpconform/suites"
 )
 
 // Wherever the judged step stands, it is shown, and what is left out is told.
@@ -166,7 +166,7 @@ func TestFindingsCountWhereTheyBelong(t *testing.T) {
 // A result names those of its requirements that stand for the transport.
 func TestRequirementsOfTheTransport(t *testing.T) {
 	t.Parallel()
-	known, err := catalogue.Load(suiteRequirements())
+	known, err := suites.Catalogue()
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -19,10 +19,11 @@ import (
 	"github.com/mcpconform/mcpconform/internal/transcript"
 	"github.com/mcpconform/mcpconform/internal/transport"
 	"github.com/mcpconform/mcpconform/reference/server"
+	"github.com/mcpconform/mcpconform/suites"
 )
 
-// everyTarget has the tests of openings take their time.
-var everyTarget = flag.Bool("all", false, "inject every fault and variation of first contact, not one of so many")
+// everyTarget has tests take their time.
+var everyTarget = flag.Bool("all", false, "inject every fault and variation of first contact, and check every revision")
 
 // oneOpeningOf is how many faults and variations plain tests choose one of.
 const oneOpeningOf = 10
@@ -81,7 +82,7 @@ func TestBrokenOpeningsAreLegs(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	requirements, err := catalogue.Load(suiteRequirements())
+	requirements, err := suites.Catalogue()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -116,7 +117,7 @@ func TestLegalOpeningsAreNoLegs(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	r := &run{process: conform.NewProcess(""), load: sync.OnceValues(func() (*catalogue.Catalogue, error) { return catalogue.Load(suiteRequirements()) })}
+	r := &run{process: conform.NewProcess(""), load: suites.Catalogue}
 	var met atomic.Int64
 	ofServers(layers, func(one *fault.Fault) {
 		if len(one.Breaks) > 0 || one.Passes != nil || one.Revision != "" {

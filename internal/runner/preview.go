@@ -2,7 +2,6 @@ package runner
 
 import (
 	"fmt"
-	"io/fs"
 	"slices"
 	"strings"
 	"sync"
@@ -18,8 +17,6 @@ import (
 	"github.com/mcpconform/mcpconform/internal/survey"
 	"github.com/mcpconform/mcpconform/suites"
 )
-
-func suiteRequirements() fs.FS { return suites.Requirements }
 
 // Declared is a check or a rule, as it is written.
 type Declared struct {
@@ -126,15 +123,27 @@ func oneSeverity(requirements *catalogue.Catalogue, ids []string, revision strin
 	return nil
 }
 
+// declarations are those that All has read, by role and revision: a process has no others.
+var declarations sync.Map // of func() ([]Declared, error)
+
 // All returns every check and rule for a role at some revisions, over any
-// transport, by revision.
+// transport, by revision. Nobody changes them: they are read once.
 func All(role string, revisions []string) (map[string][]Declared, *catalogue.Catalogue, error) {
-	requirements, err := catalogue.Load(suites.Requirements)
+	requirements, err := suites.Catalogue()
 	if err != nil {
 		return nil, nil, err
 	}
-	all, err := AllOf(role, revisions, requirements)
-	return all, requirements, err
+	all := map[string][]Declared{}
+	for _, revision := range revisions {
+		read, _ := declarations.LoadOrStore(role+" "+revision, sync.OnceValues(func() ([]Declared, error) {
+			of, err := AllOf(role, []string{revision}, requirements)
+			return of[revision], err
+		}))
+		if all[revision], err = read.(func() ([]Declared, error))(); err != nil {
+			return nil, nil, err
+		}
+	}
+	return all, requirements, nil
 }
 
 // AllOf returns those of All that verify something of a catalogue.

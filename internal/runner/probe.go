@@ -20,6 +20,7 @@ import (
 	"github.com/mcpconform/mcpconform/internal/target"
 	"github.com/mcpconform/mcpconform/internal/transcript"
 	"github.com/mcpconform/mcpconform/internal/transport"
+	"github.com/mcpconform/mcpconform/internal/wait"
 	"github.com/mcpconform/mcpconform/reports"
 )
 
@@ -175,7 +176,7 @@ func meet(ctx context.Context, budget *transcript.MemoryBudget, to scripted.Targ
 		if first.reached() {
 			return []*visit{first}
 		}
-	case <-time.After(discoverPatience):
+	case <-wait.After(ctx, discoverPatience):
 		close(late)
 	}
 	shaken := &visit{asked: protocol.Last(protocol.Handshake)}
@@ -417,7 +418,7 @@ func (v *visit) look(ctx context.Context, to scripted.Target) {
 		v.unresponsive = "after initialize the target answers nothing: " + noPing
 		// It is asked once more for each list, and not waited for again and again.
 		var cancel context.CancelFunc
-		ctx, cancel = context.WithTimeout(ctx, to.Reply)
+		ctx, cancel = wait.WithTimeout(ctx, to.Reply)
 		defer cancel()
 	}
 	v.survey = survey.Take(ctx, v.connection, v.asked, v.handshake)

@@ -11,7 +11,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/mcpconform/mcpconform/internal/catalogue"
 	"github.com/mcpconform/mcpconform/internal/conform"
 	"github.com/mcpconform/mcpconform/internal/files"
 	"github.com/mcpconform/mcpconform/internal/mcp"
@@ -87,7 +86,7 @@ func transcriptsAt(path string) (found []string, err error) {
 func Recorded(ctx context.Context, options Options, files []string) (*reports.Run, error) {
 	started := time.Now()
 	confine(memoryAlone)
-	requirements, err := catalogue.Load(suites.Requirements)
+	requirements, err := suites.Catalogue()
 	if err != nil {
 		return nil, err
 	}

@@ -24,6 +24,7 @@ import (
 	"github.com/mcpconform/mcpconform/internal/transcript"
 	"github.com/mcpconform/mcpconform/internal/transport"
 	"github.com/mcpconform/mcpconform/reports"
+	"github.com/mcpconform/mcpconform/suites"
 )
 
 // Options say what to check and how.
@@ -55,7 +56,7 @@ type Options struct {
 	Shard          shard.Shard // the checks that it is to run; zero for all
 	provoke.Policy             // of the target's tools; default: provoke.CallReadOnly
 
-	Workers    int           // 0: twice the processors, at most 8
+	Workers    int           // at most; 0: twice the processors, at most 8
 	Timeout    time.Duration // of one reply, the first one too; 0: 5 s, and longer for the first
 	Deadline   time.Duration // of the run; 0: DefaultDeadline
 	MaxMessage int           // bytes
@@ -77,6 +78,7 @@ const (
 	// maxWorkers: beyond it, a target on the same machine is the bottleneck.
 	maxWorkers        = 8
 	workersPerCPU     = 2 // checks wait more than they compute
+	checksPerWorker   = 3 // for fewer, another process takes more time than it saves
 	defaultTimeout    = 5 * time.Second
 	defaultMaxMessage = 16 << 20 // each worker may hold one: together they stay within 256 MiB
 	// DefaultDeadline ends a run that hangs, with its reports, before CI does so
@@ -85,6 +87,18 @@ const (
 	DefaultDeadline = 30 * time.Minute
 )
 
+// workers is how many are of use for so many checks.
+func (o *Options) workers(checks int) int {
+	most := min(maxWorkers, workersPerCPU*runtime.NumCPU(), checks/checksPerWorker)
+	switch {
+	case o.Role == protocol.AuthorizationServerRole:
+		most = 1 // one browser logs in at a time, and leads to one place
+	case o.Workers > 0:
+		most = min(o.Workers, checks)
+	}
+	return max(1, most)
+}
+
 func (o *Options) defaults() error {
 	if o.Executable == nil {
 		self, err := os.Executable()
@@ -92,12 +106,6 @@ func (o *Options) defaults() error {
 			return fmt.Errorf("finding this program: %w", err)
 		}
 		o.Executable = []string{self}
-	}
-	if o.Workers == 0 {
-		o.Workers = min(maxWorkers, workersPerCPU*runtime.NumCPU())
-	}
-	if o.Role == protocol.AuthorizationServerRole {
-		o.Workers = 1 // one browser logs in at a time, and leads to one place
 	}
 	if o.Timeout == 0 {
 		o.Timeout = defaultTimeout
@@ -186,7 +194,7 @@ func newRun(options Options, started time.Time) *run {
 
 // requirementsFor loads the catalogue, kept to the set that a run is for.
 func requirementsFor(options Options) (*catalogue.Catalogue, error) {
-	requirements, err := catalogue.Load(suiteRequirements())
+	requirements, err := suites.Catalogue()
 	if err != nil || options.Requirements == nil {
 		return requirements, err
 	}

@@ -10,6 +10,7 @@ import (
 	"github.com/mcpconform/mcpconform/internal/catalogue"
 	"github.com/mcpconform/mcpconform/internal/shard"
 	"github.com/mcpconform/mcpconform/reports"
+	"github.com/mcpconform/mcpconform/suites"
 )
 
 // share keeps the checks of the shard, and leaves the others to other shards. Checks that
@@ -43,7 +44,7 @@ func Merge(parts []shard.Part[reports.Run]) (*reports.Run, error) {
 	if err != nil {
 		return nil, err
 	}
-	requirements, err := catalogue.Load(suiteRequirements())
+	requirements, err := suites.Catalogue()
 	if err != nil {
 		return nil, err
 	}

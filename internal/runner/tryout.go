@@ -57,12 +57,30 @@ func (r *run) tryLeg(ctx context.Context, index int) {
 	}
 	calls, _ := environment.Callable()
 	calls = slices.DeleteFunc(calls, func(call provoke.Provocation) bool { return environment.Named(call) })
-	provoked := r.try(ctx, environment, calls).Provocations()
+	found := r.try(ctx, environment, calls)
+	provoked := found.Provocations()
 	environment.Provoked, r.plan.Legs[index].Provoked = provoked, provoked
+	state := r.state(index)
 	if len(provoked) > 0 {
-		state := r.state(index)
 		state.report.Notices = append(state.report.Notices, triedNotice(provoked))
 	}
+	if fatal := neverAnswered(found); fatal != "" && environment.Transport == protocol.HTTP {
+		if why := environment.Unreachable(); why != "" {
+			state.gone(r.redact(why))
+			state.report.Ended.After = "tools/call " + fatal
+		}
+	}
+}
+
+// neverAnswered names the first tool that did not answer when it was tried; "" for none. Over
+// HTTP it may have taken the server with it; over stdio each connection has one of its own.
+func neverAnswered(found tryout.Found) string {
+	for _, tool := range found.Tools {
+		if tool.Outcome == tryout.Silent {
+			return tool.Tool
+		}
+	}
+	return ""
 }
 
 // mute tells whether nothing can be asked of the target of a leg.

@@ -190,7 +190,7 @@ func conclude(
 	exchanges [][]transcript.Event,
 ) checked {
 	text := texts(report)
-	point(&outcome, exchanges, environment.Role)
+	point(&outcome, exchanges)
 	result := checked{
 		Leg:          index,
 		Group:        text[:len(text)-1],

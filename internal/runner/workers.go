@@ -119,13 +119,13 @@ func (d *coordinator) sideBySide(ctx context.Context) error {
 	return errors.Join(failures...)
 }
 
-// workers is how many are of use: no more than there are checks.
+// workers is how many are of use for the checks of all legs.
 func (r *run) workers() int {
 	checks := 0
 	for _, state := range r.legs {
 		checks += state.total
 	}
-	return max(1, min(r.options.Workers, checks))
+	return r.options.workers(checks)
 }
 
 // again runs the checks that were put off, by a worker that has all the room.

@@ -16,6 +16,7 @@ import (
 	"github.com/mcpconform/mcpconform/internal/scripted"
 	"github.com/mcpconform/mcpconform/internal/transcript"
 	"github.com/mcpconform/mcpconform/internal/transport"
+	"github.com/mcpconform/mcpconform/internal/wait"
 )
 
 // Launch starts a target client and waits until it has ended. When the context
@@ -288,7 +289,7 @@ func (r *run) openStdio(ctx context.Context, invocation *Invocation) (stop func(
 func (r *run) launch(ctx context.Context, invocation Invocation) (Exit, error) {
 	reply := r.driver.Reply
 	start := max(startReplies*reply, r.driver.Start)
-	whole, cancel := context.WithTimeout(ctx, start+r.driver.Whole)
+	whole, cancel := wait.WithTimeout(ctx, start+r.driver.Whole)
 	defer cancel()
 	playing, end := context.WithCancel(whole)
 	defer end()

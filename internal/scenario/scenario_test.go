@@ -161,9 +161,15 @@ func TestSteps(t *testing.T) {
 	}
 	for method, at := range map[string]int{
 		"tools/list": 3, "prompts/list": 2, "resources/list": -1, "tools/call": 4, "initialize": 1, "roots/list": 0, "notifications/cancelled": 5,
+		"elicitation/create": -1,
 	} {
 		if found := steps.Bringing(method); found != at {
 			t.Errorf("%s: step %d, wanted %d", method, found, at)
+		}
+	}
+	for tool, at := range map[string]int{"add": 4, "x": -1} {
+		if found := steps.Calling(tool); found != at {
+			t.Errorf("a call of %s: step %d, wanted %d", tool, found, at)
 		}
 	}
 	var told []string

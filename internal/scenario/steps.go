@@ -229,8 +229,15 @@ func (s Steps) First(verb string) int {
 // method; -1 when there is none.
 func (s Steps) Bringing(method string) int {
 	return slices.IndexFunc(s, func(one Step) bool {
-		return one.Verb() == verbs[method] && (lists[method] == "" || one["of"] == lists[method])
+		return one.Verb() == verbs[method] &&
+			(lists[method] == "" || one["of"] == lists[method]) &&
+			(one.Verb() != "answer-with" || one["method"] == method)
 	})
+}
+
+// Calling returns the position of the first step that calls a tool; -1 when there is none.
+func (s Steps) Calling(tool string) int {
+	return slices.IndexFunc(s, func(one Step) bool { return one.Verb() == "call" && one["tool"] == tool })
 }
 
 // Method returns the request that the step sends in either era, unless a cache has what

@@ -19,6 +19,7 @@ import (
 	"github.com/mcpconform/mcpconform/internal/mcp"
 	"github.com/mcpconform/mcpconform/internal/protocol"
 	"github.com/mcpconform/mcpconform/internal/transcript"
+	"github.com/mcpconform/mcpconform/internal/wait"
 )
 
 // Client is a scripted client on one connection. Nothing is said on it until
@@ -82,14 +83,16 @@ type Delivery struct {
 	carried func() string // what it carries; see Carried
 
 	// Valid when Head is closed.
-	Stream      string // of the transcript
-	Status      int    // of the HTTP response; 0 over stdio
-	Header      header // of the HTTP response
-	ContentType string // media type, lower case, without parameters
+	Stream      string           // of the transcript
+	At          transcript.Place // of the HTTP response
+	Status      int              // of the HTTP response; 0 over stdio
+	Header      header           // of the HTTP response
+	ContentType string           // media type, lower case, without parameters
 
 	// Valid when Done is closed.
-	Body []byte // of a response that is no event stream
-	Err  error  // why the exchange or the write failed
+	Body   []byte           // of a response that is no event stream
+	OfBody transcript.Place // where it stands
+	Err    error            // why the exchange or the write failed
 }
 
 type header = map[string][]string
@@ -117,9 +120,14 @@ func (d *Delivery) Refused() error {
 		return d.Err
 	}
 	if d.Status != 0 && (d.Status < 200 || d.Status > 299) {
-		return &StatusError{Status: d.Status, Header: d.Header, Body: d.Body}
+		return d.Refusal()
 	}
 	return nil
+}
+
+// Refusal is the HTTP response as an error.
+func (d *Delivery) Refusal() *StatusError {
+	return &StatusError{At: d.At, Status: d.Status, Header: d.Header, Body: d.Body, OfBody: d.OfBody}
 }
 
 // unanswered tells, when the exchange is over, why it brought no answer.
@@ -128,16 +136,23 @@ func (d *Delivery) unanswered() error {
 		return refused
 	}
 	if len(d.Body) > 0 {
-		return fmt.Errorf(
-			"%w: HTTP %d with content type %q and the body %s",
-			ErrNoAnswer,
-			d.Status,
-			d.ContentType,
-			excerpt.Short(d.Body),
-		)
+		return &InsteadError{At: d.OfBody, What: fmt.Sprintf(
+			"HTTP %d with content type %q and the body %s", d.Status, d.ContentType, excerpt.Short(d.Body),
+		)}
 	}
 	return fmt.Errorf("%w: %s, of the content type %q", ErrNoAnswer, d.came(), d.ContentType)
 }
+
+// InsteadError is an ErrNoAnswer that knows what came in the place of the answer.
+type InsteadError struct {
+	At   transcript.Place
+	What string
+}
+
+func (e *InsteadError) Error() string { return ErrNoAnswer.Error() + ": " + e.What }
+
+// Unwrap is ErrNoAnswer.
+func (e *InsteadError) Unwrap() error { return ErrNoAnswer }
 
 // late says that something did not come in time, and what did.
 func (d *Delivery) late(format string, arguments ...any) error {
@@ -154,9 +169,11 @@ func (d *Delivery) Telling(sentence string) string {
 
 // StatusError is an HTTP response that refuses a message.
 type StatusError struct {
+	At     transcript.Place
 	Status int
 	Header header
 	Body   []byte
+	OfBody transcript.Place
 }
 
 func (e *StatusError) Error() string {
@@ -297,7 +314,7 @@ func (p *Pending) WaitOr(ctx context.Context, match func(Received) bool) (Receiv
 
 // within waits so long for a message that matches.
 func (p *Pending) within(ctx context.Context, patience time.Duration, match func(Received) bool) (Received, error) {
-	ctx, cancel := context.WithTimeout(ctx, patience)
+	ctx, cancel := wait.WithTimeout(ctx, patience)
 	defer cancel()
 	received, err := p.client.inbox.await(ctx, p.Mark, match, p.Delivery.last)
 	switch {
@@ -344,7 +361,7 @@ func (c *Client) Notify(ctx context.Context, method string, params any) error {
 func (c *Client) Send(ctx context.Context, message Outgoing) error {
 	patience := c.Patience()
 	delivery := c.Deliver(ctx, message)
-	ctx, cancel := context.WithTimeout(ctx, patience)
+	ctx, cancel := wait.WithTimeout(ctx, patience)
 	defer cancel()
 	select {
 	case <-delivery.done:
@@ -365,7 +382,7 @@ func (c *Client) Deliver(ctx context.Context, message Outgoing) *Delivery {
 func (c *Client) Listen(ctx context.Context) (*Delivery, error) {
 	patience := c.Patience()
 	delivery := c.wire.listen(ctx)
-	ctx, cancel := context.WithTimeout(ctx, patience)
+	ctx, cancel := wait.WithTimeout(ctx, patience)
 	defer cancel()
 	select {
 	case <-delivery.head:
@@ -395,7 +412,7 @@ func (c *Client) Mark() int { return c.inbox.len() }
 // HTTP who calls it has sent everything before that is to bring the message.
 func (c *Client) Await(ctx context.Context, mark int, match func(Received) bool) (Received, error) {
 	patience := c.Patience()
-	ctx, cancel := context.WithTimeout(ctx, patience)
+	ctx, cancel := wait.WithTimeout(ctx, patience)
 	defer cancel()
 	for {
 		received, err := c.inbox.await(ctx, mark, match, c.wire.quiet())

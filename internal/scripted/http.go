@@ -14,6 +14,7 @@ import (
 	"github.com/mcpconform/mcpconform/internal/protocol"
 	"github.com/mcpconform/mcpconform/internal/transcript"
 	"github.com/mcpconform/mcpconform/internal/transport"
+	"github.com/mcpconform/mcpconform/internal/wait"
 )
 
 // Headers of Streamable HTTP.
@@ -255,7 +256,7 @@ func (h *HTTP) once(
 	defer exchange.Close()
 	defer context.AfterFunc(life, exchange.Close)()
 	if first {
-		delivery.Stream = exchange.Stream
+		delivery.Stream, delivery.At = exchange.Stream, h.log.Place(exchange.Sequence)
 		delivery.Status, delivery.Header = exchange.Status, exchange.Header
 		delivery.ContentType = exchange.ContentType
 		h.remember(request, exchange)
@@ -267,11 +268,11 @@ func (h *HTTP) once(
 	body, err := exchange.Body(life)
 	isMessage := transcript.KindOfBody(request.Method, exchange.Status, body) == transcript.Message
 	if err == nil && exchange.ContentType == "application/json" && len(body) > 0 && isMessage {
-		h.take(life, Received{Message: h.read(body), Stream: exchange.Stream})
+		h.take(life, Received{Message: h.read(body), At: h.log.Place(exchange.OfBody), Stream: exchange.Stream})
 	}
 	switch {
 	case first:
-		delivery.Body = body
+		delivery.Body, delivery.OfBody = body, h.log.Place(exchange.OfBody)
 	case err == nil:
 		return fmt.Errorf("%w: its stream ended, and the GET for the rest of it, after the event %q, brought %w",
 			ErrNoAnswer, place.last, &StatusError{Status: exchange.Status, Header: exchange.Header, Body: body})
@@ -296,7 +297,9 @@ func (h *HTTP) events(life context.Context, exchange *transport.Exchange, place 
 			place.retry = time.Duration(*event.Retry) * time.Millisecond
 		}
 		if event.Dispatched() {
-			h.take(life, Received{Message: h.read(event.Data), Stream: exchange.Stream, Event: &event})
+			h.take(life, Received{
+				Message: h.read(event.Data), At: h.log.Place(event.Sequence), Stream: exchange.Stream, Event: &event,
+			})
 			if over := h.inbox.ended(); over != nil {
 				return over // nothing more is kept
 			}
@@ -326,7 +329,7 @@ func (h *HTTP) close(ctx context.Context) {
 			transport.Request{Method: http.MethodDelete, Header: h.Header(http.MethodDelete)},
 			jsonrpc.NoID,
 		)
-		ctx, cancel := context.WithTimeout(ctx, h.reply)
+		ctx, cancel := wait.WithTimeout(ctx, h.reply)
 		defer cancel()
 		select {
 		case <-bye.done: // 405 is a fair answer: nothing is judged here

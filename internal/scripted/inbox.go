@@ -14,6 +14,7 @@ import (
 // Received is a message that came from the target.
 type Received struct {
 	jsonrpc.Message
+	At     transcript.Place
 	Stream string           // of the transcript
 	Event  *transport.Event // when it came in an event stream
 	Index  int              // its position in all that was received

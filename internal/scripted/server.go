@@ -14,6 +14,7 @@ import (
 	"github.com/mcpconform/mcpconform/internal/protocol"
 	"github.com/mcpconform/mcpconform/internal/transcript"
 	"github.com/mcpconform/mcpconform/internal/transport"
+	"github.com/mcpconform/mcpconform/internal/wait"
 )
 
 // Object is a JSON object.
@@ -135,15 +136,12 @@ func (s *Server) Quiet(ctx context.Context, first, while time.Duration) (came bo
 		if left <= 0 {
 			return came
 		}
-		timer := time.NewTimer(left)
-		select {
-		case <-timer.C:
-		case <-changed:
-		case <-ctx.Done():
-			timer.Stop()
+		waiting, stop := wait.WithTimeout(ctx, left)
+		await(waiting, changed)
+		stop()
+		if ctx.Err() != nil {
 			return came
 		}
-		timer.Stop()
 	}
 }
 
@@ -161,7 +159,7 @@ func (s *Server) Rest(ctx context.Context, since time.Time, while time.Duration)
 			return last, true
 		}
 		if resting {
-			waiting, stop := context.WithTimeout(ctx, left)
+			waiting, stop := wait.WithTimeout(ctx, left)
 			await(waiting, changed)
 			stop()
 		} else {
@@ -183,20 +181,16 @@ func await(ctx context.Context, changed <-chan struct{}) {
 
 // Settle waits until nothing is under way and nothing is open, at most for a while.
 func (s *Server) Settle(most time.Duration) {
-	timer := time.NewTimer(most)
-	defer timer.Stop()
-	for {
+	ctx, cancel := wait.WithTimeout(s.life, most)
+	defer cancel()
+	for ctx.Err() == nil {
 		s.mu.Lock()
 		over, changed := s.busy == 0 && s.open == 0, s.changed
 		s.mu.Unlock()
 		if over {
 			return
 		}
-		select {
-		case <-changed:
-		case <-timer.C:
-			return
-		}
+		await(ctx, changed)
 	}
 }
 

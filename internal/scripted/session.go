@@ -1,7 +1,6 @@
 package scripted
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"maps"
@@ -16,6 +15,7 @@ import (
 	"github.com/mcpconform/mcpconform/internal/protocol"
 	"github.com/mcpconform/mcpconform/internal/transcript"
 	"github.com/mcpconform/mcpconform/internal/transport"
+	"github.com/mcpconform/mcpconform/internal/wait"
 )
 
 // Session is one connection of a target client: a process over stdio, a session
@@ -115,7 +115,7 @@ func (s *Session) Hears() bool {
 // Stream waits for a stream on which the server may say something unasked; nil
 // over stdio, and when the client opens none in time.
 func (s *Session) Stream() *Exchange {
-	ctx, cancel := context.WithTimeout(s.Server.life, s.Server.options.Reply)
+	ctx, cancel := wait.WithTimeout(s.Server.life, s.Server.options.Reply)
 	defer cancel()
 	for {
 		s.Server.mu.Lock()
@@ -247,7 +247,7 @@ func (s *Session) Until(mark int, match func(Received) bool) (Received, bool) {
 
 // Within does so for a time of one's own.
 func (s *Session) Within(most time.Duration, mark int, match func(Received) bool) (Received, bool) {
-	ctx, cancel := context.WithTimeout(s.Server.life, most)
+	ctx, cancel := wait.WithTimeout(s.Server.life, most)
 	defer cancel()
 	received, err := s.inbox.await(ctx, mark, match, nil)
 	return received, err == nil

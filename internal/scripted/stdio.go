@@ -14,6 +14,7 @@ import (
 	"github.com/mcpconform/mcpconform/internal/target"
 	"github.com/mcpconform/mcpconform/internal/transcript"
 	"github.com/mcpconform/mcpconform/internal/transport"
+	"github.com/mcpconform/mcpconform/internal/wait"
 )
 
 // Stdio is a scripted client whose target is a process of its own.
@@ -42,7 +43,7 @@ func (s *Stdio) receive() {
 			s.inbox.finish(s.ended(err))
 			return
 		}
-		s.take(ctx, Received{Message: s.Client.read(line.Raw), Stream: "stdio"})
+		s.take(ctx, Received{Message: s.Client.read(line.Raw), At: s.log.Place(line.Sequence), Stream: "stdio"})
 		if s.inbox.ended() != nil {
 			return // nothing more is kept: a flood waits in its pipe
 		}
@@ -94,7 +95,7 @@ const exitGrace = time.Second
 func (s *Stdio) send(ctx context.Context, message Outgoing, _ jsonrpc.ID) *Delivery {
 	delivery := newDelivery()
 	delivery.Stream, delivery.came = "stdio", s.Pipe.Unfinished
-	ctx, cancel := context.WithTimeout(ctx, s.Patience())
+	ctx, cancel := wait.WithTimeout(ctx, s.Patience())
 	defer cancel()
 	line := append(slices.Clip(message.Raw), '\n')
 	if err := s.write(ctx, line, message); err != nil {

@@ -157,12 +157,18 @@ func (j judgement) effects(t trial, found map[string]finding, said *reports.Tria
 
 // unchanged demands that a variation changes no verdict. What is not there may
 // leave nothing to judge: then a check may be skipped, and be inconclusive where
-// the variation says that it takes something away.
+// the variation says that it takes something away, for a reason that it names.
 func (j judgement) unchanged(t trial, said *reports.Trial) {
 	for _, effect := range said.Effects {
-		if effect.Red() || effect.Verdict == reports.Inconclusive && !t.Silences {
-			said.Problems = append(said.Problems, reports.Problem{Kind: reports.Changed,
-				Says: fmt.Sprintf("%q is %s, not %s", effect.Check, effect.Verdict, cmp.Or(effect.Was, "run"))})
+		complain := func(format string, values ...any) {
+			said.Problems = append(said.Problems,
+				reports.Problem{Kind: reports.Changed, Says: fmt.Sprintf(format, values...)})
+		}
+		switch {
+		case effect.Red() || effect.Verdict == reports.Inconclusive && !t.Silences:
+			complain("%q is %s, not %s", effect.Check, effect.Verdict, cmp.Or(effect.Was, "run"))
+		case effect.Reason == runner.NothingShown:
+			complain("%q does not say why nothing shows it", effect.Check)
 		}
 	}
 	silent := slices.ContainsFunc(

@@ -5,7 +5,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/mcpconform/mcpconform/internal/catalogue"
 	"github.com/mcpconform/mcpconform/internal/conform"
 	"github.com/mcpconform/mcpconform/internal/fault"
 	"github.com/mcpconform/mcpconform/internal/protocol"
@@ -107,6 +106,12 @@ func TestJudgeVariations(t *testing.T) {
 		"a check warns":               {found: verdicts(warned, skipped, passed), wrong: reports.Changed},
 		"a check concludes nothing":   {found: verdicts(open, skipped, passed), wrong: reports.Changed},
 		"it took away what is needed": {found: verdicts(open, skipped, passed), silences: true},
+		"it took away, nobody knows": {
+			found: map[string]finding{
+				pingAnswers: {Check: pingAnswers, Kind: reports.KindCheck, Verdict: open, Reason: runner.NothingShown},
+			},
+			silences: true, wrong: reports.Changed,
+		},
 		"it took away nothing":        {found: before, silences: true, wrong: reports.Stale},
 		"it took away and broke":      {found: verdicts(open, skipped, failed), silences: true, wrong: reports.Changed},
 		"a rule fails":                {found: verdicts(passed, skipped, failed), wrong: reports.Changed},
@@ -210,7 +215,7 @@ func TestWhatWasMissedIsTriedAgain(t *testing.T) {
 		&fault.Fault{ID: "a", Breaks: []string{"ping.answered", "tools.list.answered", "base.schema.results"}},
 		verdicts(reports.Passed, reports.Passed, reports.Passed),
 	)
-	requirements, err := catalogue.Load(suites.Requirements)
+	requirements, err := suites.Catalogue()
 	if err != nil {
 		t.Fatal(err)
 	}

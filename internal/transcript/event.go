@@ -52,6 +52,16 @@ type Event struct {
 	Deliberate string // why the harness sent something illegal on purpose
 }
 
+// A Place is where an event stands: a connection, and the position in it. The zero value is
+// nowhere.
+type Place struct {
+	Connection string
+	Sequence   int
+}
+
+// Place is where the event stands.
+func (e Event) Place() Place { return Place{e.Connection, e.Sequence} }
+
 // IsContent reports a message, or a body that is none.
 func (e Event) IsContent() bool { return e.Kind == Message || e.Kind == Body }
 

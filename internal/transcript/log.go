@@ -41,6 +41,9 @@ func NewLogIn(budget *MemoryBudget, connection string) *Log {
 // Connection names the connection.
 func (l *Log) Connection() string { return l.connection }
 
+// Place is where the event with a sequence number stands.
+func (l *Log) Place(sequence int) Place { return Place{l.connection, sequence} }
+
 // Append adds an event; sequence, connection and, when it is not set, time are
 // filled in. Raw is copied. It returns the event's sequence number.
 func (l *Log) Append(event Event) int {

@@ -463,6 +463,7 @@ type Exchange struct {
 	Header      http.Header
 	ContentType string // media type in lower case, without parameters; may be empty
 	Sequence    int    // of the response's head in the log
+	OfBody      int    // sequence of the whole body in the log; valid after Body
 
 	http   *HTTP
 	method string
@@ -603,7 +604,7 @@ func (e *Exchange) readBody() error {
 		err = io.EOF
 	}
 	if len(event.Raw) > 0 {
-		e.http.log.Keep(event)
+		e.OfBody = e.http.log.Keep(event)
 	}
 	e.mu.Lock()
 	e.body = body

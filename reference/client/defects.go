@@ -31,6 +31,7 @@ type parts struct {
 	understands         func() []string
 	fallsBack           func(err error, modern bool) bool
 	looks               func(ctx context.Context, c *client) error // at the server, before it connects
+	learns              func(ctx context.Context, c *client) (supported []string, modern bool, err error)
 	remembersEras       func() bool
 	reopens             func(ctx context.Context, h *streamableHTTP, revision string) error // a session that is over
 	resumesBy           func() string                                                       // the HTTP method
@@ -83,7 +84,7 @@ type parts struct {
 	pollAfter           func(t task) time.Duration
 	restarts            func() bool
 	shutDown            func(s *stdio, p *pipes)
-	renews              func() bool
+	renews              func(method string) bool
 	resumes             func() bool
 	rest                func(ctx context.Context, d time.Duration) error
 	endSession          func(h *streamableHTTP)
@@ -117,6 +118,7 @@ func goodParts() parts {
 		hasAPI:              func(step) error { return nil },
 		listsBeforeCalls:    always,
 		looks:               func(context.Context, *client) error { return nil },
+		learns:              func(ctx context.Context, c *client) ([]string, bool, error) { return c.discover(ctx) },
 		remembersEras:       always,
 		reopens:             reopens,
 		resumesBy:           func() string { return http.MethodGet },
@@ -155,7 +157,7 @@ func goodParts() parts {
 		pollAfter:           task.interval,
 		restarts:            always,
 		shutDown:            (*stdio).end,
-		renews:              always,
+		renews:              func(string) bool { return true },
 		resumes:             always,
 		rest:                pause,
 		endSession:          endSession,
@@ -176,6 +178,7 @@ var defects = map[string]func(*client){
 	"allows-unresolved-refs":       func(c *client) { c.part.checkOutput = without("$ref") },
 	"answers-input-again":          func(c *client) { c.part.answersAgain = always },
 	"appalled-by-garbage":          func(c *client) { c.part.appalled = hangsUp },
+	"asks-inline":                  func(c *client) { c.part.learns = asksInline },
 	"assumes-page-size":            assumesPageSize,
 	"awaits-task-status":           func(c *client) { c.part.watchTask = awaitsTaskStatus },
 	"caches-all-alike":             func(c *client) { c.part.cacheKey = cachesAllAlike },
@@ -218,7 +221,8 @@ var defects = map[string]func(*client){
 	"posts-to-the-stream":          func(c *client) { c.part.endpoint = postsToTheStream },
 	"keeps-invalid-headers":        func(c *client) { c.part.mirroredOf = keepsInvalidHeaders },
 	"recalls-old-session":          func(c *client) { c.part.sessionBegun = recallsOldSession },
-	"keeps-old-session":            func(c *client) { c.part.renews = never },
+	"keeps-old-session":            func(c *client) { c.part.renews = func(string) bool { return false } },
+	"keeps-old-session-for-calls":  func(c *client) { c.part.renews = func(method string) bool { return method != "tools/call" } },
 	"keeps-tools-unlisted":         func(c *client) { c.part.listsBeforeCalls = never },
 	"kills-at-once":                func(c *client) { c.part.shutDown = killsAtOnce },
 	"leaves-server-running":        func(c *client) { c.part.shutDown = func(*stdio, *pipes) {} },
@@ -592,6 +596,18 @@ func looksFirst(ctx context.Context, c *client) error {
 		c.log.Printf("a look at the server: %v", err)
 	}
 	return nil
+}
+
+// asksInline takes the server to speak the newest revision and to have tools, and sees by
+// what it asks whether that is so. That is not wrong.
+func asksInline(_ context.Context, c *client) ([]string, bool, error) {
+	c.mu.Lock()
+	c.revision = Revision20260728
+	c.peer = peer{Capabilities: object{"tools": object{}}}
+	transport := c.transport
+	c.mu.Unlock()
+	transport.agreed(Revision20260728)
+	return []string{Revision20260728}, true, nil
 }
 
 // neverFetchesInput looks at a task that needs input for as long as it does.

@@ -155,7 +155,7 @@ func (h *streamableHTTP) listen(ctx context.Context, session string) {
 		response, err := h.get(ctx, lastID)
 		if err != nil {
 			status, refused := errors.AsType[*statusError](err)
-			if refused && status.code == http.StatusNotFound && session != "" && h.client.part.renews() {
+			if refused && status.code == http.StatusNotFound && session != "" && h.client.part.renews("") {
 				err = h.renew(h.ctx, session)
 			}
 			h.client.log.Printf("no stream of the server: %v", err)

@@ -141,7 +141,7 @@ func (h *streamableHTTP) exchange(ctx context.Context, r *request) error {
 	}
 	defer func() { _ = response.Body.Close() }()
 	switch {
-	case response.StatusCode == http.StatusNotFound && session != "" && !r.again && r.method != "initialize" && h.client.part.renews():
+	case response.StatusCode == http.StatusNotFound && session != "" && !r.again && r.method != "initialize" && h.client.part.renews(r.method):
 		return h.againInNewSession(r, session)
 	case isOlder(response.StatusCode) && r.method == "initialize":
 		return h.tryOlder(ctx, r, refusalOf(response))
@@ -263,7 +263,7 @@ func (h *streamableHTTP) send(ctx context.Context, message []byte) error {
 		return err
 	}
 	defer func() { _ = response.Body.Close() }()
-	if response.StatusCode == http.StatusNotFound && session != "" && h.client.part.renews() {
+	if response.StatusCode == http.StatusNotFound && session != "" && h.client.part.renews("") {
 		// What belonged to the old session means nothing in the new one.
 		return h.renew(ctx, session)
 	}

@@ -81,7 +81,7 @@ func (c *client) agree(ctx context.Context, wanted string) error {
 	if wanted != "" && wanted < Revision20260728 {
 		return c.initialize(ctx, wanted)
 	}
-	supported, modern, err := c.discover(ctx)
+	supported, modern, err := c.part.learns(ctx, c)
 	switch {
 	case err != nil && c.part.fallsBack(err, modern):
 		c.log.Printf("the server does not answer server/discover, and is taken for one with a handshake: %v", err)

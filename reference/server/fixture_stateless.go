@@ -406,6 +406,7 @@ func inputPrompt() prompt {
 		Name: "test_input_required_result_prompt", Title: "Prompt with a question",
 		Description: "Asks the user for a context, and repeats it", span: from20260728,
 		get: func(c *call, _ map[string]string) ([]promptMessage, error) {
+			c.remember("asked for a context") // so that the client has a state to bring along
 			result, err := c.elicitForm("user_context", "Please provide context for the prompt", contextForm)
 			if err != nil {
 				return nil, err

@@ -185,8 +185,11 @@ func issuerRegistration() {
 				client, answer := issuer.Register(ctx, PublicClient, Object{"redirect_uris": []string{uri}},
 					"asks for the redirect URI "+uri)
 				kept, _ := answer.Object()["redirect_uris"].([]any)
-				Demand(client == nil || kept != nil && !slices.Contains(kept, any(uri)),
-					"an error for the redirect URI "+uri, answer.Describe())
+				DemandOf(
+					answer,
+					client == nil || kept != nil && !slices.Contains(kept, any(uri)),
+					"an error for the redirect URI "+uri,
+				)
 			}
 		})
 }

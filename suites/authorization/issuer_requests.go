@@ -125,11 +125,11 @@ func issuerRequests() {
 			request := goodRequest(ctx, issuer, client)
 
 			landing := issuer.Visit(ctx, request().With("mcpconform_unknown", "1"))
-			Demand(
+			DemandOf(
+				landing,
 				!showsError(landing) &&
 					(landing.Parameter("error") == "" || landing.Parameter("error") == "login_required"),
 				"the answer to the same request without the parameter mcpconform_unknown",
-				landing.Describe(),
 			)
 		})
 

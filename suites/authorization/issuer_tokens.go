@@ -28,7 +28,7 @@ func issuerCodes() {
 				Inconclusive("the code is not redeemed: "+answer.Describe(), hintToken)
 			}
 			Expect(answer.Response).To(HaveContentType("application/json"))
-			Demand(answer.Issued(), "an access_token", answer.Describe())
+			DemandOf(answer, answer.Issued(), "an access_token")
 			Demand(answer.Text("token_type") != "", "a token_type", Show(answer.Members["token_type"]))
 			Demand(strings.Contains(strings.ToLower(http.Header(answer.Header).Get("Cache-Control")), "no-store"),
 				"Cache-Control: no-store", Show(http.Header(answer.Header).Get("Cache-Control")))
@@ -42,7 +42,7 @@ func issuerCodes() {
 
 			landing := issuer.Login(ctx, issuer.Request(client).Without("code_challenge", "code_challenge_method").
 				Deliberately("has no code_challenge"))
-			Demand(landing.Code() == "", "an error for a request without code_challenge", landing.Describe())
+			DemandOf(landing, landing.Code() == "", "an error for a request without code_challenge")
 		})
 
 	It("redeems a code only with the verifier of its challenge", Verifies("authorization.oauth.pkce-verified"),
@@ -109,19 +109,22 @@ func issuerCodes() {
 			client := issuer.NeedClient(ctx, AnyClient)
 
 			for _, wrong := range []struct {
-				says, code string
-				form       url.Values
+				says string
+				form url.Values
 			}{
-				{"an unknown code", "invalid_grant", url.Values{
+				{"an unknown code", url.Values{
 					"grant_type": {"authorization_code"}, "code": {"mcpconform-unknown-code"},
 					"redirect_uri": {client.RedirectURI}, "code_verifier": {oauth2.GenerateVerifier()},
 				}},
-				{"an unknown grant_type", "unsupported_grant_type", url.Values{"grant_type": {"urn:mcpconform:unknown"}}},
+				{"an unknown grant_type", url.Values{"grant_type": {"urn:mcpconform:unknown"}}},
 			} {
 				answer := issuer.Token(ctx, client, wrong.form, "has "+wrong.says)
-				Demand(slices.Contains([]int{http.StatusBadRequest, http.StatusUnauthorized}, answer.Status),
-					"HTTP 400 or 401 for "+wrong.says, answer.Describe())
-				Demand(answer.Text("error") != "", "a JSON object with error for "+wrong.says, answer.Describe())
+				DemandOf(
+					answer,
+					slices.Contains([]int{http.StatusBadRequest, http.StatusUnauthorized}, answer.Status),
+					"HTTP 400 or 401 for "+wrong.says,
+				)
+				DemandOf(answer, answer.Text("error") != "", "a JSON object with error for "+wrong.says)
 			}
 		})
 
@@ -135,7 +138,7 @@ func issuerCodes() {
 
 			answer := issuer.Redeem(ctx, grant)
 
-			Demand(answer.Issued(), "an access_token for a client that uses "+client.Method, answer.Describe())
+			DemandOf(answer, answer.Issued(), "an access_token for a client that uses "+client.Method)
 		})
 
 	It("refuses a client that authenticates with a wrong secret", Verifies("authorization.oauth.client-authentication"),
@@ -177,7 +180,7 @@ func demandInvalidGrant(answer *TokenAnswer, what string) {
 	if answer.Issued() || code == "" {
 		NotApplicable("the authorization server does not refuse " + what + " by an error: " + answer.Describe())
 	}
-	Demand(code == "invalid_grant", "the error invalid_grant for "+what, answer.Describe())
+	DemandOf(answer, code == "invalid_grant", "the error invalid_grant for "+what)
 }
 
 // needRedeemable makes sure that codes of a client are redeemed where nothing is wrong.
@@ -277,10 +280,6 @@ func issuerRefresh() {
 			if answer.Issued() && len(has) == 0 {
 				has = oauth.Scopes(wanted) // what is not said is as it was asked for
 			}
-			Demand(
-				!answer.Issued() || !slices.Contains(has, more),
-				"invalid_scope, or no scope "+more,
-				answer.Describe(),
-			)
+			DemandOf(answer, !answer.Issued() || !slices.Contains(has, more), "invalid_scope, or no scope "+more)
 		})
 }

@@ -171,11 +171,8 @@ func demandMetadataAt(ctx context.Context, response *Response, address string) {
 		return
 	}
 	answer := Fetch(ctx, address)
-	Demand(
-		read(answer).members != nil,
-		"the metadata at "+address+", which the challenge names",
-		answer.Describe(),
-	)
+	DemandOf(answer, read(answer).members != nil, "the metadata at "+address+", which the challenge names")
+
 }
 
 const offlineAccess = "offline_access"

@@ -123,11 +123,7 @@ func scopes() {
 
 			response := call(ctx, tool, oauth.Broader)
 
-			Demand(
-				accepted(response),
-				"a response to tools/call with a token that has a broader scope",
-				response.Describe(),
-			)
+			DemandOf(response, accepted(response), "a response to tools/call with a token that has a broader scope")
 		},
 	)
 }

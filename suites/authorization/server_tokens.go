@@ -105,11 +105,7 @@ func tokens() {
 			needAccepted(ctx)
 			_, response := Knock(ctx, Attempt{Authorization: []string{Bearing(Token(oauth.CapitalAudience))}})
 
-			Demand(
-				accepted(response),
-				"a response as to the same token with the resource in lower case",
-				response.Describe(),
-			)
+			DemandOf(response, accepted(response), "a response as to the same token with the resource in lower case")
 		})
 
 	It("accepts the scheme Bearer in any case", Verifies("authorization.token.scheme"), NeedsToken(oauth.Good),
@@ -131,7 +127,7 @@ func tokens() {
 				Query: "access_token=" + url.QueryEscape(Token(oauth.Good)), Deliberate: "has its token in the URL",
 			})
 
-			Demand(!accepted(response), "a refusal, such as HTTP 401", response.Describe())
+			DemandOf(response, !accepted(response), "a refusal, such as HTTP 401")
 		},
 	)
 }
@@ -262,7 +258,7 @@ func sessions() {
 
 			response := server.Anonymous(ctx, http.MethodPost, server.Body(method, nil), "has no access token")
 
-			Demand(!accepted(response), "HTTP 401 to "+method+" without a token", response.Describe())
+			DemandOf(response, !accepted(response), "HTTP 401 to "+method+" without a token")
 		})
 
 	It("accepts no notification without an access token, also within a session",
@@ -276,7 +272,7 @@ func sessions() {
 
 			response := server.Anonymous(ctx, http.MethodPost, notification, "has no access token")
 
-			Demand(!accepted(response), "HTTP 401 to a notification without a token", response.Describe())
+			DemandOf(response, !accepted(response), "HTTP 401 to a notification without a token")
 		})
 
 	It("sends a Bearer challenge in WWW-Authenticate with a 401 to a GET or DELETE",
@@ -320,7 +316,7 @@ func sessions() {
 				"has a session id and no access token",
 			)
 
-			Demand(!accepted(response), "HTTP 401 to "+method+" without a token", response.Describe())
+			DemandOf(response, !accepted(response), "HTTP 401 to "+method+" without a token")
 		},
 	)
 
@@ -332,7 +328,7 @@ func sessions() {
 			server, method := within(ctx)
 
 			response := server.Anonymous(ctx, http.MethodPost, server.Body(method, nil), "has no access token")
-			Demand(!accepted(response), "HTTP 401 to a POST without a token", response.Describe())
+			DemandOf(response, !accepted(response), "HTTP 401 to a POST without a token")
 			if !RevisionHas(protocol.Sessions) {
 				return
 			}
@@ -343,9 +339,9 @@ func sessions() {
 				"has no access token",
 				WithHeader(scripted.LastEventID, "mcpconform-1"),
 			)
-			Demand(!accepted(response), "HTTP 401 to a GET that resumes, without a token", response.Describe())
+			DemandOf(response, !accepted(response), "HTTP 401 to a GET that resumes, without a token")
 			response = server.Anonymous(ctx, http.MethodDelete, nil, "has no access token")
-			Demand(!accepted(response), "HTTP 401 to a DELETE without a token", response.Describe())
+			DemandOf(response, !accepted(response), "HTTP 401 to a DELETE without a token")
 		},
 	)
 
@@ -360,11 +356,11 @@ func sessions() {
 
 			other := WithHeader("Authorization", Bearing(Token(oauth.OtherUser)))
 			response := server.Post(ctx, server.Body(method, nil), "has a token of another user", other)
-			Demand(!accepted(response), "a refusal, such as HTTP 404", response.Describe())
+			DemandOf(response, !accepted(response), "a refusal, such as HTTP 404")
 			response = server.Get(ctx, "has a token of another user", other)
-			Demand(!accepted(response), "a refusal of a GET, such as HTTP 404", response.Describe())
+			DemandOf(response, !accepted(response), "a refusal of a GET, such as HTTP 404")
 			response = server.Delete(ctx, "has a token of another user", other)
-			Demand(!accepted(response), "a refusal of a DELETE, such as HTTP 404", response.Describe())
+			DemandOf(response, !accepted(response), "a refusal of a DELETE, such as HTTP 404")
 		})
 }
 

@@ -17,10 +17,16 @@ const (
 	dated   = "pair_of_2020_12"
 )
 
+// Tools whose results break schemas that a reader of older drafts takes to allow them.
+const (
+	besideRef = "member_missing_beside_ref"
+	tooFew    = "too_few_contained"
+)
+
 // schemaDialects is a server whose tools promise results in several dialects.
 var schemaDialects = &Scenario{
 	Name:  "schema-dialects",
-	Says:  "Tools promise pairs by prefixItems, without a dialect and in that of 2020-12, and give them.",
+	Says:  "Tools promise results by keywords of 2020-12, with its dialect and without any, and keep or break what they promise.",
 	Since: "2025-11-25",
 	Steps: Steps{
 		ToConnect(),
@@ -29,6 +35,8 @@ var schemaDialects = &Scenario{
 		ToCall(results.Wrong, nil),
 		ToCall(undated, nil),
 		ToCall(dated, nil),
+		ToCall(besideRef, nil),
+		ToCall(tooFew, nil),
 		ToClose(),
 	},
 	Server: func(server *scripted.Server) {
@@ -36,6 +44,13 @@ var schemaDialects = &Scenario{
 		pair := Object{"pair": []any{1, "one"}}
 		results.AddTool(server, undated, promiseOfPair(), pair)
 		results.AddTool(server, dated, named("https://json-schema.org/draft/2020-12/schema", promiseOfPair()), pair)
+		results.AddTool(server, besideRef, Object{
+			"type": "object", "$defs": Object{"named": Object{"required": []any{"name"}}},
+			"$ref": "#/$defs/named", "dependentRequired": Object{"name": []any{"born"}},
+		}, Object{"name": "Ada"})
+		results.AddTool(server, tooFew, Object{"type": "object", "properties": Object{"numbers": Object{
+			"type": "array", "contains": Object{"type": "number"}, "minContains": 2,
+		}}}, Object{"numbers": []any{1, "two"}})
 	},
 }
 
@@ -125,6 +140,18 @@ func readingSchemas() {
 	)
 
 	It(
+		"validates by keywords of JSON Schema 2020-12 where a schema has no $schema",
+		Verifies("base.dialects.default-by-clients"),
+		In(schemaDialects),
+		func(ctx SpecContext) {
+			client := RunScenario(ctx)
+
+			judgeBroken(client, besideRef, 6, "dependentRequired beside $ref")
+			judgeBroken(client, tooFew, 7, "minContains")
+		},
+	)
+
+	It(
 		"validates by the JSON Schema dialect that $schema names",
 		Verifies("base.dialects.validated-by-clients"),
 		In(schemaDialects),
@@ -208,6 +235,19 @@ func judgePair(client *Client, tool string, step int) {
 		client.Blame(calls[0], Mismatch{
 			Wanted: `that the client takes {"pair":[1,"one"]}, which conforms to JSON Schema 2020-12`,
 			Found:  "a refusal: " + told.Error, Where: "/result/structuredContent",
+		})
+	}
+}
+
+// judgeBroken wants that the client refused a result, told of in a step, if it validates.
+func judgeBroken(client *Client, tool string, step int, keyword string) {
+	calls := client.NeedCalls(tool)
+	demandValidating(client)
+	if told := client.OutcomeOf(step); !Observed(results.Refused(told)) {
+		client.NeedGiven(step)
+		client.Blame(AnswerTo(calls[0]), Mismatch{
+			Wanted: "a refusal of the result, which breaks " + keyword + " of the tool's outputSchema",
+			Found:  "the call is told as done: " + ShowOutcome(told), Where: "/result/structuredContent",
 		})
 	}
 }

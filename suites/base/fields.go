@@ -126,25 +126,70 @@ func fields() {
 			})
 		})
 
-	It("returns the same list whatever the clientInfo of the request", Verifies("base.fields.info-unused"),
+	It("returns the same lists whatever the clientInfo of the request", Verifies("base.fields.info-unused"),
 		func(ctx SpecContext) {
-			if aMethod() == "server/discover" {
-				NotApplicable("the server declares no list")
-			}
 			server := Session(ctx)
 
-			one := namesFor(ctx, server, "mcpconform")
-			other := namesFor(ctx, server, "mcpconform-under-another-name")
-			again := namesFor(ctx, server, "mcpconform")
-
-			switch {
-			case len(one)+len(other) == 0:
-				Inconclusive(aMethod()+" lists nothing", "check a server that lists something")
-			case !slices.Equal(one, again):
-				NotApplicable("the list changes from one time to the next, whoever asks")
+			listed := false
+			for _, method := range lists() {
+				usual, unserved := namesFor(ctx, server, method, usualClient)
+				if unserved {
+					continue // that it is answered, another check judges
+				}
+				for _, client := range otherClients {
+					names, refused := namesFor(ctx, server, method, client)
+					listed = listed || len(usual)+len(names) > 0
+					if slices.Equal(usual, names) || refused && client == scripted.Omitted {
+						continue // another check judges whether it is needed
+					}
+					if again, _ := namesFor(ctx, server, method, usualClient); !slices.Equal(usual, again) {
+						break // the list changes from one time to the next, whoever asks
+					}
+					Judge(Mismatch{
+						Wanted: "from " + method + " the same list whatever client asks, " + Show(usual),
+						Found:  Show(names) + ", for a client with " + described(client),
+					})
+				}
 			}
-			Demand(slices.Equal(one, other), "for a client of another name the same list, "+Show(one), Show(other))
+			if !listed {
+				Inconclusive("the lists of the server are empty", "check a server that lists something")
+			}
+			Observe()
 		})
+}
+
+// usualClient and the others are what a client may say of itself.
+var (
+	usualClient  any = Object{"name": "mcpconform", "version": "1.0.0"}
+	otherClients     = []any{
+		Object{"name": "mcpconform-under-another-name", "version": "1.0.0"},
+		Object{"name": "Größe 日本 (beta)", "version": "next"},
+		scripted.Omitted,
+	}
+)
+
+func described(client any) string {
+	if client == scripted.Omitted {
+		return "no clientInfo"
+	}
+	return "the clientInfo " + Show(client)
+}
+
+// lists are the methods of the lists that the server has. None ends the check.
+func lists() []string {
+	var all []string
+	for _, feature := range []string{"tools", "prompts", "resources"} {
+		if Declares(feature) {
+			all = append(all, feature+"/list")
+		}
+	}
+	if len(ListedTemplates()) > 0 {
+		all = append(all, "resources/templates/list")
+	}
+	if len(all) == 0 {
+		NotApplicable("the server declares no list")
+	}
+	return all
 }
 
 // needMethod makes sure that a request is served when nothing is wrong with it: or
@@ -176,19 +221,21 @@ func exceptBesideHandshake() {
 	}
 }
 
-// namesFor returns the names that a list has for a client of a name. Of a list with
-// several pages they are those of the first that has some.
-func namesFor(ctx SpecContext, server *Server, client string) []string {
-	items := FirstPage(mcp.ListMember(aMethod()), func(cursor any) Object {
-		params := meta(mcp.MetaClientInfo, Object{"name": client, "version": "1.0.0"})
+// namesFor returns the names that a list has for a client, none where it refuses. Of a list
+// with several pages they are those of the first that has some.
+func namesFor(ctx SpecContext, server *Server, method string, client any) (names []string, refused bool) {
+	items := FirstPage(mcp.ListMember(method), func(cursor any) Object {
+		params := meta(mcp.MetaClientInfo, client)
 		if cursor != nil {
 			params["cursor"] = cursor
 		}
-		return server.Need(ctx, aMethod(), params)
+		reply, _ := server.Try(ctx, method, params)
+		refused = refused || reply.Object() == nil
+		return reply.Object()
 	})
-	names := make([]string, len(items))
-	for index, item := range items {
-		names[index], _ = item["name"].(string)
+	for _, item := range items {
+		name, _ := item["name"].(string)
+		names = append(names, name)
 	}
-	return names
+	return names, refused
 }

@@ -1,6 +1,7 @@
 package base
 
 import (
+	"encoding/json"
 	"fmt"
 	"slices"
 	"strconv"
@@ -10,6 +11,7 @@ import (
 	"github.com/mcpconform/mcpconform/internal/protocol"
 	"github.com/mcpconform/mcpconform/internal/rules"
 	"github.com/mcpconform/mcpconform/internal/rules/facts"
+	"github.com/mcpconform/mcpconform/internal/rules/places"
 )
 
 // errorRules are about the codes of errors in the stateless era
@@ -89,32 +91,71 @@ func defines(conversation *rules.Conversation, code int64) bool {
 // ownErrors are those to requests that name a revision. What names none may be taken for
 // a message of the handshake era by a server of both, whose older part keeps its codes
 // (2026-07-28, basic/versioning#backward-compatibility-with-initialization-based-versions).
-func ownErrors(conversation *rules.Conversation) []*rules.Message {
-	return slices.DeleteFunc(slices.Clone(facts.StandaloneErrors(conversation)), func(said *rules.Message) bool {
-		if said.Request == nil {
+func ownErrors(conversation *rules.Conversation) []toldError {
+	return slices.DeleteFunc(allErrors(conversation), func(told toldError) bool {
+		if told.said.Request == nil {
 			return true
 		}
-		_, named := facts.RevisionOf(said.Request)
+		_, named := facts.RevisionOf(told.said.Request)
 		return !named
 	})
 }
 
+// toldError is a JSON-RPC error, with the place where the target tells of it.
+type toldError struct {
+	said    *rules.Message
+	where   string
+	code    int64
+	message any
+}
+
+// allErrors are those in responses, and those for which tasks of the extension failed.
+func allErrors(conversation *rules.Conversation) []toldError {
+	var all []toldError
+	for _, said := range facts.StandaloneErrors(conversation) {
+		refusal, _ := said.Error()
+		all = append(all, toldError{said, "/error/code", refusal.Code, refusal.Message})
+	}
+	for _, said := range conversation.Results("tasks/get") {
+		if revision, named := facts.RevisionOf(said.Request); named && protocol.Has(revision, protocol.Extensions) {
+			all = append(all, errorOfTask(said, places.ResultOf(said))...)
+		}
+	}
+	for _, said := range conversation.Notifications("notifications/tasks") {
+		all = append(all, errorOfTask(said, places.ParamsOf(said))...)
+	}
+	return all
+}
+
+// errorOfTask is the error of a task that failed; none where it has no code, which another
+// rule reports.
+func errorOfTask(said *rules.Message, task places.Place) []toldError {
+	failed, _ := task.Member("error")
+	code, _ := failed.Member("code")
+	number, _ := code.Value.(json.Number)
+	value, err := number.Int64()
+	if err != nil {
+		return nil
+	}
+	return []toldError{{said, code.Pointer, value, failed.Object()["message"]}}
+}
+
 // codes finds errors with a code that is not to be used.
 func codes(wrong func(int64, *rules.Conversation) bool, wanted string) rules.Judge {
-	return codesIn(facts.StandaloneErrors, wrong, wanted)
+	return codesIn(allErrors, wrong, wanted)
 }
 
 func codesIn(
-	errors func(*rules.Conversation) []*rules.Message,
+	errors func(*rules.Conversation) []toldError,
 	wrong func(int64, *rules.Conversation) bool,
 	wanted string,
 ) rules.Judge {
 	return func(conversation *rules.Conversation, reporter *rules.Reporter) {
-		for _, said := range errors(conversation) {
+		for _, told := range errors(conversation) {
 			reporter.Observe()
-			if refusal, _ := said.Error(); wrong(refusal.Code, conversation) {
-				reporter.Violation(said, rules.Mismatch{
-					Wanted: wanted, Found: fmt.Sprintf("%d %q", refusal.Code, refusal.Message), Where: "/error/code",
+			if wrong(told.code, conversation) {
+				reporter.Violation(told.said, rules.Mismatch{
+					Wanted: wanted, Found: fmt.Sprintf("%d %s", told.code, rules.Show(told.message)), Where: told.where,
 				})
 			}
 		}

@@ -384,9 +384,10 @@ func readableRequests(conversation *rules.Conversation) map[*rules.Message]*rule
 			one.Sent.Method == "initialize" { // which a server may know as nothing but a sign of another era
 			continue
 		}
+		_, named := one.Sent.Object["method"].(string)
 		params, given := one.Sent.Object["params"]
-		if _, isObject := params.(map[string]any); given && !isObject {
-			continue
+		if _, isObject := params.(map[string]any); !named || given && !isObject {
+			continue // malformed, which may keep its id from being read
 		}
 		for _, said := range one.Said {
 			if refusal, isError := said.Error(); isError && slices.Contains(codesOfReaders, refusal.Code) {

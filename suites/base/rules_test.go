@@ -1,9 +1,13 @@
 package base
 
 import (
+	"slices"
 	"strings"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/mcpconform/mcpconform/internal/rules"
 	. "github.com/mcpconform/mcpconform/internal/rules/rulestest"
 )
 
@@ -78,5 +82,30 @@ func TestTraceContextFormats(t *testing.T) {
 		if test.holds(test.text) != test.good {
 			t.Errorf("%q: taken for good: %v", test.text, !test.good)
 		}
+	}
+}
+
+func TestRefusalsWithoutID(t *testing.T) {
+	t.Parallel()
+	const text = "sends responses only with the id of a request that it received"
+	for name, test := range map[string]struct {
+		request string
+		broken  []string
+	}{
+		"of what was read":            {`{"jsonrpc":"2.0","id":2,"method":"ping"}`, []string{text}},
+		"of a method that is no text": {`{"jsonrpc":"2.0","id":2,"method":7}`, nil},
+		"of params that are a list":   {`{"jsonrpc":"2.0","id":2,"method":"ping","params":[]}`, nil},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			conversation := Carry(t, "2025-11-25", "> post-1 POST\nc post-1 "+test.request+`
+				< post-1 400 Content-Type:application/json
+				s post-1 {"jsonrpc":"2.0","id":null,"error":{"code":-32602,"message":"?"}}
+				. post-1`)
+			judging := slices.DeleteFunc(Rules(), func(rule rules.Rule) bool { return rule.Text != text })
+			if diff := cmp.Diff(test.broken, BrokenTexts(judging, conversation)); diff != "" {
+				t.Errorf("broken (-wanted +found):\n%s", diff)
+			}
+		})
 	}
 }

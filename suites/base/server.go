@@ -3,17 +3,19 @@ package base
 
 import (
 	"context"
+	"errors"
 	"maps"
 	"net/http"
 	"slices"
-	"time"
 
 	. "github.com/onsi/ginkgo/v2"
 
 	. "github.com/mcpconform/mcpconform/internal/conform"
 	"github.com/mcpconform/mcpconform/internal/jsonrpc"
+	"github.com/mcpconform/mcpconform/internal/mcp"
 	"github.com/mcpconform/mcpconform/internal/protocol"
 	"github.com/mcpconform/mcpconform/internal/scripted"
+	"github.com/mcpconform/mcpconform/internal/wait"
 )
 
 // ServerChecks registers the checks of a target server.
@@ -203,6 +205,9 @@ func requests() {
 
 			_, status, err := Connect(ctx).Attempt(ctx, "initialize", hello, "clientInfo without a version")
 
+			if refusal, refused := errors.AsType[*scripted.StatusError](err); refused {
+				Judging(Status{Response: refusal})
+			}
 			refused := err == nil || status < http.StatusInternalServerError
 			Demand(refused, "a JSON-RPC response, or a status that says what the client did wrong", text(err))
 		},
@@ -213,6 +218,19 @@ func requests() {
 			acceptsParams(ctx, "mcpconformUnknown", Object{"nested": true})
 		})
 
+	It(
+		"accepts requests with unknown members in clientCapabilities",
+		Verifies("base.requests.extra-members"),
+		AtRevisionsWith(protocol.PerRequestMeta),
+		func(ctx SpecContext) {
+			server := Session(ctx)
+
+			AcceptInEachMethod(ctx, func(request Harmless) any {
+				return server.AttemptWith(ctx, request, Object{mcp.MetaCapabilities: unheardOf()}, "")
+			})
+		},
+	)
+
 	It("accepts requests with unexpected values at reserved _meta keys", Verifies("base.meta.reserved-values"),
 		func(ctx SpecContext) {
 			acceptsParams(ctx, "_meta", Object{ // the prefix is reserved by the words of both revisions
@@ -221,6 +239,19 @@ func requests() {
 				"dev.mcp.conformance/number": 0.5,
 			})
 		})
+}
+
+// unheardOf are capabilities with what no schema names: they are no closed set, and each
+// is an open object.
+func unheardOf() Object {
+	capabilities := Object{"mcpconformUnknown": Object{}}
+	for name, declared := range scripted.Everything(Revision()) {
+		known, _ := declared.(map[string]any)
+		more := maps.Clone(known)
+		more["mcpconformUnknown"] = Object{"nested": true}
+		capabilities[name] = more
+	}
+	return capabilities
 }
 
 // acceptsParams demands that a further member of the params changes nothing.
@@ -294,7 +325,7 @@ func malformed() {
 				_, refused := reply.Error()
 				result, _ := reply.Result()
 				_, isObject := result.(map[string]any)
-				Demand(refused || isObject, "an error, or a result that is an object", reply.Describe())
+				DemandOf(reply, refused || isObject, "an error, or a result that is an object")
 			}
 		})
 
@@ -485,7 +516,7 @@ func say(ctx context.Context, server *Server, raw, reason string) {
 	delivery := server.Say(ctx, raw, reason)
 	select {
 	case <-delivery.Done():
-	case <-time.After(server.ReplyTime()): // what follows will tell
+	case <-wait.After(ctx, server.ReplyTime()): // what follows will tell
 	case <-ctx.Done():
 	}
 }

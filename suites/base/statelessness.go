@@ -1,6 +1,10 @@
 package base
 
 import (
+	"context"
+	"iter"
+	"slices"
+
 	. "github.com/onsi/ginkgo/v2"
 
 	. "github.com/mcpconform/mcpconform/internal/conform"
@@ -8,23 +12,31 @@ import (
 	"github.com/mcpconform/mcpconform/internal/mcp"
 	"github.com/mcpconform/mcpconform/internal/protocol"
 	"github.com/mcpconform/mcpconform/internal/scripted"
+	serverlists "github.com/mcpconform/mcpconform/suites/server/lists"
 )
 
 // statelessness checks that each request stands for itself.
 func statelessness() {
-	It("accepts a first request other than server/discover", Verifies("base.stateless.context"),
+	It("accepts a first request other than server/discover, and lists the same whatever it listed first",
+		Verifies("base.stateless.context"),
 		func(ctx SpecContext) {
-			if aMethod() == "server/discover" {
-				NotApplicable("the server declares no list")
-			}
+			methods := lists()
 			greeted := Connect(ctx)
 			greeted.Need(ctx, "server/discover", nil)
-			greeted.Need(ctx, aMethod(), nil) // or else nothing shows what it is refused for
+			onward := listed(ctx, greeted, slices.All(methods)) // or else nothing shows what it is refused for
 			server := Connect(ctx)
 
-			reply := server.Ask(ctx, aMethod(), nil)
-
-			Expect(reply).To(BeResult())
+			back := map[string][]any{}
+			for _, method := range slices.Backward(methods) {
+				Expect(server.Ask(ctx, method, nil)).To(BeResult())
+				back[method] = serverlists.Keys(ctx, server, method)
+			}
+			for _, method := range methods {
+				if serverlists.SameItems(onward[method], back[method]) {
+					continue
+				}
+				judgeOrder(ctx, methods, method, onward[method], back[method])
+			}
 		})
 
 	It(
@@ -88,8 +100,11 @@ func statelessness() {
 
 			reply := server.Once(ctx, "tools/call", callBy(asking, Object{}))
 
-			Demand(reply.Object()["resultType"] != inputRequired,
-				"no input of a client that does not declare "+capability+" in this request", reply.Describe())
+			DemandOf(
+				reply,
+				reply.Object()["resultType"] != inputRequired,
+				"no input of a client that does not declare "+capability+" in this request",
+			)
 		})
 
 	It("accepts a declared capability that an earlier request did not declare", Verifies("base.stateless.context"),
@@ -100,7 +115,7 @@ func statelessness() {
 			server.NeedOnce(ctx, "tools/call", callBy(asking, Object{}))
 			reply := server.Once(ctx, "tools/call", asking.Call())
 
-			Demand(!lacks(reply), "the client's "+capability+" to count, which this request declares", reply.Describe())
+			DemandOf(reply, !lacks(reply), "the client's "+capability+" to count, which this request declares")
 		})
 
 	It("ignores the logLevel of an earlier request", Verifies("base.stateless.context"), NeedsProvocation("logging"),
@@ -267,4 +282,27 @@ const inputRequired = "input_required"
 func lacks(reply Reply) bool {
 	refusal, refused := reply.Error()
 	return refused && refusal.Code == jsonrpc.MissingCapability
+}
+
+// listed asks for lists in an order, and returns what each has.
+func listed(ctx context.Context, server *Server, methods iter.Seq2[int, string]) map[string][]any {
+	found := map[string][]any{}
+	for _, method := range methods {
+		found[method] = serverlists.Keys(ctx, server, method)
+	}
+	return found
+}
+
+// judgeOrder judges a list that was another one when the lists were asked for in the other
+// order. One that changes with time is not the same again on connections of the same kind.
+func judgeOrder(ctx context.Context, methods []string, method string, onward, back []any) {
+	again := listed(ctx, Connect(ctx), slices.All(methods))[method]
+	backAgain := listed(ctx, Connect(ctx), slices.Backward(methods))[method]
+	if !serverlists.SameItems(onward, again) || !serverlists.SameItems(back, backAgain) {
+		Inconclusive("what "+method+" lists changes with time", "check a server whose lists stay the same for a while")
+	}
+	Judge(Mismatch{
+		Wanted: "the same from " + method + " in whatever order the lists are asked for: " + Show(onward),
+		Found:  "where they were asked for in the other order, " + Show(back),
+	})
 }

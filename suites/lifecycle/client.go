@@ -56,8 +56,14 @@ var unnamed = &Scenario{
 	Steps: Meeting.Steps,
 }
 
-// ancientRevision is a revision that nobody speaks.
-const ancientRevision = "1900-01-01"
+// strangeRevision is one that nobody speaks: of long ago over stdio, and of times to come over
+// HTTP, as some go by whether it is older or newer than their own.
+func strangeRevision(overHTTP bool) string {
+	if overHTTP {
+		return "2099-12-31"
+	}
+	return "1900-01-01"
+}
 
 // outdated is a server that speaks what nobody else does.
 var outdated = &Scenario{
@@ -65,7 +71,10 @@ var outdated = &Scenario{
 	Says:  "The server answers initialize with a revision that nobody speaks.",
 	Steps: Meeting.Steps,
 	Server: func(server *scripted.Server) {
-		server.On("initialize", func(call *scripted.Call) { call.Answer(server.Welcome(ancientRevision)) })
+		server.On(
+			"initialize",
+			func(call *scripted.Call) { call.Answer(server.Welcome(strangeRevision(call.Exchange != nil))) },
+		)
 	},
 }
 
@@ -172,8 +181,10 @@ func shaking() {
 				isWork := said.Kind == jsonrpc.Request && said.Method != "ping" && said.Method != "initialize"
 				if after && (isReady || isWork) {
 					client.Blame(said, Mismatch{
-						Wanted: "that the client leaves a server that answers with " + ancientRevision,
-						Found:  said.Method,
+						Wanted: "that the client leaves a server that answers with " + strangeRevision(
+							Transport() == protocol.HTTP,
+						),
+						Found: said.Method,
 					})
 				}
 			}

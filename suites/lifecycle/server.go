@@ -218,8 +218,11 @@ func versionNegotiation() {
 				NotApplicable("the server refuses the handshake, as the example under the heading Error Handling does")
 			}
 			answered, _ := reply.Object()["protocolVersion"].(string)
-			Demand(slices.Contains(protocol.Released(), answered) && protocol.Has(answered, protocol.Handshake),
-				"a protocolVersion that has initialize", reply.Describe())
+			DemandOf(
+				reply,
+				slices.Contains(protocol.Released(), answered) && protocol.Has(answered, protocol.Handshake),
+				"a protocolVersion that has initialize",
+			)
 		})
 
 	It(
@@ -376,11 +379,12 @@ func judgeKnown(ctx context.Context, server *Server, asked Request) {
 		Inconclusive("the server refuses "+asked.Method+" as it does a method that nobody knows: "+reply.Describe(),
 			"see that the server has what it needs to serve "+asked.Method)
 	}
-	Demand(
+	DemandOf(
+		reply,
 		responded && (!refused || refusal.Code != jsonrpc.MethodNotFound),
 		"the method "+asked.Method+" to be known",
-		reply.Describe(),
 	)
+
 }
 
 func errorHandling() {
@@ -393,6 +397,8 @@ func errorHandling() {
 			reply := server.MustAwait(ctx, asked)
 			if _, refused := reply.Error(); !refused {
 				adopt(server, reply.Object())
+				// Who serves nothing before it has not failed here.
+				server.Accepts(ctx, "notifications/initialized", nil)
 				server.StaysUsable(ctx)
 			}
 		})

@@ -183,6 +183,7 @@ func eras() {
 			said := reply.Raw
 			if status, refused := errors.AsType[*scripted.StatusError](err); refused {
 				said = status.Body
+				Judging(Status{Response: status})
 			} else if _, refused := reply.Error(); err != nil || !refused {
 				NotApplicable("the server does not refuse initialize")
 			}
@@ -228,8 +229,11 @@ func eras() {
 				NotApplicable("the server refuses the version")
 			}
 			revision, _ := reply.Object()["protocolVersion"].(string)
-			Demand(slices.Contains(protocol.Released(), revision) && protocol.Has(revision, protocol.Handshake),
-				"a revision that begins with initialize", reply.Describe())
+			DemandOf(
+				reply,
+				slices.Contains(protocol.Released(), revision) && protocol.Has(revision, protocol.Handshake),
+				"a revision that begins with initialize",
+			)
 			goOn(ctx, server, revision)
 			Expect(server.Ask(ctx, "ping", nil)).To(BeResult())
 		},

@@ -61,7 +61,7 @@ func JudgeGuessableIDs(conversation *rules.Conversation, announced []places.Foun
 				),
 				Where: task.Pointer + "/taskId",
 			})
-		case follows(last, id):
+		case follows(last, id), ofOneClock(last, id):
 			reporter.Violation(task.Said, rules.Mismatch{
 				Wanted: "an id that cannot be told from another one",
 				Found:  fmt.Sprintf("%s after %s", rules.Show(id), rules.Show(last)), Where: task.Pointer + "/taskId",
@@ -129,6 +129,16 @@ func follows(earlier, later string) bool {
 	return changed == 1
 }
 
+// byTime is a UUID that is made of the time and, behind it, of who made it (RFC 9562, sections
+// 5.1 and 5.6).
+var byTime = regexp.MustCompile(`(?i)^[0-9a-f]{8}-[0-9a-f]{4}-[16][0-9a-f]{3}-([89ab][0-9a-f]{3}-[0-9a-f]{12})$`)
+
+// ofOneClock tells whether two ids differ in the time alone.
+func ofOneClock(earlier, later string) bool {
+	before, after := byTime.FindStringSubmatch(earlier), byTime.FindStringSubmatch(later)
+	return earlier != later && before != nil && after != nil && strings.EqualFold(before[1], after[1])
+}
+
 // JudgeEndings judges what was asked after a task was known to be over: what was said
 // at the same time may have come in another order. Of an id that several tasks have
 // nobody knows which is meant.
@@ -193,13 +203,18 @@ func JudgePolls(conversation *rules.Conversation, reporter *rules.Reporter, inte
 			}
 			reporter.Observe()
 			asked := pollInterval(before, interval)
-			if waited := said.Event.At.Sub(before.Event.At); waited < asked/2 {
+			// From request to request: some count from what they sent, others from its answer.
+			if waited := said.Event.At.Sub(before.Request.Event.At); waited < asked/2 {
 				reporter.Violation(said, rules.Mismatch{
 					Wanted: fmt.Sprintf("tasks/get again after %s", asked),
 					Found:  fmt.Sprintf("after %s", waited.Round(time.Millisecond)),
 				})
 			}
-		case !said.FromTarget(conversation.Leg) && rules.IsResponse(said) && said.Request != nil && said.Request.Method == "tasks/get":
+		case said.FromTarget(conversation.Leg) || !rules.IsResponse(said) || said.Request == nil:
+		case IsCreated(said.ResultObject()):
+			task, _ := said.ResultObject()["task"].(map[string]any)
+			delete(answered, ID(task)) // what an earlier task of the id was told is over
+		case said.Request.Method == "tasks/get":
 			switch id := ID(said.ResultObject()); {
 			case slices.Contains(Terminal, said.ResultObject()["status"]):
 				delete(answered, id) // nobody polls what is over: who asks wants to know

@@ -25,3 +25,22 @@ func TestIDsThatFollow(t *testing.T) {
 		}
 	}
 }
+
+func TestIDsOfOneClock(t *testing.T) {
+	t.Parallel()
+	for _, test := range []struct {
+		earlier, later string
+		ofOneClock     bool
+	}{
+		{"f81d4fae-7dec-11d0-a765-00a0c91e6bf6", "F81D6215-7DEC-11D0-A765-00A0C91E6BF6", true},
+		{"1d07decf-81d4-6fae-a765-00a0c91e6bf6", "1d07decf-81d4-6faf-a765-00a0c91e6bf6", true},
+		{"f81d4fae-7dec-11d0-a765-00a0c91e6bf6", "f81d6215-7dec-11d0-a765-00a0c91e6bf7", false},
+		{"f81d4fae-7dec-41d0-a765-00a0c91e6bf6", "f81d6215-7dec-41d0-a765-00a0c91e6bf6", false},
+		{"f81d4fae-7dec-11d0-a765-00a0c91e6bf6", "f81d4fae-7dec-11d0-a765-00a0c91e6bf6", false},
+		{"", "f81d4fae-7dec-11d0-a765-00a0c91e6bf6", false},
+	} {
+		if got := ofOneClock(test.earlier, test.later); got != test.ofOneClock {
+			t.Errorf("%q after %q: %t", test.later, test.earlier, got)
+		}
+	}
+}

@@ -9,6 +9,7 @@ import (
 
 	"github.com/mcpconform/mcpconform/internal/conform"
 	"github.com/mcpconform/mcpconform/internal/excerpt"
+	"github.com/mcpconform/mcpconform/internal/jsonrpc"
 	"github.com/mcpconform/mcpconform/internal/protocol"
 	"github.com/mcpconform/mcpconform/internal/rules"
 	"github.com/mcpconform/mcpconform/internal/scripted"
@@ -21,6 +22,7 @@ type ServerRequest struct {
 	server *conform.Server
 	call   *scripted.Pending
 	mark   int
+	kind   string // of the provocation
 }
 
 // Params are those of what is asked.
@@ -42,7 +44,7 @@ func Provoke(ctx context.Context, server *conform.Server, kind, method string) *
 			"name a tool that asks under provocations."+kind+" in mcpconform.yaml",
 		)
 	}
-	return &ServerRequest{ServerRequest: asked[0], server: server, call: call, mark: mark}
+	return &ServerRequest{ServerRequest: asked[0], server: server, call: call, mark: mark, kind: kind}
 }
 
 // mostRounds is how often a call is made at most, again because the server asks for
@@ -93,7 +95,7 @@ func Unasked(ctx context.Context, able, server *conform.Server, kind, method str
 func DemandNone(all ...conform.ServerRequest) {
 	conform.Observe()
 	for _, asked := range all {
-		conform.Judge(rules.Mismatch{Wanted: "no " + asked.Method, Found: excerpt.Short(asked.Raw)})
+		conform.Judge(rules.Mismatch{Wanted: "no " + asked.Method, Found: excerpt.Short(asked.Raw), Of: asked.At})
 	}
 }
 
@@ -109,26 +111,59 @@ const Marker = "mcpconform-wrong-4711"
 
 // NeedSuccess makes the check inconclusive when a tool that asks does not succeed for a
 // client that gives it what it wants: then how it ends shows nothing of what it was
-// given.
-func NeedSuccess(ctx context.Context, server *conform.Server, kind string) {
+// given. It returns how the call ended.
+func NeedSuccess(ctx context.Context, server *conform.Server, kind string) conform.Reply {
 	provocation := conform.Provoking(kind)
 	server.KeepListening(ctx)
-	if reply := server.NeedReply(ctx, "tools/call", provocation.Call()); !Succeeded(reply) {
+	reply := server.NeedReply(ctx, "tools/call", provocation.Call())
+	if !Succeeded(reply) {
 		conform.Inconclusive(
 			"the tool "+provocation.Tool+" does not succeed for a client that gives what it asks for: "+reply.Describe(),
 			"name one that does under provocations."+kind+" in mcpconform.yaml",
 		)
 	}
+	return reply
+}
+
+// JudgeValidation judges how the call ended, as the function does that has this name, of
+// a tool that ended otherwise for a right answer. One that tells of errors in results
+// which succeed may quote there what it rejects: then nothing shows which it does.
+func (q *ServerRequest) JudgeValidation(ctx context.Context, outcome, good conform.Reply, wrong string) {
+	if conform.RevisionHas(protocol.ServerRequests) && takes(outcome) {
+		q.server.Answer(q.Method, scripted.Refusal(jsonrpc.InternalError, "the client failed"))
+		failed := Provoke(ctx, q.server, q.kind, q.Method).Outcome(ctx)
+		if Succeeded(failed) && alike(outcome, failed) > alike(outcome, good) {
+			conform.Inconclusive("the tool tells of what goes wrong in a result that succeeds: "+failed.Describe(),
+				"name a tool that fails then under provocations."+q.kind+" in mcpconform.yaml")
+		}
+	}
+	JudgeValidation(outcome, wrong)
+}
+
+// alike counts the bytes with which the texts of two results begin alike.
+func alike(a, b conform.Reply) int {
+	one, other := a.Words(), b.Words()
+	for i := range min(len(one), len(other)) {
+		if one[i] != other[i] {
+			return i
+		}
+	}
+	return min(len(one), len(other))
+}
+
+// takes tells whether a call succeeded and shows the marker that the client answered.
+func takes(outcome conform.Reply) bool {
+	return Succeeded(outcome) && strings.Contains(string(outcome.Raw), Marker)
 }
 
 // JudgeValidation judges how a call ended whose question got a wrong answer, and which
 // succeeds with a right one: a refusal shows that the server looked, the marker in a
 // success that it did not. Anything else shows nothing.
 func JudgeValidation(outcome conform.Reply, wrong string) {
-	taken := Succeeded(outcome) && strings.Contains(string(outcome.Raw), Marker)
+	taken := takes(outcome)
 	if Succeeded(outcome) && !taken {
 		conform.Inconclusive("the call succeeded, and nothing shows whether the server saw that "+wrong,
 			"name a tool that shows what the client answered under provocations in mcpconform.yaml")
 	}
-	conform.Demand(!taken, "an error, since "+wrong, outcome.Describe())
+	conform.DemandOf(outcome, !taken, "an error, since "+wrong)
 }

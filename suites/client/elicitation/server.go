@@ -184,7 +184,7 @@ func answers() {
 		NeedsProvocation("elicitation"),
 		func(ctx SpecContext) {
 			server := Session(ctx)
-			asking.NeedSuccess(ctx, server, "elicitation")
+			good := asking.NeedSuccess(ctx, server, "elicitation")
 			server.Answer(method, Answering(func(params Object) Object {
 				content := Object{}
 				for _, name := range fieldsOf(params) {
@@ -200,7 +200,12 @@ func answers() {
 				Observe() // it asked again
 				return
 			}
-			asking.JudgeValidation(outcome, "every field of the answer has a value that the schema does not allow")
+			question.JudgeValidation(
+				ctx,
+				outcome,
+				good,
+				"every field of the answer has a value that the schema does not allow",
+			)
 		},
 	)
 }

@@ -327,6 +327,8 @@ const (
 	noData          = "an image without data"
 	noContent       = "a message without content"
 	noSecondContent = "a second message without content"
+	noSound         = "audio that is not Base64"
+	otherRole       = "a message of the role system"
 	resultMissing   = "the result of a tool use is missing"
 	resultMixed     = "a tool result is mixed with text"
 )
@@ -338,6 +340,7 @@ var wrongMessages = &Scenario{
 	Steps: Steps{
 		ToAnswer(method, spoken), ToConnect(), ToList("tools"),
 		ToCall("well_formed", nil), ToCall("no_data", nil), ToCall("no_content", nil), ToCall("no_second_content", nil),
+		ToCall("no_sound", nil), ToCall("other_role", nil),
 		ToList("prompts"), ToClose(),
 	},
 	Server: func(server *scripted.Server) {
@@ -349,6 +352,9 @@ var wrongMessages = &Scenario{
 		)
 		asking.Tool(server, "no_content", question(noContent, nil, Object{"role": "user"}))
 		asking.Tool(server, "no_second_content", question(noSecondContent, nil, hello, Object{"role": "assistant"}))
+		asking.Tool(server, "no_sound", question(noSound, nil, hello,
+			message("user", Object{"type": "audio", "mimeType": "audio/wav", "data": "%%%"})))
+		asking.Tool(server, "other_role", question(otherRole, nil, message("system", text("Be short.")), hello))
 	},
 }
 
@@ -396,7 +402,7 @@ func wrongRequests() {
 			client := RunScenario(ctx)
 
 			needResults(client)
-			for _, wrong := range []string{noData, noContent, noSecondContent} {
+			for _, wrong := range []string{noData, noContent, noSecondContent, noSound, otherRole} {
 				for _, request := range needAsked(client, wrong) {
 					if request.Answered() {
 						client.Blame(request.Answer, Mismatch{

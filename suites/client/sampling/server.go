@@ -263,7 +263,7 @@ func answers() {
 		NeedsProvocation("sampling"),
 		func(ctx SpecContext) {
 			server := Session(ctx)
-			asking.NeedSuccess(ctx, server, "sampling")
+			good := asking.NeedSuccess(ctx, server, "sampling")
 			server.Answer(method, Answering(func(Object) Object {
 				return Object{
 					"role":    "assistant",
@@ -272,9 +272,10 @@ func answers() {
 				}
 			}))
 
-			outcome := asking.Provoke(ctx, server, "sampling", method).Outcome(ctx)
+			question := asking.Provoke(ctx, server, "sampling", method)
+			outcome := question.Outcome(ctx)
 
-			asking.JudgeValidation(outcome, "the message in the answer has a text that is no string")
+			question.JudgeValidation(ctx, outcome, good, "the message in the answer has a text that is no string")
 			server.StaysUsable(ctx)
 		},
 	)

@@ -93,6 +93,31 @@ func firstTask(ctx context.Context, server *Server, most int) (tool Provocation,
 	return tool, ""
 }
 
+// withoutTasks returns a tool that may be called and answers at once, not with a task.
+func withoutTasks(ctx context.Context, server *Server) Provocation {
+	calls, reason := CallableTools()
+	calls = slices.DeleteFunc(calls, isApart)
+	for _, call := range calls[:min(triedTools, len(calls))] {
+		reply, inTime := server.TryTool(ctx, call.Call())
+		if id := idOf(reply.Object()); id != "" {
+			leave(ctx, server, id)
+		} else if inTime && isDone(reply) {
+			return call
+		}
+	}
+	if len(calls) == 0 {
+		Inconclusive(reason, "name a tool that may be called in mcpconform.yaml: arguments: {NAME: {…}}")
+	}
+	NotApplicable("each tool that may be called makes a task, or fails")
+	return Provocation{}
+}
+
+// isDone tells whether a reply is the result of a tool that did its work.
+func isDone(reply Reply) bool {
+	_, hasContent := reply.Object()["content"].([]any)
+	return hasContent && reply.Object()["isError"] != true
+}
+
 // knownTask asks for a task that is there, where one can be made: beside it shows what
 // the refusal of another is about.
 func knownTask(ctx context.Context, server *Server) []Request {
@@ -194,6 +219,37 @@ func awaitInput(ctx context.Context, server *Server, id string) Object {
 		"see that the tool for task-input asks the client for a form",
 	)
 	return nil
+}
+
+// giveEach answers the requests for input of a task, one after the other, and returns the
+// state in which it ends.
+func giveEach(ctx context.Context, server *Server, id string, requests Object) Object {
+	responses := server.Responses(requests)
+	for _, key := range slices.Sorted(maps.Keys(responses)) {
+		server.Need(ctx, "tasks/update", Object{"taskId": id, "inputResponses": Object{key: responses[key]}})
+		server.Need(ctx, "tasks/get", of(id)) // rules judge what it still asks for
+	}
+	return observe(ctx, server, id, isOver)
+}
+
+// giveWrong answers them all by what is no content of any form. A server may refuse that, or
+// ask again: then the task has not ended.
+func giveWrong(ctx context.Context, server *Server, id string, requests Object) Object {
+	wrong := Object{}
+	for key := range requests {
+		wrong[key] = Object{"action": "accept", "content": Object{"mcpconform-wrong": true}}
+	}
+	server.Await(ctx, server.StartRaw(ctx, server.NextID(), "tasks/update",
+		scripted.Outgoing{Deliberate: "the content is not of the form"},
+		Object{"taskId": id, "inputResponses": wrong}))
+	return observe(ctx, server, id, func(state Object) bool { return state["status"] == "input_required" })
+}
+
+// ending is what is the same each time that a server tells how a task has ended, whatever it
+// adds.
+func ending(task Object) Object {
+	result, _ := task["result"].(map[string]any)
+	return Object{"status": task["status"], "isError": result["isError"] == true}
 }
 
 // leave cancels a task that the check has no more use for.

@@ -31,7 +31,7 @@ var addition = Object{"a": 5, "b": 3}
 // callsBecomeTasks is a server that answers one call with a task, and another not.
 var callsBecomeTasks = &Scenario{
 	Name:  "calls-become-tasks",
-	Says:  "Of three calls of one tool the first and the last are answered with tasks; the id of the last is no ASCII.",
+	Says:  "Of three calls of one tool the first and the last are answered with tasks; the last has ended, is kept without limit, and its id is no ASCII.",
 	Since: since,
 	Steps: Steps{
 		ToConnect(), ToList("tools"), ToCall(scripted.AddNumbers, addition), ToCall(scripted.AddNumbers, addition),
@@ -46,7 +46,7 @@ var callsBecomeTasks = &Scenario{
 			case call.Nth == 1:
 				keeper.begin(call, "mcpconform-0c7f3ad19be24c6fb3a8")
 			default:
-				keeper.begin(call, "mcpconform tâche n° 5d9c1f0a7be2")
+				call.Answer(keeper.ended("mcpconform tâche n° 5d9c1f0a7be2"))
 			}
 		})
 	},
@@ -230,6 +230,16 @@ func following() {
 			}
 			if !Observed(len(looks) > 0) {
 				client.NeverBut("the client never asked after its task", "tools/call")
+			}
+			calls := client.Calls(scripted.AddNumbers)
+			for step := 3; step <= 4 && step-2 < len(calls) && first.Outcome == "done"; step++ {
+				answer := AnswerTo(calls[step-2])
+				if told, isTold := client.ToldOutcome(step); isTold && told.Failed() && answer != nil {
+					client.Blame(answer, Mismatch{
+						Wanted: "the result, as of the call that became a task",
+						Found:  "a failure of the call: " + told.Error,
+					})
+				}
 			}
 		},
 	)

@@ -59,6 +59,20 @@ func (k *keeper) created(id string) Object {
 	return made
 }
 
+// ended makes a task that has its result already, is kept without limit and may be asked for
+// at any time, and is the result that says so.
+func (k *keeper) ended(id string) Object {
+	made := k.created(id)
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	told := completed()
+	told["ttlMs"] = nil
+	k.left[id] = []Object{told}
+	made["status"], made["ttlMs"] = "completed", nil
+	delete(made, "pollIntervalMs")
+	return made
+}
+
 func (k *keeper) state(id string, told Object) Object {
 	const at = "2026-07-28T10:30:00Z"
 	task := Object{"taskId": id, "createdAt": at, "lastUpdatedAt": at, "ttlMs": keptFor, "pollIntervalMs": pollEvery}

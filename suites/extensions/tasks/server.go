@@ -2,6 +2,7 @@
 package tasks
 
 import (
+	"context"
 	"maps"
 	"net/http"
 	"slices"
@@ -67,7 +68,7 @@ func negotiation() {
 
 			reply := withoutTask(ctx, server, tool, undeclared(tool.Call()))
 
-			Demand(reply.Object()["resultType"] != "task", "a result of the tool, or an error", reply.Describe())
+			DemandOf(reply, reply.Object()["resultType"] != "task", "a result of the tool, or an error")
 		},
 	)
 
@@ -111,10 +112,7 @@ func negotiation() {
 				if refusal, _ := replies[method].Error(); refusal.Code != jsonrpc.MissingCapability {
 					wrong = append(
 						wrong,
-						Mismatch{
-							Wanted: "error -32021 (Missing required client capability) to " + method,
-							Found:  replies[method].Describe(),
-						},
+						Wrong(replies[method], "error -32021 (Missing required client capability) to "+method),
 					)
 				}
 			}
@@ -138,6 +136,34 @@ func creation() {
 			Expect(reply).To(BeResult())
 			Expect(reply).To(HaveMember("taskId", id))
 			leave(ctx, server, id)
+		},
+	)
+
+	It(
+		"accepts tasks/get, tasks/update and tasks/cancel without clientInfo in _meta",
+		Verifies("base.fields.optional"),
+		NeedsExtension("tasks"),
+		func(ctx SpecContext) {
+			server := declaring(ctx)
+
+			for _, method := range []string{"tasks/get", "tasks/update", "tasks/cancel"} {
+				_, id := anyTask(ctx, server)
+				params := of(id)
+				if method == "tasks/update" {
+					params["inputResponses"] = Object{}
+				}
+				plain, _ := server.Try(ctx, method, params)
+				if plain.Object() == nil {
+					continue // it is not refused for that
+				}
+				_, id = anyTask(ctx, server)
+				params["taskId"], params["_meta"] = id, Object{mcp.MetaClientInfo: scripted.Omitted}
+
+				reply := server.Ask(ctx, method, params)
+
+				Expect(reply).To(BeResult())
+				leave(ctx, server, id)
+			}
 		},
 	)
 
@@ -204,13 +230,26 @@ func endings() {
 			state := observe(ctx, server, id, isOver)
 
 			if state["status"] != "failed" {
-				Inconclusive(
-					"the task did not fail: "+Show(state),
-					"see that the tool for task-refused ends with a JSON-RPC error",
-				)
+				judgeFailure(ctx, server, state)
 			}
 			Expect(state).To(HaveMember("error", HaveMember("code")))
 		})
+}
+
+// judgeFailure judges a task of a tool for task-refused that did not fail: without a task, the
+// same call shows whether it ends with a JSON-RPC error.
+func judgeFailure(ctx context.Context, server *Server, state Object) {
+	result, _ := state["result"].(map[string]any)
+	if state["status"] == "completed" && result["isError"] == true {
+		plain := server.NeedReply(ctx, "tools/call", undeclared(Provoking("task-refused").Call()))
+		refusal, refused := plain.Error()
+		Demand(
+			!refused || refusal.Code == jsonrpc.MissingCapability,
+			"the status failed, as the call ends with a JSON-RPC error where it is no task: "+Show(refusal.Message),
+			Show(state),
+		)
+	}
+	Inconclusive("the task did not fail: "+Show(state), "see that the tool for task-refused ends with a JSON-RPC error")
 }
 
 func input() {
@@ -298,6 +337,24 @@ func cancellationOfEnded() {
 			Expect(reply).To(BeResult())
 		},
 	)
+
+	It(
+		"acknowledges a second tasks/cancel of the same task",
+		Verifies("tasks-extension.cancel.acknowledged"),
+		NeedsExtension("tasks"),
+		func(ctx SpecContext) {
+			server := declaring(ctx)
+			_, id := anyTask(ctx, server)
+			server.Need(ctx, "tasks/cancel", of(id))
+
+			reply := server.Ask(ctx, "tasks/cancel", of(id))
+
+			if _, forgotten := server.Ask(ctx, "tasks/get", of(id)).Error(); forgotten {
+				NotApplicable("the server has forgotten the task")
+			}
+			Expect(reply).To(BeResult())
+		},
+	)
 }
 
 // routing checks the header that names a task.
@@ -318,11 +375,7 @@ func routing() {
 			)
 
 			_, isError := jsonrpc.Parse(response.Body).Error()
-			Demand(
-				isError || response.Status >= http.StatusMultipleChoices,
-				"a refusal of tasks/get",
-				response.Describe(),
-			)
+			DemandOf(response, isError || response.Status >= http.StatusMultipleChoices, "a refusal of tasks/get")
 			leave(ctx, server, id)
 		},
 	)
@@ -355,7 +408,52 @@ func notifications() {
 			)
 			for _, told := range server.Sent(subscription.Mark, tells) {
 				params, _ := told.Params().(map[string]any)
+				Judging(Reply{Received: told})
 				Demand(params["taskId"] == id, "notifications of the task "+id+" alone", excerpt.Short(told.Raw))
+			}
+		},
+	)
+
+	It(
+		"tells the end of a task in notifications/tasks as tasks/get does",
+		Verifies("tasks-extension.notifications.complete"),
+		NeedsExtension("tasks"),
+		NeedsProvocation("task-input"),
+		func(ctx SpecContext) {
+			server := declaring(ctx)
+
+			judged := false
+			for _, wrong := range []bool{false, true} {
+				id := begin(ctx, server, "task-input")
+				requests := awaitInput(ctx, server, id)
+				subscription := server.Subscribe(ctx, Object{"taskIds": []any{id}})
+				if agreed, _ := subscription.Acknowledged["taskIds"].([]any); !slices.Contains(agreed, any(id)) {
+					leave(ctx, server, id)
+					NotApplicable("the server does not tell of tasks by notifications")
+				}
+				give := giveEach
+				if wrong {
+					give = giveWrong
+				}
+				ended := give(ctx, server, id, requests)
+				if !isOver(ended) {
+					leave(ctx, server, id)
+					continue
+				}
+				server.BarrierOnAllStreams(ctx)
+
+				for _, message := range server.Sent(subscription.Mark, Notification("notifications/tasks")) {
+					params, _ := message.Params().(map[string]any)
+					if params["taskId"] != id || !isOver(params) {
+						continue
+					}
+					judged = true
+					told, wanted := ending(params), ending(ended)
+					Demand(Same(told, wanted), "the end that tasks/get tells of, "+Show(wanted), Show(told))
+				}
+			}
+			if !judged {
+				Inconclusive("the server told of the end of no task", "check a server that tells of tasks")
 			}
 		},
 	)
@@ -467,6 +565,10 @@ func unknown() {
 // formerTTL is a time to live, in milliseconds, as 2025-11-25 let clients ask for.
 const formerTTL = 60_000
 
+// formerTasks are values of the member that a client of 2025-11-25, or one that knows
+// nothing of tasks, may send.
+var formerTasks = []any{Object{"ttl": formerTTL}, Object{}, nil}
+
 // former checks what became of the tasks of 2025-11-25.
 func former() {
 	It(
@@ -486,26 +588,69 @@ func former() {
 		},
 	)
 
+	It(
+		"rejects tasks/result of a task that it has with -32601",
+		Verifies("tasks-extension.former.result-removed"),
+		NeedsExtension("tasks"),
+		func(ctx SpecContext) {
+			server := declaring(ctx)
+			_, id := anyTask(ctx, server)
+
+			reply := server.AskWrong(
+				ctx,
+				Request{Method: "tasks/result", Params: of(id), Name: "tasks/result"},
+				Request{Method: "tasks/get", Params: of(id), Name: id},
+			)
+
+			Expect(reply).To(BeJSONRPCError(jsonrpc.MethodNotFound))
+			leave(ctx, server, id)
+		},
+	)
+
 	It("serves a call with the task parameter of 2025-11-25 as one without",
 		Verifies("tasks-extension.former.parameter-ignored"), NeedsExtension("tasks"),
 		func(ctx SpecContext) {
 			server := declaring(ctx)
 			tool, id := anyTask(ctx, server)
 			leave(ctx, server, id)
-			call := tool.Call()
-			call["task"] = Object{"ttl": formerTTL}
 
-			reply, inTime := server.TryTool(ctx, call)
+			for _, former := range formerTasks {
+				call := tool.Call()
+				call["task"] = former
 
-			if !inTime {
-				Inconclusive(
-					"the call was not answered in time",
-					"name a quicker tool under provocations.task in mcpconform.yaml",
-				)
+				reply, inTime := server.TryTool(ctx, call)
+
+				if !inTime {
+					Inconclusive(
+						"the call was not answered in time",
+						"name a quicker tool under provocations.task in mcpconform.yaml",
+					)
+				}
+				Expect(reply).To(BeResult())
+				if id := idOf(reply.Object()); id != "" {
+					leave(ctx, server, id)
+				}
 			}
-			Expect(reply).To(BeResult())
-			if id := idOf(reply.Object()); id != "" {
-				leave(ctx, server, id)
+		})
+
+	It("serves a call that makes no task with the task parameter of 2025-11-25 as one without",
+		Verifies("tasks-extension.former.parameter-ignored"), NeedsExtension("tasks"),
+		func(ctx SpecContext) {
+			server := declaring(ctx)
+			tool := withoutTasks(ctx, server)
+
+			for _, plain := range []Object{tool.Call(), undeclared(tool.Call())} {
+				for _, former := range formerTasks {
+					call := maps.Clone(plain)
+					call["task"] = former
+
+					reply, inTime := server.TryTool(ctx, call)
+
+					if again, _ := server.TryTool(ctx, plain); !inTime || !isDone(again) {
+						break // it is not refused for that
+					}
+					Expect(reply).To(BeResult())
+				}
 			}
 		})
 
@@ -527,11 +672,7 @@ func former() {
 			reply := withoutTask(ctx, server, tool, call)
 
 			_, hasTask := reply.Object()["task"]
-			Demand(
-				reply.Object()["resultType"] != "task" && !hasTask,
-				"a result of the tool, or an error",
-				reply.Describe(),
-			)
+			DemandOf(reply, reply.Object()["resultType"] != "task" && !hasTask, "a result of the tool, or an error")
 		})
 }
 

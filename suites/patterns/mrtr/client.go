@@ -82,6 +82,9 @@ func isRetry(call *scripted.Call) bool {
 // stateOnly is a tool whose calls need no input, and come again with a state.
 const stateOnly = "state_only"
 
+// emptyState is a tool whose calls need input, and come again with a state that is empty.
+const emptyState = "empty_state"
+
 // Tools of the scenario of the official suite.
 const (
 	echoState    = "test_mrtr_echo_state"
@@ -114,6 +117,7 @@ var needing = &Scenario{
 		ToCall("roots_only", nil),
 		ToCall("all_kinds", nil),
 		ToCall("two_rounds", nil),
+		ToCall(emptyState, nil),
 		ToGet(scripted.PromptName, Object{"name": "you"}),
 		ToRead(scripted.ResourceURI),
 		ToList("tools"),
@@ -139,6 +143,16 @@ var needing = &Scenario{
 			call.Finally(jsonrpc.NewResult(call.Message.ID, scripted.Text("done")), "")
 		})
 		server.AddTool("two_rounds", nil, twoRounds)
+		server.AddTool(emptyState, nil, func(call *scripted.Call) {
+			if isRetry(call) || !call.MayAsk(confirmation) {
+				call.Answer(scripted.Text("done"))
+				return
+			}
+			request := Object{"method": confirmation.Method, "params": confirmation.Params}
+			call.Answer(Object{
+				"resultType": "input_required", "requestState": "", "inputRequests": Object{"confirm": request},
+			})
+		})
 		for _, method := range []string{"prompts/get", "resources/read"} {
 			server.On(method, func(call *scripted.Call) {
 				if isRetry(call) || !need(call, "the state of "+method, confirm) {

@@ -4,8 +4,10 @@ package mrtr
 
 import (
 	"context"
+	"fmt"
 	"maps"
 	"slices"
+	"strings"
 
 	. "github.com/onsi/ginkgo/v2"
 
@@ -25,6 +27,8 @@ func ServerChecks() {
 		responses()
 		strays()
 		inOtherMethods()
+		moreOfOtherMethods()
+		secondRounds()
 		states()
 	})
 }
@@ -152,7 +156,7 @@ func responses() {
 
 			reply := server.Once(ctx, "tools/call", attempt.retry(Object{"inputResponses": more}))
 
-			Demand(asking.Succeeded(reply), "a success, as without the input that was not asked for", reply.Describe())
+			DemandOf(reply, asking.Succeeded(reply), "a success, as without the input that was not asked for")
 		},
 	)
 
@@ -270,10 +274,10 @@ func inOtherMethods() {
 
 				reply := server.Once(ctx, request.Method, attempt.retry(Object{"inputResponses": more}))
 
-				Demand(
+				DemandOf(
+					reply,
 					asking.Succeeded(reply),
 					"a success of "+request.Method+", as without the input that was not asked for",
-					reply.Describe(),
 				)
 			}
 		},
@@ -304,6 +308,130 @@ func inOtherMethods() {
 			}
 		},
 	)
+}
+
+// moreOfOtherMethods checks of them what other checks do of tools.
+func moreOfOtherMethods() {
+	It(
+		"sends no inputRequests for prompts/get and resources/read to a client that declares no capabilities",
+		Verifies("mrtr.requests.declared"),
+		func(ctx SpecContext) {
+			requests := othersThatAsk(ctx, Session(ctx))
+			server := SessionOf(ctx, scripted.Nothing())
+			mark := server.Mark()
+
+			for _, request := range requests {
+				server.NeedReply(ctx, request.Method, request.Params)
+			}
+
+			asking.DemandNone(
+				slices.Concat(
+					server.ServerRequests(mark, "elicitation/create"),
+					server.ServerRequests(mark, "sampling/createMessage"),
+					server.ServerRequests(mark, "roots/list"),
+				)...)
+		},
+	)
+
+	It(
+		"rejects inputResponses of prompts/get and resources/read that are not an object",
+		Verifies("mrtr.responses.refused"),
+		func(ctx SpecContext) {
+			server := Session(ctx)
+
+			for _, request := range othersThatAsk(ctx, server) {
+				attempt := beginWith(ctx, server, request)
+
+				reply := lieTo(
+					ctx,
+					server,
+					request.Method,
+					attempt.retry(Object{"inputResponses": []any{"yes"}}),
+					"inputResponses is a list",
+				)
+
+				Expect(reply).To(BeJSONRPCError())
+			}
+		},
+	)
+}
+
+// secondRounds checks of the second request for input in one call what others check of the
+// first.
+func secondRounds() {
+	It(
+		"sends only inputRequests that the client declares in a second round",
+		Verifies("mrtr.requests.declared"),
+		NeedsProvocation("input-rounds"),
+		func(ctx SpecContext) {
+			able := Session(ctx)
+			beginSecond(ctx, able, begin(ctx, able, "input-rounds")) // it does ask twice
+			capabilities := scripted.Nothing()
+			for _, request := range begin(ctx, able, "input-rounds").requests() {
+				capability, _, _ := strings.Cut(fmt.Sprint(method(request)), "/")
+				capabilities = capabilities.With(capability, Object{})
+			}
+			server := SessionOf(ctx, capabilities)
+			first := begin(ctx, server, "input-rounds")
+
+			second := server.Once(ctx, "tools/call", first.retry(nil))
+
+			for _, request := range member(second.Object(), "inputRequests") {
+				capability, _, _ := strings.Cut(fmt.Sprint(method(request)), "/")
+				_, declared := capabilities[capability]
+				DemandOf(second, declared, "nothing that the client has not declared: "+Show(capabilities))
+			}
+			Observe()
+		},
+	)
+
+	It(
+		"treats entries of inputResponses that are null as invalid in a second round",
+		Verifies("mrtr.responses.validated"),
+		NeedsProvocation("input-rounds"),
+		func(ctx SpecContext) {
+			server := Session(ctx)
+			asking.NeedSuccess(ctx, server, "input-rounds")
+			second := beginSecond(ctx, server, begin(ctx, server, "input-rounds"))
+			nothing := Object{}
+			for key := range second.requests() {
+				nothing[key] = nil
+			}
+
+			reply := lie(ctx, server, second.retry(Object{"inputResponses": nothing}), "the responses are null")
+
+			judgeNotTaken(reply, "null")
+		},
+	)
+
+	It(
+		"requests input again that is missing in a second round",
+		Verifies("mrtr.responses.missing"),
+		NeedsProvocation("input-rounds"),
+		func(ctx SpecContext) {
+			server := Session(ctx)
+			second := beginSecond(ctx, server, begin(ctx, server, "input-rounds"))
+
+			reply := server.Once(ctx, "tools/call", second.retry(Object{"inputResponses": Object{}}))
+
+			if asking.Succeeded(reply) {
+				Inconclusive("the call succeeded without its second input, so that it can do without",
+					"name a tool that needs it under provocations.input-rounds in mcpconform.yaml")
+			}
+			DemandOf(reply, len(member(reply.Object(), "inputRequests")) > 0, "another request for input")
+		},
+	)
+}
+
+// beginSecond makes a call again with the input that it asked for, and is asked for more.
+func beginSecond(ctx context.Context, server *Server, first attempt) attempt {
+	reply := server.NeedOnce(ctx, "tools/call", first.retry(nil))
+	more, asked := server.Fulfil(reply.Received)
+	if !asked {
+		Inconclusive(fmt.Sprintf("the tool %v asked for input only once: %s", first.call["name"], reply.Describe()),
+			"name one that asks twice under provocations.input-rounds in mcpconform.yaml")
+	}
+	return attempt{method: "tools/call", call: first.call, reply: reply, more: more}
 }
 
 // othersThatAsk are requests for a prompt or resource that the server answers by asking for
@@ -417,13 +545,13 @@ func judgeAskedAgain(reply Reply, missing Object) {
 			asked = asked || method(one) == method(request)
 		}
 	}
-	Demand(asked, "another request for the missing input", reply.Describe())
+	DemandOf(reply, asked, "another request for the missing input")
 }
 
 // judgeNotTaken judges the answer to a retry whose input is none. A tool that succeeds
 // without any shows nothing.
 func judgeNotTaken(reply Reply, given string) {
-	Demand(!asking.Succeeded(reply), "an error, or the question anew: the input is "+given, reply.Describe())
+	DemandOf(reply, !asking.Succeeded(reply), "an error, or the question anew: the input is "+given)
 }
 
 func method(request any) any {

@@ -100,6 +100,31 @@ func states() {
 
 			judgeRefused(reply, fmt.Sprintf("a requestState that was given for the tool %v", one.call["name"]))
 		})
+
+	It(
+		"rejects a requestState in prompts/get and resources/read that it issued for a tool",
+		Verifies("mrtr.state.bound"),
+		NeedsProvocation("input-state"),
+		func(ctx SpecContext) {
+			server := Session(ctx)
+			one := beginWithState(ctx, server, "input-state")
+			stateful := 0
+
+			for _, request := range othersThatAsk(ctx, server) {
+				other := beginWith(ctx, server, request)
+				if _, gives := other.more["requestState"]; !gives {
+					continue // what it needs of a state it does not read
+				}
+				stateful++
+				reply := server.Once(ctx, request.Method, other.retry(Object{"requestState": one.state}))
+				judgeRefused(reply, fmt.Sprintf("a requestState that was given for the tool %v", one.call["name"]))
+			}
+
+			if stateful == 0 {
+				NotApplicable("no prompt and no resource gives a requestState with what it asks for")
+			}
+		},
+	)
 }
 
 // longState is the length of a requestState that no server has given.
@@ -126,7 +151,7 @@ func beginWithState(ctx SpecContext, server *Server, kind string) stateful {
 // judgeRefused judges the answer to a retry with something wrong: an error, or the
 // question anew, refuses it.
 func judgeRefused(reply Reply, wrong string) {
-	Demand(!asking.Succeeded(reply), "a refusal of "+wrong, reply.Describe())
+	DemandOf(reply, !asking.Succeeded(reply), "a refusal of "+wrong)
 }
 
 // withAnother puts another character in the place of one, in the middle of a word:

@@ -11,6 +11,8 @@ import (
 	. "github.com/mcpconform/mcpconform/internal/conform"
 	"github.com/mcpconform/mcpconform/internal/excerpt"
 	"github.com/mcpconform/mcpconform/internal/jsonrpc"
+	"github.com/mcpconform/mcpconform/internal/mcp"
+	"github.com/mcpconform/mcpconform/internal/protocol"
 	"github.com/mcpconform/mcpconform/internal/scripted"
 )
 
@@ -36,6 +38,7 @@ func ServerChecks() {
 		acknowledgements()
 		resourcesUndeclared()
 		announcements()
+		ofRequests()
 		endings()
 	})
 }
@@ -67,6 +70,20 @@ func acknowledgements() {
 		},
 	)
 
+	It(
+		"acknowledges a second subscriptions/listen while the first is open",
+		Verifies("subscriptions.several.served"),
+		func(ctx SpecContext) {
+			needsSubscriptions()
+			server := FreshSession(ctx)
+			server.Subscribe(ctx, everything()) // or else the second one is not refused for the first
+
+			answer := listen(ctx, server, server.NextID(), everything())
+
+			judgeAcknowledged(answer)
+		},
+	)
+
 	It("acknowledges subscriptions/listen with a string as request id", Verifies("subscriptions.acknowledged.sent"),
 		func(ctx SpecContext) {
 			needsSubscriptions()
@@ -74,6 +91,20 @@ func acknowledgements() {
 
 			answer := listen(ctx, server, jsonrpc.StringID("mcpconform-subscription"), everything())
 
+			judgeAcknowledged(answer)
+		})
+
+	It("acknowledges subscriptions/listen without clientInfo in _meta", Verifies("base.fields.optional"),
+		func(ctx SpecContext) {
+			needsSubscriptions()
+			server := FreshSession(ctx)
+			filter := Object{"notifications": everything(), "_meta": Object{mcp.MetaClientInfo: scripted.Omitted}}
+
+			answer := listenWith(ctx, server, server.NextID(), filter)
+
+			if answer.Method != acknowledged {
+				FreshSession(ctx).Subscribe(ctx, everything()) // or else it is not refused for that
+			}
 			judgeAcknowledged(answer)
 		})
 
@@ -145,7 +176,11 @@ func needsSubscriptions() {
 // listen asks for a subscription and returns its acknowledgement, or else the answer
 // to the request.
 func listen(ctx context.Context, server *Server, id jsonrpc.ID, filter Object) scripted.Received {
-	request := server.StartRaw(ctx, id, method, scripted.Outgoing{}, Object{"notifications": filter})
+	return listenWith(ctx, server, id, Object{"notifications": filter})
+}
+
+func listenWith(ctx context.Context, server *Server, id jsonrpc.ID, params Object) scripted.Received {
+	request := server.StartRaw(ctx, id, method, scripted.Outgoing{}, params)
 	received, err := request.WaitOr(ctx, func(received scripted.Received) bool {
 		return received.Method == acknowledged && SubscriptionOf(received) == id
 	})
@@ -156,6 +191,7 @@ func listen(ctx context.Context, server *Server, id jsonrpc.ID, filter Object) s
 }
 
 func judgeAcknowledged(answer scripted.Received) {
+	Judging(Reply{Received: answer})
 	Demand(answer.Method == acknowledged, acknowledged+" first", excerpt.Short(answer.Raw))
 }
 
@@ -238,7 +274,10 @@ func announcements() {
 		Alone(),
 		func(ctx SpecContext) {
 			server := FreshSession(ctx)
-			other := server.Subscribe(ctx, Object{"resourceSubscriptions": []any{}, "toolsListChanged": true})
+			other := server.Subscribe(ctx, Object{
+				"resourceSubscriptions": []any{},
+				"toolsListChanged":      true, "promptsListChanged": true, "resourcesListChanged": true,
+			})
 			subscription := server.Subscribe(
 				ctx,
 				Object{"resourceSubscriptions": []any{Provoking("resource-updated").Resource}},
@@ -248,6 +287,39 @@ func announcements() {
 			await(ctx, server, subscription, updated)
 
 			DemandNone("no "+updated+" on a subscription that did not ask for it", told(other, updated))
+		},
+	)
+}
+
+// ofRequests checks that what belongs to a request comes with it alone.
+func ofRequests() {
+	It(
+		"sends no progress and no log messages of a call on the SSE stream of a subscription",
+		Verifies("transports.http.stream.of-subscription"),
+		NeedsProvocation("logging"),
+		NeedsTransport(protocol.HTTP),
+		func(ctx SpecContext) {
+			needsSubscriptions()
+			server := FreshSession(ctx)
+			subscription := server.Subscribe(ctx, everything())
+
+			for _, kind := range []string{"logging", "progress"} {
+				if tool, known := Provocable(kind); known {
+					call := tool.Call()
+					call["_meta"] = Object{"progressToken": "mcpconform-beside-" + kind, mcp.MetaLogLevel: "debug"}
+					server.Need(ctx, "tools/call", call)
+				}
+			}
+			server.BarrierOnAllStreams(ctx)
+
+			if len(server.Sent(subscription.Mark, Notification("notifications/message"))) == 0 {
+				Inconclusive("the tool for logging logged nothing", "see that it logs when it is asked to")
+			}
+			strays := func(received scripted.Received) bool {
+				ofRequest := received.Method == "notifications/progress" || received.Method == "notifications/message"
+				return ofRequest && received.Stream == subscription.Delivery.Stream
+			}
+			DemandNone("nothing of the call on the stream of the subscription", server.Sent(subscription.Mark, strays))
 		},
 	)
 }

@@ -69,11 +69,7 @@ func ServerChecks() {
 						"fix what the schema says of the result first",
 					)
 				}
-				Demand(
-					answered,
-					"a result of completion/complete for some argument of a prompt or template",
-					reply.Describe(),
-				)
+				DemandOf(reply, answered, "a result of completion/complete for some argument of a prompt or template")
 			},
 		)
 
@@ -92,7 +88,7 @@ func ServerChecks() {
 					}
 					reply := server.Ask(ctx, method, argument.Completion("", known))
 
-					Demand(completes(reply), "a completion of "+argument.Name+" beside "+Show(known), reply.Describe())
+					DemandOf(reply, completes(reply), "a completion of "+argument.Name+" beside "+Show(known))
 					judged = true
 				}
 				if !judged {

@@ -27,6 +27,22 @@ func ServerChecks() {
 				Expect(reply).To(BeResult())
 			})
 
+		It(
+			"answers server/discover after other requests and beside an open subscription",
+			Verifies("discover.implemented"),
+			func(ctx SpecContext) {
+				server := FreshSession(ctx)
+				for _, request := range HarmlessRequests() {
+					server.Try(ctx, request.Method, request.Params)
+				}
+				server.Hear(ctx)
+
+				reply := server.MustAsk(ctx, "server/discover", nil)
+
+				Expect(reply).To(BeResult())
+			},
+		)
+
 		It("lists the revision of the request in supportedVersions of server/discover", Verifies("discover.versions"),
 			func(ctx SpecContext) {
 				server := Session(ctx)
@@ -61,10 +77,12 @@ func ServerChecks() {
 			func(ctx SpecContext) {
 				server := Session(ctx)
 
-				result := server.Need(ctx, "server/discover", nil)
+				for _, params := range []Object{nil, {"_meta": Object{mcp.MetaClientInfo: scripted.Omitted}}} {
+					result := server.Need(ctx, "server/discover", params)
 
-				Expect(result).To(HaveMember("_meta"))
-				Expect(result["_meta"]).To(HaveMember(mcp.MetaServerInfo))
+					Expect(result).To(HaveMember("_meta"))
+					Expect(result["_meta"]).To(HaveMember(mcp.MetaServerInfo))
+				}
 			},
 		)
 
@@ -110,7 +128,7 @@ func judgeAccepted(ctx SpecContext, server *Server, revision any) {
 	if refused && refusal.Code != jsonrpc.UnsupportedRevision {
 		return // for a reason of its own
 	}
-	Demand(!refused, "no refusal of "+Show(revision)+", which it lists", reply.Describe())
+	DemandOf(reply, !refused, "no refusal of "+Show(revision)+", which it lists")
 }
 
 // undeclared returns the method of a list that the server does not declare.

@@ -10,6 +10,7 @@ import (
 	. "github.com/mcpconform/mcpconform/internal/conform"
 	"github.com/mcpconform/mcpconform/internal/jsonrpc"
 	"github.com/mcpconform/mcpconform/internal/mcp"
+	"github.com/mcpconform/mcpconform/internal/protocol"
 	"github.com/mcpconform/mcpconform/internal/scripted"
 )
 
@@ -19,6 +20,7 @@ func ServerChecks() {
 	Describe("Pagination", func() {
 		stableCursors()
 		invalidCursors()
+		afterInvalidCursors()
 	})
 }
 
@@ -45,13 +47,7 @@ func stableCursors() {
 
 				Observe()
 				if !samePage(first, again.Object()[items]) {
-					found = append(
-						found,
-						Mismatch{
-							Wanted: "the same page of " + method + " as before: " + Show(first),
-							Found:  again.Describe(),
-						},
-					)
+					found = append(found, Wrong(again, "the same page of "+method+" as before: "+Show(first)))
 				}
 			}
 
@@ -76,10 +72,7 @@ func invalidCursors() {
 				Observe()
 				if refusal, refused := reply.Error(); !refused ||
 					refusal.Code != jsonrpc.InvalidParams && !isUnknown(method, refusal) {
-					found = append(
-						found,
-						Mismatch{Wanted: "error -32602 (Invalid params) to " + method, Found: reply.Describe()},
-					)
+					found = append(found, Wrong(reply, "error -32602 (Invalid params) to "+method))
 				}
 			}
 
@@ -92,6 +85,44 @@ func invalidCursors() {
 
 			server.Survives(ctx, lists()[0], Object{"cursor": invalidCursor}, invalidReason)
 		})
+}
+
+// afterInvalidCursors checks what becomes of lists once a cursor was refused.
+func afterInvalidCursors() {
+	It(
+		"returns items from its lists after a cursor that it never returned",
+		Verifies("pagination.cursor.invalid-handled"),
+		AtRevisionsWith(protocol.Handshake),
+		func(ctx SpecContext) {
+			filled := false
+			for _, method := range lists() {
+				items := func(reply Reply) []any {
+					page, _ := reply.Object()[mcp.ListMember(method)].([]any)
+					return page
+				}
+				if len(items(Session(ctx).Ask(ctx, method, nil))) == 0 {
+					continue
+				}
+				filled = true
+				wrong := Request{
+					Method:     method,
+					Params:     Object{"cursor": invalidCursor},
+					Name:       "that cursor",
+					Deliberate: invalidReason,
+				}
+
+				StillServes(
+					ctx,
+					wrong,
+					Request{Method: method},
+					func(reply Reply) bool { return len(items(reply)) > 0 },
+				)
+			}
+			if !filled {
+				NotApplicable("the server lists nothing")
+			}
+		},
+	)
 }
 
 // samePage tells whether two pages have the same items in the same order: what tells

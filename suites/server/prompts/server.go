@@ -11,6 +11,7 @@ import (
 
 	. "github.com/mcpconform/mcpconform/internal/conform"
 	"github.com/mcpconform/mcpconform/internal/jsonrpc"
+	"github.com/mcpconform/mcpconform/internal/protocol"
 	"github.com/mcpconform/mcpconform/suites/server/arguments"
 	"github.com/mcpconform/mcpconform/suites/server/lists"
 )
@@ -94,13 +95,7 @@ func ServerChecks() {
 						)
 						continue
 					case refused:
-						wrong = append(
-							wrong,
-							Mismatch{
-								Wanted: "the messages of the prompt " + Show(prompt["name"]),
-								Found:  reply.Describe(),
-							},
-						)
+						wrong = append(wrong, Wrong(reply, "the messages of the prompt "+Show(prompt["name"])))
 					case !hasMessages:
 						continue // the schema says what lacks
 					}
@@ -142,6 +137,19 @@ func ServerChecks() {
 				}
 			},
 		)
+
+		It("returns messages from prompts/get after it rejected an unknown prompt", Verifies("prompts.get.answered"),
+			NeedsCapability("prompts"),
+			AtRevisionsWith(protocol.Handshake),
+			func(ctx SpecContext) {
+				plain := inOrder(ctx, Session(ctx), ListedPrompts())
+				if len(plain) == 0 {
+					NotApplicable("the server lists no prompts")
+				}
+				unknown := Request{Method: "prompts/get", Params: Object{"name": unknownPrompt}, Name: unknownPrompt}
+
+				StillServes(ctx, unknown, plain[0], Brings("messages"))
+			})
 
 		It("rejects prompts/get of an unknown prompt with -32602", Verifies("prompts.unknown.code"),
 			NeedsCapability("prompts"),

@@ -107,6 +107,21 @@ func ServerChecks() {
 		)
 
 		It(
+			"returns contents from resources/read after it rejected an unknown resource",
+			Verifies("resources.read.answered"),
+			NeedsCapability("resources"),
+			AtRevisionsWith(protocol.Handshake),
+			func(ctx SpecContext) {
+				plain := inOrder()
+				if len(plain) == 0 {
+					NotApplicable("the server lists no resources")
+				}
+
+				StillServes(ctx, reading(unknownURI), plain[0], Brings("contents"))
+			},
+		)
+
+		It(
 			"rejects resources/read of an unknown resource with -32002, from 2026-07-28 on with -32602",
 			Verifies("resources.unknown.code"),
 			NeedsCapability("resources"),
@@ -146,11 +161,7 @@ func ServerChecks() {
 						"fix what the schema says of the result first",
 					)
 				}
-				Demand(
-					!isList || len(contents) > 0,
-					"an error, which says that there is no such resource",
-					reply.Describe(),
-				)
+				DemandOf(reply, !isList || len(contents) > 0, "an error, which says that there is no such resource")
 			},
 		)
 
@@ -184,7 +195,7 @@ func ServerChecks() {
 
 				uri, reply := subscribed(ctx, server.Ask)
 
-				Demand(uri != "", "a result of resources/subscribe for a resource that is listed", reply.Describe())
+				DemandOf(reply, uri != "", "a result of resources/subscribe for a resource that is listed")
 			})
 
 		It(
@@ -234,11 +245,12 @@ func ServerChecks() {
 				change.provoke(ctx, server)
 
 				server.Until(ctx, mark, updated, Notification(updated))
-				if RevisionHas(protocol.Subscriptions) {
-					return // where nobody unsubscribes
+				again := "a second time"
+				if RevisionHas(protocol.Handshake) {
+					again = "after unsubscribing and subscribing anew"
+					server.Need(ctx, "resources/unsubscribe", Object{"uri": change.Resource})
+					server.Need(ctx, "resources/subscribe", Object{"uri": change.Resource})
 				}
-				server.Need(ctx, "resources/unsubscribe", Object{"uri": change.Resource})
-				server.Need(ctx, "resources/subscribe", Object{"uri": change.Resource})
 				server.BarrierOnAllStreams(ctx)
 				before := change.contents(ctx, server)
 				mark = server.Mark()
@@ -248,7 +260,7 @@ func ServerChecks() {
 				if Same(before, change.contents(ctx, server)) {
 					return // a second call changes nothing
 				}
-				server.Until(ctx, mark, updated+" after unsubscribing and subscribing anew", Notification(updated))
+				server.Until(ctx, mark, updated+" "+again, Notification(updated))
 			},
 		)
 
@@ -349,7 +361,7 @@ func judgeReadable(ctx context.Context, server *Server, uris []string) {
 		}
 		Observe()
 		if refused {
-			wrong = append(wrong, Mismatch{Wanted: "the contents of " + uri, Found: reply.Describe()})
+			wrong = append(wrong, Wrong(reply, "the contents of "+uri))
 		}
 	}
 	if len(failing) == len(uris) {

@@ -31,6 +31,8 @@ const (
 	// maxTools bounds the tools that are called with wrong arguments: some show
 	// as much as all.
 	maxTools = 5
+	// maxAttempts bounds the calls that are tried for one that succeeds.
+	maxAttempts = 10
 	// maxLate bounds the tools that may take longer than a reply is waited for.
 	maxLate = 3
 )
@@ -128,10 +130,7 @@ func ServerChecks() {
 					_, hasContent := reply.Object()["content"].([]any)
 					switch {
 					case refused:
-						wrong = append(
-							wrong,
-							Mismatch{Wanted: "a tool result of " + call.Tool, Found: reply.Describe()},
-						)
+						wrong = append(wrong, Wrong(reply, "a tool result of "+call.Tool))
 					case !hasContent:
 						continue // the schema says what lacks
 					}
@@ -159,7 +158,7 @@ func ServerChecks() {
 
 				reply := server.Ask(ctx, "tools/call", Object{"name": call.Tool})
 
-				Demand(succeeded(reply), "the success of "+call.Tool+", as with empty arguments", reply.Describe())
+				DemandOf(reply, succeeded(reply), "the success of "+call.Tool+", as with empty arguments")
 			},
 		)
 
@@ -174,7 +173,7 @@ func ServerChecks() {
 				reply := server.MustAsk(ctx, "tools/call", call.Call())
 
 				_, refused := reply.Error()
-				Demand(!refused || mayRefuse(reply), "a tool result of "+call.Tool, reply.Describe())
+				DemandOf(reply, !refused || mayRefuse(reply), "a tool result of "+call.Tool)
 			},
 		)
 
@@ -198,7 +197,19 @@ func ServerChecks() {
 						"fix the failures of tools/call first",
 					)
 				}
-				Demand(!isTask, "the result of "+call.Tool+", as no task was asked for", reply.Describe())
+				DemandOf(reply, !isTask, "the result of "+call.Tool+", as no task was asked for")
+			},
+		)
+
+		It(
+			"returns a result from tools/call after it rejected an unknown tool",
+			Verifies("tools.call.answered"),
+			NeedsCapability("tools"),
+			AtRevisionsWith(protocol.Handshake),
+			func(ctx SpecContext) {
+				plain := inOrder(callable())
+
+				StillServes(ctx, inOrder([]Provocation{{Tool: unknownTool}})[0], plain[0], Brings("content"))
 			},
 		)
 
@@ -257,7 +268,7 @@ func ServerChecks() {
 
 				reply := server.Ask(ctx, "tools/call", call.Call())
 
-				Demand(!succeeded(reply), "no tool to be found by the name "+call.Tool, reply.Describe())
+				DemandOf(reply, !succeeded(reply), "no tool to be found by the name "+call.Tool)
 			})
 	})
 
@@ -299,6 +310,7 @@ func ServerChecks() {
 				calls := some(withoutRequired(), "no tool that may be called has a required argument")
 				server := Session(ctx)
 
+				judged := false
 				for _, call := range calls {
 					reply, inTime := server.TryTool(ctx, Object{"name": call.Tool})
 					refuses := reply.Refuses() &&
@@ -306,12 +318,16 @@ func ServerChecks() {
 					if !inTime || !succeeded(reply) && !refuses {
 						continue
 					}
+					judged = true
 
-					Demand(
+					DemandOf(
+						reply,
 						!succeeded(reply),
 						"an error: "+call.Tool+" was called without arguments, and requires "+call.wrong,
-						reply.Describe(),
 					)
+				}
+				if !judged {
+					noneServed(calls)
 				}
 			},
 		)
@@ -349,11 +365,7 @@ func ServerChecks() {
 				)
 				reply := server.MustAwait(ctx, request)
 
-				Demand(
-					succeeded(reply),
-					"the result of the same call without the fraction: "+plain.Describe(),
-					reply.Describe(),
-				)
+				DemandOf(reply, succeeded(reply), "the result of the same call without the fraction: "+plain.Describe())
 			},
 		)
 
@@ -534,35 +546,16 @@ func promptly(ctx context.Context) Provocation {
 // withWholeNumber returns a call with a whole number for an integer, written with a
 // fraction of zero, and the reply to the same call without that.
 func withWholeNumber(ctx context.Context, server *Server) (call Provocation, plain Reply) {
-	for _, call := range callable() {
-		input, _ := definition(call.Tool)["inputSchema"].(map[string]any)
-		if _, saysDialect := input["$schema"]; saysDialect {
-			continue
-		}
-		properties, _ := input["properties"].(map[string]any)
-		for _, name := range slices.Sorted(maps.Keys(properties)) {
-			property, _ := properties[name].(map[string]any)
-			if _, inHeader := property["x-mcp-header"]; inHeader || property["type"] != "integer" {
-				continue
-			}
-			number := json.Number(fmt.Sprint(cmp.Or(call.Arguments[name], property["minimum"], any(1))))
-			if _, err := number.Int64(); err != nil {
-				continue
-			}
-			call.Arguments = maps.Clone(call.Arguments)
-			if call.Arguments == nil {
-				call.Arguments = Object{}
-			}
-			call.Arguments[name] = number
-			reply, inTime := server.TryTool(ctx, call.Call())
-			if !inTime || !succeeded(reply) {
-				continue
-			}
-			call.Arguments[name] = number + ".0"
-			return call, reply
-		}
-	}
-	NotApplicable("no tool that may be called has an integer as argument")
+	call, name, plain := withArgument(ctx, server, "has an integer as argument",
+		func(input, property Object, given any) (value any, fits bool) {
+			_, saysDialect := input["$schema"]
+			_, inHeader := property["x-mcp-header"]
+			number := json.Number(fmt.Sprint(cmp.Or(given, property["minimum"], any(1))))
+			_, err := number.Int64()
+			return number, !saysDialect && !inHeader && property["type"] == "integer" && err == nil
+		})
+	number, _ := call.Arguments[name].(json.Number)
+	call.Arguments[name] = number + ".0"
 	return call, plain
 }
 
@@ -571,34 +564,51 @@ const manyScripts = "naïve 漢字 कि 🙂"
 
 // withText returns a call of a tool that succeeds with plain text in an argument of which
 // the input schema says nothing but that it is text; it has letters of many scripts there.
-func withText(ctx context.Context, server *Server) (call Provocation) {
+func withText(ctx context.Context, server *Server) Provocation {
+	call, name, _ := withArgument(ctx, server, "takes any text as argument",
+		func(_, property Object, given any) (value any, fits bool) {
+			plain, isText := given.(string)
+			if !isText {
+				plain = "mcpconform"
+			}
+			return plain, anyText(property)
+		})
+	call.Arguments[name] = manyScripts
+	return call
+}
+
+// withArgument returns a call that succeeds with a value for one of its arguments, the name
+// of that argument, and the reply. fits says what value an argument is to have, if any, by
+// the input schema, its own, and what it is given otherwise. A check without one ends.
+func withArgument(
+	ctx context.Context, server *Server, kind string,
+	fits func(input, property Object, given any) (value any, fits bool),
+) (call Provocation, name string, reply Reply) {
+	var attempts []Provocation
 	for _, call := range callable() {
 		input, _ := definition(call.Tool)["inputSchema"].(map[string]any)
 		properties, _ := input["properties"].(map[string]any)
 		for _, name := range slices.Sorted(maps.Keys(properties)) {
 			property, _ := properties[name].(map[string]any)
-			if !anyText(property) {
+			value, fitting := fits(input, property, call.Arguments[name])
+			if !fitting || len(attempts) == maxAttempts {
 				continue
 			}
-			plain, given := call.Arguments[name].(string)
-			if !given {
-				plain = "mcpconform"
+			attempt := call
+			attempt.Arguments = Object{}
+			maps.Copy(attempt.Arguments, call.Arguments)
+			attempt.Arguments[name] = value
+			attempts = append(attempts, attempt)
+			if reply, inTime := server.TryTool(ctx, attempt.Call()); inTime && succeeded(reply) {
+				return attempt, name, reply
 			}
-			call.Arguments = maps.Clone(call.Arguments)
-			if call.Arguments == nil {
-				call.Arguments = Object{}
-			}
-			call.Arguments[name] = plain
-			reply, inTime := server.TryTool(ctx, call.Call())
-			if !inTime || !succeeded(reply) {
-				continue
-			}
-			call.Arguments[name] = manyScripts
-			return call
 		}
 	}
-	NotApplicable("no tool that may be called takes any text as argument")
-	return call
+	if len(attempts) == 0 {
+		NotApplicable("no tool that may be called " + kind)
+	}
+	Inconclusive("no tool that "+kind+" serves a call: "+tried(attempts), needing)
+	return call, name, reply
 }
 
 // anyText tells whether a schema says of a value that it is text, and no more than that.
@@ -662,18 +672,24 @@ func judgeWrong(
 		judged++
 		Observe()
 		if broken {
-			all = append(all, Mismatch{Wanted: wanted, Found: reply.Describe()})
+			all = append(all, Wrong(reply, wanted))
 		}
 	}
 	if judged == 0 {
-		Inconclusive(
-			"no tool served a call with arguments that are right but refused one with wrong ones: "+tried(
-				unspoiled(calls),
-			),
-			"see that the tools have what they need, or name arguments that they take in mcpconform.yaml: arguments: {NAME: {…}}",
-		)
+		noneServed(calls)
 	}
 	Judge(all...)
+}
+
+// needing is the advice where tools refuse what their schemas ask for.
+const needing = "see that the tools have what they need, or name arguments that they take in mcpconform.yaml: arguments: {NAME: {…}}"
+
+// noneServed ends a check whose calls show nothing of what the tools make of arguments.
+func noneServed(calls []spoiledCall) {
+	Inconclusive(
+		"no tool served a call with arguments that are right but refused one with wrong ones: "+tried(unspoiled(calls)),
+		needing,
+	)
 }
 
 // unspoiled are the calls with nothing wrong.

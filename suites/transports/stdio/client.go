@@ -234,7 +234,7 @@ func leaving() {
 			parted := departureOf(client)
 			if len(parted.signals) > 0 &&
 				(parted.inputEnd == nil || parted.inputEnd.At.Sub(parted.signals[0].At) > overtaking) {
-				client.BlameEvent(parted.signals[0], Mismatch{
+				client.MissingAfter(parted.signals[0], Mismatch{ // both may be noticed late
 					Wanted: "the end of the server's input first", Found: "a signal: " + parted.signals[0].Note,
 				})
 			}

@@ -14,6 +14,7 @@ import (
 	"github.com/mcpconform/mcpconform/internal/mcp"
 	"github.com/mcpconform/mcpconform/internal/protocol"
 	"github.com/mcpconform/mcpconform/internal/scripted"
+	"github.com/mcpconform/mcpconform/internal/wait"
 
 	. "github.com/mcpconform/mcpconform/internal/conform"
 )
@@ -156,9 +157,10 @@ func ServerChecks() {
 				exited := true
 				select {
 				case <-server.Stdio.Pipe.Process().Done():
-				case <-time.After(server.ReplyTime()):
+				case <-wait.After(ctx, server.ReplyTime()):
 					exited = false
 				}
+				JudgingNothing()
 				Demand(exited, "the end of the process after its standard input was closed",
 					fmt.Sprintf("a process that still runs %s later", server.ReplyTime()))
 			})

@@ -49,7 +49,7 @@ func inAnyForm() {
 
 	It(
 		"accepts the media types of Accept with weights",
-		Verifies("transports.http.request.content-type"),
+		Verifies("transports.http.request.forms"),
 		ByBarrier(),
 		func(ctx SpecContext) {
 			demandAccepted(
@@ -62,7 +62,7 @@ func inAnyForm() {
 
 	It(
 		"accepts the media types of Accept in two header fields",
-		Verifies("transports.http.request.content-type"),
+		Verifies("transports.http.request.forms"),
 		ByBarrier(),
 		func(ctx SpecContext) {
 			demandAccepted(
@@ -138,5 +138,5 @@ func judgeAccepted(ctx context.Context, server *Server, given answer) {
 	if given.refused() {
 		server.NeedUsable(ctx, "fix the failures of "+BarrierMethod()+" first")
 	}
-	Demand(!given.refused(), "the answer that the request gets in the usual form", given.Describe())
+	DemandOf(given, !given.refused(), "the answer that the request gets in the usual form")
 }

@@ -39,7 +39,7 @@ func standardHeaders() {
 					WithoutHeader(transport.NameHeader),
 				)
 
-				Demand(given.refused(), "a refusal of "+named.method, given.Describe())
+				DemandOf(given, given.refused(), "a refusal of "+named.method)
 			}
 		})
 
@@ -158,7 +158,7 @@ func standardHeaders() {
 
 			given := postSpelled(ctx, server, named.identified(server, "mcpconform-lower-case"), strings.ToLower)
 
-			Demand(!given.refused(), "the answer that the request gets with names in the usual case", given.Describe())
+			DemandOf(given, !given.refused(), "the answer that the request gets with names in the usual case")
 		})
 
 	It("accepts header names in upper case", Verifies("transports.http.headers.names"),
@@ -168,7 +168,7 @@ func standardHeaders() {
 
 			given := postSpelled(ctx, server, named.identified(server, "mcpconform-upper-case"), strings.ToUpper)
 
-			Demand(!given.refused(), "the answer that the request gets with names in the usual case", given.Describe())
+			DemandOf(given, !given.refused(), "the answer that the request gets with names in the usual case")
 		})
 
 	It("decodes a Base64-encoded Mcp-Name header", Verifies("transports.http.encoding.decoded"),
@@ -180,7 +180,7 @@ func standardHeaders() {
 
 				given := post(ctx, server, server.Body(named.method, named.params), "", encoded)
 
-				Demand(!given.refused(), "the answer that "+named.method+" gets with the plain name", given.Describe())
+				DemandOf(given, !given.refused(), "the answer that "+named.method+" gets with the plain name")
 			}
 		})
 
@@ -201,7 +201,7 @@ func refusesNames(ctx context.Context, deliberate string, header func(name strin
 
 		given := post(ctx, server, server.Body(named.method, named.params), deliberate, wrong)
 
-		Demand(given.refused(), "a refusal of "+named.method, given.Describe())
+		DemandOf(given, given.refused(), "a refusal of "+named.method)
 	}
 }
 

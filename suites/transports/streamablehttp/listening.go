@@ -172,12 +172,15 @@ func connecting() {
 				server.Needed(request, received, err)
 			}
 
+			came := false
 			for index, request := range requests {
 				if request.Delivery.ContentType != eventStream {
 					NotApplicable("the calls were not answered with event streams that could bring their progress")
 				}
 				for _, received := range server.Sent(request.Mark, Notification("notifications/progress")) {
 					if params, _ := received.Params().(map[string]any); received.Stream == request.Delivery.Stream {
+						came = true
+						Judging(Reply{Received: received})
 						Demand(
 							params["progressToken"] == tokens[index],
 							"the progress of the call "+tokens[index],
@@ -185,6 +188,12 @@ func connecting() {
 						)
 					}
 				}
+			}
+			if !came {
+				Inconclusive(
+					"no notifications/progress came on the streams of the calls",
+					"see that the tool for progress reports progress to each call that asks for it",
+				)
 			}
 		},
 	)

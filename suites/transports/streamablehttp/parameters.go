@@ -3,6 +3,7 @@ package streamablehttp
 import (
 	"context"
 	"encoding/json"
+	"fmt"
 	"maps"
 	"slices"
 	"strings"
@@ -157,7 +158,7 @@ func parameters() {
 				WithHeader(one.header, transport.EncodedHeaderValue(one.text)),
 			)
 
-			Demand(!given.refused(), "the answer that the call gets with the plain value", given.Describe())
+			DemandOf(given, !given.refused(), "the answer that the call gets with the plain value")
 		})
 
 	It(
@@ -165,14 +166,32 @@ func parameters() {
 		Verifies("transports.http.encoding.decoded"),
 		func(ctx SpecContext) {
 			server := Session(ctx)
-			one := mustMirror(ctx, server, textParameter).with(foreign)
-			if !one.allowed() {
-				NotApplicable("the tool takes no text of the harness's choice for it")
-			}
 
-			given := post(ctx, server, one.call(server), "") // the client encodes it
+			decodesEach(ctx, server, mustMirror(ctx, server, textParameter), foreign, "🙂 𝒳")
+		},
+	)
 
-			Demand(given.code() != jsonrpc.HeaderMismatch, "no error about headers", given.Describe())
+	It(
+		"decodes a Base64-encoded Mcp-Param-{Name} header with spaces at its ends, line feeds or =?base64?…?= inside",
+		Verifies("transports.http.encoding.decoded"),
+		func(ctx SpecContext) {
+			server := Session(ctx)
+
+			decodesEach(ctx, server, mustMirror(ctx, server, textParameter), opaque...)
+		},
+	)
+
+	It(
+		"decodes a Base64-encoded Mcp-Param-{Name} header of a nested argument",
+		Verifies("transports.http.encoding.decoded"),
+		func(ctx SpecContext) {
+			server := Session(ctx)
+
+			decodesEach(
+				ctx,
+				server,
+				mustMirror(ctx, server, innerTextParameter),
+				slices.Concat(opaque, []string{foreign})...)
 		},
 	)
 
@@ -208,10 +227,10 @@ func parameters() {
 
 				given := post(ctx, server, one.call(server), "", WithHeader(one.header, text))
 
-				Demand(
+				DemandOf(
+					given,
 					given.code() != jsonrpc.HeaderMismatch,
 					"no error about headers, as "+text+" is not encoded",
-					given.Describe(),
 				)
 			}
 		},
@@ -234,7 +253,7 @@ func parameters() {
 					WithHeader(one.header, broken),
 				)
 
-				Demand(given.refused(), "a refusal of "+broken, given.Describe())
+				DemandOf(given, given.refused(), "a refusal of "+broken)
 			}
 		},
 	)
@@ -270,6 +289,32 @@ func parameters() {
 	)
 
 	It(
+		"requires no Mcp-Param-{Name} header if the object that the argument belongs into is null or absent",
+		Verifies("transports.http.params.unexpected"),
+		func(ctx SpecContext) {
+			server := Session(ctx)
+			outer := mustMirror(ctx, server, innerParameter)
+			outer.path = outer.path[:len(outer.path)-1]
+
+			needsNoHeader(ctx, server, outer.with(nil))
+			needsNoHeader(ctx, server, outer.without())
+		},
+	)
+
+	It(
+		"requires no Mcp-Param-{Name} header for a call without arguments",
+		Verifies("transports.http.params.unexpected"),
+		func(ctx SpecContext) {
+			server := Session(ctx)
+			one := mustMirror(ctx, server, parameter)
+
+			given := post(ctx, server, server.Body("tools/call", Object{"name": one.tool}), "")
+
+			DemandOf(given, given.code() != jsonrpc.HeaderMismatch, "no error about headers")
+		},
+	)
+
+	It(
 		"compares integers in Mcp-Param-{Name} headers by value, as in 42.0 and 42",
 		Verifies("transports.http.params.numbers"),
 		func(ctx SpecContext) {
@@ -284,10 +329,10 @@ func parameters() {
 				}
 				given := post(ctx, server, one.call(server), "", WithHeader(one.header, one.text+".0"))
 
-				Demand(
+				DemandOf(
+					given,
 					given.code() != jsonrpc.HeaderMismatch,
 					"no error about headers, as "+one.text+" and "+one.text+".0 are equal",
-					given.Describe(),
 				)
 			}
 		},
@@ -298,6 +343,33 @@ const otherArgument = "has a header that is not the argument in the body"
 
 // foreign is a text that no header can carry as it is.
 const foreign = "Größe 日本"
+
+// opaque are texts of which each, in a header as it is, would be read as another.
+var opaque = []string{" padded ", "line1\nline2", "=?base64?SGVsbG8=?="}
+
+// decodesEach demands that a call is not refused for its headers whose argument is each of
+// the texts, which the client encodes.
+func decodesEach(ctx context.Context, server *Server, one mirrored, texts ...string) {
+	judged := false
+	for _, text := range texts {
+		other := one.with(text)
+		if !other.allowed() {
+			continue
+		}
+		judged = true
+
+		given := post(ctx, server, other.call(server), "")
+
+		DemandOf(
+			given,
+			given.code() != jsonrpc.HeaderMismatch,
+			fmt.Sprintf("no error about headers, as %s is %q encoded", one.header, text),
+		)
+	}
+	if !judged {
+		NotApplicable("the tool takes no text of the harness's choice for it")
+	}
+}
 
 // A mirrored argument is one that a header repeats, with a call that has it.
 type mirrored struct {
@@ -322,6 +394,10 @@ var (
 	integerParameter = choice{
 		"a parameter of the type integer",
 		func(one mirrored) bool { return one.kind == "integer" },
+	}
+	innerTextParameter = choice{
+		"a parameter of the type string inside an object",
+		func(one mirrored) bool { return one.kind == "string" && len(one.path) > 1 },
 	}
 	innerParameter = choice{"a parameter inside an object", func(one mirrored) bool { return len(one.path) > 1 }}
 )
@@ -512,5 +588,5 @@ func (m mirrored) other() string {
 func needsNoHeader(ctx context.Context, server *Server, one mirrored) {
 	given := post(ctx, server, one.call(server), "", WithoutHeader(one.header))
 
-	Demand(given.code() != jsonrpc.HeaderMismatch, "no error about headers", given.Describe())
+	DemandOf(given, given.code() != jsonrpc.HeaderMismatch, "no error about headers")
 }

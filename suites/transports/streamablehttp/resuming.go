@@ -3,12 +3,12 @@ package streamablehttp
 import (
 	"context"
 	"errors"
-	"time"
 
 	. "github.com/onsi/ginkgo/v2"
 
 	"github.com/mcpconform/mcpconform/internal/jsonrpc"
 	"github.com/mcpconform/mcpconform/internal/scripted"
+	"github.com/mcpconform/mcpconform/internal/wait"
 
 	. "github.com/mcpconform/mcpconform/internal/conform"
 )
@@ -51,7 +51,7 @@ func (c *running) whatFollows(ctx context.Context, server *Server) scripted.Rece
 		if errors.Is(err, scripted.ErrNoStream) { // the call goes on without one
 			select {
 			case <-ctx.Done():
-			case <-time.After(server.ReplyTime()):
+			case <-wait.After(ctx, server.ReplyTime()):
 			}
 		}
 	}
@@ -171,7 +171,7 @@ func underWay(ctx context.Context, server *Server) *running {
 func (c *running) awaitEvent(ctx context.Context, server *Server) bool {
 	select {
 	case <-c.Delivery.Head():
-	case <-time.After(server.ReplyTime()):
+	case <-wait.After(ctx, server.ReplyTime()):
 		return false // it will be answered with JSON
 	}
 	for range patience {

@@ -111,13 +111,14 @@ func streamRules() []rules.Rule {
 }
 
 // primings judges the first event of streams that have ids. A client cannot
-// come back to others, so that there is nothing to ready it for.
+// come back to others, so that there is nothing to ready it for. Of a client that asks
+// for another revision the server does not know yet that it reads such an event.
 func primings(conversation *rules.Conversation, reporter *rules.Reporter) {
 	spoken := facts.Negotiations(conversation)
 	for _, one := range exchanges.Of(conversation) {
 		events := slices.DeleteFunc(slices.Clone(one.Events), onlyComments)
 		if !one.Asks() || !one.Streams() || !slices.ContainsFunc(events, hasID) ||
-			!one.Spoke(conversation.Revision, spoken) {
+			!one.Spoke(conversation.Revision, spoken) || opensOtherwise(one.Sent, conversation.Revision) {
 			continue
 		}
 		reporter.Observe()
@@ -127,6 +128,15 @@ func primings(conversation *rules.Conversation, reporter *rules.Reporter) {
 			}, one.Explained()...)
 		}
 	}
+}
+
+// opensOtherwise tells whether a message asks for another revision than one.
+func opensOtherwise(sent *rules.Message, revision string) bool {
+	if sent.Method != "initialize" {
+		return false
+	}
+	params, _ := sent.Object["params"].(map[string]any)
+	return params["protocolVersion"] != revision
 }
 
 func hasID(event transcript.Event) bool { return exchanges.EventID(event) != "" }

@@ -1,6 +1,7 @@
 package streamablehttp
 
 import (
+	"fmt"
 	"slices"
 	"strings"
 	"testing"
@@ -52,6 +53,12 @@ func TestTransportRules(t *testing.T) {
 	t.Parallel()
 	const old, present = "2025-06-18", "2025-11-25"
 	primed := Post("post-1", "1") + Opened("post-1") + "e post-1 #a1 data\n"
+	opens := func(revision string) string {
+		return fmt.Sprintf(`> post-1 POST
+			c post-1 {"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":%q}}
+			%se post-1 #a1 {"jsonrpc":"2.0","id":1,"result":{"protocolVersion":"2025-11-25"}}
+			. post-1`, revision, Opened("post-1"))
+	}
 	tests := []struct {
 		name     string
 		revision string
@@ -91,6 +98,8 @@ func TestTransportRules(t *testing.T) {
 			[]string{"http.stream.primed"}, ""},
 		{"a stream that begins with a comment", present, Post("post-1", "1") + Opened("post-1") + "e post-1\ne post-1 #a1 data\ne post-1 #a2 " + Result("1") + ". post-1",
 			nil, "http.stream.primed"},
+		{"a handshake that begins with a message", present, opens("2025-11-25"), []string{"http.stream.primed"}, ""},
+		{"a handshake for another revision that begins with a message", present, opens("1900-01-01"), nil, ""},
 		{"a stream without ids", present, Post("post-1", "1") + Opened("post-1") + "e post-1 " + Result("1") + ". post-1", nil, "http.stream.response"},
 
 		{"a stream that ends without the response", present, Post("post-1", "1") + Opened("post-1") + ". post-1",

@@ -151,6 +151,7 @@ func security() {
 			if len(addresses) == 0 {
 				NotApplicable("this system does not tell at which addresses programs listen")
 			}
+			JudgingNothing()
 			for _, address := range addresses {
 				Demand(address.IsLoopback(), "a server that listens at a loopback address only",
 					"one that listens at "+address.String()+", where anybody in the network can reach it")

@@ -1,9 +1,9 @@
 package streamablehttp
 
 import (
+	"context"
 	"errors"
 	"fmt"
-	"time"
 
 	. "github.com/onsi/ginkgo/v2"
 	"github.com/onsi/gomega/types"
@@ -13,6 +13,7 @@ import (
 	. "github.com/mcpconform/mcpconform/internal/conform"
 	"github.com/mcpconform/mcpconform/internal/protocol"
 	"github.com/mcpconform/mcpconform/internal/scripted"
+	"github.com/mcpconform/mcpconform/internal/wait"
 )
 
 // sending checks the heading Sending Messages to the Server.
@@ -20,15 +21,17 @@ func sending() {
 	It("accepts a notification with HTTP 202 and no body", Verifies("transports.http.notification.accepted"),
 		func(ctx SpecContext) {
 			server := Session(ctx)
+			mark := server.Mark()
 
 			response := server.Post(ctx, harmless(), "")
 
+			turnedDown := refused(ctx, server, mark, response)
 			switch {
-			case refused(response) && !RevisionHas(protocol.RootsListChanged):
+			case turnedDown && !RevisionHas(protocol.RootsListChanged):
 				NotApplicable(
 					"the server accepts no notification over HTTP, where this revision has none that it must: " + response.Describe(),
 				)
-			case refused(response):
+			case turnedDown:
 				Inconclusive("the server does not accept notifications/roots/list_changed: "+response.Describe(),
 					"see why it refuses a notification that the client announced, then run again")
 			}
@@ -42,6 +45,7 @@ func sending() {
 		AtRevisionsWith(protocol.ServerRequests),
 		func(ctx SpecContext) {
 			server := Session(ctx)
+			mark := server.Mark()
 
 			response := server.Post(
 				ctx,
@@ -49,7 +53,7 @@ func sending() {
 				"answers no request",
 			)
 
-			if refused(response) {
+			if refused(ctx, server, mark, response) {
 				NotApplicable("the server does not accept a response that it does not await")
 			}
 			Expect(response).To(beTaken())
@@ -76,7 +80,7 @@ func sending() {
 		func(ctx SpecContext) {
 			server := FreshSession(ctx)
 
-			demandEnd(server, streamed(ctx, server))
+			demandEnd(ctx, server, streamed(ctx, server))
 		})
 
 	It("closes the stream of a request after an error", Verifies("transports.http.stream.closed"),
@@ -90,7 +94,7 @@ func sending() {
 			if request.Delivery.ContentType != eventStream {
 				NotApplicable("the server answers the call of an unknown tool without an event stream")
 			}
-			demandEnd(server, request)
+			demandEnd(ctx, server, request)
 		})
 
 	// Later such a request is answered with 404, and with no stream.
@@ -109,7 +113,7 @@ func sending() {
 			if request.Delivery.ContentType != eventStream {
 				NotApplicable("the server refuses an unknown method without an event stream")
 			}
-			demandEnd(server, request)
+			demandEnd(ctx, server, request)
 		})
 
 	// Later a stream that broke is lost.
@@ -135,11 +139,11 @@ func sending() {
 const unknownMethod = "mcpconform/no-such-method"
 
 // demandEnd demands the end of the stream that has brought the response to a request.
-func demandEnd(server *Server, request *scripted.Pending) {
+func demandEnd(ctx context.Context, server *Server, request *scripted.Pending) {
 	ended := true
 	select {
 	case <-request.Delivery.Done():
-	case <-time.After(server.ReplyTime()):
+	case <-wait.After(ctx, server.ReplyTime()):
 		ended = false
 	}
 	Demand(ended, "the end of the stream after the response to "+request.Method,
@@ -156,8 +160,16 @@ func harmless() []byte {
 }
 
 // refused tells whether a server refuses a message that gets no answer: by the
-// status or, against the page, in the body, of which there is a rule.
-func refused(response *Response) bool {
+// status or, against the page, in the body, of which there is a rule. Of an event stream
+// that is what has come since a mark.
+func refused(ctx context.Context, server *Server, mark int, response *Response) bool {
+	if response.ContentType == eventStream {
+		_, err := server.Connection.Await(ctx, mark, func(received scripted.Received) bool {
+			_, isError := received.Error()
+			return isError
+		})
+		return err == nil
+	}
 	_, inBody := jsonrpc.Parse(response.Body).Error()
 	return response.Status >= 400 || inBody
 }

@@ -69,10 +69,10 @@ func endpoint() {
 			given := post(ctx, server, identified(server, "mcpconform-at-endpoint"), "")
 
 			// An error in the body tells of a server that takes POST.
-			Demand(
+			DemandOf(
+				given,
 				given.code() != 0 || !slices.Contains([]int{404, 405, 501}, given.Status),
 				"an endpoint that takes POST",
-				given.Describe(),
 			)
 		})
 

@@ -245,8 +245,11 @@ func versions() {
 				)
 
 				// A server of both eras may have the method, and say otherwise why it is not for this one.
-				Demand((given.Status == http.StatusNotFound) == (given.code() == jsonrpc.MethodNotFound),
-					"HTTP 404 and the error -32601 to "+former.method+", or another refusal", given.Describe())
+				DemandOf(
+					given,
+					(given.Status == http.StatusNotFound) == (given.code() == jsonrpc.MethodNotFound),
+					"HTTP 404 and the error -32601 to "+former.method+", or another refusal",
+				)
 			}
 		},
 	)

@@ -73,7 +73,11 @@ var cancels = &Scenario{
 				return
 			}
 			call.Session.Within(overtaking, mark, cancels) // what was sent later may have come first
-			if !isLeft(call.Exchange) {
+			switch {
+			case isLeft(call.Exchange):
+			case call.Exchange == nil && call.Has(protocol.Handshake): // elsewhere by a result
+				call.Refuse(jsonrpc.InternalError, tooLate, nil)
+			default:
 				call.Answer(scripted.Text(tooLate))
 			}
 		})
@@ -512,6 +516,9 @@ func confusing(call *scripted.Call, params Object, reason string) {
 	call.Say(jsonrpc.NewNotification(method, params), reason)
 }
 
+// unrelatedMethod is that of a notification that nobody has defined.
+const unrelatedMethod = "notifications/mcpconform/unknown"
+
 // Scenarios of such servers.
 var (
 	unknown = confused(
@@ -543,6 +550,11 @@ var (
 		func(call *scripted.Call) {
 			confusing(call, Object{}, noRequest)
 		},
+	)
+	unrelated = confused(
+		"notification-before-answer",
+		"The server sends a notification right before an answer.",
+		func(call *scripted.Call) { call.Notify(unrelatedMethod, nil) },
 	)
 	strange = confused(
 		"cancellation-of-object",
@@ -602,8 +614,22 @@ func ignores(ctx SpecContext, client *Client, reason string) {
 				)
 			}
 		}
+		if len(client.AskedAfter(said)) == 0 && stopsAtAny(ctx) {
+			client.NeverBut("the client stops at any notification that comes right before an answer", "tools/call")
+		}
 		client.StaysUsable(ctx, said, "a notification that "+reason)
 		return
 	}
 	client.NeverBut("the client did not make the request during which the server "+reason, "tools/call")
+}
+
+// stopsAtAny tells whether the client stops also at a notification that cancels nothing, in
+// the place of one that cancels.
+func stopsAtAny(ctx SpecContext) bool {
+	plain := Beside(ctx, unrelated)
+	if plain == nil {
+		return false
+	}
+	came := plain.FromServer(unrelatedMethod)
+	return len(came) > 0 && len(plain.AskedAfter(came[0])) == 0
 }

@@ -12,6 +12,7 @@ import (
 	"github.com/mcpconform/mcpconform/internal/jsonrpc"
 	"github.com/mcpconform/mcpconform/internal/protocol"
 	"github.com/mcpconform/mcpconform/internal/scripted"
+	"github.com/mcpconform/mcpconform/internal/wait"
 )
 
 // ServerChecks registers the checks of a target server.
@@ -246,7 +247,7 @@ func demandIgnored(ctx context.Context, server *Server, raw []byte, reason strin
 	select {
 	case <-delivery.Done():
 		refused = delivery.Status >= 300
-	case <-time.After(server.ReplyTime()): // the next request will tell
+	case <-wait.After(ctx, server.ReplyTime()): // the next request will tell
 	case <-ctx.Done():
 	}
 	barrier := server.StaysUsable(ctx)

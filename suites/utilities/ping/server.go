@@ -2,9 +2,14 @@
 package ping
 
 import (
+	"maps"
+	"slices"
+
 	. "github.com/onsi/ginkgo/v2"
 
 	. "github.com/mcpconform/mcpconform/internal/conform"
+	"github.com/mcpconform/mcpconform/internal/scripted"
+	"github.com/mcpconform/mcpconform/suites/client/asking"
 )
 
 // ServerChecks registers the checks of a target server.
@@ -41,5 +46,34 @@ func ServerChecks() {
 				Expect(reply).To(BeResult())
 				server.Abandon(ctx, call)
 			})
+
+		It("answers ping while its own request to the client is unanswered", Verifies("ping.answered"),
+			func(ctx SpecContext) {
+				kind := question()
+				server := FreshSession(ctx)
+				server.Answer(questions[kind], scripted.Silence)
+				asked := asking.Provoke(ctx, server, kind, questions[kind])
+
+				reply := server.MustAsk(ctx, "ping", nil)
+
+				Expect(reply).To(BeResult())
+				asked.GiveUp(ctx)
+			})
 	})
+}
+
+// questions are the methods of servers that wait for what a person or a model says, by the
+// kind of tool that makes them ask.
+var questions = map[string]string{"elicitation": "elicitation/create", "sampling": "sampling/createMessage"}
+
+// question is a kind of tool that is known. None ends the check.
+func question() string {
+	kinds := slices.Sorted(maps.Keys(questions))
+	for _, kind := range kinds {
+		if _, known := Provocable(kind); known {
+			return kind
+		}
+	}
+	Unprovoked(kinds...)
+	return ""
 }

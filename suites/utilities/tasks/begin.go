@@ -12,6 +12,7 @@ import (
 	. "github.com/mcpconform/mcpconform/internal/conform"
 	"github.com/mcpconform/mcpconform/internal/mcp"
 	"github.com/mcpconform/mcpconform/internal/scripted"
+	"github.com/mcpconform/mcpconform/internal/wait"
 )
 
 const (
@@ -371,7 +372,7 @@ func give(ctx context.Context, server *Server, id string) {
 	for _, request := range server.Sent(server.Began(), RequestOf("elicitation/create")) {
 		select {
 		case <-server.Deliver(ctx, scripted.Outgoing{Raw: accept(request)}).Done():
-		case <-time.After(server.ReplyTime()): // what the task does will tell
+		case <-wait.After(ctx, server.ReplyTime()): // what the task does will tell
 		case <-ctx.Done():
 		}
 	}

@@ -80,19 +80,42 @@ func TestIDOf(t *testing.T) {
 // over when its result was fetched.
 func TestClientTask(t *testing.T) {
 	t.Parallel()
+	about := conform.Object{"taskId": "a"}
+	status := func(task *clientTask) any { return task.get(about)["status"] }
 	task := &clientTask{statuses: []string{"working", "completed"}, result: map[string]any{"action": "accept"}}
-	if first, second, third := task.next(), task.next(), task.next(); first != "working" || second != "completed" || third != "completed" {
+	if first, second, third := status(task), status(task), status(task); first != "working" || second != "completed" || third != "completed" {
 		t.Errorf("%s, %s, %s", first, second, third)
 	}
 	early := &clientTask{statuses: []string{"input_required"}, result: map[string]any{"action": "accept"}}
-	if early.fetched() || early.next() != "input_required" {
+	if early.fetched() || status(early) != "input_required" {
 		t.Error("over before it was fetched")
 	}
-	if result := early.fetch(); result["action"] != "accept" || result["_meta"] == nil {
+	if result := early.fetch(about); result["action"] != "accept" || result["_meta"] == nil {
 		t.Errorf("%v", result)
 	}
-	if !early.fetched() || early.next() != "completed" || !early.told("completed") {
+	if !early.fetched() || status(early) != "completed" || !early.told("completed") {
 		t.Error("not over after it was fetched")
+	}
+}
+
+// Tasks of one client have different ids: what is said of one is nothing about another.
+func TestIDsOfClientTasks(t *testing.T) {
+	t.Parallel()
+	task := &clientTask{statuses: []string{"working"}}
+	if listed := task.list(nil)["tasks"].([]any); len(listed) != 0 {
+		t.Errorf("before any was made: %v", listed)
+	}
+	create := task.create(func(conform.Object) conform.Object { return conform.Object{} })
+	seen := map[any]bool{}
+	for range 3 {
+		seen[create(conform.Object{"task": conform.Object{}})["task"].(conform.Object)["taskId"]] = true
+	}
+	listed := task.list(nil)["tasks"].([]any)
+	if len(seen) != 3 || len(listed) != 3 || !seen[listed[0].(conform.Object)["taskId"]] {
+		t.Errorf("%v; listed: %v", seen, listed)
+	}
+	if answer := task.cancel(conform.Object{"taskId": "a"}); answer["taskId"] != "a" || answer["status"] != "cancelled" {
+		t.Errorf("cancelled: %v", answer)
 	}
 }
 

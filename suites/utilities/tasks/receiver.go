@@ -54,6 +54,7 @@ var askedForTasks = &Scenario{
 }
 
 func asksForTasks(i *interview) {
+	i.ask("ping", nil)
 	i.askOddly("ping", Object{"task": Object{"ttl": keptFor}}, "asks for a task with a kind of request that makes none")
 	for _, method := range []string{rootsList, sampling, elicitation} {
 		if i.may(method) && !i.makesTasks(method) {
@@ -140,6 +141,9 @@ func takingTasksOn() {
 
 			client.NeedCalls(scripted.AddNumbers)
 			for _, answer := range client.NeedResponses("ping") {
+				if _, refused := answer.Error(); refused && answer.Request.ParamsObject()["task"] == nil {
+					client.NeverBut("the client refuses ping that asks for no task, too", "tools/call")
+				}
 				Expect(client.Judging(answer)).To(BeResult())
 				Expect(client.Judging(answer)).NotTo(HaveMember("task"))
 			}
@@ -409,7 +413,7 @@ func takingTime() {
 			if !isOver(status) || taken < tasksTake*4/5 {
 				client.NeverBut("the client takes no time over its answers", sampling)
 			}
-			client.Blame(answer, Mismatch{
+			client.Missing(answer, Mismatch{
 				Wanted: "a task at once",
 				Found:  "one after " + taken.Round(time.Millisecond).String() + ", when it was " + Show(status),
 			})

@@ -2,6 +2,7 @@ package tasks
 
 import (
 	"context"
+	"crypto/rand"
 	"maps"
 	"slices"
 	"sync"
@@ -103,10 +104,10 @@ func takingTasks() scripted.Capabilities {
 	})
 }
 
-// A clientTask is a task of the scripted client.
+// A clientTask is what the scripted client does about tasks: each has an id of its own.
 type clientTask struct {
 	mu       sync.Mutex
-	asked    bool
+	ids      []string // of those that there are
 	statuses []string // what is told by tasks/get, one after the other; the last one stays
 	said     []string
 	results  int
@@ -123,10 +124,10 @@ func answerWithTask(server *Server, statuses ...string) *clientTask {
 	task := &clientTask{statuses: statuses}
 	server.Answer("sampling/createMessage", Answering(task.create(Generation)))
 	server.Answer("elicitation/create", Answering(task.create(Acceptance)))
-	server.Answer("tasks/get", Answering(func(Object) Object { return task.state(task.next()) }))
-	server.Answer("tasks/list", Answering(func(Object) Object { return Object{"tasks": []any{task.state("working")}} }))
-	server.Answer("tasks/cancel", Answering(func(Object) Object { return task.state("cancelled") }))
-	server.Answer("tasks/result", Answering(func(Object) Object { return task.fetch() }))
+	server.Answer("tasks/get", Answering(task.get))
+	server.Answer("tasks/list", Answering(task.list))
+	server.Answer("tasks/cancel", Answering(task.cancel))
+	server.Answer("tasks/result", Answering(task.fetch))
 	return task
 }
 
@@ -137,21 +138,33 @@ func (t *clientTask) create(answer func(Object) Object) func(Object) Object {
 		}
 		t.mu.Lock()
 		defer t.mu.Unlock()
-		t.asked, t.result = true, answer(params)
-		return Object{"task": t.state("working")}
+		t.result = answer(params)
+		t.ids = append(t.ids, "mcpconform-"+rand.Text())
+		return Object{"task": stateOf(t.ids[len(t.ids)-1], "working")}
 	}
 }
 
-func (t *clientTask) state(status string) Object {
+func stateOf(id any, status string) Object {
 	const at = "2025-11-25T10:30:00Z"
 	return Object{
-		"taskId": "mcpconform-5d9c1f0a7be24c6fb3a8", "status": status, "createdAt": at, "lastUpdatedAt": at,
+		"taskId": id, "status": status, "createdAt": at, "lastUpdatedAt": at,
 		"ttl": keptFor, "pollInterval": clientPollInterval,
 	}
 }
 
-// next is the status that tasks/get tells now.
-func (t *clientTask) next() string {
+func (t *clientTask) list(Object) Object {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	states := []any{}
+	for _, id := range t.ids {
+		states = append(states, stateOf(id, "working"))
+	}
+	return Object{"tasks": states}
+}
+
+func (t *clientTask) cancel(params Object) Object { return stateOf(params["taskId"], "cancelled") }
+
+func (t *clientTask) get(params Object) Object {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	status := t.statuses[0]
@@ -161,14 +174,14 @@ func (t *clientTask) next() string {
 		t.statuses = t.statuses[1:]
 	}
 	t.said = append(t.said, status)
-	return status
+	return stateOf(params["taskId"], status)
 }
 
-func (t *clientTask) fetch() Object {
+func (t *clientTask) fetch(params Object) Object {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.results++
-	result := Object{"_meta": Object{mcp.RelatedTask: Object{"taskId": "mcpconform-5d9c1f0a7be24c6fb3a8"}}}
+	result := Object{"_meta": Object{mcp.RelatedTask: Object{"taskId": params["taskId"]}}}
 	maps.Copy(result, t.result)
 	return result
 }
@@ -189,7 +202,7 @@ func (t *clientTask) told(status string) bool {
 func (t *clientTask) demandAsked() {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if !t.asked {
+	if len(t.ids) == 0 {
 		Inconclusive(
 			"the tool did not ask the client for a task",
 			"name one that does under provocations.client-task in mcpconform.yaml",

@@ -242,6 +242,56 @@ func input() {
 	)
 
 	It(
+		"sets the status input_required while a task waits for sampling",
+		Verifies("tasks.status.input-required"),
+		NeedsCapability(callable),
+		NeedsProvocation("sampling"),
+		func(ctx SpecContext) {
+			const samples = "sampling/createMessage"
+			asking := Provoking("sampling")
+			if !takesTasks(asking) {
+				NotApplicable("the tool " + asking.Tool + " does not say that it can be called as a task")
+			}
+			server := SessionWithTasks(ctx)
+			server.Answer(samples, scripted.Silence)
+			id := begin(ctx, server, asking)
+
+			server.Start(ctx, "tasks/result", Object{"taskId": id})
+			awaitQuestion(ctx, server, id, samples)
+
+			Expect(settled(ctx, server, id)).To(HaveMember("status", "input_required"))
+			leave(ctx, server, id)
+			server.Answer(samples, Answering(Generation)) // for others that use the connection
+		},
+	)
+
+	It(
+		"lists a task that waits for input with the status input_required",
+		Verifies("tasks.status.input-required"),
+		NeedsCapability(callable, listable),
+		NeedsProvocation("task-input"),
+		func(ctx SpecContext) {
+			server := SessionWithTasks(ctx)
+			server.Answer(asks, scripted.Silence)
+			id := begin(ctx, server, tool("task-input"))
+			server.Start(ctx, "tasks/result", Object{"taskId": id})
+			awaitQuestion(ctx, server, id, asks)
+			if status := settled(ctx, server, id)["status"]; status != "input_required" {
+				Inconclusive("tasks/get tells the status "+Show(status), fixOthers)
+			}
+
+			all := server.All(ctx, "tasks/list")
+
+			for _, task := range all {
+				if task["taskId"] == id {
+					Expect(task).To(HaveMember("status", "input_required"))
+				}
+			}
+			give(ctx, server, id)
+		},
+	)
+
+	It(
 		"sends related-task metadata in the elicitation/create of a task",
 		Verifies("tasks.related.request"),
 		NeedsCapability(callable),

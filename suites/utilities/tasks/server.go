@@ -324,12 +324,20 @@ func listing() {
 
 			all := server.All(ctx, "tasks/list")
 
+			known := false
 			for _, id := range begun {
 				if found := server.Ask(ctx, "tasks/get", Object{"taskId": id}); found.Object() != nil {
+					known = true
 					Expect(all).To(includeTask(id))
 				}
 			}
 			leave(ctx, server, begun...)
+			if !known {
+				Inconclusive(
+					"tasks/get knows none of the tasks that tools/call began",
+					"see that the server keeps a task for as long as its ttl",
+				)
+			}
 		})
 
 	It(
@@ -383,9 +391,10 @@ func cancellation() {
 			// The same call, begun later, ends when the work of this one would have.
 			result(ctx, server, other)
 			state := server.Ask(ctx, "tasks/get", Object{"taskId": stopped})
-			if _, forgotten := state.Error(); !forgotten {
-				Expect(state).To(HaveMember("status", "cancelled"))
+			if _, forgotten := state.Error(); forgotten {
+				NotApplicable("the server has forgotten the task")
 			}
+			Expect(state).To(HaveMember("status", "cancelled"))
 		},
 	)
 
