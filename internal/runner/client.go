@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"maps"
 	"math"
+	"regexp"
 	"slices"
 	"strings"
 	"sync"
@@ -166,13 +167,20 @@ func (m *meeting) read(conversations []*rules.Conversation) (most *rules.Convers
 }
 
 // disown takes for not spoken a revision of which the driver says that the library does not
-// have it: the client asked for it only as it was told, and left when that was granted.
+// have it: the client asked for it only as it was told, and left when that was granted. One
+// that speaks of what is no revision did not read the server's answer.
 func (m *meeting) disown(exit scenario.Exit) {
-	if said := firstFailure(exit); m.granted && !m.spoken && strings.Contains(said, m.revision) {
+	said := firstFailure(exit)
+	named := date.FindAllString(said, -1)
+	unread := slices.ContainsFunc(named, func(one string) bool { return !slices.Contains(protocol.Released(), one) })
+	if m.granted && !m.spoken && slices.Contains(named, m.revision) && !unread {
 		m.broken = ""
 		m.note = notSpoken + "the client asked for it as it was told, and left when the server agreed" + said
 	}
 }
+
+// date is what revisions are named by.
+var date = regexp.MustCompile(`\b\d{4}-\d{2}-\d{2}\b`)
 
 // tells ranks what conversations show.
 func (m *meeting) tells() int {

@@ -79,8 +79,10 @@ func TestRevisionsThatOnlyTheDriverAsksFor(t *testing.T) {
 		welcome = `<{"jsonrpc":"2.0","id":1,"result":{"protocolVersion":"2025-11-25","capabilities":{},"serverInfo":{"name":"s","version":"1"}}}`
 	)
 	for words, broken := range map[string]bool{
-		`unsupported protocol version: \"2025-11-25\"`: false,
-		"cannot read the capabilities":                 true,
+		`unsupported protocol version: \"2025-11-25\"`:                           false,
+		`unsupported protocol version: 2025-11-25, of 2024-11-05 and 2025-03-26`: false,
+		`the server speaks 1900-01-01, and this client 2025-11-25`:               true,
+		"cannot read the capabilities":                                           true,
 	} {
 		met := metWith("2025-11-25", hello, welcome)
 
