@@ -7,7 +7,6 @@ import (
 	"reflect"
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/mcpconform/mcpconform/internal/catalogue"
 	"github.com/mcpconform/mcpconform/internal/conform"
@@ -17,6 +16,7 @@ import (
 	"github.com/mcpconform/mcpconform/internal/scenario"
 	"github.com/mcpconform/mcpconform/internal/scripted"
 	"github.com/mcpconform/mcpconform/internal/survey"
+	"github.com/mcpconform/mcpconform/internal/wait"
 	"github.com/mcpconform/mcpconform/reports"
 	"github.com/mcpconform/mcpconform/suites"
 )
@@ -104,9 +104,9 @@ func Examine(ctx context.Context, e Examination) (*Examined, error) {
 // meet makes first contact at the revision, and with a server of the stateless era at
 // the last before it.
 func (e Examination) meet(ctx context.Context, visited *visit) {
-	late := make(chan struct{})
-	defer time.AfterFunc(discoverPatience, func() { close(late) }).Stop()
-	visited.open(ctx, nil, e.Target, late)
+	patient, stop := wait.WithTimeout(ctx, discoverPatience)
+	defer stop()
+	visited.open(ctx, nil, e.Target, patient.Done())
 	visits := []*visit{visited}
 	if protocol.Has(e.Revision, protocol.Discovery) {
 		other := &visit{asked: protocol.Last(protocol.Handshake)}

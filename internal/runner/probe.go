@@ -186,7 +186,9 @@ func meet(ctx context.Context, budget *transcript.MemoryBudget, to scripted.Targ
 		if policy.named() {
 			patience = to.Reply
 		}
-		defer time.AfterFunc(patience, giveUp).Stop()
+		patient, stop := wait.WithTimeout(asking, patience)
+		defer stop()
+		context.AfterFunc(patient, giveUp)
 	}
 	<-opened
 	if asking.Err() != nil && ctx.Err() == nil && first.err != nil {

@@ -10,6 +10,7 @@ import (
 	"github.com/mcpconform/mcpconform/internal/jsonrpc"
 	"github.com/mcpconform/mcpconform/internal/protocol"
 	"github.com/mcpconform/mcpconform/internal/transport"
+	"github.com/mcpconform/mcpconform/internal/wait"
 )
 
 // Exchange is an HTTP exchange of a session, with total control of the response.
@@ -230,6 +231,18 @@ func (c *Call) Responses() Object {
 func (c *Call) Await(match func(Received) bool) bool {
 	_, came := c.Session.Until(c.mark, match)
 	return came
+}
+
+// Sees waits for what the client is to do, for a limited time, and tells whether it came.
+func (c *Call) Sees(done <-chan struct{}, most time.Duration) bool {
+	ctx, cancel := wait.WithTimeout(c.Session.Server.life, most)
+	defer cancel()
+	select {
+	case <-done:
+		return true
+	case <-ctx.Done():
+		return false
+	}
 }
 
 // Pause waits: for a server that takes its time.

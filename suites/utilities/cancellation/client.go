@@ -74,7 +74,7 @@ var cancels = &Scenario{
 			}
 			call.Session.Within(overtaking, mark, cancels) // what was sent later may have come first
 			switch {
-			case isLeft(call.Exchange):
+			case call.Exchange != nil && call.Sees(call.Exchange.Done(), overtaking): // the client left it
 			case call.Exchange == nil && call.Has(protocol.Handshake): // elsewhere by a result
 				call.Refuse(jsonrpc.InternalError, tooLate, nil)
 			default:
@@ -92,19 +92,6 @@ var cancels = &Scenario{
 // overtaking is how much later than what was sent afterwards a message, or the end of a
 // stream, may come over HTTP.
 const overtaking = 200 * time.Millisecond
-
-// isLeft tells whether the client closes the stream of a call that it has cancelled.
-func isLeft(exchange *scripted.Exchange) bool {
-	if exchange == nil {
-		return false
-	}
-	select {
-	case <-exchange.Done():
-		return true
-	case <-time.After(overtaking):
-		return false
-	}
-}
 
 // Steps of the scenario.
 const (
@@ -263,10 +250,7 @@ var expires = &Scenario{
 		})
 		server.On("tools/list", func(call *scripted.Call) {
 			if exchange := open.Load(); exchange != nil {
-				select {
-				case <-exchange.Done():
-				case <-time.After(leavingTime):
-				}
+				call.Sees(exchange.Done(), leavingTime)
 			}
 			call.Good()
 		})

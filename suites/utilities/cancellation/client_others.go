@@ -2,7 +2,6 @@ package cancellation
 
 import (
 	"sync"
-	"time"
 
 	. "github.com/onsi/ginkgo/v2"
 
@@ -78,10 +77,7 @@ var cancelsRetry = &Scenario{
 		})
 		server.On("tools/list", func(call *scripted.Call) {
 			if call.Nth == 2 { // what the client does next is to cancel the call
-				select {
-				case <-retried:
-				case <-time.After(leavingTime):
-				}
+				call.Sees(retried, leavingTime)
 			}
 			call.Good()
 		})

@@ -178,10 +178,7 @@ var counted = &Scenario{
 				call.Progress(2, 3)
 				call.Progress(3, 3)
 				if both && call.Nth == 1 { // in whichever order the client sends them
-					select {
-					case <-answered:
-					case <-time.After(besideTime): // the other call is another one
-					}
+					call.Sees(answered, besideTime) // or else the other call is another one
 				}
 				call.Answer(scripted.Text("counted to " + Show(call.Arguments()["to"])))
 				over()
