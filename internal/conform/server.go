@@ -309,6 +309,15 @@ func Notification(method string) func(scripted.Received) bool {
 	}
 }
 
+// ProgressOf matches the progress of a request by its token.
+func ProgressOf(token any) func(scripted.Received) bool {
+	return func(received scripted.Received) bool {
+		params, _ := received.Params().(map[string]any)
+		return received.Kind == jsonrpc.Notification && received.Method == "notifications/progress" &&
+			params["progressToken"] == token
+	}
+}
+
 // RequestOf matches requests of a method.
 func RequestOf(method string) func(scripted.Received) bool {
 	return func(received scripted.Received) bool {

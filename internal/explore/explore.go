@@ -47,6 +47,7 @@ type Finding struct {
 	// Gone says why the target cannot be reached any more; "" when it can.
 	Gone string
 
+	lost  bool     // nothing came, by which a target that is gone would be known
 	kind  string   // by which findings are the same as long as they shrink; "" for the requirement
 	parts []string // what the shortest input is made of
 }
@@ -210,7 +211,7 @@ func (x *explorer) shortest(seed uint64) (finding *Finding, known bool) {
 				return
 			}
 			began := time.Now()
-			if tried[key] = try(hasty); tried[key] != nil && tried[key].lost() {
+			if tried[key] = try(hasty); tried[key] != nil && tried[key].lost {
 				waited += time.Since(began)
 			}
 		}

@@ -235,16 +235,11 @@ func (s *server) patience() (hasty, whole time.Duration) {
 }
 
 func (s *server) gone(found *Finding) string {
-	if s.env.Transport == protocol.Stdio || !found.lost() {
+	if s.env.Transport == protocol.Stdio || !found.lost {
 		return ""
 	}
 	return s.env.Unreachable()
 }
-
-// lost tells whether nothing came, by which a target that is gone would be known.
-func (f *Finding) lost() bool { return strings.HasPrefix(f.Mismatch.Found, noAnswer) }
-
-const noAnswer = "no answer: "
 
 func (s *server) draw(t *rapid.T) (parts []string, try trial) {
 	drawn := conversation{acts: rapid.SliceOfN(rapid.Custom(s.drawAct), 1, maxActs).Draw(t, "acts")}
@@ -388,7 +383,7 @@ func (t *talk) open(hello []forms.Form) {
 	environment := t.server.env
 	connection, err := environment.Dial()
 	if err != nil {
-		t.breaks(transcript.Place{}, openingOf(environment), "opens a connection", "a connection", noAnswer+err.Error())
+		t.loses(openingOf(environment), "opens a connection", "a connection", err)
 		return
 	}
 	t.on, t.all = connection, append(t.all, connection)
@@ -413,7 +408,7 @@ func (t *talk) open(hello []forms.Form) {
 		if len(hello) > 0 {
 			text += " " + forms.Names(hello)
 		}
-		t.breaks(transcript.Place{}, openingOf(environment), text, "a result of initialize", noAnswer+err.Error())
+		t.loses(openingOf(environment), text, "a result of initialize", err)
 	}
 	t.after = append(t.after, names(hello)...)
 }
@@ -522,7 +517,7 @@ func (t *talk) wait(at int) {
 		t.compared = true
 		t.breaks(status.At, one.what.Requirement, text, one.plain, status.Error())
 	case err != nil:
-		t.breaks(transcript.Place{}, conform.AnsweredRequirement, text, "an answer", noAnswer+err.Error())
+		t.loses(conform.AnsweredRequirement, text, "an answer", err)
 	case received.ID != one.pending.ID:
 		t.breaks(
 			received.At,
@@ -550,6 +545,14 @@ func (t *talk) breaks(judged transcript.Place, requirement, text, wanted, found 
 			Requirement: requirement, Text: text, Judged: judged,
 			Mismatch: rules.Mismatch{Wanted: wanted, Found: strings.Join(strings.Fields(found), " ")},
 		}
+	}
+}
+
+// loses notes that nothing came.
+func (t *talk) loses(requirement, text, wanted string, err error) {
+	if t.broken == nil {
+		t.breaks(transcript.Place{}, requirement, text, wanted, "no answer: "+err.Error())
+		t.broken.lost = true
 	}
 }
 

@@ -48,8 +48,6 @@ func cancelling() {
 // concerns matches the response to a request and the progress of it.
 func concerns(id jsonrpc.ID, token string) func(scripted.Received) bool {
 	return func(received scripted.Received) bool {
-		params, _ := received.Params().(map[string]any)
-		return received.Kind == jsonrpc.Response && received.ID == id ||
-			received.Kind == jsonrpc.Notification && params["progressToken"] == token
+		return received.Kind == jsonrpc.Response && received.ID == id || ProgressOf(token)(received)
 	}
 }

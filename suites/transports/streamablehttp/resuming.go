@@ -64,9 +64,7 @@ func (c *running) whatFollows(ctx context.Context, server *Server) scripted.Rece
 
 // isPart tells whether a message is the response of the call, or its progress.
 func (c *running) isPart(received scripted.Received) bool {
-	params, _ := received.Params().(map[string]any)
-	return answers(c.ID)(received) ||
-		Notification("notifications/progress")(received) && params["progressToken"] == c.token
+	return answers(c.ID)(received) || ProgressOf(c.token)(received)
 }
 
 // resuming checks the heading Resumability and Redelivery.

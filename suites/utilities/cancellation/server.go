@@ -61,15 +61,15 @@ func inProgress() {
 			server.Barrier(ctx) // until here, progress may have crossed the cancellation
 			mark := server.Mark()
 			completeAnother(ctx, server)
-			whole := len(server.Sent(mark, progressOf(completed)))
+			whole := len(server.Sent(mark, ProgressOf(completed)))
 			if whole == 0 {
 				Inconclusive("the slow tool reports no progress that could stop",
 					"name one that does in mcpconform.yaml: provocations: {slow: {tool: NAME}}")
 			}
 			// Some may have been on the way, on a stream of their own: not as many as
 			// come of a call that goes on.
-			late := server.Sent(mark, progressOf("mcpconform-cancelled"))
-			if 2*len(server.Sent(cancelled.Mark, progressOf("mcpconform-cancelled"))) <= whole {
+			late := server.Sent(mark, ProgressOf("mcpconform-cancelled"))
+			if 2*len(server.Sent(cancelled.Mark, ProgressOf("mcpconform-cancelled"))) <= whole {
 				late = nil
 			}
 			DemandNone("no progress of the cancelled request", late)
@@ -227,14 +227,6 @@ func completeAnother(ctx context.Context, server *Server) {
 func responseTo(id jsonrpc.ID) func(scripted.Received) bool {
 	return func(received scripted.Received) bool {
 		return received.Kind == jsonrpc.Response && received.ID == id
-	}
-}
-
-func progressOf(token string) func(scripted.Received) bool {
-	isProgress := Notification("notifications/progress")
-	return func(received scripted.Received) bool {
-		params, _ := received.Params().(map[string]any)
-		return isProgress(received) && params["progressToken"] == token
 	}
 }
 

@@ -101,11 +101,8 @@ func reportsOf(ctx context.Context, server *Server, token any) []scripted.Receiv
 // progressBut matches progress, but not that of an earlier request, which may come late
 // where it comes on another stream.
 func progressBut(earlier string) func(scripted.Received) bool {
-	isProgress := Notification("notifications/progress")
-	return func(received scripted.Received) bool {
-		params, _ := received.Params().(map[string]any)
-		return isProgress(received) && params["progressToken"] != earlier
-	}
+	isProgress, isEarlier := Notification("notifications/progress"), ProgressOf(earlier)
+	return func(received scripted.Received) bool { return isProgress(received) && !isEarlier(received) }
 }
 
 // runTask calls a tool as a task and waits until it is done.
