@@ -36,10 +36,11 @@ func InEachMethod(ctx context.Context, wanted types.GomegaMatcher, ask func(Harm
 	judged, plain := false, plainly(ctx)
 	for _, request := range current.environment.ofEachMethod() {
 		found := ask(request)
+		of := current.outcome.Judged
 		if matches, err := wanted.Match(found); err == nil && !matches && !plain(request) {
 			continue
 		}
-		judged = true
+		judged, current.outcome.Judged = true, of // and not what came in the plain form
 		Expect(found).To(wanted)
 	}
 	if !judged {

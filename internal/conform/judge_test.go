@@ -101,6 +101,13 @@ func TestWhatAFailureIsAbout(t *testing.T) {
 			wanted["the first of several that are wrong"] = first.At
 			Judge(Wrong(first, "something else"), Wrong(server.Ask(ctx, "ping", nil), "something else"))
 		},
+		"what a request brought, and not its plain form": func(ctx context.Context, server *Server) {
+			InEachMethod(ctx, Be("HTTP 400", func(any) bool { return false }), func(request Harmless) any {
+				reply := server.Ask(ctx, request.Method, request.With(nil))
+				wanted["what a request brought, and not its plain form"] = reply.At
+				return http.StatusOK
+			})
+		},
 		"what came unasked": func(ctx context.Context, server *Server) {
 			server.Ask(ctx, "ping", nil)
 			wanted["what came unasked"] = transcript.Place{Connection: "c", Sequence: 3}

@@ -40,7 +40,6 @@ type Outcome struct {
 	// had to be ended.
 	Idle   bool
 	Judged transcript.Place // of what breaks the requirement; zero where nothing does
-	About  Subject          // that it belongs to; zero when it belongs to none
 }
 
 // unproven tells whether a check came to no good end.

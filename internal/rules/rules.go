@@ -174,7 +174,10 @@ type Mismatch struct {
 	Found  string
 	Where  string // JSON pointer, header name, … or ""
 
-	Of transcript.Place `json:"-"` // what the target sent, where a check judges several things; else zero
+	// Of is what the target sent, where a check judges several things; else zero.
+	Of transcript.Place `json:"-"`
+	// About is the request that what a check judged belongs to; zero when it belongs to none.
+	About Subject `json:",omitzero"`
 }
 
 func (m Mismatch) String() string {

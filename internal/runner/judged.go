@@ -13,7 +13,7 @@ import (
 	"github.com/mcpconform/mcpconform/internal/transcript"
 )
 
-// point finds the request that what a failed check judged belongs to. Where the check
+// point finds the requests that what a failed check judged belongs to. Where the check
 // judged nothing that was recorded, it points at nothing.
 func point(outcome *conform.Outcome, exchanges [][]transcript.Event) {
 	if outcome.Ending != conform.Failed {
@@ -28,8 +28,16 @@ func point(outcome *conform.Outcome, exchanges [][]transcript.Event) {
 	if len(outcome.Mismatches) > 0 {
 		at = answering(events, at, outcome.Mismatches[0].Where)
 	}
-	outcome.About = aboutOf(events, at)
 	outcome.Judged = events[at].Place()
+	for i := range outcome.Mismatches {
+		mismatch := &outcome.Mismatches[i]
+		if i > 0 && mismatch.Of != (transcript.Place{}) {
+			at = judgedIn(events, mismatch.Of)
+		}
+		if at >= 0 {
+			mismatch.About = aboutOf(events, at)
+		}
+	}
 }
 
 // answering returns the position of the answer to a request, where that has the place of

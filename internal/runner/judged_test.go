@@ -45,8 +45,14 @@ func TestWhatWasJudgedIsPointedAt(t *testing.T) {
 	} {
 		outcome := conform.Outcome{Ending: conform.Failed, Judged: test.judged, Mismatches: []rules.Mismatch{test.mismatch}}
 		point(&outcome, [][]transcript.Event{events})
-		if outcome.Judged != test.marked || outcome.About.Name != test.about {
-			t.Errorf("%s: %v, about %q, wanted %v, about %q", name, outcome.Judged, outcome.About.Name, test.marked, test.about)
+		about := outcome.Mismatches[0].About.Name
+		if outcome.Judged != test.marked || about != test.about {
+			t.Errorf("%s: %v, about %q, wanted %v, about %q", name, outcome.Judged, about, test.marked, test.about)
 		}
+	}
+	several := conform.Outcome{Ending: conform.Failed, Judged: at(3), Mismatches: []rules.Mismatch{{Of: at(3)}, {Of: at(6)}}}
+	point(&several, [][]transcript.Event{events})
+	if about := several.Mismatches[1].About.Name; several.Judged != at(3) || about != "ping with id 2" {
+		t.Errorf("the second of several: about %q, and %v is marked", about, several.Judged)
 	}
 }

@@ -139,7 +139,7 @@ func (c *collector) result(state *legState, done checked) reports.Result {
 		events := eventsOf(done.Exchanges)
 		judged := judgedIn(events, done.Outcome.Judged)
 		for _, mismatch := range done.Outcome.Mismatches {
-			result.Failures = append(result.Failures, c.failure(mismatch, done.Outcome.About))
+			result.Failures = append(result.Failures, c.failure(mismatch, mismatch.About))
 		}
 		result.Exchange = c.steps(events, judged, places(done.Outcome)...)
 		result.Transcript = c.transcript(state, events, judged)
