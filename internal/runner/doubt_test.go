@@ -86,7 +86,6 @@ func TestAReplyThatDoesNotCome(t *testing.T) {
 	if testing.Short() {
 		t.Skip("whole runs are for tests that are not short")
 	}
-	t.Parallel()
 	for method, breaks := range map[string]string{
 		"tools/list": conform.AnsweredRequirement, "prompts/get": conform.AnsweredRequirement, "ping": "ping.answered",
 	} {
@@ -194,7 +193,6 @@ func TestATargetThatGoesAway(t *testing.T) {
 	if testing.Short() {
 		t.Skip("whole runs are for tests that are not short")
 	}
-	t.Parallel()
 	for name, goes := range map[string]func(front *httptest.Server, r *http.Request){
 		"refuses connections": func(front *httptest.Server, _ *http.Request) {
 			_ = front.Listener.Close()

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"context"
 	"errors"
-	"flag"
 	"fmt"
 	"io"
 	"io/fs"
@@ -13,9 +12,7 @@ import (
 	"os"
 	"os/signal"
 	"path/filepath"
-	"runtime"
 	"slices"
-	"strconv"
 	"strings"
 	"syscall"
 	"testing"
@@ -49,17 +46,7 @@ func TestMain(m *testing.M) {
 		_, err := transport.Relay(context.Background(), os.Args[2], os.Stdin, os.Stdout, os.Stderr, nil)
 		end(err)
 	}
-	waitTogether()
 	os.Exit(m.Run())
-}
-
-// waitTogether runs more tests side by side than there are processors: most of them wait.
-func waitTogether() {
-	const atOnce = 6
-	flag.Parse()
-	if parallel := flag.Lookup("test.parallel"); parallel.Value.String() == parallel.DefValue {
-		_ = parallel.Value.Set(strconv.Itoa(max(atOnce, runtime.GOMAXPROCS(0)))) // a number is what it takes
-	}
 }
 
 func end(err error) {
