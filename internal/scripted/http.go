@@ -268,11 +268,11 @@ func (h *HTTP) once(
 	body, err := exchange.Body(life)
 	isMessage := transcript.KindOfBody(request.Method, exchange.Status, body) == transcript.Message
 	if err == nil && exchange.ContentType == "application/json" && len(body) > 0 && isMessage {
-		h.take(life, Received{Message: h.read(body), At: h.log.Place(exchange.OfBody), Stream: exchange.Stream})
+		h.take(life, Received{Message: h.read(body), At: h.log.Place(exchange.OfBody()), Stream: exchange.Stream})
 	}
 	switch {
 	case first:
-		delivery.Body, delivery.OfBody = body, h.log.Place(exchange.OfBody)
+		delivery.Body, delivery.OfBody = body, h.log.Place(exchange.OfBody())
 	case err == nil:
 		return fmt.Errorf("%w: its stream ended, and the GET for the rest of it, after the event %q, brought %w",
 			ErrNoAnswer, place.last, &StatusError{Status: exchange.Status, Header: exchange.Header, Body: body})

@@ -463,7 +463,6 @@ type Exchange struct {
 	Header      http.Header
 	ContentType string // media type in lower case, without parameters; may be empty
 	Sequence    int    // of the response's head in the log
-	OfBody      int    // sequence of the whole body in the log; valid after Body
 
 	http   *HTTP
 	method string
@@ -476,6 +475,7 @@ type Exchange struct {
 	mu     sync.Mutex
 	closed bool
 	body   []byte
+	ofBody int
 	err    error // of the body
 }
 
@@ -502,6 +502,13 @@ func (e *Exchange) Body(ctx context.Context) ([]byte, error) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	return e.body, e.err
+}
+
+// OfBody is the sequence of the whole body in the log; 0 before Body has returned it.
+func (e *Exchange) OfBody() int {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	return e.ofBody
 }
 
 // Next waits for the next block of an event stream. It ends with io.EOF when
@@ -603,11 +610,12 @@ func (e *Exchange) readBody() error {
 	default:
 		err = io.EOF
 	}
+	sequence := 0
 	if len(event.Raw) > 0 {
-		e.OfBody = e.http.log.Keep(event)
+		sequence = e.http.log.Keep(event)
 	}
 	e.mu.Lock()
-	e.body = body
+	e.body, e.ofBody = body, sequence
 	e.mu.Unlock()
 	return err
 }

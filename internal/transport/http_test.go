@@ -465,12 +465,16 @@ func TestHTTPWaitsEndWithTheContext(t *testing.T) {
 		t.Error("events were read as a body")
 	}
 	close(release)
+	_ = body.OfBody() // whether it has come or not
 	event, err := stream.Next(within(t, patient))
 	if err != nil || string(event.Data) != "late" {
 		t.Errorf("after a timeout came %+v, %v", event, err)
 	}
 	if late, err := body.Body(within(t, patient)); err != nil || string(late) != "data: late\n\n" {
 		t.Errorf("after a timeout came %q, %v", late, err)
+	}
+	if body.OfBody() == 0 {
+		t.Error("nobody knows where in the log the body is")
 	}
 }
 
