@@ -59,12 +59,11 @@ func (c *client) reply(ctx context.Context, m jsonrpc.Message) {
 	message := c.answerTo(ctx, m)
 	c.mu.Lock()
 	delete(c.answering, m.ID)
-	transport := c.transport
 	c.mu.Unlock()
-	if message == nil || ctx.Err() != nil || transport == nil {
+	if message == nil || ctx.Err() != nil {
 		return
 	}
-	if err := transport.send(c.ctx, message); err != nil {
+	if err := c.send(c.ctx, message); err != nil {
 		c.log.Printf("cannot answer %s: %v", m.Method, err)
 	}
 }

@@ -327,13 +327,8 @@ func answersAfterCancellation(c *client, id jsonrpc.ID, stop context.CancelFunc)
 	stop()
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	transport := c.transport
-	c.beside(func() {
-		_ = transport.send(
-			c.ctx,
-			jsonrpc.NewError(id, jsonrpc.InternalError, "Internal error: the request was cancelled"),
-		)
-	})
+	refusal := jsonrpc.NewError(id, jsonrpc.InternalError, "Internal error: the request was cancelled")
+	c.beside(func() { _ = c.send(c.ctx, refusal) })
 }
 
 // asksBeforeAnswer lists the tools while the handshake is still going on.
@@ -342,8 +337,7 @@ func asksBeforeAnswer(c *client) {
 	c.part.newID = func(c *client, q question) jsonrpc.ID {
 		if q.method == "initialize" {
 			early := jsonrpc.NewRequest(give(c, question{method: "tools/list"}), "tools/list", nil)
-			ctx, transport := c.ctx, c.transport
-			c.beside(func() { _ = transport.send(ctx, early) })
+			c.beside(func() { _ = c.send(c.ctx, early) })
 		}
 		return give(c, q)
 	}
@@ -601,13 +595,8 @@ func looksFirst(ctx context.Context, c *client) error {
 // asksInline takes the server to speak the newest revision and to have tools, and sees by
 // what it asks whether that is so. That is not wrong.
 func asksInline(_ context.Context, c *client) ([]string, bool, error) {
-	c.mu.Lock()
-	c.revision = Revision20260728
-	c.peer = peer{Capabilities: object{"tools": object{}}}
-	transport := c.transport
-	c.mu.Unlock()
-	transport.agreed(Revision20260728)
-	return []string{Revision20260728}, true, nil
+	_, err := c.adopt(Revision20260728, peer{Capabilities: object{"tools": object{}}})
+	return []string{Revision20260728}, true, err
 }
 
 // neverFetchesInput looks at a task that needs input for as long as it does.

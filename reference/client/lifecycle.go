@@ -65,17 +65,30 @@ func (c *client) initialize(ctx context.Context, revision string) error {
 		return fmt.Errorf("the server speaks %q, and this client only %s", version, strings.Join(Revisions(), ", "))
 	}
 	server, _ := result["capabilities"].(object)
-	c.mu.Lock()
-	c.revision = version
-	c.peer = peer{Capabilities: server, Info: result["serverInfo"]}
-	transport := c.transport
-	c.mu.Unlock()
-	transport.agreed(version)
+	transport, err := c.adopt(version, peer{Capabilities: server, Info: result["serverInfo"]})
+	if err != nil {
+		return err
+	}
 	if err := c.initialized(ctx); err != nil {
 		return err
 	}
 	transport.hear()
 	return nil
+}
+
+// adopt keeps what the server has told of itself, and the revision that is spoken with it
+// from now on, on the connection that it returns.
+func (c *client) adopt(revision string, server peer) (transport, error) {
+	c.mu.Lock()
+	c.revision = revision
+	c.peer = server
+	connection := c.transport
+	c.mu.Unlock()
+	if connection == nil {
+		return nil, errNotConnected
+	}
+	connection.agreed(revision)
+	return connection, nil
 }
 
 // initialized says that the session can begin.

@@ -3,6 +3,7 @@ package client
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
 	"strings"
 	"testing"
 	"time"
@@ -199,4 +200,26 @@ func TestResultTypes(t *testing.T) {
 			t.Errorf("%s is of the type %q", text, found)
 		}
 	}
+}
+
+// What goes on beside the steps may come after the end of the session.
+func TestNothingIsSentAfterTheEnd(t *testing.T) {
+	t.Parallel()
+	c, err := newClient(t.Context(), Options{URL: "http://127.0.0.1:1/mcp"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer c.cancel()
+	c.disconnect()
+	_, adopting := c.adopt(Revision20260728, peer{})
+	for what, found := range map[string]error{
+		"a message":      c.send(t.Context(), []byte(`{}`)),
+		"a notification": c.notify(t.Context(), "notifications/initialized", nil),
+		"a revision":     adopting,
+	} {
+		if !errors.Is(found, errNotConnected) {
+			t.Errorf("%s after the end: %v", what, found)
+		}
+	}
+	answersAfterCancellation(c, jsonrpc.IDOf("late"), func() {})
 }

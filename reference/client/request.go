@@ -200,13 +200,18 @@ func (c *client) forget(r *request) {
 
 // notify sends a notification.
 func (c *client) notify(ctx context.Context, method string, params any) error {
+	return c.send(ctx, jsonrpc.NewNotification(method, params))
+}
+
+// send sends what wants no answer, unless the session is over.
+func (c *client) send(ctx context.Context, message []byte) error {
 	c.mu.Lock()
 	transport := c.transport
 	c.mu.Unlock()
 	if transport == nil {
 		return errNotConnected
 	}
-	return transport.send(ctx, jsonrpc.NewNotification(method, params))
+	return transport.send(ctx, message)
 }
 
 // lost ends whatever is waited for on a connection that is gone; nil stands for

@@ -141,16 +141,11 @@ func (c *client) discover(ctx context.Context) (supported []string, modern bool,
 	}
 	supported = texts(result["supportedVersions"])
 	if slices.Contains(supported, Revision20260728) {
-		c.mu.Lock()
-		c.revision = Revision20260728
 		meta, _ := result["_meta"].(object)
 		capabilities, _ := result["capabilities"].(object)
-		c.peer = peer{Capabilities: capabilities, Info: meta[metaServer]}
-		transport := c.transport
-		c.mu.Unlock()
-		transport.agreed(Revision20260728)
+		_, err = c.adopt(Revision20260728, peer{Capabilities: capabilities, Info: meta[metaServer]})
 	}
-	return supported, true, nil
+	return supported, true, err
 }
 
 func texts(value any) []string {
