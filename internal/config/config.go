@@ -3,7 +3,6 @@
 package config
 
 import (
-	"bytes"
 	"errors"
 	"fmt"
 	"io"
@@ -12,12 +11,9 @@ import (
 	"math"
 	"os"
 	"reflect"
-	"regexp"
 	"slices"
-	"strconv"
 	"strings"
 	"time"
-	"unicode/utf8"
 
 	"go.yaml.in/yaml/v3"
 
@@ -136,35 +132,18 @@ func read(path string) ([]byte, error) {
 
 // Parse reads the text of a config file; name is what errors call it.
 func Parse(name string, text []byte) (File, error) {
-	text = bytes.TrimPrefix(text, []byte("\xef\xbb\xbf")) // editors of Windows write it
-	if !utf8.Valid(text) {
-		return File{}, fmt.Errorf("%s: not UTF-8", name)
+	root, err := yamlnode.Parse(name, text)
+	if root == nil {
+		return File{}, err
 	}
-	decoder := yaml.NewDecoder(bytes.NewReader(text))
-	source := source{name: name}
-	if err := decoder.Decode(&source.document); err != nil {
-		if errors.Is(err, io.EOF) {
-			return File{}, nil
-		}
-		return File{}, source.explain(err)
-	}
-	var second yaml.Node
-	switch err := decoder.Decode(&second); {
-	case err == nil:
-		return File{}, fmt.Errorf("%s:%d: more than one document; what follows --- would be ignored", name, second.Line)
-	case !errors.Is(err, io.EOF):
-		return File{}, source.explain(err)
-	}
-	if problem := yamlnode.Check(&source.document); problem != nil {
-		return File{}, fmt.Errorf("%s:%d: %s", name, problem.Line, problem.Text)
-	}
+	source := source{name: name, root: root}
 	if err := source.knowsKeys(); err != nil {
 		return File{}, err
 	}
-	asJSON(&source.document)
+	asJSON(root)
 	var said File
-	if err := source.document.Decode(&said); err != nil {
-		return File{}, source.explain(err)
+	if err := root.Decode(&said); err != nil {
+		return File{}, yamlnode.Explain(name, err)
 	}
 	if err := source.judge(said); err != nil {
 		return File{}, err
@@ -249,7 +228,7 @@ func (s source) judgeAuth(said Auth) error {
 // judgeNever makes sure that what a server never does is known, and that no
 // provocation is named for it.
 func (s source) judgeNever(said File) error {
-	_, list := member(s.root(), "never")
+	_, list := member(s.root, "never")
 	for i, name := range said.Never {
 		place := s.place("never")
 		if list != nil && list.Kind == yaml.SequenceNode && i < len(list.Content) {
@@ -309,8 +288,8 @@ func countValues(value any, left *int) error {
 
 // source is a file that is being read, to find places in it.
 type source struct {
-	name     string
-	document yaml.Node
+	name string
+	root *yaml.Node
 }
 
 // member returns the key and the value of a member of a mapping, or nil.
@@ -340,17 +319,9 @@ func members(node *yaml.Node) iter.Seq2[*yaml.Node, *yaml.Node] {
 	}
 }
 
-// root is what the file says, or nil when it says nothing.
-func (s source) root() *yaml.Node {
-	if len(s.document.Content) == 0 {
-		return nil
-	}
-	return s.document.Content[0]
-}
-
 // place names the file and the line of a key, given with the keys above it.
 func (s source) place(path ...string) string {
-	place, node := s.name, s.root()
+	place, node := s.name, s.root
 	for _, name := range path {
 		key, value := member(node, name)
 		if key == nil {
@@ -365,10 +336,10 @@ func (s source) line(at *yaml.Node) string { return fmt.Sprintf("%s:%d", s.name,
 
 // knowsKeys looks for keys that mean nothing, and says which were meant.
 func (s source) knowsKeys() error {
-	if err := s.knows(s.root(), reflect.TypeFor[File]()); err != nil {
+	if err := s.knows(s.root, reflect.TypeFor[File]()); err != nil {
 		return err
 	}
-	_, auth := member(s.root(), "auth")
+	_, auth := member(s.root, "auth")
 	if err := s.knows(auth, reflect.TypeFor[Auth]()); err != nil {
 		return err
 	}
@@ -379,11 +350,11 @@ func (s source) knowsKeys() error {
 			}
 		}
 	}
-	_, authority := member(s.root(), "authorization-server")
+	_, authority := member(s.root, "authorization-server")
 	if err := s.knows(authority, reflect.TypeFor[AuthorizationServer]()); err != nil {
 		return err
 	}
-	_, provocations := member(s.root(), "provocations")
+	_, provocations := member(s.root, "provocations")
 	for _, provocation := range members(provocations) {
 		if err := s.knows(provocation, reflect.TypeFor[provoke.Provocation]()); err != nil {
 			return err
@@ -400,58 +371,6 @@ func (s source) knows(node *yaml.Node, structure reflect.Type) error {
 		}
 	}
 	return nil
-}
-
-// How the YAML library words its errors.
-var (
-	placed   = regexp.MustCompile(`^(?:yaml: )?(?:line (\d+): )?(.*)$`)
-	mistyped = regexp.MustCompile("^cannot unmarshal (!!\\w+)(?: `(.*)`)? into (.+)$")
-)
-
-// explain turns an error of the YAML library into one line with the place and
-// what belongs there.
-func (s source) explain(err error) error {
-	text := err.Error()
-	if wrong, several := errors.AsType[*yaml.TypeError](err); several {
-		text = wrong.Errors[0]
-	}
-	found := placed.FindStringSubmatch(strings.Join(strings.Fields(text), " "))
-	place, problem := s.name, found[2]
-	if line := found[1]; line != "" {
-		place += ":" + line
-	}
-	if parts := mistyped.FindStringSubmatch(problem); parts != nil {
-		problem = fmt.Sprintf("%s stands where %s belongs", stands(parts[1], parts[2]), describe(parts[3]))
-	}
-	return fmt.Errorf("%s: %s", place, problem)
-}
-
-// stands names a value by its tag and its beginning.
-func stands(tag, value string) string {
-	switch tag {
-	case "!!seq":
-		return "a list"
-	case "!!map":
-		return "a mapping"
-	}
-	return strconv.Quote(value)
-}
-
-// describe names a type for people.
-func describe(wanted string) string {
-	switch {
-	case wanted == "time.Duration":
-		return "a duration such as 5s"
-	case wanted == "bool":
-		return "true or false"
-	case wanted == "int":
-		return "a whole number"
-	case wanted == "string":
-		return "text"
-	case strings.HasPrefix(wanted, "[]"):
-		return "a list"
-	}
-	return "a mapping"
 }
 
 // keys lists the keys that a structure has.

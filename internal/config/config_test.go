@@ -117,9 +117,9 @@ func TestParseTellsWhatIsWrong(t *testing.T) {
 		"words":                      {"hello", `f:1: "hello" stands where a mapping belongs`},
 		"not YAML":                   {"url: a\nb: c: d", "f:2: mapping values are not allowed in this context"},
 		"not closed":                 {"command: [a", "f:1: did not find expected ',' or ']'"},
-		"a tab":                      {"\turl: a", "f: found character that cannot start any token"},
-		"not UTF-8":                  {"url: \xff", "f: not UTF-8"},
-		"an unknown alias":           {"url: *b", "f: unknown anchor 'b' referenced"},
+		"a tab":                      {"\turl: a", "f:1: found character that cannot start any token"},
+		"not UTF-8":                  {"url: \xff", "f:1: not UTF-8"},
+		"an unknown alias":           {"url: *b", "f:1: unknown anchor 'b' referenced"},
 		"two documents":              {"url: a\n---\nurl: b", "f:2: more than one document"},
 		"a second that is not YAML":  {"url: a\n---\nb: c: d", "f:3: mapping values are not allowed"},
 		"unknown provocation":        {"url: x\nprovocations:\n  text: {tool: a}\n  txt: {tool: a}", `f:4: provocations: unknown kind "txt", did you mean "text"?`},
@@ -165,7 +165,7 @@ func TestParseBoundsAliases(t *testing.T) {
 		fmt.Fprintf(&text, "    a%d: &a%d [*a%d, *a%d]\n", level, level, level-1, level-1)
 	}
 	_, err := config.Parse("f", []byte(text.String()))
-	if err == nil || err.Error() != "f: document contains excessive aliasing" {
+	if err == nil || err.Error() != "f:1: document contains excessive aliasing" {
 		t.Errorf("told %v", err)
 	}
 }

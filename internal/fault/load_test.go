@@ -31,7 +31,7 @@ func TestParseTellsWhatIsWrong(t *testing.T) {
 		"a head's edit":      {"- id: a\n  says: x\n  when: {http: {method: GET}}\n  do: [{remove: /a}]\n", "cannot be done with the head"},
 		"a process' edit":    {"- id: a\n  says: x\n  when: {process: start}\n  do: [{remove: /a}]\n", "cannot be done at an event of the process"},
 		"an alias":           {"- id: a\n  says: &x y\n  seen: *x\n", "aliases of YAML"},
-		"a type":             {beginning + "  do: [{repeat: often}]\n", "f.yaml:5: cannot unmarshal"},
+		"a type":             {beginning + "  do: [{repeat: often}]\n", `f.yaml:5: "often" stands where a whole number belongs`},
 		"two documents":      {beginning + "  do: [{drop: true}]\n---\n[]\n", "more than one document"},
 		"a counted id":       {beginning + "  do: [{send: {jsonrpc: '2.0', id: 4711, result: {}}}]\n", "may have the id 4711 of this response by chance"},
 		"not UTF-8":          {"\xff", "not UTF-8"},

@@ -3,6 +3,7 @@ package yamlnode_test
 import (
 	"fmt"
 	"testing"
+	"time"
 
 	"go.yaml.in/yaml/v3"
 
@@ -15,6 +16,7 @@ func TestParse(t *testing.T) {
 		"":                 "<nil> <nil>",
 		"# a comment\n":    "<nil> <nil>",
 		"a: 1\n":           "a 1 <nil>",
+		"\ufeffa: 1\nb: 2": "a 1 <nil>",
 		"\xff":             "<nil> f:1: not UTF-8",
 		"a: 1\n---\nb: 2":  "<nil> f:2: more than one document; what follows --- would be ignored",
 		"a: 1\n---\nb: [":  "<nil> f:3: did not find expected node content",
@@ -43,12 +45,37 @@ func TestHasAlias(t *testing.T) {
 	}
 }
 
-// What the library says of values has a place, too.
+// What the library says of values has a place, too, and is said for people.
 func TestExplain(t *testing.T) {
 	t.Parallel()
-	var into struct{ A int }
-	err := yaml.Unmarshal([]byte("\na: b"), &into)
-	if told := yamlnode.Explain("f", err).Error(); told != "f:2: cannot unmarshal !!str `b` into int" {
-		t.Errorf("told %q", told)
+	type part struct{ A int }
+	for text, want := range map[string]string{
+		"\na: b":    `f:2: "b" stands where a whole number belongs`,
+		"b: [1]":    "f:1: a list stands where true or false belongs",
+		"c: soon":   `f:1: "soon" stands where a duration such as 5s belongs`,
+		"d: {a: 1}": "f:1: a mapping stands where text belongs",
+		"e: a":      `f:1: "a" stands where a list belongs`,
+		"f: [1]":    "f:1: a list stands where a mapping belongs",
+		"g: {a: 1}": "f:1: a mapping stands where text belongs",
+	} {
+		var into struct {
+			A int
+			B bool
+			C time.Duration
+			D string
+			E []string
+			F part
+			G word
+		}
+		err := yaml.Unmarshal([]byte(text), &into)
+		if err == nil {
+			t.Errorf("%q: no error", text)
+			continue
+		}
+		if told := yamlnode.Explain("f", err).Error(); told != want {
+			t.Errorf("%q: told %s\nwanted %s", text, told, want)
+		}
 	}
 }
+
+type word string
