@@ -10,7 +10,6 @@ import (
 	. "github.com/mcpconform/mcpconform/internal/conform"
 	"github.com/mcpconform/mcpconform/internal/jsonrpc"
 	"github.com/mcpconform/mcpconform/internal/mcp"
-	"github.com/mcpconform/mcpconform/internal/protocol"
 	"github.com/mcpconform/mcpconform/internal/scripted"
 )
 
@@ -92,7 +91,6 @@ func afterInvalidCursors() {
 	It(
 		"returns items from its lists after a cursor that it never returned",
 		Verifies("pagination.cursor.invalid-handled"),
-		AtRevisionsWith(protocol.Handshake),
 		func(ctx SpecContext) {
 			filled := false
 			for _, method := range lists() {
