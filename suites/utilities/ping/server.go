@@ -67,9 +67,9 @@ func ServerChecks() {
 	})
 }
 
-// longestPing is how long a ping may take that waits for a call to end. By chance one may come
-// later than the answer to a call that is short.
-func longestPing(server *Server) time.Duration { return min(time.Second, server.ReplyTime()/4) }
+// longestPing is how long a ping may take that is answered after a call during which it was
+// sent: behind one that is shorter it may come by chance.
+const longestPing = time.Second
 
 // judgePromptness judges that a ping was not held up until the call was over during which it
 // was sent.
@@ -77,7 +77,7 @@ func judgePromptness(server *Server, call *scripted.Pending, pong Reply, took ti
 	isOver := func(received scripted.Received) bool {
 		return received.Kind == jsonrpc.Response && received.ID == call.ID && received.Index < pong.Index
 	}
-	if took < longestPing(server) || len(server.Sent(call.Mark, isOver)) == 0 {
+	if took < longestPing || len(server.Sent(call.Mark, isOver)) == 0 {
 		return
 	}
 	Missing("a response to ping before the call is over during which it was sent",
