@@ -534,9 +534,9 @@ func say(ctx context.Context, server *Server, raw, reason string) {
 
 // judgeKnownIDs judges that responses to what is illegal have no id that nobody sent.
 func judgeKnownIDs(refusals []Reply, sent ...jsonrpc.ID) {
-	known := append(sent, jsonrpc.NoID, jsonrpc.NullID)
 	for _, refusal := range refusals {
-		DemandOf(refusal, slices.Contains(known, refusal.ID), "no id, or one that was sent")
+		isKnown := slices.Contains(sent, refusal.ID) || refusal.ID == jsonrpc.NoID || refusal.ID == jsonrpc.NullID
+		DemandOf(refusal, isKnown, "no id, or one that was sent")
 	}
 }
 

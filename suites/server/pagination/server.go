@@ -101,7 +101,7 @@ func judgeChangedList(ctx context.Context, method string, change Provocation) bo
 
 		Observe()
 		if refusal, refused := reply.Error(); refused {
-			Demand(refusal.Code == jsonrpc.InvalidParams, "the next page, or error -32602 (Invalid params)", reply.Describe())
+			DemandOf(reply, refusal.Code == jsonrpc.InvalidParams, "the next page, or error -32602 (Invalid params)")
 			continue
 		}
 		remaining, _ := following(ctx, server, method, nil)
