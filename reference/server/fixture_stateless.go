@@ -51,6 +51,7 @@ func headerTools() []tool {
 			InputSchema: json.RawMessage(`{"type":"object","properties":{
 				"text":{"type":"string","x-mcp-header":"Text"},
 				"count":{"type":"integer","minimum":-1000,"maximum":1000,"x-mcp-header":"Count"},
+				"total":{"type":"integer","x-mcp-header":"Total"},
 				"flag":{"type":"boolean","x-mcp-header":"Flag"},
 				"place":{"type":"object","properties":{
 					"city":{"type":"string","x-mcp-header":"City"}}}}}`),

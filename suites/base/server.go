@@ -174,15 +174,18 @@ func requests() {
 	)
 
 	It(
-		"answers requests after the client disconnects during a call",
+		"answers requests, and those of other clients, after a client disconnects during a call",
 		Verifies("base.requests.answered"),
 		NeedsTransport(protocol.HTTP),
 		NeedsProvocation("slow"),
 		ByBarrier(),
 		func(ctx SpecContext) {
-			server := FreshSession(ctx)
-			call := server.Start(ctx, "tools/call", Provoking("slow").Call())
-			server.Barrier(ctx) // the call is under way
+			server, other := FreshSession(ctx), UnusedSession(ctx)
+			slow := Provoking("slow").Call()
+			call := server.Start(ctx, "tools/call", slow)
+			beside := jsonrpc.StringID("mcpconform-beside-disconnection")
+			ofAnother := other.StartRaw(ctx, beside, "tools/call", scripted.Outgoing{}, slow)
+			server.Barrier(ctx) // the calls are under way
 
 			call.Delivery.Cut()
 
@@ -190,6 +193,7 @@ func requests() {
 			Expect(
 				server.MustAwait(ctx, server.StartRaw(ctx, id, BarrierMethod(), scripted.Outgoing{}, nil)),
 			).To(BeResult())
+			other.MustAwait(ctx, ofAnother)
 		},
 	)
 
@@ -346,10 +350,16 @@ func malformed() {
 
 			refusals := refusalsOf(ctx, server, notJSON, "not JSON")
 
-			for _, refusal := range refusals {
-				known := []jsonrpc.ID{jsonrpc.NoID, jsonrpc.NullID, jsonrpc.StringID("mcpconform-cut")}
-				Demand(slices.Contains(known, refusal.ID), "no id, or the one in the text", refusal.ID.String())
-			}
+			judgeKnownIDs(refusals, jsonrpc.StringID("mcpconform-cut"))
+		})
+
+	It("answers a JSON-RPC batch without requests under no id, if at all", Verifies("base.responses.id"),
+		func(ctx SpecContext) {
+			server := FreshSession(ctx)
+
+			refusals := refusalsOf(ctx, server, aBatch, "a batch")
+
+			judgeKnownIDs(refusals)
 		})
 
 	It("answers JSON that is not a JSON-RPC message with -32600, if at all", Verifies("base.errors.invalid-request"),
@@ -394,7 +404,7 @@ func malformed() {
 		func(ctx SpecContext) {
 			server := FreshSession(ctx)
 
-			say(ctx, server, `[{"jsonrpc":"2.0","method":"notifications/mcpconform"}]`, "a batch")
+			say(ctx, server, aBatch, "a batch")
 
 			server.StaysUsable(ctx)
 		})
@@ -434,6 +444,7 @@ func malformed() {
 const (
 	unknownMethod = "mcpconform/unknown"
 	notifying     = `{"jsonrpc":"2.0","id":"mcpconform-notifying","method":"notifications/cancelled","params":{"requestId":"mcpconform-none"}}`
+	aBatch        = `[{"jsonrpc":"2.0","method":"notifications/mcpconform"}]`
 	notJSON       = `{"jsonrpc":"2.0","id":"mcpconform-cut","method":`
 	noMessage     = `{"jsonrpc":"2.0","id":"mcpconform-strange","method":7}`
 	brokenLetters = `{"jsonrpc":"2.0","id":"mcpconform-not-utf-8","method":"ping","params":{"text":"` + "\xff\xfe" + `"}}`
@@ -518,6 +529,14 @@ func say(ctx context.Context, server *Server, raw, reason string) {
 	case <-delivery.Done():
 	case <-wait.After(ctx, server.ReplyTime()): // what follows will tell
 	case <-ctx.Done():
+	}
+}
+
+// judgeKnownIDs judges that responses to what is illegal have no id that nobody sent.
+func judgeKnownIDs(refusals []Reply, sent ...jsonrpc.ID) {
+	for _, refusal := range refusals {
+		isKnown := slices.Contains(sent, refusal.ID) || refusal.ID == jsonrpc.NoID || refusal.ID == jsonrpc.NullID
+		DemandOf(refusal, isKnown, "no id, or one that was sent")
 	}
 }
 

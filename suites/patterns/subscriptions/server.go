@@ -108,6 +108,19 @@ func acknowledgements() {
 			judgeAcknowledged(answer)
 		})
 
+	It("acknowledges subscriptions/listen that requests nothing", Verifies("subscriptions.acknowledged.sent"),
+		func(ctx SpecContext) {
+			needsSubscriptions()
+			server := FreshSession(ctx)
+
+			answer := listen(ctx, server, server.NextID(), Object{})
+
+			if answer.Method != acknowledged {
+				FreshSession(ctx).Subscribe(ctx, everything()) // or else it is not refused for that
+			}
+			judgeAcknowledged(answer)
+		})
+
 	It(
 		"acknowledges no list changes if subscriptions/listen requests none",
 		Verifies("subscriptions.acknowledged.requested"),

@@ -3,6 +3,7 @@ package logging
 
 import (
 	"context"
+	"fmt"
 	"maps"
 	"slices"
 	"strings"
@@ -31,6 +32,7 @@ func ServerChecks() {
 		undeclared()
 		settingLevels()
 		askingForMessages()
+		concurrentLevels()
 		unknownLevels()
 	})
 }
@@ -236,6 +238,52 @@ func askingForMessages() {
 				"no log message for a request without "+mcp.MetaLogLevel,
 				server.Sent(mark, Notification(logMessage)),
 			)
+		},
+	)
+}
+
+// callsAtOnce is how many calls are under way at once, of which every other one is quiet.
+const callsAtOnce = 8
+
+// concurrentLevels checks that each request has a level of its own while others are under
+// way. Over stdio nothing tells to which of them a log message belongs.
+func concurrentLevels() {
+	It(
+		"sends no notifications/message for a tools/call without io.modelcontextprotocol/logLevel beside others with it",
+		Verifies("logging.message.requested"),
+		NeedsCapability("logging"),
+		NeedsProvocation("logging"),
+		NeedsTransport(protocol.HTTP),
+		func(ctx SpecContext) {
+			server := FreshSession(ctx)
+			levelOf := map[*scripted.Pending]string{}
+			for turn := range callsAtOnce {
+				level := []string{"debug", "", "emergency", ""}[turn%4]
+				id := jsonrpc.StringID(fmt.Sprintf("mcpconform-level-%d", turn))
+				call := server.StartRaw(
+					ctx, id, "tools/call", scripted.Outgoing{}, atLevel(level, Provoking("logging").Call()),
+				)
+				levelOf[call] = level
+			}
+			for call := range levelOf {
+				received, err := call.Settle(ctx)
+				server.Needed(call, received, err)
+			}
+
+			logged := false
+			for call, level := range levelOf {
+				said := server.Sent(call.Mark, func(received scripted.Received) bool {
+					return Notification(logMessage)(received) && received.Stream == call.Delivery.Stream
+				})
+				logged = logged || len(said) > 0
+				if level == "" {
+					DemandNone("no log message for a request without "+mcp.MetaLogLevel, said)
+				} // the rule about log messages below the level judges the others
+			}
+			if !logged {
+				Inconclusive("no call brought log messages on its stream",
+					"name a tool that logs in mcpconform.yaml: provocations: {logging: {tool: NAME}}")
+			}
 		},
 	)
 }

@@ -3,6 +3,8 @@ package pagination
 
 import (
 	"context"
+	"fmt"
+	"maps"
 	"slices"
 
 	. "github.com/onsi/ginkgo/v2"
@@ -10,7 +12,6 @@ import (
 	. "github.com/mcpconform/mcpconform/internal/conform"
 	"github.com/mcpconform/mcpconform/internal/jsonrpc"
 	"github.com/mcpconform/mcpconform/internal/mcp"
-	"github.com/mcpconform/mcpconform/internal/protocol"
 	"github.com/mcpconform/mcpconform/internal/scripted"
 )
 
@@ -19,6 +20,7 @@ import (
 func ServerChecks() {
 	Describe("Pagination", func() {
 		stableCursors()
+		cursorsOfChangedLists()
 		invalidCursors()
 		afterInvalidCursors()
 	})
@@ -58,6 +60,75 @@ func stableCursors() {
 		})
 }
 
+// changing are the kinds of tools that change a list.
+var changing = map[string]string{
+	"tools/list":     "tools-changed",
+	"prompts/list":   "prompts-changed",
+	"resources/list": "resources-changed",
+}
+
+// cursorsOfChangedLists checks that a cursor leads to the same position when the list has
+// changed since, and thus past no item. A server that has given the cursor up says so.
+func cursorsOfChangedLists() {
+	It("returns the items behind a cursor also after the list has changed", Verifies("pagination.cursor.stable"),
+		Alone(),
+		func(ctx SpecContext) {
+			judged := false
+			for _, method := range slices.Sorted(maps.Keys(changing)) {
+				if change, known := Provocable(changing[method]); known {
+					judged = judgeChangedList(ctx, method, change) || judged
+				}
+			}
+			if !judged {
+				NotApplicable("no list that a known tool changes has several pages")
+			}
+		})
+}
+
+// judgeChangedList follows a cursor before a list changes, and after, and tells whether it
+// has one.
+func judgeChangedList(ctx context.Context, method string, change Provocation) bool {
+	server := FreshSession(ctx)
+	for range 2 { // what the tool adds, it may take away again
+		cursor, paged := server.Ask(ctx, method, nil).Object()["nextCursor"].(string)
+		if !paged {
+			return false
+		}
+		before, _ := following(ctx, server, method, Object{"cursor": cursor})
+		server.Need(ctx, "tools/call", change.Call())
+
+		after, reply := following(ctx, server, method, Object{"cursor": cursor})
+
+		Observe()
+		if refusal, refused := reply.Error(); refused {
+			DemandOf(reply, refusal.Code == jsonrpc.InvalidParams, "the next page, or error -32602 (Invalid params)")
+			continue
+		}
+		remaining, _ := following(ctx, server, method, nil)
+		lost := slices.DeleteFunc(before, func(key jsonrpc.ID) bool {
+			return slices.Contains(after, key) || !slices.Contains(remaining, key)
+		})
+		DemandOf(reply, len(lost) == 0, fmt.Sprintf("what was behind the cursor before, and is still listed: %v", lost))
+	}
+	return true
+}
+
+// following are the items of a list from a page on, and the last reply.
+func following(ctx context.Context, server *Server, method string, params any) (keys []jsonrpc.ID, reply Reply) {
+	const mostPages = 50
+	for range mostPages {
+		reply = server.Ask(ctx, method, params)
+		page := reply.Object()
+		keys = append(keys, keysOf(page[mcp.ListMember(method)])...)
+		cursor, more := page["nextCursor"].(string)
+		if !more {
+			break
+		}
+		params = Object{"cursor": cursor}
+	}
+	return keys, reply
+}
+
 func invalidCursors() {
 	It("rejects a cursor that it never returned with -32602", Verifies("pagination.cursor.invalid-refused"),
 		func(ctx SpecContext) {
@@ -92,7 +163,6 @@ func afterInvalidCursors() {
 	It(
 		"returns items from its lists after a cursor that it never returned",
 		Verifies("pagination.cursor.invalid-handled"),
-		AtRevisionsWith(protocol.Handshake),
 		func(ctx SpecContext) {
 			filled := false
 			for _, method := range lists() {

@@ -11,7 +11,6 @@ import (
 
 	. "github.com/mcpconform/mcpconform/internal/conform"
 	"github.com/mcpconform/mcpconform/internal/jsonrpc"
-	"github.com/mcpconform/mcpconform/internal/protocol"
 	"github.com/mcpconform/mcpconform/suites/server/arguments"
 	"github.com/mcpconform/mcpconform/suites/server/lists"
 )
@@ -140,7 +139,6 @@ func ServerChecks() {
 
 		It("returns messages from prompts/get after it rejected an unknown prompt", Verifies("prompts.get.answered"),
 			NeedsCapability("prompts"),
-			AtRevisionsWith(protocol.Handshake),
 			func(ctx SpecContext) {
 				plain := inOrder(ctx, Session(ctx), ListedPrompts())
 				if len(plain) == 0 {

@@ -110,7 +110,6 @@ func ServerChecks() {
 			"returns contents from resources/read after it rejected an unknown resource",
 			Verifies("resources.read.answered"),
 			NeedsCapability("resources"),
-			AtRevisionsWith(protocol.Handshake),
 			func(ctx SpecContext) {
 				plain := inOrder()
 				if len(plain) == 0 {

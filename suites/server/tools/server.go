@@ -205,7 +205,6 @@ func ServerChecks() {
 			"returns a result from tools/call after it rejected an unknown tool",
 			Verifies("tools.call.answered"),
 			NeedsCapability("tools"),
-			AtRevisionsWith(protocol.Handshake),
 			func(ctx SpecContext) {
 				plain := inOrder(callable())
 

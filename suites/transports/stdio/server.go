@@ -4,6 +4,7 @@ package stdio
 
 import (
 	"bytes"
+	"context"
 	"fmt"
 	"strings"
 	"time"
@@ -152,19 +153,34 @@ func ServerChecks() {
 				id := jsonrpc.StringID("mcpconform-before-the-end")
 				server.Await(ctx, server.StartRaw(ctx, id, BarrierMethod(), scripted.Outgoing{}, nil)) // it is there
 
-				server.Stdio.Pipe.CloseInput()
+				judgeExit(ctx, server)
+			})
 
-				exited := true
-				select {
-				case <-server.Stdio.Pipe.Process().Done():
-				case <-wait.After(ctx, server.ReplyTime()):
-					exited = false
-				}
-				JudgingNothing()
-				Demand(exited, "the end of the process after its standard input was closed",
-					fmt.Sprintf("a process that still runs %s later", server.ReplyTime()))
+		It("exits when its standard input is closed during a call", Verifies("transports.stdio.shutdown.exits"),
+			NeedsProvocation("slow"), ByBarrier(),
+			func(ctx SpecContext) {
+				server := FreshSession(ctx)
+				server.Start(ctx, "tools/call", Provoking("slow").Call())
+				server.Barrier(ctx) // the call is under way
+
+				judgeExit(ctx, server)
 			})
 	})
+}
+
+// judgeExit closes the standard input of a server, and judges that it exits.
+func judgeExit(ctx context.Context, server *Server) {
+	server.Stdio.Pipe.CloseInput()
+
+	exited := true
+	select {
+	case <-server.Stdio.Pipe.Process().Done():
+	case <-wait.After(ctx, server.ReplyTime()):
+		exited = false
+	}
+	JudgingNothing()
+	Demand(exited, "the end of the process after its standard input was closed",
+		fmt.Sprintf("a process that still runs %s later", server.ReplyTime()))
 }
 
 // line is a request that every server answers, on a line of its own.

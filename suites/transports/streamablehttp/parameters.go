@@ -33,6 +33,19 @@ func parameters() {
 		})
 
 	It(
+		"rejects a call without the Mcp-Param-{Name} header of an integer that no header may have",
+		Verifies("transports.http.params.missing"),
+		func(ctx SpecContext) {
+			server := Session(ctx)
+			one := mustMirror(ctx, server, largeParameter).with(unsafeInteger)
+
+			given := post(ctx, server, one.call(server), "has an integer beyond 2^53-1", WithoutHeader(one.header))
+
+			Expect(given).To(beTurnedDown())
+		},
+	)
+
+	It(
 		"rejects a call whose Mcp-Param-{Name} header differs from the argument",
 		Verifies("transports.http.params.mismatch"),
 		func(ctx SpecContext) {
@@ -344,6 +357,9 @@ const otherArgument = "has a header that is not the argument in the body"
 // foreign is a text that no header can carry as it is.
 const foreign = "Größe 日本"
 
+// unsafeInteger is beyond what a header may have, and thus one of which none tells.
+const unsafeInteger = 1 << 53
+
 // opaque are texts of which each, in a header as it is, would be read as another.
 var opaque = []string{" padded ", "line1\nline2", "=?base64?SGVsbG8=?="}
 
@@ -394,6 +410,10 @@ var (
 	integerParameter = choice{
 		"a parameter of the type integer",
 		func(one mirrored) bool { return one.kind == "integer" },
+	}
+	largeParameter = choice{
+		"a parameter of the type integer that takes any",
+		func(one mirrored) bool { return one.kind == "integer" && one.with(unsafeInteger).allowed() },
 	}
 	innerTextParameter = choice{
 		"a parameter of the type string inside an object",

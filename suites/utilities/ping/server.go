@@ -2,12 +2,15 @@
 package ping
 
 import (
+	"fmt"
 	"maps"
 	"slices"
+	"time"
 
 	. "github.com/onsi/ginkgo/v2"
 
 	. "github.com/mcpconform/mcpconform/internal/conform"
+	"github.com/mcpconform/mcpconform/internal/jsonrpc"
 	"github.com/mcpconform/mcpconform/internal/scripted"
 	"github.com/mcpconform/mcpconform/suites/client/asking"
 )
@@ -40,10 +43,12 @@ func ServerChecks() {
 			func(ctx SpecContext) {
 				server := FreshSession(ctx)
 				call := server.Start(ctx, "tools/call", Provoking("slow").Call())
+				began := time.Now()
 
 				reply := server.MustAsk(ctx, "ping", nil)
 
 				Expect(reply).To(BeResult())
+				judgePromptness(server, call, reply, time.Since(began))
 				server.Abandon(ctx, call)
 			})
 
@@ -60,6 +65,23 @@ func ServerChecks() {
 				asked.GiveUp(ctx)
 			})
 	})
+}
+
+// longestPing is how long a ping may take that is answered after a call during which it was
+// sent: behind one that is shorter it may come by chance.
+const longestPing = time.Second
+
+// judgePromptness judges that a ping was not held up until the call was over during which it
+// was sent.
+func judgePromptness(server *Server, call *scripted.Pending, pong Reply, took time.Duration) {
+	isOver := func(received scripted.Received) bool {
+		return received.Kind == jsonrpc.Response && received.ID == call.ID && received.Index < pong.Index
+	}
+	if took < longestPing || len(server.Sent(call.Mark, isOver)) == 0 {
+		return
+	}
+	Missing("a response to ping before the call is over during which it was sent",
+		fmt.Errorf("it came after the response to %s, %s after it was sent", call.Method, took.Round(time.Millisecond)))
 }
 
 // questions are the methods of servers that wait for what a person or a model says, by the

@@ -9,8 +9,13 @@ import (
 	. "github.com/onsi/ginkgo/v2"
 
 	. "github.com/mcpconform/mcpconform/internal/conform"
+	"github.com/mcpconform/mcpconform/internal/jsonrpc"
+	"github.com/mcpconform/mcpconform/internal/protocol"
 	"github.com/mcpconform/mcpconform/internal/scripted"
 )
+
+// ofAnother is the token of a call of another client.
+const ofAnother = "mcpconform-of-another-client"
 
 // ServerChecks registers the checks of a target server. What they provoke is
 // judged by the rules about progress, too.
@@ -53,6 +58,21 @@ func ServerChecks() {
 
 				server.BarrierOnAllStreams(ctx)
 				DemandNone("no progress of a request without a token", server.Sent(mark, progressBut(earlier)))
+			})
+
+		It("sends notifications/progress of a call to no other client", Verifies("progress.token.provided"),
+			NeedsProvocation("progress"), NeedsTransport(protocol.HTTP),
+			func(ctx SpecContext) {
+				other := UnusedSession(ctx)
+				other.Hear(ctx)
+				mark := other.Mark()
+
+				reportsOf(ctx, Session(ctx), ofAnother)
+
+				id := jsonrpc.StringID("mcpconform-beside-progress")
+				other.Await(ctx, other.StartRaw(ctx, id, BarrierMethod(), scripted.Outgoing{}, nil))
+				other.BarrierOnAllStreams(ctx)
+				DemandNone("no progress of the call of another client", other.Sent(mark, ProgressOf(ofAnother)))
 			})
 
 		It("sends the progress of a task with the progressToken of the tools/call", Verifies("progress.tasks.token"),
