@@ -200,6 +200,9 @@ func (a *carrier) obtain(ctx context.Context, used *token, challenge oauth.Chall
 			return nil
 		}
 		a.client.log.Printf("the token cannot be refreshed: %v", err)
+		if a.client.part.auth.insists {
+			return err
+		}
 	}
 	a.token = nil
 	as, err := a.registered(ctx, from)

@@ -241,6 +241,12 @@ var defects = map[string]func(*client){
 	"retries-with-same-id":         retriesWithSameID,
 	"stops-after-first-page":       func(c *client) { c.part.nextCursor = func(object) (string, bool) { return "", false } },
 	"stops-at-empty-cursor":        func(c *client) { c.part.nextCursor = stopsAtEmptyCursor },
+	"stops-at-known-cursor":        stopsAtKnownCursor,
+	"keeps-null-headers":           func(c *client) { c.part.mirroredOf = keepsNullHeaders },
+	"knows-its-own-ids":            func(c *client) { c.part.fallsBack = fallsBackForOwnIDs },
+	"falls-back-for-bodies":        func(c *client) { c.part.fallsBack = fallsBackForBodies },
+	"sse-keeps-name":               func(c *client) { c.part.framing.keepsName = true },
+	"reads-bare-lines":             func(c *client) { c.part.readLines = readsBareLines },
 	"takes-any-output":             func(c *client) { c.part.checkOutput = func(*tool, object) error { return nil } },
 	"takes-any-result-for-its-own": func(c *client) { c.part.resultType = func(object) string { return complete } },
 	"broken-by-refusals":           func(c *client) { c.part.refusedPost = brokenByRefusal },
@@ -405,6 +411,23 @@ func keepsInvalidHeaders(schema any) ([]mirrored, error) {
 	return all, nil
 }
 
+// keepsNullHeaders takes a header that is null for none.
+func keepsNullHeaders(schema any) ([]mirrored, error) { return mirroredOf(withoutNull(schema)) }
+
+func withoutNull(schema any) any {
+	members, isObject := schema.(object)
+	if !isObject {
+		return schema
+	}
+	bare := object{}
+	for name, member := range members {
+		if name != annotation || member != nil {
+			bare[name] = withoutNull(member)
+		}
+	}
+	return bare
+}
+
 // killsAtOnce gives the server no time to exit.
 func killsAtOnce(_ *stdio, p *pipes) {
 	_ = p.process.Kill()
@@ -449,6 +472,20 @@ func retriesWithSameID(c *client) {
 func stopsAtEmptyCursor(page object) (string, bool) {
 	cursor, more := nextCursor(page)
 	return cursor, more && cursor != ""
+}
+
+// stopsAtKnownCursor takes a cursor that leads to itself for the end of the list.
+func stopsAtKnownCursor(c *client) {
+	var mu sync.Mutex
+	before := ""
+	c.part.nextCursor = func(page object) (string, bool) {
+		mu.Lock()
+		defer mu.Unlock()
+		cursor, more := nextCursor(page)
+		more = more && (cursor != before || cursor == "")
+		before = cursor
+		return cursor, more
+	}
 }
 
 // without has output checked as if its schema had no keyword of a name.
@@ -641,6 +678,19 @@ func cachesNothing(c *client) {
 func fallsBackForOneCode(err error, _ bool) bool {
 	refused, isRefused := asRPCError(err)
 	return isRefused && refused.Code == jsonrpc.MethodNotFound
+}
+
+// fallsBackForOwnIDs knows servers of the handshake era by errors that are about its request, or
+// about none, and takes one with another id for no answer at all.
+func fallsBackForOwnIDs(err error, modern bool) bool {
+	status, isStatus := errors.AsType[*statusError](err)
+	return fallsBack(err, modern) && (!isStatus || status.reason == "")
+}
+
+// fallsBackForBodies knows servers of the handshake era by what they say.
+func fallsBackForBodies(err error, modern bool) bool {
+	status, isStatus := errors.AsType[*statusError](err)
+	return fallsBack(err, modern) && (!isStatus || status.reason != "")
 }
 
 // expandsAsText puts values into a template as they are.

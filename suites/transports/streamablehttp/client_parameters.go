@@ -103,6 +103,7 @@ const (
 	itemsTool  = "header_of_an_item"
 	listTool   = "header_of_a_list"
 	nullTool   = "header_of_null"
+	noneTool   = "header_that_is_null"
 	twinTool   = "two_headers_alike"
 	colonTool  = "header_with_a_colon"
 	accentTool = "header_with_an_accent"
@@ -111,7 +112,7 @@ const (
 
 var wrongTools = []string{
 	emptyTool, spacedTool, numberTool, objectTool, doubleTool, itemsTool,
-	listTool, nullTool, twinTool, colonTool, accentTool, tabTool,
+	listTool, nullTool, noneTool, twinTool, colonTool, accentTool, tabTool,
 }
 
 // wrong is a server with tools that clients have to leave out.
@@ -134,6 +135,7 @@ var wrong = &Scenario{
 			{itemsTool, Object{"region": region, "list": Object{"type": "array", "items": designated("string", "Item")}}},
 			{listTool, Object{"region": region, "list": designated("array", "List")}},
 			{nullTool, Object{"region": region, "nothing": designated("null", "Nothing")}},
+			{noneTool, Object{"region": region, "note": Object{"type": "string", "x-mcp-header": nil}}},
 			{twinTool, Object{"region": designated("string", "Region"), "other": designated("string", "Region")}},
 			{colonTool, Object{"region": designated("string", "Region:Primary")}},
 			{accentTool, Object{"region": designated("string", "Région")}},
