@@ -63,7 +63,7 @@ type parts struct {
 	framing             framing
 	answeredBy          func(c *client, id jsonrpc.ID) *request // the caller holds c.mu
 	kindOf              func(c *client, m jsonrpc.Message) jsonrpc.Kind
-	refusedPost         func(h *streamableHTTP, r *request)
+	refusedPost         func(h *streamableHTTP, r *request, response *http.Response)
 	takesSession        func(id string) error
 	sessionBegun        func(before, id string) string
 	accepted            func(h *streamableHTTP, response *http.Response)  // what is no request
@@ -136,7 +136,7 @@ func goodParts() parts {
 		framing:             goodFraming(),
 		answeredBy:          func(c *client, id jsonrpc.ID) *request { return c.open[id] },
 		kindOf:              func(_ *client, m jsonrpc.Message) jsonrpc.Kind { return m.Kind },
-		refusedPost:         func(*streamableHTTP, *request) {},
+		refusedPost:         func(*streamableHTTP, *request, *http.Response) {},
 		takesSession:        func(string) error { return nil },
 		sessionBegun:        func(_, id string) string { return id },
 		accepted:            func(*streamableHTTP, *http.Response) {},
@@ -245,6 +245,7 @@ var defects = map[string]func(*client){
 	"keeps-null-headers":           func(c *client) { c.part.mirroredOf = keepsNullHeaders },
 	"knows-its-own-ids":            func(c *client) { c.part.fallsBack = fallsBackForOwnIDs },
 	"falls-back-for-bodies":        func(c *client) { c.part.fallsBack = fallsBackForBodies },
+	"takes-session-of-refusals":    takesSessionOfRefusals,
 	"sse-keeps-name":               func(c *client) { c.part.framing.keepsName = true },
 	"reads-bare-lines":             func(c *client) { c.part.readLines = readsBareLines },
 	"takes-any-output":             func(c *client) { c.part.checkOutput = func(*tool, object) error { return nil } },

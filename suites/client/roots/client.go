@@ -76,7 +76,9 @@ func listing() {
 			if len(announced) == 0 {
 				client.Never(changed)
 			}
-			client.NeedGiven(changeStep)
+			if told, there := client.ToldOutcome(changeStep); !there || told.Failed() {
+				client.NeverBut("the client does not tell that its roots have changed", changed)
+			}
 			before, after := lists(client)
 			for _, request := range client.ServerRequests(method) {
 				if !request.Answered() || !request.Answer.Event.At.After(announced[0].Event.At) {

@@ -43,7 +43,8 @@ var (
 // The other lists with one more page, behind an empty cursor.
 var (
 	resourcesToEmpty = resourcesOn(
-		append(slices.Clip(someResources.pages), page{againCursor, 1}, page{emptyCursor, 1})...,
+		append(slices.Clip(someResources.pages), page{againCursor, 1}, page{"resources-6", 1},
+			page{emptyCursor, 1})...,
 	)
 	templatesToEmpty = templatesOn(append(slices.Clip(someTemplates.pages), page{emptyCursor, 1})...)
 	promptsToEmpty   = promptsOn(append(slices.Clip(somePrompts.pages), page{emptyCursor, 1})...)
