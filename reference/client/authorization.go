@@ -203,6 +203,10 @@ func (a *carrier) obtain(ctx context.Context, used *token, challenge oauth.Chall
 		if a.client.part.auth.insists {
 			return err
 		}
+		if a.client.part.auth.reports {
+			a.token = nil
+			return err
+		}
 	}
 	a.token = nil
 	as, err := a.registered(ctx, from)

@@ -55,6 +55,7 @@ type authParts struct {
 	refreshesTwice   bool                   // as two requests do that are refused at once
 	retries          func(attempt int) bool // a request that was refused
 	insists          bool                   // on a refresh token that was refused
+	reports          bool                   // that one was refused, and does no more for the request
 	understands      func(tokenType string) bool
 	keeps            func(old, renewed *token) *token
 	carries          func(r *http.Request, access string)
@@ -332,6 +333,7 @@ var authDefects = map[string]func(*client, *authParts){
 	"steps-up-for-ever":                func(_ *client, p *authParts) { p.raises, p.retries = forEver, forEver },
 	"forgets-scopes":                   func(_ *client, p *authParts) { p.scopes = forgetsScopes },
 	"any-token-type":                   func(_ *client, p *authParts) { p.understands = func(string) bool { return true } },
+	"reports-refused-refresh-token":    func(_ *client, p *authParts) { p.reports = true },
 	"insists-on-refused-refresh-token": func(_ *client, p *authParts) { p.insists = true },
 	"token-request-without-client-id": func(_ *client, p *authParts) {
 		p.writes = func(base http.RoundTripper) http.RoundTripper { return anonymous{base} }
