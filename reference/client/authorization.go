@@ -200,10 +200,10 @@ func (a *carrier) obtain(ctx context.Context, used *token, challenge oauth.Chall
 			return nil
 		}
 		a.client.log.Printf("the token cannot be refreshed: %v", err)
-		if a.client.part.auth.insists {
+		switch {
+		case a.client.part.auth.insists:
 			return err
-		}
-		if a.client.part.auth.reports {
+		case a.client.part.auth.reports:
 			a.token = nil
 			return err
 		}

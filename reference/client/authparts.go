@@ -333,7 +333,6 @@ var authDefects = map[string]func(*client, *authParts){
 	"steps-up-for-ever":                func(_ *client, p *authParts) { p.raises, p.retries = forEver, forEver },
 	"forgets-scopes":                   func(_ *client, p *authParts) { p.scopes = forgetsScopes },
 	"any-token-type":                   func(_ *client, p *authParts) { p.understands = func(string) bool { return true } },
-	"reports-refused-refresh-token":    func(_ *client, p *authParts) { p.reports = true },
 	"insists-on-refused-refresh-token": func(_ *client, p *authParts) { p.insists = true },
 	"token-request-without-client-id": func(_ *client, p *authParts) {
 		p.writes = func(base http.RoundTripper) http.RoundTripper { return anonymous{base} }
@@ -706,6 +705,7 @@ func keepsOldRefreshToken(old, renewed *token) *token {
 
 // habits are legal, and other than those of the client: what differs between clients.
 var habits = map[string]func(*client, *authParts){
+	"reports-refused-refresh-token": func(_ *client, p *authParts) { p.reports = true },
 	"asks-for-openid": func(_ *client, p *authParts) {
 		p.scopes = func(challenge oauth.Challenge, from *source, granted []string) []string {
 			return union(scopesFor(challenge, from, granted), []string{"openid", "offline_access"})

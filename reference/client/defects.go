@@ -66,6 +66,7 @@ type parts struct {
 	refusedPost         func(h *streamableHTTP, r *request, response *http.Response)
 	takesSession        func(id string) error
 	sessionBegun        func(before, id string) string
+	acceptedOlder       func(response *http.Response) error               // of HTTP+SSE
 	accepted            func(h *streamableHTTP, response *http.Response)  // what is no request
 	unheard             func(c *client)                                   // its GET is refused
 	drains              func(stream *events) (next func() (event, error)) // of a request
@@ -139,6 +140,7 @@ func goodParts() parts {
 		refusedPost:         func(*streamableHTTP, *request, *http.Response) {},
 		takesSession:        func(string) error { return nil },
 		sessionBegun:        func(_, id string) string { return id },
+		acceptedOlder:       func(*http.Response) error { return nil },
 		accepted:            func(*streamableHTTP, *http.Response) {},
 		unheard:             func(*client) {},
 		drains:              func(stream *events) func() (event, error) { return stream.next },
@@ -245,6 +247,8 @@ var defects = map[string]func(*client){
 	"keeps-null-headers":           func(c *client) { c.part.mirroredOf = keepsNullHeaders },
 	"knows-its-own-ids":            func(c *client) { c.part.fallsBack = fallsBackForOwnIDs },
 	"falls-back-for-bodies":        func(c *client) { c.part.fallsBack = fallsBackForBodies },
+	"http-sse-wants-200":           func(c *client) { c.part.acceptedOlder = wants200 },
+	"refuses-nested-headers":       func(c *client) { c.part.mirroredOf = refusesNestedHeaders },
 	"takes-session-of-refusals":    takesSessionOfRefusals,
 	"sse-keeps-name":               func(c *client) { c.part.framing.keepsName = true },
 	"reads-bare-lines":             func(c *client) { c.part.readLines = readsBareLines },
@@ -410,6 +414,17 @@ func fillsInNoDefaults(schema, content object, everything bool) object {
 func keepsInvalidHeaders(schema any) ([]mirrored, error) {
 	all, _ := mirroredOf(schema)
 	return all, nil
+}
+
+// refusesNestedHeaders knows headers of the parameters of a tool, and of nothing in them.
+func refusesNestedHeaders(schema any) ([]mirrored, error) {
+	all, err := mirroredOf(schema)
+	for _, one := range all {
+		if len(one.path) > 1 {
+			return nil, fmt.Errorf("the annotation of %s is nested", one.header)
+		}
+	}
+	return all, err
 }
 
 // keepsNullHeaders takes a header that is null for none.

@@ -25,6 +25,14 @@ func hangsAtRefusal(h *streamableHTTP, r *request, _ *http.Response) {
 	}
 }
 
+// wants200 takes a message for refused that is accepted with another status.
+func wants200(response *http.Response) error {
+	if response.StatusCode != http.StatusOK {
+		return &statusError{code: response.StatusCode}
+	}
+	return nil
+}
+
 // takesSessionOfRefusals takes the session id of a refusal for that of the session to come.
 func takesSessionOfRefusals(c *client) {
 	c.part.headersOfInitialize = renewsWithOldSession
